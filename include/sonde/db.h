@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a Sonde database (.sdb): the C interface that every report, exporter and binding uses.
+ *
+ * A database is memory-mapped and immutable; every pointer given out stays valid until sonde_db_close.
+ * All functions may be called by several threads at once on one database.
+ *
+ * Contexts are numbered in pre-order from 0, the root: the descendants of context c are exactly
+ * c + 1 .. sonde_db_context(db, c)->end - 1. Times are nanoseconds. Functions that can fail return 0
+ * or a negative code and fill in an optional text of one line.
+ */
+#ifndef SONDE_DB_H
+#define SONDE_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sonde_db;
+
+#define SONDE_NONE UINT32_MAX
+
+struct sonde_db_error {
+	char text[512];
+};
+
+/* Opens and checks a database. *db is set only on success; free it with sonde_db_close. */
+int sonde_db_open(const char *path, struct sonde_db **db, struct sonde_db_error *error);
+void sonde_db_close(struct sonde_db *db);
+
+/* A string by id; "" for SONDE_NONE. Ends with NUL. UTF-8 where its source was. */
+const char *sonde_db_string(const struct sonde_db *db, uint32_t string);
+size_t sonde_db_string_length(const struct sonde_db *db, uint32_t string);
+
+struct sonde_db_module {
+	uint32_t path;	   /* string */
+	uint32_t build_id; /* string, hexadecimal; SONDE_NONE without one */
+	uint32_t flags;	   /* enum sn_module_flags of the measurement format */
+	uint32_t reserved;
+};
+uint32_t sonde_db_module_count(const struct sonde_db *db);
+const struct sonde_db_module *sonde_db_module(const struct sonde_db *db, uint32_t module);
+
+/* A level of a call path. Two frames are the same frame if all fields are equal. */
+struct sonde_db_frame {
+	uint8_t kind;		/* enum sn_frame_kind; sonde_frame_kind_name() */
+	uint8_t flags;		/* enum sn_frame_flags */
+	uint16_t reserved;
+	uint32_t name;		/* string: function (demangled), operator, kernel, region, ... */
+	uint32_t linkage_name;	/* string: the function's symbol, SONDE_NONE where it is the name */
+	uint32_t module;	/* native, inlined: its module; else SONDE_NONE */
+	uint32_t file;		/* string: source file; SONDE_NONE unknown */
+	uint32_t line;		/* in the source file: of the call or the sample; 0 unknown */
+	uint32_t function_line; /* where the function begins in its file; 0 unknown */
+	uint32_t reserved2;
+	uint64_t offset;	/* native: ELF virtual address of the instruction; else 0 */
+};
+const char *sonde_frame_kind_name(unsigned kind);  /* "native", ...; "unknown" */
+const char *sonde_frame_kind_layer(unsigned kind); /* what pictures colour by: "python", "operator",
+						      "native", "gpu-api", "gpu", "region", "os", "thread", "idle" */
+uint32_t sonde_db_frame_count(const struct sonde_db *db);
+const struct sonde_db_frame *sonde_db_frame(const struct sonde_db *db, uint32_t frame);
+
+struct sonde_db_context {
+	uint32_t frame;
+	uint32_t parent; /* the root's is 0 */
+	uint32_t end;	 /* one past the last descendant */
+	uint32_t depth;	 /* the root's is 0 */
+};
+uint32_t sonde_db_context_count(const struct sonde_db *db);
+const struct sonde_db_context *sonde_db_context(const struct sonde_db *db, uint32_t context);
+
+struct sonde_db_metric {
+	uint32_t name;	 /* string, e.g. "cpu-time" */
+	uint32_t unit;	 /* string: "ns", "bytes", "1" */
+	uint32_t source; /* string: what measured it */
+	uint32_t kind;	 /* enum sn_metric_kind */
+	uint64_t period; /* units between two samples; 0 where every event is measured */
+};
+uint32_t sonde_db_metric_count(const struct sonde_db *db);
+const struct sonde_db_metric *sonde_db_metric(const struct sonde_db *db, uint32_t metric);
+/* The metric of that name, or SONDE_NONE. */
+uint32_t sonde_db_metric_by_name(const struct sonde_db *db, const char *name);
+
+/* Who was measured. */
+struct sonde_db_profile {
+	uint32_t host;	  /* string */
+	uint32_t program; /* string: the process's executable */
+	uint32_t thread;  /* string: the thread's or the stream's name; SONDE_NONE */
+	int32_t rank;	  /* -1 outside a parallel run */
+	uint64_t pid, tid;
+	uint32_t kind;	  /* 0 a CPU thread, 1 a device stream */
+	uint32_t device, device_context, stream; /* SONDE_NONE for a CPU thread */
+	uint64_t start_ns, end_ns; /* since the Unix epoch */
+	uint64_t cpu_ns;	   /* CPU time used, measured or not */
+	uint64_t samples;
+	uint64_t own_ns; /* time the collector itself spent */
+};
+uint32_t sonde_db_profile_count(const struct sonde_db *db);
+const struct sonde_db_profile *sonde_db_profile(const struct sonde_db *db, uint32_t profile);
+
+/* What a metric amounts to: of `count` values, their sum, least, greatest and sum of squares. */
+struct sonde_db_stat {
+	double count, sum, min, max, sum_squares;
+};
+double sonde_db_stat_mean(const struct sonde_db_stat *stat);
+double sonde_db_stat_deviation(const struct sonde_db_stat *stat); /* of the population */
+/* Takes `other` into `stat`; a stat of all zeroes is empty. */
+void sonde_db_stat_merge(struct sonde_db_stat *stat, const struct sonde_db_stat *other);
+
+/* Exclusive values of one metric in one profile, by ascending context: parallel arrays. */
+struct sonde_db_plane {
+	size_t count;
+	const uint32_t *contexts;
+	const struct sonde_db_stat *stats;
+};
+/* Empty where the metric was not measured in that profile. */
+struct sonde_db_plane sonde_db_profile_plane(const struct sonde_db *db, uint32_t profile, uint32_t metric);
+
+/* Exclusive values of one metric at one context, by ascending profile: parallel arrays. */
+struct sonde_db_row {
+	size_t count;
+	const uint32_t *profiles;
+	const struct sonde_db_stat *stats;
+};
+struct sonde_db_row sonde_db_context_row(const struct sonde_db *db, uint32_t context, uint32_t metric);
+
+/* A metric at a context over all profiles. */
+struct sonde_db_summary {
+	struct sonde_db_stat exclusive; /* of the context itself, all profiles' values as one set */
+	struct sonde_db_stat inclusive; /* with all its descendants */
+	struct sonde_db_stat across;	/* of the profiles' inclusive sums: count is the profiles with a value */
+};
+struct sonde_db_summary_plane {
+	size_t count;
+	const uint32_t *contexts; /* ascending; contexts missing here are zero */
+	const struct sonde_db_summary *summaries;
+};
+struct sonde_db_summary_plane sonde_db_summary_plane(const struct sonde_db *db, uint32_t metric);
+/* The summary of one context, or NULL where it is zero. Binary search. */
+const struct sonde_db_summary *sonde_db_summary(const struct sonde_db *db, uint32_t context, uint32_t metric);
+
+/* What was not measured, by cause. */
+struct sonde_db_drop {
+	uint32_t cause; /* string: stable name */
+	uint32_t text;	/* string: what it means */
+	uint64_t count;
+};
+uint32_t sonde_db_drop_count(const struct sonde_db *db);
+const struct sonde_db_drop *sonde_db_drop(const struct sonde_db *db, uint32_t drop);
+
+/* Provenance and environment, as KEY and VALUE: "command", "program", "host", "duration_ns",
+ * "complete" ("true": every process ended in order), "sonde.version", "adapter.python", ... */
+uint32_t sonde_db_property_count(const struct sonde_db *db);
+const char *sonde_db_property_key(const struct sonde_db *db, uint32_t property);
+const char *sonde_db_property_value(const struct sonde_db *db, uint32_t property);
+/* The value of `key`, or NULL. */
+const char *sonde_db_property(const struct sonde_db *db, const char *key);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory for the collector: segmented arrays and bump allocation straight from mmap.
+ *
+ * Nothing here calls malloc or takes a lock. One thread grows an object; any thread may read what
+ * was published. Nothing is ever moved or given back before the owner releases the whole.
+ */
+#ifndef SN_COLLECT_ARENA_H
+#define SN_COLLECT_ARENA_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Pages from the kernel, zeroed; NULL when there are none or the process's limit is reached. AS-safe: yes. MT: yes. */
+void *sn_pages_map(size_t bytes);
+void sn_pages_unmap(void *pages, size_t bytes);
+/* Bytes mapped by sn_pages_map and not unmapped, and the most there ever were. MT: yes. */
+size_t sn_pages_bytes(void);
+size_t sn_pages_peak_bytes(void);
+/* Total after which sn_pages_map fails; 0 is no limit. */
+void sn_pages_set_limit(size_t bytes);
+
+#define SN_SEGMENT_COUNT 26
+
+/*
+ * A growing array whose elements never move: segment k holds first << k elements. Index to address
+ * is two shifts and a load.
+ */
+struct sn_array {
+	uint32_t element_bytes;
+	uint32_t first_shift; /* log2 of the elements in segment 0 */
+	_Atomic uint32_t count;
+	_Atomic(unsigned char *) segments[SN_SEGMENT_COUNT];
+};
+
+void sn_array_init(struct sn_array *array, uint32_t element_bytes, uint32_t first_shift);
+void sn_array_release(struct sn_array *array);
+/* Room for `count` more elements at the end, contiguous or not; their index, or UINT32_MAX. Elements
+ * are zeroed. The owner fills them, then publishes with sn_array_commit. AS-safe: yes. MT: owner only. */
+uint32_t sn_array_reserve(struct sn_array *array, uint32_t count);
+void sn_array_commit(struct sn_array *array, uint32_t count);
+/* The element's address, valid until release. MT: any thread, for index < count. */
+static inline void *sn_array_at(const struct sn_array *array, uint32_t index)
+{
+	uint32_t biased = (index >> array->first_shift) + 1;
+	uint32_t segment = 31u - (uint32_t)__builtin_clz(biased);
+	uint32_t start = ((1u << segment) - 1) << array->first_shift;
+	unsigned char *base =
+	    atomic_load_explicit(&array->segments[segment], memory_order_relaxed);
+	return base + (size_t)(index - start) * array->element_bytes;
+}
+static inline uint32_t sn_array_count(const struct sn_array *array)
+{
+	/* acquire pairs with the release in sn_array_commit: elements below count are complete */
+	return atomic_load_explicit(&array->count, memory_order_acquire);
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread's calling context tree with its sparse metrics, its strings and its Python code objects.
+ *
+ * Owned by one thread, which alone inserts; a checkpoint running in another thread may read all that
+ * has been published at any time. Inserting a path that is already there allocates nothing.
+ */
+#ifndef SN_COLLECT_CCT_H
+#define SN_COLLECT_CCT_H
+
+#include "arena.h"
+#include "format/measurement.h"
+
+#define SN_NODE_ROOT 0u
+#define SN_NODE_NONE UINT32_MAX
+
+struct sn_cct_node {
+	struct sn_node_record record;
+	uint32_t next_in_bucket;
+	_Atomic uint32_t first_value; /* newest first, SN_ID_NONE ends */
+};
+
+/* Fields are written by the owner with relaxed stores and may be read while they change. */
+struct sn_cct_value {
+	struct sn_value_record record;
+	uint32_t next; /* of the same node */
+	uint32_t reserved;
+};
+
+struct sn_cct {
+	struct sn_array nodes;	 /* struct sn_cct_node */
+	struct sn_array values;	 /* struct sn_cct_value */
+	struct sn_array strings; /* struct sn_interned, see cct.c */
+	struct sn_array bytes;	 /* the strings' text */
+	struct sn_array codes;	 /* struct sn_cct_code, see cct.c */
+	uint32_t *node_buckets, *string_buckets, *code_buckets;
+	uint32_t node_bucket_count, string_bucket_count, code_bucket_count;
+};
+
+/* 0, or -ENOMEM. The tree then has its root, of kind SN_FRAME_THREAD. AS-safe: yes. */
+int sn_cct_init(struct sn_cct *cct);
+void sn_cct_release(struct sn_cct *cct);
+
+/* The child of `parent` for `frame`, made where it is missing; SN_NODE_NONE without memory. AS-safe: yes. MT: owner. */
+uint32_t sn_cct_child(struct sn_cct *cct, uint32_t parent, const struct sn_frame *frame);
+
+/* Adds one measured value at a node. False without memory. AS-safe: yes. MT: owner. */
+bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t value);
+
+/* The id of a string, made where it is missing; SN_ID_NONE without memory. Any bytes; cut at 4,095. AS-safe: yes. MT: owner. */
+uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length);
+
+/*
+ * The index of a Python code object, made where it is missing; SN_ID_NONE without memory.
+ * Two code objects of one file, name and first line are one. AS-safe: yes. MT: owner.
+ */
+uint32_t sn_cct_code(struct sn_cct *cct, const char *file, size_t file_length, const char *name,
+		     size_t name_length, uint32_t first_line);
+
+#endif

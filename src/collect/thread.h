@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the collector keeps for each thread of the program, and the guard every hook passes.
+ *
+ * A hook is: enter, work, leave. sn_enter saves errno and takes the recursion guard, so that a sample
+ * falling inside a hook, or a hook reached from a sample, is turned away and counted.
+ *
+ * Lock order: there is one lock, the registry's (thread.c), taken by thread start, thread exit and
+ * checkpoints; nothing is called under it that could take another.
+ */
+#ifndef SN_COLLECT_THREAD_H
+#define SN_COLLECT_THREAD_H
+
+#include "cct.h"
+#include "unwind.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sn_drop {
+#define SN_DROP(id, name, text) SN_DROP_##id,
+#include "errors.def"
+#undef SN_DROP
+	SN_DROP_COUNT
+};
+
+#define SN_SHADOW_DEPTH 256
+
+/*
+ * A frame that no unwinder can see (an operator known from a callback, a user's region), with the
+ * place on the native stack where it was entered: it lies above every native frame whose canonical
+ * frame address is lower (deeper) than `stack`.
+ */
+struct sn_shadow {
+	uintptr_t stack; /* stack pointer of the code that entered */
+	struct sn_frame frame;
+	uint64_t start_ns;
+	uint64_t children_ns; /* time of shadows nested in it, for exclusive time */
+	uint32_t prefix;      /* node under which the path continues instead of its callers (a backward
+				 operator's forward path); SN_NODE_NONE for none */
+	uint32_t node;	      /* cached context of this shadow, SN_NODE_NONE until asked for */
+};
+
+struct sn_thread {
+	struct sn_cct cct;
+	_Atomic int inside; /* recursion guard */
+	int saved_errno;
+	uint32_t index; /* in the registry; the section index of the snapshot */
+	int32_t tid;
+	_Atomic bool ended;
+	uintptr_t stack_low, stack_high; /* bounds of the thread's own stack, 0 unknown */
+	uint64_t start_ns, end_ns, cpu_ns;
+	uint64_t sampled_cpu_ns; /* thread CPU time already attributed */
+	uint64_t samples, own_ns;
+	char name[16];
+	_Atomic uint64_t drops[SN_DROP_COUNT];
+	struct sn_unwinder unwinder;
+	uint32_t shadow_depth; /* may exceed SN_SHADOW_DEPTH; what lies beyond is counted */
+	struct sn_shadow shadows[SN_SHADOW_DEPTH];
+	void *sampling;		    /* of sample.c */
+	void *adapters[16];	    /* one slot for each adapter, its own */
+};
+
+/* This thread's, or NULL where it is not measured. AS-safe: yes. */
+struct sn_thread *sn_thread_self(void);
+
+/* Takes the guard. NULL: not measured, or already inside; then do nothing but the real work. AS-safe: yes. */
+struct sn_thread *sn_enter(void);
+void sn_leave(struct sn_thread *thread);
+
+/* Counts something not measured. `thread` may be NULL: then it counts for the process. AS-safe: yes. MT: yes. */
+void sn_drop(struct sn_thread *thread, enum sn_drop cause, uint64_t count);
+
+/* Shadow frames of this thread; between sn_enter and sn_leave. AS-safe: yes. `stack` is normally
+ * __builtin_frame_address(0) of the hook itself. */
+struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame *frame, uintptr_t stack);
+/* Pops the top; NULL when there is none. Valid until the next push. */
+struct sn_shadow *sn_shadow_pop(struct sn_thread *thread);
+
+/* Which sources a call path is made of. */
+enum sn_source { SN_SOURCE_PYTHON = 1, SN_SOURCE_OPERATOR = 2, SN_SOURCE_NATIVE = 4, SN_SOURCE_REGION = 8 };
+
+/*
+ * The context of this thread's call path, made where it is missing; SN_NODE_NONE without memory.
+ * `context` is the interrupted state in a signal handler, or NULL for the caller of this function
+ * (whose own frames inside libsonde are left out). `sources` is 0 for what the user chose.
+ * AS-safe: yes. MT: the thread itself, between sn_enter and sn_leave.
+ */
+uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsigned sources);
+
+/* Registers a metric for the process, once; its number, or SN_ID_NONE when there are too many. Strings
+ * must live for ever. MT: yes. AS-safe: yes. */
+uint32_t sn_metric(const char *name, const char *unit, const char *source, enum sn_metric_kind kind, uint64_t period);
+
+/* Nanoseconds of CLOCK_MONOTONIC. AS-safe: yes. */
+uint64_t sn_now_ns(void);
+
+#endif
