@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sonde`: finds the subcommand and runs it. What a command does is in its own file.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SN_COMMAND(name) extern const struct sn_command sn_command_##name;
+#include "commands.def"
+#undef SN_COMMAND
+
+const struct sn_command *const sn_commands[] = {
+#define SN_COMMAND(name) &sn_command_##name,
+#include "commands.def"
+#undef SN_COMMAND
+    NULL};
+
+static void print_overview(void)
+{
+	const char *bold = sn_terminal_has_color(stdout) ? "\033[1m" : "";
+	const char *plain = *bold ? "\033[0m" : "";
+	printf("%sSonde%s tells where a program spends its time, through every layer:\n"
+	       "Python line, operator, C/C++ function, GPU call and kernel.\n\n"
+	       "%sUSAGE%s\n    sonde COMMAND [OPTIONS]\n\n%sCOMMANDS%s\n",
+	       bold, plain, bold, plain, bold, plain);
+	for (const struct sn_command *const *command = sn_commands; *command; command++)
+		printf("    %s%-10s%s %s\n", bold, (*command)->name, plain, (*command)->summary);
+	printf("\n%sEXAMPLES%s\n"
+	       "    sonde run -- python3 train.py        measure a program\n"
+	       "    sonde report train.sdb               see where its time went\n"
+	       "    sonde COMMAND -h                     all about one command\n\n"
+	       "    sonde -h, --help, --version\n",
+	       bold, plain);
+}
+
+static const struct sn_command *find_command(const char *name)
+{
+	for (const struct sn_command *const *command = sn_commands; *command; command++)
+		if (strcmp((*command)->name, name) == 0)
+			return *command;
+	return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+	const char *names[64];
+	size_t count = 0;
+	while (sn_commands[count] && count < 63) {
+		names[count] = sn_commands[count]->name;
+		count++;
+	}
+	names[count] = NULL;
+	const char *nearest = sn_options_nearest(name, names);
+	if (nearest)
+		return sn_command_misuse(NULL, "unknown command '%s'; did you mean '%s'?", name,
+					 nearest);
+	return sn_command_misuse(NULL, "unknown command '%s'", name);
+}
+
+static int run_command(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_overview();
+		return SN_EXIT_USAGE;
+	}
+	const char *word = argv[1];
+	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+		puts("sonde " SN_VERSION);
+		return SN_EXIT_DONE;
+	}
+	bool is_help = strcmp(word, "help") == 0;
+	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || (is_help && argc == 2)) {
+		print_overview();
+		return SN_EXIT_DONE;
+	}
+	if (word[0] == '-')
+		return sn_command_misuse(NULL, "unknown option '%s'", word);
+	const struct sn_command *command = find_command(is_help ? argv[2] : word);
+	if (!command)
+		return unknown_command(is_help ? argv[2] : word);
+	if (is_help) {
+		sn_command_help(command, stdout);
+		return SN_EXIT_DONE;
+	}
+	return command->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	int status = run_command(argc, argv);
+	errno = 0;
+	if ((fflush(stdout) != 0 || ferror(stdout)) && status != SN_EXIT_FAILED) {
+		/* A reader that has seen enough (| head) is no failure worth a message. */
+		if (errno == EPIPE)
+			return status;
+		return sn_command_fail("cannot write the output: %s",
+				       errno ? strerror(errno) : "an earlier write failed");
+	}
+	return status;
+}
