@@ -32,9 +32,19 @@ enum sn_drop {
  * A frame that no unwinder can see (an operator known from a callback, a user's region), with the
  * place on the native stack where it was entered: it lies above every native frame whose canonical
  * frame address is lower (deeper) than `stack`.
+ *
+ * A frame that Python code opened (`with sonde.region(...)`) was entered from native frames that
+ * are gone while it lasts, and from CPython 3.11 one native frame evaluates many Python frames, so
+ * its place among them has no stack address. It therefore names it by `python_depth`: it lies
+ * directly below the Python frame that is the python_depth-th from the outermost (1 is the
+ * outermost), above every deeper Python frame and above every native frame called from there. Where
+ * `python_depth` is 0, or Python frames are not part of the path or could not be read, `stack` says.
+ * In any case shadows keep their order among themselves: one that was pushed later is never above
+ * one that was pushed earlier.
  */
 struct sn_shadow {
 	uintptr_t stack; /* stack pointer of the code that entered */
+	uint32_t python_depth; /* 0: entered by native code; set by who pushed, after sn_shadow_push */
 	struct sn_frame frame;
 	uint64_t start_ns;
 	uint64_t children_ns; /* time of shadows nested in it, for exclusive time */

@@ -55,7 +55,7 @@ enum sn_frame_flags {
  *   native             module index, or SN_ID_NONE; offset in the module (its ELF virtual address),
  *                      or the absolute address where the module is SN_ID_NONE (JIT code)
  *   python             index into the thread's code table; line number, 0 where unknown
- *   operator, region, graph-node, gpu-api, kernel, os, idle
+ *   operator, region, graph-node, gpu-api, kernel, gpu-op (a copy, fill, map, ...), os, idle
  *                      string id of the thread's string table; 0
  */
 struct sn_frame {
