@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asking whether memory can be read before reading it, cheaply enough to ask at every step.
+ *
+ * A thread is interrupted anywhere, so a frame may be half linked and a pointer in it a leftover. A
+ * page that proved readable is remembered; the answer costs a system call once and two loads after
+ * that. The memory is forgotten every SN_GUARD_WALKS walks because pages do get unmapped.
+ */
+#ifndef SN_PYTHON_GUARD_H
+#define SN_PYTHON_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SN_GUARD_PAGES	    512
+#define SN_GUARD_PAGE_SHIFT 12
+#define SN_GUARD_WALKS	    4096
+
+struct sn_guard {
+	uint32_t walks;
+	uint32_t probes; /* system calls made, for tests and benchmarks */
+	uintptr_t pages[SN_GUARD_PAGES];
+};
+
+/* 0, or -ENOSYS where the kernel does not answer as the guard needs; then nothing may be read. */
+int sn_guard_test(void);
+/* To be called once for each walk. AS-safe: yes. MT: the guard's owner. */
+void sn_guard_begin(struct sn_guard *guard);
+/* The slow way: asks the kernel. AS-safe: yes. */
+bool sn_guard_ask(struct sn_guard *guard, uintptr_t address, size_t bytes);
+
+/* True where [address, address + bytes) can be read. AS-safe: yes. MT: the guard's owner. */
+static inline bool sn_guard_readable(struct sn_guard *guard, uintptr_t address, size_t bytes)
+{
+	uintptr_t page = address >> SN_GUARD_PAGE_SHIFT;
+
+	if (__builtin_expect(page == (address + bytes - 1) >> SN_GUARD_PAGE_SHIFT &&
+				 guard->pages[page % SN_GUARD_PAGES] == page && page != 0,
+			     1))
+		return true;
+	return sn_guard_ask(guard, address, bytes);
+}
+
+#endif

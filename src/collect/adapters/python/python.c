@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CPython adapter: which interpreter this process has, and whether its layout has been proved.
+ *
+ *     none ──find──> unproved ──a walk succeeds──> proved
+ *       ^               └──REFUSALS walks fail──> refused (with a reason, for good)
+ *       └──the module is unloaded── any
+ *
+ * find runs in attach, outside handlers; the proof is a walk of the first stack met, in attach or
+ * in a signal handler. docs/design/python-frames.md gives the reasons.
+ */
+#include "walk.h"
+
+#include "collect/arena.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define TARGETS	    4  /* interpreters found one after another in one process */
+#define REFUSALS    16 /* a sample may fall where no walk can succeed; so many in a row do not */
+#define PROOF_DEPTH 64
+
+enum slot {
+#define SN_ADAPTER(name) SLOT_##name,
+#include "collect/adapters/list.def"
+#undef SN_ADAPTER
+};
+
+static struct sn_python_target targets[TARGETS];
+static uint32_t target_count, modules_searched;
+static _Atomic(const struct sn_python_target *) current;
+static _Atomic bool proved;
+static _Atomic int failures;
+static _Atomic(const char *) refusal;
+static uint32_t refused_hex;
+
+static void refuse(const char *reason)
+{
+	atomic_store_explicit(&refusal, reason, memory_order_release);
+	atomic_store_explicit(&current, NULL, memory_order_release);
+}
+
+static const struct sn_python_target *live_target(void)
+{
+	/* acquire pairs with the release in attach: what the pointer leads to is complete */
+	const struct sn_python_target *target =
+	    atomic_load_explicit(&current, memory_order_acquire);
+
+	if (!target || atomic_load_explicit(&target->module->dead, memory_order_relaxed))
+		return NULL;
+	return target;
+}
+
+/* Counts towards the proof: enough frames read, or too many walks failed. */
+static void weigh(int result, const struct sn_python_frame *frames)
+{
+	if (result > 0) {
+		for (int i = 0; i < result; i++) {
+			if (frames[i].line == 0)
+				continue;
+			atomic_store_explicit(&proved, true, memory_order_relaxed);
+			return;
+		}
+	} else if (result == -EFAULT &&
+		   atomic_fetch_add_explicit(&failures, 1, memory_order_relaxed) + 1 >= REFUSALS) {
+		refuse("the layout of its frames differs from what its version should have");
+	}
+}
+
+/* A proof outside a handler, where the calling thread runs Python at a settled moment. */
+static void prove(const struct sn_python_target *target)
+{
+	struct sn_python_cache *cache = sn_pages_map(sizeof(*cache));
+	struct sn_python_frame frames[PROOF_DEPTH];
+
+	if (!cache)
+		return;
+	int result = sn_python_walk_frames(target, cache, NULL, frames, PROOF_DEPTH);
+	sn_pages_unmap(cache, sizeof(*cache));
+	if (result == -EFAULT)
+		refuse("the layout of its frames differs from what its version should have");
+	else
+		weigh(result, frames);
+}
+
+/* Searches the modules that were not there last time. */
+static int find(void)
+{
+	uint32_t count = sn_module_count();
+	const char *reason = NULL;
+
+	for (; modules_searched < count && target_count < TARGETS; modules_searched++) {
+		const struct sn_module *module = sn_module_at(modules_searched);
+		if (atomic_load_explicit(&module->dead, memory_order_relaxed) ||
+		    (module->flags & (SN_MODULE_ANONYMOUS | SN_MODULE_VDSO)))
+			continue;
+		struct sn_python_target *target = &targets[target_count];
+		int error = sn_python_target_find(target, module, &reason);
+		if (error == -ENOENT)
+			continue;
+		if (error == 0 && sn_guard_test() != 0) {
+			reason = "this system does not let readable memory be recognised";
+			error = -ENOTSUP;
+		}
+		if (error) {
+			refused_hex = target->hex;
+			refuse(reason);
+			return -ENOTSUP;
+		}
+		target_count++;
+		modules_searched++;
+		atomic_store_explicit(&proved, false, memory_order_relaxed);
+		atomic_store_explicit(&failures, 0, memory_order_relaxed);
+		atomic_store_explicit(&current, target, memory_order_release);
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+static int python_attach(void)
+{
+	const struct sn_python_target *target = live_target();
+
+	if (atomic_load_explicit(&refusal, memory_order_acquire))
+		return -ENOTSUP;
+	if (!target) {
+		int error = find();
+		if (error)
+			return error;
+		target = live_target();
+	}
+	if (target && !atomic_load_explicit(&proved, memory_order_relaxed))
+		prove(target);
+	if (atomic_load_explicit(&refusal, memory_order_acquire))
+		return -ENOTSUP;
+	return atomic_load_explicit(&proved, memory_order_relaxed) ? 0 : -EAGAIN;
+}
+
+static void python_detach(void)
+{
+	atomic_store_explicit(&current, NULL, memory_order_release);
+}
+
+static void python_thread_end(struct sn_thread *thread)
+{
+	void *cache = thread->adapters[SLOT_python];
+
+	thread->adapters[SLOT_python] = NULL;
+	if (cache)
+		sn_pages_unmap(cache, sizeof(struct sn_python_cache));
+}
+
+static const char *python_status(void)
+{
+	static char line[512];
+	const struct sn_python_target *target = live_target();
+	const char *reason = atomic_load_explicit(&refusal, memory_order_acquire);
+	uint32_t hex = target ? target->hex : refused_hex;
+
+	if (reason && !refused_hex && target_count)
+		hex = targets[target_count - 1].hex;
+	if (reason)
+		snprintf(line, sizeof(line), "off: %s (CPython %u.%u)", reason, hex >> 24,
+			 hex >> 16 & 255);
+	else if (!target)
+		snprintf(line, sizeof(line), "no CPython in this process");
+	else
+		snprintf(line, sizeof(line), "CPython %u.%u in %s%s", hex >> 24, hex >> 16 & 255,
+			 target->module->path,
+			 atomic_load_explicit(&proved, memory_order_relaxed)
+			     ? ""
+			     : ", no frame seen yet");
+	return line;
+}
+
+int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uint32_t max)
+{
+	const struct sn_python_target *target = live_target();
+	struct sn_python_cache *cache = thread->adapters[SLOT_python];
+
+	if (!target)
+		return atomic_load_explicit(&refusal, memory_order_relaxed) ? -ENOTSUP : 0;
+	if (!cache) {
+		if (sn_python_thread_state(target) == 0)
+			return 0; /* most native threads never need the memory */
+		cache = thread->adapters[SLOT_python] = sn_pages_map(sizeof(*cache));
+		if (!cache)
+			return -ENOMEM;
+	}
+	int result = sn_python_walk_frames(target, cache, &thread->cct, frames, max);
+	if (!atomic_load_explicit(&proved, memory_order_relaxed))
+		weigh(result, frames);
+	return result;
+}
+
+bool sn_python_is_eval(uintptr_t pc)
+{
+	const struct sn_python_target *target = live_target();
+
+	for (uint32_t i = 0; target && i < target->range_count; i++)
+		if (pc >= target->ranges[i].start && pc < target->ranges[i].end)
+			return true;
+	return false;
+}
+
+bool sn_python_is_interpreter(uintptr_t pc)
+{
+	const struct sn_python_target *target = live_target();
+
+	return target && pc >= target->module->start && pc < target->module->end;
+}
+
+const struct sn_adapter sn_adapter_python = {
+    .name = "python",
+    .purpose = "Python frames with file, function and line",
+    .attach = python_attach,
+    .detach = python_detach,
+    .thread_end = python_thread_end,
+    .status = python_status,
+};

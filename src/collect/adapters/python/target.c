@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding CPython in a module by the symbols it exports. Nothing of the interpreter is called but
+ * PyGILState_GetThisThreadState, which reads a thread-local and nothing else.
+ */
+#include "target.h"
+
+#include "collect/elf_symbol.h"
+#include "format/measurement.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#define KEYS_MAX 1024 /* PTHREAD_KEYS_MAX of glibc and more than musl's */
+
+/*
+ * A program that is not position independent may hold its own copy of a library's object (a copy
+ * relocation); then that copy is the object.
+ */
+static uintptr_t object_symbol(const struct sn_module *module, const char *name, size_t *size_bytes)
+{
+	const struct sn_module *program = sn_module_count() ? sn_module_at(0) : NULL;
+
+	for (uint32_t i = 0; i < sn_module_count() && !(program->flags & SN_MODULE_MAIN); i++)
+		program = sn_module_at(i);
+	if (program && program != module && (program->flags & SN_MODULE_MAIN)) {
+		uintptr_t address = sn_elf_symbol(program, name, size_bytes);
+		if (address)
+			return address;
+	}
+	return sn_elf_symbol(module, name, size_bytes);
+}
+
+/* Before 3.11 no exported object holds the version; functions that a version added tell it. */
+static uint32_t version_hex(const struct sn_module *module)
+{
+	uintptr_t version = object_symbol(module, "Py_Version", NULL);
+
+	if (version)
+		return (uint32_t) * (const unsigned long *)version;
+	if (sn_elf_symbol(module, "PyModule_AddObjectRef", NULL))
+		return 0x030a00f0;
+	if (sn_elf_symbol(module, "PyObject_CallNoArgs", NULL))
+		return 0x030900f0;
+	return 0x030800f0;
+}
+
+static bool kind_shift_fits(const struct sn_python_layout *layout, uintptr_t text, unsigned shift)
+{
+	uint32_t state = *(const uint32_t *)(text + layout->text_state) >> shift;
+	uintptr_t length = sn_python_pointer(text, layout->text_length);
+	const char *bytes = (const char *)(text + layout->text_ascii_bytes);
+
+	return (state & 31) == (1 | 1 << 3 | 1 << 4) && length < 64 && strnlen(bytes, 64) == length;
+}
+
+/*
+ * From 3.12 the runtime holds the interpreter's own names as static ASCII strings. They show how
+ * wide the field before `kind` is, which no offset tells and which differs between builds of 3.14.
+ */
+static void calibrate_text(struct sn_python_target *target)
+{
+	static const uint8_t shifts[] = {2, 8, 16};
+	struct sn_python_layout *layout = &target->layout;
+	unsigned votes[3] = {0}, seen = 0;
+	uintptr_t end = target->runtime + target->runtime_bytes - 128;
+
+	for (uintptr_t at = target->runtime; at < end && seen < 64; at += sizeof(uintptr_t)) {
+		if (sn_python_pointer(at, layout->object_type) != layout->text_type)
+			continue;
+		seen++;
+		for (unsigned i = 0; i < 3; i++)
+			votes[i] += kind_shift_fits(layout, at, shifts[i]);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		if (votes[i] * 2 > seen && seen >= 8)
+			layout->text_kind_shift = shifts[i];
+}
+
+static bool find_symbols(struct sn_python_target *target)
+{
+	const struct sn_module *module = target->module;
+	struct sn_python_layout *layout = &target->layout;
+	size_t eval_bytes = 0;
+	uintptr_t eval = sn_elf_symbol(module, "_PyEval_EvalFrameDefault", &eval_bytes);
+
+	target->thread_state =
+	    (void *(*)(void))sn_elf_symbol(module, "PyGILState_GetThisThreadState", NULL);
+	layout->code_type = object_symbol(module, "PyCode_Type", NULL);
+	layout->text_type = object_symbol(module, "PyUnicode_Type", NULL);
+	layout->bytes_type = object_symbol(module, "PyBytes_Type", NULL);
+	if (eval) {
+		target->ranges[0] = (struct sn_address_range){eval, eval + eval_bytes};
+		target->range_count = 1;
+	}
+	return eval && target->thread_state && layout->code_type && layout->text_type &&
+	       layout->bytes_type;
+}
+
+/*
+ * The key is where the version's table says, unless a build differs: where the thread has a state,
+ * the key must lead to it. Calling the function here also binds it before a handler calls it.
+ */
+static void check_key(struct sn_python_target *target)
+{
+	void *state = target->thread_state();
+
+	if (target->layout.runtime_key < 0)
+		return;
+	if ((size_t)target->layout.runtime_key + 8 > target->runtime_bytes ||
+	    (state && sn_python_thread_state(target) != (uintptr_t)state))
+		target->layout.runtime_key = -1;
+}
+
+uintptr_t sn_python_thread_state(const struct sn_python_target *target)
+{
+	int32_t offset = target->layout.runtime_key;
+
+	if (offset < 0)
+		return (uintptr_t)target->thread_state();
+	/* Py_tss_t: is it created, and its key. Read anew each time: finalising deletes the key. */
+	int32_t created = sn_python_int(target->runtime, (size_t)offset);
+	uint32_t key = (uint32_t)sn_python_int(target->runtime, (size_t)offset + 4);
+	if (created != 1 || key >= KEYS_MAX)
+		return 0;
+	return (uintptr_t)pthread_getspecific(key);
+}
+
+int sn_python_target_find(struct sn_python_target *target, const struct sn_module *module,
+			  const char **reason)
+{
+	memset(target, 0, sizeof(*target));
+	target->module = module;
+	target->runtime = object_symbol(module, "_PyRuntime", &target->runtime_bytes);
+	if (!sn_elf_symbol(module, "PyEval_EvalFrameEx", NULL))
+		return -ENOENT;
+	if (!target->runtime) {
+		*reason = "CPython is older than 3.9";
+		return -ENOTSUP;
+	}
+	target->hex = version_hex(module);
+	int error = sn_python_layout_find(&target->layout, target->hex, target->runtime,
+					  target->runtime_bytes, reason);
+	if (error)
+		return error;
+	if (!find_symbols(target)) {
+		*reason = "the interpreter does not export the symbols that are needed";
+		return -ENOTSUP;
+	}
+	if (target->layout.version >= 0x030e)
+		calibrate_text(target);
+	check_key(target);
+	sn_python_eval_parts(target);
+	return 0;
+}

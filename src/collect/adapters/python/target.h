@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An interpreter found in this process: its module, its symbols, its layout, and where its
+ * evaluation loop lies. Filled once, outside signal handlers, and not changed after it is
+ * published.
+ */
+#ifndef SN_PYTHON_TARGET_H
+#define SN_PYTHON_TARGET_H
+
+#include "collect/module.h"
+#include "layout.h"
+
+#define SN_EVAL_RANGES 64
+
+struct sn_address_range {
+	uintptr_t start, end;
+};
+
+struct sn_python_target {
+	const struct sn_module *module;
+	uint32_t hex; /* PY_VERSION_HEX; the patch level is unknown before 3.11 */
+	uintptr_t runtime;
+	size_t runtime_bytes;
+	struct sn_python_layout layout;
+	void *(*thread_state)(void); /* PyGILState_GetThisThreadState */
+	uint32_t range_count;	     /* of the evaluation loop; the first is the function itself */
+	struct sn_address_range ranges[SN_EVAL_RANGES];
+};
+
+/*
+ * Looks for a CPython in `module` and fills `target`. 0; -ENOENT: none here; -ENOTSUP: one that is
+ * not supported, with the reason in `reason`. AS-safe: no.
+ */
+int sn_python_target_find(struct sn_python_target *target, const struct sn_module *module,
+			  const char **reason);
+
+/*
+ * The calling thread's PyThreadState, also while it has released the global lock; 0 where it has
+ * none. The address is not checked. AS-safe: yes.
+ */
+uintptr_t sn_python_thread_state(const struct sn_python_target *target);
+
+/* Adds the split-off parts of the evaluation loop that the module's file names. AS-safe: no. */
+void sn_python_eval_parts(struct sn_python_target *target);
+
+#endif

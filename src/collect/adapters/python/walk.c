@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk. The thread is stopped in its own signal handler, so nothing moves; but it may have been
+ * stopped between any two stores of the interpreter. Invariants:
+ *
+ *  1. Nothing is read whose page has not proved readable (guard.h).
+ *  2. Nothing is taken for a code object, a string or a table whose type pointer does not say so.
+ *  3. The newest frame may be half made or half gone: where it is not a frame with code, it is left
+ *     out. Anywhere further up that means that the chain is torn: the walk fails as a whole.
+ *  4. The number of steps is bounded, so that a chain bent into a ring ends.
+ */
+#include "walk.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#define NOT_BEGUN	(-2)
+#define INDEX_HIDDEN	(UINT32_MAX - 1)
+#define LINETABLE_BYTES (16u << 20)
+
+struct walk {
+	const struct sn_python_layout *layout;
+	struct sn_python_cache *cache;
+	struct sn_cct *cct;
+	struct sn_python_frame *frames;
+	uint32_t count, max;
+};
+
+/* What became of one frame of the interpreter's. */
+enum outcome { TAKEN, HIDDEN, UNREADABLE, NO_MEMORY };
+
+static inline bool code_unchanged(const struct sn_python_layout *layout,
+				  const struct sn_python_code *known, uintptr_t code)
+{
+	return known->code == code && sn_python_pointer(code, layout->code_file) == known->file &&
+	       sn_python_pointer(code, layout->code_name) == known->name &&
+	       sn_python_pointer(code, layout->code_lines) == known->lines &&
+	       (uint32_t)sn_python_int(code, layout->code_first_line) == known->first_line;
+}
+
+static bool table_of(struct walk *walk, uintptr_t object, const unsigned char **table,
+		     size_t *bytes)
+{
+	const struct sn_python_layout *layout = walk->layout;
+
+	if (!sn_guard_readable(&walk->cache->guard, object, layout->bytes_data) ||
+	    sn_python_pointer(object, layout->object_type) != layout->bytes_type)
+		return false;
+	*bytes = sn_python_pointer(object, layout->bytes_length);
+	*table = (const unsigned char *)(object + layout->bytes_data);
+	return *bytes <= LINETABLE_BYTES &&
+	       sn_guard_readable(&walk->cache->guard, (uintptr_t)*table, *bytes);
+}
+
+/* The interpreter's own glue (a call of __init__ by a type, from 3.12) has a code object without
+ * lines. */
+static bool is_glue(const struct sn_python_layout *layout, const unsigned char *table, size_t bytes)
+{
+	return layout->lines == SN_LINETABLE_LOCATION &&
+	       (bytes == 0 || (bytes == 1 && (table[0] >> 3 & 15) == 15));
+}
+
+static enum outcome code_read(struct walk *walk, uintptr_t code, struct sn_python_code *out)
+{
+	const struct sn_python_layout *layout = walk->layout;
+	struct sn_python_cache *cache = walk->cache;
+	const unsigned char *table;
+	size_t bytes;
+
+	*out = (struct sn_python_code){
+	    .code = code,
+	    .file = sn_python_pointer(code, layout->code_file),
+	    .name = sn_python_pointer(code, layout->code_name),
+	    .lines = sn_python_pointer(code, layout->code_lines),
+	    .first_line = (uint32_t)sn_python_int(code, layout->code_first_line),
+	};
+	if (sn_python_pointer(code, layout->object_type) != layout->code_type ||
+	    !table_of(walk, out->lines, &table, &bytes))
+		return UNREADABLE;
+	if (is_glue(layout, table, bytes)) {
+		out->index = INDEX_HIDDEN;
+		return TAKEN;
+	}
+	ssize_t file =
+	    sn_python_text(layout, &cache->guard, out->file, cache->file, sizeof(cache->file));
+	ssize_t name =
+	    sn_python_text(layout, &cache->guard, out->name, cache->name, sizeof(cache->name));
+	if (file < 0 || name < 0)
+		return UNREADABLE;
+	if (!walk->cct)
+		return TAKEN;
+	out->index = sn_cct_code(walk->cct, cache->file, (size_t)file, cache->name, (size_t)name,
+				 out->first_line);
+	return out->index == SN_ID_NONE ? NO_MEMORY : TAKEN;
+}
+
+static inline uint32_t mix(uintptr_t code, int32_t offset)
+{
+	uint64_t key = (code >> 4) + (uint64_t)(uint32_t)offset * 0x9e3779b1u;
+
+	return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 40);
+}
+
+static __attribute__((noinline)) enum outcome line_read(struct walk *walk, uintptr_t code,
+							int32_t offset, struct sn_python_line *out)
+{
+	struct sn_python_code *known = &walk->cache->codes[mix(code, 0) % SN_CODE_ENTRIES];
+	const unsigned char *table;
+	size_t bytes;
+
+	out->code.code = 0; /* a failure leaves no entry */
+	if (!code_unchanged(walk->layout, known, code)) {
+		struct sn_python_code fresh;
+		enum outcome outcome = code_read(walk, code, &fresh);
+		if (outcome != TAKEN)
+			return outcome;
+		*known = fresh;
+	}
+	if (!table_of(walk, known->lines, &table, &bytes))
+		return UNREADABLE;
+	out->line = sn_linetable_line(walk->layout->lines, table, bytes, known->first_line, offset);
+	out->offset = offset;
+	out->code = *known;
+	return TAKEN;
+}
+
+/* Byte offset of the frame's instruction in its code; below 0 before the first. */
+static inline int32_t instruction_offset(const struct sn_python_layout *layout, uintptr_t frame,
+					 uintptr_t code)
+{
+	if (layout->frames == SN_FRAMES_OBJECTS) {
+		int32_t last = sn_python_int(frame, layout->frame_instruction);
+		if (last < 0)
+			return NOT_BEGUN;
+		/* 3.10 counts instructions, 3.9 bytes */
+		return layout->lines == SN_LINETABLE_RANGES ? last * 2 : last;
+	}
+	uintptr_t start = code + layout->code_start;
+	uintptr_t instruction = sn_python_pointer(frame, layout->frame_instruction);
+	intptr_t bytes = (intptr_t)(instruction - start);
+	/* A variable-sized object's length follows its type; here it counts two-byte code units. */
+	intptr_t length = (intptr_t)sn_python_pointer(code, layout->bytes_length) * 2;
+	return bytes < 0 || bytes >= length || bytes > INT32_MAX ? NOT_BEGUN : (int32_t)bytes;
+}
+
+static inline enum outcome take(struct walk *walk, uintptr_t frame, bool is_entry)
+{
+	const struct sn_python_layout *layout = walk->layout;
+	uintptr_t code = sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
+
+	if ((code & 7) || !sn_guard_readable(&walk->cache->guard, code, layout->code_bytes))
+		return UNREADABLE;
+	int32_t offset = instruction_offset(layout, frame, code);
+	struct sn_python_line *line = &walk->cache->lines[mix(code, offset) % SN_LINE_ENTRIES];
+	if (line->offset != offset || !code_unchanged(layout, &line->code, code)) {
+		enum outcome outcome = line_read(walk, code, offset, line);
+		if (outcome != TAKEN)
+			return outcome;
+	}
+	if (line->code.index == INDEX_HIDDEN)
+		return HIDDEN;
+	walk->frames[walk->count++] =
+	    (struct sn_python_frame){line->code.index, line->line, is_entry};
+	return TAKEN;
+}
+
+static inline bool is_shim(const struct sn_python_layout *layout, uintptr_t frame)
+{
+	return layout->frames == SN_FRAMES_SHIMMED &&
+	       *(const uint8_t *)(frame + layout->frame_owner) >= layout->shim_owner;
+}
+
+/* Whether `frame` is the outermost Python frame of its native evaluation call. */
+static inline bool is_outermost(struct walk *walk, uintptr_t frame, uintptr_t previous)
+{
+	const struct sn_python_layout *layout = walk->layout;
+
+	switch (layout->frames) {
+	case SN_FRAMES_OBJECTS:
+		return true;
+	case SN_FRAMES_FLAGGED:
+		return *(const uint8_t *)(frame + layout->frame_is_entry) != 0;
+	case SN_FRAMES_SHIMMED:
+		return previous == 0 ||
+		       (sn_guard_readable(&walk->cache->guard, previous, layout->frame_bytes) &&
+			is_shim(layout, previous));
+	}
+	return false;
+}
+
+/* The newest frame's address, 0 where the thread runs no Python; false where it cannot be read. */
+static bool newest_frame(struct walk *walk, uintptr_t state, uintptr_t *frame)
+{
+	const struct sn_python_layout *layout = walk->layout;
+	struct sn_guard *guard = &walk->cache->guard;
+
+	*frame = 0;
+	if (!sn_guard_readable(guard, state, layout->thread_id + sizeof(uintptr_t)))
+		return false;
+	/* The state of another thread, or none at all, if the key was not what it seemed. */
+	if (sn_python_pointer(state, layout->thread_id) != (uintptr_t)pthread_self())
+		return false;
+	*frame = sn_python_pointer(state, layout->thread_frame);
+	if (*frame && layout->through_cframe) {
+		if (!sn_guard_readable(guard, *frame, layout->cframe_frame + sizeof(uintptr_t)))
+			return false;
+		*frame = sn_python_pointer(*frame, layout->cframe_frame);
+	}
+	return true;
+}
+
+static int walk_chain(struct walk *walk, uintptr_t frame)
+{
+	const struct sn_python_layout *layout = walk->layout;
+	uint32_t steps_left = 4 * walk->max + 64;
+
+	for (bool newest = true; frame && walk->count < walk->max; newest = false) {
+		if ((frame & 7) || steps_left-- == 0 ||
+		    !sn_guard_readable(&walk->cache->guard, frame, layout->frame_bytes))
+			return -EFAULT;
+		uintptr_t previous = sn_python_pointer(frame, layout->frame_previous);
+		if (!is_shim(layout, frame)) {
+			bool is_entry = is_outermost(walk, frame, previous);
+			enum outcome outcome = take(walk, frame, is_entry);
+			if (outcome == NO_MEMORY)
+				return -ENOMEM;
+			if (outcome == UNREADABLE && !newest)
+				return -EFAULT;
+			if (outcome == HIDDEN && is_entry && walk->count)
+				walk->frames[walk->count - 1].is_entry = true;
+		}
+		frame = previous;
+	}
+	return (int)walk->count;
+}
+
+int sn_python_walk_frames(const struct sn_python_target *target, struct sn_python_cache *cache,
+			  struct sn_cct *cct, struct sn_python_frame *frames, uint32_t max)
+{
+	struct walk walk = {&target->layout, cache, cct, frames, 0, max};
+	uintptr_t state = sn_python_thread_state(target), frame;
+
+	if (state == 0)
+		return 0;
+	sn_guard_begin(&cache->guard);
+	if (!newest_frame(&walk, state, &frame))
+		return -EFAULT;
+	return walk_chain(&walk, frame);
+}

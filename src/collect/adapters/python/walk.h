@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walking a thread's Python frames, with what the thread remembers between walks.
+ */
+#ifndef SN_PYTHON_WALK_H
+#define SN_PYTHON_WALK_H
+
+#include "collect/adapter.h"
+#include "guard.h"
+#include "target.h"
+#include "text.h"
+
+#define SN_LINE_ENTRIES 2048
+#define SN_CODE_ENTRIES 512
+
+/*
+ * A code object as it was when it was read. Its address may be reused by another code object after
+ * it is freed; then at least one of the objects it refers to differs, or it is one of the same
+ * file, name, first line and line table, which gives the same answers.
+ */
+struct sn_python_code {
+	uintptr_t code, file, name, lines;
+	uint32_t first_line;
+	uint32_t index; /* from sn_cct_code */
+};
+
+struct sn_python_line {
+	struct sn_python_code code;
+	int32_t offset;
+	uint32_t line;
+};
+
+/* A thread's: about 160 KiB of address space, of which a walk touches what it needs. */
+struct sn_python_cache {
+	struct sn_guard guard;
+	struct sn_python_line lines[SN_LINE_ENTRIES];
+	struct sn_python_code codes[SN_CODE_ENTRIES];
+	char file[SN_PYTHON_TEXT_BYTES], name[SN_PYTHON_TEXT_BYTES];
+};
+
+/*
+ * As sn_python_walk, for one interpreter. Where `cct` is NULL, code indices are 0: the walk is only
+ * a proof. AS-safe: yes. MT: the cache's owner, which is the thread walked.
+ */
+int sn_python_walk_frames(const struct sn_python_target *target, struct sn_python_cache *cache,
+			  struct sn_cct *cct, struct sn_python_frame *frames, uint32_t max);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A library to preload into a Python program: walks the Python frames of the thread that a signal
+ * interrupts and keeps what it found, for the program to fetch and to compare with what the
+ * interpreter itself says. The functions that begin with probe_ are called by ctypes or dlsym.
+ */
+#include "collect/adapter.h"
+#include "python_probe.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define DEPTH	  1024
+#define FOUND_MAX 65536
+#define CODES_MAX 16384
+
+extern const struct sn_adapter sn_adapter_python;
+
+struct code {
+	char file[256], name[128];
+	uint32_t first_line;
+};
+
+/* One table for all threads: the probe's code indices. Guarded by the lock below. */
+static struct code *codes;
+static uint32_t code_count;
+static uint64_t *found; /* open addressing, (code << 32 | line) + 1 */
+static atomic_flag lock = ATOMIC_FLAG_INIT;
+static _Atomic uint64_t walks, failed, empty, busy, frames_seen, deepest;
+
+static char last[1 << 20];
+static size_t last_bytes;
+static _Atomic bool keep_last;
+static __thread struct sn_thread *thread_of_mine __attribute__((tls_model("initial-exec")));
+
+uint32_t sn_cct_code(struct sn_cct *cct, const char *file, size_t file_length, const char *name,
+		     size_t name_length, uint32_t first_line)
+{
+	struct code code = {.first_line = first_line};
+	uint32_t i;
+
+	memcpy(code.file, file, file_length < 255 ? file_length : 255);
+	memcpy(code.name, name, name_length < 127 ? name_length : 127);
+	for (i = 0; i < code_count; i++)
+		if (memcmp(&codes[i], &code, sizeof(code)) == 0)
+			return i;
+	if (i == CODES_MAX)
+		return SN_ID_NONE;
+	codes[code_count++] = code;
+	return i;
+}
+
+static struct sn_thread *my_thread(void)
+{
+	if (!thread_of_mine) {
+		void *pages = mmap(NULL, sizeof(struct sn_thread), PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		thread_of_mine = pages == MAP_FAILED ? NULL : pages;
+	}
+	return thread_of_mine;
+}
+
+static void keep_found(const struct sn_python_frame *frame)
+{
+	uint64_t key = ((uint64_t)frame->code << 32 | frame->line) + 1;
+	uint32_t slot = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 48) % FOUND_MAX;
+
+	for (uint32_t i = 0; i < FOUND_MAX && found[slot] != key;
+	     i++, slot = (slot + 1) % FOUND_MAX)
+		if (!found[slot])
+			found[slot] = key;
+}
+
+static void keep_text(const struct sn_python_frame *frames, int count)
+{
+	last_bytes = 0;
+	for (int i = 0; i < count && last_bytes < sizeof(last) - 1024; i++) {
+		const struct code *code = &codes[frames[i].code];
+		last_bytes += (size_t)snprintf(last + last_bytes, 1024, "%s\t%s\t%u\t%u\t%d\n",
+					       code->file, code->name, code->first_line,
+					       frames[i].line, frames[i].is_entry);
+	}
+	last[last_bytes] = 0;
+}
+
+static void handle(int number, siginfo_t *info, void *context)
+{
+	static __thread struct sn_python_frame frames[DEPTH]
+	    __attribute__((tls_model("initial-exec")));
+	int saved = errno;
+
+	if (atomic_flag_test_and_set(&lock)) {
+		busy++;
+		errno = saved;
+		return;
+	}
+	struct sn_thread *thread = my_thread();
+	int count = sn_python_walk(thread, frames, DEPTH);
+	walks++;
+	if (count < 0)
+		failed++;
+	else if (count == 0)
+		empty++;
+	if (count > 0 && (uint64_t)count > deepest)
+		deepest = (uint64_t)count;
+	for (int i = 0; i < count; i++) {
+		keep_found(&frames[i]);
+		frames_seen++;
+	}
+	if (keep_last) {
+		keep_text(frames, count);
+		keep_last = false;
+	}
+	atomic_flag_clear(&lock);
+	errno = saved;
+}
+
+/* --- for the program --- */
+
+int probe_attach(void)
+{
+	probe_modules_read();
+	return sn_adapter_python.attach();
+}
+
+const char *probe_status(void)
+{
+	return sn_adapter_python.status();
+}
+
+void probe_install(int number)
+{
+	struct sigaction action = {.sa_sigaction = handle,
+				   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+
+	sigaction(number, &action, NULL);
+}
+
+/* Raises the signal in this thread; the frames found, as text. */
+const char *probe_raise(int number)
+{
+	keep_last = true;
+	raise(number);
+	return last;
+}
+
+/* The next signal handled anywhere keeps its frames as text. */
+void probe_keep_next(void)
+{
+	keep_last = true;
+}
+
+const char *probe_last(void)
+{
+	return last;
+}
+
+static _Atomic bool stressing;
+static pthread_t sender;
+static int stress_signal;
+static unsigned stress_period_us;
+
+static void signal_all(unsigned *seed)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int self = (int)syscall(SYS_gettid);
+
+	for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
+		int tid = atoi(entry->d_name);
+		if (tid > 0 && tid != self)
+			syscall(SYS_tgkill, getpid(), tid, stress_signal);
+	}
+	if (tasks)
+		closedir(tasks);
+	unsigned wait_us = stress_period_us / 2 + (unsigned)rand_r(seed) % stress_period_us;
+	struct timespec wait = {0, (long)wait_us * 1000 + rand_r(seed) % 1000};
+	nanosleep(&wait, NULL);
+}
+
+static void *send_signals(void *unused)
+{
+	unsigned seed = 12345;
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	while (stressing)
+		signal_all(&seed);
+	return NULL;
+}
+
+void probe_stress_begin(int number, unsigned period_us)
+{
+	stress_signal = number;
+	stress_period_us = period_us;
+	stressing = true;
+	pthread_create(&sender, NULL, send_signals, NULL);
+}
+
+void probe_stress_end(void)
+{
+	stressing = false;
+	pthread_join(sender, NULL);
+}
+
+/* Everything found, one (file, name, first line, line) a line; to be freed. */
+char *probe_found(void)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+
+	fprintf(out, "%lu\t%lu\t%lu\t%lu\t%lu\t%lu\n", walks, failed, empty, busy, frames_seen,
+		deepest);
+	for (uint32_t i = 0; i < FOUND_MAX; i++) {
+		if (!found[i])
+			continue;
+		const struct code *code = &codes[(found[i] - 1) >> 32];
+		fprintf(out, "%s\t%s\t%u\t%u\n", code->file, code->name, code->first_line,
+			(uint32_t)(found[i] - 1));
+	}
+	fclose(out);
+	return text;
+}
+
+/* Nanoseconds for one walk of this thread, and its frames, when everything is warm. */
+double probe_time(int rounds, int *count)
+{
+	static struct sn_python_frame frames[DEPTH];
+	struct sn_thread *thread = my_thread();
+	struct timespec begin, end;
+
+	for (int i = 0; i < 10; i++)
+		*count = sn_python_walk(thread, frames, DEPTH);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (int i = 0; i < rounds; i++)
+		sn_python_walk(thread, frames, DEPTH);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) /
+	       rounds;
+}
+
+/* How many of the calling thread's native return addresses lie in the evaluation loop. */
+int probe_is_eval(uintptr_t pc)
+{
+	return sn_python_is_eval(pc);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	codes = mmap(NULL, sizeof(struct code) * CODES_MAX, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	found = mmap(NULL, sizeof(uint64_t) * FOUND_MAX, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	probe_attach();
+}
