@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A 64-bit little-endian ELF file, mapped and checked: its sections, its build id, what it loads.
+ *
+ * Nothing is trusted: sections that reach beyond the file are empty. Compressed sections are
+ * unpacked when first asked for. Knows nothing about symbols or DWARF.
+ *
+ * A file that is truncated by somebody else while it is mapped here raises SIGBUS, as in every
+ * program that maps files; installers replace files by renaming, which is safe.
+ */
+#ifndef SN_BINARY_ELF_FILE_H
+#define SN_BINARY_ELF_FILE_H
+
+#include "base/error.h"
+#include "binary/bytes.h"
+
+#include <elf.h>
+
+#define SN_BUILD_ID_BYTES_MAX 64
+
+struct sn_elf_section {
+	const char *name;
+	Elf64_Shdr header;
+	struct sn_bytes contents; /* once `is_read`; unpacked */
+	void *unpacked;		  /* mapped anonymously, or NULL */
+	size_t unpacked_bytes;
+	bool is_read;
+};
+
+struct sn_elf_file {
+	struct sn_bytes bytes;
+	enum { SN_ELF_BORROWED, SN_ELF_MAPPED, SN_ELF_HEAP } ownership;
+	uint16_t machine;
+	uint16_t type;
+	struct sn_elf_section *sections;
+	uint32_t section_count;
+	const uint8_t *segments; /* Elf64_Phdr[], maybe unaligned */
+	uint32_t segment_count;
+	uint8_t build_id[SN_BUILD_ID_BYTES_MAX];
+	uint32_t build_id_bytes; /* 0: has none */
+};
+
+/* SN_ERR_IO, SN_ERR_FORMAT, SN_ERR_MEMORY. *file is set only on success; free it with
+ * sn_elf_file_free. */
+int sn_elf_file_open(const char *path, struct sn_elf_file **file, struct sn_error *error);
+/* An image in memory that the caller keeps (is_heap false) or hands over (malloc'ed; also freed
+ * when this fails). */
+int sn_elf_file_from_memory(const void *image, size_t bytes, bool is_heap,
+			    struct sn_elf_file **file, struct sn_error *error);
+void sn_elf_file_free(struct sn_elf_file *file);
+
+/* The first section of that name (also found as .zdebug_ for a .debug_ name), or NULL. */
+struct sn_elf_section *sn_elf_file_section(struct sn_elf_file *file, const char *name);
+/* The first section of that type (SHT_SYMTAB, ...), or NULL. */
+struct sn_elf_section *sn_elf_file_section_of_type(struct sn_elf_file *file, uint32_t type);
+/* The section's bytes, unpacked; empty where there is none (section NULL, SHT_NOBITS, damaged). */
+struct sn_bytes sn_elf_section_contents(struct sn_elf_file *file, struct sn_elf_section *section);
+/* The same of a string table: cut after its last NUL. */
+struct sn_bytes sn_elf_section_strings(struct sn_elf_file *file, struct sn_elf_section *section);
+/* Both steps. */
+struct sn_bytes sn_elf_file_contents(struct sn_elf_file *file, const char *name);
+
+/* Whether `address` lies in an executable segment. */
+bool sn_elf_file_is_code(const struct sn_elf_file *file, uint64_t address);
+
+#endif

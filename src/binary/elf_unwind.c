@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where functions of stripped files begin: read from .eh_frame through the sorted table of
+ * .eh_frame_hdr, which every linker in use writes. Files without that table stay without starts.
+ */
+#include "elf_symbols.h"
+
+/* DW_EH_PE_*: how a pointer is written. */
+enum {
+	ENCODING_OMIT = 0xff,
+	ENCODING_FORMAT = 0x0f,
+	ENCODING_RELATIVE = 0x70,
+	ENCODING_PC_RELATIVE = 0x10,
+	ENCODING_DATA_RELATIVE = 0x30,
+	ENCODING_UDATA4 = 0x03,
+	ENCODING_SDATA4 = 0x0b,
+	TABLE_ENCODING = ENCODING_DATA_RELATIVE | ENCODING_SDATA4,
+};
+
+struct unwind_table {
+	struct sn_bytes header, frames;
+	uint64_t header_address, frames_address;
+	const uint8_t *entries; /* pairs of 32-bit offsets from header_address */
+	uint32_t count;
+};
+
+static unsigned encoded_bytes(uint8_t encoding)
+{
+	switch (encoding & ENCODING_FORMAT) {
+	case 0x00: /* absptr */
+	case 0x04: /* udata8 */
+	case 0x0c: /* sdata8 */
+		return 8;
+	case ENCODING_UDATA4:
+	case ENCODING_SDATA4:
+		return 4;
+	case 0x02: /* udata2 */
+	case 0x0a: /* sdata2 */
+		return 2;
+	}
+	return 0; /* LEB128 occurs in no file */
+}
+
+static bool open_table(struct sn_elf_file *file, struct unwind_table *table)
+{
+	struct sn_elf_section *header = sn_elf_file_section(file, ".eh_frame_hdr");
+	struct sn_elf_section *frames = sn_elf_file_section(file, ".eh_frame");
+	if (!header || !frames)
+		return false;
+	table->header = sn_elf_section_contents(file, header);
+	table->frames = sn_elf_section_contents(file, frames);
+	table->header_address = header->header.sh_addr;
+	table->frames_address = frames->header.sh_addr;
+	struct sn_cursor cursor = sn_cursor_at(table->header, 0);
+	uint8_t version = sn_cursor_u8(&cursor);
+	uint8_t pointer_encoding = sn_cursor_u8(&cursor);
+	uint8_t count_encoding = sn_cursor_u8(&cursor);
+	uint8_t table_encoding = sn_cursor_u8(&cursor);
+	sn_cursor_skip(&cursor, encoded_bytes(pointer_encoding));
+	table->count = sn_cursor_u32(&cursor);
+	table->entries = cursor.at;
+	return !cursor.failed && version == 1 && count_encoding == ENCODING_UDATA4 &&
+	       table_encoding == TABLE_ENCODING && table->count <= sn_cursor_left(&cursor) / 8;
+}
+
+static uint64_t entry_start(const struct unwind_table *table, uint32_t index)
+{
+	int32_t offset;
+	memcpy(&offset, table->entries + (size_t)index * 8, sizeof(offset));
+	return table->header_address + (uint64_t)(int64_t)offset;
+}
+
+/* How the frames of a CIE encode addresses; ENCODING_OMIT if it cannot be read. */
+static uint8_t cie_encoding(const struct unwind_table *table, uint64_t offset)
+{
+	struct sn_cursor cursor = sn_cursor_at(table->frames, offset);
+	if (sn_cursor_u32(&cursor) == UINT32_MAX)
+		return ENCODING_OMIT; /* 64-bit .eh_frame: no compiler writes it */
+	sn_cursor_skip(&cursor, 4);
+	uint8_t version = sn_cursor_u8(&cursor);
+	const char *augmentation = sn_cursor_string(&cursor);
+	if (!augmentation || augmentation[0] != 'z')
+		return augmentation && augmentation[0] == '\0' ? 0 : ENCODING_OMIT;
+	sn_cursor_uleb(&cursor);
+	sn_cursor_sleb(&cursor);
+	if (version == 1)
+		sn_cursor_u8(&cursor);
+	else
+		sn_cursor_uleb(&cursor);
+	sn_cursor_uleb(&cursor);
+	for (const char *at = augmentation + 1; *at && !cursor.failed; at++) {
+		uint8_t encoding;
+		switch (*at) {
+		case 'R':
+			return sn_cursor_u8(&cursor);
+		case 'P':
+			encoding = sn_cursor_u8(&cursor);
+			sn_cursor_skip(&cursor, encoded_bytes(encoding));
+			break;
+		case 'L':
+			sn_cursor_u8(&cursor);
+			break;
+		case 'S':
+		case 'B':
+			break;
+		default:
+			return ENCODING_OMIT;
+		}
+	}
+	return cursor.failed ? ENCODING_OMIT : 0;
+}
+
+/* The length of the function that an entry's FDE describes; 0 if it cannot be read. */
+static uint64_t entry_length(const struct unwind_table *table, uint32_t index)
+{
+	int32_t delta;
+	memcpy(&delta, table->entries + (size_t)index * 8 + 4, sizeof(delta));
+	uint64_t offset = table->header_address + (uint64_t)(int64_t)delta - table->frames_address;
+	struct sn_cursor cursor = sn_cursor_at(table->frames, offset);
+	if (sn_cursor_u32(&cursor) == UINT32_MAX)
+		return 0;
+	uint32_t back = sn_cursor_u32(&cursor);
+	if (cursor.failed || back == 0 || back > offset + 4)
+		return 0;
+	uint8_t encoding = cie_encoding(table, offset + 4 - back);
+	unsigned bytes = encoding == ENCODING_OMIT ? 0 : encoded_bytes(encoding);
+	if (bytes == 0)
+		return 0;
+	sn_cursor_skip(&cursor, bytes);
+	return sn_cursor_uint(&cursor, bytes);
+}
+
+static void resolve_one(const struct unwind_table *table, uint64_t address, struct sn_elf_hit *hit)
+{
+	uint32_t low = 0, high = table->count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (entry_start(table, middle) <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return;
+	uint64_t start = entry_start(table, low - 1);
+	uint64_t length = entry_length(table, low - 1);
+	if (address - start < length) {
+		hit->start = start;
+		hit->end = start + length;
+	}
+}
+
+void sn_elf_unwind_resolve(struct sn_elf_file *file, const uint64_t *addresses, size_t count,
+			   struct sn_elf_hit *hits)
+{
+	struct unwind_table table;
+	if (!open_table(file, &table))
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (!hits[i].name && hits[i].start == 0)
+			resolve_one(&table, addresses[i], &hits[i]);
+}

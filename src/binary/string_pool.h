@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that is freed whole, and strings kept once in it. Each string carries a place for one
+ * string derived from it (a symbol's readable name), so that deriving happens once.
+ */
+#ifndef SN_BINARY_STRING_POOL_H
+#define SN_BINARY_STRING_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Longer strings are cut: no source writes them, only damaged files do. */
+#define SN_POOL_STRING_MAX (1u << 16)
+
+struct sn_pooled {
+	const char *derived; /* the user's; NULL at first */
+	uint32_t hash;
+	uint32_t length;
+	char text[];
+};
+
+struct sn_string_pool {
+	struct sn_pool_block *blocks;
+	struct sn_pooled **slots; /* open addressing */
+	uint32_t slot_count;	  /* a power of two, or 0 */
+	uint32_t count;
+};
+
+void sn_string_pool_release(struct sn_string_pool *pool);
+/* `bytes` zeroed bytes, aligned to 8; NULL for lack of memory. Lives until release. */
+void *sn_string_pool_allocate(struct sn_string_pool *pool, size_t bytes);
+/* The pool's copy, or NULL for lack of memory. Lives until release. */
+struct sn_pooled *sn_string_pool_intern(struct sn_string_pool *pool, const char *text,
+					size_t length);
+/* The same for a string that ends with NUL; NULL also for NULL. */
+const char *sn_string_pool_string(struct sn_string_pool *pool, const char *text);
+
+/* What sn_string_pool_intern returned, from its text. */
+static inline struct sn_pooled *sn_pooled_of(const char *text)
+{
+	return (struct sn_pooled *)(text - offsetof(struct sn_pooled, text));
+}
+
+#endif

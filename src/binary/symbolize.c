@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules, and the order in which their sources of names are asked; see symbolize.h. The sources
+ * themselves are elf_symbols.c, elf_plt.c, elf_unwind.c and dwarf.c; what is known already is
+ * symbol_cache.c.
+ */
+#include "symbolize.h"
+#include "binary/debug_file.h"
+#include "binary/demangle.h"
+#include "binary/elf_symbols.h"
+#include "binary/string_pool.h"
+#include "format/measurement.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define DEBUG_PATH_DEFAULT "/usr/lib/debug"
+
+struct known {
+	uint64_t address;
+	struct sn_symbol_location location;
+};
+
+struct module {
+	char *path;
+	uint8_t build_id[SN_BUILD_ID_BYTES_MAX];
+	size_t build_id_bytes;
+	uint32_t flags;
+	bool is_open; /* tried to */
+	struct sn_symbol_module_info info;
+	struct sn_elf_file *file;  /* the module's own, or NULL */
+	struct sn_elf_file *debug; /* its separate debug file, or NULL */
+	struct sn_string_pool pool;
+	struct known *known; /* by ascending address */
+	size_t known_count;
+};
+
+struct sn_symbolizer {
+	char *cache_folder; /* "" none */
+	char *debug_path;
+	char *sysroot;
+	struct module **modules;
+	uint32_t module_count;
+};
+
+static const struct sn_symbol_frame nothing;
+
+static char *default_cache_folder(void)
+{
+	char *folder = NULL;
+	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	if (base && base[0] == '/')
+		return asprintf(&folder, "%s/sonde", base) < 0 ? NULL : folder;
+	if (home && home[0] == '/')
+		return asprintf(&folder, "%s/.cache/sonde", home) < 0 ? NULL : folder;
+	return strdup("");
+}
+
+int sn_symbolizer_new(const struct sn_symbolizer_options *options,
+		      struct sn_symbolizer **symbolizer, struct sn_error *error)
+{
+	static const struct sn_symbolizer_options defaults;
+	const char *debug_path = getenv("SONDE_DEBUG_PATH");
+	struct sn_symbolizer *made = calloc(1, sizeof(*made));
+	if (!made)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!options)
+		options = &defaults;
+	if (options->debug_path)
+		debug_path = options->debug_path;
+	made->cache_folder =
+	    options->cache_folder ? strdup(options->cache_folder) : default_cache_folder();
+	made->debug_path = strdup(debug_path ? debug_path : DEBUG_PATH_DEFAULT);
+	made->sysroot = strdup(options->sysroot ? options->sysroot : "");
+	if (!made->cache_folder || !made->debug_path || !made->sysroot) {
+		sn_symbolizer_free(made);
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	*symbolizer = made;
+	return 0;
+}
+
+static void module_free(struct module *module)
+{
+	if (!module)
+		return;
+	sn_elf_file_free(module->debug);
+	sn_elf_file_free(module->file);
+	sn_string_pool_release(&module->pool);
+	free(module->known);
+	free(module->path);
+	free(module);
+}
+
+void sn_symbolizer_free(struct sn_symbolizer *symbolizer)
+{
+	if (!symbolizer)
+		return;
+	if (symbolizer->cache_folder)
+		sn_symbolizer_save(symbolizer, NULL);
+	for (uint32_t i = 0; i < symbolizer->module_count; i++)
+		module_free(symbolizer->modules[i]);
+	free(symbolizer->modules);
+	free(symbolizer->cache_folder);
+	free(symbolizer->debug_path);
+	free(symbolizer->sysroot);
+	free(symbolizer);
+}
+
+int sn_symbolizer_save(struct sn_symbolizer *symbolizer, struct sn_error *error)
+{
+	return 0;
+}
+
+int sn_symbolizer_module(struct sn_symbolizer *symbolizer, const char *path,
+			 const uint8_t *build_id, size_t build_id_bytes, uint32_t flags,
+			 uint32_t *module)
+{
+	struct module *made = calloc(1, sizeof(*made));
+	struct module **grown =
+	    realloc(symbolizer->modules, (symbolizer->module_count + 1) * sizeof(struct module *));
+	if (grown)
+		symbolizer->modules = grown;
+	if (made)
+		made->path = strdup(path);
+	if (!grown || !made || !made->path) {
+		module_free(made);
+		return SN_ERR_MEMORY;
+	}
+	made->build_id_bytes =
+	    build_id_bytes < SN_BUILD_ID_BYTES_MAX ? build_id_bytes : SN_BUILD_ID_BYTES_MAX;
+	if (made->build_id_bytes > 0)
+		memcpy(made->build_id, build_id, made->build_id_bytes);
+	made->flags = flags;
+	*module = symbolizer->module_count;
+	symbolizer->modules[symbolizer->module_count++] = made;
+	return 0;
+}
+
+/* ---- opening a module's files ---- */
+
+/* The kernel's shared object, as it is mapped into this very process. */
+static struct sn_elf_file *open_own_vdso(void)
+{
+	struct sn_elf_file *file = NULL;
+	unsigned long base = getauxval(AT_SYSINFO_EHDR);
+	FILE *maps = base ? fopen("/proc/self/maps", "re") : NULL;
+	char line[512];
+	while (maps && !file && fgets(line, sizeof(line), maps)) {
+		unsigned long start, end;
+		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && start == base)
+			sn_elf_file_from_memory((const void *)start, end - start, false, &file,
+						NULL);
+	}
+	if (maps)
+		fclose(maps);
+	return file;
+}
+
+static bool is_measured_file(const struct module *module, const struct sn_elf_file *file)
+{
+	if (module->build_id_bytes == 0)
+		return true;
+	return file->build_id_bytes >= module->build_id_bytes &&
+	       memcmp(file->build_id, module->build_id, module->build_id_bytes) == 0;
+}
+
+static void open_own_file(const struct sn_symbolizer *symbolizer, struct module *module, char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t length = strlen(module->path);
+	bool is_deleted = length > sizeof(deleted) - 1 &&
+			  strcmp(module->path + length - (sizeof(deleted) - 1), deleted) == 0;
+	if (is_deleted)
+		length -= sizeof(deleted) - 1;
+	if (snprintf(path, PATH_MAX, "%s%.*s", symbolizer->sysroot, (int)length, module->path) >=
+	    PATH_MAX)
+		path[0] = '\0';
+	module->info.status = SN_SYMBOL_NOT_FOUND;
+	/* what lies there now is another file, unless the build id says otherwise */
+	if (is_deleted && module->build_id_bytes == 0)
+		return;
+	if (module->flags & SN_MODULE_VDSO)
+		module->file = open_own_vdso();
+	else if (sn_elf_file_open(path, &module->file, NULL) == SN_ERR_FORMAT)
+		module->info.status = SN_SYMBOL_UNSUPPORTED;
+	if (module->file && !is_measured_file(module, module->file)) {
+		sn_elf_file_free(module->file);
+		module->file = NULL;
+		module->info.status = is_deleted ? SN_SYMBOL_NOT_FOUND : SN_SYMBOL_DIFFERS;
+	}
+}
+
+static bool has_debug_info(struct sn_elf_file *file)
+{
+	return file && sn_elf_file_contents(file, ".debug_info").size > 0;
+}
+
+static void open_files(const struct sn_symbolizer *symbolizer, struct module *module)
+{
+	char path[PATH_MAX], debug_path[PATH_MAX];
+	struct sn_debug_search search = {symbolizer->debug_path, symbolizer->sysroot, NULL, NULL};
+	module->is_open = true;
+	if (module->flags & SN_MODULE_ANONYMOUS) {
+		module->info.status = SN_SYMBOL_NO_FILE;
+		return;
+	}
+	open_own_file(symbolizer, module, path);
+	const uint8_t *build_id = module->build_id;
+	size_t build_id_bytes = module->build_id_bytes;
+	if (module->file) {
+		build_id = module->file->build_id;
+		build_id_bytes = module->file->build_id_bytes;
+	}
+	if (!has_debug_info(module->file))
+		module->debug = sn_debug_file_find(&search, module->file, path, build_id,
+						   build_id_bytes, debug_path);
+	if (module->debug)
+		module->info.debug_file = sn_string_pool_string(&module->pool, debug_path);
+	if (has_debug_info(module->file) || has_debug_info(module->debug))
+		module->info.status = SN_SYMBOL_LINES;
+	else if (module->debug ||
+		 (module->file && (sn_elf_file_section_of_type(module->file, SHT_SYMTAB) ||
+				   sn_elf_file_section_of_type(module->file, SHT_DYNSYM))))
+		module->info.status = SN_SYMBOL_SYMBOLS;
+	else if (module->file)
+		module->info.status = SN_SYMBOL_STRIPPED;
+}
+
+/* ---- names ---- */
+
+/* The readable name of a symbol; derived once per symbol. */
+static const char *short_name(struct module *module, const char *pooled_symbol)
+{
+	struct sn_pooled *entry = sn_pooled_of(pooled_symbol);
+	if (!entry->derived) {
+		char *name = sn_demangle_short(pooled_symbol);
+		entry->derived = sn_string_pool_string(&module->pool, name);
+		free(name);
+	}
+	return entry->derived;
+}
+
+static void name_frame(struct module *module, struct sn_symbol_frame *frame, const char *symbol)
+{
+	const char *linkage_name = sn_string_pool_string(&module->pool, symbol);
+	if (!linkage_name)
+		return;
+	const char *name = short_name(module, linkage_name);
+	frame->name = name ? name : linkage_name;
+	frame->linkage_name = strcmp(frame->name, linkage_name) != 0 ? linkage_name : NULL;
+}
+
+static void name_plt_frame(struct module *module, struct sn_symbol_frame *frame, const char *symbol)
+{
+	char *name = NULL;
+	name_frame(module, frame, symbol);
+	if (!frame->name || asprintf(&name, "%s@plt", frame->name) < 0)
+		return;
+	frame->name = sn_string_pool_string(&module->pool, name);
+	free(name);
+}
+
+static int locate_by_symbol(struct module *module, const struct sn_elf_hit *hit,
+			    struct sn_symbol_location *location)
+{
+	location->frames = &nothing;
+	location->depth = 1;
+	location->function_start = hit->start;
+	if (!hit->name)
+		return 0;
+	struct sn_symbol_frame *frame = sn_string_pool_allocate(&module->pool, sizeof(*frame));
+	if (!frame)
+		return SN_ERR_MEMORY;
+	if (hit->is_plt)
+		name_plt_frame(module, frame, hit->name);
+	else
+		name_frame(module, frame, hit->name);
+	location->frames = frame;
+	return 0;
+}
+
+/* ---- resolving ---- */
+
+static void find_symbols(struct module *module, const uint64_t *addresses, size_t count,
+			 struct sn_elf_hit *hits, struct sn_elf_near *near)
+{
+	struct sn_elf_file *const files[] = {module->file, module->debug};
+	bool has_table = false;
+	for (size_t i = 0; i < 2; i++) {
+		struct sn_elf_section *table =
+		    files[i] ? sn_elf_file_section_of_type(files[i], SHT_SYMTAB) : NULL;
+		if (sn_elf_section_contents(files[i], table).size == 0)
+			continue;
+		sn_elf_symbols_resolve(files[i], table, addresses, count, hits, near);
+		has_table = true;
+	}
+	if (!module->file)
+		return;
+	if (!has_table)
+		sn_elf_symbols_resolve(module->file,
+				       sn_elf_file_section_of_type(module->file, SHT_DYNSYM),
+				       addresses, count, hits, near);
+	sn_elf_plt_resolve(module->file, addresses, count, hits);
+	sn_elf_unwind_resolve(module->file, addresses, count, hits);
+}
+
+/* Resolves addresses that are not known yet; they ascend and differ. */
+static int resolve(struct module *module, const uint64_t *addresses, size_t count,
+		   struct known *known)
+{
+	int result = 0;
+	struct sn_elf_hit *hits = calloc(count, sizeof(*hits));
+	struct sn_elf_near *near = calloc(count, sizeof(*near));
+	if (!hits || !near)
+		result = SN_ERR_MEMORY;
+	else
+		find_symbols(module, addresses, count, hits, near);
+	for (size_t i = 0; i < count && result == 0; i++) {
+		known[i].address = addresses[i];
+		result = locate_by_symbol(module, &hits[i], &known[i].location);
+	}
+	free(near);
+	free(hits);
+	return result;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct known *left = a, *right = b;
+	return (left->address > right->address) - (left->address < right->address);
+}
+
+/* Resolves what of addresses[count] is not known and makes it known. */
+static int learn(const struct sn_symbolizer *symbolizer, struct module *module,
+		 const uint64_t *addresses, size_t count)
+{
+	int result = 0;
+	size_t missing_count = 0, at = 0;
+	uint64_t *missing = malloc(count * sizeof(*missing));
+	if (!missing)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < count; i++) {
+		while (at < module->known_count && module->known[at].address < addresses[i])
+			at++;
+		bool is_known =
+		    at < module->known_count && module->known[at].address == addresses[i];
+		module->info.cached_count += is_known;
+		if (!is_known && (missing_count == 0 || missing[missing_count - 1] != addresses[i]))
+			missing[missing_count++] = addresses[i];
+	}
+	if (missing_count > 0) {
+		struct known *grown =
+		    realloc(module->known, (module->known_count + missing_count) * sizeof(*grown));
+		if (!module->is_open)
+			open_files(symbolizer, module);
+		if (grown)
+			module->known = grown;
+		result = grown
+			     ? resolve(module, missing, missing_count, grown + module->known_count)
+			     : SN_ERR_MEMORY;
+		if (result == 0) {
+			module->known_count += missing_count;
+			qsort(module->known, module->known_count, sizeof(*grown), by_address);
+		}
+	}
+	free(missing);
+	return result;
+}
+
+int sn_symbolizer_lookup(struct sn_symbolizer *symbolizer, uint32_t module,
+			 const uint64_t *addresses, size_t count, struct sn_symbol_location *out)
+{
+	if (module >= symbolizer->module_count)
+		return SN_ERR_ARGUMENT;
+	for (size_t i = 1; i < count; i++)
+		if (addresses[i] < addresses[i - 1])
+			return SN_ERR_ARGUMENT;
+	if (count == 0)
+		return 0;
+	struct module *of = symbolizer->modules[module];
+	int result = learn(symbolizer, of, addresses, count);
+	for (size_t i = 0, at = 0; i < count && result == 0; i++) {
+		while (of->known[at].address < addresses[i])
+			at++;
+		out[i] = of->known[at].location;
+		of->info.asked_count++;
+		of->info.unnamed_count += !out[i].frames[0].name;
+		of->info.lineless_count += out[i].frames[out[i].depth - 1].line == 0;
+	}
+	return result;
+}
+
+void sn_symbolizer_module_info(const struct sn_symbolizer *symbolizer, uint32_t module,
+			       struct sn_symbol_module_info *info)
+{
+	*info = module < symbolizer->module_count ? symbolizer->modules[module]->info
+						  : (struct sn_symbol_module_info){0};
+}
+
+const char *sn_symbol_status_name(enum sn_symbol_status status)
+{
+	static const char *const names[] = {"not-loaded", "lines",   "symbols",	    "stripped",
+					    "not-found",  "differs", "unsupported", "no-file"};
+	return status < sizeof(names) / sizeof(names[0]) ? names[status] : "unknown";
+}
+
+const char *sn_symbol_status_text(enum sn_symbol_status status)
+{
+	static const char *const texts[] = {"not needed",
+					    "symbols and debug information",
+					    "symbols, but no debug information",
+					    "stripped, and no debug file was found",
+					    "the file is gone or cannot be read",
+					    "the file has changed since it was measured",
+					    "not a 64-bit little-endian ELF file",
+					    "memory without a file"};
+	return status < sizeof(texts) / sizeof(texts[0]) ? texts[status] : "unknown";
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From addresses in load modules to functions, inlined calls, files and lines.
+ *
+ * A symbolizer knows modules; a module is asked for many addresses at once, because everything that
+ * costs (mapping a file, passing over a symbol table, walking a compilation unit) is then done
+ * once. Symbols come from the module's file and from its separate debug file, found as gdb finds
+ * it: by build id, by .gnu_debuglink, by .gnu_debugaltlink. A file is used only if its build id is
+ * the one measured. Nothing is ever fetched from a network, and no debug information is read for an
+ * address that the symbol cache already knows. See docs/design/symbols.md.
+ *
+ * MT: different modules may be looked up by different threads at once; sn_symbolizer_module and
+ * sn_symbolizer_free are for one thread alone.
+ */
+#ifndef SN_BINARY_SYMBOLIZE_H
+#define SN_BINARY_SYMBOLIZE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_symbolizer;
+
+struct sn_symbolizer_options {
+	/* Where resolved addresses are kept between runs. NULL: $XDG_CACHE_HOME/sonde, else
+	 * ~/.cache/sonde; "": nowhere. */
+	const char *cache_folder;
+	/* Folders of separate debug files, separated by ':'. NULL: $SONDE_DEBUG_PATH, else
+	 * /usr/lib/debug. */
+	const char *debug_path;
+	/* Put before every module's path and every debug folder; NULL or "": nothing. */
+	const char *sysroot;
+};
+
+/* One level of what runs at an address. The strings live until the symbolizer is freed. */
+struct sn_symbol_frame {
+	const char *name;	  /* for people: demangled, without parameters; NULL unknown */
+	const char *linkage_name; /* the symbol itself where that is another string; else NULL */
+	const char *file;	  /* as the compiler wrote it, made absolute; NULL unknown */
+	uint32_t line; /* in `file`: of the address, or of the call inlined next; 0 unknown */
+	uint32_t function_line; /* where the function is declared; 0 unknown */
+	bool inlined;		/* has no code of its own here */
+};
+
+/*
+ * frames[0] is the physical function, frames[depth - 1] the innermost inlined one. depth is at
+ * least 1: for an unknown address the one frame is all NULL and 0, and the caller prints
+ * `libfoo.so+0x1234`.
+ */
+struct sn_symbol_location {
+	const struct sn_symbol_frame *frames;
+	uint32_t depth;
+	/* ELF virtual address where the physical function begins: from its symbol, or for a
+	 * stripped file from the unwind table, so that nameless code still groups by function. 0
+	 * unknown. */
+	uint64_t function_start;
+};
+
+enum sn_symbol_status {
+	SN_SYMBOL_NOT_LOADED, /* no address was asked for that the cache did not know */
+	SN_SYMBOL_LINES,      /* symbols, and debug information with lines */
+	SN_SYMBOL_SYMBOLS,    /* symbols, but no debug information */
+	SN_SYMBOL_STRIPPED,   /* the file has neither; functions are known by their start, if at all
+			       */
+	SN_SYMBOL_NOT_FOUND,  /* the file is gone or cannot be read */
+	SN_SYMBOL_DIFFERS,    /* the file is not the one measured: another build id. Not used */
+	SN_SYMBOL_UNSUPPORTED, /* not a 64-bit little-endian ELF file, or damaged */
+	SN_SYMBOL_NO_FILE,     /* anonymous memory: there is nothing to read */
+};
+
+struct sn_symbol_module_info {
+	enum sn_symbol_status status;
+	const char *debug_file;	 /* the separate debug file used, or NULL. Lives as names do. */
+	uint64_t asked_count;	 /* addresses looked up */
+	uint64_t cached_count;	 /* ... of which the cache knew this many */
+	uint64_t unnamed_count;	 /* ... of which this many got no name */
+	uint64_t lineless_count; /* ... and this many no line */
+};
+
+/* options may be NULL. *symbolizer is set only on success. */
+int sn_symbolizer_new(const struct sn_symbolizer_options *options,
+		      struct sn_symbolizer **symbolizer, struct sn_error *error);
+/* Also writes what was learned to the cache, as sn_symbolizer_save does. NULL is allowed. */
+void sn_symbolizer_free(struct sn_symbolizer *symbolizer);
+/* A cache that cannot be written is no failure for the results; the text says why it was not. */
+int sn_symbolizer_save(struct sn_symbolizer *symbolizer, struct sn_error *error);
+
+/*
+ * Makes a module known and numbers it from 0. Opens nothing. `flags` is enum sn_module_flags of
+ * format/measurement.h. A build id of 0 bytes is unknown: the file is then believed as it lies
+ * there.
+ */
+int sn_symbolizer_module(struct sn_symbolizer *symbolizer, const char *path,
+			 const uint8_t *build_id, size_t build_id_bytes, uint32_t flags,
+			 uint32_t *module);
+
+/*
+ * Resolves `count` ELF virtual addresses, sorted ascending (equal ones allowed), into out[count].
+ * For return addresses the caller passes address - 1. A module that cannot be read is no failure:
+ * its addresses are unknown and its status says why. Fails for lack of memory, an unknown module or
+ * unsorted addresses.
+ */
+int sn_symbolizer_lookup(struct sn_symbolizer *symbolizer, uint32_t module,
+			 const uint64_t *addresses, size_t count, struct sn_symbol_location *out);
+
+void sn_symbolizer_module_info(const struct sn_symbolizer *symbolizer, uint32_t module,
+			       struct sn_symbol_module_info *info);
+/* "lines", "symbols", ...: stable names for reports. */
+const char *sn_symbol_status_name(enum sn_symbol_status status);
+/* One phrase for people: "the file has changed since it was measured". */
+const char *sn_symbol_status_text(enum sn_symbol_status status);
+
+#endif
