@@ -9,6 +9,7 @@
 #define SN_COLLECT_ARENA_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,10 +37,10 @@ struct sn_array {
 
 void sn_array_init(struct sn_array *array, uint32_t element_bytes, uint32_t first_shift);
 void sn_array_release(struct sn_array *array);
-/* Room for `count` more elements at the end, contiguous or not; their index, or UINT32_MAX. Elements
- * are zeroed. The owner fills them, then publishes with sn_array_commit. AS-safe: yes. MT: owner only. */
-uint32_t sn_array_reserve(struct sn_array *array, uint32_t count);
-void sn_array_commit(struct sn_array *array, uint32_t count);
+/* Room for one more element at the end; its index, or UINT32_MAX without memory. The element is
+ * zeroed. The owner fills it, then publishes it with sn_array_commit. AS-safe: yes. MT: owner only. */
+uint32_t sn_array_reserve(struct sn_array *array);
+void sn_array_commit(struct sn_array *array);
 /* The element's address, valid until release. MT: any thread, for index < count. */
 static inline void *sn_array_at(const struct sn_array *array, uint32_t index)
 {
@@ -55,5 +56,15 @@ static inline uint32_t sn_array_count(const struct sn_array *array)
 	/* acquire pairs with the release in sn_array_commit: elements below count are complete */
 	return atomic_load_explicit(&array->count, memory_order_acquire);
 }
+
+/* Text and other odd-sized things: bump allocation in chunks that are never moved. */
+struct sn_bump {
+	unsigned char *chunk; /* the newest; its first word links to the one before */
+	size_t used, size;
+};
+
+void sn_bump_release(struct sn_bump *bump);
+/* `bytes` bytes aligned to 8, or NULL. AS-safe: yes. MT: owner only. */
+void *sn_bump_take(struct sn_bump *bump, size_t bytes);
 
 #endif

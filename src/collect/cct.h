@@ -11,6 +11,8 @@
 #include "arena.h"
 #include "format/measurement.h"
 
+#include <stdbool.h>
+
 #define SN_NODE_ROOT 0u
 #define SN_NODE_NONE UINT32_MAX
 
@@ -27,19 +29,40 @@ struct sn_cct_value {
 	uint32_t reserved;
 };
 
+struct sn_cct_string {
+	const char *text; /* not terminated */
+	uint32_t length;
+	uint32_t hash;
+	uint32_t next_in_bucket;
+	uint32_t reserved;
+};
+
+struct sn_cct_code {
+	struct sn_code_record record;
+	uint32_t next_in_bucket;
+};
+
+/* A hash table's heads; the links are in the elements. Doubles when it holds one element a bucket. */
+struct sn_buckets {
+	uint32_t *heads;
+	uint32_t count; /* a power of two */
+};
+
 struct sn_cct {
 	struct sn_array nodes;	 /* struct sn_cct_node */
 	struct sn_array values;	 /* struct sn_cct_value */
-	struct sn_array strings; /* struct sn_interned, see cct.c */
-	struct sn_array bytes;	 /* the strings' text */
-	struct sn_array codes;	 /* struct sn_cct_code, see cct.c */
-	uint32_t *node_buckets, *string_buckets, *code_buckets;
-	uint32_t node_bucket_count, string_bucket_count, code_bucket_count;
+	struct sn_array strings; /* struct sn_cct_string */
+	struct sn_array codes;	 /* struct sn_cct_code */
+	struct sn_bump text;	 /* of the strings */
+	struct sn_buckets node_buckets, string_buckets, code_buckets;
+	uint32_t first_live_value; /* values below it were measured by the parent before fork */
 };
 
 /* 0, or -ENOMEM. The tree then has its root, of kind SN_FRAME_THREAD. AS-safe: yes. */
 int sn_cct_init(struct sn_cct *cct);
 void sn_cct_release(struct sn_cct *cct);
+/* Forgets every value but keeps contexts, strings and codes: for the child of a fork. */
+void sn_cct_forget_values(struct sn_cct *cct);
 
 /* The child of `parent` for `frame`, made where it is missing; SN_NODE_NONE without memory. AS-safe: yes. MT: owner. */
 uint32_t sn_cct_child(struct sn_cct *cct, uint32_t parent, const struct sn_frame *frame);

@@ -43,8 +43,9 @@ enum sn_drop {
  * one that was pushed earlier.
  */
 struct sn_shadow {
-	uintptr_t stack; /* stack pointer of the code that entered */
+	uintptr_t stack; /* an address between the entering function's frame and its callees' frames */
 	uint32_t python_depth; /* 0: entered by native code; set by who pushed, after sn_shadow_push */
+	uint32_t user;	       /* of whoever pushed it */
 	struct sn_frame frame;
 	uint64_t start_ns;
 	uint64_t children_ns; /* time of shadows nested in it, for exclusive time */
@@ -58,6 +59,7 @@ struct sn_thread {
 	_Atomic int inside; /* recursion guard */
 	int saved_errno;
 	uint32_t index; /* in the registry; the section index of the snapshot */
+	uint32_t flags; /* enum sn_thread_flags of the measurement file */
 	int32_t tid;
 	_Atomic bool ended;
 	uintptr_t stack_low, stack_high; /* bounds of the thread's own stack, 0 unknown */
@@ -70,8 +72,25 @@ struct sn_thread {
 	uint32_t shadow_depth; /* may exceed SN_SHADOW_DEPTH; what lies beyond is counted */
 	struct sn_shadow shadows[SN_SHADOW_DEPTH];
 	void *sampling;		    /* of sample.c */
-	void *adapters[16];	    /* one slot for each adapter, its own */
+	void *scratch;		    /* of callpath.c */
+	void *adapters[16];	    /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
 };
+
+/* What the process is told to measure; fixed after init. See config.c for the environment. */
+struct sn_config {
+	const char *output;	 /* absolute path of the measurement folder, NULL: measure nothing */
+	const char *events;	 /* "cpu-time@199,page-faults@100", ... */
+	unsigned sources;	 /* enum sn_source */
+	const char *operators;	 /* "sampled", "exact" or "off" */
+	bool tensor_memory;	 /* count tensor allocations */
+	bool real_time;
+	uint64_t checkpoint_ns;	 /* least time between two checkpoints */
+	uint64_t memory_limit_bytes;
+};
+extern struct sn_config sn_config;
+
+/* True once measuring has begun and until it ends. MT: yes. */
+bool sn_measuring(void);
 
 /* This thread's, or NULL where it is not measured. AS-safe: yes. */
 struct sn_thread *sn_thread_self(void);
@@ -83,8 +102,11 @@ void sn_leave(struct sn_thread *thread);
 /* Counts something not measured. `thread` may be NULL: then it counts for the process. AS-safe: yes. MT: yes. */
 void sn_drop(struct sn_thread *thread, enum sn_drop cause, uint64_t count);
 
-/* Shadow frames of this thread; between sn_enter and sn_leave. AS-safe: yes. `stack` is normally
- * __builtin_frame_address(0) of the hook itself. */
+/* Shadow frames of this thread; between sn_enter and sn_leave. AS-safe: yes. A function called
+ * directly by the code that enters passes its own canonical frame address, SN_CALLER_STACK; a callback
+ * deeper down passes the address of an object that lives in the entering function's frame. The
+ * returned shadow may be filled in further; NULL when the stack of shadows is full (still pop it). */
+#define SN_CALLER_STACK ((uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *))
 struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame *frame, uintptr_t stack);
 /* Pops the top; NULL when there is none. Valid until the next push. */
 struct sn_shadow *sn_shadow_pop(struct sn_thread *thread);
@@ -100,9 +122,33 @@ enum sn_source { SN_SOURCE_PYTHON = 1, SN_SOURCE_OPERATOR = 2, SN_SOURCE_NATIVE 
  */
 uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsigned sources);
 
+/* The registry: every thread ever measured, by index. MT: yes. */
+uint32_t sn_thread_count(void);
+struct sn_thread *sn_thread_at(uint32_t index);
+/* Begins and ends measuring the calling thread. Not for signal handlers. */
+struct sn_thread *sn_thread_begin(void);
+void sn_thread_end(void);
+/* In the child of a fork: only the calling thread is left. */
+void sn_threads_after_fork(void);
+/* Drops by cause over all threads and the process. */
+uint64_t sn_drops(enum sn_drop cause);
+const char *sn_drop_name(enum sn_drop cause);
+
 /* Registers a metric for the process, once; its number, or SN_ID_NONE when there are too many. Strings
  * must live for ever. MT: yes. AS-safe: yes. */
 uint32_t sn_metric(const char *name, const char *unit, const char *source, enum sn_metric_kind kind, uint64_t period);
+
+/* What is registered. The records live for ever. */
+struct sn_metric_info {
+	const char *name, *unit, *source;
+	enum sn_metric_kind kind;
+	uint64_t period;
+};
+uint32_t sn_metric_count(void);
+const struct sn_metric_info *sn_metric_at(uint32_t metric);
+
+/* Gives back callpath.c's buffers of a thread that ends. */
+void sn_callpath_release(struct sn_thread *thread);
 
 /* Nanoseconds of CLOCK_MONOTONIC. AS-safe: yes. */
 uint64_t sn_now_ns(void);

@@ -155,13 +155,19 @@ struct sn_drop_record {
 };
 _Static_assert(sizeof(struct sn_drop_record) == 16, "drop is on disk");
 
+enum sn_thread_flags {
+	SN_THREAD_FIRST = 1,   /* the process's first thread */
+	SN_THREAD_ENDED = 2,   /* had ended when the snapshot was taken */
+	SN_THREAD_SEVERAL = 4, /* stands for several threads, one after the other */
+};
+
 struct sn_thread_record {
 	uint64_t tid;
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	uint64_t end_ns;   /* of the thread, or of the snapshot while it lives */
 	uint64_t cpu_ns;   /* CPU time the thread had used by then */
 	uint32_t name;	   /* thread string, or SN_ID_NONE */
-	uint32_t flags;	   /* 1: the process's first thread; 2: ended; 4: stands for several threads */
+	uint32_t flags;	   /* enum sn_thread_flags */
 	uint64_t samples;  /* taken in this thread */
 	uint64_t own_ns;   /* time the collector itself spent in this thread */
 };
