@@ -64,7 +64,7 @@ struct sn_thread {
 	_Atomic bool ended;
 	uintptr_t stack_low, stack_high; /* bounds of the thread's own stack, 0 unknown */
 	uint64_t start_ns, end_ns, cpu_ns;
-	uint64_t sampled_cpu_ns; /* thread CPU time already attributed */
+	uint64_t waited_ns; /* real time charged to measured waits since the last sample */
 	uint64_t samples, own_ns;
 	char name[16];
 	_Atomic uint64_t drops[SN_DROP_COUNT];

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One call path through every layer (design, section 3): the native frames of the unwinder, the
+ * Python frames of the interpreter and the shadow frames of operators and regions, put in their true
+ * order and inserted in the thread's calling context tree.
+ *
+ * The native path is the backbone. Each evaluation-loop frame on it stands for a group of Python
+ * frames, which replaces it; the interpreter's other frames between two groups are left out, those
+ * below the last one are kept, since they are what the Python line was doing. A shadow frame goes
+ * above the first native frame that was deeper than the shadow's entry, or, if Python entered it,
+ * below the Python frame that did. Which frames exist is decided elsewhere; this file only orders.
+ */
+#include "adapter.h"
+#include "callpath.h"
+
+#include <string.h>
+
+#define PYTHON_MAX 1024u
+
+struct scratch {
+	struct sn_native_frame native[SN_UNWIND_MAX];
+	struct sn_python_frame python[PYTHON_MAX];
+};
+
+struct path {
+	struct sn_thread *thread;
+	unsigned sources;
+	struct scratch *frames;
+	uint32_t node;
+	uint32_t shadows, next_shadow;
+	struct sn_unwind_result native;
+	uint32_t first_native; /* innermost frame that is not our own */
+	uint32_t python_count, python_left; /* python[python_left - 1] is the next to emit */
+	uint32_t eval_count, group_count;
+	uint32_t unpaired_evals; /* outermost evaluation frames without a group */
+	uint32_t last_eval;	 /* index of the innermost paired evaluation frame */
+	uint32_t outer_start;	 /* native frames from here outwards only start the interpreter */
+	bool native_emitted;
+};
+
+static struct scratch *scratch_of(struct sn_thread *thread)
+{
+	if (!thread->scratch)
+		thread->scratch = sn_pages_map(sizeof(struct scratch));
+	return thread->scratch;
+}
+
+void sn_callpath_release(struct sn_thread *thread)
+{
+	sn_pages_unmap(thread->scratch, sizeof(struct scratch));
+	thread->scratch = NULL;
+}
+
+static void emit(struct path *path, const struct sn_frame *frame)
+{
+	if (path->node != SN_NODE_NONE)
+		path->node = sn_cct_child(&path->thread->cct, path->node, frame);
+}
+
+/* ---- shadow frames ---- */
+
+static void emit_shadow(struct path *path)
+{
+	struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow++];
+	unsigned source = shadow->frame.kind == SN_FRAME_REGION ? SN_SOURCE_REGION : SN_SOURCE_OPERATOR;
+	if (shadow->prefix != SN_NODE_NONE)
+		path->node = shadow->prefix;
+	if (path->sources & source)
+		emit(path, &shadow->frame);
+	shadow->node = path->node;
+}
+
+static void emit_shadows_above(struct path *path, uintptr_t cfa)
+{
+	while (path->next_shadow < path->shadows) {
+		const struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow];
+		if (shadow->python_depth || cfa > shadow->stack)
+			return;
+		emit_shadow(path);
+	}
+}
+
+static void emit_shadows_of_python(struct path *path, uint32_t depth)
+{
+	while (path->next_shadow < path->shadows) {
+		const struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow];
+		if (!shadow->python_depth || shadow->python_depth > depth)
+			return;
+		emit_shadow(path);
+	}
+}
+
+/* ---- Python ---- */
+
+static void emit_python_group(struct path *path)
+{
+	while (path->python_left) {
+		const struct sn_python_frame *frame = &path->frames->python[--path->python_left];
+		emit(path, &(struct sn_frame){
+			       .kind = SN_FRAME_PYTHON, .id = frame->code, .value = frame->line});
+		emit_shadows_of_python(path, path->python_count - path->python_left);
+		/* the next inner frame that is an entry begins the next group */
+		if (path->python_left && path->frames->python[path->python_left - 1].is_entry)
+			return;
+	}
+}
+
+static void walk_python(struct path *path)
+{
+	if (!(path->sources & SN_SOURCE_PYTHON))
+		return;
+	int count = sn_python_walk(path->thread, path->frames->python, PYTHON_MAX);
+	if (count < 0) {
+		sn_drop(path->thread, SN_DROP_PYTHON_UNREADABLE, 1);
+		return;
+	}
+	path->python_count = path->python_left = (uint32_t)count;
+	for (uint32_t index = 0; index < path->python_count; index++)
+		path->group_count += path->frames->python[index].is_entry;
+	/* a walk cut at its limit leaves an outermost group without its entry */
+	if (path->python_count && !path->frames->python[path->python_count - 1].is_entry)
+		path->group_count++;
+}
+
+/* ---- native ---- */
+
+static void walk_native(struct path *path, const ucontext_t *context)
+{
+	struct sn_thread *thread = path->thread;
+	struct sn_native_frame *frames = path->frames->native;
+	path->native = context ? sn_unwind(&thread->unwinder, context, thread->stack_low,
+					   thread->stack_high, frames, SN_UNWIND_MAX)
+			       : sn_unwind_here(&thread->unwinder, thread->stack_low,
+						thread->stack_high, frames, SN_UNWIND_MAX);
+	if (!context)
+		while (path->first_native < path->native.count &&
+		       sn_module_is_own(frames[path->first_native].pc))
+			path->first_native++;
+	if (!path->native.complete)
+		sn_drop(thread, SN_DROP_UNWIND_TRUNCATED, 1);
+	if (path->native.scanned)
+		sn_drop(thread, SN_DROP_UNWIND_SCANNED, 1);
+	if (path->native.mismatch)
+		sn_drop(thread, SN_DROP_UNWIND_MISMATCH, 1);
+	if (path->native.too_deep)
+		sn_drop(thread, SN_DROP_PATH_TOO_DEEP, 1);
+}
+
+/* True where every frame from `index` outwards belongs to the interpreter or started it. */
+static bool only_starts_interpreter(const struct path *path, uint32_t index)
+{
+	for (; index < path->native.count; index++) {
+		uintptr_t pc = path->frames->native[index].pc;
+		if (!sn_python_is_interpreter(pc) && !sn_module_is_libc(pc))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Decides which evaluation frame stands for which group. A complete native path pairs from the
+ * outermost: an innermost evaluation frame may have no Python frame yet, or no more. A native path
+ * whose outer end is missing pairs from the innermost.
+ */
+static void pair_groups(struct path *path)
+{
+	const struct sn_native_frame *native = path->frames->native;
+	if (!path->group_count)
+		return;
+	uint32_t outermost_eval = 0;
+	for (uint32_t index = path->first_native; index < path->native.count; index++)
+		if (sn_python_is_eval(native[index].pc)) {
+			path->eval_count++;
+			outermost_eval = index;
+		}
+	if (!path->eval_count)
+		return;
+	uint32_t paired =
+	    path->eval_count < path->group_count ? path->eval_count : path->group_count;
+	if (!path->native.complete)
+		path->unpaired_evals = path->eval_count - paired;
+	uint32_t seen = 0;
+	for (uint32_t index = path->native.count; index-- > path->first_native;)
+		if (sn_python_is_eval(native[index].pc) && ++seen == path->unpaired_evals + paired) {
+			path->last_eval = index;
+			break;
+		}
+	path->outer_start = path->native.count;
+	if (only_starts_interpreter(path, outermost_eval + 1))
+		path->outer_start = outermost_eval + 1;
+}
+
+static void emit_native(struct path *path, const struct sn_native_frame *native)
+{
+	struct sn_frame frame = {.kind = SN_FRAME_NATIVE, .id = native->module, .value = native->pc};
+	if (native->flags & SN_NATIVE_RETURN_ADDRESS)
+		frame.flags |= SN_FRAME_RETURN_ADDRESS;
+	if (native->module != SN_MODULE_NONE)
+		frame.value -= sn_module_at(native->module)->bias;
+	if (!path->native_emitted && !path->native.complete)
+		frame.flags |= SN_FRAME_TRUNCATED;
+	path->native_emitted = true;
+	emit(path, &frame);
+}
+
+static void emit_operator(struct path *path, uintptr_t pc)
+{
+	struct sn_frame frame;
+	if ((path->sources & SN_SOURCE_OPERATOR) &&
+	    sn_torch_operator_frame(pc, path->thread, &frame))
+		emit(path, &frame);
+}
+
+static void emit_path(struct path *path)
+{
+	const struct sn_native_frame *native = path->frames->native;
+	bool pairs = path->eval_count && path->group_count;
+	uint32_t evals_seen = 0;
+	uint32_t groups_left = path->group_count;
+	/* groups whose evaluation frames lie beyond the end of the native path come first */
+	for (; groups_left > path->eval_count; groups_left--)
+		emit_python_group(path);
+	for (uint32_t index = path->native.count; index-- > path->first_native;) {
+		emit_shadows_above(path, native[index].cfa);
+		if (pairs && sn_python_is_eval(native[index].pc)) {
+			if (++evals_seen > path->unpaired_evals && groups_left) {
+				emit_python_group(path);
+				groups_left--;
+				continue;
+			}
+		}
+		if (!(path->sources & SN_SOURCE_NATIVE)) {
+			emit_operator(path, native[index].pc);
+			continue;
+		}
+		if (pairs && (index >= path->outer_start ||
+			      (index > path->last_eval && sn_python_is_interpreter(native[index].pc))))
+			continue;
+		emit_native(path, &native[index]);
+	}
+	/* entered by a function that has returned, and still open */
+	while (path->next_shadow < path->shadows)
+		emit_shadow(path);
+}
+
+uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsigned sources)
+{
+	struct path path = {.thread = thread, .sources = sources ? sources : sn_config.sources};
+	path.frames = scratch_of(thread);
+	if (!path.frames)
+		return SN_NODE_NONE;
+	path.node = SN_NODE_ROOT;
+	path.shadows = thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	path.native.complete = true;
+	if (path.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) || path.shadows)
+		walk_native(&path, context);
+	walk_python(&path);
+	pair_groups(&path);
+	emit_path(&path);
+	return path.node;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What callpath.c asks of its neighbours beyond thread.h and adapter.h. */
+#ifndef SN_COLLECT_CALLPATH_H
+#define SN_COLLECT_CALLPATH_H
+
+#include "thread.h"
+
+/* True where `pc` lies in libsonde.so itself. AS-safe: yes. MT: yes. */
+bool sn_module_is_own(uintptr_t pc);
+/* True where `pc` lies in the C library. AS-safe: yes. MT: yes. */
+bool sn_module_is_libc(uintptr_t pc);
+
+/*
+ * Recognises PyTorch's dispatcher entry points (at::_ops::NAME::call) by address and gives the
+ * operator's frame. False for any other pc. AS-safe: yes. MT: the thread itself.
+ */
+bool sn_torch_operator_frame(uintptr_t pc, struct sn_thread *thread, struct sn_frame *frame);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Snapshots of everything measured so far; see checkpoint.h. What a section holds is in snapshot.c. */
+#include "checkpoint.h"
+#include "intercept.h"
+#include "sample.h"
+#include "snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define FIRST_CHECKPOINT_NS 1000000000u
+/* A checkpoint may cost at most one part in this many of the time between two. */
+#define CHECKPOINT_COST_SHARE 200u
+
+static struct {
+	int fd;
+	dev_t device;
+	ino_t inode;
+	char path[4096];
+	uint64_t sequence;
+	uint64_t offset, length; /* of the committed snapshot; 0: none */
+} file = {.fd = -1};
+
+static _Atomic int writing;
+static _Atomic uint64_t due_ns;
+
+static int write_header(int fd)
+{
+	unsigned char page[SN_MEASUREMENT_PAGE_BYTES] = {0};
+	struct sn_measurement_header header = {.version_major = SN_MEASUREMENT_VERSION_MAJOR,
+					       .version_minor = SN_MEASUREMENT_VERSION_MINOR,
+					       .page_bytes = SN_MEASUREMENT_PAGE_BYTES};
+	memcpy(header.magic, SN_MEASUREMENT_MAGIC, sizeof(header.magic));
+	header.checksum = sn_checksum(&header, offsetof(struct sn_measurement_header, checksum));
+	memcpy(page, &header, sizeof(header));
+	return pwrite(fd, page, sizeof(page), 0) == sizeof(page) ? 0 : -EIO;
+}
+
+static int adopt(int fd)
+{
+	struct stat status;
+	if (fd < 0 || fstat(fd, &status))
+		return -errno;
+	file.fd = sn_fd_move_high(fd);
+	file.device = status.st_dev;
+	file.inode = status.st_ino;
+	sn_fd_mark_own(file.fd, true);
+	return 0;
+}
+
+int sn_checkpoint_open(void)
+{
+	struct utsname host;
+	if (uname(&host))
+		return -errno;
+	uint64_t now = sn_now_ns();
+	snprintf(file.path, sizeof(file.path), "%s/%.64s-%d-%llx" SN_MEASUREMENT_SUFFIX,
+		 sn_config.output, host.nodename, (int)getpid(), (unsigned long long)now);
+	file.sequence = file.offset = file.length = 0;
+	file.fd = -1;
+	atomic_store_explicit(&due_ns, now + FIRST_CHECKPOINT_NS, memory_order_relaxed);
+	int fd = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	int status = write_header(fd);
+	if (status) {
+		syscall(SYS_close, fd);
+		unlink(file.path);
+		return status;
+	}
+	return adopt(fd);
+}
+
+void sn_checkpoint_after_fork(void)
+{
+	atomic_store_explicit(&writing, 0, memory_order_relaxed);
+	if (sn_checkpoint_open())
+		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
+}
+
+/* A program may have closed our descriptor, and even opened another file under its number. */
+static bool have_file(void)
+{
+	struct stat status;
+	if (file.fd >= 0 && !fstat(file.fd, &status) && status.st_dev == file.device &&
+	    status.st_ino == file.inode)
+		return true;
+	sn_fd_mark_own(file.fd, false);
+	return adopt(open(file.path, O_RDWR | O_CLOEXEC)) == 0;
+}
+
+static int commit(bool is_final)
+{
+	struct sn_commit_slot slot = {.sequence = file.sequence + 1,
+				      .offset = file.offset,
+				      .length = file.length,
+				      .is_final = is_final};
+	slot.checksum = sn_checksum(&slot, offsetof(struct sn_commit_slot, checksum));
+	off_t place = SN_COMMIT_SLOT_OFFSET(slot.sequence % 2);
+	if (pwrite(file.fd, &slot, sizeof(slot), place) != sizeof(slot))
+		return -EIO;
+	file.sequence++;
+	return 0;
+}
+
+/* Where the committed snapshot is not. */
+static uint64_t free_offset(uint64_t bytes)
+{
+	uint64_t start = SN_MEASUREMENT_PAGE_BYTES;
+	if (!file.length || start + bytes <= file.offset)
+		return start;
+	return (file.offset + file.length + 7) & ~7ull;
+}
+
+static int write_snapshot(const char *exit_text)
+{
+	struct sn_snapshot snapshot;
+	int status = sn_snapshot_begin(&snapshot, exit_text);
+	if (status)
+		return status;
+	uint64_t offset = free_offset(snapshot.bound_bytes);
+	status = sn_snapshot_write(&snapshot, file.fd, offset);
+	if (!status) {
+		file.offset = offset;
+		file.length = snapshot.length;
+		status = commit(exit_text[0] != 0);
+	}
+	sn_snapshot_end(&snapshot);
+	return status;
+}
+
+/* The last snapshot is moved to the front, so that the file is as small as what it holds. */
+static int write_final(const char *exit_text)
+{
+	int status = write_snapshot(exit_text);
+	if (!status && file.offset != SN_MEASUREMENT_PAGE_BYTES)
+		status = write_snapshot(exit_text);
+	if (!status && ftruncate(file.fd, (off_t)(file.offset + file.length)))
+		status = -errno;
+	return status;
+}
+
+static void schedule(uint64_t start_ns)
+{
+	uint64_t now = sn_now_ns();
+	uint64_t pause = (now - start_ns) * CHECKPOINT_COST_SHARE;
+	if (pause < sn_config.checkpoint_ns)
+		pause = sn_config.checkpoint_ns;
+	atomic_store_explicit(&due_ns, now + pause, memory_order_relaxed);
+}
+
+void sn_checkpoint_now(const char *exit_text)
+{
+	int expected = 0;
+	/* acquire and release: the file's state passes from one writer to the next */
+	if (!sn_config.output || !atomic_compare_exchange_strong_explicit(
+				     &writing, &expected, 1, memory_order_acquire,
+				     memory_order_relaxed))
+		return;
+	uint64_t start_ns = sn_now_ns();
+	int status = -EBADF;
+	if (have_file())
+		status = exit_text[0] ? write_final(exit_text) : write_snapshot(exit_text);
+	if (status)
+		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
+	schedule(start_ns);
+	atomic_store_explicit(&writing, 0, memory_order_release);
+}
+
+void sn_checkpoint_if_due(uint64_t now_ns)
+{
+	if (now_ns >= atomic_load_explicit(&due_ns, memory_order_relaxed))
+		sn_checkpoint_now("");
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing the measurement file (format/measurement.h): checkpoints while the program runs, and the
+ * last snapshot when it ends.
+ *
+ * A checkpoint is taken by whichever thread's sample finds it due, inside the signal handler: a thread
+ * of our own would be one the program did not make, and programs notice. It takes no lock that a
+ * program thread could hold: if another checkpoint is under way it is left alone.
+ */
+#ifndef SN_COLLECT_CHECKPOINT_H
+#define SN_COLLECT_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Creates this process image's file in sn_config.output. 0 or negative errno. */
+int sn_checkpoint_open(void);
+/* In the child of a fork: a file of its own. */
+void sn_checkpoint_after_fork(void);
+/* Writes a snapshot where `now_ns` says that it is time. AS-safe: yes. MT: yes. */
+void sn_checkpoint_if_due(uint64_t now_ns);
+/* Writes a snapshot now. `exit_text` is "" while the program runs on; else how it ended, and the
+ * snapshot is final and compact. AS-safe: yes. MT: yes. */
+void sn_checkpoint_now(const char *exit_text);
+
+/* Adds a line to the PROCESS section, replacing an earlier one of that key. The strings are copied; a
+ * table of fixed size; too long ones are cut. Not for signal handlers. */
+void sn_property_set(const char *key, const char *value);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The events a user can ask for by name: CPU and real time, and Linux perf events.
+ *
+ * A list is NAME[@RATE][,...]. For times RATE is samples a second, 1 to 10,000 (default 199). For perf
+ * events it is the number of events between two samples, or samples a second when it ends in "Hz".
+ * Shared by the collector, `sonde run` (to check what the user typed) and `sonde doctor`; libc only.
+ */
+#ifndef SN_COLLECT_EVENT_H
+#define SN_COLLECT_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SN_EVENT_MAX	      8
+#define SN_EVENT_DEFAULT_HZ   199u
+#define SN_EVENT_HIGHEST_HZ   10000u
+#define SN_EVENT_LIST_DEFAULT "cpu-time@199"
+
+enum sn_event_source { SN_EVENT_CPU_TIME, SN_EVENT_REAL_TIME, SN_EVENT_PERF };
+
+struct sn_event {
+	char name[32];
+	enum sn_event_source source;
+	bool is_rate;	 /* rate is in samples a second; else in events a sample */
+	uint64_t rate;	 /* 0: counted, and read at every sample of another event */
+	uint32_t type;	 /* perf_event_attr.type */
+	uint64_t config; /* perf_event_attr.config */
+};
+
+/*
+ * Parses a list into events[0..SN_EVENT_MAX); their number, or -1 with *wrong pointing at the first
+ * character of the item that is not understood, or -2 where there are too many. AS-safe: yes.
+ */
+int sn_events_parse(const char *list, struct sn_event *events, const char **wrong);
+
+/* The names known, one after the other; NULL at the end. */
+const char *sn_event_name_at(size_t index);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The C library's functions that the collector stands in front of, so that it sees threads and
+ * processes come and go and stays unseen itself. Each interceptor is one file, intercept_*.c; each
+ * wrapper does what the real function does, whatever happens to ours.
+ */
+#ifndef SN_COLLECT_INTERCEPT_H
+#define SN_COLLECT_INTERCEPT_H
+
+#include "thread.h"
+
+#include <signal.h>
+
+/* Marks a function that replaces one of the C library's. */
+#define SN_EXPORT __attribute__((visibility("default")))
+
+/* The next definition of `name`; never NULL for functions of the C library. Not for signal handlers
+ * before it has been called once. */
+void *sn_real(const char *name);
+/*
+ * A pointer to the real function, looked up once:
+ *	SN_REAL(int, close, (int)) makes real_close().
+ */
+#define SN_REAL(result, name, parameters)                                                          \
+	static result(*real_##name##_get(void)) parameters                                         \
+	{                                                                                          \
+		static _Atomic(void *) found;                                                      \
+		void *function = atomic_load_explicit(&found, memory_order_relaxed);               \
+		if (__builtin_expect(!function, 0)) {                                              \
+			function = sn_real(#name);                                                 \
+			atomic_store_explicit(&found, function, memory_order_relaxed);             \
+		}                                                                                  \
+		return (result(*) parameters)function;                                             \
+	}
+
+/* sigaction without our own interception. AS-safe: yes. */
+int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old_action);
+
+/* Starts measuring this process image, once; called by the constructor or by the first interceptor
+ * that runs before it. */
+void sn_start(void);
+/* Ends measuring for good: stops samples, writes the last snapshot. AS-safe: yes. */
+void sn_stop(const char *exit_text);
+/* Lets adapters fold in what devices reported. AS-safe: yes. */
+void sn_adapters_fold(struct sn_thread *thread);
+/* Gives every adapter that has not found its runtime another try; from hooks, never from handlers. */
+void sn_adapters_attach(void);
+
+/* Installs handlers for signals whose default action ends the program. */
+void sn_fatal_init(void);
+
+#endif

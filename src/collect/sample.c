@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timers, perf events and the signal handler; see sample.h. */
+#include "sample.h"
+#include "checkpoint.h"
+#include "event.h"
+#include "intercept.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The kernel's tick is 100 Hz to 1000 Hz; a CPU-time timer set faster than it gets the tick's rate. */
+#define TIMER_HIGHEST_HZ 250u
+
+struct sn_sampling {
+	bool active;
+	int timer; /* kernel timer id, -1 none */
+	int fds[SN_EVENT_MAX];
+	uint64_t counts[SN_EVENT_MAX]; /* of each perf event, already charged */
+	uint64_t charged_cpu_ns;       /* thread CPU time already charged */
+	uint64_t charged_wall_ns;      /* monotonic time already charged */
+	uint64_t charged_own_ns;       /* of the thread's own_ns */
+};
+
+static struct sn_event events[SN_EVENT_MAX];
+static uint32_t event_metrics[SN_EVENT_MAX];
+static int event_count;
+static int cpu_event = -1, real_event = -1;
+static char timer_cookie; /* its address marks our timers' signals */
+static struct sigaction program_action;
+static char status[160];
+
+#define OWN_FD_WORDS 1024u
+static _Atomic uint64_t own_fds[OWN_FD_WORDS]; /* one bit a descriptor below 65,536 */
+
+/* ---- descriptors of ours ---- */
+
+bool sn_sampling_owns_fd(int fd)
+{
+	if (fd < 0 || (unsigned)fd / 64 >= OWN_FD_WORDS)
+		return false;
+	return atomic_load_explicit(&own_fds[fd / 64], memory_order_relaxed) >> (fd % 64) & 1;
+}
+
+void sn_fd_mark_own(int fd, bool is_own)
+{
+	if (fd < 0 || (unsigned)fd / 64 >= OWN_FD_WORDS)
+		return;
+	uint64_t bit = 1ull << (fd % 64);
+	if (is_own)
+		atomic_fetch_or_explicit(&own_fds[fd / 64], bit, memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&own_fds[fd / 64], ~bit, memory_order_relaxed);
+}
+
+int sn_fd_move_high(int fd)
+{
+	struct rlimit limit;
+	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit))
+		return fd;
+	rlim_t top = limit.rlim_cur < OWN_FD_WORDS * 64 ? limit.rlim_cur : OWN_FD_WORDS * 64;
+	int high = -1;
+	/* a program expects the lowest free number: ours stay out of its way */
+	for (rlim_t from = top / 2; high < 0 && from > 64; from /= 2)
+		high = fcntl(fd, F_DUPFD_CLOEXEC, (int)from);
+	if (high < 0)
+		return fd;
+	syscall(SYS_close, fd);
+	return high;
+}
+
+/* ---- perf events ---- */
+
+static int perf_open(const struct sn_event *event)
+{
+	struct perf_event_attr attributes = {
+	    .type = event->type,
+	    .size = sizeof(attributes),
+	    .config = event->config,
+	    .exclude_hv = 1,
+	    .exclude_idle = 1,
+	    .wakeup_events = 1,
+	};
+	if (event->source == SN_EVENT_CPU_TIME) {
+		attributes.type = PERF_TYPE_SOFTWARE;
+		attributes.config = PERF_COUNT_SW_TASK_CLOCK;
+		attributes.sample_period = 1000000000u / event->rate;
+	} else if (event->is_rate) {
+		attributes.freq = 1;
+		attributes.sample_freq = event->rate;
+	} else {
+		attributes.sample_period = event->rate;
+	}
+	long fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+		attributes.exclude_kernel = 1; /* all that perf_event_paranoid 2 allows */
+		fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	}
+	return (int)fd;
+}
+
+static int perf_start(const struct sn_event *event, int32_t tid)
+{
+	int fd = sn_fd_move_high(perf_open(event));
+	if (fd < 0)
+		return -1;
+	struct f_owner_ex owner = {F_OWNER_TID, tid};
+	if (event->rate && (fcntl(fd, F_SETSIG, SN_SAMPLE_SIGNAL) || fcntl(fd, F_SETOWN_EX, &owner) ||
+			    fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK))) {
+		syscall(SYS_close, fd);
+		return -1;
+	}
+	sn_fd_mark_own(fd, true);
+	return fd;
+}
+
+static uint64_t perf_read(int fd)
+{
+	uint64_t count = 0;
+	if (syscall(SYS_read, fd, &count, sizeof(count)) != sizeof(count))
+		return 0;
+	return count;
+}
+
+/* ---- the timer ---- */
+
+static int timer_start(uint64_t hz, int32_t tid)
+{
+	struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SN_SAMPLE_SIGNAL};
+	notify.sigev_value.sival_ptr = &timer_cookie;
+	notify._sigev_un._tid = tid;
+	int timer;
+	if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &notify, &timer))
+		return -1;
+	struct timespec period = {0, (long)(1000000000u / hz)};
+	if (hz == 1)
+		period = (struct timespec){1, 0};
+	struct itimerspec setting = {period, period};
+	if (syscall(SYS_timer_settime, timer, 0, &setting, NULL)) {
+		syscall(SYS_timer_delete, timer);
+		return -1;
+	}
+	return timer;
+}
+
+/* ---- charging ---- */
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void add(struct sn_thread *thread, uint32_t node, uint32_t metric, uint64_t amount)
+{
+	if (!sn_cct_add(&thread->cct, node, metric, amount))
+		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
+}
+
+/* The program's CPU time since the last sample, without what the collector itself has used. */
+static void charge_cpu(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node)
+{
+	uint64_t now = thread_cpu_ns();
+	uint64_t used = now - sampling->charged_cpu_ns;
+	uint64_t own = thread->own_ns - sampling->charged_own_ns;
+	sampling->charged_cpu_ns = now;
+	sampling->charged_own_ns = thread->own_ns;
+	thread->cpu_ns = now;
+	if (cpu_event >= 0)
+		add(thread, node, event_metrics[cpu_event], used > own ? used - own : 0);
+}
+
+/*
+ * Real time is what the measured waits have not claimed already (see intercept_wait.c): running, or
+ * waiting for a processor, or a wait nobody saw.
+ */
+static void charge_real(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node,
+			uint64_t now_ns)
+{
+	uint64_t passed = now_ns - sampling->charged_wall_ns;
+	uint64_t waited = thread->waited_ns;
+	sampling->charged_wall_ns = now_ns;
+	thread->waited_ns = 0;
+	if (real_event >= 0)
+		add(thread, node, event_metrics[real_event], passed > waited ? passed - waited : 0);
+}
+
+static void charge_perf(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node)
+{
+	for (int index = 0; index < event_count; index++) {
+		if (events[index].source != SN_EVENT_PERF || sampling->fds[index] < 0)
+			continue;
+		uint64_t count = perf_read(sampling->fds[index]);
+		if (count <= sampling->counts[index])
+			continue;
+		add(thread, node, event_metrics[index], count - sampling->counts[index]);
+		sampling->counts[index] = count;
+	}
+}
+
+static void take_sample(struct sn_thread *thread, const ucontext_t *context)
+{
+	struct sn_sampling *sampling = thread->sampling;
+	uint64_t start_ns = sn_now_ns();
+	uint32_t node = sn_callpath(thread, context, 0);
+	if (node == SN_NODE_NONE) {
+		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
+		node = SN_NODE_ROOT;
+	}
+	charge_cpu(thread, sampling, node);
+	charge_real(thread, sampling, node, start_ns);
+	charge_perf(thread, sampling, node);
+	thread->samples++;
+	sn_adapters_fold(thread);
+	sn_checkpoint_if_due(start_ns);
+	thread->own_ns += sn_now_ns() - start_ns;
+}
+
+/* ---- the handler ---- */
+
+static bool is_ours(const siginfo_t *info)
+{
+	if (info->si_code == SI_TIMER)
+		return info->si_value.sival_ptr == &timer_cookie;
+	return info->si_code == POLL_IN && sn_sampling_owns_fd(info->si_fd);
+}
+
+static void pass_to_program(int signal, siginfo_t *info, void *context)
+{
+	if (program_action.sa_flags & SA_SIGINFO)
+		program_action.sa_sigaction(signal, info, context);
+	else if (program_action.sa_handler != SIG_DFL && program_action.sa_handler != SIG_IGN)
+		program_action.sa_handler(signal);
+}
+
+static bool is_active(const struct sn_thread *thread)
+{
+	const struct sn_sampling *sampling = thread->sampling;
+	return sampling && sampling->active;
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	if (!is_ours(info)) {
+		pass_to_program(signal, info, context);
+		return;
+	}
+	int saved_errno = errno;
+	struct sn_thread *thread = sn_enter();
+	if (thread && is_active(thread) && sn_measuring())
+		take_sample(thread, context);
+	else if (!thread && sn_thread_self())
+		sn_drop(sn_thread_self(), SN_DROP_SAMPLE_BUSY, 1);
+	if (thread)
+		sn_leave(thread);
+	errno = saved_errno;
+}
+
+int sn_sampling_sigaction(const struct sigaction *new_action, struct sigaction *old_action)
+{
+	/* the flags of the real handler stay ours; SA_RESTART keeps samples from breaking calls */
+	if (old_action)
+		*old_action = program_action;
+	if (new_action)
+		program_action = *new_action;
+	return 0;
+}
+
+/* ---- start and stop ---- */
+
+static uint64_t period_of(const struct sn_event *event)
+{
+	if (!event->is_rate)
+		return event->rate;
+	return event->source == SN_EVENT_PERF ? 0 : 1000000000u / event->rate;
+}
+
+static void register_metric(int index)
+{
+	struct sn_event *event = &events[index];
+	bool is_time = event->source != SN_EVENT_PERF;
+	event_metrics[index] =
+	    sn_metric(event->name, is_time ? "ns" : "1", is_time ? "timer" : "perf",
+		      is_time ? SN_METRIC_TIME : SN_METRIC_COUNT, period_of(event));
+	if (event->source == SN_EVENT_CPU_TIME)
+		cpu_event = index;
+	if (event->source == SN_EVENT_REAL_TIME)
+		real_event = index;
+}
+
+int sn_sampling_init(void)
+{
+	const char *wrong;
+	event_count = sn_events_parse(sn_config.events, events, &wrong);
+	if (event_count < 0) {
+		event_count = 0;
+		return -EINVAL;
+	}
+	for (int index = 0; index < event_count; index++)
+		register_metric(index);
+	sn_config.real_time = real_event >= 0;
+	struct sigaction action = {.sa_sigaction = on_signal,
+				   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+	sigfillset(&action.sa_mask);
+	/* errors in the handler must surface as they would in the program */
+	static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+	for (size_t index = 0; index < sizeof(synchronous) / sizeof(*synchronous); index++)
+		sigdelset(&action.sa_mask, synchronous[index]);
+	return sn_real_sigaction(SN_SAMPLE_SIGNAL, &action, &program_action) ? -errno : 0;
+}
+
+/* The event that drives samples of time: a CPU-time timer, or a perf event beyond its rate. */
+static void start_time(struct sn_thread *thread, struct sn_sampling *sampling)
+{
+	int index = cpu_event >= 0 ? cpu_event : real_event;
+	if (index < 0)
+		return;
+	struct sn_event driver = events[index];
+	driver.source = SN_EVENT_CPU_TIME;
+	if (driver.rate > TIMER_HIGHEST_HZ)
+		sampling->fds[index] = perf_start(&driver, thread->tid);
+	if (sampling->fds[index] < 0)
+		sampling->timer = timer_start(driver.rate, thread->tid);
+	if (sampling->timer < 0 && sampling->fds[index] < 0)
+		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
+	if (!status[0])
+		snprintf(status, sizeof(status), "%s, %s at %llu Hz", events[index].name,
+			 sampling->timer >= 0 ? "POSIX CPU-time timer" : "perf task-clock",
+			 (unsigned long long)driver.rate);
+}
+
+const char *sn_sampling_status(void)
+{
+	return status;
+}
+
+void sn_sampling_start(struct sn_thread *thread)
+{
+	struct sn_sampling *sampling = thread->sampling;
+	if (!sampling)
+		sampling = sn_bump_take(&thread->cct.text, sizeof(*sampling));
+	if (!sampling) {
+		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
+		return;
+	}
+	memset(sampling, 0, sizeof(*sampling));
+	sampling->timer = -1;
+	for (int index = 0; index < SN_EVENT_MAX; index++)
+		sampling->fds[index] = -1;
+	sampling->charged_cpu_ns = thread_cpu_ns();
+	sampling->charged_wall_ns = sn_now_ns();
+	sampling->charged_own_ns = thread->own_ns;
+	thread->waited_ns = 0;
+	thread->sampling = sampling;
+	for (int index = 0; index < event_count; index++)
+		if (events[index].source == SN_EVENT_PERF) {
+			sampling->fds[index] = perf_start(&events[index], thread->tid);
+			if (sampling->fds[index] < 0)
+				sn_drop(thread, SN_DROP_EVENT_UNAVAILABLE, 1);
+		}
+	start_time(thread, sampling);
+	atomic_signal_fence(memory_order_seq_cst);
+	sampling->active = true;
+}
+
+void sn_sampling_after_fork(void)
+{
+	/* timers are not inherited; descriptors are, and they count the parent */
+	for (unsigned word = 0; word < OWN_FD_WORDS; word++) {
+		uint64_t bits = atomic_exchange_explicit(&own_fds[word], 0, memory_order_relaxed);
+		for (; bits; bits &= bits - 1)
+			syscall(SYS_close, (int)(word * 64) + __builtin_ctzll(bits));
+	}
+}
+
+static void disarm(struct sn_sampling *sampling)
+{
+	if (sampling->timer >= 0)
+		syscall(SYS_timer_delete, sampling->timer);
+	sampling->timer = -1;
+	for (int index = 0; index < event_count; index++)
+		if (sampling->fds[index] >= 0)
+			ioctl(sampling->fds[index], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+static void close_events(struct sn_sampling *sampling)
+{
+	for (int index = 0; index < event_count; index++) {
+		if (sampling->fds[index] < 0)
+			continue;
+		sn_fd_mark_own(sampling->fds[index], false);
+		syscall(SYS_close, sampling->fds[index]);
+		sampling->fds[index] = -1;
+	}
+}
+
+void sn_sampling_stop(struct sn_thread *thread)
+{
+	struct sn_sampling *sampling = thread->sampling;
+	if (!is_active(thread))
+		return;
+	disarm(sampling);
+	struct sn_thread *entered = sn_enter();
+	/* what no sample fell into belongs to the thread as a whole */
+	charge_cpu(thread, sampling, SN_NODE_ROOT);
+	charge_real(thread, sampling, SN_NODE_ROOT, sn_now_ns());
+	charge_perf(thread, sampling, SN_NODE_ROOT);
+	sampling->active = false;
+	if (entered)
+		sn_leave(entered);
+	close_events(sampling);
+}

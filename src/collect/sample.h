@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples: which events interrupt a thread, and what happens then.
+ *
+ * CPU time comes from the thread's POSIX CPU-time timer, which needs no file descriptor and no
+ * privilege but cannot be faster than the kernel's tick; beyond that rate, and for all other events,
+ * from Linux perf events. Every sample charges what was really used since the last one, so totals are
+ * exact whatever the rate. docs/design/sampling.md explains the choice and the signal.
+ */
+#ifndef SN_COLLECT_SAMPLE_H
+#define SN_COLLECT_SAMPLE_H
+
+#include "thread.h"
+
+/*
+ * The signal that samples arrive by. Its default action is to be ignored, so one that is still
+ * pending when a program is executed, or whose handler a program replaced, harms nobody.
+ */
+#define SN_SAMPLE_SIGNAL SIGURG
+
+/* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno. */
+int sn_sampling_init(void);
+/* Arms and disarms the calling thread's timers and events. Stopping charges what is left to the root. */
+void sn_sampling_start(struct sn_thread *thread);
+void sn_sampling_stop(struct sn_thread *thread);
+/* In the child of a fork, before sn_sampling_start: closes the descriptors that measure the parent. */
+void sn_sampling_after_fork(void);
+/* The program's own handling of SN_SAMPLE_SIGNAL, kept beside ours: see intercept_signal.c. */
+int sn_sampling_sigaction(const struct sigaction *new_action, struct sigaction *old_action);
+/* True for a file descriptor of ours, which the program must not close. AS-safe: yes. MT: yes. */
+bool sn_sampling_owns_fd(int fd);
+/* Moves a descriptor of ours to a high number, out of the program's way; marks one as ours. */
+int sn_fd_move_high(int fd);
+void sn_fd_mark_own(int fd, bool is_own);
+/* One line for the PROCESS section: how samples are taken. Static. */
+const char *sn_sampling_status(void);
+
+#endif
