@@ -74,7 +74,7 @@ static void emit_shadows_above(struct path *path, uintptr_t cfa)
 {
 	while (path->next_shadow < path->shadows) {
 		const struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow];
-		if (shadow->python_depth || cfa > shadow->stack)
+		if ((shadow->python_depth && path->python_count) || cfa > shadow->stack)
 			return;
 		emit_shadow(path);
 	}

@@ -109,13 +109,15 @@ static int commit(bool is_final)
 	return 0;
 }
 
-/* Where the committed snapshot is not. */
-static uint64_t free_offset(uint64_t bytes)
+/* Where the committed snapshot is not; a final one also leaves room for itself at the front. */
+static uint64_t free_offset(uint64_t bytes, bool is_final)
 {
 	uint64_t start = SN_MEASUREMENT_PAGE_BYTES;
 	if (!file.length || start + bytes <= file.offset)
 		return start;
-	return (file.offset + file.length + 7) & ~7ull;
+	uint64_t behind = (file.offset + file.length + 7) & ~7ull;
+	uint64_t room = (start + 2 * bytes + 7) & ~7ull;
+	return is_final && behind < room ? room : behind;
 }
 
 static int write_snapshot(const char *exit_text)
@@ -124,7 +126,7 @@ static int write_snapshot(const char *exit_text)
 	int status = sn_snapshot_begin(&snapshot, exit_text);
 	if (status)
 		return status;
-	uint64_t offset = free_offset(snapshot.bound_bytes);
+	uint64_t offset = free_offset(snapshot.bound_bytes, exit_text[0] != 0);
 	status = sn_snapshot_write(&snapshot, file.fd, offset);
 	if (!status) {
 		file.offset = offset;

@@ -23,8 +23,5 @@ void sn_checkpoint_if_due(uint64_t now_ns);
  * snapshot is final and compact. AS-safe: yes. MT: yes. */
 void sn_checkpoint_now(const char *exit_text);
 
-/* Adds a line to the PROCESS section, replacing an earlier one of that key. The strings are copied; a
- * table of fixed size; too long ones are cut. Not for signal handlers. */
-void sn_property_set(const char *key, const char *value);
 
 #endif

@@ -41,10 +41,13 @@ int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sig
 void sn_start(void);
 /* Ends measuring for good: stops samples, writes the last snapshot. AS-safe: yes. */
 void sn_stop(const char *exit_text);
-/* Lets adapters fold in what devices reported. AS-safe: yes. */
-void sn_adapters_fold(struct sn_thread *thread);
-/* Gives every adapter that has not found its runtime another try; from hooks, never from handlers. */
-void sn_adapters_attach(void);
+
+/* False in a child that shares our memory or came by a raw system call: nothing may be written there.
+ * AS-safe: yes. */
+bool sn_is_measured_process(void);
+
+/* Remembers what the environment must hold for a new program image to be measured. */
+void sn_environment_keep(void);
 
 /* Installs handlers for signals whose default action ends the program. */
 void sn_fatal_init(void);

@@ -3,6 +3,7 @@
 #include "sample.h"
 #include "checkpoint.h"
 #include "event.h"
+#include "adapters.h"
 #include "intercept.h"
 
 #include <errno.h>
@@ -417,4 +418,28 @@ void sn_sampling_stop(struct sn_thread *thread)
 	if (entered)
 		sn_leave(entered);
 	close_events(sampling);
+}
+
+void sn_sampling_stop_self(void)
+{
+	if (sn_thread_self())
+		sn_sampling_stop(sn_thread_self());
+}
+
+void sn_sampling_settle(struct sn_thread *thread)
+{
+	struct sn_sampling *sampling = thread->sampling;
+	if (!is_active(thread))
+		return;
+	/* the kernel's clock of another thread: its number, shifted, marked per-thread and scheduled time */
+	clockid_t clock = (clockid_t)((~(unsigned)thread->tid) << 3 | 6);
+	struct timespec now;
+	if (clock_gettime(clock, &now))
+		return;
+	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	if (now_ns > sampling->charged_cpu_ns && cpu_event >= 0)
+		add(thread, SN_NODE_ROOT, event_metrics[cpu_event], now_ns - sampling->charged_cpu_ns);
+	charge_real(thread, sampling, SN_NODE_ROOT, sn_now_ns());
+	charge_perf(thread, sampling, SN_NODE_ROOT);
+	sampling->charged_cpu_ns = thread->cpu_ns = now_ns;
 }

@@ -23,6 +23,10 @@ int sn_sampling_init(void);
 /* Arms and disarms the calling thread's timers and events. Stopping charges what is left to the root. */
 void sn_sampling_start(struct sn_thread *thread);
 void sn_sampling_stop(struct sn_thread *thread);
+void sn_sampling_stop_self(void);
+/* Charges to its root what a thread that still runs has used since its last sample, when no more
+ * samples can come. From any thread. */
+void sn_sampling_settle(struct sn_thread *thread);
 /* In the child of a fork, before sn_sampling_start: closes the descriptors that measure the parent. */
 void sn_sampling_after_fork(void);
 /* The program's own handling of SN_SAMPLE_SIGNAL, kept beside ours: see intercept_signal.c. */

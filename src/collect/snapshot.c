@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #define BUFFER_BYTES ((size_t)65536)
+/* Metrics, drops and their names, and what is loaded between the bound and the write. */
+#define PROCESS_MARGIN_BYTES 16384u
 #define SECTIONS_PER_THREAD 5u
 #define SECTIONS_PER_PROCESS 5u
 
@@ -82,9 +84,11 @@ static void section_end(struct sn_snapshot *out)
 
 /* ---- a thread's sections ---- */
 
-static void put_string_offsets(struct sn_snapshot *out, const struct sn_array *strings, uint32_t count)
+/* `extra` (NULL: none) is written after the array's strings, with the number `count`. */
+static void put_string_offsets(struct sn_snapshot *out, const struct sn_array *strings, uint32_t count,
+			       const char *extra)
 {
-	struct sn_strings_record record = {.count = count};
+	struct sn_strings_record record = {.count = count + (extra != NULL)};
 	put(out, &record, sizeof(record));
 	uint32_t offset = 0;
 	for (uint32_t index = 0; index < count; index++) {
@@ -92,20 +96,26 @@ static void put_string_offsets(struct sn_snapshot *out, const struct sn_array *s
 		offset += ((struct sn_cct_string *)sn_array_at(strings, index))->length;
 	}
 	put(out, &offset, sizeof(offset));
-	/* the text starts at a multiple of 8: count + 1 offsets of 4 bytes */
-	if ((count + 1) % 2)
+	if (extra) {
+		offset += (uint32_t)strlen(extra);
+		put(out, &offset, sizeof(offset));
+	}
+	/* the text starts at a multiple of 8 */
+	if ((record.count + 1) % 2)
 		put(out, &(uint32_t){0}, sizeof(uint32_t));
 }
 
 static void write_strings(struct sn_snapshot *out, uint32_t owner, const struct sn_array *strings,
-			  uint32_t count)
+			  uint32_t count, const char *extra)
 {
 	section_begin(out, SN_SNAPSHOT_STRINGS, owner);
-	put_string_offsets(out, strings, count);
+	put_string_offsets(out, strings, count, extra);
 	for (uint32_t index = 0; index < count; index++) {
 		const struct sn_cct_string *string = sn_array_at(strings, index);
 		put(out, string->text, string->length);
 	}
+	if (extra)
+		put(out, extra, strlen(extra));
 	section_end(out);
 }
 
@@ -178,16 +188,15 @@ static void write_thread(struct sn_snapshot *out, const struct sn_thread *thread
 	    .start_ns = thread->start_ns,
 	    .end_ns = ended ? thread->end_ns : sn_now_ns(),
 	    .cpu_ns = thread->cpu_ns,
-	    .name = extent->strings, /* appended to the thread's strings */
+	    .name = extent->strings, /* written after the thread's own strings */
 	    .flags = thread->flags | (ended ? SN_THREAD_ENDED : 0),
 	    .samples = thread->samples,
 	    .own_ns = thread->own_ns,
 	};
 	section_begin(out, SN_SNAPSHOT_THREAD, thread->index);
 	put(out, &record, sizeof(record));
-	put(out, thread->name, sizeof(thread->name));
 	section_end(out);
-	write_strings(out, thread->index, &thread->cct.strings, extent->strings);
+	write_strings(out, thread->index, &thread->cct.strings, extent->strings, thread->name);
 	write_codes(out, thread, extent);
 	number_nodes(thread, extent);
 	write_nodes(out, thread, extent);
@@ -280,7 +289,7 @@ static void write_process(struct sn_snapshot *out)
 	write_modules(out, &strings);
 	write_metrics(out, &strings);
 	write_drops(out, &strings);
-	write_strings(out, SN_ID_NONE, &strings.strings, sn_array_count(&strings.strings));
+	write_strings(out, SN_ID_NONE, &strings.strings, sn_array_count(&strings.strings), NULL);
 	sn_array_release(&strings.strings);
 }
 
@@ -308,11 +317,20 @@ static void *take(unsigned char **free_space, size_t bytes)
 	return place;
 }
 
+/* What the process's sections take, and a margin. */
 static uint64_t process_bound(void)
 {
-	/* paths and properties are bounded by 4 KiB and SN_PROPERTY_BYTES */
-	return sn_module_count() * (sizeof(struct sn_module_record) + 4100ull) + SN_PROPERTY_BYTES +
-	       65536;
+	uint64_t bytes = PROCESS_MARGIN_BYTES;
+	char line[SN_PROPERTY_LINE_BYTES];
+	uint32_t modules = sn_module_count();
+	for (uint32_t index = 0; index < modules; index++)
+		bytes += sizeof(struct sn_module_record) + 4 + strlen(sn_module_at(index)->path);
+	for (uint32_t index = 0;; index++) {
+		size_t length = sn_property_line(index, "", line);
+		if (!length)
+			return bytes;
+		bytes += length;
+	}
 }
 
 int sn_snapshot_begin(struct sn_snapshot *out, const char *exit_text)

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The collector's life in a process image: reads what it is told from the environment, starts, stops.
+ *
+ * `sonde run` sets the environment (names in config.def) and preloads the library; without SONDE_OUTPUT
+ * the library does nothing at all. Whatever goes wrong here, the program runs on unmeasured.
+ */
+#include "adapters.h"
+#include "checkpoint.h"
+#include "intercept.h"
+#include "property.h"
+#include "sample.h"
+#include "event.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct sn_config sn_config;
+
+enum { IDLE, STARTING, MEASURING, STOPPED };
+static _Atomic int phase;
+static pid_t measured_pid;
+
+bool sn_measuring(void)
+{
+	return atomic_load_explicit(&phase, memory_order_relaxed) == MEASURING;
+}
+
+bool sn_is_measured_process(void)
+{
+	return syscall(SYS_getpid) == measured_pid;
+}
+
+static const char *setting(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+	return value && *value ? value : otherwise;
+}
+
+static unsigned parse_sources(const char *list)
+{
+	static const struct {
+		const char *name;
+		unsigned source;
+	} names[] = {{"python", SN_SOURCE_PYTHON},
+		     {"operator", SN_SOURCE_OPERATOR},
+		     {"native", SN_SOURCE_NATIVE},
+		     {"region", SN_SOURCE_REGION}};
+	unsigned sources = SN_SOURCE_REGION;
+	while (*list) {
+		size_t length = strcspn(list, ",");
+		for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
+			if (strlen(names[index].name) == length &&
+			    !memcmp(names[index].name, list, length))
+				sources |= names[index].source;
+		list += length + (list[length] == ',');
+	}
+	return sources;
+}
+
+static void read_config(void)
+{
+	sn_config.output = setting("SONDE_OUTPUT", NULL);
+	sn_config.events = setting("SONDE_EVENTS", SN_EVENT_LIST_DEFAULT);
+	sn_config.sources = parse_sources(setting("SONDE_CALL_PATH", "python,operator,native"));
+	sn_config.operators = setting("SONDE_OPERATORS", "sampled");
+	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';
+	sn_config.checkpoint_ns = strtoull(setting("SONDE_CHECKPOINT_MS", "2000"), NULL, 10) * 1000000u;
+	sn_config.memory_limit_bytes =
+	    strtoull(setting("SONDE_MEMORY_LIMIT_MB", "512"), NULL, 10) << 20;
+	sn_pages_set_limit(sn_config.memory_limit_bytes);
+	sn_unwind_set_shadow(*setting("SONDE_SHADOW", "0") == '1');
+}
+
+static void after_fork_in_child(void)
+{
+	int now = atomic_load_explicit(&phase, memory_order_relaxed);
+	measured_pid = getpid();
+	sn_modules_after_fork();
+	if (now != MEASURING)
+		return;
+	sn_sampling_after_fork();
+	sn_properties_init();
+	sn_checkpoint_after_fork();
+	sn_adapters_after_fork();
+	sn_threads_after_fork();
+}
+
+static void on_program_exit(int status, void *unused)
+{
+	char text[16], *digit = text + sizeof(text) - 1;
+	unsigned number = (unsigned)status & 0xff;
+	*digit = 0;
+	do
+		*--digit = (char)('0' + number % 10);
+	while (number /= 10);
+	sn_stop(digit);
+}
+
+void sn_start(void)
+{
+	int expected = IDLE;
+	if (!atomic_compare_exchange_strong(&phase, &expected, STARTING))
+		return;
+	int saved_errno = errno;
+	measured_pid = getpid();
+	read_config();
+	int next = STOPPED;
+	if (sn_config.output && !sn_modules_init()) {
+		sn_properties_init();
+		if (!sn_sampling_init() && !sn_checkpoint_open())
+			next = MEASURING;
+	}
+	atomic_store(&phase, next);
+	if (next == MEASURING) {
+		sn_environment_keep();
+		pthread_atfork(NULL, NULL, after_fork_in_child);
+		on_exit(on_program_exit, NULL);
+		sn_fatal_init();
+		sn_adapters_attach();
+		sn_thread_begin();
+	}
+	errno = saved_errno;
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+	sn_start();
+}
+
+/* CPU time that threads still running have used since their last sample belongs to them as a whole. */
+static void settle_running_threads(void)
+{
+	uint32_t count = sn_thread_count();
+	for (uint32_t index = 0; index < count; index++) {
+		struct sn_thread *thread = sn_thread_at(index);
+		for (int patience = 0; patience < 100 && atomic_load(&thread->inside); patience++) {
+			struct timespec pause = {0, 100000};
+			syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+		}
+		if (!atomic_load(&thread->ended) && !atomic_load(&thread->inside))
+			sn_sampling_settle(thread);
+	}
+}
+
+void sn_stop(const char *exit_text)
+{
+	int expected = MEASURING;
+	if (!sn_is_measured_process() ||
+	    !atomic_compare_exchange_strong(&phase, &expected, STOPPED))
+		return;
+	struct sn_thread *thread = sn_enter();
+	if (thread) {
+		sn_adapters_detach();
+		sn_leave(thread);
+	}
+	sn_sampling_stop_self();
+	settle_running_threads();
+	sn_checkpoint_now(exit_text);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptors. A program that closes everything it did not open would close ours; for it they are not
+ * open, as without us.
+ */
+#include "intercept.h"
+#include "sample.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+SN_REAL(int, close, (int))
+SN_REAL(int, close_range, (unsigned, unsigned, int))
+SN_REAL(int, dup2, (int, int))
+SN_REAL(int, dup3, (int, int, int))
+
+#define HIGHEST_OWN_FD 65535u
+
+SN_EXPORT int close(int fd)
+{
+	if (sn_sampling_owns_fd(fd)) {
+		errno = EBADF;
+		return -1;
+	}
+	return real_close_get()(fd);
+}
+
+/* Closes a range in pieces, around our descriptors. */
+static int close_around(unsigned first, unsigned last, int flags)
+{
+	unsigned from = first;
+	for (unsigned fd = first; fd <= last && fd <= HIGHEST_OWN_FD; fd++) {
+		if (!sn_sampling_owns_fd((int)fd))
+			continue;
+		if (fd > from && real_close_range_get()(from, fd - 1, flags))
+			return -1;
+		from = fd + 1;
+	}
+	return from > last ? 0 : real_close_range_get()(from, last, flags);
+}
+
+SN_EXPORT int close_range(unsigned first, unsigned last, int flags)
+{
+	if (first > last || !sn_measuring())
+		return real_close_range_get()(first, last, flags);
+	return close_around(first, last, flags);
+}
+
+SN_EXPORT void closefrom(int first)
+{
+	unsigned from = first < 0 ? 0 : (unsigned)first;
+	if (!close_around(from, UINT_MAX, 0))
+		return;
+	/* a kernel without close_range */
+	for (unsigned fd = from; fd <= HIGHEST_OWN_FD; fd++)
+		close((int)fd);
+}
+
+/* The program takes a number of ours: it gets it, and we lose what was there. */
+SN_EXPORT int dup2(int fd, int number)
+{
+	if (fd != number && sn_sampling_owns_fd(number))
+		sn_fd_mark_own(number, false);
+	return real_dup2_get()(fd, number);
+}
+
+SN_EXPORT int dup3(int fd, int number, int flags)
+{
+	if (fd != number && sn_sampling_owns_fd(number))
+		sn_fd_mark_own(number, false);
+	return real_dup3_get()(fd, number, flags);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pthread_create: every thread is measured from its first instruction to its last, however it ends
+ * (return, pthread_exit, cancellation: a thread-specific value's destructor runs in all of them).
+ */
+#include "adapters.h"
+#include "intercept.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+SN_REAL(int, pthread_create,
+	(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
+
+struct start {
+	void *(*function)(void *);
+	void *argument;
+};
+
+static pthread_key_t end_key;
+static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
+static bool have_end_key;
+
+/* Destructors run in rounds; asking for the last round lets the program's own be measured. */
+static void at_thread_end(void *round)
+{
+	uintptr_t left = (uintptr_t)round;
+	if (left > 1) {
+		pthread_setspecific(end_key, (void *)(left - 1));
+		return;
+	}
+	struct sn_thread *thread = sn_enter();
+	if (thread) {
+		sn_adapters_thread_end(thread);
+		sn_leave(thread);
+	}
+	sn_thread_end();
+}
+
+static void make_end_key(void)
+{
+	have_end_key = !pthread_key_create(&end_key, at_thread_end);
+}
+
+static void *run_thread(void *data)
+{
+	struct start start = *(struct start *)data;
+	free(data);
+	struct sn_thread *thread = sn_thread_begin();
+	if (thread && have_end_key)
+		pthread_setspecific(end_key, (void *)(uintptr_t)3);
+	if (sn_enter()) {
+		sn_adapters_thread_begin(thread);
+		sn_leave(thread);
+	}
+	return start.function(start.argument);
+}
+
+SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			     void *(*function)(void *), void *argument)
+{
+	sn_start();
+	struct start *start = sn_measuring() ? malloc(sizeof(*start)) : NULL;
+	if (!start)
+		return real_pthread_create_get()(thread, attributes, function, argument);
+	pthread_once(&end_key_once, make_end_key);
+	if (sn_thread_self())
+		sn_adapters_attach();
+	*start = (struct start){function, argument};
+	int status = real_pthread_create_get()(thread, attributes, run_thread, start);
+	if (status)
+		free(start);
+	return status;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Describes this process image; see property.h. Formatting here is by hand: it runs in handlers. */
+#include "property.h"
+#include "adapter.h"
+#include "adapters.h"
+#include "checkpoint.h"
+#include "sample.h"
+#include "thread.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VALUE_BYTES 4096u
+
+static char properties[SN_PROPERTY_MAX][SN_PROPERTY_LINE_BYTES];
+static _Atomic uint32_t property_count;
+static uint64_t start_ns;
+
+static size_t append(char *line, size_t length, const char *text)
+{
+	while (*text && length < SN_PROPERTY_LINE_BYTES - 1)
+		line[length++] = *text++;
+	line[length] = 0;
+	return length;
+}
+
+static size_t append_number(char *line, size_t length, uint64_t number)
+{
+	char digits[21], *digit = digits + 20;
+	*digit = 0;
+	do
+		*--digit = (char)('0' + number % 10);
+	while (number /= 10);
+	return append(line, length, digit);
+}
+
+static size_t make_line(char *line, const char *key, const char *value)
+{
+	size_t length = append(line, append(line, append(line, 0, key), "="), value);
+	return length + 1;
+}
+
+static size_t make_number_line(char *line, const char *key, uint64_t number)
+{
+	size_t length = append_number(line, append(line, append(line, 0, key), "="), number);
+	return length + 1;
+}
+
+void sn_property_set(const char *key, const char *value)
+{
+	uint32_t count = atomic_load_explicit(&property_count, memory_order_relaxed);
+	size_t key_length = strlen(key);
+	uint32_t index = 0;
+	while (index < count &&
+	       (strncmp(properties[index], key, key_length) || properties[index][key_length] != '='))
+		index++;
+	if (index == SN_PROPERTY_MAX)
+		return;
+	make_line(properties[index], key, value);
+	/* release: a checkpoint that sees the count sees the text */
+	if (index == count)
+		atomic_store_explicit(&property_count, count + 1, memory_order_release);
+}
+
+static void set_number(const char *key, uint64_t number)
+{
+	char text[32] = "";
+	append_number(text, 0, number);
+	sn_property_set(key, text);
+}
+
+static bool needs_quotes(const char *argument)
+{
+	return !*argument || strpbrk(argument, " \t\n'\"\\$`*?<>|&;()#~");
+}
+
+/* The arguments as a shell would take them, from their NUL-separated list. */
+static void quote_command(const char *arguments, size_t bytes, char *command)
+{
+	size_t length = 0;
+	for (const char *argument = arguments; argument < arguments + bytes;
+	     argument += strlen(argument) + 1) {
+		bool quotes = needs_quotes(argument);
+		if (argument != arguments)
+			length = append(command, length, " ");
+		length = append(command, length, quotes ? "'" : "");
+		for (const char *at = argument; *at && length < VALUE_BYTES - 8; at++) {
+			char one[2] = {*at};
+			length = append(command, length, *at == '\'' ? "'\\''" : one);
+		}
+		length = append(command, length, quotes ? "'" : "");
+	}
+}
+
+static void set_command(void)
+{
+	char arguments[VALUE_BYTES], command[SN_PROPERTY_LINE_BYTES] = "";
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = fd < 0 ? 0 : read(fd, arguments, sizeof(arguments) - 1);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	if (bytes <= 0)
+		return;
+	arguments[bytes] = 0;
+	quote_command(arguments, (size_t)bytes, command);
+	sn_property_set("command", command);
+}
+
+static void set_link(const char *key, const char *path)
+{
+	char target[VALUE_BYTES];
+	ssize_t bytes = readlink(path, target, sizeof(target) - 1);
+	if (bytes < 0)
+		return;
+	target[bytes] = 0;
+	sn_property_set(key, target);
+}
+
+static void set_rank(void)
+{
+	static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+						"MV2_COMM_WORLD_RANK", "SLURM_PROCID", "RANK"};
+	for (size_t index = 0; index < sizeof(variables) / sizeof(*variables); index++) {
+		const char *rank = getenv(variables[index]);
+		if (!rank || !*rank)
+			continue;
+		sn_property_set("rank", rank);
+		return;
+	}
+}
+
+static void set_clocks(void)
+{
+	struct timespec real;
+	clock_gettime(CLOCK_REALTIME, &real);
+	start_ns = sn_now_ns();
+	set_number("start_realtime_ns", (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
+	set_number("start_monotonic_ns", start_ns);
+}
+
+static void set_sources(void)
+{
+	char sources[64] = "";
+	static const struct {
+		unsigned source;
+		const char *name;
+	} names[] = {{SN_SOURCE_PYTHON, "python"},
+		     {SN_SOURCE_OPERATOR, "operator"},
+		     {SN_SOURCE_NATIVE, "native"},
+		     {SN_SOURCE_REGION, "region"}};
+	for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
+		if (sn_config.sources & names[index].source) {
+			if (sources[0])
+				strcat(sources, ",");
+			strcat(sources, names[index].name);
+		}
+	sn_property_set("call_path", sources);
+}
+
+void sn_properties_init(void)
+{
+	struct utsname host;
+	sn_property_set("version", SN_VERSION);
+	set_link("program", "/proc/self/exe");
+	set_link("cwd", "/proc/self/cwd");
+	set_command();
+	if (!uname(&host))
+		sn_property_set("host", host.nodename);
+	set_number("pid", (uint64_t)getpid());
+	set_number("ppid", (uint64_t)getppid());
+	set_rank();
+	set_clocks();
+	sn_property_set("events", sn_config.events);
+	set_sources();
+}
+
+/* Properties whose values are read when they are written. */
+static size_t live_line(uint32_t index, const char *exit_text, char *line)
+{
+	switch (index) {
+	case 0:
+		return make_line(line, "exit", exit_text);
+	case 1:
+		return make_number_line(line, "duration_ns", sn_now_ns() - start_ns);
+	case 2:
+		return make_number_line(line, "peak_bytes", sn_pages_peak_bytes());
+	case 3:
+		return make_number_line(line, "threads", sn_thread_count());
+	case 4:
+		return make_line(line, "sampling", sn_sampling_status());
+	}
+	uint32_t adapter = index - 5;
+	if (adapter >= sn_adapter_count())
+		return 0;
+	size_t length = append(line, append(line, 0, "adapter."), sn_adapter_at(adapter)->name);
+	return append(line, append(line, length, "="), sn_adapter_at(adapter)->status()) + 1;
+}
+
+size_t sn_property_line(uint32_t index, const char *exit_text, char line[SN_PROPERTY_LINE_BYTES])
+{
+	uint32_t count = atomic_load_explicit(&property_count, memory_order_acquire);
+	if (index >= count)
+		return live_line(index - count, exit_text, line);
+	return append(line, 0, properties[index]) + 1;
+}
