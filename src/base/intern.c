@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Open addressing over one buffer of bytes; see intern.h. */
+#include "intern.h"
+
+#include "vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9FB21C651E98DF25ull;
+	return hash ^ hash >> 32;
+}
+
+static uint64_t hash_bytes(const unsigned char *bytes, size_t length)
+{
+	uint64_t hash = mix(0x2545F4914F6CDD1Dull, length), word;
+	for (; length >= 8; bytes += 8, length -= 8) {
+		memcpy(&word, bytes, 8);
+		hash = mix(hash, word);
+	}
+	if (length) {
+		word = 0;
+		memcpy(&word, bytes, length);
+		hash = mix(hash, word);
+	}
+	return mix(hash, hash >> 29);
+}
+
+static uint64_t start_of(const struct sn_intern *intern, uint32_t number)
+{
+	return number ? intern->ends[number - 1] : 0;
+}
+
+void sn_intern_init(struct sn_intern *intern)
+{
+	*intern = (struct sn_intern){0};
+}
+
+void sn_intern_release(struct sn_intern *intern)
+{
+	free(intern->bytes);
+	free(intern->ends);
+	free(intern->slots);
+	sn_intern_init(intern);
+}
+
+const void *sn_intern_at(const struct sn_intern *intern, uint32_t number, size_t *length)
+{
+	uint64_t start = start_of(intern, number);
+	if (length)
+		*length = intern->ends[number] - start;
+	return intern->bytes + start;
+}
+
+/* The slot that holds these bytes, or the free one where they belong. */
+static uint32_t probe(const struct sn_intern *intern, const void *bytes, size_t length)
+{
+	uint32_t mask = intern->slot_count - 1;
+	uint32_t slot = (uint32_t)hash_bytes(bytes, length) & mask;
+	for (; intern->slots[slot]; slot = (slot + 1) & mask) {
+		size_t known;
+		const void *other = sn_intern_at(intern, intern->slots[slot] - 1, &known);
+		if (known == length && !memcmp(other, bytes, length))
+			break;
+	}
+	return slot;
+}
+
+uint32_t sn_intern_find(const struct sn_intern *intern, const void *bytes, size_t length)
+{
+	if (!intern->slot_count)
+		return SN_INTERN_NONE;
+	return intern->slots[probe(intern, bytes, length)] - 1; /* 0 - 1 is SN_INTERN_NONE */
+}
+
+static int grow_slots(struct sn_intern *intern)
+{
+	uint32_t *old = intern->slots;
+	uint32_t slot_count = intern->slot_count ? 2 * intern->slot_count : 64;
+	uint32_t *slots = slot_count ? calloc(slot_count, sizeof(*slots)) : NULL;
+	if (!slots)
+		return -1;
+	intern->slots = slots;
+	intern->slot_count = slot_count;
+	for (uint32_t number = 0; number < intern->count; number++) {
+		size_t length;
+		const void *bytes = sn_intern_at(intern, number, &length);
+		slots[probe(intern, bytes, length)] = number + 1;
+	}
+	free(old);
+	return 0;
+}
+
+uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t length)
+{
+	/* at most half full */
+	if (intern->count >= intern->slot_count / 2 && grow_slots(intern) < 0)
+		return SN_INTERN_NONE;
+	uint32_t slot = probe(intern, bytes, length);
+	if (intern->slots[slot])
+		return intern->slots[slot] - 1;
+	uint64_t start = start_of(intern, intern->count);
+	size_t ends_capacity = intern->capacity;
+	if (sn_vec_reserve(&intern->ends, &ends_capacity, intern->count + 1ull) < 0 ||
+	    sn_vec_reserve(&intern->bytes, &intern->bytes_capacity, start + length) < 0)
+		return SN_INTERN_NONE;
+	intern->capacity = (uint32_t)ends_capacity;
+	if (length)
+		memcpy(intern->bytes + start, bytes, length);
+	intern->ends[intern->count] = start + length;
+	intern->slots[slot] = ++intern->count;
+	return intern->count - 1;
+}

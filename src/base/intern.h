@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interning: equal byte sequences to one small number, numbered from 0 in the order they came.
+ *
+ * Used for strings, and for any fixed-size key without padding. An insertion costs one hash and, on
+ * average, less than two probes; a sequence costs its bytes plus 16. Nothing is ever removed.
+ */
+#ifndef SN_BASE_INTERN_H
+#define SN_BASE_INTERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SN_INTERN_NONE UINT32_MAX
+
+struct sn_intern {
+	unsigned char *bytes;
+	uint64_t *ends; /* ends[i] is one past the last byte of sequence i */
+	uint32_t *slots; /* number + 1; 0 is free */
+	size_t bytes_capacity;
+	uint32_t count, capacity, slot_count;
+};
+
+/* All zeroes is an empty table as well. */
+void sn_intern_init(struct sn_intern *intern);
+void sn_intern_release(struct sn_intern *intern);
+
+/* The number of these bytes, new where they are; SN_INTERN_NONE without memory. */
+uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t length);
+/* The number of these bytes, or SN_INTERN_NONE. */
+uint32_t sn_intern_find(const struct sn_intern *intern, const void *bytes, size_t length);
+/* The bytes of a number below count; valid until the next addition. `length` may be NULL. */
+const void *sn_intern_at(const struct sn_intern *intern, uint32_t number, size_t *length);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Write beside, then rename; see output.h. */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES (256u << 10)
+
+static void release(struct sn_output *output)
+{
+	free(output->path);
+	free(output->temporary);
+	free(output->buffer);
+	*output = (struct sn_output){.fd = -1};
+}
+
+static mode_t permissions(void)
+{
+	mode_t mask = umask(0);
+	umask(mask);
+	return 0666 & ~mask;
+}
+
+static int open_beside(struct sn_output *output)
+{
+	if (asprintf(&output->temporary, "%s.XXXXXX", output->path) < 0) {
+		output->temporary = NULL;
+		return -1;
+	}
+	output->fd = mkostemp(output->temporary, O_CLOEXEC);
+	if (output->fd >= 0 && fchmod(output->fd, permissions()) < 0) {
+		/* a file system without permissions: the default ones will do */
+	}
+	return output->fd;
+}
+
+int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error)
+{
+	*output = (struct sn_output){.fd = -1};
+	struct stat status;
+	bool exists = stat(path, &status) == 0;
+	bool is_direct = exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+	/* through symbolic links, so that the link stays and its target is replaced */
+	output->path = exists ? realpath(path, NULL) : strdup(path);
+	output->buffer = malloc(BUFFER_BYTES);
+	if (!output->path || !output->buffer) {
+		release(output);
+		return sn_fail(error, SN_ERR_MEMORY, "cannot write '%s': out of memory", path);
+	}
+	if (exists && S_ISDIR(status.st_mode))
+		errno = EISDIR;
+	else if (is_direct)
+		output->fd = open(path, O_WRONLY | O_CLOEXEC);
+	else
+		open_beside(output);
+	if (output->fd >= 0)
+		return 0;
+	int why = errno;
+	release(output);
+	return sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, strerror(why));
+}
+
+static void flush(struct sn_output *output)
+{
+	const unsigned char *bytes = output->buffer;
+	while (output->buffered && !output->failed) {
+		ssize_t done = write(output->fd, bytes, output->buffered);
+		if (done < 0 && errno != EINTR)
+			output->failed = errno;
+		if (done > 0) {
+			bytes += done;
+			output->buffered -= (size_t)done;
+		}
+	}
+	output->buffered = 0;
+}
+
+void sn_output_write(struct sn_output *output, const void *bytes, size_t length)
+{
+	output->written += length;
+	while (length && !output->failed) {
+		size_t room = BUFFER_BYTES - output->buffered;
+		size_t taken = length < room ? length : room;
+		memcpy(output->buffer + output->buffered, bytes, taken);
+		output->buffered += taken;
+		bytes = (const unsigned char *)bytes + taken;
+		length -= taken;
+		if (output->buffered == BUFFER_BYTES)
+			flush(output);
+	}
+}
+
+int sn_output_commit(struct sn_output *output, struct sn_error *error)
+{
+	flush(output);
+	/* NFS and quota report a full disk only here */
+	if (close(output->fd) < 0 && !output->failed)
+		output->failed = errno;
+	output->fd = -1;
+	if (!output->failed && output->temporary && rename(output->temporary, output->path) < 0)
+		output->failed = errno;
+	int result = 0;
+	if (output->failed) {
+		if (output->temporary)
+			unlink(output->temporary);
+		result = sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", output->path,
+				 strerror(output->failed));
+	}
+	release(output);
+	return result;
+}
+
+void sn_output_abandon(struct sn_output *output)
+{
+	if (output->fd >= 0)
+		close(output->fd);
+	if (output->temporary)
+		unlink(output->temporary);
+	release(output);
+}

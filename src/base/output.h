@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An output file that appears under its name whole or not at all: written beside, then renamed.
+ *
+ * A name that is not a regular file (a pipe, a terminal, /dev/null) is written directly.
+ */
+#ifndef SN_BASE_OUTPUT_H
+#define SN_BASE_OUTPUT_H
+
+#include "error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_output {
+	char *path;	 /* where it is going */
+	char *temporary; /* where it is now; NULL when written directly */
+	int fd;
+	unsigned char *buffer;
+	size_t buffered;
+	uint64_t written; /* bytes given to sn_output_write so far */
+	int failed;	  /* errno of the first write that failed; later ones do nothing */
+};
+
+/* 0, or a negative enum sn_err; then there is nothing to close. */
+int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error);
+/* Buffered. A failure is remembered and reported by sn_output_commit. */
+void sn_output_write(struct sn_output *output, const void *bytes, size_t length);
+/* Writes what is buffered and gives the file its name; on failure removes it. Closes in any case. */
+int sn_output_commit(struct sn_output *output, struct sn_error *error);
+/* Removes what has been written, and closes. */
+void sn_output_abandon(struct sn_output *output);
+
+#endif

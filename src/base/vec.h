@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Growing arrays: a typed pointer, its capacity and a count that the caller keeps.
+ *
+ * Deliberately no container type: the array stays an ordinary C array that anybody can read.
+ */
+#ifndef SN_BASE_VEC_H
+#define SN_BASE_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Grows *items (an array from malloc, or NULL) to at least `needed` elements; -1 without memory, then
+ * nothing has changed. Growth is by half again, so that appending costs constant time on average. */
+static inline int sn_vec_reserve_bytes(void **items, size_t *capacity, size_t needed,
+				       size_t item_bytes)
+{
+	if (needed <= *capacity && *items)
+		return 0;
+	size_t grown = *capacity + *capacity / 2;
+	size_t wanted = needed > grown ? needed : grown;
+	if (wanted < 16)
+		wanted = 16;
+	if (wanted > SIZE_MAX / 2 / item_bytes)
+		return -1;
+	void *moved = realloc(*items, wanted * item_bytes);
+	if (!moved)
+		return -1;
+	*items = moved;
+	*capacity = wanted;
+	return 0;
+}
+#define sn_vec_reserve(items, capacity, needed)                                                    \
+	sn_vec_reserve_bytes((void **)(items), capacity, needed, sizeof(**(items)))
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collecting what goes into a database; see database_writer.h. No order and no file here. */
+#include "database_builder.h"
+
+#include "base/vec.h"
+#include "measurement.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t fail(struct sn_db_builder *builder, enum sn_err code)
+{
+	if (!builder->failed)
+		builder->failed = code;
+	return SONDE_NONE;
+}
+
+struct sn_db_builder *sn_db_builder_new(void)
+{
+	struct sn_db_builder *builder = calloc(1, sizeof(*builder));
+	if (!builder)
+		return NULL;
+	struct sn_db_context_key root = {SONDE_NONE, SONDE_NONE};
+	if (sn_intern_add(&builder->contexts, &root, sizeof(root)) != 0)
+		fail(builder, SN_ERR_MEMORY);
+	builder->root_frame = sn_db_builder_named_frame(builder, SN_FRAME_THREAD, "");
+	return builder;
+}
+
+void sn_db_builder_free(struct sn_db_builder *builder)
+{
+	if (!builder)
+		return;
+	sn_intern_release(&builder->strings);
+	sn_intern_release(&builder->modules);
+	sn_intern_release(&builder->frames);
+	sn_intern_release(&builder->contexts);
+	free(builder->metrics);
+	free(builder->profiles);
+	free(builder->drops);
+	free(builder->properties);
+	free(builder->values);
+	free(builder);
+}
+
+static uint32_t intern(struct sn_db_builder *builder, struct sn_intern *table, const void *bytes,
+		       size_t length)
+{
+	uint32_t number = sn_intern_add(table, bytes, length);
+	return number == SN_INTERN_NONE ? fail(builder, SN_ERR_MEMORY) : number;
+}
+
+/* Strings are kept with their NUL, so that sn_db_builder_text can give them out. */
+uint32_t sn_db_builder_string_n(struct sn_db_builder *builder, const char *text, size_t length)
+{
+	char small[256];
+	char *copy = length < sizeof(small) ? small : malloc(length + 1);
+	if (!copy)
+		return fail(builder, SN_ERR_MEMORY);
+	if (length)
+		memcpy(copy, text, length);
+	copy[length] = 0;
+	uint32_t number = intern(builder, &builder->strings, copy, length + 1);
+	if (copy != small)
+		free(copy);
+	return number;
+}
+
+uint32_t sn_db_builder_string(struct sn_db_builder *builder, const char *text)
+{
+	if (!text)
+		return SONDE_NONE;
+	return intern(builder, &builder->strings, text, strlen(text) + 1);
+}
+
+const char *sn_db_builder_text(const struct sn_db_builder *builder, uint32_t string)
+{
+	return string < builder->strings.count ? sn_intern_at(&builder->strings, string, NULL) : "";
+}
+
+uint32_t sn_db_builder_module(struct sn_db_builder *builder, const struct sonde_db_module *module)
+{
+	return intern(builder, &builder->modules, module, sizeof(*module));
+}
+
+uint32_t sn_db_builder_frame(struct sn_db_builder *builder, const struct sonde_db_frame *frame)
+{
+	return intern(builder, &builder->frames, frame, sizeof(*frame));
+}
+
+uint32_t sn_db_builder_named_frame(struct sn_db_builder *builder, unsigned kind, const char *name)
+{
+	struct sonde_db_frame frame = {
+	    .kind = (uint8_t)kind,
+	    .name = sn_db_builder_string(builder, name),
+	    .linkage_name = SONDE_NONE,
+	    .module = SONDE_NONE,
+	    .file = SONDE_NONE,
+	};
+	return sn_db_builder_frame(builder, &frame);
+}
+
+void sn_db_builder_set_root(struct sn_db_builder *builder, uint32_t frame)
+{
+	if (frame < builder->frames.count)
+		builder->root_frame = frame;
+}
+
+uint32_t sn_db_builder_context(struct sn_db_builder *builder, uint32_t parent, uint32_t frame)
+{
+	if (parent >= builder->contexts.count || frame >= builder->frames.count)
+		return fail(builder, SN_ERR_ARGUMENT);
+	struct sn_db_context_key key = {parent, frame};
+	return intern(builder, &builder->contexts, &key, sizeof(key));
+}
+
+uint32_t sn_db_builder_context_count(const struct sn_db_builder *builder)
+{
+	return builder->contexts.count;
+}
+
+uint32_t sn_db_builder_metric(struct sn_db_builder *builder, const struct sonde_db_metric *metric)
+{
+	for (size_t i = 0; i < builder->metric_count; i++)
+		if (builder->metrics[i].name == metric->name)
+			return (uint32_t)i;
+	if (sn_vec_reserve(&builder->metrics, &builder->metric_capacity,
+			   builder->metric_count + 1) < 0)
+		return fail(builder, SN_ERR_MEMORY);
+	builder->metrics[builder->metric_count] = *metric;
+	return (uint32_t)builder->metric_count++;
+}
+
+uint32_t sn_db_builder_profile(struct sn_db_builder *builder,
+			       const struct sonde_db_profile *profile)
+{
+	if (sn_vec_reserve(&builder->profiles, &builder->profile_capacity,
+			   builder->profile_count + 1) < 0)
+		return fail(builder, SN_ERR_MEMORY);
+	builder->profiles[builder->profile_count] = *profile;
+	return (uint32_t)builder->profile_count++;
+}
+
+void sn_db_builder_property(struct sn_db_builder *builder, const char *key, const char *value)
+{
+	struct sn_database_property property = {sn_db_builder_string(builder, key),
+						sn_db_builder_string(builder, value)};
+	for (size_t i = 0; i < builder->property_count; i++) {
+		if (builder->properties[i].key == property.key) {
+			builder->properties[i] = property;
+			return;
+		}
+	}
+	if (sn_vec_reserve(&builder->properties, &builder->property_capacity,
+			   builder->property_count + 1) < 0)
+		fail(builder, SN_ERR_MEMORY);
+	else
+		builder->properties[builder->property_count++] = property;
+}
+
+void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const char *text,
+			uint64_t count)
+{
+	struct sonde_db_drop drop = {sn_db_builder_string(builder, cause),
+				     sn_db_builder_string(builder, text), count};
+	for (size_t i = 0; i < builder->drop_count; i++) {
+		if (builder->drops[i].cause == drop.cause) {
+			builder->drops[i].count += count;
+			return;
+		}
+	}
+	if (sn_vec_reserve(&builder->drops, &builder->drop_capacity, builder->drop_count + 1) < 0)
+		fail(builder, SN_ERR_MEMORY);
+	else
+		builder->drops[builder->drop_count++] = drop;
+}
+
+void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
+			 uint32_t metric, const struct sonde_db_stat *stat)
+{
+	bool is_finite = isfinite(stat->count) && isfinite(stat->sum) && isfinite(stat->min) &&
+			 isfinite(stat->max) && isfinite(stat->sum_squares);
+	if (profile >= builder->profile_count || context >= builder->contexts.count ||
+	    metric >= builder->metric_count || !is_finite) {
+		fail(builder, SN_ERR_ARGUMENT);
+		return;
+	}
+	if (sn_vec_reserve(&builder->values, &builder->value_capacity, builder->value_count + 1) <
+	    0) {
+		fail(builder, SN_ERR_MEMORY);
+		return;
+	}
+	builder->values[builder->value_count++] =
+	    (struct sn_db_value){profile, metric, context, 0, *stat};
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the builder: what database_builder.c collects, database_order.c puts in canonical order and
+ * database_writer.c computes and lays out. Nobody else includes this.
+ */
+#ifndef SN_FORMAT_DATABASE_BUILDER_H
+#define SN_FORMAT_DATABASE_BUILDER_H
+
+#include "base/intern.h"
+#include "database.h"
+#include "database_writer.h"
+
+struct sn_db_value {
+	uint32_t profile, metric, context;
+	uint32_t reserved;
+	struct sonde_db_stat stat;
+};
+
+struct sn_db_context_key {
+	uint32_t parent, frame;
+};
+
+struct sn_db_builder {
+	int failed; /* the first enum sn_err */
+	struct sn_intern strings;
+	struct sn_intern modules, frames; /* the structs themselves */
+	struct sn_intern contexts;	  /* struct sn_db_context_key; the root's parent is NONE */
+	uint32_t root_frame;
+	struct sonde_db_metric *metrics;
+	struct sonde_db_profile *profiles;
+	struct sonde_db_drop *drops;
+	struct sn_database_property *properties;
+	struct sn_db_value *values;
+	size_t metric_count, profile_count, drop_count, property_count, value_count;
+	size_t metric_capacity, profile_capacity, drop_capacity, property_capacity, value_capacity;
+};
+
+/* Everything in canonical order and with final numbers; arrays from malloc. */
+struct sn_db_ordered {
+	uint32_t string_count, module_count, frame_count, context_count;
+	uint32_t *string_at; /* builder's number of each final string */
+	struct sonde_db_module *modules;
+	struct sonde_db_frame *frames;
+	struct sonde_db_context *contexts;
+	struct sonde_db_metric *metrics;
+	struct sonde_db_profile *profiles;
+	struct sonde_db_drop *drops;
+	struct sn_database_property *properties;
+	struct sn_db_value *values; /* by profile, metric, context; no two alike */
+	size_t value_count;
+};
+
+/* 0 or SN_ERR_MEMORY; release in either case. */
+int sn_db_order(const struct sn_db_builder *builder, struct sn_db_ordered *ordered);
+void sn_db_ordered_release(struct sn_db_ordered *ordered);
+
+#endif

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The canonical order of a database, and the renumbering that brings everything into it.
+ *
+ * Strings by their bytes; modules and frames by their fields, in which strings and modules already
+ * have their final numbers; contexts in pre-order, siblings by frame; metrics by kind and name;
+ * profiles by host, rank, process, kind, start and thread; values by profile, metric and context.
+ * Nothing depends on the order of insertion.
+ */
+#include "database_builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Ranks of the things being ordered, by the builder's numbers. */
+struct ranks {
+	uint32_t *string, *module, *frame, *context, *metric, *profile;
+};
+
+static uint32_t apply(const uint32_t *rank, uint32_t number)
+{
+	return number == SONDE_NONE ? SONDE_NONE : rank[number];
+}
+
+static uint32_t *identity(size_t count)
+{
+	uint32_t *numbers = malloc((count + 1) * sizeof(*numbers));
+	for (size_t i = 0; numbers && i < count; i++)
+		numbers[i] = (uint32_t)i;
+	return numbers;
+}
+
+/* Sorts the numbers 0 .. count - 1 and returns the inverse: the rank of each. NULL without memory. */
+static uint32_t *rank_by(uint32_t *numbers, size_t count,
+			 int (*compare)(const void *, const void *, void *), const void *things)
+{
+	uint32_t *rank = malloc((count + 1) * sizeof(*rank));
+	if (!numbers || !rank) {
+		free(rank);
+		return NULL;
+	}
+	qsort_r(numbers, count, sizeof(*numbers), compare, (void *)(uintptr_t)things);
+	for (size_t i = 0; i < count; i++)
+		rank[numbers[i]] = (uint32_t)i;
+	return rank;
+}
+
+static int compare_strings(const void *left, const void *right, void *intern)
+{
+	size_t left_length, right_length;
+	const void *a = sn_intern_at(intern, *(const uint32_t *)left, &left_length);
+	const void *b = sn_intern_at(intern, *(const uint32_t *)right, &right_length);
+	size_t common = left_length < right_length ? left_length : right_length;
+	int order = memcmp(a, b, common);
+	return order ? order : (left_length > right_length) - (left_length < right_length);
+}
+
+#define COMPARE(a, b)                                                                              \
+	do {                                                                                       \
+		if ((a) != (b))                                                                    \
+			return (a) < (b) ? -1 : 1;                                                 \
+	} while (0)
+
+static int compare_modules(const void *left, const void *right, void *modules)
+{
+	const struct sonde_db_module *a = (struct sonde_db_module *)modules + *(uint32_t *)left;
+	const struct sonde_db_module *b = (struct sonde_db_module *)modules + *(uint32_t *)right;
+	COMPARE(a->path, b->path);
+	COMPARE(a->build_id, b->build_id);
+	COMPARE(a->flags, b->flags);
+	COMPARE(a->reserved, b->reserved);
+	return 0;
+}
+
+static int compare_frames(const void *left, const void *right, void *frames)
+{
+	const struct sonde_db_frame *a = (struct sonde_db_frame *)frames + *(uint32_t *)left;
+	const struct sonde_db_frame *b = (struct sonde_db_frame *)frames + *(uint32_t *)right;
+	COMPARE(a->kind, b->kind);
+	COMPARE(a->name, b->name);
+	COMPARE(a->module, b->module);
+	COMPARE(a->file, b->file);
+	COMPARE(a->line, b->line);
+	COMPARE(a->offset, b->offset);
+	COMPARE(a->function_line, b->function_line);
+	COMPARE(a->linkage_name, b->linkage_name);
+	COMPARE(a->flags, b->flags);
+	COMPARE(a->reserved, b->reserved);
+	COMPARE(a->reserved2, b->reserved2);
+	return 0;
+}
+
+static int compare_metrics(const void *left, const void *right, void *metrics)
+{
+	const struct sonde_db_metric *a = (struct sonde_db_metric *)metrics + *(uint32_t *)left;
+	const struct sonde_db_metric *b = (struct sonde_db_metric *)metrics + *(uint32_t *)right;
+	COMPARE(a->kind, b->kind);
+	COMPARE(a->name, b->name);
+	return 0;
+}
+
+static int compare_profiles(const void *left, const void *right, void *profiles)
+{
+	const struct sonde_db_profile *a = (struct sonde_db_profile *)profiles + *(uint32_t *)left;
+	const struct sonde_db_profile *b =
+	    (struct sonde_db_profile *)profiles + *(uint32_t *)right;
+	COMPARE(a->host, b->host);
+	COMPARE(a->rank, b->rank);
+	COMPARE(a->pid, b->pid);
+	COMPARE(a->kind, b->kind);
+	COMPARE(a->start_ns, b->start_ns);
+	COMPARE(a->tid, b->tid);
+	COMPARE(a->device, b->device);
+	COMPARE(a->device_context, b->device_context);
+	COMPARE(a->stream, b->stream);
+	COMPARE(a->thread, b->thread);
+	COMPARE(a->program, b->program);
+	COMPARE(a->end_ns, b->end_ns);
+	COMPARE(a->cpu_ns, b->cpu_ns);
+	COMPARE(a->samples, b->samples);
+	COMPARE(a->own_ns, b->own_ns);
+	return 0;
+}
+
+static int compare_values(const void *left, const void *right)
+{
+	const struct sn_db_value *a = left, *b = right;
+	COMPARE(a->profile, b->profile);
+	COMPARE(a->metric, b->metric);
+	COMPARE(a->context, b->context);
+	/* so that the sums of equal keys are formed in one order only: addition of doubles rounds */
+	COMPARE(a->stat.sum, b->stat.sum);
+	COMPARE(a->stat.sum_squares, b->stat.sum_squares);
+	COMPARE(a->stat.count, b->stat.count);
+	return 0;
+}
+
+static int compare_drops(const void *left, const void *right)
+{
+	const struct sonde_db_drop *a = left, *b = right;
+	COMPARE(a->cause, b->cause);
+	return 0;
+}
+
+static int compare_properties(const void *left, const void *right)
+{
+	const struct sn_database_property *a = left, *b = right;
+	COMPARE(a->key, b->key);
+	return 0;
+}
+
+struct child {
+	uint32_t parent, frame, number;
+};
+
+static int compare_children(const void *left, const void *right)
+{
+	const struct child *a = left, *b = right;
+	COMPARE(a->parent, b->parent);
+	COMPARE(a->frame, b->frame);
+	return 0;
+}
+
+static int order_strings(const struct sn_db_builder *builder, struct ranks *ranks,
+			 struct sn_db_ordered *ordered)
+{
+	ordered->string_count = builder->strings.count;
+	ordered->string_at = identity(ordered->string_count);
+	ranks->string =
+	    rank_by(ordered->string_at, ordered->string_count, compare_strings, &builder->strings);
+	return ranks->string ? 0 : SN_ERR_MEMORY;
+}
+
+/*
+ * Sorts `count` things of `item_bytes` in place and fills in *rank. `things` holds them with the final
+ * numbers of what they refer to.
+ */
+static int order_things(void **things, size_t count, size_t item_bytes, uint32_t **rank,
+			int (*compare)(const void *, const void *, void *))
+{
+	uint32_t *numbers = identity(count);
+	unsigned char *sorted = malloc(count * item_bytes + 1);
+	*rank = rank_by(numbers, count, compare, *things);
+	if (*rank && sorted) {
+		for (size_t i = 0; i < count; i++)
+			memcpy(sorted + i * item_bytes,
+			       (unsigned char *)*things + numbers[i] * item_bytes, item_bytes);
+		free(*things);
+		*things = sorted;
+	}
+	bool done = *things == sorted;
+	if (!done)
+		free(sorted);
+	free(numbers);
+	return done ? 0 : SN_ERR_MEMORY;
+}
+
+static void *copy(const void *things, size_t count, size_t item_bytes)
+{
+	void *copied = malloc(count * item_bytes + 1);
+	if (copied && count)
+		memcpy(copied, things, count * item_bytes);
+	return copied;
+}
+
+static int order_modules(const struct sn_db_builder *builder, struct ranks *ranks,
+			 struct sn_db_ordered *ordered)
+{
+	ordered->module_count = builder->modules.count;
+	ordered->modules =
+	    copy(builder->modules.bytes, ordered->module_count, sizeof(*ordered->modules));
+	if (!ordered->modules)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < ordered->module_count; i++) {
+		struct sonde_db_module *module = ordered->modules + i;
+		module->path = apply(ranks->string, module->path);
+		module->build_id = apply(ranks->string, module->build_id);
+	}
+	return order_things((void **)&ordered->modules, ordered->module_count,
+			    sizeof(*ordered->modules), &ranks->module, compare_modules);
+}
+
+static int order_frames(const struct sn_db_builder *builder, struct ranks *ranks,
+			struct sn_db_ordered *ordered)
+{
+	ordered->frame_count = builder->frames.count;
+	ordered->frames =
+	    copy(builder->frames.bytes, ordered->frame_count, sizeof(*ordered->frames));
+	if (!ordered->frames)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < ordered->frame_count; i++) {
+		struct sonde_db_frame *frame = ordered->frames + i;
+		frame->name = apply(ranks->string, frame->name);
+		frame->linkage_name = apply(ranks->string, frame->linkage_name);
+		frame->file = apply(ranks->string, frame->file);
+		frame->module = apply(ranks->module, frame->module);
+	}
+	return order_things((void **)&ordered->frames, ordered->frame_count,
+			    sizeof(*ordered->frames), &ranks->frame, compare_frames);
+}
+
+/* All contexts but the root, by parent and frame. */
+static struct child *sort_children(const struct sn_db_builder *builder, const struct ranks *ranks)
+{
+	uint32_t count = builder->contexts.count - 1;
+	struct child *children = malloc((count + 1ull) * sizeof(*children));
+	if (!children)
+		return NULL;
+	for (uint32_t i = 0; i < count; i++) {
+		struct sn_db_context_key key;
+		memcpy(&key, sn_intern_at(&builder->contexts, i + 1, NULL), sizeof(key));
+		children[i] = (struct child){key.parent, ranks->frame[key.frame], i + 1};
+	}
+	qsort(children, count, sizeof(*children), compare_children);
+	return children;
+}
+
+/*
+ * Numbers the contexts in pre-order without recursion: next[c] is the position in `children` of the
+ * next child of c to visit.
+ */
+static void number_contexts(const struct child *children, uint32_t *next, struct ranks *ranks,
+			    struct sn_db_ordered *ordered)
+{
+	uint32_t count = ordered->context_count;
+	for (uint32_t i = 0; i < count; i++)
+		next[i] = SONDE_NONE;
+	for (uint32_t i = count - 1; i--;)
+		next[children[i].parent] = i;
+	uint32_t current = 0, last = 0, number = 0; /* `number` is the builder's number of current */
+	uint32_t *number_at = ranks->context + count;
+	ranks->context[0] = number_at[0] = 0;
+	for (;;) {
+		uint32_t position = next[number];
+		if (position != SONDE_NONE && position < count - 1 &&
+		    children[position].parent == number) {
+			const struct child *child = children + position;
+			next[number]++;
+			last++;
+			ordered->contexts[last] = (struct sonde_db_context){
+			    child->frame, current, 0, ordered->contexts[current].depth + 1};
+			ranks->context[child->number] = last;
+			number_at[last] = child->number;
+			current = last;
+		} else {
+			ordered->contexts[current].end = last + 1;
+			if (!current)
+				return;
+			current = ordered->contexts[current].parent;
+		}
+		number = number_at[current];
+	}
+}
+
+static int order_contexts(const struct sn_db_builder *builder, struct ranks *ranks,
+			  struct sn_db_ordered *ordered)
+{
+	size_t count = builder->contexts.count;
+	ordered->context_count = (uint32_t)count;
+	ordered->contexts = malloc(count * sizeof(*ordered->contexts));
+	ranks->context = malloc(2 * count * sizeof(*ranks->context));
+	struct child *children = sort_children(builder, ranks);
+	uint32_t *next = malloc(count * sizeof(*next));
+	bool has_memory = ordered->contexts && ranks->context && children && next;
+	if (has_memory) {
+		ordered->contexts[0] =
+		    (struct sonde_db_context){ranks->frame[builder->root_frame], 0, 0, 0};
+		number_contexts(children, next, ranks, ordered);
+	}
+	free(children);
+	free(next);
+	return has_memory ? 0 : SN_ERR_MEMORY;
+}
+
+static int order_metrics(const struct sn_db_builder *builder, struct ranks *ranks,
+			 struct sn_db_ordered *ordered)
+{
+	size_t count = builder->metric_count;
+	ordered->metrics = copy(builder->metrics, count, sizeof(*ordered->metrics));
+	if (!ordered->metrics)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < count; i++) {
+		struct sonde_db_metric *metric = ordered->metrics + i;
+		metric->name = apply(ranks->string, metric->name);
+		metric->unit = apply(ranks->string, metric->unit);
+		metric->source = apply(ranks->string, metric->source);
+	}
+	return order_things((void **)&ordered->metrics, count, sizeof(*ordered->metrics),
+			    &ranks->metric, compare_metrics);
+}
+
+static int order_profiles(const struct sn_db_builder *builder, struct ranks *ranks,
+			  struct sn_db_ordered *ordered)
+{
+	size_t count = builder->profile_count;
+	ordered->profiles = copy(builder->profiles, count, sizeof(*ordered->profiles));
+	if (!ordered->profiles)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < count; i++) {
+		struct sonde_db_profile *profile = ordered->profiles + i;
+		profile->host = apply(ranks->string, profile->host);
+		profile->program = apply(ranks->string, profile->program);
+		profile->thread = apply(ranks->string, profile->thread);
+	}
+	return order_things((void **)&ordered->profiles, count, sizeof(*ordered->profiles),
+			    &ranks->profile, compare_profiles);
+}
+
+static int order_notes(const struct sn_db_builder *builder, const struct ranks *ranks,
+		       struct sn_db_ordered *ordered)
+{
+	ordered->drops = copy(builder->drops, builder->drop_count, sizeof(*ordered->drops));
+	ordered->properties =
+	    copy(builder->properties, builder->property_count, sizeof(*ordered->properties));
+	if (!ordered->drops || !ordered->properties)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < builder->drop_count; i++) {
+		ordered->drops[i].cause = apply(ranks->string, ordered->drops[i].cause);
+		ordered->drops[i].text = apply(ranks->string, ordered->drops[i].text);
+	}
+	for (size_t i = 0; i < builder->property_count; i++) {
+		ordered->properties[i].key = apply(ranks->string, ordered->properties[i].key);
+		ordered->properties[i].value = apply(ranks->string, ordered->properties[i].value);
+	}
+	qsort(ordered->drops, builder->drop_count, sizeof(*ordered->drops), compare_drops);
+	qsort(ordered->properties, builder->property_count, sizeof(*ordered->properties),
+	      compare_properties);
+	return 0;
+}
+
+static int order_values(const struct sn_db_builder *builder, const struct ranks *ranks,
+			struct sn_db_ordered *ordered)
+{
+	size_t count = 0;
+	struct sn_db_value *values = copy(builder->values, builder->value_count, sizeof(*values));
+	ordered->values = values;
+	if (!values)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < builder->value_count; i++) {
+		values[i].profile = ranks->profile[values[i].profile];
+		values[i].metric = ranks->metric[values[i].metric];
+		values[i].context = ranks->context[values[i].context];
+	}
+	qsort(values, builder->value_count, sizeof(*values), compare_values);
+	for (size_t i = 0; i < builder->value_count; i++) {
+		struct sn_db_value *last = count ? values + count - 1 : NULL;
+		if (last && last->profile == values[i].profile &&
+		    last->metric == values[i].metric && last->context == values[i].context)
+			sonde_db_stat_merge(&last->stat, &values[i].stat);
+		else if (values[i].stat.count > 0)
+			values[count++] = values[i];
+	}
+	ordered->value_count = count;
+	return 0;
+}
+
+int sn_db_order(const struct sn_db_builder *builder, struct sn_db_ordered *ordered)
+{
+	struct ranks ranks = {0};
+	*ordered = (struct sn_db_ordered){0};
+	int result = order_strings(builder, &ranks, ordered);
+	if (!result)
+		result = order_modules(builder, &ranks, ordered);
+	if (!result)
+		result = order_frames(builder, &ranks, ordered);
+	if (!result)
+		result = order_contexts(builder, &ranks, ordered);
+	if (!result)
+		result = order_metrics(builder, &ranks, ordered);
+	if (!result)
+		result = order_profiles(builder, &ranks, ordered);
+	if (!result)
+		result = order_notes(builder, &ranks, ordered);
+	if (!result)
+		result = order_values(builder, &ranks, ordered);
+	free(ranks.string);
+	free(ranks.module);
+	free(ranks.frame);
+	free(ranks.context);
+	free(ranks.metric);
+	free(ranks.profile);
+	return result;
+}
+
+void sn_db_ordered_release(struct sn_db_ordered *ordered)
+{
+	free(ordered->string_at);
+	free(ordered->modules);
+	free(ordered->frames);
+	free(ordered->contexts);
+	free(ordered->metrics);
+	free(ordered->profiles);
+	free(ordered->drops);
+	free(ordered->properties);
+	free(ordered->values);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Computing a database's planes and laying the file out; see database_writer.h and database.h.
+ *
+ * The file is assembled section by section in memory, its layout being known only then, and written
+ * once. Everything here comes ordered from database_order.c.
+ */
+#include "database_builder.h"
+
+#include "base/output.h"
+#include "base/vec.h"
+#include "checksum.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct section {
+	const void *data;
+	size_t length;
+};
+
+/* The planes of one directory as they grow. */
+struct planes {
+	struct sn_database_plane *planes;
+	uint32_t *ids;
+	void *stats;
+	size_t plane_count, plane_capacity;
+	size_t count, id_capacity, stat_capacity;
+	size_t stat_bytes;
+};
+
+static void planes_release(struct planes *planes)
+{
+	free(planes->planes);
+	free(planes->ids);
+	free(planes->stats);
+}
+
+/* Sums of doubles can overflow; readers rely on every number being finite. */
+static void bound(double *number)
+{
+	if (!isfinite(*number))
+		*number = *number < 0 ? -DBL_MAX : DBL_MAX;
+}
+
+static void bound_stat(struct sonde_db_stat *stat)
+{
+	bound(&stat->count);
+	bound(&stat->sum);
+	bound(&stat->min);
+	bound(&stat->max);
+	bound(&stat->sum_squares);
+}
+
+/* The new element's statistics, zeroed, or NULL without memory. */
+static void *planes_append(struct planes *planes, uint32_t major, uint32_t metric, uint32_t id)
+{
+	struct sn_database_plane *last =
+	    planes->plane_count ? planes->planes + planes->plane_count - 1 : NULL;
+	if (sn_vec_reserve(&planes->ids, &planes->id_capacity, planes->count + 1) < 0 ||
+	    sn_vec_reserve_bytes(&planes->stats, &planes->stat_capacity, planes->count + 1,
+				 planes->stat_bytes) < 0)
+		return NULL;
+	if (!last || last->major != major || last->metric != metric) {
+		if (sn_vec_reserve(&planes->planes, &planes->plane_capacity,
+				   planes->plane_count + 1) < 0)
+			return NULL;
+		last = planes->planes + planes->plane_count++;
+		*last = (struct sn_database_plane){major, metric, planes->count, 0};
+	}
+	last->count++;
+	planes->ids[planes->count] = id;
+	unsigned char *stat = (unsigned char *)planes->stats + planes->count * planes->stat_bytes;
+	memset(stat, 0, planes->stat_bytes);
+	planes->count++;
+	return stat;
+}
+
+static int append_value(struct planes *planes, uint32_t major, uint32_t metric, uint32_t id,
+			const struct sonde_db_stat *stat)
+{
+	struct sonde_db_stat *appended = planes_append(planes, major, metric, id);
+	if (!appended)
+		return SN_ERR_MEMORY;
+	*appended = *stat;
+	bound_stat(appended);
+	return 0;
+}
+
+static int profile_major(const struct sn_db_ordered *ordered, struct planes *planes)
+{
+	for (size_t i = 0; i < ordered->value_count; i++) {
+		const struct sn_db_value *value = ordered->values + i;
+		if (append_value(planes, value->profile, value->metric, value->context,
+				 &value->stat) < 0)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+static int compare_transposed(const void *left, const void *right)
+{
+	const struct sn_db_value *a = *(const struct sn_db_value *const *)left;
+	const struct sn_db_value *b = *(const struct sn_db_value *const *)right;
+	if (a->context != b->context)
+		return a->context < b->context ? -1 : 1;
+	if (a->metric != b->metric)
+		return a->metric < b->metric ? -1 : 1;
+	return (a->profile > b->profile) - (a->profile < b->profile);
+}
+
+static int context_major(const struct sn_db_ordered *ordered, struct planes *planes)
+{
+	const struct sn_db_value **sorted = malloc((ordered->value_count + 1) * sizeof(*sorted));
+	if (!sorted)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < ordered->value_count; i++)
+		sorted[i] = ordered->values + i;
+	qsort(sorted, ordered->value_count, sizeof(*sorted), compare_transposed);
+	int result = 0;
+	for (size_t i = 0; i < ordered->value_count && !result; i++)
+		result = append_value(planes, sorted[i]->context, sorted[i]->metric,
+				      sorted[i]->profile, &sorted[i]->stat);
+	free(sorted);
+	return result;
+}
+
+/* Scratch for the summaries, one element for each context. */
+struct summing {
+	struct sonde_db_summary *summaries;
+	struct sonde_db_stat *profile; /* one profile's inclusive sums; only sum and count are used */
+	uint32_t *touched;	       /* contexts with a value in `profile` */
+	size_t touched_count;
+};
+
+/* One profile's values of one metric: added to the context and, as sums, to all its ancestors. */
+static void sum_value(const struct sn_db_ordered *ordered, struct summing *summing,
+		      const struct sn_db_value *value)
+{
+	sonde_db_stat_merge(&summing->summaries[value->context].exclusive, &value->stat);
+	for (uint32_t context = value->context;; context = ordered->contexts[context].parent) {
+		struct sonde_db_stat *stat = summing->profile + context;
+		if (stat->count == 0)
+			summing->touched[summing->touched_count++] = context;
+		stat->count = 1;
+		stat->sum += value->stat.sum;
+		if (!context)
+			break;
+	}
+}
+
+/* Takes one profile's inclusive sums into `across` and forgets them. */
+static void end_profile(struct summing *summing)
+{
+	for (size_t i = 0; i < summing->touched_count; i++) {
+		uint32_t context = summing->touched[i];
+		double sum = summing->profile[context].sum;
+		struct sonde_db_stat stat = {1, sum, sum, sum, sum * sum};
+		sonde_db_stat_merge(&summing->summaries[context].across, &stat);
+		summing->profile[context] = (struct sonde_db_stat){0};
+	}
+	summing->touched_count = 0;
+}
+
+static int end_metric(const struct sn_db_ordered *ordered, struct summing *summing, uint32_t metric,
+		      struct planes *planes)
+{
+	struct sonde_db_summary *summaries = summing->summaries;
+	/* in pre-order every context comes after its parent */
+	for (uint32_t context = ordered->context_count; context--;) {
+		sonde_db_stat_merge(&summaries[context].inclusive, &summaries[context].exclusive);
+		if (context)
+			sonde_db_stat_merge(
+			    &summaries[ordered->contexts[context].parent].inclusive,
+			    &summaries[context].inclusive);
+	}
+	for (uint32_t context = 0; context < ordered->context_count; context++) {
+		if (summaries[context].inclusive.count == 0)
+			continue;
+		struct sonde_db_summary *summary = planes_append(planes, 0, metric, context);
+		if (!summary)
+			return SN_ERR_MEMORY;
+		*summary = summaries[context];
+		bound_stat(&summary->exclusive);
+		bound_stat(&summary->inclusive);
+		bound_stat(&summary->across);
+	}
+	memset(summaries, 0, ordered->context_count * sizeof(*summaries));
+	return 0;
+}
+
+static int sum_metric(const struct sn_db_ordered *ordered, struct summing *summing, uint32_t metric,
+		      struct planes *planes)
+{
+	uint32_t profile = SONDE_NONE;
+	bool is_empty = true;
+	for (size_t i = 0; i < ordered->value_count; i++) {
+		const struct sn_db_value *value = ordered->values + i;
+		if (value->metric != metric)
+			continue;
+		if (value->profile != profile)
+			end_profile(summing);
+		profile = value->profile;
+		is_empty = false;
+		sum_value(ordered, summing, value);
+	}
+	end_profile(summing);
+	return is_empty ? 0 : end_metric(ordered, summing, metric, planes);
+}
+
+static int summarize(const struct sn_db_ordered *ordered, size_t metric_count,
+		     struct planes *planes)
+{
+	size_t count = ordered->context_count;
+	struct summing summing = {
+	    .summaries = calloc(count, sizeof(*summing.summaries)),
+	    .profile = calloc(count, sizeof(*summing.profile)),
+	    .touched = malloc(count * sizeof(*summing.touched)),
+	};
+	int result = summing.summaries && summing.profile && summing.touched ? 0 : SN_ERR_MEMORY;
+	for (uint32_t metric = 0; metric < metric_count && !result; metric++)
+		result = sum_metric(ordered, &summing, metric, planes);
+	free(summing.summaries);
+	free(summing.profile);
+	free(summing.touched);
+	return result;
+}
+
+/* The strings section, from malloc. */
+static unsigned char *lay_strings(const struct sn_db_builder *builder,
+				  const struct sn_db_ordered *ordered, size_t *length)
+{
+	struct sn_database_strings header = {ordered->string_count, 0};
+	size_t table_bytes = (header.count + 1ull) * sizeof(uint64_t);
+	size_t text_bytes = header.count ? builder->strings.ends[header.count - 1] : 0;
+	*length = sizeof(header) + table_bytes + text_bytes;
+	unsigned char *section = malloc(*length);
+	if (!section)
+		return NULL;
+	memcpy(section, &header, sizeof(header));
+	uint64_t *offsets = (uint64_t *)(section + sizeof(header));
+	unsigned char *text = section + sizeof(header) + table_bytes;
+	uint64_t offset = 0;
+	for (uint32_t i = 0; i < header.count; i++) {
+		size_t bytes;
+		const void *string = sn_intern_at(&builder->strings, ordered->string_at[i], &bytes);
+		memcpy(text + offset, string, bytes);
+		offsets[i] = offset;
+		offset += bytes;
+	}
+	offsets[header.count] = offset;
+	return section;
+}
+
+static size_t aligned(size_t length)
+{
+	return (length + SN_SECTION_ALIGN - 1) & ~(size_t)(SN_SECTION_ALIGN - 1);
+}
+
+/* Header, section table, sections. `sections` is indexed by enum sn_database_section. */
+static int write_file(const struct section *sections, const char *path, struct sn_error *error)
+{
+	struct sn_section_entry table[SN_DATABASE_SECTION_COUNT - 1];
+	uint64_t offset = sizeof(struct sn_container_header) + sizeof(table);
+	for (uint32_t type = 1; type < SN_DATABASE_SECTION_COUNT; type++) {
+		table[type - 1] = (struct sn_section_entry){
+		    .type = type,
+		    .version = 1,
+		    .offset = offset,
+		    .length = sections[type].length,
+		    .checksum = sn_checksum(sections[type].data, sections[type].length),
+		};
+		offset += aligned(sections[type].length);
+	}
+	struct sn_container_header header = {
+	    .magic = SN_DATABASE_MAGIC,
+	    .version_major = SN_DATABASE_VERSION_MAJOR,
+	    .version_minor = SN_DATABASE_VERSION_MINOR,
+	    .section_count = SN_DATABASE_SECTION_COUNT - 1,
+	    .table_offset = sizeof(header),
+	    .length = offset,
+	    .table_checksum = sn_checksum(table, sizeof(table)),
+	};
+	header.checksum = sn_checksum(&header, offsetof(struct sn_container_header, checksum));
+	struct sn_output output;
+	int result = sn_output_open(&output, path, error);
+	if (result)
+		return result;
+	sn_output_write(&output, &header, sizeof(header));
+	sn_output_write(&output, table, sizeof(table));
+	for (uint32_t type = 1; type < SN_DATABASE_SECTION_COUNT; type++) {
+		static const unsigned char padding[SN_SECTION_ALIGN];
+		size_t length = sections[type].length;
+		sn_output_write(&output, sections[type].data, length);
+		sn_output_write(&output, padding, aligned(length) - length);
+	}
+	return sn_output_commit(&output, error);
+}
+
+static void fill_planes(struct section *sections, enum sn_database_section first,
+			const struct planes *planes)
+{
+	sections[first] =
+	    (struct section){planes->planes, planes->plane_count * sizeof(*planes->planes)};
+	sections[first + 1] = (struct section){planes->ids, planes->count * sizeof(*planes->ids)};
+	sections[first + 2] = (struct section){planes->stats, planes->count * planes->stat_bytes};
+}
+
+static int write_ordered(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
+			 const char *path, struct sn_error *error)
+{
+	struct planes planes = {.stat_bytes = sizeof(struct sonde_db_stat)};
+	struct planes rows = planes;
+	struct planes summaries = {.stat_bytes = sizeof(struct sonde_db_summary)};
+	size_t strings_length = 0;
+	unsigned char *strings = lay_strings(builder, ordered, &strings_length);
+	int result = strings ? 0 : SN_ERR_MEMORY;
+	if (!result)
+		result = profile_major(ordered, &planes);
+	if (!result)
+		result = context_major(ordered, &rows);
+	if (!result)
+		result = summarize(ordered, builder->metric_count, &summaries);
+#define SECTION(array, count) {ordered->array, (count) * sizeof(*ordered->array)}
+	struct section sections[SN_DATABASE_SECTION_COUNT] = {
+	    [SN_DATABASE_STRINGS] = {strings, strings_length},
+	    [SN_DATABASE_MODULES] = SECTION(modules, ordered->module_count),
+	    [SN_DATABASE_FRAMES] = SECTION(frames, ordered->frame_count),
+	    [SN_DATABASE_CONTEXTS] = SECTION(contexts, ordered->context_count),
+	    [SN_DATABASE_METRICS] = SECTION(metrics, builder->metric_count),
+	    [SN_DATABASE_PROFILES] = SECTION(profiles, builder->profile_count),
+	    [SN_DATABASE_DROPS] = SECTION(drops, builder->drop_count),
+	    [SN_DATABASE_PROPERTIES] = SECTION(properties, builder->property_count),
+	};
+#undef SECTION
+	fill_planes(sections, SN_DATABASE_PLANES, &planes);
+	fill_planes(sections, SN_DATABASE_ROWS, &rows);
+	fill_planes(sections, SN_DATABASE_SUMMARIES, &summaries);
+	if (result)
+		sn_fail(error, result, "cannot write '%s': out of memory", path);
+	else
+		result = write_file(sections, path, error);
+	planes_release(&planes);
+	planes_release(&rows);
+	planes_release(&summaries);
+	free(strings);
+	return result;
+}
+
+int sn_db_builder_write(struct sn_db_builder *builder, const char *path, struct sn_error *error)
+{
+	struct sn_db_ordered ordered;
+	int result = builder->failed ? builder->failed : sn_db_order(builder, &ordered);
+	if (result)
+		sn_fail(error, result, "cannot write '%s': %s", path,
+			result == SN_ERR_MEMORY ? "out of memory" : "a value or path refers to nothing");
+	else
+		result = write_ordered(builder, &ordered, path, error);
+	if (!builder->failed)
+		sn_db_ordered_release(&ordered);
+	return result;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Building a database: things are added in any order, and written in the one canonical order.
+ *
+ * Equal things are one: adding a string, module, frame, metric or context again returns the number it
+ * has. Numbers given out here are the builder's own; the file renumbers everything (strings by their
+ * bytes, frames by content, contexts in pre-order, ...), so that the same input gives the same bytes
+ * whatever the order in which it came.
+ *
+ * Failures are remembered: an addition that failed returns SONDE_NONE, accepts SONDE_NONE from
+ * earlier ones, and sn_db_builder_write reports the first. Single-threaded.
+ */
+#ifndef SN_FORMAT_DATABASE_WRITER_H
+#define SN_FORMAT_DATABASE_WRITER_H
+
+#include "base/error.h"
+#include "sonde/db.h"
+
+struct sn_db_builder;
+
+/* NULL without memory. Free it with sn_db_builder_free. */
+struct sn_db_builder *sn_db_builder_new(void);
+void sn_db_builder_free(struct sn_db_builder *builder);
+
+/* SONDE_NONE for NULL. */
+uint32_t sn_db_builder_string(struct sn_db_builder *builder, const char *text);
+uint32_t sn_db_builder_string_n(struct sn_db_builder *builder, const char *text, size_t length);
+/* The text of a number; valid until the next string is added. */
+const char *sn_db_builder_text(const struct sn_db_builder *builder, uint32_t string);
+
+uint32_t sn_db_builder_module(struct sn_db_builder *builder, const struct sonde_db_module *module);
+uint32_t sn_db_builder_frame(struct sn_db_builder *builder, const struct sonde_db_frame *frame);
+/* A frame that has only a kind and a name. */
+uint32_t sn_db_builder_named_frame(struct sn_db_builder *builder, unsigned kind, const char *name);
+/* The frame of the root, context 0, which is there from the start as a nameless thread. */
+void sn_db_builder_set_root(struct sn_db_builder *builder, uint32_t frame);
+/* The child of `parent` for `frame`. */
+uint32_t sn_db_builder_context(struct sn_db_builder *builder, uint32_t parent, uint32_t frame);
+/* A metric is known by its name; where it is there already, the first one's other fields stay. */
+uint32_t sn_db_builder_metric(struct sn_db_builder *builder, const struct sonde_db_metric *metric);
+/* Always a new one. */
+uint32_t sn_db_builder_profile(struct sn_db_builder *builder,
+			       const struct sonde_db_profile *profile);
+/* Replaces an earlier value of the key. */
+void sn_db_builder_property(struct sn_db_builder *builder, const char *key, const char *value);
+/* Adds to an earlier count of the cause. */
+void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const char *text,
+			uint64_t count);
+/* Exclusive. Values of one profile, context and metric are merged. */
+void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
+			 uint32_t metric, const struct sonde_db_stat *stat);
+
+uint32_t sn_db_builder_context_count(const struct sn_db_builder *builder);
+
+/* Computes the summaries and writes the file (beside, then renamed). The builder stays as it is. */
+int sn_db_builder_write(struct sn_db_builder *builder, const char *path, struct sn_error *error);
+
+#endif
