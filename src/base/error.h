@@ -9,12 +9,12 @@
 #include <stdarg.h>
 
 enum sn_err {
-	SN_ERR_IO = -1,	      /* the system refused: open, read, write, map */
-	SN_ERR_FORMAT = -2,   /* not the format it should be, or damaged */
-	SN_ERR_VERSION = -3,  /* made by a newer version */
-	SN_ERR_MEMORY = -4,   /* allocation failed */
-	SN_ERR_ARGUMENT = -5, /* the caller's or the user's mistake */
-	SN_ERR_MISSING = -6,  /* what was asked for is not there */
+	SN_ERR_IO = -1,		 /* the system refused: open, read, write, map */
+	SN_ERR_FORMAT = -2,	 /* not the format it should be, or damaged */
+	SN_ERR_VERSION = -3,	 /* made by a newer version */
+	SN_ERR_MEMORY = -4,	 /* allocation failed */
+	SN_ERR_ARGUMENT = -5,	 /* the caller's or the user's mistake */
+	SN_ERR_MISSING = -6,	 /* what was asked for is not there */
 	SN_ERR_UNSUPPORTED = -7, /* known, but not in this build */
 };
 
@@ -22,7 +22,8 @@ struct sn_error {
 	char text[512]; /* one line, lower case, no full stop; "" while nothing failed */
 };
 
-/* Writes the text (error may be NULL) and returns `code`, so that `return sn_fail(...)` reads well. */
+/* Writes the text (error may be NULL) and returns `code`, so that `return sn_fail(...)` reads well.
+ */
 int sn_fail(struct sn_error *error, enum sn_err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Puts "format: " in front of a text already there. */

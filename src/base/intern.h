@@ -15,7 +15,7 @@
 
 struct sn_intern {
 	unsigned char *bytes;
-	uint64_t *ends; /* ends[i] is one past the last byte of sequence i */
+	uint64_t *ends;	 /* ends[i] is one past the last byte of sequence i */
 	uint32_t *slots; /* number + 1; 0 is free */
 	size_t bytes_capacity;
 	uint32_t count, capacity, slot_count;

@@ -27,7 +27,8 @@ struct sn_output {
 int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error);
 /* Buffered. A failure is remembered and reported by sn_output_commit. */
 void sn_output_write(struct sn_output *output, const void *bytes, size_t length);
-/* Writes what is buffered and gives the file its name; on failure removes it. Closes in any case. */
+/* Writes what is buffered and gives the file its name; on failure removes it. Closes in any case.
+ */
 int sn_output_commit(struct sn_output *output, struct sn_error *error);
 /* Removes what has been written, and closes. */
 void sn_output_abandon(struct sn_output *output);

@@ -11,8 +11,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Grows *items (an array from malloc, or NULL) to at least `needed` elements; -1 without memory, then
- * nothing has changed. Growth is by half again, so that appending costs constant time on average. */
+/* Grows *items (an array from malloc, or NULL) to at least `needed` elements; -1 without memory,
+ * then nothing has changed. Growth is by half again, so that appending costs constant time on
+ * average. */
 static inline int sn_vec_reserve_bytes(void **items, size_t *capacity, size_t needed,
 				       size_t item_bytes)
 {

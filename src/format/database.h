@@ -2,10 +2,10 @@
 /*
  * The database file (.sdb) on disk: a container (container.h) with the sections below.
  *
- * The records are the structs of include/sonde/db.h themselves: a reader maps the file and hands out
- * pointers into it. Values lie in planes: a plane is the values of one metric along one axis, as two
- * parallel arrays (the ids on the axis, ascending, and the statistics), and a directory of planes
- * says where each begins. Empty planes are left out. The three directories:
+ * The records are the structs of include/sonde/db.h themselves: a reader maps the file and hands
+ * out pointers into it. Values lie in planes: a plane is the values of one metric along one axis,
+ * as two parallel arrays (the ids on the axis, ascending, and the statistics), and a directory of
+ * planes says where each begins. Empty planes are left out. The three directories:
  *
  *   directory   one plane for each      ids on the axis   statistics
  *   PLANES      (profile, metric)       contexts          struct sonde_db_stat

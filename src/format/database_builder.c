@@ -3,8 +3,6 @@
 #include "database_builder.h"
 
 #include "base/vec.h"
-#include "measurement.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +22,7 @@ struct sn_db_builder *sn_db_builder_new(void)
 	struct sn_db_context_key root = {SONDE_NONE, SONDE_NONE};
 	if (sn_intern_add(&builder->contexts, &root, sizeof(root)) != 0)
 		fail(builder, SN_ERR_MEMORY);
-	builder->root_frame = sn_db_builder_named_frame(builder, SN_FRAME_THREAD, "");
+	builder->root_frame = SONDE_NONE;
 	return builder;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the builder: what database_builder.c collects, database_order.c puts in canonical order and
- * database_writer.c computes and lays out. Nobody else includes this.
+ * Inside the builder: what database_builder.c collects, database_order.c puts in canonical order
+ * and database_writer.c computes and lays out. Nobody else includes this.
  */
 #ifndef SN_FORMAT_DATABASE_BUILDER_H
 #define SN_FORMAT_DATABASE_BUILDER_H

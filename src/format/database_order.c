@@ -30,7 +30,8 @@ static uint32_t *identity(size_t count)
 	return numbers;
 }
 
-/* Sorts the numbers 0 .. count - 1 and returns the inverse: the rank of each. NULL without memory. */
+/* Sorts the numbers 0 .. count - 1 and returns the inverse: the rank of each. NULL without memory.
+ */
 static uint32_t *rank_by(uint32_t *numbers, size_t count,
 			 int (*compare)(const void *, const void *, void *), const void *things)
 {
@@ -102,8 +103,7 @@ static int compare_metrics(const void *left, const void *right, void *metrics)
 static int compare_profiles(const void *left, const void *right, void *profiles)
 {
 	const struct sonde_db_profile *a = (struct sonde_db_profile *)profiles + *(uint32_t *)left;
-	const struct sonde_db_profile *b =
-	    (struct sonde_db_profile *)profiles + *(uint32_t *)right;
+	const struct sonde_db_profile *b = (struct sonde_db_profile *)profiles + *(uint32_t *)right;
 	COMPARE(a->host, b->host);
 	COMPARE(a->rank, b->rank);
 	COMPARE(a->pid, b->pid);
@@ -128,7 +128,8 @@ static int compare_values(const void *left, const void *right)
 	COMPARE(a->profile, b->profile);
 	COMPARE(a->metric, b->metric);
 	COMPARE(a->context, b->context);
-	/* so that the sums of equal keys are formed in one order only: addition of doubles rounds */
+	/* so that the sums of equal keys are formed in one order only: addition of doubles rounds
+	 */
 	COMPARE(a->stat.sum, b->stat.sum);
 	COMPARE(a->stat.sum_squares, b->stat.sum_squares);
 	COMPARE(a->stat.count, b->stat.count);
@@ -172,8 +173,8 @@ static int order_strings(const struct sn_db_builder *builder, struct ranks *rank
 }
 
 /*
- * Sorts `count` things of `item_bytes` in place and fills in *rank. `things` holds them with the final
- * numbers of what they refer to.
+ * Sorts `count` things of `item_bytes` in place and fills in *rank. `things` holds them with the
+ * final numbers of what they refer to.
  */
 static int order_things(void **things, size_t count, size_t item_bytes, uint32_t **rank,
 			int (*compare)(const void *, const void *, void *))
@@ -267,7 +268,8 @@ static void number_contexts(const struct child *children, uint32_t *next, struct
 		next[i] = SONDE_NONE;
 	for (uint32_t i = count - 1; i--;)
 		next[children[i].parent] = i;
-	uint32_t current = 0, last = 0, number = 0; /* `number` is the builder's number of current */
+	uint32_t current = 0, last = 0,
+		 number = 0; /* `number` is the builder's number of current */
 	uint32_t *number_at = ranks->context + count;
 	ranks->context[0] = number_at[0] = 0;
 	for (;;) {

@@ -2,9 +2,10 @@
 /*
  * Reading a database; see sonde/db.h and database.h.
  *
- * Everything is checked on opening, in time linear in the file's length: checksums, every number that
- * refers to something, every order a binary search relies on, the nesting of contexts, and that all
- * numbers are finite. So no later call fails or reads outside the file, whatever its bytes.
+ * Everything is checked on opening, in time linear in the file's length: checksums, every number
+ * that refers to something, every order a binary search relies on, the nesting of contexts, and
+ * that all numbers are finite. So no later call fails or reads outside the file, whatever its
+ * bytes.
  */
 #include "database.h"
 
@@ -149,7 +150,8 @@ static int check_sections(struct sonde_db *db, struct sn_error *error)
 	return 0;
 }
 
-/* The records of a section; false where its length is not a multiple of theirs or they are too many. */
+/* The records of a section; false where its length is not a multiple of theirs or they are too
+ * many. */
 static bool records(const struct sonde_db *db, unsigned type, size_t record_bytes,
 		    const void *array_pointer, size_t *count)
 {

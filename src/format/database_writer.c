@@ -10,6 +10,7 @@
 #include "base/output.h"
 #include "base/vec.h"
 #include "checksum.h"
+#include "measurement.h"
 
 #include <float.h>
 #include <math.h>
@@ -130,8 +131,9 @@ static int context_major(const struct sn_db_ordered *ordered, struct planes *pla
 /* Scratch for the summaries, one element for each context. */
 struct summing {
 	struct sonde_db_summary *summaries;
-	struct sonde_db_stat *profile; /* one profile's inclusive sums; only sum and count are used */
-	uint32_t *touched;	       /* contexts with a value in `profile` */
+	struct sonde_db_stat
+	    *profile;	   /* one profile's inclusive sums; only sum and count are used */
+	uint32_t *touched; /* contexts with a value in `profile` */
 	size_t touched_count;
 };
 
@@ -172,9 +174,8 @@ static int end_metric(const struct sn_db_ordered *ordered, struct summing *summi
 	for (uint32_t context = ordered->context_count; context--;) {
 		sonde_db_stat_merge(&summaries[context].inclusive, &summaries[context].exclusive);
 		if (context)
-			sonde_db_stat_merge(
-			    &summaries[ordered->contexts[context].parent].inclusive,
-			    &summaries[context].inclusive);
+			sonde_db_stat_merge(&summaries[ordered->contexts[context].parent].inclusive,
+					    &summaries[context].inclusive);
 	}
 	for (uint32_t context = 0; context < ordered->context_count; context++) {
 		if (summaries[context].inclusive.count == 0)
@@ -323,7 +324,10 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 		result = context_major(ordered, &rows);
 	if (!result)
 		result = summarize(ordered, builder->metric_count, &summaries);
-#define SECTION(array, count) {ordered->array, (count) * sizeof(*ordered->array)}
+#define SECTION(array, count)                                                                      \
+	{                                                                                          \
+		ordered->array, (count) * sizeof(*ordered->array)                                  \
+	}
 	struct section sections[SN_DATABASE_SECTION_COUNT] = {
 	    [SN_DATABASE_STRINGS] = {strings, strings_length},
 	    [SN_DATABASE_MODULES] = SECTION(modules, ordered->module_count),
@@ -351,14 +355,17 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 
 int sn_db_builder_write(struct sn_db_builder *builder, const char *path, struct sn_error *error)
 {
-	struct sn_db_ordered ordered;
+	struct sn_db_ordered ordered = {0};
+	if (builder->root_frame == SONDE_NONE)
+		sn_db_builder_set_root(builder,
+				       sn_db_builder_named_frame(builder, SN_FRAME_THREAD, ""));
 	int result = builder->failed ? builder->failed : sn_db_order(builder, &ordered);
 	if (result)
 		sn_fail(error, result, "cannot write '%s': %s", path,
-			result == SN_ERR_MEMORY ? "out of memory" : "a value or path refers to nothing");
+			result == SN_ERR_MEMORY ? "out of memory"
+						: "a value or path refers to nothing");
 	else
 		result = write_ordered(builder, &ordered, path, error);
-	if (!builder->failed)
-		sn_db_ordered_release(&ordered);
+	sn_db_ordered_release(&ordered);
 	return result;
 }

@@ -2,10 +2,10 @@
 /*
  * Building a database: things are added in any order, and written in the one canonical order.
  *
- * Equal things are one: adding a string, module, frame, metric or context again returns the number it
- * has. Numbers given out here are the builder's own; the file renumbers everything (strings by their
- * bytes, frames by content, contexts in pre-order, ...), so that the same input gives the same bytes
- * whatever the order in which it came.
+ * Equal things are one: adding a string, module, frame, metric or context again returns the number
+ * it has. Numbers given out here are the builder's own; the file renumbers everything (strings by
+ * their bytes, frames by content, contexts in pre-order, ...), so that the same input gives the
+ * same bytes whatever the order in which it came.
  *
  * Failures are remembered: an addition that failed returns SONDE_NONE, accepts SONDE_NONE from
  * earlier ones, and sn_db_builder_write reports the first. Single-threaded.

@@ -107,7 +107,8 @@ static void add_notes(struct sn_db_builder *builder)
 	sn_db_builder_drop(builder, "unwind-truncated",
 			   "native call paths whose outermost callers are unknown", 2);
 	sn_db_builder_drop(builder, "sample-busy",
-			   "samples that fell inside the collector; their time went to the next", 1);
+			   "samples that fell inside the collector; their time went to the next",
+			   1);
 }
 
 struct sn_db_builder *db_fixture_small(void)
@@ -135,8 +136,8 @@ struct sn_db_builder *db_fixture_small(void)
 			    (struct source){NULL, "/src/train.py", 40, 1, 0});
 	uint32_t load = add(b, main, SN_FRAME_PYTHON, 0, "load_batch",
 			    (struct source){NULL, "/src/data.py", 12, 8, 0});
-	uint32_t read = add(b, load, SN_FRAME_NATIVE, 0, "read",
-			    (struct source){libc, NULL, 0, 0, 0xf7a10});
+	uint32_t read =
+	    add(b, load, SN_FRAME_NATIVE, 0, "read", (struct source){libc, NULL, 0, 0, 0xf7a10});
 	uint32_t train = add(b, main, SN_FRAME_PYTHON, 0, "train",
 			     (struct source){NULL, "/src/train.py", 31, 25, 0});
 	uint32_t linear = add(b, train, SN_FRAME_OPERATOR, 0, "aten::linear", none);
@@ -181,12 +182,17 @@ static uint32_t big_frame(struct sn_db_builder *b, uint32_t depth, uint32_t max_
 {
 	char name[64], file[64];
 	bool is_python = depth * 3 < max_depth, is_operator = depth * 3 == max_depth;
-	snprintf(name, sizeof(name), is_python ? "step_%u" : is_operator ? "aten::op%u" :
-		 "at::native::function_%u(at::Tensor const&)", (unsigned)(n % 5000));
+	snprintf(name, sizeof(name),
+		 is_python     ? "step_%u"
+		 : is_operator ? "aten::op%u"
+			       : "at::native::function_%u(at::Tensor const&)",
+		 (unsigned)(n % 5000));
 	snprintf(file, sizeof(file), is_python ? "/src/model/layer_%u.py" : "/src/aten/file_%u.cpp",
 		 (unsigned)(n % 300));
 	struct sonde_db_frame frame = {
-	    .kind = is_python ? SN_FRAME_PYTHON : is_operator ? SN_FRAME_OPERATOR : SN_FRAME_NATIVE,
+	    .kind = is_python	  ? SN_FRAME_PYTHON
+		    : is_operator ? SN_FRAME_OPERATOR
+				  : SN_FRAME_NATIVE,
 	    .name = sn_db_builder_string(b, name),
 	    .linkage_name = SONDE_NONE,
 	    .module = is_python || is_operator ? SONDE_NONE
@@ -216,14 +222,14 @@ struct sn_db_builder *db_fixture_big(uint32_t contexts, uint32_t profiles, uint3
 	while (sn_db_builder_context_count(b) < contexts) {
 		uint32_t count = sn_db_builder_context_count(b);
 		/* mostly below the newest: long chains with some branching, as programs have */
-		uint32_t back = next_random(&random) % 3 ? 1 : (uint32_t)(next_random(&random) % 40);
+		uint32_t back =
+		    next_random(&random) % 3 ? 1 : (uint32_t)(next_random(&random) % 40);
 		uint32_t parent = back < count ? count - 1 - back : 0;
 		if (depths[parent] >= depth)
 			parent = (uint32_t)(next_random(&random) % count) / 4;
 		if (depths[parent] >= depth)
 			continue;
-		uint32_t frame =
-		    big_frame(b, depths[parent] + 1, depth, next_random(&random));
+		uint32_t frame = big_frame(b, depths[parent] + 1, depth, next_random(&random));
 		uint32_t context = sn_db_builder_context(b, parent, frame);
 		if (context == SONDE_NONE)
 			break;

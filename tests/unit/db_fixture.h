@@ -33,8 +33,8 @@
 
 /* The database above, to be written or freed. NULL without memory. */
 struct sn_db_builder *db_fixture_small(void);
-/* A made-up one of exactly `contexts` contexts, the same for the same arguments: up to `depth` levels,
- * as many profiles as asked for, two metrics. */
+/* A made-up one of exactly `contexts` contexts, the same for the same arguments: up to `depth`
+ * levels, as many profiles as asked for, two metrics. */
 struct sn_db_builder *db_fixture_big(uint32_t contexts, uint32_t profiles, uint32_t depth);
 
 #endif

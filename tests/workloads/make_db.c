@@ -26,7 +26,8 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (argc != 2) {
-		fprintf(stderr, "usage: make-db [--contexts N [--profiles N] [--depth N]] OUT.sdb\n");
+		fprintf(stderr,
+			"usage: make-db [--contexts N [--profiles N] [--depth N]] OUT.sdb\n");
 		return 129;
 	}
 	struct sn_db_builder *builder =

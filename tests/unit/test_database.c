@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Databases: what is written is what is read, in one order only, and damage is always noticed. */
+#include "db_fixture.h"
+
+#include "format/checksum.h"
+#include "format/database.h"
+#include "format/measurement.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MS FIXTURE_MS
+
+static char folder[] = "/tmp/sonde-test-database-XXXXXX";
+static char path[128];
+
+static unsigned char *read_whole(const char *name, size_t *length)
+{
+	FILE *file = fopen(name, "rb");
+	assert_non_null(file);
+	fseek(file, 0, SEEK_END);
+	*length = (size_t)ftell(file);
+	rewind(file);
+	unsigned char *bytes = malloc(*length + 1);
+	assert_int_equal(fread(bytes, 1, *length, file), *length);
+	fclose(file);
+	return bytes;
+}
+
+static void write_whole(const void *bytes, size_t length)
+{
+	FILE *file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, length, file), length);
+	fclose(file);
+}
+
+static void write_builder(struct sn_db_builder *builder)
+{
+	struct sn_error error = {""};
+	assert_non_null(builder);
+	assert_int_equal(sn_db_builder_write(builder, path, &error), 0);
+	sn_db_builder_free(builder);
+}
+
+static struct sonde_db *open_whole(void)
+{
+	struct sonde_db *db = NULL;
+	struct sonde_db_error error = {""};
+	if (sonde_db_open(path, &db, &error))
+		fail_msg("%s", error.text);
+	return db;
+}
+
+static struct sonde_db *open_small(void)
+{
+	write_builder(db_fixture_small());
+	return open_whole();
+}
+
+static uint32_t find_context(const struct sonde_db *db, const char *name)
+{
+	for (uint32_t c = 0; c < sonde_db_context_count(db); c++) {
+		uint32_t frame = sonde_db_context(db, c)->frame;
+		if (!strcmp(sonde_db_string(db, sonde_db_frame(db, frame)->name), name))
+			return c;
+	}
+	fail_msg("no context %s", name);
+	return SONDE_NONE;
+}
+
+static void known_tree(void **state)
+{
+	struct sonde_db *db = open_small();
+	assert_int_equal(sonde_db_context_count(db), 15);
+	assert_int_equal(sonde_db_profile_count(db), 3);
+	assert_int_equal(sonde_db_metric_by_name(db, "cpu-time"), 0);
+	assert_int_equal(sonde_db_metric_by_name(db, "gpu-time"), 1);
+	assert_int_equal(sonde_db_metric_by_name(db, "none"), SONDE_NONE);
+	uint32_t kernel = find_context(db, "sgemm_nn");
+	const char *const callers[] = {"clEnqueueNDRangeKernel", "aten::linear", "train",
+				       "<module>", "train.py"};
+	for (size_t i = 0; i < 5; i++) {
+		kernel = sonde_db_context(db, kernel)->parent;
+		assert_int_equal(kernel, find_context(db, callers[i]));
+	}
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(db, sonde_db_context(db, find_context(db, "AddmmBackward0"))->frame);
+	assert_int_equal(frame->kind, SN_FRAME_OPERATOR);
+	assert_int_equal(frame->flags, SN_FRAME_BACKWARD);
+	frame = sonde_db_frame(db, sonde_db_context(db, find_context(db, "worker_main"))->frame);
+	assert_string_equal(sonde_db_string(db, frame->file), "/src/worker.c");
+	assert_int_equal(frame->line, 20);
+	assert_int_equal(frame->function_line, 18);
+	assert_string_equal(sonde_db_string(db, sonde_db_module(db, frame->module)->path),
+			    "/usr/lib/worker.so");
+	assert_string_equal(sonde_db_property(db, "command"), "python3 train.py");
+	assert_null(sonde_db_property(db, "nothing"));
+	assert_int_equal(sonde_db_drop_count(db), 2);
+	sonde_db_close(db);
+}
+
+static void known_sums(void **state)
+{
+	struct sonde_db *db = open_small();
+	const struct sonde_db_summary *root = sonde_db_summary(db, 0, 0);
+	assert_true(root->exclusive.count == 0 && root->inclusive.count == 100);
+	assert_true(root->inclusive.sum == 500 * MS);
+	assert_true(root->across.count == 3 && root->across.sum == 500 * MS);
+	assert_true(root->across.min == 100 * MS && root->across.max == 300 * MS);
+	const struct sonde_db_summary *train = sonde_db_summary(db, find_context(db, "train"), 0);
+	assert_true(train->exclusive.sum == 10 * MS && train->inclusive.sum == 345 * MS);
+	assert_true(train->across.count == 2 && train->across.max == 245 * MS);
+	const struct sonde_db_summary *gpu = sonde_db_summary(db, find_context(db, "train"), 1);
+	assert_true(gpu->inclusive.count == 3 && gpu->inclusive.min == 50 * MS);
+	assert_true(gpu->inclusive.max == 150 * MS && gpu->exclusive.count == 0);
+	assert_true(sonde_db_stat_mean(&gpu->inclusive) == 100 * MS);
+	/* 50, 100, 150: variance 5000 / 3 */
+	double deviation = sonde_db_stat_deviation(&gpu->inclusive) / MS;
+	assert_true(deviation > 40.8248 && deviation < 40.8249);
+	assert_null(sonde_db_summary(db, find_context(db, "load_batch"), 1));
+	sonde_db_close(db);
+}
+
+/* Every subtree's inclusive sum, computed the slow way. */
+static void inclusive_is_the_sum_of_the_subtree(void **state)
+{
+	write_builder(db_fixture_big(2000, 5, 30));
+	struct sonde_db *db = open_whole();
+	assert_int_equal(sonde_db_context_count(db), 2000);
+	for (uint32_t c = 0; c < 2000; c++) {
+		double sum = 0, count = 0;
+		for (uint32_t d = c; d < sonde_db_context(db, c)->end; d++) {
+			const struct sonde_db_summary *part = sonde_db_summary(db, d, 0);
+			sum += part ? part->exclusive.sum : 0;
+			count += part ? part->exclusive.count : 0;
+		}
+		const struct sonde_db_summary *whole = sonde_db_summary(db, c, 0);
+		assert_true((whole ? whole->inclusive.sum : 0) == sum);
+		assert_true((whole ? whole->inclusive.count : 0) == count);
+		assert_true((whole ? whole->across.sum : 0) == sum);
+	}
+	sonde_db_close(db);
+}
+
+static const struct sonde_db_stat *row_stat(const struct sonde_db *db, uint32_t context,
+					    uint32_t metric, uint32_t profile)
+{
+	struct sonde_db_row row = sonde_db_context_row(db, context, metric);
+	for (size_t i = 0; i < row.count; i++)
+		if (row.profiles[i] == profile)
+			return row.stats + i;
+	return NULL;
+}
+
+static void rows_are_the_transpose_of_planes(void **state)
+{
+	write_builder(db_fixture_big(3000, 7, 40));
+	struct sonde_db *db = open_whole();
+	size_t in_planes = 0, in_rows = 0;
+	for (uint32_t metric = 0; metric < 2; metric++) {
+		for (uint32_t profile = 0; profile < 7; profile++) {
+			struct sonde_db_plane plane = sonde_db_profile_plane(db, profile, metric);
+			for (size_t i = 0; i < plane.count; i++) {
+				const struct sonde_db_stat *other =
+				    row_stat(db, plane.contexts[i], metric, profile);
+				assert_non_null(other);
+				assert_memory_equal(other, plane.stats + i, sizeof(*other));
+			}
+			in_planes += plane.count;
+		}
+		for (uint32_t c = 0; c < sonde_db_context_count(db); c++)
+			in_rows += sonde_db_context_row(db, c, metric).count;
+	}
+	assert_true(in_planes > 1000);
+	assert_int_equal(in_planes, in_rows);
+	sonde_db_close(db);
+}
+
+/* Copies a database into a builder, everything in a random order. */
+static struct sn_db_builder *shuffled(const struct sonde_db *db, unsigned seed)
+{
+	struct sn_db_builder *b = sn_db_builder_new();
+	uint32_t count = sonde_db_context_count(db), *made = malloc(count * sizeof(*made));
+	uint32_t profiles = sonde_db_profile_count(db), *profile_of = malloc(profiles * 4);
+	memset(made, 0xff, count * sizeof(*made));
+	made[0] = 0;
+	srand(seed);
+#define TEXT(string) ((string) == SONDE_NONE ? NULL : sonde_db_string(db, string))
+	for (uint32_t done = 1, c = 0; done < count; c = (uint32_t)rand() % count) {
+		const struct sonde_db_context *context = sonde_db_context(db, c);
+		if (made[c] != SONDE_NONE || made[context->parent] == SONDE_NONE)
+			continue;
+		struct sonde_db_frame frame = *sonde_db_frame(db, context->frame);
+		if (frame.module != SONDE_NONE) {
+			struct sonde_db_module module = *sonde_db_module(db, frame.module);
+			module.build_id = sn_db_builder_string(b, TEXT(module.build_id));
+			module.path = sn_db_builder_string(b, TEXT(module.path));
+			frame.module = sn_db_builder_module(b, &module);
+		}
+		frame.file = sn_db_builder_string(b, TEXT(frame.file));
+		frame.name = sn_db_builder_string(b, TEXT(frame.name));
+		made[c] =
+		    sn_db_builder_context(b, made[context->parent], sn_db_builder_frame(b, &frame));
+		done++;
+	}
+	const struct sonde_db_frame *root = sonde_db_frame(db, sonde_db_context(db, 0)->frame);
+	sn_db_builder_set_root(b, sn_db_builder_named_frame(b, root->kind, TEXT(root->name)));
+	for (uint32_t i = profiles; i--;) {
+		struct sonde_db_profile profile = *sonde_db_profile(db, i);
+		profile.thread = sn_db_builder_string(b, TEXT(profile.thread));
+		profile.program = sn_db_builder_string(b, TEXT(profile.program));
+		profile.host = sn_db_builder_string(b, TEXT(profile.host));
+		profile_of[i] = sn_db_builder_profile(b, &profile);
+	}
+	for (uint32_t i = sonde_db_metric_count(db); i--;) {
+		struct sonde_db_metric metric = *sonde_db_metric(db, i);
+		metric.source = sn_db_builder_string(b, TEXT(metric.source));
+		metric.unit = sn_db_builder_string(b, TEXT(metric.unit));
+		metric.name = sn_db_builder_string(b, TEXT(metric.name));
+		uint32_t number = sn_db_builder_metric(b, &metric);
+		for (uint32_t c = count; c--;) {
+			struct sonde_db_row row = sonde_db_context_row(db, c, i);
+			for (size_t j = row.count; j--;)
+				sn_db_builder_value(b, profile_of[row.profiles[j]], made[c], number,
+						    row.stats + j);
+		}
+	}
+	for (uint32_t i = sonde_db_property_count(db); i--;)
+		sn_db_builder_property(b, sonde_db_property_key(db, i),
+				       sonde_db_property_value(db, i));
+	for (uint32_t i = sonde_db_drop_count(db); i--;)
+		sn_db_builder_drop(b, TEXT(sonde_db_drop(db, i)->cause),
+				   TEXT(sonde_db_drop(db, i)->text), sonde_db_drop(db, i)->count);
+	free(made);
+	free(profile_of);
+	return b;
+}
+
+static void order_of_insertion_does_not_matter(void **state)
+{
+	for (unsigned seed = 1; seed <= 3; seed++) {
+		write_builder(seed == 1 ? db_fixture_small() : db_fixture_big(1500, 6, 25));
+		size_t length, again_length;
+		unsigned char *bytes = read_whole(path, &length);
+		struct sonde_db *db = open_whole();
+		struct sn_db_builder *copy = shuffled(db, seed);
+		sonde_db_close(db);
+		write_builder(copy);
+		unsigned char *again = read_whole(path, &again_length);
+		assert_int_equal(length, again_length);
+		assert_memory_equal(bytes, again, length);
+		free(bytes);
+		free(again);
+	}
+}
+
+static void equal_keys_are_merged(void **state)
+{
+	double sums[2];
+	for (int order = 0; order < 2; order++) {
+		struct sn_db_builder *builder = db_fixture_small();
+		uint32_t context = sn_db_builder_context(
+		    builder, 0, sn_db_builder_named_frame(builder, SN_FRAME_REGION, "step"));
+		for (int i = 0; i < 3; i++) {
+			/* 1e17 + 1 - 1e17 depends on the order of addition */
+			static const double values[] = {1e17, 1, -1e17};
+			double value = values[order ? 2 - i : i];
+			struct sonde_db_stat stat = {1, value, value, value, value * value};
+			sn_db_builder_value(builder, 0, context, 0, &stat);
+		}
+		write_builder(builder);
+		struct sonde_db *db = open_whole();
+		const struct sonde_db_summary *summary =
+		    sonde_db_summary(db, find_context(db, "step"), 0);
+		assert_true(summary->exclusive.count == 3);
+		assert_true(summary->exclusive.min == -1e17 && summary->exclusive.max == 1e17);
+		sums[order] = summary->exclusive.sum;
+		sonde_db_close(db);
+	}
+	assert_true(sums[0] == sums[1]);
+}
+
+static void misuse_is_reported_by_write(void **state)
+{
+	struct sonde_db_stat stat = {1, 1, 1, 1, 1};
+	struct sn_error error = {""};
+	for (int i = 0; i < 4; i++) {
+		struct sn_db_builder *builder = db_fixture_small();
+		if (i == 0)
+			sn_db_builder_value(builder, 3, 0, 0, &stat);
+		if (i == 1)
+			sn_db_builder_value(builder, 0, 100, 0, &stat);
+		if (i == 2)
+			assert_int_equal(sn_db_builder_context(builder, 100, 0), SONDE_NONE);
+		if (i == 3) {
+			stat.sum = 1.0 / 0.0;
+			sn_db_builder_value(builder, 0, 0, 0, &stat);
+		}
+		unlink(path);
+		assert_int_equal(sn_db_builder_write(builder, path, &error), SN_ERR_ARGUMENT);
+		assert_int_not_equal(access(path, F_OK), 0);
+		sn_db_builder_free(builder);
+	}
+}
+
+static void assert_unreadable(const char *why)
+{
+	struct sonde_db *db = NULL;
+	struct sonde_db_error error = {""};
+	assert_true(sonde_db_open(path, &db, &error) < 0);
+	assert_null(db);
+	if (!strstr(error.text, why))
+		fail_msg("'%s' does not say '%s'", error.text, why);
+	assert_null(strchr(error.text, '\n'));
+}
+
+static void foreign_files_are_refused(void **state)
+{
+	unlink(path);
+	assert_unreadable("No such file");
+	write_whole("", 0);
+	assert_unreadable("empty file");
+	write_whole("SON", 3);
+	assert_unreadable("bad magic");
+	write_whole("#!/bin/sh\nexit 0\n", 17);
+	assert_unreadable("not a Sonde database (bad magic)");
+	write_whole("SONDEMSR12345678", 16);
+	assert_unreadable("sonde analyze");
+	struct sonde_db *db;
+	struct sonde_db_error error;
+	assert_true(sonde_db_open("/tmp", &db, &error) < 0);
+	assert_non_null(strstr(error.text, "folder"));
+	assert_true(sonde_db_open("/dev/null", &db, &error) < 0);
+	assert_non_null(strstr(error.text, "not a regular file"));
+}
+
+static void newer_versions_are_refused(void **state)
+{
+	sonde_db_close(open_small());
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	struct sn_container_header *header = (void *)bytes;
+	header->version_minor += 7;
+	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
+	write_whole(bytes, length);
+	sonde_db_close(open_whole());
+	header->version_major++;
+	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
+	write_whole(bytes, length);
+	assert_unreadable("version 2");
+	free(bytes);
+}
+
+static void every_cut_is_noticed(void **state)
+{
+	sonde_db_close(open_small());
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	for (size_t cut = 0; cut < length; cut += cut < 900 ? 1 : 97) {
+		write_whole(bytes, cut);
+		assert_unreadable("cannot read");
+	}
+	free(bytes);
+}
+
+/* True where the byte is in the header, the table or a section, and not padding. */
+static bool is_covered(const unsigned char *bytes, size_t position)
+{
+	const struct sn_container_header *header = (const void *)bytes;
+	const struct sn_section_entry *table = (const void *)(bytes + header->table_offset);
+	if (position < header->table_offset + header->section_count * sizeof(*table))
+		return true;
+	for (uint32_t i = 0; i < header->section_count; i++)
+		if (position >= table[i].offset && position < table[i].offset + table[i].length)
+			return true;
+	return false;
+}
+
+static void every_flipped_byte_is_noticed(void **state)
+{
+	sonde_db_close(open_small());
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	for (size_t i = 0; i < length; i += i < 800 ? 1 : 13) {
+		if (!is_covered(bytes, i))
+			continue;
+		/* the minor version is not checked by itself, but by the header's checksum */
+		bytes[i] ^= 0x40;
+		write_whole(bytes, length);
+		bytes[i] ^= 0x40;
+		assert_unreadable("cannot read");
+	}
+	free(bytes);
+}
+
+/* The file with one 32-bit word of a section changed and all checksums right again. */
+static void forge(const unsigned char *original, size_t length, unsigned type, size_t offset,
+		  uint32_t word)
+{
+	unsigned char *bytes = malloc(length);
+	memcpy(bytes, original, length);
+	struct sn_container_header *header = (void *)bytes;
+	struct sn_section_entry *table = (void *)(bytes + header->table_offset);
+	struct sn_section_entry *entry = table + type - 1;
+	memcpy(bytes + entry->offset + offset, &word, sizeof(word));
+	entry->checksum = sn_checksum(bytes + entry->offset, entry->length);
+	header->table_checksum = sn_checksum(table, header->section_count * sizeof(*table));
+	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
+	write_whole(bytes, length);
+	free(bytes);
+}
+
+static void forged_numbers_are_noticed(void **state)
+{
+	static const struct {
+		unsigned type;
+		size_t offset;
+		uint32_t word;
+		const char *part;
+	} forgeries[] = {
+	    {SN_DATABASE_STRINGS, 0, 1000000, "strings"},
+	    {SN_DATABASE_STRINGS, 16, 0xffffff, "strings"},
+	    {SN_DATABASE_MODULES, 0, 5000, "modules"},
+	    {SN_DATABASE_FRAMES, 4, 5000, "frames"},
+	    {SN_DATABASE_FRAMES, 12, 4, "frames"},
+	    {SN_DATABASE_CONTEXTS, 8, 14, "contexts"},
+	    {SN_DATABASE_CONTEXTS, 16, 15, "contexts"},
+	    {SN_DATABASE_CONTEXTS, 16 + 4, 1, "contexts"},
+	    {SN_DATABASE_CONTEXTS, 16 + 8, 1, "contexts"},
+	    {SN_DATABASE_CONTEXTS, 16 + 8, 100, "contexts"},
+	    {SN_DATABASE_CONTEXTS, 16 + 12, 2, "contexts"},
+	    {SN_DATABASE_METRICS, 4, 5000, "metrics"},
+	    {SN_DATABASE_PROFILES, 8, 5000, "profiles"},
+	    {SN_DATABASE_DROPS, 0, 5000, "drops"},
+	    {SN_DATABASE_PROPERTIES, 4, 5000, "properties"},
+	    {SN_DATABASE_PLANES, 0, 9, "values by profile"},
+	    {SN_DATABASE_PLANES, 4, 2, "values by profile"},
+	    {SN_DATABASE_PLANES, 8, 1, "values by profile"},
+	    {SN_DATABASE_PLANES, 16, 100, "values by profile"},
+	    {SN_DATABASE_PLANES, 20, 0x80000000, "values by profile"},
+	    {SN_DATABASE_PLANE_CONTEXTS, 0, 15, "values by profile"},
+	    {SN_DATABASE_PLANE_CONTEXTS, 4, 0, "values by profile"},
+	    {SN_DATABASE_PLANE_STATS, 12, 0x7ff00000, "values by profile"},
+	    {SN_DATABASE_ROWS, 16, 2, "values by context"},
+	    {SN_DATABASE_ROW_PROFILES, 0, 3, "values by context"},
+	    {SN_DATABASE_SUMMARIES, 0, 1, "summaries"},
+	    {SN_DATABASE_SUMMARY_CONTEXTS, 4, 0, "summaries"},
+	    {SN_DATABASE_SUMMARY_STATS, 4, 0xfff80000, "summaries"},
+	};
+	sonde_db_close(open_small());
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	for (size_t i = 0; i < sizeof(forgeries) / sizeof(*forgeries); i++) {
+		forge(bytes, length, forgeries[i].type, forgeries[i].offset, forgeries[i].word);
+		assert_unreadable(forgeries[i].part);
+	}
+	free(bytes);
+}
+
+static void a_full_disk_leaves_nothing(void **state)
+{
+	struct sn_db_builder *builder = db_fixture_small();
+	struct sn_error error = {""};
+	assert_int_equal(sn_db_builder_write(builder, "/dev/full", &error), SN_ERR_IO);
+	assert_non_null(strstr(error.text, "No space left"));
+	char missing[160];
+	snprintf(missing, sizeof(missing), "%s/missing/out.sdb", folder);
+	assert_int_equal(sn_db_builder_write(builder, missing, &error), SN_ERR_IO);
+	assert_int_equal(sn_db_builder_write(builder, folder, &error), SN_ERR_IO);
+	sn_db_builder_free(builder);
+}
+
+static void an_empty_database_is_readable(void **state)
+{
+	write_builder(sn_db_builder_new());
+	struct sonde_db *db = open_whole();
+	assert_int_equal(sonde_db_context_count(db), 1);
+	assert_int_equal(sonde_db_metric_count(db), 0);
+	assert_null(sonde_db_summary(db, 0, 0));
+	assert_int_equal(sonde_db_profile_plane(db, 0, 0).count, 0);
+	assert_string_equal(sonde_db_string(db, SONDE_NONE), "");
+	sonde_db_close(db);
+}
+
+static void frame_kinds_have_names(void **state)
+{
+	assert_string_equal(sonde_frame_kind_name(SN_FRAME_GPU_API), "gpu-api");
+	assert_string_equal(sonde_frame_kind_layer(SN_FRAME_KERNEL), "gpu");
+	assert_string_equal(sonde_frame_kind_layer(SN_FRAME_INLINED), "native");
+	assert_string_equal(sonde_frame_kind_name(200), "unknown");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(known_tree),
+	    cmocka_unit_test(known_sums),
+	    cmocka_unit_test(inclusive_is_the_sum_of_the_subtree),
+	    cmocka_unit_test(rows_are_the_transpose_of_planes),
+	    cmocka_unit_test(order_of_insertion_does_not_matter),
+	    cmocka_unit_test(equal_keys_are_merged),
+	    cmocka_unit_test(misuse_is_reported_by_write),
+	    cmocka_unit_test(foreign_files_are_refused),
+	    cmocka_unit_test(newer_versions_are_refused),
+	    cmocka_unit_test(every_cut_is_noticed),
+	    cmocka_unit_test(every_flipped_byte_is_noticed),
+	    cmocka_unit_test(forged_numbers_are_noticed),
+	    cmocka_unit_test(a_full_disk_leaves_nothing),
+	    cmocka_unit_test(an_empty_database_is_readable),
+	    cmocka_unit_test(frame_kinds_have_names),
+	};
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(path, sizeof(path), "%s/test.sdb", folder);
+	int failures = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	rmdir(folder);
+	return failures;
+}
