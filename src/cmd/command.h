@@ -39,6 +39,10 @@ struct sn_command {
 	int (*run)(int argc, char **argv);
 };
 
+#define SN_COMMAND(name) extern const struct sn_command sn_command_##name;
+#include "commands.def"
+#undef SN_COMMAND
+
 /* All commands, in the order of commands.def; ends with NULL. */
 extern const struct sn_command *const sn_commands[];
 

@@ -7,10 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define SN_COMMAND(name) extern const struct sn_command sn_command_##name;
-#include "commands.def"
-#undef SN_COMMAND
-
 const struct sn_command *const sn_commands[] = {
 #define SN_COMMAND(name) &sn_command_##name,
 #include "commands.def"

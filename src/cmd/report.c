@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sonde report`: turns options into a struct sn_view. What reports look like is in src/report.
+ */
+#include "command.h"
+
+#include "report/label.h"
+#include "report/view.h"
+
+#include <fnmatch.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_METRICS = 64, MAX_WHERE = 16, DEFAULT_LIMIT = 30 };
+enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
+
+enum option_code {
+	OPTION_VIEW = 256,
+	OPTION_METRIC,
+	OPTION_DEPTH,
+	OPTION_MIN_SHARE,
+	OPTION_SORT,
+	OPTION_WHERE,
+	OPTION_THREAD,
+	OPTION_GRANULARITY,
+	OPTION_BY,
+	OPTION_LIMIT,
+	OPTION_FULL,
+	OPTION_FORMAT,
+};
+
+static const struct option table[] = {
+    {"view", required_argument, NULL, OPTION_VIEW},
+    {"metric", required_argument, NULL, OPTION_METRIC},
+    {"depth", required_argument, NULL, OPTION_DEPTH},
+    {"min-share", required_argument, NULL, OPTION_MIN_SHARE},
+    {"sort", required_argument, NULL, OPTION_SORT},
+    {"where", required_argument, NULL, OPTION_WHERE},
+    {"thread", required_argument, NULL, OPTION_THREAD},
+    {"granularity", required_argument, NULL, OPTION_GRANULARITY},
+    {"by", required_argument, NULL, OPTION_BY},
+    {"limit", required_argument, NULL, OPTION_LIMIT},
+    {"full", no_argument, NULL, OPTION_FULL},
+    {"format", required_argument, NULL, OPTION_FORMAT},
+    SN_OPTION_HELP,
+    {0},
+};
+
+static const char usage[] =
+    "USAGE\n"
+    "    sonde report [OPTIONS] DB\n\n"
+    "    Shows where the measured cost is: the hottest lines of your code and the call paths that\n"
+    "    lead to it, in the most useful 30 lines. A row that stands for several frames shows them "
+    "as\n"
+    "    a chain, a > b > c; rows marked by an arrow are the hottest path.\n\n"
+    "OPTIONS\n"
+    "    --view VIEW          top-down (default), bottom-up, flat or threads\n"
+    "    --metric NAME[,...]  metrics to show; the first decides shares and order. Default: CPU "
+    "time,\n"
+    "                         else real time, with the time on devices beside it\n"
+    "    --by WHAT            rows of the flat view: function (default), line, file, module, "
+    "kind,\n"
+    "                         operator or kernel\n"
+    "    --granularity G      what is one row in a tree: function, line or instruction. Default:\n"
+    "                         lines of Python, functions of all else\n"
+    "    --where EXPR         only what lies on matching call paths; may be given several times\n"
+    "    --thread WHO         only threads whose name, pid or tid this is\n"
+    "    --sort KEY           inclusive, exclusive, count, name or a metric's name\n"
+    "    --min-share PERCENT  leave out rows below this share of the whole\n"
+    "    --depth N            leave out rows deeper than this\n"
+    "    --limit N            lines of text, 30 by default; 0 for all\n"
+    "    --full               text without limit, abbreviations and collapsed chains\n"
+    "    --format FORM        text (default), json or csv: raw numbers, all rows\n"
+    "    -h, --help           this text\n\n"
+    "EXPRESSIONS\n"
+    "    train_step              frames with this in their name, and all below them\n"
+    "    train.py:42             a source line\n"
+    "    file:model.py           also: name: kind: layer: module: line:\n"
+    "    'module:libtorch*'      with * ? [ the whole name must match\n"
+    "    'forward > aten::mm'    aten::mm somewhere below forward\n"
+    "    '!kind:idle'            all but that\n\n"
+    "EXAMPLES\n"
+    "    sonde report train.sdb\n"
+    "    sonde report train.sdb --view flat --by operator\n"
+    "    sonde report train.sdb --where 'train.py:42' --view bottom-up\n"
+    "    sonde report train.sdb --format json | jq '.rows[0]'\n";
+
+struct request {
+	struct sn_options options;
+	struct sn_view view;
+	enum form form;
+	const char *metric_list, *sort, *thread;
+	const char *where[MAX_WHERE];
+	size_t where_count;
+	int granularity, by;
+	bool has_min_share, has_limit, has_depth;
+	/* What the view points to. */
+	uint32_t metrics[MAX_METRICS];
+	struct sn_query *queries[MAX_WHERE];
+	bool *profiles;
+};
+
+static int take_choice(struct request *request, const char *option, const char *const *choices,
+		       int *choice)
+{
+	*choice = sn_options_choice(&request->options, option, optarg, choices);
+	return *choice < 0 ? SN_EXIT_USAGE : 0;
+}
+
+static int take_number(struct request *request, const char *option, double max, double *number)
+{
+	return sn_options_number(&request->options, option, optarg, 0, max, number) == 0
+		   ? 0
+		   : SN_EXIT_USAGE;
+}
+
+static int take_tree_option(struct request *request, int option)
+{
+	static const char *const granularities[] = {"auto", "function", "line", "instruction",
+						    NULL};
+	static const char *const bys[] = {"function", "line",	  "file",   "module",
+					  "kind",     "operator", "kernel", NULL};
+	double number = 0;
+	int code = 0;
+	switch (option) {
+	case OPTION_DEPTH:
+		code = take_number(request, "--depth", 1e9, &number);
+		request->view.max_depth = (uint32_t)number;
+		request->has_depth = true;
+		break;
+	case OPTION_MIN_SHARE:
+		code = take_number(request, "--min-share", 100, &number);
+		request->view.min_share = number / 100;
+		request->has_min_share = true;
+		break;
+	case OPTION_LIMIT:
+		code = take_number(request, "--limit", 1e9, &number);
+		request->view.limit = (uint32_t)number;
+		request->has_limit = true;
+		break;
+	case OPTION_GRANULARITY:
+		code = take_choice(request, "--granularity", granularities, &request->granularity);
+		break;
+	case OPTION_BY:
+		code = take_choice(request, "--by", bys, &request->by);
+		request->view.by = code == 0 ? bys[request->by] : NULL;
+		break;
+	default:
+		break;
+	}
+	return code;
+}
+
+static int take_option(struct request *request, int option)
+{
+	static const char *const views[] = {"top-down", "bottom-up", "flat", "threads", NULL};
+	static const char *const forms[] = {"text", "json", "csv", NULL};
+	int choice = 0, code = 0;
+	switch (option) {
+	case OPTION_VIEW:
+		code = take_choice(request, "--view", views, &choice);
+		request->view.kind = (enum sn_view_kind)choice;
+		break;
+	case OPTION_FORMAT:
+		code = take_choice(request, "--format", forms, &choice);
+		request->form = (enum form)choice;
+		break;
+	case OPTION_METRIC:
+		request->metric_list = optarg;
+		break;
+	case OPTION_SORT:
+		request->sort = optarg;
+		break;
+	case OPTION_THREAD:
+		request->thread = optarg;
+		break;
+	case OPTION_FULL:
+		request->view.is_full = true;
+		break;
+	case OPTION_WHERE:
+		if (request->where_count == MAX_WHERE)
+			return sn_command_misuse(request->options.command,
+						 "more than %d times '--where'", MAX_WHERE);
+		request->where[request->where_count++] = optarg;
+		break;
+	default:
+		code = take_tree_option(request, option);
+	}
+	return code;
+}
+
+/* The number of the metric called by the first `length` characters of `name`, or what is wrong. */
+static int find_metric(struct request *request, const char *name, size_t length, uint32_t *metric)
+{
+	const struct sonde_db *db = request->view.db;
+	const char *names[MAX_METRICS + 1];
+	char word[256];
+	uint32_t count = sonde_db_metric_count(db);
+	snprintf(word, sizeof(word), "%.*s", (int)(length < 255 ? length : 255), name);
+	*metric = sonde_db_metric_by_name(db, word);
+	if (*metric != SONDE_NONE)
+		return 0;
+	uint32_t used = 0;
+	for (; used < count && used < MAX_METRICS; used++)
+		names[used] = sonde_db_string(db, sonde_db_metric(db, used)->name);
+	names[used] = NULL;
+	const char *nearest = sn_options_nearest(word, names);
+	if (nearest)
+		return sn_command_fail("metric '%s' was not measured; did you mean '%s'?", word,
+				       nearest);
+	char list[512] = "";
+	for (uint32_t i = 0; i < used && strlen(list) < 400; i++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.60s", i ? ", " : "",
+			 names[i]);
+	return sn_command_fail("metric '%s' was not measured; there are %s", word, list);
+}
+
+static int add_metric(struct request *request, uint32_t metric)
+{
+	for (uint32_t i = 0; i < request->view.metric_count; i++)
+		if (request->metrics[i] == metric)
+			return 0;
+	if (request->view.metric_count == MAX_METRICS)
+		return sn_command_fail("more than %d metrics at once", MAX_METRICS);
+	request->metrics[request->view.metric_count++] = metric;
+	return 0;
+}
+
+static int choose_metrics(struct request *request)
+{
+	struct sn_view *view = &request->view;
+	int code = 0;
+	for (const char *name = request->metric_list; name && code == 0;) {
+		uint32_t metric;
+		size_t length = strcspn(name, ",");
+		code = find_metric(request, name, length, &metric);
+		if (code == 0)
+			code = add_metric(request, metric);
+		name = name[length] ? name + length + 1 : NULL;
+	}
+	if (!request->metric_list && code == 0) {
+		view->metric_count =
+		    sn_view_default_metrics(view->db, request->metrics, MAX_METRICS);
+		/* Data is for programs, which want all there is. */
+		uint32_t count = sonde_db_metric_count(view->db);
+		for (uint32_t i = 0; request->form != FORM_TEXT && i < count && code == 0; i++)
+			if (view->metric_count < MAX_METRICS)
+				code = add_metric(request, i);
+	}
+	view->metrics = request->metrics;
+	return code;
+}
+
+static int choose_sort(struct request *request)
+{
+	static const char *const keys[] = {"default", "inclusive", "exclusive",
+					   "count",   "name",	   NULL};
+	struct sn_view *view = &request->view;
+	if (!request->sort)
+		return 0;
+	for (int i = 0; keys[i]; i++) {
+		if (strcmp(keys[i], request->sort) == 0) {
+			view->sort = (enum sn_view_sort)i;
+			return 0;
+		}
+	}
+	uint32_t metric;
+	int code = find_metric(request, request->sort, strlen(request->sort), &metric);
+	if (code == 0)
+		code = add_metric(request, metric);
+	for (uint32_t i = 0; code == 0 && i < view->metric_count; i++)
+		if (request->metrics[i] == metric)
+			view->sort_position = i;
+	return code;
+}
+
+static bool is_thread(const struct request *request, uint32_t profile)
+{
+	const struct sonde_db_profile *p = sonde_db_profile(request->view.db, profile);
+	char name[512], number[32];
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)p->pid);
+	if (strcmp(number, request->thread) == 0)
+		return true;
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)p->tid);
+	if (strcmp(number, request->thread) == 0)
+		return true;
+	sn_view_profile_name(request->view.db, profile, name, sizeof(name));
+	return sn_pattern_matches(request->thread, name, false) ||
+	       sn_pattern_matches(request->thread, sonde_db_string(request->view.db, p->thread),
+				  false);
+}
+
+static int choose_threads(struct request *request)
+{
+	uint32_t count = sonde_db_profile_count(request->view.db), chosen = 0;
+	if (!request->thread)
+		return 0;
+	request->profiles = calloc(count + 1, sizeof(bool));
+	if (!request->profiles)
+		return sn_command_fail("out of memory");
+	for (uint32_t i = 0; i < count; i++)
+		chosen += request->profiles[i] = is_thread(request, i);
+	if (chosen == 0)
+		return sn_command_fail("no thread is called '%s'", request->thread);
+	request->view.profiles = request->profiles;
+	request->view.is_restricted = true;
+	return 0;
+}
+
+static int parse_where(struct request *request)
+{
+	struct sn_error error = {""};
+	for (size_t i = 0; i < request->where_count; i++) {
+		if (sn_query_parse(request->where[i], &request->queries[i], &error) != 0)
+			return sn_command_misuse(request->options.command,
+						 "cannot read '--where %s': %s", request->where[i],
+						 error.text);
+		request->view.is_restricted = true;
+	}
+	request->view.where = (const struct sn_query *const *)request->queries;
+	request->view.where_count = request->where_count;
+	return 0;
+}
+
+/* What was not asked for takes the form that suits the view. */
+static void choose_defaults(struct request *request)
+{
+	static const enum sn_grouping bys[] = {
+	    SN_GROUP_FUNCTION, SN_GROUP_SOURCE_LINE, SN_GROUP_FILE,  SN_GROUP_MODULE,
+	    SN_GROUP_KIND,     SN_GROUP_OPERATOR,    SN_GROUP_KERNEL};
+	static const enum sn_grouping granularities[] = {SN_GROUP_AUTO, SN_GROUP_FUNCTION,
+							 SN_GROUP_LINE, SN_GROUP_INSTRUCTION};
+	struct sn_view *view = &request->view;
+	bool is_text = request->form == FORM_TEXT, is_flat = view->kind == SN_VIEW_FLAT;
+	if (request->by >= 0)
+		view->grouping = bys[request->by];
+	else if (request->granularity >= 0)
+		view->grouping = granularities[request->granularity];
+	else if (is_flat)
+		view->grouping = SN_GROUP_FUNCTION;
+	else if (view->kind == SN_VIEW_TOP_DOWN && !is_text)
+		view->grouping = SN_GROUP_INSTRUCTION;
+	if (!view->by)
+		view->by = "function";
+	if (!request->has_min_share)
+		view->min_share = is_text && !view->is_full && view->kind != SN_VIEW_THREADS ? 0.005
+				  : view->kind == SN_VIEW_BOTTOM_UP			     ? 0.001
+											     : 0;
+	if (!request->has_limit)
+		view->limit = view->is_full ? 0 : DEFAULT_LIMIT;
+}
+
+static bool locale_is_unicode(void)
+{
+	static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		const char *value = getenv(variables[i]);
+		if (!value || !*value)
+			continue;
+		/* "C" says nothing about the terminal, and terminals are UTF-8 by now. */
+		return strcmp(value, "C") == 0 || strcmp(value, "POSIX") == 0 ||
+		       strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return true;
+}
+
+static int print_report(struct request *request)
+{
+	struct sn_error error = {""};
+	struct sn_view *view = &request->view;
+	if (view->metric_count == 0)
+		return sn_command_fail("'%s' holds no measured values", view->path);
+	struct sn_page page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
+			       locale_is_unicode()};
+	int code = request->form == FORM_TEXT	? sn_view_text(view, &page, &error)
+		   : request->form == FORM_JSON ? sn_view_json(view, stdout, &error)
+						: sn_view_csv(view, stdout, &error);
+	if (code ==
+	    SN_ERR_IO) /* main finds it in the stream, and knows a closed pipe from a full disk */
+		return SN_EXIT_DONE;
+	return code == 0 ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
+}
+
+static int run_request(struct request *request)
+{
+	int code = choose_metrics(request);
+	if (code == 0)
+		code = choose_sort(request);
+	if (code == 0)
+		code = choose_threads(request);
+	if (code != 0)
+		return code;
+	choose_defaults(request);
+	return print_report(request);
+}
+
+static int run(int argc, char **argv)
+{
+	struct request request = {
+	    .options = {&sn_command_report, argc, argv, "", table},
+	    .view = {.max_depth = SONDE_NONE},
+	    .granularity = -1,
+	    .by = -1,
+	};
+	for (int option; (option = sn_options_next(&request.options)) != -1;) {
+		if (option == SN_OPTION_STOP)
+			return request.options.status;
+		int code = take_option(&request, option);
+		if (code != 0)
+			return code;
+	}
+	if (request.by >= 0 && request.view.kind != SN_VIEW_FLAT)
+		request.view.kind = SN_VIEW_FLAT;
+	request.view.path = sn_options_operand(&request.options, "database");
+	if (!request.view.path)
+		return SN_EXIT_USAGE;
+	int status = parse_where(&request);
+	struct sonde_db *db = NULL;
+	if (status == 0)
+		status = sn_command_open(request.view.path, &db);
+	if (status == 0) {
+		request.view.db = db;
+		status = run_request(&request);
+		sonde_db_close(db);
+	}
+	for (size_t i = 0; i < request.where_count; i++)
+		sn_query_free(request.queries[i]);
+	free(request.profiles);
+	return status;
+}
+
+const struct sn_command sn_command_report = {
+    "report", "show where the cost is, as tables and call paths", usage, run};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A JSON writer; see json.h. */
+#include "json.h"
+
+#include "report/number.h"
+#include "report/utf8.h"
+
+#include <string.h>
+
+void sn_json_quote(FILE *out, const char *text)
+{
+	putc_unlocked('"', out);
+	while (*text) {
+		unsigned char c = (unsigned char)*text;
+		if (c < 0x80) {
+			if (c == '"' || c == '\\')
+				fprintf(out, "\\%c", c);
+			else if (c < ' ' || c == 127)
+				fprintf(out, "\\u%04x", c);
+			else
+				putc_unlocked(c, out);
+			text++;
+			continue;
+		}
+		size_t length = sn_utf8_length(text);
+		if (length == 0)
+			fputs("\\ufffd", out);
+		else
+			fwrite(text, 1, length, out);
+		text += length ? length : 1;
+	}
+	putc_unlocked('"', out);
+}
+
+static void separate(struct sn_json *json)
+{
+	if (json->needs_comma)
+		putc_unlocked(',', json->out);
+	json->needs_comma = true;
+}
+
+void sn_json_begin(struct sn_json *json, char bracket)
+{
+	separate(json);
+	putc_unlocked(bracket, json->out);
+	json->needs_comma = false;
+}
+
+void sn_json_end(struct sn_json *json, char bracket)
+{
+	putc_unlocked(bracket, json->out);
+	json->needs_comma = true;
+}
+
+void sn_json_key(struct sn_json *json, const char *key)
+{
+	separate(json);
+	sn_json_quote(json->out, key);
+	putc_unlocked(':', json->out);
+	json->needs_comma = false;
+}
+
+void sn_json_string(struct sn_json *json, const char *text)
+{
+	if (!text) {
+		sn_json_null(json);
+		return;
+	}
+	separate(json);
+	sn_json_quote(json->out, text);
+}
+
+void sn_json_number(struct sn_json *json, double value)
+{
+	char text[SN_NUMBER_CHARS];
+	separate(json);
+	fputs(sn_number_exact(value, text), json->out);
+}
+
+void sn_json_bool(struct sn_json *json, bool value)
+{
+	separate(json);
+	fputs(value ? "true" : "false", json->out);
+}
+
+void sn_json_null(struct sn_json *json)
+{
+	separate(json);
+	fputs("null", json->out);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of frames; see label.h. */
+#include "label.h"
+
+#include "format/measurement.h"
+#include "report/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *sn_label_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The bracket that closes the one at `text`, or NULL. */
+static const char *closing(const char *text, char open, char close)
+{
+	int depth = 0;
+	for (; *text; text++) {
+		/* The arrows of operator-> and comparisons are no brackets. */
+		if (open == '<' && (strncmp(text, "->", 2) == 0))
+			text++;
+		else if (*text == open)
+			depth++;
+		else if (*text == close && --depth == 0)
+			return text;
+	}
+	return NULL;
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* The length of what follows "operator" and belongs to the name: "()", "<<", " new[]", ... */
+static size_t operator_length(const char *text)
+{
+	static const char *const names[] = {"()", "[]", "<=>", "->*", "<<=", ">>=", "->",
+					    "<<", ">>", "<=",  ">=",  "<",   ">",   NULL};
+	for (int i = 0; names[i]; i++)
+		if (starts_with(text, names[i]))
+			return strlen(names[i]);
+	return 0;
+}
+
+/* Copies a C++ name up to its parameter list; *begin is where the name begins, past a return type.
+ */
+static size_t copy_name(const char *name, char *text, size_t size, size_t *begin)
+{
+	size_t used = 0;
+	*begin = 0;
+	for (const char *c = name; *c && used + 1 < size;) {
+		size_t skip = 0, copy = 1;
+		if (starts_with(c, "(anonymous namespace)::"))
+			skip = strlen("(anonymous namespace)::");
+		else if (starts_with(c, "__cxx11::"))
+			skip = strlen("__cxx11::");
+		else if (starts_with(c, "__1::"))
+			skip = strlen("__1::");
+		else if (starts_with(c, "operator") && (c == name || c[-1] == ':' || c[-1] == ' '))
+			copy = 8 + operator_length(c + 8);
+		else if (*c == '<') {
+			const char *end = closing(c, '<', '>');
+			copy = end ? (size_t)(end - c) + 1 : strlen(c);
+		} else if (*c == '(') {
+			break;
+		} else if (*c == ' ' &&
+			   !(used >= 8 && strncmp(text + used - 8, "operator", 8) == 0))
+			*begin = used + 1;
+		if (skip) {
+			c += skip;
+			continue;
+		}
+		if (copy > size - 1 - used)
+			copy = size - 1 - used;
+		memcpy(text + used, c, copy);
+		used += copy;
+		c += copy;
+	}
+	text[used] = '\0';
+	return used;
+}
+
+/* Replaces every template argument list by an ellipsis. */
+static void fold_templates(char *text)
+{
+	char *to = text;
+	for (const char *from = text; *from;) {
+		const char *end = *from == '<' && from > text ? closing(from, '<', '>') : NULL;
+		if (end && end - from > 3 && from[-1] != 'r') {
+			memcpy(to, "<\xe2\x80\xa6>", 5);
+			to += 5;
+			from = end + 1;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+void sn_label_shorten(const char *name, char *text, size_t size)
+{
+	size_t begin = 0;
+	bool is_cpp = strstr(name, "::") || strchr(name, '(');
+	if (!is_cpp || *name == '(' || *name == '[' || *name == '<') {
+		sn_utf8_clean(name, text, size);
+		return;
+	}
+	char copy[4096];
+	copy_name(name, copy, sizeof(copy) - 16, &begin);
+	if (copy[begin] == '\0')
+		begin = 0;
+	if (strlen(copy + begin) > 40)
+		fold_templates(copy + begin);
+	sn_utf8_clean(copy[begin] ? copy + begin : name, text, size);
+}
+
+static void label_python(const struct sonde_db *db, enum sn_grouping grouping,
+			 const struct sonde_db_frame *frame, char text[SN_LABEL_CHARS])
+{
+	uint32_t line = grouping == SN_GROUP_FUNCTION ? frame->function_line : frame->line;
+	if (line == 0)
+		line = frame->function_line;
+	char file[512], name[480];
+	sn_utf8_clean(sn_label_base(sonde_db_string(db, frame->file)), file, sizeof(file));
+	sn_utf8_clean(sonde_db_string(db, frame->name), name, sizeof(name));
+	if (line)
+		snprintf(text, SN_LABEL_CHARS, "%s:%u %s", file, line, name);
+	else
+		snprintf(text, SN_LABEL_CHARS, "%s %s", file, name);
+}
+
+static void label_unnamed(const struct sonde_db *db, const struct sonde_db_frame *frame,
+			  char text[SN_LABEL_CHARS])
+{
+	if (frame->module != SONDE_NONE) {
+		uint32_t path = sonde_db_module(db, frame->module)->path;
+		char module[512];
+		sn_utf8_clean(sn_label_base(sonde_db_string(db, path)), module, sizeof(module));
+		snprintf(text, SN_LABEL_CHARS, "%s+0x%llx", module,
+			 (unsigned long long)frame->offset);
+	} else if (frame->kind == SN_FRAME_NATIVE) {
+		snprintf(text, SN_LABEL_CHARS, "0x%llx", (unsigned long long)frame->offset);
+	} else {
+		snprintf(text, SN_LABEL_CHARS, "(%s)",
+			 frame->kind == SN_FRAME_NONE ? "program"
+						      : sonde_frame_kind_name(frame->kind));
+	}
+}
+
+static void add_flags(const struct sonde_db_frame *frame, char text[SN_LABEL_CHARS])
+{
+	size_t used = strlen(text);
+	if (frame->flags & SN_FRAME_BACKWARD)
+		snprintf(text + used, SN_LABEL_CHARS - used, " (backward)");
+	else if (frame->flags & SN_FRAME_ITERATION)
+		snprintf(text + used, SN_LABEL_CHARS - used, " (iterations)");
+}
+
+static void label(const struct sonde_db *db, enum sn_grouping grouping, uint32_t id, bool is_full,
+		  char text[SN_LABEL_CHARS])
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
+	const char *name = sonde_db_string(db, frame->name);
+	bool is_native = frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED;
+	if (grouping == SN_GROUP_MODULE || grouping == SN_GROUP_FILE) {
+		uint32_t path = frame->file;
+		if (grouping == SN_GROUP_MODULE)
+			path = frame->module == SONDE_NONE
+				   ? SONDE_NONE
+				   : sonde_db_module(db, frame->module)->path;
+		if (path == SONDE_NONE)
+			snprintf(text, SN_LABEL_CHARS, "(%s)", sonde_frame_kind_name(frame->kind));
+		else
+			sn_utf8_clean(sonde_db_string(db, path), text, SN_LABEL_CHARS);
+		return;
+	}
+	if (grouping == SN_GROUP_KIND)
+		snprintf(text, SN_LABEL_CHARS, "%s", sonde_frame_kind_name(frame->kind));
+	else if (frame->kind == SN_FRAME_PYTHON && frame->file != SONDE_NONE)
+		label_python(db, grouping, frame, text);
+	else if (*name == '\0')
+		label_unnamed(db, frame, text);
+	else if (is_native && !is_full)
+		sn_label_shorten(name, text, SN_LABEL_CHARS);
+	else
+		sn_utf8_clean(name, text, SN_LABEL_CHARS);
+	add_flags(frame, text);
+}
+
+void sn_label_name(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
+		   char text[SN_LABEL_CHARS])
+{
+	label(db, grouping, frame, false, text);
+}
+
+void sn_label_full(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
+		   char text[SN_LABEL_CHARS])
+{
+	label(db, grouping, frame, true, text);
+}
+
+void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32_t id,
+		    char text[SN_LABEL_CHARS])
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
+	text[0] = '\0';
+	if (grouping >= SN_GROUP_OPERATOR || grouping == SN_GROUP_FILE)
+		return;
+	if (frame->kind != SN_FRAME_NATIVE && frame->kind != SN_FRAME_INLINED) {
+		if (frame->kind != SN_FRAME_PYTHON && frame->kind != SN_FRAME_NONE)
+			snprintf(text, SN_LABEL_CHARS, "%s", sonde_frame_kind_name(frame->kind));
+		return;
+	}
+	char file[512] = "", module[480] = "";
+	if (frame->file != SONDE_NONE)
+		sn_utf8_clean(sn_label_base(sonde_db_string(db, frame->file)), file, sizeof(file));
+	if (frame->module != SONDE_NONE) {
+		uint32_t path = sonde_db_module(db, frame->module)->path;
+		sn_utf8_clean(sn_label_base(sonde_db_string(db, path)), module, sizeof(module));
+	}
+	uint32_t line = grouping == SN_GROUP_AUTO || grouping == SN_GROUP_FUNCTION
+			    ? frame->function_line
+			    : frame->line;
+	if (*file && line)
+		snprintf(text, SN_LABEL_CHARS, "%s:%u%s%s", file, line, *module ? " " : "", module);
+	else
+		snprintf(text, SN_LABEL_CHARS, "%s", module);
+}
+
+int sn_label_weight(const struct sonde_db *db, uint32_t id)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
+	if (frame->kind == SN_FRAME_PYTHON)
+		return sn_frame_is_user(db, frame) ? 4 : 1;
+	if (frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED)
+		return sn_frame_is_user(db, frame) ? 2 : 0;
+	return frame->kind == SN_FRAME_NONE ? 0 : 3;
+}
+
+const char *sn_label_color(const struct sonde_db *db, uint32_t id)
+{
+	static const struct {
+		const char *layer, *color;
+	} colors[] = {{"python", "\033[36m"},  {"operator", "\033[35m"}, {"region", "\033[34m"},
+		      {"gpu-api", "\033[33m"}, {"gpu", "\033[32m"},	 {"os", "\033[31m"}};
+	const char *layer = sonde_frame_kind_layer(sonde_db_frame(db, id)->kind);
+	for (size_t i = 0; i < sizeof(colors) / sizeof(*colors); i++)
+		if (strcmp(colors[i].layer, layer) == 0)
+			return colors[i].color;
+	return "";
+}

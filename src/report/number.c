@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers as text; see number.h. */
+#include "number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *three_digits(double value, const char *unit, char text[SN_NUMBER_CHARS])
+{
+	double size = fabs(value);
+	int decimals = size >= 99.95 || value == 0 ? 0 : size >= 9.995 ? 1 : 2;
+	snprintf(text, SN_NUMBER_CHARS, "%.*f%.12s", decimals, value, unit);
+	return text;
+}
+
+static const char *format_time(double ns, char text[SN_NUMBER_CHARS])
+{
+	double size = fabs(ns);
+	if (size < 999.5)
+		return three_digits(ns, " ns", text);
+	if (size < 999.5e3)
+		return three_digits(ns / 1e3, " us", text);
+	if (size < 999.5e6)
+		return three_digits(ns / 1e6, " ms", text);
+	if (size < 600e9)
+		return three_digits(ns / 1e9, " s", text);
+	if (size < 7200e9)
+		return three_digits(ns / 60e9, " min", text);
+	return three_digits(ns / 3600e9, " h", text);
+}
+
+static const char *format_scaled(double value, double base, const char *const *units,
+				 char text[SN_NUMBER_CHARS])
+{
+	int i = 0;
+	while (fabs(value) >= base - 0.5 && units[i + 1]) {
+		value /= base;
+		i++;
+	}
+	if (i == 0 && value == floor(value)) {
+		snprintf(text, SN_NUMBER_CHARS, "%.0f%s", value, units[0]);
+		return text;
+	}
+	return three_digits(value, units[i], text);
+}
+
+const char *sn_number_format(double value, const char *unit, char text[SN_NUMBER_CHARS])
+{
+	static const char *const bytes[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", NULL};
+	static const char *const plain[] = {"", "k", "M", "G", "T", "P", NULL};
+	if (!isfinite(value)) {
+		snprintf(text, SN_NUMBER_CHARS, "-");
+		return text;
+	}
+	if (strcmp(unit, "ns") == 0)
+		return format_time(value, text);
+	if (strcmp(unit, "bytes") == 0)
+		return format_scaled(value, 1024, bytes, text);
+	format_scaled(value, 1000, plain, text);
+	if (strcmp(unit, "1") != 0 && *unit) {
+		size_t used = strlen(text);
+		snprintf(text + used, SN_NUMBER_CHARS - used, " %.10s", unit);
+	}
+	return text;
+}
+
+const char *sn_number_count(double value, char text[SN_NUMBER_CHARS])
+{
+	char digits[SN_NUMBER_CHARS];
+	int length = snprintf(digits, sizeof(digits), "%.0f", fabs(value) < 1e18 ? value : 1e18);
+	int used = 0;
+	for (int i = 0; i < length && used < SN_NUMBER_CHARS - 2; i++) {
+		if (i > 0 && digits[i - 1] != '-' && (length - i) % 3 == 0)
+			text[used++] = ',';
+		text[used++] = digits[i];
+	}
+	text[used] = '\0';
+	return text;
+}
+
+const char *sn_number_share(double share, char text[SN_NUMBER_CHARS])
+{
+	double percent = 100 * share;
+	if (!isfinite(percent))
+		snprintf(text, SN_NUMBER_CHARS, "-");
+	else if (percent > 0 && percent < 0.05)
+		snprintf(text, SN_NUMBER_CHARS, "<0.1%%");
+	else
+		snprintf(text, SN_NUMBER_CHARS, "%.1f%%", percent);
+	return text;
+}
+
+const char *sn_number_exact(double value, char text[SN_NUMBER_CHARS])
+{
+	if (!isfinite(value))
+		value = 0; /* JSON has no word for it, and no metric means it */
+	if (fabs(value) < 9e15 && value == floor(value)) {
+		snprintf(text, SN_NUMBER_CHARS, "%.0f", value + 0.0);
+		return text;
+	}
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, SN_NUMBER_CHARS, "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	return text;
+}

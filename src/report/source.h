@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines of source files, as long as the files on this machine are those that were measured.
+ */
+#ifndef SN_REPORT_SOURCE_H
+#define SN_REPORT_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_source_file;
+
+/* Keeps the files it has read. */
+struct sn_source {
+	uint64_t measured_ns; /* end of the measurement; a file changed later is not shown */
+	struct sn_source_file *files;
+	size_t count;
+};
+
+void sn_source_init(struct sn_source *source, uint64_t measured_ns);
+void sn_source_release(struct sn_source *source);
+
+/* Copies line `line` of `path` without its indentation. False: there is no such file, line, or it
+ * has changed since it was measured. */
+bool sn_source_line(struct sn_source *source, const char *path, uint32_t line, char *text,
+		    size_t size);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces that all text reports use. */
+#ifndef SN_REPORT_TEXT_H
+#define SN_REPORT_TEXT_H
+
+#include "report/view.h"
+
+#include <stdint.h>
+
+/* Writes an escape sequence if the page has colours. */
+void sn_text_style(const struct sn_page *page, const char *sequence);
+
+/* A value, "-" for zero. */
+void sn_text_value(double value, const char *unit, char *text);
+const char *sn_text_unit(const struct sn_view *view, uint32_t position);
+const char *sn_text_metric(const struct sn_view *view, uint32_t position);
+/* Columns for values of the metric under its name. */
+int sn_text_metric_width(const struct sn_view *view, uint32_t position);
+
+/* What was measured, how much, how completely: one or two lines, then an empty one. */
+void sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,
+		    double count);
+/* "Next: ..." below an empty line. */
+void sn_text_footer(const struct sn_view *view, const struct sn_page *page);
+
+/* The end of the measurement, ns since the epoch. */
+uint64_t sn_text_measured_ns(const struct sonde_db *db);
+
+/* The source lines of the user's code that cost most; returns the lines printed, or an error. */
+struct sn_source;
+int sn_text_hot_lines(const struct sn_view *view, const struct sn_page *page,
+		      struct sn_source *source, uint32_t limit, struct sn_error *error);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flat report and the one of threads. */
+#include "report/flat.h"
+#include "report/label.h"
+#include "report/number.h"
+#include "report/source.h"
+#include "report/text.h"
+#include "report/utf8.h"
+
+#include <langinfo.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct order {
+	const struct sn_view *view;
+	const struct sn_flat *flat;
+};
+
+static int compare_rows(const void *left, const void *right, void *argument)
+{
+	const struct order *order = argument;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct sn_view *view = order->view;
+	if (view->sort == SN_SORT_NAME) {
+		int by_name =
+		    sn_view_compare_names(view, order->flat->frames[a], order->flat->frames[b]);
+		return by_name ? by_name : a < b ? -1 : a > b;
+	}
+	/* The key looks at one metric alone, and the columns are apart. */
+	uint32_t at = view->sort_position;
+	struct sn_view one = *view;
+	one.sort_position = 0;
+	double x = sn_view_sort_key(&one, &order->flat->values[at][a]);
+	double y = sn_view_sort_key(&one, &order->flat->values[at][b]);
+	if (x != y)
+		return x > y ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* Counts mean something to people where every event was measured. */
+static bool shows_counts(const struct sn_view *view)
+{
+	return sonde_db_metric(view->db, view->metrics[0])->period == 0;
+}
+
+static void print_flat_heading(const struct sn_view *view, const struct sn_page *page)
+{
+	sn_text_style(page, "\033[1m");
+	fprintf(page->out, " %6s %9s %6s %9s", "self%", "self", "total%", "total");
+	if (shows_counts(view))
+		fprintf(page->out, " %9s %9s", "count", "mean");
+	for (uint32_t m = 1; m < view->metric_count; m++)
+		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
+	fprintf(page->out, "  %s\n", view->by);
+	sn_text_style(page, "\033[0m");
+}
+
+static int print_flat_numbers(const struct sn_view *view, const struct sn_page *page,
+			      const struct sn_flat *flat, uint32_t row, double total)
+{
+	const struct sn_tree_value *value = &flat->values[0][row];
+	char text[4][SN_NUMBER_CHARS];
+	sn_number_share(total > 0 ? value->exclusive.sum / total : 0, text[0]);
+	sn_text_value(value->exclusive.sum, sn_text_unit(view, 0), text[1]);
+	sn_number_share(total > 0 ? value->inclusive.sum / total : 0, text[2]);
+	sn_text_value(value->inclusive.sum, sn_text_unit(view, 0), text[3]);
+	int used = fprintf(page->out, " %6s %9s %6s %9s", text[0], text[1], text[2], text[3]);
+	if (shows_counts(view)) {
+		sn_number_format(value->inclusive.count, "1", text[0]);
+		sn_text_value(sonde_db_stat_mean(&value->inclusive), sn_text_unit(view, 0),
+			      text[1]);
+		used += fprintf(page->out, " %9s %9s", text[0], text[1]);
+	}
+	for (uint32_t m = 1; m < view->metric_count; m++) {
+		sn_text_value(flat->values[m][row].inclusive.sum, sn_text_unit(view, m), text[0]);
+		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text[0]);
+	}
+	return used + fprintf(page->out, "  ");
+}
+
+/* The source line for tables of lines, else where the thing is. */
+static void describe(const struct sn_view *view, struct sn_source *source, uint32_t id, char *text)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
+	bool is_line =
+	    view->grouping == SN_GROUP_SOURCE_LINE || view->grouping == SN_GROUP_USER_LINE;
+	bool is_python = strcmp(sonde_frame_kind_name(frame->kind), "python") == 0;
+	text[0] = '\0';
+	if ((is_line || (is_python && view->grouping == SN_GROUP_AUTO)) &&
+	    sn_frame_is_user(view->db, frame) &&
+	    sn_source_line(source, sonde_db_string(view->db, frame->file), frame->line, text,
+			   SN_LABEL_CHARS))
+		return;
+	char place[SN_LABEL_CHARS - 8];
+	sn_label_place(view->db, view->grouping, id, text);
+	if (*text) {
+		snprintf(place, sizeof(place), "%s", text);
+		snprintf(text, SN_LABEL_CHARS, "[%s]", place);
+	}
+}
+
+static void print_flat_row(const struct sn_view *view, const struct sn_page *page,
+			   struct sn_source *source, const struct sn_flat *flat, uint32_t row,
+			   double total)
+{
+	char name[SN_LABEL_CHARS], place[SN_LABEL_CHARS];
+	uint32_t id = flat->frames[row];
+	int room = page->width - print_flat_numbers(view, page, flat, row, total);
+	if (view->is_full)
+		sn_label_full(view->db, view->grouping, id, name);
+	else
+		sn_label_name(view->db, view->grouping, id, name);
+	describe(view, source, id, place);
+	if (!view->is_full && room > 16) {
+		int wanted = (int)sn_utf8_columns(place) + 2;
+		int least = room / 2 > 24 ? room / 2 : 24;
+		int columns = (int)sn_utf8_columns(name);
+		if (columns + wanted > room) {
+			int give = room - wanted > least ? room - wanted : least;
+			sn_utf8_elide(name, (size_t)(columns < give ? columns : give));
+		}
+		room -= (int)sn_utf8_columns(name) + 2;
+		sn_utf8_elide(place, room > 8 ? (size_t)room : 8);
+		if (room <= 8)
+			place[0] = '\0';
+	}
+	sn_text_style(page, sn_label_color(view->db, id));
+	fputs(name, page->out);
+	sn_text_style(page, "\033[0m");
+	sn_text_style(page, "\033[2m");
+	if (*place)
+		fprintf(page->out, "  %s", place);
+	sn_text_style(page, "\033[0m");
+	putc('\n', page->out);
+}
+
+static void print_flat_rest(const struct sn_view *view, const struct sn_page *page,
+			    const struct sn_flat *flat, const uint32_t *order, uint32_t shown,
+			    double total)
+{
+	double rest = 0;
+	char share[SN_NUMBER_CHARS], count[SN_NUMBER_CHARS];
+	for (uint32_t i = shown; i < flat->row_count; i++)
+		rest += flat->values[0][order[i]].exclusive.sum;
+	if (shown >= flat->row_count)
+		return;
+	sn_text_style(page, "\033[2m");
+	fprintf(page->out, " %6s %9s %6s %9s  %s more\n",
+		sn_number_share(total > 0 ? rest / total : 0, share), "", "", "",
+		sn_number_count(flat->row_count - shown, count));
+	sn_text_style(page, "\033[0m");
+}
+
+static int print_flat(const struct sn_view *view, const struct sn_page *page,
+		      const struct sn_tree *tree, const struct sn_flat *flat)
+{
+	struct order order = {view, flat};
+	uint32_t *rows = malloc((flat->row_count + 1) * sizeof(*rows));
+	if (!rows)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < flat->row_count; i++)
+		rows[i] = i;
+	qsort_r(rows, flat->row_count, sizeof(*rows), compare_rows, &order);
+	struct sn_source source;
+	sn_source_init(&source, sn_text_measured_ns(view->db));
+	double total = sn_tree_inclusive(tree, 0, 0);
+	sn_text_header(view, page, total, tree->values[0][0].inclusive.count);
+	print_flat_heading(view, page);
+	uint32_t shown = 0;
+	for (; shown < flat->row_count && (view->limit == 0 || shown < view->limit); shown++) {
+		const struct sn_tree_value *value = &flat->values[0][rows[shown]];
+		bool is_small = value->inclusive.sum < view->min_share * total;
+		if (is_small && view->sort != SN_SORT_NAME)
+			break;
+		print_flat_row(view, page, &source, flat, rows[shown], total);
+	}
+	print_flat_rest(view, page, flat, rows, shown, total);
+	sn_source_release(&source);
+	free(rows);
+	return 0;
+}
+
+int sn_view_text_flat(const struct sn_view *view, const struct sn_page *page,
+		      struct sn_error *error)
+{
+	struct sn_tree tree;
+	struct sn_flat flat;
+	int code = sn_view_tree(view, SN_GROUP_INSTRUCTION, &tree, error);
+	if (code != 0)
+		return code;
+	code = sn_flat_init(&flat, &tree, view->grouping, error);
+	if (code == 0) {
+		code = print_flat(view, page, &tree, &flat);
+		if (code != 0)
+			sn_fail(error, code, "out of memory");
+		sn_flat_release(&flat);
+	}
+	sn_tree_release(&tree);
+	return code;
+}
+
+void sn_view_profile_name(const struct sonde_db *db, uint32_t id, char *text, size_t size)
+{
+	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
+	const char *thread = sonde_db_string(db, profile->thread);
+	const char *program = sn_label_base(sonde_db_string(db, profile->program));
+	char rank[32] = "", raw[512];
+	if (profile->rank >= 0)
+		snprintf(rank, sizeof(rank), "rank %d ", profile->rank);
+	if (profile->kind == 1 && *thread)
+		snprintf(raw, sizeof(raw), "%s%.200s %llu %.200s", rank, program,
+			 (unsigned long long)profile->pid, thread);
+	else if (profile->kind == 1)
+		snprintf(raw, sizeof(raw), "%s%.200s %llu device %d stream %d", rank, program,
+			 (unsigned long long)profile->pid, (int)profile->device,
+			 (int)profile->stream);
+	else if (profile->pid == profile->tid)
+		snprintf(raw, sizeof(raw), "%s%.200s %llu main thread", rank, program,
+			 (unsigned long long)profile->pid);
+	else
+		snprintf(raw, sizeof(raw), "%s%.200s %llu/%llu %.200s", rank, program,
+			 (unsigned long long)profile->pid, (unsigned long long)profile->tid,
+			 *thread ? thread : "thread");
+	sn_utf8_clean(raw, text, size);
+}
+
+/* One row of the threads view. */
+struct thread_row {
+	uint32_t profile;
+	struct sn_tree_value *values;
+};
+
+struct thread_sink {
+	struct sn_row_sink sink;
+	const struct sn_view *view;
+	struct thread_row *rows;
+	uint32_t count;
+	struct sonde_db_stat across;
+};
+
+static int take_thread(struct sn_row_sink *sink, const struct sn_row *row)
+{
+	struct thread_sink *self = (struct thread_sink *)sink;
+	size_t bytes = (self->view->metric_count + 1) * sizeof(*row->values);
+	struct sn_tree_value *values = malloc(bytes);
+	if (!values)
+		return SN_ERR_MEMORY;
+	memcpy(values, row->values, self->view->metric_count * sizeof(*values));
+	self->rows[self->count++] = (struct thread_row){row->profile, values};
+	double sum = values[0].inclusive.sum;
+	struct sonde_db_stat one = {1, sum, sum, sum, sum * sum};
+	sonde_db_stat_merge(&self->across, &one);
+	return 0;
+}
+
+static int compare_threads(const void *left, const void *right, void *argument)
+{
+	const struct thread_row *a = left, *b = right;
+	const struct sn_view *view = argument;
+	if (view->sort != SN_SORT_NAME) {
+		double x = sn_view_sort_key(view, a->values), y = sn_view_sort_key(view, b->values);
+		if (x != y)
+			return x > y ? -1 : 1;
+	}
+	return a->profile < b->profile ? -1 : a->profile > b->profile;
+}
+
+static void print_bar(const struct sn_page *page, double share)
+{
+	enum { BAR_COLUMNS = 12 };
+	int full = (int)lrint(share * BAR_COLUMNS);
+	sn_text_style(page, "\033[34m");
+	for (int i = 0; i < BAR_COLUMNS; i++)
+		fputs(i >= full ? " " : page->is_unicode ? "\xe2\x96\x88" : "#", page->out);
+	sn_text_style(page, "\033[0m");
+}
+
+static void print_thread(const struct thread_sink *self, const struct sn_page *page,
+			 const struct thread_row *row)
+{
+	const struct sn_view *view = self->view;
+	const struct sonde_db_profile *profile = sonde_db_profile(view->db, row->profile);
+	double sum = row->values[0].inclusive.sum;
+	char share[SN_NUMBER_CHARS], text[SN_NUMBER_CHARS], name[512];
+	sn_number_share(self->across.sum > 0 ? sum / self->across.sum : 0, share);
+	sn_text_value(sum, sn_text_unit(view, 0), text);
+	int used = fprintf(page->out, " %6s %*s ", share, sn_text_metric_width(view, 0), text);
+	print_bar(page, self->across.max > 0 ? sum / self->across.max : 0);
+	used += 12;
+	for (uint32_t m = 1; m < view->metric_count; m++) {
+		sn_text_value(row->values[m].inclusive.sum, sn_text_unit(view, m), text);
+		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
+	}
+	sn_number_count((double)profile->samples, text);
+	used += fprintf(page->out, " %9s", text);
+	sn_number_format((double)(profile->end_ns - profile->start_ns), "ns", text);
+	used += fprintf(page->out, " %9s  ", text);
+	sn_view_profile_name(view->db, row->profile, name, sizeof(name));
+	if (!view->is_full)
+		sn_utf8_elide(name, page->width - used > 12 ? (size_t)(page->width - used) : 12);
+	fprintf(page->out, "%s\n", name);
+}
+
+static void print_across(const struct thread_sink *self, const struct sn_page *page)
+{
+	const struct sonde_db_stat *across = &self->across;
+	const char *unit = sn_text_unit(self->view, 0);
+	double mean = sonde_db_stat_mean(across);
+	char least[SN_NUMBER_CHARS], middle[SN_NUMBER_CHARS], most[SN_NUMBER_CHARS];
+	char cv[SN_NUMBER_CHARS], imbalance[SN_NUMBER_CHARS];
+	sn_number_share(mean > 0 ? sonde_db_stat_deviation(across) / mean : 0, cv);
+	sn_number_share(mean > 0 ? across->max / mean - 1 : 0, imbalance);
+	fprintf(page->out, "\n %s of %u: min %s, mean %s, max %s, CV %s, imbalance %s\n",
+		sn_text_metric(self->view, 0), self->count,
+		sn_number_format(across->min, unit, least), sn_number_format(mean, unit, middle),
+		sn_number_format(across->max, unit, most), cv, imbalance);
+}
+
+static void print_threads(struct thread_sink *self, const struct sn_page *page)
+{
+	const struct sn_view *view = self->view;
+	double count = 0;
+	for (uint32_t i = 0; i < self->count; i++)
+		count += self->rows[i].values[0].inclusive.count;
+	sn_text_header(view, page, self->across.sum, count);
+	sn_text_style(page, "\033[1m");
+	fprintf(page->out, " %6s %*s %12s", "share", sn_text_metric_width(view, 0),
+		sn_text_metric(view, 0), "");
+	for (uint32_t m = 1; m < view->metric_count; m++)
+		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
+	fprintf(page->out, " %9s %9s  %s\n", "samples", "lifetime", "thread");
+	sn_text_style(page, "\033[0m");
+	uint32_t shown = 0;
+	for (; shown < self->count && (view->limit == 0 || shown < view->limit); shown++)
+		print_thread(self, page, &self->rows[shown]);
+	if (shown < self->count)
+		fprintf(page->out, " %u more\n", self->count - shown);
+	print_across(self, page);
+}
+
+int sn_view_text_threads(const struct sn_view *view, const struct sn_page *page,
+			 struct sn_error *error)
+{
+	struct thread_sink self = {.sink = {take_thread}, .view = view};
+	self.rows = malloc((sonde_db_profile_count(view->db) + 1) * sizeof(*self.rows));
+	if (!self.rows)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int code = sn_view_rows(view, &self.sink, error);
+	if (code == 0) {
+		qsort_r(self.rows, self.count, sizeof(*self.rows), compare_threads, (void *)view);
+		print_threads(&self, page);
+	} else if (code == SN_ERR_MEMORY) {
+		sn_fail(error, code, "out of memory");
+	}
+	for (uint32_t i = 0; i < self.count; i++)
+		free(self.rows[i].values);
+	free(self.rows);
+	return code;
+}
+
+int sn_view_text(const struct sn_view *view, const struct sn_page *page, struct sn_error *error)
+{
+	static int (*const views[])(const struct sn_view *, const struct sn_page *,
+				    struct sn_error *) = {
+	    [SN_VIEW_TOP_DOWN] = sn_view_text_top_down,
+	    [SN_VIEW_BOTTOM_UP] = sn_view_text_bottom_up,
+	    [SN_VIEW_FLAT] = sn_view_text_flat,
+	    [SN_VIEW_THREADS] = sn_view_text_threads,
+	};
+	int code = views[view->kind](view, page, error);
+	if (code == 0 && !view->is_full)
+		sn_text_footer(view, page);
+	return code;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 as far as reports need it; see utf8.h. */
+#include "utf8.h"
+
+#include <string.h>
+
+size_t sn_utf8_length(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	if (c[0] == 0)
+		return 0;
+	if (c[0] < 0x80)
+		return 1;
+	size_t length = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
+	if (c[0] < 0xc2 || c[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < length; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	/* Overlong forms, surrogates, and what lies beyond Unicode. */
+	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+	    (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+size_t sn_utf8_columns(const char *text)
+{
+	size_t columns = 0;
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
+void sn_utf8_clean(const char *from, char *to, size_t size)
+{
+	size_t used = 0;
+	while (*from && used + 5 < size) {
+		size_t length = sn_utf8_length(from);
+		if (length == 0 || (unsigned char)*from < ' ' || *from == 127) {
+			to[used++] = '?';
+			from++;
+			continue;
+		}
+		memcpy(to + used, from, length);
+		used += length;
+		from += length;
+	}
+	to[used] = '\0';
+}
+
+static size_t offset_of_column(const char *text, size_t column)
+{
+	size_t i = 0;
+	for (; text[i]; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80 && column-- == 0)
+			break;
+	return i;
+}
+
+void sn_utf8_elide(char *text, size_t columns)
+{
+	static const char ellipsis[] = "\xe2\x80\xa6";
+	size_t length = sn_utf8_columns(text);
+	if (length <= columns || columns == 0)
+		return;
+	size_t head = (columns - 1) / 2, tail = columns - 1 - head;
+	size_t head_bytes = offset_of_column(text, head);
+	size_t tail_at = offset_of_column(text, length - tail);
+	size_t tail_bytes = strlen(text + tail_at);
+	/* What is taken out may be one byte, shorter than the ellipsis: move the tail first. */
+	if (head_bytes + 3 > tail_at) {
+		text[offset_of_column(text, columns)] = '\0';
+		return;
+	}
+	memmove(text + head_bytes + 3, text + tail_at, tail_bytes + 1);
+	memcpy(text + head_bytes, ellipsis, 3);
+}

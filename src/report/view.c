@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all forms of a report share, and its rows as data; see view.h. */
+#include "view.h"
+
+#include "report/callers.h"
+#include "report/flat.h"
+#include "format/measurement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static double metric_total(const struct sonde_db *db, uint32_t metric)
+{
+	const struct sonde_db_summary *summary = sonde_db_summary(db, 0, metric);
+	return summary ? summary->inclusive.sum : 0;
+}
+
+static bool is_device_time(const struct sonde_db *db, uint32_t metric)
+{
+	static const char *const words[] = {"gpu", "kernel", "device", "copy"};
+	const struct sonde_db_metric *m = sonde_db_metric(db, metric);
+	if (m->kind != SN_METRIC_TIME || metric_total(db, metric) <= 0)
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strstr(sonde_db_string(db, m->name), words[i]))
+			return true;
+	return false;
+}
+
+static uint32_t greatest_of_kind(const struct sonde_db *db, bool wants_time)
+{
+	uint32_t best = SONDE_NONE, count = sonde_db_metric_count(db);
+	for (uint32_t i = 0; i < count; i++) {
+		if (wants_time && sonde_db_metric(db, i)->kind != SN_METRIC_TIME)
+			continue;
+		if (best == SONDE_NONE || metric_total(db, i) > metric_total(db, best))
+			best = i;
+	}
+	return best;
+}
+
+static uint32_t main_metric(const struct sonde_db *db)
+{
+	static const char *const names[] = {"cpu-time", "real-time"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		uint32_t metric = sonde_db_metric_by_name(db, names[i]);
+		if (metric != SONDE_NONE && metric_total(db, metric) > 0)
+			return metric;
+	}
+	uint32_t count = sonde_db_metric_count(db), best = SONDE_NONE;
+	for (uint32_t i = 0; i < count; i++)
+		if (is_device_time(db, i) &&
+		    (best == SONDE_NONE || metric_total(db, i) > metric_total(db, best)))
+			best = i;
+	if (best == SONDE_NONE)
+		best = greatest_of_kind(db, true);
+	return best == SONDE_NONE ? greatest_of_kind(db, false) : best;
+}
+
+uint32_t sn_view_default_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size)
+{
+	uint32_t used = 0, count = sonde_db_metric_count(db);
+	if (count == 0 || size == 0)
+		return 0;
+	metrics[used++] = main_metric(db);
+	for (uint32_t i = 0; i < count && used < size && used < 3; i++)
+		if (i != metrics[0] && is_device_time(db, i))
+			metrics[used++] = i;
+	return used;
+}
+
+double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *values)
+{
+	const struct sn_tree_value *value = &values[view->sort_position];
+	switch (view->sort) {
+	case SN_SORT_EXCLUSIVE:
+		return value->exclusive.sum;
+	case SN_SORT_COUNT:
+		return value->inclusive.count;
+	case SN_SORT_DEFAULT:
+		if (view->kind == SN_VIEW_FLAT || view->kind == SN_VIEW_BOTTOM_UP)
+			return value->exclusive.sum;
+		return value->inclusive.sum;
+	default:
+		return value->inclusive.sum;
+	}
+}
+
+int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t frame_b)
+{
+	const struct sonde_db_frame *a = sonde_db_frame(view->db, frame_a);
+	const struct sonde_db_frame *b = sonde_db_frame(view->db, frame_b);
+	int order = strcmp(sonde_db_string(view->db, a->name), sonde_db_string(view->db, b->name));
+	if (order == 0)
+		order = a->line < b->line ? -1 : a->line > b->line;
+	return order;
+}
+
+int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct sn_tree *tree,
+		 struct sn_error *error)
+{
+	struct sn_tree_request request = {
+	    .grouping = grouping,
+	    .metrics = view->metrics,
+	    .metric_count = view->metric_count,
+	    .where = view->where,
+	    .where_count = view->where_count,
+	    .profiles = view->profiles,
+	};
+	return sn_tree_init(tree, view->db, &request, error);
+}
+
+static double total_of(const struct sn_view *view, const struct sn_tree *tree)
+{
+	return view->metric_count ? sn_tree_inclusive(tree, 0, 0) : 0;
+}
+
+/* Collects one node's values from the tree's columns. */
+static void gather(const struct sn_tree *tree, uint32_t node, struct sn_tree_value *values)
+{
+	for (uint32_t m = 0; m < tree->metric_count; m++)
+		values[m] = tree->values[m][node];
+}
+
+static int rows_top_down(const struct sn_view *view, const struct sn_tree *tree,
+			 struct sn_row_sink *sink, struct sn_tree_value *values)
+{
+	double least = view->min_share * total_of(view, tree);
+	int code = 0;
+	for (uint32_t node = 0; node < tree->node_count && code == 0;) {
+		const struct sn_tree_node *n = &tree->nodes[node];
+		if (n->depth > view->max_depth ||
+		    (view->min_share > 0 && sn_tree_inclusive(tree, 0, node) < least)) {
+			node = n->end;
+			continue;
+		}
+		gather(tree, node, values);
+		struct sn_row row = {
+		    node, node ? n->parent : SONDE_NONE, n->depth, n->frame, SONDE_NONE, values};
+		code = sink->take(sink, &row);
+		node++;
+	}
+	return code;
+}
+
+/* Sorting of table rows and bottom-up entries; qsort has no argument for us. */
+struct keyed {
+	double key;
+	uint32_t index;
+};
+
+static int compare_keyed(const void *left, const void *right)
+{
+	const struct keyed *a = left, *b = right;
+	if (a->key != b->key)
+		return a->key > b->key ? -1 : 1;
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
+		     struct sn_row_sink *sink, struct sn_tree_value *values, struct sn_error *error)
+{
+	struct sn_flat flat;
+	int code = sn_flat_init(&flat, tree, view->grouping, error);
+	if (code != 0)
+		return code;
+	struct keyed *order = malloc((flat.row_count + 1) * sizeof(*order));
+	if (!order)
+		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (uint32_t i = 0; code == 0 && i < flat.row_count; i++) {
+		for (uint32_t m = 0; m < flat.metric_count; m++)
+			values[m] = flat.values[m][i];
+		order[i] =
+		    (struct keyed){view->metric_count ? sn_view_sort_key(view, values) : 0, i};
+	}
+	if (code == 0)
+		qsort(order, flat.row_count, sizeof(*order), compare_keyed);
+	double least = view->min_share * total_of(view, tree);
+	uint32_t id = 0;
+	for (uint32_t i = 0; code == 0 && i < flat.row_count; i++) {
+		uint32_t at = order[i].index;
+		for (uint32_t m = 0; m < flat.metric_count; m++)
+			values[m] = flat.values[m][at];
+		if (view->min_share > 0 && values[0].inclusive.sum < least)
+			continue;
+		struct sn_row row = {id++, SONDE_NONE, 0, flat.frames[at], SONDE_NONE, values};
+		code = sink->take(sink, &row);
+	}
+	free(order);
+	sn_flat_release(&flat);
+	return code;
+}
+
+struct bottom_up {
+	const struct sn_view *view;
+	struct sn_callers callers;
+	struct sn_row_sink *sink;
+	double least;
+	uint32_t next_id;
+};
+
+static int rows_of_entries(struct bottom_up *walk, uint32_t first, uint32_t count, uint32_t parent,
+			   struct sn_error *error)
+{
+	struct sn_callers *callers = &walk->callers;
+	struct keyed *order = malloc((count + 1) * sizeof(*order));
+	int code = order ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	uint32_t metrics = callers->tree->metric_count;
+	for (uint32_t i = 0; code == 0 && i < count; i++) {
+		const struct sn_tree_value *values =
+		    &callers->values[(first + i) * (size_t)metrics];
+		order[i] =
+		    (struct keyed){metrics ? sn_view_sort_key(walk->view, values) : 0, first + i};
+	}
+	if (code == 0)
+		qsort(order, count, sizeof(*order), compare_keyed);
+	for (uint32_t i = 0; code == 0 && i < count; i++) {
+		uint32_t entry = order[i].index, depth = callers->entries[entry].depth;
+		struct sn_tree_value *values = &callers->values[entry * (size_t)metrics];
+		if (metrics == 0 || values[0].exclusive.sum < walk->least ||
+		    values[0].exclusive.count == 0)
+			continue;
+		uint32_t id = walk->next_id++;
+		struct sn_row row = {id,	 parent, depth, callers->entries[entry].frame,
+				     SONDE_NONE, values};
+		code = walk->sink->take(walk->sink, &row);
+		if (code != 0 || depth >= walk->view->max_depth)
+			continue;
+		code = sn_callers_expand(callers, entry, error);
+		if (code == 0)
+			code = rows_of_entries(walk, callers->entries[entry].first_child,
+					       callers->entries[entry].child_count, id, error);
+	}
+	free(order);
+	return code;
+}
+
+static int rows_bottom_up(const struct sn_view *view, const struct sn_tree *tree,
+			  struct sn_row_sink *sink, struct sn_error *error)
+{
+	struct bottom_up walk = {
+	    .view = view, .sink = sink, .least = view->min_share * total_of(view, tree)};
+	int code = sn_callers_init(&walk.callers, tree, view->grouping, error);
+	if (code != 0)
+		return code;
+	code = rows_of_entries(&walk, 0, walk.callers.function_count, SONDE_NONE, error);
+	sn_callers_release(&walk.callers);
+	return code;
+}
+
+void sn_view_profile_value(const struct sn_view *view, const bool *keep, uint32_t profile,
+			   uint32_t metric, struct sonde_db_stat *stat)
+{
+	struct sonde_db_plane plane = sonde_db_profile_plane(view->db, profile, metric);
+	*stat = (struct sonde_db_stat){0};
+	for (size_t i = 0; i < plane.count; i++)
+		if (!keep || keep[plane.contexts[i]])
+			sonde_db_stat_merge(stat, &plane.stats[i]);
+}
+
+static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
+			struct sn_tree_value *values, struct sn_error *error)
+{
+	uint32_t count = sonde_db_profile_count(view->db),
+		 contexts = sonde_db_context_count(view->db);
+	bool *keep = NULL;
+	int code = 0;
+	if (view->where_count > 0) {
+		keep = malloc(contexts + 1);
+		if (!keep)
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		memset(keep, 1, contexts + 1);
+		for (size_t i = 0; i < view->where_count && code == 0; i++)
+			code = sn_query_restrict(view->where[i], view->db, keep, error);
+	}
+	for (uint32_t p = 0; p < count && code == 0; p++) {
+		if (view->profiles && !view->profiles[p])
+			continue;
+		for (uint32_t m = 0; m < view->metric_count; m++) {
+			sn_view_profile_value(view, keep, p, view->metrics[m],
+					      &values[m].inclusive);
+			values[m].exclusive = values[m].inclusive;
+		}
+		struct sn_row row = {p, SONDE_NONE, 0, SONDE_NONE, p, values};
+		code = sink->take(sink, &row);
+	}
+	free(keep);
+	return code;
+}
+
+int sn_view_rows(const struct sn_view *view, struct sn_row_sink *sink, struct sn_error *error)
+{
+	struct sn_tree_value *values = calloc(view->metric_count + 1, sizeof(*values));
+	if (!values)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int code = 0;
+	if (view->kind == SN_VIEW_THREADS) {
+		code = rows_threads(view, sink, values, error);
+	} else {
+		bool merges = view->kind == SN_VIEW_TOP_DOWN;
+		struct sn_tree tree;
+		code = sn_view_tree(view, merges ? view->grouping : SN_GROUP_INSTRUCTION, &tree,
+				    error);
+		if (code == 0) {
+			if (view->kind == SN_VIEW_TOP_DOWN)
+				code = rows_top_down(view, &tree, sink, values);
+			else if (view->kind == SN_VIEW_FLAT)
+				code = rows_flat(view, &tree, sink, values, error);
+			else
+				code = rows_bottom_up(view, &tree, sink, error);
+			sn_tree_release(&tree);
+		}
+	}
+	free(values);
+	return code;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A report: what to show of a database, and the forms it can be shown in. The command fills in a
+ * struct sn_view; everything here writes to the stream it is given.
+ */
+#ifndef SN_REPORT_VIEW_H
+#define SN_REPORT_VIEW_H
+
+#include "report/tree.h"
+
+#include <stdio.h>
+
+enum sn_view_kind { SN_VIEW_TOP_DOWN, SN_VIEW_BOTTOM_UP, SN_VIEW_FLAT, SN_VIEW_THREADS };
+enum sn_view_sort {
+	SN_SORT_DEFAULT, /* inclusive for top-down and threads, exclusive for the others */
+	SN_SORT_INCLUSIVE,
+	SN_SORT_EXCLUSIVE,
+	SN_SORT_COUNT,
+	SN_SORT_NAME,
+};
+
+struct sn_view {
+	const struct sonde_db *db;
+	const char *path; /* of the database, as the user gave it */
+	enum sn_view_kind kind;
+	enum sn_grouping grouping; /* of the rows; AUTO and so on, FLAT takes all of them */
+	const char *by;		   /* the grouping's name, for headings */
+	uint32_t metric_count;
+	const uint32_t *metrics; /* the first decides shares and order */
+	enum sn_view_sort sort;
+	uint32_t sort_position; /* of the metric to sort by */
+	const struct sn_query *const *where;
+	size_t where_count;
+	const bool *profiles; /* NULL: all */
+	double min_share;     /* 0 to 1, of the first metric; rows below are left out */
+	uint32_t max_depth;   /* SONDE_NONE: any */
+	uint32_t limit;	      /* lines of a text report; 0: any */
+	bool is_full;	      /* text: nothing collapsed, names whole */
+	bool is_restricted;   /* --where or --thread is in force */
+};
+
+/* What a text report is laid out for. */
+struct sn_page {
+	FILE *out;
+	int width;
+	bool has_color;
+	bool is_unicode;
+};
+
+int sn_view_text(const struct sn_view *view, const struct sn_page *page, struct sn_error *error);
+int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error);
+int sn_view_csv(const struct sn_view *view, FILE *out, struct sn_error *error);
+
+/* The metrics to show where the user names none: the one that tells most, and the time on devices
+ * beside it. Writes at most `size` numbers and returns how many. */
+uint32_t sn_view_default_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size);
+
+/*
+ * Shared by the forms.
+ */
+
+/* A row of any view as data. */
+struct sn_row {
+	uint32_t id, parent; /* parent: SONDE_NONE without one */
+	uint32_t depth;
+	uint32_t frame;		      /* SONDE_NONE in the threads view */
+	uint32_t profile;	      /* SONDE_NONE in all others */
+	struct sn_tree_value *values; /* [position] */
+};
+struct sn_row_sink {
+	int (*take)(struct sn_row_sink *sink, const struct sn_row *row);
+};
+/* Passes all rows to the sink, parents before children. */
+int sn_view_rows(const struct sn_view *view, struct sn_row_sink *sink, struct sn_error *error);
+
+/* The tree as the view restricts it; top-down merges by the view's grouping, the others do not. */
+int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct sn_tree *tree,
+		 struct sn_error *error);
+
+/* What to sort by: the greater goes first. Names are compared with sn_view_compare_names. */
+double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *values);
+int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t frame_b);
+
+/* The value of a profile in one metric, restricted as the view is. */
+void sn_view_profile_value(const struct sn_view *view, const bool *keep, uint32_t profile,
+			   uint32_t metric, struct sonde_db_stat *stat);
+
+/* "python3 4711 worker", "rank 3 ...", "gpu 0 stream 7": who a profile is. */
+void sn_view_profile_name(const struct sonde_db *db, uint32_t profile, char *text, size_t size);
+
+int sn_view_text_top_down(const struct sn_view *view, const struct sn_page *page,
+			  struct sn_error *error);
+int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_page *page,
+			   struct sn_error *error);
+int sn_view_text_flat(const struct sn_view *view, const struct sn_page *page,
+		      struct sn_error *error);
+int sn_view_text_threads(const struct sn_view *view, const struct sn_page *page,
+			 struct sn_error *error);
+
+#endif
