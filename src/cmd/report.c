@@ -343,10 +343,11 @@ static void choose_defaults(struct request *request)
 		view->grouping = SN_GROUP_INSTRUCTION;
 	if (!view->by)
 		view->by = "function";
-	if (!request->has_min_share)
-		view->min_share = is_text && !view->is_full && view->kind != SN_VIEW_THREADS ? 0.005
-				  : view->kind == SN_VIEW_BOTTOM_UP			     ? 0.001
-											     : 0;
+	view->min_share_is_given = request->has_min_share;
+	if (!request->has_min_share && is_text && !view->is_full && view->kind == SN_VIEW_TOP_DOWN)
+		view->min_share = 0.005;
+	else if (!request->has_min_share && !is_text && view->kind == SN_VIEW_BOTTOM_UP)
+		view->min_share = 0.001;
 	if (!request->has_limit)
 		view->limit = view->is_full ? 0 : DEFAULT_LIMIT;
 }

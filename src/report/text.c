@@ -67,11 +67,11 @@ static void print_missing(const struct sn_view *view, const struct sn_page *page
 		double share = (double)drop->count / ((double)drop->count + samples);
 		if (drop->count == 0 || share < 0.001)
 			continue;
-		char text[SN_NUMBER_CHARS], what[256];
-		sn_utf8_clean(sonde_db_string(db, drop->text), what, sizeof(what));
+		char text[SN_NUMBER_CHARS], cause[64];
+		sn_utf8_clean(sonde_db_string(db, drop->cause), cause, sizeof(cause));
 		sn_text_style(page, has_any ? "" : "\033[33m");
-		fprintf(page->out, "%s%s %s", has_any ? "; " : lead, sn_number_share(share, text),
-			*what ? what : sonde_db_string(db, drop->cause));
+		fprintf(page->out, "%s%s %s", has_any ? ", " : lead, sn_number_share(share, text),
+			cause);
 		has_any = true;
 	}
 	const char *complete = sonde_db_property(db, "complete");
@@ -85,7 +85,9 @@ static void print_missing(const struct sn_view *view, const struct sn_page *page
 	}
 	if (has_any) {
 		sn_text_style(page, "\033[0m");
-		putc('\n', page->out);
+		char path[256];
+		sn_utf8_clean(view->path, path, sizeof(path));
+		fprintf(page->out, " (see sonde info %s)\n", path);
 	}
 }
 
@@ -112,12 +114,9 @@ void sn_text_header(const struct sn_view *view, const struct sn_page *page, doub
 	sn_number_format(total, sn_text_unit(view, 0), value);
 	sn_number_count(count, counted);
 	uint32_t threads = sonde_db_profile_count(view->db);
-	int used = snprintf(line, sizeof(line), "%s%s%s %s", dot, counted,
-			    metric->period ? "samples" : "measured",
-			    view->is_restricted ? "in the selection" : "");
-	while (used > 0 && line[used - 1] == ' ')
-		line[--used] = '\0';
-	snprintf(line + used, sizeof(line) - (size_t)used, "%s%u thread%s%s", dot, threads,
+	snprintf(line, sizeof(line), "%s%s %s%s%s%u thread%s%s", dot, counted,
+		 metric->period ? "samples" : "measured",
+		 view->is_restricted ? " in the selection" : "", dot, threads,
 		 threads == 1 ? "" : "s", dot);
 	sn_text_style(page, "\033[1m");
 	fprintf(page->out, "%s %s", sn_text_metric(view, 0), value);

@@ -76,14 +76,42 @@ static struct candidate queue_pop(struct queue *queue)
 	return top;
 }
 
+/* How much a node matters: its greatest share in any of the metrics shown. */
+static double importance(const struct sn_tree *tree, uint32_t node)
+{
+	double most = 0;
+	for (uint32_t m = 0; m < tree->metric_count; m++) {
+		double total = sn_tree_inclusive(tree, m, 0);
+		double share = total > 0 ? sn_tree_inclusive(tree, m, node) / total : 0;
+		most = share > most ? share : most;
+	}
+	return most;
+}
+
 static uint32_t greatest_child(const struct sn_tree *tree, uint32_t node)
 {
 	uint32_t best = SONDE_NONE;
-	for (uint32_t c = node + 1; c < tree->nodes[node].end; c = tree->nodes[c].end)
-		if (best == SONDE_NONE ||
-		    sn_tree_inclusive(tree, 0, c) > sn_tree_inclusive(tree, 0, best))
+	double most = -1;
+	for (uint32_t c = node + 1; c < tree->nodes[node].end; c = tree->nodes[c].end) {
+		double value = importance(tree, c);
+		if (value > most) {
+			most = value;
 			best = c;
+		}
+	}
 	return best;
+}
+
+/* Whether a child has nearly all of its parent's cost, in every metric that matters there. */
+static bool hands_on(const struct sn_tree *tree, uint32_t node, uint32_t child)
+{
+	for (uint32_t m = 0; m < tree->metric_count; m++) {
+		double value = sn_tree_inclusive(tree, m, node);
+		bool matters = m == 0 || value > 0.05 * sn_tree_inclusive(tree, m, 0);
+		if (matters && sn_tree_inclusive(tree, m, child) < chain_share * value)
+			return false;
+	}
+	return true;
 }
 
 /* Adds the row of a node and the chain that begins there; *tail is the chain's last node. */
@@ -117,7 +145,7 @@ static int push_children(struct queue *queue, const struct sn_tree *tree, uint32
 			 uint32_t row, uint32_t depth, double least)
 {
 	for (uint32_t c = node + 1; c < tree->nodes[node].end; c = tree->nodes[c].end) {
-		double value = sn_tree_inclusive(tree, 0, c);
+		double value = importance(tree, c);
 		if (value <= 0 || value < least)
 			continue;
 		if (queue_push(queue, (struct candidate){value, c, row, depth}) != 0)
@@ -147,8 +175,8 @@ static int fill_top_down(struct sn_outline *outline, const struct sn_tree *tree,
 {
 	const struct sn_view *view = outline->view;
 	struct queue queue = {0};
-	double least = view->min_share * outline->total;
-	int code = queue_push(&queue, (struct candidate){outline->total, 0, SONDE_NONE, 0});
+	double least = view->min_share;
+	int code = queue_push(&queue, (struct candidate){1, 0, SONDE_NONE, 0});
 	while (code == 0 && queue.count > 0 && (limit == 0 || outline->row_count < limit)) {
 		struct candidate next = queue_pop(&queue);
 		uint32_t tail, row = outline->row_count;

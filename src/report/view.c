@@ -217,8 +217,9 @@ static int rows_of_entries(struct bottom_up *walk, uint32_t first, uint32_t coun
 	for (uint32_t i = 0; code == 0 && i < count; i++) {
 		uint32_t entry = order[i].index, depth = callers->entries[entry].depth;
 		struct sn_tree_value *values = &callers->values[entry * (size_t)metrics];
-		if (metrics == 0 || values[0].exclusive.sum < walk->least ||
-		    values[0].exclusive.count == 0)
+		bool is_small = values[0].exclusive.sum < walk->least &&
+				(depth > 0 || walk->view->min_share_is_given);
+		if (metrics == 0 || is_small || values[0].exclusive.count == 0)
 			continue;
 		uint32_t id = walk->next_id++;
 		struct sn_row row = {id,	 parent, depth, callers->entries[entry].frame,

@@ -31,12 +31,13 @@ struct sn_view {
 	uint32_t sort_position; /* of the metric to sort by */
 	const struct sn_query *const *where;
 	size_t where_count;
-	const bool *profiles; /* NULL: all */
-	double min_share;     /* 0 to 1, of the first metric; rows below are left out */
-	uint32_t max_depth;   /* SONDE_NONE: any */
-	uint32_t limit;	      /* lines of a text report; 0: any */
-	bool is_full;	      /* text: nothing collapsed, names whole */
-	bool is_restricted;   /* --where or --thread is in force */
+	const bool *profiles;	 /* NULL: all */
+	double min_share;	 /* 0 to 1, of the first metric; rows below are left out */
+	bool min_share_is_given; /* else functions are never left out of the bottom-up view */
+	uint32_t max_depth;	 /* SONDE_NONE: any */
+	uint32_t limit;		 /* lines of a text report; 0: any */
+	bool is_full;		 /* text: nothing collapsed, names whole */
+	bool is_restricted;	 /* --where or --thread is in force */
 };
 
 /* What a text report is laid out for. */
