@@ -17,7 +17,8 @@
 #define SN_MODULE_NONE UINT32_MAX
 
 struct sn_module {
-	uintptr_t start, end;	    /* executable mappings lie within [start, end) */
+	uintptr_t start, end;	    /* every mapping of the file lies within [start, end) */
+	uintptr_t base;		    /* where the file's first byte is mapped: its ELF header */
 	uintptr_t bias;		    /* address = bias + ELF virtual address */
 	const unsigned char *eh_frame_hdr; /* in memory, or NULL */
 	uintptr_t eh_frame_hdr_end; /* of its segment, as far as is known */
