@@ -286,7 +286,8 @@ static void print_place(const struct sn_outline *outline, const struct sn_page *
 		snprintf(quoted, sizeof(quoted), "%s", text);
 	}
 	if (!view->is_full) {
-		if (room < 12)
+		/* Half a name is noise; a long line of source is worth its beginning. */
+		if (room < (int)sn_utf8_columns(quoted) && room < 24)
 			return;
 		sn_utf8_elide(quoted, (size_t)room);
 	}

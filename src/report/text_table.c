@@ -121,9 +121,9 @@ static void print_flat_row(const struct sn_view *view, const struct sn_page *pag
 			sn_utf8_elide(name, (size_t)(columns < give ? columns : give));
 		}
 		room -= (int)sn_utf8_columns(name) + 2;
-		sn_utf8_elide(place, room > 8 ? (size_t)room : 8);
-		if (room <= 8)
+		if (room < (int)sn_utf8_columns(place) && room < 24)
 			place[0] = '\0';
+		sn_utf8_elide(place, room > 8 ? (size_t)room : 8);
 	}
 	sn_text_style(page, sn_label_color(view->db, id));
 	fputs(name, page->out);

@@ -128,9 +128,7 @@ static int add_node_row(struct sn_outline *outline, const struct sn_tree *tree, 
 			sonde_db_stat_merge(&values[m].exclusive, &tree->values[m][node].exclusive);
 		/* The root stands for the whole; what is below it says more. */
 		uint32_t next = outline->view->is_full ? SONDE_NONE : greatest_child(tree, node);
-		bool goes_on =
-		    next != SONDE_NONE && sn_tree_inclusive(tree, 0, next) >=
-					      chain_share * sn_tree_inclusive(tree, 0, node);
+		bool goes_on = next != SONDE_NONE && hands_on(tree, node, next);
 		if (!(node == 0 && goes_on) &&
 		    sn_outline_add_frame(outline, tree->nodes[node].frame) != 0)
 			return SN_ERR_MEMORY;

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sonde info`: what was measured, on what, how completely, and what measuring itself cost.
+ */
+#include "command.h"
+
+#include "report/json.h"
+#include "report/label.h"
+#include "report/number.h"
+#include "report/utf8.h"
+#include "report/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTION_FORMAT = 256, MAX_THREADS_SHOWN = 12, TEXT_CHARS = 1024 };
+
+static const struct option table[] = {
+    {"format", required_argument, NULL, OPTION_FORMAT}, SN_OPTION_HELP, {0}};
+
+static const char usage[] =
+    "USAGE\n"
+    "    sonde info [--format text|json] DB\n\n"
+    "    Tells what a database holds: the program and its command, threads and devices, metrics,\n"
+    "    the number of calling contexts, what was lost and why, and how much time and memory the\n"
+    "    measurement itself has taken.\n\n"
+    "OPTIONS\n"
+    "    --format FORM   text (default) or json\n"
+    "    -h, --help      this text\n\n"
+    "EXAMPLES\n"
+    "    sonde info train.sdb\n"
+    "    sonde info --format json train.sdb | jq .drops\n";
+
+/* Sums over all profiles. */
+struct totals {
+	double samples, own_ns, cpu_ns;
+};
+
+static struct totals add_up(const struct sonde_db *db)
+{
+	struct totals totals = {0};
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++) {
+		const struct sonde_db_profile *profile = sonde_db_profile(db, i);
+		totals.samples += (double)profile->samples;
+		totals.own_ns += (double)profile->own_ns;
+		totals.cpu_ns += (double)profile->cpu_ns;
+	}
+	return totals;
+}
+
+static double property_number(const struct sonde_db *db, const char *key)
+{
+	const char *value = sonde_db_property(db, key);
+	return value ? strtod(value, NULL) : 0;
+}
+
+static double duration_ns(const struct sonde_db *db)
+{
+	const char *value = sonde_db_property(db, "duration_ns");
+	if (value)
+		return strtod(value, NULL);
+	uint64_t first = UINT64_MAX, last = 0;
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++) {
+		const struct sonde_db_profile *profile = sonde_db_profile(db, i);
+		first = profile->start_ns < first ? profile->start_ns : first;
+		last = profile->end_ns > last ? profile->end_ns : last;
+	}
+	return last > first ? (double)(last - first) : 0;
+}
+
+static bool is_complete(const struct sonde_db *db)
+{
+	const char *value = sonde_db_property(db, "complete");
+	return value && strcmp(value, "true") == 0;
+}
+
+/* A property, "" where it is missing, fit for a terminal. */
+static const char *property_text(const struct sonde_db *db, const char *key, char text[TEXT_CHARS])
+{
+	const char *value = sonde_db_property(db, key);
+	sn_utf8_clean(value ? value : "", text, TEXT_CHARS);
+	return text;
+}
+
+static void put_string(struct sn_json *json, const char *key, const char *value)
+{
+	sn_json_key(json, key);
+	sn_json_string(json, value);
+}
+
+static void put_number(struct sn_json *json, const char *key, double value)
+{
+	sn_json_key(json, key);
+	sn_json_number(json, value);
+}
+
+/* SONDE_NONE stands for "not a device". */
+static void put_id(struct sn_json *json, const char *key, uint32_t value)
+{
+	sn_json_key(json, key);
+	if (value == SONDE_NONE)
+		sn_json_null(json);
+	else
+		sn_json_number(json, value);
+}
+
+static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32_t id)
+{
+	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
+	bool is_stream = profile->kind == 1;
+	sn_json_begin(json, '{');
+	put_string(json, "kind", is_stream ? "stream" : "thread");
+	put_string(json, "host", sonde_db_string(db, profile->host));
+	put_string(json, "program", sonde_db_string(db, profile->program));
+	put_string(json, "thread",
+		   profile->thread == SONDE_NONE ? NULL : sonde_db_string(db, profile->thread));
+	put_number(json, "rank", profile->rank);
+	put_number(json, "pid", (double)profile->pid);
+	put_number(json, "tid", (double)profile->tid);
+	if (is_stream) {
+		put_id(json, "device", profile->device);
+		put_id(json, "context", profile->device_context);
+		put_id(json, "stream", profile->stream);
+	}
+	put_number(json, "start_ns", (double)profile->start_ns);
+	put_number(json, "end_ns", (double)profile->end_ns);
+	put_number(json, "cpu_ns", (double)profile->cpu_ns);
+	put_number(json, "samples", (double)profile->samples);
+	put_number(json, "own_ns", (double)profile->own_ns);
+	sn_json_end(json, '}');
+}
+
+static const struct sonde_db_stat *metric_stat(const struct sonde_db *db, uint32_t metric)
+{
+	static const struct sonde_db_stat none;
+	const struct sonde_db_summary *summary = sonde_db_summary(db, 0, metric);
+	return summary ? &summary->inclusive : &none;
+}
+
+static void json_metric(const struct sonde_db *db, struct sn_json *json, uint32_t id)
+{
+	const struct sonde_db_metric *metric = sonde_db_metric(db, id);
+	const struct sonde_db_stat *stat = metric_stat(db, id);
+	sn_json_begin(json, '{');
+	put_string(json, "name", sonde_db_string(db, metric->name));
+	put_string(json, "unit", sonde_db_string(db, metric->unit));
+	put_string(json, "source", sonde_db_string(db, metric->source));
+	put_number(json, "period", (double)metric->period);
+	put_number(json, "count", stat->count);
+	put_number(json, "sum", stat->sum);
+	put_number(json, "min", stat->min);
+	put_number(json, "max", stat->max);
+	sn_json_end(json, '}');
+}
+
+static void json_overhead(const struct sonde_db *db, struct sn_json *json)
+{
+	struct totals totals = add_up(db);
+	sn_json_key(json, "overhead");
+	sn_json_begin(json, '{');
+	put_number(json, "own_ns", totals.own_ns);
+	put_number(json, "process_own_ns", property_number(db, "own_ns"));
+	put_number(json, "cpu_ns", totals.cpu_ns);
+	put_number(json, "share", totals.cpu_ns > 0 ? totals.own_ns / totals.cpu_ns : 0);
+	put_number(json, "peak_bytes", property_number(db, "peak_bytes"));
+	sn_json_end(json, '}');
+}
+
+static void print_json(const struct sonde_db *db)
+{
+	struct sn_json writer = {.out = stdout}, *json = &writer;
+	sn_json_begin(json, '{');
+	put_string(json, "program", sonde_db_property(db, "program"));
+	put_string(json, "command", sonde_db_property(db, "command"));
+	put_number(json, "duration_ns", duration_ns(db));
+	sn_json_key(json, "profiles");
+	sn_json_begin(json, '[');
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++)
+		json_profile(db, json, i);
+	sn_json_end(json, ']');
+	sn_json_key(json, "metrics");
+	sn_json_begin(json, '[');
+	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++)
+		json_metric(db, json, i);
+	sn_json_end(json, ']');
+	put_number(json, "contexts", sonde_db_context_count(db));
+	put_number(json, "frames", sonde_db_frame_count(db));
+	put_number(json, "events", 0); /* of a trace; databases of this version hold none */
+	put_number(json, "modules", sonde_db_module_count(db));
+	put_number(json, "samples", add_up(db).samples);
+	sn_json_key(json, "drops");
+	sn_json_begin(json, '{');
+	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
+		const struct sonde_db_drop *drop = sonde_db_drop(db, i);
+		put_number(json, sonde_db_string(db, drop->cause), (double)drop->count);
+	}
+	sn_json_end(json, '}');
+	sn_json_key(json, "complete");
+	sn_json_bool(json, is_complete(db));
+	json_overhead(db, json);
+	sn_json_key(json, "properties");
+	sn_json_begin(json, '{');
+	for (uint32_t i = 0; i < sonde_db_property_count(db); i++)
+		put_string(json, sonde_db_property_key(db, i), sonde_db_property_value(db, i));
+	sn_json_end(json, '}');
+	sn_json_end(json, '}');
+	putchar('\n');
+}
+
+static const char *bold, *plain;
+
+static void print_heading(const char *heading)
+{
+	printf("\n%s%s%s\n", bold, heading, plain);
+}
+
+static void print_program(const struct sonde_db *db)
+{
+	char text[TEXT_CHARS], number[SN_NUMBER_CHARS];
+	static const struct {
+		const char *label, *key;
+	} lines[] = {{"command", "command"},
+		     {"program", "program"},
+		     {"host", "host"},
+		     {"system", "system"},
+		     {"started", "start"}};
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		if (*property_text(db, lines[i].key, text))
+			printf("  %-12s %s\n", lines[i].label, text);
+	printf("  %-12s %s\n", "duration", sn_number_format(duration_ns(db), "ns", number));
+	printf("  %-12s %s\n", "complete",
+	       is_complete(db) ? "yes: every process ended in order"
+			       : "no: a process was ended from outside; its data reach to its last "
+				 "checkpoint");
+	printf("  %-12s %s\n", "contexts", sn_number_count(sonde_db_context_count(db), number));
+	printf("  %-12s %s\n", "modules", sn_number_count(sonde_db_module_count(db), number));
+}
+
+static void print_metrics(const struct sonde_db *db)
+{
+	print_heading("Metrics");
+	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++) {
+		const struct sonde_db_metric *metric = sonde_db_metric(db, i);
+		const struct sonde_db_stat *stat = metric_stat(db, i);
+		const char *unit = sonde_db_string(db, metric->unit);
+		char sum[SN_NUMBER_CHARS], count[SN_NUMBER_CHARS], period[SN_NUMBER_CHARS];
+		char name[256], source[256];
+		sn_utf8_clean(sonde_db_string(db, metric->name), name, sizeof(name));
+		sn_utf8_clean(sonde_db_string(db, metric->source), source, sizeof(source));
+		printf("  %-16s %10s  %s %s", name, sn_number_format(stat->sum, unit, sum),
+		       sn_number_count(stat->count, count),
+		       metric->period ? "samples" : "measured");
+		if (metric->period)
+			printf(", one every %s",
+			       sn_number_format((double)metric->period, unit, period));
+		printf("  [%s]\n", source);
+	}
+	if (sonde_db_metric_count(db) == 0)
+		puts("  none");
+}
+
+static int compare_cpu(const void *left, const void *right, void *argument)
+{
+	const struct sonde_db *db = argument;
+	const struct sonde_db_profile *a = sonde_db_profile(db, *(const uint32_t *)left);
+	const struct sonde_db_profile *b = sonde_db_profile(db, *(const uint32_t *)right);
+	if (a->cpu_ns != b->cpu_ns)
+		return a->cpu_ns > b->cpu_ns ? -1 : 1;
+	return *(const uint32_t *)left < *(const uint32_t *)right ? -1 : 1;
+}
+
+static void print_profiles(struct sonde_db *db)
+{
+	uint32_t count = sonde_db_profile_count(db);
+	char number[SN_NUMBER_CHARS], samples[SN_NUMBER_CHARS], name[512];
+	uint32_t *order = malloc((count + 1) * sizeof(*order));
+	print_heading("Threads and streams");
+	if (!order)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	qsort_r(order, count, sizeof(*order), compare_cpu, db);
+	for (uint32_t i = 0; i < count && i < MAX_THREADS_SHOWN; i++) {
+		const struct sonde_db_profile *profile = sonde_db_profile(db, order[i]);
+		sn_view_profile_name(db, order[i], name, sizeof(name));
+		printf("  %10s CPU %10s samples  %s\n",
+		       sn_number_format((double)profile->cpu_ns, "ns", number),
+		       sn_number_count((double)profile->samples, samples), name);
+	}
+	if (count > MAX_THREADS_SHOWN)
+		printf("  %u more: sonde report --view threads\n", count - MAX_THREADS_SHOWN);
+	free(order);
+}
+
+static void print_sources(const struct sonde_db *db)
+{
+	bool has_any = false;
+	for (uint32_t i = 0; i < sonde_db_property_count(db); i++) {
+		const char *key = sonde_db_property_key(db, i);
+		char name[128], value[TEXT_CHARS];
+		if (strncmp(key, "adapter.", 8) != 0)
+			continue;
+		if (!has_any)
+			print_heading("Layers");
+		has_any = true;
+		sn_utf8_clean(key + 8, name, sizeof(name));
+		sn_utf8_clean(sonde_db_property_value(db, i), value, sizeof(value));
+		printf("  %-12s %s\n", name, value);
+	}
+}
+
+static void print_drops(const struct sonde_db *db)
+{
+	double samples = add_up(db).samples;
+	bool has_any = false;
+	print_heading("Not measured");
+	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
+		const struct sonde_db_drop *drop = sonde_db_drop(db, i);
+		char number[SN_NUMBER_CHARS], share[SN_NUMBER_CHARS], cause[64], text[256];
+		if (drop->count == 0)
+			continue;
+		has_any = true;
+		sn_utf8_clean(sonde_db_string(db, drop->cause), cause, sizeof(cause));
+		sn_utf8_clean(sonde_db_string(db, drop->text), text, sizeof(text));
+		printf(
+		    "  %10s %6s  %-18s %s\n", sn_number_count((double)drop->count, number),
+		    sn_number_share((double)drop->count / ((double)drop->count + samples), share),
+		    cause, text);
+	}
+	if (!has_any)
+		puts("  nothing is missing");
+}
+
+static void print_overhead(const struct sonde_db *db)
+{
+	struct totals totals = add_up(db);
+	char own[SN_NUMBER_CHARS], share[SN_NUMBER_CHARS], bytes[SN_NUMBER_CHARS];
+	double peak = property_number(db, "peak_bytes");
+	print_heading("Cost of measuring");
+	printf("  %-12s %s, %s of the program's CPU time\n", "time",
+	       sn_number_format(totals.own_ns, "ns", own),
+	       sn_number_share(totals.cpu_ns > 0 ? totals.own_ns / totals.cpu_ns : 0, share));
+	if (peak > 0)
+		printf("  %-12s %s at most\n", "memory", sn_number_format(peak, "bytes", bytes));
+}
+
+static void print_text(struct sonde_db *db, const char *path)
+{
+	bool has_color = sn_terminal_has_color(stdout);
+	char name[TEXT_CHARS];
+	bold = has_color ? "\033[1m" : "";
+	plain = has_color ? "\033[0m" : "";
+	sn_utf8_clean(path, name, sizeof(name));
+	printf("%s%s%s\n", bold, name, plain);
+	print_program(db);
+	print_metrics(db);
+	print_profiles(db);
+	print_sources(db);
+	print_drops(db);
+	print_overhead(db);
+}
+
+static int run(int argc, char **argv)
+{
+	static const char *const forms[] = {"text", "json", NULL};
+	struct sn_options options = {&sn_command_info, argc, argv, "", table};
+	int form = 0;
+	for (int option; (option = sn_options_next(&options)) != -1;) {
+		if (option == SN_OPTION_STOP)
+			return options.status;
+		form = sn_options_choice(&options, "--format", optarg, forms);
+		if (form < 0)
+			return SN_EXIT_USAGE;
+	}
+	const char *path = sn_options_operand(&options, "database");
+	if (!path)
+		return SN_EXIT_USAGE;
+	struct sonde_db *db = NULL;
+	int status = sn_command_open(path, &db);
+	if (status != 0)
+		return status;
+	if (form == 1)
+		print_json(db);
+	else
+		print_text(db, path);
+	sonde_db_close(db);
+	return SN_EXIT_DONE;
+}
+
+const struct sn_command sn_command_info = {
+    "info", "tell what a database holds and what is missing in it", usage, run};
