@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -36,11 +37,13 @@ struct code {
 static struct code *codes;
 static uint32_t code_count;
 static uint64_t *found; /* open addressing, (code << 32 | line) + 1 */
+static uint32_t found_count;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
-static _Atomic uint64_t walks, failed, empty, busy, frames_seen, deepest;
+static _Atomic uint64_t walks, failed, empty, busy, frames_seen, deepest, pairs[3];
 
 static char last[1 << 20];
 static size_t last_bytes;
+static int last_evals;
 static _Atomic bool keep_last;
 static __thread struct sn_thread *thread_of_mine __attribute__((tls_model("initial-exec")));
 
@@ -76,10 +79,38 @@ static void keep_found(const struct sn_python_frame *frame)
 	uint64_t key = ((uint64_t)frame->code << 32 | frame->line) + 1;
 	uint32_t slot = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 48) % FOUND_MAX;
 
-	for (uint32_t i = 0; i < FOUND_MAX && found[slot] != key;
-	     i++, slot = (slot + 1) % FOUND_MAX)
-		if (!found[slot])
-			found[slot] = key;
+	while (found[slot] && found[slot] != key)
+		slot = (slot + 1) % FOUND_MAX;
+	if (found[slot] == 0 && found_count < FOUND_MAX / 2) {
+		found[slot] = key;
+		found_count++;
+	}
+}
+
+/* How many native frames of the evaluation loop the interrupted thread has. */
+static int count_evals(void)
+{
+	static void *addresses[4 * DEPTH];
+	int count = backtrace(addresses, 4 * DEPTH), evals = 0;
+
+	for (int i = 0; i < count; i++)
+		evals += sn_python_is_eval((uintptr_t)addresses[i]);
+	return evals;
+}
+
+/*
+ * Entry frames against native evaluation frames. While the interpreter enters or leaves one, the
+ * one it is about to run, or has run, is on one of the stacks only; a larger difference is an
+ * error.
+ */
+static void keep_pairing(const struct sn_python_frame *frames, int count)
+{
+	int difference = -count_evals();
+
+	for (int i = 0; i < count; i++)
+		difference += frames[i].is_entry;
+	difference = abs(difference);
+	pairs[difference < 2 ? difference : 2]++;
 }
 
 static void keep_text(const struct sn_python_frame *frames, int count)
@@ -118,8 +149,11 @@ static void handle(int number, siginfo_t *info, void *context)
 		keep_found(&frames[i]);
 		frames_seen++;
 	}
+	if (count > 0 && count < DEPTH)
+		keep_pairing(frames, count);
 	if (keep_last) {
 		keep_text(frames, count);
+		last_evals = count_evals();
 		keep_last = false;
 	}
 	atomic_flag_clear(&lock);
@@ -155,10 +189,17 @@ const char *probe_raise(int number)
 	return last;
 }
 
-/* The next signal handled anywhere keeps its frames as text. */
-void probe_keep_next(void)
+/* The next signal handled, in any thread, keeps its frames as text. */
+void probe_forget(void)
 {
+	last[0] = 0;
 	keep_last = true;
+}
+
+/* The native evaluation frames that were there when the last text was kept. */
+int probe_last_evals(void)
+{
+	return last_evals;
 }
 
 const char *probe_last(void)
@@ -221,8 +262,8 @@ char *probe_found(void)
 	size_t bytes = 0;
 	FILE *out = open_memstream(&text, &bytes);
 
-	fprintf(out, "%lu\t%lu\t%lu\t%lu\t%lu\t%lu\n", walks, failed, empty, busy, frames_seen,
-		deepest);
+	fprintf(out, "%lu\t%lu\t%lu\t%lu\t%lu\t%lu\t%lu\t%lu\t%lu\n", walks, failed, empty, busy,
+		frames_seen, deepest, pairs[0], pairs[1], pairs[2]);
 	for (uint32_t i = 0; i < FOUND_MAX; i++) {
 		if (!found[i])
 			continue;
@@ -249,12 +290,6 @@ double probe_time(int rounds, int *count)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) /
 	       rounds;
-}
-
-/* How many of the calling thread's native return addresses lie in the evaluation loop. */
-int probe_is_eval(uintptr_t pc)
-{
-	return sn_python_is_eval(pc);
 }
 
 __attribute__((constructor)) static void begin(void)
