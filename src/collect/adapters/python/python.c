@@ -11,6 +11,7 @@
  */
 #include "walk.h"
 
+#include "collect/adapters.h"
 #include "collect/arena.h"
 
 #include <errno.h>
@@ -21,15 +22,9 @@
 #define REFUSALS    16 /* a sample may fall where no walk can succeed; so many in a row do not */
 #define PROOF_DEPTH 64
 
-enum slot {
-#define SN_ADAPTER(name) SLOT_##name,
-#include "collect/adapters/list.def"
-#undef SN_ADAPTER
-};
-
 static struct sn_python_target targets[TARGETS];
 static uint32_t target_count, modules_searched;
-static _Atomic(const struct sn_python_target *) current;
+static _Atomic(struct sn_python_target *) current;
 static _Atomic bool proved;
 static _Atomic int failures;
 static _Atomic(const char *) refusal;
@@ -41,11 +36,10 @@ static void refuse(const char *reason)
 	atomic_store_explicit(&current, NULL, memory_order_release);
 }
 
-static const struct sn_python_target *live_target(void)
+static struct sn_python_target *live_target(void)
 {
 	/* acquire pairs with the release in attach: what the pointer leads to is complete */
-	const struct sn_python_target *target =
-	    atomic_load_explicit(&current, memory_order_acquire);
+	struct sn_python_target *target = atomic_load_explicit(&current, memory_order_acquire);
 
 	if (!target || atomic_load_explicit(&target->module->dead, memory_order_relaxed))
 		return NULL;
@@ -134,7 +128,8 @@ static int python_attach(void)
 		prove(target);
 	if (atomic_load_explicit(&refusal, memory_order_acquire))
 		return -ENOTSUP;
-	return atomic_load_explicit(&proved, memory_order_relaxed) ? 0 : -EAGAIN;
+	/* found: the first sample that meets a frame will prove the layout or refuse it */
+	return 0;
 }
 
 static void python_detach(void)
@@ -144,9 +139,9 @@ static void python_detach(void)
 
 static void python_thread_end(struct sn_thread *thread)
 {
-	void *cache = thread->adapters[SLOT_python];
+	void *cache = thread->adapters[SN_ADAPTER_SLOT_python];
 
-	thread->adapters[SLOT_python] = NULL;
+	thread->adapters[SN_ADAPTER_SLOT_python] = NULL;
 	if (cache)
 		sn_pages_unmap(cache, sizeof(struct sn_python_cache));
 }
@@ -176,20 +171,23 @@ static const char *python_status(void)
 
 int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uint32_t max)
 {
-	const struct sn_python_target *target = live_target();
-	struct sn_python_cache *cache = thread->adapters[SLOT_python];
+	struct sn_python_target *target = live_target();
+	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
+	bool proving = !atomic_load_explicit(&proved, memory_order_relaxed);
 
 	if (!target)
 		return atomic_load_explicit(&refusal, memory_order_relaxed) ? -ENOTSUP : 0;
+	if (proving)
+		sn_python_check_key(target);
 	if (!cache) {
 		if (sn_python_thread_state(target) == 0)
 			return 0; /* most native threads never need the memory */
-		cache = thread->adapters[SLOT_python] = sn_pages_map(sizeof(*cache));
+		cache = thread->adapters[SN_ADAPTER_SLOT_python] = sn_pages_map(sizeof(*cache));
 		if (!cache)
 			return -ENOMEM;
 	}
 	int result = sn_python_walk_frames(target, cache, &thread->cct, frames, max);
-	if (!atomic_load_explicit(&proved, memory_order_relaxed))
+	if (proving)
 		weigh(result, frames);
 	return result;
 }

@@ -98,33 +98,32 @@ static bool find_symbols(struct sn_python_target *target)
 	       layout->bytes_type;
 }
 
-/*
- * The key is where the version's table says, unless a build differs: where the thread has a state,
- * the key must lead to it. Calling the function here also binds it before a handler calls it.
- */
-static void check_key(struct sn_python_target *target)
+/* Py_tss_t: is it created, and its key. Read anew each time, because finalising deletes the key. */
+static uintptr_t state_by_key(const struct sn_python_target *target)
+{
+	size_t offset = (size_t)target->layout.runtime_key;
+	int32_t created = sn_python_int(target->runtime, offset);
+	uint32_t key = (uint32_t)sn_python_int(target->runtime, offset + 4);
+
+	return created == 1 && key < KEYS_MAX ? (uintptr_t)pthread_getspecific(key) : 0;
+}
+
+/* Calling the function here, outside handlers at first, also binds it before a handler calls it. */
+void sn_python_check_key(struct sn_python_target *target)
 {
 	void *state = target->thread_state();
 
-	if (target->layout.runtime_key < 0)
-		return;
-	if ((size_t)target->layout.runtime_key + 8 > target->runtime_bytes ||
-	    (state && sn_python_thread_state(target) != (uintptr_t)state))
-		target->layout.runtime_key = -1;
+	if (target->layout.runtime_key < 0 ||
+	    (size_t)target->layout.runtime_key + 8 > target->runtime_bytes ||
+	    (state && state_by_key(target) != (uintptr_t)state))
+		atomic_store_explicit(&target->key_is_wrong, true, memory_order_relaxed);
 }
 
 uintptr_t sn_python_thread_state(const struct sn_python_target *target)
 {
-	int32_t offset = target->layout.runtime_key;
-
-	if (offset < 0)
+	if (atomic_load_explicit(&target->key_is_wrong, memory_order_relaxed))
 		return (uintptr_t)target->thread_state();
-	/* Py_tss_t: is it created, and its key. Read anew each time: finalising deletes the key. */
-	int32_t created = sn_python_int(target->runtime, (size_t)offset);
-	uint32_t key = (uint32_t)sn_python_int(target->runtime, (size_t)offset + 4);
-	if (created != 1 || key >= KEYS_MAX)
-		return 0;
-	return (uintptr_t)pthread_getspecific(key);
+	return state_by_key(target);
 }
 
 int sn_python_target_find(struct sn_python_target *target, const struct sn_module *module,
@@ -150,7 +149,7 @@ int sn_python_target_find(struct sn_python_target *target, const struct sn_modul
 	}
 	if (target->layout.version >= 0x030e)
 		calibrate_text(target);
-	check_key(target);
+	sn_python_check_key(target);
 	sn_python_eval_parts(target);
 	return 0;
 }

@@ -10,6 +10,8 @@
 #include "collect/module.h"
 #include "layout.h"
 
+#include <stdatomic.h>
+
 #define SN_EVAL_RANGES 64
 
 struct sn_address_range {
@@ -23,6 +25,7 @@ struct sn_python_target {
 	size_t runtime_bytes;
 	struct sn_python_layout layout;
 	void *(*thread_state)(void); /* PyGILState_GetThisThreadState */
+	_Atomic bool key_is_wrong;   /* set once, where the key does not lead to the state */
 	uint32_t range_count;	     /* of the evaluation loop; the first is the function itself */
 	struct sn_address_range ranges[SN_EVAL_RANGES];
 };
@@ -39,6 +42,10 @@ int sn_python_target_find(struct sn_python_target *target, const struct sn_modul
  * none. The address is not checked. AS-safe: yes.
  */
 uintptr_t sn_python_thread_state(const struct sn_python_target *target);
+
+/* To be called while the layout is not proved: finds out whether the runtime's key is what it
+ * seems. */
+void sn_python_check_key(struct sn_python_target *target);
 
 /* Adds the split-off parts of the evaluation loop that the module's file names. AS-safe: no. */
 void sn_python_eval_parts(struct sn_python_target *target);
