@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading what one process measured (measurement.h): the newest whole snapshot of its file.
+ *
+ * The snapshot is copied into memory before it is checked, because the program may still be running
+ * and overwrite the file meanwhile. Everything is checked then, in linear time: a measurement that
+ * was opened refers to nothing that is not there. A snapshot that is damaged is passed over for the
+ * older one; a file with neither is refused. Files of any bytes are safe to open.
+ */
+#ifndef SN_FORMAT_MEASUREMENT_READER_H
+#define SN_FORMAT_MEASUREMENT_READER_H
+
+#include "base/error.h"
+#include "measurement.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct sn_measurement_strings {
+	uint32_t count;
+	const uint32_t *offsets; /* count + 1 */
+	const char *bytes;
+};
+
+/* One thread. Ids in its records are checked against its own tables and the process's. */
+struct sn_measurement_thread {
+	uint32_t index;
+	const struct sn_thread_record *record;
+	struct sn_measurement_strings strings;
+	const struct sn_code_record *codes;
+	const struct sn_node_record *nodes; /* nodes[0] is the thread itself; may be NULL if none */
+	const struct sn_value_record *values;
+	uint32_t code_count, node_count;
+	size_t value_count;
+};
+
+struct sn_measurement {
+	unsigned char *bytes; /* the snapshot; owned */
+	uint64_t length;
+	uint64_t sequence;
+	bool is_final;	     /* the process ended in order */
+	bool is_fallback;    /* a newer snapshot is damaged: this is the one before */
+	const char *process; /* KEY=VALUE, each ended by NUL */
+	size_t process_bytes;
+	struct sn_measurement_strings strings;
+	const struct sn_module_record *modules;
+	const struct sn_metric_record *metrics;
+	const struct sn_drop_record *drops;
+	uint32_t module_count, metric_count, drop_count;
+	struct sn_measurement_thread *threads; /* by ascending index; owned */
+	uint32_t thread_count;
+};
+
+/* 0 or a negative enum sn_err. *measurement is set only on success; free it with
+ * sn_measurement_free. Texts begin "cannot read 'PATH': ". */
+int sn_measurement_open(const char *path, struct sn_measurement **measurement,
+			struct sn_error *error);
+void sn_measurement_free(struct sn_measurement *measurement);
+/* The same from `length` bytes of a file in memory; `name` is for texts. Keeps no reference. */
+int sn_measurement_parse(const void *bytes, size_t length, const char *name,
+			 struct sn_measurement **measurement, struct sn_error *error);
+
+/* A string's bytes, not ended by NUL; NULL and 0 for SN_ID_NONE or an id that is not there. */
+const char *sn_measurement_string(const struct sn_measurement_strings *strings, uint32_t id,
+				  size_t *length);
+/* The value of a key of PROCESS, or NULL. */
+const char *sn_measurement_property(const struct sn_measurement *measurement, const char *key);
+/* Steps through PROCESS: pass NULL first, then what was returned; NULL at the end. */
+const char *sn_measurement_next_property(const struct sn_measurement *measurement,
+					 const char *property);
+
+/*
+ * The measurement files of a folder, sorted by name, as an array of strings that ends with NULL;
+ * or, where `path` is a file itself, that file alone. Free it with sn_measurement_free_list. A
+ * folder without any is SN_ERR_MISSING.
+ */
+int sn_measurement_list(const char *path, char ***files, size_t *count, struct sn_error *error);
+void sn_measurement_free_list(char **files);
+
+#endif
