@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How complete a measurement is, in words for the page's badge. */
+import type { Drop, Profile } from '../format/decode.ts';
+
+export interface Losses {
+	readonly drops: readonly Drop[]; /* with a count, the greatest first */
+	readonly share: number; /* of the samples, at most 1; NaN where nothing was sampled */
+	readonly endedEarly: boolean;
+}
+
+export function lossesOf(profile: Profile): Losses {
+	const drops = profile.drops.filter((drop) => drop.count > 0).sort((a, b) => b.count - a.count);
+	const samples = profile.threads.reduce((sum, thread) => sum + thread.samples, 0);
+	const lost = drops.reduce((sum, drop) => sum + drop.count, 0);
+	return {
+		drops,
+		share: samples > 0 ? Math.min(1, lost / samples) : NaN,
+		endedEarly: (profile.properties.get('complete') ?? 'true') !== 'true',
+	};
+}

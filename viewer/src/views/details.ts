@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything about one frame: where it is, its full path, and all its metrics. */
+import type { Metric } from '../format/decode.ts';
+import { css, layerSwatch } from '../logic/colour.ts';
+import type { Theme } from '../logic/colour.ts';
+import { kindOf, layerOf } from '../logic/keys.ts';
+import { fileOf, markOf, moduleOf, nameOf, placeOf } from '../logic/label.ts';
+import { deviationOf, meanOf, ownStat, statOfContexts } from '../logic/stats.ts';
+import type { Stat } from '../logic/stats.ts';
+import { ROOT } from '../logic/tree.ts';
+import type { Tree } from '../logic/tree.ts';
+import { formatShare, formatValue, grouped } from '../logic/units.ts';
+import type { App } from './app.ts';
+import { h } from './dom.ts';
+
+/* All contexts whose exclusive values are a top-down node's own: its contexts and what folds into them. */
+function ownContexts(tree: Tree, node: number): Set<number> {
+	const { end } = tree.profile.contexts;
+	const { shown } = tree.visibility;
+	const own = new Set<number>();
+	for (const context of tree.contextsOf(node)) {
+		own.add(context);
+		for (let c = context + 1; c < end[context]!; ) {
+			if (shown[c] === c) {
+				c = end[c]!;
+			} else {
+				own.add(c);
+				c++;
+			}
+		}
+	}
+	return own;
+}
+
+export interface NodeStats {
+	readonly inclusive: Stat;
+	readonly exclusive: Stat;
+}
+
+export function statsOf(tree: Tree, node: number, metric: Metric): NodeStats {
+	if (tree.direction === 'top-down' || node === ROOT) {
+		return {
+			inclusive: statOfContexts(tree.profile.contexts, metric, tree.contextsOf(node)),
+			exclusive: ownStat(metric, tree.direction === 'top-down' ? ownContexts(tree, node) : [0]),
+		};
+	}
+	const folded = new Set<number>();
+	const { end } = tree.profile.contexts;
+	const { shown } = tree.visibility;
+	for (const context of tree.contextsOf(node)) {
+		folded.add(context);
+		for (let c = context + 1; c < end[context]!; c = shown[c] === c ? end[c]! : c + 1) if (shown[c] !== c) folded.add(c);
+	}
+	return { inclusive: ownStat(metric, folded), exclusive: ownStat(metric, folded) };
+}
+
+type Row = readonly [name: string, value: (stat: Stat) => string];
+
+function statRows(metric: Metric): Row[] {
+	const amount = (value: number): string => formatValue(value, metric.unit);
+	return [
+		['Sum', (stat) => amount(stat.sum)],
+		['Count', (stat) => grouped(stat.count)],
+		['Mean', (stat) => amount(meanOf(stat))],
+		['Minimum', (stat) => amount(stat.min)],
+		['Maximum', (stat) => amount(stat.max)],
+		['Deviation', (stat) => amount(deviationOf(stat))],
+	];
+}
+
+function cell(stat: Stat, value: (stat: Stat) => string): HTMLElement {
+	return h('td', { class: 'number' }, stat.count > 0 ? value(stat) : '–');
+}
+
+/* One metric's table, or null where the node has none of it. */
+function metricBlock(tree: Tree, node: number, metric: Metric, current: boolean): HTMLElement | null {
+	const { inclusive, exclusive } = statsOf(tree, node, metric);
+	if (inclusive.count === 0) return null;
+	const whole = statsOf(tree, ROOT, metric).inclusive;
+	const parent = node === ROOT ? null : statsOf(tree, tree.parent[node]!, metric).inclusive;
+	const single = tree.direction === 'bottom-up' && node !== ROOT;
+	const cells = (value: (stat: Stat) => string): HTMLElement[] =>
+		single ? [cell(exclusive, value)] : [cell(inclusive, value), cell(exclusive, value)];
+	const share = (name: string, of: Stat): HTMLElement =>
+		h('tr', {}, h('th', { scope: 'row' }, name), ...cells((stat) => formatShare(stat.sum, of.sum)));
+	return h('table', { class: current ? 'metric current' : 'metric', 'data-metric': metric.name },
+		h('thead', {}, h('tr', {}, h('th', { scope: 'col', class: 'metric-name' }, metric.name),
+			...(single ? [h('th', { scope: 'col' }, 'Own, by this path')]
+				: [h('th', { scope: 'col' }, 'Total'), h('th', { scope: 'col' }, 'Own')]))),
+		h('tbody', {},
+			...statRows(metric).map(([name, value]) =>
+				h('tr', {}, h('th', { scope: 'row' }, name), ...cells(value))),
+			share('Of everything', whole),
+			parent && share(single ? 'Of the callee' : 'Of the caller', parent)));
+}
+
+function pathList(app: App, tree: Tree, node: number, theme: Theme): HTMLElement {
+	const { profile } = app.model;
+	const nodes = tree.nodesTo(node).slice(1);
+	const items = nodes.map((n) => {
+		const frame = tree.frameOf(n);
+		const place = placeOf(profile, frame, app.state.granularity);
+		const swatch = h('span', { class: 'swatch' });
+		swatch.style.background = css(layerSwatch(layerOf(profile, frame), theme));
+		return h('li', {}, h('button', {
+			type: 'button', class: 'frame', title: `Zoom to ${nameOf(profile, frame)}`, 'aria-current': n === node ? 'true' : null,
+			onclick: () => app.zoomTo(n),
+		}, swatch, h('span', { class: 'frame-name' }, nameOf(profile, frame)),
+			place ? h('span', { class: 'frame-place' }, place) : null,
+			h('span', { class: 'frame-share' }, formatShare(tree.weight[n]!, tree.total))));
+	});
+	return h('ol', { class: 'path' }, ...items);
+}
+
+function pathText(app: App, tree: Tree, node: number): string {
+	const { profile } = app.model;
+	return tree.nodesTo(node).slice(1).map((n) => {
+		const frame = tree.frameOf(n);
+		const place = placeOf(profile, frame, app.state.granularity, true);
+		return nameOf(profile, frame) + (place ? `  (${place})` : '');
+	}).join('\n');
+}
+
+function actions(app: App, tree: Tree, node: number): HTMLElement {
+	const key = tree.key[node]!;
+	const action = (text: string, title: string, run: () => void): HTMLElement =>
+		h('button', { type: 'button', class: 'action', title, onclick: run }, text);
+	return h('div', { class: 'actions' },
+		action('Callers', 'Who calls this, bottom-up (c)', () => app.showCallers(key)),
+		action('Mark all', 'Mark every box of this function (h)', () => app.markFrame(tree.frameOf(node))),
+		action('Copy path', 'Copy the call path as text', () => {
+			void navigator.clipboard?.writeText(pathText(app, tree, node)).then(() => app.announce('Path copied'));
+		}));
+}
+
+function headOf(app: App, tree: Tree, node: number, theme: Theme): HTMLElement {
+	const { profile } = app.model;
+	const frame = tree.frameOf(node);
+	const swatch = h('span', { class: 'swatch' });
+	swatch.style.background = css(layerSwatch(layerOf(profile, frame), theme));
+	const kind = node === ROOT ? '' : kindOf(profile, frame);
+	const mark = markOf(profile, frame);
+	const { functionLine, line } = profile.frames;
+	const place = placeOf(profile, frame, app.state.granularity, true);
+	const begins = fileOf(profile, frame) && functionLine[frame]! > 0 && line[frame] !== functionLine[frame] &&
+		place.endsWith(`:${line[frame]}`) ? `, function begins at line ${functionLine[frame]}` : '';
+	const module = moduleOf(profile, frame);
+	return h('div', { class: 'details-head' },
+		h('h3', { id: 'details-name' }, nameOf(profile, frame)),
+		h('p', { class: 'where' }, swatch, kind || 'everything that was measured', mark && mark !== kind ? ` · ${mark}` : ''),
+		place ? h('p', { class: 'where mono' }, place + begins) : null,
+		module ? h('p', { class: 'where mono' }, module) : null);
+}
+
+export function detailsOf(app: App, node: number, theme: Theme): HTMLElement[] {
+	const { tree, state, model } = app;
+	const { metrics } = model.profile;
+	const order = metrics.map((_, i) => i).sort((a, b) => Number(b === state.metric) - Number(a === state.metric) || a - b);
+	const blocks = order.map((i) => metricBlock(tree, node, metrics[i]!, i === state.metric));
+	return [
+		headOf(app, tree, node, theme),
+		...(node === ROOT ? [] : [actions(app, tree, node)]),
+		...blocks.filter((block): block is HTMLElement => block !== null),
+		...(node === ROOT ? [] : [
+			h('h4', {}, state.direction === 'top-down' ? 'Path, outermost first' : 'Path, innermost first'),
+			pathList(app, tree, node, theme),
+		]),
+	];
+}

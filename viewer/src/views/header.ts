@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The top line: what was measured, where, when, and how completely. */
+import type { Profile } from '../format/decode.ts';
+import { baseName } from '../logic/label.ts';
+import { lossesOf } from '../logic/losses.ts';
+import { formatShare, formatTime, grouped } from '../logic/units.ts';
+import type { App, View } from './app.ts';
+import { h, icon, ICONS } from './dom.ts';
+
+function plural(count: number, one: string): string {
+	return `${grouped(count)} ${one}${count === 1 ? '' : /s$/.test(one) ? 'es' : 's'}`;
+}
+
+export function programOf(profile: Profile): string {
+	const program = baseName(profile.properties.get('program') || profile.threads[0]?.program || '') || 'program';
+	/* An interpreter is not what people think they ran. */
+	const words = (profile.properties.get('command') ?? '').split(/\s+/);
+	const module = words[words.indexOf('-m') + 1];
+	if (!/^python[\d.]*$/.test(program)) return program;
+	return baseName(words.find((word) => word.endsWith('.py')) ?? '') || (words.includes('-m') && module) || program;
+}
+
+function duration(profile: Profile): number {
+	const stated = Number(profile.properties.get('duration_ns'));
+	if (stated > 0) return stated;
+	const first = Math.min(...profile.threads.map((t) => t.start_ns));
+	return Math.max(0, Math.max(...profile.threads.map((t) => t.end_ns)) - first);
+}
+
+function facts(profile: Profile): [string, string][] {
+	const { threads, properties } = profile;
+	const hosts = [...new Set([properties.get('host') ?? '', ...threads.map((t) => t.host)])].filter((host) => host);
+	const start = threads.length > 0 ? Math.min(...threads.map((t) => t.start_ns)) : 0;
+	const processes = new Set(threads.map((t) => `${t.host} ${t.pid}`)).size;
+	const streams = threads.filter((t) => t.device).length;
+	const who = [plural(profile.threadCount - streams, 'thread')];
+	if (processes > 1) who.unshift(plural(processes, 'process'));
+	if (streams > 0) who.push(plural(streams, 'stream'));
+	const list: [string, string][] = [];
+	if (duration(profile) > 0) list.push(['Duration', formatTime(duration(profile))]);
+	if (profile.threadCount > 0) list.push(['Measured', who.join(', ')]);
+	if (hosts.length > 0) list.push([hosts.length > 1 ? 'Hosts' : 'Host', hosts.length > 3 ? `${hosts.length} hosts` : hosts.join(', ')]);
+	if (start > 0) list.push(['Started', new Date(start / 1e6).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })]);
+	return list;
+}
+
+/* What is missing, or null where nothing is. */
+function lossBadge(profile: Profile): HTMLElement | null {
+	const losses = lossesOf(profile);
+	if (losses.drops.length === 0 && !losses.endedEarly) return null;
+	const summary = losses.drops.length === 0 ? 'Ended early'
+		: Number.isNaN(losses.share) ? 'Incomplete' : `${formatShare(losses.share, 1)} of samples affected`;
+	const rows = losses.drops.map((drop) =>
+		h('tr', {}, h('td', { class: 'number' }, grouped(drop.count)), h('td', {}, drop.text || drop.cause)));
+	return h('details', { class: 'badge-box' },
+		h('summary', { class: 'badge', id: 'loss-badge' }, icon(ICONS.warn), summary),
+		h('div', { class: 'popover' },
+			losses.endedEarly && h('p', {}, 'A process did not end in order; what it did after its last checkpoint is missing.'),
+			rows.length > 0 && h('p', {}, 'Counted while measuring:'),
+			rows.length > 0 && h('table', {}, h('tbody', {}, ...rows))));
+}
+
+const LOGO = 'M2 2h12v2.2H2zM4 6h8v2.2H4zM6 10h4v2.2H6zM7.3 13h1.4v2.5H7.3z';
+
+export function createHeader(app: App): View {
+	const { profile } = app.model;
+	const command = profile.properties.get('command') ?? '';
+	const theme = h('button', { type: 'button', class: 'bare', id: 'theme', onclick: () => app.nextTheme() }, icon(ICONS.theme));
+	const help = h('button', {
+		type: 'button', class: 'bare', id: 'help-button', title: 'Help (?)', 'aria-label': 'Help',
+		onclick: () => app.store.update({ help: true }),
+	}, '?');
+	const logo = icon(LOGO);
+	logo.classList.add('logo');
+	const element = h('header', { class: 'header' },
+		h('div', { class: 'brand', title: 'Made by sonde export --to html' }, logo, 'Sonde'),
+		h('div', { class: 'measured' },
+			h('h1', {}, programOf(profile)),
+			command && command !== programOf(profile) ? h('code', { class: 'command', title: command }, command) : null),
+		h('dl', { class: 'facts' }, ...facts(profile).map(([name, value]) =>
+			h('div', {}, h('dt', {}, name), h('dd', {}, value)))),
+		lossBadge(profile),
+		h('div', { class: 'buttons' }, theme, help));
+	return {
+		element,
+		update: (state) => {
+			theme.title = `Theme: ${state.theme} (t)`;
+			theme.setAttribute('aria-label', `Theme: ${state.theme}`);
+		},
+	};
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The help overlay: keys, and how to read the picture. */
+import type { State } from '../store.ts';
+import type { App, View } from './app.ts';
+import { h, icon, ICONS } from './dom.ts';
+
+const KEYS: readonly (readonly [string, string])[] = [
+	['click, Enter', 'zoom into a box'],
+	['Esc, Backspace', 'one step back'],
+	['0, Home', 'show everything'],
+	['↑ ↓ ← →', 'select caller, callee, neighbours'],
+	['/', 'search'],
+	['n, N', 'next, previous match, the costliest first'],
+	['b', 'top-down or bottom-up'],
+	['m, M', 'next, previous metric'],
+	['c', 'callers of the selected frame'],
+	['h', 'mark every box of the selected function'],
+	['Ctrl + wheel', 'zoom at the pointer; Shift + wheel moves sideways'],
+	['t', 'theme'],
+	['?', 'this help'],
+];
+
+const READING: readonly string[] = [
+	'A box is a frame of a call path; its width is its cost with all that it calls. A box lies below its caller in the top-down view, below its callee in the bottom-up view. Widest first: the order is not that of time.',
+	'A red bar marks the part of a box that is its own cost, where that is at least 2 % of the whole. Boxes too narrow to draw are added up in a hatched one.',
+	'Colours tell the layers apart. Fold a layer away in the legend to see, for example, Python and operators alone: the cost of folded frames goes to their callers.',
+	'The page holds the sum over all threads and processes. For one thread use sonde report --view threads.',
+];
+
+export function createHelp(app: App): View {
+	const close = (): void => app.store.update({ help: false });
+	const keys = KEYS.map(([key, does]) => h('tr', {}, h('th', { scope: 'row' }, h('kbd', {}, key)), h('td', {}, does)));
+	const closer = h('button', { type: 'button', class: 'bare', 'aria-label': 'Close help', onclick: close }, icon(ICONS.close));
+	const panel = h('dialog', {
+		class: 'help', 'aria-label': 'Help',
+		onclose: close,
+		onclick: (event: MouseEvent) => {
+			if (event.target === panel) close();
+		},
+	}, h('div', { class: 'help-inner' },
+		h('div', { class: 'help-head' }, h('h2', {}, 'Reading and moving'), closer),
+		...READING.map((text) => h('p', {}, text)),
+		h('table', {}, h('tbody', {}, ...keys))));
+	return {
+		element: panel,
+		update: (state: State) => {
+			if (state.help && !panel.open) panel.showModal();
+			if (!state.help && panel.open) panel.close();
+		},
+	};
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Composes the page and ties it to the store, the address and the medium. */
+import type { Profile } from '../format/decode.ts';
+import type { Theme } from '../logic/colour.ts';
+import { fromHash, toHash } from '../logic/hash.ts';
+import { Model } from '../logic/model.ts';
+import { INITIAL, Store } from '../store.ts';
+import type { State } from '../store.ts';
+import { App } from './app.ts';
+import type { View } from './app.ts';
+import { createBreadcrumb } from './breadcrumb.ts';
+import { detailsOf } from './details.ts';
+import { h } from './dom.ts';
+import { Graph } from './graph.ts';
+import { createHeader, programOf } from './header.ts';
+import { createHelp } from './help.ts';
+import { createHotSpots } from './hotspots.ts';
+import { listenToKeys } from './keyboard.ts';
+import { createLegend } from './legend.ts';
+import { createToolbar } from './toolbar.ts';
+
+const HOVER_REST_MS = 70;
+
+/* The first metric of time with values, else the first with values. */
+function firstMetric(profile: Profile): number {
+	const { metrics } = profile;
+	const usual = metrics.findIndex((m) => m.kind === 'time' && m.contexts.length > 0);
+	return Math.max(0, usual >= 0 ? usual : metrics.findIndex((m) => m.contexts.length > 0));
+}
+
+function createDetails(app: App, theme: () => Theme): View & { hover(node: number): void } {
+	const body = h('div', { class: 'details-body', id: 'details' });
+	const element = h('section', { class: 'panel details', 'aria-label': 'Details' }, body);
+	let pending = 0;
+	const show = (node: number): void => body.replaceChildren(...detailsOf(app, node, theme()));
+	const showSettled = (): void => {
+		const { selected, zoom } = app.state;
+		show(app.tree.find(selected ?? zoom));
+	};
+	return {
+		element,
+		update: (_state, changed) => {
+			if (changed.size === 1 && (changed.has('help') || changed.has('dimmedBut'))) return;
+			showSettled();
+			body.scrollTop = 0;
+		},
+		/* Waits until the pointer rests: moving over the graph stays light. */
+		hover: (node) => {
+			clearTimeout(pending);
+			pending = window.setTimeout(() => (node >= 0 ? show(node) : showSettled()), HOVER_REST_MS);
+		},
+	};
+}
+
+function keepAddress(app: App, initial: State): void {
+	const { metrics } = app.model.profile;
+	let written = location.hash;
+	app.store.subscribe((state) => {
+		const hash = toHash(state, initial, metrics);
+		written = hash ? `#${hash}` : '';
+		if (location.hash !== written) history.replaceState(null, '', written || location.pathname + location.search);
+	});
+	window.addEventListener('hashchange', () => {
+		if (location.hash !== written) app.store.update(fromHash(location.hash, initial, metrics));
+	});
+}
+
+function keepTheme(app: App): () => Theme {
+	const dark = matchMedia('(prefers-color-scheme: dark)');
+	let printing = false;
+	const theme = (): Theme => {
+		if (printing) return 'light';
+		return app.state.theme === 'auto' ? (dark.matches ? 'dark' : 'light') : app.state.theme;
+	};
+	const apply = (): void => {
+		document.documentElement.dataset['theme'] = theme();
+	};
+	const changed = (): void => {
+		apply();
+		dispatchEvent(new Event('sonde-theme'));
+	};
+	dark.addEventListener('change', changed);
+	for (const [event, value] of [['beforeprint', true], ['afterprint', false]] as const) {
+		addEventListener(event, () => {
+			printing = value;
+			changed();
+		});
+	}
+	apply();
+	app.store.subscribe((_state, names) => {
+		if (names.has('theme')) apply();
+	});
+	return theme;
+}
+
+export interface Page {
+	readonly app: App;
+	readonly graph: Graph;
+}
+
+export function createPage(profile: Profile, into: HTMLElement): Page {
+	const initial: State = { ...INITIAL, metric: firstMetric(profile) };
+	const store = new Store({ ...initial, ...fromHash(location.hash, initial, profile.metrics) });
+	const spoken = h('div', { class: 'spoken', 'aria-live': 'polite' });
+	const app = new App(new Model(profile), store, (text) => {
+		spoken.textContent = text;
+	});
+	const theme = keepTheme(app);
+	const details = createDetails(app, theme);
+	const graph = new Graph(app, theme, (node) => details.hover(node));
+	const toolbar = createToolbar(app);
+	const breadcrumb = createBreadcrumb(app);
+	const legend = createLegend(app, theme);
+	const hotSpots = createHotSpots(app, theme);
+	const views: View[] = [createHeader(app), toolbar, breadcrumb, legend, hotSpots, createHelp(app), graph, details];
+	document.title = `${programOf(profile)} – Sonde`;
+	into.replaceChildren(views[0]!.element, toolbar.element,
+		h('main', { class: 'main' },
+			h('div', { class: 'left' }, breadcrumb.element, graph.element, legend.element),
+			h('aside', { class: 'side' }, hotSpots.element, details.element)),
+		views[5]!.element, graph.tooltip.element, spoken);
+	const redraw = (state: State, changed: ReadonlySet<keyof State>): void => {
+		for (const view of views) view.update(state, changed);
+	};
+	redraw(store.state, new Set());
+	store.subscribe(redraw);
+	addEventListener('sonde-theme', () => {
+		redraw(store.state, new Set());
+		graph.refresh();
+	});
+	keepAddress(app, initial);
+	listenToKeys(app, graph, toolbar.search.input);
+	return { app, graph };
+}

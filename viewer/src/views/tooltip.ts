@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The note beside the pointer: what the box is and what it costs in the metric shown. */
+import type { Box } from '../logic/layout.ts';
+import { markOf, moduleOf, nameOf, placeOf } from '../logic/label.ts';
+import { kindOf } from '../logic/keys.ts';
+import { ROOT } from '../logic/tree.ts';
+import { formatShare, formatValue, grouped } from '../logic/units.ts';
+import type { App } from './app.ts';
+import { h } from './dom.ts';
+
+const AWAY = 14;
+const MARGIN = 8;
+
+function row(name: string, value: string, share: string): HTMLElement {
+	return h('tr', {}, h('th', { scope: 'row' }, name), h('td', { class: 'number' }, value), h('td', { class: 'number' }, share));
+}
+
+function restContent(app: App, box: Box): HTMLElement[] {
+	const { tree } = app;
+	return [
+		h('div', { class: 'name' }, `${grouped(box.rest)} narrow boxes`),
+		h('div', { class: 'where' }, 'Together; click to see them'),
+		h('table', {}, row('Total', formatValue(box.weight, app.model.unit(app.state)), formatShare(box.weight, tree.total))),
+	];
+}
+
+function nodeContent(app: App, node: number): HTMLElement[] {
+	const { tree, state, model } = app;
+	const unit = model.unit(state);
+	const frame = tree.frameOf(node);
+	const kind = [kindOf(model.profile, frame), markOf(model.profile, frame)].filter((text, i, all) => text && all.indexOf(text) === i);
+	const where = [placeOf(model.profile, frame, state.granularity, true), moduleOf(model.profile, frame)].filter((text) => text);
+	const weight = tree.weight[node]!;
+	const own = tree.own[node]!;
+	const bottomUp = state.direction === 'bottom-up';
+	const rows = [row(bottomUp ? 'Own cost along this path' : 'Total', formatValue(weight, unit), formatShare(weight, tree.total))];
+	if (!bottomUp) rows.push(row('Own', formatValue(own, unit), formatShare(own, tree.total)));
+	if (node !== ROOT) rows.push(row(bottomUp ? 'Of the callee' : 'Of the caller', '', formatShare(weight, tree.weight[tree.parent[node]!]!)));
+	return [
+		h('div', { class: 'name' }, nameOf(model.profile, frame)),
+		h('div', { class: 'where' }, node === ROOT ? 'everything that was measured' : kind.join(', ')),
+		...where.map((text) => h('div', { class: 'where' }, text)),
+		h('table', {}, ...rows),
+	];
+}
+
+export class Tooltip {
+	readonly element = h('div', { class: 'tooltip', role: 'tooltip', hidden: true });
+	private shown: Box | undefined;
+
+	constructor(private readonly app: App) {}
+
+	show(box: Box, x: number, y: number): void {
+		if (this.shown?.node !== box.node || this.shown.rest !== box.rest || this.element.hidden) {
+			this.element.replaceChildren(...(box.rest > 0 ? restContent(this.app, box) : nodeContent(this.app, box.node)));
+			this.shown = box;
+		}
+		this.element.hidden = false;
+		this.place(x, y);
+	}
+
+	hide(): void {
+		this.element.hidden = true;
+		this.shown = undefined;
+	}
+
+	/* Beside the pointer, on the side where it is not clipped. */
+	private place(x: number, y: number): void {
+		const { offsetWidth: width, offsetHeight: height } = this.element;
+		const right = x + AWAY + width + MARGIN <= innerWidth;
+		const below = y + AWAY + height + MARGIN <= innerHeight;
+		const left = right ? x + AWAY : Math.max(MARGIN, Math.min(x - AWAY - width, innerWidth - width - MARGIN));
+		const top = below ? y + AWAY : Math.max(MARGIN, y - AWAY - height);
+		this.element.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+	}
+}
