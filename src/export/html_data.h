@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data that an exported page carries: a database's contexts, frames and exclusive values as
+ * compact columns behind a JSON header (docs/format/html.md; viewer/src/format/decode.ts reads it).
+ */
+#ifndef SN_EXPORT_HTML_DATA_H
+#define SN_EXPORT_HTML_DATA_H
+
+#include "base/error.h"
+#include "sonde/db.h"
+
+#include <stddef.h>
+
+struct sn_html_data {
+	unsigned char *bytes; /* owned; NULL where building failed */
+	size_t length;
+};
+
+/* 0 or SN_ERR_MEMORY. */
+int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db,
+		       struct sn_error *error);
+void sn_html_data_release(struct sn_html_data *data);
+
+#endif
