@@ -7,6 +7,7 @@
 #include "symbolize.h"
 #include "binary/debug_file.h"
 #include "binary/demangle.h"
+#include "binary/dwarf.h"
 #include "binary/elf_symbols.h"
 #include "binary/string_pool.h"
 #include "format/measurement.h"
@@ -31,8 +32,10 @@ struct module {
 	uint32_t flags;
 	bool is_open; /* tried to */
 	struct sn_symbol_module_info info;
-	struct sn_elf_file *file;  /* the module's own, or NULL */
-	struct sn_elf_file *debug; /* its separate debug file, or NULL */
+	struct sn_elf_file *file;   /* the module's own, or NULL */
+	struct sn_elf_file *debug;  /* its separate debug file, or NULL */
+	struct sn_elf_file *shared; /* what the debug information shares with others, or NULL */
+	struct sn_dwarf *dwarf;	    /* or NULL */
 	struct sn_string_pool pool;
 	struct known *known; /* by ascending address */
 	size_t known_count;
@@ -87,6 +90,8 @@ static void module_free(struct module *module)
 {
 	if (!module)
 		return;
+	sn_dwarf_free(module->dwarf);
+	sn_elf_file_free(module->shared);
 	sn_elf_file_free(module->debug);
 	sn_elf_file_free(module->file);
 	sn_string_pool_release(&module->pool);
@@ -218,9 +223,16 @@ static void open_files(const struct sn_symbolizer *symbolizer, struct module *mo
 	if (!has_debug_info(module->file))
 		module->debug = sn_debug_file_find(&search, module->file, path, build_id,
 						   build_id_bytes, debug_path);
+	struct sn_elf_file *with_info = has_debug_info(module->file) ? module->file : module->debug;
+	if (has_debug_info(with_info)) {
+		const char *its_path = with_info == module->file ? path : debug_path;
+		module->shared = sn_debug_file_find_shared(&search, with_info, its_path);
+		module->dwarf = sn_dwarf_open(with_info, module->shared,
+					      module->file ? module->file : with_info);
+	}
 	if (module->debug)
 		module->info.debug_file = sn_string_pool_string(&module->pool, debug_path);
-	if (has_debug_info(module->file) || has_debug_info(module->debug))
+	if (module->dwarf)
 		module->info.status = SN_SYMBOL_LINES;
 	else if (module->debug ||
 		 (module->file && (sn_elf_file_section_of_type(module->file, SHT_SYMTAB) ||
@@ -283,6 +295,38 @@ static int locate_by_symbol(struct module *module, const struct sn_elf_hit *hit,
 	return 0;
 }
 
+static bool is_mangled(const char *symbol)
+{
+	return symbol && (strncmp(symbol, "_Z", 2) == 0 || strncmp(symbol, "_R", 2) == 0);
+}
+
+/*
+ * Makes what the debug information says readable, and adds what only the symbol table knows: the
+ * name of a function written in assembly, and the symbol of one whose entry lacks it.
+ */
+static void complete_location(struct module *module, const struct sn_elf_hit *hit,
+			      struct sn_symbol_location *location)
+{
+	struct sn_symbol_frame *frames = (struct sn_symbol_frame *)location->frames;
+	bool is_same = location->function_start == 0 || hit->start == location->function_start;
+	if (hit->start != 0 && location->function_start == 0)
+		location->function_start = hit->start;
+	if (!frames[0].linkage_name && hit->name && is_same && !hit->is_plt &&
+	    (!frames[0].name || is_mangled(hit->name)))
+		frames[0].linkage_name = hit->name;
+	for (uint32_t i = 0; i < location->depth; i++) {
+		if (frames[i].linkage_name) {
+			name_frame(module, &frames[i], frames[i].linkage_name);
+		} else if (frames[i].name && strpbrk(frames[i].name, "<(")) {
+			char *name = sn_demangle_shorten(frames[i].name);
+			const char *kept = sn_string_pool_string(&module->pool, name);
+			if (kept)
+				frames[i].name = kept;
+			free(name);
+		}
+	}
+}
+
 /* ---- resolving ---- */
 
 static void find_symbols(struct module *module, const uint64_t *addresses, size_t count,
@@ -315,14 +359,23 @@ static int resolve(struct module *module, const uint64_t *addresses, size_t coun
 	int result = 0;
 	struct sn_elf_hit *hits = calloc(count, sizeof(*hits));
 	struct sn_elf_near *near = calloc(count, sizeof(*near));
-	if (!hits || !near)
+	struct sn_symbol_location *locations = calloc(count, sizeof(*locations));
+	if (!hits || !near || !locations)
 		result = SN_ERR_MEMORY;
 	else
 		find_symbols(module, addresses, count, hits, near);
+	if (result == 0 && module->dwarf)
+		result =
+		    sn_dwarf_resolve(module->dwarf, addresses, count, &module->pool, locations);
 	for (size_t i = 0; i < count && result == 0; i++) {
 		known[i].address = addresses[i];
-		result = locate_by_symbol(module, &hits[i], &known[i].location);
+		known[i].location = locations[i];
+		if (locations[i].depth > 0)
+			complete_location(module, &hits[i], &known[i].location);
+		else
+			result = locate_by_symbol(module, &hits[i], &known[i].location);
 	}
+	free(locations);
 	free(near);
 	free(hits);
 	return result;

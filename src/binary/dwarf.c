@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From addresses to units, and from what units say to locations; see dwarf.h. */
+#include "dwarf.h"
+#include "binary/dwarf_function.h"
+
+#include <stdlib.h>
+
+/*
+ * What one resolve may do, in steps of about 10 ns. The largest real files need a tenth of it;
+ * damaged ones whose entries refer to each other's lists would not end without.
+ */
+#define BUDGET_STEPS 500000000u
+
+struct unit_range {
+	uint64_t start, end;
+	uint64_t furthest; /* the greatest end up to here: how far back a search must look */
+	uint32_t unit;
+};
+
+struct function_slot {
+	uint64_t die; /* offset + 1; 0 free */
+	struct sn_dwarf_function function;
+};
+
+struct sn_dwarf {
+	struct sn_dwarf_file file, shared;
+	const struct sn_elf_file *code;
+	uint64_t budget;
+	struct unit_range *ranges;
+	size_t range_count, range_capacity;
+	uint32_t unit; /* while indexing */
+	bool failed;
+	/* names of entries already followed, by offset in `file` */
+	struct function_slot *functions;
+	uint32_t function_count, function_slots;
+};
+
+/* ---- index of units ---- */
+
+static bool add_unit_range(void *data, uint64_t start, uint64_t end)
+{
+	struct sn_dwarf *dwarf = data;
+	if (!sn_elf_file_is_code(dwarf->code, start))
+		return true;
+	if (dwarf->range_count == dwarf->range_capacity) {
+		size_t capacity = dwarf->range_capacity ? dwarf->range_capacity * 2 : 256;
+		struct unit_range *grown = realloc(dwarf->ranges, capacity * sizeof(*grown));
+		if (!grown) {
+			dwarf->failed = true;
+			return false;
+		}
+		dwarf->ranges = grown;
+		dwarf->range_capacity = capacity;
+	}
+	dwarf->ranges[dwarf->range_count++] = (struct unit_range){start, end, 0, dwarf->unit};
+	return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct unit_range *left = a, *right = b;
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	return (left->unit > right->unit) - (left->unit < right->unit);
+}
+
+static void index_units(struct sn_dwarf *dwarf)
+{
+	for (uint32_t i = 0; i < dwarf->file.unit_count; i++) {
+		struct sn_dwarf_unit *unit = &dwarf->file.units[i];
+		struct sn_dwarf_value ranges;
+		uint64_t high_pc;
+		if (unit->type == DW_UT_type || unit->type == DW_UT_partial)
+			continue;
+		dwarf->unit = i;
+		sn_dwarf_unit_read(unit, &ranges, &high_pc);
+		if (ranges.class != SN_DWARF_NONE)
+			sn_dwarf_ranges(unit, ranges, add_unit_range, dwarf);
+		else if (high_pc > unit->low_pc)
+			add_unit_range(dwarf, unit->low_pc, high_pc);
+	}
+	if (dwarf->range_count > 0)
+		qsort(dwarf->ranges, dwarf->range_count, sizeof(*dwarf->ranges), by_start);
+	uint64_t furthest = 0;
+	for (size_t i = 0; i < dwarf->range_count; i++) {
+		if (dwarf->ranges[i].end > furthest)
+			furthest = dwarf->ranges[i].end;
+		dwarf->ranges[i].furthest = furthest;
+	}
+}
+
+struct sn_dwarf *sn_dwarf_open(struct sn_elf_file *file, struct sn_elf_file *shared,
+			       const struct sn_elf_file *code)
+{
+	struct sn_dwarf *dwarf = calloc(1, sizeof(*dwarf));
+	if (!dwarf)
+		return NULL;
+	dwarf->code = code;
+	dwarf->budget = BUDGET_STEPS;
+	if (sn_dwarf_file_init(&dwarf->file, file, &dwarf->budget) < 0 ||
+	    (shared && sn_dwarf_file_init(&dwarf->shared, shared, &dwarf->budget) < 0))
+		dwarf->failed = true;
+	dwarf->file.shared = shared ? &dwarf->shared : NULL;
+	if (!dwarf->failed)
+		index_units(dwarf);
+	if (dwarf->failed || dwarf->range_count == 0) {
+		sn_dwarf_free(dwarf);
+		return NULL;
+	}
+	return dwarf;
+}
+
+void sn_dwarf_free(struct sn_dwarf *dwarf)
+{
+	if (!dwarf)
+		return;
+	for (uint32_t i = 0; i < dwarf->file.unit_count; i++)
+		sn_dwarf_lines_free(&dwarf->file.units[i]);
+	sn_dwarf_file_release(&dwarf->file);
+	sn_dwarf_file_release(&dwarf->shared);
+	free(dwarf->ranges);
+	free(dwarf->functions);
+	free(dwarf);
+}
+
+/* The unit that holds an address: the range that begins last before it. SN_DWARF_NO_NODE: none. */
+static uint32_t unit_of_address(struct sn_dwarf *dwarf, uint64_t address)
+{
+	size_t low = 0, high = dwarf->range_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (dwarf->ranges[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low > 0 && dwarf->ranges[low - 1].furthest > address &&
+	       sn_dwarf_spend(&dwarf->file, 1)) {
+		low--;
+		if (dwarf->ranges[low].end > address)
+			return dwarf->ranges[low].unit;
+	}
+	return SN_DWARF_NO_NODE;
+}
+
+/* ---- names ---- */
+
+static bool grow_functions(struct sn_dwarf *dwarf)
+{
+	uint32_t slots = dwarf->function_slots ? dwarf->function_slots * 2 : 1024;
+	struct function_slot *grown = calloc(slots, sizeof(*grown));
+	if (!grown)
+		return false;
+	for (uint32_t i = 0; i < dwarf->function_slots; i++) {
+		if (dwarf->functions[i].die == 0)
+			continue;
+		uint32_t at = (uint32_t)(dwarf->functions[i].die * 0x9e3779b97f4a7c15u >> 32);
+		while (grown[at & (slots - 1)].die != 0)
+			at++;
+		grown[at & (slots - 1)] = dwarf->functions[i];
+	}
+	free(dwarf->functions);
+	dwarf->functions = grown;
+	dwarf->function_slots = slots;
+	return true;
+}
+
+static const struct sn_dwarf_function *function_at(struct sn_dwarf *dwarf,
+						   struct sn_dwarf_unit *unit, uint64_t die,
+						   struct sn_string_pool *pool)
+{
+	if (dwarf->function_count >= dwarf->function_slots / 2 && !grow_functions(dwarf))
+		return NULL;
+	uint32_t mask = dwarf->function_slots - 1;
+	uint32_t at = (uint32_t)((die + 1) * 0x9e3779b97f4a7c15u >> 32);
+	while (dwarf->functions[at & mask].die != 0 && dwarf->functions[at & mask].die != die + 1)
+		at++;
+	struct function_slot *slot = &dwarf->functions[at & mask];
+	if (slot->die == 0) {
+		slot->die = die + 1;
+		slot->function = sn_dwarf_function_at(unit, die, pool);
+		dwarf->function_count++;
+	}
+	return &slot->function;
+}
+
+/* ---- locations ---- */
+
+static int fill_frame(struct sn_dwarf *dwarf, struct sn_dwarf_unit *unit,
+		      const struct sn_dwarf_node *node, struct sn_string_pool *pool,
+		      struct sn_symbol_frame *frame)
+{
+	const struct sn_dwarf_function *function = function_at(dwarf, unit, node->die, pool);
+	if (!function)
+		return SN_ERR_MEMORY;
+	frame->name = sn_string_pool_string(pool, function->name);
+	frame->linkage_name = sn_string_pool_string(pool, function->linkage_name);
+	frame->function_line = function->line;
+	frame->inlined = node->parent != SN_DWARF_NO_NODE;
+	return 0;
+}
+
+/* Frames from the innermost node outwards; each is at the line of the call in it. */
+static int locate(struct sn_dwarf *dwarf, const struct sn_dwarf_target *target,
+		  const struct sn_dwarf_nodes *nodes, struct sn_string_pool *pool,
+		  struct sn_symbol_location *out)
+{
+	struct sn_dwarf_unit *unit = &dwarf->file.units[target->unit];
+	uint32_t depth = 0;
+	for (uint32_t at = target->node; at != SN_DWARF_NO_NODE; at = nodes->list[at].parent)
+		depth++;
+	if (depth == 0 && !target->has_line)
+		return 0;
+	uint32_t frame_count = depth > 0 ? depth : 1;
+	struct sn_symbol_frame *frames =
+	    sn_string_pool_allocate(pool, frame_count * sizeof(*frames));
+	if (!frames)
+		return SN_ERR_MEMORY;
+	out->frames = frames;
+	out->depth = frame_count;
+	if (target->has_line) {
+		frames[frame_count - 1].file = sn_dwarf_lines_file(unit, target->file, pool);
+		frames[frame_count - 1].line = target->line;
+	}
+	uint32_t at = target->node;
+	while (depth-- > 0) {
+		const struct sn_dwarf_node *node = &nodes->list[at];
+		if (fill_frame(dwarf, unit, node, pool, &frames[depth]) < 0)
+			return SN_ERR_MEMORY;
+		if (depth > 0) {
+			frames[depth - 1].file = sn_dwarf_lines_file(unit, node->call_file, pool);
+			frames[depth - 1].line = node->call_line;
+		} else {
+			out->function_start = node->start;
+		}
+		at = node->parent;
+	}
+	return 0;
+}
+
+static int by_unit(const void *a, const void *b)
+{
+	const struct sn_dwarf_target *left = a, *right = b;
+	if (left->unit != right->unit)
+		return left->unit < right->unit ? -1 : 1;
+	return (left->address > right->address) - (left->address < right->address);
+}
+
+static int resolve_unit(struct sn_dwarf *dwarf, struct sn_dwarf_target *targets, size_t count,
+			struct sn_string_pool *pool, struct sn_symbol_location *out)
+{
+	struct sn_dwarf_unit *unit = &dwarf->file.units[targets[0].unit];
+	struct sn_dwarf_nodes nodes = {0};
+	int result = sn_dwarf_functions_resolve(unit, dwarf->code, targets, count, &nodes);
+	sn_dwarf_lines_resolve(unit, dwarf->code, targets, count);
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = locate(dwarf, &targets[i], &nodes, pool, &out[targets[i].index]);
+	free(nodes.list);
+	return result;
+}
+
+int sn_dwarf_resolve(struct sn_dwarf *dwarf, const uint64_t *addresses, size_t count,
+		     struct sn_string_pool *pool, struct sn_symbol_location *out)
+{
+	struct sn_dwarf_target *targets = calloc(count, sizeof(*targets));
+	size_t target_count = 0;
+	int result = 0;
+	if (!targets)
+		return SN_ERR_MEMORY;
+	dwarf->budget = BUDGET_STEPS;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t unit = unit_of_address(dwarf, addresses[i]);
+		if (unit != SN_DWARF_NO_NODE)
+			targets[target_count++] = (struct sn_dwarf_target){
+			    addresses[i], unit, (uint32_t)i, SN_DWARF_NO_NODE, 0, 0, false};
+	}
+	if (target_count > 0)
+		qsort(targets, target_count, sizeof(*targets), by_unit);
+	for (size_t i = 0, end; i < target_count && result == 0; i = end) {
+		for (end = i + 1; end < target_count && targets[end].unit == targets[i].unit;)
+			end++;
+		result = resolve_unit(dwarf, targets + i, end - i, pool, out);
+	}
+	free(targets);
+	return result;
+}

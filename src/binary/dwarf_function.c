@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The walk over a unit's entries; see dwarf_function.h. */
+#include "dwarf_function.h"
+#include "binary/text.h"
+
+#include <stdlib.h>
+
+#define SCOPES_MAX 512
+#define CHAIN_MAX  16 /* origins and specifications in a row */
+
+/* The attributes of one entry that matter here. */
+struct entry {
+	struct sn_dwarf_value low, high, ranges, origin, specification;
+	const char *name, *linkage_name;
+	uint64_t call_file;
+	uint32_t line, call_line;
+	uint64_t sibling; /* offset; 0 unknown */
+};
+
+static void take_attribute(struct entry *entry, uint16_t name, struct sn_dwarf_value value)
+{
+	switch (name) {
+	case DW_AT_low_pc:
+		entry->low = value;
+		break;
+	case DW_AT_high_pc:
+		entry->high = value;
+		break;
+	case DW_AT_ranges:
+		entry->ranges = value;
+		break;
+	case DW_AT_abstract_origin:
+		entry->origin = value;
+		break;
+	case DW_AT_specification:
+		entry->specification = value;
+		break;
+	case DW_AT_name:
+		entry->name = value.string;
+		break;
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name:
+		entry->linkage_name = value.string;
+		break;
+	case DW_AT_decl_line:
+		entry->line = (uint32_t)value.number;
+		break;
+	case DW_AT_call_file:
+		entry->call_file = value.number;
+		break;
+	case DW_AT_call_line:
+		entry->call_line = (uint32_t)value.number;
+		break;
+	case DW_AT_sibling:
+		entry->sibling = value.class == SN_DWARF_REFERENCE ? value.number : 0;
+		break;
+	}
+}
+
+static bool is_wanted(uint16_t name)
+{
+	switch (name) {
+	case DW_AT_low_pc:
+	case DW_AT_high_pc:
+	case DW_AT_ranges:
+	case DW_AT_abstract_origin:
+	case DW_AT_specification:
+	case DW_AT_name:
+	case DW_AT_linkage_name:
+	case DW_AT_MIPS_linkage_name:
+	case DW_AT_decl_line:
+	case DW_AT_call_file:
+	case DW_AT_call_line:
+	case DW_AT_sibling:
+		return true;
+	}
+	return false;
+}
+
+static void read_entry(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
+		       const struct sn_dwarf_abbrev *abbrev, struct entry *entry)
+{
+	const struct sn_dwarf_attribute *attribute = unit->abbrevs->attributes + abbrev->first;
+	memset(entry, 0, sizeof(*entry));
+	for (unsigned i = 0; i < abbrev->count && !cursor->failed; i++, attribute++) {
+		if (is_wanted(attribute->name))
+			take_attribute(
+			    entry, attribute->name,
+			    sn_dwarf_read(unit, cursor, attribute->form, attribute->implicit));
+		else
+			sn_dwarf_skip_value(unit, cursor, attribute->form);
+	}
+}
+
+static struct sn_cursor cursor_in_unit(const struct sn_dwarf_unit *unit, uint64_t offset)
+{
+	struct sn_bytes info = {unit->file->info.data, (size_t)unit->end};
+	return sn_cursor_at(info, offset);
+}
+
+static uint64_t offset_of(const struct sn_dwarf_unit *unit, const struct sn_cursor *cursor)
+{
+	return (uint64_t)(cursor->at - unit->file->info.data);
+}
+
+/* Jumps to a sibling if that lies ahead, in the unit. */
+static bool jump(struct sn_dwarf_unit *unit, struct sn_cursor *cursor, uint64_t sibling)
+{
+	if (sibling <= offset_of(unit, cursor) || sibling > unit->end)
+		return false;
+	cursor->at = unit->file->info.data + sibling;
+	return true;
+}
+
+/* Moves past the attributes of an entry; *sibling is where the next at its level begins, 0 unknown.
+ */
+static void skip_entry(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
+		       const struct sn_dwarf_abbrev *abbrev, uint64_t *sibling)
+{
+	*sibling = 0;
+	if (abbrev->has_children && abbrev->sibling_at >= 0) {
+		struct sn_cursor at = *cursor;
+		sn_cursor_skip(&at, (unsigned)abbrev->sibling_at);
+		*sibling = unit->offset + sn_cursor_u32(&at);
+	}
+	sn_dwarf_skip(unit, cursor, abbrev);
+}
+
+/* Moves past all descendants of the entry just read. */
+static void skip_children(struct sn_dwarf_unit *unit, struct sn_cursor *cursor, uint64_t sibling)
+{
+	if (sibling && jump(unit, cursor, sibling))
+		return;
+	for (uint64_t depth = 1; depth > 0 && cursor->at < cursor->end;) {
+		uint64_t code = sn_cursor_uleb(cursor);
+		if (code == 0) {
+			depth--;
+			continue;
+		}
+		const struct sn_dwarf_abbrev *abbrev = sn_dwarf_abbrev_of(unit, code);
+		if (!abbrev || !sn_dwarf_spend(unit->file, 1)) {
+			sn_cursor_fail(cursor);
+			return;
+		}
+		skip_entry(unit, cursor, abbrev, &sibling);
+		if (abbrev->has_children && !(sibling && jump(unit, cursor, sibling)))
+			depth++;
+	}
+}
+
+/* ---- which function, which inlined call ---- */
+
+struct walk {
+	struct sn_dwarf_unit *unit;
+	const struct sn_elf_file *code;
+	struct sn_dwarf_target *targets;
+	size_t count;
+	size_t placed; /* targets in a function */
+	struct sn_dwarf_nodes *nodes;
+	bool into_types; /* also look for functions where compilers do not put them */
+	bool failed;
+	/* of the entry being matched */
+	uint32_t parent, node;
+	uint64_t start;
+	struct entry entry;
+	uint64_t die;
+};
+
+static bool new_node(struct walk *walk)
+{
+	struct sn_dwarf_nodes *nodes = walk->nodes;
+	if (nodes->count == nodes->capacity) {
+		uint32_t capacity = nodes->capacity ? nodes->capacity * 2 : 256;
+		struct sn_dwarf_node *grown = realloc(nodes->list, capacity * sizeof(*grown));
+		if (!grown) {
+			walk->failed = true;
+			return false;
+		}
+		nodes->list = grown;
+		nodes->capacity = capacity;
+	}
+	walk->node = nodes->count++;
+	nodes->list[walk->node] = (struct sn_dwarf_node){
+	    walk->parent, walk->entry.call_line, walk->entry.call_file, walk->die, UINT64_MAX};
+	return true;
+}
+
+/* Gives the targets of one range to the entry, if they are its parent's so far. */
+static bool match_range(void *data, uint64_t start, uint64_t end)
+{
+	struct walk *walk = data;
+	if (start < walk->start)
+		walk->start = start;
+	size_t at = sn_dwarf_target_at(walk->targets, walk->count, start);
+	if (at == walk->count || walk->targets[at].address >= end)
+		return true;
+	if (walk->parent == SN_DWARF_NO_NODE && !sn_elf_file_is_code(walk->code, start))
+		return true; /* discarded by the linker */
+	for (; at < walk->count && walk->targets[at].address < end; at++) {
+		if (!sn_dwarf_spend(walk->unit->file, 1))
+			return false;
+		if (walk->targets[at].node != walk->parent)
+			continue;
+		if (walk->node == SN_DWARF_NO_NODE && !new_node(walk))
+			return false;
+		walk->targets[at].node = walk->node;
+		walk->placed += walk->parent == SN_DWARF_NO_NODE;
+	}
+	return true;
+}
+
+/* The node made for the entry, or SN_DWARF_NO_NODE where it encloses no target. */
+static uint32_t match_entry(struct walk *walk, uint32_t parent)
+{
+	const struct entry *entry = &walk->entry;
+	walk->parent = parent;
+	walk->node = SN_DWARF_NO_NODE;
+	walk->start = UINT64_MAX;
+	if (entry->ranges.class != SN_DWARF_NONE) {
+		sn_dwarf_ranges(walk->unit, entry->ranges, match_range, walk);
+		/* the entry point, where it is said, and not the lowest of several pieces */
+		if (entry->low.class == SN_DWARF_ADDRESS && entry->low.number > 0)
+			walk->start = entry->low.number;
+	} else if (entry->low.class == SN_DWARF_ADDRESS) {
+		uint64_t end = entry->low.number + 1;
+		if (entry->high.class == SN_DWARF_ADDRESS)
+			end = entry->high.number;
+		else if (entry->high.class == SN_DWARF_NUMBER)
+			end = entry->low.number + entry->high.number;
+		match_range(walk, entry->low.number, end);
+	}
+	if (walk->node != SN_DWARF_NO_NODE)
+		walk->nodes->list[walk->node].start = walk->start;
+	return walk->node;
+}
+
+static bool is_type(uint16_t tag)
+{
+	switch (tag) {
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_subroutine_type:
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Walks the unit once. `scopes` is the node around each open level; entries that enclose no target
+ * are jumped over. Ends as soon as every target has its function and that function is done.
+ */
+static void walk_unit(struct walk *walk)
+{
+	uint32_t scopes[SCOPES_MAX];
+	struct sn_dwarf_unit *unit = walk->unit;
+	struct sn_cursor cursor = cursor_in_unit(unit, unit->first_die);
+	uint32_t depth = 0;
+	scopes[0] = SN_DWARF_NO_NODE;
+	while (cursor.at < cursor.end && !walk->failed) {
+		uint64_t sibling = 0;
+		walk->die = offset_of(unit, &cursor);
+		uint64_t code = sn_cursor_uleb(&cursor);
+		if (code == 0) {
+			if (depth <= 1)
+				return;
+			depth--;
+			if (walk->placed == walk->count && scopes[depth] == SN_DWARF_NO_NODE)
+				return;
+			continue;
+		}
+		const struct sn_dwarf_abbrev *abbrev = sn_dwarf_abbrev_of(unit, code);
+		if (!abbrev || !sn_dwarf_spend(unit->file, 1))
+			return;
+		uint32_t scope = scopes[depth];
+		bool is_entered = true;
+		if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine) {
+			bool is_function = abbrev->tag == DW_TAG_subprogram;
+			read_entry(unit, &cursor, abbrev, &walk->entry);
+			sibling = walk->entry.sibling;
+			scope = match_entry(walk, is_function ? SN_DWARF_NO_NODE : scope);
+			is_entered = scope != SN_DWARF_NO_NODE || (is_function && walk->into_types);
+		} else {
+			skip_entry(unit, &cursor, abbrev, &sibling);
+			is_entered = walk->into_types || !is_type(abbrev->tag);
+		}
+		if (!abbrev->has_children) {
+			if (depth == 0)
+				return;
+		} else if (is_entered && depth + 1 < SCOPES_MAX) {
+			scopes[++depth] = scope;
+		} else {
+			skip_children(unit, &cursor, sibling);
+		}
+	}
+}
+
+int sn_dwarf_functions_resolve(struct sn_dwarf_unit *unit, const struct sn_elf_file *code,
+			       struct sn_dwarf_target *targets, size_t count,
+			       struct sn_dwarf_nodes *nodes)
+{
+	struct walk walk = {
+	    .unit = unit, .code = code, .targets = targets, .count = count, .nodes = nodes};
+	if (!sn_dwarf_unit_abbrevs(unit))
+		return 0;
+	walk_unit(&walk);
+	if (walk.placed < count && !walk.failed) {
+		walk.into_types = true;
+		walk_unit(&walk);
+	}
+	return walk.failed ? SN_ERR_MEMORY : 0;
+}
+
+/* ---- names ---- */
+
+static struct sn_dwarf_unit *unit_of(struct sn_dwarf_unit *near, struct sn_dwarf_value reference)
+{
+	struct sn_dwarf_unit *unit = NULL;
+	if (reference.class == SN_DWARF_REFERENCE) {
+		if (reference.number >= near->first_die && reference.number < near->end)
+			return near;
+		unit = sn_dwarf_unit_at(near->file, reference.number);
+	} else if (reference.class == SN_DWARF_SHARED_REFERENCE && near->file->shared) {
+		unit = sn_dwarf_unit_at(near->file->shared, reference.number);
+	}
+	return unit && sn_dwarf_unit_abbrevs(unit) ? unit : NULL;
+}
+
+static bool read_entry_at(struct sn_dwarf_unit *unit, uint64_t offset, struct entry *entry)
+{
+	struct sn_cursor cursor = cursor_in_unit(unit, offset);
+	const struct sn_dwarf_abbrev *abbrev = sn_dwarf_abbrev_of(unit, sn_cursor_uleb(&cursor));
+	if (!abbrev || !sn_dwarf_spend(unit->file, 4))
+		return false;
+	read_entry(unit, &cursor, abbrev, entry);
+	return true;
+}
+
+static bool has_scopes(struct sn_dwarf_unit *unit)
+{
+	struct sn_dwarf_value ranges;
+	uint64_t high_pc;
+	if (!unit->is_read)
+		sn_dwarf_unit_read(unit, &ranges, &high_pc);
+	switch (unit->language) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case DW_LANG_C_plus_plus_17:
+	case DW_LANG_C_plus_plus_20:
+	case DW_LANG_D:
+	case DW_LANG_Rust:
+	case DW_LANG_Swift:
+		return true;
+	}
+	return false;
+}
+
+/* What a scope is called in front of "::"; NULL where it adds nothing. */
+static const char *scope_name(uint16_t tag, const char *name)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+		return name ? name : "(anonymous namespace)";
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+	case DW_TAG_interface_type:
+		return name ? name : "{unnamed}";
+	case DW_TAG_subprogram:
+	case DW_TAG_module:
+		return name;
+	}
+	return NULL;
+}
+
+/* Walks down to `die`, noting the names of the levels around it. */
+static const char *qualify(struct sn_dwarf_unit *unit, uint64_t die, const char *name,
+			   struct sn_string_pool *pool)
+{
+	const char *scopes[64];
+	struct sn_text text = {0};
+	struct sn_cursor cursor = cursor_in_unit(unit, unit->first_die);
+	uint32_t depth = 0;
+	while (cursor.at < cursor.end && offset_of(unit, &cursor) < die) {
+		struct entry entry;
+		uint64_t code = sn_cursor_uleb(&cursor);
+		if (code == 0) {
+			depth -= depth > 0;
+			continue;
+		}
+		const struct sn_dwarf_abbrev *abbrev = sn_dwarf_abbrev_of(unit, code);
+		if (!abbrev || !sn_dwarf_spend(unit->file, 1))
+			return name;
+		if (!abbrev->has_children) {
+			sn_dwarf_skip(unit, &cursor, abbrev);
+			continue;
+		}
+		read_entry(unit, &cursor, abbrev, &entry);
+		if (entry.sibling && entry.sibling <= die && jump(unit, &cursor, entry.sibling))
+			continue;
+		if (depth < sizeof(scopes) / sizeof(scopes[0]))
+			scopes[depth] = scope_name(abbrev->tag, entry.name);
+		depth++;
+	}
+	if (offset_of(unit, &cursor) != die || depth > sizeof(scopes) / sizeof(scopes[0]))
+		return name;
+	for (uint32_t i = 0; i < depth; i++) {
+		if (!scopes[i])
+			continue;
+		sn_text_string(&text, scopes[i]);
+		sn_text_string(&text, "::");
+	}
+	sn_text_string(&text, name);
+	char *qualified = sn_text_take(&text);
+	const char *kept = sn_string_pool_string(pool, qualified);
+	free(qualified);
+	return kept ? kept : name;
+}
+
+struct sn_dwarf_function sn_dwarf_function_at(struct sn_dwarf_unit *unit, uint64_t die,
+					      struct sn_string_pool *pool)
+{
+	struct sn_dwarf_function function = {0};
+	struct entry entry;
+	for (unsigned i = 0; i < CHAIN_MAX && read_entry_at(unit, die, &entry); i++) {
+		if (!function.linkage_name)
+			function.linkage_name = entry.linkage_name;
+		if (!function.name)
+			function.name = entry.name;
+		if (!function.line)
+			function.line = entry.line;
+		struct sn_dwarf_value next =
+		    entry.origin.class != SN_DWARF_NONE ? entry.origin : entry.specification;
+		struct sn_dwarf_unit *other = unit_of(unit, next);
+		if (!other)
+			break;
+		unit = other;
+		die = next.number;
+	}
+	if (!function.linkage_name && function.name && has_scopes(unit) && unit->abbrevs)
+		function.name = qualify(unit, die, function.name, pool);
+	return function;
+}

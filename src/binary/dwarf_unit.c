@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units, abbreviations and attributes; see dwarf_unit.h. */
+#include "dwarf_unit.h"
+
+#include <stdlib.h>
+
+/* Compilers number abbreviations from 1 upwards; a table with a higher number is damaged. */
+#define ABBREV_CODE_MAX	   1000000u
+#define ATTRIBUTES_MAX	   10000u
+#define INDIRECT_FORMS_MAX 4u
+
+/* ---- units ---- */
+
+static uint64_t read_offset(const struct sn_dwarf_unit *unit, struct sn_cursor *cursor)
+{
+	return sn_cursor_uint(cursor, unit->offset_bytes);
+}
+
+/* Reads a unit's header. False where there is none that could be followed. */
+static bool read_unit_header(struct sn_dwarf_file *file, uint64_t offset,
+			     struct sn_dwarf_unit *unit)
+{
+	struct sn_cursor cursor = sn_cursor_at(file->info, offset);
+	*unit = (struct sn_dwarf_unit){
+	    .file = file, .offset = offset, .offset_bytes = 4, .type = DW_UT_compile};
+	uint64_t length = sn_cursor_u32(&cursor);
+	if (length == UINT32_MAX) {
+		unit->offset_bytes = 8;
+		length = sn_cursor_u64(&cursor);
+	}
+	if (cursor.failed || length == 0 || length > sn_cursor_left(&cursor))
+		return false;
+	unit->end = (uint64_t)(cursor.at - file->info.data) + length;
+	unit->version = (uint8_t)sn_cursor_u16(&cursor);
+	if (unit->version >= 5) {
+		unit->type = sn_cursor_u8(&cursor);
+		unit->address_bytes = sn_cursor_u8(&cursor);
+		unit->abbrev_offset = read_offset(unit, &cursor);
+		if (unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile)
+			sn_cursor_skip(&cursor, 8);
+		else if (unit->type == DW_UT_type || unit->type == DW_UT_split_type)
+			sn_cursor_skip(&cursor, 8u + unit->offset_bytes);
+	} else {
+		unit->abbrev_offset = read_offset(unit, &cursor);
+		unit->address_bytes = sn_cursor_u8(&cursor);
+	}
+	unit->first_die = (uint64_t)(cursor.at - file->info.data);
+	if (cursor.failed || unit->first_die > unit->end)
+		unit->first_die = unit->end;
+	return true;
+}
+
+static bool is_readable(const struct sn_dwarf_unit *unit)
+{
+	return unit->version >= 2 && unit->version <= 5 &&
+	       (unit->address_bytes == 8 || unit->address_bytes == 4);
+}
+
+int sn_dwarf_file_init(struct sn_dwarf_file *file, struct sn_elf_file *elf, uint64_t *budget)
+{
+	uint32_t capacity = 0;
+	struct sn_dwarf_unit unit;
+	file->budget = budget;
+	file->info = sn_elf_file_contents(elf, ".debug_info");
+	file->abbrev = sn_elf_file_contents(elf, ".debug_abbrev");
+	file->str = sn_elf_section_strings(elf, sn_elf_file_section(elf, ".debug_str"));
+	file->line = sn_elf_file_contents(elf, ".debug_line");
+	file->line_str = sn_elf_section_strings(elf, sn_elf_file_section(elf, ".debug_line_str"));
+	file->ranges = sn_elf_file_contents(elf, ".debug_ranges");
+	file->rnglists = sn_elf_file_contents(elf, ".debug_rnglists");
+	file->addr = sn_elf_file_contents(elf, ".debug_addr");
+	file->str_offsets = sn_elf_file_contents(elf, ".debug_str_offsets");
+	for (uint64_t at = 0; read_unit_header(file, at, &unit); at = unit.end) {
+		if (!is_readable(&unit))
+			continue;
+		if (file->unit_count == capacity) {
+			capacity = capacity ? capacity * 2 : 64;
+			struct sn_dwarf_unit *grown =
+			    realloc(file->units, capacity * sizeof(*grown));
+			if (!grown)
+				return SN_ERR_MEMORY;
+			file->units = grown;
+		}
+		file->units[file->unit_count++] = unit;
+	}
+	return 0;
+}
+
+static void free_abbrevs(struct sn_dwarf_abbrevs *abbrevs)
+{
+	free(abbrevs->list);
+	free(abbrevs->attributes);
+	free(abbrevs);
+}
+
+void sn_dwarf_file_release(struct sn_dwarf_file *file)
+{
+	for (unsigned i = 0; i < SN_DWARF_ABBREV_BUCKETS; i++) {
+		while (file->abbrevs[i]) {
+			struct sn_dwarf_abbrevs *next = file->abbrevs[i]->next;
+			free_abbrevs(file->abbrevs[i]);
+			file->abbrevs[i] = next;
+		}
+	}
+	free(file->units);
+	file->units = NULL;
+	file->unit_count = 0;
+}
+
+struct sn_dwarf_unit *sn_dwarf_unit_at(struct sn_dwarf_file *file, uint64_t offset)
+{
+	uint32_t low = 0, high = file->unit_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (file->units[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || offset < file->units[low - 1].first_die ||
+	    offset >= file->units[low - 1].end)
+		return NULL;
+	return &file->units[low - 1];
+}
+
+/* ---- attributes ---- */
+
+/* The bytes a form takes in units of a format; -1 where that differs from value to value. */
+static int form_bytes(unsigned version, unsigned address_bytes, unsigned offset_bytes,
+		      uint16_t form)
+{
+	switch (form) {
+	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const:
+		return 0;
+	case DW_FORM_data1:
+	case DW_FORM_ref1:
+	case DW_FORM_flag:
+	case DW_FORM_strx1:
+	case DW_FORM_addrx1:
+		return 1;
+	case DW_FORM_data2:
+	case DW_FORM_ref2:
+	case DW_FORM_strx2:
+	case DW_FORM_addrx2:
+		return 2;
+	case DW_FORM_strx3:
+	case DW_FORM_addrx3:
+		return 3;
+	case DW_FORM_data4:
+	case DW_FORM_ref4:
+	case DW_FORM_strx4:
+	case DW_FORM_addrx4:
+	case DW_FORM_ref_sup4:
+		return 4;
+	case DW_FORM_data8:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_sig8:
+	case DW_FORM_ref_sup8:
+		return 8;
+	case DW_FORM_data16:
+		return 16;
+	case DW_FORM_addr:
+		return (int)address_bytes;
+	case DW_FORM_ref_addr:
+		return version < 3 ? (int)address_bytes : (int)offset_bytes;
+	case DW_FORM_strp:
+	case DW_FORM_line_strp:
+	case DW_FORM_strp_sup:
+	case DW_FORM_sec_offset:
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_GNU_strp_alt:
+		return (int)offset_bytes;
+	}
+	return -1;
+}
+
+static const char *indexed_string(struct sn_dwarf_unit *unit, uint64_t index)
+{
+	struct sn_cursor cursor = sn_cursor_at(unit->file->str_offsets, unit->str_offsets_base);
+	if (index > UINT32_MAX)
+		return NULL;
+	sn_cursor_skip(&cursor, index * unit->offset_bytes);
+	uint64_t offset = read_offset(unit, &cursor);
+	return cursor.failed ? NULL : sn_bytes_string(unit->file->str, offset);
+}
+
+static bool indexed_address(struct sn_dwarf_unit *unit, uint64_t index, uint64_t *address)
+{
+	struct sn_cursor cursor = sn_cursor_at(unit->file->addr, unit->addr_base);
+	if (index > UINT32_MAX)
+		return false;
+	sn_cursor_skip(&cursor, index * unit->address_bytes);
+	*address = sn_cursor_uint(&cursor, unit->address_bytes);
+	return !cursor.failed;
+}
+
+static struct sn_dwarf_value string_value(const char *string)
+{
+	return (struct sn_dwarf_value){string ? SN_DWARF_STRING : SN_DWARF_NONE, 0, string};
+}
+
+static struct sn_dwarf_value value_of(enum sn_dwarf_class class, uint64_t number)
+{
+	return (struct sn_dwarf_value){class, number, NULL};
+}
+
+static struct sn_dwarf_value address_value(struct sn_dwarf_unit *unit, uint64_t index)
+{
+	uint64_t address;
+	if (!indexed_address(unit, index, &address))
+		return value_of(SN_DWARF_NONE, 0);
+	return value_of(SN_DWARF_ADDRESS, address);
+}
+
+/* Forms of one fixed size: `number` are their bytes. */
+static struct sn_dwarf_value fixed_value(struct sn_dwarf_unit *unit, uint16_t form, uint64_t number)
+{
+	struct sn_dwarf_file *file = unit->file;
+	switch (form) {
+	case DW_FORM_addr:
+		return value_of(SN_DWARF_ADDRESS, number);
+	case DW_FORM_addrx1:
+	case DW_FORM_addrx2:
+	case DW_FORM_addrx3:
+	case DW_FORM_addrx4:
+		return address_value(unit, number);
+	case DW_FORM_strx1:
+	case DW_FORM_strx2:
+	case DW_FORM_strx3:
+	case DW_FORM_strx4:
+		return string_value(indexed_string(unit, number));
+	case DW_FORM_strp:
+		return string_value(sn_bytes_string(file->str, number));
+	case DW_FORM_line_strp:
+		return string_value(sn_bytes_string(file->line_str, number));
+	case DW_FORM_strp_sup:
+	case DW_FORM_GNU_strp_alt:
+		return string_value(file->shared ? sn_bytes_string(file->shared->str, number)
+						 : NULL);
+	case DW_FORM_ref1:
+	case DW_FORM_ref2:
+	case DW_FORM_ref4:
+	case DW_FORM_ref8:
+		return value_of(SN_DWARF_REFERENCE, unit->offset + number);
+	case DW_FORM_ref_addr:
+		return value_of(SN_DWARF_REFERENCE, number);
+	case DW_FORM_ref_sup4:
+	case DW_FORM_ref_sup8:
+	case DW_FORM_GNU_ref_alt:
+		return value_of(SN_DWARF_SHARED_REFERENCE, number);
+	case DW_FORM_sec_offset:
+		return value_of(SN_DWARF_OFFSET, number);
+	case DW_FORM_ref_sig8:
+	case DW_FORM_data16:
+		return value_of(SN_DWARF_NONE, 0);
+	}
+	return value_of(SN_DWARF_NUMBER, form == DW_FORM_flag_present ? 1 : number);
+}
+
+static struct sn_dwarf_value varying_value(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
+					   uint16_t form)
+{
+	switch (form) {
+	case DW_FORM_string:
+		return string_value(sn_cursor_string(cursor));
+	case DW_FORM_sdata:
+		return value_of(SN_DWARF_NUMBER, (uint64_t)sn_cursor_sleb(cursor));
+	case DW_FORM_udata:
+	case DW_FORM_loclistx:
+		return value_of(SN_DWARF_NUMBER, sn_cursor_uleb(cursor));
+	case DW_FORM_rnglistx:
+		return value_of(SN_DWARF_INDEX, sn_cursor_uleb(cursor));
+	case DW_FORM_ref_udata:
+		return value_of(SN_DWARF_REFERENCE, unit->offset + sn_cursor_uleb(cursor));
+	case DW_FORM_strx:
+	case DW_FORM_GNU_str_index:
+		return string_value(indexed_string(unit, sn_cursor_uleb(cursor)));
+	case DW_FORM_addrx:
+	case DW_FORM_GNU_addr_index:
+		return address_value(unit, sn_cursor_uleb(cursor));
+	case DW_FORM_block1:
+		sn_cursor_skip(cursor, sn_cursor_u8(cursor));
+		break;
+	case DW_FORM_block2:
+		sn_cursor_skip(cursor, sn_cursor_u16(cursor));
+		break;
+	case DW_FORM_block4:
+		sn_cursor_skip(cursor, sn_cursor_u32(cursor));
+		break;
+	case DW_FORM_block:
+	case DW_FORM_exprloc:
+		sn_cursor_skip(cursor, sn_cursor_uleb(cursor));
+		break;
+	default:
+		sn_cursor_fail(cursor); /* what follows cannot be found */
+	}
+	return value_of(SN_DWARF_NONE, 0);
+}
+
+struct sn_dwarf_value sn_dwarf_read(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
+				    uint16_t form, int64_t implicit)
+{
+	for (unsigned i = 0; form == DW_FORM_indirect && i < INDIRECT_FORMS_MAX; i++)
+		form = (uint16_t)sn_cursor_uleb(cursor);
+	if (form == DW_FORM_implicit_const)
+		return value_of(SN_DWARF_NUMBER, (uint64_t)implicit);
+	int bytes = form_bytes(unit->version, unit->address_bytes, unit->offset_bytes, form);
+	if (bytes < 0)
+		return varying_value(unit, cursor, form);
+	if (bytes > 8) {
+		sn_cursor_skip(cursor, (unsigned)bytes);
+		return value_of(SN_DWARF_NONE, 0);
+	}
+	uint64_t number = sn_cursor_uint(cursor, (unsigned)bytes);
+	return cursor->failed ? value_of(SN_DWARF_NONE, 0) : fixed_value(unit, form, number);
+}
+
+void sn_dwarf_skip_value(struct sn_dwarf_unit *unit, struct sn_cursor *cursor, uint16_t form)
+{
+	int bytes = form_bytes(unit->version, unit->address_bytes, unit->offset_bytes, form);
+	if (bytes >= 0)
+		sn_cursor_skip(cursor, (unsigned)bytes);
+	else
+		sn_dwarf_read(unit, cursor, form, 0);
+}
+
+void sn_dwarf_skip(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
+		   const struct sn_dwarf_abbrev *abbrev)
+{
+	const struct sn_dwarf_attribute *attribute = unit->abbrevs->attributes + abbrev->first;
+	if (abbrev->fixed_bytes >= 0) {
+		sn_cursor_skip(cursor, (unsigned)abbrev->fixed_bytes);
+		return;
+	}
+	for (unsigned i = 0; i < abbrev->count; i++, attribute++)
+		sn_dwarf_skip_value(unit, cursor, attribute->form);
+}
+
+/* ---- abbreviations ---- */
+
+/* Reads one attribute specification; false at the end of the list. */
+static bool read_specification(struct sn_cursor *cursor, struct sn_dwarf_attribute *attribute)
+{
+	uint64_t name = sn_cursor_uleb(cursor);
+	uint64_t form = sn_cursor_uleb(cursor);
+	attribute->name = name <= UINT16_MAX ? (uint16_t)name : UINT16_MAX;
+	attribute->form = form <= UINT16_MAX ? (uint16_t)form : UINT16_MAX;
+	attribute->implicit = form == DW_FORM_implicit_const ? sn_cursor_sleb(cursor) : 0;
+	return !cursor->failed && (name != 0 || form != 0);
+}
+
+static bool grow_list(struct sn_dwarf_abbrevs *abbrevs, uint32_t *capacity, uint64_t code)
+{
+	if (code < *capacity)
+		return true;
+	uint32_t wanted = *capacity ? *capacity * 2 : 128;
+	while (wanted <= code)
+		wanted *= 2;
+	struct sn_dwarf_abbrev *grown = realloc(abbrevs->list, wanted * sizeof(*grown));
+	if (!grown)
+		return false;
+	memset(grown + *capacity, 0, (wanted - *capacity) * sizeof(*grown));
+	abbrevs->list = grown;
+	*capacity = wanted;
+	return true;
+}
+
+static bool add_attribute(struct sn_dwarf_abbrevs *abbrevs, uint32_t *capacity,
+			  const struct sn_dwarf_attribute *attribute)
+{
+	if (abbrevs->attribute_count == *capacity) {
+		uint32_t wanted = *capacity ? *capacity * 2 : 512;
+		struct sn_dwarf_attribute *grown =
+		    realloc(abbrevs->attributes, wanted * sizeof(*grown));
+		if (!grown)
+			return false;
+		abbrevs->attributes = grown;
+		*capacity = wanted;
+	}
+	abbrevs->attributes[abbrevs->attribute_count++] = *attribute;
+	return true;
+}
+
+static bool read_abbrev(struct sn_dwarf_abbrevs *abbrevs, struct sn_dwarf_abbrev *abbrev,
+			struct sn_cursor *cursor, uint32_t *capacity)
+{
+	struct sn_dwarf_attribute attribute;
+	uint64_t tag = sn_cursor_uleb(cursor);
+	*abbrev = (struct sn_dwarf_abbrev){.first = abbrevs->attribute_count,
+					   .tag = tag <= UINT16_MAX ? (uint16_t)tag : UINT16_MAX,
+					   .has_children = sn_cursor_u8(cursor) != 0,
+					   .sibling_at = -1};
+	while (read_specification(cursor, &attribute) && abbrev->count < ATTRIBUTES_MAX) {
+		if (!add_attribute(abbrevs, capacity, &attribute))
+			return false;
+		abbrev->count++;
+		int bytes = form_bytes(abbrevs->version, abbrevs->address_bytes,
+				       abbrevs->offset_bytes, attribute.form);
+		if (attribute.name == DW_AT_sibling && attribute.form == DW_FORM_ref4 &&
+		    abbrev->fixed_bytes >= 0)
+			abbrev->sibling_at = abbrev->fixed_bytes;
+		if (bytes < 0 || abbrev->fixed_bytes < 0)
+			abbrev->fixed_bytes = -1;
+		else
+			abbrev->fixed_bytes += bytes;
+	}
+	return !cursor->failed;
+}
+
+static struct sn_dwarf_abbrevs *read_abbrevs(struct sn_dwarf_unit *unit)
+{
+	struct sn_dwarf_abbrevs *abbrevs = calloc(1, sizeof(*abbrevs));
+	struct sn_cursor cursor = sn_cursor_at(unit->file->abbrev, unit->abbrev_offset);
+	uint32_t capacity = 0, attribute_capacity = 0;
+	if (!abbrevs)
+		return NULL;
+	abbrevs->offset = unit->abbrev_offset;
+	abbrevs->version = unit->version;
+	abbrevs->address_bytes = unit->address_bytes;
+	abbrevs->offset_bytes = unit->offset_bytes;
+	for (;;) {
+		uint64_t code = sn_cursor_uleb(&cursor);
+		if (cursor.failed || code == 0 || code > ABBREV_CODE_MAX ||
+		    !sn_dwarf_spend(unit->file, 8) || !grow_list(abbrevs, &capacity, code) ||
+		    !read_abbrev(abbrevs, &abbrevs->list[code], &cursor, &attribute_capacity))
+			break;
+		if (code >= abbrevs->count)
+			abbrevs->count = (uint32_t)code + 1;
+	}
+	return abbrevs;
+}
+
+bool sn_dwarf_unit_abbrevs(struct sn_dwarf_unit *unit)
+{
+	if (unit->abbrevs)
+		return true;
+	struct sn_dwarf_abbrevs **bucket =
+	    &unit->file->abbrevs[(unit->abbrev_offset * 0x9e3779b97f4a7c15u) >> 54];
+	struct sn_dwarf_abbrevs *at = *bucket;
+	while (at && !(at->offset == unit->abbrev_offset && at->version == unit->version &&
+		       at->address_bytes == unit->address_bytes &&
+		       at->offset_bytes == unit->offset_bytes))
+		at = at->next;
+	if (!at) {
+		at = read_abbrevs(unit);
+		if (!at)
+			return false;
+		at->next = *bucket;
+		*bucket = at;
+	}
+	unit->abbrevs = at;
+	return true;
+}
+
+/* ---- the unit's own entry ---- */
+
+/* Finds one abbreviation without reading its whole table: most units are never walked. */
+static bool find_abbrev(struct sn_dwarf_unit *unit, uint64_t code, uint16_t *tag,
+			struct sn_cursor *specifications)
+{
+	struct sn_cursor cursor = sn_cursor_at(unit->file->abbrev, unit->abbrev_offset);
+	struct sn_dwarf_attribute attribute;
+	while (sn_dwarf_spend(unit->file, 1)) {
+		uint64_t own = sn_cursor_uleb(&cursor);
+		*tag = (uint16_t)sn_cursor_uleb(&cursor);
+		sn_cursor_u8(&cursor);
+		if (cursor.failed || own == 0)
+			return false;
+		*specifications = cursor;
+		if (own == code)
+			return true;
+		while (read_specification(&cursor, &attribute))
+			;
+	}
+	return false;
+}
+
+static void take_unit_attribute(struct sn_dwarf_unit *unit, uint16_t name,
+				struct sn_dwarf_value value, struct sn_dwarf_value *ranges,
+				struct sn_dwarf_value *high)
+{
+	switch (name) {
+	case DW_AT_name:
+		unit->name = value.string;
+		break;
+	case DW_AT_comp_dir:
+		unit->folder = value.string;
+		break;
+	case DW_AT_stmt_list:
+		unit->has_lines = value.class == SN_DWARF_OFFSET || value.class == SN_DWARF_NUMBER;
+		unit->line_offset = value.number;
+		break;
+	case DW_AT_low_pc:
+		if (value.class == SN_DWARF_ADDRESS)
+			unit->low_pc = value.number;
+		break;
+	case DW_AT_high_pc:
+		*high = value;
+		break;
+	case DW_AT_language:
+		unit->language = (uint16_t)value.number;
+		break;
+	case DW_AT_ranges:
+		*ranges = value;
+		break;
+	}
+}
+
+/* The bases come first in a pass of their own: other attributes' forms refer to them. */
+static void take_base(struct sn_dwarf_unit *unit, uint16_t name, struct sn_dwarf_value value)
+{
+	if (name == DW_AT_str_offsets_base)
+		unit->str_offsets_base = value.number;
+	else if (name == DW_AT_addr_base || name == DW_AT_GNU_addr_base)
+		unit->addr_base = value.number;
+	else if (name == DW_AT_rnglists_base)
+		unit->rnglists_base = value.number;
+}
+
+void sn_dwarf_unit_read(struct sn_dwarf_unit *unit, struct sn_dwarf_value *ranges,
+			uint64_t *high_pc)
+{
+	struct sn_bytes info = {unit->file->info.data, (size_t)unit->end};
+	struct sn_cursor cursor = sn_cursor_at(info, unit->first_die), specifications;
+	struct sn_dwarf_value high = {0};
+	uint64_t code = sn_cursor_uleb(&cursor);
+	*ranges = high;
+	*high_pc = 0;
+	unit->is_read = true;
+	if (code == 0 || !find_abbrev(unit, code, &unit->tag, &specifications))
+		return;
+	for (unsigned pass = 0; pass < 2; pass++) {
+		struct sn_cursor values = cursor, list = specifications;
+		struct sn_dwarf_attribute attribute;
+		while (read_specification(&list, &attribute) && !values.failed) {
+			struct sn_dwarf_value value =
+			    sn_dwarf_read(unit, &values, attribute.form, attribute.implicit);
+			if (pass == 0)
+				take_base(unit, attribute.name, value);
+			else
+				take_unit_attribute(unit, attribute.name, value, ranges, &high);
+		}
+	}
+	if (high.class == SN_DWARF_ADDRESS)
+		*high_pc = high.number;
+	else if (high.class == SN_DWARF_NUMBER)
+		*high_pc = unit->low_pc + high.number;
+}
+
+/* ---- ranges ---- */
+
+typedef bool take_range(void *data, uint64_t start, uint64_t end);
+
+static void ranges_before_5(struct sn_dwarf_unit *unit, uint64_t offset, take_range *take,
+			    void *data)
+{
+	struct sn_cursor cursor = sn_cursor_at(unit->file->ranges, offset);
+	uint64_t base = unit->low_pc;
+	uint64_t all_ones = unit->address_bytes == 4 ? UINT32_MAX : UINT64_MAX;
+	while (sn_dwarf_spend(unit->file, 1)) {
+		uint64_t start = sn_cursor_uint(&cursor, unit->address_bytes);
+		uint64_t end = sn_cursor_uint(&cursor, unit->address_bytes);
+		if (cursor.failed || (start == 0 && end == 0))
+			return;
+		if (start == all_ones)
+			base = end;
+		else if (start < end && !take(data, base + start, base + end))
+			return;
+	}
+}
+
+/* One entry of a range list; false at the end. start == end: it gives no range. */
+static bool read_range(struct sn_dwarf_unit *unit, struct sn_cursor *cursor, uint64_t *base,
+		       uint64_t *start, uint64_t *end)
+{
+	bool ok = true;
+	*start = *end = 0;
+	switch (sn_cursor_u8(cursor)) {
+	case DW_RLE_base_addressx:
+		ok = indexed_address(unit, sn_cursor_uleb(cursor), base);
+		break;
+	case DW_RLE_startx_endx:
+		ok = indexed_address(unit, sn_cursor_uleb(cursor), start) &
+		     indexed_address(unit, sn_cursor_uleb(cursor), end);
+		break;
+	case DW_RLE_startx_length:
+		ok = indexed_address(unit, sn_cursor_uleb(cursor), start);
+		*end = *start + sn_cursor_uleb(cursor);
+		break;
+	case DW_RLE_offset_pair:
+		*start = *base + sn_cursor_uleb(cursor);
+		*end = *base + sn_cursor_uleb(cursor);
+		break;
+	case DW_RLE_base_address:
+		*base = sn_cursor_uint(cursor, unit->address_bytes);
+		break;
+	case DW_RLE_start_end:
+		*start = sn_cursor_uint(cursor, unit->address_bytes);
+		*end = sn_cursor_uint(cursor, unit->address_bytes);
+		break;
+	case DW_RLE_start_length:
+		*start = sn_cursor_uint(cursor, unit->address_bytes);
+		*end = *start + sn_cursor_uleb(cursor);
+		break;
+	default:
+		return false;
+	}
+	return ok && !cursor->failed;
+}
+
+static void ranges_of_5(struct sn_dwarf_unit *unit, uint64_t offset, take_range *take, void *data)
+{
+	struct sn_cursor cursor = sn_cursor_at(unit->file->rnglists, offset);
+	uint64_t base = unit->low_pc, start, end;
+	while (sn_dwarf_spend(unit->file, 1) && read_range(unit, &cursor, &base, &start, &end))
+		if (start < end && !take(data, start, end))
+			return;
+}
+
+void sn_dwarf_ranges(struct sn_dwarf_unit *unit, struct sn_dwarf_value ranges, take_range *take,
+		     void *data)
+{
+	if (ranges.class == SN_DWARF_INDEX) {
+		struct sn_cursor cursor = sn_cursor_at(unit->file->rnglists, unit->rnglists_base);
+		if (ranges.number > UINT32_MAX)
+			return;
+		sn_cursor_skip(&cursor, ranges.number * unit->offset_bytes);
+		uint64_t offset = unit->rnglists_base + read_offset(unit, &cursor);
+		if (!cursor.failed)
+			ranges_of_5(unit, offset, take, data);
+	} else if (ranges.class == SN_DWARF_OFFSET || ranges.class == SN_DWARF_NUMBER) {
+		if (unit->version >= 5)
+			ranges_of_5(unit, ranges.number, take, data);
+		else
+			ranges_before_5(unit, ranges.number, take, data);
+	}
+}
