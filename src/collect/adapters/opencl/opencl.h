@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the OpenCL adapter: the layer (layer.c, enqueue.c) that the program's calls pass
+ * through, the operations it has started and not yet seen end (pending.c), what is known of queues,
+ * kernels and devices (object.c), and device clocks (clock.c). docs/design/opencl.md gives reasons.
+ */
+#ifndef SN_COLLECT_OPENCL_H
+#define SN_COLLECT_OPENCL_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_2_2_APIS
+#include "collect/adapters.h"
+
+#include <CL/cl_layer.h>
+
+/* Calls that get a frame and are timed; the names are what reports show. */
+enum sn_cl_api {
+#define SN_CL_API(name) SN_CL_##name,
+#include "apis.def"
+#undef SN_CL_API
+	SN_CL_API_COUNT
+};
+
+/* The functions below us, as the loader gave them. Complete before the first call comes through. */
+extern struct _cl_icd_dispatch sn_cl_real;
+
+/* ---- clocks ---- */
+
+/*
+ * The offset from a device's clock to CLOCK_MONOTONIC lies within [lower_ns, upper_ns]: host time =
+ * device time + offset. Every operation tightens the bounds, since the moment at which it was
+ * queued, on the device's clock, lies between the host's times before and after the call.
+ */
+struct sn_cl_clock {
+	_Atomic int64_t lower_ns, upper_ns;
+	_Atomic uint32_t drifted; /* times the bounds contradicted each other and began anew */
+};
+
+void sn_cl_clock_init(struct sn_cl_clock *clock);
+/* One observation: device_ns lay between the two host times. AS-safe: yes. MT: yes. */
+void sn_cl_clock_bound(struct sn_cl_clock *clock, uint64_t device_ns, uint64_t before_ns,
+		       uint64_t after_ns);
+/* The host time of a device time, in the middle of the bounds. AS-safe: yes. MT: yes. */
+uint64_t sn_cl_clock_host_ns(const struct sn_cl_clock *clock, uint64_t device_ns);
+/* Half the distance of the bounds: how wrong sn_cl_clock_host_ns can be. UINT64_MAX unknown. MT:
+ * yes. */
+uint64_t sn_cl_clock_error_ns(const struct sn_cl_clock *clock);
+
+/* ---- objects ---- */
+
+struct sn_cl_device {
+	cl_device_id id;
+	struct sn_cl_clock clock;
+	char name[64];
+};
+
+#define SN_CL_PROPERTY_MAX 32
+
+struct sn_cl_queue {
+	struct sn_cl_device *device;
+	bool timed; /* operations of this queue have times */
+	bool asked; /* the program itself asked for profiling */
+	bool has_list;
+	uint32_t list_length;			      /* elements of `list`, its end included */
+	cl_queue_properties list[SN_CL_PROPERTY_MAX]; /* as the program gave it */
+};
+
+struct sn_cl_name {
+	struct sn_cl_name *next; /* of object.c */
+	uint32_t length;
+	char text[];
+};
+
+/* Remembers a queue just made. NULL without memory. MT: yes. */
+struct sn_cl_queue *sn_cl_queue_add(cl_command_queue queue, cl_device_id device);
+/* NULL where it is not known. MT: yes. */
+struct sn_cl_queue *sn_cl_queue_find(cl_command_queue queue);
+
+/* The function a kernel runs; lives for ever. NULL where it cannot be told. MT: yes. */
+const struct sn_cl_name *sn_cl_kernel_name(cl_kernel kernel);
+/* A kernel was made: what was known under its handle was of one that is gone. MT: yes. */
+void sn_cl_kernel_forget(cl_kernel kernel);
+
+/* Device number `index`, NULL beyond the last. MT: yes. */
+const struct sn_cl_device *sn_cl_device_at(uint32_t index);
+
+/* ---- operations ---- */
+
+enum sn_cl_kind { SN_CL_KERNEL, SN_CL_COPY, SN_CL_FILL, SN_CL_MAP, SN_CL_KIND_COUNT };
+
+struct sn_cl_operation {
+	enum sn_cl_kind kind;
+	const char *name; /* of copies, fills and maps */
+	const struct sn_cl_name *kernel;
+	uint64_t bytes;
+	uint64_t work_items;
+	uint64_t work_group; /* items in a group, 0 where the runtime chose */
+};
+
+/* A call passing through the layer. */
+struct sn_cl_call {
+	struct sn_thread *thread; /* NULL: not measured */
+	uint32_t node;		  /* of the call's frame */
+	uint64_t start_ns;
+	cl_event own; /* where the runtime puts the event that the program did not ask for */
+};
+
+/* Between these two the real function is called, outside the collector's guard. */
+void sn_cl_call_begin(struct sn_cl_call *call, enum sn_cl_api api);
+void sn_cl_call_end(struct sn_cl_call *call, bool waits);
+/* The end of a call that started an operation; takes one reference to `event`. */
+void sn_cl_call_end_operation(struct sn_cl_call *call, cl_command_queue queue, cl_event event,
+			      const struct sn_cl_operation *operation);
+
+/* Collects all that has ended of the calling thread's operations, and of ended threads'. */
+void sn_cl_collect(void);
+/* References that the collector holds on an event. MT: yes. */
+cl_uint sn_cl_references(cl_event event);
+/* Collects what is left, of ended threads too, waiting for a bounded time; then touches OpenCL no
+ * more. Between sn_enter and sn_leave of `thread`, the calling one. */
+void sn_cl_finish(struct sn_thread *thread);
+/* To be called when the runtime is certainly at work: arranges for sn_cl_finish at exit. */
+void sn_cl_finish_at_exit(void);
+void sn_cl_thread_begin(struct sn_thread *thread);
+void sn_cl_thread_end(struct sn_thread *thread);
+void sn_cl_pending_after_fork(void);
+
+/* ---- the layer ---- */
+
+/* Fill the table with the functions of their file where the function below exists. */
+void sn_cl_fill_enqueue(struct _cl_icd_dispatch *table);
+void sn_cl_fill_queue(struct _cl_icd_dispatch *table);
+void sn_cl_fill_calls(struct _cl_icd_dispatch *table);
+
+#define SN_CL_FILL(table, name)                                                                    \
+	do {                                                                                       \
+		if (sn_cl_real.name)                                                               \
+			(table)->name = layer_##name;                                              \
+	} while (0)
+
+#endif

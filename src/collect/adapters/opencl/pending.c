@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations that were started and not yet seen to end, and what is recorded when they end.
+ *
+ * A thread keeps its operations in a ring, oldest first, and looks itself, at later API calls,
+ * whether they have ended: no callback runs on the runtime's threads and nothing is passed between
+ * threads. An operation whose thread has ended is collected by another thread's API call or at
+ * exit. The ring is bounded; what does not fit is counted as lost. docs/design/opencl.md has the
+ * figures that decided for this.
+ */
+#include "opencl.h"
+
+#include <string.h>
+#include <time.h>
+
+#define RING_FIRST 1024u
+#define RING_MOST  65536u
+/* Calls between two looks at the ring, and operations taken in one. */
+#define LOOK_EVERY 8u
+#define TAKE_MOST  16u
+/* Operations looked at beyond one that has not ended: another queue's may have. */
+#define PROBE_MOST 4u
+#define NAME_CACHE 64u
+
+#define EXIT_WAIT_NS  2000000000u
+#define EXIT_STILL_NS 100000000u
+
+struct pending {
+	_Atomic(cl_event) event; /* NULL: collected */
+	uint32_t node;
+	uint8_t kind; /* enum sn_cl_kind */
+	bool timed;
+	uint64_t bytes, work_items, work_group;
+	uint64_t before_ns, after_ns; /* host times around the call that started it */
+	struct sn_cl_device *device;
+};
+
+struct ring {
+	uint32_t size; /* a power of two */
+	struct pending slots[];
+};
+
+struct state {
+	_Atomic(struct ring *) ring;
+	_Atomic uint32_t head, tail; /* positions, growing for ever; tail - head are in the ring */
+	uint32_t probe;		     /* the next position to look at beyond the head */
+	uint32_t calls;
+	uint32_t api_strings[SN_CL_API_COUNT];
+	struct {
+		const void *name;
+		uint32_t string;
+	} strings[NAME_CACHE];
+	struct sn_thread *thread;
+	_Atomic bool ended;
+	struct state *next; /* of all states; set before it is published */
+};
+
+static _Atomic(struct state *) states;
+static _Atomic uint32_t orphaned; /* ended threads with operations left */
+static _Atomic int orphan_lock;
+static _Atomic bool closed; /* the runtime may be gone: it is no longer called */
+
+static const char *const api_names[] = {
+#define SN_CL_API(name) #name,
+#include "apis.def"
+#undef SN_CL_API
+};
+
+/* ---- metrics ---- */
+
+struct metrics {
+	uint32_t api_time, queue_delay, submit_delay, work_items, work_group;
+	uint32_t time[SN_CL_KIND_COUNT], bytes[SN_CL_KIND_COUNT];
+};
+
+static const struct metrics *metrics(void)
+{
+	static struct metrics all;
+	static _Atomic bool ready;
+	/* acquire pairs with the release below; threads that race store the same numbers */
+	if (atomic_load_explicit(&ready, memory_order_acquire))
+		return &all;
+	all.api_time = sn_metric("gpu-api-time", "ns", "opencl", SN_METRIC_TIME, 0);
+	all.time[SN_CL_KERNEL] = sn_metric("kernel-time", "ns", "opencl", SN_METRIC_TIME, 0);
+	all.time[SN_CL_COPY] = sn_metric("copy-time", "ns", "opencl", SN_METRIC_TIME, 0);
+	all.time[SN_CL_FILL] = sn_metric("fill-time", "ns", "opencl", SN_METRIC_TIME, 0);
+	all.time[SN_CL_MAP] = sn_metric("map-time", "ns", "opencl", SN_METRIC_TIME, 0);
+	all.bytes[SN_CL_KERNEL] = SN_ID_NONE;
+	all.bytes[SN_CL_COPY] = sn_metric("copy-bytes", "bytes", "opencl", SN_METRIC_BYTES, 0);
+	all.bytes[SN_CL_FILL] = sn_metric("fill-bytes", "bytes", "opencl", SN_METRIC_BYTES, 0);
+	all.bytes[SN_CL_MAP] = sn_metric("map-bytes", "bytes", "opencl", SN_METRIC_BYTES, 0);
+	all.queue_delay = sn_metric("queue-delay", "ns", "opencl", SN_METRIC_TIME, 0);
+	all.submit_delay = sn_metric("submit-delay", "ns", "opencl", SN_METRIC_TIME, 0);
+	all.work_items = sn_metric("work-items", "items", "opencl", SN_METRIC_COUNT, 0);
+	all.work_group = sn_metric("work-group-size", "items", "opencl", SN_METRIC_COUNT, 0);
+	atomic_store_explicit(&ready, true, memory_order_release);
+	return &all;
+}
+
+static void add(struct sn_thread *thread, uint32_t node, uint32_t metric, uint64_t value)
+{
+	if (metric != SN_ID_NONE)
+		sn_cct_add(&thread->cct, node, metric, value);
+}
+
+/* ---- a thread's state ---- */
+
+static struct state *state_of(struct sn_thread *thread)
+{
+	struct state *state = thread->adapters[SN_ADAPTER_SLOT_opencl];
+	if (state)
+		return state;
+	state = sn_pages_map(sizeof(*state));
+	struct ring *ring =
+	    state ? sn_pages_map(sizeof(*ring) + RING_FIRST * sizeof(struct pending)) : NULL;
+	if (!ring) {
+		sn_pages_unmap(state, sizeof(*state));
+		return NULL;
+	}
+	ring->size = RING_FIRST;
+	atomic_store_explicit(&state->ring, ring, memory_order_relaxed);
+	memset(state->api_strings, 0xff, sizeof(state->api_strings));
+	state->thread = thread;
+	state->next = atomic_load_explicit(&states, memory_order_relaxed);
+	/* release: complete before other threads find it in the list */
+	while (!atomic_compare_exchange_weak_explicit(&states, &state->next, state,
+						      memory_order_release, memory_order_relaxed))
+		continue;
+	thread->adapters[SN_ADAPTER_SLOT_opencl] = state;
+	return state;
+}
+
+static struct pending *pending_at(struct state *state, uint32_t position)
+{
+	struct ring *ring = atomic_load_explicit(&state->ring, memory_order_relaxed);
+	return &ring->slots[position & (ring->size - 1)];
+}
+
+static uint32_t head_of(struct state *state)
+{
+	return atomic_load_explicit(&state->head, memory_order_relaxed);
+}
+
+static uint32_t tail_of(struct state *state)
+{
+	return atomic_load_explicit(&state->tail, memory_order_relaxed);
+}
+
+/* Twice the room. The old ring stays mapped: sn_cl_references may be reading it. */
+static bool ring_grow(struct state *state)
+{
+	struct ring *old = atomic_load_explicit(&state->ring, memory_order_relaxed);
+	uint32_t size = old->size * 2;
+	struct ring *ring =
+	    size <= RING_MOST ? sn_pages_map(sizeof(*ring) + size * sizeof(struct pending)) : NULL;
+	if (!ring)
+		return false;
+	ring->size = size;
+	for (uint32_t at = head_of(state); at != tail_of(state); at++)
+		ring->slots[at & (size - 1)] = old->slots[at & (old->size - 1)];
+	/* release: its slots before it */
+	atomic_store_explicit(&state->ring, ring, memory_order_release);
+	return true;
+}
+
+static uint32_t string_of(struct state *state, const char *text, size_t length)
+{
+	uint32_t slot = (uint32_t)((uintptr_t)text >> 4 ^ (uintptr_t)text >> 12) % NAME_CACHE;
+	if (state->strings[slot].name != text) {
+		state->strings[slot].string = sn_cct_string(&state->thread->cct, text, length);
+		state->strings[slot].name = text;
+	}
+	return state->strings[slot].string;
+}
+
+/* ---- collecting ---- */
+
+struct times {
+	cl_ulong queued, submitted, started, ended;
+};
+
+static bool read_times(cl_event event, struct times *times)
+{
+	size_t size = sizeof(cl_ulong);
+	const struct _cl_icd_dispatch *real = &sn_cl_real;
+	return !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, size, &times->ended,
+					      NULL) &&
+	       !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, size,
+					      &times->started, NULL) &&
+	       !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_SUBMIT, size,
+					      &times->submitted, NULL) &&
+	       !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, size,
+					      &times->queued, NULL) &&
+	       times->ended >= times->started;
+}
+
+static void record(struct sn_thread *thread, const struct pending *pending, cl_event event)
+{
+	const struct metrics *all = metrics();
+	struct times times;
+	add(thread, pending->node, all->bytes[pending->kind], pending->bytes);
+	if (pending->kind == SN_CL_KERNEL) {
+		add(thread, pending->node, all->work_items, pending->work_items);
+		if (pending->work_group)
+			add(thread, pending->node, all->work_group, pending->work_group);
+	}
+	if (!pending->timed || !read_times(event, &times)) {
+		sn_drop(thread, SN_DROP_GPU_UNTIMED, 1);
+		return;
+	}
+	add(thread, pending->node, all->time[pending->kind], times.ended - times.started);
+	if (times.submitted >= times.queued)
+		add(thread, pending->node, all->queue_delay, times.submitted - times.queued);
+	if (times.started >= times.submitted)
+		add(thread, pending->node, all->submit_delay, times.started - times.submitted);
+	if (pending->device)
+		sn_cl_clock_bound(&pending->device->clock, times.queued, pending->before_ns,
+				  pending->after_ns);
+}
+
+enum progress { STILL_WAITING, STILL_RUNNING, COLLECTED };
+
+static enum progress collect_one(struct state *state, struct pending *pending)
+{
+	cl_event event = atomic_load_explicit(&pending->event, memory_order_relaxed);
+	cl_int status = CL_COMPLETE;
+	if (!event)
+		return COLLECTED;
+	if (sn_cl_real.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+				      &status, NULL))
+		status = -1;
+	if (status > CL_COMPLETE)
+		return status == CL_RUNNING ? STILL_RUNNING : STILL_WAITING;
+	if (status == CL_COMPLETE)
+		record(state->thread, pending, event);
+	else
+		sn_drop(state->thread, SN_DROP_GPU_LOST, 1); /* it failed */
+	atomic_store_explicit(&pending->event, NULL, memory_order_relaxed);
+	sn_cl_real.clReleaseEvent(event);
+	return COLLECTED;
+}
+
+static void pass_collected(struct state *state)
+{
+	uint32_t head = head_of(state), tail = tail_of(state);
+	while (head != tail &&
+	       !atomic_load_explicit(&pending_at(state, head)->event, memory_order_relaxed))
+		head++;
+	atomic_store_explicit(&state->head, head, memory_order_relaxed);
+}
+
+/* From the oldest on while they have ended, then a few beyond the first that has not. */
+static void look(struct state *state, uint32_t most)
+{
+	uint32_t tail = tail_of(state), head = head_of(state);
+	for (; head != tail && most--; head++)
+		if (collect_one(state, pending_at(state, head)) != COLLECTED)
+			break;
+	atomic_store_explicit(&state->head, head, memory_order_relaxed);
+	if (head == tail)
+		return;
+	for (uint32_t probes = 0; probes < PROBE_MOST; probes++, state->probe++) {
+		if (state->probe - head >= tail - head)
+			state->probe = head;
+		collect_one(state, pending_at(state, state->probe));
+	}
+	pass_collected(state);
+}
+
+/* Every operation once; the most advanced of those that are left. */
+static enum progress look_at_all(struct state *state)
+{
+	enum progress left = COLLECTED;
+	for (uint32_t at = head_of(state); at != tail_of(state); at++) {
+		enum progress progress = collect_one(state, pending_at(state, at));
+		if (progress == STILL_RUNNING || (progress == STILL_WAITING && left == COLLECTED))
+			left = progress;
+	}
+	pass_collected(state);
+	return left;
+}
+
+/* ---- operations of threads that have ended ---- */
+
+static bool lock_orphans(void)
+{
+	int expected = 0;
+	/* acquire and release: what the last holder collected */
+	return atomic_compare_exchange_strong_explicit(&orphan_lock, &expected, 1,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static void unlock_orphans(void)
+{
+	atomic_store_explicit(&orphan_lock, 0, memory_order_release);
+}
+
+static void collect_orphans(void)
+{
+	/* relaxed: only a hint; `ended` is read under the lock */
+	if (!atomic_load_explicit(&orphaned, memory_order_relaxed) || !lock_orphans())
+		return;
+	struct state *state = atomic_load_explicit(&states, memory_order_acquire);
+	for (; state; state = state->next) {
+		if (!atomic_load_explicit(&state->ended, memory_order_acquire) ||
+		    head_of(state) == tail_of(state))
+			continue;
+		if (look_at_all(state) == COLLECTED)
+			atomic_fetch_sub_explicit(&orphaned, 1, memory_order_relaxed);
+	}
+	unlock_orphans();
+}
+
+void sn_cl_thread_end(struct sn_thread *thread)
+{
+	struct state *state = thread->adapters[SN_ADAPTER_SLOT_opencl];
+	if (!state)
+		return;
+	if (!atomic_load_explicit(&closed, memory_order_relaxed))
+		look_at_all(state);
+	if (head_of(state) != tail_of(state))
+		atomic_fetch_add_explicit(&orphaned, 1, memory_order_relaxed);
+	/* release: the ring as this thread left it */
+	atomic_store_explicit(&state->ended, true, memory_order_release);
+}
+
+/* A record whose thread had ended may be continued by a new thread, which takes its ring over. */
+void sn_cl_thread_begin(struct sn_thread *thread)
+{
+	struct state *state = thread->adapters[SN_ADAPTER_SLOT_opencl];
+	if (!state)
+		return;
+	while (!lock_orphans())
+		nanosleep(&(struct timespec){0, 100000}, NULL);
+	atomic_store_explicit(&state->ended, false, memory_order_relaxed);
+	if (head_of(state) != tail_of(state))
+		atomic_fetch_sub_explicit(&orphaned, 1, memory_order_relaxed);
+	unlock_orphans();
+}
+
+/* ---- calls ---- */
+
+void sn_cl_call_begin(struct sn_cl_call *call, enum sn_cl_api api)
+{
+	call->own = NULL;
+	/* relaxed: a call that races with the end is measured or not, either is right */
+	call->thread = atomic_load_explicit(&closed, memory_order_relaxed) ? NULL : sn_enter();
+	if (!call->thread)
+		return;
+	struct sn_thread *thread = call->thread;
+	struct state *state = state_of(thread);
+	uint32_t path = state ? sn_callpath(thread, NULL, 0) : SN_NODE_NONE;
+	if (path != SN_NODE_NONE) {
+		uint32_t *string = &state->api_strings[api];
+		if (*string == SN_ID_NONE)
+			*string =
+			    sn_cct_string(&thread->cct, api_names[api], strlen(api_names[api]));
+		struct sn_frame frame = {.kind = SN_FRAME_GPU_API, .id = *string};
+		call->node = sn_cct_child(&thread->cct, path, &frame);
+	}
+	sn_leave(thread);
+	if (path == SN_NODE_NONE || call->node == SN_NODE_NONE)
+		call->thread = NULL;
+	else
+		call->start_ns = sn_now_ns();
+}
+
+/* True between a call's beginning and end: the thread is the same, so is its state. */
+static struct state *enter_again(struct sn_cl_call *call, uint64_t end_ns)
+{
+	if (!call->thread || !sn_enter())
+		return NULL;
+	add(call->thread, call->node, metrics()->api_time, end_ns - call->start_ns);
+	return state_of(call->thread);
+}
+
+void sn_cl_call_end(struct sn_cl_call *call, bool waits)
+{
+	struct state *state = enter_again(call, call->thread ? sn_now_ns() : 0);
+	if (!state)
+		return;
+	if (!atomic_load_explicit(&closed, memory_order_relaxed)) {
+		if (waits) {
+			look_at_all(state);
+			collect_orphans();
+		} else if (!(++state->calls % LOOK_EVERY)) {
+			look(state, TAKE_MOST);
+		}
+	}
+	sn_leave(call->thread);
+}
+
+static uint32_t operation_node(struct state *state, const struct sn_cl_call *call,
+			       const struct sn_cl_operation *operation)
+{
+	struct sn_frame frame = {.kind = operation->kind == SN_CL_KERNEL ? SN_FRAME_KERNEL
+									 : SN_FRAME_GPU_OP};
+	if (operation->kernel)
+		frame.id = string_of(state, operation->kernel->text, operation->kernel->length);
+	else
+		frame.id = string_of(state, operation->name, strlen(operation->name));
+	return sn_cct_child(&state->thread->cct, call->node, &frame);
+}
+
+/* False where there is no room; then nothing was kept. */
+static bool keep_pending(struct state *state, const struct sn_cl_call *call, uint64_t end_ns,
+			 cl_command_queue handle, cl_event event,
+			 const struct sn_cl_operation *operation)
+{
+	uint32_t tail = tail_of(state);
+	struct ring *ring = atomic_load_explicit(&state->ring, memory_order_relaxed);
+	if (tail - head_of(state) >= ring->size && !ring_grow(state))
+		return false;
+	uint32_t node = operation_node(state, call, operation);
+	if (node == SN_NODE_NONE)
+		return false;
+	const struct sn_cl_queue *queue = sn_cl_queue_find(handle);
+	struct pending *pending = pending_at(state, tail);
+	pending->node = node;
+	pending->kind = (uint8_t)operation->kind;
+	pending->timed = queue && queue->timed;
+	pending->bytes = operation->bytes;
+	pending->work_items = operation->work_items;
+	pending->work_group = operation->work_group;
+	pending->before_ns = call->start_ns;
+	pending->after_ns = end_ns;
+	pending->device = queue ? queue->device : NULL;
+	atomic_store_explicit(&pending->event, event, memory_order_relaxed);
+	/* release: sn_cl_references of another thread sees the event */
+	atomic_store_explicit(&state->tail, tail + 1, memory_order_release);
+	return true;
+}
+
+void sn_cl_call_end_operation(struct sn_cl_call *call, cl_command_queue queue, cl_event event,
+			      const struct sn_cl_operation *operation)
+{
+	uint64_t end_ns = call->thread ? sn_now_ns() : 0;
+	struct state *state = enter_again(call, end_ns);
+	bool open = !atomic_load_explicit(&closed, memory_order_relaxed);
+	if (!state) {
+		if (event && open)
+			sn_cl_real.clReleaseEvent(event);
+		return;
+	}
+	if (!event || !open || !keep_pending(state, call, end_ns, queue, event, operation)) {
+		sn_drop(call->thread, SN_DROP_GPU_LOST, 1);
+		if (event && open)
+			sn_cl_real.clReleaseEvent(event);
+	}
+	if (open && !(++state->calls % LOOK_EVERY))
+		look(state, TAKE_MOST);
+	sn_leave(call->thread);
+}
+
+void sn_cl_collect(void)
+{
+	struct sn_thread *thread = sn_enter();
+	if (!thread)
+		return;
+	struct state *state = thread->adapters[SN_ADAPTER_SLOT_opencl];
+	if (state && !atomic_load_explicit(&closed, memory_order_relaxed)) {
+		look_at_all(state);
+		collect_orphans();
+	}
+	sn_leave(thread);
+}
+
+cl_uint sn_cl_references(cl_event event)
+{
+	cl_uint references = 0;
+	struct state *state = atomic_load_explicit(&states, memory_order_acquire);
+	for (; state; state = state->next) {
+		/* acquire: the slots of the ring, the event of the newest position */
+		struct ring *ring = atomic_load_explicit(&state->ring, memory_order_acquire);
+		uint32_t tail = atomic_load_explicit(&state->tail, memory_order_acquire);
+		for (uint32_t at = head_of(state); at != tail && tail - at <= ring->size; at++)
+			references +=
+			    atomic_load_explicit(&ring->slots[at & (ring->size - 1)].event,
+						 memory_order_relaxed) == event;
+	}
+	return references;
+}
+
+/* ---- the end ---- */
+
+/* What is left and may be collected from here: the calling thread's and ended threads'. */
+static enum progress collect_at_exit(struct sn_thread *self, uint32_t *left)
+{
+	enum progress most = COLLECTED;
+	struct state *state = atomic_load_explicit(&states, memory_order_acquire);
+	*left = 0;
+	for (; state; state = state->next) {
+		bool ended = atomic_load_explicit(&state->ended, memory_order_acquire);
+		if (state->thread == self || ended) {
+			enum progress progress = look_at_all(state);
+			if (progress == STILL_RUNNING || most == COLLECTED)
+				most = progress;
+		}
+		*left += tail_of(state) - head_of(state);
+	}
+	return most;
+}
+
+void sn_cl_finish(struct sn_thread *thread)
+{
+	uint64_t start_ns = sn_now_ns(), moved_ns = start_ns;
+	uint32_t left = 0, left_before = UINT32_MAX;
+	while (!atomic_load_explicit(&closed, memory_order_relaxed)) {
+		enum progress progress = collect_at_exit(thread, &left);
+		uint64_t now_ns = sn_now_ns();
+		if (left != left_before || progress == STILL_RUNNING)
+			moved_ns = now_ns;
+		left_before = left;
+		/* an operation behind a user event that nobody will set is not waited for */
+		if (progress == COLLECTED || now_ns - start_ns > EXIT_WAIT_NS ||
+		    now_ns - moved_ns > EXIT_STILL_NS)
+			break;
+		nanosleep(&(struct timespec){0, 1000000}, NULL);
+	}
+	if (!atomic_exchange_explicit(&closed, true, memory_order_relaxed) && left)
+		sn_drop(NULL, SN_DROP_GPU_LOST, left);
+}
+
+void sn_cl_pending_after_fork(void)
+{
+	/* the runtime's threads are not in the child: its events will never end */
+	struct state *state = atomic_load_explicit(&states, memory_order_relaxed);
+	for (; state; state = state->next) {
+		atomic_store_explicit(&state->head, tail_of(state), memory_order_relaxed);
+		state->probe = 0;
+	}
+	atomic_store_explicit(&orphan_lock, 0, memory_order_relaxed);
+	atomic_store_explicit(&orphaned, 0, memory_order_relaxed);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Regions that the program marks, whatever interface it marks them through (sonde.h, Python, NVTX,
+ * ITT). docs/design/regions.md says where a region lies among native and Python frames and why.
+ */
+#ifndef SN_COLLECT_REGION_H
+#define SN_COLLECT_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <wchar.h>
+
+enum sn_region_origin {
+	SN_REGION_NATIVE, /* begun by compiled code; `stack` is exact */
+	SN_REGION_PYTHON, /* begun by Python code through a binding */
+	SN_REGION_EITHER, /* begun by compiled code or by Python through a binding: find out */
+};
+
+/* Whose stack of regions: each interface ends only what it began. NVTX domains count on from NVTX.
+ */
+enum sn_region_user { SN_REGION_SONDE, SN_REGION_ITT, SN_REGION_NVTX };
+
+struct sn_region_start {
+	const char *name;
+	size_t length;
+	uintptr_t stack; /* between the entering function's frame and its callees' */
+	enum sn_region_origin origin;
+	uint32_t user; /* enum sn_region_user */
+	uint8_t frame_flags;
+};
+
+/* Begins a region of the calling thread; a token for sn_region_end, 0 where nothing is measured.
+ * AS-safe: yes. */
+uint32_t sn_region_begin(const struct sn_region_start *start);
+
+/* Ends the region of a token, or the innermost one of `user` for token 0. AS-safe: yes. */
+void sn_region_end(uint32_t user, uint32_t token);
+
+/* Counts an instant the program marked, at its call path. AS-safe: yes. */
+void sn_region_mark(const char *name, size_t length);
+
+/* Adds the time of a range that is no region because it may end anywhere: attributed where it
+ * began. */
+struct sn_range {
+	uint32_t node;
+	uint32_t thread; /* index in the registry */
+	uint64_t start_ns;
+};
+/* False where nothing is measured. AS-safe: yes. */
+bool sn_range_begin(struct sn_range *range, const char *name, size_t length);
+/* A range ended by another thread than began it is counted as unbalanced. AS-safe: yes. */
+void sn_range_end(const struct sn_range *range);
+
+/* The UTF-8 form of a wide string, cut to fit; its length. AS-safe: yes. MT: yes. */
+size_t sn_region_narrow(const wchar_t *wide, char *narrow, size_t size);
+
+#endif
