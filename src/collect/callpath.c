@@ -206,7 +206,7 @@ static void emit_native(struct path *path, const struct sn_native_frame *native)
 static void emit_operator(struct path *path, uintptr_t pc)
 {
 	struct sn_frame frame;
-	if ((path->sources & SN_SOURCE_OPERATOR) &&
+	if (sn_torch_operator_frame && (path->sources & SN_SOURCE_OPERATOR) &&
 	    sn_torch_operator_frame(pc, path->thread, &frame))
 		emit(path, &frame);
 }

@@ -146,6 +146,7 @@ SN_EXPORT sighandler_t ssignal(int number, sighandler_t handler)
 	return signal(number, handler);
 }
 
+sighandler_t bsd_signal(int number, sighandler_t handler);
 SN_EXPORT sighandler_t bsd_signal(int number, sighandler_t handler)
 {
 	return signal(number, handler);

@@ -41,7 +41,7 @@ struct index {
 static struct sn_array modules; /* struct sn_module */
 static struct sn_bump paths;
 static _Atomic(struct index *) current;
-static _Atomic uint32_t generation;
+static _Atomic uint32_t generation, unloads;
 static _Atomic int refreshing;
 static _Atomic bool stale;
 static _Atomic uint64_t refreshed_ns;
@@ -316,6 +316,7 @@ static void bury_missing(struct refresh *refresh)
 		if (found)
 			continue;
 		atomic_store_explicit(&record->dead, true, memory_order_relaxed);
+		atomic_fetch_add_explicit(&unloads, 1, memory_order_release);
 		refresh->changed = true;
 	}
 }
@@ -474,6 +475,11 @@ uint32_t sn_module_count(void)
 uint32_t sn_module_generation(void)
 {
 	return atomic_load_explicit(&generation, memory_order_acquire);
+}
+
+uint32_t sn_module_unloads(void)
+{
+	return atomic_load_explicit(&unloads, memory_order_acquire);
 }
 
 uint32_t sn_module_by_name(const char *prefix, uint32_t from)

@@ -42,8 +42,10 @@ uint32_t sn_module_find_or_refresh(uintptr_t address);
 /* Valid for ever. MT: yes. */
 const struct sn_module *sn_module_at(uint32_t index);
 uint32_t sn_module_count(void);
-/* Counts every change of the list; a cache keyed by address is valid for one generation. MT: yes. */
+/* Counts every change of the list. MT: yes. */
 uint32_t sn_module_generation(void);
+/* Counts the modules unloaded so far; a cache keyed by address is void when it changes. MT: yes. */
+uint32_t sn_module_unloads(void);
 /* Marks the list stale (dlclose was called). AS-safe: yes. MT: yes. */
 void sn_modules_stale(void);
 /* The first live module from index `from` whose path's base name starts with `prefix`, or SN_MODULE_NONE. */

@@ -225,6 +225,19 @@ static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 	thread->own_ns += sn_now_ns() - start_ns;
 }
 
+void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns)
+{
+	uint64_t start_ns = sn_now_ns();
+	uint32_t node = sn_callpath(thread, NULL, 0);
+	struct sn_frame frame = {.kind = SN_FRAME_OS,
+				 .id = sn_cct_string(&thread->cct, call, strlen(call))};
+	if (node != SN_NODE_NONE && frame.id != SN_ID_NONE)
+		node = sn_cct_child(&thread->cct, node, &frame);
+	add(thread, node == SN_NODE_NONE ? SN_NODE_ROOT : node, event_metrics[real_event], waited_ns);
+	thread->waited_ns += waited_ns;
+	thread->own_ns += sn_now_ns() - start_ns;
+}
+
 /* ---- the handler ---- */
 
 static bool is_ours(const siginfo_t *info)

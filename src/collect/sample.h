@@ -23,6 +23,9 @@ int sn_sampling_init(void);
 /* Arms and disarms the calling thread's timers and events. Stopping charges what is left to the root. */
 void sn_sampling_start(struct sn_thread *thread);
 void sn_sampling_stop(struct sn_thread *thread);
+/* Charges real time that the calling thread has waited in `call` to its call path; between sn_enter and
+ * sn_leave. */
+void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns);
 void sn_sampling_stop_self(void);
 /* Charges to its root what a thread that still runs has used since its last sample, when no more
  * samples can come. From any thread. */

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decoding .eh_frame_hdr and .eh_frame; see cfi.h. */
+#include "cfi.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STATE_DEPTH    8    /* remember_state nested deeper than this occurs nowhere */
+#define SCAN_MAX_BYTES (64u << 20)
+
+/* Pointer encodings (LSB Core, 10.5.1). */
+enum { ENC_ABSPTR = 0, ENC_ULEB = 1, ENC_UDATA2 = 2, ENC_UDATA4 = 3, ENC_UDATA8 = 4, ENC_SLEB = 9,
+       ENC_SDATA2 = 10, ENC_SDATA4 = 11, ENC_SDATA8 = 12, ENC_FORMAT = 15, ENC_PCREL = 0x10,
+       ENC_DATAREL = 0x30, ENC_BASE = 0x70, ENC_INDIRECT = 0x80, ENC_OMIT = 0xff };
+
+/* ---- reading bytes ---- */
+
+struct cursor {
+	const unsigned char *at, *end;
+	bool bad; /* something lay beyond the end; all later reads give 0 */
+};
+
+static uint64_t take(struct cursor *cursor, unsigned bytes)
+{
+	uint64_t value = 0;
+	if ((size_t)(cursor->end - cursor->at) < bytes) {
+		cursor->bad = true;
+		cursor->at = cursor->end;
+		return 0;
+	}
+	memcpy(&value, cursor->at, bytes);
+	cursor->at += bytes;
+	return value;
+}
+
+static uint64_t take_uleb(struct cursor *cursor)
+{
+	uint64_t value = 0;
+	for (unsigned shift = 0;; shift += 7) {
+		uint64_t byte = take(cursor, 1);
+		if (shift < 64)
+			value |= (byte & 0x7f) << shift;
+		if (!(byte & 0x80) || cursor->bad)
+			return value;
+	}
+}
+
+static int64_t take_sleb(struct cursor *cursor)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+	for (;;) {
+		uint64_t byte = take(cursor, 1);
+		if (shift < 64)
+			value |= (byte & 0x7f) << shift;
+		shift += 7;
+		if ((byte & 0x80) && !cursor->bad)
+			continue;
+		if (shift < 64 && (byte & 0x40))
+			value |= ~0ull << shift;
+		return (int64_t)value;
+	}
+}
+
+static const unsigned char *take_bytes(struct cursor *cursor, uint64_t bytes)
+{
+	const unsigned char *start = cursor->at;
+	if (bytes > (uint64_t)(cursor->end - cursor->at)) {
+		cursor->bad = true;
+		cursor->at = cursor->end;
+		return cursor->end;
+	}
+	cursor->at += bytes;
+	return start;
+}
+
+static uint64_t take_format(struct cursor *cursor, unsigned encoding)
+{
+	switch (encoding & ENC_FORMAT) {
+	case ENC_ABSPTR:
+	case ENC_UDATA8:
+	case ENC_SDATA8:
+		return take(cursor, 8);
+	case ENC_ULEB:
+		return take_uleb(cursor);
+	case ENC_SLEB:
+		return (uint64_t)take_sleb(cursor);
+	case ENC_UDATA2:
+		return take(cursor, 2);
+	case ENC_UDATA4:
+		return take(cursor, 4);
+	case ENC_SDATA2:
+		return (uint64_t)(int64_t)(int16_t)take(cursor, 2);
+	case ENC_SDATA4:
+		return (uint64_t)(int64_t)(int32_t)take(cursor, 4);
+	}
+	cursor->bad = true;
+	return 0;
+}
+
+/* An address in one of the encodings; `data_base` is what data-relative ones count from. */
+static uintptr_t take_pointer(struct cursor *cursor, unsigned encoding, uintptr_t data_base)
+{
+	uintptr_t place = (uintptr_t)cursor->at;
+	if (encoding == ENC_OMIT)
+		return 0;
+	uintptr_t value = take_format(cursor, encoding);
+	switch (encoding & ENC_BASE) {
+	case 0:
+		break;
+	case ENC_PCREL:
+		value += place;
+		break;
+	case ENC_DATAREL:
+		value += data_base;
+		break;
+	default:
+		cursor->bad = true;
+	}
+	/* indirect addresses (of personality routines) are never needed here: not followed */
+	return value;
+}
+
+/* ---- common information entries ---- */
+
+struct cie {
+	uint64_t code_align;
+	int64_t data_align;
+	uint64_t return_register;
+	unsigned address_encoding;
+	bool has_augmentation, is_signal_frame;
+	const unsigned char *program, *program_end;
+};
+
+/* Length and extent of an entry; false at the terminator or beyond the section. */
+static bool entry_extent(struct cursor *cursor, struct cursor *entry)
+{
+	uint64_t length = take(cursor, 4);
+	if (length == 0xffffffff)
+		length = take(cursor, 8);
+	if (cursor->bad || !length || length > (uint64_t)(cursor->end - cursor->at))
+		return false;
+	*entry = (struct cursor){cursor->at, cursor->at + length, false};
+	cursor->at += length;
+	return true;
+}
+
+static void read_augmentation(struct cie *cie, struct cursor *entry, const unsigned char *letters)
+{
+	for (; *letters && !entry->bad; letters++) {
+		switch (*letters) {
+		case 'R':
+			cie->address_encoding = (unsigned)take(entry, 1);
+			break;
+		case 'P': {
+			unsigned encoding = (unsigned)take(entry, 1);
+			take_pointer(entry, encoding, 0);
+			break;
+		}
+		case 'L':
+			take(entry, 1);
+			break;
+		case 'S':
+			cie->is_signal_frame = true;
+			break;
+		case 'B': /* AArch64: return addresses signed with the other key */
+			break;
+		default:
+			return; /* unknown: the augmentation's length says where the rest begins */
+		}
+	}
+}
+
+static bool read_cie(const unsigned char *at, const unsigned char *section_end, struct cie *cie)
+{
+	struct cursor cursor = {at, section_end, false}, entry;
+	*cie = (struct cie){.address_encoding = ENC_ABSPTR};
+	if (!entry_extent(&cursor, &entry) || take(&entry, 4) != 0)
+		return false;
+	uint64_t version = take(&entry, 1);
+	const unsigned char *letters = entry.at;
+	const unsigned char *terminator =
+	    memchr(letters, 0, (size_t)(entry.end - entry.at));
+	if (!terminator || (version != 1 && version != 3))
+		return false;
+	entry.at = terminator + 1;
+	if (letters[0] == 'e' && letters[1] == 'h')
+		return false; /* of gcc 2 */
+	cie->code_align = take_uleb(&entry);
+	cie->data_align = take_sleb(&entry);
+	cie->return_register = version == 1 ? take(&entry, 1) : take_uleb(&entry);
+	if (letters[0] == 'z') {
+		uint64_t bytes = take_uleb(&entry);
+		const unsigned char *data = take_bytes(&entry, bytes);
+		struct cursor augmentation = {data, entry.at, false};
+		cie->has_augmentation = true;
+		read_augmentation(cie, &augmentation, letters + 1);
+		if (augmentation.bad)
+			return false;
+	}
+	cie->program = entry.at;
+	cie->program_end = entry.end;
+	return !entry.bad && cie->return_register == SN_REG_RIP;
+}
+
+/* ---- the program of an entry ---- */
+
+struct machine {
+	const struct cie *cie;
+	struct sn_cfi_row *row;
+	struct sn_cfi_row saved[STATE_DEPTH];
+	unsigned saved_count;
+	const struct sn_cfi_row *initial; /* after the CIE's program; NULL while it runs */
+	uintptr_t location, pc;
+	bool bad;
+};
+
+static void set_rule(struct machine *machine, uint64_t number, enum sn_cfi_kind kind, int64_t value)
+{
+	/* vector registers and the like are nobody's concern here */
+	if (number < SN_REG_COUNT)
+		machine->row->rules[number] = (struct sn_cfi_rule){.kind = kind, .value = value};
+}
+
+static void set_expression(struct machine *machine, struct cursor *program, enum sn_cfi_kind kind)
+{
+	uint64_t number = take_uleb(program);
+	uint64_t bytes = take_uleb(program);
+	const unsigned char *expression = take_bytes(program, bytes);
+	if (number < SN_REG_COUNT)
+		machine->row->rules[number] =
+		    (struct sn_cfi_rule){.kind = kind,
+					 .expression = expression,
+					 .expression_bytes = (uint32_t)bytes};
+}
+
+static void restore_rule(struct machine *machine, uint64_t number)
+{
+	if (!machine->initial)
+		machine->bad = true;
+	else if (number < SN_REG_COUNT)
+		machine->row->rules[number] = machine->initial->rules[number];
+}
+
+static void set_cfa(struct machine *machine, uint64_t number, int64_t offset)
+{
+	machine->row->cfa_is_expression = false;
+	machine->row->cfa_register = (uint32_t)number;
+	machine->row->cfa_offset = offset;
+	if (number >= SN_REG_COUNT)
+		machine->bad = true;
+}
+
+static void set_cfa_expression(struct machine *machine, struct cursor *program)
+{
+	uint64_t bytes = take_uleb(program);
+	machine->row->cfa_is_expression = true;
+	machine->row->cfa_expression = take_bytes(program, bytes);
+	machine->row->cfa_expression_bytes = (uint32_t)bytes;
+}
+
+static void remember(struct machine *machine)
+{
+	if (machine->saved_count == STATE_DEPTH)
+		machine->bad = true;
+	else
+		machine->saved[machine->saved_count++] = *machine->row;
+}
+
+static void recall(struct machine *machine)
+{
+	if (!machine->saved_count) {
+		machine->bad = true;
+		return;
+	}
+	bool is_signal_frame = machine->row->is_signal_frame;
+	*machine->row = machine->saved[--machine->saved_count];
+	machine->row->is_signal_frame = is_signal_frame;
+}
+
+static void advance(struct machine *machine, uint64_t delta)
+{
+	machine->location += delta * machine->cie->code_align;
+}
+
+/* Instructions of DWARF's "extended" group. */
+static void execute_extended(struct machine *machine, struct cursor *program, unsigned opcode)
+{
+	int64_t data = machine->cie->data_align;
+	uint64_t number;
+	switch (opcode) {
+	case 0x00: /* nop */
+		break;
+	case 0x01: /* set_loc */
+		machine->location = take_pointer(program, machine->cie->address_encoding, 0);
+		break;
+	case 0x02: /* advance_loc1, 2, 4 */
+		advance(machine, take(program, 1));
+		break;
+	case 0x03:
+		advance(machine, take(program, 2));
+		break;
+	case 0x04:
+		advance(machine, take(program, 4));
+		break;
+	case 0x05: /* offset_extended */
+		number = take_uleb(program);
+		set_rule(machine, number, SN_CFI_OFFSET, (int64_t)take_uleb(program) * data);
+		break;
+	case 0x06: /* restore_extended */
+		restore_rule(machine, take_uleb(program));
+		break;
+	case 0x07:
+		set_rule(machine, take_uleb(program), SN_CFI_UNDEFINED, 0);
+		break;
+	case 0x08:
+		set_rule(machine, take_uleb(program), SN_CFI_SAME, 0);
+		break;
+	case 0x09: /* register */
+		number = take_uleb(program);
+		set_rule(machine, number, SN_CFI_REGISTER, (int64_t)take_uleb(program));
+		break;
+	case 0x0a:
+		remember(machine);
+		break;
+	case 0x0b:
+		recall(machine);
+		break;
+	case 0x0c: /* def_cfa */
+		number = take_uleb(program);
+		set_cfa(machine, number, (int64_t)take_uleb(program));
+		break;
+	case 0x0d: /* def_cfa_register */
+		set_cfa(machine, take_uleb(program), machine->row->cfa_offset);
+		break;
+	case 0x0e: /* def_cfa_offset */
+		machine->row->cfa_offset = (int64_t)take_uleb(program);
+		break;
+	case 0x0f:
+		set_cfa_expression(machine, program);
+		break;
+	case 0x10:
+		set_expression(machine, program, SN_CFI_EXPRESSION);
+		break;
+	case 0x11: /* offset_extended_sf */
+		number = take_uleb(program);
+		set_rule(machine, number, SN_CFI_OFFSET, take_sleb(program) * data);
+		break;
+	case 0x12: /* def_cfa_sf */
+		number = take_uleb(program);
+		set_cfa(machine, number, take_sleb(program) * data);
+		break;
+	case 0x13: /* def_cfa_offset_sf */
+		machine->row->cfa_offset = take_sleb(program) * data;
+		break;
+	case 0x14: /* val_offset, _sf */
+		number = take_uleb(program);
+		set_rule(machine, number, SN_CFI_VALUE_OFFSET, (int64_t)take_uleb(program) * data);
+		break;
+	case 0x15:
+		number = take_uleb(program);
+		set_rule(machine, number, SN_CFI_VALUE_OFFSET, take_sleb(program) * data);
+		break;
+	case 0x16:
+		set_expression(machine, program, SN_CFI_VALUE_EXPRESSION);
+		break;
+	case 0x2e: /* GNU_args_size */
+		take_uleb(program);
+		break;
+	case 0x2f: /* GNU_negative_offset_extended */
+		number = take_uleb(program);
+		set_rule(machine, number, SN_CFI_OFFSET, -(int64_t)take_uleb(program) * data);
+		break;
+	default:
+		machine->bad = true;
+	}
+}
+
+/* Runs until the location passes the pc. */
+static bool execute(struct machine *machine, const unsigned char *at, const unsigned char *end)
+{
+	struct cursor program = {at, end, false};
+	while (program.at < program.end && !machine->bad && !program.bad) {
+		unsigned opcode = (unsigned)take(&program, 1), low = opcode & 0x3f;
+		switch (opcode & 0xc0) {
+		case 0x40:
+			advance(machine, low);
+			break;
+		case 0x80:
+			set_rule(machine, low, SN_CFI_OFFSET,
+				 (int64_t)take_uleb(&program) * machine->cie->data_align);
+			break;
+		case 0xc0:
+			restore_rule(machine, low);
+			break;
+		default:
+			execute_extended(machine, &program, low);
+		}
+		if (machine->location > machine->pc)
+			break;
+	}
+	return !machine->bad && !program.bad;
+}
+
+/* ---- frame description entries ---- */
+
+struct fde {
+	struct cie cie;
+	uintptr_t start, end;
+	const unsigned char *program, *program_end;
+};
+
+static bool read_fde(const unsigned char *section, const unsigned char *section_end,
+		     const unsigned char *at, struct fde *fde)
+{
+	struct cursor cursor = {at, section_end, false}, entry;
+	if (at < section || at >= section_end || !entry_extent(&cursor, &entry))
+		return false;
+	const unsigned char *id_place = entry.at;
+	uint64_t id = take(&entry, 4);
+	if (!id || id > (uint64_t)(id_place - section) ||
+	    !read_cie(id_place - id, section_end, &fde->cie))
+		return false;
+	fde->start = take_pointer(&entry, fde->cie.address_encoding, 0);
+	fde->end = fde->start + take_format(&entry, fde->cie.address_encoding);
+	if (fde->cie.has_augmentation) {
+		uint64_t bytes = take_uleb(&entry);
+		take_bytes(&entry, bytes);
+	}
+	fde->program = entry.at;
+	fde->program_end = entry.end;
+	return !entry.bad;
+}
+
+static int decode(const struct fde *fde, uintptr_t pc, struct sn_cfi_row *row)
+{
+	struct sn_cfi_row initial;
+	struct machine machine = {.cie = &fde->cie, .row = row, .pc = UINTPTR_MAX};
+	memset(row, 0, sizeof(*row));
+	row->is_signal_frame = fde->cie.is_signal_frame;
+	/* registers that a call may destroy are lost unless the information says otherwise; all
+	 * others are kept */
+	if (!execute(&machine, fde->cie.program, fde->cie.program_end))
+		return -EINVAL;
+	initial = *row;
+	machine.initial = &initial;
+	machine.location = fde->start;
+	machine.pc = pc;
+	return execute(&machine, fde->program, fde->program_end) ? 0 : -EINVAL;
+}
+
+int sn_cfi_decode(const unsigned char *section, const unsigned char *section_end,
+		  const unsigned char *at, uintptr_t pc, struct sn_cfi_row *row)
+{
+	struct fde fde;
+	if (!read_fde(section, section_end, at, &fde))
+		return -EINVAL;
+	if (pc < fde.start || pc >= fde.end)
+		return -ENOENT;
+	return decode(&fde, pc, row);
+}
+
+/* ---- finding the entry ---- */
+
+struct header {
+	const unsigned char *section; /* .eh_frame */
+	const unsigned char *table;
+	uint64_t count;
+	unsigned encoding;
+};
+
+static bool read_header(const struct sn_module *module, struct header *header)
+{
+	struct cursor cursor = {module->eh_frame_hdr,
+				(const unsigned char *)module->eh_frame_hdr_end, false};
+	uintptr_t base = (uintptr_t)module->eh_frame_hdr;
+	if (take(&cursor, 1) != 1)
+		return false;
+	unsigned section_encoding = (unsigned)take(&cursor, 1);
+	unsigned count_encoding = (unsigned)take(&cursor, 1);
+	header->encoding = (unsigned)take(&cursor, 1);
+	header->section = (const unsigned char *)take_pointer(&cursor, section_encoding, base);
+	header->count = count_encoding == ENC_OMIT ? 0 : take_pointer(&cursor, count_encoding, base);
+	header->table = cursor.at;
+	return !cursor.bad && header->section;
+}
+
+/* The table's usual form: sorted pairs of 32-bit offsets from the header, function and entry. */
+static const unsigned char *search_table(const struct sn_module *module, const struct header *header,
+					 uintptr_t pc)
+{
+	const unsigned char *base = module->eh_frame_hdr;
+	uint64_t room = (module->eh_frame_hdr_end - (uintptr_t)header->table) / 8;
+	uint64_t count = header->count < room ? header->count : room;
+	int64_t wanted = (int64_t)(pc - (uintptr_t)base);
+	uint64_t low = 0, high = count;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		int32_t start;
+		memcpy(&start, header->table + 8 * middle, sizeof(start));
+		if (start <= wanted)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	int32_t entry;
+	memcpy(&entry, header->table + 8 * (low - 1) + 4, sizeof(entry));
+	return base + entry;
+}
+
+/* Where the section may end: its segment's end, or the header where it lies behind the section. */
+static const unsigned char *section_end(const struct sn_module *module, const struct header *header)
+{
+	const unsigned char *end = (const unsigned char *)module->eh_frame_hdr_end;
+	return header->section < end ? end : header->section;
+}
+
+static int scan_section(const struct sn_module *module, const struct header *header, uintptr_t pc,
+			struct sn_cfi_row *row)
+{
+	struct cursor cursor = {header->section, section_end(module, header), false}, entry;
+	const unsigned char *at = cursor.at;
+	while (entry_extent(&cursor, &entry) && cursor.at - header->section < SCAN_MAX_BYTES) {
+		struct fde fde;
+		if (read_fde(header->section, cursor.end, at, &fde) && pc >= fde.start && pc < fde.end)
+			return decode(&fde, pc, row);
+		at = cursor.at;
+	}
+	return -ENOENT;
+}
+
+int sn_cfi_find(const struct sn_module *module, uintptr_t pc, struct sn_cfi_row *row)
+{
+	struct header header;
+	if (!module->eh_frame_hdr || !read_header(module, &header))
+		return -ENOENT;
+	if (!header.count || header.encoding != (ENC_DATAREL | ENC_SDATA4))
+		return scan_section(module, &header, pc, row);
+	const unsigned char *fde = search_table(module, &header, pc);
+	if (!fde)
+		return -ENOENT;
+	return sn_cfi_decode(header.section, section_end(module, &header), fde, pc, row);
+}

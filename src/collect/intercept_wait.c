@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that wait. Two things happen here.
+ *
+ * Some calls return EINTR after any signal handler, whatever SA_RESTART says (signal(7)), and a sample
+ * may fall just as the thread goes to sleep in one. They are made with the sample signal blocked, in
+ * the same system call where there is one that takes a mask, so that the program sees no interruption
+ * it did not cause.
+ *
+ * And where real time is measured, the time spent waiting is charged to the call path that waits, with
+ * the call as an os frame below it: a sleeping thread cannot be sampled without waking it.
+ */
+#include "intercept.h"
+#include "sample.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/msg.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Shorter waits are left to the samples: charging them would cost more than they last. */
+#define WAIT_LEAST_NS 20000u
+
+SN_REAL(int, ppoll, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))
+SN_REAL(int, pselect,
+	(int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *))
+SN_REAL(int, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *))
+SN_REAL(int, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *))
+SN_REAL(int, clock_nanosleep, (clockid_t, int, const struct timespec *, struct timespec *))
+SN_REAL(int, sigsuspend, (const sigset_t *))
+SN_REAL(int, semop, (int, struct sembuf *, size_t))
+SN_REAL(int, semtimedop, (int, struct sembuf *, size_t, const struct timespec *))
+SN_REAL(ssize_t, msgrcv, (int, void *, size_t, long, int))
+SN_REAL(int, msgsnd, (int, const void *, size_t, int))
+SN_REAL(int, pthread_join, (pthread_t, void **))
+SN_REAL(int, sem_wait, (sem_t *))
+SN_REAL(int, sem_timedwait, (sem_t *, const struct timespec *))
+SN_REAL(ssize_t, read, (int, void *, size_t))
+SN_REAL(ssize_t, recv, (int, void *, size_t, int))
+SN_REAL(ssize_t, recvfrom, (int, void *, size_t, int, struct sockaddr *, socklen_t *))
+SN_REAL(ssize_t, recvmsg, (int, struct msghdr *, int))
+SN_REAL(int, accept, (int, struct sockaddr *, socklen_t *))
+SN_REAL(int, accept4, (int, struct sockaddr *, socklen_t *, int))
+SN_REAL(pid_t, wait4, (pid_t, int *, int, struct rusage *))
+SN_REAL(pid_t, waitpid, (pid_t, int *, int))
+SN_REAL(int, waitid, (idtype_t, id_t, siginfo_t *, int))
+SN_REAL(int, flock, (int, int))
+SN_REAL(int, fsync, (int))
+SN_REAL(int, fdatasync, (int))
+
+/* ---- charging a wait ---- */
+
+static uint64_t wait_begin(void)
+{
+	return sn_config.real_time && sn_thread_self() ? sn_now_ns() : 0;
+}
+
+/* Keeps errno, like every hook. */
+static void wait_end(uint64_t start_ns, const char *call)
+{
+	if (!start_ns)
+		return;
+	uint64_t waited_ns = sn_now_ns() - start_ns;
+	if (waited_ns < WAIT_LEAST_NS || !sn_measuring())
+		return;
+	struct sn_thread *thread = sn_enter();
+	if (!thread)
+		return;
+	sn_sampling_charge_wait(thread, call, waited_ns);
+	sn_leave(thread);
+}
+
+/* A call charged as a wait, whatever it returns. */
+#define CHARGED(call_name, expression)                                                             \
+	({                                                                                         \
+		uint64_t start_ns = wait_begin();                                                  \
+		__typeof__(expression) charged_result = (expression);                              \
+		wait_end(start_ns, call_name);                                                     \
+		charged_result;                                                                    \
+	})
+
+/* ---- blocking the sample signal ---- */
+
+/* The mask in force with the sample signal added; NULL where this thread takes no samples. */
+static const sigset_t *quiet_mask(sigset_t *storage)
+{
+	if (!sn_thread_self())
+		return NULL;
+	/* the kernel's set has 64 signals, glibc's type has room for 1024 */
+	sigemptyset(storage);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, storage, 8);
+	sigaddset(storage, SN_SAMPLE_SIGNAL);
+	return storage;
+}
+
+static const sigset_t *quiet(const sigset_t *mask, sigset_t *storage)
+{
+	if (!mask)
+		return quiet_mask(storage);
+	if (!sn_thread_self())
+		return mask;
+	*storage = *mask;
+	sigaddset(storage, SN_SAMPLE_SIGNAL);
+	return storage;
+}
+
+/* For calls that take no mask. Returns whether the signal was blocked here. */
+static bool block_samples(void)
+{
+	if (!sn_thread_self())
+		return false;
+	uint64_t ours = 1ull << (SN_SAMPLE_SIGNAL - 1), before = 0;
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &before, 8);
+	return !(before & ours);
+}
+
+static void unblock_samples(bool blocked)
+{
+	int saved_errno = errno;
+	uint64_t ours = 1ull << (SN_SAMPLE_SIGNAL - 1);
+	if (blocked)
+		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, NULL, 8);
+	errno = saved_errno;
+}
+
+#define QUIET(expression)                                                                          \
+	({                                                                                         \
+		bool blocked = block_samples();                                                    \
+		__typeof__(expression) quiet_result = (expression);                                \
+		unblock_samples(blocked);                                                          \
+		quiet_result;                                                                      \
+	})
+
+/* ---- polling ---- */
+
+static struct timespec from_ms(long milliseconds)
+{
+	return (struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000};
+}
+
+SN_EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		    const sigset_t *mask)
+{
+	sigset_t storage;
+	return CHARGED("ppoll", real_ppoll_get()(fds, count, timeout, quiet(mask, &storage)));
+}
+
+SN_EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	sigset_t storage;
+	struct timespec timeout = from_ms(timeout_ms);
+	return CHARGED("poll", real_ppoll_get()(fds, count, timeout_ms < 0 ? NULL : &timeout,
+						quiet_mask(&storage)));
+}
+
+SN_EXPORT int pselect(int count, fd_set *reads, fd_set *writes, fd_set *errors,
+		      const struct timespec *timeout, const sigset_t *mask)
+{
+	sigset_t storage;
+	return CHARGED("pselect", real_pselect_get()(count, reads, writes, errors, timeout,
+						     quiet(mask, &storage)));
+}
+
+SN_EXPORT int select(int count, fd_set *reads, fd_set *writes, fd_set *errors, struct timeval *timeout)
+{
+	return CHARGED("select", QUIET(real_select_get()(count, reads, writes, errors, timeout)));
+}
+
+/* What _FORTIFY_SOURCE makes of poll and ppoll. */
+void __chk_fail(void) __attribute__((noreturn));
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t bytes);
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		const sigset_t *mask, size_t bytes);
+
+SN_EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t bytes)
+{
+	if (bytes / sizeof(*fds) < count)
+		__chk_fail();
+	return poll(fds, count, timeout_ms);
+}
+
+SN_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			  const sigset_t *mask, size_t bytes)
+{
+	if (bytes / sizeof(*fds) < count)
+		__chk_fail();
+	return ppoll(fds, count, timeout, mask);
+}
+
+SN_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, int timeout_ms,
+			  const sigset_t *mask)
+{
+	sigset_t storage;
+	return CHARGED("epoll_pwait", real_epoll_pwait_get()(fd, events, count, timeout_ms,
+							     quiet(mask, &storage)));
+}
+
+SN_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms)
+{
+	sigset_t storage;
+	return CHARGED("epoll_wait", real_epoll_pwait_get()(fd, events, count, timeout_ms,
+							    quiet_mask(&storage)));
+}
+
+/* ---- sleeping ---- */
+
+SN_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+			      struct timespec *left)
+{
+	return CHARGED("clock_nanosleep",
+		       QUIET(real_clock_nanosleep_get()(clock, flags, time, left)));
+}
+
+SN_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	int error =
+	    CHARGED("nanosleep", QUIET(real_clock_nanosleep_get()(CLOCK_REALTIME, 0, time, left)));
+	if (!error)
+		return 0;
+	errno = error;
+	return -1;
+}
+
+SN_EXPORT int usleep(useconds_t microseconds)
+{
+	struct timespec time = {microseconds / 1000000, microseconds % 1000000 * 1000};
+	return nanosleep(&time, NULL);
+}
+
+SN_EXPORT unsigned sleep(unsigned seconds)
+{
+	struct timespec left = {seconds, 0};
+	int saved_errno = errno;
+	if (nanosleep(&left, &left))
+		return (unsigned)left.tv_sec + (left.tv_nsec >= 500000000);
+	errno = saved_errno;
+	return 0;
+}
+
+SN_EXPORT int sigsuspend(const sigset_t *mask)
+{
+	sigset_t storage;
+	return CHARGED("sigsuspend", real_sigsuspend_get()(quiet(mask, &storage)));
+}
+
+SN_EXPORT int pause(void)
+{
+	sigset_t mask;
+	sigemptyset(&mask);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, 8);
+	return sigsuspend(&mask);
+}
+
+/* ---- System V ---- */
+
+SN_EXPORT int semop(int id, struct sembuf *operations, size_t count)
+{
+	return CHARGED("semop", QUIET(real_semop_get()(id, operations, count)));
+}
+
+SN_EXPORT int semtimedop(int id, struct sembuf *operations, size_t count,
+			 const struct timespec *timeout)
+{
+	return CHARGED("semtimedop", QUIET(real_semtimedop_get()(id, operations, count, timeout)));
+}
+
+SN_EXPORT ssize_t msgrcv(int id, void *message, size_t bytes, long type, int flags)
+{
+	return CHARGED("msgrcv", QUIET(real_msgrcv_get()(id, message, bytes, type, flags)));
+}
+
+SN_EXPORT int msgsnd(int id, const void *message, size_t bytes, int flags)
+{
+	return CHARGED("msgsnd", QUIET(real_msgsnd_get()(id, message, bytes, flags)));
+}
+
+/* ---- threads: these restart by themselves ---- */
+
+SN_EXPORT int pthread_join(pthread_t thread, void **result)
+{
+	return CHARGED("pthread_join", real_pthread_join_get()(thread, result));
+}
+
+SN_EXPORT int sem_wait(sem_t *semaphore)
+{
+	return CHARGED("sem_wait", real_sem_wait_get()(semaphore));
+}
+
+SN_EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *deadline)
+{
+	return CHARGED("sem_timedwait", QUIET(real_sem_timedwait_get()(semaphore, deadline)));
+}
+
+/* glibc keeps an old and a new version of condition variables; RTLD_NEXT alone finds the old one. */
+static void *condition(const char *name)
+{
+	void *function = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+	return function ? function : dlsym(RTLD_NEXT, name);
+}
+
+SN_EXPORT int pthread_cond_wait(pthread_cond_t *variable, pthread_mutex_t *mutex)
+{
+	static int (*real)(pthread_cond_t *, pthread_mutex_t *);
+	if (!real)
+		real = condition("pthread_cond_wait");
+	return CHARGED("pthread_cond_wait", real(variable, mutex));
+}
+
+SN_EXPORT int pthread_cond_timedwait(pthread_cond_t *variable, pthread_mutex_t *mutex,
+				     const struct timespec *deadline)
+{
+	static int (*real)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+	if (!real)
+		real = condition("pthread_cond_timedwait");
+	return CHARGED("pthread_cond_timedwait", real(variable, mutex, deadline));
+}
+
+SN_REAL(int, pthread_cond_clockwait,
+	(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *))
+
+SN_EXPORT int pthread_cond_clockwait(pthread_cond_t *variable, pthread_mutex_t *mutex,
+				     clockid_t clock, const struct timespec *deadline)
+{
+	return CHARGED("pthread_cond_clockwait",
+		       real_pthread_cond_clockwait_get()(variable, mutex, clock, deadline));
+}
+
+/* ---- files, sockets, children: restarted by SA_RESTART ---- */
+
+SN_EXPORT ssize_t read(int fd, void *buffer, size_t bytes)
+{
+	return CHARGED("read", real_read_get()(fd, buffer, bytes));
+}
+
+SN_EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags)
+{
+	return CHARGED("recv", real_recv_get()(fd, buffer, bytes, flags));
+}
+
+SN_EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *from,
+			   socklen_t *from_bytes)
+{
+	return CHARGED("recvfrom", real_recvfrom_get()(fd, buffer, bytes, flags, from, from_bytes));
+}
+
+SN_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+	return CHARGED("recvmsg", real_recvmsg_get()(fd, message, flags));
+}
+
+SN_EXPORT int accept(int fd, struct sockaddr *from, socklen_t *from_bytes)
+{
+	return CHARGED("accept", real_accept_get()(fd, from, from_bytes));
+}
+
+SN_EXPORT int accept4(int fd, struct sockaddr *from, socklen_t *from_bytes, int flags)
+{
+	return CHARGED("accept4", real_accept4_get()(fd, from, from_bytes, flags));
+}
+
+SN_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	return CHARGED("wait4", real_wait4_get()(pid, status, options, usage));
+}
+
+SN_EXPORT pid_t waitpid(pid_t pid, int *status, int options)
+{
+	return CHARGED("waitpid", real_waitpid_get()(pid, status, options));
+}
+
+SN_EXPORT pid_t wait(int *status)
+{
+	return CHARGED("wait", real_waitpid_get()(-1, status, 0));
+}
+
+SN_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	return CHARGED("waitid", real_waitid_get()(type, id, info, options));
+}
+
+SN_EXPORT int flock(int fd, int operation)
+{
+	return CHARGED("flock", real_flock_get()(fd, operation));
+}
+
+SN_EXPORT int fsync(int fd)
+{
+	return CHARGED("fsync", real_fsync_get()(fd));
+}
+
+SN_EXPORT int fdatasync(int fd)
+{
+	return CHARGED("fdatasync", real_fdatasync_get()(fd));
+}
