@@ -370,7 +370,7 @@ static const char *scope_name(uint16_t tag, const char *name)
 	case DW_TAG_union_type:
 	case DW_TAG_enumeration_type:
 	case DW_TAG_interface_type:
-		return name ? name : "{unnamed}";
+		return name ? name : "{unnamed}"; /* a type without name: mostly a lambda's */
 	case DW_TAG_subprogram:
 	case DW_TAG_module:
 		return name;

@@ -10,6 +10,7 @@
 #include "binary/dwarf.h"
 #include "binary/elf_symbols.h"
 #include "binary/string_pool.h"
+#include "binary/symbol_cache.h"
 #include "format/measurement.h"
 
 #include <stdio.h>
@@ -19,11 +20,6 @@
 #include <unistd.h>
 
 #define DEBUG_PATH_DEFAULT "/usr/lib/debug"
-
-struct known {
-	uint64_t address;
-	struct sn_symbol_location location;
-};
 
 struct module {
 	char *path;
@@ -37,8 +33,15 @@ struct module {
 	struct sn_elf_file *shared; /* what the debug information shares with others, or NULL */
 	struct sn_dwarf *dwarf;	    /* or NULL */
 	struct sn_string_pool pool;
-	struct known *known; /* by ascending address */
+	struct sn_symbol_known *known; /* by ascending address */
 	size_t known_count;
+	bool is_cache_read;
+	bool is_changed; /* since the cache was read or written */
+	struct sn_symbol_cache
+	    cache; /* what its frames and strings stay in; its `known` is ours now */
+	/* files read or looked for, as they were; paths are the pool's or the cache's */
+	struct sn_symbol_dependency *dependencies;
+	size_t dependency_count;
 };
 
 struct sn_symbolizer {
@@ -95,7 +98,9 @@ static void module_free(struct module *module)
 	sn_elf_file_free(module->debug);
 	sn_elf_file_free(module->file);
 	sn_string_pool_release(&module->pool);
+	sn_symbol_cache_release(&module->cache);
 	free(module->known);
+	free(module->dependencies);
 	free(module->path);
 	free(module);
 }
@@ -113,11 +118,6 @@ void sn_symbolizer_free(struct sn_symbolizer *symbolizer)
 	free(symbolizer->debug_path);
 	free(symbolizer->sysroot);
 	free(symbolizer);
-}
-
-int sn_symbolizer_save(struct sn_symbolizer *symbolizer, struct sn_error *error)
-{
-	return 0;
 }
 
 int sn_symbolizer_module(struct sn_symbolizer *symbolizer, const char *path,
@@ -143,6 +143,105 @@ int sn_symbolizer_module(struct sn_symbolizer *symbolizer, const char *path,
 	*module = symbolizer->module_count;
 	symbolizer->modules[symbolizer->module_count++] = made;
 	return 0;
+}
+
+/* ---- what is kept between runs ---- */
+
+/* The path without " (deleted)", below the sysroot. False if it is too long. */
+static bool module_path(const struct sn_symbolizer *symbolizer, const struct module *module,
+			char *path, bool *is_deleted)
+{
+	static const char deleted[] = " (deleted)";
+	size_t length = strlen(module->path);
+	*is_deleted = length > sizeof(deleted) - 1 &&
+		      strcmp(module->path + length - (sizeof(deleted) - 1), deleted) == 0;
+	if (*is_deleted)
+		length -= sizeof(deleted) - 1;
+	return snprintf(path, PATH_MAX, "%s%.*s", symbolizer->sysroot, (int)length, module->path) <
+	       PATH_MAX;
+}
+
+/* Fills in the key for the module's cache file; options is the caller's to free. False: none. */
+static bool cache_key(const struct sn_symbolizer *symbolizer, const struct module *module,
+		      struct sn_symbol_cache_key *key, char *path, char **options)
+{
+	bool is_deleted;
+	*options = NULL;
+	if (symbolizer->cache_folder[0] == '\0' || (module->flags & SN_MODULE_ANONYMOUS) ||
+	    !module_path(symbolizer, module, path, &is_deleted) ||
+	    (module->build_id_bytes == 0 && (is_deleted || (module->flags & SN_MODULE_VDSO))) ||
+	    asprintf(options, "%s\n%s", symbolizer->debug_path, symbolizer->sysroot) < 0)
+		return false;
+	*key = (struct sn_symbol_cache_key){symbolizer->cache_folder, *options, path,
+					    module->build_id, module->build_id_bytes};
+	return true;
+}
+
+static void read_cache(const struct sn_symbolizer *symbolizer, struct module *module)
+{
+	struct sn_symbol_cache_key key;
+	char path[PATH_MAX], *options;
+	module->is_cache_read = true;
+	if (cache_key(symbolizer, module, &key, path, &options) &&
+	    sn_symbol_cache_load(&key, &module->cache)) {
+		module->known = module->cache.known;
+		module->known_count = module->cache.known_count;
+		module->cache.known = NULL;
+		module->info.status = module->cache.status;
+		module->info.debug_file = module->cache.debug_file;
+	}
+	free(options);
+}
+
+/* Notes a file that the outcome depends on. */
+static void add_dependency(void *data, const char *path)
+{
+	struct module *module = data;
+	struct sn_symbol_dependency *grown =
+	    realloc(module->dependencies, (module->dependency_count + 1) * sizeof(*grown));
+	if (!grown)
+		return;
+	module->dependencies = grown;
+	grown += module->dependency_count;
+	grown->path = sn_string_pool_string(&module->pool, path);
+	if (!grown->path)
+		return;
+	sn_symbol_dependency_read(grown);
+	module->dependency_count++;
+}
+
+static int write_cache(const struct sn_symbolizer *symbolizer, struct module *module,
+		       struct sn_error *error)
+{
+	struct sn_symbol_cache_key key;
+	char path[PATH_MAX], *options;
+	int result = 0;
+	/* without the module's own file the results may be poorer than they could be */
+	if (!module->is_changed || !module->file)
+		return 0;
+	if (cache_key(symbolizer, module, &key, path, &options)) {
+		struct sn_symbol_cache cache = {.status = module->info.status,
+						.debug_file = module->info.debug_file,
+						.known = module->known,
+						.known_count = module->known_count,
+						.dependencies = module->dependencies,
+						.dependency_count = module->dependency_count};
+		result = sn_symbol_cache_save(&key, &cache, error);
+	}
+	free(options);
+	module->is_changed = false;
+	return result;
+}
+
+int sn_symbolizer_save(struct sn_symbolizer *symbolizer, struct sn_error *error)
+{
+	int result = 0;
+	for (uint32_t i = 0; i < symbolizer->module_count; i++) {
+		int one = write_cache(symbolizer, symbolizer->modules[i], error);
+		if (one < 0)
+			result = one;
+	}
+	return result;
 }
 
 /* ---- opening a module's files ---- */
@@ -175,19 +274,15 @@ static bool is_measured_file(const struct module *module, const struct sn_elf_fi
 
 static void open_own_file(const struct sn_symbolizer *symbolizer, struct module *module, char *path)
 {
-	static const char deleted[] = " (deleted)";
-	size_t length = strlen(module->path);
-	bool is_deleted = length > sizeof(deleted) - 1 &&
-			  strcmp(module->path + length - (sizeof(deleted) - 1), deleted) == 0;
-	if (is_deleted)
-		length -= sizeof(deleted) - 1;
-	if (snprintf(path, PATH_MAX, "%s%.*s", symbolizer->sysroot, (int)length, module->path) >=
-	    PATH_MAX)
+	bool is_deleted;
+	if (!module_path(symbolizer, module, path, &is_deleted))
 		path[0] = '\0';
 	module->info.status = SN_SYMBOL_NOT_FOUND;
 	/* what lies there now is another file, unless the build id says otherwise */
 	if (is_deleted && module->build_id_bytes == 0)
 		return;
+	if (module->build_id_bytes == 0)
+		add_dependency(module, path);
 	if (module->flags & SN_MODULE_VDSO)
 		module->file = open_own_vdso();
 	else if (sn_elf_file_open(path, &module->file, NULL) == SN_ERR_FORMAT)
@@ -207,7 +302,8 @@ static bool has_debug_info(struct sn_elf_file *file)
 static void open_files(const struct sn_symbolizer *symbolizer, struct module *module)
 {
 	char path[PATH_MAX], debug_path[PATH_MAX];
-	struct sn_debug_search search = {symbolizer->debug_path, symbolizer->sysroot, NULL, NULL};
+	struct sn_debug_search search = {symbolizer->debug_path, symbolizer->sysroot,
+					 add_dependency, module};
 	module->is_open = true;
 	if (module->flags & SN_MODULE_ANONYMOUS) {
 		module->info.status = SN_SYMBOL_NO_FILE;
@@ -354,7 +450,7 @@ static void find_symbols(struct module *module, const uint64_t *addresses, size_
 
 /* Resolves addresses that are not known yet; they ascend and differ. */
 static int resolve(struct module *module, const uint64_t *addresses, size_t count,
-		   struct known *known)
+		   struct sn_symbol_known *known)
 {
 	int result = 0;
 	struct sn_elf_hit *hits = calloc(count, sizeof(*hits));
@@ -383,7 +479,7 @@ static int resolve(struct module *module, const uint64_t *addresses, size_t coun
 
 static int by_address(const void *a, const void *b)
 {
-	const struct known *left = a, *right = b;
+	const struct sn_symbol_known *left = a, *right = b;
 	return (left->address > right->address) - (left->address < right->address);
 }
 
@@ -406,7 +502,7 @@ static int learn(const struct sn_symbolizer *symbolizer, struct module *module,
 			missing[missing_count++] = addresses[i];
 	}
 	if (missing_count > 0) {
-		struct known *grown =
+		struct sn_symbol_known *grown =
 		    realloc(module->known, (module->known_count + missing_count) * sizeof(*grown));
 		if (!module->is_open)
 			open_files(symbolizer, module);
@@ -417,6 +513,7 @@ static int learn(const struct sn_symbolizer *symbolizer, struct module *module,
 			     : SN_ERR_MEMORY;
 		if (result == 0) {
 			module->known_count += missing_count;
+			module->is_changed = true;
 			qsort(module->known, module->known_count, sizeof(*grown), by_address);
 		}
 	}
@@ -435,6 +532,8 @@ int sn_symbolizer_lookup(struct sn_symbolizer *symbolizer, uint32_t module,
 	if (count == 0)
 		return 0;
 	struct module *of = symbolizer->modules[module];
+	if (!of->is_cache_read)
+		read_cache(symbolizer, of);
 	int result = learn(symbolizer, of, addresses, count);
 	for (size_t i = 0, at = 0; i < count && result == 0; i++) {
 		while (of->known[at].address < addresses[i])
