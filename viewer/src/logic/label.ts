@@ -63,10 +63,11 @@ function isOperatorName(text: string, at: number): boolean {
 	return /\boperator[<>=\-]*$/.test(text.slice(Math.max(0, at - 12), at));
 }
 
+/* Brackets that follow a name only: not Python's "f.<locals>", not Rust's "<impl T>::f". */
 function withoutBrackets(text: string, open: string, close: string, put: string): string {
 	let out = '';
 	for (let i = 0; i < text.length; i++) {
-		if (text[i] !== open || i === 0 || isOperatorName(text, i)) {
+		if (text[i] !== open || !/[\w\s]/.test(text[i - 1] ?? '') || isOperatorName(text, i)) {
 			out += text[i];
 			continue;
 		}
@@ -106,7 +107,7 @@ export function lastComponent(name: string): string {
 		else if ('>)}]'.includes(c) && name[i - 1] !== '-' && depth > 0) depth--;
 		else if (depth > 0) continue;
 		else if (name.startsWith('::', i) && i + 2 < name.length) start = i + 2;
-		else if ((c === '.' || c === ' ') && i > 0 && i + 1 < name.length && /[\w]/.test(name[i - 1]!) &&
+		else if ((c === '.' || c === ' ') && i > 0 && i + 1 < name.length && /[\w>)\]]/.test(name[i - 1]!) &&
 			/[A-Za-z_<]/.test(name[i + 1]!) && !name.slice(0, i).endsWith('operator')) start = i + 1;
 	}
 	return name.slice(start);

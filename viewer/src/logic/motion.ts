@@ -27,6 +27,13 @@ export function between(a: View, b: View, t: number): View {
 	return { from, to: from + span };
 }
 
+/* `view` moved by a share of its own span, kept within the whole. */
+export function shifted(view: View, by: number): View {
+	const span = view.to - view.from;
+	const from = Math.min(1 - span, Math.max(0, view.from + by * span));
+	return { from, to: from + span };
+}
+
 /* `view` scaled by `factor` around the point at share `at` of it, kept within the whole. */
 export function zoomedAt(view: View, at: number, factor: number): View {
 	const old = view.to - view.from;

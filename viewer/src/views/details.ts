@@ -5,54 +5,14 @@ import { css, layerSwatch } from '../logic/colour.ts';
 import type { Theme } from '../logic/colour.ts';
 import { kindOf, layerOf } from '../logic/keys.ts';
 import { fileOf, markOf, moduleOf, nameOf, placeOf } from '../logic/label.ts';
-import { deviationOf, meanOf, ownStat, statOfContexts } from '../logic/stats.ts';
+import { statsOf } from '../logic/node-stats.ts';
+import { deviationOf, meanOf } from '../logic/stats.ts';
 import type { Stat } from '../logic/stats.ts';
 import { ROOT } from '../logic/tree.ts';
 import type { Tree } from '../logic/tree.ts';
 import { formatShare, formatValue, grouped } from '../logic/units.ts';
 import type { App } from './app.ts';
 import { h } from './dom.ts';
-
-/* All contexts whose exclusive values are a top-down node's own: its contexts and what folds into them. */
-function ownContexts(tree: Tree, node: number): Set<number> {
-	const { end } = tree.profile.contexts;
-	const { shown } = tree.visibility;
-	const own = new Set<number>();
-	for (const context of tree.contextsOf(node)) {
-		own.add(context);
-		for (let c = context + 1; c < end[context]!; ) {
-			if (shown[c] === c) {
-				c = end[c]!;
-			} else {
-				own.add(c);
-				c++;
-			}
-		}
-	}
-	return own;
-}
-
-export interface NodeStats {
-	readonly inclusive: Stat;
-	readonly exclusive: Stat;
-}
-
-export function statsOf(tree: Tree, node: number, metric: Metric): NodeStats {
-	if (tree.direction === 'top-down' || node === ROOT) {
-		return {
-			inclusive: statOfContexts(tree.profile.contexts, metric, tree.contextsOf(node)),
-			exclusive: ownStat(metric, tree.direction === 'top-down' ? ownContexts(tree, node) : [0]),
-		};
-	}
-	const folded = new Set<number>();
-	const { end } = tree.profile.contexts;
-	const { shown } = tree.visibility;
-	for (const context of tree.contextsOf(node)) {
-		folded.add(context);
-		for (let c = context + 1; c < end[context]!; c = shown[c] === c ? end[c]! : c + 1) if (shown[c] !== c) folded.add(c);
-	}
-	return { inclusive: ownStat(metric, folded), exclusive: ownStat(metric, folded) };
-}
 
 type Row = readonly [name: string, value: (stat: Stat) => string];
 
@@ -156,14 +116,15 @@ export function detailsOf(app: App, node: number, theme: Theme): HTMLElement[] {
 	const { tree, state, model } = app;
 	const { metrics } = model.profile;
 	const order = metrics.map((_, i) => i).sort((a, b) => Number(b === state.metric) - Number(a === state.metric) || a - b);
-	const blocks = order.map((i) => metricBlock(tree, node, metrics[i]!, i === state.metric));
+	const blocks = order.map((i) => metricBlock(tree, node, metrics[i]!, i === state.metric))
+		.filter((block): block is HTMLElement => block !== null);
+	if (node === ROOT) return [headOf(app, tree, node, theme), ...blocks];
 	return [
 		headOf(app, tree, node, theme),
-		...(node === ROOT ? [] : [actions(app, tree, node)]),
-		...blocks.filter((block): block is HTMLElement => block !== null),
-		...(node === ROOT ? [] : [
-			h('h4', {}, state.direction === 'top-down' ? 'Path, outermost first' : 'Path, innermost first'),
-			pathList(app, tree, node, theme),
-		]),
+		actions(app, tree, node),
+		...blocks.slice(0, 1),
+		h('h4', {}, state.direction === 'top-down' ? 'Call path, outermost first' : 'Call path, innermost first'),
+		pathList(app, tree, node, theme),
+		...blocks.slice(1),
 	];
 }

@@ -15,7 +15,7 @@ import { hit, layOut } from '../logic/layout.ts';
 import type { Box, Layout, View as Stretch } from '../logic/layout.ts';
 import { HOT_SHARE } from '../logic/model.ts';
 import type { Found } from '../logic/model.ts';
-import { between, viewOf, zoomedAt } from '../logic/motion.ts';
+import { between, shifted, viewOf, zoomedAt } from '../logic/motion.ts';
 import { ROOT } from '../logic/tree.ts';
 import type { Tree } from '../logic/tree.ts';
 import { formatShare, formatValue, grouped } from '../logic/units.ts';
@@ -27,6 +27,8 @@ import { Tooltip } from './tooltip.ts';
 const MOTION_MS = 260;
 const ROWS_ABOVE_ZOOM = 2;
 const ROWS_BELOW_ZOOM = 10;
+const LEGIBLE_PIXELS = 60;
+const DRAG_PIXELS = 4;
 
 /* What drawing cost, for docs/results and the tests. */
 export interface DrawCosts {
@@ -51,6 +53,7 @@ export class Graph implements View {
 	private width = 0;
 	private height = 0;
 	private hovered: Box | undefined;
+	private drag: { x: number; y: number; view: Stretch; top: number; moved: boolean } | undefined;
 	private motion = 0;
 	private fills: string[] = [];
 	private layers: string[] = [];
@@ -146,7 +149,11 @@ export class Graph implements View {
 			this.clearHover();
 			this.draw();
 		}, { passive: true });
-		stage.addEventListener('pointermove', (event) => this.hover(event));
+		stage.addEventListener('pointerdown', (event) => {
+			if (event.button === 0 && event.pointerType !== 'touch')
+				this.drag = { x: event.clientX, y: event.clientY, view: this.view, top: scroller.scrollTop, moved: false };
+		});
+		stage.addEventListener('pointermove', (event) => (this.drag ? this.dragged(event) : this.hover(event)));
 		stage.addEventListener('pointerleave', () => this.clearHover());
 		stage.addEventListener('click', (event) => this.click(event));
 		stage.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
@@ -170,6 +177,24 @@ export class Graph implements View {
 		this.onHover(box && box.rest === 0 ? box.node : -1);
 	}
 
+	/* Moves the picture with the pointer, once it is clear that this is no click. */
+	private dragged(event: PointerEvent): void {
+		const drag = this.drag!;
+		if (event.buttons === 0) {
+			this.drag = undefined;
+			return;
+		}
+		const [x, y] = [event.clientX - drag.x, event.clientY - drag.y];
+		if (!drag.moved && Math.hypot(x, y) < DRAG_PIXELS) return;
+		if (!drag.moved) this.stage.setPointerCapture(event.pointerId);
+		drag.moved = true;
+		this.stopMotion();
+		this.clearHover();
+		this.stage.style.cursor = 'grabbing';
+		this.setView(shifted(drag.view, -x / this.width));
+		this.scroller.scrollTop = drag.top - y;
+	}
+
 	private clearHover(): void {
 		this.tooltip.hide();
 		if (!this.hovered) return;
@@ -179,15 +204,19 @@ export class Graph implements View {
 	}
 
 	private click(event: MouseEvent): void {
+		const dragged = this.drag?.moved;
+		this.drag = undefined;
 		const box = this.boxAt(event);
-		if (!box) return;
+		if (!box || dragged) return;
 		this.clearHover();
 		if (box.rest === 0) {
 			this.app.zoomTo(box.node);
 			return;
 		}
+		/* Not wider than lets the costliest of them be read: thousands of equals would stay hidden. */
 		const from = this.tree.start[box.node]!;
-		this.moveTo({ from, to: from + box.weight / this.tree.total }, this.scroller.scrollTop);
+		const legible = (this.tree.width(box.node) * this.width) / LEGIBLE_PIXELS;
+		this.moveTo({ from, to: from + Math.min(box.weight / this.tree.total, legible) }, this.scroller.scrollTop);
 	}
 
 	private wheel(event: WheelEvent): void {
@@ -196,12 +225,8 @@ export class Graph implements View {
 		event.preventDefault();
 		this.stopMotion();
 		this.clearHover();
-		const { from, to } = this.view;
-		const span = to - from;
 		if (sideways && !event.ctrlKey) {
-			const shift = ((event.deltaX || event.deltaY) / this.width) * span;
-			const start = Math.min(1 - span, Math.max(0, from + shift));
-			this.setView({ from: start, to: start + span });
+			this.setView(shifted(this.view, (event.deltaX || event.deltaY) / this.width));
 		} else {
 			this.setView(zoomedAt(this.view, event.offsetX / this.width, Math.exp(event.deltaY / 300)));
 		}

@@ -15,7 +15,7 @@ const KEYS: readonly (readonly [string, string])[] = [
 	['m, M', 'next, previous metric'],
 	['c', 'callers of the selected frame'],
 	['h', 'mark every box of the selected function'],
-	['Ctrl + wheel', 'zoom at the pointer; Shift + wheel moves sideways'],
+	['Ctrl + wheel', 'zoom at the pointer; Shift + wheel or dragging moves'],
 	['t', 'theme'],
 	['?', 'this help'],
 ];

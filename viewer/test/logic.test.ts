@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pure parts: decoding, trees, statistics, search, tables, addresses. Known answers throughout. */
+import assert from 'node:assert/strict';
+import { deflateSync } from 'node:zlib';
+import { test } from 'node:test';
+import { decode, linkContexts, unpack } from '../src/format/decode.ts';
+import type { Profile } from '../src/format/decode.ts';
+import { fromHash, toHash } from '../src/logic/hash.ts';
+import { hotSpots, layerShares } from '../src/logic/hotspots.ts';
+import { buildKeys } from '../src/logic/keys.ts';
+import type { Granularity } from '../src/logic/keys.ts';
+import { nameOf } from '../src/logic/label.ts';
+import { hit, layOut } from '../src/logic/layout.ts';
+import { lossesOf } from '../src/logic/losses.ts';
+import { foundNodes, Model } from '../src/logic/model.ts';
+import { between, shifted, viewOf, zoomedAt } from '../src/logic/motion.ts';
+import { statsOf } from '../src/logic/node-stats.ts';
+import { compileQuery, matchedWeight, matchFrames } from '../src/logic/search.ts';
+import { deviationOf, lowerBound, meanOf, weigh } from '../src/logic/stats.ts';
+import { foldLayers, ROOT, Tree } from '../src/logic/tree.ts';
+import type { Direction } from '../src/logic/tree.ts';
+import { INITIAL, Store } from '../src/store.ts';
+import { encode } from './encode.ts';
+import { large, sampleOf } from './samples.ts';
+import type { Node } from './samples.ts';
+
+const py = (name: string, line: number, children: Node[] = [], cpu: number[] = []): Node =>
+	({ frame: { kind: 'python', name, file: '/app/a.py', line, functionLine: 1 }, children, values: { 'cpu-time': cpu } });
+const native = (name: string, cpu: number[] = [], children: Node[] = []): Node =>
+	({ frame: { kind: 'native', name, module: '/lib/libx.so' }, children, values: { 'cpu-time': cpu } });
+const op = (name: string, children: Node[]): Node => ({ frame: { kind: 'operator', name }, children });
+
+/*
+ * main:10 ── f:3 ── op add ── work 10+20
+ *         │      └─ work 4
+ * main:12 ── f:3 ── work 6
+ * rec:20 ── rec:20 ── rec:20 7      (recursion)
+ */
+function small(): Profile {
+	return decode(encode(sampleOf({
+		frame: { kind: 'unknown', name: '' },
+		children: [
+			py('main', 10, [py('f', 3, [op('add', [native('work', [10, 20])]), native('work', [4])])]),
+			py('main', 12, [py('f', 3, [native('work', [6])])]),
+			py('rec', 20, [py('rec', 20, [py('rec', 20, [], [7])])]),
+		],
+	}, ['cpu-time', 'page-faults'])));
+}
+
+function treeOf(profile: Profile, direction: Direction, granularity: Granularity = 'line', folded: string[] = []): Tree {
+	const weights = weigh(profile, profile.metrics[0], 'sum');
+	return new Tree(profile, buildKeys(profile, granularity), weights, foldLayers(profile, weights, new Set(folded)), direction);
+}
+
+/* "name=weight/own(children...)" */
+function show(tree: Tree, node = ROOT): string {
+	const { first, count } = tree.children(node);
+	const inner = Array.from({ length: count }, (_, i) => show(tree, first + i)).join(' ');
+	const name = node === ROOT ? 'All' : nameOf(tree.profile, tree.frameOf(node));
+	return `${name}=${tree.weight[node]}/${tree.own[node]}${inner ? `(${inner})` : ''}`;
+}
+
+test('decode gives back what was encoded', () => {
+	const sample = large(2000);
+	const profile = decode(encode(sample));
+	assert.equal(profile.contexts.count, 2000);
+	sample.contexts.forEach(({ frame, depth }, c) => {
+		assert.equal(profile.contexts.frame[c], frame);
+		assert.equal(profile.contexts.depth[c], depth);
+	});
+	assert.deepEqual([...profile.metrics[0]!.contexts], sample.metrics[0]!.values.map((v) => v.context));
+	assert.deepEqual([...profile.metrics[0]!.stats.sumSquares], sample.metrics[0]!.values.map((v) => v.sumSquares));
+	assert.deepEqual([...profile.metrics[1]!.stats.max], sample.metrics[1]!.values.map((v) => v.max));
+	const f = sample.frames[77]!;
+	assert.equal(profile.strings[profile.frames.name[77]!], f.name);
+	assert.equal(profile.frames.functionLine[77], f.functionLine ?? 0);
+	assert.equal(profile.frames.module[77]! >= 0 ? profile.strings[profile.frames.module[77]!] : undefined, f.module);
+});
+
+test('varints reach beyond 32 bits', () => {
+	const sum = 2 ** 52 + 12345;
+	const profile = decode(encode(sampleOf(py('x', 1, [], [sum]), ['cpu-time'])));
+	assert.equal(profile.metrics[0]!.stats.sum[0], sum);
+});
+
+test('pre-order contexts get parents and ends', () => {
+	const linked = linkContexts(new Uint32Array(6), Uint32Array.from([0, 1, 2, 2, 1, 2]));
+	assert.deepEqual([...linked.parent], [0, 0, 1, 1, 0, 4]);
+	assert.deepEqual([...linked.end], [6, 4, 3, 4, 6, 6]);
+	assert.throws(() => linkContexts(new Uint32Array(3), Uint32Array.from([0, 2, 1])), /pre-order/);
+	assert.throws(() => linkContexts(new Uint32Array(2), Uint32Array.from([0, 0])), /pre-order/);
+});
+
+test('damaged data is refused with a reason', () => {
+	const bytes = encode(large(100));
+	assert.throws(() => decode(bytes.subarray(0, 10)), /no Sonde data/);
+	assert.throws(() => decode(bytes.subarray(0, bytes.length - 3)), /cut short/);
+	const newer = bytes.slice();
+	newer[8] = 9;
+	assert.throws(() => decode(newer), /version 9/);
+});
+
+test('unpack inflates base64, and takes plain data', async () => {
+	const bytes = Uint8Array.from({ length: 1000 }, (_, i) => i % 251);
+	assert.deepEqual(await unpack(`${deflateSync(bytes).toString('base64')}\n`, 'deflate'), bytes);
+	assert.deepEqual(await unpack(Buffer.from(bytes).toString('base64'), 'none'), bytes);
+	await assert.rejects(unpack('AAAA', 'brotli'), /unknown encoding/);
+});
+
+test('top-down by line, python lines and function', () => {
+	const profile = small();
+	const lines = 'main=34/0(f=34/0(add=30/0(work=30/30) work=4/4)) rec=7/0(rec=7/0(rec=7/7)) main=6/0(f=6/0(work=6/6))';
+	assert.equal(show(treeOf(profile, 'top-down')), `All=47/0(${lines})`);
+	assert.equal(show(treeOf(profile, 'top-down', 'python')), `All=47/0(${lines})`);
+	assert.equal(show(treeOf(profile, 'top-down', 'function')),
+		'All=47/0(main=40/0(f=40/0(add=30/0(work=30/30) work=10/10)) rec=7/0(rec=7/0(rec=7/7)))');
+});
+
+test('folding a layer moves its cost to the callers', () => {
+	const profile = small();
+	assert.equal(show(treeOf(profile, 'top-down', 'function', ['native'])),
+		'All=47/0(main=40/0(f=40/10(add=30/30)) rec=7/0(rec=7/0(rec=7/7)))');
+	assert.equal(show(treeOf(profile, 'top-down', 'function', ['python'])), 'All=47/7(add=30/0(work=30/30) work=10/10)');
+	assert.equal(show(treeOf(profile, 'bottom-up', 'function', ['native', 'operator'])), 'All=47/0(f=40/40(main=40/0) rec=7/7(rec=7/0(rec=7/0)))');
+});
+
+test('bottom-up begins with the exclusive costs', () => {
+	const tree = treeOf(small(), 'bottom-up');
+	assert.equal(show(tree), 'All=47/0(work=40/40(add=30/0(f=30/0(main=30/0)) f=10/0(main=6/0 main=4/0)) rec=7/7(rec=7/0(rec=7/0)))');
+});
+
+test('bottom-up totals equal the flat exclusive sums of a large profile', () => {
+	const profile = decode(encode(large(5000, 3)));
+	const tree = treeOf(profile, 'bottom-up', 'function');
+	const flat = new Map(hotSpots(profile, tree.weights, tree.keys, 'functions').filter((s) => s.own > 0).map((s) => [s.key, s.own]));
+	const { first, count } = tree.children(ROOT);
+	assert.equal(count, flat.size);
+	for (let node = first; node < first + count; node++) assert.equal(tree.weight[node], flat.get(tree.key[node]!));
+});
+
+test('children are sorted, adjacent, and never wider than their parent', () => {
+	for (const direction of ['top-down', 'bottom-up'] as const) {
+		const tree = treeOf(decode(encode(large(3000, 5))), direction, 'function');
+		for (let node = 0; node < Math.min(tree.size, 4000); node++) {
+			const { first, count } = tree.children(node);
+			let sum = 0;
+			for (let child = first; child < first + count; child++) {
+				assert.ok(child === first || tree.weight[child]! <= tree.weight[child - 1]!);
+				assert.ok(Math.abs(tree.start[child]! - tree.start[node]! - sum / tree.total) < 1e-9);
+				sum += tree.weight[child]!;
+			}
+			assert.ok(sum <= tree.weight[node]!);
+		}
+	}
+});
+
+test('a path of keys finds its node, or the deepest there is', () => {
+	const tree = treeOf(small(), 'top-down');
+	const { first } = tree.children(ROOT);
+	const inner = tree.children(tree.children(first).first).first;
+	assert.equal(tree.find(tree.pathOf(inner)), inner);
+	assert.equal(tree.find([...tree.pathOf(first), 9999]), first);
+	assert.deepEqual(tree.nodesTo(inner).length, 4);
+});
+
+test('statistics of a node, inclusive and exclusive', () => {
+	const profile = small();
+	const tree = treeOf(profile, 'top-down', 'function');
+	const main = tree.children(ROOT).first;
+	const { inclusive, exclusive } = statsOf(tree, main, profile.metrics[0]!);
+	assert.deepEqual([inclusive.count, inclusive.sum, inclusive.min, inclusive.max], [4, 40, 4, 20]);
+	assert.equal(meanOf(inclusive), 10);
+	assert.ok(Math.abs(deviationOf(inclusive) - Math.sqrt(38)) < 1e-12); /* 10 20 4 6 around 10 */
+	assert.equal(exclusive.count, 0);
+	assert.equal(statsOf(tree, main, profile.metrics[1]!).inclusive.count, 0);
+	const folded = treeOf(profile, 'top-down', 'function', ['native']);
+	const f = folded.children(folded.children(ROOT).first).first;
+	assert.deepEqual([statsOf(folded, f, profile.metrics[0]!).exclusive.sum, statsOf(folded, f, profile.metrics[0]!).inclusive.sum], [10, 40]);
+	const up = treeOf(profile, 'bottom-up', 'function');
+	assert.equal(statsOf(up, up.children(ROOT).first, profile.metrics[0]!).exclusive.sum, 40);
+});
+
+test('weights by count', () => {
+	const profile = small();
+	assert.equal(weigh(profile, profile.metrics[0], 'count').total, 5);
+	assert.equal(weigh(profile, undefined, 'sum').total, 0);
+});
+
+test('hot spots: own, total, recursion once, innermost Python line', () => {
+	const profile = small();
+	const weights = weigh(profile, profile.metrics[0], 'sum');
+	const table = (category: 'functions' | 'python' | 'operators', granularity: Granularity): string[] =>
+		hotSpots(profile, weights, buildKeys(profile, granularity), category)
+			.map((s) => `${nameOf(profile, s.frame)}:${profile.frames.line[s.frame]} ${s.own} ${s.total}`);
+	assert.deepEqual(table('functions', 'function'), ['work:0 40 40', 'rec:20 7 7', 'main:10 0 40', 'f:3 0 40', 'add:0 0 30']);
+	assert.deepEqual(table('python', 'line'), ['f:3 40 40', 'rec:20 7 7', 'main:10 0 34', 'main:12 0 6']);
+	assert.deepEqual(table('operators', 'function'), ['add:0 30 30']);
+	assert.deepEqual(Object.fromEntries(layerShares(profile, weights)), { other: 0, python: 7, operator: 0, native: 40 });
+});
+
+test('search: plain, with case, by file and line, by expression', () => {
+	const profile = small();
+	const weights = weigh(profile, profile.metrics[0], 'sum');
+	const share = (query: string, regex = false): number =>
+		matchedWeight(profile, weights, matchFrames(profile, compileQuery(query, regex)!));
+	assert.equal(share('WORK'.toLowerCase()), 40);
+	assert.equal(share('WORK'), 0);
+	assert.equal(share('a.py:12'), 6);
+	assert.equal(share('^(add|rec)$', true), 37);
+	assert.equal(share('main'), 40);
+	assert.equal(share('rec'), 7);
+	assert.equal(compileQuery('', false), undefined);
+	assert.throws(() => compileQuery('(', true), SyntaxError);
+});
+
+test('found nodes come heaviest first and not below one another', () => {
+	const profile = small();
+	const model = new Model(profile);
+	const state = { ...INITIAL, query: 'main|f$|work', regex: true, granularity: 'line' as const };
+	const tree = model.tree(state);
+	const nodes = foundNodes(tree, model.found(state)!, true);
+	assert.deepEqual(nodes.map((n) => tree.weight[n]), [34, 6]);
+	assert.equal(model.queryError({ ...state, query: '(' }) === '', false);
+	assert.equal(model.found({ ...state, query: '(' }), undefined);
+});
+
+test('layout: visible boxes, remainders, and no cost lost from a row', () => {
+	const tree = treeOf(decode(encode(large(20000, 9))), 'top-down', 'function');
+	const layout = layOut(tree, { from: 0, to: 1 }, 1000, 2);
+	assert.ok(layout.boxCount < 12000);
+	const row = layout.rows[1]!;
+	const sum = row.reduce((total, box) => total + box.weight, 0);
+	assert.ok(Math.abs(sum - tree.total) <= tree.total * 2e-3 + tree.own[ROOT]!);
+	for (const boxes of layout.rows) {
+		boxes.forEach((box, i) => {
+			assert.ok(box.rest > 0 || box.right - box.left >= 2);
+			assert.ok(i === 0 || box.left >= boxes[i - 1]!.right - 1e-6);
+		});
+	}
+	const box = row[0]!;
+	assert.equal(hit(layout, 1, (box.left + box.right) / 2), box);
+	assert.equal(hit(layout, 9999, 5), undefined);
+	const zoomed = layOut(tree, viewOf(tree, box.node), 1000, 2);
+	assert.ok(Math.abs(zoomed.rows[1]![0]!.right - zoomed.rows[1]![0]!.left - 1000) < 1e-6);
+});
+
+test('an empty metric gives an empty layout', () => {
+	const profile = small();
+	const weights = weigh(profile, profile.metrics[1], 'sum');
+	const tree = new Tree(profile, buildKeys(profile, 'line'), weights, foldLayers(profile, weights, new Set()), 'top-down');
+	assert.equal(layOut(tree, { from: 0, to: 1 }, 1000, 2).boxCount, 0);
+});
+
+test('motion starts and ends exactly, and keeps to the way', () => {
+	const a = { from: 0, to: 1 };
+	const b = { from: 0.3, to: 0.3005 };
+	for (const [t, view] of [[0, a], [1, b]] as const) {
+		const at = between(a, b, t);
+		assert.ok(Math.abs(at.from - view.from) < 1e-12 && Math.abs(at.to - view.to) < 1e-12);
+	}
+	const middle = between(a, b, 0.5);
+	assert.ok(middle.from > 0 && middle.from < 0.3 && middle.to > 0.3005 && middle.to < 1);
+	assert.deepEqual(between(b, b, 0.5), b);
+	assert.deepEqual(zoomedAt(a, 0.5, 0.5), { from: 0.25, to: 0.75 });
+	assert.deepEqual(zoomedAt({ from: 0.9, to: 1 }, 1, 20), { from: 0, to: 1 });
+	assert.deepEqual(shifted({ from: 0.5, to: 0.75 }, 4), { from: 0.75, to: 1 });
+});
+
+test('an address keeps the state', () => {
+	const { metrics } = small();
+	const state = {
+		...INITIAL, metric: 1, direction: 'bottom-up' as const, query: 'a&b=c', regex: true, zoom: [1, 40, 3],
+		folded: new Set(['native', 'os']), category: 'python' as const,
+	};
+	const restored = { ...INITIAL, ...fromHash(`#${toHash(state, INITIAL, metrics)}`, INITIAL, metrics) };
+	assert.deepEqual(restored, state);
+	assert.equal(toHash(INITIAL, INITIAL, metrics), '');
+	assert.deepEqual({ ...INITIAL, ...fromHash('#metric=nonsense&zoom=*&view=sideways', INITIAL, metrics) }, INITIAL);
+});
+
+test('the store tells what changed, and only then', () => {
+	const store = new Store(INITIAL);
+	const seen: string[] = [];
+	store.subscribe((_state, changed) => seen.push([...changed].join()));
+	store.update({ query: 'x', metric: 0 });
+	store.update({ query: 'x' });
+	store.update({ metric: 1, query: '' });
+	assert.deepEqual(seen, ['query', 'metric,query']);
+});
+
+test('losses are put against the samples', () => {
+	const profile = decode(encode(sampleOf(py('x', 1, [], [5]), ['cpu-time'], {
+		drops: [{ cause: 'a', text: 'A', count: 24 }, { cause: 'b', text: 'B', count: 0 }],
+	})));
+	const losses = lossesOf(profile);
+	assert.equal(losses.drops.length, 1);
+	assert.equal(losses.share, 24 / 2400);
+	assert.equal(losses.endedEarly, false);
+});
+
+test('lower bound', () => {
+	assert.deepEqual([0, 1, 2, 5, 6].map((value) => lowerBound([1, 2, 5], value)), [0, 0, 1, 2, 3]);
+});
