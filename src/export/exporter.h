@@ -1,28 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a writer of another tool's format is.
+ * What an exporter is. To add the format NAME:
+ *   1. src/export/NAME.c defines `const struct sn_exporter sn_exporter_NAME` and is listed in
+ *      meson.build;
+ *   2. exporters.def gets a line SN_EXPORTER(NAME);
+ *   3. tests/cli/test_export.py gets its golden case, docs/man/sonde-export.1 its paragraph.
+ * A test fails until all of these are there.
  *
- * To add `sonde export --to NAME`:
- *   1. src/export/NAME.c defines `const struct sn_exporter sn_exporter_NAME`, listed in
- * meson.build;
- *   2. exporters.def gets a line SN_EXPORTER(NAME).
+ * An exporter writes to a stream and knows nothing of files: naming, writing beside and renaming
+ * are the command's. It must cope with 100,000 contexts in about a second.
  */
 #ifndef SN_EXPORT_EXPORTER_H
 #define SN_EXPORT_EXPORTER_H
 
 #include "base/error.h"
-#include "base/output.h"
 #include "sonde/db.h"
+
+#include <stdio.h>
+
+struct sn_export_request {
+	const struct sonde_db *db;
+	const char *path; /* of the database, as the user gave it */
+	/* What to export, the most telling first; at least one. Formats that hold one metric take
+	 * the first. */
+	const uint32_t *metrics;
+	uint32_t metric_count;
+};
 
 struct sn_exporter {
 	const char *name;
-	const char *summary;   /* one line, no full stop */
-	const char *extension; /* of the file's usual name, with its dot */
-	/* 0 or a negative enum sn_err. The caller opens and commits the output. */
-	int (*write)(const struct sonde_db *db, struct sn_output *output, struct sn_error *error);
+	const char *summary;   /* which programs read it; one line, no full stop */
+	const char *extension; /* "pb.gz" */
+	/* Write errors are found in the stream by the caller; returns 0 or a negative enum sn_err.
+	 */
+	int (*write)(const struct sn_export_request *request, FILE *out, struct sn_error *error);
 };
 
-/* All exporters, in the order of exporters.def; ends with NULL. */
+/* In the order of exporters.def; ends with NULL. */
 extern const struct sn_exporter *const sn_exporters[];
 
 #endif

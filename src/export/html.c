@@ -9,6 +9,7 @@
 #include "exporter.h"
 #include "html_data.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef SN_HAVE_ZLIB
@@ -21,23 +22,18 @@ extern const char sn_html_page[];
 #define BASE64_GROUP	4096 /* groups of three bytes encoded at a time */
 #define DEFLATE_QUALITY 7
 
-static void write_text(struct sn_output *output, const char *text)
-{
-	sn_output_write(output, text, strlen(text));
-}
-
-static void write_escaped(struct sn_output *output, const char *text)
+static void write_escaped(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		switch (*text) {
 		case '<':
-			write_text(output, "&lt;");
+			fputs("&lt;", out);
 			break;
 		case '&':
-			write_text(output, "&amp;");
+			fputs("&amp;", out);
 			break;
 		default:
-			sn_output_write(output, text, 1);
+			fputc(*text, out);
 		}
 	}
 }
@@ -57,7 +53,7 @@ static void encode_group(const unsigned char *in, size_t left, char *out)
 	out[3] = left > 2 ? digits[bits & 63] : '=';
 }
 
-static void write_base64(struct sn_output *output, const unsigned char *bytes, size_t length)
+static void write_base64(FILE *out, const unsigned char *bytes, size_t length)
 {
 	char text[BASE64_GROUP * 4];
 	size_t used = 0;
@@ -65,11 +61,11 @@ static void write_base64(struct sn_output *output, const unsigned char *bytes, s
 		encode_group(bytes + i, length - i, text + used);
 		used += 4;
 		if (used == sizeof(text)) {
-			sn_output_write(output, text, used);
+			fwrite(text, 1, used, out);
 			used = 0;
 		}
 	}
-	sn_output_write(output, text, used);
+	fwrite(text, 1, used, out);
 }
 
 /* Deflates the data in place where this build can. *encoding is what the page is told. */
@@ -102,32 +98,32 @@ static const char *program_name(const struct sonde_db *db)
 }
 
 /* Writes the page up to `mark` and returns what follows the mark. */
-static const char *write_until(struct sn_output *output, const char *page, const char *mark)
+static const char *write_until(FILE *out, const char *page, const char *mark)
 {
 	const char *at = strstr(page, mark);
 	if (!at)
 		return page +
 		       strlen(page); /* cannot be: a test fails on a page without its marks */
-	sn_output_write(output, page, (size_t)(at - page));
+	fwrite(page, 1, (size_t)(at - page), out);
 	return at + strlen(mark);
 }
 
-static int write_html(const struct sonde_db *db, struct sn_output *output, struct sn_error *error)
+static int write_html(const struct sn_export_request *request, FILE *out, struct sn_error *error)
 {
 	struct sn_html_data data;
 	const char *encoding;
-	int result = sn_html_data_build(&data, db, error);
+	int result = sn_html_data_build(&data, request->db, request->metrics[0], error);
 	if (!result)
 		result = compress_data(&data, &encoding, error);
 	if (!result) {
-		const char *rest = write_until(output, sn_html_page, "@TITLE@");
-		write_escaped(output, program_name(db));
-		write_text(output, " – Sonde");
-		rest = write_until(output, rest, "@ENCODING@");
-		write_text(output, encoding);
-		rest = write_until(output, rest, "@DATA@");
-		write_base64(output, data.bytes, data.length);
-		write_text(output, rest);
+		const char *rest = write_until(out, sn_html_page, "@TITLE@");
+		write_escaped(out, program_name(request->db));
+		fputs(" – Sonde", out);
+		rest = write_until(out, rest, "@ENCODING@");
+		fputs(encoding, out);
+		rest = write_until(out, rest, "@DATA@");
+		write_base64(out, data.bytes, data.length);
+		fputs(rest, out);
 	}
 	sn_html_data_release(&data);
 	return result;
@@ -136,6 +132,6 @@ static int write_html(const struct sonde_db *db, struct sn_output *output, struc
 const struct sn_exporter sn_exporter_html = {
     .name = "html",
     .summary = "one self-contained page with an interactive flame graph",
-    .extension = ".html",
+    .extension = "html",
     .write = write_html,
 };

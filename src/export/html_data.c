@@ -413,7 +413,8 @@ static void payload_release(struct payload *payload)
 	free(payload->frame_of);
 }
 
-int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db, struct sn_error *error)
+int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db, uint32_t metric,
+		       struct sn_error *error)
 {
 	struct payload payload = {.db = db};
 	*data = (struct sn_html_data){0};
@@ -421,7 +422,7 @@ int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db, str
 	sn_intern_init(&payload.frames);
 	number_frames(&payload);
 	if (!payload.failed) {
-		put(&payload.header, "{", 1);
+		put_format(&payload.header, "{\"metric\":%" PRIu32 ",", metric);
 		put_strings(&payload);
 		put_frames(&payload);
 		put_contexts(&payload);

@@ -16,8 +16,8 @@ struct sn_html_data {
 	size_t length;
 };
 
-/* 0 or SN_ERR_MEMORY. */
-int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db,
+/* 0 or SN_ERR_MEMORY. `metric` is the one that the page shows first. */
+int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db, uint32_t metric,
 		       struct sn_error *error);
 void sn_html_data_release(struct sn_html_data *data);
 

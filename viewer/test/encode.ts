@@ -136,6 +136,7 @@ export function encode(sample: Sample): Uint8Array {
 		writer.add(`metric.${i}.sum_squares`, 'f64', doubles(values.map((v) => v.sumSquares)), values.length);
 	});
 	return writer.finish({
+		metric: 0,
 		properties: sample.properties,
 		profiles: sample.profiles,
 		profile_count: sample.profiles.length,

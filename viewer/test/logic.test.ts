@@ -294,7 +294,7 @@ test('losses are put against the samples', () => {
 	})));
 	const losses = lossesOf(profile);
 	assert.equal(losses.drops.length, 1);
-	assert.equal(losses.share, 24 / 2400);
+	assert.equal(losses.share, 24 / 2424);
 	assert.equal(losses.endedEarly, false);
 });
 

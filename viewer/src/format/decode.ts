@@ -93,6 +93,7 @@ export interface Profile {
 	readonly frames: Frames;
 	readonly contexts: Contexts;
 	readonly metrics: readonly Metric[];
+	readonly firstMetric: number; /* the one to show first */
 }
 
 const MAGIC = 'SONDEHTM';
@@ -102,6 +103,7 @@ const FIXED_BYTES = 16;
 type ColumnEntry = readonly [type: string, offset: number, bytes: number, count: number];
 
 interface Header {
+	readonly metric: number;
 	readonly properties: Record<string, string>;
 	readonly profiles: readonly Thread[];
 	readonly profile_count: number;
@@ -253,6 +255,7 @@ export function decode(bytes: Uint8Array): Profile {
 		frames: readFrames(columns),
 		contexts: linkContexts(columns.read('context.frame', u32), columns.read('context.depth', u32)),
 		metrics: header.metrics.map((_, index) => readMetric(columns, index, header)),
+		firstMetric: header.metric,
 	};
 }
 

@@ -4,7 +4,8 @@ import type { Drop, Profile } from '../format/decode.ts';
 
 export interface Losses {
 	readonly drops: readonly Drop[]; /* with a count, the greatest first */
-	readonly share: number; /* of the samples, at most 1; NaN where nothing was sampled */
+	readonly share: number; /* of samples taken and lost; NaN where nothing was sampled */
+	readonly samples: number;
 	readonly endedEarly: boolean;
 }
 
@@ -14,7 +15,8 @@ export function lossesOf(profile: Profile): Losses {
 	const lost = drops.reduce((sum, drop) => sum + drop.count, 0);
 	return {
 		drops,
-		share: samples > 0 ? Math.min(1, lost / samples) : NaN,
+		share: samples > 0 ? lost / (lost + samples) : NaN,
+		samples,
 		endedEarly: (profile.properties.get('complete') ?? 'true') !== 'true',
 	};
 }

@@ -51,7 +51,8 @@ function lossBadge(profile: Profile): HTMLElement | null {
 	const summary = losses.drops.length === 0 ? 'Ended early'
 		: Number.isNaN(losses.share) ? 'Incomplete' : `${formatShare(losses.share, 1)} of samples affected`;
 	const rows = losses.drops.map((drop) =>
-		h('tr', {}, h('td', { class: 'number' }, grouped(drop.count)), h('td', {}, drop.text || drop.cause)));
+		h('tr', {}, h('td', { class: 'number' }, grouped(drop.count)),
+			h('td', { class: 'number' }, formatShare(drop.count, drop.count + losses.samples)), h('td', {}, drop.text || drop.cause)));
 	return h('details', { class: 'badge-box' },
 		h('summary', { class: 'badge', id: 'loss-badge' }, icon(ICONS.warn), summary),
 		h('div', { class: 'popover' },

@@ -21,13 +21,6 @@ import { createToolbar } from './toolbar.ts';
 
 const HOVER_REST_MS = 70;
 
-/* The first metric of time with values, else the first with values. */
-function firstMetric(profile: Profile): number {
-	const { metrics } = profile;
-	const usual = metrics.findIndex((m) => m.kind === 'time' && m.contexts.length > 0);
-	return Math.max(0, usual >= 0 ? usual : metrics.findIndex((m) => m.contexts.length > 0));
-}
-
 function createDetails(app: App, theme: () => Theme): View & { hover(node: number): void } {
 	const body = h('div', { class: 'details-body', id: 'details' });
 	const element = h('section', { class: 'panel details', 'aria-label': 'Details' }, body);
@@ -99,7 +92,7 @@ export interface Page {
 }
 
 export function createPage(profile: Profile, into: HTMLElement): Page {
-	const initial: State = { ...INITIAL, metric: firstMetric(profile) };
+	const initial: State = { ...INITIAL, metric: profile.firstMetric };
 	const store = new Store({ ...initial, ...fromHash(location.hash, initial, profile.metrics) });
 	const spoken = h('div', { class: 'spoken', 'aria-live': 'polite' });
 	const app = new App(new Model(profile), store, (text) => {

@@ -12,5 +12,4 @@ const struct sn_exporter *const sn_exporters[] = {
 #define SN_EXPORTER(name) &sn_exporter_##name,
 #include "exporters.def"
 #undef SN_EXPORTER
-    NULL,
-};
+    NULL};
