@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names for parts of a Python program that Sonde measures.
+
+    with sonde.region("load"):            # a part of the work
+        ...
+    for batch in loader:
+        with sonde.iteration("step"):     # one turn of a loop
+            ...
+    @sonde.region("assemble")             # every call of a function
+    def assemble(): ...
+
+Under ``sonde run`` a region becomes a frame of every call path below it, and its wall time and
+number of entries are measured. Otherwise entering one does nothing.
+
+A region belongs to the thread that entered it and must not be left suspended: it may not contain
+an ``await`` or a ``yield``, during which the thread does other work.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False  # type checkers take it for true; typing would double this module's import time
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Callable, Optional, Type, TypeVar
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
+
+__all__ = ["enabled", "iteration", "region"]
+
+_ITERATION = 1
+# Of code objects: generator, coroutine, iterable coroutine, asynchronous generator.
+_SUSPENDS = 0x20 | 0x80 | 0x100 | 0x200
+
+_begin: Callable[[bytes, int], int]
+_end: Callable[[int], None]
+
+
+def _bind() -> bool:
+    """Finds the collector in this process. It was preloaded, or nothing is measured."""
+    global _begin, _end
+    if "SONDE_OUTPUT" not in os.environ:
+        return False  # spares a program that is not measured the import of ctypes
+    try:
+        import ctypes
+
+        # PyDLL keeps the interpreter's lock: the collector reads this thread's Python frames
+        library = ctypes.PyDLL(None)
+        begin = library.sonde_python_region_begin
+        end = library.sonde_python_region_end
+    except (ImportError, OSError, AttributeError):
+        return False
+    begin.argtypes = (ctypes.c_char_p, ctypes.c_uint)
+    begin.restype = ctypes.c_uint32
+    end.argtypes = (ctypes.c_uint32,)
+    end.restype = None
+    _begin, _end = begin, end
+    return True
+
+
+def _check(function: Any) -> None:
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & _SUSPENDS:
+        raise TypeError(f"{function.__qualname__} can be suspended: a region cannot contain it")
+
+
+class _Region:
+    """A context manager, and a decorator. One object may be entered many times, by one thread."""
+
+    __slots__ = ("_name", "_tokens")
+    _flags = 0
+
+    def __init__(self, name: str) -> None:
+        self._name = name.encode("utf-8", "replace").replace(b"\0", b"?")
+        self._tokens: list[int] = []
+
+    def __enter__(self) -> "_Region":
+        self._tokens.append(_begin(self._name, self._flags))
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        _end(self._tokens.pop())
+
+    def __call__(self, function: _F) -> _F:
+        from functools import wraps
+
+        _check(function)
+        name, flags = self._name, self._flags
+
+        @wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            token = _begin(name, flags)
+            try:
+                return function(*arguments, **named)
+            finally:
+                _end(token)
+
+        return call
+
+
+class _Iteration(_Region):
+    __slots__ = ()
+    _flags = _ITERATION
+
+
+class _Idle(_Region):
+    """What a region is where nothing is measured."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        pass
+
+    def __enter__(self) -> "_Region":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        pass
+
+    def __call__(self, function: _F) -> _F:
+        _check(function)
+        return function
+
+
+enabled: bool = _bind()
+region: Type[_Region] = _Region if enabled else _Idle
+iteration: Type[_Region] = _Iteration if enabled else _Idle
