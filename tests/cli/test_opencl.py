@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenCL programs: what is measured equals what is known of the program and what the runtime says."""
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import Counter
+
+import pytest
+
+import measured
+
+PROGRAM = measured.BUILD / "tests/opencl-known"
+
+KERNELS = {"add_one": 30 + 20 + 30 + 3 * 15, "scale": 10 + 1 + 7}
+COPIES = {"copy host->device": (5 + 1, 5 * 4096 + 128), "copy device->host": (3 + 1, 3 * 8192 + 128),
+          "copy device->device": (4 + 1, 4 * 1024 + 128)}
+
+
+def plain(*arguments: str) -> subprocess.CompletedProcess:
+    if not PROGRAM.exists():
+        pytest.skip("built without OpenCL")
+    clean = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "OPENCL_LAYERS", "SONDE_OUTPUT")}
+    done = subprocess.run([PROGRAM, *arguments], env=clean, capture_output=True, text=True, timeout=120)
+    if done.returncode == 77:
+        pytest.skip("no OpenCL device here (pocl-opencl-icd gives one)")
+    return done
+
+
+@pytest.fixture(scope="module", params=["plain", "profiling"])
+def both(request, tmp_path_factory):
+    """How the program went by itself and measured, and what was measured."""
+    arguments = ["--profiling"] if request.param == "profiling" else []
+    alone = plain(*arguments)
+    folder = tmp_path_factory.mktemp("opencl") / "m.sonde"
+    done, measurement = measured.run(folder, PROGRAM, *arguments)
+    return alone, done, measurement
+
+
+def without_times(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("time|")]
+
+
+def test_program_behaves_as_without(both):
+    alone, done, _ = both
+    assert (done.returncode, done.stderr) == (alone.returncode, alone.stderr) == (0, "")
+    assert without_times(done.stdout) == without_times(alone.stdout)
+
+
+def test_nothing_is_lost(both):
+    _, _, measurement = both
+    assert measurement.drops.get("gpu-untimed", 0) == 0
+    assert measurement.drops.get("gpu-lost", 0) == 0
+
+
+def test_kernels(both):
+    _, _, m = both
+    for name, count in KERNELS.items():
+        times, items = m.total("kernel-time", m.at("kernel", name)), m.total("work-items", m.at("kernel", name))
+        groups = m.total("work-group-size", m.at("kernel", name))
+        assert times.count == items.count == groups.count == count
+        assert (items.min, items.max, items.sum) == (1024, 1024, 1024 * count)
+        assert (groups.min, groups.max) == (64, 64)
+        assert times.min > 0
+    assert m.total("kernel-time").count == sum(KERNELS.values())
+
+
+def test_copies_fills_and_maps(both):
+    _, _, m = both
+    for name, (count, size) in COPIES.items():
+        found = m.total("copy-bytes", m.at("gpu-op", name))
+        assert (found.count, found.sum) == (count, size), name
+        assert m.total("copy-time", m.at("gpu-op", name)).count == count
+    fills = m.total("fill-bytes", m.at("gpu-op", "fill"))
+    assert (fills.count, fills.sum) == (7, 7 * 2048)
+    maps = m.total("map-bytes", m.at("gpu-op", "map"))
+    assert (maps.count, maps.sum) == (2, 2 * 4096)
+    assert m.total("map-time", m.at("gpu-op", "unmap")).count == 2
+
+
+def test_calls_and_paths(both):
+    """Kernels stand under the call that launched them, under the two functions that made the call."""
+    _, _, m = both
+    calls = Counter()
+    for context in m.contexts:
+        if "gpu-api-time" in context.values:
+            calls[context.path[-1].name] += context.values["gpu-api-time"].count
+        if "kernel-time" in context.values:
+            assert [f.kind for f in context.path[-2:]] == ["gpu-api", "kernel"]
+            assert context.path[-2].name == "clEnqueueNDRangeKernel"
+    assert calls["clEnqueueNDRangeKernel"] == sum(KERNELS.values())
+    assert calls["clEnqueueFillBuffer"] == 7
+    assert calls["clFinish"] == 3
+    assert calls["clBuildProgram"] == 1
+    by_thread = Counter()
+    launches = [c for c in m.contexts if "kernel-time" in c.values and c.path[-1].name == "add_one"]
+    assert len({tuple((f.kind, f.name, f.line) for f in c.path) for c in launches}) == 6
+    for context in launches:
+        by_thread[context.values["kernel-time"].count] += 1
+    assert by_thread[15] == 3  # three threads, each with its own
+    assert by_thread[30] == 2 and by_thread[20] == 1
+
+
+def test_sums_equal_the_runtimes_own(both):
+    _, done, m = both
+    lines = [line.split("|") for line in done.stdout.splitlines() if line.startswith("time|")]
+    if not lines:
+        pytest.skip("only the program that profiles itself knows")
+    own = {name: (int(count), int(total)) for _, name, count, total in lines}
+    for kernel in KERNELS:
+        found = m.total("kernel-time", m.at("kernel", kernel))
+        assert (found.count, found.sum) == own["kernel " + kernel]
+    for name in ("copy", "fill", "map"):
+        found = m.total(f"{name}-time")
+        assert (found.count, found.sum) == own[name]
+
+
+def test_delays(both):
+    _, _, m = both
+    assert m.total("queue-delay").count == m.total("submit-delay").count
+    # the kernels behind the user event waited for the program
+    assert m.total("submit-delay").sum + m.total("queue-delay").sum > 0
+
+
+def test_layer_answers_when_nothing_is_measured():
+    """A layer that is named but not measuring passes every call on."""
+    alone = plain()
+    env = {**os.environ, "OPENCL_LAYERS": str(measured.LIBRARY)}
+    env.pop("SONDE_OUTPUT", None)
+    done = subprocess.run([PROGRAM], env=env, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+
+
+def test_clock_is_known(both):
+    _, _, m = both
+    status = next((v for k, v in m.properties.items() if "opencl" in k), "")
+    assert "layer active" in status
+    error_ns = int(status.split("clock known to ")[1].split(" ns")[0])
+    assert error_ns < 1_000_000

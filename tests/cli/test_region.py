@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Regions and iterations: from C and C++ built in every usual way, from Python, NVTX and ITT."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import measured
+
+WORKLOADS = measured.ROOT / "tests/workloads"
+INCLUDE = measured.ROOT / "include"
+SOURCE = WORKLOADS / "region_known.c"
+ITERATION = 16
+
+BUILDS = [
+    ("cc", ["-O0"]), ("cc", ["-O2"]), ("cc", ["-O2", "-fno-pie", "-no-pie"]),
+    ("cc", ["-O2", "-fomit-frame-pointer"]), ("cc", ["-O2", "-flto"]),
+    ("cc", ["-O2", "-ffunction-sections", "-Wl,--gc-sections"]), ("cc", ["-O2", "-std=c11"]),
+    ("cc", ["-O3", "-fno-pie", "-no-pie", "-flto"]), ("cc", ["-O2", "-fsanitize=address"]),
+    ("c++", ["-O0", "-x", "c++"]), ("c++", ["-O2", "-x", "c++", "-std=c++11"]),
+    ("clang", ["-O0"]), ("clang", ["-O2", "-fno-pie", "-no-pie"]), ("clang", ["-O2"]),
+    ("clang++", ["-O2", "-x", "c++"]),
+]
+
+
+def compile_known(compiler: str, options: list[str], output: Path, *more: str) -> Path:
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler}")
+    subprocess.run([compiler, *options, *more, "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-I", INCLUDE,
+                    SOURCE, "-o", output, "-ldl"], check=True)
+    return output
+
+
+def check_known(measurement: measured.Measurement, library: bool) -> None:
+    def count(name: str) -> int:
+        return measurement.total("region-time", measurement.at("region", name)).count
+
+    assert count("outer") == 3
+    assert count("turn") == 12
+    assert count("early") == count("plain") == count("left open") == 1
+    assert count("of the library") == (1 if library else 0)
+    # one end too many, one region left open
+    assert measurement.drops["region-unbalanced"] == 2
+    # exclusive time: 6 ms of its own each, not the 12 ms of the turns within
+    outer = measurement.total("region-time", measurement.at("region", "outer"))
+    turn = measurement.total("region-time", measurement.at("region", "turn"))
+    assert outer.min >= 6_000_000 and turn.min >= 3_000_000
+    for context in measurement.contexts:
+        regions = context.names("region")
+        if "turn" in regions:
+            assert regions == ["outer", "turn"]
+            turns = [frame for frame in context.path if frame.name == "turn"]
+            assert turns[0].flags & ITERATION
+        assert "early" not in regions or regions == ["early"]
+
+
+@pytest.mark.parametrize("compiler,options", BUILDS, ids=lambda p: p if isinstance(p, str) else " ".join(p))
+def test_every_build(tmp_path, compiler, options):
+    program = compile_known(compiler, options, tmp_path / "known")
+    plain = subprocess.run([program], capture_output=True, text=True, timeout=60)
+    settings = {}
+    if any("sanitize" in option for option in options):
+        settings["ASAN_OPTIONS"] = "verify_asan_link_order=0"
+    done, measurement = measured.run(tmp_path / "m.sonde", program, **settings)
+    assert (done.returncode, done.stdout, done.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert done.returncode == 0
+    check_known(measurement, library=False)
+
+
+def test_samples_lie_between_the_right_functions(tmp_path):
+    """A region stands below the function that opened it and above what that function calls."""
+    program = compile_known("cc", ["-O1"], tmp_path / "known")
+    symbols = {}
+    listed = subprocess.run(["nm", "-S", program], check=True, capture_output=True, text=True)
+    for line in listed.stdout.splitlines():
+        parts = line.split()
+        if len(parts) == 4:
+            symbols[parts[3]] = (int(parts[0], 16), int(parts[0], 16) + int(parts[1], 16))
+
+    def function(frame: measured.Frame) -> str:
+        if frame.kind != "native" or frame.name != "known":
+            return frame.name
+        return next((name for name, (low, high) in symbols.items() if low < frame.line <= high), "?")
+
+    _, measurement = measured.run(tmp_path / "m.sonde", program, SONDE_EVENTS="cpu-time@1000")
+    seen = set()
+    for context in measurement.contexts:
+        names = [function(frame) for frame in context.path]
+        if "cpu-time" in context.values and "burn" in names:
+            known = [n for n in names if n in ("main", "outer", "inner", "turn", "burn", "plain")]
+            seen.add(tuple(known))
+    # the function and its region share a name: main, outer(), region outer, ...
+    assert ("main", "outer", "outer", "burn") in seen
+    assert ("main", "outer", "outer", "inner", "turn", "burn") in seen
+    assert not any("turn" in path and path[-2] != "turn" for path in seen), seen
+
+
+@pytest.mark.parametrize("options", [["-fPIC", "-shared"], ["-fPIC", "-shared", "-Wl,-z,defs"]])
+def test_loaded_library(tmp_path, options):
+    program = compile_known("cc", ["-O2"], tmp_path / "known")
+    library = compile_known("cc", ["-O2", *options], tmp_path / "work.so", "-DAS_LIBRARY")
+    done, measurement = measured.run(tmp_path / "m.sonde", program, library)
+    assert done.returncode == 0
+    check_known(measurement, library=True)
+
+
+@pytest.mark.parametrize("options", [["-static"], ["-static-pie"], ["-O2"], ["-no-pie"]])
+def test_unmeasured(tmp_path, options):
+    program = compile_known("cc", options, tmp_path / "known")
+    assert subprocess.run([program], timeout=60).returncode == 0
+
+
+def test_regions_left_out(tmp_path):
+    program = compile_known("cc", ["-O2"], tmp_path / "known")
+    done, measurement = measured.run(tmp_path / "m.sonde", program, SONDE_CALL_PATH="native",
+                                     SONDE_EVENTS="cpu-time@1000")
+    # regions are always part of a path; without operators and Python they still have their places
+    assert done.returncode == 0
+    check_known(measurement, library=False)
+
+
+# ---- Python ----
+
+PYTHON_PROGRAM = """
+import sonde, time
+assert sonde.enabled
+
+def wait(seconds):
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        pass
+
+@sonde.region("decorated")
+def decorated():
+    wait(0.01)
+    return 5
+
+def fails():
+    with sonde.region("fails"):
+        raise KeyError
+
+def main():
+    for _ in range(4):
+        with sonde.iteration("step"):
+            wait(0.02)
+            with sonde.region("nested"):
+                wait(0.02)
+    assert decorated() == 5
+    try:
+        fails()
+    except KeyError:
+        pass
+    one, two = sonde.region("one"), sonde.region("two")
+    one.__enter__(), two.__enter__(), one.__exit__(None, None, None), two.__exit__(None, None, None)
+    try:
+        @sonde.region("never")
+        def generator():
+            yield 1
+    except TypeError:
+        return
+    raise AssertionError
+
+main()
+"""
+
+
+def test_python(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PYTHON_PROGRAM)
+    done, measurement = measured.run(tmp_path / "m.sonde", sys.executable, program,
+                                     PYTHONPATH=str(measured.ROOT / "python"), SONDE_EVENTS="cpu-time@500")
+    assert (done.returncode, done.stderr) == (0, "")
+
+    def count(name):
+        return measurement.total("region-time", measurement.at("region", name)).count
+
+    assert [count(n) for n in ("step", "nested", "decorated", "fails", "one", "two")] == [4, 4, 1, 1, 1, 1]
+    assert measurement.drops["region-unbalanced"] == 2  # the two that were left in the wrong order
+    steps = [c for c in measurement.contexts if "step" in c.names("region")]
+    assert steps
+    for context in steps:
+        kinds = [(f.kind, f.name) for f in context.path if f.kind in ("python", "region")]
+        below = kinds.index(("region", "step"))
+        assert kinds[:below] == [("python", "<module>"), ("python", "main")]
+    sampled = [[f.name for f in c.path if f.kind in ("python", "region")] for c in steps if "cpu-time" in c.values]
+    assert ["<module>", "main", "step", "wait"] in sampled
+    assert ["<module>", "main", "step", "nested", "wait"] in sampled
+
+
+def test_python_unmeasured():
+    script = PYTHON_PROGRAM.replace("assert sonde.enabled", "assert not sonde.enabled")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("SONDE", "LD_PRELOAD"))}
+    done = subprocess.run([sys.executable, "-c", script], timeout=60, capture_output=True, text=True,
+                          env={**clean, "PYTHONPATH": str(measured.ROOT / "python")})
+    assert (done.returncode, done.stderr) == (0, "")
+    imports = subprocess.run([sys.executable, "-c", "import sonde, sys; print('ctypes' in sys.modules)"],
+                             env={**clean, "PYTHONPATH": str(measured.ROOT / "python")},
+                             capture_output=True, text=True)
+    assert imports.stdout == "False\n"
