@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# A short front for people; the build itself is Meson's. Two commands are all a newcomer needs:
+#   make demo    installs what is missing, builds, profiles the two examples, writes demo/*.html
+#   make test    installs what is missing, builds, runs every test
+PREFIX ?= /usr/local
+BUILD  ?= build
+
+.PHONY: all deps demo test bench install lint format clean
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	meson setup $(BUILD) --prefix=$(PREFIX)
+
+deps:
+	tools/deps.sh build test
+
+demo:
+	tools/deps.sh build demo
+	$(MAKE) all
+	tools/demo.sh $(BUILD)
+
+test:
+	tools/deps.sh build test
+	$(MAKE) all
+	tests/run.sh $(BUILD)
+
+bench: all
+	bench/run.sh $(BUILD)
+
+# An already configured build is told of another prefix, as users of make expect.
+install:
+	tools/deps.sh build
+	$(MAKE) all
+	meson configure $(BUILD) -Dprefix=$(PREFIX)
+	meson install -C $(BUILD)
+
+lint:
+	tools/lint.sh
+
+format:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf $(BUILD) build-*

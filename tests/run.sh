@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs every test, suite by suite, and ends with one line: "N passed, N failed, N skipped" over suites.
+# Usage: tests/run.sh BUILD [SUITE...]. A suite that cannot run here says why and is skipped.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=${1:-build}
+shift || true
+only=" $* "
+passed=0 failed=0 skipped=0
+export SONDE_BUILD=$PWD/$build
+
+# suite NAME COMMAND...: exit status 77 is a skip
+suite() {
+	local name=$1 start=$SECONDS status
+	shift
+	if [ "$only" != "  " ] && [[ "$only" != *" $name "* ]]; then return; fi
+	echo "--- $name"
+	"$@"
+	status=$?
+	case $status in
+	0) passed=$((passed + 1)); echo "--- $name: passed in $((SECONDS - start)) s" ;;
+	77) skipped=$((skipped + 1)); echo "--- $name: skipped" ;;
+	*) failed=$((failed + 1)); echo "--- $name: FAILED (status $status) after $((SECONDS - start)) s" ;;
+	esac
+}
+
+# A second build directory with a sanitizer, and the tests that make sense under it.
+sanitized() {
+	local kind=$1 directory=build-${1%%,*}
+	shift
+	[ -f "$directory/build.ninja" ] ||
+		meson setup "$directory" -Db_sanitize="$kind" -Db_lundef=false --buildtype=debugoptimized >/dev/null || return 1
+	ninja -C "$directory" >/dev/null || return 1
+	meson test -C "$directory" --suite unit --print-errorlogs -t 4 "$@"
+}
+
+suite unit meson test -C "$build" --suite unit --print-errorlogs
+suite lint tools/lint.sh
+suite cli /usr/bin/python3 -m pytest -q -x --maxfail=20 tests/cli
+suite sanitize sanitized address,undefined
+[ -x tests/tsan.sh ] && suite threads tests/tsan.sh
+[ -x tests/fuzz/run.sh ] && suite fuzz tests/fuzz/run.sh "${SONDE_FUZZ_SECONDS:-15}"
+[ -x tests/viewer.sh ] && suite viewer tests/viewer.sh
+[ -x tests/browser/run.sh ] && suite browser tests/browser/run.sh
+
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

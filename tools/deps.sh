@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Debian packages that are missing. Usage: tools/deps.sh GROUP...   (build, test, demo)
+# Asks nothing and does nothing where all is there; where it may not install, it says what to install.
+set -eu
+
+build="gcc g++ meson ninja-build pkg-config libelf-dev libdw-dev zlib1g-dev libzstd-dev liblzma-dev"
+build+=" libiberty-dev ocl-icd-opencl-dev opencl-headers python3"
+test="$build libcmocka-dev libxxhash-dev python3-pytest python3-numpy elfutils binutils clang clang-format"
+test+=" libunwind-dev pocl-opencl-icd ocl-icd-libopencl1 libc6-dbg libpython3.11-dev python3-venv python3-pip"
+test+=" valgrind mandoc strace chromium gdb"
+demo="$build pocl-opencl-icd ocl-icd-libopencl1"
+
+wanted=""
+for group in "$@"; do
+	case $group in
+	build) wanted+=" $build" ;;
+	test) wanted+=" $test" ;;
+	demo) wanted+=" $demo" ;;
+	*) echo "usage: tools/deps.sh build|test|demo..." >&2; exit 129 ;;
+	esac
+done
+
+# The demo and the tests take the PyTorch that is there, else Debian's small one.
+if [[ " $* " == *" demo "* || " $* " == *" test "* ]] && ! python3 -c 'import torch' 2>/dev/null &&
+	! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+	wanted+=" python3-torch"
+fi
+
+missing=""
+for package in $(echo "$wanted" | tr ' ' '\n' | sort -u); do
+	dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=" $package"
+done
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+	echo "sonde: this is not a Debian system; please install the equivalents of:$missing" >&2
+	exit 1
+fi
+sudo=""
+[ "$(id -u)" = 0 ] || sudo=sudo
+echo "Installing:$missing"
+$sudo apt-get update -qq
+# shellcheck disable=SC2086
+DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null

@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Checks that the tree keeps its own rules: SPDX lines, layers, formatting, sizes.
+set -u
+cd "$(dirname "$0")/.."
+status=0
+fail() { echo "lint: $*"; status=1; }
+
+while read -r file; do
+	head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || fail "$file: no SPDX line"
+done < <(git ls-files '*.c' '*.h' '*.py' '*.sh' '*.ts' '*.mjs' '*.def' '*.map' 'meson.build' '*/meson.build' Makefile '.ci/*' |
+	grep -v '^viewer/dist/')
+while read -r lines file; do
+	[ "$file" = total ] || [ "$lines" -le 1200 ] || fail "$file: $lines lines; 1200 is the limit"
+done < <(git ls-files '*.c' '*.h' '*.py' '*.ts' | xargs wc -l)
+python3 tools/layers.py || status=1
+if command -v clang-format >/dev/null; then
+	git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror 2>/tmp/sonde-format.$$ >/dev/null ||
+		fail "not formatted (make format): $(grep -o '^[^:]*' /tmp/sonde-format.$$ | sort -u | tr '\n' ' ')"
+	rm -f /tmp/sonde-format.$$
+fi
+exit $status
