@@ -17,6 +17,7 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct sonde_db;
@@ -60,6 +61,11 @@ int sn_command_misuse(const struct sn_command *command, const char *format, ...)
 
 /* Opens a database; prints the reason and returns SN_EXIT_FAILED where it cannot, else 0. */
 int sn_command_open(const char *path, struct sonde_db **db);
+
+/* The metrics of a list "NAME,NAME", or all of the database with the most telling first where
+ * `list` is NULL. Prints what is wrong with the list and returns SN_EXIT_FAILED, else 0. */
+int sn_command_metrics(const struct sonde_db *db, const char *list, uint32_t *metrics,
+		       uint32_t size, uint32_t *count);
 
 /*
  * Options, by getopt_long. A command writes

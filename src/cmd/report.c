@@ -190,66 +190,16 @@ static int take_option(struct request *request, int option)
 	return code;
 }
 
-/* The number of the metric called by the first `length` characters of `name`, or what is wrong. */
-static int find_metric(struct request *request, const char *name, size_t length, uint32_t *metric)
-{
-	const struct sonde_db *db = request->view.db;
-	const char *names[MAX_METRICS + 1];
-	char word[256];
-	uint32_t count = sonde_db_metric_count(db);
-	snprintf(word, sizeof(word), "%.*s", (int)(length < 255 ? length : 255), name);
-	*metric = sonde_db_metric_by_name(db, word);
-	if (*metric != SONDE_NONE)
-		return 0;
-	uint32_t used = 0;
-	for (; used < count && used < MAX_METRICS; used++)
-		names[used] = sonde_db_string(db, sonde_db_metric(db, used)->name);
-	names[used] = NULL;
-	const char *nearest = sn_options_nearest(word, names);
-	if (nearest)
-		return sn_command_fail("metric '%s' was not measured; did you mean '%s'?", word,
-				       nearest);
-	char list[512] = "";
-	for (uint32_t i = 0; i < used && strlen(list) < 400; i++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.60s", i ? ", " : "",
-			 names[i]);
-	return sn_command_fail("metric '%s' was not measured; there are %s", word, list);
-}
-
-static int add_metric(struct request *request, uint32_t metric)
-{
-	for (uint32_t i = 0; i < request->view.metric_count; i++)
-		if (request->metrics[i] == metric)
-			return 0;
-	if (request->view.metric_count == MAX_METRICS)
-		return sn_command_fail("more than %d metrics at once", MAX_METRICS);
-	request->metrics[request->view.metric_count++] = metric;
-	return 0;
-}
-
 static int choose_metrics(struct request *request)
 {
 	struct sn_view *view = &request->view;
-	int code = 0;
-	for (const char *name = request->metric_list; name && code == 0;) {
-		uint32_t metric;
-		size_t length = strcspn(name, ",");
-		code = find_metric(request, name, length, &metric);
-		if (code == 0)
-			code = add_metric(request, metric);
-		name = name[length] ? name + length + 1 : NULL;
-	}
-	if (!request->metric_list && code == 0) {
-		view->metric_count =
-		    sn_view_default_metrics(view->db, request->metrics, MAX_METRICS);
-		/* Data is for programs, which want all there is. */
-		uint32_t count = sonde_db_metric_count(view->db);
-		for (uint32_t i = 0; request->form != FORM_TEXT && i < count && code == 0; i++)
-			if (view->metric_count < MAX_METRICS)
-				code = add_metric(request, i);
-	}
 	view->metrics = request->metrics;
-	return code;
+	/* Data is for programs, which want all there is. */
+	if (request->form != FORM_TEXT || request->metric_list)
+		return sn_command_metrics(view->db, request->metric_list, request->metrics,
+					  MAX_METRICS, &view->metric_count);
+	view->metric_count = sn_view_default_metrics(view->db, request->metrics, MAX_METRICS);
+	return 0;
 }
 
 static int choose_sort(struct request *request)
@@ -265,14 +215,19 @@ static int choose_sort(struct request *request)
 			return 0;
 		}
 	}
-	uint32_t metric;
-	int code = find_metric(request, request->sort, strlen(request->sort), &metric);
-	if (code == 0)
-		code = add_metric(request, metric);
-	for (uint32_t i = 0; code == 0 && i < view->metric_count; i++)
-		if (request->metrics[i] == metric)
-			view->sort_position = i;
-	return code;
+	uint32_t metric, count;
+	int code = sn_command_metrics(view->db, request->sort, &metric, 1, &count);
+	if (code != 0)
+		return code;
+	uint32_t position = 0;
+	while (position < view->metric_count && request->metrics[position] != metric)
+		position++;
+	if (position == MAX_METRICS)
+		return sn_command_fail("more than %d metrics at once", MAX_METRICS);
+	if (position == view->metric_count)
+		request->metrics[view->metric_count++] = metric;
+	view->sort_position = position;
+	return 0;
 }
 
 static bool is_thread(const struct request *request, uint32_t profile)

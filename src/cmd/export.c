@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sonde export`: finds the exporter and gives it a stream. The file appears under its name only
+ * when it is whole (base/output.h); the formats are in src/export.
+ */
+#include "command.h"
+
+#include "base/output.h"
+#include "export/exporter.h"
+#include "report/label.h"
+#include "sonde/db.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_METRICS = 64, MAX_FORMATS = 32 };
+enum option_code { OPTION_TO = 256, OPTION_METRIC };
+
+static const struct option table[] = {{"to", required_argument, NULL, OPTION_TO},
+				      {"output", required_argument, NULL, 'o'},
+				      {"metric", required_argument, NULL, OPTION_METRIC},
+				      SN_OPTION_HELP,
+				      {0}};
+
+static const char usage[] =
+    "USAGE\n"
+    "    sonde export --to FORMAT [-o FILE] [--metric NAME,...] DB\n\n"
+    "    Writes a database as a file of another tool.\n\n"
+    "OPTIONS\n"
+    "    --to FORMAT           what to write; see below\n"
+    "    -o, --output FILE     where to; '-' is standard output. Default: the database's name with "
+    "the\n"
+    "                          format's ending, in the current directory\n"
+    "    --metric NAME[,...]   metrics to write; default all. Formats that hold one take the "
+    "first\n"
+    "    -h, --help            this text\n\n"
+    "FORMATS\n"
+    "    html         a self-contained page with a flame graph, for any browser\n"
+    "    folded       folded stacks of one metric, for flamegraph.pl and inferno\n"
+    "    speedscope   for www.speedscope.app, a flame graph viewer\n"
+    "    pprof        for go tool pprof, Pyroscope and others that read profile.proto\n"
+    "    callgrind    for KCachegrind, QCachegrind and callgrind_annotate\n"
+    "    hatchet      a literal for GraphFrame.from_literal of Hatchet\n"
+    "    csv          a row per calling context, for spreadsheets, pandas and R\n\n"
+    "EXAMPLES\n"
+    "    sonde export --to html train.sdb -o train.html\n"
+    "    sonde export --to folded train.sdb -o - | flamegraph.pl > train.svg\n"
+    "    sonde export --to pprof train.sdb && go tool pprof -http : train.pb.gz\n";
+
+static ssize_t stream_write(void *cookie, const char *bytes, size_t length)
+{
+	struct sn_output *output = cookie;
+	sn_output_write(output, bytes, length);
+	if (output->failed == 0)
+		return (ssize_t)length;
+	errno = output->failed;
+	return 0;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat first, second;
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+static int write_file(const struct sn_exporter *exporter, const struct sn_export_request *request,
+		      const char *path)
+{
+	struct sn_error error = {""};
+	struct sn_output output;
+	if (is_same_file(path, request->path))
+		return sn_command_fail("'%s' is the database itself", path);
+	if (sn_output_open(&output, path, &error) != 0)
+		return sn_command_fail("%s", error.text);
+	cookie_io_functions_t functions = {.write = stream_write};
+	FILE *stream = fopencookie(&output, "w", functions);
+	int code = stream ? exporter->write(request, stream, &error)
+			  : sn_fail(&error, SN_ERR_MEMORY, "out of memory");
+	if (stream)
+		fclose(stream); /* what went wrong is in output.failed */
+	if (code != 0)
+		sn_output_abandon(&output);
+	else
+		code = sn_output_commit(&output, &error);
+	return code == 0 ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
+}
+
+static int write_stream(const struct sn_exporter *exporter, const struct sn_export_request *request)
+{
+	struct sn_error error = {""};
+	int code = exporter->write(request, stdout, &error);
+	if (code == 0 || code == SN_ERR_IO) /* main looks at the stream */
+		return SN_EXIT_DONE;
+	return sn_command_fail("%s", error.text);
+}
+
+/* "DIR/train.sdb" and "html" make "train.html". */
+static void name_output(const char *path, const struct sn_exporter *exporter, char *name,
+			size_t size)
+{
+	const char *base = sn_label_base(path);
+	size_t length = strlen(base);
+	if (length > 4 && strcmp(base + length - 4, ".sdb") == 0)
+		length -= 4;
+	snprintf(name, size, "%.*s.%s", (int)(length < 3000 ? length : 3000), base,
+		 exporter->extension);
+}
+
+static int export_to(const struct sn_exporter *exporter, const char *path, const char *metric_list,
+		     const char *output)
+{
+	struct sonde_db *db = NULL;
+	uint32_t metrics[MAX_METRICS], count = 0;
+	char name[4096];
+	int status = sn_command_open(path, &db);
+	if (status != 0)
+		return status;
+	status = sn_command_metrics(db, metric_list, metrics, MAX_METRICS, &count);
+	struct sn_export_request request = {db, path, metrics, count};
+	if (status == 0 && count == 0) {
+		status = sn_command_fail("'%s' holds no measured values", path);
+	} else if (status == 0 && output && strcmp(output, "-") == 0) {
+		status = write_stream(exporter, &request);
+	} else if (status == 0) {
+		name_output(path, exporter, name, sizeof(name));
+		status = write_file(exporter, &request, output ? output : name);
+		if (status == SN_EXIT_DONE && !output)
+			sn_command_warn("wrote '%s'", name);
+	}
+	sonde_db_close(db);
+	return status;
+}
+
+static const struct sn_exporter *find_exporter(const struct sn_options *options, const char *name)
+{
+	const char *names[MAX_FORMATS];
+	int count = 0;
+	for (; sn_exporters[count] && count + 1 < MAX_FORMATS; count++)
+		names[count] = sn_exporters[count]->name;
+	names[count] = NULL;
+	int choice = sn_options_choice(options, "--to", name, names);
+	return choice < 0 ? NULL : sn_exporters[choice];
+}
+
+static int run(int argc, char **argv)
+{
+	struct sn_options options = {&sn_command_export, argc, argv, "o:", table};
+	const struct sn_exporter *exporter = NULL;
+	const char *metric_list = NULL, *output = NULL;
+	for (int option; (option = sn_options_next(&options)) != -1;) {
+		switch (option) {
+		case SN_OPTION_STOP:
+			return options.status;
+		case OPTION_TO:
+			exporter = find_exporter(&options, optarg);
+			if (!exporter)
+				return SN_EXIT_USAGE;
+			break;
+		case OPTION_METRIC:
+			metric_list = optarg;
+			break;
+		default:
+			output = optarg;
+		}
+	}
+	const char *path = sn_options_operand(&options, "database");
+	if (!path)
+		return SN_EXIT_USAGE;
+	if (!exporter)
+		return sn_command_misuse(options.command, "say what to write: --to FORMAT");
+	return export_to(exporter, path, metric_list, output);
+}
+
+const struct sn_command sn_command_export = {"export", "write a database as a file of another tool",
+					     usage, run};

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Callgrind's format, for KCachegrind and callgrind_annotate: for each function its own cost by
+ * line, and the inclusive cost of its calls.
+ *
+ * The format has functions, not contexts, and its readers take a function's inclusive cost to be
+ * its own cost plus that of all its calls. In a recursion that would count a cost once for every
+ * level. So calls out of a context that lies inside another context of the same function are
+ * written with no cost, and calls out of the outermost context are written without the own cost of
+ * the inner ones: the sum over a function is then its true inclusive cost.
+ */
+#include "exporter.h"
+
+#include "report/tree.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct writer {
+	FILE *out;
+	const struct sonde_db *db;
+	struct sn_tree tree;
+	struct sn_groups groups;
+	uint32_t *outermost; /* [node]: the outermost node of the same function on its path */
+	double *inner; /* [position * node_count + node]: own cost, within this node's subtree,
+			  of contexts of its parent's function whose outermost is the parent */
+	uint32_t *open, *open_until; /* [group] */
+	bool *name_is_known;	     /* [group] */
+};
+
+static const char *file_of(const struct writer *writer, uint32_t id)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(writer->db, id);
+	return frame->file == SONDE_NONE ? "???" : sonde_db_string(writer->db, frame->file);
+}
+
+/* Names end at the line's end, and a bracket at their beginning would be a number. */
+static void put_name(FILE *out, const char *name)
+{
+	for (; *name; name++)
+		putc(*name == '\n' || *name == '\r' ? ' ' : *name, out);
+}
+
+static void put_file(struct writer *writer, const char *key, uint32_t id)
+{
+	fprintf(writer->out, "%s=", key);
+	put_name(writer->out, file_of(writer, id));
+	putc('\n', writer->out);
+}
+
+static void put_module(struct writer *writer, const char *key, uint32_t id)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(writer->db, id);
+	const char *path = sonde_frame_kind_name(frame->kind);
+	if (frame->module != SONDE_NONE)
+		path =
+		    sonde_db_string(writer->db, sonde_db_module(writer->db, frame->module)->path);
+	fprintf(writer->out, "%s=", key);
+	put_name(writer->out, path);
+	putc('\n', writer->out);
+}
+
+static void put_function(struct writer *writer, const char *key, uint32_t id)
+{
+	uint32_t group = writer->groups.of_frame[id];
+	fprintf(writer->out, "%s=(%u)", key, group + 1);
+	if (!writer->name_is_known[group]) {
+		writer->name_is_known[group] = true;
+		const struct sonde_db_frame *frame = sonde_db_frame(writer->db, id);
+		const char *name = sonde_db_string(writer->db, frame->name);
+		putc(' ', writer->out);
+		if (*name)
+			put_name(writer->out, name);
+		else
+			fprintf(writer->out, "0x%llx", (unsigned long long)frame->offset);
+	}
+	putc('\n', writer->out);
+}
+
+/* The frame that stands for a function: its file is the same in all of the function's blocks. */
+static uint32_t first_frame(const struct writer *writer, uint32_t frame)
+{
+	return writer->groups.frame[writer->groups.of_frame[frame]];
+}
+
+static uint32_t line_of(const struct writer *writer, uint32_t node)
+{
+	return sonde_db_frame(writer->db, writer->tree.nodes[node].frame)->line;
+}
+
+static double inner_cost(const struct writer *writer, uint32_t position, uint32_t node)
+{
+	return writer->inner[(size_t)position * writer->tree.node_count + node];
+}
+
+static void put_call(struct writer *writer, uint32_t caller, uint32_t callee)
+{
+	struct sn_tree *tree = &writer->tree;
+	uint32_t frame = first_frame(writer, tree->nodes[callee].frame);
+	put_module(writer, "cob", frame);
+	put_file(writer, "cfi", frame);
+	put_function(writer, "cfn", frame);
+	double count = tree->values[0][callee].inclusive.count;
+	fprintf(writer->out, "calls=%.0f %u\n%u", count > 1 ? count : 1,
+		sonde_db_frame(writer->db, frame)->function_line, line_of(writer, caller));
+	for (uint32_t m = 0; m < tree->metric_count; m++) {
+		double cost = 0;
+		if (writer->outermost[caller] == caller)
+			cost = sn_tree_inclusive(tree, m, callee) - inner_cost(writer, m, callee);
+		fprintf(writer->out, " %.0f", cost > 0 ? round(cost) : 0);
+	}
+	putc('\n', writer->out);
+}
+
+static void put_node(struct writer *writer, uint32_t node)
+{
+	struct sn_tree *tree = &writer->tree;
+	uint32_t frame = first_frame(writer, tree->nodes[node].frame);
+	put_module(writer, "ob", frame);
+	put_file(writer, "fl", frame);
+	put_function(writer, "fn", frame);
+	fprintf(writer->out, "%u", line_of(writer, node));
+	for (uint32_t m = 0; m < tree->metric_count; m++)
+		fprintf(writer->out, " %.0f", round(sn_tree_exclusive(tree, m, node)));
+	putc('\n', writer->out);
+	for (uint32_t c = node + 1; c < tree->nodes[node].end; c = tree->nodes[c].end)
+		put_call(writer, node, c);
+	putc('\n', writer->out);
+}
+
+static void put_head(struct writer *writer)
+{
+	const char *command = sonde_db_property(writer->db, "command");
+	struct sn_tree *tree = &writer->tree;
+	fputs("# callgrind format\nversion: 1\ncreator: sonde " SN_VERSION "\n", writer->out);
+	if (command) {
+		fputs("cmd: ", writer->out);
+		put_name(writer->out, command);
+		putc('\n', writer->out);
+	}
+	fputs("positions: line\nevents:", writer->out);
+	for (uint32_t m = 0; m < tree->metric_count; m++) {
+		uint32_t name = sonde_db_metric(writer->db, tree->metrics[m])->name;
+		putc(' ', writer->out);
+		for (const char *c = sonde_db_string(writer->db, name); *c; c++)
+			putc(*c == ' ' || *c == ':' ? '_' : *c, writer->out);
+	}
+	fputs("\nsummary:", writer->out);
+	for (uint32_t m = 0; m < tree->metric_count; m++)
+		fprintf(writer->out, " %.0f", round(sn_tree_inclusive(tree, m, 0)));
+	fputs("\n\n", writer->out);
+}
+
+static void find_outermost(struct writer *writer)
+{
+	struct sn_tree *tree = &writer->tree;
+	for (uint32_t node = 0; node < tree->node_count; node++) {
+		uint32_t group = writer->groups.of_frame[tree->nodes[node].frame];
+		if (node >= writer->open_until[group]) {
+			writer->open[group] = node;
+			writer->open_until[group] = tree->nodes[node].end;
+		}
+		writer->outermost[node] = writer->open[group];
+	}
+}
+
+/* Books the own cost of every inner context on the outermost one's child that leads to it. */
+static void book_inner_costs(struct writer *writer)
+{
+	struct sn_tree *tree = &writer->tree;
+	for (uint32_t node = 0; node < tree->node_count; node++) {
+		uint32_t outermost = writer->outermost[node], at = node;
+		if (outermost == node)
+			continue;
+		while (tree->nodes[at].parent != outermost)
+			at = tree->nodes[at].parent;
+		for (uint32_t m = 0; m < tree->metric_count; m++)
+			writer->inner[(size_t)m * tree->node_count + at] +=
+			    sn_tree_exclusive(tree, m, node);
+	}
+}
+
+static int prepare(struct writer *writer, struct sn_error *error)
+{
+	size_t nodes = writer->tree.node_count, groups = writer->groups.count + 1;
+	writer->outermost = malloc(nodes * sizeof(*writer->outermost));
+	writer->inner = calloc(nodes * (writer->tree.metric_count + 1), sizeof(*writer->inner));
+	writer->open = calloc(groups, sizeof(*writer->open));
+	writer->open_until = calloc(groups, sizeof(*writer->open_until));
+	writer->name_is_known = calloc(groups, sizeof(*writer->name_is_known));
+	if (!writer->outermost || !writer->inner || !writer->open || !writer->open_until ||
+	    !writer->name_is_known)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	find_outermost(writer);
+	book_inner_costs(writer);
+	return 0;
+}
+
+static int write_callgrind(const struct sn_export_request *request, FILE *out,
+			   struct sn_error *error)
+{
+	struct writer writer = {.out = out, .db = request->db};
+	struct sn_tree_request wanted = {.grouping = SN_GROUP_LINE,
+					 .metrics = request->metrics,
+					 .metric_count = request->metric_count};
+	int code = sn_tree_init(&writer.tree, request->db, &wanted, error);
+	if (code != 0)
+		return code;
+	code = sn_groups_init(&writer.groups, request->db, SN_GROUP_FUNCTION, error);
+	if (code == 0)
+		code = prepare(&writer, error);
+	if (code == 0) {
+		put_head(&writer);
+		for (uint32_t node = 0; node < writer.tree.node_count; node++)
+			put_node(&writer, node);
+	}
+	free(writer.outermost);
+	free(writer.inner);
+	free(writer.open);
+	free(writer.open_until);
+	free(writer.name_is_known);
+	sn_groups_release(&writer.groups);
+	sn_tree_release(&writer.tree);
+	return code;
+}
+
+const struct sn_exporter sn_exporter_callgrind = {
+    "callgrind", "for KCachegrind, QCachegrind and callgrind_annotate", "callgrind",
+    write_callgrind};

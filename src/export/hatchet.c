@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The literal that Hatchet's GraphFrame.from_literal takes, as JSON: nested {"frame", "metrics",
+ * "children"}. A metric is exclusive under its name and inclusive under "NAME (inc)"; the first
+ * metric is there once more as "time", which Hatchet's own functions look at unless told otherwise.
+ */
+#include "exporter.h"
+
+#include "export/stack.h"
+#include "report/json.h"
+#include "report/tree.h"
+
+#include <stdio.h>
+
+static void write_pair(struct sn_json *json, const char *name, const struct sn_tree_value *value)
+{
+	char key[512];
+	snprintf(key, sizeof(key), "%.480s (inc)", name);
+	sn_json_key(json, name);
+	sn_json_number(json, value->exclusive.sum);
+	sn_json_key(json, key);
+	sn_json_number(json, value->inclusive.sum);
+}
+
+static void write_frame(struct sn_json *json, const struct sonde_db *db, uint32_t id)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
+	char name[4096];
+	sn_stack_name(db, id, name, sizeof(name));
+	sn_json_key(json, "frame");
+	sn_json_begin(json, '{');
+	sn_json_key(json, "name");
+	sn_json_string(json, name);
+	sn_json_key(json, "type");
+	sn_json_string(json, sonde_frame_kind_name(frame->kind));
+	sn_json_key(json, "file");
+	sn_json_string(json, sonde_db_string(db, frame->file));
+	sn_json_key(json, "line");
+	sn_json_number(json, frame->line);
+	sn_json_key(json, "module");
+	sn_json_string(json, frame->module == SONDE_NONE
+				 ? ""
+				 : sonde_db_string(db, sonde_db_module(db, frame->module)->path));
+	sn_json_end(json, '}');
+}
+
+/* Everything of a node up to the bracket that begins its children. */
+static void begin_node(struct sn_json *json, const struct sn_tree *tree, uint32_t node)
+{
+	sn_json_begin(json, '{');
+	write_frame(json, tree->db, tree->nodes[node].frame);
+	sn_json_key(json, "metrics");
+	sn_json_begin(json, '{');
+	write_pair(json, "time", &tree->values[0][node]);
+	for (uint32_t m = 0; m < tree->metric_count; m++) {
+		uint32_t name = sonde_db_metric(tree->db, tree->metrics[m])->name;
+		write_pair(json, sonde_db_string(tree->db, name), &tree->values[m][node]);
+	}
+	sn_json_end(json, '}');
+	sn_json_key(json, "children");
+	sn_json_begin(json, '[');
+}
+
+static int write_hatchet(const struct sn_export_request *request, FILE *out, struct sn_error *error)
+{
+	struct sn_tree tree;
+	struct sn_tree_request wanted = {.grouping = SN_GROUP_AUTO,
+					 .metrics = request->metrics,
+					 .metric_count = request->metric_count};
+	int code = sn_tree_init(&tree, request->db, &wanted, error);
+	if (code != 0)
+		return code;
+	struct sn_json json = {.out = out};
+	sn_json_begin(&json, '[');
+	for (uint32_t node = 0; node < tree.node_count; node++) {
+		begin_node(&json, &tree, node);
+		uint32_t depth = tree.nodes[node].depth;
+		uint32_t next_depth = node + 1 < tree.node_count ? tree.nodes[node + 1].depth : 0;
+		for (uint32_t i = next_depth; i <= depth; i++) {
+			sn_json_end(&json, ']');
+			sn_json_end(&json, '}');
+		}
+	}
+	sn_json_end(&json, ']');
+	putc('\n', out);
+	sn_tree_release(&tree);
+	return 0;
+}
+
+const struct sn_exporter sn_exporter_hatchet = {
+    "hatchet", "a literal for GraphFrame.from_literal of Hatchet", "hatchet.json", write_hatchet};

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pprof's profile.proto, compressed by gzip where the build has zlib (pprof reads both).
+ *
+ * A frame becomes a location, a module a mapping. Modules that were loaded in several processes
+ * have no one address, so every mapping gets an address range of its own and a location lies in its
+ * mapping at its ELF virtual address: with the build id that is what symbolisers need. A sample is
+ * what one thread measured at one context; the thread is in its labels. Values are all metrics, and
+ * first the count of the first metric's samples. Strings go last: the format does not mind.
+ */
+#include "exporter.h"
+
+#include "export/protobuf.h"
+#include "export/stack.h"
+#include "format/measurement.h"
+#include "report/group.h"
+#include "report/view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef SN_HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+/* Fields of profile.proto, https://github.com/google/pprof/blob/main/proto/profile.proto */
+enum profile_field {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING_TABLE = 6,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION_NANOS = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14,
+};
+
+/* Modules lie this far apart; no ELF file's virtual addresses reach so far. */
+#define MAPPING_BYTES (UINT64_C(1) << 40)
+
+/* Where the bytes go: straight to the stream, or through deflate. */
+struct sink {
+	FILE *out;
+#ifdef SN_HAVE_ZLIB
+	z_stream stream;
+#endif
+};
+
+struct writer {
+	const struct sn_export_request *request;
+	const struct sonde_db *db;
+	struct sink sink;
+	struct sn_protobuf message, part, packed;
+	struct sn_protobuf strings; /* the string table's fields as they will be written */
+	uint32_t string_count;
+	uint32_t *string_ids,
+	    id_capacity; /* [string of the database]: number in the table, 0 none */
+	struct sn_groups functions;
+};
+
+#ifdef SN_HAVE_ZLIB
+static int sink_deflate(struct sink *sink, const void *bytes, size_t length, int flush)
+{
+	unsigned char chunk[65536];
+	sink->stream.next_in = (unsigned char *)bytes;
+	sink->stream.avail_in = (unsigned)length;
+	do {
+		sink->stream.next_out = chunk;
+		sink->stream.avail_out = sizeof(chunk);
+		if (deflate(&sink->stream, flush) == Z_STREAM_ERROR)
+			return -1;
+		fwrite(chunk, 1, sizeof(chunk) - sink->stream.avail_out, sink->out);
+	} while (sink->stream.avail_out == 0);
+	return 0;
+}
+
+static int sink_open(struct sink *sink)
+{
+	enum { GZIP = 16, LEVEL = 5, MEMORY = 8 };
+	return deflateInit2(&sink->stream, LEVEL, Z_DEFLATED, MAX_WBITS + GZIP, MEMORY,
+			    Z_DEFAULT_STRATEGY) == Z_OK
+		   ? 0
+		   : -1;
+}
+
+static void sink_write(struct sink *sink, const void *bytes, size_t length)
+{
+	sink_deflate(sink, bytes, length, Z_NO_FLUSH);
+}
+
+static void sink_close(struct sink *sink)
+{
+	sink_deflate(sink, "", 0, Z_FINISH);
+	deflateEnd(&sink->stream);
+}
+#else
+static int sink_open(struct sink *sink)
+{
+	return 0;
+}
+
+static void sink_write(struct sink *sink, const void *bytes, size_t length)
+{
+	fwrite(bytes, 1, length, sink->out);
+}
+
+static void sink_close(struct sink *sink)
+{
+}
+#endif
+
+static uint32_t add_text(struct writer *writer, const char *text)
+{
+	sn_protobuf_bytes(&writer->strings, PROFILE_STRING_TABLE, text, strlen(text));
+	return writer->string_count++;
+}
+
+/* The table's number of a string of the database. */
+static uint32_t add_string(struct writer *writer, uint32_t id)
+{
+	const char *text = sonde_db_string(writer->db, id);
+	if (*text == '\0')
+		return 0;
+	if (id >= writer->id_capacity) {
+		uint32_t capacity = (id + 64) * 2;
+		uint32_t *ids = realloc(writer->string_ids, capacity * sizeof(*ids));
+		if (!ids) {
+			writer->strings.failed = true;
+			return 0;
+		}
+		memset(ids + writer->id_capacity, 0,
+		       (capacity - writer->id_capacity) * sizeof(*ids));
+		writer->string_ids = ids;
+		writer->id_capacity = capacity;
+	}
+	if (writer->string_ids[id] == 0)
+		writer->string_ids[id] = add_text(writer, text);
+	return writer->string_ids[id];
+}
+
+/* Writes writer->message as a field of the profile and empties it. */
+static void put_message(struct writer *writer, unsigned field)
+{
+	sn_protobuf_clear(&writer->part);
+	sn_protobuf_message(&writer->part, field, &writer->message);
+	sink_write(&writer->sink, writer->part.bytes, writer->part.length);
+	sn_protobuf_clear(&writer->message);
+}
+
+static void put_value_type(struct writer *writer, unsigned field, uint32_t type, uint32_t unit)
+{
+	sn_protobuf_number(&writer->message, 1, type);
+	sn_protobuf_number(&writer->message, 2, unit);
+	put_message(writer, field);
+}
+
+static void put_number(struct writer *writer, unsigned field, uint64_t value)
+{
+	sn_protobuf_clear(&writer->part);
+	sn_protobuf_number(&writer->part, field, value);
+	sink_write(&writer->sink, writer->part.bytes, writer->part.length);
+}
+
+static uint32_t unit_of(struct writer *writer, const struct sonde_db_metric *metric)
+{
+	const char *unit = sonde_db_string(writer->db, metric->unit);
+	if (strcmp(unit, "ns") == 0)
+		return add_text(writer, "nanoseconds");
+	return add_text(writer, strcmp(unit, "1") == 0 ? "count" : unit);
+}
+
+static uint64_t start_of(const struct sonde_db *db)
+{
+	uint64_t start = 0;
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++) {
+		uint64_t start_ns = sonde_db_profile(db, i)->start_ns;
+		if (start == 0 || start_ns < start)
+			start = start_ns;
+	}
+	return start;
+}
+
+static void put_head(struct writer *writer)
+{
+	const struct sn_export_request *request = writer->request;
+	const char *duration = sonde_db_property(writer->db, "duration_ns");
+	const char *command = sonde_db_property(writer->db, "command");
+	put_value_type(writer, PROFILE_SAMPLE_TYPE, add_text(writer, "samples"),
+		       add_text(writer, "count"));
+	for (uint32_t m = 0; m < request->metric_count; m++) {
+		const struct sonde_db_metric *metric =
+		    sonde_db_metric(writer->db, request->metrics[m]);
+		uint32_t name = add_string(writer, metric->name), unit = unit_of(writer, metric);
+		put_value_type(writer, PROFILE_SAMPLE_TYPE, name, unit);
+		if (m > 0)
+			continue;
+		put_number(writer, PROFILE_DEFAULT_SAMPLE_TYPE, name);
+		if (metric->period > 0) {
+			put_value_type(writer, PROFILE_PERIOD_TYPE, name, unit);
+			put_number(writer, PROFILE_PERIOD, metric->period);
+		}
+	}
+	put_number(writer, PROFILE_TIME_NANOS, start_of(writer->db));
+	put_number(writer, PROFILE_DURATION_NANOS, duration ? strtoull(duration, NULL, 10) : 0);
+	if (command)
+		put_number(writer, PROFILE_COMMENT, add_text(writer, command));
+}
+
+static void put_mapping(struct writer *writer, uint32_t id)
+{
+	const struct sonde_db_module *module = sonde_db_module(writer->db, id);
+	sn_protobuf_number(&writer->message, 1, id + 1);
+	sn_protobuf_number(&writer->message, 2, (id + 1) * MAPPING_BYTES);
+	sn_protobuf_number(&writer->message, 3, (id + 2) * MAPPING_BYTES);
+	sn_protobuf_number(&writer->message, 5, add_string(writer, module->path));
+	sn_protobuf_number(&writer->message, 6, add_string(writer, module->build_id));
+	for (unsigned has = 7; has <= 10; has++) /* functions, files, lines, inlining */
+		sn_protobuf_number(&writer->message, has, 1);
+	put_message(writer, PROFILE_MAPPING);
+}
+
+/* pprof takes the first mapping for the program. */
+static void put_mappings(struct writer *writer)
+{
+	uint32_t count = sonde_db_module_count(writer->db);
+	for (int is_main = 1; is_main >= 0; is_main--)
+		for (uint32_t i = 0; i < count; i++)
+			if (!!(sonde_db_module(writer->db, i)->flags & SN_MODULE_MAIN) == is_main)
+				put_mapping(writer, i);
+}
+
+static void put_functions(struct writer *writer)
+{
+	char name[4096];
+	for (uint32_t i = 0; i < writer->functions.count; i++) {
+		const struct sonde_db_frame *frame =
+		    sonde_db_frame(writer->db, writer->functions.frame[i]);
+		uint32_t plain = add_string(writer, frame->name);
+		if (plain == 0) {
+			sn_stack_name(writer->db, writer->functions.frame[i], name, sizeof(name));
+			plain = add_text(writer, name);
+		}
+		/* A system name equal to the name would have pprof demangle it: <module> is no C++. */
+		sn_protobuf_number(&writer->message, 1, i + 1);
+		sn_protobuf_number(&writer->message, 2, plain);
+		sn_protobuf_number(&writer->message, 3, add_string(writer, frame->linkage_name));
+		sn_protobuf_number(&writer->message, 4, add_string(writer, frame->file));
+		sn_protobuf_number(&writer->message, 5, frame->function_line);
+		put_message(writer, PROFILE_FUNCTION);
+	}
+}
+
+static void put_locations(struct writer *writer)
+{
+	uint32_t count = sonde_db_frame_count(writer->db);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct sonde_db_frame *frame = sonde_db_frame(writer->db, i);
+		bool is_mapped = frame->module != SONDE_NONE && frame->offset > 0 &&
+				 frame->offset < MAPPING_BYTES;
+		sn_protobuf_number(&writer->message, 1, i + 1);
+		if (frame->module != SONDE_NONE)
+			sn_protobuf_number(&writer->message, 2, frame->module + 1);
+		if (is_mapped)
+			sn_protobuf_number(&writer->message, 3,
+					   (frame->module + 1) * MAPPING_BYTES + frame->offset);
+		sn_protobuf_clear(&writer->packed);
+		sn_protobuf_number(&writer->packed, 1, writer->functions.of_frame[i] + 1);
+		sn_protobuf_number(&writer->packed, 2, frame->line);
+		sn_protobuf_message(&writer->message, 4, &writer->packed);
+		put_message(writer, PROFILE_LOCATION);
+	}
+}
+
+/* What stays the same for all samples of a thread: its labels, as they will be written. */
+static void make_labels(struct writer *writer, uint32_t profile, const uint32_t keys[3],
+			struct sn_protobuf *labels)
+{
+	char name[512];
+	const struct sonde_db_profile *p = sonde_db_profile(writer->db, profile);
+	sn_view_profile_name(writer->db, profile, name, sizeof(name));
+	sn_protobuf_clear(labels);
+	sn_protobuf_clear(&writer->packed);
+	sn_protobuf_number(&writer->packed, 1, keys[0]);
+	sn_protobuf_number(&writer->packed, 2, add_text(writer, name));
+	sn_protobuf_message(labels, 3, &writer->packed);
+	const uint64_t numbers[] = {p->pid, p->tid};
+	for (int i = 0; i < 2; i++) {
+		sn_protobuf_clear(&writer->packed);
+		sn_protobuf_number(&writer->packed, 1, keys[1 + i]);
+		sn_protobuf_number(&writer->packed, 3, numbers[i]);
+		sn_protobuf_message(labels, 3, &writer->packed);
+	}
+}
+
+static void put_sample(struct writer *writer, uint32_t context, const struct sonde_db_stat *stats,
+		       const struct sn_protobuf *labels)
+{
+	sn_protobuf_clear(&writer->packed);
+	for (uint32_t at = context;;) {
+		const struct sonde_db_context *c = sonde_db_context(writer->db, at);
+		sn_protobuf_varint(&writer->packed, c->frame + 1);
+		if (at == 0)
+			break;
+		at = c->parent;
+	}
+	sn_protobuf_message(&writer->message, 1, &writer->packed);
+	sn_protobuf_clear(&writer->packed);
+	sn_protobuf_varint(&writer->packed, (uint64_t)llround(stats[0].count));
+	for (uint32_t m = 0; m < writer->request->metric_count; m++)
+		sn_protobuf_varint(&writer->packed, (uint64_t)llround(stats[m].sum));
+	sn_protobuf_message(&writer->message, 2, &writer->packed);
+	/* The labels are encoded already. */
+	sn_protobuf_clear(&writer->part);
+	sn_protobuf_varint(&writer->part, PROFILE_SAMPLE << 3 | 2);
+	sn_protobuf_varint(&writer->part, writer->message.length + labels->length);
+	sink_write(&writer->sink, writer->part.bytes, writer->part.length);
+	sink_write(&writer->sink, writer->message.bytes, writer->message.length);
+	sink_write(&writer->sink, labels->bytes, labels->length);
+	sn_protobuf_clear(&writer->message);
+}
+
+/* Goes through the metrics' planes of one profile side by side, by ascending context. */
+static void put_profile(struct writer *writer, uint32_t profile, struct sonde_db_plane *planes,
+			size_t *cursors, struct sonde_db_stat *stats,
+			const struct sn_protobuf *labels)
+{
+	uint32_t metrics = writer->request->metric_count;
+	for (uint32_t m = 0; m < metrics; m++) {
+		planes[m] =
+		    sonde_db_profile_plane(writer->db, profile, writer->request->metrics[m]);
+		cursors[m] = 0;
+	}
+	for (;;) {
+		uint32_t context = SONDE_NONE;
+		for (uint32_t m = 0; m < metrics; m++)
+			if (cursors[m] < planes[m].count &&
+			    planes[m].contexts[cursors[m]] < context)
+				context = planes[m].contexts[cursors[m]];
+		if (context == SONDE_NONE)
+			return;
+		for (uint32_t m = 0; m < metrics; m++) {
+			bool is_here = cursors[m] < planes[m].count &&
+				       planes[m].contexts[cursors[m]] == context;
+			stats[m] =
+			    is_here ? planes[m].stats[cursors[m]] : (struct sonde_db_stat){0};
+			cursors[m] += is_here;
+		}
+		put_sample(writer, context, stats, labels);
+	}
+}
+
+static int put_samples(struct writer *writer)
+{
+	uint32_t metrics = writer->request->metric_count;
+	uint32_t keys[3] = {add_text(writer, "thread"), add_text(writer, "pid"),
+			    add_text(writer, "tid")};
+	struct sonde_db_plane *planes = calloc(metrics, sizeof(*planes));
+	size_t *cursors = calloc(metrics, sizeof(*cursors));
+	struct sonde_db_stat *stats = calloc(metrics, sizeof(*stats));
+	struct sn_protobuf labels = {0};
+	bool has_memory = planes && cursors && stats;
+	for (uint32_t p = 0; has_memory && p < sonde_db_profile_count(writer->db); p++) {
+		make_labels(writer, p, keys, &labels);
+		put_profile(writer, p, planes, cursors, stats, &labels);
+	}
+	has_memory = has_memory && !labels.failed;
+	free(planes);
+	free(cursors);
+	free(stats);
+	sn_protobuf_release(&labels);
+	return has_memory ? 0 : -1;
+}
+
+static int write_pprof(const struct sn_export_request *request, FILE *out, struct sn_error *error)
+{
+	struct writer writer = {.request = request, .db = request->db, .sink = {.out = out}};
+	int code = sn_groups_init(&writer.functions, request->db, SN_GROUP_FUNCTION, error);
+	if (code != 0)
+		return code;
+	if (sink_open(&writer.sink) != 0) {
+		sn_groups_release(&writer.functions);
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	add_text(&writer, "");
+	put_head(&writer);
+	put_mappings(&writer);
+	put_functions(&writer);
+	put_locations(&writer);
+	bool failed = put_samples(&writer) != 0;
+	sink_write(&writer.sink, writer.strings.bytes, writer.strings.length);
+	sink_close(&writer.sink);
+	failed = failed || writer.strings.failed || writer.message.failed || writer.part.failed ||
+		 writer.packed.failed;
+	sn_protobuf_release(&writer.message);
+	sn_protobuf_release(&writer.part);
+	sn_protobuf_release(&writer.packed);
+	sn_protobuf_release(&writer.strings);
+	free(writer.string_ids);
+	sn_groups_release(&writer.functions);
+	return failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
+}
+
+const struct sn_exporter sn_exporter_pprof = {
+    "pprof", "for go tool pprof, Pyroscope and others that read profile.proto", "pb.gz",
+    write_pprof};
