@@ -152,6 +152,16 @@ export function training(): Sample {
 }
 METRICS['gpu-copy'] = { unit: 'bytes', source: 'opencl', kind: 'bytes', period: 0 };
 
+/* Names that would do harm where text became markup. */
+export function hostile(): Sample {
+	const name = '</script><img src=x onerror="window.attacked = true">';
+	const frame = { kind: 'native', name, module: name, file: name, line: 3, functionLine: 1 };
+	return sampleOf({ frame: { kind: 'unknown', name: '' }, children: [{ frame, values: { 'cpu-time': [1, 2] } }] }, ['cpu-time'], {
+		properties: { program: name, command: name, host: name },
+		drops: [{ cause: name, text: name, count: 1 }],
+	});
+}
+
 /* `count` contexts of random functions, about 30 deep, with a value at a third of them. */
 export function large(count: number, seed = 1): Sample {
 	const random = randomFrom(seed);

@@ -14,22 +14,20 @@ import { formatShare, formatValue, grouped } from '../logic/units.ts';
 import type { App } from './app.ts';
 import { h } from './dom.ts';
 
-type Row = readonly [name: string, value: (stat: Stat) => string];
+const ROWS: readonly (readonly [name: string, raw: (stat: Stat) => number])[] = [
+	['Sum', (stat) => stat.sum],
+	['Count', (stat) => stat.count],
+	['Mean', meanOf],
+	['Minimum', (stat) => stat.min],
+	['Maximum', (stat) => stat.max],
+	['Deviation', deviationOf],
+];
 
-function statRows(metric: Metric): Row[] {
-	const amount = (value: number): string => formatValue(value, metric.unit);
-	return [
-		['Sum', (stat) => amount(stat.sum)],
-		['Count', (stat) => grouped(stat.count)],
-		['Mean', (stat) => amount(meanOf(stat))],
-		['Minimum', (stat) => amount(stat.min)],
-		['Maximum', (stat) => amount(stat.max)],
-		['Deviation', (stat) => amount(deviationOf(stat))],
-	];
-}
-
-function cell(stat: Stat, value: (stat: Stat) => string): HTMLElement {
-	return h('td', { class: 'number' }, stat.count > 0 ? value(stat) : '–');
+/* The number as text, exact in its title. */
+function cell(stat: Stat, raw: (stat: Stat) => number, value: (raw: number) => string): HTMLElement {
+	if (stat.count <= 0) return h('td', { class: 'number' }, '–');
+	const exact = raw(stat);
+	return h('td', { class: 'number', title: grouped(exact), 'data-value': exact }, value(exact));
 }
 
 /* One metric's table, or null where the node has none of it. */
@@ -39,17 +37,17 @@ function metricBlock(tree: Tree, node: number, metric: Metric, current: boolean)
 	const whole = statsOf(tree, ROOT, metric).inclusive;
 	const parent = node === ROOT ? null : statsOf(tree, tree.parent[node]!, metric).inclusive;
 	const single = tree.direction === 'bottom-up' && node !== ROOT;
-	const cells = (value: (stat: Stat) => string): HTMLElement[] =>
-		single ? [cell(exclusive, value)] : [cell(inclusive, value), cell(exclusive, value)];
+	const line = (name: string, raw: (stat: Stat) => number, value: (raw: number) => string): HTMLElement =>
+		h('tr', {}, h('th', { scope: 'row' }, name), ...(single ? [] : [cell(inclusive, raw, value)]), cell(exclusive, raw, value));
 	const share = (name: string, of: Stat): HTMLElement =>
-		h('tr', {}, h('th', { scope: 'row' }, name), ...cells((stat) => formatShare(stat.sum, of.sum)));
+		line(name, (stat) => stat.sum, (sum) => formatShare(sum, of.sum));
 	return h('table', { class: current ? 'metric current' : 'metric', 'data-metric': metric.name },
 		h('thead', {}, h('tr', {}, h('th', { scope: 'col', class: 'metric-name' }, metric.name),
 			...(single ? [h('th', { scope: 'col' }, 'Own, by this path')]
 				: [h('th', { scope: 'col' }, 'Total'), h('th', { scope: 'col' }, 'Own')]))),
 		h('tbody', {},
-			...statRows(metric).map(([name, value]) =>
-				h('tr', {}, h('th', { scope: 'row' }, name), ...cells(value))),
+			...ROWS.map(([name, raw]) =>
+				line(name, raw, (value) => (name === 'Count' ? grouped(value) : formatValue(value, metric.unit)))),
 			share('Of everything', whole),
 			parent && share(single ? 'Of the callee' : 'Of the caller', parent)));
 }

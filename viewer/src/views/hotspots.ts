@@ -34,7 +34,7 @@ function spotRow(app: App, spot: HotSpot, total: number, theme: Theme, short: (n
 	const byPlace = category === 'python' || category === 'lines';
 	const titles = byPlace ? [place, short(name)] : [short(name), [mark, place].filter((text) => text).join(' · ')];
 	const number = (value: number): HTMLElement =>
-		h('span', { class: 'number', title: formatValue(value, unit) }, formatShare(value, total));
+		h('span', { class: 'number', title: formatValue(value, unit), 'data-value': value }, formatShare(value, total));
 	return h('li', {}, h('button', {
 		type: 'button', class: 'spot', 'aria-pressed': String(marked), title: `${name}\n${place}`,
 		onclick: () => app.store.update({ marked: marked ? null : { category, key: spot.key }, query: '' }),

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exported page in headless Chromium, beside what sonde report says of the same database. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { boxOf, clickBox, exportPage, makeDatabase, makeSample, open, rowsOf, startBrowser, stopBrowser } from './page.mjs';
+
+let browser;
+let small;
+let rows;
+before(async () => {
+	browser = await startBrowser();
+	const database = makeDatabase('small');
+	small = exportPage(database);
+	rows = rowsOf(database);
+});
+after(() => stopBrowser(browser));
+
+const sumOf = (row, metric, kind) => row.values[metric]?.[kind].sum ?? 0;
+const pathOf = (row) => (row.parent === null ? [] : [...pathOf(rows[row.parent]), row.name]);
+const shareText = (part, whole) => `${((100 * part) / whole).toFixed(1)} %`;
+const plain = (text) => text.replace(/[\u2009\u202f\u00a0]/g, ' ');
+
+/* A test on its own page, on which nothing may go wrong. */
+function pageTest(name, path, hash, run) {
+	test(name, async () => {
+		const { page, mishaps } = await open(browser, path(), hash);
+		await run(page);
+		assert.deepEqual(mishaps, []);
+		await page.close();
+	});
+}
+
+pageTest('the header says what was measured, and what is missing', () => small, '', async (page) => {
+	const header = plain(await page.textContent('.header'));
+	for (const part of ['train.py', 'python3 train.py', '600 ms', '3 threads', 'node0', '2.9 % of samples']) assert.ok(header.includes(part), part);
+	await page.click('#loss-badge');
+	assert.ok(plain(await page.textContent('.popover')).includes('unwind-truncated') ||
+		plain(await page.textContent('.popover')).includes('outermost callers are unknown'));
+});
+
+pageTest('every context shows the values that the database has', () => small, '#detail=line', async (page) => {
+	assert.ok(rows.length > 10);
+	for (const row of rows.slice(1)) {
+		const shown = await page.evaluate(async (path) => {
+			const { app } = window.sonde;
+			const { tree } = app;
+			const nameOf = (n) => tree.profile.strings[tree.profile.frames.name[tree.frameOf(n)]];
+			let node = 0;
+			for (const name of path) {
+				const { first, count } = tree.children(node);
+				node = Array.from({ length: count }, (_, i) => first + i).find((child) => nameOf(child) === name) ?? -1;
+				if (node < 0) return null;
+			}
+			app.zoomTo(node);
+			return Object.fromEntries([...document.querySelectorAll('#details .metric')].map((table) => [table.dataset.metric,
+				Object.fromEntries([...table.querySelectorAll('tbody tr')].map((line) =>
+					[line.firstChild.textContent, [...line.querySelectorAll('td')].map((cell) => cell.dataset.value)]))]));
+		}, pathOf(row));
+		if (sumOf(row, 'cpu-time', 'inclusive') === 0) {
+			assert.equal(shown, null, `${row.name} has no CPU time and is not drawn`);
+			continue;
+		}
+		for (const metric of ['cpu-time', 'gpu-time']) {
+			const values = row.values[metric];
+			if (!values || values.inclusive.count === 0) {
+				assert.equal(shown[metric], undefined);
+				continue;
+			}
+			for (const [label, member] of [['Sum', 'sum'], ['Count', 'count'], ['Mean', 'mean'], ['Minimum', 'min'], ['Maximum', 'max'], ['Deviation', 'std']]) {
+				const [inclusive, exclusive] = shown[metric][label];
+				assert.ok(Math.abs(Number(inclusive) - values.inclusive[member]) < 1e-3, `${row.name} ${metric} inclusive ${label}`);
+				if (values.exclusive.count > 0) assert.ok(Math.abs(Number(exclusive) - values.exclusive[member]) < 1e-3, `${row.name} ${metric} ${label}`);
+			}
+		}
+	}
+});
+
+pageTest('the search shows the share that it finds', () => small, '', async (page) => {
+	const total = sumOf(rows[0], 'cpu-time', 'inclusive');
+	for (const query of ['aten', 'native', 'train.py:31', 'worker_main']) {
+		await page.fill('#search', query);
+		await page.waitForFunction((text) => window.sonde.app.state.query === text, query);
+		let found = 0;
+		let until = -1;
+		for (const row of rows.slice(1)) {
+			const inside = until >= 0 && row.depth > until;
+			if (!inside) until = -1;
+			if (!inside && (row.name.includes(query) || `${row.file}:${row.line}`.includes(query))) {
+				found += sumOf(row, 'cpu-time', 'inclusive');
+				until = row.depth;
+			}
+		}
+		assert.ok(found > 0, query);
+		assert.equal(plain(await page.textContent('#found')), shareText(found, total), query);
+	}
+	await page.keyboard.press('Enter');
+	assert.ok((await page.textContent('#details-name')).includes('worker_main'));
+	await page.fill('#search', '(');
+	await page.click('.toggle');
+	await page.waitForFunction(() => document.querySelector('#found').textContent === 'invalid');
+});
+
+pageTest('a click zooms, Escape goes back, the address keeps the zoom', () => small, '', async (page) => {
+	const path = ['<module>', 'train', 'aten::linear'];
+	const before = await boxOf(page, path);
+	await clickBox(page, path);
+	const after = await boxOf(page, path);
+	assert.ok(after.width > before.width * 1.5);
+	assert.equal(plain(await page.textContent('#zoom-share')), shareText(before.weight, sumOf(rows[0], 'cpu-time', 'inclusive')));
+	assert.match(await page.textContent('.breadcrumb'), /train.*linear/);
+	assert.equal(await page.textContent('#details-name'), 'aten::linear');
+	await page.reload();
+	await page.waitForFunction(() => performance.getEntriesByName('sonde:shown').length > 0);
+	assert.equal((await boxOf(page, path)).width, after.width);
+	await clickBox(page, path.slice(0, 1));
+	await page.keyboard.press('Escape');
+	assert.equal((await boxOf(page, path)).width, after.width);
+	await page.click('#reset');
+	await page.waitForTimeout(50);
+	assert.equal((await boxOf(page, path)).width, before.width);
+	assert.equal(new URL(page.url()).hash, '');
+});
+
+pageTest('bottom-up totals are the flat exclusive sums', () => small, '#detail=function', async (page) => {
+	await page.keyboard.press('b');
+	const flat = {};
+	for (const row of rows) {
+		const own = sumOf(row, 'cpu-time', 'exclusive');
+		if (own > 0) flat[row.name] = (flat[row.name] ?? 0) + own;
+	}
+	const shown = await page.evaluate(() => {
+		const { tree } = window.sonde.app;
+		const { first, count } = tree.children(0);
+		return Object.fromEntries(Array.from({ length: count }, (_, i) =>
+			[tree.profile.strings[tree.profile.frames.name[tree.frameOf(first + i)]], tree.weight[first + i]]));
+	});
+	assert.deepEqual(shown, flat);
+	const table = await page.$$eval('.spot', (buttons) => buttons.map((button) => Number(button.querySelector('.number').dataset.value)));
+	assert.deepEqual(table.filter((own) => own > 0), Object.values(flat).sort((a, b) => b - a));
+});
+
+pageTest('switching the metric changes widths, totals and tables', () => small, '', async (page) => {
+	await page.selectOption('#metric', { label: 'gpu-time' });
+	assert.equal(await page.evaluate(() => window.sonde.app.tree.total), sumOf(rows[0], 'gpu-time', 'inclusive'));
+	await page.click('button[data-value="count"]');
+	assert.equal(await page.evaluate(() => window.sonde.app.tree.total), rows[0].values['gpu-time'].inclusive.count);
+	assert.match(page.url(), /metric=gpu-time.*weigh=count/);
+});
+
+pageTest('folding a layer in the legend hides it and keeps the total', () => small, '#detail=function', async (page) => {
+	await page.click('.chip[data-layer="native"]');
+	assert.equal(await boxOf(page, ['start_thread']), undefined);
+	const box = await boxOf(page, ['<module>', 'train', 'aten::linear']);
+	const row = rows.find(({ name }) => name === 'aten::linear');
+	assert.equal(box.weight, sumOf(row, 'cpu-time', 'inclusive'));
+	assert.equal(await page.evaluate(() => window.sonde.app.tree.total), sumOf(rows[0], 'cpu-time', 'inclusive'));
+});
+
+pageTest('a hot spot marks its boxes, its callers can be shown', () => small, '', async (page) => {
+	await page.click('.spot:has-text("sgemm_kernel")');
+	assert.equal(await page.getAttribute('.spot:has-text("sgemm_kernel")', 'aria-pressed'), 'true');
+	await page.keyboard.press('n');
+	assert.equal(await page.textContent('#details-name'), 'sgemm_kernel');
+	await page.click('.action:has-text("Callers")');
+	assert.equal(await page.evaluate(() => window.sonde.app.state.direction), 'bottom-up');
+	assert.ok(await boxOf(page, ['sgemm_kernel', 'at::native::linear(at::Tensor const&, at::Tensor const&)']) ||
+		await boxOf(page, ['sgemm_kernel', 'at::native::linear']));
+});
+
+pageTest('the keyboard reaches everything', () => small, '', async (page) => {
+	await page.focus('#graph');
+	for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
+	const selected = () => page.textContent('#details-name');
+	assert.equal(await selected(), 'train');
+	await page.keyboard.press('ArrowRight');
+	assert.equal(await selected(), 'load_batch');
+	await page.keyboard.press('ArrowUp');
+	assert.equal(await selected(), '<module>');
+	await page.keyboard.press('Enter');
+	assert.match(page.url(), /zoom=/);
+	await page.keyboard.press('Home');
+	assert.doesNotMatch(page.url(), /zoom=/);
+	await page.keyboard.press('/');
+	assert.equal(await page.evaluate(() => document.activeElement.id), 'search');
+	await page.keyboard.press('Escape');
+	await page.keyboard.press('?');
+	assert.ok(await page.isVisible('dialog.help'));
+	await page.keyboard.press('Escape');
+	assert.ok(!(await page.isVisible('dialog.help')));
+	await page.keyboard.press('t');
+	await page.keyboard.press('t');
+	assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+});
+
+for (const [width, height] of [[1280, 800], [700, 900], [1920, 1080]]) {
+	pageTest(`nothing is clipped at ${width} by ${height}`, () => small, '', async (page) => {
+		await page.setViewportSize({ width, height });
+		await page.waitForTimeout(100);
+		assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+		const stage = await page.evaluate(() => document.querySelector('.stage').getBoundingClientRect().toJSON());
+		for (const x of [stage.left + 2, stage.right - 3]) {
+			await page.mouse.move(x, stage.top + 31);
+			const tip = await page.evaluate(() => {
+				const { left, right, top, bottom } = document.querySelector('.tooltip').getBoundingClientRect();
+				return { inside: left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight, seen: right > left };
+			});
+			assert.deepEqual(tip, { inside: true, seen: true });
+		}
+	});
+}
+
+test('a metric without values says so and offers others', async () => {
+	const { page, mishaps } = await open(browser, makeSample('training'), '#metric=gpu-copy');
+	assert.match(await page.textContent('#empty'), /No values of gpu-copy/);
+	await page.click('#empty button:has-text("cpu-time")');
+	assert.ok(!(await page.isVisible('#empty')));
+	assert.ok(await boxOf(page, ['main thread', '_start']));
+	assert.deepEqual(mishaps, []);
+});
+
+test('names that look like markup stay text', async () => {
+	const { page, mishaps } = await open(browser, makeSample('hostile'));
+	await page.focus('#graph');
+	for (const key of ['ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
+	assert.match(await page.textContent('#details-name'), /<\/script><img/);
+	assert.equal(await page.evaluate(() => window.attacked), undefined);
+	assert.deepEqual(mishaps, []);
+});
+
+test('damaged data gives a sentence instead of a page', async () => {
+	const page = await browser.newPage();
+	const { readFileSync, writeFileSync } = await import('node:fs');
+	const broken = small.replace('small', 'broken');
+	writeFileSync(broken, readFileSync(small, 'utf8').replace(/(data-encoding="[a-z]+">)[^<]*/, '$1AAAA'));
+	await page.goto(`file://${broken}`);
+	await page.waitForSelector('.failure:has-text("cannot be shown")');
+	await page.close();
+});
+
+test('100,000 contexts', async () => {
+	const database = makeDatabase('big', '--contexts', '100000');
+	const { page, mishaps } = await open(browser, exportPage(database));
+	assert.equal(await page.evaluate(() => window.sonde.app.model.profile.contexts.count), 100000);
+	const direct = await page.evaluate(() => {
+		const { app, graph } = window.sonde;
+		const leaf = graph.boxes.flat().filter((box) => box.rest === 0).pop();
+		app.zoomTo(leaf.node);
+		return { load_ms: performance.getEntriesByName('sonde:load')[0].duration, boxes: graph.costs.boxes };
+	});
+	await page.keyboard.press('Escape');
+	await page.keyboard.press('b');
+	await page.fill('#search', 'function_1');
+	await page.waitForFunction(() => document.querySelector('#found').textContent !== '');
+	console.log(`100,000 contexts: loaded in ${direct.load_ms.toFixed(0)} ms, ${direct.boxes} boxes drawn`);
+	assert.deepEqual(mishaps, []);
+});

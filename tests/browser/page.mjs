@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the browser tests share: databases, exported pages, a browser that notes every mishap. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const root = new URL('../../', import.meta.url).pathname;
+const build = process.env.SONDE_BUILD ?? `${root}build`;
+const sonde = process.env.SONDE ?? `${build}/src/cmd/sonde`;
+const { chromium } = createRequire(`${root}viewer/package.json`)('playwright-core');
+
+/* Nothing that reaches for the network, and a profile of its own. */
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+	'--disable-component-update', '--disable-sync'];
+
+export const directory = mkdtempSync(join(tmpdir(), 'sonde-browser-'));
+
+export function makeDatabase(name, ...options) {
+	const path = join(directory, `${name}.sdb`);
+	execFileSync(`${build}/tests/make-db`, [...options, path]);
+	return path;
+}
+
+export function exportPage(database) {
+	const path = database.replace(/\.sdb$/, '.html');
+	execFileSync(sonde, ['export', '--to', 'html', database, '-o', path]);
+	return path;
+}
+
+/* The rows of sonde report --format json: every context, in pre-order. */
+export function rowsOf(database) {
+	const options = ['--format', 'json', '--view', 'top-down', '--depth', '1000', '--min-share', '0'];
+	return JSON.parse(execFileSync(sonde, ['report', ...options, database], { maxBuffer: 1 << 30 })).rows;
+}
+
+/* A page with a made-up profile, without a database. */
+export function makeSample(what) {
+	const path = join(directory, `${what}.html`);
+	execFileSync('node', [`${root}viewer/.tests/sample-page.mjs`, what, path]);
+	return path;
+}
+
+export async function startBrowser() {
+	const profile = join(directory, 'profile');
+	return chromium.launchPersistentContext(profile, {
+		executablePath: process.env.SONDE_CHROMIUM ?? '/usr/bin/chromium', headless: true, args: FLAGS,
+		viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce',
+	});
+}
+
+export async function stopBrowser(browser) {
+	await browser.close();
+	rmSync(directory, { recursive: true, force: true });
+}
+
+/* An open page, and what went wrong on it: console errors, exceptions, requests to a network. */
+export async function open(browser, path, hash = '') {
+	const page = await browser.newPage();
+	const mishaps = [];
+	page.on('console', (message) => {
+		if (message.type() === 'error' || message.type() === 'warning') mishaps.push(message.text());
+	});
+	page.on('pageerror', (error) => mishaps.push(error.message));
+	page.on('request', (request) => {
+		if (!/^(file|data|blob):/.test(request.url())) mishaps.push(`request: ${request.url()}`);
+	});
+	await page.goto(`file://${path}${hash}`);
+	await page.waitForFunction(() => performance.getEntriesByName('sonde:shown').length > 0);
+	return { page, mishaps };
+}
+
+/* Where the box of a node lies on the page; the node is found by names from below the root. */
+export function boxOf(page, names) {
+	return page.evaluate((path) => {
+		const { app, graph } = window.sonde;
+		const { tree } = app;
+		const nameOf = (node) => tree.profile.strings[tree.profile.frames.name[tree.frameOf(node)]];
+		let node = 0;
+		for (const name of path) {
+			const { first, count } = tree.children(node);
+			node = Array.from({ length: count }, (_, i) => first + i).find((child) => nameOf(child) === name);
+			if (node === undefined) return undefined;
+		}
+		const box = graph.boxes.flat().find((one) => one.node === node && one.rest === 0);
+		const stage = document.querySelector('.stage').getBoundingClientRect();
+		const scroll = document.querySelector('.scroller').scrollTop;
+		return box && { node, x: stage.x + Math.max(0, box.left), y: stage.y + box.row * 21 - scroll, width: box.right - box.left, weight: box.weight };
+	}, names);
+}
+
+export async function clickBox(page, names) {
+	const box = await boxOf(page, names);
+	await page.mouse.click(box.x + Math.min(20, box.width / 2), box.y + 10);
+	await page.waitForTimeout(50);
+}
