@@ -203,11 +203,22 @@ static void emit_native(struct path *path, const struct sn_native_frame *native)
 	emit(path, &frame);
 }
 
+static bool is_operator(const struct path *path, uint32_t name)
+{
+	const struct sn_cct_node *node;
+	if (path->node == SN_NODE_NONE)
+		return false;
+	node = sn_array_at(&path->thread->cct.nodes, path->node);
+	return node->record.frame.kind == SN_FRAME_OPERATOR && node->record.frame.id == name;
+}
+
 static void emit_operator(struct path *path, uintptr_t pc)
 {
 	struct sn_frame frame;
-	if (sn_torch_operator_frame && (path->sources & SN_SOURCE_OPERATOR) &&
-	    sn_torch_operator_frame(pc, path->thread, &frame))
+	bool again;
+	if ((path->sources & SN_SOURCE_OPERATOR) &&
+	    sn_torch_operator_frame(pc, path->thread, &frame, &again) &&
+	    !(again && is_operator(path, frame.id)))
 		emit(path, &frame);
 }
 

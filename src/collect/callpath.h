@@ -12,9 +12,10 @@ bool sn_module_is_libc(uintptr_t pc);
 
 /*
  * Recognises PyTorch's dispatcher entry points (at::_ops::NAME::call) by address and gives the
- * operator's frame. False for any other pc. AS-safe: yes. MT: the thread itself.
+ * operator's frame. `again` tells an entry point (::redispatch) that may only continue the operator
+ * that called it. False for any other pc. AS-safe: yes. MT: the thread itself.
  */
-bool sn_torch_operator_frame(uintptr_t pc, struct sn_thread *thread, struct sn_frame *frame)
-    __attribute__((weak));
+bool sn_torch_operator_frame(uintptr_t pc, struct sn_thread *thread, struct sn_frame *frame,
+			     bool *again);
 
 #endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The context of a point inside an operator, at the price of a look at the stack.
+ *
+ * A training loop comes to the same points again and again by the same paths. A path, once
+ * assembled by sn_callpath, is remembered under what names it: the hook's return address and stack
+ * address, the Python frames (code and line), the shadow frames. It is taken for the same path when
+ * all those are the same and the stack slots that held the native return addresses hold the same
+ * addresses again. So a known path costs the walk of its Python frames and a few dozen loads, no
+ * unwinding.
+ *
+ * A memo is a direct-mapped table; a path that is pushed out is simply assembled anew.
+ */
+#include "torch.h"
+
+#include "collect/module.h"
+
+#define MEMO_ENTRIES 512u
+#define SLOT_MAX     64u
+#define PYTHON_MAX   256u
+#define NATIVE_MAX   (SLOT_MAX + 8)
+
+struct entry {
+	uint64_t key; /* 0: empty */
+	uint64_t slots_hash;
+	uint32_t node;
+	uint32_t slot_count;
+	uint16_t slots[SLOT_MAX]; /* words above the hook's stack address */
+};
+
+struct sn_torch_memo {
+	struct entry entries[MEMO_ENTRIES];
+	struct sn_python_frame python[PYTHON_MAX];
+	struct sn_native_frame native[NATIVE_MAX];
+};
+
+static inline uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9E3779B97F4A7C15ull;
+	return hash ^ hash >> 29;
+}
+
+/* Slots rise outwards, so the last one is the highest. */
+static bool slots_readable(const struct sn_thread *thread, const struct entry *entry,
+			   uintptr_t stack)
+{
+	return !entry->slot_count || !thread->stack_high ||
+	       stack + entry->slots[entry->slot_count - 1] * sizeof(uintptr_t) < thread->stack_high;
+}
+
+static uint64_t hash_slots(const struct entry *entry, uintptr_t stack)
+{
+	uint64_t hash = entry->slot_count;
+	for (uint32_t index = 0; index < entry->slot_count; index++)
+		hash = mix(hash, ((const uintptr_t *)stack)[entry->slots[index]]);
+	return hash;
+}
+
+static bool hash_python(struct sn_torch_thread *self, uint64_t *hash)
+{
+	struct sn_python_frame *frames = self->memo->python;
+	int count = sn_python_walk(self->thread, frames, PYTHON_MAX);
+	for (int index = 0; index < count; index++)
+		*hash = mix(*hash, (uint64_t)frames[index].code << 32 | frames[index].line << 1 |
+				       frames[index].is_entry);
+	return count >= 0 && count < (int)PYTHON_MAX;
+}
+
+static uint64_t hash_shadows(const struct sn_thread *thread, uint64_t hash)
+{
+	uint32_t depth =
+	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	for (uint32_t index = 0; index < depth; index++) {
+		const struct sn_shadow *shadow = &thread->shadows[index];
+		hash = mix(hash, (uint64_t)shadow->frame.id << 32 | shadow->prefix);
+		hash = mix(hash, shadow->stack ^ (uint64_t)shadow->python_depth << 48 ^
+				     (uint64_t)shadow->frame.kind << 56);
+	}
+	return hash;
+}
+
+/* The key, or 0 where the path cannot be named. */
+static uint64_t path_key(struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc,
+			 bool of_shadow)
+{
+	uint64_t hash = mix(stack, pc + of_shadow);
+	hash = mix(hash, sn_module_generation());
+	if ((sn_config.sources & SN_SOURCE_PYTHON) && !hash_python(self, &hash))
+		return 0;
+	hash = hash_shadows(self->thread, hash);
+	return hash ? hash : 1;
+}
+
+/* Notes where the native return addresses lie above `stack`. */
+static void note_slots(struct sn_torch_thread *self, struct entry *entry, uintptr_t stack)
+{
+	struct sn_thread *thread = self->thread;
+	struct sn_native_frame *frames = self->memo->native;
+	struct sn_unwind_result result = sn_unwind_here(&thread->unwinder, thread->stack_low,
+							thread->stack_high, frames, NATIVE_MAX);
+	entry->slot_count = 0;
+	for (uint32_t index = 0; index < result.count && entry->slot_count < SLOT_MAX; index++) {
+		uintptr_t slot = frames[index].cfa - sizeof(uintptr_t);
+		if (slot < stack || (slot - stack) / sizeof(uintptr_t) > UINT16_MAX)
+			continue;
+		entry->slots[entry->slot_count++] = (uint16_t)((slot - stack) / sizeof(uintptr_t));
+	}
+	/* the outermost frame was called by none: its slot is no return address, maybe no stack */
+	if (result.count && result.complete && entry->slot_count)
+		entry->slot_count--;
+	entry->slots_hash = hash_slots(entry, stack);
+}
+
+static uint32_t assemble(struct sn_thread *thread, bool of_shadow)
+{
+	uint32_t node = sn_callpath(thread, NULL, 0);
+	if (!of_shadow || node == SN_NODE_NONE)
+		return node;
+	uint32_t depth = thread->shadow_depth;
+	return depth && depth <= SN_SHADOW_DEPTH ? thread->shadows[depth - 1].node : SN_NODE_NONE;
+}
+
+uint32_t sn_torch_context(struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc,
+			  bool of_shadow)
+{
+	if (!self->memo)
+		self->memo = sn_pages_map(sizeof(*self->memo));
+	uint64_t key = self->memo ? path_key(self, stack, pc, of_shadow) : 0;
+	if (!key)
+		return assemble(self->thread, of_shadow);
+	struct entry *entry = &self->memo->entries[key % MEMO_ENTRIES];
+	if (entry->key == key && slots_readable(self->thread, entry, stack) &&
+	    entry->slots_hash == hash_slots(entry, stack))
+		return entry->node;
+	uint32_t node = assemble(self->thread, of_shadow);
+	entry->key = node == SN_NODE_NONE ? 0 : key;
+	entry->node = node;
+	if (sn_config.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR))
+		note_slots(self, entry, stack);
+	else
+		entry->slot_count = 0, entry->slots_hash = 0;
+	return node;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Exact operators, on request: a callback of PyTorch's own at the start and the end of every
+ * operator. Each operator is a shadow frame while it runs, and its time without the operators
+ * inside it is added to its context when it ends, so that counts are exact. It costs several times
+ * what sampling does.
+ *
+ * The callback is registered through at::addGlobalCallback, whose argument is a small structure
+ * passed by value. Its C++ parts that matter here are stable: the start function returns an owning
+ * pointer, which the platform returns through a hidden first argument and which stays empty.
+ */
+#include "torch.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum record_scope { SCOPE_FUNCTION = 0, SCOPES = 16 };
+
+/* at::RecordFunctionCallback, with room for scopes and flags that later releases may add. */
+struct record_callback {
+	void *(*start)(void **context, const void *function);
+	void (*end)(const void *function, void *context);
+	double sampling_probability;
+	uint8_t scopes[SCOPES];
+	uint8_t reserved[24];
+};
+
+static const char *(*name_of)(const void *function);
+static void (*remove_callback)(uint64_t handle);
+static uint64_t handle;
+static _Atomic uint32_t metric = SN_ID_NONE;
+
+/* backward.c has a frame of its own for what this announces */
+#define NODE_PREFIX "autograd::engine::evaluate_function"
+
+uint32_t sn_torch_exact_metric(void)
+{
+	return atomic_load_explicit(&metric, memory_order_relaxed);
+}
+
+static struct sn_shadow *nearest_operator(struct sn_thread *thread)
+{
+	uint32_t depth = thread->shadow_depth;
+	if (depth > SN_SHADOW_DEPTH)
+		depth = SN_SHADOW_DEPTH;
+	while (depth--)
+		if (thread->shadows[depth].user == SN_TORCH_SHADOW)
+			return &thread->shadows[depth];
+	return NULL;
+}
+
+void sn_torch_exact_pop(struct sn_torch_thread *self)
+{
+	struct sn_shadow *shadow = sn_shadow_pop(self->thread);
+	uint32_t exact = sn_torch_exact_metric();
+	if (!shadow || shadow->user != SN_TORCH_SHADOW || exact == SN_ID_NONE || !shadow->start_ns)
+		return;
+	uint64_t duration = sn_now_ns() - shadow->start_ns;
+	struct sn_shadow *outer = nearest_operator(self->thread);
+	if (outer)
+		outer->children_ns += duration;
+	uint64_t own = duration > shadow->children_ns ? duration - shadow->children_ns : 0;
+	if (shadow->node != SN_NODE_NONE)
+		sn_cct_add(&self->thread->cct, shadow->node, exact, own);
+	else
+		sn_drop(self->thread, SN_DROP_SAMPLE_MEMORY, 1);
+}
+
+/* An address in the frame of the function that is the operator: the object that announces it. */
+static uintptr_t entry_stack(const struct sn_thread *thread, const void *function,
+			     uintptr_t otherwise)
+{
+	uintptr_t address = (uintptr_t)function;
+	bool on_stack =
+	    address > otherwise && (!thread->stack_high || address < thread->stack_high);
+	return on_stack ? address : otherwise;
+}
+
+static void begin(struct sn_torch_thread *self, const void *function, const char *name,
+		  uintptr_t stack, uintptr_t pc)
+{
+	struct sn_thread *thread = self->thread;
+	uint32_t id = sn_cct_string(&thread->cct, name, strlen(name));
+	struct sn_frame frame = {.kind = SN_FRAME_OPERATOR, .id = id};
+	if (id == SN_ID_NONE)
+		return;
+	struct sn_shadow *shadow =
+	    sn_shadow_push(thread, &frame, entry_stack(thread, function, stack));
+	if (!shadow)
+		return;
+	shadow->user = SN_TORCH_SHADOW;
+	shadow->node = sn_torch_context(self, stack, pc, true);
+	shadow->start_ns = sn_now_ns();
+}
+
+static void *on_start(void **context, const void *function)
+{
+	*context = NULL;
+	const char *name = name_of(function);
+	struct sn_thread *thread = name ? sn_enter() : NULL;
+	if (!thread)
+		return context;
+	struct sn_torch_thread *self = sn_torch_thread(thread);
+	if (self && strncmp(name, NODE_PREFIX, sizeof(NODE_PREFIX) - 1))
+		begin(self, function, name, SN_CALLER_STACK,
+		      (uintptr_t)__builtin_return_address(0));
+	sn_leave(thread);
+	return context;
+}
+
+/* Ends the operator that `function` announced, and whatever was left open inside it. An operator
+ * that ends in another thread than it began is left to the one that began it. */
+static void on_end(const void *function, void *context)
+{
+	struct sn_thread *thread = sn_enter();
+	if (!thread)
+		return;
+	struct sn_torch_thread *self = sn_torch_thread(thread);
+	uintptr_t stack = entry_stack(thread, function, SN_CALLER_STACK);
+	uint32_t depth =
+	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	while (self && depth--) {
+		const struct sn_shadow *shadow = &thread->shadows[depth];
+		if (shadow->user != SN_TORCH_SHADOW)
+			break;
+		if (shadow->stack != stack)
+			continue;
+		while (thread->shadow_depth > depth)
+			sn_torch_exact_pop(self);
+		break;
+	}
+	sn_leave(thread);
+}
+
+int sn_torch_exact_start(void)
+{
+	uint64_t (*add)(struct record_callback) =
+	    (uint64_t(*)(struct record_callback))sn_torch_symbol(
+		"_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+	name_of = (const char *(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction4nameEv");
+	remove_callback = (void (*)(uint64_t))sn_torch_symbol("_ZN2at14removeCallbackEm");
+	if (!add || !name_of)
+		return -ENOTSUP;
+	atomic_store(&metric, sn_metric("operator-time", "ns", "torch", SN_METRIC_TIME, 0));
+	struct record_callback callback = {
+	    .start = on_start, .end = on_end, .sampling_probability = 1.0};
+	callback.scopes[SCOPE_FUNCTION] = 1;
+	handle = add(callback);
+	return 0;
+}
+
+void sn_torch_exact_stop(void)
+{
+	/* the list of callbacks may be in use by other threads now; the functions stay callable,
+	 * and after measuring has ended they find nothing to enter */
+}

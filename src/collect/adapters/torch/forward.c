@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which context made which autograd node.
+ *
+ * Sequence numbers count up in each thread, so a thread's contexts lie in a ring indexed by
+ * sequence number: the last 65,536 nodes that the thread made, eight bytes each, in chunks made
+ * when first needed. An entry holds the low half of its number, by which a reader knows that it is
+ * not a later or an earlier one's. A node older than that is reported without its forward context
+ * and counted.
+ *
+ * The backward pass may run in another thread than the forward pass did. Both find each other by
+ * the thread numbers that PyTorch itself puts into nodes.
+ */
+#include "torch.h"
+
+#include <string.h>
+
+#define RING_ENTRIES   (SN_TORCH_CHUNKS << SN_TORCH_CHUNK_BITS)
+#define CHUNK_ENTRIES  (1u << SN_TORCH_CHUNK_BITS)
+#define THREAD_ENTRIES 4096u
+#define COPY_ENTRIES   1024u
+#define PATH_MAX_NODES 2048u
+
+/* Contexts of other threads, copied into this one's tree. */
+struct sn_torch_copy {
+	struct {
+		uint32_t owner, node, copy;
+	} entries[COPY_ENTRIES];
+	uint32_t path[PATH_MAX_NODES];
+};
+
+/* By PyTorch's thread number; a later thread may displace one 4,096 numbers older. */
+static _Atomic(struct sn_torch_thread *) threads[THREAD_ENTRIES];
+
+static struct sn_torch_thread *thread_of(uint64_t torch_id)
+{
+	/* acquire: the thread's state is complete */
+	struct sn_torch_thread *other =
+	    atomic_load_explicit(&threads[torch_id % THREAD_ENTRIES], memory_order_acquire);
+	return other && other->torch_id == torch_id ? other : NULL;
+}
+
+static bool register_thread(struct sn_torch_thread *self)
+{
+	static _Atomic(void *) known;
+	uint64_t (*current_id)(void) = atomic_load_explicit(&known, memory_order_relaxed);
+	if (!current_id) {
+		current_id =
+		    (uint64_t(*)(void))sn_torch_symbol("_ZN2at14RecordFunction15currentThreadIdEv");
+		if (!current_id)
+			return false;
+		atomic_store_explicit(&known, current_id, memory_order_relaxed);
+	}
+	self->torch_id = current_id();
+	atomic_store_explicit(&threads[self->torch_id % THREAD_ENTRIES], self,
+			      memory_order_release);
+	return true;
+}
+
+static _Atomic uint64_t *ring_entry(struct sn_torch_thread *self, uint64_t sequence)
+{
+	_Atomic(_Atomic uint64_t *) *chunk = &self->ring[sequence % RING_ENTRIES / CHUNK_ENTRIES];
+	_Atomic uint64_t *entries = atomic_load_explicit(chunk, memory_order_acquire);
+	if (!entries) {
+		entries = sn_pages_map(CHUNK_ENTRIES * sizeof(*entries));
+		if (!entries)
+			return NULL;
+		/* all ones is no entry's value: its node is SN_NODE_NONE */
+		memset((void *)entries, 0xff, CHUNK_ENTRIES * sizeof(*entries));
+		atomic_store_explicit(chunk, entries, memory_order_release);
+	}
+	return &entries[sequence % CHUNK_ENTRIES];
+}
+
+void sn_torch_forward(uint64_t sequence, uintptr_t stack, uintptr_t pc)
+{
+	struct sn_thread *thread = sn_enter();
+	if (!thread)
+		return;
+	struct sn_torch_thread *self = sn_torch_thread(thread);
+	if (self && (self->torch_id || register_thread(self))) {
+		_Atomic uint64_t *entry = ring_entry(self, sequence);
+		uint32_t node = sn_torch_context(self, stack, pc, false);
+		/* release: a reader in another thread finds the node's record complete */
+		if (entry)
+			atomic_store_explicit(entry, sequence << 32 | node, memory_order_release);
+		atomic_store_explicit(&self->next_sequence, sequence + 1, memory_order_relaxed);
+	}
+	sn_leave(thread);
+}
+
+bool sn_torch_was_given(uint64_t torch_id, uint64_t sequence)
+{
+	struct sn_torch_thread *other = thread_of(torch_id);
+	return other && torch_id &&
+	       sequence < atomic_load_explicit(&other->next_sequence, memory_order_relaxed);
+}
+
+/* ---- contexts of other threads ---- */
+
+static uint32_t copy_string(struct sn_cct *to, const struct sn_cct *from, uint32_t id)
+{
+	if (id >= sn_array_count(&from->strings))
+		return SN_ID_NONE;
+	const struct sn_cct_string *string = sn_array_at(&from->strings, id);
+	return sn_cct_string(to, string->text, string->length);
+}
+
+static uint32_t copy_code(struct sn_cct *to, const struct sn_cct *from, uint32_t id)
+{
+	if (id >= sn_array_count(&from->codes))
+		return SN_ID_NONE;
+	const struct sn_cct_code *code = sn_array_at(&from->codes, id);
+	const struct sn_cct_string *file = sn_array_at(&from->strings, code->record.file);
+	const struct sn_cct_string *name = sn_array_at(&from->strings, code->record.name);
+	return sn_cct_code(to, file->text, file->length, name->text, name->length,
+			   code->record.first_line);
+}
+
+static bool copy_frame(struct sn_cct *to, const struct sn_cct *from, struct sn_frame *frame)
+{
+	switch (frame->kind) {
+	case SN_FRAME_NATIVE:
+		return true;
+	case SN_FRAME_PYTHON:
+		frame->id = copy_code(to, from, frame->id);
+		return frame->id != SN_ID_NONE;
+	default:
+		frame->id = copy_string(to, from, frame->id);
+		return frame->id != SN_ID_NONE;
+	}
+}
+
+/* The path to `node` of another thread's tree, made in this thread's. */
+static uint32_t copy_path(struct sn_torch_copy *copies, struct sn_cct *to,
+			  const struct sn_cct *from, uint32_t node)
+{
+	uint32_t depth = 0;
+	for (; node != SN_NODE_ROOT; depth++) {
+		if (depth == PATH_MAX_NODES || node >= sn_array_count(&from->nodes))
+			return SN_NODE_NONE;
+		copies->path[depth] = node;
+		node = ((const struct sn_cct_node *)sn_array_at(&from->nodes, node))->record.parent;
+	}
+	uint32_t copy = SN_NODE_ROOT;
+	while (depth-- && copy != SN_NODE_NONE) {
+		const struct sn_cct_node *source = sn_array_at(&from->nodes, copies->path[depth]);
+		struct sn_frame frame = source->record.frame;
+		if (!copy_frame(to, from, &frame))
+			return SN_NODE_NONE;
+		copy = sn_cct_child(to, copy, &frame);
+	}
+	return copy;
+}
+
+static uint32_t copied(struct sn_torch_thread *self, const struct sn_torch_thread *other,
+		       uint32_t node)
+{
+	if (!self->copies) {
+		self->copies = sn_pages_map(sizeof(*self->copies));
+		if (!self->copies)
+			return SN_NODE_NONE;
+		memset(self->copies->entries, 0xff, sizeof(self->copies->entries));
+	}
+	/* PyTorch's numbers, unlike ours, stay unique after a fork */
+	uint32_t owner = (uint32_t)other->torch_id;
+	uint32_t place = (node * 0x9E3779B1u ^ owner * 0x85EBCA77u) >> 22;
+	typeof(&self->copies->entries[0]) entry = &self->copies->entries[place % COPY_ENTRIES];
+	if (entry->owner != owner || entry->node != node) {
+		uint32_t copy =
+		    copy_path(self->copies, &self->thread->cct, &other->thread->cct, node);
+		if (copy == SN_NODE_NONE)
+			return SN_NODE_NONE;
+		entry->owner = owner;
+		entry->node = node;
+		entry->copy = copy;
+	}
+	return entry->copy;
+}
+
+uint32_t sn_torch_forward_context(struct sn_torch_thread *self, uint64_t torch_id,
+				  uint64_t sequence)
+{
+	struct sn_torch_thread *other = thread_of(torch_id);
+	if (!other)
+		return SN_NODE_NONE;
+	_Atomic uint64_t *chunk = atomic_load_explicit(
+	    &other->ring[sequence % RING_ENTRIES / CHUNK_ENTRIES], memory_order_acquire);
+	if (!chunk)
+		return SN_NODE_NONE;
+	uint64_t entry =
+	    atomic_load_explicit(&chunk[sequence % CHUNK_ENTRIES], memory_order_acquire);
+	if (entry >> 32 != (sequence & UINT32_MAX) || (uint32_t)entry == SN_NODE_NONE)
+		return SN_NODE_NONE;
+	return other == self ? (uint32_t)entry : copied(self, other, (uint32_t)entry);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The functions of libtorch_cpu and libc10 that this preloaded library stands in front of: calls to
+ * them inside PyTorch go through its linkage table, also from one function to another of the same
+ * library, and find ours first. Each does the real work whatever happens to ours. Reasons and the
+ * builds checked are in docs/design/torch-operators.md.
+ *
+ * They carry the mangled names of what they replace; the C++ arguments are passed on untouched.
+ */
+#include "torch.h"
+
+#include "collect/elf_symbol.h"
+#include "collect/intercept.h"
+
+#include <link.h>
+
+struct search {
+	const char *name;
+	uintptr_t found;
+};
+
+static bool module_of(const struct dl_phdr_info *info, struct sn_module *module)
+{
+	*module = (struct sn_module){.start = UINTPTR_MAX, .bias = info->dlpi_addr};
+	for (int index = 0; index < info->dlpi_phnum; index++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[index];
+		if (segment->p_type != PT_LOAD)
+			continue;
+		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+		if (start < module->start)
+			module->start = start & ~(uintptr_t)4095;
+		if (start + segment->p_memsz > module->end)
+			module->end = start + segment->p_memsz;
+	}
+	return module->end != 0;
+}
+
+static int search_module(struct dl_phdr_info *info, size_t bytes, void *argument)
+{
+	struct search *search = argument;
+	struct sn_module module;
+	uintptr_t self = (uintptr_t)&search_module;
+	if (!module_of(info, &module) || (self >= module.start && self < module.end))
+		return 0;
+	/* the kernel's own object has no file and nothing of ours */
+	if (!info->dlpi_name || (!*info->dlpi_name && info->dlpi_addr))
+		return 0;
+	search->found = sn_elf_symbol(&module, search->name, NULL);
+	return search->found != 0;
+}
+
+/* The first in load order that is not ours. dlsym(RTLD_NEXT) does not see it, since Python loads
+ * its extensions without RTLD_GLOBAL. */
+void *sn_torch_real(const char *name)
+{
+	struct search search = {.name = name};
+	dl_iterate_phdr(search_module, &search);
+	return (void *)search.found;
+}
+
+static void *real(_Atomic(void *) *known, const char *name)
+{
+	void *function = atomic_load_explicit(known, memory_order_relaxed);
+	if (__builtin_expect(function != NULL, 1))
+		return function;
+	function = sn_torch_real(name);
+	atomic_store_explicit(known, function, memory_order_relaxed);
+	return function;
+}
+
+#define REAL(name)                                                                                 \
+	({                                                                                         \
+		static _Atomic(void *) known;                                                      \
+		real(&known, name);                                                                \
+	})
+
+static inline bool is_on(_Atomic bool *duty)
+{
+	return __builtin_expect(atomic_load_explicit(duty, memory_order_relaxed), 1);
+}
+
+static inline void notice(uintptr_t from)
+{
+	if (__builtin_expect(sn_torch_undecided(), 0))
+		sn_torch_called(from);
+}
+
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+
+/* void torch::autograd::set_default_engine_stub(Engine &(*)()): called once, when libtorch_python
+ * is initialised: libtorch_cpu is ready and no operator has run. */
+#define SET_STUB "_ZN5torch8autograd23set_default_engine_stubEPFRNS0_6EngineEvE"
+SN_EXPORT void sn_torch_set_stub(void *stub) __asm__(SET_STUB);
+void sn_torch_set_stub(void *stub)
+{
+	void (*function)(void *) = REAL(SET_STUB);
+	if (function)
+		function(stub);
+	notice(CALLER);
+}
+
+/* uint64_t at::sequence_number::get_and_increment(): once for each autograd node that is made. */
+SN_EXPORT uint64_t sn_torch_get_and_increment(void) __asm__(SN_TORCH_SEQUENCE);
+uint64_t sn_torch_get_and_increment(void)
+{
+	uint64_t (*function)(void) = REAL(SN_TORCH_SEQUENCE);
+	uint64_t sequence = function();
+	notice(CALLER);
+	if (is_on(&sn_torch_duties.autograd))
+		sn_torch_forward(sequence, SN_CALLER_STACK, CALLER);
+	return sequence;
+}
+
+/*
+ * What the C++ unwinder calls when an exception leaves sn_torch_evaluate. It only takes note: there
+ * is no landing pad, so nothing of a C++ runtime is linked.
+ */
+int sn_torch_personality(int version, int actions, uint64_t class, void *exception, void *context);
+__attribute__((visibility("hidden"), used)) int
+sn_torch_personality(int version, int actions, uint64_t class, void *exception, void *context)
+{
+	enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
+	/* gives the stack pointer of the frame that is being left */
+	uintptr_t (*frame_of)(void *) = REAL("_Unwind_GetCFA");
+	if ((actions & CLEANUP_PHASE) && frame_of)
+		sn_torch_backward_unwound(frame_of(context));
+	return CONTINUE_UNWIND;
+}
+
+/* void Engine::evaluate_function(shared_ptr<GraphTask> &, Node *, InputBuffer &, const
+ * shared_ptr<ReadyQueue> &): runs one node of the backward pass, its hooks and the hand-over of its
+ * gradients. An exception passes through; the personality closes what was opened. */
+SN_EXPORT __attribute__((noinline, noclone)) void
+sn_torch_evaluate(void *engine, void *task, void *node, void *inputs,
+		  void *queue) __asm__(SN_TORCH_EVALUATE);
+void sn_torch_evaluate(void *engine, void *task, void *node, void *inputs, void *queue)
+{
+	__asm__ volatile(".cfi_personality 0x1b, sn_torch_personality");
+	void (*function)(void *, void *, void *, void *, void *) = REAL(SN_TORCH_EVALUATE);
+	notice(CALLER);
+	uint32_t token = sn_torch_backward_begin(node, SN_CALLER_STACK, CALLER);
+	function(engine, task, node, inputs, queue);
+	sn_torch_backward_end(token);
+}
+
+/* void *c10::alloc_cpu(size_t) */
+#define ALLOC_CPU "_ZN3c109alloc_cpuEm"
+SN_EXPORT void *sn_torch_alloc_cpu(size_t bytes) __asm__(ALLOC_CPU);
+void *sn_torch_alloc_cpu(size_t bytes)
+{
+	void *(*function)(size_t) = REAL(ALLOC_CPU);
+	void *memory = function(bytes);
+	notice(CALLER);
+	if (atomic_load_explicit(&sn_torch_duties.memory, memory_order_relaxed))
+		sn_torch_allocated(memory, bytes, SN_CALLER_STACK, CALLER);
+	return memory;
+}
+
+/* void c10::free_cpu(void *) */
+#define FREE_CPU "_ZN3c108free_cpuEPv"
+SN_EXPORT void sn_torch_free_cpu(void *memory) __asm__(FREE_CPU);
+void sn_torch_free_cpu(void *memory)
+{
+	void (*function)(void *) = REAL(FREE_CPU);
+	/* before the memory can be given to another thread, which would claim its place in the
+	 * table */
+	if (atomic_load_explicit(&sn_torch_duties.memory, memory_order_relaxed))
+		sn_torch_released(memory, SN_CALLER_STACK, CALLER);
+	function(memory);
+}
+
+/*
+ * void c10::reportMemoryUsageToProfiler(void *, int64_t bytes, size_t, size_t, Device): what the
+ * caching allocators of GPUs call for each tensor's memory. A Device is two bytes, the first its
+ * type, 0 the CPU. Its totals were signed until 2.0, hence the two names.
+ */
+#define REPORT_SIGNED	"_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
+#define REPORT_UNSIGNED "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+typedef void report_function(void *, int64_t, uint64_t, uint64_t, uint32_t);
+
+static inline void report(report_function *function, void *memory, int64_t bytes,
+			  uint64_t allocated, uint64_t reserved, uint32_t device, uintptr_t stack,
+			  uintptr_t caller)
+{
+	if (function)
+		function(memory, bytes, allocated, reserved, device);
+	if (atomic_load_explicit(&sn_torch_duties.memory, memory_order_relaxed) && (device & 0xff))
+		sn_torch_reported(bytes, stack, caller);
+}
+
+SN_EXPORT report_function sn_torch_report_signed __asm__(REPORT_SIGNED);
+void sn_torch_report_signed(void *memory, int64_t bytes, uint64_t allocated, uint64_t reserved,
+			    uint32_t device)
+{
+	report(REAL(REPORT_SIGNED), memory, bytes, allocated, reserved, device, SN_CALLER_STACK,
+	       CALLER);
+}
+
+SN_EXPORT report_function sn_torch_report_unsigned __asm__(REPORT_UNSIGNED);
+void sn_torch_report_unsigned(void *memory, int64_t bytes, uint64_t allocated, uint64_t reserved,
+			      uint32_t device)
+{
+	report(REAL(REPORT_UNSIGNED), memory, bytes, allocated, reserved, device, SN_CALLER_STACK,
+	       CALLER);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading an autograd node: its sequence number, the number of the thread that made it, its name.
+ *
+ * The two numbers are private members without exported accessors. Where they lie is found by what
+ * they must be: of all the pairs of words, three apart in every release so far, the one whose first
+ * word is a number that was given out (forward.c saw all of them) to the thread that the second
+ * names. Each node weighs for or against each candidate; the best is used while it has more for it
+ * than against. A number so read is itself proved to have been given out before it is believed.
+ *
+ * The name is asked of the node through its virtual table, at the place where the base class's
+ * table holds the base class's name function, once for each class; only Python's own node class,
+ * whose name depends on the object, is asked every time.
+ */
+#include "torch.h"
+
+#include "collect/arena.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define CANDIDATES    8u /* words 1 to 8 of the object */
+#define THREAD_WORD   3u /* from the sequence number to the thread's */
+#define SETTLED	      256u
+#define PATIENCE      64u
+#define CLASS_ENTRIES 1024u
+#define VTABLE_SLOTS  32u
+
+enum class_kind { NAMED = 1, ASK_ALWAYS, HIDDEN };
+
+struct node_class {
+	_Atomic uintptr_t vtable; /* published last */
+	enum class_kind kind;
+	const char *name;
+	size_t name_length;
+};
+
+/* std::string as libstdc++ has laid it out since 2015. */
+struct cxx_string {
+	char *data;
+	size_t length;
+	char local[16];
+};
+
+static struct node_class classes[CLASS_ENTRIES];
+static _Atomic bool class_being_added;
+static _Atomic uint32_t weights_for[CANDIDATES], weights_against[CANDIDATES], nodes_seen;
+static uint32_t name_slot; /* 0: not known */
+static void (*cxx_delete)(void *);
+
+/* ---- numbers ---- */
+
+static uint32_t relaxed(const _Atomic uint32_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* The candidate that most speaks for, or CANDIDATES. */
+static uint32_t best_candidate(void)
+{
+	uint32_t best = CANDIDATES, most = 0;
+	for (uint32_t index = 0; index < CANDIDATES; index++) {
+		uint32_t weight = relaxed(&weights_for[index]);
+		if (weight > most && weight > relaxed(&weights_against[index])) {
+			best = index;
+			most = weight;
+		}
+	}
+	return best;
+}
+
+static void weigh(const uint64_t *words)
+{
+	for (uint32_t index = 0; index < CANDIDATES; index++) {
+		uint64_t sequence = words[1 + index], thread = words[1 + index + THREAD_WORD];
+		if (sequence == SN_TORCH_NO_SEQUENCE)
+			continue;
+		_Atomic uint32_t *weights =
+		    sn_torch_was_given(thread, sequence) ? weights_for : weights_against;
+		atomic_fetch_add_explicit(&weights[index], 1, memory_order_relaxed);
+	}
+	atomic_fetch_add_explicit(&nodes_seen, 1, memory_order_relaxed);
+}
+
+bool sn_torch_node_readable(void)
+{
+	return relaxed(&nodes_seen) < PATIENCE || best_candidate() < CANDIDATES;
+}
+
+static void read_numbers(const uint64_t *words, struct sn_torch_node *out)
+{
+	if (relaxed(&nodes_seen) < SETTLED)
+		weigh(words);
+	uint32_t best = best_candidate();
+	out->sequence = SN_TORCH_NO_SEQUENCE;
+	out->unproved = best == CANDIDATES;
+	if (out->unproved)
+		return;
+	out->sequence = words[1 + best];
+	out->torch_id = words[1 + best + THREAD_WORD];
+}
+
+/* ---- names ---- */
+
+/* Never gives back: there are as many texts as classes. Under class_being_added. */
+static const char *keep_text(const char *text, size_t length)
+{
+	static char *page;
+	static size_t used, page_bytes;
+	if (!page || used + length > page_bytes) {
+		page_bytes = length > 65536 ? length : 65536;
+		page = sn_pages_map(page_bytes);
+		used = 0;
+		if (!page)
+			return NULL;
+	}
+	char *kept = page + used;
+	memcpy(kept, text, length);
+	used += length;
+	return kept;
+}
+
+/* The type's name as the compiler mangled it, or "". */
+static const char *type_name(const uintptr_t *vtable)
+{
+	const char *const *type = (const char *const *)vtable[-1];
+	return type && type[1] ? type[1] : "";
+}
+
+static enum class_kind kind_of(const char *type)
+{
+	if (strstr(type, "8autograd9GraphRootE"))
+		return HIDDEN;
+	return strstr(type, "8autograd6PyNode") ? ASK_ALWAYS : NAMED;
+}
+
+/* The last part of a nested name: "14AddmmBackward0" of
+ * N5torch8autograd9generated14AddmmBackward0E. */
+static size_t last_part(const char *mangled, const char **part)
+{
+	size_t found = 0;
+	const char *at = mangled + (*mangled == 'N');
+	while (*at >= '1' && *at <= '9') {
+		size_t length = 0;
+		while (*at >= '0' && *at <= '9' && length < 4096)
+			length = length * 10 + (size_t)(*at++ - '0');
+		if (strnlen(at, length) < length)
+			break;
+		*part = at;
+		found = length;
+		at += length;
+	}
+	return found;
+}
+
+/* Calls std::string Node::name() const. */
+static size_t ask_name(const void *node, const uintptr_t *vtable, char *storage, size_t bytes)
+{
+	struct cxx_string text = {0};
+	void (*name)(struct cxx_string *, const void *) =
+	    (void (*)(struct cxx_string *, const void *))vtable[name_slot];
+	name(&text, node);
+	size_t length = text.length < bytes ? text.length : bytes;
+	memcpy(storage, text.data, length);
+	if (text.data != text.local && cxx_delete)
+		cxx_delete(text.data);
+	return length;
+}
+
+static size_t find_name(const void *node, const uintptr_t *vtable, char *storage, size_t bytes)
+{
+	if (name_slot)
+		return ask_name(node, vtable, storage, bytes);
+	const char *part = "";
+	size_t length = last_part(type_name(vtable), &part);
+	if (length > bytes)
+		length = bytes;
+	memcpy(storage, part, length);
+	return length;
+}
+
+static struct node_class *class_at(uintptr_t vtable, bool for_adding)
+{
+	uint32_t place = (uint32_t)((vtable >> 3) * 0x9E3779B1u) >> 22;
+	for (uint32_t probe = 0; probe < 16; probe++) {
+		struct node_class *entry = &classes[(place + probe) % CLASS_ENTRIES];
+		/* acquire pairs with the release in add_class: the entry is complete */
+		uintptr_t known = atomic_load_explicit(&entry->vtable, memory_order_acquire);
+		if (known == vtable || (!known && for_adding))
+			return entry;
+		if (!known)
+			return NULL;
+	}
+	return NULL;
+}
+
+static void add_class(uintptr_t vtable, enum class_kind kind, const char *name, size_t length)
+{
+	bool expected = false;
+	/* another thread is adding: this class is asked again next time */
+	if (!atomic_compare_exchange_strong_explicit(&class_being_added, &expected, true,
+						     memory_order_acquire, memory_order_relaxed))
+		return;
+	struct node_class *entry = class_at(vtable, true);
+	if (entry && atomic_load_explicit(&entry->vtable, memory_order_relaxed) != vtable) {
+		entry->kind = kind;
+		entry->name = kind == NAMED ? keep_text(name, length) : NULL;
+		entry->name_length = length;
+		if (kind != NAMED || entry->name)
+			atomic_store_explicit(&entry->vtable, vtable, memory_order_release);
+	}
+	atomic_store_explicit(&class_being_added, false, memory_order_release);
+}
+
+static void read_name(const void *node, struct sn_torch_node *out, char *storage, size_t bytes)
+{
+	const uintptr_t *vtable = *(const uintptr_t *const *)node;
+	const struct node_class *known = class_at((uintptr_t)vtable, false);
+	enum class_kind kind = known ? known->kind : kind_of(type_name(vtable));
+	out->name = NULL;
+	if (kind == HIDDEN)
+		return;
+	if (known && kind == NAMED) {
+		out->name = known->name;
+		out->name_length = known->name_length;
+		return;
+	}
+	out->name_length = find_name(node, vtable, storage, bytes);
+	out->name = storage;
+	if (!known)
+		add_class((uintptr_t)vtable, kind, storage, out->name_length);
+}
+
+void sn_torch_node_read(const void *node, struct sn_torch_node *out, char *storage, size_t bytes)
+{
+	read_numbers(node, out);
+	read_name(node, out, storage, bytes);
+}
+
+void sn_torch_node_init(void)
+{
+	uintptr_t name = sn_torch_symbol("_ZNK5torch8autograd4Node4nameB5cxx11Ev");
+	const uintptr_t *table = (const uintptr_t *)sn_torch_symbol("_ZTVN5torch8autograd4NodeE");
+	cxx_delete = (void (*)(void *))dlsym(RTLD_DEFAULT, "_ZdlPv");
+	if (!cxx_delete)
+		cxx_delete = (void (*)(void *))sn_torch_real("_ZdlPv");
+	if (!name || !table)
+		return;
+	for (uint32_t slot = 0; slot < VTABLE_SLOTS; slot++)
+		if (table[2 + slot] == name) {
+			name_slot = slot;
+			return;
+		}
+}

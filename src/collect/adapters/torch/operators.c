@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators recognised by address. Where native frames are part of the path, analysis finds
+ * operators among them by their symbols and this file is not used. Where the user left native
+ * frames out, the path's assembly asks here for each native frame whether it is a dispatcher entry
+ * point (at::_ops::NAME::call), and keeps only those.
+ *
+ * The list is made once, outside handlers, from libtorch_cpu's dynamic symbols; asking is a look
+ * into a small table of the thread, else a binary search.
+ */
+#include "torch.h"
+
+#include "collect/arena.h"
+#include "collect/callpath.h"
+#include "format/torch_name.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+#define PC_ENTRIES   512u
+#define TEXT_ENTRIES 256u
+
+struct entry_point {
+	uint32_t offset, bytes; /* in the module */
+	const char *symbol;
+};
+
+struct sn_torch_names {
+	struct {
+		uintptr_t pc;
+		uint32_t id;	/* SN_ID_NONE: no entry point */
+		uint32_t entry; /* enum sn_torch_entry */
+	} by_pc[PC_ENTRIES];
+	struct {
+		const char *text;
+		uint32_t id;
+	} by_text[TEXT_ENTRIES];
+};
+
+static struct entry_point *points;
+static uint32_t point_count;
+static uintptr_t bias, lowest, highest;
+static _Atomic bool ready;
+
+/* ---- the list ---- */
+
+struct symbols {
+	const ElfW(Sym) * table;
+	const char *strings;
+	uint32_t count;
+};
+
+/* The number of symbols is not written anywhere in memory: the last one ends the last hash chain.
+ */
+static uint32_t count_by_gnu_hash(const uint32_t *hash)
+{
+	uint32_t bucket_count = hash[0], first = hash[1], bloom_words = hash[2];
+	const uint32_t *buckets = &hash[4 + bloom_words * (sizeof(ElfW(Addr)) / 4)];
+	const uint32_t *chain = &buckets[bucket_count];
+	uint32_t last = 0;
+	for (uint32_t index = 0; index < bucket_count; index++)
+		if (buckets[index] > last)
+			last = buckets[index];
+	if (last < first)
+		return first;
+	while (!(chain[last - first] & 1))
+		last++;
+	return last + 1;
+}
+
+static bool find_symbols(const struct sn_module *module, struct symbols *symbols)
+{
+	const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
+	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(module->start + header->e_phoff);
+	const ElfW(Dyn) *entry = NULL;
+	*symbols = (struct symbols){0};
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	for (unsigned index = 0; index < header->e_phnum; index++)
+		if (segments[index].p_type == PT_DYNAMIC)
+			entry = (const ElfW(Dyn) *)(module->bias + segments[index].p_vaddr);
+	for (; entry && entry->d_tag != DT_NULL; entry++) {
+		const void *address = (const void *)entry->d_un.d_ptr;
+		if (entry->d_tag == DT_SYMTAB)
+			symbols->table = address;
+		else if (entry->d_tag == DT_STRTAB)
+			symbols->strings = address;
+		else if (entry->d_tag == DT_GNU_HASH)
+			symbols->count = count_by_gnu_hash(address);
+		else if (entry->d_tag == DT_HASH && !symbols->count)
+			symbols->count = ((const uint32_t *)address)[1];
+	}
+	return symbols->table && symbols->strings && symbols->count;
+}
+
+static bool is_entry_point(const struct symbols *symbols, uint32_t index)
+{
+	char name[16];
+	size_t length;
+	const ElfW(Sym) *symbol = &symbols->table[index];
+	return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+	       sn_torch_operator_name(symbols->strings + symbol->st_name, name, sizeof(name),
+				      &length) != SN_TORCH_NO_ENTRY;
+}
+
+/* Shell's sort: a few thousand elements, and no memory. */
+static void sort_points(void)
+{
+	for (uint32_t gap = point_count / 2; gap; gap /= 2)
+		for (uint32_t index = gap; index < point_count; index++) {
+			struct entry_point moved = points[index];
+			uint32_t place = index;
+			for (; place >= gap && points[place - gap].offset > moved.offset;
+			     place -= gap)
+				points[place] = points[place - gap];
+			points[place] = moved;
+		}
+}
+
+uint32_t sn_torch_operators_init(const struct sn_module *module)
+{
+	struct symbols symbols;
+	uint32_t count = 0;
+	if (!find_symbols(module, &symbols))
+		return 0;
+	for (uint32_t index = 0; index < symbols.count; index++)
+		count += is_entry_point(&symbols, index);
+	points = count ? sn_pages_map(count * sizeof(*points)) : NULL;
+	if (!points)
+		return 0;
+	for (uint32_t index = 0; index < symbols.count && point_count < count; index++)
+		if (is_entry_point(&symbols, index)) {
+			const ElfW(Sym) *symbol = &symbols.table[index];
+			points[point_count++] = (struct entry_point){
+			    (uint32_t)symbol->st_value, (uint32_t)symbol->st_size,
+			    symbols.strings + symbol->st_name};
+		}
+	sort_points();
+	bias = module->bias;
+	lowest = bias + points[0].offset;
+	highest = bias + points[count - 1].offset + points[count - 1].bytes;
+	/* release: a handler that sees it finds the list complete */
+	atomic_store_explicit(&ready, true, memory_order_release);
+	return count;
+}
+
+/* ---- asking ---- */
+
+static const struct entry_point *point_at(uintptr_t pc)
+{
+	uint64_t offset = pc - bias;
+	uint32_t low = 0, high = point_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (points[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || offset - points[low - 1].offset >= points[low - 1].bytes)
+		return NULL;
+	return &points[low - 1];
+}
+
+static struct sn_torch_names *names_of(struct sn_torch_thread *self)
+{
+	if (!self->names)
+		self->names = sn_pages_map(sizeof(*self->names));
+	return self->names;
+}
+
+bool sn_torch_operator_frame(uintptr_t pc, struct sn_thread *thread, struct sn_frame *frame,
+			     bool *again)
+{
+	if (!atomic_load_explicit(&ready, memory_order_acquire) || pc < lowest || pc >= highest)
+		return false;
+	struct sn_torch_thread *self = sn_torch_thread(thread);
+	struct sn_torch_names *names = self ? names_of(self) : NULL;
+	if (!names)
+		return false;
+	typeof(&names->by_pc[0]) known = &names->by_pc[(pc * 0x9E3779B97F4A7C15ull) >> 55];
+	if (known->pc != pc) {
+		char name[256];
+		size_t length;
+		const struct entry_point *point = point_at(pc);
+		known->id = SN_ID_NONE;
+		if (point) {
+			known->entry =
+			    sn_torch_operator_name(point->symbol, name, sizeof(name), &length);
+			known->id = sn_cct_string(&thread->cct, name, length);
+		}
+		known->pc = pc;
+	}
+	if (known->id == SN_ID_NONE)
+		return false;
+	*again = known->entry == SN_TORCH_REDISPATCH;
+	*frame = (struct sn_frame){.kind = SN_FRAME_OPERATOR, .id = known->id};
+	return true;
+}
+
+uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t length)
+{
+	struct sn_torch_names *names = names_of(self);
+	if (!names)
+		return SN_ID_NONE;
+	typeof(&names->by_text[0]) known =
+	    &names->by_text[((uintptr_t)text * 0x9E3779B97F4A7C15ull) >> 56];
+	if (known->text != text) {
+		uint32_t id = sn_cct_string(&self->thread->cct, text, length);
+		if (id == SN_ID_NONE)
+			return SN_ID_NONE;
+		known->id = id;
+		known->text = text;
+	}
+	return known->id;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The PyTorch adapter: finds libtorch_cpu, decides what can be measured, says so.
+ *
+ * Nobody tells when libtorch is loaded. The functions of hooks.c are called from inside it, the
+ * first of them while libtorch_python is initialised; the first call is where this adapter
+ * attaches. Where PyTorch calls none of them, as an unsupported build may, operators of samples are
+ * still recognised by address, and the status line says what is missing.
+ */
+#include "torch.h"
+
+#include "collect/elf_symbol.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct sn_torch_duties sn_torch_duties;
+
+enum { WAITING, DECIDED };
+static _Atomic int decided;
+static _Atomic int calls_before_decision;
+static uint32_t torch_module = SN_MODULE_NONE;
+static const char *missing; /* why autograd is not followed */
+static bool exact, exact_failed, memory_failed;
+static char status_line[256];
+
+#define CALLS_MAX 16 /* then it is some other library that has these functions */
+
+bool sn_torch_undecided(void)
+{
+	return atomic_load_explicit(&decided, memory_order_relaxed) == WAITING;
+}
+
+uintptr_t sn_torch_symbol(const char *name)
+{
+	const struct sn_module *module =
+	    torch_module == SN_MODULE_NONE ? NULL : sn_module_at(torch_module);
+	return module ? sn_elf_symbol(module, name, NULL) : 0;
+}
+
+void sn_torch_called(uintptr_t from)
+{
+	if (!sn_measuring() || !sn_thread_self())
+		return;
+	sn_module_find_or_refresh(from);
+	if (sn_module_by_name("libtorch_cpu.so", 0) == SN_MODULE_NONE)
+		sn_modules_stale();
+	sn_module_find_or_refresh(from);
+	sn_adapters_attach();
+	if (sn_torch_undecided() &&
+	    atomic_fetch_add_explicit(&calls_before_decision, 1, memory_order_relaxed) > CALLS_MAX)
+		atomic_store(&decided, DECIDED);
+}
+
+struct sn_torch_thread *sn_torch_thread(struct sn_thread *thread)
+{
+	struct sn_torch_thread *self = thread->adapters[SN_ADAPTER_SLOT_torch];
+	if (__builtin_expect(self != NULL, 1))
+		return self;
+	self = sn_pages_map(sizeof(*self));
+	if (self)
+		self->thread = thread;
+	thread->adapters[SN_ADAPTER_SLOT_torch] = self;
+	return self;
+}
+
+static void start_autograd(void)
+{
+	static const struct {
+		const char *symbol, *absence;
+	} needed[] = {
+	    {SN_TORCH_SEQUENCE, "it has no at::sequence_number::get_and_increment"},
+	    {SN_TORCH_EVALUATE, "it has no Engine::evaluate_function of the known form"},
+	    {"_ZN2at14RecordFunction15currentThreadIdEv",
+	     "it has no RecordFunction::currentThreadId"},
+	};
+	for (size_t index = 0; index < sizeof(needed) / sizeof(*needed); index++)
+		if (!sn_torch_symbol(needed[index].symbol)) {
+			missing = needed[index].absence;
+			return;
+		}
+	sn_torch_node_init();
+	atomic_store(&sn_torch_duties.autograd, true);
+}
+
+static int attach(void)
+{
+	uint32_t module = sn_module_by_name("libtorch_cpu.so", 0);
+	if (module == SN_MODULE_NONE)
+		return -EAGAIN;
+	torch_module = module;
+	bool off = !strcmp(sn_config.operators, "off");
+	exact = !strcmp(sn_config.operators, "exact");
+	if (!off)
+		start_autograd();
+	if (exact && sn_torch_exact_start())
+		exact_failed = true;
+	/* where operators are shadow frames, or analysis finds them among native frames, none is
+	 * needed */
+	if (!off && (!exact || exact_failed) && (sn_config.sources & SN_SOURCE_OPERATOR) &&
+	    !(sn_config.sources & SN_SOURCE_NATIVE))
+		sn_torch_operators_init(sn_module_at(module));
+	if (sn_config.tensor_memory) {
+		memory_failed = sn_torch_memory_start() != 0;
+		atomic_store(&sn_torch_duties.memory, !memory_failed);
+	}
+	atomic_store(&decided, DECIDED);
+	return 0;
+}
+
+static void detach(void)
+{
+	sn_torch_exact_stop();
+}
+
+/* A record may have been another thread's before. */
+static void thread_begin(struct sn_thread *thread)
+{
+	struct sn_torch_thread *self = thread->adapters[SN_ADAPTER_SLOT_torch];
+	if (self)
+		self->torch_id = 0;
+}
+
+static const char *backward_status(void)
+{
+	if (!strcmp(sn_config.operators, "off"))
+		return "operators off as asked";
+	if (missing)
+		return missing;
+	return sn_torch_node_readable() ? "backward operators under their forward operators"
+					: "the numbers of its autograd nodes could not be found";
+}
+
+static const char *status(void)
+{
+	if (torch_module == SN_MODULE_NONE)
+		return "PyTorch is not loaded";
+	snprintf(status_line, sizeof(status_line), "%s: %s%s%s", sn_module_at(torch_module)->path,
+		 backward_status(),
+		 !exact		? ""
+		 : exact_failed ? "; exact operators not possible: it has no callback"
+				: "; exact operators",
+		 !sn_config.tensor_memory ? ""
+		 : memory_failed	  ? "; no room for tensor memory"
+					  : "; tensor memory");
+	return status_line;
+}
+
+const struct sn_adapter sn_adapter_torch = {
+    .name = "torch",
+    .purpose = "PyTorch operators, forward and backward, and tensor memory",
+    .attach = attach,
+    .detach = detach,
+    .thread_begin = thread_begin,
+    .status = status,
+};

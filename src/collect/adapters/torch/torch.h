@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The PyTorch adapter's parts, to each other.
+ *
+ *	hooks.c     the functions of libtorch and libc10 that this library stands in front of
+ *	torch.c     finds libtorch, decides what can be measured, says so
+ *	context.c   the calling context of a point inside an operator, remembered by what led there
+ *	forward.c   which context made the autograd node of which sequence number
+ *	backward.c  which autograd node runs, and its operator frame under the forward context
+ *	node.c      reading an autograd node: its numbers and its name
+ *	operators.c operators recognised by address, where native frames are left out
+ *	exact.c     a callback at every operator, on request
+ *	memory.c    tensor memory, on request
+ *
+ * docs/design/torch-operators.md says why it is done so and what it costs.
+ */
+#ifndef SN_COLLECT_TORCH_H
+#define SN_COLLECT_TORCH_H
+
+#include "collect/adapters.h"
+
+/* Marks a shadow frame as this adapter's, in its `user`. */
+#define SN_TORCH_SHADOW 0x746f7263u
+
+#define SN_TORCH_NO_SEQUENCE UINT64_MAX
+
+/* Symbols of libtorch_cpu, mangled. */
+#define SN_TORCH_SEQUENCE "_ZN2at15sequence_number17get_and_incrementEv"
+#define SN_TORCH_EVALUATE                                                                          \
+	"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"       \
+	"4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
+
+#define SN_TORCH_CHUNK_BITS 12u
+#define SN_TORCH_CHUNKS	    16u
+
+/* What the adapter keeps for a thread; reached from sn_thread.adapters, never freed. */
+struct sn_torch_thread {
+	struct sn_thread *thread;
+	uint64_t torch_id; /* at::RecordFunction::currentThreadId of this thread, 0 not asked yet */
+	/* the ring of forward contexts: SN_TORCH_CHUNKS chunks of 1 << SN_TORCH_CHUNK_BITS entries
+	 */
+	_Atomic(_Atomic uint64_t *) ring[SN_TORCH_CHUNKS];
+	_Atomic uint64_t next_sequence; /* one past the last number given to this thread */
+	struct sn_torch_memo *memo;	/* of context.c */
+	struct sn_torch_copy *copies;	/* of forward.c */
+	struct sn_torch_names *names;	/* of operators.c */
+};
+
+/* --- torch.c --- */
+
+/* What is to be done in hooks; fixed once attached. */
+struct sn_torch_duties {
+	_Atomic bool autograd;
+	_Atomic bool memory;
+};
+extern struct sn_torch_duties sn_torch_duties;
+/* The first call from inside PyTorch: tries to attach. Not for signal handlers. */
+void sn_torch_called(uintptr_t from);
+/* True until that has been decided. */
+bool sn_torch_undecided(void);
+/* The state of `thread`, made where it is missing; NULL without memory. Between sn_enter and
+ * sn_leave. */
+struct sn_torch_thread *sn_torch_thread(struct sn_thread *thread);
+/* A symbol of libtorch_cpu, or 0. AS-safe: yes. */
+uintptr_t sn_torch_symbol(const char *name);
+/* The definition that the program would use of a symbol that we stand in front of, or of any other;
+ * NULL for none. Not for signal handlers. */
+void *sn_torch_real(const char *name);
+
+/* --- context.c --- */
+
+/*
+ * The context of the caller's call path, as sn_callpath gives it; where `of_shadow`, that of the
+ * topmost shadow frame. `stack` is an address at the outer end of the calling hook's frame and `pc`
+ * where the hook returns to: together with the Python frames, the shadow frames and the return
+ * addresses on the stack they name the path, whose node is then remembered.
+ */
+uint32_t sn_torch_context(struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc,
+			  bool of_shadow);
+
+/* --- forward.c --- */
+
+/* The calling thread has been given `sequence` for an autograd node that it is making. */
+void sn_torch_forward(uint64_t sequence, uintptr_t stack, uintptr_t pc);
+/* The context, in `self`'s tree, in which the thread `torch_id` made node `sequence`; SN_NODE_NONE
+ * where that is not known. */
+uint32_t sn_torch_forward_context(struct sn_torch_thread *self, uint64_t torch_id,
+				  uint64_t sequence);
+/* True where the thread `torch_id` has been given `sequence`. */
+bool sn_torch_was_given(uint64_t torch_id, uint64_t sequence);
+
+/* --- node.c --- */
+
+struct sn_torch_node {
+	uint64_t sequence,
+	    torch_id;	  /* SN_TORCH_NO_SEQUENCE where it has none or none can be read */
+	const char *name; /* NULL: no operator, leave it out */
+	size_t name_length;
+	bool unproved; /* it has numbers, but where they lie is not known */
+};
+/* Prepares names. Not for signal handlers. */
+void sn_torch_node_init(void);
+/* Reads a torch::autograd::Node. `storage` holds a name that is not kept. May run the program's
+ * code (the node's own name function); call it outside sn_enter. */
+void sn_torch_node_read(const void *node, struct sn_torch_node *out, char *storage, size_t bytes);
+/* False once no layout fits; then forward contexts cannot be found. */
+bool sn_torch_node_readable(void);
+
+/* --- backward.c --- */
+
+/* Around the evaluation of one autograd node: begin returns a token for end. */
+uint32_t sn_torch_backward_begin(const void *node, uintptr_t stack, uintptr_t pc);
+void sn_torch_backward_end(uint32_t token);
+/* The same when the evaluation ends by an exception; `sp` is the stack pointer of the frame it
+ * leaves. */
+void sn_torch_backward_unwound(uintptr_t sp);
+
+/* --- operators.c --- */
+
+/* Lists libtorch_cpu's dispatcher entry points. Not for signal handlers. Their number. */
+uint32_t sn_torch_operators_init(const struct sn_module *module);
+
+/* The id in `self`'s tree of a text that lives for ever at one address. AS-safe: yes. */
+uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t length);
+
+/* --- exact.c --- */
+
+/* Registers the callback. 0, or negative errno. */
+int sn_torch_exact_start(void);
+void sn_torch_exact_stop(void);
+/* The metric of exact operator times, SN_ID_NONE while there is none. */
+uint32_t sn_torch_exact_metric(void);
+/* Ends the topmost operator shadow, adding its time where exact times are measured. */
+void sn_torch_exact_pop(struct sn_torch_thread *self);
+
+/* --- memory.c --- */
+
+int sn_torch_memory_start(void);
+void sn_torch_allocated(const void *memory, size_t bytes, uintptr_t stack, uintptr_t pc);
+void sn_torch_released(const void *memory, uintptr_t stack, uintptr_t pc);
+/* An allocator that tells sizes itself: negative bytes are a release. */
+void sn_torch_reported(int64_t bytes, uintptr_t stack, uintptr_t pc);
+
+#endif
