@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `sonde doctor` finds out: a list of checks, each with its verdict, the reason and one
+ * command that would change it. Checks look, and change nothing.
+ */
+#ifndef SN_CMD_DOCTOR_H
+#define SN_CMD_DOCTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum sn_verdict {
+	SN_VERDICT_OK,
+	SN_VERDICT_LIMITED, /* works in part */
+	SN_VERDICT_NO,
+};
+
+struct sn_check {
+	const char *group; /* "Sampling", "Python", ... */
+	char name[96];	   /* "CPU timers" */
+	enum sn_verdict verdict;
+	bool is_essential; /* without it nothing can be measured */
+	char text[320];	   /* what there is, or why there is nothing */
+	char fix[200];	   /* a command, or "" */
+};
+
+enum { SN_MAX_CHECKS = 128 };
+
+struct sn_diagnosis {
+	struct sn_check checks[SN_MAX_CHECKS];
+	size_t count;
+};
+
+/* Appends a check; the text is formatted. Returns it, or a scrap one where the list is full. */
+struct sn_check *sn_diagnose(struct sn_diagnosis *diagnosis, const char *group, const char *name,
+			     enum sn_verdict verdict, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+void sn_diagnose_sampling(struct sn_diagnosis *diagnosis);  /* timers, perf events, the clock */
+void sn_diagnose_collector(struct sn_diagnosis *diagnosis); /* libsonde.so and preloading */
+void sn_diagnose_python(struct sn_diagnosis *diagnosis);    /* interpreters, PyTorch */
+void sn_diagnose_devices(struct sn_diagnosis *diagnosis);   /* OpenCL, NVIDIA, AMD */
+void sn_diagnose_system(struct sn_diagnosis *diagnosis);    /* debug files, disk, eBPF */
+
+#endif

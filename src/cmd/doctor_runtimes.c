@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks of what programs run on: Python, PyTorch, OpenCL and GPUs; see doctor.h. Packages are
+ * found by their files: importing them would take seconds and run their code.
+ */
+#include "doctor.h"
+
+#include <dirent.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_INTERPRETERS = 24, MAX_PATH_CHARS = 2048 };
+
+struct interpreter {
+	char path[MAX_PATH_CHARS]; /* as found on PATH */
+	char real[MAX_PATH_CHARS];
+	int major, minor;
+};
+
+struct interpreters {
+	struct interpreter items[MAX_INTERPRETERS];
+	size_t count;
+};
+
+static bool is_elf(const char *path)
+{
+	char magic[4] = "";
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return false;
+	size_t got = fread(magic, 1, sizeof(magic), file);
+	fclose(file);
+	return got == 4 && memcmp(magic, "\177ELF", 4) == 0;
+}
+
+static bool is_python_name(const char *name)
+{
+	if (strncmp(name, "python", 6) != 0)
+		return false;
+	return name[6 + strspn(name + 6, "0123456789.")] == '\0';
+}
+
+/* The version from the real file's name, or from the interpreter itself. */
+static bool find_version(struct interpreter *interpreter)
+{
+	const char *base = strrchr(interpreter->real, '/');
+	if (base && sscanf(base, "/python%d.%d", &interpreter->major, &interpreter->minor) == 2)
+		return true;
+	char command[MAX_PATH_CHARS + 32], line[128] = "";
+	if (strchr(interpreter->real, '\''))
+		return false;
+	snprintf(command, sizeof(command), "'%s' --version 2>&1", interpreter->real);
+	FILE *pipe = popen(command, "re");
+	if (!pipe)
+		return false;
+	if (!fgets(line, sizeof(line), pipe))
+		line[0] = '\0';
+	pclose(pipe);
+	return sscanf(line, "Python %d.%d", &interpreter->major, &interpreter->minor) == 2;
+}
+
+static void add_interpreter(struct interpreters *list, const char *path)
+{
+	struct interpreter found = {0};
+	char real[PATH_MAX];
+	if (list->count == MAX_INTERPRETERS || access(path, X_OK) != 0 || !realpath(path, real) ||
+	    !is_elf(real))
+		return;
+	snprintf(found.path, sizeof(found.path), "%.2000s", path);
+	snprintf(found.real, sizeof(found.real), "%.2000s", real);
+	for (size_t i = 0; i < list->count; i++)
+		if (strcmp(list->items[i].real, found.real) == 0)
+			return;
+	if (find_version(&found))
+		list->items[list->count++] = found;
+}
+
+static int by_name(const struct dirent **left, const struct dirent **right)
+{
+	return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+static int wants_name(const struct dirent *entry)
+{
+	return is_python_name(entry->d_name);
+}
+
+static void find_interpreters(struct interpreters *list)
+{
+	const char *path = getenv("PATH");
+	while (path && *path) {
+		char folder[1024], file[1400];
+		size_t length = strcspn(path, ":");
+		snprintf(folder, sizeof(folder), "%.*s", (int)length, path);
+		struct dirent **entries = NULL;
+		int count = length > 0 ? scandir(folder, &entries, wants_name, by_name) : 0;
+		for (int i = 0; i < count; i++) {
+			snprintf(file, sizeof(file), "%s/%s", folder, entries[i]->d_name);
+			add_interpreter(list, file);
+			free(entries[i]);
+		}
+		free(entries);
+		path += length + (path[length] == ':');
+	}
+}
+
+static void check_interpreters(struct sn_diagnosis *diagnosis, const struct interpreters *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct interpreter *one = &list->items[i];
+		char name[64];
+		bool is_known = one->major == 3 && one->minor >= 9 && one->minor <= 14;
+		snprintf(name, sizeof(name), "Python %d.%d", one->major, one->minor);
+		sn_diagnose(diagnosis, "Python", name,
+			    is_known ? SN_VERDICT_OK : SN_VERDICT_LIMITED,
+			    is_known ? "%s"
+				     : "%s: its frames are not known, 3.9 to 3.14 are; it shows as "
+				       "C functions",
+			    one->path);
+	}
+	if (list->count == 0)
+		sn_diagnose(diagnosis, "Python", "interpreter", SN_VERDICT_NO, "none on PATH");
+}
+
+/* The version in a package's version.py, or "". */
+static void read_package_version(const char *path, char *version, size_t size)
+{
+	char line[512];
+	FILE *file = fopen(path, "re");
+	version[0] = '\0';
+	while (file && fgets(line, sizeof(line), file)) {
+		char *at = strstr(line, "__version__");
+		at = at ? strpbrk(at, "'\"") : NULL;
+		if (!at)
+			continue;
+		at[1 + strcspn(at + 1, "'\"")] = '\0';
+		snprintf(version, size, "%s", at + 1);
+		break;
+	}
+	if (file)
+		fclose(file);
+}
+
+static void check_torch_at(struct sn_diagnosis *diagnosis, const char *pattern, bool *has_any)
+{
+	glob_t files;
+	if (glob(pattern, 0, NULL, &files) != 0)
+		return;
+	for (size_t i = 0; i < files.gl_pathc; i++) {
+		char version[64], name[96];
+		bool is_seen = false;
+		for (size_t j = 0; j < diagnosis->count; j++)
+			is_seen =
+			    is_seen || strcmp(diagnosis->checks[j].text, files.gl_pathv[i]) == 0;
+		read_package_version(files.gl_pathv[i], version, sizeof(version));
+		if (is_seen || !*version)
+			continue;
+		*has_any = true;
+		snprintf(name, sizeof(name), "PyTorch %s", version);
+		bool is_known = strtod(version, NULL) >= 1.13;
+		sn_diagnose(diagnosis, "Python", name,
+			    is_known ? SN_VERDICT_OK : SN_VERDICT_LIMITED, "%s", files.gl_pathv[i]);
+	}
+	globfree(&files);
+}
+
+static void check_torch(struct sn_diagnosis *diagnosis, const struct interpreters *list)
+{
+	const char *home = getenv("HOME"), *environment = getenv("VIRTUAL_ENV");
+	char pattern[2 * MAX_PATH_CHARS];
+	bool has_any = false;
+	check_torch_at(diagnosis, "/usr/lib/python3/dist-packages/torch/version.py", &has_any);
+	for (size_t i = 0; i < list->count; i++) {
+		/* The prefix of bin/python, for the link of a virtual environment and for its
+		 * target. */
+		const char *paths[] = {list->items[i].path, list->items[i].real};
+		for (int j = 0; j < 2; j++) {
+			const char *bin = strstr(paths[j], "/bin/python");
+			if (!bin)
+				continue;
+			snprintf(pattern, sizeof(pattern),
+				 "%.*s/lib/python3.*/*-packages/torch/version.py",
+				 (int)(bin - paths[j]), paths[j]);
+			check_torch_at(diagnosis, pattern, &has_any);
+		}
+	}
+	const char *prefixes[] = {environment, home};
+	for (int i = 0; i < 2; i++) {
+		if (!prefixes[i])
+			continue;
+		snprintf(pattern, sizeof(pattern),
+			 "%.2000s%s/lib/python3.*/site-packages/torch/version.py", prefixes[i],
+			 i == 1 ? "/.local" : "");
+		check_torch_at(diagnosis, pattern, &has_any);
+	}
+	if (!has_any) {
+		struct sn_check *check = sn_diagnose(diagnosis, "Python", "PyTorch", SN_VERDICT_NO,
+						     "not installed for an interpreter on PATH; "
+						     "needed only to measure its programs");
+		snprintf(check->fix, sizeof(check->fix), "pip install torch");
+	}
+}
+
+void sn_diagnose_python(struct sn_diagnosis *diagnosis)
+{
+	struct interpreters *list = calloc(1, sizeof(*list));
+	if (!list)
+		return;
+	find_interpreters(list);
+	check_interpreters(diagnosis, list);
+	check_torch(diagnosis, list);
+	free(list);
+}
+
+/* The first of the usual folders that has the library. */
+static bool find_library(const char *name, char *path, size_t size)
+{
+	static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu",
+					      "/usr/lib/aarch64-linux-gnu",
+					      "/usr/lib64",
+					      "/usr/lib",
+					      "/lib64",
+					      "/usr/local/lib",
+					      "/usr/local/cuda/lib64",
+					      "/opt/rocm/lib"};
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+		snprintf(path, size, "%s/%s", folders[i], name);
+		if (access(path, R_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A loader that has layers looks for this variable. */
+static bool file_contains(const char *path, const char *needle)
+{
+	FILE *file = fopen(path, "re");
+	struct stat status;
+	bool is_found = false;
+	if (!file)
+		return false;
+	if (fstat(fileno(file), &status) == 0 && status.st_size > 0 && status.st_size < 64 << 20) {
+		char *bytes = malloc((size_t)status.st_size);
+		size_t got = bytes ? fread(bytes, 1, (size_t)status.st_size, file) : 0;
+		is_found = got > 0 && memmem(bytes, got, needle, strlen(needle));
+		free(bytes);
+	}
+	fclose(file);
+	return is_found;
+}
+
+static size_t list_vendors(char *text, size_t size)
+{
+	const char *folder = getenv("OCL_ICD_VENDORS");
+	char pattern[1200];
+	glob_t files;
+	size_t count = 0;
+	snprintf(pattern, sizeof(pattern), "%.1000s/*.icd",
+		 folder && *folder ? folder : "/etc/OpenCL/vendors");
+	text[0] = '\0';
+	if (glob(pattern, 0, NULL, &files) != 0)
+		return 0;
+	for (; count < files.gl_pathc; count++) {
+		const char *base = strrchr(files.gl_pathv[count], '/') + 1;
+		size_t used = strlen(text);
+		snprintf(text + used, size - used, "%s%.*s", used ? ", " : "",
+			 (int)strcspn(base, "."), base);
+	}
+	globfree(&files);
+	return count;
+}
+
+static void check_opencl(struct sn_diagnosis *diagnosis)
+{
+	char loader[512], vendors[160];
+	struct sn_check *check;
+	if (!find_library("libOpenCL.so.1", loader, sizeof(loader))) {
+		check =
+		    sn_diagnose(diagnosis, "Devices", "OpenCL", SN_VERDICT_NO, "no libOpenCL.so.1");
+		snprintf(check->fix, sizeof(check->fix), "sudo apt install ocl-icd-libopencl1");
+		return;
+	}
+	if (list_vendors(vendors, sizeof(vendors)) == 0) {
+		check = sn_diagnose(diagnosis, "Devices", "OpenCL", SN_VERDICT_NO,
+				    "a loader, but no platform in /etc/OpenCL/vendors");
+		snprintf(check->fix, sizeof(check->fix), "sudo apt install pocl-opencl-icd");
+	} else if (!file_contains(loader, "OPENCL_LAYERS")) {
+		check = sn_diagnose(diagnosis, "Devices", "OpenCL", SN_VERDICT_LIMITED,
+				    "platforms %s; the loader %s has no layers and is too old",
+				    vendors, loader);
+		snprintf(check->fix, sizeof(check->fix),
+			 "sudo apt install ocl-icd-libopencl1 (2.3 or "
+			 "later)");
+	} else {
+		sn_diagnose(diagnosis, "Devices", "OpenCL", SN_VERDICT_OK,
+			    "platforms %s; the loader has layers", vendors);
+	}
+}
+
+static void check_nvidia(struct sn_diagnosis *diagnosis)
+{
+	char library[512];
+	bool has_device = access("/dev/nvidiactl", F_OK) == 0;
+	bool has_library = find_library("libcuda.so.1", library, sizeof(library));
+	if (!has_device && !has_library)
+		sn_diagnose(diagnosis, "Devices", "NVIDIA", SN_VERDICT_NO,
+			    "no device (/dev/nvidiactl) and no driver library (libcuda.so.1)");
+	else
+		sn_diagnose(diagnosis, "Devices", "NVIDIA", SN_VERDICT_LIMITED,
+			    "%s, %s; kernels are measured through OpenCL, CUDA calls show as C "
+			    "functions",
+			    has_device ? "a device" : "no device",
+			    has_library ? library : "no libcuda.so.1");
+}
+
+static void check_amd(struct sn_diagnosis *diagnosis)
+{
+	char library[512];
+	bool has_device = access("/dev/kfd", F_OK) == 0;
+	bool has_library = find_library("libamdhip64.so", library, sizeof(library));
+	if (!has_device && !has_library)
+		sn_diagnose(diagnosis, "Devices", "AMD", SN_VERDICT_NO,
+			    "no device (/dev/kfd) and no HIP library");
+	else
+		sn_diagnose(
+		    diagnosis, "Devices", "AMD", SN_VERDICT_LIMITED,
+		    "%s, %s; kernels are measured through OpenCL, HIP calls show as C functions",
+		    has_device ? "a device" : "no device",
+		    has_library ? library : "no HIP library");
+}
+
+void sn_diagnose_devices(struct sn_diagnosis *diagnosis)
+{
+	check_opencl(diagnosis);
+	check_nvidia(diagnosis);
+	check_amd(diagnosis);
+}
