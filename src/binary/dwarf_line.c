@@ -162,11 +162,14 @@ static bool read_header(struct sn_dwarf_unit *unit, struct sn_dwarf_lines *lines
 	if (cursor.failed || lines->program.failed || lines->line_range == 0 ||
 	    lines->opcode_base == 0)
 		return false;
+	/* the assembler may write this section in another format than the compiler the others */
+	struct sn_dwarf_unit own_format = *unit;
+	own_format.offset_bytes = (uint8_t)offset_bytes;
 	/* a table cut short still names the files before the cut */
 	if (version < 5)
 		read_tables_before_5(unit, lines, &cursor);
-	else if (read_table_5(unit, lines, &cursor, false))
-		read_table_5(unit, lines, &cursor, true);
+	else if (read_table_5(&own_format, lines, &cursor, false))
+		read_table_5(&own_format, lines, &cursor, true);
 	return true;
 }
 
