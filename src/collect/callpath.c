@@ -17,7 +17,17 @@
 
 #define PYTHON_MAX 1024u
 
+/* Frames of one path whose contexts are remembered by their place in it. */
+#define MEMO_MAX 256u
+
+/* What was emitted at a place last time: the next path mostly begins the same way. */
+struct memo {
+	struct sn_frame frame;
+	uint32_t parent, node;
+};
+
 struct scratch {
+	struct memo memo[MEMO_MAX];
 	struct sn_native_frame native[SN_UNWIND_MAX];
 	struct sn_python_frame python[PYTHON_MAX];
 };
@@ -27,6 +37,7 @@ struct path {
 	unsigned sources;
 	struct scratch *frames;
 	uint32_t node;
+	uint32_t emitted; /* frames so far: the place of the next in the memo */
 	uint32_t shadows, next_shadow;
 	struct sn_unwind_result native;
 	uint32_t first_native; /* innermost frame that is not our own */
@@ -51,10 +62,30 @@ void sn_callpath_release(struct sn_thread *thread)
 	thread->scratch = NULL;
 }
 
+static bool memo_is(const struct memo *memo, uint32_t parent, const struct sn_frame *frame)
+{
+	return memo->parent == parent && memo->frame.value == frame->value &&
+	       memo->frame.id == frame->id && memo->frame.kind == frame->kind &&
+	       memo->frame.flags == frame->flags;
+}
+
+/* A comparison with the last path costs a fifth of a look-up in the tree. */
 static void emit(struct path *path, const struct sn_frame *frame)
 {
-	if (path->node != SN_NODE_NONE)
+	uint32_t place = path->emitted++;
+	if (path->node == SN_NODE_NONE)
+		return;
+	if (place >= MEMO_MAX) {
 		path->node = sn_cct_child(&path->thread->cct, path->node, frame);
+		return;
+	}
+	struct memo *memo = &path->frames->memo[place];
+	if (!memo_is(memo, path->node, frame)) {
+		uint32_t node = sn_cct_child(&path->thread->cct, path->node, frame);
+		/* an unused memo has no kind, a failed one would be asked for again */
+		*memo = (struct memo){*frame, node == SN_NODE_NONE ? node : path->node, node};
+	}
+	path->node = memo->node;
 }
 
 /* ---- shadow frames ---- */

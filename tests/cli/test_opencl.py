@@ -94,7 +94,7 @@ def test_calls_and_paths(both):
     assert calls["clBuildProgram"] == 1
     by_thread = Counter()
     launches = [c for c in m.contexts if "kernel-time" in c.values and c.path[-1].name == "add_one"]
-    assert len({tuple((f.kind, f.name, f.line) for f in c.path) for c in launches}) == 6
+    assert len({tuple((f.kind, f.name, f.line) for f in c.path) for c in launches}) == 4
     for context in launches:
         by_thread[context.values["kernel-time"].count] += 1
     assert by_thread[15] == 3  # three threads, each with its own

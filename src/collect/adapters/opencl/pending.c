@@ -16,8 +16,8 @@
 #define RING_FIRST 1024u
 #define RING_MOST  65536u
 /* Calls between two looks at the ring, and operations taken in one. */
-#define LOOK_EVERY 8u
-#define TAKE_MOST  16u
+#define LOOK_EVERY 64u
+#define TAKE_MOST  128u
 /* Operations looked at beyond one that has not ended: another queue's may have. */
 #define PROBE_MOST 4u
 #define NAME_CACHE 64u
