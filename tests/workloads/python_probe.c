@@ -298,5 +298,7 @@ __attribute__((constructor)) static void begin(void)
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	found = mmap(NULL, sizeof(uint64_t) * FOUND_MAX, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* the first backtrace loads the unwinder, which no handler may do */
+	backtrace((void *[1]){NULL}, 1);
 	probe_attach();
 }

@@ -36,6 +36,8 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *unused)
 
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+		if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
+			module.eh_frame_hdr = (const unsigned char *)start;
 		if (info->dlpi_phdr[i].p_type != PT_LOAD)
 			continue;
 		start &= ~(uintptr_t)4095;

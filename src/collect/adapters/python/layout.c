@@ -201,10 +201,10 @@ static int layout_from_debug_offsets(struct sn_python_layout *layout, uint32_t h
 			continue;
 		layout_from_groups(layout, &groups);
 		layout->version = hex >> 16;
-		/* 3.14 widened `interned` to 16 bits and tags references in their low bits. */
-		layout->text_kind_shift = layout->version >= 0x030e ? 16 : 2;
+		layout->text_kind_shift = 2;
+		/* 3.14 tags references in their low bits */
 		layout->pointer_mask = layout->version >= 0x030e ? ~(uintptr_t)7 : UINTPTR_MAX;
-		layout->runtime_key = layout->version == 0x030d ? 2160 : -1;
+		layout->runtime_key = layout->version == 0x030d ? 2160 : 2336;
 		return 0;
 	}
 	*reason = "the interpreter's debug offsets have an unknown shape";

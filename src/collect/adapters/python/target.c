@@ -57,7 +57,7 @@ static bool kind_shift_fits(const struct sn_python_layout *layout, uintptr_t tex
 
 /*
  * From 3.12 the runtime holds the interpreter's own names as static ASCII strings. They show how
- * wide the field before `kind` is, which no offset tells and which differs between builds of 3.14.
+ * wide the field before `kind` is, which no offset tells and which differs between kinds of build.
  */
 static void calibrate_text(struct sn_python_target *target)
 {

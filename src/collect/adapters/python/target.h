@@ -47,7 +47,7 @@ uintptr_t sn_python_thread_state(const struct sn_python_target *target);
  * seems. */
 void sn_python_check_key(struct sn_python_target *target);
 
-/* Adds the split-off parts of the evaluation loop that the module's file names. AS-safe: no. */
+/* Adds the parts of the evaluation loop that lie away from its function. AS-safe: no. */
 void sn_python_eval_parts(struct sn_python_target *target);
 
 #endif
