@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of analysis in order; see analyze.h. */
+#include "analyze.h"
+
+#include "expand.h"
+#include "merge.h"
+#include "provenance.h"
+#include "resolve.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct analysis {
+	struct sn_db_builder *builder;
+	struct sn_merge merge;
+	struct sn_provenance provenance;
+	struct sn_analyze_result *result;
+	struct sn_error *error;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int out_of_memory(struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+}
+
+static int add_file(struct analysis *analysis, const char *path)
+{
+	struct sn_measurement *measurement;
+	struct sn_error why = {""};
+	int result = sn_measurement_open(path, &measurement, &why);
+	if (result == SN_ERR_MEMORY)
+		return sn_fail(analysis->error, result, "%s", why.text);
+	if (result) {
+		sn_provenance_add_unreadable(&analysis->provenance);
+		if (!analysis->result->unreadable++)
+			analysis->result->first_problem = why;
+		return 0;
+	}
+	analysis->result->processes++;
+	analysis->result->fallbacks += measurement->is_fallback;
+	result = sn_merge_add(&analysis->merge, measurement);
+	if (!result)
+		result = sn_provenance_add(&analysis->provenance, measurement, analysis->builder);
+	sn_measurement_free(measurement);
+	return result ? out_of_memory(analysis->error) : 0;
+}
+
+static int add_folder(struct analysis *analysis, const char *path)
+{
+	char **files;
+	size_t count;
+	int result = sn_measurement_list(path, &files, &count, analysis->error);
+	if (result)
+		return result;
+	uint64_t before = analysis->result->processes;
+	uint64_t unreadable_before = analysis->result->unreadable;
+	for (size_t i = 0; i < count && !result; i++)
+		result = add_file(analysis, files[i]);
+	if (!result && analysis->result->processes == before) {
+		const char *why = unreadable_before ? "" : analysis->result->first_problem.text;
+		result =
+		    *why ? sn_fail(analysis->error, SN_ERR_FORMAT, "%s", why)
+			 : sn_fail(analysis->error, SN_ERR_FORMAT,
+				   "cannot read '%s': none of its measurements is readable", path);
+	}
+	sn_measurement_free_list(files);
+	return result;
+}
+
+static unsigned job_count(const struct sn_analyze_options *options)
+{
+	if (options->jobs)
+		return options->jobs;
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	return online > 0 ? (unsigned)online : 1;
+}
+
+static int resolve_and_expand(struct analysis *analysis, const struct sn_analyze_options *options)
+{
+	struct sn_symbolizer_options symbolizer_options = {
+	    .cache_folder = options->no_cache ? "" : NULL,
+	    .debug_path = options->debug_path,
+	    .sysroot = options->sysroot,
+	};
+	struct sn_symbolizer *symbolizer;
+	int result = sn_symbolizer_new(&symbolizer_options, &symbolizer, analysis->error);
+	if (result)
+		return result;
+	struct sn_resolved resolved;
+	uint64_t start = now_ns();
+	result = sn_resolve(&analysis->merge, symbolizer, job_count(options), &resolved);
+	analysis->result->symbols_ns = now_ns() - start;
+	analysis->result->addresses = resolved.address_count;
+	if (!result)
+		result = sn_expand(&analysis->merge, &resolved);
+	if (result)
+		sn_fail(analysis->error, result,
+			result == SN_ERR_MEMORY ? "out of memory" : "cannot look up symbols");
+	sn_resolved_release(&resolved);
+	sn_symbolizer_free(symbolizer);
+	return result;
+}
+
+static int run(struct analysis *analysis, const char *const *folders, size_t count,
+	       const char *output, const struct sn_analyze_options *options)
+{
+	uint64_t start = now_ns();
+	int result = 0;
+	for (size_t i = 0; i < count && !result; i++)
+		result = add_folder(analysis, folders[i]);
+	analysis->result->read_ns = now_ns() - start;
+	if (!result)
+		result = resolve_and_expand(analysis, options);
+	if (!result && sn_provenance_finish(&analysis->provenance, analysis->builder))
+		result = out_of_memory(analysis->error);
+	if (result)
+		return result;
+	start = now_ns();
+	analysis->result->contexts = sn_db_builder_context_count(analysis->builder);
+	result = sn_db_builder_write(analysis->builder, output, analysis->error);
+	analysis->result->write_ns = now_ns() - start;
+	return result;
+}
+
+int sn_analyze(const char *const *folders, size_t count, const char *output,
+	       const struct sn_analyze_options *options, struct sn_analyze_result *result,
+	       struct sn_error *error)
+{
+	static const struct sn_analyze_options usual;
+	struct sn_analyze_result ignored;
+	struct analysis analysis = {.result = result ? result : &ignored, .error = error};
+	memset(analysis.result, 0, sizeof(*analysis.result));
+	if (!count)
+		return sn_fail(error, SN_ERR_ARGUMENT, "no measurement was given");
+	analysis.builder = sn_db_builder_new();
+	sn_provenance_init(&analysis.provenance);
+	int status = sn_merge_init(&analysis.merge, analysis.builder);
+	if (!analysis.builder || status)
+		status = out_of_memory(error);
+	else
+		status = run(&analysis, folders, count, output, options ? options : &usual);
+	sn_provenance_release(&analysis.provenance);
+	sn_merge_release(&analysis.merge);
+	sn_db_builder_free(analysis.builder);
+	return status;
+}

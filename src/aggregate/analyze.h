@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Analysis as one step: measurement folders in, one database out.
+ *
+ * read (measurement_reader.h) -> unify (merge.h) -> symbols (resolve.h) -> expand (expand.h) ->
+ * statistics and file (database_writer.h). Measurements are read one at a time. The same
+ * measurements give the same bytes, whatever their order and the number of jobs.
+ */
+#ifndef SN_AGGREGATE_ANALYZE_H
+#define SN_AGGREGATE_ANALYZE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_analyze_options {
+	unsigned jobs;		/* threads; 0: one for each processor */
+	bool no_cache;		/* neither read nor write the symbol cache */
+	const char *debug_path; /* as in struct sn_symbolizer_options; NULL: the usual */
+	const char *sysroot;	/* likewise */
+};
+
+struct sn_analyze_result {
+	uint64_t processes;  /* read */
+	uint64_t unreadable; /* files that could not be read */
+	uint64_t fallbacks;  /* files of which only the snapshot before the last could be read */
+	struct sn_error first_problem; /* why the first of them could not; "" without */
+	uint64_t addresses;	       /* distinct native ones */
+	uint32_t contexts;
+	uint64_t read_ns, symbols_ns, write_ns;
+};
+
+/*
+ * `folders` are measurement folders, or single measurement files. Fails if none of a folder's files
+ * is readable. options and result may be NULL. Nothing is left under `output` on failure.
+ */
+int sn_analyze(const char *const *folders, size_t count, const char *output,
+	       const struct sn_analyze_options *options, struct sn_analyze_result *result,
+	       struct sn_error *error);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames and contexts of the database; see expand.h. Nothing here reads files. */
+#include "expand.h"
+
+#include "base/vec.h"
+#include "operators.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One frame of the database that a merged frame becomes. */
+struct step {
+	uint32_t frame;	   /* builder's */
+	uint32_t operator; /* builder's string: its name; SONDE_NONE for others */
+	bool is_from_symbol;
+	bool is_native;
+};
+
+/* Which steps a merged frame becomes. */
+struct steps {
+	uint32_t first, count;
+	bool is_truncated;
+};
+
+/* What a merged node became, and the nearest operator above with native frames at most between. */
+struct place {
+	uint32_t context;
+	uint32_t operator;
+	bool is_from_symbol;
+	bool is_adjacent; /* the operator is the context itself */
+};
+
+struct expanding {
+	struct sn_merge *merge;
+	struct sn_db_builder *builder;
+	const struct sn_resolved *resolved;
+	struct steps *frames; /* by merged frame */
+	struct step *steps;
+	uint32_t *modules; /* builder's, by merged module; SONDE_NONE: not yet */
+	struct place *places;
+	size_t step_count, step_capacity;
+};
+
+static int add_step(struct expanding *expanding, struct step step)
+{
+	if (sn_vec_reserve(&expanding->steps, &expanding->step_capacity,
+			   expanding->step_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	expanding->steps[expanding->step_count++] = step;
+	return 0;
+}
+
+static uint32_t database_module(struct expanding *expanding, uint32_t number)
+{
+	if (expanding->modules[number] != SONDE_NONE)
+		return expanding->modules[number];
+	struct sn_merged_module module;
+	memcpy(&module, sn_intern_at(&expanding->merge->modules, number, NULL), sizeof(module));
+	char build_id[2 * sizeof(module.build_id) + 1] = "";
+	for (uint32_t i = 0; i < module.build_id_bytes; i++)
+		snprintf(build_id + 2 * i, 3, "%02x", module.build_id[i]);
+	struct sonde_db_module made = {
+	    .path = module.path,
+	    .build_id =
+		sn_db_builder_string(expanding->builder, module.build_id_bytes ? build_id : NULL),
+	    .flags = expanding->merge->module_flags[number],
+	};
+	return expanding->modules[number] = sn_db_builder_module(expanding->builder, &made);
+}
+
+/* "libfoo.so+0x1234": where the function begins, if that is known, so that its samples stay
+ * together. */
+static uint32_t nameless(struct expanding *expanding, const struct sn_frame *frame,
+			 const struct sn_symbol_location *location)
+{
+	struct sn_merged_module module;
+	memcpy(&module, sn_intern_at(&expanding->merge->modules, frame->id, NULL), sizeof(module));
+	const char *path = sn_db_builder_text(expanding->builder, module.path);
+	const char *slash = strrchr(path, '/');
+	uint64_t start = location->function_start ? location->function_start : frame->value;
+	char name[300];
+	snprintf(name, sizeof(name), "%.255s+0x%" PRIx64, slash ? slash + 1 : path, start);
+	return sn_db_builder_string(expanding->builder, name);
+}
+
+static int add_operator(struct expanding *expanding, const struct sn_operator *found,
+			const struct sn_symbol_frame *symbol)
+{
+	const char *linkage = symbol->linkage_name ? symbol->linkage_name : symbol->name;
+	struct sonde_db_frame made = {
+	    .kind = SN_FRAME_OPERATOR,
+	    .flags = found->is_backward ? SN_FRAME_BACKWARD : 0,
+	    .name = sn_db_builder_string(expanding->builder, found->name),
+	    .linkage_name = sn_db_builder_string(expanding->builder, linkage),
+	    .module = SONDE_NONE,
+	    .file = SONDE_NONE,
+	};
+	struct step step = {
+	    .frame = sn_db_builder_frame(expanding->builder, &made),
+	    .operator= made.name,
+	    .is_from_symbol = true,
+	};
+	return add_step(expanding, step);
+}
+
+/* The level-th of what runs at a native frame. */
+static int add_native(struct expanding *expanding, const struct sn_frame *frame,
+		      const struct sn_symbol_location *location, uint32_t level)
+{
+	const struct sn_symbol_frame *symbol = location->frames + level;
+	struct sn_operator found;
+	if (symbol->name && sn_operator_from_symbol(symbol->name, symbol->linkage_name, &found))
+		return add_operator(expanding, &found, symbol);
+	bool is_physical = level == 0;
+	struct sonde_db_frame made = {
+	    .kind = is_physical ? SN_FRAME_NATIVE : SN_FRAME_INLINED,
+	    .flags = is_physical ? frame->flags & SN_FRAME_RETURN_ADDRESS : 0,
+	    .name = symbol->name ? sn_db_builder_string(expanding->builder, symbol->name)
+				 : nameless(expanding, frame, location),
+	    .linkage_name = sn_db_builder_string(expanding->builder, symbol->linkage_name),
+	    .module = database_module(expanding, frame->id),
+	    .file = sn_db_builder_string(expanding->builder, symbol->file),
+	    .line = symbol->line,
+	    .function_line = symbol->function_line,
+	    .offset = is_physical ? frame->value : 0,
+	};
+	struct step step = {sn_db_builder_frame(expanding->builder, &made), SONDE_NONE, false,
+			    true};
+	return add_step(expanding, step);
+}
+
+static int add_python(struct expanding *expanding, const struct sn_frame *frame)
+{
+	struct sn_merged_code code = {SONDE_NONE, SONDE_NONE, 0};
+	if (frame->id != SONDE_NONE)
+		memcpy(&code, sn_intern_at(&expanding->merge->codes, frame->id, NULL),
+		       sizeof(code));
+	struct sonde_db_frame made = {
+	    .kind = SN_FRAME_PYTHON,
+	    .name = code.name != SONDE_NONE
+			? code.name
+			: sn_db_builder_string(expanding->builder, SN_NAME_UNKNOWN),
+	    .linkage_name = SONDE_NONE,
+	    .module = SONDE_NONE,
+	    .file = code.file,
+	    .line = (uint32_t)frame->value,
+	    .function_line = code.first_line,
+	};
+	struct step step = {sn_db_builder_frame(expanding->builder, &made), SONDE_NONE, false,
+			    false};
+	return add_step(expanding, step);
+}
+
+/* Operators, regions, API calls, kernels, ...; and native code that belongs to no file. */
+static int add_named(struct expanding *expanding, const struct sn_frame *frame)
+{
+	bool is_native = frame->kind == SN_FRAME_NATIVE;
+	const char *unknown = is_native ? SN_CODE_UNKNOWN : SN_NAME_UNKNOWN;
+	struct sonde_db_frame made = {
+	    .kind = frame->kind,
+	    .flags = frame->flags & (SN_FRAME_BACKWARD | SN_FRAME_ITERATION),
+	    .name = frame->id != SONDE_NONE ? frame->id
+					    : sn_db_builder_string(expanding->builder, unknown),
+	    .linkage_name = SONDE_NONE,
+	    .module = SONDE_NONE,
+	    .file = SONDE_NONE,
+	};
+	struct step step = {
+	    .frame = sn_db_builder_frame(expanding->builder, &made),
+	    .operator= frame->kind == SN_FRAME_OPERATOR ? made.name : SONDE_NONE,
+	    .is_native = is_native,
+	};
+	return add_step(expanding, step);
+}
+
+/* Works out what a merged frame becomes. */
+static int expand_frame(struct expanding *expanding, uint32_t number)
+{
+	struct sn_frame frame;
+	memcpy(&frame, sn_intern_at(&expanding->merge->frames, number, NULL), sizeof(frame));
+	struct steps *steps = expanding->frames + number;
+	const struct sn_symbol_location *location = expanding->resolved->locations[number];
+	steps->first = (uint32_t)expanding->step_count;
+	steps->is_truncated = frame.flags & SN_FRAME_TRUNCATED;
+	int result = 0;
+	if (location)
+		for (uint32_t level = 0; level < location->depth && !result; level++)
+			result = add_native(expanding, &frame, location, level);
+	else if (frame.kind == SN_FRAME_PYTHON)
+		result = add_python(expanding, &frame);
+	else
+		result = add_named(expanding, &frame);
+	steps->count = (uint32_t)expanding->step_count - steps->first;
+	return result;
+}
+
+/*
+ * True where the step is the operator its place is in already: the collector's frame for it lies
+ * below the entry point's, with some frames of the dispatcher between.
+ */
+static bool is_same_operator(const struct place *place, const struct step *step)
+{
+	if (step->operator== SONDE_NONE || place->operator!= step->operator)
+		return false;
+	return step->is_from_symbol ? place->is_adjacent : place->is_from_symbol;
+}
+
+static void take_step(struct expanding *expanding, const struct step *step, struct place *place)
+{
+	if (is_same_operator(place, step)) {
+		/* once: a further one below is a call of the operator by itself */
+		place->is_from_symbol = step->is_from_symbol && place->is_from_symbol;
+		return;
+	}
+	place->context = sn_db_builder_context(expanding->builder, place->context, step->frame);
+	place->is_adjacent = step->operator!= SONDE_NONE;
+	if (!step->is_native) {
+		place->operator= step->operator;
+		place->is_from_symbol = step->is_from_symbol;
+	}
+}
+
+static void expand_node(struct expanding *expanding, uint32_t number)
+{
+	struct sn_merged_node node;
+	memcpy(&node, sn_intern_at(&expanding->merge->nodes, number, NULL), sizeof(node));
+	const struct steps *steps = expanding->frames + node.frame;
+	struct place place = expanding->places[node.parent];
+	if (steps->is_truncated) {
+		uint32_t marker = sn_db_builder_named_frame(expanding->builder, SN_FRAME_NATIVE,
+							    SN_CALLERS_UNKNOWN);
+		place.context = sn_db_builder_context(expanding->builder, place.context, marker);
+		place.operator= SONDE_NONE;
+	}
+	for (uint32_t i = 0; i < steps->count; i++)
+		take_step(expanding, expanding->steps + steps->first + i, &place);
+	expanding->places[number] = place;
+}
+
+static int expand_all(struct expanding *expanding)
+{
+	struct sn_merge *merge = expanding->merge;
+	for (uint32_t i = 0; i < merge->frames.count; i++)
+		if (expand_frame(expanding, i) < 0)
+			return SN_ERR_MEMORY;
+	expanding->places[0] = (struct place){.operator= SONDE_NONE };
+	for (uint32_t i = 1; i < merge->nodes.count; i++)
+		expand_node(expanding, i);
+	for (size_t i = 0; i < merge->value_count; i++) {
+		const struct sn_merged_value *value = merge->values + i;
+		sn_db_builder_value(expanding->builder, value->profile,
+				    expanding->places[value->node].context, value->metric,
+				    &value->stat);
+	}
+	return 0;
+}
+
+int sn_expand(struct sn_merge *merge, const struct sn_resolved *resolved)
+{
+	struct expanding expanding = {
+	    .merge = merge,
+	    .builder = merge->builder,
+	    .resolved = resolved,
+	    .frames = calloc(merge->frames.count + 1ull, sizeof(*expanding.frames)),
+	    .modules = malloc((merge->modules.count + 1ull) * sizeof(*expanding.modules)),
+	    .places = calloc(merge->nodes.count + 1ull, sizeof(*expanding.places)),
+	};
+	int result = SN_ERR_MEMORY;
+	if (expanding.frames && expanding.modules && expanding.places) {
+		memset(expanding.modules, 0xff, merge->modules.count * sizeof(*expanding.modules));
+		result = expand_all(&expanding);
+	}
+	free(expanding.frames);
+	free(expanding.steps);
+	free(expanding.modules);
+	free(expanding.places);
+	return result;
+}

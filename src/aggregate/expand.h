@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From what the collector saw to what people read: the second half of analysis.
+ *
+ * A native frame becomes its function followed by the functions inlined there, outermost first; the
+ * entry points of operators become operators (operators.h); a path whose callers are unknown begins
+ * with a marker. Values go to the last frame that their context became.
+ */
+#ifndef SN_AGGREGATE_EXPAND_H
+#define SN_AGGREGATE_EXPAND_H
+
+#include "merge.h"
+#include "resolve.h"
+
+#define SN_CALLERS_UNKNOWN "[callers unknown]"
+#define SN_CODE_UNKNOWN	   "[unknown code]"
+#define SN_NAME_UNKNOWN	   "[unknown]"
+
+/* Adds all contexts and values to the merge's builder. 0 or SN_ERR_MEMORY. */
+int sn_expand(struct sn_merge *merge, const struct sn_resolved *resolved);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Translating and merging; see merge.h. Every id was checked by the measurement's reader. */
+#include "merge.h"
+
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A process's or thread's strings and codes, by common number; translated when first met. */
+struct translation {
+	const struct sn_measurement_strings *strings;
+	uint32_t *string_ids; /* SONDE_NONE: not yet */
+};
+
+struct adding {
+	struct sn_merge *merge;
+	const struct sn_measurement *measurement;
+	uint32_t *modules, *metrics; /* by the process's number */
+	uint32_t host, program;	     /* builder's strings */
+	uint64_t realtime_ns;	     /* to add to a monotonic time */
+	int32_t rank;
+	uint64_t pid;
+};
+
+static const struct sn_merged_node root_node = {0, SN_INTERN_NONE};
+
+int sn_merge_init(struct sn_merge *merge, struct sn_db_builder *builder)
+{
+	*merge = (struct sn_merge){.builder = builder};
+	return sn_intern_add(&merge->nodes, &root_node, sizeof(root_node)) == 0 ? 0 : SN_ERR_MEMORY;
+}
+
+void sn_merge_release(struct sn_merge *merge)
+{
+	sn_intern_release(&merge->modules);
+	sn_intern_release(&merge->codes);
+	sn_intern_release(&merge->frames);
+	sn_intern_release(&merge->nodes);
+	free(merge->module_flags);
+	free(merge->values);
+}
+
+static uint32_t *unknown_ids(size_t count)
+{
+	uint32_t *ids = malloc((count + 1) * sizeof(*ids));
+	if (ids)
+		memset(ids, 0xff, (count + 1) * sizeof(*ids));
+	return ids;
+}
+
+static uint32_t translate_text(struct sn_merge *merge, const struct sn_measurement_strings *strings,
+			       uint32_t id)
+{
+	size_t length;
+	const char *text = sn_measurement_string(strings, id, &length);
+	return text ? sn_db_builder_string_n(merge->builder, text, length) : SONDE_NONE;
+}
+
+static uint32_t translate_string(struct sn_merge *merge, struct translation *translation,
+				 uint32_t id)
+{
+	if (id >= translation->strings->count)
+		return SONDE_NONE;
+	if (translation->string_ids[id] == SONDE_NONE)
+		translation->string_ids[id] = translate_text(merge, translation->strings, id);
+	return translation->string_ids[id];
+}
+
+static int add_module(struct adding *adding, uint32_t index)
+{
+	struct sn_merge *merge = adding->merge;
+	const struct sn_module_record *record = adding->measurement->modules + index;
+	struct sn_merged_module module = {
+	    .path = translate_text(merge, &adding->measurement->strings, record->path),
+	    .build_id_bytes = record->build_id_bytes,
+	};
+	memcpy(module.build_id, record->build_id, record->build_id_bytes);
+	uint32_t count = merge->modules.count;
+	uint32_t number = sn_intern_add(&merge->modules, &module, sizeof(module));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&merge->module_flags, &merge->module_flag_capacity, number + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	if (number == count)
+		merge->module_flags[number] = 0;
+	merge->module_flags[number] |= record->flags & ~(uint32_t)SN_MODULE_UNLOADED;
+	adding->modules[index] = number;
+	return 0;
+}
+
+static uint32_t add_metric(struct adding *adding, const struct sn_metric_record *record)
+{
+	const struct sn_measurement_strings *strings = &adding->measurement->strings;
+	struct sonde_db_metric metric = {
+	    .name = translate_text(adding->merge, strings, record->name),
+	    .unit = translate_text(adding->merge, strings, record->unit),
+	    .source = translate_text(adding->merge, strings, record->source),
+	    .kind = record->kind,
+	    .period = record->period,
+	};
+	return sn_db_builder_metric(adding->merge->builder, &metric);
+}
+
+static uint64_t number_property(const struct sn_measurement *measurement, const char *key)
+{
+	const char *text = sn_measurement_property(measurement, key);
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static int begin(struct adding *adding)
+{
+	const struct sn_measurement *measurement = adding->measurement;
+	struct sn_db_builder *builder = adding->merge->builder;
+	const char *rank = sn_measurement_property(measurement, "rank");
+	adding->host = sn_db_builder_string(builder, sn_measurement_property(measurement, "host"));
+	adding->program =
+	    sn_db_builder_string(builder, sn_measurement_property(measurement, "program"));
+	adding->rank = rank && *rank ? (int32_t)strtol(rank, NULL, 10) : -1;
+	adding->pid = number_property(measurement, "pid");
+	adding->realtime_ns = number_property(measurement, "start_realtime_ns") -
+			      number_property(measurement, "start_monotonic_ns");
+	adding->modules = unknown_ids(measurement->module_count);
+	adding->metrics = unknown_ids(measurement->metric_count);
+	if (!adding->modules || !adding->metrics)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < measurement->module_count; i++)
+		if (add_module(adding, i) < 0)
+			return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < measurement->metric_count; i++)
+		adding->metrics[i] = add_metric(adding, measurement->metrics + i);
+	return 0;
+}
+
+static uint32_t add_profile(struct adding *adding, const struct sn_measurement_thread *thread)
+{
+	const struct sn_thread_record *record = thread->record;
+	struct sonde_db_profile profile = {
+	    .host = adding->host,
+	    .program = adding->program,
+	    .thread = translate_text(adding->merge, &thread->strings, record->name),
+	    .rank = adding->rank,
+	    .pid = adding->pid,
+	    .tid = record->tid,
+	    .device = SONDE_NONE,
+	    .device_context = SONDE_NONE,
+	    .stream = SONDE_NONE,
+	    .start_ns = record->start_ns + adding->realtime_ns,
+	    .end_ns = record->end_ns + adding->realtime_ns,
+	    .cpu_ns = record->cpu_ns,
+	    .samples = record->samples,
+	    .own_ns = record->own_ns,
+	};
+	return sn_db_builder_profile(adding->merge->builder, &profile);
+}
+
+static uint32_t add_code(struct sn_merge *merge, struct translation *translation,
+			 const struct sn_measurement_thread *thread, uint32_t id)
+{
+	if (id >= thread->code_count)
+		return SONDE_NONE;
+	const struct sn_code_record *record = thread->codes + id;
+	struct sn_merged_code code = {
+	    .file = translate_string(merge, translation, record->file),
+	    .name = translate_string(merge, translation, record->name),
+	    .first_line = record->first_line,
+	};
+	return sn_intern_add(&merge->codes, &code, sizeof(code));
+}
+
+/* The frame with common numbers. */
+static struct sn_frame translate_frame(struct adding *adding, struct translation *translation,
+				       const struct sn_measurement_thread *thread,
+				       const struct sn_frame *frame)
+{
+	struct sn_frame translated = {
+	    .kind = frame->kind, .flags = frame->flags, .id = SONDE_NONE, .value = frame->value};
+	switch (frame->kind) {
+	case SN_FRAME_NATIVE:
+		if (frame->id != SN_ID_NONE)
+			translated.id = adding->modules[frame->id];
+		else
+			translated.value =
+			    0; /* an address of a process that is gone tells nothing */
+		break;
+	case SN_FRAME_PYTHON:
+		translated.id = add_code(adding->merge, translation, thread, frame->id);
+		break;
+	default:
+		translated.value = 0;
+		if (frame->kind < SN_FRAME_KIND_COUNT && frame->kind != SN_FRAME_THREAD)
+			translated.id = translate_string(adding->merge, translation, frame->id);
+	}
+	return translated;
+}
+
+static int add_nodes(struct adding *adding, struct translation *translation,
+		     const struct sn_measurement_thread *thread, uint32_t *nodes)
+{
+	struct sn_merge *merge = adding->merge;
+	if (thread->node_count)
+		nodes[0] = 0;
+	for (uint32_t i = 1; i < thread->node_count; i++) {
+		const struct sn_node_record *record = thread->nodes + i;
+		struct sn_frame frame =
+		    translate_frame(adding, translation, thread, &record->frame);
+		struct sn_merged_node node = {nodes[record->parent],
+					      sn_intern_add(&merge->frames, &frame, sizeof(frame))};
+		nodes[i] = sn_intern_add(&merge->nodes, &node, sizeof(node));
+		if (node.frame == SN_INTERN_NONE || nodes[i] == SN_INTERN_NONE)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+static int add_values(struct adding *adding, const struct sn_measurement_thread *thread,
+		      uint32_t profile, const uint32_t *nodes)
+{
+	struct sn_merge *merge = adding->merge;
+	if (sn_vec_reserve(&merge->values, &merge->value_capacity,
+			   merge->value_count + thread->value_count) < 0)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < thread->value_count; i++) {
+		const struct sn_value_record *record = thread->values + i;
+		if (!record->count)
+			continue;
+		merge->values[merge->value_count++] = (struct sn_merged_value){
+		    profile,
+		    adding->metrics[record->metric],
+		    nodes[record->node],
+		    {(double)record->count, (double)record->sum, (double)record->min,
+		     (double)record->max, record->sum_squares}};
+	}
+	return 0;
+}
+
+static int add_thread(struct adding *adding, const struct sn_measurement_thread *thread)
+{
+	struct translation translation = {&thread->strings, unknown_ids(thread->strings.count)};
+	uint32_t *nodes = unknown_ids(thread->node_count);
+	uint32_t profile = add_profile(adding, thread);
+	int result = translation.string_ids && nodes ? 0 : SN_ERR_MEMORY;
+	if (!result)
+		result = add_nodes(adding, &translation, thread, nodes);
+	if (!result)
+		result = add_values(adding, thread, profile, nodes);
+	free(translation.string_ids);
+	free(nodes);
+	return result;
+}
+
+int sn_merge_add(struct sn_merge *merge, const struct sn_measurement *measurement)
+{
+	struct adding adding = {.merge = merge, .measurement = measurement};
+	int result = begin(&adding);
+	for (uint32_t i = 0; i < measurement->thread_count && !result; i++)
+		result = add_thread(&adding, measurement->threads + i);
+	free(adding.modules);
+	free(adding.metrics);
+	return result;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deep-learning operators in native call paths: PyTorch's dispatcher has one entry point for each
+ * operator, `at::_ops::NAME::call`, and its backward graph one function for each kind of node,
+ * `torch::autograd::generated::NAME::apply`. Where the collector was not called back for an operator,
+ * its frame is recognised by that name, at no cost to the program.
+ *
+ * `at::_ops::NAME::redispatch` goes on with the operator that is running, and is no new one.
+ */
+#ifndef SN_AGGREGATE_OPERATORS_H
+#define SN_AGGREGATE_OPERATORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct sn_operator {
+	char name[256]; /* as PyTorch's profiler prints it: "aten::add", "AddmmBackward0" */
+	bool is_backward;
+};
+
+/*
+ * True where a function enters an operator; then *found is filled in. `name` is demangled, without
+ * parameters; `linkage_name` is its symbol, or NULL where that is the same.
+ */
+bool sn_operator_from_symbol(const char *name, const char *linkage_name, struct sn_operator *found);
+
+#endif

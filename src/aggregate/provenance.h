@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was measured, how, and how completely: the properties and drops of a database, from what the
+ * measurements of all processes say. The keys are listed in docs/format/database.md.
+ *
+ * What describes one process (its command, host, ...) is taken from the first: the one of lowest
+ * rank that started first. What processes may differ in (the state of an adapter, ...) is given
+ * with the number of processes for each answer. The order in which measurements come makes no
+ * difference.
+ */
+#ifndef SN_AGGREGATE_PROVENANCE_H
+#define SN_AGGREGATE_PROVENANCE_H
+
+#include "base/intern.h"
+#include "format/database_writer.h"
+#include "format/measurement_reader.h"
+
+struct sn_provenance {
+	struct sn_measurement *first; /* only its PROCESS text; owned */
+	struct sn_intern answers;     /* "KEY=VALUE" with its NUL */
+	uint32_t *answer_counts;      /* processes that gave each */
+	size_t answer_capacity;
+	uint64_t processes, unreadable, unfinished, threads;
+	uint64_t own_ns, peak_bytes, samples;
+	uint64_t start_ns, end_ns; /* since the Unix epoch, over all processes */
+};
+
+void sn_provenance_init(struct sn_provenance *provenance);
+void sn_provenance_release(struct sn_provenance *provenance);
+
+/* Takes in one process and adds its drops to the builder. 0 or SN_ERR_MEMORY. */
+int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurement *measurement,
+		      struct sn_db_builder *builder);
+/* Counts a process whose file could not be read. */
+void sn_provenance_add_unreadable(struct sn_provenance *provenance);
+/* Writes all properties, and names the root context by the first program. 0 or SN_ERR_MEMORY. */
+int sn_provenance_finish(const struct sn_provenance *provenance, struct sn_db_builder *builder);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asking the symbolizer for all native frames of a merged tree at once, module by module.
+ */
+#ifndef SN_AGGREGATE_RESOLVE_H
+#define SN_AGGREGATE_RESOLVE_H
+
+#include "binary/symbolize.h"
+#include "merge.h"
+
+struct sn_resolved {
+	/* By the merge's frame number: where the frame lies, or NULL where it is not native or has
+	 * no module. They live until sn_resolved_release, and the symbolizer must live as long. */
+	const struct sn_symbol_location **locations;
+	struct sn_symbol_location *storage;
+	size_t address_count; /* distinct ones */
+};
+
+/* Looks modules up with up to `jobs` threads. 0 or a negative enum sn_err; release in either case.
+ */
+int sn_resolve(const struct sn_merge *merge, struct sn_symbolizer *symbolizer, unsigned jobs,
+	       struct sn_resolved *resolved);
+void sn_resolved_release(struct sn_resolved *resolved);
+
+/* What is looked up for a native frame: a return address belongs to the call before it. */
+uint64_t sn_resolve_address(const struct sn_frame *frame);
+
+#endif
