@@ -15,7 +15,8 @@ static bool from_dispatcher(const char *symbol, struct sn_operator *found)
 	       SN_TORCH_CALL;
 }
 
-/* The one identifier between `prefix` and `suffix` that makes up the whole name; 0 for anything else. */
+/* The one identifier between `prefix` and `suffix` that makes up the whole name; 0 for anything
+ * else. */
 static size_t between(const char *name, const char *prefix, const char *suffix,
 		      const char **identifier)
 {
@@ -25,16 +26,15 @@ static size_t between(const char *name, const char *prefix, const char *suffix,
 		return 0;
 	size_t between_length = length - before - after;
 	*identifier = name + before;
-	bool is_nested = memchr(*identifier, ':', between_length) ||
-			 memchr(*identifier, '<', between_length);
+	bool is_nested =
+	    memchr(*identifier, ':', between_length) || memchr(*identifier, '<', between_length);
 	return is_nested ? 0 : between_length;
 }
 
 static bool from_backward_node(const char *name, struct sn_operator *found)
 {
 	const char *identifier, *prefix = "";
-	size_t length =
-	    between(name, "torch::autograd::generated::", "::apply", &identifier);
+	size_t length = between(name, "torch::autograd::generated::", "::apply", &identifier);
 	if (!length) {
 		/* a node written by hand: PyTorch's profiler keeps its namespace */
 		prefix = "torch::autograd::";

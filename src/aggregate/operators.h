@@ -2,8 +2,8 @@
 /*
  * Deep-learning operators in native call paths: PyTorch's dispatcher has one entry point for each
  * operator, `at::_ops::NAME::call`, and its backward graph one function for each kind of node,
- * `torch::autograd::generated::NAME::apply`. Where the collector was not called back for an operator,
- * its frame is recognised by that name, at no cost to the program.
+ * `torch::autograd::generated::NAME::apply`. Where the collector was not called back for an
+ * operator, its frame is recognised by that name, at no cost to the program.
  *
  * `at::_ops::NAME::redispatch` goes on with the operator that is running, and is no new one.
  */

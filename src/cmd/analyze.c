@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sonde analyze`: measurement folders to one database. */
+#include "command.h"
+
+#include "aggregate/analyze.h"
+#include "report/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPTION_FORMAT = 256, OPTION_NO_CACHE, JOBS_MAX = 64 };
+
+static const struct option table[] = {{"output", required_argument, NULL, 'o'},
+				      {"jobs", required_argument, NULL, 'j'},
+				      {"no-cache", no_argument, NULL, OPTION_NO_CACHE},
+				      {"format", required_argument, NULL, OPTION_FORMAT},
+				      SN_OPTION_HELP,
+				      {0}};
+
+static const char usage[] =
+    "USAGE\n"
+    "    sonde analyze MEASUREMENT... -o OUT.sdb [-j N] [--no-cache] [--format text|json]\n\n"
+    "    Makes one database of one or many measurement folders (NAME.sonde), as 'sonde run' does\n"
+    "    at its end. Do it again after having installed debug symbols, or to put several runs,\n"
+    "    ranks or machines into one database.\n\n"
+    "OPTIONS\n"
+    "    -o, --output OUT.sdb  the database to write\n"
+    "    -j, --jobs N          threads that look up symbols (default: one for each processor)\n"
+    "    --no-cache            neither read nor write the cache of symbols\n"
+    "    --format FORM         of the summary: text (default) or json\n"
+    "    -h, --help            this text\n\n"
+    "EXIT STATUS\n"
+    "    0 done; 128 no database was written; 129 usage.\n\n"
+    "EXAMPLES\n"
+    "    sonde analyze train.sonde -o train.sdb\n"
+    "    sonde analyze rank*.sonde -o all.sdb\n";
+
+struct arguments {
+	struct sn_analyze_options analyze;
+	const char *output;
+	bool is_json;
+};
+
+/* SN_EXIT_DONE to go on, or -1 to end with *status. */
+static int parse(int argc, char **argv, struct arguments *arguments, int *status)
+{
+	static const char *const formats[] = {"text", "json", NULL};
+	struct sn_options options = {&sn_command_analyze, argc, argv, "o:j:", table};
+	double number = 0;
+	int choice = 0, option;
+	*status = SN_EXIT_USAGE;
+	while ((option = sn_options_next(&options)) != -1) {
+		switch (option) {
+		case SN_OPTION_STOP:
+			*status = options.status;
+			return -1;
+		case 'o':
+			arguments->output = optarg;
+			break;
+		case 'j':
+			if (sn_options_number(&options, "-j", optarg, 1, JOBS_MAX, &number))
+				return -1;
+			arguments->analyze.jobs = (unsigned)number;
+			break;
+		case OPTION_NO_CACHE:
+			arguments->analyze.no_cache = true;
+			break;
+		case OPTION_FORMAT:
+			choice = sn_options_choice(&options, "--format", optarg, formats);
+			if (choice < 0)
+				return -1;
+			arguments->is_json = choice == 1;
+			break;
+		}
+	}
+	return 0;
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static void print_text(const char *output, const struct sn_analyze_result *result)
+{
+	printf("%s: %" PRIu32 " contexts from %" PRIu64 " process%s, %" PRIu64 " addresses\n",
+	       output, result->contexts, result->processes, result->processes == 1 ? "" : "es",
+	       result->addresses);
+	printf("read %.3f s, symbols %.3f s, written %.3f s\n", seconds(result->read_ns),
+	       seconds(result->symbols_ns), seconds(result->write_ns));
+}
+
+static void put_number(struct sn_json *json, const char *key, double value)
+{
+	sn_json_key(json, key);
+	sn_json_number(json, value);
+}
+
+static void print_json(const char *output, const struct sn_analyze_result *result)
+{
+	struct sn_json json = {.out = stdout};
+	sn_json_begin(&json, '{');
+	sn_json_key(&json, "output");
+	sn_json_string(&json, output);
+	put_number(&json, "contexts", result->contexts);
+	put_number(&json, "processes", (double)result->processes);
+	put_number(&json, "unreadable", (double)result->unreadable);
+	put_number(&json, "older_snapshots", (double)result->fallbacks);
+	put_number(&json, "addresses", (double)result->addresses);
+	put_number(&json, "read_ns", (double)result->read_ns);
+	put_number(&json, "symbols_ns", (double)result->symbols_ns);
+	put_number(&json, "write_ns", (double)result->write_ns);
+	sn_json_end(&json, '}');
+	printf("\n");
+}
+
+static void warn(const struct sn_analyze_result *result)
+{
+	if (result->unreadable)
+		sn_command_warn("%" PRIu64 " of %" PRIu64 " processes left out: %s",
+				result->unreadable, result->unreadable + result->processes,
+				result->first_problem.text);
+	if (result->fallbacks)
+		sn_command_warn("%" PRIu64 " processes are as of an earlier checkpoint: "
+				"their last one is damaged",
+				result->fallbacks);
+}
+
+static int run(int argc, char **argv)
+{
+	struct arguments arguments = {0};
+	struct sn_analyze_result result;
+	struct sn_error error = {""};
+	int status;
+	if (parse(argc, argv, &arguments, &status))
+		return status;
+	if (optind == argc)
+		return sn_command_misuse(&sn_command_analyze, "no measurement given");
+	if (!arguments.output)
+		return sn_command_misuse(&sn_command_analyze, "no output given: add -o OUT.sdb");
+	const char *const *folders = (const char *const *)argv + optind;
+	if (sn_analyze(folders, (size_t)(argc - optind), arguments.output, &arguments.analyze,
+		       &result, &error))
+		return sn_command_fail("%s", error.text);
+	warn(&result);
+	if (arguments.is_json)
+		print_json(arguments.output, &result);
+	else
+		print_text(arguments.output, &result);
+	return SN_EXIT_DONE;
+}
+
+const struct sn_command sn_command_analyze = {
+    .name = "analyze",
+    .summary = "make a database of measurement folders",
+    .usage = usage,
+    .run = run,
+};
