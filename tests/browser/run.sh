@@ -9,7 +9,7 @@
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
-build=${1:-$root/build}
+build=${1:-${SONDE_BUILD:-$root/build}}
 skip() {
 	echo "SKIP: browser tests: $1"
 	exit 77

@@ -32,6 +32,8 @@ function metricChoice(app: App): { element: HTMLElement; select: HTMLSelectEleme
 	return choice('Metric', options, (value) => app.store.update({ metric: Number(value) }), 'metric');
 }
 
+const TYPING_MS = 60;
+
 export interface SearchBox {
 	readonly element: HTMLElement;
 	readonly input: HTMLInputElement;
@@ -47,17 +49,22 @@ export function stepFound(app: App, by: 1 | -1): void {
 function createSearch(app: App): SearchBox {
 	const step = (by: 1 | -1): void => stepFound(app, by);
 	let pending = 0;
+	/* Takes over what has been typed; typing itself waits a moment. */
+	const flush = (): void => {
+		clearTimeout(pending);
+		pending = 0;
+		if (input.value !== app.state.query) app.store.update({ query: input.value, marked: null });
+	};
 	const input = h('input', {
 		type: 'search', id: 'search', placeholder: 'Search functions, files   /', spellcheck: 'false', autocomplete: 'off',
 		'aria-label': 'Search functions and files',
 		oninput: () => {
 			clearTimeout(pending);
-			pending = window.setTimeout(() => app.store.update({ query: input.value, marked: null }), 60);
+			pending = window.setTimeout(flush, TYPING_MS);
 		},
 		onkeydown: (event: KeyboardEvent) => {
 			if (event.key === 'Enter') {
-				clearTimeout(pending);
-				app.store.update({ query: input.value });
+				flush();
 				step(event.shiftKey ? -1 : 1);
 			}
 		},
@@ -65,14 +72,17 @@ function createSearch(app: App): SearchBox {
 	const result = h('output', { class: 'found', id: 'found', 'aria-live': 'polite' });
 	const regex = h('button', {
 		type: 'button', class: 'toggle', title: 'Regular expression', 'aria-label': 'Regular expression',
-		onclick: () => app.store.update({ regex: !app.state.regex }),
+		onclick: () => {
+			flush();
+			app.store.update({ regex: !app.state.regex });
+		},
 	}, '.*');
 	const arrow = (by: 1 | -1, label: string, path: string): HTMLButtonElement =>
 		h('button', { type: 'button', class: 'bare', title: label, 'aria-label': label, onclick: () => step(by) }, icon(path));
 	const arrows = [arrow(-1, 'Previous match (N)', ICONS.up), arrow(1, 'Next match (n)', ICONS.down)];
 	const element = h('div', { class: 'search', role: 'search' }, icon(ICONS.search), input, result, ...arrows, regex);
 	const update = (state: State): void => {
-		if (input !== document.activeElement || state.query === '') input.value = state.query;
+		if (!pending && input.value !== state.query) input.value = state.query;
 		regex.setAttribute('aria-pressed', String(state.regex));
 		const error = app.model.queryError(state);
 		const found = app.model.found(state);
