@@ -146,26 +146,24 @@ static void python_thread_end(struct sn_thread *thread)
 		sn_pages_unmap(cache, sizeof(struct sn_python_cache));
 }
 
+/* Asked also after detach: what was measured, not what still is. */
 static const char *python_status(void)
 {
 	static char line[512];
-	const struct sn_python_target *target = live_target();
+	const struct sn_python_target *target = target_count ? &targets[target_count - 1] : NULL;
 	const char *reason = atomic_load_explicit(&refusal, memory_order_acquire);
-	uint32_t hex = target ? target->hex : refused_hex;
+	uint32_t hex = refused_hex ? refused_hex : target ? target->hex : 0;
+	unsigned major = hex >> 24, minor = hex >> 16 & 255;
 
-	if (reason && !refused_hex && target_count)
-		hex = targets[target_count - 1].hex;
 	if (reason)
-		snprintf(line, sizeof(line), "off: %s (CPython %u.%u)", reason, hex >> 24,
-			 hex >> 16 & 255);
+		snprintf(line, sizeof(line), "off: %s (CPython %u.%u)", reason, major, minor);
 	else if (!target)
 		snprintf(line, sizeof(line), "no CPython in this process");
 	else
-		snprintf(line, sizeof(line), "CPython %u.%u in %s%s", hex >> 24, hex >> 16 & 255,
-			 target->module->path,
-			 atomic_load_explicit(&proved, memory_order_relaxed)
-			     ? ""
-			     : ", no frame seen yet");
+		snprintf(
+		    line, sizeof(line), "CPython %u.%u in %s%s", major, minor, target->module->path,
+		    atomic_load_explicit(&proved, memory_order_relaxed) ? ""
+									: ", no frame seen yet");
 	return line;
 }
 
@@ -202,11 +200,16 @@ bool sn_python_is_eval(uintptr_t pc)
 	return false;
 }
 
+static bool holds(const struct sn_module *module, uintptr_t pc)
+{
+	return module && pc >= module->start && pc < module->end;
+}
+
 bool sn_python_is_interpreter(uintptr_t pc)
 {
 	const struct sn_python_target *target = live_target();
 
-	return target && pc >= target->module->start && pc < target->module->end;
+	return target && (holds(target->module, pc) || holds(target->launcher, pc));
 }
 
 const struct sn_adapter sn_adapter_python = {

@@ -14,22 +14,39 @@
 
 #define KEYS_MAX 1024 /* PTHREAD_KEYS_MAX of glibc and more than musl's */
 
+static const struct sn_module *program_module(void)
+{
+	for (uint32_t i = 0; i < sn_module_count(); i++)
+		if (sn_module_at(i)->flags & SN_MODULE_MAIN)
+			return sn_module_at(i);
+	return NULL;
+}
+
 /*
  * A program that is not position independent may hold its own copy of a library's object (a copy
  * relocation); then that copy is the object.
  */
 static uintptr_t object_symbol(const struct sn_module *module, const char *name, size_t *size_bytes)
 {
-	const struct sn_module *program = sn_module_count() ? sn_module_at(0) : NULL;
+	const struct sn_module *program = program_module();
 
-	for (uint32_t i = 0; i < sn_module_count() && !(program->flags & SN_MODULE_MAIN); i++)
-		program = sn_module_at(i);
-	if (program && program != module && (program->flags & SN_MODULE_MAIN)) {
+	if (program && program != module) {
 		uintptr_t address = sn_elf_symbol(program, name, size_bytes);
 		if (address)
 			return address;
 	}
 	return sn_elf_symbol(module, name, size_bytes);
+}
+
+/* The program where it is CPython's own main, which is nothing but a call of Py_BytesMain. */
+static const struct sn_module *launcher_of(const struct sn_module *module)
+{
+	const struct sn_module *program = program_module();
+
+	if (!program || program == module || !program->path)
+		return NULL;
+	const char *slash = strrchr(program->path, '/');
+	return strncmp(slash ? slash + 1 : program->path, "python", 6) == 0 ? program : NULL;
 }
 
 /* Before 3.11 no exported object holds the version; functions that a version added tell it. */
@@ -131,6 +148,7 @@ int sn_python_target_find(struct sn_python_target *target, const struct sn_modul
 {
 	memset(target, 0, sizeof(*target));
 	target->module = module;
+	target->launcher = launcher_of(module);
 	target->runtime = object_symbol(module, "_PyRuntime", &target->runtime_bytes);
 	if (!sn_elf_symbol(module, "PyEval_EvalFrameEx", NULL))
 		return -ENOENT;

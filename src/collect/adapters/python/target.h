@@ -20,7 +20,9 @@ struct sn_address_range {
 
 struct sn_python_target {
 	const struct sn_module *module;
-	uint32_t hex; /* PY_VERSION_HEX; the patch level is unknown before 3.11 */
+	const struct sn_module
+	    *launcher; /* a python executable that only calls libpython, or NULL */
+	uint32_t hex;  /* PY_VERSION_HEX; the patch level is unknown before 3.11 */
 	uintptr_t runtime;
 	size_t runtime_bytes;
 	struct sn_python_layout layout;
