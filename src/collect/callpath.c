@@ -177,12 +177,22 @@ static void walk_native(struct path *path, const ucontext_t *context)
 		sn_drop(thread, SN_DROP_PATH_TOO_DEEP, 1);
 }
 
+/* True in the small program that does nothing but start a libpython. */
+static bool starts_python(uintptr_t pc)
+{
+	uint32_t module = sn_module_find(pc);
+	if (module == SN_MODULE_NONE || !(sn_module_at(module)->flags & SN_MODULE_MAIN))
+		return false;
+	const char *slash = strrchr(sn_module_at(module)->path, '/');
+	return slash && !strncmp(slash + 1, "python", 6);
+}
+
 /* True where every frame from `index` outwards belongs to the interpreter or started it. */
 static bool only_starts_interpreter(const struct path *path, uint32_t index)
 {
 	for (; index < path->native.count; index++) {
 		uintptr_t pc = path->frames->native[index].pc;
-		if (!sn_python_is_interpreter(pc) && !sn_module_is_libc(pc))
+		if (!sn_python_is_interpreter(pc) && !sn_module_is_libc(pc) && !starts_python(pc))
 			return false;
 	}
 	return true;

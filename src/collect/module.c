@@ -44,7 +44,7 @@ static _Atomic(struct index *) current;
 static _Atomic uint32_t generation, unloads;
 static _Atomic int refreshing;
 static _Atomic bool stale;
-static _Atomic uint64_t refreshed_ns;
+static _Atomic uint64_t quiet_until_ns; /* after a refresh that found nothing */
 static _Atomic bool full;
 
 /* ---- reading our own memory without faulting ---- */
@@ -400,7 +400,6 @@ static int refresh_list(void)
 	}
 	sn_pages_unmap(next, next ? index_bytes(capacity) : 0);
 	sn_pages_unmap(buffer, MAPS_BUFFER_BYTES);
-	atomic_store_explicit(&refreshed_ns, sn_now_ns(), memory_order_relaxed);
 	return status;
 }
 
@@ -455,11 +454,14 @@ uint32_t sn_module_find_or_refresh(uintptr_t address)
 	uint32_t module = sn_module_find(address);
 	if (module != SN_MODULE_NONE && !is_stale)
 		return module;
-	uint64_t last = atomic_load_explicit(&refreshed_ns, memory_order_relaxed);
-	if (!is_stale && sn_now_ns() - last < REFRESH_PAUSE_NS)
+	uint64_t now = sn_now_ns();
+	if (!is_stale && now < atomic_load_explicit(&quiet_until_ns, memory_order_relaxed))
 		return SN_MODULE_NONE;
 	try_refresh();
-	return sn_module_find(address);
+	module = sn_module_find(address);
+	if (module == SN_MODULE_NONE)
+		atomic_store_explicit(&quiet_until_ns, now + REFRESH_PAUSE_NS, memory_order_relaxed);
+	return module;
 }
 
 const struct sn_module *sn_module_at(uint32_t index)

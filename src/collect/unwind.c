@@ -412,9 +412,11 @@ static struct cache_entry *look_up(struct walk *walk, uintptr_t pc)
 		return entry;
 	struct sn_cfi_row row;
 	uintptr_t inside = pc - walk->is_return;
-	*entry = (struct cache_entry){.key = key, .module = sn_module_find_or_refresh(inside)};
+	uint32_t module = sn_module_find_or_refresh(inside);
+	/* an address of no module now may be one of a module later: it is not remembered */
+	*entry = (struct cache_entry){.key = module == SN_MODULE_NONE ? 0 : key, .module = module};
 	entry->rule.kind = RULE_MISSING;
-	if (entry->module != SN_MODULE_NONE && !sn_cfi_find(sn_module_at(entry->module), inside, &row))
+	if (module != SN_MODULE_NONE && !sn_cfi_find(sn_module_at(entry->module), inside, &row))
 		entry->rule = compile_row(&row);
 	return entry;
 }
