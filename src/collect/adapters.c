@@ -46,7 +46,8 @@ void sn_adapters_attach(void)
 	int expected = 0;
 	if (generation == atomic_load_explicit(&tried_generation, memory_order_relaxed))
 		return;
-	/* acquire and release: one thread at a time runs attach functions, and sees the last one's work */
+	/* acquire and release: one thread at a time runs attach functions, and sees the last one's
+	 * work */
 	if (!atomic_compare_exchange_strong_explicit(&attaching, &expected, 1, memory_order_acquire,
 						     memory_order_relaxed))
 		return;
@@ -62,36 +63,36 @@ void sn_adapters_attach(void)
 
 void sn_adapters_detach(void)
 {
-	FOR_EACH_ATTACHED (slot)
-		if (adapters[slot]->detach)
-			adapters[slot]->detach();
+	FOR_EACH_ATTACHED(slot)
+	if (adapters[slot]->detach)
+		adapters[slot]->detach();
 }
 
 void sn_adapters_after_fork(void)
 {
 	atomic_store_explicit(&attaching, 0, memory_order_relaxed);
-	FOR_EACH_ATTACHED (slot)
-		if (adapters[slot]->after_fork)
-			adapters[slot]->after_fork();
+	FOR_EACH_ATTACHED(slot)
+	if (adapters[slot]->after_fork)
+		adapters[slot]->after_fork();
 }
 
 void sn_adapters_thread_begin(struct sn_thread *thread)
 {
-	FOR_EACH_ATTACHED (slot)
-		if (adapters[slot]->thread_begin)
-			adapters[slot]->thread_begin(thread);
+	FOR_EACH_ATTACHED(slot)
+	if (adapters[slot]->thread_begin)
+		adapters[slot]->thread_begin(thread);
 }
 
 void sn_adapters_thread_end(struct sn_thread *thread)
 {
-	FOR_EACH_ATTACHED (slot)
-		if (adapters[slot]->thread_end)
-			adapters[slot]->thread_end(thread);
+	FOR_EACH_ATTACHED(slot)
+	if (adapters[slot]->thread_end)
+		adapters[slot]->thread_end(thread);
 }
 
 void sn_adapters_fold(struct sn_thread *thread)
 {
-	FOR_EACH_ATTACHED (slot)
-		if (adapters[slot]->fold)
-			adapters[slot]->fold(thread);
+	FOR_EACH_ATTACHED(slot)
+	if (adapters[slot]->fold)
+		adapters[slot]->fold(thread);
 }

@@ -15,7 +15,8 @@ enum sn_adapter_slot {
 uint32_t sn_adapter_count(void);
 const struct sn_adapter *sn_adapter_at(uint32_t index);
 
-/* Tries every adapter that has not found its runtime yet; from hooks, never from signal handlers. */
+/* Tries every adapter that has not found its runtime yet; from hooks, never from signal handlers.
+ */
 void sn_adapters_attach(void);
 void sn_adapters_detach(void);
 void sn_adapters_after_fork(void);

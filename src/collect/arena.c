@@ -10,8 +10,9 @@ static _Atomic size_t mapped_bytes, peak_bytes, limit_bytes;
 static void raise_peak(size_t now)
 {
 	size_t peak = atomic_load_explicit(&peak_bytes, memory_order_relaxed);
-	while (now > peak && !atomic_compare_exchange_weak_explicit(
-				 &peak_bytes, &peak, now, memory_order_relaxed, memory_order_relaxed))
+	while (now > peak &&
+	       !atomic_compare_exchange_weak_explicit(&peak_bytes, &peak, now, memory_order_relaxed,
+						      memory_order_relaxed))
 		;
 }
 

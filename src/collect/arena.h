@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pages from the kernel, zeroed; NULL when there are none or the process's limit is reached. AS-safe: yes. MT: yes. */
+/* Pages from the kernel, zeroed; NULL when there are none or the process's limit is reached.
+ * AS-safe: yes. MT: yes. */
 void *sn_pages_map(size_t bytes);
 void sn_pages_unmap(void *pages, size_t bytes);
 /* Bytes mapped by sn_pages_map and not unmapped, and the most there ever were. MT: yes. */
@@ -38,7 +39,8 @@ struct sn_array {
 void sn_array_init(struct sn_array *array, uint32_t element_bytes, uint32_t first_shift);
 void sn_array_release(struct sn_array *array);
 /* Room for one more element at the end; its index, or UINT32_MAX without memory. The element is
- * zeroed. The owner fills it, then publishes it with sn_array_commit. AS-safe: yes. MT: owner only. */
+ * zeroed. The owner fills it, then publishes it with sn_array_commit. AS-safe: yes. MT: owner only.
+ */
 uint32_t sn_array_reserve(struct sn_array *array);
 void sn_array_commit(struct sn_array *array);
 /* The element's address, valid until release. MT: any thread, for index < count. */
@@ -47,8 +49,7 @@ static inline void *sn_array_at(const struct sn_array *array, uint32_t index)
 	uint32_t biased = (index >> array->first_shift) + 1;
 	uint32_t segment = 31u - (uint32_t)__builtin_clz(biased);
 	uint32_t start = ((1u << segment) - 1) << array->first_shift;
-	unsigned char *base =
-	    atomic_load_explicit(&array->segments[segment], memory_order_relaxed);
+	unsigned char *base = atomic_load_explicit(&array->segments[segment], memory_order_relaxed);
 	return base + (size_t)(index - start) * array->element_bytes;
 }
 static inline uint32_t sn_array_count(const struct sn_array *array)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One call path through every layer (design, section 3): the native frames of the unwinder, the
- * Python frames of the interpreter and the shadow frames of operators and regions, put in their true
- * order and inserted in the thread's calling context tree.
+ * Python frames of the interpreter and the shadow frames of operators and regions, put in their
+ * true order and inserted in the thread's calling context tree.
  *
  * The native path is the backbone. Each evaluation-loop frame on it stands for a group of Python
  * frames, which replaces it; the interpreter's other frames between two groups are left out, those
@@ -40,7 +40,7 @@ struct path {
 	uint32_t emitted; /* frames so far: the place of the next in the memo */
 	uint32_t shadows, next_shadow;
 	struct sn_unwind_result native;
-	uint32_t first_native; /* innermost frame that is not our own */
+	uint32_t first_native;		    /* innermost frame that is not our own */
 	uint32_t python_count, python_left; /* python[python_left - 1] is the next to emit */
 	uint32_t eval_count, group_count;
 	uint32_t unpaired_evals; /* outermost evaluation frames without a group */
@@ -93,7 +93,8 @@ static void emit(struct path *path, const struct sn_frame *frame)
 static void emit_shadow(struct path *path)
 {
 	struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow++];
-	unsigned source = shadow->frame.kind == SN_FRAME_REGION ? SN_SOURCE_REGION : SN_SOURCE_OPERATOR;
+	unsigned source =
+	    shadow->frame.kind == SN_FRAME_REGION ? SN_SOURCE_REGION : SN_SOURCE_OPERATOR;
 	if (shadow->prefix != SN_NODE_NONE)
 		path->node = shadow->prefix;
 	if (path->sources & source)
@@ -222,7 +223,8 @@ static void pair_groups(struct path *path)
 		path->unpaired_evals = path->eval_count - paired;
 	uint32_t seen = 0;
 	for (uint32_t index = path->native.count; index-- > path->first_native;)
-		if (sn_python_is_eval(native[index].pc) && ++seen == path->unpaired_evals + paired) {
+		if (sn_python_is_eval(native[index].pc) &&
+		    ++seen == path->unpaired_evals + paired) {
 			path->last_eval = index;
 			break;
 		}
@@ -233,7 +235,8 @@ static void pair_groups(struct path *path)
 
 static void emit_native(struct path *path, const struct sn_native_frame *native)
 {
-	struct sn_frame frame = {.kind = SN_FRAME_NATIVE, .id = native->module, .value = native->pc};
+	struct sn_frame frame = {
+	    .kind = SN_FRAME_NATIVE, .id = native->module, .value = native->pc};
 	if (native->flags & SN_NATIVE_RETURN_ADDRESS)
 		frame.flags |= SN_FRAME_RETURN_ADDRESS;
 	if (native->module != SN_MODULE_NONE)
@@ -285,8 +288,9 @@ static void emit_path(struct path *path)
 			emit_operator(path, native[index].pc);
 			continue;
 		}
-		if (pairs && (index >= path->outer_start ||
-			      (index > path->last_eval && sn_python_is_interpreter(native[index].pc))))
+		if (pairs &&
+		    (index >= path->outer_start ||
+		     (index > path->last_eval && sn_python_is_interpreter(native[index].pc))))
 			continue;
 		emit_native(path, &native[index]);
 	}
@@ -302,7 +306,8 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 	if (!path.frames)
 		return SN_NODE_NONE;
 	path.node = SN_NODE_ROOT;
-	path.shadows = thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	path.shadows =
+	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
 	path.native.complete = true;
 	if (path.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) || path.shadows)
 		walk_native(&path, context);

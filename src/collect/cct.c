@@ -15,7 +15,8 @@
 
 static uint32_t mix(uint64_t a, uint64_t b)
 {
-	__uint128_t product = (__uint128_t)(a ^ 0x9E3779B185EBCA87ull) * (b ^ 0xC2B2AE3D27D4EB4Full);
+	__uint128_t product =
+	    (__uint128_t)(a ^ 0x9E3779B185EBCA87ull) * (b ^ 0xC2B2AE3D27D4EB4Full);
 	uint64_t folded = (uint64_t)product ^ (uint64_t)(product >> 64);
 	return (uint32_t)(folded ^ folded >> 32);
 }
@@ -149,7 +150,8 @@ uint32_t sn_cct_child(struct sn_cct *cct, uint32_t parent, const struct sn_frame
 
 /* ---- values ---- */
 
-static struct sn_cct_value *find_value(struct sn_cct *cct, struct sn_cct_node *node, uint32_t metric)
+static struct sn_cct_value *find_value(struct sn_cct *cct, struct sn_cct_node *node,
+				       uint32_t metric)
 {
 	uint32_t index = atomic_load_explicit(&node->first_value, memory_order_relaxed);
 	while (index != SN_ID_NONE && index >= cct->first_live_value) {
@@ -168,8 +170,8 @@ static struct sn_cct_value *append_value(struct sn_cct *cct, uint32_t node_index
 	if (index == UINT32_MAX)
 		return NULL;
 	struct sn_cct_value *value = sn_array_at(&cct->values, index);
-	value->record = (struct sn_value_record){
-	    .node = node_index, .metric = metric, .min = UINT64_MAX};
+	value->record =
+	    (struct sn_value_record){.node = node_index, .metric = metric, .min = UINT64_MAX};
 	value->next = atomic_load_explicit(&node->first_value, memory_order_relaxed);
 	sn_array_commit(&cct->values);
 	/* relaxed: readers walk the array of values, not this list */

@@ -2,8 +2,8 @@
 /*
  * A thread's calling context tree with its sparse metrics, its strings and its Python code objects.
  *
- * Owned by one thread, which alone inserts; a checkpoint running in another thread may read all that
- * has been published at any time. Inserting a path that is already there allocates nothing.
+ * Owned by one thread, which alone inserts; a checkpoint running in another thread may read all
+ * that has been published at any time. Inserting a path that is already there allocates nothing.
  */
 #ifndef SN_COLLECT_CCT_H
 #define SN_COLLECT_CCT_H
@@ -42,7 +42,8 @@ struct sn_cct_code {
 	uint32_t next_in_bucket;
 };
 
-/* A hash table's heads; the links are in the elements. Doubles when it holds one element a bucket. */
+/* A hash table's heads; the links are in the elements. Doubles when it holds one element a bucket.
+ */
 struct sn_buckets {
 	uint32_t *heads;
 	uint32_t count; /* a power of two */
@@ -64,13 +65,15 @@ void sn_cct_release(struct sn_cct *cct);
 /* Forgets every value but keeps contexts, strings and codes: for the child of a fork. */
 void sn_cct_forget_values(struct sn_cct *cct);
 
-/* The child of `parent` for `frame`, made where it is missing; SN_NODE_NONE without memory. AS-safe: yes. MT: owner. */
+/* The child of `parent` for `frame`, made where it is missing; SN_NODE_NONE without memory.
+ * AS-safe: yes. MT: owner. */
 uint32_t sn_cct_child(struct sn_cct *cct, uint32_t parent, const struct sn_frame *frame);
 
 /* Adds one measured value at a node. False without memory. AS-safe: yes. MT: owner. */
 bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t value);
 
-/* The id of a string, made where it is missing; SN_ID_NONE without memory. Any bytes; cut at 4,095. AS-safe: yes. MT: owner. */
+/* The id of a string, made where it is missing; SN_ID_NONE without memory. Any bytes; cut at 4,095.
+ * AS-safe: yes. MT: owner. */
 uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length);
 
 /*

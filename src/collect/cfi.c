@@ -5,13 +5,27 @@
 #include <errno.h>
 #include <string.h>
 
-#define STATE_DEPTH    8    /* remember_state nested deeper than this occurs nowhere */
+#define STATE_DEPTH    8 /* remember_state nested deeper than this occurs nowhere */
 #define SCAN_MAX_BYTES (64u << 20)
 
 /* Pointer encodings (LSB Core, 10.5.1). */
-enum { ENC_ABSPTR = 0, ENC_ULEB = 1, ENC_UDATA2 = 2, ENC_UDATA4 = 3, ENC_UDATA8 = 4, ENC_SLEB = 9,
-       ENC_SDATA2 = 10, ENC_SDATA4 = 11, ENC_SDATA8 = 12, ENC_FORMAT = 15, ENC_PCREL = 0x10,
-       ENC_DATAREL = 0x30, ENC_BASE = 0x70, ENC_INDIRECT = 0x80, ENC_OMIT = 0xff };
+enum {
+	ENC_ABSPTR = 0,
+	ENC_ULEB = 1,
+	ENC_UDATA2 = 2,
+	ENC_UDATA4 = 3,
+	ENC_UDATA8 = 4,
+	ENC_SLEB = 9,
+	ENC_SDATA2 = 10,
+	ENC_SDATA4 = 11,
+	ENC_SDATA8 = 12,
+	ENC_FORMAT = 15,
+	ENC_PCREL = 0x10,
+	ENC_DATAREL = 0x30,
+	ENC_BASE = 0x70,
+	ENC_INDIRECT = 0x80,
+	ENC_OMIT = 0xff
+};
 
 /* ---- reading bytes ---- */
 
@@ -179,8 +193,7 @@ static bool read_cie(const unsigned char *at, const unsigned char *section_end, 
 		return false;
 	uint64_t version = take(&entry, 1);
 	const unsigned char *letters = entry.at;
-	const unsigned char *terminator =
-	    memchr(letters, 0, (size_t)(entry.end - entry.at));
+	const unsigned char *terminator = memchr(letters, 0, (size_t)(entry.end - entry.at));
 	if (!terminator || (version != 1 && version != 3))
 		return false;
 	entry.at = terminator + 1;
@@ -228,10 +241,8 @@ static void set_expression(struct machine *machine, struct cursor *program, enum
 	uint64_t bytes = take_uleb(program);
 	const unsigned char *expression = take_bytes(program, bytes);
 	if (number < SN_REG_COUNT)
-		machine->row->rules[number] =
-		    (struct sn_cfi_rule){.kind = kind,
-					 .expression = expression,
-					 .expression_bytes = (uint32_t)bytes};
+		machine->row->rules[number] = (struct sn_cfi_rule){
+		    .kind = kind, .expression = expression, .expression_bytes = (uint32_t)bytes};
 }
 
 static void restore_rule(struct machine *machine, uint64_t number)
@@ -480,14 +491,15 @@ static bool read_header(const struct sn_module *module, struct header *header)
 	unsigned count_encoding = (unsigned)take(&cursor, 1);
 	header->encoding = (unsigned)take(&cursor, 1);
 	header->section = (const unsigned char *)take_pointer(&cursor, section_encoding, base);
-	header->count = count_encoding == ENC_OMIT ? 0 : take_pointer(&cursor, count_encoding, base);
+	header->count =
+	    count_encoding == ENC_OMIT ? 0 : take_pointer(&cursor, count_encoding, base);
 	header->table = cursor.at;
 	return !cursor.bad && header->section;
 }
 
 /* The table's usual form: sorted pairs of 32-bit offsets from the header, function and entry. */
-static const unsigned char *search_table(const struct sn_module *module, const struct header *header,
-					 uintptr_t pc)
+static const unsigned char *search_table(const struct sn_module *module,
+					 const struct header *header, uintptr_t pc)
 {
 	const unsigned char *base = module->eh_frame_hdr;
 	uint64_t room = (module->eh_frame_hdr_end - (uintptr_t)header->table) / 8;
@@ -524,7 +536,8 @@ static int scan_section(const struct sn_module *module, const struct header *hea
 	const unsigned char *at = cursor.at;
 	while (entry_extent(&cursor, &entry) && cursor.at - header->section < SCAN_MAX_BYTES) {
 		struct fde fde;
-		if (read_fde(header->section, cursor.end, at, &fde) && pc >= fde.start && pc < fde.end)
+		if (read_fde(header->section, cursor.end, at, &fde) && pc >= fde.start &&
+		    pc < fde.end)
 			return decode(&fde, pc, row);
 		at = cursor.at;
 	}

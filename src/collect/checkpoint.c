@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots of everything measured so far; see checkpoint.h. What a section holds is in snapshot.c. */
+/* Snapshots of everything measured so far; see checkpoint.h. What a section holds is in snapshot.c.
+ */
 #include "checkpoint.h"
 #include "intercept.h"
 #include "sample.h"
@@ -14,7 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define FIRST_CHECKPOINT_NS 1000000000u
+#define FIRST_CHECKPOINT_NS   1000000000u
 /* A checkpoint may cost at most one part in this many of the time between two. */
 #define CHECKPOINT_COST_SHARE 200u
 
@@ -161,9 +162,9 @@ void sn_checkpoint_now(const char *exit_text)
 {
 	int expected = 0;
 	/* acquire and release: the file's state passes from one writer to the next */
-	if (!sn_config.output || !atomic_compare_exchange_strong_explicit(
-				     &writing, &expected, 1, memory_order_acquire,
-				     memory_order_relaxed))
+	if (!sn_config.output ||
+	    !atomic_compare_exchange_strong_explicit(&writing, &expected, 1, memory_order_acquire,
+						     memory_order_relaxed))
 		return;
 	uint64_t start_ns = sn_now_ns();
 	int status = -EBADF;

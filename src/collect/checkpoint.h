@@ -3,9 +3,9 @@
  * Writing the measurement file (format/measurement.h): checkpoints while the program runs, and the
  * last snapshot when it ends.
  *
- * A checkpoint is taken by whichever thread's sample finds it due, inside the signal handler: a thread
- * of our own would be one the program did not make, and programs notice. It takes no lock that a
- * program thread could hold: if another checkpoint is under way it is left alone.
+ * A checkpoint is taken by whichever thread's sample finds it due, inside the signal handler: a
+ * thread of our own would be one the program did not make, and programs notice. It takes no lock
+ * that a program thread could hold: if another checkpoint is under way it is left alone.
  */
 #ifndef SN_COLLECT_CHECKPOINT_H
 #define SN_COLLECT_CHECKPOINT_H
@@ -22,6 +22,5 @@ void sn_checkpoint_if_due(uint64_t now_ns);
 /* Writes a snapshot now. `exit_text` is "" while the program runs on; else how it ended, and the
  * snapshot is final and compact. AS-safe: yes. MT: yes. */
 void sn_checkpoint_now(const char *exit_text);
-
 
 #endif

@@ -13,7 +13,8 @@ struct known_event {
 };
 
 #define CACHE(cache, operation, result)                                                            \
-	((uint64_t)PERF_COUNT_HW_CACHE_##cache | (uint64_t)PERF_COUNT_HW_CACHE_OP_##operation << 8 |   \
+	((uint64_t)PERF_COUNT_HW_CACHE_##cache |                                                   \
+	 (uint64_t)PERF_COUNT_HW_CACHE_OP_##operation << 8 |                                       \
 	 (uint64_t)PERF_COUNT_HW_CACHE_RESULT_##result << 16)
 
 /*
@@ -87,8 +88,8 @@ static const char *parse_hexadecimal(const char *text, uint64_t *number)
 /* A processor's own event as perf writes it: r and its hexadecimal number. */
 static bool parse_raw(struct sn_event *event)
 {
-	const char *end = event->name[0] == 'r' ? parse_hexadecimal(event->name + 1, &event->config)
-						: NULL;
+	const char *end =
+	    event->name[0] == 'r' ? parse_hexadecimal(event->name + 1, &event->config) : NULL;
 	if (!end || *end)
 		return false;
 	event->type = PERF_TYPE_RAW;

@@ -2,9 +2,10 @@
 /*
  * The events a user can ask for by name: CPU and real time, and Linux perf events.
  *
- * A list is NAME[@RATE][,...]. For times RATE is samples a second, 1 to 10,000 (default 199). For perf
- * events it is the number of events between two samples, or samples a second when it ends in "Hz".
- * Shared by the collector, `sonde run` (to check what the user typed) and `sonde doctor`; libc only.
+ * A list is NAME[@RATE][,...]. For times RATE is samples a second, 1 to 10,000 (default 199). For
+ * perf events it is the number of events between two samples, or samples a second when it ends in
+ * "Hz". Shared by the collector, `sonde run` (to check what the user typed) and `sonde doctor`;
+ * libc only.
  */
 #ifndef SN_COLLECT_EVENT_H
 #define SN_COLLECT_EVENT_H

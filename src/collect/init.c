@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The collector's life in a process image: reads what it is told from the environment, starts, stops.
+ * The collector's life in a process image: reads what it is told from the environment, starts,
+ * stops.
  *
- * `sonde run` sets the environment (names in config.def) and preloads the library; without SONDE_OUTPUT
- * the library does nothing at all. Whatever goes wrong here, the program runs on unmeasured.
+ * `sonde run` sets the environment (names in config.def) and preloads the library; without
+ * SONDE_OUTPUT the library does nothing at all. Whatever goes wrong here, the program runs on
+ * unmeasured.
  */
 #include "adapters.h"
 #include "checkpoint.h"
@@ -70,9 +72,10 @@ static void read_config(void)
 	sn_config.sources = parse_sources(setting("SONDE_CALL_PATH", "python,operator,native"));
 	sn_config.operators = setting("SONDE_OPERATORS", "sampled");
 	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';
-	sn_config.checkpoint_ns = strtoull(setting("SONDE_CHECKPOINT_MS", "2000"), NULL, 10) * 1000000u;
-	sn_config.memory_limit_bytes =
-	    strtoull(setting("SONDE_MEMORY_LIMIT_MB", "512"), NULL, 10) << 20;
+	sn_config.checkpoint_ns =
+	    strtoull(setting("SONDE_CHECKPOINT_MS", "2000"), NULL, 10) * 1000000u;
+	sn_config.memory_limit_bytes = strtoull(setting("SONDE_MEMORY_LIMIT_MB", "512"), NULL, 10)
+				       << 20;
 	sn_pages_set_limit(sn_config.memory_limit_bytes);
 	sn_unwind_set_shadow(*setting("SONDE_SHADOW", "0") == '1');
 }
@@ -133,7 +136,8 @@ __attribute__((constructor)) static void construct(void)
 	sn_start();
 }
 
-/* CPU time that threads still running have used since their last sample belongs to them as a whole. */
+/* CPU time that threads still running have used since their last sample belongs to them as a whole.
+ */
 static void settle_running_threads(void)
 {
 	uint32_t count = sn_thread_count();

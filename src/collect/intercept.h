@@ -42,8 +42,8 @@ void sn_start(void);
 /* Ends measuring for good: stops samples, writes the last snapshot. AS-safe: yes. */
 void sn_stop(const char *exit_text);
 
-/* False in a child that shares our memory or came by a raw system call: nothing may be written there.
- * AS-safe: yes. */
+/* False in a child that shares our memory or came by a raw system call: nothing may be written
+ * there. AS-safe: yes. */
 bool sn_is_measured_process(void);
 
 /* Remembers what the environment must hold for a new program image to be measured. */

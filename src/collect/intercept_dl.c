@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dlclose: what was known of the addresses unloaded no longer holds. dlopen is left alone, because the
- * loader looks at who calls it to decide where to search; new modules are found when a pc of theirs is
- * met (module.c).
+ * dlclose: what was known of the addresses unloaded no longer holds. dlopen is left alone, because
+ * the loader looks at who calls it to decide where to search; new modules are found when a pc of
+ * theirs is met (module.c).
  */
 #include "intercept.h"
 #include "module.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that become other programs: exec and posix_spawn carry the collector's environment along even
- * when the caller passes another one, and what was measured is written before an image is replaced;
- * _exit ends measuring like exit. fork is followed by pthread_atfork (init.c).
+ * Programs that become other programs: exec and posix_spawn carry the collector's environment along
+ * even when the caller passes another one, and what was measured is written before an image is
+ * replaced; _exit ends measuring like exit. fork is followed by pthread_atfork (init.c).
  *
- * Everything here may run in the child of a vfork, on its parent's memory: no allocation but the stack.
+ * Everything here may run in the child of a vfork, on its parent's memory: no allocation but the
+ * stack.
  */
 #include "checkpoint.h"
 #include "intercept.h"
@@ -39,8 +40,8 @@ static const char *preload; /* the value of LD_PRELOAD we were started with */
 
 void sn_environment_keep(void)
 {
-	static const char *const prefixes[] = {"SONDE_", "OPENCL_LAYERS=", "NVTX_INJECTION64_PATH=",
-					       "INTEL_LIBITTNOTIFY64="};
+	static const char *const prefixes[] = {
+	    "SONDE_", "OPENCL_LAYERS=", "NVTX_INJECTION64_PATH=", "INTEL_LIBITTNOTIFY64="};
 	preload = getenv("LD_PRELOAD");
 	preload = preload ? strdup(preload) : NULL;
 	for (char **entry = environ; entry && *entry; entry++)

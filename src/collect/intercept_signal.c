@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signals. The program sees its dispositions and masks as if the sample signal were not in use, and
- * cannot block it by accident (many programs fill a mask). Where a signal's default action would end
- * the program, a handler writes the last snapshot and then lets that action happen.
+ * cannot block it by accident (many programs fill a mask). Where a signal's default action would
+ * end the program, a handler writes the last snapshot and then lets that action happen.
  */
 #include "adapters.h"
 #include "intercept.h"
@@ -110,7 +110,8 @@ static int fatal_sigaction(int signal, const struct sigaction *new_action,
 
 /* ---- dispositions ---- */
 
-SN_EXPORT int sigaction(int signal, const struct sigaction *new_action, struct sigaction *old_action)
+SN_EXPORT int sigaction(int signal, const struct sigaction *new_action,
+			struct sigaction *old_action)
 {
 	if (!sn_measuring())
 		return sn_real_sigaction(signal, new_action, old_action);

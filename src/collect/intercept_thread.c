@@ -9,8 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-SN_REAL(int, pthread_create,
-	(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
+SN_REAL(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
 
 struct start {
 	void *(*function)(void *);

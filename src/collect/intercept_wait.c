@@ -2,13 +2,13 @@
 /*
  * Calls that wait. Two things happen here.
  *
- * Some calls return EINTR after any signal handler, whatever SA_RESTART says (signal(7)), and a sample
- * may fall just as the thread goes to sleep in one. They are made with the sample signal blocked, in
- * the same system call where there is one that takes a mask, so that the program sees no interruption
- * it did not cause.
+ * Some calls return EINTR after any signal handler, whatever SA_RESTART says (signal(7)), and a
+ * sample may fall just as the thread goes to sleep in one. They are made with the sample signal
+ * blocked, in the same system call where there is one that takes a mask, so that the program sees
+ * no interruption it did not cause.
  *
- * And where real time is measured, the time spent waiting is charged to the call path that waits, with
- * the call as an os frame below it: a sleeping thread cannot be sampled without waking it.
+ * And where real time is measured, the time spent waiting is charged to the call path that waits,
+ * with the call as an os frame below it: a sleeping thread cannot be sampled without waking it.
  */
 #include "intercept.h"
 #include "sample.h"
@@ -173,7 +173,8 @@ SN_EXPORT int pselect(int count, fd_set *reads, fd_set *writes, fd_set *errors,
 						     quiet(mask, &storage)));
 }
 
-SN_EXPORT int select(int count, fd_set *reads, fd_set *writes, fd_set *errors, struct timeval *timeout)
+SN_EXPORT int select(int count, fd_set *reads, fd_set *writes, fd_set *errors,
+		     struct timeval *timeout)
 {
 	return CHARGED("select", QUIET(real_select_get()(count, reads, writes, errors, timeout)));
 }
@@ -210,8 +211,8 @@ SN_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, int tim
 SN_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms)
 {
 	sigset_t storage;
-	return CHARGED("epoll_wait", real_epoll_pwait_get()(fd, events, count, timeout_ms,
-							    quiet_mask(&storage)));
+	return CHARGED("epoll_wait",
+		       real_epoll_pwait_get()(fd, events, count, timeout_ms, quiet_mask(&storage)));
 }
 
 /* ---- sleeping ---- */
@@ -303,7 +304,8 @@ SN_EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *deadline)
 	return CHARGED("sem_timedwait", QUIET(real_sem_timedwait_get()(semaphore, deadline)));
 }
 
-/* glibc keeps an old and a new version of condition variables; RTLD_NEXT alone finds the old one. */
+/* glibc keeps an old and a new version of condition variables; RTLD_NEXT alone finds the old one.
+ */
 static void *condition(const char *name)
 {
 	void *function = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");

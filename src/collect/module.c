@@ -2,10 +2,10 @@
 /*
  * The list of load modules, read from /proc/self/maps; see module.h.
  *
- * Refreshing may happen inside a signal handler, in any thread: it takes a try-lock (whoever does not
- * get it uses the list as it is), reads with plain system calls into its own buffer, and publishes a new
- * sorted index with one store. Another thread may still be reading the old one, so an index is given
- * back only when OLD_INDEXES newer ones have been published.
+ * Refreshing may happen inside a signal handler, in any thread: it takes a try-lock (whoever does
+ * not get it uses the list as it is), reads with plain system calls into its own buffer, and
+ * publishes a new sorted index with one store. Another thread may still be reading the old one, so
+ * an index is given back only when OLD_INDEXES newer ones have been published.
  */
 #include "module.h"
 #include "arena.h"
@@ -187,7 +187,8 @@ static void read_module(struct sn_module *module, uintptr_t base)
 	for (uint32_t index = 0; header && index < headers.count; index++) {
 		const Elf64_Phdr *program = &headers.program[index];
 		uintptr_t place = module->bias + program->p_vaddr;
-		if (program->p_type == PT_LOAD && header >= place && header < place + program->p_filesz)
+		if (program->p_type == PT_LOAD && header >= place &&
+		    header < place + program->p_filesz)
 			module->eh_frame_hdr_end = place + program->p_filesz;
 	}
 	if (!module->eh_frame_hdr_end)
@@ -227,15 +228,18 @@ static const char *keep_path(const char *path)
 
 static uint32_t add_module(const struct mapping *mapping, uintptr_t base)
 {
-	uint32_t index = sn_array_count(&modules) < SN_MODULE_MAX ? sn_array_reserve(&modules)
-								  : UINT32_MAX;
+	uint32_t index =
+	    sn_array_count(&modules) < SN_MODULE_MAX ? sn_array_reserve(&modules) : UINT32_MAX;
 	if (index == UINT32_MAX) {
 		atomic_store_explicit(&full, true, memory_order_relaxed);
 		return SN_MODULE_NONE;
 	}
 	struct sn_module *module = sn_array_at(&modules, index);
-	*module = (struct sn_module){.start = base, .end = mapping->end, .base = base,
-				     .bias = base, .path = keep_path(mapping->path)};
+	*module = (struct sn_module){.start = base,
+				     .end = mapping->end,
+				     .base = base,
+				     .bias = base,
+				     .path = keep_path(mapping->path)};
 	if (!mapping->inode && strcmp(mapping->path, "[vdso]"))
 		module->flags = SN_MODULE_ANONYMOUS;
 	else
@@ -406,8 +410,8 @@ static int refresh_list(void)
 static int try_refresh(void)
 {
 	int expected = 0;
-	if (!atomic_compare_exchange_strong_explicit(&refreshing, &expected, 1, memory_order_acquire,
-						     memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&refreshing, &expected, 1,
+						     memory_order_acquire, memory_order_relaxed))
 		return -EBUSY;
 	atomic_store_explicit(&stale, false, memory_order_relaxed);
 	int status = refresh_list();
@@ -460,7 +464,8 @@ uint32_t sn_module_find_or_refresh(uintptr_t address)
 	try_refresh();
 	module = sn_module_find(address);
 	if (module == SN_MODULE_NONE)
-		atomic_store_explicit(&quiet_until_ns, now + REFRESH_PAUSE_NS, memory_order_relaxed);
+		atomic_store_explicit(&quiet_until_ns, now + REFRESH_PAUSE_NS,
+				      memory_order_relaxed);
 	return module;
 }
 

@@ -2,9 +2,10 @@
 /*
  * The load modules of this process: which file is mapped where.
  *
- * The list is read from /proc/self/maps: that takes no lock, so it can be done from a signal handler
- * when a pc is met that lies in no known module. Records are append-only and never reused: a module
- * unloaded stays in the list, marked dead, and its index keeps its meaning in every context.
+ * The list is read from /proc/self/maps: that takes no lock, so it can be done from a signal
+ * handler when a pc is met that lies in no known module. Records are append-only and never reused:
+ * a module unloaded stays in the list, marked dead, and its index keeps its meaning in every
+ * context.
  */
 #ifndef SN_COLLECT_MODULE_H
 #define SN_COLLECT_MODULE_H
@@ -17,13 +18,13 @@
 #define SN_MODULE_NONE UINT32_MAX
 
 struct sn_module {
-	uintptr_t start, end;	    /* every mapping of the file lies within [start, end) */
-	uintptr_t base;		    /* where the file's first byte is mapped: its ELF header */
-	uintptr_t bias;		    /* address = bias + ELF virtual address */
+	uintptr_t start, end; /* every mapping of the file lies within [start, end) */
+	uintptr_t base;	      /* where the file's first byte is mapped: its ELF header */
+	uintptr_t bias;	      /* address = bias + ELF virtual address */
 	const unsigned char *eh_frame_hdr; /* in memory, or NULL */
-	uintptr_t eh_frame_hdr_end; /* of its segment, as far as is known */
-	const char *path;	    /* lives for ever */
-	uint32_t flags;		    /* enum sn_module_flags of measurement.h */
+	uintptr_t eh_frame_hdr_end;	   /* of its segment, as far as is known */
+	const char *path;		   /* lives for ever */
+	uint32_t flags;			   /* enum sn_module_flags of measurement.h */
 	uint32_t build_id_bytes;
 	unsigned char build_id[20];
 	_Atomic bool dead;
@@ -34,10 +35,11 @@ int sn_modules_init(void);
 /* After fork, in the child; the list stays, its lock is made anew. */
 void sn_modules_after_fork(void);
 
-/* Index of the live module that holds `address`, or SN_MODULE_NONE. Never reads /proc. AS-safe: yes. MT: yes. */
+/* Index of the live module that holds `address`, or SN_MODULE_NONE. Never reads /proc. AS-safe:
+ * yes. MT: yes. */
 uint32_t sn_module_find(uintptr_t address);
-/* The same, reading the list anew where the address is unknown, at most every 50 ms for addresses in
- * no mapping. AS-safe: yes. MT: yes. */
+/* The same, reading the list anew where the address is unknown, at most every 50 ms for addresses
+ * in no mapping. AS-safe: yes. MT: yes. */
 uint32_t sn_module_find_or_refresh(uintptr_t address);
 /* Valid for ever. MT: yes. */
 const struct sn_module *sn_module_at(uint32_t index);
@@ -48,7 +50,8 @@ uint32_t sn_module_generation(void);
 uint32_t sn_module_unloads(void);
 /* Marks the list stale (dlclose was called). AS-safe: yes. MT: yes. */
 void sn_modules_stale(void);
-/* The first live module from index `from` whose path's base name starts with `prefix`, or SN_MODULE_NONE. */
+/* The first live module from index `from` whose path's base name starts with `prefix`, or
+ * SN_MODULE_NONE. */
 uint32_t sn_module_by_name(const char *prefix, uint32_t from);
 
 #endif

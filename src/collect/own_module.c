@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-/* A module by an address inside it, found once: libraries preloaded or loaded with the program stay. */
+/* A module by an address inside it, found once: libraries preloaded or loaded with the program
+ * stay. */
 static bool is_in(_Atomic uint32_t *known, uintptr_t inside, uintptr_t pc)
 {
 	uint32_t module = atomic_load_explicit(known, memory_order_relaxed);

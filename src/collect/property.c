@@ -56,8 +56,8 @@ void sn_property_set(const char *key, const char *value)
 	uint32_t count = atomic_load_explicit(&property_count, memory_order_relaxed);
 	size_t key_length = strlen(key);
 	uint32_t index = 0;
-	while (index < count &&
-	       (strncmp(properties[index], key, key_length) || properties[index][key_length] != '='))
+	while (index < count && (strncmp(properties[index], key, key_length) ||
+				 properties[index][key_length] != '='))
 		index++;
 	if (index == SN_PROPERTY_MAX)
 		return;
@@ -123,8 +123,8 @@ static void set_link(const char *key, const char *path)
 
 static void set_rank(void)
 {
-	static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
-						"MV2_COMM_WORLD_RANK", "SLURM_PROCID", "RANK"};
+	static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK",	"PMIX_RANK",
+						"MV2_COMM_WORLD_RANK",	"SLURM_PROCID", "RANK"};
 	for (size_t index = 0; index < sizeof(variables) / sizeof(*variables); index++) {
 		const char *rank = getenv(variables[index]);
 		if (!rank || !*rank)
@@ -139,7 +139,8 @@ static void set_clocks(void)
 	struct timespec real;
 	clock_gettime(CLOCK_REALTIME, &real);
 	start_ns = sn_now_ns();
-	set_number("start_realtime_ns", (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
+	set_number("start_realtime_ns",
+		   (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
 	set_number("start_monotonic_ns", start_ns);
 }
 

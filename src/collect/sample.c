@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The kernel's tick is 100 Hz to 1000 Hz; a CPU-time timer set faster than it gets the tick's rate. */
+/* The kernel's tick is 100 Hz to 1000 Hz; a CPU-time timer set faster than it gets the tick's rate.
+ */
 #define TIMER_HIGHEST_HZ 250u
 
 struct sn_sampling {
@@ -113,8 +114,9 @@ static int perf_start(const struct sn_event *event, int32_t tid)
 	if (fd < 0)
 		return -1;
 	struct f_owner_ex owner = {F_OWNER_TID, tid};
-	if (event->rate && (fcntl(fd, F_SETSIG, SN_SAMPLE_SIGNAL) || fcntl(fd, F_SETOWN_EX, &owner) ||
-			    fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK))) {
+	if (event->rate &&
+	    (fcntl(fd, F_SETSIG, SN_SAMPLE_SIGNAL) || fcntl(fd, F_SETOWN_EX, &owner) ||
+	     fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK))) {
 		syscall(SYS_close, fd);
 		return -1;
 	}
@@ -233,7 +235,8 @@ void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_
 				 .id = sn_cct_string(&thread->cct, call, strlen(call))};
 	if (node != SN_NODE_NONE && frame.id != SN_ID_NONE)
 		node = sn_cct_child(&thread->cct, node, &frame);
-	add(thread, node == SN_NODE_NONE ? SN_NODE_ROOT : node, event_metrics[real_event], waited_ns);
+	add(thread, node == SN_NODE_NONE ? SN_NODE_ROOT : node, event_metrics[real_event],
+	    waited_ns);
 	thread->waited_ns += waited_ns;
 	thread->own_ns += sn_now_ns() - start_ns;
 }
@@ -444,14 +447,16 @@ void sn_sampling_settle(struct sn_thread *thread)
 	struct sn_sampling *sampling = thread->sampling;
 	if (!is_active(thread))
 		return;
-	/* the kernel's clock of another thread: its number, shifted, marked per-thread and scheduled time */
+	/* the kernel's clock of another thread: its number, shifted, marked per-thread and
+	 * scheduled time */
 	clockid_t clock = (clockid_t)((~(unsigned)thread->tid) << 3 | 6);
 	struct timespec now;
 	if (clock_gettime(clock, &now))
 		return;
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	if (now_ns > sampling->charged_cpu_ns && cpu_event >= 0)
-		add(thread, SN_NODE_ROOT, event_metrics[cpu_event], now_ns - sampling->charged_cpu_ns);
+		add(thread, SN_NODE_ROOT, event_metrics[cpu_event],
+		    now_ns - sampling->charged_cpu_ns);
 	charge_real(thread, sampling, SN_NODE_ROOT, sn_now_ns());
 	charge_perf(thread, sampling, SN_NODE_ROOT);
 	sampling->charged_cpu_ns = thread->cpu_ns = now_ns;

@@ -3,9 +3,9 @@
  * Samples: which events interrupt a thread, and what happens then.
  *
  * CPU time comes from the thread's POSIX CPU-time timer, which needs no file descriptor and no
- * privilege but cannot be faster than the kernel's tick; beyond that rate, and for all other events,
- * from Linux perf events. Every sample charges what was really used since the last one, so totals are
- * exact whatever the rate. docs/design/sampling.md explains the choice and the signal.
+ * privilege but cannot be faster than the kernel's tick; beyond that rate, and for all other
+ * events, from Linux perf events. Every sample charges what was really used since the last one, so
+ * totals are exact whatever the rate. docs/design/sampling.md explains the choice and the signal.
  */
 #ifndef SN_COLLECT_SAMPLE_H
 #define SN_COLLECT_SAMPLE_H
@@ -20,17 +20,19 @@
 
 /* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno. */
 int sn_sampling_init(void);
-/* Arms and disarms the calling thread's timers and events. Stopping charges what is left to the root. */
+/* Arms and disarms the calling thread's timers and events. Stopping charges what is left to the
+ * root. */
 void sn_sampling_start(struct sn_thread *thread);
 void sn_sampling_stop(struct sn_thread *thread);
-/* Charges real time that the calling thread has waited in `call` to its call path; between sn_enter and
- * sn_leave. */
+/* Charges real time that the calling thread has waited in `call` to its call path; between sn_enter
+ * and sn_leave. */
 void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns);
 void sn_sampling_stop_self(void);
 /* Charges to its root what a thread that still runs has used since its last sample, when no more
  * samples can come. From any thread. */
 void sn_sampling_settle(struct sn_thread *thread);
-/* In the child of a fork, before sn_sampling_start: closes the descriptors that measure the parent. */
+/* In the child of a fork, before sn_sampling_start: closes the descriptors that measure the parent.
+ */
 void sn_sampling_after_fork(void);
 /* The program's own handling of SN_SAMPLE_SIGNAL, kept beside ours: see intercept_signal.c. */
 int sn_sampling_sigaction(const struct sigaction *new_action, struct sigaction *old_action);

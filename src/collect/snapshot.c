@@ -2,10 +2,10 @@
 /*
  * Writes a snapshot; see snapshot.h.
  *
- * Other threads go on measuring meanwhile. What is written of each thread is fixed at the beginning:
- * first the number of values, then of contexts, codes and strings, each of which is published after
- * what it refers to, so that every reference written can be followed. Contexts under which nothing
- * was measured are left out and the rest renumbered.
+ * Other threads go on measuring meanwhile. What is written of each thread is fixed at the
+ * beginning: first the number of values, then of contexts, codes and strings, each of which is
+ * published after what it refers to, so that every reference written can be followed. Contexts
+ * under which nothing was measured are left out and the rest renumbered.
  */
 #include "snapshot.h"
 #include "module.h"
@@ -16,10 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES ((size_t)65536)
+#define BUFFER_BYTES	     ((size_t)65536)
 /* Metrics, drops and their names, and what is loaded between the bound and the write. */
 #define PROCESS_MARGIN_BYTES 16384u
-#define SECTIONS_PER_THREAD 5u
+#define SECTIONS_PER_THREAD  5u
 #define SECTIONS_PER_PROCESS 5u
 
 struct sn_thread_extent {
@@ -34,8 +34,9 @@ static void flush(struct sn_snapshot *out)
 {
 	size_t written = 0;
 	while (written < out->buffered && !out->status) {
-		ssize_t got = pwrite(out->fd, out->buffer + written, out->buffered - written,
-				     (off_t)(out->file_offset + out->position - out->buffered + written));
+		ssize_t got =
+		    pwrite(out->fd, out->buffer + written, out->buffered - written,
+			   (off_t)(out->file_offset + out->position - out->buffered + written));
 		if (got > 0)
 			written += (size_t)got;
 		else if (got == 0 || errno != EINTR)
@@ -85,8 +86,8 @@ static void section_end(struct sn_snapshot *out)
 /* ---- a thread's sections ---- */
 
 /* `extra` (NULL: none) is written after the array's strings, with the number `count`. */
-static void put_string_offsets(struct sn_snapshot *out, const struct sn_array *strings, uint32_t count,
-			       const char *extra)
+static void put_string_offsets(struct sn_snapshot *out, const struct sn_array *strings,
+			       uint32_t count, const char *extra)
 {
 	struct sn_strings_record record = {.count = count + (extra != NULL)};
 	put(out, &record, sizeof(record));
@@ -141,7 +142,8 @@ static void number_nodes(const struct sn_thread *thread, struct sn_thread_extent
 		uint32_t node = value->record.node;
 		while (extent->number[node] == SN_ID_NONE) {
 			extent->number[node] = 0;
-			node = ((struct sn_cct_node *)sn_array_at(&cct->nodes, node))->record.parent;
+			node =
+			    ((struct sn_cct_node *)sn_array_at(&cct->nodes, node))->record.parent;
 		}
 	}
 	uint32_t next = 0;
@@ -265,7 +267,8 @@ static void write_drops(struct sn_snapshot *out, struct process_strings *strings
 {
 	section_begin(out, SN_SNAPSHOT_DROPS, 0);
 	for (enum sn_drop cause = 0; cause < SN_DROP_COUNT; cause++) {
-		struct sn_drop_record record = {.cause = process_string(strings, sn_drop_name(cause)),
+		struct sn_drop_record record = {.cause =
+						    process_string(strings, sn_drop_name(cause)),
 						.count = sn_drops(cause)};
 		if (record.count)
 			put(out, &record, sizeof(record));
@@ -303,7 +306,8 @@ static uint64_t fix_extent(const struct sn_thread *thread, struct sn_thread_exte
 	extent->codes = sn_array_count(&cct->codes);
 	extent->strings = sn_array_count(&cct->strings);
 	for (uint32_t index = 0; index < extent->strings; index++)
-		extent->text_bytes += ((struct sn_cct_string *)sn_array_at(&cct->strings, index))->length;
+		extent->text_bytes +=
+		    ((struct sn_cct_string *)sn_array_at(&cct->strings, index))->length;
 	return extent->values * sizeof(struct sn_value_record) +
 	       extent->nodes * sizeof(struct sn_node_record) +
 	       extent->codes * sizeof(struct sn_code_record) + extent->strings * 4ull +

@@ -24,7 +24,8 @@ struct sn_snapshot {
 	size_t scratch_bytes;
 	uint64_t bound_bytes; /* the snapshot cannot be longer */
 	uint64_t length;      /* known after writing */
-	/* the output: a buffer, what of the current section has gone through it, and the first error */
+	/* the output: a buffer, what of the current section has gone through it, and the first
+	 * error */
 	int fd;
 	int status;
 	uint64_t file_offset; /* of the snapshot in the file */

@@ -16,7 +16,8 @@ struct reader {
 static int next_byte(struct reader *reader)
 {
 	if (reader->place == reader->held) {
-		reader->held = syscall(SYS_read, reader->fd, reader->buffer, sizeof(reader->buffer));
+		reader->held =
+		    syscall(SYS_read, reader->fd, reader->buffer, sizeof(reader->buffer));
 		reader->place = 0;
 		if (reader->held <= 0)
 			return -1;

@@ -10,7 +10,8 @@ struct sn_stack_bounds {
 	uintptr_t low, high;
 };
 
-/* The readable and writable mapping that holds `address`, from /proc/self/maps. AS-safe: yes. MT: yes. */
+/* The readable and writable mapping that holds `address`, from /proc/self/maps. AS-safe: yes. MT:
+ * yes. */
 bool sn_stack_bounds_find(uintptr_t address, struct sn_stack_bounds *bounds);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registry of measured threads, the recursion guard, drop counters and shadow frames; see thread.h.
+ * The registry of measured threads, the recursion guard, drop counters and shadow frames; see
+ * thread.h.
  *
  * A thread's record outlives it: its values are written with every later snapshot. A process that
  * makes threads for ever would grow for ever, so beyond SEPARATE_THREADS a new thread continues in
@@ -43,7 +44,8 @@ struct sn_thread *sn_enter(void)
 	if (!thread || atomic_load_explicit(&thread->inside, memory_order_relaxed))
 		return NULL;
 	atomic_store_explicit(&thread->inside, 1, memory_order_relaxed);
-	/* the guard concerns only this thread and its signal handlers: no fence between processors */
+	/* the guard concerns only this thread and its signal handlers: no fence between processors
+	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->saved_errno = errno;
 	return thread;
@@ -62,8 +64,8 @@ void sn_leave(struct sn_thread *thread)
 static void lock_registry(void)
 {
 	int expected = 0;
-	while (!atomic_compare_exchange_weak_explicit(&registry_lock, &expected, 1, memory_order_acquire,
-						      memory_order_relaxed)) {
+	while (!atomic_compare_exchange_weak_explicit(&registry_lock, &expected, 1,
+						      memory_order_acquire, memory_order_relaxed)) {
 		expected = 0;
 		struct timespec pause = {0, 1000};
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
@@ -211,8 +213,8 @@ void sn_threads_after_fork(void)
 	for (size_t cause = 0; cause < SN_DROP_COUNT; cause++)
 		atomic_store_explicit(&process_drops[cause], 0, memory_order_relaxed);
 	struct sn_thread *thread = self;
-	/* the other threads' records stay mapped, untouched and shared with the parent: freeing them
-	 * would cost every short-lived child a walk over all of them */
+	/* the other threads' records stay mapped, untouched and shared with the parent: freeing
+	 * them would cost every short-lived child a walk over all of them */
 	sn_array_init(&registry, sizeof(struct sn_thread *), 6);
 	if (!thread)
 		return;
@@ -243,8 +245,8 @@ uint64_t sn_drops(enum sn_drop cause)
 	uint64_t total = atomic_load_explicit(&process_drops[cause], memory_order_relaxed);
 	uint32_t count = sn_thread_count();
 	for (uint32_t index = 0; index < count; index++)
-		total += atomic_load_explicit(&sn_thread_at(index)->drops[cause],
-					      memory_order_relaxed);
+		total +=
+		    atomic_load_explicit(&sn_thread_at(index)->drops[cause], memory_order_relaxed);
 	return total;
 }
 

@@ -2,8 +2,8 @@
 /*
  * What the collector keeps for each thread of the program, and the guard every hook passes.
  *
- * A hook is: enter, work, leave. sn_enter saves errno and takes the recursion guard, so that a sample
- * falling inside a hook, or a hook reached from a sample, is turned away and counted.
+ * A hook is: enter, work, leave. sn_enter saves errno and takes the recursion guard, so that a
+ * sample falling inside a hook, or a hook reached from a sample, is turned away and counted.
  *
  * Lock order: there is one lock, the registry's (thread.c), taken by thread start, thread exit and
  * checkpoints; nothing is called under it that could take another.
@@ -38,20 +38,22 @@ enum sn_drop {
  * its place among them has no stack address. It therefore names it by `python_depth`: it lies
  * directly below the Python frame that is the python_depth-th from the outermost (1 is the
  * outermost), above every deeper Python frame and above every native frame called from there. Where
- * `python_depth` is 0, or Python frames are not part of the path or could not be read, `stack` says.
- * In any case shadows keep their order among themselves: one that was pushed later is never above
- * one that was pushed earlier.
+ * `python_depth` is 0, or Python frames are not part of the path or could not be read, `stack`
+ * says. In any case shadows keep their order among themselves: one that was pushed later is never
+ * above one that was pushed earlier.
  */
 struct sn_shadow {
-	uintptr_t stack; /* an address between the entering function's frame and its callees' frames */
-	uint32_t python_depth; /* 0: entered by native code; set by who pushed, after sn_shadow_push */
-	uint32_t user;	       /* of whoever pushed it */
+	uintptr_t
+	    stack; /* an address between the entering function's frame and its callees' frames */
+	uint32_t
+	    python_depth; /* 0: entered by native code; set by who pushed, after sn_shadow_push */
+	uint32_t user;	  /* of whoever pushed it */
 	struct sn_frame frame;
 	uint64_t start_ns;
 	uint64_t children_ns; /* time of shadows nested in it, for exclusive time */
-	uint32_t prefix;      /* node under which the path continues instead of its callers (a backward
-				 operator's forward path); SN_NODE_NONE for none */
-	uint32_t node;	      /* cached context of this shadow, SN_NODE_NONE until asked for */
+	uint32_t prefix; /* node under which the path continues instead of its callers (a backward
+			    operator's forward path); SN_NODE_NONE for none */
+	uint32_t node;	 /* cached context of this shadow, SN_NODE_NONE until asked for */
 };
 
 struct sn_thread {
@@ -71,20 +73,20 @@ struct sn_thread {
 	struct sn_unwinder unwinder;
 	uint32_t shadow_depth; /* may exceed SN_SHADOW_DEPTH; what lies beyond is counted */
 	struct sn_shadow shadows[SN_SHADOW_DEPTH];
-	void *sampling;		    /* of sample.c */
-	void *scratch;		    /* of callpath.c */
-	void *adapters[16];	    /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
+	void *sampling;	    /* of sample.c */
+	void *scratch;	    /* of callpath.c */
+	void *adapters[16]; /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
 };
 
 /* What the process is told to measure; fixed after init. See config.c for the environment. */
 struct sn_config {
-	const char *output;	 /* absolute path of the measurement folder, NULL: measure nothing */
-	const char *events;	 /* "cpu-time@199,page-faults@100", ... */
-	unsigned sources;	 /* enum sn_source */
-	const char *operators;	 /* "sampled", "exact" or "off" */
-	bool tensor_memory;	 /* count tensor allocations */
+	const char *output;    /* absolute path of the measurement folder, NULL: measure nothing */
+	const char *events;    /* "cpu-time@199,page-faults@100", ... */
+	unsigned sources;      /* enum sn_source */
+	const char *operators; /* "sampled", "exact" or "off" */
+	bool tensor_memory;    /* count tensor allocations */
 	bool real_time;
-	uint64_t checkpoint_ns;	 /* least time between two checkpoints */
+	uint64_t checkpoint_ns; /* least time between two checkpoints */
 	uint64_t memory_limit_bytes;
 };
 extern struct sn_config sn_config;
@@ -95,24 +97,33 @@ bool sn_measuring(void);
 /* This thread's, or NULL where it is not measured. AS-safe: yes. */
 struct sn_thread *sn_thread_self(void);
 
-/* Takes the guard. NULL: not measured, or already inside; then do nothing but the real work. AS-safe: yes. */
+/* Takes the guard. NULL: not measured, or already inside; then do nothing but the real work.
+ * AS-safe: yes. */
 struct sn_thread *sn_enter(void);
 void sn_leave(struct sn_thread *thread);
 
-/* Counts something not measured. `thread` may be NULL: then it counts for the process. AS-safe: yes. MT: yes. */
+/* Counts something not measured. `thread` may be NULL: then it counts for the process. AS-safe:
+ * yes. MT: yes. */
 void sn_drop(struct sn_thread *thread, enum sn_drop cause, uint64_t count);
 
 /* Shadow frames of this thread; between sn_enter and sn_leave. AS-safe: yes. A function called
- * directly by the code that enters passes its own canonical frame address, SN_CALLER_STACK; a callback
- * deeper down passes the address of an object that lives in the entering function's frame. The
- * returned shadow may be filled in further; NULL when the stack of shadows is full (still pop it). */
+ * directly by the code that enters passes its own canonical frame address, SN_CALLER_STACK; a
+ * callback deeper down passes the address of an object that lives in the entering function's frame.
+ * The returned shadow may be filled in further; NULL when the stack of shadows is full (still pop
+ * it). */
 #define SN_CALLER_STACK ((uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *))
-struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame *frame, uintptr_t stack);
+struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame *frame,
+				 uintptr_t stack);
 /* Pops the top; NULL when there is none. Valid until the next push. */
 struct sn_shadow *sn_shadow_pop(struct sn_thread *thread);
 
 /* Which sources a call path is made of. */
-enum sn_source { SN_SOURCE_PYTHON = 1, SN_SOURCE_OPERATOR = 2, SN_SOURCE_NATIVE = 4, SN_SOURCE_REGION = 8 };
+enum sn_source {
+	SN_SOURCE_PYTHON = 1,
+	SN_SOURCE_OPERATOR = 2,
+	SN_SOURCE_NATIVE = 4,
+	SN_SOURCE_REGION = 8
+};
 
 /*
  * The context of this thread's call path, made where it is missing; SN_NODE_NONE without memory.
@@ -134,9 +145,10 @@ void sn_threads_after_fork(void);
 uint64_t sn_drops(enum sn_drop cause);
 const char *sn_drop_name(enum sn_drop cause);
 
-/* Registers a metric for the process, once; its number, or SN_ID_NONE when there are too many. Strings
- * must live for ever. MT: yes. AS-safe: yes. */
-uint32_t sn_metric(const char *name, const char *unit, const char *source, enum sn_metric_kind kind, uint64_t period);
+/* Registers a metric for the process, once; its number, or SN_ID_NONE when there are too many.
+ * Strings must live for ever. MT: yes. AS-safe: yes. */
+uint32_t sn_metric(const char *name, const char *unit, const char *source, enum sn_metric_kind kind,
+		   uint64_t period);
 
 /* What is registered. The records live for ever. */
 struct sn_metric_info {

@@ -2,11 +2,12 @@
 /*
  * Unwinding the calling thread's native stack; see unwind.h. x86-64.
  *
- * Nearly every frame's rule is: CFA = rsp or rbp + constant, return address at CFA - 8, rbp saved at
- * CFA - constant or untouched. Such rules are packed in 8 bytes and cached by pc, and a warm unwind is
- * a loop over them that carries three registers. Everything else (signal frames, realigned stacks,
- * expressions) takes the slow step, which interprets the row with as many registers as are known. When a
- * slow step needs a register that fast steps did not carry, the whole unwind is done again slowly.
+ * Nearly every frame's rule is: CFA = rsp or rbp + constant, return address at CFA - 8, rbp saved
+ * at CFA - constant or untouched. Such rules are packed in 8 bytes and cached by pc, and a warm
+ * unwind is a loop over them that carries three registers. Everything else (signal frames,
+ * realigned stacks, expressions) takes the slow step, which interprets the row with as many
+ * registers as are known. When a slow step needs a register that fast steps did not carry, the
+ * whole unwind is done again slowly.
  */
 #include "unwind.h"
 #include "arena.h"
@@ -24,11 +25,11 @@
 /* ---- rules ---- */
 
 enum rule_kind {
-	RULE_NONE, /* an empty cache entry */
-	RULE_SP,   /* CFA = rsp + cfa_offset */
-	RULE_BP,   /* CFA = rbp + cfa_offset */
-	RULE_SLOW, /* interpret the row */
-	RULE_END,  /* the thread's first frame */
+	RULE_NONE,    /* an empty cache entry */
+	RULE_SP,      /* CFA = rsp + cfa_offset */
+	RULE_BP,      /* CFA = rbp + cfa_offset */
+	RULE_SLOW,    /* interpret the row */
+	RULE_END,     /* the thread's first frame */
 	RULE_MISSING, /* no information: fall back */
 };
 
@@ -280,7 +281,8 @@ static void execute_one(struct walk *walk, struct expression *expression)
 	case 0x20:
 		return push(expression, ~pop(expression));
 	case 0x23:
-		return push(expression, pop(expression) + (uintptr_t)operand_leb(expression, false));
+		return push(expression,
+			    pop(expression) + (uintptr_t)operand_leb(expression, false));
 	case 0x96:
 		return;
 	}
@@ -305,7 +307,8 @@ static bool evaluate(struct walk *walk, const unsigned char *bytes, uint32_t len
 static bool find_cfa(struct walk *walk, const struct sn_cfi_row *row, uintptr_t *cfa)
 {
 	if (row->cfa_is_expression)
-		return evaluate(walk, row->cfa_expression, row->cfa_expression_bytes, false, 0, cfa);
+		return evaluate(walk, row->cfa_expression, row->cfa_expression_bytes, false, 0,
+				cfa);
 	if (!(walk->known & KNOWN(row->cfa_register)))
 		return false;
 	*cfa = walk->registers[row->cfa_register] + (uintptr_t)row->cfa_offset;
@@ -387,12 +390,13 @@ static struct rule compile_row(const struct sn_cfi_row *row)
 		rule.kind = RULE_END;
 		return rule;
 	}
-	bool plain = !row->cfa_is_expression && !row->is_signal_frame && rip->kind == SN_CFI_OFFSET &&
-		     rip->value == -8 && row->rules[SN_REG_RSP].kind == SN_CFI_SAME &&
+	bool plain = !row->cfa_is_expression && !row->is_signal_frame &&
+		     rip->kind == SN_CFI_OFFSET && rip->value == -8 &&
+		     row->rules[SN_REG_RSP].kind == SN_CFI_SAME &&
 		     row->cfa_offset == (int32_t)row->cfa_offset;
-	bool bp_fits = rbp->kind == SN_CFI_SAME ||
-		       (rbp->kind == SN_CFI_OFFSET && !(rbp->value & 7) &&
-			rbp->value / 8 > INT16_MIN && rbp->value / 8 < INT16_MAX);
+	bool bp_fits =
+	    rbp->kind == SN_CFI_SAME || (rbp->kind == SN_CFI_OFFSET && !(rbp->value & 7) &&
+					 rbp->value / 8 > INT16_MIN && rbp->value / 8 < INT16_MAX);
 	if (!plain || !bp_fits ||
 	    (row->cfa_register != SN_REG_RSP && row->cfa_register != SN_REG_RBP))
 		return rule;
@@ -442,7 +446,8 @@ static bool follows_call(uintptr_t pc)
 static bool is_signal_return(uintptr_t pc)
 {
 	static const unsigned char code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
-	return sn_module_find(pc) != SN_MODULE_NONE && !memcmp((const void *)pc, code, sizeof(code));
+	return sn_module_find(pc) != SN_MODULE_NONE &&
+	       !memcmp((const void *)pc, code, sizeof(code));
 }
 
 static void enter_caller(struct walk *walk, uintptr_t cfa, uintptr_t bp)
@@ -455,8 +460,8 @@ static void enter_caller(struct walk *walk, uintptr_t cfa, uintptr_t bp)
 	walk->is_return = true;
 }
 
-/* The kernel's frame for a handler holds the interrupted registers: rt_sigframe is the return address
- * (already taken), then struct ucontext. */
+/* The kernel's frame for a handler holds the interrupted registers: rt_sigframe is the return
+ * address (already taken), then struct ucontext. */
 static enum step step_over_signal(struct walk *walk)
 {
 	static const uint8_t order[] = {SN_REG_R8,  SN_REG_R9,	SN_REG_R10, SN_REG_R11, SN_REG_R12,
@@ -548,11 +553,11 @@ static enum step step_fast(struct walk *walk, struct rule rule)
 
 static void append_frame(struct walk *walk, uint32_t module)
 {
-	walk->frames[walk->count++] = (struct sn_native_frame){
-	    .pc = walk->registers[SN_REG_RIP],
-	    .cfa = walk->registers[SN_REG_RSP],
-	    .module = module,
-	    .flags = walk->is_return ? SN_NATIVE_RETURN_ADDRESS : 0};
+	walk->frames[walk->count++] =
+	    (struct sn_native_frame){.pc = walk->registers[SN_REG_RIP],
+				     .cfa = walk->registers[SN_REG_RSP],
+				     .module = module,
+				     .flags = walk->is_return ? SN_NATIVE_RETURN_ADDRESS : 0};
 }
 
 static enum step step(struct walk *walk)
@@ -580,9 +585,9 @@ static enum step step(struct walk *walk)
 }
 
 /*
- * The previous path from its frame `index` on, if every return address of it still lies where it lay.
- * A frame is known by the slot of its return address and the value there, so equal slots mean equal
- * frames; docs/design/unwinding.md says when that could be wrong.
+ * The previous path from its frame `index` on, if every return address of it still lies where it
+ * lay. A frame is known by the slot of its return address and the value there, so equal slots mean
+ * equal frames; docs/design/unwinding.md says when that could be wrong.
  */
 static bool take_kept(struct walk *walk, uint32_t index)
 {
@@ -599,7 +604,8 @@ static bool take_kept(struct walk *walk, uint32_t index)
 	return true;
 }
 
-/* Advances `index` to the kept frame with the newest frame's CFA; true where it is the same frame. */
+/* Advances `index` to the kept frame with the newest frame's CFA; true where it is the same frame.
+ */
 static bool meets_kept(const struct walk *walk, uint32_t *index)
 {
 	const struct state *state = walk->state;
@@ -627,14 +633,16 @@ static enum step walk_frames(struct walk *walk)
 	return STEP_LOST;
 }
 
-/* Keeps the outermost frames: those from the last signal frame on, all on one stack and found by rules. */
+/* Keeps the outermost frames: those from the last signal frame on, all on one stack and found by
+ * rules. */
 static void keep_path(struct walk *walk)
 {
 	struct state *state = walk->state;
 	uint32_t first = walk->count > KEEP_MAX ? walk->count - KEEP_MAX : 0;
 	for (uint32_t index = walk->count; index-- > first;) {
 		const struct sn_native_frame *frame = &walk->frames[index];
-		bool in_order = index + 1 == walk->count || frame->cfa < walk->frames[index + 1].cfa ||
+		bool in_order = index + 1 == walk->count ||
+				frame->cfa < walk->frames[index + 1].cfa ||
 				index + 2 == walk->count;
 		if (frame->flags & ~(unsigned)SN_NATIVE_RETURN_ADDRESS || !in_order ||
 		    frame->cfa < walk->own.low || frame->cfa > walk->own.high) {
@@ -680,7 +688,8 @@ static void run(struct walk *walk, const uintptr_t *registers, uint32_t known)
 	walk->result.count = walk->count;
 }
 
-static bool same_path(const struct sn_native_frame *a, const struct sn_native_frame *b, uint32_t count)
+static bool same_path(const struct sn_native_frame *a, const struct sn_native_frame *b,
+		      uint32_t count)
 {
 	for (uint32_t index = 0; index < count; index++)
 		if (a[index].pc != b[index].pc)
@@ -736,28 +745,28 @@ struct sn_unwind_result sn_unwind(struct sn_unwinder *unwinder, const ucontext_t
 	return unwind(unwinder, registers, KNOWN_ALL, stack_low, stack_high, frames, max);
 }
 
-/* The registers a call preserves are the caller's still, unless this function's prologue saved them:
- * the walk starts in this function and finds them by its own information. */
+/* The registers a call preserves are the caller's still, unless this function's prologue saved
+ * them: the walk starts in this function and finds them by its own information. */
 struct sn_unwind_result __attribute__((noinline))
 sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t stack_low, uintptr_t stack_high,
 	       struct sn_native_frame *frames, uint32_t max)
 {
 	uintptr_t registers[SN_REG_COUNT] = {0};
-	__asm__ volatile("leaq 0(%%rip), %%rax\n\t"
-			 "movq %%rax, %c[rip](%[registers])\n\t"
-			 "movq %%rsp, %c[rsp](%[registers])\n\t"
-			 "movq %%rbp, %c[rbp](%[registers])\n\t"
-			 "movq %%rbx, %c[rbx](%[registers])\n\t"
-			 "movq %%r12, %c[r12](%[registers])\n\t"
-			 "movq %%r13, %c[r13](%[registers])\n\t"
-			 "movq %%r14, %c[r14](%[registers])\n\t"
-			 "movq %%r15, %c[r15](%[registers])\n\t"
-			 :
-			 : [registers] "r"(registers), [rip] "i"(8 * SN_REG_RIP),
-			   [rsp] "i"(8 * SN_REG_RSP), [rbp] "i"(8 * SN_REG_RBP),
-			   [rbx] "i"(8 * SN_REG_RBX), [r12] "i"(8 * SN_REG_R12),
-			   [r13] "i"(8 * SN_REG_R13), [r14] "i"(8 * SN_REG_R14),
-			   [r15] "i"(8 * SN_REG_R15)
-			 : "rax", "memory");
-	return unwind(unwinder, registers, KNOWN_FAST | KNOWN_KEPT, stack_low, stack_high, frames, max);
+	__asm__ volatile(
+	    "leaq 0(%%rip), %%rax\n\t"
+	    "movq %%rax, %c[rip](%[registers])\n\t"
+	    "movq %%rsp, %c[rsp](%[registers])\n\t"
+	    "movq %%rbp, %c[rbp](%[registers])\n\t"
+	    "movq %%rbx, %c[rbx](%[registers])\n\t"
+	    "movq %%r12, %c[r12](%[registers])\n\t"
+	    "movq %%r13, %c[r13](%[registers])\n\t"
+	    "movq %%r14, %c[r14](%[registers])\n\t"
+	    "movq %%r15, %c[r15](%[registers])\n\t"
+	    :
+	    : [registers] "r"(registers), [rip] "i"(8 * SN_REG_RIP), [rsp] "i"(8 * SN_REG_RSP),
+	      [rbp] "i"(8 * SN_REG_RBP), [rbx] "i"(8 * SN_REG_RBX), [r12] "i"(8 * SN_REG_R12),
+	      [r13] "i"(8 * SN_REG_R13), [r14] "i"(8 * SN_REG_R14), [r15] "i"(8 * SN_REG_R15)
+	    : "rax", "memory");
+	return unwind(unwinder, registers, KNOWN_FAST | KNOWN_KEPT, stack_low, stack_high, frames,
+		      max);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Native call paths of the calling thread, from inside a signal handler, at a few nanoseconds a frame.
+ * Native call paths of the calling thread, from inside a signal handler, at a few nanoseconds a
+ * frame.
  *
- * A frame's rule (how to find its caller) comes from the module's .eh_frame, is compiled once per pc
- * and kept in a direct-mapped cache of the thread. The path that the previous unwind found is kept
- * with the stack slots its return addresses lay in: as soon as the new path meets it and the slots
- * still hold the same addresses, the rest is reused. Code without tables falls back to frame
+ * A frame's rule (how to find its caller) comes from the module's .eh_frame, is compiled once per
+ * pc and kept in a direct-mapped cache of the thread. The path that the previous unwind found is
+ * kept with the stack slots its return addresses lay in: as soon as the new path meets it and the
+ * slots still hold the same addresses, the rest is reused. Code without tables falls back to frame
  * pointers, then to a bounded scan. docs/design/unwinding.md gives reasons and costs.
  */
 #ifndef SN_COLLECT_UNWIND_H
@@ -26,7 +27,8 @@ enum sn_native_flags {
 
 struct sn_native_frame {
 	uintptr_t pc;
-	uintptr_t cfa;	 /* canonical frame address: the stack pointer before the call that made the frame */
+	uintptr_t cfa;	 /* canonical frame address: the stack pointer before the call that made the
+			    frame */
 	uint32_t module; /* index for sn_module_at, or UINT32_MAX */
 	uint32_t flags;	 /* enum sn_native_flags */
 };
@@ -48,8 +50,8 @@ void sn_unwinder_release(struct sn_unwinder *unwinder);
 
 /*
  * Unwinds the calling thread from `context`, innermost first, into frames[0..max). `stack_low` and
- * `stack_high` bound what may be read (0: unknown). Reads no memory outside the stack but module tables.
- * AS-safe: yes. MT: the thread itself.
+ * `stack_high` bound what may be read (0: unknown). Reads no memory outside the stack but module
+ * tables. AS-safe: yes. MT: the thread itself.
  */
 struct sn_unwind_result sn_unwind(struct sn_unwinder *unwinder, const ucontext_t *context,
 				  uintptr_t stack_low, uintptr_t stack_high,

@@ -132,11 +132,6 @@ static int python_attach(void)
 	return 0;
 }
 
-static void python_detach(void)
-{
-	atomic_store_explicit(&current, NULL, memory_order_release);
-}
-
 static void python_thread_end(struct sn_thread *thread)
 {
 	void *cache = thread->adapters[SN_ADAPTER_SLOT_python];
@@ -216,7 +211,6 @@ const struct sn_adapter sn_adapter_python = {
     .name = "python",
     .purpose = "Python frames with file, function and line",
     .attach = python_attach,
-    .detach = python_detach,
     .thread_end = python_thread_end,
     .status = python_status,
 };

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Preloading the collector into a program and waiting for it; see launch.h. */
+#include "launch.h"
+#include "format/measurement.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- finding things ---- */
+
+static bool is_runnable(const char *path)
+{
+	struct stat status;
+	if (stat(path, &status))
+		return false;
+	if (!S_ISREG(status.st_mode) || access(path, X_OK)) {
+		errno = S_ISDIR(status.st_mode) ? EISDIR : EACCES;
+		return false;
+	}
+	return true;
+}
+
+int sn_launch_find(const char *command, char *path, size_t path_bytes)
+{
+	if (strchr(command, '/')) {
+		snprintf(path, path_bytes, "%s", command);
+		return is_runnable(path) ? 0 : -1;
+	}
+	const char *search = getenv("PATH");
+	int worst = ENOENT;
+	for (const char *item = search ? search : "/usr/bin:/bin"; item;) {
+		int length = (int)strcspn(item, ":");
+		snprintf(path, path_bytes, "%.*s/%s", length ? length : 1, length ? item : ".",
+			 command);
+		if (is_runnable(path))
+			return 0;
+		if (errno == EACCES)
+			worst = EACCES;
+		item = item[length] ? item + length + 1 : NULL;
+	}
+	errno = worst;
+	return -1;
+}
+
+bool sn_launch_is_joined(void)
+{
+	static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+						"SLURM_PROCID", "TORCHELASTIC_RUN_ID"};
+	for (size_t index = 0; index < sizeof(variables) / sizeof(*variables); index++)
+		if (getenv(variables[index]))
+			return true;
+	return false;
+}
+
+static bool is_measurement(const char *name)
+{
+	size_t length = strlen(name), suffix = strlen(SN_MEASUREMENT_SUFFIX);
+	return length > suffix && !strcmp(name + length - suffix, SN_MEASUREMENT_SUFFIX);
+}
+
+/* ---- the folder ---- */
+
+static int empty_folder(const char *folder, struct sn_error *error)
+{
+	DIR *directory = opendir(folder);
+	if (!directory)
+		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", folder, strerror(errno));
+	int status = 0;
+	for (struct dirent *entry; !status && (entry = readdir(directory));) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (!is_measurement(entry->d_name))
+			status = sn_fail(
+			    error, SN_ERR_ARGUMENT,
+			    "'%s' holds '%s', which is not of a measurement: choose another -o",
+			    folder, entry->d_name);
+	}
+	rewinddir(directory);
+	for (struct dirent *entry; !status && (entry = readdir(directory));)
+		if (is_measurement(entry->d_name))
+			unlinkat(dirfd(directory), entry->d_name, 0);
+	closedir(directory);
+	return status;
+}
+
+int sn_launch_folder(struct sn_launch *launch, const char *folder, struct sn_error *error)
+{
+	if (mkdir(folder, 0777)) {
+		if (errno != EEXIST)
+			return sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", folder,
+				       strerror(errno));
+		int status = sn_launch_is_joined() ? 0 : empty_folder(folder, error);
+		if (status)
+			return status;
+	}
+	if (access(folder, W_OK | X_OK))
+		return sn_fail(error, SN_ERR_IO, "cannot write to '%s': %s", folder,
+			       strerror(errno));
+	if (!realpath(folder, launch->folder))
+		return sn_fail(error, SN_ERR_IO, "cannot find '%s': %s", folder, strerror(errno));
+	return 0;
+}
+
+bool sn_launch_is_empty(const char *folder)
+{
+	DIR *directory = opendir(folder);
+	bool found = false;
+	if (!directory)
+		return true;
+	for (struct dirent *entry; !found && (entry = readdir(directory));)
+		found = is_measurement(entry->d_name);
+	closedir(directory);
+	return !found;
+}
+
+/* ---- the library ---- */
+
+int sn_launch_library(struct sn_launch *launch, struct sn_error *error)
+{
+	static const char *const places[] = {"../collect/libsonde.so",
+					     "../" SN_LIBDIR "/libsonde.so", "../lib/libsonde.so",
+					     "libsonde.so"};
+	char self[PATH_MAX], candidate[PATH_MAX + 64];
+	const char *told = getenv("SONDE_LIBRARY");
+	if (told && *told && realpath(told, launch->library))
+		return 0;
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (length < 0)
+		return sn_fail(error, SN_ERR_IO, "cannot read /proc/self/exe: %s", strerror(errno));
+	self[length] = 0;
+	*strrchr(self, '/') = 0;
+	for (size_t index = 0; index < sizeof(places) / sizeof(*places); index++) {
+		snprintf(candidate, sizeof(candidate), "%s/%s", self, places[index]);
+		if (realpath(candidate, launch->library))
+			return 0;
+	}
+	return sn_fail(error, SN_ERR_MISSING,
+		       "cannot find libsonde.so beside '%s': is Sonde installed whole?", self);
+}
+
+/* ---- the program ---- */
+
+/* LD_PRELOAD separates by colons and spaces: a path with one of them cannot be preloaded. */
+static int set_preload(const struct sn_launch *launch)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *list = NULL;
+	if (asprintf(&list, "%s%s%s", launch->library, others && *others ? ":" : "",
+		     others ? others : "") < 0)
+		return -1;
+	int status = setenv("LD_PRELOAD", list, 1);
+	free(list);
+	return status;
+}
+
+static void set_optional(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+}
+
+static void set_number(const char *name, unsigned long number)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%lu", number);
+	if (number)
+		setenv(name, text, 1);
+}
+
+static void set_environment(const struct sn_launch *launch)
+{
+	set_preload(launch);
+	setenv("SONDE_OUTPUT", launch->folder, 1);
+	set_optional("SONDE_EVENTS", launch->events);
+	set_optional("SONDE_CALL_PATH", launch->call_path);
+	set_optional("SONDE_OPERATORS", launch->operators);
+	set_number("SONDE_MEMORY", launch->tensor_memory);
+	set_number("SONDE_SHADOW", launch->shadow);
+	set_number("SONDE_CHECKPOINT_MS", launch->checkpoint_ms);
+	set_number("SONDE_MEMORY_LIMIT_MB", launch->memory_limit_mb);
+	/* runtimes that load a tool by name; a tool the user asked for goes first */
+	setenv("OPENCL_LAYERS", launch->library, 0);
+	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
+	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
+}
+
+static pid_t program_pid;
+
+static void pass_on(int signal)
+{
+	kill(program_pid, signal);
+}
+
+/* From here on the program decides what an interrupt means; old[] is what it must not inherit. */
+static void guard_signals(struct sigaction old[2])
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, pass = {.sa_handler = pass_on};
+	sigaction(SIGINT, &ignore, &old[0]);
+	sigaction(SIGQUIT, &ignore, &old[1]);
+	sigaction(SIGTERM, &pass, NULL);
+	sigaction(SIGHUP, &pass, NULL);
+}
+
+static int wait_for_program(int *status)
+{
+	int ended;
+	while (waitpid(program_pid, &ended, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	*status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+	return 0;
+}
+
+/* In the child; reports through the pipe only if the program could not be started. */
+static void become_program(const struct sn_launch *launch, char *const *command, int report)
+{
+	set_environment(launch);
+	execvp(command[0], command);
+	int reason = errno;
+	if (write(report, &reason, sizeof(reason)) < 0)
+		_exit(127);
+	_exit(127);
+}
+
+int sn_launch_program(const struct sn_launch *launch, char *const *command, int *status,
+		      struct sn_error *error)
+{
+	int report[2], reason = 0;
+	struct sigaction old[2];
+	if (strpbrk(launch->library, ": "))
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "cannot preload '%s': its path has a space or a colon",
+			       launch->library);
+	if (pipe2(report, O_CLOEXEC))
+		return sn_fail(error, SN_ERR_IO, "cannot make a pipe: %s", strerror(errno));
+	program_pid = fork();
+	if (program_pid < 0)
+		return sn_fail(error, SN_ERR_IO, "cannot fork: %s", strerror(errno));
+	if (!program_pid)
+		become_program(launch, command, report[1]);
+	guard_signals(old);
+	close(report[1]);
+	bool failed = read(report[0], &reason, sizeof(reason)) == sizeof(reason);
+	close(report[0]);
+	if (wait_for_program(status))
+		return sn_fail(error, SN_ERR_IO, "cannot wait for '%s': %s", command[0],
+			       strerror(errno));
+	sigaction(SIGINT, &old[0], NULL);
+	sigaction(SIGQUIT, &old[1], NULL);
+	if (failed)
+		return sn_fail(error, SN_ERR_IO, "cannot run '%s': %s", command[0],
+			       strerror(reason));
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starting a program under the collector: the environment that preloads it, and waiting as a shell
+ * would. Used by `sonde run`. Prints nothing.
+ */
+#ifndef SN_CMD_LAUNCH_H
+#define SN_CMD_LAUNCH_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What the collector is told; NULL and 0 leave its defaults (src/collect/init.c). */
+struct sn_launch {
+	const char *events;    /* SONDE_EVENTS */
+	const char *call_path; /* SONDE_CALL_PATH */
+	const char *operators; /* SONDE_OPERATORS */
+	bool tensor_memory;    /* SONDE_MEMORY */
+	bool shadow;	       /* SONDE_SHADOW */
+	unsigned long checkpoint_ms;
+	unsigned long memory_limit_mb;
+	char folder[4096];  /* absolute; set by sn_launch_folder */
+	char library[4096]; /* set by sn_launch_library */
+};
+
+/* The file that `command` names, by PATH where it has no slash. 0, or -1 with errno. */
+int sn_launch_find(const char *command, char *path, size_t path_bytes);
+
+/*
+ * Makes the measurement folder, or empties one that an earlier run left; a folder with anything else
+ * in it is refused. The ranks of one parallel run share a folder that the first of them makes.
+ */
+int sn_launch_folder(struct sn_launch *launch, const char *folder, struct sn_error *error);
+
+/* Finds libsonde.so beside this program: installed, or in the build tree. */
+int sn_launch_library(struct sn_launch *launch, struct sn_error *error);
+
+/*
+ * Runs the command to its end. *status is its exit status, or 128 + N where signal N ended it.
+ * Interrupts from the terminal go to the program, which decides; SIGTERM and SIGHUP are passed on.
+ */
+int sn_launch_program(const struct sn_launch *launch, char *const *command, int *status,
+		      struct sn_error *error);
+
+/* True where no process wrote anything into the folder. */
+bool sn_launch_is_empty(const char *folder);
+/* True inside mpirun, srun or torchrun: others measure into the same folder. */
+bool sn_launch_is_joined(void);
+
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde run: measures a program. It prepares a measurement folder and the environment that makes
+ * the dynamic loader preload libsonde.so, runs the program as if it had been run alone, and
+ * analyses what was measured when it has ended. What happens inside the program is src/collect.
+ */
+#include "command.h"
+#include "aggregate/analyze.h"
+#include "binary/elf_kind.h"
+#include "collect/event.h"
+#include "format/measurement.h"
+#include "launch.h"
+#include "sonde/db.h"
+#include "summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct run {
+	struct sn_launch launch;
+	const char *output; /* as the user gave it, or NULL */
+	bool analyze, quiet;
+	char folder[4096], database[4096];
+};
+
+enum {
+	OPTION_CALL_PATH = 256,
+	OPTION_OPERATORS,
+	OPTION_NO_ANALYZE,
+	OPTION_CHECKPOINT,
+	OPTION_LIMIT,
+	OPTION_SHADOW
+};
+
+static const struct option option_table[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"event", required_argument, NULL, 'e'},
+    {"rate", required_argument, NULL, 'F'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"call-path", required_argument, NULL, OPTION_CALL_PATH},
+    {"operators", required_argument, NULL, OPTION_OPERATORS},
+    {"memory", no_argument, NULL, 'm'},
+    {"no-analyze", no_argument, NULL, OPTION_NO_ANALYZE},
+    {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
+    {"memory-limit", required_argument, NULL, OPTION_LIMIT},
+    {"shadow", no_argument, NULL, OPTION_SHADOW},
+    SN_OPTION_HELP,
+    {0}};
+
+static int check_events(const struct sn_options *options, const char *list)
+{
+	struct sn_event events[SN_EVENT_MAX];
+	const char *wrong;
+	int count = sn_events_parse(list, events, &wrong);
+	if (count > 0)
+		return 0;
+	if (count == -2)
+		return sn_command_misuse(options->command, "at most %d events at once",
+					 SN_EVENT_MAX);
+	return sn_command_misuse(options->command, "'%.*s' is not an event",
+				 count ? (int)strcspn(wrong, ",") : 0, count ? wrong : "");
+}
+
+static int check_call_path(const struct sn_options *options, const char *list)
+{
+	static const char *const sources[] = {"python", "operator", "native", NULL};
+	for (const char *item = list;;) {
+		size_t length = strcspn(item, ",");
+		bool known = false;
+		for (const char *const *source = sources; *source; source++)
+			known |= strlen(*source) == length && !strncmp(item, *source, length);
+		if (!known)
+			return sn_command_misuse(options->command,
+						 "'%.*s' is not a source of call paths "
+						 "(python, operator, native)",
+						 (int)length, item);
+		if (!item[length])
+			return 0;
+		item += length + 1;
+	}
+}
+
+static int set_rate(struct run *run, const struct sn_options *options)
+{
+	static char events[64];
+	double hz;
+	if (sn_options_number(options, "rate", optarg, 1, SN_EVENT_HIGHEST_HZ, &hz))
+		return SN_EXIT_USAGE;
+	snprintf(events, sizeof(events), "cpu-time@%.0f", hz);
+	run->launch.events = events;
+	return 0;
+}
+
+static int take_option(struct run *run, struct sn_options *options, int option)
+{
+	static const char *const operator_modes[] = {"sampled", "exact", "off", NULL};
+	double number;
+	switch (option) {
+	case 'o':
+		run->output = optarg;
+		return 0;
+	case 'e':
+		run->launch.events = optarg;
+		return check_events(options, optarg);
+	case 'F':
+		return set_rate(run, options);
+	case 'q':
+		run->quiet = true;
+		return 0;
+	case 'm':
+		run->launch.tensor_memory = true;
+		return 0;
+	case OPTION_CALL_PATH:
+		run->launch.call_path = optarg;
+		return check_call_path(options, optarg);
+	case OPTION_OPERATORS:
+		run->launch.operators = optarg;
+		return sn_options_choice(options, "operators", optarg, operator_modes) < 0
+			   ? SN_EXIT_USAGE
+			   : 0;
+	case OPTION_NO_ANALYZE:
+		run->analyze = false;
+		return 0;
+	case OPTION_SHADOW:
+		run->launch.shadow = true;
+		return 0;
+	case OPTION_CHECKPOINT:
+		if (sn_options_number(options, "checkpoint", optarg, 0.01, 86400, &number))
+			return SN_EXIT_USAGE;
+		run->launch.checkpoint_ms = (unsigned long)(number * 1000);
+		return 0;
+	case OPTION_LIMIT:
+		if (sn_options_number(options, "memory-limit", optarg, 1, 1 << 20, &number))
+			return SN_EXIT_USAGE;
+		run->launch.memory_limit_mb = (unsigned long)number;
+		return 0;
+	}
+	return SN_EXIT_USAGE;
+}
+
+/* ---- names ---- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* The script of an interpreter says more than the interpreter: train.py, not python3. */
+static const char *subject(char *const *command)
+{
+	const char *program = base_name(command[0]);
+	if (strncmp(program, "python", 6))
+		return program;
+	for (char *const *argument = command + 1; *argument; argument++) {
+		if (!strcmp(*argument, "-c"))
+			break;
+		if (!strcmp(*argument, "-m"))
+			return argument[1] ? argument[1] : program;
+		if (**argument != '-')
+			return base_name(*argument);
+		if (!strcmp(*argument, "-W") || !strcmp(*argument, "-X"))
+			argument += argument[1] != NULL;
+	}
+	return program;
+}
+
+static bool exists(const char *path)
+{
+	struct stat status;
+	return !lstat(path, &status);
+}
+
+static void name_files(struct run *run, const char *stem)
+{
+	snprintf(run->folder, sizeof(run->folder), "%s.sonde", stem);
+	snprintf(run->database, sizeof(run->database), "%s.sdb", stem);
+}
+
+/* The first of NAME, NAME-2, NAME-3, ... that is free. */
+static void choose_name(struct run *run, char *const *command)
+{
+	char stem[1024];
+	char name[512];
+	snprintf(name, sizeof(name), "%s", subject(command));
+	char *dot = strrchr(name, '.');
+	if (dot && dot != name && !strcmp(dot, ".py"))
+		*dot = 0;
+	for (unsigned number = 1;; number++) {
+		if (number == 1)
+			snprintf(stem, sizeof(stem), "%s", name);
+		else
+			snprintf(stem, sizeof(stem), "%s-%u", name, number);
+		name_files(run, stem);
+		if (!exists(run->folder) && !exists(run->database))
+			return;
+	}
+}
+
+/* -o NAME, NAME.sdb and NAME.sonde mean the same. */
+static void take_name(struct run *run)
+{
+	char stem[4080];
+	snprintf(stem, sizeof(stem), "%s", run->output);
+	size_t length = strlen(stem);
+	while (length > 1 && stem[length - 1] == '/')
+		stem[--length] = 0;
+	if (length > 6 && !strcmp(stem + length - 6, ".sonde"))
+		stem[length - 6] = 0;
+	else if (length > 4 && !strcmp(stem + length - 4, ".sdb"))
+		stem[length - 4] = 0;
+	name_files(run, stem);
+}
+
+/* ---- the run ---- */
+
+static void warn_unmeasurable(const char *program, const struct sn_elf_kind_info *info)
+{
+	if (info->is_secure)
+		sn_command_warn(
+		    "'%s' has privileges of its own (%s): it runs, but cannot be measured", program,
+		    info->secure_reason);
+	else if (info->kind != SN_ELF_DYNAMIC)
+		sn_command_warn("'%s' is %s: it runs, but cannot be measured", program,
+				sn_elf_kind_text(info->kind));
+}
+
+static int analyze(struct run *run)
+{
+	const char *const folders[] = {run->folder};
+	struct sn_analyze_options options = {0};
+	struct sn_analyze_result result;
+	struct sn_error error = {0};
+	if (sn_analyze(folders, 1, run->database, &options, &result, &error))
+		return sn_command_fail("%s", error.text);
+	return 0;
+}
+
+static void report(const struct run *run)
+{
+	struct sonde_db *db;
+	if (sonde_db_open(run->database, &db, NULL))
+		return;
+	sn_summary_print(db, run->database, stderr);
+	sonde_db_close(db);
+}
+
+static int prepare(struct run *run, char *const *command)
+{
+	char program[4096];
+	if (sn_launch_find(command[0], program, sizeof(program)))
+		return sn_command_fail("cannot run '%s': %s", command[0], strerror(errno));
+	static struct sn_elf_kind_info info;
+	if (!sn_elf_kind_read(program, &info, NULL))
+		warn_unmeasurable(command[0], &info);
+	if (run->output)
+		take_name(run);
+	else
+		choose_name(run, command);
+	struct sn_error error = {0};
+	if (sn_launch_folder(&run->launch, run->folder, &error))
+		return sn_command_fail("%s", error.text);
+	if (sn_launch_library(&run->launch, &error))
+		return sn_command_fail("%s", error.text);
+	return 0;
+}
+
+static int finish(struct run *run, int status)
+{
+	if (sn_launch_is_empty(run->folder)) {
+		rmdir(run->folder);
+		sn_command_warn("nothing was measured");
+		return status;
+	}
+	if (!run->analyze) {
+		if (!run->quiet)
+			fprintf(stderr, "sonde: measured into %s\n", run->folder);
+		return status;
+	}
+	if (sn_launch_is_joined())
+		return status; /* another rank may still be measuring */
+	if (!analyze(run) && !run->quiet)
+		report(run);
+	return status;
+}
+
+static int run_run(int argc, char **argv)
+{
+	struct run run = {.analyze = true};
+	struct sn_options options = {&sn_command_run, argc, argv, "+o:e:F:qm", option_table};
+	for (int option; (option = sn_options_next(&options)) != -1;) {
+		if (option == SN_OPTION_STOP)
+			return options.status;
+		int status = take_option(&run, &options, option);
+		if (status)
+			return status;
+	}
+	if (optind == argc)
+		return sn_command_misuse(&sn_command_run, "which program?");
+	int status = prepare(&run, argv + optind);
+	if (status)
+		return status;
+	struct sn_error error = {0};
+	if (sn_launch_program(&run.launch, argv + optind, &status, &error))
+		return sn_command_fail("%s", error.text);
+	return finish(&run, status);
+}
+
+const struct sn_command sn_command_run = {
+    .name = "run",
+    .summary = "measure a program",
+    .usage =
+	"USAGE\n"
+	"    sonde run [options] [--] PROGRAM [ARGUMENT...]\n"
+	"\n"
+	"    Runs PROGRAM with all its threads and child processes measured, writes what was "
+	"measured\n"
+	"    to NAME.sonde/, analyses it into NAME.sdb and prints a summary on standard error.\n"
+	"    NAME is the program's or the script's name unless -o says otherwise. The exit status "
+	"is\n"
+	"    the program's own, or 128 + N where signal N ended it.\n"
+	"\n"
+	"OPTIONS\n"
+	"    -o, --output NAME       write NAME.sonde/ and NAME.sdb\n"
+	"    -F, --rate HZ           samples of CPU time a second and thread (default 199, 1 to "
+	"10000)\n"
+	"    -e, --event LIST        what to sample: NAME[@RATE],...  cpu-time@199 is the "
+	"default;\n"
+	"                            real-time, page-faults, context-switches, cycles, "
+	"instructions,\n"
+	"                            cache-misses, ...  `sonde doctor` lists what works here\n"
+	"    --call-path LIST        layers of a call path: python,operator,native (default all;\n"
+	"                            leaving native out is cheaper)\n"
+	"    --operators MODE        PyTorch operators: sampled (default; costs next to nothing),\n"
+	"                            exact (every call counted and timed) or off\n"
+	"    -m, --memory            count tensor allocations and releases\n"
+	"    --checkpoint SECONDS    least time between two checkpoints (default 2)\n"
+	"    --memory-limit MIB      most memory the collector may use in a process (default 512)\n"
+	"    --no-analyze            only measure; analyse later with `sonde analyze`\n"
+	"    --shadow                unwind every call path twice, a fast and a sure way, and "
+	"count\n"
+	"                            where they differ\n"
+	"    -q, --quiet             no summary\n"
+	"    -h, --help              this text\n"
+	"\n"
+	"EXAMPLES\n"
+	"    sonde run -- python3 train.py\n"
+	"    sonde run -F 1000 -o fast -- ./solver input.dat\n"
+	"    sonde run -e cpu-time@199,page-faults@50 -- make -j4\n"
+	"    mpirun -n 4 sonde run -o job -- ./simulation && sonde analyze job.sonde -o job.sdb\n",
+    .run = run_run,
+};

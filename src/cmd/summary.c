@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of `sonde run`: the top-down report, cut to a screenful; see summary.h. */
+#include "summary.h"
+#include "command.h"
+#include "report/view.h"
+#include "sonde/db.h"
+
+#define SUMMARY_LINES 18u
+#define METRICS_MOST  4u
+
+void sn_summary_print(const struct sonde_db *db, const char *path, FILE *out)
+{
+	uint32_t metrics[METRICS_MOST];
+	struct sn_view view = {
+	    .db = db,
+	    .path = path,
+	    .kind = SN_VIEW_TOP_DOWN,
+	    .by = "function",
+	    .metrics = metrics,
+	    .metric_count = sn_view_default_metrics(db, metrics, METRICS_MOST),
+	    .min_share = 0.01,
+	    .max_depth = SONDE_NONE,
+	    .limit = SUMMARY_LINES,
+	};
+	struct sn_page page = {out, sn_terminal_width(), sn_terminal_has_color(out), true};
+	struct sn_error error = {""};
+	putc('\n', out);
+	if (!view.metric_count)
+		fprintf(out, "sonde: nothing was sampled: the program ended too soon\n");
+	else if (sn_view_text(&view, &page, &error))
+		sn_command_warn("%s", error.text);
+}
