@@ -244,7 +244,8 @@ static void put_functions(struct writer *writer)
 			sn_stack_name(writer->db, writer->functions.frame[i], name, sizeof(name));
 			plain = add_text(writer, name);
 		}
-		/* A system name equal to the name would have pprof demangle it: <module> is no C++. */
+		/* A system name equal to the name would have pprof demangle it: <module> is no C++.
+		 */
 		sn_protobuf_number(&writer->message, 1, i + 1);
 		sn_protobuf_number(&writer->message, 2, plain);
 		sn_protobuf_number(&writer->message, 3, add_string(writer, frame->linkage_name));

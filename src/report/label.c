@@ -188,7 +188,8 @@ static void label(const struct sonde_db *db, enum sn_grouping grouping, uint32_t
 		sn_label_shorten(name, text, SN_LABEL_CHARS);
 	else
 		sn_utf8_clean(name, text, SN_LABEL_CHARS);
-	add_flags(frame, text);
+	if (grouping != SN_GROUP_KIND)
+		add_flags(frame, text);
 }
 
 void sn_label_name(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,

@@ -105,7 +105,7 @@ static void print_command(const struct sn_view *view, const struct sn_page *page
 	fputs(text, page->out);
 }
 
-void sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,
+bool sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,
 		    double count)
 {
 	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[0]);
@@ -128,6 +128,14 @@ void sn_text_header(const struct sn_view *view, const struct sn_page *page, doub
 	putc('\n', page->out);
 	print_missing(view, page);
 	putc('\n', page->out);
+	if (total != 0)
+		return true;
+	fputs(view->is_restricted
+		  ? "Nothing was measured in this selection.\n"
+		  : "Nothing was measured: the program ended before its first sample, or "
+		    "did not use what this metric counts.\n",
+	      page->out);
+	return false;
 }
 
 void sn_text_footer(const struct sn_view *view, const struct sn_page *page)

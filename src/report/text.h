@@ -5,7 +5,11 @@
 
 #include "report/view.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* A report that ended with its header. */
+enum { SN_TEXT_NOTHING = 1 };
 
 /* Writes an escape sequence if the page has colours. */
 void sn_text_style(const struct sn_page *page, const char *sequence);
@@ -17,8 +21,9 @@ const char *sn_text_metric(const struct sn_view *view, uint32_t position);
 /* Columns for values of the metric under its name. */
 int sn_text_metric_width(const struct sn_view *view, uint32_t position);
 
-/* What was measured, how much, how completely: one or two lines, then an empty one. */
-void sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,
+/* What was measured, how much, how completely: one or two lines, then an empty one. False, and a
+ * word about it, where there is nothing to go on with. */
+bool sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,
 		    double count);
 /* "Next: ..." below an empty line. */
 void sn_text_footer(const struct sn_view *view, const struct sn_page *page);

@@ -165,20 +165,23 @@ static int print_flat(const struct sn_view *view, const struct sn_page *page,
 	struct sn_source source;
 	sn_source_init(&source, sn_text_measured_ns(view->db));
 	double total = sn_tree_inclusive(tree, 0, 0);
-	sn_text_header(view, page, total, tree->values[0][0].inclusive.count);
-	print_flat_heading(view, page);
+	bool has_any = sn_text_header(view, page, total, tree->values[0][0].inclusive.count);
 	uint32_t shown = 0;
-	for (; shown < flat->row_count && (view->limit == 0 || shown < view->limit); shown++) {
+	if (has_any)
+		print_flat_heading(view, page);
+	for (; has_any && shown < flat->row_count && (view->limit == 0 || shown < view->limit);
+	     shown++) {
 		const struct sn_tree_value *value = &flat->values[0][rows[shown]];
 		bool is_small = value->inclusive.sum < view->min_share * total;
 		if (is_small && view->sort != SN_SORT_NAME)
 			break;
 		print_flat_row(view, page, &source, flat, rows[shown], total);
 	}
-	print_flat_rest(view, page, flat, rows, shown, total);
+	if (has_any)
+		print_flat_rest(view, page, flat, rows, shown, total);
 	sn_source_release(&source);
 	free(rows);
-	return 0;
+	return has_any ? 0 : SN_TEXT_NOTHING;
 }
 
 int sn_view_text_flat(const struct sn_view *view, const struct sn_page *page,
@@ -192,7 +195,7 @@ int sn_view_text_flat(const struct sn_view *view, const struct sn_page *page,
 	code = sn_flat_init(&flat, &tree, view->grouping, error);
 	if (code == 0) {
 		code = print_flat(view, page, &tree, &flat);
-		if (code != 0)
+		if (code < 0)
 			sn_fail(error, code, "out of memory");
 		sn_flat_release(&flat);
 	}
@@ -266,14 +269,19 @@ static int compare_threads(const void *left, const void *right, void *argument)
 	return a->profile < b->profile ? -1 : a->profile > b->profile;
 }
 
-static void print_bar(const struct sn_page *page, double share)
+enum { BAR_COLUMNS = 12, WIDTH_FOR_BARS = 100 };
+
+/* Returns the columns used: none where the names need them more. */
+static int print_bar(const struct sn_page *page, double share)
 {
-	enum { BAR_COLUMNS = 12 };
+	if (page->width < WIDTH_FOR_BARS)
+		return 0;
 	int full = (int)lrint(share * BAR_COLUMNS);
 	sn_text_style(page, "\033[34m");
 	for (int i = 0; i < BAR_COLUMNS; i++)
 		fputs(i >= full ? " " : page->is_unicode ? "\xe2\x96\x88" : "#", page->out);
 	sn_text_style(page, "\033[0m");
+	return BAR_COLUMNS;
 }
 
 static void print_thread(const struct thread_sink *self, const struct sn_page *page,
@@ -286,8 +294,7 @@ static void print_thread(const struct thread_sink *self, const struct sn_page *p
 	sn_number_share(self->across.sum > 0 ? sum / self->across.sum : 0, share);
 	sn_text_value(sum, sn_text_unit(view, 0), text);
 	int used = fprintf(page->out, " %6s %*s ", share, sn_text_metric_width(view, 0), text);
-	print_bar(page, self->across.max > 0 ? sum / self->across.max : 0);
-	used += 12;
+	used += print_bar(page, self->across.max > 0 ? sum / self->across.max : 0);
 	for (uint32_t m = 1; m < view->metric_count; m++) {
 		sn_text_value(row->values[m].inclusive.sum, sn_text_unit(view, m), text);
 		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
@@ -311,22 +318,25 @@ static void print_across(const struct thread_sink *self, const struct sn_page *p
 	char cv[SN_NUMBER_CHARS], imbalance[SN_NUMBER_CHARS];
 	sn_number_share(mean > 0 ? sonde_db_stat_deviation(across) / mean : 0, cv);
 	sn_number_share(mean > 0 ? across->max / mean - 1 : 0, imbalance);
-	fprintf(page->out, "\n %s of %u: min %s, mean %s, max %s, CV %s, imbalance %s\n",
+	fprintf(page->out, "\n %s across %u: min %s, mean %s, max %s\n",
 		sn_text_metric(self->view, 0), self->count,
 		sn_number_format(across->min, unit, least), sn_number_format(mean, unit, middle),
-		sn_number_format(across->max, unit, most), cv, imbalance);
+		sn_number_format(across->max, unit, most));
+	fprintf(page->out, " coefficient of variation %s, imbalance %s (max / mean - 1)\n", cv,
+		imbalance);
 }
 
-static void print_threads(struct thread_sink *self, const struct sn_page *page)
+static int print_threads(struct thread_sink *self, const struct sn_page *page)
 {
 	const struct sn_view *view = self->view;
 	double count = 0;
 	for (uint32_t i = 0; i < self->count; i++)
 		count += self->rows[i].values[0].inclusive.count;
-	sn_text_header(view, page, self->across.sum, count);
+	if (!sn_text_header(view, page, self->across.sum, count))
+		return SN_TEXT_NOTHING;
 	sn_text_style(page, "\033[1m");
-	fprintf(page->out, " %6s %*s %12s", "share", sn_text_metric_width(view, 0),
-		sn_text_metric(view, 0), "");
+	fprintf(page->out, " %6s %*s %*s", "share", sn_text_metric_width(view, 0),
+		sn_text_metric(view, 0), page->width < WIDTH_FOR_BARS ? 0 : BAR_COLUMNS, "");
 	for (uint32_t m = 1; m < view->metric_count; m++)
 		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
 	fprintf(page->out, " %9s %9s  %s\n", "samples", "lifetime", "thread");
@@ -337,6 +347,7 @@ static void print_threads(struct thread_sink *self, const struct sn_page *page)
 	if (shown < self->count)
 		fprintf(page->out, " %u more\n", self->count - shown);
 	print_across(self, page);
+	return 0;
 }
 
 int sn_view_text_threads(const struct sn_view *view, const struct sn_page *page,
@@ -349,7 +360,7 @@ int sn_view_text_threads(const struct sn_view *view, const struct sn_page *page,
 	int code = sn_view_rows(view, &self.sink, error);
 	if (code == 0) {
 		qsort_r(self.rows, self.count, sizeof(*self.rows), compare_threads, (void *)view);
-		print_threads(&self, page);
+		code = print_threads(&self, page);
 	} else if (code == SN_ERR_MEMORY) {
 		sn_fail(error, code, "out of memory");
 	}
@@ -371,5 +382,5 @@ int sn_view_text(const struct sn_view *view, const struct sn_page *page, struct 
 	int code = views[view->kind](view, page, error);
 	if (code == 0 && !view->is_full)
 		sn_text_footer(view, page);
-	return code;
+	return code == SN_TEXT_NOTHING ? 0 : code;
 }

@@ -200,15 +200,17 @@ int sn_view_text_top_down(const struct sn_view *view, const struct sn_page *page
 	sn_outline_init(&outline, view);
 	outline.total = sn_tree_inclusive(&tree, 0, 0);
 	outline.source = &source;
-	sn_text_header(view, page, outline.total, tree.values[0][0].inclusive.count);
+	bool has_any = sn_text_header(view, page, outline.total, tree.values[0][0].inclusive.count);
 	uint32_t limit = view->limit;
-	if (!view->is_full) {
+	if (has_any && !view->is_full) {
 		uint32_t most = limit == 0 ? 10 : limit < 12 ? 3 : limit / 4 > 10 ? 10 : limit / 4;
 		code = sn_text_hot_lines(view, page, &source, most, error);
 		if (code > 0 && limit > 0)
 			limit = limit > (uint32_t)code + 3 ? limit - (uint32_t)code : 3;
 	}
-	if (code >= 0)
+	if (!has_any)
+		code = SN_TEXT_NOTHING;
+	else if (code >= 0)
 		code = fill_top_down(&outline, &tree, limit);
 	if (code == 0)
 		code = sn_outline_print(&outline, page, "call paths");
@@ -319,8 +321,9 @@ int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_page *pag
 		outline.total = sn_tree_inclusive(&tree, 0, 0);
 		outline.joint = " < ";
 		outline.shows_exclusive_share = true;
-		sn_text_header(view, page, outline.total, tree.values[0][0].inclusive.count);
-		code = fill_bottom_up(&outline, &callers, error);
+		bool has_any =
+		    sn_text_header(view, page, outline.total, tree.values[0][0].inclusive.count);
+		code = has_any ? fill_bottom_up(&outline, &callers, error) : SN_TEXT_NOTHING;
 		if (code == 0)
 			code = sn_outline_print(&outline, page, "function, and who calls it");
 		if (code == SN_ERR_MEMORY)

@@ -68,10 +68,13 @@ void sn_utf8_elide(char *text, size_t columns)
 	size_t head_bytes = offset_of_column(text, head);
 	size_t tail_at = offset_of_column(text, length - tail);
 	size_t tail_bytes = strlen(text + tail_at);
-	/* What is taken out may be one byte, shorter than the ellipsis: move the tail first. */
+	/* The ellipsis has three bytes; two narrow characters taken out leave room for two. */
 	if (head_bytes + 3 > tail_at) {
-		text[offset_of_column(text, columns)] = '\0';
-		return;
+		if (head == 0) {
+			text[offset_of_column(text, columns)] = '\0';
+			return;
+		}
+		head_bytes = offset_of_column(text, head - 1);
 	}
 	memmove(text + head_bytes + 3, text + tail_at, tail_bytes + 1);
 	memcpy(text + head_bytes, ellipsis, 3);

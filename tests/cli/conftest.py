@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests of the command line share: the build, a way to run `sonde`, databases with known contents."""
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build"))
+if not BUILD.is_absolute():
+    BUILD = Path.cwd() / BUILD
+SONDE = BUILD / "src/cmd/sonde"
+MAKE_DB = BUILD / "tests/make-db"
+
+
+@dataclass
+class Result:
+    """How a run of `sonde` ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def err_lines(self) -> list[str]:
+        return self.err.splitlines()
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """The environment for texts that do not depend on who runs the tests, or where."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "SONDE_"))}
+    environment.update({"LC_ALL": "C.UTF-8", "COLUMNS": "100", "TERM": "xterm"})
+    environment.pop("NO_COLOR", None)
+    environment.update(more)
+    return environment
+
+
+def run_sonde(*arguments: object, cwd: Path | None = None, timeout: float = 120, **environment: str) -> Result:
+    done = subprocess.run([SONDE, *map(str, arguments)], cwd=cwd, capture_output=True, timeout=timeout,
+                          env=clean_environment(**environment), stdin=subprocess.DEVNULL)
+    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture(scope="session")
+def sonde():
+    if not SONDE.exists():
+        pytest.fail(f"{SONDE} is not there: build first, or set SONDE_BUILD")
+    return run_sonde
+
+
+def make_database(folder: Path, name: str, *options: object) -> Path:
+    path = folder / name
+    subprocess.run([MAKE_DB, *map(str, options), path], check=True)
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_db(tmp_path_factory) -> Path:
+    """The database that tests/unit/db_fixture.h draws."""
+    return make_database(tmp_path_factory.mktemp("small"), "small.sdb")
+
+
+@pytest.fixture(scope="session")
+def big_db(tmp_path_factory) -> Path:
+    """100,000 contexts."""
+    return make_database(tmp_path_factory.mktemp("big"), "big.sdb", "--contexts", 100000)
+
+
+@pytest.fixture(scope="session")
+def empty_db(tmp_path_factory) -> Path:
+    """Contexts without any value: nobody was measured."""
+    return make_database(tmp_path_factory.mktemp("empty"), "empty.sdb", "--contexts", 50, "--profiles", 0)

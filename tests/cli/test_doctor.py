@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde doctor`: what it says must be so, and it must say no where something is taken away."""
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+
+from conftest import BUILD, SONDE, clean_environment
+
+
+def checks(sonde, **environment) -> dict[str, dict]:
+    result = sonde("doctor", "--format", "json", **environment)
+    document = json.loads(result.out)
+    assert result.status == (0 if document["can_measure"] else 1)
+    for check in document["checks"]:
+        assert set(check) == {"group", "name", "verdict", "essential", "text", "fix"}
+        assert check["verdict"] in ("ok", "limited", "no") and check["text"]
+    return {check["name"]: check for check in document["checks"]}
+
+
+def test_what_is_here(sonde):
+    found = checks(sonde)
+    assert platform.release() in found["kernel"]["text"]
+    assert found["CPU and real time"]["verdict"] == "ok"
+    assert found["libsonde.so"]["verdict"] == "ok" and os.path.exists(found["libsonde.so"]["text"])
+    assert found["preloading"]["verdict"] == "ok"
+    assert "disk space" in found and "eBPF" in found and "NVIDIA" in found and "AMD" in found
+
+
+def test_text(sonde):
+    result = sonde("doctor", COLUMNS="80")
+    for group in ("Collector", "Sampling", "Python", "Devices", "System"):
+        assert f"\n{group}\n" in "\n" + result.out
+    assert "Sonde can measure here" in result.out
+
+
+def test_python_on_path(sonde, tmp_path):
+    version = subprocess.run(["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+                             capture_output=True, text=True).stdout.strip()
+    assert checks(sonde, PATH="/usr/bin:/bin")[f"Python {version}"]["verdict"] == "ok"
+    (tmp_path / "grep").symlink_to(shutil.which("grep"))
+    nothing = checks(sonde, PATH=str(tmp_path), HOME=str(tmp_path))
+    assert nothing["interpreter"]["verdict"] == "no"
+
+
+def test_torch_is_found_by_its_files(sonde, tmp_path):
+    package = tmp_path / "lib/python3.12/site-packages/torch"
+    package.mkdir(parents=True)
+    (package / "version.py").write_text("__version__ = '9.8.7+test'\nraise SystemExit('imported')\n")
+    assert checks(sonde, VIRTUAL_ENV=str(tmp_path))["PyTorch 9.8.7+test"]["verdict"] == "ok"
+
+
+def test_opencl_platforms(sonde, tmp_path):
+    found = checks(sonde, OCL_ICD_VENDORS=str(tmp_path))["OpenCL"]
+    assert found["verdict"] == "no"
+    (tmp_path / "imagined.icd").write_text("libimagined.so\n")
+    found = checks(sonde, OCL_ICD_VENDORS=str(tmp_path))["OpenCL"]
+    assert found["verdict"] == "no" or "imagined" in found["text"]
+
+
+def test_missing_collector_is_fatal(tmp_path):
+    lonely = tmp_path / "bin/sonde"
+    lonely.parent.mkdir()
+    shutil.copy(SONDE, lonely)
+    done = subprocess.run([lonely, "doctor", "--format", "json"], capture_output=True, text=True,
+                          env=clean_environment())
+    document = json.loads(done.stdout)
+    assert done.returncode == 1 and document["can_measure"] is False
+    missing = [check for check in document["checks"] if check["name"] == "libsonde.so"][0]
+    assert missing["verdict"] == "no" and missing["fix"]
+
+
+def test_installed_layout(tmp_path):
+    for folder in ("bin", "lib"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(SONDE, tmp_path / "bin/sonde")
+    shutil.copy(BUILD / "src/collect/libsonde.so", tmp_path / "lib/libsonde.so")
+    done = subprocess.run([tmp_path / "bin/sonde", "doctor"], capture_output=True, text=True, env=clean_environment())
+    assert done.returncode == 0 and str(tmp_path / "lib/libsonde.so") in done.stdout
