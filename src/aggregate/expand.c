@@ -13,8 +13,10 @@
 /* One frame of the database that a merged frame becomes. */
 struct step {
 	uint32_t frame;	   /* builder's */
+	uint32_t function; /* from a symbol: the frame of the function itself */
 	uint32_t operator; /* builder's string: its name; SONDE_NONE for others */
 	bool is_from_symbol;
+	bool is_backward;
 	bool is_native;
 };
 
@@ -85,34 +87,11 @@ static uint32_t nameless(struct expanding *expanding, const struct sn_frame *fra
 	return sn_db_builder_string(expanding->builder, name);
 }
 
-static int add_operator(struct expanding *expanding, const struct sn_operator *found,
-			const struct sn_symbol_frame *symbol)
-{
-	const char *linkage = symbol->linkage_name ? symbol->linkage_name : symbol->name;
-	struct sonde_db_frame made = {
-	    .kind = SN_FRAME_OPERATOR,
-	    .flags = found->is_backward ? SN_FRAME_BACKWARD : 0,
-	    .name = sn_db_builder_string(expanding->builder, found->name),
-	    .linkage_name = sn_db_builder_string(expanding->builder, linkage),
-	    .module = SONDE_NONE,
-	    .file = SONDE_NONE,
-	};
-	struct step step = {
-	    .frame = sn_db_builder_frame(expanding->builder, &made),
-	    .operator= made.name,
-	    .is_from_symbol = true,
-	};
-	return add_step(expanding, step);
-}
-
-/* The level-th of what runs at a native frame. */
-static int add_native(struct expanding *expanding, const struct sn_frame *frame,
-		      const struct sn_symbol_location *location, uint32_t level)
+/* The frame of the level-th of what runs at a native frame. */
+static uint32_t function_frame(struct expanding *expanding, const struct sn_frame *frame,
+			       const struct sn_symbol_location *location, uint32_t level)
 {
 	const struct sn_symbol_frame *symbol = location->frames + level;
-	struct sn_operator found;
-	if (symbol->name && sn_operator_from_symbol(symbol->name, symbol->linkage_name, &found))
-		return add_operator(expanding, &found, symbol);
 	bool is_physical = level == 0;
 	struct sonde_db_frame made = {
 	    .kind = is_physical ? SN_FRAME_NATIVE : SN_FRAME_INLINED,
@@ -126,8 +105,40 @@ static int add_native(struct expanding *expanding, const struct sn_frame *frame,
 	    .function_line = symbol->function_line,
 	    .offset = is_physical ? frame->value : 0,
 	};
-	struct step step = {sn_db_builder_frame(expanding->builder, &made), SONDE_NONE, false,
-			    true};
+	return sn_db_builder_frame(expanding->builder, &made);
+}
+
+static int add_operator(struct expanding *expanding, const struct sn_operator *found,
+			const struct sn_symbol_frame *symbol, uint32_t function)
+{
+	const char *linkage = symbol->linkage_name ? symbol->linkage_name : symbol->name;
+	struct sonde_db_frame made = {
+	    .kind = SN_FRAME_OPERATOR,
+	    .flags = found->is_backward ? SN_FRAME_BACKWARD : 0,
+	    .name = sn_db_builder_string(expanding->builder, found->name),
+	    .linkage_name = sn_db_builder_string(expanding->builder, linkage),
+	    .module = SONDE_NONE,
+	    .file = SONDE_NONE,
+	};
+	struct step step = {
+	    .frame = sn_db_builder_frame(expanding->builder, &made),
+	    .function = function,
+	    .operator= made.name,
+	    .is_from_symbol = true,
+	    .is_backward = found->is_backward,
+	};
+	return add_step(expanding, step);
+}
+
+static int add_native(struct expanding *expanding, const struct sn_frame *frame,
+		      const struct sn_symbol_location *location, uint32_t level)
+{
+	const struct sn_symbol_frame *symbol = location->frames + level;
+	uint32_t function = function_frame(expanding, frame, location, level);
+	struct sn_operator found;
+	if (symbol->name && sn_operator_from_symbol(symbol->name, symbol->linkage_name, &found))
+		return add_operator(expanding, &found, symbol, function);
+	struct step step = {.frame = function, .operator= SONDE_NONE, .is_native = true};
 	return add_step(expanding, step);
 }
 
@@ -148,8 +159,8 @@ static int add_python(struct expanding *expanding, const struct sn_frame *frame)
 	    .line = (uint32_t)frame->value,
 	    .function_line = code.first_line,
 	};
-	struct step step = {sn_db_builder_frame(expanding->builder, &made), SONDE_NONE, false,
-			    false};
+	struct step step = {.frame = sn_db_builder_frame(expanding->builder, &made),
+			    .operator= SONDE_NONE };
 	return add_step(expanding, step);
 }
 
@@ -197,28 +208,41 @@ static int expand_frame(struct expanding *expanding, uint32_t number)
 }
 
 /*
- * True where the step is the operator its place is in already: the collector's frame for it lies
- * below the entry point's, with some frames of the dispatcher between.
+ * True where the step is the operator that its place is in already. An operator's entry point lies
+ * above the collector's frame for it, with some of the dispatcher between. A backward node's lies
+ * below, because the engine calls the collector before the node; and no node runs directly in
+ * itself.
  */
 static bool is_same_operator(const struct place *place, const struct step *step)
 {
 	if (step->operator== SONDE_NONE || place->operator!= step->operator)
 		return false;
-	return step->is_from_symbol ? place->is_adjacent : place->is_from_symbol;
+	if (!step->is_from_symbol)
+		return place->is_from_symbol;
+	return place->is_adjacent || step->is_backward;
+}
+
+static void take_native(struct expanding *expanding, uint32_t frame, struct place *place)
+{
+	place->context = sn_db_builder_context(expanding->builder, place->context, frame);
+	place->is_adjacent = false;
 }
 
 static void take_step(struct expanding *expanding, const struct step *step, struct place *place)
 {
-	if (is_same_operator(place, step)) {
-		/* once: a further one below is a call of the operator by itself */
-		place->is_from_symbol = step->is_from_symbol && place->is_from_symbol;
-		return;
-	}
-	place->context = sn_db_builder_context(expanding->builder, place->context, step->frame);
-	place->is_adjacent = step->operator!= SONDE_NONE;
-	if (!step->is_native) {
+	if (step->is_native) {
+		take_native(expanding, step->frame, place);
+	} else if (!is_same_operator(place, step)) {
+		place->context =
+		    sn_db_builder_context(expanding->builder, place->context, step->frame);
 		place->operator= step->operator;
 		place->is_from_symbol = step->is_from_symbol;
+		place->is_adjacent = step->operator!= SONDE_NONE;
+	} else if (step->is_from_symbol) {
+		take_native(expanding, step->function, place);
+	} else {
+		/* once: a further one below is a call of the operator by itself */
+		place->is_from_symbol = false;
 	}
 }
 

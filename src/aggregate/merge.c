@@ -167,6 +167,37 @@ static uint32_t add_code(struct sn_merge *merge, struct translation *translation
 	return sn_intern_add(&merge->codes, &code, sizeof(code));
 }
 
+/*
+ * The module that an address lies in, or SN_ID_NONE. A module that was loaded just before a sample
+ * was taken may be missing from the collector's list at that moment, but not from that of the
+ * snapshot.
+ */
+static uint32_t module_at(const struct sn_measurement *measurement, uint64_t address)
+{
+	for (uint32_t i = 0; i < measurement->module_count; i++) {
+		const struct sn_module_record *module = measurement->modules + i;
+		if (address >= module->start && address < module->end &&
+		    !(module->flags & SN_MODULE_UNLOADED))
+			return i;
+	}
+	return SN_ID_NONE;
+}
+
+static void translate_native(struct adding *adding, const struct sn_frame *frame,
+			     struct sn_frame *translated)
+{
+	uint32_t module = frame->id;
+	if (module == SN_ID_NONE) {
+		module = module_at(adding->measurement, frame->value);
+		/* else: an address of a process that is gone tells nothing */
+		translated->value = module == SN_ID_NONE
+					? 0
+					: frame->value - adding->measurement->modules[module].bias;
+	}
+	if (module != SN_ID_NONE)
+		translated->id = adding->modules[module];
+}
+
 /* The frame with common numbers. */
 static struct sn_frame translate_frame(struct adding *adding, struct translation *translation,
 				       const struct sn_measurement_thread *thread,
@@ -176,11 +207,7 @@ static struct sn_frame translate_frame(struct adding *adding, struct translation
 	    .kind = frame->kind, .flags = frame->flags, .id = SONDE_NONE, .value = frame->value};
 	switch (frame->kind) {
 	case SN_FRAME_NATIVE:
-		if (frame->id != SN_ID_NONE)
-			translated.id = adding->modules[frame->id];
-		else
-			translated.value =
-			    0; /* an address of a process that is gone tells nothing */
+		translate_native(adding, frame, &translated);
 		break;
 	case SN_FRAME_PYTHON:
 		translated.id = add_code(adding->merge, translation, thread, frame->id);
