@@ -388,7 +388,6 @@ static int read_newest(const struct source *source, struct sn_measurement **meas
 	struct sn_error older_error;
 	if (!read_snapshot(source, slots + 1, measurement, &older_error)) {
 		(*measurement)->is_fallback = true;
-		(*measurement)->is_final = false;
 		return 0;
 	}
 	return result; /* what is wrong with the newer one tells more */

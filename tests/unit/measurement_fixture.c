@@ -84,13 +84,16 @@ uint32_t measurement_fixture_module(struct measurement_fixture *fixture, const c
 				    uint64_t bias, const char *build_id, size_t build_id_bytes)
 {
 	struct sn_module_record record = {
-	    .start = bias,
+	    .start = bias + 0x1000,
 	    .end = bias + 0x100000,
 	    .bias = bias,
 	    .path = string(&fixture->strings, path),
 	    .build_id_bytes = (uint32_t)build_id_bytes,
 	};
 	memcpy(record.build_id, build_id, build_id_bytes);
+	/* every second one has been unloaded, which must not matter */
+	if (fixture->modules.length / sizeof(record) % 2)
+		record.flags = SN_MODULE_UNLOADED;
 	return append(&fixture->modules, &record, sizeof(record));
 }
 
@@ -165,6 +168,21 @@ void measurement_fixture_value(struct measurement_fixture *fixture, uint32_t thr
 	    .min = each,
 	    .max = each,
 	    .sum_squares = (double)count * (double)each * (double)each,
+	};
+	append(&fixture->threads[thread].values, &record, sizeof(record));
+}
+
+void measurement_fixture_two_values(struct measurement_fixture *fixture, uint32_t thread,
+				    uint32_t node, uint32_t metric, uint64_t low, uint64_t high)
+{
+	struct sn_value_record record = {
+	    .node = node,
+	    .metric = metric,
+	    .count = 2,
+	    .sum = low + high,
+	    .min = low,
+	    .max = high,
+	    .sum_squares = (double)low * (double)low + (double)high * (double)high,
 	};
 	append(&fixture->threads[thread].values, &record, sizeof(record));
 }

@@ -40,6 +40,8 @@ uint32_t measurement_fixture_named(struct measurement_fixture *fixture, uint32_t
 /* `count` values that are all alike. */
 void measurement_fixture_value(struct measurement_fixture *fixture, uint32_t thread, uint32_t node,
 			       uint32_t metric, uint64_t count, uint64_t each);
+void measurement_fixture_two_values(struct measurement_fixture *fixture, uint32_t thread,
+				    uint32_t node, uint32_t metric, uint64_t low, uint64_t high);
 
 /*
  * Commits a snapshot of everything so far to the file, made where it is missing: after what is

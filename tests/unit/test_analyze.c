@@ -149,8 +149,9 @@ static void python_and_named_frames(void **state)
 	node = measurement_fixture_named(f, 0, node, SN_FRAME_REGION, SN_FRAME_ITERATION, "step");
 	node = measurement_fixture_named(f, 0, node, SN_FRAME_GPU_API, 0, "clEnqueueNDRangeKernel");
 	node = measurement_fixture_named(f, 0, node, SN_FRAME_KERNEL, 0, "sgemm");
-	measurement_fixture_value(f, 0, node, 0, 3, 7);
+	measurement_fixture_two_values(f, 0, node, 0, 4, 17);
 	struct sonde_db *db = analyze(f);
+	assert_string_equal(sonde_db_property(db, "complete"), "true");
 	assert_string_equal(hottest_path(db), "python train > region step > "
 					      "gpu-api clEnqueueNDRangeKernel > kernel sgemm");
 	const struct sonde_db_frame *frame = find_frame(db, "train");
@@ -159,8 +160,9 @@ static void python_and_named_frames(void **state)
 	assert_int_equal(frame->function_line, 30);
 	assert_int_equal(find_frame(db, "step")->flags, SN_FRAME_ITERATION);
 	const struct sonde_db_summary *root = sonde_db_summary(db, 0, 0);
-	assert_true(root->inclusive.count == 3 && root->inclusive.sum == 21);
-	assert_true(root->inclusive.min == 7 && root->inclusive.sum_squares == 147);
+	assert_true(root->inclusive.count == 2 && root->inclusive.sum == 21);
+	assert_true(root->inclusive.min == 4 && root->inclusive.max == 17);
+	assert_true(root->inclusive.sum_squares == 305);
 	const struct sonde_db_profile *profile = sonde_db_profile(db, 0);
 	assert_true(profile->start_ns == 1700000000ull * 1000000000 + 1000);
 	const struct sonde_db_frame *thread = sonde_db_frame(db, sonde_db_context(db, 0)->frame);
@@ -201,12 +203,12 @@ static void unknown_code_is_named_by_its_place(void **state)
 	uint32_t gone = measurement_fixture_module(f, "/gone/libgone.so", 0x7000000, "", 0);
 	uint32_t node = add_native(f, 0, gone, 0x1234, SN_FRAME_TRUNCATED);
 	node = add_native(f, node, SN_ID_NONE, 0x123456789abc, 0);
-	node = add_native(f, node, SN_ID_NONE, 0x7000055, 0);
+	node = add_native(f, node, SN_ID_NONE, 0x7001055, 0);
 	measurement_fixture_value(f, 0, node, 0, 1, 7);
 	struct sonde_db *db = analyze(f);
 	assert_string_equal(hottest_path(db),
 			    "native [callers unknown] > native libgone.so+0x1234 > "
-			    "native [unknown code] > native libgone.so+0x55");
+			    "native [unknown code] > native libgone.so+0x1055");
 	sonde_db_close(db);
 }
 
@@ -321,6 +323,8 @@ static void processes_and_threads_share_one_tree(void **state)
 	/* the root, aten::same, its function, and one function of each differing module */
 	assert_int_equal(sonde_db_context_count(db), 5);
 	assert_int_equal(sonde_db_module_count(db), 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(sonde_db_module(db, i)->flags, 0);
 	assert_string_equal(hottest_path(db), "operator aten::same > native same.so+0x100");
 	const struct sonde_db_summary *root = sonde_db_summary(db, 0, 0);
 	assert_true(root->inclusive.count == 6 && root->inclusive.sum == 44);

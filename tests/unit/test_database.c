@@ -271,9 +271,9 @@ static void equal_keys_are_merged(void **state)
 		uint32_t context = sn_db_builder_context(
 		    builder, 0, sn_db_builder_named_frame(builder, SN_FRAME_REGION, "step"));
 		for (int i = 0; i < 3; i++) {
-			/* 1e17 + 1 - 1e17 depends on the order of addition */
+			/* 1e17 + 1 - 1e17 and 1e17 - 1e17 + 1 differ */
 			static const double values[] = {1e17, 1, -1e17};
-			double value = values[order ? 2 - i : i];
+			double value = values[order && i ? 3 - i : i];
 			struct sonde_db_stat stat = {1, value, value, value, value * value};
 			sn_db_builder_value(builder, 0, context, 0, &stat);
 		}
@@ -438,6 +438,7 @@ static void forged_numbers_are_noticed(void **state)
 	    {SN_DATABASE_CONTEXTS, 16 + 8, 1, "contexts"},
 	    {SN_DATABASE_CONTEXTS, 16 + 8, 100, "contexts"},
 	    {SN_DATABASE_CONTEXTS, 16 + 12, 2, "contexts"},
+	    {SN_DATABASE_CONTEXTS, 14 * 16 + 8, 16, "contexts"},
 	    {SN_DATABASE_METRICS, 4, 5000, "metrics"},
 	    {SN_DATABASE_PROFILES, 8, 5000, "profiles"},
 	    {SN_DATABASE_DROPS, 0, 5000, "drops"},

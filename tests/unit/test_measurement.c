@@ -145,7 +145,7 @@ static void the_older_snapshot_is_the_fallback(void **state)
 		if (m->is_fallback) {
 			fallbacks++;
 			assert_int_equal(m->threads[0].value_count, 0);
-			assert_false(m->is_final);
+			assert_false(m->is_final); /* as the older slot says */
 		}
 		sn_measurement_free(m);
 		bytes[i] ^= 0x10;
