@@ -4,12 +4,13 @@
  * stops.
  *
  * `sonde run` sets the environment (names in config.def) and preloads the library; without
- * SONDE_OUTPUT the library does nothing at all. Whatever goes wrong here, the program runs on
- * unmeasured.
+ * SONDE_OUTPUT and SONDE_TOOL the library does nothing at all. Whatever goes wrong here, the program
+ * runs on unmeasured.
  */
 #include "adapters.h"
 #include "checkpoint.h"
 #include "intercept.h"
+#include "monitor.h"
 #include "property.h"
 #include "sample.h"
 #include "event.h"
@@ -24,7 +25,7 @@
 
 struct sn_config sn_config;
 
-enum { IDLE, STARTING, MEASURING, STOPPED };
+enum { IDLE, STARTING, MEASURING, STOPPED, UNWANTED };
 static _Atomic int phase;
 static pid_t measured_pid;
 
@@ -89,7 +90,8 @@ static void after_fork_in_child(void)
 		return;
 	sn_sampling_after_fork();
 	sn_properties_init();
-	sn_checkpoint_after_fork();
+	if (sn_config.output)
+		sn_checkpoint_after_fork();
 	sn_adapters_after_fork();
 	sn_threads_after_fork();
 }
@@ -102,7 +104,37 @@ static void on_program_exit(int status, void *unused)
 	do
 		*--digit = (char)('0' + number % 10);
 	while (number /= 10);
+	if (sn_measuring() && sn_is_measured_process())
+		sn_monitor_tool_stop();
 	sn_stop(digit);
+}
+
+/* For a tool alone (monitor.c) no samples are taken and no file is written. */
+static int prepare(void)
+{
+	if (!sn_config.output)
+		sn_config.events = "";
+	int status = sn_modules_init();
+	if (status)
+		return status;
+	sn_properties_init();
+	status = sn_sampling_init();
+	return status || !sn_config.output ? status : sn_checkpoint_open();
+}
+
+static void begin(void)
+{
+	if (prepare()) {
+		atomic_store(&phase, STOPPED);
+		return;
+	}
+	atomic_store(&phase, MEASURING);
+	sn_environment_keep();
+	pthread_atfork(NULL, NULL, after_fork_in_child);
+	on_exit(on_program_exit, NULL);
+	sn_fatal_init();
+	sn_adapters_attach();
+	sn_thread_begin();
 }
 
 void sn_start(void)
@@ -113,27 +145,26 @@ void sn_start(void)
 	int saved_errno = errno;
 	measured_pid = getpid();
 	read_config();
-	int next = STOPPED;
-	if (sn_config.output && !sn_modules_init()) {
-		sn_properties_init();
-		if (!sn_sampling_init() && !sn_checkpoint_open())
-			next = MEASURING;
-	}
-	atomic_store(&phase, next);
-	if (next == MEASURING) {
-		sn_environment_keep();
-		pthread_atfork(NULL, NULL, after_fork_in_child);
-		on_exit(on_program_exit, NULL);
-		sn_fatal_init();
-		sn_adapters_attach();
-		sn_thread_begin();
-	}
+	if (sn_config.output || setting("SONDE_TOOL", NULL))
+		begin();
+	else
+		atomic_store(&phase, UNWANTED);
 	errno = saved_errno;
+}
+
+void sn_start_monitoring(void)
+{
+	sn_start();
+	int expected = UNWANTED;
+	if (atomic_compare_exchange_strong(&phase, &expected, STARTING))
+		begin();
 }
 
 __attribute__((constructor)) static void construct(void)
 {
 	sn_start();
+	if (sn_measuring())
+		sn_monitor_tool_start();
 }
 
 /* CPU time that threads still running have used since their last sample belongs to them as a whole.

@@ -39,6 +39,8 @@ int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sig
 /* Starts measuring this process image, once; called by the constructor or by the first interceptor
  * that runs before it. */
 void sn_start(void);
+/* The same for a tool alone, where nothing was to be measured. Not for signal handlers. */
+void sn_start_monitoring(void);
 /* Ends measuring for good: stops samples, writes the last snapshot. AS-safe: yes. */
 void sn_stop(const char *exit_text);
 

@@ -9,6 +9,7 @@
  */
 #include "checkpoint.h"
 #include "intercept.h"
+#include "monitor.h"
 
 #include <alloca.h>
 #include <errno.h>
@@ -128,6 +129,8 @@ static void before_exec(void)
 {
 	if (!sn_measuring() || !sn_is_measured_process())
 		return;
+	if (sn_monitor_wants(SONDE_OS))
+		sn_monitor_emit((struct sonde_event){.domain = SONDE_OS, .kind = SONDE_EXEC});
 	struct sn_thread *thread = sn_enter();
 	sn_checkpoint_now("exec");
 	if (thread)

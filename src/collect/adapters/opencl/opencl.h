@@ -107,6 +107,8 @@ struct sn_cl_call {
 	struct sn_thread *thread; /* NULL: not measured */
 	uint32_t node;		  /* of the call's frame */
 	uint64_t start_ns;
+	uint64_t number; /* for listeners (monitor.h); 0 where there are none */
+	enum sn_cl_api api;
 	cl_event own; /* where the runtime puts the event that the program did not ask for */
 };
 

@@ -10,6 +10,8 @@
  */
 #include "opencl.h"
 
+#include "collect/monitor.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -30,6 +32,7 @@ struct pending {
 	uint32_t node;
 	uint8_t kind; /* enum sn_cl_kind */
 	bool timed;
+	uint64_t call; /* number of the call that started it */
 	uint64_t bytes, work_items, work_group;
 	uint64_t before_ns, after_ns; /* host times around the call that started it */
 	struct sn_cl_device *device;
@@ -51,6 +54,7 @@ struct state {
 		uint32_t string;
 	} strings[NAME_CACHE];
 	struct sn_thread *thread;
+	bool looking; /* a listener that is told of an operation may call us again */
 	_Atomic bool ended;
 	struct state *next; /* of all states; set before it is published */
 };
@@ -194,6 +198,24 @@ static bool read_times(cl_event event, struct times *times)
 	       times->ended >= times->started;
 }
 
+static void report_ended(struct sn_thread *thread, const struct pending *pending,
+			 const struct times *times)
+{
+	struct sonde_event event = {.domain = SONDE_GPU,
+				    .kind = SONDE_GPU_OPERATION_ENDED,
+				    .id = pending->call,
+				    .bytes = pending->bytes};
+	const struct sn_cct_node *node = sn_array_at(&thread->cct.nodes, pending->node);
+	const struct sn_cct_string *name = sn_array_at(&thread->cct.strings, node->record.frame.id);
+	event.name = name->text;
+	event.name_length = name->length;
+	if (times && pending->device) {
+		event.start_ns = sn_cl_clock_host_ns(&pending->device->clock, times->started);
+		event.end_ns = sn_cl_clock_host_ns(&pending->device->clock, times->ended);
+	}
+	sn_monitor_emit_inside(sn_thread_self(), event);
+}
+
 static void record(struct sn_thread *thread, const struct pending *pending, cl_event event)
 {
 	const struct metrics *all = metrics();
@@ -206,6 +228,8 @@ static void record(struct sn_thread *thread, const struct pending *pending, cl_e
 	}
 	if (!pending->timed || !read_times(event, &times)) {
 		sn_drop(thread, SN_DROP_GPU_UNTIMED, 1);
+		if (sn_monitor_wants(SONDE_GPU))
+			report_ended(thread, pending, NULL);
 		return;
 	}
 	add(thread, pending->node, all->time[pending->kind], times.ended - times.started);
@@ -216,6 +240,8 @@ static void record(struct sn_thread *thread, const struct pending *pending, cl_e
 	if (pending->device)
 		sn_cl_clock_bound(&pending->device->clock, times.queued, pending->before_ns,
 				  pending->after_ns);
+	if (sn_monitor_wants(SONDE_GPU))
+		report_ended(thread, pending, &times);
 }
 
 enum progress { STILL_WAITING, STILL_RUNNING, COLLECTED };
@@ -231,11 +257,12 @@ static enum progress collect_one(struct state *state, struct pending *pending)
 		status = -1;
 	if (status > CL_COMPLETE)
 		return status == CL_RUNNING ? STILL_RUNNING : STILL_WAITING;
+	/* first, so that a listener's own calls do not collect it once more */
+	atomic_store_explicit(&pending->event, NULL, memory_order_relaxed);
 	if (status == CL_COMPLETE)
 		record(state->thread, pending, event);
 	else
 		sn_drop(state->thread, SN_DROP_GPU_LOST, 1); /* it failed */
-	atomic_store_explicit(&pending->event, NULL, memory_order_relaxed);
 	sn_cl_real.clReleaseEvent(event);
 	return COLLECTED;
 }
@@ -253,30 +280,36 @@ static void pass_collected(struct state *state)
 static void look(struct state *state, uint32_t most)
 {
 	uint32_t tail = tail_of(state), head = head_of(state);
+	if (state->looking)
+		return;
+	state->looking = true;
 	for (; head != tail && most--; head++)
 		if (collect_one(state, pending_at(state, head)) != COLLECTED)
 			break;
 	atomic_store_explicit(&state->head, head, memory_order_relaxed);
-	if (head == tail)
-		return;
-	for (uint32_t probes = 0; probes < PROBE_MOST; probes++, state->probe++) {
+	for (uint32_t probes = 0; head != tail && probes < PROBE_MOST; probes++, state->probe++) {
 		if (state->probe - head >= tail - head)
 			state->probe = head;
 		collect_one(state, pending_at(state, state->probe));
 	}
 	pass_collected(state);
+	state->looking = false;
 }
 
 /* Every operation once; the most advanced of those that are left. */
 static enum progress look_at_all(struct state *state)
 {
 	enum progress left = COLLECTED;
+	if (state->looking)
+		return STILL_WAITING;
+	state->looking = true;
 	for (uint32_t at = head_of(state); at != tail_of(state); at++) {
 		enum progress progress = collect_one(state, pending_at(state, at));
 		if (progress == STILL_RUNNING || (progress == STILL_WAITING && left == COLLECTED))
 			left = progress;
 	}
 	pass_collected(state);
+	state->looking = false;
 	return left;
 }
 
@@ -340,9 +373,22 @@ void sn_cl_thread_begin(struct sn_thread *thread)
 
 /* ---- calls ---- */
 
+static _Atomic uint64_t next_call = 1;
+
+static void report_call(const struct sn_cl_call *call, enum sonde_event_kind kind)
+{
+	const char *name = api_names[call->api];
+	sn_monitor_emit((struct sonde_event){.domain = SONDE_GPU,
+					     .kind = kind,
+					     .id = call->number,
+					     .name = name,
+					     .name_length = (uint32_t)strlen(name)});
+}
+
 void sn_cl_call_begin(struct sn_cl_call *call, enum sn_cl_api api)
 {
 	call->own = NULL;
+	call->number = 0;
 	/* relaxed: a call that races with the end is measured or not, either is right */
 	call->thread = atomic_load_explicit(&closed, memory_order_relaxed) ? NULL : sn_enter();
 	if (!call->thread)
@@ -359,15 +405,23 @@ void sn_cl_call_begin(struct sn_cl_call *call, enum sn_cl_api api)
 		call->node = sn_cct_child(&thread->cct, path, &frame);
 	}
 	sn_leave(thread);
-	if (path == SN_NODE_NONE || call->node == SN_NODE_NONE)
+	if (path == SN_NODE_NONE || call->node == SN_NODE_NONE) {
 		call->thread = NULL;
-	else
-		call->start_ns = sn_now_ns();
+		return;
+	}
+	call->api = api;
+	if (sn_monitor_wants(SONDE_GPU)) {
+		call->number = atomic_fetch_add_explicit(&next_call, 1, memory_order_relaxed);
+		report_call(call, SONDE_GPU_CALL_ENTER);
+	}
+	call->start_ns = sn_now_ns();
 }
 
 /* True between a call's beginning and end: the thread is the same, so is its state. */
 static struct state *enter_again(struct sn_cl_call *call, uint64_t end_ns)
 {
+	if (call->thread && call->number)
+		report_call(call, SONDE_GPU_CALL_EXIT);
 	if (!call->thread || !sn_enter())
 		return NULL;
 	add(call->thread, call->node, metrics()->api_time, end_ns - call->start_ns);
@@ -417,6 +471,7 @@ static bool keep_pending(struct state *state, const struct sn_cl_call *call, uin
 	const struct sn_cl_queue *queue = sn_cl_queue_find(handle);
 	struct pending *pending = pending_at(state, tail);
 	pending->node = node;
+	pending->call = call->number;
 	pending->kind = (uint8_t)operation->kind;
 	pending->timed = queue && queue->timed;
 	pending->bytes = operation->bytes;

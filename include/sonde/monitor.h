@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The monitor: what Sonde sees of a running program, for other tools.
+ *
+ * A tool is a shared object. It is loaded into the program by
+ *	SONDE_TOOL=/path/tool.so LD_PRELOAD=libsonde.so PROGRAM...
+ * (with SONDE_OUTPUT set, Sonde measures as well; without, nothing is written), and then
+ *	1. Sonde calls `int sonde_tool_start(void)` of the tool, before the program's main function;
+ *	2. the tool calls sonde_monitor_init and registers callbacks;
+ *	3. callbacks run on the thread on which the thing happens, and may ask for the call path;
+ *	4. Sonde calls `void sonde_tool_stop(void)` of the tool, where it has one, when the program
+ *ends. A tool that is preloaded beside libsonde.so may do step 2 from a constructor of its own
+ *instead. examples/monitor/count_operators.c is a complete tool.
+ *
+ * A callback may do what a function may that is called at that place. It must not throw, and events
+ * that it causes itself are not reported. Strings are not terminated: use the lengths.
+ */
+#ifndef SONDE_MONITOR_H
+#define SONDE_MONITOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised when a struct below changes its meaning; fields may be added at the end without. */
+#define SONDE_MONITOR_VERSION 1u
+
+enum sonde_domain {
+	SONDE_FRAMEWORK, /* operators of a deep-learning framework, compilations */
+	SONDE_GPU,	 /* calls of a device's interface, what they ran on the device */
+	SONDE_MEMORY,	 /* tensor memory */
+	SONDE_OS,	 /* threads and processes */
+	SONDE_DOMAIN_COUNT
+};
+
+enum sonde_event_kind {
+	SONDE_OPERATOR_BEGIN = 1, /* name */
+	SONDE_OPERATOR_END,	  /* name */
+	SONDE_COMPILE_BEGIN,	  /* name */
+	SONDE_COMPILE_END,	  /* name */
+
+	SONDE_GPU_CALL_ENTER = 16, /* name: the function; id */
+	SONDE_GPU_CALL_EXIT,	   /* name, id as at its enter */
+	SONDE_GPU_OPERATION_ENDED, /* name: the kernel or what was done; id of its call; start_ns,
+				      end_ns on the device, 0 where unknown; bytes moved. Some time
+				      after it has ended, on a thread that calls the device again */
+
+	SONDE_MEMORY_ALLOCATED = 32, /* id: the address; bytes */
+	SONDE_MEMORY_RELEASED,	     /* id: the address; bytes, 0 where unknown */
+
+	SONDE_THREAD_BEGIN = 48, /* id: the kernel's number of the thread */
+	SONDE_THREAD_END,	 /* id */
+	SONDE_FORKED,		 /* in the child; id: the child's process */
+	SONDE_EXEC,		 /* the program is about to be replaced, unless that fails */
+};
+
+struct sonde_event {
+	uint32_t struct_bytes; /* sizeof(struct sonde_event) of the library that calls */
+	uint32_t domain;       /* enum sonde_domain */
+	uint32_t kind;	       /* enum sonde_event_kind */
+	uint32_t name_length;
+	const char *name; /* valid during the callback */
+	uint64_t time_ns; /* CLOCK_MONOTONIC, of the report */
+	uint64_t id;
+	uint64_t bytes;
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, as near as the device's clock is known */
+};
+
+/* One level of a call path. */
+struct sonde_frame {
+	uint32_t kind; /* SONDE_FRAME_ of the list below */
+	uint32_t line; /* of Python frames, 0 unknown */
+	const char
+	    *name; /* operator, region, call, kernel; function of a Python frame; NULL of native */
+	const char
+	    *file; /* of a Python frame its file, of a native frame its load module; or NULL */
+	uint32_t name_length, file_length;
+	uint64_t address; /* native: where the frame is or returns to; */
+	uint64_t offset;  /* the same in the module, as its symbol table counts */
+};
+
+/* Numbers of src/format/frame_kinds.def. */
+enum sonde_frame_kind {
+	SONDE_FRAME_PYTHON = 2,
+	SONDE_FRAME_OPERATOR = 3,
+	SONDE_FRAME_REGION = 4,
+	SONDE_FRAME_NATIVE = 6,
+	SONDE_FRAME_GPU_API = 10,
+	SONDE_FRAME_KERNEL = 11,
+	SONDE_FRAME_GPU_OP = 18,
+};
+
+/* What a call path is made of; leaving native frames out is cheapest. 0: what the user chose. */
+enum sonde_source {
+	SONDE_SOURCE_PYTHON = 1,
+	SONDE_SOURCE_OPERATOR = 2,
+	SONDE_SOURCE_NATIVE = 4,
+	SONDE_SOURCE_REGION = 8,
+};
+
+typedef void sonde_callback(const struct sonde_event *event, void *user);
+
+/*
+ * Begins monitoring; pass SONDE_MONITOR_VERSION. 0, or a negative errno: -ENOTSUP for a version
+ * this library does not know, -ENODEV where nothing can be monitored. Not thread-safe; call it
+ * first.
+ */
+int sonde_monitor_init(uint32_t version);
+
+/*
+ * Adds a callback for everything that happens in a domain. Register before the program loads the
+ * framework: every operator is reported from then on, not a sample of them. 0, -EINVAL for an
+ * unknown domain, -ENOSPC beyond eight callbacks in one. Thread-safe.
+ */
+int sonde_monitor_register(enum sonde_domain domain, sonde_callback *callback, void *user);
+
+/*
+ * The calling thread's call path, outermost first, into frames[0..max): of the program alone,
+ * without the tool and Sonde. Returns the length of the whole path, which may exceed `max`; -ENODEV
+ * where the thread is not monitored, -ENOMEM without memory. Names and files live as long as the
+ * process. Thread-safe; not for signal handlers.
+ */
+long sonde_monitor_callpath(unsigned sources, struct sonde_frame *frames, size_t max);
+
+/* Ends all callbacks; one that is running in another thread may still finish. Thread-safe. */
+void sonde_monitor_finalize(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
