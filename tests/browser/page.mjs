@@ -42,11 +42,11 @@ export function makeSample(what) {
 	return path;
 }
 
-export async function startBrowser() {
+export async function startBrowser(options = {}) {
 	const profile = join(directory, 'profile');
 	return chromium.launchPersistentContext(profile, {
 		executablePath: process.env.SONDE_CHROMIUM ?? '/usr/bin/chromium', headless: true, args: FLAGS,
-		viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce',
+		viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options,
 	});
 }
 

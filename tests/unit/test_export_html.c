@@ -132,7 +132,7 @@ static void keeps_fractions_and_negative_numbers(void **state)
 	struct sonde_db_profile profile = {
 	    .host = SONDE_NONE, .program = SONDE_NONE, .thread = SONDE_NONE, .rank = -1};
 	uint32_t owner = sn_db_builder_profile(builder, &profile);
-	struct sonde_db_stat stat = {2, -0.5, -1.25, 0.75, 2.125};
+	struct sonde_db_stat stat = {2, -0.5, -1, 0.5, 1.25};
 	sn_db_builder_value(builder, owner, 0, number, &stat);
 	struct sonde_db *db = open_built(builder);
 	struct sn_html_data data;
@@ -141,6 +141,9 @@ static void keeps_fractions_and_negative_numbers(void **state)
 	struct column column = find_column(header, "metric.0.sum");
 	assert_string_equal(column.type, "f64");
 	assert_true(column_sum(&data, &column) == -0.5);
+	column = find_column(header, "metric.0.min");
+	assert_string_equal(column.type, "f64");
+	assert_true(column_sum(&data, &column) == -1);
 	column = find_column(header, "metric.0.count");
 	assert_string_equal(column.type, "varint");
 	free(header);
