@@ -10,6 +10,8 @@
 #include "base/intern.h"
 #include "base/vec.h"
 #include "format/measurement.h"
+#include "report/group.h"
+#include "report/source.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,6 +24,7 @@
 #define VERSION_MAJOR 1
 #define VERSION_MINOR 0
 #define FIXED_BYTES   16
+#define SOURCE_CHARS  256
 /* The largest whole number up to which a double has all of them. */
 #define LARGEST_WHOLE 9007199254740992.0
 
@@ -34,10 +37,10 @@ struct buffer {
 /* What the page tells frames apart by. Interned by its bytes: no padding. */
 struct shown_frame {
 	uint8_t kind, flags;
-	uint16_t reserved;
-	uint32_t name, module, file, line, function_line;
+	uint16_t user; /* 1: the user's own code */
+	uint32_t name, module, file, line, function_line, source;
 };
-_Static_assert(sizeof(struct shown_frame) == 24, "interned by its bytes");
+_Static_assert(sizeof(struct shown_frame) == 28, "interned by its bytes");
 
 struct payload {
 	const struct sonde_db *db;
@@ -45,6 +48,7 @@ struct payload {
 	struct buffer data;
 	struct buffer columns; /* JSON: the directory of `data` */
 	struct sn_intern strings, frames;
+	struct sn_source source;
 	uint32_t *frame_of; /* database frame to shown frame */
 	bool failed;
 };
@@ -141,6 +145,19 @@ static uint32_t string_or_none(struct payload *payload, uint32_t string)
 	return string == SONDE_NONE ? 0 : string_number(payload, string) + 1;
 }
 
+/* The text of a line of the user's own code, where the file is still as it was measured. */
+static uint32_t source_line(struct payload *payload, const struct sonde_db_frame *frame)
+{
+	char text[SOURCE_CHARS];
+	if (frame->file == SONDE_NONE ||
+	    !sn_source_line(&payload->source, sonde_db_string(payload->db, frame->file),
+			    frame->line, text, sizeof(text)))
+		return 0;
+	uint32_t number = sn_intern_add(&payload->strings, text, strlen(text));
+	payload->failed |= number == SN_INTERN_NONE;
+	return number + 1;
+}
+
 static uint32_t show_frame(struct payload *payload, const struct sonde_db_frame *frame)
 {
 	struct shown_frame shown = {
@@ -151,6 +168,10 @@ static uint32_t show_frame(struct payload *payload, const struct sonde_db_frame 
 	    .line = frame->line,
 	    .function_line = frame->function_line,
 	};
+	if (sn_frame_is_user(payload->db, frame)) {
+		shown.user = 1;
+		shown.source = source_line(payload, frame);
+	}
 	if (frame->module != SONDE_NONE)
 		shown.module =
 		    string_or_none(payload, sonde_db_module(payload->db, frame->module)->path);
@@ -195,6 +216,8 @@ static void put_frames(struct payload *payload)
 	PUT_FRAME_COLUMN(payload, file, "varint", put_varint);
 	PUT_FRAME_COLUMN(payload, line, "varint", put_varint);
 	PUT_FRAME_COLUMN(payload, function_line, "varint", put_varint);
+	PUT_FRAME_COLUMN(payload, user, "varint", put_varint);
+	PUT_FRAME_COLUMN(payload, source, "varint", put_varint);
 }
 
 static void put_strings(struct payload *payload)
@@ -403,10 +426,20 @@ static void put_header_end(struct payload *payload)
 	    payload->header.failed || payload->data.failed || payload->columns.failed;
 }
 
+static uint64_t measured_until(const struct sonde_db *db)
+{
+	uint64_t end_ns = 0;
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++)
+		if (sonde_db_profile(db, i)->end_ns > end_ns)
+			end_ns = sonde_db_profile(db, i)->end_ns;
+	return end_ns;
+}
+
 static void payload_release(struct payload *payload)
 {
 	sn_intern_release(&payload->strings);
 	sn_intern_release(&payload->frames);
+	sn_source_release(&payload->source);
 	free(payload->header.bytes);
 	free(payload->data.bytes);
 	free(payload->columns.bytes);
@@ -420,6 +453,7 @@ int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db, uin
 	*data = (struct sn_html_data){0};
 	sn_intern_init(&payload.strings);
 	sn_intern_init(&payload.frames);
+	sn_source_init(&payload.source, measured_until(db));
 	number_frames(&payload);
 	if (!payload.failed) {
 		put_format(&payload.header, "{\"metric\":%" PRIu32 ",", metric);

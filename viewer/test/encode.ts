@@ -9,6 +9,8 @@ export interface SampleFrame {
 	line?: number;
 	functionLine?: number;
 	flags?: number;
+	user?: boolean;
+	source?: string;
 }
 
 export interface SampleValue {
@@ -116,6 +118,8 @@ export function encode(sample: Sample): Uint8Array {
 	writer.add('frame.flags', 'u8', Uint8Array.from(frames.map((f) => f.flags ?? 0)), frames.length);
 	writer.numbers('frame.line', frames.map((f) => f.line ?? 0));
 	writer.numbers('frame.function_line', frames.map((f) => f.functionLine ?? 0));
+	writer.numbers('frame.user', frames.map((f) => (f.user ? 1 : 0)));
+	writer.numbers('frame.source', frames.map((f) => orNone(f.source)));
 	const encoded = strings.map((text) => new TextEncoder().encode(text));
 	writer.numbers('string.length', encoded.map((bytes) => bytes.length));
 	const bytes = new Uint8Array(encoded.reduce((sum, part) => sum + part.length, 0));

@@ -301,3 +301,13 @@ test('losses are put against the samples', () => {
 test('lower bound', () => {
 	assert.deepEqual([0, 1, 2, 5, 6].map((value) => lowerBound([1, 2, 5], value)), [0, 0, 1, 2, 3]);
 });
+
+test('the user\u2019s lines own the library code below them', () => {
+	const own = (name: string, line: number, children: Node[], cpu: number[] = []): Node =>
+		({ frame: { kind: 'python', name, file: '/home/a.py', line, functionLine: 1, user: true, source: `${name}()` }, children, values: { 'cpu-time': cpu } });
+	const profile = decode(encode(sampleOf(own('main', 9, [own('step', 4, [py('lib', 1, [native('work', [50])])], [1]), native('work', [3])]), ['cpu-time'])));
+	/* The root stands for everything: only what lies below it is a line. */
+	const spots = hotSpots(profile, weigh(profile, profile.metrics[0], 'sum'), buildKeys(profile, 'line'), 'yours');
+	assert.deepEqual(spots.map((s) => [nameOf(profile, s.frame), s.own, s.total]), [['step', 51, 51]]);
+	assert.equal(profile.strings[profile.frames.source[spots[0]!.frame]!], 'step()');
+});

@@ -67,8 +67,24 @@ export function randomFrom(seed: number): () => number {
 	};
 }
 
+const SOURCES: Record<string, string> = {
+	'/home/ada/train.py:41': 'logits = net(images)',
+	'/home/ada/train.py:42': 'loss = F.cross_entropy(logits, labels)',
+	'/home/ada/train.py:43': 'loss.backward()',
+	'/home/ada/train.py:44': 'optimiser.step()',
+	'/home/ada/train.py:45': 'log(loss.mean())',
+	'/home/ada/train.py:52': 'for images, labels in loader:',
+	'/home/ada/train.py:55': 'train(net, images, labels)',
+	'/home/ada/train.py:60': 'main()',
+	'/home/ada/train.py:3': 'import torch',
+	'/home/ada/model.py:22': 'x = self.stem(x)',
+	'/home/ada/model.py:23': 'x = self.blocks(x)',
+	'/home/ada/model.py:25': 'x = F.relu(x)',
+	'/home/ada/model.py:27': 'return self.head(x.flatten(1))',
+};
+
 const py = (name: string, file: string, line: number, functionLine: number): SampleFrame =>
-	({ kind: 'python', name, file, line, functionLine });
+	({ kind: 'python', name, file, line, functionLine, ...(file.startsWith('/home/') ? { user: true, source: SOURCES[`${file}:${line}`] ?? 'pass' } : {}) });
 const op = (name: string, flags = 0): SampleFrame => ({ kind: 'operator', name, flags });
 const native = (name: string, module = '/usr/lib/libtorch_cpu.so', file?: string, line?: number): SampleFrame =>
 	({ kind: 'native', name, module, ...(file ? { file, line: line! } : {}) });

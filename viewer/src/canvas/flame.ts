@@ -28,9 +28,8 @@ export interface Scene {
 
 const PAD = 5;
 const LEAST_TEXT = 26;
-const FADED = 0.3;
-const FADED_TEXT = 0.6;
-const CALLER = 0.62;
+const FADED = 0.28;
+const CALLER = 0.4;
 const HOT_BAR = 3;
 const PLAIN = 400;
 const BOLD = 650;
@@ -117,7 +116,7 @@ export class FlameCanvas {
 			over.strokeRect(left, box.row * ROW_PIXELS - scrollTop + line / 2, right - left, ROW_PIXELS - 1 - line);
 		};
 		if (selected) outline(selected, paint.accent, 2.5);
-		if (hovered) outline(hovered, paint.ink, 1.5);
+		if (hovered) outline(hovered, paint.line, 1.5);
 	}
 
 	private font(weight: number): string {
@@ -152,8 +151,8 @@ export class FlameCanvas {
 			x: left + PAD,
 			y: top + ROW_PIXELS / 2,
 			text,
-			alpha: look.faded ? FADED_TEXT : 1,
-			ink: look.found ? paint.foundInk : paint.ink,
+			alpha: 1,
+			ink: look.found ? paint.foundInk : look.faded || box.row < scene.zoomRow ? paint.line : paint.ink,
 		});
 	}
 

@@ -8,7 +8,8 @@ export const FONT_PIXELS = 12;
 
 export interface Paint {
 	readonly theme: Theme;
-	readonly ink: string;
+	readonly ink: string; /* on boxes */
+	readonly line: string; /* outline of the box under the pointer */
 	readonly background: string;
 	readonly rest: string;
 	readonly restInk: string;
@@ -25,6 +26,7 @@ export function readPaint(theme: Theme, ink: string): Paint {
 	return {
 		theme,
 		ink,
+		line: value('--ink'),
 		background: value('--bg'),
 		rest: value('--rest'),
 		restInk: value('--dim'),

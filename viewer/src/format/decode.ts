@@ -52,6 +52,8 @@ export interface Frames {
 	readonly file: Int32Array; /* string; -1 none */
 	readonly line: Uint32Array; /* 0 unknown */
 	readonly functionLine: Uint32Array; /* 0 unknown */
+	readonly user: Uint8Array; /* 1: the user's own code, not a library's */
+	readonly source: Int32Array; /* string: the line's text; -1 not at hand */
 }
 
 /* Context c's descendants are c + 1 .. end[c] - 1. Context 0 is the root, its own parent. */
@@ -192,6 +194,8 @@ function readFrames(columns: Columns): Frames {
 		file: columns.read('frame.file', i32, -1),
 		line: columns.read('frame.line', u32),
 		functionLine: columns.read('frame.function_line', u32),
+		user: columns.read('frame.user', u8),
+		source: columns.read('frame.source', i32, -1),
 	};
 }
 

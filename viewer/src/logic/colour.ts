@@ -27,10 +27,10 @@ export const LAYERS: readonly { id: string; label: string; tone: Tone }[] = [
 ];
 
 const TONES = new Map(LAYERS.map(({ id, tone }) => [id, tone]));
-const LIGHTNESS: Record<Theme, number> = { light: 0.815, dark: 0.44 };
-const SPREAD: Record<Theme, number> = { light: 0.055, dark: 0.07 };
-const DARK_CHROMA = 0.92;
-export const INK: Record<Theme, string> = { light: '#14181f', dark: '#f4f6fa' };
+const LIGHTNESS: Record<Theme, number> = { light: 0.815, dark: 0.7 };
+const SPREAD: Record<Theme, number> = { light: 0.055, dark: 0.06 };
+const DARK_CHROMA = 0.9;
+export const INK: Record<Theme, string> = { light: '#14181f', dark: '#0b0e12' };
 
 /* OKLCH (Björn Ottosson, 2020) to sRGB, 0..255, clipped to the gamut. */
 export function oklch(lightness: number, chroma: number, hueDegrees: number): Rgb {

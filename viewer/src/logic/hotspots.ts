@@ -3,18 +3,19 @@
  * The flat tables: what each function, line, operator or kernel costs, wherever it is called from.
  *
  * Total counts a path once, however often the entry recurs on it. Own is the exclusive cost for
- * functions and source lines. For Python lines and operators, which hand their work to the code
- * below them, own is the cost of the paths on which the entry is the innermost of its category:
- * the C code that a Python line runs is that line's.
+ * functions and source lines. For the user's own lines, Python lines and operators, which hand their
+ * work to the code below them, own is the cost of the paths on which the entry is the innermost of
+ * its category: the C code that a Python line runs is that line's.
  */
 import type { Profile } from '../format/decode.ts';
 import { kindOf, layerOf } from './keys.ts';
 import type { Keys } from './keys.ts';
 import type { Weights } from './stats.ts';
 
-export type Category = 'functions' | 'python' | 'operators' | 'gpu' | 'lines';
+export type Category = 'yours' | 'functions' | 'python' | 'operators' | 'gpu' | 'lines';
 
 export const CATEGORIES: readonly { id: Category; label: string; own: string }[] = [
+	{ id: 'yours', label: 'Your lines', own: 'Own: where this is the innermost line of your code, with all library code it runs' },
 	{ id: 'functions', label: 'Functions', own: 'Own: in the function itself, without what it calls' },
 	{ id: 'python', label: 'Python', own: 'Own: where this is the innermost Python line, with the native code it runs' },
 	{ id: 'operators', label: 'Operators', own: 'Own: where this is the innermost operator, with the code it runs' },
@@ -32,6 +33,8 @@ export interface HotSpot {
 export function inCategory(profile: Profile, frame: number, category: Category): boolean {
 	const layer = layerOf(profile, frame);
 	switch (category) {
+		case 'yours':
+			return profile.frames.user[frame] === 1 && profile.frames.line[frame]! > 0;
 		case 'python':
 			return kindOf(profile, frame) === 'python';
 		case 'operators':
@@ -45,14 +48,18 @@ export function inCategory(profile: Profile, frame: number, category: Category):
 	}
 }
 
+export function isByLine(category: Category): boolean {
+	return category === 'yours' || category === 'python' || category === 'lines';
+}
+
 export function granularityOf(category: Category): 'function' | 'line' {
-	return category === 'python' || category === 'lines' ? 'line' : 'function';
+	return isByLine(category) ? 'line' : 'function';
 }
 
 /* Entries with a cost, most own cost first. `keys` has the category's granularity. */
 export function hotSpots(profile: Profile, weights: Weights, keys: Keys, category: Category): HotSpot[] {
 	const { count, frame, parent, end } = profile.contexts;
-	const innermost = category === 'python' || category === 'operators';
+	const innermost = category === 'yours' || category === 'python' || category === 'operators';
 	const member = new Uint8Array(profile.frames.count);
 	for (let f = 0; f < member.length; f++) member[f] = inCategory(profile, f, category) ? 1 : 0;
 	const own = new Float64Array(keys.count);

@@ -31,6 +31,12 @@ export function moduleOf(profile: Profile, frame: number): string {
 	return module >= 0 ? profile.strings[module]! : '';
 }
 
+/* The text of the frame's line, where the page has it. */
+export function sourceOf(profile: Profile, frame: number): string {
+	const source = profile.frames.source[frame]!;
+	return source >= 0 ? profile.strings[source]! : '';
+}
+
 /* FILE:LINE at line granularity, FILE:FUNCTION_LINE else; '' where the file is unknown. */
 export function placeOf(profile: Profile, frame: number, granularity: Granularity, full = false): string {
 	const file = fileOf(profile, frame);

@@ -3,8 +3,8 @@
 import type { Metric } from '../format/decode.ts';
 import { css, layerSwatch } from '../logic/colour.ts';
 import type { Theme } from '../logic/colour.ts';
-import { kindOf, layerOf } from '../logic/keys.ts';
-import { fileOf, markOf, moduleOf, nameOf, placeOf } from '../logic/label.ts';
+import { byLine, kindOf, layerOf } from '../logic/keys.ts';
+import { fileOf, markOf, moduleOf, nameOf, placeOf, sourceOf } from '../logic/label.ts';
 import { statsOf } from '../logic/node-stats.ts';
 import { deviationOf, meanOf } from '../logic/stats.ts';
 import type { Stat } from '../logic/stats.ts';
@@ -101,13 +101,15 @@ function headOf(app: App, tree: Tree, node: number, theme: Theme): HTMLElement {
 	const { functionLine, line } = profile.frames;
 	const place = placeOf(profile, frame, app.state.granularity, true);
 	const begins = fileOf(profile, frame) && functionLine[frame]! > 0 && line[frame] !== functionLine[frame] &&
-		place.endsWith(`:${line[frame]}`) ? `, function begins at line ${functionLine[frame]}` : '';
+		place.endsWith(`:${line[frame]}`) ? ` · function from line ${functionLine[frame]}` : '';
 	const module = moduleOf(profile, frame);
+	const source = byLine(profile, frame, app.state.granularity) ? sourceOf(profile, frame) : '';
 	return h('div', { class: 'details-head' },
 		h('h3', { id: 'details-name' }, nameOf(profile, frame)),
 		h('p', { class: 'where' }, swatch, kind || 'everything that was measured', mark && mark !== kind ? ` · ${mark}` : ''),
 		place ? h('p', { class: 'where mono' }, place + begins) : null,
-		module ? h('p', { class: 'where mono' }, module) : null);
+		module ? h('p', { class: 'where mono' }, module) : null,
+		source ? h('code', { class: 'source' }, source) : null);
 }
 
 export function detailsOf(app: App, node: number, theme: Theme): HTMLElement[] {

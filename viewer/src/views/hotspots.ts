@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The side panel of what costs most, whatever calls it. */
-import { CATEGORIES, granularityOf } from '../logic/hotspots.ts';
+import { CATEGORIES, granularityOf, isByLine } from '../logic/hotspots.ts';
 import type { HotSpot } from '../logic/hotspots.ts';
 import { css, layerColour } from '../logic/colour.ts';
 import type { Theme } from '../logic/colour.ts';
 import { layerOf } from '../logic/keys.ts';
-import { baseName, fit, markOf, moduleOf, nameOf, placeOf, spellings } from '../logic/label.ts';
+import { baseName, fit, markOf, moduleOf, nameOf, placeOf, sourceOf, spellings } from '../logic/label.ts';
 import type { MeasureText } from '../logic/label.ts';
 import { formatShare, formatValue } from '../logic/units.ts';
 import type { Changed, State } from '../store.ts';
@@ -17,7 +17,7 @@ import { h } from './dom.ts';
 const MOST_ROWS = 200;
 /* Pixels of the list that are not the name's, and of the list before it is laid out. */
 const OTHER_COLUMNS = 165;
-const USUAL_WIDTH = 371;
+const USUAL_WIDTH = 383;
 
 function spotRow(app: App, spot: HotSpot, total: number, theme: Theme, short: (name: string) => string): HTMLElement {
 	const { model, state } = app;
@@ -31,15 +31,15 @@ function spotRow(app: App, spot: HotSpot, total: number, theme: Theme, short: (n
 	const bar = h('span', { class: 'bar' });
 	bar.style.width = `${total > 0 ? (100 * spot[state.sort]) / total : 0}%`;
 	bar.style.background = css(layerColour(layerOf(profile, spot.frame), name, theme));
-	const byPlace = category === 'python' || category === 'lines';
-	const titles = byPlace ? [place, short(name)] : [short(name), [mark, place].filter((text) => text).join(' · ')];
+	const source = sourceOf(profile, spot.frame);
+	const titles = isByLine(category) ? [source ? `${place}  ${short(name)}` : place, source || short(name)] : [short(name), [mark, place].filter((text) => text).join(' · ')];
 	const number = (value: number): HTMLElement =>
 		h('span', { class: 'number', title: formatValue(value, unit), 'data-value': value }, formatShare(value, total));
 	return h('li', {}, h('button', {
 		type: 'button', class: 'spot', 'aria-pressed': String(marked), title: `${name}\n${place}`,
 		onclick: () => app.store.update({ marked: marked ? null : { category, key: spot.key }, query: '' }),
 		ondblclick: () => app.showCallersOfFrame(spot.frame),
-	}, bar, h('span', { class: 'spot-name' }, titles[0]!, h('small', {}, titles[1]!)), number(spot.own), number(spot.total)));
+	}, bar, h('span', { class: 'spot-name' }, titles[0]!, h('small', { class: source && isByLine(category) ? 'mono' : null }, titles[1]!)), number(spot.own), number(spot.total)));
 }
 
 export function createHotSpots(app: App, theme: () => Theme): View {
@@ -52,9 +52,8 @@ export function createHotSpots(app: App, theme: () => Theme): View {
 	const total = sorter('total', 'Total');
 	const list = h('ol', { class: 'spots', id: 'spots', 'aria-label': 'Hot spots' });
 	const element = h('section', { class: 'panel hotspots', 'aria-label': 'Hot spots' },
-		h('div', { class: 'panel-head' }, h('h2', {}, 'Hot spots')),
 		h('div', { class: 'tabs', role: 'tablist' }, ...tabs),
-		h('div', { class: 'spot-head' }, h('span', {}, ''), own, total), list);
+		h('div', { class: 'spot-head' }, h('h2', {}, 'Hot spots'), own, total), list);
 	const measure: MeasureText = measurer(document.createElement('canvas').getContext('2d')!,
 		`13px ${getComputedStyle(document.documentElement).getPropertyValue('--sans')}`);
 	const update = (state: State, changed: Changed): void => {

@@ -48,7 +48,8 @@ export function createLegend(app: App, theme: () => Theme): View {
 			chip.setAttribute('aria-pressed', String(shown));
 			chip.title = shown ? `Fold ${label} away: its cost goes to its callers` : `Show ${label} again`;
 			swatch.style.background = css(layerSwatch(id, theme()));
-			share.textContent = total > 0 ? formatShare(shares.get(id) ?? 0, total) : '';
+			const own = shares.get(id) ?? 0;
+			share.textContent = own > 0 ? formatShare(own, total) : '';
 		}
 	};
 	return { element, update };

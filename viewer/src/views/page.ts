@@ -92,10 +92,13 @@ export interface Page {
 }
 
 export function createPage(profile: Profile, into: HTMLElement): Page {
-	const initial: State = { ...INITIAL, metric: profile.firstMetric };
+	const model = new Model(profile);
+	const initial: State = {
+		...INITIAL, metric: profile.firstMetric, category: model.hasCategory('yours') ? 'yours' : INITIAL.category,
+	};
 	const store = new Store({ ...initial, ...fromHash(location.hash, initial, profile.metrics) });
 	const spoken = h('div', { class: 'spoken', 'aria-live': 'polite' });
-	const app = new App(new Model(profile), store, (text) => {
+	const app = new App(model, store, (text) => {
 		spoken.textContent = text;
 	});
 	const theme = keepTheme(app);

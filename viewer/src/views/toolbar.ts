@@ -6,15 +6,27 @@ import type { Changed, State } from '../store.ts';
 import type { App, View } from './app.ts';
 import { h, icon, ICONS } from './dom.ts';
 
+/* What the sum of a metric of a unit is called. */
+const SUM_NAMES: Record<string, string> = { ns: 'Time', bytes: 'Bytes' };
+
+interface Segments<T extends string> {
+	readonly element: HTMLElement;
+	show(value: T): void;
+	name(value: T, text: string): void;
+}
+
 /* A row of buttons of which one is pressed. */
 function segments<T extends string>(label: string, options: readonly (readonly [T, string, string])[],
-	choose: (value: T) => void): { element: HTMLElement; show: (value: T) => void } {
+	choose: (value: T) => void): Segments<T> {
 	const buttons = options.map(([value, text, title]) =>
 		h('button', { type: 'button', title, 'data-value': value, onclick: () => choose(value) }, text));
 	return {
 		element: h('div', { class: 'segments', role: 'group', 'aria-label': label }, ...buttons),
 		show: (value) => {
 			for (const button of buttons) button.setAttribute('aria-pressed', String(button.dataset['value'] === value));
+		},
+		name: (value, text) => {
+			for (const button of buttons) if (button.dataset['value'] === value) button.textContent = text;
 		},
 	};
 }
@@ -127,6 +139,7 @@ export function createToolbar(app: App): View & { search: SearchBox } {
 			detail.select.value = state.granularity;
 			colour.select.value = state.colour;
 			measure.show(state.measure);
+			measure.name('sum', SUM_NAMES[app.model.metric(state)?.unit ?? ''] ?? 'Sum');
 			direction.show(state.direction);
 			search.update(state);
 		},

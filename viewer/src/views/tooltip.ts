@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The note beside the pointer: what the box is and what it costs in the metric shown. */
 import type { Box } from '../logic/layout.ts';
-import { markOf, moduleOf, nameOf, placeOf } from '../logic/label.ts';
-import { kindOf } from '../logic/keys.ts';
+import { markOf, moduleOf, nameOf, placeOf, sourceOf } from '../logic/label.ts';
+import { byLine, kindOf } from '../logic/keys.ts';
 import { ROOT } from '../logic/tree.ts';
 import { formatShare, formatValue, grouped } from '../logic/units.ts';
 import type { App } from './app.ts';
@@ -30,6 +30,7 @@ function nodeContent(app: App, node: number): HTMLElement[] {
 	const frame = tree.frameOf(node);
 	const kind = [kindOf(model.profile, frame), markOf(model.profile, frame)].filter((text, i, all) => text && all.indexOf(text) === i);
 	const where = [placeOf(model.profile, frame, state.granularity, true), moduleOf(model.profile, frame)].filter((text) => text);
+	const source = byLine(model.profile, frame, state.granularity) ? sourceOf(model.profile, frame) : '';
 	const weight = tree.weight[node]!;
 	const own = tree.own[node]!;
 	const bottomUp = state.direction === 'bottom-up';
@@ -40,6 +41,7 @@ function nodeContent(app: App, node: number): HTMLElement[] {
 		h('div', { class: 'name' }, nameOf(model.profile, frame)),
 		h('div', { class: 'where' }, node === ROOT ? 'everything that was measured' : kind.join(', ')),
 		...where.map((text) => h('div', { class: 'where' }, text)),
+		...(source ? [h('code', { class: 'source' }, source)] : []),
 		h('table', {}, ...rows),
 	];
 }
