@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde run` leaves the program as it is, whatever the program does, and loses nothing it measured."""
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import program
+
+HOSTILE = ["close-all", "change-directory", "change-root", "drop-privileges", "new-namespace", "raw-exit", "fault",
+           "terminate", "abort", "own-fault-handler", "own-profiling-timer", "full-mask", "waits", "long-jumps",
+           "fork-many", "fork-tree", "virtual-forks", "spawn", "exec-from-thread", "failed-exec", "many-threads",
+           "thread-ends"]
+
+
+def shell_status(returncode: int) -> int:
+    return 128 - returncode if returncode < 0 else returncode
+
+
+def test_every_hostile_program_is_tested() -> None:
+    names = subprocess.run([program.compiled("hostile.c")], capture_output=True, text=True).stdout.split()
+    assert set(names) == {*HOSTILE, "empty-environment", "run-long"}
+
+
+@pytest.mark.parametrize("events", ["cpu-time@997", "cpu-time,real-time,page-faults@10,context-switches"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_behaves_as_without(tmp_path: Path, name: str, events: str) -> None:
+    if name in ("fork-many", "many-threads") and "real-time" in events:
+        pytest.skip("once is enough")
+    binary = program.compiled("hostile.c", "-O1")
+    alone = subprocess.run([binary, name], capture_output=True, text=True, timeout=60)
+    measured = program.run(tmp_path, binary, name, options=("-e", events), check=None)
+    assert measured.returncode == shell_status(alone.returncode), measured.stderr
+    assert measured.stdout == alone.stdout
+    assert measured.stderr == alone.stderr
+    data = program.info(tmp_path)
+    seconds = sum(value["sum"] for _, value in program.paths(tmp_path)) / 1e9
+    assert seconds > 0.015, data
+    if name not in ("exec-from-thread", "drop-privileges"):
+        assert data["complete"], data
+
+
+def test_the_last_path_of_each_end_is_measured(tmp_path: Path) -> None:
+    for name in ("raw-exit", "fault", "terminate", "abort", "close-all", "drop-privileges"):
+        program.run(tmp_path / name if (tmp_path / name).mkdir() is None else tmp_path,
+                    program.compiled("hostile.c", "-O1"), name, options=("-F", "997"), check=None)
+        names = {f["name"] for frames, _ in program.paths(tmp_path / name) for f in frames}
+        assert {"main", "burn"} <= names, (name, names)
+
+
+@pytest.mark.parametrize("seconds", [0.4, 2.6, 4.1])
+def test_killed_at_any_moment(tmp_path: Path, seconds: float) -> None:
+    """What the last checkpoint held is readable; checkpoints come every half second here."""
+    process = subprocess.Popen(
+        [program.SONDE, "run", "-q", "-o", tmp_path / "run", "--no-analyze", "--checkpoint", "0.5", "-F", "500", "--",
+         program.compiled("hostile.c", "-O1"), "run-long"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(seconds)
+    children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+    os.kill(int(children[0]), signal.SIGKILL)
+    assert process.wait(timeout=20) == 128 + 9
+    done = subprocess.run([program.SONDE, "analyze", tmp_path / "run.sonde", "-o", tmp_path / "run.sdb"],
+                          capture_output=True, text=True)
+    if seconds < 1:  # before the first checkpoint there is nothing, and that is said in one line
+        assert done.returncode in (0, 128) and done.stderr.count("\n") <= 1
+        return
+    assert done.returncode == 0, done.stderr
+    data = program.info(tmp_path)
+    assert not data["complete"]
+    measured = sum(value["sum"] for _, value in program.paths(tmp_path)) / 1e9
+    assert seconds - 1.5 < measured <= seconds + 0.2
+
+
+def test_killed_while_writing(tmp_path: Path) -> None:
+    """Checkpoints as fast as they go, killed at many instants: always a whole snapshot, or none."""
+    binary = program.compiled("hostile.c", "-O1")
+    readable = 0
+    for attempt in range(12):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        process = subprocess.Popen([program.SONDE, "run", "-q", "-o", folder / "run", "--no-analyze", "--checkpoint",
+                                    "0.01", "-F", "5000", "--", binary, "run-long"])
+        time.sleep(1.02 + attempt * 0.013)
+        subprocess.run(["pkill", "-KILL", "-P", str(process.pid)])
+        process.wait(timeout=20)
+        done = subprocess.run([program.SONDE, "analyze", folder / "run.sonde", "-o", folder / "run.sdb"],
+                              capture_output=True, text=True)
+        readable += done.returncode == 0
+        assert done.returncode == 0 or "no snapshot" in done.stderr or done.stderr.count("\n") == 1, done.stderr
+    assert readable >= 6
+
+
+def test_full_disk(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a small file system")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("cannot mount a file system here")
+    try:
+        (disk / "filler").write_bytes(b"x" * 57344)
+        done = subprocess.run([program.SONDE, "run", "-q", "-o", disk / "run", "--", program.compiled("hostile.c"),
+                               "failed-exec"], capture_output=True, text=True)
+        alone = subprocess.run([program.compiled("hostile.c"), "failed-exec"], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout)
+        assert done.stderr.count("\n") <= 2
+        assert not list(disk.glob("*.sdb*"))
+    finally:
+        subprocess.run(["umount", disk])
+
+
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    for output in ("/proc/nowhere/run", "/nonexistent/run"):
+        done = subprocess.run([program.SONDE, "run", "-o", output, "--", "/bin/true"], capture_output=True, text=True)
+        assert done.returncode == 128
+        assert done.stderr.startswith("sonde: cannot create '") and done.stderr.count("\n") == 1
+    foreign = tmp_path / "run.sonde"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("precious")
+    done = subprocess.run([program.SONDE, "run", "-o", foreign, "--", "/bin/true"], capture_output=True, text=True)
+    assert done.returncode == 128 and "thesis.tex" in done.stderr
+    assert (foreign / "thesis.tex").read_text() == "precious"
+
+
+def test_static_and_privileged_programs_run_with_a_warning(tmp_path: Path) -> None:
+    static = program.compiled("hostile.c", "-static")
+    done = program.run(tmp_path, static, "raw-exit", check=9)
+    assert "statically linked" in done.stderr and "cannot be measured" in done.stderr
+    if os.geteuid() == 0 and shutil.which("setpriv"):
+        private = tmp_path / "setuid"
+        shutil.copy(program.compiled("hostile.c"), private)
+        os.chown(private, 65534, 65534)
+        private.chmod(0o4755)
+        tmp_path.chmod(0o755)
+        done = program.run(tmp_path, private, "raw-exit", check=9)
+        assert "setuid" in done.stderr
+
+
+def test_status_of_programs_that_do_not_exist_or_run() -> None:
+    for command, reason in (("/nonexistent", "No such file"), ("/etc/passwd", "Permission denied"), ("/tmp", "directory")):
+        done = subprocess.run([program.SONDE, "run", "-o", "/tmp/sonde-none", "--", command], capture_output=True,
+                              text=True)
+        assert done.returncode == 128 and reason in done.stderr, done.stderr
+        assert done.stderr.count("\n") == 1
+        assert not Path("/tmp/sonde-none.sonde").exists()
+
+
+@pytest.mark.parametrize("options", [("-F", "0"), ("-F", "20000"), ("-F", "fast"), ("-e", "nonsense"), ("-e", ""),
+                                     ("-e", "cpu-time@0"), ("-e", "context-switches@5"), ("--call-path", "php"),
+                                     ("--operators", "some"), ("--checkpoint", "-1"), ("--frequency",), ()])
+def test_misuse(options: tuple[str, ...]) -> None:
+    command = ["--", "/bin/true"] if options else []
+    done = subprocess.run([program.SONDE, "run", *options, *command], capture_output=True, text=True)
+    assert done.returncode == 129 and done.stdout == "" and done.stderr.startswith("sonde: ")
+    assert done.stderr.count("\n") <= 2
+
+
+def test_standard_streams_and_arguments_reach_the_program(tmp_path: Path) -> None:
+    done = subprocess.run([program.SONDE, "run", "-q", "-o", tmp_path / "run", "--", "/bin/sh", "-c",
+                           'cat; echo "$1|$2" >&2; exit 42', "name", "a b", "'"], input="through", text=True,
+                          capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (42, "through", "a b|'\n")
+
+
+def test_totals_are_the_cpu_time_used(tmp_path: Path) -> None:
+    """Every microsecond: what is charged to contexts is what the kernel says the threads used."""
+    program.run(tmp_path, program.compiled("shares.c", "-O2"), "4", "500")
+    data = program.info(tmp_path)
+    charged = sum(value["sum"] for _, value in program.paths(tmp_path))
+    used = sum(profile["cpu_ns"] for profile in data["profiles"])
+    own = sum(profile["own_ns"] for profile in data["profiles"])
+    assert charged + own == pytest.approx(used, rel=0.01)
+
+
+def test_real_time_is_where_it_waits(tmp_path: Path) -> None:
+    program.run(tmp_path, "/usr/bin/python3", "-c", "import time\ndef nap():\n    time.sleep(0.5)\nnap()",
+                options=("-e", "real-time,cpu-time"))
+    waits = [(frames, value) for frames, value in program.paths(tmp_path, "real-time") if frames[-1]["kind"] == "os"]
+    asleep = sum(value["sum"] for frames, value in waits if any(f["name"] == "nap" for f in frames))
+    assert 0.5e9 <= asleep < 0.6e9
+    duration = program.info(tmp_path)["duration_ns"]
+    total = sum(value["sum"] for _, value in program.paths(tmp_path, "real-time"))
+    assert total == pytest.approx(duration, rel=0.05)
+
+
+def test_page_faults_are_counted_where_they_happen(tmp_path: Path) -> None:
+    pages = 20000
+    source = f"""
+import mmap
+def touch():
+    memory = mmap.mmap(-1, {pages} * 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    for page in range({pages}):
+        memory[page * 4096] = 1
+touch()
+"""
+    program.run(tmp_path, "/usr/bin/python3", "-c", source, options=("-e", "page-faults@50"))
+    if program.info(tmp_path)["drops"].get("event-unavailable"):
+        pytest.skip("perf events are not available here")
+    touched = sum(value["sum"] for frames, value in program.paths(tmp_path, "page-faults")
+                  if any(f["name"] == "touch" and f["line"] == 7 for f in frames))
+    assert pages * 0.98 <= touched <= pages * 1.02
+
+
+def test_default_names_do_not_overwrite(tmp_path: Path) -> None:
+    for expected in ("true", "true-2", "true-3"):
+        subprocess.run([program.SONDE, "run", "-q", "--", "/bin/true"], cwd=tmp_path, check=True)
+        assert (tmp_path / f"{expected}.sdb").exists()

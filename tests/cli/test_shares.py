@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that spend 10, 20, 30 and 40 % of their work in four functions, each by way of two callers."""
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import program
+
+SHARES = {"alpha": 0.1, "beta": 0.2, "gamma_": 0.3, "delta": 0.4}
+
+
+def check_shares(contexts: list[tuple[list[dict], dict]], shares: dict[str, float] = SHARES,
+                 callers: tuple[str, str] = ("left", "right")) -> None:
+    """Each function's share, and its two halves, lie within the 99.9 % binomial bound.
+
+    What is judged is the share of samples: each sample is one draw. A dozen draws are judged at once, so
+    the bound is that of all of them holding together (Bonferroni).
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for frames, value in contexts:
+        names = [frame["name"] for frame in frames]
+        for function in shares:
+            if function in names:
+                caller = next((c for c in callers if c in names), "")
+                counts[function, caller] += value["count"]
+                break
+    total = sum(counts.values())
+    assert total > 300, f"too few samples to judge: {total}"
+    assert not [pair for pair in counts if not pair[1]], f"callers are missing: {counts}"
+    for function, share in shares.items():
+        seen = sum(counts[function, caller] for caller in callers) / total
+        allowed = program.bound(share, total) * 1.3
+        assert abs(seen - share) <= allowed, f"{function}: {seen:.3f} instead of {share} +- {allowed:.3f}"
+        for caller in callers:
+            half = counts[function, caller] / total
+            allowed = program.bound(share / 2, total) * 1.3
+            assert abs(half - share / 2) <= allowed, f"{caller} > {function}: {half:.3f}, not {share / 2}"
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("options", [
+    ("-O0",), ("-O2",), ("-O0", "-fomit-frame-pointer"), ("-O2", "-fomit-frame-pointer"),
+    ("-O2", "-fno-omit-frame-pointer"), ("-O2", "-fno-pie", "-no-pie"), ("-O2", "-fcf-protection=full")],
+    ids=" ".join)
+def test_c(tmp_path: Path, options: tuple[str, ...], threads: int) -> None:
+    rounds = 3000 // threads if options[0] != "-O0" else 700 // threads
+    done = program.run(tmp_path, program.compiled("shares.c", *options), str(threads), str(rounds),
+                       options=("-F", "997"))
+    assert done.stdout == "done\n"
+    contexts = program.paths(tmp_path)
+    check_shares(contexts)
+    seen_threads = len([p for p in program.info(tmp_path)["profiles"]])
+    assert seen_threads == threads
+
+
+def test_clang(tmp_path: Path) -> None:
+    program.run(tmp_path, program.compiled("shares.c", "-O2", compiler="clang"), "1", "3000", options=("-F", "997"))
+    check_shares(program.paths(tmp_path))
+
+
+def test_stripped_with_separate_debug_file(tmp_path: Path) -> None:
+    import shutil
+    import subprocess
+    binary = tmp_path / "shares"
+    shutil.copy(program.compiled("shares.c", "-O2"), binary)
+    subprocess.run(["objcopy", "--only-keep-debug", binary, tmp_path / "shares.debug"], check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={tmp_path / 'shares.debug'}", binary], check=True)
+    program.run(tmp_path, binary, "1", "3000", options=("-F", "997"))
+    check_shares(program.paths(tmp_path))
+
+
+def test_shadow_check_agrees(tmp_path: Path) -> None:
+    program.run(tmp_path, program.compiled("shares.c", "-O2", "-fomit-frame-pointer"), "4", "1000",
+                options=("-F", "5000", "--shadow"))
+    drops = program.info(tmp_path)["drops"]
+    samples = sum(value["count"] for _, value in program.paths(tmp_path))
+    assert samples > 2000
+    assert drops.get("unwind-mismatch", 0) <= samples * 0.001, drops
+
+
+def test_python(tmp_path: Path) -> None:
+    program.run(tmp_path, "/usr/bin/python3", program.WORKLOADS / "shares.py", options=("-F", "997"))
+    contexts = program.paths(tmp_path)
+    check_shares([(frames, value) for frames, value in contexts
+                  if any(f["name"] in ("left", "right") for f in frames)])
+    # every one of them under the exact line that called it
+    lines = {name: number for number, text in enumerate((program.WORKLOADS / "shares.py").read_text().splitlines(), 1)
+             for name in ("LEFT", "RIGHT") if f"# {name}" in text}
+    for frames, _ in contexts:
+        for frame in frames:
+            if frame["name"] in ("left", "right") and frame["kind"] == "python":
+                assert frame["line"] == lines[frame["name"].upper()], frame
+
+
+def test_c_from_python_from_c(tmp_path: Path) -> None:
+    """C calls Python, which calls C: the path has them in that order, with the shares of the C functions."""
+    library = program.compiled("shares.c", "-O2", "-fPIC", "-shared")
+    host = program.compiled("embed_shares.c", "-O2", "-I/usr/include/python3.11", "-lpython3.11") \
+        if Path("/usr/include/python3.11/Python.h").exists() else pytest.skip("no Python headers")
+    program.run(tmp_path, host, program.WORKLOADS / "shares_ctypes.py", library, options=("-F", "997"))
+    contexts = [(frames, value) for frames, value in program.paths(tmp_path)
+                if any(f["name"] in ("left", "right") and f["kind"] != "python" for f in frames)]
+    check_shares(contexts)
+    for frames, _ in contexts:
+        names = [f["name"] for f in frames]
+        kinds = [f["kind"] for f in frames]
+        middle = names.index("call_library")
+        assert kinds[middle] == "python" and "run_script" in names[:middle], names
+        assert any(n in ("left", "right") for n in names[middle:]), names

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Known answer: alpha does 10 % of the work, beta 20 %, gamma_ 30 % and delta 40 %, half by each caller."""
+
+
+def work(units):
+    total = 0
+    for step in range(units * 500):
+        total += step ^ 5
+    return total
+
+
+def alpha():
+    return work(1)
+
+
+def beta():
+    return work(2)
+
+
+def gamma_():
+    return work(3)
+
+
+def delta():
+    return work(4)
+
+
+def left():
+    return alpha() + beta() + gamma_() + delta()  # LEFT
+
+
+def right():
+    return delta() + gamma_() + beta() + alpha()  # RIGHT
+
+
+def main():
+    for _ in range(3500):
+        left()
+        right()
+
+
+main()
