@@ -26,7 +26,8 @@ struct sn_cursor {
 
 static inline struct sn_cursor sn_cursor_at(struct sn_bytes bytes, uint64_t offset)
 {
-	struct sn_cursor cursor = {bytes.data, bytes.data, true};
+	static const uint8_t nothing;
+	struct sn_cursor cursor = {&nothing, &nothing, true};
 	if (bytes.data && offset <= bytes.size)
 		cursor = (struct sn_cursor){bytes.data + offset, bytes.data + bytes.size, false};
 	return cursor;
@@ -124,7 +125,8 @@ static inline int64_t sn_cursor_sleb(struct sn_cursor *cursor)
 static inline const char *sn_cursor_string(struct sn_cursor *cursor)
 {
 	const char *string = (const char *)cursor->at;
-	const uint8_t *end = memchr(cursor->at, 0, sn_cursor_left(cursor));
+	const uint8_t *end =
+	    cursor->at < cursor->end ? memchr(cursor->at, 0, sn_cursor_left(cursor)) : NULL;
 	if (!end) {
 		sn_cursor_fail(cursor);
 		return NULL;
