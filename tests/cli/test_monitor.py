@@ -104,3 +104,22 @@ def test_gpu_calls_and_paths(tool):
         assert "libsonde" not in frames[-1]
         if name == "clEnqueueNDRangeKernel":
             assert any("opencl-known" in frame for frame in frames)
+
+def test_example_counts_operators(tmp_path):
+    python = os.environ.get("SONDE_TEST_TORCH_PYTHON", "/usr/bin/python3")
+    if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode:
+        pytest.skip("no PyTorch here")
+    tool = build(tmp_path, ROOT / "examples/monitor/count_operators.c", "-shared", "-fPIC")
+    program = tmp_path / "program.py"
+    program.write_text("import torch\n"
+                       "def work(x):\n"
+                       "    return torch.relu(x)\n"
+                       "x = torch.ones(4)\n"
+                       "for i in range(7):\n"
+                       "    work(x)\n")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SONDE")}
+    env.update(SONDE_TOOL=str(tool), LD_PRELOAD=str(measured.LIBRARY))
+    done = subprocess.run([python, program], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    counts = {path: int(count) for count, path in (line.split(None, 1) for line in done.stderr.splitlines())}
+    assert counts["<module>:6;work:3;aten::relu"] == 7

@@ -11,6 +11,8 @@
  */
 #include "torch.h"
 
+#include "collect/monitor.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -93,6 +95,16 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 	shadow->start_ns = sn_now_ns();
 }
 
+/* To tools that listen (sonde/monitor.h). */
+static void report(enum sonde_event_kind kind, const char *name)
+{
+	if (name && sn_monitor_wants(SONDE_FRAMEWORK))
+		sn_monitor_emit((struct sonde_event){.domain = SONDE_FRAMEWORK,
+						     .kind = kind,
+						     .name = name,
+						     .name_length = (uint32_t)strlen(name)});
+}
+
 static void *on_start(void **context, const void *function)
 {
 	*context = NULL;
@@ -105,6 +117,7 @@ static void *on_start(void **context, const void *function)
 		begin(self, function, name, SN_CALLER_STACK,
 		      (uintptr_t)__builtin_return_address(0));
 	sn_leave(thread);
+	report(SONDE_OPERATOR_BEGIN, name);
 	return context;
 }
 
@@ -112,6 +125,7 @@ static void *on_start(void **context, const void *function)
  * that ends in another thread than it began is left to the one that began it. */
 static void on_end(const void *function, void *context)
 {
+	report(SONDE_OPERATOR_END, name_of(function));
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
 		return;

@@ -11,6 +11,8 @@
  */
 #include "torch.h"
 
+#include "collect/monitor.h"
+
 #include <errno.h>
 
 #define CELLS	(1u << 18)
@@ -79,29 +81,43 @@ static void add(uint32_t metric, uint64_t bytes, uintptr_t stack, uintptr_t pc)
 	sn_leave(thread);
 }
 
+/* To tools that listen (sonde/monitor.h). */
+static void report(enum sonde_event_kind kind, const void *memory, uint64_t bytes)
+{
+	if (sn_monitor_wants(SONDE_MEMORY))
+		sn_monitor_emit((struct sonde_event){.domain = SONDE_MEMORY,
+						     .kind = kind,
+						     .id = (uintptr_t)memory,
+						     .bytes = bytes});
+}
+
 void sn_torch_allocated(const void *memory, size_t bytes, uintptr_t stack, uintptr_t pc)
 {
 	if (!memory)
 		return;
 	remember((uintptr_t)memory, bytes);
 	add(allocated_metric, bytes, stack, pc);
+	report(SONDE_MEMORY_ALLOCATED, memory, bytes);
 }
 
 void sn_torch_released(const void *memory, uintptr_t stack, uintptr_t pc)
 {
-	size_t bytes;
+	size_t bytes = 0;
 	if (!memory)
 		return;
 	if (forget((uintptr_t)memory, &bytes))
 		add(released_metric, bytes, stack, pc);
 	else
 		sn_drop(sn_thread_self(), SN_DROP_TENSOR_UNKNOWN, 1);
+	report(SONDE_MEMORY_RELEASED, memory, bytes);
 }
 
 void sn_torch_reported(int64_t bytes, uintptr_t stack, uintptr_t pc)
 {
 	add(bytes < 0 ? released_metric : allocated_metric,
 	    bytes < 0 ? (uint64_t)-bytes : (uint64_t)bytes, stack, pc);
+	report(bytes < 0 ? SONDE_MEMORY_RELEASED : SONDE_MEMORY_ALLOCATED, NULL,
+	       bytes < 0 ? (uint64_t)-bytes : (uint64_t)bytes);
 }
 
 int sn_torch_memory_start(void)
