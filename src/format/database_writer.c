@@ -131,37 +131,47 @@ static int context_major(const struct sn_db_ordered *ordered, struct planes *pla
 /* Scratch for the summaries, one element for each context. */
 struct summing {
 	struct sonde_db_summary *summaries;
-	struct sonde_db_stat
-	    *profile;	   /* one profile's inclusive sums; only sum and count are used */
-	uint32_t *touched; /* contexts with a value in `profile` */
+	double *sums;	   /* one profile's inclusive sums */
+	bool *is_touched;  /* whether the profile has a value at the context or below */
+	uint32_t *touched; /* those contexts */
 	size_t touched_count;
 };
 
-/* One profile's values of one metric: added to the context and, as sums, to all its ancestors. */
+/* Takes in one profile's value of one metric. All its ancestors are touched with it. */
 static void sum_value(const struct sn_db_ordered *ordered, struct summing *summing,
 		      const struct sn_db_value *value)
 {
 	sonde_db_stat_merge(&summing->summaries[value->context].exclusive, &value->stat);
-	for (uint32_t context = value->context;; context = ordered->contexts[context].parent) {
-		struct sonde_db_stat *stat = summing->profile + context;
-		if (stat->count == 0)
-			summing->touched[summing->touched_count++] = context;
-		stat->count = 1;
-		stat->sum += value->stat.sum;
-		if (!context)
-			break;
+	summing->sums[value->context] += value->stat.sum;
+	uint32_t context = value->context;
+	while (!summing->is_touched[context]) {
+		summing->is_touched[context] = true;
+		summing->touched[summing->touched_count++] = context;
+		context = ordered->contexts[context].parent;
 	}
 }
 
-/* Takes one profile's inclusive sums into `across` and forgets them. */
-static void end_profile(struct summing *summing)
+static int compare_descending(const void *left, const void *right)
 {
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	return (a < b) - (a > b);
+}
+
+/* Takes one profile's inclusive sums into `across` and forgets them. */
+static void end_profile(const struct sn_db_ordered *ordered, struct summing *summing)
+{
+	/* children before their parents */
+	qsort(summing->touched, summing->touched_count, sizeof(*summing->touched),
+	      compare_descending);
 	for (size_t i = 0; i < summing->touched_count; i++) {
 		uint32_t context = summing->touched[i];
-		double sum = summing->profile[context].sum;
+		double sum = summing->sums[context];
+		if (context)
+			summing->sums[ordered->contexts[context].parent] += sum;
 		struct sonde_db_stat stat = {1, sum, sum, sum, sum * sum};
 		sonde_db_stat_merge(&summing->summaries[context].across, &stat);
-		summing->profile[context] = (struct sonde_db_stat){0};
+		summing->sums[context] = 0;
+		summing->is_touched[context] = false;
 	}
 	summing->touched_count = 0;
 }
@@ -202,12 +212,12 @@ static int sum_metric(const struct sn_db_ordered *ordered, struct summing *summi
 		if (value->metric != metric)
 			continue;
 		if (value->profile != profile)
-			end_profile(summing);
+			end_profile(ordered, summing);
 		profile = value->profile;
 		is_empty = false;
 		sum_value(ordered, summing, value);
 	}
-	end_profile(summing);
+	end_profile(ordered, summing);
 	return is_empty ? 0 : end_metric(ordered, summing, metric, planes);
 }
 
@@ -217,14 +227,18 @@ static int summarize(const struct sn_db_ordered *ordered, size_t metric_count,
 	size_t count = ordered->context_count;
 	struct summing summing = {
 	    .summaries = calloc(count, sizeof(*summing.summaries)),
-	    .profile = calloc(count, sizeof(*summing.profile)),
+	    .sums = calloc(count, sizeof(*summing.sums)),
+	    .is_touched = calloc(count, sizeof(*summing.is_touched)),
 	    .touched = malloc(count * sizeof(*summing.touched)),
 	};
-	int result = summing.summaries && summing.profile && summing.touched ? 0 : SN_ERR_MEMORY;
+	bool has_memory =
+	    summing.summaries && summing.sums && summing.is_touched && summing.touched;
+	int result = has_memory ? 0 : SN_ERR_MEMORY;
 	for (uint32_t metric = 0; metric < metric_count && !result; metric++)
 		result = sum_metric(ordered, &summing, metric, planes);
 	free(summing.summaries);
-	free(summing.profile);
+	free(summing.sums);
+	free(summing.is_touched);
 	free(summing.touched);
 	return result;
 }

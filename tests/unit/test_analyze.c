@@ -430,8 +430,10 @@ int main(void)
 	    cmocka_unit_test(unreadable_files_are_counted),
 	};
 	library = dlopen(FAKE_TORCH, RTLD_NOW);
-	if (!library || !mkdtemp(folder))
+	if (!library || !mkdtemp(folder)) {
+		fprintf(stderr, "cannot load %s, or make a folder in /tmp\n", FAKE_TORCH);
 		return 1;
+	}
 	/* the cache of symbols, where it is not switched off, stays among the test's own files */
 	setenv("XDG_CACHE_HOME", folder, 1);
 	snprintf(first_file, sizeof(first_file), "%s/a.sonde-process", folder);
