@@ -59,9 +59,8 @@ static const char usage[] =
     "    --metric NAME[,...]  metrics to show; the first decides shares and order. Default: CPU "
     "time,\n"
     "                         else real time, with the time on devices beside it\n"
-    "    --by WHAT            rows of the flat view: function (default), line, file, module, "
-    "kind,\n"
-    "                         operator or kernel\n"
+    "    --by WHAT            rows of the flat view: function (default), line (of your code),\n"
+    "                         any-line, file, module, kind, operator or kernel\n"
     "    --granularity G      what is one row in a tree: function, line or instruction. Default:\n"
     "                         lines of Python, functions of all else\n"
     "    --where EXPR         only what lies on matching call paths; may be given several times\n"
@@ -119,8 +118,8 @@ static int take_tree_option(struct request *request, int option)
 {
 	static const char *const granularities[] = {"auto", "function", "line", "instruction",
 						    NULL};
-	static const char *const bys[] = {"function", "line",	  "file",   "module",
-					  "kind",     "operator", "kernel", NULL};
+	static const char *const bys[] = {"function", "line",	"file",	    "module", "kind",
+					  "operator", "kernel", "any-line", NULL};
 	double number = 0;
 	int code = 0;
 	switch (option) {
@@ -278,12 +277,21 @@ static int parse_where(struct request *request)
 	return 0;
 }
 
+static bool has_user_code(const struct sonde_db *db)
+{
+	uint32_t count = sonde_db_frame_count(db);
+	for (uint32_t i = 0; i < count; i++)
+		if (sn_frame_is_user(db, sonde_db_frame(db, i)))
+			return true;
+	return false;
+}
+
 /* What was not asked for takes the form that suits the view. */
 static void choose_defaults(struct request *request)
 {
 	static const enum sn_grouping bys[] = {
-	    SN_GROUP_FUNCTION, SN_GROUP_SOURCE_LINE, SN_GROUP_FILE,  SN_GROUP_MODULE,
-	    SN_GROUP_KIND,     SN_GROUP_OPERATOR,    SN_GROUP_KERNEL};
+	    SN_GROUP_FUNCTION, SN_GROUP_USER_LINE, SN_GROUP_FILE,   SN_GROUP_MODULE,
+	    SN_GROUP_KIND,     SN_GROUP_OPERATOR,  SN_GROUP_KERNEL, SN_GROUP_SOURCE_LINE};
 	static const enum sn_grouping granularities[] = {SN_GROUP_AUTO, SN_GROUP_FUNCTION,
 							 SN_GROUP_LINE, SN_GROUP_INSTRUCTION};
 	struct sn_view *view = &request->view;
@@ -296,6 +304,8 @@ static void choose_defaults(struct request *request)
 		view->grouping = SN_GROUP_FUNCTION;
 	else if (view->kind == SN_VIEW_TOP_DOWN && !is_text)
 		view->grouping = SN_GROUP_INSTRUCTION;
+	if (view->grouping == SN_GROUP_USER_LINE && !has_user_code(view->db))
+		view->grouping = SN_GROUP_SOURCE_LINE;
 	if (!view->by)
 		view->by = "function";
 	view->min_share_is_given = request->has_min_share;

@@ -52,8 +52,8 @@ bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *fr
 	const struct sonde_db_module *module = sonde_db_module(db, frame->module);
 	const char *path = sonde_db_string(db, module->path);
 	return !is_system_path(path) && !has_prefix(path, "/root/.pyenv/") &&
-	       !strstr(path, "/libpython") && !strstr(path, "/bin/python") &&
-	       !has_prefix(file, "/usr/");
+	       !strstr(path, "/libpython") && !strstr(path, "/libsonde.so") &&
+	       !strstr(path, "/bin/python") && !has_prefix(file, "/usr/");
 }
 
 static struct key function_key(const struct sonde_db_frame *frame)

@@ -118,6 +118,23 @@ void sn_label_shorten(const char *name, char *text, size_t size)
 	sn_utf8_clean(copy[begin] ? copy + begin : name, text, size);
 }
 
+static void remove_all(char *text, const char *what)
+{
+	size_t length = strlen(what);
+	for (char *at = text; (at = strstr(at, what));)
+		memmove(at, at + length, strlen(at + length) + 1);
+}
+
+/* "train.py"; "importlib._bootstrap" for a module that is frozen into the interpreter. */
+static void clean_python_file(const char *path, char *file, size_t size)
+{
+	static const char frozen[] = "<frozen ";
+	bool is_frozen = starts_with(path, frozen);
+	sn_utf8_clean(is_frozen ? path + strlen(frozen) : sn_label_base(path), file, size);
+	if (is_frozen)
+		file[strcspn(file, ">")] = '\0';
+}
+
 static void label_python(const struct sonde_db *db, enum sn_grouping grouping,
 			 const struct sonde_db_frame *frame, char text[SN_LABEL_CHARS])
 {
@@ -125,8 +142,9 @@ static void label_python(const struct sonde_db *db, enum sn_grouping grouping,
 	if (line == 0)
 		line = frame->function_line;
 	char file[512], name[480];
-	sn_utf8_clean(sn_label_base(sonde_db_string(db, frame->file)), file, sizeof(file));
+	clean_python_file(sonde_db_string(db, frame->file), file, sizeof(file));
 	sn_utf8_clean(sonde_db_string(db, frame->name), name, sizeof(name));
+	remove_all(name, "<locals>.");
 	if (line)
 		snprintf(text, SN_LABEL_CHARS, "%s:%u %s", file, line, name);
 	else
@@ -238,7 +256,9 @@ int sn_label_weight(const struct sonde_db *db, uint32_t id)
 	if (frame->kind == SN_FRAME_PYTHON)
 		return sn_frame_is_user(db, frame) ? 4 : 1;
 	if (frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED)
-		return sn_frame_is_user(db, frame) ? 2 : 0;
+		return sn_frame_is_user(db, frame)			 ? 2
+		       : strstr(sonde_db_string(db, frame->name), "+0x") ? -1
+									 : 0;
 	return frame->kind == SN_FRAME_NONE ? 0 : 3;
 }
 

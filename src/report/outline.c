@@ -175,6 +175,7 @@ struct chain {
 	uint32_t frames[MAX_PARTS];
 	int weights[MAX_PARTS];
 	bool shown[MAX_PARTS];
+	bool last_is_needed; /* nothing below tells what the row comes to */
 	size_t columns[MAX_PARTS];
 	char labels[MAX_PARTS][SN_LABEL_CHARS];
 };
@@ -212,32 +213,58 @@ static size_t chain_columns(const struct sn_outline *outline, const struct chain
 	return columns;
 }
 
-/* The part that tells least: of equal ones that nearest to the beginning of its caller side. */
+/* The part that tells least, of equal ones the first; SONDE_NONE if all must stay. */
 static uint32_t least_part(const struct chain *chain)
 {
-	uint32_t least = SONDE_NONE;
-	for (uint32_t i = 0; i + 1 < chain->count; i++)
+	uint32_t least = SONDE_NONE, last = chain->count - 1;
+	bool last_may_go = !chain->last_is_needed && chain->weights[last] <= 1;
+	for (uint32_t i = 0; i < chain->count - !last_may_go; i++)
 		if (chain->shown[i] &&
 		    (least == SONDE_NONE || chain->weights[i] < chain->weights[least]))
 			least = i;
 	return least;
 }
 
-/* Takes parts out until the chain fits; the last, where the row's children hang, always stays. */
+static void shorten_parts(struct chain *chain, size_t columns)
+{
+	for (uint32_t i = 0; i < chain->count; i++) {
+		sn_utf8_elide(chain->labels[i], columns);
+		chain->columns[i] = sn_utf8_columns(chain->labels[i]);
+	}
+}
+
+/* Takes parts that weigh less than `weight` out until the chain fits. One part always stays. */
+static bool drop_parts(const struct sn_outline *outline, struct chain *chain, size_t room,
+		       int weight)
+{
+	uint32_t shown = 0;
+	for (uint32_t i = 0; i < chain->count; i++)
+		shown += chain->shown[i];
+	for (;; shown--) {
+		if (chain_columns(outline, chain) <= room && shown <= MAX_SHOWN_PARTS)
+			return true;
+		uint32_t least = shown > 1 ? least_part(chain) : SONDE_NONE;
+		if (least == SONDE_NONE || chain->weights[least] >= weight)
+			return false;
+		chain->shown[least] = false;
+	}
+}
+
+/* First goes what tells nothing, then long names are shortened, then the rest goes. The last part
+ * stays if it tells something or the row is a leaf. */
 static void fit_chain(const struct sn_outline *outline, struct chain *chain, size_t room)
 {
-	uint32_t shown = chain->count;
-	while (shown > 1) {
-		bool fits = chain_columns(outline, chain) <= room && shown <= MAX_SHOWN_PARTS;
-		if (fits)
+	enum { TELLING = 3, ANY = 100 };
+	if (drop_parts(outline, chain, room, TELLING))
+		return;
+	for (size_t columns = 36; columns >= 18; columns -= 6) {
+		shorten_parts(chain, columns);
+		if (drop_parts(outline, chain, room, TELLING))
 			return;
-		chain->shown[least_part(chain)] = false;
-		shown--;
 	}
-	size_t gap = chain->count > 1 ? 1 + strlen(outline->joint) : 0;
-	char *last = chain->labels[chain->count - 1];
-	sn_utf8_elide(last, room > gap + 8 ? room - gap : 8);
-	chain->columns[chain->count - 1] = sn_utf8_columns(last);
+	if (drop_parts(outline, chain, room, ANY))
+		return;
+	shorten_parts(chain, room > 12 ? room - 8 : 8);
 }
 
 static void print_chain(const struct sn_outline *outline, const struct sn_page *page,
@@ -276,20 +303,19 @@ static void print_place(const struct sn_outline *outline, const struct sn_page *
 		       sn_frame_is_user(view->db, frame) &&
 		       (frame->line == frame->function_line || view->grouping != SN_GROUP_AUTO ||
 			strcmp(sonde_frame_kind_name(frame->kind), "python") == 0);
-	if (!is_line || !sn_source_line(outline->source, sonde_db_string(view->db, frame->file),
-					frame->line, text, sizeof(text))) {
+	const char *file = sonde_db_string(view->db, frame->file);
+	bool has_source =
+	    is_line && sn_source_line(outline->source, file, frame->line, text, sizeof(text));
+	if (!has_source)
 		sn_label_place(view->db, view->grouping, id, text);
-		if (*text == '\0')
-			return;
-		snprintf(quoted, sizeof(quoted), "[%s]", text);
-	} else {
-		snprintf(quoted, sizeof(quoted), "%s", text);
-	}
+	if (*text == '\0')
+		return;
+	snprintf(quoted, sizeof(quoted), has_source ? "%s" : "[%s]", text);
 	if (!view->is_full) {
 		/* Half a name is noise; a long line of source is worth its beginning. */
-		if (room < (int)sn_utf8_columns(quoted) && room < 24)
+		if (room < (int)sn_utf8_columns(quoted) && (!has_source || room < 16))
 			return;
-		sn_utf8_elide(quoted, (size_t)room);
+		sn_utf8_cut(quoted, (size_t)room);
 	}
 	sn_text_style(page, "\033[2m");
 	fprintf(page->out, "  %s", quoted);
@@ -304,10 +330,12 @@ static void print_row(const struct sn_outline *outline, const struct sn_page *pa
 	int used = numbers_width(outline->view) + print_guides(outline, page, row);
 	int room = page->width - used;
 	take_parts(outline, row, &chain);
+	chain.last_is_needed = row->first_child == SONDE_NONE;
 	if (!outline->view->is_full)
 		fit_chain(outline, &chain, room > 16 ? (size_t)room : 16);
 	print_chain(outline, page, &chain, row->is_hot);
-	print_place(outline, page, &chain, room - (int)chain_columns(outline, &chain) - 2);
+	if (chain.shown[chain.count - 1])
+		print_place(outline, page, &chain, room - (int)chain_columns(outline, &chain) - 2);
 	putc('\n', page->out);
 }
 

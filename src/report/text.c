@@ -191,7 +191,7 @@ static void print_hot_line(const struct sn_view *view, const struct sn_page *pag
 	int room = page->width - 19 - label_width - 2;
 	const char *file = sonde_db_string(view->db, frame->file);
 	if (room >= 10 && sn_source_line(source, file, frame->line, text, sizeof(text))) {
-		sn_utf8_elide(text, (size_t)room);
+		sn_utf8_cut(text, (size_t)room);
 		fprintf(page->out, "%*s%s", label_width + 2 - (int)sn_utf8_columns(label), "",
 			text);
 	}

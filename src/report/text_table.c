@@ -33,6 +33,10 @@ static int compare_rows(const void *left, const void *right, void *argument)
 	one.sort_position = 0;
 	double x = sn_view_sort_key(&one, &order->flat->values[at][a]);
 	double y = sn_view_sort_key(&one, &order->flat->values[at][b]);
+	if (x == y) {
+		x = order->flat->values[at][a].inclusive.sum;
+		y = order->flat->values[at][b].inclusive.sum;
+	}
 	if (x != y)
 		return x > y ? -1 : 1;
 	return a < b ? -1 : a > b;
@@ -100,6 +104,34 @@ static void describe(const struct sn_view *view, struct sn_source *source, uint3
 	}
 }
 
+static bool is_line_table(const struct sn_view *view)
+{
+	return view->grouping == SN_GROUP_SOURCE_LINE || view->grouping == SN_GROUP_USER_LINE;
+}
+
+/* Shortens name and place to the room there is. Returns the columns of blank between them. */
+static int fit_columns(const struct sn_view *view, int room, char *name, char *place)
+{
+	enum { LINE_NAME_COLUMNS = 36, ROOM_FOR_LINES = 60 };
+	int gap = 2, wanted = (int)sn_utf8_columns(place) + 2;
+	if (view->is_full || room <= 16)
+		return gap;
+	int least = room / 2 > 24 ? room / 2 : 24;
+	bool is_aligned = is_line_table(view) && room > ROOM_FOR_LINES;
+	if (is_aligned)
+		sn_utf8_elide(name, LINE_NAME_COLUMNS);
+	else if ((int)sn_utf8_columns(name) + wanted > room)
+		sn_utf8_elide(name, (size_t)(room - wanted > least ? room - wanted : least));
+	int columns = (int)sn_utf8_columns(name);
+	if (is_aligned)
+		gap += LINE_NAME_COLUMNS - columns;
+	room -= columns + gap;
+	if (room < (int)sn_utf8_columns(place) && room < 24)
+		place[0] = '\0';
+	sn_utf8_cut(place, room > 8 ? (size_t)room : 8);
+	return gap;
+}
+
 static void print_flat_row(const struct sn_view *view, const struct sn_page *page,
 			   struct sn_source *source, const struct sn_flat *flat, uint32_t row,
 			   double total)
@@ -112,26 +144,15 @@ static void print_flat_row(const struct sn_view *view, const struct sn_page *pag
 	else
 		sn_label_name(view->db, view->grouping, id, name);
 	describe(view, source, id, place);
-	if (!view->is_full && room > 16) {
-		int wanted = (int)sn_utf8_columns(place) + 2;
-		int least = room / 2 > 24 ? room / 2 : 24;
-		int columns = (int)sn_utf8_columns(name);
-		if (columns + wanted > room) {
-			int give = room - wanted > least ? room - wanted : least;
-			sn_utf8_elide(name, (size_t)(columns < give ? columns : give));
-		}
-		room -= (int)sn_utf8_columns(name) + 2;
-		if (room < (int)sn_utf8_columns(place) && room < 24)
-			place[0] = '\0';
-		sn_utf8_elide(place, room > 8 ? (size_t)room : 8);
-	}
+	int gap = fit_columns(view, room, name, place);
 	sn_text_style(page, sn_label_color(view->db, id));
 	fputs(name, page->out);
 	sn_text_style(page, "\033[0m");
-	sn_text_style(page, "\033[2m");
-	if (*place)
-		fprintf(page->out, "  %s", place);
-	sn_text_style(page, "\033[0m");
+	if (*place) {
+		sn_text_style(page, "\033[2m");
+		fprintf(page->out, "%*s%s", gap, "", place);
+		sn_text_style(page, "\033[0m");
+	}
 	putc('\n', page->out);
 }
 

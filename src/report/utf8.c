@@ -79,3 +79,18 @@ void sn_utf8_elide(char *text, size_t columns)
 	memmove(text + head_bytes + 3, text + tail_at, tail_bytes + 1);
 	memcpy(text + head_bytes, ellipsis, 3);
 }
+
+void sn_utf8_cut(char *text, size_t columns)
+{
+	if (sn_utf8_columns(text) <= columns || columns == 0)
+		return;
+	size_t end = offset_of_column(text, columns - 1), length = strlen(text);
+	/* What is taken off may be shorter than the ellipsis. */
+	if (length - end < 3)
+		end = offset_of_column(text, columns - 2);
+	if (columns < 2 || length - end < 3) {
+		text[offset_of_column(text, columns)] = '\0';
+		return;
+	}
+	memcpy(text + end, "\xe2\x80\xa6", 4);
+}

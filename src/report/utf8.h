@@ -17,4 +17,7 @@ void sn_utf8_clean(const char *from, char *to, size_t size);
  * ellipsis. */
 void sn_utf8_elide(char *text, size_t columns);
 
+/* Shortens `text` in place to at most `columns` by taking off its end. */
+void sn_utf8_cut(char *text, size_t columns);
+
 #endif

@@ -23,6 +23,7 @@ CASES = [
     ("report-threads", ["--view", "threads"]),
     ("report-full", ["--full"]),
     ("report-by-line", ["--by", "line"]),
+    ("report-by-any-line", ["--by", "any-line"]),
     ("report-by-operator", ["--by", "operator"]),
     ("report-by-kernel", ["--by", "kernel", "--metric", "gpu-time"]),
     ("report-by-module", ["--by", "module"]),
@@ -136,7 +137,8 @@ def test_flat_inclusive(sonde, small_db):
 @pytest.mark.parametrize("by, name, expected", [
     ("operator", "aten::linear", (235, 235)),
     ("operator", "AddmmBackward0", (100, 100)),
-    ("line", "train", (345, 25)),  # with the operator's and the call's own cost, which have no line
+    ("line", "train", (345, 345)),
+    ("any-line", "train", (345, 25)),  # with the operator's and the call's own cost, which have no line
     ("line", "load_batch", (50, 50)),
 ])
 def test_flat_by(sonde, small_db, by, name, expected):
