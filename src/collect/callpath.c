@@ -90,14 +90,25 @@ static void emit(struct path *path, const struct sn_frame *frame)
 
 /* ---- shadow frames ---- */
 
+/* Calls of a device's interface are always part of a path: what the device did hangs below them. */
+static bool is_wanted(const struct path *path, const struct sn_shadow *shadow)
+{
+	switch (shadow->frame.kind) {
+	case SN_FRAME_GPU_API:
+		return true;
+	case SN_FRAME_REGION:
+		return path->sources & SN_SOURCE_REGION;
+	default:
+		return path->sources & SN_SOURCE_OPERATOR;
+	}
+}
+
 static void emit_shadow(struct path *path)
 {
 	struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow++];
-	unsigned source =
-	    shadow->frame.kind == SN_FRAME_REGION ? SN_SOURCE_REGION : SN_SOURCE_OPERATOR;
 	if (shadow->prefix != SN_NODE_NONE)
 		path->node = shadow->prefix;
-	if (path->sources & source)
+	if (is_wanted(path, shadow))
 		emit(path, &shadow->frame);
 	shadow->node = path->node;
 }
@@ -166,7 +177,8 @@ static void walk_native(struct path *path, const ucontext_t *context)
 						thread->stack_high, frames, SN_UNWIND_MAX);
 	if (!context)
 		while (path->first_native < path->native.count &&
-		       sn_module_is_own(frames[path->first_native].pc))
+		       (frames[path->first_native].cfa <= thread->hidden_stack ||
+			sn_module_is_own(frames[path->first_native].pc)))
 			path->first_native++;
 	if (!path->native.complete)
 		sn_drop(thread, SN_DROP_UNWIND_TRUNCATED, 1);
@@ -233,8 +245,12 @@ static void pair_groups(struct path *path)
 		path->outer_start = outermost_eval + 1;
 }
 
+/* Our own functions stand in front of others on the way in, or started the thread: no part of the
+ * program's path. */
 static void emit_native(struct path *path, const struct sn_native_frame *native)
 {
+	if (sn_module_is_own(native->pc))
+		return;
 	struct sn_frame frame = {
 	    .kind = SN_FRAME_NATIVE, .id = native->module, .value = native->pc};
 	if (native->flags & SN_NATIVE_RETURN_ADDRESS)

@@ -8,7 +8,6 @@
  */
 #include "adapter.h"
 #include "adapters.h"
-#include "callpath.h"
 #include "intercept.h"
 #include "monitor.h"
 
@@ -85,7 +84,10 @@ void sn_monitor_emit(struct sonde_event event)
 	if (in_callback)
 		return;
 	int saved_errno = errno;
+	struct sn_thread *thread = sn_thread_self();
 	in_callback = true;
+	if (thread)
+		thread->hidden_stack = SN_CALLER_STACK;
 	event.struct_bytes = sizeof(event);
 	event.time_ns = sn_now_ns();
 	for (uint32_t place = 0; place < CALLBACK_MAX; place++) {
@@ -96,6 +98,8 @@ void sn_monitor_emit(struct sonde_event event)
 		if (callback)
 			callback(&event, listener->user);
 	}
+	if (thread)
+		thread->hidden_stack = 0;
 	in_callback = false;
 	errno = saved_errno;
 }
@@ -114,27 +118,6 @@ void sn_monitor_emit_inside(struct sn_thread *thread, struct sonde_event event)
 static const struct sn_node_record *record_of(const struct sn_thread *thread, uint32_t node)
 {
 	return &((const struct sn_cct_node *)sn_array_at(&thread->cct.nodes, node))->record;
-}
-
-static bool is_own(const struct sn_frame *frame)
-{
-	if (frame->kind != SN_FRAME_NATIVE || frame->id == SN_MODULE_NONE)
-		return false;
-	return sn_module_is_own(sn_module_at(frame->id)->bias + frame->value);
-}
-
-/* The node above the tool's frames and ours; the node itself where none of ours end the path. */
-static uint32_t without_tool(const struct sn_thread *thread, uint32_t leaf)
-{
-	uint32_t node = leaf;
-	while (record_of(thread, node)->frame.kind == SN_FRAME_NATIVE &&
-	       !is_own(&record_of(thread, node)->frame))
-		node = record_of(thread, node)->parent;
-	if (!is_own(&record_of(thread, node)->frame))
-		return leaf;
-	while (is_own(&record_of(thread, node)->frame))
-		node = record_of(thread, node)->parent;
-	return node;
 }
 
 static void set_name(const struct sn_thread *thread, uint32_t id, const char **text,
@@ -177,8 +160,6 @@ long sonde_monitor_callpath(unsigned sources, struct sonde_frame *frames, size_t
 	uint32_t leaf = sn_callpath(thread, NULL, sources);
 	long length = -ENOMEM;
 	if (leaf != SN_NODE_NONE) {
-		if (in_callback)
-			leaf = without_tool(thread, leaf);
 		length = 0;
 		for (uint32_t node = leaf; node != SN_NODE_ROOT; length++)
 			node = record_of(thread, node)->parent;

@@ -106,6 +106,7 @@ struct sn_cl_operation {
 struct sn_cl_call {
 	struct sn_thread *thread; /* NULL: not measured */
 	uint32_t node;		  /* of the call's frame */
+	uint32_t depth;		  /* of its shadow frame */
 	uint64_t start_ns;
 	uint64_t number; /* for listeners (monitor.h); 0 where there are none */
 	enum sn_cl_api api;
@@ -113,7 +114,8 @@ struct sn_cl_call {
 };
 
 /* Between these two the real function is called, outside the collector's guard. */
-void sn_cl_call_begin(struct sn_cl_call *call, enum sn_cl_api api);
+void sn_cl_call_enter(struct sn_cl_call *call, enum sn_cl_api api, uintptr_t stack);
+#define sn_cl_call_begin(call, api) sn_cl_call_enter(call, api, SN_CALLER_STACK)
 void sn_cl_call_end(struct sn_cl_call *call, bool waits);
 /* The end of a call that started an operation; takes one reference to `event`. */
 void sn_cl_call_end_operation(struct sn_cl_call *call, cl_command_queue queue, cl_event event,

@@ -385,7 +385,17 @@ static void report_call(const struct sn_cl_call *call, enum sonde_event_kind kin
 					     .name_length = (uint32_t)strlen(name)});
 }
 
-void sn_cl_call_begin(struct sn_cl_call *call, enum sn_cl_api api)
+/* Below it go the samples that fall into the call, as does what the device did. */
+static uint32_t push_call(struct sn_thread *thread, const struct sn_frame *frame, uint32_t node,
+			  uintptr_t stack)
+{
+	struct sn_shadow *shadow = sn_shadow_push(thread, frame, stack);
+	if (shadow)
+		shadow->node = node;
+	return thread->shadow_depth;
+}
+
+void sn_cl_call_enter(struct sn_cl_call *call, enum sn_cl_api api, uintptr_t stack)
 {
 	call->own = NULL;
 	call->number = 0;
@@ -403,6 +413,8 @@ void sn_cl_call_begin(struct sn_cl_call *call, enum sn_cl_api api)
 			    sn_cct_string(&thread->cct, api_names[api], strlen(api_names[api]));
 		struct sn_frame frame = {.kind = SN_FRAME_GPU_API, .id = *string};
 		call->node = sn_cct_child(&thread->cct, path, &frame);
+		if (call->node != SN_NODE_NONE)
+			call->depth = push_call(thread, &frame, call->node, stack);
 	}
 	sn_leave(thread);
 	if (path == SN_NODE_NONE || call->node == SN_NODE_NONE) {
@@ -424,6 +436,9 @@ static struct state *enter_again(struct sn_cl_call *call, uint64_t end_ns)
 		report_call(call, SONDE_GPU_CALL_EXIT);
 	if (!call->thread || !sn_enter())
 		return NULL;
+	/* with whatever the program's own callbacks left open in between */
+	if (call->thread->shadow_depth >= call->depth)
+		call->thread->shadow_depth = call->depth - 1;
 	add(call->thread, call->node, metrics()->api_time, end_ns - call->start_ns);
 	return state_of(call->thread);
 }
