@@ -121,7 +121,7 @@ pageTest('a click zooms, Escape goes back, the address keeps the zoom', () => sm
 	assert.equal(new URL(page.url()).hash, '');
 });
 
-pageTest('bottom-up totals are the flat exclusive sums', () => small, '#detail=function', async (page) => {
+pageTest('bottom-up totals are the flat exclusive sums', () => small, '#detail=function&hot=functions', async (page) => {
 	await page.keyboard.press('b');
 	const flat = {};
 	for (const row of rows) {
@@ -156,7 +156,7 @@ pageTest('folding a layer in the legend hides it and keeps the total', () => sma
 	assert.equal(await page.evaluate(() => window.sonde.app.tree.total), sumOf(rows[0], 'cpu-time', 'inclusive'));
 });
 
-pageTest('a hot spot marks its boxes, its callers can be shown', () => small, '', async (page) => {
+pageTest('a hot spot marks its boxes, its callers can be shown', () => small, '#hot=functions', async (page) => {
 	await page.click('.spot:has-text("sgemm_kernel")');
 	assert.equal(await page.getAttribute('.spot:has-text("sgemm_kernel")', 'aria-pressed'), 'true');
 	await page.keyboard.press('n');
@@ -165,6 +165,13 @@ pageTest('a hot spot marks its boxes, its callers can be shown', () => small, ''
 	assert.equal(await page.evaluate(() => window.sonde.app.state.direction), 'bottom-up');
 	assert.ok(await boxOf(page, ['sgemm_kernel', 'at::native::linear(at::Tensor const&, at::Tensor const&)']) ||
 		await boxOf(page, ['sgemm_kernel', 'at::native::linear']));
+});
+
+pageTest('the user\u2019s lines come first, with all that runs below them', () => small, '', async (page) => {
+	/* train.py:31 calls operators that run library code; data.py:12 calls read(): db_fixture.h. */
+	const shown = await page.$$eval('.spot', (buttons) => buttons.map((button) =>
+		[button.querySelector('.spot-name').firstChild.textContent, Number(button.querySelector('.number').dataset.value) / 1e6]));
+	assert.deepEqual(shown, [['train.py:31', 345], ['data.py:12', 50], ['train.py:40', 5]]);
 });
 
 pageTest('the keyboard reaches everything', () => small, '', async (page) => {

@@ -36,11 +36,11 @@ export class Labels {
 		let entry = this.known.get(key);
 		if (!entry) {
 			const texts = this.spell(key);
-			entry = { texts, widths: texts.map(this.measure), room: -1, cut: '' };
+			entry = { texts, widths: [], room: -1, cut: '' };
 			this.known.set(key, entry);
 		}
 		const { texts, widths } = entry;
-		for (let i = 0; i < texts.length; i++) if (widths[i]! <= room) return texts[i]!;
+		for (let i = 0; i < texts.length; i++) if ((widths[i] ??= this.measure(texts[i]!)) <= room) return texts[i]!;
 		const whole = Math.floor(room);
 		if (entry.room !== whole) {
 			entry.room = whole;
