@@ -46,42 +46,71 @@ static size_t operator_length(const char *text)
 	return 0;
 }
 
+/* What is left out of a name: parts that say where the standard library keeps its things. */
+static size_t noise_length(const char *text)
+{
+	static const char *const noise[] = {"(anonymous namespace)::", "__cxx11::", "__1::", NULL};
+	for (int i = 0; noise[i]; i++)
+		if (starts_with(text, noise[i]))
+			return strlen(noise[i]);
+	return 0;
+}
+
+/* The length of a parameter list that something follows, as in f(int)::{lambda()#1}; 0: the name
+ * ends here. */
+static size_t inner_parameters(const char *text)
+{
+	const char *end = closing(text, '(', ')');
+	if (!end)
+		return 0;
+	end += starts_with(end + 1, " const") ? 7 : 1;
+	return starts_with(end, "::") ? (size_t)(end - text) : 0;
+}
+
+/* The length of what is copied whole: brackets with their contents, an operator with its sign. */
+static size_t unit_length(const char *text, bool begins_word)
+{
+	const char *end = NULL;
+	if (begins_word && starts_with(text, "operator")) {
+		size_t length = 8 + operator_length(text + 8);
+		/* "operator<< <char>", "operator new", "operator bool": the blank belongs to it */
+		return length + (text[length] == ' ');
+	}
+	if (*text == '<')
+		end = closing(text, '<', '>');
+	else if (*text == '{')
+		end = closing(text, '{', '}');
+	else
+		return 1;
+	return end ? (size_t)(end - text) + 1 : strlen(text);
+}
+
 /* Copies a C++ name up to its parameter list; *begin is where the name begins, past a return type.
  */
-static size_t copy_name(const char *name, char *text, size_t size, size_t *begin)
+static void copy_name(const char *name, char *text, size_t size, size_t *begin)
 {
 	size_t used = 0;
 	*begin = 0;
 	for (const char *c = name; *c && used + 1 < size;) {
-		size_t skip = 0, copy = 1;
-		if (starts_with(c, "(anonymous namespace)::"))
-			skip = strlen("(anonymous namespace)::");
-		else if (starts_with(c, "__cxx11::"))
-			skip = strlen("__cxx11::");
-		else if (starts_with(c, "__1::"))
-			skip = strlen("__1::");
-		else if (starts_with(c, "operator") && (c == name || c[-1] == ':' || c[-1] == ' '))
-			copy = 8 + operator_length(c + 8);
-		else if (*c == '<') {
-			const char *end = closing(c, '<', '>');
-			copy = end ? (size_t)(end - c) + 1 : strlen(c);
-		} else if (*c == '(') {
-			break;
-		} else if (*c == ' ' &&
-			   !(used >= 8 && strncmp(text + used - 8, "operator", 8) == 0))
-			*begin = used + 1;
-		if (skip) {
-			c += skip;
-			continue;
+		size_t skipped = noise_length(c);
+		if (skipped == 0 && *c == '(') {
+			skipped = inner_parameters(c);
+			if (skipped == 0)
+				break;
 		}
-		if (copy > size - 1 - used)
-			copy = size - 1 - used;
-		memcpy(text + used, c, copy);
-		used += copy;
-		c += copy;
+		c += skipped;
+		if (skipped > 0)
+			continue;
+		size_t length = unit_length(c, c == name || c[-1] == ':' || c[-1] == ' ');
+		if (length > size - 1 - used)
+			length = size - 1 - used;
+		memcpy(text + used, c, length);
+		used += length;
+		if (length == 1 && *c == ' ')
+			*begin = used;
+		c += length;
 	}
 	text[used] = '\0';
-	return used;
 }
 
 /* Replaces every template argument list by an ellipsis. */
