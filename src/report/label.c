@@ -118,8 +118,10 @@ static void fold_templates(char *text)
 {
 	char *to = text;
 	for (const char *from = text; *from;) {
+		/* The first bracket of operator< and operator<< opens nothing. */
+		bool is_sign = from - text >= 8 && starts_with(from - 8, "operator");
 		const char *end = *from == '<' && from > text ? closing(from, '<', '>') : NULL;
-		if (end && end - from > 3 && from[-1] != 'r') {
+		if (end && end - from > 3 && !is_sign) {
 			memcpy(to, "<\xe2\x80\xa6>", 5);
 			to += 5;
 			from = end + 1;
