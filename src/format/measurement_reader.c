@@ -459,9 +459,10 @@ const char *sn_measurement_string(const struct sn_measurement_strings *strings, 
 const char *sn_measurement_next_property(const struct sn_measurement *measurement,
 					 const char *property)
 {
+	if (!measurement->process_bytes)
+		return NULL;
 	const char *next = property ? property + strlen(property) + 1 : measurement->process;
-	const char *end = measurement->process + measurement->process_bytes;
-	return measurement->process_bytes && next < end ? next : NULL;
+	return next < measurement->process + measurement->process_bytes ? next : NULL;
 }
 
 const char *sn_measurement_property(const struct sn_measurement *measurement, const char *key)

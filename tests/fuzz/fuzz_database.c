@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arbitrary bytes as a database: opened, and if it opens, read from end to end through the
+ * interface that reports use. Checksums are made right first (fuzz_checksums.h). See run.sh.
+ */
+#include "fuzz_checksums.h"
+
+#include "sonde/db.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Reads every byte in a way that is not optimised away. */
+static volatile uint64_t sink;
+
+static void touch(const void *bytes, size_t length)
+{
+	const uint8_t *at = bytes;
+	for (size_t i = 0; i < length; i++)
+		sink += at[i];
+}
+
+static void touch_string(const struct sonde_db *db, uint32_t string)
+{
+	const char *text = sonde_db_string(db, string);
+	size_t length = sonde_db_string_length(db, string);
+	touch(text, length + 1);
+	if (text[length])
+		abort();
+}
+
+static void read_tables(const struct sonde_db *db)
+{
+	for (uint32_t i = 0; i < sonde_db_module_count(db); i++)
+		touch_string(db, sonde_db_module(db, i)->path);
+	for (uint32_t i = 0; i < sonde_db_frame_count(db); i++) {
+		const struct sonde_db_frame *frame = sonde_db_frame(db, i);
+		touch_string(db, frame->name);
+		touch_string(db, frame->file);
+		touch_string(db, frame->linkage_name);
+		if (frame->module != SONDE_NONE && !sonde_db_module(db, frame->module))
+			abort();
+		touch(sonde_frame_kind_layer(frame->kind), 1);
+	}
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++)
+		touch_string(db, sonde_db_profile(db, i)->thread);
+	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++)
+		touch_string(db, sonde_db_drop(db, i)->text);
+	for (uint32_t i = 0; i < sonde_db_property_count(db); i++)
+		if (!sonde_db_property(db, sonde_db_property_key(db, i)))
+			abort();
+}
+
+/* Walks the tree by its ends, as readers do: every context is met once. */
+static void read_tree(const struct sonde_db *db)
+{
+	uint32_t count = sonde_db_context_count(db), children = 0;
+	for (uint32_t c = 0; c < count; c++) {
+		const struct sonde_db_context *context = sonde_db_context(db, c);
+		if (!sonde_db_frame(db, context->frame) || !sonde_db_context(db, context->parent))
+			abort();
+		for (uint32_t child = c + 1; child < context->end;
+		     child = sonde_db_context(db, child)->end) {
+			if (sonde_db_context(db, child)->parent != c)
+				abort();
+			children++;
+		}
+	}
+	if (children != count - 1)
+		abort();
+}
+
+static void read_values(const struct sonde_db *db)
+{
+	for (uint32_t m = 0; m < sonde_db_metric_count(db) && m < 64; m++) {
+		for (uint32_t p = 0; p < sonde_db_profile_count(db); p++) {
+			struct sonde_db_plane plane = sonde_db_profile_plane(db, p, m);
+			touch(plane.contexts, plane.count * sizeof(*plane.contexts));
+			touch(plane.stats, plane.count * sizeof(*plane.stats));
+		}
+		for (uint32_t c = 0; c < sonde_db_context_count(db); c++) {
+			struct sonde_db_row row = sonde_db_context_row(db, c, m);
+			touch(row.profiles, row.count * sizeof(*row.profiles));
+			touch(row.stats, row.count * sizeof(*row.stats));
+			const struct sonde_db_summary *summary = sonde_db_summary(db, c, m);
+			if (summary)
+				sink +=
+				    (uint64_t)(sonde_db_stat_deviation(&summary->inclusive) > 0);
+		}
+	}
+}
+
+static int make_file(const uint8_t *data, size_t size)
+{
+	int file = memfd_create("database", 0);
+	uint8_t *copy = malloc(size + 1);
+	memcpy(copy, data, size);
+	if (fuzz_should_patch(size))
+		fuzz_patch_container(copy, size);
+	if (file < 0 || write(file, copy, size) != (ssize_t)size)
+		abort();
+	free(copy);
+	return file;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char path[64];
+	struct sonde_db *db;
+	struct sonde_db_error error;
+	int file = make_file(data, size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	if (sonde_db_open(path, &db, &error)) {
+		if (strchr(error.text, '\n') || strncmp(error.text, "cannot read '", 13))
+			abort();
+	} else {
+		read_tables(db);
+		read_tree(db);
+		read_values(db);
+		sonde_db_close(db);
+	}
+	close(file);
+	return 0;
+}

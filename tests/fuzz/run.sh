@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# run.sh [SECONDS]: runs every fuzzer, each for that long. Exit status 77: there is no clang with libFuzzer.
+set -e
+here=$(cd "$(dirname "$0")" && pwd)
+check=$(mktemp)
+trap 'rm -f "$check"' EXIT
+echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long s); int LLVMFuzzerTestOneInput(const char *d, unsigned long s) { return d && s ? 0 : 0; }' |
+	clang -fsanitize=fuzzer,address -x c - -o "$check" 2>/dev/null ||
+	{ echo "clang with libFuzzer is not installed (Debian: clang libclang-rt-dev)"; exit 77; }
+for script in "$here"/fuzz_*.sh; do
+	echo "$(basename "$script" .sh)"
+	"$script" "${1:-60}"
+done
