@@ -225,6 +225,19 @@ test('a metric without values says so and offers others', async () => {
 	assert.deepEqual(mishaps, []);
 });
 
+test('a stack of 5,000 frames scrolls, and its end can be zoomed to', async () => {
+	const { page, mishaps } = await open(browser, makeSample('deep'));
+	await page.evaluate(() => {
+		const { app, graph } = window.sonde;
+		app.zoomTo(graph.boxes.at(-1)[0].node);
+	});
+	await page.waitForTimeout(100);
+	const box = await boxOf(page, Array(5000).fill('recurse'));
+	const stage = await page.evaluate(() => document.querySelector('.stage').getBoundingClientRect().toJSON());
+	assert.ok(box.y > stage.top && box.y < stage.bottom);
+	assert.deepEqual(mishaps, []);
+});
+
 test('names that look like markup stay text', async () => {
 	const { page, mishaps } = await open(browser, makeSample('hostile'));
 	await page.focus('#graph');

@@ -21,7 +21,7 @@ import { foldLayers, ROOT, Tree } from '../src/logic/tree.ts';
 import type { Direction } from '../src/logic/tree.ts';
 import { INITIAL, Store } from '../src/store.ts';
 import { encode } from './encode.ts';
-import { large, sampleOf } from './samples.ts';
+import { deep, large, sampleOf } from './samples.ts';
 import type { Node } from './samples.ts';
 
 const py = (name: string, line: number, children: Node[] = [], cpu: number[] = []): Node =>
@@ -242,6 +242,14 @@ test('layout: visible boxes, remainders, and no cost lost from a row', () => {
 	assert.equal(hit(layout, 9999, 5), undefined);
 	const zoomed = layOut(tree, viewOf(tree, box.node), 1000, 2);
 	assert.ok(Math.abs(zoomed.rows[1]![0]!.right - zoomed.rows[1]![0]!.left - 1000) < 1e-6);
+});
+
+test('a stack of 50,000 frames is laid out and searched', () => {
+	const profile = decode(encode(deep(50000)));
+	const model = new Model(profile);
+	const tree = model.tree(INITIAL);
+	assert.equal(layOut(tree, { from: 0, to: 1 }, 1000, 2).rows.length, 50001);
+	assert.equal(foundNodes(tree, model.found({ ...INITIAL, query: 'recurse' })!, true).length, 1);
 });
 
 test('an empty metric gives an empty layout', () => {

@@ -178,6 +178,15 @@ export function hostile(): Sample {
 	});
 }
 
+/* One stack of `depth` frames. */
+export function deep(depth: number): Sample {
+	const sample = sampleOf({ frame: { kind: 'unknown', name: '' } }, ['cpu-time']);
+	const frames: SampleFrame[] = [{ kind: 'unknown', name: '' }, { kind: 'native', name: 'recurse', module: '/bin/x' }];
+	const contexts = Array.from({ length: depth + 1 }, (_, d) => ({ frame: d === 0 ? 0 : 1, depth: d }));
+	sample.metrics[0]!.values.push({ context: depth, count: 1, sum: 5e6, min: 5e6, max: 5e6, sumSquares: 25e12 });
+	return { ...sample, frames, contexts };
+}
+
 /* `count` contexts of random functions, about 30 deep, with a value at a third of them. */
 export function large(count: number, seed = 1): Sample {
 	const random = randomFrom(seed);

@@ -26,6 +26,7 @@ export interface Layout {
 	readonly boxCount: number;
 }
 
+/* Walks without recursion: a stack of calls may be deeper than this program's own may be. */
 export function layOut(tree: Tree, view: View, widthPixels: number, leastPixels: number): Layout {
 	const rows: Box[][] = [];
 	const scale = widthPixels / (view.to - view.from);
@@ -34,32 +35,45 @@ export function layOut(tree: Tree, view: View, widthPixels: number, leastPixels:
 		(rows[box.row] ??= []).push(box);
 		boxCount++;
 	};
-	const place = (start: number): number => (start - view.from) * scale;
-	const visit = (node: number): void => {
-		const left = place(tree.start[node]!);
-		const row = tree.depth[node]!;
-		add({ node, rest: 0, row, left, right: left + tree.width(node) * scale, weight: tree.weight[node]! });
+	const place = (node: number): number => (tree.start[node]! - view.from) * scale;
+	/* Nodes to come, the next one last; one whose siblings from there on are left out as ~node. */
+	const waiting: number[] = tree.total > 0 ? [ROOT] : [];
+	const addNode = (node: number): void => {
+		const left = place(node);
+		add({
+			node, rest: 0, row: tree.depth[node]!, left, right: left + tree.width(node) * scale, weight: tree.weight[node]!,
+		});
+		const firstWaiting = waiting.length;
 		const { first, count } = tree.children(node);
-		for (let child = first; child < first + count; child++) {
-			const childLeft = place(tree.start[child]!);
-			if (childLeft >= widthPixels) break;
+		for (let child = first; child < first + count && place(child) < widthPixels; child++) {
 			const pixels = tree.width(child) * scale;
+			/* Siblings are sorted: all that follow the first narrow one are narrow as well. */
 			if (pixels < leastPixels) {
-				addRest(child, first + count - child, row + 1, childLeft);
+				waiting.push(~child);
 				break;
 			}
-			if (childLeft + pixels > 0) visit(child);
+			if (place(child) + pixels > 0) waiting.push(child);
 		}
+		reverseFrom(waiting, firstWaiting);
 	};
-	/* Siblings are sorted, so all that follow the first narrow one are narrow as well. */
-	const addRest = (node: number, rest: number, row: number, left: number): void => {
+	const addRest = (node: number): void => {
+		const { first, count } = tree.children(tree.parent[node]!);
+		const rest = first + count - node;
 		let weight = 0;
 		for (let n = node; n < node + rest; n++) weight += tree.weight[n]!;
+		const left = place(node);
 		const right = left + (weight / tree.total) * scale;
-		if (right > 0 && right - left >= 1) add({ node, rest, row, left, right, weight });
+		if (right > 0 && right - left >= 1) add({ node, rest, row: tree.depth[node]!, left, right, weight });
 	};
-	if (tree.total > 0) visit(ROOT);
+	for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+		if (next >= 0) addNode(next);
+		else addRest(~next);
+	}
 	return { rows, boxCount };
+}
+
+function reverseFrom(list: number[], first: number): void {
+	for (let a = first, b = list.length - 1; a < b; a++, b--) [list[a], list[b]] = [list[b]!, list[a]!];
 }
 
 /* The box at a point, or undefined. Rows are searched by halves. */

@@ -139,15 +139,14 @@ export class Model {
  */
 export function foundNodes(tree: Tree, found: Found, expandAll: boolean): number[] {
 	const nodes: number[] = [];
-	const visit = (node: number): void => {
+	const waiting = [ROOT];
+	for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
 		if (node !== ROOT && found.keys[tree.key[node]!]) {
 			nodes.push(node);
-			return;
+		} else if (expandAll || node === ROOT || tree.isExpanded(node)) {
+			const { first, count } = tree.children(node);
+			for (let child = first; child < first + count; child++) waiting.push(child);
 		}
-		if (!expandAll && node !== ROOT && !tree.isExpanded(node)) return;
-		const { first, count } = tree.children(node);
-		for (let child = first; child < first + count; child++) visit(child);
-	};
-	visit(ROOT);
-	return nodes.sort((a, b) => tree.weight[b]! - tree.weight[a]!);
+	}
+	return nodes.sort((a, b) => tree.weight[b]! - tree.weight[a]! || a - b);
 }

@@ -14,6 +14,10 @@ import { formatShare, formatValue, grouped } from '../logic/units.ts';
 import type { App } from './app.ts';
 import { h } from './dom.ts';
 
+/* Frames of a path that are listed: of a longer one, this many of the outer ones and the inner rest. */
+const MOST_FRAMES = 300;
+const OUTER_FRAMES = 100;
+
 const ROWS: readonly (readonly [name: string, raw: (stat: Stat) => number])[] = [
 	['Sum', (stat) => stat.sum],
 	['Count', (stat) => stat.count],
@@ -55,7 +59,9 @@ function metricBlock(tree: Tree, node: number, metric: Metric, current: boolean)
 function pathList(app: App, tree: Tree, node: number, theme: Theme): HTMLElement {
 	const { profile } = app.model;
 	const nodes = tree.nodesTo(node).slice(1);
-	const items = nodes.map((n) => {
+	const left = nodes.length > MOST_FRAMES ? [...nodes.slice(0, OUTER_FRAMES), -1, ...nodes.slice(OUTER_FRAMES - MOST_FRAMES)] : nodes;
+	const items = left.map((n) => {
+		if (n < 0) return h('li', { class: 'none' }, `${grouped(nodes.length - MOST_FRAMES)} more frames`);
 		const frame = tree.frameOf(n);
 		const place = placeOf(profile, frame, app.state.granularity);
 		const swatch = h('span', { class: 'swatch' });
