@@ -276,6 +276,11 @@ static void shorten_into(struct sn_text *out, const char *start, const char *end
 			at = inner;
 		} else if (*at == '[' && inner && (strncmp(at, "[abi:", 5) == 0)) {
 			at = inner;
+		} else if (*at == '(' && inner && !is_type && (at[1] == '*' || at[1] == '&')) {
+			/* void (*name(int))(char): the name of what returns a function */
+			sn_text_cut(out, mark);
+			shorten_into(out, at + 2, inner - 1, false, depth + 1);
+			return;
 		} else if (*at == '(' && inner && !is_type) {
 			bool is_decltype = at - start >= 8 && strncmp(at - 8, "decltype", 8) == 0;
 			is_decltype |= at - start >= 9 && strncmp(at - 9, "decltype ", 9) == 0;
@@ -324,6 +329,41 @@ char *sn_demangle_shorten(const char *name)
 	return sn_text_take(&out);
 }
 
+/*
+ * The scopes that a symbol begins with, up to the first template arguments: for symbols that the
+ * C++ library refuses because of their length (beyond about 1,000 characters). NULL if there are
+ * none.
+ */
+static char *outline(const char *symbol)
+{
+	struct sn_text out = {0};
+	const char *at = symbol + 2;
+	if (strncmp(symbol, "_Z", 2) != 0 || strlen(symbol) < 512)
+		return NULL;
+	at += *at == 'N';
+	at += strspn(at, "rVKRO");
+	if (strncmp(at, "St", 2) == 0) {
+		sn_text_string(&out, "std");
+		at += 2;
+	}
+	while (isdigit((unsigned char)*at)) {
+		char *name;
+		unsigned long length = strtoul(at, &name, 10);
+		if (length == 0 || length > strlen(name))
+			break;
+		if (out.length > 0)
+			sn_text_string(&out, "::");
+		if (strncmp(name, "_GLOBAL__N_1", length) == 0)
+			sn_text_string(&out, "(anonymous namespace)");
+		else
+			sn_text_add(&out, name, length);
+		at = name + length;
+	}
+	if (out.length > 0 && *at != 'E' && *at != '\0')
+		sn_text_string(&out, "<...>");
+	return sn_text_take(&out);
+}
+
 char *sn_demangle_short(const char *symbol)
 {
 	size_t length = length_without_suffixes(symbol);
@@ -333,7 +373,7 @@ char *sn_demangle_short(const char *symbol)
 	char *name = sn_demangle_swift(plain);
 	if (!name) {
 		char *full = sn_demangle(plain);
-		name = full ? sn_demangle_shorten(full) : NULL;
+		name = full ? sn_demangle_shorten(full) : outline(plain);
 		free(full);
 	}
 	if (!name)

@@ -69,9 +69,22 @@ static void long_template_arguments_are_abbreviated(void **state)
 	    {"int f<alpha::beta::gamma::delta::epsilon::zeta::eta, int>(char)::g", "f<...>::g"},
 	    {"bool operator< <int>(A<int> const&, A<int> const&)", "operator<<int>"},
 	    {"decltype(auto) ns::apply<int>(int)", "ns::apply<int>"},
+	    {"void (*ns::get<int>(char))(int)", "ns::get<int>"},
 	    {"A<(B)1>::f(void (*)(int)) const &", "A<(B)1>::f"},
 	};
 	CHECK(rows, sn_demangle_shorten);
+}
+
+/* libstdc++ gives up beyond about 1,000 characters. */
+static void very_long_symbols_keep_their_scopes(void **state)
+{
+	char symbol[4000] = "_ZN2ns6insideI";
+	for (int i = 0; i < 300; i++)
+		strcat(symbol, "1xIiiE");
+	strcat(symbol, "EEvv");
+	char *name = sn_demangle_short(symbol);
+	assert_string_equal(name, "ns::inside<...>");
+	free(name);
 }
 
 static void rust_names_of_both_schemes(void **state)
@@ -183,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(cplus_names_are_cut_for_people),
 	    cmocka_unit_test(long_template_arguments_are_abbreviated),
+	    cmocka_unit_test(very_long_symbols_keep_their_scopes),
 	    cmocka_unit_test(rust_names_of_both_schemes),
 	    cmocka_unit_test(swift_names),
 	    cmocka_unit_test(what_is_not_mangled_is_left_alone),
