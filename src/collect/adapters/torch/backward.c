@@ -23,7 +23,7 @@ static struct sn_shadow *top_of(struct sn_thread *thread)
 static void drop_stale(struct sn_torch_thread *self, uintptr_t stack)
 {
 	for (struct sn_shadow *top;
-	     (top = top_of(self->thread)) && top->user == SN_TORCH_SHADOW && top->stack <= stack;)
+	     (top = top_of(self->thread)) && sn_torch_is_ours(top) && top->stack <= stack;)
 		sn_torch_exact_pop(self);
 }
 
@@ -47,7 +47,7 @@ static uint32_t push(struct sn_torch_thread *self, const struct sn_torch_node *n
 	if (!shadow)
 		return depth;
 	shadow->prefix = prefix;
-	shadow->user = SN_TORCH_SHADOW;
+	shadow->user = SN_TORCH_SHADOW_IDLE;
 	if (sn_torch_exact_metric() != SN_ID_NONE) {
 		shadow->node = sn_torch_context(self, stack, pc, true);
 		shadow->start_ns = sn_now_ns();

@@ -9,16 +9,17 @@
  * addresses again. So a known path costs the walk of its Python frames and a few dozen loads, no
  * unwinding.
  *
- * A memo is a direct-mapped table; a path that is pushed out is simply assembled anew.
+ * A memo is a small set-associative table; a path that is pushed out is simply assembled anew.
  */
 #include "torch.h"
 
 #include "collect/module.h"
 
-#define MEMO_ENTRIES 512u
-#define SLOT_MAX     64u
-#define PYTHON_MAX   256u
-#define NATIVE_MAX   (SLOT_MAX + 8)
+#define MEMO_SETS  128u
+#define MEMO_WAYS  4u
+#define SLOT_MAX   64u
+#define PYTHON_MAX 256u
+#define NATIVE_MAX (SLOT_MAX + 8)
 
 struct entry {
 	uint64_t key; /* 0: empty */
@@ -29,10 +30,18 @@ struct entry {
 };
 
 struct sn_torch_memo {
-	struct entry entries[MEMO_ENTRIES];
+	struct entry entries[MEMO_SETS][MEMO_WAYS];
+	uint32_t next_victim;
 	struct sn_python_frame python[PYTHON_MAX];
 	struct sn_native_frame native[NATIVE_MAX];
 };
+
+/* The n-th of many values to add up: independent of the others, so that they can be computed at
+ * once. */
+static inline uint64_t term(uint64_t value, uint32_t n)
+{
+	return value * (0x9E3779B97F4A7C15ull + n * 0xC2B2AE3D27D4EB4Eull);
+}
 
 static inline uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -52,7 +61,7 @@ static uint64_t hash_slots(const struct entry *entry, uintptr_t stack)
 {
 	uint64_t hash = entry->slot_count;
 	for (uint32_t index = 0; index < entry->slot_count; index++)
-		hash = mix(hash, ((const uintptr_t *)stack)[entry->slots[index]]);
+		hash += term(((const uintptr_t *)stack)[entry->slots[index]], index);
 	return hash;
 }
 
@@ -60,9 +69,12 @@ static bool hash_python(struct sn_torch_thread *self, uint64_t *hash)
 {
 	struct sn_python_frame *frames = self->memo->python;
 	int count = sn_python_walk(self->thread, frames, PYTHON_MAX);
+	uint64_t sum = 0;
 	for (int index = 0; index < count; index++)
-		*hash = mix(*hash, (uint64_t)frames[index].code << 32 | frames[index].line << 1 |
-				       frames[index].is_entry);
+		sum += term((uint64_t)frames[index].code << 32 | frames[index].line << 1 |
+				frames[index].is_entry,
+			    (uint32_t)index);
+	*hash = mix(*hash, sum + (uint64_t)count);
 	return count >= 0 && count < (int)PYTHON_MAX;
 }
 
@@ -120,6 +132,26 @@ static uint32_t assemble(struct sn_thread *thread, bool of_shadow)
 	return depth && depth <= SN_SHADOW_DEPTH ? thread->shadows[depth - 1].node : SN_NODE_NONE;
 }
 
+/* The entry of this path, or NULL. */
+static struct entry *find(struct sn_torch_thread *self, uint64_t key, uintptr_t stack)
+{
+	struct entry *ways = self->memo->entries[(key >> 32) % MEMO_SETS];
+	for (uint32_t way = 0; way < MEMO_WAYS; way++)
+		if (ways[way].key == key && slots_readable(self->thread, &ways[way], stack) &&
+		    ways[way].slots_hash == hash_slots(&ways[way], stack))
+			return &ways[way];
+	return NULL;
+}
+
+static void remember(struct sn_torch_thread *self, uint64_t key, uintptr_t stack, uint32_t node)
+{
+	struct entry *entry =
+	    &self->memo->entries[(key >> 32) % MEMO_SETS][self->memo->next_victim++ % MEMO_WAYS];
+	*entry = (struct entry){.key = key, .node = node};
+	if (sn_config.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR))
+		note_slots(self, entry, stack);
+}
+
 uint32_t sn_torch_context(struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc,
 			  bool of_shadow)
 {
@@ -128,16 +160,11 @@ uint32_t sn_torch_context(struct sn_torch_thread *self, uintptr_t stack, uintptr
 	uint64_t key = self->memo ? path_key(self, stack, pc, of_shadow) : 0;
 	if (!key)
 		return assemble(self->thread, of_shadow);
-	struct entry *entry = &self->memo->entries[key % MEMO_ENTRIES];
-	if (entry->key == key && slots_readable(self->thread, entry, stack) &&
-	    entry->slots_hash == hash_slots(entry, stack))
-		return entry->node;
+	const struct entry *known = find(self, key, stack);
+	if (known)
+		return known->node;
 	uint32_t node = assemble(self->thread, of_shadow);
-	entry->key = node == SN_NODE_NONE ? 0 : key;
-	entry->node = node;
-	if (sn_config.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR))
-		note_slots(self, entry, stack);
-	else
-		entry->slot_count = 0, entry->slots_hash = 0;
+	if (node != SN_NODE_NONE)
+		remember(self, key, stack, node);
 	return node;
 }

@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum record_scope { SCOPE_FUNCTION = 0, SCOPES = 16 };
+enum record_scope { SCOPE_FUNCTION = 0, SCOPE_BACKWARD_FUNCTION = 1, SCOPES = 16 };
 
 /* at::RecordFunctionCallback, with room for scopes and flags that later releases may add. */
 struct record_callback {
@@ -28,8 +28,6 @@ struct record_callback {
 };
 
 static const char *(*name_of)(const void *function);
-static void (*remove_callback)(uint64_t handle);
-static uint64_t handle;
 static _Atomic uint32_t metric = SN_ID_NONE;
 
 /* backward.c has a frame of its own for what this announces */
@@ -46,7 +44,7 @@ static struct sn_shadow *nearest_operator(struct sn_thread *thread)
 	if (depth > SN_SHADOW_DEPTH)
 		depth = SN_SHADOW_DEPTH;
 	while (depth--)
-		if (thread->shadows[depth].user == SN_TORCH_SHADOW)
+		if (sn_torch_is_ours(&thread->shadows[depth]))
 			return &thread->shadows[depth];
 	return NULL;
 }
@@ -55,13 +53,15 @@ void sn_torch_exact_pop(struct sn_torch_thread *self)
 {
 	struct sn_shadow *shadow = sn_shadow_pop(self->thread);
 	uint32_t exact = sn_torch_exact_metric();
-	if (!shadow || shadow->user != SN_TORCH_SHADOW || exact == SN_ID_NONE || !shadow->start_ns)
+	if (!shadow || !sn_torch_is_ours(shadow) || exact == SN_ID_NONE || !shadow->start_ns)
 		return;
 	uint64_t duration = sn_now_ns() - shadow->start_ns;
 	struct sn_shadow *outer = nearest_operator(self->thread);
 	if (outer)
 		outer->children_ns += duration;
 	uint64_t own = duration > shadow->children_ns ? duration - shadow->children_ns : 0;
+	if (shadow->user == SN_TORCH_SHADOW_IDLE)
+		return;
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_add(&self->thread->cct, shadow->node, exact, own);
 	else
@@ -121,6 +121,20 @@ static void *on_start(void **context, const void *function)
 	return context;
 }
 
+/* The node whose frame backward.c has pushed runs. */
+static void *on_node(void **context, const void *function)
+{
+	*context = NULL;
+	struct sn_thread *thread = sn_enter();
+	if (!thread)
+		return context;
+	struct sn_shadow *node = nearest_operator(thread);
+	if (node && node->user == SN_TORCH_SHADOW_IDLE)
+		node->user = SN_TORCH_SHADOW;
+	sn_leave(thread);
+	return context;
+}
+
 /* Ends the operator that `function` announced, and whatever was left open inside it. An operator
  * that ends in another thread than it began is left to the one that began it. */
 static void on_end(const void *function, void *context)
@@ -135,7 +149,7 @@ static void on_end(const void *function, void *context)
 	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
 	while (self && depth--) {
 		const struct sn_shadow *shadow = &thread->shadows[depth];
-		if (shadow->user != SN_TORCH_SHADOW)
+		if (!sn_torch_is_ours(shadow))
 			break;
 		if (shadow->stack != stack)
 			continue;
@@ -152,19 +166,15 @@ int sn_torch_exact_start(void)
 	    (uint64_t(*)(struct record_callback))sn_torch_symbol(
 		"_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
 	name_of = (const char *(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction4nameEv");
-	remove_callback = (void (*)(uint64_t))sn_torch_symbol("_ZN2at14removeCallbackEm");
 	if (!add || !name_of)
 		return -ENOTSUP;
 	atomic_store(&metric, sn_metric("operator-time", "ns", "torch", SN_METRIC_TIME, 0));
 	struct record_callback callback = {
 	    .start = on_start, .end = on_end, .sampling_probability = 1.0};
 	callback.scopes[SCOPE_FUNCTION] = 1;
-	handle = add(callback);
+	add(callback);
+	struct record_callback of_nodes = {.start = on_node, .sampling_probability = 1.0};
+	of_nodes.scopes[SCOPE_BACKWARD_FUNCTION] = 1;
+	add(of_nodes);
 	return 0;
-}
-
-void sn_torch_exact_stop(void)
-{
-	/* the list of callbacks may be in use by other threads now; the functions stay callable,
-	 * and after measuring has ended they find nothing to enter */
 }

@@ -109,11 +109,6 @@ static int attach(void)
 	return 0;
 }
 
-static void detach(void)
-{
-	sn_torch_exact_stop();
-}
-
 /* A record may have been another thread's before. */
 static void thread_begin(struct sn_thread *thread)
 {
@@ -151,7 +146,6 @@ const struct sn_adapter sn_adapter_torch = {
     .name = "torch",
     .purpose = "PyTorch operators, forward and backward, and tensor memory",
     .attach = attach,
-    .detach = detach,
     .thread_begin = thread_begin,
     .status = status,
 };

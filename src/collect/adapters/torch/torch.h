@@ -19,8 +19,15 @@
 
 #include "collect/adapters.h"
 
-/* Marks a shadow frame as this adapter's, in its `user`. */
-#define SN_TORCH_SHADOW 0x746f7263u
+/* Marks a shadow frame as this adapter's, in its `user`; the second one a node that is being
+ * evaluated but has not run. It may never do: where only its gradient was asked for. */
+#define SN_TORCH_SHADOW	     0x746f7262u
+#define SN_TORCH_SHADOW_IDLE 0x746f7263u
+
+static inline bool sn_torch_is_ours(const struct sn_shadow *shadow)
+{
+	return (shadow->user | 1) == SN_TORCH_SHADOW_IDLE;
+}
 
 #define SN_TORCH_NO_SEQUENCE UINT64_MAX
 
@@ -127,7 +134,6 @@ uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t
 
 /* Registers the callback. 0, or negative errno. */
 int sn_torch_exact_start(void);
-void sn_torch_exact_stop(void);
 /* The metric of exact operator times, SN_ID_NONE while there is none. */
 uint32_t sn_torch_exact_metric(void);
 /* Ends the topmost operator shadow, adding its time where exact times are measured. */
