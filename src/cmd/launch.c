@@ -131,8 +131,11 @@ int sn_launch_library(struct sn_launch *launch, struct sn_error *error)
 					     "libsonde.so"};
 	char self[PATH_MAX], candidate[PATH_MAX + 64];
 	const char *told = getenv("SONDE_LIBRARY");
-	if (told && *told && realpath(told, launch->library))
-		return 0;
+	if (told && *told)
+		return realpath(told, launch->library)
+			   ? 0
+			   : sn_fail(error, SN_ERR_MISSING, "cannot find SONDE_LIBRARY '%s': %s", told,
+				     strerror(errno));
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (length < 0)
 		return sn_fail(error, SN_ERR_IO, "cannot read /proc/self/exe: %s", strerror(errno));

@@ -5,6 +5,7 @@
 #include "event.h"
 #include "adapters.h"
 #include "intercept.h"
+#include "signal_check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -272,10 +273,12 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	}
 	int saved_errno = errno;
 	struct sn_thread *thread = sn_enter();
+	sn_signal_check_enter();
 	if (thread && is_active(thread) && sn_measuring())
 		take_sample(thread, context);
 	else if (!thread && sn_thread_self())
 		sn_drop(sn_thread_self(), SN_DROP_SAMPLE_BUSY, 1);
+	sn_signal_check_leave();
 	if (thread)
 		sn_leave(thread);
 	errno = saved_errno;
