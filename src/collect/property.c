@@ -4,6 +4,7 @@
 #include "adapter.h"
 #include "adapters.h"
 #include "checkpoint.h"
+#include "line.h"
 #include "sample.h"
 #include "thread.h"
 
@@ -21,34 +22,21 @@ static char properties[SN_PROPERTY_MAX][SN_PROPERTY_LINE_BYTES];
 static _Atomic uint32_t property_count;
 static uint64_t start_ns;
 
-static size_t append(char *line, size_t length, const char *text)
+static size_t make_line(char *text, const char *key, const char *value)
 {
-	while (*text && length < SN_PROPERTY_LINE_BYTES - 1)
-		line[length++] = *text++;
-	line[length] = 0;
-	return length;
+	struct sn_line line = {text, SN_PROPERTY_LINE_BYTES, 0};
+	sn_line_add(&line, key);
+	sn_line_add(&line, "=");
+	sn_line_add(&line, value);
+	return line.length + 1;
 }
 
-static size_t append_number(char *line, size_t length, uint64_t number)
+static size_t make_number_line(char *text, const char *key, uint64_t number)
 {
-	char digits[21], *digit = digits + 20;
-	*digit = 0;
-	do
-		*--digit = (char)('0' + number % 10);
-	while (number /= 10);
-	return append(line, length, digit);
-}
-
-static size_t make_line(char *line, const char *key, const char *value)
-{
-	size_t length = append(line, append(line, append(line, 0, key), "="), value);
-	return length + 1;
-}
-
-static size_t make_number_line(char *line, const char *key, uint64_t number)
-{
-	size_t length = append_number(line, append(line, append(line, 0, key), "="), number);
-	return length + 1;
+	char digits[24];
+	struct sn_line line = SN_LINE(digits);
+	sn_line_add_number(&line, number);
+	return make_line(text, key, digits);
 }
 
 void sn_property_set(const char *key, const char *value)
@@ -69,9 +57,10 @@ void sn_property_set(const char *key, const char *value)
 
 static void set_number(const char *key, uint64_t number)
 {
-	char text[32] = "";
-	append_number(text, 0, number);
-	sn_property_set(key, text);
+	char digits[24];
+	struct sn_line line = SN_LINE(digits);
+	sn_line_add_number(&line, number);
+	sn_property_set(key, digits);
 }
 
 static bool needs_quotes(const char *argument)
@@ -82,18 +71,15 @@ static bool needs_quotes(const char *argument)
 /* The arguments as a shell would take them, from their NUL-separated list. */
 static void quote_command(const char *arguments, size_t bytes, char *command)
 {
-	size_t length = 0;
+	struct sn_line line = {command, VALUE_BYTES, 0};
 	for (const char *argument = arguments; argument < arguments + bytes;
 	     argument += strlen(argument) + 1) {
 		bool quotes = needs_quotes(argument);
-		if (argument != arguments)
-			length = append(command, length, " ");
-		length = append(command, length, quotes ? "'" : "");
-		for (const char *at = argument; *at && length < VALUE_BYTES - 8; at++) {
-			char one[2] = {*at};
-			length = append(command, length, *at == '\'' ? "'\\''" : one);
-		}
-		length = append(command, length, quotes ? "'" : "");
+		sn_line_add(&line, argument == arguments ? "" : " ");
+		sn_line_add(&line, quotes ? "'" : "");
+		for (const char *at = argument; *at; at++)
+			sn_line_add(&line, *at == '\'' ? "'\\''" : (char[]){*at, 0});
+		sn_line_add(&line, quotes ? "'" : "");
 	}
 }
 
@@ -198,8 +184,11 @@ static size_t live_line(uint32_t index, const char *exit_text, char *line)
 	uint32_t adapter = index - 5;
 	if (adapter >= sn_adapter_count())
 		return 0;
-	size_t length = append(line, append(line, 0, "adapter."), sn_adapter_at(adapter)->name);
-	return append(line, append(line, length, "="), sn_adapter_at(adapter)->status()) + 1;
+	char key[64];
+	struct sn_line name = SN_LINE(key);
+	sn_line_add(&name, "adapter.");
+	sn_line_add(&name, sn_adapter_at(adapter)->name);
+	return make_line(line, key, sn_adapter_at(adapter)->status());
 }
 
 size_t sn_property_line(uint32_t index, const char *exit_text, char line[SN_PROPERTY_LINE_BYTES])
@@ -207,5 +196,7 @@ size_t sn_property_line(uint32_t index, const char *exit_text, char line[SN_PROP
 	uint32_t count = atomic_load_explicit(&property_count, memory_order_acquire);
 	if (index >= count)
 		return live_line(index - count, exit_text, line);
-	return append(line, 0, properties[index]) + 1;
+	size_t bytes = strlen(properties[index]) + 1;
+	memcpy(line, properties[index], bytes);
+	return bytes;
 }

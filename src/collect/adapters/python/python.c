@@ -13,10 +13,10 @@
 
 #include "collect/adapters.h"
 #include "collect/arena.h"
+#include "collect/line.h"
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 #define TARGETS	    4  /* interpreters found one after another in one process */
 #define REFUSALS    16 /* a sample may fall where no walk can succeed; so many in a row do not */
@@ -144,22 +144,25 @@ static void python_thread_end(struct sn_thread *thread)
 /* Asked also after detach: what was measured, not what still is. */
 static const char *python_status(void)
 {
-	static char line[512];
+	static char storage[512];
 	const struct sn_python_target *target = target_count ? &targets[target_count - 1] : NULL;
 	const char *reason = atomic_load_explicit(&refusal, memory_order_acquire);
 	uint32_t hex = refused_hex ? refused_hex : target ? target->hex : 0;
-	unsigned major = hex >> 24, minor = hex >> 16 & 255;
+	struct sn_line text = SN_LINE(storage);
 
-	if (reason)
-		snprintf(line, sizeof(line), "off: %s (CPython %u.%u)", reason, major, minor);
-	else if (!target)
-		snprintf(line, sizeof(line), "no CPython in this process");
-	else
-		snprintf(
-		    line, sizeof(line), "CPython %u.%u in %s%s", major, minor, target->module->path,
-		    atomic_load_explicit(&proved, memory_order_relaxed) ? ""
-									: ", no frame seen yet");
-	return line;
+	if (!reason && !target)
+		return "no CPython in this process";
+	sn_line_add(&text, reason ? "off: " : "");
+	sn_line_add(&text, reason ? reason : "");
+	sn_line_add(&text, reason ? " (CPython " : "CPython ");
+	sn_line_add_number(&text, hex >> 24);
+	sn_line_add(&text, ".");
+	sn_line_add_number(&text, hex >> 16 & 255);
+	sn_line_add(&text, reason ? ")" : " in ");
+	sn_line_add(&text, reason ? "" : target->module->path);
+	if (!reason && !atomic_load_explicit(&proved, memory_order_relaxed))
+		sn_line_add(&text, ", no frame seen yet");
+	return storage;
 }
 
 int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uint32_t max)

@@ -8,11 +8,11 @@
  * still recognised by address, and the status line says what is missing.
  */
 #include "torch.h"
+#include "collect/line.h"
 
 #include "collect/elf_symbol.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 struct sn_torch_duties sn_torch_duties;
@@ -131,14 +131,15 @@ static const char *status(void)
 {
 	if (torch_module == SN_MODULE_NONE)
 		return "PyTorch is not loaded";
-	snprintf(status_line, sizeof(status_line), "%s: %s%s%s", sn_module_at(torch_module)->path,
-		 backward_status(),
-		 !exact		? ""
-		 : exact_failed ? "; exact operators not possible: it has no callback"
-				: "; exact operators",
-		 !sn_config.tensor_memory ? ""
-		 : memory_failed	  ? "; no room for tensor memory"
-					  : "; tensor memory");
+	struct sn_line line = SN_LINE(status_line);
+	sn_line_add(&line, sn_module_at(torch_module)->path);
+	sn_line_add(&line, ": ");
+	sn_line_add(&line, backward_status());
+	if (exact)
+		sn_line_add(&line, exact_failed ? "; exact operators not possible: it has no callback"
+						: "; exact operators");
+	if (sn_config.tensor_memory)
+		sn_line_add(&line, memory_failed ? "; no room for tensor memory" : "; tensor memory");
 	return status_line;
 }
 
