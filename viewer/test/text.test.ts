@@ -53,6 +53,7 @@ test('ever shorter spellings, then the end of the name', () => {
 	assert.equal(fit(['convolution_backward'], 9, measure), '…backward');
 	assert.equal(fit(['convolution'], 2, measure), '');
 	assert.deepEqual(spellings('main thread'), ['main thread']);
+	assert.deepEqual(spellings('libtorch_cpu.so.1.13.0+0x2112a20'), ['libtorch_cpu.so.1.13.0+0x2112a20', '+0x2112a20']);
 });
 
 test('numbers carry a unit that suits their size', () => {
@@ -75,7 +76,8 @@ test('text on every box has a contrast of 4.5 or more', () => {
 	for (const [theme, hex] of Object.entries(INK)) inks[theme] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)) as unknown as Rgb;
 	for (const theme of ['light', 'dark'] as const) {
 		for (let i = 0; i < 60; i++) {
-			for (const { id } of LAYERS) assert.ok(contrast(layerColour(id, `f${i}`, theme), inks[theme]!) >= 4.5, `${id} ${theme}`);
+			for (const { id } of LAYERS)
+				for (const backward of [false, true]) assert.ok(contrast(layerColour(id, `f${i}`, theme, backward), inks[theme]!) >= 4.5, `${id} ${theme}`);
 			assert.ok(contrast(moduleColour(`m${i}`, 'f', theme), inks[theme]!) >= 4.5);
 		}
 	}

@@ -65,8 +65,12 @@ function shade(tone: Tone, theme: Theme, variation: number): Rgb {
 	return oklch(lightness, chroma, tone.hue + (variation - 0.5) * 14);
 }
 
-export function layerColour(layer: string, name: string, theme: Theme): Rgb {
-	return shade(TONES.get(layer) ?? TONES.get('other')!, theme, hashUnit(name));
+/* Work for a backward pass is told from forward work by a turn of its layer's hue. */
+const BACKWARD_TURN = -30;
+
+export function layerColour(layer: string, name: string, theme: Theme, backward = false): Rgb {
+	const tone = TONES.get(layer) ?? TONES.get('other')!;
+	return shade(backward ? { ...tone, hue: tone.hue + BACKWARD_TURN } : tone, theme, hashUnit(name));
 }
 
 export function layerSwatch(layer: string, theme: Theme): Rgb {

@@ -20,6 +20,10 @@ export interface Keys {
 	readonly frame: Uint32Array; /* a frame of each key, for its names */
 }
 
+export function isBackward(profile: Profile, frame: number): boolean {
+	return (profile.frames.flags[frame]! & FLAG_BACKWARD) !== 0;
+}
+
 export function layerOf(profile: Profile, frame: number): string {
 	return profile.kinds[profile.frames.kind[frame]!]?.layer ?? 'other';
 }

@@ -121,6 +121,9 @@ export function lastComponent(name: string): string {
 
 /* Ever shorter spellings, the first the fullest. */
 export function spellings(name: string): string[] {
+	/* Code without a symbol, MODULE+0xOFFSET: the offset tells it apart. */
+	const offset = /\+0x[0-9a-f]+$/.exec(name);
+	if (offset) return [name, name.slice(offset.index)];
 	const bare = withoutParameters(name);
 	const plain = withoutTemplates(bare);
 	/* Only a name with brackets or scopes is taken apart: "main thread" is two words. */

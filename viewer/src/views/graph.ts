@@ -9,7 +9,7 @@ import type { Look } from '../canvas/flame.ts';
 import { LEAST_PIXELS, readPaint, ROW_PIXELS } from '../canvas/theme.ts';
 import { css, INK, layerColour, moduleColour } from '../logic/colour.ts';
 import type { Theme } from '../logic/colour.ts';
-import { layerOf } from '../logic/keys.ts';
+import { isBackward, layerOf } from '../logic/keys.ts';
 import { boxSpellings, moduleOf, nameOf } from '../logic/label.ts';
 import { hit, layOut } from '../logic/layout.ts';
 import type { Box, Layout, View as Stretch } from '../logic/layout.ts';
@@ -375,7 +375,7 @@ export class Graph implements View {
 		const name = nameOf(profile, frame);
 		if (node === ROOT) return css(layerColour('thread', '', this.theme()));
 		if (this.app.state.colour === 'module') return css(moduleColour(moduleOf(profile, frame), name, this.theme()));
-		return css(layerColour(layer, name, this.theme()));
+		return css(layerColour(layer, name, this.theme(), isBackward(profile, frame)));
 	}
 
 	private draw(): void {
