@@ -11,9 +11,10 @@ import sys
 
 LAYERS = {"base": 0, "format": 1, "binary": 2, "aggregate": 3, "trace": 3, "analyze": 4, "import": 4,
           "export": 4, "serve": 4, "report": 4, "cmd": 5}
-COLLECT_MAY = {"format/measurement.h", "format/container.h", "format/checksum.h", "format/frame_kinds.def"}
-# libc-only headers of the collector that the commands share
-CMD_MAY = {"collect/event.h"}
+COLLECT_MAY = {"format/measurement.h", "format/container.h", "format/checksum.h", "format/frame_kinds.def",
+               "format/torch_name.h"}
+# libc-only headers of the collector that commands share, and the texts of what it counts
+COLLECT_FOR = {"cmd": {"collect/event.h"}, "aggregate": {"collect/errors.def"}}
 
 source = pathlib.Path(__file__).parent.parent / "src"
 wrong = []
@@ -29,7 +30,7 @@ for path in sorted(source.rglob("*.[ch]")):
         if layer == "collect":
             allowed = include in COLLECT_MAY
         elif target == "collect":
-            allowed = layer == "cmd" and include in CMD_MAY
+            allowed = include in COLLECT_FOR.get(layer, ())
         else:
             allowed = LAYERS[target] <= LAYERS[layer]
         if not allowed:

@@ -2,12 +2,12 @@
 /*
  * Reading a Sonde database (.sdb): the C interface that every report, exporter and binding uses.
  *
- * A database is memory-mapped and immutable; every pointer given out stays valid until sonde_db_close.
- * All functions may be called by several threads at once on one database.
+ * A database is memory-mapped and immutable; every pointer given out stays valid until
+ * sonde_db_close. All functions may be called by several threads at once on one database.
  *
  * Contexts are numbered in pre-order from 0, the root: the descendants of context c are exactly
- * c + 1 .. sonde_db_context(db, c)->end - 1. Times are nanoseconds. Functions that can fail return 0
- * or a negative code and fill in an optional text of one line.
+ * c + 1 .. sonde_db_context(db, c)->end - 1. Times are nanoseconds. Functions that can fail return
+ * 0 or a negative code and fill in an optional text of one line.
  */
 #ifndef SONDE_DB_H
 #define SONDE_DB_H
@@ -47,8 +47,8 @@ const struct sonde_db_module *sonde_db_module(const struct sonde_db *db, uint32_
 
 /* A level of a call path. Two frames are the same frame if all fields are equal. */
 struct sonde_db_frame {
-	uint8_t kind;		/* enum sn_frame_kind; sonde_frame_kind_name() */
-	uint8_t flags;		/* enum sn_frame_flags */
+	uint8_t kind;  /* enum sn_frame_kind; sonde_frame_kind_name() */
+	uint8_t flags; /* enum sn_frame_flags */
 	uint16_t reserved;
 	uint32_t name;		/* string: function (demangled), operator, kernel, region, ... */
 	uint32_t linkage_name;	/* string: the function's symbol, SONDE_NONE where it is the name */
@@ -57,11 +57,12 @@ struct sonde_db_frame {
 	uint32_t line;		/* in the source file: of the call or the sample; 0 unknown */
 	uint32_t function_line; /* where the function begins in its file; 0 unknown */
 	uint32_t reserved2;
-	uint64_t offset;	/* native: ELF virtual address of the instruction; else 0 */
+	uint64_t offset; /* native: ELF virtual address of the instruction; else 0 */
 };
-const char *sonde_frame_kind_name(unsigned kind);  /* "native", ...; "unknown" */
-const char *sonde_frame_kind_layer(unsigned kind); /* what pictures colour by: "python", "operator",
-						      "native", "gpu-api", "gpu", "region", "os", "thread", "idle" */
+const char *sonde_frame_kind_name(unsigned kind); /* "native", ...; "unknown" */
+const char *sonde_frame_kind_layer(
+    unsigned kind); /* what pictures colour by: "python", "operator",
+		       "native", "gpu-api", "gpu", "region", "os", "thread", "idle" */
 uint32_t sonde_db_frame_count(const struct sonde_db *db);
 const struct sonde_db_frame *sonde_db_frame(const struct sonde_db *db, uint32_t frame);
 
@@ -93,10 +94,10 @@ struct sonde_db_profile {
 	uint32_t thread;  /* string: the thread's or the stream's name; SONDE_NONE */
 	int32_t rank;	  /* -1 outside a parallel run */
 	uint64_t pid, tid;
-	uint32_t kind;	  /* 0 a CPU thread, 1 a device stream */
+	uint32_t kind;				 /* 0 a CPU thread, 1 a device stream */
 	uint32_t device, device_context, stream; /* SONDE_NONE for a CPU thread */
-	uint64_t start_ns, end_ns; /* since the Unix epoch */
-	uint64_t cpu_ns;	   /* CPU time used, measured or not */
+	uint64_t start_ns, end_ns;		 /* since the Unix epoch */
+	uint64_t cpu_ns;			 /* CPU time used, measured or not */
 	uint64_t samples;
 	uint64_t own_ns; /* time the collector itself spent */
 };
@@ -119,7 +120,8 @@ struct sonde_db_plane {
 	const struct sonde_db_stat *stats;
 };
 /* Empty where the metric was not measured in that profile. */
-struct sonde_db_plane sonde_db_profile_plane(const struct sonde_db *db, uint32_t profile, uint32_t metric);
+struct sonde_db_plane sonde_db_profile_plane(const struct sonde_db *db, uint32_t profile,
+					     uint32_t metric);
 
 /* Exclusive values of one metric at one context, by ascending profile: parallel arrays. */
 struct sonde_db_row {
@@ -127,13 +129,15 @@ struct sonde_db_row {
 	const uint32_t *profiles;
 	const struct sonde_db_stat *stats;
 };
-struct sonde_db_row sonde_db_context_row(const struct sonde_db *db, uint32_t context, uint32_t metric);
+struct sonde_db_row sonde_db_context_row(const struct sonde_db *db, uint32_t context,
+					 uint32_t metric);
 
 /* A metric at a context over all profiles. */
 struct sonde_db_summary {
 	struct sonde_db_stat exclusive; /* of the context itself, all profiles' values as one set */
 	struct sonde_db_stat inclusive; /* with all its descendants */
-	struct sonde_db_stat across;	/* of the profiles' inclusive sums: count is the profiles with a value */
+	struct sonde_db_stat
+	    across; /* of the profiles' inclusive sums: count is the profiles with a value */
 };
 struct sonde_db_summary_plane {
 	size_t count;
@@ -142,7 +146,8 @@ struct sonde_db_summary_plane {
 };
 struct sonde_db_summary_plane sonde_db_summary_plane(const struct sonde_db *db, uint32_t metric);
 /* The summary of one context, or NULL where it is zero. Binary search. */
-const struct sonde_db_summary *sonde_db_summary(const struct sonde_db *db, uint32_t context, uint32_t metric);
+const struct sonde_db_summary *sonde_db_summary(const struct sonde_db *db, uint32_t context,
+						uint32_t metric);
 
 /* What was not measured, by cause. */
 struct sonde_db_drop {

@@ -2,11 +2,13 @@
 /* The steps of analysis in order; see analyze.h. */
 #include "analyze.h"
 
+#include "base/vec.h"
 #include "expand.h"
 #include "merge.h"
 #include "provenance.h"
 #include "resolve.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,25 +55,90 @@ static int add_file(struct analysis *analysis, const char *path)
 	return result ? out_of_memory(analysis->error) : 0;
 }
 
-static int add_folder(struct analysis *analysis, const char *path)
+/* A measurement file, and which of the given folders it is of. */
+struct input {
+	const char *path;
+	size_t folder;
+};
+
+struct inputs {
+	struct input *items;
+	size_t count, capacity;
+	char ***lists; /* of each folder; own the paths */
+	size_t list_count;
+};
+
+static int compare_inputs(const void *left, const void *right)
 {
-	char **files;
-	size_t count;
-	int result = sn_measurement_list(path, &files, &count, analysis->error);
-	if (result)
-		return result;
-	uint64_t before = analysis->result->processes;
-	uint64_t unreadable_before = analysis->result->unreadable;
-	for (size_t i = 0; i < count && !result; i++)
-		result = add_file(analysis, files[i]);
-	if (!result && analysis->result->processes == before) {
-		const char *why = unreadable_before ? "" : analysis->result->first_problem.text;
-		result =
-		    *why ? sn_fail(analysis->error, SN_ERR_FORMAT, "%s", why)
-			 : sn_fail(analysis->error, SN_ERR_FORMAT,
-				   "cannot read '%s': none of its measurements is readable", path);
+	const struct input *a = left, *b = right;
+	const char *a_name = strrchr(a->path, '/'), *b_name = strrchr(b->path, '/');
+	int order = strcmp(a_name ? a_name + 1 : a->path, b_name ? b_name + 1 : b->path);
+	return order ? order : strcmp(a->path, b->path);
+}
+
+/* All files of all folders, by name: HOST-PID-START, whatever the order of the folders. */
+static int list_inputs(const char *const *folders, size_t count, struct inputs *inputs,
+		       struct sn_error *error)
+{
+	inputs->lists = calloc(count, sizeof(*inputs->lists));
+	if (!inputs->lists)
+		return out_of_memory(error);
+	for (size_t i = 0; i < count; i++) {
+		size_t files;
+		int result = sn_measurement_list(folders[i], inputs->lists + i, &files, error);
+		if (result)
+			return result;
+		inputs->list_count = i + 1;
+		if (sn_vec_reserve(&inputs->items, &inputs->capacity, inputs->count + files) < 0)
+			return out_of_memory(error);
+		for (size_t j = 0; j < files; j++)
+			inputs->items[inputs->count++] = (struct input){inputs->lists[i][j], i};
 	}
-	sn_measurement_free_list(files);
+	qsort(inputs->items, inputs->count, sizeof(*inputs->items), compare_inputs);
+	return 0;
+}
+
+static void release_inputs(struct inputs *inputs)
+{
+	for (size_t i = 0; i < inputs->list_count; i++)
+		sn_measurement_free_list(inputs->lists[i]);
+	free(inputs->lists);
+	free(inputs->items);
+}
+
+/* A folder of which nothing was readable is a mistake of the user's, not a loss. */
+static int check_folders(const struct analysis *analysis, const char *const *folders, size_t count,
+			 const bool *is_readable)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (is_readable[i])
+			continue;
+		if (count == 1)
+			return sn_fail(analysis->error, SN_ERR_FORMAT, "%s",
+				       analysis->result->first_problem.text);
+		return sn_fail(analysis->error, SN_ERR_FORMAT,
+			       "cannot read '%s': none of its measurements is readable",
+			       folders[i]);
+	}
+	return 0;
+}
+
+static int add_folders(struct analysis *analysis, const char *const *folders, size_t count)
+{
+	struct inputs inputs = {0};
+	bool *is_readable = calloc(count, sizeof(*is_readable));
+	int result = is_readable ? list_inputs(folders, count, &inputs, analysis->error)
+				 : out_of_memory(analysis->error);
+	for (size_t i = 0; i < inputs.count && !result; i++) {
+		uint64_t before = analysis->result->processes;
+		result = add_file(analysis, inputs.items[i].path);
+		if (analysis->result->processes != before)
+			is_readable[inputs.items[i].folder] = true;
+	}
+	if (!result)
+		result = check_folders(analysis, folders, count, is_readable);
+	release_inputs(&inputs);
+	free(is_readable);
 	return result;
 }
 
@@ -113,9 +180,7 @@ static int run(struct analysis *analysis, const char *const *folders, size_t cou
 	       const char *output, const struct sn_analyze_options *options)
 {
 	uint64_t start = now_ns();
-	int result = 0;
-	for (size_t i = 0; i < count && !result; i++)
-		result = add_folder(analysis, folders[i]);
+	int result = add_folders(analysis, folders, count);
 	analysis->result->read_ns = now_ns() - start;
 	if (!result)
 		result = resolve_and_expand(analysis, options);

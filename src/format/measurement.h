@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measurement file: what one process measured, as the collector writes it and analysis reads it.
+ * The measurement file: what one process measured, as the collector writes it and analysis reads
+ * it.
  *
  * A measurement folder NAME.sonde/ holds one file per process image, HOST-PID-START.sonde-process.
  * A file is a 4096-byte header page followed by space in which snapshots lie. A snapshot is a whole
@@ -38,11 +39,13 @@ enum sn_frame_kind {
 enum sn_frame_flags {
 	/* native: the offset is a return address; its call lies before it. Symbolise offset - 1. */
 	SN_FRAME_RETURN_ADDRESS = 1,
-	/* native: the frame that a signal handler's frame returns to was interrupted, not calling */
+	/* native: the frame that a signal handler's frame returns to was interrupted, not calling
+	 */
 	SN_FRAME_INTERRUPTED = 2,
 	/* the true callers of this frame are unknown: unwinding stopped here */
 	SN_FRAME_TRUNCATED = 4,
-	/* operator: runs on behalf of a backward pass; its parents are its forward operator's path */
+	/* operator: runs on behalf of a backward pass; its parents are its forward operator's path
+	 */
 	SN_FRAME_BACKWARD = 8,
 	/* region: an iteration of a loop the user marked (aggregated over iterations) */
 	SN_FRAME_ITERATION = 16,
@@ -94,18 +97,20 @@ enum sn_snapshot_section {
 	SN_SNAPSHOT_PROCESS = 1, /* text: KEY=VALUE, each ended by NUL; keys in measurement.md */
 	SN_SNAPSHOT_STRINGS = 2, /* index SN_ID_NONE: the process's; else a thread's */
 	SN_SNAPSHOT_MODULES = 3, /* struct sn_module_record[] */
-	SN_SNAPSHOT_METRICS = 4, /* struct sn_metric_record[]; the position is the metric's number */
-	SN_SNAPSHOT_DROPS = 5,	 /* struct sn_drop_record[] */
-	SN_SNAPSHOT_THREAD = 6,	 /* struct sn_thread_record */
-	SN_SNAPSHOT_CODES = 7,	 /* struct sn_code_record[]: a thread's Python code objects */
-	SN_SNAPSHOT_NODES = 8,	 /* struct sn_node_record[]: a thread's calling context tree */
-	SN_SNAPSHOT_VALUES = 9,	 /* struct sn_value_record[] */
-	/* 10 events, 11 graph: see docs/plan.md */
+	SN_SNAPSHOT_METRICS =
+	    4,			/* struct sn_metric_record[]; the position is the metric's number */
+	SN_SNAPSHOT_DROPS = 5,	/* struct sn_drop_record[] */
+	SN_SNAPSHOT_THREAD = 6, /* struct sn_thread_record */
+	SN_SNAPSHOT_CODES = 7,	/* struct sn_code_record[]: a thread's Python code objects */
+	SN_SNAPSHOT_NODES = 8,	/* struct sn_node_record[]: a thread's calling context tree */
+	SN_SNAPSHOT_VALUES = 9, /* struct sn_value_record[] */
+				/* 10 events, 11 graph: see docs/plan.md */
 };
 
 /*
- * STRINGS: uint32_t count, uint32_t reserved, then uint32_t offset[count + 1] (relative to the first
- * byte after that array, padded to 8), then the bytes of all strings without terminators. Any bytes.
+ * STRINGS: uint32_t count, uint32_t reserved, then uint32_t offset[count + 1] (relative to the
+ * first byte after that array, padded to 8), then the bytes of all strings without terminators. Any
+ * bytes.
  */
 struct sn_strings_record {
 	uint32_t count;
@@ -143,7 +148,7 @@ struct sn_metric_record {
 	uint32_t name;
 	uint32_t unit;
 	uint32_t source;
-	uint32_t kind; /* enum sn_metric_kind */
+	uint32_t kind;	 /* enum sn_metric_kind */
 	uint64_t period; /* units between two samples; 0 where every event is measured */
 };
 _Static_assert(sizeof(struct sn_metric_record) == 24, "metric is on disk");
