@@ -93,6 +93,7 @@ struct request {
 	const char *where[MAX_WHERE];
 	size_t where_count;
 	int granularity, by;
+	bool by_kernel;
 	bool has_min_share, has_limit, has_depth;
 	/* What the view points to. */
 	uint32_t metrics[MAX_METRICS];
@@ -144,6 +145,7 @@ static int take_tree_option(struct request *request, int option)
 	case OPTION_BY:
 		code = take_choice(request, "--by", bys, &request->by);
 		request->view.by = code == 0 ? bys[request->by] : NULL;
+		request->by_kernel = code == 0 && strcmp(request->view.by, "kernel") == 0;
 		break;
 	default:
 		break;
@@ -197,7 +199,13 @@ static int choose_metrics(struct request *request)
 	if (request->form != FORM_TEXT || request->metric_list)
 		return sn_command_metrics(view->db, request->metric_list, request->metrics,
 					  MAX_METRICS, &view->metric_count);
-	view->metric_count = sn_view_default_metrics(view->db, request->metrics, MAX_METRICS);
+	/* Kernels have cost on their devices only. */
+	if (request->by_kernel)
+		view->metric_count =
+		    sn_view_device_metrics(view->db, request->metrics, MAX_METRICS);
+	if (view->metric_count == 0)
+		view->metric_count =
+		    sn_view_default_metrics(view->db, request->metrics, MAX_METRICS);
 	return 0;
 }
 
@@ -331,15 +339,44 @@ static bool locale_is_unicode(void)
 	return true;
 }
 
+/* For a terminal that is not UTF-8: what is drawn and what is left out become "~", other letters
+ * "?". */
+static void write_ascii(const char *text, FILE *out)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+		if (c < 0x80)
+			putc(c, out);
+		else if (c >= 0xc0)
+			putc(c == 0xe2 ? '~' : '?', out);
+	}
+}
+
+static int print_text(const struct sn_view *view, struct sn_error *error)
+{
+	struct sn_page page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
+			       locale_is_unicode()};
+	if (page.is_unicode)
+		return sn_view_text(view, &page, error);
+	char *text = NULL;
+	size_t length = 0;
+	page.out = open_memstream(&text, &length);
+	if (!page.out)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int code = sn_view_text(view, &page, error);
+	if (fclose(page.out) == 0 && code == 0)
+		write_ascii(text, stdout);
+	free(text);
+	return code;
+}
+
 static int print_report(struct request *request)
 {
 	struct sn_error error = {""};
 	struct sn_view *view = &request->view;
 	if (view->metric_count == 0)
 		return sn_command_fail("'%s' holds no measured values", view->path);
-	struct sn_page page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
-			       locale_is_unicode()};
-	int code = request->form == FORM_TEXT	? sn_view_text(view, &page, &error)
+	int code = request->form == FORM_TEXT	? print_text(view, &error)
 		   : request->form == FORM_JSON ? sn_view_json(view, stdout, &error)
 						: sn_view_csv(view, stdout, &error);
 	if (code ==

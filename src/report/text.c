@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Header, footer and hottest lines of text reports; see text.h. */
+/* Header and footer of text reports; see text.h. */
 #include "text.h"
 
-#include "report/flat.h"
 #include "report/label.h"
 #include "report/number.h"
-#include "report/source.h"
 #include "report/utf8.h"
 
 #include <stdlib.h>
@@ -138,107 +136,45 @@ bool sn_text_header(const struct sn_view *view, const struct sn_page *page, doub
 	return false;
 }
 
-void sn_text_footer(const struct sn_view *view, const struct sn_page *page)
+/* What --where would select the frame by; "NAME" where it cannot be written simply. */
+static void make_pattern(const struct sn_view *view, uint32_t id, char *text, size_t size)
 {
-	static const char *const next[] = {
-	    [SN_VIEW_TOP_DOWN] = "report %s --view bottom-up",
-	    [SN_VIEW_BOTTOM_UP] = "report %s --view flat --by line",
-	    [SN_VIEW_FLAT] = "report %s --where 'NAME' to see who calls it",
-	    [SN_VIEW_THREADS] = "report %s --thread 'NAME' to see one of them",
-	};
-	char name[512];
+	enum { LONGEST = 48 };
+	snprintf(text, size, "NAME");
+	if (id == SONDE_NONE)
+		return;
+	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
+	const char *name = sonde_db_string(view->db, frame->name);
+	char pattern[256];
+	sn_utf8_clean(name, pattern, sizeof(pattern));
+	if (strcmp(sonde_frame_kind_name(frame->kind), "python") == 0 && frame->line > 0)
+		snprintf(pattern, sizeof(pattern), "%.200s:%u",
+			 sn_label_base(sonde_db_string(view->db, frame->file)), frame->line);
+	if (*pattern && strlen(pattern) <= LONGEST && !strpbrk(pattern, "'\"*?[<>! ("))
+		snprintf(text, size, "%s", pattern);
+}
+
+void sn_text_footer(const struct sn_view *view, const struct sn_page *page, uint32_t frame)
+{
+	char name[512], pattern[256];
 	sn_utf8_clean(view->path, name, sizeof(name));
+	make_pattern(view, frame, pattern, sizeof(pattern));
 	sn_text_style(page, "\033[2m");
-	fputs("\nNext: sonde ", page->out);
-	fprintf(page->out, next[view->kind], name);
-	if (view->kind == SN_VIEW_TOP_DOWN)
-		fprintf(page->out, ", or sonde export --to html %s -o report.html", name);
+	fprintf(page->out, "\nNext: sonde report %s ", name);
+	switch (view->kind) {
+	case SN_VIEW_TOP_DOWN:
+		fprintf(page->out, "--view bottom-up, or sonde export --to html %s", name);
+		break;
+	case SN_VIEW_BOTTOM_UP:
+		fputs("--by line, or --by operator", page->out);
+		break;
+	case SN_VIEW_FLAT:
+		fprintf(page->out, "--where '%s' to see how it is reached", pattern);
+		break;
+	case SN_VIEW_THREADS:
+		fputs("--thread TID to see one of them", page->out);
+		break;
+	}
 	sn_text_style(page, "\033[0m");
 	putc('\n', page->out);
-}
-
-static int compare_hot(const void *left, const void *right, void *argument)
-{
-	const struct sn_flat *flat = argument;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	double x = flat->values[0][a].exclusive.sum, y = flat->values[0][b].exclusive.sum;
-	if (x != y)
-		return x > y ? -1 : 1;
-	return a < b ? -1 : a > b;
-}
-
-static void print_hot_line(const struct sn_view *view, const struct sn_page *page,
-			   struct sn_source *source, const struct sn_flat *flat, uint32_t row,
-			   double total, int label_width)
-{
-	char share[SN_NUMBER_CHARS], value[SN_NUMBER_CHARS], label[SN_LABEL_CHARS], text[512];
-	const struct sonde_db_frame *frame = sonde_db_frame(view->db, flat->frames[row]);
-	double sum = flat->values[0][row].exclusive.sum;
-	sn_number_share(sum / total, share);
-	sn_number_format(sum, sn_text_unit(view, 0), value);
-	sn_label_name(view->db, SN_GROUP_LINE, flat->frames[row], label);
-	if (strcmp(sonde_frame_kind_name(frame->kind), "python") != 0) {
-		char name[SN_LABEL_CHARS];
-		memcpy(name, label, sizeof(name));
-		snprintf(label, SN_LABEL_CHARS, "%.60s:%u %.900s",
-			 sn_label_base(sonde_db_string(view->db, frame->file)), frame->line, name);
-	}
-	sn_utf8_elide(label, (size_t)label_width);
-	fprintf(page->out, " %6s %9s  ", share, value);
-	sn_text_style(page, sn_label_color(view->db, flat->frames[row]));
-	fputs(label, page->out);
-	sn_text_style(page, "\033[0m");
-	int room = page->width - 19 - label_width - 2;
-	const char *file = sonde_db_string(view->db, frame->file);
-	if (room >= 10 && sn_source_line(source, file, frame->line, text, sizeof(text))) {
-		sn_utf8_cut(text, (size_t)room);
-		fprintf(page->out, "%*s%s", label_width + 2 - (int)sn_utf8_columns(label), "",
-			text);
-	}
-	putc('\n', page->out);
-}
-
-int sn_text_hot_lines(const struct sn_view *view, const struct sn_page *page,
-		      struct sn_source *source, uint32_t limit, struct sn_error *error)
-{
-	struct sn_tree tree;
-	struct sn_flat flat = {0};
-	int code = sn_view_tree(view, SN_GROUP_INSTRUCTION, &tree, error);
-	if (code != 0)
-		return code;
-	code = sn_flat_init(&flat, &tree, SN_GROUP_USER_LINE, error);
-	double total = sn_tree_inclusive(&tree, 0, 0);
-	uint32_t *order = code == 0 ? malloc((flat.row_count + 1) * sizeof(*order)) : NULL;
-	uint32_t shown = 0;
-	if (order && total > 0) {
-		for (uint32_t i = 0; i < flat.row_count; i++)
-			order[i] = i;
-		qsort_r(order, flat.row_count, sizeof(*order), compare_hot, &flat);
-		while (shown < flat.row_count && shown < limit &&
-		       flat.values[0][order[shown]].exclusive.sum >= 0.005 * total)
-			shown++;
-	}
-	int width = 12;
-	for (uint32_t i = 0; i < shown; i++) {
-		char label[SN_LABEL_CHARS];
-		sn_label_name(view->db, SN_GROUP_LINE, flat.frames[order[i]], label);
-		int columns = (int)sn_utf8_columns(label);
-		width = columns > width ? columns : width;
-	}
-	int most = page->width < 100 ? 34 : 44;
-	width = width > most ? most : width;
-	if (shown > 0) {
-		sn_text_style(page, "\033[1m");
-		fprintf(page->out, " %6s %9s  %s\n", "share", sn_text_metric(view, 0),
-			"hottest lines of your code");
-		sn_text_style(page, "\033[0m");
-	}
-	for (uint32_t i = 0; i < shown; i++)
-		print_hot_line(view, page, source, &flat, order[i], total, width);
-	if (shown > 0)
-		putc('\n', page->out);
-	free(order);
-	sn_flat_release(&flat);
-	sn_tree_release(&tree);
-	return code == 0 ? (int)shown + 2 * (shown > 0) : code;
 }

@@ -25,8 +25,8 @@ int sn_text_metric_width(const struct sn_view *view, uint32_t position);
  * word about it, where there is nothing to go on with. */
 bool sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,
 		    double count);
-/* "Next: ..." below an empty line. */
-void sn_text_footer(const struct sn_view *view, const struct sn_page *page);
+/* "Next: ..." below an empty line. `frame` is the most expensive one, or SONDE_NONE. */
+void sn_text_footer(const struct sn_view *view, const struct sn_page *page, uint32_t frame);
 
 /* The end of the measurement, ns since the epoch. */
 uint64_t sn_text_measured_ns(const struct sonde_db *db);

@@ -200,6 +200,8 @@ static int print_flat(const struct sn_view *view, const struct sn_page *page,
 	}
 	if (has_any)
 		print_flat_rest(view, page, flat, rows, shown, total);
+	if (has_any && !view->is_full)
+		sn_text_footer(view, page, shown > 0 ? flat->frames[rows[0]] : SONDE_NONE);
 	sn_source_release(&source);
 	free(rows);
 	return has_any ? 0 : SN_TEXT_NOTHING;
@@ -368,6 +370,8 @@ static int print_threads(struct thread_sink *self, const struct sn_page *page)
 	if (shown < self->count)
 		fprintf(page->out, " %u more\n", self->count - shown);
 	print_across(self, page);
+	if (!view->is_full)
+		sn_text_footer(view, page, SONDE_NONE);
 	return 0;
 }
 
@@ -401,7 +405,5 @@ int sn_view_text(const struct sn_view *view, const struct sn_page *page, struct 
 	    [SN_VIEW_THREADS] = sn_view_text_threads,
 	};
 	int code = views[view->kind](view, page, error);
-	if (code == 0 && !view->is_full)
-		sn_text_footer(view, page);
 	return code == SN_TEXT_NOTHING ? 0 : code;
 }

@@ -214,6 +214,8 @@ int sn_view_text_top_down(const struct sn_view *view, const struct sn_page *page
 		code = fill_top_down(&outline, &tree, limit);
 	if (code == 0)
 		code = sn_outline_print(&outline, page, "call paths");
+	if (code == 0 && !view->is_full)
+		sn_text_footer(view, page, SONDE_NONE);
 	if (code == SN_ERR_MEMORY)
 		sn_fail(error, code, "out of memory");
 	sn_outline_release(&outline);
@@ -326,6 +328,8 @@ int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_page *pag
 		code = has_any ? fill_bottom_up(&outline, &callers, error) : SN_TEXT_NOTHING;
 		if (code == 0)
 			code = sn_outline_print(&outline, page, "function, and who calls it");
+		if (code == 0 && !view->is_full)
+			sn_text_footer(view, page, SONDE_NONE);
 		if (code == SN_ERR_MEMORY)
 			sn_fail(error, code, "out of memory");
 		sn_outline_release(&outline);

@@ -15,16 +15,31 @@ static double metric_total(const struct sonde_db *db, uint32_t metric)
 	return summary ? summary->inclusive.sum : 0;
 }
 
-static bool is_device_time(const struct sonde_db *db, uint32_t metric)
+/* How telling a metric of time on devices is: 0 is none. Time in the host's API calls is none. */
+static int device_rank(const struct sonde_db *db, uint32_t metric)
 {
-	static const char *const words[] = {"gpu", "kernel", "device", "copy"};
+	static const char *const words[] = {"copy", "device", "gpu", "kernel"};
 	const struct sonde_db_metric *m = sonde_db_metric(db, metric);
-	if (m->kind != SN_METRIC_TIME || metric_total(db, metric) <= 0)
-		return false;
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (strstr(sonde_db_string(db, m->name), words[i]))
-			return true;
-	return false;
+	const char *name = sonde_db_string(db, m->name);
+	if (m->kind != SN_METRIC_TIME || metric_total(db, metric) <= 0 || strstr(name, "api"))
+		return 0;
+	for (int i = sizeof(words) / sizeof(*words); i-- > 0;)
+		if (strstr(name, words[i]))
+			return i + 1;
+	return 0;
+}
+
+/* The metrics of time on devices, the most telling first. */
+static uint32_t add_device_times(const struct sonde_db *db, uint32_t *metrics, uint32_t used,
+				 uint32_t size)
+{
+	enum { MOST = 2, HIGHEST_RANK = 4 };
+	uint32_t most = used + MOST < size ? used + MOST : size;
+	for (int rank = HIGHEST_RANK; rank > 0; rank--)
+		for (uint32_t i = 0; i < sonde_db_metric_count(db) && used < most; i++)
+			if (device_rank(db, i) == rank && (used == 0 || i != metrics[0]))
+				metrics[used++] = i;
+	return used;
 }
 
 static uint32_t greatest_of_kind(const struct sonde_db *db, bool wants_time)
@@ -47,11 +62,8 @@ static uint32_t main_metric(const struct sonde_db *db)
 		if (metric != SONDE_NONE && metric_total(db, metric) > 0)
 			return metric;
 	}
-	uint32_t count = sonde_db_metric_count(db), best = SONDE_NONE;
-	for (uint32_t i = 0; i < count; i++)
-		if (is_device_time(db, i) &&
-		    (best == SONDE_NONE || metric_total(db, i) > metric_total(db, best)))
-			best = i;
+	uint32_t best = SONDE_NONE;
+	add_device_times(db, &best, 0, 1);
 	if (best == SONDE_NONE)
 		best = greatest_of_kind(db, true);
 	return best == SONDE_NONE ? greatest_of_kind(db, false) : best;
@@ -59,14 +71,15 @@ static uint32_t main_metric(const struct sonde_db *db)
 
 uint32_t sn_view_default_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size)
 {
-	uint32_t used = 0, count = sonde_db_metric_count(db);
-	if (count == 0 || size == 0)
+	if (sonde_db_metric_count(db) == 0 || size == 0)
 		return 0;
-	metrics[used++] = main_metric(db);
-	for (uint32_t i = 0; i < count && used < size && used < 3; i++)
-		if (i != metrics[0] && is_device_time(db, i))
-			metrics[used++] = i;
-	return used;
+	metrics[0] = main_metric(db);
+	return add_device_times(db, metrics, 1, size);
+}
+
+uint32_t sn_view_device_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size)
+{
+	return add_device_times(db, metrics, 0, size);
 }
 
 double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *values)

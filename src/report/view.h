@@ -56,6 +56,9 @@ int sn_view_csv(const struct sn_view *view, FILE *out, struct sn_error *error);
  * beside it. Writes at most `size` numbers and returns how many. */
 uint32_t sn_view_default_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size);
 
+/* Those of time on devices alone, the kernels' first; none where nothing ran on a device. */
+uint32_t sn_view_device_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size);
+
 /*
  * Shared by the forms.
  */
