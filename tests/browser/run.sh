@@ -16,7 +16,7 @@ skip() {
 }
 
 command -v node >/dev/null || skip "node is not installed"
-[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] || skip "node is older than 20"
+[ "$(node -p 'process.versions.node.split(".")[0]')" -ge 18 ] || skip "node is older than 18"
 if [ ! -d "$root/viewer/node_modules" ]; then
 	command -v npm >/dev/null || skip "npm is not installed"
 	(cd "$root/viewer" && npm ci --silent) || skip "npm ci failed in viewer/"
