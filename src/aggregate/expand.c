@@ -32,6 +32,8 @@ struct place {
 	uint32_t operator;
 	bool is_from_symbol;
 	bool is_adjacent; /* the operator is the context itself */
+	uint32_t operator_context; /* of that operator */
+	uint32_t values; /* the context to which what was measured here belongs */
 };
 
 struct expanding {
@@ -238,12 +240,17 @@ static void take_step(struct expanding *expanding, const struct step *step, stru
 		place->operator= step->operator;
 		place->is_from_symbol = step->is_from_symbol;
 		place->is_adjacent = step->operator!= SONDE_NONE;
+		place->operator_context = place->context;
 	} else if (step->is_from_symbol) {
 		take_native(expanding, step->function, place);
 	} else {
-		/* once: a further one below is a call of the operator by itself */
+		/* once: a further one below is a call of the operator by itself. What was measured
+		 * at the collector's frame is the operator's, not the dispatcher's in between. */
 		place->is_from_symbol = false;
+		place->values = place->operator_context;
+		return;
 	}
+	place->values = place->context;
 }
 
 static void expand_node(struct expanding *expanding, uint32_t number)
@@ -258,6 +265,7 @@ static void expand_node(struct expanding *expanding, uint32_t number)
 		place.context = sn_db_builder_context(expanding->builder, place.context, marker);
 		place.operator= SONDE_NONE;
 	}
+	place.values = place.context;
 	for (uint32_t i = 0; i < steps->count; i++)
 		take_step(expanding, expanding->steps + steps->first + i, &place);
 	expanding->places[number] = place;
@@ -275,7 +283,7 @@ static int expand_all(struct expanding *expanding)
 	for (size_t i = 0; i < merge->value_count; i++) {
 		const struct sn_merged_value *value = merge->values + i;
 		sn_db_builder_value(expanding->builder, value->profile,
-				    expanding->places[value->node].context, value->metric,
+				    expanding->places[value->node].values, value->metric,
 				    &value->stat);
 	}
 	return 0;

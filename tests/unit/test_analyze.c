@@ -227,6 +227,7 @@ static void operators_appear_once(void **state)
 	    {{call, again}, "operator aten::add > native at::_ops::add_Tensor::redispatch"},
 	    {{call, "sonde_first", "aten::add", again},
 	     "operator aten::add > native sonde_first > native at::_ops::add_Tensor::redispatch"},
+	    {{call, "sonde_first", "aten::add"}, "operator aten::add"},
 	    {{"aten::add", call}, "operator aten::add > native at::_ops::add_Tensor::call"},
 	    {{"aten::sum", "sonde_first", sum_dim},
 	     "operator aten::sum > native sonde_first > operator aten::sum"},
