@@ -7,8 +7,8 @@
  * they began; marks are counted. Names of named domains are prefixed with theirs. Categories,
  * colours, payloads, resources and thread names are left out. Push and pop answer as with no tool.
  */
-#include "arena.h"
 #include "intercept.h"
+#include "keep.h"
 #include "region.h"
 #include "thread.h"
 
@@ -84,40 +84,17 @@ struct text {
 	char bytes[];
 };
 
-#define CHUNK_BYTES (64u * 1024)
-
-struct chunk {
-	_Atomic size_t used;
-	char bytes[CHUNK_BYTES - sizeof(size_t)];
-};
-
-static _Atomic(struct chunk *) newest;
 static _Atomic uint32_t next_user = SN_REGION_NVTX + 1;
 
 /* Never freed: NVTX strings last until the process ends. NULL without memory. */
 static struct text *text_new(const char *bytes, size_t length)
 {
-	size_t needed = (sizeof(struct text) + length + 7) & ~(size_t)7;
-	for (;;) {
-		struct chunk *chunk = atomic_load_explicit(&newest, memory_order_acquire);
-		/* relaxed: the place is only claimed; the handle is passed on by the program */
-		size_t at =
-		    chunk ? atomic_fetch_add_explicit(&chunk->used, needed, memory_order_relaxed)
-			  : CHUNK_BYTES;
-		if (chunk && at + needed <= sizeof(chunk->bytes)) {
-			struct text *text = (struct text *)(void *)(chunk->bytes + at);
-			text->length = (uint32_t)length;
-			memcpy(text->bytes, bytes, length);
-			return text;
-		}
-		struct chunk *fresh = sn_pages_map(sizeof(*fresh));
-		if (!fresh)
-			return NULL;
-		/* release: a zeroed `used` before the pointer; who loses gives his back */
-		if (!atomic_compare_exchange_strong_explicit(
-			&newest, &chunk, fresh, memory_order_release, memory_order_relaxed))
-			sn_pages_unmap(fresh, sizeof(*fresh));
-	}
+	struct text *text = sn_keep(sizeof(struct text) + length);
+	if (!text)
+		return NULL;
+	text->length = (uint32_t)length;
+	memcpy(text->bytes, bytes, length);
+	return text;
 }
 
 struct name {

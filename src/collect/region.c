@@ -19,10 +19,12 @@
 #include <link.h>
 #include <string.h>
 
-#define PYTHON_MAX  1024u
+#define PYTHON_MAX	1024u
 /* A binding between an interpreter and a C call has few frames; deeper, compiled code is calling.
  */
-#define BINDING_MAX 12u
+#define BINDING_FRAMES	8u
+#define BINDING_MODULES 2u
+#define WALK_MAX	256u
 
 static _Atomic uint32_t time_metric = SN_ID_NONE, mark_metric = SN_ID_NONE,
 			range_metric = SN_ID_NONE;
@@ -73,25 +75,25 @@ static uint32_t python_depth(struct sn_thread *thread)
 }
 
 /*
- * True where the caller is a binding: between here and the interpreter's evaluation loop there are
- * only few frames, of the interpreter, of one extension and what it calls through.
+ * True where the caller is a binding: between here and the interpreter's evaluation loop lie only
+ * few frames, of the interpreter, of an extension and perhaps of one library below it.
  */
 static bool called_by_binding(struct sn_thread *thread)
 {
-	struct sn_native_frame frames[BINDING_MAX];
+	struct sn_native_frame frames[WALK_MAX];
 	struct sn_unwind_result path = sn_unwind_here(&thread->unwinder, thread->stack_low,
-						      thread->stack_high, frames, BINDING_MAX);
-	uint32_t extension = SN_MODULE_NONE;
+						      thread->stack_high, frames, WALK_MAX);
 	uint32_t own = sn_module_find((uintptr_t)called_by_binding);
+	uint32_t last = own, changes = 0, others = 0;
 	for (uint32_t index = 0; index < path.count; index++) {
 		const struct sn_native_frame *frame = &frames[index];
 		if (sn_python_is_eval(frame->pc))
 			return true;
 		if (frame->module == own || sn_python_is_interpreter(frame->pc))
 			continue;
-		if (extension == SN_MODULE_NONE)
-			extension = frame->module;
-		if (frame->module != extension)
+		changes += frame->module != last;
+		last = frame->module;
+		if (++others > BINDING_FRAMES || changes > BINDING_MODULES)
 			return false;
 	}
 	return false;

@@ -202,3 +202,81 @@ def test_python_unmeasured():
                              env={**clean, "PYTHONPATH": str(measured.ROOT / "python")},
                              capture_output=True, text=True)
     assert imports.stdout == "False\n"
+
+
+# ---- NVTX and ITT ----
+
+
+def nvtx_include() -> Path:
+    """Where nvtx3/nvToolsExt.h lies: SONDE_TEST_NVTX, CUDA, or a package nvidia-nvtx of this interpreter."""
+    candidates = [os.environ.get("SONDE_TEST_NVTX", ""), "/usr/local/cuda/include", "/usr/include"]
+    candidates += [str(path) for entry in sys.path for path in Path(entry or ".").glob("nvidia/*/include")]
+    for candidate in candidates:
+        if candidate and (Path(candidate) / "nvtx3/nvToolsExt.h").exists():
+            return Path(candidate)
+    pytest.skip("no NVTX headers (pip install nvidia-nvtx, or set SONDE_TEST_NVTX)")
+
+
+@pytest.mark.parametrize("options", [["-O0"], ["-O2"]])
+def test_nvtx(tmp_path, options):
+    program = tmp_path / "nvtx"
+    subprocess.run(["cc", *options, "-I", nvtx_include(), WORKLOADS / "nvtx_known.c", "-o", program, "-ldl"],
+                   check=True)
+    alone = subprocess.run([program], capture_output=True, text=True)
+    done, measurement = measured.run(tmp_path / "m.sonde", program)
+    assert (done.returncode, done.stdout, done.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+
+    def count(metric, name):
+        return measurement.total(metric, measurement.at("region", name)).count
+
+    for name in ("outer", "wide ä", "library:registered"):
+        assert count("region-time", name) == 3, name
+    assert count("range-time", "overlaps 1") == count("range-time", "overlaps 2") == 1
+    assert count("marks", "mark") == 5
+    # a range ended out of order because its domain has its own stack, one ended twice, one never begun
+    assert measurement.drops["region-unbalanced"] == 3 + 1 + 1
+
+
+ITT_PROGRAM = """
+import ittapi
+domain = ittapi.domain("test")
+for _ in range(6):
+    with ittapi.task("work", domain):
+        pass
+"""
+
+
+def test_itt(tmp_path):
+    if subprocess.run([sys.executable, "-c", "import ittapi"], capture_output=True).returncode:
+        pytest.skip("no ittapi (pip install ittapi)")
+    program = tmp_path / "program.py"
+    program.write_text(ITT_PROGRAM)
+    done, measurement = measured.run(tmp_path / "m.sonde", sys.executable, program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert measurement.total("region-time", measurement.at("region", "work")).count == 6
+    for context in measurement.contexts:
+        kinds = [(f.kind, f.name) for f in context.path if f.kind in ("python", "region")]
+        if ("region", "work") in kinds:
+            assert kinds[:kinds.index(("region", "work"))] == [("python", "<module>")]
+
+
+def test_itt_of_torch(tmp_path):
+    python = os.environ.get("SONDE_TEST_TORCH_PYTHON", "/usr/bin/python3")
+    ask = "import torch.profiler.itt as itt, sys; sys.exit(not itt.is_available())"
+    if subprocess.run([python, "-c", ask], capture_output=True).returncode:
+        pytest.skip("no PyTorch with ITT here (SONDE_TEST_TORCH_PYTHON)")
+    program = tmp_path / "program.py"
+    program.write_text("import torch.profiler.itt as itt\n"
+                       "def main():\n"
+                       "    for _ in range(4):\n"
+                       "        itt.range_push('pushed')\n"
+                       "        sum(range(1000000))\n"
+                       "        itt.range_pop()\n"
+                       "main()\n")
+    done, measurement = measured.run(tmp_path / "m.sonde", python, program)
+    assert done.returncode == 0
+    assert measurement.total("region-time", measurement.at("region", "pushed")).count == 4
+    for context in measurement.contexts:
+        kinds = [(f.kind, f.name) for f in context.path if f.kind in ("python", "region")]
+        if ("region", "pushed") in kinds:
+            assert kinds[:kinds.index(("region", "pushed"))] == [("python", "<module>"), ("python", "main")]

@@ -9,6 +9,8 @@
  */
 #include "opencl.h"
 
+#include "collect/keep.h"
+
 #include <string.h>
 
 #define TABLE_SIZE 8192u
@@ -88,33 +90,6 @@ static bool table_put(struct table *table, void *key, void *value)
 	return false;
 }
 
-/* Memory that lives for ever, from pages shared by all threads. NULL when there is none. */
-static void *keep(size_t bytes)
-{
-	struct chunk {
-		_Atomic size_t used;
-		unsigned char bytes[65536 - sizeof(size_t)];
-	};
-	static _Atomic(struct chunk *) newest;
-	bytes = (bytes + 15) & ~(size_t)15;
-	for (;;) {
-		struct chunk *chunk = atomic_load_explicit(&newest, memory_order_acquire);
-		/* relaxed: only a place is claimed */
-		size_t at =
-		    chunk ? atomic_fetch_add_explicit(&chunk->used, bytes, memory_order_relaxed)
-			  : 0;
-		if (chunk && at + bytes <= sizeof(chunk->bytes))
-			return chunk->bytes + at;
-		struct chunk *fresh = sn_pages_map(sizeof(*fresh));
-		if (!fresh)
-			return NULL;
-		/* release: its zeroed `used` before the pointer; who loses gives his back */
-		if (!atomic_compare_exchange_strong_explicit(
-			&newest, &chunk, fresh, memory_order_release, memory_order_relaxed))
-			sn_pages_unmap(fresh, sizeof(*fresh));
-	}
-}
-
 /* ---- devices ---- */
 
 /*
@@ -173,7 +148,7 @@ struct sn_cl_queue *sn_cl_queue_add(cl_command_queue handle, cl_device_id device
 	struct sn_cl_queue *queue = table_find(&queues, handle);
 	bool is_new = !queue;
 	if (is_new)
-		queue = keep(sizeof(*queue));
+		queue = sn_keep(sizeof(*queue));
 	if (!queue)
 		return NULL;
 	*queue = (struct sn_cl_queue){.device = device_of(device)};
@@ -206,7 +181,7 @@ static const struct sn_cl_name *intern_name(const char *text, uint32_t length)
 	for (struct sn_cl_name *name = first; name; name = name->next)
 		if (name->length == length && !memcmp(name->text, text, length))
 			return name;
-	struct sn_cl_name *name = keep(sizeof(*name) + length + 1);
+	struct sn_cl_name *name = sn_keep(sizeof(*name) + length + 1);
 	if (!name)
 		return NULL;
 	name->length = length;
