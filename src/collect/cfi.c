@@ -5,8 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define STATE_DEPTH    8 /* remember_state nested deeper than this occurs nowhere */
+#define STATE_DEPTH    6 /* remember_state nested deeper than this occurs nowhere */
 #define SCAN_MAX_BYTES (64u << 20)
+#define ULEB_BITS_MAX  70u /* ten bytes hold 64 bits */
 
 /* Pointer encodings (LSB Core, 10.5.1). */
 enum {
@@ -54,6 +55,8 @@ static uint64_t take_uleb(struct cursor *cursor)
 		uint64_t byte = take(cursor, 1);
 		if (shift < 64)
 			value |= (byte & 0x7f) << shift;
+		if (shift > ULEB_BITS_MAX)
+			cursor->bad = true;
 		if (!(byte & 0x80) || cursor->bad)
 			return value;
 	}
@@ -68,6 +71,8 @@ static int64_t take_sleb(struct cursor *cursor)
 		if (shift < 64)
 			value |= (byte & 0x7f) << shift;
 		shift += 7;
+		if (shift > ULEB_BITS_MAX)
+			cursor->bad = true;
 		if ((byte & 0x80) && !cursor->bad)
 			continue;
 		if (shift < 64 && (byte & 0x40))
@@ -185,24 +190,26 @@ static void read_augmentation(struct cie *cie, struct cursor *entry, const unsig
 	}
 }
 
-static bool read_cie(const unsigned char *at, const unsigned char *section_end, struct cie *cie)
+static bool read_cie(const unsigned char *at, const unsigned char *high, struct cie *cie)
 {
-	struct cursor cursor = {at, section_end, false}, entry;
+	struct cursor cursor = {at, high, false}, entry;
 	*cie = (struct cie){.address_encoding = ENC_ABSPTR};
 	if (!entry_extent(&cursor, &entry) || take(&entry, 4) != 0)
 		return false;
 	uint64_t version = take(&entry, 1);
 	const unsigned char *letters = entry.at;
 	const unsigned char *terminator = memchr(letters, 0, (size_t)(entry.end - entry.at));
-	if (!terminator || (version != 1 && version != 3))
+	if (!terminator || (version != 1 && version != 3 && version != 4))
 		return false;
 	entry.at = terminator + 1;
-	if (letters[0] == 'e' && letters[1] == 'h')
-		return false; /* of gcc 2 */
+	if (letters[0] && letters[0] != 'z')
+		return false; /* gcc 2's "eh", or nobody's */
+	if (version == 4 && take(&entry, 2) != sizeof(void *))
+		return false; /* size of an address, size of a segment selector */
 	cie->code_align = take_uleb(&entry);
 	cie->data_align = take_sleb(&entry);
 	cie->return_register = version == 1 ? take(&entry, 1) : take_uleb(&entry);
-	if (letters[0] == 'z') {
+	if (letters[0]) {
 		uint64_t bytes = take_uleb(&entry);
 		const unsigned char *data = take_bytes(&entry, bytes);
 		struct cursor augmentation = {data, entry.at, false};
@@ -213,7 +220,7 @@ static bool read_cie(const unsigned char *at, const unsigned char *section_end, 
 	}
 	cie->program = entry.at;
 	cie->program_end = entry.end;
-	return !entry.bad && cie->return_register == SN_REG_RIP;
+	return !entry.bad && cie->return_register == SN_REG_PC;
 }
 
 /* ---- the program of an entry ---- */
@@ -228,35 +235,54 @@ struct machine {
 	bool bad;
 };
 
+/* Factored offsets come from the file: wrap around rather than overflow. */
+static int64_t factored(const struct machine *machine, uint64_t offset)
+{
+	return (int64_t)(offset * (uint64_t)machine->cie->data_align);
+}
+
 static void set_rule(struct machine *machine, uint64_t number, enum sn_cfi_kind kind, int64_t value)
 {
 	/* vector registers and the like are nobody's concern here */
-	if (number < SN_REG_COUNT)
-		machine->row->rules[number] = (struct sn_cfi_rule){.kind = kind, .value = value};
+	if (number >= SN_REG_COUNT)
+		return;
+	machine->row->kinds[number] = kind;
+	machine->row->values[number] = value;
+}
+
+static struct sn_cfi_expression take_expression(struct machine *machine, struct cursor *program)
+{
+	uint64_t length = take_uleb(program);
+	const unsigned char *bytes = take_bytes(program, length);
+	if (length > UINT16_MAX)
+		machine->bad = true;
+	return (struct sn_cfi_expression){bytes, (uint32_t)length};
 }
 
 static void set_expression(struct machine *machine, struct cursor *program, enum sn_cfi_kind kind)
 {
 	uint64_t number = take_uleb(program);
-	uint64_t bytes = take_uleb(program);
-	const unsigned char *expression = take_bytes(program, bytes);
+	struct sn_cfi_expression expression = take_expression(machine, program);
+	set_rule(machine, number, kind, (int64_t)expression.bytes);
 	if (number < SN_REG_COUNT)
-		machine->row->rules[number] = (struct sn_cfi_rule){
-		    .kind = kind, .expression = expression, .expression_bytes = (uint32_t)bytes};
+		machine->row->lengths[number] = (uint16_t)expression.length;
 }
 
 static void restore_rule(struct machine *machine, uint64_t number)
 {
-	if (!machine->initial)
+	if (!machine->initial) {
 		machine->bad = true;
-	else if (number < SN_REG_COUNT)
-		machine->row->rules[number] = machine->initial->rules[number];
+	} else if (number < SN_REG_COUNT) {
+		machine->row->kinds[number] = machine->initial->kinds[number];
+		machine->row->values[number] = machine->initial->values[number];
+		machine->row->lengths[number] = machine->initial->lengths[number];
+	}
 }
 
 static void set_cfa(struct machine *machine, uint64_t number, int64_t offset)
 {
 	machine->row->cfa_is_expression = false;
-	machine->row->cfa_register = (uint32_t)number;
+	machine->row->cfa_register = (uint8_t)number;
 	machine->row->cfa_offset = offset;
 	if (number >= SN_REG_COUNT)
 		machine->bad = true;
@@ -264,10 +290,8 @@ static void set_cfa(struct machine *machine, uint64_t number, int64_t offset)
 
 static void set_cfa_expression(struct machine *machine, struct cursor *program)
 {
-	uint64_t bytes = take_uleb(program);
 	machine->row->cfa_is_expression = true;
-	machine->row->cfa_expression = take_bytes(program, bytes);
-	machine->row->cfa_expression_bytes = (uint32_t)bytes;
+	machine->row->cfa_expression = take_expression(machine, program);
 }
 
 static void remember(struct machine *machine)
@@ -280,13 +304,10 @@ static void remember(struct machine *machine)
 
 static void recall(struct machine *machine)
 {
-	if (!machine->saved_count) {
+	if (machine->saved_count)
+		*machine->row = machine->saved[--machine->saved_count];
+	else
 		machine->bad = true;
-		return;
-	}
-	bool is_signal_frame = machine->row->is_signal_frame;
-	*machine->row = machine->saved[--machine->saved_count];
-	machine->row->is_signal_frame = is_signal_frame;
 }
 
 static void advance(struct machine *machine, uint64_t delta)
@@ -294,97 +315,83 @@ static void advance(struct machine *machine, uint64_t delta)
 	machine->location += delta * machine->cie->code_align;
 }
 
-/* Instructions of DWARF's "extended" group. */
+/* The instructions that set a register's rule by a number and an operand. */
+static void execute_rule(struct machine *machine, struct cursor *program, unsigned opcode)
+{
+	uint64_t number = take_uleb(program);
+	switch (opcode) {
+	case 0x05: /* offset_extended */
+		return set_rule(machine, number, SN_CFI_OFFSET,
+				factored(machine, take_uleb(program)));
+	case 0x06: /* restore_extended */
+		return restore_rule(machine, number);
+	case 0x07:
+		return set_rule(machine, number, SN_CFI_UNDEFINED, 0);
+	case 0x08:
+		return set_rule(machine, number, SN_CFI_SAME, 0);
+	case 0x09:
+		return set_rule(machine, number, SN_CFI_REGISTER, (int64_t)take_uleb(program));
+	case 0x11: /* offset_extended_sf */
+		return set_rule(machine, number, SN_CFI_OFFSET,
+				factored(machine, (uint64_t)take_sleb(program)));
+	case 0x14: /* val_offset, val_offset_sf */
+		return set_rule(machine, number, SN_CFI_VALUE_OFFSET,
+				factored(machine, take_uleb(program)));
+	case 0x15:
+		return set_rule(machine, number, SN_CFI_VALUE_OFFSET,
+				factored(machine, (uint64_t)take_sleb(program)));
+	case 0x2f: /* GNU_negative_offset_extended */
+		return set_rule(machine, number, SN_CFI_OFFSET,
+				factored(machine, -take_uleb(program)));
+	}
+	machine->bad = true;
+}
+
+/* Instructions that carry no operand in their opcode. */
 static void execute_extended(struct machine *machine, struct cursor *program, unsigned opcode)
 {
-	int64_t data = machine->cie->data_align;
 	uint64_t number;
 	switch (opcode) {
 	case 0x00: /* nop */
-		break;
+		return;
 	case 0x01: /* set_loc */
 		machine->location = take_pointer(program, machine->cie->address_encoding, 0);
-		break;
+		return;
 	case 0x02: /* advance_loc1, 2, 4 */
-		advance(machine, take(program, 1));
-		break;
+		return advance(machine, take(program, 1));
 	case 0x03:
-		advance(machine, take(program, 2));
-		break;
+		return advance(machine, take(program, 2));
 	case 0x04:
-		advance(machine, take(program, 4));
-		break;
-	case 0x05: /* offset_extended */
-		number = take_uleb(program);
-		set_rule(machine, number, SN_CFI_OFFSET, (int64_t)take_uleb(program) * data);
-		break;
-	case 0x06: /* restore_extended */
-		restore_rule(machine, take_uleb(program));
-		break;
-	case 0x07:
-		set_rule(machine, take_uleb(program), SN_CFI_UNDEFINED, 0);
-		break;
-	case 0x08:
-		set_rule(machine, take_uleb(program), SN_CFI_SAME, 0);
-		break;
-	case 0x09: /* register */
-		number = take_uleb(program);
-		set_rule(machine, number, SN_CFI_REGISTER, (int64_t)take_uleb(program));
-		break;
+		return advance(machine, take(program, 4));
 	case 0x0a:
-		remember(machine);
-		break;
+		return remember(machine);
 	case 0x0b:
-		recall(machine);
-		break;
+		return recall(machine);
 	case 0x0c: /* def_cfa */
 		number = take_uleb(program);
-		set_cfa(machine, number, (int64_t)take_uleb(program));
-		break;
+		return set_cfa(machine, number, (int64_t)take_uleb(program));
 	case 0x0d: /* def_cfa_register */
-		set_cfa(machine, take_uleb(program), machine->row->cfa_offset);
-		break;
+		return set_cfa(machine, take_uleb(program), machine->row->cfa_offset);
 	case 0x0e: /* def_cfa_offset */
 		machine->row->cfa_offset = (int64_t)take_uleb(program);
-		break;
+		return;
 	case 0x0f:
-		set_cfa_expression(machine, program);
-		break;
+		return set_cfa_expression(machine, program);
 	case 0x10:
-		set_expression(machine, program, SN_CFI_EXPRESSION);
-		break;
-	case 0x11: /* offset_extended_sf */
-		number = take_uleb(program);
-		set_rule(machine, number, SN_CFI_OFFSET, take_sleb(program) * data);
-		break;
+		return set_expression(machine, program, SN_CFI_EXPRESSION);
 	case 0x12: /* def_cfa_sf */
 		number = take_uleb(program);
-		set_cfa(machine, number, take_sleb(program) * data);
-		break;
+		return set_cfa(machine, number, factored(machine, (uint64_t)take_sleb(program)));
 	case 0x13: /* def_cfa_offset_sf */
-		machine->row->cfa_offset = take_sleb(program) * data;
-		break;
-	case 0x14: /* val_offset, _sf */
-		number = take_uleb(program);
-		set_rule(machine, number, SN_CFI_VALUE_OFFSET, (int64_t)take_uleb(program) * data);
-		break;
-	case 0x15:
-		number = take_uleb(program);
-		set_rule(machine, number, SN_CFI_VALUE_OFFSET, take_sleb(program) * data);
-		break;
+		machine->row->cfa_offset = factored(machine, (uint64_t)take_sleb(program));
+		return;
 	case 0x16:
-		set_expression(machine, program, SN_CFI_VALUE_EXPRESSION);
-		break;
-	case 0x2e: /* GNU_args_size */
+		return set_expression(machine, program, SN_CFI_VALUE_EXPRESSION);
+	case 0x2e: /* GNU_args_size: for landing pads only */
 		take_uleb(program);
-		break;
-	case 0x2f: /* GNU_negative_offset_extended */
-		number = take_uleb(program);
-		set_rule(machine, number, SN_CFI_OFFSET, -(int64_t)take_uleb(program) * data);
-		break;
-	default:
-		machine->bad = true;
+		return;
 	}
+	execute_rule(machine, program, opcode);
 }
 
 /* Runs until the location passes the pc. */
@@ -399,7 +406,7 @@ static bool execute(struct machine *machine, const unsigned char *at, const unsi
 			break;
 		case 0x80:
 			set_rule(machine, low, SN_CFI_OFFSET,
-				 (int64_t)take_uleb(&program) * machine->cie->data_align);
+				 factored(machine, take_uleb(&program)));
 			break;
 		case 0xc0:
 			restore_rule(machine, low);
@@ -421,23 +428,20 @@ struct fde {
 	const unsigned char *program, *program_end;
 };
 
-static bool read_fde(const unsigned char *section, const unsigned char *section_end,
-		     const unsigned char *at, struct fde *fde)
+static bool read_fde(const unsigned char *low, const unsigned char *high, const unsigned char *at,
+		     struct fde *fde)
 {
-	struct cursor cursor = {at, section_end, false}, entry;
-	if (at < section || at >= section_end || !entry_extent(&cursor, &entry))
+	struct cursor cursor = {at, high, false}, entry;
+	if (at < low || at >= high || !entry_extent(&cursor, &entry))
 		return false;
 	const unsigned char *id_place = entry.at;
 	uint64_t id = take(&entry, 4);
-	if (!id || id > (uint64_t)(id_place - section) ||
-	    !read_cie(id_place - id, section_end, &fde->cie))
+	if (!id || id > (uint64_t)(id_place - low) || !read_cie(id_place - id, high, &fde->cie))
 		return false;
 	fde->start = take_pointer(&entry, fde->cie.address_encoding, 0);
 	fde->end = fde->start + take_format(&entry, fde->cie.address_encoding);
-	if (fde->cie.has_augmentation) {
-		uint64_t bytes = take_uleb(&entry);
-		take_bytes(&entry, bytes);
-	}
+	if (fde->cie.has_augmentation)
+		take_bytes(&entry, take_uleb(&entry));
 	fde->program = entry.at;
 	fde->program_end = entry.end;
 	return !entry.bad;
@@ -449,8 +453,6 @@ static int decode(const struct fde *fde, uintptr_t pc, struct sn_cfi_row *row)
 	struct machine machine = {.cie = &fde->cie, .row = row, .pc = UINTPTR_MAX};
 	memset(row, 0, sizeof(*row));
 	row->is_signal_frame = fde->cie.is_signal_frame;
-	/* registers that a call may destroy are lost unless the information says otherwise; all
-	 * others are kept */
 	if (!execute(&machine, fde->cie.program, fde->cie.program_end))
 		return -EINVAL;
 	initial = *row;
@@ -460,11 +462,11 @@ static int decode(const struct fde *fde, uintptr_t pc, struct sn_cfi_row *row)
 	return execute(&machine, fde->program, fde->program_end) ? 0 : -EINVAL;
 }
 
-int sn_cfi_decode(const unsigned char *section, const unsigned char *section_end,
-		  const unsigned char *at, uintptr_t pc, struct sn_cfi_row *row)
+int sn_cfi_decode(const unsigned char *low, const unsigned char *high, const unsigned char *at,
+		  uintptr_t pc, struct sn_cfi_row *row)
 {
 	struct fde fde;
-	if (!read_fde(section, section_end, at, &fde))
+	if (!read_fde(low, high, at, &fde))
 		return -EINVAL;
 	if (pc < fde.start || pc >= fde.end)
 		return -ENOENT;
@@ -474,17 +476,35 @@ int sn_cfi_decode(const unsigned char *section, const unsigned char *section_end
 /* ---- finding the entry ---- */
 
 struct header {
+	const unsigned char *base;    /* .eh_frame_hdr, what data-relative offsets count from */
 	const unsigned char *section; /* .eh_frame */
-	const unsigned char *table;
+	struct cursor table;
 	uint64_t count;
 	unsigned encoding;
 };
 
+/* What may be read around an address of the module: its segment. */
+static bool segment_of(const struct sn_module *module, const unsigned char *at,
+		       struct cursor *segment)
+{
+	for (uint32_t index = 0; index < module->readable_count; index++) {
+		const struct sn_module_range *range = &module->readable[index];
+		if ((uintptr_t)at < range->start || (uintptr_t)at >= range->end)
+			continue;
+		*segment = (struct cursor){(const unsigned char *)range->start,
+					   (const unsigned char *)range->end, false};
+		return true;
+	}
+	return false;
+}
+
 static bool read_header(const struct sn_module *module, struct header *header)
 {
-	struct cursor cursor = {module->eh_frame_hdr,
-				(const unsigned char *)module->eh_frame_hdr_end, false};
+	struct cursor cursor;
+	if (!segment_of(module, module->eh_frame_hdr, &cursor))
+		return false;
 	uintptr_t base = (uintptr_t)module->eh_frame_hdr;
+	cursor.at = header->base = module->eh_frame_hdr;
 	if (take(&cursor, 1) != 1)
 		return false;
 	unsigned section_encoding = (unsigned)take(&cursor, 1);
@@ -493,51 +513,66 @@ static bool read_header(const struct sn_module *module, struct header *header)
 	header->section = (const unsigned char *)take_pointer(&cursor, section_encoding, base);
 	header->count =
 	    count_encoding == ENC_OMIT ? 0 : take_pointer(&cursor, count_encoding, base);
-	header->table = cursor.at;
-	return !cursor.bad && header->section;
+	header->table = cursor;
+	return !cursor.bad;
 }
 
-/* The table's usual form: sorted pairs of 32-bit offsets from the header, function and entry. */
-static const unsigned char *search_table(const struct sn_module *module,
-					 const struct header *header, uintptr_t pc)
+/* Bytes of one address in the table; 0 where entries are not all of one size or relative to
+ * themselves. */
+static unsigned table_width(const struct header *header)
 {
-	const unsigned char *base = module->eh_frame_hdr;
-	uint64_t room = (module->eh_frame_hdr_end - (uintptr_t)header->table) / 8;
-	uint64_t count = header->count < room ? header->count : room;
-	int64_t wanted = (int64_t)(pc - (uintptr_t)base);
-	uint64_t low = 0, high = count;
+	unsigned base = header->encoding & ENC_BASE;
+	if (!header->count || header->encoding == ENC_OMIT || (base && base != ENC_DATAREL))
+		return 0;
+	switch (header->encoding & ENC_FORMAT) {
+	case ENC_UDATA4:
+	case ENC_SDATA4:
+		return 4;
+	case ENC_ABSPTR:
+	case ENC_UDATA8:
+	case ENC_SDATA8:
+		return 8;
+	}
+	return 0;
+}
+
+static uintptr_t table_address(const struct header *header, uint64_t place)
+{
+	struct cursor cursor = header->table;
+	cursor.at += place;
+	return take_pointer(&cursor, header->encoding, (uintptr_t)header->base);
+}
+
+/* The table holds sorted pairs, a function's start and its entry. The last that starts at or before
+ * pc. */
+static const unsigned char *search_table(const struct header *header, unsigned width, uintptr_t pc)
+{
+	uint64_t room = (uint64_t)(header->table.end - header->table.at) / (2 * width);
+	uint64_t low = 0, high = header->count < room ? header->count : room;
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
-		int32_t start;
-		memcpy(&start, header->table + 8 * middle, sizeof(start));
-		if (start <= wanted)
+		if (table_address(header, 2 * width * middle) <= pc)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	if (!low)
 		return NULL;
-	int32_t entry;
-	memcpy(&entry, header->table + 8 * (low - 1) + 4, sizeof(entry));
-	return base + entry;
+	return (const unsigned char *)table_address(header, 2 * width * (low - 1) + width);
 }
 
-/* Where the section may end: its segment's end, or the header where it lies behind the section. */
-static const unsigned char *section_end(const struct sn_module *module, const struct header *header)
-{
-	const unsigned char *end = (const unsigned char *)module->eh_frame_hdr_end;
-	return header->section < end ? end : header->section;
-}
-
+/* Without a table every entry is looked at, up to a bound. */
 static int scan_section(const struct sn_module *module, const struct header *header, uintptr_t pc,
 			struct sn_cfi_row *row)
 {
-	struct cursor cursor = {header->section, section_end(module, header), false}, entry;
-	const unsigned char *at = cursor.at;
+	struct cursor cursor, entry;
+	if (!segment_of(module, header->section, &cursor))
+		return -EINVAL;
+	const unsigned char *low = cursor.at, *at = header->section;
+	cursor.at = at;
 	while (entry_extent(&cursor, &entry) && cursor.at - header->section < SCAN_MAX_BYTES) {
 		struct fde fde;
-		if (read_fde(header->section, cursor.end, at, &fde) && pc >= fde.start &&
-		    pc < fde.end)
+		if (read_fde(low, cursor.end, at, &fde) && pc >= fde.start && pc < fde.end)
 			return decode(&fde, pc, row);
 		at = cursor.at;
 	}
@@ -547,12 +582,18 @@ static int scan_section(const struct sn_module *module, const struct header *hea
 int sn_cfi_find(const struct sn_module *module, uintptr_t pc, struct sn_cfi_row *row)
 {
 	struct header header;
-	if (!module->eh_frame_hdr || !read_header(module, &header))
+	struct cursor segment;
+	if (!module->eh_frame_hdr)
 		return -ENOENT;
-	if (!header.count || header.encoding != (ENC_DATAREL | ENC_SDATA4))
+	if (!read_header(module, &header))
+		return -EINVAL;
+	unsigned width = table_width(&header);
+	if (!width)
 		return scan_section(module, &header, pc, row);
-	const unsigned char *fde = search_table(module, &header, pc);
+	const unsigned char *fde = search_table(&header, width, pc);
 	if (!fde)
 		return -ENOENT;
-	return sn_cfi_decode(header.section, section_end(module, &header), fde, pc, row);
+	if (!segment_of(module, fde, &segment))
+		return -EINVAL;
+	return sn_cfi_decode(segment.at, segment.end, fde, pc, row);
 }

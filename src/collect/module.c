@@ -9,16 +9,16 @@
  */
 #include "module.h"
 #include "arena.h"
+#include "memory.h"
 #include "format/measurement.h"
-#include "thread.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <time.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define MAPS_BUFFER_BYTES 65536u
@@ -47,18 +47,16 @@ static _Atomic bool stale;
 static _Atomic uint64_t quiet_until_ns; /* after a refresh that found nothing */
 static _Atomic bool full;
 
-/* ---- reading our own memory without faulting ---- */
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static bool read_memory(uintptr_t address, void *into, size_t bytes)
 {
-	struct iovec local = {into, bytes}, remote = {(void *)address, bytes};
-	long got = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &local, 1, &remote, 1, 0);
-	if (got < 0 && (errno == EPERM || errno == ENOSYS)) {
-		/* refused altogether (a seccomp filter): the mapping was listed as readable */
-		memcpy(into, (const void *)address, bytes);
-		return true;
-	}
-	return got == (long)bytes;
+	return sn_memory_read(address, into, bytes) == bytes;
 }
 
 /* ---- one line of /proc/self/maps ---- */
@@ -161,36 +159,50 @@ static void read_build_id(struct sn_module *module, const Elf64_Phdr *notes)
 	}
 }
 
+/* A segment that may be read as the file says; what is not there after all is left out. */
+static void add_readable(struct sn_module *module, const Elf64_Phdr *program)
+{
+	unsigned char byte;
+	uintptr_t start = module->bias + program->p_vaddr, end = start + program->p_filesz;
+	if (!(program->p_flags & PF_R) || end <= start ||
+	    module->readable_count == SN_MODULE_RANGES || !read_memory(start, &byte, 1) ||
+	    !read_memory(end - 1, &byte, 1))
+		return;
+	module->readable[module->readable_count++] = (struct sn_module_range){start, end};
+}
+
+static bool find_bias(struct sn_module *module, uintptr_t base, const struct headers *headers)
+{
+	for (uint32_t index = 0; index < headers->count; index++) {
+		const Elf64_Phdr *program = &headers->program[index];
+		if (program->p_type != PT_LOAD)
+			continue;
+		module->bias = base - (program->p_vaddr - program->p_offset);
+		return true;
+	}
+	return false;
+}
+
 /* The lowest address a file is mapped at holds its headers; everything else follows from them. */
 static void read_module(struct sn_module *module, uintptr_t base)
 {
 	struct headers headers;
-	if (!read_headers(base, &headers))
+	if (!read_headers(base, &headers) || !find_bias(module, base, &headers))
 		return;
-	bool have_bias = false;
 	for (uint32_t index = 0; index < headers.count; index++) {
 		const Elf64_Phdr *program = &headers.program[index];
-		if (program->p_type == PT_LOAD && !have_bias) {
-			module->bias = base - (program->p_vaddr - program->p_offset);
-			have_bias = true;
-		}
-	}
-	for (uint32_t index = 0; index < headers.count; index++) {
-		const Elf64_Phdr *program = &headers.program[index];
-		uintptr_t place = module->bias + program->p_vaddr;
 		if (program->p_type == PT_NOTE && !module->build_id_bytes)
 			read_build_id(module, program);
+		if (program->p_type == PT_LOAD)
+			add_readable(module, program);
 		if (program->p_type == PT_GNU_EH_FRAME)
-			module->eh_frame_hdr = (const unsigned char *)place;
+			module->eh_frame_hdr =
+			    (const unsigned char *)(module->bias + program->p_vaddr);
 	}
 	uintptr_t header = (uintptr_t)module->eh_frame_hdr;
-	for (uint32_t index = 0; header && index < headers.count; index++) {
-		const Elf64_Phdr *program = &headers.program[index];
-		uintptr_t place = module->bias + program->p_vaddr;
-		if (program->p_type == PT_LOAD && header >= place &&
-		    header < place + program->p_filesz)
-			module->eh_frame_hdr_end = place + program->p_filesz;
-	}
+	for (uint32_t index = 0; index < module->readable_count; index++)
+		if (header >= module->readable[index].start && header < module->readable[index].end)
+			module->eh_frame_hdr_end = module->readable[index].end;
 	if (!module->eh_frame_hdr_end)
 		module->eh_frame_hdr = NULL;
 }
@@ -458,7 +470,10 @@ uint32_t sn_module_find_or_refresh(uintptr_t address)
 	uint32_t module = sn_module_find(address);
 	if (module != SN_MODULE_NONE && !is_stale)
 		return module;
-	uint64_t now = sn_now_ns();
+	/* neither the first page nor the kernel's half holds code of ours: no reason to look */
+	if ((intptr_t)address < 4096)
+		return SN_MODULE_NONE;
+	uint64_t now = now_ns();
 	if (!is_stale && now < atomic_load_explicit(&quiet_until_ns, memory_order_relaxed))
 		return SN_MODULE_NONE;
 	try_refresh();

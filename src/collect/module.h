@@ -17,14 +17,23 @@
 #define SN_MODULE_MAX  8192
 #define SN_MODULE_NONE UINT32_MAX
 
+#define SN_MODULE_RANGES 6u
+
+struct sn_module_range {
+	uintptr_t start, end;
+};
+
 struct sn_module {
 	uintptr_t start, end; /* every mapping of the file lies within [start, end) */
 	uintptr_t base;	      /* where the file's first byte is mapped: its ELF header */
 	uintptr_t bias;	      /* address = bias + ELF virtual address */
 	const unsigned char *eh_frame_hdr; /* in memory, or NULL */
-	uintptr_t eh_frame_hdr_end;	   /* of its segment, as far as is known */
-	const char *path;		   /* lives for ever */
-	uint32_t flags;			   /* enum sn_module_flags of measurement.h */
+	uintptr_t eh_frame_hdr_end;	   /* of its segment */
+	struct sn_module_range
+	    readable[SN_MODULE_RANGES]; /* its segments, as the file fills them */
+	uint32_t readable_count;
+	const char *path; /* lives for ever */
+	uint32_t flags;	  /* enum sn_module_flags of measurement.h */
 	uint32_t build_id_bytes;
 	unsigned char build_id[20];
 	_Atomic bool dead;

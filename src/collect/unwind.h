@@ -50,8 +50,8 @@ void sn_unwinder_release(struct sn_unwinder *unwinder);
 
 /*
  * Unwinds the calling thread from `context`, innermost first, into frames[0..max). `stack_low` and
- * `stack_high` bound what may be read (0: unknown). Reads no memory outside the stack but module
- * tables. AS-safe: yes. MT: the thread itself.
+ * `stack_high` bound the thread's own stack (0: unknown); other stacks are read through the kernel,
+ * so nothing faults. At most SN_UNWIND_MAX frames. AS-safe: yes. MT: the thread itself.
  */
 struct sn_unwind_result sn_unwind(struct sn_unwinder *unwinder, const ucontext_t *context,
 				  uintptr_t stack_low, uintptr_t stack_high,
@@ -64,5 +64,7 @@ struct sn_unwind_result sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t s
 
 /* Every unwind is repeated the slow, sure way and compared (SONDE_SHADOW=1). */
 void sn_unwind_set_shadow(bool on);
+/* Whether the previous path is made use of; on by default. For measuring. */
+void sn_unwind_set_reuse(bool on);
 
 #endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The x86-64 part of unwinding; see machine.h. */
+#include "machine.h"
+
+#include <string.h>
+
+_Static_assert(SN_REG_RIP * 8 == 128 && SN_REG_RBX * 8 == 24 && SN_REG_RBP * 8 == 48 &&
+		   SN_REG_RSP * 8 == 56 && SN_REG_R12 * 8 == 96 && SN_REG_R15 * 8 == 120,
+	       "the offsets in SN_MACHINE_CAPTURE");
+
+const uint32_t sn_machine_preserved = SN_KNOWN(SN_REG_RBX) | SN_KNOWN(SN_REG_RBP) |
+				      SN_KNOWN(SN_REG_R12) | SN_KNOWN(SN_REG_R13) |
+				      SN_KNOWN(SN_REG_R14) | SN_KNOWN(SN_REG_R15);
+
+void sn_machine_from_context(const ucontext_t *context, struct sn_registers *registers)
+{
+	static const uint8_t order[SN_REG_COUNT] = {
+	    [SN_REG_RAX] = REG_RAX, [SN_REG_RDX] = REG_RDX, [SN_REG_RCX] = REG_RCX,
+	    [SN_REG_RBX] = REG_RBX, [SN_REG_RSI] = REG_RSI, [SN_REG_RDI] = REG_RDI,
+	    [SN_REG_RBP] = REG_RBP, [SN_REG_RSP] = REG_RSP, [SN_REG_R8] = REG_R8,
+	    [SN_REG_R9] = REG_R9,   [SN_REG_R10] = REG_R10, [SN_REG_R11] = REG_R11,
+	    [SN_REG_R12] = REG_R12, [SN_REG_R13] = REG_R13, [SN_REG_R14] = REG_R14,
+	    [SN_REG_R15] = REG_R15, [SN_REG_RIP] = REG_RIP};
+	for (uint32_t number = 0; number < SN_REG_COUNT; number++)
+		registers->value[number] = (uintptr_t)context->uc_mcontext.gregs[order[number]];
+	registers->known = SN_KNOWN_ALL;
+}
+
+enum sn_code sn_machine_code(const unsigned char *code, size_t bytes)
+{
+	/* mov $15, %rax; syscall */
+	static const unsigned char signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	/* mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi */
+	static const unsigned char context_start[] = {0x48, 0x89, 0xdc, 0x48, 0x8b,
+						      0x3c, 0x24, 0x48, 0x85, 0xff};
+	if (bytes >= sizeof(signal_return) && !memcmp(code, signal_return, sizeof(signal_return)))
+		return SN_CODE_SIGNAL_RETURN;
+	if (bytes >= sizeof(context_start) && !memcmp(code, context_start, sizeof(context_start)))
+		return SN_CODE_CONTEXT_START;
+	return SN_CODE_OTHER;
+}
+
+/* The bytes that ff /2 takes with this ModRM byte and what follows it; 0 where it is not /2. */
+static unsigned indirect_call_bytes(const unsigned char *modrm)
+{
+	unsigned mode = modrm[0] >> 6, base = modrm[0] & 7;
+	if ((modrm[0] >> 3 & 7) != 2)
+		return 0;
+	if (mode == 3)
+		return 2;
+	unsigned bytes = 2 + (base == 4);
+	if (mode == 1)
+		return bytes + 1;
+	if (mode == 2 || base == 5 || (base == 4 && (modrm[1] & 7) == 5))
+		return bytes + 4;
+	return bytes;
+}
+
+bool sn_machine_ends_with_call(const unsigned char *end, int64_t *target)
+{
+	*target = 0;
+	if (end[-5] == 0xe8) {
+		int32_t displacement;
+		memcpy(&displacement, end - 4, sizeof(displacement));
+		*target = displacement;
+		return true;
+	}
+	for (unsigned bytes = 2; bytes <= 7; bytes++)
+		if (end[-(int)bytes] == 0xff && indirect_call_bytes(end - bytes + 1) == bytes)
+			return true;
+	return false;
+}
+
+enum sn_frame_stage sn_machine_stage(const unsigned char *code, size_t bytes)
+{
+	static const unsigned char end_branch[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	static const unsigned char set_frame[2][3] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
+	if (bytes >= 4 && !memcmp(code, end_branch, 4))
+		return SN_STAGE_ENTRY;
+	if (bytes >= 1 && (code[0] == 0x55 || code[0] == 0xc3 || code[0] == 0xc2))
+		return SN_STAGE_ENTRY; /* push %rbp, ret */
+	if (bytes >= 2 && (code[0] == 0xf2 || code[0] == 0xf3) && code[1] == 0xc3)
+		return SN_STAGE_ENTRY; /* bnd ret, rep ret */
+	if (bytes >= 3 && (!memcmp(code, set_frame[0], 3) || !memcmp(code, set_frame[1], 3)))
+		return SN_STAGE_PUSHED;
+	return SN_STAGE_BODY;
+}

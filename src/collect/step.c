@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One frame to its caller with every register; see step.h. */
+#include "step.h"
+#include "expression.h"
+#include "format/measurement.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define SCAN_WORDS	 64u
+#define FRAME_BYTES_MAX	 (1u << 20)  /* of a frame found by its frame pointer on a foreign stack */
+#define ENTRY_BYTES_MAX	 (64u << 10) /* from a function's start to a pc in it */
+#define VERIFIED_ENTRIES 512u
+
+/* ---- code ---- */
+
+enum sn_code sn_code_at(uintptr_t pc)
+{
+	unsigned char code[SN_MACHINE_CODE_BYTES];
+	size_t bytes = pc ? sn_memory_read(pc, code, sizeof(code)) : 0;
+	return sn_machine_code(code, bytes);
+}
+
+/*
+ * True where a call instruction in known code ends at `pc`; *entry gets what it calls, 0 where that
+ * is not in the instruction. Words that look like return addresses are many, so the module is asked
+ * first.
+ */
+static bool follows_call(uintptr_t pc, uintptr_t *entry)
+{
+	unsigned char code[SN_CALL_BYTES];
+	int64_t displacement;
+	*entry = 0;
+	if (sn_module_find(pc - 1) == SN_MODULE_NONE ||
+	    sn_memory_read(pc - sizeof(code), code, sizeof(code)) != sizeof(code) ||
+	    !sn_machine_ends_with_call(code + sizeof(code), &displacement))
+		return false;
+	*entry = displacement ? pc + (uintptr_t)displacement : 0;
+	return true;
+}
+
+/* The same, remembering what was found true: it costs a system call. Unloading makes it forget. */
+static bool is_return_address(uintptr_t pc)
+{
+	static _Atomic uintptr_t verified[VERIFIED_ENTRIES];
+	uintptr_t entry, key = pc ^ (uintptr_t)sn_module_unloads() << 48;
+	_Atomic uintptr_t *slot = &verified[(pc ^ pc >> 9) % VERIFIED_ENTRIES];
+	if (atomic_load_explicit(slot, memory_order_relaxed) == key)
+		return true;
+	if (!follows_call(pc, &entry))
+		return sn_module_find(pc) != SN_MODULE_NONE &&
+		       sn_code_at(pc) == SN_CODE_SIGNAL_RETURN;
+	atomic_store_explicit(slot, key, memory_order_relaxed);
+	return true;
+}
+
+/* ---- by call frame information ---- */
+
+static bool find_cfa(struct sn_cursor *cursor, const struct sn_cfi_row *row, uintptr_t *cfa)
+{
+	const struct sn_registers *registers = &cursor->registers;
+	if (row->cfa_is_expression) {
+		struct sn_expression_input input = {.registers = registers, .stack = cursor->stack};
+		struct sn_value value;
+		if (!sn_expression_evaluate(row->cfa_expression, &input, &value))
+			return false;
+		*cfa = (uintptr_t)value.offset;
+		return true;
+	}
+	*cfa = registers->value[row->cfa_register] + (uintptr_t)row->cfa_offset;
+	return registers->known & SN_KNOWN(row->cfa_register);
+}
+
+static bool evaluate_rule(struct sn_cursor *cursor, const struct sn_cfi_row *row, unsigned number,
+			  uintptr_t cfa, uintptr_t *value)
+{
+	struct sn_expression_input input = {
+	    .registers = &cursor->registers, .stack = cursor->stack, .cfa = &cfa};
+	struct sn_value result;
+	if (!sn_expression_evaluate(sn_cfi_expression_of(row, number), &input, &result))
+		return false;
+	*value = (uintptr_t)result.offset;
+	return true;
+}
+
+/* The caller's value of one register; false where it is not known. */
+static bool recover(struct sn_cursor *cursor, const struct sn_cfi_row *row, unsigned number,
+		    uintptr_t cfa, uintptr_t *value)
+{
+	const struct sn_registers *registers = &cursor->registers;
+	uintptr_t address = cfa + (uintptr_t)row->values[number];
+	uint64_t source = number;
+	switch (row->kinds[number]) {
+	case SN_CFI_UNSET:
+		if (!row->is_signal_frame && !(sn_machine_preserved & SN_KNOWN(number)))
+			return false;
+		break;
+	case SN_CFI_SAME:
+		break;
+	case SN_CFI_REGISTER:
+		source = (uint64_t)row->values[number];
+		break;
+	case SN_CFI_OFFSET:
+		return sn_stack_read(cursor->stack, address, value);
+	case SN_CFI_VALUE_OFFSET:
+		*value = address;
+		return true;
+	case SN_CFI_EXPRESSION:
+		return evaluate_rule(cursor, row, number, cfa, &address) &&
+		       sn_stack_read(cursor->stack, address, value);
+	case SN_CFI_VALUE_EXPRESSION:
+		return evaluate_rule(cursor, row, number, cfa, value);
+	default:
+		return false;
+	}
+	if (source >= SN_REG_COUNT)
+		return false;
+	*value = registers->value[source];
+	return registers->known & SN_KNOWN(source);
+}
+
+static enum sn_step step_by_row(struct sn_cursor *cursor, const struct sn_cfi_row *row,
+				struct sn_step_result *result)
+{
+	struct sn_registers next = {.known = 0};
+	bool has_cfa = find_cfa(cursor, row, &result->cfa);
+	if (row->kinds[SN_REG_PC] == SN_CFI_UNDEFINED)
+		return SN_STEP_END;
+	/* stacks grow; only an expression may lead to another one */
+	if (!has_cfa || (!row->cfa_is_expression && !row->is_signal_frame &&
+			 result->cfa <= cursor->registers.value[SN_REG_SP]))
+		return SN_STEP_LOST;
+	for (unsigned number = 0; number < SN_REG_COUNT; number++)
+		if (recover(cursor, row, number, result->cfa, &next.value[number]))
+			next.known |= SN_KNOWN(number);
+	if (row->kinds[SN_REG_SP] == SN_CFI_UNSET) {
+		next.value[SN_REG_SP] = result->cfa;
+		next.known |= SN_KNOWN(SN_REG_SP);
+	}
+	uint32_t needed = SN_KNOWN(SN_REG_PC) | SN_KNOWN(SN_REG_SP);
+	if ((next.known & needed) != needed)
+		return SN_STEP_LOST;
+	cursor->registers = next;
+	cursor->is_return = !row->is_signal_frame;
+	if (row->is_signal_frame)
+		result->flags |= SN_NATIVE_SIGNAL;
+	return SN_STEP_CALLER;
+}
+
+/* ---- without information ---- */
+
+/* The kernel leaves struct ucontext where the handler's return takes the stack pointer. */
+enum sn_step sn_step_signal(struct sn_cursor *cursor, struct sn_step_result *result)
+{
+	uintptr_t words[offsetof(ucontext_t, uc_mcontext) / 8 + sizeof(gregset_t) / 8];
+	uintptr_t at = cursor->registers.value[SN_REG_SP];
+	/* only the registers are wanted; the rest of ucontext_t is long */
+	for (size_t index = offsetof(ucontext_t, uc_mcontext) / 8;
+	     index < sizeof(words) / sizeof(*words); index++)
+		if (!sn_stack_read(cursor->stack, at + 8 * index, &words[index]))
+			return SN_STEP_LOST;
+	sn_machine_from_context((const ucontext_t *)words, &cursor->registers);
+	cursor->is_return = false;
+	result->cfa = cursor->registers.value[SN_REG_SP];
+	result->flags |= SN_NATIVE_SIGNAL;
+	return SN_STEP_CALLER;
+}
+
+static void enter_caller(struct sn_cursor *cursor, struct sn_step_result *result, uintptr_t cfa,
+			 uintptr_t pc)
+{
+	result->cfa = cfa;
+	cursor->registers.value[SN_REG_PC] = pc;
+	cursor->registers.value[SN_REG_SP] = cfa;
+	cursor->is_return = true;
+}
+
+/* A function that has not yet pushed anything, or has popped all: the caller's address is on top.
+ */
+static bool is_on_top(struct sn_cursor *cursor, enum sn_frame_stage stage, uintptr_t word)
+{
+	uintptr_t pc = cursor->registers.value[SN_REG_PC], entry;
+	if (!follows_call(word, &entry))
+		return false;
+	/* elsewhere it may be left over from a call made earlier, unless that call is to here */
+	return stage == SN_STAGE_ENTRY || !entry || (entry <= pc && pc - entry < ENTRY_BYTES_MAX);
+}
+
+static bool step_from_interrupted(struct sn_cursor *cursor, struct sn_step_result *result)
+{
+	unsigned char code[8];
+	uintptr_t sp = cursor->registers.value[SN_REG_SP], top, below;
+	size_t bytes = sn_memory_read(cursor->registers.value[SN_REG_PC], code, sizeof(code));
+	enum sn_frame_stage stage = sn_machine_stage(code, bytes);
+	if (!sn_stack_read(cursor->stack, sp, &top))
+		return false;
+	if (stage == SN_STAGE_PUSHED && sn_stack_read(cursor->stack, sp + 8, &below) &&
+	    is_return_address(below)) {
+		cursor->registers.value[SN_REG_FP] = top;
+		enter_caller(cursor, result, sp + 16, below);
+		cursor->registers.known &= sn_machine_preserved | SN_KNOWN_WALK;
+		return true;
+	}
+	if (!is_on_top(cursor, stage, top))
+		return false;
+	enter_caller(cursor, result, sp + 8, top);
+	cursor->registers.known &= sn_machine_preserved | SN_KNOWN_WALK;
+	return true;
+}
+
+static bool step_by_frame_pointer(struct sn_cursor *cursor, struct sn_step_result *result)
+{
+	uintptr_t sp = cursor->registers.value[SN_REG_SP], fp = cursor->registers.value[SN_REG_FP];
+	uintptr_t pc, saved;
+	if (!(cursor->registers.known & SN_KNOWN(SN_REG_FP)) || fp < sp || fp % 8)
+		return false;
+	if (!sn_stack_is_own(cursor->stack, fp) && fp - sp > FRAME_BYTES_MAX)
+		return false;
+	if (!sn_stack_read(cursor->stack, fp, &saved) ||
+	    !sn_stack_read(cursor->stack, fp + 8, &pc) || !is_return_address(pc))
+		return false;
+	enter_caller(cursor, result, fp + 16, pc);
+	cursor->registers.value[SN_REG_FP] = saved;
+	cursor->registers.known = SN_KNOWN_WALK;
+	result->caller_flags |= SN_NATIVE_FRAME_POINTER;
+	return true;
+}
+
+static bool step_by_scan(struct sn_cursor *cursor, struct sn_step_result *result)
+{
+	uintptr_t sp = cursor->registers.value[SN_REG_SP], word;
+	for (uint32_t index = 0; index < SCAN_WORDS; index++) {
+		if (!sn_stack_read(cursor->stack, sp + 8 * index, &word))
+			return false;
+		if (!is_return_address(word))
+			continue;
+		enter_caller(cursor, result, sp + 8 * index + 8, word);
+		cursor->registers.known &= SN_KNOWN_WALK;
+		result->caller_flags |= SN_NATIVE_SCANNED;
+		return true;
+	}
+	return false;
+}
+
+/* The ABI asks a thread's first frame to have the frame pointer 0. JIT code uses that register
+ * freely. */
+static bool is_first_frame(const struct sn_cursor *cursor)
+{
+	const struct sn_registers *registers = &cursor->registers;
+	if (!cursor->is_return || !(registers->known & SN_KNOWN(SN_REG_FP)) ||
+	    registers->value[SN_REG_FP])
+		return false;
+	uint32_t module = sn_module_find(registers->value[SN_REG_PC] - 1);
+	return module != SN_MODULE_NONE && !(sn_module_at(module)->flags & SN_MODULE_ANONYMOUS);
+}
+
+enum sn_step sn_step_guess(struct sn_cursor *cursor, struct sn_step_result *result)
+{
+	result->cfa = cursor->registers.value[SN_REG_SP];
+	enum sn_code code = sn_code_at(cursor->registers.value[SN_REG_PC]);
+	if (code == SN_CODE_SIGNAL_RETURN)
+		return sn_step_signal(cursor, result);
+	if (code == SN_CODE_CONTEXT_START)
+		return SN_STEP_END;
+	if (!cursor->is_return && step_from_interrupted(cursor, result))
+		return SN_STEP_CALLER;
+	if (step_by_frame_pointer(cursor, result))
+		return SN_STEP_CALLER;
+	if (is_first_frame(cursor))
+		return SN_STEP_END;
+	return step_by_scan(cursor, result) ? SN_STEP_CALLER : SN_STEP_LOST;
+}
+
+enum sn_step sn_step(struct sn_cursor *cursor, struct sn_step_result *result)
+{
+	struct sn_cfi_row row;
+	uintptr_t pc = cursor->registers.value[SN_REG_PC], inside = pc - cursor->is_return;
+	*result = (struct sn_step_result){.cfa = cursor->registers.value[SN_REG_SP]};
+	uint32_t module = sn_module_find_or_refresh(inside);
+	if (module != SN_MODULE_NONE && !sn_cfi_find(sn_module_at(module), inside, &row)) {
+		if (row.is_signal_frame && sn_code_at(pc) == SN_CODE_SIGNAL_RETURN)
+			return sn_step_signal(cursor, result);
+		return step_by_row(cursor, &row, result);
+	}
+	return sn_step_guess(cursor, result);
+}

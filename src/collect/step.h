@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From one frame to its caller with every register, the slow and sure way: no cache is asked, each
+ * frame's information is decoded anew. It serves frames whose rule is not simple, and as the
+ * reference that the fast walk of unwind.c is compared with.
+ */
+#ifndef SN_COLLECT_STEP_H
+#define SN_COLLECT_STEP_H
+
+#include "cfi.h"
+#include "memory.h"
+#include "unwind.h"
+
+struct sn_cursor {
+	struct sn_registers registers;
+	bool is_return; /* the program counter is a return address */
+	struct sn_stack *stack;
+};
+
+enum sn_step {
+	SN_STEP_CALLER, /* the cursor is at the caller now */
+	SN_STEP_END,	/* the thread's first frame */
+	SN_STEP_LOST,	/* the caller cannot be found */
+};
+
+/* What a step learns. */
+struct sn_step_result {
+	uintptr_t cfa;	       /* of the frame left */
+	uint32_t flags;	       /* to add to the frame left: SN_NATIVE_SIGNAL */
+	uint32_t caller_flags; /* to add to the caller: how it was found */
+};
+
+/* AS-safe: yes. */
+enum sn_step sn_step(struct sn_cursor *cursor, struct sn_step_result *result);
+
+/* The part of it for code without call frame information. */
+enum sn_step sn_step_guess(struct sn_cursor *cursor, struct sn_step_result *result);
+
+/* The part of it for the kernel's signal frame; the stack pointer is where the handler returned to.
+ */
+enum sn_step sn_step_signal(struct sn_cursor *cursor, struct sn_step_result *result);
+
+/* What begins at `pc`, where code without information may be. AS-safe: yes. */
+enum sn_code sn_code_at(uintptr_t pc);
+
+#endif

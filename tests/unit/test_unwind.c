@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Call chains of known shape against the unwinder: calls, reuse of the previous path, signals,
+ * other stacks. */
+#include "collect/module.h"
+#include "collect/unwind.h"
+
+#include <alloca.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <cmocka.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+/* Keeps a call from becoming a jump. */
+#define STAY()	 __asm__ volatile("" ::: "memory")
+
+static struct sn_unwinder unwinder;
+static uintptr_t stack_low, stack_high;
+static struct sn_native_frame frames[SN_UNWIND_MAX];
+static struct sn_unwind_result result;
+
+static void find_stack(void)
+{
+	pthread_attr_t attributes;
+	void *low;
+	size_t bytes;
+	assert_int_equal(pthread_getattr_np(pthread_self(), &attributes), 0);
+	pthread_attr_getstack(&attributes, &low, &bytes);
+	pthread_attr_destroy(&attributes);
+	stack_low = (uintptr_t)low;
+	stack_high = stack_low + bytes;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	find_stack();
+	sn_modules_init();
+	sn_unwind_set_shadow(true);
+	sn_unwind_set_reuse(true);
+	return 0;
+}
+
+/* The caller of a function of this file by the compiler's own knowledge. */
+#define MAX_CHAIN 512
+static uintptr_t chain[MAX_CHAIN]; /* return addresses, outermost first */
+static unsigned chain_length;
+#define ENTER() (chain[chain_length++] = (uintptr_t)__builtin_return_address(0))
+#define LEAVE() (chain_length--)
+
+static void assert_good(void)
+{
+	assert_true(result.complete);
+	assert_false(result.scanned);
+	assert_false(result.mismatch);
+	assert_false(result.too_deep);
+}
+
+/* frames[first] and outwards are the return addresses on the chain, innermost first. */
+static void assert_chain(unsigned first)
+{
+	for (unsigned index = 0; index < chain_length; index++) {
+		assert_true(first + index < result.count);
+		assert_int_equal(frames[first + index].pc, chain[chain_length - 1 - index]);
+		assert_int_equal(frames[first + index].flags & SN_NATIVE_RETURN_ADDRESS, 1);
+	}
+}
+
+static void NOINLINE look(void)
+{
+	ENTER();
+	result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	assert_good();
+	assert_chain(1); /* frames[0] is in this function */
+	LEAVE();
+}
+
+/* ---- calls ---- */
+
+static void NOINLINE recurse(unsigned depth)
+{
+	ENTER();
+	if (depth)
+		recurse(depth - 1);
+	else
+		look();
+	look();
+	LEAVE();
+}
+
+static void test_calls(void **state)
+{
+	(void)state;
+	recurse(40);
+	recurse(3);
+	recurse(200);
+}
+
+static void NOINLINE with_array(unsigned bytes, unsigned depth)
+{
+	ENTER();
+	volatile char *array = alloca(bytes);
+	array[0] = 1;
+	if (depth)
+		with_array(bytes * 7 % 1000 + 16, depth - 1);
+	look();
+	array[bytes - 1] = 2;
+	LEAVE();
+}
+
+/* The same return addresses with other frame sizes: the stack holds remains of earlier paths. */
+static void test_changing_frames(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 50; round++)
+		with_array(16 + round * 24, round % 9);
+}
+
+static void NOINLINE realigned(unsigned depth)
+{
+	ENTER();
+	volatile char __attribute__((aligned(128))) block[128];
+	block[0] = (char)depth;
+	STAY();
+	assert_int_equal((uintptr_t)block % 128, 0);
+	if (depth)
+		realigned(depth - 1);
+	look();
+	LEAVE();
+}
+
+static void NOINLINE realigned_array(unsigned bytes)
+{
+	ENTER();
+	volatile char __attribute__((aligned(64))) block[64];
+	volatile char *array = alloca(bytes);
+	block[0] = array[0] = (char)bytes;
+	realigned(2);
+	look();
+	LEAVE();
+}
+
+static void test_realigned(void **state)
+{
+	(void)state;
+	realigned(5);
+	realigned_array(100);
+	realigned_array(1000);
+}
+
+static jmp_buf back;
+
+static volatile bool jumping = true;
+
+static void NOINLINE jump(unsigned depth)
+{
+	ENTER();
+	if (depth)
+		jump(depth - 1);
+	look();
+	if (jumping)
+		longjmp(back, 1);
+	STAY();
+	LEAVE();
+}
+
+static void test_longjmp(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 3; round++) {
+		if (!setjmp(back))
+			jump(100 + round);
+		chain_length = 0;
+		look();
+	}
+}
+
+/* ---- limits ---- */
+
+static void NOINLINE deep(unsigned depth)
+{
+	if (depth)
+		deep(depth - 1);
+	else
+		result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	STAY();
+}
+
+static void test_too_deep(void **state)
+{
+	(void)state;
+	deep(2000);
+	assert_true(result.too_deep);
+	assert_false(result.complete);
+	assert_false(result.mismatch);
+	assert_int_equal(result.count, SN_UNWIND_MAX);
+	deep(10);
+	assert_good();
+	uint32_t whole = result.count;
+	result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, 3);
+	assert_int_equal(result.count, 3);
+	assert_true(result.too_deep);
+	assert_false(result.complete);
+	deep(10);
+	assert_good();
+	assert_int_equal(result.count, whole);
+}
+
+/* ---- signals ---- */
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	(void)signal, (void)info;
+	/* from the interrupted state */
+	result = sn_unwind(&unwinder, context, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	assert_good();
+	assert_int_equal(frames[0].flags, 0);
+	/* and through the signal frame */
+	result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	assert_good();
+	unsigned trampolines = 0, first = 0;
+	for (unsigned index = 0; index < result.count; index++)
+		if (frames[index].flags & SN_NATIVE_SIGNAL) {
+			trampolines++;
+			first = index;
+		}
+	assert_int_equal(trampolines, 1);
+	assert_int_equal(frames[first + 1].flags, 0);
+	/* raise() has frames of its own below ours; find where the chain begins */
+	while (first < result.count && frames[first].pc != chain[chain_length - 1])
+		first++;
+	assert_chain(first);
+}
+
+static void NOINLINE interrupt(unsigned depth)
+{
+	ENTER();
+	if (depth)
+		interrupt(depth - 1);
+	else
+		raise(SIGUSR1);
+	STAY();
+	LEAVE();
+}
+
+static void handle(int flags)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | flags};
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+static void test_signal(void **state)
+{
+	(void)state;
+	handle(0);
+	interrupt(4);
+	interrupt(30);
+}
+
+static void test_signal_alternate_stack(void **state)
+{
+	(void)state;
+	stack_t alternate = {.ss_size = 1 << 18};
+	alternate.ss_sp = mmap(NULL, alternate.ss_size, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_int_equal(sigaltstack(&alternate, NULL), 0);
+	handle(SA_ONSTACK);
+	interrupt(4);
+	interrupt(30);
+	alternate.ss_flags = SS_DISABLE;
+	sigaltstack(&alternate, NULL);
+	munmap(alternate.ss_sp, alternate.ss_size);
+	recurse(4);
+}
+
+/* ---- other stacks ---- */
+
+static ucontext_t main_context, coroutine_context;
+
+static void coroutine(void)
+{
+	chain_length = 0;
+	recurse(10);
+	swapcontext(&coroutine_context, &main_context);
+	recurse(5);
+}
+
+static void test_coroutine(void **state)
+{
+	(void)state;
+	size_t bytes = 1 << 17;
+	void *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	getcontext(&coroutine_context);
+	coroutine_context.uc_stack.ss_sp = stack;
+	coroutine_context.uc_stack.ss_size = bytes;
+	coroutine_context.uc_link = &main_context;
+	makecontext(&coroutine_context, coroutine, 0);
+	swapcontext(&main_context, &coroutine_context);
+	chain_length = 0;
+	recurse(10);
+	swapcontext(&main_context, &coroutine_context);
+	munmap(stack, bytes);
+	chain_length = 0;
+	recurse(10);
+}
+
+/* A thread's function has the thread's start behind it, and its own stack. */
+static void *thread_main(void *argument)
+{
+	(void)argument;
+	uintptr_t low = stack_low, high = stack_high;
+	struct sn_unwinder saved = unwinder;
+	unwinder = (struct sn_unwinder){0};
+	find_stack();
+	chain_length = 0;
+	recurse(20);
+	sn_unwinder_release(&unwinder);
+	unwinder = saved;
+	stack_low = low;
+	stack_high = high;
+	return NULL;
+}
+
+static void test_thread(void **state)
+{
+	(void)state;
+	pthread_t thread;
+	pthread_create(&thread, NULL, thread_main, NULL);
+	pthread_join(thread, NULL);
+}
+
+/* A stack whose bounds are unknown is read all the same. */
+static void test_unknown_bounds(void **state)
+{
+	(void)state;
+	uintptr_t low = stack_low, high = stack_high;
+	stack_low = stack_high = 0;
+	chain_length = 0;
+	recurse(20);
+	stack_low = low;
+	stack_high = high;
+	recurse(20);
+}
+
+/* ---- damaged stacks ---- */
+
+static void try_context(uintptr_t pc, uintptr_t sp, uintptr_t fp)
+{
+	ucontext_t context = {0};
+	context.uc_mcontext.gregs[REG_RIP] = (long long)pc;
+	context.uc_mcontext.gregs[REG_RSP] = (long long)sp;
+	context.uc_mcontext.gregs[REG_RBP] = (long long)fp;
+	result = sn_unwind(&unwinder, &context, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	assert_false(result.mismatch);
+	assert_true(result.count <= SN_UNWIND_MAX);
+}
+
+/* Nonsense in registers and on the stack ends the walk and does no harm. */
+static void test_nonsense(void **state)
+{
+	(void)state;
+	uintptr_t words[256];
+	uintptr_t codes[] = {(uintptr_t)test_nonsense,
+			     (uintptr_t)recurse + 5,
+			     (uintptr_t)malloc,
+			     (uintptr_t)realigned + 20,
+			     1,
+			     UINTPTR_MAX,
+			     0};
+	uint64_t random = 88172645463325252ull;
+	for (unsigned round = 0; round < 20000; round++) {
+		for (unsigned index = 0; index < 256; index++) {
+			random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+			words[index] = index % 3 == 0	? codes[random % 7] + random % 64
+				       : index % 3 == 1 ? (uintptr_t)&words[random % 256]
+							: random;
+		}
+		uintptr_t sp = random % 5 ? (uintptr_t)&words[random % 200] : words[random % 256];
+		try_context(codes[random / 7 % 7] + random % 300, sp, words[random / 11 % 256]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(test_calls, set_up),
+	    cmocka_unit_test_setup(test_changing_frames, set_up),
+	    cmocka_unit_test_setup(test_realigned, set_up),
+	    cmocka_unit_test_setup(test_longjmp, set_up),
+	    cmocka_unit_test_setup(test_too_deep, set_up),
+	    cmocka_unit_test_setup(test_signal, set_up),
+	    cmocka_unit_test_setup(test_signal_alternate_stack, set_up),
+	    cmocka_unit_test_setup(test_coroutine, set_up),
+	    cmocka_unit_test_setup(test_thread, set_up),
+	    cmocka_unit_test_setup(test_unknown_bounds, set_up),
+	    cmocka_unit_test_setup(test_nonsense, set_up),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
