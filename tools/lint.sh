@@ -16,7 +16,7 @@ done < <(git ls-files '*.c' '*.h' '*.py' '*.ts' | xargs wc -l)
 python3 tools/layers.py || status=1
 if command -v clang-format >/dev/null; then
 	git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror 2>/tmp/sonde-format.$$ >/dev/null ||
-		fail "not formatted (make format): $(grep -o '^[^:]*' /tmp/sonde-format.$$ | sort -u | tr '\n' ' ')"
+		fail "not formatted (make format): $(grep -o '^[^: ]*\.[ch]:[0-9]' /tmp/sonde-format.$$ | sed 's/:.*//' | sort -u | tr '\n' ' ')"
 	rm -f /tmp/sonde-format.$$
 fi
 exit $status

@@ -134,8 +134,8 @@ int sn_launch_library(struct sn_launch *launch, struct sn_error *error)
 	if (told && *told)
 		return realpath(told, launch->library)
 			   ? 0
-			   : sn_fail(error, SN_ERR_MISSING, "cannot find SONDE_LIBRARY '%s': %s", told,
-				     strerror(errno));
+			   : sn_fail(error, SN_ERR_MISSING, "cannot find SONDE_LIBRARY '%s': %s",
+				     told, strerror(errno));
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (length < 0)
 		return sn_fail(error, SN_ERR_IO, "cannot read /proc/self/exe: %s", strerror(errno));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an adapter is: the collector's knowledge of one runtime (an interpreter, a framework, a device
- * API), in a file or folder of its own under adapters/.
+ * What an adapter is: the collector's knowledge of one runtime (an interpreter, a framework, a
+ * device API), in a file or folder of its own under adapters/.
  *
- * Lifetimes. An adapter is compiled into libsonde.so and listed in adapters/list.def. `attach` is tried
- * when the process starts and again, from a hook and never from a signal handler, each time the list of
- * modules has grown; it returns 0 once it has found its runtime and is measuring, -EAGAIN while the
- * runtime is not loaded, and any other negative errno to switch itself off for good, with the reason in
- * `status`. After fork the child calls `after_fork`. `detach` is called once, when measuring ends.
+ * Lifetimes. An adapter is compiled into libsonde.so and listed in adapters/list.def. `attach` is
+ * tried when the process starts and again, from a hook and never from a signal handler, each time
+ * the list of modules has grown; it returns 0 once it has found its runtime and is measuring,
+ * -EAGAIN while the runtime is not loaded, and any other negative errno to switch itself off for
+ * good, with the reason in `status`. After fork the child calls `after_fork`. `detach` is called
+ * once, when measuring ends.
  *
  * An adapter finds its runtime with dlsym or by reading modules; it links nothing but libc.
  */
@@ -19,9 +20,9 @@
 
 /* A Python frame as the adapter reads it, innermost first. */
 struct sn_python_frame {
-	uint32_t code;	 /* index for the thread's code table, from sn_cct_code */
-	uint32_t line;	 /* 0 unknown */
-	bool is_entry;	 /* the outermost Python frame that its native evaluation frame runs */
+	uint32_t code; /* index for the thread's code table, from sn_cct_code */
+	uint32_t line; /* 0 unknown */
+	bool is_entry; /* the outermost Python frame that its native evaluation frame runs */
 };
 
 struct sn_adapter {
@@ -30,20 +31,23 @@ struct sn_adapter {
 	int (*attach)(void);
 	void (*detach)(void);
 	void (*after_fork)(void);
-	/* Thread life, on the thread itself; between sn_enter and sn_leave. NULL where not needed. */
+	/* Thread life, on the thread itself; between sn_enter and sn_leave. NULL where not needed.
+	 */
 	void (*thread_begin)(struct sn_thread *thread);
 	void (*thread_end)(struct sn_thread *thread);
-	/* Called at most every few milliseconds from hooks and samples: fold in what devices reported. AS-safe. */
+	/* Called at most every few milliseconds from hooks and samples: fold in what devices
+	 * reported. AS-safe. */
 	void (*fold)(struct sn_thread *thread);
-	/* One line: what is measured, or why nothing is. Written to the environment section. Static storage. */
+	/* One line: what is measured, or why nothing is. Written to the environment section. Static
+	 * storage. */
 	const char *(*status)(void);
 };
 
 /* --- what callpath.c asks of the Python adapter (adapters/python) --- */
 
 /*
- * The Python frames of the calling thread, innermost first, into frames[0..max); their number, 0 where
- * the thread runs no Python, or negative errno where they cannot be read. AS-safe: yes.
+ * The Python frames of the calling thread, innermost first, into frames[0..max); their number, 0
+ * where the thread runs no Python, or negative errno where they cannot be read. AS-safe: yes.
  */
 int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uint32_t max);
 /* True where `pc` lies in the interpreter's evaluation loop. AS-safe: yes. */

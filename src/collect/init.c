@@ -4,8 +4,8 @@
  * stops.
  *
  * `sonde run` sets the environment (names in config.def) and preloads the library; without
- * SONDE_OUTPUT and SONDE_TOOL the library does nothing at all. Whatever goes wrong here, the program
- * runs on unmeasured.
+ * SONDE_OUTPUT and SONDE_TOOL the library does nothing at all. Whatever goes wrong here, the
+ * program runs on unmeasured.
  */
 #include "adapters.h"
 #include "checkpoint.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands in front of the functions that the collector must not reach from a signal handler; see
- * signal_check.h. The list is of what the C library's manual marks unsafe and a collector is tempted by:
- * memory, locks, the loader, standard input and output, the environment, time zones.
+ * signal_check.h. The list is of what the C library's manual marks unsafe and a collector is
+ * tempted by: memory, locks, the loader, standard input and output, the environment, time zones.
  */
 #include "signal_check.h"
 
@@ -100,7 +100,8 @@ FORWARD(FILE *, fopen, (const char *path, const char *mode), (path, mode))
 FORWARD(char *, getenv, (const char *name), (name))
 FORWARD(int, vsnprintf, (char *text, size_t bytes, const char *format, va_list list),
 	(text, bytes, format, list))
-FORWARD(int, pthread_getattr_np, (pthread_t thread, pthread_attr_t *attributes), (thread, attributes))
+FORWARD(int, pthread_getattr_np, (pthread_t thread, pthread_attr_t *attributes),
+	(thread, attributes))
 
 EXPORT int snprintf(char *text, size_t bytes, const char *format, ...)
 {

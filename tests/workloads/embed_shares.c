@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A C program with an interpreter in it: embed_shares SCRIPT LIBRARY runs the script in run_script(). */
+/* A C program with an interpreter in it: embed_shares SCRIPT LIBRARY runs the script in
+ * run_script(). */
 #include <Python.h>
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that profilers break. `hostile NAME` behaves in one awkward way, prints what it observes of
- * its own surroundings, and must print the same and end the same under a profiler. `hostile` alone lists
- * the names. Each burns a little CPU first, so that there is something to measure.
+ * Programs that profilers break. `hostile NAME` behaves in one awkward way, prints what it observes
+ * of its own surroundings, and must print the same and end the same under a profiler. `hostile`
+ * alone lists the names. Each burns a little CPU first, so that there is something to measure.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -189,7 +189,8 @@ static int full_mask(void)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	burn(100);
 	sigprocmask(SIG_SETMASK, NULL, &old);
-	printf("blocked: urgent %d, term %d\n", sigismember(&old, SIGURG), sigismember(&old, SIGTERM));
+	printf("blocked: urgent %d, term %d\n", sigismember(&old, SIGURG),
+	       sigismember(&old, SIGTERM));
 	kill(getpid(), SIGUSR1);
 	int signal = 0;
 	sigwait(&all, &signal);

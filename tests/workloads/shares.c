@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Known answer: of the work, alpha does 10 %, beta 20 %, gamma 30 % and delta 40 %, each half by way of
- * left() and half by way of right(). Usage: shares [THREADS [ROUNDS]]. Prints nothing but "done".
+ * Known answer: of the work, alpha does 10 %, beta 20 %, gamma 30 % and delta 40 %, each half by
+ * way of left() and half by way of right(). Usage: shares [THREADS [ROUNDS]]. Prints nothing but
+ * "done".
  *
- * The unit of work is a dependent chain of integer operations of fixed length, so that its time depends
- * on nothing but the processor's frequency; rounds are short, so that a change of frequency meets all.
+ * The unit of work is a dependent chain of integer operations of fixed length, so that its time
+ * depends on nothing but the processor's frequency; rounds are short, so that a change of frequency
+ * meets all.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@ static unsigned long rounds = 1500;
 /* In each function its own, so that no call hides the cost; the loop is not vectorisable. */
 #define WORK(units)                                                                                \
 	do {                                                                                       \
-		for (unsigned long step = 0; step < (units) * UNIT; step++) {                      \
+		for (unsigned long step = 0; step < (units)*UNIT; step++) {                        \
 			seed = seed * 6364136223846793005ul + 1442695040888963407ul;               \
 			__asm__ volatile("" : "+r"(seed));                                         \
 		}                                                                                  \

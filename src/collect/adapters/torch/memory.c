@@ -85,10 +85,8 @@ static void add(uint32_t metric, uint64_t bytes, uintptr_t stack, uintptr_t pc)
 static void report(enum sonde_event_kind kind, const void *memory, uint64_t bytes)
 {
 	if (sn_monitor_wants(SONDE_MEMORY))
-		sn_monitor_emit((struct sonde_event){.domain = SONDE_MEMORY,
-						     .kind = kind,
-						     .id = (uintptr_t)memory,
-						     .bytes = bytes});
+		sn_monitor_emit((struct sonde_event){
+		    .domain = SONDE_MEMORY, .kind = kind, .id = (uintptr_t)memory, .bytes = bytes});
 }
 
 void sn_torch_allocated(const void *memory, size_t bytes, uintptr_t stack, uintptr_t pc)

@@ -136,10 +136,12 @@ static const char *status(void)
 	sn_line_add(&line, ": ");
 	sn_line_add(&line, backward_status());
 	if (exact)
-		sn_line_add(&line, exact_failed ? "; exact operators not possible: it has no callback"
-						: "; exact operators");
+		sn_line_add(&line, exact_failed
+				       ? "; exact operators not possible: it has no callback"
+				       : "; exact operators");
 	if (sn_config.tensor_memory)
-		sn_line_add(&line, memory_failed ? "; no room for tensor memory" : "; tensor memory");
+		sn_line_add(&line,
+			    memory_failed ? "; no room for tensor memory" : "; tensor memory");
 	return status_line;
 }
 
