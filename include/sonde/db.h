@@ -60,9 +60,9 @@ struct sonde_db_frame {
 	uint64_t offset; /* native: ELF virtual address of the instruction; else 0 */
 };
 const char *sonde_frame_kind_name(unsigned kind); /* "native", ...; "unknown" */
-const char *sonde_frame_kind_layer(
-    unsigned kind); /* what pictures colour by: "python", "operator",
-		       "native", "gpu-api", "gpu", "region", "os", "thread", "idle" */
+/* What pictures colour by: "python", "operator", "native", "gpu-api", "gpu", "region", "os",
+ * "thread", "idle". */
+const char *sonde_frame_kind_layer(unsigned kind);
 uint32_t sonde_db_frame_count(const struct sonde_db *db);
 const struct sonde_db_frame *sonde_db_frame(const struct sonde_db *db, uint32_t frame);
 

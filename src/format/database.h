@@ -44,7 +44,7 @@ enum sn_database_section {
 	SN_DATABASE_SUMMARY_CONTEXTS = 16, /* uint32_t[] */
 	SN_DATABASE_SUMMARY_STATS = 17,	   /* struct sonde_db_summary[] */
 	SN_DATABASE_SECTION_COUNT
-	/* 18 traces, 19 graph, 20 findings: see docs/plan.md */
+	/* reserved: 18 traces, 19 graph, 20 findings */
 };
 
 /*

@@ -104,7 +104,7 @@ enum sn_snapshot_section {
 	SN_SNAPSHOT_CODES = 7,	/* struct sn_code_record[]: a thread's Python code objects */
 	SN_SNAPSHOT_NODES = 8,	/* struct sn_node_record[]: a thread's calling context tree */
 	SN_SNAPSHOT_VALUES = 9, /* struct sn_value_record[] */
-				/* 10 events, 11 graph: see docs/plan.md */
+				/* reserved: 10 events, 11 graph */
 };
 
 /*
