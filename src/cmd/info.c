@@ -311,7 +311,6 @@ static void print_sources(const struct sonde_db *db)
 
 static void print_drops(const struct sonde_db *db)
 {
-	double samples = add_up(db).samples;
 	bool has_any = false;
 	print_heading("Not measured");
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
@@ -322,10 +321,9 @@ static void print_drops(const struct sonde_db *db)
 		has_any = true;
 		sn_utf8_clean(sonde_db_string(db, drop->cause), cause, sizeof(cause));
 		sn_utf8_clean(sonde_db_string(db, drop->text), text, sizeof(text));
-		printf(
-		    "  %10s %6s  %-18s %s\n", sn_number_count((double)drop->count, number),
-		    sn_number_share((double)drop->count / ((double)drop->count + samples), share),
-		    cause, text);
+		double part = sn_view_drop_share(db, drop);
+		printf("  %10s %6s  %-18s %s\n", sn_number_count((double)drop->count, number),
+		       part < 0 ? "" : sn_number_share(part, share), cause, text);
 	}
 	if (!has_any)
 		puts("  nothing is missing");

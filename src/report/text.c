@@ -6,6 +6,7 @@
 #include "report/number.h"
 #include "report/utf8.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,42 +52,44 @@ uint64_t sn_text_measured_ns(const struct sonde_db *db)
 	return end;
 }
 
-/* What the drops come to, as shares of the samples; those below a thousandth are left to `info`. */
+/* Adds a part to the line of what is missing, which begins with the first part. */
+__attribute__((format(printf, 3, 4))) static void print_part(const struct sn_page *page,
+							     bool *has_any, const char *format, ...)
+{
+	va_list arguments;
+	if (!*has_any)
+		sn_text_style(page, "\033[33m");
+	fputs(*has_any ? ", " : "Missing: ", page->out);
+	va_start(arguments, format);
+	vfprintf(page->out, format, arguments);
+	va_end(arguments);
+	*has_any = true;
+}
+
+/* What the drops come to; shares below a thousandth are left to `info`. */
 static void print_missing(const struct sn_view *view, const struct sn_page *page)
 {
 	const struct sonde_db *db = view->db;
-	double samples = 0;
-	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++)
-		samples += (double)sonde_db_profile(db, i)->samples;
-	const char *lead = "Missing: ";
+	char text[SN_NUMBER_CHARS], cause[64], path[256];
 	bool has_any = false;
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
 		const struct sonde_db_drop *drop = sonde_db_drop(db, i);
-		double share = (double)drop->count / ((double)drop->count + samples);
-		if (drop->count == 0 || share < 0.001)
-			continue;
-		char text[SN_NUMBER_CHARS], cause[64];
+		double share = sn_view_drop_share(db, drop);
 		sn_utf8_clean(sonde_db_string(db, drop->cause), cause, sizeof(cause));
-		sn_text_style(page, has_any ? "" : "\033[33m");
-		fprintf(page->out, "%s%s %s", has_any ? ", " : lead, sn_number_share(share, text),
-			cause);
-		has_any = true;
+		if (share >= 0.001)
+			print_part(page, &has_any, "%s %s", sn_number_share(share, text), cause);
+		else if (share < 0 && drop->count > 0)
+			print_part(page, &has_any, "%s %s",
+				   sn_number_count((double)drop->count, text), cause);
 	}
 	const char *complete = sonde_db_property(db, "complete");
-	if (complete && strcmp(complete, "true") != 0) {
-		sn_text_style(page, has_any ? "" : "\033[33m");
-		fprintf(page->out,
-			"%swhat came after the last checkpoint of a process that did not "
-			"end in order",
-			has_any ? "; " : lead);
-		has_any = true;
-	}
-	if (has_any) {
-		sn_text_style(page, "\033[0m");
-		char path[256];
-		sn_utf8_clean(view->path, path, sizeof(path));
-		fprintf(page->out, " (see sonde info %s)\n", path);
-	}
+	if (complete && strcmp(complete, "true") != 0)
+		print_part(page, &has_any, "what a process did after its last checkpoint");
+	if (!has_any)
+		return;
+	sn_text_style(page, "\033[0m");
+	sn_utf8_clean(view->path, path, sizeof(path));
+	fprintf(page->out, " (see sonde info %s)\n", path);
 }
 
 static void print_command(const struct sn_view *view, const struct sn_page *page, int room)
@@ -136,22 +139,37 @@ bool sn_text_header(const struct sn_view *view, const struct sn_page *page, doub
 	return false;
 }
 
-/* What --where would select the frame by; "NAME" where it cannot be written simply. */
+/* The word that --where knows a frame by, in the terms of the table it heads. */
+static void name_frame(const struct sn_view *view, uint32_t id, char *text, size_t size)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
+	const char *kind = sonde_frame_kind_name(frame->kind);
+	const char *file = sn_label_base(sonde_db_string(view->db, frame->file));
+	if (view->grouping == SN_GROUP_FILE)
+		snprintf(text, size, "file:%s", file);
+	else if (view->grouping == SN_GROUP_MODULE && frame->module != SONDE_NONE)
+		snprintf(text, size, "module:%s",
+			 sn_label_base(sonde_db_string(
+			     view->db, sonde_db_module(view->db, frame->module)->path)));
+	else if (view->grouping == SN_GROUP_KIND || view->grouping == SN_GROUP_MODULE)
+		snprintf(text, size, "kind:%s", kind);
+	else if (frame->line > 0 &&
+		 (strcmp(kind, "python") == 0 || view->grouping == SN_GROUP_USER_LINE ||
+		  view->grouping == SN_GROUP_SOURCE_LINE))
+		snprintf(text, size, "%s:%u", file, frame->line);
+	else
+		snprintf(text, size, "%s", sonde_db_string(view->db, frame->name));
+}
+
+/* That word if it can be written simply, else "NAME". */
 static void make_pattern(const struct sn_view *view, uint32_t id, char *text, size_t size)
 {
 	enum { LONGEST = 48 };
-	snprintf(text, size, "NAME");
-	if (id == SONDE_NONE)
-		return;
-	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
-	const char *name = sonde_db_string(view->db, frame->name);
-	char pattern[256];
-	sn_utf8_clean(name, pattern, sizeof(pattern));
-	if (strcmp(sonde_frame_kind_name(frame->kind), "python") == 0 && frame->line > 0)
-		snprintf(pattern, sizeof(pattern), "%.200s:%u",
-			 sn_label_base(sonde_db_string(view->db, frame->file)), frame->line);
-	if (*pattern && strlen(pattern) <= LONGEST && !strpbrk(pattern, "'\"*?[<>! ("))
-		snprintf(text, size, "%s", pattern);
+	char word[256] = "";
+	if (id != SONDE_NONE)
+		name_frame(view, id, word, sizeof(word));
+	bool is_simple = *word && strlen(word) <= LONGEST && !strpbrk(word, "'\"*?[<>! (");
+	sn_utf8_clean(is_simple ? word : "NAME", text, size);
 }
 
 void sn_text_footer(const struct sn_view *view, const struct sn_page *page, uint32_t frame)

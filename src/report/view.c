@@ -82,6 +82,21 @@ uint32_t sn_view_device_metrics(const struct sonde_db *db, uint32_t *metrics, ui
 	return add_device_times(db, metrics, 0, size);
 }
 
+double sn_view_drop_share(const struct sonde_db *db, const struct sonde_db_drop *drop)
+{
+	static const char *const of_paths[] = {"unwind-", "python-", "path-"};
+	const char *cause = sonde_db_string(db, drop->cause);
+	double samples = 0, count = (double)drop->count;
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++)
+		samples += (double)sonde_db_profile(db, i)->samples;
+	if (count > 0 && strncmp(cause, "sample-", 7) == 0)
+		return count / (count + samples);
+	for (size_t i = 0; i < sizeof(of_paths) / sizeof(*of_paths); i++)
+		if (strncmp(cause, of_paths[i], strlen(of_paths[i])) == 0)
+			return count == 0 ? 0 : count < samples ? count / samples : 1;
+	return -1;
+}
+
 double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *values)
 {
 	const struct sn_tree_value *value = &values[view->sort_position];

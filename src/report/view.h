@@ -59,6 +59,10 @@ uint32_t sn_view_default_metrics(const struct sonde_db *db, uint32_t *metrics, u
 /* Those of time on devices alone, the kernels' first; none where nothing ran on a device. */
 uint32_t sn_view_device_metrics(const struct sonde_db *db, uint32_t *metrics, uint32_t size);
 
+/* What a drop comes to: of lost samples their share of all, of flawed call paths their share of the
+ * samples; negative for drops of other things, which are no share of anything known. */
+double sn_view_drop_share(const struct sonde_db *db, const struct sonde_db_drop *drop);
+
 /*
  * Shared by the forms.
  */

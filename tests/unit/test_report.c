@@ -355,6 +355,8 @@ static void test_numbers(void **state)
 	assert_string_equal(sn_number_share(0.0001, text), "<0.1%");
 	assert_string_equal(sn_number_exact(0.1, text), "0.1");
 	assert_string_equal(sn_number_exact(123456789012345, text), "123456789012345");
+	assert_string_equal(sn_number_exact(-1200, text), "-1200");
+	assert_string_equal(sn_number_exact(0, text), "0");
 	assert_true(strtod(sn_number_exact(1.0 / 3, text), NULL) == 1.0 / 3);
 }
 
