@@ -3,13 +3,20 @@
 #include "dwarf.h"
 #include "binary/dwarf_function.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /*
  * What one resolve may do, in steps of about 10 ns. The largest real files need a tenth of it;
  * damaged ones whose entries refer to each other's lists would not end without.
  */
 #define BUDGET_STEPS 500000000u
+
+/* Threads help where there is this much to walk for each. */
+#define THREADS_MAX	      8u
+#define THREAD_BYTES_AT_LEAST (2u << 20)
 
 struct unit_range {
 	uint64_t start, end;
@@ -246,16 +253,88 @@ static int by_unit(const void *a, const void *b)
 	return (left->address > right->address) - (left->address < right->address);
 }
 
-static int resolve_unit(struct sn_dwarf *dwarf, struct sn_dwarf_target *targets, size_t count,
-			struct sn_string_pool *pool, struct sn_symbol_location *out)
+/* The targets in one unit. */
+struct group {
+	struct sn_dwarf_target *targets;
+	size_t count;
+	struct sn_dwarf_nodes nodes;
+};
+
+struct job {
+	struct sn_dwarf *dwarf;
+	struct group *groups;
+	size_t group_count;
+	atomic_size_t next; /* group nobody has taken */
+	atomic_int result;
+};
+
+/*
+ * Finds functions and lines of groups until none is left. Every unit is walked by one thread only,
+ * on a copy that refers to this thread's view of the file; names, which cross units, come later.
+ */
+static void *work(void *opaque)
 {
-	struct sn_dwarf_unit *unit = &dwarf->file.units[targets[0].unit];
-	struct sn_dwarf_nodes nodes = {0};
-	int result = sn_dwarf_functions_resolve(unit, dwarf->code, targets, count, &nodes);
-	sn_dwarf_lines_resolve(unit, dwarf->code, targets, count);
-	for (size_t i = 0; i < count && result == 0; i++)
-		result = locate(dwarf, &targets[i], &nodes, pool, &out[targets[i].index]);
-	free(nodes.list);
+	struct job *job = opaque;
+	struct sn_dwarf *dwarf = job->dwarf;
+	uint64_t budget = BUDGET_STEPS;
+	struct sn_dwarf_file view;
+	sn_dwarf_file_view(&dwarf->file, &budget, &view);
+	for (;;) {
+		/* relaxed: a group is given to one thread, and results are read after joining */
+		size_t index = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
+		if (index >= job->group_count)
+			break;
+		struct group *group = &job->groups[index];
+		struct sn_dwarf_unit *unit = &dwarf->file.units[group->targets[0].unit];
+		struct sn_dwarf_unit own = *unit;
+		own.file = &view;
+		own.abbrevs = NULL;
+		if (sn_dwarf_functions_resolve(&own, dwarf->code, group->targets, group->count,
+					       &group->nodes) < 0)
+			atomic_store_explicit(&job->result, SN_ERR_MEMORY, memory_order_relaxed);
+		sn_dwarf_lines_resolve(&own, dwarf->code, group->targets, group->count);
+		unit->lines = own.lines;
+		unit->has_lines = own.has_lines;
+	}
+	sn_dwarf_file_release(&view);
+	return NULL;
+}
+
+static unsigned thread_count(const struct job *job)
+{
+	uint64_t bytes = 0;
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	for (size_t i = 0; i < job->group_count; i++) {
+		const struct sn_dwarf_unit *unit =
+		    &job->dwarf->file.units[job->groups[i].targets[0].unit];
+		bytes += unit->end - unit->offset;
+	}
+	uint64_t count = bytes / THREAD_BYTES_AT_LEAST;
+	if (count > (uint64_t)cores)
+		count = (uint64_t)cores;
+	if (count > job->group_count)
+		count = job->group_count;
+	return count < 1 ? 1 : count > THREADS_MAX ? THREADS_MAX : (unsigned)count;
+}
+
+static int resolve_groups(struct job *job, struct sn_string_pool *pool,
+			  struct sn_symbol_location *out)
+{
+	pthread_t threads[THREADS_MAX];
+	unsigned wanted = thread_count(job), started = 0;
+	while (started + 1 < wanted && pthread_create(&threads[started], NULL, work, job) == 0)
+		started++;
+	work(job);
+	while (started > 0)
+		pthread_join(threads[--started], NULL);
+	int result = job->result;
+	for (size_t i = 0; i < job->group_count; i++) {
+		struct group *group = &job->groups[i];
+		for (size_t j = 0; j < group->count && result == 0; j++)
+			result = locate(job->dwarf, &group->targets[j], &group->nodes, pool,
+					&out[group->targets[j].index]);
+		free(group->nodes.list);
+	}
 	return result;
 }
 
@@ -264,7 +343,6 @@ int sn_dwarf_resolve(struct sn_dwarf *dwarf, const uint64_t *addresses, size_t c
 {
 	struct sn_dwarf_target *targets = calloc(count, sizeof(*targets));
 	size_t target_count = 0;
-	int result = 0;
 	if (!targets)
 		return SN_ERR_MEMORY;
 	dwarf->budget = BUDGET_STEPS;
@@ -276,11 +354,15 @@ int sn_dwarf_resolve(struct sn_dwarf *dwarf, const uint64_t *addresses, size_t c
 	}
 	if (target_count > 0)
 		qsort(targets, target_count, sizeof(*targets), by_unit);
-	for (size_t i = 0, end; i < target_count && result == 0; i = end) {
-		for (end = i + 1; end < target_count && targets[end].unit == targets[i].unit;)
-			end++;
-		result = resolve_unit(dwarf, targets + i, end - i, pool, out);
+	struct group *groups = calloc(target_count + 1, sizeof(*groups));
+	struct job job = {.dwarf = dwarf, .groups = groups};
+	for (size_t i = 0; i < target_count && groups; i++) {
+		if (i == 0 || targets[i].unit != targets[i - 1].unit)
+			groups[job.group_count++].targets = &targets[i];
+		groups[job.group_count - 1].count++;
 	}
+	int result = groups ? resolve_groups(&job, pool, out) : SN_ERR_MEMORY;
+	free(groups);
 	free(targets);
 	return result;
 }

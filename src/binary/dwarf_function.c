@@ -427,6 +427,8 @@ struct sn_dwarf_function sn_dwarf_function_at(struct sn_dwarf_unit *unit, uint64
 {
 	struct sn_dwarf_function function = {0};
 	struct entry entry;
+	if (!sn_dwarf_unit_abbrevs(unit))
+		return function;
 	for (unsigned i = 0; i < CHAIN_MAX && read_entry_at(unit, die, &entry); i++) {
 		if (!function.linkage_name)
 			function.linkage_name = entry.linkage_name;
@@ -442,7 +444,7 @@ struct sn_dwarf_function sn_dwarf_function_at(struct sn_dwarf_unit *unit, uint64
 		unit = other;
 		die = next.number;
 	}
-	if (!function.linkage_name && function.name && has_scopes(unit) && unit->abbrevs)
+	if (!function.linkage_name && function.name && has_scopes(unit))
 		function.name = qualify(unit, die, function.name, pool);
 	return function;
 }

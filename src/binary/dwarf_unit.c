@@ -107,6 +107,16 @@ void sn_dwarf_file_release(struct sn_dwarf_file *file)
 	file->unit_count = 0;
 }
 
+void sn_dwarf_file_view(const struct sn_dwarf_file *file, uint64_t *budget,
+			struct sn_dwarf_file *view)
+{
+	*view = *file;
+	view->units = NULL;
+	view->unit_count = 0;
+	view->budget = budget;
+	memset(view->abbrevs, 0, sizeof(view->abbrevs));
+}
+
 struct sn_dwarf_unit *sn_dwarf_unit_at(struct sn_dwarf_file *file, uint64_t offset)
 {
 	uint32_t low = 0, high = file->unit_count;

@@ -98,6 +98,14 @@ static inline bool sn_dwarf_spend(struct sn_dwarf_file *file, uint64_t steps)
 int sn_dwarf_file_init(struct sn_dwarf_file *file, struct sn_elf_file *elf, uint64_t *budget);
 void sn_dwarf_file_release(struct sn_dwarf_file *file);
 
+/*
+ * A thread's own view of `file`: the same sections and units, its own abbreviations and budget.
+ * Units copied from `file` and pointed at the view may be walked beside other threads. Released
+ * with sn_dwarf_file_release.
+ */
+void sn_dwarf_file_view(const struct sn_dwarf_file *file, uint64_t *budget,
+			struct sn_dwarf_file *view);
+
 /* The unit that holds an offset of .debug_info, or NULL. */
 struct sn_dwarf_unit *sn_dwarf_unit_at(struct sn_dwarf_file *file, uint64_t offset);
 /* Reads one attribute's value and moves past it. */

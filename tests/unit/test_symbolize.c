@@ -121,8 +121,8 @@ static void check_chain(const char *path, const char *source, const char *functi
 
 /* ---- names and lines ---- */
 
-static const char *const fixtures[] = {"dwarf5",  "dwarf4", "dwarf2", "packed",	     "types",
-				       "dwarf64", "clang5", "clang4", "clang_packed"};
+static const char *const fixtures[] = {"dwarf5",  "dwarf4", "dwarf2", "packed",	      "types",
+				       "dwarf64", "clang5", "clang4", "clang_packed", "zstd"};
 
 static void inlined_calls_of_every_form_of_debug_information(void **state)
 {
