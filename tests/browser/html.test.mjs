@@ -225,6 +225,46 @@ test('a metric without values says so and offers others', async () => {
 	assert.deepEqual(mishaps, []);
 });
 
+test('what is too narrow to draw is added up, and a click shows it', async () => {
+	const { page, mishaps } = await open(browser, makeSample('training'));
+	const rest = () => page.evaluate(() => {
+		const stage = document.querySelector('.stage').getBoundingClientRect();
+		const box = window.sonde.graph.boxes.flat().find((one) => one.rest > 20);
+		return box && { count: box.rest, weight: box.weight, x: stage.x + (box.left + box.right) / 2, y: stage.y + box.row * 21 + 10 };
+	});
+	const { count, weight, x, y } = await rest();
+	assert.deepEqual([count, weight], [60, 60 * 5e6]); /* 60 helpers of one sample: samples.ts */
+	await page.mouse.move(x, y);
+	assert.match(await page.textContent('.tooltip'), /60 narrow boxes/);
+	await page.mouse.click(x, y);
+	await page.waitForTimeout(100);
+	assert.equal(await rest(), undefined);
+	const box = await page.evaluate(() => window.sonde.graph.boxes[6].filter((one) => one.rest === 0 && one.left >= 0).length);
+	assert.ok(box >= 10);
+	await page.keyboard.press('Escape');
+	await page.waitForTimeout(100);
+	assert.equal((await rest()).count, 60);
+	assert.deepEqual(mishaps, []);
+});
+
+test('dragging and the wheel move the view, and are no clicks', async () => {
+	const { page, mishaps } = await open(browser, makeSample('training'));
+	const { left, top } = await page.evaluate(() => document.querySelector('.stage').getBoundingClientRect().toJSON());
+	const first = () => page.evaluate(() => window.sonde.graph.boxes[0][0]);
+	await page.mouse.move(left + 300, top + 50);
+	await page.keyboard.down('Control');
+	await page.mouse.wheel(0, -300);
+	await page.keyboard.up('Control');
+	const zoomed = await first();
+	assert.ok(zoomed.right - zoomed.left > 1500 && zoomed.left < 0);
+	await page.mouse.down();
+	await page.mouse.move(left + 350, top + 50, { steps: 5 });
+	await page.mouse.up();
+	assert.ok(Math.abs((await first()).left - zoomed.left - 50) < 1.5);
+	assert.equal(await page.evaluate(() => window.sonde.app.state.zoom.length), 0);
+	assert.deepEqual(mishaps, []);
+});
+
 test('a stack of 5,000 frames scrolls, and its end can be zoomed to', async () => {
 	const { page, mishaps } = await open(browser, makeSample('deep'));
 	await page.evaluate(() => {

@@ -268,6 +268,7 @@ test('motion starts and ends exactly, and keeps to the way', () => {
 	}
 	const middle = between(a, b, 0.5);
 	assert.ok(middle.from > 0 && middle.from < 0.3 && middle.to > 0.3005 && middle.to < 1);
+	assert.ok(Math.abs((middle.to - middle.from) / Math.sqrt(b.to - b.from) - 1) < 1e-9); /* halfway by factors */
 	assert.deepEqual(between(b, b, 0.5), b);
 	assert.deepEqual(zoomedAt(a, 0.5, 0.5), { from: 0.25, to: 0.75 });
 	assert.deepEqual(zoomedAt({ from: 0.9, to: 1 }, 1, 20), { from: 0, to: 1 });

@@ -45,21 +45,37 @@ function spotRow(app: App, spot: HotSpot, total: number, theme: Theme, short: (n
 export function createHotSpots(app: App, theme: () => Theme): View {
 	const categories = CATEGORIES.filter(({ id }) => app.model.hasCategory(id));
 	const tabs = categories.map(({ id, label }) =>
-		h('button', { type: 'button', role: 'tab', 'data-category': id, onclick: () => app.store.update({ category: id }) }, label));
+		h('button', {
+			type: 'button', role: 'tab', 'aria-controls': 'spots', 'data-category': id, onclick: () => app.store.update({ category: id }),
+		}, label));
+	/* As the pattern of tabs asks: one stop of the Tab key, arrows from tab to tab. */
+	const turn = (event: KeyboardEvent): void => {
+		const by = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+		const at = tabs.findIndex((tab) => tab === document.activeElement);
+		if (by === 0 || at < 0) return;
+		const tab = tabs[(at + by + tabs.length) % tabs.length]!;
+		tab.focus();
+		tab.click();
+		event.preventDefault();
+	};
 	const sorter = (sort: State['sort'], label: string): HTMLButtonElement =>
 		h('button', { type: 'button', class: 'sorter', onclick: () => app.store.update({ sort }) }, label);
 	const own = sorter('own', 'Own');
 	const total = sorter('total', 'Total');
 	const list = h('ol', { class: 'spots', id: 'spots', 'aria-label': 'Hot spots' });
 	const element = h('section', { class: 'panel hotspots', 'aria-label': 'Hot spots' },
-		h('div', { class: 'tabs', role: 'tablist' }, ...tabs),
+		h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Kinds of hot spots', onkeydown: turn }, ...tabs),
 		h('div', { class: 'spot-head' }, h('h2', {}, 'Hot spots'), own, total), list);
 	const measure: MeasureText = measurer(document.createElement('canvas').getContext('2d')!,
 		`13px ${getComputedStyle(document.documentElement).getPropertyValue('--sans')}`);
 	const update = (state: State, changed: Changed): void => {
 		const relevant: (keyof State)[] = ['metric', 'measure', 'category', 'sort', 'marked', 'theme'];
 		if (changed.size > 0 && !relevant.some((name) => changed.has(name))) return;
-		for (const tab of tabs) tab.setAttribute('aria-selected', String(tab.dataset['category'] === state.category));
+		for (const tab of tabs) {
+			const chosen = tab.dataset['category'] === state.category;
+			tab.setAttribute('aria-selected', String(chosen));
+			tab.tabIndex = chosen ? 0 : -1;
+		}
 		own.setAttribute('aria-pressed', String(state.sort === 'own'));
 		total.setAttribute('aria-pressed', String(state.sort === 'total'));
 		own.title = CATEGORIES.find(({ id }) => id === state.category)!.own;
