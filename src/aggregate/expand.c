@@ -144,12 +144,31 @@ static int add_native(struct expanding *expanding, const struct sn_frame *frame,
 	return add_step(expanding, step);
 }
 
+static const char *text_of(struct expanding *expanding, uint32_t string)
+{
+	return string == SONDE_NONE ? NULL : sn_db_builder_text(expanding->builder, string);
+}
+
+static int add_region_of(struct expanding *expanding, const struct sn_merged_code *code)
+{
+	const char *region = sn_region_from_python(text_of(expanding, code->file),
+						   text_of(expanding, code->name));
+	if (!region)
+		return 0;
+	struct step step = {.frame = sn_db_builder_named_frame(expanding->builder, SN_FRAME_REGION,
+							       region),
+			    .operator= SONDE_NONE };
+	return add_step(expanding, step);
+}
+
 static int add_python(struct expanding *expanding, const struct sn_frame *frame)
 {
 	struct sn_merged_code code = {SONDE_NONE, SONDE_NONE, 0};
 	if (frame->id != SONDE_NONE)
 		memcpy(&code, sn_intern_at(&expanding->merge->codes, frame->id, NULL),
 		       sizeof(code));
+	if (add_region_of(expanding, &code) < 0)
+		return SN_ERR_MEMORY;
 	struct sonde_db_frame made = {
 	    .kind = SN_FRAME_PYTHON,
 	    .name = code.name != SONDE_NONE

@@ -47,6 +47,16 @@ static bool from_backward_node(const char *name, struct sn_operator *found)
 	return true;
 }
 
+const char *sn_region_from_python(const char *file, const char *function)
+{
+	static const char compiler[] = "torch/_dynamo/convert_frame.py";
+	size_t length = file ? strlen(file) : 0, tail = sizeof(compiler) - 1;
+	if (!function || strcmp(function, "_compile") || length < tail ||
+	    strcmp(file + length - tail, compiler))
+		return NULL;
+	return "torch.compile";
+}
+
 bool sn_operator_from_symbol(const char *name, const char *linkage_name, struct sn_operator *found)
 {
 	return from_dispatcher(linkage_name ? linkage_name : name, found) ||

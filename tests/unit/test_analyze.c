@@ -259,6 +259,24 @@ static void operators_appear_once(void **state)
 	}
 }
 
+static void compilations_are_regions(void **state)
+{
+	struct measurement_fixture *f = new_process("1", 1700000000);
+	new_thread(f, 1);
+	uint32_t code = measurement_fixture_code(
+	    f, 0, "/lib/site-packages/torch/_dynamo/convert_frame.py", "_compile", 700);
+	uint32_t node = measurement_fixture_node(
+	    f, 0, 0, (struct sn_frame){.kind = SN_FRAME_PYTHON, .id = code, .value = 710});
+	measurement_fixture_two_values(f, 0, node, 0, 4, 17);
+	struct sonde_db *db = analyze(f);
+	assert_string_equal(hottest_path(db), "region torch.compile > python _compile");
+	sonde_db_close(db);
+	assert_null(sn_region_from_python("/src/convert_frame.py", "_compile"));
+	assert_null(sn_region_from_python("/torch/_dynamo/convert_frame.py", "compile"));
+	assert_null(sn_region_from_python(NULL, "_compile"));
+	assert_null(sn_region_from_python("torch/_dynamo/convert_frame.py", NULL));
+}
+
 static void operators_are_known_by_symbol(void **state)
 {
 	struct sn_operator found;
@@ -424,6 +442,7 @@ int main(void)
 	    cmocka_unit_test(native_frames_become_functions),
 	    cmocka_unit_test(unknown_code_is_named_by_its_place),
 	    cmocka_unit_test(operators_appear_once),
+	    cmocka_unit_test(compilations_are_regions),
 	    cmocka_unit_test(operators_are_known_by_symbol),
 	    cmocka_unit_test(processes_and_threads_share_one_tree),
 	    cmocka_unit_test(provenance_is_of_all_processes),
