@@ -15,6 +15,8 @@
 
 /* Lines below this share in every metric are not worth a line here. */
 static const double least_share = 0.005;
+/* What lies under no line of the user's is mentioned from this share on. */
+static const double least_outside_share = 0.02;
 
 struct hot_lines {
 	const struct sn_view *view;
@@ -91,16 +93,22 @@ static void print_heading(const struct hot_lines *lines, const struct sn_page *p
 	sn_text_style(page, "\033[0m");
 }
 
+/* A row's own cost, or the cost outside of all rows for SONDE_NONE. */
+static double cost(const struct hot_lines *lines, uint32_t position, uint32_t row)
+{
+	return row == SONDE_NONE ? lines->flat.outside[position].sum
+				 : lines->flat.values[position][row].exclusive.sum;
+}
+
 static int print_numbers(const struct hot_lines *lines, const struct sn_page *page, uint32_t row)
 {
 	const struct sn_view *view = lines->view;
 	char text[SN_NUMBER_CHARS];
-	double own = lines->flat.values[0][row].exclusive.sum;
+	double own = cost(lines, 0, row);
 	sn_number_share(lines->totals[0] > 0 ? own / lines->totals[0] : 0, text);
 	int used = fprintf(page->out, " %6s", text);
 	for (uint32_t m = 0; m < view->metric_count; m++) {
-		sn_text_value(lines->flat.values[m][row].exclusive.sum, sn_text_unit(view, m),
-			      text);
+		sn_text_value(cost(lines, m, row), sn_text_unit(view, m), text);
 		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
 	}
 	return used + fprintf(page->out, "  ");
@@ -130,6 +138,21 @@ static void print_line(const struct hot_lines *lines, const struct sn_page *page
 	putc('\n', page->out);
 }
 
+/* Returns the lines printed. */
+static uint32_t print_outside(const struct hot_lines *lines, const struct sn_page *page)
+{
+	if (lines->totals[0] <= 0 ||
+	    cost(lines, 0, SONDE_NONE) / lines->totals[0] < least_outside_share)
+		return 0;
+	sn_text_style(page, "\033[2m");
+	int room = page->width - print_numbers(lines, page, SONDE_NONE);
+	char text[] = "under no line of your code: library threads, start and end";
+	sn_utf8_cut(text, room > 8 ? (size_t)room : 8);
+	fprintf(page->out, "%s\n", text);
+	sn_text_style(page, "\033[0m");
+	return 1;
+}
+
 int sn_text_hot_lines(const struct sn_view *view, const struct sn_page *page,
 		      struct sn_source *source, uint32_t limit, struct sn_error *error)
 {
@@ -151,9 +174,10 @@ int sn_text_hot_lines(const struct sn_view *view, const struct sn_page *page,
 			print_heading(&lines, page);
 		for (uint32_t i = 0; i < lines.shown; i++)
 			print_line(&lines, page, source, lines.order[i]);
-		if (lines.shown > 0)
+		if (lines.shown > 0) {
+			code = (int)(lines.shown + 2 + print_outside(&lines, page));
 			putc('\n', page->out);
-		code = (int)(lines.shown > 0 ? lines.shown + 2 : 0);
+		}
 	}
 	free(lines.order);
 	free(lines.totals);
