@@ -27,17 +27,51 @@ static mode_t permissions(void)
 	return 0666 & ~mask;
 }
 
+/* A file without a name in the folder of the output, where the file system has such. */
+static int open_nameless(const char *path)
+{
+	if (access("/proc/self/fd", F_OK)) /* how it gets its name */
+		return -1;
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	int fd = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+	free(folder);
+	return fd;
+}
+
 static int open_beside(struct sn_output *output)
 {
 	if (asprintf(&output->temporary, "%s.XXXXXX", output->path) < 0) {
 		output->temporary = NULL;
 		return -1;
 	}
+	output->fd = open_nameless(output->path);
+	output->is_nameless = output->fd >= 0;
+	if (output->is_nameless)
+		return 0;
 	output->fd = mkostemp(output->temporary, O_CLOEXEC);
 	if (output->fd >= 0 && fchmod(output->fd, permissions()) < 0) {
 		/* a file system without permissions: the default ones will do */
 	}
 	return output->fd;
+}
+
+/* Gives the nameless file its temporary name: a link cannot replace the output, a rename can. */
+static int name_it(struct sn_output *output)
+{
+	char self[64];
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", output->fd);
+	char *suffix = output->temporary + strlen(output->temporary) - 6;
+	for (unsigned attempt = 0; attempt < 100; attempt++) {
+		snprintf(suffix, 7, "%06u", ((unsigned)getpid() + attempt * 7919u) % 1000000u);
+		if (!linkat(AT_FDCWD, self, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW)) {
+			output->is_nameless = false;
+			return 0;
+		}
+		if (errno != EEXIST)
+			break;
+	}
+	return -1;
 }
 
 int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error)
@@ -99,6 +133,8 @@ void sn_output_write(struct sn_output *output, const void *bytes, size_t length)
 int sn_output_commit(struct sn_output *output, struct sn_error *error)
 {
 	flush(output);
+	if (!output->failed && output->is_nameless && name_it(output) < 0)
+		output->failed = errno;
 	/* NFS and quota report a full disk only here */
 	if (close(output->fd) < 0 && !output->failed)
 		output->failed = errno;
@@ -107,7 +143,7 @@ int sn_output_commit(struct sn_output *output, struct sn_error *error)
 		output->failed = errno;
 	int result = 0;
 	if (output->failed) {
-		if (output->temporary)
+		if (output->temporary && !output->is_nameless)
 			unlink(output->temporary);
 		result = sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", output->path,
 				 strerror(output->failed));
@@ -120,7 +156,7 @@ void sn_output_abandon(struct sn_output *output)
 {
 	if (output->fd >= 0)
 		close(output->fd);
-	if (output->temporary)
+	if (output->temporary && !output->is_nameless)
 		unlink(output->temporary);
 	release(output);
 }

@@ -14,8 +14,9 @@
 #include <stdint.h>
 
 struct sn_output {
-	char *path;	 /* where it is going */
-	char *temporary; /* where it is now; NULL when written directly */
+	char *path;	  /* where it is going */
+	char *temporary;  /* its name until then; NULL when written directly */
+	bool is_nameless; /* has not got that name yet: nothing is left if the program is killed */
 	int fd;
 	unsigned char *buffer;
 	size_t buffered;

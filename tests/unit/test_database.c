@@ -6,12 +6,15 @@
 #include "format/database.h"
 #include "format/measurement.h"
 
+#include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -480,6 +483,60 @@ static void a_full_disk_leaves_nothing(void **state)
 	sn_db_builder_free(builder);
 }
 
+static size_t files_in_folder(void)
+{
+	size_t count = 0;
+	DIR *opened = opendir(folder);
+	for (struct dirent *entry; (entry = readdir(opened));)
+		count += entry->d_name[0] != '.';
+	closedir(opened);
+	return count;
+}
+
+/* A file that may not become as large as it should: what was there stays, and nothing beside it. */
+static void a_cut_write_leaves_what_was_there(void **state)
+{
+	struct rlimit usual, small;
+	struct sn_error error = {""};
+	write_whole("what was there", 14);
+	assert_int_equal(files_in_folder(), 1);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &usual);
+	small = usual;
+	small.rlim_cur = 4096;
+	setrlimit(RLIMIT_FSIZE, &small);
+	struct sn_db_builder *builder = db_fixture_small();
+	int result = sn_db_builder_write(builder, path, &error);
+	setrlimit(RLIMIT_FSIZE, &usual);
+	sn_db_builder_free(builder);
+	assert_int_equal(result, SN_ERR_IO);
+	assert_non_null(strstr(error.text, "File too large"));
+	assert_int_equal(files_in_folder(), 1);
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	assert_int_equal(length, 14);
+	free(bytes);
+}
+
+static void the_output_may_be_a_link(void **state)
+{
+	char link[160];
+	struct stat status;
+	snprintf(link, sizeof(link), "%s/link.sdb", folder);
+	sonde_db_close(open_small());
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+	struct sn_db_builder *builder = db_fixture_small();
+	assert_int_equal(sn_db_builder_write(builder, link, NULL), 0);
+	sn_db_builder_free(builder);
+	assert_int_equal(lstat(link, &status), 0);
+	assert_true(S_ISLNK(status.st_mode));
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 0777, 0644);
+	unlink(link);
+	assert_int_equal(files_in_folder(), 1);
+}
+
 static void an_empty_database_is_readable(void **state)
 {
 	write_builder(sn_db_builder_new());
@@ -516,9 +573,12 @@ int main(void)
 	    cmocka_unit_test(every_flipped_byte_is_noticed),
 	    cmocka_unit_test(forged_numbers_are_noticed),
 	    cmocka_unit_test(a_full_disk_leaves_nothing),
+	    cmocka_unit_test(a_cut_write_leaves_what_was_there),
+	    cmocka_unit_test(the_output_may_be_a_link),
 	    cmocka_unit_test(an_empty_database_is_readable),
 	    cmocka_unit_test(frame_kinds_have_names),
 	};
+	umask(022);
 	if (!mkdtemp(folder))
 		return 1;
 	snprintf(path, sizeof(path), "%s/test.sdb", folder);
