@@ -45,7 +45,8 @@ test('the last component of a name', () => {
 
 test('ever shorter spellings, then the end of the name', () => {
 	const list = spellings('void at::native::gemm<float, long>(long, long)');
-	assert.deepEqual(list, ['void at::native::gemm<float, long>(long, long)', 'void at::native::gemm<float, long>', 'void at::native::gemm', 'gemm']);
+	assert.deepEqual(list, ['void at::native::gemm<float, long>(long, long)', 'void at::native::gemm<float, long>', 'void at::native::gemm', 'at::native::gemm', 'native::gemm', 'gemm']);
+	assert.equal(spellings('at::_ops::conv2d::call(at::Tensor const&)').at(-2), 'conv2d::call');
 	const measure = (text: string): number => text.length;
 	assert.equal(fit(list, 100, measure), list[0]);
 	assert.equal(fit(list, 25, measure), 'void at::native::gemm');

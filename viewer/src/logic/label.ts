@@ -103,21 +103,29 @@ export function withoutTemplates(name: string): string {
 	return name.includes('<') ? withoutBrackets(name, '<', '>', '') : name;
 }
 
-/* "void a::b::f" to "f": what follows the last "::" or "." outside brackets. */
-export function lastComponent(name: string): string {
+/* Where the components of a name begin: after "::", "." or a space outside brackets. */
+function componentStarts(name: string): number[] {
+	const starts = [0];
 	let depth = 0;
-	let start = 0;
 	for (let i = 0; i < name.length; i++) {
 		const c = name[i]!;
 		if ('<({['.includes(c) && !isOperatorName(name, i)) depth++;
 		else if ('>)}]'.includes(c) && name[i - 1] !== '-' && depth > 0) depth--;
 		else if (depth > 0) continue;
-		else if (name.startsWith('::', i) && i + 2 < name.length) start = i + 2;
-		else if ((c === '.' || c === ' ') && i > 0 && i + 1 < name.length && /[\w>)\]]/.test(name[i - 1]!) &&
-			/[A-Za-z_<]/.test(name[i + 1]!) && !name.slice(0, i).endsWith('operator')) start = i + 1;
+		else if (name.startsWith('::', i) && i + 2 < name.length) starts.push(i + 2);
+		else if ((c === '.' || c === ' ') && /[\w>)\]]/.test(name[i - 1] ?? '') && /[A-Za-z_<]/.test(name[i + 1] ?? '') &&
+			!name.slice(0, i).endsWith('operator')) starts.push(i + 1);
 	}
-	return name.slice(start);
+	return starts;
 }
+
+/* "void a::b::f" to "f". */
+export function lastComponent(name: string): string {
+	return name.slice(componentStarts(name).pop());
+}
+
+/* Ends of a name that are tried, each a component shorter. */
+const MOST_TAILS = 3;
 
 /* Ever shorter spellings, the first the fullest. */
 export function spellings(name: string): string[] {
@@ -127,7 +135,8 @@ export function spellings(name: string): string[] {
 	const bare = withoutParameters(name);
 	const plain = withoutTemplates(bare);
 	/* Only a name with brackets or scopes is taken apart: "main thread" is two words. */
-	const list = [name, bare, plain, /[<(:.]/.test(name) ? lastComponent(plain) : plain];
+	const tails = /[<(:.]/.test(name) ? componentStarts(plain).slice(-MOST_TAILS).map((start) => plain.slice(start)) : [];
+	const list = [name, bare, plain, ...tails];
 	return list.filter((text, i) => text !== '' && list.indexOf(text) === i);
 }
 
