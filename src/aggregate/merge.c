@@ -21,6 +21,7 @@ struct adding {
 	uint64_t realtime_ns;	     /* to add to a monotonic time */
 	int32_t rank;
 	uint64_t pid;
+	bool is_out_of_memory; /* while translating a frame */
 };
 
 static const struct sn_merged_node root_node = {0, SN_INTERN_NONE};
@@ -153,18 +154,21 @@ static uint32_t add_profile(struct adding *adding, const struct sn_measurement_t
 	return sn_db_builder_profile(adding->merge->builder, &profile);
 }
 
-static uint32_t add_code(struct sn_merge *merge, struct translation *translation,
+static uint32_t add_code(struct adding *adding, struct translation *translation,
 			 const struct sn_measurement_thread *thread, uint32_t id)
 {
 	if (id >= thread->code_count)
 		return SONDE_NONE;
 	const struct sn_code_record *record = thread->codes + id;
 	struct sn_merged_code code = {
-	    .file = translate_string(merge, translation, record->file),
-	    .name = translate_string(merge, translation, record->name),
+	    .file = translate_string(adding->merge, translation, record->file),
+	    .name = translate_string(adding->merge, translation, record->name),
 	    .first_line = record->first_line,
 	};
-	return sn_intern_add(&merge->codes, &code, sizeof(code));
+	uint32_t number = sn_intern_add(&adding->merge->codes, &code, sizeof(code));
+	/* else it would pass for a code object that is not known */
+	adding->is_out_of_memory |= number == SN_INTERN_NONE;
+	return number;
 }
 
 /*
@@ -210,7 +214,7 @@ static struct sn_frame translate_frame(struct adding *adding, struct translation
 		translate_native(adding, frame, &translated);
 		break;
 	case SN_FRAME_PYTHON:
-		translated.id = add_code(adding->merge, translation, thread, frame->id);
+		translated.id = add_code(adding, translation, thread, frame->id);
 		break;
 	default:
 		translated.value = 0;
@@ -233,7 +237,8 @@ static int add_nodes(struct adding *adding, struct translation *translation,
 		struct sn_merged_node node = {nodes[record->parent],
 					      sn_intern_add(&merge->frames, &frame, sizeof(frame))};
 		nodes[i] = sn_intern_add(&merge->nodes, &node, sizeof(node));
-		if (node.frame == SN_INTERN_NONE || nodes[i] == SN_INTERN_NONE)
+		if (node.frame == SN_INTERN_NONE || nodes[i] == SN_INTERN_NONE ||
+		    adding->is_out_of_memory)
 			return SN_ERR_MEMORY;
 	}
 	return 0;

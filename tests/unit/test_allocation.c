@@ -27,6 +27,7 @@ static char measured[128], output[128];
 /* How many allocations still succeed; negative: all. */
 static long allowed = -1;
 static unsigned long refused;
+static bool only_one; /* fails; else all that follow as well */
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
@@ -39,12 +40,11 @@ static bool is_refused(void)
 {
 	if (allowed < 0)
 		return false;
-	bool refuse = allowed == 0;
-	if (refuse)
-		refused++;
-	else
-		allowed--;
-	return refuse;
+	if (allowed-- > 0)
+		return false;
+	refused++;
+	allowed = only_one ? -1 : 0;
+	return true;
 }
 
 void *__wrap_malloc(size_t bytes)
@@ -123,8 +123,7 @@ static int open_database(void)
 	return result;
 }
 
-/* Runs the action until no allocation is refused any more; their number. */
-static unsigned long fail_each(int (*action)(void), bool makes_output)
+static unsigned long fail_each_one_way(int (*action)(void), bool makes_output)
 {
 	for (long n = 0;; n++) {
 		unlink(output);
@@ -141,6 +140,16 @@ static unsigned long fail_each(int (*action)(void), bool makes_output)
 		if (makes_output)
 			assert_int_not_equal(access(output, F_OK), 0);
 	}
+}
+
+/* Fails each allocation of the action alone, then with all that follow; how many there are. */
+static unsigned long fail_each(int (*action)(void), bool makes_output)
+{
+	only_one = true;
+	unsigned long count = fail_each_one_way(action, makes_output);
+	only_one = false;
+	assert_int_equal(fail_each_one_way(action, makes_output), count);
+	return count;
 }
 
 static void analysis_reports_each_failure(void **state)
