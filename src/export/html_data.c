@@ -25,6 +25,7 @@
 #define VERSION_MINOR 0
 #define FIXED_BYTES   16
 #define SOURCE_CHARS  256
+#define MOST_PROFILES 4096 /* listed one by one; a page tells of them in one line */
 /* The largest whole number up to which a double has all of them. */
 #define LARGEST_WHOLE 9007199254740992.0
 
@@ -318,8 +319,12 @@ static void put_profiles(struct payload *payload)
 	const struct sonde_db *db = payload->db;
 	struct buffer *out = &payload->header;
 	uint32_t count = sonde_db_profile_count(db);
+	uint64_t samples = 0;
+	for (uint32_t i = 0; i < count; i++)
+		samples += sonde_db_profile(db, i)->samples;
+	put_format(out, ",\"samples\":%" PRIu64, samples);
 	put_format(out, ",\"profile_count\":%" PRIu32 ",\"profiles\":[", count);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && i < MOST_PROFILES; i++) {
 		const struct sonde_db_profile *profile = sonde_db_profile(db, i);
 		put(out, "{", 1);
 		put_member(out, "host", sonde_db_string(db, profile->host));

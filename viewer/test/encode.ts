@@ -144,6 +144,7 @@ export function encode(sample: Sample): Uint8Array {
 		properties: sample.properties,
 		profiles: sample.profiles,
 		profile_count: sample.profiles.length,
+		samples: sample.profiles.reduce((sum: number, profile) => sum + (profile as { samples: number }).samples, 0),
 		drops: sample.drops,
 		kinds: KINDS.map(([name, layer], number) => ({ number, name, layer })),
 		metrics: metrics.map(({ values: _, ...rest }) => rest),

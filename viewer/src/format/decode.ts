@@ -88,7 +88,8 @@ export interface Drop {
 export interface Profile {
 	readonly properties: ReadonlyMap<string, string>;
 	readonly threads: readonly Thread[];
-	readonly threadCount: number;
+	readonly threadCount: number; /* of which `threads` may list the first only */
+	readonly samples: number; /* of all threads */
 	readonly drops: readonly Drop[];
 	readonly kinds: readonly FrameKind[]; /* by number */
 	readonly strings: readonly string[];
@@ -109,6 +110,7 @@ interface Header {
 	readonly properties: Record<string, string>;
 	readonly profiles: readonly Thread[];
 	readonly profile_count: number;
+	readonly samples: number;
 	readonly drops: readonly Drop[];
 	readonly kinds: readonly { number: number; name: string; layer: string }[];
 	readonly metrics: readonly { name: string; unit: string; source: string; kind: string; period: number }[];
@@ -253,6 +255,7 @@ export function decode(bytes: Uint8Array): Profile {
 		properties: new Map(Object.entries(header.properties)),
 		threads: header.profiles,
 		threadCount: header.profile_count,
+		samples: header.samples,
 		drops: header.drops,
 		kinds,
 		strings: readStrings(columns),

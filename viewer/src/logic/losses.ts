@@ -11,7 +11,7 @@ export interface Losses {
 
 export function lossesOf(profile: Profile): Losses {
 	const drops = profile.drops.filter((drop) => drop.count > 0).sort((a, b) => b.count - a.count);
-	const samples = profile.threads.reduce((sum, thread) => sum + thread.samples, 0);
+	const { samples } = profile;
 	const lost = drops.reduce((sum, drop) => sum + drop.count, 0);
 	return {
 		drops,

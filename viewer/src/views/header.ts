@@ -20,17 +20,22 @@ export function programOf(profile: Profile): string {
 	return baseName(words.find((word) => word.endsWith('.py')) ?? '') || (words.includes('-m') && module) || program;
 }
 
+/* When the first thread began; Infinity without one. */
+function startOf(profile: Profile): number {
+	return profile.threads.reduce((start, thread) => Math.min(start, thread.start_ns), Infinity);
+}
+
 function duration(profile: Profile): number {
 	const stated = Number(profile.properties.get('duration_ns'));
 	if (stated > 0) return stated;
-	const first = Math.min(...profile.threads.map((t) => t.start_ns));
-	return Math.max(0, Math.max(...profile.threads.map((t) => t.end_ns)) - first);
+	const last = profile.threads.reduce((end, thread) => Math.max(end, thread.end_ns), 0);
+	return Math.max(0, last - startOf(profile));
 }
 
 function facts(profile: Profile): [string, string][] {
 	const { threads, properties } = profile;
 	const hosts = [...new Set([properties.get('host') ?? '', ...threads.map((t) => t.host)])].filter((host) => host);
-	const start = threads.length > 0 ? Math.min(...threads.map((t) => t.start_ns)) : 0;
+	const start = threads.length > 0 ? startOf(profile) : 0;
 	const processes = new Set(threads.map((t) => `${t.host} ${t.pid}`)).size;
 	const streams = threads.filter((t) => t.device).length;
 	const who = [plural(profile.threadCount - streams, 'thread')];
