@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections import Counter
 
 import pytest
@@ -137,3 +138,20 @@ def test_clock_is_known(both):
     assert "layer active" in status
     error_ns = int(status.split("clock known to ")[1].split(" ns")[0])
     assert error_ns < 1_000_000
+
+
+def test_end_with_operations_outstanding(tmp_path):
+    """Exit does not hang on what nobody will complete, and tells what is missing; a fork harms nothing."""
+    alone = plain("--abandon")
+    begun = time.monotonic()
+    folder = tmp_path / "m.sonde"
+    done = subprocess.run([PROGRAM, "--abandon"], env=measured.environment(folder), capture_output=True,
+                          text=True, timeout=60)
+    assert time.monotonic() - begun < 30
+    assert (done.returncode, done.stdout, done.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+    assert done.returncode == 3
+    # the parent's kernels, and none of them again in the child's file
+    parts = [measured.read(path) for path in folder.glob("*.sonde-process")]
+    assert len(parts) == 2
+    assert sum(part.total("kernel-time").count for part in parts) == 50
+    assert sum(part.drops.get("gpu-lost", 0) for part in parts) == 1

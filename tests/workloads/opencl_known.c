@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define BYTES	    65536
@@ -309,6 +310,27 @@ static bool find_device(void)
 	return false;
 }
 
+/* Ends with kernels outstanding: some will run, some wait for an event that nobody sets. */
+static void abandon(cl_command_queue in_order, cl_command_queue out_of_order, cl_mem buffer)
+{
+	cl_int status;
+	size_t global = ITEMS;
+	cl_event gate = clCreateUserEvent(context, &status);
+	cl_kernel kernel = make_kernel("scale", buffer);
+	launch(in_order, kernel, SCALE, 50);
+	check(clEnqueueNDRangeKernel(out_of_order, kernel, 1, NULL, &global, NULL, 1, &gate, NULL),
+	      "behind a user event");
+	check(clFlush(in_order), "clFlush");
+	/* a child that has none of the runtime's threads and ends in order */
+	pid_t child = fork();
+	if (!child)
+		exit(0);
+	waitpid(child, NULL, 0);
+	printf("abandoned\n");
+	fflush(stdout);
+	exit(3);
+}
+
 int main(int argc, char **argv)
 {
 	profiling = argc > 1 && !strcmp(argv[1], "--profiling");
@@ -332,6 +354,8 @@ int main(int argc, char **argv)
 	print_queue("out of order", out_of_order);
 	print_queue("without list", plain);
 	print_queue("of the old call", old);
+	if (argc > 1 && !strcmp(argv[1], "--abandon"))
+		abandon(in_order, out_of_order, buffer);
 	first_path(in_order, buffer);
 	second_path(in_order, buffer);
 	copies(in_order, buffer, other);
