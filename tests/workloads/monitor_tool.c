@@ -6,6 +6,7 @@
 #include <sonde/monitor.h>
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,11 @@ static void print_path(void)
 {
 	struct sonde_frame frames[FRAMES_MOST];
 	long count = sonde_monitor_callpath(0, frames, FRAMES_MOST);
-	struct sonde_frame two[2];
-	/* the length does not depend on the room */
-	long again = sonde_monitor_callpath(0, two, 2);
-	fprintf(out, "|%ld%s", count, again == count ? "" : " differs");
+	struct sonde_frame few[3] = {{0}};
+	/* the length does not depend on the room, and no more than the room is filled */
+	long again = sonde_monitor_callpath(0, few, 2);
+	bool same = again == count && !few[2].kind && (count < 2 || few[1].kind == frames[1].kind);
+	fprintf(out, "|%ld%s", count, same ? "" : " differs");
 	for (long i = 0; i < count && i < FRAMES_MOST; i++) {
 		const char *text = frames[i].name ? frames[i].name : frames[i].file;
 		int length = (int)(frames[i].name ? frames[i].name_length : frames[i].file_length);

@@ -62,7 +62,7 @@ static NOINLINE void outer(void)
 #else
 	SONDE_REGION("outer");
 #endif
-	burn(6);
+	burn(2);
 	inner();
 }
 
