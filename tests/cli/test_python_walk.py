@@ -88,14 +88,27 @@ def test_frames_are_what_the_interpreter_says(probe, python):
 
 @pytest.mark.parametrize("python", SUPPORTED)
 def test_random_interruption(probe, python):
-    output = run(probe, [python, WORKLOADS / "python_stress.py", "2", "100"])
+    output = run(probe, [python, WORKLOADS / "python_stress.py", "1.5", "100"])
     counts = dict(re.findall(r"(\w+) (\d+)", output.splitlines()[-1]))
     counts = {name: int(count) for name, count in counts.items()}
     assert counts["invalid"] == 0, output
     assert counts["distinct"] > 50
     # A torn moment fails one walk or leaves one frame out; it is not the rule and never more.
-    assert counts["failed"] <= counts["walks"] * 0.005
-    assert counts["unpaired"] == 0 and counts["off_by_one"] <= counts["paired"] * 0.02
+    assert counts["failed"] <= counts["walks"] * 0.01, output
+    assert counts["unpaired"] == 0 and counts["off_by_one"] <= counts["paired"] * 0.02, output
+
+
+@pytest.mark.parametrize("python", SUPPORTED)
+def test_every_instruction(probe, python):
+    output = run(probe, [python, WORKLOADS / "python_step.py", "100000"])
+    counts = dict(re.findall(r"(\w+) (\d+)", output.splitlines()[-1]))
+    counts = {name: int(count) for name, count in counts.items()}
+    assert counts["walks"] >= 100000
+    # A walk may fail where the newest frame is half linked; what it gives must be true. In 3.12 there
+    # are a few instructions in which a frame called by a generator is linked to the generator's caller.
+    assert counts["failed"] <= counts["walks"] * 0.005, output
+    assert counts["wrong"] <= (counts["walks"] * 0.0002 if PYTHONS[python][0] == (3, 12) else 0), output
+    assert counts["unpaired"] == 0 and counts["empty"] == 0, output
 
 
 def test_virtual_environment(probe, tmp_path):

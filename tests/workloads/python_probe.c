@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define DEPTH	  1024
-#define FOUND_MAX 65536
+#define SET_MAX	  65536
 #define CODES_MAX 16384
 
 extern const struct sn_adapter sn_adapter_python;
@@ -36,11 +36,15 @@ struct code {
 /* One table for all threads: the probe's code indices. Guarded by the lock below. */
 static struct code *codes;
 static uint32_t code_count;
-static uint64_t *found; /* open addressing, (code << 32 | line) + 1 */
-static uint32_t found_count;
+static struct set {
+	uint64_t keys[SET_MAX]; /* open addressing, key + 1 */
+	uint32_t times[SET_MAX];
+	uint32_t count;
+} places, calls;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static _Atomic uint64_t walks, failed, empty, busy, frames_seen, deepest, pairs[3];
 
+static _Atomic uint64_t steps_left;
 static char last[1 << 20];
 static size_t last_bytes;
 static int last_evals;
@@ -74,17 +78,30 @@ static struct sn_thread *my_thread(void)
 	return thread_of_mine;
 }
 
-static void keep_found(const struct sn_python_frame *frame)
+static void keep_key(struct set *set, uint64_t key)
 {
-	uint64_t key = ((uint64_t)frame->code << 32 | frame->line) + 1;
-	uint32_t slot = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 48) % FOUND_MAX;
+	uint32_t slot = (uint32_t)(++key * 0x9e3779b97f4a7c15u >> 48) % SET_MAX;
 
-	while (found[slot] && found[slot] != key)
-		slot = (slot + 1) % FOUND_MAX;
-	if (found[slot] == 0 && found_count < FOUND_MAX / 2) {
-		found[slot] = key;
-		found_count++;
+	while (set->keys[slot] && set->keys[slot] != key)
+		slot = (slot + 1) % SET_MAX;
+	if (set->keys[slot] == 0 && set->count < SET_MAX / 2) {
+		set->keys[slot] = key;
+		set->count++;
 	}
+	set->times[slot] += set->keys[slot] == key;
+}
+
+/* Each frame's place, and who called whom from where. */
+static void keep_frames(const struct sn_python_frame *frames, int count)
+{
+	for (int i = 0; i < count; i++) {
+		keep_key(&places, (uint64_t)frames[i].code << 32 | frames[i].line);
+		if (i + 1 < count)
+			keep_key(&calls, (uint64_t)frames[i + 1].code << 48 |
+					     (uint64_t)(frames[i + 1].line & 0xffffffff) << 16 |
+					     frames[i].code);
+	}
+	frames_seen += (uint64_t)count;
 }
 
 /* How many native frames of the evaluation loop the interrupted thread has. */
@@ -145,11 +162,10 @@ static void handle(int number, siginfo_t *info, void *context)
 		empty++;
 	if (count > 0 && (uint64_t)count > deepest)
 		deepest = (uint64_t)count;
-	for (int i = 0; i < count; i++) {
-		keep_found(&frames[i]);
-		frames_seen++;
-	}
-	if (count > 0 && count < DEPTH)
+	if (count > 0)
+		keep_frames(frames, count);
+	/* when stepping, not at every instruction: unwinding costs more than all the rest */
+	if (count > 0 && count < DEPTH && steps_left % 8 == 0)
 		keep_pairing(frames, count);
 	if (keep_last) {
 		keep_text(frames, count);
@@ -264,15 +280,67 @@ char *probe_found(void)
 
 	fprintf(out, "%lu\t%lu\t%lu\t%lu\t%lu\t%lu\t%lu\t%lu\t%lu\n", walks, failed, empty, busy,
 		frames_seen, deepest, pairs[0], pairs[1], pairs[2]);
-	for (uint32_t i = 0; i < FOUND_MAX; i++) {
-		if (!found[i])
+	for (uint32_t i = 0; i < SET_MAX; i++) {
+		if (!places.keys[i])
 			continue;
-		const struct code *code = &codes[(found[i] - 1) >> 32];
+		const struct code *code = &codes[(places.keys[i] - 1) >> 32];
 		fprintf(out, "%s\t%s\t%u\t%u\n", code->file, code->name, code->first_line,
-			(uint32_t)(found[i] - 1));
+			(uint32_t)(places.keys[i] - 1));
 	}
 	fclose(out);
 	return text;
+}
+
+/* Every call seen: the caller's file, name, first line and line, the callee's file, name, first
+ * line. */
+char *probe_calls(void)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+
+	for (uint32_t i = 0; i < SET_MAX; i++) {
+		uint64_t key = calls.keys[i] - 1;
+		if (!calls.keys[i])
+			continue;
+		const struct code *caller = &codes[key >> 48], *callee = &codes[key & 0xffff];
+		fprintf(out, "%s\t%s\t%u\t%u\t%s\t%s\t%u\t%u\n", caller->file, caller->name,
+			caller->first_line, (uint32_t)(key >> 16), callee->file, callee->name,
+			callee->first_line, calls.times[i]);
+	}
+	fclose(out);
+	return text;
+}
+
+/* The processor's trap flag stops after each instruction, so that every state there is, is met. */
+static void step(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *interrupted = context;
+
+	if (steps_left && --steps_left) {
+		handle(number, info, context);
+		interrupted->uc_mcontext.gregs[REG_EFL] |= 0x100;
+	} else {
+		interrupted->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+	}
+}
+
+/* From here on walks after each instruction of this thread, `steps` times or until the end. */
+void probe_step_begin(uint64_t steps)
+{
+	struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
+
+	sigaction(SIGTRAP, &action, NULL);
+	steps_left = steps;
+	__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+uint64_t probe_step_end(void)
+{
+	uint64_t left = steps_left;
+
+	steps_left = 0;
+	return left;
 }
 
 /* Nanoseconds for one walk of this thread, and its frames, when everything is warm. */
@@ -295,8 +363,6 @@ double probe_time(int rounds, int *count)
 __attribute__((constructor)) static void begin(void)
 {
 	codes = mmap(NULL, sizeof(struct code) * CODES_MAX, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	found = mmap(NULL, sizeof(uint64_t) * FOUND_MAX, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	/* the first backtrace loads the unwinder, which no handler may do */
 	backtrace((void *[1]){NULL}, 1);

@@ -30,7 +30,9 @@ struct sn_python_layout {
 	/* thread state: the newest frame, or in 3.11 and 3.12 the structure that points to it */
 	uint16_t thread_frame, thread_id;
 	bool through_cframe;
-	uint16_t cframe_frame;
+	uint16_t cframe_frame, cframe_previous;
+	uint16_t thread_bytes;	 /* the outermost cframe lies within the thread state */
+	uint8_t generator_state; /* bytes before a generator's frame; 0 where not looked at */
 	/* frame */
 	uint16_t frame_bytes, frame_previous, frame_code, frame_instruction, frame_owner,
 	    frame_is_entry;

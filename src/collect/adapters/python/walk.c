@@ -8,6 +8,9 @@
  *  3. The newest frame may be half made or half gone: where it is not a frame with code, it is left
  *     out. Anywhere further up that means that the chain is torn: the walk fails as a whole.
  *  4. The number of steps is bounded, so that a chain bent into a ring ends.
+ *  5. In 3.11 and 3.12 each native evaluation call has a record (cframe) of its newest frame. The
+ *     newest call's frames must end where those of the call around it begin: a frame just linked
+ * may not yet say who called it but still who called its predecessor at that address.
  */
 #include "walk.h"
 
@@ -17,6 +20,7 @@
 #define NOT_BEGUN	(-2)
 #define INDEX_HIDDEN	(UINT32_MAX - 1)
 #define LINETABLE_BYTES (16u << 20)
+#define TORN_IN_A_ROW	64 /* beyond, it is not torn but different: libraries rearrange cframes */
 
 struct walk {
 	const struct sn_python_layout *layout;
@@ -24,6 +28,10 @@ struct walk {
 	struct sn_cct *cct;
 	struct sn_python_frame *frames;
 	uint32_t count, max;
+	uintptr_t state;
+	bool check_outer; /* the newest group must end at `outer` */
+	bool torn;
+	uintptr_t outer;
 };
 
 /* What became of one frame of the interpreter's. */
@@ -188,25 +196,82 @@ static inline bool is_outermost(struct walk *walk, uintptr_t frame, uintptr_t pr
 	return false;
 }
 
-/* The newest frame's address, 0 where the thread runs no Python; false where it cannot be read. */
-static bool newest_frame(struct walk *walk, uintptr_t state, uintptr_t *frame)
+/* The thread's own state, and not what is left of one or another thread's. */
+static bool state_is_mine(struct walk *walk)
+{
+	const struct sn_python_layout *layout = walk->layout;
+
+	return sn_guard_readable(&walk->cache->guard, walk->state,
+				 layout->thread_id + sizeof(uintptr_t)) &&
+	       sn_python_pointer(walk->state, layout->thread_id) == (uintptr_t)pthread_self();
+}
+
+/* Through a cframe: its frame, and where the frames of the evaluation call around it begin. */
+static bool frame_of_cframe(struct walk *walk, uintptr_t cframe, uintptr_t *frame)
 {
 	const struct sn_python_layout *layout = walk->layout;
 	struct sn_guard *guard = &walk->cache->guard;
+	size_t bytes = (size_t)layout->cframe_previous + sizeof(uintptr_t);
 
-	*frame = 0;
-	if (!sn_guard_readable(guard, state, layout->thread_id + sizeof(uintptr_t)))
+	if (!sn_guard_readable(guard, cframe, bytes))
 		return false;
-	/* The state of another thread, or none at all, if the key was not what it seemed. */
-	if (sn_python_pointer(state, layout->thread_id) != (uintptr_t)pthread_self())
+	*frame = sn_python_pointer(cframe, layout->cframe_frame);
+	if (cframe >= walk->state && cframe < walk->state + layout->thread_bytes)
+		return true; /* no evaluation call is active */
+	uintptr_t around = sn_python_pointer(cframe, layout->cframe_previous);
+	if (*frame == 0 || !sn_guard_readable(guard, around, bytes))
 		return false;
-	*frame = sn_python_pointer(state, layout->thread_frame);
-	if (*frame && layout->through_cframe) {
-		if (!sn_guard_readable(guard, *frame, layout->cframe_frame + sizeof(uintptr_t)))
-			return false;
-		*frame = sn_python_pointer(*frame, layout->cframe_frame);
-	}
+	walk->check_outer = true;
+	walk->outer = sn_python_pointer(around, layout->cframe_frame);
 	return true;
+}
+
+/* The newest frame's address, 0 where the thread runs no Python; false where it cannot be read. */
+static bool newest_frame(struct walk *walk, uintptr_t *frame)
+{
+	*frame = sn_python_pointer(walk->state, walk->layout->thread_frame);
+	return *frame == 0 || !walk->layout->through_cframe || frame_of_cframe(walk, *frame, frame);
+}
+
+static inline void end_group(struct walk *walk, uintptr_t outer)
+{
+	if (!walk->check_outer)
+		return;
+	walk->torn = outer != walk->outer;
+	walk->check_outer = false;
+}
+
+#define OWNED_BY_GENERATOR 1
+#define GENERATOR_RUNS	   0
+
+/* A generator's frame that is waiting or has ended called nobody: the link that led here is old. */
+static inline bool cannot_call(struct walk *walk, uintptr_t frame)
+{
+	const struct sn_python_layout *layout = walk->layout;
+	uintptr_t state = frame - layout->generator_state;
+
+	return layout->generator_state &&
+	       *(const uint8_t *)(frame + layout->frame_owner) == OWNED_BY_GENERATOR &&
+	       (!sn_guard_readable(&walk->cache->guard, state, 1) ||
+		*(const int8_t *)state != GENERATOR_RUNS);
+}
+
+/* One frame with code. 0, or what makes the walk fail. */
+static inline int walk_one(struct walk *walk, uintptr_t frame, uintptr_t previous, bool newest)
+{
+	if (!newest && cannot_call(walk, frame))
+		return -EFAULT;
+	bool is_entry = is_outermost(walk, frame, previous);
+	enum outcome outcome = take(walk, frame, is_entry);
+	if (outcome == NO_MEMORY)
+		return -ENOMEM;
+	if (outcome == UNREADABLE && !newest)
+		return -EFAULT;
+	if (outcome == HIDDEN && is_entry && walk->count)
+		walk->frames[walk->count - 1].is_entry = true;
+	if (is_entry && walk->layout->frames == SN_FRAMES_FLAGGED)
+		end_group(walk, previous);
+	return 0;
 }
 
 static int walk_chain(struct walk *walk, uintptr_t frame)
@@ -219,31 +284,40 @@ static int walk_chain(struct walk *walk, uintptr_t frame)
 		    !sn_guard_readable(&walk->cache->guard, frame, layout->frame_bytes))
 			return -EFAULT;
 		uintptr_t previous = sn_python_pointer(frame, layout->frame_previous);
-		if (!is_shim(layout, frame)) {
-			bool is_entry = is_outermost(walk, frame, previous);
-			enum outcome outcome = take(walk, frame, is_entry);
-			if (outcome == NO_MEMORY)
-				return -ENOMEM;
-			if (outcome == UNREADABLE && !newest)
-				return -EFAULT;
-			if (outcome == HIDDEN && is_entry && walk->count)
-				walk->frames[walk->count - 1].is_entry = true;
+		if (is_shim(layout, frame)) {
+			end_group(walk, previous);
+		} else {
+			int error = walk_one(walk, frame, previous, newest);
+			if (error)
+				return error;
 		}
 		frame = previous;
 	}
+	if (frame == 0 && walk->check_outer)
+		walk->torn = true; /* the chain ended inside its newest group */
 	return (int)walk->count;
 }
 
 int sn_python_walk_frames(const struct sn_python_target *target, struct sn_python_cache *cache,
 			  struct sn_cct *cct, struct sn_python_frame *frames, uint32_t max)
 {
-	struct walk walk = {&target->layout, cache, cct, frames, 0, max};
-	uintptr_t state = sn_python_thread_state(target), frame;
+	struct walk walk = {.layout = &target->layout,
+			    .cache = cache,
+			    .cct = cct,
+			    .frames = frames,
+			    .max = max,
+			    .state = sn_python_thread_state(target)};
+	uintptr_t frame;
 
-	if (state == 0)
+	if (walk.state == 0)
 		return 0;
 	sn_guard_begin(&cache->guard);
-	if (!newest_frame(&walk, state, &frame))
+	if (!state_is_mine(&walk) || !newest_frame(&walk, &frame))
 		return -EFAULT;
-	return walk_chain(&walk, frame);
+	int result = walk_chain(&walk, frame);
+	if (!walk.torn)
+		cache->torn_in_a_row = 0;
+	else if (++cache->torn_in_a_row <= TORN_IN_A_ROW)
+		return -EFAULT;
+	return result;
 }

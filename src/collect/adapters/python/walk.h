@@ -33,6 +33,7 @@ struct sn_python_line {
 /* A thread's: about 160 KiB of address space, of which a walk touches what it needs. */
 struct sn_python_cache {
 	struct sn_guard guard;
+	uint32_t torn_in_a_row;
 	struct sn_python_line lines[SN_LINE_ENTRIES];
 	struct sn_python_code codes[SN_CODE_ENTRIES];
 	char file[SN_PYTHON_TEXT_BYTES], name[SN_PYTHON_TEXT_BYTES];
