@@ -155,16 +155,20 @@ static void check_torch_at(struct sn_diagnosis *diagnosis, const char *pattern, 
 		char version[64], name[96];
 		bool is_seen = false;
 		for (size_t j = 0; j < diagnosis->count; j++)
-			is_seen =
-			    is_seen || strcmp(diagnosis->checks[j].text, files.gl_pathv[i]) == 0;
+			is_seen = is_seen || strncmp(diagnosis->checks[j].text, files.gl_pathv[i],
+						     strlen(files.gl_pathv[i])) == 0;
 		read_package_version(files.gl_pathv[i], version, sizeof(version));
 		if (is_seen || !*version)
 			continue;
 		*has_any = true;
 		snprintf(name, sizeof(name), "PyTorch %s", version);
-		bool is_known = strtod(version, NULL) >= 1.13;
+		int major = 0, minor = 0;
+		sscanf(version, "%d.%d", &major, &minor);
+		bool is_known = major > 1 || (major == 1 && minor >= 13);
 		sn_diagnose(diagnosis, "Python", name,
-			    is_known ? SN_VERDICT_OK : SN_VERDICT_LIMITED, "%s", files.gl_pathv[i]);
+			    is_known ? SN_VERDICT_OK : SN_VERDICT_LIMITED,
+			    is_known ? "%s" : "%s: older than 1.13, the first that is tested",
+			    files.gl_pathv[i]);
 	}
 	globfree(&files);
 }

@@ -24,9 +24,21 @@ static bool is_package_path(const char *path)
 	return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
 }
 
-static bool is_user_python(const char *file)
+/* Code given with -c or typed in; generated methods, as of data classes, have such a file as well.
+ */
+static bool is_typed_in(const char *file, const char *function)
 {
-	return *file && *file != '<' && !is_package_path(file) && !strstr(file, "/lib/python");
+	if (strcmp(file, "<string>") == 0)
+		return !has_prefix(function, "__");
+	return strcmp(file, "<stdin>") == 0 || has_prefix(file, "<python-input") ||
+	       has_prefix(file, "<ipython-input");
+}
+
+static bool is_user_python(const char *file, const char *function)
+{
+	if (*file == '<')
+		return is_typed_in(file, function);
+	return *file && !is_package_path(file) && !strstr(file, "/lib/python");
 }
 
 static bool is_system_path(const char *path)
@@ -46,7 +58,7 @@ bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *fr
 		return false;
 	const char *file = sonde_db_string(db, frame->file);
 	if (frame->kind == SN_FRAME_PYTHON)
-		return is_user_python(file);
+		return is_user_python(file, sonde_db_string(db, frame->name));
 	if (!is_native(frame) || frame->module == SONDE_NONE || frame->line == 0)
 		return false;
 	const struct sonde_db_module *module = sonde_db_module(db, frame->module);

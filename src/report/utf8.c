@@ -38,7 +38,7 @@ void sn_utf8_clean(const char *from, char *to, size_t size)
 	while (*from && used + 5 < size) {
 		size_t length = sn_utf8_length(from);
 		if (length == 0 || (unsigned char)*from < ' ' || *from == 127) {
-			to[used++] = '?';
+			to[used++] = *from == '\n' || *from == '\t' ? ' ' : '?';
 			from++;
 			continue;
 		}

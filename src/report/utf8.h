@@ -11,7 +11,8 @@
 size_t sn_utf8_length(const char *text);
 /* Columns on a terminal, one a character. */
 size_t sn_utf8_columns(const char *text);
-/* Copies with control characters and malformed bytes replaced by '?', whole characters only. */
+/* Copies with line ends and tabs replaced by blanks, other control characters and malformed bytes
+ * by '?'; whole characters only. */
 void sn_utf8_clean(const char *from, char *to, size_t size);
 /* Shortens `text` in place to at most `columns` by taking out its middle and putting in an
  * ellipsis. */
