@@ -69,6 +69,10 @@ enum sn_code {
 #define SN_MACHINE_CODE_BYTES 16u
 enum sn_code sn_machine_code(const unsigned char *code, size_t bytes);
 
+/* True where compilers forget to say that the frame pointer is the caller's again: before the last
+ * instructions of a function that realigned its stack. */
+bool sn_machine_has_restored_fp(const unsigned char *code, size_t bytes);
+
 /* True where the SN_CALL_BYTES bytes that end at `end` end with a call instruction. A direct call's
  * displacement from the return address goes to *target, else 0. */
 #define SN_CALL_BYTES 8u

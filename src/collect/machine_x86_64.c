@@ -40,6 +40,14 @@ enum sn_code sn_machine_code(const unsigned char *code, size_t bytes)
 	return SN_CODE_OTHER;
 }
 
+bool sn_machine_has_restored_fp(const unsigned char *code, size_t bytes)
+{
+	/* lea -8(%r10), %rsp or lea -8(%r13), %rsp, then ret */
+	if (bytes >= 4 && code[0] == 0x49 && code[1] == 0x8d && code[3] == 0xf8)
+		return code[2] == 0x62 || code[2] == 0x65;
+	return bytes >= 1 && code[0] == 0xc3;
+}
+
 /* The bytes that ff /2 takes with this ModRM byte and what follows it; 0 where it is not /2. */
 static unsigned indirect_call_bytes(const unsigned char *modrm)
 {

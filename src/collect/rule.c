@@ -108,7 +108,7 @@ uint64_t sn_rule_compile(uintptr_t inside, bool *lasting)
 	*lasting = module != SN_MODULE_NONE;
 	if (module == SN_MODULE_NONE)
 		return pack(SN_RULE_GUESS, 0) | (uint64_t)SN_RULE_MODULE_NONE << 15;
-	bool described = !sn_cfi_find(sn_module_at(module), inside, &row);
+	bool described = !sn_row_find(sn_module_at(module), inside, &row);
 	uint64_t rule = described ? pack_row(&row, inside) : pack(SN_RULE_GUESS, 0);
 	/* code is returned to at its first byte; the byte before it is what is looked up */
 	enum sn_code code =

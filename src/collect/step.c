@@ -56,6 +56,17 @@ static bool is_return_address(uintptr_t pc)
 
 /* ---- by call frame information ---- */
 
+int sn_row_find(const struct sn_module *module, uintptr_t inside, struct sn_cfi_row *row)
+{
+	unsigned char code[4];
+	int status = sn_cfi_find(module, inside, row);
+	if (!status && row->kinds[SN_REG_FP] == SN_CFI_EXPRESSION && !row->cfa_is_expression &&
+	    !row->is_signal_frame &&
+	    sn_machine_has_restored_fp(code, sn_memory_read(inside, code, sizeof(code))))
+		row->kinds[SN_REG_FP] = SN_CFI_SAME;
+	return status;
+}
+
 static bool find_cfa(struct sn_cursor *cursor, const struct sn_cfi_row *row, uintptr_t *cfa)
 {
 	const struct sn_registers *registers = &cursor->registers;
@@ -126,8 +137,9 @@ static enum sn_step step_by_row(struct sn_cursor *cursor, const struct sn_cfi_ro
 	bool has_cfa = find_cfa(cursor, row, &result->cfa);
 	if (row->kinds[SN_REG_PC] == SN_CFI_UNDEFINED)
 		return SN_STEP_END;
-	/* stacks grow; only an expression may lead to another one */
-	if (!has_cfa || (!row->cfa_is_expression && !row->is_signal_frame &&
+	/* stacks grow; only an expression or a rule for the stack pointer may lead to another one
+	 */
+	if (!has_cfa || (!row->cfa_is_expression && row->kinds[SN_REG_SP] == SN_CFI_UNSET &&
 			 result->cfa <= cursor->registers.value[SN_REG_SP]))
 		return SN_STEP_LOST;
 	for (unsigned number = 0; number < SN_REG_COUNT; number++)
@@ -277,7 +289,7 @@ enum sn_step sn_step(struct sn_cursor *cursor, struct sn_step_result *result)
 	uintptr_t pc = cursor->registers.value[SN_REG_PC], inside = pc - cursor->is_return;
 	*result = (struct sn_step_result){.cfa = cursor->registers.value[SN_REG_SP]};
 	uint32_t module = sn_module_find_or_refresh(inside);
-	if (module != SN_MODULE_NONE && !sn_cfi_find(sn_module_at(module), inside, &row)) {
+	if (module != SN_MODULE_NONE && !sn_row_find(sn_module_at(module), inside, &row)) {
 		if (row.is_signal_frame && sn_code_at(pc) == SN_CODE_SIGNAL_RETURN)
 			return sn_step_signal(cursor, result);
 		return step_by_row(cursor, &row, result);

@@ -19,8 +19,14 @@
 #define CACHE_BITS    10
 #define CACHE_ENTRIES (1u << CACHE_BITS)
 
+/*
+ * A rule with a guess of where its caller's rule is cached: where it was the last time. The walk
+ * follows the guesses and checks each against the return address it reads, so that the processor
+ * need not wait for one frame's return address before it begins with the next frame.
+ */
 struct cached_rule {
 	uint64_t key, rule;
+	struct cached_rule *caller;
 };
 
 /* How a frame of the walk under way was left; its pc, CFA, module and flags are in the caller's
@@ -30,17 +36,21 @@ struct walked {
 	uint64_t rule; /* as applied: a guess by frame pointer is noted as the rule it amounts to */
 };
 
-/* A frame of the previous path. */
-struct known {
-	struct sn_native_frame frame;
-	uintptr_t sp, fp;
-	uintptr_t caller_pc;	      /* the word below the CFA */
-	uintptr_t fp_slot;	      /* holds the caller's fp, where that matters; else 0 */
-	uintptr_t cfa_slot, cfa_word; /* the CFA was computed from this word; slot 0: it was not */
-	bool fp_matters;	      /* this frame or one further out is computed from fp */
-	bool has_caller;
-	bool repeatable; /* this frame and all further out depend on the above alone */
+/* A word of the stack that the previous path was computed from. */
+struct input {
+	uintptr_t slot, word;
 };
+
+/* A frame of the previous path, besides what is in state.path. */
+struct known {
+	uintptr_t sp, fp;
+	uintptr_t lowest;    /* slot among the inputs of this frame and those further out */
+	uint32_t inputs_end; /* inputs[0..inputs_end) are those of this frame and all further out */
+	bool fp_matters;     /* this frame or one further out is computed from fp */
+	bool repeatable;     /* this frame and all further out depend on the inputs alone */
+};
+
+#define INPUTS_A_FRAME 3u
 
 struct state {
 	uint64_t salt;	     /* in the keys of the cache: changes when a module is unloaded */
@@ -50,8 +60,17 @@ struct state {
 	struct sn_window window;
 	struct cached_rule cache[CACHE_ENTRIES];
 	struct walked walked[SN_UNWIND_MAX];
-	struct known known[SN_UNWIND_MAX]; /* outermost first */
+	/* the previous path, innermost first, at the array's end; the rest outermost first */
+	struct sn_native_frame path[SN_UNWIND_MAX];
+	struct known known[SN_UNWIND_MAX];
+	struct input inputs[SN_UNWIND_MAX * INPUTS_A_FRAME];
 };
+
+/* The previous path's frame that known[index] belongs to. */
+static struct sn_native_frame *path_at(struct state *state, uint32_t index)
+{
+	return &state->path[SN_UNWIND_MAX - 1 - index];
+}
 
 static _Atomic bool shadow_mode;
 static _Atomic bool reuse_off; /* for measuring the walk alone */
@@ -78,8 +97,10 @@ struct walk {
 	struct sn_stack stack;
 	struct sn_native_frame *frames;
 	uint32_t count, max;
-	uintptr_t pc, sp, fp; /* of the frame that comes next */
-	uint32_t flags;	      /* of it */
+	uintptr_t pc, sp, fp;	    /* of the frame that comes next */
+	uint32_t flags;		    /* of it */
+	struct cached_rule *callee; /* rule of the frame before, to learn where this one's is */
+	struct cached_rule nobody;  /* the first frame's callee */
 	bool done;
 	struct sn_unwind_result result;
 
@@ -89,7 +110,7 @@ struct walk {
 
 	uint32_t meeting;     /* known[meeting - 1] is the next that could be met; 0 none */
 	uintptr_t meeting_sp; /* its sp, or UINTPTR_MAX */
-	uint32_t verified;    /* known[0..verified) still holds */
+	uint32_t verified;    /* inputs[0..verified) still hold */
 	uint32_t reused;      /* known[0..reused) is the path's outer end */
 };
 
@@ -111,7 +132,7 @@ static uint64_t __attribute__((noinline)) fetch_rule(struct walk *walk, uintptr_
 	uint64_t rule = sn_rule_find(inside, &lasting);
 	struct cached_rule *slot = cache_slot(walk->state, inside);
 	if (lasting)
-		*slot = (struct cached_rule){inside ^ walk->state->salt, rule};
+		*slot = (struct cached_rule){inside ^ walk->state->salt, rule, slot};
 	return rule;
 }
 
@@ -123,25 +144,23 @@ static uint32_t module_of(uint64_t rule)
 
 /* ---- the previous path ---- */
 
-/* The words of one frame still are what the path was computed from. */
-static bool still_holds(const struct walk *walk, uint32_t index)
+/* inputs[0..end) still hold. They lie on this thread's stack, which the caller has made sure of. */
+__attribute__((no_sanitize("address"))) static bool verify(struct walk *walk, uint32_t end)
 {
-	const struct known *known = &walk->state->known[index];
-	struct sn_stack stack = walk->stack;
-	uintptr_t word;
-	if (!known->has_caller)
-		return true;
-	if (!sn_stack_is_own(&stack, known->frame.cfa - SN_RETURN_SLOT) ||
-	    !sn_stack_read(&stack, known->frame.cfa - SN_RETURN_SLOT, &word) ||
-	    word != known->caller_pc)
-		return false;
-	if (known->fp_slot &&
-	    (!sn_stack_is_own(&stack, known->fp_slot) ||
-	     !sn_stack_read(&stack, known->fp_slot, &word) || word != known[-1].fp))
-		return false;
-	return !known->cfa_slot ||
-	       (sn_stack_is_own(&stack, known->cfa_slot) &&
-		sn_stack_read(&stack, known->cfa_slot, &word) && word == known->cfa_word);
+	const struct input *inputs = walk->state->inputs;
+	uint32_t index = walk->verified;
+	for (; index + 4 <= end; index += 4) {
+		const struct input *four = &inputs[index];
+		if ((*(const uintptr_t *)four[0].slot ^ four[0].word) |
+		    (*(const uintptr_t *)four[1].slot ^ four[1].word) |
+		    (*(const uintptr_t *)four[2].slot ^ four[2].word) |
+		    (*(const uintptr_t *)four[3].slot ^ four[3].word))
+			break;
+	}
+	while (index < end && *(const uintptr_t *)inputs[index].slot == inputs[index].word)
+		index++;
+	walk->verified = index;
+	return index >= end;
 }
 
 static void await(struct walk *walk, uint32_t meeting)
@@ -153,17 +172,26 @@ static void await(struct walk *walk, uint32_t meeting)
 /* Copies the rest of the previous path behind the frames walked. */
 static void take_known(struct walk *walk, uint32_t count)
 {
-	const struct known *known = walk->state->known;
 	uint32_t room = walk->max - walk->count, taken = count < room ? count : room;
 	struct sn_native_frame *frames = &walk->frames[walk->count];
-	for (uint32_t index = 0; index < taken; index++)
-		frames[index] = known[count - 1 - index].frame;
+	memcpy(frames, path_at(walk->state, count - 1), taken * sizeof(*frames));
 	frames[0].flags = walk->flags; /* how this walk found it */
 	walk->count += taken;
 	walk->reused = count;
 	walk->done = true;
 	walk->result.complete = taken == count;
 	walk->result.too_deep = taken < count;
+}
+
+/* The walk is where the known frame was, with all that matters for what comes then. */
+static bool is_at(const struct walk *walk, uint32_t index)
+{
+	const struct known *known = &walk->state->known[index];
+	const struct sn_native_frame *frame = path_at(walk->state, index);
+	return known->sp == walk->sp && frame->pc == walk->pc &&
+	       !((frame->flags ^ walk->flags) & SN_NATIVE_RETURN_ADDRESS) && known->repeatable &&
+	       (!known->fp_matters || known->fp == walk->fp) && known->lowest >= walk->stack.low &&
+	       walk->stack.low < walk->stack.high;
 }
 
 /* The walk has come to or beyond the stack pointer of the known frame awaited. True: it is met. */
@@ -176,21 +204,18 @@ static bool __attribute__((noinline)) meet(struct walk *walk)
 	await(walk, at);
 	if (!at || known[at - 1].sp != walk->sp)
 		return false;
-	const struct known *candidate = &known[at - 1];
 	await(walk, at - 1);
-	if (!candidate->repeatable || candidate->frame.pc != walk->pc ||
-	    ((candidate->frame.flags ^ walk->flags) & SN_NATIVE_RETURN_ADDRESS) ||
-	    (candidate->fp_matters && candidate->fp != walk->fp))
+	if (!is_at(walk, at - 1))
 		return false;
-	while (walk->verified < at && still_holds(walk, walk->verified))
-		walk->verified++;
-	if (walk->verified < at) {
-		/* no frame can be met inside of one that has changed */
-		await(walk, walk->verified);
-		return false;
+	if (verify(walk, known[at - 1].inputs_end)) {
+		take_known(walk, at);
+		return true;
 	}
-	take_known(walk, at);
-	return true;
+	/* no frame can be met inside of one that has changed */
+	while (at && known[at - 1].inputs_end > walk->verified)
+		at--;
+	await(walk, at);
+	return false;
 }
 
 /* ---- one frame ---- */
@@ -330,6 +355,22 @@ static void __attribute__((noinline)) step_special(struct walk *walk, uint64_t r
 
 /* ---- the walk ---- */
 
+/* The cached rule of `inside`, which was not where it was guessed to be; NULL where it cannot be
+ * cached. */
+static struct cached_rule *__attribute__((noinline))
+find_cached(struct walk *walk, uintptr_t inside, struct cached_rule *callee, uint64_t *rule)
+{
+	struct cached_rule *cached = cache_slot(walk->state, inside);
+	if (cached->key != (inside ^ walk->state->salt)) {
+		*rule = fetch_rule(walk, inside);
+		if (cached->key != (inside ^ walk->state->salt))
+			return NULL;
+	}
+	*rule = cached->rule;
+	callee->caller = cached;
+	return cached;
+}
+
 /*
  * Frames with plain rules on the thread's own stack, until one comes that is not, or a known one is
  * met. This is the loop that a warm unwind spends its time in: it carries its state in registers.
@@ -341,32 +382,39 @@ __attribute__((no_sanitize("address"))) static uint64_t walk_plain(struct walk *
 	uintptr_t pc = walk->pc, sp = walk->sp, fp = walk->fp, meeting_sp = walk->meeting_sp;
 	uintptr_t inside = inside_of(walk);
 	uint32_t count = walk->count, flags = walk->flags;
+	struct sn_native_frame *frame = &walk->frames[count], *end = &walk->frames[walk->max];
+	struct walked *walked = &state->walked[count];
+	struct cached_rule *cached = cache_slot(state, inside);
 	uint64_t rule = 0;
-	while (count < walk->max && sp < meeting_sp) {
-		const struct cached_rule *cached = cache_slot(state, inside);
+	for (; frame < end && sp < meeting_sp; frame++, walked++) {
 		rule = cached->rule;
-		if (__builtin_expect(cached->key != (inside ^ salt), 0))
-			rule = fetch_rule(walk, inside);
+		if (__builtin_expect(cached->key != (inside ^ salt), 0)) {
+			cached = find_cached(walk, inside, walk->callee, &rule);
+			if (!cached)
+				break;
+		}
 		uintptr_t cfa = (SN_RULE_BY_FP(rule) ? fp : sp) + (uintptr_t)SN_RULE_OFFSET(rule);
 		uintptr_t slot = cfa - 8 * SN_RULE_DISTANCE(rule);
 		/* slot is below the CFA, so these bound the return address's place too */
 		if (__builtin_expect(
 			SN_RULE_IS_SPECIAL(rule) || cfa <= sp || cfa > high || slot < low, 0))
 			break;
-		state->walked[count] = (struct walked){fp, rule};
-		walk->frames[count++] = (struct sn_native_frame){pc, cfa, module_of(rule), flags};
+		*walked = (struct walked){fp, rule};
+		*frame = (struct sn_native_frame){pc, cfa, SN_RULE_MODULE(rule), flags};
 		pc = *(const uintptr_t *)(cfa - SN_RETURN_SLOT);
-		uintptr_t saved = *(const uintptr_t *)slot;
-		fp = rule & SN_RULE_SAVED ? saved : fp;
+		if (rule & SN_RULE_SAVED)
+			fp = *(const uintptr_t *)slot;
 		sp = cfa;
 		inside = pc - 1;
 		flags = SN_NATIVE_RETURN_ADDRESS;
+		walk->callee = cached;
+		cached = cached->caller;
 	}
 	walk->pc = pc;
 	walk->sp = sp;
 	walk->fp = fp;
 	walk->flags = flags;
-	walk->count = count;
+	walk->count = (uint32_t)(frame - walk->frames);
 	return rule;
 }
 
@@ -391,7 +439,7 @@ static void walk_frames(struct walk *walk)
 
 /* ---- remembering ---- */
 
-static bool is_repeatable(const struct walk *walk, const struct known *known, uint64_t rule)
+static bool is_repeatable(const struct walk *walk, uintptr_t cfa, uint64_t rule)
 {
 	switch (SN_RULE_KIND(rule)) {
 	case SN_RULE_SIGNAL:
@@ -401,31 +449,43 @@ static bool is_repeatable(const struct walk *walk, const struct known *known, ui
 	case SN_RULE_END:
 		return true;
 	default:
-		return sn_stack_is_own(&walk->stack, known->frame.cfa - SN_RETURN_SLOT);
+		return sn_stack_is_own(&walk->stack, cfa - SN_RETURN_SLOT);
 	}
 }
 
-/* Fills in what a frame's caller was computed from. `outer` is the caller, NULL for none. */
-static void describe(struct known *known, const struct known *outer, uint64_t rule)
+static void add_input(struct walk *walk, struct known *known, uintptr_t slot, uintptr_t word)
+{
+	walk->state->inputs[known->inputs_end++] = (struct input){slot, word};
+	if (slot < known->lowest)
+		known->lowest = slot;
+	known->repeatable &= sn_stack_is_own(&walk->stack, slot);
+}
+
+/* What a frame's caller was computed from. `outer` is the caller, NULL for none. */
+static void describe(struct walk *walk, struct known *known, uintptr_t cfa,
+		     const struct known *outer, uint64_t rule)
 {
 	enum sn_rule_kind kind = SN_RULE_KIND(rule);
+	bool outer_matters = outer && outer->fp_matters, saved = rule & SN_RULE_SAVED;
 	uintptr_t base = SN_RULE_BY_FP(rule) ? known->fp : known->sp;
-	bool outer_matters = outer && outer->fp_matters;
-	known->has_caller = kind <= SN_RULE_WORD_FP;
-	known->caller_pc = outer ? outer->frame.pc : 0;
-	known->fp_matters =
-	    kind == SN_RULE_FP || kind == SN_RULE_WORD_FP ||
-	    (kind == SN_RULE_END && rule & SN_RULE_SAVED_BY_FP) ||
-	    (outer_matters && (!(rule & SN_RULE_SAVED) || rule & SN_RULE_SAVED_BY_FP));
-	known->fp_slot = known->cfa_slot = 0;
-	if (outer_matters && (rule & SN_RULE_SAVED))
-		known->fp_slot = rule & SN_RULE_SAVED_BY_FP
-				     ? known->fp
-				     : known->frame.cfa - 8 * SN_RULE_DISTANCE(rule);
-	if (kind == SN_RULE_WORD_SP || kind == SN_RULE_WORD_FP) {
-		known->cfa_slot = base + (uintptr_t)SN_RULE_OFFSET(rule);
-		known->cfa_word = known->frame.cfa - (uintptr_t)SN_RULE_ADDED(rule);
-	}
+	known->inputs_end = outer ? outer->inputs_end : 0;
+	known->lowest = outer ? outer->lowest : UINTPTR_MAX;
+	known->repeatable = is_repeatable(walk, cfa, rule) && (!outer || outer->repeatable);
+	/* the end of code without information depends on the frame pointer: see step_by_guess */
+	known->fp_matters = kind == SN_RULE_FP || kind == SN_RULE_WORD_FP ||
+			    rule & SN_RULE_SAVED_BY_FP || (outer_matters && !saved);
+	if (kind > SN_RULE_WORD_FP)
+		return;
+	const struct sn_native_frame *caller =
+	    path_at(walk->state, (uint32_t)(known - walk->state->known)) + 1;
+	add_input(walk, known, cfa - SN_RETURN_SLOT, outer ? caller->pc : 0);
+	if (outer_matters && saved)
+		add_input(walk, known,
+			  rule & SN_RULE_SAVED_BY_FP ? known->fp : cfa - 8 * SN_RULE_DISTANCE(rule),
+			  outer->fp);
+	if (kind == SN_RULE_WORD_SP || kind == SN_RULE_WORD_FP)
+		add_input(walk, known, base + (uintptr_t)SN_RULE_OFFSET(rule),
+			  cfa - (uintptr_t)SN_RULE_ADDED(rule));
 }
 
 /* Puts the frames walked on top of those reused. Only complete paths are worth it. */
@@ -439,14 +499,12 @@ static void remember(struct walk *walk, uintptr_t first_sp)
 	}
 	for (uint32_t index = walked; index-- > 0;) {
 		uint32_t place = walk->count - 1 - index;
-		struct known *known = &state->known[place], *outer = place ? known - 1 : NULL;
-		uint64_t rule = state->walked[index].rule;
-		known->frame = walk->frames[index];
+		struct known *known = &state->known[place];
+		*path_at(state, place) = walk->frames[index];
 		known->sp = index ? walk->frames[index - 1].cfa : first_sp;
 		known->fp = state->walked[index].fp;
-		describe(known, outer, rule);
-		known->repeatable =
-		    is_repeatable(walk, known, rule) && (!outer || outer->repeatable);
+		describe(walk, known, walk->frames[index].cfa, place ? known - 1 : NULL,
+			 state->walked[index].rule);
 	}
 	state->known_count = walk->count;
 	state->stack_high = walk->stack.high;
@@ -519,6 +577,7 @@ static void run(struct walk *walk)
 {
 	uintptr_t first_sp = walk->sp;
 	check_state(walk);
+	walk->callee = &walk->nobody;
 	await(walk, walk->state->known_count);
 	walk_frames(walk);
 	walk->result.count = walk->count;
