@@ -104,7 +104,10 @@ static void make_plates(void)
 		      "clEnqueueWriteBuffer");
 }
 
-static void step(int now)
+/* Kept out of line, as it would be in a larger program, so that each is a frame of its own. */
+#define NOINLINE __attribute__((noinline))
+
+NOINLINE static void step(int now)
 {
 	size_t global[2] = {SIDE, SIDE};
 	check(clSetKernelArg(step_kernel, 0, sizeof(cl_mem), &plates[now]), "clSetKernelArg");
@@ -114,7 +117,7 @@ static void step(int now)
 }
 
 /* The slow way: the whole plate comes back, every time. */
-static float change_on_host(int now)
+NOINLINE static float change_on_host(int now)
 {
 	SONDE_REGION("look for change");
 	float most = 0;
@@ -126,7 +129,7 @@ static float change_on_host(int now)
 	return most;
 }
 
-static float change_on_device(int now)
+NOINLINE static float change_on_device(int now)
 {
 	SONDE_REGION("look for change");
 	size_t global = GROUP;

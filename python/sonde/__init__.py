@@ -101,7 +101,7 @@ class _Region:
             finally:
                 _end(token)
 
-        return call
+        return call  # type: ignore[return-value]
 
 
 class _Iteration(_Region):

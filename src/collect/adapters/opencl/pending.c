@@ -72,39 +72,48 @@ static const char *const api_names[] = {
 
 /* ---- metrics ---- */
 
-struct metrics {
-	uint32_t api_time, queue_delay, submit_delay, work_items, work_group;
-	uint32_t time[SN_CL_KIND_COUNT], bytes[SN_CL_KIND_COUNT];
+enum metric {
+	API_TIME,
+	QUEUE_DELAY,
+	SUBMIT_DELAY,
+	WORK_ITEMS,
+	WORK_GROUP,
+	OPERATION_TIME, /* one for each enum sn_cl_kind */
+	OPERATION_BYTES = OPERATION_TIME + SN_CL_KIND_COUNT,
+	METRIC_COUNT = OPERATION_BYTES + SN_CL_KIND_COUNT
 };
 
-static const struct metrics *metrics(void)
-{
-	static struct metrics all;
-	static _Atomic bool ready;
-	/* acquire pairs with the release below; threads that race store the same numbers */
-	if (atomic_load_explicit(&ready, memory_order_acquire))
-		return &all;
-	all.api_time = sn_metric("gpu-api-time", "ns", "opencl", SN_METRIC_TIME, 0);
-	all.time[SN_CL_KERNEL] = sn_metric("kernel-time", "ns", "opencl", SN_METRIC_TIME, 0);
-	all.time[SN_CL_COPY] = sn_metric("copy-time", "ns", "opencl", SN_METRIC_TIME, 0);
-	all.time[SN_CL_FILL] = sn_metric("fill-time", "ns", "opencl", SN_METRIC_TIME, 0);
-	all.time[SN_CL_MAP] = sn_metric("map-time", "ns", "opencl", SN_METRIC_TIME, 0);
-	all.bytes[SN_CL_KERNEL] = SN_ID_NONE;
-	all.bytes[SN_CL_COPY] = sn_metric("copy-bytes", "bytes", "opencl", SN_METRIC_BYTES, 0);
-	all.bytes[SN_CL_FILL] = sn_metric("fill-bytes", "bytes", "opencl", SN_METRIC_BYTES, 0);
-	all.bytes[SN_CL_MAP] = sn_metric("map-bytes", "bytes", "opencl", SN_METRIC_BYTES, 0);
-	all.queue_delay = sn_metric("queue-delay", "ns", "opencl", SN_METRIC_TIME, 0);
-	all.submit_delay = sn_metric("submit-delay", "ns", "opencl", SN_METRIC_TIME, 0);
-	all.work_items = sn_metric("work-items", "items", "opencl", SN_METRIC_COUNT, 0);
-	all.work_group = sn_metric("work-group-size", "items", "opencl", SN_METRIC_COUNT, 0);
-	atomic_store_explicit(&ready, true, memory_order_release);
-	return &all;
-}
+static const struct {
+	const char *name, *unit;
+	enum sn_metric_kind kind;
+} metrics[METRIC_COUNT] = {
+    [API_TIME] = {"gpu-api-time", "ns", SN_METRIC_TIME},
+    [QUEUE_DELAY] = {"queue-delay", "ns", SN_METRIC_TIME},
+    [SUBMIT_DELAY] = {"submit-delay", "ns", SN_METRIC_TIME},
+    [WORK_ITEMS] = {"work-items", "items", SN_METRIC_COUNT},
+    [WORK_GROUP] = {"work-group-size", "items", SN_METRIC_COUNT},
+    [OPERATION_TIME + SN_CL_KERNEL] = {"kernel-time", "ns", SN_METRIC_TIME},
+    [OPERATION_TIME + SN_CL_COPY] = {"copy-time", "ns", SN_METRIC_TIME},
+    [OPERATION_TIME + SN_CL_FILL] = {"fill-time", "ns", SN_METRIC_TIME},
+    [OPERATION_TIME + SN_CL_MAP] = {"map-time", "ns", SN_METRIC_TIME},
+    [OPERATION_BYTES + SN_CL_COPY] = {"copy-bytes", "bytes", SN_METRIC_BYTES},
+    [OPERATION_BYTES + SN_CL_FILL] = {"fill-bytes", "bytes", SN_METRIC_BYTES},
+    [OPERATION_BYTES + SN_CL_MAP] = {"map-bytes", "bytes", SN_METRIC_BYTES},
+};
 
-static void add(struct sn_thread *thread, uint32_t node, uint32_t metric, uint64_t value)
+/* Registers a metric when it is first used, so that reports show no empty ones. */
+static void add(struct sn_thread *thread, uint32_t node, unsigned metric, uint64_t value)
 {
-	if (metric != SN_ID_NONE)
-		sn_cct_add(&thread->cct, node, metric, value);
+	static _Atomic uint32_t numbers[METRIC_COUNT]; /* plus 1; 0 not registered */
+	/* relaxed: threads that race store the same number */
+	uint32_t number = atomic_load_explicit(&numbers[metric], memory_order_relaxed);
+	if (!number) {
+		number = 1 + sn_metric(metrics[metric].name, metrics[metric].unit, "opencl",
+				       metrics[metric].kind, 0);
+		atomic_store_explicit(&numbers[metric], number, memory_order_relaxed);
+	}
+	if (number != SN_ID_NONE + 1u)
+		sn_cct_add(&thread->cct, node, number - 1, value);
 }
 
 /* ---- a thread's state ---- */
@@ -218,25 +227,24 @@ static void report_ended(struct sn_thread *thread, const struct pending *pending
 
 static void record(struct sn_thread *thread, const struct pending *pending, cl_event event)
 {
-	const struct metrics *all = metrics();
 	struct times times;
-	add(thread, pending->node, all->bytes[pending->kind], pending->bytes);
-	if (pending->kind == SN_CL_KERNEL) {
-		add(thread, pending->node, all->work_items, pending->work_items);
-		if (pending->work_group)
-			add(thread, pending->node, all->work_group, pending->work_group);
-	}
+	if (pending->kind != SN_CL_KERNEL)
+		add(thread, pending->node, OPERATION_BYTES + pending->kind, pending->bytes);
+	else
+		add(thread, pending->node, WORK_ITEMS, pending->work_items);
+	if (pending->work_group)
+		add(thread, pending->node, WORK_GROUP, pending->work_group);
 	if (!pending->timed || !read_times(event, &times)) {
 		sn_drop(thread, SN_DROP_GPU_UNTIMED, 1);
 		if (sn_monitor_wants(SONDE_GPU))
 			report_ended(thread, pending, NULL);
 		return;
 	}
-	add(thread, pending->node, all->time[pending->kind], times.ended - times.started);
+	add(thread, pending->node, OPERATION_TIME + pending->kind, times.ended - times.started);
 	if (times.submitted >= times.queued)
-		add(thread, pending->node, all->queue_delay, times.submitted - times.queued);
+		add(thread, pending->node, QUEUE_DELAY, times.submitted - times.queued);
 	if (times.started >= times.submitted)
-		add(thread, pending->node, all->submit_delay, times.started - times.submitted);
+		add(thread, pending->node, SUBMIT_DELAY, times.started - times.submitted);
 	if (pending->device)
 		sn_cl_clock_bound(&pending->device->clock, times.queued, pending->before_ns,
 				  pending->after_ns);
@@ -439,7 +447,7 @@ static struct state *enter_again(struct sn_cl_call *call, uint64_t end_ns)
 	/* with whatever the program's own callbacks left open in between */
 	if (call->thread->shadow_depth >= call->depth)
 		call->thread->shadow_depth = call->depth - 1;
-	add(call->thread, call->node, metrics()->api_time, end_ns - call->start_ns);
+	add(call->thread, call->node, API_TIME, end_ns - call->start_ns);
 	return state_of(call->thread);
 }
 
