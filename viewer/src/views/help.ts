@@ -16,6 +16,7 @@ const KEYS: readonly (readonly [string, string])[] = [
 	['c', 'callers of the selected frame'],
 	['h', 'mark every box of the selected function'],
 	['Ctrl + wheel', 'zoom at the pointer; Shift + wheel or dragging moves'],
+	['double click', 'on a hot spot: who calls it'],
 	['t', 'theme'],
 	['?', 'this help'],
 ];
