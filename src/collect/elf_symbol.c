@@ -33,6 +33,9 @@ static const ElfW(Dyn) * dynamic_section(const struct sn_module *module)
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header->e_phentsize != sizeof(ElfW(Phdr)))
 		return NULL;
+	if (header->e_phoff > module->end - module->start ||
+	    header->e_phnum * sizeof(ElfW(Phdr)) > module->end - module->start - header->e_phoff)
+		return NULL;
 	const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(module->start + header->e_phoff);
 	for (unsigned i = 0; i < header->e_phnum; i++) {
 		uintptr_t address = module->bias + segments[i].p_vaddr;

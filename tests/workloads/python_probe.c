@@ -343,7 +343,7 @@ uint64_t probe_step_end(void)
 	return left;
 }
 
-/* Nanoseconds for one walk of this thread, and its frames, when everything is warm. */
+/* Nanoseconds of CPU for one walk of this thread, and its frames, when everything is warm. */
 double probe_time(int rounds, int *count)
 {
 	static struct sn_python_frame frames[DEPTH];
@@ -352,10 +352,10 @@ double probe_time(int rounds, int *count)
 
 	for (int i = 0; i < 10; i++)
 		*count = sn_python_walk(thread, frames, DEPTH);
-	clock_gettime(CLOCK_MONOTONIC, &begin);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
 	for (int i = 0; i < rounds; i++)
 		sn_python_walk(thread, frames, DEPTH);
-	clock_gettime(CLOCK_MONOTONIC, &end);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
 	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) /
 	       rounds;
 }

@@ -81,6 +81,7 @@ static void prove(const struct sn_python_target *target)
 /* Searches the modules that were not there last time. */
 static int find(void)
 {
+	static struct sn_guard guard;
 	uint32_t count = sn_module_count();
 	const char *reason = NULL;
 
@@ -88,6 +89,9 @@ static int find(void)
 		const struct sn_module *module = sn_module_at(modules_searched);
 		if (atomic_load_explicit(&module->dead, memory_order_relaxed) ||
 		    (module->flags & (SN_MODULE_ANONYMOUS | SN_MODULE_VDSO)))
+			continue;
+		/* a mapping may be reserved, or for execution only */
+		if (!sn_guard_readable(&guard, module->start, 4096))
 			continue;
 		struct sn_python_target *target = &targets[target_count];
 		int error = sn_python_target_find(target, module, &reason);
