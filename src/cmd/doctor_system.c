@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of the machine itself: sampling, preloading, debug files, disk and eBPF; see doctor.h. */
 #include "doctor.h"
+#include "launch.h"
 
 #include "report/number.h"
 
@@ -158,30 +159,6 @@ void sn_diagnose_sampling(struct sn_diagnosis *diagnosis)
 	check_clock(diagnosis);
 }
 
-/* libsonde.so next to the command, where it is installed, or in the build tree. */
-static bool find_collector(char *path, size_t size)
-{
-	static const char *const places[] = {"libsonde.so",
-					     "../lib/libsonde.so",
-					     "../lib/sonde/libsonde.so",
-					     "../lib/x86_64-linux-gnu/libsonde.so",
-					     "../lib/aarch64-linux-gnu/libsonde.so",
-					     "../lib64/libsonde.so",
-					     "../collect/libsonde.so"};
-	char folder[2048];
-	ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
-	if (length <= 0)
-		return false;
-	folder[length] = '\0';
-	*(strrchr(folder, '/') + 1) = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(path, size, "%s%s", folder, places[i]);
-		if (access(path, R_OK) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Has the loader preload the library into a program that looks at its own mappings. */
 static bool preload_works(const char *library)
 {
@@ -201,15 +178,18 @@ static bool preload_works(const char *library)
 
 void sn_diagnose_collector(struct sn_diagnosis *diagnosis)
 {
-	char raw[4096], path[4096];
+	struct sn_launch *launch = calloc(1, sizeof(*launch));
+	struct sn_error error = {"out of memory"};
 	struct sn_check *check;
-	if (!find_collector(raw, sizeof(raw)) || !realpath(raw, path)) {
-		check = sn_diagnose(diagnosis, "Collector", "libsonde.so", SN_VERDICT_NO,
-				    "neither beside the command nor in ../lib");
+	if (!launch || sn_launch_library(launch, &error) != 0) {
+		check = sn_diagnose(diagnosis, "Collector", "libsonde.so", SN_VERDICT_NO, "%s",
+				    error.text);
 		check->is_essential = true;
 		set_fix(check, "make install");
+		free(launch);
 		return;
 	}
+	const char *path = launch->library;
 	check = sn_diagnose(diagnosis, "Collector", "libsonde.so", SN_VERDICT_OK, "%s", path);
 	check->is_essential = true;
 	if (preload_works(path))
@@ -220,6 +200,7 @@ void sn_diagnose_collector(struct sn_diagnosis *diagnosis)
 				    "LD_PRELOAD had no effect: a static or foreign C library, or a "
 				    "security policy");
 	check->is_essential = true;
+	free(launch);
 }
 
 static void check_debug_files(struct sn_diagnosis *diagnosis)
