@@ -39,7 +39,7 @@ static const char *file_of(const struct writer *writer, uint32_t id)
 static void put_name(FILE *out, const char *name)
 {
 	for (; *name; name++)
-		putc(*name == '\n' || *name == '\r' ? ' ' : *name, out);
+		putc_unlocked(*name == '\n' || *name == '\r' ? ' ' : *name, out);
 }
 
 static void put_file(struct writer *writer, const char *key, uint32_t id)
