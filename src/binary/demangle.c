@@ -118,21 +118,29 @@ static const char *group_end(const char *start, const char *at)
 	char stack[NESTING_MAX];
 	unsigned depth = 0;
 	for (; *at; at++) {
-		if (*at == 'o' && is_word_at(start, at, "operator")) {
-			at += 8;
-			at += operator_symbol_bytes(at);
-			at--;
-			continue;
-		}
-		if (*at == '-' && at[1] == '>') {
-			at++;
-			continue;
-		}
-		if (strchr("([{<", *at)) {
+		switch (*at) {
+		case 'o':
+			if (is_word_at(start, at, "operator")) {
+				at += 8;
+				at += operator_symbol_bytes(at);
+				at--;
+			}
+			break;
+		case '-':
+			at += at[1] == '>';
+			break;
+		case '(':
+		case '[':
+		case '{':
+		case '<':
 			if (depth == NESTING_MAX)
 				return NULL;
 			stack[depth++] = closing(*at);
-		} else if (strchr(")]}>", *at)) {
+			break;
+		case ')':
+		case ']':
+		case '}':
+		case '>':
 			/* a '<' that compared is still open when its parenthesis closes */
 			while (*at != '>' && depth > 0 && stack[depth - 1] == '>')
 				depth--;
@@ -140,6 +148,7 @@ static const char *group_end(const char *start, const char *at)
 				return NULL;
 			if (stack[depth - 1] == *at && --depth == 0)
 				return at + 1;
+			break;
 		}
 	}
 	return NULL;
@@ -252,6 +261,12 @@ static void shorten_into(struct sn_text *out, const char *start, const char *end
 		return;
 	}
 	for (const char *at = start; at < end;) {
+		/* most characters begin nothing */
+		if ((isalnum((unsigned char)*at) && *at != 'o' && *at != 's') || *at == '_' ||
+		    *at == ':') {
+			sn_text_char(out, *at++);
+			continue;
+		}
 		const char *inner = strchr("([{<", *at) ? group_end(start, at) : NULL;
 		if (inner && inner > end)
 			inner = NULL;

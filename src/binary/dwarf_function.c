@@ -189,7 +189,8 @@ static bool new_node(struct walk *walk)
 static bool match_range(void *data, uint64_t start, uint64_t end)
 {
 	struct walk *walk = data;
-	if (start < walk->start)
+	/* compilers write the part with the entry first, what they split off after it */
+	if (walk->start == UINT64_MAX)
 		walk->start = start;
 	size_t at = sn_dwarf_target_at(walk->targets, walk->count, start);
 	if (at == walk->count || walk->targets[at].address >= end)
@@ -218,7 +219,7 @@ static uint32_t match_entry(struct walk *walk, uint32_t parent)
 	walk->start = UINT64_MAX;
 	if (entry->ranges.class != SN_DWARF_NONE) {
 		sn_dwarf_ranges(walk->unit, entry->ranges, match_range, walk);
-		/* the entry point, where it is said, and not the lowest of several pieces */
+		/* the entry point, where it is said */
 		if (entry->low.class == SN_DWARF_ADDRESS && entry->low.number > 0)
 			walk->start = entry->low.number;
 	} else if (entry->low.class == SN_DWARF_ADDRESS) {

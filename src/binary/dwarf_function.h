@@ -16,7 +16,7 @@ struct sn_dwarf_node {
 	uint32_t call_line;
 	uint64_t call_file; /* of the unit's line program */
 	uint64_t die;	    /* offset of its entry, in the unit's file */
-	uint64_t start;	    /* lowest address */
+	uint64_t start;	    /* its entry */
 };
 
 struct sn_dwarf_nodes {

@@ -5,17 +5,48 @@
 /* Bounds what symbols that overlap (never in real files) can cost. */
 #define COVERED_MAX 20000000u
 
-static size_t lower_bound(const uint64_t *addresses, size_t count, uint64_t value)
+#define BUCKETS 4096u
+
+/* The sorted addresses, and where those of each equal part of their range begin. */
+struct locator {
+	const uint64_t *addresses;
+	size_t count;
+	unsigned shift;
+	size_t first[BUCKETS + 1];
+};
+
+static void locator_init(struct locator *locator, const uint64_t *addresses, size_t count)
 {
-	size_t low = 0;
-	while (count > 0) {
-		size_t half = count / 2;
-		if (addresses[low + half] < value) {
-			low += half + 1;
-			count -= half + 1;
-		} else {
-			count = half;
-		}
+	uint64_t range = addresses[count - 1] - addresses[0];
+	locator->addresses = addresses;
+	locator->count = count;
+	locator->shift = 0;
+	while (range >> locator->shift >= BUCKETS)
+		locator->shift++;
+	size_t at = 0;
+	for (uint64_t bucket = 0; bucket <= BUCKETS; bucket++) {
+		while (at < count && (addresses[at] - addresses[0]) >> locator->shift < bucket)
+			at++;
+		locator->first[bucket] = at;
+	}
+}
+
+/* The first address that is not before `value`: found for each of very many symbols. */
+static size_t lower_bound(const struct locator *locator, uint64_t value)
+{
+	const uint64_t *addresses = locator->addresses;
+	if (value <= addresses[0])
+		return 0;
+	if (value > addresses[locator->count - 1])
+		return locator->count;
+	uint64_t bucket = (value - addresses[0]) >> locator->shift;
+	size_t low = locator->first[bucket], high = locator->first[bucket + 1];
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (addresses[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
 	}
 	return low;
 }
@@ -162,13 +193,15 @@ void sn_elf_symbols_resolve(struct sn_elf_file *file, struct sn_elf_section *tab
 	    addresses, count,
 	    hits,      near,
 	    0};
+	struct locator locator;
 	memset(near, 0, count * sizeof(*near));
+	locator_init(&locator, addresses, count);
 	for (size_t at = 0; symbols.size - at >= sizeof(Elf64_Sym); at += sizeof(Elf64_Sym)) {
 		Elf64_Sym symbol;
 		memcpy(&symbol, symbols.data + at, sizeof(symbol));
 		if (!is_candidate(file, &symbol) || symbol.st_size > UINT64_MAX - symbol.st_value)
 			continue;
-		size_t first = lower_bound(addresses, count, symbol.st_value);
+		size_t first = lower_bound(&locator, symbol.st_value);
 		if (first == count)
 			continue;
 		if (symbol.st_size > 0)

@@ -393,7 +393,11 @@ static int locate_by_symbol(struct module *module, const struct sn_elf_hit *hit,
 
 static bool is_mangled(const char *symbol)
 {
-	return symbol && (strncmp(symbol, "_Z", 2) == 0 || strncmp(symbol, "_R", 2) == 0);
+	static const char *const prefixes[] = {"_Z", "_R", "$s", "$S", "_$s", "_$S", "_T0"};
+	for (size_t i = 0; symbol && i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (strncmp(symbol, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
 }
 
 /*
@@ -410,8 +414,14 @@ static void complete_location(struct module *module, const struct sn_elf_hit *hi
 	if (!frames[0].linkage_name && hit->name && is_same && !hit->is_plt &&
 	    (!frames[0].name || is_mangled(hit->name)))
 		frames[0].linkage_name = hit->name;
+	/* malloc rather than __libc_malloc, where they are one function */
+	if (!is_mangled(frames[0].linkage_name) && frames[0].name && hit->name && !hit->is_plt &&
+	    is_same && frames[0].name[0] == '_' && hit->name[0] != '_')
+		frames[0].linkage_name = hit->name;
 	for (uint32_t i = 0; i < location->depth; i++) {
-		if (frames[i].linkage_name) {
+		/* a symbol that is another plain name (__GI_innetgr) is not for people */
+		bool is_named = frames[i].name && !is_mangled(frames[i].linkage_name);
+		if (frames[i].linkage_name && (!is_named || frames[i].linkage_name == hit->name)) {
 			name_frame(module, &frames[i], frames[i].linkage_name);
 		} else if (frames[i].name && strpbrk(frames[i].name, "<(")) {
 			char *name = sn_demangle_shorten(frames[i].name);

@@ -108,3 +108,20 @@ def test_every_address_as_others_say(compiler, options, level, tmp_path):
         wrong = [(hex(a), theirs[a], ours.get(a, [])) for a in addresses
                  if not same(theirs[a], ours.get(a, []), are_names_compared)]
         assert not wrong, "%d of %d differ from %s: %s" % (len(wrong), len(addresses), command[0], wrong[:3])
+
+
+@pytest.mark.parametrize("form", ["dwarf4", "dwarf5"])
+def test_debug_information_shared_by_dwz_says_the_same(form, tmp_path):
+    fixture = BUILD / "tests/workloads/symbols" / ("libsymbols_%s.so" % form)
+    if not shutil.which("dwz") or not fixture.exists() or not SYMBOLIZE.exists():
+        pytest.skip("no dwz, or no fixtures")
+    copies = [shutil.copy(fixture, tmp_path / name) for name in ("a.so", "b.so", "c.so")]
+    shared = subprocess.run(["dwz", "-m", "common.debug", *copies], cwd=tmp_path, capture_output=True)
+    sections = subprocess.run(["readelf", "-SW", copies[0]], capture_output=True, text=True).stdout
+    if shared.returncode != 0 or ".gnu_debugaltlink" not in sections:
+        pytest.skip("this dwz shares nothing of this form")
+    addresses = function_addresses(fixture)
+    ours = [SYMBOLIZE, "--print"]
+    assert locations([*ours, copies[0]], addresses) == locations([*ours, fixture], addresses)
+    os.unlink(tmp_path / "common.debug")
+    assert locations([*ours, copies[0]], addresses) != locations([*ours, fixture], addresses)
