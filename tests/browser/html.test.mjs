@@ -278,6 +278,13 @@ test('a stack of 5,000 frames scrolls, and its end can be zoomed to', async () =
 	assert.deepEqual(mishaps, []);
 });
 
+test('a database without metrics says so', async () => {
+	const { page, mishaps } = await open(browser, makeSample('empty'));
+	assert.match(await page.textContent('#empty'), /Nothing was measured/);
+	for (const key of ['b', 'm', 'ArrowDown', 'c', 'n', '0', 'Escape']) await page.keyboard.press(key);
+	assert.deepEqual(mishaps, []);
+});
+
 test('names that look like markup stay text', async () => {
 	const { page, mishaps } = await open(browser, makeSample('hostile'));
 	await page.focus('#graph');

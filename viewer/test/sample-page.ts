@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a page with a made-up profile: node .tests/sample-page.mjs training|hostile|deep|CONTEXTS FILE. */
+/* Writes a page with a made-up profile: node .tests/sample-page.mjs training|hostile|deep|empty|CONTEXTS FILE. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { deflateSync } from 'node:zlib';
 import { encode } from './encode.ts';
-import { deep, hostile, large, training } from './samples.ts';
+import type { Sample } from './encode.ts';
+import { deep, empty, hostile, large, training } from './samples.ts';
 
 const [what = 'training', file = 'page.html'] = process.argv.slice(2);
-const payload = encode(what === 'training' ? training() : what === 'hostile' ? hostile() : what === 'deep' ? deep(5000) : large(Number(what)));
+const made: Record<string, () => Sample> = { training, hostile, deep: () => deep(5000), empty };
+const payload = encode(made[what]?.() ?? large(Number(what)));
 const page = readFileSync(new URL('../dist/page.html', import.meta.url), 'utf8')
 	.replace('@TITLE@', 'Sonde')
 	.replace('@ENCODING@', 'deflate')

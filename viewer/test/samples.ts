@@ -178,6 +178,11 @@ export function hostile(): Sample {
 	});
 }
 
+/* A program that ended before anything was measured. */
+export function empty(): Sample {
+	return sampleOf({ frame: { kind: 'thread', name: 'true' } }, [], { profiles: [] });
+}
+
 /* One stack of `depth` frames. */
 export function deep(depth: number): Sample {
 	const sample = sampleOf({ frame: { kind: 'unknown', name: '' } }, ['cpu-time']);
