@@ -13,6 +13,7 @@
 #include <CL/cl.h>
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,7 @@ static struct {
 } kept[EVENTS_MOST];
 static unsigned kept_count;
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static sem_t launched;
 
 /* Where an enqueue puts its event: a place when times are to be summed, else none is wanted. */
 static cl_event *keep(enum what what)
@@ -310,6 +312,29 @@ static bool find_device(void)
 	return false;
 }
 
+/* Launches, hands its queue over to be waited for, and lives on. */
+static void *sleeper_main(void *argument)
+{
+	cl_command_queue *queue = argument;
+	cl_kernel kernel = make_kernel("add_one", make_buffer());
+	launch(*queue, kernel, ADD_ONE, 5);
+	sem_post(&launched);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void sleeper(void)
+{
+	pthread_t id;
+	static cl_command_queue queue;
+	queue = make_queue(0);
+	sem_init(&launched, 0, 0);
+	pthread_create(&id, NULL, sleeper_main, &queue);
+	sem_wait(&launched);
+	check(clFinish(queue), "clFinish");
+}
+
 /* Ends with kernels outstanding: some will run, some wait for an event that nobody sets. */
 static void abandon(cl_command_queue in_order, cl_command_queue out_of_order, cl_mem buffer)
 {
@@ -317,6 +342,7 @@ static void abandon(cl_command_queue in_order, cl_command_queue out_of_order, cl
 	size_t global = ITEMS;
 	cl_event gate = clCreateUserEvent(context, &status);
 	cl_kernel kernel = make_kernel("scale", buffer);
+	sleeper();
 	launch(in_order, kernel, SCALE, 50);
 	check(clEnqueueNDRangeKernel(out_of_order, kernel, 1, NULL, &global, NULL, 1, &gate, NULL),
 	      "behind a user event");

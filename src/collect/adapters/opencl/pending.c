@@ -323,6 +323,11 @@ static enum progress look_at_all(struct state *state)
 
 /* ---- operations of threads that have ended ---- */
 
+static void pause_ns(long nanoseconds)
+{
+	nanosleep(&(struct timespec){0, nanoseconds}, NULL);
+}
+
 static bool lock_orphans(void)
 {
 	int expected = 0;
@@ -372,7 +377,7 @@ void sn_cl_thread_begin(struct sn_thread *thread)
 	if (!state)
 		return;
 	while (!lock_orphans())
-		nanosleep(&(struct timespec){0, 100000}, NULL);
+		pause_ns(100000);
 	atomic_store_explicit(&state->ended, false, memory_order_relaxed);
 	if (head_of(state) != tail_of(state))
 		atomic_fetch_sub_explicit(&orphaned, 1, memory_order_relaxed);
@@ -516,6 +521,8 @@ void sn_cl_call_end_operation(struct sn_cl_call *call, cl_command_queue queue, c
 	struct state *state = enter_again(call, end_ns);
 	bool open = !atomic_load_explicit(&closed, memory_order_relaxed);
 	if (!state) {
+		if (call->thread)
+			sn_drop(call->thread, SN_DROP_GPU_LOST, 1);
 		if (event && open)
 			sn_cl_real.clReleaseEvent(event);
 		return;
@@ -561,19 +568,49 @@ cl_uint sn_cl_references(cl_event event)
 
 /* ---- the end ---- */
 
-/* What is left and may be collected from here: the calling thread's and ended threads'. */
+/*
+ * Takes the guard of another thread that still runs, so that its tree may be written from here. The
+ * guard is made for one thread alone: whoever was entering when we took it leaves within the pause,
+ * and takes our mark away with his.
+ */
+static bool borrow(struct sn_thread *thread)
+{
+	for (int tries = 0; tries < 20; tries++) {
+		if (!atomic_load(&thread->inside)) {
+			atomic_store(&thread->inside, 1);
+			pause_ns(1000000);
+			if (atomic_load(&thread->inside))
+				return true;
+		}
+		pause_ns(100000);
+	}
+	return false;
+}
+
+static enum progress collect_for(struct sn_thread *self, struct state *state)
+{
+	bool ended = atomic_load_explicit(&state->ended, memory_order_acquire);
+	if (head_of(state) == tail_of(state))
+		return COLLECTED;
+	if (state->thread == self || ended)
+		return look_at_all(state);
+	if (!borrow(state->thread))
+		return STILL_WAITING;
+	enum progress progress = look_at_all(state);
+	atomic_store(&state->thread->inside, 0);
+	return progress;
+}
+
+/* The most advanced of what is left, and its number. */
 static enum progress collect_at_exit(struct sn_thread *self, uint32_t *left)
 {
 	enum progress most = COLLECTED;
 	struct state *state = atomic_load_explicit(&states, memory_order_acquire);
 	*left = 0;
 	for (; state; state = state->next) {
-		bool ended = atomic_load_explicit(&state->ended, memory_order_acquire);
-		if (state->thread == self || ended) {
-			enum progress progress = look_at_all(state);
-			if (progress == STILL_RUNNING || most == COLLECTED)
-				most = progress;
-		}
+		enum progress progress = collect_for(self, state);
+		if (progress == STILL_RUNNING || most == COLLECTED)
+			most = progress;
 		*left += tail_of(state) - head_of(state);
 	}
 	return most;
@@ -593,7 +630,7 @@ void sn_cl_finish(struct sn_thread *thread)
 		if (progress == COLLECTED || now_ns - start_ns > EXIT_WAIT_NS ||
 		    now_ns - moved_ns > EXIT_STILL_NS)
 			break;
-		nanosleep(&(struct timespec){0, 1000000}, NULL);
+		pause_ns(1000000);
 	}
 	if (!atomic_exchange_explicit(&closed, true, memory_order_relaxed) && left)
 		sn_drop(NULL, SN_DROP_GPU_LOST, left);
