@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long names, inlined calls and lines of addresses take, beside other symbolisers.
 
-bench/symbolize.py [--build DIR] [--count N] [--repeat N] [FILE...]
+bench/symbolize.py [--build DIR] [--count N] [--repeat N] [--without TOOL] [FILE...]
 
 Each FILE's addresses are drawn evenly from its .text. The tools run in turn, so that what else the machine
 does meets all of them; the table gives medians of whole processes and the largest peak of memory. "cold" is
@@ -58,6 +58,7 @@ def main():
     parser.add_argument("--build", default=ROOT / "build", type=Path)
     parser.add_argument("--count", default=5000, type=int)
     parser.add_argument("--repeat", default=5, type=int)
+    parser.add_argument("--without", action="append", default=[], help="a tool to leave out, e.g. eu-addr2line")
     parser.add_argument("files", nargs="*", default=DEFAULTS)
     options = parser.parse_args()
     ours = str(options.build / "bench/bench_symbolize")
@@ -71,7 +72,8 @@ def main():
                      "addr2line": ["addr2line", "-f", "-i", "-C", "-e", path],
                      "llvm-symbolizer": ["llvm-symbolizer", "-f", "-i", "-e", path],
                      "eu-addr2line": ["eu-addr2line", "-f", "-i", "-C", "-e", path]}
-            tools = {name: command for name, command in tools.items() if shutil.which(command[0])}
+            tools = {name: command for name, command in tools.items() if shutil.which(command[0])
+                     and name not in options.without}
             for command in tools.values():
                 run(command, addresses)
             taken = {name: [] for name in tools}
