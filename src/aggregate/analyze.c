@@ -8,6 +8,7 @@
 #include "provenance.h"
 #include "resolve.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -150,6 +151,30 @@ static unsigned job_count(const struct sn_analyze_options *options)
 	return online > 0 ? (unsigned)online : 1;
 }
 
+/* Notes the modules that could not be read. What the symbol cache knew is not missing. */
+static void note_nameless(struct analysis *analysis, const struct sn_symbolizer *symbolizer,
+			  const struct sn_resolved *resolved)
+{
+	struct sn_analyze_result *result = analysis->result;
+	for (uint32_t i = 0; i < analysis->merge.modules.count; i++) {
+		struct sn_symbol_module_info info;
+		struct sn_merged_module module;
+		if (resolved->modules[i] == SONDE_NONE)
+			continue;
+		sn_symbolizer_module_info(symbolizer, resolved->modules[i], &info);
+		if (info.status != SN_SYMBOL_NOT_FOUND && info.status != SN_SYMBOL_DIFFERS &&
+		    info.status != SN_SYMBOL_UNSUPPORTED)
+			continue;
+		if (result->nameless_count++ >= SN_ANALYZE_NAMELESS_MAX)
+			continue;
+		struct sn_analyze_nameless *noted = result->nameless + result->nameless_count - 1;
+		memcpy(&module, sn_intern_at(&analysis->merge.modules, i, NULL), sizeof(module));
+		snprintf(noted->module, sizeof(noted->module), "%s",
+			 sn_db_builder_text(analysis->builder, module.path));
+		noted->why = sn_symbol_status_text(info.status);
+	}
+}
+
 static int resolve_and_expand(struct analysis *analysis, const struct sn_analyze_options *options)
 {
 	struct sn_symbolizer_options symbolizer_options = {
@@ -166,8 +191,10 @@ static int resolve_and_expand(struct analysis *analysis, const struct sn_analyze
 	result = sn_resolve(&analysis->merge, symbolizer, job_count(options), &resolved);
 	analysis->result->symbols_ns = now_ns() - start;
 	analysis->result->addresses = resolved.address_count;
-	if (!result)
+	if (!result) {
+		note_nameless(analysis, symbolizer, &resolved);
 		result = sn_expand(&analysis->merge, &resolved);
+	}
 	if (result)
 		sn_fail(analysis->error, result,
 			result == SN_ERR_MEMORY ? "out of memory" : "cannot look up symbols");

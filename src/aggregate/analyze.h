@@ -22,6 +22,14 @@ struct sn_analyze_options {
 	const char *sysroot;	/* likewise */
 };
 
+#define SN_ANALYZE_NAMELESS_MAX 8
+
+/* A module whose symbols could not be read, though it was measured. */
+struct sn_analyze_nameless {
+	char module[256]; /* its path, cut */
+	const char *why;  /* for people; static */
+};
+
 struct sn_analyze_result {
 	uint64_t processes;  /* read */
 	uint64_t unreadable; /* files that could not be read */
@@ -29,6 +37,8 @@ struct sn_analyze_result {
 	struct sn_error first_problem; /* why the first of them could not; "" without */
 	uint64_t addresses;	       /* distinct native ones */
 	uint32_t contexts;
+	uint32_t nameless_count; /* modules without symbols; the first of them: */
+	struct sn_analyze_nameless nameless[SN_ANALYZE_NAMELESS_MAX];
 	uint64_t read_ns, symbols_ns, write_ns;
 };
 

@@ -31,9 +31,9 @@ struct place {
 	uint32_t context;
 	uint32_t operator;
 	bool is_from_symbol;
-	bool is_adjacent; /* the operator is the context itself */
+	bool is_adjacent;	   /* the operator is the context itself */
 	uint32_t operator_context; /* of that operator */
-	uint32_t values; /* the context to which what was measured here belongs */
+	uint32_t values;	   /* the context to which what was measured here belongs */
 };
 
 struct expanding {
@@ -151,13 +151,13 @@ static const char *text_of(struct expanding *expanding, uint32_t string)
 
 static int add_region_of(struct expanding *expanding, const struct sn_merged_code *code)
 {
-	const char *region = sn_region_from_python(text_of(expanding, code->file),
-						   text_of(expanding, code->name));
+	const char *region =
+	    sn_region_from_python(text_of(expanding, code->file), text_of(expanding, code->name));
 	if (!region)
 		return 0;
-	struct step step = {.frame = sn_db_builder_named_frame(expanding->builder, SN_FRAME_REGION,
-							       region),
-			    .operator= SONDE_NONE };
+	struct step step = {
+	    .frame = sn_db_builder_named_frame(expanding->builder, SN_FRAME_REGION, region),
+	    .operator= SONDE_NONE };
 	return add_step(expanding, step);
 }
 

@@ -25,8 +25,8 @@ struct sn_operator {
 bool sn_operator_from_symbol(const char *name, const char *linkage_name, struct sn_operator *found);
 
 /*
- * The region that a Python function stands for whatever it is called from, or NULL: a compilation by
- * torch.compile. `file` and `function` may be NULL.
+ * The region that a Python function stands for whatever it is called from, or NULL: a compilation
+ * by torch.compile. `file` and `function` may be NULL.
  */
 const char *sn_region_from_python(const char *file, const char *function);
 

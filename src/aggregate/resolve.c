@@ -87,6 +87,7 @@ static int make_batches(const struct sn_merge *merge, const struct request *requ
 			    begin_batch(merge, work->symbolizer, requests[i].module, batch);
 			if (result)
 				return result;
+			resolved->modules[requests[i].module] = batch->module;
 		}
 		if (is_new_module || requests[i].address != requests[i - 1].address) {
 			addresses[resolved->address_count++] = requests[i].address;
@@ -148,8 +149,13 @@ int sn_resolve(const struct sn_merge *merge, struct sn_symbolizer *symbolizer, u
 	};
 	resolved->locations = calloc(merge->frames.count + 1ull, sizeof(*resolved->locations));
 	resolved->storage = calloc(count + 1, sizeof(*resolved->storage));
+	resolved->modules = malloc((merge->modules.count + 1ull) * sizeof(*resolved->modules));
 	int result = SN_ERR_MEMORY;
-	if (requests && addresses && work.batches && resolved->locations && resolved->storage)
+	bool has_memory = requests && addresses && work.batches && resolved->locations &&
+			  resolved->storage && resolved->modules;
+	if (has_memory)
+		memset(resolved->modules, 0xff, merge->modules.count * sizeof(*resolved->modules));
+	if (has_memory)
 		result = make_batches(merge, requests, count, addresses, resolved, &work);
 	if (!result)
 		result = run(&work, jobs);
@@ -163,5 +169,6 @@ void sn_resolved_release(struct sn_resolved *resolved)
 {
 	free(resolved->locations);
 	free(resolved->storage);
+	free(resolved->modules);
 	*resolved = (struct sn_resolved){0};
 }

@@ -14,6 +14,7 @@ struct sn_resolved {
 	const struct sn_symbol_location **locations;
 	struct sn_symbol_location *storage;
 	size_t address_count; /* distinct ones */
+	uint32_t *modules; /* symbolizer's, by the merge's module number; SONDE_NONE: not asked */
 };
 
 /* Looks modules up with up to `jobs` threads. 0 or a negative enum sn_err; release in either case.

@@ -4,6 +4,7 @@
 
 #include "aggregate/analyze.h"
 #include "report/json.h"
+#include "report/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -87,6 +88,14 @@ static void print_text(const char *output, const struct sn_analyze_result *resul
 	printf("%s: %" PRIu32 " contexts from %" PRIu64 " process%s, %" PRIu64 " addresses\n",
 	       output, result->contexts, result->processes, result->processes == 1 ? "" : "es",
 	       result->addresses);
+	for (uint32_t i = 0; i < result->nameless_count && i < SN_ANALYZE_NAMELESS_MAX; i++) {
+		char module[2 * sizeof(result->nameless[i].module)];
+		sn_utf8_clean(result->nameless[i].module, module, sizeof(module));
+		printf("no symbols of %s: %s\n", module, result->nameless[i].why);
+	}
+	if (result->nameless_count > SN_ANALYZE_NAMELESS_MAX)
+		printf("no symbols of %" PRIu32 " more files\n",
+		       result->nameless_count - SN_ANALYZE_NAMELESS_MAX);
 	printf("read %.3f s, symbols %.3f s, written %.3f s\n", seconds(result->read_ns),
 	       seconds(result->symbols_ns), seconds(result->write_ns));
 }
@@ -111,6 +120,17 @@ static void print_json(const char *output, const struct sn_analyze_result *resul
 	put_number(&json, "read_ns", (double)result->read_ns);
 	put_number(&json, "symbols_ns", (double)result->symbols_ns);
 	put_number(&json, "write_ns", (double)result->write_ns);
+	sn_json_key(&json, "without_symbols");
+	sn_json_begin(&json, '[');
+	for (uint32_t i = 0; i < result->nameless_count && i < SN_ANALYZE_NAMELESS_MAX; i++) {
+		sn_json_begin(&json, '{');
+		sn_json_key(&json, "module");
+		sn_json_string(&json, result->nameless[i].module);
+		sn_json_key(&json, "why");
+		sn_json_string(&json, result->nameless[i].why);
+		sn_json_end(&json, '}');
+	}
+	sn_json_end(&json, ']');
 	sn_json_end(&json, '}');
 	printf("\n");
 }

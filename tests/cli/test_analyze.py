@@ -57,6 +57,8 @@ def test_json_summary(sonde, folder, tmp_path):
     result = sonde("analyze", "--format", "json", folder, "-o", tmp_path / "out.sdb", "-j", 3, "--no-cache")
     summary = json.loads(result.out)
     assert summary["processes"] == 1 and summary["unreadable"] == 0 and summary["addresses"] == 1
+    assert [missing["module"] for missing in summary["without_symbols"]] == ["/gone/libgone.so"]
+    assert "libgone.so: " in sonde("analyze", folder, "-o", tmp_path / "out.sdb", "--no-cache").out
 
 
 def test_many_processes_one_database(sonde, folder, tmp_path):
