@@ -202,6 +202,22 @@ bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t amo
 	return true;
 }
 
+#define GET(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
+void sn_cct_value_read(const struct sn_cct_value *value, struct sn_value_record *record)
+{
+	const struct sn_value_record *from = &value->record;
+	*record = (struct sn_value_record){
+	    .node = from->node,
+	    .metric = from->metric,
+	    .count = GET(from->count),
+	    .sum = GET(from->sum),
+	    .min = GET(from->min),
+	    .max = GET(from->max),
+	};
+	__atomic_load(&from->sum_squares, &record->sum_squares, __ATOMIC_RELAXED);
+}
+
 /* ---- strings ---- */
 
 static uint32_t text_hash(const char *text, size_t length)

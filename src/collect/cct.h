@@ -72,6 +72,10 @@ uint32_t sn_cct_child(struct sn_cct *cct, uint32_t parent, const struct sn_frame
 /* Adds one measured value at a node. False without memory. AS-safe: yes. MT: owner. */
 bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t value);
 
+/* A value as it is now, while its owner may be adding to it: each field whole, though perhaps not
+ * all of one instant. AS-safe: yes. MT: yes. */
+void sn_cct_value_read(const struct sn_cct_value *value, struct sn_value_record *record);
+
 /* The id of a string, made where it is missing; SN_ID_NONE without memory. Any bytes; cut at 4,095.
  * AS-safe: yes. MT: owner. */
 uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length);

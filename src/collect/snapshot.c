@@ -173,7 +173,8 @@ static void write_values(struct sn_snapshot *out, const struct sn_thread *thread
 	section_begin(out, SN_SNAPSHOT_VALUES, thread->index);
 	for (uint32_t index = thread->cct.first_live_value; index < extent->values; index++) {
 		const struct sn_cct_value *value = sn_array_at(&thread->cct.values, index);
-		struct sn_value_record record = value->record;
+		struct sn_value_record record;
+		sn_cct_value_read(value, &record);
 		record.node = extent->number[record.node];
 		if (record.count)
 			put(out, &record, sizeof(record));

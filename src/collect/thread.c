@@ -22,7 +22,7 @@
 
 static __thread struct sn_thread *self __attribute__((tls_model("initial-exec")));
 
-static struct sn_array registry; /* struct sn_thread * */
+static struct sn_array registry = {.element_bytes = sizeof(struct sn_thread *), .first_shift = 6};
 static _Atomic int registry_lock;
 static _Atomic uint64_t process_drops[SN_DROP_COUNT];
 
@@ -79,7 +79,7 @@ static void unlock_registry(void)
 
 uint32_t sn_thread_count(void)
 {
-	return registry.element_bytes ? sn_array_count(&registry) : 0;
+	return sn_array_count(&registry);
 }
 
 struct sn_thread *sn_thread_at(uint32_t index)
@@ -131,8 +131,6 @@ static struct sn_thread *adopt_ended(void)
 
 static bool register_thread(struct sn_thread *thread)
 {
-	if (!registry.element_bytes)
-		sn_array_init(&registry, sizeof(struct sn_thread *), 6);
 	uint32_t index = sn_array_reserve(&registry);
 	if (index == UINT32_MAX)
 		return false;
