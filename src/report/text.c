@@ -52,6 +52,19 @@ uint64_t sn_text_measured_ns(const struct sonde_db *db)
 	return end;
 }
 
+/* The path as a shell takes it, so that a suggested command can be copied. */
+static void quote_path(const char *path, char *text, size_t size)
+{
+	bool is_plain = !strpbrk(path, " \t\n'\"\\$&;()<>|*?[]#~`!{}") && *path != '-';
+	if (is_plain || strchr(path, '\'')) {
+		sn_utf8_clean(path, text, size);
+		return;
+	}
+	char clean[480];
+	sn_utf8_clean(path, clean, sizeof(clean));
+	snprintf(text, size, "'%s'", clean);
+}
+
 /* Adds a part to the line of what is missing, which begins with the first part. */
 __attribute__((format(printf, 3, 4))) static void print_part(const struct sn_page *page,
 							     bool *has_any, const char *format, ...)
@@ -70,7 +83,7 @@ __attribute__((format(printf, 3, 4))) static void print_part(const struct sn_pag
 static void print_missing(const struct sn_view *view, const struct sn_page *page)
 {
 	const struct sonde_db *db = view->db;
-	char text[SN_NUMBER_CHARS], cause[64], path[256];
+	char text[SN_NUMBER_CHARS], cause[64], path[512];
 	bool has_any = false;
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
 		const struct sonde_db_drop *drop = sonde_db_drop(db, i);
@@ -88,7 +101,7 @@ static void print_missing(const struct sn_view *view, const struct sn_page *page
 	if (!has_any)
 		return;
 	sn_text_style(page, "\033[0m");
-	sn_utf8_clean(view->path, path, sizeof(path));
+	quote_path(view->path, path, sizeof(path));
 	fprintf(page->out, " (see sonde info %s)\n", path);
 }
 
@@ -114,10 +127,15 @@ bool sn_text_header(const struct sn_view *view, const struct sn_page *page, doub
 	char value[SN_NUMBER_CHARS], counted[SN_NUMBER_CHARS], line[512];
 	sn_number_format(total, sn_text_unit(view, 0), value);
 	sn_number_count(count, counted);
-	uint32_t threads = sonde_db_profile_count(view->db);
-	snprintf(line, sizeof(line), "%s%s %s%s%s%u thread%s%s", dot, counted,
+	uint32_t threads = sonde_db_profile_count(view->db), chosen = 0;
+	for (uint32_t i = 0; i < threads; i++)
+		chosen += !view->profiles || view->profiles[i];
+	char of_all[32] = "";
+	if (chosen < threads)
+		snprintf(of_all, sizeof(of_all), "%u of ", chosen);
+	snprintf(line, sizeof(line), "%s%s %s%s%s%s%u thread%s%s", dot, counted,
 		 metric->period ? "samples" : "measured",
-		 view->is_restricted ? " in the selection" : "", dot, threads,
+		 view->where_count > 0 ? " in the selection" : "", dot, of_all, threads,
 		 threads == 1 ? "" : "s", dot);
 	sn_text_style(page, "\033[1m");
 	fprintf(page->out, "%s %s", sn_text_metric(view, 0), value);
@@ -175,7 +193,7 @@ static void make_pattern(const struct sn_view *view, uint32_t id, char *text, si
 void sn_text_footer(const struct sn_view *view, const struct sn_page *page, uint32_t frame)
 {
 	char name[512], pattern[256];
-	sn_utf8_clean(view->path, name, sizeof(name));
+	quote_path(view->path, name, sizeof(name));
 	make_pattern(view, frame, pattern, sizeof(pattern));
 	sn_text_style(page, "\033[2m");
 	fprintf(page->out, "\nNext: sonde report %s ", name);

@@ -249,3 +249,9 @@ def test_nothing_measured(sonde, empty_db, small_db):
         result = sonde("report", "--view", view, empty_db)
         assert result.status == 0 and "Nothing was measured" in result.out
     assert "in this selection" in sonde("report", "--where", "nobody", small_db).out
+
+
+def test_suggested_commands_can_be_copied(sonde, small_db, tmp_path):
+    path = tmp_path / "two words.sdb"
+    path.write_bytes(small_db.read_bytes())
+    assert f"sonde report '{path}' --view bottom-up" in sonde("report", path, COLUMNS="300").out
