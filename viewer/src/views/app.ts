@@ -2,7 +2,6 @@
 /* What every view is given, and the actions that several of them share. */
 import type { Model } from '../logic/model.ts';
 import type { Tree } from '../logic/tree.ts';
-import { INITIAL } from '../store.ts';
 import type { Changed, State, Store } from '../store.ts';
 
 export interface View {
@@ -100,12 +99,6 @@ export class App {
 		const zoomed = this.tree.nodesTo(node).includes(this.tree.find(this.state.zoom));
 		this.store.update({ selected: this.tree.pathOf(node), zoom: zoomed ? this.state.zoom : [] });
 		this.announce(`${next + 1} of ${nodes.length}${query ? ` for ${query}` : ''}`);
-	}
-
-	resetAll(): void {
-		const { theme } = this.state;
-		this.past.length = 0;
-		this.store.update({ ...INITIAL, metric: this.state.metric, theme });
 	}
 
 	private remember(): void {
