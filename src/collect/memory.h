@@ -41,6 +41,13 @@ static inline bool sn_stack_is_own(const struct sn_stack *stack, uintptr_t addre
 	return address >= stack->low && address < stack->high && stack->high - address >= 8;
 }
 
+/* A word that is surely there, aligned or not. */
+__attribute__((no_sanitize("address"))) static inline uintptr_t sn_word_at(uintptr_t address)
+{
+	typedef uintptr_t __attribute__((aligned(1), may_alias)) word;
+	return *(const word *)address;
+}
+
 /* The word at `address`; false where it cannot be read. AS-safe: yes. MT: each thread its own
  * stack. */
 __attribute__((no_sanitize("address"))) static inline bool
@@ -48,7 +55,7 @@ sn_stack_read(struct sn_stack *stack, uintptr_t address, uintptr_t *word)
 {
 	if (!sn_stack_is_own(stack, address))
 		return sn_stack_read_foreign(stack, address, word);
-	*word = *(const uintptr_t *)address;
+	*word = sn_word_at(address);
 	return true;
 }
 

@@ -151,13 +151,13 @@ __attribute__((no_sanitize("address"))) static bool verify(struct walk *walk, ui
 	uint32_t index = walk->verified;
 	for (; index + 4 <= end; index += 4) {
 		const struct input *four = &inputs[index];
-		if ((*(const uintptr_t *)four[0].slot ^ four[0].word) |
-		    (*(const uintptr_t *)four[1].slot ^ four[1].word) |
-		    (*(const uintptr_t *)four[2].slot ^ four[2].word) |
-		    (*(const uintptr_t *)four[3].slot ^ four[3].word))
+		if ((sn_word_at(four[0].slot) ^ four[0].word) |
+		    (sn_word_at(four[1].slot) ^ four[1].word) |
+		    (sn_word_at(four[2].slot) ^ four[2].word) |
+		    (sn_word_at(four[3].slot) ^ four[3].word))
 			break;
 	}
-	while (index < end && *(const uintptr_t *)inputs[index].slot == inputs[index].word)
+	while (index < end && sn_word_at(inputs[index].slot) == inputs[index].word)
 		index++;
 	walk->verified = index;
 	return index >= end;
@@ -401,9 +401,9 @@ __attribute__((no_sanitize("address"))) static uint64_t walk_plain(struct walk *
 			break;
 		*walked = (struct walked){fp, rule};
 		*frame = (struct sn_native_frame){pc, cfa, SN_RULE_MODULE(rule), flags};
-		pc = *(const uintptr_t *)(cfa - SN_RETURN_SLOT);
+		pc = sn_word_at(cfa - SN_RETURN_SLOT);
 		if (rule & SN_RULE_SAVED)
-			fp = *(const uintptr_t *)slot;
+			fp = sn_word_at(slot);
 		sp = cfa;
 		inside = pc - 1;
 		flags = SN_NATIVE_RETURN_ADDRESS;
