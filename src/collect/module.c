@@ -24,6 +24,8 @@
 #define MAPS_BUFFER_BYTES 65536u
 #define REFRESH_PAUSE_NS  50000000u
 #define PATH_BYTES_MAX	  4096u
+#define QUIET_PAGES	  4u
+#define PAGE_BYTES	  4096u
 #define OLD_INDEXES	  16u
 
 /* A stretch of executable memory and the module it belongs to. */
@@ -44,7 +46,13 @@ static _Atomic(struct index *) current;
 static _Atomic uint32_t generation, unloads;
 static _Atomic int refreshing;
 static _Atomic bool stale;
-static _Atomic uint64_t quiet_until_ns; /* after a refresh that found nothing */
+
+/* Pages for which a refresh found nothing, and until when it is not tried again. */
+static struct quiet {
+	_Atomic uintptr_t page;
+	_Atomic uint64_t until_ns;
+} quiet_pages[QUIET_PAGES];
+
 static _Atomic bool full;
 
 static uint64_t now_ns(void)
@@ -464,6 +472,24 @@ uint32_t sn_module_find(uintptr_t address)
 	return index->ranges[low].module;
 }
 
+/*
+ * Where to note that a page is of no module; NULL where it is noted, or too many are: then the list
+ * is not read again for a while. Nonsense met in one place must not hide new code in another.
+ */
+static struct quiet *find_quiet(uintptr_t address, uint64_t now)
+{
+	struct quiet *vacant = NULL;
+	for (uint32_t index = 0; index < QUIET_PAGES; index++) {
+		struct quiet *entry = &quiet_pages[index];
+		if (now >= atomic_load_explicit(&entry->until_ns, memory_order_relaxed))
+			vacant = entry;
+		else if (atomic_load_explicit(&entry->page, memory_order_relaxed) ==
+			 address / PAGE_BYTES)
+			return NULL;
+	}
+	return vacant;
+}
+
 uint32_t sn_module_find_or_refresh(uintptr_t address)
 {
 	bool is_stale = atomic_load_explicit(&stale, memory_order_relaxed);
@@ -474,13 +500,16 @@ uint32_t sn_module_find_or_refresh(uintptr_t address)
 	if ((intptr_t)address < 4096)
 		return SN_MODULE_NONE;
 	uint64_t now = now_ns();
-	if (!is_stale && now < atomic_load_explicit(&quiet_until_ns, memory_order_relaxed))
+	struct quiet *quiet = find_quiet(address, now);
+	if (!is_stale && !quiet)
 		return SN_MODULE_NONE;
 	try_refresh();
 	module = sn_module_find(address);
-	if (module == SN_MODULE_NONE)
-		atomic_store_explicit(&quiet_until_ns, now + REFRESH_PAUSE_NS,
+	if (module == SN_MODULE_NONE && quiet) {
+		atomic_store_explicit(&quiet->page, address / PAGE_BYTES, memory_order_relaxed);
+		atomic_store_explicit(&quiet->until_ns, now + REFRESH_PAUSE_NS,
 				      memory_order_relaxed);
+	}
 	return module;
 }
 
