@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <setjmp.h>
@@ -486,6 +487,28 @@ static void debug_symbols_installed_later_are_found(void **state)
 	sn_symbolizer_free(symbolizer);
 }
 
+static void the_cache_is_trimmed_by_last_use(void **state)
+{
+	const char *path = FIXTURES "/libsymbols_dwarf5.so", *cache = in_folder("trimmed");
+	char old[PATH_MAX];
+	struct sn_symbol_module_info info;
+	uint64_t address = call_address(path, "sn_fixture_outer");
+	snprintf(old, sizeof(old), "%s/aa.sonde-symbols", cache);
+	assert_int_equal(mkdir(cache, 0700), 0);
+	fclose(fopen(old, "w"));
+	if (truncate(old, 600l << 20) < 0) /* no sparse files here */
+		skip();
+	struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	assert_int_equal(utimensat(AT_FDCWD, old, times, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		struct sn_symbolizer *symbolizer = new_symbolizer(cache, "");
+		look_up(symbolizer, path, address, &info);
+		assert_int_equal(info.cached_count, i);
+		sn_symbolizer_free(symbolizer);
+		assert_int_equal(access(old, F_OK), -1);
+	}
+}
+
 static void an_unwritable_cache_is_said_and_does_no_harm(void **state)
 {
 	const char *path = FIXTURES "/libsymbols_dwarf5.so";
@@ -516,6 +539,7 @@ int main(void)
 	    cmocka_unit_test(a_damaged_cache_is_as_none),
 	    cmocka_unit_test(two_writers_of_one_cache_lose_nothing_in_turn),
 	    cmocka_unit_test(debug_symbols_installed_later_are_found),
+	    cmocka_unit_test(the_cache_is_trimmed_by_last_use),
 	    cmocka_unit_test(an_unwritable_cache_is_said_and_does_no_harm),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
