@@ -221,6 +221,11 @@ def test_tensor_memory(python, tmp_path):
     assert at("release", "tensor-alloc") == (0, 0)
 
 
+def test_the_oldest_nodes_of_a_long_graph_are_counted_as_unknown(python, tmp_path):
+    _, measurement = run(python, tmp_path, "chain", SONDE_CALL_PATH="python,operator")
+    assert measurement.drops["forward-unknown"] == 66_001 - 65_536
+
+
 @pytest.mark.parametrize("operators", ["sampled", "exact", "off"])
 def test_output_is_unchanged(python, operators, tmp_path):
     cases = ("training", "threads", "failing")

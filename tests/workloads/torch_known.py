@@ -179,6 +179,16 @@ def retained() -> float:
     return w.grad.sum().item()
 
 
+def chain() -> float:
+    """A graph of 66,001 nodes: more than are remembered."""
+    w = torch.ones(4, requires_grad=True)
+    h = w
+    for _ in range(66_000):
+        h = h * 1.0  # here: chain
+    h.sum().backward()
+    return w.grad.sum().item()
+
+
 def memory() -> float:
     kept = [torch.empty(1000) for _ in range(10)]  # here: allocate
     kept.clear()  # here: release
@@ -198,7 +208,7 @@ def heavy() -> float:
 
 CASES = {case.__name__: case for case in (
     plain, training, convolution, threads, other_thread, checkpointed, custom, double, hooks,
-    without_gradients, failing, retained, memory, heavy)}
+    without_gradients, failing, retained, chain, memory, heavy)}
 
 
 def measured(name: str) -> float:
