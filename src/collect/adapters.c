@@ -57,6 +57,11 @@ void sn_adapters_attach(void)
 	atomic_store_explicit(&attaching, 0, memory_order_release);
 }
 
+void sn_adapters_retry(void)
+{
+	atomic_store_explicit(&tried_generation, UINT32_MAX, memory_order_relaxed);
+}
+
 #define FOR_EACH_ATTACHED(slot)                                                                    \
 	for (uint32_t slot = 0; slot < sn_adapter_count(); slot++)                                 \
 		if (states[slot] == ATTACHED)

@@ -18,6 +18,9 @@ const struct sn_adapter *sn_adapter_at(uint32_t index);
 /* Tries every adapter that has not found its runtime yet; from hooks, never from signal handlers.
  */
 void sn_adapters_attach(void);
+/* Lets the next sn_adapters_attach try although the list of modules is the same: an adapter has
+ * learned that its runtime is ready. MT: yes. */
+void sn_adapters_retry(void);
 void sn_adapters_detach(void);
 void sn_adapters_after_fork(void);
 /* On the thread itself, between sn_enter and sn_leave. */

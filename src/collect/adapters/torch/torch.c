@@ -19,7 +19,7 @@ struct sn_torch_duties sn_torch_duties;
 
 enum { WAITING, DECIDED };
 static _Atomic int decided;
-static _Atomic int calls_before_decision;
+static _Atomic int calls_before_decision; /* from inside PyTorch: it is relocated and runs */
 static uint32_t torch_module = SN_MODULE_NONE;
 static const char *missing; /* why autograd is not followed */
 static bool exact, exact_failed, memory_failed;
@@ -47,9 +47,10 @@ void sn_torch_called(uintptr_t from)
 	if (sn_module_by_name("libtorch_cpu.so", 0) == SN_MODULE_NONE)
 		sn_modules_stale();
 	sn_module_find_or_refresh(from);
+	int calls = atomic_fetch_add_explicit(&calls_before_decision, 1, memory_order_relaxed);
+	sn_adapters_retry();
 	sn_adapters_attach();
-	if (sn_torch_undecided() &&
-	    atomic_fetch_add_explicit(&calls_before_decision, 1, memory_order_relaxed) > CALLS_MAX)
+	if (sn_torch_undecided() && calls > CALLS_MAX)
 		atomic_store(&decided, DECIDED);
 }
 
@@ -87,7 +88,9 @@ static void start_autograd(void)
 static int attach(void)
 {
 	uint32_t module = sn_module_by_name("libtorch_cpu.so", 0);
-	if (module == SN_MODULE_NONE)
+	/* the loader may just have mapped it and not relocated it yet: wait until it calls */
+	if (module == SN_MODULE_NONE ||
+	    !atomic_load_explicit(&calls_before_decision, memory_order_relaxed))
 		return -EAGAIN;
 	torch_module = module;
 	bool off = !strcmp(sn_config.operators, "off");
@@ -130,7 +133,10 @@ static const char *backward_status(void)
 static const char *status(void)
 {
 	if (torch_module == SN_MODULE_NONE)
-		return "PyTorch is not loaded";
+		return sn_module_by_name("libtorch_cpu.so", 0) == SN_MODULE_NONE
+			   ? "PyTorch is not loaded"
+			   : "PyTorch is loaded, but it calls none of the functions that are "
+			     "followed";
 	struct sn_line line = SN_LINE(status_line);
 	sn_line_add(&line, sn_module_at(torch_module)->path);
 	sn_line_add(&line, ": ");
