@@ -67,21 +67,28 @@ def test_kernels(both):
 
 
 def test_copies_fills_and_maps(both):
-    _, _, m = both
+    _, done, m = both
+    image = 1 if "images 1" in done.stdout else 0
+    shared = 1 if "shared 1" in done.stdout else 0
     for name, (count, size) in COPIES.items():
         found = m.total("copy-bytes", m.at("gpu-op", name))
-        assert (found.count, found.sum) == (count, size), name
-        assert m.total("copy-time", m.at("gpu-op", name)).count == count
+        images = 2 * image if name == "copy device->device" else image
+        assert (found.count, found.sum) == (count + images, size + images * 2048), name
+        assert m.total("copy-time", m.at("gpu-op", name)).count == count + images
+    moved = m.total("copy-bytes", m.at("gpu-op", "copy shared"))
+    assert (moved.count, moved.sum) == (shared, shared * 4096)
+    migrated = m.total("copy-bytes", m.at("gpu-op", "migrate"))
+    assert (migrated.count, migrated.sum) == (1, 65536)
     fills = m.total("fill-bytes", m.at("gpu-op", "fill"))
-    assert (fills.count, fills.sum) == (7, 7 * 2048)
+    assert (fills.count, fills.sum) == (7 + image + shared, (7 + image) * 2048 + shared * 4096)
     maps = m.total("map-bytes", m.at("gpu-op", "map"))
-    assert (maps.count, maps.sum) == (2, 2 * 4096)
-    assert m.total("map-time", m.at("gpu-op", "unmap")).count == 2
+    assert (maps.count, maps.sum) == (2 + image + shared, (2 + shared) * 4096 + image * 2048)
+    assert m.total("map-time", m.at("gpu-op", "unmap")).count == 2 + image + shared
 
 
 def test_calls_and_paths(both):
     """Kernels stand under the call that launched them, under the two functions that made the call."""
-    _, _, m = both
+    _, done, m = both
     calls = Counter()
     for context in m.contexts:
         if "gpu-api-time" in context.values:
@@ -91,7 +98,7 @@ def test_calls_and_paths(both):
             assert context.path[-2].name == "clEnqueueNDRangeKernel"
     assert calls["clEnqueueNDRangeKernel"] == sum(KERNELS.values())
     assert calls["clEnqueueFillBuffer"] == 7
-    assert calls["clFinish"] == 3
+    assert calls["clFinish"] == 3 + ("images 1" in done.stdout) + ("shared 1" in done.stdout)
     assert calls["clBuildProgram"] == 1
     by_thread = Counter()
     launches = [c for c in m.contexts if "kernel-time" in c.values and c.path[-1].name == "add_one"]

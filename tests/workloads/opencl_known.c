@@ -193,6 +193,73 @@ static void fills_and_maps(cl_command_queue queue, cl_mem buffer)
 	}
 }
 
+/* 32 x 16 pixels of 4 bytes: 2048 bytes each time. */
+static void images(cl_command_queue queue, cl_mem buffer)
+{
+	static unsigned char host[32 * 16 * 4];
+	cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
+	cl_image_desc description = {
+	    .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 32, .image_height = 16};
+	size_t origin[3] = {0}, region[3] = {32, 16, 1};
+	cl_uint color[4] = {1, 2, 3, 4};
+	size_t row;
+	cl_int status;
+	cl_bool supported = CL_FALSE;
+	clGetDeviceInfo(device, CL_DEVICE_IMAGE_SUPPORT, sizeof(supported), &supported, NULL);
+	printf("images %d\n", supported);
+	if (!supported)
+		return;
+	cl_mem image =
+	    clCreateImage(context, CL_MEM_READ_WRITE, &format, &description, NULL, &status);
+	check(status, "clCreateImage");
+	check(clEnqueueWriteImage(queue, image, CL_TRUE, origin, region, 0, 0, host, 0, NULL,
+				  keep(COPY)),
+	      "write image");
+	check(clEnqueueReadImage(queue, image, CL_TRUE, origin, region, 0, 0, host, 0, NULL,
+				 keep(COPY)),
+	      "read image");
+	check(clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, 0, 0, NULL,
+					 keep(COPY)),
+	      "image to buffer");
+	check(clEnqueueCopyBufferToImage(queue, buffer, image, 0, origin, region, 0, NULL,
+					 keep(COPY)),
+	      "buffer to image");
+	check(clEnqueueFillImage(queue, image, color, origin, region, 0, NULL, keep(FILL)),
+	      "fill image");
+	void *mapped = clEnqueueMapImage(queue, image, CL_TRUE, CL_MAP_READ, origin, region, &row,
+					 NULL, 0, NULL, keep(MAP), &status);
+	check(status, "map image");
+	printf("pixel %d\n", ((unsigned char *)mapped)[2]);
+	check(clEnqueueUnmapMemObject(queue, image, mapped, 0, NULL, keep(MAP)), "unmap image");
+	check(clFinish(queue), "clFinish");
+	clReleaseMemObject(image);
+}
+
+static void shared_memory(cl_command_queue queue)
+{
+	cl_device_svm_capabilities supported = 0;
+	int pattern = 9;
+	clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof(supported), &supported, NULL);
+	supported &= CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
+	printf("shared %d\n", (int)supported);
+	if (!supported)
+		return;
+	int *from = clSVMAlloc(context, CL_MEM_READ_WRITE, 4096, 0);
+	int *to = clSVMAlloc(context, CL_MEM_READ_WRITE, 4096, 0);
+	check(
+	    clEnqueueSVMMemFill(queue, from, &pattern, sizeof(pattern), 4096, 0, NULL, keep(FILL)),
+	    "fill shared");
+	check(clEnqueueSVMMemcpy(queue, CL_TRUE, to, from, 4096, 0, NULL, keep(COPY)),
+	      "copy shared");
+	check(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, to, 4096, 0, NULL, keep(MAP)),
+	      "map shared");
+	printf("shared value %d\n", to[100]);
+	check(clEnqueueSVMUnmap(queue, to, 0, NULL, keep(MAP)), "unmap shared");
+	check(clFinish(queue), "clFinish");
+	clSVMFree(context, from);
+	clSVMFree(context, to);
+}
+
 /* A kernel that waits for the program itself, behind which others pile up. */
 static void user_event(cl_command_queue queue, cl_mem buffer)
 {
@@ -386,6 +453,9 @@ int main(int argc, char **argv)
 	second_path(in_order, buffer);
 	copies(in_order, buffer, other);
 	fills_and_maps(in_order, buffer);
+	images(in_order, buffer);
+	shared_memory(in_order);
+	check(clEnqueueMigrateMemObjects(in_order, 1, &buffer, 0, 0, NULL, keep(COPY)), "migrate");
 	check(clFinish(in_order), "clFinish");
 	first_path(out_of_order, other);
 	check(clFinish(out_of_order), "clFinish");
