@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #define MAGIC	      "SONDESYM"
-#define VERSION	      1u
+/* Raised with the layout, and whenever the same file would be resolved to something else: a cache
+ * of an older version would give analysis other names and lines than a fresh look. */
+#define VERSION	      2u
 #define SUFFIX	      ".sonde-symbols"
 #define TOUCH_AFTER_S 3600 /* a file's time says when it was last used, to within this */
 
