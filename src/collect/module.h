@@ -47,8 +47,8 @@ void sn_modules_after_fork(void);
 /* Index of the live module that holds `address`, or SN_MODULE_NONE. Never reads /proc. AS-safe:
  * yes. MT: yes. */
 uint32_t sn_module_find(uintptr_t address);
-/* The same, reading the list anew where the address is unknown, at most four times in 50 ms for addresses
- * in no mapping. AS-safe: yes. MT: yes. */
+/* The same, reading the list anew where the address is unknown, at most four times in 50 ms for
+ * addresses in no mapping. AS-safe: yes. MT: yes. */
 uint32_t sn_module_find_or_refresh(uintptr_t address);
 /* Valid for ever. MT: yes. */
 const struct sn_module *sn_module_at(uint32_t index);

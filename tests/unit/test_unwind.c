@@ -130,6 +130,7 @@ static void NOINLINE realigned(unsigned depth)
 	block[0] = (char)depth;
 	STAY();
 	assert_int_equal((uintptr_t)block % 128, 0);
+	assert_int_equal(block[0], (char)depth);
 	if (depth)
 		realigned(depth - 1);
 	look();
@@ -144,6 +145,7 @@ static void NOINLINE realigned_array(unsigned bytes)
 	block[0] = array[0] = (char)bytes;
 	realigned(2);
 	look();
+	assert_int_equal(block[0], array[0]);
 	LEAVE();
 }
 
