@@ -152,15 +152,15 @@ int sn_launch_library(struct sn_launch *launch, struct sn_error *error)
 
 /* ---- the program ---- */
 
-/* LD_PRELOAD separates by colons and spaces: a path with one of them cannot be preloaded. */
-static int set_preload(const struct sn_launch *launch)
+/* Puts the library in front of what a variable lists, separated by colons. */
+static int put_first(const char *variable, const char *library)
 {
-	const char *others = getenv("LD_PRELOAD");
+	const char *others = getenv(variable);
 	char *list = NULL;
-	if (asprintf(&list, "%s%s%s", launch->library, others && *others ? ":" : "",
-		     others ? others : "") < 0)
+	if (asprintf(&list, "%s%s%s", library, others && *others ? ":" : "", others ? others : "") <
+	    0)
 		return -1;
-	int status = setenv("LD_PRELOAD", list, 1);
+	int status = setenv(variable, list, 1);
 	free(list);
 	return status;
 }
@@ -181,7 +181,7 @@ static void set_number(const char *name, unsigned long number)
 
 static void set_environment(const struct sn_launch *launch)
 {
-	set_preload(launch);
+	put_first("LD_PRELOAD", launch->library);
 	setenv("SONDE_OUTPUT", launch->folder, 1);
 	set_optional("SONDE_EVENTS", launch->events);
 	set_optional("SONDE_CALL_PATH", launch->call_path);
@@ -190,8 +190,8 @@ static void set_environment(const struct sn_launch *launch)
 	set_number("SONDE_SHADOW", launch->shadow);
 	set_number("SONDE_CHECKPOINT_MS", launch->checkpoint_ms);
 	set_number("SONDE_MEMORY_LIMIT_MB", launch->memory_limit_mb);
-	/* runtimes that load a tool by name; a tool the user asked for goes first */
-	setenv("OPENCL_LAYERS", launch->library, 0);
+	put_first("OPENCL_LAYERS", launch->library);
+	/* runtimes that load one tool by name: one that the user asked for stays */
 	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
 	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
 }
