@@ -123,6 +123,88 @@ static void test_changing_frames(void **state)
 		with_array(16 + round * 24, round % 9);
 }
 
+/*
+ * The trap for reuse: `place` is called through `between`, then directly from the same call
+ * instruction, and makes its frame so large that what it calls has the stack pointer that it had
+ * before. Everything the first path's return addresses lay in is unchanged: what lay in the frames
+ * that are gone lies in an array now. Only the frame pointer tells the paths apart.
+ */
+static uintptr_t array_at;    /* the stack pointer below the array */
+static uintptr_t array_slack; /* what the compiler takes more than it is asked for */
+
+static void NOINLINE bare_leaf(void)
+{
+	result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	STAY();
+}
+
+static void NOINLINE framed_leaf(void)
+{
+	volatile char *array =
+	    alloca((size_t)(array_at % 16 + 32)); /* makes it keep a frame pointer */
+	array[0] = 1;
+	result = sn_unwind_here(&unwinder, stack_low, stack_high, frames, SN_UNWIND_MAX);
+	STAY();
+	array[1] = 2;
+}
+
+static inline __attribute__((always_inline)) uintptr_t stack_pointer(void)
+{
+	uintptr_t sp;
+	__asm__ volatile("movq %%rsp, %0" : "=r"(sp));
+	return sp;
+}
+
+static void NOINLINE place(void (*leaf)(void))
+{
+	uintptr_t before = stack_pointer();
+	volatile uintptr_t bytes = array_at ? before - array_at - array_slack : 16;
+	volatile char *array = alloca(bytes);
+	array[0] = 1;
+	if (!array_at)
+		array_slack = before - stack_pointer() - bytes;
+	array_at = stack_pointer();
+	leaf();
+	STAY();
+}
+
+static void NOINLINE between(void (*leaf)(void))
+{
+	volatile char room[64];
+	room[array_at % 64] = 1;
+	place(leaf);
+	STAY();
+	room[1] = room[0];
+}
+
+static void NOINLINE compare_places(void (*leaf)(void))
+{
+	void (*const volatile ways[2])(void (*)(void)) = {between, place};
+	struct sn_unwind_result results[2];
+	uintptr_t places[2];
+	array_at = 0;
+	static volatile unsigned way_count = 2; /* one call instruction for both */
+	for (unsigned way = 0; way < way_count; way++) {
+		ways[way](leaf);
+		results[way] = result;
+		places[way] = array_at;
+	}
+	assert_int_equal(places[0], places[1]); /* or the trap is none */
+	result = results[1];
+	assert_good();
+	assert_int_equal(results[0].count, results[1].count + 1);
+}
+
+static void test_remains(void **state)
+{
+	(void)state;
+	compare_places(bare_leaf);
+	compare_places(framed_leaf);
+	sn_unwind_set_shadow(false); /* its own calls would tread on the remains */
+	compare_places(bare_leaf);
+	compare_places(framed_leaf);
+}
+
 static void NOINLINE realigned(unsigned depth)
 {
 	ENTER();
@@ -394,6 +476,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(test_calls, set_up),
 	    cmocka_unit_test_setup(test_changing_frames, set_up),
+	    cmocka_unit_test_setup(test_remains, set_up),
 	    cmocka_unit_test_setup(test_realigned, set_up),
 	    cmocka_unit_test_setup(test_longjmp, set_up),
 	    cmocka_unit_test_setup(test_too_deep, set_up),

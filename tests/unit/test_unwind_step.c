@@ -380,7 +380,8 @@ static void NOINLINE jump(int depth)
 	char text[32];
 	if (!depth && jumping)
 		longjmp(back, 1);
-	jump(depth - 1);
+	if (depth)
+		jump(depth - 1);
 	snprintf(text, sizeof(text), "%d", depth);
 	sink = text[0];
 }
