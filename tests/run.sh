@@ -41,7 +41,6 @@ suite cli /usr/bin/python3 -m pytest -q -x --maxfail=20 tests/cli
 suite sanitize sanitized address,undefined
 [ -x tests/tsan.sh ] && suite threads tests/tsan.sh
 [ -x tests/fuzz/run.sh ] && suite fuzz tests/fuzz/run.sh "${SONDE_FUZZ_SECONDS:-15}"
-[ -x tests/viewer.sh ] && suite viewer tests/viewer.sh
 [ -x tests/browser/run.sh ] && suite browser tests/browser/run.sh
 
 echo
