@@ -25,7 +25,9 @@ SONDE = BUILD / "src/cmd/sonde"
 HERE = Path(__file__).resolve().parent
 work = Path(tempfile.mkdtemp(prefix="sonde-bench-"))
 gaps = work / "gaps"
+floor = work / "floor.so"
 subprocess.run(["cc", "-O2", "-fomit-frame-pointer", HERE / "gaps.c", "-o", gaps], check=True)
+subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-shared", "-fPIC", HERE / "floor.c", "-o", floor], check=True)
 
 
 def sonde(hz: int) -> list[str]:
@@ -36,8 +38,13 @@ def perf(hz: int, *graph: str) -> list[str]:
     return ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(hz), *graph, "-o", str(work / "perf.data"), "--"]
 
 
+def least(hz: int) -> list[str]:
+    return ["env", f"LD_PRELOAD={floor}", f"FLOOR_HZ={hz}"]
+
+
 def gap_variants() -> dict[str, list[str]]:
-    variants = {"no profiler": [], "sonde 199 Hz": sonde(199), "sonde 1 kHz": sonde(1000)}
+    variants = {"no profiler": [], "a handler that does nothing, 199 Hz": least(199), "sonde 199 Hz": sonde(199),
+                "a handler that does nothing, 1 kHz": least(1000), "sonde 1 kHz": sonde(1000)}
     if shutil.which("perf"):
         variants |= {"perf record -g 199 Hz": perf(199, "-g"), "perf record -g 1 kHz": perf(1000, "-g"),
                      "perf record --call-graph dwarf 1 kHz": perf(1000, "--call-graph", "dwarf")}
