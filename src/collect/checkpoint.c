@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -31,8 +32,17 @@ static struct {
 static _Atomic int writing;
 static _Atomic uint64_t due_ns;
 
+/* Writing beyond the program's limit of a file's size would end it by SIGXFSZ. */
+static bool is_allowed(uint64_t file_bytes)
+{
+	struct rlimit limit;
+	return getrlimit(RLIMIT_FSIZE, &limit) || file_bytes <= limit.rlim_cur;
+}
+
 static int write_header(int fd)
 {
+	if (!is_allowed(SN_MEASUREMENT_PAGE_BYTES))
+		return -EFBIG;
 	unsigned char page[SN_MEASUREMENT_PAGE_BYTES] = {0};
 	struct sn_measurement_header header = {.version_major = SN_MEASUREMENT_VERSION_MAJOR,
 					       .version_minor = SN_MEASUREMENT_VERSION_MINOR,
@@ -55,6 +65,15 @@ static int adopt(int fd)
 	return 0;
 }
 
+static void let_go_if_scarce(void)
+{
+	if (file.fd < 0 || !sn_fds_are_scarce())
+		return;
+	sn_fd_mark_own(file.fd, false);
+	syscall(SYS_close, file.fd);
+	file.fd = -1;
+}
+
 int sn_checkpoint_open(void)
 {
 	struct utsname host;
@@ -75,7 +94,9 @@ int sn_checkpoint_open(void)
 		unlink(file.path);
 		return status;
 	}
-	return adopt(fd);
+	status = adopt(fd);
+	let_go_if_scarce();
+	return status;
 }
 
 void sn_checkpoint_after_fork(void)
@@ -128,7 +149,9 @@ static int write_snapshot(const char *exit_text)
 	if (status)
 		return status;
 	uint64_t offset = free_offset(snapshot.bound_bytes, exit_text[0] != 0);
-	status = sn_snapshot_write(&snapshot, file.fd, offset);
+	status = is_allowed(offset + snapshot.bound_bytes)
+		     ? sn_snapshot_write(&snapshot, file.fd, offset)
+		     : -EFBIG;
 	if (!status) {
 		file.offset = offset;
 		file.length = snapshot.length;
@@ -172,6 +195,7 @@ void sn_checkpoint_now(const char *exit_text)
 		status = exit_text[0] ? write_final(exit_text) : write_snapshot(exit_text);
 	if (status)
 		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
+	let_go_if_scarce();
 	schedule(start_ns);
 	atomic_store_explicit(&writing, 0, memory_order_release);
 }

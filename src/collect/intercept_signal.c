@@ -30,9 +30,10 @@ int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sig
 
 /* ---- fatal signals ---- */
 
-static const int fatal_signals[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,	SIGABRT, SIGTRAP,
-				    SIGSYS,  SIGTERM, SIGINT,  SIGHUP,	SIGQUIT, SIGPIPE,
-				    SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
+static const int fatal_signals[] = {SIGSEGV, SIGBUS,	SIGFPE,	 SIGILL,   SIGABRT, SIGTRAP,
+				    SIGSYS,  SIGTERM,	SIGINT,	 SIGHUP,   SIGQUIT, SIGPIPE,
+				    SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1,  SIGUSR2, SIGXCPU,
+				    SIGXFSZ, SIGIO,	SIGPWR,	 SIGSTKFLT};
 static _Atomic bool fatal_is_ours[NSIG];
 
 static void describe(int signal, char text[16])
@@ -45,6 +46,18 @@ static void describe(int signal, char text[16])
 	*digit = 0;
 }
 
+/*
+ * A fault happens again when its instruction is tried again, and then ends the program as it would
+ * have. Nothing else does: a terminal's interrupt, a timer, a trap behind its instruction.
+ */
+static bool happens_again(int signal, int code)
+{
+	if (code <= 0)
+		return false; /* sent by a process */
+	return signal == SIGSEGV || signal == SIGFPE || signal == SIGILL ||
+	       (signal == SIGBUS && code != BUS_MCEERR_AO);
+}
+
 static void on_fatal(int signal, siginfo_t *info, void *context)
 {
 	char text[16];
@@ -52,8 +65,7 @@ static void on_fatal(int signal, siginfo_t *info, void *context)
 	sn_stop(text);
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	sn_real_sigaction(signal, &action, NULL);
-	/* a fault happens again when the instruction is tried again; anything else is sent again */
-	if (info->si_code <= 0 || signal == SIGPIPE || signal == SIGALRM)
+	if (!happens_again(signal, info->si_code))
 		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), signal);
 }
 

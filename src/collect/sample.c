@@ -41,6 +41,8 @@ static struct sigaction program_action;
 static char status[160];
 
 #define OWN_FD_WORDS 1024u
+#define HIGH_FD	     1024u
+#define SCARCE_FDS   64u
 static _Atomic uint64_t own_fds[OWN_FD_WORDS]; /* one bit a descriptor below 65,536 */
 
 /* ---- descriptors of ours ---- */
@@ -63,15 +65,22 @@ void sn_fd_mark_own(int fd, bool is_own)
 		atomic_fetch_and_explicit(&own_fds[fd / 64], ~bit, memory_order_relaxed);
 }
 
+bool sn_fds_are_scarce(void)
+{
+	struct rlimit limit;
+	return !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= SCARCE_FDS;
+}
+
 int sn_fd_move_high(int fd)
 {
 	struct rlimit limit;
 	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit))
 		return fd;
-	rlim_t top = limit.rlim_cur < OWN_FD_WORDS * 64 ? limit.rlim_cur : OWN_FD_WORDS * 64;
+	/* A program expects the lowest free number: ours stay out of its way, though not so far
+	 * that every fork copies a long table. */
+	rlim_t from = limit.rlim_cur / 2 < HIGH_FD ? limit.rlim_cur / 2 : HIGH_FD;
 	int high = -1;
-	/* a program expects the lowest free number: ours stay out of its way */
-	for (rlim_t from = top / 2; high < 0 && from > 64; from /= 2)
+	for (; high < 0 && from > (rlim_t)fd; from /= 2)
 		high = fcntl(fd, F_DUPFD_CLOEXEC, (int)from);
 	if (high < 0)
 		return fd;
@@ -111,7 +120,7 @@ static int perf_open(const struct sn_event *event)
 
 static int perf_start(const struct sn_event *event, int32_t tid)
 {
-	int fd = sn_fd_move_high(perf_open(event));
+	int fd = sn_fds_are_scarce() ? -1 : sn_fd_move_high(perf_open(event));
 	if (fd < 0)
 		return -1;
 	struct f_owner_ex owner = {F_OWNER_TID, tid};

@@ -40,6 +40,8 @@ int sn_sampling_sigaction(const struct sigaction *new_action, struct sigaction *
 bool sn_sampling_owns_fd(int fd);
 /* Moves a descriptor of ours to a high number, out of the program's way; marks one as ours. */
 int sn_fd_move_high(int fd);
+/* True where the program may open so few descriptors that each of ours is one it would miss. */
+bool sn_fds_are_scarce(void);
 void sn_fd_mark_own(int fd, bool is_own);
 /* One line for the PROCESS section: how samples are taken. Static. */
 const char *sn_sampling_status(void);

@@ -2,7 +2,9 @@
 """`sonde run` leaves the program as it is, whatever the program does, and loses nothing it measured."""
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -14,7 +16,8 @@ import pytest
 import program
 
 HOSTILE = ["close-all", "change-directory", "change-root", "drop-privileges", "new-namespace", "raw-exit", "fault",
-           "terminate", "abort", "own-fault-handler", "own-profiling-timer", "full-mask", "waits", "long-jumps",
+           "terminate", "abort", "timer-ends-it",
+           "few-descriptors", "own-fault-handler", "own-profiling-timer", "full-mask", "waits", "long-jumps",
            "fork-many", "fork-tree", "virtual-forks", "spawn", "exec-from-thread", "failed-exec", "many-threads",
            "thread-ends"]
 
@@ -25,7 +28,7 @@ def shell_status(returncode: int) -> int:
 
 def test_every_hostile_program_is_tested() -> None:
     names = subprocess.run([program.compiled("hostile.c")], capture_output=True, text=True).stdout.split()
-    assert set(names) == {*HOSTILE, "empty-environment", "run-long"}
+    assert set(names) == {*HOSTILE, "empty-environment", "run-long", "use-descriptors", "small-files"}
 
 
 @pytest.mark.parametrize("events", ["cpu-time@997", "cpu-time,real-time,page-faults@10,context-switches"])
@@ -52,6 +55,27 @@ def test_the_last_path_of_each_end_is_measured(tmp_path: Path) -> None:
                     program.compiled("hostile.c", "-O1"), name, options=("-F", "997"), check=None)
         names = {f["name"] for frames, _ in program.paths(tmp_path / name) for f in frames}
         assert {"main", "burn"} <= names, (name, names)
+
+
+def test_limit_of_file_size(tmp_path: Path) -> None:
+    """The snapshot that the program's own limit forbids is not written; the program does not pay for it."""
+    done = program.run(tmp_path, program.compiled("hostile.c", "-O1"), "small-files", check=3)
+    assert "nothing was recorded" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_interrupt_from_the_terminal_ends_the_program(tmp_path: Path) -> None:
+    """Control-C once, typed: what was measured until then is analysed."""
+    command = [program.SONDE, "run", "-q", "-o", tmp_path / "run", "--", program.compiled("hostile.c", "-O1"), "run-long"]
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execv(command[0], command)
+    time.sleep(0.5)
+    os.write(terminal, b"\x03")
+    with contextlib.suppress(OSError):  # the end of a pseudo-terminal
+        while os.read(terminal, 4096):
+            pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGINT
+    assert program.info(tmp_path)["complete"]
 
 
 @pytest.mark.parametrize("seconds", [0.4, 2.6, 4.1])

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -151,6 +152,46 @@ static int own_fault_handler(void)
 	action.sa_handler = SIG_DFL;
 	sigaction(SIGSEGV, &action, &old);
 	printf("caught %d, mine %d\n", caught, old.sa_handler == on_fault);
+	return 0;
+}
+
+/* The kernel sends this one, and sends it once. */
+static int timer_ends_it(void)
+{
+	struct itimerval timer = {{0, 0}, {0, 50000}};
+	setitimer(ITIMER_VIRTUAL, &timer, NULL);
+	burn(400);
+	puts("still here");
+	return 0;
+}
+
+/* ---- limits ---- */
+
+static int small_files(void)
+{
+	struct rlimit limit = {1000, 1000};
+	burn(50);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	return 3;
+}
+
+static int few_descriptors(void)
+{
+	struct rlimit limit = {6, 6};
+	burn(50);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	execl("/proc/self/exe", "hostile", "use-descriptors", (char *)NULL);
+	return 1;
+}
+
+static int use_descriptors(void)
+{
+	int opened = 0;
+	burn(50);
+	while (open("/dev/null", O_RDONLY) >= 0)
+		opened++;
+	printf("opened %d\n", opened);
+	closefrom(3);
 	return 0;
 }
 
@@ -439,6 +480,10 @@ static const struct {
     {"fault", fault},
     {"terminate", terminate},
     {"abort", abort_now},
+    {"timer-ends-it", timer_ends_it},
+    {"small-files", small_files},
+    {"few-descriptors", few_descriptors},
+    {"use-descriptors", use_descriptors},
     {"own-fault-handler", own_fault_handler},
     {"own-profiling-timer", own_profiling_timer},
     {"full-mask", full_mask},
