@@ -327,7 +327,9 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 	path.native.complete = true;
 	if (path.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) || path.shadows)
 		walk_native(&path, context);
+	thread->interrupted = context != NULL;
 	walk_python(&path);
+	thread->interrupted = false;
 	pair_groups(&path);
 	emit_path(&path);
 	return path.node;

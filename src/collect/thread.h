@@ -71,6 +71,8 @@ struct sn_thread {
 	char name[16];
 	_Atomic uint64_t drops[SN_DROP_COUNT];
 	struct sn_unwinder unwinder;
+	bool interrupted; /* the path being assembled is that of interrupted code, not of a hook's
+			     caller */
 	uint32_t shadow_depth; /* may exceed SN_SHADOW_DEPTH; what lies beyond is counted */
 	struct sn_shadow shadows[SN_SHADOW_DEPTH];
 	uintptr_t hidden_stack; /* native frames at or below it are a tool's (monitor.c); 0: none */

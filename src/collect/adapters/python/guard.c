@@ -42,8 +42,21 @@ void sn_guard_begin(struct sn_guard *guard)
 {
 	if (++guard->walks < SN_GUARD_WALKS)
 		return;
+	sn_guard_forget_all(guard);
+}
+
+void sn_guard_forget_all(struct sn_guard *guard)
+{
 	guard->walks = 0;
 	memset(guard->pages, 0, sizeof(guard->pages));
+}
+
+void sn_guard_forget(struct sn_guard *guard, uintptr_t address, size_t bytes)
+{
+	uintptr_t last = (address + bytes) >> SN_GUARD_PAGE_SHIFT;
+	for (uintptr_t page = address >> SN_GUARD_PAGE_SHIFT; page <= last; page++)
+		if (guard->pages[page % SN_GUARD_PAGES] == page)
+			guard->pages[page % SN_GUARD_PAGES] = 0;
 }
 
 bool sn_guard_ask(struct sn_guard *guard, uintptr_t address, size_t bytes)

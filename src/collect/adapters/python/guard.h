@@ -27,6 +27,10 @@ struct sn_guard {
 int sn_guard_test(void);
 /* To be called once for each walk. AS-safe: yes. MT: the guard's owner. */
 void sn_guard_begin(struct sn_guard *guard);
+/* Forgets what is known of [address, address + bytes), so that the kernel is asked again. AS-safe:
+ * yes. */
+void sn_guard_forget(struct sn_guard *guard, uintptr_t address, size_t bytes);
+void sn_guard_forget_all(struct sn_guard *guard);
 /* The slow way: asks the kernel. AS-safe: yes. */
 bool sn_guard_ask(struct sn_guard *guard, uintptr_t address, size_t bytes);
 

@@ -186,6 +186,7 @@ int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uin
 		if (!cache)
 			return -ENOMEM;
 	}
+	cache->interrupted = thread->interrupted;
 	int result = sn_python_walk_frames(target, cache, &thread->cct, frames, max);
 	if (proving)
 		weigh(result, frames);

@@ -117,6 +117,9 @@ static __attribute__((noinline)) enum outcome line_read(struct walk *walk, uintp
 	size_t bytes;
 
 	out->code.code = 0; /* a failure leaves no entry */
+	/* the code may be one that is being freed, and what it refers to gone; see walk_chain */
+	if (walk->cache->interrupted)
+		sn_guard_forget_all(&walk->cache->guard);
 	if (!code_unchanged(walk->layout, known, code)) {
 		struct sn_python_code fresh;
 		enum outcome outcome = code_read(walk, code, &fresh);
@@ -274,11 +277,27 @@ static inline int walk_one(struct walk *walk, uintptr_t frame, uintptr_t previou
 	return 0;
 }
 
+static void distrust_newest(struct walk *walk, uintptr_t frame)
+{
+	const struct sn_python_layout *layout = walk->layout;
+	struct sn_guard *guard = &walk->cache->guard;
+
+	sn_guard_forget(guard, frame, layout->frame_bytes);
+	if ((frame & 7) || !sn_guard_readable(guard, frame, layout->frame_bytes))
+		return;
+	uintptr_t code = sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
+	sn_guard_forget(guard, code, layout->code_bytes);
+}
+
 static int walk_chain(struct walk *walk, uintptr_t frame)
 {
 	const struct sn_python_layout *layout = walk->layout;
 	uint32_t steps_left = 4 * walk->max + 64;
 
+	/* A frame that is being left may have been given back to the system already, with the page
+	 * it lay in, and so may its code; both once were readable. Frames further up are alive. */
+	if (walk->cache->interrupted)
+		distrust_newest(walk, frame);
 	for (bool newest = true; frame && walk->count < walk->max; newest = false) {
 		if ((frame & 7) || steps_left-- == 0 ||
 		    !sn_guard_readable(&walk->cache->guard, frame, layout->frame_bytes))

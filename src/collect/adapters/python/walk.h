@@ -34,6 +34,8 @@ struct sn_python_line {
 struct sn_python_cache {
 	struct sn_guard guard;
 	uint32_t torn_in_a_row;
+	bool interrupted; /* the walk's thread was stopped between two instructions of the
+			     interpreter */
 	struct sn_python_line lines[SN_LINE_ENTRIES];
 	struct sn_python_code codes[SN_CODE_ENTRIES];
 	char file[SN_PYTHON_TEXT_BYTES], name[SN_PYTHON_TEXT_BYTES];
