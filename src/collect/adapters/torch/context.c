@@ -5,9 +5,9 @@
  * A training loop comes to the same points again and again by the same paths. A path, once
  * assembled by sn_callpath, is remembered under what names it: the hook's return address and stack
  * address, the Python frames (code and line), the shadow frames. It is taken for the same path when
- * all those are the same and the stack slots that held the native return addresses hold the same
- * addresses again. So a known path costs the walk of its Python frames and a few dozen loads, no
- * unwinding.
+ * all those are the same and the stack slots that held the native return addresses, out to the
+ * innermost evaluation of Python, hold the same addresses again. So a known path costs the walk of
+ * its Python frames and some ten loads, no unwinding.
  *
  * A memo is a small set-associative table; a path that is pushed out is simply assembled anew.
  */
@@ -111,14 +111,19 @@ static void note_slots(struct sn_torch_thread *self, struct entry *entry, uintpt
 	struct sn_unwind_result result = sn_unwind_here(&thread->unwinder, thread->stack_low,
 							thread->stack_high, frames, NATIVE_MAX);
 	entry->slot_count = 0;
-	for (uint32_t index = 0; index < result.count && entry->slot_count < SLOT_MAX; index++) {
+	uint32_t index = 0;
+	for (; index < result.count && entry->slot_count < SLOT_MAX; index++) {
+		/* what lies further out are the native halves of Python frames: the Python frames
+		 * and the stack address, both part of the key, tell them apart */
+		if ((sn_config.sources & SN_SOURCE_PYTHON) && sn_python_is_eval(frames[index].pc))
+			break;
 		uintptr_t slot = frames[index].cfa - sizeof(uintptr_t);
 		if (slot < stack || (slot - stack) / sizeof(uintptr_t) > UINT16_MAX)
 			continue;
 		entry->slots[entry->slot_count++] = (uint16_t)((slot - stack) / sizeof(uintptr_t));
 	}
 	/* the outermost frame was called by none: its slot is no return address, maybe no stack */
-	if (result.count && result.complete && entry->slot_count)
+	if (index == result.count && result.complete && entry->slot_count)
 		entry->slot_count--;
 	entry->slots_hash = hash_slots(entry, stack);
 }

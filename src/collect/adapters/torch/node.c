@@ -45,7 +45,9 @@ struct cxx_string {
 static struct node_class classes[CLASS_ENTRIES];
 static _Atomic bool class_being_added;
 static _Atomic uint32_t weights_for[CANDIDATES], weights_against[CANDIDATES], nodes_seen;
-static uint32_t name_slot; /* 0: not known */
+#define UNSETTLED UINT32_MAX
+static _Atomic uint32_t settled = UNSETTLED; /* the candidate, once enough nodes have been seen */
+static uint32_t name_slot;		     /* 0: not known */
 static void (*cxx_delete)(void *);
 
 /* ---- numbers ---- */
@@ -91,7 +93,12 @@ static void read_numbers(const uint64_t *words, struct sn_torch_node *out)
 {
 	if (relaxed(&nodes_seen) < SETTLED)
 		weigh(words);
-	uint32_t best = best_candidate();
+	uint32_t best = relaxed(&settled);
+	if (best == UNSETTLED) {
+		best = best_candidate();
+		if (best < CANDIDATES && relaxed(&nodes_seen) >= SETTLED)
+			atomic_store_explicit(&settled, best, memory_order_relaxed);
+	}
 	out->sequence = SN_TORCH_NO_SEQUENCE;
 	out->unproved = best == CANDIDATES;
 	if (out->unproved)
