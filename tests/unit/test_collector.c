@@ -231,16 +231,16 @@ static void *measure_something(void *seed_pointer)
 	struct sn_thread *thread = sn_thread_begin();
 	uint32_t metric = sn_metric("cpu-time", "ns", "test", SN_METRIC_TIME, 0);
 	while (!atomic_load(&stop)) {
-		uint64_t path[12];
+		uint64_t path[8];
 		char name[32];
 		struct sn_thread *entered = sn_enter();
 		assert_ptr_equal(entered, thread);
 		assert_null(sn_enter());
-		for (size_t level = 0; level < 12; level++) {
+		for (size_t level = 0; level < 8; level++) {
 			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 			path[level] = seed >> 63;
 		}
-		uint32_t node = insert_path(&thread->cct, path, 12);
+		uint32_t node = insert_path(&thread->cct, path, 8);
 		int length = snprintf(name, sizeof(name), "string %u", (unsigned)(seed >> 59));
 		struct sn_frame named = {.kind = SN_FRAME_REGION,
 					 .id = sn_cct_string(&thread->cct, name, (size_t)length)};
