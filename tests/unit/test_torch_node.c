@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 #include <stdlib.h>
+#include <dlfcn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +42,9 @@ static void derived_name(struct cxx_string *text, const void *node)
 {
 	static char name[] = "torch::autograd::AccumulateGrad";
 	names_asked++;
-	text->data = name;
+	/* whoever asked gives the text back by C++'s delete where the process has one (a sanitizer's) */
+	void *(*allocate)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "_Znwm");
+	text->data = allocate ? strcpy(allocate(sizeof(name)), name) : name;
 	text->length = sizeof(name) - 1;
 }
 
