@@ -191,6 +191,9 @@ static void set_environment(const struct sn_launch *launch)
 	set_number("SONDE_CHECKPOINT_MS", launch->checkpoint_ms);
 	set_number("SONDE_MEMORY_LIMIT_MB", launch->memory_limit_mb);
 	put_first("OPENCL_LAYERS", launch->library);
+	/* GCC's address sanitizer refuses to start behind a preloaded library unless it is told to
+	 */
+	put_first("ASAN_OPTIONS", "verify_asan_link_order=0");
 	/* runtimes that load one tool by name: one that the user asked for stays */
 	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
 	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
@@ -203,14 +206,23 @@ static void pass_on(int signal)
 	kill(program_pid, signal);
 }
 
-/* From here on the program decides what an interrupt means; old[] is what it must not inherit. */
-static void guard_signals(struct sigaction old[2])
+/* While the program runs it decides what these mean: a terminal sends the first two to it as well,
+ * the others are passed on. */
+static const int guarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+#define GUARDED_COUNT (sizeof(guarded) / sizeof(*guarded))
+
+static void guard_signals(struct sigaction old[GUARDED_COUNT])
 {
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, pass = {.sa_handler = pass_on};
-	sigaction(SIGINT, &ignore, &old[0]);
-	sigaction(SIGQUIT, &ignore, &old[1]);
-	sigaction(SIGTERM, &pass, NULL);
-	sigaction(SIGHUP, &pass, NULL);
+	for (size_t index = 0; index < GUARDED_COUNT; index++) {
+		struct sigaction action = {.sa_handler = index < 2 ? SIG_IGN : pass_on};
+		sigaction(guarded[index], &action, &old[index]);
+	}
+}
+
+static void unguard_signals(const struct sigaction old[GUARDED_COUNT])
+{
+	for (size_t index = 0; index < GUARDED_COUNT; index++)
+		sigaction(guarded[index], &old[index], NULL);
 }
 
 static int wait_for_program(int *status)
@@ -238,7 +250,7 @@ int sn_launch_program(const struct sn_launch *launch, char *const *command, int 
 		      struct sn_error *error)
 {
 	int report[2], reason = 0;
-	struct sigaction old[2];
+	struct sigaction old[GUARDED_COUNT];
 	if (strpbrk(launch->library, ": "))
 		return sn_fail(error, SN_ERR_ARGUMENT,
 			       "cannot preload '%s': its path has a space or a colon",
@@ -257,8 +269,7 @@ int sn_launch_program(const struct sn_launch *launch, char *const *command, int 
 	if (wait_for_program(status))
 		return sn_fail(error, SN_ERR_IO, "cannot wait for '%s': %s", command[0],
 			       strerror(errno));
-	sigaction(SIGINT, &old[0], NULL);
-	sigaction(SIGQUIT, &old[1], NULL);
+	unguard_signals(old);
 	if (failed)
 		return sn_fail(error, SN_ERR_IO, "cannot run '%s': %s", command[0],
 			       strerror(reason));

@@ -134,7 +134,7 @@ static void begin(void)
 	on_exit(on_program_exit, NULL);
 	sn_fatal_init();
 	sn_adapters_attach();
-	sn_thread_begin();
+	sn_thread_begin(0);
 }
 
 void sn_start(void)

@@ -41,8 +41,8 @@ static const char *preload; /* the value of LD_PRELOAD we were started with */
 
 void sn_environment_keep(void)
 {
-	static const char *const prefixes[] = {
-	    "SONDE_", "OPENCL_LAYERS=", "NVTX_INJECTION64_PATH=", "INTEL_LIBITTNOTIFY64="};
+	static const char *const prefixes[] = {"SONDE_", "OPENCL_LAYERS=", "NVTX_INJECTION64_PATH=",
+					       "INTEL_LIBITTNOTIFY64=", "ASAN_OPTIONS="};
 	preload = getenv("LD_PRELOAD");
 	preload = preload ? strdup(preload) : NULL;
 	for (char **entry = environ; entry && *entry; entry++)

@@ -14,6 +14,7 @@ SN_REAL(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(voi
 struct start {
 	void *(*function)(void *);
 	void *argument;
+	size_t stack_bytes;
 };
 
 static pthread_key_t end_key;
@@ -45,7 +46,7 @@ static void *run_thread(void *data)
 {
 	struct start start = *(struct start *)data;
 	free(data);
-	struct sn_thread *thread = sn_thread_begin();
+	struct sn_thread *thread = sn_thread_begin(start.stack_bytes);
 	if (thread && have_end_key)
 		pthread_setspecific(end_key, (void *)(uintptr_t)3);
 	if (sn_enter()) {
@@ -53,6 +54,19 @@ static void *run_thread(void *data)
 		sn_leave(thread);
 	}
 	return start.function(start.argument);
+}
+
+static size_t stack_bytes(const pthread_attr_t *attributes)
+{
+	pthread_attr_t usual;
+	size_t bytes = 0;
+	if (attributes)
+		return pthread_attr_getstacksize(attributes, &bytes) ? 0 : bytes;
+	if (pthread_attr_init(&usual))
+		return 0;
+	pthread_attr_getstacksize(&usual, &bytes);
+	pthread_attr_destroy(&usual);
+	return bytes;
 }
 
 SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
@@ -65,7 +79,7 @@ SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
 	pthread_once(&end_key_once, make_end_key);
 	if (sn_thread_self())
 		sn_adapters_attach();
-	*start = (struct start){function, argument};
+	*start = (struct start){function, argument, stack_bytes(attributes)};
 	int status = real_pthread_create_get()(thread, attributes, run_thread, start);
 	if (status)
 		free(start);

@@ -87,7 +87,14 @@ struct sn_thread *sn_thread_at(uint32_t index)
 	return *(struct sn_thread **)sn_array_at(&registry, index);
 }
 
-static void thread_bounds(struct sn_thread *thread)
+/* The C library keeps a thread's own record, which pthread_self() points to, at its stack's top. */
+static void bounds_of_new_thread(struct sn_thread *thread, size_t stack_bytes)
+{
+	thread->stack_high = (uintptr_t)pthread_self();
+	thread->stack_low = thread->stack_high - stack_bytes;
+}
+
+static void bounds_of_first_thread(struct sn_thread *thread)
 {
 	pthread_attr_t attributes;
 	void *low;
@@ -166,10 +173,9 @@ static void thread_identify(struct sn_thread *thread)
 	if (thread->tid == getpid())
 		thread->flags |= SN_THREAD_FIRST;
 	prctl(PR_GET_NAME, thread->name);
-	thread_bounds(thread);
 }
 
-struct sn_thread *sn_thread_begin(void)
+struct sn_thread *sn_thread_begin(size_t stack_bytes)
 {
 	if (self)
 		return self;
@@ -181,6 +187,10 @@ struct sn_thread *sn_thread_begin(void)
 	if (!(thread->flags & SN_THREAD_SEVERAL))
 		thread->start_ns = sn_now_ns();
 	thread_identify(thread);
+	if (stack_bytes)
+		bounds_of_new_thread(thread, stack_bytes);
+	else
+		bounds_of_first_thread(thread);
 	thread->shadow_depth = 0;
 	self = thread;
 	sn_sampling_start(thread);

@@ -139,8 +139,12 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 /* The registry: every thread ever measured, by index. MT: yes. */
 uint32_t sn_thread_count(void);
 struct sn_thread *sn_thread_at(uint32_t index);
-/* Begins and ends measuring the calling thread. Not for signal handlers. */
-struct sn_thread *sn_thread_begin(void);
+/*
+ * Begins and ends measuring the calling thread. `stack_bytes` is what pthread_create() was asked
+ * for; 0 asks the C library, which allocates: a thread's first instructions are too early for that
+ * where a sanitizer has replaced malloc. Not for signal handlers.
+ */
+struct sn_thread *sn_thread_begin(size_t stack_bytes);
 void sn_thread_end(void);
 /* In the child of a fork: only the calling thread is left. */
 void sn_threads_after_fork(void);

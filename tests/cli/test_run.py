@@ -49,6 +49,17 @@ def test_behaves_as_without(tmp_path: Path, name: str, events: str) -> None:
         assert data["complete"], data
 
 
+@pytest.mark.parametrize(("sanitizer", "compiler"), [("address", "cc"), ("address", "clang"), ("thread", "clang")])
+def test_programs_under_a_sanitizer(tmp_path: Path, sanitizer: str, compiler: str) -> None:
+    """Compilers differ: one brings its sanitizer as a library, the other inside the program."""
+    binary = program.compiled("hostile.c", f"-fsanitize={sanitizer}", compiler=compiler)
+    for name in ("thread-ends", "spawn"):
+        alone = subprocess.run([binary, name], capture_output=True, text=True, timeout=60)
+        measured = program.run(tmp_path, binary, name, check=alone.returncode)
+        assert (measured.stdout, measured.stderr) == (alone.stdout, alone.stderr)
+        assert program.info(tmp_path)["complete"]
+
+
 def test_the_last_path_of_each_end_is_measured(tmp_path: Path) -> None:
     for name in ("raw-exit", "fault", "terminate", "abort", "close-all", "drop-privileges"):
         program.run(tmp_path / name if (tmp_path / name).mkdir() is None else tmp_path,

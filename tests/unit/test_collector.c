@@ -228,7 +228,7 @@ static _Atomic bool stop;
 static void *measure_something(void *seed_pointer)
 {
 	uint64_t seed = (uintptr_t)seed_pointer;
-	struct sn_thread *thread = sn_thread_begin();
+	struct sn_thread *thread = sn_thread_begin(0);
 	uint32_t metric = sn_metric("cpu-time", "ns", "test", SN_METRIC_TIME, 0);
 	while (!atomic_load(&stop)) {
 		uint64_t path[8];
@@ -308,7 +308,7 @@ static void snapshots_of_running_threads_are_consistent(void **state)
 
 static void a_forked_child_begins_anew(void **state)
 {
-	struct sn_thread *thread = sn_thread_begin();
+	struct sn_thread *thread = sn_thread_begin(0);
 	struct sn_frame frame = frame_of(3);
 	uint32_t node = sn_cct_child(&thread->cct, 0, &frame);
 	sn_cct_add(&thread->cct, node, 0, 10);
@@ -329,7 +329,7 @@ static void a_forked_child_begins_anew(void **state)
 
 static void shadows_nest_and_count_beyond_their_limit(void **state)
 {
-	struct sn_thread *thread = sn_thread_begin();
+	struct sn_thread *thread = sn_thread_begin(0);
 	struct sn_frame frame = {.kind = SN_FRAME_REGION};
 	for (int depth = 0; depth < SN_SHADOW_DEPTH + 10; depth++) {
 		frame.value = (uint64_t)depth;
@@ -351,7 +351,7 @@ static void shadows_nest_and_count_beyond_their_limit(void **state)
 /* Many threads one after the other: from some number on they share records, and nothing is lost. */
 static void *measure_once(void *unused)
 {
-	struct sn_thread *thread = sn_thread_begin();
+	struct sn_thread *thread = sn_thread_begin(0);
 	struct sn_frame frame = frame_of(99);
 	sn_cct_add(&thread->cct, sn_cct_child(&thread->cct, 0, &frame), 0, 1);
 	sn_thread_end();
