@@ -106,7 +106,7 @@ def test_every_instruction(probe, python):
     assert counts["walks"] >= 100000
     # A walk may fail where the newest frame is half linked; what it gives must be true. In 3.12 there
     # are a few instructions in which a frame called by a generator is linked to the generator's caller.
-    assert counts["failed"] <= counts["walks"] * 0.005, output
+    assert counts["failed"] <= counts["walks"] * 0.01, output
     assert counts["wrong"] <= (counts["walks"] * 0.0002 if PYTHONS[python][0] == (3, 12) else 0), output
     assert counts["unpaired"] == 0 and counts["empty"] == 0, output
 
