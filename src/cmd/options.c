@@ -200,8 +200,8 @@ int sn_options_number(const struct sn_options *options, const char *option, cons
 	if (end == text || *end != '\0' || errno != 0 || !isfinite(number) || number < min ||
 	    number > max) {
 		sn_command_misuse(options->command,
-				  "option '%s': '%s' is not a number from %g to %g", option, text,
-				  min, max);
+				  "option '%s': '%s' is not a number from %.10g to %.10g", option,
+				  text, min, max);
 		return -1;
 	}
 	*value = number;

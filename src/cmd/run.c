@@ -87,7 +87,7 @@ static int set_rate(struct run *run, const struct sn_options *options)
 {
 	static char events[64];
 	double hz;
-	if (sn_options_number(options, "rate", optarg, 1, SN_EVENT_HIGHEST_HZ, &hz))
+	if (sn_options_number(options, "--rate", optarg, 1, SN_EVENT_HIGHEST_HZ, &hz))
 		return SN_EXIT_USAGE;
 	snprintf(events, sizeof(events), "cpu-time@%.0f", hz);
 	run->launch.events = events;
@@ -118,7 +118,7 @@ static int take_option(struct run *run, struct sn_options *options, int option)
 		return check_call_path(options, optarg);
 	case OPTION_OPERATORS:
 		run->launch.operators = optarg;
-		return sn_options_choice(options, "operators", optarg, operator_modes) < 0
+		return sn_options_choice(options, "--operators", optarg, operator_modes) < 0
 			   ? SN_EXIT_USAGE
 			   : 0;
 	case OPTION_NO_ANALYZE:
@@ -128,12 +128,12 @@ static int take_option(struct run *run, struct sn_options *options, int option)
 		run->launch.shadow = true;
 		return 0;
 	case OPTION_CHECKPOINT:
-		if (sn_options_number(options, "checkpoint", optarg, 0.01, 86400, &number))
+		if (sn_options_number(options, "--checkpoint", optarg, 0.01, 86400, &number))
 			return SN_EXIT_USAGE;
 		run->launch.checkpoint_ms = (unsigned long)(number * 1000);
 		return 0;
 	case OPTION_LIMIT:
-		if (sn_options_number(options, "memory-limit", optarg, 1, 1 << 20, &number))
+		if (sn_options_number(options, "--memory-limit", optarg, 1, 1 << 20, &number))
 			return SN_EXIT_USAGE;
 		run->launch.memory_limit_mb = (unsigned long)number;
 		return 0;

@@ -47,6 +47,14 @@ static bool is_system_path(const char *path)
 	       is_package_path(path) || *path == '[';
 }
 
+/* The standard libraries and packages that a compiler built into the program. */
+static bool is_library_source(const char *file)
+{
+	return has_prefix(file, "/usr/") || has_prefix(file, "/rustc/") ||
+	       has_prefix(file, "/rust/deps/") || strstr(file, "/.cargo/registry/") ||
+	       strstr(file, "/.cargo/git/") || strstr(file, "/.rustup/toolchains/");
+}
+
 static bool is_native(const struct sonde_db_frame *frame)
 {
 	return frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED;
@@ -63,9 +71,9 @@ bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *fr
 		return false;
 	const struct sonde_db_module *module = sonde_db_module(db, frame->module);
 	const char *path = sonde_db_string(db, module->path);
-	return !is_system_path(path) && !has_prefix(path, "/root/.pyenv/") &&
-	       !strstr(path, "/libpython") && !strstr(path, "/libsonde.so") &&
-	       !strstr(path, "/bin/python") && !has_prefix(file, "/usr/");
+	return !is_system_path(path) && !strstr(path, "/.pyenv/") && !strstr(path, "/libpython") &&
+	       !strstr(path, "/libsonde.so") && !strstr(path, "/bin/python") &&
+	       !is_library_source(file);
 }
 
 static struct key function_key(const struct sonde_db_frame *frame)

@@ -40,6 +40,9 @@ static size_t operator_length(const char *text)
 {
 	static const char *const names[] = {"()", "[]", "<=>", "->*", "<<=", ">>=", "->",
 					    "<<", ">>", "<=",  ">=",  "<",   ">",   NULL};
+	/* operator< of template arguments, written without the blank */
+	if (starts_with(text, "<<") && closing(text + 1, '<', '>'))
+		return 1;
 	for (int i = 0; names[i]; i++)
 		if (starts_with(text, names[i]))
 			return strlen(names[i]);

@@ -79,6 +79,33 @@ __attribute__((format(printf, 3, 4))) static void print_part(const struct sn_pag
 	*has_any = true;
 }
 
+/* A drop in few words; `info` has the whole sentence. */
+static const char *cause_in_words(const char *cause)
+{
+	static const char *const words[][2] = {
+	    {"sample-busy", "late samples"},
+	    {"sample-memory", "samples beyond the memory limit"},
+	    {"unwind-truncated", "cut call paths"},
+	    {"unwind-scanned", "guessed call paths"},
+	    {"unwind-mismatch", "doubtful call paths"},
+	    {"python-unreadable", "paths without Python"},
+	    {"path-too-deep", "paths too deep"},
+	    {"thread-unmeasured", "unsampled threads"},
+	    {"event-unavailable", "unavailable events"},
+	    {"gpu-untimed", "untimed device operations"},
+	    {"gpu-lost", "lost device operations"},
+	    {"forward-unknown", "backward without forward"},
+	    {"tensor-unknown", "tensors of unknown origin"},
+	    {"region-unbalanced", "unbalanced regions"},
+	    {"checkpoint-failed", "failed checkpoints"},
+	    {"metric-overflow", "surplus metrics"},
+	};
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strcmp(words[i][0], cause) == 0)
+			return words[i][1];
+	return cause;
+}
+
 /* What the drops come to; shares below a thousandth are left to `info`. */
 static void print_missing(const struct sn_view *view, const struct sn_page *page)
 {
@@ -88,7 +115,8 @@ static void print_missing(const struct sn_view *view, const struct sn_page *page
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
 		const struct sonde_db_drop *drop = sonde_db_drop(db, i);
 		double share = sn_view_drop_share(db, drop);
-		sn_utf8_clean(sonde_db_string(db, drop->cause), cause, sizeof(cause));
+		const char *name = sonde_db_string(db, drop->cause);
+		sn_utf8_clean(cause_in_words(name), cause, sizeof(cause));
 		if (share >= 0.001)
 			print_part(page, &has_any, "%s %s", sn_number_share(share, text), cause);
 		else if (share < 0 && drop->count > 0)

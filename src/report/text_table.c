@@ -188,8 +188,10 @@ static int print_flat(const struct sn_view *view, const struct sn_page *page,
 	double total = sn_tree_inclusive(tree, 0, 0);
 	bool has_any = sn_text_header(view, page, total, tree->values[0][0].inclusive.count);
 	uint32_t shown = 0;
-	if (has_any)
+	if (has_any && flat->row_count > 0)
 		print_flat_heading(view, page);
+	else if (has_any)
+		fprintf(page->out, "No %s was measured here.\n", view->by);
 	for (; has_any && shown < flat->row_count && (view->limit == 0 || shown < view->limit);
 	     shown++) {
 		const struct sn_tree_value *value = &flat->values[0][rows[shown]];
@@ -200,8 +202,8 @@ static int print_flat(const struct sn_view *view, const struct sn_page *page,
 	}
 	if (has_any)
 		print_flat_rest(view, page, flat, rows, shown, total);
-	if (has_any && !view->is_full)
-		sn_text_footer(view, page, shown > 0 ? flat->frames[rows[0]] : SONDE_NONE);
+	if (has_any && shown > 0 && !view->is_full)
+		sn_text_footer(view, page, flat->frames[rows[0]]);
 	sn_source_release(&source);
 	free(rows);
 	return has_any ? 0 : SN_TEXT_NOTHING;

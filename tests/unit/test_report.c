@@ -297,6 +297,8 @@ static void test_shorten(void **state)
 	    {"a::(anonymous namespace)::run(int)", "a::run"},
 	    {"a::b::operator()(int) const", "a::b::operator()"},
 	    {"std::ostream& operator<< <char>(std::ostream&, char)", "operator<< <char>"},
+	    {"std::operator<<char, std::char_traits<char>, std::allocator<char> >",
+	     "std::operator<<\xe2\x80\xa6>"},
 	    {"std::__cxx11::basic_string<char>::size() const", "std::basic_string<char>::size"},
 	    {"a::operator new(unsigned long)", "a::operator new"},
 	    {"std::vector<std::pair<int, std::string>, std::allocator<int> >::push_back(int&&)",
