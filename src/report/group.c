@@ -24,20 +24,32 @@ static bool is_package_path(const char *path)
 	return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
 }
 
-/* Code given with -c or typed in; generated methods, as of data classes, have such a file as well.
+/* Whether a script was run: what else is given to exec is then somebody's on its behalf. */
+static bool has_script(const struct sonde_db *db)
+{
+	const char *at = sonde_db_property(db, "command");
+	while (at && (at = strstr(at, ".py")) && at[3] != '\0' && at[3] != ' ')
+		at++;
+	return at != NULL;
+}
+
+/*
+ * Code given with -c, typed in, or run by a program that embeds Python. Generated methods, as of
+ * data classes, have such a file as well, and so have the interpreter's own preparations (site) and
+ * those of its worker processes (multiprocessing).
  */
-static bool is_typed_in(const char *file, const char *function)
+static bool is_typed_in(const struct sonde_db *db, const char *file, const char *function)
 {
 	if (strcmp(file, "<string>") == 0)
-		return !has_prefix(function, "__");
+		return !has_prefix(function, "__") && !has_script(db);
 	return strcmp(file, "<stdin>") == 0 || has_prefix(file, "<python-input") ||
 	       has_prefix(file, "<ipython-input");
 }
 
-static bool is_user_python(const char *file, const char *function)
+static bool is_user_python(const struct sonde_db *db, const char *file, const char *function)
 {
 	if (*file == '<')
-		return is_typed_in(file, function);
+		return is_typed_in(db, file, function);
 	return *file && !is_package_path(file) && !strstr(file, "/lib/python");
 }
 
@@ -66,7 +78,7 @@ bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *fr
 		return false;
 	const char *file = sonde_db_string(db, frame->file);
 	if (frame->kind == SN_FRAME_PYTHON)
-		return is_user_python(file, sonde_db_string(db, frame->name));
+		return is_user_python(db, file, sonde_db_string(db, frame->name));
 	if (!is_native(frame) || frame->module == SONDE_NONE || frame->line == 0)
 		return false;
 	const struct sonde_db_module *module = sonde_db_module(db, frame->module);
