@@ -25,13 +25,18 @@
 
 struct sn_config sn_config;
 
-enum { IDLE, STARTING, MEASURING, STOPPED, UNWANTED };
+enum { IDLE, STARTING, MEASURING, STOPPED, CONFINED, UNWANTED };
 static _Atomic int phase;
 static pid_t measured_pid;
 
 bool sn_measuring(void)
 {
 	return atomic_load_explicit(&phase, memory_order_relaxed) == MEASURING;
+}
+
+bool sn_confined(void)
+{
+	return atomic_load_explicit(&phase, memory_order_relaxed) == CONFINED;
 }
 
 bool sn_is_measured_process(void)
@@ -84,6 +89,8 @@ static void read_config(void)
 static void after_fork_in_child(void)
 {
 	int now = atomic_load_explicit(&phase, memory_order_relaxed);
+	if (now == CONFINED)
+		return;
 	measured_pid = getpid();
 	sn_modules_after_fork();
 	if (now != MEASURING)
@@ -186,7 +193,7 @@ static void settle_running_threads(void)
 void sn_stop(const char *exit_text)
 {
 	int expected = MEASURING;
-	if (!sn_is_measured_process() ||
+	if (!sn_measuring() || !sn_is_measured_process() ||
 	    !atomic_compare_exchange_strong(&phase, &expected, STOPPED))
 		return;
 	struct sn_thread *thread = sn_enter();
@@ -197,4 +204,15 @@ void sn_stop(const char *exit_text)
 	sn_sampling_stop_self();
 	settle_running_threads();
 	sn_checkpoint_now(exit_text);
+}
+
+void sn_confine(void)
+{
+	if (!sn_measuring() || !sn_is_measured_process())
+		return;
+	sn_drop(NULL, SN_DROP_CONFINED, 1);
+	sn_stop("confined");
+	sn_sampling_release();
+	sn_fatal_release();
+	atomic_store(&phase, CONFINED);
 }

@@ -44,6 +44,12 @@ void sn_start_monitoring(void);
 /* Ends measuring for good: stops samples, writes the last snapshot. AS-safe: yes. */
 void sn_stop(const char *exit_text);
 
+/* Ends measuring before the process gives up system calls that we make; the wrappers make none of
+ * their own from then on. Not for signal handlers. */
+void sn_confine(void);
+/* AS-safe: yes. MT: yes. */
+bool sn_confined(void);
+
 /* False in a child that shares our memory or came by a raw system call: nothing may be written
  * there. AS-safe: yes. */
 bool sn_is_measured_process(void);
@@ -51,7 +57,8 @@ bool sn_is_measured_process(void);
 /* Remembers what the environment must hold for a new program image to be measured. */
 void sn_environment_keep(void);
 
-/* Installs handlers for signals whose default action ends the program. */
+/* Installs handlers for signals whose default action ends the program, and takes them away. */
 void sn_fatal_init(void);
+void sn_fatal_release(void);
 
 #endif

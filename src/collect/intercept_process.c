@@ -119,7 +119,7 @@ static char **carry(char **completed, char *joined, char *const *environment)
 
 /* The environment completed, on the caller's stack: a macro because alloca must be in its frame. */
 #define CARRY(environment)                                                                         \
-	(preload && (sn_measuring() || !sn_is_measured_process())                                  \
+	(preload && !sn_confined() && (sn_measuring() || !sn_is_measured_process())                \
 	     ? carry(alloca((count_entries(environment) + CARRIED_MAX + 2) * sizeof(char *)),      \
 		     alloca(preload_bytes(environment)), environment)                              \
 	     : (char **)(environment))

@@ -89,6 +89,14 @@ void sn_fatal_init(void)
 	}
 }
 
+void sn_fatal_release(void)
+{
+	struct sigaction action = {.sa_handler = SIG_DFL};
+	for (size_t index = 0; index < sizeof(fatal_signals) / sizeof(*fatal_signals); index++)
+		if (fatal_is_ours[fatal_signals[index]])
+			sn_real_sigaction(fatal_signals[index], &action, NULL);
+}
+
 static bool is_fatal(int signal)
 {
 	for (size_t index = 0; index < sizeof(fatal_signals) / sizeof(*fatal_signals); index++)

@@ -33,11 +33,13 @@
 /* Shorter waits are left to the samples: charging them would cost more than they last. */
 #define WAIT_LEAST_NS 20000u
 
+SN_REAL(int, poll, (struct pollfd *, nfds_t, int))
 SN_REAL(int, ppoll, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))
 SN_REAL(int, pselect,
 	(int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *))
 SN_REAL(int, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *))
 SN_REAL(int, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *))
+SN_REAL(int, epoll_wait, (int, struct epoll_event *, int, int))
 SN_REAL(int, clock_nanosleep, (clockid_t, int, const struct timespec *, struct timespec *))
 SN_REAL(int, sigsuspend, (const sigset_t *))
 SN_REAL(int, semop, (int, struct sembuf *, size_t))
@@ -93,10 +95,15 @@ static void wait_end(uint64_t start_ns, const char *call)
 
 /* ---- blocking the sample signal ---- */
 
+static bool takes_samples(void)
+{
+	return sn_thread_self() && !sn_confined();
+}
+
 /* The mask in force with the sample signal added; NULL where this thread takes no samples. */
 static const sigset_t *quiet_mask(sigset_t *storage)
 {
-	if (!sn_thread_self())
+	if (!takes_samples())
 		return NULL;
 	/* the kernel's set has 64 signals, glibc's type has room for 1024 */
 	sigemptyset(storage);
@@ -109,7 +116,7 @@ static const sigset_t *quiet(const sigset_t *mask, sigset_t *storage)
 {
 	if (!mask)
 		return quiet_mask(storage);
-	if (!sn_thread_self())
+	if (!takes_samples())
 		return mask;
 	*storage = *mask;
 	sigaddset(storage, SN_SAMPLE_SIGNAL);
@@ -119,7 +126,7 @@ static const sigset_t *quiet(const sigset_t *mask, sigset_t *storage)
 /* For calls that take no mask. Returns whether the signal was blocked here. */
 static bool block_samples(void)
 {
-	if (!sn_thread_self())
+	if (!takes_samples())
 		return false;
 	uint64_t ours = 1ull << (SN_SAMPLE_SIGNAL - 1), before = 0;
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &before, 8);
@@ -161,6 +168,8 @@ SN_EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
 	sigset_t storage;
 	struct timespec timeout = from_ms(timeout_ms);
+	if (!takes_samples())
+		return real_poll_get()(fds, count, timeout_ms);
 	return CHARGED("poll", real_ppoll_get()(fds, count, timeout_ms < 0 ? NULL : &timeout,
 						quiet_mask(&storage)));
 }
@@ -211,6 +220,8 @@ SN_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, int tim
 SN_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms)
 {
 	sigset_t storage;
+	if (!takes_samples())
+		return real_epoll_wait_get()(fd, events, count, timeout_ms);
 	return CHARGED("epoll_wait",
 		       real_epoll_pwait_get()(fd, events, count, timeout_ms, quiet_mask(&storage)));
 }
@@ -256,8 +267,12 @@ SN_EXPORT int sigsuspend(const sigset_t *mask)
 	return CHARGED("sigsuspend", real_sigsuspend_get()(quiet(mask, &storage)));
 }
 
+SN_REAL(int, pause, (void))
+
 SN_EXPORT int pause(void)
 {
+	if (!takes_samples())
+		return real_pause_get()();
 	sigset_t mask;
 	sigemptyset(&mask);
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, 8);

@@ -178,10 +178,11 @@ static void add(struct sn_thread *thread, uint32_t node, uint32_t metric, uint64
 		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
 }
 
-/* The program's CPU time since the last sample, without what the collector itself has used. */
-static void charge_cpu(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node)
+/* The program's CPU time from the last sample to `now`, without what the collector itself has used.
+ */
+static void charge_cpu(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node,
+		       uint64_t now)
 {
-	uint64_t now = thread_cpu_ns();
 	uint64_t used = now - sampling->charged_cpu_ns;
 	uint64_t own = thread->own_ns - sampling->charged_own_ns;
 	sampling->charged_cpu_ns = now;
@@ -222,24 +223,25 @@ static void charge_perf(struct sn_thread *thread, struct sn_sampling *sampling, 
 static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 {
 	struct sn_sampling *sampling = thread->sampling;
-	uint64_t start_ns = sn_now_ns();
+	uint64_t start_ns = sn_now_ns(), start_cpu_ns = thread_cpu_ns();
 	uint32_t node = sn_callpath(thread, context, 0);
 	if (node == SN_NODE_NONE) {
 		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
 		node = SN_NODE_ROOT;
 	}
-	charge_cpu(thread, sampling, node);
+	charge_cpu(thread, sampling, node, start_cpu_ns);
 	charge_real(thread, sampling, node, start_ns);
 	charge_perf(thread, sampling, node);
 	thread->samples++;
 	sn_adapters_fold(thread);
 	sn_checkpoint_if_due(start_ns);
-	thread->own_ns += sn_now_ns() - start_ns;
+	/* CPU time: a thread that waits for a processor here costs nobody anything */
+	thread->own_ns += thread_cpu_ns() - start_cpu_ns;
 }
 
 void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns)
 {
-	uint64_t start_ns = sn_now_ns();
+	uint64_t start_cpu_ns = thread_cpu_ns();
 	uint32_t node = sn_callpath(thread, NULL, 0);
 	struct sn_frame frame = {.kind = SN_FRAME_OS,
 				 .id = sn_cct_string(&thread->cct, call, strlen(call))};
@@ -248,7 +250,7 @@ void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_
 	add(thread, node == SN_NODE_NONE ? SN_NODE_ROOT : node, event_metrics[real_event],
 	    waited_ns);
 	thread->waited_ns += waited_ns;
-	thread->own_ns += sn_now_ns() - start_ns;
+	thread->own_ns += thread_cpu_ns() - start_cpu_ns;
 }
 
 /* ---- the handler ---- */
@@ -439,13 +441,27 @@ void sn_sampling_stop(struct sn_thread *thread)
 	disarm(sampling);
 	struct sn_thread *entered = sn_enter();
 	/* what no sample fell into belongs to the thread as a whole */
-	charge_cpu(thread, sampling, SN_NODE_ROOT);
+	charge_cpu(thread, sampling, SN_NODE_ROOT, thread_cpu_ns());
 	charge_real(thread, sampling, SN_NODE_ROOT, sn_now_ns());
 	charge_perf(thread, sampling, SN_NODE_ROOT);
 	sampling->active = false;
 	if (entered)
 		sn_leave(entered);
 	close_events(sampling);
+}
+
+void sn_sampling_release(void)
+{
+	uint32_t count = sn_thread_count();
+	for (uint32_t index = 0; index < count; index++) {
+		struct sn_thread *thread = sn_thread_at(index);
+		struct sn_sampling *sampling = thread->sampling;
+		if (atomic_load(&thread->ended) || !is_active(thread))
+			continue;
+		disarm(sampling);
+		sampling->active = false;
+	}
+	sn_real_sigaction(SN_SAMPLE_SIGNAL, &program_action, NULL);
 }
 
 void sn_sampling_stop_self(void)
@@ -466,10 +482,7 @@ void sn_sampling_settle(struct sn_thread *thread)
 	if (clock_gettime(clock, &now))
 		return;
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	if (now_ns > sampling->charged_cpu_ns && cpu_event >= 0)
-		add(thread, SN_NODE_ROOT, event_metrics[cpu_event],
-		    now_ns - sampling->charged_cpu_ns);
+	charge_cpu(thread, sampling, SN_NODE_ROOT, now_ns);
 	charge_real(thread, sampling, SN_NODE_ROOT, sn_now_ns());
 	charge_perf(thread, sampling, SN_NODE_ROOT);
-	sampling->charged_cpu_ns = thread->cpu_ns = now_ns;
 }

@@ -34,6 +34,8 @@ void sn_sampling_settle(struct sn_thread *thread);
 /* In the child of a fork, before sn_sampling_start: closes the descriptors that measure the parent.
  */
 void sn_sampling_after_fork(void);
+/* Takes every timer, event and the handler away, once measuring has ended for good. */
+void sn_sampling_release(void);
 /* The program's own handling of SN_SAMPLE_SIGNAL, kept beside ours: see intercept_signal.c. */
 int sn_sampling_sigaction(const struct sigaction *new_action, struct sigaction *old_action);
 /* True for a file descriptor of ours, which the program must not close. AS-safe: yes. MT: yes. */

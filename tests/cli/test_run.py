@@ -16,10 +16,9 @@ import pytest
 import program
 
 HOSTILE = ["close-all", "change-directory", "change-root", "drop-privileges", "new-namespace", "raw-exit", "fault",
-           "terminate", "abort", "timer-ends-it",
-           "few-descriptors", "own-fault-handler", "own-profiling-timer", "full-mask", "waits", "long-jumps",
-           "fork-many", "fork-tree", "virtual-forks", "spawn", "exec-from-thread", "failed-exec", "many-threads",
-           "thread-ends"]
+           "terminate", "abort", "timer-ends-it", "few-descriptors", "confine-strictly", "confine-by-filter",
+           "own-fault-handler", "own-profiling-timer", "full-mask", "waits", "long-jumps", "fork-many", "fork-tree",
+           "virtual-forks", "spawn", "exec-from-thread", "failed-exec", "many-threads", "thread-ends"]
 
 
 def shell_status(returncode: int) -> int:
@@ -210,6 +209,20 @@ def test_totals_are_the_cpu_time_used(tmp_path: Path) -> None:
     used = sum(profile["cpu_ns"] for profile in data["profiles"])
     own = sum(profile["own_ns"] for profile in data["profiles"])
     assert charged + own == pytest.approx(used, rel=0.01)
+
+
+def test_waiting_for_a_processor_is_no_cost_of_measuring(tmp_path: Path) -> None:
+    """Four threads on one processor, at 1 kHz: most samples are interrupted by another thread's turn."""
+    processor = str(min(os.sched_getaffinity(0)))
+    program.run(tmp_path, "taskset", "-c", processor, program.compiled("shares.c", "-O2"), "4", "500",
+                options=("-F", "1000"))
+    profiles = program.info(tmp_path)["profiles"]
+    assert sum(profile["own_ns"] for profile in profiles) < 0.1 * sum(profile["cpu_ns"] for profile in profiles)
+
+
+def test_confined_programs_say_so(tmp_path: Path) -> None:
+    program.run(tmp_path, program.compiled("hostile.c", "-O1"), "confine-by-filter", check=4)
+    assert program.info(tmp_path)["drops"]["confined"] == 1
 
 
 def test_real_time_is_where_it_waits(tmp_path: Path) -> None:

@@ -7,16 +7,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/stat.h>
@@ -193,6 +197,60 @@ static int use_descriptors(void)
 	printf("opened %d\n", opened);
 	closefrom(3);
 	return 0;
+}
+
+/* ---- seccomp ---- */
+
+static int confine_strictly(void)
+{
+	burn(50);
+	puts("confined");
+	fflush(stdout);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	for (volatile int step = 0; step < 100000000; step++)
+		;
+	syscall(SYS_exit, 3);
+	return 0;
+}
+
+#define ALLOWED(number)                                                                            \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1),                                       \
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+static void *count(void *steps)
+{
+	for (volatile long step = 0; step < (long)steps; step++)
+		;
+	return NULL;
+}
+
+/* What this program itself calls from then on, and no more. */
+static int confine_by_filter(void)
+{
+	struct sock_filter filter[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    ALLOWED(SYS_write),
+	    ALLOWED(SYS_exit_group),
+	    ALLOWED(SYS_exit),
+	    ALLOWED(SYS_futex),
+	    ALLOWED(SYS_poll),
+	    ALLOWED(SYS_madvise),
+	    ALLOWED(SYS_rt_sigprocmask),
+	    ALLOWED(SYS_munmap),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+	struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+	pthread_t thread;
+	pthread_create(&thread, NULL, count, (void *)200000000l);
+	burn(50);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
+		return 1;
+	count((void *)100000000l);
+	poll(NULL, 0, 10);
+	pthread_join(thread, NULL);
+	if (write(1, "confined\n", 9) != 9)
+		return 1;
+	_exit(4);
 }
 
 /* ---- signals and timers of the program's own ---- */
@@ -484,6 +542,8 @@ static const struct {
     {"small-files", small_files},
     {"few-descriptors", few_descriptors},
     {"use-descriptors", use_descriptors},
+    {"confine-strictly", confine_strictly},
+    {"confine-by-filter", confine_by_filter},
     {"own-fault-handler", own_fault_handler},
     {"own-profiling-timer", own_profiling_timer},
     {"full-mask", full_mask},
