@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- finding things ---- */
@@ -120,6 +121,59 @@ bool sn_launch_is_empty(const char *folder)
 		found = is_measurement(entry->d_name);
 	closedir(directory);
 	return !found;
+}
+
+/* ---- processes that outlive the program ---- */
+
+#define SETTLE_STEP_MS 20
+#define SETTLE_STEPS   50
+
+static bool has_last_snapshot(int directory, const char *name)
+{
+	struct sn_commit_slot slots[2] = {0};
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	for (int index = 0; index < 2; index++)
+		if (pread(fd, &slots[index], sizeof(*slots), SN_COMMIT_SLOT_OFFSET(index)) !=
+		    sizeof(*slots))
+			slots[index].sequence = 0;
+	close(fd);
+	return slots[slots[1].sequence > slots[0].sequence].is_final;
+}
+
+/* A measurement is named HOST-PID-TIME, and a host's name may have dashes. */
+static bool is_process_alive(const char *name)
+{
+	const char *place = name + strlen(name) - strlen(SN_MEASUREMENT_SUFFIX);
+	for (int dashes = 0; place > name; place--)
+		if (place[-1] == '-' && ++dashes == 2)
+			break;
+	int pid = atoi(place);
+	return pid > 0 && (!kill(pid, 0) || errno == EPERM);
+}
+
+static unsigned count_running(const char *folder)
+{
+	unsigned running = 0;
+	DIR *directory = opendir(folder);
+	if (!directory)
+		return 0;
+	for (struct dirent *entry; (entry = readdir(directory));)
+		running += is_measurement(entry->d_name) && is_process_alive(entry->d_name) &&
+			   !has_last_snapshot(dirfd(directory), entry->d_name);
+	closedir(directory);
+	return running;
+}
+
+unsigned sn_launch_settle(const char *folder)
+{
+	unsigned running = count_running(folder);
+	for (int step = 0; running && step < SETTLE_STEPS; step++) {
+		nanosleep(&(struct timespec){0, SETTLE_STEP_MS * 1000000}, NULL);
+		running = count_running(folder);
+	}
+	return running;
 }
 
 /* ---- the library ---- */

@@ -45,6 +45,11 @@ int sn_launch_program(const struct sn_launch *launch, char *const *command, int 
 
 /* True where no process wrote anything into the folder. */
 bool sn_launch_is_empty(const char *folder);
+/*
+ * Waits a moment for processes that outlive the program by an instant, as Python's resource tracker
+ * does. Returns how many still run.
+ */
+unsigned sn_launch_settle(const char *folder);
 /* True inside mpirun, srun or torchrun: others measure into the same folder. */
 bool sn_launch_is_joined(void);
 

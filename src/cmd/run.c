@@ -282,6 +282,13 @@ static int finish(struct run *run, int status)
 	}
 	if (sn_launch_is_joined())
 		return status; /* another rank may still be measuring */
+	unsigned running = sn_launch_settle(run->folder);
+	if (running)
+		sn_command_warn(
+		    "%u process%s of the program still run%s: `sonde analyze %s -o %s` again "
+		    "when done",
+		    running, running > 1 ? "es" : "", running > 1 ? "" : "s", run->folder,
+		    run->database);
 	if (!analyze(run) && !run->quiet)
 		report(run);
 	return status;

@@ -255,6 +255,17 @@ touch()
     assert pages * 0.98 <= touched <= pages * 1.02
 
 
+def test_processes_that_outlive_the_program(tmp_path: Path) -> None:
+    """An instant is waited for; what lives on is named, and is there when analysed again."""
+    binary = program.compiled("hostile.c", "-O1")
+    program.run(tmp_path, "sh", "-c", f"(sleep 0.3; {binary} raw-exit) & true")
+    data = program.info(tmp_path)
+    assert data["complete"] and "hostile" in {Path(profile["program"]).name.split("-")[0] for profile in data["profiles"]}
+    done = program.run(tmp_path, "sh", "-c", "(sleep 3; true) > /dev/null 2>&1 & true")
+    assert "still run" in done.stderr and done.stderr.count("\n") == 1
+    assert not program.info(tmp_path)["complete"]
+
+
 def test_default_names_do_not_overwrite(tmp_path: Path) -> None:
     for expected in ("true", "true-2", "true-3"):
         subprocess.run([program.SONDE, "run", "-q", "--", "/bin/true"], cwd=tmp_path, check=True)
