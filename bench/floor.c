@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The least that sampling by signals can cost: a preloaded library that arms what Sonde arms, a perf
- * task-clock event (or at most 250 Hz, a CPU-time timer), with a handler that returns at once. What a
- * profiler costs above this is its own. FLOOR_HZ in the environment sets the rate.
+ * The least that sampling by signals can cost: a preloaded library that arms what Sonde arms, a
+ * perf task-clock event (or at most 250 Hz, a CPU-time timer), with a handler that returns at once.
+ * What a profiler costs above this is its own. FLOOR_HZ in the environment sets the rate.
  */
 #include <fcntl.h>
 #include <linux/perf_event.h>

@@ -42,7 +42,8 @@ static void derived_name(struct cxx_string *text, const void *node)
 {
 	static char name[] = "torch::autograd::AccumulateGrad";
 	names_asked++;
-	/* whoever asked gives the text back by C++'s delete where the process has one (a sanitizer's) */
+	/* whoever asked gives the text back by C++'s delete where the process has one (a
+	 * sanitizer's) */
 	void *(*allocate)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "_Znwm");
 	text->data = allocate ? strcpy(allocate(sizeof(name)), name) : name;
 	text->length = sizeof(name) - 1;
