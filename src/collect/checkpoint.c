@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define FIRST_CHECKPOINT_NS   1000000000u
+#define SNAPSHOT_ATTEMPTS     10
 /* A checkpoint may cost at most one part in this many of the time between two. */
 #define CHECKPOINT_COST_SHARE 200u
 
@@ -145,7 +146,10 @@ static uint64_t free_offset(uint64_t bytes, bool is_final)
 static int write_snapshot(const char *exit_text)
 {
 	struct sn_snapshot snapshot;
-	int status = sn_snapshot_begin(&snapshot, exit_text);
+	int status = -EAGAIN;
+	/* again where other threads grew while we waited for a processor */
+	for (int attempt = 0; status == -EAGAIN && attempt < SNAPSHOT_ATTEMPTS; attempt++)
+		status = sn_snapshot_begin(&snapshot, exit_text);
 	if (status)
 		return status;
 	uint64_t offset = free_offset(snapshot.bound_bytes, exit_text[0] != 0);
