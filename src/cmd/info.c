@@ -229,9 +229,10 @@ static void print_program(const struct sonde_db *db)
 			printf("  %-12s %s\n", lines[i].label, text);
 	printf("  %-12s %s\n", "duration", sn_number_format(duration_ns(db), "ns", number));
 	printf("  %-12s %s\n", "complete",
-	       is_complete(db) ? "yes: every process ended in order"
-			       : "no: a process was killed or still ran; its data reach to its last "
-				 "checkpoint");
+	       is_complete(db)
+		   ? "yes: every process ended in order"
+		   : "no: a process was killed or still ran; its data reach to its last "
+		     "checkpoint");
 	printf("  %-12s %s\n", "contexts", sn_number_count(sonde_db_context_count(db), number));
 	printf("  %-12s %s\n", "modules", sn_number_count(sonde_db_module_count(db), number));
 }

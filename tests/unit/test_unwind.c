@@ -197,6 +197,9 @@ static void NOINLINE compare_places(void (*leaf)(void))
 
 static void test_remains(void **state)
 {
+#ifdef __SANITIZE_ADDRESS__
+	skip(); /* the sanitizer lays out frames its own way, and the trap does not come about */
+#endif
 	(void)state;
 	compare_places(bare_leaf);
 	compare_places(framed_leaf);
