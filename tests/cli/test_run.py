@@ -59,6 +59,15 @@ def test_programs_under_a_sanitizer(tmp_path: Path, sanitizer: str, compiler: st
         assert program.info(tmp_path)["complete"]
 
 
+def test_programs_under_valgrind_are_left_alone(tmp_path: Path) -> None:
+    if not shutil.which("valgrind"):
+        pytest.skip("no valgrind")
+    command = ["valgrind", "-q", "/bin/echo", "through"]
+    alone = subprocess.run(command, capture_output=True, text=True)
+    measured = program.run(tmp_path, "sh", "-c", " ".join(command))
+    assert (measured.stdout, measured.stderr) == (alone.stdout, alone.stderr)
+
+
 def test_the_last_path_of_each_end_is_measured(tmp_path: Path) -> None:
     for name in ("raw-exit", "fault", "terminate", "abort", "close-all", "drop-privileges"):
         program.run(tmp_path / name if (tmp_path / name).mkdir() is None else tmp_path,
