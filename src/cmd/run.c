@@ -14,9 +14,11 @@
 #include "summary.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct run {
@@ -49,6 +51,39 @@ static const struct option option_table[] = {
     {"shadow", no_argument, NULL, OPTION_SHADOW},
     SN_OPTION_HELP,
     {0}};
+
+/* Why a perf event cannot be measured here, or 0. */
+static int event_error(const struct sn_event *event)
+{
+	struct perf_event_attr attributes = {.type = event->type,
+					     .size = sizeof(attributes),
+					     .config = event->config,
+					     .exclude_kernel = 1,
+					     .exclude_hv = 1};
+	int fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+/* Says which of the events asked for this machine does not have; where none is left, there is
+ * nothing to run for. */
+static int check_available(const char *list)
+{
+	struct sn_event events[SN_EVENT_MAX];
+	const char *wrong;
+	int count = sn_events_parse(list, events, &wrong), left = count;
+	for (int index = 0; index < count; index++) {
+		int error = events[index].source == SN_EVENT_PERF ? event_error(&events[index]) : 0;
+		if (!error)
+			continue;
+		left--;
+		sn_command_warn("'%s' cannot be measured here (%s): see sonde doctor",
+				events[index].name, strerror(error));
+	}
+	return left ? 0 : sn_command_fail("none of the events asked for can be measured here");
+}
 
 static int check_events(const struct sn_options *options, const char *list)
 {
@@ -250,6 +285,9 @@ static void report(const struct run *run)
 
 static int prepare(struct run *run, char *const *command)
 {
+	int unavailable = run->launch.events ? check_available(run->launch.events) : 0;
+	if (unavailable)
+		return unavailable;
 	char program[4096];
 	if (sn_launch_find(command[0], program, sizeof(program)))
 		return sn_command_fail("cannot run '%s': %s", command[0], strerror(errno));

@@ -203,6 +203,15 @@ def test_misuse(options: tuple[str, ...]) -> None:
     assert done.stderr.count("\n") <= 2
 
 
+def test_events_this_machine_does_not_have(tmp_path: Path) -> None:
+    done = program.run(tmp_path, "/bin/true", options=("-e", "cpu-time,branch-misses"), check=0)
+    if not done.stderr:
+        pytest.skip("this machine has the event")
+    assert "'branch-misses' cannot be measured here" in done.stderr
+    alone = program.run(tmp_path, "/bin/true", options=("-e", "branch-misses"), check=128)
+    assert alone.stderr.splitlines()[-1] == "sonde: none of the events asked for can be measured here"
+
+
 def test_standard_streams_and_arguments_reach_the_program(tmp_path: Path) -> None:
     done = subprocess.run([program.SONDE, "run", "-q", "-o", tmp_path / "run", "--", "/bin/sh", "-c",
                            'cat; echo "$1|$2" >&2; exit 42', "name", "a b", "'"], input="through", text=True,

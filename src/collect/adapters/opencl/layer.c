@@ -123,7 +123,7 @@ static const char *opencl_status(void)
 	if (!atomic_load_explicit(&initialised, memory_order_acquire))
 		return sn_module_by_name("libOpenCL.so", 0) == SN_MODULE_NONE
 			   ? "no OpenCL loader in this process"
-			   : "the OpenCL loader has not loaded the layer (OPENCL_LAYERS)";
+			   : "the program has made no OpenCL call that loads the layer";
 	char *at = text;
 	const char *end = text + sizeof(text) - 1;
 	at = append(at, end, "layer active");
