@@ -276,7 +276,7 @@ touch()
 def test_processes_that_outlive_the_program(tmp_path: Path) -> None:
     """An instant is waited for; what lives on is named, and is there when analysed again."""
     binary = program.compiled("hostile.c", "-O1")
-    program.run(tmp_path, "sh", "-c", f"(sleep 0.3; {binary} raw-exit; true) & true")
+    program.run(tmp_path, "sh", "-c", f"(sleep 0.3; {binary} raw-exit; true) & sleep 0.1")
     data = program.info(tmp_path)
     assert data["complete"]
     assert str(binary) in {profile["program"] for profile in data["profiles"]}, data["profiles"]
