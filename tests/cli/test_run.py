@@ -280,7 +280,7 @@ def test_processes_that_outlive_the_program(tmp_path: Path) -> None:
     data = program.info(tmp_path)
     assert data["complete"]
     assert str(binary) in {profile["program"] for profile in data["profiles"]}, data["profiles"]
-    done = program.run(tmp_path, "sh", "-c", "(sleep 3; true) > /dev/null 2>&1 & true")
+    done = program.run(tmp_path, "sh", "-c", "(sleep 3; true) > /dev/null 2>&1 & sleep 0.1")
     assert "still run" in done.stderr and done.stderr.count("\n") == 1
     assert not program.info(tmp_path)["complete"]
 
