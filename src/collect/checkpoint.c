@@ -3,12 +3,12 @@
  */
 #include "checkpoint.h"
 #include "intercept.h"
+#include "line.h"
 #include "sample.h"
 #include "snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -81,8 +81,15 @@ int sn_checkpoint_open(void)
 	if (uname(&host))
 		return -errno;
 	uint64_t now = sn_now_ns();
-	snprintf(file.path, sizeof(file.path), "%s/%.64s-%d-%llx" SN_MEASUREMENT_SUFFIX,
-		 sn_config.output, host.nodename, (int)getpid(), (unsigned long long)now);
+	struct sn_line path = SN_LINE(file.path);
+	sn_line_add(&path, sn_config.output);
+	sn_line_add(&path, "/");
+	sn_line_add(&path, host.nodename);
+	sn_line_add(&path, "-");
+	sn_line_add_number(&path, (uint64_t)getpid());
+	sn_line_add(&path, "-");
+	sn_line_add_in_base(&path, now, 16);
+	sn_line_add(&path, SN_MEASUREMENT_SUFFIX);
 	file.sequence = file.offset = file.length = 0;
 	file.fd = -1;
 	atomic_store_explicit(&due_ns, now + FIRST_CHECKPOINT_NS, memory_order_relaxed);

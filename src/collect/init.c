@@ -3,13 +3,14 @@
  * The collector's life in a process image: reads what it is told from the environment, starts,
  * stops.
  *
- * `sonde run` sets the environment (names in config.def) and preloads the library; without
+ * `sonde run` sets the environment (libsonde(7) names it) and preloads the library; without
  * SONDE_OUTPUT and SONDE_TOOL the library does nothing at all. Whatever goes wrong here, the
  * program runs on unmeasured.
  */
 #include "adapters.h"
 #include "checkpoint.h"
 #include "intercept.h"
+#include "line.h"
 #include "monitor.h"
 #include "property.h"
 #include "sample.h"
@@ -105,15 +106,12 @@ static void after_fork_in_child(void)
 
 static void on_program_exit(int status, void *unused)
 {
-	char text[16], *digit = text + sizeof(text) - 1;
-	unsigned number = (unsigned)status & 0xff;
-	*digit = 0;
-	do
-		*--digit = (char)('0' + number % 10);
-	while (number /= 10);
+	char text[4];
+	struct sn_line line = SN_LINE(text);
+	sn_line_add_number(&line, (unsigned)status & 0xff);
 	if (sn_measuring() && sn_is_measured_process())
 		sn_monitor_tool_stop();
-	sn_stop(digit);
+	sn_stop(text);
 }
 
 /* For a tool alone (monitor.c) no samples are taken and no file is written. */

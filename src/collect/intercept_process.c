@@ -9,6 +9,7 @@
  */
 #include "checkpoint.h"
 #include "intercept.h"
+#include "line.h"
 #include "monitor.h"
 
 #include <alloca.h>
@@ -238,11 +239,9 @@ SN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 
 static void stop_with_status(int status)
 {
-	char text[4] = {0};
-	unsigned number = (unsigned)status & 0xff;
-	int digits = number >= 100 ? 3 : number >= 10 ? 2 : 1;
-	for (int digit = digits - 1; digit >= 0; digit--, number /= 10)
-		text[digit] = (char)('0' + number % 10);
+	char text[4];
+	struct sn_line line = SN_LINE(text);
+	sn_line_add_number(&line, (unsigned)status & 0xff);
 	sn_stop(text);
 }
 

@@ -22,14 +22,19 @@ static inline void sn_line_add(struct sn_line *line, const char *text)
 	line->text[line->length] = 0;
 }
 
-static inline void sn_line_add_number(struct sn_line *line, uint64_t number)
+static inline void sn_line_add_in_base(struct sn_line *line, uint64_t number, unsigned base)
 {
 	char digits[21], *digit = digits + sizeof(digits) - 1;
 	*digit = 0;
 	do
-		*--digit = (char)('0' + number % 10);
-	while (number /= 10);
+		*--digit = "0123456789abcdef"[number % base];
+	while (number /= base);
 	sn_line_add(line, digit);
+}
+
+static inline void sn_line_add_number(struct sn_line *line, uint64_t number)
+{
+	sn_line_add_in_base(line, number, 10);
 }
 
 #endif

@@ -5,12 +5,12 @@
 #include "event.h"
 #include "adapters.h"
 #include "intercept.h"
+#include "line.h"
 #include "signal_check.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -348,6 +348,15 @@ int sn_sampling_init(void)
 	return sn_real_sigaction(SN_SAMPLE_SIGNAL, &action, &program_action) ? -errno : 0;
 }
 
+static void describe(const struct sn_event *driver, bool by_timer)
+{
+	struct sn_line line = SN_LINE(status);
+	sn_line_add(&line, driver->name);
+	sn_line_add(&line, by_timer ? ", POSIX CPU-time timer at " : ", perf task-clock at ");
+	sn_line_add_number(&line, driver->rate);
+	sn_line_add(&line, " Hz");
+}
+
 /* The event that drives samples of time: a CPU-time timer, or a perf event beyond its rate. */
 static void start_time(struct sn_thread *thread, struct sn_sampling *sampling)
 {
@@ -363,9 +372,7 @@ static void start_time(struct sn_thread *thread, struct sn_sampling *sampling)
 	if (sampling->timer < 0 && sampling->fds[index] < 0)
 		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
 	if (!status[0])
-		snprintf(status, sizeof(status), "%s, %s at %llu Hz", events[index].name,
-			 sampling->timer >= 0 ? "POSIX CPU-time timer" : "perf task-clock",
-			 (unsigned long long)driver.rate);
+		describe(&driver, sampling->timer >= 0);
 }
 
 const char *sn_sampling_status(void)
