@@ -38,7 +38,7 @@ sanitized() {
 
 suite unit meson test -C "$build" --suite unit --print-errorlogs
 suite lint tools/lint.sh
-suite cli /usr/bin/python3 -m pytest -q -x --maxfail=20 tests/cli
+suite cli /usr/bin/python3 -m pytest -q -rs --maxfail=20 tests/cli
 suite sanitize sanitized address,undefined
 [ -x tests/tsan.sh ] && suite threads tests/tsan.sh
 [ -x tests/fuzz/run.sh ] && suite fuzz tests/fuzz/run.sh "${SONDE_FUZZ_SECONDS:-15}"
