@@ -9,6 +9,7 @@
 #include "opencl.h"
 
 #include "collect/intercept.h"
+#include "collect/line.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,23 +101,6 @@ static void opencl_detach(void)
 		sn_cl_finish(thread);
 }
 
-static char *append(char *at, const char *end, const char *text)
-{
-	while (*text && at < end)
-		*at++ = *text++;
-	return at;
-}
-
-static char *append_number(char *at, const char *end, uint64_t number)
-{
-	char digits[24], *first = digits + sizeof(digits) - 1;
-	*first = 0;
-	do
-		*--first = (char)('0' + number % 10);
-	while (number /= 10);
-	return append(at, end, first);
-}
-
 static const char *opencl_status(void)
 {
 	static char text[512];
@@ -124,21 +108,19 @@ static const char *opencl_status(void)
 		return sn_module_by_name("libOpenCL.so", 0) == SN_MODULE_NONE
 			   ? "no OpenCL loader in this process"
 			   : "the program has made no OpenCL call that loads the layer";
-	char *at = text;
-	const char *end = text + sizeof(text) - 1;
-	at = append(at, end, "layer active");
+	struct sn_line line = SN_LINE(text);
 	const struct sn_cl_device *device;
+	sn_line_add(&line, "layer active");
 	for (uint32_t index = 0; (device = sn_cl_device_at(index)); index++) {
 		uint64_t error_ns = sn_cl_clock_error_ns(&device->clock);
-		at = append(at, end, "; ");
-		at = append(at, end, device->name);
+		sn_line_add(&line, "; ");
+		sn_line_add(&line, device->name);
 		if (error_ns == UINT64_MAX)
 			continue;
-		at = append(at, end, ", clock known to ");
-		at = append_number(at, end, error_ns);
-		at = append(at, end, " ns");
+		sn_line_add(&line, ", clock known to ");
+		sn_line_add_number(&line, error_ns);
+		sn_line_add(&line, " ns");
 	}
-	*at = 0;
 	return text;
 }
 
