@@ -13,6 +13,10 @@
 /* How many different answers are spelled out. */
 #define ANSWERS_MAX 4
 
+/* Drops that leave out a part of the program, not just some samples of it. */
+static const char *const gap_causes[] = {"confined", "thread-unmeasured", "sample-memory",
+					 "metric-overflow"};
+
 /* Keys taken from the first process, as they are. */
 static const char *const first_keys[] = {
     "command", "program", "host", "cwd", "pid", "ppid", "rank", "exit", "start_realtime_ns",
@@ -34,6 +38,9 @@ void sn_provenance_release(struct sn_provenance *provenance)
 	free(provenance->first);
 	sn_intern_release(&provenance->answers);
 	free(provenance->answer_counts);
+	sn_intern_release(&provenance->programs);
+	sn_intern_release(&provenance->processes_seen);
+	free(provenance->program_cpu_ns);
 }
 
 void sn_provenance_add_unreadable(struct sn_provenance *provenance)
@@ -137,8 +144,18 @@ static const char *drop_text(const char *cause)
 	return "a cause that this version of Sonde does not know";
 }
 
-static void add_drops(const struct sn_measurement *measurement, struct sn_db_builder *builder)
+static bool is_gap(const char *cause)
 {
+	for (size_t i = 0; i < sizeof(gap_causes) / sizeof(*gap_causes); i++)
+		if (!strcmp(gap_causes[i], cause))
+			return true;
+	return false;
+}
+
+static void add_drops(struct sn_provenance *provenance, const struct sn_measurement *measurement,
+		      struct sn_db_builder *builder)
+{
+	bool has_gap = false;
 	for (uint32_t i = 0; i < measurement->drop_count; i++) {
 		const struct sn_drop_record *record = measurement->drops + i;
 		size_t length;
@@ -149,7 +166,38 @@ static void add_drops(const struct sn_measurement *measurement, struct sn_db_bui
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)(length < 127 ? length : 127), cause);
 		sn_db_builder_drop(builder, name, drop_text(name), record->count);
+		has_gap |= is_gap(name);
 	}
+	provenance->with_gaps += has_gap;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* A process is measured once for each program it executes: it counts once, for all of them. */
+static int add_program(struct sn_provenance *provenance, const struct sn_measurement *measurement)
+{
+	char process[512];
+	int length = snprintf(process, sizeof(process), "%s %s", text(measurement, "pid"),
+			      text(measurement, "host"));
+	const char *name = base_name(text(measurement, "program"));
+	uint32_t known = provenance->programs.count;
+	uint32_t number = sn_intern_add(&provenance->programs, name, strlen(name) + 1);
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&provenance->program_cpu_ns, &provenance->program_capacity,
+			   number + 1ull) < 0 ||
+	    sn_intern_add(&provenance->processes_seen, process,
+			  length < (int)sizeof(process) ? (size_t)length : sizeof(process)) ==
+		SN_INTERN_NONE)
+		return SN_ERR_MEMORY;
+	if (number == known)
+		provenance->program_cpu_ns[number] = 0;
+	for (uint32_t i = 0; i < measurement->thread_count; i++)
+		provenance->program_cpu_ns[number] += measurement->threads[i].record->cpu_ns;
+	return 0;
 }
 
 int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurement *measurement,
@@ -171,8 +219,10 @@ int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurem
 		provenance->start_ns = start;
 	if (end > provenance->end_ns)
 		provenance->end_ns = end;
-	add_drops(measurement, builder);
+	add_drops(provenance, measurement, builder);
 	int result = keep_first(provenance, measurement);
+	if (!result)
+		result = add_program(provenance, measurement);
 	return result ? result : add_answers(provenance, measurement);
 }
 
@@ -202,10 +252,54 @@ static void put_first(const struct sn_provenance *provenance, struct sn_db_build
 	}
 	const char *version = sn_measurement_property(provenance->first, "version");
 	sn_db_builder_property(builder, "sonde.version", version ? version : "");
-	const char *program = text(provenance->first, "program");
-	const char *slash = strrchr(program, '/');
-	sn_db_builder_set_root(builder, sn_db_builder_named_frame(builder, SN_FRAME_THREAD,
-								  slash ? slash + 1 : program));
+}
+
+/* The first process is often a shell or a shim; what the user means is what used the processor. */
+static uint32_t main_program(const struct sn_provenance *provenance)
+{
+	uint32_t best = 0;
+	for (uint32_t i = 1; i < provenance->programs.count; i++) {
+		uint64_t cpu_ns = provenance->program_cpu_ns[i];
+		uint64_t best_ns = provenance->program_cpu_ns[best];
+		if (cpu_ns > best_ns ||
+		    (cpu_ns == best_ns &&
+		     strcmp(sn_intern_at(&provenance->programs, i, NULL),
+			    sn_intern_at(&provenance->programs, best, NULL)) < 0))
+			best = i;
+	}
+	return best;
+}
+
+static int name_root(const struct sn_provenance *provenance, struct sn_db_builder *builder)
+{
+	char *name;
+	const char *program = sn_intern_at(&provenance->programs, main_program(provenance), NULL);
+	uint32_t processes = provenance->processes_seen.count, others = processes - 1;
+	int length;
+	if (!others)
+		length = asprintf(&name, "%s", program);
+	else if (provenance->programs.count == 1)
+		length = asprintf(&name, "%s, %u processes", program, processes);
+	else
+		length =
+		    asprintf(&name, "%s and %u other%s", program, others, others > 1 ? "s" : "");
+	if (length < 0)
+		return SN_ERR_MEMORY;
+	sn_db_builder_set_root(builder, sn_db_builder_named_frame(builder, SN_FRAME_THREAD, name));
+	free(name);
+	return 0;
+}
+
+/* Why not every process was measured to its end, for people; NULL where all were. */
+static const char *why_incomplete(const struct sn_provenance *provenance)
+{
+	if (provenance->unreadable)
+		return "a process's measurement cannot be read";
+	if (provenance->unfinished)
+		return "a process was killed or still ran; its data reach to its last checkpoint";
+	if (provenance->with_gaps)
+		return "a part of the program was not measured: the drops say which";
+	return NULL;
 }
 
 struct answer {
@@ -280,7 +374,7 @@ static int put_all_answers(const struct sn_provenance *provenance, struct sn_db_
 
 int sn_provenance_finish(const struct sn_provenance *provenance, struct sn_db_builder *builder)
 {
-	bool is_complete = !provenance->unreadable && !provenance->unfinished;
+	const char *incomplete = why_incomplete(provenance);
 	put_number(builder, "processes", provenance->processes);
 	put_number(builder, "processes.unreadable", provenance->unreadable);
 	put_number(builder, "processes.unfinished", provenance->unfinished);
@@ -289,8 +383,11 @@ int sn_provenance_finish(const struct sn_provenance *provenance, struct sn_db_bu
 	put_number(builder, "own_ns", provenance->own_ns);
 	put_number(builder, "peak_bytes", provenance->peak_bytes);
 	put_number(builder, "duration_ns", provenance->end_ns - provenance->start_ns);
-	sn_db_builder_property(builder, "complete", is_complete ? "true" : "false");
+	sn_db_builder_property(builder, "complete", incomplete ? "false" : "true");
+	if (incomplete)
+		sn_db_builder_property(builder, "incomplete", incomplete);
 	put_start(builder, provenance->start_ns);
 	put_first(provenance, builder);
-	return put_all_answers(provenance, builder);
+	int result = name_root(provenance, builder);
+	return result ? result : put_all_answers(provenance, builder);
 }

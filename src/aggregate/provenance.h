@@ -20,7 +20,12 @@ struct sn_provenance {
 	struct sn_intern answers;     /* "KEY=VALUE" with its NUL */
 	uint32_t *answer_counts;      /* processes that gave each */
 	size_t answer_capacity;
+	struct sn_intern programs;	 /* base names of the programs' files, with their NUL */
+	struct sn_intern processes_seen; /* "PID HOST" */
+	uint64_t *program_cpu_ns;	 /* of each program */
+	size_t program_capacity;
 	uint64_t processes, unreadable, unfinished, threads;
+	uint64_t with_gaps; /* processes of which a part was not measured */
 	uint64_t own_ns, peak_bytes, samples;
 	uint64_t start_ns, end_ns; /* since the Unix epoch, over all processes */
 };
@@ -33,7 +38,11 @@ int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurem
 		      struct sn_db_builder *builder);
 /* Counts a process whose file could not be read. */
 void sn_provenance_add_unreadable(struct sn_provenance *provenance);
-/* Writes all properties, and names the root context by the first program. 0 or SN_ERR_MEMORY. */
+/*
+ * Writes all properties, and names the root context by the program that used most CPU time, with
+ * the number of processes where there are several. At least one process was added. 0 or
+ * SN_ERR_MEMORY.
+ */
 int sn_provenance_finish(const struct sn_provenance *provenance, struct sn_db_builder *builder);
 
 #endif

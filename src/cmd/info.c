@@ -228,11 +228,11 @@ static void print_program(const struct sonde_db *db)
 		if (*property_text(db, lines[i].key, text))
 			printf("  %-12s %s\n", lines[i].label, text);
 	printf("  %-12s %s\n", "duration", sn_number_format(duration_ns(db), "ns", number));
-	printf("  %-12s %s\n", "complete",
-	       is_complete(db)
-		   ? "yes: every process ended in order"
-		   : "no: a process was killed or still ran; its data reach to its last "
-		     "checkpoint");
+	if (is_complete(db))
+		printf("  %-12s yes: every process ended in order\n", "complete");
+	else
+		printf("  %-12s no: %s\n", "complete",
+		       *property_text(db, "incomplete", text) ? text : "it is not known why");
 	printf("  %-12s %s\n", "contexts", sn_number_count(sonde_db_context_count(db), number));
 	printf("  %-12s %s\n", "modules", sn_number_count(sonde_db_module_count(db), number));
 }

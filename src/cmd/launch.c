@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -93,16 +94,34 @@ static int empty_folder(const char *folder, struct sn_error *error)
 	return status;
 }
 
+/*
+ * Until this process ends, by whatever means, nobody else may take the folder; the ranks of one run
+ * share it. File systems that cannot lock a folder (some network ones) go without.
+ */
+static int lock_folder(const char *folder, bool is_shared, struct sn_error *error)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", folder, strerror(errno));
+	if (flock(fd, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB) && errno == EWOULDBLOCK) {
+		close(fd);
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "'%s' is being measured into by another run: choose another -o",
+			       folder);
+	}
+	return 0; /* never closed: the lock is to last as long as this process */
+}
+
 int sn_launch_folder(struct sn_launch *launch, const char *folder, struct sn_error *error)
 {
-	if (mkdir(folder, 0777)) {
-		if (errno != EEXIST)
-			return sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", folder,
-				       strerror(errno));
-		int status = sn_launch_is_joined() ? 0 : empty_folder(folder, error);
-		if (status)
-			return status;
-	}
+	bool is_joined = sn_launch_is_joined(), is_new = !mkdir(folder, 0777);
+	if (!is_new && errno != EEXIST)
+		return sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", folder, strerror(errno));
+	int status = lock_folder(folder, is_joined, error);
+	if (!status && !is_new && !is_joined)
+		status = empty_folder(folder, error);
+	if (status)
+		return status;
 	if (access(folder, W_OK | X_OK))
 		return sn_fail(error, SN_ERR_IO, "cannot write to '%s': %s", folder,
 			       strerror(errno));

@@ -29,7 +29,9 @@ int sn_launch_find(const char *command, char *path, size_t path_bytes);
 
 /*
  * Makes the measurement folder, or empties one that an earlier run left; a folder with anything
- * else in it is refused. The ranks of one parallel run share a folder that the first of them makes.
+ * else in it is refused, and so is one into which another `sonde run` measures: a lock on the
+ * folder tells, which is held until this process ends. The ranks of one parallel run share a folder
+ * that the first of them makes.
  */
 int sn_launch_folder(struct sn_launch *launch, const char *folder, struct sn_error *error);
 

@@ -215,7 +215,8 @@ static void name_files(struct run *run, const char *stem)
 	snprintf(run->database, sizeof(run->database), "%s.sdb", stem);
 }
 
-/* The first of NAME, NAME-2, NAME-3, ... that is free. */
+/* The first of NAME, NAME-2, NAME-3, ... that is free, and its folder made: another run may be
+ * choosing at this moment. Where that fails, sn_launch_folder says why. */
 static void choose_name(struct run *run, char *const *command)
 {
 	char stem[1024];
@@ -230,7 +231,9 @@ static void choose_name(struct run *run, char *const *command)
 		else
 			snprintf(stem, sizeof(stem), "%s-%u", name, number);
 		name_files(run, stem);
-		if (!exists(run->folder) && !exists(run->database))
+		if (exists(run->folder) || exists(run->database))
+			continue;
+		if (!mkdir(run->folder, 0777) || errno != EEXIST)
 			return;
 	}
 }

@@ -123,8 +123,8 @@ static void print_missing(const struct sn_view *view, const struct sn_page *page
 			print_part(page, &has_any, "%s %s",
 				   sn_number_count((double)drop->count, text), cause);
 	}
-	const char *complete = sonde_db_property(db, "complete");
-	if (complete && strcmp(complete, "true") != 0)
+	const char *unfinished = sonde_db_property(db, "processes.unfinished");
+	if (unfinished && strcmp(unfinished, "0") != 0)
 		print_part(page, &has_any, "what a process did after its last checkpoint");
 	if (!has_any)
 		return;

@@ -45,7 +45,7 @@ def test_behaves_as_without(tmp_path: Path, name: str, events: str) -> None:
     seconds = sum(value["sum"] for _, value in program.paths(tmp_path)) / 1e9
     assert seconds > 0.015, data
     if name not in ("exec-from-thread", "drop-privileges"):
-        assert data["complete"], data
+        assert data["complete"] == (not name.startswith("confine-")), data
 
 
 @pytest.mark.parametrize(("sanitizer", "compiler"), [("address", "cc"), ("address", "clang"), ("thread", "clang")])
@@ -240,7 +240,49 @@ def test_waiting_for_a_processor_is_no_cost_of_measuring(tmp_path: Path) -> None
 
 def test_confined_programs_say_so(tmp_path: Path) -> None:
     program.run(tmp_path, program.compiled("hostile.c", "-O1"), "confine-by-filter", check=4)
-    assert program.info(tmp_path)["drops"]["confined"] == 1
+    data = program.info(tmp_path)
+    assert data["drops"]["confined"] == 1 and not data["complete"]
+    text = program.sonde("info", tmp_path / "run.sdb")
+    assert "no: a part of the program was not measured" in text and "killed" not in text
+
+
+def test_two_runs_into_one_folder(tmp_path: Path) -> None:
+    """The second is refused while the first lives, and leaves it whole; a run that was killed blocks nobody."""
+    command = [program.SONDE, "run", "-q", "-o", tmp_path / "run", "--checkpoint", "0.1", "--",
+               program.compiled("hostile.c", "-O1"), "run-long"]
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        while not list((tmp_path).glob("run.sonde/*")):
+            assert first.poll() is None
+            time.sleep(0.01)
+        kept = {path.name for path in tmp_path.glob("run.sonde/*")}
+        second = program.run(tmp_path, "/bin/true", check=128)
+        assert second.stderr.count("\n") == 1 and "being measured into by another run" in second.stderr
+        assert kept <= {path.name for path in tmp_path.glob("run.sonde/*")}
+    finally:
+        children = subprocess.run(["pgrep", "-P", str(first.pid)], capture_output=True, text=True).stdout.split()
+        first.kill()
+        first.wait(timeout=20)
+        for child in children:
+            os.kill(int(child), signal.SIGKILL)
+    program.run(tmp_path, "/bin/true")
+    assert program.info(tmp_path)["complete"]
+
+
+def test_runs_at_once_choose_different_names(tmp_path: Path) -> None:
+    several = [subprocess.Popen([program.SONDE, "run", "-q", "--", "/bin/true"], cwd=tmp_path) for _ in range(6)]
+    assert [process.wait(timeout=60) for process in several] == [0] * 6
+    assert len(list(tmp_path.glob("*.sdb"))) == len(list(tmp_path.glob("*.sonde"))) == 6
+
+
+def test_the_root_is_named_by_what_used_the_processor(tmp_path: Path) -> None:
+    burn = program.compiled("hostile.c", "-O1")
+    program.run(tmp_path, "bash", "-c", f"/bin/true; {burn} raw-exit; exit 0")
+    assert program.rows(tmp_path)[0]["name"] == f"{burn.name} and 2 others"
+    program.run(tmp_path, burn, "raw-exit", check=None)
+    assert program.rows(tmp_path)[0]["name"] == burn.name
+    program.run(tmp_path, "bash", "-c", "(exit 0); (exit 0); exit 0")
+    assert program.rows(tmp_path)[0]["name"] == "bash, 3 processes"
 
 
 def test_real_time_is_where_it_waits(tmp_path: Path) -> None:
