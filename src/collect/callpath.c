@@ -123,25 +123,46 @@ static void emit_shadows_above(struct path *path, uintptr_t cfa)
 	}
 }
 
-static void emit_shadows_of_python(struct path *path, uint32_t depth)
+/* The next shadow where a Python frame of this depth entered it, or one further out; else NULL. */
+static const struct sn_shadow *shadow_of_python(const struct path *path, uint32_t depth)
 {
-	while (path->next_shadow < path->shadows) {
-		const struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow];
-		if (!shadow->python_depth || shadow->python_depth > depth)
-			return;
-		emit_shadow(path);
-	}
+	const struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow];
+	bool is_next = path->next_shadow < path->shadows && shadow->python_depth &&
+		       shadow->python_depth <= depth;
+	return is_next ? shadow : NULL;
 }
 
 /* ---- Python ---- */
+
+static void emit_python(struct path *path, uint32_t code, uint32_t line)
+{
+	emit(path, &(struct sn_frame){.kind = SN_FRAME_PYTHON, .id = code, .value = line});
+}
+
+/* A frame, on the line it is on; and the shadows it entered, each below the line it entered it on.
+ */
+static void emit_python_frame(struct path *path, const struct sn_python_frame *frame)
+{
+	uint32_t depth = path->python_count - path->python_left, line = 0;
+	bool emitted = false;
+	for (const struct sn_shadow *shadow; (shadow = shadow_of_python(path, depth));) {
+		bool entered_here = shadow->python_depth == depth && shadow->python_line;
+		uint32_t entered = entered_here ? shadow->python_line : frame->line;
+		if (!emitted || line != entered)
+			emit_python(path, frame->code, entered);
+		emitted = true;
+		line = entered;
+		emit_shadow(path);
+	}
+	if (!emitted || line != frame->line)
+		emit_python(path, frame->code, frame->line);
+}
 
 static void emit_python_group(struct path *path)
 {
 	while (path->python_left) {
 		const struct sn_python_frame *frame = &path->frames->python[--path->python_left];
-		emit(path, &(struct sn_frame){
-			       .kind = SN_FRAME_PYTHON, .id = frame->code, .value = frame->line});
-		emit_shadows_of_python(path, path->python_count - path->python_left);
+		emit_python_frame(path, frame);
 		/* the next inner frame that is an entry begins the next group */
 		if (path->python_left && path->frames->python[path->python_left - 1].is_entry)
 			return;

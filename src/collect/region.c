@@ -62,8 +62,12 @@ static bool is_helper(const struct sn_cct *cct, uint32_t code)
 	return false;
 }
 
-/* Depth of the innermost Python frame that is not a helper's, from 1; 0 unknown. */
-static uint32_t python_depth(struct sn_thread *thread)
+/* The innermost Python frame that is not a helper's: its depth, from 1, and line; 0 unknown. */
+struct place {
+	uint32_t depth, line;
+};
+
+static struct place python_place(struct sn_thread *thread)
 {
 	struct sn_python_frame frames[PYTHON_MAX];
 	int count = sn_python_walk(thread, frames, PYTHON_MAX);
@@ -71,7 +75,9 @@ static uint32_t python_depth(struct sn_thread *thread)
 	while (helpers < count && frames[helpers].code != SN_ID_NONE &&
 	       is_helper(&thread->cct, frames[helpers].code))
 		helpers++;
-	return count > helpers ? (uint32_t)(count - helpers) : 0;
+	if (count <= helpers)
+		return (struct place){0, 0};
+	return (struct place){(uint32_t)(count - helpers), frames[helpers].line};
 }
 
 /*
@@ -109,13 +115,16 @@ uint32_t sn_region_begin(const struct sn_region_start *start)
 	struct sn_frame frame = {.kind = SN_FRAME_REGION,
 				 .flags = start->frame_flags,
 				 .id = sn_cct_string(&thread->cct, start->name, start->length)};
-	uint32_t depth = 0;
+	struct place place = {0, 0};
 	if (start->origin == SN_REGION_PYTHON ||
 	    (start->origin == SN_REGION_EITHER && called_by_binding(thread)))
-		depth = python_depth(thread);
+		place = python_place(thread);
 	struct sn_shadow *shadow = sn_shadow_push(thread, &frame, start->stack);
 	if (shadow) {
-		shadow->python_depth = depth;
+		/* a sample in between sees the line first, which means nothing without the depth */
+		shadow->python_line = place.line;
+		atomic_signal_fence(memory_order_release);
+		shadow->python_depth = place.depth;
 		shadow->user = start->user;
 		shadow->start_ns = sn_now_ns();
 	}

@@ -41,13 +41,17 @@ enum sn_drop {
  * `python_depth` is 0, or Python frames are not part of the path or could not be read, `stack`
  * says. In any case shadows keep their order among themselves: one that was pushed later is never
  * above one that was pushed earlier.
+ *
+ * `python_line` is the line on which that Python frame was then. The path down to the shadow has
+ * that line, so that the shadow is one context however far its function goes on; where the function
+ * has moved to another line, its frame comes once more below the shadow, with the line it is on.
  */
 struct sn_shadow {
 	uintptr_t
 	    stack; /* an address between the entering function's frame and its callees' frames */
-	uint32_t
-	    python_depth; /* 0: entered by native code; set by who pushed, after sn_shadow_push */
-	uint32_t user;	  /* of whoever pushed it */
+	/* 0: entered by native code; both are set by who pushed, after sn_shadow_push */
+	uint32_t python_depth, python_line;
+	uint32_t user; /* of whoever pushed it */
 	struct sn_frame frame;
 	uint64_t start_ns;
 	uint64_t children_ns; /* time of shadows nested in it, for exclusive time */

@@ -189,8 +189,73 @@ def test_python(tmp_path):
         below = kinds.index(("region", "step"))
         assert kinds[:below] == [("python", "<module>"), ("python", "main")]
     sampled = [[f.name for f in c.path if f.kind in ("python", "region")] for c in steps if "cpu-time" in c.values]
-    assert ["<module>", "main", "step", "wait"] in sampled
-    assert ["<module>", "main", "step", "nested", "wait"] in sampled
+    # a region's function goes on to other lines inside it, and is seen there once more
+    assert ["<module>", "main", "step", "main", "wait"] in sampled
+    assert ["<module>", "main", "step", "main", "nested", "main", "wait"] in sampled
+
+
+LINES_PROGRAM = """
+import sonde, time
+from contextlib import ExitStack
+
+def wait(seconds):
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        pass
+
+def loop():
+    for _ in range(3):
+        with sonde.region("step"):  # opened: step
+            wait(0.02)  # inside: first
+            wait(0.02)  # inside: second
+            with sonde.region("inner"):  # opened: inner
+                wait(0.02)  # inside: third
+
+def stacked():
+    with ExitStack() as stack:
+        stack.enter_context(sonde.region("stacked"))  # opened: stacked
+        for _ in range(5):
+            wait(0.005)  # inside: fourth
+        wait(0.02)  # inside: fifth
+
+loop()
+stacked()
+"""
+
+
+def interpreters() -> list[str]:
+    found = sorted(Path("~/.pyenv/versions").expanduser().glob("3.*/bin/python3"))
+    return ["/usr/bin/python3", *(str(p) for p in found if p.parts[-3] >= "3.9" or p.parts[-3][3].isdigit())]
+
+
+@pytest.mark.parametrize("python", interpreters())
+@pytest.mark.parametrize("sources", ["python", "python,native"])
+def test_a_region_is_one_context_under_the_line_that_opened_it(tmp_path, python, sources):
+    program = tmp_path / "program.py"
+    program.write_text(LINES_PROGRAM)
+    lines = {text.split("# ")[1]: number for number, text in enumerate(LINES_PROGRAM.splitlines(), 1)
+             if "# " in text}
+    done, measurement = measured.run(tmp_path / "m.sonde", python, program, SONDE_EVENTS="cpu-time@997",
+                                     PYTHONPATH=str(measured.ROOT / "python"), SONDE_CALL_PATH=sources)
+    assert (done.returncode, done.stderr) == (0, "")
+
+    def paths(metric):
+        return {tuple((f.name.rpartition(".")[2], f.line) if f.kind == "python" else f.name for f in context.path
+                      if f.kind in ("python", "region") and f.name != "<module>")
+                for context in measurement.contexts if metric in context.values}
+
+    step = (("loop", lines["opened: step"]), "step")
+    inner = (*step, ("loop", lines["opened: inner"]), "inner")
+    stacked = (("stacked", lines["opened: stacked"]), "stacked")
+    assert paths("region-time") == {step, inner, stacked}
+    assert [measurement.total("region-time", measurement.at("region", name)).count
+            for name in ("step", "inner", "stacked")] == [3, 3, 1]
+    seen = {path[:path.index("wait")] for path in
+            (tuple("wait" if step[0] == "wait" else step for step in path) for path in paths("cpu-time"))
+            if "wait" in path}
+    assert seen == {(*step, ("loop", lines["inside: first"])), (*step, ("loop", lines["inside: second"])),
+                    (*inner, ("loop", lines["inside: third"])),
+                    (*stacked, ("stacked", lines["inside: fourth"])), (*stacked, ("stacked", lines["inside: fifth"]))}
 
 
 def test_python_unmeasured():

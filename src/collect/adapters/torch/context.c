@@ -87,6 +87,7 @@ static uint64_t hash_shadows(const struct sn_thread *thread, uint64_t hash)
 		hash = mix(hash, (uint64_t)shadow->frame.id << 32 | shadow->prefix);
 		hash = mix(hash, shadow->stack ^ (uint64_t)shadow->python_depth << 48 ^
 				     (uint64_t)shadow->frame.kind << 56);
+		hash = mix(hash, shadow->python_line);
 	}
 	return hash;
 }
