@@ -151,6 +151,12 @@ static uint32_t add_profile(struct adding *adding, const struct sn_measurement_t
 	    .samples = record->samples,
 	    .own_ns = record->own_ns,
 	};
+	if (thread->stream) {
+		profile.kind = 1;
+		profile.device = thread->stream->device;
+		profile.device_context = thread->stream->device_context;
+		profile.stream = thread->stream->stream;
+	}
 	return sn_db_builder_profile(adding->merge->builder, &profile);
 }
 

@@ -24,7 +24,7 @@
 #define SN_MEASUREMENT_SUFFIX	     ".sonde-process"
 #define SN_MEASUREMENT_MAGIC	     "SONDEMSR"
 #define SN_MEASUREMENT_VERSION_MAJOR 1
-#define SN_MEASUREMENT_VERSION_MINOR 0
+#define SN_MEASUREMENT_VERSION_MINOR 1
 #define SN_MEASUREMENT_PAGE_BYTES    4096u
 #define SN_SNAPSHOT_MAGIC	     "SONDESNP"
 
@@ -105,6 +105,7 @@ enum sn_snapshot_section {
 	SN_SNAPSHOT_NODES = 8,	/* struct sn_node_record[]: a thread's calling context tree */
 	SN_SNAPSHOT_VALUES = 9, /* struct sn_value_record[] */
 				/* reserved: 10 events, 11 graph */
+	SN_SNAPSHOT_STREAM = 12, /* struct sn_stream_record; since 1.1 */
 };
 
 /*
@@ -177,6 +178,14 @@ struct sn_thread_record {
 	uint64_t own_ns;   /* time the collector itself spent in this thread */
 };
 _Static_assert(sizeof(struct sn_thread_record) == 56, "thread is on disk");
+
+/* Makes a "thread" a queue of work on a device: who did the work of its contexts. Numbers are the
+ * device runtime's own; SN_ID_NONE where it has none. */
+struct sn_stream_record {
+	uint32_t device, device_context, stream;
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct sn_stream_record) == 16, "stream is on disk");
 
 /* A Python code object. Thread strings. */
 struct sn_code_record {

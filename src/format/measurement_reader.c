@@ -82,7 +82,8 @@ static const struct sn_section_entry *section_table(const struct sn_measurement 
 
 static bool is_known(const struct sn_section_entry *entry)
 {
-	return entry->type >= SN_SNAPSHOT_PROCESS && entry->type <= SN_SNAPSHOT_VALUES;
+	return (entry->type >= SN_SNAPSHOT_PROCESS && entry->type <= SN_SNAPSHOT_VALUES) ||
+	       entry->type == SN_SNAPSHOT_STREAM;
 }
 
 static int check_section(const struct sn_measurement *m, const struct sn_section_entry *entry,
@@ -195,6 +196,9 @@ static bool take_thread_section(struct sn_measurement *m, const struct sn_sectio
 		return take_strings(m, entry, &thread->strings);
 	case SN_SNAPSHOT_THREAD:
 		return take(m, entry, sizeof(*thread->record), &thread->record, &count) &&
+		       count == 1;
+	case SN_SNAPSHOT_STREAM:
+		return take(m, entry, sizeof(*thread->stream), &thread->stream, &count) &&
 		       count == 1;
 	case SN_SNAPSHOT_CODES:
 		return take32(m, entry, sizeof(*thread->codes), &thread->codes,

@@ -26,6 +26,7 @@ struct sn_measurement_strings {
 struct sn_measurement_thread {
 	uint32_t index;
 	const struct sn_thread_record *record;
+	const struct sn_stream_record *stream; /* NULL: a CPU thread */
 	struct sn_measurement_strings strings;
 	const struct sn_code_record *codes;
 	const struct sn_node_record *nodes; /* nodes[0] is the thread itself; may be NULL if none */

@@ -18,6 +18,8 @@ struct bytes {
 
 struct thread {
 	struct sn_thread_record record;
+	struct sn_stream_record stream;
+	bool is_stream;
 	struct sn_intern strings;
 	struct bytes codes, nodes, values;
 };
@@ -130,6 +132,13 @@ uint32_t measurement_fixture_thread(struct measurement_fixture *fixture, const c
 	return fixture->thread_count++;
 }
 
+void measurement_fixture_stream(struct measurement_fixture *fixture, uint32_t thread,
+				struct sn_stream_record record)
+{
+	fixture->threads[thread].stream = record;
+	fixture->threads[thread].is_stream = true;
+}
+
 uint32_t measurement_fixture_code(struct measurement_fixture *fixture, uint32_t thread,
 				  const char *file, const char *name, uint32_t first_line)
 {
@@ -235,6 +244,9 @@ static void put_thread(struct measurement_fixture *fixture, uint32_t index)
 {
 	const struct thread *thread = fixture->threads + index;
 	put_section(fixture, SN_SNAPSHOT_THREAD, index, &thread->record, sizeof(thread->record));
+	if (thread->is_stream)
+		put_section(fixture, SN_SNAPSHOT_STREAM, index, &thread->stream,
+			    sizeof(thread->stream));
 	put_strings(fixture, index, &thread->strings);
 	put_section(fixture, SN_SNAPSHOT_CODES, index, thread->codes.at, thread->codes.length);
 	put_section(fixture, SN_SNAPSHOT_NODES, index, thread->nodes.at, thread->nodes.length);

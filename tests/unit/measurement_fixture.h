@@ -28,6 +28,9 @@ void measurement_fixture_drop(struct measurement_fixture *fixture, const char *c
  */
 uint32_t measurement_fixture_thread(struct measurement_fixture *fixture, const char *name,
 				    struct sn_thread_record record);
+/* Makes the thread a device's queue. */
+void measurement_fixture_stream(struct measurement_fixture *fixture, uint32_t thread,
+				struct sn_stream_record record);
 uint32_t measurement_fixture_code(struct measurement_fixture *fixture, uint32_t thread,
 				  const char *file, const char *name, uint32_t first_line);
 /* Always a new node; returns its number. */

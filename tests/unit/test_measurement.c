@@ -101,6 +101,24 @@ static void what_is_written_is_read(void **state)
 	sn_measurement_free(m);
 }
 
+/* Since 1.1 a profile may be a device's queue; one without the section is a thread. */
+static void a_stream_is_told_from_a_thread(void **state)
+{
+	struct measurement_fixture *f = make(4);
+	measurement_fixture_stream(f, 1, (struct sn_stream_record){2, 1, 7, 0});
+	unlink(path);
+	measurement_fixture_commit(f, path, true);
+	measurement_fixture_free(f);
+	struct sn_measurement *m = open_whole();
+	assert_null(m->threads[0].stream);
+	assert_non_null(m->threads[1].stream);
+	assert_int_equal(m->threads[1].stream->device, 2);
+	assert_int_equal(m->threads[1].stream->device_context, 1);
+	assert_int_equal(m->threads[1].stream->stream, 7);
+	assert_int_equal(m->threads[1].record->tid, 11);
+	sn_measurement_free(m);
+}
+
 static void the_newest_snapshot_counts(void **state)
 {
 	struct measurement_fixture *f = make(4);
@@ -301,6 +319,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_is_written_is_read),
+	    cmocka_unit_test(a_stream_is_told_from_a_thread),
 	    cmocka_unit_test(the_newest_snapshot_counts),
 	    cmocka_unit_test(the_older_snapshot_is_the_fallback),
 	    cmocka_unit_test(foreign_files_are_refused),
