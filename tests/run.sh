@@ -36,6 +36,11 @@ sanitized() {
 	meson test -C "$directory" --suite unit --no-suite stepping --print-errorlogs -t 4 "$@"
 }
 
+# The tests take every PyTorch in this list, and this system's. CI has the current release installed.
+if [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_TORCH:-}" ]; then
+	torch=$(tests/torch_env.sh) && export SONDE_TORCH_PYTHONS=$torch${SONDE_TORCH_PYTHONS:+:$SONDE_TORCH_PYTHONS}
+fi
+
 suite unit meson test -C "$build" --suite unit --print-errorlogs
 suite lint tools/lint.sh
 suite cli /usr/bin/python3 -m pytest -q -rs --maxfail=20 tests/cli

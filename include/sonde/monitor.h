@@ -39,8 +39,14 @@ enum sonde_domain {
 enum sonde_event_kind {
 	SONDE_OPERATOR_BEGIN = 1, /* name */
 	SONDE_OPERATOR_END,	  /* name */
-	SONDE_COMPILE_BEGIN,	  /* name */
-	SONDE_COMPILE_END,	  /* name */
+	/*
+	 * torch.compile, from PyTorch 2.2 on. name: the function that is compiled. Its call path
+	 * leads through the line that asked. An analysis that PyTorch begins anew (at a graph
+	 * break, for one) ends and begins again; one that fails ends. In older releases there are
+	 * none.
+	 */
+	SONDE_COMPILE_BEGIN,
+	SONDE_COMPILE_END,
 
 	SONDE_GPU_CALL_ENTER = 16, /* name: the function; id */
 	SONDE_GPU_CALL_EXIT,	   /* name, id as at its enter */

@@ -20,9 +20,10 @@
 
 /* A Python frame as the adapter reads it, innermost first. */
 struct sn_python_frame {
-	uint32_t code; /* index for the thread's code table, from sn_cct_code */
-	uint32_t line; /* 0 unknown */
-	bool is_entry; /* the outermost Python frame that its native evaluation frame runs */
+	uint32_t code;	 /* index for the thread's code table, from sn_cct_code */
+	uint32_t line;	 /* 0 unknown */
+	bool is_entry;	 /* the outermost Python frame that its native evaluation frame runs */
+	uintptr_t frame; /* the interpreter's own, for as long as it lasts */
 };
 
 struct sn_adapter {
@@ -50,6 +51,13 @@ struct sn_adapter {
  * where the thread runs no Python, or negative errno where they cannot be read. AS-safe: yes.
  */
 int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uint32_t max);
+/*
+ * The name of the code object that is the first argument of the function which `frame` of the last
+ * walk runs, into name[0..capacity); its length in bytes, not terminated. -ENOENT where that is no
+ * code object, -EFAULT where it cannot be read. AS-safe: yes. MT: the thread itself.
+ */
+ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python_frame *frame,
+				char *name, size_t capacity);
 /* True where `pc` lies in the interpreter's evaluation loop. AS-safe: yes. */
 bool sn_python_is_eval(uintptr_t pc);
 /* True where `pc` lies in the interpreter (its executable or libpython). AS-safe: yes. */

@@ -46,7 +46,7 @@ static uint32_t metric_of(_Atomic uint32_t *slot, const char *name, const char *
 /* Files whose functions open a region for their caller. */
 static const char *const helper_files[] = {
     "/sonde/__init__.py", "/contextlib.py",    "/torch/cuda/nvtx.py", "/torch/profiler/itt.py",
-    "/nvtx/nvtx.py",	  "/ittapi/region.py", "/ittapi/task.py",
+    "/nvtx/nvtx.py",	  "/ittapi/region.py", "/ittapi/task.py",     "/torch/random.py",
 };
 
 static bool is_helper(const struct sn_cct *cct, uint32_t code)

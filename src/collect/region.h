@@ -19,7 +19,7 @@ enum sn_region_origin {
 
 /* Whose stack of regions: each interface ends only what it began. NVTX domains count on from NVTX.
  */
-enum sn_region_user { SN_REGION_SONDE, SN_REGION_ITT, SN_REGION_NVTX };
+enum sn_region_user { SN_REGION_SONDE, SN_REGION_ITT, SN_REGION_COMPILE, SN_REGION_NVTX };
 
 struct sn_region_start {
 	const char *name;

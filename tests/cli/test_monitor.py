@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import measured
+from test_torch import PYTHONS
 
 ROOT = measured.ROOT
 FRAMEWORK, GPU, MEMORY, OS = range(4)
@@ -105,8 +106,9 @@ def test_gpu_calls_and_paths(tool):
         if name == "clEnqueueNDRangeKernel":
             assert any("opencl-known" in frame for frame in frames)
 
-def test_example_counts_operators(tmp_path):
-    python = os.environ.get("SONDE_TEST_TORCH_PYTHON", "/usr/bin/python3")
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_example_counts_operators(tmp_path, python):
     if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode:
         pytest.skip("no PyTorch here")
     tool = build(tmp_path, ROOT / "examples/monitor/count_operators.c", "-shared", "-fPIC")

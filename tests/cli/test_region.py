@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import measured
+from test_torch import PYTHONS
 
 WORKLOADS = measured.ROOT / "tests/workloads"
 INCLUDE = measured.ROOT / "include"
@@ -326,11 +327,11 @@ def test_itt(tmp_path):
             assert kinds[:kinds.index(("region", "work"))] == [("python", "<module>")]
 
 
-def test_itt_of_torch(tmp_path):
-    python = os.environ.get("SONDE_TEST_TORCH_PYTHON", "/usr/bin/python3")
+@pytest.mark.parametrize("python", PYTHONS)
+def test_itt_of_torch(tmp_path, python):
     ask = "import torch.profiler.itt as itt, sys; sys.exit(not itt.is_available())"
     if subprocess.run([python, "-c", ask], capture_output=True).returncode:
-        pytest.skip("no PyTorch with ITT here (SONDE_TEST_TORCH_PYTHON)")
+        pytest.skip(f"{python} has no PyTorch with ITT")
     program = tmp_path / "program.py"
     program.write_text("import torch.profiler.itt as itt\n"
                        "def main():\n"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A tool for tests/cli/test_monitor.py: prints every event of every domain to the file MONITOR_OUT,
- * one line each, and for the enter of a GPU call and a thread's begin its call path.
+ * one line each, with the call path for the enter of a GPU call and for the begin of a thread or a
+ * compilation.
  */
 #include <sonde/monitor.h>
 
@@ -41,7 +42,8 @@ static void on_event(const struct sonde_event *event, void *user)
 		(int)event->name_length, event->name ? event->name : "", (unsigned long)event->id,
 		(unsigned long)event->bytes, (long)(event->end_ns - event->start_ns),
 		(int)getpid());
-	if (event->kind == SONDE_GPU_CALL_ENTER || event->kind == SONDE_THREAD_BEGIN)
+	if (event->kind == SONDE_GPU_CALL_ENTER || event->kind == SONDE_THREAD_BEGIN ||
+	    event->kind == SONDE_COMPILE_BEGIN)
 		print_path();
 	fprintf(out, "\n");
 	fflush(out);

@@ -38,6 +38,7 @@ struct sn_python_layout {
 	    frame_is_entry;
 	uintptr_t pointer_mask; /* clears the tag bits of a frame's reference to its code */
 	uint8_t shim_owner;	/* owners from this on are shims */
+	uint16_t frame_locals;	/* the first argument, or a cell that holds it */
 	/* code */
 	uint16_t code_bytes, code_file, code_name, code_lines, code_first_line;
 	uint16_t code_start; /* first instruction in the object; to 3.10 a bytes object that holds
@@ -47,7 +48,7 @@ struct sn_python_layout {
 	uint16_t text_length, text_state, text_ascii_bytes, text_compact_bytes;
 	uint8_t text_kind_shift; /* bits of `interned` before `kind` in the state word */
 	/* types, filled in where the module is known */
-	uintptr_t code_type, text_type, bytes_type;
+	uintptr_t code_type, text_type, bytes_type, cell_type; /* the last one may be 0 */
 };
 
 static inline uintptr_t sn_python_pointer(uintptr_t object, size_t offset)

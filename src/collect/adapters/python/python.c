@@ -193,6 +193,18 @@ int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uin
 	return result;
 }
 
+ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python_frame *frame,
+				char *name, size_t capacity)
+{
+	const struct sn_python_target *target = live_target();
+	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
+
+	if (!target || !cache)
+		return -EFAULT;
+	return sn_python_read_code_argument(&target->layout, &cache->guard, frame->frame, name,
+					    capacity);
+}
+
 bool sn_python_is_eval(uintptr_t pc)
 {
 	const struct sn_python_target *target = live_target();

@@ -107,6 +107,7 @@ static bool find_symbols(struct sn_python_target *target)
 	layout->code_type = object_symbol(module, "PyCode_Type", NULL);
 	layout->text_type = object_symbol(module, "PyUnicode_Type", NULL);
 	layout->bytes_type = object_symbol(module, "PyBytes_Type", NULL);
+	layout->cell_type = object_symbol(module, "PyCell_Type", NULL);
 	if (eval) {
 		target->ranges[0] = (struct sn_address_range){eval, eval + eval_bytes};
 		target->range_count = 1;

@@ -171,7 +171,7 @@ static inline enum outcome take(struct walk *walk, uintptr_t frame, bool is_entr
 	if (line->code.index == INDEX_HIDDEN)
 		return HIDDEN;
 	walk->frames[walk->count++] =
-	    (struct sn_python_frame){line->code.index, line->line, is_entry};
+	    (struct sn_python_frame){line->code.index, line->line, is_entry, frame};
 	return TAKEN;
 }
 

@@ -143,6 +143,27 @@ void sn_torch_evaluate(void *engine, void *task, void *node, void *inputs, void 
 	sn_torch_backward_end(token);
 }
 
+/* Tensor at::Generator::get_state() const and void at::Generator::set_state(const Tensor &): rare,
+ * but torch.compile calls them around each compilation. The Tensor is returned by address. */
+#define GET_STATE "_ZNK2at9Generator9get_stateEv"
+SN_EXPORT void *sn_torch_get_state(void *result, const void *generator) __asm__(GET_STATE);
+void *sn_torch_get_state(void *result, const void *generator)
+{
+	void *(*function)(void *, const void *) = REAL(GET_STATE);
+	function(result, generator);
+	sn_torch_compile_begins(SN_CALLER_STACK);
+	return result;
+}
+
+#define SET_STATE "_ZN2at9Generator9set_stateERKNS_6TensorE"
+SN_EXPORT void sn_torch_set_state(void *generator, const void *state) __asm__(SET_STATE);
+void sn_torch_set_state(void *generator, const void *state)
+{
+	void (*function)(void *, const void *) = REAL(SET_STATE);
+	function(generator, state);
+	sn_torch_compile_ends();
+}
+
 /* void *c10::alloc_cpu(size_t) */
 #define ALLOC_CPU "_ZN3c109alloc_cpuEm"
 SN_EXPORT void *sn_torch_alloc_cpu(size_t bytes) __asm__(ALLOC_CPU);

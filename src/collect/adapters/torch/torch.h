@@ -8,6 +8,7 @@
  *	forward.c   which context made the autograd node of which sequence number
  *	backward.c  which autograd node runs, and its operator frame under the forward context
  *	node.c      reading an autograd node: its numbers and its name
+ *	compile.c   what torch.compile compiles, and when
  *	operators.c operators recognised by address, where native frames are left out
  *	exact.c     a callback at every operator, on request
  *	memory.c    tensor memory, on request
@@ -121,6 +122,13 @@ void sn_torch_backward_end(uint32_t token);
 /* The same when the evaluation ends by an exception; `sp` is the stack pointer of the frame it
  * leaves. */
 void sn_torch_backward_unwound(uintptr_t sp);
+
+/* --- compile.c --- */
+
+/* The caller saves, or restores, the state of the random numbers; torch.compile does around each
+ * compilation. `stack` as for sn_shadow_push. Outside sn_enter. */
+void sn_torch_compile_begins(uintptr_t stack);
+void sn_torch_compile_ends(void);
 
 /* --- operators.c --- */
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a Python function was called with, as far as it is a code object: a compiler written in
+ * Python is told from its arguments what it compiles. Read like frames are, without the
+ * interpreter.
+ */
+#include "walk.h"
+
+#include <errno.h>
+
+#define CELL_CONTENT 16u
+/* To 3.10 an argument that inner functions use has left its place for a cell behind the locals. */
+#define OLD_SLOTS    128u
+
+static uintptr_t type_of(const struct sn_python_layout *layout, struct sn_guard *guard,
+			 uintptr_t object)
+{
+	if (!object || (object & 7) || !sn_guard_readable(guard, object, CELL_CONTENT + 8))
+		return 0;
+	return sn_python_pointer(object, layout->object_type);
+}
+
+/* The code object in a local variable, or in the cell there; 0 where it is another thing. */
+static uintptr_t code_in(const struct sn_python_layout *layout, struct sn_guard *guard,
+			 uintptr_t slot)
+{
+	uintptr_t object = sn_python_pointer(slot, 0) & layout->pointer_mask;
+	uintptr_t type = type_of(layout, guard, object);
+	if (type && type == layout->cell_type) {
+		object = sn_python_pointer(object, CELL_CONTENT);
+		type = type_of(layout, guard, object);
+	}
+	bool is_code =
+	    type == layout->code_type && sn_guard_readable(guard, object, layout->code_bytes);
+	return is_code ? object : 0;
+}
+
+ssize_t sn_python_read_code_argument(const struct sn_python_layout *layout, struct sn_guard *guard,
+				     uintptr_t frame, char *name, size_t capacity)
+{
+	uint32_t slots = 1;
+	if (layout->frames == SN_FRAMES_OBJECTS) {
+		uintptr_t own = sn_python_pointer(frame, layout->bytes_length);
+		slots = own < OLD_SLOTS ? (uint32_t)own : OLD_SLOTS;
+	}
+	uintptr_t first = frame + layout->frame_locals;
+	for (uint32_t index = 0; index < slots; index++) {
+		uintptr_t slot = first + index * sizeof(uintptr_t);
+		if (!sn_guard_readable(guard, slot, sizeof(uintptr_t)))
+			return -EFAULT;
+		uintptr_t code = code_in(layout, guard, slot);
+		if (code)
+			return sn_python_text(layout, guard,
+					      sn_python_pointer(code, layout->code_name), name,
+					      capacity);
+	}
+	return -ENOENT;
+}
