@@ -58,6 +58,13 @@ int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uin
  */
 ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python_frame *frame,
 				char *name, size_t capacity);
+/* The calling thread's PyThreadState, by which another thread can walk its frames; 0 for none.
+ * AS-safe: yes. */
+uintptr_t sn_python_state(void);
+/* As sn_python_walk, into `thread`'s tree, of the frames of another thread that stands still: its
+ * state and its pthread_t. AS-safe: yes. */
+int sn_python_walk_other(struct sn_thread *thread, uintptr_t state, uintptr_t other,
+			 struct sn_python_frame *frames, uint32_t max);
 /* True where `pc` lies in the interpreter's evaluation loop. AS-safe: yes. */
 bool sn_python_is_eval(uintptr_t pc);
 /* True where `pc` lies in the interpreter (its executable or libpython). AS-safe: yes. */

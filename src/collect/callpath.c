@@ -9,9 +9,14 @@
  * below the last one are kept, since they are what the Python line was doing. A shadow frame goes
  * above the first native frame that was deeper than the shadow's entry, or, if Python entered it,
  * below the Python frame that did. Which frames exist is decided elsewhere; this file only orders.
+ *
+ * A thread that works for another begins below the other's path, which is put together in the same
+ * way from where the other waits (origin.h). The frames of the runtime between the two are left
+ * out, in the starting thread as well, so that both have the same path.
  */
 #include "adapter.h"
 #include "callpath.h"
+#include "cct_copy.h"
 
 #include <string.h>
 
@@ -19,6 +24,10 @@
 
 /* Frames of one path whose contexts are remembered by their place in it. */
 #define MEMO_MAX 256u
+
+/* Where the frames below another thread's path have theirs, so that they do not displace its. */
+#define MEMO_OF_WORK 128u
+#define IDLE_NAME    "OpenMP wait"
 
 /* What was emitted at a place last time: the next path mostly begins the same way. */
 struct memo {
@@ -29,13 +38,17 @@ struct memo {
 struct scratch {
 	struct memo memo[MEMO_MAX];
 	struct sn_native_frame native[SN_UNWIND_MAX];
+	struct sn_native_frame native_of_other[SN_UNWIND_MAX];
 	struct sn_python_frame python[PYTHON_MAX];
+	uint32_t copied[SN_COPY_NODES];
 };
 
 struct path {
-	struct sn_thread *thread;
+	struct sn_thread *thread;	/* in whose tree it is made */
+	const struct sn_thread *walked; /* whose path it is */
 	unsigned sources;
 	struct scratch *frames;
+	struct sn_native_frame *native_frames;
 	uint32_t node;
 	uint32_t emitted; /* frames so far: the place of the next in the memo */
 	uint32_t shadows, next_shadow;
@@ -47,6 +60,10 @@ struct path {
 	uint32_t last_eval;	 /* index of the innermost paired evaluation frame */
 	uint32_t outer_start;	 /* native frames from here outwards only start the interpreter */
 	bool native_emitted;
+	/* work that the walked thread started: its next start, and that whose runtime frames are
+	 * being passed, from `runtime_from` inwards */
+	uint32_t origin_count, next_origin, runtime_from;
+	const struct sn_origin *runtime;
 };
 
 static struct scratch *scratch_of(struct sn_thread *thread)
@@ -103,9 +120,24 @@ static bool is_wanted(const struct path *path, const struct sn_shadow *shadow)
 	}
 }
 
+/* The same for a shadow of another thread, whose ids and nodes are not ours. */
+static void emit_shadow_of_other(struct path *path, const struct sn_shadow *shadow)
+{
+	struct sn_cct *to = &path->thread->cct;
+	const struct sn_cct *from = &path->walked->cct;
+	struct sn_frame frame = shadow->frame;
+	if (shadow->prefix != SN_NODE_NONE)
+		path->node = sn_cct_copy_path(to, from, shadow->prefix, path->frames->copied);
+	if (is_wanted(path, shadow) && sn_cct_copy_frame(to, from, &frame))
+		emit(path, &frame);
+}
+
 static void emit_shadow(struct path *path)
 {
-	struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow++];
+	uint32_t index = path->next_shadow++;
+	if (path->walked != path->thread)
+		return emit_shadow_of_other(path, &path->walked->shadows[index]);
+	struct sn_shadow *shadow = &path->thread->shadows[index];
 	if (shadow->prefix != SN_NODE_NONE)
 		path->node = shadow->prefix;
 	if (is_wanted(path, shadow))
@@ -116,7 +148,7 @@ static void emit_shadow(struct path *path)
 static void emit_shadows_above(struct path *path, uintptr_t cfa)
 {
 	while (path->next_shadow < path->shadows) {
-		const struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow];
+		const struct sn_shadow *shadow = &path->walked->shadows[path->next_shadow];
 		if ((shadow->python_depth && path->python_count) || cfa > shadow->stack)
 			return;
 		emit_shadow(path);
@@ -126,7 +158,7 @@ static void emit_shadows_above(struct path *path, uintptr_t cfa)
 /* The next shadow where a Python frame of this depth entered it, or one further out; else NULL. */
 static const struct sn_shadow *shadow_of_python(const struct path *path, uint32_t depth)
 {
-	const struct sn_shadow *shadow = &path->thread->shadows[path->next_shadow];
+	const struct sn_shadow *shadow = &path->walked->shadows[path->next_shadow];
 	bool is_next = path->next_shadow < path->shadows && shadow->python_depth &&
 		       shadow->python_depth <= depth;
 	return is_next ? shadow : NULL;
@@ -169,11 +201,9 @@ static void emit_python_group(struct path *path)
 	}
 }
 
-static void walk_python(struct path *path)
+/* `count` is what the walk gave. */
+static void take_python(struct path *path, int count)
 {
-	if (!(path->sources & SN_SOURCE_PYTHON))
-		return;
-	int count = sn_python_walk(path->thread, path->frames->python, PYTHON_MAX);
 	if (count < 0) {
 		sn_drop(path->thread, SN_DROP_PYTHON_UNREADABLE, 1);
 		return;
@@ -186,12 +216,34 @@ static void walk_python(struct path *path)
 		path->group_count++;
 }
 
+static void walk_python(struct path *path, bool interrupted)
+{
+	if (!(path->sources & SN_SOURCE_PYTHON))
+		return;
+	path->thread->interrupted = interrupted;
+	take_python(path, sn_python_walk(path->thread, path->frames->python, PYTHON_MAX));
+	path->thread->interrupted = false;
+}
+
 /* ---- native ---- */
+
+static void count_drops(const struct path *path)
+{
+	struct sn_thread *thread = path->thread;
+	if (!path->native.complete)
+		sn_drop(thread, SN_DROP_UNWIND_TRUNCATED, 1);
+	if (path->native.scanned)
+		sn_drop(thread, SN_DROP_UNWIND_SCANNED, 1);
+	if (path->native.mismatch)
+		sn_drop(thread, SN_DROP_UNWIND_MISMATCH, 1);
+	if (path->native.too_deep)
+		sn_drop(thread, SN_DROP_PATH_TOO_DEEP, 1);
+}
 
 static void walk_native(struct path *path, const ucontext_t *context)
 {
 	struct sn_thread *thread = path->thread;
-	struct sn_native_frame *frames = path->frames->native;
+	struct sn_native_frame *frames = path->native_frames;
 	path->native = context ? sn_unwind(&thread->unwinder, context, thread->stack_low,
 					   thread->stack_high, frames, SN_UNWIND_MAX)
 			       : sn_unwind_here(&thread->unwinder, thread->stack_low,
@@ -201,14 +253,7 @@ static void walk_native(struct path *path, const ucontext_t *context)
 		       (frames[path->first_native].cfa <= thread->hidden_stack ||
 			sn_module_is_own(frames[path->first_native].pc)))
 			path->first_native++;
-	if (!path->native.complete)
-		sn_drop(thread, SN_DROP_UNWIND_TRUNCATED, 1);
-	if (path->native.scanned)
-		sn_drop(thread, SN_DROP_UNWIND_SCANNED, 1);
-	if (path->native.mismatch)
-		sn_drop(thread, SN_DROP_UNWIND_MISMATCH, 1);
-	if (path->native.too_deep)
-		sn_drop(thread, SN_DROP_PATH_TOO_DEEP, 1);
+	count_drops(path);
 }
 
 /* True in the small program that does nothing but start a libpython. */
@@ -225,7 +270,7 @@ static bool starts_python(uintptr_t pc)
 static bool only_starts_interpreter(const struct path *path, uint32_t index)
 {
 	for (; index < path->native.count; index++) {
-		uintptr_t pc = path->frames->native[index].pc;
+		uintptr_t pc = path->native_frames[index].pc;
 		if (!sn_python_is_interpreter(pc) && !sn_module_is_libc(pc) && !starts_python(pc))
 			return false;
 	}
@@ -239,7 +284,7 @@ static bool only_starts_interpreter(const struct path *path, uint32_t index)
  */
 static void pair_groups(struct path *path)
 {
-	const struct sn_native_frame *native = path->frames->native;
+	const struct sn_native_frame *native = path->native_frames;
 	if (!path->group_count)
 		return;
 	uint32_t outermost_eval = 0;
@@ -303,9 +348,56 @@ static void emit_operator(struct path *path, uintptr_t pc)
 		emit(path, &frame);
 }
 
+/* ---- work for others ---- */
+
+/* The outer end of a worker's stack is its pool's; what remains is the work. */
+static void cut_runtime(struct path *path, const struct sn_origin *origin)
+{
+	uint32_t end = path->native.count;
+	while (end > path->first_native &&
+	       sn_origin_is_runtime(origin, path->native_frames[end - 1].pc))
+		end--;
+	path->native.count = end;
+}
+
+/* True for the frames between a start of work and the starting thread's own part of it. */
+static bool is_in_runtime(struct path *path, uint32_t index)
+{
+	const struct sn_native_frame *frame = &path->native_frames[index];
+	const struct sn_origin *origins = path->walked->origins;
+	for (;
+	     path->next_origin < path->origin_count && frame->cfa <= origins[path->next_origin].sp;
+	     path->next_origin++) {
+		path->runtime = &origins[path->next_origin];
+		path->runtime_from = index;
+	}
+	if (path->runtime && !sn_origin_is_runtime(path->runtime, frame->pc))
+		path->runtime = NULL;
+	return path->runtime;
+}
+
+static void emit_idle(struct path *path)
+{
+	struct sn_frame frame = {
+	    .kind = SN_FRAME_IDLE,
+	    .id = sn_cct_string(&path->thread->cct, IDLE_NAME, sizeof(IDLE_NAME) - 1)};
+	if (frame.id != SN_ID_NONE)
+		emit(path, &frame);
+}
+
+/* The starting thread is in the runtime: its part has not begun, or it waits for the others. */
+static void emit_runtime(struct path *path)
+{
+	if (atomic_load_explicit(&path->runtime->begun, memory_order_relaxed))
+		return emit_idle(path);
+	if (path->sources & SN_SOURCE_NATIVE)
+		for (uint32_t index = path->runtime_from + 1; index-- > path->first_native;)
+			emit_native(path, &path->native_frames[index]);
+}
+
 static void emit_path(struct path *path)
 {
-	const struct sn_native_frame *native = path->frames->native;
+	const struct sn_native_frame *native = path->native_frames;
 	bool pairs = path->eval_count && path->group_count;
 	uint32_t evals_seen = 0;
 	uint32_t groups_left = path->group_count;
@@ -314,6 +406,8 @@ static void emit_path(struct path *path)
 		emit_python_group(path);
 	for (uint32_t index = path->native.count; index-- > path->first_native;) {
 		emit_shadows_above(path, native[index].cfa);
+		if (is_in_runtime(path, index))
+			continue;
 		if (pairs && sn_python_is_eval(native[index].pc)) {
 			if (++evals_seen > path->unpaired_evals && groups_left) {
 				emit_python_group(path);
@@ -334,23 +428,94 @@ static void emit_path(struct path *path)
 	/* entered by a function that has returned, and still open */
 	while (path->next_shadow < path->shadows)
 		emit_shadow(path);
+	if (path->runtime)
+		emit_runtime(path);
+}
+
+/*
+ * Where another thread started the work that `work` names, in this thread's tree. The other waits:
+ * what lies further out than its start stands still, and so does whoever it worked for itself.
+ */
+static void begin_below(struct path *path, const struct sn_work *work, uint32_t levels)
+{
+	const struct sn_origin *origin = work->origin;
+	struct path other = {.thread = path->thread,
+			     .walked = origin->thread,
+			     .sources = path->sources,
+			     .frames = path->frames,
+			     .native_frames = path->frames->native_of_other,
+			     .node = SN_NODE_ROOT,
+			     .shadows = origin->shadow_depth,
+			     .origin_count = (uint32_t)(origin - origin->thread->origins)};
+	bool is_worker = levels && sn_work_is_live(&origin->work);
+	if (other.shadows > SN_SHADOW_DEPTH)
+		other.shadows = SN_SHADOW_DEPTH;
+	if (is_worker)
+		begin_below(&other, &origin->work, levels - 1);
+	other.native.complete = true;
+	if ((path->sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR)) || other.shadows) {
+		other.native = sn_unwind_origin(&path->thread->unwinder, origin,
+						other.native_frames, SN_UNWIND_MAX);
+		count_drops(&other);
+	}
+	if (is_worker)
+		cut_runtime(&other, origin->work.origin);
+	if (path->sources & SN_SOURCE_PYTHON)
+		take_python(&other, sn_python_walk_other(path->thread, origin->python, origin->self,
+							 path->frames->python, PYTHON_MAX));
+	pair_groups(&other);
+	emit_path(&other);
+	path->node = other.node;
+	path->emitted = other.emitted;
+}
+
+/* The path of a thread that has worked for another. False where that work is over and what it runs
+ * is its own. */
+static bool place_work(struct path *path)
+{
+	struct sn_work *work = &path->thread->work;
+	uint32_t whole = path->native.count;
+	bool by_default = path->sources == sn_config.sources;
+	cut_runtime(path, work->origin);
+	if (path->native.count == path->first_native) {
+		emit_idle(path);
+		return true;
+	}
+	if (by_default && work->node != SN_NODE_NONE)
+		path->node = work->node;
+	else if (sn_work_is_live(work))
+		begin_below(path, work, SN_ORIGIN_MAX);
+	if (!sn_work_is_live(work)) {
+		path->native.count = whole;
+		path->node = SN_NODE_ROOT;
+		return false;
+	}
+	if (by_default)
+		work->node = path->node;
+	path->emitted = MEMO_OF_WORK;
+	return false;
 }
 
 uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsigned sources)
 {
-	struct path path = {.thread = thread, .sources = sources ? sources : sn_config.sources};
-	path.frames = scratch_of(thread);
+	struct path path = {.thread = thread,
+			    .walked = thread,
+			    .sources = sources ? sources : sn_config.sources,
+			    .frames = scratch_of(thread),
+			    .node = SN_NODE_ROOT,
+			    .origin_count = thread->origin_depth};
 	if (!path.frames)
 		return SN_NODE_NONE;
-	path.node = SN_NODE_ROOT;
+	path.native_frames = path.frames->native;
 	path.shadows =
 	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
 	path.native.complete = true;
-	if (path.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) || path.shadows)
+	if (path.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) || path.shadows ||
+	    path.origin_count || thread->work.origin)
 		walk_native(&path, context);
-	thread->interrupted = context != NULL;
-	walk_python(&path);
-	thread->interrupted = false;
+	if (thread->work.origin && place_work(&path))
+		return path.node;
+	walk_python(&path, context != NULL);
 	pair_groups(&path);
 	emit_path(&path);
 	return path.node;

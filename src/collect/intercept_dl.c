@@ -6,6 +6,7 @@
  */
 #include "intercept.h"
 #include "module.h"
+#include "adapters/openmp/openmp.h"
 
 #include <dlfcn.h>
 
@@ -15,5 +16,6 @@ SN_EXPORT int dlclose(void *handle)
 {
 	int status = real_dlclose_get()(handle);
 	sn_modules_stale();
+	sn_gomp_forget();
 	return status;
 }

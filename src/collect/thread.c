@@ -175,6 +175,18 @@ static void thread_identify(struct sn_thread *thread)
 	prctl(PR_GET_NAME, thread->name);
 }
 
+/* What the record's last thread had started and never ended, or worked for. */
+static void forget_work(struct sn_thread *thread)
+{
+	thread->work.origin = NULL;
+	for (uint32_t index = 0; index < thread->origin_depth; index++) {
+		struct sn_origin *origin = &thread->origins[index];
+		uint64_t serial = atomic_load_explicit(&origin->serial, memory_order_relaxed);
+		atomic_store_explicit(&origin->serial, serial + (serial & 1), memory_order_relaxed);
+	}
+	thread->origin_depth = 0;
+}
+
 struct sn_thread *sn_thread_begin(size_t stack_bytes)
 {
 	if (self)
@@ -192,6 +204,7 @@ struct sn_thread *sn_thread_begin(size_t stack_bytes)
 	else
 		bounds_of_first_thread(thread);
 	thread->shadow_depth = 0;
+	forget_work(thread);
 	self = thread;
 	sn_sampling_start(thread);
 	return thread;

@@ -12,6 +12,7 @@
 #define SN_COLLECT_THREAD_H
 
 #include "cct.h"
+#include "origin.h"
 #include "unwind.h"
 
 #include <signal.h>
@@ -80,9 +81,12 @@ struct sn_thread {
 	uint32_t shadow_depth; /* may exceed SN_SHADOW_DEPTH; what lies beyond is counted */
 	struct sn_shadow shadows[SN_SHADOW_DEPTH];
 	uintptr_t hidden_stack; /* native frames at or below it are a tool's (monitor.c); 0: none */
-	void *sampling;		/* of sample.c */
-	void *scratch;		/* of callpath.c */
-	void *adapters[16];	/* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
+	struct sn_work work;	/* what it did for another thread last */
+	uint32_t origin_depth;
+	struct sn_origin origins[SN_ORIGIN_MAX]; /* work that it waits for; origin.c */
+	void *sampling;				 /* of sample.c */
+	void *scratch;				 /* of callpath.c */
+	void *adapters[16]; /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
 };
 
 /* What the process is told to measure; fixed after init. See config.c for the environment. */

@@ -10,6 +10,7 @@
  */
 #include "unwind.h"
 #include "arena.h"
+#include "origin.h"
 #include "rule.h"
 #include "step.h"
 
@@ -637,5 +638,24 @@ sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t stack_low, uintptr_t stac
 	if (atomic_load_explicit(&shadow_mode, memory_order_relaxed))
 		walk.result.mismatch =
 		    sn_step(&start, &result) != SN_STEP_CALLER || !agrees(&walk, start);
+	return walk.result;
+}
+
+struct sn_unwind_result sn_unwind_origin(struct sn_unwinder *unwinder,
+					 const struct sn_origin *origin,
+					 struct sn_native_frame *frames, uint32_t max)
+{
+	struct walk walk = {.state = state_of(unwinder), .frames = frames, .max = limited(max)};
+	if (!walk.state || !max)
+		return (struct sn_unwind_result){0};
+	walk.pc = origin->pc;
+	walk.sp = origin->sp;
+	walk.fp = origin->fp;
+	walk.flags = SN_NATIVE_RETURN_ADDRESS;
+	walk.stack.window = &walk.state->window;
+	walk.deep.registers = origin->registers;
+	walk.deep.stack = &walk.stack;
+	walk.deep_index = -1;
+	run(&walk);
 	return walk.result;
 }

@@ -62,6 +62,17 @@ struct sn_unwind_result sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t s
 				       uintptr_t stack_high, struct sn_native_frame *frames,
 				       uint32_t max);
 
+/*
+ * As sn_unwind_here, for code that waits in another thread: pc, sp and fp are its own, `inner` the
+ * registers that a call preserves as they were in the function it called (nothing known: fine for
+ * most code). Every read goes through the kernel, so a thread that does not wait after all gives a
+ * wrong path and no fault.
+ */
+struct sn_origin;
+struct sn_unwind_result sn_unwind_origin(struct sn_unwinder *unwinder,
+					 const struct sn_origin *origin,
+					 struct sn_native_frame *frames, uint32_t max);
+
 /* Every unwind is repeated the slow, sure way and compared (SONDE_SHADOW=1). */
 void sn_unwind_set_shadow(bool on);
 /* Whether the previous path is made use of; on by default. For measuring. */

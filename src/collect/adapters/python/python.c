@@ -205,6 +205,35 @@ ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python
 					    capacity);
 }
 
+uintptr_t sn_python_state(void)
+{
+	const struct sn_python_target *target = live_target();
+
+	return target && atomic_load_explicit(&proved, memory_order_relaxed)
+		   ? sn_python_thread_state(target)
+		   : 0;
+}
+
+int sn_python_walk_other(struct sn_thread *thread, uintptr_t state, uintptr_t other,
+			 struct sn_python_frame *frames, uint32_t max)
+{
+	struct sn_python_target *target = live_target();
+	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
+
+	if (!target || !state)
+		return 0;
+	if (!cache)
+		cache = thread->adapters[SN_ADAPTER_SLOT_python] = sn_pages_map(sizeof(*cache));
+	if (!cache)
+		return -ENOMEM;
+	cache->interrupted = false;
+	cache->other_state = state;
+	cache->other_thread = other;
+	int result = sn_python_walk_frames(target, cache, &thread->cct, frames, max);
+	cache->other_state = cache->other_thread = 0;
+	return result;
+}
+
 bool sn_python_is_eval(uintptr_t pc)
 {
 	const struct sn_python_target *target = live_target();

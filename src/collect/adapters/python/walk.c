@@ -203,10 +203,12 @@ static inline bool is_outermost(struct walk *walk, uintptr_t frame, uintptr_t pr
 static bool state_is_mine(struct walk *walk)
 {
 	const struct sn_python_layout *layout = walk->layout;
+	uintptr_t other = walk->cache->other_thread;
 
 	return sn_guard_readable(&walk->cache->guard, walk->state,
 				 layout->thread_id + sizeof(uintptr_t)) &&
-	       sn_python_pointer(walk->state, layout->thread_id) == (uintptr_t)pthread_self();
+	       sn_python_pointer(walk->state, layout->thread_id) ==
+		   (other ? other : (uintptr_t)pthread_self());
 }
 
 /* Through a cframe: its frame, and where the frames of the evaluation call around it begin. */
@@ -325,7 +327,8 @@ int sn_python_walk_frames(const struct sn_python_target *target, struct sn_pytho
 			    .cct = cct,
 			    .frames = frames,
 			    .max = max,
-			    .state = sn_python_thread_state(target)};
+			    .state = cache->other_state ? cache->other_state
+							: sn_python_thread_state(target)};
 	uintptr_t frame;
 
 	if (walk.state == 0)

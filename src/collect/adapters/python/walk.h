@@ -36,6 +36,7 @@ struct sn_python_cache {
 	uint32_t torn_in_a_row;
 	bool interrupted; /* the walk's thread was stopped between two instructions of the
 			     interpreter */
+	uintptr_t other_state, other_thread; /* whom to walk instead of the calling thread; 0 */
 	struct sn_python_line lines[SN_LINE_ENTRIES];
 	struct sn_python_code codes[SN_CODE_ENTRIES];
 	char file[SN_PYTHON_TEXT_BYTES], name[SN_PYTHON_TEXT_BYTES];

@@ -97,6 +97,9 @@ static uint64_t path_key(struct sn_torch_thread *self, uintptr_t stack, uintptr_
 			 bool of_shadow)
 {
 	uint64_t hash = mix(stack, pc + of_shadow);
+	const struct sn_work *work = &self->thread->work;
+	if (work->origin) /* the path begins with another thread's, which this work alone has */
+		hash = mix(hash, (uintptr_t)work->origin ^ work->serial << 48);
 	hash = mix(hash, sn_module_generation());
 	if ((sn_config.sources & SN_SOURCE_PYTHON) && !hash_python(self, &hash))
 		return 0;

@@ -13,20 +13,21 @@
  */
 #include "torch.h"
 
+#include "collect/cct_copy.h"
+
 #include <string.h>
 
 #define RING_ENTRIES   (SN_TORCH_CHUNKS << SN_TORCH_CHUNK_BITS)
 #define CHUNK_ENTRIES  (1u << SN_TORCH_CHUNK_BITS)
 #define THREAD_ENTRIES 4096u
 #define COPY_ENTRIES   1024u
-#define PATH_MAX_NODES 2048u
 
 /* Contexts of other threads, copied into this one's tree. */
 struct sn_torch_copy {
 	struct {
 		uint32_t owner, node, copy;
 	} entries[COPY_ENTRIES];
-	uint32_t path[PATH_MAX_NODES];
+	uint32_t path[SN_COPY_NODES];
 };
 
 /* By PyTorch's thread number; a later thread may displace one 4,096 numbers older. */
@@ -98,61 +99,6 @@ bool sn_torch_was_given(uint64_t torch_id, uint64_t sequence)
 
 /* ---- contexts of other threads ---- */
 
-static uint32_t copy_string(struct sn_cct *to, const struct sn_cct *from, uint32_t id)
-{
-	if (id >= sn_array_count(&from->strings))
-		return SN_ID_NONE;
-	const struct sn_cct_string *string = sn_array_at(&from->strings, id);
-	return sn_cct_string(to, string->text, string->length);
-}
-
-static uint32_t copy_code(struct sn_cct *to, const struct sn_cct *from, uint32_t id)
-{
-	if (id >= sn_array_count(&from->codes))
-		return SN_ID_NONE;
-	const struct sn_cct_code *code = sn_array_at(&from->codes, id);
-	const struct sn_cct_string *file = sn_array_at(&from->strings, code->record.file);
-	const struct sn_cct_string *name = sn_array_at(&from->strings, code->record.name);
-	return sn_cct_code(to, file->text, file->length, name->text, name->length,
-			   code->record.first_line);
-}
-
-static bool copy_frame(struct sn_cct *to, const struct sn_cct *from, struct sn_frame *frame)
-{
-	switch (frame->kind) {
-	case SN_FRAME_NATIVE:
-		return true;
-	case SN_FRAME_PYTHON:
-		frame->id = copy_code(to, from, frame->id);
-		return frame->id != SN_ID_NONE;
-	default:
-		frame->id = copy_string(to, from, frame->id);
-		return frame->id != SN_ID_NONE;
-	}
-}
-
-/* The path to `node` of another thread's tree, made in this thread's. */
-static uint32_t copy_path(struct sn_torch_copy *copies, struct sn_cct *to,
-			  const struct sn_cct *from, uint32_t node)
-{
-	uint32_t depth = 0;
-	for (; node != SN_NODE_ROOT; depth++) {
-		if (depth == PATH_MAX_NODES || node >= sn_array_count(&from->nodes))
-			return SN_NODE_NONE;
-		copies->path[depth] = node;
-		node = ((const struct sn_cct_node *)sn_array_at(&from->nodes, node))->record.parent;
-	}
-	uint32_t copy = SN_NODE_ROOT;
-	while (depth-- && copy != SN_NODE_NONE) {
-		const struct sn_cct_node *source = sn_array_at(&from->nodes, copies->path[depth]);
-		struct sn_frame frame = source->record.frame;
-		if (!copy_frame(to, from, &frame))
-			return SN_NODE_NONE;
-		copy = sn_cct_child(to, copy, &frame);
-	}
-	return copy;
-}
-
 static uint32_t copied(struct sn_torch_thread *self, const struct sn_torch_thread *other,
 		       uint32_t node)
 {
@@ -167,8 +113,8 @@ static uint32_t copied(struct sn_torch_thread *self, const struct sn_torch_threa
 	uint32_t place = (node * 0x9E3779B1u ^ owner * 0x85EBCA77u) >> 22;
 	typeof(&self->copies->entries[0]) entry = &self->copies->entries[place % COPY_ENTRIES];
 	if (entry->owner != owner || entry->node != node) {
-		uint32_t copy =
-		    copy_path(self->copies, &self->thread->cct, &other->thread->cct, node);
+		uint32_t copy = sn_cct_copy_path(&self->thread->cct, &other->thread->cct, node,
+						 self->copies->path);
 		if (copy == SN_NODE_NONE)
 			return SN_NODE_NONE;
 		entry->owner = owner;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The OpenMP adapter's parts, to each other.
+ *
+ *	gomp.c     the functions of GCC's libgomp that start parallel regions
+ *	library.c  which libgomp of several a caller belongs to
+ *	ompt.c     LLVM's and Intel's runtimes, which offer an interface for tools
+ *	openmp.c   the adapter
+ *
+ * docs/design/openmp.md says why it is done so and what it costs.
+ */
+#ifndef SN_COLLECT_OPENMP_H
+#define SN_COLLECT_OPENMP_H
+
+#include "collect/origin.h"
+
+/* The entry points of libgomp that start a region: SN_GOMP(name). */
+enum sn_gomp_entry {
+#define SN_GOMP(name) SN_##name,
+#include "gomp.def"
+#undef SN_GOMP
+	SN_GOMP_COUNT
+};
+
+/* One runtime that has these entry points; lives for ever. */
+struct sn_gomp {
+	struct sn_runtime runtime;
+	void *entries[SN_GOMP_COUNT]; /* NULL where this release has none */
+	bool is_ompt; /* tells us of its regions itself: LLVM's, which has libgomp's names too */
+};
+
+/* The runtime that `function`, the outlined body of a region, was linked with; NULL where there is
+ * none. Not for signal handlers. MT: yes. */
+const struct sn_gomp *sn_gomp_of(void (*function)(void *));
+/* Forgets which function belongs to which: something was unloaded. MT: yes. */
+void sn_gomp_forget(void);
+uint32_t sn_gomp_count(void);
+
+/* Whether regions are to be followed at all. MT: yes. */
+bool sn_openmp_wanted(void);
+
+/* True where `address` lies in a runtime that reports by OMPT. MT: yes. */
+bool sn_ompt_is_runtime(uintptr_t address);
+/* The name and version of the runtime that reports by OMPT, NULL for none. */
+const char *sn_ompt_runtime(void);
+
+#endif
