@@ -23,6 +23,8 @@ demo:
 
 test:
 	tools/deps.sh build test
+	$(MAKE) $(BUILD)/build.ninja
+	meson configure $(BUILD) -Dtests=enabled
 	$(MAKE) all
 	tests/run.sh $(BUILD)
 

@@ -40,7 +40,13 @@ if ! command -v apt-get >/dev/null; then
 	exit 1
 fi
 sudo=""
-[ "$(id -u)" = 0 ] || sudo=sudo
+if [ "$(id -u)" != 0 ]; then
+	sudo=sudo
+	if ! command -v sudo >/dev/null; then
+		echo "sonde: packages are missing; as root: apt-get install --no-install-recommends$missing" >&2
+		exit 1
+	fi
+fi
 echo "Installing:$missing"
 $sudo apt-get update -qq
 # shellcheck disable=SC2086

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decoding .eh_frame_hdr and .eh_frame; see cfi.h. */
 #include "cfi.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define STATE_DEPTH    6 /* remember_state nested deeper than this occurs nowhere */
 #define SCAN_MAX_BYTES (64u << 20)
-#define ULEB_BITS_MAX  70u /* ten bytes hold 64 bits */
+#define ULEB_BITS_MAX  70u  /* ten bytes hold 64 bits */
+#define LETTERS_MAX    16u  /* of an augmentation */
+#define TABLE_BYTES    512u /* copied at once; most entries are shorter */
 
 /* Pointer encodings (LSB Core, 10.5.1). */
 enum {
@@ -30,20 +33,53 @@ enum {
 
 /* ---- reading bytes ---- */
 
+/*
+ * What is read from. Tables that surely stay mapped (of a module that cannot be unloaded; a test's
+ * bytes) are read in place: the window is all of them. Of others a stretch at a time is copied by
+ * the kernel, which answers with an error where another thread has unmapped them meanwhile.
+ */
+struct window {
+	uintptr_t start;
+	size_t bytes;
+	const unsigned char *copy;
+	bool is_fixed;
+	unsigned char buffer[TABLE_BYTES];
+};
+
 struct cursor {
-	const unsigned char *at, *end;
+	struct window *window;
+	uintptr_t at, end;
 	bool bad; /* something lay beyond the end; all later reads give 0 */
 };
+
+static bool fill(struct window *window, uintptr_t at, uintptr_t end)
+{
+	size_t bytes = end - at < sizeof(window->buffer) ? end - at : sizeof(window->buffer);
+	if (window->is_fixed)
+		return false;
+	window->start = at;
+	window->copy = window->buffer;
+	window->bytes = sn_memory_read(at, window->buffer, bytes);
+	return true;
+}
+
+static bool holds(const struct window *window, uintptr_t at, size_t bytes)
+{
+	return at - window->start < window->bytes && window->bytes - (at - window->start) >= bytes;
+}
 
 static uint64_t take(struct cursor *cursor, unsigned bytes)
 {
 	uint64_t value = 0;
-	if ((size_t)(cursor->end - cursor->at) < bytes) {
+	struct window *window = cursor->window;
+	if (cursor->end - cursor->at < bytes ||
+	    (!holds(window, cursor->at, bytes) &&
+	     (!fill(window, cursor->at, cursor->end) || !holds(window, cursor->at, bytes)))) {
 		cursor->bad = true;
 		cursor->at = cursor->end;
 		return 0;
 	}
-	memcpy(&value, cursor->at, bytes);
+	memcpy(&value, window->copy + (cursor->at - window->start), bytes);
 	cursor->at += bytes;
 	return value;
 }
@@ -81,10 +117,11 @@ static int64_t take_sleb(struct cursor *cursor)
 	}
 }
 
-static const unsigned char *take_bytes(struct cursor *cursor, uint64_t bytes)
+/* Passes over bytes; where they begin. */
+static uintptr_t take_bytes(struct cursor *cursor, uint64_t bytes)
 {
-	const unsigned char *start = cursor->at;
-	if (bytes > (uint64_t)(cursor->end - cursor->at)) {
+	uintptr_t start = cursor->at;
+	if (bytes > cursor->end - cursor->at) {
 		cursor->bad = true;
 		cursor->at = cursor->end;
 		return cursor->end;
@@ -120,7 +157,7 @@ static uint64_t take_format(struct cursor *cursor, unsigned encoding)
 /* An address in one of the encodings; `data_base` is what data-relative ones count from. */
 static uintptr_t take_pointer(struct cursor *cursor, unsigned encoding, uintptr_t data_base)
 {
-	uintptr_t place = (uintptr_t)cursor->at;
+	uintptr_t place = cursor->at;
 	if (encoding == ENC_OMIT)
 		return 0;
 	uintptr_t value = take_format(cursor, encoding);
@@ -148,7 +185,7 @@ struct cie {
 	uint64_t return_register;
 	unsigned address_encoding;
 	bool has_augmentation, is_signal_frame;
-	const unsigned char *program, *program_end;
+	uintptr_t program, program_end;
 };
 
 /* Length and extent of an entry; false at the terminator or beyond the section. */
@@ -157,14 +194,25 @@ static bool entry_extent(struct cursor *cursor, struct cursor *entry)
 	uint64_t length = take(cursor, 4);
 	if (length == 0xffffffff)
 		length = take(cursor, 8);
-	if (cursor->bad || !length || length > (uint64_t)(cursor->end - cursor->at))
+	if (cursor->bad || !length || length > cursor->end - cursor->at)
 		return false;
-	*entry = (struct cursor){cursor->at, cursor->at + length, false};
+	*entry = (struct cursor){cursor->window, cursor->at, cursor->at + length, false};
 	cursor->at += length;
 	return true;
 }
 
-static void read_augmentation(struct cie *cie, struct cursor *entry, const unsigned char *letters)
+/* The letters of the augmentation, ended by 0; false where they are more than anybody has. */
+static bool read_letters(struct cursor *entry, char letters[LETTERS_MAX])
+{
+	for (unsigned count = 0; count < LETTERS_MAX; count++) {
+		letters[count] = (char)take(entry, 1);
+		if (!letters[count])
+			return !entry->bad;
+	}
+	return false;
+}
+
+static void read_augmentation(struct cie *cie, struct cursor *entry, const char *letters)
 {
 	for (; *letters && !entry->bad; letters++) {
 		switch (*letters) {
@@ -190,18 +238,16 @@ static void read_augmentation(struct cie *cie, struct cursor *entry, const unsig
 	}
 }
 
-static bool read_cie(const unsigned char *at, const unsigned char *high, struct cie *cie)
+static bool read_cie(struct window *window, uintptr_t at, uintptr_t high, struct cie *cie)
 {
-	struct cursor cursor = {at, high, false}, entry;
+	struct cursor cursor = {window, at, high, false}, entry;
+	char letters[LETTERS_MAX];
 	*cie = (struct cie){.address_encoding = ENC_ABSPTR};
 	if (!entry_extent(&cursor, &entry) || take(&entry, 4) != 0)
 		return false;
 	uint64_t version = take(&entry, 1);
-	const unsigned char *letters = entry.at;
-	const unsigned char *terminator = memchr(letters, 0, (size_t)(entry.end - entry.at));
-	if (!terminator || (version != 1 && version != 3 && version != 4))
+	if (!read_letters(&entry, letters) || (version != 1 && version != 3 && version != 4))
 		return false;
-	entry.at = terminator + 1;
 	if (letters[0] && letters[0] != 'z')
 		return false; /* gcc 2's "eh", or nobody's */
 	if (version == 4 && take(&entry, 2) != sizeof(void *))
@@ -211,8 +257,8 @@ static bool read_cie(const unsigned char *at, const unsigned char *high, struct 
 	cie->return_register = version == 1 ? take(&entry, 1) : take_uleb(&entry);
 	if (letters[0]) {
 		uint64_t bytes = take_uleb(&entry);
-		const unsigned char *data = take_bytes(&entry, bytes);
-		struct cursor augmentation = {data, entry.at, false};
+		uintptr_t data = take_bytes(&entry, bytes);
+		struct cursor augmentation = {window, data, entry.at, false};
 		cie->has_augmentation = true;
 		read_augmentation(cie, &augmentation, letters + 1);
 		if (augmentation.bad)
@@ -226,6 +272,7 @@ static bool read_cie(const unsigned char *at, const unsigned char *high, struct 
 /* ---- the program of an entry ---- */
 
 struct machine {
+	struct window *window;
 	const struct cie *cie;
 	struct sn_cfi_row *row;
 	struct sn_cfi_row saved[STATE_DEPTH];
@@ -253,7 +300,7 @@ static void set_rule(struct machine *machine, uint64_t number, enum sn_cfi_kind 
 static struct sn_cfi_expression take_expression(struct machine *machine, struct cursor *program)
 {
 	uint64_t length = take_uleb(program);
-	const unsigned char *bytes = take_bytes(program, length);
+	uintptr_t bytes = take_bytes(program, length);
 	if (length > UINT16_MAX)
 		machine->bad = true;
 	return (struct sn_cfi_expression){bytes, (uint32_t)length};
@@ -263,7 +310,7 @@ static void set_expression(struct machine *machine, struct cursor *program, enum
 {
 	uint64_t number = take_uleb(program);
 	struct sn_cfi_expression expression = take_expression(machine, program);
-	set_rule(machine, number, kind, (int64_t)expression.bytes);
+	set_rule(machine, number, kind, (int64_t)expression.address);
 	if (number < SN_REG_COUNT)
 		machine->row->lengths[number] = (uint16_t)expression.length;
 }
@@ -395,9 +442,9 @@ static void execute_extended(struct machine *machine, struct cursor *program, un
 }
 
 /* Runs until the location passes the pc. */
-static bool execute(struct machine *machine, const unsigned char *at, const unsigned char *end)
+static bool execute(struct machine *machine, uintptr_t at, uintptr_t end)
 {
-	struct cursor program = {at, end, false};
+	struct cursor program = {machine->window, at, end, false};
 	while (program.at < program.end && !machine->bad && !program.bad) {
 		unsigned opcode = (unsigned)take(&program, 1), low = opcode & 0x3f;
 		switch (opcode & 0xc0) {
@@ -425,18 +472,19 @@ static bool execute(struct machine *machine, const unsigned char *at, const unsi
 struct fde {
 	struct cie cie;
 	uintptr_t start, end;
-	const unsigned char *program, *program_end;
+	uintptr_t program, program_end;
 };
 
-static bool read_fde(const unsigned char *low, const unsigned char *high, const unsigned char *at,
+/* Nothing outside [low, high) is read. */
+static bool read_fde(struct window *window, uintptr_t low, uintptr_t high, uintptr_t at,
 		     struct fde *fde)
 {
-	struct cursor cursor = {at, high, false}, entry;
+	struct cursor cursor = {window, at, high, false}, entry;
 	if (at < low || at >= high || !entry_extent(&cursor, &entry))
 		return false;
-	const unsigned char *id_place = entry.at;
+	uintptr_t id_place = entry.at;
 	uint64_t id = take(&entry, 4);
-	if (!id || id > (uint64_t)(id_place - low) || !read_cie(id_place - id, high, &fde->cie))
+	if (!id || id > id_place - low || !read_cie(window, id_place - id, high, &fde->cie))
 		return false;
 	fde->start = take_pointer(&entry, fde->cie.address_encoding, 0);
 	fde->end = fde->start + take_format(&entry, fde->cie.address_encoding);
@@ -447,10 +495,12 @@ static bool read_fde(const unsigned char *low, const unsigned char *high, const 
 	return !entry.bad;
 }
 
-static int decode(const struct fde *fde, uintptr_t pc, struct sn_cfi_row *row)
+static int decode(struct window *window, const struct fde *fde, uintptr_t pc,
+		  struct sn_cfi_row *row)
 {
 	struct sn_cfi_row initial;
-	struct machine machine = {.cie = &fde->cie, .row = row, .pc = UINTPTR_MAX};
+	struct machine machine = {
+	    .window = window, .cie = &fde->cie, .row = row, .pc = UINTPTR_MAX};
 	memset(row, 0, sizeof(*row));
 	row->is_signal_frame = fde->cie.is_signal_frame;
 	if (!execute(&machine, fde->cie.program, fde->cie.program_end))
@@ -462,55 +512,75 @@ static int decode(const struct fde *fde, uintptr_t pc, struct sn_cfi_row *row)
 	return execute(&machine, fde->program, fde->program_end) ? 0 : -EINVAL;
 }
 
-int sn_cfi_decode(const unsigned char *low, const unsigned char *high, const unsigned char *at,
-		  uintptr_t pc, struct sn_cfi_row *row)
+static int decode_at(struct window *window, uintptr_t low, uintptr_t high, uintptr_t at,
+		     uintptr_t pc, struct sn_cfi_row *row)
 {
 	struct fde fde;
-	if (!read_fde(low, high, at, &fde))
+	if (!read_fde(window, low, high, at, &fde))
 		return -EINVAL;
 	if (pc < fde.start || pc >= fde.end)
 		return -ENOENT;
-	return decode(&fde, pc, row);
+	return decode(window, &fde, pc, row);
+}
+
+static void fix(struct window *window, uintptr_t low, uintptr_t high)
+{
+	window->start = low;
+	window->bytes = high - low;
+	window->copy = (const unsigned char *)low;
+	window->is_fixed = true;
+}
+
+int sn_cfi_decode(const unsigned char *low, const unsigned char *high, const unsigned char *at,
+		  uintptr_t pc, struct sn_cfi_row *row)
+{
+	struct window window;
+	fix(&window, (uintptr_t)low, (uintptr_t)high);
+	return decode_at(&window, (uintptr_t)low, (uintptr_t)high, (uintptr_t)at, pc, row);
 }
 
 /* ---- finding the entry ---- */
 
 struct header {
-	const unsigned char *base;    /* .eh_frame_hdr, what data-relative offsets count from */
-	const unsigned char *section; /* .eh_frame */
+	uintptr_t base;	   /* .eh_frame_hdr, what data-relative offsets count from */
+	uintptr_t section; /* .eh_frame */
 	struct cursor table;
 	uint64_t count;
 	unsigned encoding;
 };
 
 /* What may be read around an address of the module: its segment. */
-static bool segment_of(const struct sn_module *module, const unsigned char *at,
+static bool segment_of(const struct sn_module *module, uintptr_t at, struct window *window,
 		       struct cursor *segment)
 {
 	for (uint32_t index = 0; index < module->readable_count; index++) {
 		const struct sn_module_range *range = &module->readable[index];
-		if ((uintptr_t)at < range->start || (uintptr_t)at >= range->end)
+		if (at < range->start || at >= range->end)
 			continue;
-		*segment = (struct cursor){(const unsigned char *)range->start,
-					   (const unsigned char *)range->end, false};
+		*segment = (struct cursor){window, range->start, range->end, false};
+		window->is_fixed = false;
+		window->bytes = 0;
+		if (module->is_permanent)
+			fix(window, range->start, range->end);
 		return true;
 	}
 	return false;
 }
 
-static bool read_header(const struct sn_module *module, struct header *header)
+static bool read_header(const struct sn_module *module, struct window *window,
+			struct header *header)
 {
 	struct cursor cursor;
-	if (!segment_of(module, module->eh_frame_hdr, &cursor))
-		return false;
 	uintptr_t base = (uintptr_t)module->eh_frame_hdr;
-	cursor.at = header->base = module->eh_frame_hdr;
+	if (!segment_of(module, base, window, &cursor))
+		return false;
+	cursor.at = header->base = base;
 	if (take(&cursor, 1) != 1)
 		return false;
 	unsigned section_encoding = (unsigned)take(&cursor, 1);
 	unsigned count_encoding = (unsigned)take(&cursor, 1);
 	header->encoding = (unsigned)take(&cursor, 1);
-	header->section = (const unsigned char *)take_pointer(&cursor, section_encoding, base);
+	header->section = take_pointer(&cursor, section_encoding, base);
 	header->count =
 	    count_encoding == ENC_OMIT ? 0 : take_pointer(&cursor, count_encoding, base);
 	header->table = cursor;
@@ -540,40 +610,67 @@ static uintptr_t table_address(const struct header *header, uint64_t place)
 {
 	struct cursor cursor = header->table;
 	cursor.at += place;
-	return take_pointer(&cursor, header->encoding, (uintptr_t)header->base);
+	return take_pointer(&cursor, header->encoding, header->base);
+}
+
+/*
+ * Each look at the table may be a system call. Functions are spread evenly enough that a guess by
+ * the pc's place among the addresses known is near; every other step halves, which bounds them.
+ */
+struct search {
+	uint64_t low, high;
+	uintptr_t low_pc, high_pc;
+};
+
+static uint64_t guess(const struct search *search, uintptr_t pc, unsigned step)
+{
+	uint64_t span = search->high - search->low;
+	if (step % 2 || search->high_pc <= search->low_pc || pc <= search->low_pc)
+		return search->low + span / 2;
+	double part = (double)(pc - search->low_pc) / (double)(search->high_pc - search->low_pc);
+	uint64_t place = (uint64_t)(part * (double)span);
+	return search->low + (place < span ? place : span - 1);
 }
 
 /* The table holds sorted pairs, a function's start and its entry. The last that starts at or before
- * pc. */
-static const unsigned char *search_table(const struct header *header, unsigned width, uintptr_t pc)
+ * pc; 0 for none. */
+static uintptr_t search_table(const struct header *header, unsigned width, uintptr_t pc)
 {
-	uint64_t room = (uint64_t)(header->table.end - header->table.at) / (2 * width);
-	uint64_t low = 0, high = header->count < room ? header->count : room;
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-		if (table_address(header, 2 * width * middle) <= pc)
-			low = middle + 1;
-		else
-			high = middle;
+	uint64_t room = (header->table.end - header->table.at) / (2 * width);
+	struct search search = {.high = header->count < room ? header->count : room};
+	if (search.high) {
+		search.low_pc = table_address(header, 0);
+		search.high_pc = table_address(header, 2 * width * (search.high - 1));
 	}
-	if (!low)
-		return NULL;
-	return (const unsigned char *)table_address(header, 2 * width * (low - 1) + width);
+	for (unsigned step = 0; search.low < search.high; step++) {
+		if ((search.high - search.low) * 2 * width <= TABLE_BYTES)
+			table_address(header, 2 * width * search.low); /* copies all that is left */
+		uint64_t middle = guess(&search, pc, step);
+		uintptr_t address = table_address(header, 2 * width * middle);
+		if (address <= pc) {
+			search.low = middle + 1;
+			search.low_pc = address;
+		} else {
+			search.high = middle;
+			search.high_pc = address;
+		}
+	}
+	return search.low ? table_address(header, 2 * width * (search.low - 1) + width) : 0;
 }
 
 /* Without a table every entry is looked at, up to a bound. */
-static int scan_section(const struct sn_module *module, const struct header *header, uintptr_t pc,
-			struct sn_cfi_row *row)
+static int scan_section(const struct sn_module *module, const struct header *header,
+			struct window *window, uintptr_t pc, struct sn_cfi_row *row)
 {
 	struct cursor cursor, entry;
-	if (!segment_of(module, header->section, &cursor))
+	if (!segment_of(module, header->section, window, &cursor))
 		return -EINVAL;
-	const unsigned char *low = cursor.at, *at = header->section;
+	uintptr_t low = cursor.at, at = header->section;
 	cursor.at = at;
 	while (entry_extent(&cursor, &entry) && cursor.at - header->section < SCAN_MAX_BYTES) {
 		struct fde fde;
-		if (read_fde(low, cursor.end, at, &fde) && pc >= fde.start && pc < fde.end)
-			return decode(&fde, pc, row);
+		if (read_fde(window, low, cursor.end, at, &fde) && pc >= fde.start && pc < fde.end)
+			return decode(window, &fde, pc, row);
 		at = cursor.at;
 	}
 	return -ENOENT;
@@ -583,17 +680,18 @@ int sn_cfi_find(const struct sn_module *module, uintptr_t pc, struct sn_cfi_row 
 {
 	struct header header;
 	struct cursor segment;
+	struct window window;
 	if (!module->eh_frame_hdr)
 		return -ENOENT;
-	if (!read_header(module, &header))
+	if (!read_header(module, &window, &header))
 		return -EINVAL;
 	unsigned width = table_width(&header);
 	if (!width)
-		return scan_section(module, &header, pc, row);
-	const unsigned char *fde = search_table(&header, width, pc);
+		return scan_section(module, &header, &window, pc, row);
+	uintptr_t fde = search_table(&header, width, pc);
 	if (!fde)
 		return -ENOENT;
-	if (!segment_of(module, fde, &segment))
+	if (!segment_of(module, fde, &window, &segment))
 		return -EINVAL;
-	return sn_cfi_decode(segment.at, segment.end, fde, pc, row);
+	return decode_at(&window, segment.at, segment.end, fde, pc, row);
 }

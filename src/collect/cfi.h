@@ -5,7 +5,8 @@
  * The format is DWARF 5, section 6.4, as the Linux Standard Base's .eh_frame varies it. Pure
  * decoding: bytes in, a row out; nothing is cached and no register or stack is read here. Every
  * read is checked against the readable segment that holds it, so that damaged tables give an error
- * and nothing else.
+ * and nothing else. Tables of modules that can be unloaded are copied by the kernel, a stretch at a
+ * time: another thread may unmap them at any moment.
  */
 #ifndef SN_COLLECT_CFI_H
 #define SN_COLLECT_CFI_H
@@ -28,7 +29,7 @@ enum sn_cfi_kind {
 };
 
 struct sn_cfi_expression {
-	const unsigned char *bytes; /* in the module's memory */
+	uintptr_t address; /* of its bytes in the module's memory, which may have been unmapped */
 	uint32_t length;
 };
 
@@ -48,8 +49,7 @@ struct sn_cfi_row {
 static inline struct sn_cfi_expression sn_cfi_expression_of(const struct sn_cfi_row *row,
 							    unsigned number)
 {
-	return (struct sn_cfi_expression){(const unsigned char *)row->values[number],
-					  row->lengths[number]};
+	return (struct sn_cfi_expression){(uintptr_t)row->values[number], row->lengths[number]};
 }
 
 /* 0; -ENOENT where no information covers `pc`; -EINVAL where it is damaged. AS-safe: yes. MT: yes.

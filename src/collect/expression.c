@@ -6,6 +6,7 @@
 
 #define STACK_DEPTH 16u
 #define STEPS_MAX   256u /* branches could loop for ever */
+#define BYTES_MAX   256u /* the longest in use, OpenSSL's, has 30 */
 
 struct evaluation {
 	const struct sn_expression_input *input;
@@ -293,10 +294,12 @@ static void execute(struct evaluation *evaluation)
 bool sn_expression_evaluate(struct sn_cfi_expression expression,
 			    const struct sn_expression_input *input, struct sn_value *result)
 {
-	struct evaluation evaluation = {.input = input,
-					.start = expression.bytes,
-					.at = expression.bytes,
-					.end = expression.bytes + expression.length};
+	unsigned char bytes[BYTES_MAX];
+	if (expression.length > sizeof(bytes) ||
+	    sn_memory_read(expression.address, bytes, expression.length) != expression.length)
+		return false;
+	struct evaluation evaluation = {
+	    .input = input, .start = bytes, .at = bytes, .end = bytes + expression.length};
 	if (input->cfa)
 		push(&evaluation, number(*input->cfa));
 	for (unsigned steps = 0; evaluation.at < evaluation.end && !evaluation.bad; steps++) {

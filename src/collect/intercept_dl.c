@@ -14,8 +14,9 @@ SN_REAL(int, dlclose, (void *))
 
 SN_EXPORT int dlclose(void *handle)
 {
+	sn_modules_unloading(true);
 	int status = real_dlclose_get()(handle);
-	sn_modules_stale();
+	sn_modules_unloading(false);
 	sn_gomp_forget();
 	return status;
 }

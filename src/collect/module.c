@@ -4,8 +4,13 @@
  *
  * Refreshing may happen inside a signal handler, in any thread: it takes a try-lock (whoever does
  * not get it uses the list as it is), reads with plain system calls into its own buffer, and
- * publishes a new sorted index with one store. Another thread may still be reading the old one, so
- * an index is given back only when OLD_INDEXES newer ones have been published.
+ * publishes a new sorted index with one store. Another thread may still be reading an old one, for
+ * as long as it was interrupted: indexes are never unmapped. Their storage is used again, and a
+ * reader whose index was overwritten meanwhile sees that by its version and looks again.
+ *
+ * Programs move their own code: to huge pages at the same address, where /proc shows anonymous
+ * memory in the middle of a file's. It is still the file's as long as it lies where the file's ELF
+ * header says that its segments are (find_covering).
  */
 #include "module.h"
 #include "arena.h"
@@ -26,16 +31,19 @@
 #define PATH_BYTES_MAX	  4096u
 #define QUIET_PAGES	  4u
 #define PAGE_BYTES	  4096u
-#define OLD_INDEXES	  16u
+#define INDEXES		  4u
+#define LOOKS_MAX	  16u
+#define SETTLE_TRIES	  64u
 
 /* A stretch of executable memory and the module it belongs to. */
 struct range {
-	uintptr_t start, end;
-	uint32_t module;
+	_Atomic uintptr_t start, end;
+	_Atomic uint32_t module;
 };
 
 struct index {
-	uint32_t count;
+	_Atomic uint32_t version; /* odd while it is being written */
+	_Atomic uint32_t count;
 	uint32_t capacity;
 	struct range ranges[];
 };
@@ -45,7 +53,9 @@ static struct sn_bump paths;
 static _Atomic(struct index *) current;
 static _Atomic uint32_t generation, unloads;
 static _Atomic int refreshing;
-static _Atomic bool stale;
+/* The list is stale where these differ, or while something is being unloaded. */
+static _Atomic uint32_t marks, marks_seen;
+static _Atomic int32_t unloading;
 
 /* Pages for which a refresh found nothing, and until when it is not tried again. */
 static struct quiet {
@@ -168,10 +178,13 @@ static void read_build_id(struct sn_module *module, const Elf64_Phdr *notes)
 }
 
 /* A segment that may be read as the file says; what is not there after all is left out. */
-static void add_readable(struct sn_module *module, const Elf64_Phdr *program)
+static void add_segment(struct sn_module *module, const Elf64_Phdr *program)
 {
 	unsigned char byte;
 	uintptr_t start = module->bias + program->p_vaddr, end = start + program->p_filesz;
+	uintptr_t memory_end = start + program->p_memsz;
+	if (memory_end > module->end && memory_end > start)
+		module->end = (memory_end + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
 	if (!(program->p_flags & PF_R) || end <= start ||
 	    module->readable_count == SN_MODULE_RANGES || !read_memory(start, &byte, 1) ||
 	    !read_memory(end - 1, &byte, 1))
@@ -202,12 +215,13 @@ static void read_module(struct sn_module *module, uintptr_t base)
 		if (program->p_type == PT_NOTE && !module->build_id_bytes)
 			read_build_id(module, program);
 		if (program->p_type == PT_LOAD)
-			add_readable(module, program);
+			add_segment(module, program);
 		if (program->p_type == PT_GNU_EH_FRAME)
 			module->eh_frame_hdr =
 			    (const unsigned char *)(module->bias + program->p_vaddr);
 	}
 	uintptr_t header = (uintptr_t)module->eh_frame_hdr;
+	module->is_permanent = !sn_module_generation();
 	for (uint32_t index = 0; index < module->readable_count; index++)
 		if (header >= module->readable[index].start && header < module->readable[index].end)
 			module->eh_frame_hdr_end = module->readable[index].end;
@@ -217,21 +231,48 @@ static void read_module(struct sn_module *module, uintptr_t base)
 
 /* ---- the list ---- */
 
-static bool same_path(const struct sn_module *module, const char *path)
+static bool is_of(const struct sn_module *module, const struct mapping *mapping, uintptr_t base)
 {
-	return !strcmp(module->path, path);
+	return module->base == base && module->inode == mapping->inode &&
+	       !strcmp(module->path, mapping->path);
 }
 
-/* The module already known at the place and of the file of this mapping. */
+/* The live module at the place and of the file of this mapping. */
 static uint32_t find_known(const struct mapping *mapping, uintptr_t base)
 {
 	uint32_t count = sn_array_count(&modules);
 	for (uint32_t index = count; index-- > 0;) {
 		const struct sn_module *module = sn_array_at(&modules, index);
-		if (atomic_load_explicit(&module->dead, memory_order_relaxed))
-			continue;
-		if (module->base == base && same_path(module, mapping->path))
+		if (!atomic_load_explicit(&module->dead, memory_order_relaxed) &&
+		    is_of(module, mapping, base))
 			return index;
+	}
+	return SN_MODULE_NONE;
+}
+
+static bool same_module(const struct sn_module *a, const struct sn_module *b)
+{
+	return a->bias == b->bias && a->eh_frame_hdr == b->eh_frame_hdr &&
+	       a->readable_count == b->readable_count &&
+	       !memcmp(a->readable, b->readable, sizeof(a->readable)) &&
+	       a->build_id_bytes == b->build_id_bytes &&
+	       !memcmp(a->build_id, b->build_id, sizeof(a->build_id));
+}
+
+/*
+ * A module that was unloaded and is there again as it was: programs load and unload without end,
+ * and a record is for ever. Its rules are void all the same, since unloading was counted.
+ */
+static uint32_t revive(const struct sn_module *fresh, const struct mapping *mapping)
+{
+	uint32_t count = sn_array_count(&modules);
+	for (uint32_t index = count; index-- > 0;) {
+		struct sn_module *module = sn_array_at(&modules, index);
+		if (atomic_load_explicit(&module->dead, memory_order_relaxed) &&
+		    is_of(module, mapping, fresh->base) && same_module(module, fresh)) {
+			atomic_store_explicit(&module->dead, false, memory_order_relaxed);
+			return index;
+		}
 	}
 	return SN_MODULE_NONE;
 }
@@ -246,26 +287,36 @@ static const char *keep_path(const char *path)
 	return copy;
 }
 
-static uint32_t add_module(const struct mapping *mapping, uintptr_t base)
+static void read_mapping(struct sn_module *module, const struct mapping *mapping, uintptr_t base)
 {
-	uint32_t index =
-	    sn_array_count(&modules) < SN_MODULE_MAX ? sn_array_reserve(&modules) : UINT32_MAX;
-	if (index == UINT32_MAX) {
-		atomic_store_explicit(&full, true, memory_order_relaxed);
-		return SN_MODULE_NONE;
-	}
-	struct sn_module *module = sn_array_at(&modules, index);
 	*module = (struct sn_module){.start = base,
 				     .end = mapping->end,
 				     .base = base,
-				     .bias = base,
-				     .path = keep_path(mapping->path)};
+				     .inode = mapping->inode,
+				     .bias = base};
 	if (!mapping->inode && strcmp(mapping->path, "[vdso]"))
 		module->flags = SN_MODULE_ANONYMOUS;
 	else
 		read_module(module, base);
 	if (!strcmp(mapping->path, "[vdso]"))
 		module->flags |= SN_MODULE_VDSO;
+}
+
+static uint32_t add_module(const struct mapping *mapping, uintptr_t base)
+{
+	struct sn_module fresh;
+	read_mapping(&fresh, mapping, base);
+	uint32_t index = revive(&fresh, mapping);
+	if (index != SN_MODULE_NONE)
+		return index;
+	index = sn_array_count(&modules) < SN_MODULE_MAX ? sn_array_reserve(&modules) : UINT32_MAX;
+	if (index == UINT32_MAX) {
+		atomic_store_explicit(&full, true, memory_order_relaxed);
+		return SN_MODULE_NONE;
+	}
+	struct sn_module *module = sn_array_at(&modules, index);
+	*module = fresh;
+	module->path = keep_path(mapping->path);
 	if (!index)
 		module->flags |= SN_MODULE_MAIN;
 	sn_array_commit(&modules);
@@ -278,6 +329,7 @@ struct refresh {
 	char file_path[PATH_BYTES_MAX]; /* of the file whose mappings are being read */
 	uintptr_t file_base;
 	uint64_t file_inode;
+	uintptr_t file_end;   /* where its segments end in memory; 0: not known yet */
 	uint32_t file_module; /* SN_MODULE_NONE until an executable mapping of it is met */
 	bool changed;
 };
@@ -285,9 +337,14 @@ struct refresh {
 static bool append_range(struct refresh *refresh, const struct mapping *mapping, uint32_t module)
 {
 	struct index *next = refresh->next;
-	if (next->count == next->capacity)
+	uint32_t count = atomic_load_explicit(&next->count, memory_order_relaxed);
+	if (count == next->capacity)
 		return false;
-	next->ranges[next->count++] = (struct range){mapping->start, mapping->end, module};
+	struct range *range = &next->ranges[count];
+	atomic_store_explicit(&range->start, mapping->start, memory_order_relaxed);
+	atomic_store_explicit(&range->end, mapping->end, memory_order_relaxed);
+	atomic_store_explicit(&range->module, module, memory_order_relaxed);
+	atomic_store_explicit(&next->count, count + 1, memory_order_relaxed);
 	return true;
 }
 
@@ -298,26 +355,78 @@ static void extend(uint32_t module, uintptr_t end)
 		record->end = end;
 }
 
+static uint32_t module_of_file(struct refresh *refresh, const struct mapping *mapping,
+			       uintptr_t base)
+{
+	uint32_t module = find_known(mapping, base);
+	if (module != SN_MODULE_NONE)
+		return module;
+	refresh->changed = true;
+	return add_module(mapping, base);
+}
+
+/* A live module of a file whose header is still where it was, around memory that is not the
+ * file's. */
+static uint32_t find_moved(const struct mapping *mapping)
+{
+	uint32_t count = sn_array_count(&modules);
+	for (uint32_t index = count; index-- > 0;) {
+		const struct sn_module *module = sn_array_at(&modules, index);
+		struct sn_module now = {.start = module->start};
+		if (atomic_load_explicit(&module->dead, memory_order_relaxed) ||
+		    mapping->start < module->start || mapping->end > module->end || !module->inode)
+			continue;
+		read_module(&now, module->base);
+		if (now.eh_frame_hdr && same_module(module, &now))
+			return index;
+	}
+	return SN_MODULE_NONE;
+}
+
+/* The module of executable memory that lies between a file's mappings, or where a file's were. */
+static uint32_t find_covering(struct refresh *refresh, const struct mapping *mapping)
+{
+	if (!refresh->file_end) {
+		struct sn_module file = {.end = refresh->file_base + 1};
+		if (refresh->file_inode)
+			read_module(&file, refresh->file_base);
+		refresh->file_end = file.end;
+	}
+	if (mapping->end > refresh->file_end)
+		return find_moved(mapping);
+	struct mapping of_file = *mapping;
+	of_file.inode = refresh->file_inode;
+	of_file.path = refresh->file_path;
+	return refresh->file_module = module_of_file(refresh, &of_file, refresh->file_base);
+}
+
+static void begin_file(struct refresh *refresh, const struct mapping *mapping)
+{
+	refresh->file_inode = mapping->inode;
+	refresh->file_base = mapping->start;
+	refresh->file_end = 0;
+	refresh->file_module = SN_MODULE_NONE;
+	strncpy(refresh->file_path, mapping->path, sizeof(refresh->file_path) - 1);
+}
+
 static void take_mapping(struct refresh *refresh, const struct mapping *mapping)
 {
-	bool is_file = mapping->inode || !strcmp(mapping->path, "[vdso]");
+	bool is_file = (mapping->inode && mapping->path[0] == '/' &&
+			strncmp(mapping->path, "/anon_hugepage", 14)) ||
+		       !strcmp(mapping->path, "[vdso]");
 	if (is_file && (mapping->inode != refresh->file_inode || !mapping->inode ||
-			strcmp(mapping->path, refresh->file_path) || mapping->offset == 0)) {
-		refresh->file_inode = mapping->inode;
-		refresh->file_base = mapping->start;
-		refresh->file_module = SN_MODULE_NONE;
-		strncpy(refresh->file_path, mapping->path, sizeof(refresh->file_path) - 1);
-	}
+			strcmp(mapping->path, refresh->file_path) || mapping->offset == 0))
+		begin_file(refresh, mapping);
 	if (is_file && refresh->file_module != SN_MODULE_NONE)
 		extend(refresh->file_module, mapping->end);
 	if (!mapping->executable || !strcmp(mapping->path, "[vsyscall]"))
 		return;
-	uintptr_t base = is_file ? refresh->file_base : mapping->start;
-	uint32_t module = find_known(mapping, base);
-	if (module == SN_MODULE_NONE) {
-		module = add_module(mapping, base);
-		refresh->changed = true;
-	}
+	uint32_t module = SN_MODULE_NONE;
+	if (!is_file)
+		module = find_covering(refresh, mapping);
+	if (module == SN_MODULE_NONE)
+		module =
+		    module_of_file(refresh, mapping, is_file ? refresh->file_base : mapping->start);
 	if (module == SN_MODULE_NONE)
 		return;
 	if (is_file)
@@ -336,7 +445,8 @@ static void bury_missing(struct refresh *refresh)
 			continue;
 		bool found = false;
 		for (uint32_t index = 0; index < refresh->next->count && !found; index++)
-			found = refresh->next->ranges[index].module == module;
+			found = atomic_load_explicit(&refresh->next->ranges[index].module,
+						     memory_order_relaxed) == module;
 		if (found)
 			continue;
 		atomic_store_explicit(&record->dead, true, memory_order_relaxed);
@@ -374,57 +484,67 @@ static bool read_maps(struct refresh *refresh, char *buffer)
 	return true;
 }
 
-/* Old and new hold the same ranges: nothing to publish. */
-static bool same_index(const struct index *a, const struct index *b)
-{
-	return a && a->count == b->count &&
-	       !memcmp(a->ranges, b->ranges, a->count * sizeof(struct range));
-}
-
 static size_t index_bytes(uint32_t capacity)
 {
 	return sizeof(struct index) + capacity * sizeof(struct range);
 }
 
-/* release: who reads the index sees the modules it names */
+/*
+ * Storage for the next index: that of the one that was current longest ago. Too small ones are left
+ * to whoever may still read them; sizes double, so that is little.
+ */
+static struct index *begin_index(uint32_t capacity)
+{
+	static struct index *storage[INDEXES];
+	static uint32_t oldest;
+	struct index **place = &storage[oldest];
+	if (!*place || (*place)->capacity < capacity) {
+		struct index *larger = sn_pages_map(index_bytes(2 * capacity));
+		if (!larger)
+			return NULL;
+		larger->capacity = 2 * capacity;
+		*place = larger;
+	}
+	oldest = (oldest + 1) % INDEXES;
+	struct index *next = *place;
+	uint32_t version = atomic_load_explicit(&next->version, memory_order_relaxed);
+	atomic_store_explicit(&next->version, version | 1, memory_order_relaxed);
+	/* what is written from here on is not seen before the odd version is */
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&next->count, 0, memory_order_relaxed);
+	return next;
+}
+
+/* release: who reads the index sees the modules it names, and all of it with the even version */
 static void publish(struct index *next)
 {
-	static struct index *old[OLD_INDEXES];
-	static uint32_t oldest;
-	sn_pages_unmap(old[oldest], old[oldest] ? index_bytes(old[oldest]->capacity) : 0);
-	old[oldest] = atomic_exchange_explicit(&current, next, memory_order_release);
-	oldest = (oldest + 1) % OLD_INDEXES;
+	atomic_fetch_add_explicit(&next->version, 1, memory_order_release);
+	atomic_store_explicit(&current, next, memory_order_release);
 }
 
 static int refresh_list(void)
 {
 	static struct refresh refresh; /* guarded by `refreshing` */
 	struct index *old = atomic_load_explicit(&current, memory_order_acquire);
-	uint32_t capacity = old ? old->count + old->count / 2 + 256 : 512;
-	struct index *next = sn_pages_map(index_bytes(capacity));
+	uint32_t count = old ? atomic_load_explicit(&old->count, memory_order_relaxed) : 0;
 	char *buffer = sn_pages_map(MAPS_BUFFER_BYTES);
-	int status = next && buffer ? 0 : -ENOMEM;
-	if (!status) {
-		next->capacity = capacity;
-		refresh.next = next;
-		refresh.file_path[0] = 0;
-		refresh.file_inode = 0;
-		refresh.file_module = SN_MODULE_NONE;
-		refresh.changed = false;
-		status = read_maps(&refresh, buffer) ? 0 : -errno;
+	struct index *next = buffer ? begin_index(count + count / 2 + 256) : NULL;
+	if (!next) {
+		sn_pages_unmap(buffer, buffer ? MAPS_BUFFER_BYTES : 0);
+		return -ENOMEM;
 	}
-	if (!status) {
-		bury_missing(&refresh);
-		if (!same_index(old, next)) {
-			publish(next);
-			next = NULL;
-		}
-		if (refresh.changed)
-			atomic_fetch_add_explicit(&generation, 1, memory_order_release);
-	}
-	sn_pages_unmap(next, next ? index_bytes(capacity) : 0);
+	memset(&refresh, 0, sizeof(refresh));
+	refresh.next = next;
+	refresh.file_module = SN_MODULE_NONE;
+	int status = read_maps(&refresh, buffer) ? 0 : -errno;
 	sn_pages_unmap(buffer, MAPS_BUFFER_BYTES);
-	return status;
+	if (status)
+		return status; /* its version stays odd until its next turn */
+	bury_missing(&refresh);
+	publish(next);
+	if (refresh.changed)
+		atomic_fetch_add_explicit(&generation, 1, memory_order_release);
+	return 0;
 }
 
 static int try_refresh(void)
@@ -433,8 +553,11 @@ static int try_refresh(void)
 	if (!atomic_compare_exchange_strong_explicit(&refreshing, &expected, 1,
 						     memory_order_acquire, memory_order_relaxed))
 		return -EBUSY;
-	atomic_store_explicit(&stale, false, memory_order_relaxed);
+	/* marks made while the list is being read may be about what was read already */
+	uint32_t seen = atomic_load_explicit(&marks, memory_order_acquire);
 	int status = refresh_list();
+	if (!status)
+		atomic_store_explicit(&marks_seen, seen, memory_order_release);
 	atomic_store_explicit(&refreshing, 0, memory_order_release);
 	return status;
 }
@@ -449,27 +572,80 @@ int sn_modules_init(void)
 void sn_modules_after_fork(void)
 {
 	atomic_store_explicit(&refreshing, 0, memory_order_relaxed);
+	/* of threads that are not here; the one that forked may be among them, see below */
+	atomic_store_explicit(&unloading, 0, memory_order_relaxed);
 }
 
 void sn_modules_stale(void)
 {
-	atomic_store_explicit(&stale, true, memory_order_relaxed);
+	atomic_fetch_add_explicit(&marks, 1, memory_order_release);
 }
 
-uint32_t sn_module_find(uintptr_t address)
+void sn_modules_unloading(bool begins)
 {
-	const struct index *index = atomic_load_explicit(&current, memory_order_acquire);
-	uint32_t low = 0, high = index ? index->count : 0;
+	if (begins) {
+		atomic_fetch_add_explicit(&unloading, 1, memory_order_release);
+		return;
+	}
+	sn_modules_stale();
+	/* a destructor may have forked: what began in the parent ends in the child as well */
+	int32_t count = atomic_load_explicit(&unloading, memory_order_relaxed);
+	while (count > 0 &&
+	       !atomic_compare_exchange_weak_explicit(&unloading, &count, count - 1,
+						      memory_order_release, memory_order_relaxed))
+		;
+}
+
+static bool is_marked(void)
+{
+	return atomic_load_explicit(&marks, memory_order_acquire) !=
+	       atomic_load_explicit(&marks_seen, memory_order_acquire);
+}
+
+void sn_modules_settle(void)
+{
+	if (atomic_load_explicit(&unloading, memory_order_acquire) <= 0 && !is_marked())
+		return;
+	/* another thread that is at it will be done in an instant, unless it waits for a processor
+	 */
+	for (unsigned tries = 0; try_refresh() == -EBUSY && tries < SETTLE_TRIES; tries++)
+		syscall(SYS_sched_yield);
+}
+
+static uint32_t search(const struct index *index, uintptr_t address)
+{
+	uint32_t count = atomic_load_explicit(&index->count, memory_order_relaxed);
+	uint32_t low = 0, high = count < index->capacity ? count : index->capacity;
+	count = high;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		if (address >= index->ranges[middle].end)
+		if (address >=
+		    atomic_load_explicit(&index->ranges[middle].end, memory_order_relaxed))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!index || low == index->count || address < index->ranges[low].start)
+	if (low == count ||
+	    address < atomic_load_explicit(&index->ranges[low].start, memory_order_relaxed))
 		return SN_MODULE_NONE;
-	return index->ranges[low].module;
+	return atomic_load_explicit(&index->ranges[low].module, memory_order_relaxed);
+}
+
+uint32_t sn_module_find(uintptr_t address)
+{
+	for (unsigned looks = 0; looks < LOOKS_MAX; looks++) {
+		const struct index *index = atomic_load_explicit(&current, memory_order_acquire);
+		if (!index)
+			return SN_MODULE_NONE;
+		uint32_t version = atomic_load_explicit(&index->version, memory_order_acquire);
+		uint32_t module = search(index, address);
+		/* acquire: the version is read again after everything else */
+		atomic_thread_fence(memory_order_acquire);
+		if (!(version & 1) &&
+		    atomic_load_explicit(&index->version, memory_order_relaxed) == version)
+			return module;
+	}
+	return SN_MODULE_NONE;
 }
 
 /*
@@ -492,16 +668,17 @@ static struct quiet *find_quiet(uintptr_t address, uint64_t now)
 
 uint32_t sn_module_find_or_refresh(uintptr_t address)
 {
-	bool is_stale = atomic_load_explicit(&stale, memory_order_relaxed);
+	if (is_marked())
+		sn_modules_settle();
 	uint32_t module = sn_module_find(address);
-	if (module != SN_MODULE_NONE && !is_stale)
+	if (module != SN_MODULE_NONE)
 		return module;
 	/* neither the first page nor the kernel's half holds code of ours: no reason to look */
 	if ((intptr_t)address < 4096)
 		return SN_MODULE_NONE;
 	uint64_t now = now_ns();
 	struct quiet *quiet = find_quiet(address, now);
-	if (!is_stale && !quiet)
+	if (!quiet)
 		return SN_MODULE_NONE;
 	try_refresh();
 	module = sn_module_find(address);

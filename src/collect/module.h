@@ -26,6 +26,7 @@ struct sn_module_range {
 struct sn_module {
 	uintptr_t start, end; /* every mapping of the file lies within [start, end) */
 	uintptr_t base;	      /* where the file's first byte is mapped: its ELF header */
+	uint64_t inode;	      /* of the file; with its path and base it tells modules apart */
 	uintptr_t bias;	      /* address = bias + ELF virtual address */
 	const unsigned char *eh_frame_hdr; /* in memory, or NULL */
 	uintptr_t eh_frame_hdr_end;	   /* of its segment */
@@ -36,6 +37,7 @@ struct sn_module {
 	uint32_t flags;	  /* enum sn_module_flags of measurement.h */
 	uint32_t build_id_bytes;
 	unsigned char build_id[20];
+	bool is_permanent; /* was there at the start: the loader never unmaps it */
 	_Atomic bool dead;
 };
 
@@ -57,8 +59,18 @@ uint32_t sn_module_count(void);
 uint32_t sn_module_generation(void);
 /* Counts the modules unloaded so far; a cache keyed by address is void when it changes. MT: yes. */
 uint32_t sn_module_unloads(void);
-/* Marks the list stale (dlclose was called). AS-safe: yes. MT: yes. */
+/* Marks the list stale: something was unloaded. AS-safe: yes. MT: yes. */
 void sn_modules_stale(void);
+/*
+ * Around dlclose: from when it begins, an address may be unmapped and be another module's the next
+ * moment, so the list is stale until it has ended. AS-safe: yes. MT: yes.
+ */
+void sn_modules_unloading(bool begins);
+/*
+ * Reads the list anew where it is stale. What was learned about addresses before is void if
+ * sn_module_unloads has changed. AS-safe: yes. MT: yes.
+ */
+void sn_modules_settle(void);
 /* The first live module from index `from` whose path's base name starts with `prefix`, or
  * SN_MODULE_NONE. */
 uint32_t sn_module_by_name(const char *prefix, uint32_t from);

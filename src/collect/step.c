@@ -45,6 +45,8 @@ static bool is_return_address(uintptr_t pc)
 	static _Atomic uintptr_t verified[VERIFIED_ENTRIES];
 	uintptr_t entry, key = pc ^ (uintptr_t)sn_module_unloads() << 48;
 	_Atomic uintptr_t *slot = &verified[(pc ^ pc >> 9) % VERIFIED_ENTRIES];
+	if (!pc) /* would pass for what an empty slot holds */
+		return false;
 	if (atomic_load_explicit(slot, memory_order_relaxed) == key)
 		return true;
 	if (!follows_call(pc, &entry))

@@ -524,6 +524,7 @@ static struct state *state_of(struct sn_unwinder *unwinder)
 static void check_state(struct walk *walk)
 {
 	struct state *state = walk->state;
+	sn_modules_settle();
 	uint32_t generation = sn_module_generation();
 	/* a salt of 0 would take an empty slot for the rule at address 0 */
 	state->salt = ((uint64_t)sn_module_unloads() << 1 | 1) << 47;

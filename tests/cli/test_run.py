@@ -331,3 +331,30 @@ def test_default_names_do_not_overwrite(tmp_path: Path) -> None:
     for expected in ("true", "true-2", "true-3"):
         subprocess.run([program.SONDE, "run", "-q", "--", "/bin/true"], cwd=tmp_path, check=True)
         assert (tmp_path / f"{expected}.sdb").exists()
+
+
+def test_libraries_that_come_and_go(tmp_path: Path) -> None:
+    """Two libraries take turns at one address, in four threads, as fast as they go: never a crash or a wrong frame."""
+    libraries = [program.compiled("reload.c", "-O2", "-shared", "-fPIC", "-fomit-frame-pointer",
+                                  f"-DSN_LIBRARY={name}", f'-DSN_TEXT="{name}"') for name in ("small", "quite_large")]
+    binary = program.compiled("reload.c", "-O2")
+    program.run(tmp_path, binary, "0.6", *libraries, options=("-F", "5000"))
+    inside = complete = 0
+    for frames, value in program.paths(tmp_path):
+        names = [frame["name"] for frame in frames]
+        for library in ("small", "quite_large"):
+            if f"{library}_work" in names:
+                inside += value["count"]
+                at = names.index(f"{library}_work")
+                complete += value["count"] * (names[at - 2:at] == ["load_work_unload", "library_entry"])
+    assert inside > 200
+    assert complete >= 0.99 * inside
+    assert program.info(tmp_path)["drops"].get("unwind-scanned", 0) <= 0.01 * inside
+
+
+def test_code_moved_to_huge_pages(tmp_path: Path) -> None:
+    """Anonymous memory in the place of the file's code is still the file's."""
+    program.run(tmp_path, program.compiled("reload.c", "-O2"), "huge", options=("-F", "997"))
+    named = sum(value["sum"] for frames, value in program.paths(tmp_path)
+                if [f["name"] for f in frames if f["name"] in ("main", "burn")] == ["main", "burn"])
+    assert named >= 0.98 * sum(value["sum"] for _, value in program.paths(tmp_path))

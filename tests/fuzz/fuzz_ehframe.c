@@ -49,7 +49,8 @@ static void find(unsigned char *block, size_t size)
 	struct sn_cfi_row row;
 	struct sn_module module = {.eh_frame_hdr = block,
 				   .readable = {{(uintptr_t)block, (uintptr_t)block + size}},
-				   .readable_count = 1};
+				   .readable_count = 1,
+				   .is_permanent = true}; /* read in place, where it is checked */
 	/* functions that the table names, and the places around it */
 	for (size_t place = 0; place < 64; place++) {
 		int32_t start = 0;
@@ -68,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	unsigned char *block = malloc(size);
 	memcpy(block, data, size);
-	evaluate((struct sn_cfi_expression){block, (uint32_t)size}, block, size);
+	evaluate((struct sn_cfi_expression){(uintptr_t)block, (uint32_t)size}, block, size);
 	find(block, size);
 	for (size_t at = 0; at < size && at < 256; at += 4)
 		for (uintptr_t offset = 0; offset < 4096; offset += 256)

@@ -39,7 +39,8 @@ static bool same_cfa(const struct sn_cfi_row *row, Dwarf_Frame *frame)
 	if (dwarf_frame_cfa(frame, &ops, &count))
 		return false;
 	if (row->cfa_is_expression)
-		return count >= 1 && row->cfa_expression.bytes[0] == ops[0].atom;
+		return count >= 1 &&
+		       *(const unsigned char *)row->cfa_expression.address == ops[0].atom;
 	if (count != 1)
 		return false;
 	if (ops[0].atom == DW_OP_bregx)
@@ -84,7 +85,9 @@ static bool same_register(const struct sn_cfi_row *row, Dwarf_Frame *frame, unsi
 		return count == 1 && ops[0].atom == DW_OP_regx &&
 		       (int64_t)ops[0].number == row->values[number];
 	default: /* the CFA is pushed first */
-		return count >= 2 && sn_cfi_expression_of(row, number).bytes[0] == ops[1].atom;
+		return count >= 2 &&
+		       *(const unsigned char *)sn_cfi_expression_of(row, number).address ==
+			   ops[1].atom;
 	}
 }
 
@@ -289,7 +292,7 @@ static void test_instructions(void **state)
 	assert_int_equal(DECODE(0, &row, 0x10, 6, 2, 0x76, 0), 0);
 	assert_int_equal(row.kinds[SN_REG_RBP], SN_CFI_EXPRESSION);
 	assert_int_equal(sn_cfi_expression_of(&row, SN_REG_RBP).length, 2);
-	assert_int_equal(sn_cfi_expression_of(&row, SN_REG_RBP).bytes[0], 0x76);
+	assert_int_equal(*(unsigned char *)sn_cfi_expression_of(&row, SN_REG_RBP).address, 0x76);
 }
 
 static void test_damaged(void **state)
@@ -319,8 +322,8 @@ static bool compute(const unsigned char *bytes, uint32_t length, uint64_t *value
 	registers.value[SN_REG_RSP] = 1000;
 	struct sn_expression_input input = {.registers = &registers, .stack = &stack};
 	struct sn_value result;
-	bool good =
-	    sn_expression_evaluate((struct sn_cfi_expression){bytes, length}, &input, &result);
+	bool good = sn_expression_evaluate((struct sn_cfi_expression){(uintptr_t)bytes, length},
+					   &input, &result);
 	*value = (uint64_t)result.offset;
 	return good;
 }
