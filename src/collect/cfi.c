@@ -52,34 +52,38 @@ struct cursor {
 	bool bad; /* something lay beyond the end; all later reads give 0 */
 };
 
-static bool fill(struct window *window, uintptr_t at, uintptr_t end)
+/* The next bytes are not in the window: there they are, or the cursor is bad. */
+static bool __attribute__((noinline)) fill(struct cursor *cursor, size_t wanted)
 {
-	size_t bytes = end - at < sizeof(window->buffer) ? end - at : sizeof(window->buffer);
-	if (window->is_fixed)
-		return false;
-	window->start = at;
-	window->copy = window->buffer;
-	window->bytes = sn_memory_read(at, window->buffer, bytes);
-	return true;
+	struct window *window = cursor->window;
+	size_t left = cursor->end - cursor->at;
+	if (wanted <= left && !window->is_fixed) {
+		window->start = cursor->at;
+		window->copy = window->buffer;
+		window->bytes = sn_memory_read(cursor->at, window->buffer,
+					       left < TABLE_BYTES ? left : TABLE_BYTES);
+		if (wanted <= window->bytes)
+			return true;
+	}
+	cursor->bad = true;
+	cursor->at = cursor->end;
+	return false;
 }
 
-static bool holds(const struct window *window, uintptr_t at, size_t bytes)
-{
-	return at - window->start < window->bytes && window->bytes - (at - window->start) >= bytes;
-}
-
-static uint64_t take(struct cursor *cursor, unsigned bytes)
+/* Inlined, for the number of bytes is nearly always known then. */
+static inline __attribute__((always_inline)) uint64_t take(struct cursor *cursor, unsigned bytes)
 {
 	uint64_t value = 0;
-	struct window *window = cursor->window;
-	if (cursor->end - cursor->at < bytes ||
-	    (!holds(window, cursor->at, bytes) &&
-	     (!fill(window, cursor->at, cursor->end) || !holds(window, cursor->at, bytes)))) {
-		cursor->bad = true;
-		cursor->at = cursor->end;
-		return 0;
+	const struct window *window = cursor->window;
+	uintptr_t place = cursor->at - window->start;
+	if (__builtin_expect(cursor->end - cursor->at < bytes || place >= window->bytes ||
+				 window->bytes - place < bytes,
+			     0)) {
+		if (!fill(cursor, bytes))
+			return 0;
+		place = 0;
 	}
-	memcpy(&value, window->copy + (cursor->at - window->start), bytes);
+	memcpy(&value, window->copy + place, bytes);
 	cursor->at += bytes;
 	return value;
 }

@@ -93,7 +93,8 @@ static void NOINLINE move_to_huge_pages(void)
 {
 	uintptr_t page = 4096, start = (uintptr_t)move_to_huge_pages & ~(page - 1);
 	uintptr_t end = ((uintptr_t)&etext + page - 1) & ~(page - 1);
-	void *copy = mmap(NULL, end - start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *copy =
+	    mmap(NULL, end - start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(copy, (void *)start, end - start);
 	mprotect(copy, end - start, PROT_READ | PROT_EXEC);
 	mremap(copy, end - start, end - start, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)start);
