@@ -28,7 +28,8 @@ struct sonde_db_error {
 	char text[512];
 };
 
-/* Opens and checks a database. *db is set only on success; free it with sonde_db_close. */
+/* Opens a database and checks it but for its values (see sonde_db_damage). *db is set only on
+ * success; free it with sonde_db_close. */
 int sonde_db_open(const char *path, struct sonde_db **db, struct sonde_db_error *error);
 void sonde_db_close(struct sonde_db *db);
 
@@ -100,6 +101,8 @@ struct sonde_db_profile {
 	uint64_t cpu_ns;			 /* CPU time used, measured or not */
 	uint64_t samples;
 	uint64_t own_ns; /* time the collector itself spent */
+	uint32_t run;	 /* which of several measurements, from 0; the property "run.N" names it */
+	uint32_t reserved;
 };
 uint32_t sonde_db_profile_count(const struct sonde_db *db);
 const struct sonde_db_profile *sonde_db_profile(const struct sonde_db *db, uint32_t profile);
@@ -113,24 +116,47 @@ double sonde_db_stat_deviation(const struct sonde_db_stat *stat); /* of the popu
 /* Takes `other` into `stat`; a stat of all zeroes is empty. */
 void sonde_db_stat_merge(struct sonde_db_stat *stat, const struct sonde_db_stat *other);
 
-/* Exclusive values of one metric in one profile, by ascending context: parallel arrays. */
+/* The five numbers of a statistic, in the order in which struct sonde_db_stat has them. */
+enum sonde_db_part {
+	SONDE_DB_COUNT,
+	SONDE_DB_SUM,
+	SONDE_DB_MIN,
+	SONDE_DB_MAX,
+	SONDE_DB_SUM_SQUARES,
+	SONDE_DB_PART_COUNT
+};
+
+/* Numbers as they lie in the file: in 1 to 8 bytes each, or implied by others. Not for callers. */
+struct sonde_db_columns {
+	const unsigned char *numbers[SONDE_DB_PART_COUNT];
+	uint32_t forms;
+	double period;
+};
+
+/*
+ * Exclusive values of one metric along one axis: of one profile by ascending context, or of one
+ * context by ascending profile. What is zero is left out. Reading an element costs the same
+ * wherever it is.
+ */
 struct sonde_db_plane {
 	size_t count;
-	const uint32_t *contexts;
-	const struct sonde_db_stat *stats;
+	const uint32_t *ids; /* contexts or profiles */
+	struct sonde_db_columns columns;
 };
-/* Empty where the metric was not measured in that profile. */
+/* The contexts of a profile. Empty where the metric was not measured there. */
 struct sonde_db_plane sonde_db_profile_plane(const struct sonde_db *db, uint32_t profile,
 					     uint32_t metric);
-
-/* Exclusive values of one metric at one context, by ascending profile: parallel arrays. */
-struct sonde_db_row {
-	size_t count;
-	const uint32_t *profiles;
-	const struct sonde_db_stat *stats;
-};
-struct sonde_db_row sonde_db_context_row(const struct sonde_db *db, uint32_t context,
-					 uint32_t metric);
+/* The profiles of a context: the same values the other way round, bit by bit. */
+struct sonde_db_plane sonde_db_context_row(const struct sonde_db *db, uint32_t context,
+					   uint32_t metric);
+/* The position of an id, or plane->count. Binary search. */
+size_t sonde_db_plane_find(const struct sonde_db_plane *plane, uint32_t id);
+double sonde_db_plane_sum(const struct sonde_db_plane *plane, size_t position);
+void sonde_db_plane_stat(const struct sonde_db_plane *plane, size_t position,
+			 struct sonde_db_stat *stat);
+/* One part of `count` elements from `first`, as an array: faster than one by one. */
+void sonde_db_plane_numbers(const struct sonde_db_plane *plane, enum sonde_db_part part,
+			    size_t first, size_t count, double *numbers);
 
 /* A metric at a context over all profiles. */
 struct sonde_db_summary {
@@ -139,15 +165,34 @@ struct sonde_db_summary {
 	struct sonde_db_stat
 	    across; /* of the profiles' inclusive sums: count is the profiles with a value */
 };
+enum sonde_db_scope { SONDE_DB_EXCLUSIVE, SONDE_DB_INCLUSIVE, SONDE_DB_ACROSS, SONDE_DB_SCOPES };
+
 struct sonde_db_summary_plane {
 	size_t count;
 	const uint32_t *contexts; /* ascending; contexts missing here are zero */
-	const struct sonde_db_summary *summaries;
+	struct sonde_db_columns columns[SONDE_DB_SCOPES];
 };
 struct sonde_db_summary_plane sonde_db_summary_plane(const struct sonde_db *db, uint32_t metric);
-/* The summary of one context, or NULL where it is zero. Binary search. */
-const struct sonde_db_summary *sonde_db_summary(const struct sonde_db *db, uint32_t context,
-						uint32_t metric);
+/* One of the three statistics of an element; the others are not looked at. */
+void sonde_db_summary_stat(const struct sonde_db_summary_plane *plane, size_t position,
+			   enum sonde_db_scope scope, struct sonde_db_stat *stat);
+/* One part of `count` elements from `first`, as an array. */
+void sonde_db_summary_numbers(const struct sonde_db_summary_plane *plane, enum sonde_db_scope scope,
+			      enum sonde_db_part part, size_t first, size_t count, double *numbers);
+/* The summary of one context; false, and all zeroes, where there is none. Binary search. */
+bool sonde_db_summary(const struct sonde_db *db, uint32_t context, uint32_t metric,
+		      struct sonde_db_summary *summary);
+
+/*
+ * Opening checks everything but the values, so that it takes no longer for a large file; values are
+ * checked where they are used. A plane that turns out to be damaged reads as empty, and the first
+ * such text stays here: NULL, or "cannot read 'x.sdb': damaged (values by profile)". A command asks
+ * once it has read all it needs.
+ */
+const char *sonde_db_damage(const struct sonde_db *db);
+/* Reads the whole file and checks all of it: checksums, values, and that the values by context are
+ * those by profile. 0, or a negative code with the first thing that is wrong. */
+int sonde_db_verify(const struct sonde_db *db, struct sonde_db_error *error);
 
 /* What was not measured, by cause. */
 struct sonde_db_drop {

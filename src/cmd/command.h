@@ -61,6 +61,9 @@ int sn_command_misuse(const struct sn_command *command, const char *format, ...)
 
 /* Opens a database; prints the reason and returns SN_EXIT_FAILED where it cannot, else 0. */
 int sn_command_open(const char *path, struct sonde_db **db);
+/* Closes it; where values that were read turned out to be damaged, prints that and returns
+ * SN_EXIT_FAILED, else `status`. */
+int sn_command_close(struct sonde_db *db, int status);
 
 /* The metrics of a list "NAME,NAME", or all of the database with the most telling first where
  * `list` is NULL. Prints what is wrong with the list and returns SN_EXIT_FAILED, else 0. */

@@ -81,6 +81,8 @@ static int write_file(const struct sn_exporter *exporter, const struct sn_export
 			  : sn_fail(&error, SN_ERR_MEMORY, "out of memory");
 	if (stream)
 		fclose(stream); /* what went wrong is in output.failed */
+	if (code == 0 && sonde_db_damage(request->db))
+		code = sn_fail(&error, SN_ERR_FORMAT, "%s", sonde_db_damage(request->db));
 	if (code != 0)
 		sn_output_abandon(&output);
 	else
@@ -130,8 +132,7 @@ static int export_to(const struct sn_exporter *exporter, const char *path, const
 		if (status == SN_EXIT_DONE && !output)
 			sn_command_warn("wrote '%s'", name);
 	}
-	sonde_db_close(db);
-	return status;
+	return sn_command_close(db, status);
 }
 
 static const struct sn_exporter *find_exporter(const struct sn_options *options, const char *name)

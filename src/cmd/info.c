@@ -13,19 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_FORMAT = 256, MAX_THREADS_SHOWN = 12, TEXT_CHARS = 1024 };
+enum { OPTION_FORMAT = 256, OPTION_VERIFY, MAX_THREADS_SHOWN = 12, TEXT_CHARS = 1024 };
 
-static const struct option table[] = {
-    {"format", required_argument, NULL, OPTION_FORMAT}, SN_OPTION_HELP, {0}};
+static const struct option table[] = {{"format", required_argument, NULL, OPTION_FORMAT},
+				      {"verify", no_argument, NULL, OPTION_VERIFY},
+				      SN_OPTION_HELP,
+				      {0}};
 
 static const char usage[] =
     "USAGE\n"
-    "    sonde info [--format text|json] DB\n\n"
+    "    sonde info [--format text|json] [--verify] DB\n\n"
     "    Tells what a database holds: the program and its command, threads and devices, metrics,\n"
     "    the number of calling contexts, what was lost and why, and how much time and memory the\n"
     "    measurement itself has taken.\n\n"
     "OPTIONS\n"
     "    --format FORM   text (default) or json\n"
+    "    --verify        read all of the database and check it: checksums, values, both orders\n"
     "    -h, --help      this text\n\n"
     "EXAMPLES\n"
     "    sonde info train.sdb\n"
@@ -130,26 +133,26 @@ static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32
 	sn_json_end(json, '}');
 }
 
-static const struct sonde_db_stat *metric_stat(const struct sonde_db *db, uint32_t metric)
+static struct sonde_db_stat metric_stat(const struct sonde_db *db, uint32_t metric)
 {
-	static const struct sonde_db_stat none;
-	const struct sonde_db_summary *summary = sonde_db_summary(db, 0, metric);
-	return summary ? &summary->inclusive : &none;
+	struct sonde_db_summary summary;
+	sonde_db_summary(db, 0, metric, &summary);
+	return summary.inclusive;
 }
 
 static void json_metric(const struct sonde_db *db, struct sn_json *json, uint32_t id)
 {
 	const struct sonde_db_metric *metric = sonde_db_metric(db, id);
-	const struct sonde_db_stat *stat = metric_stat(db, id);
+	struct sonde_db_stat stat = metric_stat(db, id);
 	sn_json_begin(json, '{');
 	put_string(json, "name", sonde_db_string(db, metric->name));
 	put_string(json, "unit", sonde_db_string(db, metric->unit));
 	put_string(json, "source", sonde_db_string(db, metric->source));
 	put_number(json, "period", (double)metric->period);
-	put_number(json, "count", stat->count);
-	put_number(json, "sum", stat->sum);
-	put_number(json, "min", stat->min);
-	put_number(json, "max", stat->max);
+	put_number(json, "count", stat.count);
+	put_number(json, "sum", stat.sum);
+	put_number(json, "min", stat.min);
+	put_number(json, "max", stat.max);
 	sn_json_end(json, '}');
 }
 
@@ -242,15 +245,14 @@ static void print_metrics(const struct sonde_db *db)
 	print_heading("Metrics");
 	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++) {
 		const struct sonde_db_metric *metric = sonde_db_metric(db, i);
-		const struct sonde_db_stat *stat = metric_stat(db, i);
+		struct sonde_db_stat stat = metric_stat(db, i);
 		const char *unit = sonde_db_string(db, metric->unit);
 		char sum[SN_NUMBER_CHARS], count[SN_NUMBER_CHARS], period[SN_NUMBER_CHARS];
 		char name[256], source[256];
 		sn_utf8_clean(sonde_db_string(db, metric->name), name, sizeof(name));
 		sn_utf8_clean(sonde_db_string(db, metric->source), source, sizeof(source));
-		printf("  %-16s %10s  %s %s", name, sn_number_format(stat->sum, unit, sum),
-		       sn_number_count(stat->count, count),
-		       metric->period ? "samples" : "measured");
+		printf("  %-16s %10s  %s %s", name, sn_number_format(stat.sum, unit, sum),
+		       sn_number_count(stat.count, count), metric->period ? "samples" : "measured");
 		if (metric->period)
 			printf(", one every %s",
 			       sn_number_format((double)metric->period, unit, period));
@@ -364,9 +366,14 @@ static int run(int argc, char **argv)
 	static const char *const forms[] = {"text", "json", NULL};
 	struct sn_options options = {&sn_command_info, argc, argv, "", table};
 	int form = 0;
+	bool is_verifying = false;
 	for (int option; (option = sn_options_next(&options)) != -1;) {
 		if (option == SN_OPTION_STOP)
 			return options.status;
+		if (option == OPTION_VERIFY) {
+			is_verifying = true;
+			continue;
+		}
 		form = sn_options_choice(&options, "--format", optarg, forms);
 		if (form < 0)
 			return SN_EXIT_USAGE;
@@ -378,12 +385,16 @@ static int run(int argc, char **argv)
 	int status = sn_command_open(path, &db);
 	if (status != 0)
 		return status;
-	if (form == 1)
+	struct sonde_db_error error = {""};
+	if (is_verifying && sonde_db_verify(db, &error))
+		status = sn_command_fail("%s", error.text);
+	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++)
+		sonde_db_summary_plane(db, i); /* checks what will be printed */
+	if (status == SN_EXIT_DONE && !sonde_db_damage(db) && form == 1)
 		print_json(db);
-	else
+	else if (status == SN_EXIT_DONE && !sonde_db_damage(db))
 		print_text(db, path);
-	sonde_db_close(db);
-	return SN_EXIT_DONE;
+	return sn_command_close(db, status);
 }
 
 const struct sn_command sn_command_info = {

@@ -17,6 +17,15 @@ int sn_command_open(const char *path, struct sonde_db **db)
 	return sn_command_fail("cannot read '%s': %s", path, error.text);
 }
 
+int sn_command_close(struct sonde_db *db, int status)
+{
+	const char *damage = sonde_db_damage(db);
+	if (damage && status == SN_EXIT_DONE)
+		status = sn_command_fail("%s", damage);
+	sonde_db_close(db);
+	return status;
+}
+
 enum { MAX_NAMES = 64 };
 
 static int fail_metric(const struct sonde_db *db, const char *word)

@@ -385,6 +385,19 @@ static int print_report(struct request *request)
 	return code == 0 ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
 }
 
+/* Looks at all values once, so that nothing is printed of a database in which one is damaged. */
+static bool are_values_sound(const struct sn_view *view)
+{
+	bool by_profile = view->kind == SN_VIEW_THREADS || view->profiles;
+	for (uint32_t m = 0; m < view->metric_count; m++) {
+		sonde_db_summary_plane(view->db, view->metrics[m]);
+		for (uint32_t p = 0; by_profile && p < sonde_db_profile_count(view->db); p++)
+			if (!view->profiles || view->profiles[p])
+				sonde_db_profile_plane(view->db, p, view->metrics[m]);
+	}
+	return !sonde_db_damage(view->db);
+}
+
 static int run_request(struct request *request)
 {
 	int code = choose_metrics(request);
@@ -395,6 +408,8 @@ static int run_request(struct request *request)
 	if (code != 0)
 		return code;
 	choose_defaults(request);
+	if (!are_values_sound(&request->view))
+		return SN_EXIT_DONE; /* sn_command_close tells */
 	return print_report(request);
 }
 
@@ -425,7 +440,7 @@ static int run(int argc, char **argv)
 	if (status == 0) {
 		request.view.db = db;
 		status = run_request(&request);
-		sonde_db_close(db);
+		status = sn_command_close(db, status);
 	}
 	for (size_t i = 0; i < request.where_count; i++)
 		sn_query_free(request.queries[i]);

@@ -251,44 +251,49 @@ static void put_contexts(struct payload *payload)
 	end_column(payload, "context.depth", "varint", start, count);
 }
 
-static double stat_part(const struct sonde_db_stat *stat, size_t part)
-{
-	const double parts[] = {stat->count, stat->sum, stat->min, stat->max, stat->sum_squares};
-	return parts[part];
-}
-
 /* One number of every exclusive statistic, as varints where all of them are whole. */
-static void put_stat_part(struct payload *payload, struct sonde_db_summary_plane plane,
-			  uint32_t metric, size_t part, size_t entries)
+static void put_stat_part(struct payload *payload, const double *values, uint32_t metric,
+			  size_t part, size_t entries)
 {
 	static const char *const names[] = {"count", "sum", "min", "max", "sum_squares"};
 	bool whole = true;
-	for (size_t i = 0; i < plane.count && whole; i++) {
-		double value = stat_part(&plane.summaries[i].exclusive, part);
-		whole = value >= 0 && value <= LARGEST_WHOLE && value == floor(value);
-	}
+	for (size_t i = 0; i < entries && whole; i++)
+		whole =
+		    values[i] >= 0 && values[i] <= LARGEST_WHOLE && values[i] == floor(values[i]);
 	size_t start = payload->data.length;
-	for (size_t i = 0; i < plane.count; i++) {
-		double value = stat_part(&plane.summaries[i].exclusive, part);
-		if (plane.summaries[i].exclusive.count <= 0)
-			continue;
+	for (size_t i = 0; i < entries; i++)
 		if (whole)
-			put_varint(&payload->data, (uint64_t)value);
+			put_varint(&payload->data, (uint64_t)values[i]);
 		else
-			put(&payload->data, &value, sizeof(value));
-	}
+			put(&payload->data, values + i, sizeof(*values));
 	char name[64];
 	snprintf(name, sizeof(name), "metric.%" PRIu32 ".%s", metric, names[part]);
 	end_column(payload, name, whole ? "varint" : "f64", start, entries);
+}
+
+/* Leaves out what has no exclusive value; in place. */
+static size_t pack(const double *counts, size_t count, double *values)
+{
+	size_t packed = 0;
+	for (size_t i = 0; i < count; i++)
+		if (counts[i] > 0)
+			values[packed++] = values[i];
+	return packed;
 }
 
 static void put_metric_values(struct payload *payload, uint32_t metric)
 {
 	struct sonde_db_summary_plane plane = sonde_db_summary_plane(payload->db, metric);
 	size_t start = payload->data.length, entries = 0;
+	double *counts = malloc((plane.count + 1) * sizeof(*counts));
+	double *values = malloc((plane.count + 1) * sizeof(*values));
 	uint32_t previous = 0;
-	for (size_t i = 0; i < plane.count; i++) {
-		if (plane.summaries[i].exclusive.count <= 0)
+	payload->data.failed |= !counts || !values;
+	if (!payload->data.failed)
+		sonde_db_summary_numbers(&plane, SONDE_DB_EXCLUSIVE, SONDE_DB_COUNT, 0, plane.count,
+					 counts);
+	for (size_t i = 0; i < plane.count && !payload->data.failed; i++) {
+		if (counts[i] <= 0)
 			continue;
 		put_varint(&payload->data, plane.contexts[i] - previous);
 		previous = plane.contexts[i];
@@ -297,8 +302,12 @@ static void put_metric_values(struct payload *payload, uint32_t metric)
 	char name[64];
 	snprintf(name, sizeof(name), "metric.%" PRIu32 ".context", metric);
 	end_column(payload, name, "delta", start, entries);
-	for (size_t part = 0; part < 5; part++)
-		put_stat_part(payload, plane, metric, part, entries);
+	for (size_t part = 0; part < 5 && !payload->data.failed; part++) {
+		sonde_db_summary_numbers(&plane, SONDE_DB_EXCLUSIVE, part, 0, plane.count, values);
+		put_stat_part(payload, values, metric, part, pack(counts, plane.count, values));
+	}
+	free(counts);
+	free(values);
 }
 
 static void put_properties(struct payload *payload)

@@ -338,17 +338,16 @@ static void put_profile(struct writer *writer, uint32_t profile, struct sonde_db
 	for (;;) {
 		uint32_t context = SONDE_NONE;
 		for (uint32_t m = 0; m < metrics; m++)
-			if (cursors[m] < planes[m].count &&
-			    planes[m].contexts[cursors[m]] < context)
-				context = planes[m].contexts[cursors[m]];
+			if (cursors[m] < planes[m].count && planes[m].ids[cursors[m]] < context)
+				context = planes[m].ids[cursors[m]];
 		if (context == SONDE_NONE)
 			return;
 		for (uint32_t m = 0; m < metrics; m++) {
-			bool is_here = cursors[m] < planes[m].count &&
-				       planes[m].contexts[cursors[m]] == context;
-			stats[m] =
-			    is_here ? planes[m].stats[cursors[m]] : (struct sonde_db_stat){0};
-			cursors[m] += is_here;
+			bool is_here =
+			    cursors[m] < planes[m].count && planes[m].ids[cursors[m]] == context;
+			stats[m] = (struct sonde_db_stat){0};
+			if (is_here)
+				sonde_db_plane_stat(planes + m, cursors[m]++, stats + m);
 		}
 		put_sample(writer, context, stats, labels);
 	}

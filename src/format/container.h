@@ -28,11 +28,17 @@ struct sn_container_header {
 };
 _Static_assert(sizeof(struct sn_container_header) == 48, "container header is on disk");
 
+enum sn_section_flags {
+	/* Many wrote it at once, and nobody need read it whole: its checksum is 0, and those of its
+	 * parts lie in another section, as the format's page says. */
+	SN_SECTION_INDEXED = 1,
+};
+
 /* One entry of the section table. */
 struct sn_section_entry {
 	uint32_t type;	   /* enum of the format */
 	uint16_t version;  /* of the section's layout, from 1 */
-	uint16_t flags;	   /* 0 */
+	uint16_t flags;	   /* enum sn_section_flags */
 	uint32_t index;	   /* which one of several of this type, e.g. the thread; else 0 */
 	uint32_t reserved; /* 0 */
 	uint64_t offset;   /* bytes from the container's first byte */

@@ -104,6 +104,7 @@ static int compare_profiles(const void *left, const void *right, void *profiles)
 {
 	const struct sonde_db_profile *a = (struct sonde_db_profile *)profiles + *(uint32_t *)left;
 	const struct sonde_db_profile *b = (struct sonde_db_profile *)profiles + *(uint32_t *)right;
+	COMPARE(a->run, b->run);
 	COMPARE(a->host, b->host);
 	COMPARE(a->rank, b->rank);
 	COMPARE(a->pid, b->pid);

@@ -2,53 +2,28 @@
 /*
  * Reading a database; see sonde/db.h and database.h.
  *
- * Everything is checked on opening, in time linear in the file's length: checksums, every number
- * that refers to something, every order a binary search relies on, the nesting of contexts, and
- * that all numbers are finite. So no later call fails or reads outside the file, whatever its
- * bytes.
+ * All but the values is checked on opening: checksums, every number that refers to something, the
+ * nesting of contexts. A plane is checked when it is first asked for: that it lies within its
+ * section, that its ids ascend and exist. So no call reads outside the file or gives out a number
+ * that refers to nothing, whatever the file's bytes, and opening a file costs nothing for its
+ * values.
  */
 #include "database.h"
 
 #include "base/error.h"
 #include "checksum.h"
+#include "database_plane.h"
+#include "database_reader.h"
 #include "measurement.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* One directory of planes; stats are struct sonde_db_stat or struct sonde_db_summary. */
-struct directory {
-	const struct sn_database_plane *planes;
-	const uint32_t *ids;
-	const void *stats;
-	size_t plane_count, count;
-};
-
-struct sonde_db {
-	const unsigned char *bytes;
-	size_t length;
-	const struct sn_section_entry *sections[SN_DATABASE_SECTION_COUNT];
-	const uint64_t *string_offsets;
-	const char *string_bytes;
-	uint32_t string_count;
-	const struct sonde_db_module *modules;
-	const struct sonde_db_frame *frames;
-	const struct sonde_db_context *contexts;
-	const struct sonde_db_metric *metrics;
-	const struct sonde_db_profile *profiles;
-	const struct sonde_db_drop *drops;
-	const struct sn_database_property *properties;
-	uint32_t module_count, frame_count, context_count, metric_count, profile_count, drop_count,
-	    property_count;
-	struct directory planes, rows, summaries;
-};
 
 static int map_file(struct sonde_db *db, const char *path, struct sn_error *error)
 {
@@ -129,7 +104,8 @@ static int check_section(struct sonde_db *db, const struct sn_section_entry *ent
 			       entry->type, entry->version);
 	if (db->sections[entry->type])
 		return sn_fail(error, SN_ERR_FORMAT, "damaged (section %u twice)", entry->type);
-	if (entry->checksum != sn_checksum(db->bytes + entry->offset, entry->length))
+	bool is_indexed = entry->flags & SN_SECTION_INDEXED;
+	if (!is_indexed && entry->checksum != sn_checksum(db->bytes + entry->offset, entry->length))
 		return sn_fail(error, SN_ERR_FORMAT, "damaged (section %u checksum)", entry->type);
 	db->sections[entry->type] = entry;
 	return 0;
@@ -150,22 +126,11 @@ static int check_sections(struct sonde_db *db, struct sn_error *error)
 	return 0;
 }
 
-/* The records of a section; false where its length is not a multiple of theirs or they are too
- * many. */
-static bool records(const struct sonde_db *db, unsigned type, size_t record_bytes,
-		    const void *array_pointer, size_t *count)
-{
-	const struct sn_section_entry *entry = db->sections[type];
-	*(const void **)(uintptr_t)array_pointer = db->bytes + entry->offset;
-	*count = entry->length / record_bytes;
-	return entry->length % record_bytes == 0;
-}
-
 static bool records32(const struct sonde_db *db, unsigned type, size_t record_bytes,
 		      const void *array_pointer, uint32_t *count)
 {
 	size_t wide;
-	bool is_whole = records(db, type, record_bytes, array_pointer, &wide);
+	bool is_whole = sn_db_records(db, type, record_bytes, array_pointer, &wide);
 	*count = (uint32_t)wide;
 	return is_whole && wide < SONDE_NONE;
 }
@@ -288,43 +253,6 @@ static bool check_notes(struct sonde_db *db)
 	return true;
 }
 
-static uint64_t plane_key(const struct sn_database_plane *plane)
-{
-	return (uint64_t)plane->major << 32 | plane->metric;
-}
-
-/* A directory of planes: in order, without gaps, ids ascending below `id_count`, numbers finite. */
-static bool check_directory(struct sonde_db *db, unsigned first_section, size_t stat_bytes,
-			    uint32_t major_count, uint32_t id_count, struct directory *directory)
-{
-	size_t stat_count;
-	if (!records(db, first_section, sizeof(*directory->planes), &directory->planes,
-		     &directory->plane_count) ||
-	    !records(db, first_section + 1, sizeof(*directory->ids), &directory->ids,
-		     &directory->count) ||
-	    !records(db, first_section + 2, stat_bytes, &directory->stats, &stat_count) ||
-	    stat_count != directory->count)
-		return false;
-	uint64_t next = 0;
-	for (size_t i = 0; i < directory->plane_count; i++) {
-		const struct sn_database_plane *plane = directory->planes + i;
-		if (plane->major >= major_count || plane->metric >= db->metric_count ||
-		    (i && plane_key(plane) <= plane_key(plane - 1)) || plane->first != next ||
-		    !plane->count || plane->count > directory->count - next)
-			return false;
-		next += plane->count;
-		for (uint64_t j = plane->first; j < next; j++)
-			if (directory->ids[j] >= id_count ||
-			    (j > plane->first && directory->ids[j] <= directory->ids[j - 1]))
-				return false;
-	}
-	const double *numbers = directory->stats;
-	for (size_t i = 0; i < directory->count * (stat_bytes / sizeof(double)); i++)
-		if (!isfinite(numbers[i]))
-			return false;
-	return next == directory->count;
-}
-
 static int check_contents(struct sonde_db *db, struct sn_error *error)
 {
 	const char *part = NULL;
@@ -342,23 +270,17 @@ static int check_contents(struct sonde_db *db, struct sn_error *error)
 		part = "profiles";
 	else if (!check_notes(db))
 		part = "drops or properties";
-	else if (!check_directory(db, SN_DATABASE_PLANES, sizeof(struct sonde_db_stat),
-				  db->profile_count, db->context_count, &db->planes))
-		part = "values by profile";
-	else if (!check_directory(db, SN_DATABASE_ROWS, sizeof(struct sonde_db_stat),
-				  db->context_count, db->profile_count, &db->rows))
-		part = "values by context";
-	else if (!check_directory(db, SN_DATABASE_SUMMARIES, sizeof(struct sonde_db_summary), 1,
-				  db->context_count, &db->summaries))
-		part = "summaries";
-	return part ? sn_fail(error, SN_ERR_FORMAT, "damaged (inconsistent %s)", part) : 0;
+	return part ? sn_fail(error, SN_ERR_FORMAT, "damaged (inconsistent %s)", part)
+		    : sn_db_find_values(db, error);
 }
 
 int sonde_db_open(const char *path, struct sonde_db **opened, struct sonde_db_error *error)
 {
 	struct sn_error why = {""};
 	struct sonde_db *db = calloc(1, sizeof(*db));
-	int result = db ? 0 : sn_fail(&why, SN_ERR_MEMORY, "out of memory");
+	if (db)
+		db->path = strdup(path);
+	int result = db && db->path ? 0 : sn_fail(&why, SN_ERR_MEMORY, "out of memory");
 	if (!result)
 		result = map_file(db, path, &why);
 	if (!result)
@@ -372,16 +294,20 @@ int sonde_db_open(const char *path, struct sonde_db **opened, struct sonde_db_er
 		return 0;
 	}
 	if (error)
-		snprintf(error->text, sizeof(error->text), "cannot read '%.300s': %.190s", path,
-			 why.text);
+		snprintf(error->text, sizeof(error->text), SN_DB_CANNOT_READ, path, why.text);
 	sonde_db_close(db);
 	return result;
 }
 
 void sonde_db_close(struct sonde_db *db)
 {
-	if (db && db->bytes)
+	if (!db)
+		return;
+	if (db->bytes)
 		munmap((void *)(uintptr_t)db->bytes, db->length);
+	for (int i = 0; i < SN_DB_DIRECTORIES; i++)
+		free(db->directories[i].checked);
+	free(db->path);
 	free(db);
 }
 
@@ -453,69 +379,6 @@ uint32_t sonde_db_profile_count(const struct sonde_db *db)
 const struct sonde_db_profile *sonde_db_profile(const struct sonde_db *db, uint32_t profile)
 {
 	return profile < db->profile_count ? db->profiles + profile : NULL;
-}
-
-static const struct sn_database_plane *find_plane(const struct directory *directory, uint32_t major,
-						  uint32_t metric)
-{
-	uint64_t key = (uint64_t)major << 32 | metric;
-	size_t low = 0, high = directory->plane_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (plane_key(directory->planes + middle) < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct sn_database_plane *plane = directory->planes + low;
-	return low < directory->plane_count && plane_key(plane) == key ? plane : NULL;
-}
-
-struct sonde_db_plane sonde_db_profile_plane(const struct sonde_db *db, uint32_t profile,
-					     uint32_t metric)
-{
-	const struct sn_database_plane *plane = find_plane(&db->planes, profile, metric);
-	if (!plane)
-		return (struct sonde_db_plane){0};
-	const struct sonde_db_stat *stats = db->planes.stats;
-	return (struct sonde_db_plane){plane->count, db->planes.ids + plane->first,
-				       stats + plane->first};
-}
-
-struct sonde_db_row sonde_db_context_row(const struct sonde_db *db, uint32_t context,
-					 uint32_t metric)
-{
-	const struct sn_database_plane *plane = find_plane(&db->rows, context, metric);
-	if (!plane)
-		return (struct sonde_db_row){0};
-	const struct sonde_db_stat *stats = db->rows.stats;
-	return (struct sonde_db_row){plane->count, db->rows.ids + plane->first,
-				     stats + plane->first};
-}
-
-struct sonde_db_summary_plane sonde_db_summary_plane(const struct sonde_db *db, uint32_t metric)
-{
-	const struct sn_database_plane *plane = find_plane(&db->summaries, 0, metric);
-	if (!plane)
-		return (struct sonde_db_summary_plane){0};
-	const struct sonde_db_summary *summaries = db->summaries.stats;
-	return (struct sonde_db_summary_plane){plane->count, db->summaries.ids + plane->first,
-					       summaries + plane->first};
-}
-
-const struct sonde_db_summary *sonde_db_summary(const struct sonde_db *db, uint32_t context,
-						uint32_t metric)
-{
-	struct sonde_db_summary_plane plane = sonde_db_summary_plane(db, metric);
-	size_t low = 0, high = plane.count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (plane.contexts[middle] < context)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < plane.count && plane.contexts[low] == context ? plane.summaries + low : NULL;
 }
 
 uint32_t sonde_db_drop_count(const struct sonde_db *db)

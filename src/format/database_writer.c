@@ -10,6 +10,7 @@
 #include "base/output.h"
 #include "base/vec.h"
 #include "checksum.h"
+#include "database_plane.h"
 #include "measurement.h"
 
 #include <float.h>
@@ -20,23 +21,45 @@
 struct section {
 	const void *data;
 	size_t length;
+	uint16_t flags;
 };
 
-/* The planes of one directory as they grow. */
+/*
+ * A directory of planes as it grows. The plane that is being added is complete when the next one
+ * begins; then its forms are chosen, and its ids left out where an earlier plane of the same
+ * profile or context has the same ones.
+ */
 struct planes {
-	struct sn_database_plane *planes;
+	unsigned columns;		 /* statistics of an element: 1, or 3 of a summary */
+	struct sn_database_index *index; /* [major_count + 1] */
+	uint32_t major;			 /* of the plane that is being added */
+	uint32_t metric;
+	size_t open_count; /* its elements */
 	uint32_t *ids;
-	void *stats;
-	size_t plane_count, plane_capacity;
-	size_t count, id_capacity, stat_capacity;
-	size_t stat_bytes;
+	double *numbers;
+	unsigned char *entries, *data;
+	size_t entry_bytes, plane_count, data_bytes;
+	size_t first_plane, first_byte; /* of this profile or context */
+	size_t id_capacity, number_capacity, entry_capacity, data_capacity;
 };
+
+static void planes_init(struct planes *planes, unsigned columns)
+{
+	*planes = (struct planes){
+	    .columns = columns,
+	    .major = SONDE_NONE,
+	    .entry_bytes = columns == 1 ? sizeof(struct sn_database_plane)
+					: sizeof(struct sn_database_summary),
+	};
+}
 
 static void planes_release(struct planes *planes)
 {
-	free(planes->planes);
+	free(planes->index);
 	free(planes->ids);
-	free(planes->stats);
+	free(planes->numbers);
+	free(planes->entries);
+	free(planes->data);
 }
 
 /* Sums of doubles can overflow; readers rely on every number being finite. */
@@ -55,50 +78,138 @@ static void bound_stat(struct sonde_db_stat *stat)
 	bound(&stat->sum_squares);
 }
 
-/* The new element's statistics, zeroed, or NULL without memory. */
-static void *planes_append(struct planes *planes, uint32_t major, uint32_t metric, uint32_t id)
+/* Where the same ids lie in an earlier plane, or SONDE_NONE. In words, as all positions here. */
+static uint32_t find_ids(const struct planes *planes)
 {
-	struct sn_database_plane *last =
-	    planes->plane_count ? planes->planes + planes->plane_count - 1 : NULL;
-	if (sn_vec_reserve(&planes->ids, &planes->id_capacity, planes->count + 1) < 0 ||
-	    sn_vec_reserve_bytes(&planes->stats, &planes->stat_capacity, planes->count + 1,
-				 planes->stat_bytes) < 0)
-		return NULL;
-	if (!last || last->major != major || last->metric != metric) {
-		if (sn_vec_reserve(&planes->planes, &planes->plane_capacity,
-				   planes->plane_count + 1) < 0)
-			return NULL;
-		last = planes->planes + planes->plane_count++;
-		*last = (struct sn_database_plane){major, metric, planes->count, 0};
+	for (size_t i = planes->plane_count; i-- > planes->first_plane;) {
+		struct sn_database_plane entry;
+		memcpy(&entry, planes->entries + i * planes->entry_bytes, sizeof(entry));
+		if (entry.count == planes->open_count &&
+		    !memcmp(planes->data + planes->first_byte + 4ull * entry.ids, planes->ids,
+			    4 * planes->open_count))
+			return entry.ids;
 	}
-	last->count++;
-	planes->ids[planes->count] = id;
-	unsigned char *stat = (unsigned char *)planes->stats + planes->count * planes->stat_bytes;
-	memset(stat, 0, planes->stat_bytes);
-	planes->count++;
-	return stat;
+	return SONDE_NONE;
 }
 
-static int append_value(struct planes *planes, uint32_t major, uint32_t metric, uint32_t id,
-			const struct sonde_db_stat *stat)
+/* Encodes the plane that was being added. */
+static int end_plane(struct planes *planes, double period)
 {
-	struct sonde_db_stat *appended = planes_append(planes, major, metric, id);
-	if (!appended)
+	size_t count = planes->open_count, stride = 5ull * planes->columns, bytes = 0;
+	struct sn_database_summary entry = {.count = (uint32_t)count, .metric = planes->metric};
+	if (!count)
+		return 0;
+	for (unsigned i = 0; i < planes->columns; i++) {
+		entry.forms[i] = sn_plane_choose(planes->numbers + 5 * i, stride, count, period);
+		bytes += sn_plane_bytes(entry.forms[i], count);
+	}
+	if (sn_vec_reserve(&planes->data, &planes->data_capacity,
+			   planes->data_bytes + 4 * count + bytes + 3) < 0 ||
+	    sn_vec_reserve(&planes->entries, &planes->entry_capacity,
+			   (planes->plane_count + 1) * planes->entry_bytes) < 0)
 		return SN_ERR_MEMORY;
-	*appended = *stat;
-	bound_stat(appended);
+	entry.ids = find_ids(planes);
+	if (entry.ids == SONDE_NONE) {
+		entry.ids = (uint32_t)((planes->data_bytes - planes->first_byte) / 4);
+		memcpy(planes->data + planes->data_bytes, planes->ids, 4 * count);
+		planes->data_bytes += 4 * count;
+	}
+	entry.values = (uint32_t)((planes->data_bytes - planes->first_byte) / 4);
+	unsigned char *at = planes->data + planes->data_bytes;
+	for (unsigned i = 0; i < planes->columns; i++)
+		at = sn_plane_encode(planes->numbers + 5 * i, stride, count, period, entry.forms[i],
+				     at);
+	for (planes->data_bytes += bytes; planes->data_bytes % 4; planes->data_bytes++)
+		*at++ = 0;
+	memcpy(planes->entries + planes->plane_count * planes->entry_bytes, &entry,
+	       planes->entry_bytes);
+	planes->plane_count++;
+	planes->open_count = 0;
 	return 0;
 }
 
-static int profile_major(const struct sn_db_ordered *ordered, struct planes *planes)
+/* Goes on to the next profile, context or metric: whatever lies between has no planes. */
+static void end_major(struct planes *planes, uint32_t next)
 {
-	for (size_t i = 0; i < ordered->value_count; i++) {
-		const struct sn_db_value *value = ordered->values + i;
-		if (append_value(planes, value->profile, value->metric, value->context,
-				 &value->stat) < 0)
-			return SN_ERR_MEMORY;
+	uint32_t major = planes->major;
+	if (major != SONDE_NONE && planes->plane_count > planes->first_plane) {
+		size_t first = planes->first_plane * planes->entry_bytes;
+		struct sn_checksum state;
+		sn_checksum_init(&state);
+		sn_checksum_update(&state, planes->entries + first,
+				   planes->plane_count * planes->entry_bytes - first);
+		sn_checksum_update(&state, planes->data + planes->first_byte,
+				   planes->data_bytes - planes->first_byte);
+		planes->index[major].checksum = sn_checksum_final(&state);
 	}
+	for (uint32_t i = major == SONDE_NONE ? 0 : major + 1; i <= next; i++)
+		planes->index[i] =
+		    (struct sn_database_index){planes->plane_count, planes->data_bytes, 0};
+	planes->major = next;
+	planes->first_plane = planes->plane_count;
+	planes->first_byte = planes->data_bytes;
+}
+
+/* The new element's statistics, zeroed, or NULL without memory. */
+static double *planes_append(struct planes *planes, const struct sn_db_ordered *ordered,
+			     uint32_t major, uint32_t metric, uint32_t id)
+{
+	size_t stride = 5ull * planes->columns;
+	if (major != planes->major || metric != planes->metric) {
+		double period = (double)ordered->metrics[planes->metric].period;
+		if (end_plane(planes, period) < 0)
+			return NULL;
+		if (major != planes->major)
+			end_major(planes, major);
+		planes->metric = metric;
+	}
+	if (sn_vec_reserve(&planes->ids, &planes->id_capacity, planes->open_count + 1) < 0 ||
+	    sn_vec_reserve(&planes->numbers, &planes->number_capacity,
+			   (planes->open_count + 1) * stride) < 0)
+		return NULL;
+	double *numbers = planes->numbers + planes->open_count * stride;
+	memset(numbers, 0, stride * sizeof(*numbers));
+	planes->ids[planes->open_count++] = id;
+	return numbers;
+}
+
+static int planes_finish(struct planes *planes, const struct sn_db_ordered *ordered,
+			 uint32_t major_count)
+{
+	if (planes->open_count &&
+	    end_plane(planes, (double)ordered->metrics[planes->metric].period) < 0)
+		return SN_ERR_MEMORY;
+	end_major(planes, major_count);
 	return 0;
+}
+
+static int planes_make_index(struct planes *planes, uint32_t major_count)
+{
+	planes->index = calloc(major_count + 1ull, sizeof(*planes->index));
+	return planes->index ? 0 : SN_ERR_MEMORY;
+}
+
+static int append_value(struct planes *planes, const struct sn_db_ordered *ordered, uint32_t major,
+			uint32_t id, const struct sn_db_value *value)
+{
+	double *numbers = planes_append(planes, ordered, major, value->metric, id);
+	if (!numbers)
+		return SN_ERR_MEMORY;
+	struct sonde_db_stat stat = value->stat;
+	bound_stat(&stat);
+	memcpy(numbers, &stat, sizeof(stat));
+	return 0;
+}
+
+static int profile_major(const struct sn_db_ordered *ordered, size_t profile_count,
+			 struct planes *planes)
+{
+	int result = planes_make_index(planes, (uint32_t)profile_count);
+	for (size_t i = 0; i < ordered->value_count && !result; i++) {
+		const struct sn_db_value *value = ordered->values + i;
+		result = append_value(planes, ordered, value->profile, value->context, value);
+	}
+	return result ? result : planes_finish(planes, ordered, (uint32_t)profile_count);
 }
 
 static int compare_transposed(const void *left, const void *right)
@@ -120,12 +231,12 @@ static int context_major(const struct sn_db_ordered *ordered, struct planes *pla
 	for (size_t i = 0; i < ordered->value_count; i++)
 		sorted[i] = ordered->values + i;
 	qsort(sorted, ordered->value_count, sizeof(*sorted), compare_transposed);
-	int result = 0;
+	int result = planes_make_index(planes, ordered->context_count);
 	for (size_t i = 0; i < ordered->value_count && !result; i++)
-		result = append_value(planes, sorted[i]->context, sorted[i]->metric,
-				      sorted[i]->profile, &sorted[i]->stat);
+		result = append_value(planes, ordered, sorted[i]->context, sorted[i]->profile,
+				      sorted[i]);
 	free(sorted);
-	return result;
+	return result ? result : planes_finish(planes, ordered, ordered->context_count);
 }
 
 /* Scratch for the summaries, one element for each context. */
@@ -190,13 +301,13 @@ static int end_metric(const struct sn_db_ordered *ordered, struct summing *summi
 	for (uint32_t context = 0; context < ordered->context_count; context++) {
 		if (summaries[context].inclusive.count == 0)
 			continue;
-		struct sonde_db_summary *summary = planes_append(planes, 0, metric, context);
-		if (!summary)
+		double *numbers = planes_append(planes, ordered, metric, metric, context);
+		if (!numbers)
 			return SN_ERR_MEMORY;
-		*summary = summaries[context];
-		bound_stat(&summary->exclusive);
-		bound_stat(&summary->inclusive);
-		bound_stat(&summary->across);
+		bound_stat(&summaries[context].exclusive);
+		bound_stat(&summaries[context].inclusive);
+		bound_stat(&summaries[context].across);
+		memcpy(numbers, summaries + context, sizeof(*summaries));
 	}
 	memset(summaries, 0, ordered->context_count * sizeof(*summaries));
 	return 0;
@@ -233,9 +344,11 @@ static int summarize(const struct sn_db_ordered *ordered, size_t metric_count,
 	};
 	bool has_memory =
 	    summing.summaries && summing.sums && summing.is_touched && summing.touched;
-	int result = has_memory ? 0 : SN_ERR_MEMORY;
+	int result = has_memory ? planes_make_index(planes, (uint32_t)metric_count) : SN_ERR_MEMORY;
 	for (uint32_t metric = 0; metric < metric_count && !result; metric++)
 		result = sum_metric(ordered, &summing, metric, planes);
+	if (!result)
+		result = planes_finish(planes, ordered, (uint32_t)metric_count);
 	free(summing.summaries);
 	free(summing.sums);
 	free(summing.is_touched);
@@ -283,9 +396,12 @@ static int write_file(const struct section *sections, const char *path, struct s
 		table[type - 1] = (struct sn_section_entry){
 		    .type = type,
 		    .version = 1,
+		    .flags = sections[type].flags,
 		    .offset = offset,
 		    .length = sections[type].length,
-		    .checksum = sn_checksum(sections[type].data, sections[type].length),
+		    .checksum = sections[type].flags & SN_SECTION_INDEXED
+				    ? 0
+				    : sn_checksum(sections[type].data, sections[type].length),
 		};
 		offset += aligned(sections[type].length);
 	}
@@ -315,35 +431,38 @@ static int write_file(const struct section *sections, const char *path, struct s
 }
 
 static void fill_planes(struct section *sections, enum sn_database_section first,
-			const struct planes *planes)
+			const struct planes *planes, size_t major_count)
 {
 	sections[first] =
-	    (struct section){planes->planes, planes->plane_count * sizeof(*planes->planes)};
-	sections[first + 1] = (struct section){planes->ids, planes->count * sizeof(*planes->ids)};
-	sections[first + 2] = (struct section){planes->stats, planes->count * planes->stat_bytes};
+	    (struct section){planes->index, (major_count + 1) * sizeof(*planes->index), 0};
+	sections[first + 1] = (struct section){
+	    planes->entries, planes->plane_count * planes->entry_bytes, SN_SECTION_INDEXED};
+	sections[first + 2] =
+	    (struct section){planes->data, planes->data_bytes, SN_SECTION_INDEXED};
 }
 
 static int write_ordered(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
 			 const char *path, struct sn_error *error)
 {
-	struct planes planes = {.stat_bytes = sizeof(struct sonde_db_stat)};
-	struct planes rows = planes;
-	struct planes summaries = {.stat_bytes = sizeof(struct sonde_db_summary)};
+	struct planes planes, rows, summaries;
+	planes_init(&planes, 1);
+	planes_init(&rows, 1);
+	planes_init(&summaries, SONDE_DB_SCOPES);
 	size_t strings_length = 0;
 	unsigned char *strings = lay_strings(builder, ordered, &strings_length);
 	int result = strings ? 0 : SN_ERR_MEMORY;
 	if (!result)
-		result = profile_major(ordered, &planes);
+		result = profile_major(ordered, builder->profile_count, &planes);
 	if (!result)
 		result = context_major(ordered, &rows);
 	if (!result)
 		result = summarize(ordered, builder->metric_count, &summaries);
 #define SECTION(array, count)                                                                      \
 	{                                                                                          \
-		ordered->array, (count) * sizeof(*ordered->array)                                  \
+		ordered->array, (count) * sizeof(*ordered->array), 0                               \
 	}
 	struct section sections[SN_DATABASE_SECTION_COUNT] = {
-	    [SN_DATABASE_STRINGS] = {strings, strings_length},
+	    [SN_DATABASE_STRINGS] = {strings, strings_length, 0},
 	    [SN_DATABASE_MODULES] = SECTION(modules, ordered->module_count),
 	    [SN_DATABASE_FRAMES] = SECTION(frames, ordered->frame_count),
 	    [SN_DATABASE_CONTEXTS] = SECTION(contexts, ordered->context_count),
@@ -353,9 +472,9 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	    [SN_DATABASE_PROPERTIES] = SECTION(properties, builder->property_count),
 	};
 #undef SECTION
-	fill_planes(sections, SN_DATABASE_PLANES, &planes);
-	fill_planes(sections, SN_DATABASE_ROWS, &rows);
-	fill_planes(sections, SN_DATABASE_SUMMARIES, &summaries);
+	fill_planes(sections, SN_DATABASE_PLANE_INDEX, &planes, builder->profile_count);
+	fill_planes(sections, SN_DATABASE_ROW_INDEX, &rows, ordered->context_count);
+	fill_planes(sections, SN_DATABASE_SUMMARY_INDEX, &summaries, builder->metric_count);
 	if (result)
 		sn_fail(error, result, "cannot write '%s': out of memory", path);
 	else

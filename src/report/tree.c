@@ -149,18 +149,23 @@ static void load_values(struct builder *builder, uint32_t metric, struct sn_tree
 	const bool *profiles = builder->request->profiles;
 	if (!profiles) {
 		struct sonde_db_summary_plane plane = sonde_db_summary_plane(tree->db, metric);
-		for (size_t i = 0; i < plane.count; i++)
-			if (plane.summaries[i].exclusive.count > 0)
-				take_stat(builder, values, plane.contexts[i],
-					  &plane.summaries[i].exclusive);
+		for (size_t i = 0; i < plane.count; i++) {
+			struct sonde_db_stat stat;
+			sonde_db_summary_stat(&plane, i, SONDE_DB_EXCLUSIVE, &stat);
+			if (stat.count > 0)
+				take_stat(builder, values, plane.contexts[i], &stat);
+		}
 	} else {
 		uint32_t count = sonde_db_profile_count(tree->db);
 		for (uint32_t p = 0; p < count; p++) {
 			struct sonde_db_plane plane = {0};
 			if (profiles[p])
 				plane = sonde_db_profile_plane(tree->db, p, metric);
-			for (size_t i = 0; i < plane.count; i++)
-				take_stat(builder, values, plane.contexts[i], &plane.stats[i]);
+			for (size_t i = 0; i < plane.count; i++) {
+				struct sonde_db_stat stat;
+				sonde_db_plane_stat(&plane, i, &stat);
+				take_stat(builder, values, plane.ids[i], &stat);
+			}
 		}
 	}
 	for (uint32_t i = tree->node_count; i-- > 0;) {

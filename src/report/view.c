@@ -11,8 +11,9 @@
 
 static double metric_total(const struct sonde_db *db, uint32_t metric)
 {
-	const struct sonde_db_summary *summary = sonde_db_summary(db, 0, metric);
-	return summary ? summary->inclusive.sum : 0;
+	struct sonde_db_summary summary;
+	sonde_db_summary(db, 0, metric, &summary);
+	return summary.inclusive.sum;
 }
 
 /* How telling a metric of time on devices is: 0 is none. Time in the host's API calls is none. */
@@ -282,9 +283,13 @@ void sn_view_profile_value(const struct sn_view *view, const bool *keep, uint32_
 {
 	struct sonde_db_plane plane = sonde_db_profile_plane(view->db, profile, metric);
 	*stat = (struct sonde_db_stat){0};
-	for (size_t i = 0; i < plane.count; i++)
-		if (!keep || keep[plane.contexts[i]])
-			sonde_db_stat_merge(stat, &plane.stats[i]);
+	for (size_t i = 0; i < plane.count; i++) {
+		struct sonde_db_stat one;
+		if (keep && !keep[plane.ids[i]])
+			continue;
+		sonde_db_plane_stat(&plane, i, &one);
+		sonde_db_stat_merge(stat, &one);
+	}
 }
 
 static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,

@@ -28,6 +28,37 @@ def test_json(sonde, small_db):
     assert info["overhead"]["peak_bytes"] == 8388608
 
 
+def section_offset(data: bytes, number: int) -> int:
+    """Sections lie in the order of their types; see docs/format/container.md."""
+    return int.from_bytes(data[48 + (number - 1) * 40 + 16:][:8], "little")
+
+
+def test_verify(sonde, small_db, big_db, tmp_path):
+    assert sonde("info", "--verify", small_db).out == sonde("info", small_db).out
+    assert sonde("info", "--verify", big_db).status == 0
+    data = bytearray(small_db.read_bytes())
+    data[section_offset(data, 14) + 4] ^= 1  # values by context, which nothing here looks at
+    bad = tmp_path / "bad.sdb"
+    bad.write_bytes(data)
+    assert sonde("info", bad).status == 0
+    result = sonde("info", "--verify", bad)
+    assert (result.status, result.out) == (128, "") and "damaged (values by context: checksum)" in result.err
+
+
+def test_damaged_values_are_told(sonde, small_db, tmp_path):
+    """Opening does not look at values: a command that meets a damaged one says so and fails."""
+    data = bytearray(small_db.read_bytes())
+    offset = section_offset(data, 17)  # ids, then numbers
+    data[offset:offset + 4] = b"\xff\xff\xff\x7f"
+    bad = tmp_path / "bad.sdb"
+    bad.write_bytes(data)
+    for command in (["report"], ["info"], ["export", "--to", "folded", "-o", tmp_path / "out"]):
+        result = sonde(*command, bad)
+        assert result.status == 128 and result.err.count("\n") == 1
+        assert "damaged (summaries)" in result.err
+    assert not (tmp_path / "out").exists()
+
+
 def test_other_databases(sonde, big_db, empty_db):
     assert json.loads(sonde("info", "--format", "json", big_db).out)["contexts"] == 100000
     info = json.loads(sonde("info", "--format", "json", empty_db).out)

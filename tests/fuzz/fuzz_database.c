@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arbitrary bytes as a database: opened, and if it opens, read from end to end through the
- * interface that reports use. Checksums are made right first (fuzz_checksums.h). See run.sh.
+ * interface that reports use. Checksums are made right first (fuzz_database_checksums.h). See
+ * run.sh.
  */
-#include "fuzz_checksums.h"
+#include "fuzz_database_checksums.h"
 
 #include "sonde/db.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,24 +77,40 @@ static void read_tree(const struct sonde_db *db)
 		abort();
 }
 
+static void read_plane(const struct sonde_db_plane *plane, uint32_t id_count)
+{
+	for (size_t i = 0; i < plane->count; i++) {
+		struct sonde_db_stat stat;
+		sonde_db_plane_stat(plane, i, &stat);
+		double sum;
+		sonde_db_plane_numbers(plane, SONDE_DB_SUM, i, 1, &sum);
+		if (plane->ids[i] >= id_count || sonde_db_plane_find(plane, plane->ids[i]) != i ||
+		    !isfinite(stat.sum_squares) || sum != stat.sum ||
+		    sonde_db_plane_sum(plane, i) != sum)
+			abort();
+	}
+}
+
 static void read_values(const struct sonde_db *db)
 {
+	uint32_t profiles = sonde_db_profile_count(db), contexts = sonde_db_context_count(db);
 	for (uint32_t m = 0; m < sonde_db_metric_count(db) && m < 64; m++) {
-		for (uint32_t p = 0; p < sonde_db_profile_count(db); p++) {
+		for (uint32_t p = 0; p < profiles; p++) {
 			struct sonde_db_plane plane = sonde_db_profile_plane(db, p, m);
-			touch(plane.contexts, plane.count * sizeof(*plane.contexts));
-			touch(plane.stats, plane.count * sizeof(*plane.stats));
+			read_plane(&plane, contexts);
 		}
-		for (uint32_t c = 0; c < sonde_db_context_count(db); c++) {
-			struct sonde_db_row row = sonde_db_context_row(db, c, m);
-			touch(row.profiles, row.count * sizeof(*row.profiles));
-			touch(row.stats, row.count * sizeof(*row.stats));
-			const struct sonde_db_summary *summary = sonde_db_summary(db, c, m);
-			if (summary)
-				sink +=
-				    (uint64_t)(sonde_db_stat_deviation(&summary->inclusive) > 0);
+		for (uint32_t c = 0; c < contexts; c++) {
+			struct sonde_db_plane row = sonde_db_context_row(db, c, m);
+			struct sonde_db_summary summary;
+			read_plane(&row, profiles);
+			if (sonde_db_summary(db, c, m, &summary))
+				sink += (uint64_t)(sonde_db_stat_deviation(&summary.inclusive) > 0);
 		}
 	}
+	struct sonde_db_error error = {"cannot read '"};
+	int result = sonde_db_verify(db, &error);
+	if (strncmp(error.text, "cannot read '", 13) || (!result && sonde_db_damage(db)))
+		abort();
 }
 
 static int make_file(const uint8_t *data, size_t size)
@@ -101,7 +119,7 @@ static int make_file(const uint8_t *data, size_t size)
 	uint8_t *copy = malloc(size + 1);
 	memcpy(copy, data, size);
 	if (fuzz_should_patch(size))
-		fuzz_patch_container(copy, size);
+		fuzz_patch_database(copy, size);
 	if (file < 0 || write(file, copy, size) != (ssize_t)size)
 		abort();
 	free(copy);

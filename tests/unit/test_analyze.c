@@ -111,10 +111,10 @@ static const char *hottest_path(const struct sonde_db *db)
 	uint32_t hottest = 0;
 	double most = -1;
 	for (uint32_t c = 0; c < sonde_db_context_count(db); c++) {
-		const struct sonde_db_summary *summary = sonde_db_summary(db, c, 0);
-		if (summary && summary->exclusive.sum > most) {
+		struct sonde_db_summary summary;
+		if (sonde_db_summary(db, c, 0, &summary) && summary.exclusive.sum > most) {
 			hottest = c;
-			most = summary->exclusive.sum;
+			most = summary.exclusive.sum;
 		}
 	}
 	*path = 0;
@@ -159,10 +159,11 @@ static void python_and_named_frames(void **state)
 	assert_int_equal(frame->line, 33);
 	assert_int_equal(frame->function_line, 30);
 	assert_int_equal(find_frame(db, "step")->flags, SN_FRAME_ITERATION);
-	const struct sonde_db_summary *root = sonde_db_summary(db, 0, 0);
-	assert_true(root->inclusive.count == 2 && root->inclusive.sum == 21);
-	assert_true(root->inclusive.min == 4 && root->inclusive.max == 17);
-	assert_true(root->inclusive.sum_squares == 305);
+	struct sonde_db_summary root;
+	assert_true(sonde_db_summary(db, 0, 0, &root));
+	assert_true(root.inclusive.count == 2 && root.inclusive.sum == 21);
+	assert_true(root.inclusive.min == 4 && root.inclusive.max == 17);
+	assert_true(root.inclusive.sum_squares == 305);
 	const struct sonde_db_profile *profile = sonde_db_profile(db, 0);
 	assert_true(profile->start_ns == 1700000000ull * 1000000000 + 1000);
 	const struct sonde_db_frame *thread = sonde_db_frame(db, sonde_db_context(db, 0)->frame);
@@ -345,9 +346,10 @@ static void processes_and_threads_share_one_tree(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(sonde_db_module(db, i)->flags, 0);
 	assert_string_equal(hottest_path(db), "operator aten::same > native same.so+0x100");
-	const struct sonde_db_summary *root = sonde_db_summary(db, 0, 0);
-	assert_true(root->inclusive.count == 6 && root->inclusive.sum == 44);
-	assert_true(root->across.count == 2 && root->across.min == 21 && root->across.max == 23);
+	struct sonde_db_summary root;
+	assert_true(sonde_db_summary(db, 0, 0, &root));
+	assert_true(root.inclusive.count == 6 && root.inclusive.sum == 44);
+	assert_true(root.across.count == 2 && root.across.min == 21 && root.across.max == 23);
 	sonde_db_close(db);
 }
 

@@ -2,6 +2,7 @@
 /* Databases: what is written is what is read, in one order only, and damage is always noticed. */
 #include "db_fixture.h"
 
+#include "../fuzz/fuzz_database_checksums.h"
 #include "format/checksum.h"
 #include "format/database.h"
 #include "format/measurement.h"
@@ -69,6 +70,14 @@ static struct sonde_db *open_small(void)
 	return open_whole();
 }
 
+static struct sonde_db_summary summary_of(const struct sonde_db *db, uint32_t context,
+					  uint32_t metric)
+{
+	struct sonde_db_summary summary;
+	sonde_db_summary(db, context, metric, &summary);
+	return summary;
+}
+
 static uint32_t find_context(const struct sonde_db *db, const char *name)
 {
 	for (uint32_t c = 0; c < sonde_db_context_count(db); c++) {
@@ -114,22 +123,23 @@ static void known_tree(void **state)
 static void known_sums(void **state)
 {
 	struct sonde_db *db = open_small();
-	const struct sonde_db_summary *root = sonde_db_summary(db, 0, 0);
-	assert_true(root->exclusive.count == 0 && root->inclusive.count == 100);
-	assert_true(root->inclusive.sum == 500 * MS);
-	assert_true(root->across.count == 3 && root->across.sum == 500 * MS);
-	assert_true(root->across.min == 100 * MS && root->across.max == 300 * MS);
-	const struct sonde_db_summary *train = sonde_db_summary(db, find_context(db, "train"), 0);
-	assert_true(train->exclusive.sum == 10 * MS && train->inclusive.sum == 345 * MS);
-	assert_true(train->across.count == 2 && train->across.max == 245 * MS);
-	const struct sonde_db_summary *gpu = sonde_db_summary(db, find_context(db, "train"), 1);
-	assert_true(gpu->inclusive.count == 3 && gpu->inclusive.min == 50 * MS);
-	assert_true(gpu->inclusive.max == 150 * MS && gpu->exclusive.count == 0);
-	assert_true(sonde_db_stat_mean(&gpu->inclusive) == 100 * MS);
+	struct sonde_db_summary root = summary_of(db, 0, 0);
+	assert_true(root.exclusive.count == 0 && root.inclusive.count == 100);
+	assert_true(root.inclusive.sum == 500 * MS);
+	assert_true(root.across.count == 3 && root.across.sum == 500 * MS);
+	assert_true(root.across.min == 100 * MS && root.across.max == 300 * MS);
+	struct sonde_db_summary train = summary_of(db, find_context(db, "train"), 0);
+	assert_true(train.exclusive.sum == 10 * MS && train.inclusive.sum == 345 * MS);
+	assert_true(train.across.count == 2 && train.across.max == 245 * MS);
+	struct sonde_db_summary gpu = summary_of(db, find_context(db, "train"), 1);
+	assert_true(gpu.inclusive.count == 3 && gpu.inclusive.min == 50 * MS);
+	assert_true(gpu.inclusive.max == 150 * MS && gpu.exclusive.count == 0);
+	assert_true(sonde_db_stat_mean(&gpu.inclusive) == 100 * MS);
 	/* 50, 100, 150: variance 5000 / 3 */
-	double deviation = sonde_db_stat_deviation(&gpu->inclusive) / MS;
+	double deviation = sonde_db_stat_deviation(&gpu.inclusive) / MS;
 	assert_true(deviation > 40.8248 && deviation < 40.8249);
-	assert_null(sonde_db_summary(db, find_context(db, "load_batch"), 1));
+	assert_false(sonde_db_summary(db, find_context(db, "load_batch"), 1, &root));
+	assert_true(root.inclusive.count == 0);
 	sonde_db_close(db);
 }
 
@@ -142,26 +152,16 @@ static void inclusive_is_the_sum_of_the_subtree(void **state)
 	for (uint32_t c = 0; c < 2000; c++) {
 		double sum = 0, count = 0;
 		for (uint32_t d = c; d < sonde_db_context(db, c)->end; d++) {
-			const struct sonde_db_summary *part = sonde_db_summary(db, d, 0);
-			sum += part ? part->exclusive.sum : 0;
-			count += part ? part->exclusive.count : 0;
+			struct sonde_db_summary part = summary_of(db, d, 0);
+			sum += part.exclusive.sum;
+			count += part.exclusive.count;
 		}
-		const struct sonde_db_summary *whole = sonde_db_summary(db, c, 0);
-		assert_true((whole ? whole->inclusive.sum : 0) == sum);
-		assert_true((whole ? whole->inclusive.count : 0) == count);
-		assert_true((whole ? whole->across.sum : 0) == sum);
+		struct sonde_db_summary whole = summary_of(db, c, 0);
+		assert_true(whole.inclusive.sum == sum);
+		assert_true(whole.inclusive.count == count);
+		assert_true(whole.across.sum == sum);
 	}
 	sonde_db_close(db);
-}
-
-static const struct sonde_db_stat *row_stat(const struct sonde_db *db, uint32_t context,
-					    uint32_t metric, uint32_t profile)
-{
-	struct sonde_db_row row = sonde_db_context_row(db, context, metric);
-	for (size_t i = 0; i < row.count; i++)
-		if (row.profiles[i] == profile)
-			return row.stats + i;
-	return NULL;
 }
 
 static void rows_are_the_transpose_of_planes(void **state)
@@ -173,10 +173,15 @@ static void rows_are_the_transpose_of_planes(void **state)
 		for (uint32_t profile = 0; profile < 7; profile++) {
 			struct sonde_db_plane plane = sonde_db_profile_plane(db, profile, metric);
 			for (size_t i = 0; i < plane.count; i++) {
-				const struct sonde_db_stat *other =
-				    row_stat(db, plane.contexts[i], metric, profile);
-				assert_non_null(other);
-				assert_memory_equal(other, plane.stats + i, sizeof(*other));
+				struct sonde_db_plane row =
+				    sonde_db_context_row(db, plane.ids[i], metric);
+				size_t position = sonde_db_plane_find(&row, profile);
+				struct sonde_db_stat one, other;
+				assert_true(position < row.count);
+				sonde_db_plane_stat(&plane, i, &one);
+				sonde_db_plane_stat(&row, position, &other);
+				assert_memory_equal(&one, &other, sizeof(one));
+				assert_true(sonde_db_plane_sum(&plane, i) == one.sum);
 			}
 			in_planes += plane.count;
 		}
@@ -186,6 +191,90 @@ static void rows_are_the_transpose_of_planes(void **state)
 	assert_true(in_planes > 1000);
 	assert_int_equal(in_planes, in_rows);
 	sonde_db_close(db);
+}
+
+/* Statistics of every kind that columns have forms for, in two metrics that lie together. */
+static const struct sonde_db_stat hard_stats[][4] = {
+    {{1, 7, 7, 7, 49}, {1, 300, 300, 300, 90000}, {1, 0, 0, 0, 0}}, /* single */
+    {{3, 15e6, 5e6, 5e6, 75e12}, {1, 5e6, 5e6, 5e6, 25e12}},	    /* sampled */
+    {{2, 15e6, 5e6, 10e6, 125e12}},				    /* multiples */
+    {{7, 70, 1, 20, 900}, {70000, 1e6, 0, 66000, 1e9}},		    /* whole, 1 to 4 bytes */
+    {{3, 0.1 + 0.2, 0.1, 0.1, 0.03}, {2, -5, -4, -1, 17}},	    /* neither */
+    {{1, 4294967295.0, 4294967295.0, 4294967295.0, 18446744065119617025.0}},
+    {{1, 4294967296.0, 4294967296.0, 4294967296.0, 18446744073709551616.0}},
+    {{1, -0.0, -0.0, -0.0, 0.0}, {1e300, 1e300, 1, 1, 1e300}},
+    {{5, 25e6, 5e6, 5e6, 125e12 + 0.03125}}, /* all but the last are implied */
+};
+
+static void every_form_gives_the_same_bits(void **state)
+{
+	enum { KINDS = sizeof(hard_stats) / sizeof(*hard_stats) };
+	struct sn_db_builder *builder = db_fixture_small();
+	uint32_t contexts[KINDS][4];
+	for (uint32_t i = 0; i < KINDS; i++)
+		for (uint32_t j = 0; j < 4 && hard_stats[i][j].count > 0; j++) {
+			char name[32];
+			snprintf(name, sizeof(name), "hard-%u-%u", i, j);
+			contexts[i][j] = sn_db_builder_context(
+			    builder, 0, sn_db_builder_named_frame(builder, SN_FRAME_REGION, name));
+			/* one plane of one kind for each profile, and all kinds in one plane */
+			uint32_t profile = sn_db_builder_profile(
+			    builder, &(struct sonde_db_profile){.tid = 10000 + i});
+			sn_db_builder_value(builder, profile, contexts[i][j], 0, hard_stats[i] + j);
+			sn_db_builder_value(builder, 0, contexts[i][j], 0, hard_stats[i] + j);
+			sn_db_builder_value(builder, 0, contexts[i][j], 1, hard_stats[i] + j);
+		}
+	write_builder(builder);
+	struct sonde_db *db = open_whole();
+	struct sonde_db_error error = {""};
+	if (sonde_db_verify(db, &error))
+		fail_msg("%s", error.text);
+	for (uint32_t i = 0; i < KINDS; i++)
+		for (uint32_t j = 0; j < 4 && hard_stats[i][j].count > 0; j++) {
+			char name[32];
+			snprintf(name, sizeof(name), "hard-%u-%u", i, j);
+			for (uint32_t metric = 0; metric < 2; metric++) {
+				struct sonde_db_plane row =
+				    sonde_db_context_row(db, find_context(db, name), metric);
+				assert_int_equal(row.count, 2 - metric);
+				for (size_t k = 0; k < row.count; k++) {
+					struct sonde_db_stat stat;
+					double parts[SONDE_DB_PART_COUNT];
+					sonde_db_plane_stat(&row, k, &stat);
+					assert_memory_equal(&stat, hard_stats[i] + j, sizeof(stat));
+					for (int part = 0; part < SONDE_DB_PART_COUNT; part++)
+						sonde_db_plane_numbers(&row, part, k, 1,
+								       parts + part);
+					assert_memory_equal(parts, &stat, sizeof(stat));
+				}
+			}
+		}
+	sonde_db_close(db);
+}
+
+/* What is small must lie small: the whole point of forms and of ids that metrics share. */
+static void sampled_values_take_five_bytes(void **state)
+{
+	struct sn_db_builder *builder = db_fixture_small();
+	struct sonde_db_stat stat = {2, 10e6, 5e6, 5e6, 50e12};
+	struct sonde_db_stat once = {1, 77, 77, 77, 77 * 77};
+	uint32_t profile = sn_db_builder_profile(builder, &(struct sonde_db_profile){.tid = 10000});
+	for (uint32_t i = 0; i < 1000; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "context-%u", i);
+		uint32_t context = sn_db_builder_context(
+		    builder, 0, sn_db_builder_named_frame(builder, SN_FRAME_REGION, name));
+		sn_db_builder_value(builder, profile, context, 0, &stat);
+		sn_db_builder_value(builder, profile, context, 1, &once);
+	}
+	write_builder(builder);
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	const struct sn_section_entry *table =
+	    (const void *)(bytes + ((const struct sn_container_header *)bytes)->table_offset);
+	/* ids once, one byte for each value of each metric; the small fixture's own are few */
+	assert_in_range(table[SN_DATABASE_PLANE_DATA - 1].length, 6000, 6500);
+	free(bytes);
 }
 
 /* Copies a database into a builder, everything in a random order. */
@@ -231,10 +320,13 @@ static struct sn_db_builder *shuffled(const struct sonde_db *db, unsigned seed)
 		metric.name = sn_db_builder_string(b, TEXT(metric.name));
 		uint32_t number = sn_db_builder_metric(b, &metric);
 		for (uint32_t c = count; c--;) {
-			struct sonde_db_row row = sonde_db_context_row(db, c, i);
-			for (size_t j = row.count; j--;)
-				sn_db_builder_value(b, profile_of[row.profiles[j]], made[c], number,
-						    row.stats + j);
+			struct sonde_db_plane row = sonde_db_context_row(db, c, i);
+			for (size_t j = row.count; j--;) {
+				struct sonde_db_stat stat;
+				sonde_db_plane_stat(&row, j, &stat);
+				sn_db_builder_value(b, profile_of[row.ids[j]], made[c], number,
+						    &stat);
+			}
 		}
 	}
 	for (uint32_t i = sonde_db_property_count(db); i--;)
@@ -282,11 +374,10 @@ static void equal_keys_are_merged(void **state)
 		}
 		write_builder(builder);
 		struct sonde_db *db = open_whole();
-		const struct sonde_db_summary *summary =
-		    sonde_db_summary(db, find_context(db, "step"), 0);
-		assert_true(summary->exclusive.count == 3);
-		assert_true(summary->exclusive.min == -1e17 && summary->exclusive.max == 1e17);
-		sums[order] = summary->exclusive.sum;
+		struct sonde_db_summary summary = summary_of(db, find_context(db, "step"), 0);
+		assert_true(summary.exclusive.count == 3);
+		assert_true(summary.exclusive.min == -1e17 && summary.exclusive.max == 1e17);
+		sums[order] = summary.exclusive.sum;
 		sonde_db_close(db);
 	}
 	assert_true(sums[0] == sums[1]);
@@ -315,12 +406,41 @@ static void misuse_is_reported_by_write(void **state)
 	}
 }
 
+static void touch_all_values(const struct sonde_db *db)
+{
+	struct sonde_db_stat stat;
+	for (uint32_t metric = 0; metric < sonde_db_metric_count(db); metric++) {
+		for (uint32_t profile = 0; profile < sonde_db_profile_count(db); profile++) {
+			struct sonde_db_plane plane = sonde_db_profile_plane(db, profile, metric);
+			for (size_t i = 0; i < plane.count; i++) {
+				assert_non_null(sonde_db_context(db, plane.ids[i]));
+				sonde_db_plane_stat(&plane, i, &stat);
+			}
+		}
+		for (uint32_t c = 0; c < sonde_db_context_count(db); c++) {
+			struct sonde_db_plane row = sonde_db_context_row(db, c, metric);
+			for (size_t i = 0; i < row.count; i++) {
+				assert_non_null(sonde_db_profile(db, row.ids[i]));
+				sonde_db_plane_stat(&row, i, &stat);
+			}
+			summary_of(db, c, metric);
+		}
+	}
+}
+
+/* Refused on opening; or, where the damage is in values, safe to use and found by looking for it.
+ */
 static void assert_unreadable(const char *why)
 {
 	struct sonde_db *db = NULL;
 	struct sonde_db_error error = {""};
-	assert_true(sonde_db_open(path, &db, &error) < 0);
-	assert_null(db);
+	if (sonde_db_open(path, &db, &error)) {
+		assert_null(db);
+	} else {
+		touch_all_values(db);
+		assert_true(sonde_db_verify(db, &error) < 0);
+		sonde_db_close(db);
+	}
 	if (!strstr(error.text, why))
 		fail_msg("'%s' does not say '%s'", error.text, why);
 	assert_null(strchr(error.text, '\n'));
@@ -359,7 +479,7 @@ static void newer_versions_are_refused(void **state)
 	header->version_major++;
 	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
 	write_whole(bytes, length);
-	assert_unreadable("version 2");
+	assert_unreadable("version 3");
 	free(bytes);
 }
 
@@ -411,13 +531,10 @@ static void forge(const unsigned char *original, size_t length, unsigned type, s
 {
 	unsigned char *bytes = malloc(length);
 	memcpy(bytes, original, length);
-	struct sn_container_header *header = (void *)bytes;
-	struct sn_section_entry *table = (void *)(bytes + header->table_offset);
-	struct sn_section_entry *entry = table + type - 1;
-	memcpy(bytes + entry->offset + offset, &word, sizeof(word));
-	entry->checksum = sn_checksum(bytes + entry->offset, entry->length);
-	header->table_checksum = sn_checksum(table, header->section_count * sizeof(*table));
-	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
+	struct fuzz_section section = fuzz_find_section(bytes, length, type);
+	assert_true(offset + sizeof(word) <= section.length);
+	memcpy(section.bytes + offset, &word, sizeof(word));
+	fuzz_patch_database(bytes, length);
 	write_whole(bytes, length);
 	free(bytes);
 }
@@ -446,19 +563,26 @@ static void forged_numbers_are_noticed(void **state)
 	    {SN_DATABASE_PROFILES, 8, 5000, "profiles"},
 	    {SN_DATABASE_DROPS, 0, 5000, "drops"},
 	    {SN_DATABASE_PROPERTIES, 4, 5000, "properties"},
-	    {SN_DATABASE_PLANES, 0, 9, "values by profile"},
-	    {SN_DATABASE_PLANES, 4, 2, "values by profile"},
-	    {SN_DATABASE_PLANES, 8, 1, "values by profile"},
-	    {SN_DATABASE_PLANES, 16, 100, "values by profile"},
-	    {SN_DATABASE_PLANES, 20, 0x80000000, "values by profile"},
-	    {SN_DATABASE_PLANE_CONTEXTS, 0, 15, "values by profile"},
-	    {SN_DATABASE_PLANE_CONTEXTS, 4, 0, "values by profile"},
-	    {SN_DATABASE_PLANE_STATS, 12, 0x7ff00000, "values by profile"},
-	    {SN_DATABASE_ROWS, 16, 2, "values by context"},
-	    {SN_DATABASE_ROW_PROFILES, 0, 3, "values by context"},
-	    {SN_DATABASE_SUMMARIES, 0, 1, "summaries"},
-	    {SN_DATABASE_SUMMARY_CONTEXTS, 4, 0, "summaries"},
-	    {SN_DATABASE_SUMMARY_STATS, 4, 0xfff80000, "summaries"},
+	    {SN_DATABASE_PLANE_INDEX, 0, 1, "values by profile"},
+	    {SN_DATABASE_PLANE_INDEX, 24, 100, "values by profile"},
+	    {SN_DATABASE_PLANE_INDEX, 32, 0x7ffffffc, "values by profile"},
+	    {SN_DATABASE_PLANE_INDEX, 32, 4, "values by profile: outside"},
+	    {SN_DATABASE_PLANES, 0, 2, "values by profile: metrics"},
+	    {SN_DATABASE_PLANES, 4, 0, "values by profile: count or forms"},
+	    {SN_DATABASE_PLANES, 4, 100, "values by profile: a gap"},
+	    {SN_DATABASE_PLANES, 8, 1, "values by profile: a gap"},
+	    {SN_DATABASE_PLANES, 12, 100, "values by profile: a gap"},
+	    {SN_DATABASE_PLANES, 16, 0x9, "values by profile: count or forms"},
+	    {SN_DATABASE_PLANES, 20, 0, "values by profile: metrics"},
+	    {SN_DATABASE_PLANE_DATA, 0, 15, "values by profile: ids"},
+	    {SN_DATABASE_PLANE_DATA, 4, 0, "values by profile: ids"},
+	    {SN_DATABASE_ROW_INDEX, 8, 4, "values by context"},
+	    {SN_DATABASE_ROWS, 4, 2, "values by context: "},
+	    {SN_DATABASE_ROW_DATA, 0, 3, "values by context: ids"},
+	    {SN_DATABASE_SUMMARIES, 0, 2, "summaries: metrics"},
+	    {SN_DATABASE_SUMMARIES, 20, 0xffffffff, "summaries: count or forms"},
+	    {SN_DATABASE_SUMMARY_DATA, 4, 0, "summaries: ids"},
+	    {SN_DATABASE_SUMMARY_DATA, 0, 15, "summaries: "},
 	};
 	sonde_db_close(open_small());
 	size_t length;
@@ -467,6 +591,40 @@ static void forged_numbers_are_noticed(void **state)
 		forge(bytes, length, forgeries[i].type, forgeries[i].offset, forgeries[i].word);
 		assert_unreadable(forgeries[i].part);
 	}
+	free(bytes);
+}
+
+/* Opening does not look at values; using them does, and nothing but the damaged plane is lost. */
+static void damage_is_told_once_it_is_met(void **state)
+{
+	sonde_db_close(open_small());
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	forge(bytes, length, SN_DATABASE_PLANE_DATA, 4, 0);
+	free(bytes);
+	struct sonde_db *db = open_whole();
+	assert_null(sonde_db_damage(db));
+	assert_true(sonde_db_profile_plane(db, 1, 0).count > 0);
+	assert_null(sonde_db_damage(db));
+	assert_int_equal(sonde_db_profile_plane(db, 0, 0).count, 0);
+	assert_non_null(strstr(sonde_db_damage(db), "damaged (values by profile)"));
+	assert_true(sonde_db_context_row(db, find_context(db, "train"), 0).count > 0);
+	sonde_db_close(db);
+}
+
+/* A number of one order that is another in the other, with every checksum right. */
+static void values_of_other_profiles_are_noticed(void **state)
+{
+	sonde_db_close(open_small());
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	struct fuzz_section rows = fuzz_find_section(bytes, length, SN_DATABASE_ROWS);
+	struct fuzz_section data = fuzz_find_section(bytes, length, SN_DATABASE_ROW_DATA);
+	const struct sn_database_plane *first = (const void *)rows.bytes;
+	data.bytes[4 * first->values] ^= 1;
+	fuzz_patch_database(bytes, length);
+	write_whole(bytes, length);
+	assert_unreadable("values by context: not those by profile");
 	free(bytes);
 }
 
@@ -543,7 +701,9 @@ static void an_empty_database_is_readable(void **state)
 	struct sonde_db *db = open_whole();
 	assert_int_equal(sonde_db_context_count(db), 1);
 	assert_int_equal(sonde_db_metric_count(db), 0);
-	assert_null(sonde_db_summary(db, 0, 0));
+	struct sonde_db_summary none;
+	assert_false(sonde_db_summary(db, 0, 0, &none));
+	assert_int_equal(sonde_db_context_row(db, 0, 0).count, 0);
 	assert_int_equal(sonde_db_profile_plane(db, 0, 0).count, 0);
 	assert_string_equal(sonde_db_string(db, SONDE_NONE), "");
 	sonde_db_close(db);
@@ -564,6 +724,10 @@ int main(void)
 	    cmocka_unit_test(known_sums),
 	    cmocka_unit_test(inclusive_is_the_sum_of_the_subtree),
 	    cmocka_unit_test(rows_are_the_transpose_of_planes),
+	    cmocka_unit_test(every_form_gives_the_same_bits),
+	    cmocka_unit_test(sampled_values_take_five_bytes),
+	    cmocka_unit_test(damage_is_told_once_it_is_met),
+	    cmocka_unit_test(values_of_other_profiles_are_noticed),
 	    cmocka_unit_test(order_of_insertion_does_not_matter),
 	    cmocka_unit_test(equal_keys_are_merged),
 	    cmocka_unit_test(misuse_is_reported_by_write),

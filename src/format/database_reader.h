@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside an open database: what database_reader.c finds on opening, database_values.c gives out and
+ * database_verify.c checks from end to end. Nobody else includes this.
+ */
+#ifndef SN_FORMAT_DATABASE_READER_H
+#define SN_FORMAT_DATABASE_READER_H
+
+#include "base/error.h"
+#include "database.h"
+
+#include <stdatomic.h>
+
+#define SN_DB_CANNOT_READ "cannot read '%.300s': %.190s"
+
+enum sn_db_directories { SN_DB_PLANES, SN_DB_ROWS, SN_DB_SUMMARIES, SN_DB_DIRECTORIES };
+
+/* What is known of the planes of a profile, context or metric: nothing before they are asked for.
+ */
+enum sn_db_checked { SN_DB_UNKNOWN, SN_DB_SOUND, SN_DB_DAMAGED };
+
+/* "Major" is what a directory is ordered by: profiles, contexts or metrics. */
+struct sn_db_directory {
+	const char *name; /* for texts */
+	const struct sn_database_index *index;
+	const unsigned char *planes; /* entries */
+	size_t entry_bytes, plane_count;
+	const unsigned char *data;
+	uint64_t data_bytes;
+	uint32_t major_count, id_count;
+	_Atomic unsigned char *checked; /* enum sn_db_checked of each major */
+	struct sonde_db_error damage;	/* what is said when one is damaged */
+};
+
+struct sonde_db {
+	char *path;
+	const unsigned char *bytes;
+	size_t length;
+	const struct sn_section_entry *sections[SN_DATABASE_SECTION_COUNT];
+	const uint64_t *string_offsets;
+	const char *string_bytes;
+	uint32_t string_count;
+	const struct sonde_db_module *modules;
+	const struct sonde_db_frame *frames;
+	const struct sonde_db_context *contexts;
+	const struct sonde_db_metric *metrics;
+	const struct sonde_db_profile *profiles;
+	const struct sonde_db_drop *drops;
+	const struct sn_database_property *properties;
+	uint32_t module_count, frame_count, context_count, metric_count, profile_count, drop_count,
+	    property_count;
+	struct sn_db_directory directories[SN_DB_DIRECTORIES];
+	_Atomic(const char *) damage; /* the first directory's that was found damaged */
+};
+
+/* A plane of any directory. */
+struct sn_db_entry {
+	uint32_t metric, count;
+	uint32_t ids, values;		 /* words from the major's data */
+	uint32_t forms[SONDE_DB_SCOPES]; /* of which a plane of values has one */
+};
+
+/* The records of a section; false where its length is not a multiple of theirs. */
+bool sn_db_records(const struct sonde_db *db, unsigned type, size_t record_bytes,
+		   const void *array_pointer, size_t *count);
+/* Finds the sections of values. 0 or a negative enum sn_err. */
+int sn_db_find_values(struct sonde_db *db, struct sn_error *error);
+struct sn_db_entry sn_db_entry(const struct sn_db_directory *directory, uint64_t plane);
+/* NULL, or what is wrong with the planes of a major: their checksum, order, places or ids. */
+const char *sn_db_check_major(const struct sonde_db *db, const struct sn_db_directory *directory,
+			      uint32_t major);
+
+#endif
