@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import measured
+from test_python_walk import SUPPORTED
 from test_torch import PYTHONS
 
 WORKLOADS = measured.ROOT / "tests/workloads"
@@ -224,12 +225,7 @@ stacked()
 """
 
 
-def interpreters() -> list[str]:
-    found = sorted(Path("~/.pyenv/versions").expanduser().glob("3.*/bin/python3"))
-    return ["/usr/bin/python3", *(str(p) for p in found if p.parts[-3] >= "3.9" or p.parts[-3][3].isdigit())]
-
-
-@pytest.mark.parametrize("python", interpreters())
+@pytest.mark.parametrize("python", SUPPORTED)
 @pytest.mark.parametrize("sources", ["python", "python,native"])
 def test_a_region_is_one_context_under_the_line_that_opened_it(tmp_path, python, sources):
     program = tmp_path / "program.py"

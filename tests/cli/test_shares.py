@@ -2,12 +2,14 @@
 """Programs that spend 10, 20, 30 and 40 % of their work in four functions, each by way of two callers."""
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import program
+from test_python_walk import SUPPORTED
 
 SHARES = {"alpha": 0.1, "beta": 0.2, "gamma_": 0.3, "delta": 0.4}
 
@@ -110,3 +112,38 @@ def test_c_from_python_from_c(tmp_path: Path) -> None:
         middle = names.index("call_library")
         assert kinds[middle] == "python" and "run_script" in names[:middle], names
         assert any(n in ("left", "right") for n in names[middle:]), names
+
+
+def extension(python: str, folder: Path) -> Path:
+    """shares_extension.c built for an interpreter."""
+    ask = "import sysconfig; print(sysconfig.get_path('include'), sysconfig.get_config_var('EXT_SUFFIX'))"
+    include, suffix = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.split()
+    if not (Path(include) / "Python.h").exists():
+        pytest.skip(f"no Python.h of {python}")
+    subprocess.run(["cc", "-g", "-O2", "-shared", "-fPIC", "-Wall", "-Wextra", "-Wno-cast-function-type", "-Werror",
+                    "-isystem", include, "-isystem", Path(include).parent,
+                    program.WORKLOADS / "shares_extension.c", "-o", folder / f"shares_extension{suffix}"], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("python", SUPPORTED)
+def test_python_and_an_extension_module(tmp_path: Path, python: str) -> None:
+    """Python calls C, which calls Python, which calls C: the shares of the C functions, each under the exact
+    lines of both Python functions, in that order."""
+    script = program.WORKLOADS / "shares_extension.py"
+    program.run(tmp_path, python, script, extension(python, tmp_path), options=("-F", "997"))
+    lines = {text.split("# ")[1]: number for number, text in enumerate(script.read_text().splitlines(), 1)
+             if "  # " in text}
+    contexts = [(frames, value) for frames, value in program.paths(tmp_path)
+                if any(f["kind"] == "native" and f["name"] in SHARES for f in frames)]
+    check_shares(contexts)
+    for frames, _ in contexts:
+        known = [(f["name"].rpartition(".")[2], f.get("line")) if f["kind"] == "python" else f["name"]
+                 for f in frames if f["kind"] == "python"
+                 or f["name"] in ("through", *SHARES, *(f"call_{name}" for name in SHARES))]
+        caller = next(step[0] for step in known if step[0] in ("left", "right"))
+        worker = known[-1]
+        where = known.index((caller, lines[caller]))
+        assert known[where + 1] == "through", known
+        assert known[where + 2][0] == "__call__" and known[where + 3] == ("parts", lines[worker]), known
+        assert known[where + 4:] == [f"call_{worker}", worker], known
