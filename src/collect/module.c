@@ -287,6 +287,31 @@ static const char *keep_path(const char *path)
 	return copy;
 }
 
+/*
+ * A second mapping of code: V8 maps its builtins once more, near the code it makes. Its addresses
+ * are named as those of the file; there is no call frame information for them.
+ */
+static void read_alias(struct sn_module *module, const struct mapping *mapping)
+{
+	uint32_t count = sn_array_count(&modules);
+	struct headers headers;
+	for (uint32_t index = 0; index < count; index++) {
+		const struct sn_module *other = sn_array_at(&modules, index);
+		if (other->inode != mapping->inode || strcmp(other->path, mapping->path) ||
+		    !read_headers(other->base, &headers))
+			continue;
+		for (uint32_t segment = 0; segment < headers.count; segment++) {
+			const Elf64_Phdr *program = &headers.program[segment];
+			uint64_t inside = mapping->offset - program->p_offset;
+			if (program->p_type == PT_LOAD && inside < program->p_filesz)
+				module->bias = mapping->start - (program->p_vaddr + inside);
+		}
+		module->build_id_bytes = other->build_id_bytes;
+		memcpy(module->build_id, other->build_id, sizeof(module->build_id));
+		return;
+	}
+}
+
 static void read_mapping(struct sn_module *module, const struct mapping *mapping, uintptr_t base)
 {
 	*module = (struct sn_module){.start = base,
@@ -296,6 +321,8 @@ static void read_mapping(struct sn_module *module, const struct mapping *mapping
 				     .bias = base};
 	if (!mapping->inode && strcmp(mapping->path, "[vdso]"))
 		module->flags = SN_MODULE_ANONYMOUS;
+	else if (mapping->start == base && mapping->offset)
+		read_alias(module, mapping);
 	else
 		read_module(module, base);
 	if (!strcmp(mapping->path, "[vdso]"))
@@ -330,6 +357,7 @@ struct refresh {
 	uintptr_t file_base;
 	uint64_t file_inode;
 	uintptr_t file_end;   /* where its segments end in memory; 0: not known yet */
+	uintptr_t file_last;  /* where its last mapping so far ends */
 	uint32_t file_module; /* SN_MODULE_NONE until an executable mapping of it is met */
 	bool changed;
 };
@@ -383,21 +411,34 @@ static uint32_t find_moved(const struct mapping *mapping)
 	return SN_MODULE_NONE;
 }
 
-/* The module of executable memory that lies between a file's mappings, or where a file's were. */
-static uint32_t find_covering(struct refresh *refresh, const struct mapping *mapping)
+static uintptr_t file_end(struct refresh *refresh)
 {
+	struct sn_module file = {.end = refresh->file_base + 1};
 	if (!refresh->file_end) {
-		struct sn_module file = {.end = refresh->file_base + 1};
 		if (refresh->file_inode)
 			read_module(&file, refresh->file_base);
 		refresh->file_end = file.end;
 	}
-	if (mapping->end > refresh->file_end)
+	return refresh->file_end;
+}
+
+/* The module of executable memory that lies between a file's mappings, or where a file's were. */
+static uint32_t find_covering(struct refresh *refresh, const struct mapping *mapping)
+{
+	if (mapping->end > file_end(refresh))
 		return find_moved(mapping);
 	struct mapping of_file = *mapping;
 	of_file.inode = refresh->file_inode;
 	of_file.path = refresh->file_path;
+	of_file.offset = 0;
 	return refresh->file_module = module_of_file(refresh, &of_file, refresh->file_base);
+}
+
+static bool is_continued(struct refresh *refresh, const struct mapping *mapping)
+{
+	return mapping->inode && mapping->inode == refresh->file_inode && mapping->offset &&
+	       !strcmp(mapping->path, refresh->file_path) &&
+	       (mapping->start == refresh->file_last || mapping->end <= file_end(refresh));
 }
 
 static void begin_file(struct refresh *refresh, const struct mapping *mapping)
@@ -414,9 +455,10 @@ static void take_mapping(struct refresh *refresh, const struct mapping *mapping)
 	bool is_file = (mapping->inode && mapping->path[0] == '/' &&
 			strncmp(mapping->path, "/anon_hugepage", 14)) ||
 		       !strcmp(mapping->path, "[vdso]");
-	if (is_file && (mapping->inode != refresh->file_inode || !mapping->inode ||
-			strcmp(mapping->path, refresh->file_path) || mapping->offset == 0))
+	if (is_file && !is_continued(refresh, mapping))
 		begin_file(refresh, mapping);
+	if (is_file)
+		refresh->file_last = mapping->end;
 	if (is_file && refresh->file_module != SN_MODULE_NONE)
 		extend(refresh->file_module, mapping->end);
 	if (!mapping->executable || !strcmp(mapping->path, "[vsyscall]"))

@@ -139,10 +139,12 @@ static enum sn_step step_by_row(struct sn_cursor *cursor, const struct sn_cfi_ro
 	bool has_cfa = find_cfa(cursor, row, &result->cfa);
 	if (row->kinds[SN_REG_PC] == SN_CFI_UNDEFINED)
 		return SN_STEP_END;
-	/* stacks grow; only an expression or a rule for the stack pointer may lead to another one
-	 */
+	/* stacks grow; only an expression or a rule for the stack pointer may lead to another one,
+	 * and vfork has its return address in a register and nothing on the stack */
+	uintptr_t least =
+	    cursor->registers.value[SN_REG_SP] + (row->kinds[SN_REG_PC] != SN_CFI_REGISTER);
 	if (!has_cfa || (!row->cfa_is_expression && row->kinds[SN_REG_SP] == SN_CFI_UNSET &&
-			 result->cfa <= cursor->registers.value[SN_REG_SP]))
+			 result->cfa < least))
 		return SN_STEP_LOST;
 	for (unsigned number = 0; number < SN_REG_COUNT; number++)
 		if (recover(cursor, row, number, result->cfa, &next.value[number]))
