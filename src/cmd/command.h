@@ -65,11 +65,6 @@ int sn_command_open(const char *path, struct sonde_db **db);
  * SN_EXIT_FAILED, else `status`. */
 int sn_command_close(struct sonde_db *db, int status);
 
-/* The metrics of a list "NAME,NAME", or all of the database with the most telling first where
- * `list` is NULL. Prints what is wrong with the list and returns SN_EXIT_FAILED, else 0. */
-int sn_command_metrics(const struct sonde_db *db, const char *list, uint32_t *metrics,
-		       uint32_t size, uint32_t *count);
-
 /*
  * Options, by getopt_long. A command writes
  *

@@ -4,6 +4,7 @@
  * when it is whole (base/output.h); the formats are in src/export.
  */
 #include "command.h"
+#include "metrics.h"
 
 #include "base/output.h"
 #include "export/exporter.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_METRICS = 64, MAX_FORMATS = 32 };
+enum { MAX_FORMATS = 32 };
 enum option_code { OPTION_TO = 256, OPTION_METRIC };
 
 static const struct option table[] = {{"to", required_argument, NULL, OPTION_TO},
@@ -34,7 +35,9 @@ static const char usage[] =
     "the\n"
     "                          format's ending, in the current directory\n"
     "    --metric NAME[,...]   metrics to write; default all. Formats that hold one take the "
-    "first\n"
+    "first.\n"
+    "                          csv and hatchet also hold formulas: NAME, or 'NAME=FORMULA' (see\n"
+    "                          sonde report -h)\n"
     "    -h, --help            this text\n\n"
     "FORMATS\n"
     "    html         a self-contained page with a flame graph, for any browser\n"
@@ -111,18 +114,50 @@ static void name_output(const char *path, const struct sn_exporter *exporter, ch
 		 exporter->extension);
 }
 
-static int export_to(const struct sn_exporter *exporter, const char *path, const char *metric_list,
-		     const char *output)
+/* What was asked for with --metric. */
+struct lists {
+	const char *items[SN_CHOICE_LISTS_MAX];
+	size_t count;
+};
+
+static int choose(const struct sn_exporter *exporter, const struct lists *lists,
+		  struct sn_metric_choice *choice)
+{
+	int status = 0;
+	for (size_t i = 0; i < lists->count && status == 0; i++)
+		status = sn_choice_take(choice, lists->items[i]);
+	if (status == 0 && lists->count == 0)
+		sn_choice_take_all(choice);
+	if (status == 0 && choice->formula_count > 0 && !exporter->has_formulas)
+		status =
+		    sn_command_fail("'%s' is a formula, whose values do not add up: '%s' holds "
+				    "measured metrics only; csv and hatchet hold formulas",
+				    choice->formulas[0]->name, exporter->name);
+	return status == 0 ? sn_choice_finish(choice) : status;
+}
+
+static int export_to(const struct sn_exporter *exporter, const char *path,
+		     const struct lists *lists, const char *output)
 {
 	struct sonde_db *db = NULL;
-	uint32_t metrics[MAX_METRICS], count = 0;
+	struct sn_metric_choice choice;
 	char name[4096];
 	int status = sn_command_open(path, &db);
 	if (status != 0)
 		return status;
-	status = sn_command_metrics(db, metric_list, metrics, MAX_METRICS, &count);
-	struct sn_export_request request = {db, path, metrics, count};
-	if (status == 0 && count == 0) {
+	status = sn_choice_init(&choice, db);
+	if (status == 0)
+		status = choose(exporter, lists, &choice);
+	struct sn_export_request request = {
+	    .db = db,
+	    .path = path,
+	    .metrics = choice.metrics,
+	    .metric_count = choice.metric_count,
+	    .formulas = choice.formulas,
+	    .formula_count = choice.formula_count,
+	    .hidden_count = choice.hidden_count,
+	};
+	if (status == 0 && choice.metric_count == 0) {
 		status = sn_command_fail("'%s' holds no measured values", path);
 	} else if (status == 0 && output && strcmp(output, "-") == 0) {
 		status = write_stream(exporter, &request);
@@ -132,6 +167,7 @@ static int export_to(const struct sn_exporter *exporter, const char *path, const
 		if (status == SN_EXIT_DONE && !output)
 			sn_command_warn("wrote '%s'", name);
 	}
+	sn_choice_release(&choice);
 	return sn_command_close(db, status);
 }
 
@@ -150,7 +186,8 @@ static int run(int argc, char **argv)
 {
 	struct sn_options options = {&sn_command_export, argc, argv, "o:", table};
 	const struct sn_exporter *exporter = NULL;
-	const char *metric_list = NULL, *output = NULL;
+	struct lists lists = {.count = 0};
+	const char *output = NULL;
 	for (int option; (option = sn_options_next(&options)) != -1;) {
 		switch (option) {
 		case SN_OPTION_STOP:
@@ -161,7 +198,11 @@ static int run(int argc, char **argv)
 				return SN_EXIT_USAGE;
 			break;
 		case OPTION_METRIC:
-			metric_list = optarg;
+			if (lists.count == SN_CHOICE_LISTS_MAX)
+				return sn_command_misuse(options.command,
+							 "more than %d times '--metric'",
+							 SN_CHOICE_LISTS_MAX);
+			lists.items[lists.count++] = optarg;
 			break;
 		default:
 			output = optarg;
@@ -172,7 +213,7 @@ static int run(int argc, char **argv)
 		return SN_EXIT_USAGE;
 	if (!exporter)
 		return sn_command_misuse(options.command, "say what to write: --to FORMAT");
-	return export_to(exporter, path, metric_list, output);
+	return export_to(exporter, path, &lists, output);
 }
 
 const struct sn_command sn_command_export = {"export", "write a database as a file of another tool",

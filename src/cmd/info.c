@@ -4,12 +4,14 @@
  */
 #include "command.h"
 
+#include "report/formula.h"
 #include "report/json.h"
 #include "report/label.h"
 #include "report/number.h"
 #include "report/utf8.h"
 #include "report/view.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,6 +158,33 @@ static void json_metric(const struct sonde_db *db, struct sn_json *json, uint32_
 	sn_json_end(json, '}');
 }
 
+static void json_formulas(const struct sonde_db *db, struct sn_json *json)
+{
+	struct sn_formulas known;
+	int code = sn_formulas_init(&known, db);
+	sn_json_key(json, "formulas");
+	sn_json_begin(json, '[');
+	for (uint32_t i = 0; code == 0 && i < known.count; i++) {
+		const struct sn_formula *formula = known.items[i];
+		if (sn_formulas_index(&known, formula->name) != i)
+			continue;
+		double value = sn_formula_at_context(formula, db, 0, false);
+		sn_json_begin(json, '{');
+		put_string(json, "name", formula->name);
+		put_string(json, "formula", formula->text);
+		put_string(json, "unit", formula->unit);
+		put_string(json, "about", known.about[i]);
+		sn_json_key(json, "value");
+		if (isnan(value))
+			sn_json_null(json);
+		else
+			sn_json_number(json, value);
+		sn_json_end(json, '}');
+	}
+	sn_formulas_release(&known);
+	sn_json_end(json, ']');
+}
+
 static void json_overhead(const struct sonde_db *db, struct sn_json *json)
 {
 	struct totals totals = add_up(db);
@@ -186,6 +215,7 @@ static void print_json(const struct sonde_db *db)
 	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++)
 		json_metric(db, json, i);
 	sn_json_end(json, ']');
+	json_formulas(db, json);
 	put_number(json, "contexts", sonde_db_context_count(db));
 	put_number(json, "frames", sonde_db_frame_count(db));
 	put_number(json, "events", 0); /* of a trace; databases of this version hold none */
@@ -260,6 +290,28 @@ static void print_metrics(const struct sonde_db *db)
 	}
 	if (sonde_db_metric_count(db) == 0)
 		puts("  none");
+}
+
+/* "kernel-time / duration()", and what it comes to for the whole program. */
+static void print_formulas(const struct sonde_db *db)
+{
+	struct sn_formulas known;
+	bool has_any = false;
+	int code = sn_formulas_init(&known, db);
+	for (uint32_t i = 0; code == 0 && i < known.count; i++) {
+		const struct sn_formula *formula = known.items[i];
+		if (sn_formulas_index(&known, formula->name) != i)
+			continue; /* a later one has taken its place */
+		if (!has_any)
+			print_heading("Formulas");
+		has_any = true;
+		char value[SN_NUMBER_CHARS], text[TEXT_CHARS];
+		sn_number_format(sn_formula_at_context(formula, db, 0, false), formula->unit,
+				 value);
+		sn_utf8_clean(formula->text, text, sizeof(text));
+		printf("  %-22s %10s  = %s\n", formula->name, value, text);
+	}
+	sn_formulas_release(&known);
 }
 
 static int compare_cpu(const void *left, const void *right, void *argument)
@@ -355,6 +407,7 @@ static void print_text(struct sonde_db *db, const char *path)
 	printf("%s%s%s\n", bold, name, plain);
 	print_program(db);
 	print_metrics(db);
+	print_formulas(db);
 	print_profiles(db);
 	print_sources(db);
 	print_drops(db);

@@ -3,6 +3,7 @@
  * `sonde report`: turns options into a struct sn_view. What reports look like is in src/report.
  */
 #include "command.h"
+#include "metrics.h"
 
 #include "report/label.h"
 #include "report/view.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_METRICS = 64, MAX_WHERE = 16, DEFAULT_LIMIT = 30 };
+enum { MAX_WHERE = 16, DEFAULT_LIMIT = 30 };
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
 
 enum option_code {
@@ -58,14 +59,16 @@ static const char usage[] =
     "    --view VIEW          top-down (default), bottom-up, flat or threads\n"
     "    --metric NAME[,...]  metrics to show; the first decides shares and order. Default: CPU "
     "time,\n"
-    "                         else real time, with the time on devices beside it\n"
+    "                         else real time, with the time on devices beside it. Also a "
+    "formula's\n"
+    "                         name, or one of your own: 'NAME=FORMULA'; see below\n"
     "    --by WHAT            rows of the flat view: function (default), line (of your code),\n"
     "                         any-line, file, module, kind, operator or kernel\n"
     "    --granularity G      what is one row in a tree: function, line or instruction. Default:\n"
     "                         lines of Python, functions of all else\n"
     "    --where EXPR         only what lies on matching call paths; may be given several times\n"
     "    --thread WHO         only threads whose name, pid or tid this is\n"
-    "    --sort KEY           inclusive, exclusive, count, name or a metric's name\n"
+    "    --sort KEY           inclusive, exclusive, count, name, or a metric or formula\n"
     "    --min-share PERCENT  leave out rows below this share of the whole\n"
     "    --depth N            leave out rows deeper than this\n"
     "    --limit N            lines of text, 30 by default; 0 for all\n"
@@ -79,8 +82,17 @@ static const char usage[] =
     "    'module:libtorch*'      with * ? [ the whole name must match\n"
     "    'forward > aten::mm'    aten::mm somewhere below forward\n"
     "    '!kind:idle'            all but that\n\n"
+    "FORMULAS\n"
+    "    --metric 'NAME=FORMULA' computes each row from the values that were added up for it.\n"
+    "    + - * / ^, comparisons, ( ), numbers such as 2k 5ms 1MiB 10%; a metric is its sum; "
+    "names\n"
+    "    may be written with _ for -; count(m) mean(m) min(m) max(m) dev(m), total(m) of the "
+    "whole,\n"
+    "    across(m) of the threads' sums, min(a,b) if(c,a,b) and more: man 7 sonde-formula.\n"
+    "    'sonde info' lists the formulas that have names.\n\n"
     "EXAMPLES\n"
     "    sonde report train.sdb\n"
+    "    sonde report train.sdb --metric cpu-time,'share=cpu_time/total(cpu_time)'\n"
     "    sonde report train.sdb --view flat --by operator\n"
     "    sonde report train.sdb --where 'train.py:42' --view bottom-up\n"
     "    sonde report train.sdb --format json | jq '.rows[0]'\n";
@@ -89,14 +101,16 @@ struct request {
 	struct sn_options options;
 	struct sn_view view;
 	enum form form;
-	const char *metric_list, *sort, *thread;
+	const char *metric_lists[SN_CHOICE_LISTS_MAX];
+	size_t metric_list_count;
+	const char *sort, *thread;
 	const char *where[MAX_WHERE];
 	size_t where_count;
 	int granularity, by;
 	bool by_kernel;
 	bool has_min_share, has_limit, has_depth;
 	/* What the view points to. */
-	uint32_t metrics[MAX_METRICS];
+	struct sn_metric_choice choice;
 	struct sn_query *queries[MAX_WHERE];
 	bool *profiles;
 };
@@ -168,7 +182,11 @@ static int take_option(struct request *request, int option)
 		request->form = (enum form)choice;
 		break;
 	case OPTION_METRIC:
-		request->metric_list = optarg;
+		if (request->metric_list_count == SN_CHOICE_LISTS_MAX)
+			return sn_command_misuse(request->options.command,
+						 "more than %d times '--metric'",
+						 SN_CHOICE_LISTS_MAX);
+		request->metric_lists[request->metric_list_count++] = optarg;
 		break;
 	case OPTION_SORT:
 		request->sort = optarg;
@@ -193,19 +211,49 @@ static int take_option(struct request *request, int option)
 
 static int choose_metrics(struct request *request)
 {
-	struct sn_view *view = &request->view;
-	view->metrics = request->metrics;
+	const struct sonde_db *db = request->view.db;
+	struct sn_metric_choice *choice = &request->choice;
+	int code = sn_choice_init(choice, db);
+	for (size_t i = 0; i < request->metric_list_count && code == 0; i++)
+		code = sn_choice_take(choice, request->metric_lists[i]);
+	if (code != 0 || request->metric_list_count > 0)
+		return code;
 	/* Data is for programs, which want all there is. */
-	if (request->form != FORM_TEXT || request->metric_list)
-		return sn_command_metrics(view->db, request->metric_list, request->metrics,
-					  MAX_METRICS, &view->metric_count);
+	if (request->form != FORM_TEXT)
+		sn_choice_take_all(choice);
 	/* Kernels have cost on their devices only. */
-	if (request->by_kernel)
-		view->metric_count =
-		    sn_view_device_metrics(view->db, request->metrics, MAX_METRICS);
-	if (view->metric_count == 0)
-		view->metric_count =
-		    sn_view_default_metrics(view->db, request->metrics, MAX_METRICS);
+	else if (request->by_kernel)
+		choice->metric_count = sn_view_device_metrics(db, choice->metrics, SN_COLUMNS_MAX);
+	if (choice->metric_count == 0)
+		choice->metric_count = sn_view_default_metrics(db, choice->metrics, SN_COLUMNS_MAX);
+	return 0;
+}
+
+/* By a metric or a formula, which is then shown as well. */
+static int sort_by_name(struct request *request)
+{
+	struct sn_view *view = &request->view;
+	struct sn_metric_choice *choice = &request->choice;
+	uint32_t formula = 0, position = 0;
+	int code = sn_choice_take(choice, request->sort);
+	uint32_t metric = sonde_db_metric_by_name(view->db, request->sort);
+	size_t name_length;
+	sn_formula_is_definition(request->sort, &name_length);
+	char name[256];
+	snprintf(name, sizeof(name), "%.*s", (int)(name_length < 255 ? name_length : 255),
+		 request->sort);
+	if (code != 0)
+		return code;
+	if (metric == SONDE_NONE) {
+		const struct sn_formula *by = sn_formulas_find(&choice->known, name);
+		while (formula < choice->formula_count && choice->formulas[formula] != by)
+			formula++;
+		view->sort_formula = formula + 1;
+	} else {
+		while (choice->metrics[position] != metric)
+			position++;
+		view->sort_position = position;
+	}
 	return 0;
 }
 
@@ -214,27 +262,23 @@ static int choose_sort(struct request *request)
 	static const char *const keys[] = {"default", "inclusive", "exclusive",
 					   "count",   "name",	   NULL};
 	struct sn_view *view = &request->view;
-	if (!request->sort)
-		return 0;
-	for (int i = 0; keys[i]; i++) {
+	struct sn_metric_choice *choice = &request->choice;
+	bool is_key = !request->sort;
+	for (int i = 0; request->sort && keys[i]; i++) {
 		if (strcmp(keys[i], request->sort) == 0) {
 			view->sort = (enum sn_view_sort)i;
-			return 0;
+			is_key = true;
 		}
 	}
-	uint32_t metric, count;
-	int code = sn_command_metrics(view->db, request->sort, &metric, 1, &count);
-	if (code != 0)
-		return code;
-	uint32_t position = 0;
-	while (position < view->metric_count && request->metrics[position] != metric)
-		position++;
-	if (position == MAX_METRICS)
-		return sn_command_fail("more than %d metrics at once", MAX_METRICS);
-	if (position == view->metric_count)
-		request->metrics[view->metric_count++] = metric;
-	view->sort_position = position;
-	return 0;
+	int code = is_key ? 0 : sort_by_name(request);
+	if (code == 0)
+		code = sn_choice_finish(choice);
+	view->metrics = choice->metrics;
+	view->metric_count = choice->metric_count;
+	view->hidden_count = choice->hidden_count;
+	view->formulas = choice->formulas;
+	view->formula_count = choice->formula_count;
+	return code;
 }
 
 static bool is_thread(const struct request *request, uint32_t profile)
@@ -444,6 +488,7 @@ static int run(int argc, char **argv)
 	}
 	for (size_t i = 0; i < request.where_count; i++)
 		sn_query_free(request.queries[i]);
+	sn_choice_release(&request.choice);
 	free(request.profiles);
 	return status;
 }

@@ -13,10 +13,13 @@ static int write_csv(const struct sn_export_request *request, FILE *out, struct 
 	    .grouping = SN_GROUP_INSTRUCTION,
 	    .metrics = request->metrics,
 	    .metric_count = request->metric_count,
+	    .hidden_count = request->hidden_count,
+	    .formulas = request->formulas,
+	    .formula_count = request->formula_count,
 	    .max_depth = SONDE_NONE,
 	};
 	return sn_view_csv(&view, out, error);
 }
 
 const struct sn_exporter sn_exporter_csv = {
-    "csv", "a row per calling context, for spreadsheets, pandas and R", "csv", write_csv};
+    "csv", "a row per calling context, for spreadsheets, pandas and R", "csv", write_csv, true};

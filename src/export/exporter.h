@@ -14,6 +14,7 @@
 #define SN_EXPORT_EXPORTER_H
 
 #include "base/error.h"
+#include "report/formula.h"
 #include "sonde/db.h"
 
 #include <stdio.h>
@@ -25,6 +26,10 @@ struct sn_export_request {
 	 * the first. */
 	const uint32_t *metrics;
 	uint32_t metric_count;
+	/* For exporters that take them (has_formulas); metrics that they need besides follow in
+	 * `metrics`. */
+	const struct sn_formula *const *formulas;
+	uint32_t formula_count, hidden_count;
 };
 
 struct sn_exporter {
@@ -34,6 +39,7 @@ struct sn_exporter {
 	/* Write errors are found in the stream by the caller; returns 0 or a negative enum sn_err.
 	 */
 	int (*write)(const struct sn_export_request *request, FILE *out, struct sn_error *error);
+	bool has_formulas; /* holds values that its readers do not add up */
 };
 
 /* In the order of exporters.def; ends with NULL. */

@@ -8,8 +8,9 @@
 
 #include "export/stack.h"
 #include "report/json.h"
-#include "report/tree.h"
+#include "report/view.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static void write_pair(struct sn_json *json, const char *name, const struct sn_tree_value *value)
@@ -44,18 +45,48 @@ static void write_frame(struct sn_json *json, const struct sonde_db *db, uint32_
 	sn_json_end(json, '}');
 }
 
+/* Empty values are null, which pandas takes for NaN. */
+static void write_formulas(struct sn_json *json, const struct sn_view *view,
+			   const struct sn_tree *tree, uint32_t node)
+{
+	struct sn_tree_value values[SN_COLUMNS_MAX];
+	struct sn_derived derived[SN_FORMULAS_SHOWN_MAX];
+	if (view->formula_count == 0)
+		return;
+	for (uint32_t m = 0; m < tree->metric_count; m++)
+		values[m] = tree->values[m][node];
+	sn_view_derive(view, values,
+		       tree->across ? &tree->across[(size_t)node * tree->metric_count] : NULL,
+		       derived);
+	for (uint32_t f = 0; f < view->formula_count; f++) {
+		char key[512];
+		const double both[] = {derived[f].exclusive, derived[f].inclusive};
+		for (int i = 0; i < 2; i++) {
+			snprintf(key, sizeof(key), "%.480s%s", view->formulas[f]->name,
+				 i ? " (inc)" : "");
+			sn_json_key(json, key);
+			if (isnan(both[i]))
+				sn_json_null(json);
+			else
+				sn_json_number(json, both[i]);
+		}
+	}
+}
+
 /* Everything of a node up to the bracket that begins its children. */
-static void begin_node(struct sn_json *json, const struct sn_tree *tree, uint32_t node)
+static void begin_node(struct sn_json *json, const struct sn_view *view, const struct sn_tree *tree,
+		       uint32_t node)
 {
 	sn_json_begin(json, '{');
 	write_frame(json, tree->db, tree->nodes[node].frame);
 	sn_json_key(json, "metrics");
 	sn_json_begin(json, '{');
 	write_pair(json, "time", &tree->values[0][node]);
-	for (uint32_t m = 0; m < tree->metric_count; m++) {
+	for (uint32_t m = 0; m < view->metric_count; m++) {
 		uint32_t name = sonde_db_metric(tree->db, tree->metrics[m])->name;
 		write_pair(json, sonde_db_string(tree->db, name), &tree->values[m][node]);
 	}
+	write_formulas(json, view, tree, node);
 	sn_json_end(json, '}');
 	sn_json_key(json, "children");
 	sn_json_begin(json, '[');
@@ -64,16 +95,20 @@ static void begin_node(struct sn_json *json, const struct sn_tree *tree, uint32_
 static int write_hatchet(const struct sn_export_request *request, FILE *out, struct sn_error *error)
 {
 	struct sn_tree tree;
-	struct sn_tree_request wanted = {.grouping = SN_GROUP_AUTO,
-					 .metrics = request->metrics,
-					 .metric_count = request->metric_count};
-	int code = sn_tree_init(&tree, request->db, &wanted, error);
+	struct sn_view view = {.db = request->db,
+			       .kind = SN_VIEW_TOP_DOWN,
+			       .metrics = request->metrics,
+			       .metric_count = request->metric_count,
+			       .hidden_count = request->hidden_count,
+			       .formulas = request->formulas,
+			       .formula_count = request->formula_count};
+	int code = sn_view_tree(&view, SN_GROUP_AUTO, &tree, error);
 	if (code != 0)
 		return code;
 	struct sn_json json = {.out = out};
 	sn_json_begin(&json, '[');
 	for (uint32_t node = 0; node < tree.node_count; node++) {
-		begin_node(&json, &tree, node);
+		begin_node(&json, &view, &tree, node);
 		uint32_t depth = tree.nodes[node].depth;
 		uint32_t next_depth = node + 1 < tree.node_count ? tree.nodes[node + 1].depth : 0;
 		for (uint32_t i = next_depth; i <= depth; i++) {
@@ -87,5 +122,6 @@ static int write_hatchet(const struct sn_export_request *request, FILE *out, str
 	return 0;
 }
 
-const struct sn_exporter sn_exporter_hatchet = {
-    "hatchet", "a literal for GraphFrame.from_literal of Hatchet", "hatchet.json", write_hatchet};
+const struct sn_exporter sn_exporter_hatchet = {"hatchet",
+						"a literal for GraphFrame.from_literal of Hatchet",
+						"hatchet.json", write_hatchet, true};

@@ -17,6 +17,18 @@ static const char *module_path(const struct sonde_db *db, const struct sonde_db_
 	return sonde_db_string(db, sonde_db_module(db, frame->module)->path);
 }
 
+static void write_key_string(struct sn_json *json, const char *key, const char *text)
+{
+	sn_json_key(json, key);
+	sn_json_string(json, text);
+}
+
+static void write_key_number(struct sn_json *json, const char *key, double value)
+{
+	sn_json_key(json, key);
+	sn_json_number(json, value);
+}
+
 static void write_stat(struct sn_json *json, const struct sonde_db_stat *stat)
 {
 	sn_json_begin(json, '{');
@@ -35,9 +47,24 @@ static void write_stat(struct sn_json *json, const struct sonde_db_stat *stat)
 	sn_json_end(json, '}');
 }
 
-static void write_values(const struct sn_view *view, struct sn_json *json,
-			 const struct sn_tree_value *values)
+/* {"inclusive": 0.42, "exclusive": 0.4}; what is empty is not there. */
+static void write_derived(struct sn_json *json, const struct sn_formula *formula,
+			  const struct sn_derived *derived)
 {
+	if (isnan(derived->inclusive) && isnan(derived->exclusive))
+		return;
+	sn_json_key(json, formula->name);
+	sn_json_begin(json, '{');
+	if (!isnan(derived->inclusive))
+		write_key_number(json, "inclusive", derived->inclusive);
+	if (!isnan(derived->exclusive))
+		write_key_number(json, "exclusive", derived->exclusive);
+	sn_json_end(json, '}');
+}
+
+static void write_values(const struct sn_view *view, struct sn_json *json, const struct sn_row *row)
+{
+	const struct sn_tree_value *values = row->values;
 	sn_json_key(json, "values");
 	sn_json_begin(json, '{');
 	for (uint32_t m = 0; m < view->metric_count; m++) {
@@ -52,19 +79,9 @@ static void write_values(const struct sn_view *view, struct sn_json *json,
 		write_stat(json, &values[m].exclusive);
 		sn_json_end(json, '}');
 	}
+	for (uint32_t f = 0; f < view->formula_count; f++)
+		write_derived(json, view->formulas[f], &row->derived[f]);
 	sn_json_end(json, '}');
-}
-
-static void write_key_string(struct sn_json *json, const char *key, const char *text)
-{
-	sn_json_key(json, key);
-	sn_json_string(json, text);
-}
-
-static void write_key_number(struct sn_json *json, const char *key, double value)
-{
-	sn_json_key(json, key);
-	sn_json_number(json, value);
 }
 
 static void write_frame(const struct sonde_db *db, struct sn_json *json, uint32_t id)
@@ -123,7 +140,7 @@ static int take_json(struct sn_row_sink *sink, const struct sn_row *row)
 		write_frame(self->view->db, json, row->frame);
 	else
 		write_profile(self->view->db, json, row->profile);
-	write_values(self->view, json, row->values);
+	write_values(self->view, json, row);
 	sn_json_end(json, '}');
 	putc_unlocked('\n', json->out);
 	for (uint32_t m = 0; m < self->view->metric_count && m < 64; m++) {
@@ -175,6 +192,13 @@ int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error)
 		write_key_string(json, "unit", sonde_db_string(view->db, metric->unit));
 		sn_json_end(json, '}');
 	}
+	for (uint32_t f = 0; f < view->formula_count; f++) {
+		sn_json_begin(json, '{');
+		write_key_string(json, "name", view->formulas[f]->name);
+		write_key_string(json, "unit", view->formulas[f]->unit);
+		write_key_string(json, "formula", view->formulas[f]->text);
+		sn_json_end(json, '}');
+	}
 	sn_json_end(json, ']');
 	sn_json_key(json, "rows");
 	sn_json_begin(json, '[');
@@ -224,6 +248,9 @@ static void write_csv_head(const struct sn_view *view, FILE *out)
 			fprintf(out, ":%s", columns[i]);
 		}
 	}
+	for (uint32_t f = 0; f < view->formula_count; f++)
+		fprintf(out, ",%s:inclusive,%s:exclusive", view->formulas[f]->name,
+			view->formulas[f]->name);
 	putc('\n', out);
 }
 
@@ -252,6 +279,12 @@ static void write_csv_who(struct csv_sink *self, const struct sn_row *row)
 		fprintf(out, "%u", frame->line);
 }
 
+static void write_derived_cell(FILE *out, double value)
+{
+	char text[SN_NUMBER_CHARS];
+	fprintf(out, ",%s", isnan(value) ? "" : sn_number_exact(value, text));
+}
+
 static int take_csv(struct sn_row_sink *sink, const struct sn_row *row)
 {
 	struct csv_sink *self = (struct csv_sink *)sink;
@@ -268,6 +301,10 @@ static int take_csv(struct sn_row_sink *sink, const struct sn_row *row)
 					value->inclusive.max};
 		for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
 			fprintf(self->out, ",%s", sn_number_exact(cells[i], text));
+	}
+	for (uint32_t f = 0; f < self->view->formula_count; f++) {
+		write_derived_cell(self->out, row->derived[f].inclusive);
+		write_derived_cell(self->out, row->derived[f].exclusive);
 	}
 	putc('\n', self->out);
 	return ferror(self->out) ? SN_ERR_IO : 0;

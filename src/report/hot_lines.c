@@ -30,7 +30,7 @@ struct hot_lines {
 static double importance(const struct hot_lines *lines, uint32_t row)
 {
 	double most = 0;
-	for (uint32_t m = 0; m < lines->flat.metric_count; m++) {
+	for (uint32_t m = 0; m < lines->view->metric_count; m++) {
 		double share = lines->totals[m] > 0
 				   ? lines->flat.values[m][row].exclusive.sum / lines->totals[m]
 				   : 0;
@@ -89,6 +89,7 @@ static void print_heading(const struct hot_lines *lines, const struct sn_page *p
 	fprintf(page->out, " %6s", "share");
 	for (uint32_t m = 0; m < view->metric_count; m++)
 		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
+	sn_text_formula_names(view, page);
 	fputs("  hottest lines of your code\n", page->out);
 	sn_text_style(page, "\033[0m");
 }
@@ -98,6 +99,21 @@ static double cost(const struct hot_lines *lines, uint32_t position, uint32_t ro
 {
 	return row == SONDE_NONE ? lines->flat.outside[position].sum
 				 : lines->flat.values[position][row].exclusive.sum;
+}
+
+/* Formulas of a row's own cost. */
+static int print_formulas(const struct hot_lines *lines, const struct sn_page *page, uint32_t row)
+{
+	const struct sn_view *view = lines->view;
+	struct sn_derived derived[SN_FORMULAS_SHOWN_MAX] = {0};
+	struct sn_tree_value values[SN_COLUMNS_MAX] = {0};
+	if (view->formula_count == 0)
+		return 0;
+	for (uint32_t m = 0; m < lines->flat.metric_count; m++)
+		values[m].exclusive = row == SONDE_NONE ? lines->flat.outside[m]
+							: lines->flat.values[m][row].exclusive;
+	sn_view_derive(view, values, NULL, derived);
+	return sn_text_formulas(view, page, derived, true);
 }
 
 static int print_numbers(const struct hot_lines *lines, const struct sn_page *page, uint32_t row)
@@ -111,6 +127,7 @@ static int print_numbers(const struct hot_lines *lines, const struct sn_page *pa
 		sn_text_value(cost(lines, m, row), sn_text_unit(view, m), text);
 		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
 	}
+	used += print_formulas(lines, page, row);
 	return used + fprintf(page->out, "  ");
 }
 

@@ -47,12 +47,32 @@ static const char *format_scaled(double value, double base, const char *const *u
 	return three_digits(value, units[i], text);
 }
 
+/* In percent, as long as that says something. */
+static const char *format_ratio(double value, char text[SN_NUMBER_CHARS])
+{
+	if (fabs(value) < 1000)
+		return sn_number_share(value, text);
+	snprintf(text, SN_NUMBER_CHARS, "%.3gx", value);
+	return text;
+}
+
 const char *sn_number_format(double value, const char *unit, char text[SN_NUMBER_CHARS])
 {
 	static const char *const bytes[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", NULL};
 	static const char *const plain[] = {"", "k", "M", "G", "T", "P", NULL};
+	char above[SN_NUMBER_CHARS];
 	if (!isfinite(value)) {
 		snprintf(text, SN_NUMBER_CHARS, "-");
+		return text;
+	}
+	if (strcmp(unit, "ratio") == 0)
+		return value == 0 ? sn_number_share(0, text) : format_ratio(value, text);
+	size_t length = strlen(unit);
+	if (length > 2 && length < sizeof(above) && strcmp(unit + length - 2, "/s") == 0) {
+		/* "bytes/s": as bytes are, a second */
+		snprintf(above, sizeof(above), "%.*s", (int)length - 2, unit);
+		sn_number_format(value, above, text);
+		strncat(text, "/s", SN_NUMBER_CHARS - strlen(text) - 1);
 		return text;
 	}
 	if (strcmp(unit, "ns") == 0)

@@ -9,7 +9,8 @@
 
 enum { SN_NUMBER_CHARS = 32 };
 
-/* "1.23 s", "4.50 MiB", "12.3k" by the metric's unit ("ns", "bytes", "1", else as a suffix).
+/* "1.23 s", "4.50 MiB", "12.3k", "42.1%", "1.20 GiB/s" by the metric's unit ("ns", "bytes", "1",
+ * "ratio", with "/s" behind it; else as a suffix). "-" where it is no finite number.
  * Returns `text`. */
 const char *sn_number_format(double value, const char *unit, char text[SN_NUMBER_CHARS]);
 /* A count with its thousands apart: "12,345". */

@@ -25,12 +25,14 @@ void sn_outline_release(struct sn_outline *outline)
 	free(outline->rows);
 	free(outline->frames);
 	free(outline->values);
+	free(outline->derived);
 	*outline = (struct sn_outline){0};
 }
 
 uint32_t sn_outline_add(struct sn_outline *outline, uint32_t parent, struct sn_tree_value **values)
 {
-	uint32_t metrics = outline->view->metric_count;
+	uint32_t metrics = sn_view_columns(outline->view);
+	uint32_t formulas = outline->view->formula_count;
 	if (outline->row_count == outline->row_capacity) {
 		uint32_t capacity = outline->row_capacity ? outline->row_capacity * 2 : 64;
 		void *rows = realloc(outline->rows, capacity * sizeof(*outline->rows));
@@ -42,6 +44,11 @@ uint32_t sn_outline_add(struct sn_outline *outline, uint32_t parent, struct sn_t
 		if (!all)
 			return SONDE_NONE;
 		outline->values = all;
+		void *derived = realloc(
+		    outline->derived, (size_t)capacity * formulas * sizeof(*outline->derived) + 1);
+		if (!derived)
+			return SONDE_NONE;
+		outline->derived = derived;
 		outline->row_capacity = capacity;
 	}
 	uint32_t id = outline->row_count++;
@@ -50,6 +57,13 @@ uint32_t sn_outline_add(struct sn_outline *outline, uint32_t parent, struct sn_t
 	*values = &outline->values[(size_t)id * metrics];
 	memset(*values, 0, metrics * sizeof(**values));
 	return id;
+}
+
+void sn_outline_derive(struct sn_outline *outline, const struct sonde_db_stat *across)
+{
+	size_t row = outline->row_count - 1;
+	sn_view_derive(outline->view, &outline->values[outline->rows[row].values], across,
+		       &outline->derived[row * outline->view->formula_count]);
 }
 
 int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame)
@@ -78,8 +92,11 @@ static int compare_rows(const void *left, const void *right, void *argument)
 		if (order != 0)
 			return order;
 	}
-	double x = sn_view_sort_key(outline->view, &outline->values[a->values]);
-	double y = sn_view_sort_key(outline->view, &outline->values[b->values]);
+	size_t formulas = outline->view->formula_count;
+	double x = sn_view_sort_key(outline->view, &outline->values[a->values],
+				    &outline->derived[l * formulas]);
+	double y = sn_view_sort_key(outline->view, &outline->values[b->values],
+				    &outline->derived[r * formulas]);
 	if (x != y)
 		return x > y ? -1 : 1;
 	return l < r ? -1 : l > r;
@@ -135,6 +152,9 @@ static void print_numbers(const struct sn_outline *outline, const struct sn_page
 		sn_text_value(values[m].inclusive.sum, sn_text_unit(view, m), total);
 		fprintf(page->out, " %*s", sn_text_metric_width(view, m), total);
 	}
+	size_t number = (size_t)(row - outline->rows);
+	sn_text_formulas(view, page, &outline->derived[number * view->formula_count],
+			 outline->shows_exclusive_share);
 	fputs("  ", page->out);
 }
 
@@ -143,6 +163,8 @@ static int numbers_width(const struct sn_view *view)
 	int width = 1 + 6 + 10 + 10 + 2;
 	for (uint32_t m = 1; m < view->metric_count; m++)
 		width += 1 + sn_text_metric_width(view, m);
+	for (uint32_t f = 0; f < view->formula_count; f++)
+		width += 1 + sn_text_formula_width(view, f);
 	return width;
 }
 
@@ -350,6 +372,7 @@ static void print_heading(const struct sn_outline *outline, const struct sn_page
 	for (uint32_t m = 1; m < outline->view->metric_count; m++)
 		fprintf(page->out, " %*s", sn_text_metric_width(outline->view, m),
 			sn_text_metric(outline->view, m));
+	sn_text_formula_names(outline->view, page);
 	fprintf(page->out, "  %s\n", heading);
 	sn_text_style(page, "\033[0m");
 }

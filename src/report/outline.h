@@ -24,7 +24,8 @@ struct sn_outline {
 	uint32_t row_count, row_capacity;
 	uint32_t *frames;
 	uint32_t frame_count, frame_capacity;
-	struct sn_tree_value *values; /* metric_count for each row */
+	struct sn_tree_value *values; /* a value of each column for each row */
+	struct sn_derived *derived;   /* a value of each formula for each row */
 	double total;		      /* of the first metric: what shares refer to */
 	const char *joint;	      /* between the frames of a chain: " > " or " < " */
 	bool shows_exclusive_share;
@@ -37,6 +38,8 @@ void sn_outline_release(struct sn_outline *outline);
 /* Adds a row without frames; *values is to be filled in before the next call. SONDE_NONE: no
  * memory. */
 uint32_t sn_outline_add(struct sn_outline *outline, uint32_t parent, struct sn_tree_value **values);
+/* Evaluates the formulas at the newest row, whose values are filled in; see sn_view_derive. */
+void sn_outline_derive(struct sn_outline *outline, const struct sonde_db_stat *across);
 /* Appends a frame to the newest row. 0 or SN_ERR_MEMORY. */
 int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame);
 

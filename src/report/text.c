@@ -42,6 +42,34 @@ int sn_text_metric_width(const struct sn_view *view, uint32_t position)
 	return width < 9 ? 9 : width;
 }
 
+int sn_text_formula_width(const struct sn_view *view, uint32_t formula)
+{
+	int width = (int)sn_utf8_columns(view->formulas[formula]->name);
+	return width < 9 ? 9 : width;
+}
+
+int sn_text_formula_names(const struct sn_view *view, const struct sn_page *page)
+{
+	int used = 0;
+	for (uint32_t f = 0; f < view->formula_count; f++)
+		used += fprintf(page->out, " %*s", sn_text_formula_width(view, f),
+				view->formulas[f]->name);
+	return used;
+}
+
+int sn_text_formulas(const struct sn_view *view, const struct sn_page *page,
+		     const struct sn_derived *derived, bool is_exclusive)
+{
+	int used = 0;
+	char text[SN_NUMBER_CHARS];
+	for (uint32_t f = 0; f < view->formula_count; f++) {
+		double value = is_exclusive ? derived[f].exclusive : derived[f].inclusive;
+		sn_number_format(value, view->formulas[f]->unit, text);
+		used += fprintf(page->out, " %*s", sn_text_formula_width(view, f), text);
+	}
+	return used;
+}
+
 uint64_t sn_text_measured_ns(const struct sonde_db *db)
 {
 	uint64_t end = 0;

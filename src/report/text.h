@@ -21,6 +21,13 @@ const char *sn_text_metric(const struct sn_view *view, uint32_t position);
 /* Columns for values of the metric under its name. */
 int sn_text_metric_width(const struct sn_view *view, uint32_t position);
 
+/* The columns of formulas, each with a blank before it: their names, and their values at a row.
+ * Both return the columns used. */
+int sn_text_formula_width(const struct sn_view *view, uint32_t formula);
+int sn_text_formula_names(const struct sn_view *view, const struct sn_page *page);
+int sn_text_formulas(const struct sn_view *view, const struct sn_page *page,
+		     const struct sn_derived *derived, bool is_exclusive);
+
 /* What was measured, how much, how completely: one or two lines, then an empty one. False, and a
  * word about it, where there is nothing to go on with. */
 bool sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,

@@ -15,6 +15,7 @@
 struct order {
 	const struct sn_view *view;
 	const struct sn_flat *flat;
+	const struct sn_derived *derived; /* [row * formula_count + formula] */
 };
 
 static int compare_rows(const void *left, const void *right, void *argument)
@@ -31,8 +32,10 @@ static int compare_rows(const void *left, const void *right, void *argument)
 	uint32_t at = view->sort_position;
 	struct sn_view one = *view;
 	one.sort_position = 0;
-	double x = sn_view_sort_key(&one, &order->flat->values[at][a]);
-	double y = sn_view_sort_key(&one, &order->flat->values[at][b]);
+	double x = sn_view_sort_key(&one, &order->flat->values[at][a],
+				    order->derived + (size_t)a * view->formula_count);
+	double y = sn_view_sort_key(&one, &order->flat->values[at][b],
+				    order->derived + (size_t)b * view->formula_count);
 	if (x == y) {
 		x = order->flat->values[at][a].inclusive.sum;
 		y = order->flat->values[at][b].inclusive.sum;
@@ -56,13 +59,15 @@ static void print_flat_heading(const struct sn_view *view, const struct sn_page 
 		fprintf(page->out, " %9s %9s", "count", "mean");
 	for (uint32_t m = 1; m < view->metric_count; m++)
 		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
+	sn_text_formula_names(view, page);
 	fprintf(page->out, "  %s\n", view->by);
 	sn_text_style(page, "\033[0m");
 }
 
 static int print_flat_numbers(const struct sn_view *view, const struct sn_page *page,
-			      const struct sn_flat *flat, uint32_t row, double total)
+			      const struct order *order, uint32_t row, double total)
 {
+	const struct sn_flat *flat = order->flat;
 	const struct sn_tree_value *value = &flat->values[0][row];
 	char text[4][SN_NUMBER_CHARS];
 	sn_number_share(total > 0 ? value->exclusive.sum / total : 0, text[0]);
@@ -80,6 +85,8 @@ static int print_flat_numbers(const struct sn_view *view, const struct sn_page *
 		sn_text_value(flat->values[m][row].inclusive.sum, sn_text_unit(view, m), text[0]);
 		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text[0]);
 	}
+	used +=
+	    sn_text_formulas(view, page, order->derived + (size_t)row * view->formula_count, false);
 	return used + fprintf(page->out, "  ");
 }
 
@@ -133,12 +140,13 @@ static int fit_columns(const struct sn_view *view, int room, char *name, char *p
 }
 
 static void print_flat_row(const struct sn_view *view, const struct sn_page *page,
-			   struct sn_source *source, const struct sn_flat *flat, uint32_t row,
+			   struct sn_source *source, const struct order *order, uint32_t row,
 			   double total)
 {
+	const struct sn_flat *flat = order->flat;
 	char name[SN_LABEL_CHARS], place[SN_LABEL_CHARS];
 	uint32_t id = flat->frames[row];
-	int room = page->width - print_flat_numbers(view, page, flat, row, total);
+	int room = page->width - print_flat_numbers(view, page, order, row, total);
 	if (view->is_full)
 		sn_label_full(view->db, view->grouping, id, name);
 	else
@@ -173,13 +181,36 @@ static void print_flat_rest(const struct sn_view *view, const struct sn_page *pa
 	sn_text_style(page, "\033[0m");
 }
 
+/* All formulas of all rows, [row * formula_count + formula]; NULL without memory. */
+static struct sn_derived *derive_rows(const struct sn_view *view, const struct sn_flat *flat)
+{
+	size_t count = (size_t)flat->row_count * view->formula_count;
+	struct sn_derived *derived = malloc((count + 1) * sizeof(*derived));
+	struct sn_tree_value *values = malloc((flat->metric_count + 1) * sizeof(*values));
+	for (uint32_t row = 0; derived && values && count && row < flat->row_count; row++) {
+		for (uint32_t m = 0; m < flat->metric_count; m++)
+			values[m] = flat->values[m][row];
+		sn_view_derive(view, values, NULL, derived + (size_t)row * view->formula_count);
+	}
+	if (!values) {
+		free(derived);
+		derived = NULL;
+	}
+	free(values);
+	return derived;
+}
+
 static int print_flat(const struct sn_view *view, const struct sn_page *page,
 		      const struct sn_tree *tree, const struct sn_flat *flat)
 {
-	struct order order = {view, flat};
 	uint32_t *rows = malloc((flat->row_count + 1) * sizeof(*rows));
-	if (!rows)
+	struct sn_derived *derived = derive_rows(view, flat);
+	if (!rows || !derived) {
+		free(rows);
+		free(derived);
 		return SN_ERR_MEMORY;
+	}
+	struct order order = {view, flat, derived};
 	for (uint32_t i = 0; i < flat->row_count; i++)
 		rows[i] = i;
 	qsort_r(rows, flat->row_count, sizeof(*rows), compare_rows, &order);
@@ -198,13 +229,14 @@ static int print_flat(const struct sn_view *view, const struct sn_page *page,
 		bool is_small = value->inclusive.sum < view->min_share * total;
 		if (is_small && view->sort != SN_SORT_NAME)
 			break;
-		print_flat_row(view, page, &source, flat, rows[shown], total);
+		print_flat_row(view, page, &source, &order, rows[shown], total);
 	}
 	if (has_any)
 		print_flat_rest(view, page, flat, rows, shown, total);
 	if (has_any && shown > 0 && !view->is_full)
 		sn_text_footer(view, page, flat->frames[rows[0]]);
 	sn_source_release(&source);
+	free(derived);
 	free(rows);
 	return has_any ? 0 : SN_TEXT_NOTHING;
 }
@@ -257,6 +289,7 @@ void sn_view_profile_name(const struct sonde_db *db, uint32_t id, char *text, si
 struct thread_row {
 	uint32_t profile;
 	struct sn_tree_value *values;
+	struct sn_derived *derived; /* behind the values, with them */
 };
 
 struct thread_sink {
@@ -271,11 +304,14 @@ static int take_thread(struct sn_row_sink *sink, const struct sn_row *row)
 {
 	struct thread_sink *self = (struct thread_sink *)sink;
 	size_t bytes = (self->view->metric_count + 1) * sizeof(*row->values);
-	struct sn_tree_value *values = malloc(bytes);
+	size_t derived_bytes = self->view->formula_count * sizeof(*row->derived);
+	struct sn_tree_value *values = malloc(bytes + derived_bytes);
 	if (!values)
 		return SN_ERR_MEMORY;
+	struct sn_derived *derived = (void *)((char *)values + bytes);
 	memcpy(values, row->values, self->view->metric_count * sizeof(*values));
-	self->rows[self->count++] = (struct thread_row){row->profile, values};
+	memcpy(derived, row->derived, derived_bytes);
+	self->rows[self->count++] = (struct thread_row){row->profile, values, derived};
 	double sum = values[0].inclusive.sum;
 	struct sonde_db_stat one = {1, sum, sum, sum, sum * sum};
 	sonde_db_stat_merge(&self->across, &one);
@@ -287,7 +323,8 @@ static int compare_threads(const void *left, const void *right, void *argument)
 	const struct thread_row *a = left, *b = right;
 	const struct sn_view *view = argument;
 	if (view->sort != SN_SORT_NAME) {
-		double x = sn_view_sort_key(view, a->values), y = sn_view_sort_key(view, b->values);
+		double x = sn_view_sort_key(view, a->values, a->derived);
+		double y = sn_view_sort_key(view, b->values, b->derived);
 		if (x != y)
 			return x > y ? -1 : 1;
 	}
@@ -324,6 +361,7 @@ static void print_thread(const struct thread_sink *self, const struct sn_page *p
 		sn_text_value(row->values[m].inclusive.sum, sn_text_unit(view, m), text);
 		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
 	}
+	used += sn_text_formulas(view, page, row->derived, false);
 	sn_number_count((double)profile->samples, text);
 	used += fprintf(page->out, " %9s", text);
 	sn_number_format((double)(profile->end_ns - profile->start_ns), "ns", text);
@@ -364,6 +402,7 @@ static int print_threads(struct thread_sink *self, const struct sn_page *page)
 		sn_text_metric(view, 0), page->width < WIDTH_FOR_BARS ? 0 : BAR_COLUMNS, "");
 	for (uint32_t m = 1; m < view->metric_count; m++)
 		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
+	sn_text_formula_names(view, page);
 	fprintf(page->out, " %9s %9s  %s\n", "samples", "lifetime", "thread");
 	sn_text_style(page, "\033[0m");
 	uint32_t shown = 0;

@@ -119,6 +119,8 @@ static int add_node_row(struct sn_outline *outline, const struct sn_tree *tree, 
 			uint32_t node, uint32_t *tail)
 {
 	struct sn_tree_value *values;
+	const struct sonde_db_stat *across =
+	    tree->across ? &tree->across[(size_t)node * tree->metric_count] : NULL;
 	if (sn_outline_add(outline, parent, &values) == SONDE_NONE)
 		return SN_ERR_MEMORY;
 	for (uint32_t m = 0; m < tree->metric_count; m++)
@@ -133,8 +135,10 @@ static int add_node_row(struct sn_outline *outline, const struct sn_tree *tree, 
 		    sn_outline_add_frame(outline, tree->nodes[node].frame) != 0)
 			return SN_ERR_MEMORY;
 		*tail = node;
-		if (!goes_on)
+		if (!goes_on) {
+			sn_outline_derive(outline, across);
 			return 0;
+		}
 		node = next;
 	}
 }
@@ -253,6 +257,7 @@ static int add_entry_row(struct sn_outline *outline, struct sn_callers *callers,
 	if (sn_outline_add(outline, candidate->parent, &values) == SONDE_NONE)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	memcpy(values, sn_callers_value(callers, entry, 0), metrics * sizeof(*values));
+	sn_outline_derive(outline, NULL);
 	/* A function stands alone on its row: its callers are the rows below. */
 	bool is_chain = candidate->parent != SONDE_NONE && !outline->view->is_full;
 	for (;;) {

@@ -5,6 +5,7 @@
  */
 #include "tree.h"
 
+#include "report/across.h"
 #include "report/pairs.h"
 
 #include <stdlib.h>
@@ -205,6 +206,10 @@ static int drop_empty_nodes(struct sn_tree *tree, struct sn_error *error)
 		tree->nodes[place[i]] = node;
 		for (uint32_t m = 0; m < tree->metric_count; m++)
 			tree->values[m][place[i]] = tree->values[m][i];
+		if (tree->across && place[i] != i)
+			memcpy(tree->across + (size_t)place[i] * tree->metric_count,
+			       tree->across + (size_t)i * tree->metric_count,
+			       tree->metric_count * sizeof(*tree->across));
 	}
 	tree->node_count = next;
 	free(place);
@@ -260,6 +265,9 @@ static int build(struct builder *builder, struct sn_error *error)
 		code = order_nodes(builder, error);
 	if (code == 0)
 		code = load_all_values(builder, error);
+	if (code == 0 && request->needs_across)
+		code = sn_across_load(builder->tree, builder->node_of, builder->keep,
+				      request->profiles, error);
 	if (code == 0 && (builder->keep || request->profiles))
 		code = drop_empty_nodes(builder->tree, error);
 	return code;
@@ -290,6 +298,7 @@ void sn_tree_release(struct sn_tree *tree)
 	for (uint32_t m = 0; tree->values && m < tree->metric_count; m++)
 		free(tree->values[m]);
 	free(tree->values);
+	free(tree->across);
 	free(tree->metrics);
 	free(tree->nodes);
 	*tree = (struct sn_tree){0};

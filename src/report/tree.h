@@ -34,6 +34,8 @@ struct sn_tree {
 	uint32_t node_count;
 	struct sn_tree_node *nodes;
 	struct sn_tree_value **values; /* [position][node] */
+	/* [node * metric_count + position]: the profiles' inclusive sums; NULL if not asked for */
+	struct sonde_db_stat *across;
 };
 
 struct sn_tree_request {
@@ -43,6 +45,7 @@ struct sn_tree_request {
 	const struct sn_query *const *where; /* all must select a context */
 	size_t where_count;
 	const bool *profiles; /* [profile]: whether it counts; NULL for all */
+	bool needs_across;
 };
 
 int sn_tree_init(struct sn_tree *tree, const struct sonde_db *db,

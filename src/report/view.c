@@ -6,6 +6,7 @@
 #include "report/flat.h"
 #include "format/measurement.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,8 +99,43 @@ double sn_view_drop_share(const struct sonde_db *db, const struct sonde_db_drop 
 	return -1;
 }
 
-double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *values)
+void sn_view_derive(const struct sn_view *view, const struct sn_tree_value *values,
+		    const struct sonde_db_stat *across, struct sn_derived *derived)
 {
+	uint32_t columns = sn_view_columns(view);
+	for (uint32_t f = 0; f < view->formula_count; f++) {
+		const struct sn_formula *formula = view->formulas[f];
+		struct sn_formula_place place = {0};
+		for (uint32_t i = 0; i < formula->input_count; i++) {
+			uint32_t column = 0;
+			while (column < columns && view->metrics[column] != formula->inputs[i])
+				column++;
+			if (column == columns)
+				continue;
+			place.inclusive[i] = &values[column].inclusive;
+			place.exclusive[i] = &values[column].exclusive;
+			place.across[i] = across ? &across[column] : NULL;
+		}
+		derived[f].inclusive = sn_formula_evaluate(formula, &place, false);
+		derived[f].exclusive = sn_formula_evaluate(formula, &place, true);
+	}
+}
+
+static bool sorts_exclusive(const struct sn_view *view)
+{
+	return view->sort == SN_SORT_EXCLUSIVE ||
+	       (view->sort == SN_SORT_DEFAULT &&
+		(view->kind == SN_VIEW_FLAT || view->kind == SN_VIEW_BOTTOM_UP));
+}
+
+double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *values,
+			const struct sn_derived *derived)
+{
+	if (view->sort_formula > 0 && derived) {
+		const struct sn_derived *by = &derived[view->sort_formula - 1];
+		double key = sorts_exclusive(view) ? by->exclusive : by->inclusive;
+		return isnan(key) ? -INFINITY : key;
+	}
 	const struct sn_tree_value *value = &values[view->sort_position];
 	switch (view->sort) {
 	case SN_SORT_EXCLUSIVE:
@@ -128,10 +164,14 @@ int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t
 int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct sn_tree *tree,
 		 struct sn_error *error)
 {
+	bool needs_across = false;
+	for (uint32_t f = 0; f < view->formula_count; f++)
+		needs_across |= view->formulas[f]->needs_across;
 	struct sn_tree_request request = {
 	    .grouping = grouping,
 	    .metrics = view->metrics,
-	    .metric_count = view->metric_count,
+	    .metric_count = sn_view_columns(view),
+	    .needs_across = needs_across && view->kind == SN_VIEW_TOP_DOWN,
 	    .where = view->where,
 	    .where_count = view->where_count,
 	    .profiles = view->profiles,
@@ -151,8 +191,14 @@ static void gather(const struct sn_tree *tree, uint32_t node, struct sn_tree_val
 		values[m] = tree->values[m][node];
 }
 
+/* Where the rows are made: one of each is enough, sinks copy what they keep. */
+struct room {
+	struct sn_tree_value *values; /* [column] */
+	struct sn_derived *derived;   /* [formula] */
+};
+
 static int rows_top_down(const struct sn_view *view, const struct sn_tree *tree,
-			 struct sn_row_sink *sink, struct sn_tree_value *values)
+			 struct sn_row_sink *sink, const struct room *room)
 {
 	double least = view->min_share * total_of(view, tree);
 	int code = 0;
@@ -163,9 +209,15 @@ static int rows_top_down(const struct sn_view *view, const struct sn_tree *tree,
 			node = n->end;
 			continue;
 		}
-		gather(tree, node, values);
-		struct sn_row row = {
-		    node, node ? n->parent : SONDE_NONE, n->depth, n->frame, SONDE_NONE, values};
+		gather(tree, node, room->values);
+		sn_view_derive(view, room->values,
+			       tree->across ? &tree->across[(size_t)node * tree->metric_count]
+					    : NULL,
+			       room->derived);
+		struct sn_row row = {node,	   node ? n->parent : SONDE_NONE,
+				     n->depth,	   n->frame,
+				     SONDE_NONE,   room->values,
+				     room->derived};
 		code = sink->take(sink, &row);
 		node++;
 	}
@@ -187,8 +239,9 @@ static int compare_keyed(const void *left, const void *right)
 }
 
 static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
-		     struct sn_row_sink *sink, struct sn_tree_value *values, struct sn_error *error)
+		     struct sn_row_sink *sink, const struct room *room, struct sn_error *error)
 {
+	struct sn_tree_value *values = room->values;
 	struct sn_flat flat;
 	int code = sn_flat_init(&flat, tree, view->grouping, error);
 	if (code != 0)
@@ -199,8 +252,9 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 	for (uint32_t i = 0; code == 0 && i < flat.row_count; i++) {
 		for (uint32_t m = 0; m < flat.metric_count; m++)
 			values[m] = flat.values[m][i];
-		order[i] =
-		    (struct keyed){view->metric_count ? sn_view_sort_key(view, values) : 0, i};
+		sn_view_derive(view, values, NULL, room->derived);
+		order[i] = (struct keyed){
+		    view->metric_count ? sn_view_sort_key(view, values, room->derived) : 0, i};
 	}
 	if (code == 0)
 		qsort(order, flat.row_count, sizeof(*order), compare_keyed);
@@ -212,7 +266,9 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 			values[m] = flat.values[m][at];
 		if (view->min_share > 0 && values[0].inclusive.sum < least)
 			continue;
-		struct sn_row row = {id++, SONDE_NONE, 0, flat.frames[at], SONDE_NONE, values};
+		sn_view_derive(view, values, NULL, room->derived);
+		struct sn_row row = {id++,   SONDE_NONE,   0, flat.frames[at], SONDE_NONE,
+				     values, room->derived};
 		code = sink->take(sink, &row);
 	}
 	free(order);
@@ -224,6 +280,7 @@ struct bottom_up {
 	const struct sn_view *view;
 	struct sn_callers callers;
 	struct sn_row_sink *sink;
+	struct sn_derived *derived; /* [formula] */
 	double least;
 	uint32_t next_id;
 };
@@ -238,8 +295,9 @@ static int rows_of_entries(struct bottom_up *walk, uint32_t first, uint32_t coun
 	for (uint32_t i = 0; code == 0 && i < count; i++) {
 		const struct sn_tree_value *values =
 		    &callers->values[(first + i) * (size_t)metrics];
-		order[i] =
-		    (struct keyed){metrics ? sn_view_sort_key(walk->view, values) : 0, first + i};
+		sn_view_derive(walk->view, values, NULL, walk->derived);
+		order[i] = (struct keyed){
+		    metrics ? sn_view_sort_key(walk->view, values, walk->derived) : 0, first + i};
 	}
 	if (code == 0)
 		qsort(order, count, sizeof(*order), compare_keyed);
@@ -251,8 +309,10 @@ static int rows_of_entries(struct bottom_up *walk, uint32_t first, uint32_t coun
 		if (metrics == 0 || is_small || values[0].exclusive.count == 0)
 			continue;
 		uint32_t id = walk->next_id++;
-		struct sn_row row = {id,	 parent, depth, callers->entries[entry].frame,
-				     SONDE_NONE, values};
+		sn_view_derive(walk->view, values, NULL, walk->derived);
+		struct sn_row row = {
+		    id,		parent, depth,	      callers->entries[entry].frame,
+		    SONDE_NONE, values, walk->derived};
 		code = walk->sink->take(walk->sink, &row);
 		if (code != 0 || depth >= walk->view->max_depth)
 			continue;
@@ -266,10 +326,12 @@ static int rows_of_entries(struct bottom_up *walk, uint32_t first, uint32_t coun
 }
 
 static int rows_bottom_up(const struct sn_view *view, const struct sn_tree *tree,
-			  struct sn_row_sink *sink, struct sn_error *error)
+			  struct sn_row_sink *sink, const struct room *room, struct sn_error *error)
 {
-	struct bottom_up walk = {
-	    .view = view, .sink = sink, .least = view->min_share * total_of(view, tree)};
+	struct bottom_up walk = {.view = view,
+				 .sink = sink,
+				 .derived = room->derived,
+				 .least = view->min_share * total_of(view, tree)};
 	int code = sn_callers_init(&walk.callers, tree, view->grouping, error);
 	if (code != 0)
 		return code;
@@ -293,8 +355,9 @@ void sn_view_profile_value(const struct sn_view *view, const bool *keep, uint32_
 }
 
 static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
-			struct sn_tree_value *values, struct sn_error *error)
+			const struct room *room, struct sn_error *error)
 {
+	struct sn_tree_value *values = room->values;
 	uint32_t count = sonde_db_profile_count(view->db),
 		 contexts = sonde_db_context_count(view->db);
 	bool *keep = NULL;
@@ -310,12 +373,13 @@ static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
 	for (uint32_t p = 0; p < count && code == 0; p++) {
 		if (view->profiles && !view->profiles[p])
 			continue;
-		for (uint32_t m = 0; m < view->metric_count; m++) {
+		for (uint32_t m = 0; m < sn_view_columns(view); m++) {
 			sn_view_profile_value(view, keep, p, view->metrics[m],
 					      &values[m].inclusive);
 			values[m].exclusive = values[m].inclusive;
 		}
-		struct sn_row row = {p, SONDE_NONE, 0, SONDE_NONE, p, values};
+		sn_view_derive(view, values, NULL, room->derived);
+		struct sn_row row = {p, SONDE_NONE, 0, SONDE_NONE, p, values, room->derived};
 		code = sink->take(sink, &row);
 	}
 	free(keep);
@@ -324,27 +388,26 @@ static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
 
 int sn_view_rows(const struct sn_view *view, struct sn_row_sink *sink, struct sn_error *error)
 {
-	struct sn_tree_value *values = calloc(view->metric_count + 1, sizeof(*values));
-	if (!values)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	struct room room = {calloc(sn_view_columns(view) + 1, sizeof(*room.values)),
+			    calloc(view->formula_count + 1, sizeof(*room.derived))};
+	struct sn_tree tree = {0};
 	int code = 0;
-	if (view->kind == SN_VIEW_THREADS) {
-		code = rows_threads(view, sink, values, error);
-	} else {
-		bool merges = view->kind == SN_VIEW_TOP_DOWN;
-		struct sn_tree tree;
+	bool merges = view->kind == SN_VIEW_TOP_DOWN;
+	if (!room.values || !room.derived)
+		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	else if (view->kind == SN_VIEW_THREADS)
+		code = rows_threads(view, sink, &room, error);
+	else
 		code = sn_view_tree(view, merges ? view->grouping : SN_GROUP_INSTRUCTION, &tree,
 				    error);
-		if (code == 0) {
-			if (view->kind == SN_VIEW_TOP_DOWN)
-				code = rows_top_down(view, &tree, sink, values);
-			else if (view->kind == SN_VIEW_FLAT)
-				code = rows_flat(view, &tree, sink, values, error);
-			else
-				code = rows_bottom_up(view, &tree, sink, error);
-			sn_tree_release(&tree);
-		}
-	}
-	free(values);
+	if (code == 0 && view->kind == SN_VIEW_TOP_DOWN)
+		code = rows_top_down(view, &tree, sink, &room);
+	else if (code == 0 && view->kind == SN_VIEW_FLAT)
+		code = rows_flat(view, &tree, sink, &room, error);
+	else if (code == 0 && view->kind == SN_VIEW_BOTTOM_UP)
+		code = rows_bottom_up(view, &tree, sink, &room, error);
+	sn_tree_release(&tree);
+	free(room.values);
+	free(room.derived);
 	return code;
 }

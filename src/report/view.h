@@ -6,6 +6,7 @@
 #ifndef SN_REPORT_VIEW_H
 #define SN_REPORT_VIEW_H
 
+#include "report/formula.h"
 #include "report/tree.h"
 
 #include <stdio.h>
@@ -27,6 +28,11 @@ struct sn_view {
 	const char *by;		   /* the grouping's name, for headings */
 	uint32_t metric_count;
 	const uint32_t *metrics; /* the first decides shares and order */
+	/* Metrics that are not shown, but that formulas need, follow in `metrics`. */
+	uint32_t hidden_count;
+	const struct sn_formula *const *formulas; /* shown beside the metrics */
+	uint32_t formula_count;
+	uint32_t sort_formula; /* of formulas, plus 1: sorted by it; 0: by a metric */
 	enum sn_view_sort sort;
 	uint32_t sort_position; /* of the metric to sort by */
 	const struct sn_query *const *where;
@@ -67,6 +73,23 @@ double sn_view_drop_share(const struct sonde_db *db, const struct sonde_db_drop 
  * Shared by the forms.
  */
 
+/* Metrics shown and hidden: what rows have values of. */
+static inline uint32_t sn_view_columns(const struct sn_view *view)
+{
+	return view->metric_count + view->hidden_count;
+}
+
+enum { SN_FORMULAS_SHOWN_MAX = 16, SN_COLUMNS_MAX = 64 };
+
+/* A formula at a row; NaN: empty. */
+struct sn_derived {
+	double inclusive, exclusive;
+};
+/* All formulas at a row: derived[formula]. values[column]; across[column] is the profiles'
+ * inclusive sums as sets, NULL where they are not known. */
+void sn_view_derive(const struct sn_view *view, const struct sn_tree_value *values,
+		    const struct sonde_db_stat *across, struct sn_derived *derived);
+
 /* A row of any view as data. */
 struct sn_row {
 	uint32_t id, parent; /* parent: SONDE_NONE without one */
@@ -74,6 +97,7 @@ struct sn_row {
 	uint32_t frame;		      /* SONDE_NONE in the threads view */
 	uint32_t profile;	      /* SONDE_NONE in all others */
 	struct sn_tree_value *values; /* [position] */
+	struct sn_derived *derived;   /* [formula] */
 };
 struct sn_row_sink {
 	int (*take)(struct sn_row_sink *sink, const struct sn_row *row);
@@ -85,8 +109,10 @@ int sn_view_rows(const struct sn_view *view, struct sn_row_sink *sink, struct sn
 int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct sn_tree *tree,
 		 struct sn_error *error);
 
-/* What to sort by: the greater goes first. Names are compared with sn_view_compare_names. */
-double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *values);
+/* What to sort by: the greater goes first, what is empty last. Names are compared with
+ * sn_view_compare_names. `derived` may be NULL without formulas. */
+double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *values,
+			const struct sn_derived *derived);
 int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t frame_b);
 
 /* The value of a profile in one metric, restricted as the view is. */

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The metrics and formulas that a user asks for; see metrics.h. */
+#include "metrics.h"
+
+#include "command.h"
+
+#include <string.h>
+
+enum { MAX_NAMES = 256, MAX_ITEM = 1024 };
+
+int sn_choice_init(struct sn_metric_choice *choice, const struct sonde_db *db)
+{
+	*choice = (struct sn_metric_choice){.db = db};
+	return sn_formulas_init(&choice->known, db) == 0 ? 0 : sn_command_fail("out of memory");
+}
+
+void sn_choice_release(struct sn_metric_choice *choice)
+{
+	sn_formulas_release(&choice->known);
+}
+
+/* One line of visible characters. */
+static void print_visible(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		fputc((unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i], stderr);
+}
+
+int sn_command_fail_formula(const char *name, const char *text, size_t position, const char *why)
+{
+	sn_command_fail("formula '%s': %s", name, why);
+	fputs("    ", stderr);
+	print_visible(text, strlen(text));
+	fputs("\n    ", stderr);
+	for (size_t i = 0; i < position && text[i]; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80) /* a character, not its rest */
+			fputc(' ', stderr);
+	fputs("^\n", stderr);
+	return SN_EXIT_FAILED;
+}
+
+static int fail_unknown(const struct sn_metric_choice *choice, const char *word)
+{
+	const struct sonde_db *db = choice->db;
+	const char *names[MAX_NAMES + 1];
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < sonde_db_metric_count(db) && count < MAX_NAMES; i++)
+		names[count++] = sonde_db_string(db, sonde_db_metric(db, i)->name);
+	uint32_t metrics = count;
+	for (uint32_t i = 0; i < choice->known.count && count < MAX_NAMES; i++)
+		names[count++] = choice->known.items[i]->name;
+	names[count] = NULL;
+	const char *nearest = sn_options_nearest(word, names);
+	if (nearest)
+		return sn_command_fail("metric '%s' was not measured; did you mean '%s'?", word,
+				       nearest);
+	char list[512] = "";
+	for (uint32_t i = 0; i < metrics && strlen(list) < 400; i++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.60s", i ? ", " : "",
+			 names[i]);
+	return sn_command_fail("metric '%s' was not measured; there are: %s", word, list);
+}
+
+static bool has_metric(const struct sn_metric_choice *choice, uint32_t metric, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (choice->metrics[i] == metric)
+			return true;
+	return false;
+}
+
+static int fail_too_many(void)
+{
+	return sn_command_fail("more than %d metrics at once", SN_COLUMNS_MAX);
+}
+
+static int show_metric(struct sn_metric_choice *choice, uint32_t metric)
+{
+	if (has_metric(choice, metric, choice->metric_count))
+		return 0;
+	if (choice->metric_count == SN_COLUMNS_MAX)
+		return fail_too_many();
+	choice->metrics[choice->metric_count++] = metric;
+	return 0;
+}
+
+static int show_formula(struct sn_metric_choice *choice, const struct sn_formula *formula)
+{
+	for (uint32_t i = 0; i < choice->formula_count; i++)
+		if (choice->formulas[i] == formula)
+			return 0;
+	if (choice->formula_count == SN_FORMULAS_SHOWN_MAX)
+		return sn_command_fail("more than %d formulas at once", SN_FORMULAS_SHOWN_MAX);
+	choice->formulas[choice->formula_count++] = formula;
+	return 0;
+}
+
+static int define(struct sn_metric_choice *choice, const char *item, size_t name_length)
+{
+	char name[MAX_ITEM];
+	struct sn_formula_problem problem = {0};
+	struct sn_error error = {""};
+	snprintf(name, sizeof(name), "%.*s", (int)name_length, item);
+	const char *text = item + name_length + strspn(item + name_length, " \t") + 1;
+	text += strspn(text, " \t");
+	if (sonde_db_metric_by_name(choice->db, name) != SONDE_NONE)
+		return sn_command_fail("formula '%s': there is a metric of that name", name);
+	int code = sn_formulas_add(&choice->known, name, text, &problem, &error);
+	if (code == SN_ERR_ARGUMENT)
+		return sn_command_fail_formula(name, text, problem.position, error.text);
+	if (code)
+		return sn_command_fail("%s", error.text);
+	return show_formula(choice, choice->known.items[choice->known.count - 1]);
+}
+
+static int take_item(struct sn_metric_choice *choice, const char *item)
+{
+	size_t name_length;
+	uint32_t metric = sonde_db_metric_by_name(choice->db, item);
+	if (metric != SONDE_NONE)
+		return show_metric(choice, metric);
+	if (sn_formula_is_definition(item, &name_length))
+		return define(choice, item, name_length);
+	const struct sn_formula *formula = sn_formulas_find(&choice->known, item);
+	return formula ? show_formula(choice, formula) : fail_unknown(choice, item);
+}
+
+/* The end of an item: a comma that is in no brackets and no quotes. */
+static size_t item_length(const char *list)
+{
+	size_t length = 0;
+	int open = 0;
+	char quote = 0;
+	for (; list[length]; length++) {
+		char c = list[length];
+		if (quote)
+			quote = c == quote ? 0 : quote;
+		else if (c == '"' || c == '\'')
+			quote = c;
+		else if (c == ',' && open <= 0)
+			break;
+		else
+			open += (c == '(') - (c == ')');
+	}
+	return length;
+}
+
+int sn_choice_take(struct sn_metric_choice *choice, const char *list)
+{
+	/* a metric of another tool may have any name */
+	uint32_t metric = sonde_db_metric_by_name(choice->db, list);
+	if (metric != SONDE_NONE)
+		return show_metric(choice, metric);
+	for (const char *at = list; at;) {
+		char item[MAX_ITEM];
+		size_t length = item_length(at);
+		if (length >= sizeof(item))
+			return sn_command_fail("'--metric': longer than %d bytes", MAX_ITEM - 1);
+		snprintf(item, sizeof(item), "%.*s", (int)length, at);
+		int code = take_item(choice, item);
+		if (code)
+			return code;
+		at = at[length] ? at + length + 1 : NULL;
+	}
+	return 0;
+}
+
+void sn_choice_take_all(struct sn_metric_choice *choice)
+{
+	choice->metric_count = sn_view_default_metrics(choice->db, choice->metrics, SN_COLUMNS_MAX);
+	for (uint32_t i = 0; i < sonde_db_metric_count(choice->db); i++)
+		if (choice->metric_count < SN_COLUMNS_MAX)
+			show_metric(choice, i);
+}
+
+int sn_choice_finish(struct sn_metric_choice *choice)
+{
+	if (choice->metric_count == 0 && choice->formula_count > 0) {
+		const struct sn_formula *first = choice->formulas[0];
+		if (first->input_count > 0)
+			choice->metrics[choice->metric_count++] = first->inputs[0];
+		else
+			choice->metric_count =
+			    sn_view_default_metrics(choice->db, choice->metrics, 1);
+	}
+	uint32_t count = choice->metric_count;
+	for (uint32_t f = 0; f < choice->formula_count; f++) {
+		for (uint32_t i = 0; i < choice->formulas[f]->input_count; i++) {
+			uint32_t metric = choice->formulas[f]->inputs[i];
+			if (has_metric(choice, metric, count))
+				continue;
+			if (count == SN_COLUMNS_MAX)
+				return fail_too_many();
+			choice->metrics[count++] = metric;
+		}
+	}
+	choice->hidden_count = count - choice->metric_count;
+	return 0;
+}

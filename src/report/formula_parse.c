@@ -1,0 +1,861 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Formulas from text to steps, by recursive descent; see formula.h.
+ *
+ * A name is read as the longest one that is known: "cpu-time-kernel-time" is a difference, if there
+ * are no longer names. A formula in a formula is parsed where it stands.
+ */
+#include "report/formula_code.h"
+#include "report/formula_unit.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { DEPTH_MAX = 100, NAME_MAX_BYTES = 256 };
+
+struct parser {
+	const struct sonde_db *db;
+	const struct sn_formulas *known;
+	uint32_t known_count; /* of these; in a formula, those before it */
+	const char *text, *at;
+	struct sn_formula *formula;
+	struct sn_error *error;
+	int code; /* the first failure */
+	size_t position;
+	unsigned depth;	 /* of brackets and formulas */
+	unsigned nested; /* formulas that are being parsed in place */
+	/* What metrics stand for here. */
+	enum sn_formula_scope scope;
+	bool is_total;
+	/* The text with plain names; NULL while in another formula. */
+	char *plain;
+	const char *copied; /* the text up to here is in it */
+};
+
+static int fail_at(struct parser *parser, const char *at, enum sn_err code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static int fail_at(struct parser *parser, const char *at, enum sn_err code, const char *format, ...)
+{
+	if (parser->code)
+		return parser->code;
+	char text[400];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (!parser->nested)
+		parser->position = (size_t)(at - parser->text);
+	return parser->code = sn_fail(parser->error, code, "%s", text);
+}
+
+static void skip_blanks(struct parser *parser)
+{
+	while (*parser->at == ' ' || *parser->at == '\t' || *parser->at == '\n')
+		parser->at++;
+}
+
+static bool take(struct parser *parser, const char *symbol)
+{
+	skip_blanks(parser);
+	if (strncmp(parser->at, symbol, strlen(symbol)) != 0)
+		return false;
+	parser->at += strlen(symbol);
+	return true;
+}
+
+static void emit(struct parser *parser, struct sn_formula_step step)
+{
+	struct sn_formula *formula = parser->formula;
+	if (formula->step_count == SN_FORMULA_STEPS_MAX) {
+		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "too long a formula");
+		return;
+	}
+	formula->steps[formula->step_count++] = step;
+}
+
+static void emit_operation(struct parser *parser, enum sn_formula_operation operation)
+{
+	emit(parser, (struct sn_formula_step){.operation = operation});
+}
+
+static void emit_number(struct parser *parser, double number)
+{
+	emit(parser, (struct sn_formula_step){.operation = SN_DO_NUMBER, .number = number});
+}
+
+static struct sn_dimension parse_comparison(struct parser *parser);
+
+/* ---- names ---- */
+
+static bool is_name_start(char c)
+{
+	return isalpha((unsigned char)c) || c == '_';
+}
+
+static bool is_name_part(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '.' || c == ':';
+}
+
+/* Whether the names are one but for the case, and for dashes and underscores. */
+static bool is_like(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++) {
+		char x = *a == '-' ? '_' : (char)tolower((unsigned char)*a);
+		char y = *b == '-' ? '_' : (char)tolower((unsigned char)*b);
+		if (x != y)
+			return false;
+	}
+	return *a == *b;
+}
+
+static const char *metric_name(const struct parser *parser, uint32_t metric)
+{
+	return sonde_db_string(parser->db, sonde_db_metric(parser->db, metric)->name);
+}
+
+static uint32_t find_metric(const struct parser *parser, const char *name)
+{
+	/* what the operations of devices are called in formulas that are older than the metrics */
+	static const char *const others[][2] = {{"gpu_kernel", "kernel-time"},
+						{"gpu_copy", "copy-time"},
+						{"gpu_set", "fill-time"},
+						{"gpu_sync", "sync-time"}};
+	uint32_t metric = sonde_db_metric_by_name(parser->db, name);
+	for (uint32_t i = 0; metric == SONDE_NONE && i < sonde_db_metric_count(parser->db); i++)
+		if (is_like(metric_name(parser, i), name))
+			metric = i;
+	for (size_t i = 0; metric == SONDE_NONE && i < sizeof(others) / sizeof(*others); i++)
+		if (is_like(others[i][0], name))
+			metric = sonde_db_metric_by_name(parser->db, others[i][1]);
+	return metric;
+}
+
+static uint32_t find_formula(const struct parser *parser, const char *name)
+{
+	for (uint32_t i = parser->known ? parser->known_count : 0; i-- > 0;)
+		if (is_like(parser->known->items[i]->name, name))
+			return i;
+	return SONDE_NONE;
+}
+
+/* A name as it stands in the text, and what it is: a metric, a formula, or neither. */
+struct name {
+	char text[NAME_MAX_BYTES];
+	const char *start;
+	bool is_quoted;
+	uint32_t metric, formula; /* SONDE_NONE */
+};
+
+static void look_up(struct parser *parser, struct name *name)
+{
+	name->metric = find_metric(parser, name->text);
+	name->formula = name->metric == SONDE_NONE ? find_formula(parser, name->text) : SONDE_NONE;
+}
+
+static bool is_known(const struct name *name)
+{
+	return name->metric != SONDE_NONE || name->formula != SONDE_NONE;
+}
+
+/* "cpu-time": a quote in it is doubled. */
+static void take_quoted(struct parser *parser, struct name *name)
+{
+	char quote = *parser->at++;
+	size_t length = 0;
+	for (;; parser->at++) {
+		if (!*parser->at) {
+			fail_at(parser, name->start, SN_ERR_ARGUMENT, "a quote is not closed");
+			break;
+		}
+		if (*parser->at == quote && *++parser->at != quote)
+			break;
+		if (length + 1 < sizeof(name->text))
+			name->text[length++] = *parser->at;
+	}
+	name->text[length] = '\0';
+	name->is_quoted = true;
+	look_up(parser, name);
+}
+
+static size_t run_length(const char *at)
+{
+	size_t length = 0;
+	while (is_name_part(at[length]) || (at[length] == '-' && (is_name_part(at[length + 1]))))
+		length++;
+	return length < NAME_MAX_BYTES ? length : NAME_MAX_BYTES - 1;
+}
+
+static bool is_function(const char *name);
+
+static bool is_call(const struct parser *parser, const struct name *name, size_t length)
+{
+	const char *after = parser->at + length;
+	after += strspn(after, " \t\n");
+	return *after == '(' && is_function(name->text);
+}
+
+/* The longest name that is known; else all that could be one. */
+static void take_plain(struct parser *parser, struct name *name)
+{
+	size_t whole = run_length(parser->at);
+	for (size_t length = whole; length > 0; length--) {
+		if (length < whole && parser->at[length] != '-')
+			continue;
+		memcpy(name->text, parser->at, length);
+		name->text[length] = '\0';
+		look_up(parser, name);
+		if (is_call(parser, name, length) || is_known(name)) {
+			parser->at += length;
+			return;
+		}
+	}
+	memcpy(name->text, parser->at, whole);
+	name->text[whole] = '\0';
+	parser->at += whole;
+}
+
+static void take_name(struct parser *parser, struct name *name)
+{
+	skip_blanks(parser);
+	*name = (struct name){.start = parser->at, .metric = SONDE_NONE, .formula = SONDE_NONE};
+	if (*parser->at == '"' || *parser->at == '\'')
+		take_quoted(parser, name);
+	else if (is_name_start(*parser->at))
+		take_plain(parser, name);
+}
+
+static int fail_unknown(struct parser *parser, const struct name *name)
+{
+	char list[300] = "";
+	uint32_t count = sonde_db_metric_count(parser->db);
+	for (uint32_t i = 0; i < count && strlen(list) < 220; i++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.40s", i ? ", " : "",
+			 metric_name(parser, i));
+	if (!name->text[0])
+		return fail_at(parser, name->start, SN_ERR_ARGUMENT, "a metric's name is missing");
+	return fail_at(parser, name->start, SN_ERR_ARGUMENT,
+		       "'%.80s' is no metric of this database, which has %s", name->text,
+		       *list ? list : "none");
+}
+
+void sn_formula_quote(const char *name, char *text, size_t size)
+{
+	size_t plain = is_name_start(*name) ? 1 : 0;
+	while (plain && is_name_part(name[plain]))
+		plain++;
+	if (*name && !name[plain] && !is_function(name)) {
+		snprintf(text, size, "%s", name);
+		return;
+	}
+	size_t used = 0;
+	for (const char *c = name; used + 4 < size && (used == 0 || *c); c++) {
+		if (used == 0)
+			text[used++] = '"';
+		if (!*c)
+			break;
+		if (*c == '"')
+			text[used++] = '"';
+		text[used++] = *c;
+	}
+	text[used++] = '"';
+	text[used] = '\0';
+}
+
+/* Puts the metric's own name into the plain text, instead of what stands from name->start to here.
+ */
+static void copy_plain(struct parser *parser, const struct name *name)
+{
+	if (!parser->plain)
+		return;
+	size_t used = strlen(parser->plain);
+	snprintf(parser->plain + used, SN_FORMULA_TEXT_MAX - used, "%.*s",
+		 (int)(name->start - parser->copied), parser->copied);
+	used = strlen(parser->plain);
+	sn_formula_quote(metric_name(parser, name->metric), parser->plain + used,
+			 SN_FORMULA_TEXT_MAX - used);
+	parser->copied = parser->at;
+}
+
+/* ---- metrics ---- */
+
+static uint32_t input_for(struct parser *parser, const struct name *name)
+{
+	struct sn_formula *formula = parser->formula;
+	for (uint32_t i = 0; i < formula->input_count; i++)
+		if (formula->inputs[i] == name->metric)
+			return i;
+	if (formula->input_count == SN_FORMULA_INPUTS_MAX) {
+		fail_at(parser, name->start, SN_ERR_ARGUMENT, "more than %d metrics",
+			SN_FORMULA_INPUTS_MAX);
+		return 0;
+	}
+	formula->inputs[formula->input_count] = name->metric;
+	return formula->input_count++;
+}
+
+static struct sn_dimension emit_metric(struct parser *parser, const struct name *name,
+				       enum sn_formula_part part)
+{
+	copy_plain(parser, name);
+	const struct sonde_db_metric *metric = sonde_db_metric(parser->db, name->metric);
+	struct sn_dimension dimension = sn_dimension_of(
+	    part == SN_PART_COUNT ? "1" : sonde_db_string(parser->db, metric->unit));
+	if (metric->kind == 4 && part != SN_PART_COUNT) /* a ratio of the measurement format */
+		dimension.is_ratio = dimension.count == 0;
+	if (parser->is_total) {
+		struct sonde_db_summary summary;
+		sonde_db_summary(parser->db, 0, name->metric, &summary); /* else all zeroes */
+		const struct sonde_db_stat *stat =
+		    parser->scope == SN_SCOPE_EXCLUSIVE ? &summary.exclusive
+		    : parser->scope == SN_SCOPE_ACROSS	? &summary.across
+							: &summary.inclusive;
+		emit_number(parser, sn_formula_part_of(stat, part));
+		return dimension;
+	}
+	parser->formula->needs_across |= parser->scope == SN_SCOPE_ACROSS;
+	emit(parser, (struct sn_formula_step){.operation = SN_DO_METRIC,
+					      .scope = parser->scope,
+					      .part = part,
+					      .input = input_for(parser, name)});
+	return dimension;
+}
+
+/* A formula where it stands: its text is parsed by the same parser. */
+static struct sn_dimension parse_formula(struct parser *parser, const struct name *name)
+{
+	const struct sn_formula *inner = parser->known->items[name->formula];
+	struct parser saved = *parser;
+	if (!parser->nested)
+		parser->position = (size_t)(name->start - parser->text);
+	parser->nested++;
+	parser->depth++;
+	parser->known_count = name->formula;
+	parser->plain = NULL;
+	parser->text = parser->at = inner->text;
+	struct sn_dimension dimension = {.is_unknown = true};
+	if (parser->depth > DEPTH_MAX)
+		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "formulas within formulas: too deep");
+	else
+		dimension = parse_comparison(parser);
+	saved.code = parser->code;
+	saved.position = parser->position;
+	*parser = saved;
+	return dimension;
+}
+
+/* ---- functions ---- */
+
+/* A metric, maybe within scopes: count(total(cpu-time)). */
+static struct sn_dimension parse_part(struct parser *parser, enum sn_formula_part part);
+
+struct function;
+typedef struct sn_dimension (*parse_arguments)(struct parser *parser,
+					       const struct function *function, const char *start);
+struct function {
+	const char *name;
+	parse_arguments parse;
+	int code;
+};
+
+static void expect(struct parser *parser, const char *symbol, const char *function)
+{
+	skip_blanks(parser);
+	if (!parser->code && !take(parser, symbol))
+		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "%s: '%s' is missing here", function,
+			symbol);
+}
+
+static struct sn_dimension parse_accessor(struct parser *parser, const struct function *function,
+					  const char *start)
+{
+	struct sn_dimension dimension = parse_part(parser, (enum sn_formula_part)function->code);
+	expect(parser, ")", function->name);
+	return dimension;
+}
+
+/* min(m) is of a metric's values, min(a, b, ...) of numbers. */
+static struct sn_dimension parse_extreme(struct parser *parser, const struct function *function,
+					 const char *start)
+{
+	bool is_min = function->code == SN_DO_MIN;
+	struct parser before = *parser;
+	uint32_t steps = parser->formula->step_count, inputs = parser->formula->input_count;
+	size_t plain = parser->plain ? strlen(parser->plain) : 0;
+	struct sn_dimension dimension = parse_comparison(parser);
+	int count = 1;
+	for (; !parser->code && take(parser, ","); count++) {
+		dimension = sn_dimension_sum(dimension, parse_comparison(parser));
+		emit_operation(parser, (enum sn_formula_operation)function->code);
+	}
+	if (!parser->code && count == 1) {
+		/* once more, as what it is */
+		parser->at = before.at;
+		parser->copied = before.copied;
+		parser->formula->step_count = steps;
+		parser->formula->input_count = inputs;
+		if (parser->plain)
+			parser->plain[plain] = '\0';
+		dimension = parse_part(parser, is_min ? SN_PART_MIN : SN_PART_MAX);
+	}
+	expect(parser, ")", function->name);
+	return dimension;
+}
+
+static struct sn_dimension parse_math(struct parser *parser, const struct function *function,
+				      const char *start)
+{
+	struct sn_dimension dimension = parse_comparison(parser);
+	emit_operation(parser, (enum sn_formula_operation)function->code);
+	if (function->code == SN_DO_LOG && take(parser, ",")) {
+		parse_comparison(parser);
+		emit_operation(parser, SN_DO_LOG);
+		emit_operation(parser, SN_DO_DIVIDE);
+	}
+	expect(parser, ")", function->name);
+	if (function->code == SN_DO_SQRT)
+		return sn_dimension_power(dimension, 0.5);
+	return function->code == SN_DO_ABS ? dimension : sn_dimension_of("1");
+}
+
+static struct sn_dimension parse_if(struct parser *parser, const struct function *function,
+				    const char *start)
+{
+	bool has_condition = function->code == SN_DO_IF;
+	if (has_condition) {
+		parse_comparison(parser);
+		expect(parser, ",", function->name);
+	}
+	struct sn_dimension dimension = parse_comparison(parser);
+	expect(parser, ",", function->name);
+	dimension = sn_dimension_sum(dimension, parse_comparison(parser));
+	emit_operation(parser, (enum sn_formula_operation)function->code);
+	expect(parser, ")", function->name);
+	return dimension;
+}
+
+static struct sn_dimension parse_percent(struct parser *parser, const struct function *function,
+					 const char *start)
+{
+	struct sn_dimension dimension = parse_comparison(parser);
+	expect(parser, ")", function->name);
+	dimension.is_ratio = dimension.count == 0;
+	dimension.is_literal = false;
+	return dimension;
+}
+
+enum { SCOPE_TOTAL = 100 };
+
+static void enter_scope(struct parser *parser, int code)
+{
+	if (code == SCOPE_TOTAL)
+		parser->is_total = true;
+	else
+		parser->scope = (enum sn_formula_scope)code;
+}
+
+static struct sn_dimension parse_scope(struct parser *parser, const struct function *function,
+				       const char *start)
+{
+	enum sn_formula_scope scope = parser->scope;
+	bool is_total = parser->is_total;
+	enter_scope(parser, function->code);
+	struct sn_dimension dimension = parse_comparison(parser);
+	expect(parser, ")", function->name);
+	parser->scope = scope;
+	parser->is_total = is_total;
+	return dimension;
+}
+
+static double device_count(const struct sonde_db *db)
+{
+	double count = 0;
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++) {
+		const struct sonde_db_profile *profile = sonde_db_profile(db, i);
+		bool is_new = profile->kind == 1;
+		/* streams of a device lie together, but for those of other processes */
+		for (uint32_t j = i; is_new && j-- > 0 && i - j < 4096;) {
+			const struct sonde_db_profile *other = sonde_db_profile(db, j);
+			is_new = other->kind != 1 || other->host != profile->host ||
+				 other->device != profile->device;
+		}
+		count += is_new;
+	}
+	return count > 0 ? count : 1;
+}
+
+static struct sn_dimension parse_fact(struct parser *parser, const struct function *function,
+				      const char *start)
+{
+	const char *duration = sonde_db_property(parser->db, "duration_ns");
+	skip_blanks(parser);
+	if (function->code == 'p' && *parser->at != ')') {
+		/* profiles(m): those that have a value */
+		enum sn_formula_scope scope = parser->scope;
+		parser->scope = SN_SCOPE_ACROSS;
+		struct sn_dimension dimension = parse_part(parser, SN_PART_COUNT);
+		parser->scope = scope;
+		expect(parser, ")", function->name);
+		return dimension;
+	}
+	double number = function->code == 'p'	? sonde_db_profile_count(parser->db)
+			: function->code == 'd' ? device_count(parser->db)
+			: duration		? strtod(duration, NULL)
+						: NAN;
+	emit_number(parser, number);
+	expect(parser, ")", function->name);
+	return sn_dimension_of(function->code == 't' ? "ns" : "1");
+}
+
+/* cv(m) and imbalance(m) are of the profiles' sums. */
+static struct sn_dimension parse_spread(struct parser *parser, const struct function *function,
+					const char *start)
+{
+	enum sn_formula_scope scope = parser->scope;
+	bool is_cv = function->code == 'c';
+	const char *again = parser->at;
+	parser->scope = SN_SCOPE_ACROSS;
+	parse_part(parser, is_cv ? SN_PART_DEV : SN_PART_MAX);
+	const char *end = parser->at;
+	char *plain = parser->plain;
+	parser->plain = NULL;
+	parser->at = again;
+	parse_part(parser, SN_PART_MEAN);
+	parser->plain = plain;
+	parser->at = end;
+	parser->scope = scope;
+	emit_operation(parser, SN_DO_DIVIDE);
+	if (!is_cv) {
+		emit_number(parser, 1);
+		emit_operation(parser, SN_DO_SUBTRACT);
+	}
+	expect(parser, ")", function->name);
+	struct sn_dimension dimension = {.is_ratio = true};
+	return dimension;
+}
+
+static const struct function functions[] = {
+    {"sum", parse_accessor, SN_PART_SUM},
+    {"count", parse_accessor, SN_PART_COUNT},
+    {"mean", parse_accessor, SN_PART_MEAN},
+    {"avg", parse_accessor, SN_PART_MEAN},
+    {"dev", parse_accessor, SN_PART_DEV},
+    {"stddev", parse_accessor, SN_PART_DEV},
+    {"min", parse_extreme, SN_DO_MIN},
+    {"max", parse_extreme, SN_DO_MAX},
+    {"sqrt", parse_math, SN_DO_SQRT},
+    {"abs", parse_math, SN_DO_ABS},
+    {"log", parse_math, SN_DO_LOG},
+    {"exp", parse_math, SN_DO_EXP},
+    {"if", parse_if, SN_DO_IF},
+    {"ifempty", parse_if, SN_DO_IFEMPTY},
+    {"percent", parse_percent, 0},
+    {"total", parse_scope, SCOPE_TOTAL},
+    {"inclusive", parse_scope, SN_SCOPE_INCLUSIVE},
+    {"exclusive", parse_scope, SN_SCOPE_EXCLUSIVE},
+    {"across", parse_scope, SN_SCOPE_ACROSS},
+    {"cv", parse_spread, 'c'},
+    {"imbalance", parse_spread, 'i'},
+    {"profiles", parse_fact, 'p'},
+    {"devices", parse_fact, 'd'},
+    {"duration", parse_fact, 't'},
+};
+
+static const struct function *find_function(const char *name)
+{
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+		if (strcasecmp(functions[i].name, name) == 0)
+			return functions + i;
+	return NULL;
+}
+
+static bool is_function(const char *name)
+{
+	return find_function(name) != NULL;
+}
+
+static struct sn_dimension parse_part(struct parser *parser, enum sn_formula_part part)
+{
+	struct name name;
+	enum sn_formula_scope scope = parser->scope;
+	bool is_total = parser->is_total;
+	int open = 0;
+	take_name(parser, &name);
+	for (const struct function *function = find_function(name.text);
+	     !name.is_quoted && function && function->parse == parse_scope && take(parser, "(");
+	     function = find_function(name.text), open++) {
+		enter_scope(parser, function->code);
+		take_name(parser, &name);
+	}
+	struct sn_dimension dimension = {.is_unknown = true};
+	if (name.formula != SONDE_NONE)
+		fail_at(parser, name.start, SN_ERR_ARGUMENT,
+			"'%.80s' is a formula: it has a value, but neither count nor spread",
+			name.text);
+	else if (name.metric == SONDE_NONE)
+		fail_unknown(parser, &name);
+	else
+		dimension = emit_metric(parser, &name, part);
+	while (open-- > 0)
+		expect(parser, ")", "a scope");
+	parser->scope = scope;
+	parser->is_total = is_total;
+	return dimension;
+}
+
+/* ---- expressions ---- */
+
+/* What may follow a number: a size, a time, or a part of a hundred. */
+static const struct {
+	const char *text, *unit;
+	double factor;
+} suffixes[] = {
+    {"KiB", "bytes", 1024},   {"MiB", "bytes", 1048576}, {"GiB", "bytes", 1073741824},
+    {"TiB", "bytes", 0x1p40}, {"kB", "bytes", 1e3},	 {"MB", "bytes", 1e6},
+    {"GB", "bytes", 1e9},     {"TB", "bytes", 1e12},	 {"B", "bytes", 1},
+    {"ns", "ns", 1},	      {"us", "ns", 1e3},	 {"ms", "ns", 1e6},
+    {"min", "ns", 60e9},      {"s", "ns", 1e9},		 {"h", "ns", 3600e9},
+    {"Ki", NULL, 1024},	      {"Mi", NULL, 1048576},	 {"Gi", NULL, 1073741824},
+    {"k", NULL, 1e3},	      {"M", NULL, 1e6},		 {"G", NULL, 1e9},
+    {"T", NULL, 1e12},	      {"%", NULL, 0.01},
+};
+
+static struct sn_dimension parse_number(struct parser *parser)
+{
+	const char *start = parser->at;
+	char *end;
+	double number = strtod(start, &end);
+	struct sn_dimension dimension = {.is_literal = true};
+	parser->at = end;
+	size_t letters = *end == '%' ? 1 : 0;
+	while (letters == 0 ? isalpha((unsigned char)*end)
+			    : is_name_part(end[letters]) && *end != '%')
+		letters++;
+	for (size_t i = 0; letters && i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		if (strlen(suffixes[i].text) != letters ||
+		    strncmp(suffixes[i].text, end, letters) != 0)
+			continue;
+		number *= suffixes[i].factor;
+		if (suffixes[i].unit)
+			dimension = sn_dimension_of(suffixes[i].unit);
+		parser->at = end + letters;
+		letters = 0;
+	}
+	if (letters)
+		fail_at(
+		    parser, end, SN_ERR_ARGUMENT,
+		    "'%.*s' is no unit of a number; there are k M G T, ns us ms s min h, B kB KiB "
+		    "MB MiB ..., %%",
+		    (int)(letters < 40 ? letters : 40), end);
+	emit_number(parser, number);
+	return dimension;
+}
+
+static struct sn_dimension parse_named(struct parser *parser)
+{
+	struct name name;
+	take_name(parser, &name);
+	const struct function *function = name.is_quoted ? NULL : find_function(name.text);
+	if (function && take(parser, "("))
+		return function->parse(parser, function, name.start);
+	if (name.metric != SONDE_NONE)
+		return emit_metric(parser, &name, SN_PART_SUM);
+	if (name.formula != SONDE_NONE)
+		return parse_formula(parser, &name);
+	skip_blanks(parser);
+	if (*parser->at == '(')
+		fail_at(parser, name.start, SN_ERR_ARGUMENT, "there is no function '%.80s'",
+			name.text);
+	else
+		fail_unknown(parser, &name);
+	return (struct sn_dimension){.is_unknown = true};
+}
+
+static struct sn_dimension parse_atom(struct parser *parser)
+{
+	struct sn_dimension dimension = {.is_unknown = true};
+	skip_blanks(parser);
+	const char *at = parser->at;
+	if (parser->code)
+		return dimension;
+	if (++parser->depth > DEPTH_MAX)
+		fail_at(parser, at, SN_ERR_ARGUMENT, "too many brackets");
+	else if (isdigit((unsigned char)*at) || (*at == '.' && isdigit((unsigned char)at[1])))
+		dimension = parse_number(parser);
+	else if (is_name_start(*at) || *at == '"' || *at == '\'')
+		dimension = parse_named(parser);
+	else if (take(parser, "(")) {
+		dimension = parse_comparison(parser);
+		if (!parser->code && !take(parser, ")"))
+			fail_at(parser, at, SN_ERR_ARGUMENT, "this bracket is not closed");
+	} else if (*at)
+		fail_at(parser, at, SN_ERR_ARGUMENT, "a number or a name is missing here");
+	else
+		fail_at(parser, at, SN_ERR_ARGUMENT,
+			"the formula ends where a number or a name is missing");
+	parser->depth--;
+	return dimension;
+}
+
+static struct sn_dimension parse_sign(struct parser *parser);
+
+/* The number that the last step is, NaN where it is none. */
+static double last_number(const struct parser *parser, uint32_t first)
+{
+	const struct sn_formula *formula = parser->formula;
+	bool is_number =
+	    formula->step_count == first + 1 && formula->steps[first].operation == SN_DO_NUMBER;
+	bool is_negative = formula->step_count == first + 2 &&
+			   formula->steps[first].operation == SN_DO_NUMBER &&
+			   formula->steps[first + 1].operation == SN_DO_NEGATE;
+	return is_number     ? formula->steps[first].number
+	       : is_negative ? -formula->steps[first].number
+			     : NAN;
+}
+
+static struct sn_dimension parse_power(struct parser *parser)
+{
+	struct sn_dimension dimension = parse_atom(parser);
+	if (!parser->code && take(parser, "^")) {
+		uint32_t first = parser->formula->step_count;
+		parse_sign(parser);
+		dimension = sn_dimension_power(dimension, last_number(parser, first));
+		emit_operation(parser, SN_DO_POWER);
+	}
+	return dimension;
+}
+
+/* -2^2 is -4, as in mathematics. */
+static struct sn_dimension parse_sign(struct parser *parser)
+{
+	struct sn_dimension dimension = {.is_unknown = true};
+	skip_blanks(parser);
+	if (++parser->depth > DEPTH_MAX) {
+		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "too many signs");
+	} else if (take(parser, "-")) {
+		dimension = parse_sign(parser);
+		emit_operation(parser, SN_DO_NEGATE);
+	} else if (take(parser, "+")) {
+		dimension = parse_sign(parser);
+	} else {
+		dimension = parse_power(parser);
+	}
+	parser->depth--;
+	return dimension;
+}
+
+static struct sn_dimension parse_product(struct parser *parser)
+{
+	struct sn_dimension dimension = parse_sign(parser);
+	while (!parser->code) {
+		bool is_product = take(parser, "*");
+		if (!is_product && !take(parser, "/"))
+			break;
+		struct sn_dimension right = parse_sign(parser);
+		dimension = sn_dimension_product(dimension, right, is_product ? 1 : -1);
+		emit_operation(parser, is_product ? SN_DO_MULTIPLY : SN_DO_DIVIDE);
+	}
+	return dimension;
+}
+
+static struct sn_dimension parse_sum(struct parser *parser)
+{
+	struct sn_dimension dimension = parse_product(parser);
+	while (!parser->code) {
+		bool is_sum = take(parser, "+");
+		if (!is_sum && !take(parser, "-"))
+			break;
+		dimension = sn_dimension_sum(dimension, parse_product(parser));
+		emit_operation(parser, is_sum ? SN_DO_ADD : SN_DO_SUBTRACT);
+	}
+	return dimension;
+}
+
+static struct sn_dimension parse_comparison(struct parser *parser)
+{
+	static const struct {
+		const char *symbol;
+		enum sn_formula_operation operation;
+	} symbols[] = {{"<=", SN_DO_LESS_EQUAL}, {">=", SN_DO_GREATER_EQUAL},
+		       {"<>", SN_DO_DIFFERENT},	 {"!=", SN_DO_DIFFERENT},
+		       {"==", SN_DO_EQUAL},	 {"=", SN_DO_EQUAL},
+		       {"<", SN_DO_LESS},	 {">", SN_DO_GREATER}};
+	struct sn_dimension dimension = parse_sum(parser);
+	for (size_t i = 0; !parser->code && i < sizeof(symbols) / sizeof(*symbols); i++) {
+		if (!take(parser, symbols[i].symbol))
+			continue;
+		parse_sum(parser);
+		emit_operation(parser, symbols[i].operation);
+		return sn_dimension_of("1");
+	}
+	return dimension;
+}
+
+static void parse_all(struct parser *parser)
+{
+	struct sn_formula *formula = parser->formula;
+	size_t length = strlen(parser->text);
+	if (length >= SN_FORMULA_TEXT_MAX / 4) {
+		fail_at(parser, parser->text, SN_ERR_ARGUMENT, "longer than %d bytes",
+			SN_FORMULA_TEXT_MAX / 4);
+		return;
+	}
+	struct sn_dimension dimension = parse_comparison(parser);
+	skip_blanks(parser);
+	if (!parser->code && *parser->at == ')')
+		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "this bracket was never opened");
+	else if (!parser->code && *parser->at)
+		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "an operator is missing here");
+	size_t used = strlen(parser->plain);
+	snprintf(parser->plain + used, SN_FORMULA_TEXT_MAX - used, "%s", parser->copied);
+	formula->scale = sn_dimension_unit(&dimension, formula->unit, sizeof(formula->unit));
+}
+
+int sn_formula_parse(const struct sonde_db *db, const struct sn_formulas *known, const char *name,
+		     const char *text, struct sn_formula **formula,
+		     struct sn_formula_problem *problem, struct sn_error *error)
+{
+	struct sn_formula *made = calloc(1, sizeof(*made));
+	if (made) {
+		made->name = strdup(name ? name : "");
+		made->text = calloc(1, SN_FORMULA_TEXT_MAX);
+		made->steps = malloc(SN_FORMULA_STEPS_MAX * sizeof(*made->steps));
+	}
+	if (!made || !made->name || !made->text || !made->steps) {
+		sn_formula_free(made);
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	struct parser parser = {.db = db,
+				.known = known,
+				.known_count = known ? known->count : 0,
+				.text = text,
+				.at = text,
+				.copied = text,
+				.plain = made->text,
+				.formula = made,
+				.error = error};
+	parse_all(&parser);
+	if (parser.code) {
+		if (problem)
+			problem->position = parser.position;
+		sn_formula_free(made);
+		return parser.code;
+	}
+	*formula = made;
+	return 0;
+}
+
+bool sn_formula_is_definition(const char *text, size_t *name_length)
+{
+	size_t length = is_name_start(*text) ? 1 : 0;
+	while (length && (is_name_part(text[length]) || text[length] == '-'))
+		length++;
+	*name_length = length;
+	length += strspn(text + length, " \t");
+	return *name_length && text[length] == '=' && text[length + 1] != '=';
+}

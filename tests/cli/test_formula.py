@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formulas as users give them: in every view and form, stored, and wrong. db_fixture.h has the numbers."""
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from test_gen_measurements import generate
+
+MS = 1_000_000
+
+
+def rows(sonde, db, *options: str) -> list[dict]:
+    result = sonde("report", "--format", "json", *options, db)
+    assert result.status == 0, result.err
+    return json.loads(result.out)["rows"]
+
+
+def by_name(found: list[dict]) -> dict[str, dict]:
+    return {row["name"]: row["values"] for row in found}
+
+
+def test_a_ratio_is_of_the_sums_at_each_context(sonde, small_db):
+    found = by_name(rows(sonde, small_db, "--metric", "cpu-time,gpu-time", "--metric", "r=gpu_time/cpu_time"))
+    assert found["train.py"]["r"]["inclusive"] == pytest.approx(0.6)
+    assert found["aten::linear"]["r"]["inclusive"] == pytest.approx(300 / 235)
+    assert found["clEnqueueNDRangeKernel"]["r"] == {"inclusive": pytest.approx(30), "exclusive": 0}
+    assert found["read"]["r"] == {"inclusive": 0, "exclusive": 0}
+    assert "r" not in found["sgemm_nn"]  # kernels have no CPU time: a division by zero is empty
+
+
+@pytest.mark.parametrize("view", ["top-down", "bottom-up", "flat", "threads"])
+def test_every_view_evaluates_at_its_rows(sonde, small_db, view):
+    found = rows(sonde, small_db, "--view", view, "--metric", "cpu-time,m=mean(cpu-time),s=cpu-time/total(cpu-time)")
+    assert found
+    for row in found:
+        for kind in ("inclusive", "exclusive"):
+            stat = row["values"].get("cpu-time", {}).get(kind)
+            if stat and stat["count"]:
+                assert row["values"]["m"][kind] == pytest.approx(stat["mean"])
+                assert row["values"]["s"][kind] == pytest.approx(stat["sum"] / (500 * MS))
+
+
+def test_metrics_that_are_only_looked_at_are_not_shown(sonde, small_db):
+    result = sonde("report", "--metric", "cpu-time,n=count(gpu-time)", small_db)
+    head = next(line for line in result.out.splitlines() if line.endswith("call paths"))
+    assert head.split() == ["share", "total", "self", "n", "call", "paths"]
+    report = json.loads(sonde("report", "--format", "json", "--metric", "n=count(gpu-time)", small_db).out)
+    assert report["metrics"] == [{"name": "gpu-time", "unit": "ns"},
+                                 {"name": "n", "unit": "1", "formula": 'count("gpu-time")'}]
+
+
+def test_text_shows_units_and_empty_values(sonde, small_db):
+    out = sonde("report", "--by", "function", "--metric", "cpu-time", "--metric", "g=gpu_time/cpu_time",
+                "--metric", "each=gpu_time/count(gpu_time)", small_db).out
+    kernel = next(line for line in out.splitlines() if "sgemm_nn" in line)
+    assert " - " in kernel and "100 ms" in kernel
+    call = next(line for line in out.splitlines() if "clEnqueueNDRangeKernel" in line)
+    assert "3000.0%" in call and "100 ms" in call
+
+
+def test_sorted_by_a_formula(sonde, small_db):
+    found = rows(sonde, small_db, "--view", "flat", "--sort", "g=exclusive(count(cpu_time))", "--metric", "cpu-time")
+    values = [row["values"].get("g", {}).get("exclusive", float("-inf")) for row in found]
+    assert values == sorted(values, reverse=True) and values[0] == 40
+
+
+def test_across_threads(sonde, small_db):
+    found = rows(sonde, small_db, "--metric", "cpu-time,i=imbalance(cpu-time),n=profiles(cpu-time)")
+    assert found[0]["values"]["i"]["inclusive"] == pytest.approx(0.8) and found[0]["values"]["n"]["inclusive"] == 3
+    merged = rows(sonde, small_db, "--metric", "cpu-time,i=imbalance(cpu-time),n=profiles(cpu-time)", "--granularity",
+                  "function")
+    assert merged[0]["values"]["i"] == found[0]["values"]["i"]
+    train = [row for row in merged if row["name"] == "train"][0]
+    assert train["values"]["n"]["inclusive"] == 2
+    selected = rows(sonde, small_db, "--metric", "cpu-time,n=profiles(cpu-time),m=max(across(cpu-time))", "--where",
+                    "AddmmBackward0")
+    assert selected[0]["values"]["n"]["inclusive"] == 1 and selected[0]["values"]["m"]["inclusive"] == 100 * MS
+
+
+def test_csv(sonde, small_db):
+    out = sonde("report", "--format", "csv", "--metric", "cpu-time,r=gpu_time/cpu_time", small_db).out
+    table = {row["name"]: row for row in csv.DictReader(io.StringIO(out))}
+    assert float(table["aten::linear"]["r:inclusive"]) == pytest.approx(300 / 235)
+    assert table["sgemm_nn"]["r:inclusive"] == ""
+
+
+def test_exports(sonde, small_db, tmp_path):
+    out = tmp_path / "x"
+    assert sonde("export", "--to", "csv", "--metric", "r=gpu_time/cpu_time", small_db, "-o", out).status == 0
+    assert "r:inclusive" in out.read_text()
+    assert sonde("export", "--to", "hatchet", "--metric", "cpu-time,r=gpu_time/cpu_time", small_db, "-o", out).status == 0
+    top = json.loads(out.read_text())[0]["metrics"]
+    assert top["r (inc)"] == pytest.approx(0.6) and "gpu-time" not in top
+    for form in ("html", "folded", "speedscope", "pprof", "callgrind"):
+        result = sonde("export", "--to", form, "--metric", "r=gpu_time/cpu_time", small_db, "-o", tmp_path / "no")
+        assert result.status == 128 and "'r' is a formula" in result.err and not (tmp_path / "no").exists()
+
+
+def test_info_lists_formulas(sonde, small_db):
+    info = json.loads(sonde("info", "--format", "json", small_db).out)
+    formulas = {f["name"]: f for f in info["formulas"]}
+    assert formulas["cpu_time_imbalance"]["value"] == pytest.approx(0.8)
+    assert formulas["cpu_time_imbalance"]["unit"] == "ratio" and formulas["cpu_time_imbalance"]["about"]
+    assert "imbalance(\"cpu-time\")" in sonde("info", small_db).out
+    assert "registers_per_thread" not in formulas
+
+
+@pytest.mark.parametrize("formula, column, why", [
+    ("x=cpu_time+foo", 9, "'foo' is no metric"), ("x=1+", 2, "ends where"), ("x=(cpu-time", 0, "not closed"),
+    ("x = log(cpu-time", 12, "')' is missing"), ("x=é+1", 0, "missing here"), ('x="é"+cpu-time', 0, "no metric")])
+def test_mistakes_are_marked(sonde, small_db, formula, column, why):
+    for arguments in (["report", "--metric", formula, small_db], ["report", "--sort", formula, small_db],
+                      ["export", "--to", "csv", "-o", "-", "--metric", formula, small_db]):
+        result = sonde(*arguments)
+        assert result.status == 128 and result.out == ""
+        first, text, mark = result.err_lines
+        assert first.startswith("sonde: formula 'x': ") and why in first
+        assert text == "    " + formula.split("=", 1)[1].strip() and mark == " " * (4 + column) + "^"
+
+
+def test_the_mark_is_under_characters_not_bytes(sonde, small_db):
+    result = sonde("report", "--metric", "x=cpu-time+\"ééé\"*nope", small_db)
+    assert result.err_lines[2].index("^") == 4 + len("cpu-time+")
+
+
+@pytest.mark.parametrize("arguments, why", [
+    (["--metric", "nosuch"], "was not measured"), (["--metric", "cpu_tme_cv"], "did you mean 'cpu_time_cv'"),
+    (["--metric", "cpu-time=1"], "there is a metric of that name"),
+    (["--metric", ",".join(f"a{i}=1" for i in range(20))], "more than 16 formulas"),
+    (["--metric", "x=" + "1+" * 3000 + "1"], "longer than")])
+def test_refusals(sonde, small_db, arguments, why):
+    result = sonde("report", *arguments, small_db)
+    assert result.status == 128 and result.out == "" and why in result.err
+
+
+def test_gpu_formulas_are_exact(sonde, tmp_path):
+    made = generate("-r", 3, "-t", 2, "-s", 2, "-o", tmp_path / "m.sonde")["metrics"]
+    assert sonde("analyze", tmp_path / "m.sonde", "-o", tmp_path / "m.sdb").status == 0
+    info = json.loads(sonde("info", "--format", "json", tmp_path / "m.sdb").out)
+    value = {f["name"]: f["value"] for f in info["formulas"]}
+    total = {name: metric["sum"] for name, metric in made.items()}
+    launches = made["kernel-time"]["count"]
+    assert value["registers_per_thread"] == pytest.approx(total["kernel-registers"] / launches)
+    assert value["theoretical_occupancy"] == pytest.approx(total["kernel-warps"] / total["kernel-warps-max"])
+    assert value["warp_issue_rate"] == pytest.approx(1 - total["gpu-samples-stalled"] / total["gpu-samples"])
+    assert value["gpu_utilization"] == pytest.approx(total["gpu-samples"] / total["gpu-samples-expected"])
+    assert value["copy_bandwidth"] == pytest.approx(total["copy-bytes"] / total["copy-time"] * 1e9)
+    assert value["shared_bytes_per_block"] == pytest.approx(total["kernel-shared-bytes"] / launches)
+    # the example of the manual, by the names it uses
+    found = rows(sonde, tmp_path / "m.sdb", "--metric", "d=count(gpu_sync)-count(gpu_kernel)")
+    assert found[0]["values"]["d"]["inclusive"] == made["sync-time"]["count"] - launches
