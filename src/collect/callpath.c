@@ -385,10 +385,17 @@ static void emit_idle(struct path *path)
 		emit(path, &frame);
 }
 
-/* The starting thread is in the runtime: its part has not begun, or it waits for the others. */
+/*
+ * The starting thread is in the runtime. Once its part has begun it waits for the others; before,
+ * it makes threads, which are calls of the C library, or waits for them to come back from the work
+ * before.
+ */
 static void emit_runtime(struct path *path)
 {
-	if (atomic_load_explicit(&path->runtime->begun, memory_order_relaxed))
+	const struct sn_runtime *runtime = path->runtime->runtime;
+	uintptr_t pc = path->native_frames[path->first_native].pc;
+	if (atomic_load_explicit(&path->runtime->begun, memory_order_relaxed) ||
+	    (pc >= runtime->start && pc < runtime->end))
 		return emit_idle(path);
 	if (path->sources & SN_SOURCE_NATIVE)
 		for (uint32_t index = path->runtime_from + 1; index-- > path->first_native;)
