@@ -43,7 +43,8 @@ def check(folder: Path, starters: dict[str, str], bodies: dict[str, str], outer:
                 counts[key] += value["count"]
                 break
         else:
-            strays[path[-1]] += value["count"]
+            # what a thread used since its last sample is charged to it as a whole when it ends
+            strays[path[-1]] += value["count"] if len(path) > 1 else 0
     total = sum(counts.values())
     assert total > 300, f"too few samples to judge: {total}"
     for key, share in SHARES.items():
@@ -84,7 +85,7 @@ def test_all_threads_have_one_path(tmp_path: Path) -> None:
 
 def test_nested(tmp_path: Path) -> None:
     binary = program.compiled("openmp_shares.c", *COMPILERS["gcc"])
-    program.run(tmp_path, binary, "4", "10", "nested", "2000000", options=("-F", "997"), environment=PASSIVE)
+    program.run(tmp_path, binary, "4", "40", "nested", "500000", options=("-F", "997"), environment=PASSIVE)
     check(tmp_path, {"first": "first", "second": "second_nested"},
           {"first": "first._omp_fn.0", "second": "inner"})
     for frames, _ in program.paths(tmp_path):
