@@ -24,7 +24,7 @@
 #define SN_DATABASE_VERSION_MAJOR 2
 #define SN_DATABASE_VERSION_MINOR 0
 
-/* All have version 1 and index 0, and all are present, if empty. */
+/* All have version 1 and index 0; the first ones, up to the count, are present, if empty. */
 enum sn_database_section {
 	SN_DATABASE_STRINGS = 1,	/* struct sn_database_strings and what it says */
 	SN_DATABASE_MODULES = 2,	/* struct sonde_db_module[] */
@@ -43,9 +43,22 @@ enum sn_database_section {
 	SN_DATABASE_SUMMARY_INDEX = 15, /* struct sn_database_index[metrics + 1] */
 	SN_DATABASE_SUMMARIES = 16,	/* struct sn_database_summary[], by metric */
 	SN_DATABASE_SUMMARY_DATA = 17,	/* planes */
-	SN_DATABASE_SECTION_COUNT
-	/* reserved: 18 traces, 19 graph, 20 findings */
+	SN_DATABASE_SECTION_COUNT,
+	/* reserved: 19 graph, 20 findings, 21 formulas */
+
+	/* Events (src/trace), missing where nothing was traced. */
+	SN_DATABASE_EVENT_TRACKS = 22,	  /* struct sonde_track[] */
+	SN_DATABASE_EVENT_KEYS = 23,	  /* struct sonde_attribute_key[] */
+	SN_DATABASE_EVENT_BLOCKS = 24,	  /* struct sn_block_entry[], by track */
+	SN_DATABASE_EVENT_DATA = 25,	  /* blocks */
+	SN_DATABASE_EVENT_SUMMARIES = 26, /* struct sn_summary[], by track */
+	SN_DATABASE_TYPE_END
 };
+
+/* The bytes of a section of an open database, for those who read it elsewhere; NULL and 0 where it
+ * is missing. Aligned to 8 bytes; checked for nothing but lying within the file, and its checksum
+ * where it has one. */
+const void *sn_db_section(const struct sonde_db *db, unsigned type, uint64_t *length);
 
 /*
  * STRINGS: this, then uint64_t offset[count + 1] (from the first byte after that array), then the

@@ -113,6 +113,11 @@ uint32_t sn_db_builder_context(struct sn_db_builder *builder, uint32_t parent, u
 	return intern(builder, &builder->contexts, &key, sizeof(key));
 }
 
+void sn_db_builder_set_events(struct sn_db_builder *builder, struct sn_db_events *events)
+{
+	builder->events = events;
+}
+
 uint32_t sn_db_builder_context_count(const struct sn_db_builder *builder)
 {
 	return builder->contexts.count;

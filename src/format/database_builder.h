@@ -21,7 +21,8 @@ struct sn_db_context_key {
 };
 
 struct sn_db_builder {
-	int failed; /* the first enum sn_err */
+	int failed;		     /* the first enum sn_err */
+	struct sn_db_events *events; /* not owned; NULL */
 	struct sn_intern strings;
 	struct sn_intern modules, frames; /* the structs themselves */
 	struct sn_intern contexts;	  /* struct sn_db_context_key; the root's parent is NONE */
@@ -48,6 +49,8 @@ struct sn_db_ordered {
 	struct sn_database_property *properties;
 	struct sn_db_value *values; /* by profile, metric, context; no two alike */
 	size_t value_count;
+	/* the final number of each of the builder's; profiles the other way round, too */
+	uint32_t *string_rank, *context_rank, *metric_rank, *profile_rank, *profile_at;
 };
 
 /* 0 or SN_ERR_MEMORY; release in either case. */

@@ -397,6 +397,23 @@ static int order_values(const struct sn_db_builder *builder, const struct ranks 
 	return 0;
 }
 
+/* What the events refer to; the ranks are the ordered's from here on. */
+static int keep_ranks(const struct sn_db_builder *builder, struct ranks *ranks,
+		      struct sn_db_ordered *ordered)
+{
+	ordered->profile_at = identity(builder->profile_count);
+	if (!ordered->profile_at)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < builder->profile_count; i++)
+		ordered->profile_at[ranks->profile[i]] = i;
+	ordered->string_rank = ranks->string;
+	ordered->context_rank = ranks->context;
+	ordered->metric_rank = ranks->metric;
+	ordered->profile_rank = ranks->profile;
+	ranks->string = ranks->context = ranks->metric = ranks->profile = NULL;
+	return 0;
+}
+
 int sn_db_order(const struct sn_db_builder *builder, struct sn_db_ordered *ordered)
 {
 	struct ranks ranks = {0};
@@ -416,6 +433,8 @@ int sn_db_order(const struct sn_db_builder *builder, struct sn_db_ordered *order
 		result = order_notes(builder, &ranks, ordered);
 	if (!result)
 		result = order_values(builder, &ranks, ordered);
+	if (!result)
+		result = keep_ranks(builder, &ranks, ordered);
 	free(ranks.string);
 	free(ranks.module);
 	free(ranks.frame);
@@ -436,4 +455,9 @@ void sn_db_ordered_release(struct sn_db_ordered *ordered)
 	free(ordered->drops);
 	free(ordered->properties);
 	free(ordered->values);
+	free(ordered->string_rank);
+	free(ordered->context_rank);
+	free(ordered->metric_rank);
+	free(ordered->profile_rank);
+	free(ordered->profile_at);
 }

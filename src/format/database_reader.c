@@ -96,7 +96,7 @@ static int check_section(struct sonde_db *db, const struct sn_section_entry *ent
 		return sn_fail(error, SN_ERR_FORMAT, "damaged (section %u outside the file)",
 			       entry->type);
 	/* another index, or a type this program does not know, is somebody else's */
-	if (entry->type == 0 || entry->type >= SN_DATABASE_SECTION_COUNT || entry->index != 0)
+	if (entry->type == 0 || entry->type >= SN_DATABASE_TYPE_END || entry->index != 0)
 		return 0;
 	if (entry->version != 1)
 		return sn_fail(error, SN_ERR_VERSION,
@@ -438,4 +438,12 @@ const char *sonde_frame_kind_layer(unsigned kind)
 #undef SN_FRAME_KIND
 	}
 	return "unknown";
+}
+
+const void *sn_db_section(const struct sonde_db *db, unsigned type, uint64_t *length)
+{
+	const struct sn_section_entry *entry =
+	    type < SN_DATABASE_TYPE_END ? db->sections[type] : NULL;
+	*length = entry ? entry->length : 0;
+	return entry ? db->bytes + entry->offset : NULL;
 }

@@ -36,7 +36,7 @@ struct sonde_db {
 	char *path;
 	const unsigned char *bytes;
 	size_t length;
-	const struct sn_section_entry *sections[SN_DATABASE_SECTION_COUNT];
+	const struct sn_section_entry *sections[SN_DATABASE_TYPE_END];
 	const uint64_t *string_offsets;
 	const char *string_bytes;
 	uint32_t string_count;

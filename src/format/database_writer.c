@@ -13,15 +13,19 @@
 #include "database_plane.h"
 #include "measurement.h"
 
+#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+/* At `data`, or where that is NULL the first bytes of `fd`. */
 struct section {
 	const void *data;
 	size_t length;
 	uint16_t flags;
+	int fd;
 };
 
 /*
@@ -387,47 +391,119 @@ static size_t aligned(size_t length)
 	return (length + SN_SECTION_ALIGN - 1) & ~(size_t)(SN_SECTION_ALIGN - 1);
 }
 
+/* Whether the file gets a section of this type. */
+static bool is_written(const struct section *sections, uint32_t type)
+{
+	return type < SN_DATABASE_SECTION_COUNT || sections[type].length;
+}
+
+/* The section table, and the file's length. Returns its entries. */
+static uint32_t lay_table(const struct section *sections, struct sn_section_entry *table,
+			  uint64_t *file_length)
+{
+	uint32_t count = 0, entries = 0;
+	for (uint32_t type = 1; type < SN_DATABASE_TYPE_END; type++)
+		entries += is_written(sections, type);
+	uint64_t offset = sizeof(struct sn_container_header) + entries * sizeof(*table);
+	for (uint32_t type = 1; type < SN_DATABASE_TYPE_END; type++) {
+		const struct section *section = sections + type;
+		if (!is_written(sections, type))
+			continue;
+		table[count++] = (struct sn_section_entry){
+		    .type = type,
+		    .version = 1,
+		    .flags = section->flags,
+		    .offset = offset,
+		    .length = section->length,
+		    .checksum = section->flags & SN_SECTION_INDEXED
+				    ? 0
+				    : sn_checksum(section->data, section->length),
+		};
+		offset += aligned(section->length);
+	}
+	*file_length = offset;
+	return count;
+}
+
+static int write_section(struct sn_output *output, const struct section *section,
+			 struct sn_error *error)
+{
+	static const unsigned char padding[SN_SECTION_ALIGN];
+	unsigned char buffer[1 << 16];
+	if (section->data)
+		sn_output_write(output, section->data, section->length);
+	for (uint64_t done = 0; !section->data && done < section->length;) {
+		uint64_t left = section->length - done;
+		ssize_t got = pread(section->fd, buffer,
+				    left < sizeof(buffer) ? left : sizeof(buffer), (off_t)done);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return sn_fail(error, SN_ERR_IO, "cannot read events back: %s",
+				       strerror(got ? errno : EIO));
+		sn_output_write(output, buffer, (size_t)got);
+		done += (uint64_t)got;
+	}
+	sn_output_write(output, padding, aligned(section->length) - section->length);
+	return 0;
+}
+
 /* Header, section table, sections. `sections` is indexed by enum sn_database_section. */
 static int write_file(const struct section *sections, const char *path, struct sn_error *error)
 {
-	struct sn_section_entry table[SN_DATABASE_SECTION_COUNT - 1];
-	uint64_t offset = sizeof(struct sn_container_header) + sizeof(table);
-	for (uint32_t type = 1; type < SN_DATABASE_SECTION_COUNT; type++) {
-		table[type - 1] = (struct sn_section_entry){
-		    .type = type,
-		    .version = 1,
-		    .flags = sections[type].flags,
-		    .offset = offset,
-		    .length = sections[type].length,
-		    .checksum = sections[type].flags & SN_SECTION_INDEXED
-				    ? 0
-				    : sn_checksum(sections[type].data, sections[type].length),
-		};
-		offset += aligned(sections[type].length);
-	}
+	struct sn_section_entry table[SN_DATABASE_TYPE_END];
 	struct sn_container_header header = {
 	    .magic = SN_DATABASE_MAGIC,
 	    .version_major = SN_DATABASE_VERSION_MAJOR,
 	    .version_minor = SN_DATABASE_VERSION_MINOR,
-	    .section_count = SN_DATABASE_SECTION_COUNT - 1,
 	    .table_offset = sizeof(header),
-	    .length = offset,
-	    .table_checksum = sn_checksum(table, sizeof(table)),
 	};
+	header.section_count = lay_table(sections, table, &header.length);
+	size_t table_bytes = header.section_count * sizeof(*table);
+	header.table_checksum = sn_checksum(table, table_bytes);
 	header.checksum = sn_checksum(&header, offsetof(struct sn_container_header, checksum));
 	struct sn_output output;
 	int result = sn_output_open(&output, path, error);
 	if (result)
 		return result;
 	sn_output_write(&output, &header, sizeof(header));
-	sn_output_write(&output, table, sizeof(table));
-	for (uint32_t type = 1; type < SN_DATABASE_SECTION_COUNT; type++) {
-		static const unsigned char padding[SN_SECTION_ALIGN];
-		size_t length = sections[type].length;
-		sn_output_write(&output, sections[type].data, length);
-		sn_output_write(&output, padding, aligned(length) - length);
+	sn_output_write(&output, table, table_bytes);
+	for (uint32_t type = 1; type < SN_DATABASE_TYPE_END && !result; type++)
+		if (is_written(sections, type))
+			result = write_section(&output, sections + type, error);
+	if (!result)
+		return sn_output_commit(&output, error);
+	sn_output_abandon(&output);
+	return result;
+}
+
+/* The sections of events, where there are any. */
+static int add_events(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
+		      struct section *sections, struct sn_error *error)
+{
+	struct sn_db_section events[SN_DB_EVENT_SECTIONS] = {0};
+	const struct sn_db_numbers numbers = {
+	    .strings = ordered->string_rank,
+	    .contexts = ordered->context_rank,
+	    .metrics = ordered->metric_rank,
+	    .profiles = ordered->profile_rank,
+	    .profile_at = ordered->profile_at,
+	    .string_count = ordered->string_count,
+	    .context_count = ordered->context_count,
+	    .metric_count = (uint32_t)builder->metric_count,
+	    .profile_count = (uint32_t)builder->profile_count,
+	};
+	int result = builder->events
+			 ? builder->events->sections(builder->events, &numbers, events, error)
+			 : 0;
+	for (unsigned i = 0; i < SN_DB_EVENT_SECTIONS && !result; i++) {
+		/* blocks have checksums in their entries */
+		bool is_large = i == SN_DB_EVENT_DATA || i == SN_DB_EVENT_SUMMARIES;
+		sections[SN_DATABASE_EVENT_TRACKS + i] =
+		    (struct section){events[i].data, events[i].length,
+				     is_large ? SN_SECTION_INDEXED : 0, events[i].fd};
 	}
-	return sn_output_commit(&output, error);
+	return result;
 }
 
 static void fill_planes(struct section *sections, enum sn_database_section first,
@@ -461,7 +537,7 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	{                                                                                          \
 		ordered->array, (count) * sizeof(*ordered->array), 0                               \
 	}
-	struct section sections[SN_DATABASE_SECTION_COUNT] = {
+	struct section sections[SN_DATABASE_TYPE_END] = {
 	    [SN_DATABASE_STRINGS] = {strings, strings_length, 0},
 	    [SN_DATABASE_MODULES] = SECTION(modules, ordered->module_count),
 	    [SN_DATABASE_FRAMES] = SECTION(frames, ordered->frame_count),
@@ -478,6 +554,8 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	if (result)
 		sn_fail(error, result, "cannot write '%s': out of memory", path);
 	else
+		result = add_events(builder, ordered, sections, error);
+	if (!result)
 		result = write_file(sections, path, error);
 	planes_release(&planes);
 	planes_release(&rows);

@@ -50,6 +50,40 @@ void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const 
 void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
 			 uint32_t metric, const struct sonde_db_stat *stat);
 
+/*
+ * Events are too many to pass through the builder. Their source (src/trace) is asked for them as
+ * sections while the file is written, when final numbers are known.
+ */
+
+/* From the builder's numbers to those of the file; profile_at the other way round. */
+struct sn_db_numbers {
+	const uint32_t *strings, *contexts, *metrics, *profiles, *profile_at;
+	uint32_t string_count, context_count, metric_count, profile_count;
+};
+
+/* The bytes of a section: at `data`, or where that is NULL the first ones of a file. The events'
+ * source owns both. */
+struct sn_db_section {
+	const void *data;
+	int fd;
+	uint64_t length;
+};
+enum sn_db_event_section {
+	SN_DB_EVENT_TRACKS,
+	SN_DB_EVENT_KEYS,
+	SN_DB_EVENT_BLOCKS,
+	SN_DB_EVENT_DATA,
+	SN_DB_EVENT_SUMMARIES,
+	SN_DB_EVENT_SECTIONS
+};
+struct sn_db_events {
+	/* Fills in all sections. 0 or a negative enum sn_err with its text. */
+	int (*sections)(struct sn_db_events *events, const struct sn_db_numbers *numbers,
+			struct sn_db_section *sections, struct sn_error *error);
+};
+/* Asked once, by sn_db_builder_write, until when it must live. */
+void sn_db_builder_set_events(struct sn_db_builder *builder, struct sn_db_events *events);
+
 uint32_t sn_db_builder_context_count(const struct sn_db_builder *builder);
 
 /* Computes the summaries and writes the file (beside, then renamed). The builder stays as it is. */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the events of a Sonde database: what happened when.
+ *
+ * Events lie in tracks. A track belongs to one profile (a thread, a device stream) and holds events
+ * of one kind in order of time; intervals of one track never overlap, so that nested calls and
+ * concurrent kernels of one stream lie in several lanes, each a track. Whoever draws a timeline
+ * draws a row for each track.
+ *
+ * Times are nanoseconds since the Unix epoch. Finding a window costs a binary search; drawing it
+ * costs time proportional to its pixels, however many events it has (docs/design/trace.md).
+ *
+ * MT: one struct sonde_trace may be used by several threads at once; a cursor by one.
+ */
+#ifndef SONDE_TRACE_H
+#define SONDE_TRACE_H
+
+#include "sonde/db.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sonde_trace;
+
+/*
+ * The events of an open database, which must stay open as long. *trace is set only on success (a
+ * database without events is one with no tracks); free it with sonde_trace_close.
+ */
+int sonde_trace_open(const struct sonde_db *db, struct sonde_trace **trace,
+		     struct sonde_db_error *error);
+void sonde_trace_close(struct sonde_trace *trace);
+
+enum sonde_track_kind {
+	/* The context that the thread was in from then until the next sample. */
+	SONDE_TRACK_SAMPLES = 1,
+	SONDE_TRACK_INTERVALS = 2,
+	SONDE_TRACK_INSTANTS = 3,
+	/* The value of the track's metric from then on: attribute "value" of each event. */
+	SONDE_TRACK_COUNTER = 4,
+};
+
+#define SONDE_TRACK_OVERLAPS                                                                       \
+	1u /* flag: more overlapped than there are lanes; in order of start                        \
+	    */
+
+struct sonde_track {
+	uint32_t profile;
+	uint16_t kind; /* enum sonde_track_kind */
+	uint16_t flags;
+	uint32_t metric; /* of a counter; else SONDE_NONE */
+	uint32_t lane;	 /* 0 is the outermost */
+	uint64_t event_count;
+	uint64_t start_ns, end_ns; /* from the first start to the last end */
+	uint64_t first_block;	   /* of the file's blocks */
+	uint64_t first_summary;	   /* of the file's summaries */
+	uint32_t block_count, summary_count;
+};
+
+/* Tracks are ordered by profile, kind, metric, lane. */
+uint32_t sonde_trace_track_count(const struct sonde_trace *trace);
+const struct sonde_track *sonde_trace_track(const struct sonde_trace *trace, uint32_t track);
+/* The first track of the profile; those of the profile follow each other. SONDE_NONE without one.
+ */
+uint32_t sonde_trace_first_track(const struct sonde_trace *trace, uint32_t profile);
+/* Of all tracks. */
+uint64_t sonde_trace_event_count(const struct sonde_trace *trace);
+
+/* What an event may carry besides time and context. */
+enum sonde_attribute_type {
+	SONDE_ATTRIBUTE_UNSIGNED = 1,
+	SONDE_ATTRIBUTE_SIGNED = 2,
+	SONDE_ATTRIBUTE_REAL = 3,   /* the bits of a double */
+	SONDE_ATTRIBUTE_STRING = 4, /* a string of the database */
+};
+struct sonde_attribute_key {
+	uint32_t name; /* string: "bytes", "grid.x", ...; listed in docs/format/database.md */
+	uint32_t unit; /* string, or SONDE_NONE */
+	uint32_t type; /* enum sonde_attribute_type */
+	uint32_t reserved;
+};
+uint32_t sonde_trace_key_count(const struct sonde_trace *trace);
+const struct sonde_attribute_key *sonde_trace_key(const struct sonde_trace *trace, uint32_t key);
+/* The key of that name, or SONDE_NONE. */
+uint32_t sonde_trace_key_by_name(const struct sonde_trace *trace, const char *name);
+
+/*
+ * Up to 4,096 events of a track, as parallel arrays. Valid until the cursor moves.
+ */
+struct sonde_event_block {
+	size_t count;
+	uint64_t first; /* number of the first event in its track */
+	const uint64_t *starts_ns;
+	const uint64_t *ends_ns; /* the start itself for instants, samples and counters */
+	const uint32_t *contexts;
+	/* What ties events of different tracks together (a launch and its kernel): equal numbers,
+	 * 0 for none. NULL where none of the block has one, or it was not asked for. */
+	const uint64_t *links;
+};
+
+struct sonde_event_cursor;
+
+#define SONDE_EVENTS_BRIEF 1u /* flag: neither links nor attributes: faster */
+
+/*
+ * A cursor over the blocks that may have events in [from_ns, to_ns]; 0 and UINT64_MAX for all. The
+ * first and last block may reach beyond. NULL without memory; free it with sonde_event_cursor_free.
+ */
+struct sonde_event_cursor *sonde_event_cursor_new(const struct sonde_trace *trace, uint32_t track,
+						  uint64_t from_ns, uint64_t to_ns, unsigned flags);
+void sonde_event_cursor_free(struct sonde_event_cursor *cursor);
+/* 1: *block is the next one; 0: there is none; negative: the file is damaged there. */
+int sonde_event_cursor_next(struct sonde_event_cursor *cursor, struct sonde_event_block *block,
+			    struct sonde_db_error *error);
+
+/* Column of an attribute in the block the cursor stands at: values[count], and which events have
+ * one. False where no event of the block has it. */
+struct sonde_attribute_column {
+	const uint64_t *values; /* as the key's type says; 0 where the event has none */
+	const bool *is_present; /* NULL: all events have it */
+};
+bool sonde_event_cursor_attribute(struct sonde_event_cursor *cursor, uint32_t key,
+				  struct sonde_attribute_column *column);
+
+/* What to draw in one pixel. */
+struct sonde_pixel {
+	uint32_t context; /* the one that took most of it, SONDE_NONE: nothing happened */
+	float busy;	  /* share of the pixel's time that any event took, 0 to 1 */
+};
+
+/*
+ * Draws [from_ns, to_ns) of a track into pixels[count], left to right. Exact where events are wider
+ * than a pixel; below that the context is the most frequent one of a group of events next to each
+ * other. 0, or a negative number where the file is damaged.
+ */
+int sonde_trace_draw(const struct sonde_trace *trace, uint32_t track, uint64_t from_ns,
+		     uint64_t to_ns, struct sonde_pixel *pixels, size_t count,
+		     struct sonde_db_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Byte planes of differences; see column.h. */
+#include "column.h"
+
+enum encoding { CONSTANT, PLAIN, DELTA, DICTIONARY };
+
+/* Before the planes of a column. */
+struct head {
+	uint8_t encoding;
+	uint8_t width; /* planes: bytes of a value */
+	uint16_t distinct_count;
+	uint32_t reserved;
+	uint64_t base; /* least value or least step; the value of a constant */
+};
+_Static_assert(sizeof(struct head) == 16, "column head is on disk");
+
+static unsigned width_of(uint64_t value)
+{
+	return value ? (71 - (unsigned)__builtin_clzll(value)) / 8 : 0;
+}
+
+/* The width of the widest of values[i] - base, and what all of them would take at their own. */
+static unsigned measure(const uint64_t *values, size_t count, uint64_t base, size_t *cost)
+{
+	uint64_t all = 0;
+	*cost = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t value = values[i] - base;
+		all |= value;
+		*cost += width_of(value);
+	}
+	return width_of(all);
+}
+
+static uint64_t least(const uint64_t *values, size_t count)
+{
+	int64_t found = (int64_t)values[0];
+	for (size_t i = 1; i < count; i++)
+		if ((int64_t)values[i] < found)
+			found = (int64_t)values[i];
+	return (uint64_t)found;
+}
+
+static void put_planes(const uint64_t *values, size_t count, uint64_t base, unsigned width,
+		       struct sn_buffer *buffer)
+{
+	unsigned char *planes = sn_buffer_room(buffer, count * width);
+	if (!planes)
+		return;
+	for (unsigned plane = 0; plane < width; plane++)
+		for (size_t i = 0; i < count; i++)
+			*planes++ = (unsigned char)((values[i] - base) >> (8 * plane));
+}
+
+static bool get_planes(struct sn_span *span, uint64_t *values, size_t count, uint64_t base,
+		       unsigned width)
+{
+	const unsigned char *planes = sn_span_take(span, count * width);
+	if (!planes)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		values[i] = base;
+	for (unsigned plane = 0; plane < width; plane++, planes += count)
+		for (size_t i = 0; i < count; i++)
+			values[i] += (uint64_t)planes[i] << (8 * plane);
+	return true;
+}
+
+static int compare(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	return (a > b) - (a < b);
+}
+
+#define TABLE_SLOTS (2 * SN_COLUMN_MAX)
+
+/* The distinct values of a column, and where each value is found among them. */
+struct dictionary {
+	uint64_t values[SN_COLUMN_MAX];
+	size_t count;
+	uint64_t keys[TABLE_SLOTS];
+	uint16_t places[TABLE_SLOTS]; /* + 1; 0 is free */
+};
+
+static size_t slot_of(const struct dictionary *dictionary, uint64_t value)
+{
+	size_t slot = (size_t)((value * 0x9e3779b97f4a7c15u) >> 51) % TABLE_SLOTS;
+	while (dictionary->places[slot] && dictionary->keys[slot] != value)
+		slot = (slot + 1) % TABLE_SLOTS;
+	return slot;
+}
+
+/* False where there are more than `limit` distinct values. */
+static bool collect(struct dictionary *dictionary, const uint64_t *values, size_t count,
+		    size_t limit)
+{
+	dictionary->count = 0;
+	memset(dictionary->places, 0, sizeof(dictionary->places));
+	for (size_t i = 0; i < count; i++) {
+		size_t slot = slot_of(dictionary, values[i]);
+		if (dictionary->places[slot])
+			continue;
+		if (dictionary->count == limit)
+			return false;
+		dictionary->keys[slot] = values[i];
+		dictionary->places[slot] = 1;
+		dictionary->values[dictionary->count++] = values[i];
+	}
+	qsort(dictionary->values, dictionary->count, sizeof(*dictionary->values), compare);
+	for (size_t i = 0; i < dictionary->count; i++)
+		dictionary->places[slot_of(dictionary, dictionary->values[i])] = (uint16_t)(i + 1);
+	return true;
+}
+
+static void put_head(struct sn_buffer *buffer, enum encoding encoding, unsigned width,
+		     uint64_t base, size_t distinct_count)
+{
+	struct head head = {
+	    .encoding = (uint8_t)encoding,
+	    .width = (uint8_t)width,
+	    .distinct_count = (uint16_t)distinct_count,
+	    .base = base,
+	};
+	sn_buffer_put(buffer, &head, sizeof(head));
+}
+
+/* What the dictionary of so many values costs: itself, and a byte or two for each value. */
+static bool put_dictionary(const uint64_t *values, size_t count, size_t other_cost,
+			   struct sn_buffer *buffer)
+{
+	static _Thread_local struct dictionary dictionary;
+	uint64_t places[SN_COLUMN_MAX];
+	if (other_cost <= count || !collect(&dictionary, values, count, count / 2))
+		return false;
+	unsigned width = dictionary.count > 256 ? 2 : 1;
+	uint64_t base = least(dictionary.values, dictionary.count);
+	size_t cost;
+	unsigned value_width = measure(dictionary.values, dictionary.count, base, &cost);
+	if (count * width + dictionary.count * value_width >= other_cost)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		places[i] = dictionary.places[slot_of(&dictionary, values[i])] - 1u;
+	put_head(buffer, DICTIONARY, value_width, base, dictionary.count);
+	put_planes(dictionary.values, dictionary.count, base, value_width, buffer);
+	put_planes(places, count, 0, width, buffer);
+	return true;
+}
+
+void sn_column_encode(const uint64_t *values, size_t count, struct sn_buffer *buffer)
+{
+	uint64_t steps[SN_COLUMN_MAX];
+	size_t plain_cost, delta_cost;
+	uint64_t base = least(values, count);
+	unsigned plain_width = measure(values, count, base, &plain_cost);
+	if (!plain_width) {
+		put_head(buffer, CONSTANT, 0, base, 0);
+		return;
+	}
+	steps[0] = 0;
+	for (size_t i = 1; i < count; i++)
+		steps[i] = values[i] - values[i - 1];
+	uint64_t step_base = count > 1 ? least(steps + 1, count - 1) : 0;
+	unsigned delta_width = measure(steps + 1, count - 1, step_base, &delta_cost);
+	bool is_delta = delta_cost < plain_cost;
+	if (put_dictionary(values, count, is_delta ? delta_cost : plain_cost, buffer))
+		return;
+	if (is_delta) {
+		put_head(buffer, DELTA, delta_width, step_base, 0);
+		sn_buffer_put(buffer, values, sizeof(*values));
+		put_planes(steps + 1, count - 1, step_base, delta_width, buffer);
+	} else {
+		put_head(buffer, PLAIN, plain_width, base, 0);
+		put_planes(values, count, base, plain_width, buffer);
+	}
+}
+
+static bool get_delta(struct sn_span *span, const struct head *head, uint64_t *values, size_t count)
+{
+	if (!sn_span_get(span, values, sizeof(*values)) ||
+	    !get_planes(span, values + 1, count - 1, head->base, head->width))
+		return false;
+	for (size_t i = 1; i < count; i++)
+		values[i] += values[i - 1];
+	return true;
+}
+
+static bool get_dictionary(struct sn_span *span, const struct head *head, uint64_t *values,
+			   size_t count)
+{
+	uint64_t distinct[SN_COLUMN_MAX];
+	size_t distinct_count = head->distinct_count;
+	if (!distinct_count || distinct_count > SN_COLUMN_MAX ||
+	    !get_planes(span, distinct, distinct_count, head->base, head->width) ||
+	    !get_planes(span, values, count, 0, distinct_count > 256 ? 2 : 1))
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (values[i] >= distinct_count)
+			return false;
+		values[i] = distinct[values[i]];
+	}
+	return true;
+}
+
+bool sn_column_decode(struct sn_span *span, uint64_t *values, size_t count)
+{
+	struct head head;
+	if (!count || count > SN_COLUMN_MAX || !sn_span_get(span, &head, sizeof(head)) ||
+	    head.width > sizeof(uint64_t))
+		return false;
+	switch (head.encoding) {
+	case CONSTANT:
+		return get_planes(span, values, count, head.base, 0);
+	case PLAIN:
+		return get_planes(span, values, count, head.base, head.width);
+	case DELTA:
+		return get_delta(span, &head, values, count);
+	case DICTIONARY:
+		return get_dictionary(span, &head, values, count);
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tracks, cursors and attributes of the events of a database; see sonde/trace.h. */
+#include "sections.h"
+
+#include "format/database.h"
+
+#include <stdio.h>
+
+int sn_trace_damaged(struct sonde_db_error *error, int code)
+{
+	const char *why = code == SN_ERR_MEMORY	       ? "out of memory"
+			  : code == SN_ERR_UNSUPPORTED ? "this build cannot decompress them (zstd)"
+						       : "the file is damaged";
+	if (error)
+		snprintf(error->text, sizeof(error->text), "cannot read events: %s", why);
+	return code;
+}
+
+/* Every track's part of the directories lies within them, and is as large as its events say. */
+static bool are_tracks_sound(struct sonde_trace *trace)
+{
+	uint32_t profile_count = sonde_db_profile_count(trace->db);
+	for (uint64_t i = 0; i < trace->track_count; i++) {
+		const struct sonde_track *track = trace->tracks + i;
+		struct sn_pyramid_shape shape;
+		sn_pyramid_shape(track->kind, track->event_count, &shape);
+		bool is_within =
+		    track->first_block <= trace->block_count &&
+		    track->block_count <= trace->block_count - track->first_block &&
+		    track->first_summary <= trace->summary_count &&
+		    track->summary_count <= trace->summary_count - track->first_summary;
+		uint64_t blocks = track->event_count / SN_BLOCK_EVENTS +
+				  (track->event_count % SN_BLOCK_EVENTS != 0);
+		if (!is_within || !track->event_count || blocks != track->block_count ||
+		    shape.total != track->summary_count || track->profile >= profile_count ||
+		    (i && track->profile < track[-1].profile))
+			return false;
+		trace->event_count += track->event_count;
+	}
+	return true;
+}
+
+int sonde_trace_open(const struct sonde_db *db, struct sonde_trace **result,
+		     struct sonde_db_error *error)
+{
+	struct sonde_trace *trace = calloc(1, sizeof(*trace));
+	if (!trace)
+		return sn_trace_damaged(error, SN_ERR_MEMORY);
+	trace->db = db;
+#define SECTION(type, array, number)                                                               \
+	trace->array = sn_db_section(db, type, &trace->number);                                    \
+	trace->number /= sizeof(*trace->array)
+	SECTION(SN_DATABASE_EVENT_TRACKS, tracks, track_count);
+	SECTION(SN_DATABASE_EVENT_KEYS, keys, key_count);
+	SECTION(SN_DATABASE_EVENT_BLOCKS, blocks, block_count);
+	SECTION(SN_DATABASE_EVENT_DATA, data, data_bytes);
+	SECTION(SN_DATABASE_EVENT_SUMMARIES, summaries, summary_count);
+#undef SECTION
+	if (trace->track_count > UINT32_MAX || !are_tracks_sound(trace)) {
+		free(trace);
+		return sn_trace_damaged(error, SN_ERR_FORMAT);
+	}
+	*result = trace;
+	return 0;
+}
+
+void sonde_trace_close(struct sonde_trace *trace)
+{
+	free(trace);
+}
+
+uint32_t sonde_trace_track_count(const struct sonde_trace *trace)
+{
+	return (uint32_t)trace->track_count;
+}
+
+const struct sonde_track *sonde_trace_track(const struct sonde_trace *trace, uint32_t track)
+{
+	return track < trace->track_count ? trace->tracks + track : NULL;
+}
+
+uint32_t sonde_trace_first_track(const struct sonde_trace *trace, uint32_t profile)
+{
+	uint64_t low = 0, high = trace->track_count;
+	while (low < high) {
+		uint64_t middle = (low + high) / 2;
+		if (trace->tracks[middle].profile < profile)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	bool is_there = low < trace->track_count && trace->tracks[low].profile == profile;
+	return is_there ? (uint32_t)low : SONDE_NONE;
+}
+
+uint64_t sonde_trace_event_count(const struct sonde_trace *trace)
+{
+	return trace->event_count;
+}
+
+uint32_t sonde_trace_key_count(const struct sonde_trace *trace)
+{
+	return (uint32_t)trace->key_count;
+}
+
+const struct sonde_attribute_key *sonde_trace_key(const struct sonde_trace *trace, uint32_t key)
+{
+	return key < trace->key_count ? trace->keys + key : NULL;
+}
+
+uint32_t sonde_trace_key_by_name(const struct sonde_trace *trace, const char *name)
+{
+	for (uint32_t i = 0; i < trace->key_count; i++)
+		if (!strcmp(sonde_db_string(trace->db, trace->keys[i].name), name))
+			return i;
+	return SONDE_NONE;
+}
+
+bool sn_trace_block(const struct sonde_trace *trace, const struct sonde_track *track,
+		    uint64_t number, const struct sn_block_entry **entry,
+		    const unsigned char **bytes)
+{
+	*entry = trace->blocks + track->first_block + number;
+	uint64_t length = (uint64_t)(*entry)->core_bytes + (*entry)->rest_bytes;
+	uint64_t expected = track->event_count - number * SN_BLOCK_EVENTS;
+	*bytes = trace->data + (*entry)->offset;
+	return (*entry)->offset <= trace->data_bytes &&
+	       length <= trace->data_bytes - (*entry)->offset &&
+	       (*entry)->count == (expected < SN_BLOCK_EVENTS ? expected : SN_BLOCK_EVENTS);
+}
+
+struct sonde_event_cursor {
+	const struct sonde_trace *trace;
+	const struct sonde_track *track;
+	uint64_t next, to_ns, from_ns;
+	unsigned flags;
+	struct sn_block_codec codec;
+	struct sn_block block;
+	struct sn_block_rest rest;
+	uint64_t values[SN_BLOCK_EVENTS];
+	bool is_present[SN_BLOCK_EVENTS];
+};
+
+struct sonde_event_cursor *sonde_event_cursor_new(const struct sonde_trace *trace, uint32_t track,
+						  uint64_t from_ns, uint64_t to_ns, unsigned flags)
+{
+	if (track >= trace->track_count)
+		return NULL;
+	struct sonde_event_cursor *cursor = calloc(1, sizeof(*cursor));
+	if (!cursor)
+		return NULL;
+	cursor->trace = trace;
+	cursor->track = trace->tracks + track;
+	cursor->from_ns = from_ns;
+	cursor->to_ns = to_ns;
+	cursor->flags = flags;
+	/* the last ends of blocks ascend, but where events overlap: there all are looked at */
+	if (cursor->track->flags & SONDE_TRACK_OVERLAPS)
+		return cursor;
+	uint64_t low = 0, high = cursor->track->block_count;
+	while (low < high) {
+		uint64_t middle = (low + high) / 2;
+		if (trace->blocks[cursor->track->first_block + middle].end_ns < from_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* a sample lasts until the next one */
+	cursor->next = low && cursor->track->kind != SONDE_TRACK_INTERVALS ? low - 1 : low;
+	return cursor;
+}
+
+void sonde_event_cursor_free(struct sonde_event_cursor *cursor)
+{
+	if (!cursor)
+		return;
+	sn_block_codec_release(&cursor->codec);
+	free(cursor);
+}
+
+static int decode(struct sonde_event_cursor *cursor, const struct sn_block_entry *entry,
+		  const unsigned char *bytes)
+{
+	int result = sn_block_decode(&cursor->codec, entry, bytes, &cursor->block);
+	cursor->rest = (struct sn_block_rest){0};
+	if (!result && !(cursor->flags & SONDE_EVENTS_BRIEF))
+		result = sn_block_decode_rest(&cursor->codec, entry, bytes, &cursor->block,
+					      &cursor->rest);
+	for (size_t i = 0; i < cursor->block.count && !result; i++)
+		if (cursor->block.contexts[i] >= sonde_db_context_count(cursor->trace->db))
+			result = SN_ERR_FORMAT;
+	return result;
+}
+
+int sonde_event_cursor_next(struct sonde_event_cursor *cursor, struct sonde_event_block *block,
+			    struct sonde_db_error *error)
+{
+	const struct sn_block_entry *entry;
+	const unsigned char *bytes;
+	do {
+		if (cursor->next == cursor->track->block_count)
+			return 0;
+		uint64_t number = cursor->next++;
+		if (!sn_trace_block(cursor->trace, cursor->track, number, &entry, &bytes))
+			return sn_trace_damaged(error, SN_ERR_FORMAT);
+		if (entry->start_ns > cursor->to_ns)
+			return 0;
+	} while (entry->end_ns < cursor->from_ns && cursor->track->flags & SONDE_TRACK_OVERLAPS);
+	int result = decode(cursor, entry, bytes);
+	if (result)
+		return sn_trace_damaged(error, result);
+	*block = (struct sonde_event_block){
+	    .count = cursor->block.count,
+	    .first = (cursor->next - 1) * SN_BLOCK_EVENTS,
+	    .starts_ns = cursor->block.starts_ns,
+	    .ends_ns = cursor->block.ends_ns,
+	    .contexts = cursor->block.contexts,
+	    .links = cursor->rest.has_links ? cursor->block.links : NULL,
+	};
+	return 1;
+}
+
+bool sonde_event_cursor_attribute(struct sonde_event_cursor *cursor, uint32_t key,
+				  struct sonde_attribute_column *column)
+{
+	if (sn_block_attribute(&cursor->rest, key, cursor->block.count, cursor->values,
+			       cursor->is_present) <= 0)
+		return false;
+	bool has_all = true;
+	for (size_t i = 0; i < cursor->block.count && has_all; i++)
+		has_all = cursor->is_present[i];
+	*column =
+	    (struct sonde_attribute_column){cursor->values, has_all ? NULL : cursor->is_present};
+	return true;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events by profile and time, however many: sorted in memory in runs, runs spilled to unnamed
+ * files, and merged profile by profile.
+ *
+ * Events that come nearly in order (as those of a thread do) cost a pass and a copy: a run is
+ * sorted by merging the ascending stretches that are there already. Sorting is stable, so that
+ * what is equal stays in the order of arrival.
+ *
+ * Single-threaded. Failures are remembered and returned by sn_sorter_begin and sn_sorter_next.
+ */
+#ifndef SN_TRACE_SORTER_H
+#define SN_TRACE_SORTER_H
+
+#include "base/error.h"
+#include "event.h"
+
+struct sn_sorter;
+
+/* See sn_trace_writer_new. */
+struct sn_sorter *sn_sorter_new(size_t memory_bytes, const char *folder);
+void sn_sorter_free(struct sn_sorter *sorter);
+
+void sn_sorter_add(struct sn_sorter *sorter, const struct sn_event *event);
+uint64_t sn_sorter_count(const struct sn_sorter *sorter);
+/* Where spills go; lives as long as the sorter. */
+const char *sn_sorter_folder(const struct sn_sorter *sorter);
+
+/* No more is added. 0 or the first failure, with its text. */
+int sn_sorter_finish(struct sn_sorter *sorter, struct sn_error *error);
+
+/* Sets about reading one profile's events; any profile, in any order, each once. Events come by
+ * kind, metric, start, and for intervals the later end first. 0 or a negative enum sn_err. */
+int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error *error);
+/* The next event, valid until the next call. 1, 0 at the end, or a negative enum sn_err. */
+int sn_sorter_next(struct sn_sorter *sorter, struct sn_event *event, struct sn_error *error);
+
+#endif
