@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPU binaries of both vendors; see gpu_binary.h. Who owns which code is decided here. */
+#include "gpu_binary.h"
+#include "base/vec.h"
+#include "gpu_private.h"
+
+#include <string.h>
+
+#define MACHINE_CUDA   190
+#define MACHINE_AMDGPU 224
+
+bool sn_gpu_is_binary(const struct sn_elf_file *file)
+{
+	return file->machine == MACHINE_CUDA || file->machine == MACHINE_AMDGPU;
+}
+
+int sn_gpu_add_section(struct sn_gpu_binary *binary, uint64_t start, struct sn_bytes code,
+		       uint32_t index)
+{
+	struct sn_gpu_private *private = binary->private;
+	if (code.size == 0 || start + code.size < start)
+		return 0;
+	if (sn_vec_reserve(&private->sections, &private->section_capacity,
+			   private->section_count + 1) != 0)
+		return SN_ERR_MEMORY;
+	private->sections[private->section_count++] =
+	    (struct sn_gpu_section){.start = start, .code = code, .index = index};
+	return 0;
+}
+
+/* $kernel$function and $__internal_0_$function: what the compiler put in front of names that it
+ * made local. */
+static const char *plain_name(const char *symbol)
+{
+	const char *second = symbol[0] == '$' ? strchr(symbol + 1, '$') : NULL;
+	return second && second[1] ? second + 1 : symbol;
+}
+
+int sn_gpu_add_function(struct sn_gpu_binary *binary, const char *symbol, uint64_t start,
+			uint64_t base, bool is_kernel)
+{
+	struct sn_gpu_private *private = binary->private;
+	if (binary->function_count >= UINT32_MAX / 2 ||
+	    sn_vec_reserve(&binary->functions, &private->function_capacity,
+			   (size_t)binary->function_count + 1) != 0)
+		return SN_ERR_MEMORY;
+	const char *kept = sn_string_pool_string(&private->pool, symbol);
+	if (!kept)
+		return SN_ERR_MEMORY;
+	binary->functions[binary->function_count++] =
+	    (struct sn_gpu_function){.symbol = kept,
+				     .name = plain_name(kept),
+				     .start = start,
+				     .base = base,
+				     .kernel = SN_GPU_NONE,
+				     .is_kernel = is_kernel};
+	return 0;
+}
+
+static int by_section_start(const void *a, const void *b)
+{
+	const struct sn_gpu_section *x = a, *y = b;
+	return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
+				    : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Of sections that overlap, as only damaged files have them, the first stays. */
+static void sort_sections(struct sn_gpu_private *private)
+{
+	uint64_t end = 0;
+	size_t kept = 0;
+	if (private->section_count > 0)
+		qsort(private->sections, private->section_count, sizeof(*private->sections),
+		      by_section_start);
+	for (size_t i = 0; i < private->section_count; i++) {
+		struct sn_gpu_section section = private->sections[i];
+		if (kept > 0 && section.start < end)
+			continue;
+		end = section.start + section.code.size;
+		private->sections[kept++] = section;
+	}
+	private->section_count = kept;
+}
+
+const struct sn_gpu_section *sn_gpu_section_at(const struct sn_gpu_binary *binary, uint64_t address)
+{
+	const struct sn_gpu_private *private = binary->private;
+	size_t low = 0, high = private->section_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (private->sections[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return NULL;
+	const struct sn_gpu_section *section = &private->sections[low - 1];
+	return address - section->start < section->code.size ? section : NULL;
+}
+
+/* Aliases: kernels before device functions, then by name, so that the order is always one. */
+static int by_function_start(const void *a, const void *b)
+{
+	const struct sn_gpu_function *x = a, *y = b;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->is_kernel != y->is_kernel)
+		return x->is_kernel ? -1 : 1;
+	return strcmp(x->symbol, y->symbol);
+}
+
+/* Leaves one function of those that begin at the same place, and none outside code. */
+static void sort_functions(struct sn_gpu_binary *binary)
+{
+	uint32_t kept = 0;
+	if (binary->function_count > 0)
+		qsort(binary->functions, binary->function_count, sizeof(*binary->functions),
+		      by_function_start);
+	for (uint32_t i = 0; i < binary->function_count; i++) {
+		struct sn_gpu_function *function = &binary->functions[i];
+		if (kept > 0 && binary->functions[kept - 1].start == function->start)
+			continue;
+		if (!sn_gpu_section_at(binary, function->start))
+			continue;
+		binary->functions[kept++] = *function;
+	}
+	binary->function_count = kept;
+}
+
+/*
+ * Each function owns the code from its start to the next one's: in NVIDIA's cubins the symbols of
+ * a section leave no gaps, and what AMD's compiler leaves between two functions is padding.
+ */
+static void find_ends(struct sn_gpu_binary *binary)
+{
+	const struct sn_gpu_section *previous = NULL;
+	uint32_t kernel = SN_GPU_NONE;
+	for (uint32_t i = 0; i < binary->function_count; i++) {
+		struct sn_gpu_function *function = &binary->functions[i];
+		const struct sn_gpu_section *section = sn_gpu_section_at(binary, function->start);
+		function->end = section->start + section->code.size;
+		if (i + 1 < binary->function_count &&
+		    binary->functions[i + 1].start < function->end)
+			function->end = binary->functions[i + 1].start;
+		if (section != previous)
+			kernel = SN_GPU_NONE;
+		previous = section;
+		if (function->start == section->start)
+			kernel = i;
+		else if (binary->vendor == SN_GPU_NVIDIA)
+			function->kernel = kernel;
+	}
+}
+
+static int by_jump(const void *a, const void *b)
+{
+	const struct sn_gpu_jump *x = a, *y = b;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return (x->to > y->to) - (x->to < y->to);
+}
+
+static int by_relocation(const void *a, const void *b)
+{
+	const struct sn_gpu_relocation *x = a, *y = b;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return (x->value > y->value) - (x->value < y->value);
+}
+
+static int read_all(struct sn_gpu_binary *binary, struct sn_error *error)
+{
+	struct sn_gpu_private *private = binary->private;
+	int status = private->file->machine == MACHINE_CUDA ? sn_cubin_read(binary, error)
+							    : sn_code_object_read(binary, error);
+	if (status != 0)
+		return status;
+	sort_sections(private);
+	sort_functions(binary);
+	if (private->jump_count > 0)
+		qsort(private->jumps, private->jump_count, sizeof(*private->jumps), by_jump);
+	if (private->relocation_count > 0)
+		qsort(private->relocations, private->relocation_count,
+		      sizeof(*private->relocations), by_relocation);
+	find_ends(binary);
+	return sn_gpu_build_flow(binary);
+}
+
+int sn_gpu_binary_read(struct sn_elf_file *file, struct sn_gpu_binary **out, struct sn_error *error)
+{
+	if (!sn_gpu_is_binary(file))
+		return sn_fail(error, SN_ERR_FORMAT, "not a GPU binary");
+	struct sn_gpu_binary *binary = calloc(1, sizeof(*binary));
+	struct sn_gpu_private *private = calloc(1, sizeof(*private));
+	if (!binary || !private) {
+		free(binary);
+		free(private);
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	binary->private = private;
+	private->file = file;
+	int status = read_all(binary, error);
+	if (status != 0) {
+		if (status == SN_ERR_MEMORY)
+			sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		sn_gpu_binary_free(binary);
+		return status;
+	}
+	*out = binary;
+	return 0;
+}
+
+void sn_gpu_binary_free(struct sn_gpu_binary *binary)
+{
+	if (!binary)
+		return;
+	struct sn_gpu_private *private = binary->private;
+	sn_string_pool_release(&private->pool);
+	free(private->sections);
+	free(private->jumps);
+	free(private->relocations);
+	free(private);
+	free(binary->functions);
+	free(binary->lines);
+	free(binary->inlined);
+	free(binary);
+}
+
+int sn_gpu_add_line(struct sn_gpu_binary *binary, const struct sn_gpu_line *line)
+{
+	if (line->start >= line->end)
+		return 0;
+	struct sn_gpu_line *last =
+	    binary->line_count > 0 ? &binary->lines[binary->line_count - 1] : NULL;
+	if (last && last->end == line->start && last->file == line->file &&
+	    last->line == line->line && last->inlined == line->inlined) {
+		last->end = line->end;
+		return 0;
+	}
+	if (binary->line_count >= UINT32_MAX / 2 ||
+	    sn_vec_reserve(&binary->lines, &binary->private->line_capacity,
+			   (size_t)binary->line_count + 1) != 0)
+		return SN_ERR_MEMORY;
+	binary->lines[binary->line_count++] = *line;
+	return 0;
+}
+
+static int by_line_start(const void *a, const void *b)
+{
+	const struct sn_gpu_line *x = a, *y = b;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->end != y->end)
+		return x->end < y->end ? -1 : 1;
+	return (x->line > y->line) - (x->line < y->line);
+}
+
+/* Two sequences of one function (which only damaged files have): the first keeps its code. */
+static void make_disjoint(struct sn_gpu_binary *binary)
+{
+	uint64_t end = 0;
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < binary->line_count; i++) {
+		struct sn_gpu_line line = binary->lines[i];
+		if (line.start < end)
+			line.start = end;
+		if (line.start >= line.end)
+			continue;
+		end = line.end;
+		binary->lines[kept++] = line;
+	}
+	binary->line_count = kept;
+}
+
+int sn_gpu_binary_read_lines(struct sn_gpu_binary *binary)
+{
+	int status =
+	    binary->vendor == SN_GPU_NVIDIA ? sn_cubin_lines(binary) : sn_code_object_lines(binary);
+	if (status != 0)
+		return status;
+	if (binary->line_count > 0)
+		qsort(binary->lines, binary->line_count, sizeof(*binary->lines), by_line_start);
+	make_disjoint(binary);
+	return 0;
+}
+
+uint32_t sn_gpu_binary_function_at(const struct sn_gpu_binary *binary, uint64_t address)
+{
+	uint32_t low = 0, high = binary->function_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (binary->functions[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || address >= binary->functions[low - 1].end)
+		return SN_GPU_NONE;
+	return low - 1;
+}
+
+const struct sn_gpu_line *sn_gpu_binary_line_at(const struct sn_gpu_binary *binary,
+						uint64_t address)
+{
+	uint32_t low = 0, high = binary->line_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (binary->lines[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || address >= binary->lines[low - 1].end)
+		return NULL;
+	return &binary->lines[low - 1];
+}
+
+uint32_t sn_gpu_binary_find(const struct sn_gpu_binary *binary, const char *name)
+{
+	for (uint32_t i = 0; i < binary->function_count; i++)
+		if (strcmp(binary->functions[i].symbol, name) == 0)
+			return i;
+	for (uint32_t i = 0; i < binary->function_count; i++)
+		if (strcmp(binary->functions[i].name, name) == 0)
+			return i;
+	return SN_GPU_NONE;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the readers of the two vendors' files and the builder of blocks share. Internal to gpu/.
+ */
+#ifndef SN_BINARY_GPU_PRIVATE_H
+#define SN_BINARY_GPU_PRIVATE_H
+
+#include "binary/gpu/gpu_binary.h"
+#include "binary/gpu/instruction.h"
+#include "binary/string_pool.h"
+
+/* Code at `start` of the binary's address space. */
+struct sn_gpu_section {
+	uint64_t start;
+	struct sn_bytes code;
+	uint32_t index; /* in the ELF file */
+};
+
+/* From a table of an indirect jump: the jump at `from` may go to `to`. */
+struct sn_gpu_jump {
+	uint64_t from, to;
+};
+
+/* An instruction that the linker filled an address into. */
+struct sn_gpu_relocation {
+	uint64_t at, value;
+};
+
+struct sn_gpu_private {
+	struct sn_elf_file *file;
+	struct sn_string_pool pool;	       /* strings, blocks, edges, calls */
+	struct sn_gpu_section *sections;       /* by start */
+	struct sn_gpu_jump *jumps;	       /* by from */
+	struct sn_gpu_relocation *relocations; /* by address */
+	size_t section_count, section_capacity, jump_count, jump_capacity;
+	size_t relocation_count, relocation_capacity, function_capacity;
+	size_t line_capacity, inlined_capacity;
+};
+
+/* A function that a symbol table names. `name` is copied; end is clipped to its section. */
+int sn_gpu_add_function(struct sn_gpu_binary *binary, const char *symbol, uint64_t start,
+			uint64_t base, bool is_kernel);
+int sn_gpu_add_section(struct sn_gpu_binary *binary, uint64_t start, struct sn_bytes code,
+		       uint32_t index);
+/* The section that an address lies in, or NULL. */
+const struct sn_gpu_section *sn_gpu_section_at(const struct sn_gpu_binary *binary,
+					       uint64_t address);
+
+/* Fill in vendor, target, sections, functions, jumps and relocations, in any order. */
+int sn_cubin_read(struct sn_gpu_binary *binary, struct sn_error *error);
+int sn_code_object_read(struct sn_gpu_binary *binary, struct sn_error *error);
+
+/* Makes the blocks and calls of all functions. 0 or SN_ERR_MEMORY. */
+int sn_gpu_build_flow(struct sn_gpu_binary *binary);
+
+/* Append lines and inlined calls. 0 or SN_ERR_MEMORY. */
+int sn_cubin_lines(struct sn_gpu_binary *binary);
+int sn_code_object_lines(struct sn_gpu_binary *binary);
+int sn_gpu_add_line(struct sn_gpu_binary *binary, const struct sn_gpu_line *line);
+
+/* Unaligned, little endian. */
+static inline struct sn_bytes sn_gpu_file_bytes(const struct sn_elf_file *file, uint64_t offset,
+						uint64_t bytes)
+{
+	struct sn_bytes nothing = {0};
+	if (offset > file->bytes.size || bytes > file->bytes.size - offset)
+		return nothing;
+	return (struct sn_bytes){file->bytes.data + offset, bytes};
+}
+
+#endif
