@@ -194,6 +194,11 @@ const char *sonde_db_damage(const struct sonde_db *db);
  * those by profile. 0, or a negative code with the first thing that is wrong. */
 int sonde_db_verify(const struct sonde_db *db, struct sonde_db_error *error);
 
+/* Formulas that are stored by name, in the order in which they may use each other
+ * (sonde-formula(7)). False where there is no such one. Both end with NUL. */
+bool sonde_db_formula(const struct sonde_db *db, uint32_t formula, const char **name,
+		      const char **text);
+
 /* What was not measured, by cause. */
 struct sonde_db_drop {
 	uint32_t cause; /* string: stable name */

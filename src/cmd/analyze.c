@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sonde analyze`: measurement folders to one database. */
 #include "command.h"
+#include "metrics.h"
 
 #include "aggregate/analyze.h"
 #include "report/json.h"
 #include "report/utf8.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPTION_FORMAT = 256, OPTION_NO_CACHE, JOBS_MAX = 64 };
+enum { OPTION_FORMAT = 256, OPTION_NO_CACHE, OPTION_METRIC, JOBS_MAX = 64 };
 
 static const struct option table[] = {{"output", required_argument, NULL, 'o'},
 				      {"jobs", required_argument, NULL, 'j'},
 				      {"no-cache", no_argument, NULL, OPTION_NO_CACHE},
+				      {"metric", required_argument, NULL, OPTION_METRIC},
 				      {"format", required_argument, NULL, OPTION_FORMAT},
 				      SN_OPTION_HELP,
 				      {0}};
@@ -29,6 +35,8 @@ static const char usage[] =
     "    -o, --output OUT.sdb  the database to write\n"
     "    -j, --jobs N          threads that look up symbols (default: one for each processor)\n"
     "    --no-cache            neither read nor write the cache of symbols\n"
+    "    --metric NAME=FORMULA store a formula in the database, which all commands then know by\n"
+    "                          its name; may be given several times; see man 7 sonde-formula\n"
     "    --format FORM         of the summary: text (default) or json\n"
     "    -h, --help            this text\n\n"
     "EXIT STATUS\n"
@@ -40,8 +48,27 @@ static const char usage[] =
 struct arguments {
 	struct sn_analyze_options analyze;
 	const char *output;
+	const char *formulas[SN_CHOICE_LISTS_MAX]; /* NAME=FORMULA */
+	size_t formula_count;
 	bool is_json;
 };
+
+static int take_formula(const struct sn_options *options, struct arguments *arguments)
+{
+	size_t name_length;
+	if (!sn_formula_is_definition(optarg, &name_length)) {
+		sn_command_misuse(options->command, "option '--metric': '%s' is not NAME=FORMULA",
+				  optarg);
+		return -1;
+	}
+	if (arguments->formula_count == SN_CHOICE_LISTS_MAX) {
+		sn_command_misuse(options->command, "more than %d times '--metric'",
+				  SN_CHOICE_LISTS_MAX);
+		return -1;
+	}
+	arguments->formulas[arguments->formula_count++] = optarg;
+	return 0;
+}
 
 /* SN_EXIT_DONE to go on, or -1 to end with *status. */
 static int parse(int argc, char **argv, struct arguments *arguments, int *status)
@@ -66,6 +93,10 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 			break;
 		case OPTION_NO_CACHE:
 			arguments->analyze.no_cache = true;
+			break;
+		case OPTION_METRIC:
+			if (take_formula(&options, arguments))
+				return -1;
 			break;
 		case OPTION_FORMAT:
 			choice = sn_options_choice(&options, "--format", optarg, formats);
@@ -147,6 +178,30 @@ static void warn(const struct sn_analyze_result *result)
 				result->fallbacks);
 }
 
+/* Which metrics there are, and so what formulas mean, is known once the database is written: until
+ * then it lies beside. */
+static int name_beside(const char *output, char beside[PATH_MAX])
+{
+	struct stat status;
+	if (stat(output, &status) == 0 && !S_ISREG(status.st_mode))
+		return sn_command_fail("cannot store formulas in '%s': not a regular file", output);
+	if (snprintf(beside, PATH_MAX, "%s.formulas-%d", output, (int)getpid()) >= PATH_MAX)
+		return sn_command_fail("cannot write '%s': %s", output, strerror(ENAMETOOLONG));
+	return 0;
+}
+
+static int add_formulas(const struct arguments *arguments, const char *beside)
+{
+	int status =
+	    sn_command_store_formulas(beside, arguments->formulas, arguments->formula_count);
+	if (status == 0 && rename(beside, arguments->output))
+		status =
+		    sn_command_fail("cannot write '%s': %s", arguments->output, strerror(errno));
+	if (status)
+		unlink(beside);
+	return status;
+}
+
 static int run(int argc, char **argv)
 {
 	struct arguments arguments = {0};
@@ -160,10 +215,20 @@ static int run(int argc, char **argv)
 	if (!arguments.output)
 		return sn_command_misuse(&sn_command_analyze, "no output given: add -o OUT.sdb");
 	const char *const *folders = (const char *const *)argv + optind;
-	if (sn_analyze(folders, (size_t)(argc - optind), arguments.output, &arguments.analyze,
-		       &result, &error))
+	char beside[PATH_MAX];
+	const char *output = arguments.output;
+	if (arguments.formula_count > 0) {
+		if (name_beside(arguments.output, beside))
+			return SN_EXIT_FAILED;
+		output = beside;
+	}
+	if (sn_analyze(folders, (size_t)(argc - optind), output, &arguments.analyze, &result,
+		       &error))
 		return sn_command_fail("%s", error.text);
 	warn(&result);
+	status = arguments.formula_count > 0 ? add_formulas(&arguments, beside) : 0;
+	if (status)
+		return status;
 	if (arguments.is_json)
 		print_json(arguments.output, &result);
 	else

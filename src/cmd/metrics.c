@@ -3,6 +3,7 @@
 #include "metrics.h"
 
 #include "command.h"
+#include "format/database_formulas.h"
 
 #include <string.h>
 
@@ -95,6 +96,7 @@ static int show_formula(struct sn_metric_choice *choice, const struct sn_formula
 	return 0;
 }
 
+/* Adds NAME=FORMULA to the known formulas. */
 static int define(struct sn_metric_choice *choice, const char *item, size_t name_length)
 {
 	char name[MAX_ITEM];
@@ -108,9 +110,7 @@ static int define(struct sn_metric_choice *choice, const char *item, size_t name
 	int code = sn_formulas_add(&choice->known, name, text, &problem, &error);
 	if (code == SN_ERR_ARGUMENT)
 		return sn_command_fail_formula(name, text, problem.position, error.text);
-	if (code)
-		return sn_command_fail("%s", error.text);
-	return show_formula(choice, choice->known.items[choice->known.count - 1]);
+	return code ? sn_command_fail("%s", error.text) : 0;
 }
 
 static int take_item(struct sn_metric_choice *choice, const char *item)
@@ -119,9 +119,15 @@ static int take_item(struct sn_metric_choice *choice, const char *item)
 	uint32_t metric = sonde_db_metric_by_name(choice->db, item);
 	if (metric != SONDE_NONE)
 		return show_metric(choice, metric);
-	if (sn_formula_is_definition(item, &name_length))
-		return define(choice, item, name_length);
-	const struct sn_formula *formula = sn_formulas_find(&choice->known, item);
+	const struct sn_formula *formula = NULL;
+	if (sn_formula_is_definition(item, &name_length)) {
+		int code = define(choice, item, name_length);
+		if (code)
+			return code;
+		formula = choice->known.items[choice->known.count - 1];
+	} else {
+		formula = sn_formulas_find(&choice->known, item);
+	}
 	return formula ? show_formula(choice, formula) : fail_unknown(choice, item);
 }
 
@@ -196,4 +202,38 @@ int sn_choice_finish(struct sn_metric_choice *choice)
 	}
 	choice->hidden_count = count - choice->metric_count;
 	return 0;
+}
+
+static int store(const struct sn_metric_choice *choice, uint32_t first, const char *path)
+{
+	struct sn_database_formula formulas[SN_CHOICE_LISTS_MAX];
+	struct sn_error error = {""};
+	uint32_t count = 0;
+	for (uint32_t i = first; i < choice->known.count; i++, count++)
+		formulas[count] = (struct sn_database_formula){choice->known.items[i]->name,
+							       choice->known.items[i]->text};
+	if (sn_db_store_formulas(path, formulas, count, &error))
+		return sn_command_fail("%s", error.text);
+	return 0;
+}
+
+int sn_command_store_formulas(const char *path, const char *const *definitions, size_t count)
+{
+	struct sonde_db *db;
+	struct sn_metric_choice choice;
+	int status = sn_command_open(path, &db);
+	if (status)
+		return status;
+	status = sn_choice_init(&choice, db);
+	uint32_t first = choice.known.count;
+	for (size_t i = 0; i < count && status == 0; i++) {
+		size_t name_length;
+		if (sn_formula_is_definition(definitions[i], &name_length))
+			status = define(&choice, definitions[i], name_length);
+	}
+	status = sn_command_close(db, status);
+	if (status == 0)
+		status = store(&choice, first, path);
+	sn_choice_release(&choice);
+	return status;
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SN_CHOICE_LISTS_MAX = 64 };
+enum { SN_CHOICE_LISTS_MAX = 64 }; /* times that --metric may be given */
 
 /* Filled in order: take each list, maybe the metric to sort by, finish. Release in any case. */
 struct sn_metric_choice {
@@ -34,6 +34,10 @@ void sn_choice_take_all(struct sn_metric_choice *choice);
 /* Makes sure that a metric comes first, which decides shares and order, and that formulas have what
  * they need. */
 int sn_choice_finish(struct sn_metric_choice *choice);
+
+/* Stores NAME=FORMULA definitions, in their order, in a database that nobody else has open. Prints
+ * what is wrong and returns SN_EXIT_FAILED, else 0. */
+int sn_command_store_formulas(const char *path, const char *const *definitions, size_t count);
 
 /* Says what is wrong in a formula, the text below it, and a mark under the place. Returns
  * SN_EXIT_FAILED. */

@@ -22,7 +22,7 @@
 
 #define SN_DATABASE_MAGIC	  "SONDEDB" /* with its NUL, 8 bytes */
 #define SN_DATABASE_VERSION_MAJOR 2
-#define SN_DATABASE_VERSION_MINOR 0
+#define SN_DATABASE_VERSION_MINOR 1
 
 /* All have version 1 and index 0; the first ones, up to the count, are present, if empty. */
 enum sn_database_section {
@@ -54,6 +54,8 @@ enum sn_database_section {
 	SN_DATABASE_EVENT_SUMMARIES = 26, /* struct sn_summary[], by track */
 	SN_DATABASE_TYPE_END
 };
+/* Sections that need not be there. */
+enum { SN_DATABASE_FORMULAS = 21 }; /* struct sn_database_formulas and what it says; since 2.1 */
 
 /* The bytes of a section of an open database, for those who read it elsewhere; NULL and 0 where it
  * is missing. Aligned to 8 bytes; checked for nothing but lying within the file, and its checksum
@@ -69,6 +71,13 @@ struct sn_database_strings {
 	uint32_t reserved;
 };
 _Static_assert(sizeof(struct sn_database_strings) == 8, "strings are on disk");
+
+/* FORMULAS: this, then for each its name and its text, each ended by NUL. */
+struct sn_database_formulas {
+	uint32_t count;
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct sn_database_formulas) == 8, "formulas are on disk");
 
 struct sn_database_property {
 	uint32_t key, value; /* strings */

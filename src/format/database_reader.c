@@ -270,6 +270,8 @@ static int check_contents(struct sonde_db *db, struct sn_error *error)
 		part = "profiles";
 	else if (!check_notes(db))
 		part = "drops or properties";
+	else if (!sn_db_check_formulas(db))
+		part = "formulas";
 	return part ? sn_fail(error, SN_ERR_FORMAT, "damaged (inconsistent %s)", part)
 		    : sn_db_find_values(db, error);
 }

@@ -63,6 +63,8 @@ struct sn_db_entry {
 /* The records of a section; false where its length is not a multiple of theirs. */
 bool sn_db_records(const struct sonde_db *db, unsigned type, size_t record_bytes,
 		   const void *array_pointer, size_t *count);
+/* Whether the section of formulas, which may be missing, is whole. */
+bool sn_db_check_formulas(const struct sonde_db *db);
 /* Finds the sections of values. 0 or a negative enum sn_err. */
 int sn_db_find_values(struct sonde_db *db, struct sn_error *error);
 struct sn_db_entry sn_db_entry(const struct sn_db_directory *directory, uint64_t plane);

@@ -79,6 +79,12 @@ int sn_formulas_init(struct sn_formulas *formulas, const struct sonde_db *db)
 	int code = 0;
 	for (size_t i = 0; i < sizeof(shipped) / sizeof(*shipped) && !code; i++)
 		code = add_shipped(formulas, i);
+	const char *name, *text;
+	for (uint32_t i = 0; !code && sonde_db_formula(db, i, &name, &text); i++) {
+		code = sn_formulas_add(formulas, name, text, NULL, NULL);
+		if (code == SN_ERR_ARGUMENT)
+			code = 0;
+	}
 	return code;
 }
 

@@ -153,3 +153,49 @@ def test_gpu_formulas_are_exact(sonde, tmp_path):
     # the example of the manual, by the names it uses
     found = rows(sonde, tmp_path / "m.sdb", "--metric", "d=count(gpu_sync)-count(gpu_kernel)")
     assert found[0]["values"]["d"]["inclusive"] == made["sync-time"]["count"] - launches
+
+
+def analyzed(sonde, folder, *options: str):
+    generate("-r", 1, "-t", 1, "-s", 1, "-o", folder / "m.sonde") if not (folder / "m.sonde").exists() else None
+    return sonde("analyze", folder / "m.sonde", "-o", folder / "m.sdb", *options)
+
+
+def test_stored_formulas_are_known_everywhere(sonde, tmp_path):
+    result = analyzed(sonde, tmp_path, "--metric", "ipc=instructions/cycles", "--metric", "twice=ipc*2",
+                      "--metric", "registers_per_thread=7")
+    assert result.status == 0, result.err
+    info = json.loads(sonde("info", "--format", "json", tmp_path / "m.sdb").out)
+    formulas = {f["name"]: f for f in info["formulas"]}
+    sums = {metric["name"]: metric["sum"] for metric in info["metrics"]}
+    assert formulas["twice"]["value"] == pytest.approx(2 * sums["instructions"] / sums["cycles"])
+    assert formulas["registers_per_thread"]["value"] == 7  # takes the place of the one that comes with Sonde
+    assert sum(f["name"] == "registers_per_thread" for f in info["formulas"]) == 1
+    assert rows(sonde, tmp_path / "m.sdb", "--metric", "x=twice/ipc")[0]["values"]["x"]["inclusive"] == pytest.approx(2)
+    plain = tmp_path / "plain.sdb"
+    assert sonde("analyze", tmp_path / "m.sonde", "-o", plain).status == 0
+    assert rows(sonde, plain) == rows(sonde, tmp_path / "m.sdb")
+    again = tmp_path / "again.sdb"
+    assert sonde("analyze", tmp_path / "m.sonde", "-o", again, "--metric", "ipc=instructions/cycles", "--metric",
+                 "twice=ipc*2", "--metric", "registers_per_thread=7").status == 0
+    assert again.read_bytes() == (tmp_path / "m.sdb").read_bytes()
+
+
+def test_what_cannot_be_stored_leaves_what_was_there(sonde, tmp_path):
+    assert analyzed(sonde, tmp_path).status == 0
+    before = (tmp_path / "m.sdb").read_bytes()
+    result = analyzed(sonde, tmp_path, "--metric", "good=cycles", "--metric", "bad=cycles/nope")
+    assert result.status == 128 and result.err_lines[2] == " " * 11 + "^" and result.out == ""
+    assert (tmp_path / "m.sdb").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.sdb", "m.sonde"]
+    assert analyzed(sonde, tmp_path, "--metric", "cycles").status == 129
+    assert sonde("analyze", tmp_path / "m.sonde", "-o", "/dev/null", "--metric", "x=1").status == 128
+
+
+def test_a_damaged_section_of_formulas_is_noticed(sonde, tmp_path):
+    assert analyzed(sonde, tmp_path, "--metric", "mine=cycles*12345").status == 0
+    data = bytearray((tmp_path / "m.sdb").read_bytes())
+    at = data.rindex(b"cycles*12345")
+    data[at] ^= 1
+    (tmp_path / "m.sdb").write_bytes(data)
+    result = sonde("info", tmp_path / "m.sdb")
+    assert result.status == 128 and result.out == "" and "damaged (inconsistent formulas)" in result.err
