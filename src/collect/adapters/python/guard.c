@@ -55,8 +55,23 @@ void sn_guard_forget(struct sn_guard *guard, uintptr_t address, size_t bytes)
 {
 	uintptr_t last = (address + bytes) >> SN_GUARD_PAGE_SHIFT;
 	for (uintptr_t page = address >> SN_GUARD_PAGE_SHIFT; page <= last; page++)
-		if (guard->pages[page % SN_GUARD_PAGES] == page)
-			guard->pages[page % SN_GUARD_PAGES] = 0;
+		for (uint32_t way = 0; way < SN_GUARD_WAYS; way++)
+			if (guard->pages[page % SN_GUARD_SETS][way] == page)
+				guard->pages[page % SN_GUARD_SETS][way] = 0;
+}
+
+/* Brings a page to the front of its set, in place of the one that was longest not asked for;
+ * false where it was not in the set. */
+static bool bring_forward(uintptr_t *set, uintptr_t page)
+{
+	uint32_t way = 0;
+	while (way < SN_GUARD_WAYS - 1 && set[way] != page)
+		way++;
+	bool known = set[way] == page;
+	for (; way; way--)
+		set[way] = set[way - 1];
+	set[0] = page;
+	return known;
 }
 
 bool sn_guard_ask(struct sn_guard *guard, uintptr_t address, size_t bytes)
@@ -67,13 +82,14 @@ bool sn_guard_ask(struct sn_guard *guard, uintptr_t address, size_t bytes)
 		return false;
 	uintptr_t last = (address + bytes - 1) >> SN_GUARD_PAGE_SHIFT;
 	for (uintptr_t page = address >> SN_GUARD_PAGE_SHIFT; page <= last; page++) {
-		uintptr_t *memo = &guard->pages[page % SN_GUARD_PAGES];
-		if (*memo == page)
+		uintptr_t *set = guard->pages[page % SN_GUARD_SETS];
+		if (bring_forward(set, page))
 			continue;
 		guard->probes++;
-		if (probe_errno(page << SN_GUARD_PAGE_SHIFT) != EINVAL)
+		if (probe_errno(page << SN_GUARD_PAGE_SHIFT) != EINVAL) {
+			set[0] = 0;
 			return false;
-		*memo = page;
+		}
 	}
 	return true;
 }

@@ -4,7 +4,10 @@
  *
  * A thread is interrupted anywhere, so a frame may be half linked and a pointer in it a leftover. A
  * page that proved readable is remembered; the answer costs a system call once and two loads after
- * that. The memory is forgotten every SN_GUARD_WALKS walks because pages do get unmapped.
+ * that. The memory has sets of four, the latest in front: were it direct-mapped, two pages of one
+ * path would, depending on where things happen to lie in this process, push each other out for
+ * ever, at a system call each. It is forgotten every SN_GUARD_WALKS walks because pages do get
+ * unmapped.
  */
 #ifndef SN_PYTHON_GUARD_H
 #define SN_PYTHON_GUARD_H
@@ -13,14 +16,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SN_GUARD_PAGES	    512
+#define SN_GUARD_SETS	    128
+#define SN_GUARD_WAYS	    4
 #define SN_GUARD_PAGE_SHIFT 12
 #define SN_GUARD_WALKS	    4096
 
 struct sn_guard {
 	uint32_t walks;
 	uint32_t probes; /* system calls made, for tests and benchmarks */
-	uintptr_t pages[SN_GUARD_PAGES];
+	uintptr_t pages[SN_GUARD_SETS][SN_GUARD_WAYS];
 };
 
 /* 0, or -ENOSYS where the kernel does not answer as the guard needs; then nothing may be read. */
@@ -31,7 +35,7 @@ void sn_guard_begin(struct sn_guard *guard);
  * yes. */
 void sn_guard_forget(struct sn_guard *guard, uintptr_t address, size_t bytes);
 void sn_guard_forget_all(struct sn_guard *guard);
-/* The slow way: asks the kernel. AS-safe: yes. */
+/* The slow way: looks behind the front, then asks the kernel. AS-safe: yes. */
 bool sn_guard_ask(struct sn_guard *guard, uintptr_t address, size_t bytes);
 
 /* True where [address, address + bytes) can be read. AS-safe: yes. MT: the guard's owner. */
@@ -40,7 +44,7 @@ static inline bool sn_guard_readable(struct sn_guard *guard, uintptr_t address, 
 	uintptr_t page = address >> SN_GUARD_PAGE_SHIFT;
 
 	if (__builtin_expect(page == (address + bytes - 1) >> SN_GUARD_PAGE_SHIFT &&
-				 guard->pages[page % SN_GUARD_PAGES] == page && page != 0,
+				 guard->pages[page % SN_GUARD_SETS][0] == page && page != 0,
 			     1))
 		return true;
 	return sn_guard_ask(guard, address, bytes);
