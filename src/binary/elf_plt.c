@@ -54,6 +54,14 @@ static uint64_t arm_slot(const uint8_t *code, size_t bytes, uint64_t address)
 	return 0;
 }
 
+uint64_t sn_elf_plt_slot(const struct sn_elf_file *file, const uint8_t *code, size_t bytes,
+			 uint64_t address)
+{
+	if (file->machine == EM_X86_64)
+		return x86_slot(code, bytes, address);
+	return file->machine == EM_AARCH64 ? arm_slot(code, bytes, address) : 0;
+}
+
 static const char *symbol_name(struct sn_elf_file *file, struct sn_elf_section *relocations,
 			       uint64_t index)
 {
@@ -100,14 +108,10 @@ static void resolve_one(struct sn_elf_file *file, const struct sn_elf_section *s
 		return;
 	uint64_t start = section->header.sh_addr + at;
 	size_t bytes = code.size - at < entry_bytes ? code.size - at : entry_bytes;
-	uint64_t slot = 0;
+	uint64_t slot = sn_elf_plt_slot(file, code.data + at, bytes, start);
 	int64_t index = -1;
-	if (file->machine == EM_X86_64) {
-		slot = x86_slot(code.data + at, bytes, start);
+	if (file->machine == EM_X86_64)
 		index = x86_pushed_index(code.data + at, bytes);
-	} else if (file->machine == EM_AARCH64) {
-		slot = arm_slot(code.data + at, bytes, start);
-	}
 	hit->start = start;
 	hit->end = start + bytes;
 	if (slot == 0 && index < 0)

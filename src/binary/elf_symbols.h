@@ -40,6 +40,14 @@ void sn_elf_symbols_resolve(struct sn_elf_file *file, struct sn_elf_section *tab
 void sn_elf_plt_resolve(struct sn_elf_file *file, const uint64_t *addresses, size_t count,
 			struct sn_elf_hit *hits);
 
+/* The slot that the PLT entry in code[bytes] at `address` jumps through, or 0. */
+uint64_t sn_elf_plt_slot(const struct sn_elf_file *file, const uint8_t *code, size_t bytes,
+			 uint64_t address);
+
+/* Each function that .eh_frame describes, by ascending start. */
+void sn_elf_unwind_each(struct sn_elf_file *file,
+			void (*take)(void *data, uint64_t start, uint64_t end), void *data);
+
 /* Gives addresses without a hit the start and end of the function that .eh_frame describes there.
  */
 void sn_elf_unwind_resolve(struct sn_elf_file *file, const uint64_t *addresses, size_t count,

@@ -160,3 +160,16 @@ void sn_elf_unwind_resolve(struct sn_elf_file *file, const uint64_t *addresses, 
 		if (!hits[i].name && hits[i].start == 0)
 			resolve_one(&table, addresses[i], &hits[i]);
 }
+
+void sn_elf_unwind_each(struct sn_elf_file *file,
+			void (*take)(void *data, uint64_t start, uint64_t end), void *data)
+{
+	struct unwind_table table;
+	if (!open_table(file, &table))
+		return;
+	for (uint32_t i = 0; i < table.count; i++) {
+		uint64_t start = entry_start(&table, i), length = entry_length(&table, i);
+		if (length > 0 && length <= UINT64_MAX - start)
+			take(data, start, start + length);
+	}
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sections, loaded data and lookups; see code.h. */
+#include "code.h"
+#include "base/vec.h"
+#include "binary/structure/code_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef R_AARCH64_RELATIVE
+#define R_AARCH64_RELATIVE 1027
+#endif
+
+static int by_section_start(const void *a, const void *b)
+{
+	const struct sn_code_section *left = a, *right = b;
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	return (left->end > right->end) - (left->end < right->end);
+}
+
+static bool is_plt(const char *name)
+{
+	return strncmp(name, ".plt", 4) == 0 || strcmp(name, ".iplt") == 0;
+}
+
+static int find_sections(struct sn_code *code)
+{
+	struct sn_elf_file *file = code->file;
+	uint32_t kept = 0;
+	code->sections = calloc(file->section_count + 1u, sizeof(*code->sections));
+	if (!code->sections)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < file->section_count; i++) {
+		struct sn_elf_section *section = &file->sections[i];
+		const Elf64_Shdr *header = &section->header;
+		uint64_t both = SHF_ALLOC | SHF_EXECINSTR;
+		if ((header->sh_flags & both) != both || header->sh_type != SHT_PROGBITS)
+			continue;
+		struct sn_bytes bytes = sn_elf_section_contents(file, section);
+		if (bytes.size == 0 || header->sh_addr > UINT64_MAX - bytes.size)
+			continue;
+		code->sections[code->section_count++] =
+		    (struct sn_code_section){header->sh_addr, header->sh_addr + bytes.size,
+					     bytes.data, is_plt(section->name)};
+	}
+	if (code->section_count > 0)
+		qsort(code->sections, code->section_count, sizeof(*code->sections),
+		      by_section_start);
+	/* no linker lays sections over each other; a file that does keeps the first */
+	for (uint32_t i = 0; i < code->section_count; i++)
+		if (kept == 0 || code->sections[i].start >= code->sections[kept - 1].end)
+			code->sections[kept++] = code->sections[i];
+	code->section_count = kept;
+	return 0;
+}
+
+const struct sn_code_section *sn_code_section_at(const struct sn_code *code, uint64_t address)
+{
+	uint32_t low = 0, high = code->section_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (code->sections[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || address >= code->sections[low - 1].end)
+		return NULL;
+	return &code->sections[low - 1];
+}
+
+uint32_t sn_code_function_at(const struct sn_code *code, uint64_t address)
+{
+	uint32_t low = 0, high = code->function_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (code->functions[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || address >= code->functions[low - 1].end)
+		return SN_CODE_NONE;
+	return low - 1;
+}
+
+struct sn_bytes sn_code_bytes(const struct sn_code *code, uint64_t address)
+{
+	const struct sn_code_section *section = sn_code_section_at(code, address);
+	if (!section)
+		return (struct sn_bytes){NULL, 0};
+	return (struct sn_bytes){section->bytes + (address - section->start),
+				 (size_t)(section->end - address)};
+}
+
+struct sn_bytes sn_code_data(const struct sn_code *code, uint64_t address)
+{
+	const struct sn_elf_file *file = code->file;
+	for (uint32_t i = 0; i < file->segment_count; i++) {
+		Elf64_Phdr segment;
+		memcpy(&segment, file->segments + i * sizeof(segment), sizeof(segment));
+		uint64_t into = address - segment.p_vaddr;
+		if (segment.p_type != PT_LOAD || address < segment.p_vaddr ||
+		    into >= segment.p_filesz || segment.p_offset > file->bytes.size ||
+		    segment.p_filesz > file->bytes.size - segment.p_offset)
+			continue;
+		return (struct sn_bytes){file->bytes.data + segment.p_offset + into,
+					 (size_t)(segment.p_filesz - into)};
+	}
+	return (struct sn_bytes){NULL, 0};
+}
+
+/* ---- words that the loader writes ---- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct sn_code_pointer *left = a, *right = b;
+	return (left->at > right->at) - (left->at < right->at);
+}
+
+static uint32_t relative_type(const struct sn_code *code)
+{
+	return code->file->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
+}
+
+/* Keeps the addresses that point into code: nothing else is ever asked for. */
+static int find_pointers(struct sn_code *code)
+{
+	size_t capacity = 0;
+	uint32_t relative = relative_type(code);
+	bool is_sorted = true;
+	for (uint32_t i = 0; i < code->file->section_count; i++) {
+		struct sn_elf_section *section = &code->file->sections[i];
+		if (section->header.sh_type != SHT_RELA)
+			continue;
+		struct sn_bytes contents = sn_elf_section_contents(code->file, section);
+		for (size_t at = 0; contents.size - at >= sizeof(Elf64_Rela);
+		     at += sizeof(Elf64_Rela)) {
+			Elf64_Rela entry;
+			memcpy(&entry, contents.data + at, sizeof(entry));
+			if (ELF64_R_TYPE(entry.r_info) != relative ||
+			    !sn_code_section_at(code, (uint64_t)entry.r_addend))
+				continue;
+			if (sn_vec_reserve(&code->pointers, &capacity, code->pointer_count + 1) < 0)
+				return SN_ERR_MEMORY;
+			is_sorted &= code->pointer_count == 0 ||
+				     code->pointers[code->pointer_count - 1].at <= entry.r_offset;
+			code->pointers[code->pointer_count++] =
+			    (struct sn_code_pointer){entry.r_offset, (uint64_t)entry.r_addend};
+		}
+	}
+	if (!is_sorted)
+		qsort(code->pointers, code->pointer_count, sizeof(*code->pointers), by_place);
+	return 0;
+}
+
+uint64_t sn_code_pointer_at(const struct sn_code *code, uint64_t at)
+{
+	size_t low = 0, high = code->pointer_count;
+	uint64_t value;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (code->pointers[middle].at < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < code->pointer_count && code->pointers[low].at == at)
+		return code->pointers[low].value;
+	struct sn_bytes bytes = sn_code_data(code, at);
+	if (bytes.size < sizeof(value))
+		return 0;
+	memcpy(&value, bytes.data, sizeof(value));
+	return value;
+}
+
+/* ---- slots of functions that never return ---- */
+
+static const char *symbol_name(struct sn_elf_file *file, struct sn_elf_section *table,
+			       struct sn_bytes symbols, uint64_t index)
+{
+	Elf64_Sym symbol;
+	if (index == 0 || index >= symbols.size / sizeof(symbol) ||
+	    table->header.sh_link >= file->section_count)
+		return NULL;
+	memcpy(&symbol, symbols.data + index * sizeof(symbol), sizeof(symbol));
+	return sn_bytes_string(sn_elf_section_strings(file, &file->sections[table->header.sh_link]),
+			       symbol.st_name);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+	return (*left > *right) - (*left < *right);
+}
+
+static int take_slots(struct sn_code *code, struct sn_elf_section *relocations, size_t *capacity)
+{
+	struct sn_elf_file *file = code->file;
+	struct sn_elf_section *table = &file->sections[relocations->header.sh_link];
+	struct sn_bytes symbols = sn_elf_section_contents(file, table);
+	struct sn_bytes contents = sn_elf_section_contents(file, relocations);
+	for (size_t at = 0; contents.size - at >= sizeof(Elf64_Rela); at += sizeof(Elf64_Rela)) {
+		Elf64_Rela entry;
+		memcpy(&entry, contents.data + at, sizeof(entry));
+		const char *name = symbol_name(file, table, symbols, ELF64_R_SYM(entry.r_info));
+		if (!name || !sn_code_name_is_noreturn(name))
+			continue;
+		if (sn_vec_reserve(&code->noreturn_slots, capacity,
+				   code->noreturn_slot_count + 1u) < 0)
+			return SN_ERR_MEMORY;
+		code->noreturn_slots[code->noreturn_slot_count++] = entry.r_offset;
+	}
+	return 0;
+}
+
+static int find_noreturn_slots(struct sn_code *code)
+{
+	size_t capacity = 0;
+	for (uint32_t i = 0; i < code->file->section_count; i++) {
+		struct sn_elf_section *section = &code->file->sections[i];
+		if (section->header.sh_type == SHT_RELA &&
+		    section->header.sh_link < code->file->section_count &&
+		    section->header.sh_link > 0 && take_slots(code, section, &capacity) < 0)
+			return SN_ERR_MEMORY;
+	}
+	if (code->noreturn_slot_count > 0)
+		qsort(code->noreturn_slots, code->noreturn_slot_count, sizeof(uint64_t), by_value);
+	return 0;
+}
+
+int sn_code_open(struct sn_elf_file *file, struct sn_elf_file *symbols, struct sn_code **code)
+{
+	struct sn_code *made;
+	*code = NULL;
+	if (!sn_insn_decoder(file->machine))
+		return 0;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return SN_ERR_MEMORY;
+	made->file = file;
+	made->decode = sn_insn_decoder(file->machine);
+	made->alignment = sn_insn_alignment(made->decode);
+	if (find_sections(made) < 0 || find_pointers(made) < 0 || find_noreturn_slots(made) < 0 ||
+	    sn_code_find_functions(made, symbols) < 0) {
+		sn_code_free(made);
+		return SN_ERR_MEMORY;
+	}
+	made->returns = calloc(made->function_count + 1u, sizeof(*made->returns));
+	if (!made->returns) {
+		sn_code_free(made);
+		return SN_ERR_MEMORY;
+	}
+	*code = made;
+	return 0;
+}
+
+void sn_code_free(struct sn_code *code)
+{
+	if (!code)
+		return;
+	free(code->sections);
+	free(code->functions);
+	free(code->noreturn_slots);
+	free((void *)code->returns);
+	free(code->pointers);
+	free(code);
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See flow.h. */
+#include "flow.h"
+#include "base/error.h"
+#include "base/vec.h"
+#include "binary/structure/flow_private.h"
+#include "binary/structure/jump_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Jump tables lead to code with further ones; compilers do not nest them deeper. */
+#define ROUNDS_MAX 16
+/* A jump may be understood only once what leads to it is known. */
+#define TRIES_MAX  2
+/* What all jumps of a function may cost, in instructions looked at; about a fifth of a second. */
+#define STEPS_MAX  500000
+
+size_t sn_flow_position(const struct sn_flow *flow, uint64_t address,
+			const struct sn_flow_part **part)
+{
+	for (uint32_t i = 0; i < flow->part_count; i++) {
+		const struct sn_flow_part *at = &flow->parts[i];
+		if (address < at->start || address >= at->end)
+			continue;
+		if (part)
+			*part = at;
+		return at->position + (size_t)(address - at->start);
+	}
+	return SIZE_MAX;
+}
+
+/* ---- split-off parts ---- */
+
+/* The function into the middle of which an unnamed piece jumps: what tail calls never do. */
+static uint32_t owner_by_jumps(const struct sn_code *code, uint32_t index)
+{
+	const struct sn_code_function *piece = &code->functions[index];
+	struct sn_bytes bytes = sn_code_bytes(code, piece->start);
+	size_t size = (size_t)(piece->end - piece->start);
+	for (size_t at = 0; at < size && size <= bytes.size;) {
+		struct sn_insn insn;
+		if (!code->decode(bytes.data + at, size - at, piece->start + at, &insn))
+			break;
+		at += insn.length;
+		if ((insn.kind != SN_INSN_JUMP && insn.kind != SN_INSN_BRANCH) ||
+		    insn.target - piece->start < size)
+			continue;
+		uint32_t other = sn_code_function_at(code, insn.target);
+		if (other != SN_CODE_NONE && code->functions[other].start != insn.target)
+			return other;
+	}
+	return index;
+}
+
+uint32_t sn_flow_owner(const struct sn_code *code, uint32_t index)
+{
+	const struct sn_code_function *function = &code->functions[index];
+	if (function->name || !function->is_sized)
+		return function->owner;
+	uint32_t owner = owner_by_jumps(code, index);
+	/* of two that jump into each other, the first is the function */
+	if (owner != index && !code->functions[owner].name && owner > index &&
+	    owner_by_jumps(code, owner) == index)
+		return index;
+	return owner;
+}
+
+static bool add_part(struct sn_flow *flow, uint32_t function)
+{
+	const struct sn_code_function *of = &flow->code->functions[function];
+	uint64_t bytes = of->end - of->start;
+	struct sn_bytes contents = sn_code_bytes(flow->code, of->start);
+	if (flow->part_count == SN_FLOW_PARTS_MAX || contents.size < bytes ||
+	    bytes > SN_FLOW_BYTES_MAX - flow->size)
+		return false;
+	if (sn_vec_reserve(&flow->marks, &flow->mark_capacity, flow->size + bytes) < 0) {
+		flow->failed = true;
+		return false;
+	}
+	memset(flow->marks + flow->size, 0, bytes);
+	flow->parts[flow->part_count++] =
+	    (struct sn_flow_part){of->start, of->end, flow->size, contents.data, function};
+	flow->size += bytes;
+	return true;
+}
+
+size_t sn_flow_target_position(struct sn_flow *flow, uint64_t target)
+{
+	size_t position = sn_flow_position(flow, target, NULL);
+	if (position != SIZE_MAX)
+		return position;
+	uint32_t function = sn_code_function_at(flow->code, target);
+	if (function == SN_CODE_NONE || function == flow->parts[0].function ||
+	    sn_flow_owner(flow->code, function) != flow->parts[0].function ||
+	    !add_part(flow, function))
+		return SIZE_MAX;
+	return sn_flow_position(flow, target, NULL);
+}
+
+/* ---- following instructions ---- */
+
+static void push(struct sn_flow *flow, uint64_t address)
+{
+	if (sn_vec_reserve(&flow->work, &flow->work_capacity, flow->work_count + 1u) < 0)
+		flow->failed = true;
+	else
+		flow->work[flow->work_count++] = address;
+}
+
+/* Notes that `to` may follow `from`. */
+static void add_way(struct sn_flow *flow, uint64_t from, uint64_t to)
+{
+	size_t position = sn_flow_target_position(flow, to);
+	if (position == SIZE_MAX || (to & (flow->code->alignment - 1)))
+		return;
+	if (sn_vec_reserve(&flow->ways, &flow->way_capacity, flow->way_count + 1u) < 0) {
+		flow->failed = true;
+		return;
+	}
+	flow->ways[flow->way_count++] = (struct sn_flow_way){from, to};
+	flow->marks[position] |= MARK_BLOCK;
+	if (!(flow->marks[position] & MARK_LENGTH))
+		push(flow, to);
+}
+
+static void add_jump(struct sn_flow *flow, uint64_t at)
+{
+	if (sn_vec_reserve(&flow->jumps, &flow->jump_capacity, flow->jump_count + 1u) < 0) {
+		flow->failed = true;
+		return;
+	}
+	flow->jumps[flow->jump_count++] = (struct sn_flow_jump){.at = at};
+}
+
+static void add_call(struct sn_flow *flow, uint64_t at, uint64_t target)
+{
+	if (!flow->wants_calls)
+		return;
+	if (sn_vec_reserve(&flow->calls, &flow->call_capacity, flow->call_count + 1u) < 0) {
+		flow->failed = true;
+		return;
+	}
+	flow->calls[flow->call_count++] = (struct sn_flow_call){at, target};
+}
+
+/* What an instruction does to the flow: MARK_ENDS and MARK_WAYS. */
+static uint8_t take_insn(struct sn_flow *flow, uint64_t at, const struct sn_insn *insn)
+{
+	switch (insn->kind) {
+	case SN_INSN_JUMP:
+		add_way(flow, at, insn->target);
+		return MARK_ENDS;
+	case SN_INSN_BRANCH:
+		add_way(flow, at, insn->target);
+		return MARK_WAYS;
+	case SN_INSN_JUMP_INDIRECT:
+		add_jump(flow, at);
+		return MARK_ENDS;
+	case SN_INSN_CALL:
+		add_call(flow, at, insn->target);
+		return sn_code_call_returns(flow->code, insn->target, 0) ? 0 : MARK_ENDS;
+	case SN_INSN_CALL_INDIRECT:
+		add_call(flow, at, 0);
+		return sn_code_call_returns(flow->code, 0, insn->target) ? 0 : MARK_ENDS;
+	case SN_INSN_RETURN:
+	case SN_INSN_TRAP:
+		return MARK_ENDS;
+	}
+	return 0;
+}
+
+/* Decodes onwards from one address until the flow ends or was here before. */
+static void follow(struct sn_flow *flow, uint64_t address)
+{
+	const struct sn_flow_part *in = NULL;
+	size_t position = sn_flow_position(flow, address, &in);
+	uint32_t part = position == SIZE_MAX ? 0 : (uint32_t)(in - flow->parts);
+	while (position != SIZE_MAX && !(flow->marks[position] & (MARK_LENGTH | MARK_DATA))) {
+		struct sn_insn insn;
+		const struct sn_flow_part *of = &flow->parts[part];
+		size_t at = (size_t)(address - of->start);
+		size_t left = (size_t)(of->end - address);
+		if (!flow->code->decode(of->bytes + at, left, address, &insn)) {
+			flow->marks[position] |= MARK_DATA;
+			return;
+		}
+		flow->marks[position] |= insn.length;
+		uint8_t marks = take_insn(flow, address, &insn);
+		flow->marks[position] |= marks;
+		address += insn.length;
+		position += insn.length;
+		if ((marks & MARK_ENDS) || insn.length == left)
+			return;
+		if ((marks & MARK_WAYS) || (flow->marks[position] & MARK_LENGTH))
+			flow->marks[position] |= MARK_BLOCK;
+	}
+}
+
+static void follow_all(struct sn_flow *flow)
+{
+	while (flow->work_count > 0 && !flow->failed)
+		follow(flow, flow->work[--flow->work_count]);
+}
+
+static int by_target(const void *a, const void *b)
+{
+	const struct sn_flow_way *left = a, *right = b;
+	if (left->to != right->to)
+		return left->to < right->to ? -1 : 1;
+	return (left->from > right->from) - (left->from < right->from);
+}
+
+static void sort_origins(struct sn_flow *flow)
+{
+	if (flow->way_count == flow->origin_count || flow->way_count == 0)
+		return;
+	if (sn_vec_reserve(&flow->origins, &flow->origin_capacity, flow->way_count) < 0) {
+		flow->failed = true;
+		return;
+	}
+	memcpy(flow->origins, flow->ways, flow->way_count * sizeof(*flow->ways));
+	flow->origin_count = flow->way_count;
+	qsort(flow->origins, flow->origin_count, sizeof(*flow->origins), by_target);
+}
+
+uint32_t sn_flow_origins_of(const struct sn_flow *flow, uint64_t to)
+{
+	uint32_t low = 0, high = flow->origin_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (flow->origins[middle].to < to)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool has_open_jump(const struct sn_flow *flow)
+{
+	for (uint32_t i = 0; i < flow->jump_count; i++)
+		if (!flow->jumps[i].is_resolved && flow->jumps[i].try_count < TRIES_MAX)
+			return true;
+	return false;
+}
+
+static bool resolve_jumps(struct sn_flow *flow)
+{
+	bool is_any = false;
+	if (!has_open_jump(flow))
+		return false;
+	sort_origins(flow);
+	for (uint32_t i = 0; i < flow->jump_count && !flow->failed; i++) {
+		struct sn_flow_jump *jump = &flow->jumps[i];
+		if (jump->is_resolved || jump->try_count == TRIES_MAX)
+			continue;
+		jump->try_count++;
+		bool is_resolved = sn_jump_table_resolve(flow, jump->at, add_way);
+		flow->jumps[i].is_resolved = is_resolved;
+		is_any |= flow->jumps[i].is_resolved;
+	}
+	return is_any;
+}
+
+/* Follows all that is known to be reached, and what that leads to. */
+static void follow_with_jumps(struct sn_flow *flow)
+{
+	follow_all(flow);
+	for (unsigned round = 0; round < ROUNDS_MAX && resolve_jumps(flow); round++)
+		follow_all(flow);
+}
+
+/* Whether what lies at a position only fills up: no-operations, traps, zeros. *length is its. */
+static bool is_filling(const struct sn_flow *flow, const struct sn_flow_part *part, size_t at,
+		       size_t *length)
+{
+	size_t left = (size_t)(part->end - part->start) - at;
+	const uint8_t *bytes = part->bytes + at;
+	struct sn_insn insn;
+	*length = flow->code->alignment < left ? flow->code->alignment : left;
+	if (!flow->code->decode(bytes, left, part->start + at, &insn))
+		return true;
+	if (left >= 2 && bytes[0] == 0 && bytes[1] == 0)
+		return true;
+	*length = insn.length;
+	return insn.kind == SN_INSN_PADDING || insn.kind == SN_INSN_TRAP;
+}
+
+/* Begins anew wherever nothing has led so far. */
+static void follow_rest(struct sn_flow *flow)
+{
+	for (uint32_t i = 0; i < flow->part_count; i++) {
+		size_t size = (size_t)(flow->parts[i].end - flow->parts[i].start);
+		for (size_t at = 0, length; at < size && !flow->failed; at += length) {
+			size_t position = flow->parts[i].position + at;
+			length = flow->marks[position] & MARK_LENGTH;
+			if (length > 0 || is_filling(flow, &flow->parts[i], at, &length))
+				continue;
+			flow->marks[position] |= MARK_BLOCK;
+			push(flow, flow->parts[i].start + at);
+			follow_with_jumps(flow);
+			length = flow->marks[position] & MARK_LENGTH;
+			if (length == 0)
+				length = 1;
+		}
+	}
+}
+
+/* ---- blocks and edges ---- */
+
+static int by_part_start(const void *a, const void *b)
+{
+	const struct sn_flow_part *left = a, *right = b;
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+static void add_block(struct sn_flow *flow, const struct sn_flow_part *part, size_t at)
+{
+	struct sn_flow_graph *graph = &flow->graph;
+	const uint8_t *marks = flow->marks + part->position;
+	size_t size = (size_t)(part->end - part->start), last = at, start = at;
+	if (sn_vec_reserve(&graph->blocks, &flow->block_capacity, graph->block_count + 1u) < 0) {
+		flow->failed = true;
+		return;
+	}
+	do {
+		last = at;
+		at += marks[at] & MARK_LENGTH;
+	} while (!(marks[last] & (MARK_ENDS | MARK_WAYS)) && at < size &&
+		 (marks[at] & MARK_LENGTH) && !(marks[at] & MARK_BLOCK));
+	graph->blocks[graph->block_count++] =
+	    (struct sn_flow_block){part->start + start, part->start + at, part->start + last};
+}
+
+static void add_edge(struct sn_flow *flow, uint32_t from, uint32_t to)
+{
+	struct sn_flow_graph *graph = &flow->graph;
+	if (sn_vec_reserve(&graph->edges, &flow->edge_capacity, graph->edge_count + 1u) < 0)
+		flow->failed = true;
+	else
+		graph->edges[graph->edge_count++] = (struct sn_flow_edge){from, to};
+}
+
+/* The block that begins at an address, or SN_FLOW_NONE. */
+static uint32_t block_from(const struct sn_flow *flow, uint64_t start)
+{
+	const struct sn_flow_graph *graph = &flow->graph;
+	uint32_t low = 0, high = graph->block_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (graph->blocks[middle].start < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < graph->block_count && graph->blocks[low].start == start ? low : SN_FLOW_NONE;
+}
+
+static int by_origin(const void *a, const void *b)
+{
+	const struct sn_flow_way *left = a, *right = b;
+	if (left->from != right->from)
+		return left->from < right->from ? -1 : 1;
+	return (left->to > right->to) - (left->to < right->to);
+}
+
+/* The first way from `from`, or way_count. */
+static uint32_t ways_from(const struct sn_flow *flow, uint64_t from)
+{
+	uint32_t low = 0, high = flow->way_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (flow->ways[middle].from < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void add_edges_of(struct sn_flow *flow, uint32_t block)
+{
+	const struct sn_flow_block *of = &flow->graph.blocks[block];
+	uint64_t last = of->last, end = of->end;
+	size_t position = sn_flow_position(flow, last, NULL);
+	if (!(flow->marks[position] & MARK_ENDS)) {
+		uint32_t next = block_from(flow, end);
+		if (next != SN_FLOW_NONE)
+			add_edge(flow, block, next);
+	}
+	for (uint32_t i = ways_from(flow, last); i < flow->way_count && flow->ways[i].from == last;
+	     i++) {
+		uint32_t to = block_from(flow, flow->ways[i].to);
+		bool is_repeated = i > 0 && flow->ways[i - 1].from == last &&
+				   flow->ways[i - 1].to == flow->ways[i].to;
+		if (to != SN_FLOW_NONE && !is_repeated)
+			add_edge(flow, block, to);
+	}
+}
+
+static void make_graph(struct sn_flow *flow, uint64_t entry)
+{
+	struct sn_flow_graph *graph = &flow->graph;
+	qsort(flow->parts, flow->part_count, sizeof(flow->parts[0]), by_part_start);
+	for (uint32_t i = 0; i < flow->part_count; i++) {
+		const struct sn_flow_part *part = &flow->parts[i];
+		size_t size = (size_t)(part->end - part->start);
+		for (size_t at = 0; at < size && !flow->failed; at++) {
+			uint8_t mark = flow->marks[part->position + at];
+			if ((mark & MARK_BLOCK) && (mark & MARK_LENGTH))
+				add_block(flow, part, at);
+		}
+	}
+	if (flow->way_count > 0)
+		qsort(flow->ways, flow->way_count, sizeof(*flow->ways), by_origin);
+	for (uint32_t i = 0; i < graph->block_count && !flow->failed; i++)
+		add_edges_of(flow, i);
+	graph->entry = block_from(flow, entry);
+	if (graph->entry == SN_FLOW_NONE)
+		graph->block_count = graph->edge_count = graph->entry = 0;
+}
+
+int sn_flow_build(struct sn_flow *flow, struct sn_code *code, uint32_t function)
+{
+	uint64_t entry = code->functions[function].start;
+	flow->code = code;
+	flow->part_count = flow->way_count = flow->work_count = 0;
+	flow->jump_count = flow->unresolved_count = flow->call_count = 0;
+	flow->graph.block_count = flow->graph.edge_count = flow->graph.entry = 0;
+	flow->origin_count = 0;
+	flow->steps_left = STEPS_MAX;
+	flow->size = 0;
+	flow->failed = false;
+	if (!add_part(flow, function))
+		return flow->failed ? SN_ERR_MEMORY : 0;
+	flow->marks[0] |= MARK_BLOCK;
+	push(flow, entry);
+	follow_with_jumps(flow);
+	follow_rest(flow);
+	for (uint32_t i = 0; i < flow->jump_count; i++)
+		flow->unresolved_count += !flow->jumps[i].is_resolved;
+	make_graph(flow, entry);
+	return flow->failed ? SN_ERR_MEMORY : 0;
+}
+
+void sn_flow_release(struct sn_flow *flow)
+{
+	free(flow->graph.blocks);
+	free(flow->graph.edges);
+	free(flow->calls);
+	free(flow->marks);
+	free(flow->jumps);
+	free(flow->ways);
+	free(flow->origins);
+	free(flow->work);
+	sn_jump_decoder_free(flow->decoder);
+	*flow = (struct sn_flow){0};
+}
+
+uint32_t sn_flow_block_at(const struct sn_flow *flow, uint64_t address)
+{
+	const struct sn_flow_graph *graph = &flow->graph;
+	uint32_t low = 0, high = graph->block_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (graph->blocks[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* blocks overlap only where instructions do */
+	for (unsigned tries = 0; low > 0 && tries < 4; tries++)
+		if (address < graph->blocks[--low].end)
+			return low;
+	return SN_FLOW_NONE;
+}

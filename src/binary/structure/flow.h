@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The control flow of one function of a CPU binary, recovered from its instructions.
+ *
+ * Instructions are followed from the function's entry through branches, jump tables
+ * (jump_table.h) and calls that come back. What nothing leads to (landing pads of exceptions,
+ * targets of jumps that are not understood) is followed afterwards, from where each stretch of it
+ * begins. Jumps to other functions leave; jumps into the function's own split-off parts do not.
+ * Instructions that overlap (a jump over a lock prefix) are blocks that overlap.
+ *
+ * A flow is the memory of one thread, used for one function after another.
+ */
+#ifndef SN_BINARY_STRUCTURE_FLOW_H
+#define SN_BINARY_STRUCTURE_FLOW_H
+
+#include "binary/flow_graph.h"
+#include "binary/structure/code.h"
+
+/* What is larger is not looked into: no compiler writes such a function. */
+#define SN_FLOW_BYTES_MAX (16u << 20)
+#define SN_FLOW_PARTS_MAX 64
+
+/* A contiguous part of the function; its first byte is at `position` of all parts together. */
+struct sn_flow_part {
+	uint64_t start, end;
+	size_t position;
+	const uint8_t *bytes;
+	uint32_t function; /* of the code */
+};
+
+struct sn_flow_call {
+	uint64_t at;
+	uint64_t target; /* 0: unknown */
+};
+
+struct sn_flow {
+	struct sn_flow_graph graph; /* what was asked for; blocks and edges belong to the flow */
+	struct sn_flow_part parts[SN_FLOW_PARTS_MAX]; /* the function itself first */
+	uint32_t part_count;
+	struct sn_flow_call *calls; /* by the order in which they were met */
+	uint32_t call_count;
+	uint32_t jump_count, unresolved_count; /* indirect jumps, and those not understood */
+	bool wants_calls;		       /* set by the caller: fill in `calls` */
+	/* The rest is flow.c's and jump_table.c's. */
+	struct sn_code *code;
+	uint8_t *marks; /* by position */
+	size_t size;
+	struct sn_flow_jump *jumps;
+	struct sn_flow_way *ways;
+	struct sn_flow_way *origins; /* the same by target, as of the last round */
+	uint32_t origin_count, steps_left;
+	uint64_t *work;
+	uint32_t way_count, work_count;
+	size_t mark_capacity, jump_capacity, way_capacity, work_capacity, block_capacity,
+	    edge_capacity, call_capacity, origin_capacity;
+	struct sn_jump_decoder *decoder;
+	bool failed;
+};
+
+/*
+ * Recovers the flow of functions[function] of the code, which must be its own owner. A function too
+ * large has no blocks. SN_ERR_MEMORY or 0.
+ */
+int sn_flow_build(struct sn_flow *flow, struct sn_code *code, uint32_t function);
+void sn_flow_release(struct sn_flow *flow);
+
+/* The block that holds an address, or SN_FLOW_NONE. */
+uint32_t sn_flow_block_at(const struct sn_flow *flow, uint64_t address);
+
+/* The function that functions[index] is part of: known by name, or by where it jumps. */
+uint32_t sn_flow_owner(const struct sn_code *code, uint32_t index);
+
+#endif
