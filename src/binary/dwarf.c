@@ -203,7 +203,7 @@ static int fill_frame(struct sn_dwarf *dwarf, struct sn_dwarf_unit *unit,
 	frame->name = sn_string_pool_string(pool, function->name);
 	frame->linkage_name = sn_string_pool_string(pool, function->linkage_name);
 	frame->function_line = function->line;
-	frame->inlined = node->parent != SN_DWARF_NO_NODE;
+	frame->kind = node->parent == SN_DWARF_NO_NODE ? SN_SYMBOL_FUNCTION : SN_SYMBOL_INLINED;
 	return 0;
 }
 

@@ -17,7 +17,7 @@
 #define MAGIC	      "SONDESYM"
 /* Raised with the layout, and whenever the same file would be resolved to something else: a cache
  * of an older version would give analysis other names and lines than a fresh look. */
-#define VERSION	      2u
+#define VERSION	      3u
 #define SUFFIX	      ".sonde-symbols"
 #define TOUCH_AFTER_S 3600 /* a file's time says when it was last used, to within this */
 
@@ -57,9 +57,10 @@ _Static_assert(sizeof(struct cache_location) == 24, "on disk");
 struct cache_frame {
 	uint32_t name, linkage_name, file;
 	uint32_t line, function_line;
-	uint32_t inlined;
+	uint32_t kind;
+	uint64_t loop_header;
 };
-_Static_assert(sizeof(struct cache_frame) == 24, "on disk");
+_Static_assert(sizeof(struct cache_frame) == 32, "on disk");
 
 void sn_symbol_dependency_read(struct sn_symbol_dependency *dependency)
 {
@@ -185,10 +186,13 @@ static bool read_contents(const struct view *view, struct sn_symbol_cache *cache
 {
 	for (uint32_t i = 0; i < view->header.frame_count; i++) {
 		const struct cache_frame *frame = &view->frames[i];
-		cache->frames[i] = (struct sn_symbol_frame){
-		    string_at(view, frame->name), string_at(view, frame->linkage_name),
-		    string_at(view, frame->file), frame->line,
-		    frame->function_line,	  frame->inlined != 0};
+		cache->frames[i] = (struct sn_symbol_frame){string_at(view, frame->name),
+							    string_at(view, frame->linkage_name),
+							    string_at(view, frame->file),
+							    frame->line,
+							    frame->function_line,
+							    frame->kind,
+							    frame->loop_header};
 	}
 	for (uint32_t i = 0; i < view->header.location_count; i++) {
 		const struct cache_location *location = &view->locations[i];
@@ -364,7 +368,8 @@ static void *encode(const struct sn_symbol_cache_key *key, const struct sn_symbo
 						 add_string(&writer, from->frames[j].file),
 						 from->frames[j].line,
 						 from->frames[j].function_line,
-						 from->frames[j].inlined};
+						 from->frames[j].kind,
+						 from->frames[j].loop_header};
 	}
 	uint8_t *grown = writer.failed ? NULL : realloc(image, fixed + writer.string_bytes);
 	if (!grown)

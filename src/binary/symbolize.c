@@ -10,6 +10,7 @@
 #include "binary/dwarf.h"
 #include "binary/elf_symbols.h"
 #include "binary/string_pool.h"
+#include "binary/structure/nest.h"
 #include "binary/symbol_cache.h"
 #include "format/measurement.h"
 
@@ -32,6 +33,8 @@ struct module {
 	struct sn_elf_file *debug;  /* its separate debug file, or NULL */
 	struct sn_elf_file *shared; /* what the debug information shares with others, or NULL */
 	struct sn_dwarf *dwarf;	    /* or NULL */
+	struct sn_code *code;	    /* or NULL: not needed so far, or of no known machine */
+	bool is_code_open;	    /* tried to */
 	struct sn_string_pool pool;
 	struct sn_symbol_known *known; /* by ascending address */
 	size_t known_count;
@@ -48,6 +51,7 @@ struct sn_symbolizer {
 	char *cache_folder; /* "" none */
 	char *debug_path;
 	char *sysroot;
+	bool no_loops;
 	struct module **modules;
 	uint32_t module_count;
 };
@@ -81,6 +85,7 @@ int sn_symbolizer_new(const struct sn_symbolizer_options *options,
 	    options->cache_folder ? strdup(options->cache_folder) : default_cache_folder();
 	made->debug_path = strdup(debug_path ? debug_path : DEBUG_PATH_DEFAULT);
 	made->sysroot = strdup(options->sysroot ? options->sysroot : "");
+	made->no_loops = options->no_loops;
 	if (!made->cache_folder || !made->debug_path || !made->sysroot) {
 		sn_symbolizer_free(made);
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
@@ -93,6 +98,7 @@ static void module_free(struct module *module)
 {
 	if (!module)
 		return;
+	sn_code_free(module->code);
 	sn_dwarf_free(module->dwarf);
 	sn_elf_file_free(module->shared);
 	sn_elf_file_free(module->debug);
@@ -487,6 +493,62 @@ static int resolve(struct module *module, const uint64_t *addresses, size_t coun
 	return result;
 }
 
+/* ---- loops ---- */
+
+static int resolve_plain(void *data, const uint64_t *addresses, size_t count,
+			 struct sn_symbol_location *out)
+{
+	struct sn_symbol_known *known = calloc(count + 1, sizeof(*known));
+	int result = known ? resolve(data, addresses, count, known) : SN_ERR_MEMORY;
+	for (size_t i = 0; i < count && result == 0; i++)
+		out[i] = known[i].location;
+	free(known);
+	return result;
+}
+
+static int add_loops(struct module *module, const uint64_t *addresses, size_t count,
+		     struct sn_symbol_known *known)
+{
+	if (!module->is_code_open && module->file &&
+	    sn_code_open(module->file, module->debug, &module->code) < 0)
+		return SN_ERR_MEMORY;
+	module->is_code_open = true;
+	if (!module->code)
+		return 0;
+	struct sn_symbol_location *locations = malloc(count * sizeof(*locations));
+	if (!locations)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < count; i++)
+		locations[i] = known[i].location;
+	int result = sn_nest_locate(module->code, addresses, count, resolve_plain, module,
+				    &module->pool, locations);
+	for (size_t i = 0; i < count; i++)
+		known[i].location = locations[i];
+	free(locations);
+	return result;
+}
+
+/* The cache keeps loops, whoever asked: they are left out of what is given. */
+static int without_loops(struct module *module, struct sn_symbol_location *location)
+{
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < location->depth; i++)
+		kept += location->frames[i].kind != SN_SYMBOL_LOOP;
+	if (kept == location->depth)
+		return 0;
+	struct sn_symbol_frame *frames =
+	    sn_string_pool_allocate(&module->pool, kept * sizeof(*frames));
+	if (!frames)
+		return SN_ERR_MEMORY;
+	kept = 0;
+	for (uint32_t i = 0; i < location->depth; i++)
+		if (location->frames[i].kind != SN_SYMBOL_LOOP)
+			frames[kept++] = location->frames[i];
+	location->frames = frames;
+	location->depth = kept;
+	return 0;
+}
+
 static int by_address(const void *a, const void *b)
 {
 	const struct sn_symbol_known *left = a, *right = b;
@@ -521,6 +583,10 @@ static int learn(const struct sn_symbolizer *symbolizer, struct module *module,
 		result = grown
 			     ? resolve(module, missing, missing_count, grown + module->known_count)
 			     : SN_ERR_MEMORY;
+		bool wants_loops = !symbolizer->no_loops || symbolizer->cache_folder[0] != '\0';
+		if (result == 0 && wants_loops)
+			result = add_loops(module, missing, missing_count,
+					   module->known + module->known_count);
 		if (result == 0) {
 			module->known_count += missing_count;
 			module->is_changed = true;
@@ -549,6 +615,8 @@ int sn_symbolizer_lookup(struct sn_symbolizer *symbolizer, uint32_t module,
 		while (of->known[at].address < addresses[i])
 			at++;
 		out[i] = of->known[at].location;
+		if (symbolizer->no_loops && without_loops(of, &out[i]) < 0)
+			return SN_ERR_MEMORY;
 		of->info.asked_count++;
 		of->info.unnamed_count += !out[i].frames[0].name;
 		of->info.lineless_count += out[i].frames[out[i].depth - 1].line == 0;

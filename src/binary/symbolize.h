@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From addresses in load modules to functions, inlined calls, files and lines.
+ * From addresses in load modules to functions, loops, inlined calls, files and lines.
  *
  * A symbolizer knows modules; a module is asked for many addresses at once, because everything that
  * costs (mapping a file, passing over a symbol table, walking a compilation unit) is then done
@@ -32,6 +32,14 @@ struct sn_symbolizer_options {
 	const char *debug_path;
 	/* Put before every module's path and every debug folder; NULL or "": nothing. */
 	const char *sysroot;
+	/* Leave loops out of locations. */
+	bool no_loops;
+};
+
+enum sn_symbol_kind {
+	SN_SYMBOL_FUNCTION, /* the physical one */
+	SN_SYMBOL_INLINED,  /* has no code of its own here */
+	SN_SYMBOL_LOOP,
 };
 
 /* One level of what runs at an address. The strings live until the symbolizer is freed. */
@@ -40,14 +48,17 @@ struct sn_symbol_frame {
 	const char *linkage_name; /* the symbol itself where that is another string; else NULL */
 	const char *file;	  /* as the compiler wrote it, made absolute; NULL unknown */
 	uint32_t line; /* in `file`: of the address, or of the call inlined next; 0 unknown */
-	uint32_t function_line; /* where the function is declared; 0 unknown */
-	bool inlined;		/* has no code of its own here */
+	uint32_t function_line; /* where the function is declared, the loop begins; 0 unknown */
+	uint32_t kind;		/* enum sn_symbol_kind */
+	/* Of a loop, which has no name: the address of its first instruction, by which a loop
+	 * without a line is known. */
+	uint64_t loop_header;
 };
 
 /*
- * frames[0] is the physical function, frames[depth - 1] the innermost inlined one. depth is at
- * least 1: for an unknown address the one frame is all NULL and 0, and the caller prints
- * `libfoo.so+0x1234`.
+ * frames[0] is the physical function, frames[depth - 1] the innermost inlined one or loop. Loops
+ * stand in the function, inlined or not, that wrote them. depth is at least 1: for an unknown
+ * address the one frame is all NULL and 0, and the caller prints `libfoo.so+0x1234`.
  */
 struct sn_symbol_location {
 	const struct sn_symbol_frame *frames;

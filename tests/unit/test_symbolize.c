@@ -114,7 +114,7 @@ static void check_chain(const char *path, const char *source, const char *functi
 		assert_int_equal(frame->line, marked_line(source, "mark", chain[i].mark));
 		assert_int_equal(frame->function_line,
 				 marked_line(source, "declares", chain[i].mark));
-		assert_int_equal(frame->inlined, i > 0);
+		assert_int_equal(frame->kind, i > 0 ? SN_SYMBOL_INLINED : SN_SYMBOL_FUNCTION);
 		assert_string_equal(strrchr(frame->file, '/') + 1, source);
 	}
 	sn_symbolizer_free(symbolizer);
@@ -374,7 +374,7 @@ static void check_inner(const struct sn_symbol_location *location)
 	assert_int_equal(location->depth, 3);
 	assert_string_equal(location->frames[0].name, "sn_fixture_outer");
 	assert_string_equal(location->frames[2].name, "inner");
-	assert_true(location->frames[2].inlined);
+	assert_int_equal(location->frames[2].kind, SN_SYMBOL_INLINED);
 	assert_int_equal(location->frames[2].line, marked_line("chain.c", "mark", "inner"));
 	assert_non_null(location->frames[2].file);
 }

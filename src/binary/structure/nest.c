@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See nest.h. */
+#include "nest.h"
+#include "base/error.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOPS_MAX 64 /* around one address; deeper ones are left out */
+
+/* ---- the addresses that decide ---- */
+
+static bool is_inside(const struct sn_loop_forest *forest, uint32_t loop, uint32_t block)
+{
+	uint32_t at = forest->block_loops[block];
+	while (at != SN_FLOW_NONE && forest->loops[at].depth > forest->loops[loop].depth)
+		at = forest->loops[at].parent;
+	return at == loop;
+}
+
+static void add_mark(struct sn_nest_marks *marks, uint64_t address)
+{
+	for (uint32_t i = 0; i < marks->count; i++)
+		if (marks->addresses[i] == address)
+			return;
+	if (marks->count < SN_NEST_MARKS_MAX)
+		marks->addresses[marks->count++] = address;
+}
+
+void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
+		   uint32_t loop, struct sn_nest_marks *marks)
+{
+	uint32_t header = forest->loops[loop].header;
+	uint32_t first = header, last = header, exits = 0;
+	marks->count = 0;
+	/* the branches back first: they are the loop's own more surely than anything else */
+	for (uint32_t i = 0; i < graph->edge_count && marks->count < SN_NEST_MARKS_MAX / 4; i++)
+		if (graph->edges[i].to == header && is_inside(forest, loop, graph->edges[i].from))
+			add_mark(marks, graph->blocks[graph->edges[i].from].last);
+	add_mark(marks, graph->blocks[header].start);
+	for (uint32_t i = 0; i < graph->edge_count; i++)
+		exits += graph->edges[i].from == header;
+	if (exits > 1)
+		add_mark(marks, graph->blocks[header].last);
+	marks->decisive_count = marks->count;
+	while (first > 0 && is_inside(forest, loop, first - 1))
+		first--;
+	while (last + 1 < graph->block_count && is_inside(forest, loop, last + 1))
+		last++;
+	uint32_t step = 1 + (last - first) / (SN_NEST_MARKS_MAX / 2);
+	for (uint32_t i = first; i <= last; i += step)
+		add_mark(marks, graph->blocks[i].start);
+}
+
+/* ---- chains of calls ---- */
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* How many levels two locations have in common: the same calls from the same lines. */
+static uint32_t common_levels(const struct sn_symbol_location *a,
+			      const struct sn_symbol_location *b)
+{
+	uint32_t level = 1;
+	while (level < a->depth && level < b->depth) {
+		const struct sn_symbol_frame *left = &a->frames[level], *right = &b->frames[level];
+		if (left[-1].line != right[-1].line ||
+		    left->function_line != right->function_line ||
+		    !is_same_text(left->name, right->name))
+			break;
+		level++;
+	}
+	return level;
+}
+
+static bool has_majority(const struct sn_nest_loop *loop, const struct sn_nest_marks *marks,
+			 const struct sn_symbol_location *const *locations)
+{
+	uint32_t inside = 0, all = 0;
+	for (uint32_t i = marks->decisive_count; i < marks->count; i++) {
+		all++;
+		inside += common_levels(loop->like, locations[i]) >= loop->home;
+	}
+	return 2 * inside >= all;
+}
+
+void sn_nest_settle(struct sn_nest_loop *loop, const struct sn_nest_marks *marks,
+		    const struct sn_symbol_location *const *locations)
+{
+	loop->like = locations[0];
+	loop->home = locations[0]->depth;
+	loop->file = NULL;
+	loop->line = 0;
+	for (uint32_t i = 1; i < marks->decisive_count; i++) {
+		uint32_t levels = common_levels(loop->like, locations[i]);
+		if (levels < loop->home)
+			loop->home = levels;
+	}
+	while (loop->home > 1 && !has_majority(loop, marks, locations))
+		loop->home--;
+	for (uint32_t i = 0; i < marks->decisive_count; i++) {
+		const struct sn_symbol_frame *frame = &locations[i]->frames[loop->home - 1];
+		if (frame->line == 0 || !frame->file ||
+		    (loop->file && !is_same_text(loop->file, frame->file)))
+			continue;
+		loop->file = frame->file;
+		if (loop->line == 0 || frame->line < loop->line)
+			loop->line = frame->line;
+	}
+}
+
+/* ---- loops among the calls ---- */
+
+static bool is_same_loop(const struct sn_nest_loop *a, const struct sn_nest_loop *b)
+{
+	return a->line != 0 && a->line == b->line && a->home == b->home &&
+	       is_same_text(a->file, b->file);
+}
+
+static struct sn_symbol_frame loop_frame(const struct sn_nest_loop *loop,
+					 const struct sn_symbol_frame *around)
+{
+	bool is_same_file = loop->line != 0 && is_same_text(loop->file, around->file);
+	return (struct sn_symbol_frame){
+	    .kind = SN_SYMBOL_LOOP,
+	    .file = loop->line ? loop->file : around->file,
+	    .line = is_same_file || loop->line == 0 ? around->line : loop->line,
+	    .function_line = loop->line,
+	    .loop_header = loop->header,
+	};
+}
+
+int sn_nest_insert(const struct sn_nest_loop *const *chain, uint32_t count,
+		   struct sn_string_pool *pool, struct sn_symbol_location *location)
+{
+	struct sn_symbol_frame *frames =
+	    sn_string_pool_allocate(pool, (location->depth + (size_t)count) * sizeof(*frames));
+	uint32_t level = 1, depth = 1;
+	if (!frames)
+		return SN_ERR_MEMORY;
+	frames[0] = location->frames[0];
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t home = 1;
+		if (chain[i]->like)
+			home = common_levels(chain[i]->like, location);
+		if (home > chain[i]->home)
+			home = chain[i]->home;
+		bool is_repeated = i > 0 && home <= level && is_same_loop(chain[i], chain[i - 1]);
+		while (level < home)
+			frames[depth++] = location->frames[level++];
+		if (!is_repeated)
+			frames[depth++] = loop_frame(chain[i], &location->frames[level - 1]);
+	}
+	while (level < location->depth)
+		frames[depth++] = location->frames[level++];
+	location->frames = frames;
+	location->depth = depth;
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+struct place {
+	uint32_t function; /* of the code; SN_CODE_NONE */
+	uint32_t index;	   /* of the address */
+};
+
+struct nesting {
+	struct sn_code *code;
+	struct sn_flow flow;
+	struct sn_loop_forest forest;
+	struct sn_nest_loop *loops;
+	struct sn_nest_marks *marks; /* of each loop */
+	uint32_t loop_count;
+	size_t loop_capacity, mark_capacity;
+	uint32_t *numbers; /* by the forest's loop: ours; SN_FLOW_NONE: not wanted so far */
+	size_t number_capacity;
+	uint32_t *of_address; /* the innermost loop */
+};
+
+static int by_function(const void *a, const void *b)
+{
+	const struct place *left = a, *right = b;
+	if (left->function != right->function)
+		return left->function < right->function ? -1 : 1;
+	return (left->index > right->index) - (left->index < right->index);
+}
+
+/* Our number of a loop of the forest, which is made known with those around it. */
+static int want_loop(struct nesting *nesting, uint32_t loop, uint32_t *number)
+{
+	const struct sn_loop *of = &nesting->forest.loops[loop];
+	uint32_t parent = SN_FLOW_NONE;
+	if (nesting->numbers[loop] != SN_FLOW_NONE) {
+		*number = nesting->numbers[loop];
+		return 0;
+	}
+	if (of->parent != SN_FLOW_NONE && of->depth <= LOOPS_MAX &&
+	    want_loop(nesting, of->parent, &parent) < 0)
+		return SN_ERR_MEMORY;
+	if (sn_vec_reserve(&nesting->loops, &nesting->loop_capacity, nesting->loop_count + 1u) <
+		0 ||
+	    sn_vec_reserve(&nesting->marks, &nesting->mark_capacity, nesting->loop_count + 1u) < 0)
+		return SN_ERR_MEMORY;
+	sn_nest_marks(&nesting->flow.graph, &nesting->forest, loop,
+		      &nesting->marks[nesting->loop_count]);
+	nesting->loops[nesting->loop_count] = (struct sn_nest_loop){
+	    .header = nesting->flow.graph.blocks[of->header].start, .parent = parent};
+	*number = nesting->numbers[loop] = nesting->loop_count++;
+	return 0;
+}
+
+/* Finds the loops of all places in one function. */
+static int look_into(struct nesting *nesting, const uint64_t *addresses, const struct place *places,
+		     size_t count)
+{
+	int result = sn_flow_build(&nesting->flow, nesting->code, places[0].function);
+	if (result == 0)
+		result = sn_loop_forest_build(&nesting->forest, &nesting->flow.graph);
+	uint32_t loops = nesting->forest.loop_count;
+	if (result < 0 ||
+	    sn_vec_reserve(&nesting->numbers, &nesting->number_capacity, loops + 1u) < 0)
+		return SN_ERR_MEMORY;
+	memset(nesting->numbers, 0xff, loops * sizeof(*nesting->numbers));
+	for (size_t i = 0; i < count && result == 0; i++) {
+		uint32_t block = sn_flow_block_at(&nesting->flow, addresses[places[i].index]);
+		uint32_t loop =
+		    block == SN_FLOW_NONE ? SN_FLOW_NONE : nesting->forest.block_loops[block];
+		if (loop != SN_FLOW_NONE)
+			result = want_loop(nesting, loop, &nesting->of_address[places[i].index]);
+	}
+	return result;
+}
+
+static int look_into_all(struct nesting *nesting, const uint64_t *addresses, size_t count)
+{
+	struct place *places = malloc(count * sizeof(*places));
+	int result = places ? 0 : SN_ERR_MEMORY;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		uint32_t function = sn_code_function_at(nesting->code, addresses[i]);
+		if (function != SN_CODE_NONE)
+			function = sn_flow_owner(nesting->code, function);
+		places[i] = (struct place){function, (uint32_t)i};
+	}
+	if (result == 0)
+		qsort(places, count, sizeof(*places), by_function);
+	for (size_t i = 0, next; i < count && result == 0; i = next) {
+		for (next = i + 1; next < count && places[next].function == places[i].function;)
+			next++;
+		if (places[i].function != SN_CODE_NONE)
+			result = look_into(nesting, addresses, places + i, next - i);
+	}
+	free(places);
+	return result;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+	return (*left > *right) - (*left < *right);
+}
+
+static const struct sn_symbol_location *location_of(const uint64_t *addresses, size_t count,
+						    const struct sn_symbol_location *locations,
+						    uint64_t address)
+{
+	const uint64_t *found = bsearch(&address, addresses, count, sizeof(address), by_value);
+	return &locations[found - addresses];
+}
+
+/* Asks for the locations of all marks at once, and settles all loops by them. */
+static int settle_all(struct nesting *nesting, sn_nest_resolve *resolve, void *data,
+		      struct sn_symbol_location **kept)
+{
+	size_t count = 0, distinct = 0;
+	for (uint32_t i = 0; i < nesting->loop_count; i++)
+		count += nesting->marks[i].count;
+	uint64_t *addresses = malloc((count + 1) * sizeof(*addresses));
+	struct sn_symbol_location *locations = calloc(count + 1, sizeof(*locations));
+	*kept = locations;
+	if (!addresses || !locations) {
+		free(addresses);
+		return SN_ERR_MEMORY;
+	}
+	count = 0;
+	for (uint32_t i = 0; i < nesting->loop_count; i++)
+		for (uint32_t j = 0; j < nesting->marks[i].count; j++)
+			addresses[count++] = nesting->marks[i].addresses[j];
+	qsort(addresses, count, sizeof(*addresses), by_value);
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || addresses[i] != addresses[i - 1])
+			addresses[distinct++] = addresses[i];
+	int result = resolve(data, addresses, distinct, locations);
+	for (uint32_t i = 0; i < nesting->loop_count && result == 0; i++) {
+		const struct sn_symbol_location *marks[SN_NEST_MARKS_MAX];
+		for (uint32_t j = 0; j < nesting->marks[i].count; j++)
+			marks[j] = location_of(addresses, distinct, locations,
+					       nesting->marks[i].addresses[j]);
+		sn_nest_settle(&nesting->loops[i], &nesting->marks[i], marks);
+	}
+	free(addresses);
+	return result;
+}
+
+static int insert_all(const struct nesting *nesting, size_t count, struct sn_string_pool *pool,
+		      struct sn_symbol_location *locations)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct sn_nest_loop *chain[LOOPS_MAX];
+		uint32_t depth = 0, at = nesting->of_address[i];
+		for (; at != SN_FLOW_NONE && depth < LOOPS_MAX; at = nesting->loops[at].parent)
+			chain[LOOPS_MAX - ++depth] = &nesting->loops[at];
+		if (depth > 0 &&
+		    sn_nest_insert(chain + LOOPS_MAX - depth, depth, pool, &locations[i]) < 0)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+int sn_nest_locate(struct sn_code *code, const uint64_t *addresses, size_t count,
+		   sn_nest_resolve *resolve, void *data, struct sn_string_pool *pool,
+		   struct sn_symbol_location *locations)
+{
+	struct nesting nesting = {.code = code};
+	struct sn_symbol_location *kept = NULL;
+	int result = SN_ERR_MEMORY;
+	nesting.of_address = malloc((count + 1) * sizeof(*nesting.of_address));
+	if (nesting.of_address) {
+		memset(nesting.of_address, 0xff, count * sizeof(*nesting.of_address));
+		result = look_into_all(&nesting, addresses, count);
+	}
+	if (result == 0 && nesting.loop_count > 0)
+		result = settle_all(&nesting, resolve, data, &kept);
+	if (result == 0)
+		result = insert_all(&nesting, count, pool, locations);
+	free(kept);
+	free(nesting.of_address);
+	free(nesting.numbers);
+	free(nesting.loops);
+	free(nesting.marks);
+	sn_loop_forest_release(&nesting.forest);
+	sn_flow_release(&nesting.flow);
+	return result;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loops in the locations of addresses: from "function, inlined calls" to "function, loops and
+ * inlined calls" in the order in which they enclose the address.
+ *
+ * Only functions that hold an asked address are looked into. Where a loop stands among the inlined
+ * calls, and which source line it is, say a few of its instructions: the first of its header, the
+ * branches that end its header and lead back to it. Its home is the deepest chain of calls that
+ * all of these share and most of its blocks lie in; its line is the first among theirs there,
+ * because compilers turn loops round (the test of `for` and `while` is at the end) and peel them.
+ * A loop directly inside one of the same line and home is the same loop in the source: one frame.
+ * See docs/design/structure.md.
+ */
+#ifndef SN_BINARY_STRUCTURE_NEST_H
+#define SN_BINARY_STRUCTURE_NEST_H
+
+#include "binary/loop_forest.h"
+#include "binary/string_pool.h"
+#include "binary/structure/flow.h"
+#include "binary/symbolize.h"
+
+/* A loop of the binary, with what the debug information says of it. */
+struct sn_nest_loop {
+	uint64_t header;		       /* address */
+	uint32_t parent;		       /* among the loops; SN_FLOW_NONE */
+	uint32_t home;			       /* levels of `like` that it lies in, at least 1 */
+	const struct sn_symbol_location *like; /* of one of its instructions; NULL unknown */
+	const char *file;		       /* NULL unknown */
+	uint32_t line;			       /* 0 unknown */
+};
+
+/* Resolves ascending addresses into out[count], without loops. 0 or SN_ERR_MEMORY. */
+typedef int sn_nest_resolve(void *data, const uint64_t *addresses, size_t count,
+			    struct sn_symbol_location *out);
+
+/* The addresses that say where a loop stands; see above. */
+#define SN_NEST_MARKS_MAX 32
+struct sn_nest_marks {
+	uint64_t addresses[SN_NEST_MARKS_MAX];
+	uint32_t decisive_count; /* of the first ones: header and branches back */
+	uint32_t count;
+};
+void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
+		   uint32_t loop, struct sn_nest_marks *marks);
+/* Settles home, file and line by the locations of the marks (marks.count of them). */
+void sn_nest_settle(struct sn_nest_loop *loop, const struct sn_nest_marks *marks,
+		    const struct sn_symbol_location *const *locations);
+
+/*
+ * Puts the loops into location, which has none: chain[count] are those around the address,
+ * outermost first. Frames are the pool's. SN_ERR_MEMORY or 0.
+ */
+int sn_nest_insert(const struct sn_nest_loop *const *chain, uint32_t count,
+		   struct sn_string_pool *pool, struct sn_symbol_location *location);
+
+/* All of it: locations[count] of ascending addresses get their loops. SN_ERR_MEMORY or 0. */
+int sn_nest_locate(struct sn_code *code, const uint64_t *addresses, size_t count,
+		   sn_nest_resolve *resolve, void *data, struct sn_string_pool *pool,
+		   struct sn_symbol_location *locations);
+
+#endif
