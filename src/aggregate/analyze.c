@@ -179,6 +179,7 @@ static int resolve_and_expand(struct analysis *analysis, const struct sn_analyze
 {
 	struct sn_symbolizer_options symbolizer_options = {
 	    .cache_folder = options->no_cache ? "" : NULL,
+	    .no_loops = options->no_loops,
 	    .debug_path = options->debug_path,
 	    .sysroot = options->sysroot,
 	};

@@ -18,6 +18,7 @@
 struct sn_analyze_options {
 	unsigned jobs;		/* threads; 0: one for each processor */
 	bool no_cache;		/* neither read nor write the symbol cache */
+	bool no_loops;		/* leave loops out of call paths */
 	const char *debug_path; /* as in struct sn_symbolizer_options; NULL: the usual */
 	const char *sysroot;	/* likewise */
 };

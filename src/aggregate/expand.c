@@ -89,12 +89,43 @@ static uint32_t nameless(struct expanding *expanding, const struct sn_frame *fra
 	return sn_db_builder_string(expanding->builder, name);
 }
 
+/* "loop at solver.c:12": by its line, so that what a compiler made several loops of is one. */
+static uint32_t loop_frame(struct expanding *expanding, const struct sn_frame *frame,
+			   const struct sn_symbol_frame *symbol)
+{
+	struct sn_symbol_location header = {.function_start = symbol->loop_header};
+	bool has_line = symbol->file && symbol->function_line;
+	char name[400];
+	if (has_line) {
+		const char *slash = strrchr(symbol->file, '/');
+		snprintf(name, sizeof(name), "loop at %.255s:%" PRIu32,
+			 slash ? slash + 1 : symbol->file, symbol->function_line);
+	} else {
+		uint32_t place = nameless(expanding, frame, &header);
+		snprintf(name, sizeof(name), "loop at %.300s",
+			 sn_db_builder_text(expanding->builder, place));
+	}
+	struct sonde_db_frame made = {
+	    .kind = SN_FRAME_LOOP,
+	    .name = sn_db_builder_string(expanding->builder, name),
+	    .linkage_name = SONDE_NONE,
+	    .module = database_module(expanding, frame->id),
+	    .file = sn_db_builder_string(expanding->builder, symbol->file),
+	    .line = symbol->line,
+	    .function_line = symbol->function_line,
+	    .offset = has_line ? 0 : symbol->loop_header,
+	};
+	return sn_db_builder_frame(expanding->builder, &made);
+}
+
 /* The frame of the level-th of what runs at a native frame. */
 static uint32_t function_frame(struct expanding *expanding, const struct sn_frame *frame,
 			       const struct sn_symbol_location *location, uint32_t level)
 {
 	const struct sn_symbol_frame *symbol = location->frames + level;
 	bool is_physical = level == 0;
+	if (symbol->kind == SN_SYMBOL_LOOP)
+		return loop_frame(expanding, frame, symbol);
 	struct sonde_db_frame made = {
 	    .kind = is_physical ? SN_FRAME_NATIVE : SN_FRAME_INLINED,
 	    .flags = is_physical ? frame->flags & SN_FRAME_RETURN_ADDRESS : 0,
