@@ -15,19 +15,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPTION_FORMAT = 256, OPTION_NO_CACHE, OPTION_METRIC, JOBS_MAX = 64 };
+enum { OPTION_FORMAT = 256, OPTION_NO_CACHE, OPTION_NO_LOOPS, OPTION_METRIC, JOBS_MAX = 64 };
 
 static const struct option table[] = {{"output", required_argument, NULL, 'o'},
 				      {"jobs", required_argument, NULL, 'j'},
 				      {"no-cache", no_argument, NULL, OPTION_NO_CACHE},
 				      {"metric", required_argument, NULL, OPTION_METRIC},
+				      {"no-loops", no_argument, NULL, OPTION_NO_LOOPS},
 				      {"format", required_argument, NULL, OPTION_FORMAT},
 				      SN_OPTION_HELP,
 				      {0}};
 
 static const char usage[] =
     "USAGE\n"
-    "    sonde analyze MEASUREMENT... -o OUT.sdb [-j N] [--no-cache] [--format text|json]\n\n"
+    "    sonde analyze MEASUREMENT... -o OUT.sdb [-j N] [--no-cache] [--no-loops]\n\n"
     "    Makes one database of one or many measurement folders (NAME.sonde), as 'sonde run' does\n"
     "    at its end. Do it again after having installed debug symbols, or to put several runs,\n"
     "    ranks or machines into one database.\n\n"
@@ -37,6 +38,7 @@ static const char usage[] =
     "    --no-cache            neither read nor write the cache of symbols\n"
     "    --metric NAME=FORMULA store a formula in the database, which all commands then know by\n"
     "                          its name; may be given several times; see man 7 sonde-formula\n"
+    "    --no-loops            leave loops out of call paths\n"
     "    --format FORM         of the summary: text (default) or json\n"
     "    -h, --help            this text\n\n"
     "EXIT STATUS\n"
@@ -97,6 +99,8 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 		case OPTION_METRIC:
 			if (take_formula(&options, arguments))
 				return -1;
+		case OPTION_NO_LOOPS:
+			arguments->analyze.no_loops = true;
 			break;
 		case OPTION_FORMAT:
 			choice = sn_options_choice(&options, "--format", optarg, formats);

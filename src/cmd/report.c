@@ -63,7 +63,7 @@ static const char usage[] =
     "formula's\n"
     "                         name, or one of your own: 'NAME=FORMULA'; see below\n"
     "    --by WHAT            rows of the flat view: function (default), line (of your code),\n"
-    "                         any-line, file, module, kind, operator or kernel\n"
+    "                         any-line, file, module, kind, loop, operator or kernel\n"
     "    --granularity G      what is one row in a tree: function, line or instruction. Default:\n"
     "                         lines of Python, functions of all else\n"
     "    --where EXPR         only what lies on matching call paths; may be given several times\n"
@@ -134,7 +134,7 @@ static int take_tree_option(struct request *request, int option)
 	static const char *const granularities[] = {"auto", "function", "line", "instruction",
 						    NULL};
 	static const char *const bys[] = {"function", "line",	"file",	    "module", "kind",
-					  "operator", "kernel", "any-line", NULL};
+					  "operator", "kernel", "any-line", "loop",   NULL};
 	double number = 0;
 	int code = 0;
 	switch (option) {
@@ -342,8 +342,9 @@ static bool has_user_code(const struct sonde_db *db)
 static void choose_defaults(struct request *request)
 {
 	static const enum sn_grouping bys[] = {
-	    SN_GROUP_FUNCTION, SN_GROUP_USER_LINE, SN_GROUP_FILE,   SN_GROUP_MODULE,
-	    SN_GROUP_KIND,     SN_GROUP_OPERATOR,  SN_GROUP_KERNEL, SN_GROUP_SOURCE_LINE};
+	    SN_GROUP_FUNCTION, SN_GROUP_USER_LINE,   SN_GROUP_FILE,
+	    SN_GROUP_MODULE,   SN_GROUP_KIND,	     SN_GROUP_OPERATOR,
+	    SN_GROUP_KERNEL,   SN_GROUP_SOURCE_LINE, SN_GROUP_LOOP};
 	static const enum sn_grouping granularities[] = {SN_GROUP_AUTO, SN_GROUP_FUNCTION,
 							 SN_GROUP_LINE, SN_GROUP_INSTRUCTION};
 	struct sn_view *view = &request->view;

@@ -24,7 +24,7 @@
 struct run {
 	struct sn_launch launch;
 	const char *output; /* as the user gave it, or NULL */
-	bool analyze, quiet;
+	bool analyze, quiet, no_loops;
 	char folder[4096], database[4096];
 };
 
@@ -32,6 +32,7 @@ enum {
 	OPTION_CALL_PATH = 256,
 	OPTION_OPERATORS,
 	OPTION_NO_ANALYZE,
+	OPTION_NO_LOOPS,
 	OPTION_CHECKPOINT,
 	OPTION_LIMIT,
 	OPTION_SHADOW
@@ -46,6 +47,7 @@ static const struct option option_table[] = {
     {"operators", required_argument, NULL, OPTION_OPERATORS},
     {"memory", no_argument, NULL, 'm'},
     {"no-analyze", no_argument, NULL, OPTION_NO_ANALYZE},
+    {"no-loops", no_argument, NULL, OPTION_NO_LOOPS},
     {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
     {"memory-limit", required_argument, NULL, OPTION_LIMIT},
     {"shadow", no_argument, NULL, OPTION_SHADOW},
@@ -159,6 +161,9 @@ static int take_option(struct run *run, struct sn_options *options, int option)
 	case OPTION_NO_ANALYZE:
 		run->analyze = false;
 		return 0;
+	case OPTION_NO_LOOPS:
+		run->no_loops = true;
+		return 0;
 	case OPTION_SHADOW:
 		run->launch.shadow = true;
 		return 0;
@@ -269,7 +274,7 @@ static void warn_unmeasurable(const char *program, const struct sn_elf_kind_info
 static int analyze(struct run *run)
 {
 	const char *const folders[] = {run->folder};
-	struct sn_analyze_options options = {0};
+	struct sn_analyze_options options = {.no_loops = run->no_loops};
 	struct sn_analyze_result result;
 	struct sn_error error = {0};
 	if (sn_analyze(folders, 1, run->database, &options, &result, &error))
@@ -388,6 +393,7 @@ const struct sn_command sn_command_run = {
 	"    --checkpoint SECONDS    least time between two checkpoints (default 2)\n"
 	"    --memory-limit MIB      most memory the collector may use in a process (default 512)\n"
 	"    --no-analyze            only measure; analyse later with `sonde analyze`\n"
+	"    --no-loops              leave loops of native code out of call paths\n"
 	"    --shadow                unwind every call path twice, a fast and a sure way, and "
 	"count\n"
 	"                            where they differ\n"

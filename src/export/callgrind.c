@@ -203,7 +203,8 @@ static int write_callgrind(const struct sn_export_request *request, FILE *out,
 	struct writer writer = {.out = out, .db = request->db};
 	struct sn_tree_request wanted = {.grouping = SN_GROUP_LINE,
 					 .metrics = request->metrics,
-					 .metric_count = request->metric_count};
+					 .metric_count = request->metric_count,
+					 .fold_loops = true};
 	int code = sn_tree_init(&writer.tree, request->db, &wanted, error);
 	if (code != 0)
 		return code;

@@ -255,11 +255,19 @@ static void put_functions(struct writer *writer)
 	}
 }
 
+/* Loops are none: what was measured in one belongs to the function around it. */
+static bool is_function(const struct writer *writer, uint32_t frame)
+{
+	return writer->functions.of_frame[frame] != SONDE_NONE;
+}
+
 static void put_locations(struct writer *writer)
 {
 	uint32_t count = sonde_db_frame_count(writer->db);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct sonde_db_frame *frame = sonde_db_frame(writer->db, i);
+		if (!is_function(writer, i))
+			continue;
 		bool is_mapped = frame->module != SONDE_NONE && frame->offset > 0 &&
 				 frame->offset < MAPPING_BYTES;
 		sn_protobuf_number(&writer->message, 1, i + 1);
@@ -303,7 +311,8 @@ static void put_sample(struct writer *writer, uint32_t context, const struct son
 	sn_protobuf_clear(&writer->packed);
 	for (uint32_t at = context;;) {
 		const struct sonde_db_context *c = sonde_db_context(writer->db, at);
-		sn_protobuf_varint(&writer->packed, c->frame + 1);
+		if (is_function(writer, c->frame))
+			sn_protobuf_varint(&writer->packed, c->frame + 1);
 		if (at == 0)
 			break;
 		at = c->parent;

@@ -79,7 +79,8 @@ bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *fr
 	const char *file = sonde_db_string(db, frame->file);
 	if (frame->kind == SN_FRAME_PYTHON)
 		return is_user_python(db, file, sonde_db_string(db, frame->name));
-	if (!is_native(frame) || frame->module == SONDE_NONE || frame->line == 0)
+	bool is_code = is_native(frame) || frame->kind == SN_FRAME_LOOP;
+	if (!is_code || frame->module == SONDE_NONE || frame->line == 0)
 		return false;
 	const struct sonde_db_module *module = sonde_db_module(db, frame->module);
 	const char *path = sonde_db_string(db, module->path);
@@ -121,7 +122,7 @@ static bool make_key(const struct sonde_db *db, enum sn_grouping grouping, uint3
 		return true;
 	case SN_GROUP_FUNCTION:
 		*key = function_key(frame);
-		return true;
+		return frame->kind != SN_FRAME_LOOP;
 	case SN_GROUP_LINE:
 		*key = line_key(frame);
 		return true;
@@ -130,16 +131,20 @@ static bool make_key(const struct sonde_db *db, enum sn_grouping grouping, uint3
 		return true;
 	case SN_GROUP_SOURCE_LINE:
 		*key = (struct key){{frame->file, frame->line, frame->name}};
-		return frame->file != SONDE_NONE && frame->line != 0;
+		return frame->file != SONDE_NONE && frame->line != 0 &&
+		       frame->kind != SN_FRAME_LOOP;
 	case SN_GROUP_USER_LINE:
 		*key = (struct key){{frame->file, frame->line, frame->name}};
-		return sn_frame_is_user(db, frame);
+		return sn_frame_is_user(db, frame) && frame->kind != SN_FRAME_LOOP;
 	case SN_GROUP_FILE:
 		*key = (struct key){{frame->file}};
-		return frame->file != SONDE_NONE;
+		return frame->file != SONDE_NONE && frame->kind != SN_FRAME_LOOP;
 	case SN_GROUP_OPERATOR:
 		*key = function_key(frame);
 		return frame->kind == SN_FRAME_OPERATOR;
+	case SN_GROUP_LOOP:
+		*key = function_key(frame);
+		return frame->kind == SN_FRAME_LOOP;
 	case SN_GROUP_KERNEL:
 		*key = function_key(frame);
 		return is_device_work(frame);

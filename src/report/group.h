@@ -11,7 +11,7 @@
 
 enum sn_grouping {
 	SN_GROUP_AUTO,	      /* Python by line, all else by function */
-	SN_GROUP_FUNCTION,    /* an inlined function and its out-of-line copies are one */
+	SN_GROUP_FUNCTION,    /* an inlined function and its out-of-line copies are one; no loops */
 	SN_GROUP_LINE,	      /* function and line, where the line is known */
 	SN_GROUP_INSTRUCTION, /* every frame for itself */
 	/* The following leave frames out: their cost belongs to the nearest frame above that is in.
@@ -21,6 +21,7 @@ enum sn_grouping {
 	SN_GROUP_FILE,
 	SN_GROUP_OPERATOR,
 	SN_GROUP_KERNEL, /* kernels, and device copies and sets */
+	SN_GROUP_LOOP,	 /* of native code */
 	/* Every frame is in one of these again. */
 	SN_GROUP_MODULE,
 	SN_GROUP_KIND,

@@ -263,13 +263,15 @@ void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32
 	text[0] = '\0';
 	if (grouping >= SN_GROUP_OPERATOR || grouping == SN_GROUP_FILE)
 		return;
-	if (frame->kind != SN_FRAME_NATIVE && frame->kind != SN_FRAME_INLINED) {
+	bool is_loop = frame->kind == SN_FRAME_LOOP;
+	if (frame->kind != SN_FRAME_NATIVE && frame->kind != SN_FRAME_INLINED && !is_loop) {
 		if (frame->kind != SN_FRAME_PYTHON && frame->kind != SN_FRAME_NONE)
 			snprintf(text, SN_LABEL_CHARS, "%s", sonde_frame_kind_name(frame->kind));
 		return;
 	}
 	char file[512] = "", module[480] = "";
-	if (frame->file != SONDE_NONE)
+	/* a loop's name says its line */
+	if (frame->file != SONDE_NONE && !is_loop)
 		sn_utf8_clean(sn_label_base(sonde_db_string(db, frame->file)), file, sizeof(file));
 	if (frame->module != SONDE_NONE) {
 		uint32_t path = sonde_db_module(db, frame->module)->path;
@@ -293,6 +295,8 @@ int sn_label_weight(const struct sonde_db *db, uint32_t id)
 		return sn_frame_is_user(db, frame)			 ? 2
 		       : strstr(sonde_db_string(db, frame->name), "+0x") ? -1
 									 : 0;
+	if (frame->kind == SN_FRAME_LOOP)
+		return sn_frame_is_user(db, frame) ? 1 : -1;
 	return frame->kind == SN_FRAME_NONE ? 0 : 3;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "tree.h"
 
+#include "format/measurement.h"
 #include "report/across.h"
 #include "report/pairs.h"
 
@@ -68,6 +69,14 @@ static uint32_t add_node(struct builder *builder, uint32_t parent, uint32_t fram
 	return id;
 }
 
+static bool is_folded(const struct builder *builder, uint32_t frame)
+{
+	if (builder->request->fold_loops &&
+	    sonde_db_frame(builder->tree->db, frame)->kind == SN_FRAME_LOOP)
+		return true;
+	return builder->groups.of_frame[frame] == SONDE_NONE;
+}
+
 static int assign_nodes(struct builder *builder, struct sn_error *error)
 {
 	const struct sonde_db *db = builder->tree->db;
@@ -76,6 +85,10 @@ static int assign_nodes(struct builder *builder, struct sn_error *error)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct sonde_db_context *context = sonde_db_context(db, i);
 		uint32_t parent = i == 0 ? 0 : builder->node_of[context->parent];
+		if (is_folded(builder, context->frame) && i > 0) {
+			builder->node_of[i] = parent;
+			continue;
+		}
 		if (!is_merging || i == 0) {
 			builder->node_of[i] = add_node(builder, parent, context->frame);
 			continue;

@@ -46,6 +46,8 @@ struct sn_tree_request {
 	size_t where_count;
 	const bool *profiles; /* [profile]: whether it counts; NULL for all */
 	bool needs_across;
+	/* What was measured in a loop is then its function's: no node is a loop. */
+	bool fold_loops;
 };
 
 int sn_tree_init(struct sn_tree *tree, const struct sonde_db *db,

@@ -175,6 +175,8 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 	    .where = view->where,
 	    .where_count = view->where_count,
 	    .profiles = view->profiles,
+	    /* who calls a function is a question about functions */
+	    .fold_loops = view->kind == SN_VIEW_BOTTOM_UP,
 	};
 	return sn_tree_init(tree, view->db, &request, error);
 }

@@ -21,36 +21,42 @@ static bool is_inside(const struct sn_loop_forest *forest, uint32_t loop, uint32
 
 static void add_mark(struct sn_nest_marks *marks, uint64_t address)
 {
+	if (marks->count < SN_NEST_MARKS_MAX)
+		marks->addresses[marks->count++] = address;
+}
+
+static void add_control(struct sn_nest_marks *marks, uint64_t address)
+{
 	for (uint32_t i = 0; i < marks->count; i++)
 		if (marks->addresses[i] == address)
 			return;
-	if (marks->count < SN_NEST_MARKS_MAX)
-		marks->addresses[marks->count++] = address;
+	if (marks->count < SN_NEST_MARKS_MAX / 4)
+		add_mark(marks, address);
 }
 
 void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
 		   uint32_t loop, struct sn_nest_marks *marks)
 {
 	uint32_t header = forest->loops[loop].header;
-	uint32_t first = header, last = header, exits = 0;
+	uint32_t first = header, last = header;
 	marks->count = 0;
-	/* the branches back first: they are the loop's own more surely than anything else */
-	for (uint32_t i = 0; i < graph->edge_count && marks->count < SN_NEST_MARKS_MAX / 4; i++)
-		if (graph->edges[i].to == header && is_inside(forest, loop, graph->edges[i].from))
-			add_mark(marks, graph->blocks[graph->edges[i].from].last);
-	add_mark(marks, graph->blocks[header].start);
-	for (uint32_t i = 0; i < graph->edge_count; i++)
-		exits += graph->edges[i].from == header;
-	if (exits > 1)
-		add_mark(marks, graph->blocks[header].last);
-	marks->decisive_count = marks->count;
+	for (uint32_t i = 0; i < graph->edge_count; i++) {
+		const struct sn_flow_edge *edge = &graph->edges[i];
+		if (edge->to == header && is_inside(forest, loop, edge->from))
+			add_control(marks, graph->blocks[edge->from].last);
+		if (edge->from == header && !is_inside(forest, loop, edge->to))
+			add_control(marks, graph->blocks[header].last);
+	}
+	marks->control_count = marks->count;
 	while (first > 0 && is_inside(forest, loop, first - 1))
 		first--;
 	while (last + 1 < graph->block_count && is_inside(forest, loop, last + 1))
 		last++;
+	add_mark(marks, graph->blocks[header].start);
 	uint32_t step = 1 + (last - first) / (SN_NEST_MARKS_MAX / 2);
 	for (uint32_t i = first; i <= last; i += step)
-		add_mark(marks, graph->blocks[i].start);
+		if (i != header)
+			add_mark(marks, graph->blocks[i].start);
 }
 
 /* ---- chains of calls ---- */
@@ -80,11 +86,49 @@ static bool has_majority(const struct sn_nest_loop *loop, const struct sn_nest_m
 			 const struct sn_symbol_location *const *locations)
 {
 	uint32_t inside = 0, all = 0;
-	for (uint32_t i = marks->decisive_count; i < marks->count; i++) {
+	for (uint32_t i = marks->control_count; i < marks->count; i++) {
 		all++;
 		inside += common_levels(loop->like, locations[i]) >= loop->home;
 	}
 	return 2 * inside >= all;
+}
+
+/* The line of a mark in the loop's home and file; 0 unknown. */
+static uint32_t home_line(const struct sn_nest_loop *loop, const struct sn_symbol_location *of)
+{
+	if (common_levels(loop->like, of) < loop->home)
+		return 0;
+	const struct sn_symbol_frame *frame = &of->frames[loop->home - 1];
+	return frame->file && (!loop->file || is_same_text(loop->file, frame->file)) ? frame->line
+										     : 0;
+}
+
+static void settle_line(struct sn_nest_loop *loop, const struct sn_nest_marks *marks,
+			const struct sn_symbol_location *const *locations)
+{
+	uint32_t before = 0, after = 0;
+	for (uint32_t i = 0; i < marks->count; i++) {
+		uint32_t line = home_line(loop, locations[i]);
+		if (line == 0)
+			continue;
+		if (i < marks->control_count || loop->line == 0) {
+			if (!loop->file)
+				loop->file = locations[i]->frames[loop->home - 1].file;
+			if (loop->line == 0 || line < loop->line)
+				loop->line = line;
+		} else if (line < loop->line) {
+			before++;
+		} else {
+			after++;
+		}
+	}
+	if (before <= after)
+		return;
+	/* what a compiler moved here from the function's beginning says nothing */
+	const struct sn_symbol_location *header = locations[marks->control_count];
+	uint32_t line = home_line(loop, header);
+	if (line > header->frames[loop->home - 1].function_line + 1 && line < loop->line)
+		loop->line = line;
 }
 
 void sn_nest_settle(struct sn_nest_loop *loop, const struct sn_nest_marks *marks,
@@ -94,22 +138,14 @@ void sn_nest_settle(struct sn_nest_loop *loop, const struct sn_nest_marks *marks
 	loop->home = locations[0]->depth;
 	loop->file = NULL;
 	loop->line = 0;
-	for (uint32_t i = 1; i < marks->decisive_count; i++) {
+	for (uint32_t i = 1; i < marks->control_count; i++) {
 		uint32_t levels = common_levels(loop->like, locations[i]);
 		if (levels < loop->home)
 			loop->home = levels;
 	}
 	while (loop->home > 1 && !has_majority(loop, marks, locations))
 		loop->home--;
-	for (uint32_t i = 0; i < marks->decisive_count; i++) {
-		const struct sn_symbol_frame *frame = &locations[i]->frames[loop->home - 1];
-		if (frame->line == 0 || !frame->file ||
-		    (loop->file && !is_same_text(loop->file, frame->file)))
-			continue;
-		loop->file = frame->file;
-		if (loop->line == 0 || frame->line < loop->line)
-			loop->line = frame->line;
-	}
+	settle_line(loop, marks, locations);
 }
 
 /* ---- loops among the calls ---- */

@@ -4,12 +4,12 @@
  * inlined calls" in the order in which they enclose the address.
  *
  * Only functions that hold an asked address are looked into. Where a loop stands among the inlined
- * calls, and which source line it is, say a few of its instructions: the first of its header, the
- * branches that end its header and lead back to it. Its home is the deepest chain of calls that
- * all of these share and most of its blocks lie in; its line is the first among theirs there,
- * because compilers turn loops round (the test of `for` and `while` is at the end) and peel them.
- * A loop directly inside one of the same line and home is the same loop in the source: one frame.
- * See docs/design/structure.md.
+ * calls, and which source line it is, say its controlling branches: those that lead back to its
+ * header, and the one that ends the header. Its home is the deepest chain of calls that all of
+ * these share and most of its blocks lie in; its line is the first among theirs there. Where most
+ * of the loop comes before that line, it is tested at its end (`do`), and begins at the line of
+ * its first instruction. A loop directly inside one of the same line and home is the same loop in
+ * the source: one frame. See docs/design/structure.md.
  */
 #ifndef SN_BINARY_STRUCTURE_NEST_H
 #define SN_BINARY_STRUCTURE_NEST_H
@@ -33,11 +33,12 @@ struct sn_nest_loop {
 typedef int sn_nest_resolve(void *data, const uint64_t *addresses, size_t count,
 			    struct sn_symbol_location *out);
 
-/* The addresses that say where a loop stands; see above. */
+/* The addresses that say where a loop stands: the controlling branches, then where its header and
+ * some of its other blocks begin. */
 #define SN_NEST_MARKS_MAX 32
 struct sn_nest_marks {
 	uint64_t addresses[SN_NEST_MARKS_MAX];
-	uint32_t decisive_count; /* of the first ones: header and branches back */
+	uint32_t control_count; /* of the first ones: the controlling branches */
 	uint32_t count;
 };
 void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
