@@ -99,6 +99,7 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 		case OPTION_METRIC:
 			if (take_formula(&options, arguments))
 				return -1;
+			break;
 		case OPTION_NO_LOOPS:
 			arguments->analyze.no_loops = true;
 			break;
