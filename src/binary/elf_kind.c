@@ -53,6 +53,40 @@ static void read_loader(int fd, const Elf64_Phdr *header, struct sn_elf_kind_inf
 	info->loader[got > 0 ? (size_t)got : 0] = '\0';
 }
 
+/* Go's linker leaves a note of its own. */
+static bool has_go_note(int fd, const Elf64_Phdr *header)
+{
+	unsigned char notes[1024];
+	ssize_t bytes = pread(fd, notes, sizeof(notes), (off_t)header->p_offset);
+	if (bytes > 0 && (uint64_t)bytes > header->p_filesz)
+		bytes = (ssize_t)header->p_filesz;
+	for (ssize_t at = 0; at + (ssize_t)sizeof(Elf64_Nhdr) + 4 <= bytes;) {
+		Elf64_Nhdr note;
+		memcpy(&note, notes + at, sizeof(note));
+		at += (ssize_t)sizeof(note);
+		if (note.n_namesz == 4 && !memcmp(notes + at, "Go\0\0", 4))
+			return true;
+		if (note.n_namesz > sizeof(notes) || note.n_descsz > sizeof(notes))
+			return false;
+		at += (ssize_t)(((note.n_namesz + 3) & ~3u) + ((note.n_descsz + 3) & ~3u));
+	}
+	return false;
+}
+
+static bool needs_libraries(int fd, const Elf64_Phdr *header)
+{
+	Elf64_Dyn entry = {.d_tag = DT_NULL};
+	for (uint64_t at = 0; at + sizeof(entry) <= header->p_filesz; at += sizeof(entry)) {
+		off_t offset = (off_t)(header->p_offset + at);
+		if (pread(fd, &entry, sizeof(entry), offset) != sizeof(entry) ||
+		    entry.d_tag == DT_NULL)
+			return false;
+		if (entry.d_tag == DT_NEEDED)
+			return true;
+	}
+	return false;
+}
+
 static enum sn_elf_kind kind_of_elf(int fd, const char *head, size_t length,
 				    struct sn_elf_kind_info *info)
 {
@@ -66,6 +100,7 @@ static enum sn_elf_kind kind_of_elf(int fd, const char *head, size_t length,
 		return SN_ELF_FOREIGN;
 	if (elf.e_type != ET_EXEC && elf.e_type != ET_DYN)
 		return SN_ELF_NOT_ELF;
+	bool is_dynamic = false, is_go = false, needs = false;
 	for (unsigned i = 0; i < elf.e_phnum && i < PROGRAM_HEADERS_MAX; i++) {
 		Elf64_Phdr header;
 		off_t offset = (off_t)(elf.e_phoff + (uint64_t)i * sizeof(header));
@@ -73,10 +108,16 @@ static enum sn_elf_kind kind_of_elf(int fd, const char *head, size_t length,
 			break;
 		if (header.p_type == PT_INTERP) {
 			read_loader(fd, &header, info);
-			return SN_ELF_DYNAMIC;
+			is_dynamic = true;
+		} else if (header.p_type == PT_NOTE) {
+			is_go = is_go || has_go_note(fd, &header);
+		} else if (header.p_type == PT_DYNAMIC) {
+			needs = needs_libraries(fd, &header);
 		}
 	}
-	return SN_ELF_STATIC;
+	if (!is_dynamic)
+		return SN_ELF_STATIC;
+	return is_go && !needs ? SN_ELF_GO_ALONE : SN_ELF_DYNAMIC;
 }
 
 /* The kernel sets AT_SECURE, and the loader then ignores LD_PRELOAD, in these three cases. */
@@ -152,6 +193,8 @@ const char *sn_elf_kind_text(enum sn_elf_kind kind)
 	switch (kind) {
 	case SN_ELF_DYNAMIC:
 		return "a dynamically linked program";
+	case SN_ELF_GO_ALONE:
+		return "a Go program without cgo (CGO_ENABLED=1 builds one that can be measured)";
 	case SN_ELF_STATIC:
 		return "a statically linked program";
 	case SN_ELF_32BIT:

@@ -15,6 +15,7 @@
 #include "property.h"
 #include "sample.h"
 #include "event.h"
+#include "go_program.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -25,6 +26,8 @@
 #include <unistd.h>
 
 struct sn_config sn_config;
+
+#define GO_CHECKPOINT_NS 100000000u
 
 enum { IDLE, STARTING, MEASURING, STOPPED, CONFINED, UNWANTED };
 static _Atomic int phase;
@@ -83,6 +86,10 @@ static void read_config(void)
 	    strtoull(setting("SONDE_CHECKPOINT_MS", "2000"), NULL, 10) * 1000000u;
 	sn_config.memory_limit_bytes = strtoull(setting("SONDE_MEMORY_LIMIT_MB", "512"), NULL, 10)
 				       << 20;
+	/* Go ends a process without the C library, so the last snapshot is the latest checkpoint */
+	if (sn_go_program() == SN_GO_CGO && sn_config.checkpoint_ns > GO_CHECKPOINT_NS)
+		sn_config.checkpoint_ns = GO_CHECKPOINT_NS;
+	sn_unwind_set_other_stacks(sn_go_program() == SN_GO_CGO);
 	sn_pages_set_limit(sn_config.memory_limit_bytes);
 	sn_unwind_set_shadow(*setting("SONDE_SHADOW", "0") == '1');
 }
@@ -158,7 +165,8 @@ void sn_start(void)
 	int saved_errno = errno;
 	measured_pid = getpid();
 	read_config();
-	if ((sn_config.output || setting("SONDE_TOOL", NULL)) && !is_emulated())
+	if ((sn_config.output || setting("SONDE_TOOL", NULL)) && !is_emulated() &&
+	    sn_go_program() != SN_GO_ALONE)
 		begin();
 	else
 		atomic_store(&phase, UNWANTED);

@@ -135,12 +135,12 @@ SN_EXPORT int sigaction(int signal, const struct sigaction *new_action,
 {
 	if (!sn_measuring())
 		return sn_real_sigaction(signal, new_action, old_action);
-	if (signal == SN_SAMPLE_SIGNAL && sn_is_measured_process())
+	if (signal == sn_sample_signal && sn_is_measured_process())
 		return sn_sampling_sigaction(new_action, old_action);
 	struct sigaction unmasked;
 	if (new_action) {
 		unmasked = *new_action;
-		sigdelset(&unmasked.sa_mask, SN_SAMPLE_SIGNAL);
+		sigdelset(&unmasked.sa_mask, sn_sample_signal);
 		new_action = &unmasked;
 	}
 	if (is_fatal(signal))
@@ -193,11 +193,11 @@ static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how,
 {
 	sigset_t open_set;
 	bool was_blocked = believed_blocked;
-	bool names_ours = new_set && sigismember(new_set, SN_SAMPLE_SIGNAL) == 1;
+	bool names_ours = new_set && sigismember(new_set, sn_sample_signal) == 1;
 	const sigset_t *passed = new_set;
 	if (names_ours && how != SIG_UNBLOCK) {
 		open_set = *new_set;
-		sigdelset(&open_set, SN_SAMPLE_SIGNAL);
+		sigdelset(&open_set, sn_sample_signal);
 		passed = &open_set;
 	}
 	int status = real(how, passed, old_set);
@@ -206,7 +206,7 @@ static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how,
 	if (new_set && (names_ours || how == SIG_SETMASK))
 		believed_blocked = names_ours && how != SIG_UNBLOCK;
 	if (old_set && was_blocked)
-		sigaddset(old_set, SN_SAMPLE_SIGNAL);
+		sigaddset(old_set, sn_sample_signal);
 	return 0;
 }
 
@@ -230,11 +230,11 @@ static const sigset_t *without_ours(const sigset_t *set, sigset_t *storage)
 {
 	sigset_t only_ours;
 	sigemptyset(&only_ours);
-	sigaddset(&only_ours, SN_SAMPLE_SIGNAL);
+	sigaddset(&only_ours, sn_sample_signal);
 	if (!set || !sn_thread_self() || !memcmp(set, &only_ours, sizeof(only_ours)))
 		return set;
 	*storage = *set;
-	sigdelset(storage, SN_SAMPLE_SIGNAL);
+	sigdelset(storage, sn_sample_signal);
 	return storage;
 }
 

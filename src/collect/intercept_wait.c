@@ -108,7 +108,7 @@ static const sigset_t *quiet_mask(sigset_t *storage)
 	/* the kernel's set has 64 signals, glibc's type has room for 1024 */
 	sigemptyset(storage);
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, storage, 8);
-	sigaddset(storage, SN_SAMPLE_SIGNAL);
+	sigaddset(storage, sn_sample_signal);
 	return storage;
 }
 
@@ -119,7 +119,7 @@ static const sigset_t *quiet(const sigset_t *mask, sigset_t *storage)
 	if (!takes_samples())
 		return mask;
 	*storage = *mask;
-	sigaddset(storage, SN_SAMPLE_SIGNAL);
+	sigaddset(storage, sn_sample_signal);
 	return storage;
 }
 
@@ -128,7 +128,7 @@ static bool block_samples(void)
 {
 	if (!takes_samples())
 		return false;
-	uint64_t ours = 1ull << (SN_SAMPLE_SIGNAL - 1), before = 0;
+	uint64_t ours = 1ull << (sn_sample_signal - 1), before = 0;
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &before, 8);
 	return !(before & ours);
 }
@@ -136,7 +136,7 @@ static bool block_samples(void)
 static void unblock_samples(bool blocked)
 {
 	int saved_errno = errno;
-	uint64_t ours = 1ull << (SN_SAMPLE_SIGNAL - 1);
+	uint64_t ours = 1ull << (sn_sample_signal - 1);
 	if (blocked)
 		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, NULL, 8);
 	errno = saved_errno;

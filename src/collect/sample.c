@@ -3,6 +3,7 @@
 #include "sample.h"
 #include "checkpoint.h"
 #include "event.h"
+#include "go_program.h"
 #include "adapters.h"
 #include "intercept.h"
 #include "line.h"
@@ -38,6 +39,8 @@ static int event_count;
 static int cpu_event = -1, real_event = -1;
 static char timer_cookie; /* its address marks our timers' signals */
 static struct sigaction program_action;
+int sn_sample_signal = SIGURG;
+#define GO_SAMPLE_SIGNAL 34 /* SIGRTMIN of the C library */
 static char status[160];
 
 #define OWN_FD_WORDS 1024u
@@ -120,12 +123,14 @@ static int perf_open(const struct sn_event *event)
 
 static int perf_start(const struct sn_event *event, int32_t tid)
 {
-	int fd = sn_fds_are_scarce() ? -1 : sn_fd_move_high(perf_open(event));
+	/* a real-time signal would be queued, survive exec, and kill what is executed then */
+	bool can_signal = !event->rate || sn_sample_signal == SIGURG;
+	int fd = sn_fds_are_scarce() || !can_signal ? -1 : sn_fd_move_high(perf_open(event));
 	if (fd < 0)
 		return -1;
 	struct f_owner_ex owner = {F_OWNER_TID, tid};
 	if (event->rate &&
-	    (fcntl(fd, F_SETSIG, SN_SAMPLE_SIGNAL) || fcntl(fd, F_SETOWN_EX, &owner) ||
+	    (fcntl(fd, F_SETSIG, sn_sample_signal) || fcntl(fd, F_SETOWN_EX, &owner) ||
 	     fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK))) {
 		syscall(SYS_close, fd);
 		return -1;
@@ -146,7 +151,7 @@ static uint64_t perf_read(int fd)
 
 static int timer_start(uint64_t hz, int32_t tid)
 {
-	struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SN_SAMPLE_SIGNAL};
+	struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = sn_sample_signal};
 	notify.sigev_value.sival_ptr = &timer_cookie;
 	notify._sigev_un._tid = tid;
 	int timer;
@@ -330,6 +335,8 @@ static void register_metric(int index)
 int sn_sampling_init(void)
 {
 	const char *wrong;
+	if (sn_go_program() == SN_GO_CGO)
+		sn_sample_signal = GO_SAMPLE_SIGNAL;
 	event_count = sn_events_parse(sn_config.events, events, &wrong);
 	if (event_count < 0) {
 		event_count = 0;
@@ -345,7 +352,7 @@ int sn_sampling_init(void)
 	static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 	for (size_t index = 0; index < sizeof(synchronous) / sizeof(*synchronous); index++)
 		sigdelset(&action.sa_mask, synchronous[index]);
-	return sn_real_sigaction(SN_SAMPLE_SIGNAL, &action, &program_action) ? -errno : 0;
+	return sn_real_sigaction(sn_sample_signal, &action, &program_action) ? -errno : 0;
 }
 
 static void describe(const struct sn_event *driver, bool by_timer)
@@ -365,7 +372,7 @@ static void start_time(struct sn_thread *thread, struct sn_sampling *sampling)
 		return;
 	struct sn_event driver = events[index];
 	driver.source = SN_EVENT_CPU_TIME;
-	if (driver.rate > TIMER_HIGHEST_HZ)
+	if (driver.rate > TIMER_HIGHEST_HZ && sn_sample_signal == SIGURG)
 		sampling->fds[index] = perf_start(&driver, thread->tid);
 	if (sampling->fds[index] < 0)
 		sampling->timer = timer_start(driver.rate, thread->tid);
@@ -468,7 +475,9 @@ void sn_sampling_release(void)
 		disarm(sampling);
 		sampling->active = false;
 	}
-	sn_real_sigaction(SN_SAMPLE_SIGNAL, &program_action, NULL);
+	/* a real-time signal that is pending somewhere would end the program */
+	if (sn_sample_signal == SIGURG)
+		sn_real_sigaction(sn_sample_signal, &program_action, NULL);
 }
 
 void sn_sampling_stop_self(void)

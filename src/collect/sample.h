@@ -13,10 +13,12 @@
 #include "thread.h"
 
 /*
- * The signal that samples arrive by. Its default action is to be ignored, so one that is still
- * pending when a program is executed, or whose handler a program replaced, harms nobody.
+ * The signal that samples arrive by: SIGURG, whose default action is to be ignored, so one that is
+ * still pending when a program is executed, or whose handler a program replaced, harms nobody. In
+ * Go programs, whose runtime uses SIGURG itself, the first real-time signal, which it leaves alone;
+ * then only timers send it, whose pending signals end with them. Chosen by sn_sampling_init.
  */
-#define SN_SAMPLE_SIGNAL SIGURG
+extern int sn_sample_signal;
 
 /* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno. */
 int sn_sampling_init(void);

@@ -5,6 +5,7 @@
 #include "format/measurement.h"
 
 #include <stddef.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define SCAN_WORDS	 64u
@@ -217,20 +218,51 @@ static bool step_from_interrupted(struct sn_cursor *cursor, struct sn_step_resul
 		cursor->registers.known &= sn_machine_preserved | SN_KNOWN_WALK;
 		return true;
 	}
-	if (!is_on_top(cursor, stage, top))
+	/* the first instruction of a signal handler returns to the kernel's trampoline, not behind
+	 * a call */
+	if (sn_code_at(top) != SN_CODE_SIGNAL_RETURN && !is_on_top(cursor, stage, top))
 		return false;
 	enter_caller(cursor, result, sp + 8, top);
 	cursor->registers.known &= sn_machine_preserved | SN_KNOWN_WALK;
 	return true;
 }
 
-static bool step_by_frame_pointer(struct sn_cursor *cursor, struct sn_step_result *result)
+static _Atomic bool other_stacks;
+
+void sn_unwind_set_other_stacks(bool on)
+{
+	atomic_store_explicit(&other_stacks, on, memory_order_relaxed);
+}
+
+/* True where the frame pointer may be that of this frame, by where it points. */
+static bool is_frame_pointer(const struct sn_cursor *cursor)
 {
 	uintptr_t sp = cursor->registers.value[SN_REG_SP], fp = cursor->registers.value[SN_REG_FP];
-	uintptr_t pc, saved;
-	if (!(cursor->registers.known & SN_KNOWN(SN_REG_FP)) || fp < sp || fp % 8)
+	if (!(cursor->registers.known & SN_KNOWN(SN_REG_FP)) || !fp || fp % 8)
 		return false;
-	if (!sn_stack_is_own(cursor->stack, fp) && fp - sp > FRAME_BYTES_MAX)
+	if (sn_stack_is_own(cursor->stack, fp))
+		return fp >= sp;
+	return (fp >= sp && fp - sp <= FRAME_BYTES_MAX) ||
+	       atomic_load_explicit(&other_stacks, memory_order_relaxed);
+}
+
+/* True where this frame's frame pointer leads to a saved one of 0: nobody called it, whatever its
+ * return address (Go's is in the middle of a function made for the purpose). */
+static bool is_last_by_frame_pointer(const struct sn_cursor *cursor)
+{
+	uintptr_t fp = cursor->registers.value[SN_REG_FP], pc, saved;
+	if (!atomic_load_explicit(&other_stacks, memory_order_relaxed) ||
+	    !is_frame_pointer(cursor) || !sn_stack_read(cursor->stack, fp, &saved) || saved ||
+	    !sn_stack_read(cursor->stack, fp + 8, &pc))
+		return false;
+	uint32_t module = sn_module_find(pc);
+	return module != SN_MODULE_NONE && (sn_module_at(module)->flags & SN_MODULE_MAIN);
+}
+
+static bool step_by_frame_pointer(struct sn_cursor *cursor, struct sn_step_result *result)
+{
+	uintptr_t fp = cursor->registers.value[SN_REG_FP], pc, saved;
+	if (!is_frame_pointer(cursor))
 		return false;
 	if (!sn_stack_read(cursor->stack, fp, &saved) ||
 	    !sn_stack_read(cursor->stack, fp + 8, &pc) || !is_return_address(pc))
@@ -282,7 +314,7 @@ enum sn_step sn_step_guess(struct sn_cursor *cursor, struct sn_step_result *resu
 		return SN_STEP_CALLER;
 	if (step_by_frame_pointer(cursor, result))
 		return SN_STEP_CALLER;
-	if (is_first_frame(cursor))
+	if (is_first_frame(cursor) || is_last_by_frame_pointer(cursor))
 		return SN_STEP_END;
 	return step_by_scan(cursor, result) ? SN_STEP_CALLER : SN_STEP_LOST;
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Go's note and the libraries needed, in the main program's headers; see go_program.h. */
+#include "go_program.h"
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static bool has_go_note(const unsigned char *at, size_t bytes)
+{
+	const unsigned char *end = at + bytes;
+	while ((size_t)(end - at) >= sizeof(ElfW(Nhdr)) + 4) {
+		const ElfW(Nhdr) *note = (const void *)at;
+		size_t name = ((size_t)note->n_namesz + 3) & ~(size_t)3;
+		size_t field = ((size_t)note->n_descsz + 3) & ~(size_t)3;
+		at += sizeof(*note);
+		if (note->n_namesz == 4 && !memcmp(at, "Go\0\0", 4))
+			return true;
+		if (name + field > (size_t)(end - at))
+			return false;
+		at += name + field;
+	}
+	return false;
+}
+
+static bool needs_libraries(const ElfW(Dyn) * entry)
+{
+	for (; entry->d_tag != DT_NULL; entry++)
+		if (entry->d_tag == DT_NEEDED)
+			return true;
+	return false;
+}
+
+/* The main program comes first. */
+static int look_at_program(struct dl_phdr_info *info, size_t bytes, void *result)
+{
+	bool is_go = false, needs = false;
+	for (int index = 0; index < info->dlpi_phnum; index++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[index];
+		const void *at = (const void *)(info->dlpi_addr + segment->p_vaddr);
+		if (segment->p_type == PT_NOTE && segment->p_align <= 4)
+			is_go = is_go || has_go_note(at, segment->p_memsz);
+		if (segment->p_type == PT_DYNAMIC)
+			needs = needs_libraries(at);
+	}
+	*(enum sn_go *)result = !is_go ? SN_GO_NONE : needs ? SN_GO_CGO : SN_GO_ALONE;
+	return 1;
+}
+
+enum sn_go sn_go_program(void)
+{
+	static _Atomic int known; /* the answer + 1 */
+	int answer = known;
+	if (!answer) {
+		enum sn_go go = SN_GO_NONE;
+		dl_iterate_phdr(look_at_program, &go);
+		known = answer = (int)go + 1;
+	}
+	return (enum sn_go)(answer - 1);
+}
