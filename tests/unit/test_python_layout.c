@@ -298,6 +298,32 @@ static void guard_pages(void **state)
 	assert_false(sn_guard_readable(&fresh, (uintptr_t)pages + 100, 8));
 }
 
+/* Pages of one set stay known together: none is asked for again while others are in use. */
+static void guard_keeps_a_set(void **state)
+{
+	struct sn_guard fresh = {0};
+	size_t apart = (size_t)SN_GUARD_SETS << SN_GUARD_PAGE_SHIFT;
+	size_t bytes = apart * SN_GUARD_WAYS + 4096;
+	char *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	(void)state;
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	for (int round = 0; round < 10; round++)
+		for (size_t way = 0; way < SN_GUARD_WAYS; way++)
+			assert_true(sn_guard_readable(&fresh, (uintptr_t)pages + way * apart, 8));
+	assert_int_equal(fresh.probes, SN_GUARD_WAYS);
+	/* one more than the set holds displaces the one that was longest not asked for */
+	assert_true(sn_guard_readable(&fresh, (uintptr_t)pages + SN_GUARD_WAYS * apart, 8));
+	assert_true(sn_guard_readable(&fresh, (uintptr_t)pages + apart, 8));
+	assert_int_equal(fresh.probes, SN_GUARD_WAYS + 1);
+	assert_true(sn_guard_readable(&fresh, (uintptr_t)pages, 8));
+	assert_int_equal(fresh.probes, SN_GUARD_WAYS + 2);
+	sn_guard_forget(&fresh, (uintptr_t)pages + apart, 8);
+	assert_true(sn_guard_readable(&fresh, (uintptr_t)pages + apart, 8));
+	assert_int_equal(fresh.probes, SN_GUARD_WAYS + 3);
+	munmap(pages, bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +331,7 @@ int main(void)
 	    cmocka_unit_test(debug_offsets),	    cmocka_unit_test(debug_offsets_refused),
 	    cmocka_unit_test(text_kinds),	    cmocka_unit_test(text_cut),
 	    cmocka_unit_test(text_refused),	    cmocka_unit_test(guard_pages),
+	    cmocka_unit_test(guard_keeps_a_set),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
