@@ -37,7 +37,7 @@ sanitized() {
 }
 
 # The tests take every PyTorch in this list, and this system's. CI has the current release installed.
-if [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_TORCH:-}" ]; then
+if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_TORCH:-}" ]; } && [[ "$only" = "  " || "$only" == *" cli "* ]]; then
 	torch=$(tests/torch_env.sh) && export SONDE_TORCH_PYTHONS=$torch${SONDE_TORCH_PYTHONS:+:$SONDE_TORCH_PYTHONS}
 fi
 

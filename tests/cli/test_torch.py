@@ -228,7 +228,7 @@ def test_the_oldest_nodes_of_a_long_graph_are_counted_as_unknown(python, tmp_pat
 
 @pytest.mark.parametrize("operators", ["sampled", "exact", "off"])
 def test_output_is_unchanged(python, operators, tmp_path):
-    cases = ("training", "threads", "failing")
+    cases = ("training", "threads", "failing", "random_state")
     alone = subprocess.run([python, WORKLOAD, *cases], capture_output=True, text=True)
     done, _ = measured.run(tmp_path / "measured", python, WORKLOAD, *cases, SONDE_OPERATORS=operators,
                            SONDE_MEMORY="1")

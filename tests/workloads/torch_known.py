@@ -206,9 +206,21 @@ def heavy() -> float:
     return 0.0
 
 
+def random_state() -> float:
+    """Saved, given back, and refused: an exception of C++ passes through."""
+    state = torch.get_rng_state()
+    first = torch.rand(3)
+    torch.set_rng_state(state)
+    try:
+        torch.set_rng_state(torch.ones(3, dtype=torch.uint8))
+    except RuntimeError:
+        return (first - torch.rand(3)).abs().sum().item() + first.sum().item()
+    return -1.0
+
+
 CASES = {case.__name__: case for case in (
     plain, training, convolution, threads, other_thread, checkpointed, custom, double, hooks,
-    without_gradients, failing, retained, chain, memory, heavy)}
+    without_gradients, failing, retained, random_state, chain, memory, heavy)}
 
 
 def measured(name: str) -> float:
