@@ -174,7 +174,6 @@ int main(int argc, char **argv)
 	printf("added in %.1f s, sorted and written in %.1f s: %.1f million events/s; %ld MiB\n",
 	       added - begin, now() - added, 1e-6 * (double)count / (now() - begin),
 	       usage.ru_maxrss >> 10);
-	sn_trace_writer_free(writer);
 	sn_db_builder_free(builder);
 	struct sonde_db *db;
 	struct sonde_trace *trace;

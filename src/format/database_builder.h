@@ -22,7 +22,7 @@ struct sn_db_context_key {
 
 struct sn_db_builder {
 	int failed;		     /* the first enum sn_err */
-	struct sn_db_events *events; /* not owned; NULL */
+	struct sn_db_events *events; /* owned; NULL */
 	struct sn_intern strings;
 	struct sn_intern modules, frames; /* the structs themselves */
 	struct sn_intern contexts;	  /* struct sn_db_context_key; the root's parent is NONE */

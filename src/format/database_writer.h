@@ -80,8 +80,9 @@ struct sn_db_events {
 	/* Fills in all sections. 0 or a negative enum sn_err with its text. */
 	int (*sections)(struct sn_db_events *events, const struct sn_db_numbers *numbers,
 			struct sn_db_section *sections, struct sn_error *error);
+	void (*free)(struct sn_db_events *events);
 };
-/* Asked once, by sn_db_builder_write, until when it must live. */
+/* The builder's from then on: asked once, by sn_db_builder_write, and freed with the builder. */
 void sn_db_builder_set_events(struct sn_db_builder *builder, struct sn_db_events *events);
 
 uint32_t sn_db_builder_context_count(const struct sn_db_builder *builder);

@@ -59,6 +59,8 @@ void sn_block_codec_release(struct sn_block_codec *codec)
 	ZSTD_freeCCtx(codec->compressor);
 	ZSTD_freeDCtx(codec->decompressor);
 	sn_buffer_release(&codec->plain);
+	free(codec->ordered);
+	free(codec->begins);
 	*codec = (struct sn_block_codec){0};
 }
 #else
@@ -76,6 +78,8 @@ static int decompress(struct sn_block_codec *codec, const unsigned char *bytes, 
 void sn_block_codec_release(struct sn_block_codec *codec)
 {
 	sn_buffer_release(&codec->plain);
+	free(codec->ordered);
+	free(codec->begins);
 	*codec = (struct sn_block_codec){0};
 }
 #endif
@@ -141,18 +145,31 @@ static void put_core(struct sn_block_codec *codec, const struct sn_block *block,
 	sn_column_encode(column, block->count, &codec->plain);
 }
 
-static int compare_attributes(const void *left, const void *right)
+/*
+ * By key, and within a key by place, which is the order they came in: each key's are counted, and
+ * everything put where its key's begin. `ordered` has as much room.
+ */
+static int order_by_key(struct sn_block_codec *codec, const struct sn_block_attribute *attributes,
+			size_t count)
 {
-	const struct sn_block_attribute *a = left, *b = right;
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	if (a->place != b->place)
-		return a->place < b->place ? -1 : 1;
-	return (a->value > b->value) - (a->value < b->value);
+	uint32_t key_count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (attributes[i].key >= key_count)
+			key_count = attributes[i].key + 1;
+	if (sn_vec_reserve(&codec->ordered, &codec->ordered_capacity, count) < 0 ||
+	    sn_vec_reserve(&codec->begins, &codec->begin_capacity, key_count + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	memset(codec->begins, 0, (key_count + 1ull) * sizeof(*codec->begins));
+	for (size_t i = 0; i < count; i++)
+		codec->begins[attributes[i].key + 1]++;
+	for (uint32_t key = 0; key < key_count; key++)
+		codec->begins[key + 1] += codec->begins[key];
+	for (size_t i = 0; i < count; i++)
+		codec->ordered[codec->begins[attributes[i].key]++] = attributes[i];
+	return 0;
 }
 
-/* One attribute of all events that have it; of one given twice, the greater
- * value. */
+/* One attribute of all events that have it; of one given twice, the last value. */
 static void put_attribute(struct sn_block_codec *codec, const struct sn_block_attribute *attributes,
 			  size_t count, size_t event_count)
 {
@@ -174,15 +191,14 @@ static void put_attribute(struct sn_block_codec *codec, const struct sn_block_at
 
 /* False where no event carries anything besides time and context. */
 static bool put_rest(struct sn_block_codec *codec, const struct sn_block *block,
-		     struct sn_block_attribute *attributes, size_t attribute_count)
+		     size_t attribute_count)
 {
+	const struct sn_block_attribute *attributes = codec->ordered;
 	uint32_t head[2] = {0, 0}; /* has links; columns */
 	for (size_t i = 0; i < block->count; i++)
 		head[0] |= block->links[i] != 0;
 	if (!head[0] && !attribute_count)
 		return false;
-	if (attribute_count)
-		qsort(attributes, attribute_count, sizeof(*attributes), compare_attributes);
 	for (size_t i = 0; i < attribute_count; i++)
 		head[1] += !i || attributes[i].key != attributes[i - 1].key;
 	sn_buffer_put(&codec->plain, head, sizeof(head));
@@ -198,7 +214,7 @@ static bool put_rest(struct sn_block_codec *codec, const struct sn_block *block,
 }
 
 int sn_block_encode(struct sn_block_codec *codec, const struct sn_block *block, bool has_ends,
-		    struct sn_block_attribute *attributes, size_t attribute_count,
+		    const struct sn_block_attribute *attributes, size_t attribute_count,
 		    struct sn_buffer *out, struct sn_block_entry *entry)
 {
 	size_t begin = out->count;
@@ -214,7 +230,9 @@ int sn_block_encode(struct sn_block_codec *codec, const struct sn_block *block, 
 	put_core(codec, block, has_ends);
 	entry->core_bytes = put_frame(codec, out);
 	codec->plain.count = 0;
-	if (put_rest(codec, block, attributes, attribute_count))
+	if (order_by_key(codec, attributes, attribute_count))
+		return SN_ERR_MEMORY;
+	if (put_rest(codec, block, attribute_count))
 		entry->rest_bytes = put_frame(codec, out);
 	if (codec->plain.failed || out->failed)
 		return SN_ERR_MEMORY;

@@ -46,15 +46,18 @@ struct sn_block {
 struct sn_block_codec {
 	struct sn_buffer plain; /* a frame before compression; after decoding the second one */
 	void *compressor, *decompressor;
+	struct sn_block_attribute *ordered;
+	uint32_t *begins; /* of each key in `ordered` */
+	size_t ordered_capacity, begin_capacity;
 };
 void sn_block_codec_release(struct sn_block_codec *codec);
 
 /*
- * Appends a block to `out` and fills in its entry, with the offset in `out`. `attributes` are
- * reordered. `has_ends`: the events are intervals. 0 or SN_ERR_MEMORY.
+ * Appends a block to `out` and fills in its entry, with the offset in `out`. `attributes` are by
+ * place; keys should be small numbers. `has_ends`: the events are intervals. 0 or SN_ERR_MEMORY.
  */
 int sn_block_encode(struct sn_block_codec *codec, const struct sn_block *block, bool has_ends,
-		    struct sn_block_attribute *attributes, size_t attribute_count,
+		    const struct sn_block_attribute *attributes, size_t attribute_count,
 		    struct sn_buffer *out, struct sn_block_entry *entry);
 
 /* Decodes times and contexts of a block whose two frames are at `bytes`. 0, SN_ERR_MEMORY,

@@ -43,6 +43,7 @@ struct sn_trace_writer {
 
 static int make_sections(struct sn_db_events *events, const struct sn_db_numbers *numbers,
 			 struct sn_db_section *sections, struct sn_error *error);
+static void free_events(struct sn_db_events *events);
 
 struct sn_trace_writer *sn_trace_writer_new(size_t memory_bytes, const char *folder)
 {
@@ -50,6 +51,7 @@ struct sn_trace_writer *sn_trace_writer_new(size_t memory_bytes, const char *fol
 	if (!writer)
 		return NULL;
 	writer->events.sections = make_sections;
+	writer->events.free = free_events;
 	writer->data.fd = writer->summaries.fd = -1;
 	writer->sorter = sn_sorter_new(memory_bytes, folder);
 	if (!writer->sorter) {
@@ -85,6 +87,11 @@ void sn_trace_writer_free(struct sn_trace_writer *writer)
 	free(writer->tracks);
 	free(writer->entries);
 	free(writer);
+}
+
+static void free_events(struct sn_db_events *events)
+{
+	sn_trace_writer_free((struct sn_trace_writer *)events);
 }
 
 uint32_t sn_trace_writer_key(struct sn_trace_writer *writer, uint32_t name, uint32_t unit,

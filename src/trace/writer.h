@@ -23,6 +23,7 @@ struct sn_trace_writer;
 /* `memory_bytes` for events held before they are spilled; 0: 256 MiB. Spills go to unnamed files
  * in `folder`, NULL: that of temporary files. NULL without memory. */
 struct sn_trace_writer *sn_trace_writer_new(size_t memory_bytes, const char *folder);
+/* One that was never attached. */
 void sn_trace_writer_free(struct sn_trace_writer *writer);
 
 /* The number of an attribute; the same name and type are the same number. `name` and `unit` are
@@ -32,10 +33,8 @@ uint32_t sn_trace_writer_key(struct sn_trace_writer *writer, uint32_t name, uint
 void sn_trace_writer_add(struct sn_trace_writer *writer, const struct sn_event *event);
 uint64_t sn_trace_writer_count(const struct sn_trace_writer *writer);
 
-/*
- * As the builder's source of events (sn_db_builder_set_events): call it once, before the builder is
- * written; the writer must live until then.
- */
+/* Makes it the builder's: events go into the file that the builder writes, and the writer is freed
+ * with the builder. */
 void sn_trace_writer_attach(struct sn_trace_writer *writer, struct sn_db_builder *builder);
 
 #endif

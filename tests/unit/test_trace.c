@@ -370,7 +370,6 @@ static void end(struct traced *traced)
 {
 	sonde_trace_close(traced->trace);
 	sonde_db_close(traced->db);
-	sn_trace_writer_free(traced->writer);
 	sn_db_builder_free(traced->builder);
 	unlink(traced->path);
 }
@@ -516,7 +515,6 @@ static void events_of_nobody_are_refused(void **unused)
 	assert_int_equal(sn_db_builder_write(traced.builder, "/tmp/sonde-never.sdb", &error),
 			 SN_ERR_ARGUMENT);
 	assert_int_equal(access("/tmp/sonde-never.sdb", F_OK), -1);
-	sn_trace_writer_free(traced.writer);
 	sn_db_builder_free(traced.builder);
 }
 
