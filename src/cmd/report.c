@@ -6,6 +6,8 @@
 #include "metrics.h"
 
 #include "report/label.h"
+#include "report/number.h"
+#include "report/place.h"
 #include "report/view.h"
 
 #include <fnmatch.h>
@@ -24,6 +26,8 @@ enum option_code {
 	OPTION_SORT,
 	OPTION_WHERE,
 	OPTION_THREAD,
+	OPTION_CONTEXT,
+	OPTION_PLOT,
 	OPTION_GRANULARITY,
 	OPTION_BY,
 	OPTION_LIMIT,
@@ -39,6 +43,8 @@ static const struct option table[] = {
     {"sort", required_argument, NULL, OPTION_SORT},
     {"where", required_argument, NULL, OPTION_WHERE},
     {"thread", required_argument, NULL, OPTION_THREAD},
+    {"context", required_argument, NULL, OPTION_CONTEXT},
+    {"plot", required_argument, NULL, OPTION_PLOT},
     {"granularity", required_argument, NULL, OPTION_GRANULARITY},
     {"by", required_argument, NULL, OPTION_BY},
     {"limit", required_argument, NULL, OPTION_LIMIT},
@@ -68,6 +74,13 @@ static const char usage[] =
     "                         lines of Python, functions of all else\n"
     "    --where EXPR         only what lies on matching call paths; may be given several times\n"
     "    --thread WHO         only threads whose name, pid or tid this is\n"
+    "    --context WHAT       one place over all threads and streams: how they differ there, "
+    "plotted,\n"
+    "                         and whether it is balanced. A context's number (\"id\" in JSON) or "
+    "an\n"
+    "                         expression as below; --sort exclusive is of its own cost alone\n"
+    "    --plot PLOT          of that: order (default: by rank and thread), sorted, histogram, "
+    "none\n"
     "    --sort KEY           inclusive, exclusive, count, name, or a metric or formula\n"
     "    --min-share PERCENT  leave out rows below this share of the whole\n"
     "    --depth N            leave out rows deeper than this\n"
@@ -95,6 +108,7 @@ static const char usage[] =
     "    sonde report train.sdb --metric cpu-time,'share=cpu_time/total(cpu_time)'\n"
     "    sonde report train.sdb --view flat --by operator\n"
     "    sonde report train.sdb --where 'train.py:42' --view bottom-up\n"
+    "    sonde report all.sdb --context exchange_halo --plot sorted\n"
     "    sonde report train.sdb --format json | jq '.rows[0]'\n";
 
 struct request {
@@ -103,7 +117,8 @@ struct request {
 	enum form form;
 	const char *metric_lists[SN_CHOICE_LISTS_MAX];
 	size_t metric_list_count;
-	const char *sort, *thread;
+	const char *sort, *thread, *context;
+	struct sn_places places;
 	const char *where[MAX_WHERE];
 	size_t where_count;
 	int granularity, by;
@@ -171,6 +186,7 @@ static int take_option(struct request *request, int option)
 {
 	static const char *const views[] = {"top-down", "bottom-up", "flat", "threads", NULL};
 	static const char *const forms[] = {"text", "json", "csv", NULL};
+	static const char *const plots[] = {"order", "sorted", "histogram", "none", NULL};
 	int choice = 0, code = 0;
 	switch (option) {
 	case OPTION_VIEW:
@@ -193,6 +209,13 @@ static int take_option(struct request *request, int option)
 		break;
 	case OPTION_THREAD:
 		request->thread = optarg;
+		break;
+	case OPTION_CONTEXT:
+		request->context = optarg;
+		break;
+	case OPTION_PLOT:
+		code = take_choice(request, "--plot", plots, &choice);
+		request->view.plot = (enum sn_plot)choice;
 		break;
 	case OPTION_FULL:
 		request->view.is_full = true;
@@ -311,6 +334,46 @@ static int choose_threads(struct request *request)
 		return sn_command_fail("no thread is called '%s'", request->thread);
 	request->view.profiles = request->profiles;
 	request->view.is_restricted = true;
+	return 0;
+}
+
+/* The places that a pattern might mean, so that the user can choose one. */
+static int fail_ambiguous(const struct request *request)
+{
+	enum { MOST = 12 };
+	const struct sn_places *places = &request->places;
+	const struct sonde_db *db = request->view.db;
+	const struct sonde_db_metric *metric = sonde_db_metric(db, request->view.metrics[0]);
+	char cost[SN_NUMBER_CHARS], path[1200];
+	sn_command_fail(
+	    "'%s' is %u places; choose one by --context NUMBER, or say more of its path:",
+	    request->context, places->count);
+	int width = sn_terminal_width() - 24;
+	for (uint32_t i = 0; i < places->count && i < MOST; i++) {
+		uint32_t context = places->items[i].contexts[0];
+		sn_place_path(db, context, width > 20 ? (size_t)width : 20, path, sizeof(path));
+		sn_number_format(places->costs[i], sonde_db_string(db, metric->unit), cost);
+		fprintf(stderr, "  %9u %10s  %s\n", context, cost, path);
+	}
+	if (places->count > MOST)
+		fprintf(stderr, "  %u more\n", places->count - MOST);
+	return SN_EXIT_FAILED;
+}
+
+static int choose_place(struct request *request)
+{
+	struct sn_error error = {""};
+	struct sn_view *view = &request->view;
+	if (!request->context || view->metric_count == 0)
+		return 0;
+	if (sn_places_find(&request->places, view->db, request->context, view->metrics[0], &error))
+		return sn_command_fail("cannot find '--context %s': %s", request->context,
+				       error.text);
+	if (request->places.count == 0)
+		return sn_command_fail("no context matches '%s'", request->context);
+	if (request->places.count > 1)
+		return fail_ambiguous(request);
+	view->place = &request->places.items[0];
 	return 0;
 }
 
@@ -433,6 +496,8 @@ static int print_report(struct request *request)
 /* Looks at all values once, so that nothing is printed of a database in which one is damaged. */
 static bool are_values_sound(const struct sn_view *view)
 {
+	if (view->place)
+		return true; /* reads what it needs before it writes */
 	bool by_profile = view->kind == SN_VIEW_THREADS || view->profiles;
 	for (uint32_t m = 0; m < view->metric_count; m++) {
 		sonde_db_summary_plane(view->db, view->metrics[m]);
@@ -450,6 +515,8 @@ static int run_request(struct request *request)
 		code = choose_sort(request);
 	if (code == 0)
 		code = choose_threads(request);
+	if (code == 0)
+		code = choose_place(request);
 	if (code != 0)
 		return code;
 	choose_defaults(request);
@@ -475,6 +542,14 @@ static int run(int argc, char **argv)
 	}
 	if (request.by >= 0 && request.view.kind != SN_VIEW_FLAT)
 		request.view.kind = SN_VIEW_FLAT;
+	if (request.context && request.by >= 0)
+		return sn_command_misuse(&sn_command_report,
+					 "'--context' and '--by' exclude each other");
+	if (request.context && request.where_count > 0)
+		return sn_command_misuse(&sn_command_report,
+					 "'--context' and '--where' exclude each other: say a > b");
+	if (request.context)
+		request.view.kind = SN_VIEW_THREADS;
 	request.view.path = sn_options_operand(&request.options, "database");
 	if (!request.view.path)
 		return SN_EXIT_USAGE;
@@ -489,6 +564,7 @@ static int run(int argc, char **argv)
 	}
 	for (size_t i = 0; i < request.where_count; i++)
 		sn_query_free(request.queries[i]);
+	sn_places_release(&request.places);
 	sn_choice_release(&request.choice);
 	free(request.profiles);
 	return status;

@@ -4,6 +4,7 @@
 
 #include "report/json.h"
 #include "report/number.h"
+#include "report/spread.h"
 
 #include <math.h>
 #include <string.h>
@@ -179,6 +180,8 @@ static void write_across(struct json_sink *self)
 
 int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error)
 {
+	if (view->place)
+		return sn_spread_json(view, out, error);
 	struct json_sink self = {.sink = {take_json}, .view = view, .json = {.out = out}};
 	struct sn_json *json = &self.json;
 	sn_json_begin(json, '{');
@@ -312,6 +315,8 @@ static int take_csv(struct sn_row_sink *sink, const struct sn_row *row)
 
 int sn_view_csv(const struct sn_view *view, FILE *out, struct sn_error *error)
 {
+	if (view->place)
+		return sn_spread_csv(view, out, error);
 	struct csv_sink self = {{take_csv}, view, out};
 	write_csv_head(view, out);
 	return sn_view_rows(view, &self.sink, error);

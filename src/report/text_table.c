@@ -4,6 +4,7 @@
 #include "report/label.h"
 #include "report/number.h"
 #include "report/source.h"
+#include "report/spread.h"
 #include "report/text.h"
 #include "report/utf8.h"
 
@@ -445,6 +446,8 @@ int sn_view_text(const struct sn_view *view, const struct sn_page *page, struct 
 	    [SN_VIEW_FLAT] = sn_view_text_flat,
 	    [SN_VIEW_THREADS] = sn_view_text_threads,
 	};
+	if (view->place)
+		return sn_spread_text(view, page, error);
 	int code = views[view->kind](view, page, error);
 	return code == SN_TEXT_NOTHING ? 0 : code;
 }

@@ -20,6 +20,12 @@ enum sn_view_sort {
 	SN_SORT_NAME,
 };
 
+/* What the plot of a place over all profiles shows: them in order, sorted, or how many have what.
+ */
+enum sn_plot { SN_PLOT_ORDER, SN_PLOT_SORTED, SN_PLOT_HISTOGRAM, SN_PLOT_NONE };
+
+struct sn_place;
+
 struct sn_view {
 	const struct sonde_db *db;
 	const char *path; /* of the database, as the user gave it */
@@ -42,8 +48,11 @@ struct sn_view {
 	bool min_share_is_given; /* else functions are never left out of the bottom-up view */
 	uint32_t max_depth;	 /* SONDE_NONE: any */
 	uint32_t limit;		 /* lines of a text report; 0: any */
-	bool is_full;		 /* text: nothing collapsed, names whole */
-	bool is_restricted;	 /* --where or --thread is in force */
+	const struct sn_place
+	    *place; /* threads: this one over all profiles (spread.h); NULL: all */
+	enum sn_plot plot;
+	bool is_full;	    /* text: nothing collapsed, names whole */
+	bool is_restricted; /* --where or --thread is in force */
 };
 
 /* What a text report is laid out for. */
