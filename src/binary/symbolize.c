@@ -9,6 +9,7 @@
 #include "binary/demangle.h"
 #include "binary/dwarf.h"
 #include "binary/elf_symbols.h"
+#include "binary/perf_map.h"
 #include "binary/string_pool.h"
 #include "binary/structure/nest.h"
 #include "binary/symbol_cache.h"
@@ -35,6 +36,7 @@ struct module {
 	struct sn_dwarf *dwarf;	    /* or NULL */
 	struct sn_code *code;	    /* or NULL: not needed so far, or of no known machine */
 	bool is_code_open;	    /* tried to */
+	struct sn_perf_map *map;    /* instead of files, or NULL */
 	struct sn_string_pool pool;
 	struct sn_symbol_known *known; /* by ascending address */
 	size_t known_count;
@@ -99,6 +101,7 @@ static void module_free(struct module *module)
 	if (!module)
 		return;
 	sn_code_free(module->code);
+	sn_perf_map_free(module->map);
 	sn_dwarf_free(module->dwarf);
 	sn_elf_file_free(module->shared);
 	sn_elf_file_free(module->debug);
@@ -173,7 +176,8 @@ static bool cache_key(const struct sn_symbolizer *symbolizer, const struct modul
 {
 	bool is_deleted;
 	*options = NULL;
-	if (symbolizer->cache_folder[0] == '\0' || (module->flags & SN_MODULE_ANONYMOUS) ||
+	if (symbolizer->cache_folder[0] == '\0' ||
+	    (module->flags & (SN_MODULE_ANONYMOUS | SN_MODULE_PERF_MAP)) ||
 	    !module_path(symbolizer, module, path, &is_deleted) ||
 	    (module->build_id_bytes == 0 && (is_deleted || (module->flags & SN_MODULE_VDSO))) ||
 	    asprintf(options, "%s\n%s", symbolizer->debug_path, symbolizer->sysroot) < 0)
@@ -313,6 +317,11 @@ static void open_files(const struct sn_symbolizer *symbolizer, struct module *mo
 	module->is_open = true;
 	if (module->flags & SN_MODULE_ANONYMOUS) {
 		module->info.status = SN_SYMBOL_NO_FILE;
+		return;
+	}
+	if (module->flags & SN_MODULE_PERF_MAP) {
+		bool has_map = !sn_perf_map_open(module->path, &module->map);
+		module->info.status = has_map ? SN_SYMBOL_SYMBOLS : SN_SYMBOL_NOT_FOUND;
 		return;
 	}
 	open_own_file(symbolizer, module, path);
@@ -464,10 +473,28 @@ static void find_symbols(struct module *module, const uint64_t *addresses, size_
 	sn_elf_unwind_resolve(module->file, addresses, count, hits);
 }
 
+static int resolve_by_map(struct module *module, const uint64_t *addresses, size_t count,
+			  struct sn_symbol_known *known)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct sn_symbol_frame *frame =
+		    sn_string_pool_allocate(&module->pool, sizeof(*frame));
+		if (!frame)
+			return SN_ERR_MEMORY;
+		known[i].address = addresses[i];
+		known[i].location = (struct sn_symbol_location){.frames = frame, .depth = 1};
+		sn_perf_map_find(module->map, addresses[i], &module->pool, frame,
+				 &known[i].location.function_start);
+	}
+	return 0;
+}
+
 /* Resolves addresses that are not known yet; they ascend and differ. */
 static int resolve(struct module *module, const uint64_t *addresses, size_t count,
 		   struct sn_symbol_known *known)
 {
+	if (module->map)
+		return resolve_by_map(module, addresses, count, known);
 	int result = 0;
 	struct sn_elf_hit *hits = calloc(count, sizeof(*hits));
 	struct sn_elf_near *near = calloc(count, sizeof(*near));

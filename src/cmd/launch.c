@@ -8,10 +8,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -69,6 +71,21 @@ static bool is_measurement(const char *name)
 	return length > suffix && !strcmp(name + length - suffix, SN_MEASUREMENT_SUFFIX);
 }
 
+static bool is_perf_map(const char *name)
+{
+	size_t prefix = strlen(SN_PERF_MAP_PREFIX), digits;
+	if (strncmp(name, SN_PERF_MAP_PREFIX, prefix))
+		return false;
+	digits = strspn(name + prefix, "0123456789");
+	return digits && !strcmp(name + prefix + digits, SN_PERF_MAP_SUFFIX);
+}
+
+/* What an earlier run left and the next may remove. */
+static bool is_ours(const char *name)
+{
+	return is_measurement(name) || is_perf_map(name);
+}
+
 /* ---- the folder ---- */
 
 static int empty_folder(const char *folder, struct sn_error *error)
@@ -80,7 +97,7 @@ static int empty_folder(const char *folder, struct sn_error *error)
 	for (struct dirent *entry; !status && (entry = readdir(directory));) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		if (!is_measurement(entry->d_name))
+		if (!is_ours(entry->d_name))
 			status = sn_fail(
 			    error, SN_ERR_ARGUMENT,
 			    "'%s' holds '%s', which is not of a measurement: choose another -o",
@@ -88,7 +105,7 @@ static int empty_folder(const char *folder, struct sn_error *error)
 	}
 	rewinddir(directory);
 	for (struct dirent *entry; !status && (entry = readdir(directory));)
-		if (is_measurement(entry->d_name))
+		if (is_ours(entry->d_name))
 			unlinkat(dirfd(directory), entry->d_name, 0);
 	closedir(directory);
 	return status;
@@ -162,13 +179,18 @@ static bool has_last_snapshot(int directory, const char *name)
 }
 
 /* A measurement is named HOST-PID-TIME, and a host's name may have dashes. */
-static bool is_process_alive(const char *name)
+static int process_of(const char *name)
 {
 	const char *place = name + strlen(name) - strlen(SN_MEASUREMENT_SUFFIX);
 	for (int dashes = 0; place > name; place--)
 		if (place[-1] == '-' && ++dashes == 2)
 			break;
-	int pid = atoi(place);
+	return atoi(place);
+}
+
+static bool is_process_alive(const char *name)
+{
+	int pid = process_of(name);
 	return pid > 0 && (!kill(pid, 0) || errno == EPERM);
 }
 
@@ -193,6 +215,68 @@ unsigned sn_launch_settle(const char *folder)
 		running = count_running(folder);
 	}
 	return running;
+}
+
+/* ---- code made at run time ---- */
+
+/* When the measurement began, in seconds since the Unix epoch; the last part of its name tells. */
+static time_t start_of(const char *name)
+{
+	struct timespec running, today;
+	const char *dash = strrchr(name, '-');
+	clock_gettime(CLOCK_MONOTONIC, &running);
+	clock_gettime(CLOCK_REALTIME, &today);
+	uint64_t seconds = dash ? strtoull(dash + 1, NULL, 16) / 1000000000u : 0;
+	return today.tv_sec - (running.tv_sec - (time_t)seconds);
+}
+
+/* The process's map, not an earlier one's of that number, and not by somebody else's hand. */
+static int open_perf_map(const char *measurement)
+{
+	char path[64];
+	struct stat status;
+	snprintf(path, sizeof(path), "/tmp/" SN_PERF_MAP_PREFIX "%d" SN_PERF_MAP_SUFFIX,
+		 process_of(measurement));
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode) &&
+	    (status.st_uid == geteuid() || !geteuid()) &&
+	    status.st_mtime + 1 >= start_of(measurement))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void keep_perf_map(int directory, int from, int pid)
+{
+	char name[64];
+	snprintf(name, sizeof(name), SN_PERF_MAP_PREFIX "%d" SN_PERF_MAP_SUFFIX, pid);
+	int to = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	ssize_t copied = -1;
+	if (to >= 0)
+		while ((copied = sendfile(to, from, NULL, 1 << 24)) > 0)
+			;
+	if (to >= 0)
+		close(to);
+	/* names of a part of the code would pass for those of all */
+	if (copied < 0)
+		unlinkat(directory, name, 0);
+}
+
+void sn_launch_keep_perf_maps(const char *folder)
+{
+	DIR *directory = opendir(folder);
+	if (!directory)
+		return;
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		int from = is_measurement(entry->d_name) ? open_perf_map(entry->d_name) : -1;
+		if (from < 0)
+			continue;
+		keep_perf_map(dirfd(directory), from, process_of(entry->d_name));
+		close(from);
+	}
+	closedir(directory);
 }
 
 /* ---- the library ---- */

@@ -52,6 +52,11 @@ bool sn_launch_is_empty(const char *folder);
  * does. Returns how many still run.
  */
 unsigned sn_launch_settle(const char *folder);
+/*
+ * Keeps what just-in-time compilers of the measured processes wrote of their code to
+ * /tmp/perf-PID.map: it would be gone, or another process's, when it is asked for.
+ */
+void sn_launch_keep_perf_maps(const char *folder);
 /* True inside mpirun, srun or torchrun: others measure into the same folder. */
 bool sn_launch_is_joined(void);
 

@@ -321,6 +321,7 @@ static int finish(struct run *run, int status)
 		sn_command_warn("nothing was measured");
 		return status;
 	}
+	sn_launch_keep_perf_maps(run->folder);
 	if (!run->analyze) {
 		if (!run->quiet)
 			fprintf(stderr, "sonde: measured into %s\n", run->folder);

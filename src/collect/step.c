@@ -259,13 +259,25 @@ static bool is_last_by_frame_pointer(const struct sn_cursor *cursor)
 	return module != SN_MODULE_NONE && (sn_module_at(module)->flags & SN_MODULE_MAIN);
 }
 
+/*
+ * Java's interpreter pushes where to return to and jumps, so no call comes before that place. It is
+ * believed where a chain of frame pointers leads to code that was made at run time.
+ */
+static bool continues_chain(uintptr_t fp, uintptr_t saved, uintptr_t pc)
+{
+	uint32_t module = sn_module_find(pc - 1);
+	return saved > fp && saved - fp < FRAME_BYTES_MAX && saved % 8 == 0 &&
+	       module != SN_MODULE_NONE && sn_module_at(module)->flags & SN_MODULE_ANONYMOUS;
+}
+
 static bool step_by_frame_pointer(struct sn_cursor *cursor, struct sn_step_result *result)
 {
 	uintptr_t fp = cursor->registers.value[SN_REG_FP], pc, saved;
 	if (!is_frame_pointer(cursor))
 		return false;
 	if (!sn_stack_read(cursor->stack, fp, &saved) ||
-	    !sn_stack_read(cursor->stack, fp + 8, &pc) || !is_return_address(pc))
+	    !sn_stack_read(cursor->stack, fp + 8, &pc) ||
+	    (!is_return_address(pc) && !continues_chain(fp, saved, pc)))
 		return false;
 	enter_caller(cursor, result, fp + 16, pc);
 	cursor->registers.value[SN_REG_FP] = saved;

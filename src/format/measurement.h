@@ -22,6 +22,9 @@
 #include <stdint.h>
 
 #define SN_MEASUREMENT_SUFFIX	     ".sonde-process"
+/* What a just-in-time compiler wrote of its code, kept beside the measurement: perf-PID.map. */
+#define SN_PERF_MAP_PREFIX	     "perf-"
+#define SN_PERF_MAP_SUFFIX	     ".map"
 #define SN_MEASUREMENT_MAGIC	     "SONDEMSR"
 #define SN_MEASUREMENT_VERSION_MAJOR 1
 #define SN_MEASUREMENT_VERSION_MINOR 1
@@ -119,10 +122,12 @@ struct sn_strings_record {
 };
 
 enum sn_module_flags {
-	SN_MODULE_MAIN = 1,	/* the program itself */
-	SN_MODULE_VDSO = 2,	/* the kernel's shared object */
-	SN_MODULE_UNLOADED = 4, /* no longer mapped when the snapshot was taken */
-	SN_MODULE_ANONYMOUS = 8 /* executable memory without a file: JIT code */
+	SN_MODULE_MAIN = 1,	 /* the program itself */
+	SN_MODULE_VDSO = 2,	 /* the kernel's shared object */
+	SN_MODULE_UNLOADED = 4,	 /* no longer mapped when the snapshot was taken */
+	SN_MODULE_ANONYMOUS = 8, /* executable memory without a file: JIT code */
+	/* never in a file: the reader's, for a perf map; offsets in it are addresses */
+	SN_MODULE_PERF_MAP = 16,
 };
 
 /* A load module: a stretch of address space and the file mapped there. */

@@ -438,6 +438,10 @@ int sn_measurement_open(const char *path, struct sn_measurement **measurement,
 		if (!result)
 			sn_measurement_free(*measurement);
 	}
+	if (!result && sn_measurement_use_perf_map(*measurement, path) < 0) {
+		sn_measurement_free(*measurement);
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
 	return result ? sn_fail_prefix(error, result, "cannot read '%s'", path) : 0;
 }
 
@@ -445,6 +449,8 @@ void sn_measurement_free(struct sn_measurement *measurement)
 {
 	if (!measurement)
 		return;
+	for (size_t i = 0; i < sizeof(measurement->made) / sizeof(*measurement->made); i++)
+		free(measurement->made[i]);
 	free(measurement->bytes);
 	free(measurement->threads);
 	free(measurement);

@@ -50,6 +50,7 @@ struct sn_measurement {
 	uint32_t module_count, metric_count, drop_count;
 	struct sn_measurement_thread *threads; /* by ascending index; owned */
 	uint32_t thread_count;
+	void *made[3]; /* owned: tables to which a perf map was added */
 };
 
 /* 0 or a negative enum sn_err. *measurement is set only on success; free it with
@@ -57,6 +58,11 @@ struct sn_measurement {
 int sn_measurement_open(const char *path, struct sn_measurement **measurement,
 			struct sn_error *error);
 void sn_measurement_free(struct sn_measurement *measurement);
+/*
+ * Gives the frames in memory without a file to the perf map of the process that lies beside the
+ * measurement, if there is one. 0 or SN_ERR_MEMORY. sn_measurement_open does it.
+ */
+int sn_measurement_use_perf_map(struct sn_measurement *measurement, const char *path);
 /* The same from `length` bytes of a file in memory; `name` is for texts. Keeps no reference. */
 int sn_measurement_parse(const void *bytes, size_t length, const char *name,
 			 struct sn_measurement **measurement, struct sn_error *error);
