@@ -178,14 +178,20 @@ static bool has_last_snapshot(int directory, const char *name)
 	return slots[slots[1].sequence > slots[0].sequence].is_final;
 }
 
-/* A measurement is named HOST-PID-TIME, and a host's name may have dashes. */
-static int process_of(const char *name)
+/* A measurement is named HOST-PID-START, and a host's name may have dashes: what follows the last
+ * dash but `others`. */
+static const char *part_of(const char *name, int others)
 {
 	const char *place = name + strlen(name) - strlen(SN_MEASUREMENT_SUFFIX);
 	for (int dashes = 0; place > name; place--)
-		if (place[-1] == '-' && ++dashes == 2)
+		if (place[-1] == '-' && ++dashes > others)
 			break;
-	return atoi(place);
+	return place;
+}
+
+static int process_of(const char *name)
+{
+	return atoi(part_of(name, 1));
 }
 
 static bool is_process_alive(const char *name)
@@ -219,14 +225,13 @@ unsigned sn_launch_settle(const char *folder)
 
 /* ---- code made at run time ---- */
 
-/* When the measurement began, in seconds since the Unix epoch; the last part of its name tells. */
+/* When the measurement began, in seconds since the Unix epoch; its name tells. */
 static time_t start_of(const char *name)
 {
 	struct timespec running, today;
-	const char *dash = strrchr(name, '-');
 	clock_gettime(CLOCK_MONOTONIC, &running);
 	clock_gettime(CLOCK_REALTIME, &today);
-	uint64_t seconds = dash ? strtoull(dash + 1, NULL, 16) / 1000000000u : 0;
+	uint64_t seconds = strtoull(part_of(name, 0), NULL, 16) / 1000000000u;
 	return today.tv_sec - (running.tv_sec - (time_t)seconds);
 }
 
