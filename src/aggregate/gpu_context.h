@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In which calling context a GPU function spent what was measured of it.
+ *
+ * Samples of a GPU's program counter say an instruction and a kernel, but not who called. An
+ * approximate calling context tree is made of them as K. Zhou et al. do ("Measurement and analysis
+ * of GPU-accelerated applications with HPCToolkit", section 6.3):
+ *
+ * 1. The static call graph, from the binary's call instructions. An edge weighs what was measured
+ *    at its call: samples of the instruction, or how often it was executed.
+ * 2. A function with samples none of whose calls was measured has all its calls weigh 1, and so
+ *    on through its callers, up to a function that has a measured call, or to the kernel.
+ * 3. Functions that call each other in circles (Tarjan's strongly connected components) become one
+ *    node, calls among them are dropped, calls into any of them go to the node.
+ * 4. What was measured of a function is divided among its contexts: among its calls by their
+ *    weights, as gprof does, and again among the contexts of each caller.
+ *
+ * Two things differ from the paper. Step 3 comes before step 2, so that a recursive function whose
+ * only measured call is its own is found too. And nothing is lost: a function with samples that no
+ * known call leads to (one that was called through a pointer) is put directly under the kernel.
+ * A call graph of n functions may have 2^n contexts, so their number is bounded: what does not fit
+ * is told apart by function only, under one node.
+ *
+ * The same input gives the same contexts in the same order. Knows nothing of databases or files.
+ */
+#ifndef SN_AGGREGATE_GPU_CONTEXT_H
+#define SN_AGGREGATE_GPU_CONTEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SN_GPU_CONTEXT_NONE UINT32_MAX
+/* Contexts of one kernel that are told apart, unless asked otherwise. */
+#define SN_GPU_CONTEXTS_MAX 65536
+
+struct sn_gpu_call_site {
+	uint32_t caller, callee; /* functions, numbered from 0 */
+	uint64_t address;	 /* of the instruction */
+};
+
+/* The calls of one binary, by caller; made once for it. */
+struct sn_gpu_call_graph;
+
+/*
+ * `sites` may come in any order and are copied; a call to itself and equal calls are allowed.
+ * 0, SN_ERR_MEMORY, or SN_ERR_ARGUMENT where a site names a function that is none.
+ */
+int sn_gpu_call_graph_new(uint32_t function_count, const struct sn_gpu_call_site *sites,
+			  size_t site_count, struct sn_gpu_call_graph **graph);
+void sn_gpu_call_graph_free(struct sn_gpu_call_graph *graph);
+/* The sites by caller, then address, then callee: the order in which they are numbered. Lives as
+ * long as the graph. */
+const struct sn_gpu_call_site *sn_gpu_call_graph_sites(const struct sn_gpu_call_graph *graph,
+						       size_t *count);
+
+enum sn_gpu_context_kind {
+	SN_GPU_CONTEXT_FUNCTION,
+	SN_GPU_CONTEXT_CYCLE,  /* functions that call each other; they are its children */
+	SN_GPU_CONTEXT_MERGED, /* holds functions whose contexts were too many */
+};
+
+struct sn_gpu_context {
+	uint32_t parent;   /* an earlier context; SN_GPU_CONTEXT_NONE: the first, the kernel */
+	uint32_t kind;	   /* enum sn_gpu_context_kind */
+	uint32_t function; /* of a cycle: the one of it with the lowest number; merged: NONE */
+	uint32_t site; /* the call that leads here; NONE: the kernel, members of cycles, and where
+			  no call is known */
+	double share;  /* of what was measured of `function`; 0 < share <= 1. Over all contexts of
+			  kind FUNCTION of one function they sum to 1 */
+};
+
+struct sn_gpu_contexts {
+	struct sn_gpu_context *contexts;
+	uint32_t count;
+	/* The contexts of function f: by_function[first[f]] up to by_function[first[f + 1]]. A
+	 * function that was not measured and leads to none that was has none. */
+	uint32_t *first;
+	uint32_t *by_function;
+};
+
+/*
+ * The contexts below a kernel whose code is the function `kernel`. measured[function_count] is what
+ * was measured of each function, weights[site_count] of each call, in the graph's order; both may
+ * be of any unit and are not negative. `limit` is how many contexts are told apart; 0:
+ * SN_GPU_CONTEXTS_MAX. 0, SN_ERR_MEMORY or SN_ERR_ARGUMENT; release in either case.
+ *
+ * MT: one graph may be used by several threads at once.
+ */
+int sn_gpu_contexts_build(const struct sn_gpu_call_graph *graph, uint32_t kernel,
+			  const double *measured, const double *weights, uint32_t limit,
+			  struct sn_gpu_contexts *contexts);
+void sn_gpu_contexts_release(struct sn_gpu_contexts *contexts);
+
+/*
+ * Divides something counted of one function among its contexts, in the order of by_function, into
+ * whole parts that sum to `value` exactly and differ from the exact share by less than 1.
+ */
+void sn_gpu_contexts_divide_count(const struct sn_gpu_contexts *contexts, uint32_t function,
+				  uint64_t value, uint64_t *parts);
+/* The same of a quantity: the last part is what the others left. */
+void sn_gpu_contexts_divide(const struct sn_gpu_contexts *contexts, uint32_t function, double value,
+			    double *parts);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calling contexts of GPU functions, worked out by hand, and properties of random call graphs. */
+#include "aggregate/gpu_context.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define NONE SN_GPU_CONTEXT_NONE
+
+enum { A, B, C, D, E, F };
+
+struct call {
+	uint32_t caller, callee;
+	double weight;
+};
+
+/* Prints "A 1|B 1|B>D 0.25": each context as its path, letters and shares, sorted by appearance. */
+static void describe(const struct sn_gpu_contexts *contexts, char *text, size_t size)
+{
+	size_t at = 0;
+	text[0] = '\0';
+	for (uint32_t i = 0; i < contexts->count; i++) {
+		char path[64];
+		size_t begin = sizeof(path) - 1;
+		path[begin] = '\0';
+		for (uint32_t j = i; j != NONE; j = contexts->contexts[j].parent) {
+			const struct sn_gpu_context *context = &contexts->contexts[j];
+			path[--begin] = context->kind == SN_GPU_CONTEXT_FUNCTION
+					    ? (char)('A' + context->function)
+					: context->kind == SN_GPU_CONTEXT_CYCLE ? '('
+										: '*';
+		}
+		at += (size_t)snprintf(text + at, size - at, "%s%s=%g", i ? " " : "", path + begin,
+				       contexts->contexts[i].share);
+	}
+}
+
+static void check(const struct call *calls, size_t count, const double *measured,
+		  uint32_t functions, uint32_t limit, const char *expected)
+{
+	struct sn_gpu_call_site sites[64];
+	double weights[64];
+	struct sn_gpu_call_graph *graph;
+	struct sn_gpu_contexts contexts;
+	char text[1024];
+	for (size_t i = 0; i < count; i++)
+		sites[i] = (struct sn_gpu_call_site){calls[i].caller, calls[i].callee, i * 16};
+	assert_int_equal(sn_gpu_call_graph_new(functions, sites, count, &graph), 0);
+	size_t known;
+	const struct sn_gpu_call_site *sorted = sn_gpu_call_graph_sites(graph, &known);
+	assert_int_equal(known, count);
+	for (size_t i = 0; i < count; i++)
+		weights[i] = calls[sorted[i].address / 16].weight;
+	assert_int_equal(sn_gpu_contexts_build(graph, A, measured, weights, limit, &contexts), 0);
+	describe(&contexts, text, sizeof(text));
+	assert_string_equal(text, expected);
+	sn_gpu_contexts_release(&contexts);
+	sn_gpu_call_graph_free(graph);
+}
+
+#define CHECK(calls, measured, limit, expected)                                                    \
+	check(calls, sizeof(calls) / sizeof((calls)[0]), measured,                                 \
+	      sizeof(measured) / sizeof((measured)[0]), limit, expected)
+
+/* As in the paper's figure 5: A to B has no sampled call and gets one; D and E are a component. */
+static void the_figure_of_the_paper(void **state)
+{
+	static const struct call calls[] = {{A, B, 0}, {A, C, 2}, {B, D, 1},
+					    {C, D, 3}, {D, E, 1}, {E, D, 1}};
+	static const double measured[] = {10, 4, 6, 8, 2};
+	CHECK(calls, measured, 0,
+	      "A=1 AB=1 AC=1 AB(=0.25 AB(D=0.25 AB(E=0.25 AC(=0.75 AC(D=0.75 AC(E=0.75");
+}
+
+static void calls_share_by_their_weights(void **state)
+{
+	static const struct call calls[] = {{A, B, 6}, {A, B, 2}, {A, C, 1}, {B, C, 3}};
+	static const double measured[] = {1, 1, 1};
+	CHECK(calls, measured, 0, "A=1 AB=0.75 AB=0.25 AC=0.25 ABC=0.5625 ABC=0.1875");
+}
+
+/* C was measured, no call on the way to it: all calls on the way weigh 1, those of B too. */
+static void weights_propagate_to_the_kernel(void **state)
+{
+	static const struct call calls[] = {{A, B, 0}, {B, C, 0}, {A, C, 0}, {A, D, 0}};
+	static const double measured[] = {0, 0, 5, 0};
+	CHECK(calls, measured, 0, "A=1 AB=1 AC=0.5 ABC=0.5");
+}
+
+/* D is called by B and C; only C's call was measured. B leads to nothing and is not there. */
+static void a_measured_call_excludes_the_others(void **state)
+{
+	static const struct call calls[] = {{A, B, 0}, {A, C, 0}, {B, D, 0}, {C, D, 2}};
+	static const double measured[] = {1, 0, 3, 4};
+	CHECK(calls, measured, 0, "A=1 AC=1 ACD=1");
+}
+
+static void recursion(void **state)
+{
+	/* the only measured call of B is its own: A's weighs 1 nevertheless */
+	static const struct call calls[] = {{A, B, 0}, {B, B, 7}, {B, C, 1}};
+	static const double measured[] = {1, 9, 2};
+	CHECK(calls, measured, 0, "A=1 AB=1 ABC=1");
+	/* entered at both functions, by calls of different weight */
+	static const struct call mutual[] = {{A, B, 1}, {A, C, 3}, {B, C, 5}, {C, B, 5}, {C, D, 2}};
+	static const double values[] = {1, 2, 2, 2};
+	CHECK(mutual, values, 0,
+	      "A=1 A(=0.25 A(B=0.25 A(C=0.25 A(=0.75 A(B=0.75 A(C=0.75 A(CD=0.25 A(CD=0.75");
+	/* the kernel itself in a circle */
+	static const struct call around[] = {{A, B, 1}, {B, A, 1}};
+	static const double both[] = {1, 1};
+	CHECK(around, both, 0, "(=1 (A=1 (B=1");
+}
+
+static void functions_that_no_known_call_leads_to(void **state)
+{
+	/* D calls E and nobody calls D; C was not measured */
+	static const struct call calls[] = {{A, B, 1}, {D, E, 0}, {C, D, 0}};
+	static const double measured[] = {1, 1, 0, 1, 1};
+	CHECK(calls, measured, 0, "A=1 AB=1 AC=1 ACD=1 ACDE=1");
+	/* a caller that was not measured is no reason where the kernel calls it too */
+	static const struct call known[] = {{A, B, 0}, {C, B, 0}};
+	static const double one[] = {1, 1, 0};
+	CHECK(known, one, 0, "A=1 AB=1");
+}
+
+static void too_many_contexts_are_merged(void **state)
+{
+	static const struct call calls[] = {{A, B, 1}, {A, B, 1}, {B, C, 1}, {B, C, 1}};
+	static const double measured[] = {1, 1, 1};
+	CHECK(calls, measured, 5, "A=1 AB=0.5 AB=0.5 ABC=0.25 A*=1 A*C=0.75");
+	CHECK(calls, measured, 2, "A=1 A*=1 A*B=1 A*C=1");
+}
+
+static void nothing_measured(void **state)
+{
+	static const struct call calls[] = {{A, B, 0}};
+	static const double measured[] = {0, 0};
+	CHECK(calls, measured, 0, "A=1");
+}
+
+static void wrong_numbers(void **state)
+{
+	struct sn_gpu_call_graph *graph;
+	struct sn_gpu_contexts contexts;
+	static const struct sn_gpu_call_site site = {0, 2, 0};
+	static const double measured[2];
+	assert_int_equal(sn_gpu_call_graph_new(2, &site, 1, &graph), SN_ERR_ARGUMENT);
+	assert_int_equal(sn_gpu_call_graph_new(2, NULL, 0, &graph), 0);
+	assert_int_equal(sn_gpu_contexts_build(graph, 2, measured, measured, 0, &contexts),
+			 SN_ERR_ARGUMENT);
+	sn_gpu_call_graph_free(graph);
+}
+
+static void counts_are_divided_without_rest(void **state)
+{
+	struct sn_gpu_call_graph *graph;
+	struct sn_gpu_contexts contexts;
+	static const struct sn_gpu_call_site sites[] = {{A, B, 0}, {A, B, 16}, {A, B, 32}};
+	static const double measured[] = {0, 1}, weights[] = {1, 1, 1};
+	assert_int_equal(sn_gpu_call_graph_new(2, sites, 3, &graph), 0);
+	assert_int_equal(sn_gpu_contexts_build(graph, A, measured, weights, 0, &contexts), 0);
+	uint64_t parts[3];
+	sn_gpu_contexts_divide_count(&contexts, B, 10, parts);
+	assert_int_equal(parts[0], 3);
+	assert_int_equal(parts[1], 4);
+	assert_int_equal(parts[2], 3);
+	sn_gpu_contexts_divide_count(&contexts, B, UINT64_MAX, parts);
+	assert_true(parts[0] + parts[1] + parts[2] == UINT64_MAX);
+	sn_gpu_contexts_release(&contexts);
+	sn_gpu_call_graph_free(graph);
+}
+
+static uint32_t random_state;
+
+static uint32_t below(uint32_t bound)
+{
+	random_state = random_state * 1664525 + 1013904223;
+	return (uint32_t)((uint64_t)(random_state >> 8) * bound >> 24);
+}
+
+struct random_graph {
+	uint32_t functions;
+	size_t sites;
+	struct sn_gpu_call_site calls[64];
+	double weights[64], measured[24];
+};
+
+static void make_random(struct random_graph *random, uint32_t seed)
+{
+	random_state = seed;
+	random->functions = 1 + below(24);
+	random->sites = below(64);
+	for (size_t i = 0; i < random->sites; i++) {
+		random->calls[i] = (struct sn_gpu_call_site){below(random->functions),
+							     below(random->functions), i * 16};
+		random->weights[i] = below(2) ? below(1000) : 0;
+	}
+	for (uint32_t i = 0; i < random->functions; i++)
+		random->measured[i] = below(3) ? below(1000000) : 0;
+}
+
+static void check_tree(const struct sn_gpu_contexts *contexts, const struct sn_gpu_call_site *sites)
+{
+	for (uint32_t i = 0; i < contexts->count; i++) {
+		const struct sn_gpu_context *context = &contexts->contexts[i];
+		assert_true(i == 0 ? context->parent == NONE : context->parent < i);
+		assert_true(context->share > 0 && context->share <= 1 + 1e-12);
+		if (context->site == NONE)
+			continue;
+		const struct sn_gpu_context *caller = &contexts->contexts[context->parent];
+		assert_int_equal(caller->kind, SN_GPU_CONTEXT_FUNCTION);
+		assert_int_equal(caller->function, sites[context->site].caller);
+		if (context->kind == SN_GPU_CONTEXT_FUNCTION)
+			assert_int_equal(context->function, sites[context->site].callee);
+		assert_true(context->share <= caller->share * (1 + 1e-12));
+	}
+}
+
+static void check_totals(const struct random_graph *random, const struct sn_gpu_contexts *contexts)
+{
+	for (uint32_t i = 0; i < random->functions; i++) {
+		uint32_t count = contexts->first[i + 1] - contexts->first[i];
+		double sum = 0, value = random->measured[i], left = value;
+		if (random->measured[i] > 0)
+			assert_true(count > 0);
+		if (count == 0)
+			continue;
+		for (uint32_t j = contexts->first[i]; j < contexts->first[i + 1]; j++)
+			sum += contexts->contexts[contexts->by_function[j]].share;
+		assert_true(fabs(sum - 1) <= 1e-9);
+		uint64_t *parts = calloc(count, sizeof(*parts));
+		double *quantities = calloc(count, sizeof(*quantities));
+		assert_true(parts && quantities);
+		sn_gpu_contexts_divide_count(contexts, i, (uint64_t)value, parts);
+		sn_gpu_contexts_divide(contexts, i, value, quantities);
+		for (uint32_t j = 0; j < count; j++) {
+			left -= (double)parts[j];
+			assert_true(
+			    fabs(quantities[j] -
+				 value *
+				     contexts
+					 ->contexts[contexts->by_function[contexts->first[i] + j]]
+					 .share) <= 1e-9 * value);
+		}
+		assert_true(left == 0);
+		free(parts);
+		free(quantities);
+	}
+}
+
+static void build_random(const struct random_graph *random, uint32_t limit,
+			 struct sn_gpu_contexts *contexts, bool reversed)
+{
+	struct sn_gpu_call_site calls[64];
+	double weights[64];
+	struct sn_gpu_call_graph *graph;
+	for (size_t i = 0; i < random->sites; i++)
+		calls[i] = random->calls[reversed ? random->sites - 1 - i : i];
+	assert_int_equal(sn_gpu_call_graph_new(random->functions, calls, random->sites, &graph), 0);
+	size_t count;
+	const struct sn_gpu_call_site *sites = sn_gpu_call_graph_sites(graph, &count);
+	for (size_t i = 0; i < count; i++)
+		weights[i] = random->weights[sites[i].address / 16];
+	assert_int_equal(
+	    sn_gpu_contexts_build(graph, 0, random->measured, weights, limit, contexts), 0);
+	check_tree(contexts, sites);
+	sn_gpu_call_graph_free(graph);
+}
+
+static void random_graphs_keep_their_totals(void **state)
+{
+	for (uint32_t seed = 1; seed <= 3000; seed++) {
+		struct random_graph random;
+		struct sn_gpu_contexts contexts, again;
+		make_random(&random, seed * 7919);
+		uint32_t limit = seed % 3 == 0 ? 1 + below(20) : 5000;
+		build_random(&random, limit, &contexts, false);
+		build_random(&random, limit, &again, true);
+		check_totals(&random, &contexts);
+		assert_true(contexts.count <= limit + random.functions * 2 + 2);
+		assert_int_equal(contexts.count, again.count);
+		assert_memory_equal(contexts.contexts, again.contexts,
+				    contexts.count * sizeof(*contexts.contexts));
+		sn_gpu_contexts_release(&contexts);
+		sn_gpu_contexts_release(&again);
+	}
+}
+
+/* A ladder of 60 functions, each called twice by the one before: 2^60 contexts. */
+static void exponentially_many_contexts(void **state)
+{
+	struct sn_gpu_call_site sites[118];
+	double weights[118], measured[60];
+	struct sn_gpu_call_graph *graph;
+	struct sn_gpu_contexts contexts;
+	for (uint32_t i = 0; i < 118; i++) {
+		sites[i] = (struct sn_gpu_call_site){i / 2, i / 2 + 1, i * 16};
+		weights[i] = 1 + i % 2;
+	}
+	for (uint32_t i = 0; i < 60; i++)
+		measured[i] = 1;
+	assert_int_equal(sn_gpu_call_graph_new(60, sites, 118, &graph), 0);
+	assert_int_equal(sn_gpu_contexts_build(graph, 0, measured, weights, 0, &contexts), 0);
+	assert_true(contexts.count <= SN_GPU_CONTEXTS_MAX + 61);
+	for (uint32_t i = 0; i < 60; i++) {
+		double sum = 0;
+		for (uint32_t j = contexts.first[i]; j < contexts.first[i + 1]; j++)
+			sum += contexts.contexts[contexts.by_function[j]].share;
+		assert_true(fabs(sum - 1) <= 1e-9);
+	}
+	sn_gpu_contexts_release(&contexts);
+	sn_gpu_call_graph_free(graph);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_figure_of_the_paper),
+	    cmocka_unit_test(calls_share_by_their_weights),
+	    cmocka_unit_test(weights_propagate_to_the_kernel),
+	    cmocka_unit_test(a_measured_call_excludes_the_others),
+	    cmocka_unit_test(recursion),
+	    cmocka_unit_test(functions_that_no_known_call_leads_to),
+	    cmocka_unit_test(too_many_contexts_are_merged),
+	    cmocka_unit_test(nothing_measured),
+	    cmocka_unit_test(wrong_numbers),
+	    cmocka_unit_test(counts_are_divided_without_rest),
+	    cmocka_unit_test(random_graphs_keep_their_totals),
+	    cmocka_unit_test(exponentially_many_contexts),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
