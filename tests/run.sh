@@ -41,6 +41,11 @@ if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_TORCH:-}" ]; } && [[ "$only" = "
 	torch=$(tests/torch_env.sh) && export SONDE_TORCH_PYTHONS=$torch${SONDE_TORCH_PYTHONS:+:$SONDE_TORCH_PYTHONS}
 fi
 
+# The same for what GPU binaries are compared with.
+if [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_GPU_TOOLS:-}" ]; then
+	gpu_tools=$(tests/gpu_tools.sh) && export SONDE_GPU_TOOLS=$gpu_tools${SONDE_GPU_TOOLS:+:$SONDE_GPU_TOOLS}
+fi
+
 suite unit meson test -C "$build" --suite unit --print-errorlogs
 suite lint tools/lint.sh
 suite cli /usr/bin/python3 -m pytest -q -rs --maxfail=20 tests/cli

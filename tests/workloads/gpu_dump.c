@@ -10,9 +10,12 @@
  *   line START END FILE:LINE[ < FUNCTION@FILE:LINE]...   (innermost call first)
  * or, with -x FOLDER, unpacks the GPU binaries of a file into the folder:
  *   image TARGET OFFSET BYTES NAME
+ * or, with -d ISA, decodes the first of each 16 bytes of a file as an instruction of AMD's:
+ *   LENGTH FLOW TARGET
  */
 #include "binary/gpu/bundle.h"
 #include "binary/gpu/gpu_binary.h"
+#include "binary/gpu/instruction.h"
 #include "binary/loop_forest.h"
 
 #include <stdio.h>
@@ -87,6 +90,29 @@ static int unpack(const char *path, const char *folder)
 	return status;
 }
 
+static int decode(const char *path, enum sn_gcn_isa isa)
+{
+	static const char *const flows[] = {[SN_GPU_NEXT] = "next",
+					    [SN_GPU_BRANCH] = "branch",
+					    [SN_GPU_CALL] = "call",
+					    [SN_GPU_RETURN] = "return",
+					    [SN_GPU_EXIT] = "exit"};
+	uint8_t bytes[16];
+	FILE *file = fopen(path, "rb");
+	while (file && fread(bytes, 1, sizeof(bytes), file) == sizeof(bytes)) {
+		struct sn_gpu_instruction instruction;
+		if (sn_gcn_decode(bytes, sizeof(bytes), isa, 0, &instruction))
+			printf("%u %s %#lx\n", instruction.length, flows[instruction.flow],
+			       instruction.target);
+		else
+			printf("0 none 0\n");
+	}
+	if (!file)
+		return 128;
+	fclose(file);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct sn_error error = {""};
@@ -95,6 +121,8 @@ int main(int argc, char **argv)
 	int status = 0;
 	if (argc == 4 && strcmp(argv[1], "-x") == 0)
 		return unpack(argv[3], argv[2]);
+	if (argc == 4 && strcmp(argv[1], "-d") == 0)
+		return decode(argv[3], (enum sn_gcn_isa)atoi(argv[2]));
 	if (argc != 2)
 		return 129;
 	if (sn_elf_file_open(argv[1], &file, &error) != 0) {
