@@ -154,6 +154,29 @@ static inline int32_t instruction_offset(const struct sn_python_layout *layout, 
 	return bytes < 0 || bytes >= length || bytes > INT32_MAX ? NOT_BEGUN : (int32_t)bytes;
 }
 
+static inline bool is_line(const struct walk *walk, const struct sn_python_line *line,
+			   uintptr_t code, int32_t offset)
+{
+	return line->offset == offset && code_unchanged(walk->layout, &line->code, code);
+}
+
+/* The entry of an instruction, read where it is not known. Two that share a place are both kept:
+ * a loop of a few dozen lines has such a pair more often than not, and would read both for ever. */
+static inline struct sn_python_line *line_of(struct walk *walk, uintptr_t code, int32_t offset,
+					     enum outcome *outcome)
+{
+	struct sn_python_line *set = walk->cache->lines[mix(code, offset) % SN_LINE_SETS];
+
+	*outcome = TAKEN;
+	if (is_line(walk, &set[0], code, offset))
+		return &set[0];
+	if (is_line(walk, &set[1], code, offset))
+		return &set[1];
+	set[1] = set[0];
+	*outcome = line_read(walk, code, offset, &set[0]);
+	return &set[0];
+}
+
 static inline enum outcome take(struct walk *walk, uintptr_t frame, bool is_entry)
 {
 	const struct sn_python_layout *layout = walk->layout;
@@ -162,12 +185,10 @@ static inline enum outcome take(struct walk *walk, uintptr_t frame, bool is_entr
 	if ((code & 7) || !sn_guard_readable(&walk->cache->guard, code, layout->code_bytes))
 		return UNREADABLE;
 	int32_t offset = instruction_offset(layout, frame, code);
-	struct sn_python_line *line = &walk->cache->lines[mix(code, offset) % SN_LINE_ENTRIES];
-	if (line->offset != offset || !code_unchanged(layout, &line->code, code)) {
-		enum outcome outcome = line_read(walk, code, offset, line);
-		if (outcome != TAKEN)
-			return outcome;
-	}
+	enum outcome outcome;
+	struct sn_python_line *line = line_of(walk, code, offset, &outcome);
+	if (outcome != TAKEN)
+		return outcome;
 	if (line->code.index == INDEX_HIDDEN)
 		return HIDDEN;
 	walk->frames[walk->count++] =

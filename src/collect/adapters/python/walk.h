@@ -10,7 +10,8 @@
 #include "target.h"
 #include "text.h"
 
-#define SN_LINE_ENTRIES 2048
+#define SN_LINE_SETS	1024
+#define SN_LINE_WAYS	2
 #define SN_CODE_ENTRIES 512
 
 /*
@@ -37,7 +38,7 @@ struct sn_python_cache {
 	bool interrupted; /* the walk's thread was stopped between two instructions of the
 			     interpreter */
 	uintptr_t other_state, other_thread; /* whom to walk instead of the calling thread; 0 */
-	struct sn_python_line lines[SN_LINE_ENTRIES];
+	struct sn_python_line lines[SN_LINE_SETS][SN_LINE_WAYS];
 	struct sn_python_code codes[SN_CODE_ENTRIES];
 	char file[SN_PYTHON_TEXT_BYTES], name[SN_PYTHON_TEXT_BYTES];
 };
