@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sonde export`: finds the exporter and gives it a stream. The file appears under its name only
- * when it is whole (base/output.h); the formats are in src/export.
+ * `sonde export`: finds the exporter and gives it a stream, or an empty folder. The file appears
+ * under its name only when it is whole (base/output.h), and so does the folder (base/folder.h); the
+ * formats are in src/export.
  */
 #include "command.h"
 #include "metrics.h"
 
+#include "base/folder.h"
 #include "base/output.h"
 #include "export/exporter.h"
 #include "report/label.h"
@@ -46,7 +48,8 @@ static const char usage[] =
     "    pprof        for go tool pprof, Pyroscope and others that read profile.proto\n"
     "    callgrind    for KCachegrind, QCachegrind and callgrind_annotate\n"
     "    hatchet      a literal for GraphFrame.from_literal of Hatchet\n"
-    "    csv          a row per calling context, for spreadsheets, pandas and R\n\n"
+    "    csv          a row per calling context, for spreadsheets, pandas and R\n"
+    "    hpctoolkit   a database (a folder) for hpcviewer and Hatchet\n\n"
     "EXAMPLES\n"
     "    sonde export --to html train.sdb -o train.html\n"
     "    sonde export --to folded train.sdb -o - | flamegraph.pl > train.svg\n"
@@ -90,6 +93,23 @@ static int write_file(const struct sn_exporter *exporter, const struct sn_export
 		sn_output_abandon(&output);
 	else
 		code = sn_output_commit(&output, &error);
+	return code == 0 ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
+}
+
+/* A folder that is there already is replaced only if it is one of the kind. */
+static int write_folder(const struct sn_exporter *exporter, const struct sn_export_request *request,
+			const char *path)
+{
+	struct sn_error error = {""};
+	struct sn_folder folder;
+	int code = sn_folder_open(&folder, path, "meta.db", &error);
+	if (code != 0)
+		return sn_command_fail("%s", error.text);
+	code = exporter->write_folder(request, folder.temporary, &error);
+	if (code != 0)
+		sn_folder_abandon(&folder);
+	else
+		code = sn_folder_commit(&folder, &error);
 	return code == 0 ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
 }
 
@@ -159,11 +179,15 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	};
 	if (status == 0 && choice.metric_count == 0) {
 		status = sn_command_fail("'%s' holds no measured values", path);
+	} else if (status == 0 && output && strcmp(output, "-") == 0 && exporter->write_folder) {
+		status = sn_command_fail("format %s is a folder and cannot go to standard output",
+					 exporter->name);
 	} else if (status == 0 && output && strcmp(output, "-") == 0) {
 		status = write_stream(exporter, &request);
 	} else if (status == 0) {
 		name_output(path, exporter, name, sizeof(name));
-		status = write_file(exporter, &request, output ? output : name);
+		status = (exporter->write_folder ? write_folder : write_file)(
+		    exporter, &request, output ? output : name);
 		if (status == SN_EXIT_DONE && !output)
 			sn_command_warn("wrote '%s'", name);
 	}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An output folder that appears under its name whole or not at all: filled beside, then renamed.
+ */
+#ifndef SN_BASE_FOLDER_H
+#define SN_BASE_FOLDER_H
+
+#include "error.h"
+
+struct sn_folder {
+	char *path;	 /* where it is going */
+	char *temporary; /* its name until then */
+};
+
+/*
+ * Makes an empty folder beside `path`. What is at `path` already is replaced at the end, but only
+ * a folder that is empty or has a file `mark` in it: one of the same kind. 0, or a negative enum
+ * sn_err; then there is nothing to close.
+ */
+int sn_folder_open(struct sn_folder *folder, const char *path, const char *mark,
+		   struct sn_error *error);
+/* Gives it its name; on failure removes it. Closes in any case. */
+int sn_folder_commit(struct sn_folder *folder, struct sn_error *error);
+/* Removes it with what is in it, and closes. */
+void sn_folder_abandon(struct sn_folder *folder);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sonde import`: files of other tools to one database. The formats are in src/import. */
+#include "command.h"
+
+#include "format/database_writer.h"
+#include "import/importer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { OPTION_FROM = 256, OPTION_NO_STRUCTURE, MAX_FORMATS = 32, MAX_STRUCTURES = 256 };
+
+static const struct option table[] = {{"output", required_argument, NULL, 'o'},
+				      {"from", required_argument, NULL, OPTION_FROM},
+				      {"structure", required_argument, NULL, 'S'},
+				      {"no-structure", no_argument, NULL, OPTION_NO_STRUCTURE},
+				      SN_OPTION_HELP,
+				      {0}};
+
+static const char usage[] =
+    "USAGE\n"
+    "    sonde import [--from FORMAT] [-S FILE]... FILE... -o OUT.sdb\n\n"
+    "    Makes one database of measurements and results of another tool. The format is recognised\n"
+    "    by what is in the files. Several files of one format make one database.\n\n"
+    "OPTIONS\n"
+    "    -o, --output OUT.sdb  the database to write\n"
+    "    --from FORMAT         take the files for this format; see below\n"
+    "    -S, --structure FILE  hpctoolkit: program structure, a file or a folder of them, beside\n"
+    "                          what is in a measurement's own folder structs\n"
+    "    --no-structure        hpctoolkit: use no program structure, show addresses\n"
+    "    -h, --help            this text\n\n"
+    "FORMATS\n"
+    "    hpctoolkit   measurements (.m folders, .hpcrun files) and databases (.d folders) of\n"
+    "                 HPCToolkit: CPU and GPU profiles, program structure, kernel symbols\n\n"
+    "EXIT STATUS\n"
+    "    0 done; 128 no database was written; 129 usage.\n\n"
+    "EXAMPLES\n"
+    "    sonde import hpctoolkit-app-measurements -o app.sdb\n"
+    "    sonde import hpctoolkit-app-database -o app.sdb\n"
+    "    sonde import run1.m run2.m -o both.sdb && sonde report both.sdb\n";
+
+struct arguments {
+	const char *output;
+	const struct sn_importer *importer;
+	const char *structures[MAX_STRUCTURES];
+	struct sn_import_request request;
+};
+
+static const struct sn_importer *find_importer(const struct sn_options *options, const char *name)
+{
+	const char *names[MAX_FORMATS];
+	int count = 0;
+	for (; sn_importers[count] && count + 1 < MAX_FORMATS; count++)
+		names[count] = sn_importers[count]->name;
+	names[count] = NULL;
+	int choice = sn_options_choice(options, "--from", name, names);
+	return choice < 0 ? NULL : sn_importers[choice];
+}
+
+/* 0 to go on, or -1 to end with *status. */
+static int parse(int argc, char **argv, struct arguments *arguments, int *status)
+{
+	struct sn_options options = {&sn_command_import, argc, argv, "o:S:", table};
+	*status = SN_EXIT_USAGE;
+	for (int option; (option = sn_options_next(&options)) != -1;) {
+		switch (option) {
+		case SN_OPTION_STOP:
+			*status = options.status;
+			return -1;
+		case 'o':
+			arguments->output = optarg;
+			break;
+		case 'S':
+			if (arguments->request.structure_count == MAX_STRUCTURES) {
+				sn_command_misuse(
+				    options.command,
+				    "more than %d times -S: put the files into a folder",
+				    MAX_STRUCTURES);
+				return -1;
+			}
+			arguments->structures[arguments->request.structure_count++] = optarg;
+			break;
+		case OPTION_NO_STRUCTURE:
+			arguments->request.no_structure = true;
+			break;
+		default:
+			arguments->importer = find_importer(&options, optarg);
+			if (!arguments->importer)
+				return -1;
+		}
+	}
+	arguments->request.structures = arguments->structures;
+	return 0;
+}
+
+static int check_inputs(struct arguments *arguments, struct sn_error *error)
+{
+	const struct sn_import_request *request = &arguments->request;
+	if (!arguments->importer) {
+		arguments->importer =
+		    sn_importer_recognise(request->paths, request->path_count, error);
+		return arguments->importer ? 0 : SN_ERR_FORMAT;
+	}
+	for (size_t i = 0; i < request->path_count; i++) {
+		struct stat status;
+		if (stat(request->paths[i], &status) < 0)
+			return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", request->paths[i],
+				       strerror(errno));
+		if (!sn_importer_takes(arguments->importer, request->paths[i]))
+			return sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': not of format %s",
+				       request->paths[i], arguments->importer->name);
+	}
+	return 0;
+}
+
+static int import(struct arguments *arguments)
+{
+	struct sn_error error = {""};
+	int code = check_inputs(arguments, &error);
+	if (code != 0)
+		return sn_command_fail("%s", error.text);
+	struct sn_db_builder *builder = sn_db_builder_new();
+	struct sn_trace_writer *events = arguments->request.events = sn_trace_writer_new(0, NULL);
+	if (!builder || !events) {
+		sn_db_builder_free(builder);
+		sn_trace_writer_free(events);
+		return sn_command_fail("out of memory");
+	}
+	sn_db_builder_property(builder, "imported.from", arguments->importer->name);
+	sn_db_builder_property(builder, "sonde.version", SN_VERSION);
+	sn_db_builder_property(builder, "complete", "true");
+	code = arguments->importer->read(&arguments->request, builder, &error);
+	uint32_t contexts = sn_db_builder_context_count(builder);
+	uint64_t event_count = sn_trace_writer_count(events);
+	if (event_count)
+		sn_trace_writer_attach(events, builder);
+	if (code == 0)
+		code = sn_db_builder_write(builder, arguments->output, &error);
+	sn_db_builder_free(builder);
+	sn_trace_writer_free(events);
+	if (code != 0)
+		return sn_command_fail("%s", error.text);
+	printf("%s: %" PRIu32 " contexts, %" PRIu64 " events from %zu input%s of %s\n",
+	       arguments->output, contexts, event_count,
+	       arguments->request.path_count, arguments->request.path_count == 1 ? "" : "s",
+	       arguments->importer->name);
+	return SN_EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+	struct arguments *arguments = calloc(1, sizeof(*arguments));
+	int status = SN_EXIT_FAILED;
+	if (!arguments)
+		return sn_command_fail("out of memory");
+	if (parse(argc, argv, arguments, &status) == 0) {
+		arguments->request.paths = (const char *const *)argv + optind;
+		arguments->request.path_count = (size_t)(argc - optind);
+		if (optind == argc)
+			status = sn_command_misuse(&sn_command_import, "no file given");
+		else if (!arguments->output)
+			status = sn_command_misuse(&sn_command_import,
+						   "no output given: add -o OUT.sdb");
+		else
+			status = import(arguments);
+	}
+	free(arguments);
+	return status;
+}
+
+const struct sn_command sn_command_import = {
+    .name = "import",
+    .summary = "make a database of another tool's files",
+    .usage = usage,
+    .run = run,
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading numbers of either byte order out of bytes that are not to be trusted, and files whole.
+ *
+ * A cursor never leaves its bytes: what would, reads as zero and sets `failed`, so that a run of
+ * fields is checked once at its end.
+ */
+#ifndef SN_IMPORT_CURSOR_H
+#define SN_IMPORT_CURSOR_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_cursor {
+	const unsigned char *bytes;
+	size_t length, at;
+	bool big_endian;
+	bool failed;
+};
+
+uint64_t sn_cursor_number(struct sn_cursor *cursor, unsigned bytes); /* 1, 2, 4 or 8 */
+/* The next bytes themselves, or NULL. */
+const unsigned char *sn_cursor_take(struct sn_cursor *cursor, size_t length);
+/* Goes to an absolute place. */
+void sn_cursor_seek(struct sn_cursor *cursor, uint64_t at);
+double sn_cursor_double(struct sn_cursor *cursor);
+
+/* A whole regular file. Free *bytes with free(); a NUL follows the last byte. */
+int sn_cursor_load(const char *path, unsigned char **bytes, size_t *length, struct sn_error *error);
+
+#endif

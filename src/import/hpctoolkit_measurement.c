@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See hpctoolkit_measurement.h. */
+#include "hpctoolkit_measurement.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool ends_with(const char *text, const char *ending)
+{
+	size_t length = strlen(text), ending_length = strlen(ending);
+	return length > ending_length && strcmp(text + length - ending_length, ending) == 0;
+}
+
+static int is_profile(const struct dirent *entry)
+{
+	return ends_with(entry->d_name, ".hpcrun");
+}
+
+bool sn_hpct_is_measurement(const char *folder)
+{
+	DIR *open = opendir(folder);
+	bool found = false;
+	if (!open)
+		return false;
+	for (const struct dirent *entry; !found && (entry = readdir(open));)
+		found = is_profile(entry);
+	closedir(open);
+	return found;
+}
+
+/* The folder itself, without links, as modules in it are named. From malloc. */
+static char *resolve(const char *folder)
+{
+	char *path = realpath(folder, NULL);
+	return path ? path : strdup(folder);
+}
+
+static int read_structures(struct sn_hpct_import *import, const struct sn_import_request *request,
+			   const char *base, struct sn_error *error)
+{
+	char path[PATH_MAX];
+	struct stat status;
+	if (request->no_structure)
+		return 0;
+	snprintf(path, sizeof(path), "%s/structs", base);
+	return stat(path, &status) == 0 ? sn_hpct_code_structures(&import->code, path, base, error)
+					: 0;
+}
+
+static int read_folder(struct sn_hpct_import *import, const struct sn_import_request *request,
+		       const char *folder, struct sn_error *error)
+{
+	struct dirent **entries;
+	int count = scandir(folder, &entries, is_profile, alphasort);
+	if (count < 0)
+		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", folder, strerror(errno));
+	char *base = resolve(folder), path[PATH_MAX];
+	int code = base ? read_structures(import, request, base, error)
+			: sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+		if (code == 0)
+			code = sn_hpct_profile_read(import, path, base, error);
+		free(entries[i]);
+	}
+	free(entries);
+	free(base);
+	return code;
+}
+
+/* A profile on its own: its folder is the measurement's. */
+static int read_single(struct sn_hpct_import *import, const struct sn_import_request *request,
+		       const char *path, struct sn_error *error)
+{
+	char *copied = strdup(path);
+	char *base = copied ? resolve(dirname(copied)) : NULL;
+	int code = base ? read_structures(import, request, base, error)
+			: sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (code == 0)
+		code = sn_hpct_profile_read(import, path, base, error);
+	free(copied);
+	free(base);
+	return code;
+}
+
+static void note_drops(const struct sn_hpct_import *import)
+{
+	if (import->demoted)
+		sn_db_builder_drop(import->builder, "hpctoolkit_partial",
+				   "call paths of which the beginning is unknown", import->demoted);
+	if (import->graphs.unresolved)
+		sn_db_builder_drop(import->builder, "hpctoolkit_calls",
+				   "places in GPU code whose callers could not be told",
+				   import->graphs.unresolved);
+}
+
+static int read_all(struct sn_hpct_import *import, const struct sn_import_request *request,
+		    const char *const *paths, size_t count, struct sn_error *error)
+{
+	int code = 0;
+	for (size_t i = 0; code == 0 && !request->no_structure && i < request->structure_count; i++)
+		code = sn_hpct_code_structures(&import->code, request->structures[i], NULL, error);
+	for (size_t i = 0; code == 0 && i < count; i++) {
+		struct stat status;
+		if (stat(paths[i], &status) < 0)
+			code = sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", paths[i],
+				       strerror(errno));
+		else if (S_ISDIR(status.st_mode))
+			code = read_folder(import, request, paths[i], error);
+		else
+			code = read_single(import, request, paths[i], error);
+	}
+	for (size_t i = 0; code == 0 && i < import->merged_count; i++)
+		code = sn_hpct_import_flush(import, import->merged[i], error);
+	return code;
+}
+
+int sn_hpct_measurement_read(const struct sn_import_request *request, const char *const *paths,
+			     size_t count, struct sn_db_builder *builder, struct sn_error *error)
+{
+	struct sn_hpct_import import = {.builder = builder, .events = request->events};
+	import.tree.builder = builder;
+	import.code.tree = &import.tree;
+	import.graphs.code = &import.code;
+	import.reconstructions.graphs = &import.graphs;
+	import.reconstructions.samples = import.reconstructions.launches =
+	    import.reconstructions.sampled_launches = SONDE_NONE;
+	int code = read_all(&import, request, paths, count, error);
+	note_drops(&import);
+	for (size_t i = 0; i < import.merged_count; i++) {
+		sn_hpct_thread_release(import.merged[i]);
+		free(import.merged[i]);
+	}
+	free(import.merged);
+	sn_intern_release(&import.merged_keys);
+	sn_hpct_reconstructions_release(&import.reconstructions);
+	sn_hpct_graphs_release(&import.graphs);
+	sn_hpct_code_release(&import.code);
+	sn_hpct_tree_release(&import.tree);
+	return code;
+}

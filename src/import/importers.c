@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of importers, and which of them an input is for. */
+#include "importer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SN_IMPORTER(name) extern const struct sn_importer sn_importer_##name;
+#include "importers.def"
+#undef SN_IMPORTER
+
+const struct sn_importer *const sn_importers[] = {
+#define SN_IMPORTER(name) &sn_importer_##name,
+#include "importers.def"
+#undef SN_IMPORTER
+    NULL};
+
+const struct sn_importer *sn_importer_find(const char *name)
+{
+	for (int i = 0; sn_importers[i]; i++)
+		if (strcmp(sn_importers[i]->name, name) == 0)
+			return sn_importers[i];
+	return NULL;
+}
+
+static size_t read_head(int fd, unsigned char *head)
+{
+	size_t used = 0;
+	while (used < SN_IMPORT_HEAD_BYTES) {
+		ssize_t got = pread(fd, head + used, SN_IMPORT_HEAD_BYTES - used, (off_t)used);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		used += (size_t)got;
+	}
+	return used;
+}
+
+/* `head` has SN_IMPORT_HEAD_BYTES. 0 or SN_ERR_IO. */
+static int look(const char *path, unsigned char *head, struct sn_import_input *input,
+		struct sn_error *error)
+{
+	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &status) < 0) {
+		int reason = errno;
+		if (fd >= 0)
+			close(fd);
+		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(reason));
+	}
+	*input = (struct sn_import_input){path, S_ISDIR(status.st_mode), head, 0};
+	if (S_ISREG(status.st_mode))
+		input->head_bytes = read_head(fd, head);
+	close(fd);
+	return 0;
+}
+
+bool sn_importer_takes(const struct sn_importer *importer, const char *path)
+{
+	unsigned char head[SN_IMPORT_HEAD_BYTES];
+	struct sn_import_input input;
+	return look(path, head, &input, NULL) == 0 && importer->probe(&input);
+}
+
+static void list_names(char *text, size_t size)
+{
+	size_t used = 0;
+	text[0] = '\0';
+	for (int i = 0; sn_importers[i] && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+					 sn_importers[i]->name);
+}
+
+static const struct sn_importer *recognise(const char *path, struct sn_error *error)
+{
+	unsigned char head[SN_IMPORT_HEAD_BYTES];
+	struct sn_import_input input;
+	if (look(path, head, &input, error) != 0)
+		return NULL;
+	for (int i = 0; sn_importers[i]; i++)
+		if (sn_importers[i]->probe(&input))
+			return sn_importers[i];
+	char names[256];
+	list_names(names, sizeof(names));
+	sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': not of a known format (%s)", path,
+		names);
+	return NULL;
+}
+
+const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,
+						struct sn_error *error)
+{
+	const struct sn_importer *found = NULL;
+	for (size_t i = 0; i < count; i++) {
+		const struct sn_importer *importer = recognise(paths[i], error);
+		if (!importer)
+			return NULL;
+		if (found && importer != found) {
+			sn_fail(error, SN_ERR_ARGUMENT,
+				"'%s' is of format %s but '%s' is of format %s: import them apart",
+				paths[0], found->name, paths[i], importer->name);
+			return NULL;
+		}
+		found = importer;
+	}
+	return found;
+}

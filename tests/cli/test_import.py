@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde import`: what it recognises, what it refuses, and HPCToolkit's own measurements against the databases that
+HPCToolkit makes of them."""
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, run_sonde
+from hpctoolkit_compare import compare
+from hpctoolkit_db import Database
+
+DATA = ROOT.parent / "shared/data/hpctoolkit"
+SAMPLES = ["small", "loops-cputime-t", "loops-cuda-nvidia-t", "loops-cuda-nvidiapc-t"]
+FORMATS = re.findall(r"^SN_IMPORTER\((\w+)\)", (ROOT / "src/import/importers.def").read_text(), re.M)
+
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="../shared/data/hpctoolkit is not there")
+
+
+def import_to(path: Path, *arguments: object) -> Path:
+    result = run_sonde("import", *arguments, "-o", path)
+    assert (result.status, result.err) == (0, ""), result.err
+    return path
+
+
+def export_to(path: Path, database: Path) -> Path:
+    result = run_sonde("export", "--to", "hpctoolkit", database, "-o", path)
+    assert (result.status, result.out, result.err) == (0, "", "")
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def refused(tmp_path: Path, *arguments: object) -> str:
+    """The one line with which an import fails that must leave nothing behind."""
+    output = tmp_path / "refused.sdb"
+    result = run_sonde("import", *arguments, "-o", output)
+    assert result.status == 128 and result.out == "" and len(result.err_lines) == 1
+    assert not list(tmp_path.glob("refused*"))
+    return result.err
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+class TestEveryFormat:
+    def test_is_explained(self, kind):
+        assert re.search(rf"^    {kind} +\w", run_sonde("import", "-h").out, re.M)
+        assert f".It Cm {kind}\n" in (ROOT / "docs/man/sonde-import.1").read_text()
+
+    def test_has_its_own_test(self, kind):
+        assert any(re.search(rf"^(@.*\n)*def test_{kind}_", path.read_text(), re.M)
+                   for path in Path(__file__).parent.glob("test_import*.py"))
+
+
+def test_unknown_format_lists_what_is_known(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("nothing that anybody writes")
+    assert refused(tmp_path, path) == f"sonde: cannot import '{path}': not of a known format ({', '.join(FORMATS)})\n"
+
+
+def test_missing_file(tmp_path):
+    path = tmp_path / "missing"
+    assert refused(tmp_path, path) == f"sonde: cannot open '{path}': No such file or directory\n"
+    assert refused(tmp_path, "--from", "hpctoolkit", path) == \
+        f"sonde: cannot open '{path}': No such file or directory\n"
+
+
+def test_from_another_format(tmp_path):
+    (tmp_path / "text").write_text("text")
+    assert "not of format hpctoolkit" in refused(tmp_path, "--from", "hpctoolkit", tmp_path / "text")
+    result = run_sonde("import", "--from", "hpctolkit", tmp_path / "text", "-o", tmp_path / "x.sdb")
+    assert result.status == 129 and "hpctoolkit" in result.err
+
+
+def test_usage():
+    assert run_sonde("import", "-o", "x.sdb").status == 129
+    assert run_sonde("import", "x").status == 129
+
+
+def measurement(folder: Path, name: str) -> Path:
+    return DATA / "meas" / f"{name}.m"
+
+
+@needs_data
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("with_structure", [True, False], ids=["structure", "addresses"])
+def test_hpctoolkit_measurement(tmp_path, name, with_structure):
+    options = [] if with_structure else ["--no-structure"]
+    database = import_to(tmp_path / "a.sdb", *options, measurement(tmp_path, name))
+    expected = DATA / "dbase" / (f"{name}.d" if with_structure else f"{name}.nostruct.d")
+    found = export_to(tmp_path / "a.d", database)
+    assert compare(expected, found) == []
+
+
+@needs_data
+@pytest.mark.parametrize("name", [f"{name}{kind}" for name in SAMPLES for kind in ("", ".nostruct")])
+def test_hpctoolkit_database(tmp_path, name):
+    expected = DATA / "dbase" / f"{name}.d"
+    database = import_to(tmp_path / "a.sdb", expected)
+    assert compare(expected, export_to(tmp_path / "a.d", database)) == []
+
+
+@needs_data
+@pytest.mark.parametrize("name", SAMPLES)
+def test_hpctoolkit_export_import_export(tmp_path, name):
+    first = export_to(tmp_path / "1.d", import_to(tmp_path / "1.sdb", measurement(tmp_path, name)))
+    second = export_to(tmp_path / "2.d", import_to(tmp_path / "2.sdb", first))
+    assert contents(first) == contents(second)
+
+
+def test_hpctoolkit_own_databases_come_back(tmp_path, small_db, big_db):
+    """Of a database that no importer made: frames with lines in them, statistics of several values."""
+    for name, database in (("small", small_db), ("big", big_db)):
+        first = export_to(tmp_path / f"{name}1.d", database)
+        Database(first).check()
+        second = export_to(tmp_path / f"{name}2.d", import_to(tmp_path / f"{name}.sdb", first))
+        assert contents(first) == contents(second)
+
+
+@needs_data
+def test_hpctoolkit_structure_from_elsewhere(tmp_path):
+    """Structure files given by -S, compressed, count as those in the measurement."""
+    shutil.copytree(DATA / "meas/small.m", tmp_path / "small.m")
+    (tmp_path / "small.m").chmod(0o755)
+    structures = tmp_path / "structures"
+    structures.mkdir()
+    for path in (DATA / "meas/small.m/structs").iterdir():
+        (structures / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    (tmp_path / "small.m/structs").chmod(0o755)
+    shutil.rmtree(tmp_path / "small.m/structs")
+    without = export_to(tmp_path / "without.d", import_to(tmp_path / "without.sdb", tmp_path / "small.m"))
+    assert compare(DATA / "dbase/small.nostruct.d", without) == []
+    with_them = import_to(tmp_path / "with.sdb", "-S", structures, tmp_path / "small.m")
+    assert compare(DATA / "dbase/small.d", export_to(tmp_path / "with.d", with_them)) == []
+
+
+@needs_data
+def test_hpctoolkit_several_measurements(tmp_path):
+    """Two folders make one database of all their threads."""
+    both = [measurement(tmp_path, "small"), measurement(tmp_path, "loops-cputime-t")]
+    found = Database(export_to(tmp_path / "a.d", import_to(tmp_path / "a.sdb", *both)))
+    found.check()
+    parts = [Database(DATA / "dbase" / f"{name}.d") for name in ("small", "loops-cputime-t")]
+    assert len(found.profiles) == 1 + sum(len(part.profiles) - 1 for part in parts)
+    metric = {name: number for number, name in found.prop.items()}["CPUTIME (sec)", "execution"]
+    total = sum(values[0][metric] for _, summary, values in found.profiles if not summary)
+    assert total == pytest.approx(sum(p.profiles[0][2][0][3] for p in parts), rel=1e-12)
+
+
+@needs_data
+def test_hpctoolkit_comparison_can_fail(tmp_path):
+    """What the tests above rely on: another value, another context, another metric are found."""
+    source = DATA / "dbase/small.d"
+    for name, old, new in (("profile.db", None, None), ("meta.db", b"spinsleep", b"spinslept"),
+                           ("meta.db", b"CPUTIME (sec)", b"CPUTIME (min)")):
+        copy = tmp_path / "copy.d"
+        shutil.copytree(source, copy, dirs_exist_ok=True)
+        for path in (copy, *copy.rglob("*")):
+            path.chmod(0o755)
+        if name == "profile.db":
+            database = Database(source)
+            value = database.profiles[1][2][2][3]
+            import struct
+            for file in ("profile.db", "cct.db"):
+                data = (copy / file).read_bytes()
+                (copy / file).write_bytes(data.replace(struct.pack("<d", value), struct.pack("<d", value * (1 + 1e-14))))
+        else:
+            (copy / name).write_bytes((copy / name).read_bytes().replace(old, new))
+        assert compare(source, copy), name
+        shutil.rmtree(copy)
