@@ -156,6 +156,15 @@ static int choose(const struct sn_exporter *exporter, const struct lists *lists,
 	return status == 0 ? sn_choice_finish(choice) : status;
 }
 
+/* Formats of whole databases take more metrics than a table has columns. */
+static uint32_t *every_metric(uint32_t count)
+{
+	uint32_t *metrics = malloc(((size_t)count + 1) * sizeof(*metrics));
+	for (uint32_t i = 0; metrics && i < count; i++)
+		metrics[i] = i;
+	return metrics;
+}
+
 static int export_to(const struct sn_exporter *exporter, const char *path,
 		     const struct lists *lists, const char *output)
 {
@@ -168,11 +177,14 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	status = sn_choice_init(&choice, db);
 	if (status == 0)
 		status = choose(exporter, lists, &choice);
+	uint32_t *every = NULL, every_count = sonde_db_metric_count(db);
+	if (status == 0 && exporter->write_folder && lists->count == 0)
+		every = every_metric(every_count);
 	struct sn_export_request request = {
 	    .db = db,
 	    .path = path,
-	    .metrics = choice.metrics,
-	    .metric_count = choice.metric_count,
+	    .metrics = every ? every : choice.metrics,
+	    .metric_count = every ? every_count : choice.metric_count,
 	    .formulas = choice.formulas,
 	    .formula_count = choice.formula_count,
 	    .hidden_count = choice.hidden_count,
@@ -192,6 +204,7 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 			sn_command_warn("wrote '%s'", name);
 	}
 	sn_choice_release(&choice);
+	free(every);
 	return sn_command_close(db, status);
 }
 

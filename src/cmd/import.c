@@ -144,9 +144,8 @@ static int import(struct arguments *arguments)
 	if (code != 0)
 		return sn_command_fail("%s", error.text);
 	printf("%s: %" PRIu32 " contexts, %" PRIu64 " events from %zu input%s of %s\n",
-	       arguments->output, contexts, event_count,
-	       arguments->request.path_count, arguments->request.path_count == 1 ? "" : "s",
-	       arguments->importer->name);
+	       arguments->output, contexts, event_count, arguments->request.path_count,
+	       arguments->request.path_count == 1 ? "" : "s", arguments->importer->name);
 	return SN_EXIT_DONE;
 }
 

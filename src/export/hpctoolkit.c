@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A database of HPCToolkit, version 4.0, for hpcviewer and Hatchet: a folder with meta.db,
- * profile.db, cct.db, trace.db where anything was traced, and metrics/default.yaml. See docs/design/hpctoolkit.md.
+ * profile.db, cct.db, trace.db where anything was traced, and metrics/default.yaml. See
+ * docs/design/hpctoolkit.md.
  */
 #include "hpctoolkit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.db of an HPCToolkit database: of each profile the context it was in from a time on. A context
- * of 0 is that it was in none; two of those never follow each other.
+ * trace.db of an HPCToolkit database: of each profile the context it was in from a time on. A
+ * context of 0 is that it was in none; two of those never follow each other.
  *
  * Samples are that already. Intervals, of which a database of ours may have several on top of each
  * other, become the innermost one that is open at each time; counters and instants have no place.
@@ -63,7 +63,8 @@ static int add_samples(const struct sn_hpcx_out *out, struct sonde_event_cursor 
 	int more, code = 0;
 	while ((more = sonde_event_cursor_next(cursor, &block, &found)) > 0)
 		for (size_t i = 0; i < block.count && code == 0; i++)
-			code = add_point(line, block.starts_ns[i], context_id(out, block.contexts[i]));
+			code =
+			    add_point(line, block.starts_ns[i], context_id(out, block.contexts[i]));
 	return more < 0 ? damaged(error, &found) : code;
 }
 
@@ -95,8 +96,8 @@ static int compare_intervals(const void *left, const void *right)
 }
 
 /* Closes what ends up to `time_ns`; what is below it goes on where it is still open. */
-static int close_until(const struct sn_hpcx_out *out, struct line *line,
-		       struct open_interval *open, size_t *depth, uint64_t time_ns)
+static int close_until(const struct sn_hpcx_out *out, struct line *line, struct open_interval *open,
+		       size_t *depth, uint64_t time_ns)
 {
 	int code = 0;
 	while (*depth && open[*depth - 1].end_ns <= time_ns && code == 0) {
@@ -117,8 +118,7 @@ static int flatten(const struct sn_hpcx_out *out, struct interval *intervals, si
 	qsort(intervals, count, sizeof(*intervals), compare_intervals);
 	for (size_t i = 0; i < count && code == 0; i++) {
 		code = close_until(out, line, open, &depth, intervals[i].start_ns);
-		open[depth++] =
-		    (struct open_interval){intervals[i].end_ns, intervals[i].context};
+		open[depth++] = (struct open_interval){intervals[i].end_ns, intervals[i].context};
 		if (code == 0)
 			code = add_point(line, intervals[i].start_ns,
 					 context_id(out, intervals[i].context));
@@ -194,7 +194,8 @@ static int write_lines(struct sn_hpcx_out *out, const struct sonde_trace *trace,
 	for (size_t i = 0; i < out->profile_count && code == 0; i++) {
 		struct line line = {0};
 		code = read_line(out, trace, out->profiles[i].profile, &line, error);
-		write_line(file, headers + HEADER_BYTES * i, (uint32_t)i + 1, &line, &from_ns, &to_ns);
+		write_line(file, headers + HEADER_BYTES * i, (uint32_t)i + 1, &line, &from_ns,
+			   &to_ns);
 		free(line.points);
 	}
 	sn_hpcx_patch(file, start + 16, from_ns == UINT64_MAX ? 0 : from_ns);

@@ -29,6 +29,7 @@ struct maker {
 	const struct sonde_db *db;
 	struct sn_intern keys; /* of the nodes, by number */
 	uint32_t *anchors;     /* of each database context: the node its children go below */
+	uint32_t *scopes;      /* but loops go below this: the function or the loop around them */
 	uint32_t *modules;     /* path of each module */
 	bool failed;
 };
@@ -117,6 +118,20 @@ static void set_function(const struct maker *maker, struct sn_hpcx_node *node,
 	node->function.line = frame->file == SONDE_NONE ? 0 : frame->function_line;
 }
 
+/* The line that ran or called, in the function or the loop; the node itself where it is unknown. */
+static uint32_t add_inner_line(struct maker *maker, uint32_t context, uint32_t node,
+			       const struct sonde_db_frame *frame)
+{
+	struct sn_hpcx_node line = empty_node;
+	if (frame->line == 0 || frame->file == SONDE_NONE)
+		return node;
+	line.lexical = SN_HPCX_LEX_LINE;
+	line.has_line = true;
+	line.file = frame->file;
+	line.line = frame->line;
+	return find_or_add(maker, UINT64_C(1) << 32 | node, node, context, line);
+}
+
 /* A frame of code or of something else with a name, and the line in it. */
 static void add_function(struct maker *maker, uint32_t context, uint32_t parent,
 			 const struct sonde_db_frame *frame)
@@ -137,14 +152,9 @@ static void add_function(struct maker *maker, uint32_t context, uint32_t parent,
 	}
 	set_function(maker, &node, frame);
 	uint32_t made = find_or_add(maker, above, parent, context, node);
-	if (!is_entry && frame->line && frame->file != SONDE_NONE) {
-		struct sn_hpcx_node line = empty_node;
-		line.lexical = SN_HPCX_LEX_LINE;
-		line.has_line = true;
-		line.file = frame->file;
-		line.line = frame->line;
-		made = find_or_add(maker, UINT64_C(1) << 32 | made, made, context, line);
-	}
+	maker->scopes[context] = made;
+	if (!is_entry)
+		made = add_inner_line(maker, context, made, frame);
 	maker->anchors[context] = maker->tree->node_of[context] = made;
 	maker->tree->is_hidden[context] = !is_entry && frame->module != SONDE_NONE;
 }
@@ -173,11 +183,18 @@ static void add_loop(struct maker *maker, uint32_t context, uint32_t parent,
 		     const struct sonde_db_frame *frame)
 {
 	struct sn_hpcx_node node = empty_node;
+	uint32_t above = sonde_db_context(maker->db, context)->parent;
+	if (maker->scopes[above])
+		parent = maker->scopes[above];
 	node.relation = frame->flags & SN_FRAME_CALLED ? 1 : 0;
 	node.lexical = SN_HPCX_LEX_LOOP;
 	set_place(maker, &node, frame);
+	if (node.has_line)
+		node.line = frame->function_line;
+	uint32_t made = find_or_add(maker, above, parent, context, node);
+	maker->scopes[context] = made;
 	maker->anchors[context] = maker->tree->node_of[context] =
-	    find_or_add(maker, sonde_db_context(maker->db, context)->parent, parent, context, node);
+	    add_inner_line(maker, context, made, frame);
 }
 
 /* The top of all that has no thread above it. Below the root everything has to be an entry. */
@@ -345,10 +362,12 @@ static int make(struct maker *maker, const struct sn_hpcx_out *out)
 	uint32_t contexts = sonde_db_context_count(maker->db);
 	uint32_t modules = sonde_db_module_count(maker->db);
 	maker->anchors = calloc((size_t)contexts + 1, sizeof(*maker->anchors));
+	maker->scopes = calloc((size_t)contexts + 1, sizeof(*maker->scopes));
 	maker->modules = malloc(((size_t)modules + 1) * sizeof(*maker->modules));
 	tree->node_of = calloc((size_t)contexts + 1, sizeof(*tree->node_of));
 	tree->is_hidden = calloc((size_t)contexts + 1, sizeof(*tree->is_hidden));
-	if (!maker->anchors || !maker->modules || !tree->node_of || !tree->is_hidden)
+	if (!maker->anchors || !maker->scopes || !maker->modules || !tree->node_of ||
+	    !tree->is_hidden)
 		return -1;
 	for (uint32_t i = 0; i < modules; i++)
 		maker->modules[i] = sonde_db_module(maker->db, i)->path;
@@ -368,6 +387,7 @@ int sn_hpcx_tree_make(struct sn_hpcx_out *out)
 	int code = make(&maker, out);
 	sn_intern_release(&maker.keys);
 	free(maker.anchors);
+	free(maker.scopes);
 	free(maker.modules);
 	return code < 0 ? SN_ERR_MEMORY : 0;
 }

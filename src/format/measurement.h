@@ -52,8 +52,8 @@ enum sn_frame_flags {
 	SN_FRAME_BACKWARD = 8,
 	/* region: an iteration of a loop the user marked (aggregated over iterations) */
 	SN_FRAME_ITERATION = 16,
-	/* databases only; a function: the offset is that of the function's entry (0 unknown), which is
-	 * all that is known here of where in it */
+	/* databases only; a function: the offset is that of the function's entry (0 unknown), which
+	 * is all that is known here of where in it */
 	SN_FRAME_ENTRY = 32,
 	/* databases only; a line or a loop: was called by its parent, and does not lie in it */
 	SN_FRAME_CALLED = 64,

@@ -242,8 +242,10 @@ static void begin_function(struct parser *parser, const XML_Char **attributes)
 		fail(parser, "a function inside a function");
 		return;
 	}
+	const char *link_name = attribute(attributes, "ln");
 	struct sn_hpcstruct_function function = {
 	    .name = intern(parser, attribute(attributes, "n")),
+	    .link_name = *link_name ? intern(parser, link_name) : SN_HPCSTRUCT_NONE,
 	    .file = level->file,
 	    .line = level->file != SN_HPCSTRUCT_NONE ? line_number(parser, attributes) : 0,
 	    .entry = first_address(parser, attributes),

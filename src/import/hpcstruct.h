@@ -24,6 +24,7 @@ enum sn_hpcstruct_kind { SN_HPCSTRUCT_FUNCTION, SN_HPCSTRUCT_LOOP, SN_HPCSTRUCT_
 
 struct sn_hpcstruct_function {
 	uint32_t name, file; /* strings; the file SN_HPCSTRUCT_NONE where unknown */
+	uint32_t link_name;  /* string: the symbol; SN_HPCSTRUCT_NONE where it is the name */
 	uint32_t line;
 	bool is_inlined; /* an instance of it in another function */
 	uint64_t entry;	 /* 0 where inlined */

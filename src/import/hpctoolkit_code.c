@@ -139,7 +139,9 @@ int sn_hpct_code_load(struct sn_hpct_code *code, uint32_t number, struct sn_erro
 	int failed = sn_hpct_symbols_load(code->tree->builder, module, error);
 	for (size_t i = 0; failed == 0 && i < code->structure_count; i++) {
 		const struct sn_hpct_structure_file *file = code->structures + i;
-		if (strcmp(file->module, module->path) != 0)
+		module->is_symbols_only = code->no_structure;
+		if (strcmp(file->module, module->path) != 0 ||
+		    (code->no_structure && !strstr(module->path, "/vdso/")))
 			continue;
 		module->has_structure = true;
 		return sn_hpcstruct_read(&module->structure, file->path, file->index, error);
@@ -251,6 +253,22 @@ static struct sn_hpct_place_found place_by_symbol(struct sn_hpct_code *code, uin
 	    sn_hpct_tree_line(code->tree, called, SN_HPCT_NESTED, &place), called};
 }
 
+/* The symbol of a function that structure found; false where it found code and no symbol. */
+static bool structure_symbol(struct sn_hpct_code *code, const struct sn_hpct_module *module,
+			     const struct sn_hpcstruct_leaf *leaf, struct sn_hpct_symbol *symbol)
+{
+	static const char nameless[] = "<unknown procedure>";
+	const struct sn_hpcstruct_function *function = module->structure.functions + leaf->function;
+	size_t length;
+	const char *name = sn_intern_at(&module->structure.strings, function->name, &length);
+	if (length >= sizeof(nameless) - 1 && memcmp(name, nameless, sizeof(nameless) - 1) == 0)
+		return false;
+	uint32_t string =
+	    function->link_name == SN_HPCSTRUCT_NONE ? function->name : function->link_name;
+	*symbol = (struct sn_hpct_symbol){function->entry, structure_string(code, module, string)};
+	return true;
+}
+
 /* An address of logical code is a number of the table and a line. */
 static struct sn_hpct_place_found place_logical(struct sn_hpct_code *code, uint32_t parent,
 						const struct sn_hpct_module *module,
@@ -289,8 +307,11 @@ struct sn_hpct_place_found sn_hpct_code_place(struct sn_hpct_code *code, uint32_
 	if (symbol)
 		return place_by_symbol(code, parent, module, offset, symbol);
 	const struct sn_hpcstruct_leaf *leaf = sn_hpcstruct_find(&module->structure, offset);
-	if (leaf)
+	struct sn_hpct_symbol named;
+	if (leaf && !module->is_symbols_only)
 		return place_by_structure(code, parent, number, offset, leaf);
+	if (leaf && structure_symbol(code, module, leaf, &named))
+		return place_by_symbol(code, parent, module, offset, &named);
 	struct sn_hpct_place place = {.module = module->module,
 				      .is_gpu = module->is_gpu,
 				      .offset = offset,

@@ -5,7 +5,8 @@
  *
  * Structure is found by the module's path and read when the module is first met. Binaries on this
  * machine are not looked at: measurements do not say of which build they are, and a wrong name is
- * worse than none.
+ * worse than none. Of the vdso, which is no file anywhere else, a measurement knows the symbols
+ * even where structure is not wanted: its functions are named then, and that is all.
  */
 #ifndef SN_IMPORT_HPCTOOLKIT_CODE_H
 #define SN_IMPORT_HPCTOOLKIT_CODE_H
@@ -31,6 +32,7 @@ struct sn_hpct_module {
 	bool is_gpu;
 	bool is_read; /* what follows has been looked for */
 	bool has_structure;
+	bool is_symbols_only; /* of the structure, names of functions alone are used */
 	struct sn_hpcstruct structure;
 	struct sn_hpct_symbol *symbols; /* by address */
 	size_t symbol_count;
@@ -53,6 +55,7 @@ struct sn_hpct_code {
 	struct sn_intern paths; /* number of a module by its absolute path */
 	struct sn_hpct_structure_file *structures;
 	size_t structure_count, structure_capacity;
+	bool no_structure;
 };
 
 void sn_hpct_code_release(struct sn_hpct_code *code);

@@ -356,8 +356,8 @@ static int record_frame(struct reader *reader, uint32_t parent, const struct rec
 	bool is_called_code =
 	    kind == SN_FRAME_NATIVE || kind == SN_FRAME_GPU_FUNCTION || kind == SN_FRAME_KERNEL;
 	*frame = sn_hpct_frame_place(
-	    kind, is_called_code ? SN_HPCT_NESTED : (enum sn_hpct_relation)record->relation,
-	    &place);
+	    &reader->tree, kind,
+	    is_called_code ? SN_HPCT_NESTED : (enum sn_hpct_relation)record->relation, &place);
 	return 0;
 }
 

@@ -46,11 +46,12 @@ static int read_structures(struct sn_hpct_import *import, const struct sn_import
 {
 	char path[PATH_MAX];
 	struct stat status;
-	if (request->no_structure)
-		return 0;
+	import->code.no_structure = request->no_structure;
 	snprintf(path, sizeof(path), "%s/structs", base);
-	return stat(path, &status) == 0 ? sn_hpct_code_structures(&import->code, path, base, error)
-					: 0;
+	if (stat(path, &status) < 0)
+		return 0;
+	int code = sn_hpct_code_structures(&import->code, path, base, error);
+	return code == SN_ERR_UNSUPPORTED && request->no_structure ? 0 : code;
 }
 
 static int read_folder(struct sn_hpct_import *import, const struct sn_import_request *request,

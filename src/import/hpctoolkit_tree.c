@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "format/measurement.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,15 +95,37 @@ struct sonde_db_frame sn_hpct_frame_function(const struct sn_hpct_tree *tree, ui
 	return frame;
 }
 
-struct sonde_db_frame sn_hpct_frame_place(unsigned kind, enum sn_hpct_relation relation,
+/* "loop at solver.c:12", "solver.c:12": what reports show. */
+static uint32_t name_place(struct sn_hpct_tree *tree, const struct sn_hpct_place *place,
+			   bool is_loop)
+{
+	char name[400], line[16] = "";
+	const char *file = sn_db_builder_text(tree->builder, place->file);
+	const char *slash = strrchr(file, '/');
+	if (place->line)
+		snprintf(line, sizeof(line), ":%u", place->line);
+	snprintf(name, sizeof(name), "%s%.255s%s", is_loop ? "loop at " : "",
+		 slash && slash[1] ? slash + 1 : file, line);
+	return sn_db_builder_string(tree->builder, name);
+}
+
+struct sonde_db_frame sn_hpct_frame_place(struct sn_hpct_tree *tree, unsigned kind,
+					  enum sn_hpct_relation relation,
 					  const struct sn_hpct_place *place)
 {
 	struct sonde_db_frame frame = empty_frame(kind);
+	bool is_loop = kind == SN_FRAME_LOOP || kind == SN_FRAME_GPU_LOOP;
+	bool is_line = kind == SN_FRAME_LINE || kind == SN_FRAME_GPU_LINE;
 	frame.flags = relation == SN_HPCT_NESTED ? 0 : SN_FRAME_CALLED;
 	frame.module = place->module;
 	frame.offset = place->offset;
 	frame.file = place->file;
-	frame.line = place->line;
+	if (is_loop)
+		frame.function_line = place->line;
+	else
+		frame.line = place->line;
+	if (place->file != SONDE_NONE && (is_loop || is_line))
+		frame.name = name_place(tree, place, is_loop);
 	return frame;
 }
 
@@ -135,16 +158,16 @@ uint32_t sn_hpct_tree_function(struct sn_hpct_tree *tree, uint32_t parent,
 uint32_t sn_hpct_tree_loop(struct sn_hpct_tree *tree, uint32_t parent,
 			   enum sn_hpct_relation relation, const struct sn_hpct_place *place)
 {
-	struct sonde_db_frame frame =
-	    sn_hpct_frame_place(place->is_gpu ? SN_FRAME_GPU_LOOP : SN_FRAME_LOOP, relation, place);
+	struct sonde_db_frame frame = sn_hpct_frame_place(
+	    tree, place->is_gpu ? SN_FRAME_GPU_LOOP : SN_FRAME_LOOP, relation, place);
 	return sn_hpct_tree_add(tree, parent, &frame);
 }
 
 uint32_t sn_hpct_tree_line(struct sn_hpct_tree *tree, uint32_t parent,
 			   enum sn_hpct_relation relation, const struct sn_hpct_place *place)
 {
-	struct sonde_db_frame frame =
-	    sn_hpct_frame_place(place->is_gpu ? SN_FRAME_GPU_LINE : SN_FRAME_LINE, relation, place);
+	struct sonde_db_frame frame = sn_hpct_frame_place(
+	    tree, place->is_gpu ? SN_FRAME_GPU_LINE : SN_FRAME_LINE, relation, place);
 	return sn_hpct_tree_add(tree, parent, &frame);
 }
 
@@ -152,13 +175,14 @@ uint32_t sn_hpct_tree_instruction(struct sn_hpct_tree *tree, uint32_t parent,
 				  const struct sn_hpct_place *place)
 {
 	unsigned kind = function_kind(tree, parent, SN_HPCT_CALLED, place->is_gpu);
-	struct sonde_db_frame frame = sn_hpct_frame_place(kind, SN_HPCT_NESTED, place);
+	struct sonde_db_frame frame = sn_hpct_frame_place(tree, kind, SN_HPCT_NESTED, place);
 	return sn_hpct_tree_add(tree, parent, &frame);
 }
 
 uint32_t sn_hpct_tree_hidden(struct sn_hpct_tree *tree, uint32_t parent, uint64_t number)
 {
 	struct sn_hpct_place place = {.module = SONDE_NONE, .offset = number, .file = SONDE_NONE};
-	struct sonde_db_frame frame = sn_hpct_frame_place(SN_FRAME_LINE, SN_HPCT_NESTED, &place);
+	struct sonde_db_frame frame =
+	    sn_hpct_frame_place(tree, SN_FRAME_LINE, SN_HPCT_NESTED, &place);
 	return sn_hpct_tree_add(tree, parent, &frame);
 }

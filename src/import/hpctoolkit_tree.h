@@ -8,8 +8,9 @@
  *   function, inlined                    inlined; flag ENTRY
  *   placeholder ("<gpu kernel>")         gpu-op, idle, region; its letters as linkage name
  *   unknown function                     native without name and module
- *   loop                                 loop, gpu-loop, with its module and offset
- *   line                                 line, gpu-line
+ *   loop                                 loop, gpu-loop, with its module and offset; its line is
+ *                                        function_line, and in its name, as in loops of ours
+ *   line                                 line, gpu-line; the line is also in its name
  *   an instruction in a line             that line, with module and offset
  *   an instruction elsewhere             line without a file, with module and offset
  *   an instruction that was called,
@@ -80,7 +81,8 @@ struct sonde_db_frame sn_hpct_frame_function(const struct sn_hpct_tree *tree, ui
 					     const struct sn_hpct_function *function);
 struct sonde_db_frame sn_hpct_frame_named(struct sn_hpct_tree *tree, unsigned kind,
 					  const char *name);
-struct sonde_db_frame sn_hpct_frame_place(unsigned kind, enum sn_hpct_relation relation,
+struct sonde_db_frame sn_hpct_frame_place(struct sn_hpct_tree *tree, unsigned kind,
+					  enum sn_hpct_relation relation,
 					  const struct sn_hpct_place *place);
 uint32_t sn_hpct_tree_add(struct sn_hpct_tree *tree, uint32_t parent,
 			  const struct sonde_db_frame *frame);

@@ -40,7 +40,7 @@ struct sn_import_request {
 	 * the inputs themselves hold. */
 	const char *const *structures;
 	size_t structure_count;
-	bool no_structure; /* do not use any */
+	bool no_structure;		/* do not use any */
 	struct sn_trace_writer *events; /* where events go; attached to the builder by the caller */
 };
 
