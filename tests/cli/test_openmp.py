@@ -39,7 +39,7 @@ def check(folder: Path, starters: dict[str, str], bodies: dict[str, str], outer:
                 at = path.index(body)
                 assert path[at - 1] == starters[key] or starters[key] in path[:at], path
                 assert outer in path[:at], path
-                assert not any("libgomp" in (f["module"] or "") for f in frames[:at]), path
+                assert not any("omp.so" in (f["module"] or "") for f in frames[:at]), path
                 counts[key] += value["count"]
                 break
         else:
@@ -72,6 +72,50 @@ def test_shares(tmp_path: Path, threads: int) -> None:
     assert done.stdout == "done\n"
     check(tmp_path, {"first": "first", "second": "second"}, {"first": "first._omp_fn.0", "second": "inner"})
     assert workers_with(tmp_path, "inner") == threads
+
+
+CLANG = ("-O2", "-fopenmp")
+CLANG_BODIES = {"second": "inner", "first": ".omp_outlined."}
+
+
+def has_omp() -> bool:
+    done = subprocess.run(["clang", "-fopenmp", "-xc", "-", "-o", "/dev/null"], capture_output=True, text=True,
+                          input="#include <omp.h>\nint main(void) { return omp_get_thread_num(); }\n")
+    return not done.returncode
+
+
+@pytest.mark.parametrize("kind", ["", "nested", "tasks"])
+def test_llvm(tmp_path: Path, kind: str) -> None:
+    """LLVM's runtime, which reports by the interface for tools."""
+    if not has_omp():
+        pytest.skip("no clang with libomp")
+    rounds, unit = ("40", "500000") if kind == "nested" else ("1000", "20000")
+    binary = program.compiled("openmp_shares.c", *CLANG, compiler="clang")
+    program.run(tmp_path, binary, "4" if kind else "2", rounds, kind, unit, options=("-F", "997"),
+                environment={**PASSIVE, "KMP_BLOCKTIME": "0"})
+    check(tmp_path, {"first": "first", "second": f"second_{kind}" if kind else "second"}, CLANG_BODIES)
+
+
+def test_llvm_leaves_other_tools_alone(tmp_path: Path) -> None:
+    if not has_omp():
+        pytest.skip("no clang with libomp")
+    source = tmp_path / "tool.c"
+    source.write_text("""
+        #include <omp.h>
+        #include <stdio.h>
+        static int on(void *lookup, int device, void *data) { puts("the other tool"); return 0; }
+        static void off(void *data) { }
+        static struct { void *on, *off; long data; } tool = {on, off, 0};
+        void *ompt_start_tool(unsigned version, const char *name) { return &tool; }
+        int main(void)
+        {
+        #pragma omp parallel num_threads(2)
+            { }
+            return 0;
+        }""")
+    subprocess.run(["clang", "-fopenmp", "-rdynamic", "-w", source, "-o", tmp_path / "tool"], check=True)
+    done = program.run(tmp_path, tmp_path / "tool")
+    assert done.stdout == "the other tool\n"
 
 
 def test_all_threads_have_one_path(tmp_path: Path) -> None:
@@ -136,7 +180,7 @@ def test_from_python(tmp_path: Path, call_path: str) -> None:
     library = program.compiled("openmp_shares.c", *COMPILERS["gcc"], "-fPIC", "-shared")
     script = tmp_path / "calls.py"
     script.write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n"
-                      "def caller():\n    library.run_regions(2, 700)  # CALL\ncaller()\n")
+                      "def caller():\n    library.run_regions(2, 1200)  # CALL\ncaller()\n")
     program.run(tmp_path, "/usr/bin/python3", script, options=("-F", "997", "--call-path", call_path))
     under, elsewhere = 0, 0
     for frames, value in program.paths(tmp_path):
@@ -146,7 +190,7 @@ def test_from_python(tmp_path: Path, call_path: str) -> None:
             under += value["count"]
         elif any(f["name"] == "inner" for f in frames):
             elsewhere += value["count"]
-    assert under > 300 and not elsewhere, (under, elsewhere)
+    assert under > 100 and not elsewhere, (under, elsewhere)
     if "native" in call_path:
         assert workers_with(tmp_path, "inner") == 2
         check_python = [names(f) for f, _ in program.paths(tmp_path) if names(f)[-1] == "inner"]
@@ -169,7 +213,8 @@ def test_torch(tmp_path: Path, call_path: str) -> None:
     if not pythons:
         pytest.skip("no PyTorch")
     script = program.WORKLOADS / "openmp_torch.py"
-    program.run(tmp_path, pythons[0], script, "40", options=("-F", "997", "--call-path", call_path))
+    program.run(tmp_path, pythons[0], script, "40", options=("-F", "997", "--call-path", call_path),
+                environment=PASSIVE)
     line = next(n for n, text in enumerate(script.read_text().splitlines(), 1) if "# FORWARD" in text)
     tids = [p["tid"] for p in program.info(tmp_path)["profiles"] if p["tid"] != p["pid"]]
     under = stray = idle = 0
@@ -269,3 +314,62 @@ def test_fork_between_regions(tmp_path: Path) -> None:
     assert done.stdout == "done\n"
     strays = [names(f) for f, _ in program.paths(tmp_path) if names(f)[-1] == "work" and "main" not in names(f)]
     assert not strays, strays
+
+
+def test_two_libgomps(tmp_path: Path) -> None:
+    """Each of two plugins has a libgomp of its own, as Python wheels do; each region runs in the right one."""
+    real = Path(subprocess.run(["gcc", "-print-file-name=libgomp.so.1"], capture_output=True, text=True).stdout.strip())
+    if not real.is_absolute():
+        pytest.skip("no libgomp")
+    # a private copy under another name, which the loader must not take for the same
+    (tmp_path / "libgomq.so.1").write_bytes(real.read_bytes().replace(b"libgomp.so.1\0", b"libgomq.so.1\0"))
+    source = tmp_path / "plugin.c"
+    source.write_text("""
+        #include <omp.h>
+        __attribute__((noinline)) static void work(unsigned long steps)
+        {
+            for (unsigned long i = 0; i < steps; i++)
+                __asm__ volatile("");
+        }
+        int START(void)
+        {
+            int seen = 0, wrong = 0;
+        #pragma omp parallel num_threads(3) reduction(| : seen) reduction(+ : wrong)
+            {
+                work(2000000);
+                seen |= 1 << omp_get_thread_num();
+                wrong += omp_get_num_threads() != 3 || !omp_in_parallel();
+        #pragma omp barrier
+                work(1000);
+            }
+            return seen == 7 && !wrong && !omp_in_parallel();
+        }""")
+    for name, gomp in (("one", "libgomp.so.1"), ("two", "libgomq.so.1")):
+        folder = real.parent if name == "one" else tmp_path
+        subprocess.run(["gcc", "-g", "-O1", "-fPIC", "-fopenmp", f"-DSTART=start_{name}", "-c", source,
+                        "-o", tmp_path / f"{name}.o"], check=True)
+        subprocess.run(["gcc", "-shared", tmp_path / f"{name}.o", "-o", tmp_path / f"{name}.so", f"-L{folder}",
+                        f"-l:{gomp}", f"-Wl,-rpath,{folder}"], check=True)
+    host = tmp_path / "host.c"
+    host.write_text("""
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(void)
+        {
+            int good = 0;
+            void *one = dlopen("./one.so", RTLD_LAZY), *two = dlopen("./two.so", RTLD_LAZY);
+            int (*start_one)(void) = (int (*)(void))dlsym(one, "start_one");
+            int (*start_two)(void) = (int (*)(void))dlsym(two, "start_two");
+            for (int round = 0; round < 60; round++)
+                good += start_two() + start_one();
+            puts(good == 120 ? "done" : "wrong");
+            return 0;
+        }""")
+    subprocess.run(["gcc", "-g", "-O1", host, "-o", tmp_path / "host", "-ldl"], check=True)
+    done = subprocess.run([program.SONDE, "run", "-q", "-o", "run", "-F", "997", "--", "./host"], cwd=tmp_path,
+                          capture_output=True, text=True, env={**program.os.environ, **PASSIVE}, timeout=120)
+    assert done.stdout == "done\n", done.stderr
+    for name in ("one", "two"):
+        found = [names(f) for f, _ in program.paths(tmp_path) if f"start_{name}" in names(f) and "work" in names(f)]
+        assert found and all("main" in path for path in found)
+    assert not [p for p in (names(f) for f, _ in program.paths(tmp_path)) if "work" in p and "main" not in p]

@@ -79,8 +79,10 @@ static uint32_t number_of(const struct sn_module *module)
 	for (uint32_t index = 0; index < count; index++)
 		if (libraries[index].runtime.start == module->start &&
 		    libraries[index].runtime.end == module->end &&
-		    libraries[index].entries[0] == (void *)first)
+		    libraries[index].entries[0] == (void *)first) {
+			libraries[index].is_ompt = sn_ompt_is_runtime(module->start);
 			return index;
+		}
 	if (count == LIBRARIES_MAX)
 		return UINT32_MAX;
 	struct sn_gomp *library = &libraries[count];
