@@ -136,11 +136,12 @@ static int import(struct arguments *arguments)
 	uint32_t contexts = sn_db_builder_context_count(builder);
 	uint64_t event_count = sn_trace_writer_count(events);
 	if (event_count)
-		sn_trace_writer_attach(events, builder);
+		sn_trace_writer_attach(events, builder); /* whose they are from then on */
+	else
+		sn_trace_writer_free(events);
 	if (code == 0)
 		code = sn_db_builder_write(builder, arguments->output, &error);
 	sn_db_builder_free(builder);
-	sn_trace_writer_free(events);
 	if (code != 0)
 		return sn_command_fail("%s", error.text);
 	printf("%s: %" PRIu32 " contexts, %" PRIu64 " events from %zu input%s of %s\n",
