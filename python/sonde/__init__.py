@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names for parts of a Python program that Sonde measures.
+"""Reads what Sonde has measured, and names parts of a Python program that Sonde measures.
+
+    with sonde.open("train.sdb") as db:   # see Database
+        for context in db.root.children:
+            print(context.name, context.inclusive("cpu-time"))
+
+Names for parts of a program:
 
     with sonde.region("load"):            # a part of the work
         ...
@@ -22,12 +28,31 @@ import os
 
 TYPE_CHECKING = False  # type checkers take it for true; typing would double this module's import time
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
-    from typing import Any, Callable, Optional, Type, TypeVar
+    from typing import Any, TypeVar
+
+    from ._database import Context, Database, Error, Formula, FormulaError, Frame, Metric, Plane, Profile, Stat
 
     _F = TypeVar("_F", bound=Callable[..., Any])
 
-__all__ = ["enabled", "iteration", "region"]
+_DATABASE = ("Context", "Database", "Error", "Formula", "FormulaError", "Frame", "Metric", "Plane", "Profile", "Stat")
+__all__ = [
+    "Context",
+    "Database",
+    "Error",
+    "Formula",
+    "FormulaError",
+    "Frame",
+    "Metric",
+    "Plane",
+    "Profile",
+    "Stat",
+    "enabled",
+    "iteration",
+    "open",
+    "region",
+]
 
 _ITERATION = 1
 # Of code objects: generator, coroutine, iterable coroutine, asynchronous generator.
@@ -75,15 +100,15 @@ class _Region:
         self._name = name.encode("utf-8", "replace").replace(b"\0", b"?")
         self._tokens: list[int] = []
 
-    def __enter__(self) -> "_Region":
+    def __enter__(self) -> _Region:
         self._tokens.append(_begin(self._name, self._flags))
         return self
 
     def __exit__(
         self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         _end(self._tokens.pop())
 
@@ -117,14 +142,14 @@ class _Idle(_Region):
     def __init__(self, name: str) -> None:
         pass
 
-    def __enter__(self) -> "_Region":
+    def __enter__(self) -> _Region:
         return self
 
     def __exit__(
         self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         pass
 
@@ -134,5 +159,25 @@ class _Idle(_Region):
 
 
 enabled: bool = _bind()
-region: Type[_Region] = _Region if enabled else _Idle
-iteration: Type[_Region] = _Iteration if enabled else _Idle
+region: type[_Region] = _Region if enabled else _Idle
+iteration: type[_Region] = _Iteration if enabled else _Idle
+
+
+def open(path: str | os.PathLike[str]) -> Database:
+    """Opens a database (NAME.sdb). Raises Error where it cannot be read."""
+    from ._database import Database
+
+    return Database(path)
+
+
+def __getattr__(name: str) -> Any:
+    """The classes of databases; a program that only names regions does not pay for them."""
+    if name not in _DATABASE:
+        raise AttributeError(f"module 'sonde' has no attribute '{name}'")
+    from . import _database
+
+    return getattr(_database, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_DATABASE])

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Derived metrics of a database: spreadsheet formulas over its metrics, as sonde-formula(7)
+ * describes them. Part of libsonde-db.
+ *
+ * A formula belongs to the database that it was opened for, which must stay open as long. Values
+ * that are empty (a division by zero, nothing measured) are NaN. All functions may be called by
+ * several threads at once.
+ */
+#ifndef SONDE_FORMULA_H
+#define SONDE_FORMULA_H
+
+#include "sonde/db.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sonde_formula;
+
+/*
+ * Reads a formula, or the name of one: of those that come with Sonde and of those that the database
+ * holds. 0 or a negative code; then *position (may be NULL) is the byte of the text where the
+ * mistake was noticed. Free it with sonde_formula_close.
+ */
+int sonde_formula_open(const struct sonde_db *db, const char *text, struct sonde_formula **formula,
+		       struct sonde_db_error *error, size_t *position);
+void sonde_formula_close(struct sonde_formula *formula);
+
+/* "ns", "bytes", "bytes/s", "1", "ratio" (0.5 is 50 %), ...; "" unknown. */
+const char *sonde_formula_unit(const struct sonde_formula *formula);
+
+/* At one context over all profiles. */
+double sonde_formula_value(const struct sonde_formula *formula, uint32_t context,
+			   bool is_exclusive);
+/* At every context: values[sonde_db_context_count()]. */
+void sonde_formula_values(const struct sonde_formula *formula, bool is_exclusive, double *values);
+
+/* The formulas that have names. The pointers are valid as long as the list. */
+struct sonde_formula_list;
+int sonde_formula_list_open(const struct sonde_db *db, struct sonde_formula_list **list);
+void sonde_formula_list_close(struct sonde_formula_list *list);
+uint32_t sonde_formula_list_count(const struct sonde_formula_list *list);
+struct sonde_formula_entry {
+	const char *name, *text, *unit, *about;
+};
+/* Of number < count. */
+struct sonde_formula_entry sonde_formula_list_entry(const struct sonde_formula_list *list,
+						    uint32_t number);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

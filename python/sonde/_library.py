@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libsonde-db.so through ctypes: where it is, and what its functions take (include/sonde/db.h, formula.h).
+
+Nothing here knows about lifetimes or types of Python; `_database` does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from ctypes import (
+    POINTER,
+    Structure,
+    c_bool,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_size_t,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+from typing import Any
+
+NONE = 0xFFFFFFFF
+ERRNO_ARGUMENT = -5  # SN_ERR_ARGUMENT
+
+
+class Error(Exception):
+    """What went wrong, in one line."""
+
+
+class ErrorText(Structure):
+    _fields_ = [("text", c_char * 512)]
+
+
+class Module(Structure):
+    _fields_ = [("path", c_uint32), ("build_id", c_uint32), ("flags", c_uint32), ("reserved", c_uint32)]
+
+
+class Frame(Structure):
+    _fields_ = [
+        ("kind", c_uint8),
+        ("flags", c_uint8),
+        ("reserved", c_uint16),
+        ("name", c_uint32),
+        ("linkage_name", c_uint32),
+        ("module", c_uint32),
+        ("file", c_uint32),
+        ("line", c_uint32),
+        ("function_line", c_uint32),
+        ("reserved2", c_uint32),
+        ("offset", c_uint64),
+    ]
+
+
+class Context(Structure):
+    _fields_ = [("frame", c_uint32), ("parent", c_uint32), ("end", c_uint32), ("depth", c_uint32)]
+
+
+class Metric(Structure):
+    _fields_ = [
+        ("name", c_uint32),
+        ("unit", c_uint32),
+        ("source", c_uint32),
+        ("kind", c_uint32),
+        ("period", c_uint64),
+    ]
+
+
+class Profile(Structure):
+    _fields_ = [
+        ("host", c_uint32),
+        ("program", c_uint32),
+        ("thread", c_uint32),
+        ("rank", c_int32),
+        ("pid", c_uint64),
+        ("tid", c_uint64),
+        ("kind", c_uint32),
+        ("device", c_uint32),
+        ("device_context", c_uint32),
+        ("stream", c_uint32),
+        ("start_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("cpu_ns", c_uint64),
+        ("samples", c_uint64),
+        ("own_ns", c_uint64),
+        ("run", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class Drop(Structure):
+    _fields_ = [("cause", c_uint32), ("text", c_uint32), ("count", c_uint64)]
+
+
+class Stat(Structure):
+    _fields_ = [("count", c_double), ("sum", c_double), ("min", c_double), ("max", c_double), ("sum_squares", c_double)]
+
+
+PARTS = ("count", "sum", "min", "max", "sum_squares")
+SCOPES = ("exclusive", "inclusive", "across")
+
+
+class Columns(Structure):
+    _fields_ = [("numbers", c_void_p * 5), ("forms", c_uint32), ("period", c_double)]
+
+
+class Plane(Structure):
+    _fields_ = [("count", c_size_t), ("ids", c_void_p), ("columns", Columns)]
+
+
+class SummaryPlane(Structure):
+    _fields_ = [("count", c_size_t), ("contexts", c_void_p), ("columns", Columns * 3)]
+
+
+class Summary(Structure):
+    _fields_ = [("exclusive", Stat), ("inclusive", Stat), ("across", Stat)]
+
+
+class FormulaEntry(Structure):
+    _fields_ = [("name", c_char_p), ("text", c_char_p), ("unit", c_char_p), ("about", c_char_p)]
+
+
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "sonde_db_open": (c_int, [c_char_p, POINTER(c_void_p), POINTER(ErrorText)]),
+    "sonde_db_close": (None, [c_void_p]),
+    "sonde_db_string": (c_char_p, [c_void_p, c_uint32]),
+    "sonde_frame_kind_name": (c_char_p, [c_uint32]),
+    "sonde_frame_kind_layer": (c_char_p, [c_uint32]),
+    "sonde_db_metric_by_name": (c_uint32, [c_void_p, c_char_p]),
+    "sonde_db_profile_plane": (Plane, [c_void_p, c_uint32, c_uint32]),
+    "sonde_db_context_row": (Plane, [c_void_p, c_uint32, c_uint32]),
+    "sonde_db_plane_numbers": (None, [POINTER(Plane), c_int, c_size_t, c_size_t, c_void_p]),
+    "sonde_db_summary_plane": (SummaryPlane, [c_void_p, c_uint32]),
+    "sonde_db_summary_numbers": (None, [POINTER(SummaryPlane), c_int, c_int, c_size_t, c_size_t, c_void_p]),
+    "sonde_db_summary": (c_bool, [c_void_p, c_uint32, c_uint32, POINTER(Summary)]),
+    "sonde_db_damage": (c_char_p, [c_void_p]),
+    "sonde_db_verify": (c_int, [c_void_p, POINTER(ErrorText)]),
+    "sonde_db_property_key": (c_char_p, [c_void_p, c_uint32]),
+    "sonde_db_property_value": (c_char_p, [c_void_p, c_uint32]),
+    "sonde_db_property_count": (c_uint32, [c_void_p]),
+    "sonde_formula_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), POINTER(ErrorText), POINTER(c_size_t)]),
+    "sonde_formula_close": (None, [c_void_p]),
+    "sonde_formula_unit": (c_char_p, [c_void_p]),
+    "sonde_formula_value": (c_double, [c_void_p, c_uint32, c_bool]),
+    "sonde_formula_values": (None, [c_void_p, c_bool, c_void_p]),
+    "sonde_formula_list_open": (c_int, [c_void_p, POINTER(c_void_p)]),
+    "sonde_formula_list_close": (None, [c_void_p]),
+    "sonde_formula_list_count": (c_uint32, [c_void_p]),
+    "sonde_formula_list_entry": (FormulaEntry, [c_void_p, c_uint32]),
+}
+for _records in ("module", "frame", "context", "metric", "profile", "drop"):
+    _FUNCTIONS[f"sonde_db_{_records}_count"] = (c_uint32, [c_void_p])
+    _FUNCTIONS[f"sonde_db_{_records}"] = (c_void_p, [c_void_p, c_uint32])
+
+
+def _candidates() -> Iterator[str]:
+    """SONDE_DB_LIBRARY, else beside this file (where pip puts it), else where the loader looks."""
+    chosen = os.environ.get("SONDE_DB_LIBRARY")
+    if chosen:
+        yield chosen
+        return
+    beside = Path(__file__).with_name("libsonde-db.so")
+    if beside.exists():
+        yield str(beside)
+    yield "libsonde-db.so.2"
+
+
+def _load() -> ctypes.CDLL:
+    why = ""
+    for name in _candidates():
+        try:
+            library = ctypes.CDLL(name)
+            break
+        except OSError as error:
+            why = why or str(error)
+    else:
+        raise Error(f"cannot load libsonde-db.so: {why} (SONDE_DB_LIBRARY can name it)")
+    for name, (result, arguments) in _FUNCTIONS.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise Error(f"cannot use libsonde-db.so: it has no {name}") from None
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+_loaded: ctypes.CDLL | None = None
+
+
+def library() -> ctypes.CDLL:
+    """The library, loaded when it is first needed."""
+    global _loaded
+    if _loaded is None:
+        _loaded = _load()
+    return _loaded
