@@ -2,10 +2,12 @@
 /* From addresses to units, and from what units say to locations; see dwarf.h. */
 #include "dwarf.h"
 #include "binary/dwarf_function.h"
+#include "binary/dwarf_split.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /*
@@ -16,6 +18,7 @@
 
 /* Threads help where there is this much to walk for each. */
 #define THREADS_MAX	      8u
+#define SPLIT_KEY_SHIFT	      40u /* no file of this size is split */
 #define THREAD_BYTES_AT_LEAST (2u << 20)
 
 struct unit_range {
@@ -25,13 +28,14 @@ struct unit_range {
 };
 
 struct function_slot {
-	uint64_t die; /* offset + 1; 0 free */
+	uint64_t die; /* offset + 1, and which split file; 0 free */
 	struct sn_dwarf_function function;
 };
 
 struct sn_dwarf {
 	struct sn_dwarf_file file, shared;
 	const struct sn_elf_file *code;
+	struct sn_dwarf_places places;
 	uint64_t budget;
 	struct unit_range *ranges;
 	size_t range_count, range_capacity;
@@ -117,12 +121,23 @@ struct sn_dwarf *sn_dwarf_open(struct sn_elf_file *file, struct sn_elf_file *sha
 	return dwarf;
 }
 
+void sn_dwarf_use_split(struct sn_dwarf *dwarf, const struct sn_debug_search *search,
+			const char *path)
+{
+	dwarf->places.search = *search;
+	free(dwarf->places.path);
+	dwarf->places.path = strdup(path);
+}
+
 void sn_dwarf_free(struct sn_dwarf *dwarf)
 {
 	if (!dwarf)
 		return;
-	for (uint32_t i = 0; i < dwarf->file.unit_count; i++)
+	for (uint32_t i = 0; i < dwarf->file.unit_count; i++) {
 		sn_dwarf_lines_free(&dwarf->file.units[i]);
+		sn_dwarf_split_free(dwarf->file.units[i].split);
+	}
+	sn_dwarf_places_release(&dwarf->places);
 	sn_dwarf_file_release(&dwarf->file);
 	sn_dwarf_file_release(&dwarf->shared);
 	free(dwarf->ranges);
@@ -179,12 +194,17 @@ static const struct sn_dwarf_function *function_at(struct sn_dwarf *dwarf,
 	if (dwarf->function_count >= dwarf->function_slots / 2 && !grow_functions(dwarf))
 		return NULL;
 	uint32_t mask = dwarf->function_slots - 1;
-	uint32_t at = (uint32_t)((die + 1) * 0x9e3779b97f4a7c15u >> 32);
-	while (dwarf->functions[at & mask].die != 0 && dwarf->functions[at & mask].die != die + 1)
+	uint64_t key = die + 1;
+	if (unit->split) { /* each has offsets of its own */
+		key += (uint64_t)(unit - dwarf->file.units + 1) << SPLIT_KEY_SHIFT;
+		unit = unit->split->unit;
+	}
+	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32);
+	while (dwarf->functions[at & mask].die != 0 && dwarf->functions[at & mask].die != key)
 		at++;
 	struct function_slot *slot = &dwarf->functions[at & mask];
 	if (slot->die == 0) {
-		slot->die = die + 1;
+		slot->die = key;
 		slot->function = sn_dwarf_function_at(unit, die, pool);
 		dwarf->function_count++;
 	}
@@ -268,6 +288,24 @@ struct job {
 	atomic_int result;
 };
 
+/* In the unit itself (`own` is this thread's copy), or in what it is a skeleton of. */
+static int find_functions(struct sn_dwarf *dwarf, const struct sn_dwarf_unit *unit,
+			  struct sn_dwarf_unit *own, struct group *group)
+{
+	if (!unit->split)
+		return sn_dwarf_functions_resolve(own, dwarf->code, group->targets, group->count,
+						  &group->nodes);
+	struct sn_dwarf_unit split = *unit->split->unit;
+	struct sn_dwarf_file view;
+	sn_dwarf_file_view(split.file, own->file->budget, &view);
+	split.file = &view;
+	split.abbrevs = NULL;
+	int result = sn_dwarf_functions_resolve(&split, dwarf->code, group->targets, group->count,
+						&group->nodes);
+	sn_dwarf_file_release(&view);
+	return result;
+}
+
 /*
  * Finds functions and lines of groups until none is left. Every unit is walked by one thread only,
  * on a copy that refers to this thread's view of the file; names, which cross units, come later.
@@ -289,8 +327,7 @@ static void *work(void *opaque)
 		struct sn_dwarf_unit own = *unit;
 		own.file = &view;
 		own.abbrevs = NULL;
-		if (sn_dwarf_functions_resolve(&own, dwarf->code, group->targets, group->count,
-					       &group->nodes) < 0)
+		if (find_functions(dwarf, unit, &own, group) < 0)
 			atomic_store_explicit(&job->result, SN_ERR_MEMORY, memory_order_relaxed);
 		sn_dwarf_lines_resolve(&own, dwarf->code, group->targets, group->count);
 		unit->lines = own.lines;
@@ -357,8 +394,10 @@ int sn_dwarf_resolve(struct sn_dwarf *dwarf, const uint64_t *addresses, size_t c
 	struct group *groups = calloc(target_count + 1, sizeof(*groups));
 	struct job job = {.dwarf = dwarf, .groups = groups};
 	for (size_t i = 0; i < target_count && groups; i++) {
-		if (i == 0 || targets[i].unit != targets[i - 1].unit)
+		if (i == 0 || targets[i].unit != targets[i - 1].unit) {
 			groups[job.group_count++].targets = &targets[i];
+			sn_dwarf_split_open(&dwarf->places, &dwarf->file.units[targets[i].unit]);
+		}
 		groups[job.group_count - 1].count++;
 	}
 	int result = groups ? resolve_groups(&job, pool, out) : SN_ERR_MEMORY;

@@ -10,6 +10,7 @@
 #ifndef SN_BINARY_DWARF_H
 #define SN_BINARY_DWARF_H
 
+#include "binary/debug_file.h"
 #include "binary/elf_file.h"
 #include "binary/string_pool.h"
 #include "binary/symbolize.h"
@@ -23,6 +24,10 @@ struct sn_dwarf;
  */
 struct sn_dwarf *sn_dwarf_open(struct sn_elf_file *file, struct sn_elf_file *shared,
 			       const struct sn_elf_file *code);
+/* Functions that are in files of their own (.dwo, .dwp) are found from here on; `path` is that of
+ * the file with the debug sections. */
+void sn_dwarf_use_split(struct sn_dwarf *dwarf, const struct sn_debug_search *search,
+			const char *path);
 void sn_dwarf_free(struct sn_dwarf *dwarf);
 
 /*

@@ -37,7 +37,7 @@ static bool read_unit_header(struct sn_dwarf_file *file, uint64_t offset,
 		unit->address_bytes = sn_cursor_u8(&cursor);
 		unit->abbrev_offset = read_offset(unit, &cursor);
 		if (unit->type == DW_UT_skeleton || unit->type == DW_UT_split_compile)
-			sn_cursor_skip(&cursor, 8);
+			unit->dwo_id = sn_cursor_u64(&cursor);
 		else if (unit->type == DW_UT_type || unit->type == DW_UT_split_type)
 			sn_cursor_skip(&cursor, 8u + unit->offset_bytes);
 	} else {
@@ -58,8 +58,6 @@ static bool is_readable(const struct sn_dwarf_unit *unit)
 
 int sn_dwarf_file_init(struct sn_dwarf_file *file, struct sn_elf_file *elf, uint64_t *budget)
 {
-	uint32_t capacity = 0;
-	struct sn_dwarf_unit unit;
 	file->budget = budget;
 	file->info = sn_elf_file_contents(elf, ".debug_info");
 	file->abbrev = sn_elf_file_contents(elf, ".debug_abbrev");
@@ -70,6 +68,13 @@ int sn_dwarf_file_init(struct sn_dwarf_file *file, struct sn_elf_file *elf, uint
 	file->rnglists = sn_elf_file_contents(elf, ".debug_rnglists");
 	file->addr = sn_elf_file_contents(elf, ".debug_addr");
 	file->str_offsets = sn_elf_file_contents(elf, ".debug_str_offsets");
+	return sn_dwarf_file_list(file);
+}
+
+int sn_dwarf_file_list(struct sn_dwarf_file *file)
+{
+	uint32_t capacity = 0;
+	struct sn_dwarf_unit unit;
 	for (uint64_t at = 0; read_unit_header(file, at, &unit); at = unit.end) {
 		if (!is_readable(&unit))
 			continue;
@@ -514,6 +519,17 @@ static void take_unit_attribute(struct sn_dwarf_unit *unit, uint16_t name,
 	case DW_AT_ranges:
 		*ranges = value;
 		break;
+	case DW_AT_dwo_name:
+	case DW_AT_GNU_dwo_name:
+		unit->dwo_name = value.string;
+		break;
+	case DW_AT_GNU_dwo_id:
+		unit->dwo_id = value.number;
+		break;
+	case DW_AT_GNU_ranges_base:
+		/* the split unit's, not the skeleton's: see ranges_before_5 */
+		unit->ranges_base = value.number;
+		break;
 	}
 }
 
@@ -565,7 +581,9 @@ typedef bool take_range(void *data, uint64_t start, uint64_t end);
 static void ranges_before_5(struct sn_dwarf_unit *unit, uint64_t offset, take_range *take,
 			    void *data)
 {
-	struct sn_cursor cursor = sn_cursor_at(unit->file->ranges, offset);
+	/* a skeleton says it for the unit it stands for */
+	uint64_t from = unit->dwo_name && !unit->is_split ? 0 : unit->ranges_base;
+	struct sn_cursor cursor = sn_cursor_at(unit->file->ranges, from + offset);
 	uint64_t base = unit->low_pc;
 	uint64_t all_ones = unit->address_bytes == 4 ? UINT32_MAX : UINT64_MAX;
 	while (sn_dwarf_spend(unit->file, 1)) {

@@ -50,6 +50,12 @@ struct sn_dwarf_unit {
 	uint64_t line_offset;
 	uint64_t str_offsets_base, addr_base, rnglists_base;
 	const char *name, *folder;
+	/* of a skeleton, whose functions are in another file (dwarf_split.h) */
+	const char *dwo_name;
+	uint64_t dwo_id, ranges_base;
+	struct sn_dwarf_split *split; /* NULL: not found */
+	bool has_tried_split;
+	bool is_split; /* what a skeleton stands for */
 	struct sn_dwarf_abbrevs *abbrevs;
 	struct sn_dwarf_lines *lines; /* dwarf_line.c's */
 };
@@ -96,6 +102,8 @@ static inline bool sn_dwarf_spend(struct sn_dwarf_file *file, uint64_t steps)
 
 /* 0 or SN_ERR_MEMORY. Lists the units; stops where a header makes no sense. */
 int sn_dwarf_file_init(struct sn_dwarf_file *file, struct sn_elf_file *elf, uint64_t *budget);
+/* The second half of it: lists the units of sections that are set. */
+int sn_dwarf_file_list(struct sn_dwarf_file *file);
 void sn_dwarf_file_release(struct sn_dwarf_file *file);
 
 /*

@@ -340,6 +340,8 @@ static void open_files(const struct sn_symbolizer *symbolizer, struct module *mo
 		module->shared = sn_debug_file_find_shared(&search, with_info, its_path);
 		module->dwarf = sn_dwarf_open(with_info, module->shared,
 					      module->file ? module->file : with_info);
+		if (module->dwarf)
+			sn_dwarf_use_split(module->dwarf, &search, its_path);
 	}
 	if (module->debug)
 		module->info.debug_file = sn_string_pool_string(&module->pool, debug_path);
