@@ -122,8 +122,8 @@ def test_all_threads_have_one_path(tmp_path: Path) -> None:
     """The starting thread's path and a worker's are the same, down to the body."""
     program.run(tmp_path, program.compiled("openmp_shares.c", *COMPILERS["gcc"]), "2", "700", options=("-F", "997"),
                 environment=PASSIVE)
-    bodies = {tuple(names(frames)) for frames, _ in program.paths(tmp_path, "cpu-time", "--granularity", "function")
-              if names(frames)[-1] == "inner"}
+    paths = [names(frames) for frames, _ in program.paths(tmp_path, "cpu-time", "--granularity", "function")]
+    bodies = {tuple(path[:path.index("inner")]) for path in paths if "inner" in path}
     assert len(bodies) == 1, bodies
 
 
@@ -193,7 +193,7 @@ def test_from_python(tmp_path: Path, call_path: str) -> None:
     assert under > 100 and not elsewhere, (under, elsewhere)
     if "native" in call_path:
         assert workers_with(tmp_path, "inner") == 2
-        check_python = [names(f) for f, _ in program.paths(tmp_path) if names(f)[-1] == "inner"]
+        check_python = [names(f) for f, _ in program.paths(tmp_path) if "inner" in names(f)]
         assert check_python and all("caller" in path and "second" in path for path in check_python)
 
 
@@ -312,7 +312,7 @@ def test_fork_between_regions(tmp_path: Path) -> None:
     subprocess.run(["gcc", "-g", "-O1", "-fopenmp", source, "-o", tmp_path / "forks"], check=True)
     done = program.run(tmp_path, tmp_path / "forks", options=("-F", "997"))
     assert done.stdout == "done\n"
-    strays = [names(f) for f, _ in program.paths(tmp_path) if names(f)[-1] == "work" and "main" not in names(f)]
+    strays = [names(f) for f, _ in program.paths(tmp_path) if "work" in names(f) and "main" not in names(f)]
     assert not strays, strays
 
 

@@ -18,8 +18,10 @@ static void work(int number)
 	for (int round = 0; round < 60; round++) {
 		auto text = std::make_unique<std::string>("thread " + std::to_string(number % 3));
 		long sum = 0;
-		for (int step = 0; step < 20000; step++)
+		for (int step = 0; step < 200000; step++) {
 			sum += step ^ number;
+			__asm__ volatile("" : "+r"(sum));
+		}
 		total.fetch_add(sum);
 		std::lock_guard<std::mutex> guard(lock);
 		counts[*text] += sum;
