@@ -34,12 +34,15 @@ static const char usage[] =
     "    -h, --help            this text\n\n"
     "FORMATS\n"
     "    hpctoolkit   measurements (.m folders, .hpcrun files) and databases (.d folders) of\n"
-    "                 HPCToolkit: CPU and GPU profiles, program structure, kernel symbols\n\n"
+    "                 HPCToolkit: CPU and GPU profiles, program structure, kernel symbols\n"
+    "    kineto       traces of torch.profiler, JSON, plain or gzip: operators, Python, kernels,\n"
+    "                 copies, memory, with all events (sonde timeline); a file for each rank\n\n"
     "EXIT STATUS\n"
     "    0 done; 128 no database was written; 129 usage.\n\n"
     "EXAMPLES\n"
     "    sonde import hpctoolkit-app-measurements -o app.sdb\n"
     "    sonde import hpctoolkit-app-database -o app.sdb\n"
+    "    sonde import rank*.pt.trace.json.gz -o ranks.sdb && sonde timeline ranks.sdb\n"
     "    sonde import run1.m run2.m -o both.sdb && sonde report both.sdb\n";
 
 struct arguments {

@@ -10,6 +10,7 @@
 #include "report/number.h"
 #include "report/utf8.h"
 #include "report/view.h"
+#include "sonde/trace.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -109,6 +110,17 @@ static void put_id(struct sn_json *json, const char *key, uint32_t value)
 		sn_json_number(json, value);
 }
 
+/* Of a trace; 0 where it is damaged, which whoever reads the events will say. */
+static double event_count(const struct sonde_db *db)
+{
+	struct sonde_trace *trace;
+	if (sonde_trace_open(db, &trace, NULL))
+		return 0;
+	uint64_t count = sonde_trace_event_count(trace);
+	sonde_trace_close(trace);
+	return (double)count;
+}
+
 static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32_t id)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
@@ -127,8 +139,10 @@ static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32
 		put_id(json, "context", profile->device_context);
 		put_id(json, "stream", profile->stream);
 	}
-	put_number(json, "start_ns", (double)profile->start_ns);
-	put_number(json, "end_ns", (double)profile->end_ns);
+	sn_json_key(json, "start_ns");
+	sn_json_unsigned(json, profile->start_ns);
+	sn_json_key(json, "end_ns");
+	sn_json_unsigned(json, profile->end_ns);
 	put_number(json, "cpu_ns", (double)profile->cpu_ns);
 	put_number(json, "samples", (double)profile->samples);
 	put_number(json, "own_ns", (double)profile->own_ns);
@@ -218,7 +232,7 @@ static void print_json(const struct sonde_db *db)
 	json_formulas(db, json);
 	put_number(json, "contexts", sonde_db_context_count(db));
 	put_number(json, "frames", sonde_db_frame_count(db));
-	put_number(json, "events", 0); /* of a trace; databases of this version hold none */
+	put_number(json, "events", event_count(db));
 	put_number(json, "modules", sonde_db_module_count(db));
 	put_number(json, "samples", add_up(db).samples);
 	sn_json_key(json, "drops");
@@ -267,6 +281,9 @@ static void print_program(const struct sonde_db *db)
 		printf("  %-12s no: %s\n", "complete",
 		       *property_text(db, "incomplete", text) ? text : "it is not known why");
 	printf("  %-12s %s\n", "contexts", sn_number_count(sonde_db_context_count(db), number));
+	if (event_count(db) > 0)
+		printf("  %-12s %s (sonde timeline)\n", "events",
+		       sn_number_count(event_count(db), number));
 	printf("  %-12s %s\n", "modules", sn_number_count(sonde_db_module_count(db), number));
 }
 

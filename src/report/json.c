@@ -77,6 +77,12 @@ void sn_json_number(struct sn_json *json, double value)
 	fputs(sn_number_exact(value, text), json->out);
 }
 
+void sn_json_unsigned(struct sn_json *json, uint64_t value)
+{
+	separate(json);
+	fprintf(json->out, "%llu", (unsigned long long)value);
+}
+
 void sn_json_bool(struct sn_json *json, bool value)
 {
 	separate(json);

@@ -7,6 +7,7 @@
 #define SN_REPORT_JSON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct sn_json {
@@ -19,6 +20,7 @@ void sn_json_end(struct sn_json *json, char bracket);	/* '}' or ']' */
 void sn_json_key(struct sn_json *json, const char *key);
 void sn_json_string(struct sn_json *json, const char *text); /* NULL: null */
 void sn_json_number(struct sn_json *json, double value);
+void sn_json_unsigned(struct sn_json *json, uint64_t value); /* exact: times since 1970 */
 void sn_json_bool(struct sn_json *json, bool value);
 void sn_json_null(struct sn_json *json);
 

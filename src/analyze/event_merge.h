@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The intervals of several tracks as one sequence in order of start; of equal starts the lower
+ * track's first, so that a call comes before what it calls. Memory is a block for each track.
+ */
+#ifndef SN_ANALYZE_EVENT_MERGE_H
+#define SN_ANALYZE_EVENT_MERGE_H
+
+#include "base/error.h"
+#include "sonde/trace.h"
+
+struct sn_merged_event {
+	uint64_t start_ns, end_ns, link;
+	uint32_t context;
+	uint32_t track;
+};
+
+struct sn_event_merge;
+
+/* Tracks must hold intervals; flags as of a cursor. NULL without memory. */
+struct sn_event_merge *sn_event_merge_new(const struct sonde_trace *trace, const uint32_t *tracks,
+					  size_t count, unsigned flags);
+void sn_event_merge_free(struct sn_event_merge *merge);
+/* 1 and the next event, 0 at the end, or a negative enum sn_err. */
+int sn_event_merge_next(struct sn_event_merge *merge, struct sn_merged_event *event,
+			struct sn_error *error);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Iterations: events of contexts that are marked so (a profiler's steps, sonde_iteration), how long
+ * each took, and which are unusual: further from the median than five times the median deviation
+ * from it (a robust measure, because the first iterations are often ten times as long) and than
+ * five per cent of the median.
+ */
+#ifndef SN_ANALYZE_ITERATIONS_H
+#define SN_ANALYZE_ITERATIONS_H
+
+#include "base/error.h"
+#include "sonde/trace.h"
+
+struct sn_iteration {
+	uint64_t start_ns, end_ns;
+	uint32_t profile, context;
+	bool is_unusual;
+};
+
+struct sn_iterations {
+	struct sn_iteration *items; /* by context, profile, start */
+	size_t count, capacity;
+};
+
+/* 0 or a negative enum sn_err; release in either case. */
+int sn_iterations(const struct sonde_db *db, const struct sonde_trace *trace,
+		  struct sn_iterations *iterations, struct sn_error *error);
+void sn_iterations_release(struct sn_iterations *iterations);
+
+/* Of those of one context: mean, population deviation, median, in ns. */
+struct sn_iteration_sum {
+	size_t count, unusual_count;
+	double mean_ns, deviation_ns, median_ns, min_ns, max_ns;
+};
+void sn_iterations_sum(const struct sn_iteration *items, size_t count,
+		       struct sn_iteration_sum *sum);
+
+#endif

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A window over a JSON file, and a parser in it; see json_window.h. */
+#include "json_window.h"
+
+#include "base/vec.h"
+
+#include <errno.h>
+#include <string.h>
+#ifdef SN_HAVE_ZLIB
+#include <zlib.h>
+#else
+#include <stdio.h>
+#endif
+
+#define WINDOW_BYTES	(1u << 20)
+/* No value is larger in a sound file; an unclosed string must not fill the memory. */
+#define VALUE_BYTES_MAX (64u << 20)
+#define DEPTH_MAX	64u /* arrays in arrays */
+
+#ifdef SN_HAVE_ZLIB
+static void *open_file(const char *path)
+{
+	gzFile file = gzopen(path, "rb");
+	if (file)
+		gzbuffer(file, 256u << 10);
+	return file;
+}
+
+static void close_file(void *file)
+{
+	gzclose(file);
+}
+
+/* As read(); *why is set where it fails. */
+static int read_file(void *file, void *bytes, unsigned length, const char **why)
+{
+	int code, got = gzread(file, bytes, length);
+	if (got < 0) {
+		*why = gzerror(file, &code);
+		if (code == Z_ERRNO)
+			*why = strerror(errno);
+	}
+	return got;
+}
+#else
+static void *open_file(const char *path)
+{
+	return fopen(path, "rb");
+}
+
+static void close_file(void *file)
+{
+	fclose(file);
+}
+
+static int read_file(void *file, void *bytes, unsigned length, const char **why)
+{
+	size_t got = fread(bytes, 1, length, file);
+	if (!got && ferror((FILE *)file)) {
+		*why = strerror(errno);
+		return -1;
+	}
+	return (int)got;
+}
+#endif
+
+int sn_json_window_head(const char *path, char *head, size_t size)
+{
+	const char *why;
+	void *file = open_file(path);
+	int got = file ? read_file(file, head, (unsigned)size - 1, &why) : -1;
+	if (file)
+		close_file(file);
+	head[got > 0 ? got : 0] = 0;
+	return got;
+}
+
+int sn_json_window_open(struct sn_json_window *window, const char *path, struct sn_error *error)
+{
+	*window = (struct sn_json_window){.path = path};
+	errno = 0;
+	window->file = open_file(path);
+	if (!window->file)
+		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path,
+			       strerror(errno ? errno : ENOMEM));
+	window->capacity = WINDOW_BYTES;
+	window->buffer = malloc(window->capacity + 1);
+	if (!window->buffer) {
+		sn_json_window_close(window);
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	window->buffer[0] = 0;
+	return 0;
+}
+
+void sn_json_window_close(struct sn_json_window *window)
+{
+	if (window->file)
+		close_file(window->file);
+	free(window->buffer);
+	free(window->scratch);
+	*window = (struct sn_json_window){0};
+}
+
+static int grow(struct sn_json_window *window, struct sn_error *error)
+{
+	if (window->end < window->capacity)
+		return 0;
+	if (window->capacity >= VALUE_BYTES_MAX)
+		return sn_fail(error, SN_ERR_FORMAT,
+			       "cannot read '%s': the value at byte %llu is larger than 64 MiB",
+			       window->path, (unsigned long long)window->consumed);
+	char *grown = realloc(window->buffer, 2 * window->capacity + 1);
+	if (!grown)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	window->buffer = grown;
+	window->capacity *= 2;
+	return 0;
+}
+
+int sn_json_window_more(struct sn_json_window *window, struct sn_error *error)
+{
+	if (window->is_over)
+		return 0;
+	memmove(window->buffer, window->buffer + window->begin, window->end - window->begin);
+	window->end -= window->begin;
+	window->begin = 0;
+	int result = grow(window, error);
+	if (result)
+		return result;
+	const char *why = "";
+	int got = read_file(window->file, window->buffer + window->end,
+			    (unsigned)(window->capacity - window->end), &why);
+	if (got < 0)
+		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", window->path, why);
+	window->end += (size_t)got;
+	window->buffer[window->end] = 0;
+	window->is_over = got == 0;
+	return got > 0;
+}
+
+void sn_json_window_forget(struct sn_json_window *window)
+{
+	window->scratch_count = 0;
+}
+
+struct sn_json_parse sn_json_parse_begin(struct sn_json_window *window)
+{
+	return (struct sn_json_parse){window, window->buffer + window->begin,
+				      window->buffer + window->end};
+}
+
+void sn_json_parse_end(const struct sn_json_parse *parse)
+{
+	struct sn_json_window *window = parse->window;
+	size_t taken = (size_t)(parse->at - window->buffer) - window->begin;
+	window->begin += taken;
+	window->consumed += taken;
+}
+
+static bool is_space(char character)
+{
+	return character == ' ' || character == '\n' || character == '\t' || character == '\r';
+}
+
+char sn_json_peek(struct sn_json_parse *parse)
+{
+	while (is_space(*parse->at))
+		parse->at++;
+	return *parse->at;
+}
+
+/* What is not as expected is wrong, unless the window ends there. */
+static enum sn_json_result wrong(const struct sn_json_parse *parse)
+{
+	return parse->at >= parse->end ? SN_JSON_SHORT : SN_JSON_WRONG;
+}
+
+enum sn_json_result sn_json_expect(struct sn_json_parse *parse, char character)
+{
+	if (sn_json_peek(parse) != character)
+		return wrong(parse);
+	parse->at++;
+	return SN_JSON_DONE;
+}
+
+static bool hexadecimal(const char *at, uint32_t *value)
+{
+	*value = 0;
+	for (int i = 0; i < 4; i++) {
+		char digit = at[i] | 0x20;
+		if (at[i] >= '0' && at[i] <= '9')
+			*value = *value << 4 | (uint32_t)(at[i] - '0');
+		else if (digit >= 'a' && digit <= 'f')
+			*value = *value << 4 | (uint32_t)(digit - 'a' + 10);
+		else
+			return false;
+	}
+	return true;
+}
+
+static char *put_utf8(char *to, uint32_t code)
+{
+	if (code < 0x80) {
+		*to++ = (char)code;
+	} else if (code < 0x800) {
+		*to++ = (char)(0xc0 | code >> 6);
+		*to++ = (char)(0x80 | (code & 0x3f));
+	} else if (code < 0x10000) {
+		*to++ = (char)(0xe0 | code >> 12);
+		*to++ = (char)(0x80 | (code >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (code & 0x3f));
+	} else {
+		*to++ = (char)(0xf0 | code >> 18);
+		*to++ = (char)(0x80 | (code >> 12 & 0x3f));
+		*to++ = (char)(0x80 | (code >> 6 & 0x3f));
+		*to++ = (char)(0x80 | (code & 0x3f));
+	}
+	return to;
+}
+
+/* The character of an escape that begins after its backslash; NULL where it is none. Half of a
+ * surrogate pair becomes the replacement character. */
+static const char *unescape(const char *at, const char *end, char **to)
+{
+	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
+	if (*at != 'u') {
+		const char *found = *at ? strchr(from, *at) : NULL;
+		if (!found)
+			return NULL;
+		*(*to)++ = into[found - from];
+		return at + 1;
+	}
+	uint32_t code, low;
+	if (end - at < 5 || !hexadecimal(at + 1, &code))
+		return NULL;
+	at += 5;
+	if (code >= 0xd800 && code < 0xdc00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u' &&
+	    hexadecimal(at + 2, &low) && low >= 0xdc00 && low < 0xe000) {
+		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+		at += 6;
+	} else if (code >= 0xd800 && code < 0xe000) {
+		code = 0xfffd;
+	}
+	*to = put_utf8(*to, code);
+	return at;
+}
+
+/* Resolves the escapes of [from, end), which only makes it shorter. */
+static enum sn_json_result resolve(struct sn_json_window *window, const char *from, const char *end,
+				   struct sn_json_text *text)
+{
+	size_t length = (size_t)(end - from);
+	/* texts already given out must not move */
+	if (window->scratch_count + length > window->scratch_capacity) {
+		if (window->scratch_count)
+			return SN_JSON_MEMORY;
+		if (sn_vec_reserve(&window->scratch, &window->scratch_capacity, length) < 0)
+			return SN_JSON_MEMORY;
+	}
+	char *begin = window->scratch + window->scratch_count, *to = begin;
+	while (from < end) {
+		if (*from != '\\') {
+			*to++ = *from++;
+			continue;
+		}
+		from = unescape(from + 1, end, &to);
+		if (!from)
+			return SN_JSON_WRONG;
+	}
+	window->scratch_count += (size_t)(to - begin);
+	*text = (struct sn_json_text){begin, (size_t)(to - begin)};
+	return SN_JSON_DONE;
+}
+
+/* The closing quote of a string whose text begins at parse->at, or NULL. */
+static const char *closing_quote(const struct sn_json_parse *parse, bool *has_escapes)
+{
+	const char *from = parse->at;
+	*has_escapes = false;
+	for (;;) {
+		const char *quote = memchr(from, '"', (size_t)(parse->end - from));
+		if (!quote)
+			return NULL;
+		const char *backslash = quote;
+		while (backslash > parse->at && backslash[-1] == '\\')
+			backslash--;
+		if ((quote - backslash) % 2 == 0)
+			return *has_escapes = *has_escapes ||
+					      memchr(parse->at, '\\', (size_t)(quote - parse->at)),
+			       quote;
+		*has_escapes = true;
+		from = quote + 1;
+	}
+}
+
+enum sn_json_result sn_json_text(struct sn_json_parse *parse, struct sn_json_text *text)
+{
+	enum sn_json_result result = sn_json_expect(parse, '"');
+	if (result)
+		return result;
+	bool has_escapes;
+	const char *begin = parse->at, *quote = closing_quote(parse, &has_escapes);
+	if (!quote)
+		return SN_JSON_SHORT;
+	parse->at = quote + 1;
+	if (has_escapes)
+		return resolve(parse->window, begin, quote, text);
+	*text = (struct sn_json_text){begin, (size_t)(quote - begin)};
+	return SN_JSON_DONE;
+}
+
+/* Passes over an array or object; its text is what lies between. */
+static enum sn_json_result skip_nested(struct sn_json_parse *parse, struct sn_json_text *text)
+{
+	const char *begin = parse->at;
+	unsigned depth = 0;
+	do {
+		switch (*parse->at++) {
+		case '"': {
+			bool has_escapes;
+			const char *quote = closing_quote(parse, &has_escapes);
+			if (!quote)
+				return SN_JSON_SHORT;
+			parse->at = quote + 1;
+			break;
+		}
+		case '[':
+		case '{':
+			if (++depth > DEPTH_MAX)
+				return SN_JSON_WRONG;
+			break;
+		case ']':
+		case '}':
+			depth--;
+			break;
+		case 0:
+			return parse->at > parse->end ? SN_JSON_SHORT : SN_JSON_WRONG;
+		}
+	} while (depth);
+	*text = (struct sn_json_text){begin, (size_t)(parse->at - begin)};
+	return SN_JSON_DONE;
+}
+
+static double power_of_ten(unsigned exponent)
+{
+	static const double powers[] = {1e0,  1e1,  1e2,  1e3,	1e4,  1e5,  1e6,  1e7,
+					1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+					1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+	return powers[exponent];
+}
+
+/* Numbers of up to 15 digits are exact by one division; others are left to the C library. */
+static double real_of(const char *begin, uint64_t digits, unsigned digit_count,
+		      unsigned fraction_count, bool is_plain)
+{
+	if (is_plain && digit_count <= 15 && fraction_count <= 22) {
+		double value = (double)digits / power_of_ten(fraction_count);
+		return *begin == '-' ? -value : value;
+	}
+	return strtod(begin, NULL);
+}
+
+static enum sn_json_result number(struct sn_json_parse *parse, struct sn_json_value *value)
+{
+	const char *begin = parse->at, *at = begin;
+	uint64_t digits = 0;
+	unsigned digit_count = 0, fraction_count = 0;
+	bool is_plain = true;
+	at += *at == '-';
+	for (; *at >= '0' && *at <= '9'; at++, digit_count++)
+		digits = 10 * digits + (uint64_t)(*at - '0');
+	unsigned whole_count = digit_count;
+	if (*at == '.')
+		for (at++; *at >= '0' && *at <= '9'; at++, digit_count++, fraction_count++)
+			digits = 10 * digits + (uint64_t)(*at - '0');
+	if (*at == 'e' || *at == 'E') {
+		is_plain = false;
+		at += at[1] == '+' || at[1] == '-' ? 2 : 1;
+		while (*at >= '0' && *at <= '9')
+			at++;
+	}
+	parse->at = at;
+	if (at >= parse->end)
+		return SN_JSON_SHORT;
+	if (!whole_count)
+		return SN_JSON_WRONG;
+	bool is_whole = is_plain && begin[at - begin - 1] != '.' && !fraction_count;
+	value->text = (struct sn_json_text){begin, (size_t)(at - begin)};
+	value->real = real_of(begin, digits, digit_count, fraction_count, is_plain);
+	/* 19 digits fit */
+	value->kind = is_whole && digit_count <= 19 ? SN_JSON_INTEGER : SN_JSON_REAL;
+	value->integer = *begin == '-' ? -(int64_t)digits : (int64_t)digits;
+	return SN_JSON_DONE;
+}
+
+/* "true", "false", "null", and what Python's json writes for what is no number. */
+static enum sn_json_result word(struct sn_json_parse *parse, struct sn_json_value *value)
+{
+	static const struct {
+		const char *text;
+		enum sn_json_kind kind;
+		int integer;
+	} words[] = {{"true", SN_JSON_BOOL, 1},	    {"false", SN_JSON_BOOL, 0},
+		     {"null", SN_JSON_NONE, 0},	    {"NaN", SN_JSON_NONE, 0},
+		     {"Infinity", SN_JSON_NONE, 0}, {"-Infinity", SN_JSON_NONE, 0}};
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		size_t length = strlen(words[i].text), left = (size_t)(parse->end - parse->at);
+		if (left < length && !memcmp(parse->at, words[i].text, left))
+			return SN_JSON_SHORT;
+		if (left < length || memcmp(parse->at, words[i].text, length))
+			continue;
+		value->kind = words[i].kind;
+		value->integer = words[i].integer;
+		parse->at += length;
+		return SN_JSON_DONE;
+	}
+	return SN_JSON_WRONG;
+}
+
+enum sn_json_result sn_json_value(struct sn_json_parse *parse, struct sn_json_value *value)
+{
+	char first = sn_json_peek(parse);
+	value->kind = SN_JSON_NONE;
+	value->text = (struct sn_json_text){NULL, 0};
+	if (first == '"') {
+		value->kind = SN_JSON_TEXT;
+		return sn_json_text(parse, &value->text);
+	}
+	if (first == '[' || first == '{') {
+		value->kind = SN_JSON_OTHER;
+		return skip_nested(parse, &value->text);
+	}
+	if ((first >= '0' && first <= '9') || (first == '-' && parse->at[1] != 'I'))
+		return number(parse, value);
+	return parse->at >= parse->end ? SN_JSON_SHORT : word(parse, value);
+}
+
+enum sn_json_result sn_json_member(struct sn_json_parse *parse, bool *is_first,
+				   struct sn_json_text *name)
+{
+	enum sn_json_result result;
+	name->text = NULL;
+	if (sn_json_peek(parse) == '}') {
+		parse->at++;
+		return SN_JSON_DONE;
+	}
+	if (!*is_first && (result = sn_json_expect(parse, ',')))
+		return result;
+	*is_first = false;
+	if ((result = sn_json_text(parse, name)))
+		return result;
+	return sn_json_expect(parse, ':');
+}

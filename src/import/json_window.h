@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A JSON text of any size through a window of bounded memory, and values out of it.
+ *
+ * A value is parsed at the window's begin and lies in it as a whole: where the window ends within
+ * one, more of the file is read and the value parsed anew, which happens once in a megabyte.
+ * Escapes are resolved into a scratch buffer that lasts until sn_json_window_forget. Parsing is
+ * strict in structure, so that a damaged file is noticed, and lenient in what it skips.
+ */
+#ifndef SN_IMPORT_JSON_WINDOW_H
+#define SN_IMPORT_JSON_WINDOW_H
+
+#include "trace_json.h"
+
+struct sn_json_window {
+	const char *path; /* as opened; not owned */
+	void *file;	  /* zlib's where there is zlib, else stdio's */
+	char *buffer;	  /* its bytes begin .. end - 1 are the window; a NUL follows */
+	size_t begin, end, capacity;
+	uint64_t consumed; /* bytes of the text before the window */
+	bool is_over;
+	char *scratch;
+	size_t scratch_count, scratch_capacity;
+};
+
+enum sn_json_result {
+	SN_JSON_DONE = 0,
+	SN_JSON_SHORT = 1, /* the window ends within the value */
+	SN_JSON_WRONG = 2, /* not JSON */
+	SN_JSON_MEMORY = 3,
+};
+
+/* Where parsing stands in the window; `end` is its end, where a NUL is. */
+struct sn_json_parse {
+	struct sn_json_window *window;
+	const char *at, *end;
+};
+
+/* The first bytes of a file, unpacked, as a string. Their number, or -1. */
+int sn_json_window_head(const char *path, char *head, size_t size);
+
+int sn_json_window_open(struct sn_json_window *window, const char *path, struct sn_error *error);
+void sn_json_window_close(struct sn_json_window *window);
+/* Reads more behind what is there. 1; 0 at the end of the file; or a negative enum sn_err. */
+int sn_json_window_more(struct sn_json_window *window, struct sn_error *error);
+/* Texts resolved so far are no longer needed. */
+void sn_json_window_forget(struct sn_json_window *window);
+
+struct sn_json_parse sn_json_parse_begin(struct sn_json_window *window);
+/* Takes what was parsed off the window. */
+void sn_json_parse_end(const struct sn_json_parse *parse);
+
+/* The next character that is no white space, left where it is; 0 at the window's end. */
+char sn_json_peek(struct sn_json_parse *parse);
+/* Takes that character. */
+enum sn_json_result sn_json_expect(struct sn_json_parse *parse, char character);
+enum sn_json_result sn_json_text(struct sn_json_parse *parse, struct sn_json_text *text);
+enum sn_json_result sn_json_value(struct sn_json_parse *parse, struct sn_json_value *value);
+
+/*
+ * Goes through the members of an object: SN_JSON_DONE with a name, whose value the caller takes
+ * next; at the end name->text is NULL. `is_first` is true before the first member.
+ */
+enum sn_json_result sn_json_member(struct sn_json_parse *parse, bool *is_first,
+				   struct sn_json_text *name);
+
+#endif

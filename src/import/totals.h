@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values of one profile on their way into a builder: added up by context and metric here, because
+ * a builder keeps what it is given until it is written, and a trace has a value for each event.
+ */
+#ifndef SN_IMPORT_TOTALS_H
+#define SN_IMPORT_TOTALS_H
+
+#include "base/intern.h"
+#include "format/database_writer.h"
+
+struct sn_totals {
+	struct sn_intern places; /* {context, metric} */
+	struct sonde_db_stat *stats;
+	size_t capacity;
+};
+
+/* One value. 0 or SN_ERR_MEMORY. */
+int sn_totals_add(struct sn_totals *totals, uint32_t context, uint32_t metric, double value);
+/* Gives all to the builder and forgets them. */
+void sn_totals_flush(struct sn_totals *totals, struct sn_db_builder *builder, uint32_t profile);
+void sn_totals_release(struct sn_totals *totals);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trace events out of JSON; see trace_json.h. */
+#include "json_window.h"
+
+#include "base/vec.h"
+
+#include <string.h>
+
+#define PROBE_BYTES (1u << 20)
+
+struct sn_trace_json {
+	struct sn_json_window window;
+	char *path;
+	enum { BEFORE, MEMBERS, EVENTS, AFTER } state;
+	bool is_bare, is_first;
+};
+
+/* Room for the escaped texts of any event that the window can hold. */
+static int reserve_scratch(struct sn_json_window *window)
+{
+	window->scratch_count = 0;
+	return sn_vec_reserve(&window->scratch, &window->scratch_capacity, window->capacity);
+}
+
+int sn_trace_json_open(const char *path, struct sn_trace_json **result, struct sn_error *error)
+{
+	struct sn_trace_json *reader = calloc(1, sizeof(*reader));
+	if (!reader || !(reader->path = strdup(path))) {
+		free(reader);
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	int opened = sn_json_window_open(&reader->window, reader->path, error);
+	if (opened) {
+		sn_trace_json_close(reader);
+		return opened;
+	}
+	*result = reader;
+	return 0;
+}
+
+void sn_trace_json_close(struct sn_trace_json *reader)
+{
+	if (!reader)
+		return;
+	sn_json_window_close(&reader->window);
+	free(reader->path);
+	free(reader);
+}
+
+static bool is_named(struct sn_json_text name, const char *text, size_t length)
+{
+	return name.length == length && !memcmp(name.text, text, length);
+}
+#define IS(name, text) is_named(name, text, sizeof(text) - 1)
+
+static enum sn_json_result take_args(struct sn_json_parse *parse, struct sn_json_event *event)
+{
+	bool is_first = true;
+	enum sn_json_result result = sn_json_expect(parse, '{');
+	while (!result) {
+		struct sn_json_arg spare;
+		bool has_room = event->arg_count < SN_JSON_ARGS_MAX;
+		struct sn_json_arg *arg = has_room ? event->args + event->arg_count : &spare;
+		result = sn_json_member(parse, &is_first, &arg->name);
+		if (result || !arg->name.text)
+			break;
+		result = sn_json_value(parse, &arg->value);
+		event->arg_count += has_room;
+		event->args_lost += !has_room;
+	}
+	return result;
+}
+
+static enum sn_json_result take_time(struct sn_json_parse *parse, bool *has_time, int64_t *time_ns)
+{
+	struct sn_json_value value;
+	enum sn_json_result result = sn_json_value(parse, &value);
+	*has_time = !result && value.text.text && sn_trace_json_time(value.text, time_ns);
+	return result;
+}
+
+static enum sn_json_result take_text(struct sn_json_parse *parse, struct sn_json_text *text)
+{
+	struct sn_json_value value;
+	enum sn_json_result result = sn_json_value(parse, &value);
+	*text = value.text;
+	return result;
+}
+
+static enum sn_json_result take_member(struct sn_json_parse *parse, struct sn_json_text name,
+				       struct sn_json_event *event)
+{
+	struct sn_json_value other;
+	if (IS(name, "ph")) {
+		enum sn_json_result result = sn_json_value(parse, &other);
+		event->phase = !result && other.text.length ? *other.text.text : 0;
+		return result;
+	}
+	if (IS(name, "name"))
+		return take_text(parse, &event->name);
+	if (IS(name, "cat"))
+		return take_text(parse, &event->category);
+	if (IS(name, "ts"))
+		return take_time(parse, &event->has_time, &event->time_ns);
+	if (IS(name, "dur"))
+		return take_time(parse, &event->has_duration, &event->duration_ns);
+	if (IS(name, "pid"))
+		return sn_json_value(parse, &event->pid);
+	if (IS(name, "tid"))
+		return sn_json_value(parse, &event->tid);
+	if (IS(name, "id"))
+		return sn_json_value(parse, &event->id);
+	if (IS(name, "args") && sn_json_peek(parse) == '{')
+		return take_args(parse, event);
+	return sn_json_value(parse, &other);
+}
+
+static enum sn_json_result take_event(struct sn_json_parse *parse, struct sn_json_event *event)
+{
+	static const struct sn_json_value nothing;
+	event->phase = 0;
+	event->name = event->category = (struct sn_json_text){NULL, 0};
+	event->pid = event->tid = event->id = nothing;
+	event->has_time = event->has_duration = false;
+	event->arg_count = event->args_lost = 0;
+	bool is_first = true;
+	enum sn_json_result result = sn_json_expect(parse, '{');
+	while (!result) {
+		struct sn_json_text name;
+		result = sn_json_member(parse, &is_first, &name);
+		if (result || !name.text)
+			break;
+		result = take_member(parse, name, event);
+	}
+	return result;
+}
+
+/* Before an element of an array or object: its separator. At the end *found is SN_TRACE_JSON_END
+ * and the bracket is taken. */
+static enum sn_json_result separate(struct sn_trace_json *reader, struct sn_json_parse *parse,
+				    char close, int *found)
+{
+	if (sn_json_peek(parse) == close) {
+		parse->at++;
+		*found = SN_TRACE_JSON_END;
+		return SN_JSON_DONE;
+	}
+	return reader->is_first ? SN_JSON_DONE : sn_json_expect(parse, ',');
+}
+
+static enum sn_json_result step_event(struct sn_trace_json *reader, struct sn_json_parse *parse,
+				      struct sn_json_event *event, int *found)
+{
+	*found = SN_TRACE_JSON_EVENT;
+	enum sn_json_result result = separate(reader, parse, ']', found);
+	if (!result && *found == SN_TRACE_JSON_EVENT)
+		result = take_event(parse, event);
+	if (result)
+		return result;
+	if (*found == SN_TRACE_JSON_END)
+		reader->state = reader->is_bare ? AFTER : MEMBERS;
+	reader->is_first = false;
+	return SN_JSON_DONE;
+}
+
+static enum sn_json_result step_member(struct sn_trace_json *reader, struct sn_json_parse *parse,
+				       struct sn_json_member *member, int *found)
+{
+	*found = SN_TRACE_JSON_MEMBER;
+	enum sn_json_result result = separate(reader, parse, '}', found);
+	if (result)
+		return result;
+	if (*found == SN_TRACE_JSON_END) {
+		reader->state = AFTER;
+		return SN_JSON_DONE;
+	}
+	if ((result = sn_json_text(parse, &member->name)) || (result = sn_json_expect(parse, ':')))
+		return result;
+	if (IS(member->name, "traceEvents")) {
+		result = sn_json_expect(parse, '[');
+		if (result)
+			return result;
+		reader->state = EVENTS;
+		reader->is_first = true;
+		*found = SN_TRACE_JSON_END;
+		return SN_JSON_DONE;
+	}
+	result = sn_json_value(parse, &member->value);
+	if (!result)
+		reader->is_first = false;
+	return result;
+}
+
+static enum sn_json_result step_begin(struct sn_trace_json *reader, struct sn_json_parse *parse,
+				      int *found)
+{
+	char first = sn_json_peek(parse);
+	*found = SN_TRACE_JSON_END;
+	if (first != '[' && first != '{')
+		return parse->at >= parse->end ? SN_JSON_SHORT : SN_JSON_WRONG;
+	parse->at++;
+	reader->is_bare = first == '[';
+	reader->is_first = true;
+	reader->state = reader->is_bare ? EVENTS : MEMBERS;
+	return SN_JSON_DONE;
+}
+
+static enum sn_json_result step(struct sn_trace_json *reader, struct sn_json_parse *parse,
+				struct sn_json_event *event, struct sn_json_member *member,
+				int *found)
+{
+	switch (reader->state) {
+	case BEFORE:
+		return step_begin(reader, parse, found);
+	case EVENTS:
+		return step_event(reader, parse, event, found);
+	default:
+		return step_member(reader, parse, member, found);
+	}
+}
+
+static int damaged(struct sn_trace_json *reader, const struct sn_json_parse *parse, const char *why,
+		   struct sn_error *error)
+{
+	uint64_t at = reader->window.consumed + (uint64_t)(parse->at - reader->window.buffer) -
+		      reader->window.begin;
+	return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s at byte %llu", reader->path, why,
+		       (unsigned long long)at);
+}
+
+int sn_trace_json_next(struct sn_trace_json *reader, struct sn_json_event *event,
+		       struct sn_json_member *member, struct sn_error *error)
+{
+	while (reader->state != AFTER) {
+		int found;
+		if (reserve_scratch(&reader->window) < 0)
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		struct sn_json_parse parse = sn_json_parse_begin(&reader->window);
+		enum sn_json_result result = step(reader, &parse, event, member, &found);
+		if (result == SN_JSON_DONE) {
+			sn_json_parse_end(&parse);
+			if (found != SN_TRACE_JSON_END)
+				return found;
+		} else if (result == SN_JSON_SHORT) {
+			int more = sn_json_window_more(&reader->window, error);
+			if (more < 0)
+				return more;
+			if (!more)
+				return damaged(reader, &parse, "it ends too early,", error);
+		} else {
+			return damaged(reader, &parse, "not the JSON of a trace", error);
+		}
+	}
+	return SN_TRACE_JSON_END;
+}
+
+uint64_t sn_trace_json_bytes(const struct sn_trace_json *reader)
+{
+	return reader->window.consumed;
+}
+
+bool sn_trace_json_probe(const char *path)
+{
+	/* texts of metadata may come first */
+	char *head = malloc(PROBE_BYTES);
+	bool is_trace = false;
+	if (head && sn_json_window_head(path, head, PROBE_BYTES) > 0) {
+		const char *text = head + strspn(head, " \t\r\n");
+		if (*text == '{')
+			is_trace =
+			    strstr(text, "\"traceEvents\"") || strstr(text, "\"schemaVersion\"");
+		else
+			is_trace = *text == '[' && strstr(text, "\"ph\"");
+	}
+	free(head);
+	return is_trace;
+}
+
+static bool is_digit(const char *at, const char *end)
+{
+	return at < end && *at >= '0' && *at <= '9';
+}
+
+bool sn_trace_json_time(struct sn_json_text text, int64_t *time_ns)
+{
+	const char *at = text.text, *end = at + text.length;
+	bool is_negative = at < end && *at == '-';
+	int64_t time = 0;
+	at += is_negative;
+	if (!is_digit(at, end))
+		return false;
+	for (; is_digit(at, end); at++) {
+		if (time > INT64_MAX / 20000)
+			return false;
+		time = 10 * time + (*at - '0');
+	}
+	time *= 1000;
+	if (at < end && *at == '.')
+		at++;
+	for (int64_t place = 100; is_digit(at, end); at++, place /= 10)
+		time += place * (*at - '0');
+	if (at < end && (*at == 'e' || *at == 'E')) {
+		/* the text is followed by something that is no number */
+		double value = strtod(text.text, NULL);
+		*time_ns = (int64_t)(value * 1000);
+		return value > -9e15 && value < 9e15;
+	}
+	*time_ns = is_negative ? -time : time;
+	return at == end;
+}

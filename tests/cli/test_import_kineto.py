@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde import` of torch.profiler's traces: made ones with a known answer, and every real one read by other means."""
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import pytest
+
+from kineto_traces import FILES, Trace, kernels, load, totals
+
+
+def imported(sonde, folder, *sources):
+    result = sonde("import", *sources, "-o", folder / "trace.sdb")
+    assert result.status == 0, result.err
+    return folder / "trace.sdb"
+
+
+def report(sonde, path, *options) -> list[dict]:
+    result = sonde("report", path, "--format", "json", *options)
+    assert result.status == 0, result.err
+    return json.loads(result.out)["rows"]
+
+
+def paths(rows: list[dict], metric: str) -> dict[str, tuple[int, float]]:
+    """Names from the root down, joined: count and sum of the exclusive values there."""
+    found, stack = {}, []
+    for row in rows:
+        stack[row["depth"]:] = [row["name"]]
+        value = row["values"].get(metric, {}).get("exclusive")
+        if value and value["count"]:
+            found[" > ".join(stack[1:])] = (value["count"], value["sum"])
+    return found
+
+
+def info(sonde, path) -> dict:
+    return json.loads(sonde("info", path, "--format", "json").out)
+
+
+@pytest.fixture
+def training() -> Trace:
+    trace = Trace()
+    trace.events.append({"ph": "M", "name": "process_name", "pid": 5, "tid": 0, "ts": 0, "args": {"name": "python3"}})
+    trace.call("python_function", "train.py(12): step", 0, 500)
+    trace.call("cpu_op", "aten::linear", 10, 100, Sequence_number=41, Fwd_thread_id=0)
+    trace.call("cpu_op", "aten::t", 20, 30, Sequence_number=41, Fwd_thread_id=0)
+    trace.call("cpu_op", "aten::addmm", 40, 90, Sequence_number=42, Fwd_thread_id=0)
+    trace.launch(1, 50, 60)
+    trace.operation("kernel", "gemm", 70, 170, 1, grid=[2, 3, 4], block=[32, 2, 1], **{"registers per thread": 40})
+    # the backward pass on its own thread
+    name = "autograd::engine::evaluate_function: AddmmBackward0"
+    trace.call("cpu_op", name, 200, 300, thread=11, Sequence_number=42, Fwd_thread_id=1)
+    trace.call("cpu_op", "AddmmBackward0", 210, 290, thread=11, Sequence_number=42, Fwd_thread_id=1)
+    trace.launch(2, 220, 230, thread=11)
+    trace.operation("kernel", "gemm", 240, 440, 2)
+    trace.call("cpu_op", "TBackward0", 310, 320, thread=11, Sequence_number=41, Fwd_thread_id=1)
+    return trace
+
+
+def test_paths_of_a_training_step(sonde, tmp_path, training):
+    path = imported(sonde, tmp_path, training.write(tmp_path / "trace.json"))
+    rows = report(sonde, path, "--metric", "kernel-time,real-time,gpu-api-time")
+    forward = "train.py:12 step > aten::linear > aten::addmm"
+    rows_named = [dict(row, name=f"{row['file']}:{row['line'] or 12} {row['name']}" if row["kind"] == "python" else row["name"])
+                  for row in rows]
+    kernel_paths = paths(rows_named, "kernel-time")
+    backward = f"{forward} > autograd::engine::evaluate_function: AddmmBackward0 > AddmmBackward0"
+    assert kernel_paths == {f"{forward} > cudaLaunchKernel > gemm": (1, 100_000),
+                            f"{backward} > cudaLaunchKernel > gemm": (1, 200_000)}
+    # each call's own time: what those it called did not take
+    own = paths(rows_named, "real-time")
+    assert own["train.py:12 step > aten::linear"] == (1, 30_000)
+    assert own[forward] == (1, 40_000)
+    # a call and what it calls share a sequence number: the gradient of a transposition is that of aten::t
+    assert own["train.py:12 step > aten::linear > aten::t > TBackward0"] == (1, 10_000)
+    flags = {row["name"]: row["kind"] for row in rows}
+    assert flags["gemm"] == "kernel" and flags["cudaLaunchKernel"] == "gpu-api" and flags["step"] == "python"
+
+
+def test_launch_metrics_and_profiles(sonde, tmp_path, training):
+    path = imported(sonde, tmp_path, training.write(tmp_path / "trace.json.gz"))
+    about = info(sonde, path)
+    assert about["program"] == "python3" and about["events"] == 11 and about["drops"] == {}
+    assert sorted(profile["tid"] for profile in about["profiles"]) == [0, 10, 11]
+    root = report(sonde, path, "--metric", "kernel-blocks,kernel-block-threads,kernel-registers")[0]["values"]
+    assert [root[name]["inclusive"]["sum"] for name in ("kernel-blocks", "kernel-block-threads", "kernel-registers")] == \
+        [24, 64, 40]
+
+
+def test_kernels_of_one_graph_launch(sonde, tmp_path):
+    trace = Trace()
+    trace.call("cuda_runtime", "cudaGraphLaunch", 0, 10, correlation=5)
+    for number in range(3):
+        trace.operation("kernel", f"node{number}", 20 + 10 * number, 25 + 10 * number, 5)
+    rows = report(sonde, imported(sonde, tmp_path, trace.write(tmp_path / "t.json")), "--metric", "kernel-time")
+    assert set(paths(rows, "kernel-time")) == {f"cudaGraphLaunch > node{number}" for number in range(3)}
+
+
+def test_kernels_without_a_launch_are_counted(sonde, tmp_path):
+    trace = Trace()
+    trace.operation("kernel", "early", 20, 25, 5)
+    path = imported(sonde, tmp_path, trace.write(tmp_path / "t.json"))
+    assert info(sonde, path)["drops"] == {"gpu-unlaunched": 1}
+    assert set(paths(report(sonde, path, "--metric", "kernel-time"), "kernel-time")) == \
+        {"[launched before the recording] > early"}
+
+
+def test_memory_belongs_to_what_runs(sonde, tmp_path):
+    trace = Trace()
+    trace.call("cpu_op", "aten::empty", 0, 10)
+    for time, size, total in [(1, 512, 512), (2, 1024, 1536), (3, -512, 1024)]:
+        trace.events.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 5, "tid": 10,
+                             "ts": time, "args": {"Bytes": size, "Total Allocated": total, "Device Id": 0}})
+    rows = report(sonde, imported(sonde, tmp_path, trace.write(tmp_path / "t.json")), "--metric", "tensor-alloc,tensor-free")
+    assert paths(rows, "tensor-alloc") == {"aten::empty": (2, 1536)}
+    assert paths(rows, "tensor-free") == {"aten::empty": (1, 512)}
+
+
+def test_times_are_exact_and_have_the_files_base(sonde, tmp_path):
+    trace = Trace()
+    trace.members["baseTimeNanoseconds"] = 1_751_410_836_000_000_000
+    # microseconds since 1970 with three digits are beyond what a double holds
+    trace.call("cpu_op", "a", 0, 0)
+    text = json.dumps({**trace.members, "traceEvents": [dict(trace.events[0], ts="TS", dur="DUR")]})
+    text = text.replace('"TS"', "1419247332972.313").replace('"DUR"', "4426.114")
+    path = imported(sonde, tmp_path, trace.write(tmp_path / "t.json", text))
+    profile, = info(sonde, path)["profiles"]
+    start = 1_751_410_836_000_000_000 + 1_419_247_332_972_313
+    assert (profile["start_ns"], profile["end_ns"]) == (start, start + 4_426_114)
+
+
+def test_ranks_are_told_apart(sonde, tmp_path, training):
+    sources = []
+    for rank in (3, 11):
+        training.members["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 12}
+        sources.append(training.write(tmp_path / f"rank{rank}.json.gz"))
+    path = imported(sonde, tmp_path, *sources)
+    assert sorted({profile["rank"] for profile in info(sonde, path)["profiles"]}) == [3, 11]
+    assert report(sonde, path, "--metric", "kernel-time")[0]["values"]["kernel-time"]["inclusive"]["sum"] == 600_000
+    devices = json.loads(sonde("timeline", path, "--format", "json").out)["devices"]
+    assert [device["rank"] for device in devices] == [3, 11]
+
+
+def test_a_bare_array_and_odd_members(sonde, tmp_path, training):
+    training.events[1]["name"] = "na\u00efve \"quoted\" \U0001f600.py(1): f\tg"
+    training.events.append({"ph": "X", "cat": "cpu_op", "name": "no time", "pid": 5, "tid": 10})
+    training.events.append({"ph": "C", "name": "counter", "pid": 5, "tid": 10, "ts": 1, "args": {"x": 1}})
+    training.events.append({"ph": "X", "cat": "cpu_op", "name": "text ids", "pid": "Spans", "tid": "x", "ts": 1, "dur": 2,
+                            "args": {"deep": [[[{"a": [1, 2]}]]], "nan": float("nan"), "none": None, "yes": True}})
+    path = imported(sonde, tmp_path, training.write(tmp_path / "t.json", json.dumps(training.events)))
+    about = info(sonde, path)
+    assert about["drops"] == {"import-untimed": 1, "import-unread": 1}
+    names = {row["name"] for row in report(sonde, path, "--metric", "real-time")}
+    assert "text ids" in names and "f\tg" in names
+
+
+@pytest.mark.parametrize("cut", [1, 10, 100, 0.3, 0.6, 0.99])
+def test_truncated(sonde, tmp_path, training, cut):
+    text = json.dumps({**training.members, "traceEvents": training.events})
+    (tmp_path / "t.json").write_text(text[:cut if cut >= 1 else int(cut * len(text))])
+    result = sonde("import", "--from", "kineto", tmp_path / "t.json", "-o", tmp_path / "x.sdb")
+    assert result.status == 128 and len(result.err_lines) == 1 and "t.json" in result.err
+    assert not (tmp_path / "x.sdb").exists()
+
+
+@pytest.mark.parametrize("text", ['{"traceEvents": [}', '{"traceEvents": [{"ph": "X" "ts": 1}]}', '{"traceEvents": [1]}',
+                                  '{"traceEvents": [{"name": "\\x"}]}', '{"traceEvents": [{"ts": -}]}',
+                                  '{"schemaVersion": 1, "traceEvents": [' + "[" * 100000])
+def test_damaged(sonde, tmp_path, text):
+    (tmp_path / "t.json").write_text(text)
+    result = sonde("import", "--from", "kineto", tmp_path / "t.json", "-o", tmp_path / "x.sdb")
+    assert result.status == 128 and len(result.err_lines) == 1 and not (tmp_path / "x.sdb").exists()
+
+
+@pytest.mark.skipif(not FILES, reason="../shared/data is not here")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_kineto_real_traces_lose_nothing(sonde, tmp_path, path):
+    events = load(path)
+    expected = totals(events)
+    result = imported(sonde, tmp_path, path)
+    rows = report(sonde, result, *[part for metric in expected for part in ("--metric", metric)])
+    root = rows[0]["values"]
+    assert {metric: (root[metric]["inclusive"]["count"], root[metric]["inclusive"]["sum"]) for metric in expected} == expected
+    found: dict[str, list[float]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        value = row["values"].get("kernel-time", {}).get("exclusive")
+        if row["kind"] == "kernel" and value:
+            found[row["name"]][0] += value["count"]
+            found[row["name"]][1] += value["sum"]
+    assert {name: tuple(pair) for name, pair in found.items()} == kernels(events)
+    # operators, by name: as many executions as events
+    operators: dict[str, int] = defaultdict(int)
+    for event in events:
+        if event.get("ph") == "X" and event.get("cat") == "cpu_op":
+            operators[event["name"]] += 1
+    called: dict[str, int] = defaultdict(int)
+    for row in report(sonde, result, "--metric", "real-time"):
+        value = row["values"].get("real-time", {}).get("exclusive")
+        if row["kind"] == "operator" and value:
+            called[row["name"]] += value["count"]
+    assert called == operators
