@@ -59,7 +59,7 @@ static void print(const uint64_t *addresses, const struct sn_symbol_location *lo
 
 int main(int argc, char **argv)
 {
-	struct sn_symbolizer_options options = {.cache_folder = ""};
+	struct sn_symbolizer_options options = {.cache_folder = "", .no_loops = true};
 	struct sn_symbolizer *symbolizer;
 	struct sn_symbol_module_info info;
 	struct sn_error error = {""};

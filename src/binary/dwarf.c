@@ -129,19 +129,26 @@ void sn_dwarf_use_split(struct sn_dwarf *dwarf, const struct sn_debug_search *se
 	dwarf->places.path = strdup(path);
 }
 
+void sn_dwarf_forget(struct sn_dwarf *dwarf)
+{
+	for (uint32_t i = 0; i < dwarf->file.unit_count; i++)
+		sn_dwarf_lines_free(&dwarf->file.units[i]);
+	free(dwarf->functions);
+	dwarf->functions = NULL;
+	dwarf->function_count = dwarf->function_slots = 0;
+}
+
 void sn_dwarf_free(struct sn_dwarf *dwarf)
 {
 	if (!dwarf)
 		return;
-	for (uint32_t i = 0; i < dwarf->file.unit_count; i++) {
-		sn_dwarf_lines_free(&dwarf->file.units[i]);
+	sn_dwarf_forget(dwarf);
+	for (uint32_t i = 0; i < dwarf->file.unit_count; i++)
 		sn_dwarf_split_free(dwarf->file.units[i].split);
-	}
 	sn_dwarf_places_release(&dwarf->places);
 	sn_dwarf_file_release(&dwarf->file);
 	sn_dwarf_file_release(&dwarf->shared);
 	free(dwarf->ranges);
-	free(dwarf->functions);
 	free(dwarf);
 }
 

@@ -30,6 +30,9 @@ void sn_dwarf_use_split(struct sn_dwarf *dwarf, const struct sn_debug_search *se
 			const char *path);
 void sn_dwarf_free(struct sn_dwarf *dwarf);
 
+/* Forgets all strings of pools given so far, which may then be released. */
+void sn_dwarf_forget(struct sn_dwarf *dwarf);
+
 /*
  * Resolves ascending addresses into out[count], which start zeroed. An address without debug
  * information keeps depth 0; one with a line but no function gets one frame without name. Here a

@@ -653,6 +653,22 @@ int sn_symbolizer_lookup(struct sn_symbolizer *symbolizer, uint32_t module,
 	return result;
 }
 
+void sn_symbolizer_forget(struct sn_symbolizer *symbolizer, uint32_t module)
+{
+	if (module >= symbolizer->module_count)
+		return;
+	struct module *of = symbolizer->modules[module];
+	if (of->dwarf)
+		sn_dwarf_forget(of->dwarf);
+	free(of->known);
+	of->known = NULL;
+	of->known_count = 0;
+	of->dependency_count = 0;
+	of->info.debug_file = NULL;
+	sn_string_pool_release(&of->pool);
+	of->is_changed = false;
+}
+
 void sn_symbolizer_module_info(const struct sn_symbolizer *symbolizer, uint32_t module,
 			       struct sn_symbol_module_info *info)
 {

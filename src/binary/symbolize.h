@@ -116,6 +116,13 @@ int sn_symbolizer_module(struct sn_symbolizer *symbolizer, const char *path,
 int sn_symbolizer_lookup(struct sn_symbolizer *symbolizer, uint32_t module,
 			 const uint64_t *addresses, size_t count, struct sn_symbol_location *out);
 
+/*
+ * Forgets what was found in a module, and frees it: locations, their strings and info.debug_file
+ * given so far are gone. What is open stays open. For those who ask for all of a large module, part
+ * by part, without a cache folder.
+ */
+void sn_symbolizer_forget(struct sn_symbolizer *symbolizer, uint32_t module);
+
 void sn_symbolizer_module_info(const struct sn_symbolizer *symbolizer, uint32_t module,
 			       struct sn_symbol_module_info *info);
 /* "lines", "symbols", ...: stable names for reports. */

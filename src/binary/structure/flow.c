@@ -53,17 +53,37 @@ static uint32_t owner_by_jumps(const struct sn_code *code, uint32_t index)
 	return index;
 }
 
+static bool jumps_to(const struct sn_code *code, uint32_t index, uint64_t target)
+{
+	const struct sn_code_function *piece = &code->functions[index];
+	struct sn_bytes bytes = sn_code_bytes(code, piece->start);
+	size_t size = (size_t)(piece->end - piece->start);
+	for (size_t at = 0; at < size && size <= bytes.size;) {
+		struct sn_insn insn;
+		if (!code->decode(bytes.data + at, size - at, piece->start + at, &insn))
+			break;
+		at += insn.length;
+		if ((insn.kind == SN_INSN_JUMP || insn.kind == SN_INSN_BRANCH) &&
+		    insn.target == target)
+			return true;
+	}
+	return false;
+}
+
 uint32_t sn_flow_owner(const struct sn_code *code, uint32_t index)
 {
 	const struct sn_code_function *function = &code->functions[index];
-	if (function->name || !function->is_sized)
+	if (function->name)
 		return function->owner;
 	uint32_t owner = owner_by_jumps(code, index);
-	/* of two that jump into each other, the first is the function */
-	if (owner != index && !code->functions[owner].name && owner > index &&
-	    owner_by_jumps(code, owner) == index)
-		return index;
-	return owner;
+	if (owner == index || code->functions[owner].name || owner_by_jumps(code, owner) != index)
+		return owner;
+	/* of two that jump into each other, the part is the one at whose start the other enters */
+	bool enters = jumps_to(code, owner, function->start);
+	bool is_entered = jumps_to(code, index, code->functions[owner].start);
+	if (enters != is_entered)
+		return enters ? owner : index;
+	return owner < index ? owner : index;
 }
 
 static bool add_part(struct sn_flow *flow, uint32_t function)

@@ -228,9 +228,17 @@ static size_t padding_at(const struct sn_code *code, const uint8_t *bytes, size_
 	return 0;
 }
 
+/* Takes back guesses from an address on, but for the first ones. */
+static void forget_starts(struct finding *finding, size_t least, uint64_t least_at)
+{
+	while (finding->count > least && finding->starts[finding->count - 1].at >= least_at)
+		finding->count--;
+}
+
 /*
  * Guesses starts in [at, end): the first instruction, and what is aligned after code that does not
- * go on and padding. Returns the bytes that are no padding.
+ * go on and padding, unless a conditional branch goes over it. Returns the bytes that are no
+ * padding.
  */
 static uint64_t guess_in(struct finding *finding, uint64_t at, uint64_t end)
 {
@@ -238,14 +246,16 @@ static uint64_t guess_in(struct finding *finding, uint64_t at, uint64_t end)
 	struct sn_code *code = finding->code;
 	struct sn_bytes bytes = sn_code_bytes(code, at);
 	bool has_ended = true, is_padded = true;
-	uint64_t kept = 0;
+	uint64_t kept = 0, reach = 0, first = at;
+	size_t first_start = finding->count;
 	while (at < end && bytes.size > 0) {
 		struct sn_insn insn;
 		size_t left = (size_t)(end - at);
 		size_t length = padding_at(code, bytes.data, left);
 		is_padded |= length > 0;
 		if (length == 0) {
-			if (has_ended && is_padded && (kept == 0 || at % ALIGNMENT == 0))
+			bool is_start = has_ended && is_padded && at > reach && at % ALIGNMENT == 0;
+			if (is_start || kept == 0)
 				add_start(finding,
 					  (struct start){.at = at, .end = at, .rank = RANK_GUESS});
 			bool is_code = code->decode(bytes.data, left, at, &insn);
@@ -255,6 +265,10 @@ static uint64_t guess_in(struct finding *finding, uint64_t at, uint64_t end)
 					insn.kind == SN_INSN_TRAP);
 			is_padded = false;
 			kept += length;
+			if (is_code && insn.kind == SN_INSN_BRANCH && insn.target < end)
+				reach = insn.target > reach ? insn.target : reach;
+			if (is_code && insn.kind == SN_INSN_BRANCH && insn.target >= first)
+				forget_starts(finding, first_start + 1, insn.target);
 		}
 		if (length > left)
 			break;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define INDEX_MAX	    1024u
 #define DEPTH_MAX	    10	  /* of values made of values */
 #define BLOCKS_MAX	    512	  /* looked through for one register */
 #define STEPS_MAX	    20000 /* decoded for one jump */
@@ -107,8 +108,8 @@ static struct value sum(struct value left, struct value right)
 		other.stride = 1;
 		/* fall through */
 	case SCALED:
-		/* an index that a constant was added to is an index still: tables are far away */
-		if (known.base + 4096 < 8192)
+		/* an index that a constant was added to is an index still: no table lies so low */
+		if (known.base + INDEX_MAX < 2 * INDEX_MAX)
 			return other;
 		other.kind = PLACE;
 		other.base = known.base;
@@ -157,14 +158,13 @@ static struct value value_from(struct search *search, const struct sn_step *step
 	const struct sn_flow *flow = search->flow;
 	bool is_stack =
 	    step->a != SN_STEP_NO_REGISTER && sn_jump_decoder_is_stack(flow->decoder, step->a);
-	if (step->op == SN_STEP_LOAD && is_stack) {
+	/* the frame pointer may as well hold a table's address: then there is an index */
+	if (step->op == SN_STEP_LOAD && is_stack && step->b == SN_STEP_NO_REGISTER) {
 		struct wanted slot = {SN_STEP_NO_REGISTER, step->a, step->addend};
-		if (step->size != 8 || step->b != SN_STEP_NO_REGISTER)
+		if (step->size != 8)
 			return (struct value){.kind = UNKNOWN};
 		return value_of(search, slot, address, depth + 1);
 	}
-	if (is_stack)
-		return (struct value){.kind = UNKNOWN};
 	struct value a = register_value(search, step->a, address, depth + 1);
 	struct value b = register_value(search, step->b, address, depth + 1);
 	if (step->op == SN_STEP_SUM && step->b != SN_STEP_NO_REGISTER && step->size > 0 &&

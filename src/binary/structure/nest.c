@@ -14,9 +14,14 @@
 static bool is_inside(const struct sn_loop_forest *forest, uint32_t loop, uint32_t block)
 {
 	uint32_t at = forest->block_loops[block];
-	while (at != SN_FLOW_NONE && forest->loops[at].depth > forest->loops[loop].depth)
+	for (unsigned steps = 0; at != SN_FLOW_NONE && steps < LOOPS_MAX; steps++) {
+		if (at == loop)
+			return true;
+		if (forest->loops[at].depth <= forest->loops[loop].depth)
+			return false;
 		at = forest->loops[at].parent;
-	return at == loop;
+	}
+	return false;
 }
 
 static void add_mark(struct sn_nest_marks *marks, uint64_t address)
@@ -34,29 +39,63 @@ static void add_control(struct sn_nest_marks *marks, uint64_t address)
 		add_mark(marks, address);
 }
 
-void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
-		   uint32_t loop, struct sn_nest_marks *marks)
+/* The loops that an edge leaves have its branch for a control. */
+static void add_exits(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
+		      const struct sn_flow_edge *edge, struct sn_nest_marks *marks)
 {
+	uint32_t loop = forest->block_loops[edge->from];
+	for (unsigned steps = 0; loop != SN_FLOW_NONE && steps < LOOPS_MAX; steps++) {
+		if (is_inside(forest, loop, edge->to))
+			return;
+		add_control(&marks[loop], graph->blocks[edge->from].last);
+		loop = forest->loops[loop].parent;
+	}
+}
+
+/* Where a loop's blocks begin: of those in one stretch with its header, some. */
+static void add_body(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
+		     uint32_t loop, struct sn_nest_marks *marks)
+{
+	enum { BLOCKS_MAX = 1024 };
 	uint32_t header = forest->loops[loop].header;
 	uint32_t first = header, last = header;
-	marks->count = 0;
-	for (uint32_t i = 0; i < graph->edge_count; i++) {
-		const struct sn_flow_edge *edge = &graph->edges[i];
-		if (edge->to == header && is_inside(forest, loop, edge->from))
-			add_control(marks, graph->blocks[edge->from].last);
-		if (edge->from == header && !is_inside(forest, loop, edge->to))
-			add_control(marks, graph->blocks[header].last);
-	}
-	marks->control_count = marks->count;
-	while (first > 0 && is_inside(forest, loop, first - 1))
+	while (first > 0 && header - first < BLOCKS_MAX && is_inside(forest, loop, first - 1))
 		first--;
-	while (last + 1 < graph->block_count && is_inside(forest, loop, last + 1))
+	while (last + 1 < graph->block_count && last - header < BLOCKS_MAX &&
+	       is_inside(forest, loop, last + 1))
 		last++;
 	add_mark(marks, graph->blocks[header].start);
 	uint32_t step = 1 + (last - first) / (SN_NEST_MARKS_MAX / 2);
 	for (uint32_t i = first; i <= last; i += step)
 		if (i != header)
 			add_mark(marks, graph->blocks[i].start);
+}
+
+void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
+		   struct sn_nest_marks *marks)
+{
+	for (uint32_t i = 0; i < forest->loop_count; i++)
+		marks[i].count = 0;
+	if (forest->loop_count == 0)
+		return;
+	for (uint32_t i = 0; i < graph->edge_count; i++)
+		add_exits(graph, forest, &graph->edges[i], marks);
+	for (uint32_t i = 0; i < forest->loop_count; i++)
+		marks[i].control_count = marks[i].count;
+	for (uint32_t i = 0; i < graph->edge_count; i++) {
+		const struct sn_flow_edge *edge = &graph->edges[i];
+		uint32_t loop = forest->block_loops[edge->to];
+		bool is_back = loop != SN_FLOW_NONE && forest->loops[loop].header == edge->to &&
+			       is_inside(forest, loop, edge->from);
+		if (is_back && marks[loop].control_count == 0)
+			add_control(&marks[loop], graph->blocks[edge->from].last);
+	}
+	for (uint32_t i = 0; i < forest->loop_count; i++) {
+		if (marks[i].count == 0)
+			add_mark(&marks[i], graph->blocks[forest->loops[i].header].last);
+		marks[i].control_count = marks[i].count;
+		add_body(graph, forest, i, &marks[i]);
+	}
 }
 
 /* ---- chains of calls ---- */
@@ -122,7 +161,8 @@ static void settle_line(struct sn_nest_loop *loop, const struct sn_nest_marks *m
 			after++;
 		}
 	}
-	if (before <= after)
+	/* one may be anything that was moved here */
+	if (before <= after || before < 2)
 		return;
 	/* what a compiler moved here from the function's beginning says nothing */
 	const struct sn_symbol_location *header = locations[marks->control_count];
@@ -210,8 +250,9 @@ struct nesting {
 	struct sn_loop_forest forest;
 	struct sn_nest_loop *loops;
 	struct sn_nest_marks *marks; /* of each loop */
+	struct sn_nest_marks *all;   /* of each of the forest's */
 	uint32_t loop_count;
-	size_t loop_capacity, mark_capacity;
+	size_t loop_capacity, mark_capacity, all_capacity;
 	uint32_t *numbers; /* by the forest's loop: ours; SN_FLOW_NONE: not wanted so far */
 	size_t number_capacity;
 	uint32_t *of_address; /* the innermost loop */
@@ -241,8 +282,7 @@ static int want_loop(struct nesting *nesting, uint32_t loop, uint32_t *number)
 		0 ||
 	    sn_vec_reserve(&nesting->marks, &nesting->mark_capacity, nesting->loop_count + 1u) < 0)
 		return SN_ERR_MEMORY;
-	sn_nest_marks(&nesting->flow.graph, &nesting->forest, loop,
-		      &nesting->marks[nesting->loop_count]);
+	nesting->marks[nesting->loop_count] = nesting->all[loop];
 	nesting->loops[nesting->loop_count] = (struct sn_nest_loop){
 	    .header = nesting->flow.graph.blocks[of->header].start, .parent = parent};
 	*number = nesting->numbers[loop] = nesting->loop_count++;
@@ -258,8 +298,10 @@ static int look_into(struct nesting *nesting, const uint64_t *addresses, const s
 		result = sn_loop_forest_build(&nesting->forest, &nesting->flow.graph);
 	uint32_t loops = nesting->forest.loop_count;
 	if (result < 0 ||
-	    sn_vec_reserve(&nesting->numbers, &nesting->number_capacity, loops + 1u) < 0)
+	    sn_vec_reserve(&nesting->numbers, &nesting->number_capacity, loops + 1u) < 0 ||
+	    sn_vec_reserve(&nesting->all, &nesting->all_capacity, loops + 1u) < 0)
 		return SN_ERR_MEMORY;
+	sn_nest_marks(&nesting->flow.graph, &nesting->forest, nesting->all);
 	memset(nesting->numbers, 0xff, loops * sizeof(*nesting->numbers));
 	for (size_t i = 0; i < count && result == 0; i++) {
 		uint32_t block = sn_flow_block_at(&nesting->flow, addresses[places[i].index]);
@@ -377,6 +419,7 @@ int sn_nest_locate(struct sn_code *code, const uint64_t *addresses, size_t count
 	free(nesting.numbers);
 	free(nesting.loops);
 	free(nesting.marks);
+	free(nesting.all);
 	sn_loop_forest_release(&nesting.forest);
 	sn_flow_release(&nesting.flow);
 	return result;

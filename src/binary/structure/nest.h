@@ -4,12 +4,12 @@
  * inlined calls" in the order in which they enclose the address.
  *
  * Only functions that hold an asked address are looked into. Where a loop stands among the inlined
- * calls, and which source line it is, say its controlling branches: those that lead back to its
- * header, and the one that ends the header. Its home is the deepest chain of calls that all of
- * these share and most of its blocks lie in; its line is the first among theirs there. Where most
- * of the loop comes before that line, it is tested at its end (`do`), and begins at the line of
- * its first instruction. A loop directly inside one of the same line and home is the same loop in
- * the source: one frame. See docs/design/structure.md.
+ * calls, and which source line it is, say its controlling branches: those that leave it, or
+ * without any those that lead back to its header. Its home is the deepest chain of calls that all
+ * of these share and most of its blocks lie in; its line is the first among theirs there, for what
+ * `break` leaves from comes after. Where most of the loop comes before that line, it is tested at
+ * its end (`do`), and begins at the line of its first instruction. A loop directly inside one of
+ * the same line and home is the same loop in the source: one frame. See docs/design/structure.md.
  */
 #ifndef SN_BINARY_STRUCTURE_NEST_H
 #define SN_BINARY_STRUCTURE_NEST_H
@@ -41,8 +41,9 @@ struct sn_nest_marks {
 	uint32_t control_count; /* of the first ones: the controlling branches */
 	uint32_t count;
 };
+/* Of all loops of the forest; marks has room for that many. */
 void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
-		   uint32_t loop, struct sn_nest_marks *marks);
+		   struct sn_nest_marks *marks);
 /* Settles home, file and line by the locations of the marks (marks.count of them). */
 void sn_nest_settle(struct sn_nest_loop *loop, const struct sn_nest_marks *marks,
 		    const struct sn_symbol_location *const *locations);

@@ -180,7 +180,7 @@ static bool function_returns(struct sn_code *code, uint32_t index, unsigned leve
 	const struct sn_code_function *function = &code->functions[index];
 	if (function->is_noreturn)
 		return false;
-	if (level == 0 || !function->is_sized || function->end - function->start > BYTES_MAX)
+	if (level == 0 || function->end - function->start > BYTES_MAX)
 		return true;
 	/* relaxed: whoever comes to an answer comes to the same one */
 	_Atomic uint8_t *kept = &code->returns[index];

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches of functions, their threads, and the order of what they write; see structure.h. */
+#include "structure.h"
+#include "base/vec.h"
+#include "binary/demangle.h"
+#include "binary/structure/jump_table.h"
+#include "binary/structure/scopes.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define JOBS_MAX	  256
+/* A batch is a pass over the symbol table, and all its instructions in memory. */
+#define BATCH_CODE_BYTES  (512u << 10) /* with lines */
+#define BATCH_PLAIN_BYTES (4u << 20)   /* without */
+#define BATCH_FUNCTIONS	  8192u
+#define LOOPS_AROUND_MAX  64
+
+struct sn_structure {
+	char *path;
+	struct sn_structure_options options;
+	struct sn_structure_info info;
+	struct sn_elf_file *file, *symbols;
+	struct sn_code *code;
+	uint32_t *batches; /* the first function of each, and one more */
+	uint32_t batch_count;
+};
+
+/* Instructions that lie in the same place: one, or a block of them. */
+struct item {
+	uint64_t start, end;
+	uint32_t loop; /* of the batch; SN_FLOW_NONE */
+};
+
+/* A function of the batch: which items, and what it is. */
+struct entry {
+	uint32_t function; /* of the code */
+	uint32_t first_item, item_count;
+	struct sn_structure_function result;
+};
+
+struct worker {
+	struct sn_structure *structure;
+	struct sn_symbolizer *symbolizer;
+	uint32_t module;
+	struct sn_flow flow;
+	struct sn_loop_forest forest;
+	struct sn_scopes scopes;
+	/* of a batch */
+	struct item *items;
+	struct entry *entries;
+	struct sn_nest_loop *loops;
+	struct sn_nest_marks *marks;
+	bool *is_irreducible; /* by loop */
+	uint64_t *addresses;
+	struct sn_symbol_location *locations;
+	uint32_t item_count, entry_count, loop_count;
+	size_t address_count;
+	size_t item_capacity, entry_capacity, loop_capacity, mark_capacity, flag_capacity,
+	    address_capacity, location_capacity;
+};
+
+/* ---- opening ---- */
+
+static unsigned job_count(const struct sn_structure *structure)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned jobs = structure->options.jobs;
+	if (jobs == 0)
+		jobs = online > 0 ? (unsigned)online : 1;
+	return jobs < JOBS_MAX ? jobs : JOBS_MAX;
+}
+
+static int new_symbolizer(const struct sn_structure *structure, struct sn_symbolizer **symbolizer,
+			  uint32_t *module, struct sn_error *error)
+{
+	struct sn_symbolizer_options options = {
+	    .cache_folder = "", .debug_path = structure->options.debug_path, .no_loops = true};
+	int result = sn_symbolizer_new(&options, symbolizer, error);
+	if (result == 0)
+		result = sn_symbolizer_module(*symbolizer, structure->path, NULL, 0, 0, module);
+	return result;
+}
+
+/* What the debug information is like, and which file it is in. */
+static int look_for_symbols(struct sn_structure *structure, struct sn_error *error)
+{
+	struct sn_symbolizer *symbolizer = NULL;
+	struct sn_symbol_location location;
+	struct sn_symbol_module_info info = {0};
+	uint64_t address = 0;
+	uint32_t module;
+	int result = new_symbolizer(structure, &symbolizer, &module, error);
+	if (result == 0)
+		result = sn_symbolizer_lookup(symbolizer, module, &address, 1, &location);
+	if (result == 0)
+		sn_symbolizer_module_info(symbolizer, module, &info);
+	structure->info.status = sn_symbol_status_text(info.status);
+	structure->info.has_lines = info.status == SN_SYMBOL_LINES;
+	if (info.debug_file)
+		sn_elf_file_open(info.debug_file, &structure->symbols, NULL);
+	sn_symbolizer_free(symbolizer);
+	return result;
+}
+
+static void describe(struct sn_structure *structure)
+{
+	struct sn_structure_info *info = &structure->info;
+	const struct sn_elf_file *file = structure->file;
+	info->machine = file->machine == EM_AARCH64 ? "AArch64" : "x86-64";
+	info->has_jump_tables = sn_jump_table_is_available();
+	for (uint32_t i = 0; i < file->build_id_bytes; i++)
+		snprintf(info->build_id + 2 * i, 3, "%02x", file->build_id[i]);
+	for (uint32_t i = 0; i < structure->code->section_count; i++)
+		info->code_bytes +=
+		    structure->code->sections[i].end - structure->code->sections[i].start;
+}
+
+static int divide(struct sn_structure *structure)
+{
+	const struct sn_code *code = structure->code;
+	bool is_full = structure->info.has_lines && !structure->options.no_lines;
+	uint64_t most = is_full ? BATCH_CODE_BYTES : BATCH_PLAIN_BYTES, bytes = 0;
+	size_t capacity = 0;
+	for (uint32_t i = 0; i <= code->function_count; i++) {
+		bool is_last = i == code->function_count;
+		bool is_first = structure->batch_count == 0;
+		uint64_t size = is_last ? 0 : code->functions[i].end - code->functions[i].start;
+		bool is_full_batch =
+		    !is_first &&
+		    (bytes + size > most ||
+		     i - structure->batches[structure->batch_count - 1] >= BATCH_FUNCTIONS);
+		if (is_first || is_last || is_full_batch) {
+			if (sn_vec_reserve(&structure->batches, &capacity,
+					   structure->batch_count + 1u) < 0)
+				return SN_ERR_MEMORY;
+			structure->batches[structure->batch_count++] = i;
+			bytes = 0;
+		}
+		bytes += size;
+	}
+	structure->batch_count--;
+	return 0;
+}
+
+static int open_all(struct sn_structure *structure, struct sn_error *error)
+{
+	int result = sn_elf_file_open(structure->path, &structure->file, error);
+	if (result == 0)
+		result = look_for_symbols(structure, error);
+	if (result == 0)
+		result = sn_code_open(structure->file, structure->symbols, &structure->code);
+	if (result == 0 && !structure->code)
+		return sn_fail(error, SN_ERR_FORMAT,
+			       "cannot read '%s': neither x86-64 nor AArch64 code",
+			       structure->path);
+	if (result == 0)
+		result = divide(structure);
+	if (result == 0)
+		describe(structure);
+	if (result == SN_ERR_MEMORY)
+		sn_fail(error, result, "out of memory");
+	return result;
+}
+
+int sn_structure_open(const char *path, const struct sn_structure_options *options,
+		      struct sn_structure **structure, struct sn_error *error)
+{
+	struct sn_structure *made = calloc(1, sizeof(*made));
+	if (made)
+		made->path = strdup(path);
+	if (!made || !made->path) {
+		free(made);
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	if (options)
+		made->options = *options;
+	int result = open_all(made, error);
+	if (result < 0)
+		sn_structure_free(made);
+	else
+		*structure = made;
+	return result;
+}
+
+void sn_structure_free(struct sn_structure *structure)
+{
+	if (!structure)
+		return;
+	sn_code_free(structure->code);
+	sn_elf_file_free(structure->symbols);
+	sn_elf_file_free(structure->file);
+	free(structure->batches);
+	free(structure->path);
+	free(structure);
+}
+
+const struct sn_structure_info *sn_structure_info(const struct sn_structure *structure)
+{
+	return &structure->info;
+}
+
+/* ---- collecting a batch ---- */
+
+static bool is_full(const struct worker *worker)
+{
+	return worker->structure->info.has_lines && !worker->structure->options.no_lines;
+}
+
+static int add_address(struct worker *worker, uint64_t address)
+{
+	if (sn_vec_reserve(&worker->addresses, &worker->address_capacity,
+			   worker->address_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	worker->addresses[worker->address_count++] = address;
+	return 0;
+}
+
+static int add_item(struct worker *worker, uint64_t start, uint64_t end, uint32_t loop)
+{
+	if (sn_vec_reserve(&worker->items, &worker->item_capacity, worker->item_count + 1u) < 0)
+		return SN_ERR_MEMORY;
+	worker->items[worker->item_count++] = (struct item){start, end, loop};
+	return is_full(worker) ? add_address(worker, start) : 0;
+}
+
+static int add_block(struct worker *worker, const struct sn_flow_block *block, uint32_t loop)
+{
+	struct sn_code *code = worker->structure->code;
+	struct sn_bytes bytes = sn_code_bytes(code, block->start);
+	if (!is_full(worker))
+		return add_item(worker, block->start, block->end, loop);
+	for (uint64_t at = block->start; at < block->end;) {
+		struct sn_insn insn;
+		size_t into = (size_t)(at - block->start);
+		if (!code->decode(bytes.data + into, bytes.size - into, at, &insn))
+			break;
+		if (add_item(worker, at, at + insn.length, loop) < 0)
+			return SN_ERR_MEMORY;
+		at += insn.length;
+	}
+	return 0;
+}
+
+static int add_loops(struct worker *worker)
+{
+	const struct sn_loop_forest *forest = &worker->forest;
+	uint32_t first = worker->loop_count, count = first + forest->loop_count;
+	if (sn_vec_reserve(&worker->loops, &worker->loop_capacity, count + 1u) < 0 ||
+	    sn_vec_reserve(&worker->marks, &worker->mark_capacity, count + 1u) < 0 ||
+	    sn_vec_reserve(&worker->is_irreducible, &worker->flag_capacity, count + 1u) < 0)
+		return SN_ERR_MEMORY;
+	if (worker->structure->info.has_lines)
+		sn_nest_marks(&worker->flow.graph, forest, &worker->marks[first]);
+	for (uint32_t i = 0; i < forest->loop_count; i++) {
+		const struct sn_loop *loop = &forest->loops[i];
+		struct sn_nest_marks *marks = &worker->marks[first + i];
+		if (!worker->structure->info.has_lines)
+			marks->count = 0;
+		uint32_t parent =
+		    loop->parent == SN_FLOW_NONE ? SN_FLOW_NONE : first + loop->parent;
+		worker->loops[first + i] = (struct sn_nest_loop){
+		    .header = worker->flow.graph.blocks[loop->header].start, .parent = parent};
+		worker->is_irreducible[first + i] = loop->is_irreducible;
+		for (uint32_t j = 0; j < marks->count; j++)
+			if (add_address(worker, marks->addresses[j]) < 0)
+				return SN_ERR_MEMORY;
+	}
+	worker->loop_count = count;
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct item *left = a, *right = b;
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+static int add_function(struct worker *worker, uint32_t function)
+{
+	struct sn_code *code = worker->structure->code;
+	struct entry entry = {.function = function, .first_item = worker->item_count};
+	uint32_t first_loop = worker->loop_count;
+	if (sn_flow_build(&worker->flow, code, function) < 0 ||
+	    sn_loop_forest_build(&worker->forest, &worker->flow.graph) < 0 ||
+	    add_loops(worker) < 0 || add_address(worker, code->functions[function].start) < 0)
+		return SN_ERR_MEMORY;
+	const struct sn_flow_graph *graph = &worker->flow.graph;
+	for (uint32_t i = 0; i < graph->block_count; i++) {
+		uint32_t loop = worker->forest.block_loops[i];
+		if (loop != SN_FLOW_NONE)
+			loop += first_loop;
+		if (add_block(worker, &graph->blocks[i], loop) < 0)
+			return SN_ERR_MEMORY;
+	}
+	entry.item_count = worker->item_count - entry.first_item;
+	if (entry.item_count > 0)
+		qsort(worker->items + entry.first_item, entry.item_count, sizeof(struct item),
+		      by_start);
+	entry.result = (struct sn_structure_function){
+	    .end = code->functions[function].end,
+	    .part_count = worker->flow.part_count,
+	    .block_count = graph->block_count,
+	    .loop_count = worker->forest.loop_count,
+	    .jump_count = worker->flow.jump_count,
+	    .unresolved_count = worker->flow.unresolved_count,
+	};
+	for (uint32_t i = 0; i < worker->forest.loop_count; i++)
+		entry.result.irreducible_count += worker->forest.loops[i].is_irreducible;
+	if (sn_vec_reserve(&worker->entries, &worker->entry_capacity, worker->entry_count + 1u) < 0)
+		return SN_ERR_MEMORY;
+	worker->entries[worker->entry_count++] = entry;
+	return 0;
+}
+
+/* ---- what the debug information says ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+	return (*left > *right) - (*left < *right);
+}
+
+static const struct sn_symbol_location *location_of(const struct worker *worker, uint64_t address)
+{
+	const uint64_t *found =
+	    bsearch(&address, worker->addresses, worker->address_count, sizeof(address), by_value);
+	return &worker->locations[found - worker->addresses];
+}
+
+static int look_up(struct worker *worker)
+{
+	size_t count = 0;
+	if (worker->address_count == 0)
+		return 0;
+	qsort(worker->addresses, worker->address_count, sizeof(*worker->addresses), by_value);
+	for (size_t i = 0; i < worker->address_count; i++)
+		if (i == 0 || worker->addresses[i] != worker->addresses[i - 1])
+			worker->addresses[count++] = worker->addresses[i];
+	worker->address_count = count;
+	if (sn_vec_reserve(&worker->locations, &worker->location_capacity, count) < 0)
+		return SN_ERR_MEMORY;
+	int result = sn_symbolizer_lookup(worker->symbolizer, worker->module, worker->addresses,
+					  count, worker->locations);
+	for (uint32_t i = 0; i < worker->loop_count && result == 0; i++) {
+		const struct sn_symbol_location *marks[SN_NEST_MARKS_MAX];
+		for (uint32_t j = 0; j < worker->marks[i].count; j++)
+			marks[j] = location_of(worker, worker->marks[i].addresses[j]);
+		if (worker->marks[i].count > 0)
+			sn_nest_settle(&worker->loops[i], &worker->marks[i], marks);
+	}
+	return result;
+}
+
+/* ---- writing a batch ---- */
+
+/* The place of an item: of its own where lines are wanted, else of the loop it is in. */
+static struct sn_symbol_location place_of(const struct worker *worker, const struct item *item,
+					  const struct sn_symbol_location *function)
+{
+	if (is_full(worker))
+		return *location_of(worker, item->start);
+	struct sn_symbol_location place = *function;
+	place.depth = 1;
+	if (item->loop != SN_FLOW_NONE && worker->loops[item->loop].like) {
+		place = *worker->loops[item->loop].like;
+		place.depth = worker->loops[item->loop].home;
+	}
+	return place;
+}
+
+static int place_item(struct worker *worker, const struct item *item,
+		      const struct sn_symbol_location *function, struct sn_string_pool *pool)
+{
+	const struct sn_nest_loop *chain[LOOPS_AROUND_MAX];
+	uint32_t depth = 0;
+	struct sn_symbol_location place = place_of(worker, item, function);
+	for (uint32_t at = item->loop; at != SN_FLOW_NONE && depth < LOOPS_AROUND_MAX;
+	     at = worker->loops[at].parent)
+		chain[LOOPS_AROUND_MAX - ++depth] = &worker->loops[at];
+	if (depth > 0 && sn_nest_insert(chain + LOOPS_AROUND_MAX - depth, depth, pool, &place) < 0)
+		return SN_ERR_MEMORY;
+	uint32_t scope =
+	    sn_scopes_add(&worker->scopes, &place, item->start, item->end, is_full(worker));
+	if (item->loop != SN_FLOW_NONE && worker->loops[item->loop].header == item->start)
+		sn_scopes_count_loop(&worker->scopes, scope, worker->is_irreducible[item->loop]);
+	return worker->scopes.failed ? SN_ERR_MEMORY : 0;
+}
+
+static int write_function(struct worker *worker, struct entry *entry,
+			  const struct sn_structure_writer *writer, FILE *out)
+{
+	const struct sn_code_function *function =
+	    &worker->structure->code->functions[entry->function];
+	const struct sn_symbol_location *location = location_of(worker, function->start);
+	struct sn_string_pool pool = {0};
+	int result = 0;
+	sn_scopes_begin(&worker->scopes, location, function->start);
+	for (uint32_t i = 0; i < entry->item_count && result == 0; i++)
+		result = place_item(worker, &worker->items[entry->first_item + i], location, &pool);
+	if (result == 0) {
+		sn_scopes_finish(&worker->scopes);
+		entry->result.scopes = worker->scopes.scopes;
+		entry->result.ranges = worker->scopes.ranges;
+		entry->result.scope_count = worker->scopes.scope_count;
+		entry->result.range_count = worker->scopes.range_count;
+		writer->write(writer->data, &entry->result, out);
+	}
+	sn_string_pool_release(&pool);
+	return result;
+}
+
+/* By symbol, by readable name, or by address. */
+static bool is_asked(const struct sn_structure *structure, uint32_t function)
+{
+	const char *asked = structure->options.function;
+	const struct sn_code_function *of = &structure->code->functions[function];
+	char *end;
+	if (!asked || (of->name && strcmp(of->name, asked) == 0))
+		return true;
+	if (strncmp(asked, "0x", 2) == 0)
+		return strtoull(asked, &end, 16) == of->start && *end == '\0';
+	char *name = of->name ? sn_demangle_short(of->name) : NULL;
+	bool is_it = name && strcmp(name, asked) == 0;
+	free(name);
+	return is_it;
+}
+
+static int write_batch(struct worker *worker, uint32_t batch,
+		       const struct sn_structure_writer *writer, FILE *out)
+{
+	const struct sn_structure *structure = worker->structure;
+	int result = 0;
+	worker->item_count = worker->entry_count = worker->loop_count = 0;
+	worker->address_count = 0;
+	for (uint32_t i = structure->batches[batch];
+	     i < structure->batches[batch + 1] && result == 0; i++)
+		if (sn_flow_owner(structure->code, i) == i && is_asked(structure, i))
+			result = add_function(worker, i);
+	if (result == 0)
+		result = look_up(worker);
+	for (uint32_t i = 0; i < worker->entry_count && result == 0; i++)
+		result = write_function(worker, &worker->entries[i], writer, out);
+	sn_symbolizer_forget(worker->symbolizer, worker->module);
+	return result;
+}
+
+static void worker_release(struct worker *worker)
+{
+	sn_symbolizer_free(worker->symbolizer);
+	sn_flow_release(&worker->flow);
+	sn_loop_forest_release(&worker->forest);
+	sn_scopes_release(&worker->scopes);
+	free(worker->items);
+	free(worker->entries);
+	free(worker->loops);
+	free(worker->marks);
+	free(worker->is_irreducible);
+	free(worker->addresses);
+	free(worker->locations);
+}
+
+/* ---- threads ---- */
+
+/* What a batch has written, until those before it have been taken. */
+struct written {
+	char *text;
+	size_t length;
+	bool is_done;
+};
+
+struct work {
+	struct sn_structure *structure;
+	const struct sn_structure_writer *writer;
+	pthread_mutex_t lock; /* of all below; the only one */
+	pthread_cond_t changed;
+	struct written *written; /* by batch */
+	uint32_t next, taken, ahead_max;
+	int result;
+	bool is_stopped;
+};
+
+/* The next batch to work on, as soon as it is not too far ahead; SN_SCOPE_NONE: no more. */
+static uint32_t next_batch(struct work *work)
+{
+	uint32_t batch = SN_SCOPE_NONE;
+	pthread_mutex_lock(&work->lock);
+	while (!work->is_stopped && work->next < work->structure->batch_count &&
+	       work->next >= work->taken + work->ahead_max)
+		pthread_cond_wait(&work->changed, &work->lock);
+	if (!work->is_stopped && work->next < work->structure->batch_count)
+		batch = work->next++;
+	pthread_mutex_unlock(&work->lock);
+	return batch;
+}
+
+static void finish_batch(struct work *work, uint32_t batch, char *text, size_t length, int result)
+{
+	pthread_mutex_lock(&work->lock);
+	work->written[batch] = (struct written){text, length, true};
+	if (result < 0) {
+		work->result = result;
+		work->is_stopped = true;
+	}
+	pthread_cond_broadcast(&work->changed);
+	pthread_mutex_unlock(&work->lock);
+}
+
+static void *run_worker(void *data)
+{
+	struct work *work = data;
+	struct worker worker = {.structure = work->structure};
+	int result = new_symbolizer(work->structure, &worker.symbolizer, &worker.module, NULL);
+	uint32_t batch;
+	while ((batch = next_batch(work)) != SN_SCOPE_NONE) {
+		char *text = NULL;
+		size_t length = 0;
+		FILE *out = open_memstream(&text, &length);
+		if (result == 0)
+			result =
+			    out ? write_batch(&worker, batch, work->writer, out) : SN_ERR_MEMORY;
+		if (out && fclose(out) != 0)
+			result = SN_ERR_MEMORY;
+		finish_batch(work, batch, text, length, result);
+	}
+	worker_release(&worker);
+	return NULL;
+}
+
+/* Hands on what is written, in order; the workers go on meanwhile. */
+static void take_all(struct work *work)
+{
+	pthread_mutex_lock(&work->lock);
+	while (!work->is_stopped && work->taken < work->structure->batch_count) {
+		struct written *written = &work->written[work->taken];
+		if (!written->is_done) {
+			pthread_cond_wait(&work->changed, &work->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&work->lock);
+		bool goes_on =
+		    work->writer->take(work->writer->data, written->text, written->length);
+		free(written->text);
+		written->text = NULL;
+		pthread_mutex_lock(&work->lock);
+		work->taken++;
+		work->is_stopped |= !goes_on;
+		pthread_cond_broadcast(&work->changed);
+	}
+	work->is_stopped = true;
+	pthread_cond_broadcast(&work->changed);
+	pthread_mutex_unlock(&work->lock);
+}
+
+int sn_structure_write(struct sn_structure *structure, const struct sn_structure_writer *writer,
+		       struct sn_error *error)
+{
+	pthread_t threads[JOBS_MAX];
+	unsigned jobs = job_count(structure), started = 0;
+	struct work work = {.structure = structure,
+			    .writer = writer,
+			    .ahead_max = 2 * jobs,
+			    .lock = PTHREAD_MUTEX_INITIALIZER,
+			    .changed = PTHREAD_COND_INITIALIZER};
+	work.written = calloc(structure->batch_count + 1u, sizeof(*work.written));
+	if (!work.written)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	while (started < jobs && started < structure->batch_count &&
+	       pthread_create(&threads[started], NULL, run_worker, &work) == 0)
+		started++;
+	if (started == 0 && structure->batch_count > 0)
+		work.result = SN_ERR_MEMORY;
+	else
+		take_all(&work);
+	while (started > 0)
+		pthread_join(threads[--started], NULL);
+	for (uint32_t i = 0; i < structure->batch_count; i++)
+		free(work.written[i].text);
+	free(work.written);
+	if (work.result < 0)
+		return sn_fail(error, work.result, "out of memory");
+	return 0;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sonde structure`: what functions, loops and inlined calls a binary's code has. The analysis is
+ * src/binary/structure, the forms of its result are structure_{text,json,xml}.c.
+ */
+#include "command.h"
+#include "structure_write.h"
+
+#include "base/output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTION_FORMAT = 256, OPTION_FUNCTION, OPTION_FULL, JOBS_MAX = 256 };
+
+static const struct option table[] = {{"output", required_argument, NULL, 'o'},
+				      {"jobs", required_argument, NULL, 'j'},
+				      {"format", required_argument, NULL, OPTION_FORMAT},
+				      {"function", required_argument, NULL, OPTION_FUNCTION},
+				      {"full", no_argument, NULL, OPTION_FULL},
+				      SN_OPTION_HELP,
+				      {0}};
+
+static const char usage[] =
+    "USAGE\n"
+    "    sonde structure BINARY... [OPTIONS]\n\n"
+    "    Shows the loops of programs and libraries for x86-64 and AArch64, found in their machine\n"
+    "    code: how they nest, and which lines and inlined functions they are of. 'sonde analyze'\n"
+    "    does the same by itself for what was measured.\n\n"
+    "OPTIONS\n"
+    "    --function NAME    only this function, with all its inlined calls and lines: a name, a\n"
+    "                       symbol, or an address (0x1234) where it begins\n"
+    "    --full             text: all functions with all inlined calls and lines, not only loops\n"
+    "    --format FORM      text (default), json, or xml, which HPCToolkit reads\n"
+    "    -o, --output FILE  where to write; standard output by default\n"
+    "    -j, --jobs N       threads (default: one for each processor)\n"
+    "    -h, --help         this text\n\n"
+    "EXIT STATUS\n"
+    "    0 done; 1 there is no such function; 128 failed; 129 usage.\n\n"
+    "EXAMPLES\n"
+    "    sonde structure ./solver\n"
+    "    sonde structure ./solver --function multiply\n"
+    "    sonde structure --format xml libm.so.6 -o libm.so.6.hpcstruct\n";
+
+struct request {
+	struct sn_structure_options structure;
+	const struct sn_structure_form *form;
+	const char *output;
+	bool is_full;
+	/* while writing */
+	struct sn_structure_counts counts;
+	struct sn_output file;
+	unsigned long long number;
+	bool failed; /* nothing more can be written */
+};
+
+/* SN_EXIT_DONE to go on, or -1 to end with *status. */
+static int parse(int argc, char **argv, struct request *request, int *status)
+{
+	static const char *const formats[] = {"text", "json", "xml", NULL};
+	static const struct sn_structure_form *const forms[] = {
+	    &sn_structure_text, &sn_structure_json, &sn_structure_xml};
+	struct sn_options options = {&sn_command_structure, argc, argv, "o:j:", table};
+	double number = 0;
+	int choice, option;
+	*status = SN_EXIT_USAGE;
+	while ((option = sn_options_next(&options)) != -1) {
+		switch (option) {
+		case SN_OPTION_STOP:
+			*status = options.status;
+			return -1;
+		case 'o':
+			request->output = optarg;
+			break;
+		case 'j':
+			if (sn_options_number(&options, "-j", optarg, 1, JOBS_MAX, &number))
+				return -1;
+			request->structure.jobs = (unsigned)number;
+			break;
+		case OPTION_FORMAT:
+			choice = sn_options_choice(&options, "--format", optarg, formats);
+			if (choice < 0)
+				return -1;
+			request->form = forms[choice];
+			break;
+		case OPTION_FUNCTION:
+			request->structure.function = optarg;
+			break;
+		case OPTION_FULL:
+			request->is_full = true;
+			break;
+		}
+	}
+	return 0;
+}
+
+/* ---- writing in order ---- */
+
+static void put(struct request *request, const char *text, size_t length)
+{
+	if (!request->output) {
+		request->failed |= fwrite(text, 1, length, stdout) != length;
+		return; /* main looks at the stream */
+	}
+	sn_output_write(&request->file, text, length);
+	request->failed |= request->file.failed != 0;
+}
+
+/* Puts running numbers where a form has left room for them. */
+static bool take(void *data, const char *text, size_t length)
+{
+	struct request *request = data;
+	while (length > 0) {
+		char number[24];
+		const char *mark = memchr(text, SN_STRUCTURE_NUMBER, length);
+		size_t before = mark ? (size_t)(mark - text) : length;
+		put(request, text, before);
+		if (!mark)
+			break;
+		int digits = snprintf(number, sizeof(number), "%llu", request->number++);
+		put(request, number, (size_t)digits);
+		text += before + 1;
+		length -= before + 1;
+	}
+	return !request->failed;
+}
+
+static uint64_t loop_scopes(const struct sn_structure_function *function)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < function->scope_count; i++)
+		count += function->scopes[i].kind == SN_SCOPE_LOOP;
+	return count;
+}
+
+static void write_function(void *data, const struct sn_structure_function *function, FILE *out)
+{
+	struct request *request = data;
+	struct sn_structure_counts *counts = &request->counts;
+	counts->functions++;
+	counts->loops += function->loop_count;
+	counts->written_loops += loop_scopes(function);
+	counts->irreducible += function->irreducible_count;
+	counts->jumps += function->jump_count;
+	counts->unresolved += function->unresolved_count;
+	request->form->write(function, request->is_full, out);
+}
+
+/* What one of a form's own pieces writes, taken like the functions. */
+struct piece {
+	char *text;
+	size_t length;
+	FILE *out;
+};
+
+static FILE *begin_piece(struct piece *piece)
+{
+	piece->text = NULL;
+	piece->length = 0;
+	piece->out = open_memstream(&piece->text, &piece->length);
+	return piece->out;
+}
+
+static int end_piece(struct request *request, struct piece *piece)
+{
+	int closed = fclose(piece->out);
+	if (closed == 0)
+		take(request, piece->text, piece->length);
+	free(piece->text);
+	return closed == 0 ? 0 : sn_command_fail("out of memory");
+}
+
+static int write_frame(struct request *request, void (*write)(FILE *out))
+{
+	struct piece piece;
+	if (!begin_piece(&piece))
+		return sn_command_fail("out of memory");
+	write(piece.out);
+	return end_piece(request, &piece);
+}
+
+static int write_binary(struct request *request, const char *path, bool is_first)
+{
+	struct sn_structure_writer writer = {write_function, take, request};
+	struct sn_structure *structure;
+	struct sn_error error = {""};
+	struct piece piece;
+	int status = 0;
+	memset(&request->counts, 0, sizeof(request->counts));
+	if (sn_structure_open(path, &request->structure, &structure, &error) < 0)
+		return sn_command_fail("%s", error.text);
+	const struct sn_structure_info *info = sn_structure_info(structure);
+	if (!info->has_jump_tables && is_first)
+		sn_command_warn("this build is without capstone: loops through switch statements "
+				"may be missing");
+	if (!begin_piece(&piece)) {
+		sn_structure_free(structure);
+		return sn_command_fail("out of memory");
+	}
+	request->form->begin_binary(path, info, is_first, piece.out);
+	status = end_piece(request, &piece);
+	if (status == 0 && sn_structure_write(structure, &writer, &error) < 0)
+		status = sn_command_fail("%s", error.text);
+	if (status == 0 && begin_piece(&piece)) {
+		request->form->end_binary(info, &request->counts, piece.out);
+		status = end_piece(request, &piece);
+	}
+	sn_structure_free(structure);
+	return status;
+}
+
+static int write_all(struct request *request, char **paths, int count)
+{
+	unsigned long long functions = 0;
+	int status = write_frame(request, request->form->begin);
+	for (int i = 0; i < count && status == 0 && !request->failed; i++) {
+		status = write_binary(request, paths[i], i == 0);
+		functions += request->counts.functions;
+	}
+	if (status == 0)
+		status = write_frame(request, request->form->end);
+	if (status == 0 && functions == 0 && request->structure.function) {
+		sn_command_warn("no function '%s' begins in %s", request->structure.function,
+				count == 1 ? paths[0] : "these files");
+		status = SN_EXIT_FINDING;
+	}
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct request request = {.form = &sn_structure_text};
+	struct sn_error error = {""};
+	int status;
+	if (parse(argc, argv, &request, &status))
+		return status;
+	if (optind == argc)
+		return sn_command_misuse(&sn_command_structure, "no binary given");
+	request.is_full |= request.structure.function != NULL || request.form->wants_lines;
+	request.structure.no_lines = !request.is_full;
+	if (request.output && strcmp(request.output, "-") == 0)
+		request.output = NULL;
+	if (request.output && sn_output_open(&request.file, request.output, &error) < 0)
+		return sn_command_fail("%s", error.text);
+	status = write_all(&request, argv + optind, argc - optind);
+	if (!request.output)
+		return status;
+	if (status == SN_EXIT_FAILED) {
+		sn_output_abandon(&request.file);
+		return status;
+	}
+	if (sn_output_commit(&request.file, &error) < 0)
+		return sn_command_fail("%s", error.text);
+	return status;
+}
+
+const struct sn_command sn_command_structure = {
+    .name = "structure",
+    .summary = "show the loops and inlined calls of a program's code",
+    .usage = usage,
+    .run = run,
+};

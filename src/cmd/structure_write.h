@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The forms in which `sonde structure` writes what src/binary/structure finds: text for people,
+ * JSON, and HPCToolkit's structure XML.
+ *
+ * A form writes a head and a foot for each binary and its functions in between. Functions are
+ * written by several threads at once; where a number must count up through the whole file, they
+ * leave SN_STRUCTURE_NUMBER, and it is put in when all is in order.
+ */
+#ifndef SN_CMD_STRUCTURE_WRITE_H
+#define SN_CMD_STRUCTURE_WRITE_H
+
+#include "binary/structure/structure.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define SN_STRUCTURE_NUMBER '\001'
+
+/* Of one binary; counted while its functions are written. */
+struct sn_structure_counts {
+	atomic_ullong functions, loops, written_loops, irreducible, jumps, unresolved;
+};
+
+struct sn_structure_form {
+	const char *name;
+	bool wants_lines; /* of all functions, not only of one that was asked for */
+	void (*begin)(FILE *out);
+	void (*begin_binary)(const char *path, const struct sn_structure_info *info, bool is_first,
+			     FILE *out);
+	/* MT. `is_full`: everything, not only what has loops. */
+	void (*write)(const struct sn_structure_function *function, bool is_full, FILE *out);
+	void (*end_binary)(const struct sn_structure_info *info,
+			   const struct sn_structure_counts *counts, FILE *out);
+	void (*end)(FILE *out);
+};
+
+extern const struct sn_structure_form sn_structure_text, sn_structure_json, sn_structure_xml;
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Structure as HPCToolkit's structure XML, version 4.9, which hpcprof reads; see
+ * structure_write.h and docs/format/structure.md. Loops and inlined calls stand where they do in
+ * the other forms; an inlined call is two nested A elements, where it is called and what.
+ */
+#include "structure_write.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 256 };
+
+static const char dtd[] =
+    "<!DOCTYPE HPCToolkitStructure [\n"
+    "<!ELEMENT HPCToolkitStructure (LM)*>\n"
+    "<!ATTLIST HPCToolkitStructure version CDATA #REQUIRED i CDATA #REQUIRED n CDATA #IMPLIED>\n"
+    "<!ELEMENT LM (F|P)*>\n"
+    "<!ATTLIST LM i CDATA #REQUIRED n CDATA #REQUIRED has-calls CDATA #REQUIRED v CDATA "
+    "#IMPLIED>\n"
+    "<!ELEMENT F (P|L|S)*>\n"
+    "<!ATTLIST F i CDATA #REQUIRED n CDATA #REQUIRED>\n"
+    "<!ELEMENT P (P|A|L|S|C)*>\n"
+    "<!ATTLIST P i CDATA #REQUIRED n CDATA #REQUIRED ln CDATA #IMPLIED l CDATA #IMPLIED s CDATA "
+    "#IMPLIED v CDATA #IMPLIED>\n"
+    "<!ELEMENT A (A|L|S|C)*>\n"
+    "<!ATTLIST A i CDATA #REQUIRED f CDATA #IMPLIED n CDATA #IMPLIED ln CDATA #IMPLIED l CDATA "
+    "#IMPLIED v CDATA #IMPLIED>\n"
+    "<!ELEMENT L (A|L|S|C)*>\n"
+    "<!ATTLIST L i CDATA #REQUIRED l CDATA #REQUIRED f CDATA #IMPLIED v CDATA #IMPLIED>\n"
+    "<!ELEMENT S EMPTY>\n"
+    "<!ATTLIST S i CDATA #REQUIRED l CDATA #REQUIRED v CDATA #IMPLIED>\n"
+    "<!ELEMENT C (C)*>\n"
+    "<!ATTLIST C i CDATA #REQUIRED l CDATA #REQUIRED v CDATA #IMPLIED t CDATA #IMPLIED d CDATA "
+    "#IMPLIED>\n"
+    "]>\n";
+
+static void begin(FILE *out)
+{
+	fprintf(out,
+		"<?xml version=\"1.0\"?>\n%s"
+		"<HPCToolkitStructure i=\"%c\" version=\"4.9\" n=\"\">\n",
+		dtd, SN_STRUCTURE_NUMBER);
+}
+
+/* Characters that XML does not have at all are left out. */
+static void put_text(const char *text, FILE *out)
+{
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+		if (*c == '&')
+			fputs("&amp;", out);
+		else if (*c == '<')
+			fputs("&lt;", out);
+		else if (*c == '>')
+			fputs("&gt;", out);
+		else if (*c == '"')
+			fputs("&quot;", out);
+		else if (*c >= 0x20 && *c < 0x7f)
+			putc(*c, out);
+		else if (*c >= 0x80)
+			fprintf(out, "&#x%x;", *c);
+	}
+}
+
+static void put_attribute(const char *name, const char *text, FILE *out)
+{
+	fprintf(out, " %s=\"", name);
+	put_text(text, out);
+	putc('"', out);
+}
+
+static void put_start(const char *element, FILE *out)
+{
+	fprintf(out, "<%s i=\"%c\"", element, SN_STRUCTURE_NUMBER);
+}
+
+static void begin_binary(const char *path, const struct sn_structure_info *info, bool is_first,
+			 FILE *out)
+{
+	put_start("LM", out);
+	put_attribute("n", path, out);
+	fputs(" has-calls=\"0\" v=\"{}\">\n", out);
+}
+
+static void put_ranges(const struct sn_structure_function *function, const struct sn_scope *scope,
+		       FILE *out)
+{
+	fputs(" v=\"{", out);
+	for (uint32_t at = scope->first_range; at != SN_SCOPE_NONE; at = function->ranges[at].next)
+		fprintf(out, "%s[0x%" PRIx64 "-0x%" PRIx64 ")", at == scope->first_range ? "" : " ",
+			function->ranges[at].start, function->ranges[at].end);
+	fputs("}\"", out);
+}
+
+static void put_line(const struct sn_structure_function *function, const struct sn_scope *scope,
+		     uint32_t line, FILE *out)
+{
+	put_start("S", out);
+	fprintf(out, " l=\"%" PRIu32 "\"", line);
+	put_ranges(function, scope, out);
+	fputs("/>\n", out);
+}
+
+static void put_scope(const struct sn_structure_function *function, uint32_t at, unsigned depth,
+		      FILE *out);
+
+static void put_children(const struct sn_structure_function *function, const struct sn_scope *scope,
+			 unsigned depth, FILE *out)
+{
+	/* instructions without a line */
+	if (scope->first_range != SN_SCOPE_NONE)
+		put_line(function, scope, 0, out);
+	if (depth == DEPTH_MAX)
+		return;
+	for (uint32_t at = scope->first_child; at != SN_SCOPE_NONE; at = function->scopes[at].next)
+		put_scope(function, at, depth + 1, out);
+}
+
+static void put_scope(const struct sn_structure_function *function, uint32_t at, unsigned depth,
+		      FILE *out)
+{
+	const struct sn_scope *scope = &function->scopes[at];
+	switch (scope->kind) {
+	case SN_SCOPE_LINE:
+		put_line(function, scope, scope->line, out);
+		break;
+	case SN_SCOPE_LOOP:
+		put_start("L", out);
+		fprintf(out, " l=\"%" PRIu32 "\"", scope->line);
+		put_attribute("f", scope->file ? scope->file : "", out);
+		fprintf(out, " v=\"{[0x%" PRIx64 "-0x%" PRIx64 ")}\">\n", scope->start,
+			scope->start + 1);
+		put_children(function, scope, depth, out);
+		fputs("</L>\n", out);
+		break;
+	default:
+		put_start("A", out);
+		fprintf(out, " l=\"%" PRIu32 "\"", scope->call_line);
+		put_attribute("f", scope->call_file ? scope->call_file : "", out);
+		fputs(" n=\"\" v=\"{}\">\n", out);
+		put_start("A", out);
+		fprintf(out, " l=\"%" PRIu32 "\"", scope->line);
+		put_attribute("f", scope->file ? scope->file : "", out);
+		put_attribute("n", scope->name ? scope->name : "", out);
+		fputs(" v=\"{}\">\n", out);
+		put_children(function, scope, depth, out);
+		fputs("</A>\n</A>\n", out);
+	}
+}
+
+static void write_function(const struct sn_structure_function *function, bool is_full, FILE *out)
+{
+	const struct sn_scope *scope = &function->scopes[0];
+	char unknown[64];
+	snprintf(unknown, sizeof(unknown), "<unknown procedure> 0x%" PRIx64, scope->start);
+	put_start("F", out);
+	put_attribute("n", scope->file ? scope->file : "<unknown file>", out);
+	fputs(">\n", out);
+	put_start("P", out);
+	put_attribute("n", scope->name ? scope->name : unknown, out);
+	if (scope->linkage_name)
+		put_attribute("ln", scope->linkage_name, out);
+	fprintf(out, " l=\"%" PRIu32 "\" v=\"{[0x%" PRIx64 "-0x%" PRIx64 ")}\">\n", scope->line,
+		scope->start, scope->start + 1);
+	put_children(function, scope, 0, out);
+	fputs("</P>\n</F>\n", out);
+}
+
+static void end_binary(const struct sn_structure_info *info,
+		       const struct sn_structure_counts *counts, FILE *out)
+{
+	fputs("</LM>\n", out);
+}
+
+static void end(FILE *out)
+{
+	fputs("</HPCToolkitStructure>\n", out);
+}
+
+const struct sn_structure_form sn_structure_xml = {"xml",	   true,       begin, begin_binary,
+						   write_function, end_binary, end};

@@ -1,0 +1,431 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde structure`, and loops in reports: programs whose loops are known, by both compilers at all levels."""
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from conftest import SONDE
+from program import WORKLOADS, bound, compiled
+
+SOURCE = WORKLOADS / "structure_known.c"
+
+# Function: its loops, nested as in the source.
+KNOWN = {
+    "nested": "nested1(nested2(nested3))",
+    "beside": "beside1(beside2 beside3) beside4",
+    "calls_inlined": "caller(total)",
+    "vectorised": "vectorised",
+    "unrolled": "unrolled",
+    "switches": "switches",
+    "splits": "splits",
+    "checks": "checks",
+    "is_even": "",
+    "is_odd": "",
+    "one": "",
+}
+
+LEVELS = ["-O0", "-O1", "-O2", "-O3", "-Os"]
+WAYS = [(compiler, level, kind) for compiler in ("gcc", "clang") for level in LEVELS
+        for kind in ("-fPIE -pie", "-fno-pic -no-pie")]
+ARM = [("aarch64-linux-gnu-gcc", level, "-shared -fPIC -nostdlib") for level in LEVELS]
+
+
+def marks(what: str) -> dict[int, str]:
+    found = {}
+    for number, line in enumerate(SOURCE.read_text().splitlines(), 1):
+        match = re.search(rf"/\* {what} (\w+) \*/", line)
+        if match:
+            found[number] = match.group(1)
+    return found
+
+
+def built(compiler: str, level: str, kind: str):
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler}")
+    return compiled("structure_known.c", level, *kind.split(), compiler=compiler)
+
+
+def structure(*arguments) -> dict:
+    done = subprocess.run([SONDE, "structure", *map(str, arguments), "--format", "json"],
+                          capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return json.loads(done.stdout)["binaries"][0]
+
+
+def by_name(binary: dict) -> dict[str, dict]:
+    return {f["name"]: f for f in binary["functions"] if f and f["name"]}
+
+
+def nest(scope: dict) -> str:
+    """The loops below a scope by the names their lines carry, inlined calls left out."""
+    names, parts = marks("loop"), []
+    for child in scope.get("children", []):
+        inner = nest(child)
+        if child["kind"] == "loop":
+            name = names.get(child["line"], f"line{child['line']}")
+            parts.append((child["line"], name + (f"({inner})" if inner else "")))
+        elif inner:
+            parts.append((child["line"], inner))
+    return " ".join(text for _, text in sorted(parts))
+
+
+def lines_in_loops(scope: dict, loops: tuple[str, ...] = ()):
+    """(line, names of the loops around it) of every line scope."""
+    names = marks("loop")
+    for child in scope.get("children", []):
+        if child["kind"] == "line":
+            yield child["line"], loops
+        inner = loops
+        if child["kind"] == "loop":
+            inner = (*loops, names.get(child["line"], f"line{child['line']}"))
+        yield from lines_in_loops(child, inner)
+
+
+@pytest.fixture(params=WAYS + ARM, ids=lambda way: " ".join(way), scope="module")
+def known(request):
+    return structure(built(*request.param)), request.param
+
+
+class TestKnownLoops:
+    def test_nest_as_written(self, known):
+        functions = by_name(known[0])
+        wrong = {name: nest(functions[name]) for name, loops in KNOWN.items()
+                 if nest(functions[name]) != loops}
+        assert not wrong
+
+    def test_lines_lie_in_their_loops(self, known):
+        """Compilers move parts of a line out of the loop, never all of it."""
+        inside = marks("in")
+        for function in by_name(known[0]).values():
+            around: dict[int, set[str]] = {}
+            for line, loops in lines_in_loops(function):
+                around.setdefault(line, set()).update(loops)
+            for line in inside.keys() & around.keys():
+                assert inside[line] in around[line], f"line {line} of {function['name']} is in {around[line]}"
+
+    def test_irreducible_loop(self, known):
+        def loops(scope):
+            for child in scope.get("children", []):
+                if child["kind"] == "loop":
+                    yield child
+                yield from loops(child)
+        functions = by_name(known[0])
+        assert len(list(loops(functions["irreducible"]))) == 1
+        # gcc and clang copy a part of this loop so that it is entered at one place, but not everywhere
+        for name in KNOWN:
+            assert not any(loop["irreducible"] for loop in loops(functions[name])), name
+
+    def test_irreducible_is_said(self):
+        binary = structure(built("gcc", "-O0", "-fPIE -pie"))
+        (loop,) = [c for c in by_name(binary)["irreducible"]["children"] if c["kind"] == "loop"]
+        assert loop["irreducible"]
+
+    def test_threaded_interpreter_is_one_loop(self, known):
+        def count(scope):
+            return sum((c["kind"] == "loop") + count(c) for c in scope.get("children", []))
+        function = by_name(known[0])["interpret"]
+        assert function["unresolved_jumps"] == 0
+        assert count(function) == 1
+
+    def test_loop_of_an_inlined_function_stands_in_it(self, known):
+        function = by_name(known[0])["calls_inlined"]
+        (outer,) = [c for c in function["children"] if c["kind"] == "loop"]
+        (call,) = [c for c in outer["children"] if c["kind"] == "inlined"]
+        assert call["name"] == "total"
+        assert marks("loop")[call["call_line"] - 1] == "caller"
+        assert [c["kind"] for c in call["children"]].count("loop") == 1
+
+    def test_tested_at_the_end(self, known):
+        function = by_name(known[0])["until"]
+        (loop,) = [c for c in function["children"] if c["kind"] == "loop"]
+        lines = SOURCE.read_text().splitlines()
+        first = next(i for i, line in enumerate(lines, 1) if "loop before until" in line)
+        assert first <= loop["line"] <= first + 2
+
+    def test_source_range(self, known):
+        (loop,) = [c for c in by_name(known[0])["nested"]["children"] if c["kind"] == "loop"]
+        lines = {name: line for line, name in marks("loop").items()}
+        assert loop["line"] == lines["nested1"]
+        assert loop["last_line"] == max(line for line, name in marks("in").items() if name == "nested1")
+
+    def test_every_instruction_is_in_one_place(self, known):
+        def ranges(scope):
+            yield from scope["ranges"]
+            for child in scope.get("children", []):
+                yield from ranges(child)
+        for function in by_name(known[0]).values():
+            all_ranges = sorted(map(tuple, ranges(function)))
+            assert all(a[1] <= b[0] for a, b in zip(all_ranges, all_ranges[1:])), function["name"]
+            assert sum(end - start for start, end in all_ranges) == function["bytes"]
+
+
+def test_split_part_belongs_to_its_function():
+    """gcc puts what calls a cold function far away: its instructions are the function's, and in its loop."""
+    program = built("gcc", "-O2", "-fPIE -pie")
+    symbols = subprocess.run(["nm", "-S", program], capture_output=True, text=True, check=True).stdout
+    match = re.search(r"^([0-9a-f]+) ([0-9a-f]+) \w splits\.cold$", symbols, re.M)
+    assert match, "the compiler split nothing off"
+    start, size = (int(text, 16) for text in match.groups())
+    binary = structure(program)
+    assert "splits.cold" not in by_name(binary)
+
+    def ranges(scope):
+        for r in scope["ranges"]:
+            yield tuple(r)
+        for child in scope.get("children", []):
+            yield from ranges(child)
+    (loop,) = [c for c in by_name(binary)["splits"]["children"] if c["kind"] == "loop"]
+    cold = sorted(r for r in ranges(loop) if start <= r[0] < start + size)
+    assert cold and cold[0][0] == start and sum(b - a for a, b in cold) == size
+
+
+def headers(binary: dict) -> set[int]:
+    def of(scope):
+        for child in scope.get("children", []):
+            if child["kind"] == "loop":
+                yield child["start"]
+            yield from of(child)
+    return {start for function in binary["functions"] if function for start in of(function)}
+
+
+@pytest.mark.parametrize("compiler, level", [("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O2"), ("gcc", "-O3")])
+class TestStripped:
+    def plain(self, compiler, level, folder):
+        """The same code without line information, so that no loops are united by their lines."""
+        if not shutil.which(compiler):
+            pytest.skip(f"no {compiler}")
+        program = folder / "plain"
+        subprocess.run([compiler, level, SOURCE, "-o", program], check=True)
+        return program
+
+    def test_loops_are_still_found(self, compiler, level, tmp_path):
+        program = self.plain(compiler, level, tmp_path)
+        whole = headers(structure(program))
+        assert len(whole) >= 12
+        subprocess.run(["strip", program], check=True)
+        binary = structure(program)
+        assert headers(binary) == whole
+        # main has no name, and _start may
+        assert len([f for f in binary["functions"] if f and not f["name"]]) >= 15
+
+    def test_without_unwind_tables(self, compiler, level, tmp_path):
+        """Nothing says where a function begins: only the entry, calls and padding do."""
+        program = self.plain(compiler, level, tmp_path)
+        whole = headers(structure(program))
+        subprocess.run(["objcopy", "--strip-all", "-R", ".eh_frame", "-R", ".eh_frame_hdr", program], check=True)
+        found = headers(structure(program))
+        assert whole <= found and len(found - whole) <= 1
+
+
+def test_hand_written_assembly(tmp_path):
+    """No size, no unwind table, data between the instructions, and a jump over a prefix."""
+    source = tmp_path / "hand.s"
+    source.write_text("""
+	.text
+	.globl by_hand, after
+	.type by_hand, @function
+by_hand:
+	xorl %eax, %eax
+	testl %edi, %edi
+	je 2f
+	jmp 1f
+	.byte 0x06, 0x0f, 0xff, 0xc4, 0x1f, 0x60
+1:	cmpl $0, %esi
+	je 3f
+	lock
+3:	addl %edi, (%rdx)
+	decl %edi
+	jnz 1b
+2:	ret
+	.p2align 4
+after:
+	ret
+""")
+    library = tmp_path / "hand.so"
+    done = subprocess.run(["gcc", "-shared", "-nostdlib", source, "-o", library], capture_output=True)
+    if done.returncode != 0:
+        pytest.skip("no assembler for x86-64")
+    functions = by_name(structure(library))
+    assert len([c for c in functions["by_hand"]["children"] if c["kind"] == "loop"]) == 1
+    assert "children" not in functions["after"]
+
+
+def test_any_number_of_threads_gives_the_same_bytes():
+    library = next((f for f in ("/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0", "/lib/x86_64-linux-gnu/libc.so.6")
+                    if shutil.os.path.exists(f)), str(SONDE))
+    for form in ("text", "json", "xml"):
+        written = {subprocess.run([SONDE, "structure", "--full", "--format", form, "-j", jobs, library],
+                                  capture_output=True, check=True).stdout for jobs in ("1", "2", "5")}
+        assert len(written) == 1 and len(written.pop()) > 10000
+
+
+def test_xml_is_what_hpctoolkit_reads():
+    """Elements, attributes and nesting of its DTD; numbers that differ; instructions once."""
+    program = built("gcc", "-O2", "-fPIE -pie")
+    done = subprocess.run([SONDE, "structure", "--format", "xml", program], capture_output=True, check=True)
+    root = ElementTree.fromstring(done.stdout)
+    assert root.tag == "HPCToolkitStructure" and root.get("version") == "4.9"
+    numbers = [element.get("i") for element in root.iter()]
+    assert len(set(numbers)) == len(numbers)
+    below = {"HPCToolkitStructure": {"LM"}, "LM": {"F"}, "F": {"P"}, "P": {"A", "L", "S"}, "A": {"A", "L", "S"},
+             "L": {"A", "L", "S"}, "S": set()}
+    needed = {"LM": {"n", "has-calls", "v"}, "F": {"n"}, "P": {"n", "l", "v"}, "A": {"l", "f", "n", "v"},
+              "L": {"l", "f", "v"}, "S": {"l", "v"}}
+    for element in root.iter():
+        assert {child.tag for child in element} <= below[element.tag]
+        assert needed.get(element.tag, set()) <= set(element.attrib)
+    procedure = next(p for p in root.iter("P") if p.get("n") == "nested")
+    assert len(list(procedure.iter("L"))) == 3
+    ranges = sorted((int(a, 16), int(b, 16)) for s in root.iter("S")
+                    for a, b in re.findall(r"\[(0x[0-9a-f]+)-(0x[0-9a-f]+)\)", s.get("v")))
+    assert ranges and all(a[1] <= b[0] for a, b in zip(ranges, ranges[1:]))
+
+
+class TestText:
+    def test_only_what_has_loops(self):
+        program = built("gcc", "-O1", "-fPIE -pie")
+        text = subprocess.run([SONDE, "structure", program], capture_output=True, text=True, check=True).stdout
+        assert re.search(r"^nested  structure_known\.c:\d+-\d+  0x[0-9a-f]+  \(\d+ bytes, \d+ blocks\)$", text, re.M)
+        assert re.search(r"^      loop  structure_known\.c:\d+", text, re.M)
+        assert "\nis_even " not in text and "\none " not in text
+        assert re.search(r"^\d+ functions, \d+ loops \(\d+ in the binary, \d+ irreducible\)$", text, re.M)
+
+    def test_one_function(self):
+        program = built("gcc", "-O1", "-fPIE -pie")
+        text = subprocess.run([SONDE, "structure", program, "--function", "calls_inlined"], capture_output=True,
+                              text=True, check=True).stdout
+        assert "inlined total  called at line" in text and "nested" not in text
+        address = re.search(r"^calls_inlined .*?(0x[0-9a-f]+)", text, re.M).group(1)
+        again = subprocess.run([SONDE, "structure", program, "--function", address], capture_output=True, text=True,
+                               check=True).stdout
+        assert again == text
+
+    def test_vector_loop_and_its_rest_are_one(self):
+        program = built("clang", "-O3", "-fPIE -pie")
+        text = subprocess.run([SONDE, "structure", program, "--function", "vectorised"], capture_output=True,
+                              text=True, check=True).stdout
+        assert len(re.findall(r"^ +loop ", text, re.M)) == 1
+        assert re.search(r"[2-9] loops in the binary", text)
+
+    def test_no_such_function(self, sonde):
+        result = sonde("structure", str(SONDE), "--function", "nonesuch")
+        assert result.status == 1 and "no function 'nonesuch'" in result.err
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("contents", [b"", b"not an ELF file", b"\x7fELF" + bytes(60)])
+    def test_one_line_and_no_file(self, sonde, tmp_path, contents):
+        (tmp_path / "bad").write_bytes(contents)
+        result = sonde("structure", str(tmp_path / "bad"), "-o", str(tmp_path / "out"))
+        assert result.status == 128 and result.out == ""
+        assert len(result.err_lines) == 1 and result.err.startswith("sonde: cannot read '")
+        assert not (tmp_path / "out").exists()
+
+    def test_other_machine(self, sonde, tmp_path):
+        image = bytearray(SONDE.read_bytes())
+        image[18] = 8  # MIPS
+        (tmp_path / "mips").write_bytes(image)
+        result = sonde("structure", str(tmp_path / "mips"))
+        assert result.status == 128 and "neither x86-64 nor AArch64" in result.err
+
+    def test_truncated(self, sonde, tmp_path):
+        image = SONDE.read_bytes()
+        for part in range(1, 12):
+            (tmp_path / "cut").write_bytes(image[:len(image) * part // 12])
+            result = sonde("structure", str(tmp_path / "cut"), "--format", "json")
+            assert result.status in (0, 128)
+            if result.status == 0:
+                json.loads(result.out)
+
+    def test_nothing_given(self, sonde):
+        result = sonde("structure")
+        assert result.status == 129 and "no binary given" in result.err
+
+
+def report_rows(database, *arguments) -> list[dict]:
+    done = subprocess.run([SONDE, "report", *arguments, "--format", "json", database], capture_output=True, text=True,
+                          check=True)
+    return json.loads(done.stdout)["rows"]
+
+
+def chains(rows) -> list[tuple[tuple[str, ...], float]]:
+    """(names from the outermost frame on, own share) of every row."""
+    path, found = [], []
+    total = rows[0]["values"]["cpu-time"]["inclusive"]["sum"]
+    for row in rows:
+        del path[row["depth"]:]
+        path.append((row["kind"], row["name"]))
+        own = row["values"].get("cpu-time", {}).get("exclusive", {}).get("sum", 0)
+        found.append((tuple(path), own / total))
+    return found
+
+
+@pytest.fixture(scope="module", params=["-O1", "-O2", "-O3"])
+def measured(request, tmp_path_factory):
+    """A nest whose inner loop takes three quarters of the time, beside another that takes a quarter."""
+    folder = tmp_path_factory.mktemp("loops")
+    program = compiled("loop_shares.c", request.param)
+    subprocess.run([SONDE, "run", "-q", "-o", folder / "run", "--", program], check=True, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL)
+    return folder
+
+
+class TestReports:
+    def rows(self, folder, *arguments):
+        return report_rows(folder / "run.sdb", *arguments)
+
+    def test_function_loop_loop(self, measured):
+        lines = {name: n for n, line in enumerate((WORKLOADS / "loop_shares.c").read_text().splitlines(), 1)
+                 for name in re.findall(r"/\* loop (\w+) \*/", line)}
+        share = {"hot": 0.0, "cool": 0.0}
+        rows = self.rows(measured)
+        samples = rows[0]["values"]["cpu-time"]["inclusive"]["count"]
+        for path, own in chains(rows):
+            names = [name for kind, name in path if kind in ("native", "inlined", "loop")]
+            for name in share:
+                chain = ["work", f"loop at loop_shares.c:{lines['outer']}", f"loop at loop_shares.c:{lines[name]}"]
+                if any(names[i:i + 3] == chain for i in range(len(names))):
+                    share[name] += own
+        assert share["hot"] + share["cool"] > 0.95
+        assert abs(share["hot"] / (share["hot"] + share["cool"]) - 0.75) < bound(0.75, samples) + 0.02
+
+    def test_functions_have_no_loops(self, measured):
+        rows = self.rows(measured, "--view", "flat")
+        assert not [row for row in rows if row["kind"] == "loop"]
+        (work,) = [row for row in rows if row["name"] == "work"]
+        total = max(row["values"]["cpu-time"]["inclusive"]["sum"] for row in rows)
+        assert work["values"]["cpu-time"]["exclusive"]["sum"] > 0.95 * total
+
+    def test_no_loops(self, measured):
+        subprocess.run([SONDE, "analyze", "--no-loops", measured / "run.sonde", "-o", measured / "without.sdb"],
+                       check=True, stdout=subprocess.DEVNULL)
+        rows = report_rows(measured / "without.sdb")
+        assert not [row for row in rows if row["kind"] == "loop"]
+        subprocess.run([SONDE, "analyze", measured / "run.sonde", "-o", measured / "again.sdb"], check=True,
+                       stdout=subprocess.DEVNULL)
+        assert (measured / "again.sdb").read_bytes() == (measured / "run.sdb").read_bytes()
+
+    def test_by_loop(self, measured):
+        rows = self.rows(measured, "--view", "flat", "--by", "loop")
+        assert rows and all(row["kind"] == "loop" for row in rows if row["name"])
+
+    @pytest.mark.parametrize("form", ["pprof", "callgrind"])
+    def test_formats_of_functions_have_no_loops(self, measured, form):
+        done = subprocess.run([SONDE, "export", "--to", form, measured / "run.sdb", "-o", "-"], capture_output=True,
+                              check=True)
+        import gzip
+        text = gzip.decompress(done.stdout) if form == "pprof" else done.stdout
+        assert b"work" in text and b"loop at" not in text
+
+    @pytest.mark.parametrize("form", ["folded", "speedscope", "hatchet", "html"])
+    def test_formats_of_paths_have_loops(self, measured, form):
+        done = subprocess.run([SONDE, "export", "--to", form, measured / "run.sdb", "-o", "-"], capture_output=True,
+                              check=True)
+        if form != "html":  # whose data is packed
+            assert b"loop at loop_shares.c" in done.stdout
