@@ -211,16 +211,16 @@ class TestStripped:
         subprocess.run(["strip", program], check=True)
         binary = structure(program)
         assert headers(binary) == whole
-        # main has no name, and _start may
         assert len([f for f in binary["functions"] if f and not f["name"]]) >= 15
 
     def test_without_unwind_tables(self, compiler, level, tmp_path):
-        """Nothing says where a function begins: only the entry, calls and padding do."""
+        """Nothing says where a function begins: only the entry, calls and padding do. Tail calls then look like
+        loops, and of parts split off it is not always clear whose they are."""
         program = self.plain(compiler, level, tmp_path)
         whole = headers(structure(program))
         subprocess.run(["objcopy", "--strip-all", "-R", ".eh_frame", "-R", ".eh_frame_hdr", program], check=True)
         found = headers(structure(program))
-        assert whole <= found and len(found - whole) <= 1
+        assert len(whole - found) <= 1 and len(found - whole) <= 2
 
 
 def test_hand_written_assembly(tmp_path):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A nest of loops with known shares: three quarters of the time in one inner loop, a quarter in the other. */
+/* A nest of loops with known shares: three quarters of the time in one inner loop, a quarter in the
+ * other. */
 #include <stdio.h>
 
 volatile unsigned seed = 12345;

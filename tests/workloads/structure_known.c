@@ -26,7 +26,7 @@ KEEP void nested(int n)
 KEEP void beside(int n)
 {
 	int i = 0;
-	while (i < n) { /* loop beside1 */
+	while (i < n) {				   /* loop beside1 */
 		for (int j = 0; j < 3 + sink; j++) /* loop beside2 */
 			sink += j;
 		for (int j = n; j > sink; j--) /* loop beside3 */
@@ -121,7 +121,7 @@ KEEP void switches(const int *codes, int n)
 			sink ^= 5; /* in switches */
 			break;
 		case 9:
-			two(9); /* in switches */
+			two(9);	       /* in switches */
 			one(sink + 3); /* in switches */
 			break;
 		default:
