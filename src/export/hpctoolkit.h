@@ -27,10 +27,11 @@ enum sn_hpcx_scope {
 	SN_HPCX_EXECUTION,
 	SN_HPCX_SCOPES
 };
+/* Hatchet takes the last of those that are sums for the sum, whatever it is of. */
 enum sn_hpcx_statistic {
 	SN_HPCX_COUNT,
-	SN_HPCX_SUM,
 	SN_HPCX_SQUARES,
+	SN_HPCX_SUM,
 	SN_HPCX_MIN,
 	SN_HPCX_MAX,
 	SN_HPCX_STATISTICS
@@ -109,6 +110,7 @@ struct sn_hpcx_node {
 	uint32_t order;	  /* among siblings that are alike: of the first database context */
 	uint8_t relation; /* 0 lies in its parent, 1 called, 2 inlined */
 	uint8_t lexical;
+	uint8_t entry_kind; /* 1 of the main thread, 2 of another, 0 unknown */
 	bool is_entry, has_function, has_line, has_point, has_hidden;
 	struct sn_hpcx_function function; /* entry: the name */
 	uint32_t letters;    /* string: of a placeholder; only tells apart what has the same name */
@@ -141,6 +143,7 @@ struct sn_hpcx_out_metric {
 	char *name;
 	uint32_t metric; /* of the database */
 	bool is_count;	 /* how many values, not their sum */
+	double divisor;	 /* from the database's unit to the file's */
 };
 
 struct sn_hpcx_out_id {

@@ -392,13 +392,6 @@ static size_t write_context(struct writer *writer, uint32_t number)
 	return at;
 }
 
-static uint64_t entry_kind(const char *name)
-{
-	return strcmp(name, "main thread") == 0		 ? 1
-	       : strcmp(name, "application thread") == 0 ? 2
-							 : 0;
-}
-
 static void write_entries(struct writer *writer, size_t *children_at)
 {
 	const struct sn_hpcx_out_tree *tree = &writer->out->tree;
@@ -412,7 +405,7 @@ static void write_entries(struct writer *writer, size_t *children_at)
 		sn_hpcx_put_number(writer->meta, 0, 8);
 		sn_hpcx_put_number(writer->meta, 0, 8);
 		sn_hpcx_put_number(writer->meta, node->id, 4);
-		sn_hpcx_put_number(writer->meta, entry_kind(name), 4);
+		sn_hpcx_put_number(writer->meta, node->entry_kind, 4);
 		sn_hpcx_put_number(writer->meta, text, 8);
 		text += strlen(name) + 1;
 	}

@@ -188,18 +188,29 @@ int sn_hpcx_profiles_make(struct sn_hpcx_out *out)
 	return 0;
 }
 
-/* "cpu-time" in nanoseconds is "cpu-time (ns)", as HPCToolkit writes units. */
+/*
+ * "gpu-kernel" in nanoseconds is "gpu-kernel (sec)", as HPCToolkit has its times; the two metrics
+ * of ours that it has as well get its names, because that is what its readers look for.
+ */
 static char *metric_name(const struct sonde_db *db, const struct sonde_db_metric *metric,
-			 bool is_count)
+			 bool is_count, double *divisor)
 {
 	const char *name = sonde_db_string(db, metric->name),
 		   *unit = sonde_db_string(db, metric->unit);
 	size_t length = strlen(name);
 	char *made = NULL;
+	*divisor = 1;
 	if (is_count)
 		return asprintf(&made, "%s:COUNT", name) < 0 ? NULL : made;
 	if (strcmp(unit, "1") == 0 || !*unit || (length && name[length - 1] == ')'))
 		return strdup(name);
+	if (strcmp(unit, "ns") == 0) {
+		*divisor = 1e9;
+		unit = "sec";
+		name = strcmp(name, "cpu-time") == 0	? "CPUTIME"
+		       : strcmp(name, "real-time") == 0 ? "REALTIME"
+							: name;
+	}
 	return asprintf(&made, "%s (%s)", name, unit) < 0 ? NULL : made;
 }
 
@@ -237,9 +248,9 @@ int sn_hpcx_metrics_make(struct sn_hpcx_out *out, const struct sn_export_request
 		int kinds = has_counts(out->db, metric) ? 2 : 1;
 		for (int k = 0; k < kinds; k++) {
 			struct sn_hpcx_out_metric *made = out->metrics + out->metric_count++;
-			*made = (struct sn_hpcx_out_metric){
-			    metric_name(out->db, sonde_db_metric(out->db, metric), k == 1), metric,
-			    k == 1};
+			*made = (struct sn_hpcx_out_metric){.metric = metric, .is_count = k == 1};
+			made->name = metric_name(out->db, sonde_db_metric(out->db, metric), k == 1,
+						 &made->divisor);
 			if (!made->name)
 				return SN_ERR_MEMORY;
 		}

@@ -197,14 +197,28 @@ static void add_loop(struct maker *maker, uint32_t context, uint32_t parent,
 	    add_inner_line(maker, context, made, frame);
 }
 
-/* The top of all that has no thread above it. Below the root everything has to be an entry. */
-static uint32_t entry_of(struct maker *maker, uint32_t name)
+static uint32_t add_entry(struct maker *maker, uint32_t name, unsigned kind)
 {
 	struct sn_hpcx_node entry = empty_node;
 	entry.is_entry = true;
 	entry.relation = 1;
+	entry.entry_kind = (uint8_t)kind;
 	entry.function.name = name;
 	return find_or_add(maker, 0, 0, 0, entry);
+}
+
+static unsigned entry_kind(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	const char *letters = sonde_db_string(db, frame->linkage_name);
+	return strcmp(letters, "| Main  ") == 0 ? 1 : strcmp(letters, "| Thread") == 0 ? 2 : 0;
+}
+
+/* The top of all that has no thread above it. Below the root everything has to be an entry, and
+ * Hatchet only looks at that of the main thread. */
+static uint32_t own_entry(struct maker *maker)
+{
+	uint32_t root = sonde_db_context(maker->db, 0)->frame;
+	return add_entry(maker, sonde_db_frame(maker->db, root)->name, 1);
 }
 
 static void add_context(struct maker *maker, uint32_t context)
@@ -214,13 +228,11 @@ static void add_context(struct maker *maker, uint32_t context)
 	uint32_t parent = maker->anchors[record->parent];
 	if (record->parent == 0 && frame->kind == SN_FRAME_THREAD) {
 		maker->anchors[context] = maker->tree->node_of[context] =
-		    entry_of(maker, frame->name);
+		    add_entry(maker, frame->name, entry_kind(maker->db, frame));
 		return;
 	}
-	if (parent == 0) {
-		uint32_t root = sonde_db_context(maker->db, 0)->frame;
-		parent = entry_of(maker, sonde_db_frame(maker->db, root)->name);
-	}
+	if (parent == 0)
+		parent = own_entry(maker);
 	if (is_line(frame->kind))
 		add_line(maker, context, parent, frame);
 	else if (frame->kind == SN_FRAME_LOOP || frame->kind == SN_FRAME_GPU_LOOP)

@@ -151,7 +151,7 @@ static int read_plane(struct writer *writer, uint32_t profile, size_t number)
 				      (out->tree.is_hidden[context] ? 1 : 0);
 			if (numbers[i] == 0)
 				continue;
-			writer->sums.point[id] += numbers[i];
+			writer->sums.point[id] += numbers[i] / metric->divisor;
 			touch(writer, id);
 		}
 	}

@@ -35,6 +35,8 @@ const struct sn_hpcstruct_leaf *sn_hpcstruct_find(const struct sn_hpcstruct *str
 						  uint64_t address)
 {
 	size_t low = 0, high = structure->leaf_count;
+	if (high == 0)
+		return NULL;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		if (structure->leaves[middle].end <= address)

@@ -497,13 +497,14 @@ static int read_entries(struct reader *reader, struct waiting_list *list)
 		struct sn_cursor entry = cursor_at(file, entries + i * size);
 		uint64_t bytes = sn_cursor_number(&entry, 8), at = sn_cursor_number(&entry, 8);
 		uint32_t id = (uint32_t)sn_cursor_number(&entry, 4);
-		sn_cursor_number(&entry, 4); /* which kind of entry: its name says it too */
+		unsigned kind = (unsigned)sn_cursor_number(&entry, 2);
+		sn_cursor_number(&entry, 2);
 		const char *name = text_at(file, sn_cursor_number(&entry, 8));
 		if (entry.failed || !name)
 			return damaged(reader, file, "damaged entry points");
 		uint32_t position = (uint32_t)reader->node_count;
 		code = add_node(reader, id, 0, SN_HPCT_CALLED,
-				sn_hpct_tree_entry(&reader->tree, name));
+				sn_hpct_tree_entry(&reader->tree, name, kind));
 		if (code == 0)
 			code = wait_for(reader, list, at, bytes, position);
 	}

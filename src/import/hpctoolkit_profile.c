@@ -70,7 +70,7 @@ static int no_memory(const struct reader *reader)
 
 static char *copy(struct sn_hpcrun_text text)
 {
-	return strndup(text.text, text.length);
+	return strndup(text.length ? text.text : "", text.length);
 }
 
 /* The name the file has for a kind of identifier. Valid while the file is. */
@@ -221,7 +221,7 @@ static uint32_t below_entry(struct reader *reader, uint32_t parent)
 	if (parent != 0)
 		return parent;
 	reader->import->demoted++;
-	return sn_hpct_tree_entry(&reader->import->tree, SN_HPCT_ENTRY_UNKNOWN);
+	return sn_hpct_tree_entry(&reader->import->tree, SN_HPCT_ENTRY_UNKNOWN, 0);
 }
 
 static uint32_t placeholder_context(struct reader *reader, uint32_t parent,
@@ -233,17 +233,17 @@ static uint32_t placeholder_context(struct reader *reader, uint32_t parent,
 	switch (node->ip) {
 	case SN_HPCT_ROOT_PARTIAL:
 	case SN_HPCT_UNNORMALIZED:
-		return parent == 0 ? sn_hpct_tree_entry(tree, SN_HPCT_ENTRY_UNKNOWN)
+		return parent == 0 ? sn_hpct_tree_entry(tree, SN_HPCT_ENTRY_UNKNOWN, 0)
 				   : sn_hpct_tree_unknown(tree, parent);
 	case SN_HPCT_NO_ACTIVITY:
 		return parent;
 	case SN_HPCT_FENCE_MAIN:
 		if (parent == 0)
-			return sn_hpct_tree_entry(tree, SN_HPCT_ENTRY_MAIN);
+			return sn_hpct_tree_entry(tree, SN_HPCT_ENTRY_MAIN, 1);
 		break;
 	case SN_HPCT_FENCE_THREAD:
 		if (parent == 0)
-			return sn_hpct_tree_entry(tree, SN_HPCT_ENTRY_THREAD);
+			return sn_hpct_tree_entry(tree, SN_HPCT_ENTRY_THREAD, 2);
 		break;
 	}
 	parent = below_entry(reader, parent);
@@ -335,7 +335,7 @@ static int read_range_sample(struct reader *reader, const struct sn_hpcrun_node 
 	if (sn_hpct_graph_find(&import->graphs, module, node->ip, &graph) != 0)
 		return no_memory(reader);
 	if (graph == SN_HPCT_NO_GRAPH) {
-		uint32_t unknown = sn_hpct_tree_entry(&import->tree, SN_HPCT_ENTRY_UNKNOWN);
+		uint32_t unknown = sn_hpct_tree_entry(&import->tree, SN_HPCT_ENTRY_UNKNOWN, 0);
 		struct sn_hpct_place_found found =
 		    sn_hpct_code_place(&import->code, unknown, module, node->ip);
 		*state = (struct state){.type = STATE_CONTEXT,

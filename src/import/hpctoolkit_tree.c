@@ -129,9 +129,12 @@ struct sonde_db_frame sn_hpct_frame_place(struct sn_hpct_tree *tree, unsigned ki
 	return frame;
 }
 
-uint32_t sn_hpct_tree_entry(struct sn_hpct_tree *tree, const char *name)
+uint32_t sn_hpct_tree_entry(struct sn_hpct_tree *tree, const char *name, unsigned kind)
 {
-	return sn_hpct_tree_placeholder(tree, 0, SN_FRAME_THREAD, name);
+	static const char *const letters[] = {NULL, "| Main  ", "| Thread"};
+	struct sonde_db_frame frame = sn_hpct_frame_named(tree, SN_FRAME_THREAD, name);
+	frame.linkage_name = sn_db_builder_string(tree->builder, kind < 3 ? letters[kind] : NULL);
+	return sn_hpct_tree_add(tree, 0, &frame);
 }
 
 uint32_t sn_hpct_tree_placeholder(struct sn_hpct_tree *tree, uint32_t parent, unsigned kind,

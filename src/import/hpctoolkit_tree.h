@@ -57,7 +57,8 @@ struct sn_hpct_place {
 void sn_hpct_tree_release(struct sn_hpct_tree *tree);
 
 /* All return the context, or SONDE_NONE without memory, and take a parent of SONDE_NONE. */
-uint32_t sn_hpct_tree_entry(struct sn_hpct_tree *tree, const char *name);
+/* `kind`: 1 the main thread's, 2 another thread's, 0 unknown. Kept as linkage name, in letters. */
+uint32_t sn_hpct_tree_entry(struct sn_hpct_tree *tree, const char *name, unsigned kind);
 uint32_t sn_hpct_tree_function(struct sn_hpct_tree *tree, uint32_t parent,
 			       enum sn_hpct_relation relation,
 			       const struct sn_hpct_function *function);

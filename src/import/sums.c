@@ -33,8 +33,8 @@ static uint32_t *slot_of(const struct sn_sums *sums, uint32_t major, uint32_t mi
 	size_t at = hash(major, minor) & (sums->slot_count - 1);
 	for (;; at = (at + 1) & (sums->slot_count - 1)) {
 		uint32_t *slot = sums->slots + at;
-		const struct sn_sum *entry = sums->entries + *slot - 1;
-		if (*slot == 0 || (entry->major == major && entry->minor == minor))
+		if (*slot == 0 || (sums->entries[*slot - 1].major == major &&
+				   sums->entries[*slot - 1].minor == minor))
 			return slot;
 	}
 }

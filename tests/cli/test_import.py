@@ -6,11 +6,12 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, run_sonde
+from conftest import ROOT, make_database, run_sonde
 from hpctoolkit_compare import compare
 from hpctoolkit_db import Database
 
@@ -113,9 +114,10 @@ def test_hpctoolkit_export_import_export(tmp_path, name):
     assert contents(first) == contents(second)
 
 
-def test_hpctoolkit_own_databases_come_back(tmp_path, small_db, big_db):
+def test_hpctoolkit_own_databases_come_back(tmp_path, small_db):
     """Of a database that no importer made: frames with lines in them, statistics of several values."""
-    for name, database in (("small", small_db), ("big", big_db)):
+    larger = make_database(tmp_path, "larger.sdb", "--contexts", 3000, "--profiles", 3)
+    for name, database in (("small", small_db), ("larger", larger)):
         first = export_to(tmp_path / f"{name}1.d", database)
         Database(first).check()
         second = export_to(tmp_path / f"{name}2.d", import_to(tmp_path / f"{name}.sdb", first))
@@ -165,7 +167,6 @@ def test_hpctoolkit_comparison_can_fail(tmp_path):
         if name == "profile.db":
             database = Database(source)
             value = database.profiles[1][2][2][3]
-            import struct
             for file in ("profile.db", "cct.db"):
                 data = (copy / file).read_bytes()
                 (copy / file).write_bytes(data.replace(struct.pack("<d", value), struct.pack("<d", value * (1 + 1e-14))))

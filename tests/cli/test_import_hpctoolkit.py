@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HPCToolkit measurements written for the purpose: shapes that no sample has, with known answers."""
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import run_sonde
+from hpctoolkit_db import Database
+from hpctoolkit_measurement import (GPU_CONTEXT, GPU_DEVICE, GPU_RANGE, GPU_ROOT, GPU_STREAM, IDLE, LOGICAL_ONLY, MAIN,
+                                    NODE, PARTIAL, PRIMARY, Metric, Profile, letters, structure, thread)
+from test_import import contents, export_to, import_to, refused
+
+
+def convert(folder: Path, *options: object) -> Database:
+    """Imported, exported, imported and exported again: both exports must be the same."""
+    first = export_to(folder / "1.d", import_to(folder / "1.sdb", *options, folder / "a.m"))
+    second = export_to(folder / "2.d", import_to(folder / "2.sdb", first))
+    assert contents(first) == contents(second)
+    database = Database(first)
+    database.check()
+    return database
+
+
+def total(database: Database, name: str, scope: str = "execution") -> float:
+    number = {key: number for number, key in database.prop.items()}[name, scope]
+    return sum(values.get(0, {}).get(number, 0) for _, summary, values in database.profiles if not summary)
+
+
+def values(database: Database, name: str, scope: str = "execution") -> dict[tuple, float]:
+    """Of each place in the tree (what is in its keys without module and scope), summed over profiles and twins."""
+    number = {key: number for number, key in database.prop.items()}[name, scope]
+    out: dict[tuple, float] = {}
+    for context in database.contexts.values():
+        value = sum(v.get(context.id, {}).get(number, 0) for _, summary, v in database.profiles if not summary)
+        if value:
+            out[brief(context)] = out.get(brief(context), 0) + value
+    return out
+
+
+def brief(context) -> tuple:
+    out = []
+    while context.parent is not None:
+        key = context.key
+        if key[0] == "entry":
+            out.append(key[2])
+        elif key[4]:
+            out.append(key[4][0])
+        elif key[5]:
+            out.append(("loop " if key[2] == 1 else "") + f"{key[5][0]}:{key[5][1]}")
+        else:
+            out.append(hex(key[6][1]) if key[6] else "?")
+        context = context.parent
+    return tuple(reversed(out))
+
+
+@pytest.mark.parametrize("order", ["b", "l"])
+def test_two_threads(tmp_path, order):
+    """CPU time as doubles and an event with a period as integers, in both byte orders."""
+    for number in range(2):
+        profile = Profile(thread(number), [Metric("CPUTIME (sec)", real=True), Metric("cycles", period=1000003)], order)
+        code = profile.module("/bin/program")
+        main = profile.node(profile.node(0, 0, PRIMARY), 0, MAIN)
+        leaf = profile.node(profile.node(main, code, 0x10), code, 0x20)
+        profile.value(leaf, 0, 0.25 * (number + 1))
+        profile.value(leaf, 1, 7)
+        profile.trace = [(1000, leaf), (2000, 1), (2500, 1), (1500, leaf)]  # not in order, and nowhere twice
+        profile.write(tmp_path / f"a.m/p-{number}.hpcrun")
+    database = convert(tmp_path)
+    assert total(database, "CPUTIME (sec)") == 0.75 and total(database, "cycles") == 14 * 1000003
+    assert values(database, "CPUTIME (sec)", "point") == {("main thread", "0x10", "0x20"): 0.75}
+    for line in database.traces.values():
+        assert [t for t, _ in line] == [1000, 1500, 2000] and line[2][1] == 0
+        assert brief(database.contexts[line[0][1]]) == ("main thread", "0x10", "0x20")
+    statistics = {key: value for key, value in zip(database.stat.values(), database.stat)}
+    row = database.profiles[0][2][0]
+    find = {(formula, combine): row[number] for (name, scope, formula, combine), number in statistics.items()
+            if (name, scope) == ("CPUTIME (sec)", "execution")}
+    assert find == {("1", 0): 2, ("$$", 0): 0.75, ("($$^2)", 0): 0.3125, ("$$", 1): 0.25, ("$$", 2): 0.5}
+
+
+def test_deep_recursion(tmp_path):
+    """100,000 levels."""
+    depth = 100_000
+    profile = Profile(thread(), [Metric("CPUTIME (sec)", real=True)])
+    code = profile.module("/bin/program")
+    node = profile.node(profile.node(0, 0, PRIMARY), 0, MAIN)
+    for _ in range(depth):
+        node = profile.node(node, code, 0x1234)
+    profile.value(node, 0, 1.0)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    database = Database(export_to(tmp_path / "1.d", import_to(tmp_path / "1.sdb", tmp_path / "a.m")))
+    database.check()
+    assert len(database.contexts) == depth + 2 and total(database, "CPUTIME (sec)") == 1.0
+    again = export_to(tmp_path / "2.d", import_to(tmp_path / "2.sdb", tmp_path / "1.d"))
+    assert contents(tmp_path / "1.d") == contents(again)
+
+
+def test_many_metrics_and_formulas(tmp_path):
+    """More metrics than a report has columns; a metric computed of others has no values."""
+    count = 700
+    profile = Profile(thread(), [Metric(f"event {i}") for i in range(count)] + [Metric("ratio", formula="#0 / #1")])
+    node = profile.node(profile.node(profile.node(0, 0, PRIMARY), 0, MAIN), profile.module("/bin/program"), 1)
+    for i in range(count):
+        profile.value(node, i, i + 1)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    database = convert(tmp_path)
+    assert len(database.metric_names) == count
+    assert [total(database, f"event {i}") for i in (0, count - 1)] == [1, count]
+
+
+def test_structure_of_inlines_and_loops(tmp_path):
+    """Line, loop, inlined call; an address that structure does not know; two claims to one address."""
+    profile = Profile(thread(), [Metric("CPUTIME (sec)", real=True)])
+    code = profile.module("/bin/program")
+    main = profile.node(profile.node(0, 0, PRIMARY), 0, MAIN)
+    call = profile.node(main, code, 0x100)
+    for offset, seconds in ((0x204, 1.0), (0x212, 2.0), (0x218, 4.0), (0x224, 8.0), (0x900, 16.0)):
+        profile.value(profile.node(call, code, offset), 0, seconds)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    structure(tmp_path / "a.m/structs/program.hpcstruct", "/bin/program", """
+<F i="3" n="a.c"><P i="4" n="main" l="1" v="{[0x100-0x101)}"><S i="5" l="2" v="{[0x100-0x110)}"/></P>
+<P i="6" n="work" l="10" v="{[0x200-0x201)}"><S i="7" l="11" v="{[0x200-0x210)}"/>
+<L i="8" l="12" f="a.c" v="{[0x210-0x211)}"><S i="9" l="13" v="{[0x210-0x220)}"/>
+<A i="10" l="14" f="a.c" n="" v="{}"><A i="11" l="3" f="b.h" n="helper" v="{}"><S i="12" l="4" v="{[0x220-0x230)}"/>
+<S i="13" l="99" v="{[0x204-0x208)}"/></A></A><X i="14"><S i="15" l="1" v="{[0x900-0x910)}"/></X></L></P></F>
+""")
+    database = convert(tmp_path)
+    work = ("main thread", "main", "a.c:2", "work")
+    loop = (*work, "loop a.c:12")
+    found = values(database, "CPUTIME (sec)")
+    assert found[work] == 15 and found[(*work, "a.c:11")] == 1 and found[loop] == 14
+    assert found[(*loop, "a.c:13")] == 6
+    assert found[(*loop, "a.c:14", "helper", "b.h:4")] == 8
+    assert found[("main thread", "main", "a.c:2", "0x900")] == 16
+    function = values(database, "CPUTIME (sec)", "function")
+    assert function[work] == 7 and (*loop, "a.c:14") not in function and function[(*loop, "a.c:14", "helper")] == 8
+    assert (*loop, "a.c:13") not in values(database, "CPUTIME (sec)", "point")
+
+
+KERNEL = """
+<F i="3" n="k.cu"><P i="4" n="kernel" l="1" v="{[0x0-0x1)}"><S i="5" l="2" v="{[0x0-0x10)}"/>
+<C i="6" l="3" t="0x100" v="{[0x10-0x20)}"/><C i="7" l="4" t="0x100" v="{[0x20-0x30)}"/></P>
+<P i="8" n="device" l="10" v="{[0x100-0x101)}"><S i="9" l="11" v="{[0x100-0x120)}"/>
+<C i="10" l="12" t="0x100" v="{[0x120-0x130)}"/></P></F>
+"""
+
+
+def gpu_profile(metrics: list[Metric]) -> tuple[Profile, int, int]:
+    profile = Profile(thread(), metrics)
+    gpu = profile.module("gpubins/code.gpubin")
+    main = profile.node(profile.node(0, 0, PRIMARY), 0, MAIN)
+    call = profile.node(main, profile.module("/bin/program"), 0x10)
+    return profile, profile.node(call, 0, letters("GPUKernl")), gpu
+
+
+def test_gpu_samples_are_shared_out(tmp_path):
+    """Samples in a function that calls itself: over its two calls, by what was sampled at them."""
+    profile, launch, gpu = gpu_profile([Metric("GKER:COUNT", relation=True), Metric("GINS")])
+    kernel = profile.node(launch, gpu, 0)
+    profile.value(kernel, 0, 5)
+    for offset, samples in ((0x10, 30), (0x20, 10), (0x110, 100)):
+        profile.value(profile.node(launch, gpu, offset, unwound=False), 1, samples)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    structure(tmp_path / "a.m/structs/code.hpcstruct", "gpubins/code.gpubin", KERNEL, has_calls=True)
+    database = convert(tmp_path)
+    found = values(database, "GINS")
+    top = ("main thread", "0x10", "<gpu kernel>", "kernel")
+    assert found[top] == 140 and found[(*top, "k.cu:3", "device")] == 75 and found[(*top, "k.cu:4", "device")] == 25
+    assert values(database, "GKER:COUNT", "point") == {top: 5}
+    # without structure nothing is known of who called
+    flat = convert(tmp_path, "--no-structure")
+    assert values(flat, "GINS")["main thread", "0x10", "<gpu kernel>", "?", "0x110"] == 100
+
+
+def test_gpu_ranges(tmp_path):
+    """Samples of a range of launches, measured apart: by launches of each, scaled to all launches."""
+    profile, first, gpu = gpu_profile([Metric("GKER:COUNT", relation=True), Metric("GKER:SAMPLED_COUNT", relation=True),
+                                       Metric("GINS")])
+    second = profile.node(profile.node(2, profile.module("/bin/program"), 0x99), 0, letters("GPUKernl"))
+    for launch, sampled, launches in ((first, 3, 6), (second, 1, 1)):
+        kernel = profile.node(launch, gpu, 0)
+        ranges = profile.node(profile.node(kernel, GPU_DEVICE, 1), GPU_RANGE, 77)
+        profile.value(ranges, 0, launches)
+        profile.value(ranges, 1, sampled)
+    samples = profile.node(profile.node(profile.node(0, GPU_ROOT, 0), GPU_DEVICE, 1), GPU_RANGE, 77)
+    profile.value(profile.node(samples, gpu, 0x4, unwound=False), 2, 40)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    structure(tmp_path / "a.m/structs/code.hpcstruct", "gpubins/code.gpubin", KERNEL, has_calls=True)
+    database = convert(tmp_path)
+    found = values(database, "GINS")
+    assert found["main thread", "0x10", "<gpu kernel>", "kernel", "k.cu:2"] == 40 * 3 / 4 * (6 / 3)
+    assert found["main thread", "0x99", "<gpu kernel>", "kernel", "k.cu:2"] == 40 * 1 / 4
+    tuples = [[database.kinds[kind] for kind, *_ in ident] for ident, summary, _ in database.profiles if not summary]
+    assert sorted(tuples) == [["NODE", "GPUCONTEXT"], ["NODE", "THREAD"]]
+
+
+def test_missing_pieces(tmp_path):
+    """Call paths whose beginning is unknown, a stream, idleness, a device's copy, ranks."""
+    profile = Profile(thread(3, rank=5), [Metric("GXCOPY (sec)", real=True, relation=True)])
+    root = profile.node(0, 0, PRIMARY)
+    idle = profile.node(root, 0, IDLE)
+    lost = profile.node(profile.node(root, 0, PARTIAL), profile.module("/bin/program"), 0x40)
+    copy = profile.node(lost, 0, letters("GPUCpH2D"))
+    profile.value(copy, 0, 0.5)
+    profile.value(profile.node(root, 1, 0x80), 0, 0.25)  # code with nobody above it
+    profile.trace = [(10, idle), (20, copy)]
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    stream = Profile([(NODE | 2 << 14, 0x7F0101, 0), (GPU_CONTEXT | LOGICAL_ONLY, 1, 1),
+                      (GPU_STREAM | LOGICAL_ONLY, 7, 7)], [Metric("GXCOPY (sec)", real=True)])
+    stream.node(0, 0, PRIMARY)
+    stream.write(tmp_path / "a.m/s.hpcrun")
+    database = convert(tmp_path)
+    assert values(database, "GXCOPY (sec)", "point") == {("unknown entry", "0x40", "<gpu copyin>"): 0.5,
+                                                         ("unknown entry", "0x80"): 0.25}
+    assert len(database.profiles) == 3
+    line = next(line for line in database.traces.values() if line)
+    assert [context == 0 for _, context in line] == [True, False]
+    profiles = json.loads(run_sonde("info", "--format", "json", tmp_path / "1.sdb").out)["profiles"]
+    assert {(p["rank"], p["kind"], p["thread"]) for p in profiles} == {
+        (5, "thread", "NODE 0x7f0101 RANK 5 THREAD 3"), (-1, "stream", "NODE 0x7f0101 GPUCONTEXT 1 GPUSTREAM 7")}
+
+
+def sample() -> Profile:
+    profile = Profile(thread(), [Metric("CPUTIME (sec)", real=True)])
+    node = profile.node(profile.node(profile.node(0, 0, PRIMARY), 0, MAIN), profile.module("/bin/program"), 1)
+    profile.value(node, 0, 1.0)
+    profile.trace = [(10, node)]
+    return profile
+
+
+def test_damage(tmp_path):
+    """Cut anywhere, and with bytes changed: refused in one line, or read."""
+    data = sample().bytes()
+    path = tmp_path / "p.hpcrun"
+    for length in [*range(0, 60, 7), *range(60, len(data), 41), len(data) - 1]:
+        path.write_bytes(data[:length])
+        assert str(path) in refused(tmp_path, path)
+    random.seed(1)
+    for _ in range(60):
+        changed = bytearray(data)
+        for _ in range(3):
+            changed[random.randrange(len(data))] = random.choice((0, 1, 0x7F, 0xFF))
+        path.write_bytes(changed)
+        result = run_sonde("import", path, "-o", tmp_path / "x.sdb")
+        assert result.status in (0, 128) and len(result.err_lines) == (1 if result.status else 0)
+
+
+@pytest.mark.parametrize("change, says", [
+    (lambda p: setattr(p, "nodes", [(1, 9, 0, PRIMARY, 1)]), "caller is not there"),
+    (lambda p: p.nodes.append((1, 1, 0, MAIN, 1)), "two call paths of one number"),
+    (lambda p: p.node(3, 55, 1), "module that is not there"),
+    (lambda p: p.value(99, 0, 1.0), "a call path that is not there"),
+    (lambda p: p.value(3, 0, float("nan")), "a value where none can be"),
+    (lambda p: setattr(p, "ids", []), "whose it is"),
+], ids=["caller", "twice", "module", "value", "nan", "ids"])
+def test_nonsense(tmp_path, change, says):
+    profile = sample()
+    change(profile)
+    profile.write(tmp_path / "p.hpcrun")
+    assert says in refused(tmp_path, tmp_path / "p.hpcrun")
+
+
+def test_other_versions(tmp_path):
+    path = tmp_path / "p.hpcrun"
+    path.write_bytes(sample().bytes().replace(b"04.00b", b"05.00b"))
+    assert "version 05.00" in refused(tmp_path, path)
+    sample().write(path)
+    trace = path.with_suffix(".hpctrace")
+    trace.write_bytes(trace.read_bytes().replace(b"01.01b", b"01.09b"))
+    assert "version 01.09" in refused(tmp_path, path)
+    trace.write_bytes(trace.read_bytes().replace(b"01.09b", b"01.01b") + b"x")
+    assert "cut short" in refused(tmp_path, path)
+
+
+def test_damaged_structure(tmp_path):
+    sample().write(tmp_path / "a.m/p.hpcrun")
+    file = tmp_path / "a.m/structs/x.hpcstruct"
+    for body, says in (('<F n="a"><P n="f" l="1" v="{}"></P></F>', "no address"), ("<F n='a'>", "mismatched"),
+                       ('<F n="a"><P n="f" l="x" v="{[0x1-0x2)}"/></F>', "no number"),
+                       ('<F n="a"><S l="1" v="{[0x1-0x2)}"/></F>', "outside a function")):
+        structure(file, "/bin/program", body)
+        line = refused(tmp_path, tmp_path / "a.m")
+        assert says in line and "x.hpcstruct" in line
+
+
+def test_damaged_database(tmp_path):
+    sample().write(tmp_path / "a.m/p.hpcrun")
+    good = export_to(tmp_path / "a.d", import_to(tmp_path / "a.sdb", tmp_path / "a.m"))
+    random.seed(2)
+    for name in ("meta.db", "profile.db", "trace.db"):
+        data = (good / name).read_bytes()
+        for cut in range(16, len(data), len(data) // 12):
+            (good / name).write_bytes(data[:cut])
+            assert name in refused(tmp_path, good)
+        (good / name).write_bytes(data[:14] + b"\5" + data[15:])
+        assert "version 5" in refused(tmp_path, good)
+        for _ in range(25):
+            changed = bytearray(data)
+            changed[random.randrange(16, len(data) - 8)] = random.choice((0, 0x7F, 0xFF))
+            (good / name).write_bytes(changed)
+            result = run_sonde("import", good, "-o", tmp_path / "x.sdb")
+            assert result.status in (0, 128) and len(result.err_lines) == (1 if result.status else 0)
+        (good / name).write_bytes(data)
+
+
+def test_export_over_something_else(tmp_path, small_db):
+    """A folder that is no database is not replaced."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/file").write_text("mine")
+    result = run_sonde("export", "--to", "hpctoolkit", small_db, "-o", tmp_path / "mine")
+    assert result.status == 128 and "something else" in result.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"] and (tmp_path / "mine/file").exists()
+
+
+def test_hatchet_opens_it(tmp_path, small_db):
+    """Hatchet's reader of these databases: the tree's size, and the sum of the root's children."""
+    python = os.environ.get("SONDE_HATCHET_PYTHON", sys.executable)
+    if subprocess.run([python, "-c", "import hatchet"], capture_output=True).returncode != 0:
+        pytest.skip("hatchet is not installed (pip install llnl-hatchet, SONDE_HATCHET_PYTHON)")
+    folder = export_to(tmp_path / "small.d", small_db)
+    code = ("import hatchet, json, sys\n"
+            "frame = hatchet.GraphFrame.from_hpctoolkit_latest(sys.argv[1])\n"
+            "roots = frame.graph.roots\n"
+            "print(json.dumps([len(frame.graph), [frame.dataframe.loc[r, 'time (inc)'] for r in roots]]))")
+    done = subprocess.run([python, "-c", code, folder], capture_output=True, text=True, check=True)
+    nodes, times = json.loads(done.stdout.splitlines()[-1])
+    database = Database(folder)
+    assert nodes == len(database.contexts) - 1
+    assert sum(times) == pytest.approx(total(database, "CPUTIME (sec)"))
