@@ -56,5 +56,12 @@ struct sn_db_ordered {
 /* 0 or SN_ERR_MEMORY; release in either case. */
 int sn_db_order(const struct sn_db_builder *builder, struct sn_db_ordered *ordered);
 void sn_db_ordered_release(struct sn_db_ordered *ordered);
+/* Asks for the sections of events, which are empty where the builder has none. */
+int sn_db_events_sections(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
+			  struct sn_db_section events[SN_DB_EVENT_SECTIONS],
+			  struct sn_error *error);
+/* The strings section, from malloc; NULL without memory. */
+unsigned char *sn_db_lay_strings(const struct sn_db_builder *builder,
+				 const struct sn_db_ordered *ordered, size_t *length);
 
 #endif

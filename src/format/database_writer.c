@@ -10,7 +10,7 @@
 #include "base/output.h"
 #include "base/vec.h"
 #include "checksum.h"
-#include "database_plane.h"
+#include "database_major.h"
 #include "measurement.h"
 
 #include <errno.h>
@@ -30,31 +30,25 @@ struct section {
 
 /*
  * A directory of planes as it grows. The plane that is being added is complete when the next one
- * begins; then its forms are chosen, and its ids left out where an earlier plane of the same
- * profile or context has the same ones.
+ * begins.
  */
 struct planes {
-	unsigned columns;		 /* statistics of an element: 1, or 3 of a summary */
 	struct sn_database_index *index; /* [major_count + 1] */
-	uint32_t major;			 /* of the plane that is being added */
-	uint32_t metric;
-	size_t open_count; /* its elements */
+	uint32_t major, metric;		 /* of the plane that is being added */
+	size_t open_count;		 /* its elements */
 	uint32_t *ids;
 	double *numbers;
+	struct sn_major open; /* the planes of the major before it */
 	unsigned char *entries, *data;
-	size_t entry_bytes, plane_count, data_bytes;
-	size_t first_plane, first_byte; /* of this profile or context */
+	size_t plane_count, entry_bytes, data_bytes;
 	size_t id_capacity, number_capacity, entry_capacity, data_capacity;
 };
 
-static void planes_init(struct planes *planes, unsigned columns)
+static void planes_init(struct planes *planes, unsigned scopes)
 {
-	*planes = (struct planes){
-	    .columns = columns,
-	    .major = SONDE_NONE,
-	    .entry_bytes = columns == 1 ? sizeof(struct sn_database_plane)
-					: sizeof(struct sn_database_summary),
-	};
+	*planes = (struct planes){.major = SONDE_NONE};
+	sn_major_init(&planes->open, scopes);
+	planes->entry_bytes = sn_major_entry_bytes(&planes->open);
 }
 
 static void planes_release(struct planes *planes)
@@ -64,6 +58,7 @@ static void planes_release(struct planes *planes)
 	free(planes->numbers);
 	free(planes->entries);
 	free(planes->data);
+	sn_major_release(&planes->open);
 }
 
 /* Sums of doubles can overflow; readers rely on every number being finite. */
@@ -82,89 +77,52 @@ static void bound_stat(struct sonde_db_stat *stat)
 	bound(&stat->sum_squares);
 }
 
-/* Where the same ids lie in an earlier plane, or SONDE_NONE. In words, as all positions here. */
-static uint32_t find_ids(const struct planes *planes)
-{
-	for (size_t i = planes->plane_count; i-- > planes->first_plane;) {
-		struct sn_database_plane entry;
-		memcpy(&entry, planes->entries + i * planes->entry_bytes, sizeof(entry));
-		if (entry.count == planes->open_count &&
-		    !memcmp(planes->data + planes->first_byte + 4ull * entry.ids, planes->ids,
-			    4 * planes->open_count))
-			return entry.ids;
-	}
-	return SONDE_NONE;
-}
-
 /* Encodes the plane that was being added. */
-static int end_plane(struct planes *planes, double period)
+static int end_plane(struct planes *planes, const struct sn_db_ordered *ordered)
 {
-	size_t count = planes->open_count, stride = 5ull * planes->columns, bytes = 0;
-	struct sn_database_summary entry = {.count = (uint32_t)count, .metric = planes->metric};
-	if (!count)
+	if (!planes->open_count)
 		return 0;
-	for (unsigned i = 0; i < planes->columns; i++) {
-		entry.forms[i] = sn_plane_choose(planes->numbers + 5 * i, stride, count, period);
-		bytes += sn_plane_bytes(entry.forms[i], count);
-	}
-	if (sn_vec_reserve(&planes->data, &planes->data_capacity,
-			   planes->data_bytes + 4 * count + bytes + 3) < 0 ||
-	    sn_vec_reserve(&planes->entries, &planes->entry_capacity,
-			   (planes->plane_count + 1) * planes->entry_bytes) < 0)
-		return SN_ERR_MEMORY;
-	entry.ids = find_ids(planes);
-	if (entry.ids == SONDE_NONE) {
-		entry.ids = (uint32_t)((planes->data_bytes - planes->first_byte) / 4);
-		memcpy(planes->data + planes->data_bytes, planes->ids, 4 * count);
-		planes->data_bytes += 4 * count;
-	}
-	entry.values = (uint32_t)((planes->data_bytes - planes->first_byte) / 4);
-	unsigned char *at = planes->data + planes->data_bytes;
-	for (unsigned i = 0; i < planes->columns; i++)
-		at = sn_plane_encode(planes->numbers + 5 * i, stride, count, period, entry.forms[i],
-				     at);
-	for (planes->data_bytes += bytes; planes->data_bytes % 4; planes->data_bytes++)
-		*at++ = 0;
-	memcpy(planes->entries + planes->plane_count * planes->entry_bytes, &entry,
-	       planes->entry_bytes);
-	planes->plane_count++;
+	size_t count = planes->open_count;
 	planes->open_count = 0;
-	return 0;
+	return sn_major_add(&planes->open, planes->metric, planes->ids, planes->numbers, count,
+			    (double)ordered->metrics[planes->metric].period);
 }
 
 /* Goes on to the next profile, context or metric: whatever lies between has no planes. */
-static void end_major(struct planes *planes, uint32_t next)
+static int end_major(struct planes *planes, uint32_t next)
 {
+	const struct sn_major *open = &planes->open;
+	size_t entries = open->entry_count * planes->entry_bytes;
+	size_t used = planes->plane_count * planes->entry_bytes;
 	uint32_t major = planes->major;
-	if (major != SONDE_NONE && planes->plane_count > planes->first_plane) {
-		size_t first = planes->first_plane * planes->entry_bytes;
-		struct sn_checksum state;
-		sn_checksum_init(&state);
-		sn_checksum_update(&state, planes->entries + first,
-				   planes->plane_count * planes->entry_bytes - first);
-		sn_checksum_update(&state, planes->data + planes->first_byte,
-				   planes->data_bytes - planes->first_byte);
-		planes->index[major].checksum = sn_checksum_final(&state);
+	if (sn_vec_reserve(&planes->entries, &planes->entry_capacity, used + entries) < 0 ||
+	    sn_vec_reserve(&planes->data, &planes->data_capacity,
+			   planes->data_bytes + open->data_bytes) < 0)
+		return SN_ERR_MEMORY;
+	if (open->entry_count) {
+		memcpy(planes->entries + used, open->entries, entries);
+		memcpy(planes->data + planes->data_bytes, open->data, open->data_bytes);
+		planes->index[major].checksum = sn_major_checksum(open);
 	}
+	planes->plane_count += open->entry_count;
+	planes->data_bytes += open->data_bytes;
 	for (uint32_t i = major == SONDE_NONE ? 0 : major + 1; i <= next; i++)
 		planes->index[i] =
 		    (struct sn_database_index){planes->plane_count, planes->data_bytes, 0};
 	planes->major = next;
-	planes->first_plane = planes->plane_count;
-	planes->first_byte = planes->data_bytes;
+	sn_major_clear(&planes->open);
+	return 0;
 }
 
-/* The new element's statistics, zeroed, or NULL without memory. */
+/* The new element's statistics, zeroed, or NULL where it cannot be added. */
 static double *planes_append(struct planes *planes, const struct sn_db_ordered *ordered,
 			     uint32_t major, uint32_t metric, uint32_t id)
 {
-	size_t stride = 5ull * planes->columns;
+	size_t stride = (size_t)SONDE_DB_PART_COUNT * planes->open.scopes;
 	if (major != planes->major || metric != planes->metric) {
-		double period = (double)ordered->metrics[planes->metric].period;
-		if (end_plane(planes, period) < 0)
+		if (end_plane(planes, ordered) ||
+		    (major != planes->major && end_major(planes, major)))
 			return NULL;
-		if (major != planes->major)
-			end_major(planes, major);
 		planes->metric = metric;
 	}
 	if (sn_vec_reserve(&planes->ids, &planes->id_capacity, planes->open_count + 1) < 0 ||
@@ -180,11 +138,8 @@ static double *planes_append(struct planes *planes, const struct sn_db_ordered *
 static int planes_finish(struct planes *planes, const struct sn_db_ordered *ordered,
 			 uint32_t major_count)
 {
-	if (planes->open_count &&
-	    end_plane(planes, (double)ordered->metrics[planes->metric].period) < 0)
-		return SN_ERR_MEMORY;
-	end_major(planes, major_count);
-	return 0;
+	int result = end_plane(planes, ordered);
+	return result ? result : end_major(planes, major_count);
 }
 
 static int planes_make_index(struct planes *planes, uint32_t major_count)
@@ -360,9 +315,8 @@ static int summarize(const struct sn_db_ordered *ordered, size_t metric_count,
 	return result;
 }
 
-/* The strings section, from malloc. */
-static unsigned char *lay_strings(const struct sn_db_builder *builder,
-				  const struct sn_db_ordered *ordered, size_t *length)
+unsigned char *sn_db_lay_strings(const struct sn_db_builder *builder,
+				 const struct sn_db_ordered *ordered, size_t *length)
 {
 	struct sn_database_strings header = {ordered->string_count, 0};
 	size_t table_bytes = (header.count + 1ull) * sizeof(uint64_t);
@@ -477,11 +431,9 @@ static int write_file(const struct section *sections, const char *path, struct s
 	return result;
 }
 
-/* The sections of events, where there are any. */
-static int add_events(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
-		      struct section *sections, struct sn_error *error)
+int sn_db_events_sections(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
+			  struct sn_db_section events[SN_DB_EVENT_SECTIONS], struct sn_error *error)
 {
-	struct sn_db_section events[SN_DB_EVENT_SECTIONS] = {0};
 	const struct sn_db_numbers numbers = {
 	    .strings = ordered->string_rank,
 	    .contexts = ordered->context_rank,
@@ -493,9 +445,18 @@ static int add_events(const struct sn_db_builder *builder, const struct sn_db_or
 	    .metric_count = (uint32_t)builder->metric_count,
 	    .profile_count = (uint32_t)builder->profile_count,
 	};
-	int result = builder->events
-			 ? builder->events->sections(builder->events, &numbers, events, error)
-			 : 0;
+	memset(events, 0, SN_DB_EVENT_SECTIONS * sizeof(*events));
+	return builder->events
+		   ? builder->events->sections(builder->events, &numbers, events, error)
+		   : 0;
+}
+
+/* The sections of events, where there are any. */
+static int add_events(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
+		      struct section *sections, struct sn_error *error)
+{
+	struct sn_db_section events[SN_DB_EVENT_SECTIONS];
+	int result = sn_db_events_sections(builder, ordered, events, error);
 	for (unsigned i = 0; i < SN_DB_EVENT_SECTIONS && !result; i++) {
 		/* blocks have checksums in their entries */
 		bool is_large = i == SN_DB_EVENT_DATA || i == SN_DB_EVENT_SUMMARIES;
@@ -525,7 +486,7 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	planes_init(&rows, 1);
 	planes_init(&summaries, SONDE_DB_SCOPES);
 	size_t strings_length = 0;
-	unsigned char *strings = lay_strings(builder, ordered, &strings_length);
+	unsigned char *strings = sn_db_lay_strings(builder, ordered, &strings_length);
 	int result = strings ? 0 : SN_ERR_MEMORY;
 	if (!result)
 		result = profile_major(ordered, builder->profile_count, &planes);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The planes of one profile, context or metric as bytes: what one entry of an index stands for
+ * (database.h).
+ *
+ * Positions in them count from their own beginning, so that they can be made anywhere, by anybody,
+ * before it is known where in the file they will lie.
+ */
+#ifndef SN_FORMAT_DATABASE_MAJOR_H
+#define SN_FORMAT_DATABASE_MAJOR_H
+
+#include "database.h"
+
+#include <stddef.h>
+
+struct sn_major {
+	unsigned scopes; /* statistics of an element: 1, or SONDE_DB_SCOPES of a summary */
+	unsigned char *entries, *data;
+	size_t entry_count, data_bytes;
+	size_t entry_capacity, data_capacity;
+};
+
+/* Summaries have SONDE_DB_SCOPES statistics, values 1. */
+void sn_major_init(struct sn_major *major, unsigned scopes);
+void sn_major_release(struct sn_major *major);
+/* Forgets all planes, and keeps the memory. */
+void sn_major_clear(struct sn_major *major);
+
+size_t sn_major_entry_bytes(const struct sn_major *major);
+
+/*
+ * Adds the plane of a metric, which comes after those that are there. Of element i, `numbers` has
+ * scopes * 5 doubles from numbers[i * scopes * 5], all finite. 0, SN_ERR_MEMORY, or
+ * SN_ERR_ARGUMENT where all planes together exceed 16 GiB.
+ */
+int sn_major_add(struct sn_major *major, uint32_t metric, const uint32_t *ids,
+		 const double *numbers, size_t count, double period);
+
+/* What the index says of them; 0 where there are none. */
+uint64_t sn_major_checksum(const struct sn_major *major);
+
+#endif
