@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of analysis in order; see analyze.h. */
+/*
+ * The steps of analysis in order, by all ranks together; see analyze.h and pipeline.h.
+ *
+ * After each step the ranks agree on whether anybody has failed, so that none of them waits for one
+ * that has given up.
+ */
 #include "analyze.h"
 
+#include "base/output.h"
 #include "base/vec.h"
+#include "comm.h"
 #include "expand.h"
-#include "merge.h"
-#include "provenance.h"
+#include "inputs.h"
+#include "jobs.h"
+#include "pipeline.h"
 #include "resolve.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +25,12 @@
 #include <unistd.h>
 
 struct analysis {
-	struct sn_db_builder *builder;
-	struct sn_merge merge;
-	struct sn_provenance provenance;
-	struct sn_analyze_result *result;
-	struct sn_error *error;
+	struct sn_pipeline pipeline;
+	struct sn_inputs inputs;
+	struct sn_output output; /* rank 0 */
+	bool has_output;
+	struct sn_overflow pipe; /* rank 0: where the output is no file, until it is whole */
+	int shared_fd;		 /* other ranks: the output */
 };
 
 static uint64_t now_ns(void)
@@ -29,134 +40,57 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int out_of_memory(struct sn_error *error)
+/* Folders of which some file was readable, over all ranks; and the totals. */
+static int add_up(struct sn_pipeline *pipeline)
 {
-	return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-}
-
-static int add_file(struct analysis *analysis, const char *path)
-{
-	struct sn_measurement *measurement;
-	struct sn_error why = {""};
-	int result = sn_measurement_open(path, &measurement, &why);
-	if (result == SN_ERR_MEMORY)
-		return sn_fail(analysis->error, result, "%s", why.text);
-	if (result) {
-		sn_provenance_add_unreadable(&analysis->provenance);
-		if (!analysis->result->unreadable++)
-			analysis->result->first_problem = why;
-		return 0;
+	struct sn_analyze_result *result = pipeline->result;
+	struct sn_error first = pipeline->first_problem;
+	uint64_t input = pipeline->unreadable ? pipeline->first_problem_input : UINT64_MAX;
+	struct {
+		uint64_t input;
+		struct sn_error text;
+	} mine = {input, first};
+	result->processes = sn_comm_sum(pipeline->processes);
+	result->unreadable = sn_comm_sum(pipeline->unreadable);
+	result->fallbacks = sn_comm_sum(pipeline->fallbacks);
+	for (uint32_t i = 0; i < pipeline->folder_count; i++)
+		pipeline->readable[i] = sn_comm_sum(pipeline->readable[i]);
+	struct sn_comm_part *parts = sn_comm_gather(&mine, sizeof(mine));
+	for (unsigned r = 0; parts && r < sn_comm_size(); r++) {
+		memcpy(&mine, parts[r].bytes, sizeof(mine));
+		if (mine.input < input || (!r && input != UINT64_MAX)) {
+			input = mine.input;
+			first = mine.text;
+		}
 	}
-	analysis->result->processes++;
-	analysis->result->fallbacks += measurement->is_fallback;
-	result = sn_merge_add(&analysis->merge, measurement);
-	if (!result)
-		result = sn_provenance_add(&analysis->provenance, measurement, analysis->builder);
-	sn_measurement_free(measurement);
-	return result ? out_of_memory(analysis->error) : 0;
-}
-
-/* A measurement file, and which of the given folders it is of. */
-struct input {
-	const char *path;
-	size_t folder;
-};
-
-struct inputs {
-	struct input *items;
-	size_t count, capacity;
-	char ***lists; /* of each folder; own the paths */
-	size_t list_count;
-};
-
-static int compare_inputs(const void *left, const void *right)
-{
-	const struct input *a = left, *b = right;
-	const char *a_name = strrchr(a->path, '/'), *b_name = strrchr(b->path, '/');
-	int order = strcmp(a_name ? a_name + 1 : a->path, b_name ? b_name + 1 : b->path);
-	return order ? order : strcmp(a->path, b->path);
-}
-
-/* All files of all folders, by name: HOST-PID-START, whatever the order of the folders. */
-static int list_inputs(const char *const *folders, size_t count, struct inputs *inputs,
-		       struct sn_error *error)
-{
-	inputs->lists = calloc(count, sizeof(*inputs->lists));
-	if (!inputs->lists)
-		return out_of_memory(error);
-	for (size_t i = 0; i < count; i++) {
-		size_t files;
-		int result = sn_measurement_list(folders[i], inputs->lists + i, &files, error);
-		if (result)
-			return result;
-		inputs->list_count = i + 1;
-		if (sn_vec_reserve(&inputs->items, &inputs->capacity, inputs->count + files) < 0)
-			return out_of_memory(error);
-		for (size_t j = 0; j < files; j++)
-			inputs->items[inputs->count++] = (struct input){inputs->lists[i][j], i};
-	}
-	qsort(inputs->items, inputs->count, sizeof(*inputs->items), compare_inputs);
+	sn_comm_free_parts(parts, parts ? sn_comm_size() : 0);
+	result->first_problem = first;
 	return 0;
-}
-
-static void release_inputs(struct inputs *inputs)
-{
-	for (size_t i = 0; i < inputs->list_count; i++)
-		sn_measurement_free_list(inputs->lists[i]);
-	free(inputs->lists);
-	free(inputs->items);
 }
 
 /* A folder of which nothing was readable is a mistake of the user's, not a loss. */
-static int check_folders(const struct analysis *analysis, const char *const *folders, size_t count,
-			 const bool *is_readable)
+static int check_folders(struct sn_pipeline *pipeline, const char *const *folders)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (is_readable[i])
+	for (uint32_t i = 0; i < pipeline->folder_count && !sn_comm_rank(); i++) {
+		if (pipeline->readable[i])
 			continue;
-		if (count == 1)
-			return sn_fail(analysis->error, SN_ERR_FORMAT, "%s",
-				       analysis->result->first_problem.text);
-		return sn_fail(analysis->error, SN_ERR_FORMAT,
-			       "cannot read '%s': none of its measurements is readable",
-			       folders[i]);
+		if (pipeline->folder_count == 1)
+			return sn_pipeline_fail(pipeline, SN_ERR_FORMAT, "%s",
+						pipeline->result->first_problem.text);
+		return sn_pipeline_fail(pipeline, SN_ERR_FORMAT,
+					"cannot read '%s': none of its measurements is readable",
+					folders[i]);
 	}
 	return 0;
 }
 
-static int add_folders(struct analysis *analysis, const char *const *folders, size_t count)
-{
-	struct inputs inputs = {0};
-	bool *is_readable = calloc(count, sizeof(*is_readable));
-	int result = is_readable ? list_inputs(folders, count, &inputs, analysis->error)
-				 : out_of_memory(analysis->error);
-	for (size_t i = 0; i < inputs.count && !result; i++) {
-		uint64_t before = analysis->result->processes;
-		result = add_file(analysis, inputs.items[i].path);
-		if (analysis->result->processes != before)
-			is_readable[inputs.items[i].folder] = true;
-	}
-	if (!result)
-		result = check_folders(analysis, folders, count, is_readable);
-	release_inputs(&inputs);
-	free(is_readable);
-	return result;
-}
-
-static unsigned job_count(const struct sn_analyze_options *options)
-{
-	if (options->jobs)
-		return options->jobs;
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	return online > 0 ? (unsigned)online : 1;
-}
-
 /* Notes the modules that could not be read. What the symbol cache knew is not missing. */
-static void note_nameless(struct analysis *analysis, const struct sn_symbolizer *symbolizer,
+static void note_nameless(struct sn_pipeline *pipeline, const struct sn_symbolizer *symbolizer,
 			  const struct sn_resolved *resolved)
 {
-	struct sn_analyze_result *result = analysis->result;
-	for (uint32_t i = 0; i < analysis->merge.modules.count; i++) {
+	struct sn_analyze_result *result = pipeline->result;
+	const struct sn_unified *all = &pipeline->workers->unified;
+	for (uint32_t i = 0; i < all->merge.modules.count; i++) {
 		struct sn_symbol_module_info info;
 		struct sn_merged_module module;
 		if (resolved->modules[i] == SONDE_NONE)
@@ -168,59 +102,437 @@ static void note_nameless(struct analysis *analysis, const struct sn_symbolizer 
 		if (result->nameless_count++ >= SN_ANALYZE_NAMELESS_MAX)
 			continue;
 		struct sn_analyze_nameless *noted = result->nameless + result->nameless_count - 1;
-		memcpy(&module, sn_intern_at(&analysis->merge.modules, i, NULL), sizeof(module));
+		memcpy(&module, sn_intern_at(&all->merge.modules, i, NULL), sizeof(module));
 		snprintf(noted->module, sizeof(noted->module), "%s",
-			 sn_db_builder_text(analysis->builder, module.path));
+			 sn_db_builder_text(all->builder, module.path));
 		noted->why = sn_symbol_status_text(info.status);
 	}
 }
 
-static int resolve_and_expand(struct analysis *analysis, const struct sn_analyze_options *options)
+static int resolve_and_expand(struct sn_pipeline *pipeline)
 {
+	const struct sn_analyze_options *options = pipeline->options;
 	struct sn_symbolizer_options symbolizer_options = {
 	    .cache_folder = options->no_cache ? "" : NULL,
-	    .no_loops = options->no_loops,
 	    .debug_path = options->debug_path,
 	    .sysroot = options->sysroot,
+	    .no_loops = options->no_loops,
 	};
+	struct sn_merge *merge = &pipeline->workers->unified.merge;
 	struct sn_symbolizer *symbolizer;
-	int result = sn_symbolizer_new(&symbolizer_options, &symbolizer, analysis->error);
-	if (result)
-		return result;
+	struct sn_error error = {""};
 	struct sn_resolved resolved;
 	uint64_t start = now_ns();
-	result = sn_resolve(&analysis->merge, symbolizer, job_count(options), &resolved);
-	analysis->result->symbols_ns = now_ns() - start;
-	analysis->result->addresses = resolved.address_count;
-	if (!result) {
-		note_nameless(analysis, symbolizer, &resolved);
-		result = sn_expand(&analysis->merge, &resolved);
-	}
+	int result = sn_symbolizer_new(&symbolizer_options, &symbolizer, &error);
 	if (result)
-		sn_fail(analysis->error, result,
-			result == SN_ERR_MEMORY ? "out of memory" : "cannot look up symbols");
+		return sn_pipeline_fail(pipeline, result, "%s", error.text);
+	result = sn_resolve(merge, symbolizer, pipeline->threads, &resolved);
+	pipeline->result->symbols_ns = now_ns() - start;
+	pipeline->result->addresses = resolved.address_count;
+	if (!result) {
+		note_nameless(pipeline, symbolizer, &resolved);
+		result = sn_expand(merge, &resolved);
+	}
 	sn_resolved_release(&resolved);
 	sn_symbolizer_free(symbolizer);
+	return result ? sn_pipeline_fail(pipeline, result,
+					 result == SN_ERR_MEMORY ? "out of memory"
+								 : "cannot look up symbols")
+		      : 0;
+}
+
+struct arrival {
+	struct sn_origin origin;
+	uint32_t number;
+};
+
+static int compare_arrivals(const void *left, const void *right)
+{
+	const struct sn_origin *a = left, *b = right;
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
+	return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+/* Profiles in the order of their files, whoever has read them: what sn_universe_number expects, and
+ * what decides between two that are alike. */
+static int sort_profiles(struct sn_unified *all)
+{
+	size_t count = all->builder->profile_count;
+	struct arrival *arrivals = malloc((count + 1) * sizeof(*arrivals));
+	struct sonde_db_profile *sorted = malloc((count + 1) * sizeof(*sorted));
+	if (!arrivals || !sorted) {
+		free(arrivals);
+		free(sorted);
+		return SN_ERR_MEMORY;
+	}
+	for (size_t i = 0; i < count; i++)
+		arrivals[i] = (struct arrival){all->origins[i], (uint32_t)i};
+	qsort(arrivals, count, sizeof(*arrivals), compare_arrivals);
+	for (size_t i = 0; i < count; i++) {
+		sorted[i] = all->builder->profiles[arrivals[i].number];
+		all->origins[i] = arrivals[i].origin;
+	}
+	free(arrivals);
+	free(all->builder->profiles);
+	all->builder->profiles = sorted;
+	all->builder->profile_capacity = count;
+	return 0;
+}
+
+static int add_provenance(struct analysis *analysis)
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	struct sn_unified *all = &pipeline->workers->unified;
+	struct sn_provenance provenance;
+	sn_provenance_init(&provenance);
+	int result = sn_unified_tell(all, &provenance);
+	for (uint64_t i = 0; i < pipeline->result->unreadable; i++)
+		sn_provenance_add_unreadable(&provenance);
+	if (!result)
+		result = sn_provenance_finish(&provenance, all->builder);
+	sn_provenance_release(&provenance);
+	for (uint32_t i = 0; i < analysis->inputs.run_count && analysis->inputs.run_count > 1;
+	     i++) {
+		char key[32];
+		snprintf(key, sizeof(key), "run.%u", i);
+		sn_db_builder_property(all->builder, key, analysis->inputs.runs[i]);
+	}
+	return result || all->builder->failed ? sn_pipeline_out_of_memory(pipeline) : 0;
+}
+
+/* The output as a file that can be written anywhere. */
+static int open_output(struct analysis *analysis)
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	struct sn_error error = {""};
+	int result = sn_output_open(&analysis->output, pipeline->output, &error);
+	if (result)
+		return sn_pipeline_fail(pipeline, result, "%s", error.text);
+	analysis->has_output = true;
+	int fd = analysis->output.fd;
+	if (lseek(fd, 0, SEEK_CUR) < 0) {
+		result = sn_overflow_open(&analysis->pipe, pipeline->output, &error);
+		fd = analysis->pipe.fd;
+	}
+	sn_db_file_init(&pipeline->file, fd);
+	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
+}
+
+/* Values of a bucket that a thread may hold: see rows.c for what each takes there. */
+static uint64_t bucket_capacity(const struct sn_pipeline *pipeline)
+{
+	enum { VALUE_BYTES = 160, USUAL = 2 << 20, LEAST = 1 << 14 };
+	if (pipeline->memory == UINT64_MAX)
+		return USUAL;
+	uint64_t capacity = pipeline->memory / 3 / pipeline->threads / VALUE_BYTES;
+	return capacity < LEAST ? LEAST : capacity < USUAL ? capacity : USUAL;
+}
+
+/* Everything but values: looked up, in order, and written. On rank 0. */
+static int describe(struct analysis *analysis)
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	struct sn_unified *all = &pipeline->workers->unified;
+	struct sn_error error = {""};
+	int result =
+	    sort_profiles(all) ? sn_pipeline_out_of_memory(pipeline) : resolve_and_expand(pipeline);
+	if (!result)
+		result = add_provenance(analysis);
+	if (result)
+		return result;
+	pipeline->result->contexts = sn_db_builder_context_count(all->builder);
+	if (sn_db_order(all->builder, &pipeline->ordered))
+		return sn_pipeline_out_of_memory(pipeline);
+	result = open_output(analysis);
+	if (result)
+		return result;
+	int failed = sn_db_file_describe(&pipeline->file, all->builder, &pipeline->ordered);
+	if (failed)
+		return sn_pipeline_fail(pipeline, SN_ERR_IO, "cannot write '%s': %s",
+					pipeline->output, strerror(failed));
+	result = sn_db_file_events(&pipeline->file, all->builder, &pipeline->ordered, &error);
+	if (result)
+		return sn_pipeline_fail(pipeline, result, "%s", error.text);
+	result = sn_universe_number(pipeline, bucket_capacity(pipeline));
+	sn_db_ordered_release(&pipeline->ordered);
+	pipeline->ordered = (struct sn_db_ordered){0};
+	return result ? sn_pipeline_out_of_memory(pipeline) : 0;
+}
+
+/* The other ranks write into the same file: as rank 0 has it open, where they are on its machine,
+ * so that it needs no name until it is whole. */
+static int share_output(struct analysis *analysis)
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	char name[64];
+	if (sn_comm_size() == 1)
+		return 0;
+	snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)getpid(), pipeline->file.fd);
+	sn_comm_broadcast(name, sizeof(name));
+	sn_comm_broadcast(&pipeline->file, sizeof(pipeline->file));
+	if (!sn_comm_rank())
+		return 0;
+	analysis->shared_fd = open(name, O_WRONLY | O_CLOEXEC);
+	pipeline->file.fd = analysis->shared_fd;
+	return analysis->shared_fd >= 0
+		   ? 0
+		   : sn_pipeline_fail(pipeline, SN_ERR_IO,
+				      "cannot write '%s': all ranks must run on one machine (%s)",
+				      pipeline->output, strerror(errno));
+}
+
+/* Where every profile's planes lie; from malloc, NULL without memory. */
+static struct sn_database_index *index_planes(struct sn_pipeline *pipeline)
+{
+	uint32_t count = pipeline->universe.profile_count;
+	struct sn_pack pack = {0};
+	size_t bytes = (count + 1ull) * sizeof(struct sn_database_index);
+	struct sn_database_index *index = calloc(1, bytes);
+	for (unsigned i = 0; i < pipeline->threads; i++)
+		sn_pack_put(&pack, pipeline->workers[i].made,
+			    pipeline->workers[i].made_count * sizeof(struct sn_made));
+	int failed = pack.failed || !index;
+	if (sn_comm_agree(failed ? SN_ERR_MEMORY : 0, NULL)) {
+		sn_pack_release(&pack);
+		free(index);
+		return NULL;
+	}
+	struct sn_comm_part *parts = sn_comm_gather(pack.bytes, pack.length);
+	sn_pack_release(&pack);
+	for (unsigned r = 0; parts && r < sn_comm_size(); r++) {
+		const struct sn_made *made = parts[r].bytes;
+		for (size_t i = 0; i < parts[r].length / sizeof(*made); i++)
+			index[made[i].profile] = (struct sn_database_index){
+			    made[i].entry_count, made[i].data_bytes, made[i].checksum};
+	}
+	sn_comm_free_parts(parts, parts ? sn_comm_size() : 0);
+	/* sizes become positions: an exclusive scan */
+	uint64_t first = 0, data = 0;
+	for (uint32_t p = 0; p <= count; p++) {
+		struct sn_database_index size = index[p];
+		index[p].first = first;
+		index[p].data = data;
+		first += size.first;
+		data += size.data;
+	}
+	sn_comm_broadcast(index, bytes);
+	return index;
+}
+
+static int write_planes(struct sn_pipeline *pipeline)
+{
+	uint32_t count = pipeline->universe.profile_count;
+	struct sn_database_index *index = index_planes(pipeline);
+	if (!index)
+		return sn_pipeline_out_of_memory(pipeline);
+	struct sn_db_file *file = &pipeline->file;
+	uint64_t entries_at = sn_db_file_place(
+	    file, SN_DATABASE_PLANES, index[count].first * sizeof(struct sn_database_plane));
+	uint64_t data_at = sn_db_file_place(file, SN_DATABASE_PLANE_DATA, index[count].data);
+	int result = sn_project_write(pipeline, index, entries_at, data_at);
+	/* placed by all ranks, so that they agree on what follows; written by one */
+	int failed =
+	    sn_db_file_write(file, SN_DATABASE_PLANE_INDEX, index, (count + 1ull) * sizeof(*index));
+	free(index);
+	if (failed && !result)
+		result = sn_pipeline_fail(pipeline, SN_ERR_IO, "cannot write '%s': %s",
+					  pipeline->output, strerror(failed));
 	return result;
 }
 
-static int run(struct analysis *analysis, const char *const *folders, size_t count,
-	       const char *output, const struct sn_analyze_options *options)
+static int write_rows(struct sn_pipeline *pipeline)
 {
-	uint64_t start = now_ns();
-	int result = add_folders(analysis, folders, count);
-	analysis->result->read_ns = now_ns() - start;
-	if (!result)
-		result = resolve_and_expand(analysis, options);
-	if (!result && sn_provenance_finish(&analysis->provenance, analysis->builder))
-		result = out_of_memory(analysis->error);
+	struct sn_db_file *file = &pipeline->file;
+	uint32_t contexts = pipeline->universe.context_count;
+	uint64_t rows = pipeline->first_rows[contexts];
+	uint64_t entries_at =
+	    sn_db_file_place(file, SN_DATABASE_ROWS, rows * sizeof(struct sn_database_plane));
+	/* its length is known when all of it is written: nothing else is placed until then */
+	int result = sn_rows_write(pipeline, entries_at, file->next);
+	if (result || sn_comm_rank())
+		return result;
+	sn_db_file_place(file, SN_DATABASE_ROW_DATA, pipeline->row_index[contexts].data);
+	int failed = sn_db_file_write(file, SN_DATABASE_ROW_INDEX, pipeline->row_index,
+				      (contexts + 1ull) * sizeof(*pipeline->row_index));
+	return failed ? sn_pipeline_fail(pipeline, SN_ERR_IO, "cannot write '%s': %s",
+					 pipeline->output, strerror(failed))
+		      : 0;
+}
+
+/* All threads' accumulators of all ranks into those of rank 0's first thread. */
+static int gather_across(struct sn_pipeline *pipeline)
+{
+	struct sn_across_table *all = &pipeline->workers->across;
+	struct sn_pack pack = {0};
+	int result = 0;
+	for (unsigned i = 1; i < pipeline->threads && !result; i++) {
+		result = sn_across_absorb(all, &pipeline->workers[i].across);
+		sn_across_release(&pipeline->workers[i].across);
+	}
+	if (sn_comm_size() == 1)
+		return result ? sn_pipeline_out_of_memory(pipeline) : 0;
+	if (sn_comm_rank() && !result)
+		sn_pack_across(&pack, all);
+	struct sn_comm_part *parts = sn_comm_gather(pack.bytes, pack.failed ? 0 : pack.length);
+	if (pack.failed)
+		result = SN_ERR_MEMORY;
+	sn_pack_release(&pack);
+	for (unsigned r = 1; parts && r < sn_comm_size() && !result; r++) {
+		struct sn_unpack unpack = {parts[r].bytes, parts[r].length, false};
+		struct sn_across_table table;
+		result = sn_across_init(&table, all->metric_count, all->inner_count);
+		if (!result && parts[r].length)
+			sn_unpack_across(&unpack, &table);
+		if (!result)
+			result = unpack.failed ? SN_ERR_MEMORY : sn_across_absorb(all, &table);
+		sn_across_release(&table);
+	}
+	sn_comm_free_parts(parts, parts ? sn_comm_size() : 0);
+	return result ? sn_pipeline_out_of_memory(pipeline) : 0;
+}
+
+/* A pipe or a terminal gets the file when it is whole. */
+static int copy_to_pipe(struct analysis *analysis)
+{
+	enum { PART = 1 << 16 };
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	unsigned char bytes[PART];
+	struct sn_error error = {""};
+	uint64_t length = pipeline->file.next;
+	for (uint64_t at = 0; at < length; at += PART) {
+		size_t part = length - at < PART ? length - at : PART;
+		int result = sn_overflow_read(&analysis->pipe, at, bytes, part, &error);
+		if (result)
+			return sn_pipeline_fail(pipeline, result, "%s", error.text);
+		sn_output_write(&analysis->output, bytes, part);
+	}
+	return 0;
+}
+
+static int finish(struct analysis *analysis)
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	struct sn_error error = {""};
+	if (sn_comm_rank())
+		return 0;
+	int result = sn_summarize(pipeline);
+	int failed = result ? 0 : sn_db_file_finish(&pipeline->file);
+	if (failed)
+		result = sn_pipeline_fail(pipeline, SN_ERR_IO, "cannot write '%s': %s",
+					  pipeline->output, strerror(failed));
+	if (!result && analysis->pipe.fd >= 0)
+		result = copy_to_pipe(analysis);
 	if (result)
 		return result;
-	start = now_ns();
-	analysis->result->contexts = sn_db_builder_context_count(analysis->builder);
-	result = sn_db_builder_write(analysis->builder, output, analysis->error);
-	analysis->result->write_ns = now_ns() - start;
+	analysis->has_output = false;
+	result = sn_output_commit(&analysis->output, &error);
+	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
+}
+
+static int write_values(struct analysis *analysis)
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	int result = sn_comm_agree(sn_project(pipeline), pipeline->error);
+	if (!result)
+		result = sn_comm_agree(write_planes(pipeline), pipeline->error);
+	if (!result)
+		result = sn_comm_agree(sn_rows_count(pipeline), pipeline->error);
+	if (!result)
+		result = sn_comm_agree(write_rows(pipeline), pipeline->error);
+	if (!result)
+		result = sn_comm_agree(gather_across(pipeline), pipeline->error);
+	if (!result)
+		result = sn_comm_agree(finish(analysis), pipeline->error);
 	return result;
+}
+
+static int read_all(struct analysis *analysis, const char *const *folders, size_t count)
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	struct sn_error error = {""};
+	int result = sn_inputs_list(&analysis->inputs, folders, count, &error);
+	if (result)
+		sn_pipeline_fail(pipeline, result, "%s", error.text);
+	result = sn_comm_agree(result, pipeline->error);
+	if (result)
+		return result;
+	pipeline->inputs = analysis->inputs.items;
+	pipeline->input_count = analysis->inputs.count;
+	pipeline->folder_count = (uint32_t)count;
+	pipeline->readable = calloc(count, sizeof(*pipeline->readable));
+	pipeline->workers = calloc(pipeline->threads, sizeof(*pipeline->workers));
+	if (!pipeline->readable || !pipeline->workers)
+		result = sn_pipeline_out_of_memory(pipeline);
+	else
+		result = sn_acquire(pipeline);
+	result = sn_comm_agree(result, pipeline->error);
+	if (!result)
+		result = add_up(pipeline);
+	return result ? result : sn_comm_agree(check_folders(pipeline, folders), pipeline->error);
+}
+
+static int run(struct analysis *analysis, const char *const *folders, size_t count)
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	uint64_t start = now_ns();
+	int result = read_all(analysis, folders, count);
+	if (!result)
+		result = sn_comm_agree(sn_universe_make(pipeline), pipeline->error);
+	pipeline->result->read_ns = now_ns() - start;
+	if (!result)
+		result = sn_comm_agree(sn_comm_rank() ? 0 : describe(analysis), pipeline->error);
+	start = now_ns();
+	if (!result)
+		result = sn_comm_agree(share_output(analysis), pipeline->error);
+	if (!result)
+		result = sn_comm_agree(sn_universe_share(pipeline), pipeline->error);
+	if (!result)
+		result = write_values(analysis);
+	pipeline->result->write_ns = now_ns() - start;
+	return result;
+}
+
+static void release_worker(struct sn_worker *worker, uint32_t bucket_count)
+{
+	sn_unified_release(&worker->unified);
+	sn_across_release(&worker->across);
+	sn_major_release(&worker->major);
+	free(worker->blocks);
+	free(worker->nodes);
+	free(worker->metrics);
+	free(worker->ids);
+	free(worker->starts);
+	free(worker->numbers);
+	free(worker->made);
+	for (uint32_t b = 0; worker->buckets && b < bucket_count; b++)
+		free(worker->buckets[b].chunks);
+	free(worker->buckets);
+}
+
+static void release(struct analysis *analysis)
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	for (unsigned i = 0; pipeline->workers && i < pipeline->threads; i++)
+		release_worker(pipeline->workers + i, pipeline->universe.bucket_count);
+	free(pipeline->workers);
+	free(pipeline->readable);
+	free(pipeline->first_rows);
+	free(pipeline->row_index);
+	free(pipeline->pairs);
+	sn_universe_release(&pipeline->universe);
+	sn_db_ordered_release(&pipeline->ordered);
+	sn_overflow_release(&pipeline->values);
+	sn_overflow_release(&pipeline->planes);
+	sn_overflow_release(&pipeline->rows);
+	sn_overflow_release(&analysis->pipe);
+	sn_inputs_release(&analysis->inputs);
+	if (analysis->has_output)
+		sn_output_abandon(&analysis->output);
+	if (analysis->shared_fd >= 0)
+		close(analysis->shared_fd);
+	pthread_mutex_destroy(&pipeline->mutex);
+	pthread_cond_destroy(&pipeline->room);
 }
 
 int sn_analyze(const char *const *folders, size_t count, const char *output,
@@ -229,19 +541,28 @@ int sn_analyze(const char *const *folders, size_t count, const char *output,
 {
 	static const struct sn_analyze_options usual;
 	struct sn_analyze_result ignored;
-	struct analysis analysis = {.result = result ? result : &ignored, .error = error};
-	memset(analysis.result, 0, sizeof(*analysis.result));
+	struct sn_error unread = {""};
+	struct analysis analysis = {
+	    .pipeline = {.options = options ? options : &usual,
+			 .output = output,
+			 .values.fd = -1,
+			 .planes.fd = -1,
+			 .rows.fd = -1,
+			 .result = result ? result : &ignored,
+			 .error = error ? error : &unread},
+	    .pipe.fd = -1,
+	    .shared_fd = -1,
+	};
+	struct sn_pipeline *pipeline = &analysis.pipeline;
+	memset(pipeline->result, 0, sizeof(*pipeline->result));
 	if (!count)
 		return sn_fail(error, SN_ERR_ARGUMENT, "no measurement was given");
-	analysis.builder = sn_db_builder_new();
-	sn_provenance_init(&analysis.provenance);
-	int status = sn_merge_init(&analysis.merge, analysis.builder);
-	if (!analysis.builder || status)
-		status = out_of_memory(error);
-	else
-		status = run(&analysis, folders, count, output, options ? options : &usual);
-	sn_provenance_release(&analysis.provenance);
-	sn_merge_release(&analysis.merge);
-	sn_db_builder_free(analysis.builder);
+	pipeline->threads = sn_jobs_threads(pipeline->options->jobs);
+	pipeline->memory =
+	    pipeline->options->memory_bytes ? pipeline->options->memory_bytes : UINT64_MAX;
+	pthread_mutex_init(&pipeline->mutex, NULL);
+	pthread_cond_init(&pipeline->room, NULL);
+	int status = run(&analysis, folders, count);
+	release(&analysis);
 	return status;
 }

@@ -16,7 +16,8 @@
 #include <stdint.h>
 
 struct sn_analyze_options {
-	unsigned jobs;		/* threads; 0: one for each processor */
+	unsigned jobs;		/* threads of each process; 0: one for each processor */
+	uint64_t memory_bytes;	/* that each process may use; 0: no limit */
 	bool no_cache;		/* neither read nor write the symbol cache */
 	bool no_loops;		/* leave loops out of call paths */
 	const char *debug_path; /* as in struct sn_symbolizer_options; NULL: the usual */

@@ -305,8 +305,7 @@ static void take_step(struct expanding *expanding, const struct step *step, stru
 
 static void expand_node(struct expanding *expanding, uint32_t number)
 {
-	struct sn_merged_node node;
-	memcpy(&node, sn_intern_at(&expanding->merge->nodes, number, NULL), sizeof(node));
+	struct sn_merged_node node = expanding->merge->nodes.items[number];
 	const struct steps *steps = expanding->frames + node.frame;
 	struct place place = expanding->places[node.parent];
 	if (steps->is_truncated) {
@@ -350,10 +349,14 @@ int sn_expand(struct sn_merge *merge, const struct sn_resolved *resolved)
 	    .places = calloc(merge->nodes.count + 1ull, sizeof(*expanding.places)),
 	};
 	int result = SN_ERR_MEMORY;
-	if (expanding.frames && expanding.modules && expanding.places) {
+	free(merge->contexts);
+	merge->contexts = malloc((merge->nodes.count + 1ull) * sizeof(*merge->contexts));
+	if (expanding.frames && expanding.modules && expanding.places && merge->contexts) {
 		memset(expanding.modules, 0xff, merge->modules.count * sizeof(*expanding.modules));
 		result = expand_all(&expanding);
 	}
+	for (uint32_t i = 0; i < merge->nodes.count && !result; i++)
+		merge->contexts[i] = expanding.places[i].values;
 	free(expanding.frames);
 	free(expanding.steps);
 	free(expanding.modules);

@@ -16,7 +16,8 @@
 #define SN_CODE_UNKNOWN	   "[unknown code]"
 #define SN_NAME_UNKNOWN	   "[unknown]"
 
-/* Adds all contexts and values to the merge's builder. 0 or SN_ERR_MEMORY. */
+/* Adds all contexts and values to the merge's builder, and fills in merge->contexts. 0 or
+ * SN_ERR_MEMORY. */
 int sn_expand(struct sn_merge *merge, const struct sn_resolved *resolved);
 
 #endif

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A process's or thread's strings and codes, by common number; translated when first met. */
+/* A thread's strings and codes, by common number; translated when first met. */
 struct translation {
-	const struct sn_measurement_strings *strings;
-	uint32_t *string_ids; /* SONDE_NONE: not yet */
+	const struct sn_measurement_thread *thread;
+	uint32_t *string_ids, *code_ids; /* SONDE_NONE: not yet */
 };
 
 struct adding {
@@ -29,7 +29,7 @@ static const struct sn_merged_node root_node = {0, SN_INTERN_NONE};
 int sn_merge_init(struct sn_merge *merge, struct sn_db_builder *builder)
 {
 	*merge = (struct sn_merge){.builder = builder};
-	return sn_intern_add(&merge->nodes, &root_node, sizeof(root_node)) == 0 ? 0 : SN_ERR_MEMORY;
+	return sn_nodes_add(&merge->nodes, root_node) == 0 ? 0 : SN_ERR_MEMORY;
 }
 
 void sn_merge_release(struct sn_merge *merge)
@@ -37,9 +37,10 @@ void sn_merge_release(struct sn_merge *merge)
 	sn_intern_release(&merge->modules);
 	sn_intern_release(&merge->codes);
 	sn_intern_release(&merge->frames);
-	sn_intern_release(&merge->nodes);
+	sn_nodes_release(&merge->nodes);
 	free(merge->module_flags);
 	free(merge->values);
+	free(merge->contexts);
 }
 
 static uint32_t *unknown_ids(size_t count)
@@ -61,10 +62,11 @@ static uint32_t translate_text(struct sn_merge *merge, const struct sn_measureme
 static uint32_t translate_string(struct sn_merge *merge, struct translation *translation,
 				 uint32_t id)
 {
-	if (id >= translation->strings->count)
+	const struct sn_measurement_strings *strings = &translation->thread->strings;
+	if (id >= strings->count)
 		return SONDE_NONE;
 	if (translation->string_ids[id] == SONDE_NONE)
-		translation->string_ids[id] = translate_text(merge, translation->strings, id);
+		translation->string_ids[id] = translate_text(merge, strings, id);
 	return translation->string_ids[id];
 }
 
@@ -140,6 +142,7 @@ static uint32_t add_profile(struct adding *adding, const struct sn_measurement_t
 	    .program = adding->program,
 	    .thread = translate_text(adding->merge, &thread->strings, record->name),
 	    .rank = adding->rank,
+	    .run = adding->merge->run,
 	    .pid = adding->pid,
 	    .tid = record->tid,
 	    .device = SONDE_NONE,
@@ -160,12 +163,13 @@ static uint32_t add_profile(struct adding *adding, const struct sn_measurement_t
 	return sn_db_builder_profile(adding->merge->builder, &profile);
 }
 
-static uint32_t add_code(struct adding *adding, struct translation *translation,
-			 const struct sn_measurement_thread *thread, uint32_t id)
+static uint32_t add_code(struct adding *adding, struct translation *translation, uint32_t id)
 {
-	if (id >= thread->code_count)
+	if (id >= translation->thread->code_count)
 		return SONDE_NONE;
-	const struct sn_code_record *record = thread->codes + id;
+	if (translation->code_ids[id] != SONDE_NONE)
+		return translation->code_ids[id];
+	const struct sn_code_record *record = translation->thread->codes + id;
 	struct sn_merged_code code = {
 	    .file = translate_string(adding->merge, translation, record->file),
 	    .name = translate_string(adding->merge, translation, record->name),
@@ -174,7 +178,7 @@ static uint32_t add_code(struct adding *adding, struct translation *translation,
 	uint32_t number = sn_intern_add(&adding->merge->codes, &code, sizeof(code));
 	/* else it would pass for a code object that is not known */
 	adding->is_out_of_memory |= number == SN_INTERN_NONE;
-	return number;
+	return translation->code_ids[id] = number;
 }
 
 /*
@@ -210,7 +214,6 @@ static void translate_native(struct adding *adding, const struct sn_frame *frame
 
 /* The frame with common numbers. */
 static struct sn_frame translate_frame(struct adding *adding, struct translation *translation,
-				       const struct sn_measurement_thread *thread,
 				       const struct sn_frame *frame)
 {
 	struct sn_frame translated = {
@@ -220,7 +223,7 @@ static struct sn_frame translate_frame(struct adding *adding, struct translation
 		translate_native(adding, frame, &translated);
 		break;
 	case SN_FRAME_PYTHON:
-		translated.id = add_code(adding, translation, thread, frame->id);
+		translated.id = add_code(adding, translation, frame->id);
 		break;
 	default:
 		translated.value = 0;
@@ -230,20 +233,19 @@ static struct sn_frame translate_frame(struct adding *adding, struct translation
 	return translated;
 }
 
-static int add_nodes(struct adding *adding, struct translation *translation,
-		     const struct sn_measurement_thread *thread, uint32_t *nodes)
+static int add_nodes(struct adding *adding, struct translation *translation, uint32_t *nodes)
 {
 	struct sn_merge *merge = adding->merge;
+	const struct sn_measurement_thread *thread = translation->thread;
 	if (thread->node_count)
 		nodes[0] = 0;
 	for (uint32_t i = 1; i < thread->node_count; i++) {
 		const struct sn_node_record *record = thread->nodes + i;
-		struct sn_frame frame =
-		    translate_frame(adding, translation, thread, &record->frame);
+		struct sn_frame frame = translate_frame(adding, translation, &record->frame);
 		struct sn_merged_node node = {nodes[record->parent],
 					      sn_intern_add(&merge->frames, &frame, sizeof(frame))};
-		nodes[i] = sn_intern_add(&merge->nodes, &node, sizeof(node));
-		if (node.frame == SN_INTERN_NONE || nodes[i] == SN_INTERN_NONE ||
+		nodes[i] = sn_nodes_add(&merge->nodes, node);
+		if (node.frame == SN_INTERN_NONE || nodes[i] == SN_NODE_NONE ||
 		    adding->is_out_of_memory)
 			return SN_ERR_MEMORY;
 	}
@@ -271,17 +273,56 @@ static int add_values(struct adding *adding, const struct sn_measurement_thread 
 	return 0;
 }
 
-static int add_thread(struct adding *adding, const struct sn_measurement_thread *thread)
+static size_t text_bytes(const struct sn_measurement_strings *strings)
 {
-	struct translation translation = {&thread->strings, unknown_ids(thread->strings.count)};
+	return strings->count ? strings->offsets[strings->count] : 0;
+}
+
+static bool are_same_bytes(const void *left, const void *right, size_t length)
+{
+	return !length || !memcmp(left, right, length);
+}
+
+/* Threads of one program often know the same names. */
+static bool has_same_names(const struct sn_measurement_thread *a,
+			   const struct sn_measurement_thread *b)
+{
+	const struct sn_measurement_strings *left = &a->strings, *right = &b->strings;
+	return left->count == right->count && a->code_count == b->code_count &&
+	       text_bytes(left) == text_bytes(right) &&
+	       are_same_bytes(left->offsets, right->offsets,
+			      left->count * sizeof(*left->offsets)) &&
+	       are_same_bytes(left->bytes, right->bytes, text_bytes(left)) &&
+	       are_same_bytes(a->codes, b->codes, a->code_count * sizeof(*a->codes));
+}
+
+/* What was translated for the thread before is kept where this one's tables are the same. */
+static int begin_thread(struct translation *translation, const struct sn_measurement_thread *thread)
+{
+	bool is_same = translation->thread && has_same_names(translation->thread, thread);
+	translation->thread = thread;
+	if (is_same)
+		return 0;
+	free(translation->string_ids);
+	free(translation->code_ids);
+	translation->string_ids = unknown_ids(thread->strings.count);
+	translation->code_ids = unknown_ids(thread->code_count);
+	return translation->string_ids && translation->code_ids ? 0 : SN_ERR_MEMORY;
+}
+
+static int add_thread(struct adding *adding, struct translation *translation,
+		      const struct sn_measurement_thread *thread)
+{
+	const struct sn_merge *merge = adding->merge;
 	uint32_t *nodes = unknown_ids(thread->node_count);
 	uint32_t profile = add_profile(adding, thread);
-	int result = translation.string_ids && nodes ? 0 : SN_ERR_MEMORY;
+	int result = nodes ? begin_thread(translation, thread) : SN_ERR_MEMORY;
 	if (!result)
-		result = add_nodes(adding, &translation, thread, nodes);
-	if (!result)
+		result = add_nodes(adding, translation, nodes);
+	if (!result && merge->take)
+		result = merge->take(merge->take_context, thread, profile, nodes, adding->metrics);
+	else if (!result)
 		result = add_values(adding, thread, profile, nodes);
-	free(translation.string_ids);
 	free(nodes);
 	return result;
 }
@@ -289,9 +330,12 @@ static int add_thread(struct adding *adding, const struct sn_measurement_thread 
 int sn_merge_add(struct sn_merge *merge, const struct sn_measurement *measurement)
 {
 	struct adding adding = {.merge = merge, .measurement = measurement};
+	struct translation translation = {0};
 	int result = begin(&adding);
 	for (uint32_t i = 0; i < measurement->thread_count && !result; i++)
-		result = add_thread(&adding, measurement->threads + i);
+		result = add_thread(&adding, &translation, measurement->threads + i);
+	free(translation.string_ids);
+	free(translation.code_ids);
 	free(adding.modules);
 	free(adding.metrics);
 	return result;

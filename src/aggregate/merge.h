@@ -13,6 +13,7 @@
 #include "base/intern.h"
 #include "format/database_writer.h"
 #include "format/measurement_reader.h"
+#include "nodes.h"
 
 /* Modules of one path and build id are one. */
 struct sn_merged_module {
@@ -24,10 +25,6 @@ struct sn_merged_module {
 struct sn_merged_code {
 	uint32_t file, name; /* builder's strings */
 	uint32_t first_line;
-};
-
-struct sn_merged_node {
-	uint32_t parent, frame;
 };
 
 struct sn_merged_value {
@@ -42,17 +39,25 @@ struct sn_merge {
 	struct sn_intern codes;	       /* struct sn_merged_code */
 	/* struct sn_frame, id: a merged module or code, or a builder's string */
 	struct sn_intern frames;
-	struct sn_intern nodes; /* struct sn_merged_node; node 0 is the root, its own parent */
+	struct sn_nodes nodes;	/* node 0 is the root, its own parent */
 	uint32_t *module_flags; /* what any process said of it, but for SN_MODULE_UNLOADED */
 	struct sn_merged_value *values;
 	size_t module_flag_capacity, value_count, value_capacity;
+	uint32_t run; /* of the measurements that are added; see struct sonde_db_profile */
+	/* Takes a thread's values instead of `values`: numbers of nodes and metrics are given by
+	 * the thread's own. 0 or a negative enum sn_err, which sn_merge_add returns. */
+	int (*take)(void *context, const struct sn_measurement_thread *thread, uint32_t profile,
+		    const uint32_t *nodes, const uint32_t *metrics);
+	void *take_context;
+	/* Where values of each node belong, after sn_expand: the builder's contexts. */
+	uint32_t *contexts;
 };
 
 /* 0 or SN_ERR_MEMORY; release in either case. */
 int sn_merge_init(struct sn_merge *merge, struct sn_db_builder *builder);
 void sn_merge_release(struct sn_merge *merge);
 
-/* Takes a measurement in; it may be freed afterwards. 0 or SN_ERR_MEMORY. */
+/* Takes a measurement in; it may be freed afterwards. 0, SN_ERR_MEMORY or what `take` returned. */
 int sn_merge_add(struct sn_merge *merge, const struct sn_measurement *measurement);
 
 #endif

@@ -4,22 +4,34 @@
 #include "metrics.h"
 
 #include "aggregate/analyze.h"
+#include "aggregate/comm.h"
 #include "report/json.h"
 #include "report/utf8.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPTION_FORMAT = 256, OPTION_NO_CACHE, OPTION_NO_LOOPS, OPTION_METRIC, JOBS_MAX = 64 };
+enum {
+	OPTION_FORMAT = 256,
+	OPTION_NO_CACHE,
+	OPTION_NO_LOOPS,
+	OPTION_METRIC,
+	OPTION_MEMORY,
+	JOBS_MAX = 64
+};
 
 static const struct option table[] = {{"output", required_argument, NULL, 'o'},
 				      {"jobs", required_argument, NULL, 'j'},
 				      {"no-cache", no_argument, NULL, OPTION_NO_CACHE},
+				      {"memory", required_argument, NULL, OPTION_MEMORY},
 				      {"metric", required_argument, NULL, OPTION_METRIC},
 				      {"no-loops", no_argument, NULL, OPTION_NO_LOOPS},
 				      {"format", required_argument, NULL, OPTION_FORMAT},
@@ -28,13 +40,16 @@ static const struct option table[] = {{"output", required_argument, NULL, 'o'},
 
 static const char usage[] =
     "USAGE\n"
-    "    sonde analyze MEASUREMENT... -o OUT.sdb [-j N] [--no-cache] [--no-loops]\n\n"
+    "    sonde analyze MEASUREMENT... -o OUT.sdb [-j N] [--memory LIMIT] [--no-cache]\n"
+    "    mpirun -n RANKS sonde-mpi analyze MEASUREMENT... -o OUT.sdb ...\n\n"
     "    Makes one database of one or many measurement folders (NAME.sonde), as 'sonde run' does\n"
     "    at its end. Do it again after having installed debug symbols, or to put several runs,\n"
     "    ranks or machines into one database.\n\n"
     "OPTIONS\n"
     "    -o, --output OUT.sdb  the database to write\n"
-    "    -j, --jobs N          threads that look up symbols (default: one for each processor)\n"
+    "    -j, --jobs N          threads of each process (default: one for each processor)\n"
+    "    --memory LIMIT        memory that each process may use, such as 800M or 2G: what does\n"
+    "                          not fit goes to files beside the output until it is written\n"
     "    --no-cache            neither read nor write the cache of symbols\n"
     "    --metric NAME=FORMULA store a formula in the database, which all commands then know by\n"
     "                          its name; may be given several times; see man 7 sonde-formula\n"
@@ -45,7 +60,8 @@ static const char usage[] =
     "    0 done; 128 no database was written; 129 usage.\n\n"
     "EXAMPLES\n"
     "    sonde analyze train.sonde -o train.sdb\n"
-    "    sonde analyze rank*.sonde -o all.sdb\n";
+    "    sonde analyze rank*.sonde -o all.sdb\n"
+    "    sonde analyze --memory 2G -j 16 big.sonde -o big.sdb\n";
 
 struct arguments {
 	struct sn_analyze_options analyze;
@@ -72,6 +88,34 @@ static int take_formula(const struct sn_options *options, struct arguments *argu
 	return 0;
 }
 
+/* Bytes of "800M", "2G", ...; 0 where the text is no amount of memory. */
+static uint64_t memory_of(const char *text)
+{
+	static const char suffixes[] = "KMGT";
+	char *end;
+	double number = strtod(text, &end);
+	const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+	for (const char *at = suffixes; suffix && at <= suffix; at++)
+		number *= 1024;
+	bool is_whole = suffix ? !end[1] : !*end;
+	return end != text && is_whole && number >= 1 && number < 1e18 ? (uint64_t)number : 0;
+}
+
+static int take_memory(const struct sn_options *options, struct arguments *arguments)
+{
+	enum { LEAST_MIB = 64 };
+	uint64_t bytes = memory_of(optarg);
+	arguments->analyze.memory_bytes = bytes;
+	if (bytes >= (uint64_t)LEAST_MIB << 20)
+		return 0;
+	sn_command_misuse(
+	    options->command,
+	    bytes ? "option '--memory': '%s' is less than 64M"
+		  : "option '--memory': '%s' is no amount of memory, such as 800M or 2G",
+	    optarg);
+	return -1;
+}
+
 /* SN_EXIT_DONE to go on, or -1 to end with *status. */
 static int parse(int argc, char **argv, struct arguments *arguments, int *status)
 {
@@ -92,6 +136,10 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 			if (sn_options_number(&options, "-j", optarg, 1, JOBS_MAX, &number))
 				return -1;
 			arguments->analyze.jobs = (unsigned)number;
+			break;
+		case OPTION_MEMORY:
+			if (take_memory(&options, arguments))
+				return -1;
 			break;
 		case OPTION_NO_CACHE:
 			arguments->analyze.no_cache = true;
@@ -207,7 +255,18 @@ static int add_formulas(const struct arguments *arguments, const char *beside)
 	return status;
 }
 
-static int run(int argc, char **argv)
+/* Only the first of many ranks has something to say. */
+static void be_silent(void)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (null >= 0) {
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+		close(null);
+	}
+}
+
+static int run_rank(int argc, char **argv)
 {
 	struct arguments arguments = {0};
 	struct sn_analyze_result result;
@@ -222,7 +281,7 @@ static int run(int argc, char **argv)
 	const char *const *folders = (const char *const *)argv + optind;
 	char beside[PATH_MAX];
 	const char *output = arguments.output;
-	if (arguments.formula_count > 0) {
+	if (arguments.formula_count > 0 && !sn_comm_rank()) {
 		if (name_beside(arguments.output, beside))
 			return SN_EXIT_FAILED;
 		output = beside;
@@ -230,6 +289,8 @@ static int run(int argc, char **argv)
 	if (sn_analyze(folders, (size_t)(argc - optind), output, &arguments.analyze, &result,
 		       &error))
 		return sn_command_fail("%s", error.text);
+	if (sn_comm_rank())
+		return SN_EXIT_DONE;
 	warn(&result);
 	status = arguments.formula_count > 0 ? add_formulas(&arguments, beside) : 0;
 	if (status)
@@ -239,6 +300,16 @@ static int run(int argc, char **argv)
 	else
 		print_text(arguments.output, &result);
 	return SN_EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+	sn_comm_begin();
+	if (sn_comm_rank())
+		be_silent();
+	int status = run_rank(argc, argv);
+	sn_comm_end();
+	return status;
 }
 
 const struct sn_command sn_command_analyze = {

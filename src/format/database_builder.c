@@ -125,11 +125,37 @@ uint32_t sn_db_builder_context_count(const struct sn_db_builder *builder)
 	return builder->contexts.count;
 }
 
-uint32_t sn_db_builder_metric(struct sn_db_builder *builder, const struct sonde_db_metric *metric)
+uint32_t sn_db_builder_find_metric(const struct sn_db_builder *builder, uint32_t name)
 {
 	for (size_t i = 0; i < builder->metric_count; i++)
-		if (builder->metrics[i].name == metric->name)
+		if (builder->metrics[i].name == name)
 			return (uint32_t)i;
+	return SONDE_NONE;
+}
+
+/* Which of two that have one name is kept: the same whichever came first. */
+static bool comes_before(const struct sn_db_builder *builder, const struct sonde_db_metric *a,
+			 const struct sonde_db_metric *b)
+{
+	int unit =
+	    strcmp(sn_db_builder_text(builder, a->unit), sn_db_builder_text(builder, b->unit));
+	int source =
+	    strcmp(sn_db_builder_text(builder, a->source), sn_db_builder_text(builder, b->source));
+	if (a->kind != b->kind)
+		return a->kind < b->kind;
+	if (a->period != b->period)
+		return a->period < b->period;
+	return unit ? unit < 0 : source < 0;
+}
+
+uint32_t sn_db_builder_metric(struct sn_db_builder *builder, const struct sonde_db_metric *metric)
+{
+	uint32_t known = sn_db_builder_find_metric(builder, metric->name);
+	if (known != SONDE_NONE) {
+		if (comes_before(builder, metric, builder->metrics + known))
+			builder->metrics[known] = *metric;
+		return known;
+	}
 	if (sn_vec_reserve(&builder->metrics, &builder->metric_capacity,
 			   builder->metric_count + 1) < 0)
 		return fail(builder, SN_ERR_MEMORY);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside the builder: what database_builder.c collects, database_order.c puts in canonical order
- * and database_writer.c computes and lays out. Nobody else includes this.
+ * and database_writer.c computes and lays out. Analysis (src/aggregate) looks inside too, because
+ * it writes values by itself; nobody else includes this.
  */
 #ifndef SN_FORMAT_DATABASE_BUILDER_H
 #define SN_FORMAT_DATABASE_BUILDER_H

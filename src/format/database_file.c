@@ -61,7 +61,8 @@ int sn_db_file_describe(struct sn_db_file *file, const struct sn_db_builder *bui
 {
 	size_t length;
 	unsigned char *strings = sn_db_lay_strings(builder, ordered, &length);
-	int failed = strings ? sn_db_file_write(file, SN_DATABASE_STRINGS, strings, length) : ENOMEM;
+	int failed =
+	    strings ? sn_db_file_write(file, SN_DATABASE_STRINGS, strings, length) : ENOMEM;
 	free(strings);
 	const struct {
 		unsigned type;
@@ -79,8 +80,8 @@ int sn_db_file_describe(struct sn_db_file *file, const struct sn_db_builder *bui
 #undef SECTION
 	};
 	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections) && !failed; i++)
-		failed = sn_db_file_write(file, sections[i].type, sections[i].data,
-					  sections[i].length);
+		failed =
+		    sn_db_file_write(file, sections[i].type, sections[i].data, sections[i].length);
 	return failed;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Laying a database out in a file: sections are placed one after the other, then filled in any order
- * and by any number of processes, and the header is written last.
+ * Laying a database out in a file: sections are placed one after the other, then filled in any
+ * order and by any number of processes, and the header is written last.
  */
 #ifndef SN_FORMAT_DATABASE_FILE_H
 #define SN_FORMAT_DATABASE_FILE_H
@@ -11,7 +11,7 @@
 
 struct sn_db_file {
 	int fd; /* not owned; must be seekable, and may be another process's for the same file */
-	uint64_t next; /* where the next section begins */
+	uint64_t next;						 /* where the next section begins */
 	struct sn_section_entry table[SN_DATABASE_TYPE_END - 1]; /* by type; offset 0: not placed */
 };
 

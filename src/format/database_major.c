@@ -41,8 +41,7 @@ static uint32_t find_ids(const struct sn_major *major, const uint32_t *ids, size
 	for (size_t i = major->entry_count; i-- > 0;) {
 		struct sn_database_plane entry;
 		memcpy(&entry, major->entries + i * entry_bytes, sizeof(entry));
-		if (entry.count == count &&
-		    !memcmp(major->data + 4ull * entry.ids, ids, 4 * count))
+		if (entry.count == count && !memcmp(major->data + 4ull * entry.ids, ids, 4 * count))
 			return entry.ids;
 	}
 	return SONDE_NONE;

@@ -104,6 +104,7 @@ static int compare_profiles(const void *left, const void *right, void *profiles)
 {
 	const struct sonde_db_profile *a = (struct sonde_db_profile *)profiles + *(uint32_t *)left;
 	const struct sonde_db_profile *b = (struct sonde_db_profile *)profiles + *(uint32_t *)right;
+	uint32_t a_number = *(uint32_t *)left, b_number = *(uint32_t *)right;
 	COMPARE(a->run, b->run);
 	COMPARE(a->host, b->host);
 	COMPARE(a->rank, b->rank);
@@ -120,6 +121,7 @@ static int compare_profiles(const void *left, const void *right, void *profiles)
 	COMPARE(a->cpu_ns, b->cpu_ns);
 	COMPARE(a->samples, b->samples);
 	COMPARE(a->own_ns, b->own_ns);
+	COMPARE(a_number, b_number);
 	return 0;
 }
 

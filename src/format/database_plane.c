@@ -157,6 +157,18 @@ unsigned char *sn_plane_encode(const double *numbers, size_t stride, size_t coun
 	return bytes;
 }
 
+unsigned char *sn_plane_slice(const unsigned char *bytes, uint32_t forms, uint64_t count,
+			      uint64_t first, uint64_t taken, unsigned char *out)
+{
+	for (int i = 0; i < SONDE_DB_PART_COUNT; i++) {
+		uint64_t width = width_of(form_of(forms, order[i]));
+		memcpy(out, bytes + first * width, taken * width);
+		out += taken * width;
+		bytes += count * width;
+	}
+	return out;
+}
+
 const unsigned char *sn_plane_find_columns(const unsigned char *bytes, uint32_t forms,
 					   uint64_t count, double period,
 					   struct sonde_db_columns *columns)

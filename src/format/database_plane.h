@@ -46,6 +46,10 @@ uint32_t sn_plane_choose(const double *numbers, size_t stride, size_t count, dou
 unsigned char *sn_plane_encode(const double *numbers, size_t stride, size_t count, double period,
 			       uint32_t forms, unsigned char *bytes);
 
+/* Of `count` elements' columns at `bytes`, those of `taken` elements from `first`, to `out`;
+ * returns one past them there. */
+unsigned char *sn_plane_slice(const unsigned char *bytes, uint32_t forms, uint64_t count,
+			      uint64_t first, uint64_t taken, unsigned char *out);
 /* Finds the columns of `count` elements in the bytes, which must be as many as sn_plane_bytes says;
  * returns one past them. */
 const unsigned char *sn_plane_find_columns(const unsigned char *bytes, uint32_t forms,

@@ -446,9 +446,8 @@ int sn_db_events_sections(const struct sn_db_builder *builder, const struct sn_d
 	    .profile_count = (uint32_t)builder->profile_count,
 	};
 	memset(events, 0, SN_DB_EVENT_SECTIONS * sizeof(*events));
-	return builder->events
-		   ? builder->events->sections(builder->events, &numbers, events, error)
-		   : 0;
+	return builder->events ? builder->events->sections(builder->events, &numbers, events, error)
+			       : 0;
 }
 
 /* The sections of events, where there are any. */

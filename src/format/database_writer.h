@@ -36,8 +36,11 @@ uint32_t sn_db_builder_named_frame(struct sn_db_builder *builder, unsigned kind,
 void sn_db_builder_set_root(struct sn_db_builder *builder, uint32_t frame);
 /* The child of `parent` for `frame`. */
 uint32_t sn_db_builder_context(struct sn_db_builder *builder, uint32_t parent, uint32_t frame);
-/* A metric is known by its name; where it is there already, the first one's other fields stay. */
+/* A metric is known by its name; where the others of its fields differ, one of them is kept, the
+ * same whatever their order. */
 uint32_t sn_db_builder_metric(struct sn_db_builder *builder, const struct sonde_db_metric *metric);
+/* The metric of that name, or SONDE_NONE. */
+uint32_t sn_db_builder_find_metric(const struct sn_db_builder *builder, uint32_t name);
 /* Always a new one. */
 uint32_t sn_db_builder_profile(struct sn_db_builder *builder,
 			       const struct sonde_db_profile *profile);

@@ -12,7 +12,7 @@ src=$top/src
 base="$src/base/error.c $src/base/intern.c $src/base/output.c $src/format/checksum.c"
 database="$src/format/database_*.c $src/format/statistics.c"
 measurement="$src/format/measurement_*.c"
-aggregate="$src/aggregate/merge.c $src/aggregate/expand.c $src/aggregate/operators.c $src/aggregate/provenance.c
+aggregate="$src/aggregate/merge.c $src/aggregate/nodes.c $src/aggregate/expand.c $src/aggregate/operators.c $src/aggregate/provenance.c
 	$src/format/torch_name.c"
 options="-std=gnu17 -D_GNU_SOURCE -I$src -I$top/include"
 fuzzer="clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $options"

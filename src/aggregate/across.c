@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exact sums in any order; see across.h. */
+#include "across.h"
+
+#include "base/error.h"
+#include "base/vec.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int sn_across_init(struct sn_across_table *table, uint32_t metric_count, uint32_t inner_count)
+{
+	*table = (struct sn_across_table){calloc(metric_count + 1ull, sizeof(*table->metrics)),
+					  metric_count, inner_count};
+	return table->metrics ? 0 : SN_ERR_MEMORY;
+}
+
+void sn_across_release(struct sn_across_table *table)
+{
+	for (uint32_t m = 0; table->metrics && m < table->metric_count; m++) {
+		free(table->metrics[m].slots);
+		free(table->metrics[m].items);
+	}
+	free(table->metrics);
+	*table = (struct sn_across_table){0};
+}
+
+struct sn_across_metric *sn_across_metric(struct sn_across_table *table, uint32_t metric)
+{
+	struct sn_across_metric *found = table->metrics + metric;
+	if (!found->slots)
+		found->slots = calloc(table->inner_count + 1ull, sizeof(*found->slots));
+	return found->slots ? found : NULL;
+}
+
+/* The accumulator of a context, all zeroes where it is new; NULL without memory. */
+static struct sn_across *item_of(struct sn_across_metric *metric, uint32_t inner)
+{
+	if (!metric->slots[inner]) {
+		if (sn_vec_reserve(&metric->items, &metric->capacity, metric->count + 1) < 0)
+			return NULL;
+		metric->items[metric->count] = (struct sn_across){0};
+		metric->slots[inner] = (uint32_t)++metric->count;
+	}
+	return metric->items + metric->slots[inner] - 1;
+}
+
+static void widen(struct sn_across *item, double min, double max)
+{
+	if (!item->count || min < item->min)
+		item->min = min;
+	if (!item->count || max > item->max)
+		item->max = max;
+}
+
+int sn_across_add(struct sn_across_metric *metric, uint32_t inner, double sum, uint32_t shift)
+{
+	struct sn_across *item = item_of(metric, inner);
+	if (!item)
+		return SN_ERR_MEMORY;
+	unsigned __int128 whole = (uint64_t)(shift ? ldexp(sum, -(int)shift) : sum);
+	widen(item, sum, sum);
+	item->squares += whole * whole;
+	item->count++;
+	return 0;
+}
+
+int sn_across_absorb(struct sn_across_table *into, const struct sn_across_table *from)
+{
+	for (uint32_t m = 0; m < from->metric_count; m++) {
+		const struct sn_across_metric *other = from->metrics + m;
+		struct sn_across_metric *mine = other->slots ? sn_across_metric(into, m) : NULL;
+		if (other->slots && !mine)
+			return SN_ERR_MEMORY;
+		for (uint32_t i = 0; mine && i < from->inner_count; i++) {
+			if (!other->slots[i])
+				continue;
+			const struct sn_across *item = other->items + other->slots[i] - 1;
+			struct sn_across *sum = item_of(mine, i);
+			if (!sum)
+				return SN_ERR_MEMORY;
+			widen(sum, item->min, item->max);
+			sum->squares += item->squares;
+			sum->count += item->count;
+		}
+	}
+	return 0;
+}
+
+const struct sn_across *sn_across_at(const struct sn_across_table *table, uint32_t metric,
+				     uint32_t inner)
+{
+	const struct sn_across_metric *found = table->metrics + metric;
+	return found->slots && found->slots[inner] ? found->items + found->slots[inner] - 1 : NULL;
+}
+
+double sn_across_squares(const struct sn_across *across, uint32_t shift)
+{
+	return ldexp((double)across->squares, 2 * (int)shift);
+}
+
+void sn_pack_across(struct sn_pack *pack, const struct sn_across_table *table)
+{
+	for (uint32_t m = 0; m < table->metric_count; m++) {
+		const struct sn_across_metric *metric = table->metrics + m;
+		sn_pack_array(pack, metric->slots, metric->slots ? table->inner_count : 0,
+			      sizeof(*metric->slots));
+		sn_pack_array(pack, metric->items, metric->count, sizeof(*metric->items));
+	}
+}
+
+void sn_unpack_across(struct sn_unpack *unpack, struct sn_across_table *table)
+{
+	for (uint32_t m = 0; m < table->metric_count && !unpack->failed; m++) {
+		struct sn_across_metric *metric = table->metrics + m;
+		uint64_t slots, count;
+		metric->slots = sn_unpack_array(unpack, &slots, sizeof(*metric->slots));
+		metric->items = sn_unpack_array(unpack, &count, sizeof(*metric->items));
+		metric->count = metric->capacity = count;
+		if (!slots) {
+			free(metric->slots);
+			metric->slots = NULL;
+		}
+	}
+}

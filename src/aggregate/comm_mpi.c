@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An analysis by the ranks of an MPI job; see comm.h. MPI counts in int, so that longer messages go
+ * in parts. An error of MPI itself ends the job, which is what MPI does unless asked not to.
+ */
+#include "comm.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PART_BYTES (1u << 30)
+
+enum { TAG_LENGTH = 1, TAG_BYTES, TAG_EXCHANGE };
+
+static int rank, size = 1;
+static bool has_begun;
+
+void sn_comm_begin(void)
+{
+	int provided;
+	has_begun = true;
+	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+void sn_comm_end(void)
+{
+	if (has_begun)
+		MPI_Finalize();
+	has_begun = false;
+}
+
+unsigned sn_comm_rank(void)
+{
+	return (unsigned)rank;
+}
+
+unsigned sn_comm_size(void)
+{
+	return (unsigned)size;
+}
+
+static void *must(void *memory)
+{
+	if (!memory)
+		MPI_Abort(MPI_COMM_WORLD, 128);
+	return memory;
+}
+
+void sn_comm_broadcast(void *bytes, size_t length)
+{
+	for (size_t at = 0; at < length && size > 1; at += PART_BYTES) {
+		size_t part = length - at < PART_BYTES ? length - at : PART_BYTES;
+		MPI_Bcast((char *)bytes + at, (int)part, MPI_BYTE, 0, MPI_COMM_WORLD);
+	}
+}
+
+void sn_comm_broadcast_part(struct sn_comm_part *part)
+{
+	uint64_t length = part->length;
+	if (size == 1)
+		return;
+	MPI_Bcast(&length, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+	if (rank) {
+		part->length = length;
+		part->bytes = must(malloc(length + 1));
+	}
+	sn_comm_broadcast(part->bytes, length);
+}
+
+void sn_comm_send(unsigned to, const void *bytes, size_t length)
+{
+	uint64_t announced = length;
+	MPI_Send(&announced, 1, MPI_UINT64_T, (int)to, TAG_LENGTH, MPI_COMM_WORLD);
+	for (size_t at = 0; at < length; at += PART_BYTES) {
+		size_t part = length - at < PART_BYTES ? length - at : PART_BYTES;
+		MPI_Send((const char *)bytes + at, (int)part, MPI_BYTE, (int)to, TAG_BYTES,
+			 MPI_COMM_WORLD);
+	}
+}
+
+void sn_comm_receive(unsigned from, struct sn_comm_part *part)
+{
+	uint64_t length;
+	MPI_Recv(&length, 1, MPI_UINT64_T, (int)from, TAG_LENGTH, MPI_COMM_WORLD,
+		 MPI_STATUS_IGNORE);
+	part->length = length;
+	part->bytes = must(malloc(length + 1));
+	for (size_t at = 0; at < length; at += PART_BYTES) {
+		size_t some = length - at < PART_BYTES ? length - at : PART_BYTES;
+		MPI_Recv((char *)part->bytes + at, (int)some, MPI_BYTE, (int)from, TAG_BYTES,
+			 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+}
+
+struct sn_comm_part *sn_comm_gather(const void *bytes, size_t length)
+{
+	if (rank) {
+		sn_comm_send(0, bytes, length);
+		return NULL;
+	}
+	struct sn_comm_part *parts = must(calloc((size_t)size, sizeof(*parts)));
+	parts[0] = (struct sn_comm_part){must(malloc(length + 1)), length};
+	if (length)
+		memcpy(parts[0].bytes, bytes, length);
+	for (int i = 1; i < size; i++)
+		sn_comm_receive((unsigned)i, parts + i);
+	return parts;
+}
+
+void sn_comm_free_parts(struct sn_comm_part *parts, unsigned count)
+{
+	for (unsigned i = 0; parts && i < count; i++)
+		free(parts[i].bytes);
+	free(parts);
+}
+
+/* In size steps: in step i every rank sends to the i-th after it and receives from the i-th before
+ * it, so that nobody waits for more than one. */
+void sn_comm_exchange(const struct sn_comm_part *out, struct sn_comm_part *in)
+{
+	for (int step = 0; step < size; step++) {
+		int to = (rank + step) % size, from = (rank + size - step) % size;
+		uint64_t sent = out[to].length, coming;
+		MPI_Sendrecv(&sent, 1, MPI_UINT64_T, to, TAG_EXCHANGE, &coming, 1, MPI_UINT64_T,
+			     from, TAG_EXCHANGE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		in[from] = (struct sn_comm_part){must(malloc(coming + 1)), coming};
+		for (size_t at = 0; at < sent || at < coming; at += PART_BYTES) {
+			size_t give = at < sent ? sent - at : 0,
+			       take = at < coming ? coming - at : 0;
+			give = give < PART_BYTES ? give : PART_BYTES;
+			take = take < PART_BYTES ? take : PART_BYTES;
+			/* nobody waits for a part that is not there */
+			MPI_Sendrecv((char *)out[to].bytes + (give ? at : 0), (int)give, MPI_BYTE,
+				     give ? to : MPI_PROC_NULL, TAG_EXCHANGE,
+				     (char *)in[from].bytes + (take ? at : 0), (int)take, MPI_BYTE,
+				     take ? from : MPI_PROC_NULL, TAG_EXCHANGE, MPI_COMM_WORLD,
+				     MPI_STATUS_IGNORE);
+		}
+	}
+}
+
+uint64_t sn_comm_sum(uint64_t value)
+{
+	uint64_t sum;
+	if (size == 1)
+		return value;
+	MPI_Allreduce(&value, &sum, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+	return sum;
+}
+
+void sn_comm_or(uint64_t *words, size_t count)
+{
+	enum { MOST = PART_BYTES / sizeof(*words) };
+	for (size_t at = 0; at < count && size > 1; at += MOST) {
+		size_t part = count - at < MOST ? count - at : MOST;
+		MPI_Allreduce(MPI_IN_PLACE, words + at, (int)part, MPI_UINT64_T, MPI_BOR,
+			      MPI_COMM_WORLD);
+	}
+}
+
+int sn_comm_agree(int code, struct sn_error *error)
+{
+	int mine = code ? rank : size, first;
+	struct sn_error text = {""};
+	if (size == 1)
+		return code;
+	MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	if (first == size)
+		return 0;
+	if (first == rank && error)
+		text = *error;
+	MPI_Bcast(&code, 1, MPI_INT, first, MPI_COMM_WORLD);
+	MPI_Bcast(&text, sizeof(text), MPI_BYTE, first, MPI_COMM_WORLD);
+	if (error)
+		*error = text;
+	return code;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A radix sort, byte by byte from the lowest that differs; see sort.h. */
+#include "sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_keys(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	return (a > b) - (a < b);
+}
+
+void sn_sort_keys(uint64_t *keys, uint64_t *other, size_t count)
+{
+	if (count < 256) {
+		qsort(keys, count, sizeof(*keys), compare_keys);
+		return;
+	}
+	uint64_t differing = 0;
+	for (size_t i = 1; i < count; i++)
+		differing |= keys[i] ^ keys[0];
+	uint64_t *from = keys, *to = other;
+	for (int shift = 32; shift < 64; shift += 8) {
+		size_t starts[256] = {0}, next = 0;
+		if (!(differing >> shift & 255))
+			continue;
+		for (size_t i = 0; i < count; i++)
+			starts[from[i] >> shift & 255]++;
+		for (int b = 0; b < 256; b++) {
+			size_t here = starts[b];
+			starts[b] = next;
+			next += here;
+		}
+		for (size_t i = 0; i < count; i++)
+			to[starts[from[i] >> shift & 255]++] = from[i];
+		uint64_t *swap = from;
+		from = to;
+		to = swap;
+	}
+	if (from != keys)
+		memcpy(keys, from, count * sizeof(*keys));
+}
