@@ -2,8 +2,7 @@
 /*
  * Formulas from text to steps, by recursive descent; see formula.h.
  *
- * A name is read as the longest one that is known: "cpu-time-kernel-time" is a difference, if there
- * are no longer names. A formula in a formula is parsed where it stands.
+ * A formula in a formula is parsed where it stands. Names are read by formula_name.c.
  */
 #include "report/formula_code.h"
 #include "report/formula_unit.h"
@@ -15,294 +14,61 @@
 #include <string.h>
 #include <strings.h>
 
-enum { DEPTH_MAX = 100, NAME_MAX_BYTES = 256 };
+enum { DEPTH_MAX = 100 };
 
-struct parser {
-	const struct sonde_db *db;
-	const struct sn_formulas *known;
-	uint32_t known_count; /* of these; in a formula, those before it */
-	const char *text, *at;
-	struct sn_formula *formula;
-	struct sn_error *error;
-	int code; /* the first failure */
-	size_t position;
-	unsigned depth;	 /* of brackets and formulas */
-	unsigned nested; /* formulas that are being parsed in place */
-	/* What metrics stand for here. */
-	enum sn_formula_scope scope;
-	bool is_total;
-	/* The text with plain names; NULL while in another formula. */
-	char *plain;
-	const char *copied; /* the text up to here is in it */
-};
-
-static int fail_at(struct parser *parser, const char *at, enum sn_err code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static int fail_at(struct parser *parser, const char *at, enum sn_err code, const char *format, ...)
+static bool take(struct sn_formula_parser *parser, const char *symbol)
 {
-	if (parser->code)
-		return parser->code;
-	char text[400];
-	va_list arguments;
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	if (!parser->nested)
-		parser->position = (size_t)(at - parser->text);
-	return parser->code = sn_fail(parser->error, code, "%s", text);
-}
-
-static void skip_blanks(struct parser *parser)
-{
-	while (*parser->at == ' ' || *parser->at == '\t' || *parser->at == '\n')
-		parser->at++;
-}
-
-static bool take(struct parser *parser, const char *symbol)
-{
-	skip_blanks(parser);
+	sn_formula_skip_blanks(parser);
 	if (strncmp(parser->at, symbol, strlen(symbol)) != 0)
 		return false;
 	parser->at += strlen(symbol);
 	return true;
 }
 
-static void emit(struct parser *parser, struct sn_formula_step step)
+static void emit(struct sn_formula_parser *parser, struct sn_formula_step step)
 {
 	struct sn_formula *formula = parser->formula;
 	if (formula->step_count == SN_FORMULA_STEPS_MAX) {
-		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "too long a formula");
+		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT, "too long a formula");
 		return;
 	}
 	formula->steps[formula->step_count++] = step;
 }
 
-static void emit_operation(struct parser *parser, enum sn_formula_operation operation)
+static void emit_operation(struct sn_formula_parser *parser, enum sn_formula_operation operation)
 {
 	emit(parser, (struct sn_formula_step){.operation = operation});
 }
 
-static void emit_number(struct parser *parser, double number)
+static void emit_number(struct sn_formula_parser *parser, double number)
 {
 	emit(parser, (struct sn_formula_step){.operation = SN_DO_NUMBER, .number = number});
 }
 
-static struct sn_dimension parse_comparison(struct parser *parser);
-
-/* ---- names ---- */
-
-static bool is_name_start(char c)
-{
-	return isalpha((unsigned char)c) || c == '_';
-}
-
-static bool is_name_part(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '.' || c == ':';
-}
-
-/* Whether the names are one but for the case, and for dashes and underscores. */
-static bool is_like(const char *a, const char *b)
-{
-	for (; *a && *b; a++, b++) {
-		char x = *a == '-' ? '_' : (char)tolower((unsigned char)*a);
-		char y = *b == '-' ? '_' : (char)tolower((unsigned char)*b);
-		if (x != y)
-			return false;
-	}
-	return *a == *b;
-}
-
-static const char *metric_name(const struct parser *parser, uint32_t metric)
-{
-	return sonde_db_string(parser->db, sonde_db_metric(parser->db, metric)->name);
-}
-
-static uint32_t find_metric(const struct parser *parser, const char *name)
-{
-	/* what the operations of devices are called in formulas that are older than the metrics */
-	static const char *const others[][2] = {{"gpu_kernel", "kernel-time"},
-						{"gpu_copy", "copy-time"},
-						{"gpu_set", "fill-time"},
-						{"gpu_sync", "sync-time"}};
-	uint32_t metric = sonde_db_metric_by_name(parser->db, name);
-	for (uint32_t i = 0; metric == SONDE_NONE && i < sonde_db_metric_count(parser->db); i++)
-		if (is_like(metric_name(parser, i), name))
-			metric = i;
-	for (size_t i = 0; metric == SONDE_NONE && i < sizeof(others) / sizeof(*others); i++)
-		if (is_like(others[i][0], name))
-			metric = sonde_db_metric_by_name(parser->db, others[i][1]);
-	return metric;
-}
-
-static uint32_t find_formula(const struct parser *parser, const char *name)
-{
-	for (uint32_t i = parser->known ? parser->known_count : 0; i-- > 0;)
-		if (is_like(parser->known->items[i]->name, name))
-			return i;
-	return SONDE_NONE;
-}
-
-/* A name as it stands in the text, and what it is: a metric, a formula, or neither. */
-struct name {
-	char text[NAME_MAX_BYTES];
-	const char *start;
-	bool is_quoted;
-	uint32_t metric, formula; /* SONDE_NONE */
-};
-
-static void look_up(struct parser *parser, struct name *name)
-{
-	name->metric = find_metric(parser, name->text);
-	name->formula = name->metric == SONDE_NONE ? find_formula(parser, name->text) : SONDE_NONE;
-}
-
-static bool is_known(const struct name *name)
-{
-	return name->metric != SONDE_NONE || name->formula != SONDE_NONE;
-}
-
-/* "cpu-time": a quote in it is doubled. */
-static void take_quoted(struct parser *parser, struct name *name)
-{
-	char quote = *parser->at++;
-	size_t length = 0;
-	for (;; parser->at++) {
-		if (!*parser->at) {
-			fail_at(parser, name->start, SN_ERR_ARGUMENT, "a quote is not closed");
-			break;
-		}
-		if (*parser->at == quote && *++parser->at != quote)
-			break;
-		if (length + 1 < sizeof(name->text))
-			name->text[length++] = *parser->at;
-	}
-	name->text[length] = '\0';
-	name->is_quoted = true;
-	look_up(parser, name);
-}
-
-static size_t run_length(const char *at)
-{
-	size_t length = 0;
-	while (is_name_part(at[length]) || (at[length] == '-' && (is_name_part(at[length + 1]))))
-		length++;
-	return length < NAME_MAX_BYTES ? length : NAME_MAX_BYTES - 1;
-}
-
-static bool is_function(const char *name);
-
-static bool is_call(const struct parser *parser, const struct name *name, size_t length)
-{
-	const char *after = parser->at + length;
-	after += strspn(after, " \t\n");
-	return *after == '(' && is_function(name->text);
-}
-
-/* The longest name that is known; else all that could be one. */
-static void take_plain(struct parser *parser, struct name *name)
-{
-	size_t whole = run_length(parser->at);
-	for (size_t length = whole; length > 0; length--) {
-		if (length < whole && parser->at[length] != '-')
-			continue;
-		memcpy(name->text, parser->at, length);
-		name->text[length] = '\0';
-		look_up(parser, name);
-		if (is_call(parser, name, length) || is_known(name)) {
-			parser->at += length;
-			return;
-		}
-	}
-	memcpy(name->text, parser->at, whole);
-	name->text[whole] = '\0';
-	parser->at += whole;
-}
-
-static void take_name(struct parser *parser, struct name *name)
-{
-	skip_blanks(parser);
-	*name = (struct name){.start = parser->at, .metric = SONDE_NONE, .formula = SONDE_NONE};
-	if (*parser->at == '"' || *parser->at == '\'')
-		take_quoted(parser, name);
-	else if (is_name_start(*parser->at))
-		take_plain(parser, name);
-}
-
-static int fail_unknown(struct parser *parser, const struct name *name)
-{
-	char list[300] = "";
-	uint32_t count = sonde_db_metric_count(parser->db);
-	for (uint32_t i = 0; i < count && strlen(list) < 220; i++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.40s", i ? ", " : "",
-			 metric_name(parser, i));
-	if (!name->text[0])
-		return fail_at(parser, name->start, SN_ERR_ARGUMENT, "a metric's name is missing");
-	return fail_at(parser, name->start, SN_ERR_ARGUMENT,
-		       "'%.80s' is no metric of this database, which has %s", name->text,
-		       *list ? list : "none");
-}
-
-void sn_formula_quote(const char *name, char *text, size_t size)
-{
-	size_t plain = is_name_start(*name) ? 1 : 0;
-	while (plain && is_name_part(name[plain]))
-		plain++;
-	if (*name && !name[plain] && !is_function(name)) {
-		snprintf(text, size, "%s", name);
-		return;
-	}
-	size_t used = 0;
-	for (const char *c = name; used + 4 < size && (used == 0 || *c); c++) {
-		if (used == 0)
-			text[used++] = '"';
-		if (!*c)
-			break;
-		if (*c == '"')
-			text[used++] = '"';
-		text[used++] = *c;
-	}
-	text[used++] = '"';
-	text[used] = '\0';
-}
-
-/* Puts the metric's own name into the plain text, instead of what stands from name->start to here.
- */
-static void copy_plain(struct parser *parser, const struct name *name)
-{
-	if (!parser->plain)
-		return;
-	size_t used = strlen(parser->plain);
-	snprintf(parser->plain + used, SN_FORMULA_TEXT_MAX - used, "%.*s",
-		 (int)(name->start - parser->copied), parser->copied);
-	used = strlen(parser->plain);
-	sn_formula_quote(metric_name(parser, name->metric), parser->plain + used,
-			 SN_FORMULA_TEXT_MAX - used);
-	parser->copied = parser->at;
-}
+static struct sn_dimension parse_comparison(struct sn_formula_parser *parser);
 
 /* ---- metrics ---- */
 
-static uint32_t input_for(struct parser *parser, const struct name *name)
+static uint32_t input_for(struct sn_formula_parser *parser, const struct sn_formula_name *name)
 {
 	struct sn_formula *formula = parser->formula;
 	for (uint32_t i = 0; i < formula->input_count; i++)
 		if (formula->inputs[i] == name->metric)
 			return i;
 	if (formula->input_count == SN_FORMULA_INPUTS_MAX) {
-		fail_at(parser, name->start, SN_ERR_ARGUMENT, "more than %d metrics",
-			SN_FORMULA_INPUTS_MAX);
+		sn_formula_fail_at(parser, name->start, SN_ERR_ARGUMENT, "more than %d metrics",
+				   SN_FORMULA_INPUTS_MAX);
 		return 0;
 	}
 	formula->inputs[formula->input_count] = name->metric;
 	return formula->input_count++;
 }
 
-static struct sn_dimension emit_metric(struct parser *parser, const struct name *name,
+static struct sn_dimension emit_metric(struct sn_formula_parser *parser,
+				       const struct sn_formula_name *name,
 				       enum sn_formula_part part)
 {
-	copy_plain(parser, name);
+	sn_formula_copy_name(parser, name);
 	const struct sonde_db_metric *metric = sonde_db_metric(parser->db, name->metric);
 	struct sn_dimension dimension = sn_dimension_of(
 	    part == SN_PART_COUNT ? "1" : sonde_db_string(parser->db, metric->unit));
@@ -327,10 +93,11 @@ static struct sn_dimension emit_metric(struct parser *parser, const struct name 
 }
 
 /* A formula where it stands: its text is parsed by the same parser. */
-static struct sn_dimension parse_formula(struct parser *parser, const struct name *name)
+static struct sn_dimension parse_formula(struct sn_formula_parser *parser,
+					 const struct sn_formula_name *name)
 {
 	const struct sn_formula *inner = parser->known->items[name->formula];
-	struct parser saved = *parser;
+	struct sn_formula_parser saved = *parser;
 	if (!parser->nested)
 		parser->position = (size_t)(name->start - parser->text);
 	parser->nested++;
@@ -340,7 +107,8 @@ static struct sn_dimension parse_formula(struct parser *parser, const struct nam
 	parser->text = parser->at = inner->text;
 	struct sn_dimension dimension = {.is_unknown = true};
 	if (parser->depth > DEPTH_MAX)
-		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "formulas within formulas: too deep");
+		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT,
+				   "formulas within formulas: too deep");
 	else
 		dimension = parse_comparison(parser);
 	saved.code = parser->code;
@@ -352,10 +120,10 @@ static struct sn_dimension parse_formula(struct parser *parser, const struct nam
 /* ---- functions ---- */
 
 /* A metric, maybe within scopes: count(total(cpu-time)). */
-static struct sn_dimension parse_part(struct parser *parser, enum sn_formula_part part);
+static struct sn_dimension parse_part(struct sn_formula_parser *parser, enum sn_formula_part part);
 
 struct function;
-typedef struct sn_dimension (*parse_arguments)(struct parser *parser,
+typedef struct sn_dimension (*parse_arguments)(struct sn_formula_parser *parser,
 					       const struct function *function, const char *start);
 struct function {
 	const char *name;
@@ -363,16 +131,16 @@ struct function {
 	int code;
 };
 
-static void expect(struct parser *parser, const char *symbol, const char *function)
+static void expect(struct sn_formula_parser *parser, const char *symbol, const char *function)
 {
-	skip_blanks(parser);
+	sn_formula_skip_blanks(parser);
 	if (!parser->code && !take(parser, symbol))
-		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "%s: '%s' is missing here", function,
-			symbol);
+		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT, "%s: '%s' is missing here",
+				   function, symbol);
 }
 
-static struct sn_dimension parse_accessor(struct parser *parser, const struct function *function,
-					  const char *start)
+static struct sn_dimension parse_accessor(struct sn_formula_parser *parser,
+					  const struct function *function, const char *start)
 {
 	struct sn_dimension dimension = parse_part(parser, (enum sn_formula_part)function->code);
 	expect(parser, ")", function->name);
@@ -380,11 +148,11 @@ static struct sn_dimension parse_accessor(struct parser *parser, const struct fu
 }
 
 /* min(m) is of a metric's values, min(a, b, ...) of numbers. */
-static struct sn_dimension parse_extreme(struct parser *parser, const struct function *function,
-					 const char *start)
+static struct sn_dimension parse_extreme(struct sn_formula_parser *parser,
+					 const struct function *function, const char *start)
 {
 	bool is_min = function->code == SN_DO_MIN;
-	struct parser before = *parser;
+	struct sn_formula_parser before = *parser;
 	uint32_t steps = parser->formula->step_count, inputs = parser->formula->input_count;
 	size_t plain = parser->plain ? strlen(parser->plain) : 0;
 	struct sn_dimension dimension = parse_comparison(parser);
@@ -407,8 +175,8 @@ static struct sn_dimension parse_extreme(struct parser *parser, const struct fun
 	return dimension;
 }
 
-static struct sn_dimension parse_math(struct parser *parser, const struct function *function,
-				      const char *start)
+static struct sn_dimension parse_math(struct sn_formula_parser *parser,
+				      const struct function *function, const char *start)
 {
 	struct sn_dimension dimension = parse_comparison(parser);
 	emit_operation(parser, (enum sn_formula_operation)function->code);
@@ -423,8 +191,8 @@ static struct sn_dimension parse_math(struct parser *parser, const struct functi
 	return function->code == SN_DO_ABS ? dimension : sn_dimension_of("1");
 }
 
-static struct sn_dimension parse_if(struct parser *parser, const struct function *function,
-				    const char *start)
+static struct sn_dimension parse_if(struct sn_formula_parser *parser,
+				    const struct function *function, const char *start)
 {
 	bool has_condition = function->code == SN_DO_IF;
 	if (has_condition) {
@@ -439,8 +207,8 @@ static struct sn_dimension parse_if(struct parser *parser, const struct function
 	return dimension;
 }
 
-static struct sn_dimension parse_percent(struct parser *parser, const struct function *function,
-					 const char *start)
+static struct sn_dimension parse_percent(struct sn_formula_parser *parser,
+					 const struct function *function, const char *start)
 {
 	struct sn_dimension dimension = parse_comparison(parser);
 	expect(parser, ")", function->name);
@@ -451,7 +219,7 @@ static struct sn_dimension parse_percent(struct parser *parser, const struct fun
 
 enum { SCOPE_TOTAL = 100 };
 
-static void enter_scope(struct parser *parser, int code)
+static void enter_scope(struct sn_formula_parser *parser, int code)
 {
 	if (code == SCOPE_TOTAL)
 		parser->is_total = true;
@@ -459,8 +227,8 @@ static void enter_scope(struct parser *parser, int code)
 		parser->scope = (enum sn_formula_scope)code;
 }
 
-static struct sn_dimension parse_scope(struct parser *parser, const struct function *function,
-				       const char *start)
+static struct sn_dimension parse_scope(struct sn_formula_parser *parser,
+				       const struct function *function, const char *start)
 {
 	enum sn_formula_scope scope = parser->scope;
 	bool is_total = parser->is_total;
@@ -489,11 +257,11 @@ static double device_count(const struct sonde_db *db)
 	return count > 0 ? count : 1;
 }
 
-static struct sn_dimension parse_fact(struct parser *parser, const struct function *function,
-				      const char *start)
+static struct sn_dimension parse_fact(struct sn_formula_parser *parser,
+				      const struct function *function, const char *start)
 {
 	const char *duration = sonde_db_property(parser->db, "duration_ns");
-	skip_blanks(parser);
+	sn_formula_skip_blanks(parser);
 	if (function->code == 'p' && *parser->at != ')') {
 		/* profiles(m): those that have a value */
 		enum sn_formula_scope scope = parser->scope;
@@ -513,8 +281,8 @@ static struct sn_dimension parse_fact(struct parser *parser, const struct functi
 }
 
 /* cv(m) and imbalance(m) are of the profiles' sums. */
-static struct sn_dimension parse_spread(struct parser *parser, const struct function *function,
-					const char *start)
+static struct sn_dimension parse_spread(struct sn_formula_parser *parser,
+					const struct function *function, const char *start)
 {
 	enum sn_formula_scope scope = parser->scope;
 	bool is_cv = function->code == 'c';
@@ -574,31 +342,32 @@ static const struct function *find_function(const char *name)
 	return NULL;
 }
 
-static bool is_function(const char *name)
+bool sn_formula_is_function(const char *name)
 {
 	return find_function(name) != NULL;
 }
 
-static struct sn_dimension parse_part(struct parser *parser, enum sn_formula_part part)
+static struct sn_dimension parse_part(struct sn_formula_parser *parser, enum sn_formula_part part)
 {
-	struct name name;
+	struct sn_formula_name name;
 	enum sn_formula_scope scope = parser->scope;
 	bool is_total = parser->is_total;
 	int open = 0;
-	take_name(parser, &name);
+	sn_formula_take_name(parser, &name);
 	for (const struct function *function = find_function(name.text);
 	     !name.is_quoted && function && function->parse == parse_scope && take(parser, "(");
 	     function = find_function(name.text), open++) {
 		enter_scope(parser, function->code);
-		take_name(parser, &name);
+		sn_formula_take_name(parser, &name);
 	}
 	struct sn_dimension dimension = {.is_unknown = true};
 	if (name.formula != SONDE_NONE)
-		fail_at(parser, name.start, SN_ERR_ARGUMENT,
-			"'%.80s' is a formula: it has a value, but neither count nor spread",
-			name.text);
+		sn_formula_fail_at(
+		    parser, name.start, SN_ERR_ARGUMENT,
+		    "'%.80s' is a formula: it has a value, but neither count nor spread",
+		    name.text);
 	else if (name.metric == SONDE_NONE)
-		fail_unknown(parser, &name);
+		sn_formula_fail_unknown(parser, &name);
 	else
 		dimension = emit_metric(parser, &name, part);
 	while (open-- > 0)
@@ -625,7 +394,7 @@ static const struct {
     {"T", NULL, 1e12},	      {"%", NULL, 0.01},
 };
 
-static struct sn_dimension parse_number(struct parser *parser)
+static struct sn_dimension parse_number(struct sn_formula_parser *parser)
 {
 	const char *start = parser->at;
 	char *end;
@@ -634,7 +403,7 @@ static struct sn_dimension parse_number(struct parser *parser)
 	parser->at = end;
 	size_t letters = *end == '%' ? 1 : 0;
 	while (letters == 0 ? isalpha((unsigned char)*end)
-			    : is_name_part(end[letters]) && *end != '%')
+			    : sn_formula_is_name_part(end[letters]) && *end != '%')
 		letters++;
 	for (size_t i = 0; letters && i < sizeof(suffixes) / sizeof(*suffixes); i++) {
 		if (strlen(suffixes[i].text) != letters ||
@@ -647,7 +416,7 @@ static struct sn_dimension parse_number(struct parser *parser)
 		letters = 0;
 	}
 	if (letters)
-		fail_at(
+		sn_formula_fail_at(
 		    parser, end, SN_ERR_ARGUMENT,
 		    "'%.*s' is no unit of a number; there are k M G T, ns us ms s min h, B kB KiB "
 		    "MB MiB ..., %%",
@@ -656,10 +425,10 @@ static struct sn_dimension parse_number(struct parser *parser)
 	return dimension;
 }
 
-static struct sn_dimension parse_named(struct parser *parser)
+static struct sn_dimension parse_named(struct sn_formula_parser *parser)
 {
-	struct name name;
-	take_name(parser, &name);
+	struct sn_formula_name name;
+	sn_formula_take_name(parser, &name);
 	const struct function *function = name.is_quoted ? NULL : find_function(name.text);
 	if (function && take(parser, "("))
 		return function->parse(parser, function, name.start);
@@ -667,45 +436,47 @@ static struct sn_dimension parse_named(struct parser *parser)
 		return emit_metric(parser, &name, SN_PART_SUM);
 	if (name.formula != SONDE_NONE)
 		return parse_formula(parser, &name);
-	skip_blanks(parser);
+	sn_formula_skip_blanks(parser);
 	if (*parser->at == '(')
-		fail_at(parser, name.start, SN_ERR_ARGUMENT, "there is no function '%.80s'",
-			name.text);
+		sn_formula_fail_at(parser, name.start, SN_ERR_ARGUMENT,
+				   "there is no function '%.80s'", name.text);
 	else
-		fail_unknown(parser, &name);
+		sn_formula_fail_unknown(parser, &name);
 	return (struct sn_dimension){.is_unknown = true};
 }
 
-static struct sn_dimension parse_atom(struct parser *parser)
+static struct sn_dimension parse_atom(struct sn_formula_parser *parser)
 {
 	struct sn_dimension dimension = {.is_unknown = true};
-	skip_blanks(parser);
+	sn_formula_skip_blanks(parser);
 	const char *at = parser->at;
 	if (parser->code)
 		return dimension;
 	if (++parser->depth > DEPTH_MAX)
-		fail_at(parser, at, SN_ERR_ARGUMENT, "too many brackets");
+		sn_formula_fail_at(parser, at, SN_ERR_ARGUMENT, "too many brackets");
 	else if (isdigit((unsigned char)*at) || (*at == '.' && isdigit((unsigned char)at[1])))
 		dimension = parse_number(parser);
-	else if (is_name_start(*at) || *at == '"' || *at == '\'')
+	else if (sn_formula_is_name_start(*at) || *at == '"' || *at == '\'')
 		dimension = parse_named(parser);
 	else if (take(parser, "(")) {
 		dimension = parse_comparison(parser);
 		if (!parser->code && !take(parser, ")"))
-			fail_at(parser, at, SN_ERR_ARGUMENT, "this bracket is not closed");
+			sn_formula_fail_at(parser, at, SN_ERR_ARGUMENT,
+					   "this bracket is not closed");
 	} else if (*at)
-		fail_at(parser, at, SN_ERR_ARGUMENT, "a number or a name is missing here");
+		sn_formula_fail_at(parser, at, SN_ERR_ARGUMENT,
+				   "a number or a name is missing here");
 	else
-		fail_at(parser, at, SN_ERR_ARGUMENT,
-			"the formula ends where a number or a name is missing");
+		sn_formula_fail_at(parser, at, SN_ERR_ARGUMENT,
+				   "the formula ends where a number or a name is missing");
 	parser->depth--;
 	return dimension;
 }
 
-static struct sn_dimension parse_sign(struct parser *parser);
+static struct sn_dimension parse_sign(struct sn_formula_parser *parser);
 
 /* The number that the last step is, NaN where it is none. */
-static double last_number(const struct parser *parser, uint32_t first)
+static double last_number(const struct sn_formula_parser *parser, uint32_t first)
 {
 	const struct sn_formula *formula = parser->formula;
 	bool is_number =
@@ -718,7 +489,7 @@ static double last_number(const struct parser *parser, uint32_t first)
 			     : NAN;
 }
 
-static struct sn_dimension parse_power(struct parser *parser)
+static struct sn_dimension parse_power(struct sn_formula_parser *parser)
 {
 	struct sn_dimension dimension = parse_atom(parser);
 	if (!parser->code && take(parser, "^")) {
@@ -731,12 +502,12 @@ static struct sn_dimension parse_power(struct parser *parser)
 }
 
 /* -2^2 is -4, as in mathematics. */
-static struct sn_dimension parse_sign(struct parser *parser)
+static struct sn_dimension parse_sign(struct sn_formula_parser *parser)
 {
 	struct sn_dimension dimension = {.is_unknown = true};
-	skip_blanks(parser);
+	sn_formula_skip_blanks(parser);
 	if (++parser->depth > DEPTH_MAX) {
-		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "too many signs");
+		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT, "too many signs");
 	} else if (take(parser, "-")) {
 		dimension = parse_sign(parser);
 		emit_operation(parser, SN_DO_NEGATE);
@@ -749,7 +520,7 @@ static struct sn_dimension parse_sign(struct parser *parser)
 	return dimension;
 }
 
-static struct sn_dimension parse_product(struct parser *parser)
+static struct sn_dimension parse_product(struct sn_formula_parser *parser)
 {
 	struct sn_dimension dimension = parse_sign(parser);
 	while (!parser->code) {
@@ -763,7 +534,7 @@ static struct sn_dimension parse_product(struct parser *parser)
 	return dimension;
 }
 
-static struct sn_dimension parse_sum(struct parser *parser)
+static struct sn_dimension parse_sum(struct sn_formula_parser *parser)
 {
 	struct sn_dimension dimension = parse_product(parser);
 	while (!parser->code) {
@@ -776,7 +547,7 @@ static struct sn_dimension parse_sum(struct parser *parser)
 	return dimension;
 }
 
-static struct sn_dimension parse_comparison(struct parser *parser)
+static struct sn_dimension parse_comparison(struct sn_formula_parser *parser)
 {
 	static const struct {
 		const char *symbol;
@@ -796,21 +567,23 @@ static struct sn_dimension parse_comparison(struct parser *parser)
 	return dimension;
 }
 
-static void parse_all(struct parser *parser)
+static void parse_all(struct sn_formula_parser *parser)
 {
 	struct sn_formula *formula = parser->formula;
 	size_t length = strlen(parser->text);
 	if (length >= SN_FORMULA_TEXT_MAX / 4) {
-		fail_at(parser, parser->text, SN_ERR_ARGUMENT, "longer than %d bytes",
-			SN_FORMULA_TEXT_MAX / 4);
+		sn_formula_fail_at(parser, parser->text, SN_ERR_ARGUMENT, "longer than %d bytes",
+				   SN_FORMULA_TEXT_MAX / 4);
 		return;
 	}
 	struct sn_dimension dimension = parse_comparison(parser);
-	skip_blanks(parser);
+	sn_formula_skip_blanks(parser);
 	if (!parser->code && *parser->at == ')')
-		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "this bracket was never opened");
+		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT,
+				   "this bracket was never opened");
 	else if (!parser->code && *parser->at)
-		fail_at(parser, parser->at, SN_ERR_ARGUMENT, "an operator is missing here");
+		sn_formula_fail_at(parser, parser->at, SN_ERR_ARGUMENT,
+				   "an operator is missing here");
 	size_t used = strlen(parser->plain);
 	snprintf(parser->plain + used, SN_FORMULA_TEXT_MAX - used, "%s", parser->copied);
 	formula->scale = sn_dimension_unit(&dimension, formula->unit, sizeof(formula->unit));
@@ -830,15 +603,15 @@ int sn_formula_parse(const struct sonde_db *db, const struct sn_formulas *known,
 		sn_formula_free(made);
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
-	struct parser parser = {.db = db,
-				.known = known,
-				.known_count = known ? known->count : 0,
-				.text = text,
-				.at = text,
-				.copied = text,
-				.plain = made->text,
-				.formula = made,
-				.error = error};
+	struct sn_formula_parser parser = {.db = db,
+					   .known = known,
+					   .known_count = known ? known->count : 0,
+					   .text = text,
+					   .at = text,
+					   .copied = text,
+					   .plain = made->text,
+					   .formula = made,
+					   .error = error};
 	parse_all(&parser);
 	if (parser.code) {
 		if (problem)
@@ -852,8 +625,8 @@ int sn_formula_parse(const struct sonde_db *db, const struct sn_formulas *known,
 
 bool sn_formula_is_definition(const char *text, size_t *name_length)
 {
-	size_t length = is_name_start(*text) ? 1 : 0;
-	while (length && (is_name_part(text[length]) || text[length] == '-'))
+	size_t length = sn_formula_is_name_start(*text) ? 1 : 0;
+	while (length && (sn_formula_is_name_part(text[length]) || text[length] == '-'))
 		length++;
 	*name_length = length;
 	length += strspn(text + length, " \t");
