@@ -195,6 +195,13 @@ static int by_value(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
+static bool is_function_slot(const struct sn_code *code, uint32_t type)
+{
+	if (code->file->machine == EM_AARCH64)
+		return type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT;
+	return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
+}
+
 static int take_slots(struct sn_code *code, struct sn_elf_section *relocations, size_t *capacity)
 {
 	struct sn_elf_file *file = code->file;
@@ -204,6 +211,8 @@ static int take_slots(struct sn_code *code, struct sn_elf_section *relocations, 
 	for (size_t at = 0; contents.size - at >= sizeof(Elf64_Rela); at += sizeof(Elf64_Rela)) {
 		Elf64_Rela entry;
 		memcpy(&entry, contents.data + at, sizeof(entry));
+		if (!is_function_slot(code, (uint32_t)ELF64_R_TYPE(entry.r_info)))
+			continue;
 		const char *name = symbol_name(file, table, symbols, ELF64_R_SYM(entry.r_info));
 		if (!name || !sn_code_name_is_noreturn(name))
 			continue;

@@ -29,7 +29,6 @@ struct sn_code_function {
 	uint32_t owner;	  /* the function that it is part of; itself for a function */
 	uint32_t group;	  /* of symbols of one source file */
 	bool is_sized;	  /* the file says where it ends */
-	bool is_noreturn; /* known by name */
 	bool is_cold;	  /* named as a split-off part */
 };
 
@@ -51,7 +50,7 @@ struct sn_code {
 	/* What code.c and returns.c keep to themselves. */
 	uint64_t *noreturn_slots; /* sorted: addresses of pointers to functions that never return */
 	uint32_t noreturn_slot_count;
-	_Atomic uint8_t *returns;	  /* by function: what returns.c found out */
+	_Atomic uint16_t *returns;	  /* by function: what returns.c found out */
 	struct sn_code_pointer *pointers; /* sorted; see sn_code_pointer_at */
 	size_t pointer_count;
 };

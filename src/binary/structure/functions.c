@@ -154,7 +154,6 @@ static struct sn_code_function unite(const struct start *starts, size_t count)
 			made.end = starts[i].end;
 		if (!starts[i].name)
 			continue;
-		made.is_noreturn |= sn_code_name_is_noreturn(starts[i].name);
 		made.is_cold |= strstr(starts[i].name, ".cold") != NULL;
 	}
 	made.is_sized = made.end > made.start;

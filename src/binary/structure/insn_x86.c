@@ -575,6 +575,9 @@ static bool take(struct decoding *d, uint8_t *byte)
 static bool take_prefixes(struct decoding *d)
 {
 	while (take(d, &d->opcode)) {
+		bool is_rex = (d->opcode & 0xf0) == 0x40;
+		bool had_rex_w = d->has_rex_w;
+		d->has_rex_w = is_rex && (d->opcode & 8);
 		switch (d->opcode) {
 		case 0x66:
 			d->has_16_bit = true;
@@ -595,10 +598,10 @@ static bool take_prefixes(struct decoding *d)
 		case 0x65:
 			break;
 		default:
-			if ((d->opcode & 0xf0) != 0x40)
-				return true;
-			d->has_rex_w = d->opcode & 8;
-			return take(d, &d->opcode);
+			if (is_rex)
+				break;
+			d->has_rex_w = had_rex_w;
+			return true;
 		}
 	}
 	return false;

@@ -18,7 +18,7 @@
 #define LEVELS	  4
 #define BYTES_MAX 1024
 
-/* Two bits for each level in sn_code.returns. */
+/* Two bits for each level in sn_code.returns; of level 0: what the name says. */
 enum answer { UNKNOWN, RETURNS, NEVER_RETURNS };
 
 bool sn_code_name_is_noreturn(const char *symbol)
@@ -175,20 +175,33 @@ static bool finds_return(struct sn_code *code, const struct sn_code_function *fu
 	return false;
 }
 
+/* Asked only of functions that are called: names are many, and looking at one takes long. */
+static bool is_noreturn_name(struct sn_code *code, uint32_t index)
+{
+	_Atomic uint16_t *kept = &code->returns[index];
+	enum answer answer = atomic_load_explicit(kept, memory_order_relaxed) & 3;
+	if (answer == UNKNOWN) {
+		const char *name = code->functions[index].name;
+		answer = name && sn_code_name_is_noreturn(name) ? NEVER_RETURNS : RETURNS;
+		atomic_fetch_or_explicit(kept, (uint16_t)answer, memory_order_relaxed);
+	}
+	return answer == NEVER_RETURNS;
+}
+
 static bool function_returns(struct sn_code *code, uint32_t index, unsigned level)
 {
 	const struct sn_code_function *function = &code->functions[index];
-	if (function->is_noreturn)
+	if (is_noreturn_name(code, index))
 		return false;
 	if (level == 0 || function->end - function->start > BYTES_MAX)
 		return true;
 	/* relaxed: whoever comes to an answer comes to the same one */
-	_Atomic uint8_t *kept = &code->returns[index];
-	unsigned shift = 2 * (level - 1);
+	_Atomic uint16_t *kept = &code->returns[index];
+	unsigned shift = 2 * level;
 	enum answer answer = atomic_load_explicit(kept, memory_order_relaxed) >> shift & 3;
 	if (answer == UNKNOWN) {
 		answer = finds_return(code, function, level - 1) ? RETURNS : NEVER_RETURNS;
-		atomic_fetch_or_explicit(kept, (uint8_t)(answer << shift), memory_order_relaxed);
+		atomic_fetch_or_explicit(kept, (uint16_t)(answer << shift), memory_order_relaxed);
 	}
 	return answer == RETURNS;
 }
