@@ -7,6 +7,7 @@
 
 #include "analyze/blame.h"
 #include "analyze/iterations.h"
+#include "export/timeline_svg.h"
 #include "report/json.h"
 #include "report/label.h"
 #include "report/number.h"
@@ -14,10 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000 };
-enum option_code { OPTION_FORMAT = 256, OPTION_LIMIT, OPTION_LAUNCHED };
+enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000, PICTURE_WIDTH = 1400, PICTURE_ROWS = 120 };
+enum option_code { OPTION_FORMAT = 256, OPTION_LIMIT, OPTION_LAUNCHED, OPTION_FROM, OPTION_TO };
 
 static const struct option table[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"from", required_argument, NULL, OPTION_FROM},
+    {"to", required_argument, NULL, OPTION_TO},
     {"format", required_argument, NULL, OPTION_FORMAT},
     {"limit", required_argument, NULL, OPTION_LIMIT},
     {"launched-only", no_argument, NULL, OPTION_LAUNCHED},
@@ -33,6 +37,10 @@ static const char usage[] =
     "    meanwhile, and which iterations were unusual.\n\n"
     "    A trace comes from 'sonde import' of torch.profiler's files, for example.\n\n"
     "OPTIONS\n"
+    "    -o, --output FILE.svg  also draw the timeline: a row for each lane of each stream and\n"
+    "                    thread\n"
+    "    --from SECONDS  begin of the picture, from the first event; default 0\n"
+    "    --to SECONDS    end of the picture; default the last event\n"
     "    --limit N       lines of each list, 8 by default; 0 for all\n"
     "    --launched-only leave out operations of devices whose launch is not recorded\n"
     "    --format FORM   text (default) or json: nanoseconds, everything\n"
@@ -46,6 +54,7 @@ static const char usage[] =
     "                    and charged to the innermost call of each\n\n"
     "EXAMPLES\n"
     "    sonde import trace.json.gz -o trace.sdb && sonde timeline trace.sdb\n"
+    "    sonde timeline trace.sdb -o trace.svg --from 1.2 --to 1.25\n"
     "    sonde timeline trace.sdb --format json | jq '.devices[0].idle'\n";
 
 struct timeline {
@@ -55,6 +64,8 @@ struct timeline {
 	struct sn_blame *blames; /* of each device */
 	struct sn_iterations iterations;
 	size_t limit;
+	const char *picture;
+	double from_s, to_s; /* negative: not given */
 	bool is_json, launched_only;
 };
 
@@ -377,6 +388,26 @@ static int compute(struct timeline *timeline, struct sn_error *error)
 	return result;
 }
 
+/* Draws the window that was asked for. */
+static int draw(const struct timeline *timeline, struct sn_error *error)
+{
+	struct sn_timeline_picture picture = {UINT64_MAX, 0, PICTURE_WIDTH, PICTURE_ROWS};
+	for (uint32_t i = 0; i < sonde_trace_track_count(timeline->trace); i++) {
+		const struct sonde_track *track = sonde_trace_track(timeline->trace, i);
+		picture.from_ns =
+		    track->start_ns < picture.from_ns ? track->start_ns : picture.from_ns;
+		picture.to_ns = track->end_ns > picture.to_ns ? track->end_ns : picture.to_ns;
+	}
+	uint64_t start = picture.from_ns;
+	if (timeline->to_s >= 0)
+		picture.to_ns = start + (uint64_t)(timeline->to_s * 1e9);
+	if (timeline->from_s >= 0)
+		picture.from_ns = start + (uint64_t)(timeline->from_s * 1e9);
+	if (picture.to_ns <= picture.from_ns)
+		return sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
+	return sn_timeline_svg(timeline->db, timeline->trace, &picture, timeline->picture, error);
+}
+
 static void release(struct timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->times.count && timeline->blames; i++)
@@ -399,6 +430,8 @@ static int show(struct timeline *timeline, const char *path)
 		    sn_command_fail("'%s' has no events: it is a profile without a trace", path);
 	else if (compute(timeline, &error))
 		status = sn_command_fail("cannot read '%s': %s", path, error.text);
+	else if (timeline->picture && draw(timeline, &error))
+		status = sn_command_fail("%s", error.text);
 	else if (timeline->is_json)
 		print_json(timeline);
 	else
@@ -410,8 +443,8 @@ static int show(struct timeline *timeline, const char *path)
 static int run(int argc, char **argv)
 {
 	static const char *const forms[] = {"text", "json", NULL};
-	struct sn_options options = {&sn_command_timeline, argc, argv, "", table};
-	struct timeline timeline = {.limit = DEFAULT_LIMIT};
+	struct sn_options options = {&sn_command_timeline, argc, argv, "o:", table};
+	struct timeline timeline = {.limit = DEFAULT_LIMIT, .from_s = -1, .to_s = -1};
 	for (int option; (option = sn_options_next(&options)) != -1;) {
 		double number;
 		int form;
@@ -423,6 +456,17 @@ static int run(int argc, char **argv)
 			if (form < 0)
 				return SN_EXIT_USAGE;
 			timeline.is_json = form == 1;
+			break;
+		case 'o':
+			timeline.picture = optarg;
+			break;
+		case OPTION_FROM:
+			if (sn_options_number(&options, "--from", optarg, 0, 1e9, &timeline.from_s))
+				return SN_EXIT_USAGE;
+			break;
+		case OPTION_TO:
+			if (sn_options_number(&options, "--to", optarg, 0, 1e9, &timeline.to_s))
+				return SN_EXIT_USAGE;
 			break;
 		case OPTION_LAUNCHED:
 			timeline.launched_only = true;

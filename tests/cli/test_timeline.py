@@ -128,3 +128,33 @@ def test_a_profile_without_events(sonde, tmp_path):
     result = sonde("timeline", tmp_path / "small.sdb")
     assert result.status == 128 and len(result.err_lines) == 1
     assert "no events" in result.err
+
+
+def boxes(path) -> dict[str, list[tuple[float, float]]]:
+    """Of the picture: for each name the boxes' begin and end, in pixels."""
+    import xml.etree.ElementTree as tree
+    space = "{http://www.w3.org/2000/svg}"
+    found: dict[str, list[tuple[float, float]]] = {}
+    for group in tree.parse(path).getroot().iter(f"{space}g"):
+        box, name = group.find(f"{space}rect"), group.find(f"{space}title").text.split(" · ")[0]
+        x = float(box.get("x"))
+        found.setdefault(name, []).append((x, x + float(box.get("width"))))
+    return found
+
+
+def test_picture(sonde, tmp_path, simple):
+    path = imported(sonde, simple, tmp_path)
+    assert sonde("timeline", path, "-o", tmp_path / "t.svg").status == 0
+    found = boxes(tmp_path / "t.svg")
+    # 1,400 pixels for 1,000 us, behind the names
+    (left, right), = found["ProfilerStep (iterations)"]
+    assert right - left == 1400
+    for name, start, end in [("gemm", 100, 200), ("aten::relu", 200, 350), ("ncclDevKernel_AllReduce_Sum_f32", 400, 500)]:
+        assert min(box[0] for box in found[name]) == pytest.approx(left + 1.4 * start, abs=1), name
+        assert max(box[1] for box in found[name]) == pytest.approx(left + 1.4 * end, abs=1), name
+    # a window of it
+    assert sonde("timeline", path, "-o", tmp_path / "w.svg", "--from", "0.0001", "--to", "0.0002").status == 0
+    found = boxes(tmp_path / "w.svg")
+    assert found["gemm"] == [(left, right)] and "relu" not in found
+    assert sonde("timeline", path, "-o", tmp_path / "x.svg", "--from", "5", "--to", "4").status == 128
+    assert not (tmp_path / "x.svg").exists()
