@@ -285,6 +285,14 @@ test('a database without metrics says so', async () => {
 	assert.deepEqual(mishaps, []);
 });
 
+test('an incomplete measurement says why', async () => {
+	const { page, mishaps } = await open(browser, makeSample('incomplete'));
+	assert.equal((await page.textContent('#loss-badge')).trim(), 'Incomplete');
+	await page.click('#loss-badge');
+	assert.equal(await page.textContent('.popover'), 'Incomplete: a part of the program was not measured: <half>.');
+	assert.deepEqual(mishaps, []);
+});
+
 test('names that look like markup stay text', async () => {
 	const { page, mishaps } = await open(browser, makeSample('hostile'));
 	await page.focus('#graph');

@@ -304,7 +304,16 @@ test('losses are put against the samples', () => {
 	const losses = lossesOf(profile);
 	assert.equal(losses.drops.length, 1);
 	assert.equal(losses.share, 24 / 2424);
-	assert.equal(losses.endedEarly, false);
+	assert.equal(losses.why, '');
+});
+
+test('why a measurement is incomplete is said as the database says it', () => {
+	const whyOf = (properties: Record<string, string>): string =>
+		lossesOf(decode(encode(sampleOf(py('x', 1, [], [5]), ['cpu-time'], { properties })))).why;
+	assert.equal(whyOf({ complete: 'false', incomplete: 'a part was not measured' }), 'a part was not measured');
+	assert.equal(whyOf({ complete: 'false' }), 'it is not known why');
+	assert.equal(whyOf({ complete: 'true', incomplete: 'stale' }), '');
+	assert.equal(whyOf({}), '');
 });
 
 test('lower bound', () => {

@@ -227,3 +227,9 @@ export function large(count: number, seed = 1): Sample {
 }
 
 export { KINDS };
+
+/* A measurement that lacks something. */
+export function incomplete(): Sample {
+	return sampleOf({ frame: { kind: 'thread', name: 'main' }, values: { 'cpu-time': [5e6] } }, ['cpu-time'],
+		{ properties: { command: 'half', complete: 'false', incomplete: 'a part of the program was not measured: <half>' } });
+}

@@ -53,6 +53,7 @@ test('ever shorter spellings, then the end of the name', () => {
 	assert.equal(fit(list, 4, measure), 'gemm');
 	assert.equal(fit(['convolution_backward'], 9, measure), '…backward');
 	assert.equal(fit(['convolution'], 2, measure), '');
+	assert.deepEqual(spellings('loop at loop_shares.c:12'), ['loop at loop_shares.c:12', 'loop :12', ':12']);
 	assert.deepEqual(spellings('main thread'), ['main thread']);
 	assert.deepEqual(spellings('libtorch_cpu.so.1.13.0+0x2112a20'), ['libtorch_cpu.so.1.13.0+0x2112a20', '+0x2112a20']);
 });

@@ -8,7 +8,7 @@
  * its category: the C code that a Python line runs is that line's.
  */
 import type { Profile } from '../format/decode.ts';
-import { kindOf, layerOf } from './keys.ts';
+import { isLoop, kindOf, layerOf } from './keys.ts';
 import type { Keys } from './keys.ts';
 import type { Weights } from './stats.ts';
 
@@ -30,18 +30,13 @@ export interface HotSpot {
 	readonly total: number;
 }
 
-/* What is measured in a loop belongs to the function, or the line in it, around the loop. */
-function isLoopFrame(profile: Profile, frame: number): boolean {
-	const kind = kindOf(profile, frame);
-	return kind === 'loop' || kind === 'gpu-loop';
-}
-
 export function inCategory(profile: Profile, frame: number, category: Category): boolean {
 	const layer = layerOf(profile, frame);
-	const isLoop = isLoopFrame(profile, frame);
+	/* What is measured in a loop belongs to the function, or the line in it, around the loop. */
+	const inLoop = isLoop(profile, frame);
 	switch (category) {
 		case 'yours':
-			return profile.frames.user[frame] === 1 && profile.frames.line[frame]! > 0 && !isLoop;
+			return profile.frames.user[frame] === 1 && profile.frames.line[frame]! > 0 && !inLoop;
 		case 'python':
 			return kindOf(profile, frame) === 'python';
 		case 'operators':
@@ -49,9 +44,9 @@ export function inCategory(profile: Profile, frame: number, category: Category):
 		case 'gpu':
 			return layer === 'gpu';
 		case 'lines':
-			return profile.frames.line[frame]! > 0 && !isLoop;
+			return profile.frames.line[frame]! > 0 && !inLoop;
 		case 'functions':
-			return layer !== 'thread' && !isLoop;
+			return layer !== 'thread' && !inLoop;
 	}
 }
 
@@ -76,7 +71,7 @@ export function hotSpots(profile: Profile, weights: Weights, keys: Keys, categor
 	for (let c = 1; c < count; c++) {
 		const f = frame[c]!;
 		const key = keys.ofFrame[f]!;
-		owner[c] = member[f] ? key : innermost || isLoopFrame(profile, f) ? owner[parent[c]!]! : -1;
+		owner[c] = member[f] ? key : innermost || isLoop(profile, f) ? owner[parent[c]!]! : -1;
 		if (owner[c]! >= 0) own[owner[c]!]! += weights.exclusive[c]!;
 		if (member[f] && c >= openUntil[key]!) {
 			total[key]! += weights.inclusive[c]!;

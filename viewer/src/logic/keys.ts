@@ -32,6 +32,11 @@ export function kindOf(profile: Profile, frame: number): string {
 	return profile.kinds[profile.frames.kind[frame]!]?.name ?? 'unknown';
 }
 
+export function isLoop(profile: Profile, frame: number): boolean {
+	const kind = kindOf(profile, frame);
+	return kind === 'loop' || kind === 'gpu-loop';
+}
+
 /* Whether a granularity tells this frame's lines apart. */
 export function byLine(profile: Profile, frame: number, granularity: Granularity): boolean {
 	return granularity === 'line' || (granularity === 'python' && kindOf(profile, frame) === 'python');

@@ -4,7 +4,7 @@
  * parameters, template arguments and namespaces are given up first, in that order, then the front.
  */
 import type { Profile } from '../format/decode.ts';
-import { byLine, FLAG_BACKWARD, FLAG_ITERATION, kindOf } from './keys.ts';
+import { byLine, FLAG_BACKWARD, FLAG_ITERATION, isLoop, kindOf } from './keys.ts';
 import type { Granularity } from './keys.ts';
 
 export type MeasureText = (text: string) => number;
@@ -132,6 +132,9 @@ export function spellings(name: string): string[] {
 	/* Code without a symbol, MODULE+0xOFFSET: the offset tells it apart. */
 	const offset = /\+0x[0-9a-f]+$/.exec(name);
 	if (offset) return [name, name.slice(offset.index)];
+	/* A loop is told apart by its line: "loop at solver.c:12" is "loop :12", not "c:12". */
+	const loop = /^loop at .*(:\d+)$/.exec(name);
+	if (loop) return [name, `loop ${loop[1]!}`, loop[1]!];
 	const bare = withoutParameters(name);
 	const plain = withoutTemplates(bare);
 	/* Only a name with brackets or scopes is taken apart: "main thread" is two words. */
@@ -161,6 +164,8 @@ export function boxSpellings(profile: Profile, frame: number, granularity: Granu
 	const kind = kindOf(profile, frame);
 	const mark = markOf(profile, frame);
 	const list = spellings(name);
+	/* The name says what it is and where; the lines inside of it are those of the function's box. */
+	if (isLoop(profile, frame)) return list;
 	const place = kind === 'python' || byLine(profile, frame, granularity) ? placeOf(profile, frame, granularity) : '';
 	const marked = mark ? list.slice(0, 1).map((text) => `${text} · ${mark}`) : [];
 	const short = list[list.length - 1]!;

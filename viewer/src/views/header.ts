@@ -52,8 +52,8 @@ function facts(profile: Profile): [string, string][] {
 /* What is missing, or null where nothing is. */
 function lossBadge(profile: Profile): HTMLElement | null {
 	const losses = lossesOf(profile);
-	if (losses.drops.length === 0 && !losses.endedEarly) return null;
-	const summary = losses.drops.length === 0 ? 'Ended early'
+	if (losses.drops.length === 0 && !losses.why) return null;
+	const summary = losses.drops.length === 0 ? 'Incomplete'
 		: Number.isNaN(losses.share) ? 'Incomplete' : `${formatShare(losses.share, 1)} of samples affected`;
 	const rows = losses.drops.map((drop) =>
 		h('tr', {}, h('td', { class: 'number' }, grouped(drop.count)),
@@ -61,7 +61,7 @@ function lossBadge(profile: Profile): HTMLElement | null {
 	return h('details', { class: 'badge-box' },
 		h('summary', { class: 'badge', id: 'loss-badge' }, icon(ICONS.warn), summary),
 		h('div', { class: 'popover' },
-			losses.endedEarly && h('p', {}, 'A process did not end in order; what it did after its last checkpoint is missing.'),
+			losses.why && h('p', {}, `Incomplete: ${losses.why}.`),
 			rows.length > 0 && h('p', {}, 'Counted while measuring:'),
 			rows.length > 0 && h('table', {}, h('tbody', {}, ...rows))));
 }

@@ -24,6 +24,7 @@ const KEYS: readonly (readonly [string, string])[] = [
 const READING: readonly string[] = [
 	'A box is a frame of a call path; its width is its cost with all that it calls. A box lies below its caller in the top-down view, below its callee in the bottom-up view. Widest first: the order is not that of time.',
 	'A red bar marks the part of a box that is its own cost, where that is at least 2 % of the whole. Boxes too narrow to draw are added up in a hatched one.',
+	'“loop at FILE:LINE” is a loop of the function above it: the cost of its statements lies in it, and what they call below it.',
 	'Colours tell the layers apart; operators of a backward pass are redder. Fold a layer away in the legend to see, for example, Python and operators alone: the cost of folded frames goes to their callers.',
 	'The page holds the sum over all threads and processes. For one thread alone use “sonde report --view threads”.',
 ];
