@@ -142,8 +142,7 @@ static int read_general(struct reader *reader)
 	if (cursor.failed || !title || !description)
 		return damaged(reader, &reader->meta, "damaged title");
 	reader->is_own = strncmp(description, OWN_DESCRIPTION, strlen(OWN_DESCRIPTION)) == 0;
-	sn_db_builder_property(reader->builder, "program", title);
-	sn_db_builder_property(reader->builder, "command", title);
+	sn_hpct_program(reader->builder, title, title);
 	return 0;
 }
 

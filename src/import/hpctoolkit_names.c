@@ -84,6 +84,13 @@ bool sn_hpct_is_gpu_module(const char *path)
 	       (length > ending_length && strcmp(path + length - ending_length, ending) == 0);
 }
 
+void sn_hpct_program(struct sn_db_builder *builder, const char *name, const char *path)
+{
+	sn_db_builder_property(builder, "program", path);
+	sn_db_builder_property(builder, "command", name);
+	sn_db_builder_set_root(builder, sn_db_builder_named_frame(builder, SN_FRAME_THREAD, name));
+}
+
 uint32_t sn_hpct_metric(struct sn_db_builder *builder, const char *name, uint64_t period)
 {
 	static const struct {

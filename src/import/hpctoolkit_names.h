@@ -35,6 +35,9 @@ unsigned sn_hpct_placeholder_kind(const char *name);
 /* Whether a module holds code of a device. */
 bool sn_hpct_is_gpu_module(const char *path);
 
+/* Notes the program: `path` is of its executable, or its name. */
+void sn_hpct_program(struct sn_db_builder *builder, const char *name, const char *path);
+
 /* A metric by its name, of which the ending tells the unit: "CPUTIME (sec)". */
 uint32_t sn_hpct_metric(struct sn_db_builder *builder, const char *name, uint64_t period);
 

@@ -585,11 +585,8 @@ static void note_program(struct sn_hpct_import *import, const struct sn_hpcrun *
 {
 	char *program = copy(file->program), *job = copy(file->job);
 	char *path = copy(file->program_path);
-	if (program && file->program.length)
-		sn_db_builder_property(import->builder, "program",
-				       path && file->program_path.length ? path : program);
-	if (program && file->program.length)
-		sn_db_builder_property(import->builder, "command", program);
+	if (program && path && file->program.length)
+		sn_hpct_program(import->builder, program, *path ? path : program);
 	if (job && file->job.length)
 		sn_db_builder_property(import->builder, "job", job);
 	free(program);

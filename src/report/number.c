@@ -77,6 +77,8 @@ const char *sn_number_format(double value, const char *unit, char text[SN_NUMBER
 	}
 	if (strcmp(unit, "ns") == 0)
 		return format_time(value, text);
+	if (strcmp(unit, "s") == 0) /* of imported metrics */
+		return format_time(value * 1e9, text);
 	if (strcmp(unit, "bytes") == 0)
 		return format_scaled(value, 1024, bytes, text);
 	format_scaled(value, 1000, plain, text);
