@@ -507,16 +507,10 @@ int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *t
 	return 0;
 }
 
-static int compare_points(const void *left, const void *right)
-{
-	const struct sn_hpctrace_point *a = left, *b = right;
-	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
-}
-
-/* Points that lie in no context of their own (ranges, samples without a call stack) are none. */
+/* Points that lie in no context of their own (ranges, samples without a call stack) are none. They
+ * need not be in order of time: the writer of events sorts them. */
 static void add_points(struct reader *reader, const struct sn_hpctrace *trace)
 {
-	bool was_nowhere = false;
 	for (size_t i = 0; i < trace->count; i++) {
 		const struct sn_hpctrace_point *point = trace->points + i;
 		uint32_t position = sn_intern_find(&reader->ids, &point->node, sizeof(point->node));
@@ -531,18 +525,8 @@ static void add_points(struct reader *reader, const struct sn_hpctrace *trace)
 		    .metric = SONDE_NONE,
 		    .kind = SONDE_TRACK_SAMPLES,
 		};
-		if (event.context != 0 || !was_nowhere)
-			sn_trace_writer_add(reader->import->events, &event);
-		was_nowhere = event.context == 0;
+		sn_trace_writer_add(reader->import->events, &event);
 	}
-}
-
-static bool is_ascending(const struct sn_hpctrace *trace)
-{
-	for (size_t i = 1; i < trace->count; i++)
-		if (trace->points[i].time_ns < trace->points[i - 1].time_ns)
-			return false;
-	return true;
 }
 
 /* The trace beside NAME.hpcrun is NAME.hpctrace; there need not be one. */
@@ -557,8 +541,6 @@ static int read_trace(struct reader *reader)
 	if (access(path, F_OK) < 0)
 		return 0;
 	int code = sn_hpctrace_read(&trace, path, reader->error);
-	if (code == 0 && !is_ascending(&trace))
-		qsort(trace.points, trace.count, sizeof(*trace.points), compare_points);
 	if (code == 0)
 		add_points(reader, &trace);
 	sn_hpctrace_release(&trace);

@@ -129,7 +129,7 @@ def test_structure_of_inlines_and_loops(tmp_path):
 <P i="6" n="work" l="10" v="{[0x200-0x201)}"><S i="7" l="11" v="{[0x200-0x210)}"/>
 <L i="8" l="12" f="a.c" v="{[0x210-0x211)}"><S i="9" l="13" v="{[0x210-0x220)}"/>
 <A i="10" l="14" f="a.c" n="" v="{}"><A i="11" l="3" f="b.h" n="helper" v="{}"><S i="12" l="4" v="{[0x220-0x230)}"/>
-<S i="13" l="99" v="{[0x204-0x208)}"/></A></A><X i="14"><S i="15" l="1" v="{[0x900-0x910)}"/></X></L></P></F>
+<S i="13" l="99" v="{[0x204-0x208) [0x1f0-0x205) [0x200-0x206) [0x203-0x300)}"/></A></A><X i="14"><S i="15" l="1" v="{[0x900-0x910)}"/></X></L></P></F>
 """)
     database = convert(tmp_path)
     work = ("main thread", "main", "a.c:2", "work")
