@@ -122,7 +122,7 @@ struct json_sink {
 	struct sn_row_sink sink;
 	const struct sn_view *view;
 	struct sn_json json;
-	struct sonde_db_stat across[64];
+	struct sonde_db_stat across[SN_COLUMNS_MAX];
 };
 
 static int take_json(struct sn_row_sink *sink, const struct sn_row *row)
@@ -144,7 +144,7 @@ static int take_json(struct sn_row_sink *sink, const struct sn_row *row)
 	write_values(self->view, json, row);
 	sn_json_end(json, '}');
 	putc_unlocked('\n', json->out);
-	for (uint32_t m = 0; m < self->view->metric_count && m < 64; m++) {
+	for (uint32_t m = 0; m < self->view->metric_count; m++) {
 		double sum = row->values[m].inclusive.sum;
 		struct sonde_db_stat one = {1, sum, sum, sum, sum * sum};
 		sonde_db_stat_merge(&self->across[m], &one);
@@ -157,7 +157,7 @@ static void write_across(struct json_sink *self)
 	struct sn_json *json = &self->json;
 	sn_json_key(json, "across");
 	sn_json_begin(json, '{');
-	for (uint32_t m = 0; m < self->view->metric_count && m < 64; m++) {
+	for (uint32_t m = 0; m < self->view->metric_count; m++) {
 		const struct sonde_db_stat *stat = &self->across[m];
 		double mean = sonde_db_stat_mean(stat);
 		uint32_t name = sonde_db_metric(self->view->db, self->view->metrics[m])->name;

@@ -88,7 +88,7 @@ static inline uint32_t sn_view_columns(const struct sn_view *view)
 	return view->metric_count + view->hidden_count;
 }
 
-enum { SN_FORMULAS_SHOWN_MAX = 16, SN_COLUMNS_MAX = 64 };
+enum { SN_FORMULAS_SHOWN_MAX = 16, SN_COLUMNS_MAX = 512 };
 
 /* A formula at a row; NaN: empty. */
 struct sn_derived {
