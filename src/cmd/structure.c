@@ -7,17 +7,23 @@
 #include "structure_write.h"
 
 #include "base/output.h"
+#include "binary/gpu/bundle.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { OPTION_FORMAT = 256, OPTION_FUNCTION, OPTION_FULL, JOBS_MAX = 256 };
+enum { OPTION_FORMAT = 256, OPTION_FUNCTION, OPTION_FULL, OPTION_GPU, JOBS_MAX = 256 };
 
 static const struct option table[] = {{"output", required_argument, NULL, 'o'},
 				      {"jobs", required_argument, NULL, 'j'},
 				      {"format", required_argument, NULL, OPTION_FORMAT},
 				      {"function", required_argument, NULL, OPTION_FUNCTION},
 				      {"full", no_argument, NULL, OPTION_FULL},
+				      {"gpu", no_argument, NULL, OPTION_GPU},
 				      SN_OPTION_HELP,
 				      {0}};
 
@@ -26,11 +32,13 @@ static const char usage[] =
     "    sonde structure BINARY... [OPTIONS]\n\n"
     "    Shows the loops of programs and libraries for x86-64 and AArch64, found in their machine\n"
     "    code: how they nest, and which lines and inlined functions they are of. 'sonde analyze'\n"
-    "    does the same by itself for what was measured.\n\n"
+    "    does the same by itself for what was measured. GPU code is shown as well: cubins (sm_70\n"
+    "    and later), AMD code objects (gfx9 to gfx12), and fatbins and bundles of them.\n\n"
     "OPTIONS\n"
     "    --function NAME    only this function, with all its inlined calls and lines: a name, a\n"
     "                       symbol, or an address (0x1234) where it begins\n"
     "    --full             text: all functions with all inlined calls and lines, not only loops\n"
+    "    --gpu              the GPU code inside of programs and libraries, not their own\n"
     "    --format FORM      text (default), json, or xml, which HPCToolkit reads\n"
     "    -o, --output FILE  where to write; standard output by default\n"
     "    -j, --jobs N       threads (default: one for each processor)\n"
@@ -40,6 +48,7 @@ static const char usage[] =
     "EXAMPLES\n"
     "    sonde structure ./solver\n"
     "    sonde structure ./solver --function multiply\n"
+    "    sonde structure --gpu libkernels.so\n"
     "    sonde structure --format xml libm.so.6 -o libm.so.6.hpcstruct\n";
 
 struct request {
@@ -47,10 +56,12 @@ struct request {
 	const struct sn_structure_form *form;
 	const char *output;
 	bool is_full;
+	bool wants_gpu;
+	bool has_begun; /* a binary has been written */
 	/* while writing */
 	struct sn_structure_counts counts;
 	struct sn_output file;
-	unsigned long long number;
+	unsigned long long number, functions;
 	bool failed; /* nothing more can be written */
 };
 
@@ -88,6 +99,9 @@ static int parse(int argc, char **argv, struct request *request, int *status)
 			break;
 		case OPTION_FULL:
 			request->is_full = true;
+			break;
+		case OPTION_GPU:
+			request->wants_gpu = true;
 			break;
 		}
 	}
@@ -179,25 +193,25 @@ static int write_frame(struct request *request, void (*write)(FILE *out))
 	return end_piece(request, &piece);
 }
 
-static int write_binary(struct request *request, const char *path, bool is_first)
+/* Frees the structure. */
+static int write_structure(struct request *request, const char *path,
+			   struct sn_structure *structure)
 {
 	struct sn_structure_writer writer = {write_function, take, request};
-	struct sn_structure *structure;
 	struct sn_error error = {""};
 	struct piece piece;
 	int status = 0;
-	memset(&request->counts, 0, sizeof(request->counts));
-	if (sn_structure_open(path, &request->structure, &structure, &error) < 0)
-		return sn_command_fail("%s", error.text);
 	const struct sn_structure_info *info = sn_structure_info(structure);
-	if (!info->has_jump_tables && is_first)
+	memset(&request->counts, 0, sizeof(request->counts));
+	if (!info->has_jump_tables && !request->has_begun)
 		sn_command_warn("this build is without capstone: loops through switch statements "
 				"may be missing");
 	if (!begin_piece(&piece)) {
 		sn_structure_free(structure);
 		return sn_command_fail("out of memory");
 	}
-	request->form->begin_binary(path, info, is_first, piece.out);
+	request->form->begin_binary(path, info, !request->has_begun, piece.out);
+	request->has_begun = true;
 	status = end_piece(request, &piece);
 	if (status == 0 && sn_structure_write(structure, &writer, &error) < 0)
 		status = sn_command_fail("%s", error.text);
@@ -205,21 +219,99 @@ static int write_binary(struct request *request, const char *path, bool is_first
 		request->form->end_binary(info, &request->counts, piece.out);
 		status = end_piece(request, &piece);
 	}
+	request->functions += request->counts.functions;
 	sn_structure_free(structure);
 	return status;
 }
 
+static int write_image(struct request *request, const char *path, const struct sn_gpu_image *image)
+{
+	struct sn_structure *structure;
+	struct sn_error error = {""};
+	char *name;
+	if (asprintf(&name, "%s (%s at 0x%llx)", path, image->target,
+		     (unsigned long long)image->offset) < 0)
+		return sn_command_fail("out of memory");
+	int result = sn_structure_open_image(image->bytes.data, image->bytes.size, name,
+					     &request->structure, &structure, &error);
+	int status = 0;
+	if (result == 0)
+		status = write_structure(request, name, structure);
+	else if (result == SN_ERR_UNSUPPORTED)
+		sn_command_warn("%s", error.text); /* libraries have code for old GPUs as well */
+	else
+		status = sn_command_fail("%s", error.text);
+	free(name);
+	return status;
+}
+
+static int write_images(struct request *request, const char *path, struct sn_bytes file)
+{
+	struct sn_gpu_bundle bundle;
+	int status = 0;
+	if (sn_gpu_bundle_read(file, &bundle) < 0) {
+		sn_gpu_bundle_release(&bundle);
+		return sn_command_fail("out of memory");
+	}
+	for (size_t i = 0; i < bundle.count && status == 0; i++)
+		status = write_image(request, path, &bundle.images[i]);
+	if (bundle.skipped > 0 && status == 0)
+		sn_command_warn("%zu GPU binaries in '%s' are damaged or compressed in a way that "
+				"this build does not know",
+				bundle.skipped, path);
+	if (bundle.count == 0 && bundle.skipped == 0)
+		status = sn_command_fail("cannot read '%s': no GPU code in it", path);
+	sn_gpu_bundle_release(&bundle);
+	return status;
+}
+
+/* Whether the file is to be unpacked; then *file is mapped. */
+static bool has_images(const struct request *request, const char *path, struct sn_bytes *file)
+{
+	struct stat status;
+	int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+	bool is_mapped = false;
+	*file = (struct sn_bytes){0};
+	if (descriptor < 0)
+		return false;
+	if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+		void *mapped =
+		    mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+		is_mapped = mapped != MAP_FAILED;
+		if (is_mapped)
+			*file = (struct sn_bytes){mapped, (size_t)status.st_size};
+	}
+	close(descriptor);
+	if (is_mapped && (request->wants_gpu || sn_gpu_is_bundle(*file)))
+		return true;
+	if (is_mapped)
+		munmap((void *)(uintptr_t)file->data, file->size);
+	return false;
+}
+
+static int write_binary(struct request *request, const char *path)
+{
+	struct sn_structure *structure;
+	struct sn_error error = {""};
+	struct sn_bytes file;
+	if (has_images(request, path, &file)) {
+		int status = write_images(request, path, file);
+		munmap((void *)(uintptr_t)file.data, file.size);
+		return status;
+	}
+	if (sn_structure_open(path, &request->structure, &structure, &error) < 0)
+		return sn_command_fail("%s", error.text);
+	return write_structure(request, path, structure);
+}
+
 static int write_all(struct request *request, char **paths, int count)
 {
-	unsigned long long functions = 0;
 	int status = write_frame(request, request->form->begin);
-	for (int i = 0; i < count && status == 0 && !request->failed; i++) {
-		status = write_binary(request, paths[i], i == 0);
-		functions += request->counts.functions;
-	}
+	for (int i = 0; i < count && status == 0 && !request->failed; i++)
+		status = write_binary(request, paths[i]);
 	if (status == 0)
 		status = write_frame(request, request->form->end);
-	if (status == 0 && functions == 0 && request->structure.function) {
+	if (status == 0 && request->functions == 0 && request->structure.function) {
 		sn_command_warn("no function '%s' begins in %s", request->structure.function,
 				count == 1 ? paths[0] : "these files");
 		status = SN_EXIT_FINDING;

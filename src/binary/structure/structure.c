@@ -3,6 +3,7 @@
 #include "structure.h"
 #include "base/vec.h"
 #include "binary/demangle.h"
+#include "binary/gpu/gpu_structure.h"
 #include "binary/structure/jump_table.h"
 #include "binary/structure/scopes.h"
 
@@ -24,7 +25,8 @@ struct sn_structure {
 	struct sn_structure_info info;
 	struct sn_elf_file *file, *symbols;
 	struct sn_code *code;
-	uint32_t *batches; /* the first function of each, and one more */
+	struct sn_gpu_binary *gpu; /* then there is no code */
+	uint32_t *batches;	   /* the first function of each, and one more */
 	uint32_t batch_count;
 };
 
@@ -145,9 +147,25 @@ static int divide(struct sn_structure *structure)
 	return 0;
 }
 
+static int open_gpu(struct sn_structure *structure, struct sn_error *error)
+{
+	int result = sn_gpu_binary_read(structure->file, &structure->gpu, error);
+	if (result < 0)
+		return sn_fail_prefix(error, result, "cannot read '%s'", structure->path);
+	if (sn_gpu_binary_read_lines(structure->gpu) < 0)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_gpu_structure_describe(structure->gpu, &structure->info);
+	return 0;
+}
+
+/* Opens the file where it is not in memory already. */
 static int open_all(struct sn_structure *structure, struct sn_error *error)
 {
-	int result = sn_elf_file_open(structure->path, &structure->file, error);
+	int result = 0;
+	if (!structure->file)
+		result = sn_elf_file_open(structure->path, &structure->file, error);
+	if (result == 0 && sn_gpu_is_binary(structure->file))
+		return open_gpu(structure, error);
 	if (result == 0)
 		result = look_for_symbols(structure, error);
 	if (result == 0)
@@ -165,19 +183,48 @@ static int open_all(struct sn_structure *structure, struct sn_error *error)
 	return result;
 }
 
-int sn_structure_open(const char *path, const struct sn_structure_options *options,
-		      struct sn_structure **structure, struct sn_error *error)
+static struct sn_structure *make(const char *path, const struct sn_structure_options *options)
 {
 	struct sn_structure *made = calloc(1, sizeof(*made));
 	if (made)
 		made->path = strdup(path);
 	if (!made || !made->path) {
 		free(made);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return NULL;
 	}
 	if (options)
 		made->options = *options;
+	return made;
+}
+
+int sn_structure_open(const char *path, const struct sn_structure_options *options,
+		      struct sn_structure **structure, struct sn_error *error)
+{
+	struct sn_structure *made = make(path, options);
+	if (!made)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	int result = open_all(made, error);
+	if (result < 0)
+		sn_structure_free(made);
+	else
+		*structure = made;
+	return result;
+}
+
+int sn_structure_open_image(const void *image, size_t bytes, const char *name,
+			    const struct sn_structure_options *options,
+			    struct sn_structure **structure, struct sn_error *error)
+{
+	struct sn_structure *made = make(name, options);
+	if (!made)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = sn_elf_file_from_memory(image, bytes, false, &made->file, error);
+	if (result < 0)
+		result = sn_fail_prefix(error, result, "cannot read '%s'", name);
+	else if (!sn_gpu_is_binary(made->file))
+		result = sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': not a GPU binary", name);
+	else
+		result = open_gpu(made, error);
 	if (result < 0)
 		sn_structure_free(made);
 	else
@@ -190,6 +237,7 @@ void sn_structure_free(struct sn_structure *structure)
 	if (!structure)
 		return;
 	sn_code_free(structure->code);
+	sn_gpu_binary_free(structure->gpu);
 	sn_elf_file_free(structure->symbols);
 	sn_elf_file_free(structure->file);
 	free(structure->batches);
@@ -559,6 +607,10 @@ int sn_structure_write(struct sn_structure *structure, const struct sn_structure
 {
 	pthread_t threads[JOBS_MAX];
 	unsigned jobs = job_count(structure), started = 0;
+	if (structure->gpu) {
+		int result = sn_gpu_structure_write(structure->gpu, &structure->options, writer);
+		return result < 0 ? sn_fail(error, result, "out of memory") : 0;
+	}
 	struct work work = {.structure = structure,
 			    .writer = writer,
 			    .ahead_max = 2 * jobs,

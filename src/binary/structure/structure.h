@@ -65,18 +65,25 @@ struct sn_structure_options {
 };
 
 struct sn_structure_info {
-	const char *machine; /* "x86-64", "AArch64" */
-	const char *status;  /* enum sn_symbol_status, for people */
-	char build_id[129];  /* in hexadecimal; "" without */
+	const char
+	    *machine;	    /* "x86-64", "AArch64"; of GPU binaries the target: "sm_90", "gfx90a" */
+	const char *status; /* enum sn_symbol_status, for people */
+	char build_id[129]; /* in hexadecimal; "" without */
 	bool has_lines, has_jump_tables;
 	uint64_t code_bytes;
 };
 
 struct sn_structure;
 
-/* SN_ERR_IO, SN_ERR_FORMAT (no ELF file, no known machine), SN_ERR_MEMORY. */
+/* Also of a file that is a GPU binary. SN_ERR_IO, SN_ERR_FORMAT (no ELF file, no known machine),
+ * SN_ERR_UNSUPPORTED (a GPU that is too old), SN_ERR_MEMORY. */
 int sn_structure_open(const char *path, const struct sn_structure_options *options,
 		      struct sn_structure **structure, struct sn_error *error);
+/* The same of a GPU binary in memory, as gpu/bundle.h finds them; it outlives the structure. `name`
+ * is what errors call it. */
+int sn_structure_open_image(const void *image, size_t bytes, const char *name,
+			    const struct sn_structure_options *options,
+			    struct sn_structure **structure, struct sn_error *error);
 void sn_structure_free(struct sn_structure *structure);
 const struct sn_structure_info *sn_structure_info(const struct sn_structure *structure);
 

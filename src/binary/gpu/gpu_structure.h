@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GPU binaries in the form of structure.h: of each function the tree of its loops, inlined calls
+ * and lines.
+ */
+#ifndef SN_BINARY_GPU_STRUCTURE_H
+#define SN_BINARY_GPU_STRUCTURE_H
+
+#include "binary/gpu/gpu_binary.h"
+#include "binary/structure/structure.h"
+
+/* Fills in `info` of a binary whose lines have been read; its texts live as long as the binary. */
+void sn_gpu_structure_describe(const struct sn_gpu_binary *binary, struct sn_structure_info *info);
+
+/* As sn_structure_write, but by one thread: of the options, `function` and `no_lines` are looked
+ * at. SN_ERR_MEMORY or 0. */
+int sn_gpu_structure_write(const struct sn_gpu_binary *binary,
+			   const struct sn_structure_options *options,
+			   const struct sn_structure_writer *writer);
+
+#endif
