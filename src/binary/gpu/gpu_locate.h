@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What runs at an address of a GPU binary, in the form that symbolize.h has for CPUs: function,
+ * inlined calls, loops, line.
+ */
+#ifndef SN_BINARY_GPU_LOCATE_H
+#define SN_BINARY_GPU_LOCATE_H
+
+#include "binary/gpu/gpu_binary.h"
+#include "binary/loop_forest.h"
+#include "binary/string_pool.h"
+#include "binary/structure/nest.h"
+
+/* One function at a time; only its own files look inside. Zeroed but for binary and pool. */
+struct sn_gpu_locator {
+	const struct sn_gpu_binary *binary; /* its lines have been read */
+	struct sn_string_pool *pool;	    /* gets all texts and frames */
+	const struct sn_gpu_function *function;
+	struct sn_symbol_location plain;      /* of an address without a line */
+	uint32_t first_line, last_line;	      /* those of the function's code */
+	struct sn_symbol_location *locations; /* of those lines; depth 0: not made yet */
+	struct sn_loop_forest forest;
+	struct sn_nest_loop *loops;
+	struct sn_nest_marks *marks;
+	size_t loop_capacity, mark_capacity;
+};
+
+/* Enters a function: finds its loops and what they are in the source. What the pool had for an
+ * earlier function is not needed any more. SN_ERR_MEMORY or 0, as below. */
+int sn_gpu_locator_enter(struct sn_gpu_locator *locator, uint32_t function);
+/* The place of an address of the function, without loops. */
+int sn_gpu_locator_line(struct sn_gpu_locator *locator, uint64_t address,
+			const struct sn_symbol_location **location);
+/* The first of the function's lines that ends behind an address, or its last_line. */
+uint32_t sn_gpu_locator_line_at(const struct sn_gpu_locator *locator, uint64_t address);
+/* Puts `loop` of the forest, and those around it, into a location; SN_FLOW_NONE: nothing. */
+int sn_gpu_locator_insert_loops(struct sn_gpu_locator *locator, uint32_t loop,
+				struct sn_symbol_location *location);
+void sn_gpu_locator_release(struct sn_gpu_locator *locator);
+
+/*
+ * Resolves ascending addresses into out[count], as sn_symbolizer_lookup; those that are no code get
+ * depth 0. Frames and texts are the pool's. SN_ERR_MEMORY or 0.
+ */
+int sn_gpu_locate(const struct sn_gpu_binary *binary, bool with_loops, const uint64_t *addresses,
+		  size_t count, struct sn_string_pool *pool, struct sn_symbol_location *out);
+
+#endif
