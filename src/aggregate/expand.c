@@ -90,13 +90,12 @@ static uint32_t nameless(struct expanding *expanding, const struct sn_frame *fra
 }
 
 /* "loop at solver.c:12": by its line, so that what a compiler made several loops of is one. */
-static uint32_t loop_frame(struct expanding *expanding, const struct sn_frame *frame,
-			   const struct sn_symbol_frame *symbol)
+static uint32_t loop_name(struct expanding *expanding, const struct sn_frame *frame,
+			  const struct sn_symbol_frame *symbol)
 {
 	struct sn_symbol_location header = {.function_start = symbol->loop_header};
-	bool has_line = symbol->file && symbol->function_line;
 	char name[400];
-	if (has_line) {
+	if (symbol->file && symbol->function_line) {
 		const char *slash = strrchr(symbol->file, '/');
 		snprintf(name, sizeof(name), "loop at %.255s:%" PRIu32,
 			 slash ? slash + 1 : symbol->file, symbol->function_line);
@@ -105,9 +104,16 @@ static uint32_t loop_frame(struct expanding *expanding, const struct sn_frame *f
 		snprintf(name, sizeof(name), "loop at %.300s",
 			 sn_db_builder_text(expanding->builder, place));
 	}
+	return sn_db_builder_string(expanding->builder, name);
+}
+
+static uint32_t loop_frame(struct expanding *expanding, const struct sn_frame *frame,
+			   const struct sn_symbol_frame *symbol)
+{
+	bool has_line = symbol->file && symbol->function_line;
 	struct sonde_db_frame made = {
 	    .kind = SN_FRAME_LOOP,
-	    .name = sn_db_builder_string(expanding->builder, name),
+	    .name = loop_name(expanding, frame, symbol),
 	    .linkage_name = SONDE_NONE,
 	    .module = database_module(expanding, frame->id),
 	    .file = sn_db_builder_string(expanding->builder, symbol->file),
@@ -173,6 +179,83 @@ static int add_native(struct expanding *expanding, const struct sn_frame *frame,
 		return add_operator(expanding, &found, symbol, function);
 	struct step step = {.frame = function, .operator= SONDE_NONE, .is_native = true};
 	return add_step(expanding, step);
+}
+
+static int add_frame(struct expanding *expanding, const struct sonde_db_frame *made)
+{
+	struct step step = {.frame = sn_db_builder_frame(expanding->builder, made),
+			    .operator= SONDE_NONE };
+	return add_step(expanding, step);
+}
+
+/* Whether a call inlined into frames[level] comes below it. */
+static bool has_inlined_below(const struct sn_symbol_location *location, uint32_t level)
+{
+	while (++level < location->depth)
+		if (location->frames[level].kind != SN_SYMBOL_LOOP)
+			return true;
+	return false;
+}
+
+/* The level-th of what a GPU's instruction is in. Its line is that of the call inlined next; the
+ * instruction's own is a frame below. */
+static int add_gpu_level(struct expanding *expanding, const struct sn_frame *frame,
+			 const struct sn_symbol_location *location, uint32_t level)
+{
+	const struct sn_symbol_frame *symbol = location->frames + level;
+	bool is_loop = symbol->kind == SN_SYMBOL_LOOP, is_call = !is_loop && level > 0;
+	uint32_t name = sn_db_builder_string(expanding->builder, symbol->name);
+	if (is_loop)
+		name = loop_name(expanding, frame, symbol);
+	else if (!symbol->name)
+		name = nameless(expanding, frame, location);
+	struct sonde_db_frame made = {
+	    .kind = is_loop   ? SN_FRAME_GPU_LOOP
+		    : is_call ? SN_FRAME_INLINED
+			      : SN_FRAME_GPU_FUNCTION,
+	    .name = name,
+	    .linkage_name = sn_db_builder_string(expanding->builder, symbol->linkage_name),
+	    .module = database_module(expanding, frame->id),
+	    .file = sn_db_builder_string(expanding->builder, symbol->file),
+	    .line = !is_loop && has_inlined_below(location, level) ? symbol->line
+								   : symbol->function_line,
+	    .function_line = symbol->function_line,
+	    .offset = level == 0			      ? location->function_start
+		      : is_loop && symbol->function_line == 0 ? symbol->loop_header
+							      : 0,
+	};
+	return add_frame(expanding, &made);
+}
+
+/* gpu-function > inlined calls and gpu-loops > gpu-line > gpu-instruction */
+static int add_gpu(struct expanding *expanding, const struct sn_frame *frame,
+		   const struct sn_symbol_location *location)
+{
+	const struct sn_symbol_frame *symbol = &location->frames[location->depth - 1];
+	const char *slash = symbol->file ? strrchr(symbol->file, '/') : NULL;
+	char name[400];
+	for (uint32_t level = 0; level < location->depth; level++)
+		if (add_gpu_level(expanding, frame, location, level) < 0)
+			return SN_ERR_MEMORY;
+	struct sonde_db_frame made = {
+	    .kind = SN_FRAME_GPU_LINE,
+	    .linkage_name = SONDE_NONE,
+	    .module = database_module(expanding, frame->id),
+	    .file = sn_db_builder_string(expanding->builder, symbol->file),
+	    .line = symbol->line,
+	};
+	if (symbol->file && symbol->line) {
+		snprintf(name, sizeof(name), "%.300s:%" PRIu32, slash ? slash + 1 : symbol->file,
+			 symbol->line);
+		made.name = sn_db_builder_string(expanding->builder, name);
+		if (add_frame(expanding, &made) < 0)
+			return SN_ERR_MEMORY;
+	}
+	snprintf(name, sizeof(name), "0x%" PRIx64, frame->value);
+	made.kind = SN_FRAME_GPU_INSTRUCTION;
+	made.name = sn_db_builder_string(expanding->builder, name);
+	made.offset = frame->value;
+	return add_frame(expanding, &made);
 }
 
 static const char *text_of(struct expanding *expanding, uint32_t string)
@@ -248,7 +331,9 @@ static int expand_frame(struct expanding *expanding, uint32_t number)
 	steps->first = (uint32_t)expanding->step_count;
 	steps->is_truncated = frame.flags & SN_FRAME_TRUNCATED;
 	int result = 0;
-	if (location)
+	if (location && frame.kind == SN_FRAME_GPU_INSTRUCTION)
+		result = add_gpu(expanding, &frame, location);
+	else if (location)
 		for (uint32_t level = 0; level < location->depth && !result; level++)
 			result = add_native(expanding, &frame, location, level);
 	else if (frame.kind == SN_FRAME_PYTHON)

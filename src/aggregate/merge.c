@@ -222,6 +222,10 @@ static struct sn_frame translate_frame(struct adding *adding, struct translation
 	case SN_FRAME_NATIVE:
 		translate_native(adding, frame, &translated);
 		break;
+	case SN_FRAME_GPU_INSTRUCTION:
+		if (frame->id != SN_ID_NONE)
+			translated.id = adding->modules[frame->id];
+		break;
 	case SN_FRAME_PYTHON:
 		translated.id = add_code(adding, translation, frame->id);
 		break;

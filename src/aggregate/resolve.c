@@ -53,7 +53,9 @@ static struct request *collect(const struct sn_merge *merge, size_t *count)
 	for (uint32_t i = 0; requests && i < merge->frames.count; i++) {
 		struct sn_frame frame;
 		memcpy(&frame, sn_intern_at(&merge->frames, i, NULL), sizeof(frame));
-		if (frame.kind == SN_FRAME_NATIVE && frame.id != SONDE_NONE)
+		bool is_code =
+		    frame.kind == SN_FRAME_NATIVE || frame.kind == SN_FRAME_GPU_INSTRUCTION;
+		if (is_code && frame.id != SONDE_NONE)
 			requests[(*count)++] =
 			    (struct request){frame.id, i, sn_resolve_address(&frame)};
 	}

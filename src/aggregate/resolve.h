@@ -9,7 +9,7 @@
 #include "merge.h"
 
 struct sn_resolved {
-	/* By the merge's frame number: where the frame lies, or NULL where it is not native or has
+	/* By the merge's frame number: where the frame lies, or NULL where it is no code or has
 	 * no module. They live until sn_resolved_release, and the symbolizer must live as long. */
 	const struct sn_symbol_location **locations;
 	struct sn_symbol_location *storage;

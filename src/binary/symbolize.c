@@ -9,6 +9,7 @@
 #include "binary/demangle.h"
 #include "binary/dwarf.h"
 #include "binary/elf_symbols.h"
+#include "binary/gpu/gpu_locate.h"
 #include "binary/perf_map.h"
 #include "binary/string_pool.h"
 #include "binary/structure/nest.h"
@@ -37,6 +38,7 @@ struct module {
 	struct sn_code *code;	    /* or NULL: not needed so far, or of no known machine */
 	bool is_code_open;	    /* tried to */
 	struct sn_perf_map *map;    /* instead of files, or NULL */
+	struct sn_gpu_binary *gpu;  /* what the module's own file is, or NULL */
 	struct sn_string_pool pool;
 	struct sn_symbol_known *known; /* by ascending address */
 	size_t known_count;
@@ -102,6 +104,7 @@ static void module_free(struct module *module)
 		return;
 	sn_code_free(module->code);
 	sn_perf_map_free(module->map);
+	sn_gpu_binary_free(module->gpu);
 	sn_dwarf_free(module->dwarf);
 	sn_elf_file_free(module->shared);
 	sn_elf_file_free(module->debug);
@@ -304,6 +307,20 @@ static void open_own_file(const struct sn_symbolizer *symbolizer, struct module 
 	}
 }
 
+/* False where the file is no GPU binary. One that cannot be read has no symbols. */
+static bool open_gpu(struct module *module)
+{
+	if (!module->file || !sn_gpu_is_binary(module->file))
+		return false;
+	module->info.status = SN_SYMBOL_UNSUPPORTED;
+	if (sn_gpu_binary_read(module->file, &module->gpu, NULL) == 0) {
+		bool has_lines =
+		    sn_gpu_binary_read_lines(module->gpu) == 0 && module->gpu->line_count > 0;
+		module->info.status = has_lines ? SN_SYMBOL_LINES : SN_SYMBOL_SYMBOLS;
+	}
+	return true;
+}
+
 static bool has_debug_info(struct sn_elf_file *file)
 {
 	return file && sn_elf_file_contents(file, ".debug_info").size > 0;
@@ -325,6 +342,8 @@ static void open_files(const struct sn_symbolizer *symbolizer, struct module *mo
 		return;
 	}
 	open_own_file(symbolizer, module, path);
+	if (open_gpu(module))
+		return;
 	const uint8_t *build_id = module->build_id;
 	size_t build_id_bytes = module->build_id_bytes;
 	if (module->file) {
@@ -491,12 +510,34 @@ static int resolve_by_map(struct module *module, const uint64_t *addresses, size
 	return 0;
 }
 
+/* With their loops. */
+static int resolve_by_gpu(struct module *module, const uint64_t *addresses, size_t count,
+			  struct sn_symbol_known *known)
+{
+	struct sn_symbol_location *locations = calloc(count, sizeof(*locations));
+	int result = SN_ERR_MEMORY;
+	if (locations)
+		result =
+		    sn_gpu_locate(module->gpu, true, addresses, count, &module->pool, locations);
+	for (size_t i = 0; i < count && result == 0; i++) {
+		known[i].address = addresses[i];
+		known[i].location = locations[i];
+		if (locations[i].depth == 0)
+			known[i].location =
+			    (struct sn_symbol_location){.frames = &nothing, .depth = 1};
+	}
+	free(locations);
+	return result;
+}
+
 /* Resolves addresses that are not known yet; they ascend and differ. */
 static int resolve(struct module *module, const uint64_t *addresses, size_t count,
 		   struct sn_symbol_known *known)
 {
 	if (module->map)
 		return resolve_by_map(module, addresses, count, known);
+	if (module->gpu)
+		return resolve_by_gpu(module, addresses, count, known);
 	int result = 0;
 	struct sn_elf_hit *hits = calloc(count, sizeof(*hits));
 	struct sn_elf_near *near = calloc(count, sizeof(*near));

@@ -25,6 +25,7 @@ bool sn_cct_copy_frame(struct sn_cct *to, const struct sn_cct *from, struct sn_f
 {
 	switch (frame->kind) {
 	case SN_FRAME_NATIVE:
+	case SN_FRAME_GPU_INSTRUCTION:
 		return true;
 	case SN_FRAME_PYTHON:
 		frame->id = copy_code(to, from, frame->id);

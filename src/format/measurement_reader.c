@@ -259,6 +259,7 @@ static bool check_frame(const struct sn_measurement *m, const struct sn_measurem
 		return true;
 	switch (frame->kind) {
 	case SN_FRAME_NATIVE:
+	case SN_FRAME_GPU_INSTRUCTION:
 		return frame->id < m->module_count;
 	case SN_FRAME_PYTHON:
 		return frame->id < thread->code_count;

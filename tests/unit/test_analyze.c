@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Analysis from measurement files to a database: every path as a reader must see it. */
+#include "gpu_fixture.h"
 #include "measurement_fixture.h"
 
 #include "aggregate/analyze.h"
@@ -194,6 +195,41 @@ static void native_frames_become_functions(void **state)
 	assert_int_equal(find_frame(db, "inner")->line, 19);
 	const char *path = sonde_db_string(db, sonde_db_module(db, outer->module)->path);
 	assert_string_equal(path, FAKE_TORCH);
+	sonde_db_close(db);
+}
+
+/* The instruction at 0x20 of the kernel `outer`, see gpu_fixture.h. */
+static void gpu_instructions_become_functions_and_loops(void **state)
+{
+	struct measurement_fixture *f = new_process("1", 1700000000);
+	char path[] = "/tmp/sonde-cubin-XXXXXX";
+	size_t bytes;
+	uint8_t *cubin = gpu_fixture_cubin(90, &bytes);
+	int file = mkstemp(path);
+	assert_int_equal(write(file, cubin, bytes), bytes);
+	close(file);
+	free(cubin);
+	new_thread(f, 1);
+	uint32_t module = measurement_fixture_module(f, path, 0, "", 0);
+	uint32_t kernel = measurement_fixture_named(f, 0, 0, SN_FRAME_KERNEL, 0, "outer");
+	static const uint32_t offsets[] = {0x20, 0x40, 0x90};
+	for (unsigned i = 0; i < 3; i++) {
+		struct sn_frame frame = {.kind = SN_FRAME_GPU_INSTRUCTION,
+					 .id = module,
+					 .value = GPU_FIXTURE_OUTER + offsets[i]};
+		uint32_t node = measurement_fixture_node(f, 0, kernel, frame);
+		measurement_fixture_value(f, 0, node, 0, 1, 9 - i);
+	}
+	struct sonde_db *db = analyze(f);
+	unlink(path);
+	assert_string_equal(
+	    hottest_path(db),
+	    "kernel outer > gpu-function outer > gpu-loop loop at kernel.cu:11 > "
+	    "gpu-loop loop at kernel.cu:12 > inlined square > gpu-line square.h:21 > "
+	    "gpu-instruction 0x420");
+	assert_int_equal(find_frame(db, "0x440")->line, 13);
+	assert_int_equal(find_frame(db, "helper")->kind, SN_FRAME_GPU_FUNCTION);
+	assert_true(find_frame(db, "helper")->offset == GPU_FIXTURE_OUTER + 0x90);
 	sonde_db_close(db);
 }
 
@@ -442,6 +478,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(python_and_named_frames),
 	    cmocka_unit_test(native_frames_become_functions),
+	    cmocka_unit_test(gpu_instructions_become_functions_and_loops),
 	    cmocka_unit_test(unknown_code_is_named_by_its_place),
 	    cmocka_unit_test(operators_appear_once),
 	    cmocka_unit_test(compilations_are_regions),
