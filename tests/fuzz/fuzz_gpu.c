@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arbitrary bytes as a GPU binary, and as a file with GPU binaries in it: functions, blocks, loops,
- * calls and lines are read, and contexts made of the calls.
+ * calls and lines are read, and their structure and contexts made of them.
  *
  * clang -g -O1 -fsanitize=fuzzer,address,undefined; see tests/fuzz/fuzz_gpu.sh.
  */
 #include "aggregate/gpu_context.h"
 #include "binary/gpu/bundle.h"
-#include "binary/gpu/gpu_binary.h"
+#include "binary/gpu/gpu_structure.h"
 #include "binary/loop_forest.h"
 
 #include <stdlib.h>
@@ -67,6 +67,24 @@ static void make_contexts(const struct sn_gpu_binary *binary)
 	free(measured);
 }
 
+static void write_nothing(void *data, const struct sn_structure_function *function, FILE *out)
+{
+	fputs("function", out);
+}
+
+static bool take_nothing(void *data, const char *text, size_t length)
+{
+	return true;
+}
+
+static void make_structure(const struct sn_gpu_binary *binary)
+{
+	struct sn_structure_writer writer = {write_nothing, take_nothing, NULL};
+	struct sn_structure_options options = {0};
+	if (sn_gpu_structure_write(binary, &options, &writer) != 0)
+		abort();
+}
+
 static void read_binary(const uint8_t *data, size_t size)
 {
 	struct sn_elf_file *file;
@@ -81,6 +99,7 @@ static void read_binary(const uint8_t *data, size_t size)
 			if (binary->functions[i].flow.block_count > 0 &&
 			    sn_loop_forest_build(&forest, &binary->functions[i].flow) != 0)
 				abort();
+		make_structure(binary);
 		if (binary->function_count > 0)
 			make_contexts(binary);
 		sn_loop_forest_release(&forest);

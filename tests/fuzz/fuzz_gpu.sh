@@ -10,8 +10,8 @@ mkdir -p "$work/corpus"
 cc -I"$top/src" -o "$work/make-gpu" "$top/tests/workloads/make_gpu.c" "$top/tests/unit/gpu_fixture.c"
 clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	-DSN_HAVE_ZLIB -I"$top/src" -I"$top/include" -o "$work/fuzz_gpu" "$here/fuzz_gpu.c" \
-	"$top"/src/binary/gpu/*.c "$top"/src/binary/[!dcs]*.c "$top"/src/binary/dwarf*.c "$top/src/binary/string_pool.c" \
-	"$top/src/aggregate/gpu_context.c" "$top/src/base/error.c" "$top/src/base/intern.c" -lz
+	"$top"/src/binary/*.c "$top"/src/binary/structure/*.c "$top"/src/binary/gpu/*.c "$top/src/base/error.c" \
+	"$top/src/base/intern.c" "$top/src/format/checksum.c" "$top/src/aggregate/gpu_context.c" -lz -lstdc++ -ldl -lpthread
 for what in "cubin 70" "cubin 90" "cubin 120" "amd 9" "amd 10" "amd 11" "amd 12" "fatbin 80" "bundle 0"; do
 	# shellcheck disable=SC2086
 	"$work/make-gpu" $what "$work/corpus/$(echo "$what" | tr -d ' ')"

@@ -9,7 +9,8 @@ work=${FUZZ_WORK:-$(mktemp -d)}
 mkdir -p "$work/corpus"
 clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	-DSN_HAVE_ZLIB -DSN_HAVE_CAPSTONE -I"$top/src" -I"$top/include" -o "$work/fuzz_symbolize" "$here/fuzz_symbolize.c" \
-	"$top"/src/binary/[!c]*.c "$top"/src/binary/structure/*.c "$top/src/base/error.c" "$top/src/format/checksum.c" -lz -lcapstone -lstdc++ -ldl -lpthread
+	"$top"/src/binary/*.c "$top"/src/binary/structure/*.c "$top"/src/binary/gpu/*.c "$top/src/base/error.c" \
+	"$top/src/base/intern.c" "$top/src/format/checksum.c" -lz -lcapstone -lstdc++ -ldl -lpthread
 for options in "-gdwarf-5" "-gdwarf-4" "-gdwarf-2" "-gdwarf-5 -gz" "-gdwarf-4 -fdebug-types-section"; do
 	for compiler in gcc clang; do
 		$compiler -O2 $options -shared -fPIC -nostdlib -o "$work/corpus/$(echo "$compiler$options" | tr -d ' =')" \
