@@ -205,6 +205,8 @@ void sn_universe_release(struct sn_universe *universe)
 	free(universe->first_profiles);
 	free(universe->profile_numbers);
 	free(universe->bucket_ends);
+	free(universe->inner_numbers);
+	free(universe->rows);
 	*universe = (struct sn_universe){0};
 }
 

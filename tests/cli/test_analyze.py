@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, Result
+from conftest import BUILD, Result, clean_environment
 
 MAKE_MEASUREMENT = BUILD / "tests/make-measurement"
 
@@ -159,3 +161,136 @@ def test_while_the_program_writes(sonde, tmp_path):
     finally:
         writer.kill()
         writer.wait()
+
+
+# Many workers, little memory, and what goes wrong on the way.
+
+GENERATOR = BUILD / "bench/gen-measurements"
+SONDE_MPI = BUILD / "src/cmd/sonde-mpi"
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory) -> Path:
+    """60 profiles of 6 ranks with GPU metrics; 7 MB."""
+    path = tmp_path_factory.mktemp("generated") / "gen.sonde"
+    subprocess.run([GENERATOR, "-r", "6", "-t", "6", "-s", "4", "-o", path], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+@pytest.fixture(scope="module")
+def generated_db(sonde, generated) -> Path:
+    out = generated.parent / "one.sdb"
+    assert sonde("analyze", generated, "-o", out, "-j", 1, "--no-cache").status == 0
+    return out
+
+
+def mpirun(ranks: int, *arguments: object, timeout: float = 120) -> subprocess.CompletedProcess:
+    if not SONDE_MPI.exists() or not shutil.which("mpirun"):
+        pytest.skip("no MPI here: sonde-mpi is not built or there is no mpirun")
+    environment = clean_environment(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                                    OMPI_MCA_rmaps_base_oversubscribe="1")
+    return subprocess.run(["mpirun", "-n", str(ranks), SONDE_MPI, *map(str, arguments)], capture_output=True,
+                          text=True, timeout=timeout, env=environment)
+
+
+def test_what_is_generated_comes_out(sonde, generated, generated_db, tmp_path):
+    """Sums of all metrics, and of the contexts that the generator wrote down."""
+    expected = tmp_path / "expected.csv"
+    made = subprocess.run([GENERATOR, "-r", "6", "-t", "6", "-s", "4", "-o", tmp_path / "again.sonde",
+                           "--expect", expected], check=True, stdout=subprocess.PIPE, text=True)
+    totals = json.loads(made.stdout)["metrics"]
+    info = json.loads(sonde("info", "--verify", "--format", "json", generated_db).out)
+    assert len(info["profiles"]) == 60
+    found = {metric["name"]: metric for metric in info["metrics"]}
+    for name, total in totals.items():
+        if total["values"]:
+            assert [found[name][key] for key in ("count", "sum", "min", "max")] == \
+                [total[key] for key in ("count", "sum", "min", "max")], name
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_threads_make_no_difference(sonde, generated, generated_db, tmp_path, jobs):
+    out = tmp_path / "out.sdb"
+    assert sonde("analyze", generated, "-o", out, "-j", jobs, "--no-cache").status == 0
+    assert out.read_bytes() == generated_db.read_bytes()
+
+
+@pytest.mark.parametrize("ranks,jobs", [(1, 1), (3, 1), (2, 2)])
+def test_ranks_make_no_difference(generated, generated_db, tmp_path, ranks, jobs):
+    out = tmp_path / "out.sdb"
+    result = mpirun(ranks, "analyze", generated, "-o", out, "-j", jobs, "--no-cache")
+    assert result.returncode == 0 and result.stdout.count("contexts from 6 processes") == 1
+    assert out.read_bytes() == generated_db.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.sdb"]
+
+
+def test_little_memory_makes_no_difference(sonde, generated, generated_db, tmp_path):
+    out = tmp_path / "out.sdb"
+    assert sonde("analyze", generated, "-o", out, "--memory", "64M", "--no-cache").status == 0
+    assert out.read_bytes() == generated_db.read_bytes()
+
+
+def test_memory_is_kept(generated, tmp_path):
+    """The most that was resident, as the kernel counts it."""
+    process = subprocess.Popen([BUILD / "src/cmd/sonde", "analyze", generated, "-o", tmp_path / "out.sdb", "--memory",
+                                "128M", "--no-cache"], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0 and usage.ru_maxrss < 128 << 10
+
+
+@pytest.mark.parametrize("limit,why", [("lots", "no amount of memory"), ("1M", "less than 64M"), ("2X", "no amount")])
+def test_memory_misused(sonde, folder, tmp_path, limit, why):
+    result = sonde("analyze", folder, "-o", tmp_path / "out.sdb", "--memory", limit)
+    assert result.status == 129 and why in result.err
+
+
+def test_a_file_beyond_the_limit_is_told(sonde, tmp_path):
+    large = tmp_path / "large.sonde"
+    subprocess.run([GENERATOR, "-r", "1", "-t", "300", "-s", "1", "-o", large], check=True, stdout=subprocess.DEVNULL)
+    result = sonde("analyze", large, "-o", tmp_path / "out.sdb", "--memory", "64M")
+    assert_refused(result, "alone needs more than 64 MiB of memory: allow more with --memory")
+    assert not (tmp_path / "out.sdb").exists()
+
+
+@pytest.mark.parametrize("kilobytes", [0, 40, 400, 1600])
+def test_a_full_disk_leaves_nothing(generated, tmp_path, kilobytes):
+    """Files may not become larger than that: at first the temporary ones fail, then the database."""
+    command = f"ulimit -f {kilobytes}; exec {BUILD / 'src/cmd/sonde'} analyze {generated} -o out.sdb --no-cache -j 2"
+    run = subprocess.run(["bash", "-c", f"trap '' XFSZ; {command}"], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 128 and run.stdout == ""
+    assert run.stderr.count("\n") == 1 and "File too large" in run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rank_that_is_killed_leaves_nothing(generated, tmp_path):
+    """The job ends, whichever rank it was, and nothing is left under any name."""
+    for victim in (0, 1):
+        script = (f"[ $OMPI_COMM_WORLD_RANK = {victim} ] && ulimit -t 0; "
+                  f"exec {SONDE_MPI} analyze {generated} -o {tmp_path}/out.sdb -j 1 --no-cache")
+        if not SONDE_MPI.exists() or not shutil.which("mpirun"):
+            pytest.skip("no MPI here: sonde-mpi is not built or there is no mpirun")
+        environment = clean_environment(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                                        OMPI_MCA_rmaps_base_oversubscribe="1")
+        run = subprocess.run(["mpirun", "-n", "3", "bash", "-c", script], capture_output=True, timeout=120,
+                             env=environment)
+        assert run.returncode != 0
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_one_rank_tells_what_is_wrong(tmp_path):
+    result = mpirun(3, "analyze", tmp_path / "none.sonde", "-o", tmp_path / "out.sdb")
+    assert result.returncode == 128 and result.stdout == ""
+    assert result.stderr.count("sonde: cannot read") == 1
+
+
+def test_runs_are_told_apart(sonde, folder, tmp_path):
+    """Several folders are several runs of a program; their order makes no difference."""
+    again = tmp_path / "again.sonde"
+    again.mkdir()
+    make_measurement(again / "b.sonde-process")
+    outs = [tmp_path / "1.sdb", tmp_path / "2.sdb"]
+    for out, folders in zip(outs, ([folder, again], [again, folder])):
+        assert sonde("analyze", *folders, "-o", out, "--no-cache").status == 0
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+    properties = json.loads(sonde("info", "--format", "json", outs[0]).out)["properties"]
+    assert (properties["run.0"], properties["run.1"]) == ("again", "run")
