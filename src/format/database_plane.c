@@ -59,29 +59,55 @@ static bool is_same(double left, double right)
 	return !memcmp(&left, &right, sizeof(left));
 }
 
-/* Which forms are still possible for a column, having seen some of its numbers. */
-struct candidates {
-	bool one, implied, whole, multiple;
-	double max, max_multiple;
-};
-
 static bool is_whole(double number)
 {
 	return number >= 0 && number <= UINT32_MAX && is_same((double)(uint32_t)number, number);
 }
 
-static void consider(struct candidates *c, double number, double period)
+/* True where every number is what the others imply. Mostly the first that is not comes early. */
+static bool is_implied(const double *numbers, size_t stride, size_t count, double period,
+		       enum sonde_db_part part)
 {
-	if (c->whole)
-		c->whole = is_whole(number);
-	if (c->whole && number > c->max)
-		c->max = number;
-	if (!c->multiple)
-		return;
-	double multiple = number / period;
-	c->multiple = is_whole(multiple) && is_same(multiple * period, number);
-	if (c->multiple && multiple > c->max_multiple)
-		c->max_multiple = multiple;
+	if (part == SONDE_DB_SUM)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!is_same(implied(part, numbers + i * stride, period),
+			     numbers[i * stride + part]))
+			return false;
+	return true;
+}
+
+static bool is_one(const double *numbers, size_t stride, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!is_same(numbers[i * stride], 1))
+			return false;
+	return true;
+}
+
+/* The greatest, or -1 where not all are whole. */
+static double max_whole(const double *numbers, size_t stride, size_t count)
+{
+	double max = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_whole(numbers[i * stride]))
+			return -1;
+		max = numbers[i * stride] > max ? numbers[i * stride] : max;
+	}
+	return max;
+}
+
+/* The same of multiples of the period. */
+static double max_multiple(const double *numbers, size_t stride, size_t count, double period)
+{
+	double max = 0;
+	for (size_t i = 0; i < count; i++) {
+		double multiple = numbers[i * stride] / period;
+		if (!is_whole(multiple) || !is_same(multiple * period, numbers[i * stride]))
+			return -1;
+		max = multiple > max ? multiple : max;
+	}
+	return max;
 }
 
 static enum sn_column_form narrow(double max, enum sn_column_form one_byte)
@@ -92,29 +118,19 @@ static enum sn_column_form narrow(double max, enum sn_column_form one_byte)
 static enum sn_column_form choose_column(const double *numbers, size_t stride, size_t count,
 					 double period, enum sonde_db_part part)
 {
-	struct candidates c = {
-	    .one = part == SONDE_DB_COUNT,
-	    .implied = part != SONDE_DB_SUM,
-	    .whole = true,
-	    .multiple = period > 1,
-	};
-	for (size_t i = 0; i < count; i++) {
-		const double *stat = numbers + i * stride;
-		c.one = c.one && is_same(stat[part], 1);
-		c.implied = c.implied && is_same(implied(part, stat, period), stat[part]);
-		consider(&c, stat[part], period);
-		if (!c.one && !c.implied && !c.whole && !c.multiple)
-			return SN_COLUMN_F64;
-	}
-	if (c.one)
+	if (part == SONDE_DB_COUNT && is_one(numbers + part, stride, count))
 		return SN_COLUMN_ONE;
-	if (c.implied)
+	if (is_implied(numbers, stride, count, period, part))
 		return SN_COLUMN_IMPLIED;
-	enum sn_column_form plain = narrow(c.max, SN_COLUMN_U8);
-	enum sn_column_form multiple = narrow(c.max_multiple, SN_COLUMN_U8P);
-	if (c.multiple && (!c.whole || width_of(multiple) < width_of(plain)))
-		return multiple;
-	return c.whole ? plain : SN_COLUMN_F64;
+	double whole = max_whole(numbers + part, stride, count);
+	double multiple = period > 1 && (whole < 0 || whole > UINT8_MAX)
+			      ? max_multiple(numbers + part, stride, count, period)
+			      : -1;
+	enum sn_column_form plain = narrow(whole, SN_COLUMN_U8);
+	enum sn_column_form scaled = narrow(multiple, SN_COLUMN_U8P);
+	if (multiple >= 0 && (whole < 0 || width_of(scaled) < width_of(plain)))
+		return scaled;
+	return whole >= 0 ? plain : SN_COLUMN_F64;
 }
 
 uint32_t sn_plane_choose(const double *numbers, size_t stride, size_t count, double period)
