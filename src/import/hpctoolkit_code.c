@@ -130,6 +130,21 @@ int sn_hpct_code_module(struct sn_hpct_code *code, const char *base, const char 
 	return 0;
 }
 
+/* A structure that was made with a relative path, and given apart from the measurement, is of what
+ * ends in that path. */
+static bool is_module(const char *name, const char *path)
+{
+	size_t length = strlen(name), path_length = strlen(path);
+	while (strncmp(name, "./", 2) == 0) {
+		name += 2;
+		length -= 2;
+	}
+	if (name[0] == '/' || length >= path_length)
+		return strcmp(name, path) == 0;
+	return length > 0 && strcmp(path + path_length - length, name) == 0 &&
+	       path[path_length - length - 1] == '/';
+}
+
 int sn_hpct_code_load(struct sn_hpct_code *code, uint32_t number, struct sn_error *error)
 {
 	struct sn_hpct_module *module = code->modules + number;
@@ -140,7 +155,7 @@ int sn_hpct_code_load(struct sn_hpct_code *code, uint32_t number, struct sn_erro
 	for (size_t i = 0; failed == 0 && i < code->structure_count; i++) {
 		const struct sn_hpct_structure_file *file = code->structures + i;
 		module->is_symbols_only = code->no_structure;
-		if (strcmp(file->module, module->path) != 0 ||
+		if (!is_module(file->module, module->path) ||
 		    (code->no_structure && !strstr(module->path, "/vdso/")))
 			continue;
 		module->has_structure = true;

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
+from xml.etree import ElementTree
 from pathlib import Path
 
 import pytest
 
-from conftest import run_sonde
+from conftest import MAKE_DB, run_sonde
 from hpctoolkit_db import Database
 from hpctoolkit_measurement import (GPU_CONTEXT, GPU_DEVICE, GPU_RANGE, GPU_ROOT, GPU_STREAM, IDLE, LOGICAL_ONLY, MAIN,
                                     NODE, PARTIAL, PRIMARY, Metric, Profile, letters, structure, thread)
@@ -233,6 +235,23 @@ def sample() -> Profile:
     profile.value(node, 0, 1.0)
     profile.trace = [(10, node)]
     return profile
+
+
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_own_structure(tmp_path, is_absolute):
+    """What `sonde structure` writes is read like hpcstruct's, under the path that it was given."""
+    written = tmp_path / "program.hpcstruct"
+    path = MAKE_DB if is_absolute else Path(os.path.relpath(MAKE_DB, MAKE_DB.parents[1]))
+    result = run_sonde("structure", "--format", "xml", path, "-o", written, cwd=MAKE_DB.parents[1])
+    assert result.status == 0, result.err
+    main = next(p for p in ElementTree.parse(written).iter("P") if p.get("n") == "main")
+    address = int(re.match(r"{\[(0x[0-9a-f]+)-", main.get("v"))[1], 16)
+    profile = Profile(thread(), [Metric("CPUTIME (sec)", real=True)])
+    node = profile.node(profile.node(profile.node(0, 0, PRIMARY), 0, MAIN), profile.module(str(MAKE_DB)), address)
+    profile.value(node, 0, 1.0)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    found = values(convert(tmp_path, "-S", written), "CPUTIME (sec)")
+    assert found[("main thread", "main")] == 1 and len(found) >= 3, found
 
 
 def test_damage(tmp_path):
