@@ -25,6 +25,7 @@ KNOWN = {
     "switches": "switches",
     "splits": "splits",
     "checks": "checks",
+    "asks": "asks",
     "is_even": "",
     "is_odd": "",
     "one": "",
@@ -254,6 +255,59 @@ after:
     functions = by_name(structure(library))
     assert len([c for c in functions["by_hand"]["children"] if c["kind"] == "loop"]) == 1
     assert "children" not in functions["after"]
+
+
+def test_calls_that_never_come_back(tmp_path):
+    """What follows such a call would be a loop: one known by name, one that only its code tells, two calls up."""
+    source = tmp_path / "gone.s"
+    source.write_text("""
+	.text
+	.globl by_name, by_code, comes_back
+	.type by_name, @function
+	.type by_code, @function
+	.type comes_back, @function
+	.type deeper, @function
+	.type deepest, @function
+by_name:
+	decl %edi
+	je 1f
+	ret
+1:	call abort@PLT
+	jmp by_name + 2
+	.size by_name, . - by_name
+by_code:
+	decl %edi
+	je 1f
+	ret
+1:	call deeper
+	jmp by_code + 2
+	.size by_code, . - by_code
+comes_back:
+	decl %edi
+	je 1f
+	ret
+1:	call by_name
+	jmp comes_back + 2
+	.size comes_back, . - comes_back
+deeper:
+	nop
+	jmp deepest
+	.size deeper, . - deeper
+deepest:
+	testl %edi, %edi
+	je 1f
+	ud2
+1:	hlt
+	.size deepest, . - deepest
+""")
+    library = tmp_path / "gone.so"
+    done = subprocess.run(["gcc", "-shared", source, "-o", library], capture_output=True)
+    if done.returncode != 0:
+        pytest.skip("no assembler for x86-64")
+    functions = by_name(structure(library))
+    loops = {name: [c["kind"] for c in functions[name].get("children", [])].count("loop")
+             for name in ("by_name", "by_code", "comes_back")}
+    assert loops == {"by_name": 0, "by_code": 0, "comes_back": 1}
 
 
 def test_any_number_of_threads_gives_the_same_bytes():

@@ -210,6 +210,26 @@ KEEP void until(int n)
 	} while (i < n);
 }
 
+static inline __attribute__((always_inline)) int goes_on(int *i, int n)
+{
+	if (*i >= n)
+		return 0;
+	++*i;
+	return 1;
+}
+
+/* The branch that leaves this loop is the inlined function's; the loop is not. */
+KEEP void asks(int n)
+{
+	int i = 0;
+	while (goes_on(&i, n)) { /* loop asks */
+		one(i);		 /* in asks */
+		if (sink > limit)
+			two(i); /* in asks */
+		one(n);		/* in asks */
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int values[] = {1, 2, 3, argc};
@@ -229,5 +249,6 @@ int main(int argc, char **argv)
 	splits(values, 4);
 	sink = checks(values, 4);
 	until(argc);
+	asks(argc);
 	return 0;
 }

@@ -52,22 +52,24 @@ static void add_exits(const struct sn_flow_graph *graph, const struct sn_loop_fo
 	}
 }
 
-/* Where a loop's blocks begin: of those in one stretch with its header, some. */
+/* Where a loop's blocks begin: of those around its header, with gaps between, some. */
 static void add_body(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
 		     uint32_t loop, struct sn_nest_marks *marks)
 {
-	enum { BLOCKS_MAX = 1024 };
+	enum { BLOCKS_MAX = 1024, GAP_MAX = 8 };
 	uint32_t header = forest->loops[loop].header;
 	uint32_t first = header, last = header;
-	while (first > 0 && header - first < BLOCKS_MAX && is_inside(forest, loop, first - 1))
-		first--;
-	while (last + 1 < graph->block_count && last - header < BLOCKS_MAX &&
-	       is_inside(forest, loop, last + 1))
-		last++;
+	for (uint32_t i = 1; i <= header && i <= BLOCKS_MAX && first - (header - i) <= GAP_MAX; i++)
+		if (is_inside(forest, loop, header - i))
+			first = header - i;
+	for (uint32_t i = header + 1;
+	     i < graph->block_count && i - header <= BLOCKS_MAX && i - last <= GAP_MAX; i++)
+		if (is_inside(forest, loop, i))
+			last = i;
 	add_mark(marks, graph->blocks[header].start);
 	uint32_t step = 1 + (last - first) / (SN_NEST_MARKS_MAX / 2);
 	for (uint32_t i = first; i <= last; i += step)
-		if (i != header)
+		if (i != header && is_inside(forest, loop, i))
 			add_mark(marks, graph->blocks[i].start);
 }
 
@@ -129,7 +131,7 @@ static bool has_majority(const struct sn_nest_loop *loop, const struct sn_nest_m
 		all++;
 		inside += common_levels(loop->like, locations[i]) >= loop->home;
 	}
-	return 2 * inside >= all;
+	return 2 * inside > all;
 }
 
 /* The line of a mark in the loop's home and file; 0 unknown. */
