@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ran on devices in an Nsight Systems export: kernels, graphs, copies, fills, waits. */
+#include "nsys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The first columns of all these tables. */
+#define COMMON "start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid"
+enum { START, END, DEVICE, CONTEXT, STREAM, CORRELATION, PROCESS, SPECIFIC };
+
+static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
+	       const struct sn_attributes *attributes)
+{
+	int64_t global = sqlite3_column_int64(row, PROCESS);
+	struct sn_recording_line *line =
+	    sn_nsys_stream(nsys, global, sqlite3_column_int64(row, DEVICE),
+			   sqlite3_column_int64(row, CONTEXT), sqlite3_column_int64(row, STREAM));
+	return sn_nsys_add(
+	    nsys, line, name, sqlite3_column_int64(row, START), sqlite3_column_int64(row, END),
+	    sn_nsys_correlation(nsys, global, sqlite3_column_int64(row, CORRELATION)), attributes);
+}
+
+static void put(struct sn_attributes *attributes, sqlite3_stmt *row, int column, uint32_t key)
+{
+	if (!sn_sqlite_is_null(row, column))
+		sn_attributes_put(attributes, key, (uint64_t)sqlite3_column_int64(row, column));
+}
+
+/* ---- kernels ---- */
+
+enum {
+	DEMANGLED = SPECIFIC,
+	SHORT,
+	GRID,
+	BLOCK = GRID + 3,
+	REGISTERS = BLOCK + 3,
+	SHARED,
+	DYNAMIC,
+	LOCAL,
+	NODE,
+	GRAPH,
+};
+static const char *const kernel_columns[] = {COMMON,
+					     "demangledName",
+					     "shortName",
+					     "gridX",
+					     "gridY",
+					     "gridZ",
+					     "blockX",
+					     "blockY",
+					     "blockZ",
+					     "registersPerThread",
+					     "staticSharedMemory",
+					     "dynamicSharedMemory",
+					     "localMemoryPerThread",
+					     "graphNodeId",
+					     "graphId",
+					     NULL};
+
+static int take_kernel(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	const uint32_t *keys = nsys->recording.keys;
+	struct sn_attributes attributes = {0};
+	int64_t shared = sqlite3_column_int64(row, SHARED) + sqlite3_column_int64(row, DYNAMIC);
+	uint32_t name;
+	for (unsigned i = 0; i < 3; i++)
+		put(&attributes, row, GRID + (int)i, keys[SN_RECORDING_KEY_GRID_X + i]);
+	for (unsigned i = 0; i < 3; i++)
+		put(&attributes, row, BLOCK + (int)i, keys[SN_RECORDING_KEY_BLOCK_X + i]);
+	put(&attributes, row, REGISTERS, keys[SN_RECORDING_KEY_REGISTERS]);
+	sn_attributes_put(&attributes, keys[SN_RECORDING_KEY_SHARED], (uint64_t)shared);
+	if (sqlite3_column_int64(row, LOCAL))
+		put(&attributes, row, LOCAL, nsys->keys[SN_NSYS_KEY_LOCAL]);
+	put(&attributes, row, NODE, nsys->keys[SN_NSYS_KEY_GRAPH_NODE]);
+	put(&attributes, row, GRAPH, nsys->keys[SN_NSYS_KEY_GRAPH]);
+	int column = sn_sqlite_is_null(row, DEMANGLED) ? SHORT : DEMANGLED;
+	if (sn_nsys_name(nsys, SN_ACTIVITY_KERNEL, sqlite3_column_int64(row, column), &name))
+		return SN_ERR_MEMORY;
+	return add(nsys, row, name, &attributes);
+}
+
+/* Where graphs are recorded as a whole, their kernels are not. */
+static const char *const graph_columns[] = {COMMON, "graphId", NULL};
+
+static int take_graph(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	static const char text[] = "[CUDA graph]";
+	struct sn_attributes attributes = {0};
+	uint32_t name;
+	put(&attributes, row, SPECIFIC, nsys->keys[SN_NSYS_KEY_GRAPH]);
+	if (sn_recording_name_number(&nsys->recording, SN_ACTIVITY_KERNEL, text, sizeof(text) - 1,
+				     &name))
+		return SN_ERR_MEMORY;
+	return add(nsys, row, name, &attributes);
+}
+
+/* ---- copies, fills, waits ---- */
+
+static int named(struct sn_nsys *nsys, enum sn_activity_category category, const char *prefix,
+		 const char *kind, uint32_t *name)
+{
+	char text[128];
+	int length = snprintf(text, sizeof(text), "[CUDA %s%s%s]", prefix, kind ? " " : "",
+			      kind ? kind : "");
+	return sn_recording_name_number(&nsys->recording, category, text, (size_t)length, name);
+}
+
+static const char *const copy_columns[] = {COMMON,	  "bytes",	 "copyKind", "srcDeviceId",
+					   "dstDeviceId", "graphNodeId", NULL};
+
+static int take_copy(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	/* CUpti_ActivityMemcpyKind */
+	static const char *const kinds[] = {"Unknown",
+					    "Host-to-Device",
+					    "Device-to-Host",
+					    "Host-to-Array",
+					    "Array-to-Host",
+					    "Array-to-Array",
+					    "Array-to-Device",
+					    "Device-to-Array",
+					    "Device-to-Device",
+					    "Host-to-Host",
+					    "Peer-to-Peer",
+					    "Unified Host-to-Device",
+					    "Unified Device-to-Host",
+					    "Unified Device-to-Device"};
+	struct sn_attributes attributes = {0};
+	int64_t kind = sqlite3_column_int64(row, SPECIFIC + 1);
+	uint32_t name;
+	bool is_known = kind >= 0 && kind < (int64_t)(sizeof(kinds) / sizeof(*kinds));
+	put(&attributes, row, SPECIFIC, nsys->recording.keys[SN_RECORDING_KEY_BYTES]);
+	put(&attributes, row, SPECIFIC + 2, nsys->keys[SN_NSYS_KEY_SOURCE]);
+	put(&attributes, row, SPECIFIC + 3, nsys->keys[SN_NSYS_KEY_TARGET]);
+	put(&attributes, row, SPECIFIC + 4, nsys->keys[SN_NSYS_KEY_GRAPH_NODE]);
+	if (named(nsys, SN_ACTIVITY_COPY, "memcpy", kinds[is_known ? kind : 0], &name))
+		return SN_ERR_MEMORY;
+	return add(nsys, row, name, &attributes);
+}
+
+static const char *const fill_columns[] = {COMMON, "bytes", "value", "graphNodeId", NULL};
+
+static int take_fill(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	struct sn_attributes attributes = {0};
+	uint32_t name;
+	put(&attributes, row, SPECIFIC, nsys->recording.keys[SN_RECORDING_KEY_BYTES]);
+	put(&attributes, row, SPECIFIC + 1, nsys->keys[SN_NSYS_KEY_FILL]);
+	put(&attributes, row, SPECIFIC + 2, nsys->keys[SN_NSYS_KEY_GRAPH_NODE]);
+	if (named(nsys, SN_ACTIVITY_FILL, "memset", NULL, &name))
+		return SN_ERR_MEMORY;
+	return add(nsys, row, name, &attributes);
+}
+
+static const char *const wait_columns[] = {COMMON, "syncType", NULL};
+
+static int take_wait(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	/* CUpti_ActivitySynchronizationType */
+	static const char *const kinds[] = {"sync", "Event sync", "Stream wait sync", "Stream sync",
+					    "Context sync"};
+	struct sn_attributes attributes = {0};
+	int64_t kind = sqlite3_column_int64(row, SPECIFIC);
+	uint32_t name;
+	bool is_known = kind >= 0 && kind < (int64_t)(sizeof(kinds) / sizeof(*kinds));
+	if (named(nsys, SN_ACTIVITY_DEVICE_OTHER, kinds[is_known ? kind : 0], NULL, &name))
+		return SN_ERR_MEMORY;
+	return add(nsys, row, name, &attributes);
+}
+
+int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error)
+{
+	static const struct {
+		const char *table;
+		const char *const *columns;
+		int (*take)(struct sn_nsys *nsys, sqlite3_stmt *row);
+	} tables[] = {{"CUPTI_ACTIVITY_KIND_KERNEL", kernel_columns, take_kernel},
+		      {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph_columns, take_graph},
+		      {"CUPTI_ACTIVITY_KIND_MEMCPY", copy_columns, take_copy},
+		      {"CUPTI_ACTIVITY_KIND_MEMSET", fill_columns, take_fill},
+		      {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", wait_columns, take_wait}};
+	int result = 0;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && !result; i++)
+		result = sn_nsys_each(nsys, tables[i].table, tables[i].columns, "", tables[i].take,
+				      error);
+	return result;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What importers of recorded activities share: calls on threads, and what they started on devices.
+ * A file (or several that make one recording) is read in three steps:
+ *
+ *   the importer           every activity to its line (a thread or a stream), with its name,
+ *                          category and attributes, into a sorter (trace/sorter.h)
+ *   recording_thread.c     each thread in order of time: what is nested in what gives calling
+ *                          contexts; backward operators go under the forward ones that caused them
+ *   recording_device.c     each stream: a kernel goes under the call that launched it, by
+ *                          correlation
+ *
+ * Use: sn_recording_begin; for each file sn_recording_open, sn_recording_line, _name and _add for
+ * each activity, sn_recording_build; then sn_recording_finish and sn_recording_release.
+ *
+ * Nothing is matched by Kineto's "External id": it means the operator in some versions and the
+ * correlation in others, and flow arrows, of which many ends have no start, are not needed.
+ */
+#ifndef SN_IMPORT_RECORDING_H
+#define SN_IMPORT_RECORDING_H
+
+#include "base/intern.h"
+#include "base/vec.h"
+#include "totals.h"
+#include "trace/sorter.h"
+#include "trace/writer.h"
+
+enum sn_activity_category {
+	SN_ACTIVITY_OTHER, /* any that is not known: an interval of its thread */
+	SN_ACTIVITY_OPERATOR,
+	SN_ACTIVITY_ANNOTATION,
+	SN_ACTIVITY_PYTHON,
+	SN_ACTIVITY_API,
+	SN_ACTIVITY_OVERHEAD,
+	SN_ACTIVITY_SYSTEM,  /* a call of the operating system's libraries */
+	SN_ACTIVITY_RANGE,   /* begins and ends anywhere: calls nothing, is called by nothing */
+	SN_ACTIVITY_INSTANT, /* has no length */
+	SN_ACTIVITY_KERNEL,  /* from here on on a device */
+	SN_ACTIVITY_COPY,
+	SN_ACTIVITY_FILL,
+	SN_ACTIVITY_DEVICE_ANNOTATION,
+	SN_ACTIVITY_DEVICE_OTHER,
+	SN_ACTIVITY_CATEGORIES
+};
+
+enum sn_activity_metric {
+	SN_ACTIVITY_REAL_TIME,
+	SN_ACTIVITY_API_TIME,
+	SN_ACTIVITY_RANGE_TIME,
+	SN_ACTIVITY_KERNEL_TIME,
+	SN_ACTIVITY_COPY_TIME,
+	SN_ACTIVITY_FILL_TIME,
+	SN_ACTIVITY_COPY_BYTES,
+	SN_ACTIVITY_FILL_BYTES,
+	SN_ACTIVITY_BLOCKS,
+	SN_ACTIVITY_BLOCK_THREADS,
+	SN_ACTIVITY_REGISTERS,
+	SN_ACTIVITY_SHARED_BYTES,
+	SN_ACTIVITY_ALLOC,
+	SN_ACTIVITY_FREE,
+	SN_ACTIVITY_SAMPLES,
+	SN_ACTIVITY_ALLOCATED, /* counters */
+	SN_ACTIVITY_RESERVED,
+	SN_ACTIVITY_METRICS
+};
+
+/* A category and a name; what events are of. */
+struct sn_recording_name {
+	uint32_t category; /* enum sn_activity_category */
+	uint32_t text;	   /* builder's string */
+};
+
+/* Attributes that the importer itself looks at; the others are only passed on. */
+enum sn_recording_key {
+	SN_RECORDING_KEY_VALUE,
+	SN_RECORDING_KEY_SEQUENCE,
+	SN_RECORDING_KEY_FORWARD_THREAD,
+	SN_RECORDING_KEY_BYTES,
+	SN_RECORDING_KEY_GRID_X,
+	SN_RECORDING_KEY_GRID_Y,
+	SN_RECORDING_KEY_GRID_Z,
+	SN_RECORDING_KEY_BLOCK_X,
+	SN_RECORDING_KEY_BLOCK_Y,
+	SN_RECORDING_KEY_BLOCK_Z,
+	SN_RECORDING_KEY_REGISTERS,
+	SN_RECORDING_KEY_SHARED,
+	SN_RECORDING_KEY_ALLOCATED,
+	SN_RECORDING_KEY_RESERVED,
+	SN_RECORDING_KEYS
+};
+
+/* Which thread (process, thread, 0) or stream (device, context, stream) a line is. Streams of
+ * several processes are told apart by `process`, where the file has several. */
+struct sn_recording_place {
+	int64_t is_device, first, second, third, process;
+};
+
+/* A thread or a stream. */
+struct sn_recording_line {
+	bool is_device;
+	uint32_t profile; /* builder's, once it is made */
+	uint32_t name;	  /* builder's string, or SONDE_NONE */
+	uint32_t program; /* the same; SONDE_NONE: that of the recording */
+	int64_t pid, tid; /* -1: not a number, then the name is the text */
+	uint32_t device, context, stream, process;
+	uint64_t forward_count; /* operators that a backward pass may refer to */
+	uint64_t start_ns, end_ns, event_count;
+};
+
+/* An API call that may have started something. */
+struct sn_recording_launch {
+	uint64_t correlation;
+	uint32_t context;
+};
+
+/* An operator of the forward pass. */
+struct sn_recording_forward {
+	uint32_t next; /* with this sequence number; SONDE_NONE */
+	uint32_t line, context, name;
+	uint64_t start_ns;
+};
+
+struct sn_recording {
+	const char *source; /* who measured: of all metrics */
+	struct sn_db_builder *builder;
+	struct sn_trace_writer *writer;
+	uint32_t metrics[SN_ACTIVITY_METRICS]; /* SONDE_NONE before the first use */
+	uint32_t keys[SN_RECORDING_KEYS];
+	struct sn_totals totals;
+	uint64_t unread, unlaunched, misplaced, file_count;
+	uint64_t start_ns, end_ns; /* of all files */
+	uint32_t host, program;	   /* builder's strings */
+	/* of the file being read */
+	const char *path;
+	struct sn_sorter *sorter;
+	struct sn_intern names; /* struct sn_recording_name */
+	uint32_t *frames;	/* by name: builder's frame, SONDE_NONE not made yet */
+	struct sn_intern places;
+	struct sn_recording_line *lines;
+	struct sn_recording_launch *launches;
+	struct sn_intern sequences; /* sequence number: forward_heads */
+	uint32_t *forward_heads;
+	struct sn_recording_forward *forwards;
+	size_t frame_capacity, line_capacity, launch_count, launch_capacity, head_capacity,
+	    forward_count, forward_capacity;
+	int64_t base_ns; /* added to all times; may become known last */
+	int32_t rank;
+	uint32_t run;
+	int64_t pid; /* of most operators and API calls; -1 unknown */
+};
+
+/* `recording` is uninitialised; `source` outlives it. */
+void sn_recording_begin(struct sn_recording *recording, const char *source,
+			struct sn_db_builder *builder, struct sn_trace_writer *writer);
+/* What is known of the whole: who was measured, when, and what of it could not be placed. */
+void sn_recording_finish(struct sn_recording *recording);
+void sn_recording_release(struct sn_recording *recording);
+
+/* Sets about a file: numbers of lines and names begin anew. */
+int sn_recording_open(struct sn_recording *recording, const char *path, struct sn_error *error);
+/* Makes profiles, contexts and events of what was added. `path_count`: how many files there are. */
+int sn_recording_build(struct sn_recording *recording, size_t path_count, struct sn_error *error);
+
+/* The line at that place, new where it is; valid until the next one is. NULL without memory. */
+struct sn_recording_line *sn_recording_line(struct sn_recording *recording,
+					    const struct sn_recording_place *place);
+/* The number of a name; 0 or SN_ERR_MEMORY. */
+int sn_recording_name_number(struct sn_recording *recording, enum sn_activity_category category,
+			     const char *text, size_t length, uint32_t *number);
+
+/*
+ * While a file is read its base time is not known yet (it may come last), and times may lie before
+ * it: those added are the file's plus this, and are made times since the Unix epoch by
+ * sn_recording_time.
+ */
+#define SN_RECORDING_BIAS_NS (1ll << 61)
+
+/*
+ * Adds an event to a line. event->context is a name's number (for kind SONDE_TRACK_SAMPLES and
+ * SONDE_TRACK_COUNTER a context of the builder), event->link a correlation, equal in a call and
+ * what it started, 0 none; kind is SONDE_TRACK_INTERVALS for all else; event->profile is set here.
+ */
+void sn_recording_add(struct sn_recording *recording, struct sn_recording_line *line,
+		      struct sn_event *event);
+
+/* The builder's metric; made when it is first used, so that reports show no empty ones. */
+uint32_t sn_recording_metric(struct sn_recording *recording, enum sn_activity_metric metric);
+/* The writer's number of an attribute. */
+uint32_t sn_recording_attribute_key(struct sn_recording *recording, const char *name, size_t length,
+				    enum sonde_attribute_type type);
+struct sn_recording_name sn_recording_name(const struct sn_recording *recording, uint32_t name);
+/* The builder's frame for a name. */
+uint32_t sn_recording_frame(struct sn_recording *recording, uint32_t name);
+/* Whether a name is one of a backward operator. */
+bool sn_recording_is_backward(const struct sn_recording *recording, uint32_t name);
+/* The value of an attribute of the event; false without. */
+bool sn_recording_attribute(const struct sn_recording *recording, const struct sn_event *event,
+			    enum sn_recording_key key, uint64_t *value);
+uint64_t sn_recording_time(struct sn_recording *recording, uint64_t raw_ns);
+/* Makes the line's profile. */
+void sn_recording_profile(struct sn_recording *recording, struct sn_recording_line *line);
+/* A number for what events of this file have in common; never 0, and of no other file. */
+uint64_t sn_recording_link(const struct sn_recording *recording, uint64_t correlation);
+
+/* All events of a thread, all of whose line is known, into builder and writer. */
+int sn_recording_thread(struct sn_recording *recording, uint32_t line, struct sn_error *error);
+/* The same for a stream; all threads must be done. */
+int sn_recording_device(struct sn_recording *recording, uint32_t line, struct sn_error *error);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stream of a recording: what ran on the device, below the call that launched it.
+ *
+ * Launch and operation have one correlation number. All kernels of a graph have that of the call
+ * that launched the graph. What has none, or one that no call in the file has (the launch came
+ * before the recording), stands below a frame that says so, and is counted.
+ */
+#include "recording.h"
+
+#include "format/measurement.h"
+
+#define NO_LAUNCH "[launched before the recording]"
+
+static int compare_launches(const void *left, const void *right)
+{
+	const struct sn_recording_launch *a = left, *b = right;
+	if (a->correlation != b->correlation)
+		return a->correlation < b->correlation ? -1 : 1;
+	return (a->context > b->context) - (a->context < b->context);
+}
+
+/* Launches by correlation, each once. Sorting what is sorted costs a pass. */
+static void order_launches(struct sn_recording *recording)
+{
+	bool is_sorted = true;
+	for (size_t i = 1; i < recording->launch_count && is_sorted; i++)
+		is_sorted =
+		    recording->launches[i - 1].correlation <= recording->launches[i].correlation;
+	if (!is_sorted)
+		qsort(recording->launches, recording->launch_count, sizeof(*recording->launches),
+		      compare_launches);
+}
+
+static uint32_t launch_context(const struct sn_recording *recording, uint64_t correlation)
+{
+	size_t low = 0, high = recording->launch_count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (recording->launches[middle].correlation < correlation)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	bool is_there =
+	    low < recording->launch_count && recording->launches[low].correlation == correlation;
+	return is_there ? recording->launches[low].context : SONDE_NONE;
+}
+
+static uint32_t place(struct sn_recording *recording, const struct sn_event *event,
+		      uint32_t category)
+{
+	uint32_t parent = event->link ? launch_context(recording, event->link) : SONDE_NONE;
+	if (parent == SONDE_NONE && category >= SN_ACTIVITY_DEVICE_ANNOTATION) {
+		parent = 0;
+	} else if (parent == SONDE_NONE) {
+		recording->unlaunched++;
+		parent = sn_db_builder_context(
+		    recording->builder, 0,
+		    sn_db_builder_named_frame(recording->builder, SN_FRAME_IDLE, NO_LAUNCH));
+	}
+	return sn_db_builder_context(recording->builder, parent,
+				     sn_recording_frame(recording, event->context));
+}
+
+static int add(struct sn_recording *recording, uint32_t context, enum sn_activity_metric metric,
+	       double value)
+{
+	return sn_totals_add(&recording->totals, context, sn_recording_metric(recording, metric),
+			     value);
+}
+
+/* The product of three attributes; 0 where there are none. */
+static double product(const struct sn_recording *recording, const struct sn_event *event,
+		      enum sn_recording_key first)
+{
+	double all = 1;
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t one;
+		if (!sn_recording_attribute(recording, event, first + i, &one))
+			return 0;
+		all *= (double)one;
+	}
+	return all;
+}
+
+static int add_kernel(struct sn_recording *recording, uint32_t context,
+		      const struct sn_event *event)
+{
+	uint64_t value;
+	double blocks = product(recording, event, SN_RECORDING_KEY_GRID_X);
+	double threads = product(recording, event, SN_RECORDING_KEY_BLOCK_X);
+	int result = add(recording, context, SN_ACTIVITY_KERNEL_TIME,
+			 (double)(event->end_ns - event->start_ns));
+	if (!result && blocks)
+		result = add(recording, context, SN_ACTIVITY_BLOCKS, blocks);
+	if (!result && threads)
+		result = add(recording, context, SN_ACTIVITY_BLOCK_THREADS, threads);
+	if (!result && sn_recording_attribute(recording, event, SN_RECORDING_KEY_REGISTERS, &value))
+		result = add(recording, context, SN_ACTIVITY_REGISTERS, (double)value);
+	if (!result && sn_recording_attribute(recording, event, SN_RECORDING_KEY_SHARED, &value))
+		result = add(recording, context, SN_ACTIVITY_SHARED_BYTES, (double)value);
+	return result;
+}
+
+static int add_values(struct sn_recording *recording, uint32_t context, uint32_t category,
+		      const struct sn_event *event)
+{
+	if (category == SN_ACTIVITY_KERNEL)
+		return add_kernel(recording, context, event);
+	if (category != SN_ACTIVITY_COPY && category != SN_ACTIVITY_FILL)
+		return 0;
+	bool is_copy = category == SN_ACTIVITY_COPY;
+	uint64_t bytes;
+	int result =
+	    add(recording, context, is_copy ? SN_ACTIVITY_COPY_TIME : SN_ACTIVITY_FILL_TIME,
+		(double)(event->end_ns - event->start_ns));
+	if (!result && sn_recording_attribute(recording, event, SN_RECORDING_KEY_BYTES, &bytes))
+		result =
+		    add(recording, context,
+			is_copy ? SN_ACTIVITY_COPY_BYTES : SN_ACTIVITY_FILL_BYTES, (double)bytes);
+	return result;
+}
+
+int sn_recording_device(struct sn_recording *recording, uint32_t number, struct sn_error *error)
+{
+	struct sn_recording_line *line = recording->lines + number;
+	struct sn_event event;
+	order_launches(recording);
+	sn_recording_profile(recording, line);
+	int result = sn_sorter_begin(recording->sorter, number, error);
+	while (!result && (result = sn_sorter_next(recording->sorter, &event, error)) > 0) {
+		uint32_t category = sn_recording_name(recording, event.context).category;
+		event.start_ns = sn_recording_time(recording, event.start_ns);
+		event.end_ns = sn_recording_time(recording, event.end_ns);
+		event.context = place(recording, &event, category);
+		result = add_values(recording, event.context, category, &event);
+		event.profile = line->profile;
+		if (event.link)
+			event.link = sn_recording_link(recording, event.link);
+		sn_trace_writer_add(recording->writer, &event);
+		if (result)
+			sn_fail(error, result, "out of memory");
+	}
+	sn_totals_flush(&recording->totals, recording->builder, line->profile);
+	return result;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands for the importers of SQLite files where this Sonde is built without SQLite, and says so.
+ */
+#include "importer.h"
+
+#include <string.h>
+
+static bool probe(const struct sn_import_input *input)
+{
+	return input->head_bytes >= 16 && !memcmp(input->head, "SQLite format 3", 16);
+}
+
+static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
+		    struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_UNSUPPORTED,
+		       "cannot read '%s': this Sonde is built without SQLite (libsqlite3-dev)",
+		       request->paths[0]);
+}
+
+const struct sn_importer sn_importer_nsys = {
+    .name = "nsys",
+    .summary = "reports of Nsight Systems as SQLite; this Sonde is built without SQLite",
+    .probe = probe,
+    .read = read_all,
+};

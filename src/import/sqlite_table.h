@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of SQLite files that other tools export, row by row.
+ *
+ * Which tables and columns there are depends on the version of the tool and on what it measured, so
+ * a query names the columns that it would like, and those that are missing read as NULL. Files are
+ * not trusted: only plain tables are read, nothing that a schema may define is run.
+ */
+#ifndef SN_IMPORT_SQLITE_TABLE_H
+#define SN_IMPORT_SQLITE_TABLE_H
+
+#include "base/error.h"
+#include "importer.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+struct sn_sqlite {
+	sqlite3 *db;
+	const char *path; /* not owned */
+};
+
+/* Whether a file begins as SQLite's do. */
+bool sn_sqlite_is_file(const struct sn_import_input *input);
+
+/* Read-only. 0 or a negative enum sn_err; close it in either case. */
+int sn_sqlite_open(struct sn_sqlite *file, const char *path, struct sn_error *error);
+void sn_sqlite_close(struct sn_sqlite *file);
+
+/* Whether there is a table of that name, and a column in it (NULL: any). */
+bool sn_sqlite_has(const struct sn_sqlite *file, const char *table, const char *column);
+/* The first table whose name begins so, into name[size]. */
+bool sn_sqlite_find(const struct sn_sqlite *file, const char *prefix, char *name, size_t size);
+
+#define SN_SQLITE_COLUMNS_MAX 32
+
+/*
+ * SELECT of the columns of a table, in that order; `rest` is what follows FROM (WHERE, ORDER BY) or
+ * "". *rows is NULL where there is no such table. Free it with sqlite3_finalize.
+ */
+int sn_sqlite_select(const struct sn_sqlite *file, const char *table, const char *const *columns,
+		     const char *rest, sqlite3_stmt **rows, struct sn_error *error);
+/* 1: there is a row; 0: no more; or a negative enum sn_err with its text. */
+int sn_sqlite_next(const struct sn_sqlite *file, sqlite3_stmt *rows, struct sn_error *error);
+
+static inline bool sn_sqlite_is_null(sqlite3_stmt *rows, int column)
+{
+	return sqlite3_column_type(rows, column) == SQLITE_NULL;
+}
+/* Text, never NULL. Valid until the next row. */
+static inline const char *sn_sqlite_text(sqlite3_stmt *rows, int column)
+{
+	const unsigned char *text = sqlite3_column_text(rows, column);
+	return text ? (const char *)text : "";
+}
+
+#endif

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde import` of Nsight Systems' SQLite exports: made ones with a known answer, and the real ones read by SQL."""
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+FILES = sorted((ROOT.parent / "shared/data/nsys").glob("*.sqlite"))
+
+
+def imported(sonde, folder, *sources):
+    result = sonde("import", *sources, "-o", folder / "trace.sdb")
+    assert result.status == 0, result.err
+    return folder / "trace.sdb"
+
+
+def report(sonde, path, *options) -> list[dict]:
+    result = sonde("report", path, "--format", "json", *options)
+    assert result.status == 0, result.err
+    return json.loads(result.out)["rows"]
+
+
+def paths(rows: list[dict], metric: str) -> dict[str, tuple[int, float]]:
+    found, stack = {}, []
+    for row in rows:
+        stack[row["depth"]:] = [row["name"]]
+        value = row["values"].get(metric, {}).get("exclusive")
+        if value and value["count"]:
+            found[" > ".join(stack[1:])] = (value["count"], value["sum"])
+    return found
+
+
+def info(sonde, path) -> dict:
+    return json.loads(sonde("info", path, "--format", "json").out)
+
+
+def thread(pid: int, tid: int) -> int:
+    return 1 << 48 | pid << 24 | tid
+
+
+class Export:
+    """Writes an export; a table has the columns that its first row has."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.db = sqlite3.connect(path)
+        self.strings: dict[str, int] = {}
+        self.db.execute("CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL)")
+        self.row("META_DATA_EXPORT", name="EXPORT_SCHEMA_VERSION", value="3.1")
+
+    def string(self, text: str) -> int:
+        if text not in self.strings:
+            self.strings[text] = 60000 + len(self.strings)
+            self.db.execute("INSERT INTO StringIds VALUES (?, ?)", (self.strings[text], text))
+        return self.strings[text]
+
+    def row(self, table: str, **values: object) -> None:
+        names = ", ".join(f'"{name}"' for name in values)
+        self.db.execute(f"CREATE TABLE IF NOT EXISTS {table} ({names})")
+        self.db.execute(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(values))})", tuple(values.values()))
+
+    def api(self, name: str, start: int, end: int, correlation: int, pid: int = 5, tid: int = 10) -> None:
+        self.row("CUPTI_ACTIVITY_KIND_RUNTIME", start=start, end=end, eventClass=0, globalTid=thread(pid, tid),
+                 correlationId=correlation, nameId=self.string(name), returnValue=0)
+
+    def kernel(self, name: str, start: int, end: int, correlation: int, pid: int = 5, stream: int = 7) -> None:
+        self.row("CUPTI_ACTIVITY_KIND_KERNEL", start=start, end=end, deviceId=0, contextId=1, streamId=stream,
+                 correlationId=correlation, globalPid=thread(pid, 0), demangledName=self.string(name),
+                 shortName=self.string("short"), gridX=2, gridY=3, gridZ=1, blockX=32, blockY=1, blockZ=1,
+                 registersPerThread=40, staticSharedMemory=16, dynamicSharedMemory=100, localMemoryPerThread=0)
+
+    def range(self, text: str, start: int, end: int | None, kind: int = 59, **more: object) -> None:
+        self.row("NVTX_EVENTS", **{"start": start, "end": end, "eventType": kind, "text": text,
+                                   "globalTid": thread(5, 10), "domainId": 0, **more})
+
+    def close(self) -> Path:
+        self.db.commit()
+        self.db.close()
+        return self.path
+
+
+@pytest.fixture
+def export(tmp_path) -> Export:
+    return Export(tmp_path / "report.sqlite")
+
+
+def test_nsys_calls_nest_and_kernels_stand_below_their_launch(sonde, tmp_path, export):
+    export.row("TARGET_INFO_SESSION_START_TIME", utcEpochNs=1_700_000_000_000_000_000)
+    export.row("ANALYSIS_DETAILS", startTime=400, stopTime=9000)
+    export.row("PROCESSES", globalPid=thread(5, 0), pid=5, name="/usr/bin/app")
+    export.row("ThreadNames", nameId=export.string("main thread"), globalTid=thread(5, 10))
+    export.range("step", 1000, 5000)
+    export.api("cudaLaunchKernel_v7000", 1100, 1300, 1)
+    export.api("cuMemcpyHtoDAsync_v2", 1400, 1500, 2)
+    export.kernel("gemm(float*)", 1600, 2600, 1)
+    export.row("CUPTI_ACTIVITY_KIND_MEMCPY", start=3000, end=3100, deviceId=0, contextId=1, streamId=7, correlationId=2,
+               globalPid=thread(5, 0), bytes=4096, copyKind=1)
+    export.row("OSRT_API", start=3200, end=3300, globalTid=thread(5, 10), nameId=export.string("read"), correlationId=1)
+    export.row("CUBLAS_EVENTS", start=1050, end=1350, globalTid=thread(5, 10), nameId=export.string("cublasSgemm"))
+    path = imported(sonde, tmp_path, export.close())
+    rows = report(sonde, path, "--metric", "kernel-time,copy-time,copy-bytes,real-time,kernel-shared-bytes")
+    assert paths(rows, "kernel-time") == {"step > cublasSgemm > cudaLaunchKernel > gemm(float*)": (1, 1000)}
+    assert paths(rows, "copy-bytes") == {"step > cuMemcpyHtoDAsync_v2 > [CUDA memcpy Host-to-Device]": (1, 4096)}
+    assert paths(rows, "kernel-shared-bytes")["step > cublasSgemm > cudaLaunchKernel > gemm(float*)"] == (1, 116)
+    own = paths(rows, "real-time")
+    assert own["step"] == (1, 4000 - 300 - 100 - 100) and own["step > cublasSgemm"] == (1, 100)
+    assert {row["name"]: row["kind"] for row in rows}["read"] == "os"
+    about = info(sonde, path)
+    assert about["program"] == "app" and about["drops"] == {}
+    main, = [profile for profile in about["profiles"] if profile["tid"] == 10]
+    assert (main["pid"], main["start_ns"], main["end_ns"]) == \
+        (5, 1_700_000_000_000_000_600, 1_700_000_000_000_004_600)
+
+
+def test_processes_have_their_own_correlations(sonde, tmp_path, export):
+    for pid in (5, 6):
+        export.api(f"launch{pid}", 100, 200, 1, pid=pid)
+        export.kernel(f"kernel{pid}", 300 + pid, 400 + pid, 1, pid=pid)
+    path = imported(sonde, tmp_path, export.close())
+    assert set(paths(report(sonde, path, "--metric", "kernel-time"), "kernel-time")) == \
+        {"launch5 > kernel5", "launch6 > kernel6"}
+    assert sorted(profile["pid"] for profile in info(sonde, path)["profiles"]) == [5, 5, 6, 6]
+
+
+def test_nvtx_of_all_kinds(sonde, tmp_path, export):
+    export.row("ANALYSIS_DETAILS", startTime=0, stopTime=9000)
+    export.range("outer", 100, 500)
+    export.range("anywhere", 200, 800, kind=60)
+    export.range("other", 300, 900, kind=60)
+    export.range("mark", 250, None, kind=34)
+    export.range("NCCL", 0, None, kind=75, domainId=3)
+    export.range("allReduce", 300, 400, domainId=3)
+    export.range("still open", 600, None)
+    path = imported(sonde, tmp_path, export.close())
+    rows = report(sonde, path, "--metric", "real-time,range-time")
+    assert paths(rows, "real-time") == {"outer": (1, 300), "outer > NCCL:allReduce": (1, 100), "still open": (1, 8400)}
+    assert paths(rows, "range-time") == {"anywhere": (1, 600), "other": (1, 600)}
+    assert info(sonde, path)["events"] == 6
+
+
+def test_operators_of_emit_nvtx(sonde, tmp_path, export):
+    export.range("aten::mul, seq = 12, op_id = 7, sizes = [[2, 3], []]", 100, 200)
+    export.range("aten::mul, seq = 13, op_id = 8", 300, 400)
+    export.range("MulBackward0, seq = 12, op_id = 9", 500, 600, globalTid=thread(5, 11))
+    # the same number in another process is another call's
+    export.range("MulBackward0, seq = 12, op_id = 9", 500, 650, globalTid=thread(6, 11))
+    rows = report(sonde, imported(sonde, tmp_path, export.close()), "--metric", "real-time")
+    assert paths(rows, "real-time") == {"aten::mul": (2, 200), "aten::mul > MulBackward0": (1, 100), "MulBackward0": (1, 150)}
+    assert {row["kind"] for row in rows[1:]} == {"operator"}
+
+
+def test_samples(sonde, tmp_path, export):
+    for number, (time, stack) in enumerate([(100, ["main", "work"]), (200, ["main", "work"]), (300, ["main"]), (400, [])]):
+        export.row("COMPOSITE_EVENTS", id=40 + number, start=time, globalTid=thread(5, 10), cpuCycles=1)
+        for depth, name in enumerate(reversed(stack)):
+            export.row("SAMPLING_CALLCHAINS", id=40 + number, symbol=export.string(name),
+                       module=export.string("/usr/bin/app"), stackDepth=depth)
+    path = imported(sonde, tmp_path, export.close())
+    assert paths(report(sonde, path, "--metric", "samples"), "samples") == {"": (1, 1), "main": (1, 1), "main > work": (2, 2)}
+    assert info(sonde, path)["events"] == 4
+
+
+def test_what_is_not_read_is_counted(sonde, tmp_path, export):
+    export.api("cudaFree", 100, 200, 1)
+    export.kernel("backwards", 300, 200, 1)
+    export.kernel("early", 300, 400, 99)
+    for time in (1, 2, 3):
+        export.row("GPU_METRICS", timestamp=time, typeId=1, metricId=2, value=3)
+    path = imported(sonde, tmp_path, export.close())
+    assert info(sonde, path)["drops"] == {"gpu-unlaunched": 1, "import-unread": 3, "import-untimed": 1}
+
+
+def test_an_export_without_events(sonde, tmp_path, export):
+    assert info(sonde, imported(sonde, tmp_path, export.close()))["events"] == 0
+
+
+@pytest.mark.parametrize("cut", [100, 0.3, 0.6, 0.95])
+def test_truncated(sonde, tmp_path, export, cut):
+    for number in range(2000):
+        export.api(f"api{number}", number, number + 1, number)
+        export.kernel(f"kernel{number}", number, number + 1, number)
+    data = export.close().read_bytes()
+    (tmp_path / "t.sqlite").write_bytes(data[:cut if cut >= 1 else int(cut * len(data))])
+    result = sonde("import", tmp_path / "t.sqlite", "-o", tmp_path / "x.sdb")
+    assert result.status == 128 and len(result.err_lines) == 1 and "t.sqlite" in result.err
+    assert not (tmp_path / "x.sdb").exists()
+
+
+def test_another_programs_sqlite(sonde, tmp_path):
+    with sqlite3.connect(tmp_path / "t.sqlite") as db:
+        db.execute("CREATE TABLE StringIds (id)")
+    result = sonde("import", tmp_path / "t.sqlite", "-o", tmp_path / "x.sdb")
+    assert result.status == 128 and "not of a known format" in result.err
+
+
+def one(db: sqlite3.Connection, sql: str) -> tuple:
+    return db.execute(sql).fetchone()
+
+
+@pytest.mark.skipif(not FILES, reason="../shared/data is not here")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_nsys_real_reports_lose_nothing(sonde, tmp_path, path):
+    db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
+    table = "CUPTI_ACTIVITY_KIND_"
+    expected = {"kernel-time": one(db, f'SELECT count(*), sum("end" - start) FROM {table}KERNEL'),
+                "copy-time": one(db, f'SELECT count(*), sum("end" - start) FROM {table}MEMCPY'),
+                "copy-bytes": one(db, f"SELECT count(*), sum(bytes) FROM {table}MEMCPY"),
+                "fill-time": one(db, f'SELECT count(*), sum("end" - start) FROM {table}MEMSET'),
+                "gpu-api-time": one(db, f'SELECT count(*), sum("end" - start) FROM {table}RUNTIME')}
+    result = imported(sonde, tmp_path, path)
+    rows = report(sonde, result, *[part for metric in expected for part in ("--metric", metric)])
+    root = rows[0]["values"]
+    assert {metric: (root[metric]["inclusive"]["count"], root[metric]["inclusive"]["sum"]) for metric in expected} == expected
+    found: dict[str, list[float]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        value = row["values"].get("kernel-time", {}).get("exclusive")
+        if row["kind"] == "kernel" and value:
+            found[row["name"]][0] += value["count"]
+            found[row["name"]][1] += value["sum"]
+    sql = f'SELECT value, count(*), sum("end" - start) FROM {table}KERNEL JOIN StringIds ON id = demangledName GROUP BY value'
+    assert {name: tuple(pair) for name, pair in found.items()} == {name: (count, sum_) for name, count, sum_ in db.execute(sql)}
+    # every row is an event, and what has no launch in its process is counted
+    names = ["KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION", "RUNTIME"]
+    count = sum(one(db, f"SELECT count(*) FROM {name}")[0]
+                for name in [table + name for name in names] + ["NVTX_EVENTS", "PROFILER_OVERHEAD"])
+    about = info(sonde, result)
+    assert about["events"] == count
+    launches = set(db.execute(f"SELECT globalTid >> 24, correlationId FROM {table}RUNTIME"))
+    operations = [row for name in names[:3] for row in db.execute(f"SELECT globalPid >> 24, correlationId FROM {table}{name}")]
+    assert about["drops"] == {"gpu-unlaunched": sum(row not in launches for row in operations)}
+    devices = json.loads(sonde("timeline", result, "--format", "json").out)["devices"]
+    assert [device["device"] for device in devices] == [0, 1]
