@@ -281,10 +281,12 @@ static int run_rank(int argc, char **argv)
 	const char *const *folders = (const char *const *)argv + optind;
 	char beside[PATH_MAX];
 	const char *output = arguments.output;
-	if (arguments.formula_count > 0 && !sn_comm_rank()) {
+	/* all ranks look, because all must go on or none; the first writes */
+	if (arguments.formula_count > 0) {
 		if (name_beside(arguments.output, beside))
 			return SN_EXIT_FAILED;
-		output = beside;
+		if (!sn_comm_rank())
+			output = beside;
 	}
 	if (sn_analyze(folders, (size_t)(argc - optind), output, &arguments.analyze, &result,
 		       &error))

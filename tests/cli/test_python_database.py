@@ -134,8 +134,7 @@ def test_profiles_and_the_rest(sonde, made):
     for found, profile in zip(info["profiles"], database.profiles):
         for key in ("kind", "host", "program", "thread", "rank", "pid", "tid", "cpu_ns", "samples"):
             assert found[key] == getattr(profile, key)
-        # JSON's numbers are doubles
-        assert (found["start_ns"], found["end_ns"]) == (float(profile.start_ns), float(profile.end_ns))
+        assert (float(found["start_ns"]), float(found["end_ns"])) == (float(profile.start_ns), float(profile.end_ns))
         assert (found.get("device"), found.get("stream")) == (profile.device, profile.stream)
     assert database.drops == info["drops"] and database.properties == info["properties"]
     assert database.formulas == {formula["name"]: formula["formula"] for formula in info["formulas"]}
