@@ -251,6 +251,8 @@ static int add_gpu(struct expanding *expanding, const struct sn_frame *frame,
 		if (add_frame(expanding, &made) < 0)
 			return SN_ERR_MEMORY;
 	}
+	if (frame->flags & SN_FRAME_CALL)
+		return 0;
 	snprintf(name, sizeof(name), "0x%" PRIx64, frame->value);
 	made.kind = SN_FRAME_GPU_INSTRUCTION;
 	made.name = sn_db_builder_string(expanding->builder, name);

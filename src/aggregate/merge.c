@@ -39,6 +39,7 @@ void sn_merge_release(struct sn_merge *merge)
 	sn_intern_release(&merge->frames);
 	sn_nodes_release(&merge->nodes);
 	free(merge->module_flags);
+	sn_gpu_calls_release(&merge->gpu_calls);
 	free(merge->values);
 	free(merge->contexts);
 }
@@ -335,9 +336,20 @@ int sn_merge_add(struct sn_merge *merge, const struct sn_measurement *measuremen
 {
 	struct adding adding = {.merge = merge, .measurement = measurement};
 	struct translation translation = {0};
-	int result = begin(&adding);
-	for (uint32_t i = 0; i < measurement->thread_count && !result; i++)
-		result = add_thread(&adding, &translation, measurement->threads + i);
+	/* all stay until the end: what was translated for a thread is kept for the next */
+	struct sn_gpu_called *called = calloc(measurement->thread_count + 1ull, sizeof(*called));
+	int result = called ? begin(&adding) : SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < measurement->thread_count && !result; i++) {
+		result = sn_gpu_calls_apply(&merge->gpu_calls, measurement,
+					    measurement->threads + i, called + i);
+		if (!result)
+			result = add_thread(&adding, &translation, &called[i].thread);
+		free(called[i].values);
+		called[i].values = NULL;
+	}
+	for (uint32_t i = 0; called && i < measurement->thread_count; i++)
+		sn_gpu_called_release(called + i);
+	free(called);
 	free(translation.string_ids);
 	free(translation.code_ids);
 	free(adding.modules);

@@ -13,6 +13,7 @@
 #include "base/intern.h"
 #include "format/database_writer.h"
 #include "format/measurement_reader.h"
+#include "gpu_calls.h"
 #include "nodes.h"
 
 /* Modules of one path and build id are one. */
@@ -49,6 +50,7 @@ struct sn_merge {
 	int (*take)(void *context, const struct sn_measurement_thread *thread, uint32_t profile,
 		    const uint32_t *nodes, const uint32_t *metrics);
 	void *take_context;
+	struct sn_gpu_calls gpu_calls;
 	/* Where values of each node belong, after sn_expand: the builder's contexts. */
 	uint32_t *contexts;
 };

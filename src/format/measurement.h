@@ -57,6 +57,8 @@ enum sn_frame_flags {
 	SN_FRAME_ENTRY = 32,
 	/* databases only; a line or a loop: was called by its parent, and does not lie in it */
 	SN_FRAME_CALLED = 64,
+	/* gpu-instruction: a call that leads to the frames below, not a sample */
+	SN_FRAME_CALL = 128,
 };
 
 #define SN_ID_NONE UINT32_MAX

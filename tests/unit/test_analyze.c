@@ -233,6 +233,41 @@ static void gpu_instructions_become_functions_and_loops(void **state)
 	sonde_db_close(db);
 }
 
+/* helper is called by `outer` alone: all its samples come below the call at 0x40. */
+static void gpu_samples_get_their_callers(void **state)
+{
+	struct measurement_fixture *f = new_process("1", 1700000000);
+	char path[] = "/tmp/sonde-cubin-XXXXXX";
+	size_t bytes;
+	uint8_t *cubin = gpu_fixture_cubin(90, &bytes);
+	int file = mkstemp(path);
+	assert_int_equal(write(file, cubin, bytes), bytes);
+	close(file);
+	free(cubin);
+	new_thread(f, 1);
+	uint32_t module = measurement_fixture_module(f, path, 0, "", 0);
+	uint32_t kernel = measurement_fixture_named(f, 0, 0, SN_FRAME_KERNEL, 0, "outer");
+	static const uint32_t offsets[] = {0x20, 0x90, 0xa0};
+	static const uint64_t counts[] = {5, 11, 7};
+	for (unsigned i = 0; i < 3; i++) {
+		struct sn_frame frame = {.kind = SN_FRAME_GPU_INSTRUCTION,
+					 .id = module,
+					 .value = GPU_FIXTURE_OUTER + offsets[i]};
+		uint32_t node = measurement_fixture_node(f, 0, kernel, frame);
+		measurement_fixture_value(f, 0, node, 0, counts[i], 3);
+	}
+	struct sonde_db *db = analyze(f);
+	unlink(path);
+	assert_string_equal(hottest_path(db),
+			    "kernel outer > gpu-function outer > gpu-loop loop at kernel.cu:11 > "
+			    "gpu-line kernel.cu:13 > gpu-function helper > gpu-loop loop at "
+			    "kernel.cu:32 > gpu-line kernel.cu:30 > gpu-instruction 0x490");
+	struct sonde_db_summary root;
+	assert_true(sonde_db_summary(db, 0, 0, &root));
+	assert_true(root.inclusive.count == 23 && root.inclusive.sum == 69);
+	sonde_db_close(db);
+}
+
 static void unknown_code_is_named_by_its_place(void **state)
 {
 	struct measurement_fixture *f = new_process("1", 1700000000);
@@ -479,6 +514,7 @@ int main(void)
 	    cmocka_unit_test(python_and_named_frames),
 	    cmocka_unit_test(native_frames_become_functions),
 	    cmocka_unit_test(gpu_instructions_become_functions_and_loops),
+	    cmocka_unit_test(gpu_samples_get_their_callers),
 	    cmocka_unit_test(unknown_code_is_named_by_its_place),
 	    cmocka_unit_test(operators_appear_once),
 	    cmocka_unit_test(compilations_are_regions),
