@@ -187,7 +187,7 @@ static void grow_kernel(struct growing *growing, uint32_t upper_end, uint32_t i)
 				   named(growing, SN_FRAME_KERNEL, "kernel_%u", i % 64));
 	for (uint32_t j = 0; j < options->instructions; j++)
 		add_node(growing, kernel, GEN_INSTRUCTION, unit,
-			 named(growing, SN_FRAME_GPU_INSTRUCTION, "+0x%x", j * 16));
+			 named(growing, SN_FRAME_GPU_LINE, "+0x%x", j * 16));
 	/* every other launch comes with a copy, every fourth waits */
 	if (i % 2 == 0)
 		add_node(growing,

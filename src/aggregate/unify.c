@@ -194,6 +194,20 @@ static void map_codes(struct maps *maps, struct sn_unified *into, const struct s
 	}
 }
 
+/* What a frame's id is a number of; see struct sn_frame. */
+static const uint32_t *ids_of(const struct maps *maps, unsigned kind)
+{
+	switch (kind) {
+	case SN_FRAME_NATIVE:
+	case SN_FRAME_GPU_INSTRUCTION:
+		return maps->modules;
+	case SN_FRAME_PYTHON:
+		return maps->codes;
+	default:
+		return maps->strings;
+	}
+}
+
 static void map_frames(struct maps *maps, struct sn_unified *into, const struct sn_unified *from)
 {
 	const struct sn_intern *frames = &from->merge.frames;
@@ -201,10 +215,7 @@ static void map_frames(struct maps *maps, struct sn_unified *into, const struct 
 	for (uint32_t i = 0; i < frames->count && !maps->failed; i++) {
 		struct sn_frame frame;
 		memcpy(&frame, sn_intern_at(frames, i, NULL), sizeof(frame));
-		frame.id = apply(frame.kind == SN_FRAME_NATIVE	 ? maps->modules
-				 : frame.kind == SN_FRAME_PYTHON ? maps->codes
-								 : maps->strings,
-				 frame.id);
+		frame.id = apply(ids_of(maps, frame.kind), frame.id);
 		maps->frames[i] = intern(maps, &into->merge.frames, &frame, sizeof(frame));
 	}
 }
