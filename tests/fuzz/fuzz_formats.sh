@@ -22,7 +22,8 @@ fuzzer="clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=u
 	cc $options -o "$work/make-measurement" "$top/tests/workloads/make_measurement.c" \
 		"$top/tests/unit/measurement_fixture.c" $base $measurement -lm
 	$fuzzer -o "$work/fuzz_database" "$here/fuzz_database.c" $base $database -lm
-	$fuzzer -o "$work/fuzz_measurement" "$here/fuzz_measurement.c" $base $database $measurement $aggregate -lm
+	$fuzzer -o "$work/fuzz_measurement" "$here/fuzz_measurement.c" $base $database $measurement $aggregate \
+		"$src"/aggregate/gpu_*.c "$src"/binary/*.c "$src"/binary/structure/*.c "$src"/binary/gpu/*.c -lm -lz -lstdc++ -ldl -lpthread
 }
 cd "$work"
 ./make-db database/small
