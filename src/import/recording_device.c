@@ -10,6 +10,8 @@
 
 #include "format/measurement.h"
 
+#include <string.h>
+
 #define NO_LAUNCH "[launched before the recording]"
 
 static int compare_launches(const void *left, const void *right)
@@ -54,7 +56,7 @@ static uint32_t place(struct sn_recording *recording, const struct sn_event *eve
 	if (parent == SONDE_NONE && category >= SN_ACTIVITY_DEVICE_ANNOTATION) {
 		parent = 0;
 	} else if (parent == SONDE_NONE) {
-		recording->unlaunched++;
+		recording->unlaunched += event->metric == SONDE_NONE;
 		parent = sn_db_builder_context(
 		    recording->builder, 0,
 		    sn_db_builder_named_frame(recording->builder, SN_FRAME_IDLE, NO_LAUNCH));
@@ -122,6 +124,22 @@ static int add_values(struct sn_recording *recording, uint32_t context, uint32_t
 	return result;
 }
 
+/* One event of a stream, which is none where it only adds a value to the place of another. */
+static int take(struct sn_recording *recording, struct sn_event *event)
+{
+	uint32_t category = sn_recording_name(recording, event->context).category;
+	event->context = place(recording, event, category);
+	if (event->metric != SONDE_NONE && event->attribute_count) {
+		double value;
+		memcpy(&value, &event->attributes[0].value, sizeof(value));
+		return sn_totals_add(&recording->totals, event->context, event->metric, value);
+	}
+	if (event->link)
+		event->link = sn_recording_link(recording, event->link);
+	sn_trace_writer_add(recording->writer, event);
+	return add_values(recording, event->context, category, event);
+}
+
 int sn_recording_device(struct sn_recording *recording, uint32_t number, struct sn_error *error)
 {
 	struct sn_recording_line *line = recording->lines + number;
@@ -130,15 +148,10 @@ int sn_recording_device(struct sn_recording *recording, uint32_t number, struct 
 	sn_recording_profile(recording, line);
 	int result = sn_sorter_begin(recording->sorter, number, error);
 	while (!result && (result = sn_sorter_next(recording->sorter, &event, error)) > 0) {
-		uint32_t category = sn_recording_name(recording, event.context).category;
 		event.start_ns = sn_recording_time(recording, event.start_ns);
 		event.end_ns = sn_recording_time(recording, event.end_ns);
-		event.context = place(recording, &event, category);
-		result = add_values(recording, event.context, category, &event);
 		event.profile = line->profile;
-		if (event.link)
-			event.link = sn_recording_link(recording, event.link);
-		sn_trace_writer_add(recording->writer, &event);
+		result = take(recording, &event);
 		if (result)
 			sn_fail(error, result, "out of memory");
 	}

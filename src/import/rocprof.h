@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the importer of rocprofv3's files: rocprof_csv.c and rocprof_json.c read, rocprof.c makes
+ * of what they read one recording.
+ *
+ * Times are of the clock since boot; the files do not say when that was. Sizes of grids are in
+ * work-items there and in workgroups here.
+ */
+#ifndef SN_IMPORT_ROCPROF_H
+#define SN_IMPORT_ROCPROF_H
+
+#include "recording.h"
+
+enum sn_rocprof_key {
+	SN_ROCPROF_KEY_ACCUM,
+	SN_ROCPROF_KEY_SCALAR,
+	SN_ROCPROF_KEY_SCRATCH,
+	SN_ROCPROF_KEY_DISPATCH,
+	SN_ROCPROF_KEY_COUNT, /* value of a counter */
+	SN_ROCPROF_KEYS
+};
+
+struct sn_rocprof {
+	struct sn_recording recording;
+	uint32_t keys[SN_ROCPROF_KEYS];
+	/* of the recording being read */
+	struct sn_intern dispatches; /* those that counters made events of */
+	bool has_kernels; /* the dispatches themselves are read from a file of their own */
+};
+
+/* What the files say of an activity; 0 what they do not. */
+struct sn_rocprof_activity {
+	int64_t start_ns, end_ns, correlation;
+	int64_t pid, tid;
+	int64_t agent, queue, stream;
+	int64_t workgroup[3], grid[3]; /* work-items */
+	int64_t vector_registers, accumulation_registers, scalar_registers;
+	int64_t shared_bytes, scratch_bytes, dispatch;
+	int64_t bytes; /* of a copy; -1 unknown */
+};
+
+int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category category,
+		    const char *name, const struct sn_rocprof_activity *activity);
+int sn_rocprof_dispatch(struct sn_rocprof *rocprof, const char *kernel,
+			const struct sn_rocprof_activity *activity);
+/* `direction` as in "MEMORY_COPY_HOST_TO_DEVICE". */
+int sn_rocprof_copy(struct sn_rocprof *rocprof, const char *direction,
+		    const struct sn_rocprof_activity *activity);
+/* A counter's value for a dispatch. */
+int sn_rocprof_counter(struct sn_rocprof *rocprof, const char *kernel, const char *counter,
+		       double value, const struct sn_rocprof_activity *activity);
+/* What kind of calls a domain has: "HIP_RUNTIME_API", "MARKER_CORE_API", ... */
+enum sn_activity_category sn_rocprof_category(const char *domain);
+
+bool sn_rocprof_is_csv(const char *head, size_t length);
+int sn_rocprof_read_csv(struct sn_rocprof *rocprof, const char *path, struct sn_error *error);
+bool sn_rocprof_is_json(const char *path);
+int sn_rocprof_read_json(struct sn_rocprof *rocprof, const char *path, struct sn_error *error);
+
+#endif

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sonde import` of rocprofv3's CSV and JSON: made ones with a known answer, and the real ones read by other means."""
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections import defaultdict
+
+import pytest
+
+from conftest import ROOT
+from test_import_nsys import imported, info, paths, report
+
+DATA = ROOT.parent / "shared/data/rocprof"
+KINDS = ["kernel_trace", "hip_runtime_trace", "memory_copy_trace", "marker_api_trace", "counter_collection", "rccl_trace"]
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+
+CALL = '"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+KERNEL = ('"Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id","Kernel_Id","Kernel_Name","Correlation_Id",'
+          '"Start_Timestamp","End_Timestamp","LDS_Block_Size","Scratch_Size","VGPR_Count","Accum_VGPR_Count","SGPR_Count",'
+          '"Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z","Grid_Size_X","Grid_Size_Y","Grid_Size_Z"\n')
+COUNTER = ('"Correlation_Id","Dispatch_Id","Agent_Id","Queue_Id","Process_Id","Thread_Id","Grid_Size","Kernel_Id","Kernel_Name",'
+           '"Workgroup_Size","LDS_Block_Size","Scratch_Size","VGPR_Count","Accum_VGPR_Count","SGPR_Count","Counter_Name",'
+           '"Counter_Value","Start_Timestamp","End_Timestamp"\n')
+
+
+def write_run(folder, prefix: str = "908_") -> list:
+    files = {"hip_api_trace.csv": CALL + '"HIP_RUNTIME_API","hipLaunchKernel",908,910,7,1000,1100\n'
+                                         '"HIP_RUNTIME_API","hipMemcpy",908,910,8,1200,1900\n',
+             "marker_api_trace.csv": CALL + '"MARKER_CORE_API","step ""1"", all",908,910,3,900,2000\n'
+                                            '"MARKER_CORE_API","mark",908,910,4,950,950\n',
+             "kernel_trace.csv": KERNEL + '"KERNEL_DISPATCH","Agent 4",1,2,910,1,10,"void add<int, 2>(int*)",7,1150,1650,'
+                                          '256,0,12,4,16,64,2,1,1000,6,1\n',
+             "memory_copy_trace.csv": '"Kind","Direction","Stream_Id","Source_Agent_Id","Destination_Agent_Id",'
+                                      '"Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+                                      '"MEMORY_COPY","MEMORY_COPY_DEVICE_TO_HOST",0,"Agent 4","Agent 0",8,1700,1800\n',
+             "counter_collection.csv": COUNTER +
+             "".join(f'7,1,"Agent 4",1,908,910,6000,10,"void add<int, 2>(int*)",128,256,0,12,4,16,"{name}",{value},1150,1650\n'
+                     for name, value in (("SQ_WAVES", "94.000000"), ("GRBM_COUNT", "12.5")))}
+    for name, text in files.items():
+        (folder / (prefix + name)).write_text(text)
+    return [folder / (prefix + name) for name in files]
+
+
+def test_rocprof_files_of_a_run_are_joined(sonde, tmp_path):
+    path = imported(sonde, tmp_path, *write_run(tmp_path))
+    metrics = ["kernel-time", "kernel-blocks", "kernel-block-threads", "kernel-registers", "copy-time", "real-time",
+               "SQ_WAVES", "GRBM_COUNT"]
+    rows = report(sonde, path, *[part for metric in metrics for part in ("--metric", metric)])
+    kernel = 'step "1", all > hipLaunchKernel > void add<int, 2>(int*)'
+    assert paths(rows, "kernel-time") == {kernel: (1, 500)}
+    # the grid is in work-items: 1000 x 6 of 64 x 2
+    assert paths(rows, "kernel-blocks") == {kernel: (1, 16 * 3)} and paths(rows, "kernel-block-threads") == {kernel: (1, 128)}
+    assert paths(rows, "SQ_WAVES") == {kernel: (1, 94)} and paths(rows, "GRBM_COUNT") == {kernel: (1, 12.5)}
+    assert paths(rows, "copy-time") == {'step "1", all > hipMemcpy > [HIP memory copy device to host]': (1, 100)}
+    assert paths(rows, "real-time")['step "1", all'] == (1, 1100 - 100 - 700)
+    about = info(sonde, path)
+    assert about["events"] == 6 and about["drops"] == {}
+    assert {(profile["pid"], profile["tid"]) for profile in about["profiles"]} == {(908, 0), (908, 910)}
+
+
+def test_runs_are_told_apart(sonde, tmp_path):
+    path = imported(sonde, tmp_path, *write_run(tmp_path), *write_run(tmp_path, "909_"))
+    rows = report(sonde, path, "--metric", "kernel-time")
+    assert rows[0]["values"]["kernel-time"]["inclusive"]["sum"] == 1000
+    assert info(sonde, path)["properties"]["imported.files"] == "2"
+
+
+def test_counters_alone_make_the_kernels(sonde, tmp_path):
+    path = imported(sonde, tmp_path, write_run(tmp_path)[-1])
+    rows = report(sonde, path, "--metric", "kernel-time", "--metric", "SQ_WAVES")
+    assert paths(rows, "kernel-time") == {"[launched before the recording] > void add<int, 2>(int*)": (1, 500)}
+    assert paths(rows, "SQ_WAVES") == {"[launched before the recording] > void add<int, 2>(int*)": (1, 94)}
+    assert info(sonde, path)["drops"] == {"gpu-unlaunched": 1}
+
+
+def results() -> dict:
+    def call(kind, operation, correlation, start, end, **more):
+        return {"size": 1, "kind": kind, "operation": operation, "correlation_id": {"internal": correlation, "external": 0},
+                "start_timestamp": start, "end_timestamp": end, "thread_id": 910, **more}
+    size = {"x": 64, "y": 1, "z": 1}
+    info_ = {"agent_id": {"handle": 77}, "queue_id": {"handle": 1}, "kernel_id": 1, "dispatch_id": 1,
+             "private_segment_size": 0, "group_segment_size": 32, "workgroup_size": size, "grid_size": {"x": 640, "y": 1, "z": 1}}
+    return {"rocprofiler-sdk-tool": [{
+        "metadata": {"pid": 908, "node": {"hostname": "box"}, "command": ["/usr/bin/app", "x"]},
+        "agents": [{"id": {"handle": 70}, "type": 1, "node_id": 0, "logical_node_type_id": 0, "name": "EPYC"},
+                   {"id": {"handle": 77}, "type": 2, "node_id": 4, "logical_node_type_id": 3, "product_name": "MI300X"}],
+        "strings": {"buffer_records": [{"kind": "NONE", "operations": []},
+                                       {"kind": "HIP_RUNTIME_API", "operations": ["NONE", "hipLaunchKernel", "hipMemcpy"]},
+                                       {"kind": "MEMORY_COPY", "operations": ["NONE", "MEMORY_COPY_HOST_TO_DEVICE"]},
+                                       {"kind": "MARKER_CORE_API", "operations": ["roctxRangePush"]}],
+                    "marker_api": [{"key": 3, "value": "my \"step\""}]},
+        "kernel_symbols": [{"kernel_id": 0, "kernel_name": ""},
+                           {"kernel_id": 1, "kernel_name": "_Z3add.kd", "formatted_kernel_name": "add(int)", "arch_vgpr_count": 9}],
+        "later": {"unknown": [[1, 2], {"a": "}"}]},
+        "callback_records": {"counter_collection": []},
+        "buffer_records": {
+            "marker_api": [call(3, 0, 3, 900, 2000)],
+            "hip_api": [call(1, 1, 7, 1000, 1100), call(1, 2, 8, 1200, 1900)],
+            "kernel_dispatch": [call(9, 2, 7, 1150, 1650, dispatch_info=info_, stream_id={"handle": 5})],
+            "memory_copy": [call(2, 1, 8, 1700, 1800, bytes=4096, src_agent_id={"handle": 70}, dst_agent_id={"handle": 77})],
+            "scratch_memory": [call(4, 1, 9, 1, 2)]}}]}
+
+
+def test_json(sonde, tmp_path):
+    (tmp_path / "r.json").write_text(json.dumps(results(), indent=1))
+    path = imported(sonde, tmp_path, tmp_path / "r.json")
+    rows = report(sonde, path, "--metric", "kernel-time,copy-bytes,kernel-blocks,kernel-registers")
+    assert paths(rows, "kernel-time") == {'my "step" > hipLaunchKernel > add(int)': (1, 500)}
+    assert paths(rows, "kernel-blocks")['my "step" > hipLaunchKernel > add(int)'] == (1, 10)
+    assert paths(rows, "kernel-registers")['my "step" > hipLaunchKernel > add(int)'] == (1, 9)
+    assert paths(rows, "copy-bytes") == {'my "step" > hipMemcpy > [HIP memory copy host to device]': (1, 4096)}
+    about = info(sonde, path)
+    assert about["program"] == "app" and about["drops"] == {"import-unread": 1}
+    assert about["properties"]["rocprofv3.gpu.3"] == "MI300X"
+    assert {profile["device"] for profile in about["profiles"] if profile["kind"] != "thread"} == {3}
+
+
+@pytest.mark.parametrize("cut", [100, 0.3, 0.6, 0.8, 0.99])
+def test_truncated_json(sonde, tmp_path, cut):
+    text = json.dumps(results())
+    (tmp_path / "r.json").write_text(text[:cut if cut >= 1 else int(cut * len(text))])
+    result = sonde("import", tmp_path / "r.json", "-o", tmp_path / "x.sdb")
+    assert result.status == 128 and len(result.err_lines) == 1 and "r.json" in result.err
+    assert not (tmp_path / "x.sdb").exists()
+
+
+@pytest.mark.parametrize("old, new", [('"kernel_dispatch": [{', '"kernel_dispatch": [5, {'), ('"strings"', '"strings" 1'),
+                                      ('"agents": [', '"agents": [,'), ('"metadata": {', '"metadata": {{')])
+def test_damaged_json(sonde, tmp_path, old, new):
+    text = json.dumps(results())
+    assert old in text
+    (tmp_path / "r.json").write_text(text.replace(old, new))
+    result = sonde("import", tmp_path / "r.json", "-o", tmp_path / "x.sdb")
+    assert result.status == 128 and len(result.err_lines) == 1 and not (tmp_path / "x.sdb").exists()
+
+
+@pytest.mark.parametrize("tail", ['"HIP_RUNTIME_API","hip', '"HIP_RUNTIME_API","x",1\n', '"a"b,1,1,1,1,1,1\n', "1," * 100 + "\n"])
+def test_damaged_csv(sonde, tmp_path, tail):
+    (tmp_path / "hip_api_trace.csv").write_text(CALL + tail)
+    result = sonde("import", tmp_path / "hip_api_trace.csv", "-o", tmp_path / "x.sdb")
+    assert result.status == 128 and len(result.err_lines) == 1 and "line 2" in result.err
+    assert not (tmp_path / "x.sdb").exists()
+
+
+@needs_data
+@pytest.mark.parametrize("kind", KINDS)
+def test_rocprof_real_csv_loses_nothing(sonde, tmp_path, kind):
+    with open(DATA / f"csv/{kind}.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    path = imported(sonde, tmp_path, DATA / f"csv/{kind}.csv")
+    assert info(sonde, path)["events"] == len(rows)
+    length = sum(int(row["End_Timestamp"]) - int(row["Start_Timestamp"]) for row in rows)
+    metric = {"kernel_trace": "kernel-time", "counter_collection": "kernel-time", "memory_copy_trace": "copy-time",
+              "hip_runtime_trace": "gpu-api-time"}.get(kind)
+    if metric:
+        root = report(sonde, path, "--metric", metric)[0]["values"][metric]["inclusive"]
+        assert (root["count"], root["sum"]) == (len(rows), length)
+    if kind == "kernel_trace":
+        blocks = 1
+        total = 0
+        for row in rows:
+            for axis in "XYZ":
+                blocks *= -(-int(row[f"Grid_Size_{axis}"]) // int(row[f"Workgroup_Size_{axis}"]))
+            total, blocks = total + blocks, 1
+        assert report(sonde, path, "--metric", "kernel-blocks")[0]["values"]["kernel-blocks"]["inclusive"]["sum"] == total
+
+
+@needs_data
+def test_rocprof_real_json_loses_nothing(sonde, tmp_path):
+    source = DATA / "rocprofv3_908_results.json.gz"
+    with gzip.open(source, "rt") as file:
+        tool, = json.load(file)["rocprofiler-sdk-tool"]
+    names = {symbol["kernel_id"]: symbol["formatted_kernel_name"] for symbol in tool["kernel_symbols"]}
+    expected: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    dispatches = tool["buffer_records"]["kernel_dispatch"]
+    for record in dispatches:
+        pair = expected[names[record["dispatch_info"]["kernel_id"]]]
+        pair[0] += 1
+        pair[1] += record["end_timestamp"] - record["start_timestamp"]
+    path = imported(sonde, tmp_path, source)
+    found: dict[str, list[float]] = defaultdict(lambda: [0, 0])
+    for row in report(sonde, path, "--metric", "kernel-time"):
+        value = row["values"].get("kernel-time", {}).get("exclusive")
+        if row["kind"] == "kernel" and value:
+            found[row["name"]][0] += value["count"]
+            found[row["name"]][1] += value["sum"]
+    assert found == expected and info(sonde, path)["events"] == len(dispatches)
