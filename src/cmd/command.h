@@ -104,6 +104,9 @@ const char *sn_options_operand(const struct sn_options *options, const char *wha
 /* The candidate most like `word` (ends with NULL) if one is like it, else NULL. */
 const char *sn_options_nearest(const char *word, const char *const *candidates);
 
+/* For a child that becomes another program: signals mean again what they meant when sonde began. */
+void sn_command_signals_restore(void);
+
 /* Columns: COLUMNS, else the terminal's, else 100. */
 int sn_terminal_width(void);
 /* Whether bold and colours belong on `stream`: a terminal, not "dumb", NO_COLOR not set. */

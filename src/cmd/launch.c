@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Preloading the collector into a program and waiting for it; see launch.h. */
+#include "command.h"
 #include "launch.h"
 #include "format/measurement.h"
 
@@ -401,6 +402,7 @@ static int wait_for_program(int *status)
 static void become_program(const struct sn_launch *launch, char *const *command, int report)
 {
 	set_environment(launch);
+	sn_command_signals_restore();
 	execvp(command[0], command);
 	int reason = errno;
 	if (write(report, &reason, sizeof(reason)) < 0)

@@ -5,6 +5,7 @@
 #include "command.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 const struct sn_command *const sn_commands[] = {
@@ -83,8 +84,17 @@ static int run_command(int argc, char **argv)
 	return command->run(argc - 1, argv + 1);
 }
 
+static void (*file_limit_action)(int);
+
+void sn_command_signals_restore(void)
+{
+	signal(SIGXFSZ, file_limit_action);
+}
+
 int main(int argc, char **argv)
 {
+	/* a write beyond the limit of a file's size fails as on a full disk: said, and tidied up */
+	file_limit_action = signal(SIGXFSZ, SIG_IGN);
 	int status = run_command(argc, argv);
 	errno = 0;
 	if ((fflush(stdout) != 0 || ferror(stdout)) && status != SN_EXIT_FAILED) {

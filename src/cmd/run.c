@@ -336,7 +336,9 @@ static int finish(struct run *run, int status)
 		    "when done",
 		    running, running > 1 ? "es" : "", running > 1 ? "" : "s", run->folder,
 		    run->database);
-	if (!analyze(run) && !run->quiet)
+	if (analyze(run))
+		return status ? status : SN_EXIT_FAILED;
+	if (!run->quiet)
 		report(run);
 	return status;
 }
@@ -375,7 +377,9 @@ const struct sn_command sn_command_run = {
 	"    to NAME.sonde/, analyses it into NAME.sdb and prints a summary on standard error.\n"
 	"    NAME is the program's or the script's name unless -o says otherwise. The exit status "
 	"is\n"
-	"    the program's own, or 128 + N where signal N ended it.\n"
+	"    the program's own, or 128 + N where signal N ended it; 128 where the program "
+	"succeeded\n"
+	"    but its measurement could not be analysed.\n"
 	"\n"
 	"OPTIONS\n"
 	"    -o, --output NAME       write NAME.sonde/ and NAME.sdb\n"
