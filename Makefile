@@ -18,6 +18,7 @@ deps:
 
 demo:
 	tools/deps.sh build demo
+	test -e $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) -Dtests=disabled
 	$(MAKE) all
 	tools/demo.sh $(BUILD)
 

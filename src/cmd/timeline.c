@@ -491,7 +491,7 @@ static int run(int argc, char **argv)
 
 const struct sn_command sn_command_timeline = {
     .name = "timeline",
-    .summary = "says where the time of a trace went, and what devices waited for",
+    .summary = "say where the time of a trace went, and what devices waited for",
     .usage = usage,
     .run = run,
 };
