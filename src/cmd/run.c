@@ -137,6 +137,9 @@ static int take_option(struct run *run, struct sn_options *options, int option)
 	double number;
 	switch (option) {
 	case 'o':
+		if (optarg[strspn(optarg, "/")] == 0)
+			return sn_command_misuse(options->command,
+						 "option '--output': '%s' is no name", optarg);
 		run->output = optarg;
 		return 0;
 	case 'e':

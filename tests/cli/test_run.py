@@ -195,7 +195,7 @@ def test_status_of_programs_that_do_not_exist_or_run() -> None:
 
 @pytest.mark.parametrize("options", [("-F", "0"), ("-F", "20000"), ("-F", "fast"), ("-e", "nonsense"), ("-e", ""),
                                      ("-e", "cpu-time@0"), ("-e", "context-switches@5"), ("--call-path", "php"),
-                                     ("--operators", "some"), ("--checkpoint", "-1"), ("--frequency",), ()])
+                                     ("--operators", "some"), ("--checkpoint", "-1"), ("--frequency",), ("-o", ""), ("-o", "//"), ()])
 def test_misuse(options: tuple[str, ...]) -> None:
     command = ["--", "/bin/true"] if options else []
     done = subprocess.run([program.SONDE, "run", *options, *command], capture_output=True, text=True)
