@@ -6,7 +6,9 @@
  * under their own names, but for those that only number the events of a file.
  */
 
+#include "format/measurement.h"
 #include "importer.h"
+#include "begin_end.h"
 #include "recording.h"
 #include "trace_json.h"
 
@@ -26,6 +28,8 @@ struct known_arg {
 struct kineto {
 	struct sn_recording recording;
 	struct known_arg args[KNOWN_ARGS]; /* those met lately, by a hash of the name */
+	struct sn_begins pairs;		   /* of the file being read */
+	uint64_t unpaired, unended;
 };
 
 /* ---- reading a file ---- */
@@ -249,39 +253,196 @@ static struct sn_recording_line *line_of_event(struct kineto *kineto,
 	return sn_recording_line(&kineto->recording, &key);
 }
 
-static int take_event(struct kineto *kineto, const struct sn_json_event *read)
+/* An event and its line out of what was read. 1; 0: it has no valid time and is counted; or
+ * SN_ERR_MEMORY. */
+static int make_event(struct kineto *kineto, const struct sn_json_event *read,
+		      enum sn_activity_category category, struct attributes *attributes,
+		      struct sn_event *event, struct sn_recording_line **line)
 {
-	enum sn_activity_category category =
-	    read->phase == 'X' ? categorise(read->category) : SN_ACTIVITY_INSTANT;
 	int64_t start = read->time_ns + SN_RECORDING_BIAS_NS;
 	int64_t length = read->phase == 'X' && read->has_duration ? read->duration_ns : 0;
-	struct attributes attributes;
 	struct roles roles = {{0}, {false}};
-	attributes.count = 0;
-	if (!read->has_time || read->time_ns < -SN_RECORDING_BIAS_NS || length < 0) {
+	attributes->count = 0;
+	if (!read->has_time || read->time_ns < -SN_RECORDING_BIAS_NS ||
+	    read->time_ns > SN_RECORDING_BIAS_NS || length < 0) {
 		kineto->recording.misplaced++;
 		return 0;
 	}
 	for (size_t i = 0; i < read->arg_count; i++)
-		put_arg(kineto, read->args + i, &attributes, &roles);
-	struct sn_recording_line *line = line_of_event(kineto, read, category, &roles);
+		put_arg(kineto, read->args + i, attributes, &roles);
+	*line = line_of_event(kineto, read, category, &roles);
 	uint32_t name;
-	if (!line || sn_recording_name_number(&kineto->recording, category,
-					      read->name.text ? read->name.text : "",
-					      read->name.length, &name))
+	if (!*line || sn_recording_name_number(&kineto->recording, category,
+					       read->name.text ? read->name.text : "",
+					       read->name.length, &name))
 		return SN_ERR_MEMORY;
 	int64_t correlation = role(&roles, CORRELATION, 0);
-	struct sn_event event = {
+	*event = (struct sn_event){
 	    .start_ns = (uint64_t)start,
 	    .end_ns = (uint64_t)(start + length),
 	    .link = correlation > 0 ? (uint64_t)correlation : 0,
 	    .context = name,
 	    .metric = SONDE_NONE,
 	    .kind = SONDE_TRACK_INTERVALS,
-	    .attribute_count = attributes.count,
-	    .attributes = attributes.items,
+	    .attribute_count = attributes->count,
+	    .attributes = attributes->items,
 	};
-	sn_recording_add(&kineto->recording, line, &event);
+	return 1;
+}
+
+static int take_event(struct kineto *kineto, const struct sn_json_event *read,
+		      enum sn_activity_category category)
+{
+	struct attributes attributes;
+	struct sn_recording_line *line;
+	struct sn_event event;
+	int made = make_event(kineto, read, category, &attributes, &event, &line);
+	if (made > 0)
+		sn_recording_add(&kineto->recording, line, &event);
+	return made < 0 ? made : 0;
+}
+
+/* ---- events in two parts ---- */
+
+/* What begin and end have in common: on a thread they nest, elsewhere they have an id. */
+struct pair_key {
+	int64_t is_async, first, second;
+};
+
+static struct pair_key pair_key(struct kineto *kineto, const struct sn_json_event *read,
+				bool is_async)
+{
+	if (!is_async)
+		return (struct pair_key){0, number_of(kineto, &read->pid),
+					 number_of(kineto, &read->tid)};
+	uint32_t category = sn_db_builder_string_n(kineto->recording.builder,
+						   read->category.text ? read->category.text : "",
+						   read->category.length);
+	return (struct pair_key){1, number_of(kineto, &read->id), category};
+}
+
+static int take_begin(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
+{
+	struct attributes attributes;
+	struct sn_recording_line *line;
+	struct sn_event event;
+	enum sn_activity_category category =
+	    is_async ? SN_ACTIVITY_RANGE : categorise(read->category);
+	struct pair_key key = pair_key(kineto, read, is_async);
+	int made = make_event(kineto, read, category, &attributes, &event, &line);
+	if (made <= 0)
+		return made;
+	return sn_begins_begin(&kineto->pairs, &key, sizeof(key), &event,
+			       (uint32_t)(line - kineto->recording.lines));
+}
+
+static void add_pair(struct kineto *kineto, struct sn_begin *pair, uint64_t end_ns)
+{
+	pair->event.end_ns = end_ns > pair->event.start_ns ? end_ns : pair->event.start_ns;
+	sn_recording_add(&kineto->recording, kineto->recording.lines + pair->line, &pair->event);
+}
+
+static int take_end(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
+{
+	struct pair_key key = pair_key(kineto, read, is_async);
+	struct attributes attributes = {.count = 0};
+	struct roles roles = {{0}, {false}};
+	struct sn_begin pair;
+	if (!read->has_time || read->time_ns < -SN_RECORDING_BIAS_NS ||
+	    read->time_ns > SN_RECORDING_BIAS_NS) {
+		kineto->recording.misplaced++;
+		return 0;
+	}
+	if (!sn_begins_end(&kineto->pairs, &key, sizeof(key), &pair)) {
+		kineto->unpaired++;
+		return 0;
+	}
+	/* arguments may come with the end as well */
+	struct sn_attribute *own = (struct sn_attribute *)pair.event.attributes;
+	memcpy(attributes.items, own, pair.event.attribute_count * sizeof(*own));
+	attributes.count = pair.event.attribute_count;
+	for (size_t i = 0; i < read->arg_count && attributes.count + 3 <= 3 * SN_JSON_ARGS_MAX; i++)
+		put_arg(kineto, read->args + i, &attributes, &roles);
+	pair.event.attributes = attributes.items;
+	pair.event.attribute_count = attributes.count;
+	add_pair(kineto, &pair, (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS));
+	free(own);
+	return 0;
+}
+
+/* What has begun and not ended lasts until the end of the recording. */
+static void end_pairs(struct kineto *kineto)
+{
+	struct sn_begin pair;
+	uint64_t end_ns = 0;
+	for (uint32_t i = 0; i < kineto->recording.places.count; i++)
+		if (kineto->recording.lines[i].end_ns > end_ns)
+			end_ns = kineto->recording.lines[i].end_ns;
+	while (sn_begins_left(&kineto->pairs, &pair)) {
+		add_pair(kineto, &pair, end_ns);
+		free((void *)pair.event.attributes);
+		kineto->unended++;
+	}
+	sn_begins_release(&kineto->pairs);
+}
+
+/* ---- counters ---- */
+
+/* A counter is named by its event; where that has several series, by both. */
+static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event *read,
+			       struct sn_json_text series)
+{
+	struct sn_db_builder *builder = kineto->recording.builder;
+	char name[512];
+	bool is_alone = read->arg_count == 1;
+	snprintf(name, sizeof(name), "%.*s%s%.*s",
+		 (int)(read->name.length < 200 ? read->name.length : 200),
+		 read->name.text ? read->name.text : "", is_alone ? "" : ".",
+		 (int)(is_alone		     ? 0
+		       : series.length < 200 ? series.length
+					     : 200),
+		 series.text);
+	struct sonde_db_metric metric = {
+	    .name = sn_db_builder_string(builder, name),
+	    .unit = sn_db_builder_string(builder, "1"),
+	    .source = sn_db_builder_string(builder, kineto->recording.source),
+	    .kind = SN_METRIC_COUNT,
+	};
+	return sn_db_builder_metric(builder, &metric);
+}
+
+static int take_counter(struct kineto *kineto, const struct sn_json_event *read)
+{
+	struct sn_recording_place place = {0, number_of(kineto, &read->pid),
+					   number_of(kineto, &read->tid), 0, 0};
+	if (!read->has_time || read->time_ns < -SN_RECORDING_BIAS_NS ||
+	    read->time_ns > SN_RECORDING_BIAS_NS) {
+		kineto->recording.misplaced++;
+		return 0;
+	}
+	for (size_t i = 0; i < read->arg_count; i++) {
+		const struct sn_json_value *value = &read->args[i].value;
+		bool is_real = value->kind == SN_JSON_REAL;
+		if (!is_real && value->kind != SN_JSON_INTEGER)
+			continue;
+		struct known_arg arg = arg_of(
+		    kineto, "value", 5, is_real ? SONDE_ATTRIBUTE_REAL : SONDE_ATTRIBUTE_SIGNED);
+		struct sn_attribute attribute = {arg.key, 0, (uint64_t)value->integer};
+		if (is_real)
+			memcpy(&attribute.value, &value->real, sizeof(value->real));
+		struct sn_event event = {
+		    .start_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
+		    .end_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
+		    .metric = counter_metric(kineto, read, read->args[i].name),
+		    .kind = SONDE_TRACK_COUNTER,
+		    .attribute_count = 1,
+		    .attributes = &attribute,
+		};
+		struct sn_recording_line *line = sn_recording_line(&kineto->recording, &place);
+		if (!line)
+			return SN_ERR_MEMORY;
+		sn_recording_add(&kineto->recording, line, &event);
+	}
 	return 0;
 }
 
@@ -316,13 +477,26 @@ static int take(struct kineto *kineto, const struct sn_json_event *event)
 		/* the profiler's own span over all of it */
 		if (event->category.text && is_text(event->category, "Trace"))
 			return 0;
-		return take_event(kineto, event);
+		return take_event(kineto, event, categorise(event->category));
 	case 'i':
 	case 'I':
-		return take_event(kineto, event);
+	case 'n':
+		return take_event(kineto, event, SN_ACTIVITY_INSTANT);
+	case 'B':
+	case 'E':
+		return event->phase == 'B' ? take_begin(kineto, event, false)
+					   : take_end(kineto, event, false);
+	case 'b':
+	case 'S':
+		return take_begin(kineto, event, true);
+	case 'e':
+	case 'F':
+		return take_end(kineto, event, true);
+	case 'C':
+		return take_counter(kineto, event);
 	case 'M':
 		return take_metadata(kineto, event);
-	case 's': /* arrows: see kineto.h */
+	case 's': /* arrows: see recording.h */
 	case 't':
 	case 'f':
 		return 0;
@@ -413,9 +587,23 @@ static int read_file(struct kineto *kineto, const char *path, size_t path_count,
 	if (!result)
 		result = read_events(kineto, reader, error);
 	sn_trace_json_close(reader);
+	end_pairs(kineto);
 	if (!result)
 		result = sn_recording_build(&kineto->recording, path_count, error);
 	return result;
+}
+
+static void finish(struct kineto *kineto)
+{
+	struct sn_db_builder *builder = kineto->recording.builder;
+	sn_recording_finish(&kineto->recording);
+	if (kineto->unpaired)
+		sn_db_builder_drop(builder, "import-unpaired", "ends of events without a begin",
+				   kineto->unpaired);
+	if (kineto->unended)
+		sn_db_builder_drop(builder, "import-unended",
+				   "events without an end, taken to the end of the recording",
+				   kineto->unended);
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
@@ -425,12 +613,14 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	int result = 0;
 	if (!kineto)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_begins_init(&kineto->pairs);
 	sn_recording_begin(&kineto->recording, "kineto", builder, request->events);
 	kineto->recording.program = sn_db_builder_string(builder, "python");
 	for (size_t i = 0; i < request->path_count && !result; i++)
 		result = read_file(kineto, request->paths[i], request->path_count, error);
 	if (!result)
-		sn_recording_finish(&kineto->recording);
+		finish(kineto);
+	sn_begins_release(&kineto->pairs);
 	sn_recording_release(&kineto->recording);
 	free(kineto);
 	return result;
@@ -443,7 +633,7 @@ static bool probe(const struct sn_import_input *input)
 
 const struct sn_importer sn_importer_kineto = {
     .name = "kineto",
-    .summary = "traces of torch.profiler (Kineto), JSON, plain or gzip",
+    .summary = "traces of torch.profiler (Kineto) and others of Chrome's JSON, plain or gzip",
     .probe = probe,
     .read = read_all,
 };

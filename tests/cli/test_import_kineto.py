@@ -144,7 +144,7 @@ def test_ranks_are_told_apart(sonde, tmp_path, training):
 def test_a_bare_array_and_odd_members(sonde, tmp_path, training):
     training.events[1]["name"] = "na\u00efve \"quoted\" \U0001f600.py(1): f\tg"
     training.events.append({"ph": "X", "cat": "cpu_op", "name": "no time", "pid": 5, "tid": 10})
-    training.events.append({"ph": "C", "name": "counter", "pid": 5, "tid": 10, "ts": 1, "args": {"x": 1}})
+    training.events.append({"ph": "O", "name": "snapshot", "pid": 5, "tid": 10, "ts": 1, "args": {"x": 1}})
     training.events.append({"ph": "X", "cat": "cpu_op", "name": "text ids", "pid": "Spans", "tid": "x", "ts": 1, "dur": 2,
                             "args": {"deep": [[[{"a": [1, 2]}]]], "nan": float("nan"), "none": None, "yes": True}})
     path = imported(sonde, tmp_path, training.write(tmp_path / "t.json", json.dumps(training.events)))
@@ -152,6 +152,28 @@ def test_a_bare_array_and_odd_members(sonde, tmp_path, training):
     assert about["drops"] == {"import-untimed": 1, "import-unread": 1}
     names = {row["name"] for row in report(sonde, path, "--metric", "real-time")}
     assert "text ids" in names and "f\tg" in names
+
+
+def test_pairs_ranges_and_counters_of_other_programs(sonde, tmp_path):
+    def event(phase, name, time, thread=10, **more):
+        return {"ph": phase, "name": name, "cat": "app", "pid": 5, "tid": thread, "ts": time, **more}
+    events = [event("B", "outer", 10, args={"size": 3}), event("B", "inner", 20), event("B", "outer", 25, thread=11),
+              event("E", "", 30), event("E", "outer", 50, args={"result": 4}), event("E", "", 45, thread=11),
+              event("b", "request", 0, id="0x1"), event("b", "request", 5, id="0x2"), event("e", "request", 40, id="0x1"),
+              event("b", "part", 10, id="0x2"), event("e", "part", 20, id="0x2"), event("e", "request", 55, id="0x2"),
+              event("E", "never begun", 60), event("B", "never ended", 60), event("i", "mark", 70, s="t"),
+              event("C", "queue", 1, args={"length": 2}), event("C", "queue", 2, args={"length": 2.5}),
+              event("C", "memory", 1, args={"used": 1, "free": 2})]
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": events}))
+    path = imported(sonde, tmp_path, tmp_path / "t.json")
+    rows = report(sonde, path, "--metric", "real-time,range-time")
+    assert paths(rows, "real-time") == {"outer": (2, 30_000 + 20_000), "outer > inner": (1, 10_000),
+                                        "never ended": (1, 10_000)}
+    assert paths(rows, "range-time") == {"request": (2, 40_000 + 50_000), "part": (1, 10_000)}
+    about = info(sonde, path)
+    # 4 pairs on threads, 3 ranges, a mark, 4 values
+    assert about["drops"] == {"import-unpaired": 1, "import-unended": 1} and about["events"] == 12
+    assert {"queue", "memory.used", "memory.free"} <= {metric["name"] for metric in about["metrics"]}
 
 
 @pytest.mark.parametrize("cut", [1, 10, 100, 0.3, 0.6, 0.99])

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events that a file tells in two parts, begin and end. Those of one key nest: an end is that of
+ * the last begin.
+ */
+#ifndef SN_IMPORT_BEGIN_END_H
+#define SN_IMPORT_BEGIN_END_H
+
+#include "base/intern.h"
+#include "trace/event.h"
+
+/* A begin that waits for its end. */
+struct sn_begin {
+	struct sn_event event; /* its attributes are the pair's own, to be freed with it */
+	uint32_t line;
+	uint32_t below; /* with the same key; UINT32_MAX none */
+};
+
+struct sn_begins {
+	struct sn_intern keys;
+	uint32_t *heads; /* by key: the last begin */
+	struct sn_begin *items;
+	size_t head_capacity, count, capacity;
+	uint32_t unused; /* a list of them */
+};
+
+void sn_begins_init(struct sn_begins *pairs);
+void sn_begins_release(struct sn_begins *pairs);
+/* Remembers a begin. 0 or SN_ERR_MEMORY. */
+int sn_begins_begin(struct sn_begins *pairs, const void *key, size_t key_bytes,
+		    const struct sn_event *event, uint32_t line);
+/* The begin that this end is of, forgotten here; false: there is none. The caller frees
+ * pair->event.attributes. */
+bool sn_begins_end(struct sn_begins *pairs, const void *key, size_t key_bytes,
+		   struct sn_begin *pair);
+/* Any that is left; nothing else may be asked for after that. */
+bool sn_begins_left(struct sn_begins *pairs, struct sn_begin *pair);
+
+#endif
