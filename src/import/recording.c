@@ -383,8 +383,9 @@ int sn_recording_build(struct sn_recording *recording, size_t path_count, struct
 void sn_recording_finish(struct sn_recording *recording)
 {
 	struct sn_db_builder *builder = recording->builder;
-	char text[64];
-	const char *program = sn_db_builder_text(builder, recording->program);
+	char text[64], program[1024];
+	/* the builder's texts move when it gets another string */
+	snprintf(program, sizeof(program), "%s", sn_db_builder_text(builder, recording->program));
 	sn_db_builder_set_root(builder,
 			       sn_db_builder_named_frame(builder, SN_FRAME_THREAD, program));
 	sn_db_builder_property(builder, "program", program);
