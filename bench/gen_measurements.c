@@ -49,6 +49,7 @@ static const char usage[] =
     "    --own N                contexts that a thread shares with nobody (1)\n"
     "    --kernels N            launches to choose from (100)\n"
     "    --instructions N       sampled places in each kernel (12)\n"
+    "    --wide                 values whose columns do not shrink, for a large database\n"
     "    --slow-rank N          the rank that is slow in 'exchange' (3)\n"
     "    --imbalance FACTOR     how much longer it takes there (1.8)\n"
     "    --module ELF           take its functions as frames, and so its symbols\n"
@@ -63,6 +64,7 @@ static const char usage[] =
     "EXAMPLES\n"
     "    gen-measurements -o small.sonde\n"
     "    gen-measurements -r 1000 -t 80 -s 20 -o big.sonde     # 100,000 profiles\n"
+    "    gen-measurements -r 1000 -t 80 -s 20 --visit 0.21 --wide -o wide.sonde\n"
     "    gen-measurements -S 10G -t 16 -s 4 -o big.sonde\n";
 
 enum option_code {
@@ -76,6 +78,7 @@ enum option_code {
 	OPTION_OWN,
 	OPTION_KERNELS,
 	OPTION_INSTRUCTIONS,
+	OPTION_WIDE,
 	OPTION_SLOW_RANK,
 	OPTION_IMBALANCE,
 	OPTION_MODULE,
@@ -101,6 +104,7 @@ static const struct option table[] = {
     {"own", required_argument, NULL, OPTION_OWN},
     {"kernels", required_argument, NULL, OPTION_KERNELS},
     {"instructions", required_argument, NULL, OPTION_INSTRUCTIONS},
+    {"wide", no_argument, NULL, OPTION_WIDE},
     {"slow-rank", required_argument, NULL, OPTION_SLOW_RANK},
     {"imbalance", required_argument, NULL, OPTION_IMBALANCE},
     {"module", required_argument, NULL, OPTION_MODULE},
@@ -190,6 +194,9 @@ static void take_option(struct request *request, int option)
 		break;
 	case 'j':
 		request->jobs = (uint32_t)number("--jobs", optarg, 1, 1024);
+		break;
+	case OPTION_WIDE:
+		options->is_wide = true;
 		break;
 	case OPTION_SLOW_RANK:
 		options->slow_rank = (uint32_t)number("--slow-rank", optarg, 0, MOST_RANKS);

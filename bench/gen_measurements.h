@@ -40,6 +40,7 @@ struct gen_options {
 	double visit;				   /* the share of these that a profile takes */
 	uint32_t own;				   /* contexts that one profile alone has */
 	uint32_t kernels, instructions;		   /* launched, and sampled places in each kernel */
+	bool is_wide;				   /* values whose columns do not shrink */
 	uint32_t slow_rank;
 	double imbalance; /* how much more the slow rank spends in `exchange` */
 	const char

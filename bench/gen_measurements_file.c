@@ -158,10 +158,23 @@ static void put_nodes(struct layout *layout, struct profile *profile)
 
 /* ---- what it measures there ---- */
 
+/* As much as columns can need: values of more than 32 bits that all differ. Totals still fit. */
+static void widen(struct profile *profile, uint64_t *low, uint64_t *high, uint64_t *value,
+		  uint64_t *step)
+{
+	uint64_t drawn = gen_next(&profile->random);
+	*low = 1 + (drawn & 7);
+	*high = 1 + (drawn >> 3 & 7);
+	*value = (1ull << 32) + (drawn >> 32);
+	*step = 1 + (gen_next(&profile->random) >> 32);
+}
+
 /* `low` times one value and `high` times one that is greater by `step`. */
 static void measure(struct profile *profile, uint32_t node, uint32_t local, enum gen_metric metric,
 		    uint64_t low, uint64_t high, uint64_t value, uint64_t step)
 {
+	if (profile->options->is_wide)
+		widen(profile, &low, &high, &value, &step);
 	uint64_t greater = value + step, least = low ? value : greater,
 		 most = high ? greater : value;
 	struct sn_value_record *record = reserve(profile->buffer, sizeof(*record));

@@ -80,12 +80,17 @@ int sn_output_open(struct sn_output *output, const char *path, struct sn_error *
 	struct stat status;
 	bool exists = stat(path, &status) == 0;
 	bool is_direct = exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
-	/* through symbolic links, so that the link stays and its target is replaced */
-	output->path = exists ? realpath(path, NULL) : strdup(path);
+	/* through symbolic links, so that the link stays and its target is replaced; but what
+	 * /dev/stdout leads to may be a pipe, which has no path */
+	output->path = exists && !is_direct ? realpath(path, NULL) : strdup(path);
+	int why = output->path ? 0 : errno;
 	output->buffer = malloc(BUFFER_BYTES);
 	if (!output->path || !output->buffer) {
 		release(output);
-		return sn_fail(error, SN_ERR_MEMORY, "cannot write '%s': out of memory", path);
+		return why && why != ENOMEM
+			   ? sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, strerror(why))
+			   : sn_fail(error, SN_ERR_MEMORY, "cannot write '%s': out of memory",
+				     path);
 	}
 	if (exists && S_ISDIR(status.st_mode))
 		errno = EISDIR;
@@ -95,7 +100,7 @@ int sn_output_open(struct sn_output *output, const char *path, struct sn_error *
 		open_beside(output);
 	if (output->fd >= 0)
 		return 0;
-	int why = errno;
+	why = errno;
 	release(output);
 	return sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, strerror(why));
 }

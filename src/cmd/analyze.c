@@ -266,6 +266,15 @@ static void be_silent(void)
 	}
 }
 
+/* Where the database goes into the pipe that is stdout, what there is to say must not. */
+static bool is_own_pipe(const char *output)
+{
+	struct stat mine, status;
+	return !fstat(STDOUT_FILENO, &mine) && !stat(output, &status) &&
+	       (S_ISFIFO(mine.st_mode) || S_ISSOCK(mine.st_mode)) && mine.st_dev == status.st_dev &&
+	       mine.st_ino == status.st_ino;
+}
+
 static int run_rank(int argc, char **argv)
 {
 	struct arguments arguments = {0};
@@ -297,6 +306,8 @@ static int run_rank(int argc, char **argv)
 	status = arguments.formula_count > 0 ? add_formulas(&arguments, beside) : 0;
 	if (status)
 		return status;
+	if (is_own_pipe(arguments.output))
+		dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (arguments.is_json)
 		print_json(arguments.output, &result);
 	else

@@ -238,6 +238,15 @@ def test_memory_is_kept(generated, tmp_path):
     assert status == 0 and usage.ru_maxrss < 128 << 10
 
 
+def test_into_a_pipe(generated, generated_db, tmp_path):
+    """What stdout leads to has no path then; the summary does not get between the bytes."""
+    run = subprocess.run([BUILD / "src/cmd/sonde", "analyze", generated, "-o", "/dev/stdout", "--no-cache"],
+                         capture_output=True, env=clean_environment(TMPDIR=str(tmp_path)))
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == generated_db.read_bytes()
+    assert run.stderr.startswith(b"/dev/stdout: ") and list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("limit,why", [("lots", "no amount of memory"), ("1M", "less than 64M"), ("2X", "no amount")])
 def test_memory_misused(sonde, folder, tmp_path, limit, why):
     result = sonde("analyze", folder, "-o", tmp_path / "out.sdb", "--memory", limit)

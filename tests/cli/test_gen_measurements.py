@@ -90,6 +90,14 @@ def test_size_chooses_the_ranks(tmp_path):
     assert summary["bytes"] == sum(len(data) for data in files(tmp_path / "m.sonde").values())
 
 
+def test_wide_values_make_a_larger_database(sonde, made, tmp_path):
+    wide = generate("-r", 12, "-t", 3, "-s", 2, "--wide", "-o", tmp_path / "m.sonde")
+    result = sonde("analyze", tmp_path / "m.sonde", "-o", tmp_path / "m.sdb")
+    assert result.status == 0 and wide["nodes"] == made[1]["nodes"]
+    assert (tmp_path / "m.sdb").stat().st_size > 2 * made[0].stat().st_size
+    assert all(total["min"] >= 1 << 32 for total in wide["metrics"].values())
+
+
 def test_frames_of_a_real_module(sonde, tmp_path):
     generate("-r", 1, "--module", BUILD / "src/cmd/sonde", "-o", tmp_path / "m.sonde")
     result = sonde("analyze", tmp_path / "m.sonde", "-o", tmp_path / "m.sdb", XDG_CACHE_HOME=str(tmp_path))
