@@ -12,7 +12,7 @@
 int sn_across_init(struct sn_across_table *table, uint32_t metric_count, uint32_t inner_count)
 {
 	*table = (struct sn_across_table){calloc(metric_count + 1ull, sizeof(*table->metrics)),
-					  metric_count, inner_count};
+					  metric_count, inner_count, 0};
 	return table->metrics ? 0 : SN_ERR_MEMORY;
 }
 
@@ -29,17 +29,24 @@ void sn_across_release(struct sn_across_table *table)
 struct sn_across_metric *sn_across_metric(struct sn_across_table *table, uint32_t metric)
 {
 	struct sn_across_metric *found = table->metrics + metric;
+	if (found->slots)
+		return found;
+	found->slots = calloc(table->inner_count + 1ull, sizeof(*found->slots));
 	if (!found->slots)
-		found->slots = calloc(table->inner_count + 1ull, sizeof(*found->slots));
-	return found->slots ? found : NULL;
+		return NULL;
+	table->bytes += (table->inner_count + 1ull) * sizeof(*found->slots);
+	return found;
 }
 
 /* The accumulator of a context, all zeroes where it is new; NULL without memory. */
-static struct sn_across *item_of(struct sn_across_metric *metric, uint32_t inner)
+static struct sn_across *item_of(struct sn_across_table *table, struct sn_across_metric *metric,
+				 uint32_t inner)
 {
 	if (!metric->slots[inner]) {
+		size_t before = metric->capacity;
 		if (sn_vec_reserve(&metric->items, &metric->capacity, metric->count + 1) < 0)
 			return NULL;
+		table->bytes += (metric->capacity - before) * sizeof(*metric->items);
 		metric->items[metric->count] = (struct sn_across){0};
 		metric->slots[inner] = (uint32_t)++metric->count;
 	}
@@ -54,9 +61,10 @@ static void widen(struct sn_across *item, double min, double max)
 		item->max = max;
 }
 
-int sn_across_add(struct sn_across_metric *metric, uint32_t inner, double sum, uint32_t shift)
+int sn_across_add(struct sn_across_table *table, struct sn_across_metric *metric, uint32_t inner,
+		  double sum, uint32_t shift)
 {
-	struct sn_across *item = item_of(metric, inner);
+	struct sn_across *item = item_of(table, metric, inner);
 	if (!item)
 		return SN_ERR_MEMORY;
 	unsigned __int128 whole = (uint64_t)(shift ? ldexp(sum, -(int)shift) : sum);
@@ -77,7 +85,7 @@ int sn_across_absorb(struct sn_across_table *into, const struct sn_across_table 
 			if (!other->slots[i])
 				continue;
 			const struct sn_across *item = other->items + other->slots[i] - 1;
-			struct sn_across *sum = item_of(mine, i);
+			struct sn_across *sum = item_of(into, mine, i);
 			if (!sum)
 				return SN_ERR_MEMORY;
 			widen(sum, item->min, item->max);

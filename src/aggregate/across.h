@@ -34,6 +34,7 @@ struct sn_across_metric {
 struct sn_across_table {
 	struct sn_across_metric *metrics;
 	uint32_t metric_count, inner_count;
+	uint64_t bytes; /* that the accumulators take */
 };
 
 /* 0 or SN_ERR_MEMORY; release in either case. */
@@ -42,8 +43,9 @@ void sn_across_release(struct sn_across_table *table);
 
 /* The accumulators of a metric, with its slots; NULL without memory. */
 struct sn_across_metric *sn_across_metric(struct sn_across_table *table, uint32_t metric);
-/* One profile's inclusive sum. 0 or SN_ERR_MEMORY. */
-int sn_across_add(struct sn_across_metric *metric, uint32_t inner, double sum, uint32_t shift);
+/* One profile's inclusive sum, to a metric of the table. 0 or SN_ERR_MEMORY. */
+int sn_across_add(struct sn_across_table *table, struct sn_across_metric *metric, uint32_t inner,
+		  double sum, uint32_t shift);
 int sn_across_absorb(struct sn_across_table *into, const struct sn_across_table *from);
 /* What was added up, or NULL. */
 const struct sn_across *sn_across_at(const struct sn_across_table *table, uint32_t metric,

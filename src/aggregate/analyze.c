@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,7 +226,7 @@ static uint64_t bucket_capacity(const struct sn_pipeline *pipeline)
 	enum { VALUE_BYTES = 160, USUAL = 2 << 20, LEAST = 1 << 14 };
 	if (pipeline->memory == UINT64_MAX)
 		return USUAL;
-	uint64_t capacity = pipeline->memory / 3 / pipeline->threads / VALUE_BYTES;
+	uint64_t capacity = sn_pipeline_bucket_bytes(pipeline) / pipeline->threads / VALUE_BYTES;
 	return capacity < LEAST ? LEAST : capacity < USUAL ? capacity : USUAL;
 }
 
@@ -260,26 +261,61 @@ static int describe(struct analysis *analysis)
 	return result ? sn_pipeline_out_of_memory(pipeline) : 0;
 }
 
-/* The other ranks write into the same file: as rank 0 has it open, where they are on its machine,
- * so that it needs no name until it is whole. */
+/* How the other ranks can open the output: as rank 0 has it open, where they are on its machine, so
+ * that it needs no name until it is whole; else by a name beside the output. "" on failure. */
+static int name_output(struct analysis *analysis, char name[PATH_MAX])
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	*name = 0;
+	if (sn_comm_is_one_host()) {
+		snprintf(name, PATH_MAX, "/proc/%d/fd/%d", (int)getpid(), pipeline->file.fd);
+		return 0;
+	}
+	if (analysis->pipe.fd >= 0)
+		return sn_pipeline_fail(pipeline, SN_ERR_ARGUMENT,
+					"cannot write '%s': ranks on several machines can only "
+					"write a file",
+					pipeline->output);
+	const char *beside = sn_output_name(&analysis->output);
+	if (beside && realpath(beside, name))
+		return 0;
+	*name = 0;
+	return sn_pipeline_fail(pipeline, SN_ERR_IO, "cannot write '%s': %s", pipeline->output,
+				strerror(errno));
+}
+
+/* The other ranks write into the same file. */
 static int share_output(struct analysis *analysis)
 {
 	struct sn_pipeline *pipeline = &analysis->pipeline;
-	char name[64];
+	char name[PATH_MAX] = "";
 	if (sn_comm_size() == 1)
 		return 0;
-	snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)getpid(), pipeline->file.fd);
+	int result = sn_comm_rank() ? 0 : name_output(analysis, name);
 	sn_comm_broadcast(name, sizeof(name));
 	sn_comm_broadcast(&pipeline->file, sizeof(pipeline->file));
-	if (!sn_comm_rank())
-		return 0;
+	if (!sn_comm_rank() || !*name)
+		return result;
 	analysis->shared_fd = open(name, O_WRONLY | O_CLOEXEC);
 	pipeline->file.fd = analysis->shared_fd;
-	return analysis->shared_fd >= 0
-		   ? 0
-		   : sn_pipeline_fail(pipeline, SN_ERR_IO,
-				      "cannot write '%s': all ranks must run on one machine (%s)",
-				      pipeline->output, strerror(errno));
+	if (analysis->shared_fd >= 0)
+		return 0;
+	return sn_pipeline_fail(
+	    pipeline, SN_ERR_IO, "cannot write '%s': a rank cannot open '%s' (%s)%s",
+	    pipeline->output, name, strerror(errno),
+	    sn_comm_is_one_host() ? "" : ": all must see the folder under its name");
+}
+
+/* Before the file gets its name: a file system of many machines may keep a rank's part on its own,
+ * and fail to write it only now. */
+static int flush_share(struct analysis *analysis)
+{
+	struct sn_pipeline *pipeline = &analysis->pipeline;
+	if (analysis->shared_fd < 0 || sn_comm_is_one_host() || !fsync(analysis->shared_fd) ||
+	    errno == EINVAL) /* a device has nothing to flush */
+		return 0;
+	return sn_pipeline_fail(pipeline, SN_ERR_IO, "cannot write '%s': %s", pipeline->output,
+				strerror(errno));
 }
 
 /* Where every profile's planes lie; from malloc, NULL without memory. */
@@ -360,36 +396,49 @@ static int write_rows(struct sn_pipeline *pipeline)
 		      : 0;
 }
 
-/* All threads' accumulators of all ranks into those of rank 0's first thread. */
+/* A rank's accumulators, which it sent, into those of rank 0's first thread. */
+static int absorb_part(struct sn_across_table *all, const struct sn_comm_part *part)
+{
+	struct sn_unpack unpack = {part->bytes, part->length, false};
+	struct sn_across_table table;
+	int result = sn_across_init(&table, all->metric_count, all->inner_count);
+	if (!result && part->length)
+		sn_unpack_across(&unpack, &table);
+	if (!result)
+		result = unpack.failed ? SN_ERR_MEMORY : sn_across_absorb(all, &table);
+	sn_across_release(&table);
+	return result;
+}
+
+/* All threads' accumulators of all ranks into those of rank 0's first thread. Rank 0 takes one
+ * after the other, so that it never has those of more than one other. */
 static int gather_across(struct sn_pipeline *pipeline)
 {
 	struct sn_across_table *all = &pipeline->workers->across;
-	struct sn_pack pack = {0};
 	int result = 0;
 	for (unsigned i = 1; i < pipeline->threads && !result; i++) {
 		result = sn_across_absorb(all, &pipeline->workers[i].across);
 		sn_across_release(&pipeline->workers[i].across);
 	}
-	if (sn_comm_size() == 1)
-		return result ? sn_pipeline_out_of_memory(pipeline) : 0;
-	if (sn_comm_rank() && !result)
-		sn_pack_across(&pack, all);
-	struct sn_comm_part *parts = sn_comm_gather(pack.bytes, pack.failed ? 0 : pack.length);
-	if (pack.failed)
-		result = SN_ERR_MEMORY;
-	sn_pack_release(&pack);
-	for (unsigned r = 1; parts && r < sn_comm_size() && !result; r++) {
-		struct sn_unpack unpack = {parts[r].bytes, parts[r].length, false};
-		struct sn_across_table table;
-		result = sn_across_init(&table, all->metric_count, all->inner_count);
-		if (!result && parts[r].length)
-			sn_unpack_across(&unpack, &table);
+	if (sn_comm_rank()) {
+		struct sn_pack pack = {0};
 		if (!result)
-			result = unpack.failed ? SN_ERR_MEMORY : sn_across_absorb(all, &table);
-		sn_across_release(&table);
+			sn_pack_across(&pack, all);
+		sn_comm_send(0, pack.bytes, pack.failed ? 0 : pack.length);
+		result = pack.failed ? SN_ERR_MEMORY : result;
+		sn_pack_release(&pack);
 	}
-	sn_comm_free_parts(parts, parts ? sn_comm_size() : 0);
-	return result ? sn_pipeline_out_of_memory(pipeline) : 0;
+	for (unsigned r = 1; r < sn_comm_size() && !sn_comm_rank(); r++) {
+		struct sn_comm_part part;
+		sn_comm_receive(r, &part);
+		/* the message, what is unpacked from it, and what it may add to the sums */
+		if (!result)
+			result = sn_pipeline_check_memory(pipeline, 3 * part.length);
+		if (!result)
+			result = absorb_part(all, &part);
+		free(part.bytes);
+	}
+	return result == SN_ERR_MEMORY ? sn_pipeline_out_of_memory(pipeline) : result;
 }
 
 /* A pipe or a terminal gets the file when it is whole. */
@@ -442,6 +491,8 @@ static int write_values(struct analysis *analysis)
 		result = sn_comm_agree(write_rows(pipeline), pipeline->error);
 	if (!result)
 		result = sn_comm_agree(gather_across(pipeline), pipeline->error);
+	if (!result)
+		result = sn_comm_agree(flush_share(analysis), pipeline->error);
 	if (!result)
 		result = sn_comm_agree(finish(analysis), pipeline->error);
 	return result;

@@ -3,16 +3,17 @@
  * The processes of one analysis: one alone (comm_self.c), or the ranks of an MPI job (comm_mpi.c).
  * Which of the two a program has is decided when it is linked; nothing else knows of MPI.
  *
- * Every function but rank and size is called by all ranks, in the same order, by one thread of
- * each. A rank that has no memory for what it is sent ends the job, as one that dies does: the
- * others wait for it and cannot be told otherwise. Errors of analysis itself are agreed on
- * (sn_comm_agree) before anybody goes on.
+ * Every function but rank, size and is_one_host is called by all ranks, in the same order, by one
+ * thread of each. A rank that has no memory for what it is sent ends the job, as one that dies
+ * does: the others wait for it and cannot be told otherwise. Errors of analysis itself are agreed
+ * on (sn_comm_agree) before anybody goes on.
  */
 #ifndef SN_AGGREGATE_COMM_H
 #define SN_AGGREGATE_COMM_H
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ void sn_comm_end(void);
 
 unsigned sn_comm_rank(void);
 unsigned sn_comm_size(void);
+/* All of them run on one machine, so that one may use the /proc of another. The same answer on all.
+ * SONDE_MPI_HOSTS=many in the environment of any makes it false, for tests. */
+bool sn_comm_is_one_host(void);
 
 /* Bytes that lie in memory, from malloc. */
 struct sn_comm_part {

@@ -16,7 +16,21 @@
 enum { TAG_LENGTH = 1, TAG_BYTES, TAG_EXCHANGE };
 
 static int rank, size = 1;
-static bool has_begun;
+static bool has_begun, is_one_host = true;
+
+/* Everybody compares its host's name with that of rank 0. */
+static void compare_hosts(void)
+{
+	char mine[MPI_MAX_PROCESSOR_NAME] = "", first[MPI_MAX_PROCESSOR_NAME];
+	const char *forced = getenv("SONDE_MPI_HOSTS");
+	int length;
+	MPI_Get_processor_name(mine, &length);
+	memcpy(first, mine, sizeof(first));
+	MPI_Bcast(first, sizeof(first), MPI_CHAR, 0, MPI_COMM_WORLD);
+	int differs = strncmp(mine, first, sizeof(first)) || (forced && !strcmp(forced, "many"));
+	MPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+	is_one_host = !differs;
+}
 
 void sn_comm_begin(void)
 {
@@ -25,6 +39,12 @@ void sn_comm_begin(void)
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	compare_hosts();
+}
+
+bool sn_comm_is_one_host(void)
+{
+	return is_one_host;
 }
 
 void sn_comm_end(void)

@@ -129,7 +129,8 @@ struct sn_pipeline {
 	struct sn_database_index *row_index; /* rank 0; [context + 1] */
 	struct sn_pair *pairs;		     /* rank 0; [row] */
 	struct sn_analyze_result *result;
-	pthread_mutex_t mutex; /* of what follows, and of nothing else */
+	_Atomic uint64_t sum_bytes; /* of accumulators, and of rows once they are counted */
+	pthread_mutex_t mutex;	    /* of what follows, and of nothing else */
 	struct sn_error *error;
 	bool has_failed;
 	pthread_cond_t room;	  /* in_flight became less */
@@ -144,6 +145,15 @@ struct sn_pipeline {
 int sn_pipeline_fail(struct sn_pipeline *pipeline, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int sn_pipeline_out_of_memory(struct sn_pipeline *pipeline);
+
+/*
+ * Whether what cannot be spilled fits into the limit, once contexts have their final numbers: what
+ * is known of them, sums as they are, and `more` bytes that are about to be asked for, of
+ * which buckets may take what sn_pipeline_bucket_bytes says. 0, or SN_ERR_ARGUMENT with a text. MT.
+ */
+int sn_pipeline_check_memory(struct sn_pipeline *pipeline, uint64_t more);
+/* What the threads' buckets may take together while rows are made. */
+uint64_t sn_pipeline_bucket_bytes(const struct sn_pipeline *pipeline);
 
 /* Reads this rank's share of the inputs. Each function here is called by all ranks; 0 or an error
  * of this rank alone, unless it says that ranks have agreed. */

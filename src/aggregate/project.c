@@ -232,8 +232,8 @@ static int add_across(struct scratch *scratch, const struct set *set, uint32_t m
 	for (uint32_t i = set->tree_count; i-- > 1;)
 		sums[places[i].parent] += sums[i];
 	for (uint32_t i = 0; i < set->tree_count; i++)
-		if (places[i].inner != SONDE_NONE &&
-		    sn_across_add(across, places[i].inner, sums[i], shift))
+		if (places[i].inner != SONDE_NONE && sn_across_add(&scratch->worker->across, across,
+								   places[i].inner, sums[i], shift))
 			return SN_ERR_MEMORY;
 	return 0;
 }
@@ -376,6 +376,17 @@ static int keep_planes(struct scratch *scratch, uint32_t profile)
 		      : 0;
 }
 
+/* Accumulators become more as profiles come; checked after each. */
+static int check_across(struct scratch *scratch, uint64_t before)
+{
+	struct sn_pipeline *pipeline = scratch->pipeline;
+	uint64_t bytes = scratch->worker->across.bytes;
+	if (bytes == before)
+		return 0;
+	atomic_fetch_add_explicit(&pipeline->sum_bytes, bytes - before, memory_order_relaxed);
+	return sn_pipeline_check_memory(pipeline, 0);
+}
+
 static int project_block(struct scratch *scratch, const struct sn_worker *owner,
 			 const struct sn_block *block)
 {
@@ -393,6 +404,7 @@ static int project_block(struct scratch *scratch, const struct sn_worker *owner,
 	const struct sn_database_plane *entries = (const void *)scratch->block;
 	uint32_t profile = universe->profile_numbers[universe->first_profiles[block->origin.file] +
 						     block->origin.thread];
+	uint64_t across = scratch->worker->across.bytes;
 	scratch->set_count = scratch->number_count = scratch->place_count = 0;
 	sn_major_clear(&scratch->worker->major);
 	if (order_entries(scratch, owner, entries, block->entry_count))
@@ -400,6 +412,8 @@ static int project_block(struct scratch *scratch, const struct sn_worker *owner,
 	for (uint32_t i = 0; i < block->entry_count && !result; i++)
 		result = project_entry(scratch, owner, entries + scratch->entry_order[i],
 				       scratch->block + entry_bytes, profile);
+	if (!result)
+		result = check_across(scratch, across);
 	return result ? result : keep_planes(scratch, profile);
 }
 

@@ -26,6 +26,23 @@ static uint32_t count_bits(const uint64_t *words, uint32_t count)
 	return bits;
 }
 
+/* Rows' sums, which rank 0 has until they are summaries, first beside the buckets, then beside the
+ * summaries of as many metrics as there are threads. */
+static int check_sums(struct sn_pipeline *pipeline, uint64_t rows)
+{
+	uint64_t contexts = pipeline->universe.context_count;
+	uint64_t sums = contexts * sizeof(*pipeline->first_rows);
+	uint64_t buckets = sn_pipeline_bucket_bytes(pipeline), summaries = 0;
+	if (!sn_comm_rank()) {
+		/* filled in, encoded, and their contexts */
+		uint64_t summary = 2 * sizeof(struct sonde_db_summary) + 2 * sizeof(uint32_t);
+		sums += rows * sizeof(*pipeline->pairs) + contexts * sizeof(*pipeline->row_index);
+		summaries = pipeline->threads * contexts * summary;
+	}
+	atomic_fetch_add_explicit(&pipeline->sum_bytes, sums, memory_order_relaxed);
+	return sn_pipeline_check_memory(pipeline, buckets > summaries ? buckets : summaries);
+}
+
 int sn_rows_count(struct sn_pipeline *pipeline)
 {
 	struct sn_universe *universe = &pipeline->universe;
@@ -40,7 +57,7 @@ int sn_rows_count(struct sn_pipeline *pipeline)
 		rows += count_bits(universe->rows + c * universe->row_words, universe->row_words);
 	}
 	pipeline->first_rows[contexts] = rows;
-	return 0;
+	return check_sums(pipeline, rows);
 }
 
 /* A bucket while its rows are made. */

@@ -74,6 +74,13 @@ static int name_it(struct sn_output *output)
 	return -1;
 }
 
+const char *sn_output_name(struct sn_output *output)
+{
+	if (output->is_nameless && name_it(output) < 0)
+		return NULL;
+	return output->temporary ? output->temporary : output->path;
+}
+
 int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error)
 {
 	*output = (struct sn_output){.fd = -1};

@@ -26,6 +26,9 @@ struct sn_output {
 
 /* 0, or a negative enum sn_err; then there is nothing to close. */
 int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error);
+/* The name under which others can open the file until it is whole. A nameless file gets one by
+ * this, and is left behind if the program is killed. NULL, with errno, where it cannot have any. */
+const char *sn_output_name(struct sn_output *output);
 /* Buffered. A failure is remembered and reported by sn_output_commit. */
 void sn_output_write(struct sn_output *output, const void *bytes, size_t length);
 /* Writes what is buffered and gives the file its name; on failure removes it. Closes in any case.

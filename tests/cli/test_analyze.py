@@ -184,11 +184,11 @@ def generated_db(sonde, generated) -> Path:
     return out
 
 
-def mpirun(ranks: int, *arguments: object, timeout: float = 120) -> subprocess.CompletedProcess:
+def mpirun(ranks: int, *arguments: object, timeout: float = 120, **variables: str) -> subprocess.CompletedProcess:
     if not SONDE_MPI.exists() or not shutil.which("mpirun"):
         pytest.skip("no MPI here: sonde-mpi is not built or there is no mpirun")
     environment = clean_environment(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                                    OMPI_MCA_rmaps_base_oversubscribe="1")
+                                    OMPI_MCA_rmaps_base_oversubscribe="1", **variables)
     return subprocess.run(["mpirun", "-n", str(ranks), SONDE_MPI, *map(str, arguments)], capture_output=True,
                           text=True, timeout=timeout, env=environment)
 
@@ -222,6 +222,38 @@ def test_ranks_make_no_difference(generated, generated_db, tmp_path, ranks, jobs
     assert result.returncode == 0 and result.stdout.count("contexts from 6 processes") == 1
     assert out.read_bytes() == generated_db.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.sdb"]
+
+
+def test_ranks_of_several_hosts(generated, generated_db, tmp_path):
+    """They write into a file that has a name, which is gone when it is whole, or when it cannot be."""
+    out = tmp_path / "out.sdb"
+    result = mpirun(3, "analyze", generated, "-o", out, "-j", 1, "--no-cache", SONDE_MPI_HOSTS="many")
+    assert result.returncode == 0, result.stderr
+    assert out.read_bytes() == generated_db.read_bytes()
+    assert out.stat().st_mode == generated_db.stat().st_mode
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.sdb"]
+    result = mpirun(2, "analyze", generated, "-o", "/dev/null", "--no-cache", SONDE_MPI_HOSTS="many")
+    assert result.returncode == 0, result.stderr
+
+
+def test_ranks_of_several_hosts_cannot_fill_a_pipe(generated):
+    result = mpirun(2, "analyze", generated, "-o", "/dev/stdout", "--no-cache", SONDE_MPI_HOSTS="many")
+    assert result.returncode == 128 and "ranks on several machines can only write a file" in result.stderr
+
+
+@pytest.mark.parametrize("kilobytes", [400, 1600])
+def test_a_full_disk_of_several_hosts_leaves_nothing(generated, tmp_path, kilobytes):
+    if not SONDE_MPI.exists() or not shutil.which("mpirun"):
+        pytest.skip("no MPI here: sonde-mpi is not built or there is no mpirun")
+    script = (f"trap '' XFSZ; [ $OMPI_COMM_WORLD_RANK = 1 ] && ulimit -f {kilobytes}; "
+              f"exec {SONDE_MPI} analyze {generated} -o {tmp_path}/out.sdb -j 1 --no-cache")
+    environment = clean_environment(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                                    OMPI_MCA_rmaps_base_oversubscribe="1", SONDE_MPI_HOSTS="many")
+    run = subprocess.run(["mpirun", "-n", "2", "bash", "-c", script], capture_output=True, text=True, timeout=120,
+                         env=environment)
+    told = [line for line in run.stderr.splitlines() if line.startswith("sonde: ")]  # MPI says something as well
+    assert run.returncode == 128 and len(told) == 1 and "File too large" in told[0]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_little_memory_makes_no_difference(sonde, generated, generated_db, tmp_path):
@@ -259,6 +291,18 @@ def test_a_file_beyond_the_limit_is_told(sonde, tmp_path):
     result = sonde("analyze", large, "-o", tmp_path / "out.sdb", "--memory", "64M")
     assert_refused(result, "alone needs more than 64 MiB of memory: allow more with --memory")
     assert not (tmp_path / "out.sdb").exists()
+
+
+def test_sums_beyond_the_limit_are_told(sonde, tmp_path):
+    """What is added up for each context and metric cannot be spilled. More threads need more of it."""
+    many = tmp_path / "many.sonde"
+    subprocess.run([GENERATOR, "-r", "8", "-t", "2", "-s", "2", "--leaves", "3000", "--leaf-depth", "6", "--visit", "0.5",
+                    "--kernels", "1000", "-o", many], check=True, stdout=subprocess.DEVNULL)
+    out = tmp_path / "out.sdb"
+    result = sonde("analyze", many, "-o", out, "--memory", "64M", "--no-cache", "-j", 4)
+    assert_refused(result, "contexts need more than 64 MiB of memory: allow more with --memory (at least")
+    assert list(tmp_path.iterdir()) == [many]
+    assert sonde("analyze", many, "-o", out, "--memory", "64M", "--no-cache", "-j", 1).status == 0
 
 
 @pytest.mark.parametrize("kilobytes", [0, 40, 400, 1600])
