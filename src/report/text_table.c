@@ -52,6 +52,26 @@ static bool shows_counts(const struct sn_view *view)
 	return sonde_db_metric(view->db, view->metrics[0])->period == 0;
 }
 
+/* Operators and regions hold others of their kind: only their own events are their calls. */
+static bool holds_its_kind(const struct sn_view *view)
+{
+	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[0]);
+	const char *name = sonde_db_string(view->db, metric->name);
+	return strcmp(name, "operator-time") == 0 || strcmp(name, "region-time") == 0;
+}
+
+static void print_counts(const struct sn_view *view, const struct sn_tree_value *value,
+			 const struct sn_page *page, int *used)
+{
+	char count[SN_NUMBER_CHARS], mean[SN_NUMBER_CHARS];
+	double events = value->inclusive.count;
+	if (holds_its_kind(view) && value->exclusive.count > 0)
+		events = value->exclusive.count;
+	sn_number_format(events, "1", count);
+	sn_text_value(events ? value->inclusive.sum / events : 0, sn_text_unit(view, 0), mean);
+	*used += fprintf(page->out, " %9s %9s", count, mean);
+}
+
 static void print_flat_heading(const struct sn_view *view, const struct sn_page *page)
 {
 	sn_text_style(page, "\033[1m");
@@ -76,12 +96,8 @@ static int print_flat_numbers(const struct sn_view *view, const struct sn_page *
 	sn_number_share(total > 0 ? value->inclusive.sum / total : 0, text[2]);
 	sn_text_value(value->inclusive.sum, sn_text_unit(view, 0), text[3]);
 	int used = fprintf(page->out, " %6s %9s %6s %9s", text[0], text[1], text[2], text[3]);
-	if (shows_counts(view)) {
-		sn_number_format(value->inclusive.count, "1", text[0]);
-		sn_text_value(sonde_db_stat_mean(&value->inclusive), sn_text_unit(view, 0),
-			      text[1]);
-		used += fprintf(page->out, " %9s %9s", text[0], text[1]);
-	}
+	if (shows_counts(view))
+		print_counts(view, value, page, &used);
 	for (uint32_t m = 1; m < view->metric_count; m++) {
 		sn_text_value(flat->values[m][row].inclusive.sum, sn_text_unit(view, m), text[0]);
 		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text[0]);

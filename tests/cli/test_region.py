@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import measured
+import program
 from test_python_walk import SUPPORTED
 from test_torch import PYTHONS
 
@@ -343,3 +344,25 @@ def test_itt_of_torch(tmp_path, python):
         kinds = [(f.kind, f.name) for f in context.path if f.kind in ("python", "region")]
         if ("region", "pushed") in kinds:
             assert kinds[:kinds.index(("region", "pushed"))] == [("python", "<module>"), ("python", "main")]
+
+
+NESTED = """
+#include <sonde/sonde.h>
+static void inner(void) { SONDE_REGION("inner"); }
+static void outer(void) { SONDE_REGION("outer"); for (int i = 0; i < 5; i++) inner(); }
+int main(void) { for (int i = 0; i < 7; i++) outer(); return 0; }
+"""
+
+
+def test_the_table_counts_a_regions_own_events(tmp_path: Path) -> None:
+    (tmp_path / "nested.c").write_text(NESTED)
+    subprocess.run(["cc", "-I", INCLUDE, tmp_path / "nested.c", "-o", tmp_path / "nested"], check=True)
+    subprocess.run([program.SONDE, "run", "-q", "-o", tmp_path / "run", tmp_path / "nested"], check=True)
+    table = subprocess.run([program.SONDE, "report", tmp_path / "run.sdb", "--view", "flat", "--metric", "region-time"],
+                           capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in table.splitlines()]
+    heading = next(row for row in rows if "count" in row)
+    assert heading[4] == "count"
+    counts = {name: [row for row in rows if name in row][0] for name in ("outer", "inner")}
+    assert "7" in counts["outer"] and "42" not in counts["outer"]
+    assert "35" in counts["inner"]
