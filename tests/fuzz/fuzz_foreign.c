@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arbitrary bytes as a file of another tool: imported by whoever takes it, and what comes of that
+ * written and read back from end to end with its events drawn. An import that fails says so in one
+ * line; one that succeeds gives a database that can be read. See run.sh.
+ */
+#include "fuzz_trace.h"
+
+#include "import/importer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_back(struct sn_db_builder *builder)
+{
+	char path[] = "/tmp/sonde-fuzz-XXXXXX";
+	struct sn_error error;
+	struct sonde_db_error db_error;
+	struct sonde_db *db;
+	int file = mkstemp(path);
+	if (file < 0)
+		abort();
+	close(file);
+	if (sn_db_builder_write(builder, path, &error) == 0) {
+		if (sonde_db_open(path, &db, &db_error))
+			abort();
+		fuzz_read_trace(db, true);
+		sonde_db_close(db);
+	}
+	unlink(path);
+}
+
+static void import(const struct sn_importer *importer, const char *path)
+{
+	struct sn_error error = {{0}};
+	struct sn_db_builder *builder = sn_db_builder_new();
+	struct sn_trace_writer *events = sn_trace_writer_new(1 << 20, NULL);
+	sn_trace_writer_attach(events, builder);
+	struct sn_import_request request = {.paths = &path, .path_count = 1, .events = events};
+	int result = importer->read(&request, builder, &error);
+	if (!result)
+		read_back(builder);
+	else if (!*error.text || strchr(error.text, '\n'))
+		abort();
+	sn_db_builder_free(builder);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char path[64];
+	int file = memfd_create("import", 0);
+	if (file < 0 || write(file, data, size) != (ssize_t)size)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	for (int i = 0; sn_importers[i]; i++)
+		if (sn_importer_takes(sn_importers[i], path))
+			import(sn_importers[i], path);
+	close(file);
+	return 0;
+}
