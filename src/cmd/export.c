@@ -14,6 +14,7 @@
 #include "sonde/db.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -180,6 +181,7 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	uint32_t *every = NULL, every_count = sonde_db_metric_count(db);
 	if (status == 0 && exporter->write_folder && lists->count == 0)
 		every = every_metric(every_count);
+	struct sn_stack_cut cut = {0};
 	struct sn_export_request request = {
 	    .db = db,
 	    .path = path,
@@ -188,6 +190,7 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	    .formulas = choice.formulas,
 	    .formula_count = choice.formula_count,
 	    .hidden_count = choice.hidden_count,
+	    .cut = &cut,
 	};
 	if (status == 0 && choice.metric_count == 0) {
 		status = sn_command_fail("'%s' holds no measured values", path);
@@ -203,6 +206,11 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 		if (status == SN_EXIT_DONE && !output)
 			sn_command_warn("wrote '%s'", name);
 	}
+	if (status == SN_EXIT_DONE && cut.paths > 0)
+		sn_command_warn("%" PRIu64 " call paths have more than %" PRIu32
+				" frames: the middle of "
+				"each is left out",
+				cut.paths, cut.limit);
 	sn_choice_release(&choice);
 	free(every);
 	return sn_command_close(db, status);

@@ -23,8 +23,9 @@ struct writer {
 	struct sn_tree tree;
 	struct sn_groups groups;
 	uint32_t *outermost; /* [node]: the outermost node of the same function on its path */
-	double *inner; /* [position * node_count + node]: own cost, within this node's subtree,
-			  of contexts of its parent's function whose outermost is the parent */
+	double *inner;	 /* [position * node_count + node]: own cost, within this node's subtree,
+			    of contexts of its parent's function whose outermost is the parent */
+	uint32_t *child; /* [node]: its child on the path to the node at hand */
 	uint32_t *open, *open_until; /* [group] */
 	bool *name_is_known;	     /* [group] */
 };
@@ -170,11 +171,12 @@ static void book_inner_costs(struct writer *writer)
 {
 	struct sn_tree *tree = &writer->tree;
 	for (uint32_t node = 0; node < tree->node_count; node++) {
-		uint32_t outermost = writer->outermost[node], at = node;
+		uint32_t outermost = writer->outermost[node];
+		if (node > 0)
+			writer->child[tree->nodes[node].parent] = node;
 		if (outermost == node)
 			continue;
-		while (tree->nodes[at].parent != outermost)
-			at = tree->nodes[at].parent;
+		uint32_t at = writer->child[outermost];
 		for (uint32_t m = 0; m < tree->metric_count; m++)
 			writer->inner[(size_t)m * tree->node_count + at] +=
 			    sn_tree_exclusive(tree, m, node);
@@ -186,11 +188,12 @@ static int prepare(struct writer *writer, struct sn_error *error)
 	size_t nodes = writer->tree.node_count, groups = writer->groups.count + 1;
 	writer->outermost = malloc(nodes * sizeof(*writer->outermost));
 	writer->inner = calloc(nodes * (writer->tree.metric_count + 1), sizeof(*writer->inner));
+	writer->child = calloc(nodes, sizeof(*writer->child));
 	writer->open = calloc(groups, sizeof(*writer->open));
 	writer->open_until = calloc(groups, sizeof(*writer->open_until));
 	writer->name_is_known = calloc(groups, sizeof(*writer->name_is_known));
-	if (!writer->outermost || !writer->inner || !writer->open || !writer->open_until ||
-	    !writer->name_is_known)
+	if (!writer->outermost || !writer->inner || !writer->child || !writer->open ||
+	    !writer->open_until || !writer->name_is_known)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	find_outermost(writer);
 	book_inner_costs(writer);
@@ -218,6 +221,7 @@ static int write_callgrind(const struct sn_export_request *request, FILE *out,
 	}
 	free(writer.outermost);
 	free(writer.inner);
+	free(writer.child);
 	free(writer.open);
 	free(writer.open_until);
 	free(writer.name_is_known);

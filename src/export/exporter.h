@@ -14,6 +14,7 @@
 #define SN_EXPORT_EXPORTER_H
 
 #include "base/error.h"
+#include "export/stack.h"
 #include "report/formula.h"
 #include "sonde/db.h"
 
@@ -30,6 +31,8 @@ struct sn_export_request {
 	 * `metrics`. */
 	const struct sn_formula *const *formulas;
 	uint32_t formula_count, hidden_count;
+	/* What formats of whole stacks had to cut; see stack.h. */
+	struct sn_stack_cut *cut;
 };
 
 struct sn_exporter {

@@ -47,7 +47,20 @@ static int path_set(struct path *path, uint32_t depth, const char *name)
 	return 0;
 }
 
-static int write_tree(const struct sn_tree *tree, FILE *out, struct sn_error *error)
+static void write_path(const struct path *path, uint32_t depth, const struct sn_stack_cut *cut,
+		       FILE *out)
+{
+	const char *rest = path->text;
+	if (sn_stack_is_cut(cut, cut->limit / 2, depth + 1)) {
+		fwrite(path->text, 1, path->ends[cut->limit / 2 - 1], out);
+		fputs(";" SN_STACK_CUT_NAME, out);
+		rest = path->text + path->ends[depth - cut->limit / 2]; /* from its semicolon on */
+	}
+	fputs(rest, out);
+}
+
+static int write_tree(const struct sn_tree *tree, const struct sn_stack_cut *cut, FILE *out,
+		      struct sn_error *error)
 {
 	struct path path = {0};
 	char name[4096];
@@ -58,8 +71,10 @@ static int write_tree(const struct sn_tree *tree, FILE *out, struct sn_error *er
 		double value = sn_tree_exclusive(tree, 0, node);
 		if (path_set(&path, n->depth, name) != 0)
 			code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		else if (value >= 0.5)
-			fprintf(out, "%s %.0f\n", path.text, value);
+		if (code != 0 || value < 0.5)
+			continue;
+		write_path(&path, n->depth, cut, out);
+		fprintf(out, " %.0f\n", value);
 	}
 	free(path.text);
 	free(path.ends);
@@ -74,7 +89,12 @@ static int write_folded(const struct sn_export_request *request, FILE *out, stru
 	int code = sn_tree_init(&tree, request->db, &wanted, error);
 	if (code != 0)
 		return code;
-	code = write_tree(&tree, out, error);
+	struct sn_stack_cut cut;
+	code = sn_stack_cut_tree(&cut, &tree, error);
+	if (code == 0)
+		code = write_tree(&tree, &cut, out, error);
+	if (code == 0 && request->cut)
+		*request->cut = cut;
 	sn_tree_release(&tree);
 	return code;
 }

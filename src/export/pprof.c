@@ -60,6 +60,10 @@ struct writer {
 	uint32_t *string_ids,
 	    id_capacity; /* [string of the database]: number in the table, 0 none */
 	struct sn_groups functions;
+	struct sn_stack_cut cut;
+	uint32_t *lengths; /* [context]: functions on its path */
+	uint32_t *path;	   /* the functions' frames on the path to context `at`, outermost first */
+	uint32_t at;
 };
 
 #ifdef SN_HAVE_ZLIB
@@ -253,6 +257,11 @@ static void put_functions(struct writer *writer)
 		sn_protobuf_number(&writer->message, 5, frame->function_line);
 		put_message(writer, PROFILE_FUNCTION);
 	}
+	if (writer->cut.limit > 0) {
+		sn_protobuf_number(&writer->message, 1, writer->functions.count + 1);
+		sn_protobuf_number(&writer->message, 2, add_text(writer, SN_STACK_CUT_NAME));
+		put_message(writer, PROFILE_FUNCTION);
+	}
 }
 
 /* Loops are none: what was measured in one belongs to the function around it. */
@@ -282,6 +291,13 @@ static void put_locations(struct writer *writer)
 		sn_protobuf_message(&writer->message, 4, &writer->packed);
 		put_message(writer, PROFILE_LOCATION);
 	}
+	if (writer->cut.limit > 0) {
+		sn_protobuf_number(&writer->message, 1, count + 1);
+		sn_protobuf_clear(&writer->packed);
+		sn_protobuf_number(&writer->packed, 1, writer->functions.count + 1);
+		sn_protobuf_message(&writer->message, 4, &writer->packed);
+		put_message(writer, PROFILE_LOCATION);
+	}
 }
 
 /* What stays the same for all samples of a thread: its labels, as they will be written. */
@@ -305,18 +321,64 @@ static void make_labels(struct writer *writer, uint32_t profile, const uint32_t 
 	}
 }
 
+static int find_lengths(struct writer *writer)
+{
+	const struct sonde_db *db = writer->db;
+	uint32_t count = sonde_db_context_count(db), longest = 0;
+	writer->lengths = malloc((count + 1ull) * sizeof(*writer->lengths));
+	if (!writer->lengths)
+		return -1;
+	for (uint32_t c = 0; c < count; c++) {
+		const struct sonde_db_context *context = sonde_db_context(db, c);
+		uint32_t above = c > 0 ? writer->lengths[context->parent] : 0;
+		writer->lengths[c] = above + is_function(writer, context->frame);
+		longest = writer->lengths[c] > longest ? writer->lengths[c] : longest;
+	}
+	writer->path = malloc((longest + 1ull) * sizeof(*writer->path));
+	uint64_t *lengths = calloc(longest + 1ull, sizeof(*lengths));
+	for (uint32_t p = 0; lengths && p < sonde_db_profile_count(db); p++)
+		for (uint32_t m = 0; m < writer->request->metric_count; m++) {
+			struct sonde_db_plane plane =
+			    sonde_db_profile_plane(db, p, writer->request->metrics[m]);
+			for (size_t i = 0; i < plane.count; i++)
+				lengths[writer->lengths[plane.ids[i]]]++;
+		}
+	if (lengths)
+		sn_stack_cut_init(&writer->cut, lengths, longest + 1);
+	free(lengths);
+	return writer->path && lengths ? 0 : -1;
+}
+
+/* Contexts come in pre-order, so that the path to the next one is at hand when those between have
+ * been passed. */
+static void go_to(struct writer *writer, uint32_t context)
+{
+	for (; writer->at <= context; writer->at++) {
+		uint32_t frame = sonde_db_context(writer->db, writer->at)->frame;
+		if (is_function(writer, frame))
+			writer->path[writer->lengths[writer->at] - 1] = frame;
+	}
+}
+
+static void pack_path(struct writer *writer, uint32_t context)
+{
+	const struct sn_stack_cut *cut = &writer->cut;
+	uint32_t length = writer->lengths[context];
+	for (uint32_t depth = length; depth-- > 0;) {
+		bool is_cut = sn_stack_is_cut(cut, depth, length);
+		uint32_t location = is_cut ? sonde_db_frame_count(writer->db) : writer->path[depth];
+		sn_protobuf_varint(&writer->packed, location + 1);
+		if (is_cut)
+			depth = cut->limit / 2; /* the outermost one left out */
+	}
+}
+
 static void put_sample(struct writer *writer, uint32_t context, const struct sonde_db_stat *stats,
 		       const struct sn_protobuf *labels)
 {
 	sn_protobuf_clear(&writer->packed);
-	for (uint32_t at = context;;) {
-		const struct sonde_db_context *c = sonde_db_context(writer->db, at);
-		if (is_function(writer, c->frame))
-			sn_protobuf_varint(&writer->packed, c->frame + 1);
-		if (at == 0)
-			break;
-		at = c->parent;
-	}
+	go_to(writer, context);
+	pack_path(writer, context);
 	sn_protobuf_message(&writer->message, 1, &writer->packed);
 	sn_protobuf_clear(&writer->packed);
 	sn_protobuf_varint(&writer->packed, (uint64_t)llround(stats[0].count));
@@ -339,6 +401,7 @@ static void put_profile(struct writer *writer, uint32_t profile, struct sonde_db
 			const struct sn_protobuf *labels)
 {
 	uint32_t metrics = writer->request->metric_count;
+	writer->at = 0;
 	for (uint32_t m = 0; m < metrics; m++) {
 		planes[m] =
 		    sonde_db_profile_plane(writer->db, profile, writer->request->metrics[m]);
@@ -390,7 +453,9 @@ static int write_pprof(const struct sn_export_request *request, FILE *out, struc
 	int code = sn_groups_init(&writer.functions, request->db, SN_GROUP_FUNCTION, error);
 	if (code != 0)
 		return code;
-	if (sink_open(&writer.sink) != 0) {
+	if (find_lengths(&writer) != 0 || sink_open(&writer.sink) != 0) {
+		free(writer.lengths);
+		free(writer.path);
 		sn_groups_release(&writer.functions);
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
@@ -409,6 +474,10 @@ static int write_pprof(const struct sn_export_request *request, FILE *out, struc
 	sn_protobuf_release(&writer.packed);
 	sn_protobuf_release(&writer.strings);
 	free(writer.string_ids);
+	free(writer.lengths);
+	free(writer.path);
+	if (request->cut)
+		*request->cut = writer.cut;
 	sn_groups_release(&writer.functions);
 	return failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
 }

@@ -15,7 +15,7 @@
 #include <string.h>
 
 static void write_frames(struct sn_json *json, const struct sonde_db *db,
-			 const struct sn_groups *groups)
+			 const struct sn_groups *groups, const struct sn_stack_cut *cut)
 {
 	char name[4096];
 	sn_json_key(json, "shared");
@@ -44,6 +44,12 @@ static void write_frames(struct sn_json *json, const struct sonde_db *db,
 		}
 		sn_json_end(json, '}');
 	}
+	if (cut->limit > 0) { /* the frame after those of the groups */
+		sn_json_begin(json, '{');
+		sn_json_key(json, "name");
+		sn_json_string(json, SN_STACK_CUT_NAME);
+		sn_json_end(json, '}');
+	}
 	sn_json_end(json, ']');
 	sn_json_end(json, '}');
 }
@@ -57,7 +63,8 @@ static const char *unit_of(const char *unit)
 
 /* `stack` has room for the deepest node. */
 static void write_samples(struct sn_json *json, const struct sn_tree *tree,
-			  const struct sn_groups *groups, uint32_t metric, uint32_t *stack)
+			  const struct sn_groups *groups, uint32_t metric, uint32_t *stack,
+			  const struct sn_stack_cut *cut)
 {
 	sn_json_key(json, "samples");
 	sn_json_begin(json, '[');
@@ -67,8 +74,12 @@ static void write_samples(struct sn_json *json, const struct sn_tree *tree,
 		if (sn_tree_exclusive(tree, metric, node) <= 0)
 			continue;
 		sn_json_begin(json, '[');
-		for (uint32_t i = 0; i <= n->depth; i++)
-			sn_json_number(json, stack[i]);
+		for (uint32_t i = 0; i <= n->depth; i++) {
+			bool is_cut = sn_stack_is_cut(cut, i, n->depth + 1);
+			sn_json_number(json, is_cut ? groups->count : stack[i]);
+			if (is_cut)
+				i = n->depth - cut->limit / 2; /* the last one left out */
+		}
 		sn_json_end(json, ']');
 	}
 	sn_json_end(json, ']');
@@ -81,7 +92,8 @@ static void write_samples(struct sn_json *json, const struct sn_tree *tree,
 }
 
 static void write_profile(struct sn_json *json, const struct sn_tree *tree,
-			  const struct sn_groups *groups, uint32_t position, uint32_t *stack)
+			  const struct sn_groups *groups, uint32_t position, uint32_t *stack,
+			  const struct sn_stack_cut *cut)
 {
 	const struct sonde_db *db = tree->db;
 	const struct sonde_db_metric *metric = sonde_db_metric(db, tree->metrics[position]);
@@ -96,13 +108,14 @@ static void write_profile(struct sn_json *json, const struct sn_tree *tree,
 	sn_json_number(json, 0);
 	sn_json_key(json, "endValue");
 	sn_json_number(json, sn_tree_inclusive(tree, position, 0));
-	write_samples(json, tree, groups, position, stack);
+	write_samples(json, tree, groups, position, stack, cut);
 	sn_json_end(json, '}');
 	putc('\n', json->out);
 }
 
 static void write_file(const struct sn_export_request *request, const struct sn_tree *tree,
-		       const struct sn_groups *groups, uint32_t *stack, FILE *out)
+		       const struct sn_groups *groups, uint32_t *stack,
+		       const struct sn_stack_cut *cut, FILE *out)
 {
 	struct sn_json writer = {.out = out}, *json = &writer;
 	const char *command = sonde_db_property(request->db, "command");
@@ -115,11 +128,11 @@ static void write_file(const struct sn_export_request *request, const struct sn_
 	sn_json_string(json, command ? command : request->path);
 	sn_json_key(json, "activeProfileIndex");
 	sn_json_number(json, 0);
-	write_frames(json, request->db, groups);
+	write_frames(json, request->db, groups, cut);
 	sn_json_key(json, "profiles");
 	sn_json_begin(json, '[');
 	for (uint32_t m = 0; m < tree->metric_count; m++)
-		write_profile(json, tree, groups, m, stack);
+		write_profile(json, tree, groups, m, stack, cut);
 	sn_json_end(json, ']');
 	sn_json_end(json, '}');
 	putc('\n', out);
@@ -137,18 +150,23 @@ static int write_speedscope(const struct sn_export_request *request, FILE *out,
 	if (code != 0)
 		return code;
 	code = sn_groups_init(&groups, request->db, SN_GROUP_AUTO, error);
+	struct sn_stack_cut cut;
+	if (code == 0)
+		code = sn_stack_cut_tree(&cut, &tree, error);
 	if (code == 0) {
 		uint32_t deepest = 0;
 		for (uint32_t i = 0; i < tree.node_count; i++)
 			deepest = tree.nodes[i].depth > deepest ? tree.nodes[i].depth : deepest;
 		uint32_t *stack = malloc((deepest + 1) * sizeof(*stack));
 		if (stack)
-			write_file(request, &tree, &groups, stack, out);
+			write_file(request, &tree, &groups, stack, &cut, out);
 		else
 			code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 		free(stack);
-		sn_groups_release(&groups);
+		if (request->cut)
+			*request->cut = cut;
 	}
+	sn_groups_release(&groups);
 	sn_tree_release(&tree);
 	return code;
 }

@@ -247,3 +247,22 @@ struct sn_db_builder *db_fixture_big(uint32_t contexts, uint32_t profiles, uint3
 	add_notes(b);
 	return b;
 }
+
+struct sn_db_builder *db_fixture_recursion(uint32_t depth)
+{
+	struct sn_db_builder *b = sn_db_builder_new();
+	if (!b)
+		return NULL;
+	sn_db_builder_set_root(b, sn_db_builder_named_frame(b, SN_FRAME_THREAD, "deep"));
+	add_metric(b, "cpu-time", "timer", 5000000);
+	add_thread(b, NULL, 4000, depth * 5ull);
+	uint32_t at = 0;
+	for (uint32_t level = 1; level <= depth; level++) {
+		at = add(b, at, SN_FRAME_NATIVE, SN_FRAME_RETURN_ADDRESS, "down",
+			 (struct source){"/usr/lib/deep.so", "/src/deep.c", 7, 3, 0x1140});
+		if (at == SONDE_NONE)
+			break;
+		sampled(b, 0, at, 5);
+	}
+	return b;
+}

@@ -4,6 +4,7 @@
  *
  *	make-db OUT.sdb
  *	make-db --contexts 100000 [--profiles 4] [--depth 60] OUT.sdb
+ *	make-db --recursion 200000 OUT.sdb
  */
 #include "../unit/db_fixture.h"
 
@@ -13,7 +14,7 @@
 
 int main(int argc, char **argv)
 {
-	uint32_t contexts = 0, profiles = 4, depth = 60;
+	uint32_t contexts = 0, profiles = 4, depth = 60, recursion = 0;
 	for (; argc > 3; argc -= 2, argv += 2) {
 		uint32_t value = (uint32_t)strtoul(argv[2], NULL, 10);
 		if (!strcmp(argv[1], "--contexts"))
@@ -22,16 +23,20 @@ int main(int argc, char **argv)
 			profiles = value;
 		else if (!strcmp(argv[1], "--depth"))
 			depth = value;
+		else if (!strcmp(argv[1], "--recursion"))
+			recursion = value;
 		else
 			break;
 	}
 	if (argc != 2) {
 		fprintf(stderr,
-			"usage: make-db [--contexts N [--profiles N] [--depth N]] OUT.sdb\n");
+			"usage: make-db [--contexts N [--profiles N] [--depth N] | --recursion N] "
+			"OUT.sdb\n");
 		return 129;
 	}
-	struct sn_db_builder *builder =
-	    contexts ? db_fixture_big(contexts, profiles, depth) : db_fixture_small();
+	struct sn_db_builder *builder = recursion  ? db_fixture_recursion(recursion)
+					: contexts ? db_fixture_big(contexts, profiles, depth)
+						   : db_fixture_small();
 	struct sn_error error = {"out of memory"};
 	int result = builder ? sn_db_builder_write(builder, argv[1], &error) : SN_ERR_MEMORY;
 	if (result)
