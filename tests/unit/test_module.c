@@ -106,14 +106,15 @@ static void test_records_do_not_grow(void **state)
 	assert_int_equal(sn_module_count(), count);
 }
 
-static _Atomic bool is_done;
+static _Atomic bool is_done, have_met;
 static _Atomic uintptr_t place;
 
 /* Without a word to the collector, as by munmap. */
 static void *load_and_unload(void *unused)
 {
 	(void)unused;
-	for (unsigned round = 0; round < 400; round++) {
+	/* on a busy machine the two threads meet late */
+	for (unsigned round = 0; round < (atomic_load(&have_met) ? 400 : 40000); round++) {
 		struct library library = load(MODULE_LARGE);
 		atomic_store(&place, (uintptr_t)library.call);
 		if (round % 8 == 0)
@@ -143,6 +144,7 @@ static void test_unmapped_while_it_is_read(void **state)
 				found++;
 		}
 		sn_modules_settle();
+		atomic_store(&have_met, found && lost);
 	}
 	pthread_join(thread, NULL);
 	sn_modules_stale();
