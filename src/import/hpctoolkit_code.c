@@ -20,6 +20,7 @@ void sn_hpct_code_release(struct sn_hpct_code *code)
 {
 	for (size_t i = 0; i < code->module_count; i++) {
 		free(code->modules[i].path);
+		free(code->modules[i].file);
 		sn_hpcstruct_release(&code->modules[i].structure);
 		free(code->modules[i].symbols);
 		free(code->modules[i].logicals);
@@ -106,6 +107,23 @@ int sn_hpct_code_structures(struct sn_hpct_code *code, const char *path, const c
 	return failed;
 }
 
+/* Where in the measurement a module's symbols are. The kernel was called "<vmlinux.HOST>" by
+ * earlier versions, and the vdso by the path that the measurement had then. NULL without memory. */
+static char *symbols_file(const char *base, const char *path, const char *full)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t length = strlen(name);
+	char *file = NULL;
+	int made = 0;
+	if (base && path[0] == '<' && !slash && length > 2 && name[length - 1] == '>')
+		made = asprintf(&file, "%s/kernel_symbols/%.*s", base, (int)length - 2, name + 1);
+	else if (base && path[0] == '/' && strstr(path, "/vdso/"))
+		made = asprintf(&file, "%s/vdso/%s", base, name);
+	else
+		file = strdup(full);
+	return made < 0 ? NULL : file;
+}
+
 int sn_hpct_code_module(struct sn_hpct_code *code, const char *base, const char *path,
 			uint32_t *module, struct sn_error *error)
 {
@@ -121,10 +139,16 @@ int sn_hpct_code_module(struct sn_hpct_code *code, const char *base, const char 
 		free(full);
 		return 0;
 	}
+	char *file = symbols_file(base, path, full);
+	if (!file) {
+		free(full);
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
 	struct sonde_db_module record = {.path = sn_db_builder_string(builder, path),
 					 .build_id = SONDE_NONE};
 	code->modules[code->module_count++] =
 	    (struct sn_hpct_module){.path = full,
+				    .file = file,
 				    .module = sn_db_builder_module(builder, &record),
 				    .is_gpu = sn_hpct_is_gpu_module(path)};
 	return 0;
@@ -251,7 +275,7 @@ static struct sn_hpct_place_found place_by_structure(struct sn_hpct_code *code, 
 	return found;
 }
 
-/* A kernel symbol has no lines; the instruction lies in the function itself. */
+/* A symbol has no lines; the instruction lies in the function itself. */
 static struct sn_hpct_place_found place_by_symbol(struct sn_hpct_code *code, uint32_t parent,
 						  const struct sn_hpct_module *module,
 						  uint64_t offset,
@@ -280,7 +304,8 @@ static bool structure_symbol(struct sn_hpct_code *code, const struct sn_hpct_mod
 		return false;
 	uint32_t string =
 	    function->link_name == SN_HPCSTRUCT_NONE ? function->name : function->link_name;
-	*symbol = (struct sn_hpct_symbol){function->entry, structure_string(code, module, string)};
+	*symbol = (struct sn_hpct_symbol){function->entry, UINT64_MAX,
+					  structure_string(code, module, string)};
 	return true;
 }
 
@@ -318,14 +343,14 @@ struct sn_hpct_place_found sn_hpct_code_place(struct sn_hpct_code *code, uint32_
 	const struct sn_hpct_module *module = code->modules + number;
 	if (module->is_logical)
 		return place_logical(code, parent, module, offset);
+	const struct sn_hpcstruct_leaf *leaf = sn_hpcstruct_find(&module->structure, offset);
+	if (leaf && !module->is_symbols_only)
+		return place_by_structure(code, parent, number, offset, leaf);
 	const struct sn_hpct_symbol *symbol = sn_hpct_symbols_find(module, offset);
 	if (symbol)
 		return place_by_symbol(code, parent, module, offset, symbol);
-	const struct sn_hpcstruct_leaf *leaf = sn_hpcstruct_find(&module->structure, offset);
 	struct sn_hpct_symbol named;
-	if (leaf && !module->is_symbols_only)
-		return place_by_structure(code, parent, number, offset, leaf);
-	if (leaf && structure_symbol(code, module, leaf, &named))
+	if (leaf && !module->symbol_count && structure_symbol(code, module, leaf, &named))
 		return place_by_symbol(code, parent, module, offset, &named);
 	struct sn_hpct_place place = {.module = module->module,
 				      .is_gpu = module->is_gpu,

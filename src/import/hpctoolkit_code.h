@@ -5,8 +5,9 @@
  *
  * Structure is found by the module's path and read when the module is first met. Binaries on this
  * machine are not looked at: measurements do not say of which build they are, and a wrong name is
- * worse than none. Of the vdso, which is no file anywhere else, a measurement knows the symbols
- * even where structure is not wanted: its functions are named then, and that is all.
+ * worse than none. The vdso is no file anywhere else: hpcrun keeps a copy (vdso/HASH.vdso), and its
+ * functions are named by that copy's symbols where there is no structure of it or none is wanted.
+ * Where the copy is gone, structure of the vdso is taken for the functions' names and nothing else.
  */
 #ifndef SN_IMPORT_HPCTOOLKIT_CODE_H
 #define SN_IMPORT_HPCTOOLKIT_CODE_H
@@ -16,6 +17,7 @@
 
 struct sn_hpct_symbol {
 	uint64_t address;
+	uint64_t end;  /* one past it; UINT64_MAX: the next symbol's address */
 	uint32_t name; /* builder's string */
 };
 
@@ -27,7 +29,8 @@ struct sn_hpct_logical {
 };
 
 struct sn_hpct_module {
-	char *path;	 /* absolute where the folder is known */
+	char *path; /* absolute where the folder is known */
+	char *file; /* the file in the measurement that has its symbols; path: maybe the same */
 	uint32_t module; /* builder's */
 	bool is_gpu;
 	bool is_read; /* what follows has been looked for */

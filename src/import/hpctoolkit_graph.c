@@ -59,11 +59,11 @@ static int index_calls(struct sn_hpcstruct_call *calls, size_t *count, uint32_t 
 }
 
 /* Tarjan's algorithm over "is called by", with a stack of its own: circles[f] is the number of f's
- * circle. */
+ * circle, roots[c] the function of circle c that was met first. */
 struct tarjan {
 	const uint32_t *first;
 	const struct sn_hpcstruct_call *calls;
-	uint32_t *circles, *order, *low, *next, *active, *path;
+	uint32_t *circles, *roots, *order, *low, *next, *active, *path;
 	uint32_t active_count, path_count, met, circle_count;
 };
 
@@ -89,7 +89,7 @@ static void tarjan_leave(struct tarjan *tarjan, uint32_t function)
 		member = tarjan->active[--tarjan->active_count];
 		tarjan->circles[member] = tarjan->circle_count;
 	} while (member != function);
-	tarjan->circle_count++;
+	tarjan->roots[tarjan->circle_count++] = function;
 }
 
 static void tarjan_from(struct tarjan *tarjan, uint32_t start)
@@ -110,11 +110,12 @@ static void tarjan_from(struct tarjan *tarjan, uint32_t start)
 	}
 }
 
-/* The number of each function's circle, from malloc, or NULL. */
+/* The number of each function's circle, and behind them, from function_count on, each circle's
+ * root; from malloc, or NULL. */
 static uint32_t *find_circles(const uint32_t *first, const struct sn_hpcstruct_call *calls,
 			      size_t function_count)
 {
-	uint32_t *circles = malloc((function_count + 1) * sizeof(*circles));
+	uint32_t *circles = malloc(2 * (function_count + 1) * sizeof(*circles));
 	uint32_t *work = calloc(5 * (function_count + 1), sizeof(*work));
 	struct tarjan tarjan = {.first = first, .calls = calls, .circles = circles};
 	if (!circles || !work) {
@@ -122,7 +123,8 @@ static uint32_t *find_circles(const uint32_t *first, const struct sn_hpcstruct_c
 		free(work);
 		return NULL;
 	}
-	memset(circles, 0xff, (function_count + 1) * sizeof(*circles));
+	memset(circles, 0xff, 2 * (function_count + 1) * sizeof(*circles));
+	tarjan.roots = circles + function_count;
 	tarjan.order = work;
 	tarjan.low = work + (function_count + 1);
 	tarjan.next = work + 2 * (function_count + 1);
@@ -155,35 +157,65 @@ static uint32_t *list_circles(const uint32_t *circles, size_t count, uint32_t **
 	return first;
 }
 
-/* A call between circles leads to every function of the circle it calls. */
+/* Whether a call comes from outside to the root of its circle, by circle; from malloc, or NULL. */
+static bool *find_called_roots(const uint32_t *circles, size_t function_count,
+			       const struct sn_hpcstruct_call *calls, size_t count)
+{
+	const uint32_t *roots = circles + function_count;
+	bool *called = calloc(function_count + 1, sizeof(*called));
+	for (size_t i = 0; called && i < count; i++) {
+		uint32_t circle = circles[calls[i].callee];
+		if (circles[calls[i].caller] != circle && calls[i].callee == roots[circle])
+			called[circle] = true;
+	}
+	return called;
+}
+
+struct call_list {
+	struct sn_hpcstruct_call *calls;
+	size_t count, capacity;
+};
+
+static int add_call(struct call_list *list, struct sn_hpcstruct_call call, uint32_t callee)
+{
+	if (sn_vec_reserve(&list->calls, &list->capacity, list->count + 1) < 0)
+		return -1;
+	call.callee = callee;
+	list->calls[list->count++] = call;
+	return 0;
+}
+
+/* Calls inside circles are left out. A call to a circle's root leads to every function in it, one
+ * to another function to that alone; where the root has no call from outside, all calls lead to
+ * all, so that no function of a circle is without a way. */
 static int without_circles(const uint32_t *circles, size_t function_count,
 			   struct sn_hpcstruct_call **calls, size_t *count)
 {
-	struct sn_hpcstruct_call *made = NULL;
-	size_t made_count = 0, capacity = 0;
-	uint32_t *members, *first = list_circles(circles, function_count, &members);
-	int code = first ? 0 : -1;
+	struct call_list made = {NULL, 0, 0};
+	uint32_t *members = NULL, *first = list_circles(circles, function_count, &members);
+	bool *called_roots = find_called_roots(circles, function_count, *calls, *count);
+	int code = first && called_roots ? 0 : -1;
 	for (size_t i = 0; i < *count && code == 0; i++) {
 		struct sn_hpcstruct_call call = (*calls)[i];
 		uint32_t circle = circles[call.callee];
 		if (circles[call.caller] == circle)
 			continue;
-		for (uint32_t m = first[circle]; m < first[circle + 1] && code == 0; m++) {
-			code = sn_vec_reserve(&made, &capacity, made_count + 1);
-			if (code < 0)
-				break;
-			call.callee = members[m];
-			made[made_count++] = call;
+		if (called_roots[circle] && call.callee != circles[function_count + circle]) {
+			code = add_call(&made, call, call.callee);
+			continue;
 		}
+		for (uint32_t m = first[circle]; m < first[circle + 1] && code == 0; m++)
+			code = add_call(&made, call, members[m]);
 	}
 	free(first);
+	free(called_roots);
 	if (code < 0) {
-		free(made);
+		free(made.calls);
 		return -1;
 	}
 	free(*calls);
-	*calls = made;
-	*count = made_count;
+	*calls = made.calls;
+	*count = made.count;
 	return 0;
 }
 

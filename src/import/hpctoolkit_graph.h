@@ -6,7 +6,9 @@
  *
  * Recursion is taken out as HPCToolkit does it: functions that call each other in a circle are one
  * (Tarjan's strongly connected components); calls inside such a circle are no way, and a call to
- * one of them leads to all. See docs/design/hpctoolkit.md; HPCToolkit paper, section 6.3.
+ * its root, the function met first when callers are followed from each function in the structure's
+ * order, leads to all of them; a call to another one leads to that one alone. See
+ * docs/design/hpctoolkit.md; HPCToolkit paper, section 6.3.
  */
 #ifndef SN_IMPORT_HPCTOOLKIT_GRAPH_H
 #define SN_IMPORT_HPCTOOLKIT_GRAPH_H

@@ -3,6 +3,7 @@
 #include "hpctoolkit_symbols.h"
 
 #include "cursor.h"
+#include "hpctoolkit_vdso.h"
 
 #include "base/vec.h"
 
@@ -15,11 +16,11 @@
 #include <lzma.h>
 #endif
 
-static bool is_kernel(const char *path)
+/* Whether a file lies in a folder of that name. */
+static bool is_in(const char *path, const char *folder)
 {
 	const char *slash = strrchr(path, '/');
-	static const char folder[] = "kernel_symbols";
-	size_t length = sizeof(folder) - 1;
+	size_t length = strlen(folder);
 	if (!slash || (size_t)(slash - path) < length)
 		return false;
 	const char *start = slash - length;
@@ -49,7 +50,7 @@ static int add_symbol(struct sn_db_builder *builder, struct sn_hpct_module *modu
 	if (sn_vec_reserve(&module->symbols, capacity, module->symbol_count + 1) < 0)
 		return -1;
 	module->symbols[module->symbol_count++] =
-	    (struct sn_hpct_symbol){address, sn_db_builder_string(builder, name)};
+	    (struct sn_hpct_symbol){address, UINT64_MAX, sn_db_builder_string(builder, name)};
 	return 0;
 }
 
@@ -182,13 +183,16 @@ int sn_hpct_symbols_load(struct sn_db_builder *builder, struct sn_hpct_module *m
 	struct stat status;
 	unsigned char *bytes;
 	size_t length;
-	bool is_kernel_file = is_kernel(module->path);
-	if (module->path[0] != '/' || stat(module->path, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    (!is_kernel_file && !begins_with_logical(module->path)))
+	bool is_kernel_file = is_in(module->file, "kernel_symbols");
+	if (module->file[0] != '/' || stat(module->file, &status) < 0 || !S_ISREG(status.st_mode))
 		return 0;
-	int code = sn_cursor_load(module->path, &bytes, &length, error);
+	if (is_in(module->file, "vdso"))
+		return sn_hpct_vdso_load(builder, module, (size_t)status.st_size, error);
+	if (!is_kernel_file && !begins_with_logical(module->file))
+		return 0;
+	int code = sn_cursor_load(module->file, &bytes, &length, error);
 	if (code == 0 && is_kernel_file)
-		code = expand(&bytes, &length, module->path, error);
+		code = expand(&bytes, &length, module->file, error);
 	if (code == 0 && (is_kernel_file ? parse_symbols(builder, module, (char *)bytes)
 					 : parse_logical(builder, module, bytes, length)) < 0)
 		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
@@ -207,7 +211,7 @@ const struct sn_hpct_symbol *sn_hpct_symbols_find(const struct sn_hpct_module *m
 		else
 			high = middle;
 	}
-	return low ? module->symbols + low - 1 : NULL;
+	return low && address < module->symbols[low - 1].end ? module->symbols + low - 1 : NULL;
 }
 
 const struct sn_hpct_logical *sn_hpct_symbols_logical(const struct sn_hpct_module *module,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import random
 import re
+import struct
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -181,6 +183,37 @@ def test_gpu_samples_are_shared_out(tmp_path):
     assert values(flat, "GINS")["main thread", "0x10", "<gpu kernel>", "?", "0x110"] == 100
 
 
+CIRCLE = """
+<F i="3" n="k.cu"><P i="4" n="kernel" l="1" v="{[0x0-0x1)}"><S i="5" l="2" v="{[0x0-0x10)}"/>
+<C i="6" l="3" t="0x100" v="{[0x10-0x20)}"/><C i="7" l="4" t="0x200" v="{[0x20-0x30)}"/></P>
+<P i="8" n="first" l="10" v="{[0x100-0x101)}"><S i="9" l="11" v="{[0x100-0x120)}"/>
+<C i="10" l="12" t="0x200" v="{[0x120-0x130)}"/></P>
+<P i="11" n="second" l="20" v="{[0x200-0x201)}"><S i="12" l="21" v="{[0x200-0x220)}"/>
+<C i="13" l="22" t="0x100" v="{[0x220-0x230)}"/></P></F>
+"""
+
+
+@pytest.mark.parametrize("is_root_called", [True, False])
+def test_gpu_circle_of_calls(tmp_path, is_root_called):
+    """Two functions that call each other: a call to the first met leads to both, one to the other to that alone;
+    where nobody outside calls the first, both are found by way of the other."""
+    profile, launch, gpu = gpu_profile([Metric("GKER:COUNT", relation=True), Metric("GINS")])
+    profile.value(profile.node(launch, gpu, 0), 0, 5)
+    for offset, samples in ((0x10, 30), (0x20, 10), (0x110, 100), (0x210, 1000)):
+        if is_root_called or offset != 0x10:
+            profile.value(profile.node(launch, gpu, offset, unwound=False), 1, samples)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    text = CIRCLE if is_root_called else CIRCLE.replace('<C i="6" l="3" t="0x100" v="{[0x10-0x20)}"/>', "")
+    structure(tmp_path / "a.m/structs/code.hpcstruct", "gpubins/code.gpubin", text, has_calls=True)
+    found = values(convert(tmp_path), "GINS")
+    top = ("main thread", "0x10", "<gpu kernel>", "kernel")
+    calls = {key[len(top):]: value for key, value in found.items() if key[len(top) + 1:] in (("first",), ("second",))}
+    if is_root_called:
+        assert calls == {("k.cu:3", "first"): 100, ("k.cu:3", "second"): 750, ("k.cu:4", "second"): 250}
+    else:
+        assert calls == {("k.cu:4", "first"): 100, ("k.cu:4", "second"): 1000}
+
+
 def test_gpu_ranges(tmp_path):
     """Samples of a range of launches, measured apart: by launches of each, scaled to all launches."""
     profile, first, gpu = gpu_profile([Metric("GKER:COUNT", relation=True), Metric("GKER:SAMPLED_COUNT", relation=True),
@@ -201,6 +234,102 @@ def test_gpu_ranges(tmp_path):
     assert found["main thread", "0x99", "<gpu kernel>", "kernel", "k.cu:2"] == 40 * 1 / 4
     tuples = [[database.kinds[kind] for kind, *_ in ident] for ident, summary, _ in database.profiles if not summary]
     assert sorted(tuples) == [["NODE", "GPUCONTEXT"], ["NODE", "THREAD"]]
+
+
+KERNEL_SYMBOLS = """ffffffff81000000 T _text
+ffffffff81002000 T do_syscall_64
+ffffffff81001000 t entry_SYSCALL_64
+ffffffff81003000 D some_data
+nonsense
+ffffffff81004000 t nv_ioctl\t[nvidia]
+"""
+
+
+@pytest.mark.parametrize("name", ["kernel_symbols/vmlinux.1f", "<vmlinux.1f>"], ids=["file", "older"])
+@pytest.mark.parametrize("is_packed", [True, False], ids=["xz", "plain"])
+def test_kernel_symbols(tmp_path, name, is_packed):
+    """Functions of the kernel by the list that the measurement keeps, under both names that modules have had."""
+    profile = Profile(thread(), [Metric("CPUTIME (sec)", real=True)])
+    kernel = profile.module(name)
+    call = profile.node(profile.node(profile.node(0, 0, PRIMARY), 0, MAIN), profile.module("/bin/program"), 0x10)
+    for offset, seconds in ((0xffffffff81001010, 1.0), (0xffffffff81002fff, 2.0), (0xffffffff81003004, 4.0),
+                            (0xffffffff81004100, 8.0), (0x20, 16.0)):
+        profile.value(profile.node(call, kernel, offset), 0, seconds)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    listed = tmp_path / "a.m/kernel_symbols/vmlinux.1f"
+    listed.parent.mkdir()
+    text = KERNEL_SYMBOLS.encode()
+    listed.write_bytes(lzma.compress(text) if is_packed else text)
+    found = values(convert(tmp_path), "CPUTIME (sec)")
+    above = ("main thread", "0x10")
+    assert {key[2:]: value for key, value in found.items() if len(key) == 3} == {
+        ("entry_SYSCALL_64 [vmlinux]",): 1, ("do_syscall_64 [vmlinux]",): 6,
+        ("nv_ioctl [nvidia] [vmlinux]",): 8, ("0x20",): 16}
+    assert found[above] == 31
+    if is_packed:
+        listed.write_bytes(listed.read_bytes()[:-20])
+        assert "damaged compression" in refused(tmp_path, tmp_path / "a.m")
+
+
+def test_vdso(tmp_path):
+    """Functions of the vdso by the copy in the measurement, wherever the measurement was; global before weak."""
+    source, copied = tmp_path / "v.c", tmp_path / "a.m/vdso/00ff.vdso"
+    source.write_text("int __vdso_time(void) { return 1; }\n"
+                      'int time(void) __attribute__((weak, alias("__vdso_time")));\n'
+                      "int __vdso_getcpu(void) { return 2; }\n")
+    copied.parent.mkdir(parents=True)
+    subprocess.run(["cc", "-shared", "-nostdlib", "-O0", "-s", "-o", copied, source], check=True)
+    listed = subprocess.run(["nm", "-D", "-S", copied], capture_output=True, text=True, check=True).stdout
+    symbols = {line.split()[3]: [int(part, 16) for part in line.split()[:2]]
+               for line in listed.splitlines() if len(line.split()) == 4}
+    profile = Profile(thread(), [Metric("CPUTIME (sec)", real=True)])
+    main = profile.node(profile.node(0, 0, PRIMARY), 0, MAIN)
+    for i, path in enumerate(("vdso/00ff.vdso", "/long/gone.m/vdso/00ff.vdso")):
+        module = profile.module(path)
+        for offset, seconds in ((symbols["__vdso_time"][0] + 1, 1.0), (symbols["__vdso_getcpu"][0], 2.0),
+                                (sum(symbols["__vdso_getcpu"]) + 0x100, 4.0)):
+            profile.value(profile.node(profile.node(main, profile.module("/bin/program"), i + 1), module, offset), 0, seconds)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    beyond = hex(sum(symbols["__vdso_getcpu"]) + 0x100)
+    for options in ((), ("--no-structure",)):
+        found = values(convert(tmp_path, *options), "CPUTIME (sec)")
+        assert {key[1:]: value for key, value in found.items() if len(key) == 3} == {
+            (caller, name): value for caller in ("0x1", "0x2")
+            for name, value in (("__vdso_time", 1), ("__vdso_getcpu", 2), (beyond, 4))}
+    copied.write_bytes(copied.read_bytes()[:100])
+    found = values(convert(tmp_path), "CPUTIME (sec)")  # a copy that is cut short names nothing
+    assert ("main thread", "0x1", hex(symbols["__vdso_getcpu"][0])) in found
+
+
+def logical_table(path: Path, entries: list[tuple[int, str, str, int]]) -> bytes:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = b"HPCLOGICAL"
+    for number, name, file, line in entries:
+        data += struct.pack(">II", number, len(name)) + name.encode() + b"\0"
+        data += struct.pack(">I", len(file)) + file.encode() + struct.pack(">I", line)
+    path.write_bytes(data)
+    return data
+
+
+def test_logical_code(tmp_path):
+    """An interpreter's functions: a number of the table and a line are an address."""
+    profile = Profile(thread(), [Metric("CPUTIME (sec)", real=True)])
+    module = profile.module("logical/python.4711")
+    main = profile.node(profile.node(0, 0, PRIMARY), 0, MAIN)
+    caller = profile.node(main, module, 1 << 32 | 12)
+    for address, seconds in ((2 << 32 | 34, 1.0), (2 << 32 | 35, 2.0), (3 << 32 | 7, 4.0), (9 << 32 | 1, 8.0)):
+        profile.value(profile.node(caller, module, address), 0, seconds)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    table = tmp_path / "a.m/logical/python.4711"
+    data = logical_table(table, [(2, "work", "a.py", 30), (1, "<module>", "a.py", 1), (3, "builtin", "", 0)])
+    found = values(convert(tmp_path), "CPUTIME (sec)")
+    top = ("main thread", "<module>", "a.py:12")
+    assert found[top] == 15 and found[(*top, "work")] == 3
+    assert found[(*top, "work", "a.py:34")] == 1 and found[(*top, "work", "a.py:35")] == 2
+    assert found[(*top, "builtin")] == 4
+    table.write_bytes(data[:-3])  # the program was still writing: what is whole counts
+    found = values(convert(tmp_path), "CPUTIME (sec)")
+    assert found[(*top, "work")] == 3 and (*top, "builtin") not in found
 
 
 def test_missing_pieces(tmp_path):
