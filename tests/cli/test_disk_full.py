@@ -23,7 +23,7 @@ CASES = ["analyze", "analyze-formula", "import", "structure", "structure-json", 
 def inputs(tmp_path_factory: pytest.TempPathFactory, small_db: Path) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("inputs")
     (folder / "run.sonde").mkdir()
-    subprocess.run([BUILD / "tests/make-measurement", folder / "run.sonde/4000.sonde-process"], check=True)
+    subprocess.run([BUILD / "tests/make-measurement", folder / "run.sonde/4000.sonde-process", "50"], check=True)
     trace = Trace()
     trace.call("cpu_op", "aten::mm", 0, 10)
     return {"measurement": folder / "run.sonde", "trace": trace.write(folder / "one.json"), "database": small_db}
