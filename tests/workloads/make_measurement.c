@@ -23,7 +23,8 @@ static void add_every_kind(struct measurement_fixture *fixture)
 		struct sn_frame native = {.kind = SN_FRAME_NATIVE,
 					  .flags = SN_FRAME_RETURN_ADDRESS | SN_FRAME_TRUNCATED,
 					  .value = 0x1234};
-		if (kind == SN_FRAME_NATIVE)
+		native.kind = (uint8_t)kind;
+		if (kind == SN_FRAME_NATIVE || kind == SN_FRAME_GPU_INSTRUCTION)
 			node = measurement_fixture_node(fixture, 0, node, native);
 		else
 			node = measurement_fixture_named(fixture, 0, node, kind,
