@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Every measurement of docs/results/, one after the other, on a machine that should otherwise be quiet.
-# Usage: bench/run.sh BUILD   (takes some 20 minutes)
+# Usage: [HEAVY=1] bench/run.sh BUILD   (takes some 20 minutes; with HEAVY, which wants 35 GB of disk, some more)
 set -u
 cd "$(dirname "$0")/.."
 build=${1:-build}
@@ -32,3 +32,7 @@ section "Python frames"
 $python bench/python_walk.py
 section "Regions"
 $python bench/region.py
+if [ -n "${HEAVY:-}" ]; then
+	section "Analysis at scale"
+	$python bench/analyze_scale.py "$build"
+fi
