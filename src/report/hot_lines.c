@@ -121,7 +121,11 @@ static int print_numbers(const struct hot_lines *lines, const struct sn_page *pa
 	const struct sn_view *view = lines->view;
 	char text[SN_NUMBER_CHARS];
 	double own = cost(lines, 0, row);
-	sn_number_share(lines->totals[0] > 0 ? own / lines->totals[0] : 0, text);
+	/* a line that only keeps a device busy has no share of the host's time */
+	if (own > 0 && lines->totals[0] > 0)
+		sn_number_share(own / lines->totals[0], text);
+	else
+		snprintf(text, sizeof(text), "-");
 	int used = fprintf(page->out, " %6s", text);
 	for (uint32_t m = 0; m < view->metric_count; m++) {
 		sn_text_value(cost(lines, m, row), sn_text_unit(view, m), text);
@@ -163,7 +167,7 @@ static uint32_t print_outside(const struct hot_lines *lines, const struct sn_pag
 		return 0;
 	sn_text_style(page, "\033[2m");
 	int room = page->width - print_numbers(lines, page, SONDE_NONE);
-	char text[] = "under no line of your code: library threads, start and end";
+	char text[] = "under no line of your code: library threads, waiting, start and end";
 	sn_utf8_cut(text, room > 8 ? (size_t)room : 8);
 	fprintf(page->out, "%s\n", text);
 	sn_text_style(page, "\033[0m");
