@@ -39,8 +39,8 @@ static const char usage[] =
     "                          format's ending, in the current directory\n"
     "    --metric NAME[,...]   metrics to write; default all. Formats that hold one take the "
     "first.\n"
-    "                          csv and hatchet also hold formulas: NAME, or 'NAME=FORMULA' (see\n"
-    "                          sonde report -h)\n"
+    "                          html, csv and hatchet also hold formulas: NAME, or 'NAME=FORMULA'\n"
+    "                          (see sonde report -h); an html page shows the first that is named\n"
     "    -h, --help            this text\n\n"
     "FORMATS\n"
     "    html         a self-contained page with a flame graph, for any browser\n"
@@ -152,7 +152,7 @@ static int choose(const struct sn_exporter *exporter, const struct lists *lists,
 	if (status == 0 && choice->formula_count > 0 && !exporter->has_formulas)
 		status =
 		    sn_command_fail("'%s' is a formula, whose values do not add up: '%s' holds "
-				    "measured metrics only; csv and hatchet hold formulas",
+				    "measured metrics only; html, csv and hatchet hold formulas",
 				    choice->formulas[0]->name, exporter->name);
 	return status == 0 ? sn_choice_finish(choice) : status;
 }
@@ -191,6 +191,7 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	    .formula_count = choice.formula_count,
 	    .hidden_count = choice.hidden_count,
 	    .cut = &cut,
+	    .known = &choice.known,
 	};
 	if (status == 0 && choice.metric_count == 0) {
 		status = sn_command_fail("'%s' holds no measured values", path);

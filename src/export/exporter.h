@@ -33,6 +33,8 @@ struct sn_export_request {
 	uint32_t formula_count, hidden_count;
 	/* What formats of whole stacks had to cut; see stack.h. */
 	struct sn_stack_cut *cut;
+	/* All that have a name in the database, for exporters whose readers choose. */
+	const struct sn_formulas *known;
 };
 
 struct sn_exporter {

@@ -112,7 +112,18 @@ static int write_html(const struct sn_export_request *request, FILE *out, struct
 {
 	struct sn_html_data data;
 	const char *encoding;
-	int result = sn_html_data_build(&data, request->db, request->metrics[0], error);
+	struct sn_html_shown shown = {
+	    .metric = request->metrics[0],
+	    .formulas = request->known,
+	    .formula = request->formula_count > 0 ? request->formulas[0] : NULL,
+	};
+	for (uint32_t i = 0; i < request->formula_count; i++)
+		if (request->formulas[i]->needs_across)
+			return sn_fail(error, SN_ERR_ARGUMENT,
+				       "formula '%s' compares profiles, whose values a page does "
+				       "not hold one by one",
+				       request->formulas[i]->name);
+	int result = sn_html_data_build(&data, request->db, &shown, error);
 	if (!result)
 		result = compress_data(&data, &encoding, error);
 	if (!result) {
@@ -134,4 +145,5 @@ const struct sn_exporter sn_exporter_html = {
     .summary = "one self-contained page with an interactive flame graph",
     .extension = "html",
     .write = write_html,
+    .has_formulas = true,
 };

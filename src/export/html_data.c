@@ -22,7 +22,7 @@
 
 #define MAGIC	      "SONDEHTM"
 #define VERSION_MAJOR 1
-#define VERSION_MINOR 0
+#define VERSION_MINOR 1
 #define FIXED_BYTES   16
 #define SOURCE_CHARS  256
 #define MOST_PROFILES 4096 /* listed one by one; a page tells of them in one line */
@@ -406,6 +406,42 @@ static void put_metrics(struct payload *payload)
 	put_end(out, ']');
 }
 
+/* A page's values are merged over the profiles, so that what is across these cannot be known. */
+static void put_formula(struct payload *payload, const struct sn_formula *formula,
+			const char *about)
+{
+	struct buffer *out = &payload->header;
+	put(out, "{", 1);
+	put_member(out, "name", formula->name);
+	put_member(out, "text", formula->text);
+	put_member(out, "about", about);
+	put_member(out, "unit", formula->unit);
+	put_format(out, "\"scale\":%.17g,\"steps\":", formula->scale);
+	char *steps = formula->needs_across ? NULL : sn_formula_steps_json(formula);
+	payload->failed |= !steps && !formula->needs_across;
+	put_text(out, steps ? steps : "null");
+	put_text(out, "},");
+	free(steps);
+}
+
+static void put_formulas(struct payload *payload, const struct sn_html_shown *shown)
+{
+	const struct sn_formulas *formulas = shown->formulas;
+	int first = -1, count = 0;
+	put_text(&payload->header, ",\"formulas\":[");
+	for (uint32_t i = 0; formulas && i < formulas->count; i++) {
+		const struct sn_formula *formula = formulas->items[i];
+		if (sn_formulas_index(formulas, formula->name) != i)
+			continue; /* a later one has its name */
+		put_formula(payload, formula, formulas->about[i]);
+		if (formula == shown->formula)
+			first = count;
+		count++;
+	}
+	put_end(&payload->header, ']');
+	put_format(&payload->header, ",\"formula\":%d", first);
+}
+
 static void put_little_endian(unsigned char *at, uint32_t value, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
@@ -460,8 +496,8 @@ static void payload_release(struct payload *payload)
 	free(payload->frame_of);
 }
 
-int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db, uint32_t metric,
-		       struct sn_error *error)
+int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db,
+		       const struct sn_html_shown *shown, struct sn_error *error)
 {
 	struct payload payload = {.db = db};
 	*data = (struct sn_html_data){0};
@@ -470,7 +506,7 @@ int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db, uin
 	sn_source_init(&payload.source, measured_until(db));
 	number_frames(&payload);
 	if (!payload.failed) {
-		put_format(&payload.header, "{\"metric\":%" PRIu32 ",", metric);
+		put_format(&payload.header, "{\"metric\":%" PRIu32 ",", shown->metric);
 		put_strings(&payload);
 		put_frames(&payload);
 		put_contexts(&payload);
@@ -479,6 +515,7 @@ int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db, uin
 		put_drops(&payload);
 		put_kinds(&payload);
 		put_metrics(&payload);
+		put_formulas(&payload, shown);
 		put_header_end(&payload);
 	}
 	int result = payload.failed ? SN_ERR_MEMORY : assemble(&payload, data);

@@ -7,6 +7,7 @@
 #define SN_EXPORT_HTML_DATA_H
 
 #include "base/error.h"
+#include "report/formula.h"
 #include "sonde/db.h"
 
 #include <stddef.h>
@@ -16,9 +17,16 @@ struct sn_html_data {
 	size_t length;
 };
 
-/* 0 or SN_ERR_MEMORY. `metric` is the one that the page shows first. */
-int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db, uint32_t metric,
-		       struct sn_error *error);
+/* What the page knows besides the database's values. */
+struct sn_html_shown {
+	uint32_t metric;		    /* the one that is shown first */
+	const struct sn_formulas *formulas; /* NULL: none */
+	const struct sn_formula *formula;   /* one of them that is shown first; or NULL */
+};
+
+/* 0 or SN_ERR_MEMORY. */
+int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db,
+		       const struct sn_html_shown *shown, struct sn_error *error);
 void sn_html_data_release(struct sn_html_data *data);
 
 #endif

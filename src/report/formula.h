@@ -76,6 +76,12 @@ double sn_formula_evaluate(const struct sn_formula *formula, const struct sn_for
 double sn_formula_at_context(const struct sn_formula *formula, const struct sonde_db *db,
 			     uint32_t context, bool is_exclusive);
 
+/*
+ * The formula's steps as a JSON array in postfix order, for programs that evaluate it themselves
+ * (docs/format/html.md). free() it; NULL without memory.
+ */
+char *sn_formula_steps_json(const struct sn_formula *formula);
+
 /* A metric's name in a formula: in double quotes where it must be. */
 void sn_formula_quote(const char *name, char *text, size_t size);
 

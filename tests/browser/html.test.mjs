@@ -7,11 +7,16 @@ import { boxOf, clickBox, exportPage, makeDatabase, makeSample, open, rowsOf, st
 let browser;
 let small;
 let rows;
+let formulas;
+const MIX = 'mix=gpu-time/total(cpu-time)+count(cpu-time)/max(2,min(gpu-time)/1ms)';
+let withFormula;
 before(async () => {
 	browser = await startBrowser();
 	const database = makeDatabase('small');
 	small = exportPage(database);
 	rows = rowsOf(database);
+	withFormula = exportPage(database, '--metric', 'load=gpu-time/cpu-time', '--metric', MIX);
+	formulas = rowsOf(database, '--metric', `cpu-time,gpu-time,load=gpu-time/cpu-time,${MIX}`);
 });
 after(() => stopBrowser(browser));
 
@@ -73,6 +78,62 @@ pageTest('every context shows the values that the database has', () => small, '#
 			}
 		}
 	}
+});
+
+pageTest('formulas have at every context the values that sonde report gives', () => withFormula, '#detail=line&metric=cpu-time', async (page) => {
+	let compared = 0;
+	for (const row of formulas.filter((one) => sumOf(one, 'cpu-time', 'inclusive') > 0)) {
+		const path = (one) => (one.parent === null ? [] : [...path(formulas.find(({ id }) => id === one.parent)), one.name]);
+		const shown = await page.evaluate((names) => {
+			const { app } = window.sonde;
+			const { tree } = app;
+			const nameOf = (n) => tree.profile.strings[tree.profile.frames.name[tree.frameOf(n)]];
+			let node = 0;
+			for (const name of names) {
+				const { first, count } = tree.children(node);
+				node = Array.from({ length: count }, (_, i) => first + i).find((child) => nameOf(child) === name);
+			}
+			app.zoomTo(node);
+			return Object.fromEntries([...document.querySelectorAll('#details .formulas tbody tr')].map((line) =>
+				[line.firstChild.textContent, [...line.querySelectorAll('td')].map((cell) => cell.dataset.value)]));
+		}, path(row));
+		for (const name of ['load', 'mix']) {
+			['inclusive', 'exclusive'].forEach((scope, i) => {
+				const expected = row.values[name]?.[scope];
+				const value = shown[name]?.[i];
+				if (expected === undefined) assert.equal(value, undefined, `${row.name} ${name} ${scope}`);
+				else assert.ok(Math.abs(Number(value) - expected) <= 1e-9 * Math.abs(expected), `${row.name} ${name} ${scope}: ${value} ${expected}`);
+				if (expected !== undefined) compared++;
+			});
+		}
+	}
+	assert.ok(compared > 20);
+});
+
+pageTest('a formula is chosen beside the metric that gives the widths', () => withFormula, '', async (page) => {
+	const widths = () => page.evaluate(() => window.sonde.graph.boxes.flat().map(({ left, right }) => Math.round(right - left)));
+	const chosen = () => page.$eval('#metric', (select) => select.selectedOptions[0].textContent);
+	assert.equal(await chosen(), 'load'); /* the first that was named */
+	assert.equal(plain(await page.textContent('#widths')), 'widths: gpu-time'); /* the first that it looks at */
+	await page.selectOption('#metric', { label: 'cpu-time' });
+	assert.ok(await page.isHidden('#widths'));
+	const before = await widths();
+	await page.selectOption('#metric', { label: 'load' });
+	assert.equal(plain(await page.textContent('#widths')), 'widths: cpu-time');
+	assert.match(await page.getAttribute('#widths', 'title'), /do not add up/);
+	assert.deepEqual(await widths(), before);
+	const address = await page.evaluate(() => location.hash);
+	await page.selectOption('#metric', { label: 'mix' });
+	assert.equal(await page.evaluate(() => location.hash), '#metric=cpu-time&formula=mix');
+	await page.evaluate((hash) => { location.hash = hash; }, address);
+	await page.waitForFunction(() => document.querySelector('#metric').selectedOptions[0].textContent === 'load');
+	const disabled = await page.$$eval('#metric option:disabled', (options) => options.map((option) => option.textContent));
+	assert.deepEqual(disabled, ['cpu_time_cv', 'cpu_time_imbalance'].map((name) => `${name} (needs values by profile)`));
+	const { cpu, gpu } = { cpu: sumOf(rows[0], 'cpu-time', 'inclusive'), gpu: sumOf(rows[0], 'gpu-time', 'inclusive') };
+	const root = await boxOf(page, []);
+	await page.mouse.move(root.x + 30, root.y + 10);
+	await page.waitForSelector('.tooltip:not([hidden])');
+	assert.ok(plain(await page.textContent('.tooltip')).includes(`load${Number((100 * gpu / cpu).toPrecision(3))} %`));
 });
 
 pageTest('the search shows the share that it finds', () => small, '', async (page) => {

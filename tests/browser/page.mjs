@@ -23,15 +23,15 @@ export function makeDatabase(name, ...options) {
 	return path;
 }
 
-export function exportPage(database) {
-	const path = database.replace(/\.sdb$/, '.html');
-	execFileSync(sonde, ['export', '--to', 'html', database, '-o', path]);
+export function exportPage(database, ...options) {
+	const path = database.replace(/\.sdb$/, options.length > 0 ? '-formula.html' : '.html');
+	execFileSync(sonde, ['export', '--to', 'html', ...options, database, '-o', path]);
 	return path;
 }
 
 /* The rows of sonde report --format json: every context, in pre-order. */
-export function rowsOf(database) {
-	const options = ['--format', 'json', '--view', 'top-down', '--depth', '1000', '--min-share', '0'];
+export function rowsOf(database, ...more) {
+	const options = [...more, '--format', 'json', '--view', 'top-down', '--depth', '1000', '--min-share', '0'];
 	return JSON.parse(execFileSync(sonde, ['report', ...options, database], { maxBuffer: 1 << 30 })).rows;
 }
 

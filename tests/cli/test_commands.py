@@ -64,7 +64,7 @@ class TestEveryCommand:
 
 
 @pytest.mark.skipif(not shutil.which("mandoc"), reason="mandoc is not installed")
-@pytest.mark.parametrize("page", sorted(MAN.glob("*.1")), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", sorted(MAN.glob("*.[17]")), ids=lambda page: page.name)
 def test_manual_is_well_formed(page):
     done = subprocess.run(["mandoc", "-Tlint", "-Wwarning", page], capture_output=True, text=True)
     assert done.stdout == ""

@@ -104,8 +104,9 @@ static void holds_the_values_of_the_database(void **state)
 	};
 	struct sonde_db *db = open_built(db_fixture_small());
 	struct sn_html_data data;
-	assert_int_equal(sn_html_data_build(&data, db, 1, NULL), 0);
-	assert_memory_equal(data.bytes, "SONDEHTM\1\0\0\0", 12);
+	assert_int_equal(sn_html_data_build(&data, db, &(struct sn_html_shown){.metric = 1}, NULL),
+			 0);
+	assert_memory_equal(data.bytes, "SONDEHTM\1\0\1\0", 12);
 	char *header = header_of(&data);
 	assert_memory_equal(header, "{\"metric\":1,", 12);
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
@@ -136,7 +137,8 @@ static void keeps_fractions_and_negative_numbers(void **state)
 	sn_db_builder_value(builder, owner, 0, number, &stat);
 	struct sonde_db *db = open_built(builder);
 	struct sn_html_data data;
-	assert_int_equal(sn_html_data_build(&data, db, 0, NULL), 0);
+	assert_int_equal(sn_html_data_build(&data, db, &(struct sn_html_shown){.metric = 0}, NULL),
+			 0);
 	char *header = header_of(&data);
 	struct column column = find_column(header, "metric.0.sum");
 	assert_string_equal(column.type, "f64");
@@ -158,7 +160,8 @@ static void escapes_what_it_quotes(void **state)
 	sn_db_builder_property(builder, "command", "a\"b\\c\nd\x01");
 	struct sonde_db *db = open_built(builder);
 	struct sn_html_data data;
-	assert_int_equal(sn_html_data_build(&data, db, 0, NULL), 0);
+	assert_int_equal(sn_html_data_build(&data, db, &(struct sn_html_shown){.metric = 0}, NULL),
+			 0);
 	char *header = header_of(&data);
 	assert_non_null(strstr(header, "\"command\":\"a\\\"b\\\\c\\u000ad\\u0001\""));
 	free(header);

@@ -10,6 +10,7 @@ import type { Direction } from './logic/tree.ts';
 
 export interface State {
 	readonly metric: number;
+	readonly formula: number; /* shown beside the metric that gives the widths; -1 none */
 	readonly measure: Measure;
 	readonly direction: Direction;
 	readonly granularity: Granularity;
@@ -34,6 +35,7 @@ export interface MarkedSpot {
 
 export const INITIAL: State = {
 	metric: 0,
+	formula: -1,
 	measure: 'sum',
 	direction: 'top-down',
 	granularity: 'python',

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { deflateSync } from 'node:zlib';
 import { test } from 'node:test';
 import { decode, linkContexts, unpack } from '../src/format/decode.ts';
-import type { Profile } from '../src/format/decode.ts';
+import type { Formula, Profile, Step } from '../src/format/decode.ts';
+import { formulaAt } from '../src/logic/formula.ts';
 import { fromHash, toHash } from '../src/logic/hash.ts';
 import { hotSpots, layerShares } from '../src/logic/hotspots.ts';
 import { buildKeys } from '../src/logic/keys.ts';
@@ -275,16 +276,44 @@ test('motion starts and ends exactly, and keeps to the way', () => {
 	assert.deepEqual(shifted({ from: 0.5, to: 0.75 }, 4), { from: 0.75, to: 1 });
 });
 
+test('formulas are evaluated on what was merged for a node', () => {
+	const profile = small();
+	const tree = treeOf(profile, 'top-down', 'function');
+	const of = (...steps: Step[]): Formula => ({ name: 'x', text: '', about: '', unit: '1', scale: 1, steps });
+	const main = tree.children(ROOT).first; /* both lines of main: 10, 20, 4 and 6 */
+	const at = (formula: Formula, node = main, exclusive = false): number => formulaAt(tree, node, formula, exclusive);
+	const metric = (part: string, scope = 'place'): Step => [0, scope, part];
+	const sum = metric('sum');
+	for (const [formula, expected] of [
+		[of(sum), 40], [of(metric('count')), 4], [of(metric('mean')), 10], [of(metric('min')), 4], [of(metric('max')), 20],
+		[of(metric('dev')), Math.sqrt(38)], [of(sum, metric('count'), '/'), 10], [{ ...of(sum, 8, '/'), scale: 1000 }, 5000],
+		[of(sum, 15, '-', 'negate', 'abs', 'sqrt'), 5], [of(sum, 0, '/'), NaN], [of(sum, 0, '/', 7, 'ifempty'), 7],
+		[of(sum, 39, '>', 1, 2, 'if'), 1], [of(sum, 40, '>', 1, 2, 'if'), 2], [of(sum, 40, '>='), 1], [of(sum, 40, '<'), 0],
+		[of(sum, 40, '<='), 1], [of(sum, 40, '='), 1], [of(sum, 40, '<>'), 0], [of(sum, null, '<'), NaN],
+		[of(sum, 3, 'min'), 3], [of(sum, 3, 'max'), 40], [of(sum, 2, '^'), 1600], [of(sum, 0, '*', 'log'), NaN],
+		[of(sum, 40, '/', 'exp', 'log'), 1], [of(metric('sum', 'exclusive')), NaN], [of([1, 'place', 'sum']), NaN],
+	] as const) assert.equal(at(formula), expected, JSON.stringify(formula.steps));
+	assert.equal(at(of(sum), main, true), NaN); /* main itself has no value */
+	assert.equal(at(of(metric('sum', 'inclusive')), main, true), 40);
+	assert.equal(at({ ...of(sum), steps: null }), NaN);
+	assert.throws(() => at(of(sum, 'sinh-of-two', 'x')), /unknown to this page/);
+});
+
 test('an address keeps the state', () => {
-	const { metrics } = small();
+	const formula = { name: 'mean_time', text: '', about: '', unit: 'ns', scale: 1, steps: [1] };
+	const profile = { metrics: small().metrics, formulas: [{ ...formula, name: 'cv', steps: null }, formula] };
 	const state = {
-		...INITIAL, metric: 1, direction: 'bottom-up' as const, query: 'a&b=c', regex: true, zoom: [1, 40, 3],
+		...INITIAL, metric: 1, formula: 1, direction: 'bottom-up' as const, query: 'a&b=c', regex: true, zoom: [1, 40, 3],
 		folded: new Set(['native', 'os']), category: 'python' as const,
 	};
-	const restored = { ...INITIAL, ...fromHash(`#${toHash(state, INITIAL, metrics)}`, INITIAL, metrics) };
+	const restored = { ...INITIAL, ...fromHash(`#${toHash(state, INITIAL, profile)}`, INITIAL, profile) };
 	assert.deepEqual(restored, state);
-	assert.equal(toHash(INITIAL, INITIAL, metrics), '');
-	assert.deepEqual({ ...INITIAL, ...fromHash('#metric=nonsense&zoom=*&view=sideways', INITIAL, metrics) }, INITIAL);
+	assert.equal(toHash(INITIAL, INITIAL, profile), '');
+	assert.deepEqual({ ...INITIAL, ...fromHash('#metric=nonsense&zoom=*&view=sideways', INITIAL, profile) }, INITIAL);
+	assert.equal(fromHash('#formula=cv', INITIAL, profile).formula, -1); /* cannot be shown */
+	const first = { ...INITIAL, formula: 1 };
+	assert.equal(fromHash(`#${toHash(INITIAL, first, profile)}`, first, profile).formula, -1);
+	assert.equal(fromHash(`#${toHash({ ...first, metric: 1 }, first, profile)}`, first, profile).formula, 1);
 });
 
 test('the store tells what changed, and only then', () => {

@@ -66,6 +66,10 @@ test('numbers carry a unit that suits their size', () => {
 	assert.equal(plain(formatValue(1234567, '1')), '1.23 M');
 	assert.equal(plain(formatValue(12345, '1')), '12 345');
 	assert.equal(plain(formatValue(2500, 'cycles')), '2.50 kcycles');
+	assert.equal(plain(formatValue(0.755, 'ratio')), '75.5 %');
+	assert.equal(plain(formatValue(2048, 'bytes/s')), '2.00 KiB/s');
+	assert.equal(plain(formatValue(0.00123, '1')), '0.00123');
+	assert.equal(plain(formatValue(NaN, 'ns')), '–');
 });
 
 test('shares are never rounded to nothing', () => {

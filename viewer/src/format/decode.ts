@@ -38,6 +38,18 @@ export interface Metric {
 	readonly stats: Stats;
 }
 
+/* One step of a formula in postfix order: a number (null: empty), an operation, or a metric's value. */
+export type Step = number | null | string | readonly [metric: number, scope: string, part: string];
+
+export interface Formula {
+	readonly name: string;
+	readonly text: string;
+	readonly about: string;
+	readonly unit: string;
+	readonly scale: number; /* to the unit */
+	readonly steps: readonly Step[] | null; /* null: needs values by profile, which a page has not */
+}
+
 export interface FrameKind {
 	readonly name: string;
 	readonly layer: string;
@@ -96,7 +108,9 @@ export interface Profile {
 	readonly frames: Frames;
 	readonly contexts: Contexts;
 	readonly metrics: readonly Metric[];
+	readonly formulas: readonly Formula[];
 	readonly firstMetric: number; /* the one to show first */
+	readonly firstFormula: number; /* -1 none */
 }
 
 const MAGIC = 'SONDEHTM';
@@ -114,6 +128,8 @@ interface Header {
 	readonly drops: readonly Drop[];
 	readonly kinds: readonly { number: number; name: string; layer: string }[];
 	readonly metrics: readonly { name: string; unit: string; source: string; kind: string; period: number }[];
+	readonly formulas?: readonly Formula[];
+	readonly formula?: number;
 	readonly columns: Record<string, ColumnEntry>;
 }
 
@@ -262,7 +278,9 @@ export function decode(bytes: Uint8Array): Profile {
 		frames: readFrames(columns),
 		contexts: linkContexts(columns.read('context.frame', u32), columns.read('context.depth', u32)),
 		metrics: header.metrics.map((_, index) => readMetric(columns, index, header)),
+		formulas: header.formulas ?? [],
 		firstMetric: header.metric,
+		firstFormula: header.formula ?? -1,
 	};
 }
 

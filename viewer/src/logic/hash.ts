@@ -2,7 +2,7 @@
 /* The part of the state that an address keeps, so that a link shows what its sender saw. */
 import { CATEGORIES } from './hotspots.ts';
 import type { Category } from './hotspots.ts';
-import type { Metric } from '../format/decode.ts';
+import type { Profile } from '../format/decode.ts';
 import type { State } from '../store.ts';
 
 const oneOf = <T extends string>(text: string | null, values: readonly T[]): T | undefined =>
@@ -16,12 +16,13 @@ function unpackPath(text: string): number[] {
 }
 
 /* Only what differs from `initial`; '' where nothing does. */
-export function toHash(state: State, initial: State, metrics: readonly Metric[]): string {
+export function toHash(state: State, initial: State, { metrics, formulas }: Pick<Profile, 'metrics' | 'formulas'>): string {
 	const parts = new URLSearchParams();
 	const put = (name: string, value: string, usual: string): void => {
 		if (value !== usual) parts.set(name, value);
 	};
 	put('metric', metrics[state.metric]?.name ?? '', metrics[initial.metric]?.name ?? '');
+	put('formula', formulas[state.formula]?.name ?? '', formulas[initial.formula]?.name ?? '');
 	put('weigh', state.measure, initial.measure);
 	put('view', state.direction, initial.direction);
 	put('detail', state.granularity, initial.granularity);
@@ -36,14 +37,16 @@ export function toHash(state: State, initial: State, metrics: readonly Metric[])
 }
 
 /* What an address asks for; what it does not name, or names wrongly, is as in `initial`. */
-export function fromHash(hash: string, initial: State, metrics: readonly Metric[]): Partial<State> {
+export function fromHash(hash: string, initial: State, { metrics, formulas }: Pick<Profile, 'metrics' | 'formulas'>): Partial<State> {
 	const parts = new URLSearchParams(hash.replace(/^#/, ''));
 	const metric = metrics.findIndex(({ name }) => name === parts.get('metric'));
+	const formula = formulas.findIndex(({ name, steps }) => steps && name === parts.get('formula'));
 	const folded = parts.get('fold');
 	const zoom = parts.get('zoom');
 	const selected = parts.get('select');
 	return {
 		metric: metric >= 0 ? metric : initial.metric,
+		formula: parts.has('formula') ? formula : initial.formula,
 		measure: oneOf(parts.get('weigh'), ['sum', 'count']) ?? initial.measure,
 		direction: oneOf(parts.get('view'), ['top-down', 'bottom-up']) ?? initial.direction,
 		granularity: oneOf(parts.get('detail'), ['function', 'python', 'line']) ?? initial.granularity,

@@ -3,7 +3,7 @@
  * What follows from the profile and the state: keys, weights, the tree, what a search finds. The
  * last results are kept, since most changes of the state leave most of them as they are.
  */
-import type { Metric, Profile } from '../format/decode.ts';
+import type { Formula, Metric, Profile } from '../format/decode.ts';
 import type { MarkedSpot, State } from '../store.ts';
 import { granularityOf, hotSpots, inCategory, layerShares } from './hotspots.ts';
 import type { Category, HotSpot } from './hotspots.ts';
@@ -54,6 +54,10 @@ export class Model {
 
 	metric(state: State): Metric | undefined {
 		return this.profile.metrics[state.metric];
+	}
+
+	formula(state: State): Formula | undefined {
+		return this.profile.formulas[state.formula];
 	}
 
 	weights(metric: number, measure: Measure): Weights {

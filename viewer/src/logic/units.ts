@@ -34,10 +34,20 @@ export function formatTime(ns: number): string {
 	return scaled(ns, 1000, ['ns', 'µs', 'ms', 's']);
 }
 
+/* Small numbers keep three significant digits. */
+function plain(value: number): string {
+	if (Math.abs(value) >= 1e6) return scaled(value, 1000, ['', 'k', 'M', 'G', 'T']);
+	return value !== 0 && Math.abs(value) < 0.1 ? String(Number(value.toPrecision(3))) : grouped(value);
+}
+
+/* Numbers as people read them; of formulas, "ratio" is in percent and "bytes/s" as bytes are. */
 export function formatValue(value: number, unit: string): string {
+	if (Number.isNaN(value)) return '–';
+	if (unit === 'ratio') return `${Number((100 * value).toPrecision(3))}${THIN}%`;
+	if (unit === '1/s' || unit === 'bytes/s') return `${formatValue(value, unit.slice(0, -2))}/s`;
 	if (unit === 'ns') return formatTime(value);
 	if (unit === 'bytes') return scaled(value, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']);
-	if (unit === '1' || unit === '') return Math.abs(value) < 1e6 ? grouped(value) : scaled(value, 1000, ['', 'k', 'M', 'G', 'T']);
+	if (unit === '1' || unit === '') return plain(value);
 	return scaled(value, 1000, [unit, `k${unit}`, `M${unit}`, `G${unit}`, `T${unit}`]);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Everything about one frame: where it is, its full path, and all its metrics. */
-import type { Metric } from '../format/decode.ts';
+import type { Formula, Metric } from '../format/decode.ts';
 import { css, layerSwatch } from '../logic/colour.ts';
 import type { Theme } from '../logic/colour.ts';
+import { formulaAt } from '../logic/formula.ts';
 import { byLine, kindOf, layerOf } from '../logic/keys.ts';
 import { fileOf, markOf, moduleOf, nameOf, placeOf, sourceOf } from '../logic/label.ts';
 import { statsOf } from '../logic/node-stats.ts';
@@ -54,6 +55,33 @@ function metricBlock(tree: Tree, node: number, metric: Metric, current: boolean)
 				line(name, raw, (value) => (name === 'Count' ? grouped(value) : formatValue(value, metric.unit)))),
 			share('Of everything', whole),
 			parent && share(single ? 'Of the callee' : 'Of the caller', parent)));
+}
+
+/* Formulas that have a value at the node, the chosen one first; null where none has. */
+function formulaBlock(app: App, tree: Tree, node: number): HTMLElement | null {
+	const single = tree.direction === 'bottom-up' && node !== ROOT;
+	const chosen = app.model.formula(app.state);
+	const { formulas } = app.model.profile;
+	const lines = [...(chosen ? [chosen] : []), ...formulas.filter((formula) => formula !== chosen)].flatMap((formula) => {
+		const values = (single ? [true] : [false, true]).map((exclusive) => formulaAt(tree, node, formula, exclusive));
+		if (formula !== chosen && values.every(Number.isNaN)) return [];
+		return [h('tr', { class: formula === chosen ? 'chosen' : null },
+			h('th', { scope: 'row', title: titleOf(formula) }, formula.name),
+			...values.map((value) => h('td', {
+				class: 'number', title: Number.isNaN(value) ? 'No value here' : String(value),
+				'data-value': Number.isNaN(value) ? null : value,
+			}, formatValue(value, formula.unit))))];
+	});
+	if (lines.length === 0) return null;
+	return h('table', { class: 'metric formulas' },
+		h('thead', {}, h('tr', {}, h('th', { scope: 'col', class: 'metric-name' }, 'Formulas'),
+			...(single ? [h('th', { scope: 'col' }, 'Own, by this path')]
+				: [h('th', { scope: 'col' }, 'Total'), h('th', { scope: 'col' }, 'Own')]))),
+		h('tbody', {}, ...lines));
+}
+
+function titleOf(formula: Formula): string {
+	return formula.about ? `${formula.about}\n= ${formula.text}` : `= ${formula.text}`;
 }
 
 function pathList(app: App, tree: Tree, node: number, theme: Theme): HTMLElement {
@@ -124,6 +152,8 @@ export function detailsOf(app: App, node: number, theme: Theme): HTMLElement[] {
 	const order = metrics.map((_, i) => i).sort((a, b) => Number(b === state.metric) - Number(a === state.metric) || a - b);
 	const blocks = order.map((i) => metricBlock(tree, node, metrics[i]!, i === state.metric))
 		.filter((block): block is HTMLElement => block !== null);
+	const formulas = formulaBlock(app, tree, node);
+	if (formulas) blocks.splice(state.formula >= 0 ? 0 : 1, 0, formulas);
 	if (node === ROOT) return [headOf(app, tree, node, theme), ...blocks];
 	return [
 		headOf(app, tree, node, theme),

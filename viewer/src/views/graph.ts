@@ -254,7 +254,7 @@ export class Graph implements View {
 				: 'The database holds no metric. sonde info shows what was switched on.'),
 			...(others.length > 0 ? [h('p', {}, 'Look at instead:')] : []),
 			...others.map(({ other, i }) =>
-				h('button', { type: 'button', class: 'action', onclick: () => store.update({ metric: i }) }, other.name)),
+				h('button', { type: 'button', class: 'action', onclick: () => store.update({ metric: i, formula: -1 }) }, other.name)),
 		];
 	}
 

@@ -6,7 +6,7 @@ import { stepFound } from './toolbar.ts';
 
 function nextMetric(app: App, by: 1 | -1): void {
 	const count = app.model.profile.metrics.length;
-	if (count > 0) app.store.update({ metric: (app.state.metric + by + count) % count });
+	if (count > 0) app.store.update({ metric: (app.state.metric + by + count) % count, formula: -1 });
 }
 
 function escape(app: App, graph: Graph): void {

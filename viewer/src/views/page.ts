@@ -46,15 +46,15 @@ function createDetails(app: App, theme: () => Theme): View & { hover(node: numbe
 }
 
 function keepAddress(app: App, initial: State): void {
-	const { metrics } = app.model.profile;
+	const { profile } = app.model;
 	let written = location.hash;
 	app.store.subscribe((state) => {
-		const hash = toHash(state, initial, metrics);
+		const hash = toHash(state, initial, profile);
 		written = hash ? `#${hash}` : '';
 		if (location.hash !== written) history.replaceState(null, '', written || location.pathname + location.search);
 	});
 	window.addEventListener('hashchange', () => {
-		if (location.hash !== written) app.store.update(fromHash(location.hash, initial, metrics));
+		if (location.hash !== written) app.store.update(fromHash(location.hash, initial, profile));
 	});
 }
 
@@ -94,9 +94,10 @@ export interface Page {
 export function createPage(profile: Profile, into: HTMLElement): Page {
 	const model = new Model(profile);
 	const initial: State = {
-		...INITIAL, metric: profile.firstMetric, category: model.hasCategory('yours') ? 'yours' : INITIAL.category,
+		...INITIAL, metric: profile.firstMetric, formula: profile.formulas[profile.firstFormula]?.steps ? profile.firstFormula : -1,
+		category: model.hasCategory('yours') ? 'yours' : INITIAL.category,
 	};
-	const store = new Store({ ...initial, ...fromHash(location.hash, initial, profile.metrics) });
+	const store = new Store({ ...initial, ...fromHash(location.hash, initial, profile) });
 	const spoken = h('div', { class: 'spoken', 'aria-live': 'polite' });
 	const app = new App(model, store, (text) => {
 		spoken.textContent = text;

@@ -38,10 +38,35 @@ function choice<T extends string>(label: string, options: readonly (readonly [T,
 	return { element: h('label', { class: 'field' }, h('span', {}, label), select), select };
 }
 
-function metricChoice(app: App): { element: HTMLElement; select: HTMLSelectElement } {
-	const options = app.model.profile.metrics.map((metric, i) =>
-		[String(i), metric.contexts.length > 0 ? metric.name : `${metric.name} (no values)`] as const);
-	return choice('Metric', options, (value) => app.store.update({ metric: Number(value) }), 'metric');
+/*
+ * Metrics, and formulas, whose values do not add up: choosing one keeps the widths by the metric
+ * that gives them, which the note says.
+ */
+function metricChoice(app: App): { element: HTMLElement; update(state: State): void } {
+	const { metrics, formulas } = app.model.profile;
+	const take = (value: string): void => {
+		if (value.startsWith('=')) app.store.update({ formula: Number(value.slice(1)) });
+		else app.store.update({ metric: Number(value), formula: -1 });
+	};
+	const select = h('select', { id: 'metric', onchange: () => take(select.value) });
+	const options = metrics.map((metric, i) =>
+		h('option', { value: String(i) }, metric.contexts.length > 0 ? metric.name : `${metric.name} (no values)`));
+	const group = h('optgroup', { label: 'Formulas: shown beside the widths' }, ...formulas.map(({ name, text, steps }, i) =>
+		h('option', { value: `=${i}`, title: text, disabled: !steps }, steps ? name : `${name} (needs values by profile)`)));
+	select.append(...options, ...(formulas.length > 0 ? [group] : []));
+	const note = h('span', {
+		class: 'note', id: 'widths', hidden: true,
+		title: 'Values of a formula, such as a ratio, do not add up to the whole: boxes keep the widths of a measured metric. ' +
+			'Point at a box to see the formula there. To change the widths, choose a metric first.',
+	});
+	return {
+		element: h('span', { class: 'field' }, h('label', { class: 'field' }, h('span', {}, 'Metric'), select), note),
+		update: (state) => {
+			select.value = state.formula >= 0 ? `=${state.formula}` : String(state.metric);
+			note.hidden = state.formula < 0;
+			note.textContent = `widths: ${app.model.metric(state)?.name ?? 'none'}`;
+		},
+	};
 }
 
 const TYPING_MS = 60;
@@ -135,7 +160,7 @@ export function createToolbar(app: App): View & { search: SearchBox } {
 		element,
 		search,
 		update: (state: State, _changed: Changed) => {
-			metric.select.value = String(state.metric);
+			metric.update(state);
 			detail.select.value = state.granularity;
 			colour.select.value = state.colour;
 			measure.show(state.measure);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The note beside the pointer: what the box is and what it costs in the metric shown. */
+import { formulaAt } from '../logic/formula.ts';
 import type { Box } from '../logic/layout.ts';
 import { markOf, moduleOf, nameOf, placeOf, sourceOf } from '../logic/label.ts';
 import { byLine, kindOf } from '../logic/keys.ts';
@@ -37,6 +38,12 @@ function nodeContent(app: App, node: number): HTMLElement[] {
 	const rows = [row(bottomUp ? 'Own cost along this path' : 'Total', formatValue(weight, unit), formatShare(weight, tree.total))];
 	if (!bottomUp) rows.push(row('Own', formatValue(own, unit), formatShare(own, tree.total)));
 	if (node !== ROOT) rows.push(row(bottomUp ? 'Of the callee' : 'Of the caller', '', formatShare(weight, tree.weight[tree.parent[node]!]!)));
+	const formula = model.formula(state);
+	if (formula) {
+		const value = (exclusive: boolean): string => formatValue(formulaAt(tree, node, formula, exclusive), formula.unit);
+		rows.push(row(formula.name, value(bottomUp), ''));
+		if (!bottomUp) rows.push(row(`${formula.name}, own`, value(true), ''));
+	}
 	return [
 		h('div', { class: 'name' }, nameOf(model.profile, frame)),
 		h('div', { class: 'where' }, node === ROOT ? 'everything that was measured' : kind.join(', ')),
