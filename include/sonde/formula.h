@@ -36,6 +36,20 @@ double sonde_formula_value(const struct sonde_formula *formula, uint32_t context
 /* At every context: values[sonde_db_context_count()]. */
 void sonde_formula_values(const struct sonde_formula *formula, bool is_exclusive, double *values);
 
+/*
+ * Of one profile, at every context: values[sonde_db_context_count()]. What is across profiles is
+ * across this one alone. 0 or a negative code where memory is short; needs 40 bytes a context and
+ * metric.
+ */
+int sonde_formula_profile_values(const struct sonde_formula *formula, uint32_t profile,
+				 bool is_exclusive, double *values);
+/*
+ * Of every profile, at one context: values[sonde_db_profile_count()]; else as above. Inclusive
+ * values cost as much as reading all below the context.
+ */
+int sonde_formula_context_values(const struct sonde_formula *formula, uint32_t context,
+				 bool is_exclusive, double *values);
+
 /* The formulas that have names. The pointers are valid as long as the list. */
 struct sonde_formula_list;
 int sonde_formula_list_open(const struct sonde_db *db, struct sonde_formula_list **list);

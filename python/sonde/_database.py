@@ -260,12 +260,15 @@ class Formula:
     """A derived metric, evaluated from the aggregated values at each place (man 7 sonde-formula).
 
     `unit` is "ns", "bytes", "bytes/s", "1", "ratio" (0.5 is 50 %) or another product; "" where it is not known.
-    Empty values are NaN.
+    Empty values are NaN. `profile` is the one whose values are taken, None for all of them merged.
     """
 
-    def __init__(self, database: Database, text: str) -> None:
+    def __init__(self, database: Database, text: str, profile: Profile | int | None = None) -> None:
         handle = database._open()
         self._database, self._handle = database, handle
+        if profile is not None and not isinstance(profile, Profile):
+            profile = database.profiles[profile]
+        self.profile: Profile | None = profile
         self.name = self.text = text
         self._pointer = ctypes.c_void_p()
         error, position, encoded = c.ErrorText(), ctypes.c_size_t(), text.encode("utf-8")
@@ -287,9 +290,11 @@ class Formula:
         return f"<sonde.Formula {self.text} in {self.unit or 'no unit'}>"
 
     def at(self, context: Context | int, *, exclusive: bool = False) -> float:
-        """At one context over all profiles."""
+        """At one context."""
         self._database._open()
-        number = context.id if isinstance(context, Context) else self._database.contexts[context].id
+        if self.profile is not None:
+            return float(self.row(context, "exclusive" if exclusive else "inclusive")[self.profile.number])
+        number = self._number(context)
         value: float = self._handle.library.sonde_formula_value(self._pointer, number, exclusive)
         self._handle.check()
         return value
@@ -299,9 +304,29 @@ class Formula:
         self._database._open()
         is_exclusive = not _position(("exclusive", "inclusive"), scope)
         numbers, address = _doubles(len(self._database.contexts))
-        self._handle.library.sonde_formula_values(self._pointer, is_exclusive, address)
+        if self.profile is None:
+            self._handle.library.sonde_formula_values(self._pointer, is_exclusive, address)
+        elif self._handle.library.sonde_formula_profile_values(
+            self._pointer, self.profile.number, is_exclusive, address
+        ):
+            raise MemoryError
         self._handle.check()
         return _finished(numbers)
+
+    def row(self, context: Context | int, scope: str = "inclusive") -> Array:
+        """At one context, for every profile by itself: float64, shape (profiles,)."""
+        self._database._open()
+        is_exclusive = not _position(("exclusive", "inclusive"), scope)
+        numbers, address = _doubles(len(self._database.profiles))
+        if self._handle.library.sonde_formula_context_values(
+            self._pointer, self._number(context), is_exclusive, address
+        ):
+            raise MemoryError
+        self._handle.check()
+        return _finished(numbers)
+
+    def _number(self, context: Context | int) -> int:
+        return context.id if isinstance(context, Context) else self._database.contexts[context].id
 
     @property
     def inclusive(self) -> Array:
@@ -642,9 +667,9 @@ class Database:
         finally:
             library.sonde_formula_list_close(pointer)
 
-    def formula(self, text: str) -> Formula:
-        """A formula, or one of `formulas` by its name. Raises FormulaError."""
-        return Formula(self, text)
+    def formula(self, text: str, profile: Profile | int | None = None) -> Formula:
+        """A formula, or one of `formulas` by its name; of one profile, or of all merged. Raises FormulaError."""
+        return Formula(self, text, profile)
 
     def metric(self, metric: MetricLike) -> Metric | Formula:
         """A metric by its name, else a formula."""

@@ -151,6 +151,8 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sonde_formula_unit": (c_char_p, [c_void_p]),
     "sonde_formula_value": (c_double, [c_void_p, c_uint32, c_bool]),
     "sonde_formula_values": (None, [c_void_p, c_bool, c_void_p]),
+    "sonde_formula_profile_values": (c_int, [c_void_p, c_uint32, c_bool, c_void_p]),
+    "sonde_formula_context_values": (c_int, [c_void_p, c_uint32, c_bool, c_void_p]),
     "sonde_formula_list_open": (c_int, [c_void_p, POINTER(c_void_p)]),
     "sonde_formula_list_close": (None, [c_void_p]),
     "sonde_formula_list_count": (c_uint32, [c_void_p]),

@@ -104,6 +104,113 @@ void sonde_formula_values(const struct sonde_formula *formula, bool is_exclusive
 	}
 }
 
+/* The inputs' statistics at each of `count` places: contexts or profiles. */
+struct grid {
+	size_t count;
+	struct sonde_db_stat *inclusive, *exclusive; /* [input * count + place]; owned */
+};
+
+static int grid_init(struct grid *grid, const struct sn_formula *formula, size_t count)
+{
+	size_t cells = formula->input_count * count + 1;
+	grid->count = count;
+	grid->inclusive = calloc(cells, sizeof(*grid->inclusive));
+	grid->exclusive = calloc(cells, sizeof(*grid->exclusive));
+	return grid->inclusive && grid->exclusive ? 0 : SN_ERR_MEMORY;
+}
+
+static void grid_release(struct grid *grid)
+{
+	free(grid->inclusive);
+	free(grid->exclusive);
+}
+
+static void grid_evaluate(const struct grid *grid, const struct sn_formula *formula,
+			  bool is_exclusive, double *values)
+{
+	struct sonde_db_stat across[SN_FORMULA_INPUTS_MAX];
+	for (size_t at = 0; at < grid->count; at++) {
+		struct sn_formula_place place = {0};
+		for (uint32_t i = 0; i < formula->input_count; i++) {
+			const struct sonde_db_stat *inclusive =
+			    &grid->inclusive[i * grid->count + at];
+			double sum = inclusive->sum;
+			if (inclusive->count <= 0)
+				continue;
+			across[i] = (struct sonde_db_stat){1, sum, sum, sum, sum * sum};
+			place.inclusive[i] = inclusive;
+			place.exclusive[i] = &grid->exclusive[i * grid->count + at];
+			place.across[i] = &across[i];
+		}
+		values[at] = sn_formula_evaluate(formula, &place, is_exclusive);
+	}
+}
+
+/* One input's own values in a profile, carried up to the contexts above. */
+static void load_profile(const struct sonde_db *db, uint32_t profile, uint32_t metric,
+			 struct sonde_db_stat *inclusive, struct sonde_db_stat *exclusive)
+{
+	struct sonde_db_plane plane = sonde_db_profile_plane(db, profile, metric);
+	for (size_t i = 0; i < plane.count; i++) {
+		sonde_db_plane_stat(&plane, i, &exclusive[plane.ids[i]]);
+		inclusive[plane.ids[i]] = exclusive[plane.ids[i]];
+	}
+	for (uint32_t c = sonde_db_context_count(db); c-- > 1;)
+		if (inclusive[c].count > 0)
+			sonde_db_stat_merge(&inclusive[sonde_db_context(db, c)->parent],
+					    &inclusive[c]);
+}
+
+int sonde_formula_profile_values(const struct sonde_formula *formula, uint32_t profile,
+				 bool is_exclusive, double *values)
+{
+	const struct sn_formula *f = formula->formula;
+	struct grid grid;
+	if (profile >= sonde_db_profile_count(formula->db))
+		return SN_ERR_ARGUMENT;
+	int code = grid_init(&grid, f, sonde_db_context_count(formula->db));
+	for (uint32_t i = 0; i < f->input_count && code == 0; i++)
+		load_profile(formula->db, profile, f->inputs[i], grid.inclusive + i * grid.count,
+			     grid.exclusive + i * grid.count);
+	if (code == 0)
+		grid_evaluate(&grid, f, is_exclusive, values);
+	grid_release(&grid);
+	return code;
+}
+
+/* One input's values of all profiles at a context and below. */
+static void load_context(const struct sonde_db *db, uint32_t context, uint32_t metric,
+			 struct sonde_db_stat *inclusive, struct sonde_db_stat *exclusive)
+{
+	for (uint32_t c = context; c < sonde_db_context(db, context)->end; c++) {
+		struct sonde_db_plane row = sonde_db_context_row(db, c, metric);
+		for (size_t i = 0; i < row.count; i++) {
+			struct sonde_db_stat stat;
+			sonde_db_plane_stat(&row, i, &stat);
+			sonde_db_stat_merge(&inclusive[row.ids[i]], &stat);
+			if (c == context)
+				exclusive[row.ids[i]] = stat;
+		}
+	}
+}
+
+int sonde_formula_context_values(const struct sonde_formula *formula, uint32_t context,
+				 bool is_exclusive, double *values)
+{
+	const struct sn_formula *f = formula->formula;
+	struct grid grid;
+	if (context >= sonde_db_context_count(formula->db))
+		return SN_ERR_ARGUMENT;
+	int code = grid_init(&grid, f, sonde_db_profile_count(formula->db));
+	for (uint32_t i = 0; i < f->input_count && code == 0; i++)
+		load_context(formula->db, context, f->inputs[i], grid.inclusive + i * grid.count,
+			     grid.exclusive + i * grid.count);
+	if (code == 0)
+		grid_evaluate(&grid, f, is_exclusive, values);
+	grid_release(&grid);
+	return code;
+}
+
 int sonde_formula_list_open(const struct sonde_db *db, struct sonde_formula_list **list)
 {
 	struct sonde_formula_list *made = calloc(1, sizeof(*made));

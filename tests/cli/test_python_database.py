@@ -162,6 +162,45 @@ def test_formulas(sonde, made):
         assert mistake.value.position == 7 and isinstance(mistake.value, api.Error)
 
 
+def test_formulas_of_one_profile(made):
+    with api.open(made[0]) as database:
+        text = "cpu_time/count(cpu-time) + exclusive(cpu-time) + min(cpu-time)"
+        formula, imbalance = database.formula(text), database.formula("max(across(cpu-time))*profiles(cpu-time)")
+        own = [[{} for _ in database.contexts] for _ in database.profiles]
+        for profile, cells in enumerate(own):
+            plane = database.plane(profile, "cpu-time")
+            for at, values in zip(plane.ids, zip(plane.sum, plane.count, plane.min)):
+                cells[int(at)] = dict(zip(("sum", "count", "min"), map(float, values)))
+        seen = 0
+        for profile, cells in enumerate(own):
+            of_one = database.formula(text, profile=database.profiles[profile])
+            inclusive = of_one.inclusive
+            totals = database.formula(imbalance.text, profile).inclusive
+            for context in database.contexts:
+                parts = [cell for cell in cells[context.id : int(database.contexts.end[context.id])] if cell]
+                if not parts:
+                    assert math.isnan(inclusive[context.id])
+                    continue
+                total = sum(part["sum"] for part in parts)
+                expected = (total / sum(part["count"] for part in parts) + cells[context.id].get("sum", 0)
+                            + min(part["min"] for part in parts))
+                assert inclusive[context.id] == pytest.approx(expected)
+                assert totals[context.id] == pytest.approx(total)
+                seen += 1
+        assert seen > 50
+        for context in (0, 3, len(database.contexts) - 1):
+            for scope in ("inclusive", "exclusive"):
+                row = formula.row(context, scope)
+                columns = [database.formula(text, number).values(scope)[context] for number in range(len(own))]
+                assert list(row) == pytest.approx(columns, nan_ok=True)
+                at = database.formula(text, 1).at(context, exclusive=scope == "exclusive")
+                assert at == pytest.approx(columns[1], nan_ok=True)
+        with pytest.raises(IndexError):
+            database.formula(text, profile=len(own))
+        with pytest.raises(IndexError):
+            formula.row(len(database.contexts))
+
+
 def test_pandas(small):
     pandas = pytest.importorskip("pandas")
     frame = small.to_pandas()
