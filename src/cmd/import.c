@@ -141,7 +141,6 @@ static int import(struct arguments *arguments)
 	}
 	sn_db_builder_property(builder, "imported.from", arguments->importer->name);
 	sn_db_builder_property(builder, "sonde.version", SN_VERSION);
-	sn_db_builder_property(builder, "complete", "true");
 	code = arguments->importer->read(&arguments->request, builder, &error);
 	uint32_t contexts = sn_db_builder_context_count(builder);
 	uint64_t event_count = sn_trace_writer_count(events);

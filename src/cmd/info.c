@@ -80,6 +80,12 @@ static bool is_complete(const struct sonde_db *db)
 	return value && strcmp(value, "true") == 0;
 }
 
+/* Other tools do not say whether all was measured to its end: what is imported has no such word. */
+static bool is_completeness_known(const struct sonde_db *db)
+{
+	return sonde_db_property(db, "complete") || !sonde_db_property(db, "imported.from");
+}
+
 /* A property, "" where it is missing, fit for a terminal. */
 static const char *property_text(const struct sonde_db *db, const char *key, char text[TEXT_CHARS])
 {
@@ -243,7 +249,10 @@ static void print_json(const struct sonde_db *db)
 	}
 	sn_json_end(json, '}');
 	sn_json_key(json, "complete");
-	sn_json_bool(json, is_complete(db));
+	if (is_completeness_known(db))
+		sn_json_bool(json, is_complete(db));
+	else
+		sn_json_null(json);
 	json_overhead(db, json);
 	sn_json_key(json, "properties");
 	sn_json_begin(json, '{');
@@ -275,7 +284,10 @@ static void print_program(const struct sonde_db *db)
 		if (*property_text(db, lines[i].key, text))
 			printf("  %-12s %s\n", lines[i].label, text);
 	printf("  %-12s %s\n", "duration", sn_number_format(duration_ns(db), "ns", number));
-	if (is_complete(db))
+	if (!is_completeness_known(db))
+		printf("  %-12s not known: imported from %s, which does not tell\n", "complete",
+		       property_text(db, "imported.from", text));
+	else if (is_complete(db))
 		printf("  %-12s yes: every process ended in order\n", "complete");
 	else
 		printf("  %-12s no: %s\n", "complete",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Databases of HPCToolkit, version 4: meta.db has metrics and the context tree, profile.db the
- * values of each profile (cct.db has the same values in another order), trace.db what was traced.
+ * values of each profile (cct.db the same in another order, which is checked), trace.db what was
+ * traced.
  *
  * Only the values of the "point" scope are taken, those of a context itself; the others are sums
  * of them. Instructions inside a line are left out of the tree, though not their values: these are
@@ -12,6 +13,7 @@
  */
 #include "hpctoolkit_measurement.h"
 #include "hpctoolkit_names.h"
+#include "hpctoolkit_transpose.h"
 
 #include "base/vec.h"
 #include "format/measurement.h"
@@ -774,6 +776,23 @@ static void release(struct reader *reader)
 	sn_hpct_tree_release(&reader->tree);
 }
 
+/* cct.db says nothing that profile.db does not, and may be missing; it may not say otherwise. */
+static int check_contexts(struct reader *reader, const char *folder)
+{
+	struct file contexts = {0};
+	struct stat status;
+	snprintf(contexts.path, sizeof(contexts.path), "%s/cct.db", folder);
+	if (stat(contexts.path, &status) < 0)
+		return 0;
+	int code = load(reader, &contexts, folder, "cct.db", "ctxt", "__ctx.db");
+	if (code == 0)
+		code = sn_hpct_transpose_check(reader->values.bytes, reader->values.length,
+					       contexts.bytes, contexts.length, contexts.path,
+					       reader->error);
+	free(contexts.bytes);
+	return code;
+}
+
 static int read_database(const struct sn_import_request *request, const char *folder,
 			 struct sn_db_builder *builder, struct sn_error *error)
 {
@@ -790,6 +809,8 @@ static int read_database(const struct sn_import_request *request, const char *fo
 						 read_tree, read_profiles};
 	for (size_t i = 0; code == 0 && i < sizeof(steps) / sizeof(*steps); i++)
 		code = steps[i](reader);
+	if (code == 0)
+		code = check_contexts(reader, folder);
 	if (code == 0)
 		code = read_traces(reader, folder);
 	release(reader);

@@ -458,6 +458,69 @@ def test_damaged_database(tmp_path):
         (good / name).write_bytes(data)
 
 
+def test_contexts_are_checked(tmp_path):
+    """cct.db has to be the transpose of profile.db; it may be missing, because nothing is in it alone."""
+    sample().write(tmp_path / "a.m/p.hpcrun")
+    good = export_to(tmp_path / "a.d", import_to(tmp_path / "a.sdb", tmp_path / "a.m"))
+    contexts, profiles = good / "cct.db", good / "profile.db"
+    data = contexts.read_bytes()
+    for cut in range(16, len(data), len(data) // 12):
+        contexts.write_bytes(data[:cut])
+        assert "cct.db" in refused(tmp_path, good)
+    at = data.rindex(struct.pack("<d", 1.0))
+    contexts.write_bytes(data[:at] + struct.pack("<d", 2.0) + data[at + 8:])
+    assert "cct.db': its values are not those of profile.db" in refused(tmp_path, good)
+    random.seed(3)
+    for _ in range(40):
+        changed = bytearray(data)
+        changed[random.randrange(16, len(data) - 8)] = random.choice((0, 0x7F, 0xFF))
+        contexts.write_bytes(changed)
+        result = run_sonde("import", good, "-o", tmp_path / "x.sdb")
+        assert result.status in (0, 128) and len(result.err_lines) == (1 if result.status else 0)
+    contexts.write_bytes(data)
+    before = profiles.read_bytes()
+    at = before.rindex(struct.pack("<d", 1.0))
+    profiles.write_bytes(before[:at] + struct.pack("<d", 2.0) + before[at + 8:])
+    assert "not those of profile.db" in refused(tmp_path, good)
+    profiles.write_bytes(before)
+    contexts.unlink()
+    assert export_to(tmp_path / "b.d", import_to(tmp_path / "b.sdb", good)).is_dir()
+
+
+def test_info_of_imported(tmp_path):
+    """HPCToolkit does not tell whether all was measured: that is what is said."""
+    sample().write(tmp_path / "a.m/p.hpcrun")
+    database = import_to(tmp_path / "a.sdb", tmp_path / "a.m")
+    assert json.loads(run_sonde("info", "--format", "json", database).out)["complete"] is None
+    text = run_sonde("info", database).out
+    assert "not known: imported from hpctoolkit" in text and "every process ended" not in text
+
+
+def test_hip(tmp_path):
+    """HIP's calls have copies, allocations and kernels below them, and no samples; streams are apart."""
+    metrics = [Metric(f"{name} (sec)", real=True) for name in ("GKER", "GXCOPY", "GMEM")]
+    profile = Profile(thread(), [*metrics, Metric("GXCOPY:H2D (B)"), Metric("GKER:COUNT")])
+    main = profile.node(profile.node(profile.node(0, 0, PRIMARY), 0, MAIN), profile.module("/bin/program"), 0x10)
+    hip = profile.module("/opt/rocm/lib/libamdhip64.so.5")
+    places = [profile.node(profile.node(main, hip, offset), 0, letters(name))
+              for offset, name in ((0x100, "GPUKernl"), (0x200, "GPUCpH2D"), (0x300, "GPUAlloc"))]
+    for place, metric, value in ((0, 0, 0.5), (0, 4, 3), (1, 1, 0.25), (1, 3, 4096), (2, 2, 0.125)):
+        profile.value(places[place], metric, value)
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    stream = Profile([(NODE | 2 << 14, 0x7F0101, 0), (GPU_CONTEXT | LOGICAL_ONLY, 0, 0),
+                      (GPU_STREAM | LOGICAL_ONLY, 3, 3)], metrics)
+    stream.trace = [(100, stream.node(stream.node(stream.node(0, 0, PRIMARY), 0, letters("GPUKernl")),
+                                      stream.module("/bin/program"), 0x10)), (200, 1)]
+    stream.write(tmp_path / "a.m/s.hpcrun")
+    database = convert(tmp_path)
+    top = ("main thread", "0x10")
+    assert values(database, "GKER (sec)", "point") == {(*top, "0x100", "<gpu kernel>"): 0.5}
+    assert values(database, "GXCOPY (sec)", "point") == {(*top, "0x200", "<gpu copyin>"): 0.25}
+    assert values(database, "GMEM (sec)", "point") == {(*top, "0x300", "<gpu alloc>"): 0.125}
+    assert total(database, "GXCOPY:H2D (B)") == 4096 and total(database, "GKER:COUNT") == 3
+    assert [[t for t, _ in line] for line in database.traces.values() if line] == [[100, 200]]
+
+
 def test_export_over_something_else(tmp_path, small_db):
     """A folder that is no database is not replaced."""
     (tmp_path / "mine").mkdir()
