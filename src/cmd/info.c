@@ -283,7 +283,8 @@ static void print_program(const struct sonde_db *db)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
 		if (*property_text(db, lines[i].key, text))
 			printf("  %-12s %s\n", lines[i].label, text);
-	printf("  %-12s %s\n", "duration", sn_number_format(duration_ns(db), "ns", number));
+	if (duration_ns(db) > 0 || !sonde_db_property(db, "imported.from"))
+		printf("  %-12s %s\n", "duration", sn_number_format(duration_ns(db), "ns", number));
 	if (!is_completeness_known(db))
 		printf("  %-12s not known: imported from %s, which does not tell\n", "complete",
 		       property_text(db, "imported.from", text));
@@ -410,7 +411,7 @@ static void print_drops(const struct sonde_db *db)
 		       part < 0 ? "" : sn_number_share(part, share), cause, text);
 	}
 	if (!has_any)
-		puts("  nothing is missing");
+		puts(is_completeness_known(db) ? "  nothing is missing" : "  not known");
 }
 
 static void print_overhead(const struct sonde_db *db)
@@ -418,6 +419,8 @@ static void print_overhead(const struct sonde_db *db)
 	struct totals totals = add_up(db);
 	char own[SN_NUMBER_CHARS], share[SN_NUMBER_CHARS], bytes[SN_NUMBER_CHARS];
 	double peak = property_number(db, "peak_bytes");
+	if (!is_completeness_known(db) && totals.own_ns <= 0 && peak <= 0)
+		return; /* no other tool tells what it cost */
 	print_heading("Cost of measuring");
 	printf("  %-12s %s, %s of the program's CPU time\n", "time",
 	       sn_number_format(totals.own_ns, "ns", own),
