@@ -2,6 +2,7 @@
 /* See folder.h. */
 #include "folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
@@ -23,8 +24,32 @@ static void remove_tree(const char *path)
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+static bool is_one_of(const char *name, const char *const *own)
+{
+	while (*own && strcmp(*own, name) != 0)
+		own++;
+	return *own || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Somebody's own file between ours must not vanish with them. */
+static int check_entries(const char *path, const char *const *own, struct sn_error *error)
+{
+	int code = 0;
+	struct dirent *entry;
+	DIR *folder = opendir(path);
+	if (!folder)
+		return sn_fail(error, SN_ERR_IO, "cannot replace '%s': %s", path, strerror(errno));
+	while (code == 0 && (entry = readdir(folder)))
+		if (!is_one_of(entry->d_name, own))
+			code = sn_fail(error, SN_ERR_IO,
+				       "cannot replace '%s': there is something else in it, '%s'",
+				       path, entry->d_name);
+	closedir(folder);
+	return code;
+}
+
 /* 0 where there is nothing, or something that may be replaced. */
-static int check_place(const char *path, const char *mark, struct sn_error *error)
+static int check_place(const char *path, const char *const *own, struct sn_error *error)
 {
 	struct stat status;
 	char marked[PATH_MAX];
@@ -32,8 +57,10 @@ static int check_place(const char *path, const char *mark, struct sn_error *erro
 		return errno == ENOENT ? 0
 				       : sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", path,
 						 strerror(errno));
-	snprintf(marked, sizeof(marked), "%s/%s", path, mark);
-	if (S_ISDIR(status.st_mode) && (access(marked, F_OK) == 0 || rmdir(path) == 0))
+	snprintf(marked, sizeof(marked), "%s/%s", path, own[0]);
+	if (S_ISDIR(status.st_mode) && access(marked, F_OK) == 0)
+		return check_entries(path, own, error);
+	if (S_ISDIR(status.st_mode) && rmdir(path) == 0)
 		return 0;
 	return sn_fail(error, SN_ERR_IO,
 		       "cannot create '%s': it is there already and is something else", path);
@@ -46,11 +73,11 @@ static void release(struct sn_folder *folder)
 	*folder = (struct sn_folder){0};
 }
 
-int sn_folder_open(struct sn_folder *folder, const char *path, const char *mark,
+int sn_folder_open(struct sn_folder *folder, const char *path, const char *const *own,
 		   struct sn_error *error)
 {
 	*folder = (struct sn_folder){0};
-	int code = check_place(path, mark, error);
+	int code = check_place(path, own, error);
 	if (code != 0)
 		return code;
 	size_t length = strlen(path);

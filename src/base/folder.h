@@ -14,10 +14,10 @@ struct sn_folder {
 
 /*
  * Makes an empty folder beside `path`. What is at `path` already is replaced at the end, but only
- * a folder that is empty or has a file `mark` in it: one of the same kind. 0, or a negative enum
- * sn_err; then there is nothing to close.
+ * a folder that is empty or one of the same kind: it has an entry `own[0]`, and no entry that is
+ * not in `own`, which ends with NULL. 0, or a negative enum sn_err; then there is nothing to close.
  */
-int sn_folder_open(struct sn_folder *folder, const char *path, const char *mark,
+int sn_folder_open(struct sn_folder *folder, const char *path, const char *const *own,
 		   struct sn_error *error);
 /* Gives it its name; on failure removes it. Closes in any case. */
 int sn_folder_commit(struct sn_folder *folder, struct sn_error *error);

@@ -101,9 +101,11 @@ static int write_file(const struct sn_exporter *exporter, const struct sn_export
 static int write_folder(const struct sn_exporter *exporter, const struct sn_export_request *request,
 			const char *path)
 {
+	static const char *const own[] = {"meta.db",  "profile.db", "cct.db",
+					  "trace.db", "metrics",    NULL};
 	struct sn_error error = {""};
 	struct sn_folder folder;
-	int code = sn_folder_open(&folder, path, "meta.db", &error);
+	int code = sn_folder_open(&folder, path, own, &error);
 	if (code != 0)
 		return sn_command_fail("%s", error.text);
 	code = exporter->write_folder(request, folder.temporary, &error);

@@ -124,6 +124,16 @@ def test_hpctoolkit_own_databases_come_back(tmp_path, small_db):
         assert contents(first) == contents(second)
 
 
+def test_export_deletes_no_foreign_file(tmp_path, small_db):
+    folder = export_to(tmp_path / "own.d", small_db)
+    export_to(folder, small_db)  # of the kind, and replaced
+    (folder / "thesis.tex").write_text("precious")
+    result = run_sonde("export", "--to", "hpctoolkit", small_db, "-o", folder)
+    assert result.status == 128 and "'thesis.tex'" in result.err
+    assert (folder / "thesis.tex").read_text() == "precious" and (folder / "meta.db").exists()
+    assert {path.name for path in tmp_path.glob("*.d*")} == {"own.d"}
+
+
 @needs_data
 def test_hpctoolkit_structure_from_elsewhere(tmp_path):
     """Structure files given by -S, compressed, count as those in the measurement."""
