@@ -80,6 +80,7 @@ static int read_sections(struct sn_elf_file *file, const Elf64_Ehdr *elf, struct
 	uint64_t names = elf->e_shstrndx;
 	Elf64_Shdr first;
 	struct sn_bytes zeroth = slice(file->bytes, elf->e_shoff, sizeof(first));
+	file->is_truncated = !zeroth.data;
 	if (!zeroth.data)
 		return 0;
 	memcpy(&first, zeroth.data, sizeof(first));
@@ -90,6 +91,7 @@ static int read_sections(struct sn_elf_file *file, const Elf64_Ehdr *elf, struct
 	if (count > SECTIONS_MAX)
 		return sn_fail(error, SN_ERR_FORMAT, "too many sections");
 	struct sn_bytes table = slice(file->bytes, elf->e_shoff, count * sizeof(Elf64_Shdr));
+	file->is_truncated = !table.data;
 	if (!table.data || count == 0)
 		return 0;
 	file->sections = calloc((size_t)count, sizeof(*file->sections));

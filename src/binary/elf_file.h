@@ -38,6 +38,7 @@ struct sn_elf_file {
 	uint32_t segment_count;
 	uint8_t build_id[SN_BUILD_ID_BYTES_MAX];
 	uint32_t build_id_bytes; /* 0: has none */
+	bool is_truncated;	 /* says where its sections are, and ends before that */
 };
 
 /* SN_ERR_IO, SN_ERR_FORMAT, SN_ERR_MEMORY. *file is set only on success; free it with

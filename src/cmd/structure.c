@@ -269,7 +269,8 @@ static int write_images(struct request *request, const char *path, struct sn_byt
 static bool has_images(const struct request *request, const char *path, struct sn_bytes *file)
 {
 	struct stat status;
-	int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+	/* not blocking: a pipe of that name must not hang us */
+	int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool is_mapped = false;
 	*file = (struct sn_bytes){0};
 	if (descriptor < 0)

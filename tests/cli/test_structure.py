@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -387,6 +388,17 @@ class TestBadInput:
         (tmp_path / "mips").write_bytes(image)
         result = sonde("structure", str(tmp_path / "mips"))
         assert result.status == 128 and "neither x86-64 nor AArch64" in result.err
+
+    def test_a_pipe_is_not_waited_for(self, sonde, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        result = sonde("structure", str(tmp_path / "pipe"))
+        assert result.status == 128 and "not an ELF file" in result.err
+
+    def test_all_code_cut_off(self, sonde, tmp_path):
+        (tmp_path / "cut").write_bytes(SONDE.read_bytes()[:4096])
+        result = sonde("structure", str(tmp_path / "cut"), "-o", str(tmp_path / "out"))
+        assert result.status == 128 and result.err_lines == [f"sonde: cannot read '{tmp_path / 'cut'}': truncated"]
+        assert not (tmp_path / "out").exists()
 
     def test_truncated(self, sonde, tmp_path):
         image = SONDE.read_bytes()

@@ -178,6 +178,9 @@ static int open_all(struct sn_structure *structure, struct sn_error *error)
 		result = divide(structure);
 	if (result == 0)
 		describe(structure);
+	if (result == 0 && structure->file->is_truncated && structure->info.code_bytes == 0)
+		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': truncated",
+			       structure->path);
 	if (result == SN_ERR_MEMORY)
 		sn_fail(error, result, "out of memory");
 	return result;
