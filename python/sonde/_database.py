@@ -53,6 +53,8 @@ class _Handle:
         self.library = c.library()
         self.pointer = ctypes.c_void_p()
         error = c.ErrorText()
+        if "\0" in path:  # C would read the file whose name ends there
+            raise ValueError("embedded null byte")
         if self.library.sonde_db_open(os.fsencode(path), ctypes.byref(self.pointer), ctypes.byref(error)):
             text = error.text.decode("utf-8", "replace")
             raise Error(text if text.startswith("cannot ") else f"cannot read '{path}': {text}")

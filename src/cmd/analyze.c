@@ -25,7 +25,7 @@ enum {
 	OPTION_NO_LOOPS,
 	OPTION_METRIC,
 	OPTION_MEMORY,
-	JOBS_MAX = 64
+	JOBS_MAX = 256
 };
 
 static const struct option table[] = {{"output", required_argument, NULL, 'o'},

@@ -238,6 +238,11 @@ def test_arrays_outlive_the_database(small_db):
     assert str(small_db) not in Path("/proc/self/maps").read_text()  # the last array unmaps it
 
 
+def test_a_name_with_a_null_byte_is_no_other_file(small_db):
+    with pytest.raises(ValueError, match="null byte"):
+        api.open(f"{small_db}\0.old")
+
+
 def test_what_is_not_there(small):
     for number in (len(small.contexts), -len(small.contexts) - 1):
         with pytest.raises(IndexError):
