@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sysconfig
 from collections.abc import Iterator
 from ctypes import (
     POINTER,
@@ -164,14 +165,16 @@ for _records in ("module", "frame", "context", "metric", "profile", "drop"):
 
 
 def _candidates() -> Iterator[str]:
-    """SONDE_DB_LIBRARY, else beside this file (where pip puts it), else where the loader looks."""
+    """SONDE_DB_LIBRARY, else where pip puts it, else where the loader looks."""
     chosen = os.environ.get("SONDE_DB_LIBRARY")
     if chosen:
         yield chosen
         return
-    beside = Path(__file__).with_name("libsonde-db.so")
-    if beside.exists():
-        yield str(beside)
+    # beside the package, or where packages with libraries are, which some systems keep apart (lib64)
+    for site in (Path(__file__).parent.parent, Path(sysconfig.get_path("platlib"))):
+        packed = site / ".sonde.mesonpy.libs/libsonde-db.so"
+        if packed.exists():
+            yield str(packed)
     yield "libsonde-db.so.2"
 
 
