@@ -508,6 +508,20 @@ static bool are_values_sound(const struct sn_view *view)
 	return !sonde_db_damage(view->db);
 }
 
+/* A row that is the union of nested contexts, or one thread, has no sums by profile: says why the
+ * cells of such formulas are empty. */
+static void warn_of_empty_formulas(const struct sn_view *view)
+{
+	static const char *const views[] = {[SN_VIEW_BOTTOM_UP] = "bottom-up",
+					    [SN_VIEW_FLAT] = "flat",
+					    [SN_VIEW_THREADS] = "threads"};
+	for (uint32_t f = 0; view->kind != SN_VIEW_TOP_DOWN && f < view->formula_count; f++)
+		if (view->formulas[f]->needs_across)
+			sn_command_warn("formula '%s' compares profiles, and is empty in the %s "
+					"view; --view top-down has it",
+					view->formulas[f]->name, views[view->kind]);
+}
+
 static int run_request(struct request *request)
 {
 	int code = choose_metrics(request);
@@ -522,6 +536,7 @@ static int run_request(struct request *request)
 	choose_defaults(request);
 	if (!are_values_sound(&request->view))
 		return SN_EXIT_DONE; /* sn_command_close tells */
+	warn_of_empty_formulas(&request->view);
 	return print_report(request);
 }
 

@@ -69,6 +69,15 @@ def test_sorted_by_a_formula(sonde, small_db):
     assert values == sorted(values, reverse=True) and values[0] == 40
 
 
+@pytest.mark.parametrize("view", ["flat", "bottom-up", "threads"])
+def test_empty_cells_are_explained(sonde, small_db, view):
+    result = sonde("report", "--view", view, "--metric", "cpu-time,v=cv(cpu-time),m=mean(cpu-time)", small_db)
+    assert result.status == 0
+    assert result.err_lines == [
+        f"sonde: formula 'v' compares profiles, and is empty in the {view} view; --view top-down has it"]
+    assert sonde("report", "--metric", "cpu-time,v=cv(cpu-time)", small_db).err == ""
+
+
 def test_across_threads(sonde, small_db):
     found = rows(sonde, small_db, "--metric", "cpu-time,i=imbalance(cpu-time),n=profiles(cpu-time)")
     assert found[0]["values"]["i"]["inclusive"] == pytest.approx(0.8) and found[0]["values"]["n"]["inclusive"] == 3
@@ -96,9 +105,12 @@ def test_exports(sonde, small_db, tmp_path):
     assert sonde("export", "--to", "hatchet", "--metric", "cpu-time,r=gpu_time/cpu_time", small_db, "-o", out).status == 0
     top = json.loads(out.read_text())[0]["metrics"]
     assert top["r (inc)"] == pytest.approx(0.6) and "gpu-time" not in top
-    for form in ("html", "folded", "speedscope", "pprof", "callgrind"):
+    for form in ("folded", "speedscope", "pprof", "callgrind"):
         result = sonde("export", "--to", form, "--metric", "r=gpu_time/cpu_time", small_db, "-o", tmp_path / "no")
         assert result.status == 128 and "'r' is a formula" in result.err and not (tmp_path / "no").exists()
+    result = sonde("export", "--to", "html", "--metric", "v=cv(cpu-time)", small_db, "-o", tmp_path / "no")
+    assert result.err == "sonde: formula 'v' compares profiles, whose values a page does not hold one by one\n"
+    assert result.status == 128 and not (tmp_path / "no").exists()
 
 
 def test_info_lists_formulas(sonde, small_db):
