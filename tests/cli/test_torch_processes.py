@@ -122,6 +122,9 @@ def count_into(python: str, folder: Path) -> dict[int, Counter]:
 
 @pytest.mark.parametrize("case", ["torchrun", "ddp-spawn"])
 def test_distributed_training(python, case, tmp_path):
+    if version(python).startswith("1."):
+        # ~ProcessGroupGloo joins a thread that waits for the interpreter's lock, which it holds: one run in nine
+        pytest.skip("PyTorch 1 can deadlock at the end of this, measured or not")
     processes = measure(python, case, tmp_path / "measured")
     expected = profiled(python, tmp_path / "counted")
     ranks: dict[int, Counter] = {}
