@@ -91,30 +91,41 @@ static char *text_of(const struct sn_measurement_strings *strings, uint32_t id)
 	return strndup(text ? text : "", length);
 }
 
-/* The binary of a module, or NULL where there is none that can be read; *result SN_ERR_MEMORY. */
+/* Whether the file is of the build that was measured, as far as the measurement tells. */
+static bool is_build(const struct sn_elf_file *file, const struct sn_module_record *module)
+{
+	return module->build_id_bytes == 0 ||
+	       (file->build_id_bytes >= module->build_id_bytes &&
+		memcmp(file->build_id, module->build_id, module->build_id_bytes) == 0);
+}
+
+/* The binary of a module, or NULL where there is none that can be read, or it is of another build;
+ * *result SN_ERR_MEMORY. */
 static const struct sn_gpu_calls_binary *binary_of(struct applying *applying, uint32_t module,
 						   int *result)
 {
 	struct sn_gpu_calls *calls = applying->calls;
-	char *path =
-	    text_of(&applying->measurement->strings, applying->measurement->modules[module].path);
+	const struct sn_module_record *record = &applying->measurement->modules[module];
+	char *path = text_of(&applying->measurement->strings, record->path);
 	*result = SN_ERR_MEMORY;
 	if (!path || sn_vec_reserve(&calls->binaries, &calls->capacity, calls->count + 1) < 0) {
 		free(path);
 		return NULL;
 	}
 	*result = 0;
+	struct sn_gpu_calls_binary *made;
 	for (size_t i = 0; i < calls->count; i++) {
 		if (strcmp(calls->binaries[i].path, path) != 0)
 			continue;
 		free(path);
-		return calls->binaries[i].graph ? &calls->binaries[i] : NULL;
+		made = &calls->binaries[i];
+		return made->graph && is_build(made->file, record) ? made : NULL;
 	}
-	struct sn_gpu_calls_binary *made = &calls->binaries[calls->count];
+	made = &calls->binaries[calls->count];
 	*made = (struct sn_gpu_calls_binary){.path = path};
 	calls->count++;
 	*result = read_binary(made);
-	return *result == 0 && made->graph ? made : NULL;
+	return *result == 0 && made->graph && is_build(made->file, record) ? made : NULL;
 }
 
 static int by_place(const void *a, const void *b)

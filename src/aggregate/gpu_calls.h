@@ -7,10 +7,10 @@
  *
  * Counts stay whole numbers and their totals the same, as those of all values do: what is left of a
  * division is given to the next instruction of the function, so that many instructions with one
- * sample each are divided as one with many is. A kernel whose binary cannot be read, or is not
- * told by the samples or by its name, stays as it is. Functions that call each other in circles
- * stand beside each other where the circle was entered; where no call is known or too many are,
- * the frame says that its callers are unknown (SN_FRAME_TRUNCATED).
+ * sample each are divided as one with many is. A kernel whose binary cannot be read, is of another
+ * build, or is not told by the samples or by its name, stays as it is. Functions that call each
+ * other in circles stand beside each other where the circle was entered; where no call is known or
+ * too many are, the frame says that its callers are unknown (SN_FRAME_TRUNCATED).
  */
 #ifndef SN_AGGREGATE_GPU_CALLS_H
 #define SN_AGGREGATE_GPU_CALLS_H
