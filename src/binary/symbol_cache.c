@@ -14,10 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC	      "SONDESYM"
+#define MAGIC "SONDESYM"
 /* Raised with the layout, and whenever the same file would be resolved to something else: a cache
- * of an older version would give analysis other names and lines than a fresh look. */
-#define VERSION	      3u
+ * of an older version would give analysis other names, lines and loops than a fresh look. A build
+ * without capstone finds fewer loops. */
+#ifdef SN_HAVE_CAPSTONE
+#define VERSION 4u
+#else
+#define VERSION (4u | 1u << 31)
+#endif
 #define SUFFIX	      ".sonde-symbols"
 #define TOUCH_AFTER_S 3600 /* a file's time says when it was last used, to within this */
 
