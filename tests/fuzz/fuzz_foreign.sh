@@ -12,7 +12,7 @@ src=$top/src
 sqlite="$src/import/nsys*.c $src/import/sqlite_table.c" libraries="-lz -lzstd -lm"
 if pkg-config --exists sqlite3; then libraries="$libraries -lsqlite3"; else sqlite="$src/import/sqlite_missing.c"; fi
 importers=$(ls "$src"/import/*.c | grep -v -e /nsys -e /sqlite_)
-base="$src/base/error.c $src/base/intern.c $src/base/output.c $src/format/*.c $src/trace/*.c"
+base="$src/base/error.c $src/binary/elf_file.c $src/base/intern.c $src/base/output.c $src/format/*.c $src/trace/*.c"
 options="-std=gnu17 -D_GNU_SOURCE -DSN_HAVE_ZLIB -DSN_HAVE_ZSTD -I$src -I$top/include"
 fuzzer="clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $options"
 # shellcheck disable=SC2086

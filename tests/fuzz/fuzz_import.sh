@@ -10,7 +10,7 @@ work=${FUZZ_WORK:-$(mktemp -d)}
 mkdir -p "$work/import"
 src=$top/src
 sources="$src/base/*.c $src/format/checksum.c $src/format/database_*.c $src/format/statistics.c $src/format/column*.c
-	$src/trace/*.c $src/import/*.c"
+	$src/trace/*.c $src/import/*.c $src/binary/elf_file.c"
 libraries=$(pkg-config --libs expat zlib liblzma libzstd sqlite3)
 present=""
 for file in $sources; do
