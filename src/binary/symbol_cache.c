@@ -15,9 +15,15 @@
 #include <unistd.h>
 
 #define MAGIC "SONDESYM"
-/* Raised with the layout, and whenever the same file would be resolved to something else: a cache
- * of an older version would give analysis other names, lines and loops than a fresh look. A build
- * without capstone finds fewer loops. */
+/* What other sources of this folder resolved may be something else now, and a cache would then give
+ * analysis other names, lines and loops than a fresh look: a hash of them (sources_hash.py) is part
+ * of the file. Builds without Meson have none. */
+#if __has_include("symbol_sources.h")
+#include "symbol_sources.h"
+#else
+#define SN_SYMBOL_SOURCES 0u
+#endif
+/* Raised with the layout. A build without capstone finds fewer loops. */
 #ifdef SN_HAVE_CAPSTONE
 #define VERSION 4u
 #else
@@ -38,7 +44,7 @@ struct cache_header {
 	uint32_t options;
 	uint32_t path;
 	uint32_t debug_file;
-	uint32_t reserved;
+	uint32_t sources;  /* SN_SYMBOL_SOURCES */
 	uint64_t checksum; /* XXH64 of the whole file with this field zero */
 };
 _Static_assert(sizeof(struct cache_header) == 56, "on disk");
@@ -140,7 +146,8 @@ static bool open_view(void *image, size_t size, struct view *view)
 	struct cache_header *header = image;
 	view->header = *header;
 	header->checksum = 0;
-	if (memcmp(header->magic, MAGIC, 8) != 0 || header->version != VERSION)
+	if (memcmp(header->magic, MAGIC, 8) != 0 || header->version != VERSION ||
+	    header->sources != SN_SYMBOL_SOURCES)
 		return false;
 	uint64_t expected =
 	    sizeof(*header) + (uint64_t)header->dependency_count * sizeof(struct cache_dependency) +
@@ -331,7 +338,8 @@ static void *encode(const struct sn_symbol_cache_key *key, const struct sn_symbo
 		    size_t *size)
 {
 	struct writer writer = {0};
-	struct cache_header header = {.version = VERSION, .status = cache->status};
+	struct cache_header header = {
+	    .version = VERSION, .status = cache->status, .sources = SN_SYMBOL_SOURCES};
 	uint8_t *image = NULL;
 	uint64_t frame_count = 0;
 	for (size_t i = 0; i < cache->known_count; i++)

@@ -109,6 +109,15 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 static int check_inputs(struct arguments *arguments, struct sn_error *error)
 {
 	const struct sn_import_request *request = &arguments->request;
+	for (size_t i = 0; i < request->structure_count; i++) {
+		struct stat status;
+		if (stat(request->structures[i], &status) < 0)
+			return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s",
+				       request->structures[i], strerror(errno));
+		if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+			return sn_fail(error, SN_ERR_IO, "cannot read '%s': not a file or folder",
+				       request->structures[i]);
+	}
 	if (!arguments->importer) {
 		arguments->importer =
 		    sn_importer_recognise(request->paths, request->path_count, error);

@@ -53,6 +53,10 @@ static int look(const char *path, unsigned char *head, struct sn_import_input *i
 			close(fd);
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(reason));
 	}
+	if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+		close(fd);
+		return sn_fail(error, SN_ERR_IO, "cannot read '%s': not a file or folder", path);
+	}
 	*input = (struct sn_import_input){path, S_ISDIR(status.st_mode), head, 0};
 	if (S_ISREG(status.st_mode))
 		input->head_bytes = read_head(fd, head);

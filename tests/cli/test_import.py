@@ -4,6 +4,7 @@ HPCToolkit makes of them."""
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import shutil
 import struct
@@ -62,6 +63,14 @@ def test_unknown_format_lists_what_is_known(tmp_path):
     path = tmp_path / "file"
     path.write_text("nothing that anybody writes")
     assert refused(tmp_path, path) == f"sonde: cannot import '{path}': not of a known format ({', '.join(FORMATS)})\n"
+
+
+def test_pipes_are_refused(tmp_path):
+    """A pipe has no writer that will ever come."""
+    os.mkfifo(tmp_path / "pipe")
+    assert "not a file or folder" in refused(tmp_path, tmp_path / "pipe")
+    (tmp_path / "t.json").write_text('{"schemaVersion": 1, "traceEvents": []}')
+    assert "not a file or folder" in refused(tmp_path, tmp_path / "t.json", "-S", tmp_path / "pipe")
 
 
 def test_missing_file(tmp_path):
