@@ -57,6 +57,7 @@ struct arguments {
 	const struct sn_importer *importer;
 	const char *structures[MAX_STRUCTURES];
 	struct sn_import_request request;
+	struct sn_import_notes notes;
 };
 
 static const struct sn_importer *find_importer(const struct sn_options *options, const char *name)
@@ -148,6 +149,7 @@ static int import(struct arguments *arguments)
 		sn_trace_writer_free(events);
 		return sn_command_fail("out of memory");
 	}
+	arguments->request.notes = &arguments->notes;
 	sn_db_builder_property(builder, "imported.from", arguments->importer->name);
 	sn_db_builder_property(builder, "sonde.version", SN_VERSION);
 	code = arguments->importer->read(&arguments->request, builder, &error);
@@ -162,6 +164,11 @@ static int import(struct arguments *arguments)
 	sn_db_builder_free(builder);
 	if (code != 0)
 		return sn_command_fail("%s", error.text);
+	if (arguments->notes.left_out)
+		sn_command_warn("%" PRIu64 " file%s left out; the first: %s",
+				arguments->notes.left_out,
+				arguments->notes.left_out == 1 ? " was" : "s were",
+				arguments->notes.first.text);
 	printf("%s: %" PRIu32 " contexts, %" PRIu64 " events from %zu input%s of %s\n",
 	       arguments->output, contexts, event_count, arguments->request.path_count,
 	       arguments->request.path_count == 1 ? "" : "s", arguments->importer->name);

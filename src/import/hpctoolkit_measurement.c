@@ -54,6 +54,18 @@ static int read_structures(struct sn_hpct_import *import, const struct sn_import
 	return code == SN_ERR_UNSUPPORTED && request->no_structure ? 0 : code;
 }
 
+/* Counts a profile that cannot be read and goes on with the others. */
+static int note_left_out(struct sn_hpct_import *import, struct sn_import_notes *notes,
+			 struct sn_error *error)
+{
+	if (!notes->left_out++)
+		notes->first = *error;
+	error->text[0] = 0;
+	sn_db_builder_drop(import->builder, "import-unreadable",
+			   "profiles of other tools that could not be read", 1);
+	return 0;
+}
+
 static int read_folder(struct sn_hpct_import *import, const struct sn_import_request *request,
 		       const char *folder, struct sn_error *error)
 {
@@ -64,10 +76,14 @@ static int read_folder(struct sn_hpct_import *import, const struct sn_import_req
 	char *base = resolve(folder), path[PATH_MAX];
 	int code = base ? read_structures(import, request, base, error)
 			: sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int left_out = 0;
 	for (int i = 0; i < count; i++) {
+		bool is_unreadable = false;
 		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
 		if (code == 0)
-			code = sn_hpct_profile_read(import, path, base, error);
+			code = sn_hpct_profile_read(import, path, base, &is_unreadable, error);
+		if (is_unreadable && ++left_out < count) /* one thread's, of many */
+			code = note_left_out(import, request->notes, error);
 		free(entries[i]);
 	}
 	free(entries);
@@ -79,12 +95,13 @@ static int read_folder(struct sn_hpct_import *import, const struct sn_import_req
 static int read_single(struct sn_hpct_import *import, const struct sn_import_request *request,
 		       const char *path, struct sn_error *error)
 {
+	bool is_unreadable;
 	char *copied = strdup(path);
 	char *base = copied ? resolve(dirname(copied)) : NULL;
 	int code = base ? read_structures(import, request, base, error)
 			: sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (code == 0)
-		code = sn_hpct_profile_read(import, path, base, error);
+		code = sn_hpct_profile_read(import, path, base, &is_unreadable, error);
 	free(copied);
 	free(base);
 	return code;

@@ -25,9 +25,10 @@ struct sn_hpct_import {
 	uint64_t demoted; /* call paths of which the beginning is unknown */
 };
 
-/* Reads one profile with its trace. `base` is its folder, absolute, or NULL. */
+/* Reads one profile with its trace. `base` is its folder, absolute, or NULL. *is_unreadable: it
+ * failed because of what is in the file, before anything of it was taken. */
 int sn_hpct_profile_read(struct sn_hpct_import *import, const char *path, const char *base,
-			 struct sn_error *error);
+			 bool *is_unreadable, struct sn_error *error);
 /* Shares out a thread's samples and gives all its values to the builder. */
 int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *thread,
 			 struct sn_error *error);

@@ -577,12 +577,13 @@ static void note_program(struct sn_hpct_import *import, const struct sn_hpcrun *
 }
 
 int sn_hpct_profile_read(struct sn_hpct_import *import, const char *path, const char *base,
-			 struct sn_error *error)
+			 bool *is_unreadable, struct sn_error *error)
 {
 	struct sn_hpcrun file;
 	struct reader reader = {
 	    .import = import, .file = &file, .path = path, .base = base, .error = error};
 	int code = sn_hpcrun_read(&file, path, error);
+	*is_unreadable = code == SN_ERR_FORMAT || code == SN_ERR_VERSION;
 	if (code == 0)
 		code = read_file(&reader);
 	if (code == 0)

@@ -33,7 +33,14 @@ struct sn_import_input {
 
 #define SN_IMPORT_HEAD_BYTES 4096
 
+/* What an importer left out of the inputs, though it could read the others; for the user. */
+struct sn_import_notes {
+	uint64_t left_out;     /* files */
+	struct sn_error first; /* why the first of them could not be read */
+};
+
 struct sn_import_request {
+	struct sn_import_notes *notes; /* never NULL */
 	const char *const *paths;
 	size_t path_count;
 	/* Of importers that map code addresses: files or folders with program structure beside what

@@ -4,6 +4,7 @@ HPCToolkit makes of them."""
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import shutil
@@ -63,6 +64,24 @@ def test_unknown_format_lists_what_is_known(tmp_path):
     path = tmp_path / "file"
     path.write_text("nothing that anybody writes")
     assert refused(tmp_path, path) == f"sonde: cannot import '{path}': not of a known format ({', '.join(FORMATS)})\n"
+
+
+@needs_data
+def test_hpctoolkit_one_bad_profile_of_many(tmp_path):
+    """It is left out, said and counted; the others are there. A folder of bad ones is refused."""
+    folder = tmp_path / "m"
+    shutil.copytree(measurement(tmp_path, "loops-cputime-t"), folder)
+    profiles = sorted(folder.glob("*.hpcrun"))
+    assert len(profiles) > 1
+    profiles[0].write_bytes(profiles[0].read_bytes()[:100])
+    result = run_sonde("import", folder, "-o", tmp_path / "left.sdb")
+    assert result.status == 0 and len(result.err_lines) == 1
+    assert "1 file was left out" in result.err and profiles[0].name in result.err
+    about = json.loads(run_sonde("info", tmp_path / "left.sdb", "--format", "json").out)
+    assert about["drops"]["import-unreadable"] == 1
+    for path in profiles:
+        path.write_bytes(path.read_bytes()[:100])
+    refused(tmp_path, folder)
 
 
 def test_pipes_are_refused(tmp_path):

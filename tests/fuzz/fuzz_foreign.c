@@ -40,7 +40,9 @@ static void import(const struct sn_importer *importer, const char *path)
 	struct sn_db_builder *builder = sn_db_builder_new();
 	struct sn_trace_writer *events = sn_trace_writer_new(1 << 20, NULL);
 	sn_trace_writer_attach(events, builder);
-	struct sn_import_request request = {.paths = &path, .path_count = 1, .events = events};
+	struct sn_import_notes notes = {0};
+	struct sn_import_request request = {
+	    .notes = &notes, .paths = &path, .path_count = 1, .events = events};
 	int result = importer->read(&request, builder, &error);
 	if (!result)
 		read_back(builder);

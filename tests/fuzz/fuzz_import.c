@@ -46,8 +46,11 @@ static void import(void)
 	struct sonde_db *db;
 	struct sonde_db_error db_error;
 	const char *paths[] = {folder};
-	struct sn_import_request request = {
-	    .paths = paths, .path_count = 1, .events = sn_trace_writer_new(1 << 20, folder)};
+	struct sn_import_notes notes = {0};
+	struct sn_import_request request = {.notes = &notes,
+					    .paths = paths,
+					    .path_count = 1,
+					    .events = sn_trace_writer_new(1 << 20, folder)};
 	struct sn_db_builder *builder = sn_db_builder_new();
 	const struct sn_importer *importer = sn_importer_recognise(paths, 1, &error);
 	int code = importer ? importer->read(&request, builder, &error) : -1;
