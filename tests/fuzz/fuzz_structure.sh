@@ -9,7 +9,7 @@ work=${FUZZ_WORK:-$(mktemp -d)}
 mkdir -p "$work/corpus"
 clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	-DSN_HAVE_CAPSTONE -I"$top/src" -I"$top/include" -o "$work/fuzz_structure" "$here/fuzz_structure.c" \
-	"$top"/src/binary/*.c "$top"/src/binary/structure/*.c "$top/src/base/error.c" "$top/src/format/checksum.c" \
+	"$top"/src/binary/*.c "$top"/src/binary/structure/*.c "$top"/src/binary/gpu/*.c "$top/src/base/error.c" "$top/src/base/intern.c" "$top/src/format/checksum.c" \
 	-lcapstone -lstdc++ -ldl -lpthread
 for options in "-O0" "-O2 -g" "-O3 -fno-pic -fno-plt" "-O2 -s"; do
 	for compiler in gcc clang aarch64-linux-gnu-gcc; do
