@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file read from its begin to its end, unpacked on the way where it is one of gzip. Without zlib
+ * files are read as they are.
+ */
+#ifndef SN_IMPORT_PACKED_FILE_H
+#define SN_IMPORT_PACKED_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* NULL and errno where it cannot be opened; errno is ENOMEM where it was not set. */
+void *sn_packed_file_open(const char *path);
+void sn_packed_file_close(void *file); /* NULL is nothing */
+
+/* As read(2); -1 sets *why to a text that lasts until the file is closed. A packed file that ends
+ * in the middle is one that fails. */
+int64_t sn_packed_file_read(void *file, void *bytes, size_t length, const char **why);
+/* Goes on without reading, by seeking where the file is not packed; past the end as well, which the
+ * next reading finds. 0 or -1. */
+int sn_packed_file_skip(void *file, uint64_t length);
+
+#endif

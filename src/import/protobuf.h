@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading protobuf's wire format (protobuf.dev/programming-guides/encoding) from bytes that are not
+ * to be trusted. There is no schema here: who reads knows the numbers of the fields.
+ *
+ * Two readers give the same fields:
+ *   sn_proto         a message that lies in memory
+ *   sn_proto_stream  a file, packed by gzip or not, of any size through a window: messages are
+ *                    entered and left, loaded whole, or skipped, so that one of many GB needs no
+ *                    more memory than the largest message that its reader chose to load
+ *
+ * Groups (wire types 3 and 4, not written by anybody since 2008) are refused.
+ */
+#ifndef SN_IMPORT_PROTOBUF_H
+#define SN_IMPORT_PROTOBUF_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sn_proto_wire {
+	SN_PROTO_VARINT = 0,
+	SN_PROTO_FIXED64 = 1,
+	SN_PROTO_BYTES = 2,
+	SN_PROTO_FIXED32 = 5,
+};
+
+struct sn_proto_field {
+	uint32_t number;
+	uint32_t wire;	/* enum sn_proto_wire */
+	uint64_t value; /* of a number, whatever its width; else 0 */
+	/* Of SN_PROTO_BYTES: a text, bytes, a message, or packed numbers. The bytes are the
+	 * reader's; those of a stream are NULL until they are loaded. */
+	const unsigned char *bytes;
+	size_t length;
+};
+
+/* A message in memory. */
+struct sn_proto {
+	const unsigned char *at, *end;
+	bool failed; /* damaged: there is no further field */
+};
+
+struct sn_proto sn_proto_of(const void *bytes, size_t length);
+/* The message that a field holds; an empty one where the field is a number. */
+struct sn_proto sn_proto_enter(const struct sn_proto_field *field);
+/* The next field; false at the end and where `failed` is then set. */
+bool sn_proto_next(struct sn_proto *message, struct sn_proto_field *field);
+
+/* One number of a packed repeated field whose elements are varints; false as above. A repeated
+ * field that is not packed comes as one field for each. */
+bool sn_proto_packed(struct sn_proto *numbers, uint64_t *value);
+
+/* What a number means by its declared type. */
+int64_t sn_proto_zigzag(uint64_t value); /* sint32, sint64 */
+double sn_proto_double(uint64_t value);	 /* of SN_PROTO_FIXED64 */
+float sn_proto_float(uint64_t value);	 /* of SN_PROTO_FIXED32 */
+
+/* Messages within messages that can be open. */
+#define SN_PROTO_DEPTH_MAX 16
+
+struct sn_proto_stream {
+	const char *path; /* as opened; not owned */
+	void *file;
+	unsigned char *buffer; /* its bytes begin .. end - 1 are the window */
+	size_t begin, end, capacity;
+	uint64_t window_at;		   /* the unpacked file's byte that is at `begin` */
+	uint64_t ends[SN_PROTO_DEPTH_MAX]; /* of the open messages, outermost first */
+	unsigned depth;
+	uint64_t pending_bytes; /* of the last field, not yet taken */
+	bool is_cut;		/* the error was that the file ends too early */
+};
+
+/* `path` outlives the stream. 0 or a negative enum sn_err; then there is nothing to close. */
+int sn_proto_stream_open(struct sn_proto_stream *stream, const char *path, struct sn_error *error);
+void sn_proto_stream_close(struct sn_proto_stream *stream); /* all zeroes is closed */
+/* Begins anew. */
+int sn_proto_stream_rewind(struct sn_proto_stream *stream, struct sn_error *error);
+
+/*
+ * The next field of the innermost open message (at first: of the file). 1; 0 at the message's end;
+ * or a negative enum sn_err. Of a field of bytes `field->length` is known; one that is neither
+ * entered nor loaded before the next call is skipped, which of a file that is not packed reads
+ * nothing.
+ */
+int sn_proto_stream_next(struct sn_proto_stream *stream, struct sn_proto_field *field,
+			 struct sn_error *error);
+/* Reads the last field's bytes; they are valid until the next call of anything here. Memory grows
+ * with the bytes that are there, not with the length that is claimed. */
+int sn_proto_stream_load(struct sn_proto_stream *stream, struct sn_proto_field *field,
+			 struct sn_error *error);
+/* Goes into the message that the last field is. */
+int sn_proto_stream_enter(struct sn_proto_stream *stream, struct sn_error *error);
+/* Goes behind the innermost open message. */
+int sn_proto_stream_leave(struct sn_proto_stream *stream, struct sn_error *error);
+
+/*
+ * Whether a file begins, unpacked, with a field of that number that is a message; fills `head` with
+ * the first bytes, for a closer look, and *length. False where it cannot be read.
+ */
+bool sn_proto_probe(const char *path, uint32_t number, unsigned char *head, size_t size,
+		    size_t *length);
+
+#endif
