@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,23 +84,39 @@ def test_limit_of_file_size(tmp_path: Path) -> None:
     assert "nothing was recorded" in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_interrupt_from_the_terminal_ends_the_program(tmp_path: Path) -> None:
-    """Control-C once, typed: what was measured until then is analysed."""
-    command = [program.SONDE, "run", "-q", "-o", tmp_path / "run", "--", program.compiled("hostile.c", "-O1"), "run-long"]
+def interrupt(command: list, ready: Callable[[], bool], pause: float = 0) -> int:
+    """Types Control-C once, `pause` seconds after `ready`, and waits for the end. What is typed before the terminal
+    has a foreground process is thrown away, by every system."""
     pid, terminal = pty.fork()
     if not pid:
         os.execv(command[0], command)
-    time.sleep(0.5)
+    while not (Path(f"/proc/{pid}/comm").read_text() == "sonde\n" and ready()):
+        time.sleep(0.001)
+    time.sleep(pause)
     os.write(terminal, b"\x03")
     with contextlib.suppress(OSError):  # the end of a pseudo-terminal
-        while True:
-            # on a crowded machine the program may not have begun by then, and nobody was there to be interrupted
-            if not select.select([terminal], [], [], 10)[0]:
-                os.write(terminal, b"\x03")
-            elif not os.read(terminal, 4096):
+        while select.select([terminal], [], [], 60)[0]:
+            if not os.read(terminal, 4096):
                 break
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGINT
+        else:
+            os.killpg(pid, signal.SIGKILL)  # nobody heard it
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_interrupt_from_the_terminal_ends_the_program(tmp_path: Path) -> None:
+    """Control-C once, typed: what was measured until then is analysed."""
+    command = [program.SONDE, "run", "-q", "-o", tmp_path / "run", "--", program.compiled("hostile.c", "-O1"), "run-long"]
+    status = interrupt(command, lambda: any(tmp_path.glob("run.sonde/*")), 0.3)
+    assert status == 128 + signal.SIGINT
     assert program.info(tmp_path)["complete"]
+
+
+def test_interrupt_while_starting(tmp_path: Path) -> None:
+    """Whatever the launcher and the collector are just doing, nobody swallows it."""
+    command = [program.SONDE, "run", "-q", "-o", tmp_path / "run", "--", program.compiled("hostile.c", "-O1"), "run-long"]
+    for step in range(12):
+        assert interrupt(command, lambda: True, step / 250) in (128 + signal.SIGINT, -signal.SIGINT)
 
 
 @pytest.mark.parametrize("seconds", [0.4, 2.6, 4.1])
