@@ -10,18 +10,22 @@ only=" $* "
 passed=0 failed=0 skipped=0
 export SONDE_BUILD=$PWD/$build
 
+logs=$build/test-logs
+mkdir -p "$logs"
+failed_names=()
+
 # suite NAME COMMAND...: exit status 77 is a skip
 suite() {
 	local name=$1 start=$SECONDS status
 	shift
 	if [ "$only" != "  " ] && [[ "$only" != *" $name "* ]]; then return; fi
 	echo "--- $name"
-	"$@"
-	status=$?
+	"$@" 2>&1 | tee "$logs/$name"
+	status=${PIPESTATUS[0]}
 	case $status in
 	0) passed=$((passed + 1)); echo "--- $name: passed in $((SECONDS - start)) s" ;;
 	77) skipped=$((skipped + 1)); echo "--- $name: skipped" ;;
-	*) failed=$((failed + 1)); echo "--- $name: FAILED (status $status) after $((SECONDS - start)) s" ;;
+	*) failed=$((failed + 1)); failed_names+=("$name"); echo "--- $name: FAILED (status $status) after $((SECONDS - start)) s" ;;
 	esac
 }
 
@@ -53,6 +57,14 @@ suite sanitize sanitized address,undefined
 [ -x tests/tsan.sh ] && suite threads tests/tsan.sh
 [ -x tests/fuzz/run.sh ] && suite fuzz tests/fuzz/run.sh "${SONDE_FUZZ_SECONDS:-15}"
 [ -x tests/browser/run.sh ] && suite browser tests/browser/run.sh
+
+# Whoever sees only the end of a long log is told what failed.
+for name in "${failed_names[@]}"; do
+	echo
+	echo "--- $name failed:"
+	grep -E '^(FAILED|ERROR) |^not ok|^ *[0-9]+/[0-9]+ .* (FAIL|TIMEOUT|ERROR)|ERROR: |WARNING: ThreadSanitizer' \
+		"$logs/$name" | head -20 | grep . || tail -5 "$logs/$name"
+done
 
 echo
 echo "$passed passed, $failed failed, $skipped skipped"
