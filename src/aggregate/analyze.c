@@ -249,6 +249,8 @@ static int describe(struct analysis *analysis)
 	if (result)
 		return result;
 	int failed = sn_db_file_describe(&pipeline->file, all->builder, &pipeline->ordered);
+	if (!failed)
+		failed = sn_db_file_graph(&pipeline->file, all->builder, &pipeline->ordered);
 	if (failed)
 		return sn_pipeline_fail(pipeline, SN_ERR_IO, "cannot write '%s': %s",
 					pipeline->output, strerror(failed));

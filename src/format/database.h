@@ -19,6 +19,7 @@
 
 #include "container.h"
 #include "sonde/db.h"
+#include "sonde/graph.h"
 
 #define SN_DATABASE_MAGIC	  "SONDEDB" /* with its NUL, 8 bytes */
 #define SN_DATABASE_VERSION_MAJOR 2
@@ -44,7 +45,7 @@ enum sn_database_section {
 	SN_DATABASE_SUMMARIES = 16,	/* struct sn_database_summary[], by metric */
 	SN_DATABASE_SUMMARY_DATA = 17,	/* planes */
 	SN_DATABASE_SECTION_COUNT,
-	/* reserved: 19 graph, 20 findings, 21 formulas */
+	/* reserved: 19, 20 findings */
 
 	/* Events (src/trace), missing where nothing was traced. */
 	SN_DATABASE_EVENT_TRACKS = 22,	  /* struct sonde_track[] */
@@ -52,6 +53,13 @@ enum sn_database_section {
 	SN_DATABASE_EVENT_BLOCKS = 24,	  /* struct sn_block_entry[], by track */
 	SN_DATABASE_EVENT_DATA = 25,	  /* blocks */
 	SN_DATABASE_EVENT_SUMMARIES = 26, /* struct sn_summary[], by track */
+
+	/* Dataflow graphs (sonde/graph.h), missing where none is known. */
+	SN_DATABASE_GRAPH_MODELS = 27,	   /* struct sonde_graph_model[] */
+	SN_DATABASE_GRAPH_NODES = 28,	   /* struct sonde_graph_node[], by model */
+	SN_DATABASE_GRAPH_EDGES = 29,	   /* struct sonde_graph_edge[], by the node they lead to */
+	SN_DATABASE_GRAPH_STATS = 30,	   /* struct sonde_graph_stat[], by node, kind */
+	SN_DATABASE_GRAPH_ITERATIONS = 31, /* struct sonde_graph_iteration[], by model, start */
 	SN_DATABASE_TYPE_END
 };
 /* Sections that need not be there. */
@@ -125,5 +133,10 @@ _Static_assert(sizeof(struct sonde_db_context) == 16, "context is on disk");
 _Static_assert(sizeof(struct sonde_db_metric) == 24, "metric is on disk");
 _Static_assert(sizeof(struct sonde_db_profile) == 96, "profile is on disk");
 _Static_assert(sizeof(struct sonde_db_drop) == 16, "drop is on disk");
+_Static_assert(sizeof(struct sonde_graph_model) == 112, "model is on disk");
+_Static_assert(sizeof(struct sonde_graph_node) == 56, "node is on disk");
+_Static_assert(sizeof(struct sonde_graph_edge) == 32, "edge is on disk");
+_Static_assert(sizeof(struct sonde_graph_stat) == 48, "statistic of a node is on disk");
+_Static_assert(sizeof(struct sonde_graph_iteration) == 32, "iteration is on disk");
 
 #endif

@@ -39,6 +39,7 @@ void sn_db_builder_free(struct sn_db_builder *builder)
 	free(builder->drops);
 	free(builder->properties);
 	free(builder->values);
+	sn_graph_parts_release(&builder->graph);
 	if (builder->events)
 		builder->events->free(builder->events);
 	free(builder);

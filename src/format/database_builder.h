@@ -10,6 +10,7 @@
 #include "base/intern.h"
 #include "database.h"
 #include "database_writer.h"
+#include "database_graph_builder.h"
 
 struct sn_db_value {
 	uint32_t profile, metric, context;
@@ -28,6 +29,7 @@ struct sn_db_builder {
 	struct sn_intern modules, frames; /* the structs themselves */
 	struct sn_intern contexts;	  /* struct sn_db_context_key; the root's parent is NONE */
 	uint32_t root_frame;
+	struct sn_graph_parts graph;
 	struct sonde_db_metric *metrics;
 	struct sonde_db_profile *profiles;
 	struct sonde_db_drop *drops;

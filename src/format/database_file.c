@@ -85,6 +85,19 @@ int sn_db_file_describe(struct sn_db_file *file, const struct sn_db_builder *bui
 	return failed;
 }
 
+int sn_db_file_graph(struct sn_db_file *file, const struct sn_db_builder *builder,
+		     const struct sn_db_ordered *ordered)
+{
+	struct sn_graph_layout graph;
+	int failed = sn_graph_lay(builder, ordered, &graph) ? ENOMEM : 0;
+	for (unsigned i = 0; i < SN_GRAPH_SECTIONS && !failed; i++)
+		if (graph.sections[i].length)
+			failed = sn_db_file_write(file, SN_DATABASE_GRAPH_MODELS + i,
+						  graph.sections[i].data, graph.sections[i].length);
+	sn_graph_layout_release(&graph);
+	return failed;
+}
+
 /* The first bytes of a file that events lie in. */
 static int copy_events(struct sn_db_file *file, const struct sn_db_section *section, uint64_t at)
 {

@@ -25,6 +25,10 @@ int sn_db_file_write(struct sn_db_file *file, unsigned type, const void *data, s
 /* Places and writes the sections that describe: strings to properties. 0, the errno, or ENOMEM. */
 int sn_db_file_describe(struct sn_db_file *file, const struct sn_db_builder *builder,
 			const struct sn_db_ordered *ordered);
+/* Places and writes the sections of the builder's graphs, if it has any. 0, the errno, or ENOMEM.
+ */
+int sn_db_file_graph(struct sn_db_file *file, const struct sn_db_builder *builder,
+		     const struct sn_db_ordered *ordered);
 /* Places and writes the sections of the builder's events, if it has any. The text is in `error`. */
 int sn_db_file_events(struct sn_db_file *file, const struct sn_db_builder *builder,
 		      const struct sn_db_ordered *ordered, struct sn_error *error);

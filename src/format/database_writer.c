@@ -511,6 +511,13 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	fill_planes(sections, SN_DATABASE_PLANE_INDEX, &planes, builder->profile_count);
 	fill_planes(sections, SN_DATABASE_ROW_INDEX, &rows, ordered->context_count);
 	fill_planes(sections, SN_DATABASE_SUMMARY_INDEX, &summaries, builder->metric_count);
+	struct sn_graph_layout graph;
+	int graph_result = sn_graph_lay(builder, ordered, &graph);
+	if (!result)
+		result = graph_result;
+	for (unsigned i = 0; i < SN_GRAPH_SECTIONS; i++)
+		sections[SN_DATABASE_GRAPH_MODELS + i] =
+		    (struct section){graph.sections[i].data, graph.sections[i].length, 0, -1};
 	if (result)
 		sn_fail(error, result, "cannot write '%s': out of memory", path);
 	else
@@ -520,6 +527,7 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	planes_release(&planes);
 	planes_release(&rows);
 	planes_release(&summaries);
+	sn_graph_layout_release(&graph);
 	free(strings);
 	return result;
 }

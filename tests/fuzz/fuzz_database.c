@@ -7,6 +7,7 @@
 #include "fuzz_database_checksums.h"
 
 #include "sonde/db.h"
+#include "sonde/graph.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -113,6 +114,35 @@ static void read_values(const struct sonde_db *db)
 		abort();
 }
 
+/* Follows every number that a graph gives out. */
+static void read_graph(const struct sonde_db *db)
+{
+	struct sonde_graph *graph;
+	struct sonde_db_stat stat;
+	uint32_t count;
+	if (sonde_graph_open(db, &graph, NULL))
+		return;
+	for (uint32_t i = 0; i < sonde_graph_node_count(graph); i++) {
+		const struct sonde_graph_node *node = sonde_graph_node(graph, i);
+		touch_string(db, node->name);
+		touch_string(db, node->module);
+		if (!sonde_graph_model(graph, node->model) ||
+		    (node->parent != SONDE_NONE && !sonde_graph_node(graph, node->parent)))
+			abort();
+		const struct sonde_graph_edge *edges = sonde_graph_inputs(graph, i, &count);
+		for (uint32_t e = 0; e < count; e++)
+			if (edges[e].to != i || !sonde_graph_node(graph, edges[e].from))
+				abort();
+		for (unsigned kind = 1; kind < SONDE_NODE_STAT_END; kind++)
+			if (sonde_graph_stat(graph, i, kind, &stat) && !isfinite(stat.sum))
+				abort();
+	}
+	for (uint32_t i = 0; i < sonde_graph_iteration_count(graph); i++)
+		if (!sonde_graph_model(graph, sonde_graph_iteration(graph, i)->model))
+			abort();
+	sonde_graph_close(graph);
+}
+
 static int make_file(const uint8_t *data, size_t size)
 {
 	int file = memfd_create("database", 0);
@@ -140,6 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_tables(db);
 		read_tree(db);
 		read_values(db);
+		read_graph(db);
 		sonde_db_close(db);
 	}
 	close(file);

@@ -28,6 +28,7 @@ fuzzer="clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=u
 cd "$work"
 ./make-db database/small
 ./make-db --contexts 40 --profiles 3 --depth 8 database/forty
+./make-db --graph 1 database/graph
 ./make-measurement measurement/small
 ./make-measurement measurement/forty 40
 for what in database measurement; do

@@ -2,6 +2,7 @@
 /* Databases with known contents; see db_fixture.h. */
 #include "db_fixture.h"
 
+#include "format/database_graph_builder.h"
 #include "format/measurement.h"
 
 #include <stdio.h>
@@ -265,4 +266,56 @@ struct sn_db_builder *db_fixture_recursion(uint32_t depth)
 		sampled(b, 0, at, 5);
 	}
 	return b;
+}
+
+static uint32_t add_node(struct sn_db_builder *builder, uint32_t model, const char *name,
+			 uint32_t parent)
+{
+	struct sonde_graph_node node = SN_GRAPH_NODE;
+	node.model = model;
+	node.name = sn_db_builder_string(builder, name);
+	node.parent = parent;
+	return sn_db_builder_graph_node(builder, &node);
+}
+
+static void add_edge(struct sn_db_builder *builder, uint32_t from, uint32_t to, uint32_t index,
+		     uint64_t bytes)
+{
+	sn_db_builder_graph_edge(builder, &(struct sonde_graph_edge){.from = from,
+								     .to = to,
+								     .index = index,
+								     .kind = SONDE_EDGE_DATA,
+								     .bytes = bytes,
+								     .count = 1});
+}
+
+struct sn_db_builder *db_fixture_graph(void)
+{
+	struct sn_db_builder *builder = db_fixture_small();
+	struct sonde_graph_model model = SN_GRAPH_MODEL;
+	model.name = sn_db_builder_string(builder, "first");
+	uint32_t first = sn_db_builder_graph_model(builder, &model);
+	model.name = sn_db_builder_string(builder, "second");
+	uint32_t second = sn_db_builder_graph_model(builder, &model);
+	uint32_t a = add_node(builder, second, "a", SONDE_NONE);
+	uint32_t x = add_node(builder, first, "x", SONDE_NONE);
+	uint32_t b = add_node(builder, second, "b", a);
+	uint32_t y = add_node(builder, first, "y", SONDE_NONE);
+	uint32_t c = add_node(builder, second, "c", SONDE_NONE);
+	add_edge(builder, b, c, 1, 64);
+	add_edge(builder, a, c, 0, 0);
+	add_edge(builder, x, y, 0, 8);
+	add_edge(builder, a, b, 0, 16);
+	add_edge(builder, a, b, 0, 32); /* the same once more */
+	sn_db_builder_graph_value(builder, b, SONDE_NODE_TIME, 10);
+	sn_db_builder_graph_value(builder, x, SONDE_NODE_TIME, 1);
+	sn_db_builder_graph_value(builder, b, SONDE_NODE_TIME, 30);
+	sn_db_builder_graph_value(builder, b, SONDE_NODE_LATENCY, 5);
+	for (uint64_t i = 3; i--;)
+		sn_db_builder_graph_iteration(
+		    builder, &(struct sonde_graph_iteration){.model = second,
+							     .number = i,
+							     .start_ns = 100 * i,
+							     .end_ns = 100 * i + 40 + 10 * i});
+	return builder;
 }

@@ -36,6 +36,9 @@ struct sn_db_builder *db_fixture_small(void);
 /* A made-up one of exactly `contexts` contexts, the same for the same arguments: up to `depth`
  * levels, as many profiles as asked for, two metrics. */
 struct sn_db_builder *db_fixture_big(uint32_t contexts, uint32_t profiles, uint32_t depth);
+/* The small one with two graphs, whose parts were added in turn: "first", x -> y, and "second",
+ * a -> b -> c and a -> c with b part of a, in three iterations of 40, 50 and 60 ns. */
+struct sn_db_builder *db_fixture_graph(void);
 /* One function that calls itself `depth` times, every level with one sample. */
 struct sn_db_builder *db_fixture_recursion(uint32_t depth);
 

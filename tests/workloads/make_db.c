@@ -5,6 +5,7 @@
  *	make-db OUT.sdb
  *	make-db --contexts 100000 [--profiles 4] [--depth 60] OUT.sdb
  *	make-db --recursion 200000 OUT.sdb
+ *	make-db --graph 1 OUT.sdb
  */
 #include "../unit/db_fixture.h"
 
@@ -14,7 +15,7 @@
 
 int main(int argc, char **argv)
 {
-	uint32_t contexts = 0, profiles = 4, depth = 60, recursion = 0;
+	uint32_t contexts = 0, profiles = 4, depth = 60, recursion = 0, graph = 0;
 	for (; argc > 3; argc -= 2, argv += 2) {
 		uint32_t value = (uint32_t)strtoul(argv[2], NULL, 10);
 		if (!strcmp(argv[1], "--contexts"))
@@ -25,16 +26,19 @@ int main(int argc, char **argv)
 			depth = value;
 		else if (!strcmp(argv[1], "--recursion"))
 			recursion = value;
+		else if (!strcmp(argv[1], "--graph"))
+			graph = value;
 		else
 			break;
 	}
 	if (argc != 2) {
-		fprintf(stderr,
-			"usage: make-db [--contexts N [--profiles N] [--depth N] | --recursion N] "
-			"OUT.sdb\n");
+		fprintf(stderr, "usage: make-db [--contexts N [--profiles N] [--depth N] | "
+				"--recursion N | --graph 1] "
+				"OUT.sdb\n");
 		return 129;
 	}
 	struct sn_db_builder *builder = recursion  ? db_fixture_recursion(recursion)
+					: graph	   ? db_fixture_graph()
 					: contexts ? db_fixture_big(contexts, profiles, depth)
 						   : db_fixture_small();
 	struct sn_error error = {"out of memory"};

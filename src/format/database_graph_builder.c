@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collecting dataflow graphs and putting them in order; see database_graph_builder.h. */
+#include "database_graph_builder.h"
+
+#include "database_builder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t fail(struct sn_db_builder *builder, enum sn_err code)
+{
+	if (!builder->failed)
+		builder->failed = code;
+	return SONDE_NONE;
+}
+
+/* ---- adding ---- */
+
+uint32_t sn_db_builder_graph_model(struct sn_db_builder *builder,
+				   const struct sonde_graph_model *model)
+{
+	struct sn_graph_parts *graph = &builder->graph;
+	if (sn_vec_reserve(&graph->models, &graph->model_capacity, graph->model_count + 1) < 0)
+		return fail(builder, SN_ERR_MEMORY);
+	graph->models[graph->model_count] = *model;
+	return (uint32_t)graph->model_count++;
+}
+
+uint32_t sn_db_builder_graph_node(struct sn_db_builder *builder,
+				  const struct sonde_graph_node *node)
+{
+	struct sn_graph_parts *graph = &builder->graph;
+	bool has_parent = node->parent != SONDE_NONE;
+	if (node->model >= graph->model_count || graph->node_count >= SONDE_NONE - 1u ||
+	    (has_parent && (node->parent >= graph->node_count ||
+			    graph->nodes[node->parent].model != node->model)))
+		return fail(builder, SN_ERR_ARGUMENT);
+	if (sn_vec_reserve(&graph->nodes, &graph->node_capacity, graph->node_count + 1) < 0)
+		return fail(builder, SN_ERR_MEMORY);
+	graph->nodes[graph->node_count] = *node;
+	return (uint32_t)graph->node_count++;
+}
+
+struct sonde_graph_node *sn_db_builder_graph_node_at(struct sn_db_builder *builder, uint32_t node)
+{
+	return node < builder->graph.node_count ? builder->graph.nodes + node : NULL;
+}
+
+void sn_db_builder_graph_edge(struct sn_db_builder *builder, const struct sonde_graph_edge *edge)
+{
+	struct sn_graph_parts *graph = &builder->graph;
+	if (edge->from >= graph->node_count || edge->to >= graph->node_count ||
+	    graph->nodes[edge->from].model != graph->nodes[edge->to].model)
+		fail(builder, SN_ERR_ARGUMENT);
+	else if (sn_vec_reserve(&graph->edges, &graph->edge_capacity, graph->edge_count + 1) < 0)
+		fail(builder, SN_ERR_MEMORY);
+	else
+		graph->edges[graph->edge_count++] = *edge;
+}
+
+void sn_db_builder_graph_stat(struct sn_db_builder *builder, uint32_t node,
+			      enum sonde_node_stat kind, const struct sonde_db_stat *stat)
+{
+	struct sn_graph_parts *graph = &builder->graph;
+	bool is_finite = isfinite(stat->count) && isfinite(stat->sum) && isfinite(stat->min) &&
+			 isfinite(stat->max) && isfinite(stat->sum_squares);
+	if (!is_finite || node >= graph->node_count || !kind || kind >= SONDE_NODE_STAT_END) {
+		fail(builder, SN_ERR_ARGUMENT);
+		return;
+	}
+	/* values of one node mostly follow each other; the rest is merged when they are sorted */
+	struct sonde_graph_stat *last =
+	    graph->stat_count ? graph->stats + graph->stat_count - 1 : NULL;
+	if (last && last->node == node && last->kind == kind) {
+		sonde_db_stat_merge(&last->stat, stat);
+		return;
+	}
+	if (sn_vec_reserve(&graph->stats, &graph->stat_capacity, graph->stat_count + 1) < 0)
+		fail(builder, SN_ERR_MEMORY);
+	else
+		graph->stats[graph->stat_count++] = (struct sonde_graph_stat){node, kind, *stat};
+}
+
+void sn_db_builder_graph_value(struct sn_db_builder *builder, uint32_t node,
+			       enum sonde_node_stat kind, double value)
+{
+	struct sonde_db_stat stat = {1, value, value, value, value * value};
+	sn_db_builder_graph_stat(builder, node, kind, &stat);
+}
+
+void sn_db_builder_graph_iteration(struct sn_db_builder *builder,
+				   const struct sonde_graph_iteration *iteration)
+{
+	struct sn_graph_parts *graph = &builder->graph;
+	if (iteration->model >= graph->model_count || iteration->end_ns < iteration->start_ns)
+		fail(builder, SN_ERR_ARGUMENT);
+	else if (sn_vec_reserve(&graph->iterations, &graph->iteration_capacity,
+				graph->iteration_count + 1) < 0)
+		fail(builder, SN_ERR_MEMORY);
+	else
+		graph->iterations[graph->iteration_count++] = *iteration;
+}
+
+uint32_t sn_db_builder_graph_count(const struct sn_db_builder *builder)
+{
+	return (uint32_t)builder->graph.model_count;
+}
+
+/* ---- ordering ---- */
+
+#define COMPARE(a, b)                                                                              \
+	do {                                                                                       \
+		if ((a) != (b))                                                                    \
+			return (a) < (b) ? -1 : 1;                                                 \
+	} while (0)
+
+struct numbered {
+	uint32_t model, number;
+};
+
+static int compare_numbered(const void *left, const void *right)
+{
+	const struct numbered *a = left, *b = right;
+	COMPARE(a->model, b->model);
+	COMPARE(a->number, b->number);
+	return 0;
+}
+
+/* Nodes of one model lie together. A node of model m has a number below one of a later model, so
+ * ordering edges by their nodes orders them by model. */
+static int compare_edges(const void *left, const void *right)
+{
+	const struct sonde_graph_edge *a = left, *b = right;
+	COMPARE(a->to, b->to);
+	COMPARE(a->index, b->index);
+	COMPARE(a->from, b->from);
+	COMPARE(a->kind, b->kind);
+	COMPARE(a->bytes, b->bytes);
+	COMPARE(a->count, b->count);
+	return 0;
+}
+
+static int compare_stats(const void *left, const void *right)
+{
+	const struct sonde_graph_stat *a = left, *b = right;
+	COMPARE(a->node, b->node);
+	COMPARE(a->kind, b->kind);
+	COMPARE(a->stat.sum, b->stat.sum); /* so that merging is in one order */
+	COMPARE(a->stat.count, b->stat.count);
+	return 0;
+}
+
+static int compare_iterations(const void *left, const void *right)
+{
+	const struct sonde_graph_iteration *a = left, *b = right;
+	COMPARE(a->model, b->model);
+	COMPARE(a->start_ns, b->start_ns);
+	COMPARE(a->number, b->number);
+	COMPARE(a->end_ns, b->end_ns);
+	return 0;
+}
+
+static uint32_t string_of(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
+			  uint32_t string)
+{
+	return string < builder->strings.count ? ordered->string_rank[string] : SONDE_NONE;
+}
+
+static void *copy(const void *array, size_t count, size_t size)
+{
+	void *made = malloc(count * size + 1);
+	if (made && count)
+		memcpy(made, array, count * size);
+	return made;
+}
+
+static int copy_parts(const struct sn_graph_parts *from, struct sn_graph_parts *to)
+{
+	*to = *from;
+#define COPY(array, count) to->array = copy(from->array, from->count, sizeof(*to->array))
+	COPY(models, model_count);
+	COPY(nodes, node_count);
+	COPY(edges, edge_count);
+	COPY(stats, stat_count);
+	COPY(iterations, iteration_count);
+#undef COPY
+	bool is_whole = to->models && to->nodes && to->edges && to->stats && to->iterations;
+	return is_whole ? 0 : SN_ERR_MEMORY;
+}
+
+/* Nodes by model, each with its final strings; `rank` becomes their new numbers. */
+static int order_nodes(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
+		       struct sn_graph_parts *parts, uint32_t *rank)
+{
+	struct numbered *numbers = malloc((parts->node_count + 1) * sizeof(*numbers));
+	if (!numbers)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < parts->node_count; i++)
+		numbers[i] = (struct numbered){parts->nodes[i].model, i};
+	qsort(numbers, parts->node_count, sizeof(*numbers), compare_numbered);
+	for (uint32_t i = 0; i < parts->node_count; i++)
+		rank[numbers[i].number] = i;
+	for (uint32_t i = 0; i < parts->node_count; i++) {
+		struct sonde_graph_node node = builder->graph.nodes[numbers[i].number];
+		uint32_t *const strings[] = {&node.name, &node.type,	 &node.module, &node.device,
+					     &node.file, &node.function, &node.detail};
+		for (size_t s = 0; s < sizeof(strings) / sizeof(*strings); s++)
+			*strings[s] = string_of(builder, ordered, *strings[s]);
+		node.parent = node.parent == SONDE_NONE ? SONDE_NONE : rank[node.parent];
+		node.context = node.context < builder->contexts.count
+				   ? ordered->context_rank[node.context]
+				   : SONDE_NONE;
+		parts->nodes[i] = node;
+	}
+	free(numbers);
+	return 0;
+}
+
+static void order_edges(struct sn_graph_parts *parts, const uint32_t *rank)
+{
+	struct sonde_graph_edge *edges = parts->edges;
+	size_t kept = 0;
+	for (size_t i = 0; i < parts->edge_count; i++) {
+		edges[i].from = rank[edges[i].from];
+		edges[i].to = rank[edges[i].to];
+	}
+	qsort(edges, parts->edge_count, sizeof(*edges), compare_edges);
+	for (size_t i = 0; i < parts->edge_count; i++) {
+		struct sonde_graph_edge *last = kept ? edges + kept - 1 : NULL;
+		if (last && last->from == edges[i].from && last->to == edges[i].to &&
+		    last->index == edges[i].index && last->kind == edges[i].kind) {
+			last->count += edges[i].count;
+			if (edges[i].bytes > last->bytes)
+				last->bytes = edges[i].bytes;
+		} else {
+			edges[kept++] = edges[i];
+		}
+	}
+	parts->edge_count = kept;
+}
+
+static void order_stats(struct sn_graph_parts *parts, const uint32_t *rank)
+{
+	struct sonde_graph_stat *stats = parts->stats;
+	size_t kept = 0;
+	for (size_t i = 0; i < parts->stat_count; i++)
+		stats[i].node = rank[stats[i].node];
+	qsort(stats, parts->stat_count, sizeof(*stats), compare_stats);
+	for (size_t i = 0; i < parts->stat_count; i++) {
+		struct sonde_graph_stat *last = kept ? stats + kept - 1 : NULL;
+		if (last && last->node == stats[i].node && last->kind == stats[i].kind)
+			sonde_db_stat_merge(&last->stat, &stats[i].stat);
+		else
+			stats[kept++] = stats[i];
+	}
+	parts->stat_count = kept;
+}
+
+/* Where what belongs to each model lies, and its final strings. */
+static void order_models(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
+			 struct sn_graph_parts *parts)
+{
+	size_t node = 0, edge = 0, iteration = 0;
+	for (uint32_t i = 0; i < parts->model_count; i++) {
+		struct sonde_graph_model *model = parts->models + i;
+		uint32_t *const strings[] = {&model->name,     &model->source,
+					     &model->edges_by, &model->iterations_by,
+					     &model->host,     &model->program};
+		for (size_t s = 0; s < sizeof(strings) / sizeof(*strings); s++)
+			*strings[s] = string_of(builder, ordered, *strings[s]);
+		model->first_node = (uint32_t)node;
+		while (node < parts->node_count && parts->nodes[node].model == i)
+			node++;
+		model->node_count = (uint32_t)node - model->first_node;
+		model->first_edge = (uint32_t)edge;
+		while (edge < parts->edge_count && parts->edges[edge].to < node)
+			edge++;
+		model->edge_count = (uint32_t)edge - model->first_edge;
+		model->first_iteration = (uint32_t)iteration;
+		bool is_summed = model->iteration_time.count != 0;
+		while (iteration < parts->iteration_count &&
+		       parts->iterations[iteration].model == i) {
+			const struct sonde_graph_iteration *one = parts->iterations + iteration++;
+			double ns = (double)(one->end_ns - one->start_ns);
+			struct sonde_db_stat stat = {1, ns, ns, ns, ns * ns};
+			if (!is_summed)
+				sonde_db_stat_merge(&model->iteration_time, &stat);
+		}
+		model->iteration_count = (uint32_t)iteration - model->first_iteration;
+	}
+}
+
+int sn_graph_lay(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
+		 struct sn_graph_layout *layout)
+{
+	struct sn_graph_parts *parts = &layout->parts;
+	memset(layout, 0, sizeof(*layout));
+	if (!builder->graph.model_count)
+		return 0;
+	uint32_t *rank = malloc((builder->graph.node_count + 1) * sizeof(*rank));
+	int result = copy_parts(&builder->graph, parts);
+	if (!rank)
+		result = SN_ERR_MEMORY;
+	if (!result)
+		result = order_nodes(builder, ordered, parts, rank);
+	if (!result) {
+		order_edges(parts, rank);
+		order_stats(parts, rank);
+		qsort(parts->iterations, parts->iteration_count, sizeof(*parts->iterations),
+		      compare_iterations);
+		order_models(builder, ordered, parts);
+	}
+	free(rank);
+#define SECTION(number, array, count)                                                              \
+	layout->sections[number].data = parts->array;                                              \
+	layout->sections[number].length = parts->count * sizeof(*parts->array)
+	SECTION(0, models, model_count);
+	SECTION(1, nodes, node_count);
+	SECTION(2, edges, edge_count);
+	SECTION(3, stats, stat_count);
+	SECTION(4, iterations, iteration_count);
+#undef SECTION
+	return result;
+}
+
+void sn_graph_parts_release(struct sn_graph_parts *parts)
+{
+	free(parts->models);
+	free(parts->nodes);
+	free(parts->edges);
+	free(parts->stats);
+	free(parts->iterations);
+	memset(parts, 0, sizeof(*parts));
+}
+
+void sn_graph_layout_release(struct sn_graph_layout *layout)
+{
+	sn_graph_parts_release(&layout->parts);
+}
