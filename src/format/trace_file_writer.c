@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A trace file written by one thread; see trace_file_writer.h. */
+#include "trace_file_writer.h"
+
+#include "checksum.h"
+#include "measurement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Fewer would lose all of what led to the last events. */
+#define LEAST_CHUNKS 2u
+
+struct sn_trace_file {
+	int fd;
+	unsigned char *page; /* the header page, mapped */
+	uint64_t chunk_count, event_chunk_count, oldest, sequence;
+	uint64_t event_chunk_limit;
+	unsigned char *is_definition; /* [chunk] */
+	size_t definition_capacity;
+	struct sn_trace_cursor events, definitions;
+	uint32_t stream_count, name_count, counter_count, key_count;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void fill_header(struct sn_trace_file_header *header, const char *host, const char *program,
+			uint64_t now_ns, uint64_t limit_bytes)
+{
+	*header = (struct sn_trace_file_header){
+	    .version_major = SN_TRACE_FILE_VERSION_MAJOR,
+	    .version_minor = SN_TRACE_FILE_VERSION_MINOR,
+	    .chunk_bytes = SN_TRACE_CHUNK_BYTES,
+	    .pid = (uint64_t)getpid(),
+	    .start_monotonic_ns = now_ns,
+	    .start_realtime_ns = clock_ns(CLOCK_REALTIME),
+	    .limit_bytes = limit_bytes,
+	};
+	memcpy(header->magic, SN_TRACE_FILE_MAGIC, sizeof(header->magic));
+	snprintf(header->host, sizeof(header->host), "%.63s", host);
+	snprintf(header->program, sizeof(header->program), "%.255s", program);
+	header->checksum = sn_checksum(header, offsetof(struct sn_trace_file_header, checksum));
+}
+
+static int open_file(struct sn_trace_file *file, const char *path,
+		     const struct sn_trace_file_header *header)
+{
+	file->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (file->fd < 0 || ftruncate(file->fd, SN_TRACE_FILE_PAGE_BYTES) ||
+	    pwrite(file->fd, header, sizeof(*header), 0) != sizeof(*header))
+		return -1;
+	file->page =
+	    mmap(NULL, SN_TRACE_FILE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
+	if (file->page != MAP_FAILED)
+		return 0;
+	file->page = NULL;
+	return -1;
+}
+
+int sn_trace_file_create(const char *folder, const char *program, uint64_t limit_bytes,
+			 struct sn_trace_file **file, struct sn_error *error)
+{
+	struct utsname host;
+	struct sn_trace_file_header header;
+	char path[PATH_MAX];
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	struct sn_trace_file *made = calloc(1, sizeof(*made));
+	if (!made)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	uname(&host);
+	fill_header(&header, host.nodename, program, now_ns, limit_bytes);
+	snprintf(path, sizeof(path), "%s/%s-%d-%llx" SN_TRACE_FILE_SUFFIX, folder, host.nodename,
+		 (int)getpid(), (unsigned long long)now_ns);
+	made->event_chunk_limit = limit_bytes ? limit_bytes / SN_TRACE_CHUNK_BYTES : UINT32_MAX;
+	if (made->event_chunk_limit < LEAST_CHUNKS)
+		made->event_chunk_limit = LEAST_CHUNKS;
+	if (open_file(made, path, &header)) {
+		int code =
+		    sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+		if (made->fd >= 0)
+			unlink(path);
+		sn_trace_file_close(made);
+		return code;
+	}
+	*file = made;
+	return 0;
+}
+
+static void unmap(struct sn_trace_cursor *cursor)
+{
+	if (cursor->chunk)
+		munmap(cursor->chunk, SN_TRACE_CHUNK_BYTES);
+	*cursor = (struct sn_trace_cursor){0};
+}
+
+void sn_trace_file_close(struct sn_trace_file *file)
+{
+	if (!file)
+		return;
+	unmap(&file->events);
+	unmap(&file->definitions);
+	if (file->page)
+		munmap(file->page, SN_TRACE_FILE_PAGE_BYTES);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->is_definition);
+	free(file);
+}
+
+void sn_trace_file_lose(struct sn_trace_file *file, enum sn_trace_lost cause, uint64_t count)
+{
+	struct sn_trace_losses *losses = (void *)(file->page + SN_TRACE_LOST_OFFSET);
+	losses->counts[cause] += count;
+}
+
+/* Maps a chunk whose space is there: writing to one that has none ends the program when the file
+ * system is full. NULL where there is none. */
+static struct sn_trace_chunk *map_chunk(struct sn_trace_file *file, uint64_t number)
+{
+	off_t offset = (off_t)(SN_TRACE_FILE_PAGE_BYTES + number * SN_TRACE_CHUNK_BYTES);
+	if (posix_fallocate(file->fd, offset, SN_TRACE_CHUNK_BYTES))
+		return NULL;
+	void *mapped =
+	    mmap(NULL, SN_TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, offset);
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+/* The number of the oldest chunk of events. */
+static uint64_t oldest_chunk(struct sn_trace_file *file)
+{
+	uint64_t number;
+	do
+		number = file->oldest++ % file->chunk_count;
+	while (file->is_definition[number]);
+	return number;
+}
+
+static bool note_kind(struct sn_trace_file *file, uint64_t number, bool is_definition)
+{
+	if (number >= file->definition_capacity) {
+		size_t capacity = file->definition_capacity ? file->definition_capacity * 2 : 64;
+		unsigned char *grown = realloc(file->is_definition, capacity);
+		if (!grown)
+			return false;
+		file->is_definition = grown;
+		file->definition_capacity = capacity;
+	}
+	file->is_definition[number] = is_definition;
+	return true;
+}
+
+static bool take_chunk(struct sn_trace_file *file, struct sn_trace_cursor *cursor,
+		       bool is_definition, uint64_t base_ns)
+{
+	/* definitions may go beyond the limit: events are nothing without them */
+	bool is_new = is_definition || file->event_chunk_count < file->event_chunk_limit;
+	unmap(cursor);
+	uint64_t number = is_new ? file->chunk_count : oldest_chunk(file);
+	struct sn_trace_chunk *chunk = map_chunk(file, number);
+	if (!chunk)
+		return false;
+	if (!note_kind(file, number, is_definition)) {
+		munmap(chunk, SN_TRACE_CHUNK_BYTES);
+		return false;
+	}
+	file->chunk_count += is_new;
+	file->event_chunk_count += is_new && !is_definition;
+	if (!is_new)
+		sn_trace_file_lose(file, SN_TRACE_LOST_OVERWRITTEN, chunk->count);
+	__atomic_store_n(&chunk->sequence, 0, __ATOMIC_RELEASE);
+	chunk->base_ns = base_ns;
+	chunk->used = chunk->count = 0;
+	chunk->stream = is_definition ? SN_ID_NONE : 0;
+	chunk->thread = SN_ID_NONE;
+	__atomic_store_n(&chunk->sequence, ++file->sequence, __ATOMIC_RELEASE);
+	sn_trace_cursor_begin(cursor, chunk, SN_TRACE_CHUNK_BYTES);
+	return true;
+}
+
+void sn_trace_file_add(struct sn_trace_file *file, struct sn_trace_event *event)
+{
+	event->has_stream = true;
+	event->has_owner = false;
+	event->owner = SN_ID_NONE;
+	if (!sn_trace_has_room(&file->events) &&
+	    !take_chunk(file, &file->events, false, event->start_ns)) {
+		sn_trace_file_lose(file, SN_TRACE_LOST_SPACE, 1);
+		return;
+	}
+	sn_trace_encode(&file->events, event);
+}
+
+/* Whether a definition can be written; where it cannot, numbers go on, and readers pass over what
+ * refers to it. */
+static bool can_define(struct sn_trace_file *file)
+{
+	return sn_trace_has_room(&file->definitions) ||
+	       take_chunk(file, &file->definitions, true, 0);
+}
+
+uint32_t sn_trace_file_stream(struct sn_trace_file *file, const struct sn_trace_stream *stream)
+{
+	if (can_define(file))
+		sn_trace_define_stream(&file->definitions, file->stream_count, stream);
+	return file->stream_count++;
+}
+
+uint32_t sn_trace_file_name(struct sn_trace_file *file, uint32_t frame_kind, uint32_t parent,
+			    const char *text)
+{
+	if (can_define(file))
+		sn_trace_define_name(&file->definitions, file->name_count, frame_kind, parent, text,
+				     strlen(text));
+	return file->name_count++;
+}
+
+uint32_t sn_trace_file_counter(struct sn_trace_file *file, uint32_t metric_kind, const char *name,
+			       const char *unit)
+{
+	if (can_define(file))
+		sn_trace_define_quantity(&file->definitions, SN_TRACE_DEFINE_COUNTER,
+					 file->counter_count, metric_kind, name, unit);
+	return file->counter_count++;
+}
+
+uint32_t sn_trace_file_key(struct sn_trace_file *file, uint32_t attribute_type, const char *name,
+			   const char *unit)
+{
+	if (can_define(file))
+		sn_trace_define_quantity(&file->definitions, SN_TRACE_DEFINE_KEY, file->key_count,
+					 attribute_type, name, unit);
+	return file->key_count++;
+}

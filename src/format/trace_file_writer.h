@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing a trace file (trace_file.h) from a program of ours, such as the launcher, which records
+ * what it is told about other processes. One chunk is filled at a time, whatever the stream, so
+ * that thousands of streams with few events each cost nothing.
+ *
+ * The file counts from the first event on, so it is whole whenever this program ends. Failures to
+ * write are remembered as lost events, which the file says too. Single-threaded.
+ */
+#ifndef SN_FORMAT_TRACE_FILE_WRITER_H
+#define SN_FORMAT_TRACE_FILE_WRITER_H
+
+#include "base/error.h"
+#include "trace_encode.h"
+
+struct sn_trace_file;
+
+/*
+ * Creates HOST-PID-START.sonde-trace in a measurement folder, of this process. `limit_bytes`: where
+ * the file would become larger the oldest events make room; 0 none. `program`: what the events are
+ * about, as reports name it. 0 or a negative enum sn_err. *file is set only on success.
+ */
+int sn_trace_file_create(const char *folder, const char *program, uint64_t limit_bytes,
+			 struct sn_trace_file **file, struct sn_error *error);
+/* Closes the file. NULL does nothing. */
+void sn_trace_file_close(struct sn_trace_file *file);
+
+/* Numbers of what events refer to, from 0 for each kind of definition; never SN_ID_NONE: what could
+ * not be written is lost with its events. Texts are copied. */
+uint32_t sn_trace_file_stream(struct sn_trace_file *file, const struct sn_trace_stream *stream);
+uint32_t sn_trace_file_name(struct sn_trace_file *file, uint32_t frame_kind, uint32_t parent,
+			    const char *text);
+uint32_t sn_trace_file_counter(struct sn_trace_file *file, uint32_t metric_kind, const char *name,
+			       const char *unit);
+uint32_t sn_trace_file_key(struct sn_trace_file *file, uint32_t attribute_type, const char *name,
+			   const char *unit);
+
+/* Adds an event of event->stream whose context is a name; has_stream, has_owner and owner are set
+ * here. Times are of CLOCK_MONOTONIC. */
+void sn_trace_file_add(struct sn_trace_file *file, struct sn_trace_event *event);
+/* Counts events that are not in the file. */
+void sn_trace_file_lose(struct sn_trace_file *file, enum sn_trace_lost cause, uint64_t count);
+
+#endif
