@@ -360,17 +360,74 @@ static int fail_ambiguous(const struct request *request)
 	return SN_EXIT_FAILED;
 }
 
+/* Whether anybody has a value of the metric at the places. */
+static bool is_measured(const struct request *request, uint32_t metric)
+{
+	const struct sn_places *places = &request->places;
+	struct sonde_db_summary summary;
+	for (uint32_t i = 0; i < places->count; i++)
+		for (uint32_t j = 0; j < places->items[i].count; j++)
+			if (sonde_db_summary(request->view.db, places->items[i].contexts[j], metric,
+					     &summary) &&
+			    summary.inclusive.count > 0)
+				return true;
+	return false;
+}
+
+/* A metric that has values there: one of those shown, or any other; SONDE_NONE without. */
+static uint32_t find_measured(const struct request *request)
+{
+	const struct sn_metric_choice *choice = &request->choice;
+	for (uint32_t i = 0; i < choice->metric_count; i++)
+		if (is_measured(request, choice->metrics[i]))
+			return choice->metrics[i];
+	for (uint32_t i = 0; i < sonde_db_metric_count(request->view.db); i++)
+		if (is_measured(request, i))
+			return i;
+	return SONDE_NONE;
+}
+
+/* The first metric is the one that is plotted and compared: one that has values at the place,
+ * unless the user chose it, who then is told. */
+static void choose_first_metric(struct request *request)
+{
+	struct sn_metric_choice *choice = &request->choice;
+	const struct sonde_db *db = request->view.db;
+	uint32_t was = choice->metrics[0], metric = find_measured(request), position = 0;
+	if (metric == SONDE_NONE || metric == was)
+		return;
+	if (request->metric_list_count || request->view.sort_position ||
+	    request->view.sort_formula) {
+		sn_command_warn("metric '%s' has no values there; '%s' has",
+				sonde_db_string(db, sonde_db_metric(db, was)->name),
+				sonde_db_string(db, sonde_db_metric(db, metric)->name));
+		return;
+	}
+	while (position + 1 < choice->metric_count && choice->metrics[position] != metric)
+		position++;
+	memmove(choice->metrics + 1, choice->metrics, position * sizeof(*choice->metrics));
+	choice->metrics[0] = metric;
+}
+
 static int choose_place(struct request *request)
 {
 	struct sn_error error = {""};
 	struct sn_view *view = &request->view;
 	if (!request->context || view->metric_count == 0)
 		return 0;
-	if (sn_places_find(&request->places, view->db, request->context, view->metrics[0], &error))
+	uint32_t metric = view->metrics[0];
+	if (sn_places_find(&request->places, view->db, request->context, metric, &error))
 		return sn_command_fail("cannot find '--context %s': %s", request->context,
 				       error.text);
 	if (request->places.count == 0)
 		return sn_command_fail("no context matches '%s'", request->context);
+	choose_first_metric(request);
+	if (request->places.count > 1 && view->metrics[0] != metric) {
+		sn_places_release(&request->places); /* once more, by what they cost */
+		if (sn_places_find(&request->places, view->db, request->context, view->metrics[0],
+				   &error))
+			return sn_command_fail("%s", error.text);
+	}
 	if (request->places.count > 1)
 		return fail_ambiguous(request);
 	view->place = &request->places.items[0];

@@ -145,6 +145,20 @@ def test_nobody_has_a_value(sonde, made):
     assert spread(sonde, made, "exchange", "--metric", "copy-time")["rows"] == []
 
 
+def test_the_first_metric_has_values_there(sonde, made):
+    """Kernels have no CPU time: what is plotted is what they have, and a metric that was asked for is told."""
+    kernel = next(row for row in json.loads(sonde("report", "--format", "json", made).out)["rows"]
+                  if row["kind"] == "kernel" and "cpu-time" not in row["values"])
+    place = str(kernel["id"])
+    found = spread(sonde, made, place)
+    assert found["rows"] and all(row["kind"] == "stream" for row in found["rows"])
+    result = sonde("report", "--context", place, made)
+    assert result.status == 0 and result.err == "" and "No profile has a value here." not in result.out
+    result = sonde("report", "--context", place, "--metric", "cpu-time", made)
+    assert result.status == 0 and "No profile has a value here." in result.out
+    assert result.err_lines[0].startswith("sonde: metric 'cpu-time' has no values there; '")
+
+
 @pytest.mark.parametrize("options, status, why", [
     (["--context", "nosuch"], 128, "no context matches 'nosuch'"),
     (["--context", "99999999"], 128, "there are contexts 0 to"),
