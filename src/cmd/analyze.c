@@ -75,8 +75,7 @@ static int take_formula(const struct sn_options *options, struct arguments *argu
 {
 	size_t name_length;
 	if (!sn_formula_is_definition(optarg, &name_length)) {
-		sn_command_misuse(options->command, "option '--metric': '%s' is not NAME=FORMULA",
-				  optarg);
+		sn_command_fail_definition(optarg);
 		return -1;
 	}
 	if (arguments->formula_count == SN_CHOICE_LISTS_MAX) {
@@ -275,6 +274,30 @@ static bool is_own_pipe(const char *output)
 	       mine.st_ino == status.st_ino;
 }
 
+/* A folder that is given twice, by whatever names, is one run. Returns how many there are. */
+static size_t count_once(char **folders, size_t count)
+{
+	struct stat *known = calloc(count, sizeof(*known));
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct stat status;
+		size_t twin = known && !stat(folders[i], &status) ? 0 : kept;
+		while (twin < kept &&
+		       (known[twin].st_ino != status.st_ino || known[twin].st_dev != status.st_dev))
+			twin++;
+		if (twin < kept) {
+			sn_command_warn("'%s' is '%s' again: it counts once", folders[i],
+					folders[twin]);
+			continue;
+		}
+		if (known && !stat(folders[i], &status))
+			known[kept] = status;
+		folders[kept++] = folders[i];
+	}
+	free(known);
+	return kept;
+}
+
 static int run_rank(int argc, char **argv)
 {
 	struct arguments arguments = {0};
@@ -287,6 +310,7 @@ static int run_rank(int argc, char **argv)
 		return sn_command_misuse(&sn_command_analyze, "no measurement given");
 	if (!arguments.output)
 		return sn_command_misuse(&sn_command_analyze, "no output given: add -o OUT.sdb");
+	size_t count = count_once(argv + optind, (size_t)(argc - optind));
 	const char *const *folders = (const char *const *)argv + optind;
 	char beside[PATH_MAX];
 	const char *output = arguments.output;
@@ -297,8 +321,7 @@ static int run_rank(int argc, char **argv)
 		if (!sn_comm_rank())
 			output = beside;
 	}
-	if (sn_analyze(folders, (size_t)(argc - optind), output, &arguments.analyze, &result,
-		       &error))
+	if (sn_analyze(folders, count, output, &arguments.analyze, &result, &error))
 		return sn_command_fail("%s", error.text);
 	if (sn_comm_rank())
 		return SN_EXIT_DONE;

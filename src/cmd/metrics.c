@@ -20,6 +20,12 @@ void sn_choice_release(struct sn_metric_choice *choice)
 	sn_formulas_release(&choice->known);
 }
 
+/* A byte that is not the first of its character (UTF-8). */
+static bool is_rest(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 /* One line of visible characters. */
 static void print_visible(const char *text, size_t length)
 {
@@ -27,17 +33,80 @@ static void print_visible(const char *text, size_t length)
 		fputc((unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i], stderr);
 }
 
-int sn_command_fail_formula(const char *name, const char *text, size_t position, const char *why)
+/* The text around a place, and below it a mark. Of a long text what is near is enough. */
+static void print_mark(const char *text, size_t position)
 {
-	sn_command_fail("formula '%s': %s", name, why);
-	fputs("    ", stderr);
-	print_visible(text, strlen(text));
-	fputs("\n    ", stderr);
-	for (size_t i = 0; i < position && text[i]; i++)
-		if (((unsigned char)text[i] & 0xc0) != 0x80) /* a character, not its rest */
+	enum { BEFORE = 48, AFTER = 24 };
+	size_t length = strlen(text), first = position > BEFORE + 3 ? position - BEFORE : 0;
+	size_t end = length > position + AFTER + 3 ? position + AFTER : length;
+	while (first && is_rest(text[first]))
+		first++;
+	while (end < length && is_rest(text[end]))
+		end++;
+	fputs(first ? "    ..." : "    ", stderr);
+	print_visible(text + first, end - first);
+	fputs(end < length ? "...\n    " : "\n    ", stderr);
+	fputs(first ? "   " : "", stderr);
+	for (size_t i = first; i < position && text[i]; i++)
+		if (!is_rest(text[i]))
 			fputc(' ', stderr);
 	fputs("^\n", stderr);
+}
+
+/* A word as a message repeats it. */
+struct shown {
+	char text[80];
+};
+static struct shown show(const char *word)
+{
+	enum { MOST = 60 };
+	struct shown shown;
+	size_t length = strlen(word), end = length > MOST ? MOST - 3 : length;
+	while (end < length && is_rest(word[end]))
+		end--;
+	snprintf(shown.text, sizeof(shown.text), "%.*s%s", (int)end, word,
+		 end < length ? "..." : "");
+	return shown;
+}
+
+int sn_command_fail_formula(const char *name, const char *text, size_t position, const char *why)
+{
+	sn_command_fail("formula '%s': %s", show(name).text, why);
+	print_mark(text, position);
 	return SN_EXIT_FAILED;
+}
+
+/* NAME=..., where the name cannot be one. "a<=b" has no name. */
+static bool has_bad_name(const char *text)
+{
+	size_t length = strcspn(text, "=()*/^+<>!\"'");
+	return text[length] == '=' && text[length + 1] != '=';
+}
+
+int sn_command_fail_definition(const char *text)
+{
+	size_t bad = 0;
+	if (!has_bad_name(text))
+		return sn_command_fail("'%s' is a formula without a name: say NAME=%s",
+				       show(text).text, show(text).text);
+	while (sn_formula_is_name(text, bad + 1))
+		bad++;
+	sn_command_fail(*text == '=' ? "a formula's name is missing before '='"
+				     : "a formula's name is made of letters a-z, digits and "
+				       "_ . : -, and begins with a letter");
+	print_mark(text, bad);
+	return SN_EXIT_FAILED;
+}
+
+/* Whether it is one that was given no name, and not a metric that does not exist. */
+static bool is_formula(const struct sn_metric_choice *choice, const char *text)
+{
+	struct sn_formula *formula;
+	struct sn_error error;
+	if (sn_formula_parse(choice->db, &choice->known, "", text, &formula, NULL, &error))
+		return false;
+	sn_formula_free(formula);
+	return true;
 }
 
 static int fail_unknown(const struct sn_metric_choice *choice, const char *word)
@@ -45,6 +114,8 @@ static int fail_unknown(const struct sn_metric_choice *choice, const char *word)
 	const struct sonde_db *db = choice->db;
 	const char *names[MAX_NAMES + 1];
 	uint32_t count = 0;
+	if (has_bad_name(word) || is_formula(choice, word))
+		return sn_command_fail_definition(word);
 	for (uint32_t i = 0; i < sonde_db_metric_count(db) && count < MAX_NAMES; i++)
 		names[count++] = sonde_db_string(db, sonde_db_metric(db, i)->name);
 	uint32_t metrics = count;
@@ -53,13 +124,14 @@ static int fail_unknown(const struct sn_metric_choice *choice, const char *word)
 	names[count] = NULL;
 	const char *nearest = sn_options_nearest(word, names);
 	if (nearest)
-		return sn_command_fail("metric '%s' was not measured; did you mean '%s'?", word,
-				       nearest);
+		return sn_command_fail("metric '%s' was not measured; did you mean '%s'?",
+				       show(word).text, nearest);
 	char list[512] = "";
 	for (uint32_t i = 0; i < metrics && strlen(list) < 400; i++)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%.60s", i ? ", " : "",
 			 names[i]);
-	return sn_command_fail("metric '%s' was not measured; there are: %s", word, list);
+	return sn_command_fail("metric '%s' was not measured; there are: %s", show(word).text,
+			       list);
 }
 
 static bool has_metric(const struct sn_metric_choice *choice, uint32_t metric, uint32_t count)

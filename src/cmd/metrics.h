@@ -39,8 +39,10 @@ int sn_choice_finish(struct sn_metric_choice *choice);
  * what is wrong and returns SN_EXIT_FAILED, else 0. */
 int sn_command_store_formulas(const char *path, const char *const *definitions, size_t count);
 
-/* Says what is wrong in a formula, the text below it, and a mark under the place. Returns
+/* Says what is wrong in a formula, the text near it below, and a mark under the place. Returns
  * SN_EXIT_FAILED. */
 int sn_command_fail_formula(const char *name, const char *text, size_t position, const char *why);
+/* The same of a text that is not NAME=FORMULA: it has no name, or none that can be one. */
+int sn_command_fail_definition(const char *text);
 
 #endif

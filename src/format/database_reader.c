@@ -70,9 +70,13 @@ static int check_header(const struct sonde_db *db, struct sn_error *error)
 	if (db->length < sizeof(*header))
 		return sn_fail(error, SN_ERR_FORMAT, "truncated (no complete header)");
 	if (header->version_major != SN_DATABASE_VERSION_MAJOR)
-		return sn_fail(error, SN_ERR_VERSION,
-			       "written in version %u of the format, this program reads version %u",
-			       header->version_major, SN_DATABASE_VERSION_MAJOR);
+		return sn_fail(
+		    error, SN_ERR_VERSION,
+		    "written in version %u of the format, this program reads version %u%s",
+		    header->version_major, SN_DATABASE_VERSION_MAJOR,
+		    header->version_major < SN_DATABASE_VERSION_MAJOR
+			? ": make it again of the measurement with 'sonde analyze'"
+			: "");
 	if (header->checksum != sn_checksum(header, offsetof(struct sn_container_header, checksum)))
 		return sn_fail(error, SN_ERR_FORMAT, "damaged (header checksum)");
 	if (header->length > db->length)

@@ -13,8 +13,9 @@ static bool probe(const struct sn_import_input *input)
 {
 	if (input->is_folder)
 		return sn_hpct_is_database(input->path) || sn_hpct_is_measurement(input->path);
-	size_t length = strlen(SN_HPCRUN_MAGIC);
-	return input->head_bytes >= length && memcmp(input->head, SN_HPCRUN_MAGIC, length) == 0;
+	size_t length = strlen(SN_HPCRUN_MAGIC); /* that of a trace is as long */
+	return input->head_bytes >= length && (memcmp(input->head, SN_HPCRUN_MAGIC, length) == 0 ||
+					       memcmp(input->head, SN_HPCTRACE_MAGIC, length) == 0);
 }
 
 static int read_inputs(const struct sn_import_request *request, struct sn_db_builder *builder,

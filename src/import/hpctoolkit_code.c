@@ -104,7 +104,12 @@ int sn_hpct_code_structures(struct sn_hpct_code *code, const char *path, const c
 		free(entries[i]);
 	}
 	free(entries);
-	return failed;
+	/* a measurement may have an empty folder of them, but not what a user named */
+	return count == 0 && !base ? sn_fail(error, SN_ERR_FORMAT,
+					     "cannot read '%s': no structure files (.hpcstruct, "
+					     ".hpcstruct.gz) in it",
+					     path)
+				   : failed;
 }
 
 /* Where in the measurement a module's symbols are. The kernel was called "<vmlinux.HOST>" by

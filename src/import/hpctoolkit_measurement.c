@@ -29,7 +29,7 @@ bool sn_hpct_is_measurement(const char *folder)
 	if (!open)
 		return false;
 	for (const struct dirent *entry; !found && (entry = readdir(open));)
-		found = is_profile(entry);
+		found = is_profile(entry) || ends_with(entry->d_name, ".hpctrace");
 	closedir(open);
 	return found;
 }
@@ -73,6 +73,13 @@ static int read_folder(struct sn_hpct_import *import, const struct sn_import_req
 	int count = scandir(folder, &entries, is_profile, alphasort);
 	if (count < 0)
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", folder, strerror(errno));
+	if (count == 0) {
+		free(entries);
+		return sn_fail(error, SN_ERR_FORMAT,
+			       "cannot import '%s': traces (.hpctrace) without profiles (.hpcrun), "
+			       "which have the call paths",
+			       folder);
+	}
 	char *base = resolve(folder), path[PATH_MAX];
 	int code = base ? read_structures(import, request, base, error)
 			: sn_fail(error, SN_ERR_MEMORY, "out of memory");
@@ -96,6 +103,11 @@ static int read_single(struct sn_hpct_import *import, const struct sn_import_req
 		       const char *path, struct sn_error *error)
 {
 	bool is_unreadable;
+	if (ends_with(path, ".hpctrace"))
+		return sn_fail(error, SN_ERR_FORMAT,
+			       "cannot import '%s': a trace has no call paths: give its folder, or "
+			       "the profile (.hpcrun) beside it",
+			       path);
 	char *copied = strdup(path);
 	char *base = copied ? resolve(dirname(copied)) : NULL;
 	int code = base ? read_structures(import, request, base, error)

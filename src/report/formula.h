@@ -107,6 +107,8 @@ uint32_t sn_formulas_index(const struct sn_formulas *formulas, const char *name)
 int sn_formulas_add(struct sn_formulas *formulas, const char *name, const char *text,
 		    struct sn_formula_problem *problem, struct sn_error *error);
 
+/* Whether the first `length` bytes could be a formula's name. */
+bool sn_formula_is_name(const char *text, size_t length);
 /* Whether `text` is NAME=FORMULA, and then the lengths of its parts. */
 bool sn_formula_is_definition(const char *text, size_t *name_length);
 

@@ -623,6 +623,14 @@ int sn_formula_parse(const struct sonde_db *db, const struct sn_formulas *known,
 	return 0;
 }
 
+bool sn_formula_is_name(const char *text, size_t length)
+{
+	bool is_name = length && sn_formula_is_name_start(*text);
+	for (size_t i = 1; i < length && is_name; i++)
+		is_name = sn_formula_is_name_part(text[i]) || text[i] == '-';
+	return is_name;
+}
+
 bool sn_formula_is_definition(const char *text, size_t *name_length)
 {
 	size_t length = sn_formula_is_name_start(*text) ? 1 : 0;

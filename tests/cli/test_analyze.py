@@ -362,6 +362,16 @@ def test_one_rank_tells_what_is_wrong(tmp_path):
     assert result.stderr.count("sonde: cannot read") == 1
 
 
+def test_a_folder_given_twice_counts_once(sonde, folder, tmp_path):
+    (tmp_path / "link.sonde").symlink_to(folder)
+    once, twice = tmp_path / "once.sdb", tmp_path / "twice.sdb"
+    assert sonde("analyze", folder, "-o", once, "--no-cache").err == ""
+    for other in (folder, f"{folder}/", tmp_path / "link.sonde"):
+        result = sonde("analyze", folder, other, "-o", twice, "--no-cache")
+        assert (result.status, result.err) == (0, f"sonde: '{other}' is '{folder}' again: it counts once\n")
+        assert twice.read_bytes() == once.read_bytes()
+
+
 def test_runs_are_told_apart(sonde, folder, tmp_path):
     """Several folders are several runs of a program; their order makes no difference."""
     again = tmp_path / "again.sonde"

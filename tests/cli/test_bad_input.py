@@ -129,3 +129,15 @@ def test_output_is_the_database(tmp_path, small_db):
     result = run_sonde("export", "--to", "folded", path, "-o", path)
     assert result.status == 128 and "database itself" in result.err
     assert path.read_bytes() == small_db.read_bytes()
+
+
+def test_an_older_database_can_be_made_again(tmp_path, small_db):
+    whole = bytearray(small_db.read_bytes())
+    whole[8:10] = struct.pack("<H", 1)
+    (tmp_path / "x.sdb").write_bytes(whole)
+    (tmp_path / "o").mkdir()
+    assert "version 1 of the format" in (said := refuse(["report"], tmp_path / "x.sdb", tmp_path / "o"))
+    assert "make it again of the measurement with 'sonde analyze'" in said
+    whole[8:10] = struct.pack("<H", 99)
+    (tmp_path / "x.sdb").write_bytes(whole)
+    assert "again" not in refuse(["report"], tmp_path / "x.sdb", tmp_path / "o")

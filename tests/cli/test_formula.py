@@ -140,6 +140,36 @@ def test_the_mark_is_under_characters_not_bytes(sonde, small_db):
     assert result.err_lines[2].index("^") == 4 + len("cpu-time+")
 
 
+@pytest.mark.parametrize("text, mark, why", [
+    ("ü=cpu-time", 0, "a formula's name is made of letters"), ("xü=cpu-time", 1, "a formula's name is made of letters"),
+    ("9x=cpu-time", 0, "begins with a letter"), ("x y=cpu-time", 1, "a formula's name is made of"),
+    ("=cpu-time", 0, "name is missing before '='")])
+def test_names_that_cannot_be(sonde, small_db, tmp_path, text, mark, why):
+    for arguments in (["report", "--metric", text, small_db],
+                      ["analyze", small_db, "-o", tmp_path / "x.sdb", "--metric", text]):
+        result = sonde(*arguments)
+        assert result.status in (128, 129) and result.out == ""
+        assert why in result.err_lines[0] and result.err_lines[1:3] == ["    " + text, " " * (4 + mark) + "^"]
+
+
+@pytest.mark.parametrize("text", ["across(cpu-time)", "cpu-time/2", "cpu_time <= 2"])
+def test_a_formula_needs_a_name(sonde, small_db, text):
+    result = sonde("report", "--metric", text, small_db)
+    assert (result.status, result.err) == (128, f"sonde: '{text}' is a formula without a name: say NAME={text}\n")
+
+
+def test_long_texts_are_shown_where_it_matters(sonde, small_db, tmp_path):
+    for text in ("x=" + "cpu-time+" * 90 + "1", "x=" + "cpu-time+" * 30 + "nope+" + "cpu-time+" * 20 + "1", "y" * 1000,
+                 "z+" * 500 + "1", "é" * 400):
+        result = sonde("report", "--metric", text, small_db)
+        assert result.status == 128 and max(map(len, result.err_lines)) < 180 and len(result.err_lines) <= 3
+    result = sonde("report", "--metric", "x=" + "cpu-time+" * 30 + "nope+" + "cpu-time+" * 20 + "1", small_db)
+    assert result.err_lines[2].index("^") == result.err_lines[1].index("nope")
+    for text in ("é" * 50000, "a" * 50000, "é" * 50000 + "=1"):
+        result = sonde("analyze", "x.sonde", "-o", tmp_path / "x.sdb", "--metric", text)
+        assert result.status == 129 and max(map(len, result.err_lines)) < 250
+
+
 @pytest.mark.parametrize("arguments, why", [
     (["--metric", "nosuch"], "was not measured"), (["--metric", "cpu_tme_cv"], "did you mean 'cpu_time_cv'"),
     (["--metric", "cpu-time=1"], "there is a metric of that name"),

@@ -546,3 +546,20 @@ def test_hatchet_opens_it(tmp_path, small_db):
     database = Database(folder)
     assert nodes == len(database.contexts) - 1
     assert sum(times) == pytest.approx(total(database, "CPUTIME (sec)"))
+
+
+def test_traces_alone(tmp_path):
+    """They have no call paths; a line says so, and not that the format is unknown."""
+    profile = Profile(thread(), [Metric("time (sec)", period=1)])
+    profile.trace = [(1, 1), (2, 0)]
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    assert "a trace has no call paths" in refused(tmp_path, tmp_path / "a.m/p.hpctrace")
+    (tmp_path / "a.m/p.hpcrun").unlink()
+    assert "without profiles (.hpcrun)" in refused(tmp_path, tmp_path / "a.m")
+
+
+def test_a_folder_without_structure(tmp_path):
+    profile = Profile(thread(), [Metric("time (sec)", period=1)])
+    profile.write(tmp_path / "a.m/p.hpcrun")
+    (tmp_path / "empty").mkdir()
+    assert "no structure files" in refused(tmp_path, tmp_path / "a.m", "-S", tmp_path / "empty")
