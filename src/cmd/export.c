@@ -184,6 +184,7 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	if (status == 0 && exporter->write_folder && lists->count == 0)
 		every = every_metric(every_count);
 	struct sn_stack_cut cut = {0};
+	struct sn_export_loss loss = {0};
 	struct sn_export_request request = {
 	    .db = db,
 	    .path = path,
@@ -193,6 +194,7 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	    .formula_count = choice.formula_count,
 	    .hidden_count = choice.hidden_count,
 	    .cut = &cut,
+	    .loss = &loss,
 	    .known = &choice.known,
 	};
 	if (status == 0 && choice.metric_count == 0) {
@@ -209,6 +211,11 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 		if (status == SN_EXIT_DONE && !output)
 			sn_command_warn("wrote '%s'", name);
 	}
+	if (status == SN_EXIT_DONE && loss.count > 0)
+		sn_command_warn("%" PRIu32 " formula%s not written, as %s would not mean the same; "
+				"the first, '%s': %s",
+				loss.count, loss.count == 1 ? " was" : "s were",
+				loss.count == 1 ? "it" : "they", loss.first, loss.why.text);
 	if (status == SN_EXIT_DONE && cut.paths > 0)
 		sn_command_warn("%" PRIu64 " call paths have more than %" PRIu32
 				" frames: the middle of "

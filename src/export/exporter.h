@@ -20,6 +20,13 @@
 
 #include <stdio.h>
 
+/* What a format cannot say, for the user; `count` is 0 where there is nothing. */
+struct sn_export_loss {
+	uint32_t count;	 /* formulas of the database */
+	char first[120]; /* the first one's name */
+	struct sn_error why;
+};
+
 struct sn_export_request {
 	const struct sonde_db *db;
 	const char *path; /* of the database, as the user gave it */
@@ -33,6 +40,7 @@ struct sn_export_request {
 	uint32_t formula_count, hidden_count;
 	/* What formats of whole stacks had to cut; see stack.h. */
 	struct sn_stack_cut *cut;
+	struct sn_export_loss *loss; /* never NULL */
 	/* All that have a name in the database, for exporters whose readers choose. */
 	const struct sn_formulas *known;
 };

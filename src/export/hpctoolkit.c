@@ -68,6 +68,8 @@ static int write_hpctoolkit(const struct sn_export_request *request, const char 
 	struct sn_hpcx_out out = {.db = request->db};
 	int code = sn_hpcx_metrics_make(&out, request);
 	if (code == 0)
+		code = sn_hpcx_description_make(&out, request);
+	if (code == 0)
 		code = sn_hpcx_profiles_make(&out);
 	if (code == 0)
 		code = sn_hpcx_tree_make(&out);
@@ -84,6 +86,7 @@ static int write_hpctoolkit(const struct sn_export_request *request, const char 
 		free(out.metrics[i].name);
 	free(out.metrics);
 	free(out.profiles);
+	free(out.description.bytes);
 	sn_hpcx_tree_free(&out.tree);
 	return code;
 }

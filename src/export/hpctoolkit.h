@@ -17,8 +17,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What a database says of itself, so that `sonde import` knows how it numbers contexts. */
+/* What a database says of itself, so that `sonde import` knows how it numbers contexts. Formulas
+ * follow, which the format has no other place for: a line each, as Markdown has what is literal. */
 #define SN_HPCX_DESCRIPTION "Written by Sonde: sonde export --to hpctoolkit."
+#define SN_HPCX_FORMULA	    "\n    %s = %s"
 
 enum sn_hpcx_scope {
 	SN_HPCX_POINT,
@@ -162,6 +164,7 @@ struct sn_hpcx_out_profile {
 
 struct sn_hpcx_out {
 	const struct sonde_db *db;
+	struct sn_hpcx_bytes description; /* with a NUL */
 	struct sn_hpcx_out_tree tree;
 	struct sn_hpcx_out_metric *metrics; /* by name */
 	size_t metric_count;
@@ -173,6 +176,8 @@ struct sn_hpcx_out {
 
 /* In this order; all return 0 or a negative enum sn_err. */
 int sn_hpcx_metrics_make(struct sn_hpcx_out *out, const struct sn_export_request *request);
+/* The description, with the database's formulas in the names of the file's metrics. */
+int sn_hpcx_description_make(struct sn_hpcx_out *out, const struct sn_export_request *request);
 int sn_hpcx_profiles_make(struct sn_hpcx_out *out);
 int sn_hpcx_tree_make(struct sn_hpcx_out *out);
 

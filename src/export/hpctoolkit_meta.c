@@ -188,7 +188,7 @@ static void write_general(struct writer *writer)
 	sn_hpcx_put_number(meta, start + 16, 8);
 	sn_hpcx_put_number(meta, start + 16 + strlen(title) + 1, 8);
 	sn_hpcx_put_text(meta, title);
-	sn_hpcx_put_text(meta, SN_HPCX_DESCRIPTION);
+	sn_hpcx_put(meta, writer->out->description.bytes, writer->out->description.length);
 	sn_hpcx_end_section(meta, GENERAL, start);
 }
 

@@ -39,6 +39,11 @@ void sn_db_builder_free(struct sn_db_builder *builder)
 	free(builder->drops);
 	free(builder->properties);
 	free(builder->values);
+	for (size_t i = 0; i < builder->formula_count; i++) {
+		free((void *)(uintptr_t)builder->formulas[i].name);
+		free((void *)(uintptr_t)builder->formulas[i].text);
+	}
+	free(builder->formulas);
 	sn_graph_parts_release(&builder->graph);
 	if (builder->events)
 		builder->events->free(builder->events);
@@ -189,6 +194,23 @@ void sn_db_builder_property(struct sn_db_builder *builder, const char *key, cons
 		fail(builder, SN_ERR_MEMORY);
 	else
 		builder->properties[builder->property_count++] = property;
+}
+
+void sn_db_builder_formula(struct sn_db_builder *builder, const char *name, const char *text)
+{
+	for (size_t i = 0; i < builder->formula_count; i++)
+		if (!strcmp(builder->formulas[i].name, name) &&
+		    !strcmp(builder->formulas[i].text, text))
+			return;
+	if (sn_vec_reserve(&builder->formulas, &builder->formula_capacity,
+			   builder->formula_count + 1) < 0) {
+		fail(builder, SN_ERR_MEMORY);
+		return;
+	}
+	struct sn_database_formula *formula = builder->formulas + builder->formula_count++;
+	*formula = (struct sn_database_formula){strdup(name), strdup(text)};
+	if (!formula->name || !formula->text)
+		fail(builder, SN_ERR_MEMORY);
 }
 
 void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const char *text,

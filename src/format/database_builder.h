@@ -9,6 +9,7 @@
 
 #include "base/intern.h"
 #include "database.h"
+#include "database_formulas.h"
 #include "database_writer.h"
 #include "database_graph_builder.h"
 
@@ -34,7 +35,9 @@ struct sn_db_builder {
 	struct sonde_db_profile *profiles;
 	struct sonde_db_drop *drops;
 	struct sn_database_property *properties;
+	struct sn_database_formula *formulas; /* texts from malloc */
 	struct sn_db_value *values;
+	size_t formula_count, formula_capacity;
 	size_t metric_count, profile_count, drop_count, property_count, value_count;
 	size_t metric_capacity, profile_capacity, drop_capacity, property_capacity, value_capacity;
 };

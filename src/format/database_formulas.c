@@ -81,9 +81,8 @@ static uint64_t aligned(uint64_t length)
 	return (length + SN_SECTION_ALIGN - 1) & ~(uint64_t)(SN_SECTION_ALIGN - 1);
 }
 
-/* The section's bytes, from malloc, padded with zeroes; NULL without memory. */
-static unsigned char *lay_out(const struct sn_database_formula *formulas, uint32_t count,
-			      size_t *length)
+unsigned char *sn_db_lay_formulas(const struct sn_database_formula *formulas, uint32_t count,
+				  size_t *length)
 {
 	struct sn_database_formulas head = {count, 0};
 	*length = sizeof(head);
@@ -146,7 +145,7 @@ int sn_db_store_formulas(const char *path, const struct sn_database_formula *for
 {
 	struct sn_container_header header;
 	size_t length = 0;
-	unsigned char *bytes = lay_out(formulas, count, &length);
+	unsigned char *bytes = sn_db_lay_formulas(formulas, count, &length);
 	struct sn_section_entry *table = malloc(SECTIONS_MAX * sizeof(*table));
 	int fd = open(path, O_RDWR | O_CLOEXEC), result = 0;
 	if (!bytes || !table)

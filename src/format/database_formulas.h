@@ -10,12 +10,18 @@
 
 #include "base/error.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Neither contains NUL. */
 struct sn_database_formula {
 	const char *name, *text;
 };
+
+/* The section's bytes, from malloc, padded with zeroes to SN_SECTION_ALIGN beyond *length; NULL
+ * without memory. */
+unsigned char *sn_db_lay_formulas(const struct sn_database_formula *formulas, uint32_t count,
+				  size_t *length);
 
 /*
  * Gives the database at `path` these formulas, in place of those it has. It must not be open

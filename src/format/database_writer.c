@@ -486,7 +486,10 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	planes_init(&summaries, SONDE_DB_SCOPES);
 	size_t strings_length = 0;
 	unsigned char *strings = sn_db_lay_strings(builder, ordered, &strings_length);
-	int result = strings ? 0 : SN_ERR_MEMORY;
+	size_t formulas_length = 0;
+	unsigned char *formulas = sn_db_lay_formulas(
+	    builder->formulas, (uint32_t)builder->formula_count, &formulas_length);
+	int result = strings && formulas ? 0 : SN_ERR_MEMORY;
 	if (!result)
 		result = profile_major(ordered, builder->profile_count, &planes);
 	if (!result)
@@ -508,6 +511,8 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	    [SN_DATABASE_PROPERTIES] = SECTION(properties, builder->property_count),
 	};
 #undef SECTION
+	if (builder->formula_count)
+		sections[SN_DATABASE_FORMULAS] = (struct section){formulas, formulas_length, 0};
 	fill_planes(sections, SN_DATABASE_PLANE_INDEX, &planes, builder->profile_count);
 	fill_planes(sections, SN_DATABASE_ROW_INDEX, &rows, ordered->context_count);
 	fill_planes(sections, SN_DATABASE_SUMMARY_INDEX, &summaries, builder->metric_count);
@@ -529,6 +534,7 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	planes_release(&summaries);
 	sn_graph_layout_release(&graph);
 	free(strings);
+	free(formulas);
 	return result;
 }
 

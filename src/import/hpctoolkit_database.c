@@ -136,6 +136,23 @@ static bool has_array(const struct file *file, uint64_t at, uint64_t count, uint
 	       (size >= least && at <= file->length && count <= (file->length - at) / size);
 }
 
+/* Formulas that `sonde export` put into the description: lines "    NAME = TEXT". */
+static int read_formulas(struct reader *reader, const char *description)
+{
+	char *lines = strdup(description), *rest = NULL;
+	if (!lines)
+		return no_memory(reader);
+	for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		char *name = line + strspn(line, " "), *equals = strstr(name, " = ");
+		if (name - line != 4 || !equals || equals == name)
+			continue;
+		*equals = '\0';
+		sn_db_builder_formula(reader->builder, name, equals + strlen(" = "));
+	}
+	free(lines);
+	return 0;
+}
+
 static int read_general(struct reader *reader)
 {
 	struct sn_cursor cursor = section_at(&reader->meta, 0);
@@ -145,7 +162,7 @@ static int read_general(struct reader *reader)
 		return damaged(reader, &reader->meta, "damaged title");
 	reader->is_own = strncmp(description, OWN_DESCRIPTION, strlen(OWN_DESCRIPTION)) == 0;
 	sn_hpct_program(reader->builder, title, title);
-	return 0;
+	return reader->is_own ? read_formulas(reader, description) : 0;
 }
 
 static int read_id_names(struct reader *reader)

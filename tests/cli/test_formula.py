@@ -262,3 +262,44 @@ def test_formulas_of_imported_metrics(sonde, tmp_path):
     assert len(report["metrics"]) == len(info["metrics"]) > 64
     found = rows(sonde, tmp_path / "x.sdb", "--metric", 'each="GKER (sec)"/"GKER:COUNT"')
     assert found[0]["values"]["each"]["inclusive"] == pytest.approx(total["GKER (sec)"] / total["GKER:COUNT"])
+
+
+def values_of(sonde, db, names: list[str]) -> dict[str, float]:
+    known = {f["name"]: f.get("value") for f in json.loads(sonde("info", "--format", "json", db).out)["formulas"]}
+    return {name: known.get(name) for name in names}
+
+
+def test_formulas_survive_hpctoolkit(sonde, tmp_path):
+    """They go and come back in the names and units that metrics have there; what would mean something else is told."""
+    kept = {"ipc": "instructions/cycles", "twice": "ipc*2+1k-1e3", "each": "mean(cpu-time)/1000", "n": "count(cpu-time)",
+            "share": "count(kernel-time)/count(total(kernel-time))", "spread": "cv(cpu-time)+max(across(cpu-time))*0",
+            "of-two": "max(count(kernel-time), count(cpu-time))", "regs": "registers_per_thread", "who": "profiles(cycles)"}
+    lost = {"least": "min(cpu-time)", "late": "cpu-time-5ms", "rate": "cycles/duration()"}
+    options = [word for name, text in (kept | lost).items() for word in ("--metric", f"{name}={text}")]
+    assert analyzed(sonde, tmp_path, *options).status == 0
+    result = sonde("export", "--to", "hpctoolkit", tmp_path / "m.sdb", "-o", tmp_path / "1.d")
+    assert result.status == 0 and result.err == (
+        "sonde: 3 formulas were not written, as they would not mean the same; the first, 'least': single values are added "
+        "up, and their least, greatest and deviation with them\n")
+    assert sonde("import", tmp_path / "1.d", "-o", tmp_path / "1.sdb").status == 0
+    assert sonde("export", "--to", "hpctoolkit", tmp_path / "1.sdb", "-o", tmp_path / "2.d").err == ""
+    for file in ("meta.db", "profile.db", "cct.db", "metrics/default.yaml"):
+        assert (tmp_path / "1.d" / file).read_bytes() == (tmp_path / "2.d" / file).read_bytes()
+    before, after = (values_of(sonde, tmp_path / db, list(kept | lost)) for db in ("m.sdb", "1.sdb"))
+    for name in kept:
+        scale = 1e9 if name == "each" else 1  # seconds there
+        assert after[name] == pytest.approx(before[name] / scale, rel=1e-12), name
+    assert not {name for name in lost if after[name] is not None}
+
+
+def test_damaged_formulas_of_hpctoolkit(sonde, tmp_path):
+    """Somebody changed the description: what is no formula is left out."""
+    assert analyzed(sonde, tmp_path, "--metric", "abc=cycles+1").status == 0
+    assert sonde("export", "--to", "hpctoolkit", tmp_path / "m.sdb", "-o", tmp_path / "1.d").status == 0
+    meta = (tmp_path / "1.d/meta.db").read_bytes()
+    for old, new in ((b"    abc = cycles+1", b"    abc = cycles+("), (b"    abc = cycles+1", b"      c = cycles+1"),
+                     (b"    abc = cycles+1", b"     = cycles+1xxx")):
+        assert old in meta
+        (tmp_path / "1.d/meta.db").write_bytes(meta.replace(old, new))
+        assert sonde("import", tmp_path / "1.d", "-o", tmp_path / "1.sdb").status == 0
+        assert values_of(sonde, tmp_path / "1.sdb", ["abc"])["abc"] is None

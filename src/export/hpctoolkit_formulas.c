@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Formulas of the database in the description of an HPCToolkit database, where `sonde import` finds
+ * them again. They are in the names that metrics have there; see docs/design/hpctoolkit.md.
+ */
+#include "hpctoolkit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What the metrics are called in the file; [metric], from calloc. */
+static struct sn_formula_rename *list_names(const struct sn_hpcx_out *out)
+{
+	struct sn_formula_rename *names =
+	    calloc((size_t)sonde_db_metric_count(out->db) + 1, sizeof(*names));
+	for (size_t i = 0; names && i < out->metric_count; i++) {
+		const struct sn_hpcx_out_metric *metric = out->metrics + i;
+		if (metric->is_count)
+			names[metric->metric].count = metric->name;
+		else
+			names[metric->metric].sum = metric->name;
+	}
+	return names;
+}
+
+static void note(struct sn_export_loss *loss, const char *name, const struct sn_error *why)
+{
+	if (loss->count++ == 0) {
+		snprintf(loss->first, sizeof(loss->first), "%s", name);
+		loss->why = *why;
+	}
+}
+
+static int put_formula(struct sn_hpcx_out *out, const struct sn_export_request *request,
+		       const struct sn_formula_rename *names, const char *name)
+{
+	char text[SN_FORMULA_TEXT_MAX / 4], *line = NULL;
+	struct sn_error why = {""};
+	uint32_t number = sn_formulas_index(request->known, name);
+	int code = SN_ERR_UNSUPPORTED;
+	if (number == SONDE_NONE)
+		sn_fail(&why, code, "it cannot be read");
+	else
+		code = sn_formula_rewrite(request->known, number, names, text, sizeof(text), &why);
+	if (code == SN_ERR_UNSUPPORTED) {
+		note(request->loss, name, &why);
+		return 0;
+	}
+	if (code || asprintf(&line, SN_HPCX_FORMULA, name, text) < 0)
+		return SN_ERR_MEMORY;
+	sn_hpcx_put(&out->description, line, strlen(line));
+	free(line);
+	return 0;
+}
+
+int sn_hpcx_description_make(struct sn_hpcx_out *out, const struct sn_export_request *request)
+{
+	static const char introduction[] = "\n\nFormulas (man 7 sonde-formula):\n";
+	struct sn_formula_rename *names = list_names(out);
+	const char *name, *text;
+	int code = names ? 0 : SN_ERR_MEMORY;
+	sn_hpcx_put(&out->description, SN_HPCX_DESCRIPTION, strlen(SN_HPCX_DESCRIPTION));
+	size_t plain = out->description.length;
+	sn_hpcx_put(&out->description, introduction, strlen(introduction));
+	size_t empty = out->description.length;
+	for (uint32_t i = 0; !code && sonde_db_formula(out->db, i, &name, &text); i++)
+		code = put_formula(out, request, names, name);
+	if (out->description.length == empty)
+		out->description.length = plain;
+	sn_hpcx_put(&out->description, "", 1);
+	free(names);
+	return code ? code : out->description.failed ? SN_ERR_MEMORY : 0;
+}
