@@ -99,7 +99,7 @@ static void report_bytes(const struct sonde_trace *trace, const char *path)
 	       (double)about.st_size / (double)sonde_trace_event_count(trace));
 }
 
-/* The whole trace, a tenth, a hundredth, ...: all rows of each. */
+/* The whole trace, a half, a quarter, ...: all rows of each. */
 static void draw(const struct sonde_trace *trace)
 {
 	static struct sonde_pixel pixels[PIXELS];
@@ -110,7 +110,7 @@ static void draw(const struct sonde_trace *trace)
 		start = track->start_ns < start ? track->start_ns : start;
 		end = track->end_ns > end ? track->end_ns : end;
 	}
-	for (uint64_t length = end - start; length > 100000; length /= 10) {
+	for (uint64_t length = end - start; length > 100000; length /= 2) {
 		uint64_t from = start + (end - start - length) / 3;
 		double begin = now(), busy = 0;
 		for (uint32_t i = 0; i < count; i++) {
