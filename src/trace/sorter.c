@@ -295,36 +295,34 @@ static int write_run(struct sn_sorter *sorter, struct stream *stream)
 		sorter->frames[sorter->frame_count++] = frame;
 		run->frame_count++;
 	}
-	forget_records(stream);
+	stream->record_count = stream->attribute_count = 0;
 	return 0;
 }
 
+/* Streams keep their memory, as they will fill it again, unless they had no use for it. */
 static void spill(struct sn_sorter *sorter)
 {
-	for (size_t i = 0; i < sorter->stream_count && !sorter->failed; i++)
+	for (size_t i = 0; i < sorter->stream_count && !sorter->failed; i++) {
 		if (sorter->streams[i].record_count)
 			write_run(sorter, sorter->streams + i);
+		else
+			forget_records(sorter->streams + i);
+	}
 	sorter->used_bytes = 0;
 	if (sorter->file.failed && !sorter->failed)
 		sorter->failed = sn_spill_finish(&sorter->file, &sorter->why);
 }
 
-/* Sorting needs the records twice, so those count twice. */
-static size_t bytes_of(const struct stream *stream)
-{
-	return 2 * stream->record_capacity * sizeof(*stream->records) +
-	       stream->attribute_capacity * sizeof(*stream->attributes);
-}
-
 static int make_room(struct sn_sorter *sorter, struct stream *stream, size_t attribute_count)
 {
-	size_t before = bytes_of(stream);
 	if (sn_vec_reserve(&stream->records, &stream->record_capacity, stream->record_count + 1) <
 		0 ||
 	    (attribute_count && sn_vec_reserve(&stream->attributes, &stream->attribute_capacity,
 					       stream->attribute_count + attribute_count) < 0))
 		return no_memory(sorter);
-	sorter->used_bytes += bytes_of(stream) - before;
+	/* arrays have half as much again in reserve, and sorting needs a stream's records twice */
+	sorter->used_bytes +=
+	    2 * sizeof(*stream->records) + attribute_count * (sizeof(*stream->attributes) * 3 / 2);
 	return 0;
 }
 
