@@ -257,19 +257,48 @@ uint32_t sn_recording_attribute_key(struct sn_recording *recording, const char *
 	return sn_trace_writer_key(recording->writer, text, SONDE_NONE, type);
 }
 
-int sn_recording_name_number(struct sn_recording *recording, enum sn_activity_category category,
-			     const char *text, size_t length, uint32_t *number)
+uint32_t sn_recording_under(struct sn_recording *recording, uint32_t parent, uint32_t name)
 {
-	struct sn_recording_name name = {category,
-					 sn_db_builder_string_n(recording->builder, text, length)};
+	uint32_t within = sn_recording_name(recording, name).within;
+	if (!within)
+		return parent;
+	return sn_db_builder_context(recording->builder,
+				     sn_recording_under(recording, parent, within - 1),
+				     sn_recording_frame(recording, within - 1));
+}
+
+static int number_of(struct sn_recording *recording, const struct sn_recording_name *name,
+		     uint32_t *number)
+{
 	uint32_t before = recording->names.count;
-	*number = sn_intern_add(&recording->names, &name, sizeof(name));
+	*number = sn_intern_add(&recording->names, name, sizeof(*name));
 	if (*number == SN_INTERN_NONE ||
 	    sn_vec_reserve(&recording->frames, &recording->frame_capacity, *number + 1ull) < 0)
 		return SN_ERR_MEMORY;
 	if (*number == before)
 		recording->frames[*number] = SONDE_NONE;
 	return 0;
+}
+
+int sn_recording_name_number(struct sn_recording *recording, enum sn_activity_category category,
+			     const char *text, size_t length, uint32_t *number)
+{
+	return sn_recording_name_text(
+	    recording, category, sn_db_builder_string_n(recording->builder, text, length), number);
+}
+
+int sn_recording_name_text(struct sn_recording *recording, enum sn_activity_category category,
+			   uint32_t text, uint32_t *number)
+{
+	struct sn_recording_name name = {category, text, 0};
+	return number_of(recording, &name, number);
+}
+
+int sn_recording_name_within(struct sn_recording *recording, enum sn_activity_category category,
+			     uint32_t text, uint32_t within, uint32_t *number)
+{
+	struct sn_recording_name name = {category, text, within + 1};
+	return number_of(recording, &name, number);
 }
 
 static bool is_there(const struct sn_recording *recording, const struct sn_event *event,
@@ -335,8 +364,9 @@ static int build(struct sn_recording *recording, struct sn_error *error)
 		const struct sn_recording_line *line = recording->lines + order[i];
 		if (!line->event_count) /* only named */
 			continue;
-		result = line->is_device ? sn_recording_device(recording, order[i], error)
-					 : sn_recording_thread(recording, order[i], error);
+		result = line->nests	   ? sn_recording_nested(recording, order[i], error)
+			 : line->is_device ? sn_recording_device(recording, order[i], error)
+					   : sn_recording_thread(recording, order[i], error);
 	}
 	free(order);
 	return result;

@@ -9,6 +9,7 @@
  *                          contexts; backward operators go under the forward ones that caused them
  *   recording_device.c     each stream: a kernel goes under the call that launched it, by
  *                          correlation
+ *   recording_nested.c     each line of a device that runs a program by itself
  *
  * Use: sn_recording_begin; for each file sn_recording_open, sn_recording_line, _name and _add for
  * each activity, sn_recording_build; then sn_recording_finish and sn_recording_release.
@@ -68,6 +69,7 @@ enum sn_activity_metric {
 struct sn_recording_name {
 	uint32_t category; /* enum sn_activity_category */
 	uint32_t text;	   /* builder's string */
+	uint32_t within;   /* one more than the number of a name; see sn_recording_name_within */
 };
 
 /* Attributes that the importer itself looks at; the others are only passed on. */
@@ -98,6 +100,7 @@ struct sn_recording_place {
 /* A thread or a stream. */
 struct sn_recording_line {
 	bool is_device;
+	bool nests;	  /* of a device: its events contain each other, nothing launched them */
 	uint32_t profile; /* builder's, once it is made */
 	uint32_t name;	  /* builder's string, or SONDE_NONE */
 	uint32_t program; /* the same; SONDE_NONE: that of the recording */
@@ -111,6 +114,7 @@ struct sn_recording_line {
 struct sn_recording_launch {
 	uint64_t correlation;
 	uint32_t context;
+	bool is_within; /* a frame that its name brought along */
 };
 
 /* An operator of the forward pass. */
@@ -167,6 +171,18 @@ struct sn_recording_line *sn_recording_line(struct sn_recording *recording,
 /* The number of a name; 0 or SN_ERR_MEMORY. */
 int sn_recording_name_number(struct sn_recording *recording, enum sn_activity_category category,
 			     const char *text, size_t length, uint32_t *number);
+/* The same by a string of the builder. */
+int sn_recording_name_text(struct sn_recording *recording, enum sn_activity_category category,
+			   uint32_t text, uint32_t *number);
+/*
+ * The same for what stands below the frame of another name, whatever calls or launches it: an
+ * operation of a compiled program. `within` is that name's number; its frame may be set in
+ * recording->frames. What a call launched does not bring it along where the call did already.
+ */
+int sn_recording_name_within(struct sn_recording *recording, enum sn_activity_category category,
+			     uint32_t text, uint32_t within, uint32_t *number);
+/* The context below which events of that name stand, of one that calls or launches them. */
+uint32_t sn_recording_under(struct sn_recording *recording, uint32_t parent, uint32_t name);
 
 /*
  * While a file is read its base time is not known yet (it may come last), and times may lie before
@@ -206,5 +222,7 @@ uint64_t sn_recording_link(const struct sn_recording *recording, uint64_t correl
 int sn_recording_thread(struct sn_recording *recording, uint32_t line, struct sn_error *error);
 /* The same for a stream; all threads must be done. */
 int sn_recording_device(struct sn_recording *recording, uint32_t line, struct sn_error *error);
+/* The same for a line of a device whose events contain each other (recording_nested.c). */
+int sn_recording_nested(struct sn_recording *recording, uint32_t line, struct sn_error *error);
 
 #endif

@@ -34,7 +34,8 @@ static void order_launches(struct sn_recording *recording)
 		      compare_launches);
 }
 
-static uint32_t launch_context(const struct sn_recording *recording, uint64_t correlation)
+static const struct sn_recording_launch *find_launch(const struct sn_recording *recording,
+						     uint64_t correlation)
 {
 	size_t low = 0, high = recording->launch_count;
 	while (low < high) {
@@ -46,13 +47,15 @@ static uint32_t launch_context(const struct sn_recording *recording, uint64_t co
 	}
 	bool is_there =
 	    low < recording->launch_count && recording->launches[low].correlation == correlation;
-	return is_there ? recording->launches[low].context : SONDE_NONE;
+	return is_there ? recording->launches + low : NULL;
 }
 
 static uint32_t place(struct sn_recording *recording, const struct sn_event *event,
 		      uint32_t category)
 {
-	uint32_t parent = event->link ? launch_context(recording, event->link) : SONDE_NONE;
+	const struct sn_recording_launch *launch =
+	    event->link ? find_launch(recording, event->link) : NULL;
+	uint32_t parent = launch ? launch->context : SONDE_NONE;
 	if (parent == SONDE_NONE && category >= SN_ACTIVITY_DEVICE_ANNOTATION) {
 		parent = 0;
 	} else if (parent == SONDE_NONE) {
@@ -61,6 +64,8 @@ static uint32_t place(struct sn_recording *recording, const struct sn_event *eve
 		    recording->builder, 0,
 		    sn_db_builder_named_frame(recording->builder, SN_FRAME_IDLE, NO_LAUNCH));
 	}
+	if (!launch || !launch->is_within)
+		parent = sn_recording_under(recording, parent, event->context);
 	return sn_db_builder_context(recording->builder, parent,
 				     sn_recording_frame(recording, event->context));
 }

@@ -139,13 +139,14 @@ static int note_forward(struct thread *thread, uint64_t sequence, const struct s
 	return 0;
 }
 
-static int note_launch(struct sn_recording *recording, uint64_t correlation, uint32_t context)
+static int note_launch(struct sn_recording *recording, const struct sn_event *event,
+		       uint32_t context)
 {
 	if (sn_vec_reserve(&recording->launches, &recording->launch_capacity,
 			   recording->launch_count + 1) < 0)
 		return SN_ERR_MEMORY;
-	recording->launches[recording->launch_count++] =
-	    (struct sn_recording_launch){correlation, context};
+	recording->launches[recording->launch_count++] = (struct sn_recording_launch){
+	    event->link, context, sn_recording_name(recording, event->context).within != 0};
 	return 0;
 }
 
@@ -180,7 +181,8 @@ static int take_interval(struct thread *thread, struct sn_event *event)
 			forward_thread = sn_recording_is_backward(recording, event->context);
 	}
 	bool is_backward = sequence != UINT64_MAX && forward_thread;
-	uint32_t parent = parent_of(thread, event, caller, sequence, is_backward);
+	uint32_t parent = sn_recording_under(
+	    recording, parent_of(thread, event, caller, sequence, is_backward), event->context);
 	uint32_t context = sn_db_builder_context(recording->builder, parent,
 						 sn_recording_frame(recording, event->context));
 	if (caller)
@@ -189,7 +191,7 @@ static int take_interval(struct thread *thread, struct sn_event *event)
 	if (sequence != UINT64_MAX && !is_backward)
 		result = note_forward(thread, sequence, event, context);
 	if (!result && category == SN_ACTIVITY_API && event->link)
-		result = note_launch(recording, event->link, context);
+		result = note_launch(recording, event, context);
 	if (result ||
 	    sn_vec_reserve(&thread->open, &thread->open_capacity, thread->open_count + 1) < 0)
 		return SN_ERR_MEMORY;

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Importer of XPlane files (*.xplane.pb, plain or gzip): the inputs and what is said of the whole.
+ * A folder stands for the files that jax.profiler or tf.profiler wrote below it; files of one
+ * folder are the hosts of one run, each a rank.
+ */
+#include "xplane.h"
+
+#include "base/vec.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SUFFIX	  ".xplane.pb"
+#define DEPTH_MAX 4 /* DIR/plugins/profile/RUN/HOST.xplane.pb */
+#define FILES_MAX 65536u
+
+/* ---- inputs ---- */
+
+struct files {
+	char **paths;
+	size_t count, capacity;
+};
+
+static void release_files(struct files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		free(files->paths[i]);
+	free(files->paths);
+}
+
+static int add_file(struct files *files, const char *path)
+{
+	if (sn_vec_reserve(&files->paths, &files->capacity, files->count + 1) < 0)
+		return SN_ERR_MEMORY;
+	files->paths[files->count] = strdup(path);
+	return files->paths[files->count] ? (files->count++, 0) : SN_ERR_MEMORY;
+}
+
+static bool is_named_so(const char *name)
+{
+	size_t length = strlen(name), suffix = strlen(SUFFIX);
+	if (length > 3 && !strcmp(name + length - 3, ".gz"))
+		length -= 3;
+	return length > suffix && !strncmp(name + length - suffix, SUFFIX, suffix);
+}
+
+/* Files below a folder that are named as profilers name them. */
+static int find_files(struct files *files, const char *folder, unsigned depth)
+{
+	DIR *entries = opendir(folder);
+	struct dirent *entry;
+	int result = 0;
+	while (entries && !result && files->count < FILES_MAX && (entry = readdir(entries))) {
+		char path[4096];
+		struct stat status;
+		if (entry->d_name[0] == '.' ||
+		    snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >=
+			(int)sizeof(path) ||
+		    stat(path, &status) < 0)
+			continue;
+		if (S_ISDIR(status.st_mode) && depth)
+			result = find_files(files, path, depth - 1);
+		else if (S_ISREG(status.st_mode) && is_named_so(entry->d_name))
+			result = add_file(files, path);
+	}
+	if (entries)
+		closedir(entries);
+	return result;
+}
+
+static int compare_paths(const void *left, const void *right)
+{
+	return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/*
+ * The head of an XSpace: its first field is a plane, whose first fields are a number or a name. A
+ * Perfetto trace, whose packets have that number as well, is told apart by its packets' fields,
+ * which are larger numbers.
+ */
+static bool is_space(const unsigned char *head, size_t length)
+{
+	struct sn_proto message = sn_proto_of(head, length);
+	struct sn_proto_field field;
+	/* the plane goes on behind the head: its own tag and length are read by hand */
+	size_t at = 1;
+	while (at < length && at < 11 && head[at] >= 0x80)
+		at++;
+	message = sn_proto_of(head + at + 1, length > at + 1 ? length - at - 1 : 0);
+	for (int i = 0; i < 2 && sn_proto_next(&message, &field); i++) {
+		if (field.number == 1 && field.wire == SN_PROTO_VARINT)
+			continue;
+		return field.number == 2 && field.wire == SN_PROTO_BYTES && field.length &&
+		       field.length < 256 &&
+		       (field.bytes[0] == '/' || field.bytes[0] == '#' ||
+			(field.bytes[0] >= 'A' && field.bytes[0] <= 'Z'));
+	}
+	return false;
+}
+
+static bool probe(const struct sn_import_input *input)
+{
+	unsigned char head[512];
+	size_t length;
+	if (!input->is_folder)
+		return sn_proto_probe(input->path, 1, head, sizeof(head), &length) &&
+		       is_space(head, length);
+	struct files files = {0};
+	find_files(&files, input->path, DEPTH_MAX);
+	bool any = files.count > 0;
+	release_files(&files);
+	return any;
+}
+
+/* ---- a file ---- */
+
+/* "HOST.xplane.pb": what the profilers name files by. */
+static uint32_t host_of(struct sn_xplane *xplane, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *suffix = strstr(name, SUFFIX);
+	return suffix && suffix > name ? sn_db_builder_string_n(xplane->recording.builder, name,
+								(size_t)(suffix - name))
+				       : sn_db_builder_string(xplane->recording.builder, "");
+}
+
+static bool same_folder(const char *left, const char *right)
+{
+	const char *a = strrchr(left, '/'), *b = strrchr(right, '/');
+	size_t length = a ? (size_t)(a - left) : 0;
+	return length == (b ? (size_t)(b - right) : 0) && !strncmp(left, right, length);
+}
+
+/* The file's number among those of its folder, where there are several; -1: it is alone. */
+static int32_t rank_of(const struct files *files, size_t index)
+{
+	size_t first = index, last = index;
+	while (first && same_folder(files->paths[first - 1], files->paths[index]))
+		first--;
+	while (last + 1 < files->count && same_folder(files->paths[last + 1], files->paths[index]))
+		last++;
+	return first == last ? -1 : (int32_t)(index - first);
+}
+
+static void release_file(struct sn_xplane *xplane)
+{
+	sn_proto_stream_close(&xplane->stream);
+	sn_xplane_release_names(xplane);
+	sn_xplane_release_programs(&xplane->programs);
+	sn_intern_release(&xplane->contexts);
+	free(xplane->steps);
+	xplane->steps = NULL;
+	xplane->step_count = xplane->step_capacity = 0;
+}
+
+static int read_file(struct sn_xplane *xplane, const struct files *files, size_t index,
+		     struct sn_error *error)
+{
+	const char *path = files->paths[index];
+	xplane->pid = -1;
+	xplane->start_time_ns = 0;
+	xplane->recording.host = host_of(xplane, path);
+	int result = sn_proto_stream_open(&xplane->stream, path, error);
+	if (!result)
+		result = sn_recording_open(&xplane->recording, path, error);
+	if (!result)
+		result = sn_xplane_names(xplane, error);
+	if (!result)
+		result = sn_proto_stream_rewind(&xplane->stream, error);
+	if (!result)
+		result = sn_xplane_events(xplane, error);
+	if (!result) {
+		xplane->recording.rank = rank_of(files, index);
+		if (xplane->pid >= 0)
+			xplane->recording.pid = xplane->pid;
+		result = sn_recording_build(&xplane->recording, files->count, error);
+	}
+	if (!result && sn_xplane_graphs(xplane))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	release_file(xplane);
+	return result;
+}
+
+static void finish(struct sn_xplane *xplane)
+{
+	struct sn_db_builder *builder = xplane->recording.builder;
+	sn_recording_finish(&xplane->recording);
+	if (xplane->oversized)
+		sn_db_builder_drop(builder, "import-oversized",
+				   "records that are larger than any that is read",
+				   xplane->oversized);
+	if (xplane->damaged_programs)
+		sn_db_builder_drop(builder, "import-program",
+				   "compiled programs that could not be read",
+				   xplane->damaged_programs);
+}
+
+static int list_files(const struct sn_import_request *request, struct files *files)
+{
+	int result = 0;
+	for (size_t i = 0; i < request->path_count && !result; i++) {
+		struct stat status;
+		bool is_folder = stat(request->paths[i], &status) == 0 && S_ISDIR(status.st_mode);
+		result = is_folder ? find_files(files, request->paths[i], DEPTH_MAX)
+				   : add_file(files, request->paths[i]);
+	}
+	if (files->count)
+		qsort(files->paths, files->count, sizeof(*files->paths), compare_paths);
+	return result;
+}
+
+static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
+		    struct sn_error *error)
+{
+	struct sn_xplane *xplane = calloc(1, sizeof(*xplane));
+	struct files files = {0};
+	int result = xplane ? list_files(request, &files) : SN_ERR_MEMORY;
+	if (result) {
+		release_files(&files);
+		free(xplane);
+		return sn_fail(error, result, "out of memory");
+	}
+	sn_recording_begin(&xplane->recording, "xplane", builder, request->events);
+	xplane->recording.program = sn_db_builder_string(builder, "python");
+	for (size_t i = 0; i < files.count && !result; i++)
+		result = read_file(xplane, &files, i, error);
+	if (!result)
+		finish(xplane);
+	sn_recording_release(&xplane->recording);
+	free(xplane->planes);
+	release_files(&files);
+	free(xplane);
+	return result;
+}
+
+const struct sn_importer sn_importer_xplane = {
+    .name = "xplane",
+    .summary = "profiles of JAX, TensorFlow and XLA (*.xplane.pb), plain or gzip",
+    .probe = probe,
+    .read = read_all,
+};

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of an XPlane file: names of events and statistics, programs, what planes are. */
+#include "xplane.h"
+
+#include "base/vec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Of a name with all it carries: programs with large constants are that large. */
+#define NAME_BYTES_MAX (256u << 20)
+/* Statistics of a name that are kept until the names of statistics are known. */
+#define KEPT_BYTES_MAX 4096u
+
+static const struct {
+	const char *name;
+	enum sn_xplane_role role;
+} roles[] = {
+    {"correlation_id", SN_XPLANE_CORRELATION},
+    {"_pt", SN_XPLANE_PRODUCER_TYPE},
+    {"_p", SN_XPLANE_PRODUCER},
+    {"_ct", SN_XPLANE_CONSUMER_TYPE},
+    {"_c", SN_XPLANE_CONSUMER},
+    {"hlo_op", SN_XPLANE_HLO_OP},
+    {"hlo_module", SN_XPLANE_HLO_MODULE},
+    {"program_id", SN_XPLANE_PROGRAM},
+    {"run_id", SN_XPLANE_RUN},
+    {"tf_op", SN_XPLANE_TF_OP},
+    {"kernel_details", SN_XPLANE_DETAILS},
+    {"memcpy_details", SN_XPLANE_DETAILS},
+    {"memset_details", SN_XPLANE_DETAILS},
+    {"MemcpyDetails", SN_XPLANE_DETAILS},
+    {"step_num", SN_XPLANE_STEP},
+    {"allocation_bytes", SN_XPLANE_ALLOCATION},
+    {"bytes_allocated", SN_XPLANE_ALLOCATED},
+    {"process_id", SN_XPLANE_PROCESS},
+    {"profile_start_time", SN_XPLANE_START_TIME},
+    {"_r", SN_XPLANE_LEFT_OUT},
+    {"Hlo Proto", SN_XPLANE_LEFT_OUT},
+    {"hlo_proto", SN_XPLANE_LEFT_OUT},
+};
+
+static uint32_t string_of(struct sn_xplane *xplane, const struct sn_proto_field *field)
+{
+	return sn_db_builder_string_n(xplane->recording.builder, (const char *)field->bytes,
+				      field->bytes ? field->length : 0);
+}
+
+/* ---- statistics ---- */
+
+static struct sn_xplane_stat_kind *kind_of_stat(struct sn_xplane_plane *plane, uint64_t id)
+{
+	uint32_t number = sn_intern_find(&plane->stat_ids, &id, sizeof(id));
+	return number == SN_INTERN_NONE ? NULL : plane->stats + number;
+}
+
+bool sn_xplane_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+		    struct sn_proto message, struct sn_xplane_stat *stat)
+{
+	static const unsigned char types[] = {[2] = SONDE_ATTRIBUTE_REAL,
+					      [3] = SONDE_ATTRIBUTE_UNSIGNED,
+					      [4] = SONDE_ATTRIBUTE_SIGNED,
+					      [5] = SONDE_ATTRIBUTE_STRING,
+					      [6] = 0,
+					      [7] = SONDE_ATTRIBUTE_STRING};
+	struct sn_proto_field field;
+	uint64_t id = 0;
+	*stat = (struct sn_xplane_stat){0};
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1)
+			id = field.value;
+		if (field.number < 2 || field.number > 7)
+			continue;
+		stat->contents = field;
+		stat->type = types[field.number];
+		stat->value = field.value;
+	}
+	stat->kind = kind_of_stat(plane, id);
+	if (message.failed || !stat->kind)
+		return false;
+	if (stat->contents.number == 5) {
+		stat->value = string_of(xplane, &stat->contents);
+	} else if (stat->contents.number == 7) { /* a reference to a name */
+		const struct sn_xplane_stat_kind *named = kind_of_stat(plane, stat->value);
+		stat->value = named ? named->name : SONDE_NONE;
+	}
+	/* counts that fit are signed, so that one statistic is one attribute whoever wrote it */
+	if (stat->type == SONDE_ATTRIBUTE_UNSIGNED && stat->value <= INT64_MAX)
+		stat->type = SONDE_ATTRIBUTE_SIGNED;
+	return stat->type != SONDE_ATTRIBUTE_STRING || stat->value != SONDE_NONE;
+}
+
+static int take_stat_name(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+			  struct sn_proto entry)
+{
+	struct sn_xplane_stat_kind made = {.name = SONDE_NONE};
+	struct sn_proto_field field, inner;
+	uint64_t id = 0;
+	while (sn_proto_next(&entry, &field)) {
+		struct sn_proto value = sn_proto_enter(&field);
+		if (field.number == 1)
+			id = field.value;
+		while (field.number == 2 && sn_proto_next(&value, &inner))
+			if (inner.number == 2)
+				made.name = string_of(xplane, &inner);
+	}
+	if (made.name == SONDE_NONE)
+		made.name = sn_db_builder_string(xplane->recording.builder, "");
+	memset(made.keys, 0xff, sizeof(made.keys));
+	const char *text = sn_db_builder_text(xplane->recording.builder, made.name);
+	for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
+		if (!strcmp(roles[i].name, text))
+			made.role = roles[i].role;
+	uint32_t number = sn_intern_add(&plane->stat_ids, &id, sizeof(id));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&plane->stats, &plane->stat_capacity, number + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	plane->stats[number] = made;
+	return 0;
+}
+
+/* ---- events ---- */
+
+/* The bytes of an XStat that is one of bytes; a program is. */
+static struct sn_proto_field blob_of(const struct sn_proto_field *stat)
+{
+	struct sn_proto parts = sn_proto_enter(stat);
+	struct sn_proto_field field, found = {0};
+	while (sn_proto_next(&parts, &field))
+		if (field.number == 6)
+			found = field;
+	return found;
+}
+
+static int keep(struct sn_xplane_plane *plane, const struct sn_proto_field *stat)
+{
+	if (stat->length > KEPT_BYTES_MAX)
+		return 0;
+	size_t wanted = plane->byte_count + stat->length + 2;
+	if (sn_vec_reserve(&plane->bytes, &plane->byte_capacity, wanted) < 0)
+		return SN_ERR_MEMORY;
+	plane->bytes[plane->byte_count++] = (unsigned char)stat->length;
+	plane->bytes[plane->byte_count++] = (unsigned char)(stat->length >> 8);
+	memcpy(plane->bytes + plane->byte_count, stat->bytes, stat->length);
+	plane->byte_count += stat->length;
+	return 0;
+}
+
+static int take_event_value(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+			    struct sn_proto value, struct sn_xplane_kind *kind)
+{
+	struct sn_proto_field field;
+	bool has_programs =
+	    !strcmp(sn_db_builder_text(xplane->recording.builder, plane->name), "/host:metadata");
+	int result = 0;
+	while (!result && sn_proto_next(&value, &field)) {
+		if (field.number == 2)
+			kind->name = string_of(xplane, &field);
+		else if (field.number == 4 && field.length)
+			kind->display = string_of(xplane, &field);
+		else if (field.number == 3 && has_programs)
+			result = sn_xplane_add_program(xplane, field.bytes, field.length);
+		else if (field.number == 5 && has_programs) {
+			struct sn_proto_field blob = blob_of(&field);
+			if (blob.length)
+				result = sn_xplane_add_program(xplane, blob.bytes, blob.length);
+		} else if (field.number == 5) {
+			result = keep(plane, &field);
+		}
+	}
+	return result;
+}
+
+static int take_event_name(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+			   struct sn_proto entry)
+{
+	struct sn_xplane_kind kind = {.name = SONDE_NONE,
+				      .display = SONDE_NONE,
+				      .stats_at = plane->byte_count,
+				      .number = SONDE_NONE};
+	struct sn_proto_field field;
+	uint64_t id = 0;
+	int result = 0;
+	while (!result && sn_proto_next(&entry, &field)) {
+		if (field.number == 1)
+			id = field.value;
+		else if (field.number == 2)
+			result = take_event_value(xplane, plane, sn_proto_enter(&field), &kind);
+	}
+	if (result)
+		return result;
+	kind.stat_bytes = (uint32_t)(plane->byte_count - kind.stats_at);
+	if (kind.name == SONDE_NONE)
+		kind.name = sn_db_builder_string(xplane->recording.builder, "");
+	uint32_t number = sn_intern_add(&plane->kind_ids, &id, sizeof(id));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&plane->kinds, &plane->kind_capacity, number + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	plane->kinds[number] = kind;
+	return 0;
+}
+
+/* ---- planes ---- */
+
+/* "/device:TPU:0 SparseCore 1": its number, and that of the core. */
+static void name_plane(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+		       const struct sn_proto_field *field)
+{
+	plane->name = string_of(xplane, field);
+	const char *name = sn_db_builder_text(xplane->recording.builder, plane->name);
+	const char *colon = strrchr(name, ':');
+	plane->is_device = !strncmp(name, "/device:", 8) && colon > name + 7;
+	if (!plane->is_device)
+		return;
+	unsigned device = 0, core = 0;
+	const char *space = strrchr(colon, ' ');
+	if (sscanf(colon + 1, "%u", &device) != 1)
+		device = 0;
+	if (space && sscanf(space + 1, "%u", &core) == 1)
+		core++;
+	plane->device = device;
+	plane->core = core;
+}
+
+/* What lines there are; their events are skipped. */
+static int look_at_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+			struct sn_error *error)
+{
+	struct sn_proto_stream *stream = &xplane->stream;
+	struct sn_proto_field field;
+	int found = sn_proto_stream_enter(stream, error);
+	while (!found && (found = sn_proto_stream_next(stream, &field, error)) > 0) {
+		found = 0;
+		if (field.number == 4)
+			break;
+		if (field.number != 2 || field.length > KEPT_BYTES_MAX)
+			continue;
+		found = sn_proto_stream_load(stream, &field, error);
+		if (found)
+			break;
+		plane->has_streams |= field.length > 8 && !memcmp(field.bytes, "Stream #", 8);
+		plane->has_operations |= field.length == 7 && !memcmp(field.bytes, "XLA Ops", 7);
+	}
+	return found ? found : sn_proto_stream_leave(stream, error);
+}
+
+static int take_plane_field(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+			    struct sn_proto_field *field, struct sn_error *error)
+{
+	if (field->wire != SN_PROTO_BYTES || field->number < 2 || field->number > 6)
+		return 0;
+	if (field->number == 3)
+		return look_at_line(xplane, plane, error);
+	if (field->length > NAME_BYTES_MAX) {
+		xplane->oversized++;
+		return 0;
+	}
+	int result = sn_proto_stream_load(&xplane->stream, field, error);
+	if (result)
+		return result;
+	switch (field->number) {
+	case 2:
+		name_plane(xplane, plane, field);
+		break;
+	case 4:
+		result = take_event_name(xplane, plane, sn_proto_enter(field));
+		break;
+	case 5:
+		result = take_stat_name(xplane, plane, sn_proto_enter(field));
+		break;
+	default:
+		result = keep(plane, field);
+	}
+	return result ? sn_fail(error, result, "out of memory") : 0;
+}
+
+/* One of the plane's own statistics, as text. */
+static void describe(struct sn_xplane *xplane, const struct sn_xplane_stat *stat, char *text,
+		     size_t size)
+{
+	const struct sn_db_builder *builder = xplane->recording.builder;
+	double real;
+	memcpy(&real, &stat->value, sizeof(real));
+	if (stat->type == SONDE_ATTRIBUTE_STRING)
+		snprintf(text, size, "%s", sn_db_builder_text(builder, (uint32_t)stat->value));
+	else if (stat->type == SONDE_ATTRIBUTE_REAL)
+		snprintf(text, size, "%g", real);
+	else
+		snprintf(text, size, "%lld", (long long)stat->value);
+	for (char *at = text; *at; at++) /* one line */
+		if ((unsigned char)*at < ' ')
+			*at = ' ';
+}
+
+/* What a plane says of itself: `first` is where in its bytes. */
+static void take_plane_stats(struct sn_xplane *xplane, struct sn_xplane_plane *plane, size_t first)
+{
+	struct sn_db_builder *builder = xplane->recording.builder;
+	char device[1024] = "", name[256], value[256];
+	size_t used = 0;
+	for (size_t at = first; at + 2 <= plane->byte_count;) {
+		size_t length = plane->bytes[at] | (size_t)plane->bytes[at + 1] << 8;
+		struct sn_xplane_stat stat;
+		bool is_sound = sn_xplane_stat(xplane, plane,
+					       sn_proto_of(plane->bytes + at + 2, length), &stat);
+		at += 2 + length;
+		if (!is_sound || !stat.type)
+			continue;
+		if (stat.kind->role == SN_XPLANE_PROCESS)
+			xplane->pid = (int64_t)stat.value;
+		if (stat.kind->role == SN_XPLANE_START_TIME)
+			xplane->start_time_ns = stat.value;
+		describe(xplane, &stat, value, sizeof(value));
+		snprintf(name, sizeof(name), "xplane.%s",
+			 sn_db_builder_text(builder, stat.kind->name));
+		if (plane->is_device && used < sizeof(device))
+			used += (size_t)snprintf(device + used, sizeof(device) - used, "%s%s %s",
+						 used ? ", " : "", name + 7, value);
+		else if (!plane->is_device && stat.kind->role != SN_XPLANE_LEFT_OUT)
+			sn_db_builder_property(builder, name, value);
+	}
+	if (!plane->is_device)
+		return;
+	snprintf(name, sizeof(name), "xplane.%s", sn_db_builder_text(builder, plane->name));
+	sn_db_builder_property(builder, name, device);
+}
+
+static int look_at_plane(struct sn_xplane *xplane, struct sn_error *error)
+{
+	struct sn_proto_field field;
+	size_t first_stat = 0;
+	bool has_stats = false;
+	if (sn_vec_reserve(&xplane->planes, &xplane->plane_capacity, xplane->plane_count + 1) < 0)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	struct sn_xplane_plane *plane = xplane->planes + xplane->plane_count++;
+	*plane =
+	    (struct sn_xplane_plane){.name = sn_db_builder_string(xplane->recording.builder, "")};
+	int found = sn_proto_stream_enter(&xplane->stream, error);
+	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
+		/* of this number are the last fields of a plane */
+		if (field.number == 6 && !has_stats) {
+			first_stat = plane->byte_count;
+			has_stats = true;
+		}
+		found = take_plane_field(xplane, plane, &field, error);
+	}
+	if (found)
+		return found;
+	if (has_stats)
+		take_plane_stats(xplane, plane, first_stat);
+	return sn_proto_stream_leave(&xplane->stream, error);
+}
+
+static int take_host(struct sn_xplane *xplane, struct sn_proto_field *field, struct sn_error *error)
+{
+	int result = sn_proto_stream_load(&xplane->stream, field, error);
+	if (!result && field->length)
+		xplane->recording.host = string_of(xplane, field);
+	return result;
+}
+
+int sn_xplane_names(struct sn_xplane *xplane, struct sn_error *error)
+{
+	struct sn_proto_field field;
+	int found;
+	while ((found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
+		bool is_bytes = field.wire == SN_PROTO_BYTES;
+		if (field.number == 1 && is_bytes)
+			found = look_at_plane(xplane, error);
+		else if (field.number == 4 && is_bytes && field.length <= KEPT_BYTES_MAX)
+			found = take_host(xplane, &field, error);
+		if (found < 0)
+			break;
+	}
+	return found;
+}
+
+void sn_xplane_release_names(struct sn_xplane *xplane)
+{
+	for (size_t i = 0; i < xplane->plane_count; i++) {
+		sn_intern_release(&xplane->planes[i].kind_ids);
+		sn_intern_release(&xplane->planes[i].stat_ids);
+		free(xplane->planes[i].kinds);
+		free(xplane->planes[i].stats);
+		free(xplane->planes[i].bytes);
+	}
+	xplane->plane_count = 0;
+}
