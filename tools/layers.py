@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = {"base": 0, "format": 1, "binary": 2, "aggregate": 3, "trace": 3, "analyze": 4, "import": 4,
+LAYERS = {"base": 0, "format": 1, "binary": 2, "aggregate": 3, "trace": 3, "os": 3, "analyze": 4, "import": 4,
           "export": 4, "serve": 4, "report": 4, "cmd": 5}
 COLLECT_MAY = {"format/measurement.h", "format/container.h", "format/checksum.h", "format/frame_kinds.def",
                "format/torch_name.h"}

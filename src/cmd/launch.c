@@ -3,6 +3,7 @@
 #include "command.h"
 #include "launch.h"
 #include "format/measurement.h"
+#include "format/trace_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -81,10 +82,16 @@ static bool is_perf_map(const char *name)
 	return digits && !strcmp(name + prefix + digits, SN_PERF_MAP_SUFFIX);
 }
 
+static bool is_trace(const char *name)
+{
+	size_t length = strlen(name), suffix = strlen(SN_TRACE_FILE_SUFFIX);
+	return length > suffix && !strcmp(name + length - suffix, SN_TRACE_FILE_SUFFIX);
+}
+
 /* What an earlier run left and the next may remove. */
 static bool is_ours(const char *name)
 {
-	return is_measurement(name) || is_perf_map(name);
+	return is_measurement(name) || is_perf_map(name) || is_trace(name);
 }
 
 /* ---- the folder ---- */
@@ -398,9 +405,15 @@ static int wait_for_program(int *status)
 	return 0;
 }
 
-/* In the child; reports through the pipe only if the program could not be started. */
-static void become_program(const struct sn_launch *launch, char *const *command, int report)
+/* In the child; reports through the pipe only if the program could not be started. Begins when the
+ * other end of `hold` is closed. */
+static void become_program(const struct sn_launch *launch, char *const *command, int report,
+			   const int hold[2])
 {
+	char nothing;
+	close(hold[1]);
+	while (read(hold[0], &nothing, 1) < 0 && errno == EINTR)
+		;
 	set_environment(launch);
 	sn_command_signals_restore();
 	execvp(command[0], command);
@@ -413,21 +426,25 @@ static void become_program(const struct sn_launch *launch, char *const *command,
 int sn_launch_program(const struct sn_launch *launch, char *const *command, int *status,
 		      struct sn_error *error)
 {
-	int report[2], reason = 0;
+	int report[2], hold[2], reason = 0;
 	struct sigaction old[GUARDED_COUNT];
 	if (strpbrk(launch->library, ": "))
 		return sn_fail(error, SN_ERR_ARGUMENT,
 			       "cannot preload '%s': its path has a space or a colon",
 			       launch->library);
-	if (pipe2(report, O_CLOEXEC))
+	if (pipe2(report, O_CLOEXEC) || pipe2(hold, O_CLOEXEC))
 		return sn_fail(error, SN_ERR_IO, "cannot make a pipe: %s", strerror(errno));
 	program_pid = fork();
 	if (program_pid < 0)
 		return sn_fail(error, SN_ERR_IO, "cannot fork: %s", strerror(errno));
 	if (!program_pid)
-		become_program(launch, command, report[1]);
+		become_program(launch, command, report[1], hold);
 	guard_signals(old);
 	close(report[1]);
+	close(hold[0]);
+	if (launch->on_start)
+		launch->on_start(launch->start_context, program_pid);
+	close(hold[1]);
 	bool failed = read(report[0], &reason, sizeof(reason)) == sizeof(reason);
 	close(report[0]);
 	if (wait_for_program(status))

@@ -20,6 +20,10 @@ struct sn_launch {
 	bool shadow;	       /* SONDE_SHADOW */
 	unsigned long checkpoint_ms;
 	unsigned long memory_limit_mb;
+	/* Called, if not NULL, when there is a process that is about to execute the program; it
+	 * waits for the return. */
+	void (*on_start)(void *context, int pid);
+	void *start_context;
 	char folder[4096];  /* absolute; set by sn_launch_folder */
 	char library[4096]; /* set by sn_launch_library */
 };

@@ -10,6 +10,7 @@
 #include "collect/event.h"
 #include "format/measurement.h"
 #include "launch.h"
+#include "run_os.h"
 #include "sonde/db.h"
 #include "summary.h"
 
@@ -23,6 +24,7 @@
 
 struct run {
 	struct sn_launch launch;
+	struct sn_run_os os;
 	const char *output; /* as the user gave it, or NULL */
 	bool analyze, quiet, no_loops;
 	char folder[4096], database[4096];
@@ -35,7 +37,10 @@ enum {
 	OPTION_NO_LOOPS,
 	OPTION_CHECKPOINT,
 	OPTION_LIMIT,
-	OPTION_SHADOW
+	OPTION_SHADOW,
+	OPTION_OS,
+	OPTION_OS_WIDE,
+	OPTION_OS_LIMIT
 };
 
 static const struct option option_table[] = {
@@ -51,6 +56,9 @@ static const struct option option_table[] = {
     {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
     {"memory-limit", required_argument, NULL, OPTION_LIMIT},
     {"shadow", no_argument, NULL, OPTION_SHADOW},
+    {"os", optional_argument, NULL, OPTION_OS},
+    {"os-wide", optional_argument, NULL, OPTION_OS_WIDE},
+    {"os-limit", required_argument, NULL, OPTION_OS_LIMIT},
     SN_OPTION_HELP,
     {0}};
 
@@ -131,6 +139,19 @@ static int set_rate(struct run *run, const struct sn_options *options)
 	return 0;
 }
 
+static int set_os(struct run *run, const struct sn_options *options, bool is_wide)
+{
+	const char *wrong;
+	run->os.options.is_wide |= is_wide;
+	run->os.options.sources = optarg ? sn_os_sources_parse(optarg, &wrong) : SN_OS_SOURCES_ALL;
+	if (run->os.options.sources)
+		return 0;
+	return sn_command_misuse(options->command,
+				 "'%.*s' is nothing of the operating system (scheduler, syscalls, "
+				 "faults, interrupts, block, network, frequency)",
+				 (int)strcspn(wrong, ","), wrong);
+}
+
 static int take_option(struct run *run, struct sn_options *options, int option)
 {
 	static const char *const operator_modes[] = {"sampled", "exact", "off", NULL};
@@ -174,6 +195,14 @@ static int take_option(struct run *run, struct sn_options *options, int option)
 		if (sn_options_number(options, "--checkpoint", optarg, 0.01, 86400, &number))
 			return SN_EXIT_USAGE;
 		run->launch.checkpoint_ms = (unsigned long)(number * 1000);
+		return 0;
+	case OPTION_OS:
+	case OPTION_OS_WIDE:
+		return set_os(run, options, option == OPTION_OS_WIDE);
+	case OPTION_OS_LIMIT:
+		if (sn_options_number(options, "--os-limit", optarg, 1, 1 << 20, &number))
+			return SN_EXIT_USAGE;
+		run->os.limit_bytes = (uint64_t)(number * (1 << 20));
 		return 0;
 	case OPTION_LIMIT:
 		if (sn_options_number(options, "--memory-limit", optarg, 1, 1 << 20, &number))
@@ -348,7 +377,7 @@ static int finish(struct run *run, int status)
 
 static int run_run(int argc, char **argv)
 {
-	struct run run = {.analyze = true};
+	struct run run = {.analyze = true, .os.limit_bytes = (uint64_t)SN_RUN_OS_LIMIT_MB << 20};
 	struct sn_options options = {&sn_command_run, argc, argv, "+o:e:F:qm", option_table};
 	for (int option; (option = sn_options_next(&options)) != -1;) {
 		if (option == SN_OPTION_STOP)
@@ -363,7 +392,12 @@ static int run_run(int argc, char **argv)
 	if (status)
 		return status;
 	struct sn_error error = {0};
-	if (sn_launch_program(&run.launch, argv + optind, &status, &error))
+	run.launch.on_start = sn_run_os_begin;
+	run.launch.start_context = &run.os;
+	sn_run_os_prepare(&run.os, run.folder, argv[optind]);
+	int failed = sn_launch_program(&run.launch, argv + optind, &status, &error);
+	sn_run_os_end(&run.os);
+	if (failed)
 		return sn_command_fail("%s", error.text);
 	return finish(&run, status);
 }
@@ -400,6 +434,15 @@ const struct sn_command sn_command_run = {
 	"    -m, --memory            count tensor allocations and releases\n"
 	"    --checkpoint SECONDS    least time between two checkpoints (default 2)\n"
 	"    --memory-limit MIB      most memory the collector may use in a process (default 512)\n"
+	"    --os[=LIST]             record what the operating system does for the program: when "
+	"threads\n"
+	"                            run, are ready or blocked, and in what. LIST of scheduler,\n"
+	"                            syscalls, faults, interrupts, block, network, frequency; "
+	"default\n"
+	"                            all. Without privilege only own context switches and faults\n"
+	"    --os-wide[=LIST]        the same of the whole machine\n"
+	"    --os-limit MIB          most disk space for that (default 1024); then the newest are "
+	"kept\n"
 	"    --no-analyze            only measure; analyse later with `sonde analyze`\n"
 	"    --no-loops              leave loops of native code out of call paths\n"
 	"    --shadow                unwind every call path twice, a fast and a sure way, and "
@@ -411,6 +454,7 @@ const struct sn_command sn_command_run = {
 	"EXAMPLES\n"
 	"    sonde run -- python3 train.py\n"
 	"    sonde run -F 1000 -o fast -- ./solver input.dat\n"
+	"    sonde run --os -o job -- ./server && sonde timeline job.sdb\n"
 	"    sonde run -e cpu-time@199,page-faults@50 -- make -j4\n"
 	"    mpirun -n 4 sonde run -o job -- ./simulation && sonde analyze job.sonde -o job.sdb\n",
     .run = run_run,

@@ -117,6 +117,7 @@ enum sn_trace_link_space {
 	SN_TRACE_LINK_CALL = 1ull << 40,     /* an API call and the operations it started */
 	SN_TRACE_LINK_SEQUENCE = 2ull << 40, /* a forward operator and its backward operators */
 	SN_TRACE_LINK_MESSAGE = 3ull << 40,
+	SN_TRACE_LINK_WAKEUP = 4ull << 40, /* who woke a thread, and what that ended */
 };
 
 #endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that records; see recorder.h. */
+#include "recorder.h"
+
+#include "trace.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	PERIOD_MS = 50,
+	HASTE = -10,
+	/* A record is in its ring at the latest so long after its time: the kernel writes it at
+	 * once, but a virtual processor may be stopped in between. What comes later is counted. */
+	SETTLE_NS = 3000000,
+};
+
+struct sn_os_recorder {
+	struct sn_os_perf *perf;
+	struct sn_trace_file *file;
+	struct sn_os_trace *trace;
+	struct sn_os_states *states;
+	pthread_t thread;
+	int stop_fd;
+	_Atomic bool is_stopping;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void take(void *context, const struct sn_os_event *event)
+{
+	struct sn_os_recorder *recorder = context;
+	sn_os_states_take(recorder->states, event);
+}
+
+static void *record(void *context)
+{
+	struct sn_os_recorder *recorder = context;
+	/* what it comes too late for is lost; where that is not allowed it goes without */
+	setpriority(PRIO_PROCESS, 0, HASTE);
+	while (!atomic_load_explicit(&recorder->is_stopping, memory_order_relaxed)) {
+		sn_os_perf_wait(recorder->perf, recorder->stop_fd, PERIOD_MS);
+		sn_os_perf_read(recorder->perf, now_ns() - SETTLE_NS, take, recorder);
+	}
+	sn_os_perf_disable(recorder->perf);
+	sn_os_perf_read(recorder->perf, UINT64_MAX, take, recorder);
+	return NULL;
+}
+
+static void release(struct sn_os_recorder *recorder)
+{
+	sn_os_states_free(recorder->states);
+	sn_os_trace_free(recorder->trace);
+	sn_os_perf_close(recorder->perf);
+	if (recorder->stop_fd >= 0)
+		close(recorder->stop_fd);
+	free(recorder);
+}
+
+/* Signals are for the thread that waits for the program. */
+static int start_thread(struct sn_os_recorder *recorder)
+{
+	sigset_t all, old;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int status = pthread_create(&recorder->thread, NULL, record, recorder);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return status;
+}
+
+int sn_os_recorder_start(const struct sn_os_options *options, pid_t pid, struct sn_trace_file *file,
+			 struct sn_os_recorder **recorder, struct sn_os_coverage *coverage,
+			 struct sn_error *error)
+{
+	struct sn_os_recorder *made = calloc(1, sizeof(*made));
+	if (!made)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	made->file = file;
+	made->stop_fd = eventfd(0, EFD_CLOEXEC);
+	made->trace = sn_os_trace_new(file);
+	if (made->trace) {
+		struct sn_os_sink sink = sn_os_trace_sink(made->trace);
+		made->states = sn_os_states_new(&sink, options->is_wide);
+	}
+	int status = made->states && made->stop_fd >= 0
+			 ? sn_os_perf_open(options, pid, &made->perf, coverage, error)
+			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!status && start_thread(made))
+		status = sn_fail(error, SN_ERR_MEMORY, "cannot start a thread");
+	if (status) {
+		release(made);
+		return status;
+	}
+	*recorder = made;
+	return 0;
+}
+
+void sn_os_recorder_stop(struct sn_os_recorder *recorder, struct sn_os_result *result)
+{
+	if (!recorder)
+		return;
+	uint64_t one = 1, end_ns = now_ns();
+	atomic_store_explicit(&recorder->is_stopping, true, memory_order_relaxed);
+	if (write(recorder->stop_fd, &one, sizeof(one)) < 0)
+		end_ns = now_ns(); /* it wakes by itself, a moment later */
+	pthread_join(recorder->thread, NULL);
+	sn_os_states_finish(recorder->states, end_ns);
+	uint64_t *losses = sn_os_states_losses(recorder->states), lost = 0;
+	losses[SN_OS_LOSS_DAMAGED] += sn_os_perf_damaged(recorder->perf);
+	for (int cause = 0; cause < SN_OS_LOSSES; cause++)
+		if (cause != SN_OS_LOSS_DISORDER) /* these are there, a little shifted */
+			lost += losses[cause];
+	sn_trace_file_lose(recorder->file, SN_TRACE_LOST_SOURCE, lost);
+	if (result) {
+		result->event_count = sn_os_trace_count(recorder->trace);
+		memcpy(result->losses, losses, sizeof(result->losses));
+	}
+	release(recorder);
+}
