@@ -129,9 +129,9 @@ struct sonde_pixel {
 };
 
 /*
- * Draws [from_ns, to_ns) of a track into pixels[count], left to right. Exact where events are wider
- * than a pixel; below that the context is the most frequent one of a group of events next to each
- * other. 0, or a negative number where the file is damaged.
+ * Draws [from_ns, to_ns) of a track into pixels[count], left to right. Exact but where 32 events
+ * (64 samples) next to each other take less than four pixels: those are drawn as one, with the
+ * context that took most of their time. 0, or a negative number where the file is damaged.
  */
 int sonde_trace_draw(const struct sonde_trace *trace, uint32_t track, uint64_t from_ns,
 		     uint64_t to_ns, struct sonde_pixel *pixels, size_t count,

@@ -3,10 +3,7 @@
 #include "blame.h"
 
 #include "base/vec.h"
-#include "event_merge.h"
-#include "format/measurement.h"
-
-#include <string.h>
+#include "host.h"
 
 /* A thread was in `context`, innermost, for this part of a gap. */
 struct segment {
@@ -18,35 +15,6 @@ struct segments {
 	struct segment *items;
 	size_t count, capacity;
 };
-
-/* A thread's calls that are open, as the sweep over its events goes on. */
-struct stack {
-	struct segment *calls;
-	size_t depth, capacity;
-	uint64_t now_ns; /* until when time has been handed out */
-};
-
-bool sn_blame_is_waiting(const struct sonde_db *db, uint32_t context)
-{
-	static const char *const names[] = {
-	    "acquire", "wait", "_wait_for_tstate_lock", "select", "poll", "epoll", "recv", "sleep",
-	    "join",    "get"};
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
-	if (frame->kind != SN_FRAME_PYTHON)
-		return false;
-	const char *name = sonde_db_string(db, frame->name),
-		   *file = sonde_db_string(db, frame->file);
-	if (!strncmp(name, "<built-in method ", 17))
-		name += 17;
-	size_t length = strcspn(name, " >");
-	bool is_library = !*file || strstr(file, "threading.py") || strstr(file, "queue.py") ||
-			  strstr(file, "selectors.py") || strstr(file, "connection.py");
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && is_library; i++)
-		if (strlen(names[i]) == length && !memcmp(name, names[i], length))
-			return true;
-	return false;
-}
 
 /* The first gap that ends after the time. */
 static size_t find_gap(const struct sn_device_time *time, uint64_t time_ns)
@@ -79,88 +47,15 @@ static int cut(const struct sn_device_time *time, uint64_t start_ns, uint64_t en
 	return 0;
 }
 
-/* Hands out the time up to `time_ns` to the innermost call of each moment. */
-static int unwind(const struct sn_device_time *time, struct stack *stack, uint64_t time_ns,
-		  struct segments *segments)
-{
-	while (stack->depth && stack->now_ns < time_ns) {
-		const struct segment *top = stack->calls + stack->depth - 1;
-		uint64_t end = top->end_ns < time_ns ? top->end_ns : time_ns;
-		if (end > stack->now_ns) {
-			if (cut(time, stack->now_ns, end, top->context, segments))
-				return SN_ERR_MEMORY;
-			stack->now_ns = end;
-		}
-		if (top->end_ns > time_ns)
-			return 0;
-		stack->depth--;
-	}
-	stack->now_ns = time_ns;
-	return 0;
-}
+struct cutting {
+	const struct sn_device_time *time;
+	struct segments *segments;
+};
 
-static int take_call(const struct sn_device_time *time, const struct sn_merged_event *event,
-		     struct stack *stack, struct segments *segments)
+static int take_part(void *data, const struct sn_host_part *part)
 {
-	if (unwind(time, stack, event->start_ns, segments) ||
-	    sn_vec_reserve(&stack->calls, &stack->capacity, stack->depth + 1) < 0)
-		return SN_ERR_MEMORY;
-	stack->calls[stack->depth++] =
-	    (struct segment){event->start_ns, event->end_ns, event->context};
-	return 0;
-}
-
-/* All segments of one thread, whose tracks these are. */
-static int read_thread(const struct sonde_trace *trace, const uint32_t *tracks, size_t count,
-		       const struct sn_device_time *time, struct segments *segments,
-		       struct sn_error *error)
-{
-	struct sn_event_merge *merge = sn_event_merge_new(trace, tracks, count, SONDE_EVENTS_BRIEF);
-	struct stack stack = {0};
-	struct sn_merged_event event;
-	int result = merge ? 1 : SN_ERR_MEMORY;
-	while (result > 0 && (result = sn_event_merge_next(merge, &event, error)) > 0)
-		if (take_call(time, &event, &stack, segments))
-			result = SN_ERR_MEMORY;
-	if (!result)
-		result = unwind(time, &stack, UINT64_MAX, segments);
-	if (result == SN_ERR_MEMORY)
-		sn_fail(error, result, "out of memory");
-	sn_event_merge_free(merge);
-	free(stack.calls);
-	return result;
-}
-
-static bool is_of_process(const struct sonde_db *db, const struct sonde_db_profile *profile,
-			  const struct sn_device_time *time)
-{
-	const struct sonde_db_profile *stream = sonde_db_profile(db, time->profile);
-	return profile->kind == 0 && profile->run == stream->run && profile->rank == stream->rank &&
-	       profile->host == stream->host && (profile->rank >= 0 || profile->pid == stream->pid);
-}
-
-static int read_threads(const struct sonde_db *db, const struct sonde_trace *trace,
-			const struct sn_device_time *time, struct segments *segments,
-			struct sn_error *error)
-{
-	uint32_t track_count = sonde_trace_track_count(trace);
-	uint32_t *tracks = malloc((track_count + 1ull) * sizeof(*tracks));
-	int result = tracks ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (uint32_t first = 0, next; first < track_count && !result; first = next) {
-		uint32_t profile = sonde_trace_track(trace, first)->profile;
-		size_t count = 0;
-		for (next = first; next < track_count; next++) {
-			const struct sonde_track *track = sonde_trace_track(trace, next);
-			if (track->profile != profile)
-				break;
-			if (track->kind == SONDE_TRACK_INTERVALS)
-				tracks[count++] = next;
-		}
-		if (count && is_of_process(db, sonde_db_profile(db, profile), time))
-			result = read_thread(trace, tracks, count, time, segments, error);
-	}
-	free(tracks);
-	return result;
+	struct cutting *cutting = data;
+	return cut(cutting->time, part->start_ns, part->end_ns, part->context, cutting->segments);
 }
 
 /* ---- sharing ---- */
@@ -253,7 +148,7 @@ static void drop_waiting(const struct sonde_db *db, struct segments *segments)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < segments->count; i++)
-		if (!sn_blame_is_waiting(db, segments->items[i].context))
+		if (!sn_host_is_waiting(db, segments->items[i].context))
 			segments->items[kept++] = segments->items[i];
 	segments->count = kept;
 }
@@ -263,7 +158,9 @@ int sn_blame(const struct sonde_db *db, const struct sonde_trace *trace,
 {
 	struct segments segments = {0};
 	*blame = (struct sn_blame){0};
-	int result = read_threads(db, trace, time, &segments, error);
+	struct cutting cutting = {time, &segments};
+	int result =
+	    sn_host_walk(db, trace, time->profile, SONDE_EVENTS_BRIEF, take_part, &cutting, error);
 	if (!result) {
 		drop_waiting(db, &segments);
 		if (make_shares(db, &segments, blame))

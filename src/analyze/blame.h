@@ -3,7 +3,7 @@
  * Idleness blame (HPCToolkit, section 7.2): the time when a device had nothing to do is the fault
  * of what the host did meanwhile. At each such moment it is shared equally among the threads of the
  * device's process that were in some call, and charged to the innermost call of each. Threads that
- * wait for others are not at fault (sn_blame_is_waiting).
+ * wait for others are not at fault (sn_host_is_waiting in host.h).
  */
 #ifndef SN_ANALYZE_BLAME_H
 #define SN_ANALYZE_BLAME_H
@@ -26,8 +26,5 @@ struct sn_blame {
 int sn_blame(const struct sonde_db *db, const struct sonde_trace *trace,
 	     const struct sn_device_time *time, struct sn_blame *blame, struct sn_error *error);
 void sn_blame_release(struct sn_blame *blame);
-
-/* Whether a call only waits for another thread: a lock, a queue, a poll. */
-bool sn_blame_is_waiting(const struct sonde_db *db, uint32_t context);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/intern.h"
 #include "base/vec.h"
+#include "device_tracks.h"
 #include "event_merge.h"
 #include "format/measurement.h"
 
@@ -60,17 +61,11 @@ struct sweep {
 	uint64_t now_ns;
 };
 
-/* Importers put what was launched before the recording below a frame of kind idle. */
-static bool is_launched(const struct sonde_db *db, uint32_t context)
-{
-	uint32_t parent = sonde_db_context(db, context)->parent;
-	return sonde_db_frame(db, sonde_db_context(db, parent)->frame)->kind != SN_FRAME_IDLE;
-}
-
 static enum sn_device_work work_of(struct sweep *sweep, uint32_t context)
 {
 	if (!sweep->works[context]) {
-		bool is_counted = !sweep->launched_only || is_launched(sweep->db, context);
+		bool is_counted =
+		    !sweep->launched_only || sn_device_is_launched(sweep->db, context);
 		enum sn_device_work work =
 		    is_counted ? sn_device_work(sweep->db, context) : SN_WORK_NONE;
 		sweep->works[context] = (uint8_t)(1 + work);
@@ -158,9 +153,10 @@ static int take_operation(struct sweep *sweep, const struct sn_merged_event *eve
 	enum sn_device_work work = work_of(sweep, event->context);
 	if (work == SN_WORK_NONE)
 		return 0;
-	bool is_first = !time->start_ns;
+	bool is_first = !time->has_work;
 	if (is_first)
 		time->start_ns = sweep->now_ns = event->start_ns;
+	time->has_work = true;
 	while (sweep->heap_count && sweep->heap[0].end_ns <= event->start_ns) {
 		pass(sweep, sweep->heap[0].end_ns);
 		pop(sweep);
@@ -191,7 +187,7 @@ static int sweep_device(const struct sonde_db *db, const struct sonde_trace *tra
 	while (result > 0 && (result = sn_event_merge_next(merge, &event, error)) > 0)
 		if (take_operation(&sweep, &event))
 			result = SN_ERR_MEMORY;
-	if (!result && time->start_ns)
+	if (!result && time->has_work)
 		advance(&sweep, time->end_ns);
 	time->idle_ns = time->end_ns - time->start_ns - time->busy_ns;
 	if (result == SN_ERR_MEMORY)
@@ -204,53 +200,8 @@ static int sweep_device(const struct sonde_db *db, const struct sonde_trace *tra
 
 /* ---- devices ---- */
 
-struct device_track {
-	uint32_t run, device, track, profile;
-	int32_t rank;
-	uint64_t pid;
-};
-
-static int compare_tracks(const void *left, const void *right)
-{
-	const struct device_track *a = left, *b = right;
-	if (a->run != b->run)
-		return a->run < b->run ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	if (a->pid != b->pid && a->rank < 0)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->device != b->device)
-		return a->device < b->device ? -1 : 1;
-	return (a->track > b->track) - (a->track < b->track);
-}
-
-static bool is_same_device(const struct device_track *a, const struct device_track *b)
-{
-	return a->run == b->run && a->rank == b->rank && a->device == b->device &&
-	       (a->rank >= 0 || a->pid == b->pid);
-}
-
-static struct device_track *list_tracks(const struct sonde_db *db, const struct sonde_trace *trace,
-					size_t *count)
-{
-	uint32_t track_count = sonde_trace_track_count(trace);
-	struct device_track *list = malloc((track_count + 1ull) * sizeof(*list));
-	*count = 0;
-	for (uint32_t i = 0; i < track_count && list; i++) {
-		const struct sonde_track *track = sonde_trace_track(trace, i);
-		const struct sonde_db_profile *profile = sonde_db_profile(db, track->profile);
-		if (profile->kind == 1 && track->kind == SONDE_TRACK_INTERVALS)
-			list[(*count)++] =
-			    (struct device_track){profile->run,	  profile->device, i,
-						  track->profile, profile->rank,   profile->pid};
-	}
-	if (list)
-		qsort(list, *count, sizeof(*list), compare_tracks);
-	return list;
-}
-
 static int measure_device(const struct sonde_db *db, const struct sonde_trace *trace,
-			  const struct device_track *tracks, size_t count, bool launched_only,
+			  const struct sn_device_track *tracks, size_t count, bool launched_only,
 			  struct sn_device_times *times, struct sn_error *error)
 {
 	uint32_t *numbers = malloc(count * sizeof(*numbers));
@@ -268,7 +219,7 @@ static int measure_device(const struct sonde_db *db, const struct sonde_trace *t
 	int result = sweep_device(db, trace, numbers, count, launched_only, time, error);
 	free(numbers);
 	/* a device of which only annotations were recorded did nothing that is known */
-	if (!time->start_ns) {
+	if (!time->has_work) {
 		free(time->gaps);
 		times->count--;
 	}
@@ -364,12 +315,12 @@ int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, 
 		    struct sn_device_times *times, struct sn_error *error)
 {
 	size_t count;
-	struct device_track *tracks = list_tracks(db, trace, &count);
+	struct sn_device_track *tracks = sn_device_tracks(db, trace, &count);
 	*times = (struct sn_device_times){.devices = calloc(count + 1, sizeof(*times->devices))};
 	int result = tracks && times->devices ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t first = 0, next; first < count && !result; first = next) {
 		for (next = first + 1; next < count; next++)
-			if (!is_same_device(tracks + first, tracks + next))
+			if (!sn_device_is_same(tracks + first, tracks + next))
 				break;
 		result = measure_device(db, trace, tracks + first, next - first, launched_only,
 					times, error);

@@ -36,6 +36,7 @@ struct sn_device_time {
 	uint32_t device, run;
 	uint32_t profile; /* one of the device's streams */
 	uint32_t stream_count;
+	bool has_work;			    /* false only while it is measured */
 	uint64_t start_ns, end_ns;	    /* first operation to last */
 	uint64_t work_ns[SN_WORK_KINDS];    /* at least one such runs */
 	uint64_t exposed_ns[SN_WORK_KINDS]; /* no lower-numbered kind runs beside it */

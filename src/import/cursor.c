@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const unsigned char *sn_cursor_take(struct sn_cursor *cursor, size_t length)
+const unsigned char *sn_import_cursor_take(struct sn_import_cursor *cursor, size_t length)
 {
 	if (cursor->failed || length > cursor->length - cursor->at) {
 		cursor->failed = true;
@@ -20,16 +20,16 @@ const unsigned char *sn_cursor_take(struct sn_cursor *cursor, size_t length)
 	return taken;
 }
 
-uint64_t sn_cursor_number(struct sn_cursor *cursor, unsigned bytes)
+uint64_t sn_import_cursor_number(struct sn_import_cursor *cursor, unsigned bytes)
 {
-	const unsigned char *at = sn_cursor_take(cursor, bytes);
+	const unsigned char *at = sn_import_cursor_take(cursor, bytes);
 	uint64_t number = 0;
 	for (unsigned i = 0; at && i < bytes; i++)
 		number = number << 8 | at[cursor->big_endian ? i : bytes - 1 - i];
 	return number;
 }
 
-void sn_cursor_seek(struct sn_cursor *cursor, uint64_t at)
+void sn_import_cursor_seek(struct sn_import_cursor *cursor, uint64_t at)
 {
 	if (at > cursor->length)
 		cursor->failed = true;
@@ -37,9 +37,9 @@ void sn_cursor_seek(struct sn_cursor *cursor, uint64_t at)
 		cursor->at = (size_t)at;
 }
 
-double sn_cursor_double(struct sn_cursor *cursor)
+double sn_import_cursor_double(struct sn_import_cursor *cursor)
 {
-	uint64_t bits = sn_cursor_number(cursor, 8);
+	uint64_t bits = sn_import_cursor_number(cursor, 8);
 	double value;
 	memcpy(&value, &bits, sizeof(value));
 	return value;
@@ -60,7 +60,8 @@ static int read_all(int fd, unsigned char *bytes, size_t length)
 	return 0;
 }
 
-int sn_cursor_load(const char *path, unsigned char **bytes, size_t *length, struct sn_error *error)
+int sn_import_cursor_load(const char *path, unsigned char **bytes, size_t *length,
+			  struct sn_error *error)
 {
 	struct stat status;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), code = 0;

@@ -14,21 +14,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sn_cursor {
+struct sn_import_cursor {
 	const unsigned char *bytes;
 	size_t length, at;
 	bool big_endian;
 	bool failed;
 };
 
-uint64_t sn_cursor_number(struct sn_cursor *cursor, unsigned bytes); /* 1, 2, 4 or 8 */
+uint64_t sn_import_cursor_number(struct sn_import_cursor *cursor,
+				 unsigned bytes); /* 1, 2, 4 or 8 */
 /* The next bytes themselves, or NULL. */
-const unsigned char *sn_cursor_take(struct sn_cursor *cursor, size_t length);
+const unsigned char *sn_import_cursor_take(struct sn_import_cursor *cursor, size_t length);
 /* Goes to an absolute place. */
-void sn_cursor_seek(struct sn_cursor *cursor, uint64_t at);
-double sn_cursor_double(struct sn_cursor *cursor);
+void sn_import_cursor_seek(struct sn_import_cursor *cursor, uint64_t at);
+double sn_import_cursor_double(struct sn_import_cursor *cursor);
 
 /* A whole regular file. Free *bytes with free(); a NUL follows the last byte. */
-int sn_cursor_load(const char *path, unsigned char **bytes, size_t *length, struct sn_error *error);
+int sn_import_cursor_load(const char *path, unsigned char **bytes, size_t *length,
+			  struct sn_error *error);
 
 #endif

@@ -90,7 +90,7 @@ static int load(struct reader *reader, struct file *file, const char *folder, co
 		const char *kind, const char *footer)
 {
 	snprintf(file->path, sizeof(file->path), "%s/%s", folder, name);
-	int code = sn_cursor_load(file->path, &file->bytes, &file->length, reader->error);
+	int code = sn_import_cursor_load(file->path, &file->bytes, &file->length, reader->error);
 	if (code != 0)
 		return code;
 	if (file->length < 24 || memcmp(file->bytes, "HPCTOOLKIT", 10) != 0 ||
@@ -105,18 +105,18 @@ static int load(struct reader *reader, struct file *file, const char *folder, co
 	return 0;
 }
 
-static struct sn_cursor cursor_at(const struct file *file, uint64_t at)
+static struct sn_import_cursor cursor_at(const struct file *file, uint64_t at)
 {
-	struct sn_cursor cursor = {file->bytes, file->length, 0, false, false};
-	sn_cursor_seek(&cursor, at);
+	struct sn_import_cursor cursor = {file->bytes, file->length, 0, false, false};
+	sn_import_cursor_seek(&cursor, at);
 	return cursor;
 }
 
 /* Section `index` of the header. */
-static struct sn_cursor section_at(const struct file *file, unsigned index)
+static struct sn_import_cursor section_at(const struct file *file, unsigned index)
 {
-	struct sn_cursor cursor = cursor_at(file, 0x18 + 16 * (uint64_t)index);
-	return cursor_at(file, sn_cursor_number(&cursor, 8));
+	struct sn_import_cursor cursor = cursor_at(file, 0x18 + 16 * (uint64_t)index);
+	return cursor_at(file, sn_import_cursor_number(&cursor, 8));
 }
 
 /* A string; NULL where it does not end in the file. Files end with a NUL in memory, but a string
@@ -155,9 +155,9 @@ static int read_formulas(struct reader *reader, const char *description)
 
 static int read_general(struct reader *reader)
 {
-	struct sn_cursor cursor = section_at(&reader->meta, 0);
-	const char *title = text_at(&reader->meta, sn_cursor_number(&cursor, 8));
-	const char *description = text_at(&reader->meta, sn_cursor_number(&cursor, 8));
+	struct sn_import_cursor cursor = section_at(&reader->meta, 0);
+	const char *title = text_at(&reader->meta, sn_import_cursor_number(&cursor, 8));
+	const char *description = text_at(&reader->meta, sn_import_cursor_number(&cursor, 8));
 	if (cursor.failed || !title || !description)
 		return damaged(reader, &reader->meta, "damaged title");
 	reader->is_own = strncmp(description, OWN_DESCRIPTION, strlen(OWN_DESCRIPTION)) == 0;
@@ -167,16 +167,17 @@ static int read_general(struct reader *reader)
 
 static int read_id_names(struct reader *reader)
 {
-	struct sn_cursor cursor = section_at(&reader->meta, 1);
-	uint64_t names = sn_cursor_number(&cursor, 8), count = sn_cursor_number(&cursor, 1);
+	struct sn_import_cursor cursor = section_at(&reader->meta, 1);
+	uint64_t names = sn_import_cursor_number(&cursor, 8),
+		 count = sn_import_cursor_number(&cursor, 1);
 	if (cursor.failed || !has_array(&reader->meta, names, count, 8, 8))
 		return damaged(reader, &reader->meta, "damaged names of identifiers");
 	reader->id_names = calloc(count + 1, sizeof(*reader->id_names));
 	if (!reader->id_names)
 		return no_memory(reader);
-	struct sn_cursor list = cursor_at(&reader->meta, names);
+	struct sn_import_cursor list = cursor_at(&reader->meta, names);
 	for (uint64_t i = 0; i < count; i++) {
-		const char *name = text_at(&reader->meta, sn_cursor_number(&list, 8));
+		const char *name = text_at(&reader->meta, sn_import_cursor_number(&list, 8));
 		if (!name)
 			return damaged(reader, &reader->meta, "damaged names of identifiers");
 		/* the file is gone before the profiles' tuples are used up */
@@ -191,9 +192,9 @@ static int read_id_names(struct reader *reader)
 static enum scope scope_at(const struct file *file, uint64_t at)
 {
 	enum { TYPE_POINT = 1, TYPE_EXECUTION = 2, TYPE_TRANSITIVE = 3 };
-	struct sn_cursor cursor = cursor_at(file, at);
-	const char *name = text_at(file, sn_cursor_number(&cursor, 8));
-	uint64_t type = sn_cursor_number(&cursor, 1);
+	struct sn_import_cursor cursor = cursor_at(file, at);
+	const char *name = text_at(file, sn_import_cursor_number(&cursor, 8));
+	uint64_t type = sn_import_cursor_number(&cursor, 1);
 	if (!name || cursor.failed)
 		return SCOPE_COUNT;
 	if (type == TYPE_POINT)
@@ -207,18 +208,18 @@ static enum scope scope_at(const struct file *file, uint64_t at)
 static int read_metric(struct reader *reader, uint64_t at, uint64_t instance_size)
 {
 	const struct file *file = &reader->meta;
-	struct sn_cursor cursor = cursor_at(file, at);
-	const char *name = text_at(file, sn_cursor_number(&cursor, 8));
-	uint64_t instances = sn_cursor_number(&cursor, 8);
-	sn_cursor_number(&cursor, 8); /* summaries: they are computed anew */
-	uint64_t count = sn_cursor_number(&cursor, 2);
+	struct sn_import_cursor cursor = cursor_at(file, at);
+	const char *name = text_at(file, sn_import_cursor_number(&cursor, 8));
+	uint64_t instances = sn_import_cursor_number(&cursor, 8);
+	sn_import_cursor_number(&cursor, 8); /* summaries: they are computed anew */
+	uint64_t count = sn_import_cursor_number(&cursor, 2);
 	if (cursor.failed || !name || !has_array(file, instances, count, instance_size, 10))
 		return damaged(reader, file, "damaged list of metrics");
 	uint32_t metric = sn_hpct_metric(reader->builder, name, 0);
 	for (uint64_t i = 0; i < count; i++) {
-		struct sn_cursor instance = cursor_at(file, instances + i * instance_size);
-		enum scope scope = scope_at(file, sn_cursor_number(&instance, 8));
-		uint64_t id = sn_cursor_number(&instance, 2);
+		struct sn_import_cursor instance = cursor_at(file, instances + i * instance_size);
+		enum scope scope = scope_at(file, sn_import_cursor_number(&instance, 8));
+		uint64_t id = sn_import_cursor_number(&instance, 2);
 		if (scope == SCOPE_COUNT)
 			return damaged(reader, file, "damaged list of metrics");
 		reader->properties[id] = (struct property){metric, scope};
@@ -229,9 +230,11 @@ static int read_metric(struct reader *reader, uint64_t at, uint64_t instance_siz
 static int read_metrics(struct reader *reader)
 {
 	const struct file *file = &reader->meta;
-	struct sn_cursor cursor = section_at(file, 2);
-	uint64_t metrics = sn_cursor_number(&cursor, 8), count = sn_cursor_number(&cursor, 4);
-	uint64_t size = sn_cursor_number(&cursor, 1), instance_size = sn_cursor_number(&cursor, 1);
+	struct sn_import_cursor cursor = section_at(file, 2);
+	uint64_t metrics = sn_import_cursor_number(&cursor, 8),
+		 count = sn_import_cursor_number(&cursor, 4);
+	uint64_t size = sn_import_cursor_number(&cursor, 1),
+		 instance_size = sn_import_cursor_number(&cursor, 1);
 	reader->properties = malloc(65536 * sizeof(*reader->properties));
 	if (!reader->properties)
 		return no_memory(reader);
@@ -250,12 +253,12 @@ static int read_metrics(struct reader *reader)
 /* A module or a file by its record; SONDE_NONE for a pointer of 0. -1 where it is damaged. */
 static int path_at(struct reader *reader, uint64_t at, uint32_t *string, bool *is_gpu)
 {
-	struct sn_cursor cursor = cursor_at(&reader->meta, at);
+	struct sn_import_cursor cursor = cursor_at(&reader->meta, at);
 	*string = SONDE_NONE;
 	if (at == 0)
 		return 0;
-	sn_cursor_number(&cursor, 8); /* flags */
-	const char *path = text_at(&reader->meta, sn_cursor_number(&cursor, 8));
+	sn_import_cursor_number(&cursor, 8); /* flags */
+	const char *path = text_at(&reader->meta, sn_import_cursor_number(&cursor, 8));
 	if (cursor.failed || !path)
 		return -1;
 	*string = sn_db_builder_string(reader->builder, path);
@@ -287,15 +290,15 @@ struct record {
 
 static int take_record(struct reader *reader, uint64_t at, struct record *record)
 {
-	struct sn_cursor cursor = cursor_at(&reader->meta, at);
+	struct sn_import_cursor cursor = cursor_at(&reader->meta, at);
 	*record = (struct record){0};
-	record->children_bytes = sn_cursor_number(&cursor, 8);
-	record->children = sn_cursor_number(&cursor, 8);
-	record->id = (uint32_t)sn_cursor_number(&cursor, 4);
-	uint64_t flags = sn_cursor_number(&cursor, 1);
-	record->relation = (unsigned)sn_cursor_number(&cursor, 1);
-	record->kind = (unsigned)sn_cursor_number(&cursor, 1);
-	uint64_t words = sn_cursor_number(&cursor, 1);
+	record->children_bytes = sn_import_cursor_number(&cursor, 8);
+	record->children = sn_import_cursor_number(&cursor, 8);
+	record->id = (uint32_t)sn_import_cursor_number(&cursor, 4);
+	uint64_t flags = sn_import_cursor_number(&cursor, 1);
+	record->relation = (unsigned)sn_import_cursor_number(&cursor, 1);
+	record->kind = (unsigned)sn_import_cursor_number(&cursor, 1);
+	uint64_t words = sn_import_cursor_number(&cursor, 1);
 	record->next = at + 0x20 + 8 * words;
 	record->has_function = flags & 1;
 	record->has_line = flags & 2;
@@ -303,17 +306,17 @@ static int take_record(struct reader *reader, uint64_t at, struct record *record
 	if (words < (record->has_function ? 1u : 0) + (record->has_line ? 2u : 0) +
 			(record->has_point ? 2u : 0))
 		return damaged(reader, &reader->meta, "damaged context");
-	sn_cursor_seek(&cursor, at + 0x20);
+	sn_import_cursor_seek(&cursor, at + 0x20);
 	if (record->has_function)
-		record->function = sn_cursor_number(&cursor, 8);
+		record->function = sn_import_cursor_number(&cursor, 8);
 	if (record->has_line) {
-		record->file = sn_cursor_number(&cursor, 8);
-		record->line = (uint32_t)sn_cursor_number(&cursor, 4);
-		sn_cursor_number(&cursor, 4);
+		record->file = sn_import_cursor_number(&cursor, 8);
+		record->line = (uint32_t)sn_import_cursor_number(&cursor, 4);
+		sn_import_cursor_number(&cursor, 4);
 	}
 	if (record->has_point) {
-		record->module = sn_cursor_number(&cursor, 8);
-		record->offset = sn_cursor_number(&cursor, 8);
+		record->module = sn_import_cursor_number(&cursor, 8);
+		record->offset = sn_import_cursor_number(&cursor, 8);
 	}
 	return cursor.failed ? damaged(reader, &reader->meta, "damaged context") : 0;
 }
@@ -321,12 +324,13 @@ static int take_record(struct reader *reader, uint64_t at, struct record *record
 static int function_frame(struct reader *reader, uint32_t parent, const struct record *record,
 			  struct sonde_db_frame *frame)
 {
-	struct sn_cursor cursor = cursor_at(&reader->meta, record->function);
+	struct sn_import_cursor cursor = cursor_at(&reader->meta, record->function);
 	struct sn_hpct_function function = {.name = SONDE_NONE};
-	uint64_t name = sn_cursor_number(&cursor, 8), module = sn_cursor_number(&cursor, 8);
-	function.offset = sn_cursor_number(&cursor, 8);
-	uint64_t file = sn_cursor_number(&cursor, 8);
-	function.line = (uint32_t)sn_cursor_number(&cursor, 4);
+	uint64_t name = sn_import_cursor_number(&cursor, 8),
+		 module = sn_import_cursor_number(&cursor, 8);
+	function.offset = sn_import_cursor_number(&cursor, 8);
+	uint64_t file = sn_import_cursor_number(&cursor, 8);
+	function.line = (uint32_t)sn_import_cursor_number(&cursor, 4);
 	const char *text = name ? text_at(&reader->meta, name) : NULL;
 	if (cursor.failed || (name && !text) ||
 	    module_at(reader, module, &function.module, &function.is_gpu) < 0 ||
@@ -505,19 +509,21 @@ static int read_children(struct reader *reader, struct waiting_list *list)
 static int read_entries(struct reader *reader, struct waiting_list *list)
 {
 	const struct file *file = &reader->meta;
-	struct sn_cursor cursor = section_at(file, 3);
-	uint64_t entries = sn_cursor_number(&cursor, 8), count = sn_cursor_number(&cursor, 2);
-	uint64_t size = sn_cursor_number(&cursor, 1);
+	struct sn_import_cursor cursor = section_at(file, 3);
+	uint64_t entries = sn_import_cursor_number(&cursor, 8),
+		 count = sn_import_cursor_number(&cursor, 2);
+	uint64_t size = sn_import_cursor_number(&cursor, 1);
 	if (cursor.failed || !has_array(file, entries, count, size, 0x20))
 		return damaged(reader, file, "damaged entry points");
 	int code = add_node(reader, 0, 0, 0, 0);
 	for (uint64_t i = 0; code == 0 && i < count; i++) {
-		struct sn_cursor entry = cursor_at(file, entries + i * size);
-		uint64_t bytes = sn_cursor_number(&entry, 8), at = sn_cursor_number(&entry, 8);
-		uint32_t id = (uint32_t)sn_cursor_number(&entry, 4);
-		unsigned kind = (unsigned)sn_cursor_number(&entry, 2);
-		sn_cursor_number(&entry, 2);
-		const char *name = text_at(file, sn_cursor_number(&entry, 8));
+		struct sn_import_cursor entry = cursor_at(file, entries + i * size);
+		uint64_t bytes = sn_import_cursor_number(&entry, 8),
+			 at = sn_import_cursor_number(&entry, 8);
+		uint32_t id = (uint32_t)sn_import_cursor_number(&entry, 4);
+		unsigned kind = (unsigned)sn_import_cursor_number(&entry, 2);
+		sn_import_cursor_number(&entry, 2);
+		const char *name = text_at(file, sn_import_cursor_number(&entry, 8));
 		if (entry.failed || !name)
 			return damaged(reader, file, "damaged entry points");
 		uint32_t position = (uint32_t)reader->node_count;
@@ -543,16 +549,16 @@ static int read_tuple(struct reader *reader, uint64_t at, uint32_t *profile)
 {
 	enum { MOST = 16 };
 	struct sn_hpct_id ids[MOST];
-	struct sn_cursor cursor = cursor_at(&reader->values, at);
-	uint64_t count = sn_cursor_number(&cursor, 2);
-	sn_cursor_seek(&cursor, at + 8);
+	struct sn_import_cursor cursor = cursor_at(&reader->values, at);
+	uint64_t count = sn_import_cursor_number(&cursor, 2);
+	sn_import_cursor_seek(&cursor, at + 8);
 	size_t used = 0;
 	for (uint64_t i = 0; i < count && used < MOST && !cursor.failed; i++) {
-		uint64_t kind = sn_cursor_number(&cursor, 1);
-		sn_cursor_number(&cursor, 1);
-		bool is_physical = sn_cursor_number(&cursor, 2) & 1;
-		uint64_t logical = sn_cursor_number(&cursor, 4);
-		uint64_t physical = sn_cursor_number(&cursor, 8);
+		uint64_t kind = sn_import_cursor_number(&cursor, 1);
+		sn_import_cursor_number(&cursor, 1);
+		bool is_physical = sn_import_cursor_number(&cursor, 2) & 1;
+		uint64_t logical = sn_import_cursor_number(&cursor, 4);
+		uint64_t physical = sn_import_cursor_number(&cursor, 8);
 		if (kind >= reader->id_name_count)
 			return damaged(reader, &reader->values, "an identifier of no known kind");
 		ids[used++] = (struct sn_hpct_id){reader->id_names[kind], is_physical,
@@ -572,8 +578,9 @@ struct block {
 
 static uint64_t next_start(const struct file *file, const struct block *block, uint64_t index)
 {
-	struct sn_cursor cursor = cursor_at(file, block->contexts + 12 * (index + 1) + 4);
-	return index + 1 < block->context_count ? sn_cursor_number(&cursor, 8) : block->value_count;
+	struct sn_import_cursor cursor = cursor_at(file, block->contexts + 12 * (index + 1) + 4);
+	return index + 1 < block->context_count ? sn_import_cursor_number(&cursor, 8)
+						: block->value_count;
 }
 
 /* Adds the values of each scope, by position of the context and metric; of our own databases those
@@ -583,19 +590,21 @@ static int add_values(struct reader *reader, const struct block *block, struct s
 {
 	const struct file *file = &reader->values;
 	for (uint64_t i = 0; i < block->context_count; i++) {
-		struct sn_cursor index = cursor_at(file, block->contexts + 12 * i);
-		uint32_t id = (uint32_t)sn_cursor_number(&index, 4), before = id - 1;
-		uint64_t first = sn_cursor_number(&index, 8), end = next_start(file, block, i);
+		struct sn_import_cursor index = cursor_at(file, block->contexts + 12 * i);
+		uint32_t id = (uint32_t)sn_import_cursor_number(&index, 4), before = id - 1;
+		uint64_t first = sn_import_cursor_number(&index, 8),
+			 end = next_start(file, block, i);
 		uint32_t position = sn_intern_find(&reader->ids, &id, sizeof(id));
 		bool is_hidden = position == SN_INTERN_NONE && reader->is_own;
 		if (is_hidden)
 			position = sn_intern_find(&reader->ids, &before, sizeof(before));
 		if (first > end || end > block->value_count)
 			return damaged(reader, file, "damaged values");
-		struct sn_cursor values = cursor_at(file, block->values + 10 * first);
+		struct sn_import_cursor values = cursor_at(file, block->values + 10 * first);
 		for (uint64_t v = first; v < end && position != SN_INTERN_NONE; v++) {
-			struct property property = reader->properties[sn_cursor_number(&values, 2)];
-			double value = sn_cursor_double(&values);
+			struct property property =
+			    reader->properties[sn_import_cursor_number(&values, 2)];
+			double value = sn_import_cursor_double(&values);
 			struct sn_sums *sums = scopes + property.scope;
 			if (!isfinite(value))
 				return damaged(reader, file, "a value that is no number");
@@ -683,16 +692,16 @@ static int read_block(struct reader *reader, const struct block *block, uint32_t
 static int read_profile(struct reader *reader, uint64_t at, uint32_t *number)
 {
 	const struct file *file = &reader->values;
-	struct sn_cursor cursor = cursor_at(file, at);
+	struct sn_import_cursor cursor = cursor_at(file, at);
 	struct block block;
 	uint32_t profile = SONDE_NONE;
-	block.value_count = sn_cursor_number(&cursor, 8);
-	block.values = sn_cursor_number(&cursor, 8);
-	block.context_count = sn_cursor_number(&cursor, 4);
-	sn_cursor_number(&cursor, 4);
-	block.contexts = sn_cursor_number(&cursor, 8);
-	uint64_t tuple = sn_cursor_number(&cursor, 8);
-	bool is_summary = sn_cursor_number(&cursor, 4) & 1;
+	block.value_count = sn_import_cursor_number(&cursor, 8);
+	block.values = sn_import_cursor_number(&cursor, 8);
+	block.context_count = sn_import_cursor_number(&cursor, 4);
+	sn_import_cursor_number(&cursor, 4);
+	block.contexts = sn_import_cursor_number(&cursor, 8);
+	uint64_t tuple = sn_import_cursor_number(&cursor, 8);
+	bool is_summary = sn_import_cursor_number(&cursor, 4) & 1;
 	*number = SONDE_NONE;
 	if (cursor.failed || !has_array(file, block.values, block.value_count, 10, 10) ||
 	    !has_array(file, block.contexts, block.context_count, 12, 12))
@@ -707,9 +716,10 @@ static int read_profile(struct reader *reader, uint64_t at, uint32_t *number)
 static int read_profiles(struct reader *reader)
 {
 	const struct file *file = &reader->values;
-	struct sn_cursor cursor = section_at(file, 0);
-	uint64_t profiles = sn_cursor_number(&cursor, 8), count = sn_cursor_number(&cursor, 4);
-	uint64_t size = sn_cursor_number(&cursor, 1);
+	struct sn_import_cursor cursor = section_at(file, 0);
+	uint64_t profiles = sn_import_cursor_number(&cursor, 8),
+		 count = sn_import_cursor_number(&cursor, 4);
+	uint64_t size = sn_import_cursor_number(&cursor, 1);
 	if (cursor.failed || !has_array(file, profiles, count, size, 0x2c))
 		return damaged(reader, file, "damaged list of profiles");
 	reader->profiles = malloc((count + 1) * sizeof(*reader->profiles));
@@ -735,21 +745,23 @@ static int read_line(struct reader *reader, uint64_t at)
 {
 	enum { POINT_BYTES = 12 };
 	const struct file *file = &reader->trace;
-	struct sn_cursor cursor = cursor_at(file, at);
-	uint64_t profile = sn_cursor_number(&cursor, 4);
-	sn_cursor_number(&cursor, 4);
-	uint64_t start = sn_cursor_number(&cursor, 8), end = sn_cursor_number(&cursor, 8);
+	struct sn_import_cursor cursor = cursor_at(file, at);
+	uint64_t profile = sn_import_cursor_number(&cursor, 4);
+	sn_import_cursor_number(&cursor, 4);
+	uint64_t start = sn_import_cursor_number(&cursor, 8),
+		 end = sn_import_cursor_number(&cursor, 8);
 	if (cursor.failed || start > end || end > file->length || (end - start) % POINT_BYTES ||
 	    profile >= reader->profile_count || reader->profiles[profile] == SONDE_NONE)
 		return damaged(reader, file, "damaged trace");
-	struct sn_cursor points = cursor_at(file, start);
+	struct sn_import_cursor points = cursor_at(file, start);
 	for (; start < end; start += POINT_BYTES) {
-		uint64_t time_ns = sn_cursor_number(&points, 8);
+		uint64_t time_ns = sn_import_cursor_number(&points, 8);
 		struct sn_event event = {
 		    .start_ns = time_ns,
 		    .end_ns = time_ns,
 		    .profile = reader->profiles[profile],
-		    .context = traced_context(reader, (uint32_t)sn_cursor_number(&points, 4)),
+		    .context =
+			traced_context(reader, (uint32_t)sn_import_cursor_number(&points, 4)),
 		    .metric = SONDE_NONE,
 		    .kind = SONDE_TRACK_SAMPLES,
 		};
@@ -768,9 +780,10 @@ static int read_traces(struct reader *reader, const char *folder)
 	int code = load(reader, &reader->trace, folder, "trace.db", "trce", "trace.db");
 	if (code != 0)
 		return code;
-	struct sn_cursor cursor = section_at(&reader->trace, 0);
-	uint64_t lines = sn_cursor_number(&cursor, 8), count = sn_cursor_number(&cursor, 4);
-	uint64_t size = sn_cursor_number(&cursor, 1);
+	struct sn_import_cursor cursor = section_at(&reader->trace, 0);
+	uint64_t lines = sn_import_cursor_number(&cursor, 8),
+		 count = sn_import_cursor_number(&cursor, 4);
+	uint64_t size = sn_import_cursor_number(&cursor, 1);
 	if (cursor.failed || !has_array(&reader->trace, lines, count, size, 24))
 		return damaged(reader, &reader->trace, "damaged list of traces");
 	for (uint64_t i = 0; i < count && code == 0; i++)

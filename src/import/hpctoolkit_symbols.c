@@ -114,10 +114,10 @@ static int expand(unsigned char **bytes, size_t *length, const char *path, struc
 #endif
 }
 
-static uint32_t take_string(struct sn_db_builder *builder, struct sn_cursor *cursor)
+static uint32_t take_string(struct sn_db_builder *builder, struct sn_import_cursor *cursor)
 {
-	uint32_t length = (uint32_t)sn_cursor_number(cursor, 4);
-	const char *text = (const char *)sn_cursor_take(cursor, length);
+	uint32_t length = (uint32_t)sn_import_cursor_number(cursor, 4);
+	const char *text = (const char *)sn_import_cursor_take(cursor, length);
 	return text && length ? sn_db_builder_string_n(builder, text, length) : SONDE_NONE;
 }
 
@@ -143,16 +143,17 @@ static void name_logical(struct sn_db_builder *builder, struct sn_hpct_module *m
 static int parse_logical(struct sn_db_builder *builder, struct sn_hpct_module *module,
 			 const unsigned char *bytes, size_t length)
 {
-	struct sn_cursor cursor = {bytes, length, 10, true, false};
+	struct sn_import_cursor cursor = {bytes, length, 10, true, false};
 	size_t capacity = 0;
 	module->is_logical = true;
 	name_logical(builder, module);
 	while (cursor.at < length) {
-		struct sn_hpct_logical entry = {.id = (uint32_t)sn_cursor_number(&cursor, 4)};
+		struct sn_hpct_logical entry = {.id =
+						    (uint32_t)sn_import_cursor_number(&cursor, 4)};
 		entry.name = take_string(builder, &cursor);
-		sn_cursor_number(&cursor, 1); /* whether the name is mangled */
+		sn_import_cursor_number(&cursor, 1); /* whether the name is mangled */
 		entry.file = take_string(builder, &cursor);
-		entry.line = (uint32_t)sn_cursor_number(&cursor, 4);
+		entry.line = (uint32_t)sn_import_cursor_number(&cursor, 4);
 		if (cursor
 			.failed) /* written while the program ran: the last one may be cut short */
 			break;
@@ -190,7 +191,7 @@ int sn_hpct_symbols_load(struct sn_db_builder *builder, struct sn_hpct_module *m
 		return sn_hpct_vdso_load(builder, module, (size_t)status.st_size, error);
 	if (!is_kernel_file && !begins_with_logical(module->file))
 		return 0;
-	int code = sn_cursor_load(module->file, &bytes, &length, error);
+	int code = sn_import_cursor_load(module->file, &bytes, &length, error);
 	if (code == 0 && is_kernel_file)
 		code = expand(&bytes, &length, module->file, error);
 	if (code == 0 && (is_kernel_file ? parse_symbols(builder, module, (char *)bytes)

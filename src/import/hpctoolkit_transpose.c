@@ -31,10 +31,10 @@ static void add(struct digest *digest, uint64_t profile, uint64_t context, uint6
 	digest->count++;
 }
 
-static struct sn_cursor cursor_at(const struct digest *digest, uint64_t at)
+static struct sn_import_cursor cursor_at(const struct digest *digest, uint64_t at)
 {
-	struct sn_cursor cursor = {digest->bytes, digest->length, 0, false, false};
-	sn_cursor_seek(&cursor, at);
+	struct sn_import_cursor cursor = {digest->bytes, digest->length, 0, false, false};
+	sn_import_cursor_seek(&cursor, at);
 	return cursor;
 }
 
@@ -47,25 +47,28 @@ static int check_run(const struct digest *digest, uint64_t first, uint64_t end, 
 /* A profile: its values, and from which of them on they are of which context. */
 static int add_profile(struct digest *digest, uint64_t at, uint64_t number)
 {
-	struct sn_cursor cursor = cursor_at(digest, at);
-	uint64_t count = sn_cursor_number(&cursor, 8), values = sn_cursor_number(&cursor, 8);
-	uint64_t contexts = sn_cursor_number(&cursor, 4);
-	sn_cursor_number(&cursor, 4);
-	struct sn_cursor index = cursor_at(digest, sn_cursor_number(&cursor, 8));
-	sn_cursor_number(&cursor, 8);
-	if ((sn_cursor_number(&cursor, 4) & 1) || contexts == 0)
+	struct sn_import_cursor cursor = cursor_at(digest, at);
+	uint64_t count = sn_import_cursor_number(&cursor, 8),
+		 values = sn_import_cursor_number(&cursor, 8);
+	uint64_t contexts = sn_import_cursor_number(&cursor, 4);
+	sn_import_cursor_number(&cursor, 4);
+	struct sn_import_cursor index = cursor_at(digest, sn_import_cursor_number(&cursor, 8));
+	sn_import_cursor_number(&cursor, 8);
+	if ((sn_import_cursor_number(&cursor, 4) & 1) || contexts == 0)
 		return cursor.failed ? -1 : 0; /* a summary */
-	uint64_t context = sn_cursor_number(&index, 4), first = sn_cursor_number(&index, 8);
+	uint64_t context = sn_import_cursor_number(&index, 4),
+		 first = sn_import_cursor_number(&index, 8);
 	for (uint64_t i = 0; i < contexts; i++) {
 		bool is_last = i + 1 == contexts;
-		uint64_t next = is_last ? 0 : sn_cursor_number(&index, 4);
-		uint64_t end = is_last ? count : sn_cursor_number(&index, 8);
+		uint64_t next = is_last ? 0 : sn_import_cursor_number(&index, 4);
+		uint64_t end = is_last ? count : sn_import_cursor_number(&index, 8);
 		if (cursor.failed || index.failed || check_run(digest, first, end, count) < 0)
 			return -1;
-		struct sn_cursor run = cursor_at(digest, values + PROFILE_VALUE_BYTES * first);
+		struct sn_import_cursor run =
+		    cursor_at(digest, values + PROFILE_VALUE_BYTES * first);
 		for (; first < end; first++) {
-			uint64_t metric = sn_cursor_number(&run, 2);
-			add(digest, number, context, metric, sn_cursor_number(&run, 8));
+			uint64_t metric = sn_import_cursor_number(&run, 2);
+			add(digest, number, context, metric, sn_import_cursor_number(&run, 8));
 		}
 		if (run.failed)
 			return -1;
@@ -77,24 +80,27 @@ static int add_profile(struct digest *digest, uint64_t at, uint64_t number)
 /* A context: its values, and from which of them on they are of which metric. */
 static int add_context(struct digest *digest, uint64_t at, uint64_t number)
 {
-	struct sn_cursor cursor = cursor_at(digest, at);
-	uint64_t count = sn_cursor_number(&cursor, 8), values = sn_cursor_number(&cursor, 8);
-	unsigned metrics = (unsigned)sn_cursor_number(&cursor, 2);
-	sn_cursor_seek(&cursor, at + 0x18);
-	struct sn_cursor index = cursor_at(digest, sn_cursor_number(&cursor, 8));
+	struct sn_import_cursor cursor = cursor_at(digest, at);
+	uint64_t count = sn_import_cursor_number(&cursor, 8),
+		 values = sn_import_cursor_number(&cursor, 8);
+	unsigned metrics = (unsigned)sn_import_cursor_number(&cursor, 2);
+	sn_import_cursor_seek(&cursor, at + 0x18);
+	struct sn_import_cursor index = cursor_at(digest, sn_import_cursor_number(&cursor, 8));
 	if (metrics == 0)
 		return cursor.failed ? -1 : 0;
-	uint64_t metric = sn_cursor_number(&index, 2), first = sn_cursor_number(&index, 8);
+	uint64_t metric = sn_import_cursor_number(&index, 2),
+		 first = sn_import_cursor_number(&index, 8);
 	for (unsigned i = 0; i < metrics; i++) {
 		bool is_last = i + 1 == metrics;
-		uint64_t next = is_last ? 0 : sn_cursor_number(&index, 2);
-		uint64_t end = is_last ? count : sn_cursor_number(&index, 8);
+		uint64_t next = is_last ? 0 : sn_import_cursor_number(&index, 2);
+		uint64_t end = is_last ? count : sn_import_cursor_number(&index, 8);
 		if (cursor.failed || index.failed || check_run(digest, first, end, count) < 0)
 			return -1;
-		struct sn_cursor run = cursor_at(digest, values + CONTEXT_VALUE_BYTES * first);
+		struct sn_import_cursor run =
+		    cursor_at(digest, values + CONTEXT_VALUE_BYTES * first);
 		for (; first < end; first++) {
-			uint64_t profile = sn_cursor_number(&run, 4);
-			add(digest, profile, number, metric, sn_cursor_number(&run, 8));
+			uint64_t profile = sn_import_cursor_number(&run, 4);
+			add(digest, profile, number, metric, sn_import_cursor_number(&run, 8));
 		}
 		if (run.failed)
 			return -1;
@@ -107,10 +113,11 @@ static int add_context(struct digest *digest, uint64_t at, uint64_t number)
 static int add_all(struct digest *digest, uint64_t value_bytes, uint64_t least,
 		   int (*add_one)(struct digest *, uint64_t, uint64_t))
 {
-	struct sn_cursor cursor = cursor_at(digest, SECTION);
-	struct sn_cursor section = cursor_at(digest, sn_cursor_number(&cursor, 8));
-	uint64_t at = sn_cursor_number(&section, 8), count = sn_cursor_number(&section, 4);
-	uint64_t size = sn_cursor_number(&section, 1);
+	struct sn_import_cursor cursor = cursor_at(digest, SECTION);
+	struct sn_import_cursor section = cursor_at(digest, sn_import_cursor_number(&cursor, 8));
+	uint64_t at = sn_import_cursor_number(&section, 8),
+		 count = sn_import_cursor_number(&section, 4);
+	uint64_t size = sn_import_cursor_number(&section, 1);
 	digest->most = digest->length / value_bytes;
 	if (cursor.failed || section.failed || (count && size < least) || at > digest->length ||
 	    (count && count > (digest->length - at) / size))

@@ -106,10 +106,14 @@ static bool collect(struct dictionary *dictionary, const uint64_t *values, size_
 		dictionary->places[slot] = 1;
 		dictionary->values[dictionary->count++] = values[i];
 	}
+	return true;
+}
+
+static void sort_values(struct dictionary *dictionary)
+{
 	qsort(dictionary->values, dictionary->count, sizeof(*dictionary->values), compare);
 	for (size_t i = 0; i < dictionary->count; i++)
 		dictionary->places[slot_of(dictionary, dictionary->values[i])] = (uint16_t)(i + 1);
-	return true;
 }
 
 static void put_head(struct sn_buffer *buffer, enum encoding encoding, unsigned width,
@@ -124,13 +128,24 @@ static void put_head(struct sn_buffer *buffer, enum encoding encoding, unsigned 
 	sn_buffer_put(buffer, &head, sizeof(head));
 }
 
+/* Half of the first few values occurring again is what a dictionary needs to be worth its search.
+ */
+#define LOOK_AHEAD 256u
+
+static bool repeats(struct dictionary *dictionary, const uint64_t *values, size_t count)
+{
+	size_t looked_at = count < LOOK_AHEAD ? count : LOOK_AHEAD;
+	return collect(dictionary, values, looked_at, looked_at / 2);
+}
+
 /* What the dictionary of so many values costs: itself, and a byte or two for each value. */
 static bool put_dictionary(const uint64_t *values, size_t count, size_t other_cost,
 			   struct sn_buffer *buffer)
 {
 	static _Thread_local struct dictionary dictionary;
 	uint64_t places[SN_COLUMN_MAX];
-	if (other_cost <= count || !collect(&dictionary, values, count, count / 2))
+	if (other_cost <= count || !repeats(&dictionary, values, count) ||
+	    !collect(&dictionary, values, count, count / 2))
 		return false;
 	unsigned width = dictionary.count > 256 ? 2 : 1;
 	uint64_t base = least(dictionary.values, dictionary.count);
@@ -138,6 +153,7 @@ static bool put_dictionary(const uint64_t *values, size_t count, size_t other_co
 	unsigned value_width = measure(dictionary.values, dictionary.count, base, &cost);
 	if (count * width + dictionary.count * value_width >= other_cost)
 		return false;
+	sort_values(&dictionary);
 	for (size_t i = 0; i < count; i++)
 		places[i] = dictionary.places[slot_of(&dictionary, values[i])] - 1u;
 	put_head(buffer, DICTIONARY, value_width, base, dictionary.count);

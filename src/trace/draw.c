@@ -3,13 +3,21 @@
  * A window of a track as pixels.
  *
  * The pyramid is descended in order of time. A group that is no wider than a pixel is painted as it
- * is; a wider one is opened, at the lowest level into its events. A group is opened only if it is
- * wider than a pixel, so no more of a level are than there are pixels, and of the events only those
- * that the window shows one by one: the cost is a few steps for each pixel.
+ * is; a wider one is opened, at the lowest level (there: wider than LEAF_PIXELS) into its events.
+ * So no more groups of a level are opened than there are pixels, and of the events only those that
+ * the window shows nearly one by one: the cost is a few steps for each pixel.
  */
 #include "sections.h"
 
-#define NEAR 16u /* contexts told apart within a pixel */
+/* Contexts told apart within a pixel: a table by their hash, of which `used` lists the places
+ * taken. */
+#define NEAR_BITS  6
+#define NEAR	   (1u << NEAR_BITS)
+#define NEAR_STEPS 4u /* places tried; what finds none is not told apart */
+
+/* A group of events that is not wider than this is drawn as a whole: to decode a block of thousands
+ * for its few, each an eighth of a pixel, is what would make some windows slow. */
+#define LEAF_PIXELS 4
 
 struct drawing {
 	const struct sonde_trace *trace;
@@ -21,7 +29,11 @@ struct drawing {
 	size_t pixel_count;
 	/* the pixel being painted, and what took how much of it */
 	size_t at;
-	unsigned near_count;
+	double left, right; /* of its time, from the start of the window */
+	double busy_ns;
+	unsigned used_count;
+	uint8_t used[NEAR];
+	bool is_used[NEAR];
 	uint32_t contexts[NEAR];
 	double weights[NEAR];
 	/* the block decoded last */
@@ -31,58 +43,84 @@ struct drawing {
 	uint64_t next_start_ns; /* of the event after that block */
 };
 
-/* The pixel that is finished gets the context that took most of it. */
+/* The pixel that is finished gets the context that took most of it; of equals, the first. */
 static void settle(struct drawing *drawing)
 {
-	unsigned best = 0;
-	for (unsigned i = 1; i < drawing->near_count; i++)
-		if (drawing->weights[i] > drawing->weights[best])
-			best = i;
-	if (drawing->near_count)
-		drawing->pixels[drawing->at].context = drawing->contexts[best];
-	drawing->near_count = 0;
+	if (!drawing->used_count)
+		return;
+	struct sonde_pixel *pixel = drawing->pixels + drawing->at;
+	unsigned best = drawing->used[0];
+	for (unsigned i = 0; i < drawing->used_count; i++) {
+		unsigned place = drawing->used[i];
+		drawing->is_used[place] = false;
+		if (drawing->weights[place] > drawing->weights[best])
+			best = place;
+	}
+	pixel->context = drawing->contexts[best];
+	pixel->busy += (float)(drawing->busy_ns / drawing->pixel_ns);
+	if (pixel->busy > 1)
+		pixel->busy = 1;
+	drawing->used_count = 0;
+	drawing->busy_ns = 0;
 }
 
-static void touch(struct drawing *drawing, size_t pixel, uint32_t context, double weight,
-		  double busy)
+static void enter_pixel(struct drawing *drawing, size_t pixel)
 {
-	if (pixel != drawing->at)
-		settle(drawing);
+	settle(drawing);
 	drawing->at = pixel;
-	unsigned i = 0;
-	while (i < drawing->near_count && drawing->contexts[i] != context)
-		i++;
-	if (i < NEAR) {
-		if (i == drawing->near_count) {
-			drawing->contexts[drawing->near_count++] = context;
-			drawing->weights[i] = 0;
+	drawing->left = (double)pixel * drawing->pixel_ns;
+	drawing->right = (double)(pixel + 1) * drawing->pixel_ns;
+}
+
+/* `time` is within the window. */
+static void enter_pixel_at(struct drawing *drawing, double time)
+{
+	size_t pixel = (size_t)(time / drawing->pixel_ns);
+	if (pixel && time < (double)pixel * drawing->pixel_ns)
+		pixel--;
+	if (time >= (double)(pixel + 1) * drawing->pixel_ns)
+		pixel++;
+	enter_pixel(drawing, pixel < drawing->pixel_count ? pixel : drawing->pixel_count - 1);
+}
+
+static void weigh(struct drawing *drawing, uint32_t context, double weight)
+{
+	unsigned first = context * 0x9e3779b1u >> (32 - NEAR_BITS);
+	for (unsigned i = 0; i < NEAR_STEPS; i++) {
+		unsigned place = (first + i) % NEAR;
+		if (!drawing->is_used[place]) {
+			drawing->is_used[place] = true;
+			drawing->used[drawing->used_count++] = (uint8_t)place;
+			drawing->contexts[place] = context;
+			drawing->weights[place] = weight;
+			return;
 		}
-		drawing->weights[i] += weight;
+		if (drawing->contexts[place] == context) {
+			drawing->weights[place] += weight;
+			return;
+		}
 	}
-	float *share = &drawing->pixels[pixel].busy;
-	*share += (float)(busy / drawing->pixel_ns);
-	if (*share > 1)
-		*share = 1;
 }
 
 /* [start, end) of which `busy_share` was taken, mostly by `context`; never wholly outside. */
 static void paint(struct drawing *drawing, uint64_t start_ns, uint64_t end_ns, uint32_t context,
 		  double busy_share, double context_share)
 {
+	uint64_t clipped = end_ns < drawing->to_ns ? end_ns : drawing->to_ns;
 	double start = start_ns > drawing->from_ns ? (double)(start_ns - drawing->from_ns) : 0;
-	double end =
-	    (double)((end_ns < drawing->to_ns ? end_ns : drawing->to_ns) - drawing->from_ns);
-	size_t pixel = (size_t)(start / drawing->pixel_ns);
-	for (; pixel < drawing->pixel_count; pixel++) {
-		double left = (double)pixel * drawing->pixel_ns;
-		double right = left + drawing->pixel_ns;
-		double begin = start > left ? start : left;
-		double time = (end < right ? end : right) - begin;
+	double end = (double)(clipped - drawing->from_ns);
+	if (start < drawing->left || start >= drawing->right)
+		enter_pixel_at(drawing, start);
+	for (;;) {
+		double stop = end < drawing->right ? end : drawing->right;
+		double busy = stop > start ? (stop - start) * busy_share : 0;
 		/* an instant has a weight, so that it is seen, and takes no time */
-		double busy = time > 0 ? time * busy_share : 0;
-		touch(drawing, pixel, context, busy > 0 ? busy * context_share : 1e-3, busy);
-		if (end <= right)
+		weigh(drawing, context, busy > 0 ? busy * context_share : 1e-3);
+		drawing->busy_ns += busy;
+		if (end <= drawing->right || drawing->at + 1 == drawing->pixel_count)
 			return;
+		start = drawing->right;
+		enter_pixel(drawing, drawing->at + 1);
 	}
 }
 
@@ -144,7 +182,8 @@ static int paint_group(struct drawing *drawing, unsigned level, uint64_t group)
 		return SN_ERR_FORMAT;
 	if (is_outside(drawing, summary->start_ns, summary->end_ns))
 		return 0;
-	if ((double)(summary->end_ns - summary->start_ns) <= drawing->pixel_ns) {
+	double width = (double)(summary->end_ns - summary->start_ns);
+	if (width <= drawing->pixel_ns * (level ? 1 : LEAF_PIXELS)) {
 		paint(drawing, summary->start_ns, summary->end_ns, summary->context,
 		      (double)summary->busy_share / SN_PYRAMID_ONE,
 		      (double)summary->context_share / SN_PYRAMID_ONE);

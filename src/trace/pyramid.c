@@ -30,24 +30,37 @@ void sn_pyramid_shape(unsigned kind, uint64_t event_count, struct sn_pyramid_sha
 	}
 }
 
+#define TABLE_BITS  7
+#define TABLE_SLOTS (1u << TABLE_BITS)
+_Static_assert(TABLE_SLOTS > SN_PYRAMID_LEAF_MAX, "some slot is always free");
+
 /* Time by context within a group. */
 struct shares {
 	unsigned count;
+	uint8_t places[TABLE_SLOTS]; /* by hash: among the contexts, + 1; 0 is free */
 	uint32_t contexts[SN_PYRAMID_LEAF_MAX];
 	double weights[SN_PYRAMID_LEAF_MAX];
 	double busy;
 };
 
+static void shares_begin(struct shares *shares)
+{
+	shares->count = 0;
+	shares->busy = 0;
+	memset(shares->places, 0, sizeof(shares->places));
+}
+
 static void weigh(struct shares *shares, uint32_t context, double weight)
 {
-	unsigned i = 0;
-	while (i < shares->count && shares->contexts[i] != context)
-		i++;
-	if (i == shares->count) {
-		shares->contexts[shares->count++] = context;
-		shares->weights[i] = 0;
+	unsigned slot = context * 0x9e3779b1u >> (32 - TABLE_BITS);
+	while (shares->places[slot] && shares->contexts[shares->places[slot] - 1u] != context)
+		slot = (slot + 1) % TABLE_SLOTS;
+	if (!shares->places[slot]) {
+		shares->contexts[shares->count] = context;
+		shares->weights[shares->count++] = 0;
+		shares->places[slot] = (uint8_t)shares->count;
 	}
-	shares->weights[i] += weight;
+	shares->weights[shares->places[slot] - 1u] += weight;
 	shares->busy += weight;
 }
 
@@ -77,8 +90,9 @@ static int push(struct sn_pyramid *pyramid, struct sn_summary *summary, const st
 /* The first `count` of the events pending as one summary. */
 static int end_group(struct sn_pyramid *pyramid, unsigned count)
 {
-	struct shares shares = {0};
+	struct shares shares;
 	struct sn_summary summary = {pyramid->starts_ns[0], pyramid->ends_ns[0]};
+	shares_begin(&shares);
 	for (unsigned i = 0; i < count; i++) {
 		weigh(&shares, pyramid->contexts[i],
 		      (double)(pyramid->ends_ns[i] - pyramid->starts_ns[i]));
@@ -110,8 +124,9 @@ int sn_pyramid_add(struct sn_pyramid *pyramid, uint64_t start_ns, uint64_t end_n
 /* The summaries first .. first + count - 1 as one. */
 static int end_upper_group(struct sn_pyramid *pyramid, size_t first, size_t count)
 {
-	struct shares shares = {0};
+	struct shares shares;
 	struct sn_summary summary = pyramid->summaries[first];
+	shares_begin(&shares);
 	for (size_t i = first; i < first + count; i++) {
 		const struct sn_summary *below = pyramid->summaries + i;
 		double busy =

@@ -1,67 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * External merge sort; see sorter.h.
+ * External sort; see sorter.h.
  *
- * A run is an array of records and one of attributes, both by profile; its directory says where
- * each profile's begin. The last run stays in memory. Runs are numbered by age, and of equal
- * records the one of the older run goes first.
+ * Each stream (a profile's events of one kind and metric) has its records in an array of its own.
+ * A record a little late, as of a kernel that ended before an earlier one, is put in its place when
+ * it comes; a stream that is out of order by more is sorted when memory is full or all is there.
+ * Full memory is written to one file, stream by stream, in frames that are read back one at a time.
+ * What a stream wrote at once is a run; the last one stays in memory, and of equal records the one
+ * of the older run goes first.
  */
 #include "sorter.h"
 
-#include "base/vec.h"
+#include "record.h"
 #include "spill.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define MEMORY_BYTES  (256u << 20)
-#define BUFFER_EVENTS 1024u
+#define FRAME_RECORDS 1024u
+#define LATE_MAX      32u /* places that a late record is moved */
 
-struct record {
-	uint64_t start_ns, end_ns, link;
-	uint64_t first_attribute; /* in the run's attributes */
-	uint32_t profile, context, metric;
-	uint16_t kind, attribute_count;
-};
-_Static_assert(sizeof(struct record) == 48, "no padding to write");
-
-/* The records of one profile in a run. */
-struct segment {
-	uint32_t profile, count;
-	uint64_t first_record, first_attribute;
+/* Records in the file that are read back together. */
+struct frame {
+	uint64_t offset;
+	uint32_t bytes, count, attribute_count;
+	uint32_t reserved;
 };
 
+/* Frames that follow each other. */
 struct run {
-	struct sn_spill file; /* empty: in memory, in the sorter's arrays */
-	uint64_t attributes_offset;
-	struct segment *segments; /* by profile */
-	size_t segment_count, segment_capacity;
+	size_t first_frame, frame_count;
 };
 
-/* Reads a segment. */
-struct source {
-	const struct run *run;
-	struct segment left;
-	struct record *records; /* the buffer, or into the sorter's array */
+struct stream {
+	uint32_t profile, metric;
+	uint16_t kind;
+	bool is_disordered;
+	uint32_t next; /* of the profile, + 1; 0: none */
+	struct sn_record *records;
 	struct sn_attribute *attributes;
-	uint32_t at, count;
-	size_t attribute_capacity;
-	bool owns_buffers;
+	size_t record_count, record_capacity, attribute_count, attribute_capacity;
+	struct run *runs;
+	size_t run_count, run_capacity;
+};
+
+/* A run being read: frames left, and the records of the one at hand. */
+struct source {
+	struct run left;
+	struct sn_record *records;
+	struct sn_attribute *attributes;
+	size_t at, count;
+	size_t record_capacity, attribute_capacity;
+	bool owns_buffers; /* else they are the stream's */
 };
 
 struct sn_sorter {
 	int failed;
 	struct sn_error why;
 	char *folder;
-	size_t memory_bytes;
-	struct record *records, *scratch;
-	struct sn_attribute *attributes;
-	size_t record_count, record_capacity, attribute_count, attribute_capacity;
+	size_t memory_bytes, used_bytes;
 	uint64_t total;
-	struct run *runs;
-	size_t run_count, run_capacity;
-	struct source *sources; /* of the profile being read, by age of run */
-	size_t source_count;
+	struct stream *streams;
+	size_t stream_count, stream_capacity;
+	uint32_t *first_streams; /* by profile: the one used last, + 1 */
+	size_t profile_count, profile_capacity;
+	struct sn_spill file;
+	struct frame *frames;
+	size_t frame_count, frame_capacity;
+	struct sn_buffer bytes; /* of a frame */
+	/* the profile being read: its streams in order, and the runs of the one at hand */
+	uint32_t *queue;
+	size_t queue_at, queue_count, queue_capacity;
+	const struct stream *stream;
+	struct source *sources;
+	size_t source_count, source_capacity;
+	struct source *current, *second; /* the least head, and the least of the others' */
 };
 
 struct sn_sorter *sn_sorter_new(size_t memory_bytes, const char *folder)
@@ -77,6 +90,7 @@ struct sn_sorter *sn_sorter_new(size_t memory_bytes, const char *folder)
 		free(sorter);
 		return NULL;
 	}
+	sorter->file = (struct sn_spill){.folder = sorter->folder, .fd = -1};
 	return sorter;
 }
 
@@ -89,6 +103,18 @@ static void end_sources(struct sn_sorter *sorter)
 		free(sorter->sources[i].attributes);
 	}
 	sorter->source_count = 0;
+	sorter->current = sorter->second = NULL;
+}
+
+static void forget_records(struct stream *stream)
+{
+	free(stream->records);
+	free(stream->attributes);
+	stream->records = NULL;
+	stream->attributes = NULL;
+	stream->record_count = stream->record_capacity = 0;
+	stream->attribute_count = stream->attribute_capacity = 0;
+	stream->is_disordered = false;
 }
 
 void sn_sorter_free(struct sn_sorter *sorter)
@@ -96,15 +122,17 @@ void sn_sorter_free(struct sn_sorter *sorter)
 	if (!sorter)
 		return;
 	end_sources(sorter);
-	for (size_t i = 0; i < sorter->run_count; i++) {
-		sn_spill_close(&sorter->runs[i].file);
-		free(sorter->runs[i].segments);
+	for (size_t i = 0; i < sorter->stream_count; i++) {
+		forget_records(sorter->streams + i);
+		free(sorter->streams[i].runs);
 	}
-	free(sorter->runs);
+	sn_spill_close(&sorter->file);
+	sn_buffer_release(&sorter->bytes);
+	free(sorter->streams);
+	free(sorter->first_streams);
+	free(sorter->frames);
+	free(sorter->queue);
 	free(sorter->sources);
-	free(sorter->records);
-	free(sorter->scratch);
-	free(sorter->attributes);
 	free(sorter->folder);
 	free(sorter);
 }
@@ -135,328 +163,366 @@ static int cannot_read(struct sn_sorter *sorter)
 	return sorter->failed;
 }
 
-/* < 0 where a goes before b, whichever came first; 0 where that decides. */
-static int compare(const struct record *a, const struct record *b)
+/* ---- order ---- */
+
+/* Whether b goes before a, which came first; of intervals that start together, the longer. */
+static inline bool is_before(const struct sn_record *b, const struct sn_record *a,
+			     bool are_intervals)
 {
-	if (a->profile != b->profile)
-		return a->profile < b->profile ? -1 : 1;
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	if (a->metric != b->metric)
-		return a->metric < b->metric ? -1 : 1;
 	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->kind == SONDE_TRACK_INTERVALS && a->end_ns != b->end_ns)
-		return a->end_ns > b->end_ns ? -1 : 1;
-	return 0;
+		return b->start_ns < a->start_ns;
+	return are_intervals && b->end_ns > a->end_ns;
 }
 
 /* One past the ascending stretch that begins at `first`. */
-static size_t stretch_end(const struct record *records, size_t first, size_t count)
+static size_t stretch_end(const struct sn_record *records, size_t first, size_t count,
+			  bool are_intervals)
 {
 	size_t i = first + 1;
-	while (i < count && compare(records + i - 1, records + i) <= 0)
+	while (i < count && !is_before(records + i, records + i - 1, are_intervals))
 		i++;
 	return i;
 }
 
-static void merge(const struct record *from, size_t first, size_t middle, size_t end,
-		  struct record *to)
+static void merge(const struct sn_record *from, size_t first, size_t middle, size_t end,
+		  struct sn_record *to, bool are_intervals)
 {
-	size_t left = first, right = middle;
-	for (size_t i = first; i < end; i++) {
-		bool is_left =
-		    left < middle && (right == end || compare(from + left, from + right) <= 0);
-		to[i] = from[is_left ? left++ : right++];
-	}
+	size_t left = first, right = middle, i = first;
+	while (left < middle && right < end)
+		to[i++] = is_before(from + right, from + left, are_intervals) ? from[right++]
+									      : from[left++];
+	memcpy(to + i, from + left, (middle - left) * sizeof(*to));
+	memcpy(to + i + middle - left, from + right, (end - right) * sizeof(*to));
 }
 
-/* Natural merge sort: pairs of neighbouring stretches become one, until one is left. `to` is as
- * large; the result may lie in either and is returned. */
-static struct record *sort(struct record *from, struct record *to, size_t count)
+/* Natural merge sort: pairs of neighbouring stretches become one, until one is left. */
+static int sort(struct sn_sorter *sorter, struct stream *stream)
 {
-	for (;;) {
-		size_t first = 0, stretches = 0;
-		while (first < count) {
-			size_t middle = stretch_end(from, first, count);
-			if (!first && middle == count)
-				return from;
-			size_t end = middle < count ? stretch_end(from, middle, count) : count;
-			merge(from, first, middle, end, to);
-			first = end;
-			stretches++;
-		}
-		struct record *other = from;
-		from = to;
-		to = other;
-		if (stretches <= 1)
-			return from;
-	}
-}
-
-/* Events come from many threads by turns: put those of each profile together first, in order of
- * arrival, and sort each profile's for itself. */
-static int sort_run(struct sn_sorter *sorter)
-{
-	size_t count = sorter->record_count;
-	uint32_t profile_count = 0;
-	for (size_t i = 0; i < count; i++)
-		if (sorter->records[i].profile >= profile_count)
-			profile_count = sorter->records[i].profile + 1;
-	size_t *ends = calloc(profile_count + 1ull, sizeof(*ends));
-	struct record *grouped = malloc((count ? count : 1) * sizeof(*grouped));
-	if (!ends || !grouped) {
-		free(ends);
-		free(grouped);
+	bool are_intervals = stream->kind == SONDE_TRACK_INTERVALS;
+	size_t count = stream->record_count, stretches = 2;
+	struct sn_record *to = malloc(count * sizeof(*to));
+	if (!to)
 		return no_memory(sorter);
-	}
-	for (size_t i = 0; i < count; i++)
-		ends[sorter->records[i].profile + 1]++;
-	for (uint32_t profile = 0; profile < profile_count; profile++)
-		ends[profile + 1] += ends[profile];
-	for (size_t i = 0; i < count; i++)
-		grouped[ends[sorter->records[i].profile]++] = sorter->records[i];
-	for (uint32_t profile = 0; profile < profile_count; profile++) {
-		size_t first = profile ? ends[profile - 1] : 0, length = ends[profile] - first;
-		struct record *sorted = sort(grouped + first, sorter->records + first, length);
-		if (sorted != grouped + first)
-			memcpy(grouped + first, sorted, length * sizeof(*sorted));
-	}
-	memcpy(sorter->records, grouped, count * sizeof(*grouped));
-	free(grouped);
-	free(ends);
-	return 0;
-}
-
-/* Sorted records and their attributes in the same order. */
-static int list_segments(struct sn_sorter *sorter, struct run *run)
-{
-	uint64_t attribute = 0;
-	for (size_t i = 0; i < sorter->record_count; i++) {
-		const struct record *record = sorter->records + i;
-		if (!i || record->profile != record[-1].profile) {
-			if (sn_vec_reserve(&run->segments, &run->segment_capacity,
-					   run->segment_count + 1) < 0)
-				return no_memory(sorter);
-			run->segments[run->segment_count++] =
-			    (struct segment){record->profile, 0, i, attribute};
+	while (stretches > 1) {
+		struct sn_record *from = stream->records;
+		stretches = 0;
+		for (size_t first = 0, end; first < count; first = end, stretches++) {
+			size_t middle = stretch_end(from, first, count, are_intervals);
+			end = middle < count ? stretch_end(from, middle, count, are_intervals)
+					     : count;
+			merge(from, first, middle, end, to, are_intervals);
 		}
-		run->segments[run->segment_count - 1].count++;
-		attribute += record->attribute_count;
+		stream->records = to;
+		to = from;
 	}
+	free(to);
+	stream->record_capacity = count;
+	stream->is_disordered = false;
 	return 0;
 }
 
-static int order_attributes(struct sn_sorter *sorter)
-{
-	if (!sorter->attribute_count)
-		return 0;
-	struct sn_attribute *ordered = malloc(sorter->attribute_count * sizeof(*ordered));
-	if (!ordered)
-		return no_memory(sorter);
-	size_t count = 0;
-	for (size_t i = 0; i < sorter->record_count; i++) {
-		struct record *record = sorter->records + i;
-		memcpy(ordered + count, sorter->attributes + record->first_attribute,
-		       record->attribute_count * sizeof(*ordered));
-		record->first_attribute = count;
-		count += record->attribute_count;
-	}
-	free(sorter->attributes);
-	sorter->attributes = ordered;
-	sorter->attribute_capacity = sorter->attribute_count;
-	return 0;
-}
+/* ---- adding ---- */
 
-/* Sorts what is in memory and makes it the newest run. */
-static struct run *end_run(struct sn_sorter *sorter)
+static struct stream *new_stream(struct sn_sorter *sorter, const struct sn_event *event)
 {
-	if (sn_vec_reserve(&sorter->runs, &sorter->run_capacity, sorter->run_count + 1) < 0) {
+	size_t old_count = sorter->profile_count, profile = event->profile;
+	if (sn_vec_reserve(&sorter->streams, &sorter->stream_capacity, sorter->stream_count + 1) <
+		0 ||
+	    sn_vec_reserve(&sorter->first_streams, &sorter->profile_capacity, profile + 1) < 0) {
 		no_memory(sorter);
 		return NULL;
 	}
-	struct run *run = sorter->runs + sorter->run_count;
-	*run = (struct run){.file = {.folder = sorter->folder, .fd = -1}};
-	if (sort_run(sorter) || order_attributes(sorter) || list_segments(sorter, run)) {
-		free(run->segments);
-		return NULL;
+	if (profile >= old_count) {
+		memset(sorter->first_streams + old_count, 0,
+		       (profile + 1 - old_count) * sizeof(*sorter->first_streams));
+		sorter->profile_count = profile + 1;
 	}
-	sorter->run_count++;
-	return run;
+	struct stream *stream = sorter->streams + sorter->stream_count++;
+	*stream = (struct stream){.profile = event->profile,
+				  .metric = event->metric,
+				  .kind = event->kind,
+				  .next = sorter->first_streams[profile]};
+	sorter->first_streams[profile] = (uint32_t)sorter->stream_count;
+	return stream;
 }
 
+/* The event's stream, which becomes the first of its profile's: the next event is likely its too.
+ */
+static struct stream *stream_of(struct sn_sorter *sorter, const struct sn_event *event)
+{
+	if (event->profile >= sorter->profile_count)
+		return new_stream(sorter, event);
+	uint32_t *link = sorter->first_streams + event->profile;
+	while (*link) {
+		struct stream *stream = sorter->streams + *link - 1;
+		if (stream->kind == event->kind && stream->metric == event->metric) {
+			uint32_t found = *link;
+			*link = stream->next;
+			stream->next = sorter->first_streams[event->profile];
+			sorter->first_streams[event->profile] = found;
+			return stream;
+		}
+		link = &stream->next;
+	}
+	return new_stream(sorter, event);
+}
+
+/* The run that the stream has in memory, as frames in the file. */
+static int write_run(struct sn_sorter *sorter, struct stream *stream)
+{
+	if (stream->is_disordered && sort(sorter, stream))
+		return sorter->failed;
+	if (sn_vec_reserve(&stream->runs, &stream->run_capacity, stream->run_count + 1) < 0)
+		return no_memory(sorter);
+	struct run *run = stream->runs + stream->run_count++;
+	*run = (struct run){.first_frame = sorter->frame_count};
+	for (size_t first = 0; first < stream->record_count; first += FRAME_RECORDS) {
+		size_t left = stream->record_count - first;
+		const struct sn_record *records = stream->records + first;
+		struct frame frame = {
+		    .offset = sorter->file.length,
+		    .count = (uint32_t)(left < FRAME_RECORDS ? left : FRAME_RECORDS),
+		};
+		for (uint32_t i = 0; i < frame.count; i++)
+			frame.attribute_count += records[i].attribute_count;
+		sorter->bytes.count = 0;
+		sn_records_encode(records, frame.count, stream->attributes, &sorter->bytes);
+		if (sorter->bytes.failed || sn_vec_reserve(&sorter->frames, &sorter->frame_capacity,
+							   sorter->frame_count + 1) < 0)
+			return no_memory(sorter);
+		frame.bytes = (uint32_t)sorter->bytes.count;
+		sn_spill_write(&sorter->file, sorter->bytes.bytes, frame.bytes);
+		sorter->frames[sorter->frame_count++] = frame;
+		run->frame_count++;
+	}
+	stream->record_count = stream->attribute_count = 0;
+	return 0;
+}
+
+/* Streams keep their memory, as they will fill it again, unless they had no use for it. */
 static void spill(struct sn_sorter *sorter)
 {
-	struct run *run = end_run(sorter);
-	if (!run)
+	for (size_t i = 0; i < sorter->stream_count && !sorter->failed; i++) {
+		if (sorter->streams[i].record_count)
+			write_run(sorter, sorter->streams + i);
+		else
+			forget_records(sorter->streams + i);
+	}
+	sorter->used_bytes = 0;
+	if (sorter->file.failed && !sorter->failed)
+		sorter->failed = sn_spill_finish(&sorter->file, &sorter->why);
+}
+
+static int make_room(struct sn_sorter *sorter, struct stream *stream, size_t attribute_count)
+{
+	if (sn_vec_reserve(&stream->records, &stream->record_capacity, stream->record_count + 1) <
+		0 ||
+	    (attribute_count && sn_vec_reserve(&stream->attributes, &stream->attribute_capacity,
+					       stream->attribute_count + attribute_count) < 0))
+		return no_memory(sorter);
+	/* arrays have half as much again in reserve, and sorting needs a stream's records twice */
+	sorter->used_bytes +=
+	    2 * sizeof(*stream->records) + attribute_count * (sizeof(*stream->attributes) * 3 / 2);
+	return 0;
+}
+
+/* Moves the last record, which came late, to its place, unless that is far. */
+static void put_in_order(struct stream *stream)
+{
+	struct sn_record *records = stream->records, late = records[stream->record_count - 1];
+	bool are_intervals = stream->kind == SONDE_TRACK_INTERVALS;
+	size_t place = stream->record_count - 1, stop = place < LATE_MAX ? 0 : place - LATE_MAX;
+	while (place > stop && is_before(&late, records + place - 1, are_intervals))
+		place--;
+	if (place && is_before(&late, records + place - 1, are_intervals)) {
+		stream->is_disordered = true;
 		return;
-	run->attributes_offset = sorter->record_count * sizeof(*sorter->records);
-	sn_spill_write(&run->file, sorter->records, run->attributes_offset);
-	sn_spill_write(&run->file, sorter->attributes,
-		       sorter->attribute_count * sizeof(*sorter->attributes));
-	if (sn_spill_finish(&run->file, &sorter->why))
-		sorter->failed = SN_ERR_IO;
-	sorter->record_count = sorter->attribute_count = 0;
+	}
+	memmove(records + place + 1, records + place,
+		(stream->record_count - 1 - place) * sizeof(*records));
+	records[place] = late;
 }
 
 void sn_sorter_add(struct sn_sorter *sorter, const struct sn_event *event)
 {
-	/* sorting needs the records twice */
-	size_t bytes = 2 * sorter->record_count * sizeof(*sorter->records) +
-		       2 * sorter->attribute_count * sizeof(*sorter->attributes);
-	if (bytes >= sorter->memory_bytes && !sorter->failed)
+	if (sorter->used_bytes >= sorter->memory_bytes && !sorter->failed)
 		spill(sorter);
 	if (sorter->failed)
 		return;
-	if (sn_vec_reserve(&sorter->records, &sorter->record_capacity, sorter->record_count + 1) <
-		0 ||
-	    sn_vec_reserve(&sorter->attributes, &sorter->attribute_capacity,
-			   sorter->attribute_count + event->attribute_count) < 0) {
-		no_memory(sorter);
+	struct stream *stream = stream_of(sorter, event);
+	if (!stream || make_room(sorter, stream, event->attribute_count))
 		return;
-	}
-	sorter->records[sorter->record_count++] = (struct record){
+	struct sn_record *record = stream->records + stream->record_count++;
+	*record = (struct sn_record){
 	    .start_ns = event->start_ns,
 	    .end_ns = event->end_ns,
 	    .link = event->link,
-	    .first_attribute = sorter->attribute_count,
-	    .profile = event->profile,
+	    .first_attribute = stream->attribute_count,
 	    .context = event->context,
-	    .metric = event->metric,
-	    .kind = event->kind,
 	    .attribute_count = event->attribute_count,
 	};
 	if (event->attribute_count)
-		memcpy(sorter->attributes + sorter->attribute_count, event->attributes,
+		memcpy(stream->attributes + stream->attribute_count, event->attributes,
 		       event->attribute_count * sizeof(*event->attributes));
-	sorter->attribute_count += event->attribute_count;
+	stream->attribute_count += event->attribute_count;
 	sorter->total++;
+	if (stream->record_count > 1 && !stream->is_disordered &&
+	    is_before(record, record - 1, stream->kind == SONDE_TRACK_INTERVALS))
+		put_in_order(stream);
 }
 
 int sn_sorter_finish(struct sn_sorter *sorter, struct sn_error *error)
 {
-	if (!sorter->failed && sorter->record_count)
-		end_run(sorter);
-	if (!sorter->failed) {
-		sorter->sources = calloc(sorter->run_count + 1, sizeof(*sorter->sources));
-		if (!sorter->sources)
-			no_memory(sorter);
-	}
+	if (!sorter->failed)
+		sorter->failed = sn_spill_finish(&sorter->file, &sorter->why);
 	return sorter->failed ? sn_fail(error, sorter->failed, "%s", sorter->why.text) : 0;
 }
 
-static int refill_file(struct sn_sorter *sorter, struct source *source, uint32_t count)
+/* ---- reading ---- */
+
+/* The next records of a run; none where it is used up. */
+static int refill(struct sn_sorter *sorter, struct source *source)
 {
-	const struct run *run = source->run;
-	if (!source->records) {
-		source->owns_buffers = true;
-		source->records = malloc(BUFFER_EVENTS * sizeof(*source->records));
-		if (!source->records)
-			return no_memory(sorter);
-	}
-	if (sn_spill_read(&run->file, source->records, count * sizeof(*source->records),
-			  source->left.first_record * sizeof(*source->records)) < 0)
-		return cannot_read(sorter);
-	size_t attributes = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		source->records[i].first_attribute = attributes;
-		attributes += source->records[i].attribute_count;
-	}
-	if (sn_vec_reserve(&source->attributes, &source->attribute_capacity, attributes) < 0)
+	source->at = source->count = 0;
+	if (!source->left.frame_count)
+		return 0;
+	const struct frame *frame = sorter->frames + source->left.first_frame++;
+	source->left.frame_count--;
+	sorter->bytes.count = 0;
+	unsigned char *bytes = sn_buffer_room(&sorter->bytes, frame->bytes);
+	if (!bytes ||
+	    sn_vec_reserve(&source->records, &source->record_capacity, frame->count) < 0 ||
+	    sn_vec_reserve(&source->attributes, &source->attribute_capacity,
+			   frame->attribute_count) < 0)
 		return no_memory(sorter);
-	uint64_t offset =
-	    run->attributes_offset + source->left.first_attribute * sizeof(*source->attributes);
-	if (sn_spill_read(&run->file, source->attributes, attributes * sizeof(*source->attributes),
-			  offset) < 0)
+	if (sn_spill_read(&sorter->file, bytes, frame->bytes, frame->offset))
 		return cannot_read(sorter);
-	source->left.first_attribute += attributes;
+	errno = EIO;
+	if (!sn_records_decode((struct sn_span){bytes, frame->bytes}, source->records, frame->count,
+			       source->attributes, frame->attribute_count))
+		return cannot_read(sorter);
+	source->count = frame->count;
 	return 0;
 }
 
-/* The next records of the segment; none where it is used up. */
-static int refill(struct sn_sorter *sorter, struct source *source)
+/* The sources with the least head and the next; there are few runs, so they are looked for. */
+static void choose(struct sn_sorter *sorter)
 {
-	uint32_t count = source->left.count;
-	int result = 0;
-	source->at = source->count = 0;
-	if (!count)
-		return 0;
-	if (!source->run->file.length) {
-		source->records = sorter->records + source->left.first_record;
-		source->attributes = sorter->attributes;
-	} else {
-		count = count < BUFFER_EVENTS ? count : BUFFER_EVENTS;
-		result = refill_file(sorter, source, count);
+	bool are_intervals = sorter->stream->kind == SONDE_TRACK_INTERVALS;
+	struct source *least = NULL, *second = NULL;
+	for (size_t i = 0; i < sorter->source_count; i++) {
+		struct source *source = sorter->sources + i;
+		if (source->at == source->count)
+			continue;
+		const struct sn_record *head = source->records + source->at;
+		if (!least || is_before(head, least->records + least->at, are_intervals)) {
+			second = least;
+			least = source;
+		} else if (!second ||
+			   is_before(head, second->records + second->at, are_intervals)) {
+			second = source;
+		}
 	}
-	source->left.first_record += count;
-	source->left.count -= count;
-	source->count = count;
-	return result;
+	sorter->current = least;
+	sorter->second = second;
 }
 
-static const struct segment *find_segment(const struct run *run, uint32_t profile)
+static int begin_stream(struct sn_sorter *sorter, struct stream *stream)
 {
-	size_t low = 0, high = run->segment_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (run->segments[middle].profile < profile)
-			low = middle + 1;
-		else
-			high = middle;
+	end_sources(sorter);
+	sorter->stream = stream;
+	if (sn_vec_reserve(&sorter->sources, &sorter->source_capacity, stream->run_count + 1) < 0)
+		return no_memory(sorter);
+	for (size_t i = 0; i < stream->run_count && !sorter->failed; i++) {
+		struct source *source = sorter->sources + sorter->source_count++;
+		*source = (struct source){.left = stream->runs[i], .owns_buffers = true};
+		refill(sorter, source);
 	}
-	bool is_there = low < run->segment_count && run->segments[low].profile == profile;
-	return is_there ? run->segments + low : NULL;
+	if (stream->is_disordered && !sorter->failed)
+		sort(sorter, stream);
+	if (stream->record_count)
+		sorter->sources[sorter->source_count++] =
+		    (struct source){.records = stream->records,
+				    .attributes = stream->attributes,
+				    .count = stream->record_count};
+	if (!sorter->failed)
+		choose(sorter);
+	return sorter->failed;
+}
+
+/* By kind and metric: a profile has few streams. */
+static void queue_in_order(struct sn_sorter *sorter, uint32_t number)
+{
+	const struct stream *stream = sorter->streams + number;
+	size_t place = sorter->queue_count++;
+	for (; place; place--) {
+		const struct stream *before = sorter->streams + sorter->queue[place - 1];
+		if (before->kind < stream->kind ||
+		    (before->kind == stream->kind && before->metric < stream->metric))
+			break;
+		sorter->queue[place] = sorter->queue[place - 1];
+	}
+	sorter->queue[place] = number;
 }
 
 int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error *error)
 {
 	end_sources(sorter);
-	for (size_t i = 0; i < sorter->run_count && !sorter->failed; i++) {
-		const struct segment *segment = find_segment(sorter->runs + i, profile);
-		if (!segment)
-			continue;
-		struct source *source = sorter->sources + sorter->source_count++;
-		*source = (struct source){.run = sorter->runs + i, .left = *segment};
-		refill(sorter, source);
+	sorter->queue_at = sorter->queue_count = 0;
+	uint32_t next = profile < sorter->profile_count ? sorter->first_streams[profile] : 0;
+	for (; next && !sorter->failed; next = sorter->streams[next - 1].next) {
+		if (sn_vec_reserve(&sorter->queue, &sorter->queue_capacity,
+				   sorter->queue_count + 1) < 0)
+			no_memory(sorter);
+		else
+			queue_in_order(sorter, next - 1);
 	}
 	return sorter->failed ? sn_fail(error, sorter->failed, "%s", sorter->why.text) : 0;
 }
 
-/* Runs are few (the budget's size each), so the least of them is simply looked for. */
-static struct source *least(struct sn_sorter *sorter)
+/* Past the record that the caller has had: only its source's head has changed. */
+static void advance(struct sn_sorter *sorter)
 {
-	struct source *found = NULL;
-	for (size_t i = 0; i < sorter->source_count; i++) {
-		struct source *source = sorter->sources + i;
-		if (source->at == source->count)
-			continue;
-		if (!found || compare(source->records + source->at, found->records + found->at) < 0)
-			found = source;
+	struct source *current = sorter->current, *second = sorter->second;
+	bool are_intervals = sorter->stream->kind == SONDE_TRACK_INTERVALS;
+	current->at++;
+	if (current->at == current->count && refill(sorter, current))
+		return;
+	if (current->at == current->count) {
+		choose(sorter);
+		return;
 	}
-	return found;
+	if (!second)
+		return;
+	const struct sn_record *head = current->records + current->at;
+	const struct sn_record *other = second->records + second->at;
+	/* of equals, the older run's, which comes first among the sources */
+	if (current < second ? is_before(other, head, are_intervals)
+			     : !is_before(head, other, are_intervals))
+		choose(sorter);
 }
 
 int sn_sorter_next(struct sn_sorter *sorter, struct sn_event *event, struct sn_error *error)
 {
-	for (size_t i = 0; i < sorter->source_count && !sorter->failed; i++)
-		if (sorter->sources[i].at == sorter->sources[i].count)
-			refill(sorter, sorter->sources + i);
+	if (sorter->current)
+		advance(sorter);
+	while (!sorter->current && sorter->queue_at < sorter->queue_count && !sorter->failed)
+		begin_stream(sorter, sorter->streams + sorter->queue[sorter->queue_at++]);
 	if (sorter->failed)
 		return sn_fail(error, sorter->failed, "%s", sorter->why.text);
-	struct source *source = least(sorter);
-	if (!source)
+	if (!sorter->current)
 		return 0;
-	const struct record *record = source->records + source->at++;
+	const struct sn_record *record = sorter->current->records + sorter->current->at;
 	*event = (struct sn_event){
 	    .start_ns = record->start_ns,
 	    .end_ns = record->end_ns,
 	    .link = record->link,
-	    .profile = record->profile,
+	    .profile = sorter->stream->profile,
 	    .context = record->context,
-	    .metric = record->metric,
-	    .kind = record->kind,
+	    .metric = sorter->stream->metric,
+	    .kind = sorter->stream->kind,
 	    .attribute_count = record->attribute_count,
-	    .attributes = source->attributes + record->first_attribute,
+	    .attributes = sorter->current->attributes + record->first_attribute,
 	};
 	return 1;
 }

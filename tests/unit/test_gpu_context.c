@@ -294,6 +294,109 @@ static void random_graphs_keep_their_totals(void **state)
 	}
 }
 
+/* ---- without circles: worked out by the definition, slowly ---- */
+
+static bool has_weighty_call(const struct random_graph *random, uint32_t function)
+{
+	for (size_t i = 0; i < random->sites; i++)
+		if (random->calls[i].callee == function && random->weights[i] > 0)
+			return true;
+	return false;
+}
+
+/* Until nothing changes: what is needed and has no call that weighs gets all its calls weigh 1, and
+ * who calls it by one that weighs is needed. */
+static void weigh_naively(struct random_graph *random, bool *is_needed)
+{
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (uint32_t f = 0; f < random->functions; f++) {
+			if (!is_needed[f])
+				continue;
+			bool is_weighed = has_weighty_call(random, f);
+			for (size_t i = 0; i < random->sites; i++) {
+				if (random->calls[i].callee != f)
+					continue;
+				if (!is_weighed)
+					random->weights[i] = 1;
+				if (random->weights[i] > 0 && !is_needed[random->calls[i].caller])
+					changed = is_needed[random->calls[i].caller] = true;
+			}
+		}
+	}
+}
+
+/* Ways to a function by calls that weigh. */
+static unsigned count_ways(const struct random_graph *random, uint32_t function)
+{
+	unsigned ways = has_weighty_call(random, function) ? 0 : 1;
+	for (size_t i = 0; i < random->sites; i++)
+		if (random->calls[i].callee == function && random->weights[i] > 0)
+			ways += count_ways(random, random->calls[i].caller);
+	return ways;
+}
+
+/* The part of a function's calls that one of them is. */
+static double part_of_call(const struct random_graph *random, const struct sn_gpu_call_site *site)
+{
+	double sum = 0;
+	for (size_t i = 0; i < random->sites; i++)
+		if (random->calls[i].callee == site->callee)
+			sum += random->weights[i];
+	return random->weights[site->address / 16] / sum;
+}
+
+static void check_against_naive(struct random_graph *random, const struct sn_gpu_contexts *contexts,
+				const struct sn_gpu_call_site *sites)
+{
+	bool is_needed[24] = {false};
+	for (uint32_t f = 0; f < random->functions; f++)
+		is_needed[f] = random->measured[f] > 0;
+	weigh_naively(random, is_needed);
+	for (uint32_t f = 1; f < random->functions; f++)
+		assert_int_equal(contexts->first[f + 1] - contexts->first[f],
+				 is_needed[f] ? count_ways(random, f) : 0);
+	for (uint32_t i = 0; i < contexts->count; i++) {
+		double share = 1;
+		for (uint32_t at = i; at != NONE; at = contexts->contexts[at].parent)
+			if (contexts->contexts[at].site != NONE)
+				share *= part_of_call(random, sites + contexts->contexts[at].site);
+		assert_true(fabs(contexts->contexts[i].share - share) <= 1e-12);
+	}
+}
+
+static void random_graphs_without_circles(void **state)
+{
+	for (uint32_t seed = 1; seed <= 3000; seed++) {
+		struct random_graph random;
+		struct sn_gpu_contexts contexts;
+		struct sn_gpu_call_graph *graph;
+		double weights[64];
+		size_t count;
+		make_random(&random, seed * 104729);
+		random.functions = 2 + below(9);
+		random.sites = random.functions - 1 + below(6);
+		for (uint32_t i = 0; i < random.sites; i++) {
+			/* the kernel leads to each */
+			uint32_t callee =
+			    i + 1 < random.functions ? i + 1 : 1 + below(random.functions - 1);
+			random.calls[i] = (struct sn_gpu_call_site){below(callee), callee, i * 16};
+		}
+		assert_int_equal(
+		    sn_gpu_call_graph_new(random.functions, random.calls, random.sites, &graph), 0);
+		const struct sn_gpu_call_site *sites = sn_gpu_call_graph_sites(graph, &count);
+		for (size_t i = 0; i < count; i++)
+			weights[i] = random.weights[sites[i].address / 16];
+		assert_int_equal(
+		    sn_gpu_contexts_build(graph, 0, random.measured, weights, 0, &contexts), 0);
+		check_tree(&contexts, sites);
+		check_totals(&random, &contexts);
+		check_against_naive(&random, &contexts, sites);
+		sn_gpu_contexts_release(&contexts);
+		sn_gpu_call_graph_free(graph);
+	}
+}
+
 /* A ladder of 60 functions, each called twice by the one before: 2^60 contexts. */
 static void exponentially_many_contexts(void **state)
 {
@@ -334,6 +437,7 @@ int main(void)
 	    cmocka_unit_test(wrong_numbers),
 	    cmocka_unit_test(counts_are_divided_without_rest),
 	    cmocka_unit_test(random_graphs_keep_their_totals),
+	    cmocka_unit_test(random_graphs_without_circles),
 	    cmocka_unit_test(exponentially_many_contexts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading for all views; see answers.h. */
+#include "answers.h"
+
+#include "report/number.h"
+
+#include <stdio.h>
+
+const struct sn_view sn_views[] = {
+#define SN_VIEW(identifier, name, summary) {name, summary, sn_view_##identifier},
+#include "views.def"
+#undef SN_VIEW
+    {NULL, NULL, NULL}};
+
+/* When the device waited for other ranks, or NULL. */
+static const struct sn_intervals *other_ranks(const struct sn_answers *answers, size_t device)
+{
+	for (size_t i = 0; i < answers->details.participant_count; i++)
+		if (answers->details.participants[i].device == device)
+			return answers->ranks.waits + i;
+	return NULL;
+}
+
+static int load_devices(struct sn_answers *answers, struct sn_error *error)
+{
+	size_t count = answers->times.count;
+	int result = 0;
+	answers->waits = calloc(count + 1, sizeof(*answers->waits));
+	answers->blames = calloc(count + 1, sizeof(*answers->blames));
+	if (!answers->waits || !answers->blames)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (size_t i = 0; i < count && !result; i++) {
+		result = sn_blame(answers->db, answers->trace, answers->times.devices + i,
+				  answers->blames + i, error);
+		if (!result)
+			result = sn_waits(answers->db, answers->trace, answers->times.devices + i,
+					  &answers->operations, answers->operations.devices + i,
+					  &answers->nodes, other_ranks(answers, i),
+					  answers->waits + i, error);
+	}
+	return result;
+}
+
+int sn_answers(struct sn_answers *answers, struct sn_error *error)
+{
+	const struct sonde_db *db = answers->db;
+	const struct sonde_trace *trace = answers->trace;
+	answers->start_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < sonde_trace_track_count(trace); i++) {
+		const struct sonde_track *track = sonde_trace_track(trace, i);
+		if (track->start_ns < answers->start_ns)
+			answers->start_ns = track->start_ns;
+		if (track->end_ns > answers->end_ns)
+			answers->end_ns = track->end_ns;
+	}
+	int result = sn_device_times(db, trace, answers->launched_only, &answers->times, error);
+	if (!result)
+		result =
+		    sn_operations(db, trace, answers->launched_only, &answers->operations, error);
+	if (!result && sn_node_map(db, &answers->nodes))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		result = sn_details(db, trace, &answers->operations, &answers->details, error);
+	if (!result)
+		result = sn_ranks(&answers->details, &answers->ranks, error);
+	if (!result)
+		result = load_devices(answers, error);
+	if (!result)
+		result = sn_iterations(db, trace, &answers->iterations, error);
+	return result;
+}
+
+void sn_answers_release(struct sn_answers *answers)
+{
+	for (size_t i = 0; i < answers->times.count; i++) {
+		if (answers->waits)
+			sn_waits_release(answers->waits + i);
+		if (answers->blames)
+			sn_blame_release(answers->blames + i);
+	}
+	free(answers->waits);
+	free(answers->blames);
+	sn_ranks_release(&answers->ranks);
+	sn_details_release(&answers->details);
+	sn_node_map_release(&answers->nodes);
+	sn_operations_release(&answers->operations);
+	sn_device_times_release(&answers->times);
+	sn_iterations_release(&answers->iterations);
+}
+
+/* ---- words ---- */
+
+static bool has_runs(const struct sn_answers *answers)
+{
+	for (uint32_t i = 0; i < sonde_db_profile_count(answers->db); i++)
+		if (sonde_db_profile(answers->db, i)->run)
+			return true;
+	return false;
+}
+
+const char *sn_answers_device(const struct sn_answers *answers, size_t number,
+			      char text[SN_PLACE_CHARS])
+{
+	const struct sn_device_time *device = answers->times.devices + number;
+	int used = 0;
+	if (has_runs(answers))
+		used +=
+		    snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "run %u · ", device->run);
+	if (device->rank >= 0)
+		used += snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d · ",
+				 (int)device->rank);
+	snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "device %u", device->device);
+	return text;
+}
+
+const char *sn_answers_participant(const struct sn_answers *answers, size_t number,
+				   char text[SN_PLACE_CHARS])
+{
+	const struct sn_participant *one = answers->details.participants + number;
+	int used = 0;
+	if (one->device != SONDE_NONE && one->rank < 0)
+		return sn_answers_device(answers, one->device, text);
+	if (has_runs(answers))
+		used += snprintf(text, SN_PLACE_CHARS, "run %u · ", one->run);
+	if (one->rank >= 0)
+		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d", (int)one->rank);
+	else
+		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "process %llu",
+			 (unsigned long long)sonde_db_profile(answers->db, one->profile)->pid);
+	return text;
+}
+
+const char *sn_answers_time(double ns)
+{
+	static char texts[8][SN_NUMBER_CHARS];
+	static unsigned next;
+	return sn_number_format(ns, "ns", texts[next++ % 8]);
+}
+
+const char *sn_answers_share(double part, double whole)
+{
+	static char texts[8][SN_NUMBER_CHARS];
+	static unsigned next;
+	return sn_number_share(whole > 0 ? part / whole : 0, texts[next++ % 8]);
+}

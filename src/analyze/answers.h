@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a trace says, all together: loaded once, and shown by views that make sheets of it
+ * (report/sheet.h). docs/design/answers.md defines each number.
+ *
+ * To add a view: a file view_NAME.c with sn_view_NAME, a line in views.def, a paragraph in
+ * docs/man/sonde-timeline.1.
+ */
+#ifndef SN_ANALYZE_ANSWERS_H
+#define SN_ANALYZE_ANSWERS_H
+
+#include "blame.h"
+#include "iterations.h"
+#include "ranks.h"
+#include "report/sheet.h"
+#include "waits.h"
+
+#include <stdlib.h>
+
+struct sn_answers {
+	const struct sonde_db *db;
+	const struct sonde_trace *trace;
+	bool launched_only;
+	uint32_t depth;		   /* of call stacks, for the view that asks */
+	uint64_t iteration;	   /* whose critical path: from 1; 0: the most usual one */
+	uint64_t start_ns, end_ns; /* of all events */
+	struct sn_device_times times;
+	struct sn_operations operations;
+	struct sn_node_map nodes;
+	struct sn_details details;
+	struct sn_ranks ranks;
+	struct sn_waits *waits; /* by device, as is `blames` */
+	struct sn_blame *blames;
+	struct sn_iterations iterations;
+};
+
+/* Loads what all views share. db and trace stay the caller's, `answers` has its first five fields
+ * filled in. 0 or a negative enum sn_err; release in either case. */
+int sn_answers(struct sn_answers *answers, struct sn_error *error);
+void sn_answers_release(struct sn_answers *answers);
+
+/* "rank 3 · device 0", as short as tells devices apart. */
+enum { SN_PLACE_CHARS = 96 };
+const char *sn_answers_device(const struct sn_answers *answers, size_t device,
+			      char text[SN_PLACE_CHARS]);
+const char *sn_answers_participant(const struct sn_answers *answers, size_t participant,
+				   char text[SN_PLACE_CHARS]);
+/* A duration, as people read it; up to eight at a time. */
+const char *sn_answers_time(double ns);
+/* "42.1%"; 0 of nothing. */
+const char *sn_answers_share(double part, double whole);
+
+struct sn_view {
+	const char *name, *summary;
+	/* Adds its sheets. 0 or a negative enum sn_err. */
+	int (*show)(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error);
+};
+#define SN_VIEW(identifier, name, summary)                                                         \
+	int sn_view_##identifier(const struct sn_answers *answers, struct sn_page *page,           \
+				 struct sn_error *error);
+#include "views.def"
+#undef SN_VIEW
+/* In the order of views.def; ends with a NULL name. */
+extern const struct sn_view sn_views[];
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cursors with attributes; see details.h. */
+#include "details.h"
+
+#include "base/vec.h"
+#include "device_tracks.h"
+#include "format/measurement.h"
+#include "host.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum wanted { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, WANTED };
+
+struct pass {
+	const struct sonde_db *db;
+	const struct sonde_trace *trace;
+	const struct sn_operations *operations;
+	struct sn_details *details;
+	uint8_t *kinds; /* by context: 1 + enum sn_device_work; of threads SN_WORK_NONE or
+			   communication */
+	uint32_t keys[WANTED];
+};
+
+/* Names and types as Kineto has them, which other importers follow where they know as much. */
+static const struct {
+	const char *name;
+	enum sonde_attribute_type type;
+} wanted[WANTED] = {
+    [BYTES] = {"bytes", SONDE_ATTRIBUTE_SIGNED},
+    [RANKS] = {"Process Group Ranks", SONDE_ATTRIBUTE_STRING},
+    [GROUP] = {"Process Group Name", SONDE_ATTRIBUTE_STRING},
+    [COLLECTIVE] = {"Collective name", SONDE_ATTRIBUTE_STRING},
+    [NUMBER] = {"Seq", SONDE_ATTRIBUTE_SIGNED},
+};
+
+static void find_keys(struct pass *pass)
+{
+	for (unsigned w = 0; w < WANTED; w++) {
+		pass->keys[w] = SONDE_NONE;
+		for (uint32_t k = 0; k < sonde_trace_key_count(pass->trace); k++) {
+			const struct sonde_attribute_key *key = sonde_trace_key(pass->trace, k);
+			bool fits = key->type == wanted[w].type ||
+				    (wanted[w].type == SONDE_ATTRIBUTE_SIGNED &&
+				     key->type == SONDE_ATTRIBUTE_UNSIGNED);
+			if (fits && !strcmp(sonde_db_string(pass->db, key->name), wanted[w].name))
+				pass->keys[w] = k;
+		}
+	}
+}
+
+/* Collectives that threads do themselves. */
+static bool is_host_collective(const struct sonde_db *db, uint32_t context)
+{
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+	const char *name = sonde_db_string(db, frame->name);
+	return (frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_REGION) &&
+	       (!strncmp(name, "gloo:", 5) || !strncmp(name, "mpi:", 4));
+}
+
+static enum sn_device_work kind_of(struct pass *pass, uint32_t context, bool is_device)
+{
+	if (!pass->kinds[context]) {
+		enum sn_device_work work = SN_WORK_NONE;
+		if (is_device)
+			work = sn_device_work(pass->db, context);
+		else if (is_host_collective(pass->db, context))
+			work = SN_WORK_COMMUNICATION;
+		pass->kinds[context] = (uint8_t)(1 + work);
+	}
+	return pass->kinds[context] - 1;
+}
+
+/* The value of one event, or false. */
+static bool value_of(const struct sonde_attribute_column *columns, const bool *is_there,
+		     enum wanted which, size_t at, uint64_t *value)
+{
+	if (!is_there[which] || (columns[which].is_present && !columns[which].is_present[at]))
+		return false;
+	*value = columns[which].values[at];
+	return true;
+}
+
+static uint32_t participant_of(struct pass *pass, uint32_t profile_number, bool is_device)
+{
+	const struct sonde_db_profile *profile = sonde_db_profile(pass->db, profile_number);
+	struct sn_details *details = pass->details;
+	struct sn_participant one = {profile->run, SONDE_NONE, profile->rank, profile_number};
+	for (uint32_t i = 0; i < pass->operations->device_count && is_device; i++) {
+		const struct sn_device_operations *device = pass->operations->devices + i;
+		if (device->device == profile->device &&
+		    sn_host_is_same_process(pass->db, device->profile, profile_number))
+			one.device = i;
+	}
+	for (uint32_t i = 0; i < details->participant_count; i++)
+		if (details->participants[i].device == one.device &&
+		    sn_host_is_same_process(pass->db, details->participants[i].profile,
+					    profile_number))
+			return i;
+	if (sn_vec_reserve(&details->participants, &details->participant_capacity,
+			   details->participant_count + 1) < 0)
+		return SONDE_NONE;
+	details->participants[details->participant_count] = one;
+	return (uint32_t)details->participant_count++;
+}
+
+static const char *text_of(const struct pass *pass, const struct sonde_attribute_column *columns,
+			   const bool *is_there, enum wanted which, size_t at)
+{
+	uint64_t value;
+	return value_of(columns, is_there, which, at, &value)
+		   ? sonde_db_string(pass->db, (uint32_t)value)
+		   : "";
+}
+
+/* Kernels are called by what they do and how; only the former is the same on all ranks. */
+static void plain_name(const struct pass *pass, uint32_t context, char *text, size_t size)
+{
+	const char *name = sonde_db_string(
+	    pass->db, sonde_db_frame(pass->db, sonde_db_context(pass->db, context)->frame)->name);
+	snprintf(text, size, "%.*s", (int)strcspn(name, "("), name);
+	char *ring = strstr(text, "_RING");
+	char *tree = strstr(text, "_TREE");
+	if (ring || tree)
+		*(ring ? ring : tree) = 0;
+}
+
+static int take_arrival(struct pass *pass, const struct sonde_event_block *block, size_t at,
+			const struct sonde_attribute_column *columns, const bool *is_there,
+			uint32_t participant)
+{
+	struct sn_details *details = pass->details;
+	char kind[200], group[800];
+	uint64_t number = UINT64_MAX;
+	const char *collective = text_of(pass, columns, is_there, COLLECTIVE, at);
+	bool is_numbered = value_of(columns, is_there, NUMBER, at, &number);
+	plain_name(pass, block->contexts[at], kind, sizeof(kind));
+	/* numbers count all that a group does, whatever it is */
+	snprintf(group, sizeof(group), "%.400s|%.100s|%.200s",
+		 text_of(pass, columns, is_there, RANKS, at),
+		 text_of(pass, columns, is_there, GROUP, at),
+		 is_numbered   ? ""
+		 : *collective ? collective
+			       : kind);
+	uint32_t group_number = sn_intern_add(&details->groups, group, strlen(group) + 1);
+	if (group_number == SN_INTERN_NONE || participant == SONDE_NONE ||
+	    sn_vec_reserve(&details->arrivals, &details->arrival_capacity,
+			   details->arrival_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	details->arrivals[details->arrival_count++] = (struct sn_arrival){
+	    .start_ns = block->starts_ns[at],
+	    .end_ns = block->ends_ns[at],
+	    .number = number,
+	    .group = group_number,
+	    .context = block->contexts[at],
+	    .participant = participant,
+	};
+	return 0;
+}
+
+static int take_copy(struct pass *pass, const struct sonde_event_block *block, size_t at,
+		     const struct sonde_attribute_column *columns, const bool *is_there,
+		     uint32_t device)
+{
+	struct sn_details *details = pass->details;
+	uint64_t bytes;
+	bool has_bytes = value_of(columns, is_there, BYTES, at, &bytes);
+	if (sn_vec_reserve(&details->copies, &details->copy_capacity, details->copy_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	details->copies[details->copy_count++] = (struct sn_copy){
+	    .start_ns = block->starts_ns[at],
+	    .end_ns = block->ends_ns[at],
+	    .bytes = has_bytes ? (double)(int64_t)bytes : (double)NAN,
+	    .context = block->contexts[at],
+	    .device = device,
+	};
+	return 0;
+}
+
+static int take_block(struct pass *pass, struct sonde_event_cursor *cursor,
+		      const struct sonde_event_block *block, uint32_t profile, bool is_device,
+		      uint32_t *participant)
+{
+	struct sonde_attribute_column columns[WANTED];
+	bool is_there[WANTED] = {false}, is_read = false;
+	for (size_t i = 0; i < block->count; i++) {
+		enum sn_device_work work = kind_of(pass, block->contexts[i], is_device);
+		if (work != SN_WORK_COPY && work != SN_WORK_COMMUNICATION)
+			continue;
+		for (unsigned w = 0; w < WANTED && !is_read; w++)
+			is_there[w] =
+			    pass->keys[w] != SONDE_NONE &&
+			    sonde_event_cursor_attribute(cursor, pass->keys[w], columns + w);
+		is_read = true;
+		if (*participant == SONDE_NONE)
+			*participant = participant_of(pass, profile, is_device);
+		int result =
+		    work == SN_WORK_COMMUNICATION
+			? take_arrival(pass, block, i, columns, is_there, *participant)
+			: take_copy(pass, block, i, columns, is_there,
+				    *participant == SONDE_NONE
+					? 0
+					: pass->details->participants[*participant].device);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+static int read_track(struct pass *pass, uint32_t number, bool is_device, struct sn_error *error)
+{
+	uint32_t profile = sonde_trace_track(pass->trace, number)->profile;
+	struct sonde_event_cursor *cursor =
+	    sonde_event_cursor_new(pass->trace, number, 0, UINT64_MAX, 0);
+	struct sonde_event_block block;
+	struct sonde_db_error why;
+	uint32_t participant = SONDE_NONE;
+	int result = cursor ? 1 : SN_ERR_MEMORY;
+	while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0)
+		if (take_block(pass, cursor, &block, profile, is_device, &participant)) {
+			sonde_event_cursor_free(cursor);
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		}
+	if (!cursor)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sonde_event_cursor_free(cursor);
+	return result < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
+}
+
+/* Whether any call of a thread is a collective: mostly none, and threads are not read again. */
+static bool has_host_collectives(const struct sonde_db *db)
+{
+	for (uint32_t i = 0; i < sonde_db_context_count(db); i++)
+		if (is_host_collective(db, i))
+			return true;
+	return false;
+}
+
+int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
+	       const struct sn_operations *operations, struct sn_details *details,
+	       struct sn_error *error)
+{
+	struct pass pass = {
+	    db, trace, operations, details, calloc(sonde_db_context_count(db) + 1ull, 1), {0}};
+	bool reads_threads = has_host_collectives(db);
+	*details = (struct sn_details){0};
+	find_keys(&pass);
+	int result = pass.kinds ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
+		const struct sonde_track *track = sonde_trace_track(trace, i);
+		bool is_device = sonde_db_profile(db, track->profile)->kind == 1;
+		if (track->kind == SONDE_TRACK_INTERVALS && (is_device || reads_threads))
+			result = read_track(&pass, i, is_device, error);
+	}
+	free(pass.kinds);
+	return result;
+}
+
+void sn_details_release(struct sn_details *details)
+{
+	sn_intern_release(&details->groups);
+	free(details->copies);
+	free(details->participants);
+	free(details->arrivals);
+	*details = (struct sn_details){0};
+}

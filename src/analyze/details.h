@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What only some operations of devices carry: bytes of copies, groups of collectives. Read in one
+ * pass over the streams (and, for collectives of gloo, over threads), 40 bytes for each of them.
+ */
+#ifndef SN_ANALYZE_DETAILS_H
+#define SN_ANALYZE_DETAILS_H
+
+#include "base/intern.h"
+#include "operations.h"
+
+struct sn_copy {
+	uint64_t start_ns, end_ns;
+	double bytes; /* NAN unknown */
+	uint32_t context, device;
+};
+
+/* Who takes part in collectives: a device, or a process by itself. */
+struct sn_participant {
+	uint32_t run, device; /* device: position in sn_operations, SONDE_NONE for a process */
+	int32_t rank;
+	uint32_t profile;
+};
+
+/* A participant's part in a collective, from its arrival. */
+struct sn_arrival {
+	uint64_t start_ns, end_ns;
+	uint64_t number; /* in the group, as recorded; UINT64_MAX not */
+	uint32_t group;	 /* of which participants can be compared: sn_details.groups */
+	uint32_t context, participant;
+	bool is_counted; /* the number was found by counting; see ranks.h */
+};
+
+struct sn_details {
+	struct sn_copy *copies;
+	size_t copy_count, copy_capacity;
+	struct sn_participant *participants;
+	size_t participant_count, participant_capacity;
+	struct sn_arrival *arrivals; /* by track, in order of start */
+	size_t arrival_count, arrival_capacity;
+	struct sn_intern groups; /* "[0, 1] allreduce": ranks and kind */
+};
+
+/* 0 or a negative enum sn_err; release in either case. */
+int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
+	       const struct sn_operations *operations, struct sn_details *details,
+	       struct sn_error *error);
+void sn_details_release(struct sn_details *details);
+
+#endif

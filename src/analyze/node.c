@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the root down, each context from its parent; see node.h. */
+#include "node.h"
+
+#include "base/error.h"
+#include "format/measurement.h"
+#include "report/label.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is known of the way down to a context. */
+struct way {
+	uint32_t operator_frame; /* outermost of those that follow each other; SONDE_NONE */
+	uint32_t caller;	 /* innermost function of the program; SONDE_NONE */
+};
+
+/* Python of frameworks and of the interpreter's library is not the program's. */
+static bool is_of_program(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	static const char *const parts[] = {"site-packages/", "dist-packages/", "lib/python",
+					    "<frozen ", "<string>"};
+	static const char *const starts[] = {
+	    "torch/",	    "torch\\",	    "threading.py",	"contextlib.py", "queue.py",
+	    "functools.py", "selectors.py", "tensorflow/",	"jax/",		 "runpy.py",
+	    "asyncio/",	    "concurrent/",  "multiprocessing/", "typing.py"};
+	const char *file = sonde_db_string(db, frame->file);
+	if (!*file || *file == '<')
+		return false;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (strstr(file, parts[i]))
+			return false;
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (!strncmp(file, starts[i], strlen(starts[i])))
+			return false;
+	return true;
+}
+
+static bool is_call(unsigned kind)
+{
+	return kind == SN_FRAME_KERNEL || kind == SN_FRAME_GPU_OP || kind == SN_FRAME_GPU_API ||
+	       kind == SN_FRAME_OS;
+}
+
+static struct way pass(const struct sonde_db *db, struct way way, uint32_t number)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
+	if (frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_GRAPH_NODE) {
+		if (way.operator_frame == SONDE_NONE)
+			way.operator_frame = number;
+	} else if (!is_call(frame->kind)) {
+		/* an annotation inside an operator does not end it, another function does */
+		if (frame->kind != SN_FRAME_REGION)
+			way.operator_frame = SONDE_NONE;
+		else if (way.operator_frame == SONDE_NONE && !(frame->flags & SN_FRAME_ITERATION))
+			way.caller = number;
+		if (frame->kind == SN_FRAME_PYTHON && is_of_program(db, frame))
+			way.caller = number;
+	}
+	return way;
+}
+
+int sn_node_map(const struct sonde_db *db, struct sn_node_map *nodes)
+{
+	uint32_t count = sonde_db_context_count(db);
+	struct way *ways = malloc((count + 1ull) * sizeof(*ways));
+	*nodes =
+	    (struct sn_node_map){.db = db, .of_context = malloc((count + 1ull) * sizeof(uint32_t))};
+	int result = ways && nodes->of_context ? 0 : SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < count && !result; i++) {
+		const struct sonde_db_context *context = sonde_db_context(db, i);
+		struct way way = i ? ways[context->parent] : (struct way){SONDE_NONE, SONDE_NONE};
+		ways[i] = pass(db, way, context->frame);
+		struct sn_node node = {ways[i].operator_frame, ways[i].caller};
+		if (node.frame == SONDE_NONE)
+			node.frame = context->frame;
+		if (node.caller == node.frame)
+			node.caller = SONDE_NONE;
+		nodes->of_context[i] = sn_intern_add(&nodes->table, &node, sizeof(node));
+		if (nodes->of_context[i] == SN_INTERN_NONE)
+			result = SN_ERR_MEMORY;
+	}
+	free(ways);
+	return result;
+}
+
+void sn_node_map_release(struct sn_node_map *nodes)
+{
+	sn_intern_release(&nodes->table);
+	free(nodes->of_context);
+	*nodes = (struct sn_node_map){0};
+}
+
+struct sn_node sn_node_map_at(const struct sn_node_map *nodes, uint32_t number)
+{
+	struct sn_node node;
+	memcpy(&node, sn_intern_at(&nodes->table, number, NULL), sizeof(node));
+	return node;
+}
+
+const char *sn_node_map_label(const struct sn_node_map *nodes, uint32_t number,
+			      char text[SN_NODE_CHARS])
+{
+	char name[SN_LABEL_CHARS], caller[SN_LABEL_CHARS];
+	struct sn_node node = sn_node_map_at(nodes, number);
+	sn_label_name(nodes->db, SN_GROUP_AUTO, node.frame, name);
+	if (node.caller != SONDE_NONE) {
+		sn_label_name(nodes->db, SN_GROUP_AUTO, node.caller, caller);
+		snprintf(text, SN_NODE_CHARS, "%.200s in %.150s", name, caller);
+	} else {
+		snprintf(text, SN_NODE_CHARS, "%.390s", name);
+	}
+	return text;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The three sentences: where the time goes, what devices wait for, which node to change. */
+#include "answers.h"
+#include "node_sums.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Parts of all devices' time together. */
+struct whole {
+	double time, compute, communication, copies, idle, reasons[SN_WAITS];
+};
+
+static struct whole sum_up(const struct sn_answers *answers)
+{
+	struct whole whole = {0};
+	for (size_t i = 0; i < answers->times.count; i++) {
+		const struct sn_device_time *time = answers->times.devices + i;
+		whole.time += (double)(time->end_ns - time->start_ns);
+		whole.compute += (double)time->work_ns[SN_WORK_COMPUTE];
+		whole.communication += (double)time->exposed_ns[SN_WORK_COMMUNICATION];
+		whole.copies += (double)time->exposed_ns[SN_WORK_COPY];
+		whole.idle += (double)time->idle_ns;
+		for (unsigned r = 0; r < SN_WAITS; r++)
+			whole.reasons[r] += (double)answers->waits[i].reasons_ns[r];
+	}
+	return whole;
+}
+
+/* "rank 2 · device 0" of the most and least idle, where they differ by more than a twentieth. */
+static void say_spread(const struct sn_answers *answers, char *text, size_t size)
+{
+	size_t least = 0, most = 0;
+	double shares[2] = {2, -1};
+	char place[SN_PLACE_CHARS];
+	text[0] = 0;
+	for (size_t i = 0; i < answers->times.count; i++) {
+		const struct sn_device_time *time = answers->times.devices + i;
+		double share = (double)time->idle_ns / (double)(time->end_ns - time->start_ns);
+		if (share < shares[0])
+			shares[0] = share, least = i;
+		if (share > shares[1])
+			shares[1] = share, most = i;
+	}
+	if (answers->times.count < 2 || shares[1] - shares[0] < 0.05)
+		return;
+	int used = snprintf(text, size, " (from %s on %s", sn_answers_share(shares[0], 1),
+			    sn_answers_device(answers, least, place));
+	snprintf(text + used, size - (size_t)used, " to %s on %s)", sn_answers_share(shares[1], 1),
+		 sn_answers_device(answers, most, place));
+}
+
+/* Time of devices' operations by node. */
+static struct sn_node_sum *device_nodes(const struct sn_answers *answers, size_t *count)
+{
+	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
+	*count = 0;
+	if (!values)
+		return NULL;
+	for (size_t i = 0; i < answers->operations.device_count; i++) {
+		const struct sn_device_operations *device = answers->operations.devices + i;
+		for (size_t k = 0; k < device->count; k++)
+			values[answers->nodes.of_context[device->items[k].context]] +=
+			    (double)(device->items[k].end_ns - device->items[k].start_ns);
+	}
+	struct sn_node_sum *sums = sn_node_sums(&answers->nodes, values, count);
+	free(values);
+	return sums;
+}
+
+static int say_where(const struct sn_answers *answers, const struct whole *whole,
+		     struct sn_page *page)
+{
+	char spread[300], place[SN_PLACE_CHARS], count[40], label[SN_NODE_CHARS], most[600] = "";
+	size_t node_count;
+	struct sn_node_sum *nodes = device_nodes(answers, &node_count);
+	double all = 0;
+	if (!nodes)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < node_count; i++)
+		all += nodes[i].value;
+	if (node_count)
+		snprintf(most, sizeof(most), " Most work: %s, %s of it.",
+			 sn_node_map_label(&answers->nodes, nodes[0].node, label),
+			 sn_answers_share(nodes[0].value, all));
+	free(nodes);
+	say_spread(answers, spread, sizeof(spread));
+	snprintf(count, sizeof(count), "%zu devices", answers->times.count);
+	sn_page_sentence(page,
+			 "Where the time goes: of %s, %s %s %s computing, %s communicating and %s "
+			 "copying with nothing beside it, and %s idle%s.%s",
+			 sn_answers_time(whole->time / (double)answers->times.count),
+			 answers->times.count == 1 ? sn_answers_device(answers, 0, place) : count,
+			 answers->times.count == 1 ? "spends" : "spend",
+			 sn_answers_share(whole->compute, whole->time),
+			 sn_answers_share(whole->communication, whole->time),
+			 sn_answers_share(whole->copies, whole->time),
+			 sn_answers_share(whole->idle, whole->time), spread, most);
+	return 0;
+}
+
+/* The node that threads were in most while devices were idle. */
+static int blamed_node(const struct sn_answers *answers, uint32_t *node, double *share)
+{
+	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
+	double idle = 0;
+	size_t count = 0;
+	if (!values)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < answers->times.count; i++) {
+		idle += (double)answers->times.devices[i].idle_ns;
+		for (size_t k = 0; k < answers->blames[i].count; k++)
+			values[answers->nodes.of_context[answers->blames[i].shares[k].context]] +=
+			    answers->blames[i].shares[k].time_ns;
+	}
+	struct sn_node_sum *sums = sn_node_sums(&answers->nodes, values, &count);
+	*node = sums && count ? sums[0].node : SONDE_NONE;
+	*share = sums && count && idle > 0 ? sums[0].value / idle : 0;
+	free(sums);
+	free(values);
+	return sums ? 0 : SN_ERR_MEMORY;
+}
+
+static int say_waits(const struct sn_answers *answers, const struct whole *whole,
+		     struct sn_page *page)
+{
+	unsigned first = 0, second = SN_WAITS;
+	uint32_t node;
+	double all = 0, share;
+	char label[SN_NODE_CHARS], then[600] = "", host[600] = "";
+	for (unsigned i = 0; i < SN_WAITS; i++) {
+		all += whole->reasons[i];
+		if (whole->reasons[i] > whole->reasons[first])
+			first = i;
+	}
+	for (unsigned i = 0; i < SN_WAITS; i++)
+		if (i != first &&
+		    (second == SN_WAITS || whole->reasons[i] > whole->reasons[second]))
+			second = i;
+	if (!all) {
+		sn_page_sentence(page,
+				 "What devices wait for: nothing, they compute all the time.");
+		return 0;
+	}
+	if (blamed_node(answers, &node, &share))
+		return SN_ERR_MEMORY;
+	if (whole->reasons[second] >= 0.05 * all)
+		snprintf(then, sizeof(then), ", then %s (%s)", sn_wait_name(second),
+			 sn_answers_share(whole->reasons[second], all));
+	if (node != SONDE_NONE && whole->idle > 0.1 * all)
+		snprintf(host, sizeof(host), " While they were idle, the host was most in %s (%s).",
+			 sn_node_map_label(&answers->nodes, node, label),
+			 sn_answers_share(share, 1));
+	sn_page_sentence(page,
+			 "What devices wait for: of the %s without computation mostly %s (%s): "
+			 "%s%s.%s",
+			 sn_answers_share(all, whole->time), sn_wait_name(first),
+			 sn_answers_share(whole->reasons[first], all), sn_wait_meaning(first), then,
+			 host);
+	return 0;
+}
+
+int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
+{
+	struct whole whole = sum_up(answers);
+	if (!answers->times.count)
+		return 0;
+	if (say_where(answers, &whole, page) || say_waits(answers, &whole, page))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return 0;
+}

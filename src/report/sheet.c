@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables in memory, as text and as JSON; see sheet.h. */
+#include "sheet.h"
+
+#include "base/vec.h"
+#include "number.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void free_sheet(struct sn_sheet *sheet)
+{
+	for (size_t i = 0; i < sheet->cell_count; i++)
+		free(sheet->cells[i].text);
+	for (size_t i = 0; i < sheet->note_count; i++)
+		free(sheet->notes[i]);
+	free(sheet->notes);
+	free(sheet->cells);
+	free(sheet->title);
+	free(sheet);
+}
+
+void sn_page_release(struct sn_page *page)
+{
+	for (size_t i = 0; i < page->count; i++)
+		free_sheet(page->sheets[i]);
+	for (size_t i = 0; i < page->sentence_count; i++)
+		free(page->sentences[i]);
+	free(page->sentences);
+	free(page->sheets);
+	*page = (struct sn_page){0};
+}
+
+__attribute__((format(printf, 1, 0))) static char *print(const char *format, va_list arguments)
+{
+	char *text = NULL;
+	return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+}
+
+void sn_page_sentence(struct sn_page *page, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	char *text = print(format, arguments);
+	va_end(arguments);
+	if (text && sn_vec_reserve(&page->sentences, &page->sentence_capacity,
+				   page->sentence_count + 1) == 0) {
+		page->sentences[page->sentence_count++] = text;
+		return;
+	}
+	free(text);
+	page->has_failed = true;
+}
+
+struct sn_sheet *sn_page_sheet(struct sn_page *page, const char *key, const char *format, ...)
+{
+	static struct sn_sheet nobody; /* without columns: takes nothing */
+	struct sn_sheet *sheet = calloc(1, sizeof(*sheet));
+	va_list arguments;
+	if (!sheet || sn_vec_reserve(&page->sheets, &page->capacity, page->count + 1) < 0) {
+		free(sheet);
+		page->has_failed = true;
+		return &nobody;
+	}
+	va_start(arguments, format);
+	sheet->title = print(format, arguments);
+	va_end(arguments);
+	snprintf(sheet->key, sizeof(sheet->key), "%s", key);
+	page->sheets[page->count++] = sheet;
+	return sheet;
+}
+
+void sn_sheet_column(struct sn_sheet *sheet, const char *key, const char *head, const char *unit)
+{
+	if (!*sheet->key || sheet->column_count == SN_SHEET_COLUMNS)
+		return;
+	struct sn_column *column = sheet->columns + sheet->column_count++;
+	snprintf(column->key, sizeof(column->key), "%s", key);
+	snprintf(column->head, sizeof(column->head), "%s", head);
+	snprintf(column->unit, sizeof(column->unit), "%s", unit);
+}
+
+static void add_cell(struct sn_sheet *sheet, struct sn_cell cell)
+{
+	if (*sheet->key &&
+	    sn_vec_reserve(&sheet->cells, &sheet->cell_capacity, sheet->cell_count + 1) == 0)
+		sheet->cells[sheet->cell_count++] = cell;
+	else
+		free(cell.text);
+}
+
+void sn_sheet_number(struct sn_sheet *sheet, double value)
+{
+	add_cell(sheet, (struct sn_cell){value, NULL});
+}
+
+void sn_sheet_text(struct sn_sheet *sheet, const char *text)
+{
+	add_cell(sheet, (struct sn_cell){NAN, strdup(text)});
+}
+
+void sn_sheet_note(struct sn_sheet *sheet, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	char *text = print(format, arguments);
+	va_end(arguments);
+	if (text && *sheet->key &&
+	    sn_vec_reserve(&sheet->notes, &sheet->note_capacity, sheet->note_count + 1) == 0)
+		sheet->notes[sheet->note_count++] = text;
+	else
+		free(text);
+}
+
+size_t sn_sheet_rows(const struct sn_sheet *sheet)
+{
+	return sheet->column_count ? sheet->cell_count / sheet->column_count : 0;
+}
+
+const char *sn_sheet_format(const struct sn_column *column, const struct sn_cell *cell,
+			    char text[SN_SHEET_TEXT])
+{
+	char number[SN_NUMBER_CHARS];
+	if (!*column->unit)
+		return cell->text ? cell->text : "";
+	if (isnan(cell->number))
+		return "";
+	if (!strcmp(column->unit, "ratio"))
+		sn_number_share(cell->number, number);
+	else if (!strcmp(column->unit, "count") || !strcmp(column->unit, "id"))
+		sn_number_count(cell->number, number);
+	else
+		sn_number_format(cell->number, column->unit, number);
+	snprintf(text, SN_SHEET_TEXT, "%s", number);
+	return text;
+}
+
+/* ---- text ---- */
+
+static bool is_text(const struct sn_column *column)
+{
+	return !*column->unit;
+}
+
+static bool is_printed(const struct sn_column *column)
+{
+	return strcmp(column->unit, "id") != 0;
+}
+
+/* In characters, of which there is at least one byte each. */
+static int width_of(const char *text)
+{
+	int count = 0;
+	for (; *text; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
+}
+
+/* Pads or cuts; a text that is cut ends in an ellipsis. */
+static void put_padded(FILE *out, const char *text, int width, bool is_left)
+{
+	int wide = width_of(text);
+	if (!is_left && wide < width)
+		fprintf(out, "%*s", width - wide, "");
+	if (wide <= width) {
+		fputs(text, out);
+	} else {
+		for (int at = 0; *text; text++) {
+			at += ((unsigned char)*text & 0xc0) != 0x80;
+			if (at == width)
+				break;
+			putc((unsigned char)*text < ' ' ? ' ' : *text, out);
+		}
+		fputs("…", out);
+	}
+	if (is_left && wide < width)
+		fprintf(out, "%*s", width - wide, "");
+}
+
+struct layout {
+	int widths[SN_SHEET_COLUMNS];
+	size_t last; /* printed */
+};
+
+/* Numbers get what they need; texts share what is left, the widest giving way first. */
+static struct layout lay_out(const struct sn_sheet *sheet, size_t rows, int width)
+{
+	struct layout layout = {{0}, 0};
+	char text[SN_SHEET_TEXT];
+	int total = 2;
+	for (size_t c = 0; c < sheet->column_count; c++) {
+		const struct sn_column *column = sheet->columns + c;
+		if (!is_printed(column))
+			continue;
+		layout.widths[c] = width_of(column->head);
+		for (size_t r = 0; r < rows; r++) {
+			int wide = width_of(sn_sheet_format(
+			    column, sheet->cells + r * sheet->column_count + c, text));
+			layout.widths[c] = wide > layout.widths[c] ? wide : layout.widths[c];
+		}
+		layout.last = c;
+		total += layout.widths[c] + 2;
+	}
+	while (total > width) {
+		size_t widest = SN_SHEET_COLUMNS;
+		for (size_t c = 0; c < sheet->column_count; c++)
+			if (is_text(sheet->columns + c) && layout.widths[c] > 12 &&
+			    (widest == SN_SHEET_COLUMNS ||
+			     layout.widths[c] > layout.widths[widest]))
+				widest = c;
+		if (widest == SN_SHEET_COLUMNS)
+			break;
+		layout.widths[widest]--;
+		total--;
+	}
+	return layout;
+}
+
+static void print_row(const struct sn_sheet *sheet, const struct layout *layout,
+		      const struct sn_cell *cells, FILE *out)
+{
+	char text[SN_SHEET_TEXT];
+	fputs("  ", out);
+	for (size_t c = 0; c < sheet->column_count; c++) {
+		const struct sn_column *column = sheet->columns + c;
+		if (!is_printed(column))
+			continue;
+		const char *shown = cells ? sn_sheet_format(column, cells + c, text) : column->head;
+		bool ends = c == layout->last && is_text(column);
+		put_padded(out, shown,
+			   ends && width_of(shown) < layout->widths[c] ? width_of(shown)
+								       : layout->widths[c],
+			   is_text(column));
+		if (c != layout->last)
+			fputs("  ", out);
+	}
+	putc('\n', out);
+}
+
+/* A line of a series as eighths of blocks, the greatest value of each of `width` parts. */
+static void print_line(const struct sn_sheet *sheet, size_t column, int width, FILE *out)
+{
+	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	size_t rows = sn_sheet_rows(sheet);
+	double most = 0;
+	char text[SN_SHEET_TEXT];
+	struct sn_cell greatest = {0, NULL};
+	for (size_t r = 0; r < rows; r++)
+		most = fmax(most, sheet->cells[r * sheet->column_count + column].number);
+	int wide = (size_t)width < rows ? width : (int)rows;
+	fputs("  ", out);
+	for (int i = 0; i < wide; i++) {
+		double value = 0;
+		for (size_t r = rows * (size_t)i / (size_t)wide;
+		     r < rows * (size_t)(i + 1) / (size_t)wide; r++)
+			value = fmax(value, sheet->cells[r * sheet->column_count + column].number);
+		int level = most > 0 ? (int)ceil(8 * value / most) : 0;
+		fputs(blocks[level < 0 ? 0 : level], out);
+	}
+	greatest.number = most;
+	fprintf(out, "  up to %s  %s\n", sn_sheet_format(sheet->columns + column, &greatest, text),
+		sheet->column_count > 2 ? sheet->columns[column].head : "");
+}
+
+static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, bool is_bold,
+			FILE *out)
+{
+	size_t rows = sn_sheet_rows(sheet);
+	size_t shown = limit && !sheet->is_whole && rows > limit ? limit : rows;
+	fprintf(out, "\n%s%s%s\n", is_bold ? "\033[1m" : "", sheet->title ? sheet->title : "",
+		is_bold ? "\033[0m" : "");
+	if (sheet->shape == SN_SHEET_SERIES) {
+		for (size_t c = 1; c < sheet->column_count && rows; c++)
+			print_line(sheet, c, width - 34, out);
+	} else if (rows) {
+		struct layout layout = lay_out(sheet, shown, width);
+		print_row(sheet, &layout, NULL, out);
+		for (size_t r = 0; r < shown; r++)
+			print_row(sheet, &layout, sheet->cells + r * sheet->column_count, out);
+		if (shown < rows)
+			fprintf(out, "  %zu more: --limit 0\n", rows - shown);
+	}
+	for (size_t i = 0; i < sheet->note_count; i++)
+		fprintf(out, "  %s\n", sheet->notes[i]);
+}
+
+void sn_page_print_sentence(const char *text, int width, FILE *out)
+{
+	int column = 0;
+	while (*text) {
+		size_t length = strcspn(text, " ");
+		char word[256];
+		snprintf(word, sizeof(word), "%.*s", (int)(length < 255 ? length : 255), text);
+		int wide = width_of(word);
+		if (column && column + 1 + wide > width) {
+			fputs("\n    ", out);
+			column = 4;
+		} else if (column) {
+			putc(' ', out);
+			column++;
+		}
+		fputs(word, out);
+		column += wide;
+		text += length;
+		while (*text == ' ')
+			text++;
+	}
+	putc('\n', out);
+}
+
+void sn_page_print(const struct sn_page *page, size_t limit, int width, bool is_bold, FILE *out)
+{
+	for (size_t i = 0; i < page->count; i++)
+		print_sheet(page->sheets[i], limit, width, is_bold, out);
+}
+
+/* ---- JSON ---- */
+
+static void json_cell(const struct sn_column *column, const struct sn_cell *cell,
+		      struct sn_json *json)
+{
+	sn_json_key(json, column->key);
+	if (is_text(column))
+		sn_json_string(json, cell->text);
+	else if (isnan(cell->number))
+		sn_json_null(json);
+	else
+		sn_json_number(json, cell->number);
+}
+
+static void json_sheet(const struct sn_sheet *sheet, struct sn_json *json)
+{
+	sn_json_begin(json, '{');
+	sn_json_key(json, "title");
+	sn_json_string(json, sheet->title);
+	sn_json_key(json, "rows");
+	sn_json_begin(json, '[');
+	for (size_t r = 0; r < sn_sheet_rows(sheet); r++) {
+		sn_json_begin(json, '{');
+		for (size_t c = 0; c < sheet->column_count; c++)
+			json_cell(sheet->columns + c, sheet->cells + r * sheet->column_count + c,
+				  json);
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
+	sn_json_key(json, "notes");
+	sn_json_begin(json, '[');
+	for (size_t i = 0; i < sheet->note_count; i++)
+		sn_json_string(json, sheet->notes[i]);
+	sn_json_end(json, ']');
+	sn_json_end(json, '}');
+}
+
+void sn_page_json(const struct sn_page *page, struct sn_json *json)
+{
+	for (size_t i = 0; i < page->count; i++) {
+		sn_json_key(json, page->sheets[i]->key);
+		json_sheet(page->sheets[i], json);
+	}
+}

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The views of `sonde timeline`: traces whose answers follow from how they were made, and real ones computed anew."""
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kineto_traces import DATA, Trace, load
+
+US = 1000
+
+
+def view(sonde, name: str, *paths, options=()) -> dict:
+    result = sonde("timeline", *paths, "--view", name, "--format", "json", *options)
+    assert result.status == 0, result.err
+    return json.loads(result.out)
+
+
+def rows(answer: dict, sheet: str, key: str, value: str) -> dict:
+    return {row[key]: row[value] for row in answer[sheet]["rows"]}
+
+
+@pytest.fixture
+def simple(tmp_path):
+    """As in test_timeline.py: compute 100..200, copy 150..260, collective 400..500, compute 600..700."""
+    trace = Trace()
+    trace.call("user_annotation", "ProfilerStep#3", 0, 1000)
+    trace.call("cpu_op", "aten::mm", 10, 90)
+    trace.launch(1, 20, 30)
+    trace.call("cuda_runtime", "cudaMemcpyAsync", 40, 50, correlation=2)
+    trace.call("cpu_op", "aten::relu", 270, 350)
+    trace.launch(3, 300, 320)
+    trace.launch(4, 450, 460)
+    trace.operation("kernel", "gemm", 100, 200, 1)
+    trace.operation("gpu_memcpy", "Memcpy HtoD", 150, 260, 2, stream=8, bytes=4096)
+    trace.operation("kernel", "ncclDevKernel_AllReduce_Sum_f32", 400, 500, 3)
+    trace.operation("kernel", "relu", 600, 700, 4)
+    return trace.write(tmp_path / "simple.json")
+
+
+def test_every_moment_without_computation_has_a_reason(sonde, simple):
+    found = rows(view(sonde, "idle", simple), "waits", "reason", "time_ns")
+    # 260..270 the step alone; 270..300 in an operator that launches; then as long as launching takes
+    assert found == {"waiting for copies": 60 * US, "communicating": 100 * US, "no work queued": 10 * US,
+                     "launch-bound": 30 * US, "launching": 200 * US}
+
+
+def test_what_is_held_back(sonde, tmp_path):
+    """Launches take 10 us but for one kernel that starts 300 us after its launch, with nothing before it."""
+    trace = Trace()
+    for number in range(6):
+        trace.launch(number + 1, 1000 * number, 1000 * number + 5)
+        late = 300 if number == 3 else 10
+        trace.operation("kernel", "k", 1000 * number + late, 1000 * number + late + 100, number + 1)
+    found = rows(view(sonde, "idle", trace.write(tmp_path / "t.json")), "waits", "reason", "time_ns")
+    # the usual time counts twice before something is called held back
+    assert found == {"no work queued": 4 * 890 * US + 600 * US, "launching": 4 * 10 * US + 20 * US, "held back": 280 * US}
+
+
+def test_queue_length(sonde, simple):
+    answer = view(sonde, "queue", simple)
+    whole = answer["queue"]["rows"][0]
+    # copy 100..150, collective 300..400, last kernel 450..600, of 600 us
+    assert (whole["operations"], whole["mean"], whole["empty_share"], whole["max"]) == (4, pytest.approx(0.5), 0.5, 1)
+    series = [row["length"] for row in answer["queue_0"]["rows"]]
+    assert len(series) == 240 and sum(series) / 240 == pytest.approx(0.5)
+    assert series[:20] == [1] * 20 and series[20:80] == [0] * 60 and series[80:120] == [1] * 40
+
+
+def test_overlap_is_exact(sonde, tmp_path):
+    trace = Trace()
+    trace.call("cpu_op", "aten::a", 0, 50)
+    trace.call("cuda_runtime", "cudaDeviceSynchronize", 60, 180)
+    trace.operation("kernel", "a", 0, 100, 1)
+    trace.operation("kernel", "ncclDevKernel_AllReduce", 80, 160, 2, stream=8)
+    trace.operation("gpu_memcpy", "Memcpy DtoH", 90, 170, 3, stream=9, bytes=1)
+    answer = view(sonde, "states", trace.write(tmp_path / "t.json"))
+    assert rows(answer, "states", "state", "time_ns") == {
+        "threads + computation": 50 * US, "computation": 30 * US, "computation + communication": 10 * US,
+        "computation + communication + copies": 10 * US, "communication + copies": 60 * US, "copies": 10 * US}
+    assert rows(answer, "overlap", "what", "hidden_ns") == {"communication": 20 * US, "copies": 10 * US, "threads": 50 * US}
+
+
+def rank_trace(rank: int, arrivals: list[float], ends: list[float], numbered: bool, clock: float = 0) -> Trace:
+    """Collectives of 8 ranks; before each of them the rank computes since the one before ended."""
+    trace = Trace()
+    trace.members["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 8}
+    before = 0.0
+    for number, (start, end) in enumerate(zip(arrivals, ends)):
+        args = {"Collective name": "allreduce", "Process Group Name": "0",
+                "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]", **({"Seq": number + 7} if numbered else {})}
+        trace.call("cpu_op", "aten::slow" if number % 2 else "aten::quick", clock + before, clock + before + 5)
+        trace.launch(2 * number + 1, clock + before + 1, clock + before + 2)
+        trace.operation("kernel", "work", clock + before + 5, clock + start, 2 * number + 1)
+        trace.call("cpu_op", "c10d::allreduce_", clock + before + 5, clock + before + 10)
+        trace.launch(2 * number + 2, clock + before + 6, clock + before + 7)
+        trace.operation("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", clock + start, clock + end, 2 * number + 2,
+                        **args)
+        before = end
+    return trace
+
+
+def write_ranks(folder, numbered: bool, clocks=(0,) * 8):
+    """Rank 5 arrives 3 ms after the others at every second collective, else all arrive within 10 us."""
+    folder.mkdir()
+    arrivals = {rank: [] for rank in range(8)}
+    ends, now = [], 0.0
+    for number in range(10):
+        for rank in range(8):
+            arrivals[rank].append(now + 1000 + rank + (3000 if rank == 5 and number % 2 else 0))
+        now = max(arrivals[rank][-1] for rank in range(8)) + 500
+        ends.append(now)
+    for rank in range(8):
+        rank_trace(rank, arrivals[rank], ends, numbered, clocks[rank]).write(folder / f"rank{rank}.json")
+    return arrivals
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+@pytest.mark.parametrize("clocks", [(0,) * 8, (0, 50_000, -20_000, 7_000, 0, 1_000_000, 30, 40_000)])
+def test_the_straggler_is_found(sonde, tmp_path, numbered, clocks):
+    arrivals = write_ranks(tmp_path / "ranks", numbered, tuple(2_000_000 + clock for clock in clocks))
+    answer = view(sonde, "stragglers", tmp_path / "ranks")
+    ranks = {row["participant"]: row for row in answer["ranks"]["rows"]}
+    assert set(ranks) == {f"rank {rank}" for rank in range(8)}
+    assert {name: row["last"] for name, row in ranks.items() if row["last"]} == {"rank 5": 5, "rank 7": 5}
+    for rank in range(8):
+        waited = sum(max(times[number] for times in arrivals.values()) - arrivals[rank][number] for number in range(10))
+        assert ranks[f"rank {rank}"]["waited_ns"] == pytest.approx(waited * US, abs=50)
+    assert ranks["rank 5"]["delayed_ns"] == pytest.approx(sum(5 * (3000 + 5 - rank) for rank in range(8) if rank != 5) * US, abs=50)
+    assert ranks["rank 5"]["late_ns"] == pytest.approx(5 * (3000 + 5 - 7) * US, abs=50)
+    offsets = [ranks[f"rank {rank}"]["clock_offset_ns"] for rank in range(8)]
+    assert offsets == pytest.approx([(clocks[0] - clock) * US for clock in clocks], abs=5)
+    # what kept it: the operator that launched the long kernel
+    assert answer["late_in"]["rows"][0]["node"] == "aten::slow"
+    assert answer["late_in"]["rows"][0]["participant"] == "rank 5"
+    assert answer["waits_at"]["rows"][0]["node"] == "c10d::allreduce_"
+    # devices say so as well: rank 0 waited for others, and for nothing else in its collectives
+    waits = {row["device"] + " " + row["reason"]: row["time_ns"] for row in view(sonde, "idle", tmp_path / "ranks")["waits"]["rows"]}
+    assert waits["rank 0 · device 0 waiting for another rank"] == pytest.approx(ranks["rank 0"]["waited_ns"], abs=5)
+    assert waits["rank 0 · device 0 communicating"] == pytest.approx(10 * 500 * US, abs=100)
+
+
+def overlap(first, second) -> float:
+    return min(first["ts"] + first["dur"], second["ts"] + second["dur"]) - max(first["ts"], second["ts"])
+
+
+def test_collectives_of_two_real_ranks(sonde):
+    """Recordings that lack some collectives: those that overlap, and only those, belong together."""
+    paths = [DATA / f"hta_rank{rank}.json.gz" for rank in (0, 1)]
+    if not paths[0].exists():
+        pytest.skip("../shared/data is not here")
+    parts = [sorted((event for event in load(path) if event.get("cat") == "kernel" and "nccl" in event["name"]),
+                    key=lambda event: event["ts"]) for path in paths]
+    pairs = [(a, b) for a in parts[0] for b in parts[1] if overlap(a, b) > 0]
+    waited = [sum(max(0, pair[1 - rank]["ts"] - pair[rank]["ts"]) for pair in pairs) for rank in (0, 1)]
+    answer = view(sonde, "stragglers", *paths)
+    assert [row["collectives"] for row in answer["ranks"]["rows"]] == [len(pairs)] * 2
+    assert [row["waited_ns"] for row in answer["ranks"]["rows"]] == [time * US for time in waited]
+
+
+@pytest.mark.parametrize("name", ["b200_eager", "hta_alexnet", "hta_rank0", "mi300_Qwen_Qwen1.5-0.5B-Chat"])
+def test_reasons_add_up(sonde, name):
+    path = DATA / f"{name}.json.gz"
+    if not path.exists():
+        pytest.skip("../shared/data is not here")
+    answer = view(sonde, "all", path)
+    for device in answer["devices"]:
+        waits = sum(row["time_ns"] for row in answer["waits"]["rows"])
+        states = sum(row["time_ns"] for row in answer["states"]["rows"])
+        assert waits == device["total_ns"] - device["computation_ns"]
+        assert states == device["total_ns"]
+        exposed = {row["reason"]: row["time_ns"] for row in answer["waits"]["rows"]}
+        assert exposed.get("waiting for copies", 0) == device["exposed_copy_ns"]
+    assert len(answer["sentences"]) >= 2
+
+
+def test_one_command_for_a_folder(sonde, tmp_path):
+    write_ranks(tmp_path / "ranks", True)
+    (tmp_path / "ranks" / "notes.txt").write_text("not a trace")
+    result = sonde("timeline", tmp_path / "ranks")
+    assert result.status == 0, result.err
+    first, second = result.out.split("\n\n")[0].split("\nWhat devices wait for")[:2]
+    assert first.startswith("Where the time goes: of ") and "8 devices" in first
+    assert "another rank" in second
+    assert sonde("timeline", tmp_path).status == 128
+    assert "no traces in that folder" in sonde("timeline", tmp_path).err
+
+
+def test_mistakes_are_explained(sonde, simple):
+    assert sonde("timeline").status == 129
+    assert sonde("timeline", simple, "--view", "idel").status == 129
+    assert "idle" in sonde("timeline", simple, "--view", "idel").err
+    result = sonde("timeline", simple.parent / "missing.json")
+    assert result.status == 128 and len(result.err_lines) == 1
