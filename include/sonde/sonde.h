@@ -6,20 +6,40 @@
  *	...					SONDE_ITERATION("step");     one turn of a loop
  *	sonde_region_end();			sonde::region r{"assemble"}; the same in C++
  *
+ * and dataflow graphs: what computes what out of what, and when it ran.
+ *
+ *	uint32_t model = sonde_model("pipeline");
+ *	uint32_t load = SONDE_NODE(model, "load", .type = "read");
+ *	uint32_t sum = SONDE_NODE(model, "sum", .type = "reduce");
+ *	sonde_model_edge(load, sum, 0, bytes);		input 0 of sum is what load made
+ *	for (...) {
+ *		sonde_model_iteration_begin(model);
+ *		sonde_node_begin(load);	...	sonde_node_end(load);
+ *		sonde_node_begin(sum);	...	sonde_node_end(sum);
+ *		sonde_model_iteration_end(model);
+ *	}
+ *
+ * `sonde graph` then tells what each node took, and what it waited for. A node that runs is a frame
+ * of every call path below it, so that work it gives to a GPU is counted with it. Any thread may
+ *run any node, and several at once; one that begins a node ends it. Where the program marks no
+ * iterations of a model, those of sonde_iteration_begin are taken.
+ *
  * Including this header is all there is to do: nothing is linked and nothing has to be installed
- *where the program runs. A region costs the test of one variable when the program is not profiled.
- *Regions nest, belong to the thread that began them, and end in the reverse order; one that is
- *ended by nobody, or twice, is counted as unbalanced and harms nothing. Names may be any text; they
- *are copied. All functions are thread-safe; none may be called from a signal handler.
+ * where the program runs. A region costs the test of one variable when the program is not profiled.
+ * Regions nest, belong to the thread that began them, and end in the reverse order; one that is
+ * ended by nobody, or twice, is counted as unbalanced and harms nothing. Names may be any text;
+ *they are copied. All functions are thread-safe; none may be called from a signal handler.
  *
  * How it is found: each program or library that includes this header carries an ELF note that says
  * where its pointer sonde_hooks_v1 lies. The collector reads the notes of all that is loaded and
- *sets the pointers. No dynamic symbol is involved, so this works in position-independent and fixed
+ * sets the pointers. No dynamic symbol is involved, so this works in position-independent and fixed
  * programs, in shared and dlopened libraries and with any linker; in a static program it does
- *nothing.
+ * nothing.
  */
 #ifndef SONDE_SONDE_H
 #define SONDE_SONDE_H
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +56,28 @@ struct sonde_hooks {
 	void (*region_end)(void);
 };
 
+/* A node of a graph; NULL and 0 for what there is nothing to say about. Texts are copied. */
+struct sonde_node_description {
+	const char *name;   /* one of each name in a model; a second one is the same node */
+	const char *type;   /* what kind of work: nodes of one type are added up */
+	const char *module; /* the part of the model it belongs to: "encoder.layer1" */
+	const char *device;
+	const char *file; /* where in the source */
+	uint32_t line;
+	uint32_t parent; /* the node that it is a part of */
+};
+
+/* The same for graphs, of note type 2. Numbers of models and nodes are 0 for none. */
+struct sonde_graph_hooks {
+	uint32_t (*model)(const char *name);
+	uint32_t (*node)(uint32_t model, const struct sonde_node_description *node);
+	void (*edge)(uint32_t from, uint32_t to, unsigned index, uint64_t bytes);
+	void (*node_begin)(uint32_t node, const void *frame);
+	void (*node_end)(uint32_t node);
+	void (*iteration_begin)(uint32_t model);
+	void (*iteration_end)(uint32_t model);
+};
+
 #ifndef SONDE_TYPES_ONLY /* for who only wants the struct */
 
 #if defined(__ELF__) && defined(__LP64__) && defined(__GNUC__) && !defined(SONDE_DISABLE)
@@ -48,26 +90,39 @@ extern const struct sonde_hooks *volatile sonde_hooks_v1;
 __attribute__((weak, visibility("hidden"), used))
 const struct sonde_hooks *volatile sonde_hooks_v1 = 0;
 
-/* The note: owner "Sonde", type 1, the distance from the field to the pointer. */
-__asm__(".pushsection .note.sonde, \"a\", %note\n\t"
-	".balign 4\n\t"
-	".long 6, 8, 1\n\t"
-	".asciz \"Sonde\"\n\t"
-	".balign 4\n\t"
-	".quad sonde_hooks_v1 - .\n\t"
-	".popsection");
+extern const struct sonde_graph_hooks *volatile sonde_graph_hooks_v1;
+__attribute__((weak, visibility("hidden"), used))
+const struct sonde_graph_hooks *volatile sonde_graph_hooks_v1 = 0;
+
+/* The notes: owner "Sonde", type 1 and 2, the distance from the field to the pointer. */
+#define SONDE_NOTE_(type, pointer)                                                                 \
+	__asm__(".pushsection .note.sonde, \"a\", %note\n\t"                                       \
+		".balign 4\n\t"                                                                    \
+		".long 6, 8, " #type "\n\t"                                                        \
+		".asciz \"Sonde\"\n\t"                                                             \
+		".balign 4\n\t"                                                                    \
+		".quad " #pointer " - .\n\t"                                                       \
+		".popsection")
+SONDE_NOTE_(1, sonde_hooks_v1);
+SONDE_NOTE_(2, sonde_graph_hooks_v1);
 
 extern void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer)
+    __attribute__((weak));
+extern void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer)
     __attribute__((weak));
 static __attribute__((constructor, used)) void sonde_register_(void)
 {
 	if (sonde_register_hooks_v1)
 		sonde_register_hooks_v1(&sonde_hooks_v1);
+	if (sonde_register_graph_hooks_v1)
+		sonde_register_graph_hooks_v1(&sonde_graph_hooks_v1);
 }
 
-#define SONDE_HOOKS_() sonde_hooks_v1
+#define SONDE_HOOKS_()	     sonde_hooks_v1
+#define SONDE_GRAPH_HOOKS_() sonde_graph_hooks_v1
 #else
-#define SONDE_HOOKS_() ((const struct sonde_hooks *)0)
+#define SONDE_HOOKS_()	     ((const struct sonde_hooks *)0)
+#define SONDE_GRAPH_HOOKS_() ((const struct sonde_graph_hooks *)0)
 #endif
 
 /* Always inlined, also without optimisation, so that the frame is that of the function that calls.
@@ -119,6 +174,64 @@ SONDE_INLINE_ void sonde_scope_end_(const char *scope)
 	    (begin(name), 0)
 #define SONDE_REGION(name)    SONDE_SCOPE_(sonde_region_begin, name, __LINE__)
 #define SONDE_ITERATION(name) SONDE_SCOPE_(sonde_iteration_begin, name, __LINE__)
+
+/* ---- graphs ---- */
+
+/* The model of that name; 0 where nothing is measured, which all functions below accept. */
+SONDE_INLINE_ uint32_t sonde_model(const char *name)
+{
+	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
+	return __builtin_expect(hooks != 0, 0) ? hooks->model(name) : 0;
+}
+
+/* The node of that name; what else is said of it counts the first time. */
+SONDE_INLINE_ uint32_t sonde_model_node(uint32_t model, const struct sonde_node_description *node)
+{
+	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
+	return __builtin_expect(hooks != 0, 0) ? hooks->node(model, node) : 0;
+}
+
+/* SONDE_NODE(model, "name", .type = "...", .module = "..."); C only. */
+#define SONDE_NODE(model, ...)                                                                     \
+	sonde_model_node(model, &(const struct sonde_node_description){__VA_ARGS__})
+
+/* Input `index` of `to` is what `from` made, of `bytes` bytes (0 unknown). */
+SONDE_INLINE_ void sonde_model_edge(uint32_t from, uint32_t to, unsigned index, uint64_t bytes)
+{
+	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
+	if (__builtin_expect(hooks != 0, 0))
+		hooks->edge(from, to, index, bytes);
+}
+
+/* The calling thread begins to run the node. */
+SONDE_INLINE_ void sonde_node_begin(uint32_t node)
+{
+	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
+	if (__builtin_expect(hooks != 0, 0))
+		hooks->node_begin(node, __builtin_frame_address(0));
+}
+
+SONDE_INLINE_ void sonde_node_end(uint32_t node)
+{
+	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
+	if (__builtin_expect(hooks != 0, 0))
+		hooks->node_end(node);
+}
+
+/* One iteration of a model; another thread may end it. Those of one model do not overlap. */
+SONDE_INLINE_ void sonde_model_iteration_begin(uint32_t model)
+{
+	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
+	if (__builtin_expect(hooks != 0, 0))
+		hooks->iteration_begin(model);
+}
+
+SONDE_INLINE_ void sonde_model_iteration_end(uint32_t model)
+{
+	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
+	if (__builtin_expect(hooks != 0, 0))
+		hooks->iteration_end(model);
+}
 
 #endif /* SONDE_TYPES_ONLY */
 

@@ -15,6 +15,9 @@ Names for parts of a program:
     @sonde.region("assemble")             # every call of a function
     def assemble(): ...
 
+    model = sonde.Model("pipeline")       # a dataflow graph: see Model
+    load = model.node("load")
+
 Under ``sonde run`` a region becomes a frame of every call path below it, and its wall time and
 number of entries are measured. Otherwise entering one does nothing.
 
@@ -33,10 +36,12 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from ._database import Context, Database, Error, Formula, FormulaError, Frame, Metric, Plane, Profile, Stat
+    from ._graph import Model, Node
 
     _F = TypeVar("_F", bound=Callable[..., Any])
 
 _DATABASE = ("Context", "Database", "Error", "Formula", "FormulaError", "Frame", "Metric", "Plane", "Profile", "Stat")
+_GRAPH = ("Model", "Node")
 __all__ = [
     "Context",
     "Database",
@@ -45,6 +50,8 @@ __all__ = [
     "FormulaError",
     "Frame",
     "Metric",
+    "Model",
+    "Node",
     "Plane",
     "Profile",
     "Stat",
@@ -171,7 +178,11 @@ def open(path: str | os.PathLike[str]) -> Database:
 
 
 def __getattr__(name: str) -> Any:
-    """The classes of databases; a program that only names regions does not pay for them."""
+    """The classes of databases and graphs; a program that only names regions does not pay for them."""
+    if name in _GRAPH:
+        from . import _graph
+
+        return getattr(_graph, name)
     if name not in _DATABASE:
         raise AttributeError(f"module 'sonde' has no attribute '{name}'")
     from . import _database
@@ -180,4 +191,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_DATABASE])
+    return sorted([*globals(), *_DATABASE, *_GRAPH])

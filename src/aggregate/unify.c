@@ -3,6 +3,7 @@
 #include "unify.h"
 
 #include "base/vec.h"
+#include "graphs.h"
 #include "format/database_builder.h"
 
 #include <stdlib.h>
@@ -96,6 +97,8 @@ static void keep_process(struct sn_unified *unified, const struct sn_measurement
 	sn_pack_number(pack, m->thread_count);
 	for (uint32_t i = 0; i < m->thread_count; i++)
 		sn_pack_put(pack, m->threads[i].record, sizeof(*m->threads[i].record));
+	sn_pack_number(pack, unified->merge.run);
+	sn_pack_array(pack, m->graph, m->graph_bytes, 1);
 }
 
 int sn_unified_add(struct sn_unified *unified, const struct sn_measurement *measurement,
@@ -399,6 +402,8 @@ struct process {
 	struct sn_thread_record *records;
 	uint32_t *ends; /* of the strings: the drops' causes */
 	char *text, *causes;
+	void *graph;
+	uint32_t run;
 };
 
 static void release_process(struct process *process)
@@ -409,6 +414,7 @@ static void release_process(struct process *process)
 	free(process->ends);
 	free(process->text);
 	free(process->causes);
+	free(process->graph);
 }
 
 static void take_drops(struct sn_unpack *unpack, struct process *process)
@@ -459,6 +465,9 @@ static void take_process(struct sn_unpack *unpack, struct process *process)
 	process->measurement.process_bytes = count;
 	take_drops(unpack, process);
 	take_threads(unpack, process);
+	process->run = (uint32_t)sn_unpack_number(unpack);
+	process->measurement.graph = process->graph = sn_unpack_array(unpack, &count, 1);
+	process->measurement.graph_bytes = count;
 }
 
 static int compare_processes(const void *left, const void *right)
@@ -482,7 +491,9 @@ int sn_unified_tell(const struct sn_unified *unified, struct sn_provenance *prov
 	if (!result && count)
 		qsort(processes, count, sizeof(*processes), compare_processes);
 	for (size_t i = 0; i < count && !result; i++)
-		result = sn_provenance_add(provenance, &processes[i].measurement, unified->builder);
+		result =
+		    sn_provenance_add(provenance, &processes[i].measurement, unified->builder) ||
+		    sn_add_graph(unified->builder, &processes[i].measurement, processes[i].run);
 	while (count)
 		release_process(processes + --count);
 	free(processes);

@@ -9,6 +9,7 @@
  */
 #include "adapters.h"
 #include "checkpoint.h"
+#include "graph.h"
 #include "intercept.h"
 #include "line.h"
 #include "monitor.h"
@@ -107,6 +108,7 @@ static void after_fork_in_child(void)
 	sn_properties_init();
 	if (sn_config.output)
 		sn_checkpoint_after_fork();
+	sn_graph_after_fork();
 	sn_adapters_after_fork();
 	sn_threads_after_fork();
 }

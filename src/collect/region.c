@@ -11,6 +11,7 @@
 #define SONDE_TYPES_ONLY
 #include "sonde/sonde.h"
 
+#include "graph.h"
 #include "intercept.h"
 #include "region.h"
 
@@ -112,7 +113,7 @@ uint32_t sn_region_begin(const struct sn_region_start *start)
 	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
 	if (!thread)
 		return 0;
-	struct sn_frame frame = {.kind = SN_FRAME_REGION,
+	struct sn_frame frame = {.kind = start->frame_kind ? start->frame_kind : SN_FRAME_REGION,
 				 .flags = start->frame_flags,
 				 .id = sn_cct_string(&thread->cct, start->name, start->length)};
 	struct place place = {0, 0};
@@ -135,7 +136,9 @@ uint32_t sn_region_begin(const struct sn_region_start *start)
 
 static bool is_region_of(const struct sn_shadow *shadow, uint32_t user)
 {
-	return shadow->frame.kind == SN_FRAME_REGION && shadow->user == user;
+	return (shadow->frame.kind == SN_FRAME_REGION ||
+		shadow->frame.kind == SN_FRAME_GRAPH_NODE) &&
+	       shadow->user == user;
 }
 
 /* Index + 1 of the region that a token means, of the user's innermost for 0; 0 for none. */
@@ -152,7 +155,13 @@ static uint32_t find_region(const struct sn_thread *thread, uint32_t user, uint3
 static void add_time(struct sn_thread *thread, uint32_t index)
 {
 	struct sn_shadow *shadow = &thread->shadows[index];
-	uint64_t elapsed_ns = sn_now_ns() - shadow->start_ns;
+	uint64_t end_ns = sn_now_ns(), elapsed_ns = end_ns - shadow->start_ns;
+	if (shadow->frame.kind == SN_FRAME_GRAPH_NODE) {
+		sn_graph_executed(shadow->user & ~SN_REGION_NODE, shadow->start_ns, end_ns);
+		return;
+	}
+	if (shadow->frame.flags & SN_FRAME_ITERATION)
+		sn_graph_marked(shadow->start_ns, end_ns);
 	sn_callpath(thread, NULL, 0);
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_add(&thread->cct, shadow->node,
@@ -334,6 +343,7 @@ void sonde_python_region_end(uint32_t token)
 
 #define NOTE_OWNER "Sonde"
 #define NOTE_HOOKS 1
+#define NOTE_GRAPH 2
 
 static bool is_writable(const struct dl_phdr_info *info, uintptr_t address)
 {
@@ -351,15 +361,17 @@ static void take_note(const struct dl_phdr_info *info, const ElfW(Nhdr) * note, 
 		      const unsigned char *field)
 {
 	int64_t distance;
-	if (note->n_type != NOTE_HOOKS || note->n_namesz != sizeof(NOTE_OWNER) ||
-	    memcmp(owner, NOTE_OWNER, sizeof(NOTE_OWNER)) || note->n_descsz != sizeof(distance))
+	if ((note->n_type != NOTE_HOOKS && note->n_type != NOTE_GRAPH) ||
+	    note->n_namesz != sizeof(NOTE_OWNER) || memcmp(owner, NOTE_OWNER, sizeof(NOTE_OWNER)) ||
+	    note->n_descsz != sizeof(distance))
 		return;
 	memcpy(&distance, field, sizeof(distance));
 	uintptr_t address = (uintptr_t)field + (uintptr_t)distance;
 	if (address % sizeof(void *) || !is_writable(info, address))
 		return;
 	/* release: the table is complete before the program can see it */
-	__atomic_store_n((const struct sonde_hooks **)address, &hooks, __ATOMIC_RELEASE);
+	const void *table = note->n_type == NOTE_HOOKS ? (const void *)&hooks : &sn_graph_hooks;
+	__atomic_store_n((const void **)address, table, __ATOMIC_RELEASE);
 }
 
 static int read_notes(struct dl_phdr_info *info, size_t size, void *unused)
@@ -395,6 +407,14 @@ void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer)
 		*pointer = &hooks;
 }
 
+SN_EXPORT void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer);
+
+void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer)
+{
+	if (sn_measuring())
+		*pointer = &sn_graph_hooks;
+}
+
 static int region_attach(void)
 {
 	dl_iterate_phdr(read_notes, NULL);
@@ -407,7 +427,8 @@ static void region_thread_end(struct sn_thread *thread)
 	if (thread->shadow_depth > SN_SHADOW_DEPTH)
 		thread->shadow_depth = SN_SHADOW_DEPTH;
 	for (uint32_t index = thread->shadow_depth; index--;) {
-		if (thread->shadows[index].frame.kind != SN_FRAME_REGION)
+		if (thread->shadows[index].frame.kind != SN_FRAME_REGION &&
+		    thread->shadows[index].frame.kind != SN_FRAME_GRAPH_NODE)
 			continue;
 		sn_drop(thread, SN_DROP_REGION_UNBALANCED, 1);
 		add_time(thread, index);

@@ -20,6 +20,8 @@ enum sn_region_origin {
 /* Whose stack of regions: each interface ends only what it began. NVTX domains count on from NVTX.
  */
 enum sn_region_user { SN_REGION_SONDE, SN_REGION_ITT, SN_REGION_COMPILE, SN_REGION_NVTX };
+/* Of nodes of a graph: this and the node's number (graph.h). Their time goes to the node. */
+#define SN_REGION_NODE 0x80000000u
 
 struct sn_region_start {
 	const char *name;
@@ -28,6 +30,7 @@ struct sn_region_start {
 	enum sn_region_origin origin;
 	uint32_t user; /* enum sn_region_user */
 	uint8_t frame_flags;
+	uint8_t frame_kind; /* 0: a region */
 };
 
 /* Begins a region of the calling thread; a token for sn_region_end, 0 where nothing is measured.

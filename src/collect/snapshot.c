@@ -8,6 +8,7 @@
  * under which nothing was measured are left out and the rest renumbered.
  */
 #include "snapshot.h"
+#include "graph.h"
 #include "module.h"
 #include "property.h"
 #include "thread.h"
@@ -20,7 +21,7 @@
 /* Metrics, drops and their names, and what is loaded between the bound and the write. */
 #define PROCESS_MARGIN_BYTES 16384u
 #define SECTIONS_PER_THREAD  5u
-#define SECTIONS_PER_PROCESS 5u
+#define SECTIONS_PER_PROCESS 6u
 
 struct sn_thread_extent {
 	uint32_t values, nodes, codes, strings;
@@ -277,6 +278,11 @@ static void write_drops(struct sn_snapshot *out, struct process_strings *strings
 	section_end(out);
 }
 
+static void put_graph(void *out, const void *bytes, size_t length)
+{
+	put(out, bytes, length);
+}
+
 static void write_process(struct sn_snapshot *out)
 {
 	struct process_strings strings;
@@ -295,6 +301,11 @@ static void write_process(struct sn_snapshot *out)
 	write_drops(out, &strings);
 	write_strings(out, SN_ID_NONE, &strings.strings, sn_array_count(&strings.strings), NULL);
 	sn_array_release(&strings.strings);
+	if (out->has_graph) {
+		section_begin(out, SN_SNAPSHOT_GRAPH, 0);
+		sn_graph_write(put_graph, out);
+		section_end(out);
+	}
 }
 
 /* ---- the whole ---- */
@@ -358,6 +369,9 @@ int sn_snapshot_begin(struct sn_snapshot *out, const char *exit_text)
 	out->entries = take(&free_space, entries * sizeof(struct sn_section_entry));
 	out->extents = take(&free_space, out->thread_count * sizeof(struct sn_thread_extent));
 	out->bound_bytes = process_bound() + entries * (sizeof(struct sn_section_entry) + 8ull);
+	uint64_t graph_bytes = sn_graph_bound();
+	out->has_graph = graph_bytes > 0;
+	out->bound_bytes += graph_bytes;
 	unsigned char *end = (unsigned char *)out->scratch + out->scratch_bytes;
 	for (uint32_t index = 0; index < out->thread_count; index++) {
 		struct sn_thread_extent *extent = &out->extents[index];

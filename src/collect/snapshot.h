@@ -9,6 +9,7 @@
 #include "format/checksum.h"
 #include "format/measurement.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct sn_thread_extent;
 
 struct sn_snapshot {
 	const char *exit_text;
+	bool has_graph;
 	uint32_t thread_count;
 	struct sn_thread_extent *extents; /* what each thread had published at the beginning */
 	struct sn_section_entry *entries;

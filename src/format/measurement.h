@@ -115,7 +115,8 @@ enum sn_snapshot_section {
 	SN_SNAPSHOT_CODES = 7,	/* struct sn_code_record[]: a thread's Python code objects */
 	SN_SNAPSHOT_NODES = 8,	/* struct sn_node_record[]: a thread's calling context tree */
 	SN_SNAPSHOT_VALUES = 9, /* struct sn_value_record[] */
-				/* reserved: 10 events, 11 graph */
+				/* reserved: 10 events */
+	SN_SNAPSHOT_GRAPH = 11, /* struct sn_graph_header and what it says; since 1.1 */
 	SN_SNAPSHOT_STREAM = 12, /* struct sn_stream_record; since 1.1 */
 };
 
@@ -199,6 +200,58 @@ struct sn_stream_record {
 	uint32_t reserved;
 };
 _Static_assert(sizeof(struct sn_stream_record) == 16, "stream is on disk");
+
+/*
+ * GRAPH: this, then the models, nodes, edges and iterations, then text_bytes of strings, each ended
+ * by NUL, at whose beginnings the records point (SN_ID_NONE: none). What fields mean is said in
+ * sonde/graph.h; times are nanoseconds, those of iterations of CLOCK_MONOTONIC.
+ */
+struct sn_graph_header {
+	uint32_t model_count, node_count, edge_count, iteration_count;
+	uint64_t text_bytes;
+};
+_Static_assert(sizeof(struct sn_graph_header) == 24, "graph is on disk");
+
+/* Exact for as many values as fit; count 0: nothing else is set. */
+struct sn_graph_statistic {
+	uint64_t count, sum, min, max;
+	double sum_squares;
+};
+_Static_assert(sizeof(struct sn_graph_statistic) == 40, "statistic is on disk");
+
+struct sn_graph_model_record {
+	uint32_t name, source, edges_by, iterations_by;
+	uint32_t flags; /* enum sonde_model_flags */
+	uint32_t reserved;
+	struct sn_graph_statistic iteration_time;
+};
+_Static_assert(sizeof(struct sn_graph_model_record) == 64, "model is on disk");
+
+struct sn_graph_node_record {
+	uint32_t model;
+	uint32_t name, type, module, device, file;
+	uint32_t line;
+	uint32_t parent; /* an earlier node of the model, or SN_ID_NONE */
+	uint32_t flags;	 /* enum sonde_node_flags */
+	uint32_t reserved;
+	struct sn_graph_statistic time, latency;
+};
+_Static_assert(sizeof(struct sn_graph_node_record) == 120, "node is on disk");
+
+struct sn_graph_edge_record {
+	uint32_t from, to; /* nodes of one model */
+	uint32_t index;
+	uint32_t kind; /* enum sonde_edge_kind */
+	uint64_t bytes, count;
+};
+_Static_assert(sizeof(struct sn_graph_edge_record) == 32, "edge is on disk");
+
+struct sn_graph_iteration_record {
+	uint32_t model;
+	uint32_t reserved;
+	uint64_t number, start_ns, end_ns;
+};
+_Static_assert(sizeof(struct sn_graph_iteration_record) == 32, "iteration is on disk");
 
 /* A Python code object. Thread strings. */
 struct sn_code_record {

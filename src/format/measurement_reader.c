@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing, copying and checking a snapshot; see measurement_reader.h. */
 #include "measurement_reader.h"
+#include "measurement_graph.h"
 
 #include "checksum.h"
 
@@ -83,7 +84,7 @@ static const struct sn_section_entry *section_table(const struct sn_measurement 
 static bool is_known(const struct sn_section_entry *entry)
 {
 	return (entry->type >= SN_SNAPSHOT_PROCESS && entry->type <= SN_SNAPSHOT_VALUES) ||
-	       entry->type == SN_SNAPSHOT_STREAM;
+	       entry->type == SN_SNAPSHOT_GRAPH || entry->type == SN_SNAPSHOT_STREAM;
 }
 
 static int check_section(const struct sn_measurement *m, const struct sn_section_entry *entry,
@@ -223,6 +224,10 @@ static bool take_section(struct sn_measurement *m, const struct sn_section_entry
 		return take32(m, entry, sizeof(*m->metrics), &m->metrics, &m->metric_count);
 	case SN_SNAPSHOT_DROPS:
 		return take32(m, entry, sizeof(*m->drops), &m->drops, &m->drop_count);
+	case SN_SNAPSHOT_GRAPH:
+		return take(m, entry, 1, &m->graph, &m->graph_bytes) &&
+		       sn_measurement_graph_parse(m->graph, m->graph_bytes,
+						  &(struct sn_measurement_graph){0});
 	case SN_SNAPSHOT_STRINGS:
 		if (entry->index == SN_ID_NONE)
 			return take_strings(m, entry, &m->strings);

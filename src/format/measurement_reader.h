@@ -47,6 +47,8 @@ struct sn_measurement {
 	const struct sn_module_record *modules;
 	const struct sn_metric_record *metrics;
 	const struct sn_drop_record *drops;
+	const void *graph; /* the section, checked (measurement_graph.h); NULL without */
+	size_t graph_bytes;
 	uint32_t module_count, metric_count, drop_count;
 	struct sn_measurement_thread *threads; /* by ascending index; owned */
 	uint32_t thread_count;
