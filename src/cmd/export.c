@@ -50,11 +50,17 @@ static const char usage[] =
     "    callgrind    for KCachegrind, QCachegrind and callgrind_annotate\n"
     "    hatchet      a literal for GraphFrame.from_literal of Hatchet\n"
     "    csv          a row per calling context, for spreadsheets, pandas and R\n"
-    "    hpctoolkit   a database (a folder) for hpcviewer and Hatchet\n\n"
+    "    hpctoolkit   a database (a folder) for hpcviewer and Hatchet\n"
+    "  of the events of a trace:\n"
+    "    perfetto     for ui.perfetto.dev and trace_processor: calls, kernels with arrows from\n"
+    "                 their launches, counters, samples as flame graphs\n"
+    "    chrome       JSON as torch.profiler's, for chrome://tracing and tools that read those\n"
+    "    events       a row per event, CSV, for pandas and R\n\n"
     "EXAMPLES\n"
     "    sonde export --to html train.sdb -o train.html\n"
     "    sonde export --to folded train.sdb -o - | flamegraph.pl > train.svg\n"
-    "    sonde export --to pprof train.sdb && go tool pprof -http : train.pb.gz\n";
+    "    sonde export --to pprof train.sdb && go tool pprof -http : train.pb.gz\n"
+    "    sonde export --to perfetto trace.sdb -o trace.pftrace\n";
 
 static ssize_t stream_write(void *cookie, const char *bytes, size_t length)
 {
@@ -151,6 +157,9 @@ static int choose(const struct sn_exporter *exporter, const struct lists *lists,
 		status = sn_choice_take(choice, lists->items[i]);
 	if (status == 0 && lists->count == 0)
 		sn_choice_take_all(choice);
+	if (status == 0 && lists->count > 0 && exporter->has_events)
+		status = sn_command_fail(
+		    "format %s holds events and no metrics: leave --metric out", exporter->name);
 	if (status == 0 && choice->formula_count > 0 && !exporter->has_formulas)
 		status =
 		    sn_command_fail("'%s' is a formula, whose values do not add up: '%s' holds "
@@ -197,7 +206,7 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	    .loss = &loss,
 	    .known = &choice.known,
 	};
-	if (status == 0 && choice.metric_count == 0) {
+	if (status == 0 && choice.metric_count == 0 && !exporter->has_events) {
 		status = sn_command_fail("'%s' holds no measured values", path);
 	} else if (status == 0 && output && strcmp(output, "-") == 0 && exporter->write_folder) {
 		status = sn_command_fail("format %s is a folder and cannot go to standard output",

@@ -53,6 +53,7 @@ struct sn_exporter {
 	 */
 	int (*write)(const struct sn_export_request *request, FILE *out, struct sn_error *error);
 	bool has_formulas; /* holds values that its readers do not add up */
+	bool has_events;   /* holds the trace, and no metrics */
 	/* Of formats that are a folder of files, in place of the other: fills an empty folder. */
 	int (*write_folder)(const struct sn_export_request *request, const char *folder,
 			    struct sn_error *error);

@@ -45,6 +45,21 @@ void sn_protobuf_varint(struct sn_protobuf *buffer, uint64_t value)
 	append(buffer, bytes, length);
 }
 
+void sn_protobuf_varint_field(struct sn_protobuf *buffer, unsigned field, uint64_t value)
+{
+	sn_protobuf_varint(buffer, field << 3);
+	sn_protobuf_varint(buffer, value);
+}
+
+void sn_protobuf_fixed64(struct sn_protobuf *buffer, unsigned field, uint64_t value)
+{
+	unsigned char bytes[8];
+	for (unsigned i = 0; i < 8; i++)
+		bytes[i] = (unsigned char)(value >> (8 * i));
+	sn_protobuf_varint(buffer, field << 3 | 1);
+	append(buffer, bytes, sizeof(bytes));
+}
+
 void sn_protobuf_number(struct sn_protobuf *buffer, unsigned field, uint64_t value)
 {
 	if (value == 0)

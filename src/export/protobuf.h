@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As much of protobuf's encoding as pprof's profile.proto needs: a growing buffer with varint and
+ * As much of protobuf's encoding as the exporters need: a growing buffer with varint, fixed and
  * length-delimited fields. Memory running out is remembered and found at the end.
  */
 #ifndef SN_EXPORT_PROTOBUF_H
@@ -22,6 +22,9 @@ void sn_protobuf_clear(struct sn_protobuf *buffer);
 void sn_protobuf_varint(struct sn_protobuf *buffer, uint64_t value);
 /* A field; zero, protobuf's default, is left out. */
 void sn_protobuf_number(struct sn_protobuf *buffer, unsigned field, uint64_t value);
+/* The same, but zero is written. */
+void sn_protobuf_varint_field(struct sn_protobuf *buffer, unsigned field, uint64_t value);
+void sn_protobuf_fixed64(struct sn_protobuf *buffer, unsigned field, uint64_t value);
 void sn_protobuf_bytes(struct sn_protobuf *buffer, unsigned field, const void *bytes,
 		       size_t length);
 void sn_protobuf_message(struct sn_protobuf *buffer, unsigned field,

@@ -10,6 +10,7 @@
 #include "importer.h"
 #include "begin_end.h"
 #include "recording.h"
+#include "stack_frames.h"
 #include "trace_json.h"
 
 #include <stdio.h>
@@ -25,8 +26,21 @@ struct known_arg {
 };
 #define KNOWN_ARGS 256
 
+/* What is said of a process before its events, in files that `sonde export` wrote. */
+struct process {
+	int64_t pid;		/* as in the file */
+	int64_t own_pid;	/* where the file's is another; -1 */
+	int64_t owner;		/* of a device: the file's number of the process it works for; -1 */
+	uint32_t program, host; /* builder's, SONDE_NONE */
+	int32_t rank;
+};
+
 struct kineto {
 	struct sn_recording recording;
+	bool is_own; /* the file is of `sonde export` */
+	struct sn_stack_frames frames;
+	struct process *processes; /* of the file being read */
+	size_t process_count, process_capacity;
 	struct known_arg args[KNOWN_ARGS]; /* those met lately, by a hash of the name */
 	struct sn_begins pairs;		   /* of the file being read */
 	uint64_t unpaired, unended;
@@ -84,6 +98,73 @@ static int64_t number_of(struct kineto *kineto, const struct sn_json_value *valu
 	uint32_t text =
 	    sn_db_builder_string_n(kineto->recording.builder, value->text.text, value->text.length);
 	return -2 - (int64_t)text;
+}
+
+/* ---- processes of `sonde export` ---- */
+
+static struct process *find_process(struct kineto *kineto, int64_t pid)
+{
+	for (size_t i = 0; i < kineto->process_count; i++)
+		if (kineto->processes[i].pid == pid)
+			return kineto->processes + i;
+	return NULL;
+}
+
+static struct process *add_process(struct kineto *kineto, int64_t pid)
+{
+	struct process *found = find_process(kineto, pid);
+	if (found)
+		return found;
+	if (sn_vec_reserve(&kineto->processes, &kineto->process_capacity,
+			   kineto->process_count + 1) < 0)
+		return NULL;
+	kineto->processes[kineto->process_count] =
+	    (struct process){pid, -1, -1, SONDE_NONE, SONDE_NONE, -1};
+	return kineto->processes + kineto->process_count++;
+}
+
+/* "GPU 0, of 12, rank 3, pid 77, host node7" */
+static void take_label(struct kineto *kineto, struct process *process, struct sn_json_text label)
+{
+	char text[512];
+	int length = (int)(label.length < sizeof(text) - 1 ? label.length : sizeof(text) - 1);
+	snprintf(text, sizeof(text), "%.*s", length, label.text);
+	for (char *part = text, *next; part; part = next) {
+		long long number;
+		next = strstr(part, ", ");
+		if (next) {
+			*next = 0;
+			next += 2;
+		}
+		if (sscanf(part, "of %lld", &number) == 1)
+			process->owner = number;
+		else if (sscanf(part, "rank %lld", &number) == 1)
+			process->rank = number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
+		else if (sscanf(part, "pid %lld", &number) == 1)
+			process->own_pid = number;
+		else if (!strncmp(part, "host ", 5))
+			process->host = sn_db_builder_string(kineto->recording.builder, part + 5);
+	}
+}
+
+/* Tells the lines of a file of what is known of their processes. */
+static void apply_processes(struct kineto *kineto)
+{
+	for (uint32_t i = 0; i < kineto->recording.places.count && kineto->is_own; i++) {
+		struct sn_recording_line *line = kineto->recording.lines + i;
+		const struct process *process =
+		    find_process(kineto, line->is_device ? line->process : line->pid);
+		if (!process)
+			continue;
+		line->program = process->program;
+		line->host = process->host;
+		line->rank = process->rank;
+		if (process->own_pid >= 0)
+			line->pid = process->own_pid;
+		else if (line->is_device)
+			line->pid = process->owner;
+	}
+	kineto->process_count = 0;
 }
 
 static const struct sn_json_value *find_arg(const struct sn_json_event *event, const char *name)
@@ -247,9 +328,9 @@ static struct sn_recording_line *line_of_event(struct kineto *kineto,
 	int64_t pid = number_of(kineto, &event->pid), tid = number_of(kineto, &event->tid);
 	struct sn_recording_place key = {0, pid, tid, 0, 0};
 	if (category >= SN_ACTIVITY_KERNEL)
-		key = (struct sn_recording_place){1, role(roles, DEVICE, pid < 0 ? 0 : pid),
-						  role(roles, CONTEXT, 0),
-						  role(roles, STREAM, tid < 0 ? 0 : tid), 0};
+		key = (struct sn_recording_place){
+		    1, role(roles, DEVICE, pid < 0 ? 0 : pid), role(roles, CONTEXT, 0),
+		    role(roles, STREAM, tid < 0 ? 0 : tid), kineto->is_own ? pid : 0};
 	return sn_recording_line(&kineto->recording, &key);
 }
 
@@ -395,6 +476,10 @@ static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event
 	struct sn_db_builder *builder = kineto->recording.builder;
 	char name[512];
 	bool is_alone = read->arg_count == 1;
+	char unit[64] = "1";
+	if (kineto->is_own && !is_text(series, "value"))
+		snprintf(unit, sizeof(unit), "%.*s", (int)(series.length < 60 ? series.length : 60),
+			 series.text);
 	snprintf(name, sizeof(name), "%.*s%s%.*s",
 		 (int)(read->name.length < 200 ? read->name.length : 200),
 		 read->name.text ? read->name.text : "", is_alone ? "" : ".",
@@ -404,9 +489,9 @@ static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event
 		 series.text);
 	struct sonde_db_metric metric = {
 	    .name = sn_db_builder_string(builder, name),
-	    .unit = sn_db_builder_string(builder, "1"),
+	    .unit = sn_db_builder_string(builder, unit),
 	    .source = sn_db_builder_string(builder, kineto->recording.source),
-	    .kind = SN_METRIC_COUNT,
+	    .kind = !strcmp(unit, "bytes") ? SN_METRIC_BYTES : SN_METRIC_COUNT,
 	};
 	return sn_db_builder_metric(builder, &metric);
 }
@@ -446,12 +531,55 @@ static int take_counter(struct kineto *kineto, const struct sn_json_event *read)
 	return 0;
 }
 
+static int take_sample(struct kineto *kineto, const struct sn_json_event *read)
+{
+	struct sn_recording_place place = {0, number_of(kineto, &read->pid),
+					   number_of(kineto, &read->tid), 0, 0};
+	struct attributes attributes = {.count = 0};
+	struct roles roles = {{0}, {false}};
+	if (!read->has_time || read->time_ns < -SN_RECORDING_BIAS_NS ||
+	    read->time_ns > SN_RECORDING_BIAS_NS) {
+		kineto->recording.misplaced++;
+		return 0;
+	}
+	for (size_t i = 0; i < read->arg_count; i++)
+		put_arg(kineto, read->args + i, &attributes, &roles);
+	struct sn_event event = {
+	    .start_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
+	    .end_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
+	    .context =
+		sn_stack_frames_context(&kineto->frames, &read->stack, kineto->recording.builder),
+	    .metric = SONDE_NONE,
+	    .kind = SONDE_TRACK_SAMPLES,
+	    .attribute_count = attributes.count,
+	    .attributes = attributes.items,
+	};
+	struct sn_recording_line *line = sn_recording_line(&kineto->recording, &place);
+	if (!line)
+		return SN_ERR_MEMORY;
+	sn_recording_add(&kineto->recording, line, &event);
+	return 0;
+}
+
 /* Names of processes and threads. */
 static int take_metadata(struct kineto *kineto, const struct sn_json_event *read)
 {
 	const struct sn_json_value *name = find_arg(read, "name");
+	if (kineto->is_own && is_text(read->name, "process_labels"))
+		name = find_arg(read, "labels");
 	if (!name || name->kind != SN_JSON_TEXT || !name->text.length)
 		return 0;
+	if (kineto->is_own &&
+	    (is_text(read->name, "process_labels") || is_text(read->name, "process_name"))) {
+		struct process *process = add_process(kineto, number_of(kineto, &read->pid));
+		if (!process)
+			return SN_ERR_MEMORY;
+		if (is_text(read->name, "process_labels"))
+			take_label(kineto, process, name->text);
+		else
+			process->program = sn_db_builder_string_n(
+			    kineto->recording.builder, name->text.text, name->text.length);
+	}
 	/* streams are "threads" of processes that are devices, with the program's name */
 	if (is_text(read->name, "process_name") && read->pid.kind == SN_JSON_INTEGER)
 		kineto->recording.program = sn_db_builder_string_n(
@@ -494,6 +622,8 @@ static int take(struct kineto *kineto, const struct sn_json_event *event)
 		return take_end(kineto, event, true);
 	case 'C':
 		return take_counter(kineto, event);
+	case 'P':
+		return take_sample(kineto, event);
 	case 'M':
 		return take_metadata(kineto, event);
 	case 's': /* arrows: see recording.h */
@@ -524,7 +654,7 @@ static bool find_rank(struct sn_json_text text, int32_t *rank)
 	return true;
 }
 
-static void take_member(struct kineto *kineto, const struct sn_json_member *member)
+static int take_member(struct kineto *kineto, const struct sn_json_member *member)
 {
 	static const char *const kept[] = {"cuda_runtime_version",
 					   "cuda_driver_version",
@@ -538,8 +668,15 @@ static void take_member(struct kineto *kineto, const struct sn_json_member *memb
 					   "deviceProperties"};
 	if (is_text(member->name, "baseTimeNanoseconds") && member->value.kind == SN_JSON_INTEGER) {
 		kineto->recording.base_ns = member->value.integer;
-		return;
+		return 0;
 	}
+	if (is_text(member->name, "sonde"))
+		kineto->is_own = kineto->recording.has_counters = true;
+	/* paths of samples that come later; where they come last the samples are of no path */
+	if (is_text(member->name, "stackFrames") && member->value.text.text &&
+	    sn_stack_frames_take(&kineto->frames, member->value.text, kineto->recording.builder) ==
+		SN_ERR_MEMORY)
+		return SN_ERR_MEMORY;
 	if (is_text(member->name, "distributedInfo") && member->value.text.text)
 		find_rank(member->value.text, &kineto->recording.rank);
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
@@ -555,6 +692,7 @@ static void take_member(struct kineto *kineto, const struct sn_json_member *memb
 				*at = ' ';
 		sn_db_builder_property(kineto->recording.builder, key, value);
 	}
+	return 0;
 }
 
 static int read_events(struct kineto *kineto, struct sn_trace_json *reader, struct sn_error *error)
@@ -568,7 +706,7 @@ static int read_events(struct kineto *kineto, struct sn_trace_json *reader, stru
 		if (found == SN_TRACE_JSON_EVENT)
 			result = take(kineto, event);
 		else if (found == SN_TRACE_JSON_MEMBER)
-			take_member(kineto, &member);
+			result = take_member(kineto, &member);
 		if (result)
 			found = sn_fail(error, result, "out of memory");
 	}
@@ -588,6 +726,9 @@ static int read_file(struct kineto *kineto, const char *path, size_t path_count,
 		result = read_events(kineto, reader, error);
 	sn_trace_json_close(reader);
 	end_pairs(kineto);
+	apply_processes(kineto);
+	kineto->is_own = false;
+	sn_stack_frames_release(&kineto->frames);
 	if (!result)
 		result = sn_recording_build(&kineto->recording, path_count, error);
 	return result;
@@ -622,6 +763,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 		finish(kineto);
 	sn_begins_release(&kineto->pairs);
 	sn_recording_release(&kineto->recording);
+	free(kineto->processes);
 	free(kineto);
 	return result;
 }

@@ -188,10 +188,10 @@ void sn_recording_profile(struct sn_recording *recording, struct sn_recording_li
 	if (line->end_ns > recording->end_ns)
 		recording->end_ns = line->end_ns;
 	struct sonde_db_profile profile = {
-	    .host = recording->host,
+	    .host = line->host != SONDE_NONE ? line->host : recording->host,
 	    .program = line->program != SONDE_NONE ? line->program : recording->program,
 	    .thread = line->name,
-	    .rank = recording->rank,
+	    .rank = line->rank >= 0 ? line->rank : recording->rank,
 	    .pid = (uint64_t)(has_pid		   ? line->pid
 			      : recording->pid > 0 ? recording->pid
 						   : 0),
@@ -222,6 +222,8 @@ struct sn_recording_line *sn_recording_line(struct sn_recording *recording,
 	    .is_device = place->is_device,
 	    .name = SONDE_NONE,
 	    .program = SONDE_NONE,
+	    .host = SONDE_NONE,
+	    .rank = -1,
 	    .pid = place->is_device ? -1 : place->first,
 	    .tid = place->is_device ? -1 : place->second,
 	    .device = (uint32_t)place->first,
@@ -378,6 +380,7 @@ int sn_recording_open(struct sn_recording *recording, const char *path, struct s
 	recording->file_count++;
 	recording->rank = -1;
 	recording->base_ns = 0;
+	recording->has_counters = false;
 	recording->pid = -1;
 	recording->launch_count = recording->forward_count = 0;
 	sn_intern_release(&recording->places);

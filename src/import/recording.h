@@ -104,6 +104,8 @@ struct sn_recording_line {
 	uint32_t profile; /* builder's, once it is made */
 	uint32_t name;	  /* builder's string, or SONDE_NONE */
 	uint32_t program; /* the same; SONDE_NONE: that of the recording */
+	uint32_t host;	  /* the same */
+	int32_t rank;	  /* -1: that of the file */
 	int64_t pid, tid; /* -1: not a number, then the name is the text */
 	uint32_t device, context, stream, process;
 	uint64_t forward_count; /* operators that a backward pass may refer to */
@@ -132,6 +134,7 @@ struct sn_recording {
 	uint32_t keys[SN_RECORDING_KEYS];
 	struct sn_totals totals;
 	uint64_t unread, unlaunched, misplaced, file_count;
+	bool has_counters;	   /* the file tells them beside the events that they come from */
 	uint64_t start_ns, end_ns; /* of all files */
 	uint32_t host, program;	   /* builder's strings */
 	/* of the file being read */

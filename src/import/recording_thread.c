@@ -219,7 +219,7 @@ static int take_memory(struct thread *thread, struct sn_event *event)
 		enum sn_activity_metric metric;
 	} counters[] = {{SN_RECORDING_KEY_ALLOCATED, SN_ACTIVITY_ALLOCATED},
 			{SN_RECORDING_KEY_RESERVED, SN_ACTIVITY_RESERVED}};
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2 && !recording->has_counters; i++) {
 		struct sn_attribute value = {recording->keys[SN_RECORDING_KEY_VALUE], 0, 0};
 		if (!sn_recording_attribute(recording, event, counters[i].key, &value.value))
 			continue;

@@ -110,6 +110,8 @@ static enum sn_json_result take_member(struct sn_json_parse *parse, struct sn_js
 		return sn_json_value(parse, &event->tid);
 	if (IS(name, "id"))
 		return sn_json_value(parse, &event->id);
+	if (IS(name, "sf"))
+		return sn_json_value(parse, &event->stack);
 	if (IS(name, "args") && sn_json_peek(parse) == '{')
 		return take_args(parse, event);
 	return sn_json_value(parse, &other);
@@ -120,7 +122,7 @@ static enum sn_json_result take_event(struct sn_json_parse *parse, struct sn_jso
 	static const struct sn_json_value nothing;
 	event->phase = 0;
 	event->name = event->category = (struct sn_json_text){NULL, 0};
-	event->pid = event->tid = event->id = nothing;
+	event->pid = event->tid = event->id = event->stack = nothing;
 	event->has_time = event->has_duration = false;
 	event->arg_count = event->args_lost = 0;
 	bool is_first = true;

@@ -18,6 +18,7 @@ from conftest import ROOT, run_sonde
 
 MS = 1_000_000
 FOLDERS = {"hpctoolkit"}  # formats that are a folder of files
+TRACES = {"perfetto", "chrome", "events"}  # formats of events; see test_export_trace.py
 FORMATS = re.findall(r"^SN_EXPORTER\((\w+)\)", (ROOT / "src/export/exporters.def").read_text(), re.M)
 
 
@@ -27,6 +28,18 @@ def export(database: Path, folder: Path, kind: str, *options: object) -> Path:
     assert (result.status, result.out, result.err) == (0, "", "")
     assert [found.name for found in folder.glob("out*")] == [path.name]
     return path
+
+
+@pytest.fixture(scope="module")
+def sources(small_db, tmp_path_factory) -> dict[str, Path]:
+    """What each format is made of."""
+    from kineto_traces import Trace
+    folder = tmp_path_factory.mktemp("traced")
+    trace = Trace()
+    trace.call("cpu_op", "aten::mm", 10, 100)
+    imported = run_sonde("import", trace.write(folder / "trace.json"), "-o", folder / "small.sdb")
+    assert imported.status == 0
+    return {kind: folder / "small.sdb" if kind in TRACES else small_db for kind in FORMATS}
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -39,7 +52,8 @@ class TestEveryFormat:
         assert any(re.search(rf"^def test_{kind}_", path.read_text(), re.M)
                    for path in Path(__file__).parent.glob("test_*.py"))
 
-    def test_stream_is_the_file(self, small_db, tmp_path, kind):
+    def test_stream_is_the_file(self, sources, tmp_path, kind):
+        small_db = sources[kind]
         if kind in FOLDERS:
             result = run_sonde("export", "--to", kind, "-o", "-", small_db)
             assert (result.status, result.out, len(result.err_lines)) == (128, "", 1) and "folder" in result.err
@@ -49,13 +63,18 @@ class TestEveryFormat:
                               capture_output=True, check=True)
         assert done.stdout == export(small_db, tmp_path, kind).read_bytes()
 
-    def test_default_name(self, small_db, tmp_path, kind):
-        result = run_sonde("export", "--to", kind, small_db, cwd=tmp_path)
+    def test_default_name(self, sources, tmp_path, kind):
+        result = run_sonde("export", "--to", kind, sources[kind], cwd=tmp_path)
         names = [path.name for path in tmp_path.iterdir()]
         assert result.status == 0 and len(names) == 1 and names[0].startswith("small.")
         assert names[0] in result.err
 
     def test_big_and_empty(self, big_db, empty_db, tmp_path, kind):
+        if kind in TRACES:
+            result = run_sonde("export", "--to", kind, "-o", tmp_path / "x", empty_db)
+            assert (result.status, result.out, len(result.err_lines)) == (128, "", 1) and "holds no events" in result.err
+            assert not list(tmp_path.iterdir())
+            return
         path = export(big_db, tmp_path, kind)
         assert sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file()) > 100_000
         shutil.rmtree(path) if path.is_dir() else path.unlink()

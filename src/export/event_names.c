@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What exporters of traces call things; see event_walk.h. */
+#include "event_walk.h"
+
+#include "format/measurement.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum sn_context_use { USE_PLAIN = 1, USE_RANGE, USE_COPY, USE_FILL };
+enum { METRIC_RANGE, METRIC_COPY, METRIC_FILL };
+
+/* ---- links ---- */
+
+/* How links are numbered: importers put the file's number above 48 bits of a correlation. */
+static int measure_links(struct sn_trace_export *export, struct sn_error *error)
+{
+	uint64_t low = 1, least = UINT64_MAX, most = 0;
+	export->origin_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < sonde_trace_track_count(export->trace); i++) {
+		struct sonde_event_cursor *cursor =
+		    sonde_event_cursor_new(export->trace, i, 0, UINT64_MAX, 0);
+		struct sonde_event_block block;
+		struct sonde_db_error why;
+		int result = cursor ? 1 : SN_ERR_MEMORY;
+		if (sonde_trace_track(export->trace, i)->start_ns < export->origin_ns)
+			export->origin_ns = sonde_trace_track(export->trace, i)->start_ns;
+		while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0)
+			for (size_t j = 0; block.links && j < block.count; j++) {
+				uint64_t link = block.links[j];
+				if (!link)
+					continue;
+				low |= link & ((1ull << 48) - 1);
+				least = link >> 48 < least ? link >> 48 : least;
+				most = link >> 48 > most ? link >> 48 : most;
+			}
+		sonde_event_cursor_free(cursor);
+		if (result < 0)
+			return sn_fail(error, result, "%s", cursor ? why.text : "out of memory");
+	}
+	export->link_group = least == UINT64_MAX ? 0 : least;
+	/* links of one group stay as they are */
+	export->link_bits = most > export->link_group ? 64 - (unsigned)__builtin_clzll(low) : 48;
+	return 0;
+}
+
+uint64_t sn_trace_export_link(const struct sn_trace_export *export, uint64_t link)
+{
+	if (!link)
+		return 0;
+	uint64_t low = link & ((1ull << 48) - 1), group = (link >> 48) - export->link_group;
+	uint64_t number = (group << export->link_bits | low) & ((1ull << 48) - 1);
+	return number ? number : 1ull << 47;
+}
+
+/* ---- places ---- */
+
+/* `wanted`, or a number that nobody has: of the keys in `taken`, which are a group and a number. */
+static uint64_t unique(struct sn_intern *taken, uint64_t group, uint64_t wanted, uint64_t spare)
+{
+	for (uint64_t number = wanted;; number = spare++) {
+		uint64_t key[2] = {group, number};
+		uint32_t before = taken->count;
+		uint32_t found = sn_intern_add(taken, key, sizeof(key));
+		if (found == SN_INTERN_NONE || found == before)
+			return number;
+	}
+}
+
+#define SPARE 1000000000ull /* beyond all numbers of processes and threads of Linux */
+
+struct process_key {
+	uint64_t pid;
+	uint32_t run, host, program, device;
+	int32_t rank;
+	uint32_t reserved;
+};
+
+struct placing {
+	struct sn_intern processes, devices, pids, tids;
+	uint64_t *process_pids, *device_pids;
+};
+
+static void place_profile(struct sn_trace_export *export, uint32_t number, struct placing *placing)
+{
+	const struct sonde_db_profile *profile = sonde_db_profile(export->db, number);
+	struct sn_trace_place *place = export->places + number;
+	struct process_key key = {.pid = profile->pid,
+				  .run = profile->run,
+				  .host = profile->host,
+				  .rank = profile->rank,
+				  .device = SONDE_NONE};
+	uint32_t before = placing->processes.count;
+	place->process = sn_intern_add(&placing->processes, &key, sizeof(key));
+	place->device = SONDE_NONE;
+	if (place->process == SN_INTERN_NONE)
+		return;
+	if (place->process == before)
+		placing->process_pids[place->process] =
+		    unique(&placing->pids, 0, profile->pid & INT32_MAX, SPARE);
+	place->pid = placing->process_pids[place->process];
+	if (profile->kind == 0) {
+		place->tid =
+		    unique(&placing->tids, place->process, profile->tid & INT32_MAX, SPARE);
+		return;
+	}
+	key.device = profile->device;
+	before = placing->devices.count;
+	place->device = sn_intern_add(&placing->devices, &key, sizeof(key));
+	if (place->device == SN_INTERN_NONE)
+		return;
+	if (place->device == before)
+		placing->device_pids[place->device] =
+		    UINT64_MAX; /* once all processes have theirs */
+	place->tid = unique(&placing->tids, (1ull << 32) + place->device, profile->stream, SPARE);
+}
+
+static int place_profiles(struct sn_trace_export *export)
+{
+	uint32_t count = sonde_db_profile_count(export->db);
+	struct placing placing = {.process_pids = calloc(count + 1ull, sizeof(uint64_t)),
+				  .device_pids = calloc(count + 1ull, sizeof(uint64_t))};
+	export->places = calloc(count + 1ull, sizeof(*export->places));
+	bool failed = !export->places || !placing.process_pids || !placing.device_pids;
+	for (uint32_t i = 0; i < count && !failed; i++) {
+		place_profile(export, i, &placing);
+		failed = export->places[i].process == SN_INTERN_NONE;
+	}
+	for (uint32_t i = 0; i < count && !failed; i++) {
+		struct sn_trace_place *place = export->places + i;
+		if (place->device == SONDE_NONE)
+			continue;
+		uint64_t *pid = placing.device_pids + place->device;
+		if (*pid == UINT64_MAX)
+			*pid = unique(&placing.pids, 0, sonde_db_profile(export->db, i)->device,
+				      SPARE);
+		place->device_pid = *pid;
+	}
+	export->process_count = placing.processes.count;
+	export->device_count = placing.devices.count;
+	sn_intern_release(&placing.processes);
+	sn_intern_release(&placing.devices);
+	sn_intern_release(&placing.pids);
+	sn_intern_release(&placing.tids);
+	free(placing.process_pids);
+	free(placing.device_pids);
+	return failed ? SN_ERR_MEMORY : 0;
+}
+
+void sn_trace_export_label(const struct sn_trace_export *export, uint32_t number, char *text,
+			   size_t size)
+{
+	const struct sonde_db_profile *profile = sonde_db_profile(export->db, number);
+	const struct sn_trace_place *place = export->places + number;
+	const char *host = sonde_db_string(export->db, profile->host);
+	size_t used = 0;
+	text[0] = 0;
+	if (profile->rank >= 0)
+		used += (size_t)snprintf(text, size, ", rank %d", (int)profile->rank);
+	if (used < size && profile->pid && place->pid != profile->pid)
+		used += (size_t)snprintf(text + used, size - used, ", pid %llu",
+					 (unsigned long long)profile->pid);
+	if (used < size && *host)
+		used += (size_t)snprintf(text + used, size - used, ", host %s", host);
+	if (used)
+		memmove(text, text + 2, strlen(text) - 1);
+}
+
+/* ---- events ---- */
+
+static bool has_metric(const struct sn_trace_export *export, uint32_t context, unsigned metric)
+{
+	struct sonde_db_summary summary;
+	return export->metrics[metric] != SONDE_NONE &&
+	       sonde_db_summary(export->db, context, export->metrics[metric], &summary) &&
+	       summary.exclusive.count > 0;
+}
+
+static const struct sonde_db_frame *frame_of(const struct sn_trace_export *export, uint32_t context)
+{
+	return sonde_db_frame(export->db, sonde_db_context(export->db, context)->frame);
+}
+
+static enum sn_context_use find_use(const struct sn_trace_export *export, uint32_t context)
+{
+	const struct sonde_db_frame *frame = frame_of(export, context);
+	const char *name = sonde_db_string(export->db, frame->name);
+	if (frame->kind == SN_FRAME_REGION)
+		return has_metric(export, context, METRIC_RANGE) ? USE_RANGE : USE_PLAIN;
+	if (frame->kind != SN_FRAME_GPU_OP)
+		return USE_PLAIN;
+	if (has_metric(export, context, METRIC_FILL) || strcasestr(name, "memset"))
+		return USE_FILL;
+	if (has_metric(export, context, METRIC_COPY) || strcasestr(name, "memcpy"))
+		return USE_COPY;
+	return USE_PLAIN;
+}
+
+static enum sn_context_use use_of(struct sn_trace_export *export, uint32_t context)
+{
+	if (!export->uses[context])
+		export->uses[context] = (unsigned char)find_use(export, context);
+	return export->uses[context];
+}
+
+bool sn_trace_export_is_range(struct sn_trace_export *export, uint32_t context)
+{
+	return use_of(export, context) == USE_RANGE;
+}
+
+const char *sn_trace_export_category(struct sn_trace_export *export,
+				     const struct sn_walk_event *event, bool is_device)
+{
+	unsigned kind = frame_of(export, event->context)->kind;
+	if (event->kind == SONDE_TRACK_INSTANTS)
+		return "cpu_instant_event";
+	if (is_device && kind == SN_FRAME_KERNEL)
+		return "kernel";
+	if (is_device && kind == SN_FRAME_GPU_OP) {
+		enum sn_context_use use = use_of(export, event->context);
+		return use == USE_COPY	 ? "gpu_memcpy"
+		       : use == USE_FILL ? "gpu_memset"
+					 : "cuda_sync";
+	}
+	if (is_device)
+		return "gpu_user_annotation";
+	switch (kind) {
+	case SN_FRAME_PYTHON:
+		return "python_function";
+	case SN_FRAME_OPERATOR:
+		return "cpu_op";
+	case SN_FRAME_GPU_API:
+		return "cuda_runtime";
+	case SN_FRAME_OS:
+		return "overhead";
+	case SN_FRAME_REGION:
+		return use_of(export, event->context) == USE_RANGE ? "range" : "user_annotation";
+	default:
+		return sonde_frame_kind_name(kind);
+	}
+}
+
+/* Of memory events the context is who caused them, not what they are. */
+static bool is_memory(const struct sn_trace_export *export, const struct sn_walk_event *event)
+{
+	if (event->kind != SONDE_TRACK_INSTANTS)
+		return false;
+	for (uint32_t i = 0; i < event->attribute_count; i++) {
+		const struct sonde_attribute_key *key =
+		    sonde_trace_key(export->trace, event->attributes[i].key);
+		if (!strcmp(sonde_db_string(export->db, key->name), "bytes"))
+			return true;
+	}
+	return false;
+}
+
+bool sn_trace_export_has_own_name(const struct sn_trace_export *export,
+				  const struct sn_walk_event *event)
+{
+	return !(frame_of(export, event->context)->flags & SN_FRAME_ITERATION) &&
+	       !is_memory(export, event);
+}
+
+void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_event *event,
+			  char *text, size_t size)
+{
+	const struct sonde_db_frame *frame = frame_of(export, event->context);
+	const char *name = sonde_db_string(export->db, frame->name);
+	if (is_memory(export, event)) {
+		snprintf(text, size, "[memory]");
+	} else if (frame->kind == SN_FRAME_PYTHON && frame->file != SONDE_NONE) {
+		snprintf(text, size, "%s(%u): %s", sonde_db_string(export->db, frame->file),
+			 frame->function_line, name);
+	} else if (frame->flags & SN_FRAME_ITERATION) {
+		uint32_t number = sonde_db_context(export->db, event->context)->frame;
+		snprintf(text, size, "%s#%llu", name,
+			 (unsigned long long)export->iterations[number]++);
+	} else {
+		snprintf(text, size, "%s", name);
+	}
+}
+
+/* ---- all of it ---- */
+
+void sn_trace_export_begin(struct sn_trace_export *export)
+{
+	memset(export->iterations, 0,
+	       (sonde_db_frame_count(export->db) + 1ull) * sizeof(*export->iterations));
+}
+
+void sn_trace_export_close(struct sn_trace_export *export)
+{
+	sonde_trace_close(export->trace);
+	free(export->places);
+	free(export->uses);
+	free(export->iterations);
+	*export = (struct sn_trace_export){0};
+}
+
+int sn_trace_export_open(struct sn_trace_export *export, const struct sonde_db *db,
+			 const char *path, struct sn_error *error)
+{
+	struct sonde_db_error why;
+	*export = (struct sn_trace_export){.db = db};
+	if (sonde_trace_open(db, &export->trace, &why))
+		return sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
+	if (!sonde_trace_event_count(export->trace)) {
+		sn_trace_export_close(export);
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "'%s' holds no events: measure with --trace, or import a trace",
+			       path);
+	}
+	export->metrics[METRIC_RANGE] = sonde_db_metric_by_name(db, "range-time");
+	export->metrics[METRIC_COPY] = sonde_db_metric_by_name(db, "copy-time");
+	export->metrics[METRIC_FILL] = sonde_db_metric_by_name(db, "fill-time");
+	export->uses = calloc(sonde_db_context_count(db) + 1ull, 1);
+	export->iterations = calloc(sonde_db_frame_count(db) + 1ull, sizeof(*export->iterations));
+	int result = export->uses && export->iterations ? place_profiles(export) : SN_ERR_MEMORY;
+	if (result)
+		sn_fail(error, result, "out of memory");
+	else
+		result = measure_links(export, error);
+	if (result)
+		sn_trace_export_close(export);
+	return result;
+}

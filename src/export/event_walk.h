@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All events of a profile in order of time with all that they carry, for exporters of traces; and
+ * what those call processes, threads and events.
+ *
+ * Of events that start together intervals come first, the longer before the shorter, then those of
+ * the lower lane: a call before what it calls. Memory is a block for each track of a profile.
+ */
+#ifndef SN_EXPORT_EVENT_WALK_H
+#define SN_EXPORT_EVENT_WALK_H
+
+#include "base/error.h"
+#include "base/intern.h"
+#include "sonde/trace.h"
+
+struct sn_walk_attribute {
+	uint32_t key, at; /* of the trace; place in the block */
+	uint64_t value;	  /* as the key's type says */
+};
+
+struct sn_walk_event {
+	uint64_t start_ns, end_ns, link;
+	uint32_t context, metric; /* SONDE_NONE but for a counter */
+	uint16_t kind;		  /* enum sonde_track_kind */
+	uint32_t attribute_count;
+	const struct sn_walk_attribute
+	    *attributes; /* by name and type; valid until the next event */
+};
+
+struct sn_event_walk;
+
+/* The events of a profile; NULL without memory. */
+struct sn_event_walk *sn_event_walk_new(const struct sonde_db *db, const struct sonde_trace *trace,
+					uint32_t profile);
+void sn_event_walk_free(struct sn_event_walk *walk);
+/* 1 and the next event, 0 at the end, or a negative enum sn_err. */
+int sn_event_walk_next(struct sn_event_walk *walk, struct sn_walk_event *event,
+		       struct sn_error *error);
+
+/* All keys of a trace by name and type, whatever order they came in: of the heap. NULL without
+ * memory. */
+uint32_t *sn_trace_keys_by_name(const struct sonde_db *db, const struct sonde_trace *trace);
+
+/* Where viewers put a profile. Numbers of processes and threads that were measured twice (by
+ * several hosts, one after another) are replaced by free ones, since in one file they must be
+ * unique. */
+struct sn_trace_place {
+	uint64_t pid, tid;
+	uint64_t device_pid; /* of a stream: where devices are "processes" */
+	uint32_t process;    /* numbered from 0; profiles of one process share it */
+	uint32_t device;     /* the same of devices; SONDE_NONE of a thread */
+};
+
+/* A database's trace on its way out. */
+struct sn_trace_export {
+	const struct sonde_db *db;
+	struct sonde_trace *trace;
+	struct sn_trace_place *places; /* by profile */
+	uint32_t process_count, device_count;
+	unsigned char *uses;  /* by context: enum sn_context_use, 0 unknown yet */
+	uint64_t *iterations; /* by frame: how many of the profile were written */
+	uint32_t metrics[3];
+	unsigned link_bits;  /* of the lower part of links */
+	uint64_t link_group; /* least upper part */
+	uint64_t origin_ns;  /* of the first event */
+};
+
+/* Opens the events of a database; SN_ERR_ARGUMENT where there are none. */
+int sn_trace_export_open(struct sn_trace_export *export, const struct sonde_db *db,
+			 const char *path, struct sn_error *error);
+void sn_trace_export_close(struct sn_trace_export *export);
+/* To be said before the events of each profile. */
+void sn_trace_export_begin(struct sn_trace_export *export);
+
+/* A small number for a link, the same after an import; 0 none. */
+uint64_t sn_trace_export_link(const struct sn_trace_export *export, uint64_t link);
+
+/* The category of torch.profiler for an event: "cpu_op", "kernel", "range", ... */
+const char *sn_trace_export_category(struct sn_trace_export *export,
+				     const struct sn_walk_event *event, bool is_device);
+/* Whether the event is an interval that calls nothing and may overlap with calls. */
+bool sn_trace_export_is_range(struct sn_trace_export *export, uint32_t context);
+/* What an event is called, as torch.profiler does: "train.py(12): step", "ProfilerStep#3".
+ * Iterations are numbered as they come, so to be asked for once. */
+void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_event *event,
+			  char *text, size_t size);
+/* Whether the name is that of the frame alone, the same for each event of a context. */
+bool sn_trace_export_has_own_name(const struct sn_trace_export *export,
+				  const struct sn_walk_event *event);
+/* "rank 3, host node7": what tells a process from others; "" where nothing is known. */
+void sn_trace_export_label(const struct sn_trace_export *export, uint32_t profile, char *text,
+			   size_t size);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A row for each event, for spreadsheets, pandas and databases: times in nanoseconds, the whole
+ * call path, and a column for each attribute.
+ */
+#include "exporter.h"
+
+#include "base/vec.h"
+#include "event_walk.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct events {
+	const struct sonde_db *db;
+	FILE *out;
+	struct sn_trace_export export;
+	uint32_t *keys; /* in the order of their columns */
+	uint32_t *path;
+	size_t path_capacity;
+};
+
+/* Quoted where it must be (RFC 4180). */
+static void put_text(FILE *out, const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void put_cell(struct events *events, const char *text)
+{
+	fputc(',', events->out);
+	put_text(events->out, text);
+}
+
+static void write_head(struct events *events)
+{
+	fputs(
+	    "profile,rank,host,pid,tid,thread,device,context,stream,kind,start_ns,end_ns,category,"
+	    "name,path,link",
+	    events->out);
+	for (uint32_t i = 0; i < sonde_trace_key_count(events->export.trace); i++) {
+		const struct sonde_attribute_key *key =
+		    sonde_trace_key(events->export.trace, events->keys[i]);
+		char name[512];
+		snprintf(name, sizeof(name), "%s%s", "attribute.",
+			 sonde_db_string(events->db, key->name));
+		put_cell(events, name);
+	}
+	fputc('\n', events->out);
+}
+
+static void put_number(struct events *events, uint32_t number)
+{
+	if (number == SONDE_NONE)
+		fputc(',', events->out);
+	else
+		fprintf(events->out, ",%u", number);
+}
+
+static void write_profile_cells(struct events *events, uint32_t number)
+{
+	const struct sonde_db_profile *profile = sonde_db_profile(events->db, number);
+	fprintf(events->out, "%u", number);
+	put_number(events, profile->rank < 0 ? SONDE_NONE : (uint32_t)profile->rank);
+	put_cell(events, sonde_db_string(events->db, profile->host));
+	fprintf(events->out, ",%" PRIu64 ",%" PRIu64, profile->pid, profile->tid);
+	put_cell(events, sonde_db_string(events->db, profile->thread));
+	put_number(events, profile->kind ? profile->device : SONDE_NONE);
+	put_number(events, profile->kind ? profile->device_context : SONDE_NONE);
+	put_number(events, profile->kind ? profile->stream : SONDE_NONE);
+}
+
+/* The frames from the root, ";" between them; one in a name becomes ":". */
+static int write_path(struct events *events, uint32_t context)
+{
+	size_t count = 0;
+	for (; context; context = sonde_db_context(events->db, context)->parent) {
+		if (sn_vec_reserve(&events->path, &events->path_capacity, count + 1) < 0)
+			return SN_ERR_MEMORY;
+		events->path[count++] = context;
+	}
+	fputs(",\"", events->out);
+	while (count--) {
+		const struct sonde_db_frame *frame = sonde_db_frame(
+		    events->db, sonde_db_context(events->db, events->path[count])->frame);
+		for (const char *at = sonde_db_string(events->db, frame->name); *at; at++)
+			fputs(*at == '"'   ? "\"\""
+			      : *at == ';' ? ":"
+					   : (char[]){*at, 0},
+			      events->out);
+		if (count)
+			fputc(';', events->out);
+	}
+	fputc('"', events->out);
+	return 0;
+}
+
+static void write_attributes(struct events *events, const struct sn_walk_event *event)
+{
+	uint32_t next = 0;
+	for (uint32_t i = 0; i < sonde_trace_key_count(events->export.trace); i++) {
+		uint32_t key = events->keys[i];
+		fputc(',', events->out);
+		if (next == event->attribute_count || event->attributes[next].key != key)
+			continue;
+		uint64_t value = event->attributes[next++].value;
+		double real;
+		memcpy(&real, &value, sizeof(real));
+		switch (sonde_trace_key(events->export.trace, key)->type) {
+		case SONDE_ATTRIBUTE_UNSIGNED:
+			fprintf(events->out, "%" PRIu64, value);
+			break;
+		case SONDE_ATTRIBUTE_SIGNED:
+			fprintf(events->out, "%" PRId64, (int64_t)value);
+			break;
+		case SONDE_ATTRIBUTE_REAL:
+			fprintf(events->out, "%.17g", real);
+			break;
+		default:
+			put_text(events->out, sonde_db_string(events->db, (uint32_t)value));
+		}
+	}
+}
+
+static int write_event(struct events *events, uint32_t profile, const struct sn_walk_event *event)
+{
+	static const char *const kinds[] = {"", "sample", "interval", "instant", "counter"};
+	char name[8192] = "";
+	bool is_device = sonde_db_profile(events->db, profile)->kind != 0;
+	const char *category = "";
+	if (event->kind == SONDE_TRACK_COUNTER && sonde_db_metric(events->db, event->metric)) {
+		snprintf(
+		    name, sizeof(name), "%s",
+		    sonde_db_string(events->db, sonde_db_metric(events->db, event->metric)->name));
+	} else if (event->context || event->kind != SONDE_TRACK_SAMPLES) {
+		sn_trace_export_name(&events->export, event, name, sizeof(name));
+		category = sn_trace_export_category(&events->export, event, is_device);
+	}
+	write_profile_cells(events, profile);
+	fprintf(events->out, ",%s,%" PRIu64 ",%" PRIu64, kinds[event->kind % 5], event->start_ns,
+		event->end_ns);
+	put_cell(events, category);
+	put_cell(events, name);
+	if (write_path(events, event->context))
+		return SN_ERR_MEMORY;
+	if (event->link)
+		fprintf(events->out, ",%" PRIu64,
+			sn_trace_export_link(&events->export, event->link));
+	else
+		fputc(',', events->out);
+	write_attributes(events, event);
+	fputc('\n', events->out);
+	return ferror(events->out) ? SN_ERR_IO : 0;
+}
+
+static int write_profile(struct events *events, uint32_t profile, struct sn_error *error)
+{
+	struct sn_event_walk *walk = sn_event_walk_new(events->db, events->export.trace, profile);
+	struct sn_walk_event event;
+	int result = walk ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_trace_export_begin(&events->export);
+	while (result > 0 && (result = sn_event_walk_next(walk, &event, error)) > 0) {
+		int written = write_event(events, profile, &event);
+		if (written)
+			result = sn_fail(error, written, "out of memory");
+	}
+	sn_event_walk_free(walk);
+	return result;
+}
+
+static int write_events(const struct sn_export_request *request, FILE *out, struct sn_error *error)
+{
+	struct events events = {.db = request->db, .out = out};
+	int result = sn_trace_export_open(&events.export, request->db, request->path, error);
+	if (result)
+		return result;
+	events.keys = sn_trace_keys_by_name(request->db, events.export.trace);
+	if (events.keys)
+		write_head(&events);
+	else
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < sonde_db_profile_count(request->db) && !result; i++)
+		if (sonde_trace_first_track(events.export.trace, i) != SONDE_NONE)
+			result = write_profile(&events, i, error);
+	free(events.keys);
+	free(events.path);
+	sn_trace_export_close(&events.export);
+	return result;
+}
+
+const struct sn_exporter sn_exporter_events = {
+    .name = "events",
+    .summary = "a row per event, for spreadsheets, pandas and R",
+    .extension = "events.csv",
+    .write = write_events,
+    .has_events = true,
+};
