@@ -59,18 +59,26 @@ static bool is_empty(const struct sn_flat *flat, uint32_t row)
 	return true;
 }
 
-static void drop_empty_rows(struct sn_flat *flat)
+static void drop_empty_rows(struct pass *pass)
 {
+	struct sn_flat *flat = pass->flat;
 	uint32_t kept = 0;
 	for (uint32_t row = 0; row < flat->row_count; row++) {
+		uint32_t group = pass->groups->of_frame[flat->frames[row]];
+		pass->row_of[group] = SONDE_NONE;
 		if (is_empty(flat, row))
 			continue;
+		pass->row_of[group] = kept;
 		flat->frames[kept] = flat->frames[row];
 		for (uint32_t m = 0; m < flat->metric_count; m++)
 			flat->values[m][kept] = flat->values[m][row];
 		kept++;
 	}
 	flat->row_count = kept;
+	for (uint32_t f = 0; f < sonde_db_frame_count(pass->tree->db); f++) {
+		uint32_t group = pass->groups->of_frame[f];
+		flat->row_of_frame[f] = group == SONDE_NONE ? SONDE_NONE : pass->row_of[group];
+	}
 }
 
 static int allocate(struct pass *pass)
@@ -83,8 +91,10 @@ static int allocate(struct pass *pass)
 	pass->row_of = malloc((groups + 1) * sizeof(*pass->row_of));
 	pass->open_until = calloc(groups + 1, sizeof(*pass->open_until));
 	pass->owner = malloc(pass->tree->node_count * sizeof(*pass->owner));
-	if (!flat->frames || !flat->values || !flat->outside || !pass->row_of ||
-	    !pass->open_until || !pass->owner)
+	flat->row_of_frame =
+	    malloc((sonde_db_frame_count(pass->tree->db) + 1ull) * sizeof(*flat->row_of_frame));
+	if (!flat->row_of_frame || !flat->frames || !flat->values || !flat->outside ||
+	    !pass->row_of || !pass->open_until || !pass->owner)
 		return SN_ERR_MEMORY;
 	memset(pass->row_of, 0xff, (groups + 1) * sizeof(*pass->row_of));
 	for (; flat->metric_count < metrics; flat->metric_count++) {
@@ -110,7 +120,7 @@ int sn_flat_init(struct sn_flat *flat, const struct sn_tree *tree, enum sn_group
 	} else {
 		for (uint32_t node = 0; node < tree->node_count; node++)
 			visit(&pass, node);
-		drop_empty_rows(flat);
+		drop_empty_rows(&pass);
 	}
 	free(pass.row_of);
 	free(pass.open_until);
@@ -126,5 +136,7 @@ void sn_flat_release(struct sn_flat *flat)
 	free(flat->values);
 	free(flat->frames);
 	free(flat->outside);
+	free(flat->row_of_frame);
+	free(flat->across);
 	*flat = (struct sn_flat){0};
 }

@@ -207,7 +207,8 @@ static struct sn_derived *derive_rows(const struct sn_view *view, const struct s
 	for (uint32_t row = 0; derived && values && count && row < flat->row_count; row++) {
 		for (uint32_t m = 0; m < flat->metric_count; m++)
 			values[m] = flat->values[m][row];
-		sn_view_derive(view, values, NULL, derived + (size_t)row * view->formula_count);
+		sn_view_derive(view, values, sn_view_flat_across(flat, row),
+			       derived + (size_t)row * view->formula_count);
 	}
 	if (!values) {
 		free(derived);
@@ -266,7 +267,7 @@ int sn_view_text_flat(const struct sn_view *view, const struct sn_page *page,
 	int code = sn_view_tree(view, SN_GROUP_INSTRUCTION, &tree, error);
 	if (code != 0)
 		return code;
-	code = sn_flat_init(&flat, &tree, view->grouping, error);
+	code = sn_view_flat(view, &tree, &flat, error);
 	if (code == 0) {
 		code = print_flat(view, page, &tree, &flat);
 		if (code < 0)

@@ -181,6 +181,46 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 	return sn_tree_init(tree, view->db, &request, error);
 }
 
+/* The contexts that a selection keeps, from malloc; NULL where there is none: all of them. */
+static int keep_contexts(const struct sn_view *view, bool **keep, struct sn_error *error)
+{
+	uint32_t contexts = sonde_db_context_count(view->db);
+	int code = 0;
+	*keep = NULL;
+	if (view->where_count == 0)
+		return 0;
+	*keep = malloc(contexts + 1ull);
+	if (!*keep)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	memset(*keep, 1, contexts + 1ull);
+	for (size_t i = 0; i < view->where_count && code == 0; i++)
+		code = sn_query_restrict(view->where[i], view->db, *keep, error);
+	return code;
+}
+
+int sn_view_flat(const struct sn_view *view, const struct sn_tree *tree, struct sn_flat *flat,
+		 struct sn_error *error)
+{
+	bool needs_across = false, *keep = NULL;
+	int code = sn_flat_init(flat, tree, view->grouping, error);
+	for (uint32_t f = 0; f < view->formula_count; f++)
+		needs_across |= view->formulas[f]->needs_across;
+	if (code != 0 || !needs_across)
+		return code;
+	code = keep_contexts(view, &keep, error);
+	if (code == 0)
+		code = sn_flat_compare(flat, tree, keep, view->profiles, error);
+	free(keep);
+	if (code != 0)
+		sn_flat_release(flat);
+	return code;
+}
+
+const struct sonde_db_stat *sn_view_flat_across(const struct sn_flat *flat, uint32_t row)
+{
+	return flat->across ? &flat->across[(size_t)row * flat->metric_count] : NULL;
+}
+
 static double total_of(const struct sn_view *view, const struct sn_tree *tree)
 {
 	return view->metric_count ? sn_tree_inclusive(tree, 0, 0) : 0;
@@ -245,7 +285,7 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 {
 	struct sn_tree_value *values = room->values;
 	struct sn_flat flat;
-	int code = sn_flat_init(&flat, tree, view->grouping, error);
+	int code = sn_view_flat(view, tree, &flat, error);
 	if (code != 0)
 		return code;
 	struct keyed *order = malloc((flat.row_count + 1) * sizeof(*order));
@@ -254,7 +294,7 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 	for (uint32_t i = 0; code == 0 && i < flat.row_count; i++) {
 		for (uint32_t m = 0; m < flat.metric_count; m++)
 			values[m] = flat.values[m][i];
-		sn_view_derive(view, values, NULL, room->derived);
+		sn_view_derive(view, values, sn_view_flat_across(&flat, i), room->derived);
 		order[i] = (struct keyed){
 		    view->metric_count ? sn_view_sort_key(view, values, room->derived) : 0, i};
 	}
@@ -268,7 +308,7 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 			values[m] = flat.values[m][at];
 		if (view->min_share > 0 && values[0].inclusive.sum < least)
 			continue;
-		sn_view_derive(view, values, NULL, room->derived);
+		sn_view_derive(view, values, sn_view_flat_across(&flat, at), room->derived);
 		struct sn_row row = {id++,   SONDE_NONE,   0, flat.frames[at], SONDE_NONE,
 				     values, room->derived};
 		code = sink->take(sink, &row);
@@ -360,18 +400,9 @@ static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
 			const struct room *room, struct sn_error *error)
 {
 	struct sn_tree_value *values = room->values;
-	uint32_t count = sonde_db_profile_count(view->db),
-		 contexts = sonde_db_context_count(view->db);
-	bool *keep = NULL;
-	int code = 0;
-	if (view->where_count > 0) {
-		keep = malloc(contexts + 1);
-		if (!keep)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		memset(keep, 1, contexts + 1);
-		for (size_t i = 0; i < view->where_count && code == 0; i++)
-			code = sn_query_restrict(view->where[i], view->db, keep, error);
-	}
+	uint32_t count = sonde_db_profile_count(view->db);
+	bool *keep;
+	int code = keep_contexts(view, &keep, error);
 	for (uint32_t p = 0; p < count && code == 0; p++) {
 		if (view->profiles && !view->profiles[p])
 			continue;

@@ -7,6 +7,7 @@
 #define SN_REPORT_VIEW_H
 
 #include "report/formula.h"
+#include "report/flat.h"
 #include "report/tree.h"
 
 #include <stdio.h>
@@ -117,6 +118,12 @@ int sn_view_rows(const struct sn_view *view, struct sn_row_sink *sink, struct sn
 /* The tree as the view restricts it; top-down merges by the view's grouping, the others do not. */
 int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct sn_tree *tree,
 		 struct sn_error *error);
+
+/* The rows of a table of that tree, by the view's grouping, and what its formulas need. */
+int sn_view_flat(const struct sn_view *view, const struct sn_tree *tree, struct sn_flat *flat,
+		 struct sn_error *error);
+/* For sn_view_derive: how profiles differ at a row, NULL where nobody asked. */
+const struct sonde_db_stat *sn_view_flat_across(const struct sn_flat *flat, uint32_t row);
 
 /* What to sort by: the greater goes first, what is empty last. Names are compared with
  * sn_view_compare_names. `derived` may be NULL without formulas. */
