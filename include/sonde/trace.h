@@ -38,7 +38,20 @@ enum sonde_track_kind {
 	SONDE_TRACK_INSTANTS = 3,
 	/* The value of the track's metric from then on: attribute "value" of each event. */
 	SONDE_TRACK_COUNTER = 4,
+	/* What the operating system said of the thread, or of the processor: intervals as well, but
+	 * no calls. The state it was in (running, ready, blocked in what), which has no gaps while
+	 * it is known; */
+	SONDE_TRACK_STATES = 5,
+	/* what was done for it: system calls, requests to disks, interrupts. */
+	SONDE_TRACK_SYSTEM = 6,
 };
+
+/* Whether events of tracks of that kind last. */
+static inline int sonde_track_lasts(uint32_t kind)
+{
+	return kind == SONDE_TRACK_INTERVALS || kind == SONDE_TRACK_STATES ||
+	       kind == SONDE_TRACK_SYSTEM;
+}
 
 #define SONDE_TRACK_OVERLAPS                                                                       \
 	1u /* flag: more overlapped than there are lanes; in order of start                        \

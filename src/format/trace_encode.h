@@ -30,7 +30,7 @@ struct sn_trace_attribute {
 };
 
 struct sn_trace_event {
-	uint8_t kind;	   /* SN_TRACE_SAMPLE ... SN_TRACE_COUNTER */
+	uint8_t kind;	   /* SN_TRACE_SAMPLE ... SN_TRACE_SYSTEM */
 	bool has_stream;   /* `stream` is not the chunk's */
 	bool has_owner;	   /* `context` is of `owner`, not of the chunk's thread */
 	uint32_t stream;   /* number of the definition */
@@ -104,6 +104,11 @@ static inline void sn_trace_commit(struct sn_trace_cursor *cursor, unsigned char
 			 __ATOMIC_RELEASE);
 }
 
+static inline bool sn_trace_lasts(unsigned kind)
+{
+	return kind == SN_TRACE_INTERVAL || kind == SN_TRACE_STATE || kind == SN_TRACE_SYSTEM;
+}
+
 static inline unsigned char *sn_trace_put_time(struct sn_trace_cursor *cursor, unsigned char *at,
 					       const struct sn_trace_event *event)
 {
@@ -115,11 +120,11 @@ static inline unsigned char *sn_trace_put_time(struct sn_trace_cursor *cursor, u
 		cursor->now_ns += units << SN_TRACE_SAMPLE_SHIFT;
 		return sn_trace_put(at, units);
 	}
-	if (event->kind != SN_TRACE_INTERVAL)
+	if (!sn_trace_lasts(event->kind))
 		end_ns = event->start_ns;
 	at = sn_trace_put_signed(at, (int64_t)(end_ns - cursor->now_ns));
 	cursor->now_ns = end_ns;
-	if (event->kind == SN_TRACE_INTERVAL)
+	if (sn_trace_lasts(event->kind))
 		at = sn_trace_put(at, end_ns - event->start_ns);
 	return at;
 }

@@ -90,6 +90,8 @@ enum sn_trace_tag {
 	SN_TRACE_INTERVAL = 2, /* written when it ends */
 	SN_TRACE_INSTANT = 3,
 	SN_TRACE_COUNTER = 4, /* its value from then on */
+	SN_TRACE_STATE = 5,   /* intervals as well: what the operating system says of a thread, */
+	SN_TRACE_SYSTEM = 6,  /* and what it did for it */
 	SN_TRACE_KIND_MASK = 7,
 	SN_TRACE_HAS_STREAM = 8,    /* not the chunk's */
 	SN_TRACE_HAS_OWNER = 16,    /* the context is not the chunk's thread's */

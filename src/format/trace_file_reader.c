@@ -398,7 +398,7 @@ static void decode_time(struct sn_trace_reader *reader, struct sn_trace_event *e
 	else
 		reader->now_ns += (uint64_t)get_signed(bytes);
 	event->start_ns = event->end_ns = reader->now_ns;
-	if (event->kind == SN_TRACE_INTERVAL) {
+	if (sn_trace_lasts(event->kind)) {
 		uint64_t length_ns = get(bytes);
 		bytes->failed |= length_ns > event->end_ns;
 		event->start_ns -= length_ns;
@@ -452,7 +452,7 @@ static bool decode(struct sn_trace_reader *reader, struct sn_trace_event *event)
 					 .has_owner = tag & SN_TRACE_HAS_OWNER,
 					 .stream = reader->header.stream,
 					 .owner = reader->header.thread};
-	if (event->kind < SN_TRACE_SAMPLE || event->kind > SN_TRACE_COUNTER)
+	if (event->kind < SN_TRACE_SAMPLE || event->kind > SN_TRACE_SYSTEM)
 		return false;
 	if (event->has_stream)
 		event->stream = (uint32_t)get(bytes);

@@ -390,7 +390,6 @@ static void take_waking(struct sn_os_states *states, const struct sn_os_event *e
 	if (!woken || woken->state == READY)
 		return;
 	woken->wakeup = (struct sn_os_item){.layer = SN_OS_LAYER_EVENT,
-					    .is_instant = true,
 					    .start_ns = event->time_ns,
 					    .end_ns = event->time_ns,
 					    .name = "wakeup"};
@@ -619,7 +618,6 @@ static void take_instant(struct sn_os_states *states, const struct sn_os_event *
 		return;
 	if (thread)
 		item = item_of(thread, SN_OS_LAYER_EVENT, 0, 0);
-	item.is_instant = true;
 	item.start_ns = item.end_ns = event->time_ns;
 	item.group = group;
 	item.name = name;

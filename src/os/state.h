@@ -58,7 +58,6 @@ enum sn_os_key {
 /* What happened, under which name. The names are two levels: `group` may be NULL. */
 struct sn_os_item {
 	enum sn_os_layer layer;
-	bool is_instant;
 	int32_t pid, tid;	      /* of whom; of a processor's layers: tid its number */
 	uint64_t start_ns, end_ns;    /* CLOCK_MONOTONIC */
 	const char *group, *name;     /* "blocked", "futex"; static or until the next event */

@@ -48,19 +48,18 @@ static const struct {
 };
 
 static const struct {
-	const char *name;
+	enum sn_trace_tag kind;
 	bool is_of_cpu;
 } layers[SN_OS_LAYERS] = {
-    [SN_OS_LAYER_STATE] = {"thread state", false},  [SN_OS_LAYER_SYSCALL] = {"system calls", false},
-    [SN_OS_LAYER_BLOCK] = {"disk requests", false}, [SN_OS_LAYER_EVENT] = {"kernel events", false},
-    [SN_OS_LAYER_OCCUPANCY] = {"occupancy", true},  [SN_OS_LAYER_INTERRUPT] = {"interrupts", true},
-    [SN_OS_LAYER_PACKET] = {"packets", true},	    [SN_OS_LAYER_FREQUENCY] = {"frequency", true},
+    [SN_OS_LAYER_STATE] = {SN_TRACE_STATE, false},
+    [SN_OS_LAYER_SYSCALL] = {SN_TRACE_SYSTEM, false},
+    [SN_OS_LAYER_BLOCK] = {SN_TRACE_SYSTEM, false},
+    [SN_OS_LAYER_EVENT] = {SN_TRACE_INSTANT, false},
+    [SN_OS_LAYER_OCCUPANCY] = {SN_TRACE_STATE, true},
+    [SN_OS_LAYER_INTERRUPT] = {SN_TRACE_SYSTEM, true},
+    [SN_OS_LAYER_PACKET] = {SN_TRACE_INSTANT, true},
+    [SN_OS_LAYER_FREQUENCY] = {SN_TRACE_COUNTER, true},
 };
-
-const char *sn_os_layer_name(enum sn_os_layer layer)
-{
-	return layers[layer].name;
-}
 
 /* ---- definitions ---- */
 
@@ -148,10 +147,13 @@ static uint32_t name_below(struct sn_os_trace *trace, uint32_t parent, const cha
 static uint32_t context_of(struct sn_os_trace *trace, const struct sn_os_item *item)
 {
 	char text[LINE_BYTES];
-	uint32_t name = name_below(trace, SN_ID_NONE, layers[item->layer].name);
+	uint32_t name = SN_ID_NONE;
+	if (item->layer == SN_OS_LAYER_FREQUENCY)
+		return name_below(trace, name, "frequency");
 	if (item->group)
 		name = name_below(trace, name, item->group);
 	if (item->layer == SN_OS_LAYER_OCCUPANCY) {
+		name = name_below(trace, name, "running");
 		snprintf(text, sizeof(text), "%s %d",
 			 name_of(trace, item->named_pid, item->named_tid), item->named_tid);
 		return name_below(trace, name, text);
@@ -165,10 +167,7 @@ static void take_item(void *context, const struct sn_os_item *item)
 {
 	struct sn_os_trace *trace = context;
 	struct sn_trace_attribute attributes[SN_OS_KEYS];
-	struct sn_trace_event event = {.kind = item->layer == SN_OS_LAYER_FREQUENCY
-						   ? SN_TRACE_COUNTER
-					       : item->is_instant ? SN_TRACE_INSTANT
-								  : SN_TRACE_INTERVAL,
+	struct sn_trace_event event = {.kind = (uint8_t)layers[item->layer].kind,
 				       .stream = stream_of(trace, item),
 				       .context = context_of(trace, item),
 				       .counter = trace->frequency,

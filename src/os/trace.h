@@ -2,9 +2,9 @@
 /*
  * What the operating system told, into a trace file: the sink of state.h.
  *
- * Each thread and each processor is a stream. Contexts are names of up to three levels, of which
- * the outermost is the layer ("thread state", "system calls", ...): it tells readers which line of
- * a thread an event belongs to (docs/design/os.md).
+ * Each thread and each processor is a stream. States and what the kernel does for a thread are
+ * kinds of events of their own; contexts are names of one or two levels: "running", "blocked" and
+ * below it "futex", "system call" and below it "read" (docs/design/os.md).
  */
 #ifndef SN_OS_TRACE_H
 #define SN_OS_TRACE_H
@@ -12,9 +12,6 @@
 #include "state.h"
 
 #include "format/trace_file_writer.h"
-
-/* The name of a layer, as it is in files. */
-const char *sn_os_layer_name(enum sn_os_layer layer);
 
 struct sn_os_trace;
 

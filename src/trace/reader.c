@@ -166,7 +166,7 @@ struct sonde_event_cursor *sonde_event_cursor_new(const struct sonde_trace *trac
 			high = middle;
 	}
 	/* a sample lasts until the next one */
-	cursor->next = low && cursor->track->kind != SONDE_TRACK_INTERVALS ? low - 1 : low;
+	cursor->next = low && !sonde_track_lasts(cursor->track->kind) ? low - 1 : low;
 	return cursor;
 }
 

@@ -198,7 +198,7 @@ static void merge(const struct sn_record *from, size_t first, size_t middle, siz
 /* Natural merge sort: pairs of neighbouring stretches become one, until one is left. */
 static int sort(struct sn_sorter *sorter, struct stream *stream)
 {
-	bool are_intervals = stream->kind == SONDE_TRACK_INTERVALS;
+	bool are_intervals = sonde_track_lasts(stream->kind);
 	size_t count = stream->record_count, stretches = 2;
 	struct sn_record *to = malloc(count * sizeof(*to));
 	if (!to)
@@ -330,7 +330,7 @@ static int make_room(struct sn_sorter *sorter, struct stream *stream, size_t att
 static void put_in_order(struct stream *stream)
 {
 	struct sn_record *records = stream->records, late = records[stream->record_count - 1];
-	bool are_intervals = stream->kind == SONDE_TRACK_INTERVALS;
+	bool are_intervals = sonde_track_lasts(stream->kind);
 	size_t place = stream->record_count - 1, stop = place < LATE_MAX ? 0 : place - LATE_MAX;
 	while (place > stop && is_before(&late, records + place - 1, are_intervals))
 		place--;
@@ -367,7 +367,7 @@ void sn_sorter_add(struct sn_sorter *sorter, const struct sn_event *event)
 	stream->attribute_count += event->attribute_count;
 	sorter->total++;
 	if (stream->record_count > 1 && !stream->is_disordered &&
-	    is_before(record, record - 1, stream->kind == SONDE_TRACK_INTERVALS))
+	    is_before(record, record - 1, sonde_track_lasts(stream->kind)))
 		put_in_order(stream);
 }
 
@@ -408,7 +408,7 @@ static int refill(struct sn_sorter *sorter, struct source *source)
 /* The sources with the least head and the next; there are few runs, so they are looked for. */
 static void choose(struct sn_sorter *sorter)
 {
-	bool are_intervals = sorter->stream->kind == SONDE_TRACK_INTERVALS;
+	bool are_intervals = sonde_track_lasts(sorter->stream->kind);
 	struct source *least = NULL, *second = NULL;
 	for (size_t i = 0; i < sorter->source_count; i++) {
 		struct source *source = sorter->sources + i;
@@ -484,7 +484,7 @@ int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error 
 static void advance(struct sn_sorter *sorter)
 {
 	struct source *current = sorter->current, *second = sorter->second;
-	bool are_intervals = sorter->stream->kind == SONDE_TRACK_INTERVALS;
+	bool are_intervals = sonde_track_lasts(sorter->stream->kind);
 	current->at++;
 	if (current->at == current->count && refill(sorter, current))
 		return;

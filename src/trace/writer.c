@@ -130,7 +130,7 @@ static int end_block(struct sn_trace_writer *writer, struct lane *lane)
 		return 0;
 	writer->encoded.count = 0;
 	if (sn_vec_reserve(&lane->entries, &lane->entry_capacity, lane->entry_count + 1) < 0 ||
-	    sn_block_encode(&writer->codec, &lane->block, lane->track.kind == SONDE_TRACK_INTERVALS,
+	    sn_block_encode(&writer->codec, &lane->block, sonde_track_lasts(lane->track.kind),
 			    lane->attributes, lane->attribute_count, &writer->encoded, &entry) < 0)
 		return SN_ERR_MEMORY;
 	entry.offset = writer->data.length;
@@ -179,7 +179,7 @@ static int end_tracks(struct sn_trace_writer *writer)
 static struct lane *open_lane(struct sn_trace_writer *writer, const struct sn_event *event)
 {
 	uint32_t number = 0;
-	if (event->kind == SONDE_TRACK_INTERVALS)
+	if (sonde_track_lasts(event->kind))
 		number = sn_lanes_place(&writer->lanes, event->start_ns, event->end_ns);
 	if (!writer->open[number])
 		writer->open[number] = calloc(1, sizeof(struct lane));
@@ -249,7 +249,7 @@ static bool renumber(const struct sn_trace_writer *writer, struct sn_event *even
 	event->profile = numbers->profiles[event->profile];
 	event->context = numbers->contexts[event->context];
 	event->metric = is_counter ? numbers->metrics[event->metric] : SONDE_NONE;
-	if (event->kind != SONDE_TRACK_INTERVALS)
+	if (!sonde_track_lasts(event->kind))
 		event->end_ns = event->start_ns;
 	for (unsigned i = 0; i < event->attribute_count; i++) {
 		const struct sn_attribute *attribute = event->attributes + i;
