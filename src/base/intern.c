@@ -55,40 +55,48 @@ const void *sn_intern_at(const struct sn_intern *intern, uint32_t number, size_t
 }
 
 /* The slot that holds these bytes, or the free one where they belong. */
-static uint32_t probe(const struct sn_intern *intern, const void *bytes, size_t length)
+static struct sn_intern_slot *probe(const struct sn_intern *intern, uint32_t hash,
+				    const void *bytes, size_t length)
 {
-	uint32_t mask = intern->slot_count - 1;
-	uint32_t slot = (uint32_t)hash_bytes(bytes, length) & mask;
-	for (; intern->slots[slot]; slot = (slot + 1) & mask) {
+	uint32_t mask = intern->slot_count - 1, place = hash & mask;
+	for (;; place = (place + 1) & mask) {
+		struct sn_intern_slot *slot = intern->slots + place;
+		if (!slot->number)
+			return slot;
 		size_t known;
-		const void *other = sn_intern_at(intern, intern->slots[slot] - 1, &known);
+		if (slot->hash != hash)
+			continue;
+		const void *other = sn_intern_at(intern, slot->number - 1, &known);
 		if (known == length && !memcmp(other, bytes, length))
-			break;
+			return slot;
 	}
-	return slot;
 }
 
 uint32_t sn_intern_find(const struct sn_intern *intern, const void *bytes, size_t length)
 {
 	if (!intern->slot_count)
 		return SN_INTERN_NONE;
-	return intern->slots[probe(intern, bytes, length)] - 1; /* 0 - 1 is SN_INTERN_NONE */
+	uint32_t hash = (uint32_t)hash_bytes(bytes, length);
+	return probe(intern, hash, bytes, length)->number - 1; /* 0 - 1 is SN_INTERN_NONE */
 }
 
 static int grow_slots(struct sn_intern *intern)
 {
-	uint32_t *old = intern->slots;
-	uint32_t slot_count = intern->slot_count ? 2 * intern->slot_count : 64;
-	uint32_t *slots = slot_count ? calloc(slot_count, sizeof(*slots)) : NULL;
+	struct sn_intern_slot *old = intern->slots;
+	uint32_t old_count = intern->slot_count, slot_count = old_count ? 2 * old_count : 64;
+	struct sn_intern_slot *slots = slot_count ? calloc(slot_count, sizeof(*slots)) : NULL;
 	if (!slots)
 		return -1;
+	for (uint32_t i = 0; i < old_count; i++) {
+		uint32_t place = old[i].hash & (slot_count - 1);
+		if (!old[i].number)
+			continue;
+		while (slots[place].number)
+			place = (place + 1) & (slot_count - 1);
+		slots[place] = old[i];
+	}
 	intern->slots = slots;
 	intern->slot_count = slot_count;
-	for (uint32_t number = 0; number < intern->count; number++) {
-		size_t length;
-		const void *bytes = sn_intern_at(intern, number, &length);
-		slots[probe(intern, bytes, length)] = number + 1;
-	}
 	free(old);
 	return 0;
 }
@@ -98,9 +106,10 @@ uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t lengt
 	/* at most half full */
 	if (intern->count >= intern->slot_count / 2 && grow_slots(intern) < 0)
 		return SN_INTERN_NONE;
-	uint32_t slot = probe(intern, bytes, length);
-	if (intern->slots[slot])
-		return intern->slots[slot] - 1;
+	uint32_t hash = (uint32_t)hash_bytes(bytes, length);
+	struct sn_intern_slot *slot = probe(intern, hash, bytes, length);
+	if (slot->number)
+		return slot->number - 1;
 	uint64_t start = start_of(intern, intern->count);
 	size_t ends_capacity = intern->capacity;
 	if (sn_vec_reserve(&intern->ends, &ends_capacity, intern->count + 1ull) < 0 ||
@@ -110,6 +119,6 @@ uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t lengt
 	if (length)
 		memcpy(intern->bytes + start, bytes, length);
 	intern->ends[intern->count] = start + length;
-	intern->slots[slot] = ++intern->count;
+	*slot = (struct sn_intern_slot){hash, ++intern->count};
 	return intern->count - 1;
 }

@@ -146,7 +146,10 @@ static int import(struct arguments *arguments)
 	if (code != 0)
 		return sn_command_fail("%s", error.text);
 	struct sn_db_builder *builder = sn_db_builder_new();
-	struct sn_trace_writer *events = arguments->request.events = sn_trace_writer_new(0, NULL);
+	size_t memory =
+	    sn_import_event_memory(arguments->request.paths, arguments->request.path_count);
+	struct sn_trace_writer *events = arguments->request.events =
+	    sn_trace_writer_new(memory, NULL);
 	if (!builder || !events) {
 		sn_db_builder_free(builder);
 		sn_trace_writer_free(events);

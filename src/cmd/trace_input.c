@@ -114,7 +114,8 @@ static int import(const struct files *files, const char *output, struct sn_error
 	if (!importer)
 		return SN_ERR_FORMAT;
 	struct sn_db_builder *builder = sn_db_builder_new();
-	request.events = sn_trace_writer_new(0, NULL);
+	request.events =
+	    sn_trace_writer_new(sn_import_event_memory(request.paths, request.path_count), NULL);
 	if (!builder || !request.events) {
 		sn_db_builder_free(builder);
 		sn_trace_writer_free(request.events);

@@ -74,6 +74,10 @@ const struct sn_importer *sn_importer_find(const char *name);
 const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,
 						struct sn_error *error);
 
+/* Bytes that events of these inputs may take in memory before they are spilled: so much less than
+ * the inputs themselves that they need not fit. */
+size_t sn_import_event_memory(const char *const *paths, size_t count);
+
 /* Whether that importer takes the input at `path`; false as well where it cannot be opened. */
 bool sn_importer_takes(const struct sn_importer *importer, const char *path);
 

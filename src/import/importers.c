@@ -27,6 +27,25 @@ const struct sn_importer *sn_importer_find(const char *name)
 	return NULL;
 }
 
+/* Events are held in two places, a file's own and those of the database. */
+#define EVENT_MEMORY_SHARE 5
+#define EVENT_MEMORY_MIN   ((uint64_t)16 << 20)
+#define EVENT_MEMORY_MAX   ((uint64_t)256 << 20)
+
+size_t sn_import_event_memory(const char *const *paths, size_t count)
+{
+	uint64_t bytes = 0;
+	struct stat status;
+	for (size_t i = 0; i < count; i++)
+		if (!stat(paths[i], &status))
+			bytes += S_ISREG(status.st_mode) ? (uint64_t)status.st_size
+							 : EVENT_MEMORY_SHARE * EVENT_MEMORY_MAX;
+	bytes /= EVENT_MEMORY_SHARE;
+	if (bytes < EVENT_MEMORY_MIN)
+		return EVENT_MEMORY_MIN;
+	return bytes < EVENT_MEMORY_MAX ? bytes : EVENT_MEMORY_MAX;
+}
+
 static size_t read_head(int fd, unsigned char *head)
 {
 	size_t used = 0;

@@ -158,32 +158,6 @@ void sn_json_parse_end(const struct sn_json_parse *parse)
 	window->consumed += taken;
 }
 
-static bool is_space(char character)
-{
-	return character == ' ' || character == '\n' || character == '\t' || character == '\r';
-}
-
-char sn_json_peek(struct sn_json_parse *parse)
-{
-	while (is_space(*parse->at))
-		parse->at++;
-	return *parse->at;
-}
-
-/* What is not as expected is wrong, unless the window ends there. */
-static enum sn_json_result wrong(const struct sn_json_parse *parse)
-{
-	return parse->at >= parse->end ? SN_JSON_SHORT : SN_JSON_WRONG;
-}
-
-enum sn_json_result sn_json_expect(struct sn_json_parse *parse, char character)
-{
-	if (sn_json_peek(parse) != character)
-		return wrong(parse);
-	parse->at++;
-	return SN_JSON_DONE;
-}
-
 static bool hexadecimal(const char *at, uint32_t *value)
 {
 	*value = 0;
@@ -273,25 +247,43 @@ static enum sn_json_result resolve(struct sn_json_window *window, const char *fr
 	return SN_JSON_DONE;
 }
 
+/* Bytes of the word that are `byte` have their highest bit set in the result; so may bytes above
+ * the lowest such one. */
+static uint64_t equal_bytes(uint64_t word, unsigned char byte)
+{
+	const uint64_t ones = 0x0101010101010101u;
+	uint64_t differences = word ^ (ones * byte);
+	return (differences - ones) & ~differences & (ones << 7);
+}
+
+/* The first quote or backslash at or after `at`, or `end`. Texts are short, so eight bytes at a
+ * time find it sooner than memchr does. */
+static const char *find_special(const char *at, const char *end)
+{
+	uint64_t word;
+	for (; end - at >= 8; at += 8) {
+		memcpy(&word, at, sizeof(word));
+		uint64_t found = equal_bytes(word, '"') | equal_bytes(word, '\\');
+		if (found)
+			return at + __builtin_ctzll(found) / 8;
+	}
+	while (at < end && *at != '"' && *at != '\\')
+		at++;
+	return at;
+}
+
 /* The closing quote of a string whose text begins at parse->at, or NULL. */
 static const char *closing_quote(const struct sn_json_parse *parse, bool *has_escapes)
 {
-	const char *from = parse->at;
+	const char *at = find_special(parse->at, parse->end);
 	*has_escapes = false;
-	for (;;) {
-		const char *quote = memchr(from, '"', (size_t)(parse->end - from));
-		if (!quote)
-			return NULL;
-		const char *backslash = quote;
-		while (backslash > parse->at && backslash[-1] == '\\')
-			backslash--;
-		if ((quote - backslash) % 2 == 0)
-			return *has_escapes = *has_escapes ||
-					      memchr(parse->at, '\\', (size_t)(quote - parse->at)),
-			       quote;
+	while (at < parse->end && *at == '\\') {
 		*has_escapes = true;
-		from = quote + 1;
+		if (parse->end - at < 2)
+			return NULL;
+		at = find_special(at + 2, parse->end);
 	}
+	return at < parse->end ? at : NULL;
 }
 
 enum sn_json_result sn_json_text(struct sn_json_parse *parse, struct sn_json_text *text)
@@ -351,31 +343,39 @@ static double power_of_ten(unsigned exponent)
 }
 
 /* Numbers of up to 15 digits are exact by one division; others are left to the C library. */
-static double real_of(const char *begin, uint64_t digits, unsigned digit_count,
-		      unsigned fraction_count, bool is_plain)
+double sn_json_real(struct sn_json_text text)
 {
-	if (is_plain && digit_count <= 15 && fraction_count <= 22) {
-		double value = (double)digits / power_of_ten(fraction_count);
-		return *begin == '-' ? -value : value;
-	}
-	return strtod(begin, NULL);
+	const char *at = text.text, *end = at + text.length;
+	uint64_t digits = 0;
+	unsigned digit_count = 0, fraction_count = 0;
+	at += at < end && *at == '-';
+	for (; at < end && *at >= '0' && *at <= '9'; at++, digit_count++)
+		digits = 10 * digits + (uint64_t)(*at - '0');
+	if (at < end && *at == '.')
+		for (at++; at < end && *at >= '0' && *at <= '9'; at++, digit_count++)
+			digits = 10 * digits + (uint64_t)(*at - '0'), fraction_count++;
+	if (at < end || digit_count > 15)
+		return strtod(text.text, NULL); /* which stops at what follows the number */
+	double value = (double)digits / power_of_ten(fraction_count);
+	return *text.text == '-' ? -value : value;
 }
 
 static enum sn_json_result number(struct sn_json_parse *parse, struct sn_json_value *value)
 {
 	const char *begin = parse->at, *at = begin;
 	uint64_t digits = 0;
-	unsigned digit_count = 0, fraction_count = 0;
-	bool is_plain = true;
+	unsigned digit_count = 0;
+	bool is_whole = true;
 	at += *at == '-';
 	for (; *at >= '0' && *at <= '9'; at++, digit_count++)
 		digits = 10 * digits + (uint64_t)(*at - '0');
-	unsigned whole_count = digit_count;
-	if (*at == '.')
-		for (at++; *at >= '0' && *at <= '9'; at++, digit_count++, fraction_count++)
-			digits = 10 * digits + (uint64_t)(*at - '0');
+	if (*at == '.') {
+		is_whole = false;
+		for (at++; *at >= '0' && *at <= '9';)
+			at++;
+	}
 	if (*at == 'e' || *at == 'E') {
-		is_plain = false;
+		is_whole = false;
 		at += at[1] == '+' || at[1] == '-' ? 2 : 1;
 		while (*at >= '0' && *at <= '9')
 			at++;
@@ -383,11 +383,9 @@ static enum sn_json_result number(struct sn_json_parse *parse, struct sn_json_va
 	parse->at = at;
 	if (at >= parse->end)
 		return SN_JSON_SHORT;
-	if (!whole_count)
+	if (!digit_count)
 		return SN_JSON_WRONG;
-	bool is_whole = is_plain && begin[at - begin - 1] != '.' && !fraction_count;
 	value->text = (struct sn_json_text){begin, (size_t)(at - begin)};
-	value->real = real_of(begin, digits, digit_count, fraction_count, is_plain);
 	/* 19 digits fit */
 	value->kind = is_whole && digit_count <= 19 ? SN_JSON_INTEGER : SN_JSON_REAL;
 	value->integer = *begin == '-' ? -(int64_t)digits : (int64_t)digits;

@@ -51,9 +51,28 @@ struct sn_json_parse sn_json_parse_begin(struct sn_json_window *window);
 void sn_json_parse_end(const struct sn_json_parse *parse);
 
 /* The next character that is no white space, left where it is; 0 at the window's end. */
-char sn_json_peek(struct sn_json_parse *parse);
+static inline char sn_json_peek(struct sn_json_parse *parse)
+{
+	while (*parse->at == ' ' || *parse->at == '\n' || *parse->at == '\t' || *parse->at == '\r')
+		parse->at++;
+	return *parse->at;
+}
+
+/* What is not as expected is wrong, unless the window ends there. */
+static inline enum sn_json_result sn_json_wrong(const struct sn_json_parse *parse)
+{
+	return parse->at >= parse->end ? SN_JSON_SHORT : SN_JSON_WRONG;
+}
+
 /* Takes that character. */
-enum sn_json_result sn_json_expect(struct sn_json_parse *parse, char character);
+static inline enum sn_json_result sn_json_expect(struct sn_json_parse *parse, char character)
+{
+	if (sn_json_peek(parse) != character)
+		return sn_json_wrong(parse);
+	parse->at++;
+	return SN_JSON_DONE;
+}
+
 enum sn_json_result sn_json_text(struct sn_json_parse *parse, struct sn_json_text *text);
 enum sn_json_result sn_json_value(struct sn_json_parse *parse, struct sn_json_value *value);
 

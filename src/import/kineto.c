@@ -292,7 +292,8 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 		return;
 	if (value->kind == SN_JSON_REAL) {
 		type = SONDE_ATTRIBUTE_REAL;
-		memcpy(&bits, &value->real, sizeof(bits));
+		double real = sn_json_real(value->text);
+		memcpy(&bits, &real, sizeof(bits));
 	} else if (value->kind == SN_JSON_TEXT || value->kind == SN_JSON_OTHER) {
 		type = SONDE_ATTRIBUTE_STRING;
 	}
@@ -513,8 +514,9 @@ static int take_counter(struct kineto *kineto, const struct sn_json_event *read)
 		struct known_arg arg = arg_of(
 		    kineto, "value", 5, is_real ? SONDE_ATTRIBUTE_REAL : SONDE_ATTRIBUTE_SIGNED);
 		struct sn_attribute attribute = {arg.key, 0, (uint64_t)value->integer};
+		double real = is_real ? sn_json_real(value->text) : 0;
 		if (is_real)
-			memcpy(&attribute.value, &value->real, sizeof(value->real));
+			memcpy(&attribute.value, &real, sizeof(real));
 		struct sn_event event = {
 		    .start_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
 		    .end_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),

@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Events of a file before they go to disk. */
-#define SORTER_BYTES (128u << 20)
-
 static const struct {
 	const char *name, *unit;
 	enum sn_metric_kind kind;
@@ -387,7 +384,7 @@ int sn_recording_open(struct sn_recording *recording, const char *path, struct s
 	sn_intern_release(&recording->names);
 	sn_intern_release(&recording->sequences);
 	sn_sorter_free(recording->sorter);
-	recording->sorter = sn_sorter_new(SORTER_BYTES, NULL);
+	recording->sorter = sn_sorter_new(sn_import_event_memory(&path, 1), NULL);
 	return recording->sorter ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 }
 

@@ -34,11 +34,13 @@ enum sn_json_kind {
 struct sn_json_value {
 	enum sn_json_kind kind;
 	int64_t integer;	  /* of INTEGER and BOOL; of an unsigned one its bits */
-	double real;		  /* of INTEGER and REAL */
 	struct sn_json_text text; /* of TEXT (unescaped), OTHER, INTEGER and REAL as written */
 };
 
 #define SN_JSON_ARGS_MAX 128
+
+/* The value of a REAL or INTEGER, from its text. */
+double sn_json_real(struct sn_json_text text);
 
 struct sn_json_arg {
 	struct sn_json_text name;
