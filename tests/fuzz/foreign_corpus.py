@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 
 from kineto_traces import Trace  # noqa: E402
 from test_import_nsys import Export  # noqa: E402
+from test_import_perf import made  # noqa: E402
 from test_import_rocprof import results, write_run  # noqa: E402
 
 folder = Path(sys.argv[1])
@@ -24,6 +25,8 @@ for phase, time in (("B", 1), ("E", 5), ("b", 2), ("e", 7), ("C", 3), ("i", 4)):
     trace.events.append({"ph": phase, "name": "x", "cat": "y", "id": "0x1", "pid": 5, "tid": 10, "ts": time, "args": {"v": 1.5}})
 trace.write(folder / "kineto.json")
 write_run(folder)
+(folder / "perf.data").write_bytes(made())
+(folder / "pipe.data").write_bytes(made(True))
 (folder / "rocprof.json").write_text(json.dumps(results()))
 export = Export(folder / "nsys.sqlite")
 export.db.commit()

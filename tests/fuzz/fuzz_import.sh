@@ -10,7 +10,9 @@ work=${FUZZ_WORK:-$(mktemp -d)}
 mkdir -p "$work/import"
 src=$top/src
 sources="$src/base/*.c $src/format/checksum.c $src/format/database_*.c $src/format/statistics.c $src/format/column*.c
-	$src/trace/*.c $src/import/*.c $src/binary/elf_file.c"
+	$src/trace/*.c $src/import/*.c $src/binary/*.c $src/binary/structure/*.c $src/binary/gpu/*.c
+	$src/aggregate/expand.c $src/aggregate/resolve.c $src/aggregate/merge.c $src/aggregate/nodes.c $src/aggregate/operators.c
+	$src/aggregate/gpu_calls.c $src/aggregate/gpu_context.c $src/format/measurement_*.c $src/format/torch_name.c"
 libraries=$(pkg-config --libs expat zlib liblzma libzstd sqlite3)
 present=""
 for file in $sources; do
@@ -20,7 +22,7 @@ done
 # shellcheck disable=SC2086
 clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -std=gnu17 -D_GNU_SOURCE \
 	-DSN_HAVE_EXPAT -DSN_HAVE_LZMA -DSN_HAVE_ZLIB -DSN_HAVE_ZSTD "-DSN_VERSION=\"fuzz\"" "-I$src" "-I$top/include" \
-	-o "$work/fuzz_import" "$here/fuzz_import.c" $present $libraries -lm -lpthread
+	-o "$work/fuzz_import" "$here/fuzz_import.c" $present $libraries -lm -lpthread -lstdc++ -ldl
 cd "$work"
 python3 "$here/make_import_corpus.py" import "${SONDE_BUILD:-$top/build}/src/cmd/sonde"
 ./fuzz_import -max_total_time="${1:-60}" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The container that `perf record` writes: its header, the events it was told to record, what it
+ * says of the machine, and the records one after the other, whether they were written to a file or
+ * into a pipe, compressed or not. What records mean is perf_sample.h's business and that of perf.c.
+ *
+ * The layout is that of tools/perf/Documentation/perf.data-file-format.txt of Linux. Files are
+ * those of a little-endian machine; those of another are refused with a line that says so.
+ */
+#ifndef SN_IMPORT_PERF_FILE_H
+#define SN_IMPORT_PERF_FILE_H
+
+#include "base/error.h"
+#include "base/intern.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Records that perf itself makes. */
+enum sn_perf_record {
+	SN_PERF_HEADER_ATTR = 64,
+	SN_PERF_HEADER_TRACING_DATA = 66,
+	SN_PERF_HEADER_BUILD_ID = 67,
+	SN_PERF_AUXTRACE = 71,
+	SN_PERF_EVENT_UPDATE = 78,
+	SN_PERF_HEADER_FEATURE = 80,
+	SN_PERF_COMPRESSED = 81,
+	SN_PERF_COMPRESSED2 = 83,
+};
+
+/* An event that was recorded. */
+struct sn_perf_event {
+	struct perf_event_attr attr; /* as much as the file has; else zeroes */
+	char *name;		     /* never NULL */
+};
+
+/* The file that has a build id. */
+struct sn_perf_build_id {
+	char *path;
+	uint8_t bytes[20];
+	uint32_t length;
+};
+
+struct sn_perf_bytes {
+	const unsigned char *bytes; /* in the file; NULL: there is none */
+	size_t length;
+};
+
+struct sn_perf_file {
+	const char *path; /* not owned */
+	const unsigned char *bytes;
+	size_t length;
+	bool is_pipe;
+	size_t data, data_end;
+	struct sn_perf_event *events;
+	size_t event_count, event_capacity;
+	struct sn_intern ids; /* uint64_t */
+	uint32_t *id_events;  /* by id: event */
+	size_t id_capacity;
+	struct sn_perf_build_id *build_ids;
+	size_t build_id_count, build_id_capacity;
+	char *host, *release, *command, *processor, *version;
+	struct sn_perf_bytes tracing; /* formats of tracepoints: perf_tracepoint.h */
+	/* What to add to times to make them of the Unix epoch; 0 where the file does not say. */
+	int64_t epoch_ns;
+};
+
+/* Reads all but the records. 0 or a negative enum sn_err; close it in either case. */
+int sn_perf_file_open(struct sn_perf_file *file, const char *path, struct sn_error *error);
+void sn_perf_file_close(struct sn_perf_file *file);
+
+/* What a file begins with. */
+bool sn_perf_is_file(const unsigned char *head, size_t length);
+
+/* A record: the header and what follows it, aligned to nothing. */
+struct sn_perf_raw {
+	struct perf_event_header header;
+	const unsigned char *bytes; /* behind the header */
+	size_t length;		    /* of these */
+};
+
+/*
+ * Gives each record of the data to `take`, in the order of the file, unpacked; `take` returns 0 or
+ * a negative enum sn_err, which ends it. Records that hold what sn_perf_file_open has read already
+ * are left out. A file that ends within a record (perf was killed) is read up to there: *is_cut.
+ */
+int sn_perf_file_each(const struct sn_perf_file *file, bool *is_cut,
+		      int (*take)(void *context, const struct sn_perf_raw *record), void *context,
+		      struct sn_error *error);
+
+/* The event of an id, or UINT32_MAX. */
+uint32_t sn_perf_file_event(const struct sn_perf_file *file, uint64_t id);
+
+#endif

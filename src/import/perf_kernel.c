@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel's symbols; see perf_kernel.h. */
+#include "perf_kernel.h"
+
+#include "base/vec.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+struct sn_perf_kernel_symbol {
+	uint64_t address;
+	uint32_t name;
+};
+
+void sn_perf_kernel_release(struct sn_perf_kernel *kernel)
+{
+	sn_intern_release(&kernel->names);
+	free(kernel->symbols);
+}
+
+static const struct sn_perf_build_id *build_id_of(const struct sn_perf_file *file)
+{
+	for (size_t i = 0; i < file->build_id_count; i++)
+		if (!strcmp(file->build_ids[i].path, "[kernel.kallsyms]"))
+			return file->build_ids + i;
+	return NULL;
+}
+
+/* Whether the kernel that runs has this build id: among the notes that it shows. */
+static bool is_running(const struct sn_perf_build_id *id)
+{
+	unsigned char notes[4096];
+	FILE *file = fopen("/sys/kernel/notes", "re");
+	size_t length = file ? fread(notes, 1, sizeof(notes), file) : 0;
+	if (file)
+		fclose(file);
+	return memmem(notes, length, id->bytes, id->length) != NULL;
+}
+
+static FILE *open_list(const struct sn_perf_build_id *id)
+{
+	char path[PATH_MAX], hex[41] = "";
+	const char *home = getenv("HOME");
+	for (uint32_t i = 0; i < id->length; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
+	snprintf(path, sizeof(path), "%s/.debug/[kernel.kallsyms]/%s/kallsyms", home ? home : "",
+		 hex);
+	FILE *file = fopen(path, "re");
+	return file || !is_running(id) ? file : fopen("/proc/kallsyms", "re");
+}
+
+static int add(struct sn_perf_kernel *kernel, uint64_t address, const char *name)
+{
+	uint32_t number = sn_intern_add(&kernel->names, name, strlen(name) + 1);
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&kernel->symbols, &kernel->capacity, kernel->count + 1) < 0)
+		return SN_ERR_MEMORY;
+	kernel->symbols[kernel->count++] = (struct sn_perf_kernel_symbol){address, number};
+	return 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct sn_perf_kernel_symbol *a = left, *b = right;
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+/* A kernel lies elsewhere after each boot: the recording says where its reference symbol was. */
+static void shift(struct sn_perf_kernel *kernel, const struct sn_perf_space *space)
+{
+	uint64_t listed = 0;
+	for (size_t i = 0; i < kernel->count && !listed; i++)
+		if (!strcmp(sn_intern_at(&kernel->names, kernel->symbols[i].name, NULL),
+			    space->kernel_symbol))
+			listed = kernel->symbols[i].address;
+	if (!listed || !space->kernel_start)
+		return;
+	for (size_t i = 0; i < kernel->count; i++)
+		kernel->symbols[i].address += space->kernel_start - listed;
+}
+
+int sn_perf_kernel_load(struct sn_perf_kernel *kernel, const struct sn_perf_space *space)
+{
+	*kernel = (struct sn_perf_kernel){0};
+	const struct sn_perf_build_id *id = build_id_of(space->file);
+	FILE *file = id ? open_list(id) : NULL;
+	char line[512], name[256], type;
+	uint64_t address;
+	int result = 0;
+	while (file && !result && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%" SCNx64 " %c %255s", &address, &type, name) == 3 && address &&
+		    strchr("tTwW", type))
+			result = add(kernel, address, name);
+	if (file)
+		fclose(file);
+	if (kernel->count)
+		qsort(kernel->symbols, kernel->count, sizeof(*kernel->symbols), compare);
+	shift(kernel, space);
+	return result;
+}
+
+bool sn_perf_kernel_find(const struct sn_perf_kernel *kernel, uint64_t address, char *name,
+			 size_t size)
+{
+	size_t low = 0, high = kernel->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (kernel->symbols[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return false;
+	snprintf(name, size, "%s",
+		 (const char *)sn_intern_at(&kernel->names, kernel->symbols[low - 1].name, NULL));
+	return true;
+}

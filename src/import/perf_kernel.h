@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of the kernel's functions: from the list that perf kept of the kernel it recorded
+ * (~/.debug/[kernel.kallsyms]/BUILD-ID/kallsyms), else from /proc/kallsyms where the kernel that
+ * runs is the one recorded and shows addresses.
+ */
+#ifndef SN_IMPORT_PERF_KERNEL_H
+#define SN_IMPORT_PERF_KERNEL_H
+
+#include "perf_space.h"
+
+struct sn_perf_kernel {
+	struct sn_intern names;
+	struct sn_perf_kernel_symbol *symbols; /* by address */
+	size_t count, capacity;
+};
+
+/* No list is no failure. 0 or SN_ERR_MEMORY; release in either case. */
+int sn_perf_kernel_load(struct sn_perf_kernel *kernel, const struct sn_perf_space *space);
+void sn_perf_kernel_release(struct sn_perf_kernel *kernel);
+
+/* The name of the function at an address into name[size]; false where it is not known. */
+bool sn_perf_kernel_find(const struct sn_perf_kernel *kernel, uint64_t address, char *name,
+			 size_t size);
+
+#endif

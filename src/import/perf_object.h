@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file that was mapped while perf recorded: which one on this machine it is, and where its bytes
+ * are in its own addresses.
+ */
+#ifndef SN_IMPORT_PERF_OBJECT_H
+#define SN_IMPORT_PERF_OBJECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SN_PERF_BUILD_ID_MAX 20
+
+/* Where a file's bytes are in its own addresses. */
+struct sn_perf_segment {
+	uint64_t offset, bytes, address;
+};
+
+/* A file that code lies in, once for each path and build id. */
+struct sn_perf_object {
+	uint32_t module; /* of the merge */
+	uint32_t flags;	 /* enum sn_module_flags */
+	struct sn_perf_segment *segments;
+	size_t segment_count;
+};
+
+/*
+ * Finds the file: the one at path[PATH_MAX] if it is of that build (`length` 0: not known), else
+ * the copy that perf keeps, whose path is put in its place. One that is not found has no segments.
+ * 0 or SN_ERR_MEMORY.
+ */
+int sn_perf_object_open(struct sn_perf_object *object, const uint8_t *id, uint32_t length,
+			char *path);
+void sn_perf_object_release(struct sn_perf_object *object);
+/* The address in the file of a byte of it; its place where there are no segments. */
+uint64_t sn_perf_object_address(const struct sn_perf_object *object, uint64_t offset);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a sample's addresses to a node of the tree: the kernel's frames by name, those of the
+ * program as places in modules.
+ */
+#include "perf.h"
+
+#include <string.h>
+
+#define DEPTH_MAX 1024
+
+/* An address and who ran there: a PERF_RECORD_MISC_CPUMODE. */
+struct step {
+	uint64_t address;
+	unsigned mode;
+	bool is_return;
+};
+
+/* Between the addresses of a chain stand marks that say who ran them; 0 where it is none. */
+static unsigned mode_of_mark(uint64_t entry)
+{
+	switch (entry) {
+	case PERF_CONTEXT_HV:
+		return PERF_RECORD_MISC_HYPERVISOR;
+	case PERF_CONTEXT_KERNEL:
+		return PERF_RECORD_MISC_KERNEL;
+	case PERF_CONTEXT_USER:
+		return PERF_RECORD_MISC_USER;
+	case PERF_CONTEXT_GUEST:
+	case PERF_CONTEXT_GUEST_KERNEL:
+		return PERF_RECORD_MISC_GUEST_KERNEL;
+	case PERF_CONTEXT_GUEST_USER:
+		return PERF_RECORD_MISC_GUEST_USER;
+	default:
+		return PERF_RECORD_MISC_CPUMODE_UNKNOWN;
+	}
+}
+
+/* Innermost first; what is interrupted, by the kernel or by a signal, is no caller. */
+static size_t collect(struct sn_perf *perf, const struct sn_perf_raw *record,
+		      const struct sn_perf_sample *sample, struct step *steps)
+{
+	unsigned mode = record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	bool is_return = false;
+	size_t count = 0;
+	for (uint64_t i = 0; i < sample->chain_count; i++) {
+		uint64_t entry = sn_perf_chain(sample, i);
+		if (entry >= (uint64_t)PERF_CONTEXT_MAX) {
+			mode = mode_of_mark(entry);
+			is_return = false;
+			continue;
+		}
+		if (count == DEPTH_MAX) {
+			perf->too_deep++;
+			break;
+		}
+		steps[count++] = (struct step){entry, mode, is_return};
+		is_return = true;
+	}
+	if (!count)
+		steps[count++] = (struct step){
+		    sample->ip, record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK, false};
+	return count;
+}
+
+static uint32_t add(struct sn_perf *perf, uint32_t parent, const struct sn_frame *frame)
+{
+	struct sn_merged_node node = {parent,
+				      sn_intern_add(&perf->merge.frames, frame, sizeof(*frame))};
+	if (node.frame == SN_INTERN_NONE || parent == SN_NODE_NONE)
+		return SN_NODE_NONE;
+	return sn_nodes_add(&perf->merge.nodes, node);
+}
+
+uint32_t sn_perf_named_node(struct sn_perf *perf, uint32_t parent, unsigned kind, const char *name)
+{
+	struct sn_frame frame = {.kind = (uint8_t)kind,
+				 .id = sn_db_builder_string(perf->builder, name)};
+	return add(perf, parent, &frame);
+}
+
+static uint32_t add_step(struct sn_perf *perf, uint32_t parent, const struct sn_perf_sample *sample,
+			 const struct step *step)
+{
+	char name[256];
+	struct sn_frame frame;
+	switch (step->mode) {
+	case PERF_RECORD_MISC_KERNEL:
+		if (!sn_perf_kernel_find(&perf->kernel, step->address - step->is_return, name,
+					 sizeof(name)))
+			strcpy(name, "[kernel]");
+		return sn_perf_named_node(perf, parent, SN_FRAME_OS, name);
+	case PERF_RECORD_MISC_USER:
+	case PERF_RECORD_MISC_CPUMODE_UNKNOWN:
+		if (sn_perf_space_find(&perf->space, sample->pid,
+				       (struct sn_perf_moment){sample->time_ns, perf->order},
+				       step->address, &frame))
+			return SN_NODE_NONE;
+		frame.flags = step->is_return ? SN_FRAME_RETURN_ADDRESS : 0;
+		return add(perf, parent, &frame);
+	case PERF_RECORD_MISC_HYPERVISOR:
+		return sn_perf_named_node(perf, parent, SN_FRAME_OS, "[hypervisor]");
+	default:
+		return sn_perf_named_node(perf, parent, SN_FRAME_OS, "[guest]");
+	}
+}
+
+uint32_t sn_perf_path(struct sn_perf *perf, const struct sn_perf_raw *record,
+		      const struct sn_perf_sample *sample)
+{
+	struct step steps[DEPTH_MAX];
+	size_t count = collect(perf, record, sample, steps);
+	uint32_t node = 0;
+	perf->unwound_not += sample->has_stack;
+	for (size_t i = count; i-- && node != SN_NODE_NONE;)
+		node = add_step(perf, node, sample, steps + i);
+	return node;
+}
