@@ -17,6 +17,8 @@
 #define SN_NODE_NONE UINT32_MAX
 
 struct sn_cct_node {
+	/* `own` is, while the program runs, the generation of the trace file (trace.h) that
+	 * refers to it */
 	struct sn_node_record record;
 	uint32_t next_in_bucket;
 	_Atomic uint32_t first_value; /* newest first, SN_ID_NONE ends */

@@ -3,17 +3,15 @@
  */
 #include "checkpoint.h"
 #include "intercept.h"
-#include "line.h"
+#include "own_file.h"
 #include "sample.h"
 #include "snapshot.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #define FIRST_CHECKPOINT_NS   1000000000u
@@ -22,27 +20,17 @@
 #define CHECKPOINT_COST_SHARE 200u
 
 static struct {
-	int fd;
-	dev_t device;
-	ino_t inode;
-	char path[4096];
+	struct sn_own_file own;
 	uint64_t sequence;
 	uint64_t offset, length; /* of the committed snapshot; 0: none */
-} file = {.fd = -1};
+} file = {.own.fd = -1};
 
 static _Atomic int writing;
 static _Atomic uint64_t due_ns;
 
-/* Writing beyond the program's limit of a file's size would end it by SIGXFSZ. */
-static bool is_allowed(uint64_t file_bytes)
-{
-	struct rlimit limit;
-	return getrlimit(RLIMIT_FSIZE, &limit) || file_bytes <= limit.rlim_cur;
-}
-
 static int write_header(int fd)
 {
-	if (!is_allowed(SN_MEASUREMENT_PAGE_BYTES))
+	if (!sn_own_file_is_allowed(SN_MEASUREMENT_PAGE_BYTES))
 		return -EFBIG;
 	unsigned char page[SN_MEASUREMENT_PAGE_BYTES] = {0};
 	struct sn_measurement_header header = {.version_major = SN_MEASUREMENT_VERSION_MAJOR,
@@ -54,56 +42,27 @@ static int write_header(int fd)
 	return pwrite(fd, page, sizeof(page), 0) == sizeof(page) ? 0 : -EIO;
 }
 
-static int adopt(int fd)
-{
-	struct stat status;
-	if (fd < 0 || fstat(fd, &status))
-		return -errno;
-	file.fd = sn_fd_move_high(fd);
-	file.device = status.st_dev;
-	file.inode = status.st_ino;
-	sn_fd_mark_own(file.fd, true);
-	return 0;
-}
-
-static void let_go_if_scarce(void)
-{
-	if (file.fd < 0 || !sn_fds_are_scarce())
-		return;
-	sn_fd_mark_own(file.fd, false);
-	syscall(SYS_close, file.fd);
-	file.fd = -1;
-}
-
 int sn_checkpoint_open(void)
 {
-	struct utsname host;
-	if (uname(&host))
-		return -errno;
 	uint64_t now = sn_now_ns();
-	struct sn_line path = SN_LINE(file.path);
-	sn_line_add(&path, sn_config.output);
-	sn_line_add(&path, "/");
-	sn_line_add(&path, host.nodename);
-	sn_line_add(&path, "-");
-	sn_line_add_number(&path, (uint64_t)getpid());
-	sn_line_add(&path, "-");
-	sn_line_add_in_base(&path, now, 16);
-	sn_line_add(&path, SN_MEASUREMENT_SUFFIX);
+	int named = sn_own_file_name(&file.own, now, SN_MEASUREMENT_SUFFIX);
+	if (named)
+		return named;
 	file.sequence = file.offset = file.length = 0;
-	file.fd = -1;
+	file.own.fd = -1;
+	sn_trace_begin(now);
 	atomic_store_explicit(&due_ns, now + FIRST_CHECKPOINT_NS, memory_order_relaxed);
-	int fd = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int fd = open(file.own.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
 	int status = write_header(fd);
 	if (status) {
 		syscall(SYS_close, fd);
-		unlink(file.path);
+		unlink(file.own.path);
 		return status;
 	}
-	status = adopt(fd);
-	let_go_if_scarce();
+	status = sn_own_file_adopt(&file.own, fd);
+	sn_own_file_let_go_if_scarce(&file.own);
 	return status;
 }
 
@@ -114,17 +73,6 @@ void sn_checkpoint_after_fork(void)
 		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
 }
 
-/* A program may have closed our descriptor, and even opened another file under its number. */
-static bool have_file(void)
-{
-	struct stat status;
-	if (file.fd >= 0 && !fstat(file.fd, &status) && status.st_dev == file.device &&
-	    status.st_ino == file.inode)
-		return true;
-	sn_fd_mark_own(file.fd, false);
-	return adopt(open(file.path, O_RDWR | O_CLOEXEC)) == 0;
-}
-
 static int commit(bool is_final)
 {
 	struct sn_commit_slot slot = {.sequence = file.sequence + 1,
@@ -133,7 +81,7 @@ static int commit(bool is_final)
 				      .is_final = is_final};
 	slot.checksum = sn_checksum(&slot, offsetof(struct sn_commit_slot, checksum));
 	off_t place = SN_COMMIT_SLOT_OFFSET(slot.sequence % 2);
-	if (pwrite(file.fd, &slot, sizeof(slot), place) != sizeof(slot))
+	if (pwrite(file.own.fd, &slot, sizeof(slot), place) != sizeof(slot))
 		return -EIO;
 	file.sequence++;
 	return 0;
@@ -160,8 +108,8 @@ static int write_snapshot(const char *exit_text)
 	if (status)
 		return status;
 	uint64_t offset = free_offset(snapshot.bound_bytes, exit_text[0] != 0);
-	status = is_allowed(offset + snapshot.bound_bytes)
-		     ? sn_snapshot_write(&snapshot, file.fd, offset)
+	status = sn_own_file_is_allowed(offset + snapshot.bound_bytes)
+		     ? sn_snapshot_write(&snapshot, file.own.fd, offset)
 		     : -EFBIG;
 	if (!status) {
 		file.offset = offset;
@@ -178,7 +126,7 @@ static int write_final(const char *exit_text)
 	int status = write_snapshot(exit_text);
 	if (!status && file.offset != SN_MEASUREMENT_PAGE_BYTES)
 		status = write_snapshot(exit_text);
-	if (!status && ftruncate(file.fd, (off_t)(file.offset + file.length)))
+	if (!status && ftruncate(file.own.fd, (off_t)(file.offset + file.length)))
 		status = -errno;
 	return status;
 }
@@ -202,11 +150,11 @@ void sn_checkpoint_now(const char *exit_text)
 		return;
 	uint64_t start_ns = sn_now_ns();
 	int status = -EBADF;
-	if (have_file())
+	if (sn_own_file_ready(&file.own))
 		status = exit_text[0] ? write_final(exit_text) : write_snapshot(exit_text);
 	if (status)
 		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
-	let_go_if_scarce();
+	sn_own_file_let_go_if_scarce(&file.own);
 	schedule(start_ns);
 	atomic_store_explicit(&writing, 0, memory_order_release);
 }

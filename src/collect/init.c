@@ -15,6 +15,7 @@
 #include "monitor.h"
 #include "property.h"
 #include "sample.h"
+#include "trace.h"
 #include "event.h"
 #include "go_program.h"
 
@@ -92,6 +93,13 @@ static void read_config(void)
 		sn_config.checkpoint_ns = GO_CHECKPOINT_NS;
 	sn_unwind_set_other_stacks(sn_go_program() == SN_GO_CGO);
 	sn_pages_set_limit(sn_config.memory_limit_bytes);
+	sn_trace_init();
+	/* what is sampled has no beginning and no end */
+	if ((sn_trace_sources() & SN_TRACE_SOURCE_OPERATORS) &&
+	    !strcmp(sn_config.operators, "sampled"))
+		sn_config.operators = "exact";
+	if (sn_trace_sources() & SN_TRACE_SOURCE_MEMORY)
+		sn_config.tensor_memory = true;
 	sn_unwind_set_shadow(*setting("SONDE_SHADOW", "0") == '1');
 }
 
@@ -217,6 +225,7 @@ void sn_stop(const char *exit_text)
 		sn_adapters_detach();
 		sn_leave(thread);
 	}
+	sn_trace_end();
 	sn_sampling_stop_self();
 	settle_running_threads();
 	sn_checkpoint_now(exit_text);

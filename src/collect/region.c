@@ -14,6 +14,7 @@
 #include "graph.h"
 #include "intercept.h"
 #include "region.h"
+#include "trace.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -152,17 +153,28 @@ static uint32_t find_region(const struct sn_thread *thread, uint32_t user, uint3
 	return depth;
 }
 
+static void trace(struct sn_thread *thread, const struct sn_shadow *shadow, uint64_t end_ns)
+{
+	if (shadow->node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_REGIONS))
+		sn_trace_interval(thread, shadow->node, shadow->start_ns, end_ns);
+}
+
 static void add_time(struct sn_thread *thread, uint32_t index)
 {
 	struct sn_shadow *shadow = &thread->shadows[index];
 	uint64_t end_ns = sn_now_ns(), elapsed_ns = end_ns - shadow->start_ns;
 	if (shadow->frame.kind == SN_FRAME_GRAPH_NODE) {
 		sn_graph_executed(shadow->user & ~SN_REGION_NODE, shadow->start_ns, end_ns);
+		if (sn_trace_wants(SN_TRACE_SOURCE_REGIONS)) {
+			sn_callpath(thread, NULL, 0);
+			trace(thread, shadow, end_ns);
+		}
 		return;
 	}
 	if (shadow->frame.flags & SN_FRAME_ITERATION)
 		sn_graph_marked(shadow->start_ns, end_ns);
 	sn_callpath(thread, NULL, 0);
+	trace(thread, shadow, end_ns);
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_add(&thread->cct, shadow->node,
 			   metric_of(&time_metric, "region-time", "ns", SN_METRIC_TIME),
@@ -223,6 +235,10 @@ void sn_region_mark(const char *name, size_t length)
 	if (node != SN_NODE_NONE)
 		sn_cct_add(&thread->cct, node,
 			   metric_of(&mark_metric, "marks", "marks", SN_METRIC_COUNT), 1);
+	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_REGIONS))
+		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INSTANT,
+							      .context = node,
+							      .start_ns = sn_now_ns()});
 	sn_leave(thread);
 }
 
@@ -246,10 +262,11 @@ void sn_range_end(const struct sn_range *range)
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
 		return;
+	uint64_t end_ns = sn_now_ns();
 	if (thread->index == range->thread)
 		sn_cct_add(&thread->cct, range->node,
 			   metric_of(&range_metric, "range-time", "ns", SN_METRIC_TIME),
-			   sn_now_ns() - range->start_ns);
+			   end_ns - range->start_ns);
 	else
 		sn_drop(thread, SN_DROP_REGION_UNBALANCED, 1);
 	sn_leave(thread);

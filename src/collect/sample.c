@@ -8,6 +8,7 @@
 #include "intercept.h"
 #include "line.h"
 #include "signal_check.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -237,6 +238,8 @@ static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 	charge_cpu(thread, sampling, node, start_cpu_ns);
 	charge_real(thread, sampling, node, start_ns);
 	charge_perf(thread, sampling, node);
+	if (sn_trace_wants(SN_TRACE_SOURCE_SAMPLES))
+		sn_trace_sample(thread, node, start_ns);
 	thread->samples++;
 	sn_adapters_fold(thread);
 	sn_checkpoint_if_due(start_ns);

@@ -12,6 +12,7 @@
 #include "module.h"
 #include "property.h"
 #include "thread.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -132,7 +133,16 @@ static void write_codes(struct sn_snapshot *out, const struct sn_thread *thread,
 	section_end(out);
 }
 
-/* Numbers the contexts that have a value or a descendant with one; the root always. */
+/* Keeps a context and those that it is under. */
+static void keep_path(const struct sn_cct *cct, struct sn_thread_extent *extent, uint32_t node)
+{
+	while (extent->number[node] == SN_ID_NONE) {
+		extent->number[node] = 0;
+		node = ((struct sn_cct_node *)sn_array_at(&cct->nodes, node))->record.parent;
+	}
+}
+
+/* Numbers the contexts that have a value or an event, or a descendant with one; the root always. */
 static void number_nodes(const struct sn_thread *thread, struct sn_thread_extent *extent)
 {
 	const struct sn_cct *cct = &thread->cct;
@@ -140,12 +150,13 @@ static void number_nodes(const struct sn_thread *thread, struct sn_thread_extent
 	extent->number[SN_NODE_ROOT] = 0;
 	for (uint32_t index = cct->first_live_value; index < extent->values; index++) {
 		const struct sn_cct_value *value = sn_array_at(&cct->values, index);
-		uint32_t node = value->record.node;
-		while (extent->number[node] == SN_ID_NONE) {
-			extent->number[node] = 0;
-			node =
-			    ((struct sn_cct_node *)sn_array_at(&cct->nodes, node))->record.parent;
-		}
+		keep_path(cct, extent, value->record.node);
+	}
+	uint32_t trace = sn_trace_sources() ? sn_trace_generation() : 0;
+	for (uint32_t node = 0; trace && node < extent->nodes; node++) {
+		struct sn_cct_node *element = sn_array_at(&cct->nodes, node);
+		if (__atomic_load_n(&element->record.own, __ATOMIC_RELAXED) == trace)
+			keep_path(cct, extent, node);
 	}
 	uint32_t next = 0;
 	for (uint32_t node = 0; node < extent->nodes; node++)
@@ -163,6 +174,7 @@ static void write_nodes(struct sn_snapshot *out, const struct sn_thread *thread,
 		struct sn_node_record record =
 		    ((struct sn_cct_node *)sn_array_at(&thread->cct.nodes, index))->record;
 		record.parent = extent->number[record.parent];
+		record.own = index;
 		put(out, &record, sizeof(record));
 	}
 	section_end(out);

@@ -15,6 +15,8 @@
 #include "origin.h"
 #include "unwind.h"
 
+#include "format/trace_encode.h"
+
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -59,6 +61,15 @@ struct sn_shadow {
 	uint32_t prefix; /* node under which the path continues instead of its callers (a backward
 			    operator's forward path); SN_NODE_NONE for none */
 	uint32_t node;	 /* cached context of this shadow, SN_NODE_NONE until asked for */
+	uint64_t link;	 /* of its event in the trace file, 0 none */
+};
+
+/* What a thread has of the trace file (trace.h). */
+struct sn_thread_trace {
+	struct sn_trace_cursor cursor;
+	uint32_t stream;     /* its number in the file */
+	uint32_t generation; /* of the file; 0: nothing recorded yet */
+	uint64_t retry_ns;   /* there was no space; when to ask again */
 };
 
 struct sn_thread {
@@ -84,6 +95,7 @@ struct sn_thread {
 	struct sn_work work;	/* what it did for another thread last */
 	uint32_t origin_depth;
 	struct sn_origin origins[SN_ORIGIN_MAX]; /* work that it waits for; origin.c */
+	struct sn_thread_trace trace;		 /* of trace.c */
 	void *sampling;				 /* of sample.c */
 	void *scratch;				 /* of callpath.c */
 	void *adapters[16]; /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */

@@ -27,7 +27,7 @@
 #define SN_PERF_MAP_SUFFIX	     ".map"
 #define SN_MEASUREMENT_MAGIC	     "SONDEMSR"
 #define SN_MEASUREMENT_VERSION_MAJOR 1
-#define SN_MEASUREMENT_VERSION_MINOR 1
+#define SN_MEASUREMENT_VERSION_MINOR 2
 #define SN_MEASUREMENT_PAGE_BYTES    4096u
 #define SN_SNAPSHOT_MAGIC	     "SONDESNP"
 
@@ -265,7 +265,8 @@ _Static_assert(sizeof(struct sn_code_record) == 16, "code is on disk");
 /* A calling context. Record 0 is the thread itself, its own parent; else parent < own index. */
 struct sn_node_record {
 	uint32_t parent;
-	uint32_t reserved;
+	/* since 1.2: the number by which events of the trace file name it, ascending; 0 before */
+	uint32_t own;
 	struct sn_frame frame;
 };
 _Static_assert(sizeof(struct sn_node_record) == 24, "node is on disk");

@@ -50,6 +50,7 @@ struct sn_trace_cursor {
 	struct sn_trace_chunk *chunk; /* NULL: none yet */
 	unsigned char *at, *end;      /* where the next record goes; the chunk's end */
 	uint64_t now_ns, link;
+	uint64_t place; /* the writer's own: which chunk of the file it is */
 	uint32_t context;
 };
 

@@ -39,6 +39,13 @@ const char *sn_sampling_status(void)
 	return "by hand";
 }
 
+int sn_real_sigaction(int signal, const struct sigaction *new_action,
+		      struct sigaction *old_action);
+int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old_action)
+{
+	return -1;
+}
+
 bool sn_fds_are_scarce(void)
 {
 	return false;

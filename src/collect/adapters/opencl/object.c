@@ -134,6 +134,11 @@ static struct sn_cl_device *device_of(cl_device_id id)
 	return device;
 }
 
+uint32_t sn_cl_device_number(const struct sn_cl_device *device)
+{
+	return (uint32_t)(device - devices);
+}
+
 const struct sn_cl_device *sn_cl_device_at(uint32_t index)
 {
 	return index < atomic_load_explicit(&device_count, memory_order_acquire) ? &devices[index]

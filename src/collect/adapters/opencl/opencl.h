@@ -66,6 +66,7 @@ struct sn_cl_queue {
 	bool timed; /* operations of this queue have times */
 	bool asked; /* the program itself asked for profiling */
 	bool has_list;
+	_Atomic uint64_t stream; /* of the trace file: its generation << 32, and number */
 	uint32_t list_length;			      /* elements of `list`, its end included */
 	cl_queue_properties list[SN_CL_PROPERTY_MAX]; /* as the program gave it */
 };
@@ -86,6 +87,8 @@ const struct sn_cl_name *sn_cl_kernel_name(cl_kernel kernel);
 /* A kernel was made: what was known under its handle was of one that is gone. MT: yes. */
 void sn_cl_kernel_forget(cl_kernel kernel);
 
+/* The number of a device, from 0. MT: yes. */
+uint32_t sn_cl_device_number(const struct sn_cl_device *device);
 /* Device number `index`, NULL beyond the last. MT: yes. */
 const struct sn_cl_device *sn_cl_device_at(uint32_t index);
 

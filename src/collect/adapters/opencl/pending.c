@@ -11,6 +11,7 @@
 #include "opencl.h"
 
 #include "collect/monitor.h"
+#include "collect/trace.h"
 
 #include <string.h>
 #include <time.h>
@@ -33,6 +34,7 @@ struct pending {
 	uint8_t kind; /* enum sn_cl_kind */
 	bool timed;
 	uint64_t call; /* number of the call that started it */
+	struct sn_cl_queue *queue;
 	uint64_t bytes, work_items, work_group;
 	uint64_t before_ns, after_ns; /* host times around the call that started it */
 	struct sn_cl_device *device;
@@ -225,6 +227,67 @@ static void report_ended(struct sn_thread *thread, const struct pending *pending
 	sn_monitor_emit_inside(sn_thread_self(), event);
 }
 
+/* The stream of the trace file for a queue; SN_ID_NONE where it has none. Threads that race each
+ * define one: harmless. */
+static uint32_t stream_of(struct sn_cl_queue *queue)
+{
+	static _Atomic uint32_t next_queue;
+	uint64_t known = queue ? atomic_load_explicit(&queue->stream, memory_order_relaxed) : 0;
+	uint32_t generation = sn_trace_generation();
+	if (!queue || !queue->device)
+		return SN_ID_NONE;
+	if (known >> 32 == generation)
+		return (uint32_t)known;
+	uint32_t number = atomic_fetch_add_explicit(&next_queue, 1, memory_order_relaxed);
+	uint32_t stream =
+	    sn_trace_queue(sn_cl_device_number(queue->device), number, queue->device->name);
+	atomic_store_explicit(&queue->stream, (uint64_t)generation << 32 | stream,
+			      memory_order_relaxed);
+	return stream;
+}
+
+static uint32_t attribute(struct sn_trace_attribute *attributes, uint32_t count,
+			  enum sn_trace_key key, uint64_t value)
+{
+	attributes[count] = (struct sn_trace_attribute){.key = key, .value = value};
+	return count + (value != 0);
+}
+
+/* An operation at its own time, on the host's clock, in its queue's stream. */
+static void trace_ended(struct sn_thread *owner, const struct pending *pending,
+			const struct times *times)
+{
+	struct sn_thread *self = sn_thread_self();
+	uint32_t stream = stream_of(pending->queue), count = 0;
+	struct sn_trace_attribute attributes[SN_TRACE_KEY_COUNT];
+	if (!self || stream == SN_ID_NONE)
+		return;
+	uint64_t start_ns = sn_cl_clock_host_ns(&pending->device->clock, times->started);
+	count = attribute(attributes, count, SN_TRACE_KEY_BYTES, pending->bytes);
+	if (times->queued <= times->submitted && times->submitted <= times->started) {
+		count = attribute(attributes, count, SN_TRACE_KEY_QUEUED,
+				  times->started - times->queued);
+		count = attribute(attributes, count, SN_TRACE_KEY_SUBMITTED,
+				  times->started - times->submitted);
+	}
+	count = attribute(attributes, count, SN_TRACE_KEY_WORK_ITEMS,
+			  pending->kind == SN_CL_KERNEL ? pending->work_items : 0);
+	count = attribute(attributes, count, SN_TRACE_KEY_WORK_GROUP, pending->work_group);
+	sn_trace_add(self, &(struct sn_trace_event){
+			       .kind = SN_TRACE_INTERVAL,
+			       .has_stream = true,
+			       .stream = stream,
+			       .has_owner = owner != self,
+			       .owner = owner->index,
+			       .context = pending->node,
+			       .start_ns = start_ns,
+			       .end_ns = start_ns + (times->ended - times->started),
+			       .link = pending->call ? SN_TRACE_LINK_CALL + pending->call : 0,
+			       .attributes = attributes,
+			       .attribute_count = count,
+			   });
+}
+
 static void record(struct sn_thread *thread, const struct pending *pending, cl_event event)
 {
 	struct times times;
@@ -248,6 +311,8 @@ static void record(struct sn_thread *thread, const struct pending *pending, cl_e
 	if (pending->device)
 		sn_cl_clock_bound(&pending->device->clock, times.queued, pending->before_ns,
 				  pending->after_ns);
+	if (sn_trace_wants(SN_TRACE_SOURCE_GPU))
+		trace_ended(thread, pending, &times);
 	if (sn_monitor_wants(SONDE_GPU))
 		report_ended(thread, pending, &times);
 }
@@ -435,17 +500,18 @@ void sn_cl_call_enter(struct sn_cl_call *call, enum sn_cl_api api, uintptr_t sta
 		return;
 	}
 	call->api = api;
-	if (sn_monitor_wants(SONDE_GPU)) {
+	bool has_listener = sn_monitor_wants(SONDE_GPU);
+	if (has_listener || sn_trace_wants(SN_TRACE_SOURCE_GPU))
 		call->number = atomic_fetch_add_explicit(&next_call, 1, memory_order_relaxed);
+	if (has_listener)
 		report_call(call, SONDE_GPU_CALL_ENTER);
-	}
 	call->start_ns = sn_now_ns();
 }
 
 /* True between a call's beginning and end: the thread is the same, so is its state. */
 static struct state *enter_again(struct sn_cl_call *call, uint64_t end_ns)
 {
-	if (call->thread && call->number)
+	if (call->thread && call->number && sn_monitor_wants(SONDE_GPU))
 		report_call(call, SONDE_GPU_CALL_EXIT);
 	if (!call->thread || !sn_enter())
 		return NULL;
@@ -453,6 +519,14 @@ static struct state *enter_again(struct sn_cl_call *call, uint64_t end_ns)
 	if (call->thread->shadow_depth >= call->depth)
 		call->thread->shadow_depth = call->depth - 1;
 	add(call->thread, call->node, API_TIME, end_ns - call->start_ns);
+	if (sn_trace_wants(SN_TRACE_SOURCE_API))
+		sn_trace_add(call->thread,
+			     &(struct sn_trace_event){
+				 .kind = SN_TRACE_INTERVAL,
+				 .context = call->node,
+				 .start_ns = call->start_ns,
+				 .end_ns = end_ns,
+				 .link = call->number ? SN_TRACE_LINK_CALL + call->number : 0});
 	return state_of(call->thread);
 }
 
@@ -496,7 +570,7 @@ static bool keep_pending(struct state *state, const struct sn_cl_call *call, uin
 	uint32_t node = operation_node(state, call, operation);
 	if (node == SN_NODE_NONE)
 		return false;
-	const struct sn_cl_queue *queue = sn_cl_queue_find(handle);
+	struct sn_cl_queue *queue = sn_cl_queue_find(handle);
 	struct pending *pending = pending_at(state, tail);
 	pending->node = node;
 	pending->call = call->number;
@@ -508,6 +582,7 @@ static bool keep_pending(struct state *state, const struct sn_cl_call *call, uin
 	pending->before_ns = call->start_ns;
 	pending->after_ns = end_ns;
 	pending->device = queue ? queue->device : NULL;
+	pending->queue = queue;
 	atomic_store_explicit(&pending->event, event, memory_order_relaxed);
 	/* release: sn_cl_references of another thread sees the event */
 	atomic_store_explicit(&state->tail, tail + 1, memory_order_release);

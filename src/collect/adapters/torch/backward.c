@@ -48,6 +48,8 @@ static uint32_t push(struct sn_torch_thread *self, const struct sn_torch_node *n
 		return depth;
 	shadow->prefix = prefix;
 	shadow->user = SN_TORCH_SHADOW_IDLE;
+	if (node->sequence != SN_TORCH_NO_SEQUENCE)
+		shadow->link = sn_torch_link(node->torch_id, node->sequence);
 	if (sn_torch_exact_metric() != SN_ID_NONE) {
 		shadow->node = sn_torch_context(self, stack, pc, true);
 		shadow->start_ns = sn_now_ns();

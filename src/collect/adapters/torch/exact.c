@@ -12,6 +12,7 @@
 #include "torch.h"
 
 #include "collect/monitor.h"
+#include "collect/trace.h"
 
 #include <errno.h>
 #include <string.h>
@@ -49,19 +50,38 @@ static struct sn_shadow *nearest_operator(struct sn_thread *thread)
 	return NULL;
 }
 
+uint64_t sn_torch_link(uint64_t torch_id, uint64_t sequence)
+{
+	/* both count up from 0; 2^28 nodes of one thread may be alive at once */
+	return SN_TRACE_LINK_SEQUENCE + ((torch_id & 0xfff) << 28 | (sequence & 0xfffffff));
+}
+
+void sn_torch_exact_link(struct sn_torch_thread *self, uint64_t sequence)
+{
+	struct sn_shadow *shadow = nearest_operator(self->thread);
+	if (shadow && !(shadow->frame.flags & SN_FRAME_BACKWARD))
+		shadow->link = sn_torch_link(self->torch_id, sequence);
+}
+
 void sn_torch_exact_pop(struct sn_torch_thread *self)
 {
 	struct sn_shadow *shadow = sn_shadow_pop(self->thread);
 	uint32_t exact = sn_torch_exact_metric();
 	if (!shadow || !sn_torch_is_ours(shadow) || exact == SN_ID_NONE || !shadow->start_ns)
 		return;
-	uint64_t duration = sn_now_ns() - shadow->start_ns;
+	uint64_t end_ns = sn_now_ns(), duration = end_ns - shadow->start_ns;
 	struct sn_shadow *outer = nearest_operator(self->thread);
 	if (outer)
 		outer->children_ns += duration;
 	uint64_t own = duration > shadow->children_ns ? duration - shadow->children_ns : 0;
 	if (shadow->user == SN_TORCH_SHADOW_IDLE)
 		return;
+	if (shadow->node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_OPERATORS))
+		sn_trace_add(self->thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
+								    .context = shadow->node,
+								    .start_ns = shadow->start_ns,
+								    .end_ns = end_ns,
+								    .link = shadow->link});
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_add(&self->thread->cct, shadow->node, exact, own);
 	else

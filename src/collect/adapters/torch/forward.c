@@ -14,6 +14,7 @@
 #include "torch.h"
 
 #include "collect/cct_copy.h"
+#include "collect/trace.h"
 
 #include <string.h>
 
@@ -86,6 +87,8 @@ void sn_torch_forward(uint64_t sequence, uintptr_t stack, uintptr_t pc)
 		if (entry)
 			atomic_store_explicit(entry, sequence << 32 | node, memory_order_release);
 		atomic_store_explicit(&self->next_sequence, sequence + 1, memory_order_relaxed);
+		if (sn_trace_wants(SN_TRACE_SOURCE_OPERATORS))
+			sn_torch_exact_link(self, sequence);
 	}
 	sn_leave(thread);
 }

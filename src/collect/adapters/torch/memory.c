@@ -12,6 +12,7 @@
 #include "torch.h"
 
 #include "collect/monitor.h"
+#include "collect/trace.h"
 
 #include <errno.h>
 
@@ -26,6 +27,8 @@ struct cell {
 
 static struct cell *cells;
 static uint32_t allocated_metric, released_metric;
+/* On the CPU, since measuring began. */
+static _Atomic int64_t in_use_bytes;
 
 static uint32_t place_of(uintptr_t address)
 {
@@ -69,7 +72,27 @@ static bool forget(uintptr_t address, size_t *bytes)
 	return false;
 }
 
-static void add(uint32_t metric, uint64_t bytes, uintptr_t stack, uintptr_t pc)
+/* What is in use from now on. */
+static void trace(struct sn_thread *thread, uint32_t node, int64_t change)
+{
+	int64_t before = atomic_fetch_add_explicit(&in_use_bytes, change, memory_order_relaxed);
+	struct sn_trace_attribute size = {
+	    .key = change < 0 ? SN_TRACE_KEY_RELEASED : SN_TRACE_KEY_ALLOCATED,
+	    .value = (uint64_t)(change < 0 ? -change : change)};
+	if (sn_trace_wants(SN_TRACE_SOURCE_MEMORY))
+		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_COUNTER,
+							      .has_stream = true,
+							      .stream = SN_TRACE_MEMORY_STREAM,
+							      .context = node,
+							      .counter = SN_TRACE_TENSOR_MEMORY,
+							      .start_ns = sn_now_ns(),
+							      .value = before + change,
+							      .attributes = &size,
+							      .attribute_count = 1});
+}
+
+/* `on_host`: of the CPU's memory. */
+static void add(uint32_t metric, uint64_t bytes, bool on_host, uintptr_t stack, uintptr_t pc)
 {
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
@@ -78,6 +101,8 @@ static void add(uint32_t metric, uint64_t bytes, uintptr_t stack, uintptr_t pc)
 	uint32_t node = self ? sn_torch_context(self, stack, pc, false) : SN_NODE_NONE;
 	if (node == SN_NODE_NONE || !sn_cct_add(&thread->cct, node, metric, bytes))
 		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
+	else if (on_host)
+		trace(thread, node, metric == released_metric ? -(int64_t)bytes : (int64_t)bytes);
 	sn_leave(thread);
 }
 
@@ -94,7 +119,7 @@ void sn_torch_allocated(const void *memory, size_t bytes, uintptr_t stack, uintp
 	if (!memory)
 		return;
 	remember((uintptr_t)memory, bytes);
-	add(allocated_metric, bytes, stack, pc);
+	add(allocated_metric, bytes, true, stack, pc);
 	report(SONDE_MEMORY_ALLOCATED, memory, bytes);
 }
 
@@ -104,7 +129,7 @@ void sn_torch_released(const void *memory, uintptr_t stack, uintptr_t pc)
 	if (!memory)
 		return;
 	if (forget((uintptr_t)memory, &bytes))
-		add(released_metric, bytes, stack, pc);
+		add(released_metric, bytes, true, stack, pc);
 	else
 		sn_drop(sn_thread_self(), SN_DROP_TENSOR_UNKNOWN, 1);
 	report(SONDE_MEMORY_RELEASED, memory, bytes);
@@ -113,7 +138,7 @@ void sn_torch_released(const void *memory, uintptr_t stack, uintptr_t pc)
 void sn_torch_reported(int64_t bytes, uintptr_t stack, uintptr_t pc)
 {
 	add(bytes < 0 ? released_metric : allocated_metric,
-	    bytes < 0 ? (uint64_t)-bytes : (uint64_t)bytes, stack, pc);
+	    bytes < 0 ? (uint64_t)-bytes : (uint64_t)bytes, false, stack, pc);
 	report(bytes < 0 ? SONDE_MEMORY_RELEASED : SONDE_MEMORY_ALLOCATED, NULL,
 	       bytes < 0 ? (uint64_t)-bytes : (uint64_t)bytes);
 }

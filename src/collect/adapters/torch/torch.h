@@ -144,6 +144,10 @@ uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t
 int sn_torch_exact_start(void);
 /* The metric of exact operator times, SN_ID_NONE while there is none. */
 uint32_t sn_torch_exact_metric(void);
+/* The link of the trace file between operators of the forward and the backward pass. */
+uint64_t sn_torch_link(uint64_t torch_id, uint64_t sequence);
+/* The operator that runs has made node `sequence`. */
+void sn_torch_exact_link(struct sn_torch_thread *self, uint64_t sequence);
 /* Ends the topmost operator shadow, adding its time where exact times are measured. */
 void sn_torch_exact_pop(struct sn_torch_thread *self);
 
