@@ -11,6 +11,7 @@
 #include "format/measurement.h"
 #include "launch.h"
 #include "run_os.h"
+#include "run_trace.h"
 #include "sonde/db.h"
 #include "summary.h"
 
@@ -25,6 +26,7 @@
 struct run {
 	struct sn_launch launch;
 	struct sn_run_os os;
+	struct sn_run_trace trace;
 	const char *output; /* as the user gave it, or NULL */
 	bool analyze, quiet, no_loops;
 	char folder[4096], database[4096];
@@ -40,7 +42,12 @@ enum {
 	OPTION_SHADOW,
 	OPTION_OS,
 	OPTION_OS_WIDE,
-	OPTION_OS_LIMIT
+	OPTION_OS_LIMIT,
+	OPTION_TRACE,
+	OPTION_TRACE_LIMIT,
+	OPTION_TRACE_WINDOW,
+	OPTION_TRACE_SIGNAL,
+	OPTION_TRACE_PAUSED
 };
 
 static const struct option option_table[] = {
@@ -59,6 +66,11 @@ static const struct option option_table[] = {
     {"os", optional_argument, NULL, OPTION_OS},
     {"os-wide", optional_argument, NULL, OPTION_OS_WIDE},
     {"os-limit", required_argument, NULL, OPTION_OS_LIMIT},
+    {"trace", optional_argument, NULL, OPTION_TRACE},
+    {"trace-limit", required_argument, NULL, OPTION_TRACE_LIMIT},
+    {"trace-window", required_argument, NULL, OPTION_TRACE_WINDOW},
+    {"trace-signal", required_argument, NULL, OPTION_TRACE_SIGNAL},
+    {"trace-paused", no_argument, NULL, OPTION_TRACE_PAUSED},
     SN_OPTION_HELP,
     {0}};
 
@@ -208,6 +220,17 @@ static int take_option(struct run *run, struct sn_options *options, int option)
 		if (sn_options_number(options, "--memory-limit", optarg, 1, 1 << 20, &number))
 			return SN_EXIT_USAGE;
 		run->launch.memory_limit_mb = (unsigned long)number;
+		return 0;
+	case OPTION_TRACE:
+		return sn_run_trace_sources(&run->trace, options, optarg);
+	case OPTION_TRACE_LIMIT:
+		return sn_run_trace_limit(&run->trace, options, optarg);
+	case OPTION_TRACE_WINDOW:
+		return sn_run_trace_window(&run->trace, options, optarg);
+	case OPTION_TRACE_SIGNAL:
+		return sn_run_trace_signal(&run->trace, options, optarg);
+	case OPTION_TRACE_PAUSED:
+		run->trace.is_paused = true;
 		return 0;
 	}
 	return SN_EXIT_USAGE;
@@ -388,9 +411,12 @@ static int run_run(int argc, char **argv)
 	}
 	if (optind == argc)
 		return sn_command_misuse(&sn_command_run, "which program?");
-	int status = prepare(&run, argv + optind);
+	int status = sn_run_trace_check(&run.trace, &options);
+	if (!status)
+		status = prepare(&run, argv + optind);
 	if (status)
 		return status;
+	sn_run_trace_tell(&run.trace);
 	struct sn_error error = {0};
 	run.launch.on_start = sn_run_os_begin;
 	run.launch.start_context = &run.os;
@@ -432,6 +458,18 @@ const struct sn_command sn_command_run = {
 	"    --operators MODE        PyTorch operators: sampled (default; costs next to nothing),\n"
 	"                            exact (every call counted and timed) or off\n"
 	"    -m, --memory            count tensor allocations and releases\n"
+	"    --trace[=LIST]          record what happened when, for sonde timeline: samples, "
+	"operators,\n"
+	"                            api, gpu, regions, messages (all of these by default), "
+	"memory\n"
+	"    --trace-limit SIZE      most a process's trace may take (default 1G; 0: no limit); "
+	"the\n"
+	"                            latest events are kept\n"
+	"    --trace-window START[:LENGTH]\n"
+	"                            record only from START seconds on, for LENGTH seconds\n"
+	"    --trace-signal SIGNAL   USR1, USR2, WINCH or RTMIN+N starts and stops recording\n"
+	"    --trace-paused          begin without recording, until the signal or the program "
+	"starts it\n"
 	"    --checkpoint SECONDS    least time between two checkpoints (default 2)\n"
 	"    --memory-limit MIB      most memory the collector may use in a process (default 512)\n"
 	"    --os[=LIST]             record what the operating system does for the program: when "
@@ -455,6 +493,7 @@ const struct sn_command sn_command_run = {
 	"    sonde run -- python3 train.py\n"
 	"    sonde run -F 1000 -o fast -- ./solver input.dat\n"
 	"    sonde run --os -o job -- ./server && sonde timeline job.sdb\n"
+	"    sonde run --trace -- python3 train.py && sonde timeline train.sdb\n"
 	"    sonde run -e cpu-time@199,page-faults@50 -- make -j4\n"
 	"    mpirun -n 4 sonde run -o job -- ./simulation && sonde analyze job.sonde -o job.sdb\n",
     .run = run_run,

@@ -217,7 +217,8 @@ void sn_trace_end(void)
 
 static void lose(enum sn_trace_lost cause, uint64_t count)
 {
-	static const enum sn_drop drops[] = {[SN_TRACE_LOST_OVERWRITTEN] = SN_DROP_TRACE_OVERWRITTEN,
+	static const enum sn_drop drops[] = {[SN_TRACE_LOST_OVERWRITTEN] =
+						 SN_DROP_TRACE_OVERWRITTEN,
 					     [SN_TRACE_LOST_SPACE] = SN_DROP_TRACE_SPACE,
 					     [SN_TRACE_LOST_BUSY] = SN_DROP_TRACE_BUSY};
 	unsigned char *page = __atomic_load_n(&file.page, __ATOMIC_ACQUIRE);
@@ -337,9 +338,8 @@ static bool begin_defining(void)
 {
 	for (unsigned tries = 0; tries < DEFINE_TRIES; tries++) {
 		int expected = 0;
-		if (atomic_compare_exchange_strong_explicit(&defining, &expected, 1,
-							    memory_order_acquire,
-							    memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(
+			&defining, &expected, 1, memory_order_acquire, memory_order_relaxed))
 			return true;
 		struct timespec pause = {0, DEFINE_PAUSE_NS};
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);

@@ -69,8 +69,8 @@ void sn_trace_run(bool is_running);
 
 /*
  * Records an event of `thread`, the calling one. event->stream is set unless has_stream; contexts
- * are nodes of `thread`, or of another thread's tree where has_owner. Lost, and counted, where there
- * is no room. AS-safe: yes. MT: the thread itself.
+ * are nodes of `thread`, or of another thread's tree where has_owner. Lost, and counted, where
+ * there is no room. AS-safe: yes. MT: the thread itself.
  */
 void sn_trace_add(struct sn_thread *thread, struct sn_trace_event *event);
 
@@ -79,7 +79,8 @@ void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_n
 void sn_trace_sample(struct sn_thread *thread, uint32_t node, uint64_t at_ns);
 
 /* The number of a queue of a device, for events' `stream`; SN_ID_NONE where it cannot be had, then
- * its events go to no stream. In the child of a fork numbers begin anew. Not for signal handlers. */
+ * its events go to no stream. In the child of a fork numbers begin anew. Not for signal handlers.
+ */
 uint32_t sn_trace_queue(uint32_t device, uint32_t queue, const char *name);
 /* Grows with each fork: numbers given before are the parent's. */
 uint32_t sn_trace_generation(void);

@@ -39,8 +39,7 @@ const char *sn_sampling_status(void)
 	return "by hand";
 }
 
-int sn_real_sigaction(int signal, const struct sigaction *new_action,
-		      struct sigaction *old_action);
+int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old_action);
 int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old_action)
 {
 	return -1;

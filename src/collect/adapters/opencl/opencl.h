@@ -67,7 +67,7 @@ struct sn_cl_queue {
 	bool asked; /* the program itself asked for profiling */
 	bool has_list;
 	_Atomic uint64_t stream; /* of the trace file: its generation << 32, and number */
-	uint32_t list_length;			      /* elements of `list`, its end included */
+	uint32_t list_length;	 /* elements of `list`, its end included */
 	cl_queue_properties list[SN_CL_PROPERTY_MAX]; /* as the program gave it */
 };
 

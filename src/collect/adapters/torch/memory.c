@@ -76,9 +76,9 @@ static bool forget(uintptr_t address, size_t *bytes)
 static void trace(struct sn_thread *thread, uint32_t node, int64_t change)
 {
 	int64_t before = atomic_fetch_add_explicit(&in_use_bytes, change, memory_order_relaxed);
-	struct sn_trace_attribute size = {
-	    .key = change < 0 ? SN_TRACE_KEY_RELEASED : SN_TRACE_KEY_ALLOCATED,
-	    .value = (uint64_t)(change < 0 ? -change : change)};
+	struct sn_trace_attribute size = {.key = change < 0 ? SN_TRACE_KEY_RELEASED
+							    : SN_TRACE_KEY_ALLOCATED,
+					  .value = (uint64_t)(change < 0 ? -change : change)};
 	if (sn_trace_wants(SN_TRACE_SOURCE_MEMORY))
 		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_COUNTER,
 							      .has_stream = true,

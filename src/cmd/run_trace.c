@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of `sonde run` about recording; see run_trace.h. */
+#include "run_trace.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_LIMIT_BYTES (1u << 20)
+
+int sn_run_trace_sources(struct sn_run_trace *trace, const struct sn_options *options,
+			 const char *text)
+{
+	static const char *const sources[] = {"samples", "operators", "api",	  "gpu",
+					      "regions", "memory",    "messages", NULL};
+	trace->sources = text ? text : "default";
+	for (const char *item = text; item;) {
+		size_t length = strcspn(item, ",");
+		bool known = false;
+		for (const char *const *source = sources; *source; source++)
+			known |= strlen(*source) == length && !strncmp(item, *source, length);
+		if (!known)
+			return sn_command_misuse(options->command,
+						 "'%.*s' is nothing that can be recorded (samples, "
+						 "operators, api, gpu, regions, memory, messages)",
+						 (int)length, item);
+		item = item[length] ? item + length + 1 : NULL;
+	}
+	return 0;
+}
+
+int sn_run_trace_limit(struct sn_run_trace *trace, const struct sn_options *options,
+		       const char *text)
+{
+	static const char suffixes[] = "KMGT";
+	char *end;
+	double bytes = strtod(text, &end);
+	const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+	for (const char *at = suffixes; suffix && at <= suffix; at++)
+		bytes *= 1024;
+	bool is_whole = end != text && (suffix ? !end[1] : !*end);
+	if (!is_whole || !(bytes >= 0 && bytes < 1e15))
+		return sn_command_misuse(options->command,
+					 "option '--trace-limit': '%s' is no size, such as 500M or "
+					 "2G (0: no limit)",
+					 text);
+	if (bytes > 0 && bytes < LEAST_LIMIT_BYTES)
+		return sn_command_misuse(options->command,
+					 "option '--trace-limit': '%s' is less than 1M", text);
+	snprintf(trace->limit, sizeof(trace->limit), "%llu", (unsigned long long)bytes);
+	return 0;
+}
+
+int sn_run_trace_window(struct sn_run_trace *trace, const struct sn_options *options,
+			const char *text)
+{
+	char *end;
+	double start = strtod(text, &end), length = 0;
+	bool is_known = end != text;
+	if (is_known && *end == ':') {
+		const char *from = end + 1;
+		length = strtod(from, &end);
+		is_known = end != from && length > 0;
+	}
+	if (!is_known || *end || !(start >= 0 && start < 1e9) || !(length < 1e9))
+		return sn_command_misuse(options->command,
+					 "option '--trace-window': '%s' is not START:LENGTH in "
+					 "seconds, such as 10:2.5",
+					 text);
+	snprintf(trace->window_ms, sizeof(trace->window_ms), "%.0f:%.0f", start * 1000,
+		 length > 0 && length < 0.001 ? 1.0 : length * 1000);
+	return 0;
+}
+
+int sn_run_trace_signal(struct sn_run_trace *trace, const struct sn_options *options,
+			const char *text)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} signals[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}};
+	const char *name = strncmp(text, "SIG", 3) ? text : text + 3;
+	int number = 0;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		if (!strcmp(name, signals[i].name))
+			number = signals[i].number;
+	if (!strncmp(name, "RTMIN+", 6))
+		number = SIGRTMIN + (int)strtol(name + 6, NULL, 10);
+	if (!number || number > SIGRTMAX)
+		return sn_command_misuse(options->command,
+					 "option '--trace-signal': '%s' is none of USR1, USR2, "
+					 "WINCH, RTMIN+N",
+					 text);
+	snprintf(trace->signal, sizeof(trace->signal), "%d", number);
+	return 0;
+}
+
+int sn_run_trace_check(const struct sn_run_trace *trace, const struct sn_options *options)
+{
+	const char *option = *trace->limit	 ? "--trace-limit"
+			     : *trace->window_ms ? "--trace-window"
+			     : *trace->signal	 ? "--trace-signal"
+			     : trace->is_paused	 ? "--trace-paused"
+						 : NULL;
+	return option && !trace->sources
+		   ? sn_command_misuse(options->command, "option '%s' needs --trace", option)
+		   : 0;
+}
+
+void sn_run_trace_tell(const struct sn_run_trace *trace)
+{
+	if (!trace->sources)
+		return;
+	setenv("SONDE_TRACE", trace->sources, 1);
+	if (*trace->limit)
+		setenv("SONDE_TRACE_LIMIT", trace->limit, 1);
+	if (*trace->window_ms)
+		setenv("SONDE_TRACE_WINDOW_MS", trace->window_ms, 1);
+	if (*trace->signal)
+		setenv("SONDE_TRACE_SIGNAL", trace->signal, 1);
+	if (trace->is_paused)
+		setenv("SONDE_TRACE_PAUSED", "1", 1);
+}
