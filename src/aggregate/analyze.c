@@ -10,6 +10,7 @@
 #include "base/output.h"
 #include "base/vec.h"
 #include "comm.h"
+#include "events.h"
 #include "expand.h"
 #include "inputs.h"
 #include "jobs.h"
@@ -240,6 +241,8 @@ static int describe(struct analysis *analysis)
 	    sort_profiles(all) ? sn_pipeline_out_of_memory(pipeline) : resolve_and_expand(pipeline);
 	if (!result)
 		result = add_provenance(analysis);
+	if (!result)
+		result = sn_events_add(pipeline);
 	if (result)
 		return result;
 	pipeline->result->contexts = sn_db_builder_context_count(all->builder);

@@ -131,7 +131,7 @@ static int add_answers(struct sn_provenance *provenance, const struct sn_measure
 	return 0;
 }
 
-static const char *drop_text(const char *cause)
+const char *sn_provenance_drop_text(const char *cause)
 {
 	static const char *const causes[][2] = {
 #define SN_DROP(id, name, text) {name, text},
@@ -165,7 +165,7 @@ static void add_drops(struct sn_provenance *provenance, const struct sn_measurem
 		if (!cause || !record->count)
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)(length < 127 ? length : 127), cause);
-		sn_db_builder_drop(builder, name, drop_text(name), record->count);
+		sn_db_builder_drop(builder, name, sn_provenance_drop_text(name), record->count);
 		has_gap |= is_gap(name);
 	}
 	provenance->with_gaps += has_gap;

@@ -120,7 +120,8 @@ int sn_unified_add(struct sn_unified *unified, const struct sn_measurement *meas
 /* Numbers of one worker's things in another's tables. */
 struct maps {
 	uint32_t *strings, *modules, *codes, *frames, *nodes, *metrics;
-	bool is_lookup; /* they are all there: nothing may be added */
+	bool is_lookup;	 /* nothing may be added */
+	bool is_partial; /* what is not there has no number; else all is */
 	bool failed;
 };
 
@@ -148,7 +149,7 @@ static uint32_t intern(struct maps *maps, struct sn_intern *table, const void *b
 {
 	uint32_t number = maps->is_lookup ? sn_intern_find(table, bytes, length)
 					  : sn_intern_add(table, bytes, length);
-	maps->failed |= number == SN_INTERN_NONE;
+	maps->failed |= number == SN_INTERN_NONE && !maps->is_partial;
 	return number;
 }
 
@@ -232,9 +233,11 @@ static void map_nodes(struct maps *maps, struct sn_unified *into, const struct s
 	for (uint32_t i = 1; i < nodes->count && !maps->failed; i++) {
 		struct sn_merged_node node = {maps->nodes[nodes->items[i].parent],
 					      maps->frames[nodes->items[i].frame]};
-		maps->nodes[i] = maps->is_lookup ? sn_nodes_find(&into->merge.nodes, node)
-						 : sn_nodes_add(&into->merge.nodes, node);
-		maps->failed |= maps->nodes[i] == SN_NODE_NONE;
+		bool is_known = node.parent != SN_NODE_NONE && node.frame != SN_INTERN_NONE;
+		maps->nodes[i] = !is_known	   ? SN_NODE_NONE
+				 : maps->is_lookup ? sn_nodes_find(&into->merge.nodes, node)
+						   : sn_nodes_add(&into->merge.nodes, node);
+		maps->failed |= maps->nodes[i] == SN_NODE_NONE && !maps->is_partial;
 	}
 }
 
@@ -250,7 +253,7 @@ static void map_metrics(struct maps *maps, struct sn_unified *into, const struct
 		maps->metrics[i] = maps->is_lookup
 				       ? sn_db_builder_find_metric(into->builder, metric.name)
 				       : sn_db_builder_metric(into->builder, &metric);
-		maps->failed |= maps->metrics[i] == SONDE_NONE;
+		maps->failed |= maps->metrics[i] == SONDE_NONE && !maps->is_partial;
 	}
 }
 
@@ -308,10 +311,10 @@ int sn_unified_absorb(struct sn_unified *into, const struct sn_unified *from)
 	return result || into->processes.failed ? SN_ERR_MEMORY : 0;
 }
 
-uint32_t *sn_unified_translate(const struct sn_unified *all, const struct sn_unified *from,
-			       uint32_t **metrics)
+static uint32_t *look_up(const struct sn_unified *all, const struct sn_unified *from,
+			 bool is_partial, uint32_t **metrics)
 {
-	struct maps maps = {.is_lookup = true};
+	struct maps maps = {.is_lookup = true, .is_partial = is_partial};
 	/* not changed: is_lookup */
 	make_maps(&maps, (struct sn_unified *)(uintptr_t)all, from);
 	release_maps(&maps);
@@ -322,6 +325,18 @@ uint32_t *sn_unified_translate(const struct sn_unified *all, const struct sn_uni
 	}
 	*metrics = maps.metrics;
 	return maps.nodes;
+}
+
+uint32_t *sn_unified_translate(const struct sn_unified *all, const struct sn_unified *from,
+			       uint32_t **metrics)
+{
+	return look_up(all, from, false, metrics);
+}
+
+uint32_t *sn_unified_find(const struct sn_unified *all, const struct sn_unified *from,
+			  uint32_t **metrics)
+{
+	return look_up(all, from, true, metrics);
 }
 
 void sn_pack_unified(struct sn_pack *pack, const struct sn_unified *unified)

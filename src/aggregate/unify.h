@@ -50,6 +50,10 @@ int sn_unified_absorb(struct sn_unified *into, const struct sn_unified *from);
 uint32_t *sn_unified_translate(const struct sn_unified *all, const struct sn_unified *from,
 			       uint32_t **metrics);
 
+/* The same of tables that `all` may have only a part of: SONDE_NONE for what it does not have. */
+uint32_t *sn_unified_find(const struct sn_unified *all, const struct sn_unified *from,
+			  uint32_t **metrics);
+
 /* To another rank; sn_unpack_unified fills in what sn_unified_init has made. */
 void sn_pack_unified(struct sn_pack *pack, const struct sn_unified *unified);
 void sn_unpack_unified(struct sn_unpack *unpack, struct sn_unified *unified);

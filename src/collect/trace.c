@@ -287,11 +287,12 @@ static void define_all(void)
 	for (uint32_t i = 0; i < SN_TRACE_KEY_COUNT; i++)
 		sn_trace_define_quantity(&file.definitions, SN_TRACE_DEFINE_KEY, i,
 					 ATTRIBUTE_UNSIGNED, keys[i].name, keys[i].unit);
+	/* a counter that nobody raises would be listed all the same */
+	if (!(config.sources & SN_TRACE_SOURCE_MEMORY))
+		return;
 	for (uint32_t i = 0; i < SN_TRACE_COUNTER_COUNT; i++)
 		sn_trace_define_quantity(&file.definitions, SN_TRACE_DEFINE_COUNTER, i,
 					 counters[i].kind, counters[i].name, counters[i].unit);
-	if (!(config.sources & SN_TRACE_SOURCE_MEMORY))
-		return;
 	struct sn_trace_stream memory = {.kind = SN_TRACE_STREAM_PROCESS,
 					 .thread = SN_ID_NONE,
 					 .pid = (uint64_t)getpid(),

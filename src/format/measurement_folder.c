@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a measurement folder; see measurement_reader.h. */
 #include "measurement_reader.h"
+#include "trace_file.h"
 
 #include "base/vec.h"
 
@@ -35,6 +36,21 @@ static bool is_measurement(const char *name)
 	return length > suffix && !strcmp(name + length - suffix, SN_MEASUREMENT_SUFFIX);
 }
 
+/* A trace that lies alone counts as a measurement. */
+static bool is_lone_trace(const char *folder, const char *name)
+{
+	size_t length = strlen(name), suffix = sizeof(SN_TRACE_FILE_SUFFIX) - 1;
+	char *beside = NULL;
+	if (length <= suffix || strcmp(name + length - suffix, SN_TRACE_FILE_SUFFIX) ||
+	    asprintf(&beside, "%s/%.*s" SN_MEASUREMENT_SUFFIX, folder, (int)(length - suffix),
+		     name) < 0)
+		return false;
+	struct stat status;
+	bool is_alone = stat(beside, &status) < 0;
+	free(beside);
+	return is_alone;
+}
+
 static int compare_names(const void *left, const void *right)
 {
 	return strcmp(*(char *const *)left, *(char *const *)right);
@@ -47,7 +63,7 @@ static int list_folder(const char *path, struct list *list, struct sn_error *err
 		return sn_fail(error, SN_ERR_IO, "cannot read '%s': %s", path, strerror(errno));
 	int failed = 0;
 	for (struct dirent *entry; !failed && (entry = readdir(folder));)
-		if (is_measurement(entry->d_name))
+		if (is_measurement(entry->d_name) || is_lone_trace(path, entry->d_name))
 			failed = append(list, path, entry->d_name);
 	closedir(folder);
 	if (failed)

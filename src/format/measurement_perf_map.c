@@ -58,9 +58,9 @@ static int add_module(struct sn_measurement *measurement, const char *path)
 	    calloc(measurement->module_count + 1ull, sizeof(*modules));
 	uint32_t *offsets = calloc(strings->count + 2ull, sizeof(*offsets));
 	char *bytes = malloc(text + length);
-	measurement->made[0] = modules;
-	measurement->made[1] = offsets;
-	measurement->made[2] = bytes;
+	measurement->made[SN_MADE_MODULES] = modules;
+	measurement->made[SN_MADE_OFFSETS] = offsets;
+	measurement->made[SN_MADE_BYTES] = bytes;
 	if (!modules || !offsets || !bytes)
 		return SN_ERR_MEMORY;
 	if (measurement->module_count)

@@ -4,6 +4,7 @@
 #include "measurement_graph.h"
 
 #include "checksum.h"
+#include "measurement_trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -428,6 +429,8 @@ int sn_measurement_open(const char *path, struct sn_measurement **measurement,
 			struct sn_error *error)
 {
 	int result = SN_ERR_IO;
+	if (sn_measurement_is_trace(path))
+		return sn_measurement_open_trace(path, measurement, error);
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
 		struct source source = {.fd = -1};
 		bool is_fallback = false;
@@ -444,7 +447,8 @@ int sn_measurement_open(const char *path, struct sn_measurement **measurement,
 		if (!result)
 			sn_measurement_free(*measurement);
 	}
-	if (!result && sn_measurement_use_perf_map(*measurement, path) < 0) {
+	if (!result && (sn_measurement_use_perf_map(*measurement, path) < 0 ||
+			sn_measurement_use_trace(*measurement, path) < 0)) {
 		sn_measurement_free(*measurement);
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
@@ -457,6 +461,8 @@ void sn_measurement_free(struct sn_measurement *measurement)
 		return;
 	for (size_t i = 0; i < sizeof(measurement->made) / sizeof(*measurement->made); i++)
 		free(measurement->made[i]);
+	sn_trace_reader_free(measurement->trace);
+	free(measurement->trace_threads);
 	free(measurement->bytes);
 	free(measurement->threads);
 	free(measurement);

@@ -35,6 +35,22 @@ struct sn_measurement_thread {
 	size_t value_count;
 };
 
+struct sn_trace_reader;
+
+/* Tables to which something was added, owned. */
+enum sn_measurement_made {
+	SN_MADE_MODULES,
+	SN_MADE_OFFSETS, /* of the process's strings */
+	SN_MADE_BYTES,
+	SN_MADE_METRICS,
+	SN_MADE_DROPS,
+	SN_MADE_THREADS,
+	SN_MADE_NAME_NODES,
+	SN_MADE_NAME_OFFSETS,
+	SN_MADE_NAME_BYTES,
+	SN_MADE_COUNT
+};
+
 struct sn_measurement {
 	unsigned char *bytes; /* the snapshot; owned */
 	uint64_t length;
@@ -52,7 +68,12 @@ struct sn_measurement {
 	uint32_t module_count, metric_count, drop_count;
 	struct sn_measurement_thread *threads; /* by ascending index; owned */
 	uint32_t thread_count;
-	void *made[3]; /* owned: tables to which a perf map was added */
+	void *made[SN_MADE_COUNT];
+	/* The trace file beside it, owned, or NULL; see measurement_trace.h. Its streams that are
+	 * no measured thread, and its counters, are among the threads and metrics. */
+	struct sn_trace_reader *trace;
+	uint32_t *trace_threads; /* [stream]: position of its thread, or SN_ID_NONE; owned */
+	uint32_t trace_names;	 /* position of the thread whose node i + 1 is name i */
 };
 
 /* 0 or a negative enum sn_err. *measurement is set only on success; free it with

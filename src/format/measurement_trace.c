@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the trace file beside a measurement (trace_file.h) adds to it before any event is read:
+ * streams that are no measured thread become threads without values, counters become metrics, and
+ * what was not recorded becomes drops. So whoever merges measurements knows of them. Contexts that
+ * are names of the trace lie in the first of those threads.
+ *
+ * A trace that lies alone is a measurement with nothing but that.
+ */
+#include "measurement_trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Strings of a table being extended. */
+struct texts {
+	uint32_t *offsets;
+	char *bytes;
+	uint32_t count, used;
+};
+
+/* Room for what may be added to `from`; false without memory. */
+static bool begin_texts(struct texts *texts, const struct sn_measurement_strings *from,
+			uint32_t count, uint64_t bytes)
+{
+	uint32_t used = from->count ? from->offsets[from->count] : 0;
+	texts->offsets = calloc((size_t)from->count + count + 1, sizeof(*texts->offsets));
+	texts->bytes = malloc(used + bytes + 1);
+	if (!texts->offsets || !texts->bytes)
+		return false;
+	if (from->count)
+		memcpy(texts->offsets, from->offsets, (from->count + 1ull) * sizeof(uint32_t));
+	if (used)
+		memcpy(texts->bytes, from->bytes, used);
+	texts->count = from->count;
+	texts->used = used;
+	return true;
+}
+
+static uint32_t add_text(struct texts *texts, const char *text, size_t length)
+{
+	memcpy(texts->bytes + texts->used, text, length);
+	texts->used += (uint32_t)length;
+	texts->offsets[++texts->count] = texts->used;
+	return texts->count - 1;
+}
+
+static struct sn_measurement_strings strings_of(const struct texts *texts)
+{
+	return (struct sn_measurement_strings){texts->count, texts->offsets, texts->bytes};
+}
+
+/* ---- where ---- */
+
+static bool ends_with(const char *path, const char *suffix)
+{
+	size_t length = strlen(path), bytes = strlen(suffix);
+	return length > bytes && !strcmp(path + length - bytes, suffix);
+}
+
+bool sn_measurement_is_trace(const char *path)
+{
+	return ends_with(path, SN_TRACE_FILE_SUFFIX);
+}
+
+char *sn_measurement_trace_path(const char *path)
+{
+	char *trace = NULL;
+	if (sn_measurement_is_trace(path))
+		return strdup(path);
+	if (!ends_with(path, SN_MEASUREMENT_SUFFIX))
+		return NULL;
+	int stem = (int)(strlen(path) - strlen(SN_MEASUREMENT_SUFFIX));
+	if (asprintf(&trace, "%.*s" SN_TRACE_FILE_SUFFIX, stem, path) < 0)
+		return NULL;
+	if (!access(trace, F_OK))
+		return trace;
+	free(trace);
+	return NULL;
+}
+
+/* ---- the process's tables ---- */
+
+static const struct {
+	const char *name;
+	enum sn_trace_lost cause;
+} losses[] = {
+    {"trace-overwritten", SN_TRACE_LOST_OVERWRITTEN},
+    {"trace-space", SN_TRACE_LOST_SPACE},
+    {"trace-busy", SN_TRACE_LOST_BUSY},
+    {"trace-source", SN_TRACE_LOST_SOURCE},
+};
+#define LOSSES (sizeof(losses) / sizeof(*losses))
+
+static int add_drops(struct sn_measurement *m, const struct sn_trace_directory *all,
+		     struct texts *texts)
+{
+	struct sn_drop_record *drops = calloc(m->drop_count + LOSSES, sizeof(*drops));
+	if (!drops)
+		return SN_ERR_MEMORY;
+	m->made[SN_MADE_DROPS] = drops;
+	if (m->drop_count)
+		memcpy(drops, m->drops, m->drop_count * sizeof(*drops));
+	for (size_t i = 0; i < LOSSES; i++) {
+		uint64_t count = all->losses.counts[losses[i].cause];
+		if (count)
+			drops[m->drop_count++] = (struct sn_drop_record){
+			    .cause = add_text(texts, losses[i].name, strlen(losses[i].name)),
+			    .count = count};
+	}
+	m->drops = drops;
+	return 0;
+}
+
+static int add_counters(struct sn_measurement *m, const struct sn_trace_directory *all,
+			struct texts *texts)
+{
+	struct sn_metric_record *metrics =
+	    calloc((size_t)m->metric_count + all->counter_count + 1, sizeof(*metrics));
+	if (!metrics)
+		return SN_ERR_MEMORY;
+	m->made[SN_MADE_METRICS] = metrics;
+	if (m->metric_count)
+		memcpy(metrics, m->metrics, m->metric_count * sizeof(*metrics));
+	uint32_t source = add_text(texts, "trace", 5);
+	for (uint32_t i = 0; i < all->counter_count; i++)
+		metrics[m->metric_count + i] = (struct sn_metric_record){
+		    .name = add_text(texts, all->counters[i].name, all->counters[i].name_length),
+		    .unit = add_text(texts, all->counters[i].unit, all->counters[i].unit_length),
+		    .source = source,
+		    .kind = all->counters[i].type};
+	m->metrics = metrics;
+	m->metric_count += all->counter_count;
+	return 0;
+}
+
+static int add_tables(struct sn_measurement *m, const struct sn_trace_directory *all)
+{
+	struct texts texts = {0};
+	uint64_t bytes = 256;
+	for (uint32_t i = 0; i < all->counter_count; i++)
+		bytes += all->counters[i].name_length + all->counters[i].unit_length;
+	bool has_room =
+	    begin_texts(&texts, &m->strings, 2 * all->counter_count + LOSSES + 1, bytes);
+	free(m->made[SN_MADE_OFFSETS]);
+	free(m->made[SN_MADE_BYTES]);
+	m->made[SN_MADE_OFFSETS] = texts.offsets;
+	m->made[SN_MADE_BYTES] = texts.bytes;
+	if (!has_room || add_counters(m, all, &texts) || add_drops(m, all, &texts))
+		return SN_ERR_MEMORY;
+	m->strings = strings_of(&texts);
+	return 0;
+}
+
+/* ---- threads ---- */
+
+static bool is_added(const struct sn_trace_stream *stream)
+{
+	return stream->thread == SN_ID_NONE;
+}
+
+/* The thread that has the names' contexts: the first that is added, for want of any other. */
+static int add_names(struct sn_measurement_thread *thread, const struct sn_trace_directory *all,
+		     struct sn_node_record *nodes)
+{
+	for (uint32_t i = 0; i < all->name_count; i++) {
+		const struct sn_trace_name *name = all->names + i;
+		nodes[i + 1] = (struct sn_node_record){
+		    .parent = name->parent == SN_ID_NONE ? 0 : name->parent + 1,
+		    .own = i + 1,
+		    /* string 0 is the stream's name */
+		    .frame = {.kind = (uint8_t)name->frame_kind, .id = i + 1}};
+	}
+	thread->node_count += all->name_count;
+	return 0;
+}
+
+struct added {
+	struct sn_thread_record record;
+	struct sn_stream_record stream;
+	struct sn_node_record root;
+	uint32_t offsets[2];
+};
+
+static void add_thread(const struct sn_trace_directory *all, const struct sn_trace_stream *stream,
+		       uint64_t end_ns, struct added *added, struct sn_measurement_thread *thread)
+{
+	added->record = (struct sn_thread_record){.tid = stream->tid,
+						  .start_ns = all->header.start_monotonic_ns,
+						  .end_ns = end_ns,
+						  .name = 0};
+	added->stream = (struct sn_stream_record){.device = stream->device,
+						  .device_context = stream->device_context,
+						  .stream = stream->queue};
+	added->root.frame = (struct sn_frame){.kind = SN_FRAME_THREAD, .id = SN_ID_NONE};
+	added->offsets[1] = stream->name_length;
+	thread->record = &added->record;
+	thread->stream = stream->kind == SN_TRACE_STREAM_DEVICE ? &added->stream : NULL;
+	thread->strings = (struct sn_measurement_strings){1, added->offsets, stream->name};
+	thread->nodes = &added->root;
+	thread->node_count = 1;
+}
+
+/* The names' strings behind the thread's own. */
+static int give_names(struct sn_measurement *m, const struct sn_trace_directory *all,
+		      struct sn_measurement_thread *thread)
+{
+	struct texts texts = {0};
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < all->name_count; i++)
+		bytes += all->names[i].text_length;
+	struct sn_node_record *nodes = calloc(all->name_count + 1ull, sizeof(*nodes));
+	m->made[SN_MADE_NAME_NODES] = nodes;
+	bool has_room = begin_texts(&texts, &thread->strings, all->name_count, bytes);
+	m->made[SN_MADE_NAME_OFFSETS] = texts.offsets;
+	m->made[SN_MADE_NAME_BYTES] = texts.bytes;
+	if (!nodes || !has_room)
+		return SN_ERR_MEMORY;
+	nodes[0] = thread->nodes[0];
+	for (uint32_t i = 0; i < all->name_count; i++)
+		add_text(&texts, all->names[i].text, all->names[i].text_length);
+	thread->strings = strings_of(&texts);
+	thread->nodes = nodes;
+	return add_names(thread, all, nodes);
+}
+
+static uint64_t end_of(const struct sn_measurement *m, const struct sn_trace_directory *all)
+{
+	uint64_t end_ns = all->header.start_monotonic_ns;
+	for (uint32_t i = 0; i < m->thread_count; i++)
+		if (m->threads[i].record && m->threads[i].record->end_ns > end_ns)
+			end_ns = m->threads[i].record->end_ns;
+	return end_ns;
+}
+
+static int add_threads(struct sn_measurement *m, const struct sn_trace_directory *all)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < all->stream_count; i++)
+		count += is_added(all->streams + i);
+	uint64_t end_ns = end_of(m, all);
+	struct sn_measurement_thread *threads =
+	    calloc((size_t)m->thread_count + count + 1, sizeof(*threads));
+	struct added *added = calloc(count + 1ull, sizeof(*added));
+	m->made[SN_MADE_THREADS] = added;
+	m->trace_threads = calloc(all->stream_count + 1ull, sizeof(*m->trace_threads));
+	if (!threads || !added || !m->trace_threads) {
+		free(threads);
+		return SN_ERR_MEMORY;
+	}
+	if (m->thread_count)
+		memcpy(threads, m->threads, m->thread_count * sizeof(*threads));
+	uint32_t first = m->thread_count;
+	uint32_t index = first ? threads[first - 1].index + 1 : 0;
+	free(m->threads);
+	m->threads = threads;
+	for (uint32_t i = 0; i < all->stream_count; i++) {
+		m->trace_threads[i] = SN_ID_NONE;
+		if (!is_added(all->streams + i))
+			continue;
+		struct sn_measurement_thread *thread = threads + m->thread_count;
+		thread->index = index++;
+		add_thread(all, all->streams + i, end_ns, added++, thread);
+		m->trace_threads[i] = m->thread_count++;
+	}
+	m->trace_names = m->thread_count > first && all->name_count ? first : SN_ID_NONE;
+	return m->trace_names == SN_ID_NONE ? 0 : give_names(m, all, threads + first);
+}
+
+int sn_measurement_use_trace(struct sn_measurement *m, const char *path)
+{
+	char *trace = sn_measurement_trace_path(path);
+	if (!trace)
+		return 0;
+	/* one that cannot be read says so when its events are */
+	int result = sn_trace_reader_open(trace, &m->trace, NULL);
+	free(trace);
+	if (result)
+		return result == SN_ERR_MEMORY ? result : 0;
+	const struct sn_trace_directory *all = sn_trace_reader_directory(m->trace);
+	result = add_tables(m, all);
+	return result ? result : add_threads(m, all);
+}
+
+/* ---- alone ---- */
+
+/* PROCESS of a trace that has no measurement. */
+static int describe(struct sn_measurement *m, const struct sn_trace_file_header *header)
+{
+	size_t bytes = sizeof(header->host) + sizeof(header->program) + 256;
+	char *text = malloc(bytes);
+	m->bytes = (unsigned char *)text;
+	if (!text)
+		return SN_ERR_MEMORY;
+	int length = snprintf(
+	    text, bytes,
+	    "host=%s%cprogram=%s%cpid=%llu%cstart_realtime_ns=%llu%cstart_monotonic_ns=%llu",
+	    header->host, 0, header->program, 0, (unsigned long long)header->pid, 0,
+	    (unsigned long long)header->start_realtime_ns, 0,
+	    (unsigned long long)header->start_monotonic_ns);
+	m->process = text;
+	m->process_bytes = (size_t)length + 1;
+	return 0;
+}
+
+int sn_measurement_open_trace(const char *path, struct sn_measurement **measurement,
+			      struct sn_error *error)
+{
+	struct sn_trace_reader *reader;
+	int result = sn_trace_reader_open(path, &reader, error);
+	if (result)
+		return result;
+	struct sn_measurement *m = calloc(1, sizeof(*m));
+	result = m ? describe(m, &sn_trace_reader_directory(reader)->header) : SN_ERR_MEMORY;
+	sn_trace_reader_free(reader);
+	if (m)
+		m->is_final = true;
+	if (!result)
+		result = sn_measurement_use_trace(m, path);
+	if (result) {
+		sn_measurement_free(m);
+		return sn_fail(error, result, "cannot read '%s': out of memory", path);
+	}
+	*measurement = m;
+	return 0;
+}
+
+/* ---- what events refer to ---- */
+
+uint32_t sn_measurement_node_of(const struct sn_measurement_thread *thread, uint32_t own)
+{
+	uint32_t low = 0, high = thread->node_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (thread->nodes[middle].own < own)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < thread->node_count && thread->nodes[low].own == own ? low : SN_ID_NONE;
+}
