@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each entry owns a run of pairs (context of the function, ancestor reached). Expanding an entry
- * moves every pair one caller up, sorts the new pairs by the caller's group and makes an entry of
- * each run.
+ * Each entry has a run of pairs (context of the function, ancestor reached). Expanding an entry
+ * moves its pairs one caller up, where they are, because nobody asks for the entry's own any more;
+ * sorts them by the caller's group and makes an entry of each run. So there are never more pairs
+ * than contexts.
+ *
+ * A recursion of n levels would take n * n / 2 such moves. So the pairs of an entry are in the
+ * order of how many callers of the same group follow: those that leave the recursion now come
+ * first, and the others stay as they are, those of the next entry. What these add up to is known
+ * from the end of the run, where it is long.
  */
 #include "callers.h"
 
@@ -13,6 +19,7 @@ struct sn_callers_pair {
 	uint32_t origin;
 	uint32_t current;
 	uint32_t group;
+	uint32_t length;   /* of the recursion: callers of this group from `current` on, with it */
 	bool is_outermost; /* the origin lies in no other context of its function */
 };
 
@@ -58,54 +65,121 @@ static int compare_pairs(const void *left, const void *right)
 	const struct sn_callers_pair *a = left, *b = right;
 	if (a->group != b->group)
 		return a->group < b->group ? -1 : 1;
+	if (a->length != b->length)
+		return a->length < b->length ? -1 : 1;
 	return a->origin < b->origin ? -1 : a->origin > b->origin;
 }
 
-/* An entry of the pairs [first, first + count), which are of one group. */
-static void add_entry(struct sn_callers *callers, uint32_t parent, size_t first, size_t count)
+/* A context's caller that many calls before, in a recursion. */
+static uint32_t ancestor(const struct sn_callers *callers, uint32_t node, uint32_t level)
 {
+	for (; level > 0 && level < 64; level--)
+		node = callers->tree->nodes[node].parent;
+	return level ? callers->begins[node] : node;
+}
+
+static void add_pair(const struct sn_tree *tree, const struct sn_callers_pair *pair,
+		     struct sn_tree_value *values)
+{
+	for (uint32_t m = 0; m < tree->metric_count; m++) {
+		const struct sn_tree_value *from = &tree->values[m][pair->origin];
+		sonde_db_stat_merge(&values[m].exclusive, &from->exclusive);
+		if (pair->is_outermost)
+			sonde_db_stat_merge(&values[m].inclusive, &from->inclusive);
+	}
+}
+
+/* What the pairs from each one to the last of a long recursion add up to. */
+static int sum_from_end(struct sn_callers *callers, size_t first, size_t count)
+{
+	uint32_t metrics = callers->tree->metric_count;
+	if (!callers->sums) /* only what is written takes memory */
+		callers->sums = calloc(callers->pair_count * metrics + 1, sizeof(*callers->sums));
+	if (!callers->sums)
+		return SN_ERR_MEMORY;
+	for (size_t i = count; i-- > 0;) {
+		struct sn_tree_value *sum = callers->sums + (first + i) * metrics;
+		if (i + 1 < count)
+			memcpy(sum, sum + metrics, metrics * sizeof(*sum));
+		else
+			memset(sum, 0, metrics * sizeof(*sum));
+		add_pair(callers->tree, callers->pairs + first + i, sum);
+	}
+	return 0;
+}
+
+/* An entry of the pairs [first, first + count), which are of one group and begin to be, or were
+ * `level` calls of a recursion before. */
+static int add_entry(struct sn_callers *callers, uint32_t parent, size_t first, size_t count,
+		     uint32_t level)
+{
+	enum { LONG = 16 };
 	const struct sn_tree *tree = callers->tree;
 	uint32_t id = callers->entry_count++, metrics = tree->metric_count;
 	const struct sn_callers_pair *pairs = callers->pairs + first;
 	callers->entries[id] = (struct sn_callers_entry){
-	    .frame = tree->nodes[pairs[0].current].frame,
+	    .frame = tree->nodes[ancestor(callers, pairs[0].current, level)].frame,
 	    .parent = parent,
 	    .depth = parent == SONDE_NONE ? 0 : callers->entries[parent].depth + 1,
+	    .level = level,
 	    .first_pair = first,
 	    .pair_count = count,
 	};
+	struct sn_callers_entry *entry = &callers->entries[id];
 	struct sn_tree_value *values = &callers->values[(size_t)id * metrics];
 	memset(values, 0, metrics * sizeof(*values));
-	for (size_t i = 0; i < count; i++) {
-		for (uint32_t m = 0; m < metrics; m++) {
-			const struct sn_tree_value *from = &tree->values[m][pairs[i].origin];
-			sonde_db_stat_merge(&values[m].exclusive, &from->exclusive);
-			if (pairs[i].is_outermost)
-				sonde_db_stat_merge(&values[m].inclusive, &from->inclusive);
-		}
-	}
+	entry->is_long = level ? callers->entries[parent].is_long : pairs[count - 1].length > LONG;
+	if (entry->is_long && !level && sum_from_end(callers, first, count) != 0)
+		return SN_ERR_MEMORY;
+	if (entry->is_long)
+		memcpy(values, callers->sums + first * metrics, metrics * sizeof(*values));
+	for (size_t i = 0; i < count && !entry->is_long; i++)
+		add_pair(tree, pairs + i, values);
+	return 0;
 }
 
-/* Makes entries of the pairs from `first` on. */
-static int add_entries(struct sn_callers *callers, uint32_t parent, size_t first)
+static bool are_sorted(const struct sn_callers_pair *pairs, size_t count)
 {
-	size_t count = callers->pair_count - first;
-	qsort(callers->pairs + first, count, sizeof(*callers->pairs), compare_pairs);
-	uint32_t runs = 0;
+	for (size_t i = 1; i < count; i++)
+		if (compare_pairs(pairs + i - 1, pairs + i) > 0)
+			return false;
+	return true;
+}
+
+/* The pairs that go on in a recursion, behind those that leave it. */
+struct staying {
+	uint32_t group, level;
+	size_t count;
+};
+
+/* Makes entries of `count` pairs, and of those that stay, by group. In a recursion they are in
+ * order already. */
+static int add_entries(struct sn_callers *callers, uint32_t parent, size_t first, size_t count,
+		       struct staying staying)
+{
+	const struct sn_callers_pair *pairs = callers->pairs + first;
+	if (!are_sorted(pairs, count))
+		qsort(callers->pairs + first, count, sizeof(*pairs), compare_pairs);
+	uint32_t runs = 1;
+	int code = 0;
 	for (size_t i = 0; i < count; i++)
-		runs += i == 0 ||
-			callers->pairs[first + i].group != callers->pairs[first + i - 1].group;
+		runs += i == 0 || pairs[i].group != pairs[i - 1].group;
 	if (reserve_entries(callers, runs) != 0)
 		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < count;) {
-		size_t j = i + 1;
-		while (j < count &&
-		       callers->pairs[first + j].group == callers->pairs[first + i].group)
+	for (size_t i = 0, j; i < count && code == 0; i = j) {
+		for (j = i + 1; j < count && pairs[j].group == pairs[i].group;)
 			j++;
-		add_entry(callers, parent, first + i, j - i);
-		i = j;
+		if (staying.count && staying.group < pairs[i].group) {
+			code =
+			    add_entry(callers, parent, first + count, staying.count, staying.level);
+			staying.count = 0;
+		}
+		if (code == 0)
+			code = add_entry(callers, parent, first + i, j - i, 0);
 	}
-	return 0;
+	if (staying.count && code == 0)
+		code = add_entry(callers, parent, first + count, staying.count, staying.level);
+	return code;
 }
 
 static bool has_own_value(const struct sn_tree *tree, uint32_t node)
@@ -114,6 +188,26 @@ static bool has_own_value(const struct sn_tree *tree, uint32_t node)
 		if (tree->values[m][node].exclusive.count > 0)
 			return true;
 	return false;
+}
+
+/* Of each node: how long the recursion is that it ends, and where it begins. The root is the
+ * program, not a caller. */
+static int measure_recursions(struct sn_callers *callers)
+{
+	const struct sn_tree *tree = callers->tree;
+	const uint32_t *groups = callers->groups.of_frame;
+	callers->lengths = malloc((tree->node_count + 1ull) * sizeof(*callers->lengths));
+	callers->begins = malloc((tree->node_count + 1ull) * sizeof(*callers->begins));
+	if (!callers->lengths || !callers->begins)
+		return SN_ERR_MEMORY;
+	for (uint32_t node = 0; node < tree->node_count; node++) {
+		uint32_t parent = tree->nodes[node].parent;
+		bool goes_on = node && parent &&
+			       groups[tree->nodes[node].frame] == groups[tree->nodes[parent].frame];
+		callers->lengths[node] = goes_on ? callers->lengths[parent] + 1 : 1;
+		callers->begins[node] = goes_on ? callers->begins[parent] : node;
+	}
+	return 0;
 }
 
 static int add_functions(struct sn_callers *callers)
@@ -131,11 +225,11 @@ static int add_functions(struct sn_callers *callers)
 			open_until[group] = tree->nodes[node].end;
 		/* Without own cost a context matters only for its function's inclusive value. */
 		if (is_outermost || has_own_value(tree, node))
-			callers->pairs[callers->pair_count++] =
-			    (struct sn_callers_pair){node, node, group, is_outermost};
+			callers->pairs[callers->pair_count++] = (struct sn_callers_pair){
+			    node, node, group, callers->lengths[node], is_outermost};
 	}
 	free(open_until);
-	return add_entries(callers, SONDE_NONE, 0);
+	return add_entries(callers, SONDE_NONE, 0, callers->pair_count, (struct staying){0});
 }
 
 int sn_callers_init(struct sn_callers *callers, const struct sn_tree *tree,
@@ -145,7 +239,7 @@ int sn_callers_init(struct sn_callers *callers, const struct sn_tree *tree,
 	int code = sn_groups_init(&callers->groups, tree->db, grouping, error);
 	if (code != 0)
 		return code;
-	if (add_functions(callers) != 0) {
+	if (measure_recursions(callers) != 0 || add_functions(callers) != 0) {
 		sn_callers_release(callers);
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
@@ -158,6 +252,9 @@ void sn_callers_release(struct sn_callers *callers)
 	free(callers->entries);
 	free(callers->values);
 	free(callers->pairs);
+	free(callers->sums);
+	free(callers->lengths);
+	free(callers->begins);
 	sn_groups_release(&callers->groups);
 	*callers = (struct sn_callers){0};
 }
@@ -167,22 +264,28 @@ int sn_callers_expand(struct sn_callers *callers, uint32_t id, struct sn_error *
 	struct sn_callers_entry entry = callers->entries[id];
 	if (entry.is_expanded)
 		return 0;
-	if (reserve_pairs(callers, entry.pair_count) != 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	size_t first = callers->pair_count;
+	size_t leaving = 0, count = 0;
 	const struct sn_tree *tree = callers->tree;
-	for (size_t i = 0; i < entry.pair_count; i++) {
-		struct sn_callers_pair pair = callers->pairs[entry.first_pair + i];
+	struct sn_callers_pair *pairs = callers->pairs + entry.first_pair;
+	while (leaving < entry.pair_count && pairs[leaving].length == entry.level + 1)
+		leaving++;
+	struct staying staying = {pairs[0].group, entry.level + 1, entry.pair_count - leaving};
+	for (size_t i = 0; i < leaving; i++) {
+		struct sn_callers_pair pair = pairs[i];
+		uint32_t begin = callers->begins[pair.current], parent = tree->nodes[begin].parent;
 		/* The root is the program, not a caller. */
-		uint32_t parent = tree->nodes[pair.current].parent;
-		if (pair.current == 0 || parent == 0)
+		if (begin == 0 || parent == 0)
 			continue;
 		pair.current = parent;
 		pair.group = callers->groups.of_frame[tree->nodes[parent].frame];
-		callers->pairs[callers->pair_count++] = pair;
+		pair.length = callers->lengths[parent];
+		pairs[count++] = pair;
 	}
+	/* those that stay follow them */
+	size_t first = entry.first_pair + leaving - count;
+	memmove(pairs + leaving - count, pairs, count * sizeof(*pairs));
 	uint32_t first_child = callers->entry_count;
-	if (add_entries(callers, id, first) != 0)
+	if (add_entries(callers, id, first, count, staying) != 0)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	callers->entries[id].is_expanded = true;
 	callers->entries[id].first_child = first_child;

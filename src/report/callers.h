@@ -19,7 +19,10 @@ struct sn_callers_entry {
 	uint32_t depth;
 	bool is_expanded;
 	uint32_t first_child, child_count; /* once expanded: its callers, unordered */
-	size_t first_pair, pair_count;	   /* private */
+	/* private */
+	uint32_t level; /* calls of the same recursion that lie between it and its pairs */
+	bool is_long;	/* the recursion: its sums are known */
+	size_t first_pair, pair_count;
 };
 
 struct sn_callers {
@@ -31,6 +34,8 @@ struct sn_callers {
 	/* Private: a pair is a context of the function and the caller the walk up has come to. */
 	struct sn_callers_pair *pairs;
 	size_t pair_count, pair_capacity;
+	struct sn_tree_value *sums; /* [pair * tree->metric_count + position], of long recursions */
+	uint32_t *lengths, *begins; /* [node]: of the recursion that it is in */
 	struct sn_groups groups;
 };
 

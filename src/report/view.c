@@ -2,6 +2,7 @@
 /* What all forms of a report share, and its rows as data; see view.h. */
 #include "view.h"
 
+#include "base/vec.h"
 #include "report/callers.h"
 #include "report/flat.h"
 #include "format/measurement.h"
@@ -318,6 +319,13 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 	return code;
 }
 
+/* Entries of one parent, in their order, while they are gone through. */
+struct siblings {
+	struct keyed *order;
+	uint32_t count, next;
+	uint32_t parent; /* the row's id */
+};
+
 struct bottom_up {
 	const struct sn_view *view;
 	struct sn_callers callers;
@@ -325,45 +333,73 @@ struct bottom_up {
 	struct sn_derived *derived; /* [formula] */
 	double least;
 	uint32_t next_id;
+	/* From the functions to where the walk is: recursions are deeper than a stack of calls. */
+	struct siblings *path;
+	size_t path_count, path_capacity;
 };
 
-static int rows_of_entries(struct bottom_up *walk, uint32_t first, uint32_t count, uint32_t parent,
-			   struct sn_error *error)
+static int enter(struct bottom_up *walk, uint32_t first, uint32_t count, uint32_t parent)
 {
 	struct sn_callers *callers = &walk->callers;
 	struct keyed *order = malloc((count + 1) * sizeof(*order));
-	int code = order ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	uint32_t metrics = callers->tree->metric_count;
-	for (uint32_t i = 0; code == 0 && i < count; i++) {
+	if (!order || sn_vec_reserve(&walk->path, &walk->path_capacity, walk->path_count + 1) < 0) {
+		free(order);
+		return SN_ERR_MEMORY;
+	}
+	for (uint32_t i = 0; i < count; i++) {
 		const struct sn_tree_value *values =
 		    &callers->values[(first + i) * (size_t)metrics];
 		sn_view_derive(walk->view, values, NULL, walk->derived);
 		order[i] = (struct keyed){
 		    metrics ? sn_view_sort_key(walk->view, values, walk->derived) : 0, first + i};
 	}
-	if (code == 0)
-		qsort(order, count, sizeof(*order), compare_keyed);
-	for (uint32_t i = 0; code == 0 && i < count; i++) {
-		uint32_t entry = order[i].index, depth = callers->entries[entry].depth;
-		struct sn_tree_value *values = &callers->values[entry * (size_t)metrics];
-		bool is_small = values[0].exclusive.sum < walk->least &&
-				(depth > 0 || walk->view->min_share_is_given);
-		if (metrics == 0 || is_small || values[0].exclusive.count == 0)
-			continue;
-		uint32_t id = walk->next_id++;
-		sn_view_derive(walk->view, values, NULL, walk->derived);
-		struct sn_row row = {
-		    id,		parent, depth,	      callers->entries[entry].frame,
-		    SONDE_NONE, values, walk->derived};
-		code = walk->sink->take(walk->sink, &row);
-		if (code != 0 || depth >= walk->view->max_depth)
-			continue;
-		code = sn_callers_expand(callers, entry, error);
-		if (code == 0)
-			code = rows_of_entries(walk, callers->entries[entry].first_child,
-					       callers->entries[entry].child_count, id, error);
+	qsort(order, count, sizeof(*order), compare_keyed);
+	walk->path[walk->path_count++] = (struct siblings){order, count, 0, parent};
+	return 0;
+}
+
+/* One entry's row, and where it is not the last of its path, into its callers. */
+static int row_of_entry(struct bottom_up *walk, uint32_t entry, uint32_t parent,
+			struct sn_error *error)
+{
+	struct sn_callers *callers = &walk->callers;
+	uint32_t metrics = callers->tree->metric_count, depth = callers->entries[entry].depth;
+	struct sn_tree_value *values = &callers->values[entry * (size_t)metrics];
+	bool is_small = metrics && values[0].exclusive.sum < walk->least &&
+			(depth > 0 || walk->view->min_share_is_given);
+	if (metrics == 0 || is_small || values[0].exclusive.count == 0)
+		return 0;
+	uint32_t id = walk->next_id++;
+	sn_view_derive(walk->view, values, NULL, walk->derived);
+	struct sn_row row = {id,	 parent, depth,	       callers->entries[entry].frame,
+			     SONDE_NONE, values, walk->derived};
+	int code = walk->sink->take(walk->sink, &row);
+	if (code != 0 || depth >= walk->view->max_depth)
+		return code;
+	code = sn_callers_expand(callers, entry, error);
+	if (code == 0 && enter(walk, callers->entries[entry].first_child,
+			       callers->entries[entry].child_count, id) != 0)
+		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return code;
+}
+
+static int rows_of_entries(struct bottom_up *walk, struct sn_error *error)
+{
+	int code = 0;
+	if (enter(walk, 0, walk->callers.function_count, SONDE_NONE) != 0)
+		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	while (walk->path_count > 0) {
+		struct siblings *siblings = &walk->path[walk->path_count - 1];
+		if (code == 0 && siblings->next < siblings->count) {
+			uint32_t entry = siblings->order[siblings->next++].index;
+			code = row_of_entry(walk, entry, siblings->parent, error);
+		} else {
+			free(siblings->order);
+			walk->path_count--;
+		}
 	}
-	free(order);
+	free(walk->path);
 	return code;
 }
 
@@ -377,7 +413,7 @@ static int rows_bottom_up(const struct sn_view *view, const struct sn_tree *tree
 	int code = sn_callers_init(&walk.callers, tree, view->grouping, error);
 	if (code != 0)
 		return code;
-	code = rows_of_entries(&walk, 0, walk.callers.function_count, SONDE_NONE, error);
+	code = rows_of_entries(&walk, error);
 	sn_callers_release(&walk.callers);
 	return code;
 }

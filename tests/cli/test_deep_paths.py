@@ -2,12 +2,17 @@
 """A recursion of 200,000 levels with own cost at each: every reader copes, and formats of whole stacks stay bounded."""
 from __future__ import annotations
 
+import csv
+import io
+import json
+import random
 import re
 from pathlib import Path
 
 import pytest
 
 from conftest import make_database, run_sonde
+from hpctoolkit_measurement import PRIMARY, Metric, Profile, thread
 
 DEPTH = 200_000
 LIMIT = 256  # frames of a path: src/export/stack.h
@@ -20,10 +25,63 @@ def deep_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("options", [["info"], ["report"], ["report", "--view", "flat"], ["report", "--full"],
-                                     ["report", "--format", "json"], ["report", "--format", "csv"]])
+                                     ["report", "--format", "json"], ["report", "--format", "csv"],
+                                     ["report", "--view", "bottom-up"], ["report", "--view", "bottom-up", "--full"]])
 def test_readers(deep_db: Path, options: list[str]) -> None:
     result = run_sonde(*options, deep_db)
     assert (result.status, result.err) == (0, "")
+
+
+def test_bottom_up_of_a_recursion(deep_db: Path) -> None:
+    """Level n of the callers has what lies n levels deep and deeper; each takes a step, not one for each level below."""
+    result = run_sonde("report", "--view", "bottom-up", "--format", "csv", deep_db)
+    assert (result.status, result.err) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(result.out)))
+    assert len(rows) == DEPTH - DEPTH // 1000 + 1  # callers below a thousandth are left out
+    for level in (0, 1, 15, 16, 17, 63, 64, 65, 1000, DEPTH // 2, len(rows) - 1):
+        row = rows[level]
+        assert (row["name"], int(row["depth"])) == ("down", level)
+        assert float(row["cpu-time:exclusive"]) == (DEPTH - level) * 5_000_000
+
+
+def called(row: dict) -> str:
+    return row["module"] or row["name"]
+
+
+def test_bottom_up_is_top_down_read_backwards(tmp_path: Path) -> None:
+    """Random recursions of three functions, short and long: counted again from the contexts."""
+    random.seed(5)
+    for number in range(4):
+        profile = Profile(thread(), [Metric("time (sec)")])
+        modules = [profile.module(f"/lib/{name}.so") for name in "abc"]
+        nodes = [profile.node(0, 0, PRIMARY)]
+        for _ in range(60):
+            at = random.choice(nodes)
+            for _ in range(random.choice([1, 2, 5, 40])):
+                function = random.randrange(3) if random.random() < 0.2 else number % 3
+                at = profile.node(at, modules[function], 16)
+                nodes.append(at)
+                if random.random() < 0.7:
+                    profile.value(at, 0, random.randrange(1, 9))
+        profile.write(tmp_path / f"{number}.m/p.hpcrun")
+        assert run_sonde("import", tmp_path / f"{number}.m", "-o", tmp_path / "a.sdb").status == 0
+        same = ["report", "--format", "json", "--granularity", "instruction", "--min-share", "0", tmp_path / "a.sdb"]
+        expected: dict[tuple, float] = {}
+        paths: dict[int | None, tuple] = {None: ()}
+        for row in json.loads(run_sonde(*same).out)["rows"]:
+            paths[row["id"]] = (called(row), *paths[row["parent"]]) if row["parent"] is not None else ()
+            value = next((v["exclusive"]["sum"] for v in row["values"].values()), 0)
+            for length in range(1, len(paths[row["id"]]) + 1):
+                if value:
+                    key = paths[row["id"]][:length]
+                    expected[key] = expected.get(key, 0) + value
+        found: dict[tuple, float] = {}
+        paths = {None: ()}
+        for row in json.loads(run_sonde(*same, "--view", "bottom-up").out)["rows"]:
+            paths[row["id"]] = (*paths[row["parent"]], called(row))
+            found[paths[row["id"]]] = next(iter(row["values"].values()))["exclusive"]["sum"]
+        assert len(expected) > 100 and max(map(len, expected)) > 40
+        assert found == expected
 
 
 @pytest.mark.parametrize("kind", ["html", "callgrind", "hatchet", "csv"])
