@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The three sentences: where the time goes, what devices wait for, which node to change. */
-#include "answers.h"
+#include "critical_path.h"
+#include "format/measurement.h"
 #include "node_sums.h"
 
 #include <stdio.h>
@@ -160,6 +161,46 @@ static int say_waits(const struct sn_answers *answers, const struct whole *whole
 	return 0;
 }
 
+/* The node whose work, a tenth faster, would gain most. */
+static const struct sn_path_share *best_share(const struct sn_answers *answers,
+					      const struct sn_critical_path *path)
+{
+	const struct sn_path_share *best = NULL;
+	for (size_t i = 0; i < path->share_count && i < SN_PATH_SHARES; i++) {
+		uint32_t frame = sn_node_map_at(&answers->nodes, path->shares[i].node).frame;
+		/* a step as such is only what nobody else has recorded */
+		if (sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION)
+			continue;
+		if (!best || path->shares[i].gain_ns > best->gain_ns)
+			best = path->shares + i;
+	}
+	return best;
+}
+
+static int say_node(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
+{
+	struct sn_critical_path path;
+	char label[SN_NODE_CHARS], launching[160] = "";
+	int result = sn_critical_path(answers, &path, error);
+	const struct sn_path_share *best = result ? NULL : best_share(answers, &path);
+	if (!result && path.kinds_ns[SN_PATH_LAUNCH] > 0.2 * path.length_ns)
+		snprintf(launching, sizeof(launching),
+			 " Launching is %s of that path: fewer, larger kernels or graphs help.",
+			 sn_answers_share(path.kinds_ns[SN_PATH_LAUNCH], path.length_ns));
+	if (best)
+		sn_page_sentence(
+		    page,
+		    "Which node to change: %s is on the critical path of %s for %s of "
+		    "its %s (%s); 10%% faster it would gain %s (%s), for nothing %s.%s",
+		    sn_node_map_label(&answers->nodes, best->node, label), path.name,
+		    sn_answers_time(best->time_ns), sn_answers_time(path.length_ns),
+		    sn_answers_share(best->time_ns, path.length_ns), sn_answers_time(best->gain_ns),
+		    sn_answers_share(best->gain_ns, path.length_ns),
+		    sn_answers_time(best->gain_all_ns), launching);
+	sn_critical_path_release(&path);
+	return result;
+}
+
 int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct whole whole = sum_up(answers);
@@ -167,5 +208,5 @@ int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, stru
 		return 0;
 	if (say_where(answers, &whole, page) || say_waits(answers, &whole, page))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return 0;
+	return say_node(answers, page, error);
 }

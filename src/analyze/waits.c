@@ -131,8 +131,23 @@ static int compare_lengths(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+/* The least time from begin of the call to start, where no gap tells more. */
+static uint64_t least_latency(const struct sn_operations *operations,
+			      const struct sn_device_operations *device)
+{
+	uint64_t least = UINT64_MAX;
+	for (size_t i = 0; i < device->count; i++) {
+		const struct sn_launch *launch = sn_operation_launch(operations, device->items + i);
+		uint64_t start = device->items[i].start_ns;
+		if (launch && start >= launch->start_ns && start - launch->start_ns < least)
+			least = start - launch->start_ns;
+	}
+	return least;
+}
+
 /* The median of begin of the call to start where the device had nothing to do meanwhile. */
-static int find_latency(const struct sn_device_time *time, struct sn_waits *waits)
+static int find_latency(const struct sn_device_time *time, const struct sn_operations *operations,
+			const struct sn_device_operations *device, struct sn_waits *waits)
 {
 	uint64_t *lengths = malloc((time->gap_count + 1) * sizeof(*lengths));
 	size_t count = 0;
@@ -144,7 +159,7 @@ static int find_latency(const struct sn_device_time *time, struct sn_waits *wait
 			lengths[count++] = gap->end_ns - gap->launched_ns;
 	}
 	qsort(lengths, count, sizeof(*lengths), compare_lengths);
-	waits->launch_latency_ns = count ? lengths[count / 2] : UINT64_MAX;
+	waits->launch_latency_ns = count ? lengths[count / 2] : least_latency(operations, device);
 	free(lengths);
 	return 0;
 }
@@ -232,7 +247,8 @@ int sn_waits(const struct sonde_db *db, const struct sonde_trace *trace,
 	};
 	*waits = (struct sn_waits){.before = calloc(nodes->table.count + 1ull, sizeof(double))};
 	bool has_memory = sweep.kinds && sweep.threads && sweep.explained && waits->before;
-	int result = has_memory && !fill_work(device, waits) && !find_latency(time, waits)
+	int result = has_memory && !fill_work(device, waits) &&
+			     !find_latency(time, operations, device, waits)
 			 ? 0
 			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result) {

@@ -172,7 +172,7 @@ def test_reasons_add_up(sonde, name):
         assert states == device["total_ns"]
         exposed = {row["reason"]: row["time_ns"] for row in answer["waits"]["rows"]}
         assert exposed.get("waiting for copies", 0) == device["exposed_copy_ns"]
-    assert len(answer["sentences"]) >= 2
+    assert len(answer["sentences"]) == 3
 
 
 def test_one_command_for_a_folder(sonde, tmp_path):
@@ -183,6 +183,7 @@ def test_one_command_for_a_folder(sonde, tmp_path):
     first, second = result.out.split("\n\n")[0].split("\nWhat devices wait for")[:2]
     assert first.startswith("Where the time goes: of ") and "8 devices" in first
     assert "another rank" in second
+    assert "Which node to change: aten::" in second and "10% faster" in second
     assert sonde("timeline", tmp_path).status == 128
     assert "no traces in that folder" in sonde("timeline", tmp_path).err
 

@@ -1,0 +1,849 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happened in a window as activities that wait for each other; see critical_path.h. */
+#include "base/vec.h"
+#include "critical_path.h"
+#include "format/measurement.h"
+#include "host.h"
+
+#include <string.h>
+
+/* Shorter silences of a thread are its own affair. */
+enum { SILENCE_NS = 5000, LOOK_BACK = 64 };
+/* Of activities that start together: an arrival, their meeting, all else. */
+enum { RANK_ARRIVAL, RANK_MEETING, RANK_OTHER };
+
+/* A part of a thread within the window, in the common time. */
+struct part {
+	uint64_t start_ns, end_ns;
+	uint64_t call_start_ns, link;
+	uint32_t context, profile, node;
+	uint32_t activity;
+	bool is_quiet; /* no operator and no call of a device: perhaps only waiting */
+};
+
+/* A thread between two things that it certainly did itself. */
+struct silence {
+	uint64_t start_ns, end_ns;
+	uint32_t profile;
+	uint32_t first, end; /* quiet parts in it */
+	uint32_t before;     /* the part before, SONDE_NONE */
+};
+
+/* When an operation ended. */
+struct ending {
+	uint64_t end_ns;
+	uint32_t activity;
+};
+
+struct build {
+	const struct sn_answers *answers;
+	const struct sn_path_window *window; /* of the process being built */
+	struct sn_path_graph *graph;
+	struct part *parts;
+	size_t part_count, part_capacity;
+	struct silence *silences; /* by start */
+	size_t silence_count, silence_capacity;
+	uint32_t *launches;    /* by launch: its activity */
+	uint32_t *meetings;    /* by collective: its activity */
+	uint32_t *collectives; /* by arrival: its collective */
+	uint32_t *arrivals;    /* by participant and own start */
+	struct ending *ends;   /* of the process's operations, ascending: what calls may wait for */
+	size_t end_count, end_capacity;
+};
+
+static int edge(struct build *build, uint32_t from, uint32_t to, bool from_start, int64_t lag_ns,
+		enum sn_path_kind kind)
+{
+	struct sn_path_edge made = {
+	    .from = from, .to = to, .lag_ns = lag_ns, .kind = kind, .from_start = from_start};
+	return sn_path_graph_edge(build->graph, &made);
+}
+
+/* ---- operations ---- */
+
+static uint64_t common(const struct build *build, uint64_t time_ns)
+{
+	return time_ns + (uint64_t)build->window->offset_ns;
+}
+
+static uint32_t add_operation(struct build *build, const struct sn_operation *one, uint64_t start,
+			      uint64_t end, unsigned rank)
+{
+	static const uint8_t kinds[] = {SN_PATH_COMPUTE, SN_PATH_COMMUNICATION, SN_PATH_COPY};
+	struct sn_path_activity activity = {
+	    .start_ns = start,
+	    .end_ns = end > start ? end : start,
+	    .context = one->context,
+	    .profile = one->profile,
+	    .node = build->answers->nodes.of_context[one->context],
+	    .kind = kinds[one->work],
+	    .rank = (uint8_t)rank,
+	    .ends = true,
+	};
+	return sn_path_graph_add(build->graph, &activity);
+}
+
+static int compare_arrivals(const void *left, const void *right, void *data)
+{
+	const struct sn_arrival *arrivals = data;
+	const struct sn_arrival *a = arrivals + *(const uint32_t *)left,
+				*b = arrivals + *(const uint32_t *)right;
+	if (a->participant != b->participant)
+		return a->participant < b->participant ? -1 : 1;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Which arrival of which collective: by participant and start. */
+static int index_arrivals(struct build *build)
+{
+	const struct sn_answers *answers = build->answers;
+	const struct sn_ranks *ranks = &answers->ranks;
+	size_t count = answers->details.arrival_count;
+	build->arrivals = malloc((count + 1) * sizeof(uint32_t));
+	build->collectives = malloc((count + 1) * sizeof(uint32_t));
+	build->meetings = malloc((ranks->count + 1) * sizeof(uint32_t));
+	if (!build->arrivals || !build->collectives || !build->meetings)
+		return SN_ERR_MEMORY;
+	memset(build->collectives, 0xff, (count + 1) * sizeof(uint32_t));
+	memset(build->meetings, 0xff, (ranks->count + 1) * sizeof(uint32_t));
+	for (uint32_t i = 0; i < count; i++)
+		build->arrivals[i] = i;
+	for (uint32_t c = 0; c < ranks->count; c++)
+		for (uint32_t i = 0; i < ranks->collectives[c].count; i++)
+			build->collectives[ranks->collectives[c].first + i] = c;
+	if (count)
+		qsort_r(build->arrivals, count, sizeof(uint32_t), compare_arrivals,
+			ranks->arrivals);
+	return 0;
+}
+
+/* The collective that an operation of a device is a part of, or SONDE_NONE. `start` in the common
+ * time, as arrivals are. */
+static uint32_t find_collective(const struct build *build, size_t device, uint64_t start)
+{
+	const struct sn_answers *answers = build->answers;
+	uint32_t participant = 0;
+	while (participant < answers->details.participant_count &&
+	       answers->details.participants[participant].device != device)
+		participant++;
+	size_t low = 0, high = answers->details.arrival_count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct sn_arrival *one = answers->ranks.arrivals + build->arrivals[middle];
+		if (one->participant < participant ||
+		    (one->participant == participant && one->start_ns < start))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == answers->details.arrival_count)
+		return SONDE_NONE;
+	const struct sn_arrival *one = answers->ranks.arrivals + build->arrivals[low];
+	return one->participant == participant && one->start_ns == start
+		   ? build->collectives[build->arrivals[low]]
+		   : SONDE_NONE;
+}
+
+/* A collective as an arrival, the meeting of all, and the transfer. Gives the first and last. */
+static int add_collective(struct build *build, const struct sn_operation *one, uint32_t number,
+			  uint32_t *first, uint32_t *last)
+{
+	const struct sn_collective *collective = build->answers->ranks.collectives + number;
+	uint64_t start = common(build, one->start_ns), end = common(build, one->end_ns);
+	uint64_t met = collective->last_ns < start ? start : collective->last_ns;
+	met = met > end ? end : met;
+	if (build->meetings[number] == SONDE_NONE) {
+		struct sn_path_activity meeting = {
+		    .start_ns = collective->last_ns,
+		    .end_ns = collective->last_ns,
+		    .context = SONDE_NONE,
+		    .profile = SONDE_NONE,
+		    .node = SONDE_NONE,
+		    .kind = SN_PATH_COMMUNICATION,
+		    .rank = RANK_MEETING,
+		};
+		build->meetings[number] = sn_path_graph_add(build->graph, &meeting);
+	}
+	*first = add_operation(build, one, start, start, RANK_ARRIVAL);
+	*last = add_operation(build, one, met, end, RANK_OTHER);
+	if (*first == SONDE_NONE || *last == SONDE_NONE || build->meetings[number] == SONDE_NONE ||
+	    edge(build, *first, *last, false, 0, SN_PATH_HELD) ||
+	    edge(build, *first, build->meetings[number], false, 0, SN_PATH_HELD) ||
+	    edge(build, build->meetings[number], *last, false, 0, SN_PATH_HELD))
+		return SN_ERR_MEMORY;
+	return 0;
+}
+
+enum { RECENT = 8 };
+
+/* The operation before in the same stream, and some that ended lately. */
+struct stream {
+	uint32_t profile, activity;
+	uint64_t end_ns;
+	struct ending recent[RECENT];
+	size_t recent_count; /* ever */
+};
+
+struct streams {
+	struct stream *items;
+	size_t count, capacity;
+};
+
+static struct stream *stream_of(struct streams *streams, uint32_t profile)
+{
+	for (size_t i = 0; i < streams->count; i++)
+		if (streams->items[i].profile == profile)
+			return streams->items + i;
+	if (sn_vec_reserve(&streams->items, &streams->capacity, streams->count + 1) < 0)
+		return NULL;
+	streams->items[streams->count] =
+	    (struct stream){.profile = profile, .activity = SONDE_NONE};
+	return streams->items + streams->count++;
+}
+
+/* What ended last on another stream of the device before that time; its activity is SONDE_NONE
+ * where there is nothing. */
+static struct ending other_stream(const struct streams *streams, uint32_t profile,
+				  uint64_t before_ns)
+{
+	struct ending found = {0, SONDE_NONE};
+	for (size_t i = 0; i < streams->count; i++) {
+		const struct stream *one = streams->items + i;
+		size_t known = one->recent_count < RECENT ? one->recent_count : RECENT;
+		for (size_t k = 0; k < known && one->profile != profile; k++)
+			if (one->recent[k].end_ns <= before_ns &&
+			    one->recent[k].end_ns > found.end_ns)
+				found = one->recent[k];
+	}
+	return found;
+}
+
+/* What an operation had to wait for. */
+static int connect_operation(struct build *build, const struct sn_operation *one, uint32_t first,
+			     uint64_t latency, struct streams *streams, const struct stream *before)
+{
+	const struct sn_launch *launch = sn_operation_launch(&build->answers->operations, one);
+	uint64_t start = common(build, one->start_ns), explained = 0;
+	uint32_t launcher = launch ? build->launches[one->launch] : SONDE_NONE;
+	if (launcher != SONDE_NONE) {
+		uint64_t called = build->graph->activities[launcher].start_ns;
+		uint64_t least = start > called ? start - called : 0;
+		least = least > latency ? latency : least;
+		explained = called + least;
+		if (edge(build, launcher, first, true, (int64_t)least, SN_PATH_LAUNCH))
+			return SN_ERR_MEMORY;
+	}
+	if (before->activity != SONDE_NONE) {
+		bool overlaps = before->end_ns > start;
+		explained = before->end_ns > explained && !overlaps ? before->end_ns : explained;
+		if (edge(build, before->activity, first, overlaps, 0, SN_PATH_HELD))
+			return SN_ERR_MEMORY;
+	}
+	/* an event of another stream, which is not recorded */
+	struct ending other = other_stream(streams, one->profile, start);
+	if (other.end_ns > explained && start > explained + latency)
+		return edge(build, other.activity, first, false, 0, SN_PATH_HELD);
+	return 0;
+}
+
+static int compare_ends(const void *left, const void *right)
+{
+	const struct ending *a = left, *b = right;
+	if (a->end_ns != b->end_ns)
+		return a->end_ns < b->end_ns ? -1 : 1;
+	return a->activity < b->activity ? -1 : a->activity > b->activity;
+}
+
+static int note_end(struct build *build, uint64_t end_ns, uint32_t activity)
+{
+	if (sn_vec_reserve(&build->ends, &build->end_capacity, build->end_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	build->ends[build->end_count++] = (struct ending){end_ns, activity};
+	return 0;
+}
+
+static bool is_in_window(const struct build *build, const struct sn_operation *one)
+{
+	const struct sn_path_window *window = build->window;
+	const struct sn_launch *launch = sn_operation_launch(&build->answers->operations, one);
+	if (launch && launch->start_ns >= window->to_ns)
+		return false;
+	if (launch && launch->start_ns >= window->from_ns)
+		return true;
+	return one->start_ns < window->to_ns && one->end_ns > window->from_ns;
+}
+
+static int add_one(struct build *build, const struct sn_operation *one, size_t device,
+		   struct streams *streams)
+{
+	uint64_t start = common(build, one->start_ns), end = common(build, one->end_ns);
+	uint64_t latency = build->answers->waits[device].launch_latency_ns;
+	struct stream *stream = stream_of(streams, one->profile);
+	uint32_t number =
+	    one->work == SN_WORK_COMMUNICATION ? find_collective(build, device, start) : SONDE_NONE;
+	uint32_t first, last;
+	if (!stream)
+		return SN_ERR_MEMORY;
+	if (number != SONDE_NONE) {
+		if (add_collective(build, one, number, &first, &last))
+			return SN_ERR_MEMORY;
+	} else {
+		first = last = add_operation(build, one, start, end, RANK_OTHER);
+	}
+	if (first == SONDE_NONE ||
+	    connect_operation(build, one, first, latency > INT64_MAX / 4 ? 0 : latency, streams,
+			      stream) ||
+	    note_end(build, end, last))
+		return SN_ERR_MEMORY;
+	stream = stream_of(streams, one->profile);
+	stream->recent[stream->recent_count++ % RECENT] = (struct ending){end, last};
+	if (stream->activity == SONDE_NONE || end >= stream->end_ns) {
+		stream->activity = last;
+		stream->end_ns = end;
+	}
+	return 0;
+}
+
+static int add_operations(struct build *build)
+{
+	const struct sn_answers *answers = build->answers;
+	int result = 0;
+	build->end_count = 0;
+	for (size_t d = 0; d < answers->operations.device_count && !result; d++) {
+		const struct sn_device_operations *device = answers->operations.devices + d;
+		struct streams streams = {0};
+		if (!sn_host_is_same_process(answers->db, device->profile, build->window->profile))
+			continue;
+		for (size_t i = 0; i < device->count && !result; i++)
+			if (is_in_window(build, device->items + i))
+				result = add_one(build, device->items + i, d, &streams);
+		free(streams.items);
+	}
+	if (build->end_count)
+		qsort(build->ends, build->end_count, sizeof(*build->ends), compare_ends);
+	return result;
+}
+
+/* ---- threads ---- */
+
+static bool is_quiet(const struct build *build, uint32_t context)
+{
+	const struct sonde_db *db = build->answers->db;
+	unsigned kind = sonde_db_frame(db, sonde_db_context(db, context)->frame)->kind;
+	return kind == SN_FRAME_PYTHON || kind == SN_FRAME_REGION || kind == SN_FRAME_THREAD ||
+	       sn_host_is_waiting(db, context);
+}
+
+static int take_part(void *data, const struct sn_host_part *read)
+{
+	struct build *build = data;
+	const struct sn_path_window *window = build->window;
+	uint64_t start = read->start_ns > window->from_ns ? read->start_ns : window->from_ns;
+	uint64_t end = read->end_ns < window->to_ns ? read->end_ns : window->to_ns;
+	if (start >= end)
+		return 0;
+	struct part part = {
+	    .start_ns = common(build, start),
+	    .end_ns = common(build, end),
+	    .call_start_ns = read->call_start_ns,
+	    .link = read->link,
+	    .context = read->context,
+	    .profile = read->profile,
+	    .node = build->answers->nodes.of_context[read->context],
+	    .activity = SONDE_NONE,
+	    .is_quiet = is_quiet(build, read->context),
+	};
+	struct part *last = build->part_count ? build->parts + build->part_count - 1 : NULL;
+	/* nothing can come between parts of one node that nothing is launched in */
+	bool joins = last && last->profile == part.profile && last->node == part.node &&
+		     last->end_ns == part.start_ns && !last->link && !part.link &&
+		     last->is_quiet == part.is_quiet;
+	if (joins) {
+		last->end_ns = part.end_ns;
+		return 0;
+	}
+	if (sn_vec_reserve(&build->parts, &build->part_capacity, build->part_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	build->parts[build->part_count++] = part;
+	return 0;
+}
+
+static uint32_t add_part(struct build *build, const struct part *part, uint64_t start, uint64_t end)
+{
+	struct sn_path_activity activity = {
+	    .start_ns = start,
+	    .end_ns = end,
+	    .context = part->context,
+	    .profile = part->profile,
+	    .node = part->node,
+	    .kind = SN_PATH_HOST,
+	    .rank = RANK_OTHER,
+	    .ends = !part->is_quiet ||
+		    (build->window->is_marked && part->profile == build->window->profile),
+	};
+	return sn_path_graph_add(build->graph, &activity);
+}
+
+static void note_launch(struct build *build, const struct part *part)
+{
+	const struct sn_launch *launch =
+	    sn_operations_launch(&build->answers->operations, part->link);
+	if (!launch || launch->start_ns != part->call_start_ns)
+		return;
+	uint32_t *activity = build->launches + (launch - build->answers->operations.launches);
+	if (*activity == SONDE_NONE)
+		*activity = part->activity;
+}
+
+static int add_silence(struct build *build, const struct silence *silence)
+{
+	if (silence->end_ns < silence->start_ns + SILENCE_NS)
+		return 0;
+	if (sn_vec_reserve(&build->silences, &build->silence_capacity, build->silence_count + 1) <
+	    0)
+		return SN_ERR_MEMORY;
+	build->silences[build->silence_count++] = *silence;
+	return 0;
+}
+
+static int compare_silences(const void *left, const void *right)
+{
+	const struct silence *a = left, *b = right;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return a->profile < b->profile ? -1 : a->profile > b->profile;
+}
+
+/* The silences of one thread, of which parts first .. end - 1 are. */
+static int find_silences(struct build *build, uint32_t first, uint32_t end)
+{
+	uint64_t window_end = common(build, build->window->to_ns);
+	struct silence open = {
+	    .start_ns = common(build, build->window->from_ns),
+	    .profile = build->parts[first].profile,
+	    .first = first,
+	    .before = SONDE_NONE,
+	};
+	for (uint32_t i = first; i < end; i++) {
+		if (build->parts[i].is_quiet)
+			continue;
+		open.end_ns = build->parts[i].start_ns;
+		open.end = i;
+		if (add_silence(build, &open))
+			return SN_ERR_MEMORY;
+		open.start_ns = build->parts[i].end_ns;
+		open.before = i;
+		open.first = i + 1;
+	}
+	open.end_ns = window_end;
+	open.end = end;
+	return add_silence(build, &open);
+}
+
+/* Who fell silent last while this thread was silent, and stayed so. */
+static const struct silence *find_giver(const struct build *build, const struct silence *taker)
+{
+	size_t low = 0, high = build->silence_count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (build->silences[middle].start_ns <= taker->end_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = low; i-- && low - i <= LOOK_BACK;) {
+		const struct silence *one = build->silences + i;
+		if (one->start_ns <= taker->start_ns)
+			return NULL;
+		if (one->profile != taker->profile && one->end_ns >= taker->end_ns &&
+		    one->before != SONDE_NONE)
+			return one;
+	}
+	return NULL;
+}
+
+/* ---- a thread's chain ---- */
+
+struct chain {
+	uint32_t last;	 /* activity, SONDE_NONE at the begin */
+	bool is_waiting; /* what is before is not what counts: it waited from there on */
+};
+
+static int link_chain(struct build *build, struct chain *chain, uint32_t next)
+{
+	if (chain->last == SONDE_NONE)
+		return 0;
+	return edge(build, chain->last, next, chain->is_waiting, 0, SN_PATH_UNRECORDED);
+}
+
+/* A part that waits, up to `time_ns`, for `from`; then it goes on by itself. */
+static int split_part(struct build *build, struct chain *chain, struct part *part, uint64_t time_ns)
+{
+	uint32_t head = add_part(build, part, part->start_ns, time_ns);
+	if (head == SONDE_NONE || link_chain(build, chain, head))
+		return SN_ERR_MEMORY;
+	build->graph->activities[head].ends = false; /* it would have waited for less */
+	if (part->activity == SONDE_NONE)
+		part->activity = head;
+	note_launch(build, part);
+	chain->last = head;
+	chain->is_waiting = true;
+	return 0;
+}
+
+static int finish_part(struct build *build, struct chain *chain, struct part *part, uint64_t start,
+		       uint32_t *made)
+{
+	*made = add_part(build, part, start, part->end_ns);
+	if (*made == SONDE_NONE || link_chain(build, chain, *made))
+		return SN_ERR_MEMORY;
+	if (part->activity == SONDE_NONE) {
+		part->activity = *made;
+		note_launch(build, part);
+	}
+	*chain = (struct chain){*made, false};
+	return 0;
+}
+
+struct handover {
+	uint64_t time_ns; /* when the giver fell silent */
+	const struct silence *giver, *taker;
+};
+
+/* To be made once all threads have their activities. */
+struct pending {
+	struct handover handover;
+	uint32_t to;
+};
+
+struct pendings {
+	struct pending *items;
+	size_t count, capacity;
+};
+
+static bool waits_for_device(const struct build *build, const struct part *part)
+{
+	const struct sonde_db *db = build->answers->db;
+	if (sn_host_is_synchronizing(db, part->context))
+		return true;
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(db, sonde_db_context(db, part->context)->frame);
+	return frame->kind == SN_FRAME_GPU_API && part->link &&
+	       strstr(sonde_db_string(db, frame->name), "emcpy");
+}
+
+/* The operations are not there yet when threads are read, so the ends are found from the list. */
+struct wait {
+	uint32_t to;
+	uint64_t begin_ns, ended_ns;
+	bool is_for_all; /* streams */
+};
+
+struct waits {
+	struct wait *items;
+	size_t count, capacity;
+};
+
+/* Activities that begin for no reason that is known: somebody must have asked for them. */
+struct beginnings {
+	uint32_t *items;
+	size_t count, capacity;
+};
+
+struct threads {
+	struct pendings handovers;
+	struct waits waits;
+	struct beginnings beginnings;
+	uint32_t main_first, main_end; /* parts of the thread that did most */
+};
+
+static int take_handover(struct build *build, struct chain *chain, struct part *part,
+			 const struct handover *handover, struct threads *threads)
+{
+	uint32_t made;
+	uint64_t time = handover->time_ns;
+	struct pendings *pendings = &threads->handovers;
+	if (part->start_ns < time && split_part(build, chain, part, time))
+		return SN_ERR_MEMORY;
+	/* between two parts: nothing is recorded until it goes on */
+	if (part->start_ns >= time)
+		chain->is_waiting = true;
+	if (finish_part(build, chain, part, part->start_ns < time ? time : part->start_ns, &made) ||
+	    sn_vec_reserve(&pendings->items, &pendings->capacity, pendings->count + 1) < 0)
+		return SN_ERR_MEMORY;
+	pendings->items[pendings->count++] = (struct pending){*handover, made};
+	return 0;
+}
+
+static bool waits_for_all(const struct build *build, const struct part *part)
+{
+	const struct sonde_db *db = build->answers->db;
+	const char *name = sonde_db_string(
+	    db, sonde_db_frame(db, sonde_db_context(db, part->context)->frame)->name);
+	return strstr(name, "DeviceSynchronize") || strstr(name, "CtxSynchronize");
+}
+
+static int take_wait(struct build *build, struct chain *chain, struct part *part, uint64_t ended,
+		     struct threads *threads)
+{
+	uint32_t made;
+	struct waits *waits = &threads->waits;
+	if (split_part(build, chain, part, ended) ||
+	    finish_part(build, chain, part, ended, &made) ||
+	    sn_vec_reserve(&waits->items, &waits->capacity, waits->count + 1) < 0)
+		return SN_ERR_MEMORY;
+	waits->items[waits->count++] =
+	    (struct wait){made, part->start_ns, ended, waits_for_all(build, part)};
+	return 0;
+}
+
+/* A part of a thread beside the main one that was silent before, or has waited, though no thread
+ * fell silent for it: whoever asked for it went on. */
+static bool is_beginning(const struct build *build, const struct chain *chain,
+			 const struct part *part, const struct threads *threads)
+{
+	size_t number = (size_t)(part - build->parts);
+	if (number >= threads->main_first && number < threads->main_end)
+		return false;
+	if (part->is_quiet && sn_host_is_waiting(build->answers->db, part->context))
+		return false;
+	if (chain->last == SONDE_NONE)
+		return part->start_ns > common(build, build->window->from_ns) + SILENCE_NS;
+	return part->start_ns > part[-1].end_ns + SILENCE_NS ||
+	       (part[-1].is_quiet && sn_host_is_waiting(build->answers->db, part[-1].context));
+}
+
+static int take_part_alone(struct build *build, struct chain *chain, struct part *part,
+			   struct threads *threads)
+{
+	struct beginnings *all = &threads->beginnings;
+	bool begins = is_beginning(build, chain, part, threads);
+	uint32_t made;
+	if (begins)
+		chain->is_waiting = true;
+	if (finish_part(build, chain, part, part->start_ns, &made))
+		return SN_ERR_MEMORY;
+	if (!begins)
+		return 0;
+	if (sn_vec_reserve(&all->items, &all->capacity, all->count + 1) < 0)
+		return SN_ERR_MEMORY;
+	all->items[all->count++] = made;
+	return 0;
+}
+
+/* The end of the operation that a call waited for, from the devices themselves. */
+static uint64_t waited_until(const struct build *build, const struct part *part)
+{
+	const struct sn_answers *answers = build->answers;
+	uint64_t latest = 0;
+	for (size_t d = 0; d < answers->operations.device_count; d++) {
+		const struct sn_device_operations *device = answers->operations.devices + d;
+		if (!sn_host_is_same_process(answers->db, device->profile, part->profile))
+			continue;
+		/* those that start before the call returns; of these few end late */
+		size_t low = 0, high = device->count;
+		while (low < high) {
+			size_t middle = (low + high) / 2;
+			if (common(build, device->items[middle].start_ns) < part->end_ns)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		for (size_t i = low; i-- && low - i <= LOOK_BACK;) {
+			uint64_t end = common(build, device->items[i].end_ns);
+			if (end <= part->end_ns && end > part->start_ns && end > latest &&
+			    is_in_window(build, device->items + i))
+				latest = end;
+		}
+	}
+	return latest;
+}
+
+/* The handovers to the thread whose parts these are, in order of time. */
+static size_t list_handovers(const struct build *build, uint32_t profile,
+			     struct handover *handovers)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < build->silence_count; i++) {
+		const struct silence *taker = build->silences + i;
+		if (taker->profile != profile)
+			continue;
+		const struct silence *giver = find_giver(build, taker);
+		if (giver)
+			handovers[count++] = (struct handover){giver->start_ns, giver, taker};
+	}
+	return count;
+}
+
+static int chain_thread(struct build *build, uint32_t first, uint32_t end,
+			const struct handover *handovers, size_t handover_count,
+			struct threads *threads)
+{
+	struct chain chain = {.last = SONDE_NONE};
+	size_t at = 0;
+	for (uint32_t i = first; i < end; i++) {
+		struct part *part = build->parts + i;
+		int result;
+		uint64_t ended = waits_for_device(build, part) ? waited_until(build, part) : 0;
+		/* the first part that goes on after the giver fell silent */
+		if (at < handover_count && part->end_ns > handovers[at].time_ns)
+			result = take_handover(build, &chain, part, handovers + at++, threads);
+		else if (ended)
+			result = take_wait(build, &chain, part, ended, threads);
+		else
+			result = take_part_alone(build, &chain, part, threads);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+/* What the giver was in when the taker went on, or the last thing it did. */
+static int connect_handover(struct build *build, const struct pending *pending)
+{
+	const struct silence *giver = pending->handover.giver;
+	uint64_t start = build->graph->activities[pending->to].start_ns;
+	for (uint32_t i = giver->first; i < giver->end; i++) {
+		const struct part *part = build->parts + i;
+		if (part->start_ns <= start && part->end_ns > start && part->activity != SONDE_NONE)
+			return edge(build, part->activity, pending->to, true, 0, SN_PATH_HANDOVER);
+	}
+	/* its last activity, of which a call that waited has two */
+	uint32_t last = build->parts[giver->before].activity;
+	while (last + 1 < build->graph->count &&
+	       build->graph->activities[last + 1].profile == giver->profile &&
+	       build->graph->activities[last].end_ns < build->parts[giver->before].end_ns)
+		last++;
+	return edge(build, last, pending->to, false, 0, SN_PATH_HANDOVER);
+}
+
+/* To what the main thread was in. */
+static int connect_beginning(struct build *build, const struct threads *threads, uint32_t to)
+{
+	uint64_t start = build->graph->activities[to].start_ns;
+	uint32_t low = threads->main_first, high = threads->main_end;
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (build->parts[middle].start_ns < start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == threads->main_first)
+		return 0;
+	const struct part *part = build->parts + low - 1;
+	if (part->profile == build->graph->activities[to].profile)
+		return 0;
+	return edge(build, part->activity, to, part->end_ns > start, 0, SN_PATH_HANDOVER);
+}
+
+/* To the operation that ended last; where all streams were waited for, to the last of each. */
+static int connect_wait(struct build *build, const struct wait *wait)
+{
+	uint32_t streams[LOOK_BACK];
+	size_t low = 0, high = build->end_count, count = 0;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (build->ends[middle].end_ns <= wait->ended_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	size_t most = wait->is_for_all ? LOOK_BACK : 1;
+	for (size_t i = low; i-- && low - i <= 4 * LOOK_BACK && count < most;) {
+		const struct ending *one = build->ends + i;
+		uint32_t stream = build->graph->activities[one->activity].profile;
+		bool is_known = one->end_ns <= wait->begin_ns;
+		for (size_t k = 0; k < count && !is_known; k++)
+			is_known = streams[k] == stream;
+		if (is_known)
+			continue;
+		streams[count++] = stream;
+		if (edge(build, one->activity, wait->to, false, 0, SN_PATH_HELD))
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+static int chain_threads(struct build *build, struct threads *threads)
+{
+	struct handover *handovers = malloc((build->silence_count + 1) * sizeof(*handovers));
+	int result = handovers ? 0 : SN_ERR_MEMORY;
+	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
+		for (next = first + 1; next < build->part_count; next++)
+			if (build->parts[next].profile != build->parts[first].profile)
+				break;
+		size_t count = list_handovers(build, build->parts[first].profile, handovers);
+		result = chain_thread(build, first, next, handovers, count, threads);
+	}
+	free(handovers);
+	return result;
+}
+
+static uint64_t loud_time(const struct part *parts, uint32_t count)
+{
+	uint64_t time = 0;
+	for (uint32_t i = 0; i < count; i++)
+		time += parts[i].is_quiet ? 0 : parts[i].end_ns - parts[i].start_ns;
+	return time;
+}
+
+static int build_process(struct build *build, struct sn_error *error)
+{
+	struct threads threads = {0};
+	uint64_t most = 0;
+	build->part_count = build->silence_count = 0;
+	int result = sn_host_walk(build->answers->db, build->answers->trace, build->window->profile,
+				  0, take_part, build, error);
+	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
+		for (next = first + 1; next < build->part_count; next++)
+			if (build->parts[next].profile != build->parts[first].profile)
+				break;
+		result = find_silences(build, first, next);
+		uint64_t loud = loud_time(build->parts + first, next - first);
+		if (loud > most) {
+			most = loud;
+			threads.main_first = first;
+			threads.main_end = next;
+		}
+	}
+	if (!result && build->silence_count)
+		qsort(build->silences, build->silence_count, sizeof(*build->silences),
+		      compare_silences);
+	if (!result)
+		result = chain_threads(build, &threads);
+	if (!result)
+		result = add_operations(build);
+	for (size_t i = 0; i < threads.handovers.count && !result; i++)
+		result = connect_handover(build, threads.handovers.items + i);
+	for (size_t i = 0; i < threads.waits.count && !result; i++)
+		result = connect_wait(build, threads.waits.items + i);
+	for (size_t i = 0; i < threads.beginnings.count && !result; i++)
+		result = connect_beginning(build, &threads, threads.beginnings.items[i]);
+	free(threads.beginnings.items);
+	free(threads.handovers.items);
+	free(threads.waits.items);
+	return result;
+}
+
+int sn_path_build(const struct sn_answers *answers, const struct sn_path_window *windows,
+		  size_t count, struct sn_path_graph *graph, struct sn_error *error)
+{
+	size_t launches = (answers->operations.launch_count + 1) * sizeof(uint32_t);
+	struct build build = {.answers = answers, .graph = graph, .launches = malloc(launches)};
+	int result = build.launches ? index_arrivals(&build) : SN_ERR_MEMORY;
+	if (build.launches)
+		memset(build.launches, 0xff, launches);
+	for (size_t i = 0; i < count && !result; i++) {
+		build.window = windows + i;
+		result = build_process(&build, error);
+	}
+	free(build.parts);
+	free(build.silences);
+	free(build.launches);
+	free(build.meetings);
+	free(build.collectives);
+	free(build.arrivals);
+	free(build.ends);
+	return result == SN_ERR_MEMORY ? sn_fail(error, result, "out of memory") : result;
+}
