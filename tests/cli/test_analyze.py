@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -354,6 +355,44 @@ def test_a_rank_that_is_killed_leaves_nothing(generated, tmp_path):
                              env=environment)
         assert run.returncode != 0
         assert list(tmp_path.iterdir()) == []
+
+
+def open_files(pid: int) -> list[str]:
+    try:
+        return [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
+    except OSError:
+        return []
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_rank_that_is_killed_while_it_writes(tmp_path_factory, tmp_path, victim):
+    """kill -9 of one, once it has the output and temporary files beside it: the others end too, and nothing is left."""
+    if not SONDE_MPI.exists() or not shutil.which("mpirun"):
+        pytest.skip("no MPI here: sonde-mpi is not built or there is no mpirun")
+    measured = tmp_path_factory.mktemp("killed") / "gen.sonde"
+    subprocess.run([GENERATOR, "-r", "40", "-t", "10", "-s", "4", "-o", measured], check=True, stdout=subprocess.DEVNULL)
+    pids = measured.parent / "pids"
+    script = f'echo $$ > {pids}.$OMPI_COMM_WORLD_RANK; exec {SONDE_MPI} analyze {measured} -o {tmp_path}/out.sdb -j 1 --no-cache'
+    environment = clean_environment(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                                    OMPI_MCA_rmaps_base_oversubscribe="1")
+    pid_file = Path(f"{pids}.{victim}")
+    for _ in range(20):  # a job may be done before it is looked at
+        pid_file.unlink(missing_ok=True)
+        job = subprocess.Popen(["mpirun", "-n", "2", "bash", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=environment)
+        was_killed = False
+        while job.poll() is None and not was_killed:
+            text = pid_file.read_text() if pid_file.exists() else ""
+            if text.endswith("\n") and sum(name.startswith(f"{tmp_path}/") for name in open_files(int(text))) > 2:
+                os.kill(int(text), signal.SIGKILL)
+                was_killed = True
+        out, err = job.communicate(timeout=120)
+        if was_killed and job.returncode:
+            break
+        (tmp_path / "out.sdb").unlink(missing_ok=True)
+    assert was_killed and job.returncode != 0 and out == b""
+    assert b"signal 9" in err and err.count(b"sonde:") == 0  # mpirun says which process it was
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_rank_tells_what_is_wrong(tmp_path):
