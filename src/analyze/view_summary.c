@@ -204,9 +204,9 @@ static int say_node(const struct sn_answers *answers, struct sn_page *page, stru
 int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct whole whole = sum_up(answers);
-	if (!answers->times.count)
-		return 0;
-	if (say_where(answers, &whole, page) || say_waits(answers, &whole, page))
+	if (answers->times.count &&
+	    (say_where(answers, &whole, page) || say_waits(answers, &whole, page)))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return say_node(answers, page, error);
+	int result = answers->times.count ? say_node(answers, page, error) : 0;
+	return result ? result : sn_threads_summary(answers, page, error);
 }
