@@ -117,6 +117,25 @@ static uint32_t profile_of(const struct process *process, uint32_t thread)
 		   : SONDE_NONE;
 }
 
+/* The profile of a thread that another file measured: of those that had its number one after the
+ * other (a program that executes another) the last. */
+static uint32_t profile_elsewhere(const struct process *process,
+				  const struct sn_trace_stream *stream)
+{
+	const struct sn_db_builder *builder = process->pipeline->workers->unified.builder;
+	uint32_t host = sn_db_builder_string(process->pipeline->workers->unified.builder,
+					     sn_measurement_property(process->measurement, "host"));
+	uint32_t found = SONDE_NONE;
+	for (uint32_t i = 0; i < builder->profile_count; i++) {
+		const struct sonde_db_profile *profile = builder->profiles + i;
+		if (profile->kind == 0 && profile->tid == stream->tid &&
+		    profile->pid == stream->pid && profile->host == host &&
+		    (found == SONDE_NONE || profile->start_ns > builder->profiles[found].start_ns))
+			found = i;
+	}
+	return found;
+}
+
 /* The position of the measured thread with that number. */
 static uint32_t position_of(const struct sn_measurement *measurement, uint32_t index)
 {
@@ -153,6 +172,8 @@ static int number_streams(struct process *process)
 		process->stream_threads[i] = thread;
 		process->stream_profiles[i] =
 		    thread == SONDE_NONE ? SONDE_NONE : profile_of(process, thread);
+		if (thread == SONDE_NONE && all->streams[i].thread == SN_ID_NONE)
+			process->stream_profiles[i] = profile_elsewhere(process, all->streams + i);
 	}
 	return 0;
 }

@@ -144,7 +144,7 @@ static uint32_t add_profile(struct adding *adding, const struct sn_measurement_t
 	    .thread = translate_text(adding->merge, &thread->strings, record->name),
 	    .rank = adding->rank,
 	    .run = adding->merge->run,
-	    .pid = adding->pid,
+	    .pid = thread->pid ? thread->pid : adding->pid,
 	    .tid = record->tid,
 	    .device = SONDE_NONE,
 	    .device_context = SONDE_NONE,
@@ -155,6 +155,8 @@ static uint32_t add_profile(struct adding *adding, const struct sn_measurement_t
 	    .samples = record->samples,
 	    .own_ns = record->own_ns,
 	};
+	if (thread->is_processor)
+		profile.kind = 2;
 	if (thread->stream) {
 		profile.kind = 1;
 		profile.device = thread->stream->device;

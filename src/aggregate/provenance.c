@@ -90,7 +90,10 @@ static bool comes_before(const struct sn_measurement *left, const struct sn_meas
 
 static int keep_first(struct sn_provenance *provenance, const struct sn_measurement *measurement)
 {
-	if (provenance->first && !comes_before(measurement, provenance->first))
+	if (provenance->first && measurement->is_trace && !provenance->first->is_trace)
+		return 0;
+	if (provenance->first && measurement->is_trace == provenance->first->is_trace &&
+	    !comes_before(measurement, provenance->first))
 		return 0;
 	struct sn_measurement *first = calloc(1, sizeof(*first));
 	char *process = malloc(measurement->process_bytes + 1);
@@ -103,6 +106,7 @@ static int keep_first(struct sn_provenance *provenance, const struct sn_measurem
 		memcpy(process, measurement->process, measurement->process_bytes);
 	first->process = process;
 	first->process_bytes = measurement->process_bytes;
+	first->is_trace = measurement->is_trace;
 	if (provenance->first)
 		free((char *)(uintptr_t)provenance->first->process);
 	free(provenance->first);
@@ -203,6 +207,10 @@ static int add_program(struct sn_provenance *provenance, const struct sn_measure
 int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurement *measurement,
 		      struct sn_db_builder *builder)
 {
+	if (measurement->is_trace) { /* tells of processes, but is none */
+		add_drops(provenance, measurement, builder);
+		return keep_first(provenance, measurement);
+	}
 	provenance->processes++;
 	provenance->unfinished += !measurement->is_final;
 	provenance->threads += measurement->thread_count;
@@ -273,8 +281,12 @@ static uint32_t main_program(const struct sn_provenance *provenance)
 static int name_root(const struct sn_provenance *provenance, struct sn_db_builder *builder)
 {
 	char *name;
-	const char *program = sn_intern_at(&provenance->programs, main_program(provenance), NULL);
-	uint32_t processes = provenance->processes_seen.count, others = processes - 1;
+	const char *program =
+	    provenance->programs.count
+		? sn_intern_at(&provenance->programs, main_program(provenance), NULL)
+		: base_name(text(provenance->first, "program"));
+	uint32_t processes = provenance->processes_seen.count;
+	uint32_t others = processes ? processes - 1 : 0;
 	int length;
 	if (!others)
 		length = asprintf(&name, "%s", program);
@@ -375,18 +387,22 @@ static int put_all_answers(const struct sn_provenance *provenance, struct sn_db_
 int sn_provenance_finish(const struct sn_provenance *provenance, struct sn_db_builder *builder)
 {
 	const char *incomplete = why_incomplete(provenance);
-	put_number(builder, "processes", provenance->processes);
+	/* only a trace: of a program that cannot be measured otherwise */
+	bool has_process = provenance->start_ns <= provenance->end_ns;
+	uint64_t start_ns =
+	    has_process ? provenance->start_ns : number(provenance->first, "start_realtime_ns");
+	put_number(builder, "processes", provenance->processes ? provenance->processes : 1);
 	put_number(builder, "processes.unreadable", provenance->unreadable);
 	put_number(builder, "processes.unfinished", provenance->unfinished);
 	put_number(builder, "threads", provenance->threads);
 	put_number(builder, "samples", provenance->samples);
 	put_number(builder, "own_ns", provenance->own_ns);
 	put_number(builder, "peak_bytes", provenance->peak_bytes);
-	put_number(builder, "duration_ns", provenance->end_ns - provenance->start_ns);
+	put_number(builder, "duration_ns", has_process ? provenance->end_ns - start_ns : 0);
 	sn_db_builder_property(builder, "complete", incomplete ? "false" : "true");
 	if (incomplete)
 		sn_db_builder_property(builder, "incomplete", incomplete);
-	put_start(builder, provenance->start_ns);
+	put_start(builder, start_ns);
 	put_first(provenance, builder);
 	int result = name_root(provenance, builder);
 	return result ? result : put_all_answers(provenance, builder);

@@ -60,7 +60,9 @@ struct sn_view {
 				 struct sn_error *error);
 #include "views.def"
 #undef SN_VIEW
-/* What the operating system told of threads, in short; nothing where it did not. */
+/* Whether the operating system told of threads. */
+bool sn_threads_are_known(const struct sonde_trace *trace);
+/* What it told of them, in short; nothing where it did not. */
 int sn_threads_summary(const struct sn_answers *answers, struct sn_page *page,
 		       struct sn_error *error);
 /* In the order of views.def; ends with a NULL name. */

@@ -290,7 +290,7 @@ static int say_threads(const struct sonde_db *db, const struct sn_thread_times *
 	return 0;
 }
 
-static bool has_states(const struct sonde_trace *trace)
+bool sn_threads_are_known(const struct sonde_trace *trace)
 {
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace); i++) {
 		uint16_t kind = sonde_trace_track(trace, i)->kind;
@@ -304,7 +304,7 @@ int sn_threads_summary(const struct sn_answers *answers, struct sn_page *page,
 		       struct sn_error *error)
 {
 	struct sn_thread_times times = {0};
-	if (!has_states(answers->trace))
+	if (!sn_threads_are_known(answers->trace))
 		return 0;
 	int result = sn_thread_times(answers->db, answers->trace, &times, error);
 	if (!result && (say_threads(answers->db, &times, 1, page) ||
@@ -317,7 +317,7 @@ int sn_threads_summary(const struct sn_answers *answers, struct sn_page *page,
 int sn_view_threads(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct sn_thread_times times = {0};
-	if (!has_states(answers->trace))
+	if (!sn_threads_are_known(answers->trace))
 		return 0;
 	int result = sn_thread_times(answers->db, answers->trace, &times, error);
 	if (!result &&

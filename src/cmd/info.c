@@ -132,7 +132,10 @@ static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
 	bool is_stream = profile->kind == 1;
 	sn_json_begin(json, '{');
-	put_string(json, "kind", is_stream ? "stream" : "thread");
+	put_string(json, "kind",
+		   is_stream		? "stream"
+		   : profile->kind == 2 ? "processor"
+					: "thread");
 	put_string(json, "host", sonde_db_string(db, profile->host));
 	put_string(json, "program", sonde_db_string(db, profile->program));
 	put_string(json, "thread",
@@ -362,8 +365,11 @@ static void print_profiles(struct sonde_db *db)
 	print_heading("Threads and streams");
 	if (!order)
 		return;
-	for (uint32_t i = 0; i < count; i++)
-		order[i] = i;
+	uint32_t all = count;
+	count = 0;
+	for (uint32_t i = 0; i < all; i++)
+		if (sonde_db_profile(db, i)->kind != 2) /* processors are only lines of timelines */
+			order[count++] = i;
 	qsort_r(order, count, sizeof(*order), compare_cpu, db);
 	for (uint32_t i = 0; i < count && i < MAX_THREADS_SHOWN; i++) {
 		const struct sonde_db_profile *profile = sonde_db_profile(db, order[i]);

@@ -67,10 +67,15 @@ bool sn_launch_is_joined(void)
 	return false;
 }
 
+static bool ends_with(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), bytes = strlen(suffix);
+	return length > bytes && !strcmp(name + length - bytes, suffix);
+}
+
 static bool is_measurement(const char *name)
 {
-	size_t length = strlen(name), suffix = strlen(SN_MEASUREMENT_SUFFIX);
-	return length > suffix && !strcmp(name + length - suffix, SN_MEASUREMENT_SUFFIX);
+	return ends_with(name, SN_MEASUREMENT_SUFFIX);
 }
 
 static bool is_perf_map(const char *name)
@@ -82,16 +87,10 @@ static bool is_perf_map(const char *name)
 	return digits && !strcmp(name + prefix + digits, SN_PERF_MAP_SUFFIX);
 }
 
-static bool is_trace(const char *name)
-{
-	size_t length = strlen(name), suffix = strlen(SN_TRACE_FILE_SUFFIX);
-	return length > suffix && !strcmp(name + length - suffix, SN_TRACE_FILE_SUFFIX);
-}
-
 /* What an earlier run left and the next may remove. */
 static bool is_ours(const char *name)
 {
-	return is_measurement(name) || is_perf_map(name) || is_trace(name);
+	return is_measurement(name) || is_perf_map(name) || ends_with(name, SN_TRACE_FILE_SUFFIX);
 }
 
 /* ---- the folder ---- */
@@ -162,7 +161,8 @@ bool sn_launch_is_empty(const char *folder)
 	if (!directory)
 		return true;
 	for (struct dirent *entry; !found && (entry = readdir(directory));)
-		found = is_measurement(entry->d_name);
+		found = is_measurement(entry->d_name) ||
+			ends_with(entry->d_name, SN_TRACE_FILE_SUFFIX);
 	closedir(directory);
 	return !found;
 }

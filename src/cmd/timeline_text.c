@@ -203,7 +203,7 @@ void sn_timeline_text(const struct sn_answers *answers, size_t limit)
 		print_work(answers->times.devices + i);
 		print_blame(answers, limit, answers->times.devices + i, answers->blames + i);
 	}
-	if (!answers->times.count)
+	if (!answers->times.count && !sn_threads_are_known(answers->trace))
 		printf("no work on a device is recorded\n");
 	print_iterations(answers, limit);
 }

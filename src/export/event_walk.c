@@ -120,7 +120,7 @@ struct sn_event_walk *sn_event_walk_new(const struct sonde_db *db, const struct 
 
 static unsigned kind_order(unsigned kind)
 {
-	return kind == SONDE_TRACK_INTERVALS ? 0 : kind == SONDE_TRACK_SAMPLES ? 9 : kind;
+	return sonde_track_lasts(kind) ? 0 : kind == SONDE_TRACK_SAMPLES ? 9 : kind;
 }
 
 static bool goes_before(const struct sn_event_walk *walk, uint32_t left, uint32_t right)

@@ -76,9 +76,9 @@ static void write_profile_cells(struct events *events, uint32_t number)
 	put_cell(events, sonde_db_string(events->db, profile->host));
 	fprintf(events->out, ",%" PRIu64 ",%" PRIu64, profile->pid, profile->tid);
 	put_cell(events, sonde_db_string(events->db, profile->thread));
-	put_number(events, profile->kind ? profile->device : SONDE_NONE);
-	put_number(events, profile->kind ? profile->device_context : SONDE_NONE);
-	put_number(events, profile->kind ? profile->stream : SONDE_NONE);
+	put_number(events, profile->kind == 1 ? profile->device : SONDE_NONE);
+	put_number(events, profile->kind == 1 ? profile->device_context : SONDE_NONE);
+	put_number(events, profile->kind == 1 ? profile->stream : SONDE_NONE);
 }
 
 /* The frames from the root, ";" between them; one in a name becomes ":". */
@@ -135,9 +135,10 @@ static void write_attributes(struct events *events, const struct sn_walk_event *
 
 static int write_event(struct events *events, uint32_t profile, const struct sn_walk_event *event)
 {
-	static const char *const kinds[] = {"", "sample", "interval", "instant", "counter"};
+	static const char *const kinds[] = {"",	       "sample", "interval", "instant",
+					    "counter", "state",	 "system"};
 	char name[8192] = "";
-	bool is_device = sonde_db_profile(events->db, profile)->kind != 0;
+	bool is_device = sonde_db_profile(events->db, profile)->kind == 1;
 	const char *category = "";
 	if (event->kind == SONDE_TRACK_COUNTER && sonde_db_metric(events->db, event->metric)) {
 		snprintf(
@@ -148,7 +149,7 @@ static int write_event(struct events *events, uint32_t profile, const struct sn_
 		category = sn_trace_export_category(&events->export, event, is_device);
 	}
 	write_profile_cells(events, profile);
-	fprintf(events->out, ",%s,%" PRIu64 ",%" PRIu64, kinds[event->kind % 5], event->start_ns,
+	fprintf(events->out, ",%s,%" PRIu64 ",%" PRIu64, kinds[event->kind % 7], event->start_ns,
 		event->end_ns);
 	put_cell(events, category);
 	put_cell(events, name);

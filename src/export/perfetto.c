@@ -481,8 +481,10 @@ static struct stack *choose_stack(struct perfetto *perfetto, uint64_t end_ns, bo
 
 static int write_interval(struct perfetto *perfetto, const struct sn_walk_event *event)
 {
+	/* states and system calls do not nest in calls of the program */
 	bool is_range =
-	    !perfetto->is_device && sn_trace_export_is_range(&perfetto->export, event->context);
+	    event->kind != SONDE_TRACK_INTERVALS ||
+	    (!perfetto->is_device && sn_trace_export_is_range(&perfetto->export, event->context));
 	int result = end_until(perfetto, event->start_ns);
 	struct stack *stack = result ? NULL : choose_stack(perfetto, event->end_ns, is_range);
 	if (!stack)
@@ -559,6 +561,8 @@ static int write_event(struct perfetto *perfetto, const struct sn_walk_event *ev
 {
 	switch (event->kind) {
 	case SONDE_TRACK_INTERVALS:
+	case SONDE_TRACK_STATES:
+	case SONDE_TRACK_SYSTEM:
 		return write_interval(perfetto, event);
 	case SONDE_TRACK_COUNTER:
 		return write_counter(perfetto, event);
@@ -595,7 +599,7 @@ static int begin_profile(struct perfetto *perfetto, uint32_t number)
 	perfetto->sequence++;
 	perfetto->profile = sonde_db_profile(perfetto->db, number);
 	perfetto->place = perfetto->export.places + number;
-	perfetto->is_device = perfetto->profile->kind != 0;
+	perfetto->is_device = perfetto->profile->kind == 1;
 	for (size_t i = 0; i < perfetto->stack_count; i++)
 		free(perfetto->stacks[i].open);
 	perfetto->stack_count = 0;

@@ -27,6 +27,10 @@ struct sn_measurement_thread {
 	uint32_t index;
 	const struct sn_thread_record *record;
 	const struct sn_stream_record *stream; /* NULL: a CPU thread */
+	/* Of a trace file that lies alone: the process, where it is not the measurement's (0), and
+	 * whether it is no thread but a processor. */
+	uint64_t pid;
+	bool is_processor;
 	struct sn_measurement_strings strings;
 	const struct sn_code_record *codes;
 	const struct sn_node_record *nodes; /* nodes[0] is the thread itself; may be NULL if none */
@@ -56,6 +60,7 @@ struct sn_measurement {
 	uint64_t length;
 	uint64_t sequence;
 	bool is_final;	     /* the process ended in order */
+	bool is_trace;	     /* a trace file that lies alone, of no process in particular */
 	bool is_fallback;    /* a newer snapshot is damaged: this is the one before */
 	const char *process; /* KEY=VALUE, each ended by NUL */
 	size_t process_bytes;

@@ -9,6 +9,9 @@
  */
 #include "measurement_trace.h"
 
+#include "base/vec.h"
+
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,9 +159,29 @@ static int add_tables(struct sn_measurement *m, const struct sn_trace_directory 
 
 /* ---- threads ---- */
 
-static bool is_added(const struct sn_trace_stream *stream)
+/* Threads that measurements beside the trace have: struct thread_key, sorted. */
+struct known {
+	struct thread_key {
+		uint64_t pid, tid;
+	} * keys;
+	size_t count, capacity;
+};
+
+static int compare_keys(const void *left, const void *right)
 {
-	return stream->thread == SN_ID_NONE;
+	const struct thread_key *a = left, *b = right;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return a->tid < b->tid ? -1 : a->tid > b->tid;
+}
+
+static bool is_added(const struct known *known, const struct sn_trace_stream *stream)
+{
+	const struct thread_key key = {stream->pid, stream->tid};
+	if (stream->thread != SN_ID_NONE)
+		return false;
+	return stream->kind != SN_TRACE_STREAM_THREAD || !known->count ||
+	       !bsearch(&key, known->keys, known->count, sizeof(key), compare_keys);
 }
 
 /* The thread that has the names' contexts: the first that is added, for want of any other. */
@@ -196,6 +219,8 @@ static void add_thread(const struct sn_trace_directory *all, const struct sn_tra
 						  .stream = stream->queue};
 	added->root.frame = (struct sn_frame){.kind = SN_FRAME_THREAD, .id = SN_ID_NONE};
 	added->offsets[1] = stream->name_length;
+	thread->pid = stream->kind == SN_TRACE_STREAM_THREAD ? stream->pid : 0;
+	thread->is_processor = stream->kind == SN_TRACE_STREAM_PROCESSOR;
 	thread->record = &added->record;
 	thread->stream = stream->kind == SN_TRACE_STREAM_DEVICE ? &added->stream : NULL;
 	thread->strings = (struct sn_measurement_strings){1, added->offsets, stream->name};
@@ -235,11 +260,12 @@ static uint64_t end_of(const struct sn_measurement *m, const struct sn_trace_dir
 	return end_ns;
 }
 
-static int add_threads(struct sn_measurement *m, const struct sn_trace_directory *all)
+static int add_threads(struct sn_measurement *m, const struct sn_trace_directory *all,
+		       const struct known *known)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < all->stream_count; i++)
-		count += is_added(all->streams + i);
+		count += is_added(known, all->streams + i);
 	uint64_t end_ns = end_of(m, all);
 	struct sn_measurement_thread *threads =
 	    calloc((size_t)m->thread_count + count + 1, sizeof(*threads));
@@ -258,7 +284,7 @@ static int add_threads(struct sn_measurement *m, const struct sn_trace_directory
 	m->threads = threads;
 	for (uint32_t i = 0; i < all->stream_count; i++) {
 		m->trace_threads[i] = SN_ID_NONE;
-		if (!is_added(all->streams + i))
+		if (!is_added(known, all->streams + i))
 			continue;
 		struct sn_measurement_thread *thread = threads + m->thread_count;
 		thread->index = index++;
@@ -269,7 +295,7 @@ static int add_threads(struct sn_measurement *m, const struct sn_trace_directory
 	return m->trace_names == SN_ID_NONE ? 0 : give_names(m, all, threads + first);
 }
 
-int sn_measurement_use_trace(struct sn_measurement *m, const char *path)
+static int use_trace(struct sn_measurement *m, const char *path, const struct known *known)
 {
 	char *trace = sn_measurement_trace_path(path);
 	if (!trace)
@@ -281,7 +307,13 @@ int sn_measurement_use_trace(struct sn_measurement *m, const char *path)
 		return result == SN_ERR_MEMORY ? result : 0;
 	const struct sn_trace_directory *all = sn_trace_reader_directory(m->trace);
 	result = add_tables(m, all);
-	return result ? result : add_threads(m, all);
+	return result ? result : add_threads(m, all, known);
+}
+
+int sn_measurement_use_trace(struct sn_measurement *m, const char *path)
+{
+	const struct known nobody = {0};
+	return use_trace(m, path, &nobody);
 }
 
 /* ---- alone ---- */
@@ -305,6 +337,56 @@ static int describe(struct sn_measurement *m, const struct sn_trace_file_header 
 	return 0;
 }
 
+static int add_known(struct known *known, const char *path)
+{
+	struct sn_measurement *measurement;
+	int result = 0;
+	/* one that cannot be read says so when it is read for itself */
+	if (sn_measurement_open(path, &measurement, NULL))
+		return 0;
+	const char *pid = sn_measurement_property(measurement, "pid");
+	for (uint32_t i = 0; i < measurement->thread_count && !result; i++) {
+		const struct sn_measurement_thread *thread = measurement->threads + i;
+		if (thread->stream || !thread->record || !pid)
+			continue;
+		if (sn_vec_reserve(&known->keys, &known->capacity, known->count + 1) < 0)
+			result = SN_ERR_MEMORY;
+		else
+			known->keys[known->count++] =
+			    (struct thread_key){strtoull(pid, NULL, 10), thread->record->tid};
+	}
+	sn_measurement_free(measurement);
+	return result;
+}
+
+/* Which threads the measurements beside a trace have: their lines are those threads' own. */
+static int find_known(const char *path, struct known *known)
+{
+	const char *slash = strrchr(path, '/');
+	int result = 0;
+	char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup("./");
+	DIR *directory = folder ? opendir(folder) : NULL;
+	for (struct dirent *entry; directory && !result && (entry = readdir(directory));) {
+		char *file;
+		if (!ends_with(entry->d_name, SN_MEASUREMENT_SUFFIX))
+			continue;
+		if (asprintf(&file, "%s%s", folder, entry->d_name) < 0) {
+			result = SN_ERR_MEMORY;
+			break;
+		}
+		result = add_known(known, file);
+		free(file);
+	}
+	if (directory)
+		closedir(directory);
+	if (!folder)
+		result = SN_ERR_MEMORY;
+	free(folder);
+	if (known->count)
+		qsort(known->keys, known->count, sizeof(*known->keys), compare_keys);
+	return result;
+}
+
 int sn_measurement_open_trace(const char *path, struct sn_measurement **measurement,
 			      struct sn_error *error)
 {
@@ -316,9 +398,13 @@ int sn_measurement_open_trace(const char *path, struct sn_measurement **measurem
 	result = m ? describe(m, &sn_trace_reader_directory(reader)->header) : SN_ERR_MEMORY;
 	sn_trace_reader_free(reader);
 	if (m)
-		m->is_final = true;
+		m->is_final = m->is_trace = true;
+	struct known known = {0};
 	if (!result)
-		result = sn_measurement_use_trace(m, path);
+		result = find_known(path, &known);
+	if (!result)
+		result = use_trace(m, path, &known);
+	free(known.keys);
 	if (result) {
 		sn_measurement_free(m);
 		return sn_fail(error, result, "cannot read '%s': out of memory", path);

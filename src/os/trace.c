@@ -167,6 +167,10 @@ static void take_item(void *context, const struct sn_os_item *item)
 {
 	struct sn_os_trace *trace = context;
 	struct sn_trace_attribute attributes[SN_OS_KEYS];
+	/* a metric that nobody measures would be in all reports */
+	if (item->layer == SN_OS_LAYER_FREQUENCY && trace->frequency == SN_ID_NONE)
+		trace->frequency =
+		    sn_trace_file_counter(trace->file, SN_METRIC_COUNT, "frequency", "Hz");
 	struct sn_trace_event event = {.kind = (uint8_t)layers[item->layer].kind,
 				       .stream = stream_of(trace, item),
 				       .context = context_of(trace, item),
@@ -197,7 +201,7 @@ struct sn_os_trace *sn_os_trace_new(struct sn_trace_file *file)
 	for (int key = 0; key < SN_OS_KEYS; key++)
 		trace->keys[key] =
 		    sn_trace_file_key(file, keys[key].type, keys[key].name, keys[key].unit);
-	trace->frequency = sn_trace_file_counter(file, SN_METRIC_COUNT, "frequency", "Hz");
+	trace->frequency = SN_ID_NONE;
 	return trace;
 }
 
