@@ -161,8 +161,8 @@ bool sn_launch_is_empty(const char *folder)
 	if (!directory)
 		return true;
 	for (struct dirent *entry; !found && (entry = readdir(directory));)
-		found = is_measurement(entry->d_name) ||
-			ends_with(entry->d_name, SN_TRACE_FILE_SUFFIX);
+		found =
+		    is_measurement(entry->d_name) || ends_with(entry->d_name, SN_TRACE_FILE_SUFFIX);
 	closedir(directory);
 	return !found;
 }
