@@ -212,6 +212,15 @@ def test_pandas(small):
     assert ratio["gpu_time/cpu_time (inc)"].iloc[0] == pytest.approx(0.6) and "gpu-time" not in ratio
 
 
+def test_pandas_without_values(empty_db):
+    """Nobody was measured: a row for each context, and zeroes."""
+    pytest.importorskip("pandas")
+    with api.open(empty_db) as database:
+        frame = database.to_pandas()
+        assert len(frame) == len(database.contexts) == 50 and not frame["cpu-time (inc)"].any()
+        assert len(database.row(0, "cpu-time").ids) == 0 and len(frame[frame["cpu-time"] > 0].groupby("name")) == 0
+
+
 def test_arrays_outlive_the_database(small_db):
     database = api.open(small_db)
     parents, ids = database.contexts.parent, database.plane(0, "cpu-time").ids
