@@ -55,6 +55,7 @@ static const char usage[] =
     "    perfetto     for ui.perfetto.dev and trace_processor: calls, kernels with arrows from\n"
     "                 their launches, counters, samples as flame graphs\n"
     "    chrome       JSON as torch.profiler's, for chrome://tracing and tools that read those\n"
+    "    ctf          events as CTF 1.8 (a folder), for babeltrace2 and Trace Compass\n"
     "    events       a row per event, CSV, for pandas and R\n\n"
     "EXAMPLES\n"
     "    sonde export --to html train.sdb -o train.html\n"
@@ -107,11 +108,9 @@ static int write_file(const struct sn_exporter *exporter, const struct sn_export
 static int write_folder(const struct sn_exporter *exporter, const struct sn_export_request *request,
 			const char *path)
 {
-	static const char *const own[] = {"meta.db",  "profile.db", "cct.db",
-					  "trace.db", "metrics",    NULL};
 	struct sn_error error = {""};
 	struct sn_folder folder;
-	int code = sn_folder_open(&folder, path, own, &error);
+	int code = sn_folder_open(&folder, path, exporter->own, &error);
 	if (code != 0)
 		return sn_command_fail("%s", error.text);
 	code = exporter->write_folder(request, folder.temporary, &error);

@@ -57,6 +57,7 @@ struct sn_exporter {
 	/* Of formats that are a folder of files, in place of the other: fills an empty folder. */
 	int (*write_folder)(const struct sn_export_request *request, const char *folder,
 			    struct sn_error *error);
+	const char *const *own; /* of those: see sn_folder_open */
 };
 
 /* In the order of exporters.def; ends with NULL. */

@@ -91,9 +91,12 @@ static int write_hpctoolkit(const struct sn_export_request *request, const char 
 	return code;
 }
 
+static const char *const own[] = {"meta.db", "profile.db", "cct.db", "trace.db", "metrics", NULL};
+
 const struct sn_exporter sn_exporter_hpctoolkit = {
     .name = "hpctoolkit",
     .summary = "a database (a folder) for hpcviewer and Hatchet",
     .extension = "hpctoolkit.d",
     .write_folder = write_hpctoolkit,
+    .own = own,
 };

@@ -203,7 +203,7 @@ static int take_interval(void *context, const struct sn_sched_interval *interval
 	    .context = is_processor ? occupied_node(perf, thread, interval->tid)
 				    : state_node(perf, &interval->thread),
 	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_INTERVALS,
+	    .kind = SONDE_TRACK_STATES,
 	    .attribute_count = has_attribute,
 	    .attributes = &attribute,
 	};
@@ -260,7 +260,7 @@ int sn_perf_state_finish(struct sn_perf *perf, struct sn_error *error)
 	if (result || !sn_sorter_count(perf->scheduler))
 		return result;
 	struct finishing finishing = {perf, make_metric(perf), make_key(perf, "cpu"),
-				      make_key(perf, "woken by"), make_key(perf, "tid")};
+				      make_key(perf, "waker"), make_key(perf, "tid")};
 	struct sn_sched sched = {.take = take_interval, .context = &finishing};
 	result = sn_sorter_begin(perf->scheduler, 0, error);
 	while (!result && (result = sn_sorter_next(perf->scheduler, &event, error)) > 0) {

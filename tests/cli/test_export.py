@@ -17,8 +17,8 @@ import pytest
 from conftest import ROOT, run_sonde
 
 MS = 1_000_000
-FOLDERS = {"hpctoolkit"}  # formats that are a folder of files
-TRACES = {"perfetto", "chrome", "events"}  # formats of events; see test_export_trace.py
+FOLDERS = {"hpctoolkit", "ctf"}  # formats that are a folder of files
+TRACES = {"perfetto", "chrome", "ctf", "events"}  # formats of events; see test_export_trace.py
 FORMATS = re.findall(r"^SN_EXPORTER\((\w+)\)", (ROOT / "src/export/exporters.def").read_text(), re.M)
 
 
