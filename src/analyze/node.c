@@ -24,7 +24,7 @@ static bool is_of_program(const struct sonde_db *db, const struct sonde_db_frame
 	static const char *const starts[] = {
 	    "torch/",	    "torch\\",	    "threading.py",	"contextlib.py", "queue.py",
 	    "functools.py", "selectors.py", "tensorflow/",	"jax/",		 "runpy.py",
-	    "asyncio/",	    "concurrent/",  "multiprocessing/", "typing.py"};
+	    "asyncio/",	    "concurrent/",  "multiprocessing/", "typing.py",	 "triton/"};
 	const char *file = sonde_db_string(db, frame->file);
 	if (!*file || *file == '<')
 		return false;
@@ -50,10 +50,12 @@ static struct way pass(const struct sonde_db *db, struct way way, uint32_t numbe
 		if (way.operator_frame == SONDE_NONE)
 			way.operator_frame = number;
 	} else if (!is_call(frame->kind)) {
-		/* an annotation inside an operator does not end it, another function does */
-		if (frame->kind != SN_FRAME_REGION)
+		/* annotations and libraries inside an operator do not end it */
+		bool is_python = frame->kind == SN_FRAME_PYTHON;
+		if (is_python ? is_of_program(db, frame) : frame->kind != SN_FRAME_REGION)
 			way.operator_frame = SONDE_NONE;
-		else if (way.operator_frame == SONDE_NONE && !(frame->flags & SN_FRAME_ITERATION))
+		else if (!is_python && way.operator_frame == SONDE_NONE &&
+			 !(frame->flags & SN_FRAME_ITERATION))
 			way.caller = number;
 		if (frame->kind == SN_FRAME_PYTHON && is_of_program(db, frame))
 			way.caller = number;

@@ -37,6 +37,7 @@ static const char usage[] =
     "                 HPCToolkit: CPU and GPU profiles, program structure, kernel symbols\n"
     "    kineto       traces of torch.profiler, JSON, plain or gzip: operators, Python, kernels,\n"
     "                 copies, memory, with all events (sonde timeline); a file for each rank;\n"
+    "                 a trace of a capture before one of replays says what graphs run;\n"
     "                 other programs' traces in Chrome's JSON as well\n"
     "    nsys         reports of Nsight Systems as SQLite (nsys export --type sqlite): CUDA, "
     "NVTX,\n"

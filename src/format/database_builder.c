@@ -131,6 +131,18 @@ uint32_t sn_db_builder_context_count(const struct sn_db_builder *builder)
 	return builder->contexts.count;
 }
 
+bool sn_db_builder_context_at(const struct sn_db_builder *builder, uint32_t context,
+			      uint32_t *parent, uint32_t *frame)
+{
+	struct sn_db_context_key key;
+	if (!context || context >= builder->contexts.count)
+		return false;
+	memcpy(&key, sn_intern_at(&builder->contexts, context, NULL), sizeof(key));
+	*parent = key.parent;
+	*frame = key.frame;
+	return true;
+}
+
 uint32_t sn_db_builder_find_metric(const struct sn_db_builder *builder, uint32_t name)
 {
 	for (size_t i = 0; i < builder->metric_count; i++)

@@ -92,6 +92,9 @@ struct sn_db_events {
 void sn_db_builder_set_events(struct sn_db_builder *builder, struct sn_db_events *events);
 
 uint32_t sn_db_builder_context_count(const struct sn_db_builder *builder);
+/* Parent and frame of a context; false of the root. */
+bool sn_db_builder_context_at(const struct sn_db_builder *builder, uint32_t context,
+			      uint32_t *parent, uint32_t *frame);
 
 /* Computes the summaries and writes the file (beside, then renamed). The builder stays as it is. */
 int sn_db_builder_write(struct sn_db_builder *builder, const char *path, struct sn_error *error);

@@ -388,15 +388,35 @@ int sn_recording_open(struct sn_recording *recording, const char *path, struct s
 	return recording->sorter ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 }
 
-/* What was read of several files is told apart by rank, and where they have none by file. */
+/* How many files before were of this rank. */
+static uint32_t seen_before(struct sn_recording *recording)
+{
+	uint32_t before = recording->ranks.count;
+	uint32_t number =
+	    sn_intern_add(&recording->ranks, &recording->rank, sizeof(recording->rank));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&recording->rank_counts, &recording->rank_capacity, number + 1ull) < 0)
+		return 0;
+	if (number == before)
+		recording->rank_counts[number] = 0;
+	return recording->rank_counts[number]++;
+}
+
+/* What was read of several files is told apart by rank, and where they have none, or one rank has
+ * several, by file. */
 static void note_file(struct sn_recording *recording, size_t path_count)
 {
 	char key[32];
 	const char *slash = strrchr(recording->path, '/');
 	recording->run = 0;
-	if (path_count == 1 || recording->rank >= 0)
+	if (recording->file_count == 1)
+		recording->first_path = slash ? slash + 1 : recording->path;
+	if (path_count == 1 || (recording->rank >= 0 && !(recording->run = seen_before(recording))))
 		return;
-	recording->run = (uint32_t)recording->file_count - 1;
+	if (recording->rank < 0)
+		recording->run = (uint32_t)recording->file_count - 1;
+	else
+		sn_db_builder_property(recording->builder, "run.0", recording->first_path);
 	snprintf(key, sizeof(key), "run.%u", recording->run);
 	sn_db_builder_property(recording->builder, key, slash ? slash + 1 : recording->path);
 }
@@ -430,6 +450,16 @@ void sn_recording_finish(struct sn_recording *recording)
 		sn_db_builder_drop(builder, "gpu-unlaunched",
 				   "device operations whose launch is not in the file",
 				   recording->unlaunched);
+	if (recording->graphs.unmatched)
+		sn_db_builder_drop(
+		    builder, "graph-unmatched",
+		    "operations of replayed graphs whose capture is not in the files "
+		    "read before",
+		    recording->graphs.unmatched);
+	if (recording->graphs.matched) {
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)recording->graphs.matched);
+		sn_db_builder_property(builder, "imported.replayed", text);
+	}
 	if (recording->unread)
 		sn_db_builder_drop(builder, "import-unread", "events of a kind that is not read",
 				   recording->unread);
@@ -445,6 +475,11 @@ void sn_recording_release(struct sn_recording *recording)
 	sn_intern_release(&recording->names);
 	sn_intern_release(&recording->sequences);
 	sn_totals_release(&recording->totals);
+	sn_intern_release(&recording->ranks);
+	free(recording->rank_counts);
+	sn_recording_replay_release(&recording->replay);
+	free(recording->graphs.captures);
+	free(recording->graphs.captured);
 	free(recording->frames);
 	free(recording->lines);
 	free(recording->launches);
@@ -467,4 +502,10 @@ void sn_recording_begin(struct sn_recording *recording, const char *source,
 	for (unsigned i = 0; i < SN_RECORDING_KEYS; i++)
 		recording->keys[i] = sn_recording_attribute_key(
 		    recording, known_keys[i], strlen(known_keys[i]), SONDE_ATTRIBUTE_SIGNED);
+	recording->graphs.kernel_key =
+	    sn_recording_attribute_key(recording, "kernel", 6, SONDE_ATTRIBUTE_STRING);
+	recording->graphs.node_key =
+	    sn_recording_attribute_key(recording, "graph node id", 13, SONDE_ATTRIBUTE_SIGNED);
+	recording->graphs.how_key =
+	    sn_recording_attribute_key(recording, "inferred", 8, SONDE_ATTRIBUTE_STRING);
 }

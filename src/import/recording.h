@@ -9,6 +9,8 @@
  *                          contexts; backward operators go under the forward ones that caused them
  *   recording_device.c     each stream: a kernel goes under the call that launched it, by
  *                          correlation
+ *   recording_graph.c      what a replayed graph runs goes under the path that captured it, below
+ *                          the one that replays it
  *   recording_nested.c     each line of a device that runs a program by itself
  *
  * Use: sn_recording_begin; for each file sn_recording_open, sn_recording_line, _name and _add for
@@ -117,6 +119,28 @@ struct sn_recording_launch {
 	uint64_t correlation;
 	uint32_t context;
 	bool is_within; /* a frame that its name brought along */
+	bool is_graph;	/* it launched a graph: what runs was captured elsewhere */
+};
+
+/* Something that was not run but captured into a graph. */
+struct sn_recording_captured {
+	uint32_t context; /* of the call */
+	uint32_t name; /* builder's string: the kernel's; SONDE_NONE where the call does not say */
+	uint32_t category; /* enum sn_activity_category */
+};
+
+/* Graphs that were captured, of all files; recording_graph.c. */
+struct sn_recording_capture {
+	uint32_t first, count; /* captured */
+	uint32_t context;      /* of the call that began it */
+};
+
+struct sn_recording_graphs {
+	struct sn_recording_capture *captures;
+	struct sn_recording_captured *captured;
+	size_t capture_count, capture_capacity, captured_count, captured_capacity;
+	uint32_t kernel_key, node_key, how_key; /* attributes; the writer's */
+	uint64_t matched, unmatched;
 };
 
 /* An operator of the forward pass. */
@@ -126,6 +150,20 @@ struct sn_recording_forward {
 	uint64_t start_ns;
 };
 
+/* Operations that one launch of a graph started on one stream, until they are placed. */
+struct sn_recording_replay {
+	uint64_t correlation;
+	uint32_t launch;	 /* context */
+	struct sn_event *events; /* context is a name's number; attributes by position in `items` */
+	size_t count, capacity;
+	struct sn_attribute *items;
+	size_t item_count, item_capacity;
+	uint64_t used_correlation; /* what of the capture the streams before had, */
+	uint32_t used_capture;	   /* where one launch has several */
+	bool *used;
+	size_t used_capacity;
+};
+
 struct sn_recording {
 	const char *source; /* who measured: of all metrics */
 	struct sn_db_builder *builder;
@@ -133,6 +171,12 @@ struct sn_recording {
 	uint32_t metrics[SN_ACTIVITY_METRICS]; /* SONDE_NONE before the first use */
 	uint32_t keys[SN_RECORDING_KEYS];
 	struct sn_totals totals;
+	struct sn_recording_graphs graphs;
+	struct sn_recording_replay replay;
+	struct sn_intern ranks; /* of files that were read, int32_t */
+	uint32_t *rank_counts;
+	size_t rank_capacity;
+	const char *first_path;
 	uint64_t unread, unlaunched, misplaced, file_count;
 	bool has_counters;	   /* the file tells them beside the events that they come from */
 	uint64_t start_ns, end_ns; /* of all files */
@@ -220,6 +264,22 @@ uint64_t sn_recording_time(struct sn_recording *recording, uint64_t raw_ns);
 void sn_recording_profile(struct sn_recording *recording, struct sn_recording_line *line);
 /* A number for what events of this file have in common; never 0, and of no other file. */
 uint64_t sn_recording_link(const struct sn_recording *recording, uint64_t correlation);
+
+/* recording_graph.c. A call of a device's interface on a thread: begins or ends a capture, or is
+ * captured. `capture`: of that thread, SONDE_NONE while there is none. 0 or SN_ERR_MEMORY. */
+int sn_recording_graph_call(struct sn_recording *recording, const struct sn_event *event,
+			    uint32_t context, uint32_t *capture);
+bool sn_recording_is_graph_launch(const char *name);
+
+int sn_recording_replay_add(struct sn_recording_replay *replay, const struct sn_event *event);
+/*
+ * Finds out what each event is of the captures. parents[i]: below which context it belongs: that of
+ * its call at capture, below the launch; the launch itself where it was not captured in these
+ * files. Events get an attribute that says how they were matched. 0 or SN_ERR_MEMORY.
+ */
+int sn_recording_replay_match(struct sn_recording *recording, struct sn_recording_replay *replay,
+			      uint32_t *parents);
+void sn_recording_replay_release(struct sn_recording_replay *replay);
 
 /* All events of a thread, all of whose line is known, into builder and writer. */
 int sn_recording_thread(struct sn_recording *recording, uint32_t line, struct sn_error *error);

@@ -3,8 +3,9 @@
  * A stream of a recording: what ran on the device, below the call that launched it.
  *
  * Launch and operation have one correlation number. All kernels of a graph have that of the call
- * that launched the graph. What has none, or one that no call in the file has (the launch came
- * before the recording), stands below a frame that says so, and is counted.
+ * that launched the graph; recording_graph.c finds out which calls they come from. What has none,
+ * or one that no call in the file has (the launch came before the recording), stands below a frame
+ * that says so, and is counted.
  */
 #include "recording.h"
 
@@ -50,12 +51,10 @@ static const struct sn_recording_launch *find_launch(const struct sn_recording *
 	return is_there ? recording->launches + low : NULL;
 }
 
+/* `parent`: where its launch is, or what a graph captured it from; SONDE_NONE: not recorded. */
 static uint32_t place(struct sn_recording *recording, const struct sn_event *event,
-		      uint32_t category)
+		      uint32_t category, const struct sn_recording_launch *launch, uint32_t parent)
 {
-	const struct sn_recording_launch *launch =
-	    event->link ? find_launch(recording, event->link) : NULL;
-	uint32_t parent = launch ? launch->context : SONDE_NONE;
 	if (parent == SONDE_NONE && category >= SN_ACTIVITY_DEVICE_ANNOTATION) {
 		parent = 0;
 	} else if (parent == SONDE_NONE) {
@@ -130,10 +129,11 @@ static int add_values(struct sn_recording *recording, uint32_t context, uint32_t
 }
 
 /* One event of a stream, which is none where it only adds a value to the place of another. */
-static int take(struct sn_recording *recording, struct sn_event *event)
+static int take_placed(struct sn_recording *recording, struct sn_event *event,
+		       const struct sn_recording_launch *launch, uint32_t parent)
 {
 	uint32_t category = sn_recording_name(recording, event->context).category;
-	event->context = place(recording, event, category);
+	event->context = place(recording, event, category, launch, parent);
 	if (event->metric != SONDE_NONE && event->attribute_count) {
 		double value;
 		memcpy(&value, &event->attributes[0].value, sizeof(value));
@@ -143,6 +143,39 @@ static int take(struct sn_recording *recording, struct sn_event *event)
 		event->link = sn_recording_link(recording, event->link);
 	sn_trace_writer_add(recording->writer, event);
 	return add_values(recording, event->context, category, event);
+}
+
+/* What one launch of a graph started: below the calls that captured it. */
+static int take_replay(struct sn_recording *recording, struct sn_recording_replay *replay)
+{
+	if (!replay->count)
+		return 0;
+	uint32_t *parents = malloc(replay->count * sizeof(*parents));
+	int result =
+	    parents ? sn_recording_replay_match(recording, replay, parents) : SN_ERR_MEMORY;
+	for (size_t i = 0; i < replay->count && !result; i++)
+		result = take_placed(recording, replay->events + i,
+				     find_launch(recording, replay->correlation), parents[i]);
+	free(parents);
+	replay->count = replay->item_count = 0;
+	return result;
+}
+
+static int take(struct sn_recording *recording, struct sn_recording_replay *replay,
+		struct sn_event *event)
+{
+	const struct sn_recording_launch *launch =
+	    event->link ? find_launch(recording, event->link) : NULL;
+	uint32_t category = sn_recording_name(recording, event->context).category;
+	bool is_replayed = launch && launch->is_graph && event->metric == SONDE_NONE &&
+			   category < SN_ACTIVITY_DEVICE_ANNOTATION;
+	if (!is_replayed)
+		return take_placed(recording, event, launch, launch ? launch->context : SONDE_NONE);
+	if (replay->count && replay->correlation != event->link && take_replay(recording, replay))
+		return SN_ERR_MEMORY;
+	replay->correlation = event->link;
+	replay->launch = launch->context;
+	return sn_recording_replay_add(replay, event);
 }
 
 int sn_recording_device(struct sn_recording *recording, uint32_t number, struct sn_error *error)
@@ -156,10 +189,12 @@ int sn_recording_device(struct sn_recording *recording, uint32_t number, struct 
 		event.start_ns = sn_recording_time(recording, event.start_ns);
 		event.end_ns = sn_recording_time(recording, event.end_ns);
 		event.profile = line->profile;
-		result = take(recording, &event);
+		result = take(recording, &recording->replay, &event);
 		if (result)
 			sn_fail(error, result, "out of memory");
 	}
+	if (!result && take_replay(recording, &recording->replay))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	sn_totals_flush(&recording->totals, recording->builder, line->profile);
 	return result;
 }

@@ -29,6 +29,7 @@ struct thread {
 	struct sn_recording *recording;
 	struct sn_recording_line *line;
 	uint32_t number;
+	uint32_t capture; /* of a graph, that goes on; SONDE_NONE */
 	struct open_event *open;
 	size_t open_count, open_capacity;
 };
@@ -142,11 +143,14 @@ static int note_forward(struct thread *thread, uint64_t sequence, const struct s
 static int note_launch(struct sn_recording *recording, const struct sn_event *event,
 		       uint32_t context)
 {
+	const char *name = sn_db_builder_text(recording->builder,
+					      sn_recording_name(recording, event->context).text);
 	if (sn_vec_reserve(&recording->launches, &recording->launch_capacity,
 			   recording->launch_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	recording->launches[recording->launch_count++] = (struct sn_recording_launch){
-	    event->link, context, sn_recording_name(recording, event->context).within != 0};
+	    event->link, context, sn_recording_name(recording, event->context).within != 0,
+	    sn_recording_is_graph_launch(name)};
 	return 0;
 }
 
@@ -192,6 +196,10 @@ static int take_interval(struct thread *thread, struct sn_event *event)
 		result = note_forward(thread, sequence, event, context);
 	if (!result && category == SN_ACTIVITY_API && event->link)
 		result = note_launch(recording, event, context);
+	/* of a call and the one that it is made of, the outer one */
+	bool is_outer = !caller || caller->category != SN_ACTIVITY_API;
+	if (!result && category == SN_ACTIVITY_API && is_outer)
+		result = sn_recording_graph_call(recording, event, context, &thread->capture);
 	if (result ||
 	    sn_vec_reserve(&thread->open, &thread->open_capacity, thread->open_count + 1) < 0)
 		return SN_ERR_MEMORY;
@@ -294,8 +302,10 @@ static int take(struct thread *thread, struct sn_event *event)
 
 int sn_recording_thread(struct sn_recording *recording, uint32_t line, struct sn_error *error)
 {
-	struct thread thread = {
-	    .recording = recording, .line = recording->lines + line, .number = line};
+	struct thread thread = {.recording = recording,
+				.line = recording->lines + line,
+				.number = line,
+				.capture = SONDE_NONE};
 	struct sn_event event;
 	sn_recording_profile(recording, thread.line);
 	int result = sn_sorter_begin(recording->sorter, line, error);
