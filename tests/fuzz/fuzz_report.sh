@@ -17,7 +17,7 @@ echo 'const char sn_html_page[] = "@TITLE@@ENCODING@@DATA@";' >"$work/page.c"
 {
 	cc $options -o "$work/make-db" "$top/tests/workloads/make_db.c" "$top/tests/unit/db_fixture.c" $base -lm
 	clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $options \
-		-o "$work/fuzz_report" "$here/fuzz_report.c" "$work/page.c" "$src"/report/*.c "$src"/export/*.c "$src"/trace/*.c $base -lzstd -lm
+		-o "$work/fuzz_report" "$here/fuzz_report.c" "$work/page.c" "$src"/report/*.c "$src"/export/*.c "$src"/trace/*.c "$src"/analyze/*.c $base -lzstd -lm
 }
 cd "$work"
 ./make-db report/small
