@@ -158,6 +158,7 @@ static int run(int argc, char **argv)
 		return sn_command_fail("out of memory");
 	sn_diagnose_collector(diagnosis);
 	sn_diagnose_sampling(diagnosis);
+	sn_diagnose_os(diagnosis);
 	sn_diagnose_python(diagnosis);
 	sn_diagnose_devices(diagnosis);
 	sn_diagnose_system(diagnosis);

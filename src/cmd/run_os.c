@@ -5,13 +5,17 @@
 #include "command.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void sn_run_os_prepare(struct sn_run_os *os, const char *folder, const char *program)
 {
 	struct sn_error error = {""};
+	/* for tests of what happens when it is too small */
+	const char *ring = getenv("SONDE_OS_RING_BYTES");
 	if (!os->options.sources)
 		return;
+	os->options.ring_bytes = ring ? strtoul(ring, NULL, 10) : 0;
 	if (sn_trace_file_create(folder, program, os->limit_bytes, &os->file, &error))
 		sn_command_warn("the operating system is not recorded: %s", error.text);
 }

@@ -244,6 +244,9 @@ const char *sn_trace_export_category(struct sn_trace_export *export,
 /* Of memory events the context is who caused them, not what they are. */
 static bool is_memory(const struct sn_trace_export *export, const struct sn_walk_event *event)
 {
+	/* packets of the operating system have bytes as well */
+	if (frame_of(export, event->context)->kind == SN_FRAME_OS)
+		return false;
 	if (event->kind != SONDE_TRACK_INSTANTS)
 		return false;
 	for (uint32_t i = 0; i < event->attribute_count; i++) {

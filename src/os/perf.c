@@ -371,6 +371,7 @@ static bool may_see_kernel(pid_t pid)
 static int open_all(struct sn_os_perf *perf, struct sn_error *error)
 {
 	size_t bytes = perf->options.ring_bytes ? perf->options.ring_bytes : RING_BYTES;
+
 	while (!perf->options.ring_bytes && bytes > RING_LEAST &&
 	       bytes > RINGS_BYTES / perf->cpu_count)
 		bytes /= 2;

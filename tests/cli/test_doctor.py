@@ -32,7 +32,7 @@ def test_what_is_here(sonde):
 
 def test_text(sonde):
     result = sonde("doctor", COLUMNS="80")
-    for group in ("Collector", "Sampling", "Python", "Devices", "System"):
+    for group in ("Collector", "Sampling", "Operating system", "Python", "Devices", "System"):
         assert f"\n{group}\n" in "\n" + result.out
     assert "Sonde can measure here" in result.out
 
