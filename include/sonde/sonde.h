@@ -24,6 +24,10 @@
  *run any node, and several at once; one that begins a node ends it. Where the program marks no
  * iterations of a model, those of sonde_iteration_begin are taken.
  *
+ * and which part of a run is recorded over time, under `sonde run --trace --trace-paused`:
+ *
+ *	sonde_trace_start();	...	sonde_trace_stop();	of all threads; may be repeated
+ *
  * Including this header is all there is to do: nothing is linked and nothing has to be installed
  * where the program runs. A region costs the test of one variable when the program is not profiled.
  * Regions nest, belong to the thread that began them, and end in the reverse order; one that is
@@ -78,6 +82,11 @@ struct sonde_graph_hooks {
 	void (*iteration_end)(uint32_t model);
 };
 
+/* The same for recording, of note type 3. */
+struct sonde_trace_hooks {
+	void (*run)(int is_running);
+};
+
 #ifndef SONDE_TYPES_ONLY /* for who only wants the struct */
 
 #if defined(__ELF__) && defined(__LP64__) && defined(__GNUC__) && !defined(SONDE_DISABLE)
@@ -94,7 +103,11 @@ extern const struct sonde_graph_hooks *volatile sonde_graph_hooks_v1;
 __attribute__((weak, visibility("hidden"), used))
 const struct sonde_graph_hooks *volatile sonde_graph_hooks_v1 = 0;
 
-/* The notes: owner "Sonde", type 1 and 2, the distance from the field to the pointer. */
+extern const struct sonde_trace_hooks *volatile sonde_trace_hooks_v1;
+__attribute__((weak, visibility("hidden"), used))
+const struct sonde_trace_hooks *volatile sonde_trace_hooks_v1 = 0;
+
+/* The notes: owner "Sonde", type 1 to 3, the distance from the field to the pointer. */
 #define SONDE_NOTE_(type, pointer)                                                                 \
 	__asm__(".pushsection .note.sonde, \"a\", %note\n\t"                                       \
 		".balign 4\n\t"                                                                    \
@@ -105,10 +118,13 @@ const struct sonde_graph_hooks *volatile sonde_graph_hooks_v1 = 0;
 		".popsection")
 SONDE_NOTE_(1, sonde_hooks_v1);
 SONDE_NOTE_(2, sonde_graph_hooks_v1);
+SONDE_NOTE_(3, sonde_trace_hooks_v1);
 
 extern void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer)
     __attribute__((weak));
 extern void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer)
+    __attribute__((weak));
+extern void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer)
     __attribute__((weak));
 static __attribute__((constructor, used)) void sonde_register_(void)
 {
@@ -116,13 +132,17 @@ static __attribute__((constructor, used)) void sonde_register_(void)
 		sonde_register_hooks_v1(&sonde_hooks_v1);
 	if (sonde_register_graph_hooks_v1)
 		sonde_register_graph_hooks_v1(&sonde_graph_hooks_v1);
+	if (sonde_register_trace_hooks_v1)
+		sonde_register_trace_hooks_v1(&sonde_trace_hooks_v1);
 }
 
 #define SONDE_HOOKS_()	     sonde_hooks_v1
 #define SONDE_GRAPH_HOOKS_() sonde_graph_hooks_v1
+#define SONDE_TRACE_HOOKS_() sonde_trace_hooks_v1
 #else
 #define SONDE_HOOKS_()	     ((const struct sonde_hooks *)0)
 #define SONDE_GRAPH_HOOKS_() ((const struct sonde_graph_hooks *)0)
+#define SONDE_TRACE_HOOKS_() ((const struct sonde_trace_hooks *)0)
 #endif
 
 /* Always inlined, also without optimisation, so that the frame is that of the function that calls.
@@ -231,6 +251,22 @@ SONDE_INLINE_ void sonde_model_iteration_end(uint32_t model)
 	const struct sonde_graph_hooks *hooks = SONDE_GRAPH_HOOKS_();
 	if (__builtin_expect(hooks != 0, 0))
 		hooks->iteration_end(model);
+}
+
+/* From now on what happens is recorded, or no more, where --trace asks for recording at all. What
+ * is under way is recorded if recording is on when it ends. */
+SONDE_INLINE_ void sonde_trace_start(void)
+{
+	const struct sonde_trace_hooks *hooks = SONDE_TRACE_HOOKS_();
+	if (__builtin_expect(hooks != 0, 0))
+		hooks->run(1);
+}
+
+SONDE_INLINE_ void sonde_trace_stop(void)
+{
+	const struct sonde_trace_hooks *hooks = SONDE_TRACE_HOOKS_();
+	if (__builtin_expect(hooks != 0, 0))
+		hooks->run(0);
 }
 
 #endif /* SONDE_TYPES_ONLY */

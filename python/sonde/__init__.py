@@ -18,6 +18,12 @@ Names for parts of a program:
     model = sonde.Model("pipeline")       # a dataflow graph: see Model
     load = model.node("load")
 
+Which part of a run is recorded over time, under ``sonde run --trace --trace-paused``:
+
+    sonde.trace_start()
+    ...
+    sonde.trace_stop()
+
 Under ``sonde run`` a region becomes a frame of every call path below it, and its wall time and
 number of entries are measured. Otherwise entering one does nothing.
 
@@ -59,6 +65,8 @@ __all__ = [
     "iteration",
     "open",
     "region",
+    "trace_start",
+    "trace_stop",
 ]
 
 _ITERATION = 1
@@ -67,11 +75,13 @@ _SUSPENDS = 0x20 | 0x80 | 0x100 | 0x200
 
 _begin: Callable[[bytes, int], int]
 _end: Callable[[int], None]
+_run: Callable[[], None]
+_pause: Callable[[], None]
 
 
 def _bind() -> bool:
     """Finds the collector in this process. It was preloaded, or nothing is measured."""
-    global _begin, _end
+    global _begin, _end, _run, _pause
     if "SONDE_OUTPUT" not in os.environ:
         return False  # spares a program that is not measured the import of ctypes
     try:
@@ -81,13 +91,16 @@ def _bind() -> bool:
         library = ctypes.PyDLL(None)
         begin = library.sonde_python_region_begin
         end = library.sonde_python_region_end
+        run, pause = library.sonde_trace_start, library.sonde_trace_stop
     except (ImportError, OSError, AttributeError):
         return False
     begin.argtypes = (ctypes.c_char_p, ctypes.c_uint)
     begin.restype = ctypes.c_uint32
     end.argtypes = (ctypes.c_uint32,)
     end.restype = None
-    _begin, _end = begin, end
+    for function in (run, pause):
+        function.argtypes, function.restype = (), None
+    _begin, _end, _run, _pause = begin, end, run, pause
     return True
 
 
@@ -168,6 +181,18 @@ class _Idle(_Region):
 enabled: bool = _bind()
 region: type[_Region] = _Region if enabled else _Idle
 iteration: type[_Region] = _Iteration if enabled else _Idle
+
+
+def trace_start() -> None:
+    """From now on what happens is recorded, where ``sonde run --trace`` asks for recording at all."""
+    if enabled:
+        _run()
+
+
+def trace_stop() -> None:
+    """From now on nothing is recorded, until the next trace_start."""
+    if enabled:
+        _pause()
 
 
 def open(path: str | os.PathLike[str]) -> Database:

@@ -27,6 +27,7 @@ struct process {
 	/* by the thread's position: contexts of the builder, by the number that events use */
 	uint32_t **contexts, *context_counts;
 	uint32_t thread_count;
+	uint32_t measured_count;   /* threads before those that were added for streams */
 	uint32_t *stream_profiles; /* [stream] */
 	uint32_t *stream_threads;  /* [stream] position of the thread */
 	uint32_t *counters, *keys;
@@ -136,22 +137,6 @@ static uint32_t profile_elsewhere(const struct process *process,
 	return found;
 }
 
-/* The position of the measured thread with that number. */
-static uint32_t position_of(const struct sn_measurement *measurement, uint32_t index)
-{
-	uint32_t low = 0, high = measurement->thread_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (measurement->threads[middle].index < index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < measurement->thread_count && measurement->threads[low].index == index
-		   ? low
-		   : SONDE_NONE;
-}
-
 static uint32_t text_of(const struct process *process, const char *text, uint32_t length)
 {
 	return sn_db_builder_string_n(process->pipeline->workers->unified.builder, text, length);
@@ -167,8 +152,6 @@ static int number_streams(struct process *process)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < all->stream_count; i++) {
 		uint32_t thread = m->trace_threads[i];
-		if (thread == SN_ID_NONE)
-			thread = position_of(m, all->streams[i].thread);
 		process->stream_threads[i] = thread;
 		process->stream_profiles[i] =
 		    thread == SONDE_NONE ? SONDE_NONE : profile_of(process, thread);
@@ -205,13 +188,21 @@ static int number_names(struct process *process)
 
 /* ---- events ---- */
 
+/* The position of the measured thread that the event's context is of. A thread that was added for
+ * its stream alone has none. */
+static uint32_t owner_of(const struct process *process, const struct sn_trace_event *event)
+{
+	uint32_t thread = sn_measurement_thread_at(process->measurement, event->owner);
+	return thread < process->measured_count ? thread : SN_ID_NONE;
+}
+
 /* The builder's context; the root where it is not known. */
 static uint32_t context_of(struct process *process, const struct sn_trace_event *event)
 {
 	const struct sn_measurement *m = process->measurement;
 	uint32_t thread = m->trace_names, node = event->context + 1;
 	if (event->owner != SN_ID_NONE) {
-		thread = position_of(m, event->owner);
+		thread = owner_of(process, event);
 		node = thread >= process->thread_count
 			   ? SN_ID_NONE
 			   : sn_measurement_node_of(m->threads + thread, event->context);
@@ -317,6 +308,7 @@ static int add_process(struct sn_pipeline *pipeline, struct sn_trace_writer *wri
 	    .measurement = measurement,
 	    .all = sn_trace_reader_directory(measurement->trace),
 	    .file = file,
+	    .measured_count = measurement->thread_count - measurement->trace_added,
 	    .realtime_ns = number_of(measurement, "start_realtime_ns") -
 			   number_of(measurement, "start_monotonic_ns"),
 	    .first_link = (uint64_t)file << 43,

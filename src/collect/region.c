@@ -316,6 +316,27 @@ static void hook_end(void)
 
 static const struct sonde_hooks hooks = {hook_begin, hook_end};
 
+static void hook_trace(int is_running)
+{
+	sn_trace_run(is_running);
+}
+
+static const struct sonde_trace_hooks trace_hooks = {hook_trace};
+
+/* For other languages, by dlsym. */
+SN_EXPORT void sonde_trace_start(void);
+SN_EXPORT void sonde_trace_stop(void);
+
+void sonde_trace_start(void)
+{
+	sn_trace_run(true);
+}
+
+void sonde_trace_stop(void)
+{
+	sn_trace_run(false);
+}
+
 /* For other languages, by dlsym. The caller's stack pointer is as near as they can come. */
 SN_EXPORT void sonde_region_begin(const char *name);
 SN_EXPORT void sonde_region_end(void);
@@ -361,6 +382,7 @@ void sonde_python_region_end(uint32_t token)
 #define NOTE_OWNER "Sonde"
 #define NOTE_HOOKS 1
 #define NOTE_GRAPH 2
+#define NOTE_TRACE 3
 
 static bool is_writable(const struct dl_phdr_info *info, uintptr_t address)
 {
@@ -378,7 +400,9 @@ static void take_note(const struct dl_phdr_info *info, const ElfW(Nhdr) * note, 
 		      const unsigned char *field)
 {
 	int64_t distance;
-	if ((note->n_type != NOTE_HOOKS && note->n_type != NOTE_GRAPH) ||
+	const void *const tables[] = {
+	    [NOTE_HOOKS] = &hooks, [NOTE_GRAPH] = &sn_graph_hooks, [NOTE_TRACE] = &trace_hooks};
+	if (note->n_type < NOTE_HOOKS || note->n_type > NOTE_TRACE ||
 	    note->n_namesz != sizeof(NOTE_OWNER) || memcmp(owner, NOTE_OWNER, sizeof(NOTE_OWNER)) ||
 	    note->n_descsz != sizeof(distance))
 		return;
@@ -387,8 +411,7 @@ static void take_note(const struct dl_phdr_info *info, const ElfW(Nhdr) * note, 
 	if (address % sizeof(void *) || !is_writable(info, address))
 		return;
 	/* release: the table is complete before the program can see it */
-	const void *table = note->n_type == NOTE_HOOKS ? (const void *)&hooks : &sn_graph_hooks;
-	__atomic_store_n((const void **)address, table, __ATOMIC_RELEASE);
+	__atomic_store_n((const void **)address, tables[note->n_type], __ATOMIC_RELEASE);
 }
 
 static int read_notes(struct dl_phdr_info *info, size_t size, void *unused)
@@ -430,6 +453,14 @@ void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *poi
 {
 	if (sn_measuring())
 		*pointer = &sn_graph_hooks;
+}
+
+SN_EXPORT void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer);
+
+void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer)
+{
+	if (sn_measuring())
+		*pointer = &trace_hooks;
 }
 
 static int region_attach(void)

@@ -452,6 +452,13 @@ int sn_measurement_open(const char *path, struct sn_measurement **measurement,
 		sn_measurement_free(*measurement);
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
+	/* killed before its first checkpoint: the trace is all there is */
+	char *trace = result == SN_ERR_MISSING ? sn_measurement_trace_path(path) : NULL;
+	if (trace && !sn_measurement_open_trace(trace, measurement, NULL)) {
+		(*measurement)->is_final = false;
+		result = 0;
+	}
+	free(trace);
 	return result ? sn_fail_prefix(error, result, "cannot read '%s'", path) : 0;
 }
 

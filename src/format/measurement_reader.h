@@ -78,6 +78,7 @@ struct sn_measurement {
 	 * no measured thread, and its counters, are among the threads and metrics. */
 	struct sn_trace_reader *trace;
 	uint32_t *trace_threads; /* [stream]: position of its thread, or SN_ID_NONE; owned */
+	uint32_t trace_added;	 /* threads that were added for streams, the last ones */
 	uint32_t trace_names;	 /* position of the thread whose node i + 1 is name i */
 };
 

@@ -175,11 +175,13 @@ static int compare_keys(const void *left, const void *right)
 	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
-static bool is_added(const struct known *known, const struct sn_trace_stream *stream)
+/* Of no measured thread, or of one that came too late for the last checkpoint. */
+static bool is_added(const struct sn_measurement *m, const struct known *known,
+		     const struct sn_trace_stream *stream)
 {
 	const struct thread_key key = {stream->pid, stream->tid};
 	if (stream->thread != SN_ID_NONE)
-		return false;
+		return sn_measurement_thread_at(m, stream->thread) == SN_ID_NONE;
 	return stream->kind != SN_TRACE_STREAM_THREAD || !known->count ||
 	       !bsearch(&key, known->keys, known->count, sizeof(key), compare_keys);
 }
@@ -265,7 +267,7 @@ static int add_threads(struct sn_measurement *m, const struct sn_trace_directory
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < all->stream_count; i++)
-		count += is_added(known, all->streams + i);
+		count += is_added(m, known, all->streams + i);
 	uint64_t end_ns = end_of(m, all);
 	struct sn_measurement_thread *threads =
 	    calloc((size_t)m->thread_count + count + 1, sizeof(*threads));
@@ -278,20 +280,24 @@ static int add_threads(struct sn_measurement *m, const struct sn_trace_directory
 	}
 	if (m->thread_count)
 		memcpy(threads, m->threads, m->thread_count * sizeof(*threads));
-	uint32_t first = m->thread_count;
+	uint32_t first = m->thread_count, made = 0;
 	uint32_t index = first ? threads[first - 1].index + 1 : 0;
-	free(m->threads);
-	m->threads = threads;
 	for (uint32_t i = 0; i < all->stream_count; i++) {
 		m->trace_threads[i] = SN_ID_NONE;
-		if (!is_added(known, all->streams + i))
+		if (!is_added(m, known, all->streams + i)) {
+			m->trace_threads[i] = sn_measurement_thread_at(m, all->streams[i].thread);
 			continue;
-		struct sn_measurement_thread *thread = threads + m->thread_count;
+		}
+		struct sn_measurement_thread *thread = threads + m->thread_count + made;
 		thread->index = index++;
 		add_thread(all, all->streams + i, end_ns, added++, thread);
-		m->trace_threads[i] = m->thread_count++;
+		m->trace_threads[i] = m->thread_count + made++;
 	}
-	m->trace_names = m->thread_count > first && all->name_count ? first : SN_ID_NONE;
+	free(m->threads);
+	m->threads = threads;
+	m->thread_count += made;
+	m->trace_added = made;
+	m->trace_names = made && all->name_count ? first : SN_ID_NONE;
 	return m->trace_names == SN_ID_NONE ? 0 : give_names(m, all, threads + first);
 }
 
@@ -414,6 +420,19 @@ int sn_measurement_open_trace(const char *path, struct sn_measurement **measurem
 }
 
 /* ---- what events refer to ---- */
+
+uint32_t sn_measurement_thread_at(const struct sn_measurement *m, uint32_t index)
+{
+	uint32_t low = 0, high = m->thread_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (m->threads[middle].index < index)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < m->thread_count && m->threads[low].index == index ? low : SN_ID_NONE;
+}
 
 uint32_t sn_measurement_node_of(const struct sn_measurement_thread *thread, uint32_t own)
 {

@@ -20,6 +20,8 @@ int sn_measurement_use_trace(struct sn_measurement *measurement, const char *pat
 int sn_measurement_open_trace(const char *path, struct sn_measurement **measurement,
 			      struct sn_error *error);
 
+/* The position of the thread with that number; SN_ID_NONE for none. */
+uint32_t sn_measurement_thread_at(const struct sn_measurement *measurement, uint32_t index);
 /* The position of the thread's node that events call `own`; SN_ID_NONE where the measurement does
  * not have it. */
 uint32_t sn_measurement_node_of(const struct sn_measurement_thread *thread, uint32_t own);
