@@ -11,7 +11,7 @@ mkdir -p "$work/database" "$work/measurement"
 src=$top/src
 base="$src/base/error.c $src/base/intern.c $src/base/output.c $src/format/checksum.c"
 database="$src/format/database_*.c $src/format/statistics.c"
-measurement="$src/format/measurement_*.c"
+measurement="$src/format/measurement_*.c $src/format/trace_file_reader.c"
 aggregate="$src/aggregate/merge.c $src/aggregate/nodes.c $src/aggregate/expand.c $src/aggregate/operators.c $src/aggregate/provenance.c
 	$src/format/torch_name.c"
 options="-std=gnu17 -D_GNU_SOURCE -I$src -I$top/include"

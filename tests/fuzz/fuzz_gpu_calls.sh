@@ -11,7 +11,7 @@ clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-s
 	-DSN_HAVE_ZLIB -I"$top/src" -I"$top/include" -I"$top/tests/unit" -o "$work/fuzz_gpu_calls" \
 	"$here/fuzz_gpu_calls.c" "$top/tests/unit/gpu_fixture.c" "$top"/src/binary/*.c "$top"/src/binary/structure/*.c \
 	"$top"/src/binary/gpu/*.c "$top/src/base/error.c" "$top/src/base/intern.c" "$top/src/format/checksum.c" \
-	"$top/src/format/measurement_reader.c" "$top/src/format/measurement_perf_map.c" \
+	"$top"/src/format/measurement_*.c "$top/src/format/trace_file_reader.c" \
 	"$top/src/aggregate/gpu_context.c" "$top/src/aggregate/gpu_calls.c" -lz -lstdc++ -ldl -lpthread -lm
 cd "$work"
 ./fuzz_gpu_calls -max_total_time="${1:-60}" -timeout=10 -rss_limit_mb=2048 -max_len=2048 -print_final_stats=1 \

@@ -12,7 +12,7 @@ src=$top/src
 sources="$src/base/*.c $src/format/checksum.c $src/format/database_*.c $src/format/statistics.c $src/format/column*.c
 	$src/trace/*.c $src/import/*.c $src/binary/*.c $src/binary/structure/*.c $src/binary/gpu/*.c
 	$src/aggregate/expand.c $src/aggregate/resolve.c $src/aggregate/merge.c $src/aggregate/nodes.c $src/aggregate/operators.c
-	$src/aggregate/gpu_calls.c $src/aggregate/gpu_context.c $src/format/measurement_*.c $src/format/torch_name.c"
+	$src/aggregate/gpu_calls.c $src/aggregate/gpu_context.c $src/format/measurement_*.c $src/format/trace_file_reader.c $src/format/torch_name.c"
 libraries=$(pkg-config --libs expat zlib liblzma libzstd sqlite3)
 present=""
 for file in $sources; do
