@@ -430,7 +430,7 @@ int sn_measurement_open(const char *path, struct sn_measurement **measurement,
 {
 	int result = SN_ERR_IO;
 	if (sn_measurement_is_trace(path))
-		return sn_measurement_open_trace(path, measurement, error);
+		return sn_measurement_open_trace(path, false, measurement, error);
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
 		struct source source = {.fd = -1};
 		bool is_fallback = false;
@@ -454,10 +454,8 @@ int sn_measurement_open(const char *path, struct sn_measurement **measurement,
 	}
 	/* killed before its first checkpoint: the trace is all there is */
 	char *trace = result == SN_ERR_MISSING ? sn_measurement_trace_path(path) : NULL;
-	if (trace && !sn_measurement_open_trace(trace, measurement, NULL)) {
-		(*measurement)->is_final = false;
+	if (trace && !sn_measurement_open_trace(trace, true, measurement, NULL))
 		result = 0;
-	}
 	free(trace);
 	return result ? sn_fail_prefix(error, result, "cannot read '%s'", path) : 0;
 }

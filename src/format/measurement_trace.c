@@ -393,8 +393,8 @@ static int find_known(const char *path, struct known *known)
 	return result;
 }
 
-int sn_measurement_open_trace(const char *path, struct sn_measurement **measurement,
-			      struct sn_error *error)
+int sn_measurement_open_trace(const char *path, bool is_process,
+			      struct sn_measurement **measurement, struct sn_error *error)
 {
 	struct sn_trace_reader *reader;
 	int result = sn_trace_reader_open(path, &reader, error);
@@ -404,9 +404,9 @@ int sn_measurement_open_trace(const char *path, struct sn_measurement **measurem
 	result = m ? describe(m, &sn_trace_reader_directory(reader)->header) : SN_ERR_MEMORY;
 	sn_trace_reader_free(reader);
 	if (m)
-		m->is_final = m->is_trace = true;
+		m->is_final = m->is_trace = !is_process;
 	struct known known = {0};
-	if (!result)
+	if (!result && !is_process)
 		result = find_known(path, &known);
 	if (!result)
 		result = use_trace(m, path, &known);

@@ -16,9 +16,10 @@ bool sn_measurement_is_trace(const char *path);
 char *sn_measurement_trace_path(const char *path);
 /* Opens the trace beside the measurement and adds what it defines. 0 or SN_ERR_MEMORY. */
 int sn_measurement_use_trace(struct sn_measurement *measurement, const char *path);
-/* As sn_measurement_open, for a trace file that lies alone. */
-int sn_measurement_open_trace(const char *path, struct sn_measurement **measurement,
-			      struct sn_error *error);
+/* As sn_measurement_open, for a trace file that lies alone; or, where `is_process`, of a process
+ * that ended before anything else of it was written. */
+int sn_measurement_open_trace(const char *path, bool is_process,
+			      struct sn_measurement **measurement, struct sn_error *error);
 
 /* The position of the thread with that number; SN_ID_NONE for none. */
 uint32_t sn_measurement_thread_at(const struct sn_measurement *measurement, uint32_t index);

@@ -8,9 +8,8 @@
  *	raw-fork	the same with a child that comes by the bare system call
  *	many N		N regions "turn"
  *	forever N	N regions "turn", the line "ready", then regions without end
- *	api N		N regions "before", "during" and "after", recording started and stopped between
- *	signal N	the same by SIGUSR2
- *	sleep MS	a region "early", a pause, a region "late"
+ *	api N		N regions "before", "during" and "after", recording started and stopped
+ *between signal N	the same by SIGUSR2 sleep MS	a region "early", a pause, a region "late"
  */
 #include <sonde/sonde.h>
 
