@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DISCARDED 0x80000000u /* SN_GRAPH_DISCARDED of the collector */
+
 struct adding {
 	struct sn_db_builder *builder;
 	const struct sn_measurement *measurement;
@@ -41,6 +43,8 @@ static bool is_wanted(const struct adding *adding, uint32_t model)
 	    sn_measurement_graph_string(&adding->graph, adding->graph.models[model].source);
 	if (source && !strcmp(source, "sonde.h"))
 		return true;
+	if (adding->graph.models[model].flags & DISCARDED)
+		return false;
 	for (uint32_t i = 0; i < adding->graph.header->node_count; i++)
 		if (adding->graph.nodes[i].model == model && adding->graph.nodes[i].time.count)
 			return true;

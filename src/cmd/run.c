@@ -40,6 +40,7 @@ enum {
 	OPTION_CHECKPOINT,
 	OPTION_LIMIT,
 	OPTION_SHADOW,
+	OPTION_GRAPH,
 	OPTION_OS,
 	OPTION_OS_WIDE,
 	OPTION_OS_LIMIT,
@@ -58,6 +59,7 @@ static const struct option option_table[] = {
     {"call-path", required_argument, NULL, OPTION_CALL_PATH},
     {"operators", required_argument, NULL, OPTION_OPERATORS},
     {"memory", no_argument, NULL, 'm'},
+    {"graph", no_argument, NULL, OPTION_GRAPH},
     {"no-analyze", no_argument, NULL, OPTION_NO_ANALYZE},
     {"no-loops", no_argument, NULL, OPTION_NO_LOOPS},
     {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
@@ -185,6 +187,9 @@ static int take_option(struct run *run, struct sn_options *options, int option)
 		return 0;
 	case 'm':
 		run->launch.tensor_memory = true;
+		return 0;
+	case OPTION_GRAPH:
+		run->launch.graph = true;
 		return 0;
 	case OPTION_CALL_PATH:
 		run->launch.call_path = optarg;
@@ -470,6 +475,8 @@ const struct sn_command sn_command_run = {
 	"    --trace-signal SIGNAL   USR1, USR2, WINCH or RTMIN+N starts and stops recording\n"
 	"    --trace-paused          begin without recording, until the signal or the program "
 	"starts it\n"
+	"    --graph                 capture the dataflow graph of PyTorch programs and of OpenMP\n"
+	"                            tasks (sonde graph)\n"
 	"    --checkpoint SECONDS    least time between two checkpoints (default 2)\n"
 	"    --memory-limit MIB      most memory the collector may use in a process (default 512)\n"
 	"    --os[=LIST]             record what the operating system does for the program: when "

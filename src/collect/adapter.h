@@ -58,6 +58,9 @@ int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uin
  */
 ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python_frame *frame,
 				char *name, size_t capacity);
+/* The object that is the first argument of the function which `frame` of the last walk runs; 0
+ * where it cannot be read. AS-safe: yes. MT: the thread itself. */
+uintptr_t sn_python_first_argument(struct sn_thread *thread, const struct sn_python_frame *frame);
 /* The calling thread's PyThreadState, by which another thread can walk its frames; 0 for none.
  * AS-safe: yes. */
 uintptr_t sn_python_state(void);

@@ -302,6 +302,17 @@ uint32_t sn_graph_model_of(uint32_t node)
 	return node < sn_array_count(&nodes) ? node_at(node)->model : SN_GRAPH_NONE;
 }
 
+const char *sn_graph_module(uint32_t node, char *text, size_t size)
+{
+	if (node >= sn_array_count(&nodes) || node_at(node)->module == SN_ID_NONE)
+		return NULL;
+	const char *module = text_at(node_at(node)->module);
+	size_t length = strnlen(module, size - 1);
+	memcpy(text, module, length);
+	text[length] = 0;
+	return text;
+}
+
 /* ---- edges ---- */
 
 static uint32_t edge_place(uint32_t from, uint32_t to, uint32_t index, uint32_t kind)
@@ -468,8 +479,28 @@ void sn_graph_iteration(uint32_t number, uint64_t start_ns, uint64_t end_ns, con
 	atomic_store_explicit(&model->iterations, iteration + 1, memory_order_release);
 }
 
+static _Atomic uint64_t turns_begun;
+static _Atomic int turns_open;
+
+uint64_t sn_graph_turn(void)
+{
+	return atomic_load_explicit(&turns_begun, memory_order_relaxed);
+}
+
+bool sn_graph_in_turn(void)
+{
+	return atomic_load_explicit(&turns_open, memory_order_relaxed) > 0;
+}
+
+void sn_graph_turn_begins(void)
+{
+	atomic_fetch_add_explicit(&turns_begun, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&turns_open, 1, memory_order_relaxed);
+}
+
 void sn_graph_marked(uint64_t start_ns, uint64_t end_ns)
 {
+	atomic_fetch_sub_explicit(&turns_open, 1, memory_order_relaxed);
 	uint32_t count = atomic_load_explicit(&model_count, memory_order_acquire);
 	for (uint32_t i = 0; i < count; i++) {
 		struct live_model *model = models + i;

@@ -28,6 +28,8 @@ uint32_t sn_graph_model(const char *name, size_t length, const char *source, con
 /* Replaces the text, which lives for ever. */
 void sn_graph_set_edges_by(uint32_t model, const char *edges_by);
 void sn_graph_model_flag(uint32_t model, uint32_t flags);
+/* A flag, never in a database: what was taken for a model was none. */
+#define SN_GRAPH_DISCARDED 0x80000000u
 
 /* All texts are copied; NULL for none. */
 struct sn_graph_new {
@@ -44,6 +46,8 @@ uint32_t sn_graph_node(const struct sn_graph_new *node);
 /* "MODEL/NODE", by which the node's frames are called; lives for ever. */
 const char *sn_graph_label(uint32_t node, size_t *length);
 uint32_t sn_graph_model_of(uint32_t node);
+/* The node's module into `text`, or NULL where it has none. AS-safe: yes. */
+const char *sn_graph_module(uint32_t node, char *text, size_t size);
 
 /* An edge, new where it is not there; counts it `count` times. Not for signal handlers. MT: yes. */
 void sn_graph_edge(uint32_t from, uint32_t to, uint32_t index, enum sonde_edge_kind kind,
@@ -60,6 +64,11 @@ void sn_graph_iteration(uint32_t model, uint64_t start_ns, uint64_t end_ns, cons
  * of which a node ran in it, unless that is told its iterations otherwise, or this one contains
  * others. AS-safe: yes. MT: one at a time. */
 void sn_graph_marked(uint64_t start_ns, uint64_t end_ns);
+/* The number of loops' turns that the program has marked as begun so far, and whether one is open.
+ * AS-safe: yes. MT: yes. */
+uint64_t sn_graph_turn(void);
+bool sn_graph_in_turn(void);
+void sn_graph_turn_begins(void);
 /* Iterations of this model are told by sn_graph_iteration alone. */
 void sn_graph_own_iterations(uint32_t model);
 

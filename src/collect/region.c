@@ -122,6 +122,8 @@ uint32_t sn_region_begin(const struct sn_region_start *start)
 	    (start->origin == SN_REGION_EITHER && called_by_binding(thread)))
 		place = python_place(thread);
 	struct sn_shadow *shadow = sn_shadow_push(thread, &frame, start->stack);
+	if (shadow && frame.kind == SN_FRAME_REGION && frame.flags & SN_FRAME_ITERATION)
+		sn_graph_turn_begins();
 	if (shadow) {
 		/* a sample in between sees the line first, which means nothing without the depth */
 		shadow->python_line = place.line;

@@ -108,6 +108,7 @@ struct sn_config {
 	unsigned sources;      /* enum sn_source */
 	const char *operators; /* "sampled", "exact" or "off" */
 	bool tensor_memory;    /* count tensor allocations */
+	bool graph;	       /* capture the dataflow graphs of frameworks */
 	bool real_time;
 	uint64_t checkpoint_ns; /* least time between two checkpoints */
 	uint64_t memory_limit_bytes;

@@ -35,6 +35,21 @@ static uintptr_t code_in(const struct sn_python_layout *layout, struct sn_guard 
 	return is_code ? object : 0;
 }
 
+uintptr_t sn_python_read_first_argument(const struct sn_python_layout *layout,
+					struct sn_guard *guard, uintptr_t frame)
+{
+	uintptr_t slot = frame + layout->frame_locals;
+	if (!sn_guard_readable(guard, slot, sizeof(uintptr_t)))
+		return 0;
+	uintptr_t object = sn_python_pointer(slot, 0) & layout->pointer_mask;
+	uintptr_t type = type_of(layout, guard, object);
+	if (type && type == layout->cell_type) {
+		object = sn_python_pointer(object, CELL_CONTENT);
+		type = type_of(layout, guard, object);
+	}
+	return type ? object : 0;
+}
+
 ssize_t sn_python_read_code_argument(const struct sn_python_layout *layout, struct sn_guard *guard,
 				     uintptr_t frame, char *name, size_t capacity)
 {

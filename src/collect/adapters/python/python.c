@@ -205,6 +205,16 @@ ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python
 					    capacity);
 }
 
+uintptr_t sn_python_first_argument(struct sn_thread *thread, const struct sn_python_frame *frame)
+{
+	const struct sn_python_target *target = live_target();
+	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
+
+	if (!target || !cache)
+		return 0;
+	return sn_python_read_first_argument(&target->layout, &cache->guard, frame->frame);
+}
+
 uintptr_t sn_python_state(void)
 {
 	const struct sn_python_target *target = live_target();

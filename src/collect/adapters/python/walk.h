@@ -47,6 +47,10 @@ struct sn_python_cache {
 ssize_t sn_python_read_code_argument(const struct sn_python_layout *layout, struct sn_guard *guard,
 				     uintptr_t frame, char *name, size_t capacity);
 
+/* As sn_python_first_argument, for one interpreter. */
+uintptr_t sn_python_read_first_argument(const struct sn_python_layout *layout,
+					struct sn_guard *guard, uintptr_t frame);
+
 /*
  * As sn_python_walk, for one interpreter. Where `cct` is NULL, code indices are 0: the walk is only
  * a proof. AS-safe: yes. MT: the cache's owner, which is the thread walked.

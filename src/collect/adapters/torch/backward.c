@@ -6,7 +6,7 @@
  *
  * Leaves (AccumulateGrad) have no forward operator; their path is that of the backward call.
  */
-#include "torch.h"
+#include "graph.h"
 
 #define NOT_PUSHED	 UINT32_MAX
 #define NAME_BYTES	 512u
@@ -77,12 +77,14 @@ uint32_t sn_torch_backward_begin(const void *node, uintptr_t stack, uintptr_t pc
 				    : sn_torch_text_id(self, read.name, read.name_length);
 		if (name != SN_ID_NONE)
 			token = push(self, &read, name, stack, pc);
+		if (token != NOT_PUSHED && sn_torch_graph_on())
+			sn_torch_graph_backward(self, &read, stack);
 	}
 	sn_leave(thread);
 	return token;
 }
 
-void sn_torch_backward_end(uint32_t token)
+void sn_torch_backward_end(uint32_t token, uintptr_t stack)
 {
 	struct sn_thread *thread = token == NOT_PUSHED ? NULL : sn_enter();
 	if (!thread)
@@ -90,6 +92,8 @@ void sn_torch_backward_end(uint32_t token)
 	struct sn_torch_thread *self = sn_torch_thread(thread);
 	while (self && thread->shadow_depth > token)
 		sn_torch_exact_pop(self);
+	if (self && sn_torch_graph_on())
+		sn_torch_graph_backward_end(self, stack);
 	sn_leave(thread);
 }
 

@@ -11,7 +11,7 @@
  * The backward pass may run in another thread than the forward pass did. Both find each other by
  * the thread numbers that PyTorch itself puts into nodes.
  */
-#include "torch.h"
+#include "graph.h"
 
 #include "collect/cct_copy.h"
 #include "collect/trace.h"
@@ -83,6 +83,8 @@ void sn_torch_forward(uint64_t sequence, uintptr_t stack, uintptr_t pc)
 	if (self && (self->torch_id || register_thread(self))) {
 		_Atomic uint64_t *entry = ring_entry(self, sequence);
 		uint32_t node = sn_torch_context(self, stack, pc, false);
+		if (sn_torch_graph_on())
+			sn_torch_graph_forward(self, sequence);
 		/* release: a reader in another thread finds the node's record complete */
 		if (entry)
 			atomic_store_explicit(entry, sequence << 32 | node, memory_order_release);

@@ -7,7 +7,7 @@
  *
  * They carry the mangled names of what they replace; the C++ arguments are passed on untouched.
  */
-#include "torch.h"
+#include "graph.h"
 
 #include "collect/elf_symbol.h"
 #include "collect/intercept.h"
@@ -140,7 +140,7 @@ void sn_torch_evaluate(void *engine, void *task, void *node, void *inputs, void 
 	notice(CALLER);
 	uint32_t token = sn_torch_backward_begin(node, SN_CALLER_STACK, CALLER);
 	function(engine, task, node, inputs, queue);
-	sn_torch_backward_end(token);
+	sn_torch_backward_end(token, SN_CALLER_STACK);
 }
 
 /* Tensor at::Generator::get_state() const and void at::Generator::set_state(const Tensor &): rare,
@@ -162,6 +162,18 @@ void sn_torch_set_state(void *generator, const void *state)
 	void (*function)(void *, const void *) = REAL(SET_STATE);
 	function(generator, state);
 	sn_torch_compile_ends();
+}
+
+/* const std::shared_ptr<TracingState> &torch::jit::tracer::getTracingState(): each nn.Module asks
+ * for it when it is called. */
+#define TRACING "_ZN5torch3jit6tracer15getTracingStateEv"
+SN_EXPORT const void *sn_torch_tracing(void) __asm__(TRACING);
+const void *sn_torch_tracing(void)
+{
+	const void *(*function)(void) = REAL(TRACING);
+	if (sn_torch_graph_on())
+		sn_torch_module_called();
+	return function();
 }
 
 /* void *c10::alloc_cpu(size_t) */

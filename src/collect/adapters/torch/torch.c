@@ -7,7 +7,7 @@
  * attaches. Where PyTorch calls none of them, as an unsupported build may, operators of samples are
  * still recognised by address, and the status line says what is missing.
  */
-#include "torch.h"
+#include "graph.h"
 #include "collect/line.h"
 
 #include "collect/elf_symbol.h"
@@ -104,6 +104,8 @@ static int attach(void)
 	if (!off && (!exact || exact_failed) && (sn_config.sources & SN_SOURCE_OPERATOR) &&
 	    !(sn_config.sources & SN_SOURCE_NATIVE))
 		sn_torch_operators_init(sn_module_at(module));
+	if (sn_config.graph)
+		sn_torch_graph_start();
 	if (sn_config.tensor_memory) {
 		memory_failed = sn_torch_memory_start() != 0;
 		atomic_store(&sn_torch_duties.memory, !memory_failed);
@@ -118,6 +120,11 @@ static void thread_begin(struct sn_thread *thread)
 	struct sn_torch_thread *self = thread->adapters[SN_ADAPTER_SLOT_torch];
 	if (self)
 		self->torch_id = 0;
+}
+
+static void after_fork(void)
+{
+	sn_torch_turn_after_fork();
 }
 
 static const char *backward_status(void)
@@ -145,6 +152,11 @@ static const char *status(void)
 		sn_line_add(&line, exact_failed
 				       ? "; exact operators not possible: it has no callback"
 				       : "; exact operators");
+	if (sn_config.graph) {
+		sn_line_add(&line, "; graph");
+		sn_line_add(&line, sn_torch_graph_lack() ? ": " : "");
+		sn_line_add(&line, sn_torch_graph_lack() ? sn_torch_graph_lack() : "");
+	}
 	if (sn_config.tensor_memory)
 		sn_line_add(&line,
 			    memory_failed ? "; no room for tensor memory" : "; tensor memory");
@@ -155,6 +167,7 @@ const struct sn_adapter sn_adapter_torch = {
     .name = "torch",
     .purpose = "PyTorch operators, forward and backward, and tensor memory",
     .attach = attach,
+    .after_fork = after_fork,
     .thread_begin = thread_begin,
     .status = status,
 };

@@ -12,6 +12,7 @@
  *	operators.c operators recognised by address, where native frames are left out
  *	exact.c     a callback at every operator, on request
  *	memory.c    tensor memory, on request
+ *	graph*.c    the dataflow graph, on request; graph.h
  *
  * docs/design/torch-operators.md says why it is done so and what it costs.
  */
@@ -52,6 +53,7 @@ struct sn_torch_thread {
 	struct sn_torch_memo *memo;	/* of context.c */
 	struct sn_torch_copy *copies;	/* of forward.c */
 	struct sn_torch_names *names;	/* of operators.c */
+	struct sn_torch_graph *graph;	/* of graph.c */
 };
 
 /* --- torch.c --- */
@@ -118,7 +120,7 @@ bool sn_torch_node_readable(void);
 
 /* Around the evaluation of one autograd node: begin returns a token for end. */
 uint32_t sn_torch_backward_begin(const void *node, uintptr_t stack, uintptr_t pc);
-void sn_torch_backward_end(uint32_t token);
+void sn_torch_backward_end(uint32_t token, uintptr_t stack);
 /* The same when the evaluation ends by an exception; `sp` is the stack pointer of the frame it
  * leaves. */
 void sn_torch_backward_unwound(uintptr_t sp);

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The nodes of a PyTorch program's graph: operators that the program calls, without those that they
+ * call in turn, and autograd nodes, which own the operators that run in them.
+ *
+ * PyTorch announces each operator with its inputs and outputs to a callback. A node is told apart
+ * by its module, its operator and how many of these the iteration has had there, so that it is the
+ * same one in each iteration; a backward node by its forward node. Edges: who wrote the tensors
+ * that it reads (graph_tensor.c), and from a forward node to its backward nodes by their sequence
+ * number.
+ */
+#include "graph.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { SCOPE_FUNCTION = 0, SCOPES = 10, DEPTH = 64, COUNTERS = 1 << 14, SEQUENCES = 1 << 16 };
+enum { READ_MAX = 12 };
+
+/* at::RecordFunctionCallback, as it has been from 1.13 to 2.15. */
+struct record_callback {
+	void *(*start)(void **context, const void *function);
+	void (*end)(const void *function, void *context);
+	double sampling_probability;
+	uint8_t scopes[SCOPES];
+	uint8_t needs_inputs, needs_outputs, needs_ids;
+	uint8_t reserved[27]; /* what later releases may add is off */
+};
+
+enum entry_kind { OPERATOR, INNER, BACKWARD };
+
+/* What runs, outermost first. */
+struct entry {
+	uintptr_t function; /* of an operator its announcement, of a backward node the stack */
+	enum entry_kind kind;
+	uint32_t node; /* SN_GRAPH_NONE: of none */
+	uint64_t start_ns;
+	uintptr_t read[READ_MAX]; /* storages of its inputs: an output in one of them is a view */
+	uint32_t read_count;
+};
+
+struct sn_torch_graph {
+	uint32_t depth; /* what is beyond DEPTH is only counted */
+	struct entry entries[DEPTH];
+	struct sn_torch_tensor tensors[SN_TORCH_TENSORS];
+	struct sn_torch_where where;
+};
+
+struct counter {
+	_Atomic uint64_t key, turn_and_count;
+};
+struct sequence {
+	_Atomic uint64_t key;
+	_Atomic uint32_t node;
+};
+
+static const char *(*name_of)(const void *function);
+static struct counter *counters;
+static struct sequence *sequences;
+static bool is_on, has_tensors;
+static const char *lack;
+
+bool sn_torch_graph_on(void)
+{
+	return is_on;
+}
+
+const char *sn_torch_graph_lack(void)
+{
+	if (lack)
+		return lack;
+	return has_tensors && sn_torch_tensors_readable() ? NULL : "edges by sequence number only";
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9E3779B97F4A7C15ull;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t hash_text(const char *text, size_t length)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+/* How many of this key the turn has had before. Two keys of one place share it: rare, and then
+ * nodes are told apart that need not be. */
+static uint32_t count_in_turn(uint64_t key, uint64_t turn)
+{
+	struct counter *counter = counters + key % COUNTERS;
+	uint64_t now = atomic_load_explicit(&counter->turn_and_count, memory_order_relaxed), next;
+	do {
+		bool is_same = atomic_load_explicit(&counter->key, memory_order_relaxed) == key &&
+			       now >> 24 == (turn & ((1ull << 40) - 1));
+		next = is_same ? now + 1 : (turn << 24) + 1;
+	} while (!atomic_compare_exchange_weak_explicit(
+	    &counter->turn_and_count, &now, next, memory_order_relaxed, memory_order_relaxed));
+	atomic_store_explicit(&counter->key, key, memory_order_relaxed);
+	return (uint32_t)(next & 0xffffff) - 1;
+}
+
+static struct sn_torch_graph *graph_of(struct sn_torch_thread *self)
+{
+	if (!self->graph)
+		self->graph = sn_pages_map(sizeof(*self->graph));
+	return self->graph;
+}
+
+static struct entry *top_of(struct sn_torch_graph *graph)
+{
+	return graph->depth && graph->depth <= DEPTH ? graph->entries + graph->depth - 1 : NULL;
+}
+
+static struct entry *push(struct sn_torch_graph *graph, uintptr_t function, enum entry_kind kind)
+{
+	if (graph->depth++ >= DEPTH)
+		return NULL;
+	struct entry *entry = graph->entries + graph->depth - 1;
+	*entry = (struct entry){.function = function, .kind = kind, .node = SN_GRAPH_NONE};
+	return entry;
+}
+
+/* ---- edges ---- */
+
+static void add_inputs(struct sn_torch_graph *graph, const void *function, const char *name,
+		       struct entry *entry)
+{
+	uint32_t node = entry->node;
+	uint32_t count = has_tensors ? sn_torch_inputs(function, name, graph->tensors) : 0;
+	uint32_t own = sn_graph_model_of(node);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t writer = sn_torch_writer(graph->tensors + i);
+		if (entry->read_count < READ_MAX)
+			entry->read[entry->read_count++] = graph->tensors[i].storage;
+		if (writer != SN_GRAPH_NONE && writer != node && sn_graph_model_of(writer) == own)
+			sn_graph_edge(writer, node, graph->tensors[i].index, SONDE_EDGE_DATA,
+				      graph->tensors[i].bytes, 1);
+	}
+	/* aten::add_ and its like write their first argument; the lists of aten::_foreach_add_
+	 * are not among the outputs */
+	size_t length = strlen(name);
+	for (uint32_t i = 0; i < count && length && name[length - 1] == '_'; i++)
+		if (graph->tensors[i].index == 0)
+			sn_torch_written(graph->tensors + i, node, false);
+}
+
+static bool is_view(const struct entry *entry, const struct sn_torch_tensor *tensor)
+{
+	for (uint32_t i = 0; i < entry->read_count; i++)
+		if (entry->read[i] == tensor->storage)
+			return true;
+	return false;
+}
+
+static void add_outputs(struct sn_torch_graph *graph, const void *function,
+			const struct entry *entry)
+{
+	uint32_t node = entry->node;
+	uint32_t count = has_tensors ? sn_torch_outputs(function, graph->tensors) : 0;
+	for (uint32_t i = 0; i < count; i++)
+		sn_torch_written(graph->tensors + i, node, is_view(entry, graph->tensors + i));
+	if (count)
+		sn_graph_set_edges_by(sn_graph_model_of(node), "tensors");
+}
+
+/* ---- operators ---- */
+
+static uint32_t node_of_operator(struct sn_torch_thread *self, const char *name, uint64_t now_ns)
+{
+	struct sn_torch_where *where = &self->graph->where;
+	uint64_t turn, hash = hash_text(name, strlen(name));
+	sn_torch_where(self, where);
+	hash = mix(hash, where->module_hash);
+	if (!sn_torch_turn(self, mix(hash, where->line_hash), now_ns, &turn))
+		return SN_GRAPH_NONE;
+	uint32_t model = sn_torch_graph_model();
+	uint64_t key = mix(hash, count_in_turn(hash, turn));
+	uint32_t known = sn_graph_find(model, key);
+	if (known != SN_GRAPH_NONE || model == SN_GRAPH_NONE)
+		return known;
+	return sn_graph_node(&(struct sn_graph_new){
+	    .model = model,
+	    .key = key,
+	    .name = name,
+	    .type = name,
+	    .module = where->module,
+	    .file = where->file[0] ? where->file : NULL,
+	    .line = where->line,
+	    .parent = SN_GRAPH_NONE,
+	});
+}
+
+static void begin(struct sn_torch_thread *self, const void *function, const char *name)
+{
+	struct sn_torch_graph *graph = graph_of(self);
+	if (!graph)
+		return;
+	struct entry *outer = top_of(graph);
+	bool is_inner = graph->depth > DEPTH || (outer && outer->kind != BACKWARD);
+	struct entry *entry =
+	    push(graph, (uintptr_t)function, is_inner || outer ? INNER : OPERATOR);
+	if (!entry || is_inner)
+		return;
+	entry->start_ns = sn_now_ns();
+	/* what runs in a backward node is its doing */
+	entry->node = outer ? outer->node : node_of_operator(self, name, entry->start_ns);
+	if (entry->node != SN_GRAPH_NONE)
+		add_inputs(graph, function, name, entry);
+}
+
+static void *on_start(void **context, const void *function)
+{
+	*context = NULL;
+	const char *name = name_of(function);
+	/* its frame is backward.c's */
+	if (!name || !strncmp(name, "autograd::engine::", 18))
+		return context;
+	struct sn_thread *thread = sn_enter();
+	struct sn_torch_thread *self = thread ? sn_torch_thread(thread) : NULL;
+	if (self)
+		begin(self, function, name);
+	if (thread)
+		sn_leave(thread);
+	return context;
+}
+
+static void end(struct sn_torch_graph *graph, const void *function)
+{
+	uint32_t depth = graph->depth < DEPTH ? graph->depth : DEPTH;
+	if (graph->depth > DEPTH) {
+		graph->depth--;
+		return;
+	}
+	while (depth && graph->entries[depth - 1].function != (uintptr_t)function)
+		depth--;
+	if (!depth) /* began before, or in another thread */
+		return;
+	struct entry *entry = graph->entries + depth - 1;
+	if (entry->node != SN_GRAPH_NONE) {
+		uint64_t now_ns = entry->kind == OPERATOR ? sn_now_ns() : 0;
+		add_outputs(graph, function, entry);
+		if (now_ns)
+			sn_graph_executed(entry->node, entry->start_ns, now_ns);
+	}
+	graph->depth = depth - 1;
+}
+
+static void on_end(const void *function, void *context)
+{
+	struct sn_thread *thread = sn_enter();
+	if (!thread)
+		return;
+	struct sn_torch_thread *self = sn_torch_thread(thread);
+	if (self && self->graph)
+		end(self->graph, function);
+	sn_leave(thread);
+}
+
+/* ---- backward nodes ---- */
+
+static uint64_t sequence_key(uint64_t torch_id, uint64_t sequence)
+{
+	return torch_id << 44 ^ (sequence + 1);
+}
+
+void sn_torch_graph_forward(struct sn_torch_thread *self, uint64_t sequence)
+{
+	struct sn_torch_graph *graph = graph_of(self);
+	uint32_t depth = graph ? graph->depth : 0;
+	if (!depth || !self->torch_id)
+		return;
+	/* the outermost owner: of what a checkpoint runs in backward, the backward node's part */
+	depth = depth < DEPTH ? depth : DEPTH;
+	uint32_t node = SN_GRAPH_NONE;
+	while (depth-- && node == SN_GRAPH_NONE)
+		node = graph->entries[depth].node;
+	uint64_t key = sequence_key(self->torch_id, sequence);
+	struct sequence *entry =
+	    sequences + key * 0x9E3779B97F4A7C15ull / ((~0ull) / SEQUENCES + 1);
+	atomic_store_explicit(&entry->key, 0, memory_order_relaxed);
+	atomic_store_explicit(&entry->node, node, memory_order_release);
+	atomic_store_explicit(&entry->key, key, memory_order_release);
+}
+
+static uint32_t forward_of(const struct sn_torch_node *node)
+{
+	uint64_t key = sequence_key(node->torch_id, node->sequence);
+	struct sequence *entry =
+	    sequences + key * 0x9E3779B97F4A7C15ull / ((~0ull) / SEQUENCES + 1);
+	if (node->sequence == SN_TORCH_NO_SEQUENCE ||
+	    atomic_load_explicit(&entry->key, memory_order_acquire) != key)
+		return SN_GRAPH_NONE;
+	return atomic_load_explicit(&entry->node, memory_order_relaxed);
+}
+
+static uint32_t node_of_backward(const struct sn_torch_node *read)
+{
+	char name[256], module[512];
+	uint64_t turn;
+	uint32_t forward = forward_of(read);
+	size_t length = read->name_length < sizeof(name) ? read->name_length : sizeof(name) - 1;
+	if (!sn_torch_turn_now(&turn))
+		return SN_GRAPH_NONE;
+	memcpy(name, read->name, length);
+	name[length] = 0;
+	uint64_t key = mix(hash_text(name, length), forward + 1ull);
+	key = mix(key, count_in_turn(key, turn));
+	uint32_t model = sn_torch_graph_model(), known = sn_graph_find(model, key);
+	if (known == SN_GRAPH_NONE && model != SN_GRAPH_NONE)
+		known = sn_graph_node(&(struct sn_graph_new){
+		    .model = model,
+		    .key = key,
+		    .name = name,
+		    .type = name,
+		    .module = sn_graph_module(forward, module, sizeof(module)),
+		    .flags = SONDE_NODE_BACKWARD,
+		    .parent = SN_GRAPH_NONE,
+		});
+	if (known != SN_GRAPH_NONE && forward != SN_GRAPH_NONE &&
+	    sn_graph_model_of(forward) == model)
+		sn_graph_edge(forward, known, SN_GRAPH_NONE, SONDE_EDGE_SEQUENCE, 0, 1);
+	return known;
+}
+
+/* Nodes that were left by an exception are gone with the stack they lay on. */
+static void drop_stale(struct sn_torch_graph *graph, uintptr_t stack)
+{
+	for (struct entry *top;
+	     (top = top_of(graph)) && top->kind == BACKWARD && top->function <= stack;)
+		graph->depth--;
+}
+
+void sn_torch_graph_backward(struct sn_torch_thread *self, const struct sn_torch_node *node,
+			     uintptr_t stack)
+{
+	struct sn_torch_graph *graph = graph_of(self);
+	if (!graph)
+		return;
+	drop_stale(graph, stack);
+	struct entry *entry = push(graph, stack, BACKWARD);
+	if (!entry)
+		return;
+	entry->node = node_of_backward(node);
+	entry->start_ns = sn_now_ns();
+}
+
+void sn_torch_graph_backward_end(struct sn_torch_thread *self, uintptr_t stack)
+{
+	struct sn_torch_graph *graph = self->graph;
+	if (!graph)
+		return;
+	if (graph->depth > DEPTH) {
+		graph->depth--;
+		return;
+	}
+	while (graph->depth) {
+		const struct entry *top = top_of(graph);
+		graph->depth--;
+		if (top->kind != BACKWARD || top->function != stack)
+			continue;
+		if (top->node != SN_GRAPH_NONE)
+			sn_graph_executed(top->node, top->start_ns, sn_now_ns());
+		return;
+	}
+}
+
+/* ---- start ---- */
+
+int sn_torch_graph_start(void)
+{
+	uint64_t (*add)(struct record_callback) =
+	    (uint64_t(*)(struct record_callback))sn_torch_symbol(
+		"_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+	name_of = (const char *(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction4nameEv");
+	counters = sn_pages_map(COUNTERS * sizeof(*counters));
+	sequences = sn_pages_map(SEQUENCES * sizeof(*sequences));
+	if (!add || !name_of || !counters || !sequences) {
+		lack = add && name_of ? "no memory for a graph" : "no graph: it has no callback";
+		return -ENOTSUP;
+	}
+	has_tensors = sn_torch_tensor_init();
+	sn_torch_module_init();
+	struct record_callback callback = {.start = on_start,
+					   .end = on_end,
+					   .sampling_probability = 1.0,
+					   .needs_inputs = has_tensors,
+					   .needs_outputs = has_tensors};
+	callback.scopes[SCOPE_FUNCTION] = 1;
+	is_on = true;
+	add(callback);
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dataflow graph of a PyTorch program, on request (SONDE_GRAPH=1), in parts:
+ *
+ *	graph.c		nodes: top-level operators and autograd nodes as they run
+ *	graph_tensor.c	edges: which tensors an operator reads and makes
+ *	graph_module.c	which nn.Module an operator runs in, and the line that called it
+ *	graph_turn.c	iterations, where the program does not mark them
+ *
+ * docs/design/graph.md says how it is done.
+ */
+#ifndef SN_COLLECT_TORCH_GRAPH_H
+#define SN_COLLECT_TORCH_GRAPH_H
+
+#include "collect/graph.h"
+#include "torch.h"
+
+/* --- graph.c --- */
+
+/* Registers the callback. 0, or negative errno. */
+int sn_torch_graph_start(void);
+bool sn_torch_graph_on(void);
+/* What could not be had, for the status line; NULL: nothing. */
+const char *sn_torch_graph_lack(void);
+/* Around the evaluation of an autograd node; between sn_enter and sn_leave. */
+void sn_torch_graph_backward(struct sn_torch_thread *self, const struct sn_torch_node *node,
+			     uintptr_t stack);
+void sn_torch_graph_backward_end(struct sn_torch_thread *self, uintptr_t stack);
+/* The calling thread was given `sequence` for the autograd node of what runs. */
+void sn_torch_graph_forward(struct sn_torch_thread *self, uint64_t sequence);
+
+/* --- graph_tensor.c --- */
+
+enum { SN_TORCH_TENSORS = 64 };
+
+struct sn_torch_tensor {
+	uintptr_t impl, storage;
+	uint64_t bytes;
+	uint32_t index; /* of the argument */
+};
+
+/* Finds the functions it needs. False where tensors cannot be read. */
+bool sn_torch_tensor_init(void);
+/* The tensors among the inputs, or outputs, of an at::RecordFunction; their number. AS-safe: yes.
+ */
+uint32_t sn_torch_inputs(const void *function, const char *name,
+			 struct sn_torch_tensor tensors[SN_TORCH_TENSORS]);
+uint32_t sn_torch_outputs(const void *function, struct sn_torch_tensor tensors[SN_TORCH_TENSORS]);
+/* The node that wrote a tensor last, or SN_GRAPH_NONE. MT: yes. */
+uint32_t sn_torch_writer(const struct sn_torch_tensor *tensor);
+/* A view is a tensor in the storage of another, which is not written by that. */
+void sn_torch_written(const struct sn_torch_tensor *tensor, uint32_t node, bool is_view);
+/* False once tensors turned out to lie elsewhere than they do in the releases that are known. */
+bool sn_torch_tensors_readable(void);
+
+/* --- graph_module.c --- */
+
+void sn_torch_module_init(void);
+/* An nn.Module is being called, by the calling thread, which holds the interpreter's lock. Outside
+ * sn_enter. */
+void sn_torch_module_called(void);
+
+struct sn_torch_where {
+	const char *module; /* "Net.layer1.conv"; NULL outside of one */
+	uint64_t module_hash, line_hash;
+	char file[512]; /* of the innermost Python frame that is not PyTorch's own; "" unknown */
+	uint32_t line;
+};
+/* Where the calling thread is. Between sn_enter and sn_leave. */
+void sn_torch_where(struct sn_torch_thread *self, struct sn_torch_where *where);
+
+/* --- graph_turn.c --- */
+
+/* An operator begins, of this hash; tells whether iterations are known, and its number. */
+bool sn_torch_turn(struct sn_torch_thread *self, uint64_t hash, uint64_t now_ns, uint64_t *turn);
+/* The turn as it is, for who begins none. */
+bool sn_torch_turn_now(uint64_t *turn);
+uint32_t sn_torch_graph_model(void);
+void sn_torch_turn_after_fork(void);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which nn.Module an operator runs in.
+ *
+ * A module is called through Module._call_impl, whose first argument it is; so the Python frames of
+ * an operator name the module object. What it is called is found when it is called for the first
+ * time: _call_impl asks PyTorch whether it is tracing, a function that this library stands in front
+ * of, and there the thread holds the interpreter's lock. The module that called it is asked for the
+ * name under which it has this one; what is called by none is called by its class.
+ */
+#include "graph.h"
+
+#include "collect/adapter.h"
+#include "collect/region.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+enum { ENTRIES = 4096, FRAMES_MAX = 256, PATH_BYTES = 512, SEARCH_DEPTH = 3, TYPE_NAME = 24 };
+
+/* The interpreter's own functions; opaque objects. */
+static struct {
+	int (*holds_lock)(void);
+	void *(*error)(void);
+	void (*clear)(void);
+	void *(*attribute)(void *object, const char *name);
+	int (*next)(void *dict, intptr_t *at, void **key, void **value);
+	const char *(*text)(void *object);
+	void (*release)(void *object);
+} python;
+static bool has_python;
+
+struct known {
+	_Atomic uintptr_t module;
+	uintptr_t type;
+	const char *path;
+	uint64_t hash;
+};
+static struct known *table;
+static struct sn_bump memory;
+
+static void *symbol(const char *name)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+	return found ? found : sn_torch_real(name);
+}
+
+void sn_torch_module_init(void)
+{
+	python.holds_lock = (int (*)(void))symbol("PyGILState_Check");
+	python.error = (void *(*)(void))symbol("PyErr_Occurred");
+	python.clear = (void (*)(void))symbol("PyErr_Clear");
+	python.attribute = (void *(*)(void *, const char *))symbol("PyObject_GetAttrString");
+	python.next = (int (*)(void *, intptr_t *, void **, void **))symbol("PyDict_Next");
+	python.text = (const char *(*)(void *))symbol("PyUnicode_AsUTF8");
+	python.release = (void (*)(void *))symbol("Py_DecRef");
+	table = sn_pages_map(ENTRIES * sizeof(*table));
+	has_python = table && python.holds_lock && python.error && python.clear &&
+		     python.attribute && python.next && python.text && python.release;
+}
+
+/* ---- the table ---- */
+
+static uintptr_t type_of(uintptr_t object)
+{
+	return ((const uintptr_t *)object)[1];
+}
+
+static struct known *find(uintptr_t module, bool for_adding)
+{
+	uint32_t place = (uint32_t)((module >> 4) * 0x9E3779B97F4A7C15ull >> 40);
+	for (uint32_t probe = 0; probe < 16; probe++) {
+		struct known *entry = table + (place + probe) % ENTRIES;
+		uintptr_t at = atomic_load_explicit(&entry->module, memory_order_acquire);
+		if (at == module || (!at && for_adding))
+			return entry;
+		if (!at)
+			return NULL;
+	}
+	return NULL;
+}
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	return hash;
+}
+
+/* Under the interpreter's lock: one thread at a time. */
+static void add(uintptr_t module, const char *path)
+{
+	size_t length = strlen(path);
+	struct known *entry = find(module, true);
+	char *copy = entry ? sn_bump_take(&memory, length + 1) : NULL;
+	if (!copy)
+		return;
+	memcpy(copy, path, length + 1);
+	entry->type = type_of(module);
+	entry->path = copy;
+	entry->hash = hash_text(copy);
+	atomic_store_explicit(&entry->module, module, memory_order_release);
+}
+
+static const struct known *lookup(uintptr_t module)
+{
+	const struct known *entry = table ? find(module, false) : NULL;
+	/* another object may be where it was */
+	return entry && entry->type == type_of(module) ? entry : NULL;
+}
+
+/* ---- frames ---- */
+
+static bool is_module_call(const struct sn_cct *cct, uint32_t code)
+{
+	const struct sn_cct_code *entry = sn_array_at(&cct->codes, code);
+	const struct sn_cct_string *name = sn_array_at(&cct->strings, entry->record.name);
+	static const char call[] = "_call_impl";
+	size_t length = sizeof(call) - 1;
+	return name->length >= length &&
+	       !memcmp(name->text + name->length - length, call, length) &&
+	       !memchr(name->text, '<', name->length);
+}
+
+static bool is_torch_file(const struct sn_cct *cct, uint32_t code,
+			  const struct sn_cct_string **file)
+{
+	const struct sn_cct_code *entry = sn_array_at(&cct->codes, code);
+	*file = sn_array_at(&cct->strings, entry->record.file);
+	static const char part[] = "/torch/";
+	const struct sn_cct_string *text = *file;
+	return memmem(text->text, text->length, part, sizeof(part) - 1) ||
+	       (text->length && text->text[0] == '<');
+}
+
+/* ---- naming ---- */
+
+static const char *class_of(uintptr_t module)
+{
+	const char *name = *(const char *const *)(type_of(module) + TYPE_NAME);
+	const char *dot = name ? strrchr(name, '.') : NULL;
+	return dot ? dot + 1 : name ? name : "module";
+}
+
+static size_t append(char *path, size_t length, const char *text)
+{
+	while (*text && length + 1 < PATH_BYTES)
+		path[length++] = *text++;
+	path[length] = 0;
+	return length;
+}
+
+/* Looks for `module` among the parts of `owner`, and of those that are never called themselves;
+ * true with the names that lead to it in `path`. */
+static bool search(void *owner, uintptr_t module, char *path, size_t length, int depth)
+{
+	void *parts = python.attribute(owner, "_modules"), *key, *value;
+	intptr_t at = 0;
+	bool found = false;
+	if (!parts) {
+		python.clear();
+		return false;
+	}
+	while (!found && python.next(parts, &at, &key, &value)) {
+		const char *name = python.text(key);
+		if (!name) {
+			python.clear();
+			continue;
+		}
+		size_t end = append(path, append(path, length, "."), name);
+		found = (uintptr_t)value == module ||
+			(depth > 1 && search(value, module, path, end, depth - 1));
+	}
+	python.release(parts);
+	return found;
+}
+
+static void name_module(uintptr_t module, uintptr_t owner)
+{
+	char path[PATH_BYTES];
+	const struct known *above = owner ? lookup(owner) : NULL;
+	if (!above) {
+		append(path, 0, class_of(module));
+	} else {
+		size_t length = append(path, 0, above->path);
+		if (!search((void *)owner, module, path, length, SEARCH_DEPTH))
+			append(path, append(path, length, "."), class_of(module));
+	}
+	add(module, path);
+}
+
+/* The module that is called, and the one in whose call that happens; 0 where there is none. */
+static void find_calls(struct sn_thread *thread, uintptr_t *module, uintptr_t *owner)
+{
+	struct sn_python_frame frames[FRAMES_MAX];
+	int count = sn_python_walk(thread, frames, FRAMES_MAX);
+	*module = *owner = 0;
+	for (int i = 0; i < count && !*owner; i++) {
+		if (frames[i].code == SN_ID_NONE || !is_module_call(&thread->cct, frames[i].code))
+			continue;
+		uintptr_t self = sn_python_first_argument(thread, frames + i);
+		if (!*module)
+			*module = self;
+		else if (self && self != *module)
+			*owner = self;
+		if (!*module)
+			return;
+	}
+}
+
+void sn_torch_module_called(void)
+{
+	if (!has_python || !python.holds_lock() || python.error())
+		return;
+	struct sn_thread *thread = sn_enter();
+	uintptr_t module = 0, owner = 0;
+	if (!thread)
+		return;
+	find_calls(thread, &module, &owner);
+	bool is_new = module && !lookup(module);
+	sn_leave(thread);
+	/* outside: the interpreter may be sampled while it looks */
+	if (is_new)
+		name_module(module, owner);
+}
+
+void sn_torch_where(struct sn_torch_thread *self, struct sn_torch_where *where)
+{
+	struct sn_python_frame frames[FRAMES_MAX];
+	struct sn_thread *thread = self->thread;
+	int count = sn_python_walk(thread, frames, FRAMES_MAX);
+	bool has_line = false;
+	where->module = NULL;
+	where->module_hash = where->line_hash = 0;
+	where->file[0] = 0;
+	where->line = 0;
+	for (int i = 0; i < count && (!where->module || !has_line); i++) {
+		const struct sn_cct_string *file;
+		uint32_t code = frames[i].code;
+		if (code == SN_ID_NONE)
+			continue;
+		if (!has_line && !is_torch_file(&thread->cct, code, &file)) {
+			size_t length = file->length < sizeof(where->file) - 1
+					    ? file->length
+					    : sizeof(where->file) - 1;
+			memcpy(where->file, file->text, length);
+			where->file[length] = 0;
+			where->line = frames[i].line;
+			where->line_hash = hash_text(where->file) + where->line;
+			has_line = true;
+		}
+		if (!where->module && is_module_call(&thread->cct, code)) {
+			uintptr_t module = sn_python_first_argument(thread, frames + i);
+			const struct known *known = module ? lookup(module) : NULL;
+			where->module = known ? known->path : NULL;
+			where->module_hash = known ? known->hash : 0;
+		}
+	}
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tensors that an operator reads and makes, out of the at::RecordFunction that announces it.
+ *
+ * Its inputs and outputs are private members without exported accessors, at places that differ
+ * between releases; but how many there are is exported. So of the places they have had in the
+ * releases that are known, the one is taken that holds as many as there must be, and each time
+ * anew: where none does, the operator has no edges, and that is counted.
+ *
+ * A tensor is known by its TensorImpl. One that is made outside of operators, for a saved variable
+ * for instance, is known by the storage that it shares with the one it was made of. Memory is used
+ * again, so both are remembered together, and forgotten when another tensor takes the place.
+ */
+#include "graph.h"
+
+#include <string.h>
+
+enum { TABLE_ENTRIES = 1 << 16, LIST_MAX = 4096, ARGUMENTS_MAX = 256 };
+enum { TAG_TENSOR = 1, INPUT_BYTES = 16, KEYWORD_BYTES = 56 };
+#define NO_TAG UINT32_MAX
+
+/* c10::IValue */
+struct value {
+	uintptr_t payload;
+	uint32_t tag, reserved;
+};
+
+struct span {
+	const struct value *begin, *end;
+};
+
+struct entry {
+	_Atomic uintptr_t address;
+	_Atomic uint64_t node_and_check; /* the node above, a hash of the storage below */
+};
+
+static uint64_t (*num_inputs)(const void *function);
+static uint64_t (*num_outputs)(const void *function);
+static struct entry *by_impl, *by_storage;
+static _Atomic uint32_t list_tag = NO_TAG, header_bytes;
+static _Atomic uint32_t readable, unreadable;
+
+bool sn_torch_tensor_init(void)
+{
+	num_inputs =
+	    (uint64_t(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction10num_inputsEv");
+	num_outputs =
+	    (uint64_t(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction11num_outputsEv");
+	by_impl = sn_pages_map(TABLE_ENTRIES * sizeof(*by_impl));
+	by_storage = sn_pages_map(TABLE_ENTRIES * sizeof(*by_storage));
+	return num_inputs && num_outputs && by_impl && by_storage;
+}
+
+bool sn_torch_tensors_readable(void)
+{
+	return !unreadable || readable > unreadable;
+}
+
+/* ---- where things lie ---- */
+
+static bool is_object(uintptr_t address)
+{
+	return address > 65536 && !(address & 7) && address >> 47 == 0;
+}
+
+/* Where the inputs lie, in bytes from the begin; 0 where they are not found. */
+static size_t find_inputs(const void *function, uint64_t count, struct span *inputs)
+{
+	/* with std::string's old and new form before it */
+	static const uint16_t places[] = {208, 184, 192, 200, 216};
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		const uintptr_t *words = (const uintptr_t *)((const char *)function + places[i]);
+		if (words[1] == count && count && is_object(words[0])) {
+			inputs->begin = (const struct value *)words[0];
+			inputs->end = inputs->begin + count;
+			return places[i];
+		}
+	}
+	return 0;
+}
+
+/* The outputs, a vector, lie behind the inputs, in later releases behind inputs by name. */
+static bool find_outputs(const void *function, uint64_t count, struct span *outputs)
+{
+	for (size_t place = 200; place <= 296; place += 8) {
+		const uintptr_t *words = (const uintptr_t *)((const char *)function + place);
+		if (is_object(words[0]) && words[1] - words[0] == count * sizeof(struct value) &&
+		    words[2] >= words[1] && words[2] - words[1] < 1u << 20) {
+			outputs->begin = (const struct value *)words[0];
+			outputs->end = (const struct value *)words[1];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What a counted object begins with: a virtual table, then two counts, one word each or both in
+ * one. A count is small, a pointer is not. */
+static uint32_t header_of(uintptr_t object)
+{
+	uint32_t known = atomic_load_explicit(&header_bytes, memory_order_relaxed);
+	if (known)
+		return known;
+	uintptr_t third = ((const uintptr_t *)object)[2];
+	known = third < 1u << 24 ? 24 : 16;
+	atomic_store_explicit(&header_bytes, known, memory_order_relaxed);
+	return known;
+}
+
+static bool take_tensor(uintptr_t impl, uint32_t index, struct sn_torch_tensor *tensor)
+{
+	if (!is_object(impl))
+		return false;
+	uint32_t header = header_of(impl);
+	uintptr_t storage = *(const uintptr_t *)(impl + header);
+	if (!is_object(storage))
+		return false;
+	/* behind the counts: data, its context, how to free it, the device; then the size */
+	uint64_t bytes = *(const uint64_t *)(storage + header + 32);
+	*tensor = (struct sn_torch_tensor){impl, storage, bytes >> 46 ? 0 : bytes, index};
+	return true;
+}
+
+static uint32_t take_list(uintptr_t list, uint32_t index, struct sn_torch_tensor *tensors,
+			  uint32_t count)
+{
+	uint32_t header = atomic_load_explicit(&header_bytes, memory_order_relaxed);
+	if (!header || !is_object(list))
+		return count;
+	const struct value *const *vector = (const void *)(list + header);
+	const struct value *begin = vector[0], *end = vector[1];
+	if (!is_object((uintptr_t)begin) || end < begin || end - begin > LIST_MAX)
+		return count;
+	for (; begin < end && count < SN_TORCH_TENSORS; begin++)
+		if (begin->tag == TAG_TENSOR)
+			count += take_tensor(begin->payload, index, tensors + count);
+	return count;
+}
+
+static uint32_t take_all(struct span values, struct sn_torch_tensor *tensors)
+{
+	uint32_t count = 0, index = 0;
+	uint32_t lists = atomic_load_explicit(&list_tag, memory_order_relaxed);
+	for (const struct value *at = values.begin; at < values.end; at++, index++) {
+		if (count == SN_TORCH_TENSORS)
+			break;
+		if (at->tag == TAG_TENSOR)
+			count += take_tensor(at->payload, index, tensors + count);
+		else if (at->tag == lists)
+			count = take_list(at->payload, index, tensors, count);
+	}
+	return count;
+}
+
+/* What is the first argument of these is a list: so the tag of lists is known, which differs
+ * between releases. */
+static void learn_list(const char *name, struct span inputs)
+{
+	if (list_tag == NO_TAG && (!strcmp(name, "aten::cat") || !strcmp(name, "aten::stack") ||
+				   !strncmp(name, "aten::_foreach_", 15)))
+		list_tag = inputs.begin->tag;
+}
+
+uint32_t sn_torch_inputs(const void *function, const char *name,
+			 struct sn_torch_tensor tensors[SN_TORCH_TENSORS])
+{
+	struct span inputs;
+	uint64_t count = num_inputs(function);
+	if (!count || count > ARGUMENTS_MAX)
+		return 0;
+	if (!find_inputs(function, count, &inputs)) {
+		unreadable++;
+		return 0;
+	}
+	readable++;
+	learn_list(name, inputs);
+	return take_all(inputs, tensors);
+}
+
+uint32_t sn_torch_outputs(const void *function, struct sn_torch_tensor tensors[SN_TORCH_TENSORS])
+{
+	struct span outputs;
+	uint64_t count = num_outputs(function);
+	if (!count || count > ARGUMENTS_MAX || !find_outputs(function, count, &outputs))
+		return 0;
+	return take_all(outputs, tensors);
+}
+
+/* ---- who wrote what ---- */
+
+static uint32_t hash(uintptr_t address)
+{
+	return (uint32_t)((address >> 4) * 0x9E3779B97F4A7C15ull >> 32);
+}
+
+static void put(struct entry *table, uintptr_t address, uint32_t check, uint32_t node)
+{
+	struct entry *entry = table + hash(address) % TABLE_ENTRIES;
+	/* who reads in between finds no address */
+	atomic_store_explicit(&entry->address, 0, memory_order_relaxed);
+	atomic_store_explicit(&entry->node_and_check, (uint64_t)node << 32 | check,
+			      memory_order_release);
+	atomic_store_explicit(&entry->address, address, memory_order_release);
+}
+
+static uint32_t get(struct entry *table, uintptr_t address, uint32_t check)
+{
+	struct entry *entry = table + hash(address) % TABLE_ENTRIES;
+	uintptr_t before = atomic_load_explicit(&entry->address, memory_order_acquire);
+	uint64_t value = atomic_load_explicit(&entry->node_and_check, memory_order_acquire);
+	uintptr_t after = atomic_load_explicit(&entry->address, memory_order_relaxed);
+	if (before != address || after != address || (uint32_t)value != check)
+		return SN_GRAPH_NONE;
+	return (uint32_t)(value >> 32);
+}
+
+uint32_t sn_torch_writer(const struct sn_torch_tensor *tensor)
+{
+	uint32_t node = get(by_impl, tensor->impl, hash(tensor->storage));
+	return node != SN_GRAPH_NONE ? node : get(by_storage, tensor->storage, 0);
+}
+
+void sn_torch_written(const struct sn_torch_tensor *tensor, uint32_t node, bool is_view)
+{
+	put(by_impl, tensor->impl, hash(tensor->storage), node);
+	if (!is_view)
+		put(by_storage, tensor->storage, 0, node);
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PyTorch model whose graph is known: graph_torch.py CASE ITERATIONS.
+
+marked      a training loop that marks its iterations (sonde.iteration)
+found       the same without marks
+recurrent   its forward pass calls one cell forty times at one line, so that an inner loop repeats, too
+"""
+import contextlib
+import sys
+
+import torch
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.ModuleList([torch.nn.Linear(16, 16), torch.nn.Linear(16, 16)])
+        self.act = torch.nn.ReLU()
+
+    def forward(self, x):
+        for part in self.parts:
+            x = self.act(part(x))  # here: part
+        return x
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer1 = Block()
+        self.head = torch.nn.Sequential(torch.nn.Linear(16, 4), torch.nn.Tanh())
+
+    def forward(self, x):
+        return self.head(self.layer1(x))  # here: head
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = torch.nn.Linear(16, 16)
+
+    def forward(self, x):
+        for _ in range(40):
+            x = torch.sigmoid(self.cell(x))
+        return x
+
+
+case, count = sys.argv[1], int(sys.argv[2])
+if case == "marked":
+    import sonde
+torch.manual_seed(0)
+torch.set_num_threads(1)
+net = Recurrent() if case == "recurrent" else Net()
+parameters = list(net.parameters())
+x = torch.randn(8, 16)
+for turn in range(count):
+    with sonde.iteration("step") if case == "marked" else contextlib.nullcontext():
+        loss = net(x).sum()  # here: sum
+        loss.backward()  # here: backward
+        with torch.no_grad():
+            for parameter in parameters:
+                parameter.add_(parameter.grad, alpha=-0.1)  # here: update
+                parameter.grad = None
+with torch.no_grad():
+    print(float(loss))
