@@ -2,6 +2,7 @@
 /* Cursors with attributes; see details.h. */
 #include "details.h"
 
+#include "attributes.h"
 #include "base/vec.h"
 #include "device_tracks.h"
 #include "format/measurement.h"
@@ -20,35 +21,17 @@ struct pass {
 	struct sn_details *details;
 	uint8_t *kinds; /* by context: 1 + enum sn_device_work; of threads SN_WORK_NONE or
 			   communication */
-	uint32_t keys[WANTED];
+	struct sn_attributes attributes; /* of the block being read */
 };
 
 /* Names and types as Kineto has them, which other importers follow where they know as much. */
-static const struct {
-	const char *name;
-	enum sonde_attribute_type type;
-} wanted[WANTED] = {
+static const struct sn_attribute_wish wishes[WANTED] = {
     [BYTES] = {"bytes", SONDE_ATTRIBUTE_SIGNED},
     [RANKS] = {"Process Group Ranks", SONDE_ATTRIBUTE_STRING},
     [GROUP] = {"Process Group Name", SONDE_ATTRIBUTE_STRING},
     [COLLECTIVE] = {"Collective name", SONDE_ATTRIBUTE_STRING},
     [NUMBER] = {"Seq", SONDE_ATTRIBUTE_SIGNED},
 };
-
-static void find_keys(struct pass *pass)
-{
-	for (unsigned w = 0; w < WANTED; w++) {
-		pass->keys[w] = SONDE_NONE;
-		for (uint32_t k = 0; k < sonde_trace_key_count(pass->trace); k++) {
-			const struct sonde_attribute_key *key = sonde_trace_key(pass->trace, k);
-			bool fits = key->type == wanted[w].type ||
-				    (wanted[w].type == SONDE_ATTRIBUTE_SIGNED &&
-				     key->type == SONDE_ATTRIBUTE_UNSIGNED);
-			if (fits && !strcmp(sonde_db_string(pass->db, key->name), wanted[w].name))
-				pass->keys[w] = k;
-		}
-	}
-}
 
 /* Collectives that threads do themselves. */
 static bool is_host_collective(const struct sonde_db *db, uint32_t context)
@@ -71,16 +54,6 @@ static enum sn_device_work kind_of(struct pass *pass, uint32_t context, bool is_
 		pass->kinds[context] = (uint8_t)(1 + work);
 	}
 	return pass->kinds[context] - 1;
-}
-
-/* The value of one event, or false. */
-static bool value_of(const struct sonde_attribute_column *columns, const bool *is_there,
-		     enum wanted which, size_t at, uint64_t *value)
-{
-	if (!is_there[which] || (columns[which].is_present && !columns[which].is_present[at]))
-		return false;
-	*value = columns[which].values[at];
-	return true;
 }
 
 static uint32_t participant_of(struct pass *pass, uint32_t profile_number, bool is_device)
@@ -106,11 +79,10 @@ static uint32_t participant_of(struct pass *pass, uint32_t profile_number, bool 
 	return (uint32_t)details->participant_count++;
 }
 
-static const char *text_of(const struct pass *pass, const struct sonde_attribute_column *columns,
-			   const bool *is_there, enum wanted which, size_t at)
+static const char *text_of(const struct pass *pass, enum wanted which, size_t at)
 {
 	uint64_t value;
-	return value_of(columns, is_there, which, at, &value)
+	return sn_attributes_get(&pass->attributes, which, at, &value)
 		   ? sonde_db_string(pass->db, (uint32_t)value)
 		   : "";
 }
@@ -128,19 +100,17 @@ static void plain_name(const struct pass *pass, uint32_t context, char *text, si
 }
 
 static int take_arrival(struct pass *pass, const struct sonde_event_block *block, size_t at,
-			const struct sonde_attribute_column *columns, const bool *is_there,
 			uint32_t participant)
 {
 	struct sn_details *details = pass->details;
 	char kind[200], group[800];
 	uint64_t number = UINT64_MAX;
-	const char *collective = text_of(pass, columns, is_there, COLLECTIVE, at);
-	bool is_numbered = value_of(columns, is_there, NUMBER, at, &number);
+	const char *collective = text_of(pass, COLLECTIVE, at);
+	bool is_numbered = sn_attributes_get(&pass->attributes, NUMBER, at, &number);
 	plain_name(pass, block->contexts[at], kind, sizeof(kind));
 	/* numbers count all that a group does, whatever it is */
-	snprintf(group, sizeof(group), "%.400s|%.100s|%.200s",
-		 text_of(pass, columns, is_there, RANKS, at),
-		 text_of(pass, columns, is_there, GROUP, at),
+	snprintf(group, sizeof(group), "%.400s|%.100s|%.200s", text_of(pass, RANKS, at),
+		 text_of(pass, GROUP, at),
 		 is_numbered   ? ""
 		 : *collective ? collective
 			       : kind);
@@ -161,12 +131,11 @@ static int take_arrival(struct pass *pass, const struct sonde_event_block *block
 }
 
 static int take_copy(struct pass *pass, const struct sonde_event_block *block, size_t at,
-		     const struct sonde_attribute_column *columns, const bool *is_there,
 		     uint32_t device)
 {
 	struct sn_details *details = pass->details;
 	uint64_t bytes;
-	bool has_bytes = value_of(columns, is_there, BYTES, at, &bytes);
+	bool has_bytes = sn_attributes_get(&pass->attributes, BYTES, at, &bytes);
 	if (sn_vec_reserve(&details->copies, &details->copy_capacity, details->copy_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	details->copies[details->copy_count++] = (struct sn_copy){
@@ -183,23 +152,20 @@ static int take_block(struct pass *pass, struct sonde_event_cursor *cursor,
 		      const struct sonde_event_block *block, uint32_t profile, bool is_device,
 		      uint32_t *participant)
 {
-	struct sonde_attribute_column columns[WANTED];
-	bool is_there[WANTED] = {false}, is_read = false;
+	bool is_read = false;
 	for (size_t i = 0; i < block->count; i++) {
 		enum sn_device_work work = kind_of(pass, block->contexts[i], is_device);
 		if (work != SN_WORK_COPY && work != SN_WORK_COMMUNICATION)
 			continue;
-		for (unsigned w = 0; w < WANTED && !is_read; w++)
-			is_there[w] =
-			    pass->keys[w] != SONDE_NONE &&
-			    sonde_event_cursor_attribute(cursor, pass->keys[w], columns + w);
+		if (!is_read)
+			sn_attributes_read(&pass->attributes, cursor, block);
 		is_read = true;
 		if (*participant == SONDE_NONE)
 			*participant = participant_of(pass, profile, is_device);
 		int result =
 		    work == SN_WORK_COMMUNICATION
-			? take_arrival(pass, block, i, columns, is_there, *participant)
-			: take_copy(pass, block, i, columns, is_there,
+			? take_arrival(pass, block, i, *participant)
+			: take_copy(pass, block, i,
 				    *participant == SONDE_NONE
 					? 0
 					: pass->details->participants[*participant].device);
@@ -246,14 +212,16 @@ int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
 	    db, trace, operations, details, calloc(sonde_db_context_count(db) + 1ull, 1), {0}};
 	bool reads_threads = has_host_collectives(db);
 	*details = (struct sn_details){0};
-	find_keys(&pass);
-	int result = pass.kinds ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = pass.kinds && !sn_attributes_init(&pass.attributes, db, trace, wishes, WANTED)
+			 ? 0
+			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
 		bool is_device = sonde_db_profile(db, track->profile)->kind == 1;
 		if (track->kind == SONDE_TRACK_INTERVALS && (is_device || reads_threads))
 			result = read_track(&pass, i, is_device, error);
 	}
+	sn_attributes_release(&pass.attributes);
 	free(pass.kinds);
 	return result;
 }

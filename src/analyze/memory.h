@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory over time, by device: from allocations and releases with addresses, as torch.profiler
+ * records them with profile_memory, and who owns what is held at the peak.
+ */
+#ifndef SN_ANALYZE_MEMORY_H
+#define SN_ANALYZE_MEMORY_H
+
+#include "node.h"
+#include "sonde/trace.h"
+
+#include "base/error.h"
+
+struct sn_memory_event {
+	uint64_t time_ns, address;
+	int64_t bytes;		     /* negative: released */
+	int64_t allocated, reserved; /* by the allocator, thereafter; INT64_MIN not recorded */
+	uint32_t context, device;    /* position in sn_memory */
+};
+
+enum { SN_MEMORY_STEPS = 240 };
+
+struct sn_memory_device {
+	uint32_t profile;  /* one of the process */
+	uint32_t type, id; /* type 0: the host's memory */
+	size_t event_count, allocation_count;
+	double allocated_bytes; /* by all allocations together */
+	int64_t peak_bytes, end_bytes, peak_reserved_bytes;
+	uint64_t peak_ns;
+	int64_t known_bytes; /* of the peak: allocated within the recording */
+	double *owners;	     /* of those, bytes by node */
+	uint32_t *owner_counts;
+	uint64_t start_ns, end_ns;
+	double allocated[SN_MEMORY_STEPS], reserved[SN_MEMORY_STEPS]; /* most in each step */
+};
+
+struct sn_memory {
+	struct sn_memory_event *events; /* by device and time */
+	size_t count, capacity;
+	struct sn_memory_device *devices;
+	size_t device_count, device_capacity;
+};
+
+/* 0 or a negative enum sn_err; release in either case. */
+int sn_memory(const struct sonde_db *db, const struct sonde_trace *trace,
+	      const struct sn_node_map *nodes, struct sn_memory *memory, struct sn_error *error);
+void sn_memory_release(struct sn_memory *memory);
+
+#endif
