@@ -140,30 +140,12 @@ struct finishing {
 	uint32_t cpu_key, waker_key, tid_key;
 };
 
-static const char *reason(char why)
-{
-	switch (why) {
-	case 'D':
-		return "uninterruptible";
-	case 'T':
-		return "stopped";
-	case 't':
-		return "traced";
-	case 'P':
-		return "parked";
-	case 'I':
-		return "idle";
-	default:
-		return "interruptible";
-	}
-}
-
 static uint32_t state_node(struct sn_perf *perf, const struct sn_sched_thread *thread)
 {
 	uint32_t node =
 	    sn_perf_named_node(perf, 0, SN_FRAME_OS, sn_sched_state_name(thread->state));
 	return thread->state == SN_SCHED_BLOCKED
-		   ? sn_perf_named_node(perf, node, SN_FRAME_OS, reason(thread->why))
+		   ? sn_perf_named_node(perf, node, SN_FRAME_OS, sn_sched_reason(thread->why))
 		   : node;
 }
 

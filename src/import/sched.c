@@ -11,6 +11,24 @@ const char *sn_sched_state_name(enum sn_sched_state state)
 	return names[state];
 }
 
+const char *sn_sched_reason(char why)
+{
+	switch (why) {
+	case 'D':
+		return "uninterruptible";
+	case 'T':
+		return "stopped";
+	case 't':
+		return "traced";
+	case 'P':
+		return "parked";
+	case 'I':
+		return "idle";
+	default:
+		return "interruptible";
+	}
+}
+
 /* The kernel's TASK_ bits, lowest first; above them it marks a thread that was preempted. */
 char sn_sched_letter(uint64_t state, bool *could_go_on)
 {

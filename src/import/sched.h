@@ -20,6 +20,8 @@ enum sn_sched_state { SN_SCHED_UNKNOWN, SN_SCHED_RUNNING, SN_SCHED_READY, SN_SCH
 
 /* "running", "ready", "blocked". */
 const char *sn_sched_state_name(enum sn_sched_state state);
+/* "interruptible", "uninterruptible", "stopped", ...: why a thread is blocked. */
+const char *sn_sched_reason(char why);
 
 struct sn_sched_thread {
 	uint32_t tid;

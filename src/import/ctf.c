@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Importer of traces of the Common Trace Format, versions 1.8 and what libbabeltrace2 reads
+ * besides. That library decodes and brings the streams of all traces of a folder into one order of
+ * time.
+ */
+#include "ctf.h"
+
+#include "ctf_probe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct run {
+	struct sn_ctf_taker *taker;
+	bt_message_iterator *iterator;
+	int result; /* of the taker */
+};
+
+/* ---- the sink ---- */
+
+static bt_graph_simple_sink_component_initialize_func_status
+begin_sink(bt_message_iterator *iterator, void *data)
+{
+	((struct run *)data)->iterator = iterator;
+	return BT_GRAPH_SIMPLE_SINK_COMPONENT_INITIALIZE_FUNC_STATUS_OK;
+}
+
+static void take_event(struct run *run, const bt_message *message)
+{
+	const bt_event *event = bt_message_event_borrow_event_const(message);
+	int64_t time_ns;
+	if (!bt_message_event_borrow_stream_class_default_clock_class_const(message) ||
+	    bt_clock_snapshot_get_ns_from_origin(
+		bt_message_event_borrow_default_clock_snapshot_const(message), &time_ns) !=
+		BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK ||
+	    time_ns < 0) {
+		run->taker->untimed++;
+		return;
+	}
+	run->result = run->taker->event(run->taker->context, event, (uint64_t)time_ns);
+}
+
+static void take_message(struct run *run, const bt_message *message)
+{
+	uint64_t count;
+	if (bt_message_get_type(message) == BT_MESSAGE_TYPE_EVENT)
+		take_event(run, message);
+	else if (bt_message_get_type(message) == BT_MESSAGE_TYPE_DISCARDED_EVENTS &&
+		 bt_message_discarded_events_get_count(message, &count) ==
+		     BT_PROPERTY_AVAILABILITY_AVAILABLE)
+		run->taker->discarded += count;
+}
+
+static bt_graph_simple_sink_component_consume_func_status consume(bt_message_iterator *iterator,
+								  void *data)
+{
+	struct run *run = data;
+	bt_message_array_const messages;
+	uint64_t count;
+	switch (bt_message_iterator_next(iterator, &messages, &count)) {
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_OK:
+		break;
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_END:
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END;
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN:
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_AGAIN;
+	case BT_MESSAGE_ITERATOR_NEXT_STATUS_MEMORY_ERROR:
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_MEMORY_ERROR;
+	default:
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		if (!run->result)
+			take_message(run, messages[i]);
+		bt_message_put_ref(messages[i]);
+	}
+	return run->result ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END
+			   : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
+}
+
+/* ---- the graph ---- */
+
+/* What the library said last went wrong, in one line. */
+static int library_failed(const char *path, struct sn_error *error)
+{
+	const bt_error *why = bt_current_thread_take_error();
+	char text[256] = "not a readable trace";
+	if (why && bt_error_get_cause_count(why))
+		snprintf(text, sizeof(text), "%s",
+			 bt_error_cause_get_message(bt_error_borrow_cause_by_index(why, 0)));
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < ' ')
+			*at = ' ';
+	if (why)
+		bt_error_release(why);
+	return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", path, text);
+}
+
+struct graph {
+	bt_graph *graph;
+	const bt_plugin *ctf, *utils;
+	const bt_component_filter *muxer;
+};
+
+static bool add_source(struct graph *graph, const char *path, unsigned number)
+{
+	const bt_component_class_source *class =
+	    bt_plugin_borrow_source_component_class_by_name_const(graph->ctf, "fs");
+	bt_value *parameters = bt_value_map_create(), *inputs = NULL;
+	const bt_component_source *source = NULL;
+	char name[32];
+	snprintf(name, sizeof(name), "source%u", number);
+	bool is_added = class && parameters &&
+			bt_value_map_insert_empty_array_entry(parameters, "inputs", &inputs) == 0 &&
+			bt_value_array_append_string_element(inputs, path) == 0 &&
+			bt_graph_add_source_component(graph->graph, class, name, parameters,
+						      BT_LOGGING_LEVEL_NONE, &source) == 0;
+	uint64_t ports = is_added ? bt_component_source_get_output_port_count(source) : 0;
+	for (uint64_t i = 0; i < ports && is_added; i++) {
+		uint64_t last = bt_component_filter_get_input_port_count(graph->muxer) - 1;
+		is_added =
+		    bt_graph_connect_ports(
+			graph->graph,
+			bt_component_source_borrow_output_port_by_index_const(source, i),
+			bt_component_filter_borrow_input_port_by_index_const(graph->muxer, last),
+			NULL) == 0;
+	}
+	bt_value_put_ref(parameters);
+	return is_added;
+}
+
+static bool add_sink(struct graph *graph, struct run *run)
+{
+	const bt_component_sink *sink = NULL;
+	return bt_graph_add_simple_sink_component(graph->graph, "sink", begin_sink, consume, NULL,
+						  run, &sink) == 0 &&
+	       bt_graph_connect_ports(
+		   graph->graph,
+		   bt_component_filter_borrow_output_port_by_index_const(graph->muxer, 0),
+		   bt_component_sink_borrow_input_port_by_index_const(sink, 0), NULL) == 0;
+}
+
+static bool make_graph(struct graph *graph)
+{
+	*graph = (struct graph){.graph = bt_graph_create(0)};
+	if (!graph->graph ||
+	    bt_plugin_find("ctf", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &graph->ctf) ||
+	    bt_plugin_find("utils", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &graph->utils))
+		return false;
+	const bt_component_class_filter *muxer =
+	    bt_plugin_borrow_filter_component_class_by_name_const(graph->utils, "muxer");
+	return muxer && bt_graph_add_filter_component(graph->graph, muxer, "muxer", NULL,
+						      BT_LOGGING_LEVEL_NONE, &graph->muxer) == 0;
+}
+
+static int run_graph(const char *const *paths, size_t count, struct sn_ctf_taker *taker,
+		     struct sn_error *error)
+{
+	struct graph graph;
+	struct run run = {.taker = taker};
+	bool is_ready = make_graph(&graph);
+	int result = is_ready ? 0 : library_failed(paths[0], error);
+	for (size_t i = 0; i < count && !result; i++)
+		if (!add_source(&graph, paths[i], (unsigned)i))
+			result = library_failed(paths[i], error);
+	if (!result && !add_sink(&graph, &run))
+		result = library_failed(paths[0], error);
+	if (!result && bt_graph_run(graph.graph) != BT_GRAPH_RUN_STATUS_OK)
+		result = library_failed(paths[0], error);
+	if (!result && run.result)
+		result = sn_fail(error, run.result,
+				 run.result == SN_ERR_MEMORY
+				     ? "out of memory"
+				     : "cannot read '%s': damaged (it refers to nothing)",
+				 paths[0]);
+	bt_plugin_put_ref(graph.ctf);
+	bt_plugin_put_ref(graph.utils);
+	bt_graph_put_ref(graph.graph);
+	return result;
+}
+
+/* ---- paths ---- */
+
+static int read_own(const struct sn_import_request *request, const char *folder, uint32_t run,
+		    struct sn_db_builder *builder, struct sn_error *error)
+{
+	struct sn_ctf_own *own = sn_ctf_own_new(request, builder, run);
+	struct sn_ctf_taker taker = {.event = sn_ctf_own_take, .context = own};
+	if (!own)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = run_graph(&folder, 1, &taker, error);
+	if (!result)
+		result = sn_ctf_own_finish(own, folder, error);
+	sn_ctf_own_free(own);
+	return result;
+}
+
+static bool has_own(const struct sn_ctf_folders *folders)
+{
+	for (size_t i = 0; i < folders->count; i++)
+		if (folders->kinds[i] == SN_CTF_OWN)
+			return true;
+	return false;
+}
+
+static int read_any(const struct sn_import_request *request, const char *path,
+		    const struct sn_ctf_folders *folders, struct sn_ctf_any *any,
+		    struct sn_error *error)
+{
+	struct sn_ctf_taker taker = {.event = sn_ctf_any_take, .context = any};
+	int result = sn_ctf_any_begin(any, path, error);
+	if (!result)
+		result =
+		    run_graph((const char *const *)folders->paths, folders->count, &taker, error);
+	return result ? result : sn_ctf_any_end(any, request->path_count, &taker, error);
+}
+
+/* *any is made when it is first needed: it has attributes of its own. */
+static int read_path(const struct sn_import_request *request, size_t path, struct sn_ctf_any **any,
+		     struct sn_db_builder *builder, struct sn_error *error)
+{
+	struct sn_ctf_folders folders;
+	int result = sn_ctf_folders_find(&folders, request->paths[path]);
+	bool is_own = has_own(&folders);
+	if (!result && !is_own && !*any) {
+		*any = sn_ctf_any_new(request, builder);
+		result = *any ? 0 : SN_ERR_MEMORY;
+	}
+	if (result)
+		sn_fail(error, result, "out of memory");
+	else if (!is_own)
+		result = read_any(request, request->paths[path], &folders, *any, error);
+	for (size_t i = 0; i < folders.count && is_own && !result; i++)
+		if (folders.kinds[i] == SN_CTF_OWN)
+			result =
+			    read_own(request, folders.paths[i], (uint32_t)path, builder, error);
+	sn_ctf_folders_release(&folders);
+	return result;
+}
+
+static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
+		    struct sn_error *error)
+{
+	struct sn_ctf_any *any = NULL;
+	int result = 0;
+	bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
+	for (size_t i = 0; i < request->path_count && !result; i++)
+		result = read_path(request, i, &any, builder, error);
+	if (!result && any)
+		sn_ctf_any_finish(any);
+	sn_ctf_any_free(any);
+	return result;
+}
+
+const struct sn_importer sn_importer_ctf = {
+    .name = "ctf",
+    .summary = "folders of CTF traces: LTTng, barectf, Sonde's own",
+    .probe = sn_ctf_probe,
+    .read = read_all,
+};

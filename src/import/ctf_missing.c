@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands for the importer of CTF where this Sonde is built without libbabeltrace2, and says so. */
+#include "ctf_probe.h"
+
+static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
+		    struct sn_error *error)
+{
+	(void)builder;
+	return sn_fail(
+	    error, SN_ERR_UNSUPPORTED,
+	    "cannot read '%s': this Sonde is built without babeltrace2 (libbabeltrace2-dev)",
+	    request->paths[0]);
+}
+
+const struct sn_importer sn_importer_ctf = {
+    .name = "ctf",
+    .summary = "folders of CTF traces; this Sonde is built without babeltrace2",
+    .probe = sn_ctf_probe,
+    .read = read_all,
+};

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding traces; see ctf_probe.h. */
+#include "ctf_probe.h"
+
+#include "base/vec.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX	6
+#define FOLDERS_MAX	1024
+#define METADATA_LOOKED 8192
+
+/* What a packet of metadata begins with, for who does not write text. */
+static const unsigned char packet_magic[] = {0x57, 0x1d, 0xd1, 0x75};
+
+static bool look(const char *path, enum sn_ctf_kind *kind)
+{
+	char name[PATH_MAX], text[METADATA_LOOKED];
+	snprintf(name, sizeof(name), "%s/metadata", path);
+	FILE *file = fopen(name, "re");
+	size_t length = file ? fread(text, 1, sizeof(text), file) : 0;
+	if (file)
+		fclose(file);
+	if (memmem(text, length, "tracer_name = \"sonde\"", 21))
+		*kind = SN_CTF_OWN;
+	else
+		*kind =
+		    memmem(text, length, "made_by = \"sonde\"", 17) ? SN_CTF_DERIVED : SN_CTF_ANY;
+	return length >= 10 && (!memcmp(text, "/* CTF 1.", 9) ||
+				!memcmp(text, packet_magic, sizeof(packet_magic)) ||
+				!memcmp(text, (unsigned char[]){0x75, 0xd1, 0x1d, 0x57}, 4));
+}
+
+static int add(struct sn_ctf_folders *folders, const char *path, enum sn_ctf_kind kind)
+{
+	if (sn_vec_reserve(&folders->paths, &folders->path_capacity, folders->count + 1) < 0 ||
+	    sn_vec_reserve(&folders->kinds, &folders->kind_capacity, folders->count + 1) < 0)
+		return SN_ERR_MEMORY;
+	char *copy = strdup(path);
+	if (!copy)
+		return SN_ERR_MEMORY;
+	folders->kinds[folders->count] = kind;
+	folders->paths[folders->count++] = copy;
+	return 0;
+}
+
+static int is_visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.' && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN);
+}
+
+static int search(struct sn_ctf_folders *folders, const char *path, unsigned depth)
+{
+	enum sn_ctf_kind kind;
+	if (look(path, &kind))
+		return add(folders, path, kind);
+	struct dirent **entries;
+	int count = depth < DEPTH_MAX && folders->count < FOLDERS_MAX
+			? scandir(path, &entries, is_visible, alphasort)
+			: -1;
+	int result = 0;
+	for (int i = 0; i < count; i++) {
+		char name[PATH_MAX];
+		int length = snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
+		if (!result && length < PATH_MAX && i < FOLDERS_MAX)
+			result = search(folders, name, depth + 1);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return result;
+}
+
+int sn_ctf_folders_find(struct sn_ctf_folders *folders, const char *path)
+{
+	*folders = (struct sn_ctf_folders){0};
+	return search(folders, path, 0);
+}
+
+void sn_ctf_folders_release(struct sn_ctf_folders *folders)
+{
+	for (size_t i = 0; i < folders->count; i++)
+		free(folders->paths[i]);
+	free(folders->paths);
+	free(folders->kinds);
+}
+
+bool sn_ctf_probe(const struct sn_import_input *input)
+{
+	struct sn_ctf_folders folders;
+	bool found = false;
+	if (!input->is_folder)
+		return false;
+	found = sn_ctf_folders_find(&folders, input->path) == 0 && folders.count;
+	sn_ctf_folders_release(&folders);
+	return found;
+}
