@@ -123,7 +123,8 @@ bool sn_trace_block(const struct sonde_trace *trace, const struct sonde_track *t
 	*entry = trace->blocks + track->first_block + number;
 	uint64_t length = (uint64_t)(*entry)->core_bytes + (*entry)->rest_bytes;
 	uint64_t expected = track->event_count - number * SN_BLOCK_EVENTS;
-	if ((*entry)->offset > trace->data_bytes || length > trace->data_bytes - (*entry)->offset)
+	if (!length || (*entry)->offset > trace->data_bytes ||
+	    length > trace->data_bytes - (*entry)->offset)
 		return false;
 	*bytes = trace->data + (*entry)->offset;
 	return (*entry)->count == (expected < SN_BLOCK_EVENTS ? expected : SN_BLOCK_EVENTS);

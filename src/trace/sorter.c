@@ -512,7 +512,9 @@ int sn_sorter_next(struct sn_sorter *sorter, struct sn_event *event, struct sn_e
 		return sn_fail(error, sorter->failed, "%s", sorter->why.text);
 	if (!sorter->current)
 		return 0;
-	const struct sn_record *record = sorter->current->records + sorter->current->at;
+	const struct source *source = sorter->current;
+	const struct sn_record *record = source->records + source->at;
+	bool has_attributes = record->attribute_count;
 	*event = (struct sn_event){
 	    .start_ns = record->start_ns,
 	    .end_ns = record->end_ns,
@@ -522,7 +524,7 @@ int sn_sorter_next(struct sn_sorter *sorter, struct sn_event *event, struct sn_e
 	    .metric = sorter->stream->metric,
 	    .kind = sorter->stream->kind,
 	    .attribute_count = record->attribute_count,
-	    .attributes = sorter->current->attributes + record->first_attribute,
+	    .attributes = has_attributes ? source->attributes + record->first_attribute : NULL,
 	};
 	return 1;
 }
