@@ -13,6 +13,9 @@
  * waits for the thread to be off its processor. */
 #define EARLY_WAKEUP_NS 50000u
 
+/* First arguments that are no more than that are told: file descriptors, and not addresses. */
+#define ARGUMENT_MAX 65536
+
 enum { NAME_BYTES = 32, NEST_MAX = 8, REQUEST_SLOTS = 4096, REQUEST_PROBES = 16, CPUS_MAX = 65536 };
 
 enum thread_state { UNKNOWN, RUNNING, READY, BLOCKED };
@@ -441,7 +444,8 @@ static void end_syscall(struct sn_os_states *states, struct thread *thread, uint
 		    item_of(thread, SN_OS_LAYER_SYSCALL, thread->syscall_ns, end_ns);
 		item.group = "system call";
 		item.name = waits_for(thread, text);
-		put_value(&item, SN_OS_KEY_ARGUMENT, thread->argument);
+		if (thread->argument >= 0 && thread->argument < ARGUMENT_MAX)
+			put_value(&item, SN_OS_KEY_ARGUMENT, thread->argument);
 		if (result)
 			put_value(&item, SN_OS_KEY_RESULT, *result);
 		send(states, &item);

@@ -46,7 +46,7 @@ enum sn_os_key {
 	SN_OS_KEY_NEXT,	    /* the thread that ran instead */
 	SN_OS_KEY_WOKEN,    /* of a wakeup: whom */
 	SN_OS_KEY_RESULT,   /* of a system call; negative: an error's number */
-	SN_OS_KEY_ARGUMENT, /* the first one: often a file descriptor */
+	SN_OS_KEY_ARGUMENT, /* the first one, if it is small: a file descriptor */
 	SN_OS_KEY_BYTES,
 	SN_OS_KEY_ADDRESS, /* of a page fault */
 	SN_OS_KEY_DEVICE,  /* of a block request: major << 20 | minor */

@@ -11,17 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 64, LINE_BYTES = 2 * TEXT_BYTES + 16 };
+enum { TEXT_BYTES = 64, LINE_BYTES = 2 * TEXT_BYTES + 16, RECENT = 256 };
 
 /* Of a stream or a name: what makes it one. No padding. */
 struct stream_key {
 	int32_t kind, pid, tid;
 };
 
+/* What came last under a hash of it: most events are of few names and streams. */
+struct recent_name {
+	const char *group; /* static, as all groups */
+	char name[TEXT_BYTES];
+	uint32_t context;
+};
+struct recent_stream {
+	struct stream_key key;
+	uint32_t stream;
+};
+
 struct sn_os_trace {
+	struct recent_name recent_names[RECENT];
+	struct recent_stream recent_streams[RECENT];
 	struct sn_trace_file *file;
 	struct sn_intern streams;  /* struct stream_key */
-	struct sn_intern names;	   /* kind, parent and text, as one text */
+	struct sn_intern names;	   /* parent, 4 bytes, and text */
 	struct sn_intern threads;  /* int32_t tid: */
 	char (*texts)[TEXT_BYTES]; /* the thread's last name */
 	size_t text_capacity;
@@ -107,24 +120,22 @@ static const char *name_of(struct sn_os_trace *trace, int32_t pid, int32_t tid)
 }
 
 /* The stream of a thread or a processor; SN_ID_NONE without memory. */
-static uint32_t stream_of(struct sn_os_trace *trace, const struct sn_os_item *item)
+static uint32_t stream_of(struct sn_os_trace *trace, const struct stream_key *key)
 {
-	bool is_of_cpu = layers[item->layer].is_of_cpu;
-	struct stream_key key = {is_of_cpu ? SN_TRACE_STREAM_PROCESSOR : SN_TRACE_STREAM_THREAD,
-				 is_of_cpu ? 0 : item->pid, item->tid};
+	bool is_of_cpu = key->kind == SN_TRACE_STREAM_PROCESSOR;
 	uint32_t known = trace->streams.count;
-	uint32_t number = sn_intern_add(&trace->streams, &key, sizeof(key));
+	uint32_t number = sn_intern_add(&trace->streams, key, sizeof(*key));
 	if (number == SN_INTERN_NONE)
 		return SN_ID_NONE;
 	if (number < known)
 		return number;
 	char text[32];
-	snprintf(text, sizeof(text), "CPU %d", item->tid);
-	const char *name = is_of_cpu ? text : name_of(trace, item->pid, item->tid);
-	struct sn_trace_stream stream = {.kind = (uint32_t)key.kind,
+	snprintf(text, sizeof(text), "CPU %d", key->tid);
+	const char *name = is_of_cpu ? text : name_of(trace, key->pid, key->tid);
+	struct sn_trace_stream stream = {.kind = (uint32_t)key->kind,
 					 .thread = SN_ID_NONE,
-					 .pid = (uint64_t)key.pid,
-					 .tid = (uint64_t)key.tid,
+					 .pid = (uint64_t)key->pid,
+					 .tid = (uint64_t)key->tid,
 					 .device = SN_ID_NONE,
 					 .device_context = SN_ID_NONE,
 					 .queue = SN_ID_NONE,
@@ -136,15 +147,17 @@ static uint32_t stream_of(struct sn_os_trace *trace, const struct sn_os_item *it
 static uint32_t name_below(struct sn_os_trace *trace, uint32_t parent, const char *text)
 {
 	char line[LINE_BYTES];
-	int length = snprintf(line, sizeof(line), "%u %.*s", parent, LINE_BYTES - 16, text);
+	size_t length = strnlen(text, LINE_BYTES - sizeof(parent));
+	memcpy(line, &parent, sizeof(parent));
+	memcpy(line + sizeof(parent), text, length);
 	uint32_t known = trace->names.count;
-	uint32_t number = sn_intern_add(&trace->names, line, (size_t)length);
+	uint32_t number = sn_intern_add(&trace->names, line, sizeof(parent) + length);
 	if (number == SN_INTERN_NONE || number < known)
 		return number;
 	return sn_trace_file_name(trace->file, SN_FRAME_OS, parent, text);
 }
 
-static uint32_t context_of(struct sn_os_trace *trace, const struct sn_os_item *item)
+static uint32_t make_context(struct sn_os_trace *trace, const struct sn_os_item *item)
 {
 	char text[LINE_BYTES];
 	uint32_t name = SN_ID_NONE;
@@ -161,6 +174,44 @@ static uint32_t context_of(struct sn_os_trace *trace, const struct sn_os_item *i
 	return item->name ? name_below(trace, name, item->name) : name;
 }
 
+/* The same, mostly without looking for it. */
+static uint32_t context_of(struct sn_os_trace *trace, const struct sn_os_item *item)
+{
+	if (!item->name || item->layer == SN_OS_LAYER_OCCUPANCY)
+		return make_context(trace, item);
+	size_t length = strlen(item->name);
+	uint32_t hash = (uint32_t)length;
+	for (size_t i = 0; i < length && i < 16; i++)
+		hash = hash * 31 + (unsigned char)item->name[i];
+	struct recent_name *recent = trace->recent_names + hash % RECENT;
+	if (recent->group == item->group && length < TEXT_BYTES &&
+	    !memcmp(recent->name, item->name, length + 1))
+		return recent->context;
+	uint32_t context = make_context(trace, item);
+	if (length < TEXT_BYTES && context != SN_ID_NONE) {
+		recent->group = item->group;
+		memcpy(recent->name, item->name, length + 1);
+		recent->context = context;
+	}
+	return context;
+}
+
+static uint32_t recent_stream_of(struct sn_os_trace *trace, const struct sn_os_item *item)
+{
+	bool is_of_cpu = layers[item->layer].is_of_cpu;
+	struct stream_key key = {is_of_cpu ? SN_TRACE_STREAM_PROCESSOR : SN_TRACE_STREAM_THREAD,
+				 is_of_cpu ? 0 : item->pid, item->tid};
+	struct recent_stream *recent =
+	    trace->recent_streams + ((uint32_t)key.tid * 2 + is_of_cpu) % RECENT;
+	if (memcmp(&recent->key, &key, sizeof(key))) {
+		recent->stream = stream_of(trace, &key);
+		recent->key = key;
+		if (recent->stream == SN_ID_NONE)
+			recent->key.kind = 0;
+	}
+	return recent->stream;
+}
+
 /* ---- events ---- */
 
 static void take_item(void *context, const struct sn_os_item *item)
@@ -172,7 +223,7 @@ static void take_item(void *context, const struct sn_os_item *item)
 		trace->frequency =
 		    sn_trace_file_counter(trace->file, SN_METRIC_COUNT, "frequency", "Hz");
 	struct sn_trace_event event = {.kind = (uint8_t)layers[item->layer].kind,
-				       .stream = stream_of(trace, item),
+				       .stream = recent_stream_of(trace, item),
 				       .context = context_of(trace, item),
 				       .counter = trace->frequency,
 				       .start_ns = item->start_ns,

@@ -156,7 +156,14 @@ int64_t sn_tracepoint_number(const struct sn_tracepoint_field *field, const unsi
 	uint64_t value = 0;
 	if ((size_t)field->offset + bytes > length || !bytes)
 		return 0;
-	memcpy(&value, record + field->offset, bytes); /* little endian, as all we support */
+	/* little endian, as all we support; most fields are of these sizes, of which the compiler
+	 * makes a load */
+	if (bytes == 8)
+		memcpy(&value, record + field->offset, 8);
+	else if (bytes == 4)
+		memcpy(&value, record + field->offset, 4);
+	else
+		memcpy(&value, record + field->offset, bytes);
 	if (field->is_signed && bytes < 8 && value >> (bytes * 8 - 1))
 		value |= UINT64_MAX << (bytes * 8);
 	return (int64_t)value;
