@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * os_steps calls|switches|compute COUNT: prints "STEP NS", the time of one system call, of one
- * round trip between two threads over pipes, or of a millisecond's computation. For bench/os_recording.py.
+ * round trip between two threads over pipes, or of a millisecond's computation. For
+ * bench/os_recording.py.
  */
 #include <pthread.h>
 #include <stdio.h>
