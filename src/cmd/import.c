@@ -53,7 +53,9 @@ static const char usage[] =
     "                 tracepoints with their fields, states of threads from sched events\n"
     "    xplane       profiles of JAX and TensorFlow (HOST.xplane.pb, or the folder they were\n"
     "                 written to): threads, GPU streams, TPUs; compiled programs as graphs\n"
-    "                 (sonde graph)\n\n"
+    "                 (sonde graph)\n"
+    "    perfetto     traces of Perfetto, protobuf, plain or gzip: track events, samples, GPU\n"
+    "                 stages, the scheduler's switches as states of threads\n\n"
     "EXIT STATUS\n"
     "    0 done; 128 no database was written; 129 usage.\n\n"
     "EXAMPLES\n"
@@ -177,6 +179,8 @@ static int import(struct arguments *arguments)
 	sn_db_builder_free(builder);
 	if (code != 0)
 		return sn_command_fail("%s", error.text);
+	if (*arguments->notes.unread)
+		sn_command_warn("not read: %s", arguments->notes.unread);
 	if (arguments->notes.left_out)
 		sn_command_warn("%" PRIu64 " file%s left out; the first: %s",
 				arguments->notes.left_out,

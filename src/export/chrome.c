@@ -262,7 +262,8 @@ static void write_range_end(struct chrome *chrome, const struct sn_walk_event *e
 			    const char *name)
 {
 	begin_event(chrome, 'e');
-	put_text(chrome, "cat", "range");
+	put_text(chrome, "cat",
+		 sn_trace_export_category(&chrome->export, event, chrome->is_device));
 	put_text(chrome, "name", name);
 	put_time(chrome, "ts", event->end_ns - chrome->export.origin_ns);
 	fprintf(chrome->out, ",\"id\":%" PRIu64, chrome->range_count);
@@ -273,8 +274,8 @@ static void write_interval(struct chrome *chrome, const struct sn_walk_event *ev
 {
 	char name[NAME_CHARS];
 	bool is_instant = event->kind == SONDE_TRACK_INSTANTS;
-	bool is_range = !is_instant && !chrome->is_device &&
-			sn_trace_export_is_range(&chrome->export, event->context);
+	bool is_range =
+	    !is_instant && !chrome->is_device && sn_trace_export_is_range(&chrome->export, event);
 	sn_trace_export_name(&chrome->export, event, name, sizeof(name));
 	begin_event(chrome, is_instant ? 'i' : is_range ? 'b' : 'X');
 	put_text(chrome, "cat",

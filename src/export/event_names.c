@@ -204,9 +204,9 @@ static enum sn_context_use use_of(struct sn_trace_export *export, uint32_t conte
 	return export->uses[context];
 }
 
-bool sn_trace_export_is_range(struct sn_trace_export *export, uint32_t context)
+bool sn_trace_export_is_range(struct sn_trace_export *export, const struct sn_walk_event *event)
 {
-	return use_of(export, context) == USE_RANGE;
+	return event->kind != SONDE_TRACK_INTERVALS || use_of(export, event->context) == USE_RANGE;
 }
 
 const char *sn_trace_export_category(struct sn_trace_export *export,
@@ -215,6 +215,10 @@ const char *sn_trace_export_category(struct sn_trace_export *export,
 	unsigned kind = frame_of(export, event->context)->kind;
 	if (event->kind == SONDE_TRACK_INSTANTS)
 		return "cpu_instant_event";
+	if (event->kind == SONDE_TRACK_STATES)
+		return "thread_state";
+	if (event->kind == SONDE_TRACK_SYSTEM)
+		return "system";
 	if (is_device && kind == SN_FRAME_KERNEL)
 		return "kernel";
 	if (is_device && kind == SN_FRAME_GPU_OP) {
@@ -261,8 +265,23 @@ static bool is_memory(const struct sn_trace_export *export, const struct sn_walk
 bool sn_trace_export_has_own_name(const struct sn_trace_export *export,
 				  const struct sn_walk_event *event)
 {
-	return !(frame_of(export, event->context)->flags & SN_FRAME_ITERATION) &&
+	return event->kind != SONDE_TRACK_STATES && event->kind != SONDE_TRACK_SYSTEM &&
+	       !(frame_of(export, event->context)->flags & SN_FRAME_ITERATION) &&
 	       !is_memory(export, event);
+}
+
+/* "blocked: interruptible": of what is no call the path is part of the name. */
+static void join_path(const struct sn_trace_export *export, uint32_t context, char *text,
+		      size_t size)
+{
+	const struct sonde_db_context *node = sonde_db_context(export->db, context);
+	if (node->depth > 1 && node->depth < 16)
+		join_path(export, node->parent, text, size);
+	else
+		text[0] = 0;
+	size_t used = strlen(text);
+	snprintf(text + used, size - used, "%s%s", used ? ": " : "",
+		 sonde_db_string(export->db, frame_of(export, context)->name));
 }
 
 void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_event *event,
@@ -270,7 +289,9 @@ void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_e
 {
 	const struct sonde_db_frame *frame = frame_of(export, event->context);
 	const char *name = sonde_db_string(export->db, frame->name);
-	if (is_memory(export, event)) {
+	if (event->kind == SONDE_TRACK_STATES || event->kind == SONDE_TRACK_SYSTEM) {
+		join_path(export, event->context, text, size);
+	} else if (is_memory(export, event)) {
 		snprintf(text, size, "[memory]");
 	} else if (frame->kind == SN_FRAME_PYTHON && frame->file != SONDE_NONE) {
 		snprintf(text, size, "%s(%u): %s", sonde_db_string(export->db, frame->file),

@@ -79,7 +79,7 @@ uint64_t sn_trace_export_link(const struct sn_trace_export *export, uint64_t lin
 const char *sn_trace_export_category(struct sn_trace_export *export,
 				     const struct sn_walk_event *event, bool is_device);
 /* Whether the event is an interval that calls nothing and may overlap with calls. */
-bool sn_trace_export_is_range(struct sn_trace_export *export, uint32_t context);
+bool sn_trace_export_is_range(struct sn_trace_export *export, const struct sn_walk_event *event);
 /* What an event is called, as torch.profiler does: "train.py(12): step", "ProfilerStep#3".
  * Iterations are numbered as they come, so to be asked for once. */
 void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_event *event,

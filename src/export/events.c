@@ -43,6 +43,14 @@ static void put_cell(struct events *events, const char *text)
 	put_text(events->out, text);
 }
 
+/* Keys of one name that differ by type share a column. */
+static bool begins_column(const struct events *events, uint32_t position)
+{
+	const struct sonde_trace *trace = events->export.trace;
+	return position == 0 || sonde_trace_key(trace, events->keys[position])->name !=
+				    sonde_trace_key(trace, events->keys[position - 1])->name;
+}
+
 static void write_head(struct events *events)
 {
 	fputs(
@@ -50,6 +58,8 @@ static void write_head(struct events *events)
 	    "name,path,link",
 	    events->out);
 	for (uint32_t i = 0; i < sonde_trace_key_count(events->export.trace); i++) {
+		if (!begins_column(events, i))
+			continue;
 		const struct sonde_attribute_key *key =
 		    sonde_trace_key(events->export.trace, events->keys[i]);
 		char name[512];
@@ -111,7 +121,8 @@ static void write_attributes(struct events *events, const struct sn_walk_event *
 	uint32_t next = 0;
 	for (uint32_t i = 0; i < sonde_trace_key_count(events->export.trace); i++) {
 		uint32_t key = events->keys[i];
-		fputc(',', events->out);
+		if (begins_column(events, i))
+			fputc(',', events->out);
 		if (next == event->attribute_count || event->attributes[next].key != key)
 			continue;
 		uint64_t value = event->attributes[next++].value;

@@ -69,6 +69,7 @@ enum { STATE_CLEARED = 1, STATE_NEEDED = 2 };
 
 struct open_slice {
 	uint64_t end_ns;
+	uint32_t context;
 	bool is_caller; /* others may lie in it: a kernel does not call the one beside it */
 };
 
@@ -92,7 +93,7 @@ struct perfetto {
 	uint32_t *string_iids; /* by string */
 	size_t string_capacity;
 	uint32_t *key_iids;
-	uint32_t name_count, string_count;
+	uint32_t name_count, string_count, key_count;
 	struct sn_intern categories;
 	struct sn_perfetto_stack callstacks;
 	uint64_t *counter_uuids; /* by metric, of the profile */
@@ -371,12 +372,12 @@ static void put_annotation(struct perfetto *perfetto, const struct sn_walk_attri
 	    sonde_trace_key(perfetto->export.trace, attribute->key);
 	struct sn_protobuf *annotation = &perfetto->annotation;
 	if (!perfetto->key_iids[attribute->key]) {
-		perfetto->key_iids[attribute->key] = attribute->key + 1;
-		put_interned(perfetto, INTERNED_ANNOTATION_NAME, attribute->key + 1,
+		perfetto->key_iids[attribute->key] = ++perfetto->key_count;
+		put_interned(perfetto, INTERNED_ANNOTATION_NAME, perfetto->key_count,
 			     sonde_db_string(perfetto->db, key->name));
 	}
 	sn_protobuf_clear(annotation);
-	sn_protobuf_number(annotation, ANNOTATION_NAME_IID, attribute->key + 1ull);
+	sn_protobuf_number(annotation, ANNOTATION_NAME_IID, perfetto->key_iids[attribute->key]);
 	/* a value of 0 must be there: it is one of several fields */
 	if (key->type == SONDE_ATTRIBUTE_REAL)
 		sn_protobuf_fixed64(annotation, ANNOTATION_REAL, attribute->value);
@@ -459,17 +460,27 @@ static int end_until(struct perfetto *perfetto, uint64_t time_ns)
 	}
 }
 
-static bool nests(const struct stack *stack, uint64_t end_ns)
+/* Whether the context is one of those below another. */
+static bool is_below(const struct sonde_db *db, uint32_t context, uint32_t other)
 {
+	return context > other && context < sonde_db_context(db, other)->end;
+}
+
+static bool nests(const struct perfetto *perfetto, const struct stack *stack, uint64_t end_ns,
+		  uint32_t context)
+{
+	const struct open_slice *last = stack->open + stack->count - 1;
 	return !stack->count ||
-	       (last_end(stack) >= end_ns && stack->open[stack->count - 1].is_caller);
+	       (last->end_ns >= end_ns &&
+		(last->is_caller || is_below(perfetto->db, context, last->context)));
 }
 
 /* The track for an interval; calls prefer the first, ranges never take it. NULL without memory. */
-static struct stack *choose_stack(struct perfetto *perfetto, uint64_t end_ns, bool is_range)
+static struct stack *choose_stack(struct perfetto *perfetto, uint64_t end_ns, uint32_t context,
+				  bool is_range)
 {
 	for (size_t i = is_range; i < perfetto->stack_count; i++)
-		if (nests(perfetto->stacks + i, end_ns) || i + 1 == STACKS_MAX)
+		if (nests(perfetto, perfetto->stacks + i, end_ns, context) || i + 1 == STACKS_MAX)
 			return perfetto->stacks + i;
 	if (sn_vec_reserve(&perfetto->stacks, &perfetto->stack_capacity,
 			   perfetto->stack_count + 1) < 0)
@@ -484,9 +495,10 @@ static int write_interval(struct perfetto *perfetto, const struct sn_walk_event 
 	/* states and system calls do not nest in calls of the program */
 	bool is_range =
 	    event->kind != SONDE_TRACK_INTERVALS ||
-	    (!perfetto->is_device && sn_trace_export_is_range(&perfetto->export, event->context));
+	    (!perfetto->is_device && sn_trace_export_is_range(&perfetto->export, event));
 	int result = end_until(perfetto, event->start_ns);
-	struct stack *stack = result ? NULL : choose_stack(perfetto, event->end_ns, is_range);
+	struct stack *stack =
+	    result ? NULL : choose_stack(perfetto, event->end_ns, event->context, is_range);
 	if (!stack)
 		return result ? result : SN_ERR_MEMORY;
 	if (!stack->uuid)
@@ -495,8 +507,8 @@ static int write_interval(struct perfetto *perfetto, const struct sn_walk_event 
 		return result ? result : SN_ERR_MEMORY;
 	uint32_t frame = sonde_db_context(perfetto->db, event->context)->frame;
 	unsigned kind = sonde_db_frame(perfetto->db, frame)->kind;
-	stack->open[stack->count++] =
-	    (struct open_slice){event->end_ns, !perfetto->is_device || kind == SN_FRAME_REGION};
+	stack->open[stack->count++] = (struct open_slice){
+	    event->end_ns, event->context, !perfetto->is_device || kind == SN_FRAME_REGION};
 	begin_event(perfetto, SLICE_BEGIN, stack->uuid);
 	put_details(perfetto, event);
 	return end_event(perfetto, PACKET_TRACK_EVENT, event->start_ns);
@@ -591,7 +603,7 @@ static void forget_names(struct perfetto *perfetto)
 	       sonde_db_metric_count(perfetto->db) * sizeof(*perfetto->counter_uuids));
 	sn_intern_release(&perfetto->categories);
 	sn_perfetto_stack_forget(&perfetto->callstacks);
-	perfetto->name_count = perfetto->string_count = 0;
+	perfetto->name_count = perfetto->string_count = perfetto->key_count = 0;
 }
 
 static int begin_profile(struct perfetto *perfetto, uint32_t number)
@@ -610,7 +622,7 @@ static int begin_profile(struct perfetto *perfetto, uint32_t number)
 		result = perfetto->is_device ? write_stream(perfetto) : write_thread(perfetto);
 	if (!result)
 		result = write_clock(perfetto);
-	struct stack *own = result ? NULL : choose_stack(perfetto, 0, false);
+	struct stack *own = result ? NULL : choose_stack(perfetto, 0, 0, false);
 	if (own)
 		own->uuid = perfetto->track;
 	return own ? 0 : result ? result : SN_ERR_MEMORY;

@@ -37,6 +37,7 @@ struct sn_import_input {
 struct sn_import_notes {
 	uint64_t left_out;     /* files */
 	struct sn_error first; /* why the first of them could not be read */
+	char unread[512];      /* kinds of records that are not read, with their counts; "" none */
 };
 
 struct sn_import_request {

@@ -8,6 +8,7 @@
 
 #include "format/measurement.h"
 #include "importer.h"
+#include "activity_category.h"
 #include "begin_end.h"
 #include "recording.h"
 #include "stack_frames.h"
@@ -55,37 +56,7 @@ static bool is_text(struct sn_json_text text, const char *other)
 
 static enum sn_activity_category categorise(struct sn_json_text category)
 {
-	static const struct {
-		const char *name;
-		enum sn_activity_category category;
-	} known[] = {{"cpu_op", SN_ACTIVITY_OPERATOR},
-		     {"python_function", SN_ACTIVITY_PYTHON},
-		     {"cuda_runtime", SN_ACTIVITY_API},
-		     {"kernel", SN_ACTIVITY_KERNEL},
-		     {"cuda_driver", SN_ACTIVITY_API},
-		     {"user_annotation", SN_ACTIVITY_ANNOTATION},
-		     {"gpu_memcpy", SN_ACTIVITY_COPY},
-		     {"gpu_memset", SN_ACTIVITY_FILL},
-		     {"gpu_user_annotation", SN_ACTIVITY_DEVICE_ANNOTATION},
-		     {"cpu_instant_event", SN_ACTIVITY_INSTANT},
-		     {"overhead", SN_ACTIVITY_OVERHEAD},
-		     {"xpu_runtime", SN_ACTIVITY_API},
-		     {"xpu_driver", SN_ACTIVITY_API},
-		     {"mtia_runtime", SN_ACTIVITY_API},
-		     {"privateuse1_runtime", SN_ACTIVITY_API},
-		     {"privateuse1_driver", SN_ACTIVITY_API},
-		     {"hpu_op", SN_ACTIVITY_KERNEL},
-		     {"cuda_sync", SN_ACTIVITY_DEVICE_OTHER},
-		     {"cuda_event", SN_ACTIVITY_DEVICE_OTHER},
-		     {"cuda_profiler_range", SN_ACTIVITY_DEVICE_OTHER},
-		     {"mtia_ccp_events", SN_ACTIVITY_DEVICE_OTHER},
-		     {"concurrent_kernel", SN_ACTIVITY_KERNEL}};
-	/* kernel names in capitals are of the earliest versions */
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known) && category.text; i++)
-		if (category.length == strlen(known[i].name) &&
-		    !strncasecmp(category.text, known[i].name, category.length))
-			return known[i].category;
-	return SN_ACTIVITY_OTHER;
+	return sn_activity_category(category.text, category.length);
 }
 
 /* A process or thread as one number: its own, or for a text one that no process has. */

@@ -157,7 +157,7 @@ def test_perfetto_by_its_rules(known, tmp_path):
                              (10, BASE + 4000, [("main", "", 0), ("rest", "", 0)])]
 
 
-@pytest.mark.parametrize("kind", ["chrome"])
+@pytest.mark.parametrize("kind", ["chrome", "perfetto"])
 def test_round_trip_keeps_everything(known, tmp_path, kind):
     first = export(known, kind, tmp_path / "first")
     again = do_import(first)
@@ -169,7 +169,7 @@ def test_round_trip_keeps_everything(known, tmp_path, kind):
         [row.get("path") for row in after if row["kind"] != "counter"]
 
 
-@pytest.mark.parametrize("kind", ["chrome"])
+@pytest.mark.parametrize("kind", ["chrome", "perfetto"])
 def test_round_trip_of_ranks(tmp_path, kind):
     """Two ranks whose processes and correlations have the same numbers."""
     paths = []
@@ -193,7 +193,7 @@ def test_round_trip_of_ranks(tmp_path, kind):
             assert kernel["link"] in [row["link"] for row in found if row["rank"] == str(rank) and row is not kernel]
 
 
-@pytest.mark.parametrize("kind", ["chrome"])
+@pytest.mark.parametrize("kind", ["chrome", "perfetto"])
 @pytest.mark.parametrize("path", REAL, ids=[path.name for path in REAL])
 def test_round_trip_of_real_traces(tmp_path, path, kind):
     if not load(path):

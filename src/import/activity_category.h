@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the categories of torch.profiler, and of what `sonde export` writes, are to a recording. */
+#ifndef SN_IMPORT_ACTIVITY_CATEGORY_H
+#define SN_IMPORT_ACTIVITY_CATEGORY_H
+
+#include "recording.h"
+
+/* SN_ACTIVITY_OTHER where the text is no known category, or NULL. */
+enum sn_activity_category sn_activity_category(const char *text, size_t length);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clocks of a Perfetto trace: snapshots say what several of them showed at one instant. All times
+ * are brought to the one that tracing uses (time since boot) by the last snapshot before them, and
+ * from there to the Unix epoch by the first snapshot that has both, once for all: the system's time
+ * of day may be set while a trace is taken, and events must stay in order.
+ */
+#include "perfetto.h"
+
+#include "base/vec.h"
+
+#define IS_OWN(id) ((id) >= 64 && (id) < 128)
+
+struct shown {
+	uint32_t id;
+	uint64_t time, unit_ns;
+	bool is_incremental;
+};
+#define SHOWN_MAX 32
+
+static size_t read_snapshot(struct sn_proto snapshot, struct shown *shown)
+{
+	struct sn_proto_field field, part;
+	size_t count = 0;
+	while (sn_proto_next(&snapshot, &field)) {
+		if (field.number != 1 || count == SHOWN_MAX)
+			continue;
+		struct sn_proto clock = sn_proto_enter(&field);
+		struct shown one = {0, 0, 1, false};
+		while (sn_proto_next(&clock, &part)) {
+			if (part.number == 1)
+				one.id = (uint32_t)part.value;
+			else if (part.number == 2)
+				one.time = part.value;
+			else if (part.number == 3)
+				one.is_incremental = part.value != 0;
+			else if (part.number == 4 && part.value)
+				one.unit_ns = part.value;
+		}
+		shown[count++] = one;
+	}
+	return count;
+}
+
+static const struct shown *find_shown(const struct shown *shown, size_t count, uint32_t id)
+{
+	for (size_t i = 0; i < count; i++)
+		if (shown[i].id == id)
+			return shown + i;
+	return NULL;
+}
+
+static struct sn_perfetto_clock *find_clock(struct sn_perfetto_clocks *clocks, uint32_t id)
+{
+	for (size_t i = 0; i < clocks->count; i++)
+		if (clocks->items[i].id == id)
+			return clocks->items + i;
+	return NULL;
+}
+
+static int note(struct sn_perfetto_clocks *clocks, const struct shown *shown, uint64_t boot_ns)
+{
+	struct sn_perfetto_clock *clock = find_clock(clocks, shown->id);
+	if (!clock) {
+		if (clocks->count == sizeof(clocks->items) / sizeof(*clocks->items))
+			return 0;
+		clock = clocks->items + clocks->count++;
+		*clock = (struct sn_perfetto_clock){.id = shown->id};
+	}
+	clock->is_incremental = shown->is_incremental;
+	clock->unit_ns = shown->unit_ns;
+	clock->last_ns = shown->time * shown->unit_ns;
+	/* of an own clock only what comes in order is asked for, so that the last will do */
+	if (IS_OWN(shown->id))
+		clock->count = 0;
+	if (sn_vec_reserve(&clock->instants, &clock->capacity, clock->count + 1) < 0)
+		return SN_ERR_MEMORY;
+	clock->instants[clock->count++] = (struct sn_perfetto_instant){clock->last_ns, boot_ns};
+	return 0;
+}
+
+static bool convert(const struct sn_perfetto_clock *clock, uint64_t time_ns, uint64_t *boot_ns)
+{
+	size_t low = 0, high = clock->count;
+	if (!clock->count)
+		return false;
+	while (low < high) { /* the first later one */
+		size_t middle = (low + high) / 2;
+		if (clock->instants[middle].clock_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const struct sn_perfetto_instant *at = clock->instants + (low ? low - 1 : 0);
+	*boot_ns = at->boot_ns + (time_ns - at->clock_ns);
+	return true;
+}
+
+int sn_perfetto_clock_snapshot(struct sn_perfetto *perfetto, struct sn_perfetto_clocks *clocks,
+			       struct sn_proto snapshot, bool is_own)
+{
+	struct shown shown[SHOWN_MAX];
+	size_t count = read_snapshot(snapshot, shown);
+	const struct shown *boot = find_shown(shown, count, SN_PERFETTO_BOOTTIME);
+	const struct shown *real = find_shown(shown, count, SN_PERFETTO_REALTIME);
+	uint64_t boot_ns = boot ? boot->time : 0;
+	/* without the usual base any clock that is known already leads there */
+	for (size_t i = 0; i < count && !boot; i++) {
+		struct sn_perfetto_clock *known = find_clock(&perfetto->clocks, shown[i].id);
+		if (known && convert(known, shown[i].time * shown[i].unit_ns, &boot_ns))
+			boot = shown + i;
+	}
+	if (!boot && count) {
+		boot = real ? real : shown;
+		boot_ns = boot->time * boot->unit_ns;
+	}
+	if (!is_own && real && !perfetto->clocks.has_real) {
+		perfetto->clocks.to_real_ns = (int64_t)(real->time - boot_ns);
+		perfetto->clocks.has_real = true;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (IS_OWN(shown[i].id) == is_own && note(clocks, shown + i, boot_ns))
+			return SN_ERR_MEMORY;
+	return 0;
+}
+
+void sn_perfetto_clocks_release(struct sn_perfetto_clocks *clocks)
+{
+	for (size_t i = 0; i < clocks->count; i++)
+		free(clocks->items[i].instants);
+	*clocks = (struct sn_perfetto_clocks){.count = 0};
+}
+
+bool sn_perfetto_time(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+		      uint32_t id, uint64_t time, uint64_t *biased_ns)
+{
+	uint64_t boot_ns = time;
+	struct sn_perfetto_clock *clock =
+	    find_clock(IS_OWN(id) ? &sequence->clocks : &perfetto->clocks, id);
+	if (clock) {
+		time *= clock->unit_ns;
+		if (clock->is_incremental)
+			time = clock->last_ns += time;
+		if (!convert(clock, time, &boot_ns))
+			return false;
+	} else if (IS_OWN(id) || (id != SN_PERFETTO_BOOTTIME && id != SN_PERFETTO_MONOTONIC)) {
+		return false;
+	}
+	int64_t at = (int64_t)(boot_ns + (uint64_t)perfetto->clocks.to_real_ns);
+	if (at < 0 || at > SN_RECORDING_BIAS_NS)
+		return false;
+	*biased_ns = (uint64_t)(at + SN_RECORDING_BIAS_NS);
+	return true;
+}
+
+bool sn_perfetto_packet_time(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet,
+			     uint64_t *biased_ns)
+{
+	uint32_t clock = packet->clock ? packet->clock : packet->sequence->default_clock;
+	return packet->has_timestamp &&
+	       sn_perfetto_time(perfetto, packet->sequence, clock ? clock : SN_PERFETTO_BOOTTIME,
+				packet->timestamp, biased_ns);
+}

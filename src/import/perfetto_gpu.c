@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Render stages of a Perfetto trace: what a GPU did on one of its queues, from when and how long;
+ * compute kernels with their grids, graphics with their stage's name.
+ */
+#include "perfetto.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct stage {
+	uint64_t duration, queue_iid, stage_iid, context, kernel_iid, name_iid;
+	int64_t gpu, old_queue, old_stage;
+	uint32_t name;
+	uint64_t submission;
+	bool has_launch;
+	struct sn_perfetto_attributes attributes;
+};
+
+static void add_text(struct sn_perfetto *perfetto, struct stage *stage,
+		     const struct sn_proto_field *name, const struct sn_proto_field *value)
+{
+	if (!name->bytes || !name->length || !value->bytes)
+		return;
+	uint32_t key = sn_recording_attribute_key(&perfetto->recording, (const char *)name->bytes,
+						  name->length, SONDE_ATTRIBUTE_STRING);
+	sn_perfetto_add_attribute(perfetto, &stage->attributes, key,
+				  sn_perfetto_string(perfetto, value));
+}
+
+static void take_extra(struct sn_perfetto *perfetto, struct stage *stage, struct sn_proto message)
+{
+	struct sn_proto_field field, name = {0}, value = {0};
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1)
+			name = field;
+		else if (field.number == 2)
+			value = field;
+	}
+	add_text(perfetto, stage, &name, &value);
+}
+
+static void take_sizes(struct sn_perfetto *perfetto, struct stage *stage,
+		       enum sn_recording_key first, struct sn_proto message)
+{
+	struct sn_proto_field field;
+	uint64_t sizes[3] = {1, 1, 1};
+	while (sn_proto_next(&message, &field))
+		if (field.number >= 1 && field.number <= 3)
+			sizes[field.number - 1] = field.value;
+	for (unsigned i = 0; i < 3; i++)
+		sn_perfetto_add_attribute(perfetto, &stage->attributes,
+					  perfetto->recording.keys[first + i], sizes[i]);
+}
+
+/* An argument of a kernel, with a typed value. */
+static void take_argument(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
+			  struct stage *stage, struct sn_proto message)
+{
+	struct sn_proto_field field, name = {0}, value = {0};
+	char interned[256];
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1) {
+			uint32_t text = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_ARGUMENT,
+							 field.value, "");
+			/* the builder's texts move */
+			name.length =
+			    (size_t)snprintf(interned, sizeof(interned), "%.200s",
+					     sn_db_builder_text(perfetto->recording.builder, text));
+			name.bytes = (const unsigned char *)interned;
+		} else if (field.number == 2) {
+			name = field;
+		} else {
+			value = field;
+		}
+	}
+	enum sonde_attribute_type type = value.number == 3   ? SONDE_ATTRIBUTE_SIGNED
+					 : value.number == 4 ? SONDE_ATTRIBUTE_UNSIGNED
+					 : value.number == 5 ? SONDE_ATTRIBUTE_REAL
+							     : SONDE_ATTRIBUTE_STRING;
+	uint64_t bits = value.value;
+	if (!name.bytes || !name.length || !value.number) {
+		perfetto->annotations_lost++;
+		return;
+	}
+	if (value.number == 6)
+		bits = sn_perfetto_string(perfetto, &value);
+	else if (value.number == 7)
+		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, value.value, "");
+	sn_perfetto_add_attribute(perfetto, &stage->attributes,
+				  sn_recording_attribute_key(&perfetto->recording,
+							     (const char *)name.bytes, name.length,
+							     type),
+				  bits);
+}
+
+static void take_launch(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
+			struct stage *stage, struct sn_proto message)
+{
+	struct sn_proto_field field;
+	stage->has_launch = true;
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1)
+			take_sizes(perfetto, stage, SN_RECORDING_KEY_GRID_X,
+				   sn_proto_enter(&field));
+		else if (field.number == 2)
+			take_sizes(perfetto, stage, SN_RECORDING_KEY_BLOCK_X,
+				   sn_proto_enter(&field));
+		else if (field.number == 3)
+			take_argument(perfetto, sequence, stage, sn_proto_enter(&field));
+	}
+}
+
+static void read_stage(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet,
+		       struct stage *stage)
+{
+	struct sn_proto message = sn_proto_enter(&packet->data);
+	struct sn_proto_field field;
+	uint64_t *const numbers[] = {
+	    [2] = &stage->duration,   [5] = &stage->context,	[10] = &stage->submission,
+	    [13] = &stage->queue_iid, [14] = &stage->stage_iid, [19] = &stage->kernel_iid,
+	    [20] = &stage->name_iid};
+	while (sn_proto_next(&message, &field)) {
+		if (field.wire == SN_PROTO_VARINT &&
+		    field.number < sizeof(numbers) / sizeof(*numbers) && numbers[field.number])
+			*numbers[field.number] = field.value;
+		else if (field.number == 3)
+			stage->old_queue = (int32_t)field.value;
+		else if (field.number == 4)
+			stage->old_stage = (int32_t)field.value;
+		else if (field.number == 6)
+			take_extra(perfetto, stage, sn_proto_enter(&field));
+		else if (field.number == 11)
+			stage->gpu = (int32_t)field.value;
+		else if (field.number == 17)
+			stage->name = sn_perfetto_string(perfetto, &field);
+		else if (field.number == 21)
+			take_launch(perfetto, packet->sequence, stage, sn_proto_enter(&field));
+	}
+}
+
+static uint32_t name_of(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
+			const struct stage *stage)
+{
+	if (stage->name != SONDE_NONE)
+		return stage->name;
+	if (stage->kernel_iid)
+		return sn_perfetto_text(perfetto, sequence, SN_PERFETTO_KERNEL, stage->kernel_iid,
+					"[name lost]");
+	if (stage->name_iid)
+		return sn_perfetto_text(perfetto, sequence, SN_PERFETTO_NAME, stage->name_iid,
+					"[name lost]");
+	if (stage->stage_iid)
+		return sn_perfetto_text(perfetto, sequence, SN_PERFETTO_GPU_STAGE, stage->stage_iid,
+					"[name lost]");
+	char text[48];
+	snprintf(text, sizeof(text), "stage %lld", (long long)stage->old_stage);
+	return sn_db_builder_string(perfetto->recording.builder, text);
+}
+
+static struct sn_recording_line *line_of(struct sn_perfetto *perfetto,
+					 const struct sn_perfetto_sequence *sequence,
+					 const struct stage *stage)
+{
+	const struct sn_perfetto_item *context =
+	    sn_perfetto_item(sequence, SN_PERFETTO_GRAPHICS_CONTEXT, stage->context);
+	int64_t pid = context ? (int32_t)context->value : -1;
+	uint64_t queue = stage->queue_iid ? stage->queue_iid : (uint64_t)stage->old_queue;
+	struct sn_recording_place place = {1, stage->gpu, (int64_t)(uint32_t)stage->context,
+					   (int64_t)(uint32_t)queue, pid};
+	struct sn_recording_line *line = sn_recording_line(&perfetto->recording, &place);
+	if (!line)
+		return NULL;
+	line->pid = pid;
+	if (stage->queue_iid && line->name == SONDE_NONE) {
+		uint32_t name = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_GPU_STAGE,
+						 stage->queue_iid, "");
+		if (*sn_db_builder_text(perfetto->recording.builder, name))
+			line->name = name;
+	}
+	return line;
+}
+
+int sn_perfetto_gpu_stage(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet)
+{
+	struct stage stage;
+	uint64_t time_ns;
+	memset(&stage, 0, offsetof(struct stage, attributes));
+	stage.attributes.count = 0;
+	stage.name = SONDE_NONE;
+	read_stage(perfetto, packet, &stage);
+	if (!packet->has_timestamp && !stage.duration)
+		return 0; /* only specifications */
+	if (!sn_perfetto_packet_time(perfetto, packet, &time_ns) ||
+	    stage.duration > (uint64_t)SN_RECORDING_BIAS_NS) {
+		perfetto->untimed++;
+		return 0;
+	}
+	uint32_t number, name = name_of(perfetto, packet->sequence, &stage);
+	bool is_kernel = stage.has_launch || stage.kernel_iid;
+	const char *text = sn_db_builder_text(perfetto->recording.builder, name);
+	if (sn_recording_name_number(&perfetto->recording,
+				     is_kernel ? SN_ACTIVITY_KERNEL : SN_ACTIVITY_DEVICE_OTHER,
+				     text, strlen(text), &number))
+		return SN_ERR_MEMORY;
+	struct sn_recording_line *line = line_of(perfetto, packet->sequence, &stage);
+	if (!line)
+		return SN_ERR_MEMORY;
+	struct sn_event event = {
+	    .start_ns = time_ns,
+	    .end_ns = time_ns + stage.duration,
+	    .link = stage.submission & ((1ull << 48) - 1),
+	    .context = number,
+	    .metric = SONDE_NONE,
+	    .kind = SONDE_TRACK_INTERVALS,
+	    .attribute_count = stage.attributes.count,
+	    .attributes = stage.attributes.items,
+	};
+	sn_recording_add(&perfetto->recording, line, &event);
+	return 0;
+}
