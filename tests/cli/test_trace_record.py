@@ -68,12 +68,15 @@ def test_threads(known, tmp_path):
                 assert parts <= 2
 
 
-def test_default_records_samples_too(known, tmp_path):
-    program.run(tmp_path, known, "many", "60000", options=("--trace", "-F", "1000"))
-    kinds = Counter(event["kind"] for event in events(tmp_path))
-    assert kinds["interval"] == 60000
-    samples = sum(profile["samples"] for profile in program.info(tmp_path)["profiles"])
-    assert kinds["sample"] == samples > 0
+def test_samples(known, tmp_path):
+    """As many as the profile has, in the same contexts."""
+    program.run(tmp_path, program.compiled("shares.c", "-O1"), options=("--trace",))
+    found = Counter(event["name"].split(" at ")[0] for event in events(tmp_path) if event["kind"] == "sample")
+    data = program.info(tmp_path)
+    assert sum(found.values()) == data["events"] == sum(profile["samples"] for profile in data["profiles"]) > 0
+    # what is left when the program ends is charged to the thread, without a sample
+    profile = {path[-1]["name"].split(" at ")[0] for path, _ in program.paths(tmp_path)}
+    assert set(found) <= profile
 
 
 def test_without_the_option_nothing_is_recorded(known, tmp_path):

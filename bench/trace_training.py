@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""trace_training.py autoencoder|cnn STEPS [PROFILE]: one of two small trainings, for bench/trace_record.py.
+
+Trains on made data on one thread and prints the seconds and the CPU seconds that STEPS steps took, after some to warm up. With a third
+argument the steps run under torch.profiler, and "BYTES EVENTS" of the trace it exports are printed too.
+"""
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+
+import torch
+from torch import nn
+
+
+def autoencoder() -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    """784-128-32-128-784, batches of 128, as trained on MNIST."""
+    model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 32), nn.ReLU(),
+                          nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 784), nn.Sigmoid())
+    x = torch.rand(128, 784)
+    return model, x, x
+
+
+def cnn() -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    """Two convolutions and two dense layers, batches of 32 images of 28 x 28."""
+    model = nn.Sequential(nn.Conv2d(1, 16, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3), nn.ReLU(), nn.MaxPool2d(2),
+                          nn.Flatten(), nn.Linear(800, 64), nn.ReLU(), nn.Linear(64, 10))
+    return model, torch.rand(32, 1, 28, 28), torch.rand(32, 10)
+
+
+def train(model: nn.Module, x: torch.Tensor, y: torch.Tensor, steps: int, optimizer: torch.optim.Optimizer) -> None:
+    for _ in range(steps):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def timed(*training) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    train(*training)
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def main() -> None:
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    model, x, y = {"autoencoder": autoencoder, "cnn": cnn}[sys.argv[1]]()
+    optimizer = torch.optim.Adam(model.parameters())
+    steps = int(sys.argv[2])
+    train(model, x, y, 20, optimizer)
+    if len(sys.argv) < 4:
+        print(*timed(model, x, y, steps, optimizer))
+        return
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        seconds = timed(model, x, y, steps, optimizer)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        profiler.export_chrome_trace(path)
+        with open(path) as file:
+            data = json.load(file)
+        events = sum(event.get("ph") == "X" for event in (data if isinstance(data, list) else data["traceEvents"]))
+        print(*seconds, os.path.getsize(path), events)
+
+
+main()
