@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines between bounds; see clock.h.
+ *
+ * For a slope, the bounds leave an interval of offsets: its width is a concave function of the
+ * slope, and so is the highest (turned over, the lowest) offset at any time. All that is wanted are
+ * maxima of such functions, which a search by thirds finds.
+ */
+#include "clock.h"
+
+#include "base/error.h"
+#include "base/vec.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SLOPE_MAX 1e-3
+#define STEPS	  90  /* each leaves two thirds: of SLOPE_MAX, a billionth of a billionth */
+#define ROUNDING  0.1 /* of a nanosecond: below what times are given in, above what doubles lose */
+
+void sn_clock_release(struct sn_clock *clock)
+{
+	free(clock->bounds);
+	free(clock->windows);
+	*clock = (struct sn_clock){0};
+}
+
+static int add(struct sn_clock *clock, int64_t at_ns, int64_t other_ns, bool is_upper)
+{
+	if (sn_vec_reserve(&clock->bounds, &clock->bound_capacity, clock->bound_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	clock->bounds[clock->bound_count++] =
+	    (struct sn_clock_bound){at_ns, other_ns - at_ns, is_upper};
+	return 0;
+}
+
+int sn_clock_after(struct sn_clock *clock, int64_t at_ns, int64_t other_ns)
+{
+	return add(clock, at_ns, other_ns, false);
+}
+
+int sn_clock_before(struct sn_clock *clock, int64_t at_ns, int64_t other_ns)
+{
+	return add(clock, at_ns, other_ns, true);
+}
+
+/* ---- the bounds of a window ---- */
+
+struct point {
+	double at, offset; /* from the window's first bound */
+};
+
+struct hulls {
+	struct point *lower, *upper; /* corners, by time */
+	size_t lower_count, upper_count;
+};
+
+/* Whether b is no corner between a and c: not above the line for lower bounds (sign 1), not below
+ * it for upper ones (-1). */
+static bool is_within(struct point a, struct point b, struct point c, double sign)
+{
+	return sign * ((b.offset - a.offset) * (c.at - a.at) -
+		       (c.offset - a.offset) * (b.at - a.at)) <=
+	       0;
+}
+
+static size_t put_corner(struct point *corners, size_t count, struct point point, double sign)
+{
+	if (count && corners[count - 1].at == point.at) {
+		if (sign * (corners[count - 1].offset - point.offset) >= 0)
+			return count;
+		count--;
+	}
+	while (count > 1 && is_within(corners[count - 2], corners[count - 1], point, sign))
+		count--;
+	corners[count++] = point;
+	return count;
+}
+
+/* Bounds in order of time. */
+static void make_hulls(struct hulls *hulls, const struct sn_clock_bound *bounds, size_t count)
+{
+	hulls->lower_count = hulls->upper_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct point point = {(double)(bounds[i].at_ns - bounds->at_ns),
+				      (double)(bounds[i].offset_ns - bounds->offset_ns)};
+		if (bounds[i].is_upper)
+			hulls->upper_count =
+			    put_corner(hulls->upper, hulls->upper_count, point, -1);
+		else
+			hulls->lower_count = put_corner(hulls->lower, hulls->lower_count, point, 1);
+	}
+}
+
+/* The least offset at time 0 that a line of that slope may have, and the greatest. */
+static double least_offset(const struct hulls *hulls, double slope)
+{
+	double offset = -INFINITY;
+	for (size_t i = 0; i < hulls->lower_count; i++)
+		offset = fmax(offset, hulls->lower[i].offset - slope * hulls->lower[i].at);
+	return offset;
+}
+
+static double greatest_offset(const struct hulls *hulls, double slope)
+{
+	double offset = INFINITY;
+	for (size_t i = 0; i < hulls->upper_count; i++)
+		offset = fmin(offset, hulls->upper[i].offset - slope * hulls->upper[i].at);
+	return offset;
+}
+
+static double room(const struct hulls *hulls, double slope)
+{
+	return greatest_offset(hulls, slope) - least_offset(hulls, slope);
+}
+
+/* The slope whose line has most room above and below. */
+static double widest_slope(const struct hulls *hulls)
+{
+	double low = -SLOPE_MAX, high = SLOPE_MAX;
+	for (int i = 0; i < STEPS; i++) {
+		double third = (high - low) / 3;
+		if (room(hulls, low + third) < room(hulls, high - third))
+			low += third;
+		else
+			high -= third;
+	}
+	return (low + high) / 2;
+}
+
+/* The last slope from `inside` towards `end` that leaves any room. */
+static double end_of_room(const struct hulls *hulls, double inside, double end)
+{
+	if (room(hulls, end) >= 0)
+		return end;
+	for (int i = 0; i < STEPS; i++) {
+		double middle = (inside + end) / 2;
+		if (room(hulls, middle) >= 0)
+			inside = middle;
+		else
+			end = middle;
+	}
+	return inside;
+}
+
+/* The greatest (sign 1) or least (-1) offset that a line with any of the slopes can have then. */
+static double extreme(const struct hulls *hulls, double low, double high, double at, double sign)
+{
+#define VALUE(slope)                                                                               \
+	(sign *                                                                                    \
+	 ((slope)*at + (sign > 0 ? greatest_offset(hulls, slope) : least_offset(hulls, slope))))
+	for (int i = 0; i < STEPS; i++) {
+		double third = (high - low) / 3;
+		if (VALUE(low + third) < VALUE(high - third))
+			low += third;
+		else
+			high -= third;
+	}
+	return sign * VALUE((low + high) / 2);
+#undef VALUE
+}
+
+/* ---- windows ---- */
+
+static bool fits(struct hulls *hulls, const struct sn_clock_bound *bounds, size_t count)
+{
+	make_hulls(hulls, bounds, count);
+	return room(hulls, widest_slope(hulls)) >= -ROUNDING;
+}
+
+/* How many of the bounds one line fits; at least one. */
+static size_t window_length(struct hulls *hulls, const struct sn_clock_bound *bounds, size_t count)
+{
+	if (fits(hulls, bounds, count))
+		return count;
+	size_t fitting = 1, failing = 2;
+	while (failing < count && fits(hulls, bounds, failing)) {
+		fitting = failing;
+		failing *= 2;
+	}
+	if (failing > count)
+		failing = count;
+	while (failing - fitting > 1) {
+		size_t middle = (fitting + failing) / 2;
+		if (fits(hulls, bounds, middle))
+			fitting = middle;
+		else
+			failing = middle;
+	}
+	return fitting;
+}
+
+/* Where there are bounds from one side only, they are the best guess there is. */
+static void fit_one_side(const struct hulls *hulls, int64_t base_ns, struct sn_clock_window *window)
+{
+	double offset = hulls->lower_count ? least_offset(hulls, 0) : greatest_offset(hulls, 0);
+	window->offset_ns = base_ns + (int64_t)llround(offset);
+	window->error_ns = SN_CLOCK_UNKNOWN;
+}
+
+static void fit_window(const struct hulls *hulls, int64_t base_ns, struct sn_clock_window *window)
+{
+	if (!hulls->lower_count || !hulls->upper_count) {
+		fit_one_side(hulls, base_ns, window);
+		return;
+	}
+	double slope = widest_slope(hulls), end = (double)(window->to_ns - window->from_ns);
+	double offset = (least_offset(hulls, slope) + greatest_offset(hulls, slope)) / 2;
+	double low = end_of_room(hulls, slope, -SLOPE_MAX);
+	double high = end_of_room(hulls, slope, SLOPE_MAX), error = 0;
+	/* how wrong a line may be is a convex function of time, greatest at one of the ends */
+	for (int i = 0; i < 2; i++) {
+		double at = i ? end : 0, own = offset + slope * at;
+		error = fmax(error, extreme(hulls, low, high, at, 1) - own);
+		error = fmax(error, own - extreme(hulls, low, high, at, -1));
+	}
+	window->slope = slope;
+	window->offset_ns = base_ns + (int64_t)llround(offset);
+	window->error_ns = (uint64_t)ceil(error) + 1;
+}
+
+static int64_t by_window(const struct sn_clock_window *window, int64_t at_ns)
+{
+	double drift = window->slope * (double)(at_ns - window->from_ns);
+	int64_t other_ns = at_ns + window->offset_ns + (int64_t)llround(drift);
+	return other_ns > window->least_ns ? other_ns : window->least_ns;
+}
+
+static int compare_bounds(const void *left, const void *right)
+{
+	const struct sn_clock_bound *a = left, *b = right;
+	return (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns);
+}
+
+int sn_clock_fit(struct sn_clock *clock)
+{
+	size_t count = clock->bound_count;
+	struct hulls hulls = {malloc((count + 1) * sizeof(struct point)),
+			      malloc((count + 1) * sizeof(struct point)), 0, 0};
+	int result = hulls.lower && hulls.upper ? 0 : SN_ERR_MEMORY;
+	clock->window_count = 0;
+	if (count)
+		qsort(clock->bounds, count, sizeof(*clock->bounds), compare_bounds);
+	for (size_t first = 0, length; first < count && !result; first += length) {
+		const struct sn_clock_bound *bounds = clock->bounds + first;
+		if (sn_vec_reserve(&clock->windows, &clock->window_capacity,
+				   clock->window_count + 1) < 0) {
+			result = SN_ERR_MEMORY;
+			break;
+		}
+		length = window_length(&hulls, bounds, count - first);
+		struct sn_clock_window *window = clock->windows + clock->window_count++;
+		*window = (struct sn_clock_window){.from_ns = bounds->at_ns,
+						   .to_ns = bounds[length - 1].at_ns,
+						   .least_ns = INT64_MIN};
+		make_hulls(&hulls, bounds, length);
+		fit_window(&hulls, bounds->offset_ns, window);
+		if (first)
+			window->least_ns = by_window(window - 1, window->from_ns - 1);
+	}
+	free(hulls.lower);
+	free(hulls.upper);
+	return result;
+}
+
+/* ---- use ---- */
+
+int64_t sn_clock_convert(const struct sn_clock *clock, int64_t at_ns)
+{
+	size_t low = 0, high = clock->window_count;
+	if (!high)
+		return at_ns;
+	while (high - low > 1) {
+		size_t middle = (low + high) / 2;
+		if (clock->windows[middle].from_ns <= at_ns)
+			low = middle;
+		else
+			high = middle;
+	}
+	return by_window(clock->windows + low, at_ns);
+}
+
+uint64_t sn_clock_error(const struct sn_clock *clock)
+{
+	uint64_t error = clock->window_count ? 0 : SN_CLOCK_UNKNOWN;
+	for (size_t i = 0; i < clock->window_count; i++)
+		if (clock->windows[i].error_ns > error)
+			error = clock->windows[i].error_ns;
+	return error;
+}
+
+double sn_clock_drift_ppb(const struct sn_clock *clock)
+{
+	double drift = 0;
+	for (size_t i = 0; i < clock->window_count; i++)
+		if (fabs(clock->windows[i].slope) * 1e9 > fabs(drift))
+			drift = clock->windows[i].slope * 1e9;
+	return drift;
+}
+
+size_t sn_clock_violations(const struct sn_clock *clock)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < clock->bound_count; i++) {
+		const struct sn_clock_bound *bound = clock->bounds + i;
+		int64_t offset = sn_clock_convert(clock, bound->at_ns) - bound->at_ns;
+		count += bound->is_upper ? offset > bound->offset_ns : offset < bound->offset_ns;
+	}
+	return count;
+}
+
+int sn_clock_tree(const struct sn_clock_pair *pairs, size_t pair_count, uint32_t host_count,
+		  uint32_t root, size_t *parents)
+{
+	bool *is_reached = calloc(host_count + 1ull, sizeof(*is_reached));
+	if (!is_reached)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < host_count; i++)
+		parents[i] = SIZE_MAX;
+	is_reached[root] = true;
+	for (;;) {
+		size_t best = SIZE_MAX;
+		for (size_t i = 0; i < pair_count; i++)
+			if (is_reached[pairs[i].from] != is_reached[pairs[i].to] &&
+			    (best == SIZE_MAX || pairs[i].error_ns < pairs[best].error_ns))
+				best = i;
+		if (best == SIZE_MAX)
+			break;
+		uint32_t reached = is_reached[pairs[best].from] ? pairs[best].to : pairs[best].from;
+		is_reached[reached] = true;
+		parents[reached] = best;
+	}
+	free(is_reached);
+	return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What one clock showed, by another: from events of which it is known which happened first.
+ *
+ * A command is not begun before it was enqueued, nor ended after somebody saw it ended; a message
+ * is not received before it was sent. Each such pair of times bounds the difference of the two
+ * clocks from one side ("bound"). Of all straight lines between the lower and the upper bounds the
+ * one with most room on both sides is taken, and all others say how wrong that may be. Only corners
+ * of the convex hulls of the bounds matter (Poirier, Roy, Dagenais, "Accurate offline
+ * synchronization of distributed traces using kernel-level events", 2010).
+ *
+ * Clocks do not drift evenly for long: where no line fits, the time is cut into windows with a line
+ * each. Times are nanoseconds below 2^62; a clock's rate is right to one part in a thousand.
+ */
+#ifndef SN_TRACE_CLOCK_H
+#define SN_TRACE_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The other clock minus this one was at least (at most) `offset_ns` when this one showed `at_ns`.
+ */
+struct sn_clock_bound {
+	int64_t at_ns, offset_ns;
+	bool is_upper;
+};
+
+#define SN_CLOCK_UNKNOWN UINT64_MAX
+
+/* A line for times of the clock from `from_ns` on, up to the next window. */
+struct sn_clock_window {
+	int64_t from_ns, to_ns; /* of the bounds it fits */
+	int64_t offset_ns;	/* of the other clock, at from_ns */
+	double slope;		/* of the offset */
+	uint64_t error_ns;	/* the offset within the window is right to that; or unknown */
+	int64_t least_ns;	/* what the window before has come to, by the other clock */
+};
+
+/* All zeroes is a clock of which nothing is known. */
+struct sn_clock {
+	struct sn_clock_bound *bounds;
+	size_t bound_count, bound_capacity;
+	struct sn_clock_window *windows; /* after sn_clock_fit, by time */
+	size_t window_count, window_capacity;
+};
+
+void sn_clock_release(struct sn_clock *clock);
+
+/* What happened at `at_ns` by this clock happened after `other_ns` by the other one. 0 or
+ * SN_ERR_MEMORY. */
+int sn_clock_after(struct sn_clock *clock, int64_t at_ns, int64_t other_ns);
+/* ... before `other_ns`. */
+int sn_clock_before(struct sn_clock *clock, int64_t at_ns, int64_t other_ns);
+
+/* Makes the windows. With bounds from one side only the offset is taken from those and its error is
+ * unknown; without any it is 0. 0 or SN_ERR_MEMORY. */
+int sn_clock_fit(struct sn_clock *clock);
+
+/* The other clock's time when this one showed `at_ns`; never earlier for a later time. */
+int64_t sn_clock_convert(const struct sn_clock *clock, int64_t at_ns);
+/* How wrong that may be at most: the largest of the windows, SN_CLOCK_UNKNOWN where not bounded. */
+uint64_t sn_clock_error(const struct sn_clock *clock);
+/* Bounds that are not kept to: none but where clocks jump. */
+size_t sn_clock_violations(const struct sn_clock *clock);
+/* The largest drift of a window, in parts per billion. */
+double sn_clock_drift_ppb(const struct sn_clock *clock);
+
+/* ---- many clocks ---- */
+
+/* Two hosts whose messages went both ways, and how well their clocks are known to each other. */
+struct sn_clock_pair {
+	uint32_t from, to;
+	uint64_t error_ns;
+};
+
+/*
+ * The tree that reaches all it can from host `root` with the smallest errors (a minimum spanning
+ * tree, Prim 1957): parents[host] is the pair by which its clock is converted to one nearer to the
+ * root, or SIZE_MAX for the root and for hosts that no pair reaches. 0 or SN_ERR_MEMORY.
+ */
+int sn_clock_tree(const struct sn_clock_pair *pairs, size_t pair_count, uint32_t host_count,
+		  uint32_t root, size_t *parents);
+
+#endif
