@@ -145,11 +145,12 @@ static void note_unreadable(struct sn_pipeline *pipeline, size_t input, const st
 	pthread_mutex_unlock(&pipeline->mutex);
 }
 
-static void note_read(struct sn_pipeline *pipeline, const struct sn_input *input, bool is_fallback)
+static void note_read(struct sn_pipeline *pipeline, const struct sn_input *input,
+		      const struct sn_measurement *measurement)
 {
 	pthread_mutex_lock(&pipeline->mutex);
-	pipeline->processes++;
-	pipeline->fallbacks += is_fallback;
+	pipeline->processes += !measurement->is_trace;
+	pipeline->fallbacks += measurement->is_fallback;
 	pipeline->readable[input->folder]++;
 	pthread_mutex_unlock(&pipeline->mutex);
 }
@@ -184,7 +185,7 @@ static int read_input(struct sn_worker *worker, size_t number)
 	worker->unified.merge.run = input->run;
 	worker->unified.profile_thread = 0;
 	result = sn_unified_add(&worker->unified, measurement, (uint32_t)number);
-	note_read(pipeline, input, measurement->is_fallback);
+	note_read(pipeline, input, measurement);
 	sn_measurement_free(measurement);
 	if (result == SN_ERR_MEMORY)
 		return sn_pipeline_out_of_memory(pipeline);

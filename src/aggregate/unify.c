@@ -85,7 +85,7 @@ static void keep_process(struct sn_unified *unified, const struct sn_measurement
 {
 	struct sn_pack *pack = &unified->processes;
 	sn_pack_number(pack, file);
-	sn_pack_number(pack, m->is_final);
+	sn_pack_number(pack, m->is_final | m->is_trace << 1);
 	sn_pack_array(pack, m->process, m->process_bytes, 1);
 	sn_pack_number(pack, m->drop_count);
 	for (uint32_t i = 0; i < m->drop_count; i++) {
@@ -474,7 +474,9 @@ static void take_process(struct sn_unpack *unpack, struct process *process)
 {
 	uint64_t count;
 	*process = (struct process){.file = sn_unpack_number(unpack)};
-	process->measurement.is_final = sn_unpack_number(unpack);
+	uint64_t flags = sn_unpack_number(unpack);
+	process->measurement.is_final = flags & 1;
+	process->measurement.is_trace = flags >> 1 & 1;
 	process->text = sn_unpack_array(unpack, &count, 1);
 	process->measurement.process = process->text;
 	process->measurement.process_bytes = count;

@@ -145,6 +145,7 @@ static struct thread *add(struct sn_os_states *states, int32_t tid, int32_t kern
 	states->thread_count++;
 	thread->keys[BY_TID] = tid;
 	thread->keys[BY_KERNEL_TID] = kernel_tid > 0 ? kernel_tid : 0;
+	states->is_translated |= kernel_tid > 0 && kernel_tid != tid;
 	thread->syscall = SYSCALL_UNKNOWN;
 	link_thread(states, BY_TID, thread);
 	if (thread->keys[BY_KERNEL_TID])

@@ -74,6 +74,8 @@ def test_sleeping(tmp_path):
     assert call["time_ns"] >= blocked["time_ns"]
     # the timer's interrupt woke it
     assert only(view["wakeups"], waker_tid=0)["count"] == 3
+    # the recording tells of processes, but is none
+    assert "processes" not in sonde("info", tmp_path / "run.sdb")
     text = sonde("timeline", tmp_path / "run.sdb")
     assert "most of it in clock_nanosleep" in " ".join(text.split())
 

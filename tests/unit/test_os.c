@@ -421,6 +421,8 @@ static void test_lost_records(void **state)
 	tell(states, 110, SN_OS_SYSCALL_ENTER, 11, 0, SYS_read, 0);
 	tell(states, 200, SN_OS_LOST, 11, 0, 5, 150);
 	tell(states, 300, SN_OS_SYSCALL_EXIT, 11, 0, SYS_write, 1);
+	tell(states, 302, SN_OS_SYSCALL_ENTER, 11, 0, SYS_read, 0);
+	tell(states, 305, SN_OS_SYSCALL_EXIT, 11, 0, SYS_write, 1); /* two records are missing */
 	tell(states, 310, SN_OS_SWITCH, 11, 0, 1, 0);
 	sn_os_states_finish(states, 400);
 	assert_string_equal(story(&seen, SN_OS_LAYER_STATE, 11),
@@ -470,9 +472,11 @@ static void test_other_numbers(void **state)
 				     .kernel_tid = 4000,
 				     .other = 5003,
 				     .text = ""};
-	sn_os_states_take(states, &event);
 	event.other = 3; /* somebody else's, by the kernel's numbers */
-	event.time_ns = 210;
+	event.time_ns = 150;
+	sn_os_states_take(states, &event);
+	event.other = 5003;
+	event.time_ns = 200;
 	sn_os_states_take(states, &event);
 	sn_os_states_finish(states, 300);
 	assert_string_equal(story(&seen, SN_OS_LAYER_STATE, 3),
@@ -496,6 +500,7 @@ static void test_interrupts_and_requests(void **state)
 	tell(states, 300, SN_OS_BLOCK_COMPLETE, 0, 8, 4096, 0);
 	tell(states, 310, SN_OS_BLOCK_ISSUE, 99, 8, 77, 512); /* not ours */
 	tell(states, 320, SN_OS_BLOCK_COMPLETE, 0, 8, 77, 0);
+	tell(states, 330, SN_OS_BLOCK_COMPLETE, 0, 8, 4096, 0); /* is over already */
 	assert_string_equal(story(&seen, SN_OS_LAYER_INTERRUPT, 1),
 			    "interrupt/24 5 softirq/TIMER 30");
 	assert_string_equal(story(&seen, SN_OS_LAYER_BLOCK, 11), "disk/other 100");
