@@ -17,6 +17,9 @@
 
 #include <stdlib.h>
 
+/* More devices than that are shown as lines of a table. */
+enum { SN_FEW_DEVICES = 2 };
+
 struct sn_answers {
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;

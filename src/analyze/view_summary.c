@@ -161,6 +161,43 @@ static int say_waits(const struct sn_answers *answers, const struct whole *whole
 	return 0;
 }
 
+/* Many devices as lines; few are shown one by one. */
+static void list_devices(const struct sn_answers *answers, struct sn_page *page)
+{
+	static const struct {
+		const char *key, *head;
+		enum sn_wait wait;
+	} waits[] = {{"no_work", "no work", SN_WAIT_NO_WORK},
+		     {"launch_bound", "launch-bound", SN_WAIT_DISPATCH},
+		     {"other_rank", "other rank", SN_WAIT_RANK}};
+	char place[SN_PLACE_CHARS];
+	struct sn_sheet *sheet = sn_page_sheet(page, "device_table", "devices");
+	sheet->is_whole = answers->times.count <= 64;
+	sn_sheet_column(sheet, "device", "device", "");
+	sn_sheet_column(sheet, "total_ns", "time", "ns");
+	sn_sheet_column(sheet, "computation", "computing", "ratio");
+	sn_sheet_column(sheet, "communication", "communicating", "ratio");
+	sn_sheet_column(sheet, "copies", "copying", "ratio");
+	sn_sheet_column(sheet, "idle", "idle", "ratio");
+	for (size_t w = 0; w < sizeof(waits) / sizeof(*waits); w++)
+		sn_sheet_column(sheet, waits[w].key, waits[w].head, "ratio");
+	for (size_t i = 0; i < answers->times.count; i++) {
+		const struct sn_device_time *time = answers->times.devices + i;
+		double whole = (double)(time->end_ns - time->start_ns);
+		sn_sheet_text(sheet, sn_answers_device(answers, i, place));
+		sn_sheet_number(sheet, whole);
+		sn_sheet_number(sheet, (double)time->work_ns[SN_WORK_COMPUTE] / whole);
+		sn_sheet_number(sheet, (double)time->exposed_ns[SN_WORK_COMMUNICATION] / whole);
+		sn_sheet_number(sheet, (double)time->exposed_ns[SN_WORK_COPY] / whole);
+		sn_sheet_number(sheet, (double)time->idle_ns / whole);
+		for (size_t w = 0; w < sizeof(waits) / sizeof(*waits); w++)
+			sn_sheet_number(sheet, (double)answers->waits[i].reasons_ns[waits[w].wait] /
+						   whole);
+	}
+	sn_sheet_note(sheet, "the first four add up; the others are reasons, of which --view idle "
+			     "has all");
+}
+
 /* The node whose work, a tenth faster, would gain most. */
 static const struct sn_path_share *best_share(const struct sn_answers *answers,
 					      const struct sn_critical_path *path)
@@ -191,7 +228,7 @@ static int say_node(const struct sn_answers *answers, struct sn_page *page, stru
 		sn_page_sentence(
 		    page,
 		    "Which node to change: %s is on the critical path of %s for %s of "
-		    "its %s (%s); 10%% faster it would gain %s (%s), for nothing %s.%s",
+		    "its %s (%s); 10%% faster it would gain %s (%s), and were it free %s.%s",
 		    sn_node_map_label(&answers->nodes, best->node, label), path.name,
 		    sn_answers_time(best->time_ns), sn_answers_time(path.length_ns),
 		    sn_answers_share(best->time_ns, path.length_ns), sn_answers_time(best->gain_ns),
@@ -207,6 +244,8 @@ int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, stru
 	if (answers->times.count &&
 	    (say_where(answers, &whole, page) || say_waits(answers, &whole, page)))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (answers->times.count > SN_FEW_DEVICES)
+		list_devices(answers, page);
 	int result = answers->times.count ? say_node(answers, page, error) : 0;
 	return result ? result : sn_threads_summary(answers, page, error);
 }

@@ -6,7 +6,9 @@
 #include "timeline.h"
 
 #include "command.h"
+#include "export/sheets_html.h"
 #include "export/timeline_svg.h"
+#include "report/label.h"
 #include "trace_input.h"
 
 #include "sonde/db.h"
@@ -64,8 +66,8 @@ static const char usage[] =
     "    all             all of them\n\n"
     "OPTIONS\n"
     "    --view VIEW     one of the views above\n"
-    "    -o, --output FILE  FILE.svg: the timeline, a row for each lane of each stream and\n"
-    "                    thread\n"
+    "    -o, --output FILE  FILE.html: all views on one page; FILE.svg: the timeline, a row for\n"
+    "                    each lane of each stream and thread\n"
     "    --depth N       of the view depth; default 3\n"
     "    --iteration N   of the critical path, from 1; default one of median length\n"
     "    --from SECONDS  begin of the timeline, from the first event; default 0\n"
@@ -85,7 +87,7 @@ static const char usage[] =
     "EXAMPLES\n"
     "    sonde timeline traces/\n"
     "    sonde timeline rank0.json.gz rank1.json.gz --view stragglers\n"
-    "    sonde import trace.json.gz -o trace.sdb && sonde timeline trace.sdb\n"
+    "    sonde import trace.json.gz -o trace.sdb && sonde timeline trace.sdb -o answers.html\n"
     "    sonde timeline trace.sdb -o trace.svg --from 1.2 --to 1.25\n"
     "    sonde timeline trace.sdb --view idle --format json | jq '.waits.rows'\n";
 
@@ -138,6 +140,25 @@ static void print_json(const struct timeline *timeline, const struct sn_page *pa
 	putchar('\n');
 }
 
+static bool is_page(const char *path)
+{
+	size_t length = strlen(path);
+	return length > 5 && !strcasecmp(path + length - 5, ".html");
+}
+
+/* All views, whatever is printed. */
+static int write_page(const struct timeline *timeline, const char *name, struct sn_error *error)
+{
+	struct timeline all = *timeline;
+	struct sn_page page = {0};
+	all.view = -1;
+	int result = show_views(&all, &page, error);
+	if (!result)
+		result = sn_sheets_html(&page, sn_label_base(name), timeline->picture, error);
+	sn_page_release(&page);
+	return result;
+}
+
 /* Draws the window that was asked for. */
 static int draw(const struct timeline *timeline, struct sn_error *error)
 {
@@ -161,7 +182,9 @@ static int answer(struct timeline *timeline, const char *path)
 	int status = SN_EXIT_DONE;
 	if (sn_answers(&timeline->answers, &error) || show_views(timeline, &page, &error))
 		status = sn_command_fail("cannot read '%s': %s", path, error.text);
-	else if (timeline->picture && draw(timeline, &error))
+	else if (timeline->picture &&
+		 (is_page(timeline->picture) ? write_page(timeline, path, &error)
+					     : draw(timeline, &error)))
 		status = sn_command_fail("%s", error.text);
 	else if (timeline->is_json)
 		print_json(timeline, &page);

@@ -196,7 +196,8 @@ static void print_iterations(const struct sn_answers *answers, size_t limit)
 
 void sn_timeline_text(const struct sn_answers *answers, size_t limit)
 {
-	for (size_t i = 0; i < answers->times.count; i++) {
+	bool are_few = answers->times.count <= SN_FEW_DEVICES;
+	for (size_t i = 0; i < answers->times.count && are_few; i++) {
 		if (i)
 			putchar('\n');
 		device_title(answers, answers->times.devices + i);

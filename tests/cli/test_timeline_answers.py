@@ -194,3 +194,40 @@ def test_mistakes_are_explained(sonde, simple):
     assert "idle" in sonde("timeline", simple, "--view", "idel").err
     result = sonde("timeline", simple.parent / "missing.json")
     assert result.status == 128 and len(result.err_lines) == 1
+
+
+def test_all_on_one_page(sonde, tmp_path):
+    """Well-formed enough for a browser's parser, with nothing from elsewhere, and every sheet of the JSON."""
+    import html.parser
+    write_ranks(tmp_path / "ranks", True)
+    assert sonde("timeline", tmp_path / "ranks", "-o", tmp_path / "a.html").status == 0
+    text = (tmp_path / "a.html").read_text()
+    found, opened = set(), []
+
+    class Reader(html.parser.HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            values = dict(attributes)
+            assert "src" not in values and "href" not in values and tag != "script"
+            if tag == "h2":
+                found.add(values["id"])
+            if tag in ("table", "tr", "svg", "h2", "p", "div", "main"):
+                opened.append(tag)
+
+        def handle_endtag(self, tag):
+            if tag in ("table", "tr", "svg", "h2", "p", "div", "main"):
+                assert opened.pop() == tag
+
+    Reader().feed(text)
+    sheets = {key for key, value in view(sonde, "all", tmp_path / "ranks").items() if isinstance(value, dict)}
+    assert found == sheets and not opened
+    assert "Which node to change" in text and "rank 5" in text
+
+
+def test_names_cannot_break_the_page(sonde, tmp_path):
+    trace = Trace()
+    trace.call("cpu_op", "<script>alert(1)</script>&\"'", 0, 100)
+    trace.launch(1, 10, 20)
+    trace.operation("kernel", "</td><b>k", 30, 60, 1)
+    assert sonde("timeline", trace.write(tmp_path / "t.json"), "-o", tmp_path / "a.html").status == 0
+    text = (tmp_path / "a.html").read_text()
+    assert "<script>" not in text and "<b>k" not in text and "&lt;script&gt;" in text
