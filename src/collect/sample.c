@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timers, perf events and the signal handler; see sample.h. */
 #include "sample.h"
+#include "altstack.h"
 #include "checkpoint.h"
 #include "event.h"
 #include "go_program.h"
@@ -32,6 +33,7 @@ struct sn_sampling {
 	uint64_t charged_cpu_ns;       /* thread CPU time already charged */
 	uint64_t charged_wall_ns;      /* monotonic time already charged */
 	uint64_t charged_own_ns;       /* of the thread's own_ns */
+	void *stack;		       /* of sn_altstack_install */
 };
 
 static struct sn_event events[SN_EVENT_MAX];
@@ -408,6 +410,7 @@ void sn_sampling_start(struct sn_thread *thread)
 	sampling->charged_own_ns = thread->own_ns;
 	thread->waited_ns = 0;
 	thread->sampling = sampling;
+	sampling->stack = sn_altstack_install(); /* before the first signal */
 	for (int index = 0; index < event_count; index++)
 		if (events[index].source == SN_EVENT_PERF) {
 			sampling->fds[index] = perf_start(&events[index], thread->tid);
@@ -465,6 +468,8 @@ void sn_sampling_stop(struct sn_thread *thread)
 	if (entered)
 		sn_leave(entered);
 	close_events(sampling);
+	sn_altstack_remove(sampling->stack);
+	sampling->stack = NULL;
 }
 
 void sn_sampling_release(void)

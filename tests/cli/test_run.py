@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import pty
 import select
 import shutil
@@ -239,6 +240,13 @@ def test_standard_streams_and_arguments_reach_the_program(tmp_path: Path) -> Non
                            'cat; echo "$1|$2" >&2; exit 42', "name", "a b", "'"], input="through", text=True,
                           capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (42, "through", "a b|'\n")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is written for x86_64")
+def test_what_lies_below_the_stack_pointer_is_left_alone(tmp_path: Path) -> None:
+    """Generated code points it into the heap, where a signal's frame would overwrite what is there."""
+    result = program.run(tmp_path, program.compiled("heap_stack.c", "-O1"), options=("-F", "1000"))
+    assert result.stderr == ""
 
 
 def test_totals_are_the_cpu_time_used(tmp_path: Path) -> None:
