@@ -45,6 +45,11 @@ if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_TORCH:-}" ]; } && [[ "$only" = "
 	torch=$(tests/torch_env.sh) && export SONDE_TORCH_PYTHONS=$torch${SONDE_TORCH_PYTHONS:+:$SONDE_TORCH_PYTHONS}
 fi
 
+# And every Python in this one that has JAX or TensorFlow. CI has the current JAX.
+if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_JAX:-}" ]; } && [[ "$only" = "  " || "$only" == *" cli "* ]]; then
+	jax=$(tests/xla_env.sh) && export SONDE_XLA_PYTHONS=$jax${SONDE_XLA_PYTHONS:+:$SONDE_XLA_PYTHONS}
+fi
+
 # The same for what GPU binaries are compared with.
 if [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_GPU_TOOLS:-}" ]; then
 	gpu_tools=$(tests/gpu_tools.sh) && export SONDE_GPU_TOOLS=$gpu_tools${SONDE_GPU_TOOLS:+:$SONDE_GPU_TOOLS}

@@ -200,7 +200,13 @@ static int add_provenance(struct analysis *analysis)
 		snprintf(key, sizeof(key), "run.%u", i);
 		sn_db_builder_property(all->builder, key, analysis->inputs.runs[i]);
 	}
-	return result || all->builder->failed ? sn_pipeline_out_of_memory(pipeline) : 0;
+	if (result || all->builder->failed)
+		return sn_pipeline_out_of_memory(pipeline);
+	struct sn_error error = {""};
+	const struct sn_analyze_options *options = pipeline->options;
+	result =
+	    options->extend ? options->extend(options->extend_context, all->builder, &error) : 0;
+	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
 }
 
 /* The output as a file that can be written anywhere. */

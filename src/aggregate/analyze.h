@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct sn_db_builder;
+
 struct sn_analyze_options {
 	unsigned jobs;		/* threads of each process; 0: one for each processor */
 	uint64_t memory_bytes;	/* that each process may use; 0: no limit */
@@ -22,6 +24,10 @@ struct sn_analyze_options {
 	bool no_loops;		/* leave loops out of call paths */
 	const char *debug_path; /* as in struct sn_symbolizer_options; NULL: the usual */
 	const char *sysroot;	/* likewise */
+	/* Adds graphs of other sources, of the folders that are read; NULL: none has any. 0 or a
+	 * negative enum sn_err. Called once, by the first rank. */
+	int (*extend)(void *context, struct sn_db_builder *builder, struct sn_error *error);
+	void *extend_context;
 };
 
 #define SN_ANALYZE_NAMELESS_MAX 8

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sonde analyze`: measurement folders to one database. */
 #include "command.h"
+#include "frameworks.h"
 #include "metrics.h"
 
 #include "aggregate/analyze.h"
@@ -321,6 +322,9 @@ static int run_rank(int argc, char **argv)
 		if (!sn_comm_rank())
 			output = beside;
 	}
+	struct sn_frameworks frameworks = {folders, count};
+	arguments.analyze.extend = sn_frameworks_extend;
+	arguments.analyze.extend_context = &frameworks;
 	if (sn_analyze(folders, count, output, &arguments.analyze, &result, &error))
 		return sn_command_fail("%s", error.text);
 	if (sn_comm_rank())

@@ -43,7 +43,7 @@ static const char usage[] =
     "    -o, --output FILE  write there, not to the terminal\n"
     "    -h, --help      this text\n\n"
     "WHERE GRAPHS COME FROM\n"
-    "    sonde run --graph           PyTorch programs and OpenMP tasks\n"
+    "    sonde run --graph           PyTorch, JAX and TensorFlow programs, OpenMP tasks\n"
     "    sonde/sonde.h, import sonde programs that describe their graph (libsonde(7))\n"
     "    sonde import                files of other tools that hold one\n\n"
     "EXAMPLES\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Preloading the collector into a program and waiting for it; see launch.h. */
 #include "command.h"
+#include "frameworks.h"
 #include "launch.h"
 #include "format/measurement.h"
 #include "format/trace_file.h"
@@ -90,7 +91,8 @@ static bool is_perf_map(const char *name)
 /* What an earlier run left and the next may remove. */
 static bool is_ours(const char *name)
 {
-	return is_measurement(name) || is_perf_map(name) || ends_with(name, SN_TRACE_FILE_SUFFIX);
+	return is_measurement(name) || is_perf_map(name) || ends_with(name, SN_TRACE_FILE_SUFFIX) ||
+	       sn_frameworks_owns(name);
 }
 
 /* ---- the folder ---- */
@@ -112,7 +114,9 @@ static int empty_folder(const char *folder, struct sn_error *error)
 	}
 	rewinddir(directory);
 	for (struct dirent *entry; !status && (entry = readdir(directory));)
-		if (is_ours(entry->d_name))
+		if (sn_frameworks_owns(entry->d_name))
+			sn_frameworks_remove(folder, entry->d_name);
+		else if (is_ours(entry->d_name))
 			unlinkat(dirfd(directory), entry->d_name, 0);
 	closedir(directory);
 	return status;

@@ -9,6 +9,7 @@
 #include "binary/elf_kind.h"
 #include "collect/event.h"
 #include "format/measurement.h"
+#include "frameworks.h"
 #include "launch.h"
 #include "run_os.h"
 #include "run_trace.h"
@@ -334,7 +335,10 @@ static void warn_unmeasurable(const char *program, const struct sn_elf_kind_info
 static int analyze(struct run *run)
 {
 	const char *const folders[] = {run->folder};
-	struct sn_analyze_options options = {.no_loops = run->no_loops};
+	struct sn_frameworks frameworks = {folders, 1};
+	struct sn_analyze_options options = {.no_loops = run->no_loops,
+					     .extend = sn_frameworks_extend,
+					     .extend_context = &frameworks};
 	struct sn_analyze_result result;
 	struct sn_error error = {0};
 	if (sn_analyze(folders, 1, run->database, &options, &result, &error))
@@ -426,8 +430,12 @@ static int run_run(int argc, char **argv)
 	run.launch.on_start = sn_run_os_begin;
 	run.launch.start_context = &run.os;
 	sn_run_os_prepare(&run.os, run.folder, argv[optind]);
+	if (run.launch.graph && sn_frameworks_begin(run.launch.folder, &error))
+		return sn_command_fail("%s", error.text);
 	int failed = sn_launch_program(&run.launch, argv + optind, &status, &error);
 	sn_run_os_end(&run.os);
+	if (run.launch.graph)
+		sn_frameworks_end(run.launch.folder);
 	if (failed)
 		return sn_command_fail("%s", error.text);
 	return finish(&run, status);
@@ -475,8 +483,9 @@ const struct sn_command sn_command_run = {
 	"    --trace-signal SIGNAL   USR1, USR2, WINCH or RTMIN+N starts and stops recording\n"
 	"    --trace-paused          begin without recording, until the signal or the program "
 	"starts it\n"
-	"    --graph                 capture the dataflow graph of PyTorch programs and of OpenMP\n"
-	"                            tasks (sonde graph)\n"
+	"    --graph                 capture the dataflow graph of PyTorch, JAX and TensorFlow "
+	"programs\n"
+	"                            and of OpenMP tasks (sonde graph)\n"
 	"    --checkpoint SECONDS    least time between two checkpoints (default 2)\n"
 	"    --memory-limit MIB      most memory the collector may use in a process (default 512)\n"
 	"    --os[=LIST]             record what the operating system does for the program: when "

@@ -7,6 +7,7 @@
 #include "xplane.h"
 
 #include "base/vec.h"
+#include "xplane_graphs.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -173,7 +174,7 @@ static int read_file(struct sn_xplane *xplane, const struct files *files, size_t
 		result = sn_proto_stream_rewind(&xplane->stream, error);
 	if (!result)
 		result = sn_xplane_events(xplane, error);
-	if (!result) {
+	if (!result && !xplane->graphs_only) {
 		xplane->recording.rank = rank_of(files, index);
 		if (xplane->pid >= 0)
 			xplane->recording.pid = xplane->pid;
@@ -231,6 +232,34 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	if (!result)
 		finish(xplane);
 	sn_recording_release(&xplane->recording);
+	free(xplane->planes);
+	release_files(&files);
+	free(xplane);
+	return result;
+}
+
+int sn_xplane_add_graphs(const char *folder, struct sn_db_builder *builder, struct sn_error *error)
+{
+	struct sn_xplane *xplane = calloc(1, sizeof(*xplane));
+	/* takes the names of attributes, and no events */
+	struct sn_trace_writer *writer = sn_trace_writer_new(1 << 16, NULL);
+	struct files files = {0};
+	int result = xplane && writer ? find_files(&files, folder, DEPTH_MAX) : SN_ERR_MEMORY;
+	if (result) {
+		release_files(&files);
+		sn_trace_writer_free(writer);
+		free(xplane);
+		return sn_fail(error, result, "out of memory");
+	}
+	sn_recording_begin(&xplane->recording, "xplane", builder, writer);
+	xplane->graphs_only = true;
+	xplane->beside = folder;
+	if (files.count)
+		qsort(files.paths, files.count, sizeof(*files.paths), compare_paths);
+	for (size_t i = 0; i < files.count && !result; i++)
+		result = read_file(xplane, &files, i, error);
+	sn_recording_release(&xplane->recording);
+	sn_trace_writer_free(writer);
 	free(xplane->planes);
 	release_files(&files);
 	free(xplane);

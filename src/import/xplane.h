@@ -152,6 +152,8 @@ struct sn_xplane {
 	uint64_t start_time_ns;		      /* since the epoch; 0 unknown */
 	int64_t pid;			      /* -1 unknown */
 	uint32_t memory_name;		      /* the recording's, of allocations */
+	bool graphs_only;		      /* no contexts, no events */
+	const char *beside;		      /* folder of dumped programs and graphs; NULL: none */
 };
 
 /* Reads the tables of all planes. */

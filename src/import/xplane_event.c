@@ -429,6 +429,21 @@ static int name_event(struct sn_xplane *xplane, const struct line *line,
 	return result || line->manner == HOST ? result : note_ran(xplane, line, facts, node, *name);
 }
 
+/* Only what an event tells of graphs. */
+static int add_to_graph(struct sn_xplane *xplane, const struct line *line,
+			struct sn_xplane_kind *kind, enum sn_activity_category category,
+			const struct facts *facts)
+{
+	uint32_t node, name;
+	if (category == SN_ACTIVITY_ANNOTATION)
+		return note_step(xplane, facts);
+	node = find_node(xplane, line, kind, facts);
+	if (node == SONDE_NONE || (line->manner == HOST && category != SN_ACTIVITY_OPERATOR))
+		return 0;
+	int result = plain_name(xplane, kind, category, &name);
+	return result ? result : note_ran(xplane, line, facts, node, name);
+}
+
 static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xplane_kind *kind,
 	       struct facts *facts)
 {
@@ -440,6 +455,8 @@ static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xpla
 		recording->misplaced++;
 		return 0;
 	}
+	if (xplane->graphs_only)
+		return add_to_graph(xplane, line, kind, category, facts);
 	if (facts->details.length)
 		take_details(xplane, facts);
 	int result = name_event(xplane, line, kind, category, facts, &name);

@@ -11,9 +11,11 @@
 #include "xplane.h"
 
 #include "base/vec.h"
+#include "cursor.h"
 #include "format/database_graph_builder.h"
 #include "format/measurement.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -325,8 +327,11 @@ static bool has_parts(const struct sn_xplane *xplane, const struct sn_hlo_instru
 
 static bool is_input(const struct sn_xplane *xplane, const struct sn_hlo_instruction *instruction)
 {
-	return is_text(xplane, instruction->opcode, "parameter") ||
-	       is_text(xplane, instruction->opcode, "constant");
+	static const char *const opcodes[] = {"parameter", "constant", "Placeholder", "Const"};
+	for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
+		if (is_text(xplane, instruction->opcode, opcodes[i]))
+			return true;
+	return false;
 }
 
 static uint32_t devices_text(struct sn_xplane *xplane, const struct sn_xplane_module *module)
@@ -357,7 +362,9 @@ static void add_statistics(struct sn_xplane *xplane, const struct sn_xplane_node
 
 /* Of a module while its graph is made. */
 struct drawing {
-	uint32_t module, model, device;
+	const struct sn_hlo *hlo;
+	uint32_t module; /* whose nodes have statistics; SONDE_NONE: none has */
+	uint32_t model, device;
 	uint32_t *graph_nodes; /* by instruction; SONDE_NONE not there */
 	bool *is_done;	       /* by computation */
 	struct {
@@ -369,14 +376,16 @@ struct drawing {
 static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, uint32_t index,
 			   uint32_t parent)
 {
-	struct sn_xplane_module *module = xplane->programs.modules + drawing->module;
-	const struct sn_hlo_instruction *instruction = module->hlo.instructions + index;
+	const struct sn_hlo *hlo = drawing->hlo;
+	const struct sn_hlo_instruction *instruction = hlo->instructions + index;
 	struct sn_db_builder *builder = xplane->recording.builder;
 	uint32_t key[2] = {drawing->module, instruction->name};
 	uint32_t number = sn_intern_find(&xplane->programs.node_ids, key, sizeof(key));
 	struct sn_xplane_node *node =
 	    number == SN_INTERN_NONE ? NULL : xplane->programs.nodes + number;
-	bool is_this = node && node->instruction == index;
+	/* functions of TensorFlow share names: who comes first has what ran */
+	bool is_this = node && (node->instruction == index || (node->instruction == SONDE_NONE &&
+							       node->graph_node == SONDE_NONE));
 	struct sonde_graph_node made = SN_GRAPH_NODE;
 	made.model = drawing->model;
 	made.name = instruction->name;
@@ -397,8 +406,7 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 		add_statistics(xplane, node);
 	}
 	for (size_t i = 0; i < instruction->called_count && has_parts(xplane, instruction); i++) {
-		uint32_t called = sn_hlo_computation(
-		    &module->hlo, module->hlo.ids[instruction->first_called + i]);
+		uint32_t called = sn_hlo_computation(hlo, hlo->ids[instruction->first_called + i]);
 		if (called == SN_INTERN_NONE || drawing->is_done[called])
 			continue;
 		if (sn_vec_reserve(&drawing->waiting, &drawing->waiting_capacity,
@@ -413,7 +421,7 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 
 static void add_edges(struct sn_xplane *xplane, const struct drawing *drawing)
 {
-	const struct sn_hlo *hlo = &xplane->programs.modules[drawing->module].hlo;
+	const struct sn_hlo *hlo = drawing->hlo;
 	for (size_t i = 0; i < hlo->instruction_count; i++) {
 		const struct sn_hlo_instruction *to = hlo->instructions + i;
 		for (size_t k = 0; k < to->operand_count; k++) {
@@ -436,7 +444,7 @@ static void add_edges(struct sn_xplane *xplane, const struct drawing *drawing)
 /* Computations from the program's entry on, each below the first instruction that calls it. */
 static int draw_instructions(struct sn_xplane *xplane, struct drawing *drawing)
 {
-	const struct sn_hlo *hlo = &xplane->programs.modules[drawing->module].hlo;
+	const struct sn_hlo *hlo = drawing->hlo;
 	uint32_t entry = sn_hlo_computation(hlo, hlo->entry);
 	int result = 0;
 	if (entry == SN_INTERN_NONE)
@@ -460,13 +468,14 @@ static int draw_instructions(struct sn_xplane *xplane, struct drawing *drawing)
 	return result;
 }
 
-static int draw_program(struct sn_xplane *xplane, uint32_t number, uint32_t model)
+static int draw_hlo(struct sn_xplane *xplane, const struct sn_hlo *hlo, uint32_t module,
+		    uint32_t model, uint32_t device)
 {
-	const struct sn_hlo *hlo = &xplane->programs.modules[number].hlo;
 	struct drawing drawing = {
-	    .module = number,
+	    .hlo = hlo,
+	    .module = module,
 	    .model = model,
-	    .device = devices_text(xplane, xplane->programs.modules + number),
+	    .device = device,
 	    .graph_nodes = malloc((hlo->instruction_count + 1) * sizeof(uint32_t)),
 	    .is_done = calloc(hlo->computation_count + 1, sizeof(bool)),
 	};
@@ -524,14 +533,27 @@ static void add_iterations(struct sn_xplane *xplane, struct sn_xplane_run *runs,
 	}
 }
 
+static struct sonde_graph_model model_of(struct sn_xplane *xplane, uint32_t name,
+					 const char *source)
+{
+	struct sonde_graph_model model = SN_GRAPH_MODEL;
+	model.name = name;
+	model.source = sn_db_builder_string(xplane->recording.builder, source);
+	model.host = xplane->recording.host;
+	model.program = xplane->recording.program;
+	model.rank = xplane->recording.rank;
+	model.run = xplane->recording.run;
+	model.pid = xplane->pid > 0 ? (uint64_t)xplane->pid : 0;
+	return model;
+}
+
 static int draw(struct sn_xplane *xplane, uint32_t number)
 {
 	struct sn_xplane_module *module = xplane->programs.modules + number;
 	struct sn_db_builder *builder = xplane->recording.builder;
 	bool is_marked = module->is_tensorflow && xplane->step_count;
-	struct sonde_graph_model model = SN_GRAPH_MODEL;
-	model.name = module->label;
-	model.source = sn_db_builder_string(builder, module->is_tensorflow ? "TensorFlow" : "XLA");
+	struct sonde_graph_model model =
+	    model_of(xplane, module->label, module->is_tensorflow ? "TensorFlow" : "XLA");
 	model.edges_by =
 	    module->has_hlo ? sn_db_builder_string(builder, "the compiled program") : SONDE_NONE;
 	if (module->run_ids.count || is_marked)
@@ -539,14 +561,11 @@ static int draw(struct sn_xplane *xplane, uint32_t number)
 		    sn_db_builder_string(builder, is_marked		  ? "marked"
 						  : module->by_repetition ? "repetition"
 									  : "executions");
-	model.host = xplane->recording.host;
-	model.program = xplane->recording.program;
-	model.rank = xplane->recording.rank;
-	model.run = xplane->recording.run;
-	model.pid = xplane->pid > 0 ? (uint64_t)xplane->pid : 0;
 	model.flags = module->is_cut ? SONDE_MODEL_ITERATIONS_CUT : 0;
 	uint32_t made = sn_db_builder_graph_model(builder, &model);
-	int result = module->has_hlo ? draw_program(xplane, number, made) : 0;
+	int result = module->has_hlo ? draw_hlo(xplane, &module->hlo, number, made,
+						devices_text(xplane, module))
+				     : 0;
 	if (result)
 		return result;
 	draw_seen(xplane, number, made);
@@ -558,18 +577,136 @@ static int draw(struct sn_xplane *xplane, uint32_t number)
 	return 0;
 }
 
+/* ---- programs before XLA's passes ---- */
+
+/* A program in a file. 0, SN_ERR_FORMAT (it is none) or SN_ERR_MEMORY; to be released. */
+static int read_program(struct sn_xplane *xplane, const char *path, struct sn_hlo *hlo)
+{
+	unsigned char *bytes;
+	size_t length;
+	struct sn_error error;
+	*hlo = (struct sn_hlo){0};
+	int result = sn_import_cursor_load(path, &bytes, &length, &error);
+	if (result)
+		return result == SN_ERR_MEMORY ? result : SN_ERR_FORMAT;
+	result = sn_hlo_read(hlo, xplane->recording.builder, bytes, length);
+	free(bytes);
+	return result;
+}
+
+/* A program that ran is a model beside it, as it was: "NAME before XLA's passes". */
+static int draw_before(struct sn_xplane *xplane, const struct sn_hlo *hlo)
+{
+	struct sn_db_builder *builder = xplane->recording.builder;
+	struct module_key key = {true, hlo->id, 0};
+	uint32_t number = sn_intern_find(&xplane->programs.module_ids, &key, sizeof(key));
+	char name[512];
+	if (number == SN_INTERN_NONE || xplane->programs.modules[number].name != hlo->name ||
+	    !xplane->programs.modules[number].execution_count)
+		return 0;
+	snprintf(name, sizeof(name), "%.480s before XLA's passes",
+		 text_of(xplane, xplane->programs.modules[number].label));
+	struct sonde_graph_model model =
+	    model_of(xplane, sn_db_builder_string(builder, name), "XLA");
+	model.edges_by = sn_db_builder_string(builder, "the program");
+	return draw_hlo(xplane, hlo, SONDE_NONE, sn_db_builder_graph_model(builder, &model),
+			SONDE_NONE);
+}
+
+/* A function of TensorFlow of which anything ran that no other function has taken. */
+static int draw_function(struct sn_xplane *xplane, const struct sn_hlo *hlo)
+{
+	struct sn_db_builder *builder = xplane->recording.builder;
+	struct module_key key = {false, 0, sn_db_builder_string(builder, "TensorFlow")};
+	uint32_t number = sn_intern_find(&xplane->programs.module_ids, &key, sizeof(key));
+	bool any_ran = false;
+	for (size_t i = 0; i < hlo->instruction_count && number != SN_INTERN_NONE; i++) {
+		uint32_t node_key[2] = {number, hlo->instructions[i].name};
+		uint32_t node =
+		    sn_intern_find(&xplane->programs.node_ids, node_key, sizeof(node_key));
+		any_ran |=
+		    node != SN_INTERN_NONE && xplane->programs.nodes[node].graph_node == SONDE_NONE;
+	}
+	if (!any_ran)
+		return 0;
+	struct sonde_graph_model model = model_of(xplane, hlo->name, "TensorFlow");
+	model.edges_by = sn_db_builder_string(builder, "the function's graph");
+	if (xplane->step_count)
+		model.iterations_by = sn_db_builder_string(builder, "marked");
+	uint32_t made = sn_db_builder_graph_model(builder, &model);
+	add_iterations(xplane, xplane->steps, xplane->step_count, made);
+	return draw_hlo(xplane, hlo, number, made,
+			devices_text(xplane, xplane->programs.modules + number));
+}
+
+static int is_program(const struct dirent *entry)
+{
+	static const char suffix[] = ".hlo.pb";
+	size_t length = strlen(entry->d_name);
+	return length >= sizeof(suffix) &&
+	       !strcmp(entry->d_name + length - sizeof(suffix) + 1, suffix);
+}
+
+/* Each program of a folder, by name; a folder that is not there has none. */
+static int draw_files(struct sn_xplane *xplane, const char *folder,
+		      int (*take)(struct sn_xplane *xplane, const struct sn_hlo *hlo))
+{
+	struct dirent **entries;
+	int count = scandir(folder, &entries, is_program, alphasort), result = 0;
+	for (int i = 0; i < count; i++) {
+		char path[4608];
+		struct sn_hlo hlo;
+		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+		free(entries[i]);
+		if (result)
+			continue;
+		result = read_program(xplane, path, &hlo);
+		if (!result)
+			result = take(xplane, &hlo);
+		sn_hlo_release(&hlo);
+		if (result == SN_ERR_FORMAT) {
+			xplane->damaged_programs++;
+			result = 0;
+		}
+	}
+	if (count >= 0)
+		free(entries);
+	return result;
+}
+
+static int draw_beside(struct sn_xplane *xplane, const char *name,
+		       int (*take)(struct sn_xplane *xplane, const struct sn_hlo *hlo))
+{
+	char path[4096];
+	if (!xplane->beside ||
+	    snprintf(path, sizeof(path), "%s/%s", xplane->beside, name) >= (int)sizeof(path))
+		return 0;
+	return draw_files(xplane, path, take);
+}
+
+/* Whether there is anything of a module that has not been drawn. */
+static bool is_left(const struct sn_xplane *xplane, const struct sn_xplane_module *module)
+{
+	const struct sn_xplane_node *nodes = xplane->programs.nodes;
+	for (uint32_t i = module->first_node; i != SONDE_NONE; i = nodes[i].next)
+		if (nodes[i].graph_node == SONDE_NONE)
+			return true;
+	return false;
+}
+
 /* Programs of which nothing ran are left out, unless the file has no events of any. */
 int sn_xplane_graphs(struct sn_xplane *xplane)
 {
 	const struct sn_xplane_programs *programs = &xplane->programs;
 	bool any_ran = false;
-	int result = 0;
+	int result = draw_beside(xplane, "graphs", draw_function);
 	for (uint32_t i = 0; i < programs->module_ids.count; i++)
 		any_ran |= programs->modules[i].execution_count > 0;
 	for (uint32_t i = 0; i < programs->module_ids.count && !result; i++)
-		if (programs->modules[i].execution_count || !any_ran)
+		if ((programs->modules[i].execution_count || !any_ran) &&
+		    is_left(xplane, programs->modules + i))
 			result = draw(xplane, i);
-	return result;
+	return result ? result : draw_beside(xplane, "dump", draw_before);
 }
 
 void sn_xplane_release_programs(struct sn_xplane_programs *programs)

@@ -310,6 +310,8 @@ static void take_plane_stats(struct sn_xplane *xplane, struct sn_xplane_plane *p
 			xplane->pid = (int64_t)stat.value;
 		if (stat.kind->role == SN_XPLANE_START_TIME)
 			xplane->start_time_ns = stat.value;
+		if (xplane->graphs_only)
+			continue;
 		describe(xplane, &stat, value, sizeof(value));
 		snprintf(name, sizeof(name), "xplane.%s",
 			 sn_db_builder_text(builder, stat.kind->name));
@@ -319,7 +321,7 @@ static void take_plane_stats(struct sn_xplane *xplane, struct sn_xplane_plane *p
 		else if (!plane->is_device && stat.kind->role != SN_XPLANE_LEFT_OUT)
 			sn_db_builder_property(builder, name, value);
 	}
-	if (!plane->is_device)
+	if (!plane->is_device || xplane->graphs_only)
 		return;
 	snprintf(name, sizeof(name), "xplane.%s", sn_db_builder_text(builder, plane->name));
 	sn_db_builder_property(builder, name, device);
