@@ -239,11 +239,12 @@ static bool fits(const struct sn_os_perf *perf, enum sn_os_event_kind kind)
 static void choose_tracepoints(struct sn_os_perf *perf)
 {
 	static const char mount[] =
-	    "run as root, or: sudo mount -t tracefs -o mode=755 tracefs "
+	    "run as root, or: sudo mount -t tracefs -o gid=$(id -g),mode=750 t "
 	    "/sys/kernel/tracing; sudo sysctl kernel.perf_event_paranoid=-1";
-	static const char remount[] = "run as root, or: sudo mount -o remount,mode=755 "
-				      "/sys/kernel/tracing; sudo sysctl "
-				      "kernel.perf_event_paranoid=-1";
+	static const char remount[] =
+	    "run as root, or: sudo mount -o remount,gid=$(id -g),mode=750 "
+	    "/sys/kernel/tracing; sudo sysctl "
+	    "kernel.perf_event_paranoid=-1";
 	struct sn_error error = {""};
 	int tracefs = sn_tracefs_open(&error);
 	for (int kind = 0; kind < SN_OS_TRACEPOINTS; kind++) {
@@ -257,7 +258,11 @@ static void choose_tracepoints(struct sn_os_perf *perf)
 			     tracefs == SN_ERR_IO ? remount : mount, "%s", error.text);
 			continue;
 		}
-		if (sn_tracefs_tracepoint(tracefs, info->path, &tracepoint, &error))
+		int result = sn_tracefs_tracepoint(tracefs, info->path, &tracepoint, &error);
+		if (result == SN_ERR_IO)
+			miss(perf->coverage->gaps + info->source, remount,
+			     "tracefs may not be read by this user");
+		if (result)
 			continue;
 		sn_os_layout_init(perf->layouts + kind, (enum sn_os_event_kind)kind, &tracepoint);
 		perf->tracepoint_ids[kind] = tracepoint.id;
