@@ -432,10 +432,61 @@ static int take_instant(struct sn_perfetto *perfetto, const struct sn_perfetto_s
 	return result;
 }
 
+/* "blocked: interruptible", as `sonde export` writes states of threads and the system's work. */
+static uint32_t state_context(struct sn_perfetto *perfetto, uint32_t name)
+{
+	struct sn_db_builder *builder = perfetto->recording.builder;
+	char text[512];
+	uint32_t context = 0;
+	snprintf(text, sizeof(text), "%s",
+		 name == SONDE_NONE ? "" : sn_db_builder_text(builder, name));
+	for (char *part = text, *next; part; part = next) {
+		next = strstr(part, ": ");
+		if (next) {
+			*next = 0;
+			next += 2;
+		}
+		context = sn_db_builder_context(
+		    builder, context, sn_db_builder_named_frame(builder, SN_FRAME_OS, part));
+	}
+	return context;
+}
+
+/* The kind of a slice beside a thread's: 0 for a call or range. */
+static uint16_t state_kind(struct sn_perfetto *perfetto, const struct sn_perfetto_track *track,
+			   const struct read_event *read)
+{
+	if (!track->is_beside || !perfetto->recording.has_counters ||
+	    read->category_text == SONDE_NONE)
+		return 0;
+	const char *text = sn_db_builder_text(perfetto->recording.builder, read->category_text);
+	if (!strcmp(text, "thread_state"))
+		return SONDE_TRACK_STATES;
+	return !strcmp(text, "system") ? SONDE_TRACK_SYSTEM : 0;
+}
+
+static int take_state(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+		      const struct read_event *read, uint16_t kind, uint64_t time_ns)
+{
+	struct sn_event event = {
+	    .start_ns = time_ns,
+	    .end_ns = time_ns,
+	    .context = state_context(perfetto, read->name),
+	    .metric = SONDE_NONE,
+	    .kind = kind,
+	    .attribute_count = read->attributes.count,
+	    .attributes = read->attributes.items,
+	};
+	return sn_perfetto_slice_begin(perfetto, track, &event);
+}
+
 static int take_slice(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
 		      struct read_event *read, uint64_t time_ns)
 {
 	struct sn_event event;
+	uint16_t kind = state_kind(perfetto, track, read);
+	if (kind)
+		return take_state(perfetto, track, read, kind, time_ns);
 	int result = make_event(perfetto, read, suited(track, read->category), time_ns, &event);
 	if (result)
 		return result;

@@ -9,38 +9,42 @@
 #include "perfetto.h"
 
 #include "base/vec.h"
+#include "format/measurement.h"
+#include "sched.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define SORTER_BYTES (64u << 20)
-#define CPUS_MAX     65536u
 
 enum { SWITCH, WAKE };
+#define NOT_TOLD UINT64_MAX
 
-/* What one of them says, as an event of the sorter. */
+/* What one of them says, as an event of the sorter. `other`: the thread before, or the one that
+ * wakes; NOT_TOLD. */
 static int add(struct sn_perfetto *perfetto, unsigned what, int64_t offset_ns, uint64_t time_ns,
-	       uint32_t cpu, uint32_t tid, uint32_t name, uint64_t state)
+	       uint32_t cpu, uint32_t tid, uint32_t name, uint64_t state, uint64_t other)
 {
 	uint64_t biased_ns;
 	if (!perfetto->switches)
 		perfetto->switches = sn_sorter_new(SORTER_BYTES, NULL);
 	if (!perfetto->switches)
 		return SN_ERR_MEMORY;
-	if (cpu >= CPUS_MAX || !sn_perfetto_time(perfetto, NULL, SN_PERFETTO_BOOTTIME,
-						 time_ns + (uint64_t)offset_ns, &biased_ns)) {
+	if (cpu >= SN_SCHED_PROCESSORS_MAX ||
+	    !sn_perfetto_time(perfetto, NULL, SN_PERFETTO_BOOTTIME, time_ns + (uint64_t)offset_ns,
+			      &biased_ns)) {
 		perfetto->untimed++;
 		return 0;
 	}
-	struct sn_attribute attribute = {what, 0, state};
+	struct sn_attribute attributes[] = {{what, 0, state}, {what, 0, other}};
 	struct sn_event event = {.start_ns = biased_ns,
 				 .end_ns = biased_ns,
 				 .link = (uint64_t)cpu << 32 | tid,
 				 .context = name,
 				 .metric = SONDE_NONE,
 				 .kind = SONDE_TRACK_INSTANTS,
-				 .attribute_count = 1,
-				 .attributes = &attribute};
+				 .attribute_count = 2,
+				 .attributes = attributes};
 	sn_sorter_add(perfetto->switches, &event);
 	return 0;
 }
@@ -52,11 +56,13 @@ static int take_event(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset
 		      struct sn_proto event)
 {
 	struct sn_proto_field field, part, name = {0};
-	uint64_t time_ns = 0, state = 0;
+	uint64_t time_ns = 0, state = 0, other = NOT_TOLD;
 	uint32_t tid = 0, kind = 0;
 	while (sn_proto_next(&event, &field)) {
 		if (field.number == 1)
 			time_ns = field.value;
+		if (field.number == 2 && field.wire == SN_PROTO_VARINT && other == NOT_TOLD)
+			other = (uint32_t)field.value; /* who is interrupted, or wakes */
 		if (field.number > 2 && field.wire == SN_PROTO_BYTES)
 			kind = field.number;
 		if (kind != field.number || (kind != 4 && kind != 17 && kind != 20 && kind != 114))
@@ -69,6 +75,8 @@ static int take_event(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset
 				tid = (uint32_t)part.value;
 			else if (kind == 4 && part.number == 4)
 				state = part.value;
+			else if (kind == 4 && part.number == 2)
+				other = (uint32_t)part.value;
 		}
 	}
 	if (kind != 4 && kind != 17 && kind != 20 && kind != 114) {
@@ -76,7 +84,7 @@ static int take_event(struct sn_perfetto *perfetto, uint32_t cpu, int64_t offset
 		return 0;
 	}
 	return add(perfetto, kind == 4 ? SWITCH : WAKE, offset_ns, time_ns, cpu, tid,
-		   sn_perfetto_string(perfetto, &name), state);
+		   sn_perfetto_string(perfetto, &name), state, other);
 }
 
 /* Columns of one kind of event, of which times are differences. */
@@ -97,7 +105,8 @@ static int take_columns(struct sn_perfetto *perfetto, struct columns *columns, u
 			state = 0;
 		if (sn_proto_packed(&columns->names, &name) && name < table_count)
 			text = table[name];
-		result = add(perfetto, what, offset_ns, time_ns, cpu, (uint32_t)tid, text, state);
+		result = add(perfetto, what, offset_ns, time_ns, cpu, (uint32_t)tid, text, state,
+			     NOT_TOLD);
 	}
 	return result;
 }
@@ -162,204 +171,154 @@ int sn_perfetto_ftrace(struct sn_perfetto *perfetto, struct sn_proto bundle)
 
 /* ---- states ---- */
 
-static const char *const state_names[] = {
-    "[running]", "[ready]", "[sleeping]", "[uninterruptible wait]", "[stopped]", "[ended]"};
-enum state { RUNNING, READY, SLEEPING, WAITING, STOPPED, ENDED, UNKNOWN };
-
-struct thread_state {
-	enum state state;
-	uint64_t since_ns;
-};
-struct cpu_state {
-	uint32_t tid;
-	bool is_known;
-	uint64_t since_ns;
-};
-
-struct sched {
+struct states {
 	struct sn_perfetto *perfetto;
-	struct thread_state *threads; /* by number of perfetto->thread_ids */
-	size_t thread_capacity;
-	struct cpu_state *cpus;
-	size_t cpu_capacity, cpu_count;
-	uint32_t thread_count;
+	uint32_t tid_key, waker_key;
 };
 
-/* What a thread does that is switched away from: linux/sched.h, the low byte; a thread that could
- * go on has 0 there. */
-static enum state state_of(uint64_t prev_state)
+static const char *thread_name(struct sn_perfetto *perfetto, uint32_t tid, char *text, size_t size)
 {
-	prev_state &= 0xff;
-	if (!prev_state)
-		return READY;
-	return prev_state & 2		     ? WAITING
-	       : prev_state & 1		     ? SLEEPING
-	       : prev_state & (4 | 8)	     ? STOPPED
-	       : prev_state & (16 | 32 | 64) ? ENDED
-					     : SLEEPING;
-}
-
-static int emit(struct sched *sched, const struct sn_recording_place *place, uint32_t line_name,
-		const char *text, uint64_t from_ns, uint64_t to_ns, int64_t cpu)
-{
-	struct sn_perfetto *perfetto = sched->perfetto;
-	struct sn_attribute attribute = {perfetto->cpu_key, 0, (uint64_t)cpu};
-	uint32_t number;
-	char copy[256]; /* the text may be the builder's, which moves */
-	snprintf(copy, sizeof(copy), "%s", text);
-	if (sn_recording_name_number(&perfetto->recording, SN_ACTIVITY_SYSTEM, copy, strlen(copy),
-				     &number))
-		return SN_ERR_MEMORY;
-	struct sn_recording_line *line = sn_recording_line(&perfetto->recording, place);
-	if (!line)
-		return SN_ERR_MEMORY;
-	if (line->name == SONDE_NONE)
-		line->name = line_name;
-	struct sn_event event = {.start_ns = from_ns,
-				 .end_ns = to_ns,
-				 .context = number,
-				 .metric = SONDE_NONE,
-				 .kind = SONDE_TRACK_INTERVALS,
-				 .attribute_count = cpu >= 0,
-				 .attributes = &attribute};
-	sn_recording_add(&perfetto->recording, line, &event);
-	return 0;
-}
-
-static const char *thread_name(const struct sched *sched, uint32_t tid, char *text, size_t size)
-{
-	const struct sn_perfetto *perfetto = sched->perfetto;
-	int64_t key[2] = {INT64_MIN, tid};
-	uint32_t number = sn_intern_find(&perfetto->thread_ids, key, sizeof(key));
-	if (number != SN_INTERN_NONE && perfetto->threads[number].name != SONDE_NONE)
-		snprintf(text, size, "%.100s",
-			 sn_db_builder_text(perfetto->recording.builder,
-					    perfetto->threads[number].name));
+	const struct sn_perfetto_thread *thread = sn_perfetto_thread(perfetto, tid);
+	if (thread && thread->name != SONDE_NONE)
+		snprintf(text, size, "%s",
+			 sn_db_builder_text(perfetto->recording.builder, thread->name));
 	else
 		snprintf(text, size, "thread %u", tid);
 	return text;
 }
 
-/* A stretch of one state of a thread, and of the CPU it ran on. */
-static int end_state(struct sched *sched, uint32_t tid, struct thread_state *thread,
-		     uint64_t time_ns, int64_t cpu)
+/* The words of perf's importer. */
+static const char *reason(char why)
 {
-	struct sn_perfetto *perfetto = sched->perfetto;
-	char name[128], text[160];
-	if (!tid || thread->state == UNKNOWN || time_ns <= thread->since_ns)
-		return 0;
-	struct sn_perfetto_thread *known = sn_perfetto_thread(perfetto, tid);
-	if (!known)
-		return SN_ERR_MEMORY;
-	struct sn_recording_place place = {0, known->pid, tid, 2, 0};
-	snprintf(text, sizeof(text), "%s: state", thread_name(sched, tid, name, sizeof(name)));
-	int result = emit(sched, &place, sn_db_builder_string(perfetto->recording.builder, text),
-			  state_names[thread->state], thread->since_ns, time_ns, cpu);
-	if (result || thread->state != RUNNING || cpu < 0)
-		return result;
-	struct sn_recording_place row = {0, -1, cpu, 3, 0};
-	snprintf(text, sizeof(text), "CPU %lld", (long long)cpu);
-	return emit(sched, &row, sn_db_builder_string(perfetto->recording.builder, text), name,
-		    thread->since_ns, time_ns, -1);
-}
-
-/* The state of a thread, unknown where it is new. */
-static struct thread_state *thread_state(struct sched *sched, uint32_t tid, uint32_t name)
-{
-	struct sn_perfetto *perfetto = sched->perfetto;
-	struct sn_perfetto_thread *known = sn_perfetto_thread(perfetto, tid);
-	if (!known)
-		return NULL;
-	if (known->name == SONDE_NONE)
-		known->name = name;
-	uint32_t number = (uint32_t)(known - perfetto->threads);
-	if (sn_vec_reserve(&sched->threads, &sched->thread_capacity, number + 1ull) < 0)
-		return NULL;
-	for (; sched->thread_count <= number; sched->thread_count++)
-		sched->threads[sched->thread_count] = (struct thread_state){UNKNOWN, 0};
-	return sched->threads + number;
-}
-
-static int take_switch(struct sched *sched, const struct sn_event *event)
-{
-	uint32_t number = (uint32_t)(event->link >> 32), next = (uint32_t)event->link;
-	if (sn_vec_reserve(&sched->cpus, &sched->cpu_capacity, number + 1ull) < 0)
-		return SN_ERR_MEMORY;
-	for (; sched->cpu_count <= number; sched->cpu_count++)
-		sched->cpus[sched->cpu_count] = (struct cpu_state){0, false, 0};
-	struct cpu_state *cpu = sched->cpus + number;
-	if (cpu->is_known) {
-		struct thread_state *thread = thread_state(sched, cpu->tid, SONDE_NONE);
-		if (!thread || end_state(sched, cpu->tid, thread, event->start_ns, number))
-			return SN_ERR_MEMORY;
-		thread = thread_state(sched, cpu->tid, SONDE_NONE);
-		*thread =
-		    (struct thread_state){state_of(event->attributes[0].value), event->start_ns};
+	switch (why) {
+	case 'D':
+		return "uninterruptible";
+	case 'T':
+		return "stopped";
+	case 't':
+		return "traced";
+	case 'P':
+		return "parked";
+	case 'I':
+		return "idle";
+	default:
+		return "interruptible";
 	}
-	struct thread_state *thread = thread_state(sched, next, event->context);
-	if (!thread || end_state(sched, next, thread, event->start_ns, -1))
+}
+
+static uint32_t context_below(struct sn_perfetto *perfetto, uint32_t parent, unsigned kind,
+			      const char *name)
+{
+	struct sn_db_builder *builder = perfetto->recording.builder;
+	return sn_db_builder_context(builder, parent,
+				     sn_db_builder_named_frame(builder, kind, name));
+}
+
+static uint32_t state_context(struct sn_perfetto *perfetto, const struct sn_sched_thread *thread)
+{
+	uint32_t context =
+	    context_below(perfetto, 0, SN_FRAME_OS, sn_sched_state_name(thread->state));
+	return thread->state == SN_SCHED_BLOCKED
+		   ? context_below(perfetto, context, SN_FRAME_OS, reason(thread->why))
+		   : context;
+}
+
+static struct sn_recording_line *cpu_line(struct sn_perfetto *perfetto, uint32_t cpu)
+{
+	char name[32];
+	struct sn_recording_place place = {0, -1, cpu, 3, 0};
+	snprintf(name, sizeof(name), "CPU %u", cpu);
+	uint32_t text = sn_db_builder_string(perfetto->recording.builder, name);
+	struct sn_recording_line *line = sn_recording_line(&perfetto->recording, &place);
+	if (line) {
+		line->name = text;
+		line->tid = -1; /* no thread */
+	}
+	return line;
+}
+
+static int take_interval(void *context, const struct sn_sched_interval *interval)
+{
+	const struct states *states = context;
+	struct sn_perfetto *perfetto = states->perfetto;
+	bool is_cpu = interval->processor != UINT32_MAX;
+	char name[256];
+	const struct sn_perfetto_thread *known = sn_perfetto_thread(perfetto, interval->tid);
+	struct sn_recording_line *line =
+	    !known   ? NULL
+	    : is_cpu ? cpu_line(perfetto, interval->processor)
+		     : sn_perfetto_thread_line(perfetto, known->pid, interval->tid);
+	if (!line)
 		return SN_ERR_MEMORY;
-	*thread_state(sched, next, SONDE_NONE) = (struct thread_state){RUNNING, event->start_ns};
-	*cpu = (struct cpu_state){next, true, event->start_ns};
+	struct sn_attribute attribute = {perfetto->cpu_key, 0, interval->thread.cpu};
+	bool has_attribute = is_cpu || interval->thread.state == SN_SCHED_RUNNING;
+	if (is_cpu) {
+		attribute = (struct sn_attribute){states->tid_key, 0, interval->tid};
+	} else if (interval->thread.waker) {
+		attribute = (struct sn_attribute){states->waker_key, 0, interval->thread.waker};
+		has_attribute = true;
+	}
+	if (line->name == SONDE_NONE)
+		line->name = known->name;
+	struct sn_event event = {
+	    .start_ns = interval->start_ns,
+	    .end_ns = interval->end_ns,
+	    .context = is_cpu
+			   ? context_below(perfetto, 0, SN_FRAME_THREAD,
+					   thread_name(perfetto, interval->tid, name, sizeof(name)))
+			   : state_context(perfetto, &interval->thread),
+	    .metric = SONDE_NONE,
+	    .kind = SONDE_TRACK_STATES,
+	    .attribute_count = has_attribute,
+	    .attributes = &attribute,
+	};
+	sn_recording_add(&perfetto->recording, line, &event);
 	return 0;
 }
 
-static int take_wake(struct sched *sched, const struct sn_event *event)
+static int feed(struct sn_perfetto *perfetto, struct sn_sched *sched, const struct sn_event *event)
 {
-	uint32_t tid = (uint32_t)event->link;
-	struct thread_state *thread = thread_state(sched, tid, event->context);
+	uint32_t cpu = (uint32_t)(event->link >> 32), tid = (uint32_t)event->link;
+	uint64_t other = event->attributes[1].value;
+	bool could_go_on;
+	struct sn_perfetto_thread *thread = sn_perfetto_thread(perfetto, tid);
 	if (!thread)
 		return SN_ERR_MEMORY;
-	if (thread->state == RUNNING || thread->state == READY)
-		return 0;
-	if (end_state(sched, tid, thread, event->start_ns, -1))
-		return SN_ERR_MEMORY;
-	*thread_state(sched, tid, SONDE_NONE) = (struct thread_state){READY, event->start_ns};
-	return 0;
+	if (thread->name == SONDE_NONE)
+		thread->name = event->context;
+	if (event->attributes[0].key == WAKE)
+		return sn_sched_wake(sched, event->start_ns, tid,
+				     other == NOT_TOLD ? 0 : (uint32_t)other);
+	char why = sn_sched_letter(event->attributes[0].value & 0xff, &could_go_on);
+	/* who does not tell the thread before goes by what the processor did */
+	if (other == NOT_TOLD)
+		other = cpu < sched->processor_count ? sched->processors[cpu].tid : 0;
+	return sn_sched_switch(sched, event->start_ns, cpu, (uint32_t)other, could_go_on, why, tid);
 }
 
-/* States last until the last event. */
-static int end_all(struct sched *sched, uint64_t end_ns)
+static uint32_t key(struct sn_perfetto *perfetto, const char *name)
 {
-	int result = 0;
-	for (size_t i = 0; i < sched->cpu_count && !result; i++) {
-		uint32_t tid = sched->cpus[i].tid;
-		struct thread_state *thread =
-		    sched->cpus[i].is_known ? thread_state(sched, tid, SONDE_NONE) : NULL;
-		if (!thread || thread->state != RUNNING)
-			continue;
-		result = end_state(sched, tid, thread, end_ns, (int64_t)i);
-		sched->threads[thread - sched->threads].state = UNKNOWN;
-	}
-	for (uint32_t i = 0; i < sched->thread_count && !result; i++) {
-		int64_t key[2];
-		memcpy(key, sn_intern_at(&sched->perfetto->thread_ids, i, NULL), sizeof(key));
-		if (sched->threads[i].state != ENDED)
-			result = end_state(sched, (uint32_t)key[1], sched->threads + i, end_ns, -1);
-	}
-	return result;
+	return sn_recording_attribute_key(&perfetto->recording, name, strlen(name),
+					  SONDE_ATTRIBUTE_UNSIGNED);
 }
 
 int sn_perfetto_sched(struct sn_perfetto *perfetto, struct sn_error *error)
 {
-	struct sched sched = {.perfetto = perfetto};
 	struct sn_event event;
-	uint64_t end_ns = 0;
 	if (!perfetto->switches)
 		return 0;
+	struct states states = {perfetto, key(perfetto, "tid"), key(perfetto, "waker")};
+	struct sn_sched sched = {.take = take_interval, .context = &states};
 	int result = sn_sorter_finish(perfetto->switches, error);
 	if (!result)
 		result = sn_sorter_begin(perfetto->switches, 0, error);
 	while (!result && (result = sn_sorter_next(perfetto->switches, &event, error)) > 0) {
-		end_ns = event.start_ns;
-		result = event.attributes[0].key == SWITCH ? take_switch(&sched, &event)
-							   : take_wake(&sched, &event);
+		result = feed(perfetto, &sched, &event);
 		if (result)
 			sn_fail(error, result, "out of memory");
 	}
-	if (!result && end_all(&sched, end_ns))
+	if (!result && sn_sched_finish(&sched))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	free(sched.threads);
-	free(sched.cpus);
+	sn_sched_release(&sched);
 	return result;
 }

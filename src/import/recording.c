@@ -27,6 +27,7 @@ static const struct {
     [SN_ACTIVITY_ALLOC] = {"tensor-alloc", "bytes", SN_METRIC_BYTES},
     [SN_ACTIVITY_FREE] = {"tensor-free", "bytes", SN_METRIC_BYTES},
     [SN_ACTIVITY_SAMPLES] = {"samples", "1", SN_METRIC_COUNT},
+    [SN_ACTIVITY_STATE_TIME] = {"thread-state-time", "ns", SN_METRIC_TIME},
     [SN_ACTIVITY_ALLOCATED] = {"memory-allocated", "bytes", SN_METRIC_BYTES},
     [SN_ACTIVITY_RESERVED] = {"memory-reserved", "bytes", SN_METRIC_BYTES},
 };

@@ -62,6 +62,7 @@ enum sn_activity_metric {
 	SN_ACTIVITY_ALLOC,
 	SN_ACTIVITY_FREE,
 	SN_ACTIVITY_SAMPLES,
+	SN_ACTIVITY_STATE_TIME,
 	SN_ACTIVITY_ALLOCATED, /* counters */
 	SN_ACTIVITY_RESERVED,
 	SN_ACTIVITY_METRICS
@@ -239,9 +240,10 @@ uint32_t sn_recording_under(struct sn_recording *recording, uint32_t parent, uin
 #define SN_RECORDING_BIAS_NS (1ll << 61)
 
 /*
- * Adds an event to a line. event->context is a name's number (for kind SONDE_TRACK_SAMPLES and
- * SONDE_TRACK_COUNTER a context of the builder), event->link a correlation, equal in a call and
- * what it started, 0 none; kind is SONDE_TRACK_INTERVALS for all else; event->profile is set here.
+ * Adds an event to a line. event->context is a name's number (for kind SONDE_TRACK_SAMPLES,
+ * SONDE_TRACK_STATES and SONDE_TRACK_COUNTER a context of the builder), event->link a correlation,
+ * equal in a call and what it started, 0 none; kind is SONDE_TRACK_INTERVALS for all else;
+ * event->profile is set here.
  */
 void sn_recording_add(struct sn_recording *recording, struct sn_recording_line *line,
 		      struct sn_event *event);

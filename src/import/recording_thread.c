@@ -276,6 +276,10 @@ static int take_placed(struct thread *thread, struct sn_event *event)
 {
 	struct sn_recording *recording = thread->recording;
 	sn_trace_writer_add(recording->writer, event);
+	if (event->kind == SONDE_TRACK_STATES && thread->line->tid >= 0)
+		return sn_totals_add(&recording->totals, event->context,
+				     sn_recording_metric(recording, SN_ACTIVITY_STATE_TIME),
+				     (double)(event->end_ns - event->start_ns));
 	if (event->kind != SONDE_TRACK_SAMPLES)
 		return 0;
 	return sn_totals_add(&recording->totals, event->context,

@@ -219,14 +219,21 @@ def test_scheduler(tmp_path):
                         6: packed([0, 1]), 7: packed([BOOT + 350]), 8: packed([9]), 11: packed([0])}}
     rows = do_import(tmp_path, [CLOCKS, {10: 3, 1: second}, {10: 2, 1: first}, {10: 2, 2: {2: [{1: 8, 3: 7, 2: "a"}]}}],
                      "sonde: not read: 1 ftrace events but those of the scheduler\n")
-    states = {(row["tid"], row["name"], row["at"], row["to"]) for row in rows if row["thread"].endswith(": state")}
-    assert states == {("8", "[running]", 100, 300), ("8", "[sleeping]", 300, 500), ("8", "[ready]", 500, 600),
-                      ("8", "[running]", 600, 700), ("8", "[ready]", 700, 750), ("8", "[running]", 750, 800),
-                      ("9", "[ready]", 350, 400), ("9", "[running]", 400, 550)}
+    of_threads = [row for row in rows if not row["thread"].startswith("CPU")]
+    states = {(row["tid"], row["name"], row["at"], row["to"]) for row in of_threads}
+    assert states == {("8", "running", 100, 300), ("8", "blocked: interruptible", 300, 500), ("8", "ready", 500, 600),
+                      ("8", "running", 600, 700), ("8", "ready", 700, 750), ("8", "running", 750, 800),
+                      ("9", "ready", 350, 400), ("9", "running", 400, 550), ("9", "blocked: parked", 550, 800)}
+    assert {row["kind"] for row in rows} == {"state"}
     cpus = {(row["thread"], row["name"], row["at"], row["to"]) for row in rows if row["thread"].startswith("CPU")}
     assert cpus == {("CPU 0", "a", 100, 300), ("CPU 0", "a", 600, 700), ("CPU 0", "a", 750, 800), ("CPU 1", "b", 400, 550)}
-    assert {row["pid"] for row in rows if row.get("tid") == "8" and "state" in row["thread"]} == {"7"}
-    assert {row["attribute.cpu"] for row in rows if row["name"] == "[running]" and row["tid"] == "9"} == {"1"}
+    assert {row["pid"] for row in of_threads if row["tid"] == "8"} == {"7"}
+    assert {row["attribute.cpu"] for row in of_threads if row["name"] == "running" and row["tid"] == "9"} == {"1"}
+    assert {row["attribute.waker"] for row in of_threads if row["name"] == "ready" and row["at"] == 500} == {"9"}
+    exported = tmp_path / "again.pftrace"
+    assert run_sonde("export", "--to", "perfetto", "-o", exported, tmp_path / "x.sdb").status == 0
+    again = {(row["tid"], row["name"], row["path"], row["at"], row["to"]) for row in read(exported, tmp_path) if row["kind"] == "state"}
+    assert {(row["tid"], row["name"], row["path"], row["at"], row["to"]) for row in of_threads} <= again
 
 
 def test_compressed_packets_and_gzip(tmp_path):
