@@ -186,8 +186,20 @@ static bool is_same_run(const char *a, const char *b)
 	return length == stem_length(b) && !strncmp(a, b, length) && length < strlen(a);
 }
 
+static bool is_database(const char *path)
+{
+	unsigned char head[16];
+	FILE *file = fopen(path, "re");
+	size_t length = file ? fread(head, 1, sizeof(head), file) : 0;
+	if (file)
+		fclose(file);
+	return length == sizeof(head) && !memcmp(head, "SQLite format 3", 16);
+}
+
 static int read_one(struct sn_rocprof *rocprof, const char *path, struct sn_error *error)
 {
+	if (is_database(path))
+		return sn_rocprof_read_rocpd(rocprof, path, error);
 	return sn_rocprof_is_json(path) ? sn_rocprof_read_json(rocprof, path, error)
 					: sn_rocprof_read_csv(rocprof, path, error);
 }
@@ -258,12 +270,12 @@ static bool probe(const struct sn_import_input *input)
 {
 	return !input->is_folder &&
 	       (sn_rocprof_is_csv((const char *)input->head, input->head_bytes) ||
-		sn_rocprof_is_json(input->path));
+		sn_rocprof_is_rocpd(input) || sn_rocprof_is_json(input->path));
 }
 
 const struct sn_importer sn_importer_rocprof = {
     .name = "rocprof",
-    .summary = "results of rocprofv3: CSV files of a run, or JSON",
+    .summary = "results of rocprofv3: CSV files of a run, JSON, or rocpd databases",
     .probe = probe,
     .read = read_all,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the importer of rocprofv3's files: rocprof_csv.c and rocprof_json.c read, rocprof.c makes
+ * Inside the importer of rocprofv3's files: rocprof_csv.c, rocprof_json.c and rocpd.c
+ * read, rocprof.c makes
  * of what they read one recording.
  *
  * Times are of the clock since boot; the files do not say when that was. Sizes of grids are in
@@ -9,6 +10,7 @@
 #ifndef SN_IMPORT_ROCPROF_H
 #define SN_IMPORT_ROCPROF_H
 
+#include "importer.h"
 #include "recording.h"
 
 enum sn_rocprof_key {
@@ -56,5 +58,9 @@ bool sn_rocprof_is_csv(const char *head, size_t length);
 int sn_rocprof_read_csv(struct sn_rocprof *rocprof, const char *path, struct sn_error *error);
 bool sn_rocprof_is_json(const char *path);
 int sn_rocprof_read_json(struct sn_rocprof *rocprof, const char *path, struct sn_error *error);
+
+/* rocpd: a database of rocprofiler-sdk, SQLite (rocpd.c). */
+bool sn_rocprof_is_rocpd(const struct sn_import_input *input);
+int sn_rocprof_read_rocpd(struct sn_rocprof *rocprof, const char *path, struct sn_error *error);
 
 #endif

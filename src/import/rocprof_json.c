@@ -20,7 +20,7 @@
 
 struct symbol {
 	int64_t id;
-	uint32_t name; /* builder's string */
+	uint32_t name; /* of symbol_names */
 	int64_t vector, accumulation, scalar;
 };
 
@@ -38,6 +38,9 @@ struct reader {
 	struct sn_rocprof *rocprof;
 	struct sn_json_window window;
 	struct symbol *symbols;
+	/* Names of kernels, of which a program has thousands and runs a few. */
+	struct sn_intern symbol_names;
+	bool keeps_names; /* texts go there, not to the builder */
 	struct agent *agents;
 	struct domain *domains;	   /* by kind */
 	uint32_t *operations;	   /* builder's strings of all domains */
@@ -191,6 +194,13 @@ struct wanted {
 	uint32_t *text; /* or a text, the first of an array: the builder's string */
 };
 
+static uint32_t keep_text(struct reader *reader, struct sn_json_text text)
+{
+	return reader->keeps_names ? sn_intern_add(&reader->symbol_names, text.text, text.length)
+				   : sn_db_builder_string_n(reader->rocprof->recording.builder,
+							    text.text, text.length);
+}
+
 static int visit(struct reader *reader, struct sn_json_text object, const char *prefix,
 		 const struct wanted *wanted);
 
@@ -212,8 +222,7 @@ static int take_wanted(struct reader *reader, const struct sn_json_value *value,
 		if (wanted->number && value->kind == SN_JSON_INTEGER)
 			*wanted->number = value->integer;
 		if (wanted->text && is_text)
-			*wanted->text = sn_db_builder_string_n(reader->rocprof->recording.builder,
-							       text.text, text.length);
+			*wanted->text = keep_text(reader, text);
 	}
 	return 0;
 }
@@ -313,7 +322,9 @@ static int take_symbol(struct reader *reader, const struct sn_json_value *value)
 				  {"accum_vgpr_count", &symbol.accumulation, NULL},
 				  {"sgpr_count", &symbol.scalar, NULL},
 				  {0}};
+	reader->keeps_names = true;
 	int result = visit_element(reader, value, wanted);
+	reader->keeps_names = false;
 	if (result)
 		return result;
 	if (symbol.name == SONDE_NONE)
@@ -460,10 +471,12 @@ static int take_dispatch(struct reader *reader, const struct sn_json_value *valu
 		activity.vector_registers = symbol->vector;
 		activity.accumulation_registers = symbol->accumulation;
 		activity.scalar_registers = symbol->scalar;
-		if (symbol->name != SONDE_NONE)
-			snprintf(
-			    name, sizeof(name), "%s",
-			    sn_db_builder_text(reader->rocprof->recording.builder, symbol->name));
+		size_t length = 0;
+		const char *text = symbol->name == SONDE_NONE
+				       ? NULL
+				       : sn_intern_at(&reader->symbol_names, symbol->name, &length);
+		if (text)
+			snprintf(name, sizeof(name), "%.*s", (int)length, text);
 	}
 	return sn_rocprof_dispatch(reader->rocprof, name, &activity);
 }
@@ -605,6 +618,7 @@ int sn_rocprof_read_json(struct sn_rocprof *rocprof, const char *path, struct sn
 	free(reader.domains);
 	free(reader.operations);
 	free(reader.message_texts);
+	sn_intern_release(&reader.symbol_names);
 	return result;
 }
 

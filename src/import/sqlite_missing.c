@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stands for the importers of SQLite files where this Sonde is built without SQLite, and says so.
  */
-#include "importer.h"
+#include "rocprof.h"
 
 #include <string.h>
 
@@ -24,3 +24,17 @@ const struct sn_importer sn_importer_nsys = {
     .probe = probe,
     .read = read_all,
 };
+
+bool sn_rocprof_is_rocpd(const struct sn_import_input *input)
+{
+	(void)input;
+	return false;
+}
+
+int sn_rocprof_read_rocpd(struct sn_rocprof *rocprof, const char *path, struct sn_error *error)
+{
+	(void)rocprof;
+	return sn_fail(error, SN_ERR_UNSUPPORTED,
+		       "cannot read '%s': this Sonde is built without SQLite (libsqlite3-dev)",
+		       path);
+}

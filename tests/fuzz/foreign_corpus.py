@@ -12,6 +12,7 @@ from kineto_traces import Trace  # noqa: E402
 from perfetto_trace import trace as perfetto  # noqa: E402
 from test_import_nsys import Export  # noqa: E402
 from test_import_perf import made  # noqa: E402
+from test_import_rocpd import Rocpd  # noqa: E402
 from test_import_rocprof import results, write_run  # noqa: E402
 
 folder = Path(sys.argv[1])
@@ -65,3 +66,9 @@ export.range("aten::mul, seq = 12, op_id = 7", 100, 200)
 export.api("cudaLaunchKernel_v7000", 110, 130, 1)
 export.kernel("gemm(float*)", 160, 260, 1)
 export.close()
+rocpd = Rocpd(folder / "rocpd.db", "_1", symbols=0)
+rocpd.fill()
+rocpd.db.commit()
+rocpd.db.execute("PRAGMA page_size=512")
+rocpd.db.execute("VACUUM")
+rocpd.close()

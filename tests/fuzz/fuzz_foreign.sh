@@ -9,9 +9,9 @@ work=${FUZZ_WORK:-$(mktemp -d)}
 [ -n "$FUZZ_WORK" ] || trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/foreign" "$work/trace"
 src=$top/src
-sqlite="$src/import/nsys*.c $src/import/sqlite_table.c" libraries="-lz -lzstd -lm -lstdc++ -ldl -lpthread"
+sqlite="$src/import/nsys*.c $src/import/rocpd.c $src/import/sqlite_table.c" libraries="-lz -lzstd -lm -lstdc++ -ldl -lpthread"
 if pkg-config --exists sqlite3; then libraries="$libraries -lsqlite3"; else sqlite="$src/import/sqlite_missing.c"; fi
-importers=$(ls "$src"/import/*.c | grep -v -e /nsys -e /sqlite_ -e /ctf) # babeltrace2 decodes CTF
+importers=$(ls "$src"/import/*.c | grep -v -e /nsys -e /sqlite_ -e /rocpd.c -e '/ctf[._]') # babeltrace2 decodes CTF
 importers="$importers $src/import/ctf_probe.c $src/import/ctf_missing.c"
 # what perf's recordings are named by
 symbols="$src/binary/*.c $src/binary/structure/*.c $src/binary/gpu/*.c $src/aggregate/expand.c $src/aggregate/resolve.c"
