@@ -2,12 +2,15 @@
 /* Records of a measurement's graph to those of a database; see graphs.h. */
 #include "graphs.h"
 
+#include "binary/symbolize.h"
 #include "format/database_graph_builder.h"
 #include "format/measurement_graph.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define ADDRESS	  0x40000000u /* SN_GRAPH_ADDRESS */
 #define DISCARDED 0x80000000u /* SN_GRAPH_DISCARDED of the collector */
 
 struct adding {
@@ -75,6 +78,41 @@ static void add_model(struct adding *adding, uint32_t number)
 				     : SONDE_NONE;
 }
 
+/* The line of the call that an address is the return from, and the function that makes it. */
+static void name_by_address(struct adding *adding, struct sonde_graph_node *node)
+{
+	uint64_t address = strtoull(sn_db_builder_text(adding->builder, node->name), NULL, 16);
+	/* the builder's texts move when it gets another */
+	char *path = strdup(sn_db_builder_text(adding->builder, node->file)), name[1024];
+	struct sn_symbolizer *symbolizer = NULL;
+	struct sn_symbol_location location = {0};
+	uint32_t module;
+	address -= address != 0;
+	bool is_known = path && !sn_symbolizer_new(NULL, &symbolizer, NULL) &&
+			!sn_symbolizer_module(symbolizer, path, NULL, 0, 0, &module) &&
+			!sn_symbolizer_lookup(symbolizer, module, &address, 1, &location);
+	const struct sn_symbol_frame *frame =
+	    is_known ? location.frames + location.depth - 1 : NULL;
+	while (frame && frame > location.frames && frame->kind == SN_SYMBOL_LOOP)
+		frame--;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	if (frame && frame->name && frame->line)
+		snprintf(name, sizeof(name), "%s:%u", frame->name, frame->line);
+	else if (frame && frame->name)
+		snprintf(name, sizeof(name), "%s+0x%llx", frame->name,
+			 (unsigned long long)(address + 1 - location.function_start));
+	else
+		snprintf(name, sizeof(name), "%s+0x%llx", slash ? slash + 1 : "?",
+			 (unsigned long long)address + 1);
+	node->name = sn_db_builder_string(adding->builder, name);
+	node->file = sn_db_builder_string(adding->builder, frame ? frame->file : NULL);
+	node->function = sn_db_builder_string(adding->builder, frame ? frame->name : NULL);
+	node->line = frame ? frame->line : 0;
+	node->flags &= ~ADDRESS;
+	sn_symbolizer_free(symbolizer);
+	free(path);
+}
+
 static void add_node(struct adding *adding, uint32_t number)
 {
 	const struct sn_graph_node_record *record = adding->graph.nodes + number;
@@ -91,6 +129,8 @@ static void add_node(struct adding *adding, uint32_t number)
 	node.line = record->line;
 	node.flags = record->flags;
 	node.parent = record->parent == SN_ID_NONE ? SONDE_NONE : adding->nodes[record->parent];
+	if (node.flags & ADDRESS)
+		name_by_address(adding, &node);
 	uint32_t made = adding->nodes[number] = sn_db_builder_graph_node(adding->builder, &node);
 	struct sonde_db_stat time = stat_of(&record->time), latency = stat_of(&record->latency);
 	if (time.count > 0 && made != SONDE_NONE)

@@ -28,6 +28,9 @@ uint32_t sn_graph_model(const char *name, size_t length, const char *source, con
 /* Replaces the text, which lives for ever. */
 void sn_graph_set_edges_by(uint32_t model, const char *edges_by);
 void sn_graph_model_flag(uint32_t model, uint32_t flags);
+/* A flag of nodes: the name is an ELF address, hexadecimal, of the return from the call that makes
+ * them, and the file the module. Analysis names them. */
+#define SN_GRAPH_ADDRESS   0x40000000u
 /* A flag, never in a database: what was taken for a model was none. */
 #define SN_GRAPH_DISCARDED 0x80000000u
 

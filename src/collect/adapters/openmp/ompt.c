@@ -26,6 +26,7 @@ struct frame {
 };
 
 enum { PARALLEL_BEGIN = 3, PARALLEL_END = 4, IMPLICIT_TASK = 7 };
+enum { TASK_CREATE = 5, TASK_SCHEDULE = 6, DEPENDENCES = 18 };
 enum { SCOPE_BEGIN = 1 };
 enum { TASK_INITIAL = 1 };
 
@@ -56,6 +57,7 @@ static void parallel_begin(union data *task_data, const struct frame *task, unio
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	struct sn_thread *self = sn_thread_self();
 	parallel->pointer = NULL;
+	sn_ompt_tasks_begin();
 	if (!self || (uintptr_t)entry <= here || (uintptr_t)entry % sizeof(*entry) ||
 	    (self->stack_high && (uintptr_t)&entry[2] > self->stack_high) ||
 	    entry[1] != (uintptr_t)return_address)
@@ -66,6 +68,7 @@ static void parallel_begin(union data *task_data, const struct frame *task, unio
 static void parallel_end(union data *parallel, union data *task_data, int flags,
 			 const void *return_address)
 {
+	sn_ompt_tasks_end();
 	if (parallel && parallel->pointer)
 		sn_origin_end(parallel->pointer);
 }
@@ -106,6 +109,11 @@ static int initialize(lookup_function *lookup, int device, union data *tool)
 	set(PARALLEL_BEGIN, (any_function *)parallel_begin);
 	set(PARALLEL_END, (any_function *)parallel_end);
 	set(IMPLICIT_TASK, (any_function *)implicit_task);
+	if (sn_ompt_tasks_wanted()) {
+		set(TASK_CREATE, (any_function *)sn_ompt_task_create);
+		set(TASK_SCHEDULE, (any_function *)sn_ompt_task_schedule);
+		set(DEPENDENCES, (any_function *)sn_ompt_dependences);
+	}
 	sn_gomp_forget();
 	return 1;
 }

@@ -5,6 +5,7 @@
  *	gomp.c     the functions of GCC's libgomp that start parallel regions
  *	library.c  which libgomp of several a caller belongs to
  *	ompt.c     LLVM's and Intel's runtimes, which offer an interface for tools
+ *	tasks.c    explicit tasks as a dataflow graph, on request
  *	openmp.c   the adapter
  *
  * docs/design/openmp.md says why it is done so and what it costs.
@@ -38,6 +39,24 @@ uint32_t sn_gomp_count(void);
 
 /* Whether regions are to be followed at all. MT: yes. */
 bool sn_openmp_wanted(void);
+
+/* --- tasks.c: explicit tasks as a graph; callbacks of OMPT --- */
+
+union sn_ompt_data {
+	uint64_t value;
+	void *pointer;
+};
+
+/* Whether they are to be followed; makes room for them. */
+bool sn_ompt_tasks_wanted(void);
+void sn_ompt_task_create(union sn_ompt_data *encountering, const void *frame,
+			 union sn_ompt_data *task, int flags, int has_dependences,
+			 const void *return_address);
+void sn_ompt_task_schedule(union sn_ompt_data *prior, int status, union sn_ompt_data *next);
+void sn_ompt_dependences(union sn_ompt_data *task, const void *list, int count);
+/* Around a parallel region. */
+void sn_ompt_tasks_begin(void);
+void sn_ompt_tasks_end(void);
 
 /* True where `address` lies in a runtime that reports by OMPT. MT: yes. */
 bool sn_ompt_is_runtime(uintptr_t address);
