@@ -43,6 +43,14 @@ static bool is_call(unsigned kind)
 	       kind == SN_FRAME_OS;
 }
 
+/* Whoever calls the interpreter's or a library's machine code can change the call. */
+static bool is_native(const struct sonde_db *db, uint32_t frame)
+{
+	unsigned kind = sonde_db_frame(db, frame)->kind;
+	return kind == SN_FRAME_NATIVE || kind == SN_FRAME_INLINED || kind == SN_FRAME_LOOP ||
+	       kind == SN_FRAME_LINE;
+}
+
 static struct way pass(const struct sonde_db *db, struct way way, uint32_t number)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
@@ -50,14 +58,14 @@ static struct way pass(const struct sonde_db *db, struct way way, uint32_t numbe
 		if (way.operator_frame == SONDE_NONE)
 			way.operator_frame = number;
 	} else if (!is_call(frame->kind)) {
-		/* annotations and libraries inside an operator do not end it */
-		bool is_python = frame->kind == SN_FRAME_PYTHON;
-		if (is_python ? is_of_program(db, frame) : frame->kind != SN_FRAME_REGION)
+		/* what an operator is made of does not end it: native code, libraries, regions */
+		bool is_own = frame->kind == SN_FRAME_PYTHON && is_of_program(db, frame);
+		bool is_region = frame->kind == SN_FRAME_REGION &&
+				 way.operator_frame == SONDE_NONE &&
+				 !(frame->flags & SN_FRAME_ITERATION);
+		if (is_own)
 			way.operator_frame = SONDE_NONE;
-		else if (!is_python && way.operator_frame == SONDE_NONE &&
-			 !(frame->flags & SN_FRAME_ITERATION))
-			way.caller = number;
-		if (frame->kind == SN_FRAME_PYTHON && is_of_program(db, frame))
+		if (is_own || is_region)
 			way.caller = number;
 	}
 	return way;
@@ -76,7 +84,9 @@ int sn_node_map(const struct sonde_db *db, struct sn_node_map *nodes)
 		ways[i] = pass(db, way, context->frame);
 		struct sn_node node = {ways[i].operator_frame, ways[i].caller};
 		if (node.frame == SONDE_NONE)
-			node.frame = context->frame;
+			node.frame = is_native(db, context->frame) && ways[i].caller != SONDE_NONE
+					 ? ways[i].caller
+					 : context->frame;
 		if (node.caller == node.frame)
 			node.caller = SONDE_NONE;
 		nodes->of_context[i] = sn_intern_add(&nodes->table, &node, sizeof(node));

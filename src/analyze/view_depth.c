@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time by call path cut off at a depth: the profile that a trace shows at that depth. */
 #include "answers.h"
-#include "host.h"
+#include "host_times.h"
 #include "report/label.h"
 
 #include <stdio.h>
@@ -14,61 +14,10 @@ struct depths {
 	double *host, *device; /* own time by context; then by the one at the depth */
 };
 
-static int take_part(void *data, const struct sn_host_part *part)
-{
-	struct depths *depths = data;
-	depths->host[part->context] += (double)(part->end_ns - part->start_ns);
-	return 0;
-}
-
-/* A sample stands until the next one. */
-static int take_samples(struct depths *depths, uint32_t track, struct sn_error *error)
-{
-	struct sonde_event_cursor *cursor = sonde_event_cursor_new(depths->answers->trace, track, 0,
-								   UINT64_MAX, SONDE_EVENTS_BRIEF);
-	struct sonde_event_block block;
-	struct sonde_db_error why;
-	uint64_t before = 0;
-	uint32_t context = SONDE_NONE;
-	int result = cursor ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0)
-		for (size_t i = 0; i < block.count; i++) {
-			if (context != SONDE_NONE)
-				depths->host[context] += (double)(block.starts_ns[i] - before);
-			before = block.starts_ns[i];
-			context = block.contexts[i];
-		}
-	if (cursor && result < 0)
-		sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-	sonde_event_cursor_free(cursor);
-	return result;
-}
-
-/* A thread that has calls says more by them than by samples of itself. */
-static bool has_intervals(const struct sonde_trace *trace, uint32_t profile)
-{
-	uint32_t first = sonde_trace_first_track(trace, profile);
-	for (uint32_t i = first; i < sonde_trace_track_count(trace); i++) {
-		const struct sonde_track *track = sonde_trace_track(trace, i);
-		if (track->profile != profile)
-			break;
-		if (track->kind == SONDE_TRACK_INTERVALS)
-			return true;
-	}
-	return false;
-}
-
 static int collect(struct depths *depths, struct sn_error *error)
 {
 	const struct sn_answers *answers = depths->answers;
-	int result = sn_host_walk(answers->db, answers->trace, SONDE_NONE, SONDE_EVENTS_BRIEF,
-				  take_part, depths, error);
-	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace) && !result; i++) {
-		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
-		if (track->kind == SONDE_TRACK_SAMPLES &&
-		    !has_intervals(answers->trace, track->profile))
-			result = take_samples(depths, i, error);
-	}
+	int result = sn_host_times(answers->db, answers->trace, depths->host, error);
 	for (size_t d = 0; d < answers->operations.device_count; d++)
 		for (size_t i = 0; i < answers->operations.devices[d].count; i++) {
 			const struct sn_operation *one = answers->operations.devices[d].items + i;

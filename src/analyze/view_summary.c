@@ -2,6 +2,7 @@
 /* The three sentences: where the time goes, what devices wait for, which node to change. */
 #include "critical_path.h"
 #include "format/measurement.h"
+#include "host_times.h"
 #include "node_sums.h"
 
 #include <stdio.h>
@@ -238,6 +239,39 @@ static int say_node(const struct sn_answers *answers, struct sn_page *page, stru
 	return result;
 }
 
+/* Without devices: what threads do, and what of that is most. */
+static int say_threads(const struct sn_answers *answers, struct sn_page *page,
+		       struct sn_error *error)
+{
+	char label[SN_NODE_CHARS], second[600] = "";
+	uint32_t contexts = sonde_db_context_count(answers->db);
+	double *times = calloc(contexts + 1ull, sizeof(*times)), all = 0;
+	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
+	size_t count = 0;
+	int result = times && values ? sn_host_times(answers->db, answers->trace, times, error)
+				     : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < contexts && !result; i++) {
+		all += times[i];
+		values[answers->nodes.of_context[i]] += times[i];
+	}
+	struct sn_node_sum *sums = result ? NULL : sn_node_sums(&answers->nodes, values, &count);
+	if (sums && count > 1)
+		snprintf(second, sizeof(second), ", then in %s (%s)",
+			 sn_node_map_label(&answers->nodes, sums[1].node, label),
+			 sn_answers_share(sums[1].value, all));
+	if (sums && count)
+		sn_page_sentence(
+		    page,
+		    "Where the time goes: no device is recorded; of %s of threads most "
+		    "are in %s (%s)%s.",
+		    sn_answers_time(all), sn_node_map_label(&answers->nodes, sums[0].node, label),
+		    sn_answers_share(sums[0].value, all), second);
+	free(sums);
+	free(times);
+	free(values);
+	return result;
+}
+
 int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct whole whole = sum_up(answers);
@@ -246,6 +280,8 @@ int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, stru
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (answers->times.count > SN_FEW_DEVICES)
 		list_devices(answers, page);
-	int result = answers->times.count ? say_node(answers, page, error) : 0;
+	int result = answers->times.count ? 0 : say_threads(answers, page, error);
+	if (!result)
+		result = say_node(answers, page, error);
 	return result ? result : sn_threads_summary(answers, page, error);
 }

@@ -231,3 +231,12 @@ def test_names_cannot_break_the_page(sonde, tmp_path):
     assert sonde("timeline", trace.write(tmp_path / "t.json"), "-o", tmp_path / "a.html").status == 0
     text = (tmp_path / "a.html").read_text()
     assert "<script>" not in text and "<b>k" not in text and "&lt;script&gt;" in text
+
+
+def test_a_program_without_a_device(sonde, tmp_path):
+    trace = Trace()
+    trace.call("cpu_op", "aten::a", 0, 300)
+    trace.call("cpu_op", "aten::b", 400, 1000)
+    answer = view(sonde, "summary", trace.write(tmp_path / "t.json"))
+    assert answer["sentences"][0].startswith("Where the time goes: no device is recorded; of 900 us of threads most are in aten::b (66.7%)")
+    assert answer["sentences"][-1].startswith("Which node to change: aten::b is on the critical path of the trace for 600 us")

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Own time of all threads by context: from calls, and of threads without any from samples, each of
+ * which stands until the next. */
+#ifndef SN_ANALYZE_HOST_TIMES_H
+#define SN_ANALYZE_HOST_TIMES_H
+
+#include "base/error.h"
+#include "sonde/trace.h"
+
+/* Adds to times_ns[], of all contexts. 0 or a negative enum sn_err. */
+int sn_host_times(const struct sonde_db *db, const struct sonde_trace *trace, double *times_ns,
+		  struct sn_error *error);
+
+#endif
