@@ -34,6 +34,7 @@ SONDE = {
     "memory": {"SONDE_CALL_PATH": "python,operator", "SONDE_MEMORY": "1"},
     "memory, native": {"SONDE_CALL_PATH": "python,operator,native", "SONDE_MEMORY": "1"},
     "exact": {"SONDE_CALL_PATH": "python,operator", "SONDE_OPERATORS": "exact"},
+    "graph": {"SONDE_CALL_PATH": "python,operator", "SONDE_GRAPH": "1"},
     "exact, native": {"SONDE_CALL_PATH": "python,operator,native", "SONDE_OPERATORS": "exact"},
 }
 PROFILER = {"torch.profiler": {}, "torch.profiler with_stack": {"with_stack": True}}

@@ -141,3 +141,18 @@ for _ in range(int(sys.argv[1])):
         assert len(model["iterations"]) == 4095 and model["iterations"][-1]["number"] == count - 1
     # what else the interpreter does takes some room, twice the list of iterations does not fit
     assert sizes[1] < sizes[0] + 65536
+
+
+def test_work_on_devices_belongs_to_the_node_that_gave_it(sonde, tmp_path):
+    if not (program.BUILD / "tests/opencl-known").exists():
+        pytest.skip("built without OpenCL")
+    binary = program.compiled("graph_opencl.c", "-O1", "-lOpenCL")
+    if subprocess.run([binary], capture_output=True).returncode == 77:
+        pytest.skip("no OpenCL device here (pocl-opencl-icd gives one)")
+    program.run(tmp_path, binary)
+    rows = rows_of(model_of(sonde, tmp_path, "device"))
+    assert rows["compute"]["device_ns"]["count"] == 15 and "copy_ns" not in rows["compute"]
+    assert rows["load"]["copy_ns"]["count"] == 5 and "device_ns" not in rows["load"]
+    assert "device_ns" not in rows["idle"] and "copy_ns" not in rows["idle"]
+    text = sonde("graph", tmp_path / "run.sdb").out
+    assert "on device" in text and "copies" in text
