@@ -22,8 +22,8 @@
 #include "sonde/graph.h"
 
 #define SN_DATABASE_MAGIC	  "SONDEDB" /* with its NUL, 8 bytes */
-#define SN_DATABASE_VERSION_MAJOR 2
-#define SN_DATABASE_VERSION_MINOR 1
+#define SN_DATABASE_VERSION_MAJOR 3
+#define SN_DATABASE_VERSION_MINOR 0
 
 /* All have version 1 and index 0; the first ones, up to the count, are present, if empty. */
 enum sn_database_section {
@@ -99,7 +99,7 @@ _Static_assert(sizeof(struct sn_database_property) == 8, "property is on disk");
 struct sn_database_index {
 	uint64_t first;	   /* its first entry in the directory */
 	uint64_t data;	   /* its first byte in the data section; a multiple of 4 */
-	uint64_t checksum; /* XXH64, seed 0, of its entries followed by its data; 0 without any */
+	uint64_t checksum; /* XXH64, seed 0, of its entries and its small blocks; 0 without any */
 };
 _Static_assert(sizeof(struct sn_database_index) == 24, "index is on disk");
 
@@ -107,7 +107,14 @@ _Static_assert(sizeof(struct sn_database_index) == 24, "index is on disk");
  * A plane. Positions are words of 4 bytes from where the data of its profile or context begin. The
  * ids lie directly before the columns or, where several metrics were measured at the same contexts,
  * are an earlier plane's.
+ *
+ * Ids and columns are a block each. A block of SN_DATABASE_LARGE_BLOCK bytes or more is followed by
+ * its own checksum and no part of the index's, so that one metric of a context with many profiles
+ * is read without the others; small ones need no checksums of their own.
  */
+#ifndef SN_DATABASE_LARGE_BLOCK /* the fuzzer has small inputs */
+#define SN_DATABASE_LARGE_BLOCK (64u << 10)
+#endif
 struct sn_database_plane {
 	uint32_t metric;
 	uint32_t count;	 /* of elements, at least 1 */

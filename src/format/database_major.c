@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "checksum.h"
+#include "database_blocks.h"
 #include "database_plane.h"
 
 #include <stdlib.h>
@@ -30,17 +31,16 @@ void sn_major_clear(struct sn_major *major)
 
 size_t sn_major_entry_bytes(const struct sn_major *major)
 {
-	return major->scopes == 1 ? sizeof(struct sn_database_plane)
-				  : sizeof(struct sn_database_summary);
+	return sn_planes_entry_bytes(major->scopes);
 }
 
 /* Where the same ids lie in an earlier plane, or SONDE_NONE. */
 static uint32_t find_ids(const struct sn_major *major, const uint32_t *ids, size_t count)
 {
-	size_t entry_bytes = sn_major_entry_bytes(major);
+	size_t stride = sn_major_entry_bytes(major);
 	for (size_t i = major->entry_count; i-- > 0;) {
 		struct sn_database_plane entry;
-		memcpy(&entry, major->entries + i * entry_bytes, sizeof(entry));
+		memcpy(&entry, major->entries + i * stride, sizeof(entry));
 		if (entry.count == count && !memcmp(major->data + 4ull * entry.ids, ids, 4 * count))
 			return entry.ids;
 	}
@@ -58,6 +58,17 @@ static int append_entry(struct sn_major *major, const struct sn_database_summary
 	return 0;
 }
 
+/* The checksum of a large block, directly behind it. There is room for it. */
+static void close_block(struct sn_major *major, size_t begin)
+{
+	uint64_t bytes = major->data_bytes - begin;
+	if (!sn_block_is_large(bytes / 4))
+		return;
+	uint64_t checksum = sn_checksum(major->data + begin, bytes);
+	memcpy(major->data + major->data_bytes, &checksum, sizeof(checksum));
+	major->data_bytes += sizeof(checksum);
+}
+
 int sn_major_add(struct sn_major *major, uint32_t metric, const uint32_t *ids,
 		 const double *numbers, size_t count, double period)
 {
@@ -68,35 +79,36 @@ int sn_major_add(struct sn_major *major, uint32_t metric, const uint32_t *ids,
 						 count, period);
 		bytes += sn_plane_bytes(entry.forms[i], count);
 	}
-	if ((major->data_bytes + bytes) / 4 + count + 1 >= SONDE_NONE)
+	size_t most = 4 * count + bytes + 3 + 2 * sizeof(uint64_t);
+	if ((major->data_bytes + most) / 4 >= SONDE_NONE)
 		return SN_ERR_ARGUMENT;
-	if (sn_vec_reserve(&major->data, &major->data_capacity,
-			   major->data_bytes + 4 * count + bytes + 3) < 0)
+	if (sn_vec_reserve(&major->data, &major->data_capacity, major->data_bytes + most) < 0)
 		return SN_ERR_MEMORY;
 	entry.ids = find_ids(major, ids, count);
 	if (entry.ids == SONDE_NONE) {
-		entry.ids = (uint32_t)(major->data_bytes / 4);
-		memcpy(major->data + major->data_bytes, ids, 4 * count);
+		size_t begin = major->data_bytes;
+		entry.ids = (uint32_t)(begin / 4);
+		memcpy(major->data + begin, ids, 4 * count);
 		major->data_bytes += 4 * count;
+		close_block(major, begin);
 	}
-	entry.values = (uint32_t)(major->data_bytes / 4);
-	unsigned char *at = major->data + major->data_bytes;
+	size_t begin = major->data_bytes;
+	entry.values = (uint32_t)(begin / 4);
+	unsigned char *at = major->data + begin;
 	for (unsigned i = 0; i < major->scopes; i++)
 		at = sn_plane_encode(numbers + i * (size_t)SONDE_DB_PART_COUNT, stride, count,
 				     period, entry.forms[i], at);
 	for (major->data_bytes += bytes; major->data_bytes % 4; major->data_bytes++)
 		*at++ = 0;
+	close_block(major, begin);
 	return append_entry(major, &entry);
 }
 
 uint64_t sn_major_checksum(const struct sn_major *major)
 {
-	struct sn_checksum state;
-	if (!major->entry_count)
-		return 0;
-	sn_checksum_init(&state);
-	sn_checksum_update(&state, major->entries,
-			   major->entry_count * sn_major_entry_bytes(major));
-	sn_checksum_update(&state, major->data, major->data_bytes);
-	return sn_checksum_final(&state);
+	uint64_t checksum = 0;
+	sn_planes_checksum(&(struct sn_planes){major->entries, major->data, major->entry_count,
+					       major->data_bytes, major->scopes},
+			   NULL, &checksum);
+	return checksum;
 }

@@ -311,8 +311,10 @@ void sonde_db_close(struct sonde_db *db)
 		return;
 	if (db->bytes)
 		munmap((void *)(uintptr_t)db->bytes, db->length);
-	for (int i = 0; i < SN_DB_DIRECTORIES; i++)
+	for (int i = 0; i < SN_DB_DIRECTORIES; i++) {
 		free(db->directories[i].checked);
+		free(db->directories[i].planes_checked);
+	}
 	free(db->path);
 	free(db);
 }

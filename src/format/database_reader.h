@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "database.h"
+#include "database_blocks.h"
 
 #include <stdatomic.h>
 
@@ -28,8 +29,10 @@ struct sn_db_directory {
 	const unsigned char *data;
 	uint64_t data_bytes;
 	uint32_t major_count, id_count;
-	_Atomic unsigned char *checked; /* enum sn_db_checked of each major */
-	struct sonde_db_error damage;	/* what is said when one is damaged */
+	unsigned scopes;
+	/* enum sn_db_checked of each major, and of each plane with large blocks */
+	_Atomic unsigned char *checked, *planes_checked;
+	struct sonde_db_error damage; /* what is said when one is damaged */
 };
 
 struct sonde_db {
@@ -53,13 +56,6 @@ struct sonde_db {
 	_Atomic(const char *) damage; /* the first directory's that was found damaged */
 };
 
-/* A plane of any directory. */
-struct sn_db_entry {
-	uint32_t metric, count;
-	uint32_t ids, values;		 /* words from the major's data */
-	uint32_t forms[SONDE_DB_SCOPES]; /* of which a plane of values has one */
-};
-
 /* The records of a section; false where its length is not a multiple of theirs. */
 bool sn_db_records(const struct sonde_db *db, unsigned type, size_t record_bytes,
 		   const void *array_pointer, size_t *count);
@@ -67,9 +63,15 @@ bool sn_db_records(const struct sonde_db *db, unsigned type, size_t record_bytes
 bool sn_db_check_formulas(const struct sonde_db *db);
 /* Finds the sections of values. 0 or a negative enum sn_err. */
 int sn_db_find_values(struct sonde_db *db, struct sn_error *error);
-struct sn_db_entry sn_db_entry(const struct sn_db_directory *directory, uint64_t plane);
-/* NULL, or what is wrong with the planes of a major: their checksum, order, places or ids. */
+/* The planes of a major, which may be anything, and one of them, counted over all. */
+struct sn_planes sn_db_planes(const struct sn_db_directory *directory, uint32_t major);
+struct sn_database_summary sn_db_entry(const struct sn_db_directory *directory, uint64_t plane);
+/* NULL, or what is wrong with the planes of a major: their checksum, order, places or ids. The
+ * large blocks are not read. */
 const char *sn_db_check_major(const struct sonde_db *db, const struct sn_db_directory *directory,
 			      uint32_t major);
+/* Likewise of the large blocks of a plane, of a major that is sound. */
+const char *sn_db_check_plane(const struct sn_db_directory *directory, uint32_t major,
+			      uint64_t plane);
 
 #endif

@@ -51,7 +51,11 @@ static int find_directory(struct sonde_db *db, struct sn_db_directory *directory
 	if (!is_ascending(directory))
 		return sn_fail(error, SN_ERR_FORMAT, "%s", why);
 	directory->checked = calloc(directory->major_count + 1ull, sizeof(*directory->checked));
-	return directory->checked ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	directory->planes_checked =
+	    calloc(directory->plane_count + 1ull, sizeof(*directory->planes_checked));
+	return directory->checked && directory->planes_checked
+		   ? 0
+		   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 }
 
 int sn_db_find_values(struct sonde_db *db, struct sn_error *error)
@@ -62,15 +66,18 @@ int sn_db_find_values(struct sonde_db *db, struct sn_error *error)
 	size_t plane = sizeof(struct sn_database_plane);
 	all[SN_DB_PLANES] = (struct sn_db_directory){.name = "values by profile",
 						     .entry_bytes = plane,
+						     .scopes = 1,
 						     .major_count = db->profile_count,
 						     .id_count = db->context_count};
 	all[SN_DB_ROWS] = (struct sn_db_directory){.name = "values by context",
 						   .entry_bytes = plane,
+						   .scopes = 1,
 						   .major_count = db->context_count,
 						   .id_count = db->profile_count};
 	all[SN_DB_SUMMARIES] =
 	    (struct sn_db_directory){.name = "summaries",
 				     .entry_bytes = sizeof(struct sn_database_summary),
+				     .scopes = SONDE_DB_SCOPES,
 				     .major_count = db->metric_count,
 				     .id_count = db->context_count};
 	int result = 0;
@@ -79,16 +86,21 @@ int sn_db_find_values(struct sonde_db *db, struct sn_error *error)
 	return result;
 }
 
-struct sn_db_entry sn_db_entry(const struct sn_db_directory *directory, uint64_t plane)
+struct sn_planes sn_db_planes(const struct sn_db_directory *directory, uint32_t major)
 {
-	/* a plane's entry is the beginning of a summary's */
-	struct sn_database_summary from = {0};
-	memcpy(&from, directory->planes + plane * directory->entry_bytes, directory->entry_bytes);
-	return (struct sn_db_entry){from.metric,
-				    from.count,
-				    from.ids,
-				    from.values,
-				    {from.forms[0], from.forms[1], from.forms[2]}};
+	const struct sn_database_index *index = directory->index + major;
+	return (struct sn_planes){.entries =
+				      directory->planes + index->first * directory->entry_bytes,
+				  .data = directory->data + index->data,
+				  .entry_count = index[1].first - index->first,
+				  .data_bytes = index[1].data - index->data,
+				  .scopes = directory->scopes};
+}
+
+struct sn_database_summary sn_db_entry(const struct sn_db_directory *directory, uint64_t plane)
+{
+	return sn_planes_entry(
+	    &(struct sn_planes){.entries = directory->planes, .scopes = directory->scopes}, plane);
 }
 
 static bool are_ids_sound(const uint32_t *ids, uint32_t count, uint32_t id_count)
@@ -97,41 +109,6 @@ static bool are_ids_sound(const uint32_t *ids, uint32_t count, uint32_t id_count
 	for (uint32_t i = 1; i < count; i++)
 		are_ascending &= ids[i] > ids[i - 1];
 	return are_ascending && ids[count - 1] < id_count;
-}
-
-/* Bytes of all columns; UINT64_MAX where their forms are none. */
-static uint64_t column_bytes(const struct sn_db_directory *directory,
-			     const struct sn_db_entry *entry)
-{
-	int scopes = directory->entry_bytes == sizeof(struct sn_database_plane) ? 1 : 3;
-	uint64_t bytes = 0;
-	for (int i = 0; i < scopes; i++) {
-		uint64_t more = sn_plane_bytes(entry->forms[i], entry->count);
-		if (more == UINT64_MAX)
-			return more;
-		bytes += more;
-	}
-	return bytes;
-}
-
-/* A plane that begins at the word *end of `length` words of data, and moves *end past it. */
-static const char *check_plane(const struct sn_db_directory *directory,
-			       const struct sn_db_entry *entry, const uint32_t *data,
-			       uint64_t length, uint64_t *end)
-{
-	bool is_shared = entry->values == *end;
-	uint64_t bytes = column_bytes(directory, entry);
-	if (!entry->count || bytes == UINT64_MAX)
-		return "count or forms";
-	if (!is_shared && (entry->ids != *end || entry->values != *end + entry->count))
-		return "a gap";
-	if (entry->values > length || (uint64_t)entry->ids + entry->count > entry->values ||
-	    bytes > 4 * (length - entry->values))
-		return "outside its section";
-	if (!are_ids_sound(data + entry->ids, entry->count, directory->id_count))
-		return "ids";
-	*end = entry->values + (bytes + 3) / 4;
-	return NULL;
 }
 
 /* What is about to be read as a whole is asked for as a whole: page by page, as it would be missed,
@@ -144,40 +121,53 @@ static void expect(const unsigned char *bytes, uint64_t length)
 		madvise((void *)start, (uintptr_t)bytes + length - start, MADV_WILLNEED);
 }
 
-static uint64_t major_checksum(const struct sn_db_directory *directory,
-			       const struct sn_database_index *index)
-{
-	struct sn_checksum state;
-	expect(directory->data + index->data, index[1].data - index->data);
-	sn_checksum_init(&state);
-	sn_checksum_update(&state, directory->planes + index->first * directory->entry_bytes,
-			   (index[1].first - index->first) * directory->entry_bytes);
-	sn_checksum_update(&state, directory->data + index->data, index[1].data - index->data);
-	return sn_checksum_final(&state);
-}
-
 const char *sn_db_check_major(const struct sonde_db *db, const struct sn_db_directory *directory,
 			      uint32_t major)
 {
-	const struct sn_database_index *index = directory->index + major;
-	uint64_t length = (index[1].data - index->data) / 4, end = 0;
-	if (index->checksum !=
-	    (index->first < index[1].first ? major_checksum(directory, index) : 0))
+	struct sn_planes planes = sn_db_planes(directory, major);
+	uint64_t checksum;
+	const char *wrong = sn_planes_checksum(&planes, expect, &checksum);
+	if (wrong)
+		return wrong;
+	if (checksum != directory->index[major].checksum)
 		return "checksum";
-	struct sn_db_entry before = {0};
-	for (uint64_t i = index->first; i < index[1].first; i++) {
-		struct sn_db_entry entry = sn_db_entry(directory, i);
-		if (entry.metric >= db->metric_count ||
-		    (i > index->first && entry.metric <= before.metric))
+	uint32_t before = 0;
+	for (uint64_t i = 0; i < planes.entry_count; i++) {
+		struct sn_database_summary entry = sn_planes_entry(&planes, i);
+		if (entry.metric >= db->metric_count || (i && entry.metric <= before))
 			return "metrics";
-		const char *wrong =
-		    check_plane(directory, &entry,
-				(const uint32_t *)(directory->data + index->data), length, &end);
-		if (wrong)
-			return wrong;
-		before = entry;
+		before = entry.metric;
+		if (!sn_block_is_large(entry.count) &&
+		    !are_ids_sound((const uint32_t *)planes.data + entry.ids, entry.count,
+				   directory->id_count))
+			return "ids";
 	}
-	return end == length ? NULL : "length";
+	return NULL;
+}
+
+const char *sn_db_check_plane(const struct sn_db_directory *directory, uint32_t major,
+			      uint64_t plane)
+{
+	struct sn_planes planes = sn_db_planes(directory, major);
+	struct sn_database_summary entry = sn_db_entry(directory, plane);
+	struct sn_plane_place place;
+	/* of itself only the ids' place depends on where the plane before it ends */
+	sn_planes_place(&planes, &entry, entry.values, &place);
+	const unsigned char *ids = planes.data + 4 * place.ids;
+	const unsigned char *values = planes.data + 4 * place.values;
+	if (sn_block_is_large(place.ids_words)) {
+		expect(ids, 4 * place.ids_words);
+		if (!sn_block_is_sound(&planes, place.ids, place.ids_words))
+			return "checksum";
+		if (!are_ids_sound((const uint32_t *)ids, entry.count, directory->id_count))
+			return "ids";
+	}
+	if (sn_block_is_large(place.value_words)) {
+		expect(values, 4 * place.value_words);
+		if (!sn_block_is_sound(&planes, place.values, place.value_words))
+			return "checksum";
+	}
+	return NULL;
 }
 
 /* Remembers the first damage found. The database is const for its users; this is no part of it. */
@@ -194,6 +184,15 @@ const char *sonde_db_damage(const struct sonde_db *db)
 	return atomic_load(&db->damage);
 }
 
+/* Whether that is what is known; damage is remembered. */
+static bool is_known_sound(const struct sonde_db *db, const struct sn_db_directory *directory,
+			   unsigned char known)
+{
+	if (known == SN_DB_DAMAGED)
+		note_damage(db, directory);
+	return known == SN_DB_SOUND;
+}
+
 /* Checks the planes of a major when it is first used. */
 static bool is_usable(const struct sonde_db *db, const struct sn_db_directory *directory,
 		      uint32_t major)
@@ -205,14 +204,26 @@ static bool is_usable(const struct sonde_db *db, const struct sn_db_directory *d
 		known = sn_db_check_major(db, directory, major) ? SN_DB_DAMAGED : SN_DB_SOUND;
 		atomic_store_explicit(directory->checked + major, known, memory_order_relaxed);
 	}
-	if (known == SN_DB_DAMAGED)
-		note_damage(db, directory);
-	return known == SN_DB_SOUND;
+	return is_known_sound(db, directory, known);
+}
+
+/* Checks the large blocks of a plane when it is first used. */
+static bool is_plane_usable(const struct sonde_db *db, const struct sn_db_directory *directory,
+			    uint32_t major, uint64_t plane)
+{
+	/* relaxed: as above */
+	_Atomic unsigned char *checked = directory->planes_checked + plane;
+	unsigned char known = atomic_load_explicit(checked, memory_order_relaxed);
+	if (known == SN_DB_UNKNOWN) {
+		known = sn_db_check_plane(directory, major, plane) ? SN_DB_DAMAGED : SN_DB_SOUND;
+		atomic_store_explicit(checked, known, memory_order_relaxed);
+	}
+	return is_known_sound(db, directory, known);
 }
 
 /* False where there is no such plane, or none that can be used. */
 static bool find_plane(const struct sonde_db *db, const struct sn_db_directory *directory,
-		       uint32_t major, uint32_t metric, struct sn_db_entry *entry)
+		       uint32_t major, uint32_t metric, struct sn_database_summary *entry)
 {
 	if (major >= directory->major_count || metric >= db->metric_count ||
 	    !is_usable(db, directory, major))
@@ -222,7 +233,7 @@ static bool find_plane(const struct sonde_db *db, const struct sn_db_directory *
 		uint64_t middle = first + (end - first) / 2;
 		*entry = sn_db_entry(directory, middle);
 		if (entry->metric == metric)
-			return true;
+			return is_plane_usable(db, directory, major, middle);
 		if (entry->metric < metric)
 			first = middle + 1;
 		else
@@ -236,7 +247,7 @@ static struct sonde_db_plane plane_of(const struct sonde_db *db, enum sn_db_dire
 {
 	const struct sn_db_directory *directory = db->directories + which;
 	struct sonde_db_plane plane = {0};
-	struct sn_db_entry entry;
+	struct sn_database_summary entry;
 	if (!find_plane(db, directory, major, metric, &entry))
 		return plane;
 	const unsigned char *data = directory->data + directory->index[major].data;
@@ -297,7 +308,7 @@ void sonde_db_plane_numbers(const struct sonde_db_plane *plane, enum sonde_db_pa
 struct sonde_db_summary_plane sonde_db_summary_plane(const struct sonde_db *db, uint32_t metric)
 {
 	struct sonde_db_summary_plane plane = {0};
-	struct sn_db_entry entry;
+	struct sn_database_summary entry;
 	const struct sn_db_directory *directory = db->directories + SN_DB_SUMMARIES;
 	if (!find_plane(db, directory, metric, metric, &entry))
 		return plane;

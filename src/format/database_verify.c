@@ -23,6 +23,9 @@ static int check_directory(const struct sonde_db *db, enum sn_db_directories whi
 	const struct sn_db_directory *directory = db->directories + which;
 	for (uint32_t major = 0; major < directory->major_count; major++) {
 		const char *wrong = sn_db_check_major(db, directory, major);
+		for (uint64_t i = directory->index[major].first;
+		     i < directory->index[major + 1].first && !wrong; i++)
+			wrong = sn_db_check_plane(directory, major, i);
 		if (wrong)
 			return damaged(directory, wrong, error);
 	}

@@ -6,8 +6,10 @@
 #ifndef SN_TESTS_FUZZ_DATABASE_CHECKSUMS_H
 #define SN_TESTS_FUZZ_DATABASE_CHECKSUMS_H
 
-#include "format/database.h"
+#include "format/database_blocks.h"
 #include "fuzz_checksums.h"
+
+#include <string.h>
 
 struct fuzz_section {
 	uint8_t *bytes;
@@ -31,6 +33,31 @@ static inline struct fuzz_section fuzz_find_section(uint8_t *bytes, size_t size,
 	return none;
 }
 
+/* The checksum behind a block. */
+static inline void fuzz_patch_block(uint8_t *data, uint64_t first, uint64_t words)
+{
+	uint64_t checksum = sn_checksum(data + 4 * first, 4 * words);
+	if (sn_block_is_large(words))
+		memcpy(data + 4 * (first + words), &checksum, sizeof(checksum));
+}
+
+/* Those of the large blocks of one profile, context or metric, and then that of all of it. */
+static inline uint64_t fuzz_patch_planes(const struct sn_planes *planes, uint8_t *data)
+{
+	struct sn_plane_place place = {0};
+	uint64_t checksum;
+	for (uint64_t i = 0; i < planes->entry_count; i++) {
+		struct sn_database_summary entry = sn_planes_entry(planes, i);
+		if (sn_planes_place(planes, &entry, place.end, &place))
+			break;
+		if (place.has_ids)
+			fuzz_patch_block(data, place.ids, place.ids_words);
+		fuzz_patch_block(data, place.values, place.value_words);
+	}
+	sn_planes_checksum(planes, NULL, &checksum);
+	return checksum;
+}
+
 static inline void fuzz_patch_index(uint8_t *bytes, size_t size, unsigned type, size_t entry_bytes)
 {
 	struct fuzz_section at = fuzz_find_section(bytes, size, type);
@@ -38,17 +65,17 @@ static inline void fuzz_patch_index(uint8_t *bytes, size_t size, unsigned type, 
 	struct fuzz_section data = fuzz_find_section(bytes, size, type + 2);
 	struct sn_database_index *index = (void *)at.bytes;
 	for (uint64_t i = 0; i + 1 < at.length / sizeof(*index); i++) {
-		struct sn_checksum state;
 		uint64_t first = index[i].first, end = index[i + 1].first;
-		if (first > end || end > entries.length / entry_bytes ||
+		if (first > end || end > entries.length / entry_bytes || index[i].data % 4 ||
 		    index[i].data > index[i + 1].data || index[i + 1].data > data.length)
 			return;
-		sn_checksum_init(&state);
-		sn_checksum_update(&state, entries.bytes + first * entry_bytes,
-				   (end - first) * entry_bytes);
-		sn_checksum_update(&state, data.bytes + index[i].data,
-				   index[i + 1].data - index[i].data);
-		index[i].checksum = first < end ? sn_checksum_final(&state) : 0;
+		struct sn_planes planes = {
+		    .entries = entries.bytes + first * entry_bytes,
+		    .data = data.bytes + index[i].data,
+		    .entry_count = end - first,
+		    .data_bytes = index[i + 1].data - index[i].data,
+		    .scopes = entry_bytes == sizeof(struct sn_database_plane) ? 1 : 3};
+		index[i].checksum = fuzz_patch_planes(&planes, data.bytes + index[i].data);
 	}
 }
 

@@ -14,7 +14,8 @@ database="$src/format/database_*.c $src/format/statistics.c"
 measurement="$src/format/measurement_*.c $src/format/trace_file_reader.c"
 aggregate="$src/aggregate/merge.c $src/aggregate/nodes.c $src/aggregate/expand.c $src/aggregate/operators.c $src/aggregate/provenance.c
 	$src/format/torch_name.c"
-options="-std=gnu17 -D_GNU_SOURCE -I$src -I$top/include"
+# blocks of a few elements count as large, because inputs are small
+options="-std=gnu17 -D_GNU_SOURCE -DSN_DATABASE_LARGE_BLOCK=64u -I$src -I$top/include"
 fuzzer="clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $options"
 # shellcheck disable=SC2086
 {

@@ -182,8 +182,8 @@ static int open_small(void)
 
 static void opening_reports_each_failure(void **state)
 {
-	/* the database, and what is known of the planes of its three directories */
-	assert_int_equal(fail_each(open_small, false), 4);
+	/* the database; of its three directories what is known of majors and of large blocks */
+	assert_int_equal(fail_each(open_small, false), 7);
 }
 
 static int list_measurements(void)

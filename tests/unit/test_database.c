@@ -479,7 +479,11 @@ static void newer_versions_are_refused(void **state)
 	header->version_major++;
 	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
 	write_whole(bytes, length);
-	assert_unreadable("version 3");
+	assert_unreadable("version 4");
+	header->version_major = 2;
+	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
+	write_whole(bytes, length);
+	assert_unreadable("version 2 of the format, this program reads version 3: make it again");
 	free(bytes);
 }
 
@@ -612,6 +616,88 @@ static void damage_is_told_once_it_is_met(void **state)
 	sonde_db_close(db);
 }
 
+/* One context with two metrics of 20,000 profiles, the second without the last of them: ids and
+ * columns are large blocks, of which the metrics share none. */
+static void write_wide(void)
+{
+	enum { PROFILES = 20000 };
+	struct sn_db_builder *builder = db_fixture_small();
+	uint32_t context = sn_db_builder_context(
+	    builder, 0, sn_db_builder_named_frame(builder, SN_FRAME_REGION, "wide"));
+	for (uint32_t i = 0; i < PROFILES; i++) {
+		struct sonde_db_stat stat = {3, i + 0.5, 0.25, i / 7.0, i * 1e3};
+		uint32_t profile = sn_db_builder_profile(
+		    builder, &(struct sonde_db_profile){.tid = 10000 + i, .start_ns = 1});
+		sn_db_builder_value(builder, profile, context, 0, &stat);
+		if (i + 1 < PROFILES)
+			sn_db_builder_value(builder, profile, context, 1, &stat);
+	}
+	write_builder(builder);
+}
+
+/* Damages the word of the rows' data that holds metric `metric`'s ids or values in "wide", and
+ * opens it. Checksums are as they were. */
+static struct sonde_db *open_damaged_wide(uint32_t metric, bool in_ids)
+{
+	struct sonde_db *db = open_whole();
+	uint32_t context = find_context(db, "wide");
+	sonde_db_close(db);
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	struct fuzz_section index = fuzz_find_section(bytes, length, SN_DATABASE_ROW_INDEX);
+	struct fuzz_section rows = fuzz_find_section(bytes, length, SN_DATABASE_ROWS);
+	struct fuzz_section data = fuzz_find_section(bytes, length, SN_DATABASE_ROW_DATA);
+	const struct sn_database_index *of = (struct sn_database_index *)index.bytes + context;
+	const struct sn_database_plane *plane =
+	    (struct sn_database_plane *)rows.bytes + of->first + metric;
+	assert_int_equal(plane->metric, metric);
+	data.bytes[of->data + 4ull * (in_ids ? plane->ids : plane->values) + 4000] ^= 1;
+	write_whole(bytes, length);
+	free(bytes);
+	return open_whole();
+}
+
+/* One metric of a context with many profiles is read without the others. */
+static void a_damaged_metric_leaves_the_others(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		uint32_t bad = i % 2, good = 1 - bad;
+		write_wide();
+		struct sonde_db *db = open_damaged_wide(bad, i / 2);
+		uint32_t context = find_context(db, "wide");
+		assert_int_equal(sonde_db_context_row(db, context, good).count, 20000 - good);
+		assert_null(sonde_db_damage(db));
+		assert_int_equal(sonde_db_context_row(db, context, bad).count, 0);
+		assert_non_null(strstr(sonde_db_damage(db), "damaged (values by context)"));
+		assert_int_equal(sonde_db_context_row(db, context, bad).count, 0);
+		sonde_db_close(db);
+		assert_unreadable("values by context: checksum");
+	}
+}
+
+/* The wide one, whole: both orders, every value; and with every checksum of large blocks right
+ * again, ids that are none are noticed. */
+static void large_blocks_hold_what_was_added(void **state)
+{
+	write_wide();
+	struct sonde_db *db = open_whole();
+	struct sonde_db_error error = {""};
+	if (sonde_db_verify(db, &error))
+		fail_msg("%s", error.text);
+	struct sonde_db_plane row = sonde_db_context_row(db, find_context(db, "wide"), 1);
+	assert_int_equal(row.count, 19999);
+	for (uint32_t i = 0; i < row.count; i++)
+		assert_true(sonde_db_plane_sum(&row, i) == i + 0.5);
+	sonde_db_close(db);
+	sonde_db_close(open_damaged_wide(0, true));
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	fuzz_patch_database(bytes, length);
+	write_whole(bytes, length);
+	free(bytes);
+	assert_unreadable("values by context: ids");
+}
+
 /* A number of one order that is another in the other, with every checksum right. */
 static void values_of_other_profiles_are_noticed(void **state)
 {
@@ -727,6 +813,8 @@ int main(void)
 	    cmocka_unit_test(every_form_gives_the_same_bits),
 	    cmocka_unit_test(sampled_values_take_five_bytes),
 	    cmocka_unit_test(damage_is_told_once_it_is_met),
+	    cmocka_unit_test(a_damaged_metric_leaves_the_others),
+	    cmocka_unit_test(large_blocks_hold_what_was_added),
 	    cmocka_unit_test(values_of_other_profiles_are_noticed),
 	    cmocka_unit_test(order_of_insertion_does_not_matter),
 	    cmocka_unit_test(equal_keys_are_merged),
