@@ -14,6 +14,7 @@ while read -r lines file; do
 	[ "$file" = total ] || [ "$lines" -le 1200 ] || fail "$file: $lines lines; 1200 is the limit"
 done < <(git ls-files '*.c' '*.h' '*.py' '*.ts' | xargs wc -l)
 python3 tools/layers.py || status=1
+marked=$(git grep -lE '^(<{7}|>{7}) ' -- . ':!viewer/dist') && fail "left of a merge: $marked"
 if command -v clang-format >/dev/null; then
 	git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror 2>/tmp/sonde-format.$$ >/dev/null ||
 		fail "not formatted (make format): $(grep -o '^[^: ]*\.[ch]:[0-9]' /tmp/sonde-format.$$ | sed 's/:.*//' | sort -u | tr '\n' ' ')"

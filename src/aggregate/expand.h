@@ -2,17 +2,10 @@
 /*
  * From what the collector saw to what people read: the second half of analysis.
  *
-<<<<<<< HEAD
  * A native frame becomes its function followed by the loops and inlined functions it is in there,
- * outermost first; the entry points of operators become operators (operators.h); a path whose
- * callers are unknown begins with a marker. Values go to the last frame that their context became.
-=======
- * A native frame becomes its function followed by the functions inlined there, outermost first; the
- * entry points of operators become operators (operators.h); a path whose callers are unknown begins
- * with a marker. A GPU's
- * instruction becomes its function, inlined calls, loops and line above itself. Values go to the
- * last frame that their context became.
->>>>>>> 1e93ce7 (Samples of GPU instructions in call paths: function, inlined calls, loops, line)
+ * outermost first; a GPU's instruction its function, inlined calls, loops and line. The entry
+ * points of operators become operators (operators.h); a path whose callers are unknown begins with
+ * a marker. Values go to the last frame that their context became.
  */
 #ifndef SN_AGGREGATE_EXPAND_H
 #define SN_AGGREGATE_EXPAND_H

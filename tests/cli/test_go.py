@@ -43,7 +43,7 @@ def test_cgo(tmp_path: Path) -> None:
     total = sum(counts.values())
     assert total > 200, counts
     for function, share in SHARES.items():
-        allowed = program.bound(share, total) * 1.1
+        allowed = program.bound(share, total) * 1.3
         assert abs(counts[function] / total - share) <= allowed, f"{function}: {counts} not {share} +- {allowed:.3f}"
     # C runs on the thread's stack and Go on the goroutine's: the path goes over from one to the other
     assert whole >= 0.95 * total, (whole, total)

@@ -48,7 +48,7 @@ def check(folder: Path, starters: dict[str, str], bodies: dict[str, str], outer:
     total = sum(counts.values())
     assert total > 300, f"too few samples to judge: {total}"
     for key, share in SHARES.items():
-        allowed = program.bound(share, total) * 1.1
+        allowed = program.bound(share, total) * 1.3
         assert abs(counts[key] / total - share) <= allowed, f"{counts} not {share} +- {allowed:.3f}"
     # start and end of the program, and of its threads
     assert sum(strays.values()) <= 0.05 * total + 10, strays
