@@ -149,8 +149,7 @@ def test_xplane_graph(sonde, tmp_path):
     assert rows["fusion.1"]["device_ns"]["sum"] == 22000 and rows["reduce.1"]["device_ns"]["sum"] == 12000
 
 
-def test_xplane_tpu(sonde, tmp_path):
-    """Operations nest and nothing launched them: a loop's own time is without its body's."""
+def tpu_space() -> bytes:
     tpu = Plane(3, "/device:TPU:1")
     for name, display in (("%while.1 = while(...)", "while.1"), ("%add.1 = add(...)", "add.1"), ("%fusion.1 = ...", "fusion.1")):
         tpu.kind(name, display, {"program_id": 77, "hlo_category": "x"})
@@ -159,7 +158,12 @@ def test_xplane_tpu(sonde, tmp_path):
     tpu.line(3, "XLA Ops", START, [("%fusion.1 = ...", 0, 10 * US, {}), ("%while.1 = while(...)", 10 * US, 80 * US, {}),
                                    ("%add.1 = add(...)", 20 * US, 10 * US + 999, {}), ("%add.1 = add(...)", 40 * US, 10 * US, {})])
     tpu.line(4, "Async XLA Ops", START, [("copy-start", 0, 50 * US, {})])
-    path = imported(sonde, tmp_path, write(tmp_path / "tpu.xplane.pb", metadata() + tpu.bytes()))
+    return tpu.bytes()
+
+
+def test_xplane_tpu(sonde, tmp_path):
+    """Operations nest and nothing launched them: a loop's own time is without its body's."""
+    path = imported(sonde, tmp_path, write(tmp_path / "tpu.xplane.pb", metadata() + tpu_space()))
     rows = report(sonde, path, "--metric", "kernel-time")
     assert paths(rows, "kernel-time") == {"jit_step/fusion.1": (1, 10000), "jit_step/while.1": (1, 60000),
                                           "jit_step/while.1 > jit_step/add.1": (2, 20000)}

@@ -7,6 +7,7 @@
 #include "fuzz_trace.h"
 
 #include "import/importer.h"
+#include "sonde/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static void read_back(struct sn_db_builder *builder)
 	struct sn_error error;
 	struct sonde_db_error db_error;
 	struct sonde_db *db;
+	struct sonde_graph *graph;
 	int file = mkstemp(path);
 	if (file < 0)
 		abort();
@@ -29,6 +31,9 @@ static void read_back(struct sn_db_builder *builder)
 		if (sonde_db_open(path, &db, &db_error))
 			abort();
 		fuzz_read_trace(db, true);
+		if (sonde_graph_open(db, &graph, &db_error))
+			abort();
+		sonde_graph_close(graph);
 		sonde_db_close(db);
 	}
 	unlink(path);
