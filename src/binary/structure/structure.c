@@ -17,6 +17,7 @@
 #define BATCH_CODE_BYTES  (512u << 10) /* with lines */
 #define BATCH_PLAIN_BYTES (4u << 20)   /* without */
 #define BATCH_FUNCTIONS	  8192u
+#define BATCHES_OF_MANY	  64u /* ... where functions are so many that the passes would count */
 #define LOOPS_AROUND_MAX  64
 
 struct sn_structure {
@@ -125,15 +126,17 @@ static int divide(struct sn_structure *structure)
 	const struct sn_code *code = structure->code;
 	bool is_full = structure->info.has_lines && !structure->options.no_lines;
 	uint64_t most = is_full ? BATCH_CODE_BYTES : BATCH_PLAIN_BYTES, bytes = 0;
+	uint32_t functions = code->function_count / BATCHES_OF_MANY;
 	size_t capacity = 0;
+	if (functions < BATCH_FUNCTIONS)
+		functions = BATCH_FUNCTIONS;
 	for (uint32_t i = 0; i <= code->function_count; i++) {
 		bool is_last = i == code->function_count;
 		bool is_first = structure->batch_count == 0;
 		uint64_t size = is_last ? 0 : code->functions[i].end - code->functions[i].start;
 		bool is_full_batch =
-		    !is_first &&
-		    (bytes + size > most ||
-		     i - structure->batches[structure->batch_count - 1] >= BATCH_FUNCTIONS);
+		    !is_first && (bytes + size > most ||
+				  i - structure->batches[structure->batch_count - 1] >= functions);
 		if (is_first || is_last || is_full_batch) {
 			if (sn_vec_reserve(&structure->batches, &capacity,
 					   structure->batch_count + 1u) < 0)
