@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 from kineto_traces import Trace  # noqa: E402
 from perfetto_trace import trace as perfetto  # noqa: E402
 from test_import_nsys import Export  # noqa: E402
-from test_import_perf import made  # noqa: E402
+from test_import_perf import made as perf_recording  # noqa: E402
 from test_import_rocpd import Rocpd  # noqa: E402
 from test_import_rocprof import results, write_run  # noqa: E402
 from test_import_xplane import gpu_space, metadata, tpu_space  # noqa: E402
@@ -56,8 +56,8 @@ for name, packets in {
 }.items():
     (folder / f"perfetto-{name}").write_bytes(perfetto([made.CLOCKS, *threads, *packets]))
 write_run(folder)
-(folder / "perf.data").write_bytes(made())
-(folder / "pipe.data").write_bytes(made(True))
+(folder / "perf.data").write_bytes(perf_recording())
+(folder / "pipe.data").write_bytes(perf_recording(True))
 (folder / "rocprof.json").write_text(json.dumps(results()))
 export = Export(folder / "nsys.sqlite")
 export.db.commit()
