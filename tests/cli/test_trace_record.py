@@ -265,6 +265,49 @@ def test_memory_adds_up(training):
     assert max(int(e["attribute.value"]) for e in counters) > 0
 
 
+EXCHANGE = """
+import sys, time, torch, torch.distributed as dist, torch.multiprocessing as mp
+def rank(number, store):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=store, rank=number, world_size=2)
+    x = torch.ones(1000)
+    for _ in range(5):
+        dist.all_reduce(x)
+    if number == 0:
+        dist.recv(torch.ones(77), 1)
+    else:
+        time.sleep(0.6)
+        dist.send(torch.ones(77), 0)
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    mp.spawn(rank, ("file://" + sys.argv[1],), 2)
+"""
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_messages_between_processes(python, tmp_path):
+    """What one sends the other receives, with the same tag and size; who waits for whom."""
+    if not version(python):
+        pytest.skip(f"{python} has no PyTorch")
+    script = tmp_path / "exchange.py"
+    script.write_text(EXCHANGE)
+    program.run(tmp_path, python, script, tmp_path / "store", options=("--trace=messages",), timeout=300)
+    found: dict[str, dict[str, list[dict]]] = {}
+    for event in events(tmp_path):
+        found.setdefault(event["pid"], {}).setdefault(event["name"], []).append(event)
+    one, other = found.values()
+
+    def sizes(process: dict, name: str) -> Counter:
+        return Counter((e["attribute.tag"], e["attribute.bytes"]) for e in process.get(name, []))
+
+    assert sizes(one, "gloo send") == sizes(other, "gloo receive") and sizes(other, "gloo send") == sizes(one, "gloo receive")
+    late, = [p for p in (one, other) if "308" in {e["attribute.bytes"] for e in p["gloo send"]}]
+    early = other if late is one else one
+    waits = [int(e["end_ns"]) - int(e["start_ns"]) for e in early["gloo wait to receive"] if e["attribute.peer"] == "1"]
+    assert max(waits) > 300_000_000
+    assert {e["attribute.peer"] for e in late["gloo send"]} == {"0"}
+
+
 def test_opencl(tmp_path):
     """Operations as many as the profile has, on their queues, after the calls that started them began."""
     known = program.BUILD / "tests/opencl-known"

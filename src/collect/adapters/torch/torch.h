@@ -12,6 +12,7 @@
  *	operators.c operators recognised by address, where native frames are left out
  *	exact.c     a callback at every operator, on request
  *	memory.c    tensor memory, on request
+ *	gloo.c      messages of torch.distributed between processes
  *	graph*.c    the dataflow graph, on request; graph.h
  *
  * docs/design/torch-operators.md says why it is done so and what it costs.
