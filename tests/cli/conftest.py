@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from verified import verify, written_by
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build"))
@@ -42,6 +43,8 @@ def clean_environment(**more: str) -> dict[str, str]:
 def run_sonde(*arguments: object, cwd: Path | None = None, timeout: float = 120, **environment: str) -> Result:
     done = subprocess.run([SONDE, *map(str, arguments)], cwd=cwd, capture_output=True, timeout=timeout,
                           env=clean_environment(**environment), stdin=subprocess.DEVNULL)
+    if done.returncode == 0 and cwd is None:
+        verify(SONDE, written_by([*map(str, arguments)]))
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

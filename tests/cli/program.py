@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from verified import verify, written_by
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build")).resolve()
@@ -40,6 +41,8 @@ def run(folder: Path, *command: str | Path, options: tuple[str, ...] = (), check
                           env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL)
     if check is not None:
         assert done.returncode == check, done.stderr
+    if done.returncode == 0 and (folder / "run.sdb").is_file():
+        verify(SONDE, folder / "run.sdb")
     return done
 
 
@@ -47,6 +50,8 @@ def sonde(*arguments: str | Path, check: int | None = 0) -> str:
     done = subprocess.run([SONDE, *map(str, arguments)], capture_output=True, text=True, timeout=120)
     if check is not None:
         assert done.returncode == check, done.stderr
+    if done.returncode == 0:
+        verify(SONDE, written_by([*map(str, arguments)]))
     return done.stdout
 
 

@@ -196,7 +196,7 @@ def headers(binary: dict) -> set[int]:
     return {start for function in binary["functions"] if function for start in of(function)}
 
 
-@pytest.mark.parametrize("compiler, level", [("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O2"), ("gcc", "-O3")])
+@pytest.mark.parametrize("compiler, level", [(compiler, level) for compiler in ("gcc", "clang") for level in LEVELS])
 class TestStripped:
     def plain(self, compiler, level, folder):
         """The same code without line information, so that no loops are united by their lines."""
