@@ -28,6 +28,14 @@
  *
  *	sonde_trace_start();	...	sonde_trace_stop();	of all threads; may be repeated
  *
+ * and what processes send each other, under `sonde run --trace`:
+ *
+ *	uint64_t begun = sonde_message_begin();
+ *	... send, or receive and wait ...
+ *	sonde_message_sent(begun, peer, tag, bytes);	sonde_message_received(begun, peer, ...);
+ *
+ * By these the clocks of the hosts are joined: see sonde_message_sent.
+ *
  * Including this header is all there is to do: nothing is linked and nothing has to be installed
  * where the program runs. A region costs the test of one variable when the program is not profiled.
  * Regions nest, belong to the thread that began them, and end in the reverse order; one that is
@@ -87,6 +95,12 @@ struct sonde_trace_hooks {
 	void (*run)(int is_running);
 };
 
+/* The same for messages, of note type 4. */
+struct sonde_message_hooks {
+	uint64_t (*begin)(void);
+	void (*end)(uint64_t begun, int is_sent, uint32_t peer, uint64_t tag, uint64_t bytes);
+};
+
 #ifndef SONDE_TYPES_ONLY /* for who only wants the struct */
 
 #if defined(__ELF__) && defined(__LP64__) && defined(__GNUC__) && !defined(SONDE_DISABLE)
@@ -107,7 +121,11 @@ extern const struct sonde_trace_hooks *volatile sonde_trace_hooks_v1;
 __attribute__((weak, visibility("hidden"), used))
 const struct sonde_trace_hooks *volatile sonde_trace_hooks_v1 = 0;
 
-/* The notes: owner "Sonde", type 1 to 3, the distance from the field to the pointer. */
+extern const struct sonde_message_hooks *volatile sonde_message_hooks_v1;
+__attribute__((weak, visibility("hidden"), used))
+const struct sonde_message_hooks *volatile sonde_message_hooks_v1 = 0;
+
+/* The notes: owner "Sonde", type 1 to 4, the distance from the field to the pointer. */
 #define SONDE_NOTE_(type, pointer)                                                                 \
 	__asm__(".pushsection .note.sonde, \"a\", %note\n\t"                                       \
 		".balign 4\n\t"                                                                    \
@@ -119,12 +137,15 @@ const struct sonde_trace_hooks *volatile sonde_trace_hooks_v1 = 0;
 SONDE_NOTE_(1, sonde_hooks_v1);
 SONDE_NOTE_(2, sonde_graph_hooks_v1);
 SONDE_NOTE_(3, sonde_trace_hooks_v1);
+SONDE_NOTE_(4, sonde_message_hooks_v1);
 
 extern void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer)
     __attribute__((weak));
 extern void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer)
     __attribute__((weak));
 extern void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer)
+    __attribute__((weak));
+extern void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer)
     __attribute__((weak));
 static __attribute__((constructor, used)) void sonde_register_(void)
 {
@@ -134,15 +155,19 @@ static __attribute__((constructor, used)) void sonde_register_(void)
 		sonde_register_graph_hooks_v1(&sonde_graph_hooks_v1);
 	if (sonde_register_trace_hooks_v1)
 		sonde_register_trace_hooks_v1(&sonde_trace_hooks_v1);
+	if (sonde_register_message_hooks_v1)
+		sonde_register_message_hooks_v1(&sonde_message_hooks_v1);
 }
 
-#define SONDE_HOOKS_()	     sonde_hooks_v1
-#define SONDE_GRAPH_HOOKS_() sonde_graph_hooks_v1
-#define SONDE_TRACE_HOOKS_() sonde_trace_hooks_v1
+#define SONDE_HOOKS_()	       sonde_hooks_v1
+#define SONDE_GRAPH_HOOKS_()   sonde_graph_hooks_v1
+#define SONDE_TRACE_HOOKS_()   sonde_trace_hooks_v1
+#define SONDE_MESSAGE_HOOKS_() sonde_message_hooks_v1
 #else
-#define SONDE_HOOKS_()	     ((const struct sonde_hooks *)0)
-#define SONDE_GRAPH_HOOKS_() ((const struct sonde_graph_hooks *)0)
-#define SONDE_TRACE_HOOKS_() ((const struct sonde_trace_hooks *)0)
+#define SONDE_HOOKS_()	       ((const struct sonde_hooks *)0)
+#define SONDE_GRAPH_HOOKS_()   ((const struct sonde_graph_hooks *)0)
+#define SONDE_TRACE_HOOKS_()   ((const struct sonde_trace_hooks *)0)
+#define SONDE_MESSAGE_HOOKS_() ((const struct sonde_message_hooks *)0)
 #endif
 
 /* Always inlined, also without optimisation, so that the frame is that of the function that calls.
@@ -267,6 +292,36 @@ SONDE_INLINE_ void sonde_trace_stop(void)
 	const struct sonde_trace_hooks *hooks = SONDE_TRACE_HOOKS_();
 	if (__builtin_expect(hooks != 0, 0))
 		hooks->run(0);
+}
+
+/* ---- messages between processes ---- */
+
+/* Before a message is sent, or is waited for; what it returns is told when that is done. */
+SONDE_INLINE_ uint64_t sonde_message_begin(void)
+{
+	const struct sonde_message_hooks *hooks = SONDE_MESSAGE_HOOKS_();
+	return __builtin_expect(hooks != 0, 0) ? hooks->begin() : 0;
+}
+
+/*
+ * A message of `bytes` bytes to rank `peer` is sent. The n-th that one rank sends to another with
+ * a tag is the n-th that the other one receives with it: tags are anything that makes this true.
+ * A rank is what the launcher says (OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, RANK, ...).
+ */
+SONDE_INLINE_ void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes)
+{
+	const struct sonde_message_hooks *hooks = SONDE_MESSAGE_HOOKS_();
+	if (__builtin_expect(hooks != 0, 0))
+		hooks->end(begun, 1, peer, tag, bytes);
+}
+
+/* ... from rank `peer` has been received. */
+SONDE_INLINE_ void sonde_message_received(uint64_t begun, uint32_t peer, uint64_t tag,
+					  uint64_t bytes)
+{
+	const struct sonde_message_hooks *hooks = SONDE_MESSAGE_HOOKS_();
+	if (__builtin_expect(hooks != 0, 0))
+		hooks->end(begun, 0, peer, tag, bytes);
 }
 
 #endif /* SONDE_TYPES_ONLY */

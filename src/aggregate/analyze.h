@@ -45,6 +45,8 @@ struct sn_analyze_result {
 	struct sn_error first_problem; /* why the first of them could not; "" without */
 	uint64_t addresses;	       /* distinct native ones */
 	uint32_t contexts;
+	uint32_t lone_hosts; /* whose clock no message joins to the others' */
+	char first_lone_host[64];
 	uint32_t nameless_count; /* modules without symbols; the first of them: */
 	struct sn_analyze_nameless nameless[SN_ANALYZE_NAMELESS_MAX];
 	uint64_t read_ns, symbols_ns, write_ns;

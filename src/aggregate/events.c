@@ -9,6 +9,7 @@
 #include "events.h"
 
 #include "base/vec.h"
+#include "clocks.h"
 #include "format/measurement_trace.h"
 #include "trace/writer.h"
 
@@ -22,8 +23,8 @@ struct process {
 	const struct sn_measurement *measurement;
 	const struct sn_trace_directory *all;
 	uint32_t file;
-	uint64_t realtime_ns; /* to add to a time */
-	uint64_t first_link;  /* to tell links of processes apart */
+	const struct sn_clocks *clocks;
+	uint64_t first_link; /* to tell links of processes apart */
 	/* by the thread's position: contexts of the builder, by the number that events use */
 	uint32_t **contexts, *context_counts;
 	uint32_t thread_count;
@@ -238,9 +239,10 @@ static void add_event(struct process *process, const struct sn_trace_event *even
 		return;
 	}
 	struct sn_event added = {
-	    .start_ns = event->start_ns + process->realtime_ns,
-	    .end_ns = event->end_ns + process->realtime_ns,
-	    .link = event->link ? event->link + process->first_link : 0,
+	    .start_ns = sn_clocks_convert(process->clocks, process->file, event->start_ns),
+	    .end_ns = sn_clocks_convert(process->clocks, process->file, event->end_ns),
+	    .link = event->link ? event->link + process->first_link
+				: sn_clocks_link(process->clocks, process->file, event),
 	    .profile = profile,
 	    .context = context_of(process, event),
 	    .metric = SONDE_NONE,
@@ -293,24 +295,24 @@ static void add_drop(const struct process *process, const char *cause, uint64_t 
 		sn_db_builder_drop(builder, cause, sn_provenance_drop_text(cause), count);
 }
 
-static uint64_t number_of(const struct sn_measurement *measurement, const char *key)
-{
-	const char *text = sn_measurement_property(measurement, key);
-	return text ? strtoull(text, NULL, 10) : 0;
-}
+/* Of an analysis. */
+struct adding {
+	struct sn_pipeline *pipeline;
+	struct sn_trace_writer *writer; /* NULL: no input had a trace */
+	struct sn_clocks *clocks;
+};
 
-static int add_process(struct sn_pipeline *pipeline, struct sn_trace_writer *writer, uint32_t file,
+static int add_process(const struct adding *adding, uint32_t file,
 		       const struct sn_measurement *measurement, struct sn_error *error)
 {
 	struct process process = {
-	    .pipeline = pipeline,
-	    .writer = writer,
+	    .pipeline = adding->pipeline,
+	    .writer = adding->writer,
+	    .clocks = adding->clocks,
 	    .measurement = measurement,
 	    .all = sn_trace_reader_directory(measurement->trace),
 	    .file = file,
 	    .measured_count = measurement->thread_count - measurement->trace_added,
-	    .realtime_ns = number_of(measurement, "start_realtime_ns") -
-			   number_of(measurement, "start_monotonic_ns"),
 	    .first_link = (uint64_t)file << 43,
 	};
 	int result = translate(&process);
@@ -335,38 +337,49 @@ static bool has_trace(const struct sn_input *input)
 	return path;
 }
 
-static int add_input(struct sn_pipeline *pipeline, struct sn_trace_writer *writer, uint32_t file)
+static int add_input(const struct adding *adding, uint32_t file)
 {
+	struct sn_pipeline *pipeline = adding->pipeline;
 	struct sn_measurement *measurement;
 	struct sn_error error = {""};
 	/* what could not be read has been told before */
 	if (sn_measurement_open(pipeline->inputs[file].path, &measurement, NULL))
 		return 0;
-	int result =
-	    measurement->trace ? add_process(pipeline, writer, file, measurement, &error) : 0;
+	sn_clocks_begin_file(adding->clocks, file, measurement);
+	int result = measurement->trace ? add_process(adding, file, measurement, &error) : 0;
 	if (!measurement->trace)
 		add_drop(&(struct process){.pipeline = pipeline}, "trace-damaged", 1);
 	sn_measurement_free(measurement);
 	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
 }
 
+static int begin(struct adding *adding)
+{
+	struct sn_pipeline *pipeline = adding->pipeline;
+	uint64_t memory = pipeline->memory == UINT64_MAX ? 0 : pipeline->memory / 4;
+	adding->writer = sn_trace_writer_new(memory, NULL);
+	if (!adding->writer || sn_clocks_make(pipeline, &adding->clocks))
+		return sn_pipeline_out_of_memory(pipeline);
+	sn_clocks_describe(adding->clocks, pipeline);
+	return 0;
+}
+
 int sn_events_add(struct sn_pipeline *pipeline)
 {
-	struct sn_trace_writer *writer = NULL;
-	struct sn_db_builder *builder = pipeline->workers->unified.builder;
-	uint64_t memory = pipeline->memory == UINT64_MAX ? 0 : pipeline->memory / 4;
+	struct adding adding = {.pipeline = pipeline};
 	int result = 0;
 	for (uint32_t i = 0; i < pipeline->input_count && !result; i++) {
 		if (!has_trace(pipeline->inputs + i))
 			continue;
-		if (!writer)
-			writer = sn_trace_writer_new(memory, NULL);
-		result =
-		    writer ? add_input(pipeline, writer, i) : sn_pipeline_out_of_memory(pipeline);
+		if (!adding.writer)
+			result = begin(&adding);
+		if (!result)
+			result = add_input(&adding, i);
 	}
-	if (writer && !result)
-		sn_trace_writer_attach(writer, builder);
+	sn_clocks_free(adding.clocks);
+	if (adding.writer && !result)
+		sn_trace_writer_attach(adding.writer, pipeline->workers->unified.builder);
 	else
-		sn_trace_writer_free(writer);
+		sn_trace_writer_free(adding.writer);
 	return result;
 }

@@ -200,6 +200,7 @@ static void print_json(const char *output, const struct sn_analyze_result *resul
 	put_number(&json, "processes", (double)result->processes);
 	put_number(&json, "unreadable", (double)result->unreadable);
 	put_number(&json, "older_snapshots", (double)result->fallbacks);
+	put_number(&json, "lone_hosts", (double)result->lone_hosts);
 	put_number(&json, "addresses", (double)result->addresses);
 	put_number(&json, "read_ns", (double)result->read_ns);
 	put_number(&json, "symbols_ns", (double)result->symbols_ns);
@@ -229,6 +230,11 @@ static void warn(const struct sn_analyze_result *result)
 		sn_command_warn("%" PRIu64 " processes are as of an earlier checkpoint: "
 				"their last one is damaged",
 				result->fallbacks);
+	if (result->lone_hosts)
+		sn_command_warn("no message joins the clock of host '%s'%s to the others': its "
+				"times are by its own calendar",
+				result->first_lone_host,
+				result->lone_hosts > 1 ? " (and more)" : "");
 }
 
 /* Which metrics there are, and so what formulas mean, is known once the database is written: until

@@ -221,6 +221,40 @@ static void json_overhead(const struct sonde_db *db, struct sn_json *json)
 	sn_json_end(json, '}');
 }
 
+/* ---- clocks of hosts, as src/aggregate/clocks.c has put them into properties ---- */
+
+static const char *clock_text(const struct sonde_db *db, unsigned host, const char *key)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "clock.%u.%s", host, key);
+	return sonde_db_property(db, name);
+}
+
+/* NAN where it is not known. */
+static double clock_number(const struct sonde_db *db, unsigned host, const char *key)
+{
+	const char *text = clock_text(db, host, key);
+	return text ? strtod(text, NULL) : NAN;
+}
+
+static void json_clocks(const struct sonde_db *db, struct sn_json *json)
+{
+	static const char *const keys[] = {"processes", "messages",  "violations", "offset_ns",
+					   "error_ns",	"drift_ppb", "calendar_ns"};
+	sn_json_key(json, "clocks");
+	sn_json_begin(json, '[');
+	for (unsigned host = 0; clock_text(db, host, "host"); host++) {
+		sn_json_begin(json, '{');
+		put_string(json, "host", clock_text(db, host, "host"));
+		put_string(json, "joined", clock_text(db, host, "joined"));
+		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+			if (clock_text(db, host, keys[i]))
+				put_number(json, keys[i], clock_number(db, host, keys[i]));
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
+}
+
 static void print_json(const struct sonde_db *db)
 {
 	struct sn_json writer = {.out = stdout}, *json = &writer;
@@ -244,6 +278,7 @@ static void print_json(const struct sonde_db *db)
 	put_number(json, "events", event_count(db));
 	put_number(json, "modules", sonde_db_module_count(db));
 	put_number(json, "samples", add_up(db).samples);
+	json_clocks(db, json);
 	sn_json_key(json, "drops");
 	sn_json_begin(json, '{');
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
@@ -400,6 +435,44 @@ static void print_sources(const struct sonde_db *db)
 	}
 }
 
+static void print_clock(const struct sonde_db *db, unsigned host)
+{
+	char name[64], messages[SN_NUMBER_CHARS], offset[SN_NUMBER_CHARS], error[SN_NUMBER_CHARS],
+	    calendar[SN_NUMBER_CHARS];
+	const char *joined = clock_text(db, host, "joined");
+	sn_utf8_clean(clock_text(db, host, "host"), name, sizeof(name));
+	printf("  %-16s %8s messages  ", name,
+	       sn_number_count(clock_number(db, host, "messages"), messages));
+	if (!joined || !strcmp(joined, "no")) {
+		puts("not joined: no message reaches it, times are by its own calendar");
+		return;
+	}
+	if (!strcmp(joined, "base")) {
+		puts("the others' times are by this one's clock");
+		return;
+	}
+	double error_ns = clock_number(db, host, "error_ns");
+	printf("offset %s, right to %s, drift %.3g ppm, calendar %s off",
+	       sn_number_format(clock_number(db, host, "offset_ns"), "ns", offset),
+	       isnan(error_ns) ? "what is not known" : sn_number_format(error_ns, "ns", error),
+	       clock_number(db, host, "drift_ppb") / 1000,
+	       sn_number_format(clock_number(db, host, "calendar_ns"), "ns", calendar));
+	double violations = clock_number(db, host, "violations");
+	if (violations > 0)
+		printf(", %s received before they were sent",
+		       sn_number_count(violations, messages));
+	putchar('\n');
+}
+
+static void print_clocks(const struct sonde_db *db)
+{
+	if (!clock_text(db, 0, "host"))
+		return;
+	print_heading("Clocks");
+	for (unsigned host = 0; clock_text(db, host, "host"); host++)
+		print_clock(db, host);
+}
+
 static void print_drops(const struct sonde_db *db)
 {
 	bool has_any = false;
@@ -448,6 +521,7 @@ static void print_text(struct sonde_db *db, const char *path)
 	print_formulas(db);
 	print_profiles(db);
 	print_sources(db);
+	print_clocks(db);
 	print_drops(db);
 	print_overhead(db);
 }

@@ -13,6 +13,7 @@
 
 #include "graph.h"
 #include "intercept.h"
+#include "message.h"
 #include "region.h"
 #include "trace.h"
 
@@ -381,10 +382,11 @@ void sonde_python_region_end(uint32_t token)
 
 /* ---- the notes of modules that include sonde.h ---- */
 
-#define NOTE_OWNER "Sonde"
-#define NOTE_HOOKS 1
-#define NOTE_GRAPH 2
-#define NOTE_TRACE 3
+#define NOTE_OWNER   "Sonde"
+#define NOTE_HOOKS   1
+#define NOTE_GRAPH   2
+#define NOTE_TRACE   3
+#define NOTE_MESSAGE 4
 
 static bool is_writable(const struct dl_phdr_info *info, uintptr_t address)
 {
@@ -402,9 +404,11 @@ static void take_note(const struct dl_phdr_info *info, const ElfW(Nhdr) * note, 
 		      const unsigned char *field)
 {
 	int64_t distance;
-	const void *const tables[] = {
-	    [NOTE_HOOKS] = &hooks, [NOTE_GRAPH] = &sn_graph_hooks, [NOTE_TRACE] = &trace_hooks};
-	if (note->n_type < NOTE_HOOKS || note->n_type > NOTE_TRACE ||
+	const void *const tables[] = {[NOTE_HOOKS] = &hooks,
+				      [NOTE_GRAPH] = &sn_graph_hooks,
+				      [NOTE_TRACE] = &trace_hooks,
+				      [NOTE_MESSAGE] = &sn_message_hooks};
+	if (note->n_type < NOTE_HOOKS || note->n_type > NOTE_MESSAGE ||
 	    note->n_namesz != sizeof(NOTE_OWNER) || memcmp(owner, NOTE_OWNER, sizeof(NOTE_OWNER)) ||
 	    note->n_descsz != sizeof(distance))
 		return;

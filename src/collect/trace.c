@@ -15,6 +15,7 @@
 #include "property.h"
 
 #include "format/checksum.h"
+#include "format/trace_identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,6 +79,7 @@ static const struct {
     [SN_TRACE_KEY_TAG] = {"tag", ""},
     [SN_TRACE_KEY_ALLOCATED] = {"allocated", "bytes"},
     [SN_TRACE_KEY_RELEASED] = {"released", "bytes"},
+    [SN_TRACE_KEY_MESSAGE] = {"message", ""},
 };
 #define ATTRIBUTE_UNSIGNED 1u /* enum sonde_attribute_type */
 
@@ -326,6 +328,7 @@ static bool make_file(void)
 	}
 	fill_header(&header);
 	memcpy(page, &header, sizeof(header));
+	sn_trace_identify((struct sn_trace_identity *)(page + SN_TRACE_IDENTITY_OFFSET));
 	define_all();
 	file.has_failed = false;
 	__atomic_store_n(&file.page, page, __ATOMIC_RELEASE);
@@ -523,6 +526,16 @@ void sn_trace_add(struct sn_thread *thread, struct sn_trace_event *event)
 		return;
 	mark_node(event->has_owner ? sn_thread_at(event->owner) : thread, event->context);
 	sn_trace_encode(cursor, event);
+}
+
+void sn_trace_message(struct sn_thread *thread, struct sn_trace_event *event)
+{
+	sn_trace_add(thread, event);
+	unsigned char *page = __atomic_load_n(&file.page, __ATOMIC_ACQUIRE);
+	if (page)
+		__atomic_fetch_add(
+		    &((struct sn_trace_identity *)(page + SN_TRACE_IDENTITY_OFFSET))->messages, 1,
+		    __ATOMIC_RELAXED);
 }
 
 void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_ns, uint64_t end_ns)

@@ -49,6 +49,7 @@ enum sn_trace_key {
 	SN_TRACE_KEY_TAG,
 	SN_TRACE_KEY_ALLOCATED,
 	SN_TRACE_KEY_RELEASED,
+	SN_TRACE_KEY_MESSAGE, /* 1 sent, 2 received: what the clocks of hosts are joined by */
 	SN_TRACE_KEY_COUNT
 };
 /* The stream of what belongs to the process: memory. Where memory is recorded at all. */
@@ -73,6 +74,12 @@ void sn_trace_run(bool is_running);
  * there is no room. AS-safe: yes. MT: the thread itself.
  */
 void sn_trace_add(struct sn_thread *thread, struct sn_trace_event *event);
+
+/*
+ * What sn_trace_add is for, for a message whose attributes SN_TRACE_KEY_MESSAGE, _PEER, _TAG,
+ * _SEQUENCE (which of those with that tag) and _BYTES say who sent what to whom.
+ */
+void sn_trace_message(struct sn_thread *thread, struct sn_trace_event *event);
 
 /* Shorter, for what has neither link nor attributes. */
 void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_ns, uint64_t end_ns);

@@ -25,7 +25,7 @@
 #define SN_TRACE_FILE_SUFFIX	    ".sonde-trace"
 #define SN_TRACE_FILE_MAGIC	    "SONDETRC"
 #define SN_TRACE_FILE_VERSION_MAJOR 1
-#define SN_TRACE_FILE_VERSION_MINOR 0
+#define SN_TRACE_FILE_VERSION_MINOR 1
 #define SN_TRACE_FILE_PAGE_BYTES    4096u
 #define SN_TRACE_CHUNK_BYTES	    65536u
 /* Readers refuse others: a chunk is read whole. */
@@ -48,6 +48,16 @@ struct sn_trace_file_header {
 	uint64_t checksum;	    /* XXH64, seed 0, of the preceding bytes */
 };
 _Static_assert(sizeof(struct sn_trace_file_header) == 376, "trace header is on disk");
+
+/* Whose CLOCK_MONOTONIC the times are: files that agree in all of it have one clock. Zeroes where
+ * it is not known, and in files of version 1.0. Without a checksum. */
+#define SN_TRACE_IDENTITY_OFFSET 512u
+struct sn_trace_identity {
+	uint8_t boot[16];	 /* /proc/sys/kernel/random/boot_id */
+	uint64_t time_namespace; /* inode of /proc/self/ns/time; 0 where the kernel has none */
+	uint64_t messages;	 /* recorded ones; grows while recording */
+};
+_Static_assert(sizeof(struct sn_trace_identity) == 32, "identity is on disk");
 
 /* Events that are not in the file, by cause; written while recording, so without a checksum. */
 enum sn_trace_lost {

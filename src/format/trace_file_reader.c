@@ -325,6 +325,7 @@ static int read_file(struct sn_trace_reader *reader, struct sn_error *error)
 		return sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
 	if (!S_ISREG(status.st_mode) || status.st_size < SN_TRACE_FILE_PAGE_BYTES ||
 	    read_whole(reader, 0, &all->header, sizeof(all->header)) ||
+	    read_whole(reader, SN_TRACE_IDENTITY_OFFSET, &all->identity, sizeof(all->identity)) ||
 	    read_whole(reader, SN_TRACE_LOST_OFFSET, &all->losses, sizeof(all->losses)))
 		return sn_fail(error, SN_ERR_FORMAT, "not a Sonde trace (too short)");
 	int result = check_header(&all->header, error);

@@ -33,6 +33,7 @@ struct sn_trace_quantity {
 /* What a file defines; numbers are positions. Lives as long as the reader. */
 struct sn_trace_directory {
 	struct sn_trace_file_header header;
+	struct sn_trace_identity identity;
 	struct sn_trace_losses losses;
 	const struct sn_trace_stream *streams;
 	const struct sn_trace_name *names;

@@ -4,6 +4,7 @@
 
 #include "checksum.h"
 #include "measurement.h"
+#include "trace_identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,8 +64,11 @@ static int open_file(struct sn_trace_file *file, const char *path,
 		return -1;
 	file->page =
 	    mmap(NULL, SN_TRACE_FILE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
-	if (file->page != MAP_FAILED)
+	if (file->page != MAP_FAILED) {
+		sn_trace_identify(
+		    (struct sn_trace_identity *)(file->page + SN_TRACE_IDENTITY_OFFSET));
 		return 0;
+	}
 	file->page = NULL;
 	return -1;
 }
