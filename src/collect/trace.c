@@ -138,7 +138,7 @@ static void on_signal(int signal)
 static void take_signal(const char *text)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
-	int number = text && *text ? (int)strtol(text, NULL, 10) : 0;
+	int number = text && *text ? (int)strtoull(text, NULL, 10) : 0;
 	sigfillset(&action.sa_mask);
 	if (number > 0)
 		sn_real_sigaction(number, &action, NULL);
