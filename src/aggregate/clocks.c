@@ -93,20 +93,26 @@ static int find_host(struct sn_clocks *clocks, const struct sn_input *input, str
 	return result;
 }
 
-void sn_clocks_begin_file(struct sn_clocks *clocks, uint32_t number,
-			  const struct sn_measurement *measurement)
+int sn_clocks_begin_file(struct sn_clocks *clocks, uint32_t number,
+			 const struct sn_measurement *measurement)
 {
 	struct file *file = clocks->files + number;
+	if (!measurement->trace)
+		return 0;
+	if (file->host == SN_ID_NONE) /* a program that still runs has begun it since then */
+		file->host =
+		    host_of(clocks, sn_trace_reader_directory(measurement->trace)->identity);
 	if (file->host == SN_ID_NONE)
-		return;
+		return SN_ERR_MEMORY;
 	struct host *host = clocks->hosts + file->host;
 	const char *name = sn_measurement_property(measurement, "host");
 	if (host->has_calendar)
-		return;
+		return 0;
 	host->has_calendar = true;
 	host->calendar_ns = number_of(measurement, "start_realtime_ns") -
 			    number_of(measurement, "start_monotonic_ns");
 	snprintf(host->name, sizeof(host->name), "%s", name ? name : "");
+	return 0;
 }
 
 /* ---- messages ---- */
@@ -142,8 +148,9 @@ static int read_files(struct sn_clocks *clocks, const struct sn_pipeline *pipeli
 		if ((!is_first && !file->has_messages) ||
 		    sn_measurement_open(pipeline->inputs[i].path, &measurement, NULL))
 			continue;
-		sn_clocks_begin_file(clocks, i, measurement);
-		result = read_messages(clocks, i, measurement);
+		result = sn_clocks_begin_file(clocks, i, measurement);
+		if (!result)
+			result = read_messages(clocks, i, measurement);
 		sn_measurement_free(measurement);
 	}
 	return result;

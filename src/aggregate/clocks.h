@@ -21,9 +21,9 @@ struct sn_clocks;
 int sn_clocks_make(struct sn_pipeline *pipeline, struct sn_clocks **clocks);
 void sn_clocks_free(struct sn_clocks *clocks);
 
-/* Before the events of a file are converted, in the order of files. */
-void sn_clocks_begin_file(struct sn_clocks *clocks, uint32_t file,
-			  const struct sn_measurement *measurement);
+/* Before the events of a file are converted, in the order of files. 0 or SN_ERR_MEMORY. */
+int sn_clocks_begin_file(struct sn_clocks *clocks, uint32_t file,
+			 const struct sn_measurement *measurement);
 /* Nanoseconds since 1970 by the base's calendar; never earlier for a later time. */
 uint64_t sn_clocks_convert(const struct sn_clocks *clocks, uint32_t file, uint64_t at_ns);
 /* The link of a message of the file; 0 for what is none, or has no partner. */

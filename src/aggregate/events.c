@@ -345,8 +345,11 @@ static int add_input(const struct adding *adding, uint32_t file)
 	/* what could not be read has been told before */
 	if (sn_measurement_open(pipeline->inputs[file].path, &measurement, NULL))
 		return 0;
-	sn_clocks_begin_file(adding->clocks, file, measurement);
-	int result = measurement->trace ? add_process(adding, file, measurement, &error) : 0;
+	int result = sn_clocks_begin_file(adding->clocks, file, measurement);
+	if (result)
+		sn_fail(&error, result, "out of memory");
+	else
+		result = measurement->trace ? add_process(adding, file, measurement, &error) : 0;
 	if (!measurement->trace)
 		add_drop(&(struct process){.pipeline = pipeline}, "trace-damaged", 1);
 	sn_measurement_free(measurement);

@@ -25,7 +25,7 @@ def host(seconds: int) -> list[str]:
     return command
 
 
-def record(folder: Path, wrong_by: dict[int, int], count: int = COUNT, ranks: bool = True, limit: str = "1G") -> None:
+def record(folder: Path, wrong_by: dict[int, int], count: int = COUNT, ranks: bool = True) -> None:
     """Two ranks on two hosts, measured each into a folder of its own."""
     messages = program.compiled("messages.c", "-O1", "-rdynamic")
     started = []
@@ -34,9 +34,8 @@ def record(folder: Path, wrong_by: dict[int, int], count: int = COUNT, ranks: bo
         if ranks:
             environment["RANK"] = str(rank)
         started.append(subprocess.Popen(
-            [*host(HOURS[rank]), program.SONDE, "run", "-q", "--no-analyze", "--trace=messages",
-             "--trace-limit", limit, "-o", folder / f"rank{rank}", "--", messages, folder / "socket", str(rank),
-             str(count)], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+            [*host(HOURS[rank]), program.SONDE, "run", "-q", "--no-analyze", "--trace=messages", "-o",
+             folder / f"rank{rank}", "--", messages, folder / "socket", str(rank), str(count)], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
     for process in started:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors

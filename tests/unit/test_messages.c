@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which send is which receive: aggregate/messages.h. */
+#include "aggregate/messages.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { FIRST_LINK = 1000 };
+
+static struct sn_messages messages;
+
+static int release(void **state)
+{
+	(void)state;
+	sn_messages_release(&messages);
+	return 0;
+}
+
+/* File n is of rank n. */
+static struct sn_message message(bool is_sent, uint32_t from, uint32_t to, uint64_t number,
+				 uint64_t at_ns)
+{
+	return (struct sn_message){.file = is_sent ? from : to,
+				   .from = from,
+				   .to = to,
+				   .is_sent = is_sent,
+				   .is_numbered = true,
+				   .number = number,
+				   .tag = 5,
+				   .bytes = 8,
+				   .start_ns = at_ns,
+				   .end_ns = at_ns + 10};
+}
+
+static void add(struct sn_message added)
+{
+	assert_int_equal(sn_messages_add(&messages, &added), 0);
+}
+
+static void match(size_t expected)
+{
+	assert_int_equal(sn_messages_match(&messages, FIRST_LINK), 0);
+	assert_int_equal(messages.pair_count, expected);
+}
+
+static void test_pairs_have_one_link(void **state)
+{
+	(void)state;
+	struct sn_message sent = message(true, 0, 1, 0, 100), received = message(false, 0, 1, 0, 7);
+	struct sn_message answer = message(true, 1, 0, 0, 30);
+	add(answer);
+	add(received);
+	add(sent);
+	match(1);
+	assert_int_equal(messages.pairs[0].from, 0);
+	assert_int_equal(messages.pairs[0].to, 1);
+	assert_int_equal(messages.pairs[0].sent_ns, 100);
+	assert_int_equal(messages.pairs[0].received_ns, 17);
+	assert_int_equal(sn_messages_link(&messages, &sent), FIRST_LINK);
+	assert_int_equal(sn_messages_link(&messages, &received), FIRST_LINK);
+	assert_int_equal(sn_messages_link(&messages, &answer), 0);
+}
+
+/* Of one trace the beginning is lost, of the other the end: numbers tell what is left of both. */
+static void test_parts_of_traces(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 60; i++)
+		add(message(true, 0, 1, i, 1000 * i));
+	for (uint64_t i = 40; i < 100; i++)
+		add(message(false, 0, 1, i, 1000 * i + 5));
+	match(20);
+	for (size_t i = 0; i < messages.pair_count; i++)
+		assert_int_equal(messages.pairs[i].received_ns, messages.pairs[i].sent_ns + 15);
+}
+
+/* Without numbers those of one direction, peer and tag are counted, by time. */
+static void test_without_numbers(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 6; i++) {
+		struct sn_message sent = message(true, 0, 1, 0, 1000 * (6 - i));
+		struct sn_message received = message(false, 0, 1, 0, 1000 * (i + 1) + 5);
+		sent.is_numbered = received.is_numbered = false;
+		received.tag = i % 2;
+		sent.tag = (5 - i) % 2; /* the last was added first */
+		add(sent);
+		add(received);
+	}
+	match(6);
+	for (size_t i = 0; i < messages.pair_count; i++)
+		assert_int_equal(messages.pairs[i].received_ns, messages.pairs[i].sent_ns + 15);
+}
+
+/* What two claim, and what is not as large here as there, is nobody's. */
+static void test_doubtful_ones(void **state)
+{
+	(void)state;
+	struct sn_message child = message(true, 0, 1, 0, 50), larger = message(false, 0, 1, 1, 60);
+	child.file = 2;
+	larger.bytes = 9;
+	add(message(true, 0, 1, 0, 10));
+	add(child);
+	add(message(false, 0, 1, 0, 20));
+	add(message(true, 0, 1, 1, 30));
+	add(larger);
+	struct sn_message twice = message(false, 0, 1, 3, 95);
+	twice.file = 2;
+	add(message(true, 0, 1, 3, 90));
+	add(message(false, 0, 1, 3, 94));
+	add(twice);
+	add(message(true, 0, 1, 2, 70));
+	add(message(false, 0, 1, 2, 80));
+	match(1);
+	assert_int_equal(messages.pairs[0].sent_ns, 70);
+}
+
+static void test_none(void **state)
+{
+	(void)state;
+	struct sn_message sent = message(true, 0, 1, 0, 100);
+	match(0);
+	assert_int_equal(sn_messages_link(&messages, &sent), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_teardown(test_pairs_have_one_link, release),
+	    cmocka_unit_test_teardown(test_parts_of_traces, release),
+	    cmocka_unit_test_teardown(test_without_numbers, release),
+	    cmocka_unit_test_teardown(test_doubtful_ones, release),
+	    cmocka_unit_test_teardown(test_none, release),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
