@@ -15,6 +15,10 @@ while read -r lines file; do
 done < <(git ls-files '*.c' '*.h' '*.py' '*.ts' | xargs wc -l)
 python3 tools/layers.py || status=1
 marked=$(git grep -lE '^(<{7}|>{7}) ' -- . ':!viewer/dist') && fail "left of a merge: $marked"
+# pages that comments send the reader to
+while read -r page; do
+	[ -e "$page" ] || fail "$page: there is no such page, and $(git grep -lF "$page" | head -1) names it"
+done < <(git grep -ohE 'docs/[a-z]+/[a-z0-9-]+\.(md|[0-9])' | sort -u)
 if command -v clang-format >/dev/null; then
 	git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror 2>/tmp/sonde-format.$$ >/dev/null ||
 		fail "not formatted (make format): $(grep -o '^[^: ]*\.[ch]:[0-9]' /tmp/sonde-format.$$ | sed 's/:.*//' | sort -u | tr '\n' ' ')"
