@@ -24,6 +24,12 @@ Which part of a run is recorded over time, under ``sonde run --trace --trace-pau
     ...
     sonde.trace_stop()
 
+What processes send each other, by which the clocks of several hosts are joined:
+
+    begun = sonde.message_begin()
+    connection.send(data)
+    sonde.message_sent(begun, peer, tag, len(data))
+
 Under ``sonde run`` a region becomes a frame of every call path below it, and its wall time and
 number of entries are measured. Otherwise entering one does nothing.
 
@@ -63,6 +69,9 @@ __all__ = [
     "Stat",
     "enabled",
     "iteration",
+    "message_begin",
+    "message_received",
+    "message_sent",
     "open",
     "region",
     "trace_start",
@@ -77,11 +86,14 @@ _begin: Callable[[bytes, int], int]
 _end: Callable[[int], None]
 _run: Callable[[], None]
 _pause: Callable[[], None]
+_message: Callable[[], int]
+_sent: Callable[[int, int, int, int], None]
+_received: Callable[[int, int, int, int], None]
 
 
 def _bind() -> bool:
     """Finds the collector in this process. It was preloaded, or nothing is measured."""
-    global _begin, _end, _run, _pause
+    global _begin, _end, _run, _pause, _message, _sent, _received
     if "SONDE_OUTPUT" not in os.environ:
         return False  # spares a program that is not measured the import of ctypes
     try:
@@ -92,6 +104,8 @@ def _bind() -> bool:
         begin = library.sonde_python_region_begin
         end = library.sonde_python_region_end
         run, pause = library.sonde_trace_start, library.sonde_trace_stop
+        message = library.sonde_message_begin
+        sent, received = library.sonde_message_sent, library.sonde_message_received
     except (ImportError, OSError, AttributeError):
         return False
     begin.argtypes = (ctypes.c_char_p, ctypes.c_uint)
@@ -100,7 +114,12 @@ def _bind() -> bool:
     end.restype = None
     for function in (run, pause):
         function.argtypes, function.restype = (), None
+    message.argtypes, message.restype = (), ctypes.c_uint64
+    for function in (sent, received):
+        function.argtypes = (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64)
+        function.restype = None
     _begin, _end, _run, _pause = begin, end, run, pause
+    _message, _sent, _received = message, sent, received
     return True
 
 
@@ -193,6 +212,23 @@ def trace_stop() -> None:
     """From now on nothing is recorded, until the next trace_start."""
     if enabled:
         _pause()
+
+
+def message_begin() -> int:
+    """Before a message is sent, or is waited for; what it returns is told when that is done."""
+    return _message() if enabled else 0
+
+
+def message_sent(begun: int, peer: int, tag: int, size: int) -> None:
+    """A message of ``size`` bytes to rank ``peer`` is sent: the n-th of ``tag`` is the n-th the peer receives with it."""
+    if enabled:
+        _sent(begun, peer, tag, size)
+
+
+def message_received(begun: int, peer: int, tag: int, size: int) -> None:
+    """A message of ``size`` bytes from rank ``peer`` is there."""
+    if enabled:
+        _received(begun, peer, tag, size)
 
 
 def open(path: str | os.PathLike[str]) -> Database:

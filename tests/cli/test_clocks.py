@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,41 @@ def test_one_host(tmp_path):
     assert data["clocks"] == [] and data["properties"]["messages.matched"] == "60"
     assert data["properties"]["messages.unmatched"] == "0"
     assert len({m["link"] for m in messages(tmp_path)}) == 60
+
+
+SOCKETS = """
+import os, socket, sys, time
+sys.path.insert(0, sys.argv[1])
+import sonde
+path, rank = sys.argv[2], int(os.environ["RANK"])
+end = socket.socket(socket.AF_UNIX)
+if rank:
+    while end.connect_ex(path):
+        time.sleep(0.01)
+else:
+    end.bind(path)
+    end.listen()
+    end = end.accept()[0]
+for size in range(1, 6):
+    begun = sonde.message_begin()
+    if rank:
+        end.sendall(b"x" * size)
+        sonde.message_sent(begun, 0, 1 << 60, size)
+    else:
+        assert len(end.recv(size, socket.MSG_WAITALL)) == size
+        sonde.message_received(begun, 1, 1 << 60, size)
+"""
+
+
+def test_python(tmp_path):
+    script = tmp_path / "sockets.py"
+    script.write_text(SOCKETS)
+    command = [sys.executable, script, program.ROOT / "python", tmp_path / "socket"]
+    started = [subprocess.Popen([program.SONDE, "run", "-q", "--no-analyze", "--trace=messages", "-o",
+                                 tmp_path / f"rank{rank}", "--", *command],
+                                env={**os.environ, "RANK": str(rank)}) for rank in (0, 1)]
+    assert [process.wait(120) for process in started] == [0, 0]
+    analyze(tmp_path)
+    assert program.info(tmp_path)["properties"]["messages.matched"] == "5"
+    found = messages(tmp_path)
+    assert sorted((m["bytes"], m["rank"], m["peer"]) for m in found if m["sent"]) == [(i, 1, 0) for i in range(1, 6)]
