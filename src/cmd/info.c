@@ -338,8 +338,51 @@ static void print_program(const struct sonde_db *db)
 	printf("  %-12s %s\n", "modules", sn_number_count(sonde_db_module_count(db), number));
 }
 
+/* Several measurements in one database: what each of them is called and has. */
+static void print_runs(const struct sonde_db *db)
+{
+	char key[32], text[TEXT_CHARS], number[SN_NUMBER_CHARS], threads[SN_NUMBER_CHARS];
+	if (!sonde_db_property(db, "run.1"))
+		return;
+	print_heading("Runs");
+	for (uint32_t run = 0;; run++) {
+		bool is_shown = run < MAX_THREADS_SHOWN;
+		double cpu_ns = 0, count = 0;
+		snprintf(key, sizeof(key), "run.%u", run);
+		if (!*property_text(db, key, text)) {
+			if (!is_shown)
+				printf("  %u more\n", run - MAX_THREADS_SHOWN);
+			break;
+		}
+		for (uint32_t i = 0; is_shown && i < sonde_db_profile_count(db); i++) {
+			const struct sonde_db_profile *profile = sonde_db_profile(db, i);
+			if (profile->run == run) {
+				cpu_ns += (double)profile->cpu_ns;
+				count++;
+			}
+		}
+		if (is_shown)
+			printf("  %10s CPU %10s %s  %s\n", sn_number_format(cpu_ns, "ns", number),
+			       sn_number_count(count, threads), count == 1 ? "thread" : "threads",
+			       text);
+	}
+}
+
+/* The columns that names of metrics take, so that sums stand below each other. */
+static int metric_columns(const struct sonde_db *db)
+{
+	enum { LEAST = 16, MOST = 32 };
+	size_t columns = LEAST;
+	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++) {
+		size_t length = strlen(sonde_db_string(db, sonde_db_metric(db, i)->name));
+		columns = length > columns ? length : columns;
+	}
+	return columns > MOST ? MOST : (int)columns;
+}
+
 static void print_metrics(const struct sonde_db *db)
 {
+	int columns = metric_columns(db);
 	print_heading("Metrics");
 	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++) {
 		const struct sonde_db_metric *metric = sonde_db_metric(db, i);
@@ -349,7 +392,7 @@ static void print_metrics(const struct sonde_db *db)
 		char name[256], source[256];
 		sn_utf8_clean(sonde_db_string(db, metric->name), name, sizeof(name));
 		sn_utf8_clean(sonde_db_string(db, metric->source), source, sizeof(source));
-		printf("  %-16s %10s  %s %s", name, sn_number_format(stat.sum, unit, sum),
+		printf("  %-*s %10s  %s %s", columns, name, sn_number_format(stat.sum, unit, sum),
 		       sn_number_count(stat.count, count), metric->period ? "samples" : "measured");
 		if (metric->period)
 			printf(", one every %s",
@@ -517,6 +560,7 @@ static void print_text(struct sonde_db *db, const char *path)
 	sn_utf8_clean(path, name, sizeof(name));
 	printf("%s%s%s\n", bold, name, plain);
 	print_program(db);
+	print_runs(db);
 	print_metrics(db);
 	print_formulas(db);
 	print_profiles(db);

@@ -73,7 +73,7 @@ static const char usage[] =
     "    --granularity G      what is one row in a tree: function, line or instruction. Default:\n"
     "                         lines of Python, functions of all else\n"
     "    --where EXPR         only what lies on matching call paths; may be given several times\n"
-    "    --thread WHO         only threads whose name, pid or tid this is\n"
+    "    --thread WHO         only threads whose name, pid, tid or run this is\n"
     "    --context WHAT       one place over all threads and streams: how they differ there, "
     "plotted,\n"
     "                         and whether it is balanced. A context's number (\"id\" in JSON) or "
@@ -315,6 +315,10 @@ static bool is_thread(const struct request *request, uint32_t profile)
 	if (strcmp(number, request->thread) == 0)
 		return true;
 	sn_view_profile_name(request->view.db, profile, name, sizeof(name));
+	snprintf(number, sizeof(number), "run.%u", p->run);
+	const char *run = sonde_db_property(request->view.db, number);
+	if (run && strcmp(run, request->thread) == 0)
+		return true;
 	return sn_pattern_matches(request->thread, name, false) ||
 	       sn_pattern_matches(request->thread, sonde_db_string(request->view.db, p->thread),
 				  false);

@@ -210,6 +210,8 @@ static int write_structure(struct request *request, const char *path,
 		sn_structure_free(structure);
 		return sn_command_fail("out of memory");
 	}
+	if (!request->has_begun)
+		request->form->begin(piece.out); /* not before a file could be read */
 	request->form->begin_binary(path, info, !request->has_begun, piece.out);
 	request->has_begun = true;
 	status = end_piece(request, &piece);
@@ -307,9 +309,11 @@ static int write_binary(struct request *request, const char *path)
 
 static int write_all(struct request *request, char **paths, int count)
 {
-	int status = write_frame(request, request->form->begin);
+	int status = 0;
 	for (int i = 0; i < count && status == 0 && !request->failed; i++)
 		status = write_binary(request, paths[i]);
+	if (status == 0 && !request->has_begun)
+		status = write_frame(request, request->form->begin);
 	if (status == 0)
 		status = write_frame(request, request->form->end);
 	if (status == 0 && request->functions == 0 && request->structure.function) {

@@ -104,6 +104,21 @@ static void sort_places(struct sn_places *places)
 		}
 }
 
+/* Keeps the contexts that are called just so, which is what somebody who types a name means:
+ * `main`, and not the __libc_start_main above it. False without any. */
+static bool keep_exact(struct finding *finding, const char *text)
+{
+	uint32_t count = sonde_db_context_count(finding->db);
+	bool has_any = false;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t frame = sonde_db_context(finding->db, i)->frame;
+		uint32_t name = sonde_db_frame(finding->db, frame)->name;
+		finding->keep[i] = strcmp(sonde_db_string(finding->db, name), text) == 0;
+		has_any |= finding->keep[i];
+	}
+	return has_any;
+}
+
 static int find_matches(struct sn_places *places, struct finding *finding, const char *text,
 			struct sn_error *error)
 {
@@ -116,7 +131,7 @@ static int find_matches(struct sn_places *places, struct finding *finding, const
 	finding->place_of = calloc(count + 2ull, sizeof(*finding->place_of));
 	sn_pairs_init(&finding->pairs);
 	code = finding->keep && finding->place_of ? 0 : SN_ERR_MEMORY;
-	if (code == 0) {
+	if (code == 0 && !keep_exact(finding, text)) {
 		memset(finding->keep, 1, count + 1ull);
 		code = sn_query_restrict(query, finding->db, finding->keep, error);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One place of the program as users name it: a context by its number, or all contexts that a
- * pattern (query.h) finds and that are the same calls of the same functions.
+ * pattern (query.h) finds and that are the same calls of the same functions. Where contexts are
+ * called exactly as the text, these are meant, and not those that have it in their name.
  */
 #ifndef SN_REPORT_PLACE_H
 #define SN_REPORT_PLACE_H

@@ -426,3 +426,11 @@ def test_runs_are_told_apart(sonde, folder, tmp_path):
     assert outs[0].read_bytes() == outs[1].read_bytes()
     properties = json.loads(sonde("info", "--format", "json", outs[0]).out)["properties"]
     assert (properties["run.0"], properties["run.1"]) == ("again", "run")
+    runs = sonde("info", outs[0]).out.split("\nRuns\n")[1].split("\n\n")[0].splitlines()
+    assert [line.split()[-1] for line in runs] == ["again", "run"]
+    whole = json.loads(sonde("report", "--format", "json", outs[0]).out)["rows"][0]["values"]
+    for run in ("again", "run"):  # the same was measured in both
+        half = json.loads(sonde("report", "--format", "json", "--thread", run, outs[0]).out)["rows"][0]["values"]
+        for name, value in whole.items():
+            assert half[name]["inclusive"]["sum"] * 2 == value["inclusive"]["sum"] > 0
+    assert sonde("report", "--thread", "runs", outs[0]).status == 128

@@ -9,6 +9,7 @@ import statistics
 
 import pytest
 
+from program import compiled
 from test_gen_measurements import generate
 from test_report import check_golden
 
@@ -169,3 +170,13 @@ def test_the_first_metric_has_values_there(sonde, made):
 def test_mistakes(sonde, made, options, status, why):
     result = sonde("report", *options, made)
     assert result.status == status and result.out == "" and why in result.err and len(result.err_lines) == 1
+
+
+def test_a_name_is_meant_before_what_has_it_in_its_name(sonde, tmp_path):
+    """__libc_start_main lies above main, and is not what `--context main` asks for."""
+    program = compiled("shares.c", "-O1", "-fno-inline")
+    assert sonde("run", "-o", tmp_path / "p", "--", program).status == 0
+    tree = json.loads(sonde("report", "--format", "json", tmp_path / "p.sdb").out)["rows"]
+    assert any("main" in row["name"] and row["name"] != "main" for row in tree)
+    assert spread(sonde, tmp_path / "p.sdb", "main")["context"]["name"] == "main"
+    assert "start_main" in spread(sonde, tmp_path / "p.sdb", "__libc_start_main*")["context"]["name"]

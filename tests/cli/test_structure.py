@@ -495,3 +495,20 @@ class TestReports:
                               check=True)
         if form != "html":  # whose data is packed
             assert b"loop at loop_shares.c" in done.stdout
+
+
+def test_an_object_file_is_refused(tmp_path):
+    """Its sections all begin at 0: what was found there were loops of one of them, without names."""
+    made = tmp_path / "known.o"
+    subprocess.run(["gcc", "-g", "-c", SOURCE, "-o", made], check=True)
+    done = subprocess.run([SONDE, "structure", made], capture_output=True, text=True)
+    assert done.returncode == 128 and done.stdout == ""
+    assert done.stderr == f"sonde: cannot read '{made}': an object file that is not linked yet\n"
+
+
+@pytest.mark.parametrize("form", ["text", "json", "xml"])
+def test_nothing_is_written_of_what_cannot_be_read(form, tmp_path):
+    bad = tmp_path / "bad"
+    bad.write_text("no binary")
+    done = subprocess.run([SONDE, "structure", bad, "--format", form], capture_output=True, text=True)
+    assert done.returncode == 128 and done.stdout == "" and done.stderr.count("\n") == 1

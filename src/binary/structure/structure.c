@@ -169,6 +169,11 @@ static int open_all(struct sn_structure *structure, struct sn_error *error)
 		result = sn_elf_file_open(structure->path, &structure->file, error);
 	if (result == 0 && sn_gpu_is_binary(structure->file))
 		return open_gpu(structure, error);
+	/* all its sections begin at 0, and where jumps go is not known before they are linked */
+	if (result == 0 && structure->file->type == ET_REL)
+		return sn_fail(error, SN_ERR_UNSUPPORTED,
+			       "cannot read '%s': an object file that is not linked yet",
+			       structure->path);
 	if (result == 0)
 		result = look_for_symbols(structure, error);
 	if (result == 0)
