@@ -44,9 +44,11 @@ void sn_elf_plt_resolve(struct sn_elf_file *file, const uint64_t *addresses, siz
 uint64_t sn_elf_plt_slot(const struct sn_elf_file *file, const uint8_t *code, size_t bytes,
 			 uint64_t address);
 
-/* Each function that .eh_frame describes, by ascending start. */
+/* Each function that .eh_frame describes, by ascending start; `in_frame` of a part that a compiler
+ * split off: it is entered with the frame of its function. */
 void sn_elf_unwind_each(struct sn_elf_file *file,
-			void (*take)(void *data, uint64_t start, uint64_t end), void *data);
+			void (*take)(void *data, uint64_t start, uint64_t end, bool in_frame),
+			void *data);
 
 /* Gives addresses without a hit the start and end of the function that .eh_frame describes there.
  */

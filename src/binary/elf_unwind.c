@@ -110,24 +110,57 @@ static uint8_t cie_encoding(const struct unwind_table *table, uint64_t offset)
 	return cursor.failed ? ENCODING_OMIT : 0;
 }
 
-/* The length of the function that an entry's FDE describes; 0 if it cannot be read. */
-static uint64_t entry_length(const struct unwind_table *table, uint32_t index)
+/* Reads the FDE of an entry up to what its CIE says of it. The length of the function; 0 if it
+ * cannot be read. */
+static uint64_t read_entry(const struct unwind_table *table, uint32_t index,
+			   struct sn_cursor *cursor, uint64_t *cie)
 {
 	int32_t delta;
 	memcpy(&delta, table->entries + (size_t)index * 8 + 4, sizeof(delta));
 	uint64_t offset = table->header_address + (uint64_t)(int64_t)delta - table->frames_address;
-	struct sn_cursor cursor = sn_cursor_at(table->frames, offset);
-	if (sn_cursor_u32(&cursor) == UINT32_MAX)
+	*cursor = sn_cursor_at(table->frames, offset);
+	if (sn_cursor_u32(cursor) == UINT32_MAX)
 		return 0;
-	uint32_t back = sn_cursor_u32(&cursor);
-	if (cursor.failed || back == 0 || back > offset + 4)
+	uint32_t back = sn_cursor_u32(cursor);
+	if (cursor->failed || back == 0 || back > offset + 4)
 		return 0;
-	uint8_t encoding = cie_encoding(table, offset + 4 - back);
+	*cie = offset + 4 - back;
+	uint8_t encoding = cie_encoding(table, *cie);
 	unsigned bytes = encoding == ENCODING_OMIT ? 0 : encoded_bytes(encoding);
 	if (bytes == 0)
 		return 0;
-	sn_cursor_skip(&cursor, bytes);
-	return sn_cursor_uint(&cursor, bytes);
+	sn_cursor_skip(cursor, bytes);
+	return sn_cursor_uint(cursor, bytes);
+}
+
+static uint64_t entry_length(const struct unwind_table *table, uint32_t index)
+{
+	struct sn_cursor cursor;
+	uint64_t cie;
+	return read_entry(table, index, &cursor, &cie);
+}
+
+/*
+ * Whether the frame of what an entry describes is already there at its first instruction: before
+ * any other, a rule says where it is. A function's own start has that of its CIE.
+ */
+static bool begins_in_frame(const struct unwind_table *table, uint32_t index)
+{
+	enum { OFFSET = 0x80, OPERATION = 0xc0, DEF_CFA = 0x0c, DEF_CFA_EXPRESSION = 0x0f };
+	struct sn_cursor cursor;
+	uint64_t cie;
+	if (read_entry(table, index, &cursor, &cie) == 0)
+		return false;
+	struct sn_cursor common = sn_cursor_at(table->frames, cie);
+	sn_cursor_skip(&common, 9); /* length, zero, version */
+	if (sn_cursor_u8(&common) == 'z')
+		sn_cursor_skip(&cursor, sn_cursor_uleb(&cursor));
+	uint8_t operation = sn_cursor_u8(&cursor);
+	while (!cursor.failed && (operation & OPERATION) == OFFSET) {
+		sn_cursor_uleb(&cursor);
+		operation = sn_cursor_u8(&cursor);
+	}
+	return !cursor.failed && operation >= DEF_CFA && operation <= DEF_CFA_EXPRESSION;
 }
 
 static void resolve_one(const struct unwind_table *table, uint64_t address, struct sn_elf_hit *hit)
@@ -162,7 +195,8 @@ void sn_elf_unwind_resolve(struct sn_elf_file *file, const uint64_t *addresses, 
 }
 
 void sn_elf_unwind_each(struct sn_elf_file *file,
-			void (*take)(void *data, uint64_t start, uint64_t end), void *data)
+			void (*take)(void *data, uint64_t start, uint64_t end, bool in_frame),
+			void *data)
 {
 	struct unwind_table table;
 	if (!open_table(file, &table))
@@ -170,6 +204,6 @@ void sn_elf_unwind_each(struct sn_elf_file *file,
 	for (uint32_t i = 0; i < table.count; i++) {
 		uint64_t start = entry_start(&table, i), length = entry_length(&table, i);
 		if (length > 0 && length <= UINT64_MAX - start)
-			take(data, start, start + length);
+			take(data, start, start + length, begins_in_frame(&table, i));
 	}
 }

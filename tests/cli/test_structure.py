@@ -258,6 +258,52 @@ after:
     assert "children" not in functions["after"]
 
 
+def test_a_split_part_without_names_is_not_the_function(tmp_path):
+    """Both jump into the middle of each other, and the part lies first. Only its unwind table tells: it begins with
+    the frame that the function made."""
+    source = tmp_path / "parts.s"
+    source.write_text("""
+	.text
+	.globl outer
+	.type outer, @function
+part:	.cfi_startproc
+	.cfi_def_cfa_offset 16
+	.cfi_offset 3, -16
+3:	incl %eax
+	jmp 1f
+4:	testl $7, %edi
+	jne 3b
+	jmp 2f
+	.cfi_endproc
+	.p2align 4
+hot:	.cfi_startproc
+	push %rbx
+	.cfi_def_cfa_offset 16
+	.cfi_offset 3, -16
+1:	decl %edi
+	je 4b
+2:	testl %edi, %edi
+	jne 1b
+	pop %rbx
+	.cfi_def_cfa_offset 8
+	ret
+	.cfi_endproc
+	.p2align 4
+outer:	.cfi_startproc
+	call hot
+	ret
+	.cfi_endproc
+""")
+    library = tmp_path / "parts.so"
+    if subprocess.run(["gcc", "-shared", "-nostdlib", source, "-o", library], capture_output=True).returncode != 0:
+        pytest.skip("no assembler for x86-64")
+    symbols = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
+    address = {line.split()[2]: int(line.split()[0], 16) for line in symbols.splitlines() if line[0] == "0"}
+    subprocess.run(["strip", library], check=True)
+    starts = {f["start"] for f in structure(library)["functions"] if f}
+    assert starts == {address["hot"], address["outer"]}
+
+
 def test_calls_that_never_come_back(tmp_path):
     """What follows such a call would be a loop: one known by name, one that only its code tells, two calls up."""
     source = tmp_path / "gone.s"

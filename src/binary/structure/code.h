@@ -30,6 +30,7 @@ struct sn_code_function {
 	uint32_t group;	  /* of symbols of one source file */
 	bool is_sized;	  /* the file says where it ends */
 	bool is_cold;	  /* named as a split-off part */
+	bool in_frame;	  /* entered with a frame that another piece made */
 };
 
 /* A section of code. */

@@ -78,7 +78,10 @@ uint32_t sn_flow_owner(const struct sn_code *code, uint32_t index)
 	uint32_t owner = owner_by_jumps(code, index);
 	if (owner == index || code->functions[owner].name || owner_by_jumps(code, owner) != index)
 		return owner;
-	/* of two that jump into each other, the part is the one at whose start the other enters */
+	/* of two that jump into each other, the part is the one that makes no frame of its own,
+	 * else the one at whose start the other enters */
+	if (function->in_frame != code->functions[owner].in_frame)
+		return function->in_frame ? owner : index;
 	bool enters = jumps_to(code, owner, function->start);
 	bool is_entered = jumps_to(code, index, code->functions[owner].start);
 	if (enters != is_entered)

@@ -16,6 +16,7 @@ struct start {
 	uint32_t group;
 	uint8_t rank; /* what to believe first, of several at one place */
 	bool is_local;
+	bool in_frame; /* as in sn_code_function */
 };
 
 enum { RANK_FUNCTION, RANK_LABEL, RANK_FRAME, RANK_GUESS };
@@ -121,9 +122,10 @@ static void add_symbols(struct finding *finding, struct sn_elf_file *file,
 	}
 }
 
-static void add_frame(void *data, uint64_t at, uint64_t end)
+static void add_frame(void *data, uint64_t at, uint64_t end, bool in_frame)
 {
-	add_start(data, (struct start){.at = at, .end = end, .rank = RANK_FRAME});
+	add_start(data,
+		  (struct start){.at = at, .end = end, .rank = RANK_FRAME, .in_frame = in_frame});
 }
 
 static int by_place(const void *a, const void *b)
@@ -152,6 +154,7 @@ static struct sn_code_function unite(const struct start *starts, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		if (made.end == made.start)
 			made.end = starts[i].end;
+		made.in_frame |= starts[i].in_frame;
 		if (!starts[i].name)
 			continue;
 		made.is_cold |= strstr(starts[i].name, ".cold") != NULL;
