@@ -22,6 +22,7 @@ struct unwind_table {
 	uint64_t header_address, frames_address;
 	const uint8_t *entries; /* pairs of 32-bit offsets from header_address */
 	uint32_t count;
+	uint64_t entry_offset; /* of a frame's address from the stack pointer, in a call */
 };
 
 static unsigned encoded_bytes(uint8_t encoding)
@@ -51,6 +52,7 @@ static bool open_table(struct sn_elf_file *file, struct unwind_table *table)
 	table->frames = sn_elf_section_contents(file, frames);
 	table->header_address = header->header.sh_addr;
 	table->frames_address = frames->header.sh_addr;
+	table->entry_offset = file->machine == EM_X86_64 ? 8 : 0;
 	struct sn_cursor cursor = sn_cursor_at(table->header, 0);
 	uint8_t version = sn_cursor_u8(&cursor);
 	uint8_t pointer_encoding = sn_cursor_u8(&cursor);
@@ -110,6 +112,18 @@ static uint8_t cie_encoding(const struct unwind_table *table, uint64_t offset)
 	return cursor.failed ? ENCODING_OMIT : 0;
 }
 
+/* A record of .eh_frame: its bytes after the length. */
+static struct sn_cursor record_at(const struct unwind_table *table, uint64_t offset)
+{
+	struct sn_cursor cursor = sn_cursor_at(table->frames, offset);
+	uint32_t length = sn_cursor_u32(&cursor);
+	if (length == UINT32_MAX)
+		sn_cursor_fail(&cursor); /* 64-bit .eh_frame: no compiler writes it */
+	else if (length < sn_cursor_left(&cursor))
+		cursor.end = cursor.at + length;
+	return cursor;
+}
+
 /* Reads the FDE of an entry up to what its CIE says of it. The length of the function; 0 if it
  * cannot be read. */
 static uint64_t read_entry(const struct unwind_table *table, uint32_t index,
@@ -118,9 +132,7 @@ static uint64_t read_entry(const struct unwind_table *table, uint32_t index,
 	int32_t delta;
 	memcpy(&delta, table->entries + (size_t)index * 8 + 4, sizeof(delta));
 	uint64_t offset = table->header_address + (uint64_t)(int64_t)delta - table->frames_address;
-	*cursor = sn_cursor_at(table->frames, offset);
-	if (sn_cursor_u32(cursor) == UINT32_MAX)
-		return 0;
+	*cursor = record_at(table, offset);
 	uint32_t back = sn_cursor_u32(cursor);
 	if (cursor->failed || back == 0 || back > offset + 4)
 		return 0;
@@ -140,27 +152,53 @@ static uint64_t entry_length(const struct unwind_table *table, uint32_t index)
 	return read_entry(table, index, &cursor, &cie);
 }
 
+/* Follows the rules that hold at the first instruction; their last offset of the frame's address.
+ */
+static uint64_t first_offset(struct sn_cursor *rules, uint64_t offset)
+{
+	enum { OFFSET = 0x80, OPERATION = 0xc0, NOP = 0 };
+	enum { DEF_CFA = 0x0c, DEF_CFA_REGISTER, DEF_CFA_OFFSET };
+	while (!rules->failed && sn_cursor_left(rules) > 0) {
+		uint8_t operation = sn_cursor_u8(rules);
+		if (operation == DEF_CFA || operation == DEF_CFA_REGISTER)
+			sn_cursor_uleb(rules);
+		if (operation == DEF_CFA || operation == DEF_CFA_OFFSET)
+			offset = sn_cursor_uleb(rules);
+		else if ((operation & OPERATION) == OFFSET)
+			sn_cursor_uleb(rules);
+		else if (operation != DEF_CFA_REGISTER && operation != NOP)
+			break; /* the next instruction, or what no part begins with */
+	}
+	return offset;
+}
+
 /*
- * Whether the frame of what an entry describes is already there at its first instruction: before
- * any other, a rule says where it is. A function's own start has that of its CIE.
+ * Whether the frame of what an entry describes is already there at its first instruction. A
+ * function finds nothing but the return address there; assemblers write what a part finds into a
+ * CIE of its own or into its FDE.
  */
 static bool begins_in_frame(const struct unwind_table *table, uint32_t index)
 {
-	enum { OFFSET = 0x80, OPERATION = 0xc0, DEF_CFA = 0x0c, DEF_CFA_EXPRESSION = 0x0f };
-	struct sn_cursor cursor;
+	struct sn_cursor fde;
 	uint64_t cie;
-	if (read_entry(table, index, &cursor, &cie) == 0)
+	if (read_entry(table, index, &fde, &cie) == 0)
 		return false;
-	struct sn_cursor common = sn_cursor_at(table->frames, cie);
-	sn_cursor_skip(&common, 9); /* length, zero, version */
-	if (sn_cursor_u8(&common) == 'z')
-		sn_cursor_skip(&cursor, sn_cursor_uleb(&cursor));
-	uint8_t operation = sn_cursor_u8(&cursor);
-	while (!cursor.failed && (operation & OPERATION) == OFFSET) {
-		sn_cursor_uleb(&cursor);
-		operation = sn_cursor_u8(&cursor);
+	struct sn_cursor rules = record_at(table, cie);
+	sn_cursor_skip(&rules, 4);
+	uint8_t version = sn_cursor_u8(&rules);
+	const char *augmentation = sn_cursor_string(&rules);
+	sn_cursor_uleb(&rules);
+	sn_cursor_sleb(&rules);
+	if (version == 1)
+		sn_cursor_u8(&rules);
+	else
+		sn_cursor_uleb(&rules);
+	if (augmentation && augmentation[0] == 'z') {
+		sn_cursor_skip(&rules, sn_cursor_uleb(&rules));
+		sn_cursor_skip(&fde, sn_cursor_uleb(&fde));
 	}
-	return !cursor.failed && operation >= DEF_CFA && operation <= DEF_CFA_EXPRESSION;
+	uint64_t offset = first_offset(&rules, table->entry_offset);
+	return !rules.failed && first_offset(&fde, offset) != table->entry_offset && !fde.failed;
 }
 
 static void resolve_one(const struct unwind_table *table, uint64_t address, struct sn_elf_hit *hit)
