@@ -92,7 +92,7 @@ def test_who_wakes_whom(tmp_path):
     # the waker and what it ended have the same link
     rows = events(tmp_path)
     wakeups = {row["link"] for row in rows if row["kind"] == "instant" and row["name"] == "wakeup"}
-    waits = {row["link"] for row in rows if row["kind"] == "state" and row["name"] == "read" and row["link"]}
+    waits = {row["link"] for row in rows if row["kind"] == "state" and row["name"] == "blocked: read" and row["link"]}
     assert len(waits) >= 60 and waits <= wakeups
 
 
@@ -277,7 +277,7 @@ def test_whole_machine(tmp_path):
     program = compiled(PROGRAM)
     other = subprocess.Popen([program, "sleep", "1000"])
     try:
-        run(tmp_path, program, "sleep", 3, options=("--os-wide=scheduler",))
+        run(tmp_path, program, "sleep", 15, options=("--os-wide=scheduler",))
     finally:
         other.kill()
         other.wait()
