@@ -375,9 +375,36 @@ static int metric_columns(const struct sonde_db *db)
 	size_t columns = LEAST;
 	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++) {
 		size_t length = strlen(sonde_db_string(db, sonde_db_metric(db, i)->name));
+		if (metric_stat(db, i).count == 0)
+			continue;
 		columns = length > columns ? length : columns;
 	}
 	return columns > MOST ? MOST : (int)columns;
+}
+
+/* Another tool's list of all that it could measure is no news: a line for what nobody has. */
+static void print_valueless(const struct sonde_db *db)
+{
+	enum { COLUMNS = 96 };
+	uint32_t count = 0;
+	size_t column = COLUMNS;
+	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++) {
+		char name[256];
+		if (metric_stat(db, i).count > 0)
+			continue;
+		sn_utf8_clean(sonde_db_string(db, sonde_db_metric(db, i)->name), name,
+			      sizeof(name));
+		size_t length = strlen(name);
+		if (count++ == 0)
+			column = (size_t)printf("  without values:");
+		else
+			putchar(',');
+		if (column + length + 2 > COLUMNS)
+			column = (size_t)printf("\n   ") - 1;
+		column += (size_t)printf(" %s", name) + 1;
+	}
+	if (count > 0)
+		putchar('\n');
 }
 
 static void print_metrics(const struct sonde_db *db)
@@ -387,6 +414,8 @@ static void print_metrics(const struct sonde_db *db)
 	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++) {
 		const struct sonde_db_metric *metric = sonde_db_metric(db, i);
 		struct sonde_db_stat stat = metric_stat(db, i);
+		if (stat.count == 0)
+			continue;
 		const char *unit = sonde_db_string(db, metric->unit);
 		char sum[SN_NUMBER_CHARS], count[SN_NUMBER_CHARS], period[SN_NUMBER_CHARS];
 		char name[256], source[256];
@@ -399,6 +428,7 @@ static void print_metrics(const struct sonde_db *db)
 			       sn_number_format((double)metric->period, unit, period));
 		printf("  [%s]\n", source);
 	}
+	print_valueless(db);
 	if (sonde_db_metric_count(db) == 0)
 		puts("  none");
 }

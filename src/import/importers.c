@@ -2,6 +2,9 @@
 /* The list of importers, and which of them an input is for. */
 #include "importer.h"
 
+#include "format/database.h"
+#include "format/measurement.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -99,6 +102,27 @@ static void list_names(char *text, size_t size)
 					 sn_importers[i]->name);
 }
 
+/* What is Sonde's own needs another command, which it names; NULL for all else. */
+static const char *own_format(const struct sn_import_input *input)
+{
+	static const char suffix[] = ".sonde";
+	size_t length = strlen(input->path);
+	while (length > 1 && input->path[length - 1] == '/')
+		length--;
+	if (input->is_folder)
+		return length >= strlen(suffix) && memcmp(input->path + length - strlen(suffix),
+							  suffix, strlen(suffix)) == 0
+			   ? "a measurement of Sonde's own: 'sonde analyze' makes a database of it"
+			   : NULL;
+	if (input->head_bytes < 8)
+		return NULL;
+	if (memcmp(input->head, SN_DATABASE_MAGIC, 8) == 0)
+		return "a Sonde database already: 'sonde report' reads it";
+	if (memcmp(input->head, SN_MEASUREMENT_MAGIC, 8) == 0)
+		return "a measurement of Sonde's own: 'sonde analyze' makes a database of it";
+	return NULL;
+}
+
 static const struct sn_importer *recognise(const char *path, struct sn_error *error)
 {
 	unsigned char head[SN_IMPORT_HEAD_BYTES];
@@ -108,6 +132,11 @@ static const struct sn_importer *recognise(const char *path, struct sn_error *er
 	for (int i = 0; sn_importers[i]; i++)
 		if (sn_importers[i]->probe(&input))
 			return sn_importers[i];
+	const char *own = own_format(&input);
+	if (own) {
+		sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': %s", path, own);
+		return NULL;
+	}
 	char names[256];
 	list_names(names, sizeof(names));
 	sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': not of a known format (%s)", path,

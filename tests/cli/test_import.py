@@ -16,6 +16,7 @@ import pytest
 from conftest import ROOT, make_database, run_sonde
 from hpctoolkit_compare import compare
 from hpctoolkit_db import Database
+from test_gen_measurements import generate
 
 DATA = ROOT.parent / "shared/data/hpctoolkit"
 SAMPLES = ["small", "loops-cputime-t", "loops-cuda-nvidia-t", "loops-cuda-nvidiapc-t"]
@@ -64,6 +65,15 @@ def test_unknown_format_lists_what_is_known(tmp_path):
     path = tmp_path / "file"
     path.write_text("nothing that anybody writes")
     assert refused(tmp_path, path) == f"sonde: cannot import '{path}': not of a known format ({', '.join(FORMATS)})\n"
+
+
+def test_own_files_name_their_command(tmp_path):
+    generate("-r", 1, "-t", 1, "-s", 0, "-o", tmp_path / "m.sonde")
+    assert run_sonde("analyze", tmp_path / "m.sonde", "-o", tmp_path / "m.sdb").status == 0
+    (process,) = (tmp_path / "m.sonde").iterdir()
+    for path, command in ((tmp_path / "m.sonde", "analyze"), (process, "analyze"), (tmp_path / "m.sdb", "report")):
+        assert f"'sonde {command}'" in refused(tmp_path, path)
+    assert "'sonde analyze'" in refused(tmp_path, f"{tmp_path}/m.sonde/")
 
 
 @needs_data
@@ -212,3 +222,13 @@ def test_hpctoolkit_comparison_can_fail(tmp_path):
             (copy / name).write_bytes((copy / name).read_bytes().replace(old, new))
         assert compare(source, copy), name
         shutil.rmtree(copy)
+
+
+@needs_data
+def test_local_memory_is_not_said_to_be_of_a_thread(tmp_path):
+    """HPCToolkit adds up what is kept for all threads: 125 MiB here, of which one can have 512 KiB at most."""
+    assert run_sonde("import", DATA / "meas/loops-cuda-nvidiapc-t.m", "-o", tmp_path / "o.sdb").status == 0
+    formulas = run_sonde("info", tmp_path / "o.sdb").out.split("\nFormulas\n")[1]
+    values = {line.split()[0]: line.split()[1:3] for line in formulas.split("\n\n")[0].splitlines()}
+    assert values["registers_per_thread"][0] == "32"
+    assert values["local_bytes_per_launch"] == ["125", "MiB"] and "local_bytes_per_thread" not in values

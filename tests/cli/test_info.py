@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from test_gen_measurements import generate
 from test_report import check_golden
 
 
@@ -64,3 +65,16 @@ def test_other_databases(sonde, big_db, empty_db):
     info = json.loads(sonde("info", "--format", "json", empty_db).out)
     assert info["profiles"] == [] and info["overhead"]["share"] == 0
     assert sonde("info", empty_db).status == 0
+
+
+def test_metrics_that_nobody_has_take_one_line(sonde, tmp_path):
+    """What a tool could have measured, and did not, is not between what was."""
+    generate("-r", 2, "-t", 1, "-s", 0, "-o", tmp_path / "m.sonde")
+    assert sonde("analyze", tmp_path / "m.sonde", "-o", tmp_path / "m.sdb").status == 0
+    found = json.loads(sonde("info", "--format", "json", tmp_path / "m.sdb").out)
+    metrics = {metric["name"]: metric["count"] for metric in found["metrics"]}
+    text = sonde("info", tmp_path / "m.sdb").out.split("\nMetrics\n")[1].split("\n\n")[0]
+    rows, _, rest = text.partition("\n  without values: ")
+    assert {line.split()[0] for line in rows.splitlines()} == {name for name, count in metrics.items() if count}
+    assert {name.strip() for name in rest.split(",")} == {name for name, count in metrics.items() if not count}
+    assert max(map(len, text.splitlines())) <= 100
