@@ -184,9 +184,8 @@ static struct perf_event_attr attributes_of(const struct sn_os_perf *perf, uint3
 		attr.exclude_kernel = !perf->is_privileged;
 		attr.task = 1;
 		attr.comm = 1;
-		attr.context_switch =
-		    is_wanted(perf, SN_OS_SOURCE_SCHEDULER) &&
-		    !(perf->options.is_wide && perf->tracepoint_ids[SN_OS_SWITCH]);
+		/* besides the tracepoint, which is silent in some threads (docs/design/os.md) */
+		attr.context_switch = is_wanted(perf, SN_OS_SOURCE_SCHEDULER);
 		attr.watermark = 1;
 	}
 	return attr;

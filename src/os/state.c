@@ -63,6 +63,7 @@ struct request {
 struct sn_os_states {
 	struct sn_os_sink sink;
 	bool is_wide;
+	bool has_switches;  /* the tracepoint tells of them, and of threads' ends */
 	bool has_syscalls;  /* they are told of: a thread that is in none blocks in a fault */
 	bool is_translated; /* threads have other numbers for us than for the kernel */
 	struct thread **buckets[KEY_KINDS];
@@ -356,6 +357,7 @@ static void take_switch(struct sn_os_states *states, const struct sn_os_event *e
 {
 	/* dead: of a thread whose end has been told already, this comes late */
 	bool is_dead = event->number & 0x30;
+	states->has_switches = true;
 	struct thread *from = is_dead ? find_dead(states, event) : runner(states, event, true);
 	if (from && is_dead) {
 		end_thread(states, from, event->time_ns);
@@ -379,11 +381,12 @@ static void take_switch(struct sn_os_states *states, const struct sn_os_event *e
 	to->wakeup_ns = 0;
 }
 
-/* The same without a tracepoint. It comes after the tracepoint's record, and says nothing new then.
- */
+/* The same without a tracepoint. It comes after the tracepoint's record, and says nothing new then;
+ * a thread that is not known has ended with that record. */
 static void take_switch_out(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	struct thread *thread = runner(states, event, true);
+	struct thread *thread =
+	    states->has_switches ? find(states, BY_TID, event->tid) : runner(states, event, true);
 	if (thread && (thread->state == RUNNING || thread->state == UNKNOWN))
 		leave(states, thread, event, !event->number, NULL);
 }

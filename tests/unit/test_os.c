@@ -524,6 +524,29 @@ static void test_whole_machine(void **state)
 }
 
 /* Times that go back are put right, and counted. */
+/* The tracepoint is silent where some threads leave a processor; perf's own records are not, and
+ * what they tell of a thread that has ended makes none of it. */
+static void test_switches_told_twice(void **state)
+{
+	struct seen seen;
+	struct sn_os_states *states = begin(&seen, true);
+	tell(states, 100, SN_OS_SWITCH, 12, 0, 1, 0);
+	tell(states, 150, SN_OS_SWITCH_IN, 12, 0, 0, 0);
+	tell(states, 170, SN_OS_SWITCH, 12, 20, 1, 0);
+	tell(states, 171, SN_OS_SWITCH_OUT, 12, 0, 0, 0);
+	tell(states, 172, SN_OS_SWITCH_IN, 20, 0, 0, 0);
+	tell(states, 190, SN_OS_SWITCH_OUT, 20, 0, 0, 0); /* only that */
+	tell(states, 191, SN_OS_SWITCH_IN, 12, 0, 0, 0);
+	tell(states, 200, SN_OS_THREAD_END, 12, 12, 10, 0);
+	tell(states, 210, SN_OS_SWITCH, 12, 0, 0x10, 0);
+	tell(states, 211, SN_OS_SWITCH_OUT, 12, 0, 0, 0);
+	sn_os_states_finish(states, 300);
+	assert_string_equal(story(&seen, SN_OS_LAYER_STATE, 12),
+			    "blocked 50 running 20 blocked 21 running 9");
+	assert_string_equal(story(&seen, SN_OS_LAYER_STATE, 20), "running 20 blocked 110");
+	sn_os_states_free(states);
+}
+
 static void test_disorder(void **state)
 {
 	struct seen seen;
@@ -591,6 +614,7 @@ int main(void)
 	    cmocka_unit_test(test_other_numbers),
 	    cmocka_unit_test(test_interrupts_and_requests),
 	    cmocka_unit_test(test_whole_machine),
+	    cmocka_unit_test(test_switches_told_twice),
 	    cmocka_unit_test(test_disorder),
 	    cmocka_unit_test(test_many_threads),
 	    cmocka_unit_test(test_sources),
