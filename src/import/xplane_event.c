@@ -110,6 +110,8 @@ static void take_common_stats(struct sn_xplane *xplane, struct sn_xplane_plane *
 static unsigned find_numbers(struct sn_proto_field text, const char *name, uint64_t *numbers)
 {
 	size_t length = strlen(name);
+	if (!text.length)
+		return 0;
 	const char *begin = (const char *)text.bytes, *end = begin + text.length;
 	const char *at = begin;
 	while (at && end - at >= (ptrdiff_t)length) {

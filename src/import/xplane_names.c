@@ -141,7 +141,8 @@ static int keep(struct sn_xplane_plane *plane, const struct sn_proto_field *stat
 		return SN_ERR_MEMORY;
 	plane->bytes[plane->byte_count++] = (unsigned char)stat->length;
 	plane->bytes[plane->byte_count++] = (unsigned char)(stat->length >> 8);
-	memcpy(plane->bytes + plane->byte_count, stat->bytes, stat->length);
+	if (stat->length)
+		memcpy(plane->bytes + plane->byte_count, stat->bytes, stat->length);
 	plane->byte_count += stat->length;
 	return 0;
 }
