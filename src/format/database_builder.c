@@ -3,6 +3,7 @@
 #include "database_builder.h"
 
 #include "base/vec.h"
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,13 +243,22 @@ void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const 
 		builder->drops[builder->drop_count++] = drop;
 }
 
+/* Sums, and squares first of all, may be beyond what a double holds. False for no number at all. */
+static bool bound(double *number)
+{
+	if (isinf(*number))
+		*number = *number < 0 ? -DBL_MAX : DBL_MAX;
+	return !isnan(*number);
+}
+
 void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
 			 uint32_t metric, const struct sonde_db_stat *stat)
 {
-	bool is_finite = isfinite(stat->count) && isfinite(stat->sum) && isfinite(stat->min) &&
-			 isfinite(stat->max) && isfinite(stat->sum_squares);
+	struct sonde_db_stat kept = *stat;
+	bool is_number = bound(&kept.count) && bound(&kept.sum) && bound(&kept.min) &&
+			 bound(&kept.max) && bound(&kept.sum_squares);
 	if (profile >= builder->profile_count || context >= builder->contexts.count ||
-	    metric >= builder->metric_count || !is_finite) {
+	    metric >= builder->metric_count || !is_number) {
 		fail(builder, SN_ERR_ARGUMENT);
 		return;
 	}
@@ -258,5 +268,5 @@ void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32
 		return;
 	}
 	builder->values[builder->value_count++] =
-	    (struct sn_db_value){profile, metric, context, 0, *stat};
+	    (struct sn_db_value){profile, metric, context, 0, kept};
 }

@@ -8,6 +8,7 @@
 #include "format/measurement.h"
 
 #include <dirent.h>
+#include <float.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -396,7 +397,7 @@ static void misuse_is_reported_by_write(void **state)
 		if (i == 2)
 			assert_int_equal(sn_db_builder_context(builder, 100, 0), SONDE_NONE);
 		if (i == 3) {
-			stat.sum = 1.0 / 0.0;
+			stat.sum = 0.0 / 0.0;
 			sn_db_builder_value(builder, 0, 0, 0, &stat);
 		}
 		unlink(path);
@@ -795,6 +796,28 @@ static void an_empty_database_is_readable(void **state)
 	sonde_db_close(db);
 }
 
+static void squares_beyond_a_double_are_the_largest(void **state)
+{
+	struct sn_db_builder *builder = db_fixture_small();
+	struct sonde_db_stat stat = {1, 1e200, 1e200, 1e200, 1e200 * 1e200}, seen;
+	uint32_t profile = sn_db_builder_profile(builder, &(struct sonde_db_profile){.tid = 10001});
+	uint32_t context = sn_db_builder_context(
+	    builder, 0, sn_db_builder_named_frame(builder, SN_FRAME_REGION, "huge"));
+	sn_db_builder_value(builder, profile, context, 0, &stat);
+	write_builder(builder);
+	struct sonde_db *db = open_whole();
+	bool is_found = false;
+	for (uint32_t i = 0; i < sonde_db_context_count(db); i++) {
+		struct sonde_db_plane row = sonde_db_context_row(db, i, 0);
+		for (size_t k = 0; k < row.count; k++) {
+			sonde_db_plane_stat(&row, k, &seen);
+			is_found |= seen.sum == 1e200 && seen.sum_squares == DBL_MAX;
+		}
+	}
+	assert_true(is_found);
+	sonde_db_close(db);
+}
+
 static void frame_kinds_have_names(void **state)
 {
 	assert_string_equal(sonde_frame_kind_name(SN_FRAME_GPU_API), "gpu-api");
@@ -828,6 +851,7 @@ int main(void)
 	    cmocka_unit_test(a_cut_write_leaves_what_was_there),
 	    cmocka_unit_test(the_output_may_be_a_link),
 	    cmocka_unit_test(an_empty_database_is_readable),
+	    cmocka_unit_test(squares_beyond_a_double_are_the_largest),
 	    cmocka_unit_test(frame_kinds_have_names),
 	};
 	umask(022);
