@@ -150,7 +150,8 @@ def test_ctf_kernel_trace(sonde, tmp_path):
 
     if not PERF:
         pytest.skip("perf is not installed")
-    path = record(tmp_path, "perf.data", "-a", "-e", "sched:sched_switch,sched:sched_wakeup", program=("sleep", "0.2"))
+    path = record(tmp_path, "perf.data", "-a", "-e", "sched:sched_switch,sched:sched_wakeup",
+                  program=("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.02; done"))
     database = imported(sonde, tmp_path, path)
     events = read_ctf(export(sonde, database, tmp_path / "out.ctf") / "kernel")
     running: dict = defaultdict(list)

@@ -96,7 +96,8 @@ def test_ctf_states_of_a_kernel_trace(sonde, tmp_path, has_library):
 
     if not PERF:
         pytest.skip("perf is not installed")
-    path = record(tmp_path, "perf.data", "-a", "-e", "sched:sched_switch,sched:sched_wakeup", program=("sleep", "0.2"))
+    naps = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 0.01; done"  # an idle machine switches seldom
+    path = record(tmp_path, "perf.data", "-a", "-e", "sched:sched_switch,sched:sched_wakeup", program=("sh", "-c", naps))
     first = imported(sonde, tmp_path, path)
     folder = export(sonde, first, tmp_path / "out.ctf")
     second = tmp_path / "second.sdb"
