@@ -168,7 +168,7 @@ static int import(struct arguments *arguments)
 	arguments->request.notes = &arguments->notes;
 	sn_db_builder_property(builder, "imported.from", arguments->importer->name);
 	sn_db_builder_property(builder, "sonde.version", SN_VERSION);
-	code = arguments->importer->read(&arguments->request, builder, &error);
+	code = sn_importer_read(arguments->importer, &arguments->request, builder, &error);
 	uint32_t contexts = sn_db_builder_context_count(builder);
 	uint64_t event_count = sn_trace_writer_count(events);
 	if (event_count)

@@ -121,7 +121,7 @@ static int import(const struct files *files, const char *output, struct sn_error
 		sn_trace_writer_free(request.events);
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
-	int result = importer->read(&request, builder, error);
+	int result = sn_importer_read(importer, &request, builder, error);
 	if (sn_trace_writer_count(request.events))
 		sn_trace_writer_attach(request.events, builder);
 	else

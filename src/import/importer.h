@@ -75,6 +75,10 @@ const struct sn_importer *sn_importer_find(const char *name);
 const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,
 						struct sn_error *error);
 
+/* As importer->read, and a refusal is always one line that says something. */
+int sn_importer_read(const struct sn_importer *importer, const struct sn_import_request *request,
+		     struct sn_db_builder *builder, struct sn_error *error);
+
 /* Bytes that events of these inputs may take in memory before they are spilled: so much less than
  * the inputs themselves that they need not fit. */
 size_t sn_import_event_memory(const char *const *paths, size_t count);

@@ -35,6 +35,18 @@ const struct sn_importer *sn_importer_find(const char *name)
 #define EVENT_MEMORY_MIN   ((uint64_t)16 << 20)
 #define EVENT_MEMORY_MAX   ((uint64_t)256 << 20)
 
+int sn_importer_read(const struct sn_importer *importer, const struct sn_import_request *request,
+		     struct sn_db_builder *builder, struct sn_error *error)
+{
+	int result = importer->read(request, builder, error);
+	if (result && !*error->text)
+		sn_fail(error, result, "cannot read '%s': it is damaged", request->paths[0]);
+	for (char *at = error->text; *at; at++) /* names out of the file may be of several lines */
+		if (*at == '\n' || *at == '\r')
+			*at = ' ';
+	return result;
+}
+
 size_t sn_import_event_memory(const char *const *paths, size_t count)
 {
 	uint64_t bytes = 0;
