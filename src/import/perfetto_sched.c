@@ -187,25 +187,6 @@ static const char *thread_name(struct sn_perfetto *perfetto, uint32_t tid, char 
 	return text;
 }
 
-/* The words of perf's importer. */
-static const char *reason(char why)
-{
-	switch (why) {
-	case 'D':
-		return "uninterruptible";
-	case 'T':
-		return "stopped";
-	case 't':
-		return "traced";
-	case 'P':
-		return "parked";
-	case 'I':
-		return "idle";
-	default:
-		return "interruptible";
-	}
-}
-
 static uint32_t context_below(struct sn_perfetto *perfetto, uint32_t parent, unsigned kind,
 			      const char *name)
 {
@@ -219,7 +200,7 @@ static uint32_t state_context(struct sn_perfetto *perfetto, const struct sn_sche
 	uint32_t context =
 	    context_below(perfetto, 0, SN_FRAME_OS, sn_sched_state_name(thread->state));
 	return thread->state == SN_SCHED_BLOCKED
-		   ? context_below(perfetto, context, SN_FRAME_OS, reason(thread->why))
+		   ? context_below(perfetto, context, SN_FRAME_OS, sn_sched_reason(thread->why))
 		   : context;
 }
 
