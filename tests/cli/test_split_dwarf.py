@@ -89,8 +89,11 @@ SECOND = (("native", "other"), ("inlined", "in_other"))
 def test_files_beside_objects(tmp_path: Path, compiler: str, version: int) -> None:
     found = inlined_paths(tmp_path, build(tmp_path, compiler, version))
     assert found.get(FIRST, 0) > 0.2 and found.get(SECOND, 0) > 0.2, found
-    row = next(row for row in program.rows(tmp_path) if row["name"] == "innermost")
-    assert row["file"] == str(tmp_path / "main.c") and 4 <= row["line"] <= 9
+    rows = [row for row in program.rows(tmp_path) if row["name"] == "innermost"]
+    assert {row["file"] for row in rows} == {str(tmp_path / "main.c")}
+    # instructions that a compiler ties to no line are a row of their own
+    lines = [row["line"] for row in rows if row["line"] is not None]
+    assert lines and all(4 <= line <= 9 for line in lines), rows
 
 
 @pytest.mark.parametrize(("compiler", "version", "packer"), [("gcc", 4, "dwp"), ("clang", 5, "llvm-dwp")])
