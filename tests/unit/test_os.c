@@ -523,7 +523,6 @@ static void test_whole_machine(void **state)
 	sn_os_states_free(states);
 }
 
-/* Times that go back are put right, and counted. */
 /* The tracepoint is silent where some threads leave a processor; perf's own records are not, and
  * what they tell of a thread that has ended makes none of it. */
 static void test_switches_told_twice(void **state)
@@ -547,6 +546,7 @@ static void test_switches_told_twice(void **state)
 	sn_os_states_free(states);
 }
 
+/* Times that go back are put right, and counted. */
 static void test_disorder(void **state)
 {
 	struct seen seen;
