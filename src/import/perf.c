@@ -153,7 +153,7 @@ static uint32_t metric_of(struct sn_perf *perf, uint32_t event)
 	return perf->metrics[event] = sn_db_builder_metric(perf->builder, &metric);
 }
 
-#define ATTRIBUTES_MAX (SN_PERF_FIELDS_MAX + 3)
+#define ATTRIBUTES_MAX (SN_TRACEPOINT_FIELDS + 3)
 
 struct attributes {
 	struct sn_attribute items[ATTRIBUTES_MAX];
@@ -169,23 +169,27 @@ static void put(struct attributes *attributes, uint32_t key, uint64_t value)
 static void put_fields(struct sn_perf *perf, const struct sn_perf_tracepoint *tracepoint,
 		       const struct sn_perf_sample *sample, struct attributes *attributes)
 {
-	for (size_t i = 0; i < tracepoint->field_count; i++) {
-		const struct sn_perf_field *field = tracepoint->fields + i;
-		uint32_t name = sn_db_builder_string(perf->builder, field->name);
+	const unsigned char *raw = sample->raw.bytes;
+	for (size_t i = 0; i < tracepoint->format.field_count; i++) {
+		const struct sn_tracepoint_field *field = tracepoint->format.fields + i;
+		enum sonde_attribute_type type = field->is_text	    ? SONDE_ATTRIBUTE_STRING
+						 : field->is_signed ? SONDE_ATTRIBUTE_SIGNED
+								    : SONDE_ATTRIBUTE_UNSIGNED;
+		bool is_number = !field->is_elsewhere && field->bytes <= sizeof(uint64_t);
+		if (!strncmp(field->name, "common_", 7) || !(field->is_text || is_number) ||
+		    !sn_tracepoint_holds(field, sample->raw.length))
+			continue; /* what all have; arrays of numbers */
 		size_t length;
-		int64_t number;
-		const char *text = sn_perf_field_text(field, sample->raw, &length);
-		if (text)
-			put(attributes,
-			    sn_trace_writer_key(perf->writer, name, SONDE_NONE,
-						SONDE_ATTRIBUTE_STRING),
-			    sn_db_builder_string_n(perf->builder, text, length));
-		else if (sn_perf_field_number(field, sample->raw, &number))
-			put(attributes,
-			    sn_trace_writer_key(perf->writer, name, SONDE_NONE,
-						field->is_signed ? SONDE_ATTRIBUTE_SIGNED
-								 : SONDE_ATTRIBUTE_UNSIGNED),
-			    (uint64_t)number);
+		const char *text;
+		uint64_t value;
+		if (field->is_text) {
+			text = sn_tracepoint_text(field, raw, sample->raw.length, &length);
+			value = sn_db_builder_string_n(perf->builder, text, length);
+		} else {
+			value = (uint64_t)sn_tracepoint_number(field, raw, sample->raw.length);
+		}
+		uint32_t name = sn_db_builder_string(perf->builder, field->name);
+		put(attributes, sn_trace_writer_key(perf->writer, name, SONDE_NONE, type), value);
 	}
 }
 

@@ -60,11 +60,10 @@ static int touch_cpu(struct sn_perf *perf, uint32_t cpu, uint64_t time_ns)
 static bool number_of(const struct sn_perf_tracepoint *tracepoint,
 		      const struct sn_perf_sample *sample, const char *name, uint64_t *value)
 {
-	const struct sn_perf_field *field = sn_perf_field_find(tracepoint, name);
-	int64_t number;
-	if (!field || !sn_perf_field_number(field, sample->raw, &number))
+	const struct sn_tracepoint_field *field = sn_tracepoint_field(&tracepoint->format, name);
+	if (!field || !sn_tracepoint_holds(field, sample->raw.length))
 		return false;
-	*value = (uint64_t)number;
+	*value = (uint64_t)sn_tracepoint_number(field, sample->raw.bytes, sample->raw.length);
 	return true;
 }
 
@@ -72,10 +71,14 @@ static bool number_of(const struct sn_perf_tracepoint *tracepoint,
 static void name_thread(struct sn_perf *perf, const struct sn_perf_tracepoint *tracepoint,
 			const struct sn_perf_sample *sample, const char *field_name, uint64_t tid)
 {
-	const struct sn_perf_field *field = sn_perf_field_find(tracepoint, field_name);
+	const struct sn_tracepoint_field *field =
+	    sn_tracepoint_field(&tracepoint->format, field_name);
 	size_t length;
-	const char *text = field ? sn_perf_field_text(field, sample->raw, &length) : NULL;
-	if (!text || !tid)
+	if (!field || !field->is_text || !tid)
+		return;
+	const char *text =
+	    sn_tracepoint_text(field, sample->raw.bytes, sample->raw.length, &length);
+	if (!length)
 		return;
 	uint32_t line = sn_perf_line(perf, 0, pid_of(perf, (uint32_t)tid), (uint32_t)tid);
 	if (line != SN_INTERN_NONE && perf->lines[line].name == SONDE_NONE)
@@ -105,11 +108,11 @@ int sn_perf_state_sample(struct sn_perf *perf, const struct sn_perf_tracepoint *
 {
 	if (strcmp(tracepoint->system, "sched") != 0 || !sample->has_time || !sample->has_cpu)
 		return 0;
-	if (!strcmp(tracepoint->name, "sched_switch"))
+	if (!strcmp(tracepoint->format.name, "sched_switch"))
 		return take_switch(perf, tracepoint, sample);
-	if (strcmp(tracepoint->name, "sched_wakeup") != 0 &&
-	    strcmp(tracepoint->name, "sched_wakeup_new") != 0 &&
-	    strcmp(tracepoint->name, "sched_waking") != 0)
+	if (strcmp(tracepoint->format.name, "sched_wakeup") != 0 &&
+	    strcmp(tracepoint->format.name, "sched_wakeup_new") != 0 &&
+	    strcmp(tracepoint->format.name, "sched_waking") != 0)
 		return 0;
 	uint64_t values[KEYS] = {sample->cpu, [SECOND] = sample->tid};
 	if (!number_of(tracepoint, sample, "pid", values + FIRST))

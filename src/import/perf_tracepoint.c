@@ -14,67 +14,21 @@ void sn_perf_tracepoints_release(struct sn_perf_tracepoints *tracepoints)
 	free(tracepoints->items);
 }
 
-/* "\tfield:unsigned int foo[4];\toffset:8;\tsize:4;\tsigned:0;" */
-static bool read_field(const char *line, struct sn_perf_field *field)
-{
-	unsigned offset, bytes, is_signed = 0;
-	const char *declaration = strstr(line, "field:");
-	const char *end = declaration ? strchr(declaration, ';') : NULL;
-	if (!end ||
-	    sscanf(end, ";\toffset:%u;\tsize:%u;\tsigned:%u", &offset, &bytes, &is_signed) < 2)
-		return false;
-	declaration += 6;
-	const char *bracket = memchr(declaration, '[', (size_t)(end - declaration));
-	bool is_elsewhere = strstr(line, "__data_loc") || strstr(line, "__rel_loc");
-	const char *name_end = bracket && !is_elsewhere ? bracket : end;
-	const char *name = name_end;
-	while (name > declaration && name[-1] != ' ' && name[-1] != '\t' && name[-1] != '*')
-		name--;
-	*field = (struct sn_perf_field){
-	    .offset = offset,
-	    .bytes = bytes,
-	    .is_signed = is_signed,
-	    .is_elsewhere = is_elsewhere,
-	    .is_relative = strstr(line, "__rel_loc") != NULL,
-	    .is_text = bracket && memmem(declaration, (size_t)(end - declaration), "char", 4),
-	};
-	snprintf(field->name, sizeof(field->name), "%.*s", (int)(name_end - name), name);
-	return *field->name && strncmp(field->name, "common_", 7) != 0;
-}
-
-static void read_format(struct sn_perf_tracepoint *tracepoint, char *text)
-{
-	char *rest = NULL;
-	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		unsigned long long id;
-		if (!strncmp(line, "name: ", 6))
-			snprintf(tracepoint->name, sizeof(tracepoint->name), "%s", line + 6);
-		else if (sscanf(line, "ID: %llu", &id) == 1)
-			tracepoint->id = id;
-		else if (tracepoint->field_count < SN_PERF_FIELDS_MAX &&
-			 read_field(line, tracepoint->fields + tracepoint->field_count))
-			tracepoint->field_count++;
-	}
-}
-
+/* One whose text cannot be read is left out: its samples have no fields then. */
 static int add_format(struct sn_perf_tracepoints *tracepoints, const char *system,
 		      struct sn_import_cursor *cursor)
 {
 	uint64_t length = sn_import_cursor_number(cursor, 8);
 	const unsigned char *text = sn_import_cursor_take(cursor, length);
+	struct sn_error unused;
 	if (!text)
 		return 0;
-	char *copy = strndup((const char *)text, length);
-	if (!copy || sn_vec_reserve(&tracepoints->items, &tracepoints->capacity,
-				    tracepoints->count + 1) < 0) {
-		free(copy);
+	if (sn_vec_reserve(&tracepoints->items, &tracepoints->capacity, tracepoints->count + 1) < 0)
 		return SN_ERR_MEMORY;
-	}
-	struct sn_perf_tracepoint *tracepoint = tracepoints->items + tracepoints->count++;
-	*tracepoint = (struct sn_perf_tracepoint){0};
+	struct sn_perf_tracepoint *tracepoint = tracepoints->items + tracepoints->count;
+	if (!sn_tracepoint_parse((const char *)text, length, &tracepoint->format, &unused))
+		tracepoints->count++;
 	snprintf(tracepoint->system, sizeof(tracepoint->system), "%s", system);
-	read_format(tracepoint, copy);
-	free(copy);
 	return 0;
 }
 
@@ -130,56 +84,7 @@ const struct sn_perf_tracepoint *
 sn_perf_tracepoint_find(const struct sn_perf_tracepoints *tracepoints, uint64_t id)
 {
 	for (size_t i = 0; i < tracepoints->count; i++)
-		if (tracepoints->items[i].id == id)
+		if (tracepoints->items[i].format.id == id)
 			return tracepoints->items + i;
 	return NULL;
-}
-
-const struct sn_perf_field *sn_perf_field_find(const struct sn_perf_tracepoint *tracepoint,
-					       const char *name)
-{
-	for (size_t i = 0; i < tracepoint->field_count; i++)
-		if (!strcmp(tracepoint->fields[i].name, name))
-			return tracepoint->fields + i;
-	return NULL;
-}
-
-static uint64_t number_at(const unsigned char *bytes, uint32_t length)
-{
-	uint64_t value = 0;
-	memcpy(&value, bytes, length);
-	return value;
-}
-
-bool sn_perf_field_number(const struct sn_perf_field *field, struct sn_perf_bytes raw,
-			  int64_t *number)
-{
-	bool is_number =
-	    field->bytes == 1 || field->bytes == 2 || field->bytes == 4 || field->bytes == 8;
-	if (!is_number || field->is_text || field->is_elsewhere || field->offset > raw.length ||
-	    field->bytes > raw.length - field->offset)
-		return false;
-	uint64_t value = number_at(raw.bytes + field->offset, field->bytes);
-	unsigned unused = 64 - 8 * field->bytes;
-	*number = field->is_signed ? (int64_t)(value << unused) >> unused : (int64_t)value;
-	return true;
-}
-
-const char *sn_perf_field_text(const struct sn_perf_field *field, struct sn_perf_bytes raw,
-			       size_t *length)
-{
-	uint32_t offset = field->offset, bytes = field->bytes;
-	if (!field->is_text || offset > raw.length || bytes > raw.length - offset)
-		return NULL;
-	if (field->is_elsewhere) {
-		if (bytes != 4)
-			return NULL;
-		uint32_t where = (uint32_t)number_at(raw.bytes + offset, 4);
-		offset = (where & 0xffff) + (field->is_relative ? offset + 4 : 0);
-		bytes = where >> 16;
-	}
-	if (offset > raw.length || bytes > raw.length - offset)
-		return NULL;
-	*length = strnlen((const char *)raw.bytes + offset, bytes);
-	return (const char *)raw.bytes + offset;
 }

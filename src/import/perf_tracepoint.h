@@ -8,21 +8,11 @@
 
 #include "perf_file.h"
 
-#define SN_PERF_FIELDS_MAX 32
-
-struct sn_perf_field {
-	char name[48];
-	uint32_t offset, bytes;
-	bool is_signed, is_text;
-	bool is_elsewhere; /* the field is where and how long the value is */
-	bool is_relative;  /* ... from the end of the field */
-};
+#include "os/tracepoint.h"
 
 struct sn_perf_tracepoint {
-	uint64_t id; /* attr.config of its events */
-	char system[48], name[64];
-	struct sn_perf_field fields[SN_PERF_FIELDS_MAX]; /* but for those that all have */
-	size_t field_count;
+	char system[48];
+	struct sn_tracepoint format; /* its id is attr.config of its events */
 };
 
 struct sn_perf_tracepoints {
@@ -37,15 +27,5 @@ void sn_perf_tracepoints_release(struct sn_perf_tracepoints *tracepoints);
 /* NULL where it is not described. */
 const struct sn_perf_tracepoint *
 sn_perf_tracepoint_find(const struct sn_perf_tracepoints *tracepoints, uint64_t id);
-
-/* A field's number; false where the record ends before it or it is none. */
-bool sn_perf_field_number(const struct sn_perf_field *field, struct sn_perf_bytes raw,
-			  int64_t *number);
-/* A field's text up to its NUL; NULL likewise. */
-const char *sn_perf_field_text(const struct sn_perf_field *field, struct sn_perf_bytes raw,
-			       size_t *length);
-/* A field by its name, or NULL. */
-const struct sn_perf_field *sn_perf_field_find(const struct sn_perf_tracepoint *tracepoint,
-					       const char *name);
 
 #endif

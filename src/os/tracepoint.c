@@ -75,7 +75,8 @@ static bool read_declaration(struct part part, struct sn_tracepoint_field *field
 	static const char here[] = "__data_loc", relative[] = "__rel_loc";
 	field->is_relative = after_key(part, relative, &type);
 	field->is_elsewhere = field->is_relative || after_key(part, here, &type);
-	if (part.end > part.begin && part.end[-1] == ']')
+	bool is_array = part.end > part.begin && part.end[-1] == ']';
+	if (is_array)
 		while (part.end > part.begin && part.end[-1] != '[')
 			part.end--;
 	if (part.end > part.begin && part.end[-1] == '[')
@@ -84,6 +85,8 @@ static bool read_declaration(struct part part, struct sn_tracepoint_field *field
 	const char *name = part.end;
 	while (name > part.begin && !is_blank(name[-1]) && name[-1] != '*')
 		name--;
+	field->is_text = (is_array || field->is_elsewhere) &&
+			 memmem(part.begin, (size_t)(name - part.begin), "char", 4);
 	return to_name((struct part){name, part.end}, field->name);
 }
 
@@ -147,6 +150,11 @@ const struct sn_tracepoint_field *sn_tracepoint_field(const struct sn_tracepoint
 		if (!strcmp(tracepoint->fields[i].name, name))
 			return tracepoint->fields + i;
 	return NULL;
+}
+
+bool sn_tracepoint_holds(const struct sn_tracepoint_field *field, size_t length)
+{
+	return field->bytes && (size_t)field->offset + field->bytes <= length;
 }
 
 int64_t sn_tracepoint_number(const struct sn_tracepoint_field *field, const unsigned char *record,

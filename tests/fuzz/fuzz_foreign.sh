@@ -12,7 +12,7 @@ src=$top/src
 sqlite="$src/import/nsys*.c $src/import/rocpd.c $src/import/sqlite_table.c" libraries="-lz -lzstd -lm -lstdc++ -ldl -lpthread"
 if pkg-config --exists sqlite3; then libraries="$libraries -lsqlite3"; else sqlite="$src/import/sqlite_missing.c"; fi
 importers=$(ls "$src"/import/*.c | grep -v -e /nsys -e /sqlite_ -e /rocpd.c -e '/ctf[._]') # babeltrace2 decodes CTF
-importers="$importers $src/import/ctf_probe.c $src/import/ctf_missing.c"
+importers="$importers $src/import/ctf_probe.c $src/import/ctf_missing.c $src/os/tracepoint.c"
 # what perf's recordings are named by
 symbols="$src/binary/*.c $src/binary/structure/*.c $src/binary/gpu/*.c $src/aggregate/expand.c $src/aggregate/resolve.c"
 for name in merge nodes operators gpu_calls gpu_context; do symbols="$symbols $src/aggregate/$name.c"; done
