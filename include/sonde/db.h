@@ -89,13 +89,21 @@ const struct sonde_db_metric *sonde_db_metric(const struct sonde_db *db, uint32_
 uint32_t sonde_db_metric_by_name(const struct sonde_db *db, const char *name);
 
 /* Who was measured. */
+enum sonde_profile_kind {
+	SONDE_PROFILE_THREAD = 0,
+	SONDE_PROFILE_STREAM = 1,    /* a queue of a device */
+	SONDE_PROFILE_PROCESSOR = 2, /* its number is the tid */
+};
+/* "thread", "stream", "processor"; "unknown" for a kind of a later version. */
+const char *sonde_profile_kind_name(uint32_t kind);
+
 struct sonde_db_profile {
 	uint32_t host;	  /* string */
 	uint32_t program; /* string: the process's executable */
 	uint32_t thread;  /* string: the thread's or the stream's name; SONDE_NONE */
 	int32_t rank;	  /* -1 outside a parallel run */
 	uint64_t pid, tid;
-	uint32_t kind;				 /* 0 a CPU thread, 1 a device stream */
+	uint32_t kind;				 /* enum sonde_profile_kind */
 	uint32_t device, device_context, stream; /* SONDE_NONE for a CPU thread */
 	uint64_t start_ns, end_ns;		 /* since the Unix epoch */
 	uint64_t cpu_ns;			 /* CPU time used, measured or not */

@@ -366,15 +366,19 @@ class Frame:
         return f"<sonde.Frame {self.kind} {self.name}>"
 
 
+KINDS = {0: "thread", 1: "stream", 2: "processor"}
+
+
 class Profile:
-    """Who was measured: a thread (`kind` "thread") or a device's queue ("stream"), with `rank` -1 outside a parallel
-    run, and `device`, `device_context` and `stream` None for threads. Times are nanoseconds since the epoch."""
+    """Who was measured: a thread (`kind` "thread"), a device's queue ("stream") or a processor ("processor"), with
+    `rank` -1 outside a parallel run, and `device`, `device_context` and `stream` None for what is no stream. Times are
+    nanoseconds since the epoch."""
 
     def __init__(self, database: Database, number: int) -> None:
         record = database._profiles.at(number)
         string = database._handle.string
         self.number = number
-        self.kind = "stream" if record.kind == 1 else "thread"
+        self.kind = KINDS.get(record.kind, "unknown")
         self.host = string(record.host)
         self.program = string(record.program)
         self.thread: str | None = string(record.thread) if record.thread != c.NONE else None

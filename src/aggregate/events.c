@@ -130,7 +130,7 @@ static uint32_t profile_elsewhere(const struct process *process,
 	uint32_t found = SONDE_NONE;
 	for (uint32_t i = 0; i < builder->profile_count; i++) {
 		const struct sonde_db_profile *profile = builder->profiles + i;
-		if (profile->kind == 0 && profile->tid == stream->tid &&
+		if (profile->kind == SONDE_PROFILE_THREAD && profile->tid == stream->tid &&
 		    profile->pid == stream->pid && profile->host == host &&
 		    (found == SONDE_NONE || profile->start_ns > builder->profiles[found].start_ns))
 			found = i;

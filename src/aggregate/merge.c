@@ -156,9 +156,9 @@ static uint32_t add_profile(struct adding *adding, const struct sn_measurement_t
 	    .own_ns = record->own_ns,
 	};
 	if (thread->is_processor)
-		profile.kind = 2;
+		profile.kind = SONDE_PROFILE_PROCESSOR;
 	if (thread->stream) {
-		profile.kind = 1;
+		profile.kind = SONDE_PROFILE_STREAM;
 		profile.device = thread->stream->device;
 		profile.device_context = thread->stream->device_context;
 		profile.stream = thread->stream->stream;

@@ -217,7 +217,7 @@ int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
 			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
-		bool is_device = sonde_db_profile(db, track->profile)->kind == 1;
+		bool is_device = sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM;
 		if (track->kind == SONDE_TRACK_INTERVALS && (is_device || reads_threads))
 			result = read_track(&pass, i, is_device, error);
 	}

@@ -248,7 +248,7 @@ static int find_launches(const struct sonde_db *db, const struct sonde_trace *tr
 		struct sonde_event_block block;
 		struct sonde_db_error why;
 		int result = 0;
-		if (sonde_db_profile(db, track->profile)->kind == 1 ||
+		if (sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM ||
 		    track->kind != SONDE_TRACK_INTERVALS)
 			continue;
 		struct sonde_event_cursor *cursor =

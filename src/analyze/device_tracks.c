@@ -41,7 +41,7 @@ struct sn_device_track *sn_device_tracks(const struct sonde_db *db, const struct
 	for (uint32_t i = 0; i < track_count && list; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
 		const struct sonde_db_profile *profile = sonde_db_profile(db, track->profile);
-		if (profile->kind == 1 && track->kind == SONDE_TRACK_INTERVALS)
+		if (profile->kind == SONDE_PROFILE_STREAM && track->kind == SONDE_TRACK_INTERVALS)
 			list[(*count)++] =
 			    (struct sn_device_track){profile->run,   profile->device, i,
 						     track->profile, profile->rank,   profile->pid};

@@ -158,7 +158,7 @@ static int read_calls(const struct sonde_db *db, const struct sonde_trace *trace
 		struct sonde_event_block block;
 		struct sonde_db_error why;
 		int result;
-		if (sonde_db_profile(db, track->profile)->kind == 1 ||
+		if (sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM ||
 		    track->kind != SONDE_TRACK_INTERVALS)
 			continue;
 		struct sonde_event_cursor *cursor =

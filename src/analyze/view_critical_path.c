@@ -65,7 +65,7 @@ static const char *place_of(const struct sn_answers *answers, uint32_t number,
 	text[0] = 0;
 	if (profile->rank >= 0)
 		used = snprintf(text, SN_PLACE_CHARS, "rank %d · ", (int)profile->rank);
-	if (profile->kind == 1)
+	if (profile->kind == SONDE_PROFILE_STREAM)
 		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "stream %u", profile->stream);
 	else
 		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "thread %llu",

@@ -130,12 +130,9 @@ static double event_count(const struct sonde_db *db)
 static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32_t id)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
-	bool is_stream = profile->kind == 1;
+	bool is_stream = profile->kind == SONDE_PROFILE_STREAM;
 	sn_json_begin(json, '{');
-	put_string(json, "kind",
-		   is_stream		? "stream"
-		   : profile->kind == 2 ? "processor"
-					: "thread");
+	put_string(json, "kind", sonde_profile_kind_name(profile->kind));
 	put_string(json, "host", sonde_db_string(db, profile->host));
 	put_string(json, "program", sonde_db_string(db, profile->program));
 	put_string(json, "thread",

@@ -64,7 +64,7 @@ static void set_profile(struct chrome *chrome, uint32_t number)
 {
 	const struct sn_trace_place *place = chrome->export.places + number;
 	chrome->profile = sonde_db_profile(chrome->db, number);
-	chrome->is_device = chrome->profile->kind == 1;
+	chrome->is_device = chrome->profile->kind == SONDE_PROFILE_STREAM;
 	chrome->pid = chrome->is_device ? place->device_pid : place->pid;
 	chrome->tid = place->tid;
 }

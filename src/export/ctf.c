@@ -470,8 +470,9 @@ static int write_profile(struct ctf *ctf, uint32_t number, struct sn_error *erro
 	int result = sn_ctf_open(&ctf->stream, ctf->folder, name, ctf->uuid, 1, error);
 	if (!result) {
 		put_profile(ctf, number);
-		result =
-		    write_events(ctf, walk, sonde_db_profile(ctf->db, number)->kind == 1, error);
+		result = write_events(
+		    ctf, walk, sonde_db_profile(ctf->db, number)->kind == SONDE_PROFILE_STREAM,
+		    error);
 		if (result)
 			sn_ctf_abandon(&ctf->stream);
 		else

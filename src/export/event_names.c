@@ -100,7 +100,7 @@ static void place_profile(struct sn_trace_export *export, uint32_t number, struc
 		placing->process_pids[place->process] =
 		    unique(&placing->pids, 0, profile->pid & INT32_MAX, SPARE);
 	place->pid = placing->process_pids[place->process];
-	if (profile->kind != 1) {
+	if (profile->kind != SONDE_PROFILE_STREAM) {
 		place->tid =
 		    unique(&placing->tids, place->process, profile->tid & INT32_MAX, SPARE);
 		return;

@@ -86,9 +86,10 @@ static void write_profile_cells(struct events *events, uint32_t number)
 	put_cell(events, sonde_db_string(events->db, profile->host));
 	fprintf(events->out, ",%" PRIu64 ",%" PRIu64, profile->pid, profile->tid);
 	put_cell(events, sonde_db_string(events->db, profile->thread));
-	put_number(events, profile->kind == 1 ? profile->device : SONDE_NONE);
-	put_number(events, profile->kind == 1 ? profile->device_context : SONDE_NONE);
-	put_number(events, profile->kind == 1 ? profile->stream : SONDE_NONE);
+	put_number(events, profile->kind == SONDE_PROFILE_STREAM ? profile->device : SONDE_NONE);
+	put_number(events,
+		   profile->kind == SONDE_PROFILE_STREAM ? profile->device_context : SONDE_NONE);
+	put_number(events, profile->kind == SONDE_PROFILE_STREAM ? profile->stream : SONDE_NONE);
 }
 
 /* The frames from the root, ";" between them; one in a name becomes ":". */
@@ -149,7 +150,7 @@ static int write_event(struct events *events, uint32_t profile, const struct sn_
 	static const char *const kinds[] = {"",	       "sample", "interval", "instant",
 					    "counter", "state",	 "system"};
 	char name[8192] = "";
-	bool is_device = sonde_db_profile(events->db, profile)->kind == 1;
+	bool is_device = sonde_db_profile(events->db, profile)->kind == SONDE_PROFILE_STREAM;
 	const char *category = "";
 	if (event->kind == SONDE_TRACK_COUNTER && sonde_db_metric(events->db, event->metric)) {
 		snprintf(

@@ -342,8 +342,8 @@ static void put_profiles(struct payload *payload)
 		put_format(out, "\"rank\":%" PRId32 ",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64,
 			   profile->rank, profile->pid, profile->tid);
 		put_format(out, ",\"device\":%s,\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64,
-			   profile->kind == 1 ? "true" : "false", profile->start_ns,
-			   profile->end_ns);
+			   profile->kind == SONDE_PROFILE_STREAM ? "true" : "false",
+			   profile->start_ns, profile->end_ns);
 		put_format(out, ",\"cpu_ns\":%" PRIu64 ",\"samples\":%" PRIu64 "},",
 			   profile->cpu_ns, profile->samples);
 	}

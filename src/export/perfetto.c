@@ -611,7 +611,7 @@ static int begin_profile(struct perfetto *perfetto, uint32_t number)
 	perfetto->sequence++;
 	perfetto->profile = sonde_db_profile(perfetto->db, number);
 	perfetto->place = perfetto->export.places + number;
-	perfetto->is_device = perfetto->profile->kind == 1;
+	perfetto->is_device = perfetto->profile->kind == SONDE_PROFILE_STREAM;
 	for (size_t i = 0; i < perfetto->stack_count; i++)
 		free(perfetto->stacks[i].open);
 	perfetto->stack_count = 0;

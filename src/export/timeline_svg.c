@@ -177,7 +177,7 @@ static void put_profile_name(struct drawing *drawing, uint32_t number)
 	size_t used = 0;
 	if (profile->rank >= 0)
 		used = (size_t)snprintf(name, sizeof(name), "rank %d · ", (int)profile->rank);
-	if (profile->kind == 1)
+	if (profile->kind == SONDE_PROFILE_STREAM)
 		snprintf(name + used, sizeof(name) - used, "device %u · stream %u", profile->device,
 			 profile->stream);
 	else if (profile->thread != SONDE_NONE)
@@ -207,7 +207,8 @@ static int put_tracks(struct drawing *drawing, bool devices, unsigned *left, uns
 		const struct sn_timeline_picture *picture = drawing->picture;
 		struct sonde_db_error why;
 		if (!is_drawn(track, picture) ||
-		    (sonde_db_profile(drawing->db, track->profile)->kind == 1) != devices)
+		    (sonde_db_profile(drawing->db, track->profile)->kind == SONDE_PROFILE_STREAM) !=
+			devices)
 			continue;
 		if (!*left) {
 			++*omitted;
@@ -274,7 +275,8 @@ static unsigned measure_height(const struct drawing *drawing)
 		for (uint32_t i = 0; i < sonde_trace_track_count(drawing->trace); i++) {
 			const struct sonde_track *track = sonde_trace_track(drawing->trace, i);
 			if (!is_drawn(track, drawing->picture) || !left ||
-			    (sonde_db_profile(drawing->db, track->profile)->kind == 1) == !devices)
+			    (sonde_db_profile(drawing->db, track->profile)->kind ==
+			     SONDE_PROFILE_STREAM) == !devices)
 				continue;
 			left--;
 			y += ROW + (track->profile != profile && profile != SONDE_NONE ? GAP : 0);

@@ -379,6 +379,12 @@ uint32_t sonde_db_metric_by_name(const struct sonde_db *db, const char *name)
 	return SONDE_NONE;
 }
 
+const char *sonde_profile_kind_name(uint32_t kind)
+{
+	static const char *const names[] = {"thread", "stream", "processor"};
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
+}
+
 uint32_t sonde_db_profile_count(const struct sonde_db *db)
 {
 	return db->profile_count;

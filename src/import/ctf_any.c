@@ -125,9 +125,11 @@ static struct sn_recording_line *cpu_line(struct sn_ctf_any *any, uint32_t cpu)
 	char name[32];
 	struct sn_recording_place place = {0, 0, cpu, KERNEL_PROCESSOR, 0};
 	struct sn_recording_line *line = sn_recording_line(&any->recording, &place);
-	snprintf(name, sizeof(name), "cpu %u", cpu);
-	if (line)
-		line->name = sn_db_builder_string(any->recording.builder, name);
+	snprintf(name, sizeof(name), "CPU %u", cpu);
+	if (!line)
+		return NULL;
+	line->name = sn_db_builder_string(any->recording.builder, name);
+	line->is_processor = true;
 	return line;
 }
 

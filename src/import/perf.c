@@ -360,7 +360,7 @@ static void make_profiles(struct sn_perf *perf, uint32_t first)
 		bool has_time = line->start_ns != UINT64_MAX;
 		if (!has_time && !line->sample_count)
 			continue;
-		snprintf(name, sizeof(name), "cpu %u", who.tid);
+		snprintf(name, sizeof(name), "CPU %u", who.tid);
 		struct sonde_db_profile profile = {
 		    .host = perf->host,
 		    .program = who.is_processor ? sn_db_builder_string(perf->builder, "kernel")
@@ -368,6 +368,7 @@ static void make_profiles(struct sn_perf *perf, uint32_t first)
 		    .thread =
 			who.is_processor ? sn_db_builder_string(perf->builder, name) : line->name,
 		    .rank = -1,
+		    .kind = who.is_processor ? SONDE_PROFILE_PROCESSOR : SONDE_PROFILE_THREAD,
 		    .pid = who.pid,
 		    .tid = who.tid,
 		    .device = SONDE_NONE,

@@ -213,7 +213,8 @@ static struct sn_recording_line *cpu_line(struct sn_perfetto *perfetto, uint32_t
 	struct sn_recording_line *line = sn_recording_line(&perfetto->recording, &place);
 	if (line) {
 		line->name = text;
-		line->tid = -1; /* no thread */
+		line->tid = cpu;
+		line->is_processor = true;
 	}
 	return line;
 }

@@ -194,7 +194,9 @@ void sn_recording_profile(struct sn_recording *recording, struct sn_recording_li
 			      : recording->pid > 0 ? recording->pid
 						   : 0),
 	    .tid = !line->is_device && line->tid >= 0 ? (uint64_t)line->tid : 0,
-	    .kind = line->is_device,
+	    .kind = line->is_device	 ? SONDE_PROFILE_STREAM
+		    : line->is_processor ? SONDE_PROFILE_PROCESSOR
+					 : SONDE_PROFILE_THREAD,
 	    .device = line->is_device ? line->device : SONDE_NONE,
 	    .device_context = line->is_device ? line->context : SONDE_NONE,
 	    .stream = line->is_device ? line->stream : SONDE_NONE,

@@ -102,7 +102,7 @@ struct sn_recording_place {
 
 /* A thread or a stream. */
 struct sn_recording_line {
-	bool is_device;
+	bool is_device, is_processor;
 	bool nests;	  /* of a device: its events contain each other, nothing launched them */
 	uint32_t profile; /* builder's, once it is made */
 	uint32_t name;	  /* builder's string, or SONDE_NONE */

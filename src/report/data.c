@@ -105,7 +105,7 @@ static void write_profile(const struct sonde_db *db, struct sn_json *json, uint3
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
 	char name[512];
 	sn_view_profile_name(db, id, name, sizeof(name));
-	write_key_string(json, "kind", profile->kind == 1 ? "stream" : "thread");
+	write_key_string(json, "kind", sonde_profile_kind_name(profile->kind));
 	write_key_string(json, "name", name);
 	write_key_string(json, "module", sonde_db_string(db, profile->program));
 	write_key_string(json, "file", NULL);
@@ -265,7 +265,7 @@ static void write_csv_who(struct csv_sink *self, const struct sn_row *row)
 		char name[512];
 		sn_view_profile_name(db, row->profile, name, sizeof(name));
 		fprintf(out, "%s,",
-			sonde_db_profile(db, row->profile)->kind == 1 ? "stream" : "thread");
+			sonde_profile_kind_name(sonde_db_profile(db, row->profile)->kind));
 		write_cell(out, name);
 		fputs(",,,", out);
 		return;

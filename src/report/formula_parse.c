@@ -245,12 +245,12 @@ static double device_count(const struct sonde_db *db)
 	double count = 0;
 	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++) {
 		const struct sonde_db_profile *profile = sonde_db_profile(db, i);
-		bool is_new = profile->kind == 1;
+		bool is_new = profile->kind == SONDE_PROFILE_STREAM;
 		/* streams of a device lie together, but for those of other processes */
 		for (uint32_t j = i; is_new && j-- > 0 && i - j < 4096;) {
 			const struct sonde_db_profile *other = sonde_db_profile(db, j);
-			is_new = other->kind != 1 || other->host != profile->host ||
-				 other->device != profile->device;
+			is_new = other->kind != SONDE_PROFILE_STREAM ||
+				 other->host != profile->host || other->device != profile->device;
 		}
 		count += is_new;
 	}

@@ -108,7 +108,7 @@ static void put_who(struct sn_json *json, const struct sonde_db *db, uint32_t id
 	char name[512];
 	sn_view_profile_name(db, id, name, sizeof(name));
 	put_number(json, "profile", id);
-	put_string(json, "kind", profile->kind == 1 ? "stream" : "thread");
+	put_string(json, "kind", sonde_profile_kind_name(profile->kind));
 	put_string(json, "name", name);
 	put_string(json, "host", sonde_db_string(db, profile->host));
 	put_number(json, "rank", profile->rank);
@@ -193,7 +193,7 @@ static void write_csv_row(const struct sn_spread *spread, uint32_t i, FILE *out)
 	const struct sonde_db_profile *profile = sonde_db_profile(view->db, spread->profiles[i]);
 	char name[512], text[SN_NUMBER_CHARS];
 	sn_view_profile_name(view->db, spread->profiles[i], name, sizeof(name));
-	fprintf(out, "%u,%s", spread->profiles[i], profile->kind == 1 ? "stream" : "thread");
+	fprintf(out, "%u,%s", spread->profiles[i], sonde_profile_kind_name(profile->kind));
 	write_cell(out, name);
 	write_cell(out, sonde_db_string(view->db, profile->host));
 	fprintf(out, ",%d,%llu,%llu", profile->rank, (unsigned long long)profile->pid,

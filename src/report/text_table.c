@@ -286,10 +286,10 @@ void sn_view_profile_name(const struct sonde_db *db, uint32_t id, char *text, si
 	char rank[32] = "", raw[512];
 	if (profile->rank >= 0)
 		snprintf(rank, sizeof(rank), "rank %d ", profile->rank);
-	if (profile->kind == 1 && *thread)
+	if (profile->kind == SONDE_PROFILE_STREAM && *thread)
 		snprintf(raw, sizeof(raw), "%s%.200s %llu %.200s", rank, program,
 			 (unsigned long long)profile->pid, thread);
-	else if (profile->kind == 1)
+	else if (profile->kind == SONDE_PROFILE_STREAM)
 		snprintf(raw, sizeof(raw), "%s%.200s %llu device %d stream %d", rank, program,
 			 (unsigned long long)profile->pid, (int)profile->device,
 			 (int)profile->stream);

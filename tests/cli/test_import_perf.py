@@ -291,8 +291,8 @@ def test_perf_scheduler(sonde, tmp_path, program):
         there = sum(value for (_, name), value in states.items() if name == state)
         assert sum(row["values"]["thread-state-time"]["inclusive"]["sum"] for row in here) == there
     about = info(sonde, database)
-    names = {(profile["thread"], profile["tid"]) for profile in about["profiles"]}
-    assert {(f"cpu {cpu}", cpu) for cpu in busy} <= names
+    processors = {(profile["thread"], profile["tid"]) for profile in about["profiles"] if profile["kind"] == "processor"}
+    assert processors == {(f"CPU {cpu}", cpu) for cpu in busy}
     switches = script(path, "event").count("sched:sched_switch:")
     rows = report(sonde, database, "--metric", "sched:sched_switch")
     assert rows[0]["values"]["sched:sched_switch"]["inclusive"]["count"] == switches > 20
