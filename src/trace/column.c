@@ -2,6 +2,8 @@
 /* Byte planes of differences; see column.h. */
 #include "column.h"
 
+#include "base/wide.h"
+
 enum encoding { CONSTANT, PLAIN, DELTA, DICTIONARY };
 
 /* Before the planes of a column. */
@@ -20,19 +22,19 @@ static unsigned width_of(uint64_t value)
 }
 
 /* The width of the widest of values[i] - base, and what all of them would take at their own. */
-static unsigned measure(const uint64_t *values, size_t count, uint64_t base, size_t *cost)
+SN_WIDE static unsigned measure(const uint64_t *values, size_t count, uint64_t base, size_t *cost)
 {
-	uint64_t all = 0;
-	*cost = 0;
+	uint64_t all = 0, sum = 0;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t value = values[i] - base;
 		all |= value;
-		*cost += width_of(value);
+		sum += width_of(value);
 	}
+	*cost = sum;
 	return width_of(all);
 }
 
-static uint64_t least(const uint64_t *values, size_t count)
+SN_WIDE static uint64_t least(const uint64_t *values, size_t count)
 {
 	int64_t found = (int64_t)values[0];
 	for (size_t i = 1; i < count; i++)
@@ -41,8 +43,8 @@ static uint64_t least(const uint64_t *values, size_t count)
 	return (uint64_t)found;
 }
 
-static void put_planes(const uint64_t *values, size_t count, uint64_t base, unsigned width,
-		       struct sn_buffer *buffer)
+SN_WIDE static void put_planes(const uint64_t *values, size_t count, uint64_t base, unsigned width,
+			       struct sn_buffer *buffer)
 {
 	unsigned char *planes = sn_buffer_room(buffer, count * width);
 	if (!planes)
@@ -52,8 +54,8 @@ static void put_planes(const uint64_t *values, size_t count, uint64_t base, unsi
 			*planes++ = (unsigned char)((values[i] - base) >> (8 * plane));
 }
 
-static bool get_planes(struct sn_span *span, uint64_t *values, size_t count, uint64_t base,
-		       unsigned width)
+SN_WIDE static bool get_planes(struct sn_span *span, uint64_t *values, size_t count, uint64_t base,
+			       unsigned width)
 {
 	const unsigned char *planes = sn_span_take(span, count * width);
 	if (!planes)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events of one stream (what will be one track, or the lanes of one) while they are sorted, and the
- * same as bytes in a file: numbers of variable length, as differences to the record before. A
- * record of 40 bytes and an attribute of 16 take about a quarter of that.
+ * same as bytes in a file of the same process: numbers of variable length, as differences to the
+ * record before. A record of 40 bytes and an attribute of 16 take about a quarter of that.
  */
 #ifndef SN_TRACE_RECORD_H
 #define SN_TRACE_RECORD_H
@@ -18,10 +18,10 @@ struct sn_record {
 };
 _Static_assert(sizeof(struct sn_record) == 40, "records are what memory is filled with");
 
-/* Appends records and their attributes, which may lie anywhere in `attributes`. A failure is the
- * buffer's. */
-void sn_records_encode(const struct sn_record *records, size_t count,
-		       const struct sn_attribute *attributes, struct sn_buffer *buffer);
+/* Appends records and their attributes, which may lie anywhere in `attributes` and whose number it
+ * returns. A failure is the buffer's. */
+uint32_t sn_records_encode(const struct sn_record *records, size_t count,
+			   const struct sn_attribute *attributes, struct sn_buffer *buffer);
 
 /* Reads `count` records, and `attribute_count` attributes, which then lie in order. False where the
  * bytes are damaged. */

@@ -283,10 +283,9 @@ static int write_run(struct sn_sorter *sorter, struct stream *stream)
 		    .offset = sorter->file.length,
 		    .count = (uint32_t)(left < FRAME_RECORDS ? left : FRAME_RECORDS),
 		};
-		for (uint32_t i = 0; i < frame.count; i++)
-			frame.attribute_count += records[i].attribute_count;
 		sorter->bytes.count = 0;
-		sn_records_encode(records, frame.count, stream->attributes, &sorter->bytes);
+		frame.attribute_count =
+		    sn_records_encode(records, frame.count, stream->attributes, &sorter->bytes);
 		if (sorter->bytes.failed || sn_vec_reserve(&sorter->frames, &sorter->frame_capacity,
 							   sorter->frame_count + 1) < 0)
 			return no_memory(sorter);
@@ -366,6 +365,9 @@ void sn_sorter_add(struct sn_sorter *sorter, const struct sn_event *event)
 		       event->attribute_count * sizeof(*event->attributes));
 	stream->attribute_count += event->attribute_count;
 	sorter->total++;
+	/* what the stream's next records will fill, before the other streams have had their turns
+	 */
+	__builtin_prefetch(record + 3, 1);
 	if (stream->record_count > 1 && !stream->is_disordered &&
 	    is_before(record, record - 1, sonde_track_lasts(stream->kind)))
 		put_in_order(stream);
