@@ -57,8 +57,8 @@ struct sonde_db_frame {
 	uint32_t file;		/* string: source file; SONDE_NONE unknown */
 	uint32_t line;		/* in the source file: of the call or the sample; 0 unknown */
 	uint32_t function_line; /* where the function begins in its file; 0 unknown */
-	uint32_t reserved2;
-	uint64_t offset; /* native: ELF virtual address of the instruction; else 0 */
+	uint32_t loop_number;	/* of several loops of one line: which, from 1; 0 the only one */
+	uint64_t offset;	/* native: ELF virtual address of the instruction; else 0 */
 };
 const char *sonde_frame_kind_name(unsigned kind); /* "native", ...; "unknown" */
 /* What pictures colour by: "python", "operator", "native", "gpu-api", "gpu", "region", "os",

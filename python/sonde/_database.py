@@ -341,9 +341,11 @@ class Formula:
 
 class Frame:
     """One level of a call path: `kind` ("native", "python", "operator", "kernel", ...), `layer` (what pictures
-    colour by), `name`, `file` and `module` (None unknown), `line` and `function_line` (0 unknown), `offset`."""
+    colour by), `name`, `file` and `module` (None unknown), `line` and `function_line` (0 unknown), `offset`,
+    `loop_number` of several loops of one line (from 1; else 0)."""
 
-    __slots__ = ("file", "function_line", "kind", "layer", "line", "linkage_name", "module", "name", "number", "offset")
+    __slots__ = ("file", "function_line", "kind", "layer", "line", "linkage_name", "loop_number",
+                 "module", "name", "number", "offset")
 
     def __init__(self, database: Database, number: int) -> None:
         handle = database._open()
@@ -361,6 +363,7 @@ class Frame:
         self.line: int = record.line
         self.function_line: int = record.function_line
         self.offset: int = record.offset
+        self.loop_number: int = record.loop_number
 
     def __repr__(self) -> str:
         return f"<sonde.Frame {self.kind} {self.name}>"

@@ -56,7 +56,7 @@ class Frame(Structure):
         ("file", c_uint32),
         ("line", c_uint32),
         ("function_line", c_uint32),
-        ("reserved2", c_uint32),
+        ("loop_number", c_uint32),
         ("offset", c_uint64),
     ]
 

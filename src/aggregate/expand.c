@@ -89,16 +89,20 @@ static uint32_t nameless(struct expanding *expanding, const struct sn_frame *fra
 	return sn_db_builder_string(expanding->builder, name);
 }
 
-/* "loop at solver.c:12": by its line, so that what a compiler made several loops of is one. */
+/* "loop at solver.c:12", "loop at solver.c:12 #2": by its line, so that what a compiler made
+ * several loops of is one. */
 static uint32_t loop_name(struct expanding *expanding, const struct sn_frame *frame,
 			  const struct sn_symbol_frame *symbol)
 {
 	struct sn_symbol_location header = {.function_start = symbol->loop_header};
 	char name[400];
+	char number[16] = "";
+	if (symbol->loop_number)
+		snprintf(number, sizeof(number), " #%" PRIu32, symbol->loop_number);
 	if (symbol->file && symbol->function_line) {
 		const char *slash = strrchr(symbol->file, '/');
-		snprintf(name, sizeof(name), "loop at %.255s:%" PRIu32,
-			 slash ? slash + 1 : symbol->file, symbol->function_line);
+		snprintf(name, sizeof(name), "loop at %.255s:%" PRIu32 "%s",
+			 slash ? slash + 1 : symbol->file, symbol->function_line, number);
 	} else {
 		uint32_t place = nameless(expanding, frame, &header);
 		snprintf(name, sizeof(name), "loop at %.300s",
@@ -119,6 +123,7 @@ static uint32_t loop_frame(struct expanding *expanding, const struct sn_frame *f
 	    .file = sn_db_builder_string(expanding->builder, symbol->file),
 	    .line = symbol->line,
 	    .function_line = symbol->function_line,
+	    .loop_number = symbol->loop_number,
 	    .offset = has_line ? 0 : symbol->loop_header,
 	};
 	return sn_db_builder_frame(expanding->builder, &made);

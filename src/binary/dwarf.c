@@ -255,6 +255,9 @@ static int locate(struct sn_dwarf *dwarf, const struct sn_dwarf_target *target,
 	if (target->has_line) {
 		frames[frame_count - 1].file = sn_dwarf_lines_file(unit, target->file, pool);
 		frames[frame_count - 1].line = target->line;
+		frames[frame_count - 1].column = target->column;
+		frames[frame_count - 1].block = target->block;
+		frames[frame_count - 1].discriminator = target->discriminator;
 	}
 	uint32_t at = target->node;
 	while (depth-- > 0) {
@@ -264,6 +267,8 @@ static int locate(struct sn_dwarf *dwarf, const struct sn_dwarf_target *target,
 		if (depth > 0) {
 			frames[depth - 1].file = sn_dwarf_lines_file(unit, node->call_file, pool);
 			frames[depth - 1].line = node->call_line;
+			frames[depth - 1].column = node->call_column;
+			frames[depth - 1].block = node->call_block;
 		} else {
 			out->function_start = node->start;
 		}
@@ -393,8 +398,11 @@ int sn_dwarf_resolve(struct sn_dwarf *dwarf, const uint64_t *addresses, size_t c
 	for (size_t i = 0; i < count; i++) {
 		uint32_t unit = unit_of_address(dwarf, addresses[i]);
 		if (unit != SN_DWARF_NO_NODE)
-			targets[target_count++] = (struct sn_dwarf_target){
-			    addresses[i], unit, (uint32_t)i, SN_DWARF_NO_NODE, 0, 0, false};
+			targets[target_count++] =
+			    (struct sn_dwarf_target){.address = addresses[i],
+						     .unit = unit,
+						     .index = (uint32_t)i,
+						     .node = SN_DWARF_NO_NODE};
 	}
 	if (target_count > 0)
 		qsort(targets, target_count, sizeof(*targets), by_unit);

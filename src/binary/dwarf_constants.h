@@ -41,6 +41,7 @@ enum {
 	DW_AT_decl_line = 0x3b,
 	DW_AT_specification = 0x47,
 	DW_AT_ranges = 0x55,
+	DW_AT_call_column = 0x57,
 	DW_AT_call_file = 0x58,
 	DW_AT_call_line = 0x59,
 	DW_AT_linkage_name = 0x6e,
@@ -130,7 +131,7 @@ enum {
 	DW_LNS_set_epilogue_begin,
 	DW_LNS_set_isa,
 };
-enum { DW_LNE_end_sequence = 1, DW_LNE_set_address, DW_LNE_define_file };
+enum { DW_LNE_end_sequence = 1, DW_LNE_set_address, DW_LNE_define_file, DW_LNE_set_discriminator };
 enum { DW_LNCT_path = 1, DW_LNCT_directory_index };
 
 /* Languages whose names have scopes. C's and Fortran's have none. */

@@ -13,7 +13,7 @@ struct entry {
 	struct sn_dwarf_value low, high, ranges, origin, specification;
 	const char *name, *linkage_name;
 	uint64_t call_file;
-	uint32_t line, call_line;
+	uint32_t line, call_line, call_column;
 	uint64_t sibling; /* offset; 0 unknown */
 };
 
@@ -51,6 +51,9 @@ static void take_attribute(struct entry *entry, uint16_t name, struct sn_dwarf_v
 	case DW_AT_call_line:
 		entry->call_line = (uint32_t)value.number;
 		break;
+	case DW_AT_call_column:
+		entry->call_column = (uint32_t)value.number;
+		break;
 	case DW_AT_sibling:
 		entry->sibling = value.class == SN_DWARF_REFERENCE ? value.number : 0;
 		break;
@@ -71,6 +74,7 @@ static bool is_wanted(uint16_t name)
 	case DW_AT_decl_line:
 	case DW_AT_call_file:
 	case DW_AT_call_line:
+	case DW_AT_call_column:
 	case DW_AT_sibling:
 		return true;
 	}
@@ -161,6 +165,8 @@ struct walk {
 	bool failed;
 	/* of the entry being matched */
 	uint32_t parent, node;
+	uint32_t block; /* the lexical block that it is in, or is */
+	bool is_block;
 	uint64_t start;
 	struct entry entry;
 	uint64_t die;
@@ -180,12 +186,18 @@ static bool new_node(struct walk *walk)
 		nodes->capacity = capacity;
 	}
 	walk->node = nodes->count++;
-	nodes->list[walk->node] = (struct sn_dwarf_node){
-	    walk->parent, walk->entry.call_line, walk->entry.call_file, walk->die, UINT64_MAX};
+	nodes->list[walk->node] = (struct sn_dwarf_node){.parent = walk->parent,
+							 .call_line = walk->entry.call_line,
+							 .call_column = walk->entry.call_column,
+							 .call_block = walk->block,
+							 .call_file = walk->entry.call_file,
+							 .die = walk->die,
+							 .start = UINT64_MAX};
 	return true;
 }
 
-/* Gives the targets of one range to the entry, if they are its parent's so far. */
+/* Gives the targets of one range to the entry, if they are its parent's so far; to a block those
+ * that are its function's. */
 static bool match_range(void *data, uint64_t start, uint64_t end)
 {
 	struct walk *walk = data;
@@ -202,15 +214,20 @@ static bool match_range(void *data, uint64_t start, uint64_t end)
 			return false;
 		if (walk->targets[at].node != walk->parent)
 			continue;
+		if (walk->is_block) {
+			walk->targets[at].block = walk->block;
+			continue;
+		}
 		if (walk->node == SN_DWARF_NO_NODE && !new_node(walk))
 			return false;
 		walk->targets[at].node = walk->node;
+		walk->targets[at].block = 0;
 		walk->placed += walk->parent == SN_DWARF_NO_NODE;
 	}
 	return true;
 }
 
-/* The node made for the entry, or SN_DWARF_NO_NODE where it encloses no target. */
+/* The node made for the entry, or SN_DWARF_NO_NODE where it encloses no target, or is a block. */
 static uint32_t match_entry(struct walk *walk, uint32_t parent)
 {
 	const struct entry *entry = &walk->entry;
@@ -235,6 +252,16 @@ static uint32_t match_entry(struct walk *walk, uint32_t parent)
 	return walk->node;
 }
 
+/* A block is known by where in its function its entry is: the order of blocks stays the same over
+ * builds. */
+static void match_block(struct walk *walk, uint32_t function)
+{
+	walk->block = (uint32_t)(walk->die - walk->nodes->list[function].die);
+	walk->is_block = true;
+	match_entry(walk, function);
+	walk->is_block = false;
+}
+
 static bool is_type(uint16_t tag)
 {
 	switch (tag) {
@@ -255,11 +282,12 @@ static bool is_type(uint16_t tag)
  */
 static void walk_unit(struct walk *walk)
 {
-	uint32_t scopes[SCOPES_MAX];
+	uint32_t scopes[SCOPES_MAX], blocks[SCOPES_MAX];
 	struct sn_dwarf_unit *unit = walk->unit;
 	struct sn_cursor cursor = cursor_in_unit(unit, unit->first_die);
 	uint32_t depth = 0;
 	scopes[0] = SN_DWARF_NO_NODE;
+	blocks[0] = 0;
 	while (cursor.at < cursor.end && !walk->failed) {
 		uint64_t sibling = 0;
 		walk->die = offset_of(unit, &cursor);
@@ -277,12 +305,18 @@ static void walk_unit(struct walk *walk)
 			return;
 		uint32_t scope = scopes[depth];
 		bool is_entered = true;
+		walk->block = blocks[depth];
 		if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine) {
 			bool is_function = abbrev->tag == DW_TAG_subprogram;
 			read_entry(unit, &cursor, abbrev, &walk->entry);
 			sibling = walk->entry.sibling;
 			scope = match_entry(walk, is_function ? SN_DWARF_NO_NODE : scope);
 			is_entered = scope != SN_DWARF_NO_NODE || (is_function && walk->into_types);
+			walk->block = 0;
+		} else if (abbrev->tag == DW_TAG_lexical_block && scope != SN_DWARF_NO_NODE) {
+			read_entry(unit, &cursor, abbrev, &walk->entry);
+			sibling = walk->entry.sibling;
+			match_block(walk, scope);
 		} else {
 			skip_entry(unit, &cursor, abbrev, &sibling);
 			is_entered = walk->into_types || !is_type(abbrev->tag);
@@ -292,6 +326,7 @@ static void walk_unit(struct walk *walk)
 				return;
 		} else if (is_entered && depth + 1 < SCOPES_MAX) {
 			scopes[++depth] = scope;
+			blocks[depth] = walk->block;
 		} else {
 			skip_children(unit, &cursor, sibling);
 		}

@@ -203,7 +203,8 @@ struct line_state {
 	size_t count;
 	size_t at; /* the first target that is not before the last row */
 	uint64_t address, last_address;
-	uint32_t file, line, last_file, last_line;
+	uint32_t file, line, column, discriminator;
+	uint32_t last_file, last_line, last_column, last_discriminator;
 	uint32_t operation; /* within an instruction bundle */
 	bool has_last;	    /* a row of this sequence precedes */
 	bool is_dead;	    /* the linker discarded the sequence's code */
@@ -215,6 +216,7 @@ static void begin_sequence(struct line_state *state)
 	state->operation = 0;
 	state->file = 1;
 	state->line = 1;
+	state->column = state->discriminator = 0;
 	state->has_last = false;
 	state->is_dead = false;
 }
@@ -236,12 +238,17 @@ static void add_row(struct line_state *state, const struct sn_elf_file *code)
 			target->has_line = true;
 			target->file = state->last_file;
 			target->line = state->last_line;
+			target->column = state->last_column;
+			target->discriminator = state->last_discriminator;
 		}
 	}
 	state->has_last = true;
 	state->last_address = state->address;
 	state->last_file = state->file;
 	state->last_line = state->line;
+	state->last_column = state->column;
+	state->last_discriminator = state->discriminator;
+	state->discriminator = 0;
 }
 
 static void advance(struct line_state *state, uint64_t operations)
@@ -274,6 +281,9 @@ static void run_extended(struct line_state *state, struct sn_cursor *cursor,
 		    sn_cursor_uint(&inside, length - 1 <= 8 ? (unsigned)length - 1 : 8);
 		state->operation = 0;
 		break;
+	case DW_LNE_set_discriminator:
+		state->discriminator = (uint32_t)sn_cursor_uleb(&inside);
+		break;
 	}
 }
 
@@ -294,6 +304,9 @@ static void run_standard(struct line_state *state, struct sn_cursor *cursor, uin
 	case DW_LNS_set_file:
 		state->file = (uint32_t)sn_cursor_uleb(cursor);
 		break;
+	case DW_LNS_set_column:
+		state->column = (uint32_t)sn_cursor_uleb(cursor);
+		break;
 	case DW_LNS_const_add_pc:
 		advance(state, (255u - lines->opcode_base) / lines->line_range);
 		break;
@@ -301,7 +314,7 @@ static void run_standard(struct line_state *state, struct sn_cursor *cursor, uin
 		state->address += sn_cursor_u16(cursor);
 		state->operation = 0;
 		break;
-	default: /* set_column and the like, and what later versions add */
+	default: /* negate_stmt and the like, and what later versions add */
 		for (unsigned i = 0; i < lines->operand_counts[opcode - 1]; i++)
 			sn_cursor_uleb(cursor);
 	}

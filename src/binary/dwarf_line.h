@@ -15,7 +15,9 @@ struct sn_dwarf_target {
 	uint32_t unit;
 	uint32_t index; /* in the caller's array */
 	uint32_t node;	/* the innermost function, see dwarf_function.h */
-	uint32_t file, line;
+	uint32_t file, line, column;
+	uint32_t discriminator; /* of blocks of code at one line and column; 0 mostly */
+	uint32_t block;		/* the lexical block around it, within `node`; 0 none */
 	bool has_line;
 };
 

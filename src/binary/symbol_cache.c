@@ -25,9 +25,9 @@
 #endif
 /* Raised with the layout. A build without capstone finds fewer loops. */
 #ifdef SN_HAVE_CAPSTONE
-#define VERSION 4u
+#define VERSION 5u
 #else
-#define VERSION (4u | 1u << 31)
+#define VERSION (5u | 1u << 31)
 #endif
 #define SUFFIX	      ".sonde-symbols"
 #define TOUCH_AFTER_S 3600 /* a file's time says when it was last used, to within this */
@@ -70,8 +70,10 @@ struct cache_frame {
 	uint32_t line, function_line;
 	uint32_t kind;
 	uint64_t loop_header;
+	uint32_t loop_number;
+	uint32_t reserved;
 };
-_Static_assert(sizeof(struct cache_frame) == 32, "on disk");
+_Static_assert(sizeof(struct cache_frame) == 40, "on disk");
 
 void sn_symbol_dependency_read(struct sn_symbol_dependency *dependency)
 {
@@ -198,13 +200,15 @@ static bool read_contents(const struct view *view, struct sn_symbol_cache *cache
 {
 	for (uint32_t i = 0; i < view->header.frame_count; i++) {
 		const struct cache_frame *frame = &view->frames[i];
-		cache->frames[i] = (struct sn_symbol_frame){string_at(view, frame->name),
-							    string_at(view, frame->linkage_name),
-							    string_at(view, frame->file),
-							    frame->line,
-							    frame->function_line,
-							    frame->kind,
-							    frame->loop_header};
+		cache->frames[i] =
+		    (struct sn_symbol_frame){.name = string_at(view, frame->name),
+					     .linkage_name = string_at(view, frame->linkage_name),
+					     .file = string_at(view, frame->file),
+					     .line = frame->line,
+					     .function_line = frame->function_line,
+					     .kind = frame->kind,
+					     .loop_header = frame->loop_header,
+					     .loop_number = frame->loop_number};
 	}
 	for (uint32_t i = 0; i < view->header.location_count; i++) {
 		const struct cache_location *location = &view->locations[i];
@@ -382,7 +386,9 @@ static void *encode(const struct sn_symbol_cache_key *key, const struct sn_symbo
 						 from->frames[j].line,
 						 from->frames[j].function_line,
 						 from->frames[j].kind,
-						 from->frames[j].loop_header};
+						 from->frames[j].loop_header,
+						 from->frames[j].loop_number,
+						 0};
 	}
 	uint8_t *grown = writer.failed ? NULL : realloc(image, fixed + writer.string_bytes);
 	if (!grown)

@@ -51,8 +51,14 @@ struct sn_symbol_frame {
 	uint32_t function_line; /* where the function is declared, the loop begins; 0 unknown */
 	uint32_t kind;		/* enum sn_symbol_kind */
 	/* Of a loop, which has no name: the address of its first instruction, by which a loop
-	 * without a line is known. */
+	 * without a line is known; and which it is of several that begin at its line, from 1, in
+	 * the order of the source; 0 the only one. */
 	uint64_t loop_header;
+	uint32_t loop_number;
+	/* Of what is at `line`, for those who tell loops apart: its column, the lexical block it
+	 * is in, and what number the compiler gave to blocks of code at that place. 0 unknown, and
+	 * always from the cache. */
+	uint32_t column, block, discriminator;
 };
 
 /*

@@ -63,8 +63,9 @@ static void put_scope(const struct sn_structure_function *function, uint32_t at,
 	if (scope->kind != SN_SCOPE_LINE)
 		fprintf(out, "\"last_line\":%" PRIu32 ",", scope->last_line);
 	if (scope->kind == SN_SCOPE_LOOP)
-		fprintf(out, "\"irreducible\":%s,\"machine_loops\":%" PRIu32 ",",
-			scope->is_irreducible ? "true" : "false", scope->machine_loops);
+		fprintf(
+		    out, "\"number\":%" PRIu32 ",\"irreducible\":%s,\"machine_loops\":%" PRIu32 ",",
+		    scope->number, scope->is_irreducible ? "true" : "false", scope->machine_loops);
 	if (scope->kind == SN_SCOPE_FUNCTION)
 		fprintf(out, "\"blocks\":%" PRIu32 ",\"unresolved_jumps\":%" PRIu32 ",",
 			function->block_count, function->unresolved_count);

@@ -59,6 +59,8 @@ static void put_scope(const struct sn_scope *scope, FILE *out)
 	case SN_SCOPE_LOOP:
 		fputs("loop", out);
 		put_place(scope, out);
+		if (scope->number)
+			fprintf(out, " #%" PRIu32, scope->number);
 		if (!scope->line)
 			fprintf(out, "  0x%" PRIx64, scope->start);
 		if (scope->is_irreducible)

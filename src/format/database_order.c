@@ -87,7 +87,7 @@ static int compare_frames(const void *left, const void *right, void *frames)
 	COMPARE(a->linkage_name, b->linkage_name);
 	COMPARE(a->flags, b->flags);
 	COMPARE(a->reserved, b->reserved);
-	COMPARE(a->reserved2, b->reserved2);
+	COMPARE(a->loop_number, b->loop_number);
 	return 0;
 }
 

@@ -543,6 +543,81 @@ class TestReports:
             assert b"loop at loop_shares.c" in done.stdout
 
 
+@pytest.fixture(params=[(compiler, level) for compiler in ("gcc", "clang") for level in LEVELS], ids=" ".join,
+                scope="module")
+def program(request):
+    if not shutil.which(request.param[0]):
+        pytest.skip(f"no {request.param[0]}")
+    return compiled("loops_on_a_line.c", request.param[1], compiler=request.param[0])
+
+
+class TestLoopsOnALine:
+    """Told apart by what debug information tells but for addresses."""
+
+    @staticmethod
+    def loops(scope, found=None) -> list[dict]:
+        found = [] if found is None else found
+        for child in scope.get("children", []):
+            if child["kind"] == "loop":
+                found.append(child)
+            TestLoopsOnALine.loops(child, found)
+        return found
+
+    @staticmethod
+    def ranges(scope) -> list[list[int]]:
+        return scope["ranges"] + [range for child in scope.get("children", ()) for range in TestLoopsOnALine.ranges(child)]
+
+    @pytest.mark.parametrize("function", ["beside", "by_macro", "inside", "inside_by_macro"])
+    def test_two_are_two_in_their_order(self, program, function):
+        of = by_name(structure(program))[function]
+        code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True,
+                              check=True).stdout
+        calls = {name: [int(at, 16) for at in re.findall(rf"^ *([0-9a-f]+):.*call.*<{name}>$", code, re.M)]
+                 for name in ("first", "second")}
+        loops = self.loops(of)
+        assert [loop["number"] for loop in loops] == [1, 2]
+        for loop, name in zip(loops, ("first", "second")):
+            own = [range for range in self.ranges(loop)
+                   if loop["number"] == 2 or not any(range in self.ranges(inner) for inner in self.loops(loop))]
+            assert any(start <= call < end for call in calls[name] for start, end in own)
+            other = "second" if name == "first" else "first"
+            assert not any(start <= call < end for call in calls[other] for start, end in own)
+
+    def test_nested_ones_are_nested(self, program):
+        for name in ("inside", "inside_by_macro"):
+            (outer,) = [c for c in by_name(structure(program))[name]["children"] if c["kind"] == "loop"]
+            assert outer["number"] == 1 and [loop["number"] for loop in self.loops(outer)] == [2]
+
+    def test_copies_are_no_loops_of_their_own(self, program):
+        functions = by_name(structure(program))
+        assert sorted({loop["number"] for loop in self.loops(functions["vectors"])}) == [1, 2]
+        for name in ("one", "vector"):
+            assert [loop["number"] for loop in self.loops(functions[name])] == [0], name
+
+    def test_builds_and_runs_agree(self, tmp_path):
+        """Of two builds with other addresses the loops are the same ones, and have their shares of the time."""
+        work = next(number for number, line in enumerate((WORKLOADS / "loops_on_a_line.c").read_text().splitlines(), 1)
+                    if "3 * n" in line)
+        for build, flags in {"a": [], "b": ["-DMORE"]}.items():
+            program = compiled("loops_on_a_line.c", "-O2", *flags)
+            subprocess.run([SONDE, "run", "-q", "-o", tmp_path / build, "--", program], check=True,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        measured = [tmp_path / "a.sonde", tmp_path / "b.sonde"]
+        for jobs in ("1", "3"):
+            subprocess.run([SONDE, "analyze", "-j", jobs, *measured, "-o", tmp_path / f"{jobs}.sdb"], check=True,
+                           stdout=subprocess.DEVNULL)
+        assert (tmp_path / "1.sdb").read_bytes() == (tmp_path / "3.sdb").read_bytes()
+        names = [f"loop at loops_on_a_line.c:{work} #{number}" for number in (1, 2)]
+        for database, modules in (("a", 1), ("b", 1), ("1", 2)):
+            rows = report_rows(tmp_path / f"{database}.sdb", "--view", "flat", "--by", "loop")
+            found = [(row["name"], row["values"]["cpu-time"]["inclusive"]) for row in rows if row["name"] in names]
+            assert sorted(name for name, _ in found) == sorted(names * modules)
+            total = sum(share["sum"] for _, share in found)
+            samples = sum(share["count"] for _, share in found)
+            second = sum(share["sum"] for name, share in found if name == names[1])
+            assert abs(second / total - 0.75) < bound(0.75, samples) + 0.05
+
+
 def test_an_object_file_is_refused(tmp_path):
     """Its sections all begin at 0: what was found there were loops of one of them, without names."""
     made = tmp_path / "known.o"

@@ -14,9 +14,11 @@ clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-s
 for options in "-O0" "-O2 -g" "-O3 -fno-pic -fno-plt" "-O2 -s"; do
 	for compiler in gcc clang aarch64-linux-gnu-gcc; do
 		for form in 0 1; do
-			name=$work/corpus/$(echo "$compiler$options$form" | tr -d ' =')
-			$compiler $options -shared -nostdlib -o "$work/library" "$top/tests/workloads/structure_known.c" 2>/dev/null &&
-				{ printf $form; cat "$work/library"; } > "$name" || true
+			for program in structure_known loops_on_a_line; do
+				name=$work/corpus/$(echo "$program$compiler$options$form" | tr -d ' =')
+				$compiler $options -shared -nostdlib -o "$work/library" "$top/tests/workloads/$program.c" 2>/dev/null &&
+					{ printf $form; cat "$work/library"; } > "$name" || true
+			done
 		done
 	done
 done

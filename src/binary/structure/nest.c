@@ -3,11 +3,16 @@
 #include "nest.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "same_line.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOPS_MAX 64 /* around one address; deeper ones are left out */
+#define LOOPS_MAX    64 /* around one address; deeper ones are left out */
+/* The marks that say where a loop stands, and of them controlling branches. */
+#define PLACING_MAX  32u
+#define CONTROLS_MAX 8u
+#define LATCHES_MAX  4u
 
 /* ---- the addresses that decide ---- */
 
@@ -24,31 +29,55 @@ static bool is_inside(const struct sn_loop_forest *forest, uint32_t loop, uint32
 	return false;
 }
 
-static void add_mark(struct sn_nest_marks *marks, uint64_t address)
+static void add_mark(struct sn_nest_marks *marks, uint64_t address, bool is_own)
 {
-	if (marks->count < SN_NEST_MARKS_MAX)
-		marks->addresses[marks->count++] = address;
+	if (marks->count == PLACING_MAX)
+		return;
+	marks->own |= (uint64_t)is_own << marks->count;
+	marks->addresses[marks->count++] = address;
 }
 
-static void add_control(struct sn_nest_marks *marks, uint64_t address)
+static void add_control(struct sn_nest_marks *marks, uint64_t address, bool is_own)
 {
 	for (uint32_t i = 0; i < marks->count; i++)
 		if (marks->addresses[i] == address)
 			return;
-	if (marks->count < SN_NEST_MARKS_MAX / 4)
-		add_mark(marks, address);
+	if (marks->count < CONTROLS_MAX)
+		add_mark(marks, address, is_own);
 }
 
 /* The loops that an edge leaves have its branch for a control. */
 static void add_exits(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
 		      const struct sn_flow_edge *edge, struct sn_nest_marks *marks)
 {
-	uint32_t loop = forest->block_loops[edge->from];
+	uint32_t innermost = forest->block_loops[edge->from], loop = innermost;
 	for (unsigned steps = 0; loop != SN_FLOW_NONE && steps < LOOPS_MAX; steps++) {
 		if (is_inside(forest, loop, edge->to))
 			return;
-		add_control(&marks[loop], graph->blocks[edge->from].last);
+		add_control(&marks[loop], graph->blocks[edge->from].last, loop == innermost);
 		loop = forest->loops[loop].parent;
+	}
+}
+
+/* From blocks of no inner loop, of those in [first, last]; in the middle of some instruction is
+ * good enough for its line. */
+static void add_more(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
+		     uint32_t loop, uint32_t first, uint32_t last, struct sn_nest_marks *marks)
+{
+	uint32_t left = SN_NEST_MARKS_MAX - PLACING_MAX - LATCHES_MAX, own = 0;
+	for (uint32_t i = first; i <= last; i++)
+		own += forest->block_loops[i] == loop;
+	uint32_t of_each = own && own < left ? left / own : 1;
+	marks->all_count = marks->count;
+	for (uint32_t i = first; i <= last; i++) {
+		const struct sn_flow_block *block = &graph->blocks[i];
+		if (forest->block_loops[i] != loop)
+			continue;
+		for (uint32_t j = 1; j <= of_each && left > 0; j++, left--) {
+			marks->own |= 1ull << marks->all_count;
+			marks->addresses[marks->all_count++] =
+			    block->start + (block->end - block->start) * j / (of_each + 1);
+		}
 	}
 }
 
@@ -66,18 +95,37 @@ static void add_body(const struct sn_flow_graph *graph, const struct sn_loop_for
 	     i < graph->block_count && i - header <= BLOCKS_MAX && i - last <= GAP_MAX; i++)
 		if (is_inside(forest, loop, i))
 			last = i;
-	add_mark(marks, graph->blocks[header].start);
-	uint32_t step = 1 + (last - first) / (SN_NEST_MARKS_MAX / 2);
+	add_mark(marks, graph->blocks[header].start, true);
+	uint32_t step = 1 + (last - first) / (PLACING_MAX / 2);
 	for (uint32_t i = first; i <= last; i += step)
 		if (i != header && is_inside(forest, loop, i))
-			add_mark(marks, graph->blocks[i].start);
+			add_mark(marks, graph->blocks[i].start, forest->block_loops[i] == loop);
+	add_more(graph, forest, loop, first, last, marks);
+}
+
+/* The loop to whose header an edge leads back, or SN_FLOW_NONE. */
+static uint32_t loop_closed_by(const struct sn_loop_forest *forest, const struct sn_flow_edge *edge)
+{
+	uint32_t loop = forest->block_loops[edge->to];
+	bool is_back = loop != SN_FLOW_NONE && forest->loops[loop].header == edge->to &&
+		       is_inside(forest, loop, edge->from);
+	return is_back ? loop : SN_FLOW_NONE;
+}
+
+static void add_latch(struct sn_nest_marks *marks, uint64_t address)
+{
+	if (marks->all_count == SN_NEST_MARKS_MAX)
+		return;
+	marks->own |= 1ull << marks->all_count;
+	marks->turns |= 1ull << marks->all_count;
+	marks->addresses[marks->all_count++] = address;
 }
 
 void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
 		   struct sn_nest_marks *marks)
 {
 	for (uint32_t i = 0; i < forest->loop_count; i++)
-		marks[i].count = 0;
+		marks[i].count = marks[i].own = marks[i].turns = marks[i].all_count = 0;
 	if (forest->loop_count == 0)
 		return;
 	for (uint32_t i = 0; i < graph->edge_count; i++)
@@ -86,17 +134,22 @@ void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_fores
 		marks[i].control_count = marks[i].count;
 	for (uint32_t i = 0; i < graph->edge_count; i++) {
 		const struct sn_flow_edge *edge = &graph->edges[i];
-		uint32_t loop = forest->block_loops[edge->to];
-		bool is_back = loop != SN_FLOW_NONE && forest->loops[loop].header == edge->to &&
-			       is_inside(forest, loop, edge->from);
-		if (is_back && marks[loop].control_count == 0)
-			add_control(&marks[loop], graph->blocks[edge->from].last);
+		uint32_t loop = loop_closed_by(forest, edge);
+		if (loop != SN_FLOW_NONE && marks[loop].control_count == 0)
+			add_control(&marks[loop], graph->blocks[edge->from].last,
+				    forest->block_loops[edge->from] == loop);
 	}
 	for (uint32_t i = 0; i < forest->loop_count; i++) {
 		if (marks[i].count == 0)
-			add_mark(&marks[i], graph->blocks[forest->loops[i].header].last);
+			add_mark(&marks[i], graph->blocks[forest->loops[i].header].last, true);
 		marks[i].control_count = marks[i].count;
+		marks[i].turns = marks[i].own;
 		add_body(graph, forest, i, &marks[i]);
+	}
+	for (uint32_t i = 0; i < graph->edge_count; i++) {
+		uint32_t loop = loop_closed_by(forest, &graph->edges[i]);
+		if (loop != SN_FLOW_NONE && forest->block_loops[graph->edges[i].from] == loop)
+			add_latch(&marks[loop], graph->blocks[graph->edges[i].from].last);
 	}
 }
 
@@ -134,14 +187,21 @@ static bool has_majority(const struct sn_nest_loop *loop, const struct sn_nest_m
 	return 2 * inside > all;
 }
 
+const struct sn_symbol_frame *sn_nest_home_frame(const struct sn_nest_loop *loop,
+						 const struct sn_symbol_location *of)
+{
+	if (common_levels(loop->like, of) < loop->home)
+		return NULL;
+	const struct sn_symbol_frame *frame = &of->frames[loop->home - 1];
+	bool is_there = frame->file && (!loop->file || is_same_text(loop->file, frame->file));
+	return is_there ? frame : NULL;
+}
+
 /* The line of a mark in the loop's home and file; 0 unknown. */
 static uint32_t home_line(const struct sn_nest_loop *loop, const struct sn_symbol_location *of)
 {
-	if (common_levels(loop->like, of) < loop->home)
-		return 0;
-	const struct sn_symbol_frame *frame = &of->frames[loop->home - 1];
-	return frame->file && (!loop->file || is_same_text(loop->file, frame->file)) ? frame->line
-										     : 0;
+	const struct sn_symbol_frame *frame = sn_nest_home_frame(loop, of);
+	return frame ? frame->line : 0;
 }
 
 static void settle_line(struct sn_nest_loop *loop, const struct sn_nest_marks *marks,
@@ -194,7 +254,7 @@ void sn_nest_settle(struct sn_nest_loop *loop, const struct sn_nest_marks *marks
 
 static bool is_same_loop(const struct sn_nest_loop *a, const struct sn_nest_loop *b)
 {
-	return a->line != 0 && a->line == b->line && a->home == b->home &&
+	return a->line != 0 && a->line == b->line && a->home == b->home && a->number == b->number &&
 	       is_same_text(a->file, b->file);
 }
 
@@ -208,6 +268,7 @@ static struct sn_symbol_frame loop_frame(const struct sn_nest_loop *loop,
 	    .line = is_same_file || loop->line == 0 ? around->line : loop->line,
 	    .function_line = loop->line,
 	    .loop_header = loop->header,
+	    .loop_number = loop->number,
 	};
 }
 
@@ -239,6 +300,19 @@ int sn_nest_insert(const struct sn_nest_loop *const *chain, uint32_t count,
 	return 0;
 }
 
+struct sn_nest_loop sn_nest_loop_of(const struct sn_flow_graph *graph,
+				    const struct sn_loop_forest *forest, uint32_t loop,
+				    uint32_t first, uint32_t function)
+{
+	const struct sn_loop *of = &forest->loops[loop];
+	return (struct sn_nest_loop){
+	    .header = graph->blocks[of->header].start,
+	    .parent = of->parent == SN_FLOW_NONE ? SN_FLOW_NONE : first + of->parent,
+	    .depth = of->depth,
+	    .function = function,
+	};
+}
+
 /* ---- all of it ---- */
 
 struct place {
@@ -252,11 +326,9 @@ struct nesting {
 	struct sn_loop_forest forest;
 	struct sn_nest_loop *loops;
 	struct sn_nest_marks *marks; /* of each loop */
-	struct sn_nest_marks *all;   /* of each of the forest's */
+	struct sn_same_line line;
 	uint32_t loop_count;
-	size_t loop_capacity, mark_capacity, all_capacity;
-	uint32_t *numbers; /* by the forest's loop: ours; SN_FLOW_NONE: not wanted so far */
-	size_t number_capacity;
+	size_t loop_capacity, mark_capacity;
 	uint32_t *of_address; /* the innermost loop */
 };
 
@@ -268,26 +340,19 @@ static int by_function(const void *a, const void *b)
 	return (left->index > right->index) - (left->index < right->index);
 }
 
-/* Our number of a loop of the forest, which is made known with those around it. */
-static int want_loop(struct nesting *nesting, uint32_t loop, uint32_t *number)
+/* All loops of the function, asked for or not: which of a line they are takes all of them. */
+static int add_loops(struct nesting *nesting, uint32_t function)
 {
-	const struct sn_loop *of = &nesting->forest.loops[loop];
-	uint32_t parent = SN_FLOW_NONE;
-	if (nesting->numbers[loop] != SN_FLOW_NONE) {
-		*number = nesting->numbers[loop];
-		return 0;
-	}
-	if (of->parent != SN_FLOW_NONE && of->depth <= LOOPS_MAX &&
-	    want_loop(nesting, of->parent, &parent) < 0)
+	const struct sn_loop_forest *forest = &nesting->forest;
+	uint32_t first = nesting->loop_count, count = first + forest->loop_count;
+	if (sn_vec_reserve(&nesting->loops, &nesting->loop_capacity, count + 1u) < 0 ||
+	    sn_vec_reserve(&nesting->marks, &nesting->mark_capacity, count + 1u) < 0)
 		return SN_ERR_MEMORY;
-	if (sn_vec_reserve(&nesting->loops, &nesting->loop_capacity, nesting->loop_count + 1u) <
-		0 ||
-	    sn_vec_reserve(&nesting->marks, &nesting->mark_capacity, nesting->loop_count + 1u) < 0)
-		return SN_ERR_MEMORY;
-	nesting->marks[nesting->loop_count] = nesting->all[loop];
-	nesting->loops[nesting->loop_count] = (struct sn_nest_loop){
-	    .header = nesting->flow.graph.blocks[of->header].start, .parent = parent};
-	*number = nesting->numbers[loop] = nesting->loop_count++;
+	sn_nest_marks(&nesting->flow.graph, forest, &nesting->marks[first]);
+	for (uint32_t i = 0; i < forest->loop_count; i++)
+		nesting->loops[first + i] =
+		    sn_nest_loop_of(&nesting->flow.graph, forest, i, first, function);
+	nesting->loop_count = count;
 	return 0;
 }
 
@@ -298,21 +363,17 @@ static int look_into(struct nesting *nesting, const uint64_t *addresses, const s
 	int result = sn_flow_build(&nesting->flow, nesting->code, places[0].function);
 	if (result == 0)
 		result = sn_loop_forest_build(&nesting->forest, &nesting->flow.graph);
-	uint32_t loops = nesting->forest.loop_count;
-	if (result < 0 ||
-	    sn_vec_reserve(&nesting->numbers, &nesting->number_capacity, loops + 1u) < 0 ||
-	    sn_vec_reserve(&nesting->all, &nesting->all_capacity, loops + 1u) < 0)
+	uint32_t first = nesting->loop_count;
+	if (result < 0 || add_loops(nesting, places[0].function) < 0)
 		return SN_ERR_MEMORY;
-	sn_nest_marks(&nesting->flow.graph, &nesting->forest, nesting->all);
-	memset(nesting->numbers, 0xff, loops * sizeof(*nesting->numbers));
-	for (size_t i = 0; i < count && result == 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		uint32_t block = sn_flow_block_at(&nesting->flow, addresses[places[i].index]);
 		uint32_t loop =
 		    block == SN_FLOW_NONE ? SN_FLOW_NONE : nesting->forest.block_loops[block];
 		if (loop != SN_FLOW_NONE)
-			result = want_loop(nesting, loop, &nesting->of_address[places[i].index]);
+			nesting->of_address[places[i].index] = first + loop;
 	}
-	return result;
+	return 0;
 }
 
 static int look_into_all(struct nesting *nesting, const uint64_t *addresses, size_t count)
@@ -357,7 +418,7 @@ static int settle_all(struct nesting *nesting, sn_nest_resolve *resolve, void *d
 {
 	size_t count = 0, distinct = 0;
 	for (uint32_t i = 0; i < nesting->loop_count; i++)
-		count += nesting->marks[i].count;
+		count += nesting->marks[i].all_count;
 	uint64_t *addresses = malloc((count + 1) * sizeof(*addresses));
 	struct sn_symbol_location *locations = calloc(count + 1, sizeof(*locations));
 	*kept = locations;
@@ -367,7 +428,7 @@ static int settle_all(struct nesting *nesting, sn_nest_resolve *resolve, void *d
 	}
 	count = 0;
 	for (uint32_t i = 0; i < nesting->loop_count; i++)
-		for (uint32_t j = 0; j < nesting->marks[i].count; j++)
+		for (uint32_t j = 0; j < nesting->marks[i].all_count; j++)
 			addresses[count++] = nesting->marks[i].addresses[j];
 	qsort(addresses, count, sizeof(*addresses), by_value);
 	for (size_t i = 0; i < count; i++)
@@ -376,11 +437,15 @@ static int settle_all(struct nesting *nesting, sn_nest_resolve *resolve, void *d
 	int result = resolve(data, addresses, distinct, locations);
 	for (uint32_t i = 0; i < nesting->loop_count && result == 0; i++) {
 		const struct sn_symbol_location *marks[SN_NEST_MARKS_MAX];
-		for (uint32_t j = 0; j < nesting->marks[i].count; j++)
+		for (uint32_t j = 0; j < nesting->marks[i].all_count; j++)
 			marks[j] = location_of(addresses, distinct, locations,
 					       nesting->marks[i].addresses[j]);
 		sn_nest_settle(&nesting->loops[i], &nesting->marks[i], marks);
+		result =
+		    sn_same_line_add(&nesting->line, nesting->loops, i, &nesting->marks[i], marks);
 	}
+	if (result == 0)
+		result = sn_same_line_number(&nesting->line, nesting->loops, nesting->loop_count);
 	free(addresses);
 	return result;
 }
@@ -418,10 +483,9 @@ int sn_nest_locate(struct sn_code *code, const uint64_t *addresses, size_t count
 		result = insert_all(&nesting, count, pool, locations);
 	free(kept);
 	free(nesting.of_address);
-	free(nesting.numbers);
+	sn_same_line_release(&nesting.line);
 	free(nesting.loops);
 	free(nesting.marks);
-	free(nesting.all);
 	sn_loop_forest_release(&nesting.forest);
 	sn_flow_release(&nesting.flow);
 	return result;

@@ -9,7 +9,8 @@
  * of these share and most of its blocks lie in; its line is the first among theirs there, for what
  * `break` leaves from comes after. Where most of the loop comes before that line, it is tested at
  * its end (`do`), and begins at the line of its first instruction. A loop directly inside one of
- * the same line and home is the same loop in the source: one frame. See docs/design/structure.md.
+ * the same line and home is the same loop in the source, unless same_line.h tells them apart: one
+ * frame. See docs/design/structure.md.
  */
 #ifndef SN_BINARY_STRUCTURE_NEST_H
 #define SN_BINARY_STRUCTURE_NEST_H
@@ -27,7 +28,15 @@ struct sn_nest_loop {
 	const struct sn_symbol_location *like; /* of one of its instructions; NULL unknown */
 	const char *file;		       /* NULL unknown */
 	uint32_t line;			       /* 0 unknown */
+	uint32_t function;		       /* that it is in: any number */
+	uint32_t depth;			       /* 1: outermost */
+	uint32_t number; /* of several of its line: which, from 1 (same_line.h); 0 the only one */
 };
+
+/* A loop of a forest whose first one has the number `first`; still without home, file and line. */
+struct sn_nest_loop sn_nest_loop_of(const struct sn_flow_graph *graph,
+				    const struct sn_loop_forest *forest, uint32_t loop,
+				    uint32_t first, uint32_t function);
 
 /* Resolves ascending addresses into out[count], without loops. 0 or SN_ERR_MEMORY. */
 typedef int sn_nest_resolve(void *data, const uint64_t *addresses, size_t count,
@@ -35,11 +44,15 @@ typedef int sn_nest_resolve(void *data, const uint64_t *addresses, size_t count,
 
 /* The addresses that say where a loop stands: the controlling branches, then where its header and
  * some of its other blocks begin. */
-#define SN_NEST_MARKS_MAX 32
+#define SN_NEST_MARKS_MAX 48
 struct sn_nest_marks {
 	uint64_t addresses[SN_NEST_MARKS_MAX];
 	uint32_t control_count; /* of the first ones: the controlling branches */
 	uint32_t count;
+	/* Others, which only tell a loop from those on the same line. By bits: which of all lie in
+	 * no inner loop; which of these leave the loop or lead back to its header. */
+	uint32_t all_count;
+	uint64_t own, turns;
 };
 /* Of all loops of the forest; marks has room for that many. */
 void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
@@ -47,6 +60,10 @@ void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_fores
 /* Settles home, file and line by the locations of the marks (marks.count of them). */
 void sn_nest_settle(struct sn_nest_loop *loop, const struct sn_nest_marks *marks,
 		    const struct sn_symbol_location *const *locations);
+
+/* The frame of a location in the loop's home and file; NULL where it is elsewhere. */
+const struct sn_symbol_frame *sn_nest_home_frame(const struct sn_nest_loop *loop,
+						 const struct sn_symbol_location *of);
 
 /*
  * Puts the loops into location, which has none: chain[count] are those around the address,

@@ -62,6 +62,8 @@ static bool is_same(const struct sn_scope *scope, const struct sn_scope *like)
 		return scope->call_line == like->call_line && is_same_text(scope->name, like->name);
 	if (like->kind == SN_SCOPE_LOOP && like->line == 0)
 		return scope->start == like->start;
+	if (scope->number != like->number)
+		return false;
 	return is_same_text(scope->file, like->file);
 }
 
@@ -113,6 +115,7 @@ uint32_t sn_scopes_add(struct sn_scopes *scopes, const struct sn_symbol_location
 		    .linkage_name = frame->linkage_name,
 		    .file = frame->file,
 		    .line = frame->function_line,
+		    .number = is_loop ? frame->loop_number : 0,
 		    .call_line = is_loop ? 0 : frame[-1].line,
 		    .call_file = is_loop ? NULL : frame[-1].file,
 		    .start = is_loop ? frame->loop_header : start,

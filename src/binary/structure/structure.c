@@ -5,6 +5,7 @@
 #include "binary/demangle.h"
 #include "binary/gpu/gpu_structure.h"
 #include "binary/structure/jump_table.h"
+#include "binary/structure/same_line.h"
 #include "binary/structure/scopes.h"
 
 #include <pthread.h>
@@ -56,6 +57,7 @@ struct worker {
 	struct entry *entries;
 	struct sn_nest_loop *loops;
 	struct sn_nest_marks *marks;
+	struct sn_same_line line;
 	bool *is_irreducible; /* by loop */
 	uint64_t *addresses;
 	struct sn_symbol_location *locations;
@@ -303,7 +305,7 @@ static int add_block(struct worker *worker, const struct sn_flow_block *block, u
 	return 0;
 }
 
-static int add_loops(struct worker *worker)
+static int add_loops(struct worker *worker, uint32_t function)
 {
 	const struct sn_loop_forest *forest = &worker->forest;
 	uint32_t first = worker->loop_count, count = first + forest->loop_count;
@@ -314,16 +316,13 @@ static int add_loops(struct worker *worker)
 	if (worker->structure->info.has_lines)
 		sn_nest_marks(&worker->flow.graph, forest, &worker->marks[first]);
 	for (uint32_t i = 0; i < forest->loop_count; i++) {
-		const struct sn_loop *loop = &forest->loops[i];
 		struct sn_nest_marks *marks = &worker->marks[first + i];
 		if (!worker->structure->info.has_lines)
-			marks->count = 0;
-		uint32_t parent =
-		    loop->parent == SN_FLOW_NONE ? SN_FLOW_NONE : first + loop->parent;
-		worker->loops[first + i] = (struct sn_nest_loop){
-		    .header = worker->flow.graph.blocks[loop->header].start, .parent = parent};
-		worker->is_irreducible[first + i] = loop->is_irreducible;
-		for (uint32_t j = 0; j < marks->count; j++)
+			marks->count = marks->all_count = 0;
+		worker->loops[first + i] =
+		    sn_nest_loop_of(&worker->flow.graph, forest, i, first, function);
+		worker->is_irreducible[first + i] = forest->loops[i].is_irreducible;
+		for (uint32_t j = 0; j < marks->all_count; j++)
 			if (add_address(worker, marks->addresses[j]) < 0)
 				return SN_ERR_MEMORY;
 	}
@@ -344,7 +343,8 @@ static int add_function(struct worker *worker, uint32_t function)
 	uint32_t first_loop = worker->loop_count;
 	if (sn_flow_build(&worker->flow, code, function) < 0 ||
 	    sn_loop_forest_build(&worker->forest, &worker->flow.graph) < 0 ||
-	    add_loops(worker) < 0 || add_address(worker, code->functions[function].start) < 0)
+	    add_loops(worker, function) < 0 ||
+	    add_address(worker, code->functions[function].start) < 0)
 		return SN_ERR_MEMORY;
 	const struct sn_flow_graph *graph = &worker->flow.graph;
 	for (uint32_t i = 0; i < graph->block_count; i++) {
@@ -405,11 +405,16 @@ static int look_up(struct worker *worker)
 					  count, worker->locations);
 	for (uint32_t i = 0; i < worker->loop_count && result == 0; i++) {
 		const struct sn_symbol_location *marks[SN_NEST_MARKS_MAX];
-		for (uint32_t j = 0; j < worker->marks[i].count; j++)
+		for (uint32_t j = 0; j < worker->marks[i].all_count; j++)
 			marks[j] = location_of(worker, worker->marks[i].addresses[j]);
-		if (worker->marks[i].count > 0)
-			sn_nest_settle(&worker->loops[i], &worker->marks[i], marks);
+		if (worker->marks[i].count == 0)
+			continue;
+		sn_nest_settle(&worker->loops[i], &worker->marks[i], marks);
+		result =
+		    sn_same_line_add(&worker->line, worker->loops, i, &worker->marks[i], marks);
 	}
+	if (result == 0)
+		result = sn_same_line_number(&worker->line, worker->loops, worker->loop_count);
 	return result;
 }
 
@@ -512,6 +517,7 @@ static void worker_release(struct worker *worker)
 	sn_flow_release(&worker->flow);
 	sn_loop_forest_release(&worker->forest);
 	sn_scopes_release(&worker->scopes);
+	sn_same_line_release(&worker->line);
 	free(worker->items);
 	free(worker->entries);
 	free(worker->loops);

@@ -35,8 +35,9 @@ struct sn_scope {
 	uint64_t start;			  /* a loop's header, else the lowest address */
 	uint64_t bytes;			  /* of instructions in it, with all below */
 	uint32_t first_range, last_range; /* of instructions in it but not in a child */
-	uint32_t machine_loops;		  /* that the compiler made of a loop */
-	bool is_irreducible;		  /* one of them is entered at several places */
+	uint32_t number;	/* of several loops of one line: which, from 1; 0 the only one */
+	uint32_t machine_loops; /* that the compiler made of a loop */
+	bool is_irreducible;	/* one of them is entered at several places */
 };
 
 struct sn_scope_range {
