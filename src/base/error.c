@@ -2,8 +2,27 @@
 /* Error texts; see error.h. */
 #include "error.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#define DELETE 0x7f
+
+/* U+0080 to U+009F in UTF-8: terminals obey them as they do escapes. */
+static bool is_control_pair(const unsigned char *at)
+{
+	return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+}
+
+void sn_one_line(char *text)
+{
+	for (unsigned char *at = (unsigned char *)text; *at; at++) {
+		if (is_control_pair(at))
+			at[0] = at[1] = '?';
+		else if (*at < ' ' || *at == DELETE)
+			*at = '?';
+	}
+}
 
 int sn_fail(struct sn_error *error, enum sn_err code, const char *format, ...)
 {
@@ -12,6 +31,7 @@ int sn_fail(struct sn_error *error, enum sn_err code, const char *format, ...)
 		va_start(arguments, format);
 		vsnprintf(error->text, sizeof(error->text), format, arguments);
 		va_end(arguments);
+		sn_one_line(error->text);
 	}
 	return code;
 }
@@ -28,6 +48,7 @@ int sn_fail_prefix(struct sn_error *error, int code, const char *format, ...)
 		if (length >= 0 && (size_t)length < sizeof(error->text) - 2)
 			snprintf(error->text + length, sizeof(error->text) - (size_t)length, ": %s",
 				 old);
+		sn_one_line(error->text);
 	}
 	return code;
 }

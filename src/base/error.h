@@ -22,8 +22,11 @@ struct sn_error {
 	char text[512]; /* one line, lower case, no full stop; "" while nothing failed */
 };
 
-/* Writes the text (error may be NULL) and returns `code`, so that `return sn_fail(...)` reads well.
- */
+/* Names out of files may hold anything: control characters, those of several bytes too, become '?',
+ * so that no text makes a second line or is obeyed by a terminal. */
+void sn_one_line(char *text);
+/* Writes the text as one line (error may be NULL) and returns `code`, so that
+ * `return sn_fail(...)` reads well. */
 int sn_fail(struct sn_error *error, enum sn_err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Puts "format: " in front of a text already there. */

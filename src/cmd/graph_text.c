@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "report/number.h"
+#include "report/utf8.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,6 +25,16 @@ static const char *counted(double count)
 	return sn_number_count(count, texts[next++ % 4]);
 }
 
+/* A name of the database, which may be anything, as it may be printed. */
+static const char *name_of(const struct sn_graph_view *view, uint32_t string)
+{
+	static char texts[4][1024];
+	static unsigned next;
+	char *text = texts[next++ % 4];
+	sn_utf8_clean(sonde_db_string(view->db, string), text, sizeof(*texts));
+	return text;
+}
+
 static double deviation(const struct sonde_db_stat *stat)
 {
 	return sonde_db_stat_deviation(stat);
@@ -32,17 +43,17 @@ static double deviation(const struct sonde_db_stat *stat)
 static void print_title(const struct sn_graph_view *view, const struct sonde_graph_model *model,
 			FILE *out)
 {
-	const char *text = sonde_db_string(view->db, model->name);
+	const char *text = name_of(view, model->name);
 	bool is_bold = sn_terminal_has_color(out);
 	fprintf(out, "%smodel %s%s (%s", is_bold ? "\033[1m" : "", text, is_bold ? "\033[0m" : "",
-		sonde_db_string(view->db, model->source));
+		name_of(view, model->source));
 	if (model->rank >= 0)
 		fprintf(out, ", rank %d", (int)model->rank);
 	else if (model->pid && sonde_graph_model_count(view->graph) > 1)
 		fprintf(out, ", process %llu", (unsigned long long)model->pid);
 	fprintf(out, "): %s nodes, %s edges", counted(model->node_count),
 		counted(model->edge_count));
-	text = sonde_db_string(view->db, model->edges_by);
+	text = name_of(view, model->edges_by);
 	if (*text)
 		fprintf(out, ", known by %s", text);
 	fputc('\n', out);
@@ -94,7 +105,7 @@ static int print_times(const struct sn_graph_view *view, uint32_t number, FILE *
 		return SN_ERR_MEMORY;
 	if (!time->count)
 		return 0;
-	const char *by = sonde_db_string(view->db, model->iterations_by);
+	const char *by = name_of(view, model->iterations_by);
 	fprintf(out, "%s iterations%s%s: %s on average (± %s)", counted(time->count),
 		*by ? ", known by " : "", by, duration(time->sum / time->count),
 		duration(deviation(time)));
@@ -132,9 +143,9 @@ static void print_heading(const struct sn_graph_table *table, enum sn_graph_by b
 static void print_name(const struct sn_graph_view *view, const struct sn_graph_row *row, FILE *out)
 {
 	const struct sonde_graph_node *node = sonde_graph_node(view->graph, row->node);
-	const char *name = sonde_db_string(view->db, node->name);
-	const char *type = sonde_db_string(view->db, node->type);
-	const char *module = sonde_db_string(view->db, node->module);
+	const char *name = name_of(view, node->name);
+	const char *type = name_of(view, node->type);
+	const char *module = name_of(view, node->module);
 	if (view->by == SN_GRAPH_BY_TYPE)
 		fprintf(out, "%s", *type ? type : name);
 	else if (view->by == SN_GRAPH_BY_MODULE)
@@ -147,7 +158,7 @@ static void print_name(const struct sn_graph_view *view, const struct sn_graph_r
 		if (*module)
 			fprintf(out, "  %s", module);
 		if (node->file != SONDE_NONE)
-			fprintf(out, "  %s:%u", sonde_db_string(view->db, node->file), node->line);
+			fprintf(out, "  %s:%u", name_of(view, node->file), node->line);
 	} else if (row->nodes > 1) {
 		fprintf(out, "  %s nodes", counted(row->nodes));
 	}

@@ -4,6 +4,8 @@
  */
 #include "command.h"
 
+#include "base/error.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -20,9 +22,7 @@ static void print_line(const char *hint, const char *format, va_list arguments)
 {
 	char text[2048];
 	vsnprintf(text, sizeof(text), format, arguments);
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
+	sn_one_line(text);
 	fflush(stdout);
 	fprintf(stderr, "sonde: %s%s\n", text, hint);
 }

@@ -2,6 +2,7 @@
 /* See hpcrun.h. Every count is checked against the bytes that are there before it is believed. */
 #include "hpcrun.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,13 @@ static bool is_text(struct sn_hpcrun_text text, const char *other)
 	return text.length == strlen(other) && memcmp(text.text, other, text.length) == 0;
 }
 
+/* "04.00"; what is none is damage, not a version that we do not know. */
+static bool is_version(const unsigned char *text)
+{
+	return isdigit(text[0]) && isdigit(text[1]) && text[2] == '.' && isdigit(text[3]) &&
+	       isdigit(text[4]);
+}
+
 /* The magic, version and byte order at the start; sets the cursor's order. */
 static int check_head(struct parser *parser, const char *magic, const char *version,
 		      const char *what)
@@ -78,6 +86,8 @@ static int check_head(struct parser *parser, const char *magic, const char *vers
 	if (!number)
 		return damaged(parser, "cut short");
 	memcpy(found, number, VERSION_BYTES);
+	if (!is_version(number))
+		return damaged(parser, "no version behind its first words");
 	if (memcmp(found, version, VERSION_BYTES) != 0)
 		return sn_fail(parser->error, SN_ERR_VERSION,
 			       "cannot read '%s': version %s of its format, only %s is known",

@@ -75,7 +75,8 @@ const struct sn_importer *sn_importer_find(const char *name);
 const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,
 						struct sn_error *error);
 
-/* As importer->read, and a refusal is always one line that says something. */
+/* As importer->read; a refusal that should say nothing, which is a defect of the importer, says at
+ * least which input it was. */
 int sn_importer_read(const struct sn_importer *importer, const struct sn_import_request *request,
 		     struct sn_db_builder *builder, struct sn_error *error);
 

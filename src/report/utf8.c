@@ -2,6 +2,7 @@
 /* UTF-8 as far as reports need it; see utf8.h. */
 #include "utf8.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 size_t sn_utf8_length(const char *text)
@@ -32,14 +33,21 @@ size_t sn_utf8_columns(const char *text)
 	return columns;
 }
 
+/* Those of two bytes, U+0080 to U+009F, are obeyed by terminals as well. */
+static bool is_control(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	return c[0] < ' ' || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0);
+}
+
 void sn_utf8_clean(const char *from, char *to, size_t size)
 {
 	size_t used = 0;
 	while (*from && used + 5 < size) {
 		size_t length = sn_utf8_length(from);
-		if (length == 0 || (unsigned char)*from < ' ' || *from == 127) {
+		if (length == 0 || is_control(from)) {
 			to[used++] = *from == '\n' || *from == '\t' ? ' ' : '?';
-			from++;
+			from += length ? length : 1;
 			continue;
 		}
 		memcpy(to + used, from, length);

@@ -58,6 +58,15 @@ def refuse(options: list[str], path: Path, folder: Path) -> str:
     return result.err
 
 
+def test_names_that_a_terminal_would_obey(tmp_path):
+    path = tmp_path / "a\x1b[2J\n\x9b31mé.sdb"
+    path.write_bytes(b"hello")
+    for command in (["report"], ["info"], ["import", "-o", "x.sdb"]):
+        result = run_sonde(*command, path, timeout=30)
+        assert result.status == 128 and len(result.err_lines) == 1
+        assert "a?[2J???31mé.sdb" in result.err and result.err.rstrip("\n").isprintable()
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_foreign(tmp_path, command, kind):

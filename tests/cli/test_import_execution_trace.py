@@ -154,3 +154,12 @@ def test_execution_trace_hostile(tmp_path):
     (tmp_path / "et.json").write_text(json.dumps({"schema": "1", "nodes": nodes}))
     model = imported(tmp_path, tmp_path / "et.json")
     assert {"a", "b", "c"} <= {row["name"] for row in model["rows"]}
+
+
+def test_names_that_a_terminal_would_obey(tmp_path):
+    path = tmp_path / "et.json"
+    path.write_text(json.dumps({"schema": "1.0.1", "pid": 1, "time": "", "start_ts": 0,
+                                "nodes": [*SMALL[:-1], node(9, 1, "red\x1b[31m\n\x9b2Jé", [], [])]}))
+    assert run_sonde("import", path, "-o", tmp_path / "et.sdb").status == 0
+    text = run_sonde("graph", tmp_path / "et.sdb", "--top", 0).out
+    assert "red?[31m ?2Jé" in text and all(line.isprintable() for line in text.splitlines())

@@ -419,6 +419,9 @@ def test_other_versions(tmp_path):
     path = tmp_path / "p.hpcrun"
     path.write_bytes(sample().bytes().replace(b"04.00b", b"05.00b"))
     assert "version 05.00" in refused(tmp_path, path)
+    # what is no version is not repeated: it may be anything
+    path.write_bytes(sample().bytes().replace(b"04.00b", b"\x1b[\n\x9b1b"))
+    assert refused(tmp_path, path).endswith(": no version behind its first words\n")
     sample().write(path)
     trace = path.with_suffix(".hpctrace")
     trace.write_bytes(trace.read_bytes().replace(b"01.01b", b"01.09b"))

@@ -53,9 +53,9 @@ static void import(void)
 					    .events = sn_trace_writer_new(1 << 20, folder)};
 	struct sn_db_builder *builder = sn_db_builder_new();
 	const struct sn_importer *importer = sn_importer_recognise(paths, 1, &error);
-	int code = importer ? sn_importer_read(importer, &request, builder, &error) : -1;
-	if (code != 0 && !error.text[0])
-		abort(); /* every refusal says why */
+	int code = importer ? importer->read(&request, builder, &error) : -1;
+	if (code != 0 && (!error.text[0] || strchr(error.text, '\n')))
+		abort(); /* every refusal says why, in one line */
 	snprintf(path, sizeof(path), "%s/a.sdb", folder);
 	if (code == 0) {
 		sn_trace_writer_attach(request.events, builder);

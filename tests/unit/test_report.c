@@ -362,9 +362,26 @@ static void test_numbers(void **state)
 	assert_true(strtod(sn_number_exact(1.0 / 3, text), NULL) == 1.0 / 3);
 }
 
+/* Whatever a message quotes, it stays one line that a terminal obeys nothing of. */
+static void test_error_text(void **state)
+{
+	struct sn_error error;
+	assert_int_equal(sn_fail(&error, SN_ERR_FORMAT, "no '%s'",
+				 "a\n\x1b[2J\xc2\x9b"
+				 "b\xc3\xa9"),
+			 SN_ERR_FORMAT);
+	assert_string_equal(error.text, "no 'a??[2J??b\xc3\xa9'");
+	sn_fail_prefix(&error, SN_ERR_FORMAT, "in '%s'", "\r\x7f\xc2");
+	assert_string_equal(error.text, "in '??\xc2': no 'a??[2J??b\xc3\xa9'");
+}
+
 static void test_utf8(void **state)
 {
 	char text[64];
+	sn_utf8_clean("\xc2\x9b"
+		      "1m\xc2\xa0\x1b[0m\x7f",
+		      text, sizeof(text));
+	assert_string_equal(text, "?1m\xc2\xa0?[0m?"); /* nothing that a terminal obeys */
 	sn_utf8_clean("a\x01\xff\xc3\xa9\xed\xa0\x80", text, sizeof(text));
 	assert_string_equal(text, "a??\xc3\xa9???");
 	strcpy(text, "0123456789");
@@ -441,6 +458,7 @@ int main(void)
 	    cmocka_unit_test(test_query),
 	    cmocka_unit_test(test_shorten),
 	    cmocka_unit_test(test_numbers),
+	    cmocka_unit_test(test_error_text),
 	    cmocka_unit_test(test_utf8),
 	    cmocka_unit_test(test_json),
 	    cmocka_unit_test(test_source),
