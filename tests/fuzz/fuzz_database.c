@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arbitrary bytes as a database: opened, and if it opens, read from end to end through the
- * interface that reports use. Checksums are made right first (fuzz_database_checksums.h). See
+ * interface that reports use. Checksums are made right first (fuzz_file.h). See
  * run.sh.
  */
-#include "fuzz_database_checksums.h"
+#include "fuzz_file.h"
 
 #include "sonde/db.h"
 #include "sonde/graph.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -143,26 +139,12 @@ static void read_graph(const struct sonde_db *db)
 	sonde_graph_close(graph);
 }
 
-static int make_file(const uint8_t *data, size_t size)
-{
-	int file = memfd_create("database", 0);
-	uint8_t *copy = malloc(size + 1);
-	memcpy(copy, data, size);
-	if (fuzz_should_patch(size))
-		fuzz_patch_database(copy, size);
-	if (file < 0 || write(file, copy, size) != (ssize_t)size)
-		abort();
-	free(copy);
-	return file;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char path[64];
+	char path[FUZZ_PATH_MAX];
 	struct sonde_db *db;
 	struct sonde_db_error error;
-	int file = make_file(data, size);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	int file = fuzz_database_file(data, size, NULL, path);
 	if (sonde_db_open(path, &db, &error)) {
 		if (strchr(error.text, '\n') || strncmp(error.text, "cannot read '", 13))
 			abort();

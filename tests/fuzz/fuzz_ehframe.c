@@ -3,8 +3,6 @@
  * Arbitrary bytes as a module's .eh_frame_hdr and .eh_frame, as one FDE, and as an expression. The
  * bytes lie in a block of their own size, so that a read beyond them is caught; expressions run
  * with registers that point into it.
- *
- * clang -g -O1 -fsanitize=fuzzer,address,undefined; see tests/fuzz/fuzz_ehframe.sh.
  */
 #include "collect/cfi.h"
 #include "collect/expression.h"

@@ -2,17 +2,15 @@
 /*
  * Arbitrary bytes as a file of another tool: imported by whoever takes it, and what comes of that
  * written and read back from end to end with its events drawn. An import that fails says so in one
- * line; one that succeeds gives a database that can be read. See run.sh.
+ * line; one that succeeds gives a database that can be read. See fuzz.sh.
  */
+#include "fuzz_file.h"
 #include "fuzz_trace.h"
 
 #include "import/importer.h"
 #include "sonde/graph.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,7 +46,8 @@ static void import(const struct sn_importer *importer, const char *path)
 	struct sn_import_notes notes = {0};
 	struct sn_import_request request = {
 	    .notes = &notes, .paths = &path, .path_count = 1, .events = events};
-	int result = importer->read(&request, builder, &error); /* without the net below it */
+	/* not sn_importer_read, which has words for whoever has none */
+	int result = importer->read(&request, builder, &error);
 	if (!result)
 		read_back(builder);
 	else if (!*error.text || strchr(error.text, '\n'))
@@ -58,11 +57,8 @@ static void import(const struct sn_importer *importer, const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char path[64];
-	int file = memfd_create("import", 0);
-	if (file < 0 || write(file, data, size) != (ssize_t)size)
-		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	char path[FUZZ_PATH_MAX];
+	int file = fuzz_file(data, size, path);
 	for (int i = 0; sn_importers[i]; i++)
 		if (sn_importer_takes(sn_importers[i], path))
 			import(sn_importers[i], path);

@@ -2,8 +2,6 @@
 /*
  * Arbitrary bytes as a GPU binary, and as a file with GPU binaries in it: functions, blocks, loops,
  * calls and lines are read, and their structure and contexts made of them.
- *
- * clang -g -O1 -fsanitize=fuzzer,address,undefined; see tests/fuzz/fuzz_gpu.sh.
  */
 #include "aggregate/gpu_context.h"
 #include "binary/gpu/bundle.h"

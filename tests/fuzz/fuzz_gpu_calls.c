@@ -5,8 +5,6 @@
  *
  * Each three bytes are a node or a value: see LLVMFuzzerTestOneInput. The binary is that of
  * gpu_fixture.h, under the name in GPU_CALLS_BINARY.
- *
- * clang -g -O1 -fsanitize=fuzzer,address,undefined; see tests/fuzz/fuzz_gpu_calls.sh.
  */
 #include "aggregate/gpu_calls.h"
 #include "gpu_fixture.h"

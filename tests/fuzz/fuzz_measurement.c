@@ -3,7 +3,7 @@
  * Arbitrary bytes as a measurement file: read, merged, expanded and written as a database, which
  * then must open: whatever a measurement holds, analysis either refuses it or makes a database of
  * it. Checksums are made right first (fuzz_checksums.h); symbols are left out, they have their own
- * fuzzer. See run.sh.
+ * fuzzer. See fuzz.sh.
  */
 #include "fuzz_checksums.h"
 

@@ -2,15 +2,10 @@
 /*
  * Arbitrary bytes as an ELF file whose whole structure is written: functions, control flow, jump
  * tables, loops, inlined calls. The first byte of an input says how.
- *
- * clang -g -O1 -fsanitize=fuzzer,address,undefined; see tests/fuzz/fuzz_structure.sh.
  */
-#include "binary/structure/structure.h"
+#include "fuzz_file.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "binary/structure/structure.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,14 +44,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sn_structure *structure;
 	size_t written = 0;
 	struct sn_structure_writer writer = {write_function, take, &written};
-	char path[64];
+	char path[FUZZ_PATH_MAX];
 	if (size < 2)
 		return 0;
 	options.no_lines = data[0] & 1;
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	if (fd < 0 || write(fd, data + 1, size - 1) != (ssize_t)size - 1)
-		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	int fd = fuzz_file(data + 1, size - 1, path);
 	if (sn_structure_open(path, &options, &structure, NULL) == 0) {
 		if (sn_structure_write(structure, &writer, NULL) < 0)
 			abort();

@@ -3,17 +3,12 @@
  * Arbitrary bytes as an ELF file: opened, its symbols, unwind table, line programs and inlined
  * calls resolved at addresses spread over its code. The last 64 bytes of an input are a symbol to
  * demangle.
- *
- * clang -g -O1 -fsanitize=fuzzer,address,undefined; see tests/fuzz/fuzz_symbolize.sh.
  */
+#include "fuzz_file.h"
+
 #include "binary/demangle.h"
 #include "binary/elf_file.h"
 #include "binary/symbolize.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define ADDRESSES_MAX 96
 
@@ -55,17 +50,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sn_symbolizer_options options = {.cache_folder = "", .debug_path = ""};
 	struct sn_symbolizer *symbolizer;
 	struct sn_elf_file *file = NULL;
-	char path[64];
+	char path[FUZZ_PATH_MAX];
 	uint32_t module;
 	demangle_tail(data, size);
 	if (sn_elf_file_from_memory(data, size, false, &file, NULL) < 0)
 		return 0;
 	size_t count = choose_addresses(file, addresses);
 	sn_elf_file_free(file);
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	int fd = fuzz_file(data, size, path);
 	if (sn_symbolizer_new(&options, &symbolizer, NULL) < 0)
 		abort();
 	if (sn_symbolizer_module(symbolizer, path, NULL, 0, 0, &module) < 0 ||

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arbitrary bytes as a database with events: all of them read and drawn. Checksums are made right
- * first. See run.sh.
+ * first. See fuzz.sh.
  */
-#include "fuzz_database_checksums.h"
+#include "fuzz_file.h"
 #include "fuzz_trace.h"
 
 #include "trace/block.h"
-
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,20 +25,10 @@ static void patch_blocks(uint8_t *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char path[64];
+	char path[FUZZ_PATH_MAX];
 	struct sonde_db *db;
 	struct sonde_db_error error;
-	int file = memfd_create("database", 0);
-	uint8_t *copy = malloc(size + 1);
-	memcpy(copy, data, size);
-	if (size >= sizeof(struct sn_container_header) && fuzz_should_patch(size)) {
-		patch_blocks(copy, size);
-		fuzz_patch_database(copy, size);
-	}
-	if (file < 0 || write(file, copy, size) != (ssize_t)size)
-		abort();
-	free(copy);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	int file = fuzz_database_file(data, size, patch_blocks, path);
 	if (!sonde_db_open(path, &db, &error)) {
 		fuzz_read_trace(db, false);
 		sonde_db_close(db);

@@ -2,7 +2,7 @@
 /*
  * Arbitrary bytes as a trace file: opened as a measurement that is nothing else, merged, and all
  * its events read. Every number of an event must lie in its table. The header's checksum is made
- * right first, and chunks are small, so that short inputs hold several. See run.sh.
+ * right first, and chunks are small, so that short inputs hold several. See fuzz.sh.
  */
 #include "aggregate/merge.h"
 #include "format/checksum.h"

@@ -1,22 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fuzz_trace_file.sh [SECONDS]: builds the fuzzer of trace files with clang, makes a small corpus and runs it for
-# that long. Fails if an input crashes, leaks, or takes longer than 10 s.
-set -e
-here=$(cd "$(dirname "$0")" && pwd)
-top=$(cd "$here/../.." && pwd)
-work=${FUZZ_WORK:-$(mktemp -d)}
-[ -n "$FUZZ_WORK" ] || trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/trace-file"
-src=$top/src
-# shellcheck disable=SC2086
-clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -std=gnu17 -D_GNU_SOURCE -I"$src" \
-	-I"$top/include" -o "$work/fuzz_trace_file" "$here/fuzz_trace_file.c" "$src"/base/error.c "$src"/base/intern.c \
-	"$src"/base/output.c "$src"/format/checksum.c "$src"/format/database_*.c "$src"/format/statistics.c \
-	"$src"/format/measurement_*.c "$src"/format/trace_file_reader.c "$src"/aggregate/merge.c "$src"/aggregate/nodes.c \
-	"$src"/aggregate/gpu_*.c "$src"/binary/*.c "$src"/binary/structure/*.c "$src"/binary/gpu/*.c \
-	"$src"/format/torch_name.c -lm -lz -lstdc++ -ldl -lpthread
-cd "$work"
+# fuzz_trace_file.sh [SECONDS]: files of events; see fuzz.sh.
+. "$(dirname "$0")/fuzz.sh"
 # chunks of 4,096 bytes; the fuzzer sets the checksum
 python3 - <<'END'
 import struct
@@ -34,9 +19,7 @@ events = [b"\x21\x05", b"\x01\x05\x02", b"\xca\x01\x64\x0a\x01\x02\x02\0\x10\x01
 none = 0xffffffff
 for name, parts in {"all": [chunk(1, none, none, definitions), chunk(2, 0, none, events), chunk(3, 1, none, events[:3])],
                     "definitions": [chunk(1, none, none, definitions)]}.items():
-    with open(f"trace-file/{name}", "wb") as file:
+    with open(f"corpus/{name}", "wb") as file:
         file.write(header.ljust(4096, b"\0") + b"".join(parts))
 END
-./fuzz_trace_file -max_total_time="${1:-60}" -timeout=10 -rss_limit_mb=2048 -max_len=20480 -print_final_stats=1 trace-file \
-	2>trace-file.log || { tail -60 trace-file.log; exit 1; }
-grep -E 'number_of_executed_units|DONE' trace-file.log
+fuzz -max_len=20480

@@ -1,24 +1,29 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh [SECONDS]: runs every fuzzer, each for that long. Exit status 77: there is no clang with libFuzzer.
-set -e
-here=$(cd "$(dirname "$0")" && pwd)
-check=$(mktemp)
-trap 'rm -f "$check"' EXIT
+# run.sh [SECONDS]: builds the fuzzers and runs each for that long, as many at a time as there are processors.
+# Exit status 77: there is no clang with libFuzzer.
+. "$(dirname "$0")/fuzz.sh"
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long s); int LLVMFuzzerTestOneInput(const char *d, unsigned long s) { return d && s ? 0 : 0; }' |
-	clang -fsanitize=fuzzer,address -x c - -o "$check" 2>/dev/null ||
+	clang -fsanitize=fuzzer,address -x c - -o "$logs/check" 2>/dev/null ||
 	{ echo "clang with libFuzzer is not installed (Debian: clang libclang-rt-dev)"; exit 77; }
-log=$(mktemp)
-trap 'rm -f "$check" "$log"' EXIT
-failed=0
-for script in "$here"/fuzz_*.sh; do
-	name=$(basename "$script" .sh)
-	if "$script" "${1:-60}" >"$log" 2>&1; then
-		echo "$name: $(grep -E "number_of_executed_units" "$log" | tail -1 | tr -dc 0-9) inputs"
+build_fuzzers >"$logs/build" 2>&1 || { tail -60 "$logs/build"; echo "FAILED to build the fuzzers"; exit 1; }
+
+# What one says is printed as a whole: others run beside it.
+run_one() {
+	local name inputs
+	name=$(basename "$1" .sh)
+	"$1" "$seconds" >"$logs/$name" 2>&1
+	local status=$?
+	inputs=$(sed -n 's/.*number_of_executed_units: *//p' "$logs/$name")
+	if [ "$status" = 0 ] && [ "${inputs:-0}" -gt 0 ]; then
+		echo "$name: $inputs inputs"
 	else
-		failed=1
-		tail -60 "$log"
-		echo "FAILED $name"
+		printf '%s\nFAILED %s\n' "$(tail -60 "$logs/$name")" "$name"
+		return 1
 	fi
-done
-exit $failed
+}
+export -f run_one
+export logs seconds=${1:-60} FUZZERS_ARE_BUILT=1
+printf '%s\n' "$here"/fuzz_*.sh | xargs -P "$(nproc)" -I{} bash -c 'run_one {}'
