@@ -3,6 +3,7 @@
 #include "thread_states.h"
 
 #include "base/vec.h"
+#include "format/measurement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,17 @@ static struct sn_system_sum *system_of(struct sn_thread_times *times, uint32_t c
 
 /* ---- tracks ---- */
 
+bool sn_is_page_fault(const struct sonde_db *db, uint32_t context)
+{
+	uint32_t parent = sonde_db_context(db, context)->parent;
+	if (parent == SONDE_NONE || parent >= sonde_db_context_count(db))
+		return false;
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(db, sonde_db_context(db, parent)->frame);
+	return frame->kind == SN_FRAME_OS &&
+	       !strcmp(sonde_db_string(db, frame->name), "page fault");
+}
+
 /* An event's attribute; false where it has none. */
 static bool value_at(const struct sonde_attribute_column *column, size_t place, uint64_t *value)
 {
@@ -158,12 +170,38 @@ static int add_system(struct reading *reading, struct sonde_event_cursor *cursor
 		sum->count++;
 		sum->longest_ns = time > sum->longest_ns ? time : sum->longest_ns;
 		/* addresses are negative as well: errors are the last page of them */
-		if (value_at(&results, i, &value) && value >= (uint64_t)-4095)
-			sum->error_count++;
+		if (value_at(&results, i, &value)) {
+			sum->error_count += value >= (uint64_t)-4095;
+			sum->results += value >= (uint64_t)-4095 ? 0 : value;
+		}
 		if (value_at(&bytes, i, &value))
 			sum->bytes += value;
 	}
 	return 0;
+}
+
+/* Page faults alone: other instants say nothing that could be added up. */
+static int add_instants(struct reading *reading, const struct sonde_event_block *block)
+{
+	for (size_t i = 0; i < block->count; i++) {
+		if (!sn_is_page_fault(reading->db, block->contexts[i]))
+			continue;
+		struct sn_system_sum *sum = system_of(reading->times, block->contexts[i]);
+		if (!sum)
+			return SN_ERR_MEMORY;
+		sum->count++;
+	}
+	return 0;
+}
+
+static int take_block(struct reading *reading, const struct sonde_track *track,
+		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+{
+	if (track->kind == SONDE_TRACK_STATES)
+		return add_states(reading, track, cursor, block);
+	if (track->kind == SONDE_TRACK_INSTANTS)
+		return add_instants(reading, block);
+	return add_system(reading, cursor, block);
 }
 
 static int read_track(struct reading *reading, uint32_t number, struct sn_error *error)
@@ -175,9 +213,7 @@ static int read_track(struct reading *reading, uint32_t number, struct sn_error 
 	struct sonde_db_error why = {""};
 	int found = 0, result = cursor ? 0 : SN_ERR_MEMORY;
 	while (!result && (found = sonde_event_cursor_next(cursor, &block, &why)) > 0)
-		result = track->kind == SONDE_TRACK_STATES
-			     ? add_states(reading, track, cursor, &block)
-			     : add_system(reading, cursor, &block);
+		result = take_block(reading, track, cursor, &block);
 	sonde_event_cursor_free(cursor);
 	if (result)
 		return sn_fail(error, result, "out of memory");
@@ -216,6 +252,15 @@ static int compare_systems(const void *left, const void *right)
 	return order ? order : descending(b->context, a->context);
 }
 
+/* Whether instants are worth reading. */
+static bool has_page_faults(const struct sonde_db *db)
+{
+	for (uint32_t i = 0; i < sonde_db_context_count(db); i++)
+		if (sn_is_page_fault(db, i))
+			return true;
+	return false;
+}
+
 int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 		    struct sn_thread_times *times, struct sn_error *error)
 {
@@ -227,11 +272,13 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 	    .result = sonde_trace_key_by_name(trace, "result"),
 	    .bytes = sonde_trace_key_by_name(trace, "bytes"),
 	};
+	bool has_faults = has_page_faults(db);
 	int result = 0;
 	*times = (struct sn_thread_times){0};
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		uint16_t kind = sonde_trace_track(trace, i)->kind;
-		if (kind == SONDE_TRACK_STATES || kind == SONDE_TRACK_SYSTEM)
+		if (kind == SONDE_TRACK_STATES || kind == SONDE_TRACK_SYSTEM ||
+		    (kind == SONDE_TRACK_INSTANTS && has_faults))
 			result = read_track(&reading, i, error);
 	}
 	if (times->shares)

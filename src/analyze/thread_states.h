@@ -40,10 +40,12 @@ struct sn_wakeup_sum {
 	uint64_t count, waited_ns;
 };
 
-/* All calls of one name, or requests, or interrupts: a context of a track of the system. */
+/* All calls of one name, or requests, or interrupts: a context of a track of the system. Or page
+ * faults, which have no length. */
 struct sn_system_sum {
 	uint32_t context;
 	uint64_t count, error_count, time_ns, longest_ns, bytes;
+	uint64_t results; /* of calls: what those without error returned, added up */
 };
 
 struct sn_thread_times {
@@ -63,6 +65,8 @@ struct sn_thread_times {
 /* 0 or a negative enum sn_err; release in either case. */
 int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 		    struct sn_thread_times *times, struct sn_error *error);
+/* Whether instants of that context are page faults. */
+bool sn_is_page_fault(const struct sonde_db *db, uint32_t context);
 void sn_thread_times_release(struct sn_thread_times *times);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why devices do not compute, what the host did meanwhile and before the first operation. */
 #include "answers.h"
+#include "iteration_starts.h"
 #include "node_sums.h"
 
 static void reasons(const struct sn_answers *answers, struct sn_page *page)
@@ -98,5 +99,5 @@ int sn_view_idle(const struct sn_answers *answers, struct sn_page *page, struct 
 	reasons(answers, page);
 	if (blamed(answers, page) || before(answers, page))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return 0;
+	return sn_iteration_starts(answers, page, error);
 }

@@ -3,6 +3,7 @@
 #include "answers.h"
 #include "thread_states.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -193,6 +194,20 @@ static void show_wakeups(const struct sonde_db *db, const struct sn_thread_times
 	}
 }
 
+/* Whether what a call returns is how many bytes it has moved. */
+static bool returns_bytes(const char *call)
+{
+	static const char *const names[] = {
+	    "read",	"pread64",  "readv",	"preadv", "preadv2",	     "recvfrom",
+	    "recvmsg",	"write",    "pwrite64", "writev", "pwritev",	     "pwritev2",
+	    "sendto",	"sendmsg",  "sendfile", "splice", "copy_file_range", "process_vm_readv",
+	    "vmsplice", "getrandom"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(call, names[i]))
+			return true;
+	return false;
+}
+
 /* Sums of one group, or of all that are in no other sheet. */
 static void show_system(const struct sonde_db *db, const struct sn_thread_times *times,
 			const char *key, const char *title, bool are_calls, struct sn_page *page)
@@ -206,12 +221,12 @@ static void show_system(const struct sonde_db *db, const struct sn_thread_times 
 	sn_sheet_column(sheet, "longest_ns", "longest", "ns");
 	if (are_calls)
 		sn_sheet_column(sheet, "errors", "errors", "count");
-	else
-		sn_sheet_column(sheet, "bytes", "bytes", "bytes");
+	sn_sheet_column(sheet, "bytes", "bytes", "bytes");
 	for (uint32_t i = 0; i < times->system_keys.count; i++) {
 		const struct sn_system_sum *sum = times->systems + i;
 		const char *group = parent_name(db, sum->context);
-		if (!strcmp(group, "system call") != are_calls)
+		if (!strcmp(group, "system call") != are_calls ||
+		    sn_is_page_fault(db, sum->context))
 			continue;
 		if (are_calls)
 			sn_sheet_number(sheet, 0);
@@ -222,7 +237,32 @@ static void show_system(const struct sonde_db *db, const struct sn_thread_times 
 		sn_sheet_number(sheet, (double)sum->count);
 		sn_sheet_number(sheet, (double)sum->time_ns / (double)sum->count);
 		sn_sheet_number(sheet, (double)sum->longest_ns);
-		sn_sheet_number(sheet, (double)(are_calls ? sum->error_count : sum->bytes));
+		if (are_calls)
+			sn_sheet_number(sheet, (double)sum->error_count);
+		sn_sheet_number(sheet, !are_calls ? (double)sum->bytes
+				       : returns_bytes(context_name(db, sum->context))
+					   ? (double)sum->results
+					   : (double)NAN);
+	}
+}
+
+static void show_faults(const struct sonde_db *db, const struct sn_thread_times *times,
+			struct sn_page *page)
+{
+	struct sn_sheet *sheet = NULL;
+	for (uint32_t i = 0; i < times->system_keys.count; i++) {
+		const struct sn_system_sum *sum = times->systems + i;
+		if (!sn_is_page_fault(db, sum->context))
+			continue;
+		if (!sheet) {
+			sheet = sn_page_sheet(page, "faults", "page faults");
+			sn_sheet_column(sheet, "name", "which", "");
+			sn_sheet_column(sheet, "count", "times", "count");
+			sn_sheet_note(sheet, "minor: the page was in memory; major: it was read "
+					     "from a file");
+		}
+		sn_sheet_text(sheet, context_name(db, sum->context));
+		sn_sheet_number(sheet, (double)sum->count);
 	}
 }
 
@@ -328,6 +368,7 @@ int sn_view_threads(const struct sn_answers *answers, struct sn_page *page, stru
 		show_blocked(answers->db, &times, page);
 		show_wakeups(answers->db, &times, page);
 		show_system(answers->db, &times, "calls", "system calls", true, page);
+		show_faults(answers->db, &times, page);
 		show_system(answers->db, &times, "requests", "disks and interrupts", false, page);
 	}
 	sn_thread_times_release(&times);

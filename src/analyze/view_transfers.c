@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies by direction, by size, and by the nodes that ask for them. */
+/* Copies by direction, by size, and by the nodes that ask for them; and what processes send. */
 #include "answers.h"
+#include "copy_direction.h"
+#include "exchanges.h"
+#include "iteration_copies.h"
 #include "node_sums.h"
 
 #include <math.h>
@@ -8,36 +11,12 @@
 #include <string.h>
 
 /* Sizes in steps of four times: below 1 KiB, up to 4 KiB, ... */
-enum { DIRECTIONS = 6, SIZES = 12 };
+enum { SIZES = 12 };
 
 struct sum {
 	double count, bytes, time_ns;
 	double sized_ns; /* of those whose size is known */
 };
-
-static const char *const directions[DIRECTIONS] = {"host to device",   "device to host",
-						   "device to device", "between devices",
-						   "host to host",     "not known"};
-
-/* As tools name them: "Memcpy HtoD (Pinned -> Device)", "MEMORY_COPY_HOST_TO_DEVICE". */
-static unsigned direction_of(const struct sonde_db *db, uint32_t context)
-{
-	static const struct {
-		const char *part;
-		unsigned direction;
-	} parts[] = {{"HtoD", 0},	    {"HOST_TO_DEVICE", 0}, {"DtoH", 1},
-		     {"DEVICE_TO_HOST", 1}, {"DtoD", 2},	   {"DEVICE_TO_DEVICE", 2},
-		     {"PtoP", 3},	    {"HtoH", 4},	   {"HOST_TO_HOST", 4},
-		     {"Host-to-Device", 0}, {"Device-to-Host", 1}, {"Device-to-Device", 2},
-		     {"Peer-to-Peer", 3},   {"write", 0},	   {"read", 1},
-		     {"Write", 0},	    {"Read", 1},	   {"copy", 2}};
-	const char *name =
-	    sonde_db_string(db, sonde_db_frame(db, sonde_db_context(db, context)->frame)->name);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (strstr(name, parts[i].part))
-			return parts[i].direction;
-	return DIRECTIONS - 1;
-}
 
 static unsigned size_class(double bytes)
 {
@@ -89,11 +68,11 @@ static void sum_columns(struct sn_sheet *sheet)
 
 static void tables(const struct sn_answers *answers, struct sn_page *page)
 {
-	struct sum sums[DIRECTIONS][SIZES + 1] = {0}; /* the last: all sizes */
+	struct sum sums[SN_COPY_DIRECTIONS][SIZES + 1] = {0}; /* the last: all sizes */
 	char size[40];
 	for (size_t i = 0; i < answers->details.copy_count; i++) {
 		const struct sn_copy *copy = answers->details.copies + i;
-		unsigned direction = direction_of(answers->db, copy->context);
+		enum sn_copy_direction direction = sn_copy_direction(answers->db, copy->context);
 		add(&sums[direction][SIZES], copy);
 		if (!isnan(copy->bytes))
 			add(&sums[direction][size_class(copy->bytes)], copy);
@@ -107,16 +86,16 @@ static void tables(const struct sn_answers *answers, struct sn_page *page)
 	sn_sheet_column(sizes, "direction", "direction", "");
 	sn_sheet_column(sizes, "size", "each", "");
 	sum_columns(sizes);
-	for (unsigned d = 0; d < DIRECTIONS; d++) {
+	for (unsigned d = 0; d < SN_COPY_DIRECTIONS; d++) {
 		if (!sums[d][SIZES].count)
 			continue;
-		sn_sheet_text(sheet, directions[d]);
+		sn_sheet_text(sheet, sn_copy_direction_name(d));
 		put_sum(sheet, &sums[d][SIZES]);
 		for (unsigned s = 0; s < SIZES; s++) {
 			if (!sums[d][s].count)
 				continue;
 			size_name(s, size, sizeof(size));
-			sn_sheet_text(sizes, directions[d]);
+			sn_sheet_text(sizes, sn_copy_direction_name(d));
 			sn_sheet_text(sizes, size);
 			put_sum(sizes, &sums[d][s]);
 		}
@@ -132,13 +111,13 @@ static int by_node(const struct sn_answers *answers, struct sn_page *page)
 	sn_sheet_column(sheet, "direction", "direction", "");
 	sum_columns(sheet);
 	sn_sheet_column(sheet, "node", "node", "");
-	for (unsigned d = 0; d < DIRECTIONS; d++) {
+	for (unsigned d = 0; d < SN_COPY_DIRECTIONS; d++) {
 		double *values = calloc(nodes + 1ull, sizeof(*values));
 		struct sum *sums = calloc(nodes + 1ull, sizeof(*sums));
 		for (size_t i = 0; i < answers->details.copy_count && values && sums; i++) {
 			const struct sn_copy *copy = answers->details.copies + i;
 			uint32_t node = answers->nodes.of_context[copy->context];
-			if (direction_of(answers->db, copy->context) != d)
+			if (sn_copy_direction(answers->db, copy->context) != d)
 				continue;
 			add(sums + node, copy);
 			values[node] = sums[node].time_ns;
@@ -146,7 +125,7 @@ static int by_node(const struct sn_answers *answers, struct sn_page *page)
 		struct sn_node_sum *sorted =
 		    values && sums ? sn_node_sums(&answers->nodes, values, &count) : NULL;
 		for (size_t i = 0; sorted && i < count; i++) {
-			sn_sheet_text(sheet, directions[d]);
+			sn_sheet_text(sheet, sn_copy_direction_name(d));
 			put_sum(sheet, sums + sorted[i].node);
 			sn_sheet_text(sheet,
 				      sn_node_map_label(&answers->nodes, sorted[i].node, label));
@@ -167,8 +146,11 @@ int sn_view_transfers(const struct sn_answers *answers, struct sn_page *page,
 	if (!answers->details.copy_count) {
 		sn_sheet_note(sn_page_sheet(page, "transfers", "copies by direction"),
 			      "no copies of devices are recorded");
-		return 0;
+		return sn_exchanges(answers, page, error);
 	}
 	tables(answers, page);
-	return by_node(answers, page) ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
+	if (by_node(answers, page))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = sn_iteration_copies(answers, page, error);
+	return result ? result : sn_exchanges(answers, page, error);
 }

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One pass over threads; see exchanges.h. */
+#include "exchanges.h"
+
+#include "attributes.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "format/measurement.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum wanted { PEER, BYTES, WANTED };
+
+static const struct sn_attribute_wish wishes[WANTED] = {
+    [PEER] = {"peer", SONDE_ATTRIBUTE_SIGNED},
+    [BYTES] = {"bytes", SONDE_ATTRIBUTE_SIGNED},
+};
+
+/* By the function that calls: a send and the wait for it are two nodes of one line. */
+struct exchange_key {
+	uint64_t peer;
+	uint32_t profile, is_sent;
+	struct sn_node place;
+};
+
+struct exchange {
+	double count, bytes, time_ns, longest_ns;
+	uint32_t node; /* one that says how much, where any does */
+};
+
+struct pass {
+	const struct sn_answers *answers;
+	struct sn_attributes attributes;
+	struct sn_intern keys;
+	struct exchange *sums; /* by key */
+	size_t capacity;
+};
+
+enum direction { NONE, SENT, RECEIVED };
+
+/* "gloo send", "gloo wait to receive", "send", "receive". */
+static enum direction direction_of(const struct sonde_db *db, uint32_t context)
+{
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+	const char *name = sonde_db_string(db, frame->name);
+	if (frame->kind != SN_FRAME_OS)
+		return NONE;
+	return strstr(name, "receive") ? RECEIVED : strstr(name, "send") ? SENT : NONE;
+}
+
+/* Threads of one process are one; it is called by the first of them that is met. */
+static uint32_t process_of(const struct pass *pass, uint32_t profile)
+{
+	const struct sonde_db *db = pass->answers->db;
+	const struct sonde_db_profile *one = sonde_db_profile(db, profile);
+	for (uint32_t i = 0; i < profile; i++) {
+		const struct sonde_db_profile *other = sonde_db_profile(db, i);
+		if (other->pid == one->pid && other->run == one->run && other->host == one->host &&
+		    other->kind == one->kind)
+			return i;
+	}
+	return profile;
+}
+
+static struct sn_node place_of(const struct pass *pass, uint32_t node)
+{
+	struct sn_node place = sn_node_map_at(&pass->answers->nodes, node);
+	if (place.caller != SONDE_NONE)
+		place.frame = SONDE_NONE;
+	return place;
+}
+
+static int take(struct pass *pass, const struct sonde_event_block *block, size_t at,
+		uint32_t process, enum direction direction)
+{
+	uint32_t node = pass->answers->nodes.of_context[block->contexts[at]];
+	struct exchange_key key = {
+	    .profile = process, .is_sent = direction == SENT, .place = place_of(pass, node)};
+	double time = (double)(block->ends_ns[at] - block->starts_ns[at]);
+	uint64_t bytes;
+	if (!sn_attributes_get(&pass->attributes, PEER, at, &key.peer))
+		return 0;
+	uint32_t before = pass->keys.count, number = sn_intern_add(&pass->keys, &key, sizeof(key));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&pass->sums, &pass->capacity, number + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	if (number == before)
+		pass->sums[number] = (struct exchange){.node = node};
+	struct exchange *sum = pass->sums + number;
+	/* waiting for a message has no size: the call that asked for it has */
+	if (sn_attributes_get(&pass->attributes, BYTES, at, &bytes)) {
+		sum->count++;
+		sum->bytes += (double)(int64_t)bytes;
+		sum->node = node;
+	}
+	sum->time_ns += time;
+	sum->longest_ns = time > sum->longest_ns ? time : sum->longest_ns;
+	return 0;
+}
+
+static int take_block(struct pass *pass, struct sonde_event_cursor *cursor,
+		      const struct sonde_event_block *block, uint32_t process)
+{
+	bool is_read = false;
+	int result = 0;
+	for (size_t i = 0; i < block->count && !result; i++) {
+		enum direction direction = direction_of(pass->answers->db, block->contexts[i]);
+		if (direction == NONE)
+			continue;
+		if (!is_read)
+			sn_attributes_read(&pass->attributes, cursor, block);
+		is_read = true;
+		result = take(pass, block, i, process, direction);
+	}
+	return result;
+}
+
+static int read_thread(struct pass *pass, uint32_t number, struct sn_error *error)
+{
+	const struct sonde_trace *trace = pass->answers->trace;
+	uint32_t process = process_of(pass, sonde_trace_track(trace, number)->profile);
+	struct sonde_event_cursor *cursor = sonde_event_cursor_new(trace, number, 0, UINT64_MAX, 0);
+	struct sonde_event_block block;
+	struct sonde_db_error why = {""};
+	int found = 0, result = cursor ? 0 : SN_ERR_MEMORY;
+	while (!result && (found = sonde_event_cursor_next(cursor, &block, &why)) > 0)
+		result = take_block(pass, cursor, &block, process);
+	sonde_event_cursor_free(cursor);
+	if (result)
+		return sn_fail(error, result, "out of memory");
+	return found < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
+}
+
+/* ---- the sheet ---- */
+
+static void put_row(const struct pass *pass, uint32_t number, struct sn_sheet *sheet)
+{
+	const struct exchange *sum = pass->sums + number;
+	struct exchange_key key;
+	char label[SN_NODE_CHARS], text[SN_PLACE_CHARS];
+	memcpy(&key, sn_intern_at(&pass->keys, number, NULL), sizeof(key));
+	const struct sonde_db_profile *profile = sonde_db_profile(pass->answers->db, key.profile);
+	snprintf(text, sizeof(text), profile->rank >= 0 ? "rank %lld" : "process %lld",
+		 profile->rank >= 0 ? (long long)profile->rank : (long long)profile->pid);
+	sn_sheet_text(sheet, text);
+	snprintf(text, sizeof(text), "%s rank %lld", key.is_sent ? "to" : "from",
+		 (long long)key.peer);
+	sn_sheet_text(sheet, text);
+	sn_sheet_number(sheet, sum->count);
+	sn_sheet_number(sheet, sum->bytes);
+	sn_sheet_number(sheet, sum->count ? sum->bytes / sum->count : 0);
+	sn_sheet_number(sheet, sum->time_ns);
+	sn_sheet_number(sheet, sum->longest_ns);
+	sn_sheet_text(sheet, sn_node_map_label(&pass->answers->nodes, sum->node, label));
+}
+
+/* Most bytes first, then most time; equal ones as they were met. */
+static bool comes_before(const struct exchange *left, const struct exchange *right)
+{
+	return left->bytes != right->bytes ? left->bytes > right->bytes
+					   : left->time_ns > right->time_ns;
+}
+
+static int show(const struct pass *pass, struct sn_page *page)
+{
+	uint32_t count = pass->keys.count, *order = malloc((count + 1ull) * sizeof(*order));
+	if (!order)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < count; i++) { /* few: a row for each peer and node */
+		uint32_t at = i;
+		for (; at && comes_before(pass->sums + i, pass->sums + order[at - 1]); at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+	struct sn_sheet *sheet = sn_page_sheet(page, "exchanges", "between processes");
+	sn_sheet_column(sheet, "who", "who", "");
+	sn_sheet_column(sheet, "peer", "peer", "");
+	sn_sheet_column(sheet, "count", "messages", "count");
+	sn_sheet_column(sheet, "bytes", "bytes", "bytes");
+	sn_sheet_column(sheet, "bytes_each", "each", "bytes");
+	sn_sheet_column(sheet, "wait_ns", "time in them", "ns");
+	sn_sheet_column(sheet, "longest_ns", "longest", "ns");
+	sn_sheet_column(sheet, "node", "node", "");
+	for (uint32_t i = 0; i < count; i++)
+		put_row(pass, order[i], sheet);
+	sn_sheet_note(sheet, "time in the calls that send, receive and wait for either");
+	free(order);
+	return 0;
+}
+
+int sn_exchanges(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
+{
+	struct pass pass = {.answers = answers};
+	bool has_any = false;
+	int result = 0;
+	for (uint32_t i = 0; i < sonde_db_context_count(answers->db) && !has_any; i++)
+		has_any = direction_of(answers->db, i) != NONE;
+	if (!has_any)
+		return 0;
+	if (sn_attributes_init(&pass.attributes, answers->db, answers->trace, wishes, WANTED))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace) && !result; i++) {
+		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
+		if (track->kind == SONDE_TRACK_INTERVALS &&
+		    sonde_db_profile(answers->db, track->profile)->kind == 0)
+			result = read_thread(&pass, i, error);
+	}
+	if (!result && pass.keys.count && show(&pass, page))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_attributes_release(&pass.attributes);
+	sn_intern_release(&pass.keys);
+	free(pass.sums);
+	return result;
+}
