@@ -76,6 +76,8 @@ size_t sn_memory_read(uintptr_t address, void *into, size_t bytes)
 bool sn_stack_read_foreign(struct sn_stack *stack, uintptr_t address, uintptr_t *word)
 {
 	struct sn_window *window = stack->window;
+	if (!window)
+		return false;
 	if (address - window->start >= window->bytes ||
 	    window->bytes - (address - window->start) < sizeof(*word)) {
 		window->start = address;

@@ -30,7 +30,7 @@ struct sn_window {
 
 struct sn_stack {
 	uintptr_t low, high; /* may be read directly; equal: nothing may */
-	struct sn_window *window;
+	struct sn_window *window; /* NULL: nothing else may be read */
 };
 
 /* As sn_stack_read for memory outside [low, high). */

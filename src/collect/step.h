@@ -33,6 +33,10 @@ struct sn_step_result {
 /* AS-safe: yes. */
 enum sn_step sn_step(struct sn_cursor *cursor, struct sn_step_result *result);
 
+/* The part of it for code that `row` describes; every word is read through the cursor's stack. */
+enum sn_step sn_step_by_row(struct sn_cursor *cursor, const struct sn_cfi_row *row,
+			    struct sn_step_result *result);
+
 /* The part of it for code without call frame information. */
 enum sn_step sn_step_guess(struct sn_cursor *cursor, struct sn_step_result *result);
 

@@ -3,6 +3,7 @@
 #include "perf_object.h"
 
 #include "binary/elf_file.h"
+#include "format/measurement.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -12,7 +13,9 @@
 
 void sn_perf_object_release(struct sn_perf_object *object)
 {
+	sn_perf_image_close(&object->image);
 	free(object->segments);
+	free(object->path);
 }
 
 static bool is_of_build(const struct sn_elf_file *elf, const uint8_t *id, uint32_t length)
@@ -48,25 +51,53 @@ static int copy_segments(const struct sn_elf_file *elf, struct sn_perf_object *o
 	return 0;
 }
 
-int sn_perf_object_open(struct sn_perf_object *object, const uint8_t *id, uint32_t length,
-			char *path)
+/* *elf is NULL if the file at `path` is not of the object's build. 0 or SN_ERR_MEMORY. */
+static int open_build(const struct sn_perf_object *object, const char *path,
+		      struct sn_elf_file **elf)
 {
-	char cached[PATH_MAX];
-	struct sn_elf_file *elf = NULL;
-	int result = sn_elf_file_open(path, &elf, NULL);
-	if ((result || !is_of_build(elf, id, length)) &&
-	    cached_path(id, length, cached, sizeof(cached))) {
-		sn_elf_file_free(elf);
-		elf = NULL;
-		result = sn_elf_file_open(cached, &elf, NULL);
-		if (!result)
-			snprintf(path, PATH_MAX, "%s", cached);
+	*elf = NULL;
+	if (sn_elf_file_open(path, elf, NULL) == SN_ERR_MEMORY)
+		return SN_ERR_MEMORY;
+	if (*elf && !is_of_build(*elf, object->id, object->id_bytes)) {
+		sn_elf_file_free(*elf);
+		*elf = NULL;
 	}
-	if (result)
-		return result == SN_ERR_MEMORY ? result : 0;
-	result = copy_segments(elf, object);
+	return 0;
+}
+
+static int find_file(struct sn_perf_object *object, const char **path, char *cached)
+{
+	struct sn_elf_file *elf;
+	int result = open_build(object, *path, &elf);
+	if (!result && !elf && cached_path(object->id, object->id_bytes, cached, PATH_MAX)) {
+		result = open_build(object, cached, &elf);
+		if (elf)
+			*path = cached;
+	}
+	if (elf)
+		result = copy_segments(elf, object);
 	sn_elf_file_free(elf);
 	return result;
+}
+
+int sn_perf_object_open(struct sn_perf_object *object, const uint8_t *id, uint32_t length,
+			const char *path)
+{
+	char cached[PATH_MAX];
+	memcpy(object->id, id, length);
+	object->id_bytes = length;
+	int result = object->flags ? 0 : find_file(object, &path, cached);
+	object->path = strdup(path);
+	return object->path ? result : SN_ERR_MEMORY;
+}
+
+const struct sn_perf_image *sn_perf_object_image(struct sn_perf_object *object)
+{
+	bool has_code = object->segments || object->flags & SN_MODULE_VDSO;
+	if (!object->was_tried && has_code)
+		sn_perf_image_open(&object->image, object->path, object->id, object->id_bytes);
+	object->was_tried = true;
+	return object->image.module.eh_frame_hdr ? &object->image : NULL;
 }
 
 uint64_t sn_perf_object_address(const struct sn_perf_object *object, uint64_t offset)

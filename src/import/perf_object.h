@@ -6,6 +6,8 @@
 #ifndef SN_IMPORT_PERF_OBJECT_H
 #define SN_IMPORT_PERF_OBJECT_H
 
+#include "perf_image.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,16 +24,23 @@ struct sn_perf_object {
 	uint32_t flags;	 /* enum sn_module_flags */
 	struct sn_perf_segment *segments;
 	size_t segment_count;
+	char *path; /* of the file that was found, or what perf calls it */
+	uint8_t id[SN_PERF_BUILD_ID_MAX];
+	uint32_t id_bytes; /* 0: not known */
+	bool was_tried;	   /* to make the image */
+	struct sn_perf_image image;
 };
 
 /*
- * Finds the file: the one at path[PATH_MAX] if it is of that build (`length` 0: not known), else
- * the copy that perf keeps, whose path is put in its place. One that is not found has no segments.
- * 0 or SN_ERR_MEMORY.
+ * Finds the file: the one at `path` if it is of that build (`length` 0: not known), else the copy
+ * that perf keeps. One that is not found, or whose flags say that it is none, has no segments. 0 or
+ * SN_ERR_MEMORY.
  */
 int sn_perf_object_open(struct sn_perf_object *object, const uint8_t *id, uint32_t length,
-			char *path);
+			const char *path);
 void sn_perf_object_release(struct sn_perf_object *object);
+/* The file's image, made when it is first asked for; NULL if there is none. */
+const struct sn_perf_image *sn_perf_object_image(struct sn_perf_object *object);
 /* The address in the file of a byte of it; its place where there are no segments. */
 uint64_t sn_perf_object_address(const struct sn_perf_object *object, uint64_t offset);
 

@@ -4,6 +4,7 @@
  * program as places in modules.
  */
 #include "perf.h"
+#include "perf_unwind.h"
 
 #include <string.h>
 
@@ -36,9 +37,10 @@ static unsigned mode_of_mark(uint64_t entry)
 	}
 }
 
-/* Innermost first; what is interrupted, by the kernel or by a signal, is no caller. */
-static size_t collect(struct sn_perf *perf, const struct sn_perf_raw *record,
-		      const struct sn_perf_sample *sample, struct step *steps)
+/* Innermost first; what is interrupted, by the kernel or by a signal, is no caller. Where there is
+ * a copy of the user's stack, the chain is the kernel's part only. */
+static size_t take_chain(struct sn_perf *perf, const struct sn_perf_raw *record,
+			 const struct sn_perf_sample *sample, struct step *steps)
 {
 	unsigned mode = record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
 	bool is_return = false;
@@ -50,6 +52,8 @@ static size_t collect(struct sn_perf *perf, const struct sn_perf_raw *record,
 			is_return = false;
 			continue;
 		}
+		if (sample->has_stack && mode == PERF_RECORD_MISC_USER)
+			continue;
 		if (count == DEPTH_MAX) {
 			perf->too_deep++;
 			break;
@@ -57,6 +61,33 @@ static size_t collect(struct sn_perf *perf, const struct sn_perf_raw *record,
 		steps[count++] = (struct step){entry, mode, is_return};
 		is_return = true;
 	}
+	return count;
+}
+
+/* The user's part, from the copy of its stack. */
+static size_t take_stack(struct sn_perf *perf, const struct sn_perf_sample *sample,
+			 struct step *steps, size_t room)
+{
+	struct sn_perf_frame frames[DEPTH_MAX];
+	struct sn_perf_moment when = {sample->time_ns, perf->order};
+	uint64_t mask = perf->file->events[sample->event].attr.sample_regs_user;
+	size_t count;
+	enum sn_perf_unwound unwound =
+	    sn_perf_unwind(&perf->space, sample, mask, when, frames, room, &count);
+	perf->unwound_not += unwound == SN_PERF_CUT;
+	perf->too_deep += unwound == SN_PERF_TOO_DEEP;
+	for (size_t i = 0; i < count; i++)
+		steps[i] =
+		    (struct step){frames[i].address, PERF_RECORD_MISC_USER, frames[i].is_return};
+	return count;
+}
+
+static size_t collect(struct sn_perf *perf, const struct sn_perf_raw *record,
+		      const struct sn_perf_sample *sample, struct step *steps)
+{
+	size_t count = take_chain(perf, record, sample, steps);
+	if (sample->has_stack)
+		count += take_stack(perf, sample, steps + count, DEPTH_MAX - count);
 	if (!count)
 		steps[count++] = (struct step){
 		    sample->ip, record->header.misc & PERF_RECORD_MISC_CPUMODE_MASK, false};
@@ -111,7 +142,6 @@ uint32_t sn_perf_path(struct sn_perf *perf, const struct sn_perf_raw *record,
 	struct step steps[DEPTH_MAX];
 	size_t count = collect(perf, record, sample, steps);
 	uint32_t node = 0;
-	perf->unwound_not += sample->has_stack;
 	for (size_t i = count; i-- && node != SN_NODE_NONE;)
 		node = add_step(perf, node, sample, steps + i);
 	return node;

@@ -100,7 +100,7 @@ static uint32_t flags_of(const char *path)
 static uint32_t object_of(struct sn_perf_space *space, const char *path, const uint8_t *id,
 			  uint32_t length, uint32_t flags)
 {
-	char key[PATH_MAX + SN_PERF_BUILD_ID_MAX], file[PATH_MAX];
+	char key[PATH_MAX + SN_PERF_BUILD_ID_MAX];
 	size_t used = (size_t)snprintf(key, PATH_MAX, "%s", path);
 	used = used < PATH_MAX ? used + 1 : PATH_MAX;
 	memcpy(key + used, id, length);
@@ -112,9 +112,8 @@ static uint32_t object_of(struct sn_perf_space *space, const char *path, const u
 	uint32_t number = sn_intern_add(&space->paths, key, used + length);
 	if (number != before)
 		return number;
-	snprintf(file, sizeof(file), "%s", path);
-	if ((!flags && sn_perf_object_open(object, id, length, file)) ||
-	    add_module(space, object, file, id, length))
+	if (sn_perf_object_open(object, id, length, path) ||
+	    add_module(space, object, object->path, id, length))
 		return SN_INTERN_NONE;
 	return number;
 }

@@ -49,28 +49,38 @@ print fmt: "none"
 """
 
 
-def made(pipe: bool = False) -> bytes:
-    """A recording whose every number is known: three samples of cpu-clock in two places, one tracepoint with fields."""
+def made(pipe: bool = False, stack: bytes = b"", mapped: bytes = b"/nowhere/bin/made") -> bytes:
+    """A recording whose every number is known: three samples of cpu-clock in two places, one tracepoint with fields; with
+    a copy of the stack each, if one is given."""
     def record_of(kind: int, misc: int, body: bytes) -> bytes:
         body += bytes(-len(body) % 8)
         return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
 
     kind = 1 << 16 | 1 | 2 | 4 | 1 << 8 | 1 << 5 | 1 << 10  # identifier, ip, tid, time, period, chain, raw
 
+    kind |= 3 << 12 if stack else 0  # registers and stack of the user
+    numbers = 0x1ff | 0xff << 16  # ax bx cx dx si di bp sp ip, r8 to r15
+
     def attr(event_type: int, config: int) -> bytes:
-        return struct.pack("<IIQQQQQ", event_type, 112, config, 1000, kind, 0, 1 << 18).ljust(112, b"\0")
+        head = struct.pack("<IIQQQQQ", event_type, 112, config, 1000, kind, 0, 1 << 18).ljust(80, b"\0")
+        return (head + struct.pack("<QI", numbers, len(stack))).ljust(112, b"\0")
+
+    def copy(address: int) -> bytes:
+        registers = [0] * 6 + [0x7000, 0x7000, address] + [0] * 8
+        return struct.pack("<18QQ", 2, *registers, len(stack)) + stack + struct.pack("<Q", len(stack)) if stack else b""
 
     def tail(time: int) -> bytes:
         return struct.pack("<IIQQ", 40, 41, time, 5)
 
     def sample(event: int, time: int, period: int, chain: list[int], raw: bytes = b"\0\0\0\0") -> bytes:
         body = struct.pack("<QQIIQQ", event, chain[-1], 40, 41, time, period)
-        return record_of(9, 2, body + struct.pack(f"<Q{len(chain)}Q", len(chain), *chain) + struct.pack("<I", len(raw)) + raw)
+        return record_of(9, 2, body + struct.pack(f"<Q{len(chain)}Q", len(chain), *chain) + struct.pack("<I", len(raw)) + raw
+                         + copy(chain[1]))
 
     user = 2**64 - 512
     fields = struct.pack("<HHI16siI", 0, 0, 0, b"who", -7, 6 << 16 | 32) + b"hello\0"
     records = [record_of(3, 0, struct.pack("<II", 40, 41) + b"made\0\0\0\0" + tail(0)),
-               record_of(1, 2, struct.pack("<IIQQQ", 40, 40, 0x1000, 0x1000, 0) + b"/nowhere/bin/made\0".ljust(24, b"\0") + tail(0)),
+               record_of(1, 2, struct.pack("<IIQQQ", 40, 40, 0x1000, 0x1000, 0) + (mapped + b"\0").ljust(-(-len(mapped) // 8) * 8 + 8, b"\0") + tail(0)),
                sample(5, 100, 1000, [user, 0x1010, 0x1100]), sample(5, 300, 500, [user, 0x1020, 0x1100]),
                sample(5, 200, 1000, [user, 0x1010, 0x1100]), sample(6, 250, 1, [user, 0x1010, 0x1100], fields),
                record_of(2, 0, struct.pack("<QQ", 5, 9) + tail(400))]
@@ -335,3 +345,95 @@ def test_perf_killed_while_recording(sonde, tmp_path, program):
     cut.write_bytes(whole[:48] + struct.pack("<Q", 0) + whole[56:data + length // 2 - 3])
     about = info(sonde, imported(sonde, tmp_path, cut))
     assert about["drops"].get("import-cut") == 1 and about["events"] > 10
+
+
+STACKS = r"""
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define APART __attribute__((noinline, noclone)) static
+#define STAY __asm__ volatile("" ::: "memory") /* no tail call */
+static volatile double sink;
+APART void leaf(int n) { for (int i = 0; i < n; i++) sink += i * 0.5; STAY; }
+APART void padded(int n) { char pad[300]; memset(pad, n, sizeof(pad)); leaf(n); sink += pad[3]; STAY; }
+APART void recurse(int depth, int n) { if (depth) recurse(depth - 1, n); else padded(n); STAY; }
+APART void realigned(int n) { _Alignas(64) volatile double wide[8]; wide[n & 7] = 1; leaf(n); sink += wide[0]; STAY; }
+APART int compare(const void *a, const void *b) { leaf(20); return *(const int *)a - *(const int *)b; }
+APART void sort(void) { static int v[3000]; for (int i = 0; i < 3000; i++) v[i] = i * 7919 % 3001; qsort(v, 3000, 4, compare); STAY; }
+APART void on_signal(int number) { (void)number; leaf(200000); STAY; }
+APART void signalled(void) { raise(SIGUSR1); STAY; }
+APART void calls(void) { for (int i = 0; i < 3000; i++) sink += write(-1, "", 1); STAY; }
+int main(void)
+{
+	signal(SIGUSR1, on_signal);
+	for (int i = 0; i < 60; i++) {
+		recurse(5, 200000);
+		realigned(200000);
+		sort();
+		calls();
+		signalled();
+	}
+	return 0;
+}
+"""
+PROBED = {"main", "leaf", "padded", "recurse", "realigned", "compare", "sort", "on_signal", "signalled", "calls"}
+KNOWN_STACKS = {("main", *["recurse"] * 6, "padded", "leaf"), ("main", "realigned", "leaf"), ("main", "sort", "compare", "leaf"),
+                ("main", "signalled", "on_signal", "leaf"), ("main", "calls")}
+
+
+def stacks_here(rows: list) -> dict:
+    """{functions of the program, outermost first: samples}"""
+    found: dict = defaultdict(int)
+    stack: list = []
+    for row in rows:
+        stack[row["depth"]:] = [row]
+        count = row["values"]["cpu-clock"]["exclusive"]["count"] if "cpu-clock" in row["values"] else 0
+        names = tuple(frame["name"] for frame in stack if frame["kind"] == "native" and frame["name"] in PROBED)
+        if count:
+            found[names] += count
+    return found
+
+
+@pytest.mark.parametrize("options", ["-O0", "-O2 -fomit-frame-pointer", "-O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables"],
+                         ids=["O0", "tables", "frame-pointers"])
+def test_perf_copied_stacks(sonde, tmp_path, options):
+    """Stacks that perf only copied, against what perf's own unwinder makes of the same copies."""
+    (tmp_path / "stacks.c").write_text(STACKS)
+    subprocess.run(["gcc", *options.split(), "-o", tmp_path / "stacks", tmp_path / "stacks.c"], check=True)
+    path = record(tmp_path, "perf.data", "--call-graph", "dwarf", "-e", "cpu-clock", "-F", "499", program=(tmp_path / "stacks",))
+    here = stacks_here(report(sonde, imported(sonde, tmp_path, path), "--metric", "cpu-clock"))
+    samples = sum(here.values())
+    known = {stack: here.get(stack, 0) for stack in KNOWN_STACKS}
+    assert samples > 100 and all(known.values()), here
+    if "no-asynchronous" in options:  # perf follows no frame pointers
+        assert sum(count for stack, count in here.items() if stack[:1] == ("main",)) > 0.9 * samples, here
+        return
+    there: dict = defaultdict(int)
+    for stack, count in paths_by_perf(path).items():
+        there[tuple(name for name in stack if name in PROBED)] += count
+    assert sum(there.values()) == samples
+    different = sum(abs(here.get(stack, 0) - there.get(stack, 0)) for stack in {*here, *there})
+    assert different <= 0.02 * samples, (here, there)
+
+
+def test_perf_made_stack(sonde, tmp_path):
+    """A stack of two frames by frame pointers, in a file that is not here."""
+    stack = struct.pack("<4Q", 0x7010, 0x1200, 0, 0x1300) + bytes(32)
+    (tmp_path / "made.data").write_bytes(made(stack=stack))
+    rows = report(sonde, imported(sonde, tmp_path, tmp_path / "made.data"), "--metric", "cpu-clock")
+    outer = [row["name"] for row in rows if row["kind"] == "native"]
+    assert outer == ["made+0x300", "made+0x200", "made+0x10", "made+0x20"]
+
+
+def test_perf_short_copies(sonde, tmp_path):
+    """What a copy does not reach is counted, and what it reaches is right."""
+    (tmp_path / "stacks.c").write_text(STACKS)
+    subprocess.run(["gcc", "-O2", "-o", tmp_path / "stacks", tmp_path / "stacks.c"], check=True)
+    path = record(tmp_path, "perf.data", "--call-graph", "dwarf,256", "-e", "cpu-clock", "-F", "499", program=(tmp_path / "stacks",))
+    database = imported(sonde, tmp_path, path)
+    here = stacks_here(report(sonde, database, "--metric", "cpu-clock"))
+    cut = info(sonde, database)["drops"]["unwind-truncated"]
+    inner = sum(count for stack, count in here.items() if stack[-2:] == ("padded", "leaf"))
+    assert 0 < inner <= cut
+    assert here[("main", "realigned", "leaf")] > 0 and not any(stack[:1] == ("recurse",) for stack in here)

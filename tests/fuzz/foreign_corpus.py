@@ -58,6 +58,7 @@ for name, packets in {
 write_run(folder)
 (folder / "perf.data").write_bytes(perf_recording())
 (folder / "pipe.data").write_bytes(perf_recording(True))
+(folder / "stack.data").write_bytes(perf_recording(stack=bytes(range(16, 80)), mapped=b"/proc/self/exe"))
 (folder / "rocprof.json").write_text(json.dumps(results()))
 export = Export(folder / "nsys.sqlite")
 export.db.commit()

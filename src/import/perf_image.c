@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images of ELF files; see perf_image.h. */
+#include "perf_image.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PAGE_BYTES	4096ull
+#define IMAGE_BYTES_MAX (1ull << 36) /* of addresses, of which only what is read costs memory */
+#define SEGMENTS_MAX	64
+
+static uint64_t page_of(uint64_t address)
+{
+	return address & ~(PAGE_BYTES - 1);
+}
+
+/* The program headers of a file whose first page is `head`; their number, 0 if it is not for us. */
+static unsigned read_headers(const unsigned char *head, size_t bytes, Elf64_Phdr *headers)
+{
+	Elf64_Ehdr elf;
+	if (bytes < sizeof(elf))
+		return 0;
+	memcpy(&elf, head, sizeof(elf));
+	if (memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf.e_machine != EM_X86_64 || elf.e_phentsize != sizeof(Elf64_Phdr) ||
+	    elf.e_phnum > SEGMENTS_MAX || elf.e_phoff > bytes ||
+	    elf.e_phnum * sizeof(Elf64_Phdr) > bytes - elf.e_phoff)
+		return 0;
+	memcpy(headers, head + elf.e_phoff, elf.e_phnum * sizeof(Elf64_Phdr));
+	return elf.e_phnum;
+}
+
+/* Segments in the module's terms; false if one of them cannot lie in such a file. */
+static bool note_segments(struct sn_perf_image *image, const Elf64_Phdr *headers, unsigned count,
+			  uint64_t file_bytes)
+{
+	struct sn_module *module = &image->module;
+	image->bytes = 0;
+	for (unsigned i = 0; i < count; i++) {
+		const Elf64_Phdr *header = headers + i;
+		uint64_t end = header->p_vaddr + header->p_filesz;
+		if (header->p_type == PT_GNU_EH_FRAME)
+			module->eh_frame_hdr = (const unsigned char *)header->p_vaddr;
+		if (header->p_type != PT_LOAD || !header->p_filesz ||
+		    module->readable_count == SN_MODULE_RANGES)
+			continue;
+		if (header->p_filesz > file_bytes || header->p_vaddr > IMAGE_BYTES_MAX ||
+		    header->p_filesz > IMAGE_BYTES_MAX - header->p_vaddr ||
+		    header->p_offset > file_bytes - header->p_filesz ||
+		    (header->p_offset ^ header->p_vaddr) % PAGE_BYTES)
+			return false;
+		module->readable[module->readable_count++] =
+		    (struct sn_module_range){header->p_vaddr, end};
+		if (end > image->bytes)
+			image->bytes = end;
+	}
+	return module->readable_count && module->eh_frame_hdr;
+}
+
+/* From addresses of the file to addresses here. */
+static void move(struct sn_module *module, uintptr_t bias)
+{
+	module->bias = bias;
+	module->eh_frame_hdr += bias;
+	for (uint32_t i = 0; i < module->readable_count; i++) {
+		module->readable[i].start += bias;
+		module->readable[i].end += bias;
+	}
+	module->is_permanent = true;
+}
+
+static bool map(struct sn_perf_image *image, int file, const Elf64_Phdr *headers, unsigned count)
+{
+	image->memory =
+	    mmap(NULL, image->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (image->memory == MAP_FAILED) {
+		image->memory = NULL;
+		return false;
+	}
+	for (unsigned i = 0, mapped = 0; i < count && mapped < image->module.readable_count; i++) {
+		const Elf64_Phdr *header = headers + i;
+		if (header->p_type != PT_LOAD || !header->p_filesz)
+			continue;
+		uint64_t start = page_of(header->p_vaddr);
+		mapped++;
+		if (mmap((char *)image->memory + start, header->p_vaddr + header->p_filesz - start,
+			 PROT_READ, MAP_PRIVATE | MAP_FIXED, file,
+			 (off_t)page_of(header->p_offset)) == MAP_FAILED)
+			return false;
+	}
+	return true;
+}
+
+static bool open_file(struct sn_perf_image *image, const char *path)
+{
+	unsigned char head[PAGE_BYTES];
+	Elf64_Phdr headers[SEGMENTS_MAX];
+	struct stat status;
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is_open = false;
+	if (file < 0)
+		return false;
+	ssize_t got = fstat(file, &status) == 0 && S_ISREG(status.st_mode)
+			  ? pread(file, head, sizeof(head), 0)
+			  : -1;
+	unsigned count = got > 0 ? read_headers(head, (size_t)got, headers) : 0;
+	if (count && note_segments(image, headers, count, (uint64_t)status.st_size))
+		is_open = map(image, file, headers, count);
+	close(file);
+	if (is_open)
+		move(&image->module, (uintptr_t)image->memory);
+	return is_open;
+}
+
+/* The kernel's own library is the same in all processes and in no file. */
+static bool open_vdso(struct sn_perf_image *image, const uint8_t *id, uint32_t length)
+{
+	const unsigned char *vdso = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+	Elf64_Phdr headers[SEGMENTS_MAX];
+	unsigned count = vdso ? read_headers(vdso, PAGE_BYTES, headers) : 0;
+	bool is_same = false;
+	for (unsigned i = 0; i < count; i++)
+		if (headers[i].p_type == PT_NOTE && length)
+			is_same |= memmem(vdso + headers[i].p_vaddr, headers[i].p_memsz, id,
+					  length) != NULL;
+	if (!is_same || !note_segments(image, headers, count, UINT32_MAX))
+		return false;
+	move(&image->module, (uintptr_t)vdso);
+	return true;
+}
+
+bool sn_perf_image_open(struct sn_perf_image *image, const char *path, const uint8_t *id,
+			uint32_t length)
+{
+	memset(image, 0, sizeof(*image));
+	bool is_open =
+	    strcmp(path, "[vdso]") == 0 ? open_vdso(image, id, length) : open_file(image, path);
+	if (!is_open)
+		sn_perf_image_close(image);
+	return is_open;
+}
+
+void sn_perf_image_close(struct sn_perf_image *image)
+{
+	if (image->memory)
+		munmap(image->memory, image->bytes);
+	memset(image, 0, sizeof(*image));
+}
