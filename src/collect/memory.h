@@ -29,7 +29,7 @@ struct sn_window {
 };
 
 struct sn_stack {
-	uintptr_t low, high; /* may be read directly; equal: nothing may */
+	uintptr_t low, high;	  /* may be read directly; equal: nothing may */
 	struct sn_window *window; /* NULL: nothing else may be read */
 };
 

@@ -514,7 +514,8 @@ static void note_drops(struct sn_perf *perf)
 	    {"import-unread", "records of a kind that is not read", perf->unread},
 	    {"import-damaged", "samples that do not hold what their event says", perf->damaged},
 	    {"import-cut", "files that end within a record", perf->cut},
-	    {"unwind-truncated", "call paths whose outermost callers are unknown", perf->unwound_not},
+	    {"unwind-truncated", "call paths whose outermost callers are unknown",
+	     perf->unwound_not},
 	    {"too-deep", "call paths longer than is kept", perf->too_deep},
 	};
 	for (size_t i = 0; i < sizeof(drops) / sizeof(*drops); i++)
