@@ -335,6 +335,7 @@ static int run(int argc, char **argv)
 		return sn_command_misuse(&sn_command_structure, "no binary given");
 	request.is_full |= request.structure.function != NULL || request.form->wants_lines;
 	request.structure.no_lines = !request.is_full;
+	request.structure.wants_calls = request.form->wants_calls;
 	if (request.output && strcmp(request.output, "-") == 0)
 		request.output = NULL;
 	if (request.output && sn_output_open(&request.file, request.output, &error) < 0)

@@ -117,4 +117,4 @@ static void nothing(FILE *out)
 }
 
 const struct sn_structure_form sn_structure_text = {
-    "text", false, nothing, begin_binary, write_function, end_binary, nothing};
+    "text", false, false, nothing, begin_binary, write_function, end_binary, nothing};

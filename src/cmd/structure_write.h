@@ -25,6 +25,7 @@ struct sn_structure_counts {
 struct sn_structure_form {
 	const char *name;
 	bool wants_lines; /* of all functions, not only of one that was asked for */
+	bool wants_calls;
 	void (*begin)(FILE *out);
 	void (*begin_binary)(const char *path, const struct sn_structure_info *info, bool is_first,
 			     FILE *out);

@@ -79,26 +79,81 @@ static void begin_binary(const char *path, const struct sn_structure_info *info,
 {
 	put_start("LM", out);
 	put_attribute("n", path, out);
-	fputs(" has-calls=\"0\" v=\"{}\">\n", out);
+	fputs(" has-calls=\"1\" v=\"{}\">\n", out);
 }
 
-static void put_ranges(const struct sn_structure_function *function, const struct sn_scope *scope,
-		       FILE *out)
+/* The first call that does not end before an address. */
+static uint32_t call_at(const struct sn_structure_function *function, uint64_t address)
 {
-	fputs(" v=\"{", out);
-	for (uint32_t at = scope->first_range; at != SN_SCOPE_NONE; at = function->ranges[at].next)
-		fprintf(out, "%s[0x%" PRIx64 "-0x%" PRIx64 ")", at == scope->first_range ? "" : " ",
-			function->ranges[at].start, function->ranges[at].end);
-	fputs("}\"", out);
+	uint32_t low = 0, high = function->call_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (function->calls[middle].start < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Writes a range, if it is not empty; true then. */
+static bool put_range(uint64_t start, uint64_t end, bool is_first, FILE *out)
+{
+	if (start < end)
+		fprintf(out, "%s[0x%" PRIx64 "-0x%" PRIx64 ")", is_first ? "" : " ", start, end);
+	return start < end;
+}
+
+/* An S for the scope's own instructions, if it has any but calls. */
+static void put_statement(const struct sn_structure_function *function,
+			  const struct sn_scope *scope, uint32_t line, FILE *out)
+{
+	bool is_first = true;
+	for (uint32_t at = scope->first_range; at != SN_SCOPE_NONE;
+	     at = function->ranges[at].next) {
+		uint64_t start = function->ranges[at].start, end = function->ranges[at].end;
+		for (uint32_t i = call_at(function, start);; i++) {
+			bool is_last = i == function->call_count || function->calls[i].start >= end;
+			uint64_t until = is_last ? end : function->calls[i].start;
+			if (is_first && start < until) {
+				put_start("S", out);
+				fprintf(out, " l=\"%" PRIu32 "\" v=\"{", line);
+			}
+			is_first &= !put_range(start, until, is_first, out);
+			if (is_last)
+				break;
+			start = function->calls[i].end;
+		}
+	}
+	if (!is_first)
+		fputs("}\"/>\n", out);
+}
+
+/* A C for each call among the scope's own instructions; whom an indirect one calls is not said. */
+static void put_calls(const struct sn_structure_function *function, const struct sn_scope *scope,
+		      uint32_t line, FILE *out)
+{
+	for (uint32_t at = scope->first_range; at != SN_SCOPE_NONE;
+	     at = function->ranges[at].next) {
+		const struct sn_scope_range *range = &function->ranges[at];
+		for (uint32_t i = call_at(function, range->start);
+		     i < function->call_count && function->calls[i].start < range->end; i++) {
+			const struct sn_structure_call *call = &function->calls[i];
+			put_start("C", out);
+			fprintf(out, " l=\"%" PRIu32 "\" v=\"{[0x%" PRIx64 "-0x%" PRIx64 ")}\"",
+				line, call->start, call->end);
+			if (call->target)
+				fprintf(out, " t=\"0x%" PRIx64 "\"", call->target);
+			fputs("/>\n", out);
+		}
+	}
 }
 
 static void put_line(const struct sn_structure_function *function, const struct sn_scope *scope,
 		     uint32_t line, FILE *out)
 {
-	put_start("S", out);
-	fprintf(out, " l=\"%" PRIu32 "\"", line);
-	put_ranges(function, scope, out);
-	fputs("/>\n", out);
+	put_statement(function, scope, line, out);
+	put_calls(function, scope, line, out);
 }
 
 static void put_scope(const struct sn_structure_function *function, uint32_t at, unsigned depth,
@@ -177,5 +232,5 @@ static void end(FILE *out)
 	fputs("</HPCToolkitStructure>\n", out);
 }
 
-const struct sn_structure_form sn_structure_xml = {"xml",	   true,       begin, begin_binary,
-						   write_function, end_binary, end};
+const struct sn_structure_form sn_structure_xml = {"xml",	 true,		 true,	     begin,
+						   begin_binary, write_function, end_binary, end};

@@ -374,18 +374,62 @@ def test_xml_is_what_hpctoolkit_reads():
     assert root.tag == "HPCToolkitStructure" and root.get("version") == "4.9"
     numbers = [element.get("i") for element in root.iter()]
     assert len(set(numbers)) == len(numbers)
-    below = {"HPCToolkitStructure": {"LM"}, "LM": {"F"}, "F": {"P"}, "P": {"A", "L", "S"}, "A": {"A", "L", "S"},
-             "L": {"A", "L", "S"}, "S": set()}
+    below = {"HPCToolkitStructure": {"LM"}, "LM": {"F"}, "F": {"P"}, "P": {"A", "L", "S", "C"},
+             "A": {"A", "L", "S", "C"}, "L": {"A", "L", "S", "C"}, "S": set(), "C": set()}
     needed = {"LM": {"n", "has-calls", "v"}, "F": {"n"}, "P": {"n", "l", "v"}, "A": {"l", "f", "n", "v"},
-              "L": {"l", "f", "v"}, "S": {"l", "v"}}
+              "L": {"l", "f", "v"}, "S": {"l", "v"}, "C": {"l", "v"}}
     for element in root.iter():
         assert {child.tag for child in element} <= below[element.tag]
         assert needed.get(element.tag, set()) <= set(element.attrib)
     procedure = next(p for p in root.iter("P") if p.get("n") == "nested")
     assert len(list(procedure.iter("L"))) == 3
-    ranges = sorted((int(a, 16), int(b, 16)) for s in root.iter("S")
+    ranges = sorted((int(a, 16), int(b, 16)) for s in root.iter() if s.tag in "SC"
                     for a, b in re.findall(r"\[(0x[0-9a-f]+)-(0x[0-9a-f]+)\)", s.get("v")))
     assert ranges and all(a[1] <= b[0] for a, b in zip(ranges, ranges[1:]))
+
+
+@pytest.mark.parametrize("compiler, level", [(compiler, level) for compiler in ("gcc", "clang", "aarch64-linux-gnu-gcc")
+                                             for level in ("-O0", "-O2")])
+def test_calls_are_those_of_the_disassembler(compiler, level, tmp_path):
+    """Each call instruction once, at its line, with its target unless it goes through a register or memory."""
+    is_arm = compiler.startswith("aarch64")
+    disassembler = "aarch64-linux-gnu-objdump" if is_arm else "objdump"
+    if not shutil.which(compiler) or not shutil.which(disassembler):
+        pytest.skip(f"no {compiler}")
+    source = tmp_path / "calls.c"
+    source.write_text("""
+        __attribute__((noinline)) int next(int x) { return x + 1; }
+        int (*volatile through)(int) = next;
+        static inline __attribute__((always_inline)) int inlined(int x) { return next(x) * 3; }
+        int loops(int n) {
+            int s = 0;
+            for (int i = 0; i < n; i++)
+                s += next(i) + through(i)
+                     + inlined(s);
+            return s + 1;
+        }
+        int outside(int n);
+        int other(int n) { return outside(n) + loops(n) + 1; }
+    """)
+    program = compiled(str(source), level, "-shared", "-fPIC", "-nostdlib", compiler=compiler)
+    done = subprocess.run([SONDE, "structure", "--format", "xml", program], capture_output=True, check=True)
+    root = ElementTree.fromstring(done.stdout)
+    found = {}
+    for call in root.iter("C"):
+        ((start, end),) = re.findall(r"\[(0x[0-9a-f]+)-(0x[0-9a-f]+)\)", call.get("v"))
+        assert int(start, 16) not in found
+        found[int(start, 16)] = (int(end, 16), call.get("t") and int(call.get("t"), 16))
+    code = subprocess.run([disassembler, "-d", "-j", ".text", program], capture_output=True, text=True, check=True).stdout
+    expected = {}
+    for at, raw, rest in re.findall(r"^ *([0-9a-f]+):\t((?:[0-9a-f]+ )+)\s*((?:callq?|blr?)\b.*)$", code, re.M):
+        target = re.match(r"(?:callq?|bl)\s+([0-9a-f]+) <", rest)
+        length = len(raw.replace(" ", "")) // 2
+        expected[int(at, 16)] = (int(at, 16) + length, int(target.group(1), 16) if target else None)
+    assert found == expected and {bool(target) for _, target in found.values()} == {True, False}
+    loop = next(p for p in root.iter("P") if p.get("n") == "loops").find("L")
+    calls = list(loop.iter("C"))
+    assert len(calls) == 3 and sum(call.get("t") is None for call in calls) == 1
+    assert {call.get("l") for call in calls} >= {"4", "8"}
 
 
 class TestText:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See gpu_structure.h. */
 #include "gpu_structure.h"
+#include "base/vec.h"
 #include "binary/demangle.h"
 #include "binary/gpu/gpu_locate.h"
 #include "binary/structure/scopes.h"
@@ -14,6 +15,8 @@ struct work {
 	struct sn_gpu_locator locator;
 	struct sn_string_pool pool; /* emptied after each function */
 	struct sn_scopes scopes;
+	struct sn_structure_call *calls;
+	size_t call_capacity;
 	bool with_lines;
 };
 
@@ -65,6 +68,26 @@ static int place_block(struct work *work, uint32_t block)
 	return 0;
 }
 
+/* Calls that come back; jumps to other functions are none. */
+static int take_calls(struct work *work, const struct sn_gpu_function *function,
+		      struct sn_structure_function *result)
+{
+	const struct sn_gpu_binary *binary = work->locator.binary;
+	uint64_t length = binary->vendor == SN_GPU_NVIDIA ? 16 : 4;
+	if (sn_vec_reserve(&work->calls, &work->call_capacity, function->call_count + 1u) < 0)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < function->call_count; i++) {
+		const struct sn_gpu_call *call = &function->calls[i];
+		uint64_t target =
+		    call->function == SN_GPU_NONE ? 0 : binary->functions[call->function].start;
+		if (!call->is_tail)
+			work->calls[result->call_count++] = (struct sn_structure_call){
+			    call->address, call->address + length, target};
+	}
+	result->calls = work->calls;
+	return 0;
+}
+
 static int write_function(struct work *work, const struct sn_gpu_function *function,
 			  const struct sn_structure_writer *writer, FILE *out)
 {
@@ -90,6 +113,8 @@ static int write_function(struct work *work, const struct sn_gpu_function *funct
 					       .unresolved_count = function->has_unknown_jump};
 	for (uint32_t i = 0; i < work->locator.forest.loop_count; i++)
 		result.irreducible_count += work->locator.forest.loops[i].is_irreducible;
+	if (take_calls(work, function, &result) < 0)
+		return SN_ERR_MEMORY;
 	writer->write(writer->data, &result, out);
 	return 0;
 }
@@ -177,5 +202,6 @@ int sn_gpu_structure_write(const struct sn_gpu_binary *binary,
 	sn_string_pool_release(&work.pool);
 	sn_gpu_locator_release(&work.locator);
 	sn_scopes_release(&work.scopes);
+	free(work.calls);
 	return status;
 }

@@ -156,7 +156,7 @@ static void add_jump(struct sn_flow *flow, uint64_t at)
 	flow->jumps[flow->jump_count++] = (struct sn_flow_jump){.at = at};
 }
 
-static void add_call(struct sn_flow *flow, uint64_t at, uint64_t target)
+static void add_call(struct sn_flow *flow, uint64_t at, uint8_t length, uint64_t target)
 {
 	if (!flow->wants_calls)
 		return;
@@ -164,7 +164,7 @@ static void add_call(struct sn_flow *flow, uint64_t at, uint64_t target)
 		flow->failed = true;
 		return;
 	}
-	flow->calls[flow->call_count++] = (struct sn_flow_call){at, target};
+	flow->calls[flow->call_count++] = (struct sn_flow_call){at, at + length, target};
 }
 
 /* What an instruction does to the flow: MARK_ENDS and MARK_WAYS. */
@@ -181,10 +181,10 @@ static uint8_t take_insn(struct sn_flow *flow, uint64_t at, const struct sn_insn
 		add_jump(flow, at);
 		return MARK_ENDS;
 	case SN_INSN_CALL:
-		add_call(flow, at, insn->target);
+		add_call(flow, at, insn->length, insn->target);
 		return sn_code_call_returns(flow->code, insn->target, 0) ? 0 : MARK_ENDS;
 	case SN_INSN_CALL_INDIRECT:
-		add_call(flow, at, 0);
+		add_call(flow, at, insn->length, 0);
 		return sn_code_call_returns(flow->code, 0, insn->target) ? 0 : MARK_ENDS;
 	case SN_INSN_RETURN:
 	case SN_INSN_TRAP:

@@ -29,8 +29,8 @@ struct sn_flow_part {
 };
 
 struct sn_flow_call {
-	uint64_t at;
-	uint64_t target; /* 0: unknown */
+	uint64_t at, end; /* the instruction */
+	uint64_t target;  /* 0: unknown */
 };
 
 struct sn_flow {

@@ -42,6 +42,7 @@ struct item {
 struct entry {
 	uint32_t function; /* of the code */
 	uint32_t first_item, item_count;
+	uint32_t first_call;
 	struct sn_structure_function result;
 };
 
@@ -58,13 +59,14 @@ struct worker {
 	struct sn_nest_loop *loops;
 	struct sn_nest_marks *marks;
 	struct sn_same_line line;
+	struct sn_structure_call *calls;
 	bool *is_irreducible; /* by loop */
 	uint64_t *addresses;
 	struct sn_symbol_location *locations;
-	uint32_t item_count, entry_count, loop_count;
+	uint32_t item_count, entry_count, loop_count, call_count;
 	size_t address_count;
 	size_t item_capacity, entry_capacity, loop_capacity, mark_capacity, flag_capacity,
-	    address_capacity, location_capacity;
+	    address_capacity, location_capacity, call_capacity;
 };
 
 /* ---- opening ---- */
@@ -336,14 +338,38 @@ static int by_start(const void *a, const void *b)
 	return (left->start > right->start) - (left->start < right->start);
 }
 
+static int by_call(const void *a, const void *b)
+{
+	const struct sn_structure_call *left = a, *right = b;
+	return (left->start > right->start) - (left->start < right->start);
+}
+
+static int add_calls(struct worker *worker)
+{
+	const struct sn_flow *flow = &worker->flow;
+	if (sn_vec_reserve(&worker->calls, &worker->call_capacity,
+			   (size_t)worker->call_count + flow->call_count) < 0)
+		return SN_ERR_MEMORY;
+	struct sn_structure_call *calls = worker->calls + worker->call_count;
+	for (uint32_t i = 0; i < flow->call_count; i++)
+		calls[i] = (struct sn_structure_call){flow->calls[i].at, flow->calls[i].end,
+						      flow->calls[i].target};
+	if (flow->call_count > 0)
+		qsort(calls, flow->call_count, sizeof(*calls), by_call);
+	worker->call_count += flow->call_count;
+	return 0;
+}
+
 static int add_function(struct worker *worker, uint32_t function)
 {
 	struct sn_code *code = worker->structure->code;
-	struct entry entry = {.function = function, .first_item = worker->item_count};
+	struct entry entry = {.function = function,
+			      .first_item = worker->item_count,
+			      .first_call = worker->call_count};
 	uint32_t first_loop = worker->loop_count;
 	if (sn_flow_build(&worker->flow, code, function) < 0 ||
 	    sn_loop_forest_build(&worker->forest, &worker->flow.graph) < 0 ||
-	    add_loops(worker, function) < 0 ||
+	    add_calls(worker) < 0 || add_loops(worker, function) < 0 ||
 	    add_address(worker, code->functions[function].start) < 0)
 		return SN_ERR_MEMORY;
 	const struct sn_flow_graph *graph = &worker->flow.graph;
@@ -365,6 +391,7 @@ static int add_function(struct worker *worker, uint32_t function)
 	    .loop_count = worker->forest.loop_count,
 	    .jump_count = worker->flow.jump_count,
 	    .unresolved_count = worker->flow.unresolved_count,
+	    .call_count = worker->flow.call_count,
 	};
 	for (uint32_t i = 0; i < worker->forest.loop_count; i++)
 		entry.result.irreducible_count += worker->forest.loops[i].is_irreducible;
@@ -470,6 +497,7 @@ static int write_function(struct worker *worker, struct entry *entry,
 		entry->result.ranges = worker->scopes.ranges;
 		entry->result.scope_count = worker->scopes.scope_count;
 		entry->result.range_count = worker->scopes.range_count;
+		entry->result.calls = worker->calls + entry->first_call;
 		writer->write(writer->data, &entry->result, out);
 	}
 	sn_string_pool_release(&pool);
@@ -498,7 +526,7 @@ static int write_batch(struct worker *worker, uint32_t batch,
 	const struct sn_structure *structure = worker->structure;
 	int result = 0;
 	worker->item_count = worker->entry_count = worker->loop_count = 0;
-	worker->address_count = 0;
+	worker->address_count = worker->call_count = 0;
 	for (uint32_t i = structure->batches[batch];
 	     i < structure->batches[batch + 1] && result == 0; i++)
 		if (sn_flow_owner(structure->code, i) == i && is_asked(structure, i))
@@ -522,6 +550,7 @@ static void worker_release(struct worker *worker)
 	free(worker->entries);
 	free(worker->loops);
 	free(worker->marks);
+	free(worker->calls);
 	free(worker->is_irreducible);
 	free(worker->addresses);
 	free(worker->locations);
@@ -576,7 +605,8 @@ static void finish_batch(struct work *work, uint32_t batch, char *text, size_t l
 static void *run_worker(void *data)
 {
 	struct work *work = data;
-	struct worker worker = {.structure = work->structure};
+	struct worker worker = {.structure = work->structure,
+				.flow.wants_calls = work->structure->options.wants_calls};
 	int result = new_symbolizer(work->structure, &worker.symbolizer, &worker.module, NULL);
 	uint32_t batch;
 	while ((batch = next_batch(work)) != SN_SCOPE_NONE) {

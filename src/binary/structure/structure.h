@@ -45,6 +45,12 @@ struct sn_scope_range {
 	uint32_t next; /* SN_SCOPE_NONE */
 };
 
+/* A call instruction. */
+struct sn_structure_call {
+	uint64_t start, end;
+	uint64_t target; /* 0: known only when it runs */
+};
+
 struct sn_structure_function {
 	const struct sn_scope *scopes; /* scopes[0] is the function itself */
 	const struct sn_scope_range *ranges;
@@ -56,13 +62,16 @@ struct sn_structure_function {
 	uint32_t irreducible_count; /* ... of them */
 	uint32_t jump_count;	    /* indirect ones */
 	uint32_t unresolved_count;  /* ... that are not understood */
+	const struct sn_structure_call *calls; /* by address; where they are wanted */
+	uint32_t call_count;
 };
 
 struct sn_structure_options {
 	unsigned jobs;		/* threads; 0: one for each processor */
 	const char *debug_path; /* as in struct sn_symbolizer_options */
 	const char *function;	/* only functions whose name or symbol this is; NULL all */
-	bool no_lines;		/* neither lines nor what is inlined, unless a loop is in it */
+	bool wants_calls;
+	bool no_lines; /* neither lines nor what is inlined, unless a loop is in it */
 };
 
 struct sn_structure_info {
