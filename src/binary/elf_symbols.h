@@ -44,11 +44,16 @@ void sn_elf_plt_resolve(struct sn_elf_file *file, const uint64_t *addresses, siz
 uint64_t sn_elf_plt_slot(const struct sn_elf_file *file, const uint8_t *code, size_t bytes,
 			 uint64_t address);
 
-/* Each function that .eh_frame describes, by ascending start; `in_frame` of a part that a compiler
- * split off: it is entered with the frame of its function. */
+/* A function as .eh_frame describes it. */
+struct sn_elf_frame {
+	uint64_t start, end;
+	uint64_t exceptions; /* the address of what says where they land; 0 none */
+	bool in_frame; /* a part that a compiler split off: entered with its function's frame */
+};
+
+/* Each, by ascending start. */
 void sn_elf_unwind_each(struct sn_elf_file *file,
-			void (*take)(void *data, uint64_t start, uint64_t end, bool in_frame),
-			void *data);
+			void (*take)(void *data, const struct sn_elf_frame *frame), void *data);
 
 /* Gives addresses without a hit the start and end of the function that .eh_frame describes there.
  */

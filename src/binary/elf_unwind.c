@@ -4,18 +4,9 @@
  * .eh_frame_hdr, which every linker in use writes. Files without that table stay without starts.
  */
 #include "elf_symbols.h"
+#include "binary/encoded.h"
 
-/* DW_EH_PE_*: how a pointer is written. */
-enum {
-	ENCODING_OMIT = 0xff,
-	ENCODING_FORMAT = 0x0f,
-	ENCODING_RELATIVE = 0x70,
-	ENCODING_PC_RELATIVE = 0x10,
-	ENCODING_DATA_RELATIVE = 0x30,
-	ENCODING_UDATA4 = 0x03,
-	ENCODING_SDATA4 = 0x0b,
-	TABLE_ENCODING = ENCODING_DATA_RELATIVE | ENCODING_SDATA4,
-};
+enum { TABLE_ENCODING = SN_ENCODED_DATA_RELATIVE | SN_ENCODED_SDATA4 };
 
 struct unwind_table {
 	struct sn_bytes header, frames;
@@ -24,23 +15,6 @@ struct unwind_table {
 	uint32_t count;
 	uint64_t entry_offset; /* of a frame's address from the stack pointer, in a call */
 };
-
-static unsigned encoded_bytes(uint8_t encoding)
-{
-	switch (encoding & ENCODING_FORMAT) {
-	case 0x00: /* absptr */
-	case 0x04: /* udata8 */
-	case 0x0c: /* sdata8 */
-		return 8;
-	case ENCODING_UDATA4:
-	case ENCODING_SDATA4:
-		return 4;
-	case 0x02: /* udata2 */
-	case 0x0a: /* sdata2 */
-		return 2;
-	}
-	return 0; /* LEB128 occurs in no file */
-}
 
 static bool open_table(struct sn_elf_file *file, struct unwind_table *table)
 {
@@ -58,10 +32,10 @@ static bool open_table(struct sn_elf_file *file, struct unwind_table *table)
 	uint8_t pointer_encoding = sn_cursor_u8(&cursor);
 	uint8_t count_encoding = sn_cursor_u8(&cursor);
 	uint8_t table_encoding = sn_cursor_u8(&cursor);
-	sn_cursor_skip(&cursor, encoded_bytes(pointer_encoding));
+	sn_cursor_skip(&cursor, sn_encoded_bytes(pointer_encoding));
 	table->count = sn_cursor_u32(&cursor);
 	table->entries = cursor.at;
-	return !cursor.failed && version == 1 && count_encoding == ENCODING_UDATA4 &&
+	return !cursor.failed && version == 1 && count_encoding == SN_ENCODED_UDATA4 &&
 	       table_encoding == TABLE_ENCODING && table->count <= sn_cursor_left(&cursor) / 8;
 }
 
@@ -72,17 +46,20 @@ static uint64_t entry_start(const struct unwind_table *table, uint32_t index)
 	return table->header_address + (uint64_t)(int64_t)offset;
 }
 
-/* How the frames of a CIE encode addresses; ENCODING_OMIT if it cannot be read. */
-static uint8_t cie_encoding(const struct unwind_table *table, uint64_t offset)
+/* How the frames of a CIE encode addresses, and where exceptions land; SN_ENCODED_OMIT if it cannot
+ * be read, or they do not say. */
+static uint8_t cie_encoding(const struct unwind_table *table, uint64_t offset, uint8_t *landing)
 {
+	uint8_t addresses = 0;
 	struct sn_cursor cursor = sn_cursor_at(table->frames, offset);
+	*landing = SN_ENCODED_OMIT;
 	if (sn_cursor_u32(&cursor) == UINT32_MAX)
-		return ENCODING_OMIT; /* 64-bit .eh_frame: no compiler writes it */
+		return SN_ENCODED_OMIT; /* 64-bit .eh_frame: no compiler writes it */
 	sn_cursor_skip(&cursor, 4);
 	uint8_t version = sn_cursor_u8(&cursor);
 	const char *augmentation = sn_cursor_string(&cursor);
 	if (!augmentation || augmentation[0] != 'z')
-		return augmentation && augmentation[0] == '\0' ? 0 : ENCODING_OMIT;
+		return augmentation && augmentation[0] == '\0' ? 0 : SN_ENCODED_OMIT;
 	sn_cursor_uleb(&cursor);
 	sn_cursor_sleb(&cursor);
 	if (version == 1)
@@ -94,22 +71,23 @@ static uint8_t cie_encoding(const struct unwind_table *table, uint64_t offset)
 		uint8_t encoding;
 		switch (*at) {
 		case 'R':
-			return sn_cursor_u8(&cursor);
+			addresses = sn_cursor_u8(&cursor);
+			break;
 		case 'P':
 			encoding = sn_cursor_u8(&cursor);
-			sn_cursor_skip(&cursor, encoded_bytes(encoding));
+			sn_cursor_skip(&cursor, sn_encoded_bytes(encoding));
 			break;
 		case 'L':
-			sn_cursor_u8(&cursor);
+			*landing = sn_cursor_u8(&cursor);
 			break;
 		case 'S':
 		case 'B':
 			break;
 		default:
-			return ENCODING_OMIT;
+			return SN_ENCODED_OMIT;
 		}
 	}
-	return cursor.failed ? ENCODING_OMIT : 0;
+	return cursor.failed ? SN_ENCODED_OMIT : addresses;
 }
 
 /* A record of .eh_frame: its bytes after the length. */
@@ -127,7 +105,7 @@ static struct sn_cursor record_at(const struct unwind_table *table, uint64_t off
 /* Reads the FDE of an entry up to what its CIE says of it. The length of the function; 0 if it
  * cannot be read. */
 static uint64_t read_entry(const struct unwind_table *table, uint32_t index,
-			   struct sn_cursor *cursor, uint64_t *cie)
+			   struct sn_cursor *cursor, uint64_t *cie, uint8_t *landing)
 {
 	int32_t delta;
 	memcpy(&delta, table->entries + (size_t)index * 8 + 4, sizeof(delta));
@@ -137,8 +115,8 @@ static uint64_t read_entry(const struct unwind_table *table, uint32_t index,
 	if (cursor->failed || back == 0 || back > offset + 4)
 		return 0;
 	*cie = offset + 4 - back;
-	uint8_t encoding = cie_encoding(table, *cie);
-	unsigned bytes = encoding == ENCODING_OMIT ? 0 : encoded_bytes(encoding);
+	uint8_t encoding = cie_encoding(table, *cie, landing);
+	unsigned bytes = encoding == SN_ENCODED_OMIT ? 0 : sn_encoded_bytes(encoding);
 	if (bytes == 0)
 		return 0;
 	sn_cursor_skip(cursor, bytes);
@@ -149,7 +127,8 @@ static uint64_t entry_length(const struct unwind_table *table, uint32_t index)
 {
 	struct sn_cursor cursor;
 	uint64_t cie;
-	return read_entry(table, index, &cursor, &cie);
+	uint8_t landing;
+	return read_entry(table, index, &cursor, &cie, &landing);
 }
 
 /* Follows the rules that hold at the first instruction; their last offset of the frame's address.
@@ -181,7 +160,8 @@ static bool begins_in_frame(const struct unwind_table *table, uint32_t index)
 {
 	struct sn_cursor fde;
 	uint64_t cie;
-	if (read_entry(table, index, &fde, &cie) == 0)
+	uint8_t landing;
+	if (read_entry(table, index, &fde, &cie, &landing) == 0)
 		return false;
 	struct sn_cursor rules = record_at(table, cie);
 	sn_cursor_skip(&rules, 4);
@@ -199,6 +179,20 @@ static bool begins_in_frame(const struct unwind_table *table, uint32_t index)
 	}
 	uint64_t offset = first_offset(&rules, table->entry_offset);
 	return !rules.failed && first_offset(&fde, offset) != table->entry_offset && !fde.failed;
+}
+
+/* The address of what says where exceptions land; 0 none. */
+static uint64_t exceptions_of(const struct unwind_table *table, uint32_t index)
+{
+	struct sn_cursor fde;
+	uint64_t cie;
+	uint8_t landing;
+	if (read_entry(table, index, &fde, &cie, &landing) == 0 || landing == SN_ENCODED_OMIT)
+		return 0;
+	sn_cursor_uleb(&fde);
+	uint64_t at = table->frames_address + (uint64_t)(fde.at - table->frames.data);
+	uint64_t address = sn_encoded_read(&fde, landing, at);
+	return fde.failed ? 0 : address;
 }
 
 static void resolve_one(const struct unwind_table *table, uint64_t address, struct sn_elf_hit *hit)
@@ -233,15 +227,18 @@ void sn_elf_unwind_resolve(struct sn_elf_file *file, const uint64_t *addresses, 
 }
 
 void sn_elf_unwind_each(struct sn_elf_file *file,
-			void (*take)(void *data, uint64_t start, uint64_t end, bool in_frame),
-			void *data)
+			void (*take)(void *data, const struct sn_elf_frame *frame), void *data)
 {
 	struct unwind_table table;
 	if (!open_table(file, &table))
 		return;
 	for (uint32_t i = 0; i < table.count; i++) {
 		uint64_t start = entry_start(&table, i), length = entry_length(&table, i);
-		if (length > 0 && length <= UINT64_MAX - start)
-			take(data, start, start + length, begins_in_frame(&table, i));
+		struct sn_elf_frame frame = {start, start + length, 0, false};
+		if (length == 0 || length > UINT64_MAX - start)
+			continue;
+		frame.exceptions = exceptions_of(&table, i);
+		frame.in_frame = begins_in_frame(&table, i);
+		take(data, &frame);
 	}
 }

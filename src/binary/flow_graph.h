@@ -10,6 +10,7 @@
 #ifndef SN_BINARY_FLOW_GRAPH_H
 #define SN_BINARY_FLOW_GRAPH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SN_FLOW_NONE UINT32_MAX
@@ -17,10 +18,12 @@
 struct sn_flow_block {
 	uint64_t start, end; /* addresses of code; end is one past the last byte */
 	uint64_t last;	     /* of the last instruction: the branch, where the block ends in one */
+	bool is_unwinding;   /* nothing but exceptions leads there, and it never goes on */
 };
 
 struct sn_flow_edge {
 	uint32_t from, to; /* blocks */
+	bool is_throw;	   /* taken only by exceptions */
 };
 
 /* Blocks ascend by start; edges may come in any order and repeatedly. */

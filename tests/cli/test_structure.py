@@ -258,6 +258,47 @@ after:
     assert "children" not in functions["after"]
 
 
+@pytest.mark.parametrize("compiler, level", [(compiler, level) for compiler in ("g++", "clang++") for level in LEVELS])
+@pytest.mark.parametrize("is_stripped", [False, True], ids=["", "stripped"])
+def test_loops_in_and_around_handlers(compiler, level, is_stripped, tmp_path):
+    """What a catch block is in is known by the calls that throw to it, be it in a split-off part."""
+    source = WORKLOADS / "structure_catch.cpp"
+    program = compiled("structure_catch.cpp", level, compiler=compiler)
+    lines = {number: line for number, line in enumerate(source.read_text().splitlines(), 1)}
+    begins = {name: number for number, line in lines.items() for name in re.findall(r"/\* loop (\w+) \*/", line)}
+    functions = by_name(structure(program))
+    if is_stripped:
+        loops = {function: [loop["start"] for loop in TestLoopsOnALine.loops(functions[function])]
+                 for function in ("around", "within", "retry", "leaves")}
+        subprocess.run(["strip", "-o", tmp_path / "stripped", program], check=True)
+        stripped = structure(tmp_path / "stripped")
+        found = [loop["start"] for function in stripped["functions"] if function
+                 for loop in TestLoopsOnALine.loops(function)]
+        assert {start for starts in loops.values() for start in starts} <= set(found)
+        return
+    for function, loops in {"around": ["around"], "within": ["within"], "retry": ["retry", "again"],
+                            "leaves": ["leaves"]}.items():
+        found = TestLoopsOnALine.loops(functions[function])
+        assert [loop["line"] for loop in found] == [begins[name] for name in loops], function
+        for number, line in lines.items():
+            inside = re.search(r"/\* in (\w+) \*/", line)
+            if inside and inside.group(1) in loops:
+                loop = found[loops.index(inside.group(1))]
+                assert number in lines_of(loop), (function, number)
+            if "/* outside */" in line:
+                assert not any(number in lines_of(loop) for loop in found)
+    if (compiler, level) == ("g++", "-O2"):
+        symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+        cold = int(re.search(r"^([0-9a-f]+) . .*around.*cold", symbols, re.M).group(1), 16)
+        (loop,) = TestLoopsOnALine.loops(functions["around"])
+        assert any(start <= cold < end for start, end in TestLoopsOnALine.ranges(loop))
+
+
+def lines_of(scope) -> set[int]:
+    return {scope["line"]} if scope["kind"] == "line" else {line for child in scope.get("children", ())
+                                                           for line in lines_of(child)}
+
+
 def test_a_split_part_without_names_is_not_the_function(tmp_path):
     """Both jump into the middle of each other, and the part lies first. Only its unwind table tells: it begins with
     the frame that the function made."""

@@ -11,4 +11,7 @@ for options in "-O0" "-O2 -g" "-O3 -fno-pic -fno-plt" "-O2 -s"; do
 		done
 	done
 done
+for options in -O0 -O2; do # has tables of exceptions
+	g++ $options -g "$top/tests/workloads/structure_catch.cpp" -o "$work/program" && { printf 0; cat "$work/program"; } > "$work/corpus/catch$options" || true
+done
 fuzz -max_len=65536

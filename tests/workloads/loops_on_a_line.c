@@ -84,6 +84,7 @@ int main(void)
 #ifdef MORE
 	more(10);
 #endif
-	work(100000000);
+	for (int i = 0; i < 1000; i++) /* in turns, however busy the machine */
+		work(100000);
 	return 0;
 }

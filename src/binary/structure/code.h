@@ -25,12 +25,13 @@
 /* A contiguous piece of code: a function or a split-off part of one. */
 struct sn_code_function {
 	uint64_t start, end;
-	const char *name; /* a symbol, in the file's string table; NULL none */
-	uint32_t owner;	  /* the function that it is part of; itself for a function */
-	uint32_t group;	  /* of symbols of one source file */
-	bool is_sized;	  /* the file says where it ends */
-	bool is_cold;	  /* named as a split-off part */
-	bool in_frame;	  /* entered with a frame that another piece made */
+	uint64_t exceptions; /* the address of what says where they land; 0 none */
+	const char *name;    /* a symbol, in the file's string table; NULL none */
+	uint32_t owner;	     /* the function that it is part of; itself for a function */
+	uint32_t group;	     /* of symbols of one source file */
+	bool is_sized;	     /* the file says where it ends */
+	bool is_cold;	     /* named as a split-off part */
+	bool in_frame;	     /* entered with a frame that another piece made */
 };
 
 /* A section of code. */

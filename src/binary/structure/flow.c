@@ -102,8 +102,17 @@ static bool add_part(struct sn_flow *flow, uint32_t function)
 		return false;
 	}
 	memset(flow->marks + flow->size, 0, bytes);
+	uint32_t landings = flow->landings.count;
+	if (sn_landings_read(&flow->landings, flow->code, of) < 0)
+		flow->failed = true;
 	flow->parts[flow->part_count++] =
-	    (struct sn_flow_part){of->start, of->end, flow->size, contents.data, function};
+	    (struct sn_flow_part){.start = of->start,
+				  .end = of->end,
+				  .position = flow->size,
+				  .bytes = contents.data,
+				  .function = function,
+				  .first_landing = landings,
+				  .end_landing = flow->landings.count};
 	flow->size += bytes;
 	return true;
 }
@@ -131,8 +140,7 @@ static void push(struct sn_flow *flow, uint64_t address)
 		flow->work[flow->work_count++] = address;
 }
 
-/* Notes that `to` may follow `from`. */
-static void add_way(struct sn_flow *flow, uint64_t from, uint64_t to)
+static void add_any_way(struct sn_flow *flow, uint64_t from, uint64_t to, bool is_throw)
 {
 	size_t position = sn_flow_target_position(flow, to);
 	if (position == SIZE_MAX || (to & (flow->code->alignment - 1)))
@@ -141,19 +149,16 @@ static void add_way(struct sn_flow *flow, uint64_t from, uint64_t to)
 		flow->failed = true;
 		return;
 	}
-	flow->ways[flow->way_count++] = (struct sn_flow_way){from, to};
+	flow->ways[flow->way_count++] = (struct sn_flow_way){from, to, is_throw};
 	flow->marks[position] |= MARK_BLOCK;
 	if (!(flow->marks[position] & MARK_LENGTH))
 		push(flow, to);
 }
 
-static void add_jump(struct sn_flow *flow, uint64_t at)
+/* Notes that `to` may follow `from`. */
+static void add_way(struct sn_flow *flow, uint64_t from, uint64_t to)
 {
-	if (sn_vec_reserve(&flow->jumps, &flow->jump_capacity, flow->jump_count + 1u) < 0) {
-		flow->failed = true;
-		return;
-	}
-	flow->jumps[flow->jump_count++] = (struct sn_flow_jump){.at = at};
+	add_any_way(flow, from, to, false);
 }
 
 static void add_call(struct sn_flow *flow, uint64_t at, uint8_t length, uint64_t target)
@@ -165,6 +170,29 @@ static void add_call(struct sn_flow *flow, uint64_t at, uint8_t length, uint64_t
 		return;
 	}
 	flow->calls[flow->call_count++] = (struct sn_flow_call){at, at + length, target};
+}
+
+/* Notes a call, and where an exception from it goes, if that is in the function. */
+static uint8_t take_call(struct sn_flow *flow, uint64_t at, const struct sn_insn *insn,
+			 bool comes_back)
+{
+	const struct sn_flow_part *part;
+	uint64_t pad = 0;
+	add_call(flow, at, insn->length, insn->kind == SN_INSN_CALL ? insn->target : 0);
+	if (flow->landings.count > 0 && sn_flow_position(flow, at, &part) != SIZE_MAX)
+		pad = sn_landings_at(&flow->landings, part->first_landing, part->end_landing, at);
+	if (pad != 0)
+		add_any_way(flow, at, pad, true);
+	return !comes_back ? MARK_ENDS : pad != 0 ? MARK_WAYS : 0;
+}
+
+static void add_jump(struct sn_flow *flow, uint64_t at)
+{
+	if (sn_vec_reserve(&flow->jumps, &flow->jump_capacity, flow->jump_count + 1u) < 0) {
+		flow->failed = true;
+		return;
+	}
+	flow->jumps[flow->jump_count++] = (struct sn_flow_jump){.at = at};
 }
 
 /* What an instruction does to the flow: MARK_ENDS and MARK_WAYS. */
@@ -181,11 +209,9 @@ static uint8_t take_insn(struct sn_flow *flow, uint64_t at, const struct sn_insn
 		add_jump(flow, at);
 		return MARK_ENDS;
 	case SN_INSN_CALL:
-		add_call(flow, at, insn->length, insn->target);
-		return sn_code_call_returns(flow->code, insn->target, 0) ? 0 : MARK_ENDS;
+		return take_call(flow, at, insn, sn_code_call_returns(flow->code, insn->target, 0));
 	case SN_INSN_CALL_INDIRECT:
-		add_call(flow, at, insn->length, 0);
-		return sn_code_call_returns(flow->code, 0, insn->target) ? 0 : MARK_ENDS;
+		return take_call(flow, at, insn, sn_code_call_returns(flow->code, 0, insn->target));
 	case SN_INSN_RETURN:
 	case SN_INSN_TRAP:
 		return MARK_ENDS;
@@ -352,17 +378,17 @@ static void add_block(struct sn_flow *flow, const struct sn_flow_part *part, siz
 		at += marks[at] & MARK_LENGTH;
 	} while (!(marks[last] & (MARK_ENDS | MARK_WAYS)) && at < size &&
 		 (marks[at] & MARK_LENGTH) && !(marks[at] & MARK_BLOCK));
-	graph->blocks[graph->block_count++] =
-	    (struct sn_flow_block){part->start + start, part->start + at, part->start + last};
+	graph->blocks[graph->block_count++] = (struct sn_flow_block){
+	    part->start + start, part->start + at, part->start + last, false};
 }
 
-static void add_edge(struct sn_flow *flow, uint32_t from, uint32_t to)
+static void add_edge(struct sn_flow *flow, uint32_t from, uint32_t to, bool is_throw)
 {
 	struct sn_flow_graph *graph = &flow->graph;
 	if (sn_vec_reserve(&graph->edges, &flow->edge_capacity, graph->edge_count + 1u) < 0)
 		flow->failed = true;
 	else
-		graph->edges[graph->edge_count++] = (struct sn_flow_edge){from, to};
+		graph->edges[graph->edge_count++] = (struct sn_flow_edge){from, to, is_throw};
 }
 
 /* The block that begins at an address, or SN_FLOW_NONE. */
@@ -410,7 +436,7 @@ static void add_edges_of(struct sn_flow *flow, uint32_t block)
 	if (!(flow->marks[position] & MARK_ENDS)) {
 		uint32_t next = block_from(flow, end);
 		if (next != SN_FLOW_NONE)
-			add_edge(flow, block, next);
+			add_edge(flow, block, next, false);
 	}
 	for (uint32_t i = ways_from(flow, last); i < flow->way_count && flow->ways[i].from == last;
 	     i++) {
@@ -418,7 +444,53 @@ static void add_edges_of(struct sn_flow *flow, uint32_t block)
 		bool is_repeated = i > 0 && flow->ways[i - 1].from == last &&
 				   flow->ways[i - 1].to == flow->ways[i].to;
 		if (to != SN_FLOW_NONE && !is_repeated)
-			add_edge(flow, block, to);
+			add_edge(flow, block, to, flow->ways[i].is_throw);
+	}
+}
+
+/* The first edge from a block; those of each follow each other. */
+static uint32_t edges_from(const struct sn_flow_graph *graph, uint32_t block)
+{
+	uint32_t low = 0, high = graph->edge_count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (graph->edges[middle].from < block)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void find_unwinding(struct sn_flow *flow)
+{
+	struct sn_flow_graph *graph = &flow->graph;
+	for (uint32_t i = 0; i < graph->block_count; i++)
+		graph->blocks[i].is_unwinding = i != graph->entry;
+	push(flow, graph->entry);
+	while (flow->work_count > 0 && !flow->failed) {
+		uint32_t block = (uint32_t)flow->work[--flow->work_count];
+		for (uint32_t i = edges_from(graph, block);
+		     i < graph->edge_count && graph->edges[i].from == block; i++) {
+			struct sn_flow_block *to = &graph->blocks[graph->edges[i].to];
+			if (graph->edges[i].is_throw || !to->is_unwinding)
+				continue;
+			to->is_unwinding = false;
+			push(flow, graph->edges[i].to);
+		}
+	}
+	/* handlers that go on, once round after round of what leads there */
+	bool is_changed = true;
+	for (unsigned round = 0; round < ROUNDS_MAX && is_changed; round++) {
+		is_changed = false;
+		for (uint32_t i = graph->edge_count; i-- > 0;) {
+			const struct sn_flow_edge *edge = &graph->edges[i];
+			if (edge->is_throw || graph->blocks[edge->to].is_unwinding ||
+			    !graph->blocks[edge->from].is_unwinding)
+				continue;
+			graph->blocks[edge->from].is_unwinding = false;
+			is_changed = true;
+		}
 	}
 }
 
@@ -442,6 +514,8 @@ static void make_graph(struct sn_flow *flow, uint64_t entry)
 	graph->entry = block_from(flow, entry);
 	if (graph->entry == SN_FLOW_NONE)
 		graph->block_count = graph->edge_count = graph->entry = 0;
+	else if (flow->landings.count > 0)
+		find_unwinding(flow);
 }
 
 int sn_flow_build(struct sn_flow *flow, struct sn_code *code, uint32_t function)
@@ -451,7 +525,7 @@ int sn_flow_build(struct sn_flow *flow, struct sn_code *code, uint32_t function)
 	flow->part_count = flow->way_count = flow->work_count = 0;
 	flow->jump_count = flow->unresolved_count = flow->call_count = 0;
 	flow->graph.block_count = flow->graph.edge_count = flow->graph.entry = 0;
-	flow->origin_count = 0;
+	flow->origin_count = flow->landings.count = 0;
 	flow->steps_left = STEPS_MAX;
 	flow->size = 0;
 	flow->failed = false;
@@ -473,6 +547,7 @@ void sn_flow_release(struct sn_flow *flow)
 	free(flow->graph.edges);
 	free(flow->calls);
 	free(flow->marks);
+	free(flow->landings.list);
 	free(flow->jumps);
 	free(flow->ways);
 	free(flow->origins);

@@ -3,10 +3,11 @@
  * The control flow of one function of a CPU binary, recovered from its instructions.
  *
  * Instructions are followed from the function's entry through branches, jump tables
- * (jump_table.h) and calls that come back. What nothing leads to (landing pads of exceptions,
- * targets of jumps that are not understood) is followed afterwards, from where each stretch of it
- * begins. Jumps to other functions leave; jumps into the function's own split-off parts do not.
- * Instructions that overlap (a jump over a lock prefix) are blocks that overlap.
+ * (jump_table.h), calls that come back, and exceptions that land in the function (landing.h). What
+ * nothing leads to (targets of jumps that are not understood) is followed afterwards, from where
+ * each stretch of it begins. Jumps to other functions leave; jumps into the function's own
+ * split-off parts do not. Instructions that overlap (a jump over a lock prefix) are blocks that
+ * overlap.
  *
  * A flow is the memory of one thread, used for one function after another.
  */
@@ -14,7 +15,7 @@
 #define SN_BINARY_STRUCTURE_FLOW_H
 
 #include "binary/flow_graph.h"
-#include "binary/structure/code.h"
+#include "binary/structure/landing.h"
 
 /* What is larger is not looked into: no compiler writes such a function. */
 #define SN_FLOW_BYTES_MAX (16u << 20)
@@ -26,6 +27,7 @@ struct sn_flow_part {
 	size_t position;
 	const uint8_t *bytes;
 	uint32_t function; /* of the code */
+	uint32_t first_landing, end_landing;
 };
 
 struct sn_flow_call {
@@ -43,6 +45,7 @@ struct sn_flow {
 	bool wants_calls;		       /* set by the caller: fill in `calls` */
 	/* The rest is flow.c's and jump_table.c's. */
 	struct sn_code *code;
+	struct sn_landings landings;
 	uint8_t *marks; /* by position */
 	size_t size;
 	struct sn_flow_jump *jumps;

@@ -17,6 +17,7 @@ struct sn_flow_jump {
 /* From an instruction to one that follows it but not in place. */
 struct sn_flow_way {
 	uint64_t from, to;
+	bool is_throw;
 };
 
 /* What is known of the byte at a position: the low bits are the length of the instruction there. */

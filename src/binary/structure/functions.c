@@ -17,6 +17,7 @@ struct start {
 	uint8_t rank; /* what to believe first, of several at one place */
 	bool is_local;
 	bool in_frame; /* as in sn_code_function */
+	uint64_t exceptions;
 };
 
 enum { RANK_FUNCTION, RANK_LABEL, RANK_FRAME, RANK_GUESS };
@@ -122,10 +123,13 @@ static void add_symbols(struct finding *finding, struct sn_elf_file *file,
 	}
 }
 
-static void add_frame(void *data, uint64_t at, uint64_t end, bool in_frame)
+static void add_frame(void *data, const struct sn_elf_frame *frame)
 {
-	add_start(data,
-		  (struct start){.at = at, .end = end, .rank = RANK_FRAME, .in_frame = in_frame});
+	add_start(data, (struct start){.at = frame->start,
+				       .end = frame->end,
+				       .exceptions = frame->exceptions,
+				       .rank = RANK_FRAME,
+				       .in_frame = frame->in_frame});
 }
 
 static int by_place(const void *a, const void *b)
@@ -155,6 +159,8 @@ static struct sn_code_function unite(const struct start *starts, size_t count)
 		if (made.end == made.start)
 			made.end = starts[i].end;
 		made.in_frame |= starts[i].in_frame;
+		if (starts[i].exceptions)
+			made.exceptions = starts[i].exceptions;
 		if (!starts[i].name)
 			continue;
 		made.is_cold |= strstr(starts[i].name, ".cold") != NULL;

@@ -46,15 +46,19 @@ static void add_control(struct sn_nest_marks *marks, uint64_t address, bool is_o
 		add_mark(marks, address, is_own);
 }
 
-/* The loops that an edge leaves have its branch for a control. */
+/* The loops that an edge leaves have its branch for a control; as a last resort those without one.
+ */
 static void add_exits(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
-		      const struct sn_flow_edge *edge, struct sn_nest_marks *marks)
+		      const struct sn_flow_edge *edge, bool is_last_resort,
+		      struct sn_nest_marks *marks)
 {
 	uint32_t innermost = forest->block_loops[edge->from], loop = innermost;
 	for (unsigned steps = 0; loop != SN_FLOW_NONE && steps < LOOPS_MAX; steps++) {
 		if (is_inside(forest, loop, edge->to))
 			return;
-		add_control(&marks[loop], graph->blocks[edge->from].last, loop == innermost);
+		if (!is_last_resort || marks[loop].control_count == 0)
+			add_control(&marks[loop], graph->blocks[edge->from].last,
+				    loop == innermost);
 		loop = forest->loops[loop].parent;
 	}
 }
@@ -121,15 +125,18 @@ static void add_latch(struct sn_nest_marks *marks, uint64_t address)
 	marks->addresses[marks->all_count++] = address;
 }
 
-void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
-		   struct sn_nest_marks *marks)
+static void add_controls(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
+			 struct sn_nest_marks *marks)
 {
-	for (uint32_t i = 0; i < forest->loop_count; i++)
-		marks[i].count = marks[i].own = marks[i].turns = marks[i].all_count = 0;
-	if (forest->loop_count == 0)
-		return;
+	/* not calls that may throw, nor, if there are others, what finds nobody to catch */
 	for (uint32_t i = 0; i < graph->edge_count; i++)
-		add_exits(graph, forest, &graph->edges[i], marks);
+		if (!graph->edges[i].is_throw && !graph->blocks[graph->edges[i].to].is_unwinding)
+			add_exits(graph, forest, &graph->edges[i], false, marks);
+	for (uint32_t i = 0; i < forest->loop_count; i++)
+		marks[i].control_count = marks[i].count;
+	for (uint32_t i = 0; i < graph->edge_count; i++)
+		if (!graph->edges[i].is_throw && graph->blocks[graph->edges[i].to].is_unwinding)
+			add_exits(graph, forest, &graph->edges[i], true, marks);
 	for (uint32_t i = 0; i < forest->loop_count; i++)
 		marks[i].control_count = marks[i].count;
 	for (uint32_t i = 0; i < graph->edge_count; i++) {
@@ -139,6 +146,16 @@ void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_fores
 			add_control(&marks[loop], graph->blocks[edge->from].last,
 				    forest->block_loops[edge->from] == loop);
 	}
+}
+
+void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_forest *forest,
+		   struct sn_nest_marks *marks)
+{
+	for (uint32_t i = 0; i < forest->loop_count; i++)
+		marks[i].count = marks[i].own = marks[i].turns = marks[i].all_count = 0;
+	if (forest->loop_count == 0)
+		return;
+	add_controls(graph, forest, marks);
 	for (uint32_t i = 0; i < forest->loop_count; i++) {
 		if (marks[i].count == 0)
 			add_mark(&marks[i], graph->blocks[forest->loops[i].header].last, true);
