@@ -10,7 +10,7 @@
  * Numbers of nodes ascend as they begin, and a node has ended before the next one of its thread
  * that is not called by it, or of another thread.
  */
-#include "importer.h"
+#include "execution_trace.h"
 
 #include "base/intern.h"
 #include "base/vec.h"
@@ -33,14 +33,14 @@ struct tensor {
 
 struct node {
 	int64_t id, parent, forward, thread;
-	int64_t sequence;
+	int64_t sequence, record_function;
 	uint32_t name, schema; /* builder's strings */
 	bool is_backward, has_ended;
 	size_t first_input, input_count, first_output, output_count;
 	uint32_t made; /* builder's node */
 };
 
-struct reading {
+struct sn_execution_trace {
 	struct sn_db_builder *builder;
 	const char *path;
 	struct sn_json_window window;
@@ -57,7 +57,8 @@ static bool is_text(struct sn_json_text text, const char *word)
 }
 
 /* A value that was read as a whole, to be read in its parts. */
-static struct sn_json_parse within(struct reading *reading, const struct sn_json_value *value)
+static struct sn_json_parse within(struct sn_execution_trace *reading,
+				   const struct sn_json_value *value)
 {
 	return (struct sn_json_parse){&reading->window, value->text.text,
 				      value->text.text + value->text.length};
@@ -65,7 +66,8 @@ static struct sn_json_parse within(struct reading *reading, const struct sn_json
 
 /* ---- tensors ---- */
 
-static void add_tensor(struct reading *reading, const struct sn_json_value *fields, uint32_t index)
+static void add_tensor(struct sn_execution_trace *reading, const struct sn_json_value *fields,
+		       uint32_t index)
 {
 	if (sn_vec_reserve(&reading->tensors, &reading->tensor_capacity,
 			   reading->tensor_count + 1) < 0) {
@@ -80,8 +82,8 @@ static void add_tensor(struct reading *reading, const struct sn_json_value *fiel
 }
 
 /* [number, storage, offset, elements, bytes of one, "device"], or a list of such. */
-static void take_tensors(struct reading *reading, const struct sn_json_value *value, uint32_t index,
-			 unsigned depth)
+static void take_tensors(struct sn_execution_trace *reading, const struct sn_json_value *value,
+			 uint32_t index, unsigned depth)
 {
 	struct sn_json_value fields[TENSOR_FIELDS], field;
 	struct sn_json_parse parse = within(reading, value);
@@ -108,7 +110,7 @@ static void take_tensors(struct reading *reading, const struct sn_json_value *va
 }
 
 /* Since schema 1.1 arguments are an object of values, shapes and types. */
-static void take_arguments(struct reading *reading, const struct sn_json_value *value,
+static void take_arguments(struct sn_execution_trace *reading, const struct sn_json_value *value,
 			   size_t *first, size_t *count)
 {
 	struct sn_json_parse parse = within(reading, value);
@@ -131,8 +133,8 @@ static void take_arguments(struct reading *reading, const struct sn_json_value *
 
 /* ---- nodes ---- */
 
-static void take_member(struct reading *reading, struct node *node, struct sn_json_text name,
-			const struct sn_json_value *value)
+static void take_member(struct sn_execution_trace *reading, struct node *node,
+			struct sn_json_text name, const struct sn_json_value *value)
 {
 	int64_t number = value->kind == SN_JSON_INTEGER ? value->integer : 0;
 	if (is_text(name, "id"))
@@ -143,6 +145,8 @@ static void take_member(struct reading *reading, struct node *node, struct sn_js
 		node->forward = number;
 	else if (is_text(name, "tid"))
 		node->thread = number;
+	else if (is_text(name, "rf_id"))
+		node->record_function = number;
 	else if (is_text(name, "seq_id"))
 		node->sequence = number;
 	else if (is_text(name, "scope"))
@@ -160,7 +164,7 @@ static void take_member(struct reading *reading, struct node *node, struct sn_js
 }
 
 /* Since schema 1.1 some members are a list of {"name": ..., "value": ...}. */
-static void take_attributes(struct reading *reading, struct node *node,
+static void take_attributes(struct sn_execution_trace *reading, struct node *node,
 			    const struct sn_json_value *list)
 {
 	struct sn_json_parse parse = within(reading, list);
@@ -190,7 +194,7 @@ static void take_attributes(struct reading *reading, struct node *node,
 	}
 }
 
-static void take_node(struct reading *reading, const struct sn_json_value *value)
+static void take_node(struct sn_execution_trace *reading, const struct sn_json_value *value)
 {
 	struct node node = {.name = SONDE_NONE, .schema = SONDE_NONE, .made = SONDE_NONE};
 	struct sn_json_parse parse = within(reading, value);
@@ -215,8 +219,8 @@ static void take_node(struct reading *reading, const struct sn_json_value *value
 /* ---- the file ---- */
 
 /* One step: a member of the file, or within "nodes" one of these. */
-static enum sn_json_result step(struct reading *reading, struct sn_json_parse *parse, int *state,
-				bool *is_first)
+static enum sn_json_result step(struct sn_execution_trace *reading, struct sn_json_parse *parse,
+				int *state, bool *is_first)
 {
 	enum { BEGIN, MEMBERS, NODES, END };
 	struct sn_json_text name;
@@ -265,7 +269,7 @@ static enum sn_json_result step(struct reading *reading, struct sn_json_parse *p
 	return SN_JSON_DONE;
 }
 
-static int read_nodes(struct reading *reading, struct sn_error *error)
+static int read_nodes(struct sn_execution_trace *reading, struct sn_error *error)
 {
 	struct sn_json_window *window = &reading->window;
 	int state = 0, result = sn_json_window_open(window, reading->path, error);
@@ -306,7 +310,7 @@ static int compare_nodes(const void *left, const void *right)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-static struct node *find_node(const struct reading *reading, int64_t id)
+static struct node *find_node(const struct sn_execution_trace *reading, int64_t id)
 {
 	struct node wanted = {.id = id};
 	return bsearch(&wanted, reading->nodes, reading->node_count, sizeof(wanted), compare_nodes);
@@ -320,7 +324,7 @@ struct thread {
 };
 
 struct joining {
-	struct reading *reading;
+	struct sn_execution_trace *reading;
 	struct thread threads[THREADS_MAX];
 	unsigned thread_count;
 	struct sn_intern names; /* of tensors: struct tensor's first three */
@@ -356,7 +360,7 @@ static void end_node(struct joining *joining, struct node *node)
 	}
 }
 
-static bool reads(const struct reading *reading, const struct node *node,
+static bool reads(const struct sn_execution_trace *reading, const struct node *node,
 		  const struct tensor *tensor)
 {
 	const struct tensor *tensors = reading->tensors + node->first_input;
@@ -369,7 +373,7 @@ static bool reads(const struct reading *reading, const struct node *node,
 
 static void begin_node(struct joining *joining, struct thread *thread, struct node *node)
 {
-	struct reading *reading = joining->reading;
+	struct sn_execution_trace *reading = joining->reading;
 	const struct node *caller = thread->count ? thread->open[thread->count - 1] : NULL;
 	for (size_t i = 0; i < node->input_count && !reading->has_failed; i++) {
 		const struct tensor *tensor = reading->tensors + node->first_input + i;
@@ -410,13 +414,13 @@ static struct thread *thread_of(struct joining *joining, int64_t number)
 	return joining->threads + joining->thread_count++;
 }
 
-static bool is_operator(const struct reading *reading, const struct node *node)
+static bool is_operator(const struct sn_execution_trace *reading, const struct node *node)
 {
 	return node->name != SONDE_NONE &&
 	       strncmp(sn_db_builder_text(reading->builder, node->name), "[pytorch|", 9) != 0;
 }
 
-static void add_node(struct reading *reading, uint32_t model, struct node *node)
+static void add_node(struct sn_execution_trace *reading, uint32_t model, struct node *node)
 {
 	struct sonde_graph_node made = SN_GRAPH_NODE;
 	const struct node *parent = find_node(reading, node->parent);
@@ -433,7 +437,7 @@ static void add_node(struct reading *reading, uint32_t model, struct node *node)
 
 static int join(struct joining *joining)
 {
-	struct reading *reading = joining->reading;
+	struct sn_execution_trace *reading = joining->reading;
 	const struct thread *last = NULL;
 	for (size_t i = 0; i < reading->node_count && !reading->has_failed; i++) {
 		struct node *node = reading->nodes + i;
@@ -463,29 +467,77 @@ static int join(struct joining *joining)
 	return reading->has_failed ? SN_ERR_MEMORY : 0;
 }
 
-static int make_graph(struct reading *reading, size_t number)
+int sn_execution_trace_make(struct sn_execution_trace *reading, const char *source, int32_t rank,
+			    uint32_t run, struct sn_error *error)
 {
 	struct sonde_graph_model model = SN_GRAPH_MODEL;
 	const char *slash = strrchr(reading->path, '/');
 	model.name = sn_db_builder_string(reading->builder, slash ? slash + 1 : reading->path);
-	model.source = sn_db_builder_string(reading->builder, "execution trace");
+	model.source = sn_db_builder_string(reading->builder, source);
 	model.edges_by = sn_db_builder_string(reading->builder, "tensors");
 	model.program = sn_db_builder_string(reading->builder, "python");
 	model.pid = (uint64_t)reading->pid;
-	model.run = (uint32_t)number;
+	model.rank = rank;
+	model.run = run;
 	uint32_t made = sn_db_builder_graph_model(reading->builder, &model);
-	if (reading->node_count)
-		qsort(reading->nodes, reading->node_count, sizeof(*reading->nodes), compare_nodes);
 	for (size_t i = 0; i < reading->node_count; i++)
 		if (is_operator(reading, reading->nodes + i))
 			add_node(reading, made, reading->nodes + i);
 	struct joining *joining = calloc(1, sizeof(*joining));
 	if (!joining)
-		return SN_ERR_MEMORY;
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	joining->reading = reading;
 	int result = join(joining);
 	free(joining);
-	return result;
+	return result ? sn_fail(error, result, "out of memory") : 0;
+}
+
+int sn_execution_trace_open(const char *path, struct sn_db_builder *builder,
+			    struct sn_execution_trace **trace, struct sn_error *error)
+{
+	struct sn_execution_trace *reading = calloc(1, sizeof(*reading));
+	if (!reading)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	reading->builder = builder;
+	reading->path = path;
+	int result = read_nodes(reading, error);
+	if (result) {
+		sn_execution_trace_close(reading);
+		return result;
+	}
+	if (reading->node_count)
+		qsort(reading->nodes, reading->node_count, sizeof(*reading->nodes), compare_nodes);
+	*trace = reading;
+	return 0;
+}
+
+void sn_execution_trace_close(struct sn_execution_trace *trace)
+{
+	if (!trace)
+		return;
+	free(trace->nodes);
+	free(trace->tensors);
+	free(trace);
+}
+
+int64_t sn_execution_trace_pid(const struct sn_execution_trace *trace)
+{
+	return trace->pid;
+}
+
+size_t sn_execution_trace_count(const struct sn_execution_trace *trace)
+{
+	return trace->node_count;
+}
+
+struct sn_execution_node sn_execution_trace_node(const struct sn_execution_trace *trace, size_t i)
+{
+	const struct node *node = trace->nodes + i;
+	return (struct sn_execution_node){.record_function = node->record_function,
+					  .thread = node->thread,
+					  .name =
+					      is_operator(trace, node) ? node->name : SONDE_NONE,
+					  .made = node->made};
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
@@ -493,12 +545,12 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 {
 	int result = 0;
 	for (size_t i = 0; i < request->path_count && !result; i++) {
-		struct reading reading = {.builder = builder, .path = request->paths[i]};
-		result = read_nodes(&reading, error);
-		if (!result && make_graph(&reading, i))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		free(reading.nodes);
-		free(reading.tensors);
+		struct sn_execution_trace *trace;
+		result = sn_execution_trace_open(request->paths[i], builder, &trace, error);
+		if (result)
+			break;
+		result = sn_execution_trace_make(trace, "execution trace", -1, (uint32_t)i, error);
+		sn_execution_trace_close(trace);
 	}
 	sn_db_builder_set_root(builder,
 			       sn_db_builder_named_frame(builder, SN_FRAME_THREAD, "python"));
@@ -506,12 +558,17 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	return result;
 }
 
-static bool probe(const struct sn_import_input *input)
+bool sn_execution_trace_probe(const char *path)
 {
 	char head[SN_IMPORT_HEAD_BYTES];
-	return !input->is_folder && sn_json_window_head(input->path, head, sizeof(head)) > 0 &&
+	return sn_json_window_head(path, head, sizeof(head)) > 0 &&
 	       head[strspn(head, " \t\r\n")] == '{' && strstr(head, "\"schema\"") &&
 	       strstr(head, "\"nodes\"") && !strstr(head, "\"traceEvents\"");
+}
+
+static bool probe(const struct sn_import_input *input)
+{
+	return !input->is_folder && sn_execution_trace_probe(input->path);
 }
 
 const struct sn_importer sn_importer_execution_trace = {

@@ -154,6 +154,12 @@ static const struct sn_importer *recognise(const char *path, struct sn_error *er
 	return NULL;
 }
 
+/* Whether the files of the first may be among those of the second, which reads them as well. */
+static bool goes_along(const struct sn_importer *first, const struct sn_importer *second)
+{
+	return first == sn_importer_find("execution_trace") && second == sn_importer_find("kineto");
+}
+
 const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,
 						struct sn_error *error)
 {
@@ -162,7 +168,10 @@ const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t
 		const struct sn_importer *importer = recognise(paths[i], error);
 		if (!importer)
 			return NULL;
-		if (found && importer != found) {
+		/* a profile and an execution trace of one program are read together */
+		if (found && goes_along(importer, found))
+			continue;
+		if (found && importer != found && !goes_along(found, importer)) {
 			sn_fail(error, SN_ERR_ARGUMENT,
 				"'%s' is of format %s but '%s' is of format %s: import them apart",
 				paths[0], found->name, paths[i], importer->name);

@@ -10,7 +10,7 @@
 #include "importer.h"
 #include "activity_category.h"
 #include "begin_end.h"
-#include "recording.h"
+#include "recording_dataflow.h"
 #include "stack_frames.h"
 #include "trace_json.h"
 
@@ -45,6 +45,7 @@ struct kineto {
 	struct known_arg args[KNOWN_ARGS]; /* those met lately, by a hash of the name */
 	struct sn_begins pairs;		   /* of the file being read */
 	uint64_t unpaired, unended;
+	bool has_traces; /* execution traces are to be matched */
 };
 
 /* ---- reading a file ---- */
@@ -156,6 +157,7 @@ enum role {
 	DEVICE,
 	CONTEXT,
 	STREAM,
+	RECORD_FUNCTION, /* left out as well, but for execution traces */
 	ROLES,
 };
 
@@ -166,7 +168,7 @@ static enum role role_of(const char *name, size_t length)
 		enum role role;
 	} known[] = {{"correlation", CORRELATION}, {"device", DEVICE},
 		     {"context", CONTEXT},	   {"stream", STREAM},
-		     {"Ev Idx", LEFT_OUT},	   {"Record function id", LEFT_OUT},
+		     {"Ev Idx", LEFT_OUT},	   {"Record function id", RECORD_FUNCTION},
 		     {"Python id", LEFT_OUT},	   {"Python parent id", LEFT_OUT},
 		     {"cbid", LEFT_OUT},	   {"cid", LEFT_OUT}};
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
@@ -269,6 +271,8 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 		type = SONDE_ATTRIBUTE_STRING;
 	}
 	struct known_arg arg = arg_of(kineto, read->name.text, read->name.length, type);
+	if (arg.role == RECORD_FUNCTION && kineto->has_traces)
+		put(attributes, arg.key, bits);
 	if (arg.role != PASSED_ON) {
 		roles->is_there[arg.role] = type == SONDE_ATTRIBUTE_SIGNED;
 		roles->values[arg.role] = value->integer;
@@ -352,6 +356,10 @@ static int take_event(struct kineto *kineto, const struct sn_json_event *read,
 	int made = make_event(kineto, read, category, &attributes, &event, &line);
 	if (made > 0)
 		sn_recording_add(&kineto->recording, line, &event);
+	if (made > 0 && category == SN_ACTIVITY_ANNOTATION && read->name.length > 13 &&
+	    !memcmp(read->name.text, "ProfilerStep#", 13) &&
+	    sn_dataflow_step(kineto->recording.dataflow, event.start_ns, event.end_ns))
+		return SN_ERR_MEMORY;
 	return made < 0 ? made : 0;
 }
 
@@ -720,18 +728,37 @@ static void finish(struct kineto *kineto)
 				   kineto->unended);
 }
 
+static int read_inputs(struct kineto *kineto, const struct sn_import_request *request,
+		       struct sn_error *error)
+{
+	size_t files = request->path_count, traces = 0;
+	bool *are_traces = calloc(files + 1, sizeof(*are_traces));
+	kineto->recording.dataflow = sn_dataflow_new();
+	int result = are_traces && kineto->recording.dataflow
+			 ? sn_dataflow_traces(&kineto->recording, request, are_traces, error)
+			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (size_t i = 0; i < files && !result; i++)
+		traces += are_traces[i];
+	kineto->has_traces = traces > 0;
+	for (size_t i = 0; i < files && !result; i++)
+		if (!are_traces[i])
+			result = read_file(kineto, request->paths[i], files - traces, error);
+	if (!result)
+		result = sn_dataflow_finish(&kineto->recording, error);
+	free(are_traces);
+	return result;
+}
+
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
 		    struct sn_error *error)
 {
 	struct kineto *kineto = calloc(1, sizeof(*kineto));
-	int result = 0;
 	if (!kineto)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	sn_begins_init(&kineto->pairs);
 	sn_recording_begin(&kineto->recording, "kineto", builder, request->events);
 	kineto->recording.program = sn_db_builder_string(builder, "python");
-	for (size_t i = 0; i < request->path_count && !result; i++)
-		result = read_file(kineto, request->paths[i], request->path_count, error);
+	int result = read_inputs(kineto, request, error);
 	if (!result)
 		finish(kineto);
 	sn_begins_release(&kineto->pairs);

@@ -4,6 +4,7 @@
 
 #include "format/measurement.h"
 #include "importer.h"
+#include "recording_dataflow.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -427,7 +428,11 @@ static void note_file(struct sn_recording *recording, size_t path_count)
 int sn_recording_build(struct sn_recording *recording, size_t path_count, struct sn_error *error)
 {
 	note_file(recording, path_count);
+	if (recording->dataflow)
+		sn_dataflow_begin(recording);
 	int result = build(recording, error);
+	if (!result && recording->dataflow)
+		result = sn_dataflow_end(recording, error);
 	sn_sorter_free(recording->sorter);
 	recording->sorter = NULL;
 	return result;
@@ -481,6 +486,7 @@ void sn_recording_release(struct sn_recording *recording)
 	sn_intern_release(&recording->ranks);
 	free(recording->rank_counts);
 	sn_recording_replay_release(&recording->replay);
+	sn_dataflow_free(recording->dataflow);
 	free(recording->graphs.captures);
 	free(recording->graphs.captured);
 	free(recording->frames);

@@ -11,6 +11,7 @@
  *                          correlation
  *   recording_graph.c      what a replayed graph runs goes under the path that captured it, below
  *                          the one that replays it
+ *   recording_dataflow.c   operators become nodes of a graph, where the importer wants one
  *   recording_nested.c     each line of a device that runs a program by itself
  *
  * Use: sn_recording_begin; for each file sn_recording_open, sn_recording_line, _name and _add for
@@ -119,6 +120,7 @@ struct sn_recording_line {
 struct sn_recording_launch {
 	uint64_t correlation;
 	uint32_t context;
+	uint32_t node;	/* of the graph: sn_dataflow_operator */
 	bool is_within; /* a frame that its name brought along */
 	bool is_graph;	/* it launched a graph: what runs was captured elsewhere */
 };
@@ -148,6 +150,7 @@ struct sn_recording_graphs {
 struct sn_recording_forward {
 	uint32_t next; /* with this sequence number; SONDE_NONE */
 	uint32_t line, context, name;
+	uint32_t node; /* of the graph: sn_dataflow_operator */
 	uint64_t start_ns;
 };
 
@@ -174,7 +177,8 @@ struct sn_recording {
 	struct sn_totals totals;
 	struct sn_recording_graphs graphs;
 	struct sn_recording_replay replay;
-	struct sn_intern ranks; /* of files that were read, int32_t */
+	struct sn_dataflow *dataflow; /* NULL: no graph of operators is made */
+	struct sn_intern ranks;	      /* of files that were read, int32_t */
 	uint32_t *rank_counts;
 	size_t rank_capacity;
 	const char *first_path;

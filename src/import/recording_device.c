@@ -8,6 +8,7 @@
  * that says so, and is counted.
  */
 #include "recording.h"
+#include "recording_dataflow.h"
 
 #include "format/measurement.h"
 
@@ -142,6 +143,9 @@ static int take_placed(struct sn_recording *recording, struct sn_event *event,
 	if (event->link)
 		event->link = sn_recording_link(recording, event->link);
 	sn_trace_writer_add(recording->writer, event);
+	if (launch && recording->dataflow)
+		sn_dataflow_device(recording->dataflow, launch->node, category,
+				   (double)(event->end_ns - event->start_ns));
 	return add_values(recording, event->context, category, event);
 }
 

@@ -9,6 +9,7 @@
  * In the sorter all events are intervals, so that instants lie between them in order of time.
  */
 #include "recording.h"
+#include "recording_dataflow.h"
 
 #include "format/measurement.h"
 
@@ -23,6 +24,7 @@ struct open_event {
 	uint32_t context;
 	uint32_t category;
 	uint64_t sequence; /* UINT64_MAX: none */
+	struct sn_dataflow_place place;
 };
 
 struct thread {
@@ -120,7 +122,7 @@ static const struct sn_recording_forward *find_forward(const struct sn_recording
 }
 
 static int note_forward(struct thread *thread, uint64_t sequence, const struct sn_event *event,
-			uint32_t context)
+			uint32_t context, uint32_t node)
 {
 	struct sn_recording *recording = thread->recording;
 	uint32_t before = recording->sequences.count;
@@ -134,14 +136,18 @@ static int note_forward(struct thread *thread, uint64_t sequence, const struct s
 	if (number == before)
 		recording->forward_heads[number] = SONDE_NONE;
 	recording->forwards[recording->forward_count] =
-	    (struct sn_recording_forward){recording->forward_heads[number], thread->number, context,
-					  event->context, event->start_ns};
+	    (struct sn_recording_forward){recording->forward_heads[number],
+					  thread->number,
+					  context,
+					  event->context,
+					  node,
+					  event->start_ns};
 	recording->forward_heads[number] = (uint32_t)recording->forward_count++;
 	return 0;
 }
 
 static int note_launch(struct sn_recording *recording, const struct sn_event *event,
-		       uint32_t context)
+		       uint32_t context, uint32_t node)
 {
 	const char *name = sn_db_builder_text(recording->builder,
 					      sn_recording_name(recording, event->context).text);
@@ -149,22 +155,33 @@ static int note_launch(struct sn_recording *recording, const struct sn_event *ev
 			   recording->launch_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	recording->launches[recording->launch_count++] = (struct sn_recording_launch){
-	    event->link, context, sn_recording_name(recording, event->context).within != 0,
+	    event->link, context, node, sn_recording_name(recording, event->context).within != 0,
 	    sn_recording_is_graph_launch(name)};
 	return 0;
 }
 
-/* Where an event belongs: below its caller, or below the forward operator it is the gradient of. */
-static uint32_t parent_of(struct thread *thread, const struct sn_event *event,
-			  const struct open_event *caller, uint64_t sequence, bool is_backward)
+/* The forward operator whose gradient an event is, and below which it belongs; else it belongs
+ * below its caller. */
+static const struct sn_recording_forward *forward_of(struct thread *thread,
+						     const struct sn_event *event,
+						     const struct open_event *caller,
+						     uint64_t sequence, bool is_backward)
 {
-	if (is_backward && (!caller || caller->sequence != sequence)) {
-		const struct sn_recording_forward *forward =
-		    find_forward(thread->recording, sequence, event->start_ns, event->context);
-		if (forward)
-			return forward->context;
-	}
-	return caller ? caller->context : 0;
+	if (!is_backward || (caller && caller->sequence == sequence))
+		return NULL;
+	return find_forward(thread->recording, sequence, event->start_ns, event->context);
+}
+
+/* What of the graph the event is in, or is itself. */
+static int find_place(struct thread *thread, const struct sn_event *event, uint32_t context,
+		      const struct open_event *caller, const struct sn_recording_forward *forward,
+		      struct sn_dataflow_place *place)
+{
+	*place = caller ? caller->place : SN_DATAFLOW_NOWHERE;
+	if (!thread->recording->dataflow)
+		return 0;
+	return sn_dataflow_event(thread->recording, event, thread->number, context,
+				 forward ? forward->node : SONDE_NONE, place);
 }
 
 static int take_interval(struct thread *thread, struct sn_event *event)
@@ -185,17 +202,23 @@ static int take_interval(struct thread *thread, struct sn_event *event)
 			forward_thread = sn_recording_is_backward(recording, event->context);
 	}
 	bool is_backward = sequence != UINT64_MAX && forward_thread;
-	uint32_t parent = sn_recording_under(
-	    recording, parent_of(thread, event, caller, sequence, is_backward), event->context);
+	const struct sn_recording_forward *forward =
+	    forward_of(thread, event, caller, sequence, is_backward);
+	uint32_t parent = sn_recording_under(recording,
+					     forward  ? forward->context
+					     : caller ? caller->context
+						      : 0,
+					     event->context);
 	uint32_t context = sn_db_builder_context(recording->builder, parent,
 						 sn_recording_frame(recording, event->context));
 	if (caller)
 		caller->callee_ns += length;
-	int result = 0;
-	if (sequence != UINT64_MAX && !is_backward)
-		result = note_forward(thread, sequence, event, context);
+	struct sn_dataflow_place place;
+	int result = find_place(thread, event, context, caller, forward, &place);
+	if (!result && sequence != UINT64_MAX && !is_backward)
+		result = note_forward(thread, sequence, event, context, place.node);
 	if (!result && category == SN_ACTIVITY_API && event->link)
-		result = note_launch(recording, event, context);
+		result = note_launch(recording, event, context, place.node);
 	/* of a call and the one that it is made of, the outer one */
 	bool is_outer = !caller || caller->category != SN_ACTIVITY_API;
 	if (!result && category == SN_ACTIVITY_API && is_outer)
@@ -203,8 +226,8 @@ static int take_interval(struct thread *thread, struct sn_event *event)
 	if (result ||
 	    sn_vec_reserve(&thread->open, &thread->open_capacity, thread->open_count + 1) < 0)
 		return SN_ERR_MEMORY;
-	thread->open[thread->open_count++] =
-	    (struct open_event){event->start_ns, event->end_ns, 0, context, category, sequence};
+	thread->open[thread->open_count++] = (struct open_event){
+	    event->start_ns, event->end_ns, 0, context, category, sequence, place};
 	event->context = context;
 	return 0;
 }
