@@ -95,6 +95,13 @@ static int compare(const void *left, const void *right)
 	return (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
+/* No recording is believed to hold more than there can be. */
+static int64_t add(int64_t a, int64_t b)
+{
+	int64_t sum;
+	return !__builtin_add_overflow(a, b, &sum) ? sum : b < 0 ? -INT64_MAX : INT64_MAX;
+}
+
 /* Totals where the allocator does not tell them, the peak and the curve. */
 static void measure(struct sn_memory_device *device, struct sn_memory_event *events, size_t count)
 {
@@ -104,7 +111,7 @@ static void measure(struct sn_memory_device *device, struct sn_memory_event *eve
 	device->end_ns = events[count - 1].time_ns + 1;
 	for (size_t i = 0; i < count; i++) {
 		struct sn_memory_event *event = events + i;
-		held += event->bytes;
+		held = add(held, event->bytes);
 		if (event->allocated == INT64_MIN)
 			event->allocated = held;
 		if (event->bytes > 0) {
@@ -178,7 +185,7 @@ static int find_owners(const struct sn_node_map *nodes, struct sn_memory_device 
 			continue;
 		device->owners[held[i].node] += (double)held[i].bytes;
 		device->owner_counts[held[i].node]++;
-		device->known_bytes += held[i].bytes;
+		device->known_bytes = add(device->known_bytes, held[i].bytes);
 	}
 	sn_intern_release(&addresses);
 	free(held);

@@ -412,10 +412,10 @@ static void take_waking(struct sn_os_states *states, const struct sn_os_event *e
 
 static void take_begin(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	struct thread *parent = find(states, BY_TID, event->tid);
 	struct thread *thread = find(states, BY_TID, event->other);
-	if (thread) /* its number was another's, whose end was lost */
+	if (thread) /* its number was another's, whose end was lost; damaged: its own parent's */
 		drop(states, thread);
+	const struct thread *parent = find(states, BY_TID, event->tid);
 	thread = add(states, event->other, 0);
 	if (!thread)
 		return;
@@ -639,7 +639,7 @@ static void take_frequency(struct sn_os_states *states, const struct sn_os_event
 				  .tid = (int32_t)event->number,
 				  .start_ns = event->time_ns,
 				  .end_ns = event->time_ns,
-				  .value = event->value * 1000};
+				  .value = (int64_t)((uint64_t)event->value * 1000)};
 	send(states, &item);
 }
 

@@ -16,12 +16,19 @@ build_fuzzers() {
 	ninja -C "$build" fuzzers
 }
 
-# fuzz [OPTION...]: runs the fuzzer for the time given. Fails if an input crashes, leaks, or takes longer than 10 s;
-# the input is then kept in $build/found.
+# fuzz MAX_BYTES [OPTION...]: runs the fuzzer for the time given, with inputs of at most so many bytes. Fails if one
+# crashes, leaks, or takes longer than 10 s; it is then kept in $build/found. Also where an input to begin with is larger:
+# cut off it would be refused, and its changes as well.
 fuzz() {
+	bytes=$1
+	shift
+	if [ -n "$(find corpus -type f -size +"$bytes"c)" ]; then
+		echo "$name: larger than $bytes bytes: $(find corpus -type f -size +"$bytes"c)"
+		exit 1
+	fi
 	mkdir -p "$build/found"
-	"$build/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-		-artifact_prefix="$build/found/$name-" "$@" corpus 2>log || { tail -60 log; exit 1; }
+	"$build/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -max_len="$bytes" -timeout=10 -rss_limit_mb=2048 \
+		-print_final_stats=1 -artifact_prefix="$build/found/$name-" "$@" corpus 2>log || { tail -60 log; exit 1; }
 	grep -E 'number_of_executed_units|DONE' log
 }
 

@@ -5,4 +5,4 @@
 "$build/tests/make-db" corpus/small
 "$build/tests/make-db" --contexts 40 --profiles 3 --depth 8 corpus/forty
 "$build/tests/make-db" --graph 1 corpus/graph
-fuzz -max_len=16384
+fuzz 16384

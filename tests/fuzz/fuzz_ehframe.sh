@@ -11,4 +11,4 @@ for options in "-O0" "-O2" "-O2 -mstackrealign" "-O2 -fasynchronous-unwind-table
 		objcopy -O binary -j .eh_frame seed.so "corpus/$seed.section"
 	done
 done
-fuzz -max_len=4096
+fuzz 4096

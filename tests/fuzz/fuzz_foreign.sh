@@ -3,4 +3,4 @@
 # fuzz_foreign.sh [SECONDS]: recordings of other tools, as their importers read them; see fuzz.sh.
 . "$(dirname "$0")/fuzz.sh"
 python3 "$here/foreign_corpus.py" corpus
-fuzz -max_len=32768
+fuzz 32768

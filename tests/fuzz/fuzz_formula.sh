@@ -10,4 +10,4 @@ for text in 'cpu-time/gpu_time' 'if(count(cpu-time)>3,min(cpu-time,1ms),-2^3)' '
 done
 printf '"%s"\n' cpu-time gpu-time cpu_time 'count(' 'mean(' 'dev(' 'total(' 'across(' 'exclusive(' 'if(' 'ifempty(' \
 	'percent(' 'cv(' 'imbalance(' 'profiles(' 'devices()' 'duration()' 'min(' 'max(' 'log(' KiB ms '%' '<>' '>=' >dictionary
-fuzz -max_len=600 -dict=dictionary
+fuzz 600 -dict=dictionary

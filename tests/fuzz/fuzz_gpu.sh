@@ -6,4 +6,4 @@ for what in "cubin 70" "cubin 90" "cubin 120" "amd 9" "amd 10" "amd 11" "amd 12"
 	# shellcheck disable=SC2086
 	"$build/tests/make-gpu" $what "corpus/$(echo "$what" | tr -d ' ')"
 done
-fuzz -max_len=65536
+fuzz 65536

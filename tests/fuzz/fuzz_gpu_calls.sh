@@ -2,4 +2,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # fuzz_gpu_calls.sh [SECONDS]: samples in a GPU binary, of which none may be lost; see fuzz.sh.
 . "$(dirname "$0")/fuzz.sh"
-fuzz -max_len=2048
+fuzz 2048

@@ -3,4 +3,4 @@
 # fuzz_import.sh [SECONDS]: measurements and databases of HPCToolkit, as they are imported; see fuzz.sh.
 . "$(dirname "$0")/fuzz.sh"
 python3 "$here/make_import_corpus.py" corpus "$build/src/cmd/sonde"
-fuzz -max_len=16384
+fuzz 16384

@@ -4,4 +4,4 @@
 . "$(dirname "$0")/fuzz.sh"
 "$build/tests/make-measurement" corpus/small
 "$build/tests/make-measurement" corpus/forty 40
-fuzz -max_len=16384
+fuzz 16384

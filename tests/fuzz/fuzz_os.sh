@@ -4,4 +4,4 @@
 # overlap; see fuzz.sh.
 . "$(dirname "$0")/fuzz.sh"
 python3 "$here/make_os_corpus.py" corpus
-fuzz -max_len=6000
+fuzz 6000

@@ -4,4 +4,4 @@
 . "$(dirname "$0")/fuzz.sh"
 "$build/tests/make-db" corpus/small
 "$build/tests/make-db" --contexts 40 --profiles 3 --depth 8 corpus/forty
-fuzz -max_len=16384
+fuzz 16384

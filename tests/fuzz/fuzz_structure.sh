@@ -3,15 +3,18 @@
 # fuzz_structure.sh [SECONDS]: programs whose structure is written, beginning with what the compilers at hand make
 # of a small one; see fuzz.sh.
 . "$(dirname "$0")/fuzz.sh"
-for options in "-O0" "-O2 -g" "-O3 -fno-pic -fno-plt" "-O2 -s"; do
+for options in "-O0" "-O2 -g" "-O3 -fno-plt" "-O2 -s"; do
 	for compiler in gcc clang aarch64-linux-gnu-gcc; do
-		$compiler $options -shared -nostdlib -o library "$top/tests/workloads/structure_known.c" 2>/dev/null || continue
-		for form in 0 1; do
-			{ printf $form; cat library; } >"corpus/$(echo "$compiler$options$form" | tr -d ' =')"
+		for program in structure_known loops_on_a_line; do
+			$compiler $options -shared -fPIC -nostdlib -Wl,-z,max-page-size=4096 -o library "$top/tests/workloads/$program.c" 2>/dev/null || continue
+			for form in 0 1; do
+				{ printf $form; cat library; } >"corpus/$(echo "$program$compiler$options$form" | tr -d ' =')"
+			done
 		done
 	done
 done
 for options in -O0 -O2; do # has tables of exceptions
-	g++ $options -g "$top/tests/workloads/structure_catch.cpp" -o "$work/program" && { printf 0; cat "$work/program"; } > "$work/corpus/catch$options" || true
+	g++ $options -g "$top/tests/workloads/structure_catch.cpp" -o program 2>/dev/null &&
+		{ printf 0; cat program; } >"corpus/catch$options" || true
 done
-fuzz -max_len=65536
+fuzz 65536

@@ -9,4 +9,4 @@ for options in "-gdwarf-5" "-gdwarf-4" "-gdwarf-2" "-gdwarf-5 -gz" "-gdwarf-4 -f
 			"$top/tests/workloads/symbols/chain.c" 2>/dev/null || true
 	done
 done
-fuzz -max_len=65536
+fuzz 65536

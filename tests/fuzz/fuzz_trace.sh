@@ -7,4 +7,4 @@ python3 "$here/foreign_corpus.py" foreign
 for file in foreign/*; do
 	"$build/src/cmd/sonde" import "$file" -o "corpus/$(basename "$file")" >/dev/null
 done
-fuzz -max_len=32768
+fuzz 32768

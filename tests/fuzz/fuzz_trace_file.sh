@@ -22,4 +22,4 @@ for name, parts in {"all": [chunk(1, none, none, definitions), chunk(2, 0, none,
     with open(f"corpus/{name}", "wb") as file:
         file.write(header.ljust(4096, b"\0") + b"".join(parts))
 END
-fuzz -max_len=20480
+fuzz 20480

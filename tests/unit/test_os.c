@@ -561,6 +561,19 @@ static void test_disorder(void **state)
 }
 
 /* Thousands of threads at once and one after the other. */
+/* Damaged records: a thread that begins itself, and a frequency beyond all numbers. */
+static void test_nonsense(void **state)
+{
+	struct seen seen;
+	struct sn_os_states *states = begin(&seen, true);
+	tell(states, 100, SN_OS_THREAD_BEGIN, 11, 12, 10, 0);
+	tell(states, 200, SN_OS_THREAD_BEGIN, 12, 12, 10, 0);
+	tell(states, 300, SN_OS_FREQUENCY, 11, 0, 0, INT64_MIN / 3);
+	sn_os_states_finish(states, 400);
+	assert_string_equal(story(&seen, SN_OS_LAYER_STATE, 12), "ready 200");
+	sn_os_states_free(states);
+}
+
 static void test_many_threads(void **state)
 {
 	struct seen seen;
@@ -616,6 +629,7 @@ int main(void)
 	    cmocka_unit_test(test_whole_machine),
 	    cmocka_unit_test(test_switches_told_twice),
 	    cmocka_unit_test(test_disorder),
+	    cmocka_unit_test(test_nonsense),
 	    cmocka_unit_test(test_many_threads),
 	    cmocka_unit_test(test_sources),
 	    cmocka_unit_test(test_syscall_names),

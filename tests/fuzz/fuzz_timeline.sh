@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# fuzz_timeline.sh [SECONDS]: made-up traces as `sonde timeline` analyses them; parts must add up to their whole; see
+# fuzz.sh.
+. "$(dirname "$0")/fuzz.sh"
+# two ranks that launch, compute, meet in a collective and synchronise, in two steps
+python3 - <<'END'
+def event(rank, place, what, start, length, link=0, number=0, more=0):
+    return bytes([rank + 3 * place, what, start % 256, start // 256, length, link, number, more])
+
+for name, flags in (("ranks", 1), ("processes", 0), ("launched", 3)):
+    events = []
+    for rank in (0, 1):
+        for step in (0, 1):
+            at, link = 400 * step + 5 * rank, 1 + 100 * rank + 10 * step
+            events += [event(rank, 0, 7, at, 127), event(rank, 0, 1, at + 1, 60), event(rank, 0, 2, at + 2, 5, link),
+                       event(rank, 0, 2, at + 10, 5, link + 1), event(rank, 0, 3, at + 70, 5, link + 2),
+                       event(rank, 0, 6, at + 80, 40), event(rank, 1, 9, at + 90, 20), event(rank, 1, 5, at + 60, 20),
+                       event(rank, 3, 0, at + 20, 30, link), event(rank, 4, 1, at + 55, 30 - 5 * rank, link + 1, 0, 0x80 + step),
+                       event(rank, 5, 2, at + 75, 20, link + 2, 64), event(rank, 6, 1, at + 3, 0, 0, 16, 1),
+                       event(rank, 6, 1, at + 100, 0, 0, 240, 1), event(rank, 7, 0, at, 50), event(rank, 7, 3, at + 50, 60, 0, 9, 1)]
+    with open(f"corpus/{name}", "wb") as file:
+        file.write(bytes([flags]) + b"".join(events))
+END
+fuzz 3201

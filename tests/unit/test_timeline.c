@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each analysis of events on a trace so small that its answer is computed by hand beside it. */
+#include "trace_fixture.h"
+
+#include "analyze/answers.h"
+#include "analyze/critical_path.h"
+#include "analyze/host.h"
+#include "analyze/host_times.h"
+#include "analyze/memory.h"
+#include "analyze/queue.h"
+#include "analyze/thread_states.h"
+#include "format/measurement.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define BEGIN_NS UINT64_C(1700000000000000000)
+
+static struct trace_fixture fixture;
+static struct sn_answers answers;
+
+static uint32_t thread, stream, other_stream;
+static uint32_t step, mm, launch, copy_call, relu, relu_launch, late_launch;
+
+static uint32_t context(uint32_t parent, unsigned kind, const char *name)
+{
+	return trace_fixture_context(&fixture, parent, kind, 0, name);
+}
+
+static void event(uint32_t profile, uint32_t of, uint64_t start_ns, uint64_t end_ns, uint64_t link)
+{
+	trace_fixture_event(&fixture, profile, of, BEGIN_NS + start_ns, BEGIN_NS + end_ns, link);
+}
+
+static void instant(uint32_t of, uint64_t time_ns, uint64_t address, int64_t bytes)
+{
+	struct sn_attribute attributes[] = {
+	    {fixture.keys[TRACE_FIXTURE_BYTES], 0, (uint64_t)bytes},
+	    {fixture.keys[TRACE_FIXTURE_ADDRESS], 0, address},
+	};
+	trace_fixture_any(&fixture, SONDE_TRACK_INSTANTS, thread, of, BEGIN_NS + time_ns,
+			  BEGIN_NS + time_ns, 0, attributes, 2);
+}
+
+static void begin(void)
+{
+	trace_fixture_init(&fixture);
+	thread = trace_fixture_thread(&fixture, -1, 1, 1);
+	stream = trace_fixture_stream(&fixture, -1, 1, 0, 7);
+	other_stream = trace_fixture_stream(&fixture, -1, 1, 0, 8);
+}
+
+static void analyse(void)
+{
+	struct sn_error error;
+	trace_fixture_open(&fixture);
+	answers = (struct sn_answers){.db = fixture.db, .trace = fixture.trace};
+	assert_int_equal(sn_answers(&answers, &error), 0);
+}
+
+static int end(void **state)
+{
+	sn_answers_release(&answers);
+	trace_fixture_release(&fixture);
+	return 0;
+}
+
+/*
+ * thread  0 step ............................................................... 1000
+ *           10 mm 90 (launches 1 at 20..30, copies 2 at 40..50)
+ *                     270 relu 350 (launches 3 at 300..320)    450..460 launches 4
+ * device    1: 100..200   2: copy 150..260   3: collective 400..500   4: 600..700
+ */
+static void make_simple(void)
+{
+	begin();
+	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
+	step = trace_fixture_context(&fixture, main, SN_FRAME_REGION, SN_FRAME_ITERATION, "step");
+	mm = context(step, SN_FRAME_OPERATOR, "aten::mm");
+	launch = context(mm, SN_FRAME_GPU_API, "cudaLaunchKernel");
+	copy_call = context(mm, SN_FRAME_GPU_API, "cudaMemcpyAsync");
+	relu = context(step, SN_FRAME_OPERATOR, "aten::relu");
+	relu_launch = context(relu, SN_FRAME_GPU_API, "cudaLaunchKernelExC");
+	late_launch = context(step, SN_FRAME_GPU_API, "cuLaunchKernel");
+	uint32_t gemm = context(launch, SN_FRAME_KERNEL, "gemm");
+	uint32_t copy = context(copy_call, SN_FRAME_GPU_OP, "copy");
+	uint32_t reduce = context(relu_launch, SN_FRAME_KERNEL, "ncclDevKernel_AllReduce");
+	uint32_t last = context(late_launch, SN_FRAME_KERNEL, "last");
+	event(thread, step, 0, 1000, 0);
+	event(thread, mm, 10, 90, 0);
+	event(thread, launch, 20, 30, 1);
+	event(thread, copy_call, 40, 50, 2);
+	event(thread, relu, 270, 350, 0);
+	event(thread, relu_launch, 300, 320, 3);
+	event(thread, late_launch, 450, 460, 4);
+	event(stream, gemm, 100, 200, 1);
+	event(other_stream, copy, 150, 260, 2);
+	event(stream, reduce, 400, 500, 3);
+	event(stream, last, 600, 700, 4);
+	trace_fixture_value(&fixture, stream, copy, fixture.copy_time, 110);
+	trace_fixture_value(&fixture, stream, gemm, fixture.kernel_time, 100);
+	trace_fixture_value(&fixture, stream, reduce, fixture.kernel_time, 100);
+	analyse();
+}
+
+static void test_device_time(void **state)
+{
+	make_simple();
+	assert_int_equal(answers.times.count, 1);
+	const struct sn_device_time *time = answers.times.devices;
+	assert_int_equal(time->stream_count, 2);
+	assert_int_equal(time->start_ns, BEGIN_NS + 100);
+	assert_int_equal(time->end_ns, BEGIN_NS + 700);
+	assert_int_equal(time->work_ns[SN_WORK_COMPUTE], 200);
+	assert_int_equal(time->work_ns[SN_WORK_COMMUNICATION], 100);
+	assert_int_equal(time->work_ns[SN_WORK_COPY], 110);
+	assert_int_equal(time->exposed_ns[SN_WORK_COMPUTE], 200);
+	assert_int_equal(time->exposed_ns[SN_WORK_COPY], 60); /* 200..260 */
+	assert_int_equal(time->operation_counts[SN_WORK_COMPUTE], 2);
+	assert_int_equal(time->busy_ns, 360);
+	assert_int_equal(time->idle_ns, 240);
+	assert_int_equal(time->gap_count, 2);	   /* 260..400, 500..600 */
+	assert_int_equal(time->not_queued_ns, 40); /* 260..300 */
+	assert_int_equal(time->launch_ns, 200);
+	assert_int_equal(time->unexplained_ns, 0);
+}
+
+static void test_operations(void **state)
+{
+	make_simple();
+	const struct sn_device_operations *device = answers.operations.devices;
+	assert_int_equal(device->count, 4);
+	assert_int_equal(answers.operations.launch_count, 4);
+	static const uint64_t starts[] = {100, 150, 400, 600}, launches[] = {20, 40, 300, 450};
+	static const unsigned works[] = {SN_WORK_COMPUTE, SN_WORK_COPY, SN_WORK_COMMUNICATION,
+					 SN_WORK_COMPUTE};
+	for (size_t i = 0; i < 4; i++) {
+		const struct sn_launch *one =
+		    sn_operation_launch(&answers.operations, device->items + i);
+		assert_int_equal(device->items[i].start_ns, BEGIN_NS + starts[i]);
+		assert_int_equal(device->items[i].work, works[i]);
+		assert_int_equal(one->start_ns, BEGIN_NS + launches[i]);
+	}
+	assert_null(sn_operations_launch(&answers.operations, 5));
+}
+
+/* Of several calls with the operation's link the first is the one that launched it. */
+static void test_first_call_launches(void **state)
+{
+	begin();
+	uint32_t call = context(0, SN_FRAME_GPU_API, "cudaGraphLaunch");
+	event(thread, call, 50, 60, 9);
+	event(trace_fixture_thread(&fixture, -1, 1, 2), call, 30, 40, 9);
+	event(trace_fixture_thread(&fixture, -1, 1, 3), call, 70, 80, 9);
+	event(stream, context(call, SN_FRAME_KERNEL, "k"), 100, 110, 9);
+	analyse();
+	assert_int_equal(sn_operations_launch(&answers.operations, 9)->start_ns, BEGIN_NS + 30);
+}
+
+static void test_waits(void **state)
+{
+	make_simple();
+	const struct sn_waits *waits = answers.waits;
+	/* before 300 the thread is in the step until 270, then in what launches */
+	const uint64_t reasons[SN_WAITS] = {
+	    [SN_WAIT_COPY] = 60,     [SN_WAIT_COMMUNICATION] = 100, [SN_WAIT_NO_WORK] = 10,
+	    [SN_WAIT_DISPATCH] = 30, [SN_WAIT_LAUNCH] = 200,
+	};
+	for (unsigned i = 0; i < SN_WAITS; i++)
+		assert_int_equal(waits->reasons_ns[i], reasons[i]);
+	assert_int_equal(waits->no_compute_ns, 400);
+	assert_int_equal(waits->launch_latency_ns, 100); /* 300 to 400; 450 lies before its gap */
+	enum { HOST = SN_STATE_HOST, COMPUTE = SN_STATE_COMPUTE, COPY = SN_STATE_COPY };
+	assert_int_equal(waits->states_ns[HOST | COMPUTE], 150);
+	assert_int_equal(waits->states_ns[HOST | COMPUTE | COPY], 50);
+	assert_int_equal(waits->states_ns[HOST | COPY], 60);
+	assert_int_equal(waits->states_ns[HOST | SN_STATE_COMMUNICATION], 100);
+	assert_int_equal(waits->states_ns[HOST], 240);
+}
+
+static double blamed(const char *name)
+{
+	for (size_t i = 0; i < answers.blames->count; i++)
+		if (answers.blames->shares[i].context == trace_fixture_named(&fixture, name))
+			return answers.blames->shares[i].time_ns;
+	return 0;
+}
+
+static void test_blame(void **state)
+{
+	make_simple();
+	assert_int_equal(answers.blames->count, 3);
+	assert_true(blamed("step") == 10 + 50 + 100); /* 260..270, 350..400, 500..600 */
+	assert_true(blamed("aten::relu") == 30 + 30);
+	assert_true(blamed("cudaLaunchKernelExC") == 20);
+	assert_true(answers.blames->blamed_ns == 240 && answers.blames->nobody_ns == 0);
+}
+
+/* Of two threads each has half of what both are in; who waits has none, and who is not there. */
+static void test_blame_is_shared(void **state)
+{
+	begin();
+	uint32_t second = trace_fixture_thread(&fixture, -1, 1, 2);
+	uint32_t third = trace_fixture_thread(&fixture, -1, 1, 3);
+	uint32_t a = context(0, SN_FRAME_NATIVE, "a"), b = context(0, SN_FRAME_NATIVE, "b");
+	uint32_t wait = context(0, SN_FRAME_PYTHON, "<built-in method acquire of lock>");
+	uint32_t kernel = context(a, SN_FRAME_KERNEL, "k");
+	event(stream, kernel, 0, 100, 0);
+	event(stream, kernel, 400, 500, 0);
+	event(thread, a, 50, 300, 0);
+	event(second, b, 200, 350, 0);
+	event(third, wait, 0, 500, 0);
+	analyse();
+	assert_true(blamed("a") == 100 + 50);
+	assert_true(blamed("b") == 50 + 50);
+	assert_int_equal(answers.blames->count, 2);
+	assert_true(answers.blames->blamed_ns == 250 && answers.blames->nobody_ns == 50);
+	/* nobody is recorded to have launched what ends the gap */
+	assert_int_equal(answers.times.devices->unexplained_ns, 300);
+	assert_int_equal(answers.waits->reasons_ns[SN_WAIT_UNKNOWN], 300);
+}
+
+static void test_queue(void **state)
+{
+	struct sn_queue queue;
+	make_simple();
+	assert_int_equal(
+	    sn_queue(&answers.operations, answers.operations.devices, SONDE_NONE, &queue), 0);
+	assert_int_equal(queue.count, 4);
+	assert_int_equal(queue.unknown_count, 0);
+	/* one lies ready in 100..150, 300..400 and 450..600, of 600 */
+	assert_true(fabs(queue.mean - 0.5) < 1e-9 && fabs(queue.empty_share - 0.5) < 1e-9);
+	assert_int_equal(queue.most, 1);
+	assert_int_equal(queue.median, 0);
+	assert_int_equal(queue.p95, 1);
+	assert_int_equal(queue.median_delay_ns, 110); /* of 80, 100, 110, 150 */
+	assert_int_equal(queue.p95_delay_ns, 150);
+	assert_true(queue.means[0] == 1 && queue.means[SN_QUEUE_STEPS - 1] == 0);
+	uint32_t number = answers.operations.devices->items[1].profile; /* the copy's stream */
+	assert_int_equal(sn_queue(&answers.operations, answers.operations.devices, number, &queue),
+			 0);
+	assert_int_equal(queue.count, 1);
+	assert_int_equal(queue.start_ns, BEGIN_NS + 150);
+}
+
+/* ---- threads ---- */
+
+static struct sn_host_part parts[16];
+static size_t part_count;
+
+static int take_part(void *data, const struct sn_host_part *part)
+{
+	assert_true(part_count < 16);
+	parts[part_count++] = *part;
+	return 0;
+}
+
+static void test_host(void **state)
+{
+	begin();
+	uint32_t a = context(0, SN_FRAME_NATIVE, "a"), b = context(a, SN_FRAME_NATIVE, "b");
+	uint32_t c = context(b, SN_FRAME_NATIVE, "c");
+	event(thread, a, 0, 100, 5);
+	event(thread, b, 20, 50, 6);
+	event(thread, c, 30, 40, 0);
+	event(thread, c, 200, 210, 0);
+	event(trace_fixture_thread(&fixture, -1, 2, 2), a, 0, 7, 0); /* another process */
+	analyse();
+	struct sn_error error;
+	uint32_t number = sonde_trace_track(fixture.trace, 0)->profile;
+	part_count = 0;
+	assert_int_equal(
+	    sn_host_walk(fixture.db, fixture.trace, number, 0, take_part, NULL, &error), 0);
+	static const struct {
+		uint64_t start_ns, end_ns, link;
+		const char *name;
+	} expected[] = {{0, 20, 5, "a"},  {20, 30, 6, "b"},  {30, 40, 0, "c"},
+			{40, 50, 6, "b"}, {50, 100, 5, "a"}, {200, 210, 0, "c"}};
+	assert_int_equal(part_count, 6);
+	for (size_t i = 0; i < part_count; i++) {
+		assert_int_equal(parts[i].start_ns, BEGIN_NS + expected[i].start_ns);
+		assert_int_equal(parts[i].end_ns, BEGIN_NS + expected[i].end_ns);
+		assert_int_equal(parts[i].link, expected[i].link);
+		assert_int_equal(parts[i].context, trace_fixture_named(&fixture, expected[i].name));
+	}
+	double *times = calloc(sonde_db_context_count(fixture.db), sizeof(*times));
+	assert_int_equal(sn_host_times(fixture.db, fixture.trace, times, &error), 0);
+	assert_true(times[trace_fixture_named(&fixture, "a")] == 20 + 50 + 7);
+	assert_true(times[trace_fixture_named(&fixture, "b")] == 10 + 10);
+	assert_true(times[trace_fixture_named(&fixture, "c")] == 10 + 10);
+	free(times);
+}
+
+static void state(uint32_t of, uint64_t start_ns, uint64_t end_ns, uint64_t waker)
+{
+	struct sn_attribute attribute = {fixture.keys[TRACE_FIXTURE_WAKER], 0, waker};
+	trace_fixture_any(&fixture, SONDE_TRACK_STATES, thread, of, BEGIN_NS + start_ns,
+			  BEGIN_NS + end_ns, 0, &attribute, waker != 0);
+}
+
+static void test_thread_states(void **unused)
+{
+	begin();
+	uint32_t running = context(0, SN_FRAME_OS, "running"),
+		 ready = context(0, SN_FRAME_OS, "ready");
+	uint32_t futex = context(context(0, SN_FRAME_OS, "blocked"), SN_FRAME_OS, "futex");
+	state(running, 0, 100, 0);
+	state(futex, 100, 250, 7);
+	state(ready, 250, 260, 0);
+	state(running, 260, 300, 0);
+	analyse();
+	struct sn_thread_times times;
+	struct sn_error error;
+	assert_int_equal(sn_thread_times(fixture.db, fixture.trace, &times, &error), 0);
+	assert_int_equal(times.thread_count, 1);
+	assert_int_equal(times.threads->times_ns[SN_THREAD_RUNNING], 140);
+	assert_int_equal(times.threads->times_ns[SN_THREAD_BLOCKED], 150);
+	assert_int_equal(times.threads->times_ns[SN_THREAD_READY], 10);
+	assert_int_equal(times.threads->times_ns[SN_THREAD_UNKNOWN], 0);
+	assert_int_equal(times.threads->counts[SN_THREAD_RUNNING], 2);
+	assert_int_equal(times.share_keys.count, 3);
+	assert_int_equal(times.shares[0].context, trace_fixture_named(&fixture, "futex"));
+	assert_int_equal(times.shares[1].time_ns, 140);
+	assert_int_equal(times.shares[1].longest_ns, 100);
+	assert_int_equal(times.wakeup_keys.count, 1);
+	assert_int_equal(times.wakeups->waker, 7);
+	assert_int_equal(times.wakeups->waited_ns, 150);
+	sn_thread_times_release(&times);
+}
+
+/* ---- ranks ---- */
+
+static void reduce(uint32_t profile, uint32_t of, uint64_t start_ns, uint64_t end_ns,
+		   uint64_t number)
+{
+	struct sn_attribute attribute = {fixture.keys[TRACE_FIXTURE_SEQUENCE], 0, number};
+	trace_fixture_any(&fixture, SONDE_TRACK_INTERVALS, profile, of, BEGIN_NS + start_ns,
+			  BEGIN_NS + end_ns, 0, &attribute, 1);
+}
+
+static void test_ranks(void **unused)
+{
+	begin();
+	uint32_t call = context(0, SN_FRAME_GPU_API, "cudaLaunchKernel");
+	uint32_t kernel = context(call, SN_FRAME_KERNEL, "ncclDevKernel_AllReduce");
+	uint32_t first = trace_fixture_stream(&fixture, 0, 10, 0, 7);
+	uint32_t second = trace_fixture_stream(&fixture, 1, 11, 0, 7);
+	reduce(first, kernel, 100, 300, 0); /* waits 150 for rank 1 */
+	reduce(second, kernel, 250, 300, 0);
+	reduce(first, kernel, 400, 500, 1);
+	reduce(second, kernel, 380, 500, 1); /* waits 20 for rank 0 */
+	reduce(second, kernel, 600, 700, 2); /* of rank 1 alone */
+	analyse();
+	const struct sn_ranks *ranks = &answers.ranks;
+	assert_int_equal(ranks->count, 2);
+	assert_int_equal(ranks->alone_count, 1);
+	assert_false(ranks->is_shifted || ranks->is_overlapped);
+	unsigned zero = answers.details.participants[0].rank == 0 ? 0 : 1;
+	const struct sn_rank_sum *a = ranks->sums + zero, *b = ranks->sums + 1 - zero;
+	assert_true(a->waited_ns == 150 && a->delayed_ns == 20 && a->late_ns == 20);
+	assert_true(b->waited_ns == 20 && b->delayed_ns == 150 && b->late_ns == 150);
+	assert_true(a->last_count == 1 && b->last_count == 1);
+	assert_int_equal(ranks->waits[zero].items[0].start_ns, BEGIN_NS + 100);
+	assert_int_equal(ranks->waits[zero].items[0].end_ns, BEGIN_NS + 250);
+	for (size_t i = 0; i < answers.times.count; i++)
+		assert_int_equal(answers.waits[i].reasons_ns[SN_WAIT_RANK],
+				 answers.times.devices[i].rank == 0 ? 150 : 20);
+}
+
+/* ---- iterations, memory ---- */
+
+static void test_iterations(void **unused)
+{
+	begin();
+	uint32_t marked =
+	    trace_fixture_context(&fixture, 0, SN_FRAME_REGION, SN_FRAME_ITERATION, "i");
+	uint32_t plain = context(0, SN_FRAME_REGION, "plain");
+	static const uint64_t lengths[] = {100, 102, 500, 98, 100};
+	for (uint64_t i = 0, at = 0; i < 5; at += lengths[i++] + 10) {
+		event(thread, marked, at, at + lengths[i], 0);
+		event(thread, plain, at, at + 50, 0);
+	}
+	analyse();
+	const struct sn_iterations *found = &answers.iterations;
+	struct sn_iteration_sum sum;
+	assert_int_equal(found->count, 5);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(found->items[i].is_unusual, i == 2);
+	sn_iterations_sum(found->items, found->count, &sum);
+	assert_true(sum.mean_ns == 180 && sum.median_ns == 100);
+	assert_true(sum.min_ns == 98 && sum.max_ns == 500 && sum.unusual_count == 1);
+	/* squares of -80, -78, 320, -82, -80, over 5 */
+	assert_true(fabs(sum.deviation_ns - sqrt(128008.0 / 5)) < 1e-6);
+}
+
+static double owned(const struct sn_memory_device *device, const char *name)
+{
+	return device->owners[answers.nodes.of_context[trace_fixture_named(&fixture, name)]];
+}
+
+static void test_memory(void **unused)
+{
+	begin();
+	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
+	mm = context(main, SN_FRAME_OPERATOR, "aten::mm");
+	relu = context(main, SN_FRAME_OPERATOR, "aten::relu");
+	instant(mm, 0, 0x1000, 100);
+	instant(mm, 2, 0x3000, 20);
+	instant(mm, 5, 0x3000, -20);
+	instant(relu, 10, 0x2000, 50); /* the peak: 150 */
+	instant(mm, 20, 0x1000, -100);
+	instant(relu, 30, 0x1000, 30);
+	analyse();
+	struct sn_memory memory;
+	struct sn_error error;
+	assert_int_equal(sn_memory(fixture.db, fixture.trace, &answers.nodes, &memory, &error), 0);
+	assert_int_equal(memory.device_count, 1);
+	const struct sn_memory_device *device = memory.devices;
+	assert_int_equal(device->peak_bytes, 150);
+	assert_int_equal(device->peak_ns, BEGIN_NS + 10);
+	assert_int_equal(device->end_bytes, 80);
+	assert_int_equal(device->allocation_count, 4);
+	assert_true(device->allocated_bytes == 200);
+	assert_int_equal(device->known_bytes, 150);
+	assert_true(owned(device, "aten::mm") == 100 && owned(device, "aten::relu") == 50);
+	assert_true(device->allocated[0] == 100 && device->allocated[20] == 120 &&
+		    device->allocated[SN_MEMORY_STEPS - 1] == 80);
+	sn_memory_release(&memory);
+}
+
+/* ---- paths ---- */
+
+static uint32_t activity(struct sn_path_graph *graph, uint64_t start, uint64_t stop, uint32_t node)
+{
+	struct sn_path_activity one = {
+	    .start_ns = start, .end_ns = stop, .node = node, .kind = SN_PATH_HOST, .ends = true};
+	return sn_path_graph_add(graph, &one);
+}
+
+static void edge(struct sn_path_graph *graph, uint32_t from, uint32_t to, int64_t lag,
+		 enum sn_path_kind kind, bool from_start)
+{
+	struct sn_path_edge one = {
+	    .from = from, .to = to, .lag_ns = lag, .kind = (uint8_t)kind, .from_start = from_start};
+	assert_int_equal(sn_path_graph_edge(graph, &one), 0);
+}
+
+/* A 0..100, B 100..150 after it; C 20..130 launched 20 after A's begin; D 150..200 after B, and 10
+ * after C. */
+static void test_path_graph(void **unused)
+{
+	struct sn_path_graph graph = {0};
+	double starts[4], ends[4];
+	uint32_t a = activity(&graph, 0, 100, 0), b = activity(&graph, 100, 150, 1);
+	uint32_t c = activity(&graph, 20, 130, 2), d = activity(&graph, 150, 200, 0);
+	edge(&graph, a, b, 0, SN_PATH_UNRECORDED, false);
+	edge(&graph, a, c, 20, SN_PATH_LAUNCH, true);
+	edge(&graph, b, d, 0, SN_PATH_UNRECORDED, false);
+	edge(&graph, c, d, 10, SN_PATH_UNRECORDED, false);
+	assert_int_equal(sn_path_graph_settle(&graph), 0);
+	assert_int_equal(graph.last, 3); /* in order of start: A C B D */
+	assert_int_equal(graph.edges[graph.binding[3]].from, 2);
+	assert_int_equal(graph.binding[0], SONDE_NONE);
+#define PLAY(node, kind, factor) sn_path_graph_play(&graph, node, kind, factor, starts, ends)
+	assert_true(PLAY(SONDE_NONE, SN_PATH_KINDS, 1) == 200);
+	/* A to 50, B to 100, C to 130, D from 140 for 25 */
+	assert_true(PLAY(0, SN_PATH_KINDS, 0.5) == 165);
+	assert_true(PLAY(1, SN_PATH_KINDS, 0) == 190); /* then C is what D waits for */
+	assert_true(PLAY(2, SN_PATH_KINDS, 0) == 200);
+	assert_true(PLAY(SONDE_NONE, SN_PATH_LAUNCH, 0) == 200);
+	sn_path_graph_release(&graph);
+}
+
+static double on_path(const struct sn_critical_path *path, const char *name, double *gain_all)
+{
+	uint32_t node = answers.nodes.of_context[trace_fixture_named(&fixture, name)];
+	for (size_t i = 0; i < path->share_count; i++)
+		if (path->shares[i].node == node) {
+			*gain_all = path->shares[i].gain_all_ns;
+			return path->shares[i].time_ns;
+		}
+	*gain_all = 0;
+	return 0;
+}
+
+/*
+ * The thread launches k (0..10), is in f (10..20) and waits for k (20..110), which runs 15..100;
+ * then it is in g until 130. So k is on the path for 85.
+ */
+static void test_critical_path(void **unused)
+{
+	begin();
+	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
+	mm = context(main, SN_FRAME_OPERATOR, "aten::mm");
+	launch = context(mm, SN_FRAME_GPU_API, "cudaLaunchKernel");
+	uint32_t sync = context(main, SN_FRAME_GPU_API, "cudaDeviceSynchronize");
+	uint32_t f = context(main, SN_FRAME_OPERATOR, "f"),
+		 g = context(main, SN_FRAME_OPERATOR, "g");
+	event(thread, launch, 0, 10, 1);
+	event(thread, f, 10, 20, 0);
+	event(thread, sync, 20, 110, 0);
+	event(thread, g, 110, 130, 0);
+	event(stream, context(launch, SN_FRAME_KERNEL, "k"), 15, 100, 1);
+	analyse();
+	struct sn_critical_path path;
+	struct sn_error error;
+	double gain, time;
+	assert_int_equal(sn_critical_path(&answers, &path, &error), 0);
+	assert_true(path.length_ns == 130);
+	assert_true(path.kinds_ns[SN_PATH_COMPUTE] == 85);
+	assert_true(path.kinds_ns[SN_PATH_LAUNCH] == 15); /* 0 to 15 */
+	time = on_path(&path, "g", &gain);
+	assert_true(time == 20 && gain == 20);
+	time = on_path(&path, "f", &gain);
+	assert_true(time == 0);
+	time = on_path(&path, "k", &gain);
+	/* the node is aten::mm, its launch as well: without both the thread waits from 10 until 15,
+	 * returns for 10 and is in g for 20 */
+	assert_true(time == 85 && gain == 130 - 45);
+	sn_critical_path_release(&path);
+}
+
+/* A step without anything that waits is the thread's all the way. */
+static void test_critical_path_of_a_step(void **unused)
+{
+	struct sn_critical_path path;
+	struct sn_error error;
+	make_simple();
+	assert_int_equal(sn_critical_path(&answers, &path, &error), 0);
+	assert_string_equal(path.name, "iteration 1 of step (iterations)");
+	assert_true(path.length_ns == 1000 && path.kinds_ns[SN_PATH_HOST] == 1000);
+	sn_critical_path_release(&path);
+	answers.iteration = 2;
+	assert_int_equal(sn_critical_path(&answers, &path, &error), SN_ERR_ARGUMENT);
+	assert_string_equal(error.text, "there are 1 iterations, not 2");
+	sn_critical_path_release(&path);
+}
+
+static void test_intervals(void **unused)
+{
+	struct sn_intervals a = {0}, b = {0};
+	uint64_t times[4];
+	sn_intervals_add(&a, 50, 70);
+	sn_intervals_add(&a, 10, 20);
+	sn_intervals_add(&a, 15, 30); /* 10..30, 50..70 */
+	sn_intervals_settle(&a);
+	sn_intervals_append(&b, 25, 60);
+	assert_int_equal(a.count, 2);
+	const struct sn_intervals *sets[] = {&a, &b};
+	sn_intervals_cross(sets, 2, 0, 100, times);
+	assert_int_equal(times[0], 10 + 30); /* 0..10, 70..100 */
+	assert_int_equal(times[1], 15 + 10); /* 10..25, 60..70 */
+	assert_int_equal(times[2], 20);	     /* 30..50 */
+	assert_int_equal(times[3], 5 + 10);  /* 25..30, 50..60 */
+	assert_int_equal(sn_intervals_within(&a, 15, 55), 15 + 5);
+	assert_int_equal(sn_intervals_find(&a, 30), 1);
+	sn_intervals_release(&a);
+	sn_intervals_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_teardown(test_device_time, end),
+	    cmocka_unit_test_teardown(test_operations, end),
+	    cmocka_unit_test_teardown(test_first_call_launches, end),
+	    cmocka_unit_test_teardown(test_waits, end),
+	    cmocka_unit_test_teardown(test_blame, end),
+	    cmocka_unit_test_teardown(test_blame_is_shared, end),
+	    cmocka_unit_test_teardown(test_queue, end),
+	    cmocka_unit_test_teardown(test_host, end),
+	    cmocka_unit_test_teardown(test_thread_states, end),
+	    cmocka_unit_test_teardown(test_ranks, end),
+	    cmocka_unit_test_teardown(test_iterations, end),
+	    cmocka_unit_test_teardown(test_memory, end),
+	    cmocka_unit_test(test_path_graph),
+	    cmocka_unit_test_teardown(test_critical_path, end),
+	    cmocka_unit_test_teardown(test_critical_path_of_a_step, end),
+	    cmocka_unit_test(test_intervals),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
