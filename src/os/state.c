@@ -499,9 +499,11 @@ static struct cpu *cpu_of(struct sn_os_states *states, uint32_t number)
 
 static void take_interrupt_enter(struct sn_os_states *states, const struct sn_os_event *event)
 {
-	/* include/linux/interrupt.h: part of what user space may rely on, in every print format */
-	static const char *const softirqs[] = {"HI",	   "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
-					       "IRQ_POLL", "TASKLET", "SCHED",	"HRTIMER", "RCU"};
+	static const char *const softirqs[] = {
+#define SN_SOFTIRQ(name) name,
+#include "softirq.def"
+#undef SN_SOFTIRQ
+	};
 	struct cpu *cpu = cpu_of(states, event->cpu);
 	if (!cpu || cpu->depth == NEST_MAX)
 		return;

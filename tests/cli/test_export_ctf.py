@@ -172,3 +172,51 @@ def test_ctf_kernel_trace(sonde, tmp_path):
             wanted[int(row["tid"])].append((int(row["start_ns"]), int(row["end_ns"])))
     assert {tid: sorted(times) for tid, times in running.items()} == {tid: sorted(times) for tid, times in wanted.items()}
     assert any(name == "sched_wakeup" for _, name, _ in events)
+
+
+@needs_reader
+def test_ctf_system_calls_and_interrupts(sonde, tmp_path):
+    """Each call begins and ends on the processor that its thread is on, with its result; interrupts nest on theirs."""
+    from test_os import needs
+
+    needs("scheduler", "syscalls", "interrupts")
+    code = "import os, time\nfor i in range(50):\n    os.close(os.open('/dev/null', 0))\n    time.sleep(0.001)"
+    done = sonde("run", "--os", "-o", tmp_path / "run", "--", "/usr/bin/python3", "-c", code)
+    assert done.status == 0, done.err
+    database = tmp_path / "run.sdb"
+    events = read_ctf(export(sonde, database, tmp_path / "out.ctf") / "kernel")
+    runs: dict = {}
+    begun: dict = {}
+    calls: dict = defaultdict(int)
+    interrupts: dict = defaultdict(int)
+    for time, name, fields in events:
+        cpu = fields["cpu_id"]
+        tid = runs.get(cpu)
+        if name == "sched_switch":
+            runs[cpu] = int(fields["next_tid"])
+        elif name.startswith("syscall_entry_"):
+            assert tid and tid not in begun
+            begun[tid] = (name[14:], time)
+        elif name.startswith("syscall_exit_"):
+            what, start = begun.pop(tid)
+            assert what == name[13:]
+            calls[tid, what, start, time, int(fields["ret"])] += 1
+        elif name.startswith("irq_"):
+            number = fields.get("irq", fields.get("vec"))
+            kind = "interrupt" if "handler" in name else "softirq"
+            if name.endswith("_entry"):
+                begun[cpu, kind, number] = time
+            else:
+                interrupts[int(cpu), kind, begun.pop((cpu, kind, number)), time] += 1
+    wanted, wanted_interrupts = defaultdict(int), defaultdict(int)
+    for row in csv.DictReader(io.StringIO(sonde("export", "--to", "events", database, "-o", "-").out)):
+        start, end = int(row["start_ns"] or 0), int(row["end_ns"] or 0)
+        group, _, name = row["path"].partition(";")
+        if row["kind"] == "system" and group == "system call" and row["attribute.result"]:
+            wanted[int(row["tid"]), name, start, end, int(row["attribute.result"])] += 1
+        elif row["kind"] == "system" and group in ("interrupt", "softirq"):
+            wanted_interrupts[int(row["tid"]), group, start, end] += 1
+    assert sum(count for (_, name, *_), count in calls.items() if name == "clock_nanosleep") >= 45  # they end on another run
+    assert sum(count for (_, name, *_), count in calls.items() if name == "openat") >= 50
+    assert set(calls) <= set(wanted) and sum(calls.values()) >= 0.95 * sum(wanted.values())
+    assert interrupts == wanted_interrupts
