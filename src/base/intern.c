@@ -7,25 +7,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+/* wyhash's way (Wang Yi, github.com/wangyi-fudan/wyhash): the halves of a product of 128 bits, in
+ * which every bit of both factors has a part. */
+static uint64_t mix(uint64_t left, uint64_t right)
 {
-	hash = (hash ^ word) * 0x9FB21C651E98DF25ull;
-	return hash ^ hash >> 32;
+	unsigned __int128 product = (unsigned __int128)left * right;
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+static inline uint64_t read_64(const unsigned char *bytes)
+{
+	uint64_t word;
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+static inline uint64_t read_32(const unsigned char *bytes)
+{
+	uint32_t word;
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+#define KEY_1 0xA0761D6478BD642Full
+#define KEY_2 0xE7037ED1A0B428DBull
+
+/* Sixteen bytes at a time, and what is left as two words that may overlap. */
 static uint64_t hash_bytes(const unsigned char *bytes, size_t length)
 {
-	uint64_t hash = mix(0x2545F4914F6CDD1Dull, length), word;
-	for (; length >= 8; bytes += 8, length -= 8) {
-		memcpy(&word, bytes, 8);
-		hash = mix(hash, word);
+	uint64_t hash = KEY_2 ^ length, first = 0, last = 0;
+	for (; length > 16; bytes += 16, length -= 16)
+		hash = mix(read_64(bytes) ^ KEY_1, read_64(bytes + 8) ^ hash);
+	if (length >= 8) {
+		first = read_64(bytes);
+		last = read_64(bytes + length - 8);
+	} else if (length >= 4) {
+		first = read_32(bytes);
+		last = read_32(bytes + length - 4);
+	} else if (length) {
+		first =
+		    (uint64_t)bytes[0] << 16 | (uint64_t)bytes[length / 2] << 8 | bytes[length - 1];
 	}
-	if (length) {
-		word = 0;
-		memcpy(&word, bytes, length);
-		hash = mix(hash, word);
-	}
-	return mix(hash, hash >> 29);
+	return mix(KEY_1, mix(first ^ KEY_1, last ^ hash));
 }
 
 static uint64_t start_of(const struct sn_intern *intern, uint32_t number)
@@ -44,14 +67,6 @@ void sn_intern_release(struct sn_intern *intern)
 	free(intern->ends);
 	free(intern->slots);
 	sn_intern_init(intern);
-}
-
-const void *sn_intern_at(const struct sn_intern *intern, uint32_t number, size_t *length)
-{
-	uint64_t start = start_of(intern, number);
-	if (length)
-		*length = intern->ends[number] - start;
-	return intern->bytes + start;
 }
 
 /* The slot that holds these bytes, or the free one where they belong. */

@@ -36,6 +36,13 @@ uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t lengt
 /* The number of these bytes, or SN_INTERN_NONE. */
 uint32_t sn_intern_find(const struct sn_intern *intern, const void *bytes, size_t length);
 /* The bytes of a number below count; valid until the next addition. `length` may be NULL. */
-const void *sn_intern_at(const struct sn_intern *intern, uint32_t number, size_t *length);
+static inline const void *sn_intern_at(const struct sn_intern *intern, uint32_t number,
+				       size_t *length)
+{
+	uint64_t start = number ? intern->ends[number - 1] : 0;
+	if (length)
+		*length = intern->ends[number] - start;
+	return intern->bytes + start;
+}
 
 #endif

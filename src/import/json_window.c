@@ -84,12 +84,12 @@ int sn_json_window_open(struct sn_json_window *window, const char *path, struct 
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path,
 			       strerror(errno ? errno : ENOMEM));
 	window->capacity = WINDOW_BYTES;
-	window->buffer = malloc(window->capacity + 1);
+	window->buffer = malloc(window->capacity + SN_JSON_SLACK);
 	if (!window->buffer) {
 		sn_json_window_close(window);
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
-	window->buffer[0] = 0;
+	memset(window->buffer, 0, SN_JSON_SLACK);
 	return 0;
 }
 
@@ -110,7 +110,7 @@ static int grow(struct sn_json_window *window, struct sn_error *error)
 		return sn_fail(error, SN_ERR_FORMAT,
 			       "cannot read '%s': the value at byte %llu is larger than 64 MiB",
 			       window->path, (unsigned long long)window->consumed);
-	char *grown = realloc(window->buffer, 2 * window->capacity + 1);
+	char *grown = realloc(window->buffer, 2 * window->capacity + SN_JSON_SLACK);
 	if (!grown)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	window->buffer = grown;
@@ -134,7 +134,7 @@ int sn_json_window_more(struct sn_json_window *window, struct sn_error *error)
 	if (got < 0)
 		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", window->path, why);
 	window->end += (size_t)got;
-	window->buffer[window->end] = 0;
+	memset(window->buffer + window->end, 0, SN_JSON_SLACK);
 	window->is_over = got == 0;
 	return got > 0;
 }
@@ -247,43 +247,21 @@ static enum sn_json_result resolve(struct sn_json_window *window, const char *fr
 	return SN_JSON_DONE;
 }
 
-/* Bytes of the word that are `byte` have their highest bit set in the result; so may bytes above
- * the lowest such one. */
-static uint64_t equal_bytes(uint64_t word, unsigned char byte)
+/* Past the closing quote of a string whose text begins at parse->at; SN_JSON_SHORT without one. */
+static inline enum sn_json_result skip_text(struct sn_json_parse *parse, bool *has_escapes)
 {
-	const uint64_t ones = 0x0101010101010101u;
-	uint64_t differences = word ^ (ones * byte);
-	return (differences - ones) & ~differences & (ones << 7);
-}
-
-/* The first quote or backslash at or after `at`, or `end`. Texts are short, so eight bytes at a
- * time find it sooner than memchr does. */
-static const char *find_special(const char *at, const char *end)
-{
-	uint64_t word;
-	for (; end - at >= 8; at += 8) {
-		memcpy(&word, at, sizeof(word));
-		uint64_t found = equal_bytes(word, '"') | equal_bytes(word, '\\');
-		if (found)
-			return at + __builtin_ctzll(found) / 8;
-	}
-	while (at < end && *at != '"' && *at != '\\')
-		at++;
-	return at;
-}
-
-/* The closing quote of a string whose text begins at parse->at, or NULL. */
-static const char *closing_quote(const struct sn_json_parse *parse, bool *has_escapes)
-{
-	const char *at = find_special(parse->at, parse->end);
+	const char *at = sn_json_special(parse->at, parse->end);
 	*has_escapes = false;
 	while (at < parse->end && *at == '\\') {
 		*has_escapes = true;
 		if (parse->end - at < 2)
-			return NULL;
-		at = find_special(at + 2, parse->end);
+			return SN_JSON_SHORT;
+		at = sn_json_special(at + 2, parse->end);
 	}
-	return at < parse->end ? at : NULL;
+	if (at >= parse->end)
+		return SN_JSON_SHORT;
+	parse->at = at + 1;
+	return SN_JSON_DONE;
 }
 
 enum sn_json_result sn_json_text(struct sn_json_parse *parse, struct sn_json_text *text)
@@ -292,10 +270,10 @@ enum sn_json_result sn_json_text(struct sn_json_parse *parse, struct sn_json_tex
 	if (result)
 		return result;
 	bool has_escapes;
-	const char *begin = parse->at, *quote = closing_quote(parse, &has_escapes);
-	if (!quote)
+	const char *begin = parse->at;
+	if (skip_text(parse, &has_escapes))
 		return SN_JSON_SHORT;
-	parse->at = quote + 1;
+	const char *quote = parse->at - 1;
 	if (has_escapes)
 		return resolve(parse->window, begin, quote, text);
 	*text = (struct sn_json_text){begin, (size_t)(quote - begin)};
@@ -311,10 +289,8 @@ static enum sn_json_result skip_nested(struct sn_json_parse *parse, struct sn_js
 		switch (*parse->at++) {
 		case '"': {
 			bool has_escapes;
-			const char *quote = closing_quote(parse, &has_escapes);
-			if (!quote)
+			if (skip_text(parse, &has_escapes))
 				return SN_JSON_SHORT;
-			parse->at = quote + 1;
 			break;
 		}
 		case '[':

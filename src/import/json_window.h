@@ -10,12 +10,13 @@
 #ifndef SN_IMPORT_JSON_WINDOW_H
 #define SN_IMPORT_JSON_WINDOW_H
 
+#include "json_scan.h"
 #include "trace_json.h"
 
 struct sn_json_window {
 	const char *path; /* as opened; not owned */
 	void *file;	  /* zlib's where there is zlib, else stdio's */
-	char *buffer;	  /* its bytes begin .. end - 1 are the window; a NUL follows */
+	char *buffer; /* its bytes begin .. end - 1 are the window; SN_JSON_SLACK zeroes follow */
 	size_t begin, end, capacity;
 	uint64_t consumed; /* bytes of the text before the window */
 	bool is_over;
@@ -53,6 +54,9 @@ void sn_json_parse_end(const struct sn_json_parse *parse);
 /* The next character that is no white space, left where it is; 0 at the window's end. */
 static inline char sn_json_peek(struct sn_json_parse *parse)
 {
+	if (*parse->at == '\n') /* what is indented is so by more than a character */
+		for (parse->at++; !memcmp(parse->at, "    ", 4);)
+			parse->at += 4;
 	while (*parse->at == ' ' || *parse->at == '\n' || *parse->at == '\t' || *parse->at == '\r')
 		parse->at++;
 	return *parse->at;

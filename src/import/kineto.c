@@ -25,7 +25,8 @@ struct known_arg {
 	unsigned role;
 	uint32_t key; /* the writer's */
 };
-#define KNOWN_ARGS 256
+#define KNOWN_ARGS  256
+#define KNOWN_STEPS 4
 
 /* What is said of a process before its events, in files that `sonde export` wrote. */
 struct process {
@@ -191,12 +192,15 @@ static uint32_t make_key(struct kineto *kineto, const char *name, size_t length,
 static struct known_arg arg_of(struct kineto *kineto, const char *name, size_t length,
 			       enum sonde_attribute_type type)
 {
-	size_t slot = (length * 7 + (unsigned char)name[0] + 3 * (unsigned char)name[length / 2] +
-		       61 * (unsigned)type) %
-		      KNOWN_ARGS;
-	struct known_arg *arg = kineto->args + slot;
-	if (arg->length == length && arg->type == type && !memcmp(arg->name, name, length))
-		return *arg;
+	unsigned hash = (unsigned)(length * 7 + (unsigned char)name[0] +
+				   3 * (unsigned char)name[length / 2] + 61 * (unsigned)type);
+	struct known_arg *arg = kineto->args + hash % KNOWN_ARGS;
+	/* who comes to another's place goes on to the next few */
+	for (unsigned i = 0; i < KNOWN_STEPS && arg->length; i++) {
+		if (arg->length == length && arg->type == type && !memcmp(arg->name, name, length))
+			return *arg;
+		arg = kineto->args + (hash + i + 1) % KNOWN_ARGS;
+	}
 	struct known_arg made = {
 	    .type = type,
 	    .role = role_of(name, length),

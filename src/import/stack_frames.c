@@ -98,15 +98,15 @@ int sn_stack_frames_take(struct sn_stack_frames *frames, struct sn_json_text obj
 			 struct sn_db_builder *builder)
 {
 	/* a window that holds all there is */
-	struct sn_json_window window = {
-	    .buffer = malloc(object.length + 1), .end = object.length, .capacity = object.length};
+	struct sn_json_window window = {.buffer = calloc(object.length + SN_JSON_SLACK, 1),
+					.end = object.length,
+					.capacity = object.length};
 	if (!window.buffer ||
 	    sn_vec_reserve(&window.scratch, &window.scratch_capacity, object.length + 1) < 0) {
 		free(window.buffer);
 		return SN_ERR_MEMORY;
 	}
 	memcpy(window.buffer, object.text, object.length);
-	window.buffer[object.length] = 0;
 	struct sn_json_parse parse = sn_json_parse_begin(&window);
 	bool is_first = true, failed = false;
 	enum sn_json_result result = sn_json_expect(&parse, '{');
