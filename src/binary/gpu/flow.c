@@ -247,7 +247,7 @@ static int make_blocks(struct building *b)
 				0 ||
 			    sn_vec_reserve(&b->firsts, &b->first_capacity, (size_t)count + 1) != 0)
 				return SN_ERR_MEMORY;
-			b->blocks[count].start = instruction->address;
+			b->blocks[count] = (struct sn_flow_block){.start = instruction->address};
 			b->firsts[count] = (uint32_t)i;
 			b->block_count++;
 		}
