@@ -430,6 +430,24 @@ static void print_metrics(const struct sonde_db *db)
 		puts("  none");
 }
 
+/* Why a formula has no value for the whole program. */
+static void print_why_empty(const struct sonde_db *db, const struct sn_formula *formula)
+{
+	bool has_any = false;
+	for (uint32_t i = 0; i < formula->input_count; i++) {
+		struct sonde_db_summary summary;
+		char name[TEXT_CHARS];
+		if (sonde_db_summary(db, 0, formula->inputs[i], &summary))
+			continue;
+		sn_utf8_clean(sonde_db_string(db, sonde_db_metric(db, formula->inputs[i])->name),
+			      name, sizeof(name));
+		printf("%s%s", has_any ? ", " : "  [nothing was measured of ", name);
+		has_any = true;
+	}
+	fputs(has_any ? "]" : "  [empty for the whole program, but perhaps not for parts of it]",
+	      stdout);
+}
+
 /* "kernel-time / duration()", and what it comes to for the whole program. */
 static void print_formulas(const struct sonde_db *db)
 {
@@ -444,10 +462,13 @@ static void print_formulas(const struct sonde_db *db)
 			print_heading("Formulas");
 		has_any = true;
 		char value[SN_NUMBER_CHARS], text[TEXT_CHARS];
-		sn_number_format(sn_formula_at_context(formula, db, 0, false), formula->unit,
-				 value);
+		double number = sn_formula_at_context(formula, db, 0, false);
+		sn_number_format(number, formula->unit, value);
 		sn_utf8_clean(formula->text, text, sizeof(text));
-		printf("  %-22s %10s  = %s\n", formula->name, value, text);
+		printf("  %-22s %10s  = %s", formula->name, value, text);
+		if (isnan(number))
+			print_why_empty(db, formula);
+		putchar('\n');
 	}
 	sn_formulas_release(&known);
 }

@@ -9,6 +9,7 @@
 #include "base/output.h"
 #include "binary/gpu/bundle.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,7 @@ struct request {
 	/* while writing */
 	struct sn_structure_counts counts;
 	struct sn_output file;
+	FILE *held; /* of several files, until the last could be read */
 	unsigned long long number, functions;
 	bool failed; /* nothing more can be written */
 };
@@ -113,7 +115,8 @@ static int parse(int argc, char **argv, struct request *request, int *status)
 static void put(struct request *request, const char *text, size_t length)
 {
 	if (!request->output) {
-		request->failed |= fwrite(text, 1, length, stdout) != length;
+		FILE *out = request->held ? request->held : stdout;
+		request->failed |= fwrite(text, 1, length, out) != length;
 		return; /* main looks at the stream */
 	}
 	sn_output_write(&request->file, text, length);
@@ -324,6 +327,37 @@ static int write_all(struct request *request, char **paths, int count)
 	return status;
 }
 
+/* What was held, to standard output. */
+static int let_go(struct request *request)
+{
+	char text[1 << 16];
+	size_t length;
+	rewind(request->held);
+	while ((length = fread(text, 1, sizeof(text), request->held)) > 0 &&
+	       fwrite(text, 1, length, stdout) == length)
+		; /* main looks at the stream */
+	if (request->failed || ferror(request->held))
+		return sn_command_fail("cannot write a temporary file: %s", strerror(errno));
+	return 0;
+}
+
+/* Standard output gets all or nothing, which takes a file where only the last of several may be one
+ * that cannot be read. */
+static int write_to_standard_output(struct request *request, char **paths, int count)
+{
+	request->held = count > 1 ? tmpfile() : NULL;
+	if (count > 1 && !request->held)
+		return sn_command_fail("cannot write a temporary file: %s", strerror(errno));
+	int status = write_all(request, paths, count);
+	if (request->held && status != SN_EXIT_FAILED) {
+		int failed = let_go(request);
+		status = failed ? failed : status;
+	}
+	if (request->held)
+		fclose(request->held);
+	return status;
+}
+
 static int run(int argc, char **argv)
 {
 	struct request request = {.form = &sn_structure_text};
@@ -338,11 +372,11 @@ static int run(int argc, char **argv)
 	request.structure.wants_calls = request.form->wants_calls;
 	if (request.output && strcmp(request.output, "-") == 0)
 		request.output = NULL;
-	if (request.output && sn_output_open(&request.file, request.output, &error) < 0)
+	if (!request.output)
+		return write_to_standard_output(&request, argv + optind, argc - optind);
+	if (sn_output_open(&request.file, request.output, &error) < 0)
 		return sn_command_fail("%s", error.text);
 	status = write_all(&request, argv + optind, argc - optind);
-	if (!request.output)
-		return status;
 	if (status == SN_EXIT_FAILED) {
 		sn_output_abandon(&request.file);
 		return status;

@@ -48,6 +48,7 @@ struct file {
 };
 
 struct reader {
+	uint32_t run;
 	struct sn_db_builder *builder;
 	struct sn_hpct_tree tree;
 	struct file meta, values, trace;
@@ -567,6 +568,7 @@ static int read_tuple(struct reader *reader, uint64_t at, uint32_t *profile)
 	if (cursor.failed)
 		return damaged(reader, &reader->values, "damaged identifiers");
 	struct sonde_db_profile record = sn_hpct_profile(reader->builder, ids, used);
+	record.run = reader->run;
 	*profile = sn_db_builder_profile(reader->builder, &record);
 	return 0;
 }
@@ -823,8 +825,8 @@ static int check_contexts(struct reader *reader, const char *folder)
 	return code;
 }
 
-static int read_database(const struct sn_import_request *request, const char *folder,
-			 struct sn_db_builder *builder, struct sn_error *error)
+int sn_hpct_database_read(const struct sn_import_request *request, const char *folder, uint32_t run,
+			  struct sn_db_builder *builder, struct sn_error *error)
 {
 	struct reader *reader = calloc(1, sizeof(*reader));
 	if (!reader)
@@ -832,6 +834,7 @@ static int read_database(const struct sn_import_request *request, const char *fo
 	reader->builder = reader->tree.builder = builder;
 	reader->error = error;
 	reader->events = request->events;
+	reader->run = run;
 	int code = load(reader, &reader->meta, folder, "meta.db", "meta", "_meta.db");
 	if (code == 0)
 		code = load(reader, &reader->values, folder, "profile.db", "prof", "_prof.db");
@@ -846,15 +849,4 @@ static int read_database(const struct sn_import_request *request, const char *fo
 	release(reader);
 	free(reader);
 	return code;
-}
-
-int sn_hpct_database_read(const struct sn_import_request *request, const char *const *paths,
-			  size_t count, struct sn_db_builder *builder, struct sn_error *error)
-{
-	for (size_t i = 0; i < count; i++) {
-		int code = read_database(request, paths[i], builder, error);
-		if (code != 0)
-			return code;
-	}
-	return 0;
 }

@@ -131,13 +131,14 @@ static void note_drops(const struct sn_hpct_import *import)
 }
 
 static int read_all(struct sn_hpct_import *import, const struct sn_import_request *request,
-		    const char *const *paths, size_t count, struct sn_error *error)
+		    const char *const *paths, size_t count, bool runs, struct sn_error *error)
 {
 	int code = 0;
 	for (size_t i = 0; code == 0 && !request->no_structure && i < request->structure_count; i++)
 		code = sn_hpct_code_structures(&import->code, request->structures[i], NULL, error);
 	for (size_t i = 0; code == 0 && i < count; i++) {
 		struct stat status;
+		import->run = runs ? (uint32_t)i : 0;
 		if (stat(paths[i], &status) < 0)
 			code = sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", paths[i],
 				       strerror(errno));
@@ -152,7 +153,8 @@ static int read_all(struct sn_hpct_import *import, const struct sn_import_reques
 }
 
 int sn_hpct_measurement_read(const struct sn_import_request *request, const char *const *paths,
-			     size_t count, struct sn_db_builder *builder, struct sn_error *error)
+			     size_t count, bool runs, struct sn_db_builder *builder,
+			     struct sn_error *error)
 {
 	struct sn_hpct_import import = {.builder = builder, .events = request->events};
 	import.tree.builder = builder;
@@ -161,7 +163,7 @@ int sn_hpct_measurement_read(const struct sn_import_request *request, const char
 	import.reconstructions.graphs = &import.graphs;
 	import.reconstructions.samples = import.reconstructions.launches =
 	    import.reconstructions.sampled_launches = SONDE_NONE;
-	int code = read_all(&import, request, paths, count, error);
+	int code = read_all(&import, request, paths, count, runs, error);
 	note_drops(&import);
 	for (size_t i = 0; i < import.merged_count; i++) {
 		sn_hpct_thread_release(import.merged[i]);

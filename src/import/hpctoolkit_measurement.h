@@ -22,6 +22,7 @@ struct sn_hpct_import {
 	struct sn_intern merged_keys;	/* their numbers by host and identifiers */
 	size_t merged_count, merged_capacity;
 	struct sn_trace_writer *events;
+	uint32_t run;	  /* that is being read */
 	uint64_t demoted; /* call paths of which the beginning is unknown */
 };
 
@@ -33,12 +34,14 @@ int sn_hpct_profile_read(struct sn_hpct_import *import, const char *path, const 
 int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *thread,
 			 struct sn_error *error);
 
-/* Reads measurement folders and single profiles. */
+/* Reads measurement folders and single profiles; `runs`: each path is a run of its own, numbered
+ * from 0. */
 int sn_hpct_measurement_read(const struct sn_import_request *request, const char *const *paths,
-			     size_t count, struct sn_db_builder *builder, struct sn_error *error);
-/* Reads database folders. */
-int sn_hpct_database_read(const struct sn_import_request *request, const char *const *paths,
-			  size_t count, struct sn_db_builder *builder, struct sn_error *error);
+			     size_t count, bool runs, struct sn_db_builder *builder,
+			     struct sn_error *error);
+/* Reads a database folder as that run. */
+int sn_hpct_database_read(const struct sn_import_request *request, const char *folder, uint32_t run,
+			  struct sn_db_builder *builder, struct sn_error *error);
 bool sn_hpct_is_database(const char *folder);
 bool sn_hpct_is_measurement(const char *folder);
 

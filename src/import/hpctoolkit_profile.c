@@ -111,6 +111,7 @@ static struct sonde_db_profile convert_profile(const struct reader *reader,
 	char names[MOST_IDS][64];
 	size_t used = convert_ids(reader, ids, count, made, names);
 	struct sonde_db_profile profile = sn_hpct_profile(reader->import->builder, made, used);
+	profile.run = reader->import->run;
 	const struct sn_hpcrun_text *program = reader->file->program_path.length
 						   ? &reader->file->program_path
 						   : &reader->file->program;
@@ -141,8 +142,8 @@ static struct sn_hpct_thread *device_thread(struct reader *reader, uint64_t devi
 	ids[count++] = (struct sn_hpcrun_id){SN_HPCRUN_GPU_CONTEXT | SN_HPCRUN_LOGICAL_LOCAL << 14,
 					     device_context, 0};
 	struct sonde_db_profile profile = convert_profile(reader, ids, count);
-	uint32_t number =
-	    sn_intern_add(&import->merged_keys, &profile.thread, sizeof(profile.thread));
+	const uint32_t key[] = {profile.run, profile.thread};
+	uint32_t number = sn_intern_add(&import->merged_keys, key, sizeof(key));
 	if (number == SN_INTERN_NONE)
 		return NULL;
 	if (number < import->merged_count)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -133,6 +134,23 @@ static const char *own_format(const struct sn_import_input *input)
 	return NULL;
 }
 
+/* Whether a file is part of an HPCToolkit folder: it lies there, or in a folder there. */
+static bool is_in_hpctoolkit(const char *path, char folder[PATH_MAX])
+{
+	if (snprintf(folder, PATH_MAX, "%s", path) >= PATH_MAX)
+		return false;
+	for (unsigned level = 0; level < 2; level++) {
+		char *slash = strrchr(folder, '/');
+		if (slash)
+			*slash = '\0';
+		else
+			snprintf(folder, PATH_MAX, "%s", level == 0 ? "." : "..");
+		if (sn_importer_takes(sn_importer_find("hpctoolkit"), folder))
+			return true;
+	}
+	return false;
+}
+
 static const struct sn_importer *recognise(const char *path, struct sn_error *error)
 {
 	unsigned char head[SN_IMPORT_HEAD_BYTES];
@@ -145,6 +163,15 @@ static const struct sn_importer *recognise(const char *path, struct sn_error *er
 	const char *own = own_format(&input);
 	if (own) {
 		sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': %s", path, own);
+		return NULL;
+	}
+	char folder[PATH_MAX];
+	if (!input.is_folder && is_in_hpctoolkit(path, folder)) {
+		sn_fail(
+		    error, SN_ERR_FORMAT,
+		    "cannot import '%s': a part of what HPCToolkit wrote: give the whole folder, "
+		    "'%s'",
+		    path, folder);
 		return NULL;
 	}
 	char names[256];

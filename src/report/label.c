@@ -194,6 +194,9 @@ static void label_unnamed(const struct sonde_db *db, const struct sonde_db_frame
 		sn_utf8_clean(sn_label_base(sonde_db_string(db, path)), module, sizeof(module));
 		snprintf(text, SN_LABEL_CHARS, "%s+0x%llx", module,
 			 (unsigned long long)frame->offset);
+	} else if (frame->kind == SN_FRAME_LINE || frame->kind == SN_FRAME_GPU_LINE) {
+		/* HPCToolkit's databases leave them out, but not what belongs to each */
+		snprintf(text, SN_LABEL_CHARS, "(instructions)");
 	} else if (frame->kind == SN_FRAME_NATIVE) {
 		snprintf(text, SN_LABEL_CHARS, "0x%llx", (unsigned long long)frame->offset);
 	} else {

@@ -283,9 +283,14 @@ void sn_view_profile_name(const struct sonde_db *db, uint32_t id, char *text, si
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
 	const char *thread = sonde_db_string(db, profile->thread);
 	const char *program = sn_label_base(sonde_db_string(db, profile->program));
-	char rank[32] = "", raw[512];
+	char rank[160] = "", raw[768], key[32];
+	size_t used = 0;
+	snprintf(key, sizeof(key), "run.%u", profile->run);
+	const char *run = sonde_db_property(db, "run.1") ? sonde_db_property(db, key) : NULL;
+	if (run)
+		used = (size_t)snprintf(rank, sizeof(rank), "%.120s: ", run);
 	if (profile->rank >= 0)
-		snprintf(rank, sizeof(rank), "rank %d ", profile->rank);
+		snprintf(rank + used, sizeof(rank) - used, "rank %d ", profile->rank);
 	if (profile->kind == SONDE_PROFILE_STREAM && *thread)
 		snprintf(raw, sizeof(raw), "%s%.200s %llu %.200s", rank, program,
 			 (unsigned long long)profile->pid, thread);

@@ -59,7 +59,9 @@ static uint32_t greatest_of_kind(const struct sonde_db *db, bool wants_time)
 
 static uint32_t main_metric(const struct sonde_db *db)
 {
-	static const char *const names[] = {"cpu-time", "real-time"};
+	/* ours, and what HPCToolkit and exports to it call them */
+	static const char *const names[] = {"cpu-time", "CPUTIME (sec)", "real-time",
+					    "REALTIME (sec)"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		uint32_t metric = sonde_db_metric_by_name(db, names[i]);
 		if (metric != SONDE_NONE && metric_total(db, metric) > 0)

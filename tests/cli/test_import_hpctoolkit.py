@@ -551,6 +551,45 @@ def test_hatchet_opens_it(tmp_path, small_db):
     assert sum(times) == pytest.approx(total(database, "CPUTIME (sec)"))
 
 
+def test_runs_are_told_apart(tmp_path):
+    """Several measurements and databases are runs with names, and their threads are known by them."""
+    for run in ("a", "b"):
+        profile = Profile(thread(), [Metric("CPUTIME (sec)", real=True)])
+        profile.value(profile.node(profile.node(0, 0, PRIMARY), profile.module("/bin/program"), 0x10), 0, 1.0)
+        profile.write(tmp_path / f"{run}.m/p.hpcrun")
+    single = import_to(tmp_path / "a.sdb", tmp_path / "a.m")
+    export_to(tmp_path / "c.d", single)
+    database = import_to(tmp_path / "all.sdb", tmp_path / "a.m", tmp_path / "b.m/", tmp_path / "c.d")
+    rows = json.loads(run_sonde("report", "--view", "threads", "--format", "json", database).out)["rows"]
+    names = sorted(row["name"] for row in rows)
+    assert [name.split(":")[0] for name in names] == ["a.m", "b.m", "c.d"] and names[0][3:] == names[1][3:]
+    one = json.loads(run_sonde("report", "--view", "threads", "--thread", "b.m", "--format", "json", database).out)
+    assert [row["name"] for row in one["rows"]] == [names[1]]
+    assert "Runs" in run_sonde("info", database).out and "Runs" not in run_sonde("info", single).out
+    both = import_to(tmp_path / "files.sdb", tmp_path / "a.m/p.hpcrun", tmp_path / "b.m/p.hpcrun")
+    assert "Runs" not in run_sonde("info", both).out
+
+
+def test_a_part_of_a_folder_is_not_enough(tmp_path):
+    sample().write(tmp_path / "a.m/p.hpcrun")
+    (tmp_path / "a.m/structs").mkdir()
+    (tmp_path / "a.m/structs/x.hpcstruct").write_text("<HPCToolkitStructure i=\"0\" version=\"4.9\" n=\"\"></HPCToolkitStructure>")
+    export_to(tmp_path / "b.d", import_to(tmp_path / "a.sdb", tmp_path / "a.m"))
+    for part, folder in (("a.m/structs/x.hpcstruct", "a.m"), ("b.d/meta.db", "b.d"), ("b.d/metrics/default.yaml", "b.d")):
+        assert f"give the whole folder, '{tmp_path / folder}'" in refused(tmp_path, tmp_path / part)
+    result = run_sonde("import", "meta.db", "-o", tmp_path / "x.sdb", cwd=tmp_path / "b.d")
+    assert result.status == 128 and "give the whole folder, '.'" in result.err
+
+
+def test_what_is_shown_first_stays_the_same(tmp_path, small_db):
+    """The metric that reports begin with, after an export and an import; and no row is called by its kind."""
+    database = import_to(tmp_path / "b.sdb", export_to(tmp_path / "b.d", small_db))
+    first = [json.loads(run_sonde("report", "--format", "json", file).out)["metrics"][0]["name"]
+             for file in (small_db, database)]
+    assert first == ["cpu-time", "CPUTIME (sec)"]
+    assert "(line)" not in run_sonde("report", "--full", database).out
+
+
 def test_traces_alone(tmp_path):
     """They have no call paths; a line says so, and not that the format is unknown."""
     profile = Profile(thread(), [Metric("time (sec)", period=1)])

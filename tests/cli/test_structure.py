@@ -703,6 +703,18 @@ class TestLoopsOnALine:
             assert abs(second / total - 0.75) < bound(0.75, samples) + 0.05
 
 
+@pytest.mark.parametrize("form", ["text", "json", "xml"])
+def test_standard_output_is_whole_or_empty(form, tmp_path):
+    """Also where only the second of two files cannot be read."""
+    program = built("gcc", "-O1", "-fPIE -pie")
+    (tmp_path / "bad").write_text("no program")
+    done = subprocess.run([SONDE, "structure", "--format", form, program, tmp_path / "bad"], capture_output=True, text=True)
+    assert done.returncode == 128 and done.stdout == "" and len(done.stderr.splitlines()) == 1
+    both = [subprocess.run([SONDE, "structure", "--format", form, program, program, *more], capture_output=True,
+                           check=True).stdout for more in ([], ["-o", tmp_path / "out"])]
+    assert both[0] == (tmp_path / "out").read_bytes() and both[1] == b""
+
+
 def test_an_object_file_is_refused(tmp_path):
     """Its sections all begin at 0: what was found there were loops of one of them, without names."""
     made = tmp_path / "known.o"
