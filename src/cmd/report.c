@@ -569,18 +569,15 @@ static bool are_values_sound(const struct sn_view *view)
 	return !sonde_db_damage(view->db);
 }
 
-/* A row that is a way of being called, or one thread, has no sums by profile: says why the cells of
- * such formulas are empty. */
+/* A row that is a way of being called is made of parts of contexts, whose sums by profile are not
+ * known: says why the cells of such formulas are empty. */
 static void warn_of_empty_formulas(const struct sn_view *view)
 {
-	static const char *const views[] = {
-	    [SN_VIEW_BOTTOM_UP] = "bottom-up", [SN_VIEW_THREADS] = "threads"};
 	for (uint32_t f = 0; f < view->formula_count; f++)
-		if (view->formulas[f]->needs_across && !view->place &&
-		    (view->kind == SN_VIEW_BOTTOM_UP || view->kind == SN_VIEW_THREADS))
-			sn_command_warn("formula '%s' compares profiles, and is empty in the %s "
-					"view; --view top-down and flat have it",
-					view->formulas[f]->name, views[view->kind]);
+		if (view->formulas[f]->needs_across && view->kind == SN_VIEW_BOTTOM_UP)
+			sn_command_warn("formula '%s' compares profiles, and is empty in the "
+					"bottom-up view; --view top-down and flat have it",
+					view->formulas[f]->name);
 }
 
 static int run_request(struct request *request)

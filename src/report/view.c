@@ -438,6 +438,7 @@ static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
 			const struct room *room, struct sn_error *error)
 {
 	struct sn_tree_value *values = room->values;
+	struct sonde_db_stat across[SN_COLUMNS_MAX]; /* this profile alone */
 	uint32_t count = sonde_db_profile_count(view->db);
 	bool *keep;
 	int code = keep_contexts(view, &keep, error);
@@ -448,8 +449,12 @@ static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
 			sn_view_profile_value(view, keep, p, view->metrics[m],
 					      &values[m].inclusive);
 			values[m].exclusive = values[m].inclusive;
+			double sum = values[m].inclusive.sum;
+			across[m] = (struct sonde_db_stat){0};
+			if (values[m].inclusive.count > 0)
+				across[m] = (struct sonde_db_stat){1, sum, sum, sum, sum * sum};
 		}
-		sn_view_derive(view, values, NULL, room->derived);
+		sn_view_derive(view, values, across, room->derived);
 		struct sn_row row = {p, SONDE_NONE, 0, SONDE_NONE, p, values, room->derived};
 		code = sink->take(sink, &row);
 	}

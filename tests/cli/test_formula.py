@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -70,13 +71,23 @@ def test_sorted_by_a_formula(sonde, small_db):
     assert values == sorted(values, reverse=True) and values[0] == 40
 
 
-@pytest.mark.parametrize("view", ["bottom-up", "threads"])
-def test_empty_cells_are_explained(sonde, small_db, view):
-    result = sonde("report", "--view", view, "--metric", "cpu-time,v=cv(cpu-time),m=mean(cpu-time)", small_db)
+def test_empty_cells_are_explained(sonde, small_db):
+    result = sonde("report", "--view", "bottom-up", "--metric", "cpu-time,v=cv(cpu-time),m=mean(cpu-time)", small_db)
     assert result.status == 0
-    assert result.err_lines == [
-        f"sonde: formula 'v' compares profiles, and is empty in the {view} view; --view top-down and flat have it"]
+    assert result.err_lines == ["sonde: formula 'v' compares profiles, and is empty in the bottom-up view; --view "
+                                "top-down and flat have it"]
     assert sonde("report", "--metric", "cpu-time,v=cv(cpu-time)", small_db).err == ""
+
+
+def test_one_thread_compared_is_a_set_of_one(sonde, small_db):
+    formulas = "cpu-time,n=profiles(cpu-time),most=max(across(cpu-time)),v=cv(cpu-time),i=imbalance(cpu-time)"
+    assert sonde("report", "--view", "threads", "--metric", formulas, small_db).err == ""
+    found = rows(sonde, small_db, "--view", "threads", "--metric", formulas)
+    assert len(found) > 1
+    for row in found:
+        values = {name: value["inclusive"] for name, value in row["values"].items()}
+        if "cpu-time" in values:
+            assert (values["n"], values["v"], values["i"]) == (1, 0, 0) and values["most"] == values["cpu-time"]["sum"]
 
 
 def test_across_threads(sonde, small_db):
@@ -278,6 +289,16 @@ def test_a_damaged_section_of_formulas_is_noticed(sonde, tmp_path):
 
 
 MEASURED = Path(__file__).resolve().parents[3] / "shared/data/hpctoolkit/meas/loops-cuda-nvidiapc-t.m"
+
+
+def test_info_says_why_a_formula_is_empty(sonde, small_db, tmp_path):
+    """Made by analysis, like those that have a value; the metric of one was not measured in the second database."""
+    text = sonde("info", small_db).out
+    assert "perhaps not for parts" not in text and "nothing was measured" not in text
+    measured = generate("-r", 1, "-t", 1, "-o", tmp_path / "m.sonde")["metrics"]
+    own = f'exclusive("{next(iter(measured))}")'
+    assert sonde("analyze", tmp_path / "m.sonde", "--metric", f"a={own}/{own}", "-o", tmp_path / "m.sdb").status == 0
+    assert re.search(r"^  a +- +=.*\[empty for the whole program", sonde("info", tmp_path / "m.sdb").out, re.M)
 
 
 @pytest.mark.skipif(not MEASURED.exists(), reason="HPCToolkit's sample measurements are not beside the repository")
