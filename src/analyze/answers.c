@@ -5,6 +5,7 @@
 #include "report/number.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const struct sn_view sn_views[] = {
 #define SN_VIEW(identifier, name, summary) {name, summary, sn_view_##identifier},
@@ -142,4 +143,26 @@ const char *sn_answers_share(double part, double whole)
 	static char texts[8][SN_NUMBER_CHARS];
 	static unsigned next;
 	return sn_number_share(whole > 0 ? part / whole : 0, texts[next++ % 8]);
+}
+
+void sn_answers_inferred(const struct sn_answers *answers, struct sn_page *page)
+{
+	const char *launches = sonde_db_property(answers->db, "inferred.launches");
+	double all = 0;
+	for (size_t i = 0; i < page->count; i++)
+		if (!strcmp(page->sheets[i]->key, "inferred"))
+			return;
+	if (!launches)
+		return;
+	for (size_t i = 0; i < answers->operations.device_count; i++)
+		all += (double)answers->operations.devices[i].count;
+	struct sn_sheet *sheet = sn_page_sheet(page, "inferred", "inferred, not recorded");
+	sn_sheet_column(sheet, "what", "what", "");
+	sn_sheet_column(sheet, "count", "of operations", "count");
+	sn_sheet_column(sheet, "of", "of all", "count");
+	sn_sheet_text(sheet, "which call launched them");
+	sn_sheet_number(sheet, strtod(launches, NULL));
+	sn_sheet_number(sheet, all);
+	sn_sheet_note(sheet, "the trace has no correlation numbers: operations are given to calls "
+			     "by their order, where that leaves no choice");
 }

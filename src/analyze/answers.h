@@ -53,6 +53,9 @@ const char *sn_answers_time(double ns);
 /* "42.1%"; 0 of nothing. */
 const char *sn_answers_share(double part, double whole);
 
+/* What of the trace is inferred, as a sheet of the page; once, and only where anything is. */
+void sn_answers_inferred(const struct sn_answers *answers, struct sn_page *page);
+
 struct sn_view {
 	const char *name, *summary;
 	/* Adds its sheets. 0 or a negative enum sn_err. */

@@ -97,6 +97,7 @@ static int blamed(const struct sn_answers *answers, struct sn_page *page)
 int sn_view_idle(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	reasons(answers, page);
+	sn_answers_inferred(answers, page);
 	if (blamed(answers, page) || before(answers, page))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	return sn_iteration_starts(answers, page, error);

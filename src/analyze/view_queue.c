@@ -96,6 +96,7 @@ static int show_device(const struct sn_answers *answers, size_t number, struct s
 
 int sn_view_queue(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
+	sn_answers_inferred(answers, page);
 	struct sn_sheet *sheet = make_sheet(page);
 	struct sn_queue *queues = calloc(answers->times.count + 1, sizeof(*queues));
 	int result = queues ? 0 : SN_ERR_MEMORY;

@@ -275,6 +275,7 @@ static int say_threads(const struct sn_answers *answers, struct sn_page *page,
 int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct whole whole = sum_up(answers);
+	sn_answers_inferred(answers, page);
 	if (answers->times.count &&
 	    (say_where(answers, &whole, page) || say_waits(answers, &whole, page)))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");

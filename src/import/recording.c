@@ -337,6 +337,10 @@ void sn_recording_add(struct sn_recording *recording, struct sn_recording_line *
 	line->forward_count += category == SN_ACTIVITY_OPERATOR && is_forward(recording, event);
 	if (category == SN_ACTIVITY_OPERATOR || category == SN_ACTIVITY_API)
 		recording->pid = line->pid;
+	if (!event->link && event->metric == SONDE_NONE &&
+	    (category == SN_ACTIVITY_API || category == SN_ACTIVITY_KERNEL ||
+	     category == SN_ACTIVITY_COPY || category == SN_ACTIVITY_FILL))
+		sn_order_add(recording, event->profile, category, event);
 }
 
 static int compare_order(const void *left, const void *right, void *lines)
@@ -361,6 +365,8 @@ static int build(struct sn_recording *recording, struct sn_error *error)
 			   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < count && order; i++)
 		order[i] = i;
+	if (!result && sn_order_match(recording))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (order)
 		qsort_r(order, count, sizeof(*order), compare_order, recording->lines);
 	for (uint32_t i = 0; i < count && !result; i++) {
@@ -384,6 +390,7 @@ int sn_recording_open(struct sn_recording *recording, const char *path, struct s
 	recording->has_counters = false;
 	recording->pid = -1;
 	recording->launch_count = recording->forward_count = 0;
+	recording->order.call_count = recording->order.operation_count = 0;
 	sn_intern_release(&recording->places);
 	sn_intern_release(&recording->names);
 	sn_intern_release(&recording->sequences);
@@ -468,6 +475,15 @@ void sn_recording_finish(struct sn_recording *recording)
 		snprintf(text, sizeof(text), "%llu", (unsigned long long)recording->graphs.matched);
 		sn_db_builder_property(builder, "imported.replayed", text);
 	}
+	if (recording->order.matched) {
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)recording->order.matched);
+		sn_db_builder_property(builder, "inferred.launches", text);
+	}
+	if (recording->order.refused)
+		sn_db_builder_drop(builder, "launch-ambiguous",
+				   "device operations without a correlation, whose launch the "
+				   "order of calls does not tell",
+				   recording->order.refused);
 	if (recording->unread)
 		sn_db_builder_drop(builder, "import-unread", "events of a kind that is not read",
 				   recording->unread);
@@ -487,6 +503,7 @@ void sn_recording_release(struct sn_recording *recording)
 	free(recording->rank_counts);
 	sn_recording_replay_release(&recording->replay);
 	sn_dataflow_free(recording->dataflow);
+	sn_order_release(&recording->order);
 	free(recording->graphs.captures);
 	free(recording->graphs.captured);
 	free(recording->frames);

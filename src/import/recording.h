@@ -12,6 +12,7 @@
  *   recording_graph.c      what a replayed graph runs goes under the path that captured it, below
  *                          the one that replays it
  *   recording_dataflow.c   operators become nodes of a graph, where the importer wants one
+ *   recording_order.c      where the file has no correlation at all, by the order of launches
  *   recording_nested.c     each line of a device that runs a program by itself
  *
  * Use: sn_recording_begin; for each file sn_recording_open, sn_recording_line, _name and _add for
@@ -25,6 +26,7 @@
 
 #include "base/intern.h"
 #include "base/vec.h"
+#include "recording_order.h"
 #include "totals.h"
 #include "trace/sorter.h"
 #include "trace/writer.h"
@@ -177,6 +179,7 @@ struct sn_recording {
 	struct sn_totals totals;
 	struct sn_recording_graphs graphs;
 	struct sn_recording_replay replay;
+	struct sn_order order;	      /* of calls and operations without a correlation */
 	struct sn_dataflow *dataflow; /* NULL: no graph of operators is made */
 	struct sn_intern ranks;	      /* of files that were read, int32_t */
 	uint32_t *rank_counts;

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+enum { ATTRIBUTES_MOST = 400 };
 #define NO_LAUNCH "[launched before the recording]"
 
 static int compare_launches(const void *left, const void *right)
@@ -182,14 +183,35 @@ static int take(struct sn_recording *recording, struct sn_recording_replay *repl
 	return sn_recording_replay_add(replay, event);
 }
 
+/* An operation whose launch was found by order alone says so. `items` has place for one more. */
+static void infer(struct sn_recording *recording, uint32_t line, struct sn_event *event,
+		  struct sn_attribute *items)
+{
+	uint32_t category = sn_recording_name(recording, event->context).category;
+	if (event->link || event->attribute_count >= ATTRIBUTES_MOST ||
+	    category < SN_ACTIVITY_KERNEL || category > SN_ACTIVITY_FILL)
+		return;
+	event->link = sn_order_find(&recording->order, true, line, event->start_ns, event->end_ns);
+	if (!event->link)
+		return;
+	if (event->attribute_count)
+		memcpy(items, event->attributes, event->attribute_count * sizeof(*items));
+	items[event->attribute_count++] =
+	    (struct sn_attribute){recording->graphs.how_key, 0,
+				  sn_db_builder_string(recording->builder, "order of launches")};
+	event->attributes = items;
+}
+
 int sn_recording_device(struct sn_recording *recording, uint32_t number, struct sn_error *error)
 {
+	struct sn_attribute items[ATTRIBUTES_MOST + 1];
 	struct sn_recording_line *line = recording->lines + number;
 	struct sn_event event;
 	order_launches(recording);
 	sn_recording_profile(recording, line);
 	int result = sn_sorter_begin(recording->sorter, number, error);
 	while (!result && (result = sn_sorter_next(recording->sorter, &event, error)) > 0) {
+		infer(recording, number, &event, items);
 		event.start_ns = sn_recording_time(recording, event.start_ns);
 		event.end_ns = sn_recording_time(recording, event.end_ns);
 		event.profile = line->profile;

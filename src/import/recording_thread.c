@@ -337,6 +337,10 @@ int sn_recording_thread(struct sn_recording *recording, uint32_t line, struct sn
 	sn_recording_profile(recording, thread.line);
 	int result = sn_sorter_begin(recording->sorter, line, error);
 	while (!result && (result = sn_sorter_next(recording->sorter, &event, error)) > 0) {
+		if (!event.link && event.kind == SONDE_TRACK_INTERVALS &&
+		    sn_recording_name(recording, event.context).category == SN_ACTIVITY_API)
+			event.link = sn_order_find(&recording->order, false, line, event.start_ns,
+						   event.end_ns);
 		event.start_ns = sn_recording_time(recording, event.start_ns);
 		event.end_ns = sn_recording_time(recording, event.end_ns);
 		event.profile = thread.line->profile;

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stretches between moments when the device had nothing left to do; see recording_order.h. */
+#include "recording_order.h"
+
+#include "recording.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers that no file gives. */
+#define INFERRED     (1ull << 47)
+/* Whole microseconds in old files. */
+#define TOLERANCE_NS 2000
+
+void sn_order_release(struct sn_order *order)
+{
+	free(order->calls);
+	free(order->operations);
+	*order = (struct sn_order){0};
+}
+
+/* What a call starts on a device; 0 where it waits for all of it; SN_ACTIVITY_CATEGORIES: neither.
+ */
+static uint32_t work_of_call(const char *name)
+{
+	if (strstr(name, "DeviceSynchronize") || strstr(name, "StreamSynchronize") ||
+	    strstr(name, "CtxSynchronize") || !strcmp(name, "clFinish"))
+		return 0;
+	if (strstr(name, "LaunchHostFunc") || strstr(name, "GraphLaunch"))
+		return SN_ACTIVITY_CATEGORIES;
+	if (strstr(name, "Launch") || strstr(name, "EnqueueNDRange"))
+		return SN_ACTIVITY_KERNEL;
+	if (strstr(name, "Memcpy") || strstr(name, "clEnqueueRead") ||
+	    strstr(name, "clEnqueueWrite") || strstr(name, "clEnqueueCopy"))
+		return SN_ACTIVITY_COPY;
+	if (strstr(name, "Memset") || strstr(name, "clEnqueueFill"))
+		return SN_ACTIVITY_FILL;
+	return SN_ACTIVITY_CATEGORIES;
+}
+
+void sn_order_add(struct sn_recording *recording, uint32_t line, uint32_t category,
+		  const struct sn_event *event)
+{
+	struct sn_order *order = &recording->order;
+	struct sn_order_item item = {event->start_ns, event->end_ns, 0, line, category};
+	bool is_call = category == SN_ACTIVITY_API;
+	if (is_call)
+		item.work = work_of_call(sn_db_builder_text(
+		    recording->builder, sn_recording_name(recording, event->context).text));
+	if (item.work == SN_ACTIVITY_CATEGORIES)
+		return;
+	if (is_call
+		? sn_vec_reserve(&order->calls, &order->call_capacity, order->call_count + 1) < 0
+		: sn_vec_reserve(&order->operations, &order->operation_capacity,
+				 order->operation_count + 1) < 0)
+		order->has_failed = true;
+	else if (is_call)
+		order->calls[order->call_count++] = item;
+	else
+		order->operations[order->operation_count++] = item;
+}
+
+static int compare_items(const void *left, const void *right)
+{
+	const struct sn_order_item *a = left, *b = right;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	if (a->end_ns != b->end_ns)
+		return a->end_ns > b->end_ns ? -1 : 1; /* the outer one first */
+	return (a->line > b->line) - (a->line < b->line);
+}
+
+/* Of a call and those that it is made of, the outer one. */
+static void drop_inner(struct sn_order *order)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < order->call_count; i++) {
+		bool is_inner = false;
+		/* of all threads, but few overlap */
+		for (size_t k = kept; k-- && kept - k <= 16 && !is_inner;)
+			is_inner = order->calls[k].line == order->calls[i].line &&
+				   order->calls[k].end_ns >= order->calls[i].end_ns;
+		if (!is_inner)
+			order->calls[kept++] = order->calls[i];
+	}
+	order->call_count = kept;
+}
+
+/* Whether one stream has all operations, and one process all calls. */
+static bool is_one_queue(const struct sn_recording *recording)
+{
+	const struct sn_order *order = &recording->order;
+	for (size_t i = 1; i < order->operation_count; i++)
+		if (order->operations[i].line != order->operations->line)
+			return false;
+	for (size_t i = 1; i < order->call_count; i++)
+		if (recording->lines[order->calls[i].line].pid !=
+		    recording->lines[order->calls->line].pid)
+			return false;
+	return order->operation_count && order->call_count;
+}
+
+/* ---- stretches ---- */
+
+/* The number of items that start before a moment, from `from` on. */
+static size_t count_until(const struct sn_order_item *items, size_t from, size_t count,
+			  uint64_t time_ns)
+{
+	while (from < count && items[from].start_ns < time_ns)
+		from++;
+	return from;
+}
+
+/* Whether at the end of that call nothing runs and nothing is being launched: else it has not
+ * waited for all, and nothing is said by it. `call`, `operation`: the first that start later. */
+static bool is_quiet(const struct sn_order *order, uint64_t time_ns, size_t call, size_t operation)
+{
+	for (size_t i = call; i-- && call - i <= 16;)
+		if (order->calls[i].work && order->calls[i].end_ns > time_ns)
+			return false;
+	return !operation || order->operations[operation - 1].end_ns <= time_ns + TOLERANCE_NS;
+}
+
+struct stretch {
+	size_t call, call_end, operation, operation_end;
+};
+
+/* The launches of a stretch, one after the other; false where two of different threads overlap. */
+static bool are_in_order(const struct sn_order *order, const struct stretch *stretch)
+{
+	const struct sn_order_item *last = NULL;
+	for (size_t i = stretch->call; i < stretch->call_end; i++) {
+		const struct sn_order_item *call = order->calls + i;
+		if (!call->work)
+			continue;
+		if (last && last->line != call->line && last->end_ns > call->start_ns)
+			return false;
+		last = call;
+	}
+	return true;
+}
+
+/* The kinds of work, as bits, of which there are as many operations as launches: calls that start
+ * nothing (of no bytes) leave the others what they are. */
+static uint32_t whole_kinds(const struct sn_order *order, const struct stretch *stretch)
+{
+	int64_t counts[SN_ACTIVITY_CATEGORIES] = {0};
+	uint32_t kinds = 0;
+	for (size_t i = stretch->call; i < stretch->call_end; i++)
+		counts[order->calls[i].work]++;
+	for (size_t i = stretch->operation; i < stretch->operation_end; i++)
+		counts[order->operations[i].work]--;
+	for (unsigned kind = SN_ACTIVITY_KERNEL; kind <= SN_ACTIVITY_FILL; kind++)
+		kinds |= counts[kind] ? 0 : 1u << kind;
+	return kinds;
+}
+
+/* The next of these kinds, from `at` on. */
+static size_t next_of(const struct sn_order_item *items, size_t at, size_t end, uint32_t kinds)
+{
+	while (at < end && !(kinds & 1u << items[at].work))
+		at++;
+	return at;
+}
+
+/* Whether the operations of these kinds can be those of the launches, one by one; gives them where
+ * `gives`. *count: how many. */
+static bool pair(struct sn_order *order, const struct stretch *stretch, uint32_t kinds, bool gives,
+		 size_t *count)
+{
+	size_t at = stretch->operation;
+	*count = 0;
+	for (size_t i = next_of(order->calls, stretch->call, stretch->call_end, kinds);
+	     i < stretch->call_end; i = next_of(order->calls, i + 1, stretch->call_end, kinds)) {
+		at = next_of(order->operations, at, stretch->operation_end, kinds);
+		if (at == stretch->operation_end)
+			return false;
+		struct sn_order_item *call = order->calls + i,
+				     *operation = order->operations + at++;
+		if (gives)
+			call->correlation = operation->correlation = INFERRED + at;
+		else if (operation->work != call->work ||
+			 operation->start_ns + TOLERANCE_NS < call->start_ns)
+			return false;
+		*count += 1;
+	}
+	return true;
+}
+
+static void match_stretch(struct sn_order *order, const struct stretch *stretch)
+{
+	uint32_t kinds = whole_kinds(order, stretch);
+	size_t count = 0;
+	if (!are_in_order(order, stretch) || !pair(order, stretch, kinds, false, &count))
+		count = 0;
+	else
+		pair(order, stretch, kinds, true, &count);
+	order->matched += count;
+	order->refused += stretch->operation_end - stretch->operation - count;
+}
+
+static void match_all(struct sn_order *order)
+{
+	struct stretch stretch = {0};
+	for (size_t i = 0; i < order->call_count; i++) {
+		const struct sn_order_item *call = order->calls + i;
+		if (call->work)
+			continue;
+		stretch.call_end = count_until(order->calls, i, order->call_count, call->end_ns);
+		stretch.operation_end = count_until(order->operations, stretch.operation,
+						    order->operation_count, call->end_ns);
+		if (!is_quiet(order, call->end_ns, stretch.call_end, stretch.operation_end))
+			continue;
+		match_stretch(order, &stretch);
+		stretch.call = stretch.call_end;
+		stretch.operation = stretch.operation_end;
+	}
+	stretch.call_end = order->call_count;
+	stretch.operation_end = order->operation_count;
+	match_stretch(order, &stretch);
+}
+
+/* Two that cannot be told apart have none. */
+static void drop_equal(struct sn_order_item *items, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (!compare_items(items + i - 1, items + i))
+			items[i - 1].correlation = items[i].correlation = 0;
+}
+
+int sn_order_match(struct sn_recording *recording)
+{
+	struct sn_order *order = &recording->order;
+	if (order->has_failed)
+		return SN_ERR_MEMORY;
+	if (!is_one_queue(recording)) {
+		order->refused += order->call_count ? order->operation_count : 0;
+		return 0;
+	}
+	qsort(order->calls, order->call_count, sizeof(*order->calls), compare_items);
+	qsort(order->operations, order->operation_count, sizeof(*order->operations), compare_items);
+	drop_inner(order);
+	match_all(order);
+	drop_equal(order->calls, order->call_count);
+	drop_equal(order->operations, order->operation_count);
+	return 0;
+}
+
+uint64_t sn_order_find(const struct sn_order *order, bool is_operation, uint32_t line,
+		       uint64_t start_ns, uint64_t end_ns)
+{
+	const struct sn_order_item *items = is_operation ? order->operations : order->calls;
+	struct sn_order_item wanted = {start_ns, end_ns, 0, line, 0};
+	size_t low = 0, high = is_operation ? order->operation_count : order->call_count;
+	size_t count = high;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (compare_items(items + middle, &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && !compare_items(items + low, &wanted) ? items[low].correlation : 0;
+}
