@@ -26,6 +26,9 @@ enum sonde_model_flags {
 	SONDE_MODEL_ITERATIONS_CUT = 1,
 	/* Statistics are of some of the iterations, not of all. */
 	SONDE_MODEL_SAMPLED = 2,
+	/* Edges were looked for in some of the iterations, and their counts are of those; all else
+	 * is of all. */
+	SONDE_MODEL_EDGES_SAMPLED = 4,
 };
 
 struct sonde_graph_model {

@@ -160,6 +160,8 @@ static int put_model(struct sn_json *json, const struct sn_graph_view *view, uin
 		put(json, "edge_count", model->edge_count);
 		sn_json_key(json, "sampled");
 		sn_json_bool(json, model->flags & SONDE_MODEL_SAMPLED);
+		sn_json_key(json, "edges_sampled");
+		sn_json_bool(json, model->flags & SONDE_MODEL_EDGES_SAMPLED);
 		put_iterations(json, view, model, &usual);
 		sn_json_key(json, "rows");
 		sn_json_begin(json, '[');

@@ -56,6 +56,8 @@ static void print_title(const struct sn_graph_view *view, const struct sonde_gra
 	text = name_of(view, model->edges_by);
 	if (*text)
 		fprintf(out, ", known by %s", text);
+	if (model->flags & SONDE_MODEL_EDGES_SAMPLED)
+		fprintf(out, " in some iterations");
 	fputc('\n', out);
 }
 

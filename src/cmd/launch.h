@@ -17,7 +17,7 @@ struct sn_launch {
 	const char *call_path; /* SONDE_CALL_PATH */
 	const char *operators; /* SONDE_OPERATORS */
 	bool tensor_memory;    /* SONDE_MEMORY */
-	bool graph;	       /* SONDE_GRAPH */
+	const char *graph;     /* SONDE_GRAPH: "1" or "all" */
 	bool shadow;	       /* SONDE_SHADOW */
 	unsigned long checkpoint_ms;
 	unsigned long memory_limit_mb;

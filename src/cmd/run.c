@@ -60,7 +60,7 @@ static const struct option option_table[] = {
     {"call-path", required_argument, NULL, OPTION_CALL_PATH},
     {"operators", required_argument, NULL, OPTION_OPERATORS},
     {"memory", no_argument, NULL, 'm'},
-    {"graph", no_argument, NULL, OPTION_GRAPH},
+    {"graph", optional_argument, NULL, OPTION_GRAPH},
     {"no-analyze", no_argument, NULL, OPTION_NO_ANALYZE},
     {"no-loops", no_argument, NULL, OPTION_NO_LOOPS},
     {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
@@ -107,7 +107,9 @@ static int check_available(const char *list)
 		sn_command_warn("'%s' cannot be measured here (%s): see sonde doctor",
 				events[index].name, strerror(error));
 	}
-	return left ? 0 : sn_command_fail("none of the events asked for can be measured here");
+	return left || !count
+		   ? 0
+		   : sn_command_fail("none of the events asked for can be measured here");
 }
 
 static int check_events(const struct sn_options *options, const char *list)
@@ -115,7 +117,7 @@ static int check_events(const struct sn_options *options, const char *list)
 	struct sn_event events[SN_EVENT_MAX];
 	const char *wrong;
 	int count = sn_events_parse(list, events, &wrong);
-	if (count > 0)
+	if (count > 0 || sn_events_are_none(list))
 		return 0;
 	if (count == -2)
 		return sn_command_misuse(options->command, "at most %d events at once",
@@ -169,7 +171,7 @@ static int set_os(struct run *run, const struct sn_options *options, bool is_wid
 
 static int take_option(struct run *run, struct sn_options *options, int option)
 {
-	static const char *const operator_modes[] = {"sampled", "exact", "off", NULL};
+	static const char *const operator_modes[] = {"sampled", "nodes", "exact", "off", NULL};
 	double number;
 	switch (option) {
 	case 'o':
@@ -190,8 +192,11 @@ static int take_option(struct run *run, struct sn_options *options, int option)
 		run->launch.tensor_memory = true;
 		return 0;
 	case OPTION_GRAPH:
-		run->launch.graph = true;
-		return 0;
+		run->launch.graph = optarg ? optarg : "1";
+		return optarg && strcmp(optarg, "all")
+			   ? sn_command_misuse(options->command,
+					       "option '--graph': '%s' is not all", optarg)
+			   : 0;
 	case OPTION_CALL_PATH:
 		run->launch.call_path = optarg;
 		return check_call_path(options, optarg);
@@ -465,11 +470,14 @@ const struct sn_command sn_command_run = {
 	"default;\n"
 	"                            real-time, page-faults, context-switches, cycles, "
 	"instructions,\n"
-	"                            cache-misses, ...  `sonde doctor` lists what works here\n"
+	"                            cache-misses, ...  `sonde doctor` lists what works here;\n"
+	"                            none: sample nothing\n"
 	"    --call-path LIST        layers of a call path: python,operator,native (default all;\n"
 	"                            leaving native out is cheaper)\n"
 	"    --operators MODE        PyTorch operators: sampled (default; costs next to nothing),\n"
-	"                            exact (every call counted and timed) or off\n"
+	"                            nodes (those that the program calls and autograd nodes, each\n"
+	"                            counted and timed), exact (also those inside; costs most) or "
+	"off\n"
 	"    -m, --memory            count tensor allocations and releases\n"
 	"    --trace[=LIST]          record what happened when, for sonde timeline: samples, "
 	"operators,\n"
@@ -483,9 +491,11 @@ const struct sn_command sn_command_run = {
 	"    --trace-signal SIGNAL   USR1, USR2, WINCH or RTMIN+N starts and stops recording\n"
 	"    --trace-paused          begin without recording, until the signal or the program "
 	"starts it\n"
-	"    --graph                 capture the dataflow graph of PyTorch, JAX and TensorFlow "
+	"    --graph[=all]           capture the dataflow graph of PyTorch, JAX and TensorFlow "
 	"programs\n"
-	"                            and of OpenMP tasks (sonde graph)\n"
+	"                            and of OpenMP tasks (sonde graph); all: look for PyTorch's "
+	"edges\n"
+	"                            in all iterations, not in the first and some later ones\n"
 	"    --checkpoint SECONDS    least time between two checkpoints (default 2)\n"
 	"    --memory-limit MIB      most memory the collector may use in a process (default 512)\n"
 	"    --os[=LIST]             record what the operating system does for the program: when "

@@ -52,6 +52,12 @@ struct sn_adapter {
  */
 int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uint32_t max);
 /*
+ * The innermost Python frame of the calling thread, the interpreter's own; 0 where it runs no
+ * Python, SN_PYTHON_UNKNOWN where that cannot be read. Not for signal handlers, in which a frame
+ * may be half made.
+ */
+uintptr_t sn_python_innermost(struct sn_thread *thread);
+/*
  * The name of the code object that is the first argument of the function which `frame` of the last
  * walk runs, into name[0..capacity); its length in bytes, not terminated. -ENOENT where that is no
  * code object, -EFAULT where it cannot be read. AS-safe: yes. MT: the thread itself.

@@ -142,9 +142,16 @@ static bool parse_item(const char *item, const char *end, struct sn_event *event
 	return parse_name(event) && (!at || parse_rate(event, at + 1, end));
 }
 
+bool sn_events_are_none(const char *list)
+{
+	return !strcmp(list, "none");
+}
+
 int sn_events_parse(const char *list, struct sn_event *events, const char **wrong)
 {
 	int count = 0;
+	if (sn_events_are_none(list))
+		return 0;
 	for (const char *item = list; *item; count++) {
 		const char *end = strchrnul(item, ',');
 		*wrong = item;

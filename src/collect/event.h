@@ -36,6 +36,9 @@ struct sn_event {
  */
 int sn_events_parse(const char *list, struct sn_event *events, const char **wrong);
 
+/* True for "none": nothing is sampled; such a list has 0 events. AS-safe: yes. */
+bool sn_events_are_none(const char *list);
+
 /* The names known, one after the other; NULL at the end. */
 const char *sn_event_name_at(size_t index);
 

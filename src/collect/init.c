@@ -77,13 +77,18 @@ static unsigned parse_sources(const char *list)
 	return sources;
 }
 
+static enum sn_graph_mode graph_mode(const char *text)
+{
+	return !strcmp(text, "all") ? SN_GRAPH_ALL : *text == '1' ? SN_GRAPH_SOME : SN_GRAPH_OFF;
+}
+
 static void read_config(void)
 {
 	sn_config.output = setting("SONDE_OUTPUT", NULL);
 	sn_config.events = setting("SONDE_EVENTS", SN_EVENT_LIST_DEFAULT);
 	sn_config.sources = parse_sources(setting("SONDE_CALL_PATH", "python,operator,native"));
 	sn_config.operators = setting("SONDE_OPERATORS", "sampled");
-	sn_config.graph = *setting("SONDE_GRAPH", "0") == '1';
+	sn_config.graph = graph_mode(setting("SONDE_GRAPH", "0"));
 	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';
 	sn_config.checkpoint_ns =
 	    strtoull(setting("SONDE_CHECKPOINT_MS", "2000"), NULL, 10) * 1000000u;

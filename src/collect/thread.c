@@ -293,8 +293,11 @@ struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame
 		return NULL;
 	}
 	struct sn_shadow *shadow = &thread->shadows[depth];
-	*shadow = (struct sn_shadow){
-	    .stack = stack, .frame = *frame, .prefix = SN_NODE_NONE, .node = SN_NODE_NONE};
+	*shadow = (struct sn_shadow){.stack = stack,
+				     .frame = *frame,
+				     .prefix = SN_NODE_NONE,
+				     .node = SN_NODE_NONE,
+				     .python_frame = SN_PYTHON_UNKNOWN};
 	/* a sample between the two stores must not see a half-filled shadow */
 	atomic_signal_fence(memory_order_release);
 	thread->shadow_depth = depth + 1;

@@ -29,7 +29,9 @@ enum sn_drop {
 	SN_DROP_COUNT
 };
 
-#define SN_SHADOW_DEPTH 256
+#define SN_SHADOW_DEPTH	  256
+/* No frame's address; equals no other. */
+#define SN_PYTHON_UNKNOWN ((uintptr_t)1)
 
 /*
  * A frame that no unwinder can see (an operator known from a callback, a user's region), with the
@@ -62,6 +64,8 @@ struct sn_shadow {
 			    operator's forward path); SN_NODE_NONE for none */
 	uint32_t node;	 /* cached context of this shadow, SN_NODE_NONE until asked for */
 	uint64_t link;	 /* of its event in the trace file, 0 none */
+	uintptr_t python_frame; /* the innermost Python frame when `node` was found by the torch
+				   adapter, 0 none; SN_PYTHON_UNKNOWN until then */
 };
 
 /* What a thread has of the trace file (trace.h). */
@@ -101,6 +105,9 @@ struct sn_thread {
 	void *adapters[16]; /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
 };
 
+/* Whether edges are looked for in some of the iterations, or in all. */
+enum sn_graph_mode { SN_GRAPH_OFF, SN_GRAPH_SOME, SN_GRAPH_ALL };
+
 /* What the process is told to measure; fixed after init. See config.c for the environment. */
 struct sn_config {
 	const char *output;    /* absolute path of the measurement folder, NULL: measure nothing */
@@ -108,7 +115,7 @@ struct sn_config {
 	unsigned sources;      /* enum sn_source */
 	const char *operators; /* "sampled", "exact" or "off" */
 	bool tensor_memory;    /* count tensor allocations */
-	bool graph;	       /* capture the dataflow graphs of frameworks */
+	enum sn_graph_mode graph; /* capture the dataflow graphs of frameworks */
 	bool real_time;
 	uint64_t checkpoint_ns; /* least time between two checkpoints */
 	uint64_t memory_limit_bytes;

@@ -81,6 +81,11 @@ void sn_unwind_set_shadow(bool on)
 	atomic_store_explicit(&shadow_mode, on, memory_order_relaxed);
 }
 
+bool sn_unwind_shadow(void)
+{
+	return atomic_load_explicit(&shadow_mode, memory_order_relaxed);
+}
+
 void sn_unwind_set_reuse(bool on)
 {
 	atomic_store_explicit(&reuse_off, !on, memory_order_relaxed);

@@ -75,6 +75,7 @@ struct sn_unwind_result sn_unwind_origin(struct sn_unwinder *unwinder,
 
 /* Every unwind is repeated the slow, sure way and compared (SONDE_SHADOW=1). */
 void sn_unwind_set_shadow(bool on);
+bool sn_unwind_shadow(void);
 /* Whether frame pointers may lead from a thread's stack to another (Go calls C so); off by default.
  */
 void sn_unwind_set_other_stacks(bool on);

@@ -116,6 +116,7 @@ static const char *cause_in_words(const char *cause)
 	    {"unwind-truncated", "cut call paths"},
 	    {"unwind-scanned", "guessed call paths"},
 	    {"unwind-mismatch", "doubtful call paths"},
+	    {"context-mismatch", "mistaken call paths"},
 	    {"python-unreadable", "paths without Python"},
 	    {"path-too-deep", "paths too deep"},
 	    {"thread-unmeasured", "unsampled threads"},

@@ -24,7 +24,7 @@ PYTHONS = [sys.executable, *filter(None, os.environ.get("SONDE_TORCH_PYTHONS", "
 # torch.profiler sees only the thread that started it
 COUNTED = ["plain", "training", "convolution", "checkpointed", "custom", "double", "hooks",
            "without_gradients", "retained"]
-EXACT = [*COUNTED, "threads", "other_thread", "failing"]
+EXACT = [*COUNTED, "threads", "other_thread", "failing", "places"]
 
 
 @lru_cache
@@ -62,9 +62,12 @@ def run(python: str, tmp_path: Path, *cases: str, **settings: str):
     return done, measurement
 
 
-def exact(python: str, tmp_path: Path, case: str) -> Counter:
+def exact(python: str, tmp_path: Path, case: str, operators: str = "exact", **settings: str) -> Counter:
     """How often each operator ran in `case`, by its path, from one run of all cases."""
-    _, measurement = run(python, tmp_path, *EXACT, SONDE_OPERATORS="exact", SONDE_CALL_PATH="python,operator")
+    settings = {"SONDE_CALL_PATH": "python,operator", **settings}
+    (tmp_path / operators).mkdir(exist_ok=True)
+    _, measurement = run(python, tmp_path / operators, *EXACT, SONDE_OPERATORS=operators, **settings)
+    assert "context-mismatch" not in measurement.drops
     assert "forward-unknown" not in measurement.drops
     heads = (f"{case}:", "part:") if case == "threads" else (f"{case}:",)
     return Counter({path: count for path, count in paths(measurement, "operator-time").items()
@@ -125,6 +128,48 @@ def test_backward_operators_continue_their_forward_path(python, tmp_path):
         assert counted[(*here, forward, f"~{backward}")] == 5
     assert counted[(outer, f"model:{tanh}", "aten::tanh", "~TanhBackward0", "aten::tanh_backward")] == 5
     assert counted[(outer, "~torch::autograd::AccumulateGrad")] == 5
+
+
+@pytest.mark.parametrize("operators", ["exact", "nodes"])
+@pytest.mark.parametrize("layers", ["python,operator", "python,operator,native"])
+def test_remembered_paths_are_what_they_seem(python, operators, layers, tmp_path):
+    """Every path that is not put together anew, in all cases, is put together all the same and compared."""
+    counted = exact(python, tmp_path, "places", operators, SONDE_SHADOW="1", SONDE_CALL_PATH=layers)
+    for mark, count in (("one line", 6), ("other line", 6), ("twice", 12)):
+        assert counted[(f"places:{line_of(mark)}", "aten::abs")] == count
+    # forward operators that backward ones continue are parts of paths too
+    descents = [f"descend:{line_of('descends')}"]
+    recursion, deepest = f"places:{line_of('recursion')}", f"descend:{line_of('deepest')}"
+    for depth in range(3):
+        assert counted[(recursion, *descents * depth, deepest, "aten::sin")] == 2
+    assert counted[(recursion, *descents, "aten::cos")] == 4
+    assert counted[(recursion, *descents * 2, "aten::cos")] == 2
+    made = f"produced:{line_of('produced')}", "aten::exp"
+    assert counted[(f"places:{line_of('next')}", *made)] == 6
+    assert counted[(f"places:{line_of('rest')}", *made)] == 18
+    one_line = f"places:{line_of('at one line')}", f"at_one_line:{line_of('calls')}"
+    assert counted[(*one_line, f"first:{line_of('first function')}", "aten::neg")] == 12
+    assert counted[(*one_line, f"second:{line_of('second function')}", "aten::neg")] == 6
+    inside = {name: sum(count for path, count in counted.items()
+                        if path[-3:] == (f"backward:{line_of('inside')}", f"{name}:{line_of(f'{name} function')}", "aten::neg"))
+              for name in ("first", "second")}
+    assert inside == ({"first": 3, "second": 3} if operators == "exact" else {"first": 0, "second": 0})
+
+
+@pytest.mark.parametrize("case", EXACT)
+def test_nodes_are_the_operators_that_the_program_calls(python, case, tmp_path):
+    """As often by the same lines as when all operators are followed; autograd nodes as often too."""
+    every, nodes = exact(python, tmp_path, case), exact(python, tmp_path, case, "nodes")
+
+    def names(path: tuple[str, ...]) -> list[str]:
+        return [step for step in path if step.startswith("~") or ":" not in step.replace("::", "")]
+
+    outer = Counter({path: count for path, count in every.items() if len(names(path)) == 1})
+    assert Counter({path: count for path, count in nodes.items() if len(names(path)) == 1}) == outer
+    for counted in (every, nodes):
+        assert all(path[-1].startswith("~") or len(names(path)) == 1 for path in nodes)
+    backward = [Counter(path[-1] for path in counted.elements() if path[-1].startswith("~")) for counted in (every, nodes)]
+    assert backward[0] == backward[1] and (outer or backward[0])
 
 
 def test_forward_in_threads(python, tmp_path):
@@ -226,7 +271,7 @@ def test_the_oldest_nodes_of_a_long_graph_are_counted_as_unknown(python, tmp_pat
     assert measurement.drops["forward-unknown"] == 66_001 - 65_536
 
 
-@pytest.mark.parametrize("operators", ["sampled", "exact", "off"])
+@pytest.mark.parametrize("operators", ["sampled", "nodes", "exact", "off"])
 def test_output_is_unchanged(python, operators, tmp_path):
     cases = ("training", "threads", "failing", "random_state")
     alone = subprocess.run([python, WORKLOAD, *cases], capture_output=True, text=True)

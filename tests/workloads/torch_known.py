@@ -206,6 +206,62 @@ def heavy() -> float:
     return 0.0
 
 
+def descend(x: torch.Tensor, depth: int) -> torch.Tensor:
+    if depth == 0:
+        return torch.sin(x)  # here: deepest
+    return torch.cos(descend(x, depth - 1))  # here: descends
+
+
+def produced(x: torch.Tensor):
+    for _ in range(4):
+        yield torch.exp(x)  # here: produced
+
+
+def at_one_line(functions: list, x: torch.Tensor) -> None:
+    for function in functions:
+        function(x)  # here: calls
+
+
+def first(x: torch.Tensor) -> torch.Tensor:
+    return torch.neg(x)  # here: first function
+
+
+def second(x: torch.Tensor) -> torch.Tensor:
+    return torch.neg(x)  # here: second function
+
+
+class Changing(torch.autograd.Function):
+    """What runs inside its backward node differs from one time to the next, at one place."""
+    inside = [first, second]
+
+    @staticmethod
+    def forward(ctx, x):
+        return x + 0
+
+    @staticmethod
+    def backward(ctx, grad):
+        Changing.inside.reverse()
+        return Changing.inside[0](grad)  # here: inside
+
+
+def places() -> float:
+    """The same operators from places that a profiler could take for one another."""
+    x = torch.ones(4)
+    w = torch.ones(4, requires_grad=True)
+    for turn in range(6):
+        torch.abs(x)  # here: one line
+        torch.abs(x)  # here: other line
+        torch.abs(x), torch.abs(x)  # here: twice
+        descend(x, turn % 3)  # here: recursion
+        values = produced(x)
+        next(values)  # here: next
+        list(values)  # here: rest
+        at_one_line([first, second, first], x)  # here: at one line
+        Changing.apply(w).sum().backward()  # here: changing
+        exec(compile(f"{chr(10) * (turn % 2)}torch.sqrt(x)", "<made>", "exec"), {"torch": torch, "x": x})
+    return w.grad.sum().item()
+
+
 def random_state() -> float:
     """Saved, given back, and refused: an exception of C++ passes through."""
     state = torch.get_rng_state()
@@ -220,7 +276,7 @@ def random_state() -> float:
 
 CASES = {case.__name__: case for case in (
     plain, training, convolution, threads, other_thread, checkpointed, custom, double, hooks,
-    without_gradients, failing, retained, random_state, chain, memory, heavy)}
+    without_gradients, failing, retained, places, random_state, chain, memory, heavy)}
 
 
 def measured(name: str) -> float:

@@ -193,6 +193,18 @@ int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uin
 	return result;
 }
 
+uintptr_t sn_python_innermost(struct sn_thread *thread)
+{
+	const struct sn_python_target *target = live_target();
+	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
+
+	if (!target)
+		return 0;
+	if (!cache || !atomic_load_explicit(&proved, memory_order_relaxed))
+		return SN_PYTHON_UNKNOWN;
+	return sn_python_innermost_frame(target, cache);
+}
+
 ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python_frame *frame,
 				char *name, size_t capacity)
 {

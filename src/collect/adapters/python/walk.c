@@ -364,3 +364,15 @@ int sn_python_walk_frames(const struct sn_python_target *target, struct sn_pytho
 		return -EFAULT;
 	return result;
 }
+
+uintptr_t sn_python_innermost_frame(const struct sn_python_target *target,
+				    struct sn_python_cache *cache)
+{
+	struct walk walk = {
+	    .layout = &target->layout, .cache = cache, .state = sn_python_thread_state(target)};
+	uintptr_t frame;
+
+	if (walk.state == 0)
+		return 0;
+	return state_is_mine(&walk) && newest_frame(&walk, &frame) ? frame : SN_PYTHON_UNKNOWN;
+}

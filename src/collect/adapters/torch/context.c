@@ -9,13 +9,18 @@
  * innermost evaluation of Python, hold the same addresses again. So a known path costs the walk of
  * its Python frames and some ten loads, no unwinding.
  *
- * A memo is a small set-associative table; a path that is pushed out is simply assembled anew.
+ * Most points are inside an operator whose own context is known, and no Python frame has been
+ * entered since: then the path is that operator's and what lies between, so that neither the
+ * Python frames nor anything outside of that operator is looked at. An operator's Python frame
+ * lasts as long as it does; so it is the innermost one again only where none is inside it.
+ *
+ * A memo is a set-associative table; a path that is pushed out is simply assembled anew.
  */
 #include "torch.h"
 
 #include "collect/module.h"
 
-#define MEMO_SETS  128u
+#define MEMO_SETS  1024u /* a step of a training has some hundred operators, each a path */
 #define MEMO_WAYS  4u
 #define SLOT_MAX   64u
 #define PYTHON_MAX 256u
@@ -92,6 +97,44 @@ static uint64_t hash_shadows(const struct sn_thread *thread, uint64_t hash)
 	return hash;
 }
 
+/* Where a path begins that need not be looked at from its outermost frame on. */
+struct base {
+	const struct sn_shadow *operator; /* NULL: no such place */
+	uintptr_t python_frame;		  /* of now */
+};
+
+static struct base find_base(struct sn_thread *thread, bool of_shadow)
+{
+	struct base base = {.python_frame = SN_PYTHON_UNKNOWN};
+	uint32_t depth = thread->shadow_depth;
+	if (depth > SN_SHADOW_DEPTH || thread->work.origin)
+		return base;
+	base.python_frame = sn_config.sources & SN_SOURCE_PYTHON ? sn_python_innermost(thread) : 0;
+	if (depth <= of_shadow || base.python_frame == SN_PYTHON_UNKNOWN)
+		return base;
+	const struct sn_shadow *outer = &thread->shadows[depth - 1 - of_shadow];
+	if (sn_torch_is_ours(outer) && outer->node != SN_NODE_NONE &&
+	    outer->python_frame == base.python_frame)
+		base.operator= outer;
+	return base;
+}
+
+/* The key of a path from `base` on. */
+static uint64_t inner_key(const struct sn_thread *thread, const struct base *base, uintptr_t stack,
+			  uintptr_t pc, bool of_shadow)
+{
+	const struct sn_shadow *top = &thread->shadows[thread->shadow_depth - 1];
+	uint64_t hash = mix(base->operator->node + 1ull, base->operator->stack - stack);
+	hash = mix(hash, (pc << 1) + of_shadow);
+	hash = mix(hash, sn_module_generation());
+	if (!of_shadow)
+		return hash | 1;
+	hash = mix(hash, (uint64_t)top->frame.id << 32 | top->prefix);
+	return mix(hash, (top->stack - stack) ^ (uint64_t)top->frame.kind << 56 ^
+			     (uint64_t)top->frame.flags << 48) |
+	       1;
+}
+
 /* The key, or 0 where the path cannot be named. */
 static uint64_t path_key(struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc,
 			 bool of_shadow)
@@ -103,12 +146,13 @@ static uint64_t path_key(struct sn_torch_thread *self, uintptr_t stack, uintptr_
 	hash = mix(hash, sn_module_generation());
 	if ((sn_config.sources & SN_SOURCE_PYTHON) && !hash_python(self, &hash))
 		return 0;
-	hash = hash_shadows(self->thread, hash);
-	return hash ? hash : 1;
+	hash = hash_shadows(self->thread, hash) & ~1ull; /* inner ones are odd */
+	return hash ? hash : 2;
 }
 
-/* Notes where the native return addresses lie above `stack`. */
-static void note_slots(struct sn_torch_thread *self, struct entry *entry, uintptr_t stack)
+/* Notes where the native return addresses lie above `stack`, up to `end`. */
+static void note_slots(struct sn_torch_thread *self, struct entry *entry, uintptr_t stack,
+		       uintptr_t end)
 {
 	struct sn_thread *thread = self->thread;
 	struct sn_native_frame *frames = self->memo->native;
@@ -122,6 +166,8 @@ static void note_slots(struct sn_torch_thread *self, struct entry *entry, uintpt
 		if ((sn_config.sources & SN_SOURCE_PYTHON) && sn_python_is_eval(frames[index].pc))
 			break;
 		uintptr_t slot = frames[index].cfa - sizeof(uintptr_t);
+		if (slot >= end)
+			break;
 		if (slot < stack || (slot - stack) / sizeof(uintptr_t) > UINT16_MAX)
 			continue;
 		entry->slots[entry->slot_count++] = (uint16_t)((slot - stack) / sizeof(uintptr_t));
@@ -141,6 +187,15 @@ static uint32_t assemble(struct sn_thread *thread, bool of_shadow)
 	return depth && depth <= SN_SHADOW_DEPTH ? thread->shadows[depth - 1].node : SN_NODE_NONE;
 }
 
+/* The shadow check of what is remembered: assembles the path all the same. */
+static uint32_t checked(struct sn_thread *thread, uint32_t known, bool of_shadow)
+{
+	uint32_t node = assemble(thread, of_shadow);
+	if (node != known && node != SN_NODE_NONE)
+		sn_drop(thread, SN_DROP_CONTEXT_MISMATCH, 1);
+	return node;
+}
+
 /* The entry of this path, or NULL. */
 static struct entry *find(struct sn_torch_thread *self, uint64_t key, uintptr_t stack)
 {
@@ -152,28 +207,46 @@ static struct entry *find(struct sn_torch_thread *self, uint64_t key, uintptr_t 
 	return NULL;
 }
 
-static void remember(struct sn_torch_thread *self, uint64_t key, uintptr_t stack, uint32_t node)
+static void remember(struct sn_torch_thread *self, uint64_t key, uintptr_t stack, uintptr_t end,
+		     uint32_t node)
 {
 	struct entry *entry =
 	    &self->memo->entries[(key >> 32) % MEMO_SETS][self->memo->next_victim++ % MEMO_WAYS];
 	*entry = (struct entry){.key = key, .node = node};
 	if (sn_config.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR))
-		note_slots(self, entry, stack);
+		note_slots(self, entry, stack, end);
+}
+
+static uint32_t context(struct sn_torch_thread *self, const struct base *base, uintptr_t stack,
+			uintptr_t pc, bool of_shadow)
+{
+	if (!self->memo)
+		self->memo = sn_pages_map(sizeof(*self->memo));
+	uint64_t key = 0;
+	if (self->memo && base->operator)
+		key = inner_key(self->thread, base, stack, pc, of_shadow);
+	else if (self->memo)
+		key = path_key(self, stack, pc, of_shadow);
+	if (!key)
+		return assemble(self->thread, of_shadow);
+	const struct entry *known = find(self, key, stack);
+	if (known)
+		return sn_unwind_shadow() ? checked(self->thread, known->node, of_shadow)
+					  : known->node;
+	uint32_t node = assemble(self->thread, of_shadow);
+	if (node != SN_NODE_NONE)
+		remember(self, key, stack, base->operator? base->operator->stack : UINTPTR_MAX,
+			 node);
+	return node;
 }
 
 uint32_t sn_torch_context(struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc,
 			  bool of_shadow)
 {
-	if (!self->memo)
-		self->memo = sn_pages_map(sizeof(*self->memo));
-	uint64_t key = self->memo ? path_key(self, stack, pc, of_shadow) : 0;
-	if (!key)
-		return assemble(self->thread, of_shadow);
-	const struct entry *known = find(self, key, stack);
-	if (known)
-		return known->node;
-	uint32_t node = assemble(self->thread, of_shadow);
-	if (node != SN_NODE_NONE)
-		remember(self, key, stack, node);
+	struct sn_thread *thread = self->thread;
+	struct base base = find_base(thread, of_shadow);
+	uint32_t node = context(self, &base, stack, pc, of_shadow);
+	if (of_shadow && node != SN_NODE_NONE && thread->shadow_depth <= SN_SHADOW_DEPTH)
+		thread->shadows[thread->shadow_depth - 1].python_frame = base.python_frame;
 	return node;
 }

@@ -17,19 +17,9 @@
 #include <errno.h>
 #include <string.h>
 
-enum record_scope { SCOPE_FUNCTION = 0, SCOPE_BACKWARD_FUNCTION = 1, SCOPES = 16 };
-
-/* at::RecordFunctionCallback, with room for scopes and flags that later releases may add. */
-struct record_callback {
-	void *(*start)(void **context, const void *function);
-	void (*end)(const void *function, void *context);
-	double sampling_probability;
-	uint8_t scopes[SCOPES];
-	uint8_t reserved[24];
-};
-
 static const char *(*name_of)(const void *function);
 static _Atomic uint32_t metric = SN_ID_NONE;
+static bool nodes_only;
 
 /* backward.c has a frame of its own for what this announces */
 #define NODE_PREFIX "autograd::engine::evaluate_function"
@@ -98,11 +88,26 @@ static uintptr_t entry_stack(const struct sn_thread *thread, const void *functio
 	return on_stack ? address : otherwise;
 }
 
+enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack)
+{
+	const struct sn_thread *thread = self->thread;
+	uint32_t depth =
+	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	if (sn_torch_exact_metric() == SN_ID_NONE)
+		return SN_TORCH_WISH_NOTHING;
+	/* what is nearer than `stack` was left by an exception */
+	while (nodes_only && depth--)
+		if (sn_torch_is_ours(&thread->shadows[depth]) &&
+		    thread->shadows[depth].stack > stack)
+			return SN_TORCH_WISH_NOTHING;
+	return SN_TORCH_WISH_EVENT;
+}
+
 static void begin(struct sn_torch_thread *self, const void *function, const char *name,
 		  uintptr_t stack, uintptr_t pc)
 {
 	struct sn_thread *thread = self->thread;
-	uint32_t id = sn_cct_string(&thread->cct, name, strlen(name));
+	uint32_t id = sn_torch_name_id(self, name);
 	struct sn_frame frame = {.kind = SN_FRAME_OPERATOR, .id = id};
 	if (id == SN_ID_NONE)
 		return;
@@ -116,9 +121,10 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 }
 
 /* To tools that listen (sonde/monitor.h). */
-static void report(enum sonde_event_kind kind, const char *name)
+static void report(enum sonde_event_kind kind, const void *function)
 {
-	if (name && sn_monitor_wants(SONDE_FRAMEWORK))
+	const char *name = sn_monitor_wants(SONDE_FRAMEWORK) ? name_of(function) : NULL;
+	if (name)
 		sn_monitor_emit((struct sonde_event){.domain = SONDE_FRAMEWORK,
 						     .kind = kind,
 						     .name = name,
@@ -133,11 +139,12 @@ static void *on_start(void **context, const void *function)
 	if (!thread)
 		return context;
 	struct sn_torch_thread *self = sn_torch_thread(thread);
-	if (self && strncmp(name, NODE_PREFIX, sizeof(NODE_PREFIX) - 1))
+	if (self && strncmp(name, NODE_PREFIX, sizeof(NODE_PREFIX) - 1) &&
+	    (!nodes_only || sn_torch_exact_wish(self, SN_CALLER_STACK)))
 		begin(self, function, name, SN_CALLER_STACK,
 		      (uintptr_t)__builtin_return_address(0));
 	sn_leave(thread);
-	report(SONDE_OPERATOR_BEGIN, name);
+	report(SONDE_OPERATOR_BEGIN, function);
 	return context;
 }
 
@@ -159,7 +166,7 @@ static void *on_node(void **context, const void *function)
  * that ends in another thread than it began is left to the one that began it. */
 static void on_end(const void *function, void *context)
 {
-	report(SONDE_OPERATOR_END, name_of(function));
+	report(SONDE_OPERATOR_END, function);
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
 		return;
@@ -180,21 +187,17 @@ static void on_end(const void *function, void *context)
 	sn_leave(thread);
 }
 
-int sn_torch_exact_start(void)
+int sn_torch_exact_start(bool of_nodes)
 {
-	uint64_t (*add)(struct record_callback) =
-	    (uint64_t(*)(struct record_callback))sn_torch_symbol(
-		"_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+	struct sn_torch_callback callback = {
+	    .start = on_start, .end = on_end, .sampling_probability = 1.0};
+	struct sn_torch_callback of_backward = {.start = on_node, .sampling_probability = 1.0};
 	name_of = (const char *(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction4nameEv");
-	if (!add || !name_of)
+	nodes_only = of_nodes;
+	callback.scopes[SN_TORCH_SCOPE_FUNCTION] = 1;
+	of_backward.scopes[SN_TORCH_SCOPE_BACKWARD_FUNCTION] = 1;
+	if (!name_of || sn_torch_callbacks_add(callback))
 		return -ENOTSUP;
 	atomic_store(&metric, sn_metric("operator-time", "ns", "torch", SN_METRIC_TIME, 0));
-	struct record_callback callback = {
-	    .start = on_start, .end = on_end, .sampling_probability = 1.0};
-	callback.scopes[SCOPE_FUNCTION] = 1;
-	add(callback);
-	struct record_callback of_nodes = {.start = on_node, .sampling_probability = 1.0};
-	of_nodes.scopes[SCOPE_BACKWARD_FUNCTION] = 1;
-	add(of_nodes);
-	return 0;
+	return sn_torch_callbacks_add(of_backward);
 }

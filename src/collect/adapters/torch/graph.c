@@ -14,18 +14,10 @@
 #include <errno.h>
 #include <string.h>
 
-enum { SCOPE_FUNCTION = 0, SCOPES = 10, DEPTH = 64, COUNTERS = 1 << 14, SEQUENCES = 1 << 16 };
+enum { DEPTH = 64, COUNTERS = 1 << 14, SEQUENCES = 1 << 16 };
 enum { READ_MAX = 12 };
-
-/* at::RecordFunctionCallback, as it has been from 1.13 to 2.15. */
-struct record_callback {
-	void *(*start)(void **context, const void *function);
-	void (*end)(const void *function, void *context);
-	double sampling_probability;
-	uint8_t scopes[SCOPES];
-	uint8_t needs_inputs, needs_outputs, needs_ids;
-	uint8_t reserved[27]; /* what later releases may add is off */
-};
+/* Tensors are looked at in the first iterations, then in pairs of them, so far apart. */
+enum { WHOLE_FIRST = 32, PAIR_EVERY = 64 };
 
 enum entry_kind { OPERATOR, INNER, BACKWARD };
 
@@ -35,6 +27,8 @@ struct entry {
 	enum entry_kind kind;
 	uint32_t node; /* SN_GRAPH_NONE: of none */
 	uint64_t start_ns;
+	bool has_tensors;
+	uint32_t group;
 	uintptr_t read[READ_MAX]; /* storages of its inputs: an output in one of them is a view */
 	uint32_t read_count;
 };
@@ -43,7 +37,6 @@ struct sn_torch_graph {
 	uint32_t depth; /* what is beyond DEPTH is only counted */
 	struct entry entries[DEPTH];
 	struct sn_torch_tensor tensors[SN_TORCH_TENSORS];
-	struct sn_torch_where where;
 };
 
 struct counter {
@@ -58,6 +51,7 @@ static const char *(*name_of)(const void *function);
 static struct counter *counters;
 static struct sequence *sequences;
 static bool is_on, has_tensors;
+static _Atomic uint32_t sampled_model = SN_GRAPH_NONE;
 static const char *lack;
 
 bool sn_torch_graph_on(void)
@@ -84,6 +78,49 @@ static uint64_t hash_text(const char *text, size_t length)
 	for (size_t i = 0; i < length; i++)
 		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ull;
 	return hash;
+}
+
+/* ---- iterations whose tensors are looked at ---- */
+
+/* Whether they are in this iteration. Those in a row are a group. */
+static bool is_whole(uint64_t turn, uint32_t *group)
+{
+	*group = turn <= WHOLE_FIRST ? 0 : (uint32_t)(turn / PAIR_EVERY);
+	return sn_config.graph == SN_GRAPH_ALL || turn <= WHOLE_FIRST || turn % PAIR_EVERY < 2;
+}
+
+enum sn_torch_wish sn_torch_graph_wish(const struct sn_torch_thread *self, uintptr_t stack)
+{
+	const struct sn_torch_graph *graph = self->graph;
+	uint32_t depth = graph ? graph->depth : 0, group;
+	uint64_t turn;
+	if (!is_on || depth > DEPTH)
+		return SN_TORCH_WISH_NOTHING;
+	/* a backward node that was left by an exception lies where others now run */
+	while (depth && graph->entries[depth - 1].kind == BACKWARD &&
+	       graph->entries[depth - 1].function <= stack)
+		depth--;
+	if (depth && graph->entries[depth - 1].kind != BACKWARD)
+		return SN_TORCH_WISH_NOTHING;
+	bool is_in_turn = sn_torch_turn_now(&turn);
+	/* this operator may be the one that begins the next */
+	bool wants =
+	    (is_in_turn && is_whole(turn, &group)) || (!depth && is_whole(turn + 1, &group));
+	if (has_tensors && wants)
+		return SN_TORCH_WISH_TENSORS;
+	return depth ? SN_TORCH_WISH_NOTHING : SN_TORCH_WISH_EVENT;
+}
+
+/* Decides it for a node that runs. */
+static void choose(struct entry *entry, uint64_t turn)
+{
+	uint32_t model = sn_graph_model_of(entry->node);
+	entry->has_tensors = is_whole(turn, &entry->group) || !sn_torch_callbacks_known();
+	if (entry->has_tensors ||
+	    atomic_load_explicit(&sampled_model, memory_order_relaxed) == model)
+		return;
+	sn_graph_model_flag(model, SONDE_MODEL_EDGES_SAMPLED);
+	atomic_store_explicit(&sampled_model, model, memory_order_relaxed);
 }
 
 /* How many of this key the turn has had before. Two keys of one place share it: rare, and then
@@ -129,10 +166,10 @@ static void add_inputs(struct sn_torch_graph *graph, const void *function, const
 		       struct entry *entry)
 {
 	uint32_t node = entry->node;
-	uint32_t count = has_tensors ? sn_torch_inputs(function, name, graph->tensors) : 0;
+	uint32_t count = sn_torch_inputs(function, name, graph->tensors);
 	uint32_t own = sn_graph_model_of(node);
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t writer = sn_torch_writer(graph->tensors + i);
+		uint32_t writer = sn_torch_writer(graph->tensors + i, entry->group);
 		if (entry->read_count < READ_MAX)
 			entry->read[entry->read_count++] = graph->tensors[i].storage;
 		if (writer != SN_GRAPH_NONE && writer != node && sn_graph_model_of(writer) == own)
@@ -144,7 +181,7 @@ static void add_inputs(struct sn_torch_graph *graph, const void *function, const
 	size_t length = strlen(name);
 	for (uint32_t i = 0; i < count && length && name[length - 1] == '_'; i++)
 		if (graph->tensors[i].index == 0)
-			sn_torch_written(graph->tensors + i, node, false);
+			sn_torch_written(graph->tensors + i, node, entry->group, false);
 }
 
 static bool is_view(const struct entry *entry, const struct sn_torch_tensor *tensor)
@@ -159,36 +196,42 @@ static void add_outputs(struct sn_torch_graph *graph, const void *function,
 			const struct entry *entry)
 {
 	uint32_t node = entry->node;
-	uint32_t count = has_tensors ? sn_torch_outputs(function, graph->tensors) : 0;
+	uint32_t count = sn_torch_outputs(function, graph->tensors);
 	for (uint32_t i = 0; i < count; i++)
-		sn_torch_written(graph->tensors + i, node, is_view(entry, graph->tensors + i));
+		sn_torch_written(graph->tensors + i, node, entry->group,
+				 is_view(entry, graph->tensors + i));
 	if (count)
 		sn_graph_set_edges_by(sn_graph_model_of(node), "tensors");
 }
 
 /* ---- operators ---- */
 
-static uint32_t node_of_operator(struct sn_torch_thread *self, const char *name, uint64_t now_ns)
+static uint32_t node_of_operator(struct sn_torch_thread *self, const char *name, uint64_t now_ns,
+				 uint64_t *turn)
 {
-	struct sn_torch_where *where = &self->graph->where;
-	uint64_t turn, hash = hash_text(name, strlen(name));
-	sn_torch_where(self, where);
-	hash = mix(hash, where->module_hash);
-	if (!sn_torch_turn(self, mix(hash, where->line_hash), now_ns, &turn))
+	struct sn_torch_where where;
+	uint64_t hash = hash_text(name, strlen(name));
+	sn_torch_where(self, &where);
+	hash = mix(hash, where.module_hash);
+	if (!sn_torch_turn(self, mix(hash, where.line_hash), now_ns, turn))
 		return SN_GRAPH_NONE;
 	uint32_t model = sn_torch_graph_model();
-	uint64_t key = mix(hash, count_in_turn(hash, turn));
+	uint64_t key = mix(hash, count_in_turn(hash, *turn));
 	uint32_t known = sn_graph_find(model, key);
 	if (known != SN_GRAPH_NONE || model == SN_GRAPH_NONE)
 		return known;
+	char file[512];
+	size_t length = where.file_length < sizeof(file) ? where.file_length : sizeof(file) - 1;
+	memcpy(file, where.file, where.file ? length : 0);
+	file[length] = 0;
 	return sn_graph_node(&(struct sn_graph_new){
 	    .model = model,
 	    .key = key,
 	    .name = name,
 	    .type = name,
-	    .module = where->module,
-	    .file = where->file[0] ? where->file : NULL,
-	    .line = where->line,
+	    .module = where.module,
+	    .file = where.file ? file : NULL,
+	    .line = where.line,
 	    .parent = SN_GRAPH_NONE,
 	});
 }
@@ -204,10 +247,18 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 	    push(graph, (uintptr_t)function, is_inner || outer ? INNER : OPERATOR);
 	if (!entry || is_inner)
 		return;
+	uint64_t turn;
 	entry->start_ns = sn_now_ns();
-	/* what runs in a backward node is its doing */
-	entry->node = outer ? outer->node : node_of_operator(self, name, entry->start_ns);
-	if (entry->node != SN_GRAPH_NONE)
+	if (outer) { /* what runs in a backward node is its doing */
+		entry->node = outer->node;
+		entry->has_tensors = outer->has_tensors;
+		entry->group = outer->group;
+	} else {
+		entry->node = node_of_operator(self, name, entry->start_ns, &turn);
+		if (entry->node != SN_GRAPH_NONE)
+			choose(entry, turn);
+	}
+	if (entry->node != SN_GRAPH_NONE && entry->has_tensors && has_tensors)
 		add_inputs(graph, function, name, entry);
 }
 
@@ -241,7 +292,8 @@ static void end(struct sn_torch_graph *graph, const void *function)
 	struct entry *entry = graph->entries + depth - 1;
 	if (entry->node != SN_GRAPH_NONE) {
 		uint64_t now_ns = entry->kind == OPERATOR ? sn_now_ns() : 0;
-		add_outputs(graph, function, entry);
+		if (entry->has_tensors && has_tensors)
+			add_outputs(graph, function, entry);
 		if (now_ns)
 			sn_graph_executed(entry->node, entry->start_ns, now_ns);
 	}
@@ -296,18 +348,17 @@ static uint32_t forward_of(const struct sn_torch_node *node)
 	return atomic_load_explicit(&entry->node, memory_order_relaxed);
 }
 
-static uint32_t node_of_backward(const struct sn_torch_node *read)
+static uint32_t node_of_backward(const struct sn_torch_node *read, uint64_t *turn)
 {
 	char name[256], module[512];
-	uint64_t turn;
 	uint32_t forward = forward_of(read);
 	size_t length = read->name_length < sizeof(name) ? read->name_length : sizeof(name) - 1;
-	if (!sn_torch_turn_now(&turn))
+	if (!sn_torch_turn_now(turn))
 		return SN_GRAPH_NONE;
 	memcpy(name, read->name, length);
 	name[length] = 0;
 	uint64_t key = mix(hash_text(name, length), forward + 1ull);
-	key = mix(key, count_in_turn(key, turn));
+	key = mix(key, count_in_turn(key, *turn));
 	uint32_t model = sn_torch_graph_model(), known = sn_graph_find(model, key);
 	if (known == SN_GRAPH_NONE && model != SN_GRAPH_NONE)
 		known = sn_graph_node(&(struct sn_graph_new){
@@ -343,7 +394,10 @@ void sn_torch_graph_backward(struct sn_torch_thread *self, const struct sn_torch
 	struct entry *entry = push(graph, stack, BACKWARD);
 	if (!entry)
 		return;
-	entry->node = node_of_backward(node);
+	uint64_t turn;
+	entry->node = node_of_backward(node, &turn);
+	if (entry->node != SN_GRAPH_NONE)
+		choose(entry, turn);
 	entry->start_ns = sn_now_ns();
 }
 
@@ -371,25 +425,22 @@ void sn_torch_graph_backward_end(struct sn_torch_thread *self, uintptr_t stack)
 
 int sn_torch_graph_start(void)
 {
-	uint64_t (*add)(struct record_callback) =
-	    (uint64_t(*)(struct record_callback))sn_torch_symbol(
-		"_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
 	name_of = (const char *(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction4nameEv");
 	counters = sn_pages_map(COUNTERS * sizeof(*counters));
 	sequences = sn_pages_map(SEQUENCES * sizeof(*sequences));
-	if (!add || !name_of || !counters || !sequences) {
-		lack = add && name_of ? "no memory for a graph" : "no graph: it has no callback";
-		return -ENOTSUP;
-	}
 	has_tensors = sn_torch_tensor_init();
+	struct sn_torch_callback callback = {.start = on_start,
+					     .end = on_end,
+					     .sampling_probability = 1.0,
+					     .needs_inputs = has_tensors,
+					     .needs_outputs = has_tensors};
+	callback.scopes[SN_TORCH_SCOPE_FUNCTION] = 1;
+	lack = !counters || !sequences			      ? "no memory for a graph"
+	       : !name_of || sn_torch_callbacks_add(callback) ? "no graph: it has no callback"
+							      : NULL;
+	if (lack)
+		return -ENOTSUP;
 	sn_torch_module_init();
-	struct record_callback callback = {.start = on_start,
-					   .end = on_end,
-					   .sampling_probability = 1.0,
-					   .needs_inputs = has_tensors,
-					   .needs_outputs = has_tensors};
-	callback.scopes[SCOPE_FUNCTION] = 1;
 	is_on = true;
-	add(callback);
 	return 0;
 }

@@ -20,6 +20,8 @@
 /* Registers the callback. 0, or negative errno. */
 int sn_torch_graph_start(void);
 bool sn_torch_graph_on(void);
+/* What the graph wants of an operator that the calling thread, at `stack`, is about to begin. */
+enum sn_torch_wish sn_torch_graph_wish(const struct sn_torch_thread *self, uintptr_t stack);
 /* What could not be had, for the status line; NULL: nothing. */
 const char *sn_torch_graph_lack(void);
 /* Around the evaluation of an autograd node; between sn_enter and sn_leave. */
@@ -46,10 +48,11 @@ bool sn_torch_tensor_init(void);
 uint32_t sn_torch_inputs(const void *function, const char *name,
 			 struct sn_torch_tensor tensors[SN_TORCH_TENSORS]);
 uint32_t sn_torch_outputs(const void *function, struct sn_torch_tensor tensors[SN_TORCH_TENSORS]);
-/* The node that wrote a tensor last, or SN_GRAPH_NONE. MT: yes. */
-uint32_t sn_torch_writer(const struct sn_torch_tensor *tensor);
+/* The node that wrote a tensor last in this group of iterations, or SN_GRAPH_NONE. MT: yes. */
+uint32_t sn_torch_writer(const struct sn_torch_tensor *tensor, uint32_t group);
 /* A view is a tensor in the storage of another, which is not written by that. */
-void sn_torch_written(const struct sn_torch_tensor *tensor, uint32_t node, bool is_view);
+void sn_torch_written(const struct sn_torch_tensor *tensor, uint32_t node, uint32_t group,
+		      bool is_view);
 /* False once tensors turned out to lie elsewhere than they do in the releases that are known. */
 bool sn_torch_tensors_readable(void);
 
@@ -63,8 +66,17 @@ void sn_torch_module_called(void);
 struct sn_torch_where {
 	const char *module; /* "Net.layer1.conv"; NULL outside of one */
 	uint64_t module_hash, line_hash;
-	char file[512]; /* of the innermost Python frame that is not PyTorch's own; "" unknown */
-	uint32_t line;
+	const char
+	    *file; /* of the innermost Python frame that is not PyTorch's own; NULL unknown */
+	uint32_t file_length, line;
+};
+
+enum { SN_TORCH_CODES = 1024 };
+/* What graph_module.c remembers of a Python code object. */
+struct sn_torch_code {
+	uint32_t code_and_one; /* 0: of none */
+	bool is_module_call, is_torch_file;
+	uint64_t file_hash;
 };
 /* Where the calling thread is. Between sn_enter and sn_leave. */
 void sn_torch_where(struct sn_torch_thread *self, struct sn_torch_where *where);

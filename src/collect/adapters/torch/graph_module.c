@@ -80,11 +80,11 @@ static struct known *find(uintptr_t module, bool for_adding)
 	return NULL;
 }
 
-static uint64_t hash_text(const char *text)
+static uint64_t hash_bytes(const char *text, size_t length)
 {
 	uint64_t hash = 0xcbf29ce484222325ull;
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	for (size_t at = 0; at < length; at++)
+		hash = (hash ^ (unsigned char)text[at]) * 0x100000001b3ull;
 	return hash;
 }
 
@@ -99,7 +99,7 @@ static void add(uintptr_t module, const char *path)
 	memcpy(copy, path, length + 1);
 	entry->type = type_of(module);
 	entry->path = copy;
-	entry->hash = hash_text(copy);
+	entry->hash = hash_bytes(copy, length);
 	atomic_store_explicit(&entry->module, module, memory_order_release);
 }
 
@@ -233,32 +233,47 @@ void sn_torch_module_called(void)
 		name_module(module, owner);
 }
 
+/* What is known of a code object; the same for as long as its thread's tree lasts. */
+static const struct sn_torch_code *code_of(struct sn_torch_thread *self, uint32_t code)
+{
+	struct sn_torch_code *known = &self->graph_codes[code % SN_TORCH_CODES];
+	const struct sn_cct *cct = &self->thread->cct;
+	const struct sn_cct_string *file;
+	if (known->code_and_one == code + 1)
+		return known;
+	known->is_module_call = is_module_call(cct, code);
+	known->is_torch_file = is_torch_file(cct, code, &file);
+	known->file_hash = hash_bytes(file->text, file->length);
+	known->code_and_one = code + 1;
+	return known;
+}
+
+static void take_line(const struct sn_cct *cct, const struct sn_python_frame *frame,
+		      uint64_t file_hash, struct sn_torch_where *where)
+{
+	const struct sn_cct_code *code = sn_array_at(&cct->codes, frame->code);
+	const struct sn_cct_string *file = sn_array_at(&cct->strings, code->record.file);
+	where->file = file->text;
+	where->file_length = file->length;
+	where->line = frame->line;
+	where->line_hash = file_hash + frame->line;
+}
+
 void sn_torch_where(struct sn_torch_thread *self, struct sn_torch_where *where)
 {
 	struct sn_python_frame frames[FRAMES_MAX];
 	struct sn_thread *thread = self->thread;
-	int count = sn_python_walk(thread, frames, FRAMES_MAX);
-	bool has_line = false;
-	where->module = NULL;
-	where->module_hash = where->line_hash = 0;
-	where->file[0] = 0;
-	where->line = 0;
-	for (int i = 0; i < count && (!where->module || !has_line); i++) {
-		const struct sn_cct_string *file;
-		uint32_t code = frames[i].code;
-		if (code == SN_ID_NONE)
+	*where = (struct sn_torch_where){0};
+	if (!self->graph_codes)
+		self->graph_codes = sn_pages_map(SN_TORCH_CODES * sizeof(*self->graph_codes));
+	int count = self->graph_codes ? sn_python_walk(thread, frames, FRAMES_MAX) : 0;
+	for (int i = 0; i < count && (!where->module || !where->file); i++) {
+		if (frames[i].code == SN_ID_NONE)
 			continue;
-		if (!has_line && !is_torch_file(&thread->cct, code, &file)) {
-			size_t length = file->length < sizeof(where->file) - 1
-					    ? file->length
-					    : sizeof(where->file) - 1;
-			memcpy(where->file, file->text, length);
-			where->file[length] = 0;
-			where->line = frames[i].line;
-			where->line_hash = hash_text(where->file) + where->line;
-			has_line = true;
-		}
-		if (!where->module && is_module_call(&thread->cct, code)) {
+		const struct sn_torch_code *code = code_of(self, frames[i].code);
+		if (!where->file && !code->is_torch_file)
+			take_line(&thread->cct, frames + i, code->file_hash, where);
+		if (!where->module && code->is_module_call) {
 			uintptr_t module = sn_python_first_argument(thread, frames + i);
 			const struct known *known = module ? lookup(module) : NULL;
 			where->module = known ? known->path : NULL;

@@ -214,15 +214,23 @@ static uint32_t get(struct entry *table, uintptr_t address, uint32_t check)
 	return (uint32_t)(value >> 32);
 }
 
-uint32_t sn_torch_writer(const struct sn_torch_tensor *tensor)
+/* Who wrote what in one group of iterations says nothing about another: in between, memory was
+ * used for other things. */
+static uint32_t check_of(uintptr_t storage, uint32_t group)
 {
-	uint32_t node = get(by_impl, tensor->impl, hash(tensor->storage));
-	return node != SN_GRAPH_NONE ? node : get(by_storage, tensor->storage, 0);
+	return hash(storage) ^ group * 0x85EBCA77u;
 }
 
-void sn_torch_written(const struct sn_torch_tensor *tensor, uint32_t node, bool is_view)
+uint32_t sn_torch_writer(const struct sn_torch_tensor *tensor, uint32_t group)
 {
-	put(by_impl, tensor->impl, hash(tensor->storage), node);
+	uint32_t node = get(by_impl, tensor->impl, check_of(tensor->storage, group));
+	return node != SN_GRAPH_NONE ? node : get(by_storage, tensor->storage, check_of(0, group));
+}
+
+void sn_torch_written(const struct sn_torch_tensor *tensor, uint32_t node, uint32_t group,
+		      bool is_view)
+{
+	put(by_impl, tensor->impl, check_of(tensor->storage, group), node);
 	if (!is_view)
-		put(by_storage, tensor->storage, 0, node);
+		put(by_storage, tensor->storage, check_of(0, group), node);
 }

@@ -176,6 +176,70 @@ const void *sn_torch_tracing(void)
 	return function();
 }
 
+/* std::optional<StepCallbacks> at::getStepCallbacksUnlessEmpty(RecordScope): asked by each
+ * operator. The optional is returned by address. */
+SN_EXPORT void *sn_torch_step_callbacks(void *answer,
+					uint8_t scope) __asm__(SN_TORCH_STEP_CALLBACKS);
+void *sn_torch_step_callbacks(void *answer, uint8_t scope)
+{
+	void *(*function)(void *, uint8_t) = REAL(SN_TORCH_STEP_CALLBACKS);
+	if (!sn_torch_callbacks_known())
+		return function(answer, scope);
+	return sn_torch_callbacks_answer(answer, scope, SN_CALLER_STACK, function);
+}
+
+/*
+ * uint64_t at::addGlobalCallback(RecordFunctionCallback) and at::addThreadLocalCallback of the
+ * same: the structure lies on the stack and its size is the release's own, so it stays where it is.
+ */
+static uint64_t no_function(void)
+{
+	return 0;
+}
+
+#define REAL_OF_ADDING(variable, symbol)                                                           \
+	__attribute__((used, visibility("hidden"))) void *variable(void);                          \
+	void *variable(void)                                                                       \
+	{                                                                                          \
+		void *function = REAL(symbol);                                                     \
+		sn_torch_callbacks_others(1);                                                      \
+		return function ? function : (void *)no_function;                                  \
+	}
+
+REAL_OF_ADDING(sn_torch_real_add_global, SN_TORCH_ADD_GLOBAL)
+REAL_OF_ADDING(sn_torch_real_add_local, SN_TORCH_ADD_LOCAL)
+
+SN_EXPORT __attribute__((naked)) void sn_torch_add_global(void) __asm__(SN_TORCH_ADD_GLOBAL);
+void sn_torch_add_global(void)
+{
+	__asm__("sub $8, %rsp\n\t"
+		".cfi_adjust_cfa_offset 8\n\t"
+		"call sn_torch_real_add_global\n\t"
+		"add $8, %rsp\n\t"
+		".cfi_adjust_cfa_offset -8\n\t"
+		"jmp *%rax");
+}
+
+SN_EXPORT __attribute__((naked)) void sn_torch_add_local(void) __asm__(SN_TORCH_ADD_LOCAL);
+void sn_torch_add_local(void)
+{
+	__asm__("sub $8, %rsp\n\t"
+		".cfi_adjust_cfa_offset 8\n\t"
+		"call sn_torch_real_add_local\n\t"
+		"add $8, %rsp\n\t"
+		".cfi_adjust_cfa_offset -8\n\t"
+		"jmp *%rax");
+}
+
+/* void at::removeCallback(uint64_t) */
+SN_EXPORT void sn_torch_remove(uint64_t handle) __asm__(SN_TORCH_REMOVE);
+void sn_torch_remove(uint64_t handle)
+{
+	void (*function)(uint64_t) = REAL(SN_TORCH_REMOVE);
+	function(handle);
+	sn_torch_callbacks_others(-1);
+}
+
 /* void *c10::alloc_cpu(size_t) */
 #define ALLOC_CPU "_ZN3c109alloc_cpuEm"
 SN_EXPORT void *sn_torch_alloc_cpu(size_t bytes) __asm__(ALLOC_CPU);

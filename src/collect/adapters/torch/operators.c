@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define PC_ENTRIES   512u
-#define TEXT_ENTRIES 256u
+#define TEXT_ENTRIES 1024u
 
 struct entry_point {
 	uint32_t offset, bytes; /* in the module */
@@ -205,7 +205,7 @@ uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t
 	if (!names)
 		return SN_ID_NONE;
 	typeof(&names->by_text[0]) known =
-	    &names->by_text[((uintptr_t)text * 0x9E3779B97F4A7C15ull) >> 56];
+	    &names->by_text[((uintptr_t)text * 0x9E3779B97F4A7C15ull) >> 54];
 	if (known->text != text) {
 		uint32_t id = sn_cct_string(&self->thread->cct, text, length);
 		if (id == SN_ID_NONE)
@@ -214,4 +214,26 @@ uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t
 		known->text = text;
 	}
 	return known->id;
+}
+
+/* Whether `text` is still what it was when it became `id`. */
+static bool is_text(const struct sn_cct *cct, uint32_t id, const char *text)
+{
+	const struct sn_cct_string *string = sn_array_at(&cct->strings, id);
+	/* a shorter text may end where nothing follows that can be read */
+	return ((uintptr_t)text & 4095) + string->length < 4096 &&
+	       !memcmp(text, string->text, string->length) && !text[string->length];
+}
+
+uint32_t sn_torch_name_id(struct sn_torch_thread *self, const char *name)
+{
+	struct sn_torch_names *names = names_of(self);
+	if (!names)
+		return SN_ID_NONE;
+	typeof(&names->by_text[0]) known =
+	    &names->by_text[((uintptr_t)name * 0x9E3779B97F4A7C15ull) >> 54];
+	if (known->text == name && is_text(&self->thread->cct, known->id, name))
+		return known->id;
+	known->text = NULL;
+	return sn_torch_text_id(self, name, strlen(name));
 }

@@ -22,7 +22,7 @@ static _Atomic int decided;
 static _Atomic int calls_before_decision; /* from inside PyTorch: it is relocated and runs */
 static uint32_t torch_module = SN_MODULE_NONE;
 static const char *missing; /* why autograd is not followed */
-static bool exact, exact_failed, memory_failed;
+static bool exact, nodes, exact_failed, memory_failed;
 static char status_line[256];
 
 #define CALLS_MAX 16 /* then it is some other library that has these functions */
@@ -94,10 +94,13 @@ static int attach(void)
 		return -EAGAIN;
 	torch_module = module;
 	bool off = !strcmp(sn_config.operators, "off");
-	exact = !strcmp(sn_config.operators, "exact");
+	nodes = !strcmp(sn_config.operators, "nodes");
+	exact = nodes || !strcmp(sn_config.operators, "exact");
 	if (!off)
 		start_autograd();
-	if (exact && sn_torch_exact_start())
+	if (exact || sn_config.graph)
+		sn_torch_callbacks_learn();
+	if (exact && sn_torch_exact_start(nodes))
 		exact_failed = true;
 	/* where operators are shadow frames, or analysis finds them among native frames, none is
 	 * needed */
@@ -106,6 +109,8 @@ static int attach(void)
 		sn_torch_operators_init(sn_module_at(module));
 	if (sn_config.graph)
 		sn_torch_graph_start();
+	if (exact || sn_config.graph)
+		sn_torch_callbacks_ready();
 	if (sn_config.tensor_memory) {
 		memory_failed = sn_torch_memory_start() != 0;
 		atomic_store(&sn_torch_duties.memory, !memory_failed);
@@ -151,7 +156,8 @@ static const char *status(void)
 	if (exact)
 		sn_line_add(&line, exact_failed
 				       ? "; exact operators not possible: it has no callback"
-				       : "; exact operators");
+				   : nodes ? "; exact operators that the program calls"
+					   : "; exact operators");
 	if (sn_config.graph) {
 		sn_line_add(&line, "; graph");
 		sn_line_add(&line, sn_torch_graph_lack() ? ": " : "");

@@ -11,6 +11,7 @@
  *	compile.c   what torch.compile compiles, and when
  *	operators.c operators recognised by address, where native frames are left out
  *	exact.c     a callback at every operator, on request
+ *	callbacks.c which operators are announced to callbacks
  *	memory.c    tensor memory, on request
  *	gloo.c      messages of torch.distributed between processes
  *	graph*.c    the dataflow graph, on request; graph.h
@@ -40,6 +41,12 @@ static inline bool sn_torch_is_ours(const struct sn_shadow *shadow)
 	"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"       \
 	"4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
 
+/* The same of libtorch_cpu, and libtorch_python where that asks for itself. */
+#define SN_TORCH_STEP_CALLBACKS "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE"
+#define SN_TORCH_ADD_GLOBAL	"_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
+#define SN_TORCH_ADD_LOCAL	"_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE"
+#define SN_TORCH_REMOVE		"_ZN2at14removeCallbackEm"
+
 #define SN_TORCH_CHUNK_BITS 12u
 #define SN_TORCH_CHUNKS	    16u
 
@@ -50,11 +57,12 @@ struct sn_torch_thread {
 	/* the ring of forward contexts: SN_TORCH_CHUNKS chunks of 1 << SN_TORCH_CHUNK_BITS entries
 	 */
 	_Atomic(_Atomic uint64_t *) ring[SN_TORCH_CHUNKS];
-	_Atomic uint64_t next_sequence; /* one past the last number given to this thread */
-	struct sn_torch_memo *memo;	/* of context.c */
-	struct sn_torch_copy *copies;	/* of forward.c */
-	struct sn_torch_names *names;	/* of operators.c */
-	struct sn_torch_graph *graph;	/* of graph.c */
+	_Atomic uint64_t next_sequence;	   /* one past the last number given to this thread */
+	struct sn_torch_memo *memo;	   /* of context.c */
+	struct sn_torch_copy *copies;	   /* of forward.c */
+	struct sn_torch_names *names;	   /* of operators.c */
+	struct sn_torch_graph *graph;	   /* of graph.c */
+	struct sn_torch_code *graph_codes; /* of graph_module.c */
 };
 
 /* --- torch.c --- */
@@ -141,10 +149,52 @@ uint32_t sn_torch_operators_init(const struct sn_module *module);
 /* The id in `self`'s tree of a text that lives for ever at one address. AS-safe: yes. */
 uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t length);
 
+/* The same of a text that is ended by NUL and may become another one at its address. */
+uint32_t sn_torch_name_id(struct sn_torch_thread *self, const char *name);
+
+/* --- callbacks.c --- */
+
+/* at::RecordFunctionCallback, as it has been from 1.13 to 2.15, with room for scopes and flags that
+ * later releases may add. */
+struct sn_torch_callback {
+	void *(*start)(void **context, const void *function);
+	void (*end)(const void *function, void *context);
+	double sampling_probability;
+	uint8_t scopes[10];
+	uint8_t needs_inputs, needs_outputs, needs_ids;
+	uint8_t reserved[27];
+};
+enum { SN_TORCH_SCOPE_FUNCTION = 0, SN_TORCH_SCOPE_BACKWARD_FUNCTION = 1 };
+
+/* Looks at how PyTorch answers without callbacks; before the first is added. Not for signal
+ * handlers, like the next two. */
+void sn_torch_callbacks_learn(void);
+/* Registers one. 0, or negative errno. */
+int sn_torch_callbacks_add(struct sn_torch_callback callback);
+/* After the last one: from now on operators are announced as they are wanted. */
+void sn_torch_callbacks_ready(void);
+/* Whether that can be done. */
+bool sn_torch_callbacks_known(void);
+/* Somebody else has registered a callback, or removed one (-1). */
+void sn_torch_callbacks_others(int change);
+/* What our callbacks want of an operator. */
+enum sn_torch_wish {
+	SN_TORCH_WISH_NOTHING,
+	SN_TORCH_WISH_EVENT,   /* its begin and end */
+	SN_TORCH_WISH_TENSORS, /* and its inputs and outputs */
+};
+/* In place of at::getStepCallbacksUnlessEmpty, which is `function`; where sn_torch_callbacks_known.
+ */
+void *sn_torch_callbacks_answer(void *answer, uint8_t scope, uintptr_t stack,
+				void *(*function)(void *, uint8_t));
+
 /* --- exact.c --- */
 
-/* Registers the callback. 0, or negative errno. */
-int sn_torch_exact_start(void);
+/* Registers the callback: for all operators, or for those that the program calls itself. 0, or
+ * negative errno. */
+int sn_torch_exact_start(bool of_nodes);
+/* What it wants of an operator that the calling thread, at `stack`, is about to begin. */
+enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack);
 /* The metric of exact operator times, SN_ID_NONE while there is none. */
 uint32_t sn_torch_exact_metric(void);
 /* The link of the trace file between operators of the forward and the backward pass. */

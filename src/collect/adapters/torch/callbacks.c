@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which operators PyTorch announces to callbacks at all.
+ *
+ * Every operator asks at::getStepCallbacksUnlessEmpty whether there is anybody to tell, through the
+ * linkage table, where this library comes first (hooks.c). While an operator runs whose inner ones
+ * none of our callbacks wants, and nobody else has registered any, the answer is "nobody": the
+ * inner operator then runs as in a program without callbacks. Likewise it need not gather its
+ * inputs and outputs where only the graph would want them and this iteration is not one of those.
+ *
+ * The answer is a std::optional of a structure of PyTorch's own. Its layout is learned from two
+ * answers: of one without callbacks only the flag is written; one with ours alone begins with our
+ * functions. Where either is not as it must be, every operator is announced and those that are not
+ * wanted are left out by the callbacks themselves.
+ */
+#include "graph.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { ANSWER_BYTES = 512, OURS_MAX = 2, PATTERN = 0xA5 };
+/* In StepCallbacks, behind the vector of callbacks and the thread's number. */
+enum { SCOPE_AT = 88, NEEDS_INPUTS_AT = 89, NEEDS_OUTPUTS_AT = 90 };
+/* c10::optional has its flag in front, std::optional, from 2.1 on, behind. */
+enum { C10_VALUE_AT = 8, STD_FLAG_AT = 96 };
+
+/* c10::SmallVector of StepCallbacks::StartEndPair: how StepCallbacks begins */
+struct answer {
+	const struct functions {
+		void *(*start)(void **context, const void *function);
+		void (*end)(const void *function, void *context);
+	} * callbacks;
+	uint32_t count, capacity;
+};
+
+static struct sn_torch_callback ours[OURS_MAX];
+static uint32_t ours_count;
+static bool needs_tensors;
+static bool is_learned;
+static size_t flag_at, value_at;
+static _Atomic bool is_known;
+/* Callbacks that others have registered, less those removed again. */
+static _Atomic int32_t others;
+
+typedef void *answer_function(void *answer, uint8_t scope);
+
+static answer_function *real_function(void)
+{
+	return (answer_function *)sn_torch_symbol(SN_TORCH_STEP_CALLBACKS);
+}
+
+static bool is_ours_only(const void *memory)
+{
+	const struct answer *answer = (const void *)((const uint8_t *)memory + value_at);
+	if (!((const uint8_t *)memory)[flag_at] || answer->count != ours_count)
+		return false;
+	for (uint32_t i = 0; i < ours_count; i++)
+		if (answer->callbacks[i].start != ours[i].start ||
+		    answer->callbacks[i].end != ours[i].end)
+			return false;
+	return true;
+}
+
+void sn_torch_callbacks_learn(void)
+{
+	uint8_t memory[ANSWER_BYTES] __attribute__((aligned(16)));
+	answer_function *function = real_function();
+	size_t written = 0, at = 0;
+	memset(memory, PATTERN, sizeof(memory));
+	if (!function)
+		return;
+	function(memory, 0);
+	for (size_t i = 0; i < sizeof(memory); i++)
+		if (memory[i] != PATTERN) {
+			at = i;
+			written++;
+		}
+	flag_at = at;
+	value_at = at ? 0 : C10_VALUE_AT;
+	is_learned = written == 1 && !memory[at] && (!at || at == STD_FLAG_AT);
+}
+
+int sn_torch_callbacks_add(struct sn_torch_callback callback)
+{
+	uint64_t (*add)(struct sn_torch_callback) =
+	    (uint64_t(*)(struct sn_torch_callback))sn_torch_symbol(SN_TORCH_ADD_GLOBAL);
+	if (!add)
+		return -ENOTSUP;
+	add(callback);
+	if (!callback.scopes[SN_TORCH_SCOPE_FUNCTION])
+		return 0;
+	if (ours_count == OURS_MAX)
+		return -ENOSPC;
+	needs_tensors |= callback.needs_inputs;
+	ours[ours_count++] = callback;
+	return 0;
+}
+
+void sn_torch_callbacks_ready(void)
+{
+	uint8_t memory[ANSWER_BYTES] __attribute__((aligned(16)));
+	answer_function *function = real_function();
+	if (!is_learned || !ours_count || !function)
+		return;
+	memset(memory, PATTERN, sizeof(memory));
+	function(memory, SN_TORCH_SCOPE_FUNCTION);
+	const uint8_t *value = memory + value_at;
+	bool is_as_known = memory[flag_at] == 1 && is_ours_only(memory) &&
+			   value[SCOPE_AT] == SN_TORCH_SCOPE_FUNCTION &&
+			   value[NEEDS_INPUTS_AT] == needs_tensors &&
+			   value[NEEDS_OUTPUTS_AT] == needs_tensors;
+	atomic_store_explicit(&is_known, is_as_known, memory_order_release);
+}
+
+bool sn_torch_callbacks_known(void)
+{
+	return atomic_load_explicit(&is_known, memory_order_acquire);
+}
+
+void sn_torch_callbacks_others(int change)
+{
+	atomic_fetch_add_explicit(&others, change, memory_order_relaxed);
+}
+
+/* What our callbacks want of an operator that begins in the calling thread, `stack` below it. */
+static enum sn_torch_wish wish_of(struct sn_torch_thread *self, uintptr_t stack)
+{
+	enum sn_torch_wish exact = sn_torch_exact_wish(self, stack);
+	enum sn_torch_wish graph = sn_torch_graph_wish(self, stack);
+	return exact > graph ? exact : graph;
+}
+
+void *sn_torch_callbacks_answer(void *answer, uint8_t scope, uintptr_t stack,
+				void *(*function)(void *, uint8_t))
+{
+	struct sn_thread *thread = scope ? NULL : sn_thread_self();
+	struct sn_torch_thread *self = thread ? thread->adapters[SN_ADAPTER_SLOT_torch] : NULL;
+	uint8_t *bytes = answer;
+	enum sn_torch_wish wish = self ? wish_of(self, stack) : SN_TORCH_WISH_TENSORS;
+	bool is_alone = atomic_load_explicit(&others, memory_order_relaxed) <= 0;
+	if (wish == SN_TORCH_WISH_NOTHING && is_alone) {
+		bytes[flag_at] = 0;
+		return answer;
+	}
+	function(answer, scope);
+	if (wish != SN_TORCH_WISH_TENSORS && is_alone && is_ours_only(answer))
+		bytes[value_at + NEEDS_INPUTS_AT] = bytes[value_at + NEEDS_OUTPUTS_AT] = 0;
+	return answer;
+}
