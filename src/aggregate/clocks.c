@@ -129,7 +129,7 @@ static int read_messages(struct sn_clocks *clocks, uint32_t number,
 		file->rank = (uint32_t)strtoul(rank, NULL, 10);
 	if (file->rank < clocks->hosts[file->host].least_rank)
 		clocks->hosts[file->host].least_rank = file->rank;
-	if (!file->has_messages || file->rank == SN_ID_NONE || !measurement->trace)
+	if (!file->has_messages || !measurement->trace)
 		return 0;
 	/* what cannot be read ends the messages here, and is told when events are read */
 	while (!result && sn_trace_reader_next(measurement->trace, &event, NULL) > 0)
@@ -396,6 +396,13 @@ uint64_t sn_clocks_link(const struct sn_clocks *clocks, uint32_t file,
 	return clocks->messages.count && sn_message_of(&of->keys, event, file, of->rank, &message)
 		   ? sn_messages_link(&clocks->messages, &message)
 		   : 0;
+}
+
+uint64_t sn_clocks_group(const struct sn_clocks *clocks, uint32_t file, uint32_t key, uint64_t value)
+{
+	return key == clocks->files[file].keys.group && key != SN_ID_NONE
+		   ? sn_messages_group(&clocks->messages, file, value)
+		   : value;
 }
 
 /* ---- what is told ---- */

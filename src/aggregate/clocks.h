@@ -29,6 +29,9 @@ uint64_t sn_clocks_convert(const struct sn_clocks *clocks, uint32_t file, uint64
 /* The link of a message of the file; 0 for what is none, or has no partner. */
 uint64_t sn_clocks_link(const struct sn_clocks *clocks, uint32_t file,
 			const struct sn_trace_event *event);
+/* The value of an attribute of the file's: names of groups become the same in all files. */
+uint64_t sn_clocks_group(const struct sn_clocks *clocks, uint32_t file, uint32_t key,
+			 uint64_t value);
 /* Properties of the database, where there is more than one clock or any message:
  * messages.matched, .unmatched; clock.I.host, .processes, .offset_ns, ... */
 void sn_clocks_describe(const struct sn_clocks *clocks, struct sn_pipeline *pipeline);

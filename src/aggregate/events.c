@@ -223,7 +223,9 @@ static uint32_t put_attributes(const struct process *process, const struct sn_tr
 		bool is_string = process->all->keys[from->key].type == SONDE_ATTRIBUTE_STRING;
 		attributes[i] = (struct sn_attribute){
 		    .key = process->keys[from->key],
-		    .value = is_string ? process->names[from->value] : from->value};
+		    .value = is_string ? process->names[from->value]
+				       : sn_clocks_group(process->clocks, process->file, from->key,
+							 from->value)};
 	}
 	return event->attribute_count;
 }

@@ -17,6 +17,7 @@ void sn_messages_release(struct sn_messages *messages)
 {
 	free(messages->items);
 	free(messages->pairs);
+	free(messages->groups);
 	*messages = (struct sn_messages){0};
 }
 
@@ -33,7 +34,9 @@ void sn_message_keys_find(const struct sn_trace_directory *all, struct sn_messag
 {
 	*keys = (struct sn_message_keys){find_key(all, "message"), find_key(all, "peer"),
 					 find_key(all, "tag"), find_key(all, "sequence"),
-					 find_key(all, "bytes")};
+					 find_key(all, "bytes"), find_key(all, "communicator"),
+					 find_key(all, "group"), find_key(all, "communicator-rank"),
+					 find_key(all, "order")};
 }
 
 static bool value_of(const struct sn_trace_event *event, uint32_t key, uint64_t *value)
@@ -49,18 +52,24 @@ static bool value_of(const struct sn_trace_event *event, uint32_t key, uint64_t 
 bool sn_message_of(const struct sn_message_keys *keys, const struct sn_trace_event *event,
 		   uint32_t file, uint32_t rank, struct sn_message *message)
 {
-	uint64_t direction, peer;
+	uint64_t direction, peer, own = rank;
 	*message =
 	    (struct sn_message){.file = file, .start_ns = event->start_ns, .end_ns = event->end_ns};
 	if (keys->message == SN_ID_NONE || !event->attribute_count ||
 	    !value_of(event, keys->message, &direction) || direction < SENT ||
 	    direction > RECEIVED || !value_of(event, keys->peer, &peer) || peer >= SN_ID_NONE)
 		return false;
+	value_of(event, keys->rank, &own);
+	if (own >= SN_ID_NONE)
+		return false;
 	message->is_sent = direction == SENT;
-	message->from = message->is_sent ? rank : (uint32_t)peer;
-	message->to = message->is_sent ? (uint32_t)peer : rank;
+	message->from = message->is_sent ? (uint32_t)own : (uint32_t)peer;
+	message->to = message->is_sent ? (uint32_t)peer : (uint32_t)own;
 	value_of(event, keys->tag, &message->tag);
 	value_of(event, keys->bytes, &message->bytes);
+	value_of(event, keys->communicator, &message->communicator);
+	value_of(event, keys->group, &message->group);
+	value_of(event, keys->order, &message->order);
 	message->is_numbered = value_of(event, keys->number, &message->number);
 	return true;
 }
@@ -79,6 +88,7 @@ static int compare_kinds(const struct sn_message *a, const struct sn_message *b)
 {
 	COMPARE(a->from, b->from);
 	COMPARE(a->to, b->to);
+	COMPARE(a->communicator, b->communicator);
 	COMPARE(a->tag, b->tag);
 	return 0;
 }
@@ -92,6 +102,7 @@ static int compare_order(const void *left, const void *right)
 		return order;
 	COMPARE(a->is_sent, b->is_sent);
 	COMPARE(a->file, b->file);
+	COMPARE(a->order, b->order);
 	COMPARE(a->end_ns, b->end_ns);
 	COMPARE(a->start_ns, b->start_ns);
 	return 0;
@@ -103,6 +114,7 @@ static int compare_numbers(const void *left, const void *right)
 	int order = compare_kinds(a, b);
 	if (order)
 		return order;
+	COMPARE(b->is_numbered, a->is_numbered);
 	COMPARE(a->number, b->number);
 	COMPARE(b->is_sent, a->is_sent);
 	COMPARE(a->file, b->file);
@@ -126,17 +138,181 @@ static void sort(struct sn_messages *messages, int (*compare)(const void *, cons
 		qsort(messages->items, messages->count, sizeof(*messages->items), compare);
 }
 
-static void number(struct sn_messages *messages)
+/* Messages of one kind, those received before those sent, each in order. */
+struct kind {
+	struct sn_message *items;
+	size_t count, received;
+};
+
+static size_t count_numbered(const struct sn_message *items, size_t count)
 {
-	sort(messages, compare_order);
-	for (size_t i = 0; i < messages->count; i++) {
-		struct sn_message *message = messages->items + i, *last = message - 1;
-		bool is_next = i && !compare_kinds(last, message) && last->file == message->file &&
-			       last->is_sent == message->is_sent;
-		if (!message->is_numbered)
-			message->number = is_next ? last->number + 1 : 0;
+	size_t numbered = 0;
+	for (size_t i = 0; i < count; i++)
+		numbered += items[i].is_numbered;
+	return numbered;
+}
+
+static bool is_of_one_file(const struct sn_message *items, size_t count)
+{
+	return !count || items[0].file == items[count - 1].file;
+}
+
+/* The n-th is the n-th, where nothing is missing. */
+static void count_all(const struct kind *kind)
+{
+	if (kind->received * 2 != kind->count || !is_of_one_file(kind->items, kind->received) ||
+	    !is_of_one_file(kind->items + kind->received, kind->received))
+		return;
+	for (size_t i = 0; i < kind->count; i++) {
+		kind->items[i].number = i % kind->received;
+		kind->items[i].is_numbered = true;
 	}
 }
+
+static int compare_values(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	return (a > b) - (a < b);
+}
+
+/* Receives without a number take, in order, those sent that no other has: if there are as many. */
+static int fill_in(const struct kind *kind)
+{
+	size_t sent = kind->count - kind->received, taken = 0, left = 0, at = 0;
+	uint64_t *numbers = malloc(kind->count * sizeof(*numbers)), *others = numbers + sent;
+	if (!numbers)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < sent; i++)
+		numbers[i] = kind->items[kind->received + i].number;
+	for (size_t i = 0; i < kind->received; i++)
+		if (kind->items[i].is_numbered)
+			others[taken++] = kind->items[i].number;
+	qsort(numbers, sent, sizeof(*numbers), compare_values);
+	qsort(others, taken, sizeof(*others), compare_values);
+	for (size_t i = 0; i < sent; i++) {
+		while (at < taken && others[at] < numbers[i])
+			at++;
+		if (at == taken || others[at] != numbers[i])
+			numbers[left++] = numbers[i];
+	}
+	at = 0;
+	for (size_t i = 0; i < kind->received && left == kind->received - taken; i++) {
+		if (kind->items[i].is_numbered)
+			continue;
+		kind->items[i].number = numbers[at++];
+		kind->items[i].is_numbered = true;
+	}
+	free(numbers);
+	return 0;
+}
+
+static int number_kind(const struct kind *kind)
+{
+	size_t sent = kind->count - kind->received;
+	size_t sent_numbers = count_numbered(kind->items + kind->received, sent);
+	size_t received_numbers = count_numbered(kind->items, kind->received);
+	if (received_numbers < kind->received && sent && sent_numbers == sent)
+		return fill_in(kind);
+	if (!sent_numbers && !received_numbers)
+		count_all(kind);
+	return 0;
+}
+
+static int number(struct sn_messages *messages)
+{
+	int result = 0;
+	sort(messages, compare_order);
+	for (size_t first = 0, end; first < messages->count && !result; first = end) {
+		struct kind kind = {.items = messages->items + first};
+		for (end = first;
+		     end < messages->count && !compare_kinds(kind.items, messages->items + end);
+		     end++)
+			kind.received += !messages->items[end].is_sent;
+		kind.count = end - first;
+		result = number_kind(&kind);
+	}
+	return result;
+}
+
+/* ---- groups ---- */
+
+static int compare_groups(const void *left, const void *right)
+{
+	const struct sn_message_group *a = left, *b = right;
+	COMPARE(a->file, b->file);
+	COMPARE(a->name, b->name);
+	return 0;
+}
+
+static struct sn_message_group *find_group(const struct sn_messages *messages, uint32_t file,
+					   uint64_t name)
+{
+	struct sn_message_group wanted = {.file = file, .name = name};
+	return messages->group_count
+		   ? bsearch(&wanted, messages->groups, messages->group_count, sizeof(wanted),
+			     compare_groups)
+		   : NULL;
+}
+
+/* Those that a message names, each once. */
+static int list_groups(struct sn_messages *messages)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < messages->count; i++) {
+		const struct sn_message *one = messages->items + i;
+		if (!one->group)
+			continue;
+		if (sn_vec_reserve(&messages->groups, &messages->group_capacity,
+				   messages->group_count + 1) < 0)
+			return SN_ERR_MEMORY;
+		messages->groups[messages->group_count++] =
+		    (struct sn_message_group){.file = one->file, .name = one->group};
+	}
+	if (messages->group_count)
+		qsort(messages->groups, messages->group_count, sizeof(*messages->groups),
+		      compare_groups);
+	for (size_t i = 0; i < messages->group_count; i++)
+		if (!kept || compare_groups(messages->groups + kept - 1, messages->groups + i))
+			messages->groups[kept++] = messages->groups[i];
+	messages->group_count = kept;
+	for (size_t i = 0; i < kept; i++)
+		messages->groups[i].same = (uint32_t)i;
+	return 0;
+}
+
+static uint32_t root_of(const struct sn_messages *messages, uint32_t at)
+{
+	while (messages->groups[at].same != at)
+		at = messages->groups[at].same;
+	return at;
+}
+
+static int join_groups(struct sn_messages *messages)
+{
+	if (list_groups(messages))
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < messages->pair_count; i++) {
+		const struct sn_message_pair *pair = messages->pairs + i;
+		const struct sn_message_group
+		    *from = find_group(messages, pair->from, pair->from_group),
+		    *to = find_group(messages, pair->to, pair->to_group);
+		if (!from || !to)
+			continue;
+		uint32_t a = root_of(messages, (uint32_t)(from - messages->groups));
+		uint32_t b = root_of(messages, (uint32_t)(to - messages->groups));
+		messages->groups[a < b ? b : a].same = a < b ? a : b;
+	}
+	return 0;
+}
+
+uint64_t sn_messages_group(const struct sn_messages *messages, uint32_t file, uint64_t name)
+{
+	const struct sn_message_group *found = find_group(messages, file, name);
+	return found ? messages->groups[root_of(messages, (uint32_t)(found - messages->groups))].name
+		     : name;
+}
+
+/* ---- pairs ---- */
 
 static int add_pair(struct sn_messages *messages, struct sn_message *sent,
 		    struct sn_message *received, uint64_t first_link)
@@ -146,28 +322,31 @@ static int add_pair(struct sn_messages *messages, struct sn_message *sent,
 		return SN_ERR_MEMORY;
 	sent->link = received->link = first_link + messages->pair_count;
 	messages->pairs[messages->pair_count++] =
-	    (struct sn_message_pair){sent->file, received->file, sent->start_ns, received->end_ns};
+	    (struct sn_message_pair){sent->file,       received->file, sent->start_ns,
+				     received->end_ns, sent->group,    received->group};
 	return 0;
 }
 
 int sn_messages_match(struct sn_messages *messages, uint64_t first_link)
 {
-	int result = 0;
-	number(messages);
+	int result = number(messages);
+	if (result)
+		return result;
 	sort(messages, compare_numbers);
 	for (size_t first = 0, end; first < messages->count && !result; first = end) {
 		struct sn_message *one = messages->items + first;
 		for (end = first + 1;
 		     end < messages->count && !compare_kinds(one, messages->items + end) &&
+		     one->is_numbered == messages->items[end].is_numbered &&
 		     one->number == messages->items[end].number;
 		     end++)
 			;
-		if (end == first + 2 && one->is_sent && !one[1].is_sent &&
+		if (end == first + 2 && one->is_numbered && one->is_sent && !one[1].is_sent &&
 		    one->bytes == one[1].bytes)
 			result = add_pair(messages, one, one + 1, first_link);
 	}
 	sort(messages, compare_places);
-	return result;
+	return result ? result : join_groups(messages);
 }
 
 uint64_t sn_messages_link(const struct sn_messages *messages, const struct sn_message *message)

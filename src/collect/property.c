@@ -120,6 +120,21 @@ static void set_rank(void)
 	}
 }
 
+bool sn_property_has(const char *key)
+{
+	uint32_t count = atomic_load_explicit(&property_count, memory_order_acquire);
+	size_t length = strlen(key);
+	for (uint32_t i = 0; i < count; i++)
+		if (!strncmp(properties[i], key, length) && properties[i][length] == '=')
+			return true;
+	return false;
+}
+
+void sn_property_set_rank(uint32_t rank)
+{
+	set_number("rank", rank);
+}
+
 static void set_clocks(void)
 {
 	struct timespec real;

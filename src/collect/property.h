@@ -4,6 +4,7 @@
 #ifndef SN_COLLECT_PROPERTY_H
 #define SN_COLLECT_PROPERTY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@ void sn_properties_init(void);
 /* Adds a line, or replaces the line of that key. The strings are copied. Not for signal handlers.
  */
 void sn_property_set(const char *key, const char *value);
+bool sn_property_has(const char *key);
+/* The process's rank, found where the launcher's environment did not tell it. */
+void sn_property_set_rank(uint32_t rank);
 /*
  * Writes property `index` with its terminating NUL into `line`; its length with the NUL, or 0 past
  * the last one. `exit_text` is the value of "exit". AS-safe: yes.

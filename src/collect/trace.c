@@ -80,6 +80,12 @@ static const struct {
     [SN_TRACE_KEY_ALLOCATED] = {"allocated", "bytes"},
     [SN_TRACE_KEY_RELEASED] = {"released", "bytes"},
     [SN_TRACE_KEY_MESSAGE] = {"message", ""},
+    [SN_TRACE_KEY_COMMUNICATOR] = {"communicator", ""},
+    [SN_TRACE_KEY_GROUP] = {"group", ""},
+    [SN_TRACE_KEY_RANK] = {"communicator-rank", ""},
+    [SN_TRACE_KEY_POSTED] = {"posted", "ns"},
+    [SN_TRACE_KEY_ORDER] = {"order", ""},
+    [SN_TRACE_KEY_COLLECTIVE] = {"collective", ""},
 };
 #define ATTRIBUTE_UNSIGNED 1u /* enum sonde_attribute_type */
 

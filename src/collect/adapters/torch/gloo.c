@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between processes: what gloo, which carries torch.distributed's collective operations
- * on CPUs, sends and receives over TCP, to and from whom, and how long it waits for them. Recorded
- * over time alone (collect/trace.h).
+ * Messages between processes: what gloo, which carries torch.distributed's operations on CPUs,
+ * sends and receives over TCP, to and from whom, how long it waits for them, and in which
+ * collective operation. Recorded over time alone (collect/message.h).
  *
  * This library stands in front of gloo's virtual functions: the tables of its classes name them by
  * their symbols, which the loader binds to ours, whether gloo is a library of its own or a part of
- * libtorch_cpu. A send and the receive that takes it have one tag in both processes, gloo's slot.
+ * libtorch_cpu. C++ exceptions pass through: nothing here is left open by them.
+ *
+ * A connection is known at both ends by the addresses where the ends listen for it, which gloo tells
+ * the other end. A process group has no name that gloo knows: each process takes that of one of its
+ * connections, and analysis finds by the messages which of these mean the same group. A send and
+ * the receive that takes it have one tag, gloo's slot: the program's own, or for collectives their
+ * kind and their number in the group.
  */
 #include "torch.h"
 
 #include "collect/intercept.h"
+#include "collect/message.h"
+#include "collect/property.h"
 #include "collect/trace.h"
 
+#include <netinet/in.h>
 #include <string.h>
 
 #define REAL(name)                                                                                 \
@@ -26,60 +35,224 @@
 		found;                                                                             \
 	})
 
-#define BUFFER	     "_ZN4gloo9transport3tcp13UnboundBuffer"
+#define TCP	     "_ZN4gloo9transport3tcp"
+#define BUFFER	     TCP "13UnboundBuffer"
 #define MILLISECONDS "NSt6chrono8durationIlSt5ratioILl1ELl1000EEEE"
 
-/* gloo::transport::UnboundBuffer */
+/* gloo::transport::Context */
+struct context {
+	const void *vtable;
+	int rank, size;
+};
+
+/* gloo::transport::tcp::UnboundBuffer */
 struct buffer {
 	const void *vtable;
 	void *memory;
 	size_t bytes;
+	const struct context *context;
 };
 
-struct message {
-	const char *name;
-	uint64_t start_ns;
-	uint64_t peer, tag, bytes;
-	bool has_tag; /* and bytes */
+/* std::vector<char> */
+struct bytes {
+	const char *begin, *end;
 };
 
-#define NO_PEER UINT64_MAX
+/* ---- connections and groups ---- */
 
-static void record(const struct message *message)
+#define PAIRS  4096u
+#define PROBES 32u
+
+static struct {
+	_Atomic uintptr_t pair; /* gloo::transport::tcp::Pair */
+	_Atomic uint32_t connection;
+} pairs[PAIRS];
+/* Of the group with most members, which is all processes: who knows no other rank has that one. */
+static _Atomic int largest_group;
+static _Atomic bool has_rank;
+
+/* What gloo tells of where an end listens; several connections may share the socket. */
+struct end {
+	struct sockaddr_storage address;
+	int64_t sequence;
+};
+
+/* Of what both ends see alike; 0 for none. */
+static uint64_t hash_end(const struct end *end)
+{
+	const struct sockaddr_in *four = (const void *)&end->address;
+	const struct sockaddr_in6 *six = (const void *)&end->address;
+	uint64_t words[2] = {0, 0}, port;
+	switch (end->address.ss_family) {
+	case AF_INET:
+		words[0] = four->sin_addr.s_addr;
+		port = four->sin_port;
+		break;
+	case AF_INET6:
+		memcpy(words, &six->sin6_addr, sizeof(words));
+		port = six->sin6_port;
+		break;
+	default:
+		return 0;
+	}
+	words[0] = sn_message_mix(words[0]) + words[1];
+	return sn_message_mix(sn_message_mix(words[0]) + (port << 32) + (uint64_t)end->sequence);
+}
+
+static void note_pair(uintptr_t pair, uint32_t connection)
+{
+	for (unsigned probe = 0; probe < PROBES; probe++) {
+		size_t place = (sn_message_mix(pair) + probe) % PAIRS;
+		uintptr_t found = 0;
+		/* relaxed: connections are made before anything is sent over them */
+		if (!atomic_compare_exchange_strong_explicit(&pairs[place].pair, &found, pair,
+							     memory_order_relaxed,
+							     memory_order_relaxed) &&
+		    found != pair)
+			continue;
+		atomic_store_explicit(&pairs[place].connection, connection, memory_order_relaxed);
+		return;
+	}
+}
+
+/* void Pair::connect(const std::vector<char> &other_end). Where this end listens,
+ * const Address &Pair::address() const, may change by it. */
+typedef void connecting(void *, const struct bytes *);
+SN_EXPORT connecting sn_gloo_connect __asm__(TCP "4Pair7connectERKSt6vectorIcSaIcEE");
+void sn_gloo_connect(void *pair, const struct bytes *other_end)
+{
+	struct address {
+		const void *vtable;
+		struct end end;
+	};
+	connecting *function = (connecting *)REAL(TCP "4Pair7connectERKSt6vectorIcSaIcEE");
+	const struct address *(*address)(const void *) =
+	    (const struct address *(*)(const void *))REAL("_ZNK4gloo9transport3tcp4Pair7addressEv");
+	struct end other;
+	if (sn_messages_are_wanted() && address &&
+	    (size_t)(other_end->end - other_end->begin) >= sizeof(other)) {
+		memcpy(&other, other_end->begin, sizeof(other));
+		uint64_t ends[] = {hash_end(&address(pair)->end), hash_end(&other)};
+		uint32_t connection = (uint32_t)sn_message_mix(ends[0] + ends[1]) | 1;
+		note_pair((uintptr_t)pair, ends[0] && ends[1] ? connection : 0);
+	}
+	function(pair, other_end);
+}
+
+/* The number of the connection to another rank, 0 where it is not known. */
+static uint32_t connection_to(const struct context *context, uint32_t peer)
+{
+	/* std::unique_ptr<Pair> &Context::getPair(int), that of the base class: it only looks */
+	const uintptr_t *(*function)(const struct context *, int) =
+	    (const uintptr_t *(*)(const struct context *, int))
+		REAL("_ZN4gloo9transport7Context7getPairEi");
+	if (!function || context->rank < 0 || context->rank >= context->size ||
+	    peer >= (uint32_t)context->size)
+		return 0;
+	uintptr_t pair = *function(context, (int)peer);
+	for (unsigned probe = 0; probe < PROBES && pair; probe++) {
+		size_t place = (sn_message_mix(pair) + probe) % PAIRS;
+		if (atomic_load_explicit(&pairs[place].pair, memory_order_relaxed) == pair)
+			return atomic_load_explicit(&pairs[place].connection, memory_order_relaxed);
+	}
+	return 0;
+}
+
+/* What this process calls the group. */
+static uint32_t group_of(const struct context *context)
+{
+	return connection_to(context, context->rank ? 0 : 1);
+}
+
+static void learn_rank(const struct context *context)
+{
+	int largest = atomic_load_explicit(&largest_group, memory_order_relaxed);
+	if (__builtin_expect(context->size <= largest, 1))
+		return;
+	if (!atomic_compare_exchange_strong(&largest_group, &largest, context->size))
+		return;
+	if (!largest)
+		atomic_store(&has_rank, sn_property_has("rank"));
+	if (!atomic_load(&has_rank))
+		sn_property_set_rank((uint32_t)context->rank);
+}
+
+/* ---- collectives ---- */
+
+/* The one that the calling thread is in. */
+struct collective {
+	uint64_t number; /* in the group; SN_MESSAGE_NO_NUMBER: nothing was sent yet */
+	uint32_t group;
+};
+static __thread struct collective *innermost __attribute__((tls_model("initial-exec")));
+
+/* gloo::Slot: of collectives the kind, the number that the caller gave, and the step. */
+enum { SLOT_KIND_SHIFT = 56, SLOT_NUMBER_SHIFT = 24 };
+
+static bool is_of_collective(uint64_t slot)
+{
+	return slot >> SLOT_KIND_SHIFT != 0;
+}
+
+static void note_collective(const struct sn_message *message)
+{
+	struct collective *collective = innermost;
+	if (!collective || collective->number != SN_MESSAGE_NO_NUMBER ||
+	    !is_of_collective(message->tag))
+		return;
+	collective->number = (uint32_t)(message->tag >> SLOT_NUMBER_SHIFT);
+	collective->group = (uint32_t)message->group;
+}
+
+typedef void operation(void *);
+
+static void run(operation *function, void *options, const char *name)
+{
+	/* an exception leaves `innermost` behind, for the thread's next one to set right */
+	struct collective collective = {.number = SN_MESSAGE_NO_NUMBER};
+	if (!sn_trace_wants(SN_TRACE_SOURCE_MESSAGES)) {
+		function(options);
+		return;
+	}
+	uint64_t start_ns = sn_now_ns();
+	innermost = &collective;
+	function(options);
+	innermost = NULL;
+	struct sn_thread *thread =
+	    collective.number == SN_MESSAGE_NO_NUMBER || !collective.group ? NULL : sn_enter();
+	if (!thread)
+		return;
+	sn_collective_record(thread, sn_message_context(thread, name, SN_FRAME_REGION),
+			     collective.group, collective.number, 0, start_ns, sn_now_ns());
+	sn_leave(thread);
+}
+
+#define COLLECTIVE(name, symbol)                                                                   \
+	SN_EXPORT operation sn_gloo_##name __asm__(symbol);                                        \
+	void sn_gloo_##name(void *options)                                                         \
+	{                                                                                          \
+		run((operation *)REAL(symbol), options, "gloo:" #name);                            \
+	}
+COLLECTIVE(allgather, "_ZN4gloo9allgatherERNS_16AllgatherOptionsE")
+COLLECTIVE(allgatherv, "_ZN4gloo10allgathervERNS_17AllgathervOptionsE")
+COLLECTIVE(allreduce, "_ZN4gloo9allreduceERKNS_16AllreduceOptionsE")
+COLLECTIVE(alltoall, "_ZN4gloo8alltoallERNS_15AlltoallOptionsE")
+COLLECTIVE(alltoallv, "_ZN4gloo9alltoallvERNS_16AlltoallvOptionsE")
+COLLECTIVE(barrier, "_ZN4gloo7barrierERNS_14BarrierOptionsE")
+COLLECTIVE(broadcast, "_ZN4gloo9broadcastERNS_16BroadcastOptionsE")
+COLLECTIVE(gather, "_ZN4gloo6gatherERNS_13GatherOptionsE")
+COLLECTIVE(reduce, "_ZN4gloo6reduceERNS_13ReduceOptionsE")
+COLLECTIVE(scatter, "_ZN4gloo7scatterERNS_14ScatterOptionsE")
+
+/* ---- messages ---- */
+
+static void record(const char *name, const struct sn_message *message)
 {
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
 		return;
-	uint64_t end_ns = sn_now_ns();
-	struct sn_trace_attribute attributes[3];
-	uint32_t count = 0, node = sn_callpath(thread, NULL, 0);
-	struct sn_frame frame = {
-	    .kind = SN_FRAME_OS,
-	    .id = sn_cct_string(&thread->cct, message->name, strlen(message->name))};
-	if (node != SN_NODE_NONE)
-		node = sn_cct_child(&thread->cct, node, &frame);
-	if (message->peer != NO_PEER)
-		attributes[count++] =
-		    (struct sn_trace_attribute){.key = SN_TRACE_KEY_PEER, .value = message->peer};
-	if (message->has_tag) {
-		attributes[count++] =
-		    (struct sn_trace_attribute){.key = SN_TRACE_KEY_TAG, .value = message->tag};
-		attributes[count++] =
-		    (struct sn_trace_attribute){.key = SN_TRACE_KEY_BYTES, .value = message->bytes};
-	}
-	if (node != SN_NODE_NONE)
-		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
-							      .context = node,
-							      .start_ns = message->start_ns,
-							      .end_ns = end_ns,
-							      .attributes = attributes,
-							      .attribute_count = count});
+	sn_message_record(thread, sn_message_context(thread, name, SN_FRAME_OS), message);
 	sn_leave(thread);
-}
-
-static bool is_wanted(void)
-{
-	return sn_trace_wants(SN_TRACE_SOURCE_MESSAGES);
 }
 
 /* All bytes from `offset` on are meant by the greatest number there is. */
@@ -88,67 +261,129 @@ static uint64_t bytes_of(const struct buffer *buffer, size_t offset, size_t byte
 	return bytes == SIZE_MAX ? buffer->bytes - offset : bytes;
 }
 
+static struct sn_message describe(const struct buffer *buffer, uint32_t peer, uint64_t slot,
+				  uint64_t bytes, bool is_sent)
+{
+	struct sn_message message = {
+	    .communicator = connection_to(buffer->context, peer),
+	    .group = group_of(buffer->context),
+	    .rank = (uint32_t)buffer->context->rank,
+	    .peer = peer,
+	    .tag = slot,
+	    .bytes = bytes,
+	    .start_ns = sn_now_ns(),
+	    .is_sent = is_sent,
+	};
+	learn_rank(buffer->context);
+	note_collective(&message);
+	/* slots of collectives are never used again: to count them would fill any table */
+	if (is_of_collective(slot))
+		sn_message_enlist(&message);
+	else if (is_sent)
+		sn_message_send(&message);
+	else
+		sn_message_post(&message);
+	return message;
+}
+
 typedef void transfer(struct buffer *, int, uint64_t, size_t, size_t);
 
-SN_EXPORT transfer sn_gloo_send __asm__(BUFFER "4sendEimmm");
-void sn_gloo_send(struct buffer *buffer, int peer, uint64_t tag, size_t offset, size_t bytes)
+static void transfer_to_or_from(transfer *function, bool is_sent, struct buffer *buffer, int peer,
+				uint64_t slot, size_t offset, size_t bytes)
 {
-	transfer *function = (transfer *)REAL(BUFFER "4sendEimmm");
-	struct message message = {"gloo send", 0, (uint64_t)peer, tag, 0, true};
-	bool wanted = is_wanted();
+	struct sn_message message;
+	bool wanted = sn_messages_are_wanted();
 	if (wanted) {
-		message.start_ns = sn_now_ns();
-		message.bytes = bytes_of(buffer, offset, bytes);
+		message =
+		    describe(buffer, (uint32_t)peer, slot, bytes_of(buffer, offset, bytes), is_sent);
+		if (!is_sent)
+			sn_message_keep((uintptr_t)buffer, &message);
 	}
-	function(buffer, peer, tag, offset, bytes);
-	if (wanted)
-		record(&message);
+	function(buffer, peer, slot, offset, bytes);
+	if (!wanted || !is_sent || !sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		return;
+	message.end_ns = sn_now_ns();
+	record("gloo send", &message);
+}
+
+SN_EXPORT transfer sn_gloo_send __asm__(BUFFER "4sendEimmm");
+void sn_gloo_send(struct buffer *buffer, int peer, uint64_t slot, size_t offset, size_t bytes)
+{
+	transfer_to_or_from((transfer *)REAL(BUFFER "4sendEimmm"), true, buffer, peer, slot, offset,
+			    bytes);
 }
 
 SN_EXPORT transfer sn_gloo_receive __asm__(BUFFER "4recvEimmm");
-void sn_gloo_receive(struct buffer *buffer, int peer, uint64_t tag, size_t offset, size_t bytes)
+void sn_gloo_receive(struct buffer *buffer, int peer, uint64_t slot, size_t offset, size_t bytes)
 {
-	transfer *function = (transfer *)REAL(BUFFER "4recvEimmm");
-	struct message message = {"gloo receive", 0, (uint64_t)peer, tag, 0, true};
-	bool wanted = is_wanted();
-	if (wanted) {
-		message.start_ns = sn_now_ns();
-		message.bytes = bytes_of(buffer, offset, bytes);
+	transfer_to_or_from((transfer *)REAL(BUFFER "4recvEimmm"), false, buffer, peer, slot,
+			    offset, bytes);
+}
+
+/* From any of a list of ranks, a std::vector<int> that C++ passes by its address. */
+typedef void receive_any(struct buffer *, void *, uint64_t, size_t, size_t);
+SN_EXPORT receive_any sn_gloo_receive_any __asm__(BUFFER "4recvESt6vectorIiSaIiEEmmm");
+void sn_gloo_receive_any(struct buffer *buffer, void *ranks, uint64_t slot, size_t offset,
+			 size_t bytes)
+{
+	receive_any *function = (receive_any *)REAL(BUFFER "4recvESt6vectorIiSaIiEEmmm");
+	if (sn_messages_are_wanted()) {
+		struct sn_message message = describe(buffer, SN_MESSAGE_ANYBODY, slot,
+						     bytes_of(buffer, offset, bytes), false);
+		sn_message_keep((uintptr_t)buffer, &message);
 	}
-	function(buffer, peer, tag, offset, bytes);
-	if (wanted)
-		record(&message);
+	function(buffer, ranks, slot, offset, bytes);
 }
 
 typedef bool waiting(struct buffer *, int *, int64_t);
 
-/* `peer` may be NULL; it is who the message went to or came from. */
-static bool wait_for(waiting *function, const char *name, struct buffer *buffer, int *peer,
-		     int64_t milliseconds)
+/* A receive is what is waited for with the buffer: the first posted that is from that rank. */
+static void record_receive(struct buffer *buffer, int peer, uint64_t start_ns)
 {
-	if (!is_wanted())
+	struct sn_message message;
+	if (peer < 0 || !sn_message_take((uintptr_t)buffer, (uint32_t)peer, &message))
+		return;
+	/* of several that came gloo tells the last one's rank alone: then the others are what is
+	 * left, and have come as well */
+	if (message.peer == SN_MESSAGE_ANYBODY)
+		message.communicator = connection_to(buffer->context, (uint32_t)peer);
+	sn_message_receive(
+	    &message, message.peer == SN_MESSAGE_ANYBODY ? (uint32_t)peer : message.peer,
+	    message.tag);
+	message.posted_ns = message.start_ns;
+	message.start_ns = start_ns;
+	message.end_ns = sn_now_ns();
+	if (sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		record("gloo receive", &message);
+}
+
+/* `peer` may be NULL; it is who the message went to or came from. */
+SN_EXPORT waiting sn_gloo_wait_receive __asm__(BUFFER "8waitRecvEPi" MILLISECONDS);
+bool sn_gloo_wait_receive(struct buffer *buffer, int *peer, int64_t milliseconds)
+{
+	waiting *function = (waiting *)REAL(BUFFER "8waitRecvEPi" MILLISECONDS);
+	if (!sn_messages_are_wanted())
 		return function(buffer, peer, milliseconds);
 	int from = -1;
-	struct message message = {.name = name, .start_ns = sn_now_ns(), .peer = NO_PEER};
+	uint64_t start_ns = sn_now_ns();
 	bool is_done = function(buffer, peer ? peer : &from, milliseconds);
-	if (peer)
-		from = *peer;
-	if (is_done && from >= 0)
-		message.peer = (uint64_t)from;
-	record(&message);
+	if (is_done)
+		record_receive(buffer, peer ? *peer : from, start_ns);
 	return is_done;
 }
 
 SN_EXPORT waiting sn_gloo_wait_send __asm__(BUFFER "8waitSendEPi" MILLISECONDS);
 bool sn_gloo_wait_send(struct buffer *buffer, int *peer, int64_t milliseconds)
 {
-	return wait_for((waiting *)REAL(BUFFER "8waitSendEPi" MILLISECONDS), "gloo wait to send",
-			buffer, peer, milliseconds);
-}
-
-SN_EXPORT waiting sn_gloo_wait_receive __asm__(BUFFER "8waitRecvEPi" MILLISECONDS);
-bool sn_gloo_wait_receive(struct buffer *buffer, int *peer, int64_t milliseconds)
-{
-	return wait_for((waiting *)REAL(BUFFER "8waitRecvEPi" MILLISECONDS), "gloo wait to receive",
-			buffer, peer, milliseconds);
+	waiting *function = (waiting *)REAL(BUFFER "8waitSendEPi" MILLISECONDS);
+	uint64_t start_ns = sn_trace_wants(SN_TRACE_SOURCE_MESSAGES) ? sn_now_ns() : 0;
+	bool is_done = function(buffer, peer, milliseconds);
+	struct sn_thread *thread = start_ns ? sn_enter() : NULL;
+	if (!thread)
+		return is_done;
+	uint32_t node = sn_message_context(thread, "gloo wait to send", SN_FRAME_OS);
+	if (node != SN_NODE_NONE)
+		sn_trace_interval(thread, node, start_ns, sn_now_ns());
+	sn_leave(thread);
+	return is_done;
 }
