@@ -398,7 +398,8 @@ uint64_t sn_clocks_link(const struct sn_clocks *clocks, uint32_t file,
 		   : 0;
 }
 
-uint64_t sn_clocks_group(const struct sn_clocks *clocks, uint32_t file, uint32_t key, uint64_t value)
+uint64_t sn_clocks_group(const struct sn_clocks *clocks, uint32_t file, uint32_t key,
+			 uint64_t value)
 {
 	return key == clocks->files[file].keys.group && key != SN_ID_NONE
 		   ? sn_messages_group(&clocks->messages, file, value)

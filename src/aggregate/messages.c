@@ -32,11 +32,12 @@ static uint32_t find_key(const struct sn_trace_directory *all, const char *name)
 
 void sn_message_keys_find(const struct sn_trace_directory *all, struct sn_message_keys *keys)
 {
-	*keys = (struct sn_message_keys){find_key(all, "message"), find_key(all, "peer"),
-					 find_key(all, "tag"), find_key(all, "sequence"),
-					 find_key(all, "bytes"), find_key(all, "communicator"),
-					 find_key(all, "group"), find_key(all, "communicator-rank"),
-					 find_key(all, "order")};
+	*keys =
+	    (struct sn_message_keys){find_key(all, "message"), find_key(all, "peer"),
+				     find_key(all, "tag"),     find_key(all, "sequence"),
+				     find_key(all, "bytes"),   find_key(all, "communicator"),
+				     find_key(all, "group"),   find_key(all, "communicator-rank"),
+				     find_key(all, "order")};
 }
 
 static bool value_of(const struct sn_trace_event *event, uint32_t key, uint64_t *value)
@@ -71,6 +72,7 @@ bool sn_message_of(const struct sn_message_keys *keys, const struct sn_trace_eve
 	value_of(event, keys->group, &message->group);
 	value_of(event, keys->order, &message->order);
 	message->is_numbered = value_of(event, keys->number, &message->number);
+	message->recorded = message->is_numbered ? message->number : UINT64_MAX;
 	return true;
 }
 
@@ -129,6 +131,9 @@ static int compare_places(const void *left, const void *right)
 	COMPARE(a->end_ns, b->end_ns);
 	COMPARE(a->start_ns, b->start_ns);
 	COMPARE(a->is_sent, b->is_sent);
+	/* one call may have waited for many */
+	COMPARE(a->recorded, b->recorded);
+	COMPARE(a->order, b->order);
 	return compare_kinds(a, b);
 }
 
@@ -248,10 +253,9 @@ static struct sn_message_group *find_group(const struct sn_messages *messages, u
 					   uint64_t name)
 {
 	struct sn_message_group wanted = {.file = file, .name = name};
-	return messages->group_count
-		   ? bsearch(&wanted, messages->groups, messages->group_count, sizeof(wanted),
-			     compare_groups)
-		   : NULL;
+	return messages->group_count ? bsearch(&wanted, messages->groups, messages->group_count,
+					       sizeof(wanted), compare_groups)
+				     : NULL;
 }
 
 /* Those that a message names, each once. */
@@ -293,9 +297,9 @@ static int join_groups(struct sn_messages *messages)
 		return SN_ERR_MEMORY;
 	for (size_t i = 0; i < messages->pair_count; i++) {
 		const struct sn_message_pair *pair = messages->pairs + i;
-		const struct sn_message_group
-		    *from = find_group(messages, pair->from, pair->from_group),
-		    *to = find_group(messages, pair->to, pair->to_group);
+		const struct sn_message_group *from = find_group(messages, pair->from,
+								 pair->from_group),
+					      *to = find_group(messages, pair->to, pair->to_group);
 		if (!from || !to)
 			continue;
 		uint32_t a = root_of(messages, (uint32_t)(from - messages->groups));
@@ -308,8 +312,9 @@ static int join_groups(struct sn_messages *messages)
 uint64_t sn_messages_group(const struct sn_messages *messages, uint32_t file, uint64_t name)
 {
 	const struct sn_message_group *found = find_group(messages, file, name);
-	return found ? messages->groups[root_of(messages, (uint32_t)(found - messages->groups))].name
-		     : name;
+	return found
+		   ? messages->groups[root_of(messages, (uint32_t)(found - messages->groups))].name
+		   : name;
 }
 
 /* ---- pairs ---- */

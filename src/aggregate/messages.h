@@ -4,11 +4,11 @@
  *
  * The n-th message that a rank sends to another with a tag is the n-th that the other receives from
  * it with that tag, in one communicator. The recorder numbers them (attribute `sequence`). Receives
- * from anybody may have their place in the order of posting instead (`order`): they take the numbers
- * that were sent and that no other receive has, if there are as many. Where nothing is numbered,
- * messages are counted here, if as many were sent as received. What is not there once as sent and
- * once as received, with the same number of bytes, stays without a partner: a wrong pair would be
- * worse than none.
+ * from anybody may have their place in the order of posting instead (`order`): they take the
+ * numbers that were sent and that no other receive has, if there are as many. Where nothing is
+ * numbered, messages are counted here, if as many were sent as received. What is not there once as
+ * sent and once as received, with the same number of bytes, stays without a partner: a wrong pair
+ * would be worse than none.
  *
  * A group of processes may have another name in each of them (`group`): a message has it as its
  * sender and as its receiver call it, so that messages tell which names mean the same.
@@ -27,7 +27,8 @@ struct sn_message {
 	bool is_sent, is_numbered;
 	uint64_t communicator, group; /* 0: all processes; none */
 	uint64_t tag, number, bytes;
-	uint64_t order; /* of posting, where there is no number; or 0 */
+	uint64_t order;		   /* of posting, where there is no number; or 0 */
+	uint64_t recorded;	   /* the number as the event has it, or UINT64_MAX */
 	uint64_t start_ns, end_ns; /* by the file's clock */
 	uint64_t link;		   /* after matching; 0 none */
 };

@@ -33,11 +33,17 @@ static int load_devices(struct sn_answers *answers, struct sn_error *error)
 	for (size_t i = 0; i < count && !result; i++) {
 		result = sn_blame(answers->db, answers->trace, answers->times.devices + i,
 				  answers->blames + i, error);
+		struct sn_intervals host = {0};
+		if (!result && sn_deliveries_waits(answers->db, &answers->messages,
+						   answers->times.devices[i].profile, &host))
+			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		sn_intervals_settle(&host);
 		if (!result)
 			result = sn_waits(answers->db, answers->trace, answers->times.devices + i,
 					  &answers->operations, answers->operations.devices + i,
-					  &answers->nodes, other_ranks(answers, i),
+					  &answers->nodes, other_ranks(answers, i), &host,
 					  answers->waits + i, error);
+		sn_intervals_release(&host);
 	}
 	return result;
 }
@@ -65,6 +71,9 @@ int sn_answers(struct sn_answers *answers, struct sn_error *error)
 	if (!result)
 		result = sn_ranks(&answers->details, &answers->ranks, error);
 	if (!result)
+		result = sn_deliveries(db, trace, &answers->details, &answers->ranks,
+				       &answers->messages, error);
+	if (!result)
 		result = load_devices(answers, error);
 	if (!result)
 		result = sn_iterations(db, trace, &answers->iterations, error);
@@ -81,6 +90,7 @@ void sn_answers_release(struct sn_answers *answers)
 	}
 	free(answers->waits);
 	free(answers->blames);
+	sn_deliveries_release(&answers->messages);
 	sn_ranks_release(&answers->ranks);
 	sn_details_release(&answers->details);
 	sn_node_map_release(&answers->nodes);

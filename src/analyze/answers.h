@@ -11,6 +11,7 @@
 
 #include "blame.h"
 #include "iterations.h"
+#include "deliveries.h"
 #include "ranks.h"
 #include "report/sheet.h"
 #include "waits.h"
@@ -32,6 +33,7 @@ struct sn_answers {
 	struct sn_node_map nodes;
 	struct sn_details details;
 	struct sn_ranks ranks;
+	struct sn_deliveries messages;
 	struct sn_waits *waits; /* by device, as is `blames` */
 	struct sn_blame *blames;
 	struct sn_iterations iterations;

@@ -265,6 +265,8 @@ int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (result >= 0)
 		result = sn_path_build(answers, windows.items, windows.count, &graph, error);
+	if (!result && sn_path_join_ranks(answers, windows.items, windows.count, &graph))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result && find_path(answers, &graph, path))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	sn_path_graph_release(&graph);

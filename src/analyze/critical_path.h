@@ -13,6 +13,7 @@
  *   a call that synchronises, or copies and waits for that
  *                              for the operation that ended last before it returned
  *   a collective's transfer    for the arrival of all ranks at it
+ *   a thread that receives     for the begin of the call that sent
  *   a thread that goes on after a silence
  *                              for the thread of its process that fell silent last before, and
  *                              stayed so: backward passes run on a thread of their own;
@@ -68,5 +69,9 @@ struct sn_path_window {
 };
 int sn_path_build(const struct sn_answers *answers, const struct sn_path_window *windows,
 		  size_t count, struct sn_path_graph *graph, struct sn_error *error);
+/* path_ranks.c: what threads of one process do once another one's have sent or come. 0 or
+ * SN_ERR_MEMORY. */
+int sn_path_join_ranks(const struct sn_answers *answers, const struct sn_path_window *windows,
+		       size_t count, struct sn_path_graph *graph);
 
 #endif

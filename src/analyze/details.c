@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum wanted { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, WANTED };
+enum wanted { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, OWN_GROUP, OWN_NUMBER, WANTED };
 
 struct pass {
 	const struct sonde_db *db;
@@ -31,6 +31,9 @@ static const struct sn_attribute_wish wishes[WANTED] = {
     [GROUP] = {"Process Group Name", SONDE_ATTRIBUTE_STRING},
     [COLLECTIVE] = {"Collective name", SONDE_ATTRIBUTE_STRING},
     [NUMBER] = {"Seq", SONDE_ATTRIBUTE_SIGNED},
+    /* as our own recorder has them */
+    [OWN_GROUP] = {"group", SONDE_ATTRIBUTE_UNSIGNED},
+    [OWN_NUMBER] = {"collective", SONDE_ATTRIBUTE_UNSIGNED},
 };
 
 /* Collectives that threads do themselves. */
@@ -40,7 +43,8 @@ static bool is_host_collective(const struct sonde_db *db, uint32_t context)
 	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
 	const char *name = sonde_db_string(db, frame->name);
 	return (frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_REGION) &&
-	       (!strncmp(name, "gloo:", 5) || !strncmp(name, "mpi:", 4));
+	       (!strncmp(name, "gloo:", 5) || !strncmp(name, "mpi:", 4) ||
+		!strncmp(name, "MPI_", 4));
 }
 
 static enum sn_device_work kind_of(struct pass *pass, uint32_t context, bool is_device)
@@ -99,21 +103,36 @@ static void plain_name(const struct pass *pass, uint32_t context, char *text, si
 		*(ring ? ring : tree) = 0;
 }
 
-static int take_arrival(struct pass *pass, const struct sonde_event_block *block, size_t at,
-			uint32_t participant)
+/* Which participants can be compared, and the number among what they do; UINT64_MAX. */
+static void name_group(const struct pass *pass, size_t at, uint32_t context, char *group,
+		       size_t size, uint64_t *number)
 {
-	struct sn_details *details = pass->details;
-	char kind[200], group[800];
-	uint64_t number = UINT64_MAX;
+	char kind[200];
+	uint64_t own;
 	const char *collective = text_of(pass, COLLECTIVE, at);
-	bool is_numbered = sn_attributes_get(&pass->attributes, NUMBER, at, &number);
-	plain_name(pass, block->contexts[at], kind, sizeof(kind));
+	*number = UINT64_MAX;
+	if (sn_attributes_get(&pass->attributes, OWN_GROUP, at, &own) &&
+	    sn_attributes_get(&pass->attributes, OWN_NUMBER, at, number)) {
+		snprintf(group, size, "group %llu", (unsigned long long)own);
+		return;
+	}
+	bool is_numbered = sn_attributes_get(&pass->attributes, NUMBER, at, number);
+	plain_name(pass, context, kind, sizeof(kind));
 	/* numbers count all that a group does, whatever it is */
-	snprintf(group, sizeof(group), "%.400s|%.100s|%.200s", text_of(pass, RANKS, at),
+	snprintf(group, size, "%.400s|%.100s|%.200s", text_of(pass, RANKS, at),
 		 text_of(pass, GROUP, at),
 		 is_numbered   ? ""
 		 : *collective ? collective
 			       : kind);
+}
+
+static int take_arrival(struct pass *pass, const struct sonde_event_block *block, size_t at,
+			uint32_t participant, uint32_t profile)
+{
+	struct sn_details *details = pass->details;
+	char group[800];
+	uint64_t number;
+	name_group(pass, at, block->contexts[at], group, sizeof(group), &number);
 	uint32_t group_number = sn_intern_add(&details->groups, group, strlen(group) + 1);
 	if (group_number == SN_INTERN_NONE || participant == SONDE_NONE ||
 	    sn_vec_reserve(&details->arrivals, &details->arrival_capacity,
@@ -126,6 +145,7 @@ static int take_arrival(struct pass *pass, const struct sonde_event_block *block
 	    .group = group_number,
 	    .context = block->contexts[at],
 	    .participant = participant,
+	    .profile = profile,
 	};
 	return 0;
 }
@@ -148,6 +168,16 @@ static int take_copy(struct pass *pass, const struct sonde_event_block *block, s
 	return 0;
 }
 
+/* MPI's calls are so only where they say which one it is. */
+static bool is_collective(const struct pass *pass, uint32_t context, size_t at)
+{
+	uint64_t number;
+	const char *name = sonde_db_string(
+	    pass->db, sonde_db_frame(pass->db, sonde_db_context(pass->db, context)->frame)->name);
+	return strncmp(name, "MPI_", 4) != 0 ||
+	       sn_attributes_get(&pass->attributes, OWN_NUMBER, at, &number);
+}
+
 static int take_block(struct pass *pass, struct sonde_event_cursor *cursor,
 		      const struct sonde_event_block *block, uint32_t profile, bool is_device,
 		      uint32_t *participant)
@@ -160,11 +190,13 @@ static int take_block(struct pass *pass, struct sonde_event_cursor *cursor,
 		if (!is_read)
 			sn_attributes_read(&pass->attributes, cursor, block);
 		is_read = true;
+		if (!is_device && !is_collective(pass, block->contexts[i], i))
+			continue;
 		if (*participant == SONDE_NONE)
 			*participant = participant_of(pass, profile, is_device);
 		int result =
 		    work == SN_WORK_COMMUNICATION
-			? take_arrival(pass, block, i, *participant)
+			? take_arrival(pass, block, i, *participant, profile)
 			: take_copy(pass, block, i,
 				    *participant == SONDE_NONE
 					? 0

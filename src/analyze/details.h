@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What only some operations of devices carry: bytes of copies, groups of collectives. Read in one
- * pass over the streams (and, for collectives of gloo, over threads), 40 bytes for each of them.
+ * pass over the streams (and, for collectives of gloo and MPI, over threads), 40 bytes for each of
+ * them.
  */
 #ifndef SN_ANALYZE_DETAILS_H
 #define SN_ANALYZE_DETAILS_H
@@ -28,7 +29,8 @@ struct sn_arrival {
 	uint64_t number; /* in the group, as recorded; UINT64_MAX not */
 	uint32_t group;	 /* of which participants can be compared: sn_details.groups */
 	uint32_t context, participant;
-	bool is_counted; /* the number was found by counting; see ranks.h */
+	uint32_t profile; /* the stream's or thread's */
+	bool is_counted;  /* the number was found by counting; see ranks.h */
 };
 
 struct sn_details {

@@ -329,9 +329,12 @@ static int add_operations(struct build *build)
 static bool is_quiet(const struct build *build, uint32_t context)
 {
 	const struct sonde_db *db = build->answers->db;
-	unsigned kind = sonde_db_frame(db, sonde_db_context(db, context)->frame)->kind;
-	return kind == SN_FRAME_PYTHON || kind == SN_FRAME_REGION || kind == SN_FRAME_THREAD ||
-	       sn_host_is_waiting(db, context);
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+	bool is_call =
+	    frame->kind == SN_FRAME_REGION && !strncmp(sonde_db_string(db, frame->name), "MPI_", 4);
+	return frame->kind == SN_FRAME_PYTHON || (frame->kind == SN_FRAME_REGION && !is_call) ||
+	       frame->kind == SN_FRAME_THREAD || sn_host_is_waiting(db, context);
 }
 
 static int take_part(void *data, const struct sn_host_part *read)

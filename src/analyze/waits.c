@@ -26,7 +26,8 @@ const char *sn_wait_name(enum sn_wait wait)
 const char *sn_wait_meaning(enum sn_wait wait)
 {
 	static const char *const texts[SN_WAITS] = {
-	    [SN_WAIT_RANK] = "in a collective that another rank has not reached",
+	    [SN_WAIT_RANK] =
+		"in a collective that another rank has not reached, or for a message not yet sent",
 	    [SN_WAIT_COMMUNICATION] = "a collective runs, and no computation beside it",
 	    [SN_WAIT_COPY] = "a copy runs, and nothing else",
 	    [SN_WAIT_DISPATCH] = "the host is in operators and calls that launch, too slowly",
@@ -47,6 +48,8 @@ struct sweep {
 	uint8_t *kinds;	     /* by context: KNOWN and what it is */
 	uint32_t *threads;   /* of each gap: who launches what ends it; SONDE_NONE */
 	uint64_t *explained; /* of each gap: what of its late part has a reason */
+	uint64_t *ranks;     /* of each gap: in which that thread waited for another rank */
+	const struct sn_intervals *host_ranks;
 };
 
 enum { KNOWN = 1, WAITING = 2, DISPATCHING = 4 };
@@ -103,9 +106,12 @@ static void explain(struct sweep *sweep, const struct sn_host_part *part)
 		uint64_t until = gap->launched_ns < gap->end_ns ? gap->launched_ns : gap->end_ns;
 		uint64_t start = part->start_ns > gap->start_ns ? part->start_ns : gap->start_ns;
 		uint64_t end = part->end_ns < until ? part->end_ns : until;
-		if (sweep->threads[i] == part->profile && end > start &&
-		    (kind_of(sweep, part->context) & DISPATCHING))
+		if (sweep->threads[i] != part->profile || end <= start)
+			continue;
+		if (kind_of(sweep, part->context) & DISPATCHING)
 			sweep->explained[i] += end - start;
+		else
+			sweep->ranks[i] += sn_intervals_within(sweep->host_ranks, start, end);
 	}
 }
 
@@ -181,7 +187,9 @@ static void split_gap(struct sweep *sweep, size_t number)
 		usual = launch->end_ns;
 	uint64_t until = usual < from ? from : usual < gap->end_ns ? usual : gap->end_ns;
 	reasons[SN_WAIT_DISPATCH] += sweep->explained[number];
-	reasons[SN_WAIT_NO_WORK] += from - gap->start_ns - sweep->explained[number];
+	reasons[SN_WAIT_RANK] += sweep->ranks[number];
+	reasons[SN_WAIT_NO_WORK] +=
+	    from - gap->start_ns - sweep->explained[number] - sweep->ranks[number];
 	reasons[SN_WAIT_LAUNCH] += until - from;
 	reasons[SN_WAIT_HELD] += gap->end_ns - until;
 }
@@ -233,7 +241,8 @@ static void find_threads(struct sweep *sweep)
 int sn_waits(const struct sonde_db *db, const struct sonde_trace *trace,
 	     const struct sn_device_time *time, const struct sn_operations *operations,
 	     const struct sn_device_operations *device, const struct sn_node_map *nodes,
-	     const struct sn_intervals *other_ranks, struct sn_waits *waits, struct sn_error *error)
+	     const struct sn_intervals *other_ranks, const struct sn_intervals *host_ranks,
+	     struct sn_waits *waits, struct sn_error *error)
 {
 	struct sweep sweep = {
 	    .db = db,
@@ -244,9 +253,12 @@ int sn_waits(const struct sonde_db *db, const struct sonde_trace *trace,
 	    .kinds = calloc(sonde_db_context_count(db) + 1ull, 1),
 	    .threads = calloc(time->gap_count + 1, sizeof(*sweep.threads)),
 	    .explained = calloc(time->gap_count + 1, sizeof(*sweep.explained)),
+	    .ranks = calloc(time->gap_count + 1, sizeof(*sweep.ranks)),
+	    .host_ranks = host_ranks,
 	};
 	*waits = (struct sn_waits){.before = calloc(nodes->table.count + 1ull, sizeof(double))};
-	bool has_memory = sweep.kinds && sweep.threads && sweep.explained && waits->before;
+	bool has_memory =
+	    sweep.kinds && sweep.threads && sweep.explained && sweep.ranks && waits->before;
 	int result = has_memory && !fill_work(device, waits) &&
 			     !find_latency(time, operations, device, waits)
 			 ? 0
@@ -265,6 +277,7 @@ int sn_waits(const struct sonde_db *db, const struct sonde_trace *trace,
 	free(sweep.kinds);
 	free(sweep.threads);
 	free(sweep.explained);
+	free(sweep.ranks);
 	return result;
 }
 

@@ -12,7 +12,8 @@
 #include "operations.h"
 
 enum sn_wait {
-	/* A collective runs here, and another rank has not arrived at it. */
+	/* A collective runs here, and another rank has not arrived at it; or nothing runs, and the
+	 * thread that launches what comes next waits in a call for another rank. */
 	SN_WAIT_RANK,
 	/* Collectives of which all ranks have arrived, or with unknown partners. */
 	SN_WAIT_COMMUNICATION,
@@ -51,13 +52,13 @@ struct sn_waits {
 	double *before; /* of all nodes */
 };
 
-/* Of one device; `other_ranks`: when it waited for them. 0 or a negative enum sn_err; release in
- * either case. */
+/* Of one device; `other_ranks`: when it waited for them; `host_ranks`: when threads did. 0 or a
+ * negative enum sn_err; release in either case. */
 int sn_waits(const struct sonde_db *db, const struct sonde_trace *trace,
 	     const struct sn_device_time *time, const struct sn_operations *operations,
 	     const struct sn_device_operations *device, const struct sn_node_map *nodes,
-	     const struct sn_intervals *other_ranks, struct sn_waits *waits,
-	     struct sn_error *error);
+	     const struct sn_intervals *other_ranks, const struct sn_intervals *host_ranks,
+	     struct sn_waits *waits, struct sn_error *error);
 void sn_waits_release(struct sn_waits *waits);
 
 #endif

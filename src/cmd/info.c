@@ -555,6 +555,17 @@ static void print_clock(const struct sonde_db *db, unsigned host)
 	putchar('\n');
 }
 
+static void print_messages(const struct sonde_db *db)
+{
+	char matched[SN_NUMBER_CHARS], alone[SN_NUMBER_CHARS];
+	if (!sonde_db_property(db, "messages.matched"))
+		return;
+	print_heading("Messages between ranks");
+	printf("  %s have both ends here, %s without a partner\n",
+	       sn_number_count(property_number(db, "messages.matched"), matched),
+	       sn_number_count(property_number(db, "messages.unmatched"), alone));
+}
+
 static void print_clocks(const struct sonde_db *db)
 {
 	if (!clock_text(db, 0, "host"))
@@ -613,6 +624,7 @@ static void print_text(struct sonde_db *db, const char *path)
 	print_formulas(db);
 	print_profiles(db);
 	print_sources(db);
+	print_messages(db);
 	print_clocks(db);
 	print_drops(db);
 	print_overhead(db);

@@ -61,6 +61,7 @@ static const char usage[] =
     "    critical-path   what an iteration's time consists of, and what a faster node would gain\n"
     "    threads         what threads ran, waited for and were blocked in; who wakes whom\n"
     "    stragglers      who comes late to collectives, and who waits\n"
+    "    messages        messages between ranks: sizes, who was late, who waited for it\n"
     "    iterations      how long iterations take, and why unusual ones do\n"
     "    depth           time by call path, cut off at a depth\n"
     "    all             all of them\n\n"

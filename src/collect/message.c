@@ -96,6 +96,12 @@ void sn_message_receive(struct sn_message *message, uint32_t peer, uint64_t tag)
 	atomic_fetch_sub(&unsettled, 1);
 }
 
+void sn_message_lost(struct sn_message *message)
+{
+	if (!message->is_sent && message->is_counted)
+		atomic_fetch_add(&unsettled, 1);
+}
+
 /* ---- receives that are not done ---- */
 
 #define KEPT   16384u
@@ -104,6 +110,9 @@ void sn_message_receive(struct sn_message *message, uint32_t peer, uint64_t tag)
 
 static _Atomic uintptr_t kept_keys[KEPT]; /* 0: free; BUSY: being written or read */
 static struct sn_message kept[KEPT];
+/* In which they were kept. */
+static uint64_t kept_order[KEPT];
+static _Atomic uint64_t kept_count;
 
 static size_t place_of(uintptr_t key, unsigned probe)
 {
@@ -121,6 +130,7 @@ bool sn_message_keep(uintptr_t key, const struct sn_message *message)
 							     memory_order_relaxed))
 			continue;
 		kept[place] = *message;
+		kept_order[place] = atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed);
 		/* release: whoever finds the key reads the message */
 		atomic_store_explicit(&kept_keys[place], key, memory_order_release);
 		return true;
@@ -140,7 +150,7 @@ bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message)
 				continue;
 			bool is_from = kept[place].peer == peer;
 			if (best == KEPT || is_from > is_best_from ||
-			    (is_from == is_best_from && kept[place].order < kept[best].order)) {
+			    (is_from == is_best_from && kept_order[place] < kept_order[best])) {
 				best = place;
 				is_best_from = is_from;
 			}
@@ -170,7 +180,7 @@ uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t
 
 void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message)
 {
-	struct sn_trace_attribute attributes[4 + 6] = {
+	struct sn_trace_attribute attributes[4 + 7] = {
 	    {.key = SN_TRACE_KEY_MESSAGE, .value = message->is_sent ? 1 : 2},
 	    {.key = SN_TRACE_KEY_PEER, .value = message->peer},
 	    {.key = SN_TRACE_KEY_TAG, .value = message->tag},
@@ -192,16 +202,40 @@ void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_
 	     message->order},
 	    {message->communicator != 0, SN_TRACE_KEY_COMMUNICATOR, message->communicator},
 	    {message->group != 0, SN_TRACE_KEY_GROUP, message->group},
+	    {message->request != 0, SN_TRACE_KEY_REQUEST, message->request},
 	    {message->rank != SN_ID_NONE, SN_TRACE_KEY_RANK, message->rank},
 	    {message->posted_ns && message->posted_ns < message->start_ns, SN_TRACE_KEY_POSTED,
 	     message->start_ns - message->posted_ns},
 	};
 	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++)
 		if (more[i].is_there)
-			attributes[event.attribute_count++] = (struct sn_trace_attribute){
-			    .key = more[i].key, .value = more[i].value};
+			attributes[event.attribute_count++] =
+			    (struct sn_trace_attribute){.key = more[i].key, .value = more[i].value};
 	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
 		sn_trace_message(thread, &event);
+}
+
+uint64_t sn_message_request(void)
+{
+	static _Atomic uint64_t requests;
+	return atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed) + 1;
+}
+
+void sn_message_record_wait(struct sn_thread *thread, uint32_t node,
+			    const struct sn_message *message)
+{
+	struct sn_trace_attribute attributes[] = {
+	    {.key = SN_TRACE_KEY_MESSAGE, .value = 3},
+	    {.key = SN_TRACE_KEY_PEER, .value = message->peer},
+	    {.key = SN_TRACE_KEY_REQUEST, .value = message->request},
+	};
+	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
+							      .context = node,
+							      .start_ns = message->start_ns,
+							      .end_ns = message->end_ns,
+							      .attributes = attributes,
+							      .attribute_count = 3});
 }
 
 void sn_collective_record(struct sn_thread *thread, uint32_t node, uint64_t group, uint64_t number,
@@ -243,9 +277,9 @@ static void hook_end(uint64_t begun, int is_sent, uint32_t peer, uint64_t tag, u
 	struct sn_thread *thread = sn_trace_wants(SN_TRACE_SOURCE_MESSAGES) ? sn_enter() : NULL;
 	if (!thread)
 		return;
-	sn_message_record(
-	    thread, sn_message_context(thread, is_sent ? "send" : "receive", SN_FRAME_OS),
-	    &message);
+	sn_message_record(thread,
+			  sn_message_context(thread, is_sent ? "send" : "receive", SN_FRAME_OS),
+			  &message);
 	sn_leave(thread);
 }
 const struct sonde_message_hooks sn_message_hooks = {hook_begin, hook_end};

@@ -30,14 +30,17 @@ struct sn_message {
 	uint64_t communicator; /* 0: all processes; of two alone: their connection */
 	uint64_t group;	       /* of that, what this process calls it; 0: the communicator */
 	uint64_t tag, bytes;
-	uint64_t number; /* or SN_MESSAGE_NO_NUMBER */
-	uint64_t order;	 /* in which receives were posted, from 1; 0 where the number is enough */
+	uint64_t number;  /* or SN_MESSAGE_NO_NUMBER */
+	uint64_t order;	  /* in which receives were posted, from 1; 0 where the number is enough */
+	uint64_t request; /* of what is sent and waited for later: tells which; or 0 */
 	uint64_t start_ns, end_ns;
 	uint64_t posted_ns; /* 0: at the start */
 	uint32_t rank;	    /* in the communicator, as `peer`; SN_ID_NONE: what the launcher said */
 	uint32_t peer;	    /* SN_MESSAGE_ANYBODY: of a receive that is not done */
 	bool is_sent;
 	bool is_counted; /* its number, or that it has none, is settled */
+	bool is_gone;	 /* what is recorded is the wait for it, not the sending */
+	void *among;	 /* an adapter's own */
 };
 
 /* True where messages may be recorded now or later, so that they have to be counted. AS-safe: yes.
@@ -53,9 +56,12 @@ void sn_message_enlist(struct sn_message *message);
 /* A posted one is done: who sent it, with which tag. MT: yes. */
 void sn_message_receive(struct sn_message *message, uint32_t peer, uint64_t tag);
 
+/* A posted one will never be done: nothing that is posted later has a certain number. MT: yes. */
+void sn_message_lost(struct sn_message *message);
+
 /* Keeps a posted receive until it is done; false where there is no room. MT: yes. */
 bool sn_message_keep(uintptr_t key, const struct sn_message *message);
-/* Takes the one that was posted first with that key and from that peer; else, where there is none,
+/* Takes the one that was kept first with that key and from that peer; else, where there is none,
  * the first with that key. False for none. MT: yes. */
 bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message);
 
@@ -64,6 +70,11 @@ void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_
 /* The context of a call: its name below the caller's call path. SN_NODE_NONE without memory.
  * AS-safe: yes. */
 uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t kind);
+/* A number for `request`. MT: yes. */
+uint64_t sn_message_request(void);
+/* That the process waits until what it has sent is gone: message->start_ns to end_ns. */
+void sn_message_record_wait(struct sn_thread *thread, uint32_t node,
+			    const struct sn_message *message);
 /* A part in the n-th thing that all of a communicator, or group, do together. */
 void sn_collective_record(struct sn_thread *thread, uint32_t node, uint64_t group, uint64_t number,
 			  uint64_t bytes, uint64_t start_ns, uint64_t end_ns);

@@ -156,13 +156,21 @@ static uint32_t find_region(const struct sn_thread *thread, uint32_t user, uint3
 	return depth;
 }
 
-static void trace(struct sn_thread *thread, const struct sn_shadow *shadow, uint64_t end_ns)
+struct tracer {
+	sn_region_tracer *function; /* NULL: the region's interval */
+	void *data;
+};
+
+static void trace(struct sn_thread *thread, const struct sn_shadow *shadow, uint64_t end_ns,
+		  const struct tracer *tracer)
 {
-	if (shadow->node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_REGIONS))
+	if (tracer->function)
+		tracer->function(thread, shadow->node, shadow->start_ns, end_ns, tracer->data);
+	else if (shadow->node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_REGIONS))
 		sn_trace_interval(thread, shadow->node, shadow->start_ns, end_ns);
 }
 
-static void add_time(struct sn_thread *thread, uint32_t index)
+static void add_time(struct sn_thread *thread, uint32_t index, const struct tracer *tracer)
 {
 	struct sn_shadow *shadow = &thread->shadows[index];
 	uint64_t end_ns = sn_now_ns(), elapsed_ns = end_ns - shadow->start_ns;
@@ -170,14 +178,14 @@ static void add_time(struct sn_thread *thread, uint32_t index)
 		sn_graph_executed(shadow->user & ~SN_REGION_NODE, shadow->start_ns, end_ns);
 		if (sn_trace_wants(SN_TRACE_SOURCE_REGIONS)) {
 			sn_callpath(thread, NULL, 0);
-			trace(thread, shadow, end_ns);
+			trace(thread, shadow, end_ns, tracer);
 		}
 		return;
 	}
 	if (shadow->frame.flags & SN_FRAME_ITERATION)
 		sn_graph_marked(shadow->start_ns, end_ns);
 	sn_callpath(thread, NULL, 0);
-	trace(thread, shadow, end_ns);
+	trace(thread, shadow, end_ns, tracer);
 	if (shadow->node != SN_NODE_NONE)
 		sn_cct_add(&thread->cct, shadow->node,
 			   metric_of(&time_metric, "region-time", "ns", SN_METRIC_TIME),
@@ -200,7 +208,8 @@ static void remove_shadow(struct sn_thread *thread, uint32_t index)
 	thread->shadow_depth--;
 }
 
-static void end_region(struct sn_thread *thread, uint32_t user, uint32_t token)
+static void end_region(struct sn_thread *thread, uint32_t user, uint32_t token,
+		       const struct tracer *tracer)
 {
 	if (thread->shadow_depth > SN_SHADOW_DEPTH) {
 		thread->shadow_depth--; /* was counted as too deep when it began */
@@ -213,16 +222,21 @@ static void end_region(struct sn_thread *thread, uint32_t user, uint32_t token)
 	}
 	if (found != thread->shadow_depth || (token && token != found))
 		sn_drop(thread, SN_DROP_REGION_UNBALANCED, 1);
-	add_time(thread, found - 1);
+	add_time(thread, found - 1, tracer);
 	remove_shadow(thread, found - 1);
 }
 
 void sn_region_end(uint32_t user, uint32_t token)
 {
+	sn_region_end_traced(user, token, NULL, NULL);
+}
+
+void sn_region_end_traced(uint32_t user, uint32_t token, sn_region_tracer *function, void *data)
+{
 	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
 	if (!thread)
 		return;
-	end_region(thread, user, token);
+	end_region(thread, user, token, &(struct tracer){function, data});
 	sn_leave(thread);
 }
 
@@ -485,7 +499,7 @@ static void region_thread_end(struct sn_thread *thread)
 		    thread->shadows[index].frame.kind != SN_FRAME_GRAPH_NODE)
 			continue;
 		sn_drop(thread, SN_DROP_REGION_UNBALANCED, 1);
-		add_time(thread, index);
+		add_time(thread, index, &(struct tracer){NULL, NULL});
 		remove_shadow(thread, index);
 	}
 }

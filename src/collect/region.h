@@ -19,7 +19,13 @@ enum sn_region_origin {
 
 /* Whose stack of regions: each interface ends only what it began. NVTX domains count on from NVTX.
  */
-enum sn_region_user { SN_REGION_SONDE, SN_REGION_ITT, SN_REGION_COMPILE, SN_REGION_NVTX };
+enum sn_region_user {
+	SN_REGION_SONDE,
+	SN_REGION_ITT,
+	SN_REGION_COMPILE,
+	SN_REGION_MPI,
+	SN_REGION_NVTX
+};
 /* Of nodes of a graph: this and the node's number (graph.h). Their time goes to the node. */
 #define SN_REGION_NODE 0x80000000u
 
@@ -39,6 +45,13 @@ uint32_t sn_region_begin(const struct sn_region_start *start);
 
 /* Ends the region of a token, or the innermost one of `user` for token 0. AS-safe: yes. */
 void sn_region_end(uint32_t user, uint32_t token);
+
+/* Between sn_enter and sn_leave: what to record of a region that ends, instead of its interval. */
+struct sn_thread;
+typedef void sn_region_tracer(struct sn_thread *thread, uint32_t node, uint64_t start_ns,
+			      uint64_t end_ns, void *data);
+/* As sn_region_end. The tracer is not called where the region is not found. AS-safe: yes. */
+void sn_region_end_traced(uint32_t user, uint32_t token, sn_region_tracer *tracer, void *data);
 
 /* Counts an instant the program marked, at its call path. AS-safe: yes. */
 void sn_region_mark(const char *name, size_t length);

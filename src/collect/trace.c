@@ -85,6 +85,7 @@ static const struct {
     [SN_TRACE_KEY_RANK] = {"communicator-rank", ""},
     [SN_TRACE_KEY_POSTED] = {"posted", "ns"},
     [SN_TRACE_KEY_ORDER] = {"order", ""},
+    [SN_TRACE_KEY_REQUEST] = {"request", ""},
     [SN_TRACE_KEY_COLLECTIVE] = {"collective", ""},
 };
 #define ATTRIBUTE_UNSIGNED 1u /* enum sonde_attribute_type */

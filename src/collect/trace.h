@@ -49,12 +49,14 @@ enum sn_trace_key {
 	SN_TRACE_KEY_TAG,
 	SN_TRACE_KEY_ALLOCATED,
 	SN_TRACE_KEY_RELEASED,
-	SN_TRACE_KEY_MESSAGE, /* 1 sent, 2 received: what the clocks of hosts are joined by */
+	SN_TRACE_KEY_MESSAGE,	   /* 1 sent, 2 received: what the clocks of hosts are joined by; 3
+				      waited      for until it was sent */
 	SN_TRACE_KEY_COMMUNICATOR, /* among whom: message.h */
 	SN_TRACE_KEY_GROUP,	   /* the same, as this process calls it */
 	SN_TRACE_KEY_RANK,	   /* in that, as `peer` */
 	SN_TRACE_KEY_POSTED,	   /* ns from posting a receive to the start */
 	SN_TRACE_KEY_ORDER,	   /* of posting, of a receive that has no number */
+	SN_TRACE_KEY_REQUEST,	   /* in this process, of what is sent and waited for */
 	SN_TRACE_KEY_COLLECTIVE,   /* which of what a communicator does together */
 	SN_TRACE_KEY_COUNT
 };

@@ -119,6 +119,109 @@ static void test_doubtful_ones(void **state)
 	assert_int_equal(messages.pairs[0].sent_ns, 70);
 }
 
+/* Receives from anybody: in the order of posting they have what nobody else has, or nothing. */
+static void receive_from_anybody(unsigned lost)
+{
+	for (uint64_t i = 0; i < 6 - lost; i++)
+		add(message(true, 0, 1, i, 1000 * i));
+	for (uint64_t i = 0; i < 6; i++) {
+		/* the third and fifth have no number, and were done in the other order */
+		struct sn_message received = message(false, 0, 1, i, 1000 * i + 5);
+		received.recorded = i;
+		if (i == 2 || i == 4) {
+			received.is_numbered = false;
+			received.number = 0;
+			received.recorded = UINT64_MAX;
+			received.order = i;
+			received.start_ns = i == 2 ? 4005 : 2005;
+			received.end_ns = received.start_ns + 10;
+		}
+		add(received);
+	}
+}
+
+static void test_from_anybody(void **state)
+{
+	(void)state;
+	receive_from_anybody(0);
+	match(6);
+	for (size_t i = 0; i < messages.pair_count; i++) {
+		uint64_t sent = messages.pairs[i].sent_ns;
+		uint64_t expected = sent == 2000 ? 4000 : sent == 4000 ? 2000 : sent;
+		assert_int_equal(messages.pairs[i].received_ns, expected + 15);
+	}
+}
+
+static void test_from_anybody_in_part(void **state)
+{
+	(void)state;
+	receive_from_anybody(2);
+	match(3);
+	for (size_t i = 0; i < messages.pair_count; i++)
+		assert_int_equal(messages.pairs[i].received_ns, messages.pairs[i].sent_ns + 15);
+}
+
+/* Not numbered, and one is missing: nobody knows which. */
+static void test_not_as_many(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		struct sn_message sent = message(true, 0, 1, 0, 1000 * i);
+		struct sn_message received = message(false, 0, 1, 0, 1000 * i + 5);
+		sent.is_numbered = received.is_numbered = false;
+		add(sent);
+		if (i != 1)
+			add(received);
+	}
+	match(0);
+}
+
+/* Many that one call has waited for are told apart by their numbers. */
+static void test_one_place(void **state)
+{
+	(void)state;
+	struct sn_message received[3];
+	for (uint64_t i = 0; i < 3; i++) {
+		add(message(true, 0, 1, i, 1000 * i));
+		received[i] = message(false, 0, 1, i, 9000);
+		received[i].recorded = i;
+		add(received[i]);
+	}
+	match(3);
+	uint64_t links[3];
+	for (size_t i = 0; i < 3; i++)
+		links[i] = sn_messages_link(&messages, received + i);
+	assert_true(links[0] && links[1] && links[2]);
+	assert_true(links[0] != links[1] && links[1] != links[2] && links[0] != links[2]);
+}
+
+/* Three processes call two groups by names of their own. */
+static void test_groups(void **state)
+{
+	(void)state;
+	const struct {
+		uint32_t from, to;
+		uint64_t communicator, from_group, to_group;
+	} sent[] = {{0, 1, 50, 7, 8}, {1, 2, 51, 8, 9}, {0, 1, 60, 17, 18}};
+	for (uint64_t i = 0; i < 3; i++) {
+		struct sn_message one = message(true, sent[i].from, sent[i].to, 0, 1000 * i);
+		struct sn_message other = message(false, sent[i].from, sent[i].to, 0, 1000 * i + 5);
+		one.communicator = other.communicator = sent[i].communicator;
+		one.group = sent[i].from_group;
+		other.group = sent[i].to_group;
+		add(one);
+		add(other);
+	}
+	match(3);
+	uint64_t first = sn_messages_group(&messages, 0, 7),
+		 second = sn_messages_group(&messages, 0, 17);
+	assert_int_not_equal(first, second);
+	assert_int_equal(sn_messages_group(&messages, 1, 8), first);
+	assert_int_equal(sn_messages_group(&messages, 2, 9), first);
+	assert_int_equal(sn_messages_group(&messages, 1, 18), second);
+	assert_int_equal(sn_messages_group(&messages, 2, 99), 99);
+}
+
 static void test_none(void **state)
 {
 	(void)state;
@@ -134,6 +237,11 @@ int main(void)
 	    cmocka_unit_test_teardown(test_parts_of_traces, release),
 	    cmocka_unit_test_teardown(test_without_numbers, release),
 	    cmocka_unit_test_teardown(test_doubtful_ones, release),
+	    cmocka_unit_test_teardown(test_from_anybody, release),
+	    cmocka_unit_test_teardown(test_from_anybody_in_part, release),
+	    cmocka_unit_test_teardown(test_not_as_many, release),
+	    cmocka_unit_test_teardown(test_one_place, release),
+	    cmocka_unit_test_teardown(test_groups, release),
 	    cmocka_unit_test_teardown(test_none, release),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,11 +8,11 @@
  * their symbols, which the loader binds to ours, whether gloo is a library of its own or a part of
  * libtorch_cpu. C++ exceptions pass through: nothing here is left open by them.
  *
- * A connection is known at both ends by the addresses where the ends listen for it, which gloo tells
- * the other end. A process group has no name that gloo knows: each process takes that of one of its
- * connections, and analysis finds by the messages which of these mean the same group. A send and
- * the receive that takes it have one tag, gloo's slot: the program's own, or for collectives their
- * kind and their number in the group.
+ * A connection is known at both ends by the addresses where the ends listen for it, which gloo
+ * tells the other end. A process group has no name that gloo knows: each process takes that of one
+ * of its connections, and analysis finds by the messages which of these mean the same group. A send
+ * and the receive that takes it have one tag, gloo's slot: the program's own, or for collectives
+ * their kind and their number in the group.
  */
 #include "torch.h"
 
@@ -144,8 +144,8 @@ static uint32_t connection_to(const struct context *context, uint32_t peer)
 {
 	/* std::unique_ptr<Pair> &Context::getPair(int), that of the base class: it only looks */
 	const uintptr_t *(*function)(const struct context *, int) =
-	    (const uintptr_t *(*)(const struct context *, int))
-		REAL("_ZN4gloo9transport7Context7getPairEi");
+	    (const uintptr_t *(*)(const struct context *, int))REAL(
+		"_ZN4gloo9transport7Context7getPairEi");
 	if (!function || context->rank < 0 || context->rank >= context->size ||
 	    peer >= (uint32_t)context->size)
 		return 0;
@@ -246,13 +246,21 @@ COLLECTIVE(scatter, "_ZN4gloo7scatterERNS_14ScatterOptionsE")
 
 /* ---- messages ---- */
 
-static void record(const char *name, const struct sn_message *message)
+typedef void recorder(struct sn_thread *, uint32_t, const struct sn_message *);
+
+static void record(const char *name, const struct sn_message *message, recorder *as)
 {
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
 		return;
-	sn_message_record(thread, sn_message_context(thread, name, SN_FRAME_OS), message);
+	as(thread, sn_message_context(thread, name, SN_FRAME_OS), message);
 	sn_leave(thread);
+}
+
+/* Where what is sent with a buffer is kept, and what is received. */
+static uintptr_t key_of(const struct buffer *buffer, bool is_sent)
+{
+	return (uintptr_t)buffer | is_sent; /* it is aligned */
 }
 
 /* All bytes from `offset` on are meant by the greatest number there is. */
@@ -271,6 +279,7 @@ static struct sn_message describe(const struct buffer *buffer, uint32_t peer, ui
 	    .peer = peer,
 	    .tag = slot,
 	    .bytes = bytes,
+	    .request = is_sent ? sn_message_request() : 0,
 	    .start_ns = sn_now_ns(),
 	    .is_sent = is_sent,
 	};
@@ -294,16 +303,15 @@ static void transfer_to_or_from(transfer *function, bool is_sent, struct buffer 
 	struct sn_message message;
 	bool wanted = sn_messages_are_wanted();
 	if (wanted) {
-		message =
-		    describe(buffer, (uint32_t)peer, slot, bytes_of(buffer, offset, bytes), is_sent);
-		if (!is_sent)
-			sn_message_keep((uintptr_t)buffer, &message);
+		message = describe(buffer, (uint32_t)peer, slot, bytes_of(buffer, offset, bytes),
+				   is_sent);
+		sn_message_keep(key_of(buffer, is_sent), &message);
 	}
 	function(buffer, peer, slot, offset, bytes);
 	if (!wanted || !is_sent || !sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
 		return;
 	message.end_ns = sn_now_ns();
-	record("gloo send", &message);
+	record("gloo send", &message, sn_message_record);
 }
 
 SN_EXPORT transfer sn_gloo_send __asm__(BUFFER "4sendEimmm");
@@ -330,60 +338,70 @@ void sn_gloo_receive_any(struct buffer *buffer, void *ranks, uint64_t slot, size
 	if (sn_messages_are_wanted()) {
 		struct sn_message message = describe(buffer, SN_MESSAGE_ANYBODY, slot,
 						     bytes_of(buffer, offset, bytes), false);
-		sn_message_keep((uintptr_t)buffer, &message);
+		sn_message_keep(key_of(buffer, false), &message);
 	}
 	function(buffer, ranks, slot, offset, bytes);
 }
 
 typedef bool waiting(struct buffer *, int *, int64_t);
 
-/* A receive is what is waited for with the buffer: the first posted that is from that rank. */
-static void record_receive(struct buffer *buffer, int peer, uint64_t start_ns)
+/* What is waited for with a buffer is the first to or from that rank. */
+static void record_sent(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
 {
 	struct sn_message message;
-	if (peer < 0 || !sn_message_take((uintptr_t)buffer, (uint32_t)peer, &message))
+	if (!sn_message_take(key_of(buffer, true), peer, &message))
+		return;
+	message.start_ns = start_ns;
+	message.end_ns = sn_now_ns();
+	if (sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		record("gloo wait to send", &message, sn_message_record_wait);
+}
+
+static void record_received(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
+{
+	struct sn_message message;
+	if (!sn_message_take(key_of(buffer, false), peer, &message))
 		return;
 	/* of several that came gloo tells the last one's rank alone: then the others are what is
 	 * left, and have come as well */
 	if (message.peer == SN_MESSAGE_ANYBODY)
-		message.communicator = connection_to(buffer->context, (uint32_t)peer);
-	sn_message_receive(
-	    &message, message.peer == SN_MESSAGE_ANYBODY ? (uint32_t)peer : message.peer,
-	    message.tag);
+		message.communicator = connection_to(buffer->context, peer);
+	else
+		peer = message.peer;
+	sn_message_receive(&message, peer, message.tag);
 	message.posted_ns = message.start_ns;
 	message.start_ns = start_ns;
 	message.end_ns = sn_now_ns();
 	if (sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
-		record("gloo receive", &message);
+		record("gloo receive", &message, sn_message_record);
 }
 
 /* `peer` may be NULL; it is who the message went to or came from. */
-SN_EXPORT waiting sn_gloo_wait_receive __asm__(BUFFER "8waitRecvEPi" MILLISECONDS);
-bool sn_gloo_wait_receive(struct buffer *buffer, int *peer, int64_t milliseconds)
+static bool wait_for(waiting *function, bool is_sent, struct buffer *buffer, int *peer,
+		     int64_t milliseconds)
 {
-	waiting *function = (waiting *)REAL(BUFFER "8waitRecvEPi" MILLISECONDS);
 	if (!sn_messages_are_wanted())
 		return function(buffer, peer, milliseconds);
-	int from = -1;
+	int other = -1;
 	uint64_t start_ns = sn_now_ns();
-	bool is_done = function(buffer, peer ? peer : &from, milliseconds);
-	if (is_done)
-		record_receive(buffer, peer ? *peer : from, start_ns);
+	bool is_done = function(buffer, peer ? peer : &other, milliseconds);
+	if (peer)
+		other = *peer;
+	if (is_done && other >= 0)
+		(is_sent ? record_sent : record_received)(buffer, (uint32_t)other, start_ns);
 	return is_done;
 }
 
 SN_EXPORT waiting sn_gloo_wait_send __asm__(BUFFER "8waitSendEPi" MILLISECONDS);
 bool sn_gloo_wait_send(struct buffer *buffer, int *peer, int64_t milliseconds)
 {
-	waiting *function = (waiting *)REAL(BUFFER "8waitSendEPi" MILLISECONDS);
-	uint64_t start_ns = sn_trace_wants(SN_TRACE_SOURCE_MESSAGES) ? sn_now_ns() : 0;
-	bool is_done = function(buffer, peer, milliseconds);
-	struct sn_thread *thread = start_ns ? sn_enter() : NULL;
-	if (!thread)
-		return is_done;
-	uint32_t node = sn_message_context(thread, "gloo wait to send", SN_FRAME_OS);
-	if (node != SN_NODE_NONE)
-		sn_trace_interval(thread, node, start_ns, sn_now_ns());
-	sn_leave(thread);
-	return is_done;
+	return wait_for((waiting *)REAL(BUFFER "8waitSendEPi" MILLISECONDS), true, buffer, peer,
+			milliseconds);
+}
+
+SN_EXPORT waiting sn_gloo_wait_receive __asm__(BUFFER "8waitRecvEPi" MILLISECONDS);
+bool sn_gloo_wait_receive(struct buffer *buffer, int *peer, int64_t milliseconds)
+{
+	return wait_for((waiting *)REAL(BUFFER "8waitRecvEPi" MILLISECONDS), false, buffer, peer,
+			milliseconds);
 }
