@@ -42,12 +42,12 @@ sanitized() {
 
 # The tests take every PyTorch in this list, and this system's. CI has the current release installed.
 if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_TORCH:-}" ]; } && [[ "$only" = "  " || "$only" == *" cli "* ]]; then
-	torch=$(tests/torch_env.sh) && export SONDE_TORCH_PYTHONS=$torch${SONDE_TORCH_PYTHONS:+:$SONDE_TORCH_PYTHONS}
+	torch=$(tests/python_env.sh torch) && export SONDE_TORCH_PYTHONS=$torch${SONDE_TORCH_PYTHONS:+:$SONDE_TORCH_PYTHONS}
 fi
 
 # And every Python in this one that has JAX or TensorFlow. CI has the current JAX.
 if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_JAX:-}" ]; } && [[ "$only" = "  " || "$only" == *" cli "* ]]; then
-	jax=$(tests/xla_env.sh) && export SONDE_XLA_PYTHONS=$jax${SONDE_XLA_PYTHONS:+:$SONDE_XLA_PYTHONS}
+	jax=$(tests/python_env.sh jax) && export SONDE_XLA_PYTHONS=$jax${SONDE_XLA_PYTHONS:+:$SONDE_XLA_PYTHONS}
 fi
 
 # The same for what GPU binaries are compared with.

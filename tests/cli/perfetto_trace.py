@@ -43,7 +43,8 @@ def trace(packets: list[dict[int, object]]) -> bytes:
     return b"".join(message({1: packet}) for packet in packets)
 
 
-def decode(data: bytes) -> dict[int, list]:
+def decode(data: bytes, has_fixed: bool = True) -> dict[int, list]:
+    """The fields of a message by number; those of eight bytes are right only where they are expected."""
     at, found = 0, defaultdict(list)
 
     def number() -> int:
@@ -61,7 +62,7 @@ def decode(data: bytes) -> dict[int, list]:
         key = number()
         if key & 7 == 0:
             found[key >> 3].append(number())
-        elif key & 7 == 1:
+        elif key & 7 == 1 and has_fixed:
             found[key >> 3].append(data[at:at + 8])
             at += 8
         else:

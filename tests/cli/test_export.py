@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, run_sonde
+from perfetto_trace import decode
 
 MS = 1_000_000
 FOLDERS = {"hpctoolkit", "ctf"}  # formats that are a folder of files
@@ -142,34 +143,6 @@ def test_speedscope_rules(small_db, big_db, tmp_path):
 
 
 # profile.proto, decoded without protobuf's help: field number, then whether it is a message, text or numbers.
-def decode(data: bytes) -> dict[int, list]:
-    fields: dict[int, list] = defaultdict(list)
-    at = 0
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(data):
-        key = varint()
-        if key & 7 == 0:
-            fields[key >> 3].append(varint())
-        else:
-            assert key & 7 == 2, "the profile has varints and lengths only"
-            length = varint()
-            assert at + length <= len(data)
-            fields[key >> 3].append(data[at:at + length])
-            at += length
-    return fields
-
-
 def varints(data: bytes) -> list[int]:
     values, value, shift = [], 0, 0
     for byte in data:
@@ -183,7 +156,7 @@ def varints(data: bytes) -> list[int]:
 
 def test_pprof_decoded(small_db, tmp_path):
     raw = export(small_db, tmp_path, "pprof").read_bytes()
-    profile = decode(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    profile = decode(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw, has_fixed=False)
     strings = [text.decode() for text in profile[6]]
     assert strings[0] == ""
     types = [(strings[t[1][0]], strings[t[2][0]]) for t in map(decode, profile[1])]
@@ -191,7 +164,7 @@ def test_pprof_decoded(small_db, tmp_path):
     functions = {f[1][0]: strings[f[2][0]] for f in map(decode, profile[5])}
     locations = {}
     for location in map(decode, profile[4]):
-        line = decode(location[4][0])
+        line = decode(location[4][0], has_fixed=False)
         locations[location[1][0]] = (functions[line[1][0]], line.get(2, [0])[0])
     mappings = {m[1][0]: m for m in map(decode, profile[3])}
     build_ids = {strings[m[5][0]]: strings[m[6][0]] if 6 in m else "" for m in mappings.values()}
@@ -206,7 +179,7 @@ def test_pprof_decoded(small_db, tmp_path):
     for sample in map(decode, profile[2]):
         values = varints(sample[2][0])
         stack = [locations[i] for i in varints(sample[1][0])]
-        label = decode(sample[3][0])
+        label = decode(sample[3][0], has_fixed=False)
         assert strings[label[1][0]] == "thread"
         threads[strings[label[2][0]]] += values[1]
         totals = [a + b for a, b in zip(totals, values)]

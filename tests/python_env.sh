@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Prints the path of a Python with what PyPI has of a framework, for the tests: Debian's is years older, or missing.
+# Usage: tests/python_env.sh torch|jax [VERSION]. It is installed once, under ~/.cache/sonde-test (SONDE_TEST_CACHE).
+# PyTorch takes 5 GB and some two minutes, since its wheel wants the CUDA libraries also where there is no GPU; JAX
+# 0.6 GB and half a minute. TensorFlow would take 2 GB more and is tested only where SONDE_XLA_PYTHONS names a Python
+# that has it. Status 77, with the reason on stderr, where it cannot be had.
+set -u
+framework=${1:-}
+case $framework in
+torch)
+	name=PyTorch version=${2:-${SONDE_TORCH_VERSION:-2.15.0}} python=${SONDE_TORCH_BASE:-/usr/bin/python3}
+	packages="torch==$version numpy" room_gib=9 seconds=${SONDE_TORCH_TIMEOUT:-600} ;;
+jax)
+	name=JAX version=${2:-${SONDE_JAX_VERSION:-0.10.2}} python=${SONDE_XLA_BASE:-python3}
+	packages="jax==$version" room_gib=2 seconds=${SONDE_JAX_TIMEOUT:-300} ;;
+*) echo "usage: tests/python_env.sh torch|jax [VERSION]" >&2; exit 129 ;;
+esac
+cache=${SONDE_TEST_CACHE:-$HOME/.cache/sonde-test}
+folder=$cache/$framework-$version
+log=$folder.log
+
+unavailable() { echo "no $name $version for the tests: $1" >&2; exit 77; }
+
+# Whole and working, as the mark says that was written last.
+if [ -e "$folder/complete" ]; then echo "$folder/bin/python3"; exit 0; fi
+
+mkdir -p "$cache" || unavailable "cannot create $cache"
+exec 9>"$cache/$framework-lock" && flock 9
+if [ -e "$folder/complete" ]; then echo "$folder/bin/python3"; exit 0; fi
+free_kib=$(df -Pk "$cache" | awk 'NR == 2 { print $4 }')
+[ "$free_kib" -gt $((room_gib << 20)) ] || unavailable "less than $room_gib GiB free in $cache"
+echo "Installing $name $version into $folder" >&2
+rm -rf "$folder"
+"$python" -m venv "$folder" >"$log" 2>&1 || unavailable "$(tail -1 "$log")"
+# shellcheck disable=SC2086
+timeout "$seconds" "$folder/bin/pip" install -q --no-cache-dir --disable-pip-version-check $packages >>"$log" 2>&1 ||
+	{ rm -rf "$folder"; unavailable "$(tail -1 "$log")"; }
+"$folder/bin/python3" -c "import $framework" >>"$log" 2>&1 || unavailable "$(tail -1 "$log")"
+touch "$folder/complete"
+echo "$folder/bin/python3"
