@@ -84,6 +84,53 @@ def test_what_was_launched_before_the_recording(sonde, tmp_path, simple):
     assert device["total_ns"] == 600_000 and device["computation_ns"] == 200_000
 
 
+def test_a_call_that_calls_another_launched_first(sonde, tmp_path, simple):
+    """The runtime's call and the driver's that it is made of have one number: the outer one is when it was asked for."""
+    simple.call("cuda_driver", "cuLaunchKernelEx", 305, 315, correlation=3)
+    device, = timeline(sonde, imported(sonde, simple, tmp_path))["devices"]
+    assert (device["idle"]["not_queued_ns"], device["idle"]["launching_ns"]) == (40_000, 200_000)
+
+
+def test_a_device_clock_that_runs_ahead(sonde, tmp_path):
+    """A kernel that seems to start before its launch says nothing of the gap before it."""
+    trace = Trace()
+    trace.launch(1, 0, 5)
+    trace.launch(2, 400, 410)
+    trace.operation("kernel", "a", 10, 100, 1)
+    trace.operation("kernel", "b", 300, 500, 2)
+    device, = timeline(sonde, imported(sonde, trace, tmp_path))["devices"]
+    idle = device["idle"]
+    assert (idle["gaps"], idle["not_queued_ns"], idle["launching_ns"], idle["launch_not_recorded_ns"]) == (1, 0, 0, 200_000)
+
+
+def test_operations_of_one_stream_may_overlap(sonde, tmp_path):
+    trace = Trace()
+    for number, (start, end) in enumerate([(0, 100), (50, 150), (60, 160)]):
+        trace.operation("kernel", "k", start, end, number + 1)
+    device, = timeline(sonde, imported(sonde, trace, tmp_path))["devices"]
+    assert (device["streams"], device["busy_ns"]) == (1, 160_000)
+
+
+def test_what_is_not_unusual_yet(sonde, tmp_path):
+    """Five times the median deviation is the limit: 100 us here."""
+    trace = Trace()
+    lengths = [1000, 900, 1100] * 6 + [1400, 1600]
+    for number, length in enumerate(lengths):
+        trace.call("user_annotation", f"ProfilerStep#{number}", 2000 * number, 2000 * number + length)
+    trace.operation("kernel", "k", 10, 20, 1)
+    iterations = timeline(sonde, imported(sonde, trace, tmp_path))["iterations"]
+    assert [number for number, one in enumerate(iterations) if one["unusual"]] == [19]
+
+
+def test_iterations_in_figures(sonde, tmp_path):
+    trace = Trace()
+    for number, length in enumerate([100, 300]):
+        trace.call("user_annotation", f"ProfilerStep#{number}", 1000 * number, 1000 * number + length)
+    trace.operation("kernel", "k", 10, 20, 1)
+    text = sonde("timeline", imported(sonde, trace, tmp_path)).out
+    assert ": 2, 200 us on average (± 100 us), median 200 us, 100 us to 300 us\n" in text
+
+
 def test_unusual_iterations(sonde, tmp_path):
     trace = Trace()
     for number in range(20):

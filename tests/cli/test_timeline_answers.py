@@ -58,6 +58,36 @@ def test_what_is_held_back(sonde, tmp_path):
     assert found == {"no work queued": 4 * 890 * US + 600 * US, "launching": 4 * 10 * US + 20 * US, "held back": 280 * US}
 
 
+def test_a_slow_call_is_not_held_back(sonde, tmp_path):
+    """A launch that lasts until its kernel starts has been launching all the while."""
+    trace = Trace()
+    for number in range(6):
+        slow = 300 if number == 3 else 10
+        trace.launch(number + 1, 1000 * number, 1000 * number + slow - 5)
+        trace.operation("kernel", "k", 1000 * number + slow, 1000 * number + slow + 100, number + 1)
+    found = rows(view(sonde, "idle", trace.write(tmp_path / "t.json")), "waits", "reason", "time_ns")
+    assert found == {"no work queued": 4 * 890 * US + 600 * US, "launching": 4 * 10 * US + 295 * US, "held back": 5 * US}
+
+
+def test_only_who_launches_is_too_slow(sonde, simple):
+    """What another thread calls meanwhile does not make the device wait."""
+    trace = Trace()
+    trace.events = json.loads(simple.read_text())["traceEvents"]
+    trace.call("cuda_runtime", "cudaMalloc", 262, 268, thread=11)
+    found = rows(view(sonde, "idle", trace.write(simple)), "waits", "reason", "time_ns")
+    assert found["no work queued"] == 10 * US and found["launch-bound"] == 30 * US
+
+
+def test_delays_of_launches(sonde, tmp_path):
+    """From launch to start 1 us, 2 us, to 100 us."""
+    trace = Trace()
+    for number in range(1, 101):
+        trace.launch(number, 1000 * number, 1000 * number + 1)
+        trace.operation("kernel", "k", 1000 * number + number, 1000 * number + 200, number)
+    whole = view(sonde, "queue", trace.write(tmp_path / "t.json"))["queue"]["rows"][0]
+    assert (whole["delay_ns"], whole["p95_delay_ns"], whole["not_launched"]) == (51 * US, 96 * US, 0)
+
+
 def test_queue_length(sonde, simple):
     answer = view(sonde, "queue", simple)
     whole = answer["queue"]["rows"][0]
@@ -80,6 +110,16 @@ def test_overlap_is_exact(sonde, tmp_path):
         "threads + computation": 50 * US, "computation": 30 * US, "computation + communication": 10 * US,
         "computation + communication + copies": 10 * US, "communication + copies": 60 * US, "copies": 10 * US}
     assert rows(answer, "overlap", "what", "hidden_ns") == {"communication": 20 * US, "copies": 10 * US, "threads": 50 * US}
+
+
+def test_threads_that_work_at_once_are_one(sonde, tmp_path):
+    """Of one thread 0..10 and 100..200, of the other 20..50 and 120..150."""
+    trace = Trace()
+    for start, end, thread in [(0, 10, 10), (100, 200, 10), (20, 50, 11), (120, 150, 11)]:
+        trace.call("cpu_op", "aten::a", start, end, thread=thread)
+    trace.operation("kernel", "a", 0, 300, 1)
+    answer = view(sonde, "states", trace.write(tmp_path / "t.json"))
+    assert rows(answer, "states", "state", "time_ns") == {"threads + computation": 140 * US, "computation": 160 * US}
 
 
 def rank_trace(rank: int, arrivals: list[float], ends: list[float], numbered: bool, clock: float = 0) -> Trace:
@@ -137,8 +177,47 @@ def test_the_straggler_is_found(sonde, tmp_path, numbered, clocks):
     assert answer["waits_at"]["rows"][0]["node"] == "c10d::allreduce_"
     # devices say so as well: rank 0 waited for others, and for nothing else in its collectives
     waits = {row["device"] + " " + row["reason"]: row["time_ns"] for row in view(sonde, "idle", tmp_path / "ranks")["waits"]["rows"]}
-    assert waits["rank 0 · device 0 waiting for another rank"] == pytest.approx(ranks["rank 0"]["waited_ns"], abs=5)
-    assert waits["rank 0 · device 0 communicating"] == pytest.approx(10 * 500 * US, abs=100)
+    for rank in range(8):
+        device = f"rank {rank} · device 0"
+        assert waits[f"{device} waiting for another rank"] == pytest.approx(ranks[f"rank {rank}"]["waited_ns"], abs=5)
+        assert waits[f"{device} communicating"] == pytest.approx(10 * 500 * US, abs=100)
+
+
+def group_trace(path, rank: int, clock: float, collectives: list[tuple[str, float, float]]):
+    """Of each collective its group's ranks and when this one was in it."""
+    trace = Trace()
+    trace.members["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 3}
+    numbers: dict[str, int] = {}
+    for number, (ranks, start, end) in enumerate(collectives):
+        numbers[ranks] = numbers.get(ranks, 0) + 1
+        args = {"Collective name": "allreduce", "Process Group Name": ranks, "Process Group Ranks": ranks, "Seq": numbers[ranks]}
+        trace.launch(number + 1, clock + start - 10, clock + start - 9)
+        trace.operation("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", clock + start, clock + end, number + 1, **args)
+    return trace.write(path)
+
+
+def test_clocks_of_ranks_that_never_meet(sonde, tmp_path):
+    """Rank 0 knows rank 1, which knows rank 2: its clock is that of both steps."""
+    first = [("[0, 1]", 1000 * number, 1000 * number + 100) for number in range(4)]
+    second = [("[1, 2]", 10000 + 1000 * number, 10000 + 1000 * number + 100) for number in range(4)]
+    clocks = (1_000_000, 1_300_000, 5_300_000)
+    paths = [group_trace(tmp_path / f"rank{rank}.json", rank, clocks[rank], part)
+             for rank, part in enumerate((first, first + second, second))]
+    answer = view(sonde, "stragglers", *paths)
+    offsets = {row["participant"]: row["clock_offset_ns"] for row in answer["ranks"]["rows"]}
+    assert offsets == {f"rank {rank}": pytest.approx((clocks[0] - clock) * US, abs=5) for rank, clock in enumerate(clocks)}
+
+
+def test_one_that_cannot_be_is_no_other_clock(sonde, tmp_path):
+    """Of eleven collectives one ended for rank 0 before rank 1 began: it waited until its own end, and clocks are left alone."""
+    times = [(1000 * number, 1000 * number + 100) for number in range(11)]
+    first = [("[0, 1]", *pair) for pair in times]
+    second = [("[0, 1]", start + (250 if number == 5 else 10), end + (250 if number == 5 else 0))
+              for number, (start, end) in enumerate(times)]
+    paths = [group_trace(tmp_path / f"rank{rank}.json", rank, 1_000_000, part) for rank, part in enumerate((first, second))]
+    ranks = {row["participant"]: row for row in view(sonde, "stragglers", *paths)["ranks"]["rows"]}
+    assert [ranks[f"rank {rank}"]["clock_offset_ns"] for rank in (0, 1)] == [0, 0]
+    assert ranks["rank 0"]["waited_ns"] == (10 * 10 + 100) * US and ranks["rank 1"]["last"] == 11
 
 
 def overlap(first, second) -> float:
