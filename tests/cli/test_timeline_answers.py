@@ -183,14 +183,15 @@ def test_the_straggler_is_found(sonde, tmp_path, numbered, clocks):
         assert waits[f"{device} communicating"] == pytest.approx(10 * 500 * US, abs=100)
 
 
-def group_trace(path, rank: int, clock: float, collectives: list[tuple[str, float, float]]):
+def group_trace(path, rank: int, clock: float, collectives: list[tuple[str, float, float]], numbered: bool = True):
     """Of each collective its group's ranks and when this one was in it."""
     trace = Trace()
     trace.members["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 3}
     numbers: dict[str, int] = {}
     for number, (ranks, start, end) in enumerate(collectives):
         numbers[ranks] = numbers.get(ranks, 0) + 1
-        args = {"Collective name": "allreduce", "Process Group Name": ranks, "Process Group Ranks": ranks, "Seq": numbers[ranks]}
+        args = {"Collective name": "allreduce", "Process Group Name": ranks, "Process Group Ranks": ranks,
+                **({"Seq": numbers[ranks]} if numbered else {})}
         trace.launch(number + 1, clock + start - 10, clock + start - 9)
         trace.operation("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", clock + start, clock + end, number + 1, **args)
     return trace.write(path)
@@ -208,13 +209,15 @@ def test_clocks_of_ranks_that_never_meet(sonde, tmp_path):
     assert offsets == {f"rank {rank}": pytest.approx((clocks[0] - clock) * US, abs=5) for rank, clock in enumerate(clocks)}
 
 
-def test_one_that_cannot_be_is_no_other_clock(sonde, tmp_path):
+@pytest.mark.parametrize("numbered", [True, False])
+def test_one_that_cannot_be_is_no_other_clock(sonde, tmp_path, numbered):
     """Of eleven collectives one ended for rank 0 before rank 1 began: it waited until its own end, and clocks are left alone."""
     times = [(1000 * number, 1000 * number + 100) for number in range(11)]
     first = [("[0, 1]", *pair) for pair in times]
     second = [("[0, 1]", start + (250 if number == 5 else 10), end + (250 if number == 5 else 0))
               for number, (start, end) in enumerate(times)]
-    paths = [group_trace(tmp_path / f"rank{rank}.json", rank, 1_000_000, part) for rank, part in enumerate((first, second))]
+    paths = [group_trace(tmp_path / f"rank{rank}.json", rank, 1_000_000, part, numbered)
+             for rank, part in enumerate((first, second))]
     ranks = {row["participant"]: row for row in view(sonde, "stragglers", *paths)["ranks"]["rows"]}
     assert [ranks[f"rank {rank}"]["clock_offset_ns"] for rank in (0, 1)] == [0, 0]
     assert ranks["rank 0"]["waited_ns"] == (10 * 10 + 100) * US and ranks["rank 1"]["last"] == 11

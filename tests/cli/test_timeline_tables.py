@@ -50,6 +50,35 @@ def test_who_owns_the_peak(sonde, tmp_path):
     assert max(curve) == 1900 and curve[0] == 1400 and curve[-1] == 1850
 
 
+def test_released_before_the_peak(sonde, tmp_path):
+    """What is gone owns nothing, and of two allocations at one moment both count."""
+    trace = Trace()
+    for number, (start, end) in enumerate([(100, 200), (300, 400)]):
+        trace.call("cpu_op", f"aten::{'ab'[number]}", start, end)
+    memory_event(trace, 110, 1, 400, 400)
+    memory_event(trace, 120, 2, 100, 500)
+    memory_event(trace, 190, 1, -400, 100)
+    memory_event(trace, 310, 3, 200, 300)
+    memory_event(trace, 310, 4, 300, 600)
+    answer = view(sonde, "memory", trace.write(tmp_path / "t.json"))
+    row, = answer["memory"]["rows"]
+    assert (row["peak_bytes"], row["known_bytes"]) == (600, 600)
+    assert {row["node"]: (row["bytes"], row["count"]) for row in answer["memory_owners"]["rows"]} == \
+        {"aten::b": (500, 2), "aten::a": (100, 1)}
+
+
+def test_a_release_comes_before_what_takes_its_place(sonde, tmp_path):
+    """Where the allocator tells no totals, and both are of one moment, there never was both."""
+    trace = Trace()
+    trace.call("cpu_op", "aten::a", 100, 200)
+    for at, address, size in [(110, 1, 400), (150, 2, 300), (150, 1, -400)]:
+        memory_event(trace, at, address, size, 0)
+        for name in ("Total Allocated", "Total Reserved"):
+            del trace.events[-1]["args"][name]
+    row, = view(sonde, "memory", trace.write(tmp_path / "t.json"))["memory"]["rows"]
+    assert (row["peak_bytes"], row["end_bytes"]) == (400, 300)
+
+
 @pytest.mark.parametrize("path", FILES, ids=ids)
 def test_memory_of_real_traces(sonde, path):
     events = [event for event in load(path) if event["name"] == "[memory]"]

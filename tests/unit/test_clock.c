@@ -142,6 +142,24 @@ static void test_tree(void **unused)
 	assert_true(parents[3] == SIZE_MAX && parents[4] == SIZE_MAX);
 }
 
+/* Of several bounds at one time the nearest counts, in whichever order they come. */
+static void test_bounds_of_one_time(void **unused)
+{
+	for (int order = 0; order < 2; order++) {
+		struct sn_clock clock = {0};
+		for (int64_t at = 0; at <= 1000000000; at += 500000000) {
+			assert_int_equal(sn_clock_after(&clock, at, at + (order ? 100 : 50)), 0);
+			assert_int_equal(sn_clock_after(&clock, at, at + (order ? 50 : 100)), 0);
+			assert_int_equal(sn_clock_before(&clock, at, at + (order ? 500 : 120)), 0);
+			assert_int_equal(sn_clock_before(&clock, at, at + (order ? 120 : 500)), 0);
+		}
+		assert_int_equal(sn_clock_fit(&clock), 0);
+		assert_int_equal(sn_clock_convert(&clock, 500000000), 500000110);
+		assert_in_range(sn_clock_error(&clock), 10, 32);
+		sn_clock_release(&clock);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +168,7 @@ int main(void)
 	    cmocka_unit_test(test_little_known),
 	    cmocka_unit_test(test_jump),
 	    cmocka_unit_test(test_tree),
+	    cmocka_unit_test(test_bounds_of_one_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

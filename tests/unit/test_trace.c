@@ -160,6 +160,66 @@ static void damaged_blocks_are_refused(void **unused)
 	sn_block_codec_release(&codec);
 }
 
+/* Of the overflowing lane: where an event lies within the one before it. */
+static void a_block_ends_with_its_longest_event(void **unused)
+{
+	static struct sn_block block, got;
+	struct sn_block_codec codec = {0};
+	struct sn_buffer buffer = {0};
+	struct sn_block_entry entry;
+	block.count = 2;
+	block.starts_ns[0] = 1000;
+	block.ends_ns[0] = 9000;
+	block.starts_ns[1] = 2000;
+	block.ends_ns[1] = 3000;
+	assert_int_equal(sn_block_encode(&codec, &block, true, NULL, 0, &buffer, &entry), 0);
+	assert_int_equal(entry.end_ns, 9000);
+	assert_int_equal(sn_block_decode(&codec, &entry, buffer.bytes, &got), 0);
+	assert_int_equal(got.starts_ns[1], 2000);
+	assert_int_equal(got.ends_ns[1], 3000);
+	sn_buffer_release(&buffer);
+	sn_block_codec_release(&codec);
+}
+
+/* The checksum is right, but what it is of is not. */
+static void events_that_end_before_they_start_are_refused(void **unused)
+{
+	static struct sn_block block, got;
+	struct sn_block_codec codec = {0};
+	struct sn_buffer buffer = {0};
+	struct sn_block_entry entry;
+	uint64_t state = 3;
+	fill_block(&block, 10, true, &state);
+	block.ends_ns[5] = block.starts_ns[5] - 1;
+	assert_int_equal(sn_block_encode(&codec, &block, true, NULL, 0, &buffer, &entry), 0);
+	assert_int_equal(sn_block_decode(&codec, &entry, buffer.bytes, &got), SN_ERR_FORMAT);
+	sn_buffer_release(&buffer);
+	sn_block_codec_release(&codec);
+}
+
+/* Of one given twice the last value counts, and the others stay where they are. */
+static void attributes_given_twice(void **unused)
+{
+	static struct sn_block block, got;
+	struct sn_block_attribute attributes[] = {{9, 0, 1}, {9, 0, 2}, {9, 7, 3}};
+	struct sn_block_codec codec = {0};
+	struct sn_buffer buffer = {0};
+	struct sn_block_entry entry;
+	struct sn_block_rest rest;
+	uint64_t state = 3, values[SN_BLOCK_EVENTS];
+	bool is_present[SN_BLOCK_EVENTS];
+	fill_block(&block, 10, true, &state);
+	assert_int_equal(sn_block_encode(&codec, &block, true, attributes, 3, &buffer, &entry), 0);
+	assert_int_equal(sn_block_decode_rest(&codec, &entry, buffer.bytes, &got, &rest), 0);
+	assert_int_equal(sn_block_attribute(&rest, 9, 10, values, is_present), 1);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(is_present[i], i == 0 || i == 7);
+	assert_int_equal(values[0], 2);
+	assert_int_equal(values[7], 3);
+	sn_buffer_release(&buffer);
+	sn_block_codec_release(&codec);
+}
+
 /* Kernels of a stream: what the format is meant for costs as little as is promised. */
 static void kernels_take_few_bytes(void **unused)
 {
@@ -525,6 +585,9 @@ int main(void)
 	    cmocka_unit_test(columns_are_small),
 	    cmocka_unit_test(blocks_come_back),
 	    cmocka_unit_test(damaged_blocks_are_refused),
+	    cmocka_unit_test(a_block_ends_with_its_longest_event),
+	    cmocka_unit_test(events_that_end_before_they_start_are_refused),
+	    cmocka_unit_test(attributes_given_twice),
 	    cmocka_unit_test(kernels_take_few_bytes),
 	    cmocka_unit_test(lanes_never_overlap),
 	    cmocka_unit_test(pyramids_sum_up),
