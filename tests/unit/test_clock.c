@@ -160,6 +160,29 @@ static void test_bounds_of_one_time(void **unused)
 	}
 }
 
+static void bounds(struct sn_clock *clock, int64_t at, int64_t lower, int64_t upper)
+{
+	assert_int_equal(sn_clock_after(clock, at, at + lower), 0);
+	assert_int_equal(sn_clock_before(clock, at, at + upper), 0);
+}
+
+/* How wrong a time may be is what is known worst: at the end here, and first above, then below. */
+static void test_error_where_least_is_known(void **unused)
+{
+	for (int side = -1; side <= 1; side += 2) {
+		struct sn_clock clock = {0};
+		int64_t near = 30, far = 100000;
+		bounds(&clock, 0, -10, 10);
+		bounds(&clock, 100000000, -10, 10);
+		bounds(&clock, 1000000000, side < 0 ? -far : -near, side < 0 ? near : far);
+		assert_int_equal(sn_clock_fit(&clock), 0);
+		assert_int_equal(clock.window_count, 1);
+		/* a line through opposite ends of the first two bounds is 190 off by then */
+		assert_in_range(sn_clock_error(&clock), 180, 230);
+		sn_clock_release(&clock);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +192,7 @@ int main(void)
 	    cmocka_unit_test(test_jump),
 	    cmocka_unit_test(test_tree),
 	    cmocka_unit_test(test_bounds_of_one_time),
+	    cmocka_unit_test(test_error_where_least_is_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events through every stage of src/trace, and what a damaged block does. */
 #include "base/vec.h"
+#include "format/database.h"
 #include "trace/block.h"
 #include "trace/lanes.h"
 #include "trace/pyramid.h"
@@ -285,6 +286,20 @@ static void pyramids_sum_up(void **unused)
 	free(pyramid.summaries);
 }
 
+/* Samples and counters last until the next one, so that they are busy all the time. */
+static void pyramids_of_samples(void **unused)
+{
+	struct sn_pyramid pyramid = {.kind = SONDE_TRACK_SAMPLES};
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(sn_pyramid_add(&pyramid, i * 10ull, i * 10ull, i % 4 ? 7 : 8), 0);
+	assert_int_equal(sn_pyramid_finish(&pyramid), 0);
+	const struct sn_summary *top = pyramid.summaries + pyramid.count - 1;
+	assert_in_range(top->busy_share, SN_PYRAMID_ONE * 99 / 100, SN_PYRAMID_ONE);
+	assert_in_range(top->context_share, SN_PYRAMID_ONE * 73 / 100, SN_PYRAMID_ONE * 77 / 100);
+	assert_int_equal(top->context, 7);
+	free(pyramid.summaries);
+}
+
 /* Events of several profiles by turns, partly out of order, with attributes, spilled or not. */
 static void check_sorter(size_t memory_bytes, const char *folder)
 {
@@ -564,10 +579,138 @@ static void pictures_tell_the_truth(void **unused)
 	end(&traced);
 }
 
+/* What begins with the window is in it, of a pixel's equal contexts the first is shown. */
+static void pixels_at_the_edges(void **unused)
+{
+	struct traced traced;
+	struct sonde_db_error why;
+	struct sonde_pixel pixels[4];
+	begin(&traced);
+	add(&traced, 0, SONDE_TRACK_INTERVALS, 1000, 1020, 1, NULL);
+	add(&traced, 0, SONDE_TRACK_INTERVALS, 1030, 1050, 0, NULL);
+	add(&traced, 0, SONDE_TRACK_INTERVALS, 3000, 3300, 2, NULL);
+	add(&traced, 1, SONDE_TRACK_INSTANTS, 2000, 2000, 2, NULL);
+	write_and_open(&traced);
+	assert_int_equal(sonde_trace_draw(traced.trace, 1, 900, 1300, pixels, 4, &why), 0);
+	assert_int_equal(pixels[0].context, SONDE_NONE);
+	assert_string_equal(context_name(&traced, pixels[1].context), "ape");
+	assert_true(pixels[1].busy > 0.39f && pixels[1].busy < 0.41f);
+	assert_int_equal(sonde_trace_draw(traced.trace, 0, 2000, 2400, pixels, 4, &why), 0);
+	assert_string_equal(context_name(&traced, pixels[0].context), "mole");
+	assert_int_equal(sonde_trace_draw(traced.trace, 0, 2001, 2400, pixels, 4, &why), 0);
+	assert_int_equal(pixels[0].context, SONDE_NONE);
+	end(&traced);
+}
+
+/* The last sample of a block lasts until the first of the next, and is read with it. */
+static void samples_across_blocks(void **unused)
+{
+	struct traced traced;
+	struct sonde_db_error why;
+	struct sonde_pixel pixels[4];
+	struct sonde_event_block block;
+	begin(&traced);
+	for (uint64_t i = 0; i < SN_BLOCK_EVENTS + 10; i++)
+		add(&traced, 0, SONDE_TRACK_SAMPLES, 1000 * i, 1000 * i, i % 2 ? 1 : 0, NULL);
+	write_and_open(&traced);
+	uint64_t last = 1000 * (SN_BLOCK_EVENTS - 1);
+	assert_int_equal(sonde_trace_draw(traced.trace, 0, last + 400, last + 800, pixels, 4, &why),
+			 0);
+	for (int i = 0; i < 4; i++)
+		assert_string_equal(context_name(&traced, pixels[i].context), "ape");
+	struct sonde_event_cursor *cursor =
+	    sonde_event_cursor_new(traced.trace, 0, last + 400, last + 800, SONDE_EVENTS_BRIEF);
+	assert_int_equal(sonde_event_cursor_next(cursor, &block, &why), 1);
+	assert_int_equal(block.first, 0);
+	sonde_event_cursor_free(cursor);
+	/* both ends of a cursor's window belong to it */
+	cursor = sonde_event_cursor_new(traced.trace, 0, 0, last + 1000, SONDE_EVENTS_BRIEF);
+	assert_int_equal(sonde_event_cursor_next(cursor, &block, &why), 1);
+	assert_int_equal(sonde_event_cursor_next(cursor, &block, &why), 1);
+	assert_int_equal(block.starts_ns[0], last + 1000);
+	sonde_event_cursor_free(cursor);
+	end(&traced);
+}
+
+/* More at once than there are lanes: there a block may end long before one that comes earlier. */
+static void events_that_overlap_are_found(void **unused)
+{
+	struct traced traced;
+	struct sonde_db_error why;
+	struct sonde_event_block block;
+	begin(&traced);
+	for (uint64_t i = 0; i < SN_LANES_MAX; i++)
+		add(&traced, 0, SONDE_TRACK_INTERVALS, i, 10000000, 0, NULL);
+	add(&traced, 0, SONDE_TRACK_INTERVALS, 1000, 9000000, 2, NULL);
+	for (uint64_t i = 0; i < 3 * SN_BLOCK_EVENTS; i++)
+		add(&traced, 0, SONDE_TRACK_INTERVALS, 2000 + 10 * i, 2005 + 10 * i, 1, NULL);
+	write_and_open(&traced);
+	uint32_t number = sonde_trace_track_count(traced.trace) - 1;
+	const struct sonde_track *track = sonde_trace_track(traced.trace, number);
+	assert_int_equal(track->lane, SN_LANES_MAX);
+	assert_int_equal(track->event_count, 3 * SN_BLOCK_EVENTS + 1);
+	struct sonde_event_cursor *cursor =
+	    sonde_event_cursor_new(traced.trace, number, 8000000, 8500000, SONDE_EVENTS_BRIEF);
+	assert_int_equal(sonde_event_cursor_next(cursor, &block, &why), 1);
+	assert_int_equal(block.first, 0);
+	assert_string_equal(context_name(&traced, block.contexts[0]), "mole");
+	assert_int_equal(sonde_event_cursor_next(cursor, &block, &why), 0);
+	sonde_event_cursor_free(cursor);
+	end(&traced);
+}
+
+/* Overwrites the first summary of the file. */
+static void damage(struct traced *traced, const struct sn_summary *old,
+		   const struct sn_summary *wrong)
+{
+	static unsigned char bytes[1 << 20];
+	FILE *file = fopen(traced->path, "r+");
+	assert_non_null(file);
+	size_t length = fread(bytes, 1, sizeof(bytes), file);
+	unsigned char *found = memmem(bytes, length, old, sizeof(*old));
+	assert_non_null(found);
+	fseek(file, found - bytes, SEEK_SET);
+	assert_int_equal(fwrite(wrong, sizeof(*wrong), 1, file), 1);
+	fclose(file);
+	sonde_trace_close(traced->trace);
+	sonde_db_close(traced->db);
+	assert_int_equal(sonde_db_open(traced->path, &traced->db, NULL), 0);
+	assert_int_equal(sonde_trace_open(traced->db, &traced->trace, NULL), 0);
+}
+
+/* Summaries have no checksum: what they say is looked at when they are used. */
+static void damaged_summaries_are_noticed(void **unused)
+{
+	struct traced traced;
+	struct sonde_pixel pixels[10]; /* wide enough for the lowest summaries */
+	struct sonde_db_error why = {""};
+	uint64_t bytes;
+	begin(&traced);
+	for (uint64_t i = 0; i < 100; i++)
+		add(&traced, 0, SONDE_TRACK_INTERVALS, 1000 + 10 * i, 1005 + 10 * i, 1, NULL);
+	write_and_open(&traced);
+	const struct sn_summary *all =
+	    sn_db_section(traced.db, SN_DATABASE_EVENT_SUMMARIES, &bytes);
+	struct sn_summary sound = *all, unknown = sound, backwards = sound;
+	unknown.context = 77;
+	backwards.start_ns = sound.end_ns + 1;
+	damage(&traced, &sound, &unknown);
+	assert_int_equal(sonde_trace_draw(traced.trace, 0, 1000, 2000, pixels, 10, &why),
+			 SN_ERR_FORMAT);
+	assert_non_null(strstr(why.text, "damaged"));
+	damage(&traced, &unknown, &backwards);
+	assert_int_equal(sonde_trace_draw(traced.trace, 0, 1000, 2000, pixels, 10, &why),
+			 SN_ERR_FORMAT);
+	damage(&traced, &backwards, &sound);
+	assert_int_equal(sonde_trace_draw(traced.trace, 0, 1000, 2000, pixels, 10, &why), 0);
+	end(&traced);
+}
+
 static void events_of_nobody_are_refused(void **unused)
 {
 	struct traced traced;
 	struct sn_error error = {""};
+	unlink("/tmp/sonde-never.sdb"); /* of a run that failed */
 	begin(&traced);
 	struct sn_event event = {.profile = 7, .kind = SONDE_TRACK_INSTANTS, .metric = SONDE_NONE};
 	sn_trace_writer_add(traced.writer, &event);
@@ -591,11 +734,16 @@ int main(void)
 	    cmocka_unit_test(kernels_take_few_bytes),
 	    cmocka_unit_test(lanes_never_overlap),
 	    cmocka_unit_test(pyramids_sum_up),
+	    cmocka_unit_test(pyramids_of_samples),
 	    cmocka_unit_test(sorting_in_memory),
 	    cmocka_unit_test(sorting_by_spilling),
 	    cmocka_unit_test(spilling_nowhere_fails),
 	    cmocka_unit_test(events_through_a_database),
 	    cmocka_unit_test(pictures_tell_the_truth),
+	    cmocka_unit_test(pixels_at_the_edges),
+	    cmocka_unit_test(samples_across_blocks),
+	    cmocka_unit_test(events_that_overlap_are_found),
+	    cmocka_unit_test(damaged_summaries_are_noticed),
 	    cmocka_unit_test(events_of_nobody_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
