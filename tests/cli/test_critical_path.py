@@ -118,6 +118,36 @@ def test_a_backward_pass_on_its_own_thread(sonde, tmp_path):
     assert times["ProfilerStep (iterations)"] == 20 * US
 
 
+def test_a_stream_that_waits_for_itself_only(sonde, tmp_path):
+    """What another stream did shortly before is no reason where the stream itself was busy until then."""
+    trace = iteration(Trace(), 2000)
+    for number, name in enumerate(["aten::a", "aten::b", "aten::c"]):
+        trace.call("cpu_op", name, 1000 + 5 * number, 1005 + 5 * number)
+        trace.launch(number + 1, 1000 + 5 * number, 1002 + 5 * number)
+    trace.operation("kernel", "a", 1010, 1500, 1, stream=7)
+    trace.operation("kernel", "b", 1500, 1900, 2, stream=7)
+    trace.operation("kernel", "c", 1020, 1490, 3, stream=8)
+    trace.call("cuda_runtime", "cudaStreamSynchronize", 1020, 1905)
+    answer = path(sonde, trace.write(tmp_path / "t.json"))
+    assert nodes(answer, "gain_ns")["aten::a"] == pytest.approx(49 * US, abs=US)
+
+
+def test_a_pause_that_nobody_ended(sonde, tmp_path):
+    """The first thread pauses 1500..1800. Others fall silent before that, or go on before it does: they gave it nothing."""
+    trace = iteration(Trace(), 2000)
+    trace.call("cpu_op", "aten::first", 1000, 1500)
+    trace.call("cpu_op", "aten::second", 1800, 2000)
+    trace.call("cpu_op", "aten::early", 1050, 1100, thread=11)
+    trace.call("cpu_op", "aten::busy", 1600, 1650, thread=12)
+    trace.call("cpu_op", "aten::more", 1700, 1950, thread=12)
+    trace.operation("kernel", "k", 1100, 1101, 1)
+    answer = path(sonde, trace.write(tmp_path / "t.json"))
+    assert "from thread to thread" not in parts(answer)
+    times = nodes(answer, "time_ns")
+    assert times["aten::first"] == 500 * US and times["aten::second"] == 200 * US
+    assert times["ProfilerStep (iterations)"] == 300 * US
+
+
 def two_ranks(folder, slow: float):
     """Rank 1 computes for `slow`, rank 0 for 300; both meet in a collective of 100 from when the last is there."""
     folder.mkdir()

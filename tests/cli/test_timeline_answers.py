@@ -88,6 +88,17 @@ def test_delays_of_launches(sonde, tmp_path):
     assert (whole["delay_ns"], whole["p95_delay_ns"], whole["not_launched"]) == (51 * US, 96 * US, 0)
 
 
+def test_delays_are_from_the_outer_call(sonde, tmp_path):
+    """The driver's call is read first here, as the annotation that ends before it leaves its place free."""
+    trace = Trace()
+    trace.call("user_annotation", "part", 0, 100)
+    trace.launch(1, 50, 200)
+    trace.call("cuda_driver", "cuLaunchKernel", 110, 120, correlation=1)
+    trace.operation("kernel", "k", 300, 310, 1)
+    whole = view(sonde, "queue", trace.write(tmp_path / "t.json"))["queue"]["rows"][0]
+    assert whole["delay_ns"] == 250 * US
+
+
 def test_queue_length(sonde, simple):
     answer = view(sonde, "queue", simple)
     whole = answer["queue"]["rows"][0]

@@ -124,6 +124,19 @@ def test_transfers_of_real_traces(sonde, path):
         assert sum(row["count"] for row in answer["transfer_nodes"]["rows"]) == sum(value[0] for value in found.values())
 
 
+def test_copies_of_iterations(sonde, tmp_path):
+    """Two in the first of three iterations, one in the last, and one between that is of none."""
+    trace = Trace()
+    for number in range(3):
+        trace.call("user_annotation", f"ProfilerStep#{number}", 1000 * number, 1000 * number + 500)
+    trace.call("cpu_op", "aten::to", 0, 2500)
+    for number, at in enumerate([50, 200, 700, 2100]):
+        trace.call("cuda_runtime", "cudaMemcpyAsync", at, at + 2, correlation=number + 1)
+        trace.operation("gpu_memcpy", "Memcpy HtoD", at + 10, at + 40, number + 1, bytes=1000)
+    row, = view(sonde, "transfers", trace.write(tmp_path / "t.json"))["transfer_iterations"]["rows"]
+    assert (row["iterations"], row["of"], row["count"], row["bytes"], row["time_ns"]) == (2, 3, 1.5, 1500, 45 * US)
+
+
 def test_why_an_iteration_is_unusual(sonde, tmp_path):
     """Iteration 8 loads data for 700 us where others do for 100, and its kernel takes 200 instead of 50."""
     trace = Trace()

@@ -359,7 +359,42 @@ static void order_of_insertion_does_not_matter(void **state)
 	}
 }
 
-static void equal_keys_are_merged(void **state)
+/* "ape" before "apes", whichever came first: all numbers follow from the order of names. */
+static void names_that_begin_alike_have_an_order(void **state)
+{
+	static const char *const names[] = {"ape", "apes", "apes and", "ap"};
+	unsigned char *bytes[2];
+	size_t lengths[2];
+	for (int order = 0; order < 2; order++) {
+		struct sn_db_builder *builder = db_fixture_small();
+		for (int i = 0; i < 4; i++)
+			sn_db_builder_context(builder, 0,
+					      sn_db_builder_named_frame(builder, SN_FRAME_REGION,
+									names[order ? 3 - i : i]));
+		write_builder(builder);
+		bytes[order] = read_whole(path, &lengths[order]);
+	}
+	assert_int_equal(lengths[0], lengths[1]);
+	assert_memory_equal(bytes[0], bytes[1], lengths[0]);
+	free(bytes[0]);
+	free(bytes[1]);
+}
+
+static void values_of_nothing_are_left_out(void **state)
+{
+	struct sn_db_builder *builder = db_fixture_small();
+	uint32_t context = sn_db_builder_context(
+	    builder, 0, sn_db_builder_named_frame(builder, SN_FRAME_REGION, "step"));
+	sn_db_builder_value(builder, 0, context, 0, &(struct sonde_db_stat){0});
+	write_builder(builder);
+	struct sonde_db *db = open_whole();
+	struct sonde_db_plane row = sonde_db_context_row(db, find_context(db, "step"), 0);
+	assert_int_equal(row.count, 0);
+	sonde_db_close(db);
+}
+
+/* `same_squares`: where nothing but the sums themselves can say in which order they are added. */
+static void check_merging(bool same_squares)
 {
 	double sums[2];
 	for (int order = 0; order < 2; order++) {
@@ -370,7 +405,8 @@ static void equal_keys_are_merged(void **state)
 			/* 1e17 + 1 - 1e17 and 1e17 - 1e17 + 1 differ */
 			static const double values[] = {1e17, 1, -1e17};
 			double value = values[order && i ? 3 - i : i];
-			struct sonde_db_stat stat = {1, value, value, value, value * value};
+			struct sonde_db_stat stat = {1, value, value, value,
+						     same_squares ? 1e34 : value * value};
 			sn_db_builder_value(builder, 0, context, 0, &stat);
 		}
 		write_builder(builder);
@@ -382,6 +418,12 @@ static void equal_keys_are_merged(void **state)
 		sonde_db_close(db);
 	}
 	assert_true(sums[0] == sums[1]);
+}
+
+static void equal_keys_are_merged(void **state)
+{
+	check_merging(false);
+	check_merging(true);
 }
 
 static void misuse_is_reported_by_write(void **state)
@@ -840,6 +882,8 @@ int main(void)
 	    cmocka_unit_test(large_blocks_hold_what_was_added),
 	    cmocka_unit_test(values_of_other_profiles_are_noticed),
 	    cmocka_unit_test(order_of_insertion_does_not_matter),
+	    cmocka_unit_test(names_that_begin_alike_have_an_order),
+	    cmocka_unit_test(values_of_nothing_are_left_out),
 	    cmocka_unit_test(equal_keys_are_merged),
 	    cmocka_unit_test(misuse_is_reported_by_write),
 	    cmocka_unit_test(foreign_files_are_refused),
