@@ -176,6 +176,36 @@ def test_pairs_ranges_and_counters_of_other_programs(sonde, tmp_path):
     assert {"queue", "memory.used", "memory.free"} <= {metric["name"] for metric in about["metrics"]}
 
 
+def test_events_that_end_before_they_begin(sonde, tmp_path):
+    """A negative length is no time, and an end before the begin ends it there; the rest is read."""
+    trace = Trace()
+    trace.call("cpu_op", "good", 10, 40)
+    trace.call("cpu_op", "negative", 50, 45)
+    trace.events += [{"ph": phase, "name": "late", "cat": "app", "pid": 5, "tid": 12, "ts": time} for phase, time in (("B", 90), ("E", 80))]
+    path = imported(sonde, tmp_path, trace.write(tmp_path / "t.json"))
+    assert info(sonde, path)["drops"] == {"import-untimed": 1} and info(sonde, path)["events"] == 2
+    assert paths(report(sonde, path, "--metric", "real-time"), "real-time") == {"good": (1, 30_000), "late": (1, 0)}
+
+
+def test_the_profilers_own_span_is_no_event(sonde, tmp_path, training):
+    training.events.append({"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler",
+                            "ts": 0, "dur": 500, "args": {"Op count": 0}})
+    path = imported(sonde, tmp_path, training.write(tmp_path / "t.json"))
+    assert info(sonde, path)["events"] == 11 and info(sonde, path)["drops"] == {}
+
+
+def test_arguments_whose_names_look_alike(sonde, tmp_path):
+    """Same length, first and middle letter: kept apart all the same, event by event."""
+    trace = Trace()
+    for number in range(4):
+        trace.call("cpu_op", "a", 10 * number, 10 * number + 5, **({"Rabbit": number} if number % 2 else {"Robber": 10 * number}))
+    path = imported(sonde, tmp_path, trace.write(tmp_path / "t.json"))
+    assert sonde("export", path, "--to", "chrome", "-o", tmp_path / "out.json").status == 0
+    events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
+    found = [{key: value for key, value in event["args"].items() if key.startswith("R")} for event in events if event["ph"] == "X"]
+    assert found == [{"Robber": 0}, {"Rabbit": 1}, {"Robber": 20}, {"Rabbit": 3}]
+
+
 @pytest.mark.parametrize("cut", [1, 10, 100, 0.3, 0.6, 0.99])
 def test_truncated(sonde, tmp_path, training, cut):
     text = json.dumps({**training.members, "traceEvents": training.events})

@@ -183,6 +183,23 @@ static void test_error_where_least_is_known(void **unused)
 	}
 }
 
+/* Set back by a millisecond: time stands still until it has caught up. */
+static void test_jump_back(void **unused)
+{
+	struct sn_clock clock = {0};
+	for (int64_t at = 0; at < 100000; at += 10000)
+		bounds(&clock, at, 1000000 - 10, 1000000 + 10);
+	for (int64_t at = 200000; at < 3000000; at += 10000)
+		bounds(&clock, at, -10, 10);
+	assert_int_equal(sn_clock_fit(&clock), 0);
+	assert_int_equal(clock.window_count, 2);
+	int64_t last = sn_clock_convert(&clock, 199999);
+	assert_in_range(last, 1199900, 1200100);
+	assert_true(sn_clock_convert(&clock, 200000) >= last);
+	assert_in_range(sn_clock_convert(&clock, 2000000), 1999990, 2000010);
+	sn_clock_release(&clock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +209,7 @@ int main(void)
 	    cmocka_unit_test(test_jump),
 	    cmocka_unit_test(test_tree),
 	    cmocka_unit_test(test_bounds_of_one_time),
+	    cmocka_unit_test(test_jump_back),
 	    cmocka_unit_test(test_error_where_least_is_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

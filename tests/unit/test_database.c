@@ -380,6 +380,43 @@ static void names_that_begin_alike_have_an_order(void **state)
 	free(bytes[1]);
 }
 
+/* Frames and profiles that differ in one field alone, the last that is looked at. */
+static void what_is_nearly_alike_has_an_order(void **state)
+{
+	unsigned char *bytes[2];
+	size_t lengths[2];
+	for (int order = 0; order < 2; order++) {
+		struct sn_db_builder *builder = db_fixture_small();
+		uint32_t name = sn_db_builder_string(builder, "again");
+		for (uint32_t i = 0; i < 3; i++) {
+			uint32_t number = order ? 3 - i : i + 1;
+			struct sonde_db_frame frame = {.kind = SN_FRAME_LOOP,
+						       .name = name,
+						       .linkage_name = SONDE_NONE,
+						       .module = SONDE_NONE,
+						       .file = SONDE_NONE,
+						       .loop_number = (uint16_t)number};
+			struct sonde_db_profile profile = {.host = name,
+							   .program = name,
+							   .thread = SONDE_NONE,
+							   .rank = -1,
+							   .kind = SONDE_PROFILE_STREAM,
+							   .stream = number};
+			struct sonde_db_stat stat = {1, number, number, number, number * number};
+			uint32_t context =
+			    sn_db_builder_context(builder, 0, sn_db_builder_frame(builder, &frame));
+			sn_db_builder_value(builder, sn_db_builder_profile(builder, &profile),
+					    context, 0, &stat);
+		}
+		write_builder(builder);
+		bytes[order] = read_whole(path, &lengths[order]);
+	}
+	assert_int_equal(lengths[0], lengths[1]);
+	assert_memory_equal(bytes[0], bytes[1], lengths[0]);
+	free(bytes[0]);
+	free(bytes[1]);
+}
+
 static void values_of_nothing_are_left_out(void **state)
 {
 	struct sn_db_builder *builder = db_fixture_small();
@@ -883,6 +920,7 @@ int main(void)
 	    cmocka_unit_test(values_of_other_profiles_are_noticed),
 	    cmocka_unit_test(order_of_insertion_does_not_matter),
 	    cmocka_unit_test(names_that_begin_alike_have_an_order),
+	    cmocka_unit_test(what_is_nearly_alike_has_an_order),
 	    cmocka_unit_test(values_of_nothing_are_left_out),
 	    cmocka_unit_test(equal_keys_are_merged),
 	    cmocka_unit_test(misuse_is_reported_by_write),

@@ -81,6 +81,24 @@ static void columns_are_small(void **unused)
 	assert_true(round_trip(values, 512) <= 512 + 50 * 4 + 16); /* dictionary */
 }
 
+/* A place beyond the dictionary's values. */
+static void damaged_dictionaries_are_refused(void **unused)
+{
+	uint64_t values[512], got[512];
+	struct sn_buffer buffer = {0};
+	for (size_t i = 0; i < 512; i++)
+		values[i] = (i * 7 % 50) * 1000003;
+	sn_column_encode(values, 512, &buffer);
+	struct sn_span span = {buffer.bytes, buffer.count};
+	buffer.bytes[buffer.count - 1] = 49;
+	assert_true(sn_column_decode(&span, got, 512));
+	assert_int_equal(got[511], 49 * 1000003);
+	span = (struct sn_span){buffer.bytes, buffer.count};
+	buffer.bytes[buffer.count - 1] = 50;
+	assert_false(sn_column_decode(&span, got, 512));
+	sn_buffer_release(&buffer);
+}
+
 /* `has_ends`: intervals one after the other; else instants. */
 static void fill_block(struct sn_block *block, size_t count, bool has_ends, uint64_t *state)
 {
@@ -706,19 +724,29 @@ static void damaged_summaries_are_noticed(void **unused)
 	end(&traced);
 }
 
+/* Of a profile that is not there, or that end before they start. */
 static void events_of_nobody_are_refused(void **unused)
 {
-	struct traced traced;
-	struct sn_error error = {""};
-	unlink("/tmp/sonde-never.sdb"); /* of a run that failed */
-	begin(&traced);
-	struct sn_event event = {.profile = 7, .kind = SONDE_TRACK_INSTANTS, .metric = SONDE_NONE};
-	sn_trace_writer_add(traced.writer, &event);
-	sn_trace_writer_attach(traced.writer, traced.builder);
-	assert_int_equal(sn_db_builder_write(traced.builder, "/tmp/sonde-never.sdb", &error),
-			 SN_ERR_ARGUMENT);
-	assert_int_equal(access("/tmp/sonde-never.sdb", F_OK), -1);
-	sn_db_builder_free(traced.builder);
+	for (int i = 0; i < 2; i++) {
+		struct traced traced;
+		struct sn_error error = {""};
+		unlink("/tmp/sonde-never.sdb"); /* of a run that failed */
+		begin(&traced);
+		struct sn_event event = {
+		    .start_ns = 10,
+		    .end_ns = i ? 9 : 10,
+		    .profile = i ? traced.profiles[0] : 7,
+		    .kind = SONDE_TRACK_INTERVALS,
+		    .metric = SONDE_NONE,
+		};
+		sn_trace_writer_add(traced.writer, &event);
+		sn_trace_writer_attach(traced.writer, traced.builder);
+		assert_int_equal(
+		    sn_db_builder_write(traced.builder, "/tmp/sonde-never.sdb", &error),
+		    SN_ERR_ARGUMENT);
+		assert_int_equal(access("/tmp/sonde-never.sdb", F_OK), -1);
+		sn_db_builder_free(traced.builder);
+	}
 }
 
 int main(void)
@@ -726,6 +754,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(columns_come_back),
 	    cmocka_unit_test(columns_are_small),
+	    cmocka_unit_test(damaged_dictionaries_are_refused),
 	    cmocka_unit_test(blocks_come_back),
 	    cmocka_unit_test(damaged_blocks_are_refused),
 	    cmocka_unit_test(a_block_ends_with_its_longest_event),
