@@ -194,6 +194,16 @@ def test_the_profilers_own_span_is_no_event(sonde, tmp_path, training):
     assert info(sonde, path)["events"] == 11 and info(sonde, path)["drops"] == {}
 
 
+def test_streams_that_only_the_thread_tells(sonde, tmp_path):
+    """Kernels without device and stream among their arguments: process and thread say them."""
+    trace = Trace()
+    for tid in (7, 8, 8):
+        trace.events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": 2, "tid": tid, "ts": 10 * tid, "dur": 5, "args": {}})
+    path = imported(sonde, tmp_path, trace.write(tmp_path / "t.json"))
+    device, = json.loads(sonde("timeline", path, "--format", "json").out)["devices"]
+    assert (device["device"], device["streams"]) == (2, 2)
+
+
 def test_arguments_whose_names_look_alike(sonde, tmp_path):
     """Same length, first and middle letter: kept apart all the same, event by event."""
     trace = Trace()
