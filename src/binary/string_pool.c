@@ -24,6 +24,21 @@ void sn_string_pool_release(struct sn_string_pool *pool)
 	*pool = (struct sn_string_pool){0};
 }
 
+void sn_string_pool_clear(struct sn_string_pool *pool)
+{
+	struct sn_pool_block *kept = pool->blocks;
+	if (kept && kept->size == BLOCK_BYTES) {
+		pool->blocks = kept->next;
+		memset(kept->bytes, 0, kept->used);
+		kept->next = NULL;
+		kept->used = 0;
+	} else {
+		kept = NULL;
+	}
+	sn_string_pool_release(pool);
+	pool->blocks = kept;
+}
+
 void *sn_string_pool_allocate(struct sn_string_pool *pool, size_t bytes)
 {
 	struct sn_pool_block *block = pool->blocks;

@@ -27,6 +27,8 @@ struct sn_string_pool {
 };
 
 void sn_string_pool_release(struct sn_string_pool *pool);
+/* The same, but keeps a block to go on with: for a pool that is filled and emptied often. */
+void sn_string_pool_clear(struct sn_string_pool *pool);
 /* `bytes` zeroed bytes, aligned to 8; NULL for lack of memory. Lives until release. */
 void *sn_string_pool_allocate(struct sn_string_pool *pool, size_t bytes);
 /* The pool's copy, or NULL for lack of memory. Lives until release. */

@@ -169,7 +169,7 @@ static int write_all(struct work *work, const char *asked, const struct sn_struc
 			const struct sn_gpu_function *function = &binary->functions[i];
 			if (is_asked(function, asked) && function->flow.block_count > 0)
 				status = write_function(work, function, writer, piece.out);
-			sn_string_pool_release(&work->pool);
+			sn_string_pool_clear(&work->pool);
 			if (ftell(piece.out) > TAKEN_BYTES) {
 				i++;
 				break;

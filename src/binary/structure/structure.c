@@ -53,6 +53,7 @@ struct worker {
 	struct sn_flow flow;
 	struct sn_loop_forest forest;
 	struct sn_scopes scopes;
+	struct sn_string_pool pool; /* of the function being written */
 	/* of a batch */
 	struct item *items;
 	struct entry *entries;
@@ -486,11 +487,11 @@ static int write_function(struct worker *worker, struct entry *entry,
 	const struct sn_code_function *function =
 	    &worker->structure->code->functions[entry->function];
 	const struct sn_symbol_location *location = location_of(worker, function->start);
-	struct sn_string_pool pool = {0};
 	int result = 0;
 	sn_scopes_begin(&worker->scopes, location, function->start);
 	for (uint32_t i = 0; i < entry->item_count && result == 0; i++)
-		result = place_item(worker, &worker->items[entry->first_item + i], location, &pool);
+		result = place_item(worker, &worker->items[entry->first_item + i], location,
+				    &worker->pool);
 	if (result == 0) {
 		sn_scopes_finish(&worker->scopes);
 		entry->result.scopes = worker->scopes.scopes;
@@ -500,7 +501,7 @@ static int write_function(struct worker *worker, struct entry *entry,
 		entry->result.calls = worker->calls + entry->first_call;
 		writer->write(writer->data, &entry->result, out);
 	}
-	sn_string_pool_release(&pool);
+	sn_string_pool_clear(&worker->pool);
 	return result;
 }
 
@@ -545,6 +546,7 @@ static void worker_release(struct worker *worker)
 	sn_flow_release(&worker->flow);
 	sn_loop_forest_release(&worker->forest);
 	sn_scopes_release(&worker->scopes);
+	sn_string_pool_release(&worker->pool);
 	sn_same_line_release(&worker->line);
 	free(worker->items);
 	free(worker->entries);
