@@ -47,62 +47,137 @@ static int cut(const struct sn_device_time *time, uint64_t start_ns, uint64_t en
 	return 0;
 }
 
+/* The segments of all threads, one thread after the other, each in order of time. */
 struct cutting {
+	const struct sonde_db *db;
 	const struct sn_device_time *time;
 	struct segments *segments;
+	struct lane *lanes;
+	size_t lane_count, lane_capacity;
+	uint8_t *waits;	  /* by context: 0 not known yet, 1 does something, 2 waits */
+	uint32_t profile; /* of the last lane */
 };
+
+/* A thread's segments, and how far the sweep has come in them. */
+struct lane {
+	size_t at, end;
+	bool is_running;
+	double begin;
+};
+
+static int begin_lane(struct cutting *cutting, uint32_t profile)
+{
+	if (cutting->lane_count && cutting->profile == profile)
+		return 0;
+	if (sn_vec_reserve(&cutting->lanes, &cutting->lane_capacity, cutting->lane_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	cutting->lanes[cutting->lane_count++] = (struct lane){.at = cutting->segments->count};
+	cutting->profile = profile;
+	return 0;
+}
 
 static int take_part(void *data, const struct sn_host_part *part)
 {
 	struct cutting *cutting = data;
-	return cut(cutting->time, part->start_ns, part->end_ns, part->context, cutting->segments);
+	if (!cutting->waits[part->context])
+		cutting->waits[part->context] =
+		    sn_host_is_waiting(cutting->db, part->context) ? 2 : 1;
+	if (cutting->waits[part->context] == 2)
+		return 0;
+	if (begin_lane(cutting, part->profile) ||
+	    cut(cutting->time, part->start_ns, part->end_ns, part->context, cutting->segments))
+		return SN_ERR_MEMORY;
+	cutting->lanes[cutting->lane_count - 1].end = cutting->segments->count;
+	return 0;
 }
 
 /* ---- sharing ---- */
 
-/* A segment begins or ends. */
+/* A segment begins or ends. Those of one thread follow each other, so that each thread has one that
+ * comes next, and nothing has to be sorted. */
 struct edge {
 	uint64_t time_ns;
-	uint32_t segment;
+	size_t segment;
+	struct lane *lane;
 	bool is_end;
 };
 
-static int compare_edges(const void *left, const void *right)
+static struct edge edge_of(const struct segments *segments, struct lane *lane)
 {
-	const struct edge *a = left, *b = right;
+	const struct segment *segment = segments->items + lane->at;
+	return (struct edge){lane->is_running ? segment->end_ns : segment->start_ns, lane->at, lane,
+			     lane->is_running};
+}
+
+static bool comes_first(const struct edge *a, const struct edge *b)
+{
 	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
+		return a->time_ns < b->time_ns;
 	if (a->is_end != b->is_end)
-		return a->is_end ? -1 : 1;
-	return (a->segment > b->segment) - (a->segment < b->segment);
+		return a->is_end;
+	return a->segment < b->segment;
+}
+
+/* The next edge of each thread, as a heap whose first item comes first. */
+static void sink(struct edge *heap, size_t count, size_t at)
+{
+	struct edge edge = heap[at];
+	for (size_t child; (child = 2 * at + 1) < count; at = child) {
+		if (child + 1 < count && comes_first(heap + child + 1, heap + child))
+			child++;
+		if (!comes_first(heap + child, &edge))
+			break;
+		heap[at] = heap[child];
+	}
+	heap[at] = edge;
+}
+
+static size_t make_heap(const struct segments *segments, const struct cutting *cutting,
+			struct edge *heap)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < cutting->lane_count; i++)
+		if (cutting->lanes[i].at < cutting->lanes[i].end)
+			heap[count++] = edge_of(segments, cutting->lanes + i);
+	for (size_t i = count / 2; i--;)
+		sink(heap, count, i);
+	return count;
 }
 
 /*
  * Sweeps over the edges. `per_thread` is the time that each of the running threads has been charged
  * since the beginning; a segment's share is how much that grew while it ran.
  */
-static double share(const struct segments *segments, const struct edge *edges, double *begins,
-		    double *charged)
+static double share(const struct segments *segments, const struct cutting *cutting,
+		    struct edge *heap, double *charged)
 {
 	double per_thread = 0, blamed = 0;
-	size_t running = 0;
+	size_t running = 0, count = make_heap(segments, cutting, heap);
 	uint64_t now = 0;
-	for (size_t i = 0; i < 2 * segments->count; i++) {
-		const struct edge *edge = edges + i;
+	while (count) {
+		struct lane *lane = heap->lane;
+		uint64_t time_ns = heap->time_ns;
 		if (running) {
-			double passed = (double)(edge->time_ns - now);
+			double passed = (double)(time_ns - now);
 			per_thread += passed / (double)running;
 			blamed += passed;
 		}
-		now = edge->time_ns;
-		if (edge->is_end) {
+		now = time_ns;
+		if (lane->is_running) {
 			running--;
-			charged[segments->items[edge->segment].context] +=
-			    per_thread - begins[edge->segment];
+			charged[segments->items[lane->at].context] += per_thread - lane->begin;
+			lane->at++;
 		} else {
 			running++;
-			begins[edge->segment] = per_thread;
+			lane->begin = per_thread;
 		}
+		lane->is_running = !lane->is_running;
+		if (lane->at < lane->end)
+			*heap = edge_of(segments, lane);
+		else
+			*heap = heap[--count];
+		if (count)
+			sink(heap, count, 0);
 	}
 	return blamed;
 }
@@ -115,42 +190,24 @@ static int compare_shares(const void *left, const void *right)
 	return a->context < b->context ? -1 : a->context > b->context;
 }
 
-static int make_shares(const struct sonde_db *db, const struct segments *segments,
-		       struct sn_blame *blame)
+static int make_shares(const struct cutting *cutting, struct sn_blame *blame)
 {
-	uint32_t context_count = sonde_db_context_count(db);
-	struct edge *edges = malloc((2 * segments->count + 1) * sizeof(*edges));
-	double *begins = malloc((segments->count + 1) * sizeof(*begins));
+	uint32_t context_count = sonde_db_context_count(cutting->db);
+	struct edge *heap = malloc((cutting->lane_count + 1) * sizeof(*heap));
 	double *charged = calloc(context_count, sizeof(*charged));
 	blame->shares = malloc((context_count + 1ull) * sizeof(*blame->shares));
-	bool has_memory = edges && begins && charged && blame->shares;
+	bool has_memory = heap && charged && blame->shares;
 	if (has_memory) {
-		for (uint32_t i = 0; i < segments->count; i++) {
-			edges[2 * i] = (struct edge){segments->items[i].start_ns, i, false};
-			edges[2 * i + 1] = (struct edge){segments->items[i].end_ns, i, true};
-		}
-		qsort(edges, 2 * segments->count, sizeof(*edges), compare_edges);
-		blame->blamed_ns = share(segments, edges, begins, charged);
+		blame->blamed_ns = share(cutting->segments, cutting, heap, charged);
 		for (uint32_t i = 0; i < context_count; i++)
 			if (charged[i] > 0)
 				blame->shares[blame->count++] =
 				    (struct sn_blame_share){i, charged[i]};
 		qsort(blame->shares, blame->count, sizeof(*blame->shares), compare_shares);
 	}
-	free(edges);
-	free(begins);
+	free(heap);
 	free(charged);
 	return has_memory ? 0 : SN_ERR_MEMORY;
-}
-
-/* Takes out what only waits. */
-static void drop_waiting(const struct sonde_db *db, struct segments *segments)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < segments->count; i++)
-		if (!sn_host_is_waiting(db, segments->items[i].context))
-			segments->items[kept++] = segments->items[i];
-	segments->count = kept;
 }
 
 int sn_blame(const struct sonde_db *db, const struct sonde_trace *trace,
@@ -158,16 +215,19 @@ int sn_blame(const struct sonde_db *db, const struct sonde_trace *trace,
 {
 	struct segments segments = {0};
 	*blame = (struct sn_blame){0};
-	struct cutting cutting = {time, &segments};
-	int result =
-	    sn_host_walk(db, trace, time->profile, SONDE_EVENTS_BRIEF, take_part, &cutting, error);
-	if (!result) {
-		drop_waiting(db, &segments);
-		if (make_shares(db, &segments, blame))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	}
+	struct cutting cutting = {.db = db,
+				  .time = time,
+				  .segments = &segments,
+				  .waits = calloc(sonde_db_context_count(db) + 1ull, 1)};
+	int result = cutting.waits ? sn_host_walk(db, trace, time->profile, SONDE_EVENTS_BRIEF,
+						  take_part, &cutting, error)
+				   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result && make_shares(&cutting, blame))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	blame->nobody_ns = (double)time->idle_ns - blame->blamed_ns;
 	free(segments.items);
+	free(cutting.lanes);
+	free(cutting.waits);
 	return result;
 }
 

@@ -47,12 +47,22 @@ static int compare(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
+static bool is_sorted(const struct sn_intervals *set)
+{
+	for (size_t i = 1; i < set->count; i++)
+		if (set->items[i].start_ns < set->items[i - 1].start_ns)
+			return false;
+	return true;
+}
+
 void sn_intervals_settle(struct sn_intervals *set)
 {
 	size_t kept = 0;
 	if (!set->count)
 		return;
-	qsort(set->items, set->count, sizeof(*set->items), compare);
+	/* sorting takes as much memory again, and they mostly are in order */
+	if (!is_sorted(set))
+		qsort(set->items, set->count, sizeof(*set->items), compare);
 	for (size_t i = 1; i < set->count; i++) {
 		struct sn_interval *last = set->items + kept;
 		if (set->items[i].start_ns > last->end_ns)

@@ -114,7 +114,11 @@ static int make_launches(const struct links *links, struct sn_operations *operat
 	for (size_t i = 0; i < links->count; i++)
 		if (links->items[i])
 			sorted[count++] = links->items[i];
-	qsort(sorted, count, sizeof(*sorted), compare_links);
+	bool is_sorted = true;
+	for (size_t i = 1; i < count && is_sorted; i++)
+		is_sorted = sorted[i - 1] <= sorted[i];
+	if (!is_sorted) /* which takes as much memory again */
+		qsort(sorted, count, sizeof(*sorted), compare_links);
 	operations->launches = calloc(count + 1, sizeof(*operations->launches));
 	for (size_t i = 0; i < count && operations->launches; i++)
 		if (!i || sorted[i] != sorted[i - 1])
