@@ -31,11 +31,22 @@ enum sn_activity_category sn_activity_category(const char *text, size_t length)
 		     {"cuda_sync", SN_ACTIVITY_DEVICE_OTHER},
 		     {"cuda_event", SN_ACTIVITY_DEVICE_OTHER},
 		     {"cuda_profiler_range", SN_ACTIVITY_DEVICE_OTHER},
-		     {"mtia_ccp_events", SN_ACTIVITY_DEVICE_OTHER},
+		     {"operator", SN_ACTIVITY_OPERATOR}, /* until 2022 */
+		     {"runtime", SN_ACTIVITY_API},
+		     {"memcpy", SN_ACTIVITY_COPY},
+		     {"memset", SN_ACTIVITY_FILL},
 		     {"concurrent_kernel", SN_ACTIVITY_KERNEL}};
-	/* kernel names in capitals are of the earliest versions */
+	/* names in capitals are of the earliest versions */
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known) && text; i++)
 		if (length == strlen(known[i].name) && !strncasecmp(text, known[i].name, length))
 			return known[i].category;
 	return SN_ACTIVITY_OTHER;
+}
+
+enum sn_activity_category sn_activity_of_mtia(const char *name, size_t length)
+{
+	if (length == 11 && !memcmp(name, "dma_request", 11))
+		return SN_ACTIVITY_COPY;
+	return length > 6 && !memcmp(name, "event_", 6) ? SN_ACTIVITY_DEVICE_OTHER
+							: SN_ACTIVITY_KERNEL;
 }

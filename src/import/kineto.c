@@ -56,9 +56,18 @@ static bool is_text(struct sn_json_text text, const char *other)
 	return text.length == strlen(other) && !memcmp(text.text, other, text.length);
 }
 
-static enum sn_activity_category categorise(struct sn_json_text category)
+static bool is_mtia(const struct sn_json_event *event)
 {
-	return sn_activity_category(category.text, category.length);
+	return event->category.text && is_text(event->category, "mtia_ccp_events");
+}
+
+static enum sn_activity_category categorise(const struct sn_json_event *event)
+{
+	enum sn_activity_category category =
+	    sn_activity_category(event->category.text, event->category.length);
+	return category == SN_ACTIVITY_OTHER && is_mtia(event) && event->name.text
+		   ? sn_activity_of_mtia(event->name.text, event->name.length)
+		   : category;
 }
 
 /* A process or thread as one number: its own, or for a text one that no process has. */
@@ -314,6 +323,21 @@ static struct sn_recording_line *line_of_event(struct kineto *kineto,
 	return sn_recording_line(&kineto->recording, &key);
 }
 
+/* Transfers of Meta's accelerators tell direction and size apart: the name gets the direction. */
+static struct sn_json_text name_transfer(struct kineto *kineto, const struct sn_json_event *read,
+					 struct attributes *attributes, char *name, size_t size)
+{
+	const struct sn_json_value *way = find_arg(read, "direction"),
+				   *bytes = find_arg(read, "size");
+	int length = snprintf(name, size, "%.*s %.*s", (int)read->name.length, read->name.text,
+			      way && way->text.text ? (int)way->text.length : 0,
+			      way && way->text.text ? way->text.text : "");
+	if (bytes && bytes->kind == SN_JSON_INTEGER)
+		put(attributes, kineto->recording.keys[SN_RECORDING_KEY_BYTES],
+		    (uint64_t)bytes->integer);
+	return (struct sn_json_text){name, (size_t)length < size ? (size_t)length : size - 1};
+}
+
 /* An event and its line out of what was read. 1; 0: it has no valid time and is counted; or
  * SN_ERR_MEMORY. */
 static int make_event(struct kineto *kineto, const struct sn_json_event *read,
@@ -333,9 +357,12 @@ static int make_event(struct kineto *kineto, const struct sn_json_event *read,
 		put_arg(kineto, read->args + i, attributes, &roles);
 	*line = line_of_event(kineto, read, category, &roles);
 	uint32_t name;
+	char transfer[128];
+	struct sn_json_text text = read->name;
+	if (category == SN_ACTIVITY_COPY && is_mtia(read))
+		text = name_transfer(kineto, read, attributes, transfer, sizeof(transfer));
 	if (!*line || sn_recording_name_number(&kineto->recording, category,
-					       read->name.text ? read->name.text : "",
-					       read->name.length, &name))
+					       text.text ? text.text : "", text.length, &name))
 		return SN_ERR_MEMORY;
 	int64_t correlation = role(&roles, CORRELATION, 0);
 	*event = (struct sn_event){
@@ -391,8 +418,7 @@ static int take_begin(struct kineto *kineto, const struct sn_json_event *read, b
 	struct attributes attributes;
 	struct sn_recording_line *line;
 	struct sn_event event;
-	enum sn_activity_category category =
-	    is_async ? SN_ACTIVITY_RANGE : categorise(read->category);
+	enum sn_activity_category category = is_async ? SN_ACTIVITY_RANGE : categorise(read);
 	struct pair_key key = pair_key(kineto, read, is_async);
 	int made = make_event(kineto, read, category, &attributes, &event, &line);
 	if (made <= 0)
@@ -590,7 +616,7 @@ static int take(struct kineto *kineto, const struct sn_json_event *event)
 		/* the profiler's own span over all of it */
 		if (event->category.text && is_text(event->category, "Trace"))
 			return 0;
-		return take_event(kineto, event, categorise(event->category));
+		return take_event(kineto, event, categorise(event));
 	case 'i':
 	case 'I':
 	case 'n':

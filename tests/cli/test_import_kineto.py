@@ -116,6 +116,40 @@ def test_memory_belongs_to_what_runs(sonde, tmp_path):
     assert paths(rows, "tensor-free") == {"aten::empty": (1, 512)}
 
 
+def test_names_of_categories_until_2022(sonde, tmp_path):
+    trace = Trace()
+    trace.call("Operator", "aten::mm", 0, 100)
+    trace.call("Runtime", "cudaLaunchKernel", 10, 20, correlation=1)
+    trace.operation("Kernel", "gemm", 30, 90, 1)
+    trace.operation("Memcpy", "Memcpy HtoD", 100, 110, 2, bytes=4096)
+    trace.operation("Memset", "Memset", 120, 121, 3)
+    path = imported(sonde, tmp_path, trace.write(tmp_path / "t.json"))
+    rows = report(sonde, path, "--metric", "kernel-time,gpu-api-time,copy-bytes,fill-time")
+    assert paths(rows, "kernel-time") == {"aten::mm > cudaLaunchKernel > gemm": (1, 60_000)}
+    assert paths(rows, "gpu-api-time") == {"aten::mm > cudaLaunchKernel": (1, 10_000)}
+    assert [value for _, value in paths(rows, "copy-bytes").values()] == [4096]
+    assert [value for _, value in paths(rows, "fill-time").values()] == [1000]
+
+
+def test_accelerators_of_meta(sonde, tmp_path):
+    """They have one category for all that a device does, and tell by names what it is."""
+    trace = Trace()
+    trace.call("cpu_op", "aten::mul", 0, 100)
+    trace.call("mtia_runtime", "launchKernel", 10, 20, correlation=1)
+    for name, start, end, args in [("aten::mul.out-dtype_Float", 30, 90, {"correlation": 1}), ("event_wait", 90, 95, {"wait_on_stream": 4}),
+                                   ("dma_request", 100, 107, {"direction": "DEVICE_TO_HOST", "size": 1024})]:
+        trace.events.append({"ph": "X", "cat": "mtia_ccp_events", "name": name, "pid": 17, "tid": 3910, "ts": start, "dur": end - start,
+                             "args": {"stream": 2, **args}})
+    path = imported(sonde, tmp_path, trace.write(tmp_path / "t.json"))
+    rows = report(sonde, path, "--metric", "kernel-time,copy-bytes,copy-time")
+    assert paths(rows, "kernel-time") == {"aten::mul > launchKernel > aten::mul.out-dtype_Float": (1, 60_000)}
+    assert [(names.split(" > ")[-1], value) for names, value in paths(rows, "copy-bytes").items()] == [("dma_request DEVICE_TO_HOST", (1, 1024))]
+    stream, = [profile for profile in info(sonde, path)["profiles"] if profile["kind"] == "stream"]
+    assert (stream["device"], stream["stream"]) == (17, 2)
+    transfers = sonde("timeline", path, "--view", "transfers").out
+    assert "device to host" in transfers and "1.00 KiB" in transfers
+
+
 def test_times_are_exact_and_have_the_files_base(sonde, tmp_path):
     trace = Trace()
     trace.members["baseTimeNanoseconds"] = 1_751_410_836_000_000_000
