@@ -105,8 +105,16 @@ def test_truncated(tmp_path, small_db, command):
         refuse(COMMANDS[command], path, tmp_path / "o")
 
 
+READERS = {"report": ["report", "--format", "json"], "info": ["info", "--format", "json"]}
+
+
+@pytest.fixture(scope="module")
+def readings(small_db) -> dict[str, str]:
+    return {name: run_sonde(*options, small_db).out for name, options in READERS.items()}
+
+
 @pytest.mark.parametrize("seed", range(60))
-def test_corrupted(tmp_path, small_db, seed):
+def test_corrupted(tmp_path, small_db, readings, seed):
     """Any changed byte that a checksum covers is found; a byte of padding may change nothing."""
     generator = random.Random(seed)
     whole = bytearray(small_db.read_bytes())
@@ -114,12 +122,10 @@ def test_corrupted(tmp_path, small_db, seed):
         whole[generator.randrange(len(whole))] ^= generator.randrange(1, 256)
     path = tmp_path / "x.sdb"
     path.write_bytes(whole)
-    expected = {name: run_sonde(*options, small_db).out for name, options in
-                (("report", ["report", "--format", "json"]), ("info", ["info", "--format", "json"]))}
-    for name, options in (("report", ["report", "--format", "json"]), ("info", ["info", "--format", "json"])):
+    for name, options in READERS.items():
         result = run_sonde(*options, path, timeout=30)
         if result.status == 0:
-            assert result.out == expected[name]
+            assert result.out == readings[name]
         else:
             assert result.status == 128 and result.out == "" and len(result.err_lines) == 1
 
