@@ -16,6 +16,8 @@ section "Sampling"
 $python bench/sampling.py "$build"
 section "PyTorch, tiny operators"
 $python bench/torch_tiny.py --python $python
+section "PyTorch, operators and graphs over time"
+$python bench/torch_switched.py --python $python
 section "Growth"
 $python bench/growth.py "$build" $python 100000 3
 section "OpenCL launches"

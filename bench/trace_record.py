@@ -4,11 +4,13 @@
 
     [chrt -f 20] bench/trace_record.py [ROUNDS] [PYTHON] [pytorch|opencl]...
 
-In each round every variant runs once, and its CPU time is divided by that of the program by itself in the same
-round: printed are the median of these ratios less one, in percent, and their quartiles; the median for wall time,
-which other users of the machine disturb more; the ratio of the least CPU times of all rounds, which they disturb
-least; then events, bytes of an
-event as recorded and as stored in the database. Only the steps of training are timed, by the program itself.
+In each round every variant runs once. The program measures the CPU time of its steps of training alone, in 20 parts, and counts what
+they would take were all as quick as the quickest quarter of the parts: others who use the machine, and its caches, disturb that least.
+Printed is the median over the rounds of its ratio to that of the program by itself in the same round, less one, in percent, and the
+quartiles; the ratio of the medians, and of the least, of all rounds; the same median for all CPU time; then, for what is recorded, events
+and bytes of an event as recorded and as stored in the database.
+
+"Nodes" are the operators that the program calls itself and autograd nodes, as in a dataflow graph; all operators are also those inside.
 """
 from __future__ import annotations
 
@@ -25,18 +27,20 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("SONDE_BUILD", ROOT / "build"))
 SONDE = BUILD / "src/cmd/sonde"
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 7
-PYTHON = sys.argv[2] if len(sys.argv) > 2 else "python3"
+PYTHON = sys.argv[2] if len(sys.argv) > 2 else sys.executable
 WHAT = sys.argv[3:] or ["pytorch", "opencl"]
 PAGE, CHUNK = 4096, 65536
 
-STEPS = {("pytorch", "autoencoder"): 200, ("pytorch", "cnn"): 60, ("opencl", "autoencoder"): 100, ("opencl", "cnn"): 100}
+STEPS = {("pytorch", "autoencoder"): 400, ("pytorch", "cnn"): 120, ("opencl", "autoencoder"): 100, ("opencl", "cnn"): 100}
+NODES = ["--operators", "nodes"]
+UNSAMPLED = ["-e", "none"]
 SONDES = {
-    "pytorch": {"profile, no trace": [], "samples": ["--trace=samples"], "dataflow (operators)": ["--trace=operators"],
-                "memory": ["--trace=memory"], "all user": ["--trace=samples,operators,regions,memory"],
-                "all user, no native paths": ["--trace=samples,operators,regions,memory", "--call-path", "python,operator"],
-                "all user and kernel": ["--trace=samples,operators,regions,memory", "--os"]},
-    "opencl": {"profile, no trace": [], "API": ["--trace=api"], "GPU events": ["--trace=gpu"],
-               "all user": ["--trace"], "all user and kernel": ["--trace", "--os"]},
+    "pytorch": {"samples, no trace": [], "dataflow (nodes)": [*UNSAMPLED, *NODES, "--trace=operators"],
+                "all operators": [*UNSAMPLED, "--trace=operators"], "graph": [*UNSAMPLED, "--graph"],
+                "all user": [*UNSAMPLED, *NODES, "--trace"], "all user, and samples": [*NODES, "--trace"],
+                "all user and kernel": [*UNSAMPLED, *NODES, "--trace", "--os"]},
+    "opencl": {"samples, no trace": [], "API": [*UNSAMPLED, "--trace=api"], "GPU events": [*UNSAMPLED, "--trace=gpu"],
+               "all user": [*UNSAMPLED, "--trace"], "all user, and samples": ["--trace"], "all user and kernel": [*UNSAMPLED, "--trace", "--os"]},
 }
 
 
@@ -80,39 +84,54 @@ def stored(database: Path) -> tuple[int, int]:
     return json.loads(done.stdout)["events"], size
 
 
-def measured(options: list[str], command: list[str]) -> tuple[float, float, str]:
+def measured(options: list[str], command: list[str], with_sizes: bool) -> tuple[list[float], str]:
     with tempfile.TemporaryDirectory() as folder:
         name = Path(folder) / "m"
-        wall, cpu = run([str(SONDE), "run", "-q", "--no-analyze", "-o", str(name), *options, "--", *command])
-        if not any(option.startswith("--trace") for option in options) or "--os" in options:
-            return wall, cpu, ""
+        times = run([str(SONDE), "run", "-q", "--no-analyze", "-o", str(name), *options, "--", *command])
+        if not with_sizes or not any(option.startswith("--trace") for option in options) or "--os" in options:
+            return times, ""
         subprocess.run([SONDE, "analyze", f"{name}.sonde", "-o", f"{name}.sdb"], check=True, capture_output=True)
         events, size = recorded(Path(f"{name}.sonde"))
         in_database, database_size = stored(Path(f"{name}.sdb"))
-        return wall, cpu, (f"{events:8} events, {size / max(events, 1):5.2f} bytes recorded, "
-                         f"{database_size / max(in_database, 1):5.2f} stored")
+        return times, (f"{events:8} events, {size / max(events, 1):5.2f} bytes recorded, "
+                       f"{database_size / max(in_database, 1):5.2f} stored")
 
 
-for kind in WHAT:
-    for model in ("autoencoder", "cnn"):
-        command = program(kind, model)
-        variants = SONDES[kind]
-        ratios: dict[str, list[float]] = {}
-        notes: dict[str, str] = {}
-        own = []
-        for _ in range(ROUNDS):
-            own.append(run(command))
-            for variant, options in variants.items():
-                wall, cpu, notes[variant] = measured(options, command)
-                ratios.setdefault(variant, []).append((cpu / own[-1][1], wall / own[-1][0], cpu))
-            if kind == "pytorch":
-                wall, cpu, size, events = run([*command, "profile"])
-                ratios.setdefault("torch.profiler", []).append((cpu / own[-1][1], wall / own[-1][0], cpu))
-                notes["torch.profiler"] = f"{events:8.0f} events, {size / events:5.0f} bytes of JSON each"
-        print(f"{kind}, {model}: {statistics.median(cpu for _, cpu in own) / STEPS[kind, model] * 1e3:.2f} ms of CPU time a step, {ROUNDS} rounds")
-        for variant, values in ratios.items():
-            percent, wall = ([100 * (value[i] - 1) for value in values] for i in (0, 1))
-            quartiles = statistics.quantiles(percent, n=4, method="inclusive") if ROUNDS > 1 else [percent[0]] * 3
-            print(f"  {variant:28} {quartiles[1]:+6.1f} %  ({quartiles[0]:+.1f} to {quartiles[2]:+.1f})  "
-                  f"wall {statistics.median(wall):+6.1f} %  least "
-                  f"{100 * (min(value[2] for value in values) / min(cpu for _, cpu in own) - 1):+6.1f} %  {notes[variant]}", flush=True)
+def percent(value: float, base: float) -> float:
+    return 100 * (value / base - 1)
+
+
+def line(name: str, times: list[list[float]], own: list[list[float]], note: str) -> str:
+    of, base = [value[2] for value in times], [value[2] for value in own]
+    ratios = [percent(a, b) for a, b in zip(of, base)]
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+    whole = statistics.median(percent(a[1], b[1]) for a, b in zip(times, own))
+    return (f"  {name:24} {middle:+6.1f} %  ({low:+.1f} to {high:+.1f})  of medians {percent(statistics.median(of), statistics.median(base)):+6.1f} %  "
+            f"least {percent(min(of), min(base)):+6.1f} %  all CPU time {whole:+6.1f} %  {note}")
+
+
+def main() -> None:
+    for kind in WHAT:
+        for model in ("autoencoder", "cnn"):
+            command, variants = program(kind, model), SONDES[kind]
+            times: dict[str, list[list[float]]] = {name: [] for name in variants}
+            own, profiled, notes = [], [], dict.fromkeys(variants, "")
+            for number in range(ROUNDS):
+                own.append(run(command))
+                for name, options in variants.items():
+                    one, note = measured(options, command, number == 0)
+                    times[name].append(one)
+                    notes[name] = notes[name] or note
+                if kind == "pytorch":
+                    *one, size, events = run([*command, "profile"])
+                    profiled.append(one)
+                    notes["torch.profiler"] = f"{events:8.0f} events, {size / events:5.0f} bytes of JSON each"
+            step = statistics.median(value[2] for value in own) / STEPS[kind, model] * 1e3
+            print(f"{kind}, {model}: {step:.2f} ms of CPU time a step, {ROUNDS} rounds")
+            for name in variants:
+                print(line(name, times[name], own, notes[name]))
+            if profiled:
+                print(line("torch.profiler", profiled, own, notes["torch.profiler"]), flush=True)
+
+
+main()

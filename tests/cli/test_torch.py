@@ -172,6 +172,15 @@ def test_nodes_are_the_operators_that_the_program_calls(python, case, tmp_path):
     assert backward[0] == backward[1] and (outer or backward[0])
 
 
+@pytest.mark.parametrize("graph", ["0", "1"])
+def test_other_profilers_are_told_of_all_operators(python, graph, tmp_path):
+    """Also of those that are kept from our own callbacks."""
+    done = subprocess.run([python, WORKLOAD, "--count", *COUNTED], capture_output=True, text=True, timeout=120,
+                          env=measured.environment(tmp_path / "measured", SONDE_OPERATORS="nodes", SONDE_GRAPH=graph))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == profiled(python)
+
+
 def test_forward_in_threads(python, tmp_path):
     counted = exact(python, tmp_path, "threads")
     for index, (forward, backward) in enumerate((("aten::sin", "~SinBackward0"), ("aten::cos", "~CosBackward0"),
