@@ -60,6 +60,23 @@ static void test_drift_begins_anew(void **state)
 	assert_int_equal(sn_cl_clock_host_ns(&clock, 6000), 6000 + OFFSET + 520);
 }
 
+/* A clock that is hours away and drifts by 200 ppm: an operation whose own bounds have been
+ * observed is placed within them, so never before the call that queued it. */
+static void test_skewed_clock(void **state)
+{
+	struct sn_cl_clock clock;
+	const uint64_t hours = 5 * 3600 * 1000000000ull;
+	sn_cl_clock_init(&clock);
+	for (uint64_t i = 1; i < 20000; i++) {
+		uint64_t host = hours + i * 150000, length = 200 + i % 7 * 900;
+		uint64_t queued = (host - hours) + (host - hours) / 5000 + 77;
+		uint64_t before = host - length / 3, after = before + length;
+		sn_cl_clock_bound(&clock, queued, before, after);
+		assert_in_range(sn_cl_clock_host_ns(&clock, queued), before, after);
+	}
+	assert_true(clock.drifted > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -67,6 +84,7 @@ int main(void)
 	    cmocka_unit_test(test_bounds_close_in),
 	    cmocka_unit_test(test_device_ahead_of_host),
 	    cmocka_unit_test(test_drift_begins_anew),
+	    cmocka_unit_test(test_skewed_clock),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
