@@ -96,6 +96,38 @@ def test_kernels_of_one_graph_launch(sonde, tmp_path):
     assert set(paths(rows, "kernel-time")) == {f"cudaGraphLaunch > node{number}" for number in range(3)}
 
 
+def test_launches_in_any_order(sonde, tmp_path):
+    """Numbers of launches may descend; each kernel stands below its own."""
+    trace = Trace()
+    for number, name in [(9, "aten::a"), (4, "aten::b"), (7, "aten::c"), (1, "aten::d")]:
+        at = 1000 - 100 * number
+        trace.call("cpu_op", name, at, at + 20)
+        trace.launch(number, at + 5, at + 10)
+        trace.operation("kernel", f"k{number}", at + 30, at + 40, number)
+    trace.events.sort(key=lambda event: (event["cat"] == "kernel", event["ts"]))
+    rows = report(sonde, imported(sonde, tmp_path, trace.write(tmp_path / "t.json")), "--metric", "kernel-time")
+    assert set(paths(rows, "kernel-time")) == {f"aten::{name} > cudaLaunchKernel > k{number}"
+                                               for number, name in [(9, "a"), (4, "b"), (7, "c"), (1, "d")]}
+
+
+def test_numbers_are_of_one_file(sonde, tmp_path):
+    """Two ranks whose launches and forward passes have the same numbers, in other operators."""
+    sources = []
+    for rank, (launching, forward) in enumerate([("aten::a", "aten::mm"), ("aten::b", "aten::mm")]):
+        trace = Trace()
+        trace.members["distributedInfo"] = {"rank": rank, "world_size": 2}
+        trace.call("cpu_op", launching, 0, 100)
+        trace.call("cpu_op", forward, 10, 50, Sequence_number=1, Fwd_thread_id=0)
+        trace.launch(1, 60, 70)
+        trace.operation("kernel", f"k{rank}", 80, 90, 1)
+        trace.call("cpu_op", "MmBackward0", 200, 230, thread=11, Sequence_number=1, Fwd_thread_id=1)
+        sources.append(trace.write(tmp_path / f"rank{rank}.json"))
+    rows = report(sonde, imported(sonde, tmp_path, *sources), "--metric", "kernel-time,real-time")
+    assert set(paths(rows, "kernel-time")) == {"aten::a > cudaLaunchKernel > k0", "aten::b > cudaLaunchKernel > k1"}
+    assert {path: value for path, value in paths(rows, "real-time").items() if "Backward" in path} == \
+        {"aten::a > aten::mm > MmBackward0": (1, 30_000), "aten::b > aten::mm > MmBackward0": (1, 30_000)}
+
+
 def test_kernels_without_a_launch_are_counted(sonde, tmp_path):
     trace = Trace()
     trace.operation("kernel", "early", 20, 25, 5)

@@ -204,6 +204,12 @@ static const struct sonde_db_stat hard_stats[][4] = {
     {{1, 4294967295.0, 4294967295.0, 4294967295.0, 18446744065119617025.0}},
     {{1, 4294967296.0, 4294967296.0, 4294967296.0, 18446744073709551616.0}},
     {{1, -0.0, -0.0, -0.0, 0.0}, {1e300, 1e300, 1, 1, 1e300}},
+    {{2, 255, 0, 255, 65025}, {2, 256, 0, 256, 65536}}, /* the last of a width, and the first */
+    {{2, 65535, 0, 65535, 1}, {2, 65534, 0, 65534, 1}},
+    {{2, 65536, 0, 65536, 1}, {2, 65534, 0, 65534, 1}},
+    {{2, 255 * 5e6, 0, 5e6, 1}, {2, 256 * 5e6, 0, 5e6, 1}},
+    {{2, 65535 * 5e6, 0, 5e6, 1}},
+    {{2, 65536 * 5e6, 0, 5e6, 1}},
     {{5, 25e6, 5e6, 5e6, 125e12 + 0.03125}}, /* all but the last are implied */
 };
 
@@ -415,6 +421,43 @@ static void what_is_nearly_alike_has_an_order(void **state)
 	assert_memory_equal(bytes[0], bytes[1], lengths[0]);
 	free(bytes[0]);
 	free(bytes[1]);
+}
+
+/* Metrics of one profile that lie in as many contexts, but in others, share no list of them. */
+static void as_many_contexts_are_not_the_same(void **state)
+{
+	struct sn_db_builder *builder = db_fixture_small();
+	uint32_t contexts[3];
+	static const char *const names[] = {"one", "two", "three"};
+	for (int i = 0; i < 3; i++)
+		contexts[i] = sn_db_builder_context(
+		    builder, 0, sn_db_builder_named_frame(builder, SN_FRAME_REGION, names[i]));
+	struct sonde_db_profile profile = {
+	    .host = 0, .program = 0, .thread = SONDE_NONE, .pid = 99};
+	uint32_t number = sn_db_builder_profile(builder, &profile);
+	for (uint32_t metric = 0; metric < 2; metric++)
+		for (uint32_t i = 0; i < 2; i++)
+			sn_db_builder_value(builder, number, contexts[i + metric], metric,
+					    &(struct sonde_db_stat){1, 7, 7, 7, 49});
+	write_builder(builder);
+	struct sonde_db *db = open_whole();
+	for (int i = 0; i < 3; i++)
+		for (uint32_t metric = 0; metric < 2; metric++) {
+			bool is_there = i == (int)metric || i == (int)metric + 1;
+			uint32_t context = find_context(db, names[i]);
+			struct sonde_db_plane row = sonde_db_context_row(db, context, metric);
+			assert_int_equal(row.count, is_there);
+			uint32_t profiles = sonde_db_profile_count(db), found = 0;
+			for (uint32_t p = 0; p < profiles; p++) {
+				struct sonde_db_plane plane = sonde_db_profile_plane(db, p, metric);
+				found += sonde_db_plane_find(&plane, context) < plane.count;
+			}
+			assert_int_equal(found, is_there);
+			assert_true(summary_of(db, context, metric).exclusive.sum ==
+				    (is_there ? 7 : 0));
+		}
+	assert_int_equal(sonde_db_verify(db, NULL), 0);
+	sonde_db_close(db);
 }
 
 static void values_of_nothing_are_left_out(void **state)
@@ -921,6 +964,7 @@ int main(void)
 	    cmocka_unit_test(order_of_insertion_does_not_matter),
 	    cmocka_unit_test(names_that_begin_alike_have_an_order),
 	    cmocka_unit_test(what_is_nearly_alike_has_an_order),
+	    cmocka_unit_test(as_many_contexts_are_not_the_same),
 	    cmocka_unit_test(values_of_nothing_are_left_out),
 	    cmocka_unit_test(equal_keys_are_merged),
 	    cmocka_unit_test(misuse_is_reported_by_write),
