@@ -837,6 +837,54 @@ static void values_of_other_profiles_are_noticed(void **state)
 	free(bytes);
 }
 
+static void set_length(unsigned char *bytes, unsigned type, uint64_t length)
+{
+	const struct sn_container_header *header = (const void *)bytes;
+	struct sn_section_entry *table = (void *)(bytes + header->table_offset);
+	for (uint32_t i = 0; i < header->section_count; i++)
+		if (table[i].type == type)
+			table[i].length = length;
+}
+
+/* A row that says another profile has the value, and a value that only its profile has: every
+ * checksum is right. */
+static void a_transpose_that_is_none_is_noticed(void **state)
+{
+	sonde_db_close(open_small());
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	struct fuzz_section rows = fuzz_find_section(bytes, length, SN_DATABASE_ROWS);
+	struct fuzz_section index = fuzz_find_section(bytes, length, SN_DATABASE_ROW_INDEX);
+	struct fuzz_section data = fuzz_find_section(bytes, length, SN_DATABASE_ROW_DATA);
+	const struct sn_database_plane *first = (const void *)rows.bytes;
+	assert_int_equal(first->count, 1);
+	uint32_t id, other;
+	memcpy(&id, data.bytes + 4 * first->ids, sizeof(id));
+	other = id ? 0 : 1;
+	memcpy(data.bytes + 4 * first->ids, &other, sizeof(other));
+	fuzz_patch_database(bytes, length);
+	write_whole(bytes, length);
+	assert_unreadable("values by context: not those by profile");
+	memcpy(data.bytes + 4 * first->ids, &id, sizeof(id));
+	/* the last context that has a row has it no longer */
+	struct sn_database_index *ends = (void *)index.bytes;
+	size_t last = index.length / sizeof(*ends) - 1, context = last;
+	while (ends[context].first == ends[last].first)
+		context--;
+	assert_int_equal(ends[last].first - ends[context].first, 1);
+	set_length(bytes, SN_DATABASE_ROWS, ends[context].first * sizeof(*first));
+	set_length(bytes, SN_DATABASE_ROW_DATA, ends[context].data);
+	for (size_t i = context + 1; i <= last; i++) {
+		ends[i].first = ends[context].first;
+		ends[i].data = ends[context].data;
+	}
+	ends[context].checksum = 0; /* of nothing */
+	fuzz_patch_database(bytes, length);
+	write_whole(bytes, length);
+	assert_unreadable("values by context: fewer than by profile");
+	free(bytes);
+}
+
 static void a_full_disk_leaves_nothing(void **state)
 {
 	struct sn_db_builder *builder = db_fixture_small();
@@ -961,6 +1009,7 @@ int main(void)
 	    cmocka_unit_test(a_damaged_metric_leaves_the_others),
 	    cmocka_unit_test(large_blocks_hold_what_was_added),
 	    cmocka_unit_test(values_of_other_profiles_are_noticed),
+	    cmocka_unit_test(a_transpose_that_is_none_is_noticed),
 	    cmocka_unit_test(order_of_insertion_does_not_matter),
 	    cmocka_unit_test(names_that_begin_alike_have_an_order),
 	    cmocka_unit_test(what_is_nearly_alike_has_an_order),
