@@ -128,6 +128,33 @@ def test_numbers_are_of_one_file(sonde, tmp_path):
         {"aten::a > aten::mm > MmBackward0": (1, 30_000), "aten::b > aten::mm > MmBackward0": (1, 30_000)}
 
 
+def test_forward_passes_are_read_first(sonde, tmp_path):
+    """Though the thread of the backward pass is the first of the file, and has more operators with numbers."""
+    trace = Trace()
+    name = "autograd::engine::evaluate_function: MmBackward0"
+    for start, end, called in [(200, 300, name), (210, 290, "MmBackward0"), (310, 320, "MmBackward0")]:
+        trace.call("cpu_op", called, start, end, thread=11, Sequence_number=1, Fwd_thread_id=1)
+    trace.call("cpu_op", "aten::mm", 10, 50, Sequence_number=1, Fwd_thread_id=0)
+    rows = report(sonde, imported(sonde, tmp_path, trace.write(tmp_path / "t.json")), "--metric", "real-time")
+    assert paths(rows, "real-time") == {"aten::mm": (1, 40_000), f"aten::mm > {name}": (1, 20_000),
+                                        f"aten::mm > {name} > MmBackward0": (1, 80_000), "aten::mm > MmBackward0": (1, 10_000)}
+
+
+def test_files_of_one_rank_are_runs(sonde, tmp_path, training):
+    """Two of rank 3 are two runs; of ranks 3 and 4 one."""
+    sources = []
+    for number, rank in enumerate((3, 3, 4)):
+        training.members["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 12}
+        sources.append(training.write(tmp_path / f"{number}.json"))
+    def runs(*files):
+        path = imported(sonde, tmp_path, *files)
+        devices = json.loads(sonde("timeline", path, "--format", "json").out)["devices"]
+        properties = info(sonde, path)["properties"]
+        return len(devices), {key: value for key, value in properties.items() if key.startswith("run.")}
+    assert runs(*sources) == (3, {"run.0": "0.json", "run.1": "1.json"})
+    assert runs(*sources[1:]) == (2, {})
+
+
 def test_kernels_without_a_launch_are_counted(sonde, tmp_path):
     trace = Trace()
     trace.operation("kernel", "early", 20, 25, 5)
