@@ -102,6 +102,20 @@ def test_branches_on_two_streams(sonde, tmp_path):
                                             (MARK, "forward", "aten::relu", "cudaLaunchKernel", "relu"): (2, 6_000)}
 
 
+def test_the_capture_that_fits_best(sonde, tmp_path):
+    """Both captures explain both kernels; the second holds nothing else."""
+    trace = Trace()
+    trace.call("python_function", "train.py(9): again", 2000, 2600)
+    trace.call("cuda_runtime", "cudaStreamBeginCapture", 2110, 2112, correlation=11)
+    trace.call("cpu_op", "aten::twice", 2150, 2300)
+    for number in range(2):
+        trace.call("cuda_runtime", "cudaLaunchKernel", 2160 + 20 * number, 2165 + 20 * number, correlation=12 + number, kernel="gemm")
+    trace.call("cuda_runtime", "cudaStreamEndCapture", 2410, 2412, correlation=15)
+    database = joined(sonde, tmp_path, make_capture(tmp_path, True), trace.write(tmp_path / "second.json"),
+                      make_replay(tmp_path, [("gemm", 11, 7), ("gemm", 12, 7)]))
+    assert graph_paths(sonde, database) == {(MARK, "aten::twice", "cudaLaunchKernel", "gemm"): (4, 2 * 23_000)}
+
+
 def drops(sonde, database) -> dict:
     return json.loads(sonde("info", database, "--format", "json").out)["drops"]
 

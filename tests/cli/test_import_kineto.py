@@ -280,6 +280,17 @@ def test_events_that_end_before_they_begin(sonde, tmp_path):
     assert paths(report(sonde, path, "--metric", "real-time"), "real-time") == {"good": (1, 30_000), "late": (1, 0)}
 
 
+def test_times_before_the_epoch(sonde, tmp_path):
+    """There is no time before it to be told: what began earlier begins with it."""
+    trace = Trace()
+    trace.call("cpu_op", "early", -20, 30)
+    trace.call("cpu_op", "inner", -10, 10)
+    path = imported(sonde, tmp_path, trace.write(tmp_path / "t.json"))
+    assert paths(report(sonde, path, "--metric", "real-time"), "real-time") == {"early": (1, 20_000), "early > inner": (1, 10_000)}
+    profile, = info(sonde, path)["profiles"]
+    assert (profile["start_ns"], profile["end_ns"]) == (0, 30_000)
+
+
 def test_the_profilers_own_span_is_no_event(sonde, tmp_path, training):
     training.events.append({"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler",
                             "ts": 0, "dur": 500, "args": {"Op count": 0}})

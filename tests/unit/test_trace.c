@@ -650,6 +650,33 @@ static void samples_across_blocks(void **unused)
 	end(&traced);
 }
 
+/* Two counters of one profile are two tracks. */
+static void counters_have_their_own_tracks(void **unused)
+{
+	struct traced traced;
+	begin(&traced);
+	uint32_t first = traced.metric;
+	struct sonde_db_metric metric = {sn_db_builder_string(traced.builder, "waiting"),
+					 sn_db_builder_string(traced.builder, "1"),
+					 sn_db_builder_string(traced.builder, "host"), 3, 0};
+	uint32_t second = sn_db_builder_metric(traced.builder, &metric);
+	for (uint64_t i = 0; i < 10; i++) {
+		struct sn_attribute value = {traced.bytes, 0, i};
+		traced.metric = i % 2 ? second : first;
+		add(&traced, 0, SONDE_TRACK_COUNTER, 1000 + i, 1000 + i, 0, &value);
+	}
+	write_and_open(&traced);
+	assert_int_equal(sonde_trace_track_count(traced.trace), 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct sonde_track *track = sonde_trace_track(traced.trace, i);
+		assert_int_equal(track->event_count, 5);
+		const char *name =
+		    sonde_db_string(traced.db, sonde_db_metric(traced.db, track->metric)->name);
+		assert_int_equal(track->start_ns, strcmp(name, "waiting") ? 1000 : 1001);
+	}
+	end(&traced);
+}
+
 /* More at once than there are lanes: there a block may end long before one that comes earlier. */
 static void events_that_overlap_are_found(void **unused)
 {
@@ -667,6 +694,7 @@ static void events_that_overlap_are_found(void **unused)
 	const struct sonde_track *track = sonde_trace_track(traced.trace, number);
 	assert_int_equal(track->lane, SN_LANES_MAX);
 	assert_int_equal(track->event_count, 3 * SN_BLOCK_EVENTS + 1);
+	assert_int_equal(track->end_ns, 9000000);
 	struct sonde_event_cursor *cursor =
 	    sonde_event_cursor_new(traced.trace, number, 8000000, 8500000, SONDE_EVENTS_BRIEF);
 	assert_int_equal(sonde_event_cursor_next(cursor, &block, &why), 1);
@@ -771,6 +799,7 @@ int main(void)
 	    cmocka_unit_test(pictures_tell_the_truth),
 	    cmocka_unit_test(pixels_at_the_edges),
 	    cmocka_unit_test(samples_across_blocks),
+	    cmocka_unit_test(counters_have_their_own_tracks),
 	    cmocka_unit_test(events_that_overlap_are_found),
 	    cmocka_unit_test(damaged_summaries_are_noticed),
 	    cmocka_unit_test(events_of_nobody_are_refused),
