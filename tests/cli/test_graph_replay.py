@@ -102,6 +102,32 @@ def test_branches_on_two_streams(sonde, tmp_path):
                                             (MARK, "forward", "aten::relu", "cudaLaunchKernel", "relu"): (2, 6_000)}
 
 
+def test_a_call_of_a_call_is_captured_once(sonde, tmp_path):
+    """The driver's call is what the runtime's is made of: one node."""
+    capture = make_capture(tmp_path, False)
+    text = json.loads(capture.read_text())
+    for event in [event for event in text["traceEvents"] if event["name"] == "cudaLaunchKernel"]:
+        text["traceEvents"].append(dict(event, cat="cuda_driver", name="cuLaunchKernel", ts=event["ts"] + 1, dur=2, args={}))
+    capture.write_text(json.dumps(text))
+    kernels = [("gemm", 11, 7), ("gemm", 12, 7), ("relu", 3, 7)]
+    found = graph_paths(sonde, joined(sonde, tmp_path, capture, make_replay(tmp_path, kernels)))
+    assert found == {(MARK, "forward", "aten::linear", "cudaLaunchKernel", "gemm"): (4, 2 * 23_000),
+                     (MARK, "forward", "aten::relu", "cudaLaunchKernel", "relu"): (2, 6_000)}
+
+
+def test_node_numbers_of_some_only(sonde, tmp_path):
+    """Where not all have one, none counts: the order is that of the start."""
+    replay = make_replay(tmp_path, [("k", 11, 7), ("k", 12, 7), ("k", 3, 7)], [9, 5, 7])
+    text = json.loads(replay.read_text())
+    for event in text["traceEvents"]:
+        if event["args"].get("graph node id") == 7:
+            del event["args"]["graph node id"]
+    replay.write_text(json.dumps(text))
+    assert graph_paths(sonde, joined(sonde, tmp_path, make_capture(tmp_path, False), replay)) == \
+        {(MARK, "forward", "aten::linear", "cudaLaunchKernel", "k"): (4, 2 * 23_000),
+         (MARK, "forward", "aten::relu", "cudaLaunchKernel", "k"): (2, 6_000)}
+
+
 def test_the_capture_that_fits_best(sonde, tmp_path):
     """Both captures explain both kernels; the second holds nothing else."""
     trace = Trace()

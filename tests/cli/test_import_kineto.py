@@ -96,6 +96,33 @@ def test_kernels_of_one_graph_launch(sonde, tmp_path):
     assert set(paths(rows, "kernel-time")) == {f"cudaGraphLaunch > node{number}" for number in range(3)}
 
 
+def test_calls_that_end_a_little_late(sonde, tmp_path):
+    """Files with whole microseconds: a call that seems to end 1.5 us after its caller is its call, one that ends 3 us after is not."""
+    trace = Trace()
+    trace.call("cpu_op", "outer", 0, 100)
+    trace.call("cpu_op", "first", 0, 50)
+    trace.call("cpu_op", "late", 50, 101.5)
+    trace.call("cpu_op", "alone", 200, 300)
+    trace.call("cpu_op", "beyond", 250, 303)
+    rows = report(sonde, imported(sonde, tmp_path, trace.write(tmp_path / "t.json")), "--metric", "real-time")
+    assert paths(rows, "real-time") == {"outer": (1, 0), "outer > first": (1, 50_000), "outer > late": (1, 51_500),
+                                        "alone": (1, 100_000), "beyond": (1, 53_000)}
+
+
+def test_which_forward_pass(sonde, tmp_path):
+    """Of those with the number: no later one, whatever its name; and the one of the name, though another came after it."""
+    trace = Trace()
+    trace.call("cpu_op", "aten::mm", 10, 50, Sequence_number=1, Fwd_thread_id=0)
+    trace.call("cpu_op", "aten::inner", 20, 30, Sequence_number=1, Fwd_thread_id=0)
+    trace.call("cpu_op", "aten::other", 60, 80, Sequence_number=2, Fwd_thread_id=0)
+    trace.call("cpu_op", "aten::add", 500, 550, Sequence_number=2, Fwd_thread_id=0)
+    trace.call("cpu_op", "MmBackward0", 200, 210, thread=11, Sequence_number=1, Fwd_thread_id=1)
+    trace.call("cpu_op", "AddBackward0", 220, 230, thread=11, Sequence_number=2, Fwd_thread_id=1)
+    rows = report(sonde, imported(sonde, tmp_path, trace.write(tmp_path / "t.json")), "--metric", "real-time")
+    assert {path for path in paths(rows, "real-time") if "Backward" in path} == \
+        {"aten::mm > MmBackward0", "aten::other > AddBackward0"}
+
+
 def test_launches_in_any_order(sonde, tmp_path):
     """Numbers of launches may descend; each kernel stands below its own."""
     trace = Trace()
