@@ -146,6 +146,8 @@ for size in range(1, 6):
     else:
         assert len(end.recv(size, socket.MSG_WAITALL)) == size
         sonde.message_received(begun, 1, 1 << 60, size)
+if rank:
+    sonde.message_sent(sonde.message_begin(), 7, 1 << 60, 3)  # to somebody who is not measured
 """
 
 
@@ -158,6 +160,10 @@ def test_python(tmp_path):
                                 env={**os.environ, "RANK": str(rank)}) for rank in (0, 1)]
     assert [process.wait(120) for process in started] == [0, 0]
     analyze(tmp_path)
-    assert program.info(tmp_path)["properties"]["messages.matched"] == "5"
+    data = program.info(tmp_path)
+    assert (data["properties"]["messages.matched"], data["properties"]["messages.unmatched"]) == ("5", "1")
+    # one host, though its processes have not said as much
+    assert data["clocks"] == []
     found = messages(tmp_path)
-    assert sorted((m["bytes"], m["rank"], m["peer"]) for m in found if m["sent"]) == [(i, 1, 0) for i in range(1, 6)]
+    assert sorted((m["bytes"], m["rank"], m["peer"]) for m in found if m["sent"] and m["peer"] != 7) == \
+        [(i, 1, 0) for i in range(1, 6)]
