@@ -365,114 +365,6 @@ static void order_of_insertion_does_not_matter(void **state)
 	}
 }
 
-/* "ape" before "apes", whichever came first: all numbers follow from the order of names. */
-static void names_that_begin_alike_have_an_order(void **state)
-{
-	static const char *const names[] = {"ape", "apes", "apes and", "ap"};
-	unsigned char *bytes[2];
-	size_t lengths[2];
-	for (int order = 0; order < 2; order++) {
-		struct sn_db_builder *builder = db_fixture_small();
-		for (int i = 0; i < 4; i++)
-			sn_db_builder_context(builder, 0,
-					      sn_db_builder_named_frame(builder, SN_FRAME_REGION,
-									names[order ? 3 - i : i]));
-		write_builder(builder);
-		bytes[order] = read_whole(path, &lengths[order]);
-	}
-	assert_int_equal(lengths[0], lengths[1]);
-	assert_memory_equal(bytes[0], bytes[1], lengths[0]);
-	free(bytes[0]);
-	free(bytes[1]);
-}
-
-/* Frames and profiles that differ in one field alone, the last that is looked at. */
-static void what_is_nearly_alike_has_an_order(void **state)
-{
-	unsigned char *bytes[2];
-	size_t lengths[2];
-	for (int order = 0; order < 2; order++) {
-		struct sn_db_builder *builder = db_fixture_small();
-		uint32_t name = sn_db_builder_string(builder, "again");
-		for (uint32_t i = 0; i < 3; i++) {
-			uint32_t number = order ? 3 - i : i + 1;
-			struct sonde_db_frame frame = {.kind = SN_FRAME_LOOP,
-						       .name = name,
-						       .linkage_name = SONDE_NONE,
-						       .module = SONDE_NONE,
-						       .file = SONDE_NONE,
-						       .loop_number = (uint16_t)number};
-			struct sonde_db_profile profile = {.host = name,
-							   .program = name,
-							   .thread = SONDE_NONE,
-							   .rank = -1,
-							   .kind = SONDE_PROFILE_STREAM,
-							   .stream = number};
-			struct sonde_db_stat stat = {1, number, number, number, number * number};
-			uint32_t context =
-			    sn_db_builder_context(builder, 0, sn_db_builder_frame(builder, &frame));
-			sn_db_builder_value(builder, sn_db_builder_profile(builder, &profile),
-					    context, 0, &stat);
-		}
-		write_builder(builder);
-		bytes[order] = read_whole(path, &lengths[order]);
-	}
-	assert_int_equal(lengths[0], lengths[1]);
-	assert_memory_equal(bytes[0], bytes[1], lengths[0]);
-	free(bytes[0]);
-	free(bytes[1]);
-}
-
-/* Metrics of one profile that lie in as many contexts, but in others, share no list of them. */
-static void as_many_contexts_are_not_the_same(void **state)
-{
-	struct sn_db_builder *builder = db_fixture_small();
-	uint32_t contexts[3];
-	static const char *const names[] = {"one", "two", "three"};
-	for (int i = 0; i < 3; i++)
-		contexts[i] = sn_db_builder_context(
-		    builder, 0, sn_db_builder_named_frame(builder, SN_FRAME_REGION, names[i]));
-	struct sonde_db_profile profile = {
-	    .host = 0, .program = 0, .thread = SONDE_NONE, .pid = 99};
-	uint32_t number = sn_db_builder_profile(builder, &profile);
-	for (uint32_t metric = 0; metric < 2; metric++)
-		for (uint32_t i = 0; i < 2; i++)
-			sn_db_builder_value(builder, number, contexts[i + metric], metric,
-					    &(struct sonde_db_stat){1, 7, 7, 7, 49});
-	write_builder(builder);
-	struct sonde_db *db = open_whole();
-	for (int i = 0; i < 3; i++)
-		for (uint32_t metric = 0; metric < 2; metric++) {
-			bool is_there = i == (int)metric || i == (int)metric + 1;
-			uint32_t context = find_context(db, names[i]);
-			struct sonde_db_plane row = sonde_db_context_row(db, context, metric);
-			assert_int_equal(row.count, is_there);
-			uint32_t profiles = sonde_db_profile_count(db), found = 0;
-			for (uint32_t p = 0; p < profiles; p++) {
-				struct sonde_db_plane plane = sonde_db_profile_plane(db, p, metric);
-				found += sonde_db_plane_find(&plane, context) < plane.count;
-			}
-			assert_int_equal(found, is_there);
-			assert_true(summary_of(db, context, metric).exclusive.sum ==
-				    (is_there ? 7 : 0));
-		}
-	assert_int_equal(sonde_db_verify(db, NULL), 0);
-	sonde_db_close(db);
-}
-
-static void values_of_nothing_are_left_out(void **state)
-{
-	struct sn_db_builder *builder = db_fixture_small();
-	uint32_t context = sn_db_builder_context(
-	    builder, 0, sn_db_builder_named_frame(builder, SN_FRAME_REGION, "step"));
-	sn_db_builder_value(builder, 0, context, 0, &(struct sonde_db_stat){0});
-	write_builder(builder);
-	struct sonde_db *db = open_whole();
-	struct sonde_db_plane row = sonde_db_context_row(db, find_context(db, "step"), 0);
-	assert_int_equal(row.count, 0);
-	sonde_db_close(db);
-}
-
 /* `same_squares`: where nothing but the sums themselves can say in which order they are added. */
 static void check_merging(bool same_squares)
 {
@@ -1011,10 +903,6 @@ int main(void)
 	    cmocka_unit_test(values_of_other_profiles_are_noticed),
 	    cmocka_unit_test(a_transpose_that_is_none_is_noticed),
 	    cmocka_unit_test(order_of_insertion_does_not_matter),
-	    cmocka_unit_test(names_that_begin_alike_have_an_order),
-	    cmocka_unit_test(what_is_nearly_alike_has_an_order),
-	    cmocka_unit_test(as_many_contexts_are_not_the_same),
-	    cmocka_unit_test(values_of_nothing_are_left_out),
 	    cmocka_unit_test(equal_keys_are_merged),
 	    cmocka_unit_test(misuse_is_reported_by_write),
 	    cmocka_unit_test(foreign_files_are_refused),
