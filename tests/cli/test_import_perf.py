@@ -313,8 +313,9 @@ def test_perf_switch_records(sonde, tmp_path, program):
     path = record(tmp_path, "perf.data", "--switch-events", "-e", "cpu-clock", program=(program,))
     rows = report(sonde, imported(sonde, tmp_path, path), "--metric", "thread-state-time")
     blocked = [row for row in rows if row["name"] == "blocked"]
-    # each of the two threads sleeps 5 times for 2 ms
+    # each of the two threads sleeps 5 times for 2 ms; a thread that is only preempted is not blocked
     assert blocked and sum(row["values"]["thread-state-time"]["inclusive"]["sum"] for row in blocked) >= 2 * 5 * 2e6
+    assert sum(row["values"]["thread-state-time"]["inclusive"]["count"] for row in blocked) >= 2 * 5
 
 
 def test_perf_damaged(sonde, tmp_path, program):

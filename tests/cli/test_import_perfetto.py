@@ -113,6 +113,24 @@ def test_clocks(tmp_path):
     assert "without a valid time" in run_sonde("info", tmp_path / "x.sdb").out
 
 
+def test_a_calendar_that_is_set(tmp_path):
+    """The first snapshot says what the time of day was; setting it later moves no event."""
+    rows = do_import(tmp_path, [
+        CLOCKS, *thread(1, 7, 8, "main"), {8: BOOT + 10, 10: 1, 11: {9: INSTANT, 11: 1, 23: "before"}},
+        {10: 1, 6: {1: [{1: 6, 2: BOOT + 2000}, {1: 1, 2: 5_000_000_000}]}},
+        {8: BOOT + 3000, 10: 1, 11: {9: INSTANT, 11: 1, 23: "after"}}])
+    assert {row["name"]: row["at"] for row in rows} == {"before": 10, "after": 3000}
+
+
+def test_scheduler_by_another_clock(tmp_path):
+    """A bundle says by which clock it tells times, and what both showed at one moment."""
+    ahead = 7_000_000
+    bundle = {1: 0, 5: 2, 6: BOOT + 50 + ahead, 7: BOOT + 50,
+              2: [switch(ahead + 100, 0, 0, 8, "a"), switch(ahead + 300, 8, 1, 0, "idle")]}
+    rows = do_import(tmp_path, [CLOCKS, {10: 3, 1: bundle}])
+    assert {(row["name"], row["at"], row["to"]) for row in rows if row["thread"].startswith("CPU")} == {("a", 100, 300)}
+
+
 def test_attributes_of_all_types(tmp_path):
     annotations = [{10: "flag", 2: 1}, {10: "unsigned", 3: (1 << 64) - 1}, {10: "signed", 4: -5}, {10: "real", 5: 0.1},
                    {10: "text", 6: "x\u00e4"}, {10: "pointer", 7: 4096}, {10: "json", 9: "{}"},

@@ -58,6 +58,11 @@ static void test_drift_begins_anew(void **state)
 	assert_int_equal(clock.drifted, 1);
 	assert_int_equal(sn_cl_clock_error_ns(&clock), 20);
 	assert_int_equal(sn_cl_clock_host_ns(&clock, 6000), 6000 + OFFSET + 520);
+	/* and the other way */
+	sn_cl_clock_bound(&clock, 7000, 7000 + OFFSET - 90, 7000 + OFFSET - 30);
+	assert_int_equal(clock.drifted, 2);
+	assert_int_equal(sn_cl_clock_error_ns(&clock), 30);
+	assert_int_equal(sn_cl_clock_host_ns(&clock, 7000), 7000 + OFFSET - 60);
 }
 
 /* A clock that is hours away and drifts by 200 ppm: an operation whose own bounds have been
