@@ -151,7 +151,7 @@ static void values_are_statistics(void **state)
 {
 	struct sn_cct cct;
 	sn_cct_init(&cct);
-	const uint64_t path[] = {1}, amounts[] = {5, 3, 9, 3};
+	const uint64_t path[] = {1}, amounts[] = {5, 3, 9, 4};
 	uint32_t node = insert_path(&cct, path, 1);
 	for (size_t index = 0; index < 4; index++) {
 		assert_true(sn_cct_add(&cct, node, 2, amounts[index]));
@@ -162,14 +162,25 @@ static void values_are_statistics(void **state)
 	    &((struct sn_cct_value *)sn_array_at(&cct.values, 0))->record;
 	assert_int_equal(value->metric, 2);
 	assert_int_equal(value->count, 4);
-	assert_int_equal(value->sum, 20);
+	assert_int_equal(value->sum, 21);
 	assert_int_equal(value->min, 3);
 	assert_int_equal(value->max, 9);
-	assert_true(value->sum_squares == 124);
+	assert_true(value->sum_squares == 131);
 	sn_cct_forget_values(&cct);
 	assert_true(sn_cct_add(&cct, node, 2, 7));
 	value = &((struct sn_cct_value *)sn_array_at(&cct.values, 2))->record;
 	assert_int_equal(value->sum, 7);
+	sn_cct_release(&cct);
+}
+
+/* The root is nobody's child, not even its own. */
+static void a_frame_like_the_roots_is_below_it(void **state)
+{
+	struct sn_cct cct;
+	sn_cct_init(&cct);
+	struct sn_frame frame = {.kind = SN_FRAME_THREAD, .id = SN_ID_NONE};
+	assert_int_equal(sn_cct_child(&cct, 0, &frame), 1);
+	assert_int_equal(sn_cct_child(&cct, 0, &frame), 1);
 	sn_cct_release(&cct);
 }
 
@@ -395,6 +406,7 @@ int main(void)
 	    cmocka_unit_test(frames_differ_in_every_field),
 	    cmocka_unit_test(large_trees_keep_every_context),
 	    cmocka_unit_test(values_are_statistics),
+	    cmocka_unit_test(a_frame_like_the_roots_is_below_it),
 	    cmocka_unit_test(strings_and_codes_are_kept_once),
 	    cmocka_unit_test(running_out_of_memory_loses_only_what_is_new),
 	    cmocka_unit_test(snapshots_of_running_threads_are_consistent),
