@@ -323,6 +323,65 @@ static void snapshots_of_running_threads_are_consistent(void **state)
 	assert_int_equal(sn_thread_count(), 4);
 }
 
+static FILE *open_own_file(void)
+{
+	char **files, own[32];
+	size_t file_count;
+	struct sn_error error = {""};
+	FILE *file = NULL;
+	assert_int_equal(sn_measurement_list(sn_config.output, &files, &file_count, &error), 0);
+	snprintf(own, sizeof(own), "-%d-", (int)getpid());
+	for (size_t i = 0; i < file_count && !file; i++)
+		file = strstr(files[i], own) ? fopen(files[i], "rb") : NULL;
+	sn_measurement_free_list(files);
+	assert_non_null(file);
+	return file;
+}
+
+static struct sn_commit_slot newest_slot(FILE *file)
+{
+	struct sn_commit_slot slots[2];
+	for (unsigned i = 0; i < 2; i++) {
+		fseek(file, SN_COMMIT_SLOT_OFFSET(i), SEEK_SET);
+		if (fread(&slots[i], sizeof(slots[i]), 1, file) != 1)
+			slots[i].sequence = 0;
+	}
+	return slots[slots[1].sequence > slots[0].sequence];
+}
+
+/* Whoever is killed while a snapshot is written has the one before it: what it consists of, and
+ * where it is said, is touched by the next but one only. */
+static void the_snapshot_before_stays_whole(void **state)
+{
+	static unsigned char before[16 << 20], after[16 << 20];
+	struct sn_thread *thread = sn_thread_begin(0);
+	struct sn_frame frame = frame_of(3);
+	uint32_t node = sn_cct_child(&thread->cct, 0, &frame);
+	for (int i = 0; i < 5; i++) {
+		sn_cct_add(&thread->cct, node, 0, 10);
+		assert_true(snapshot_values() > 0);
+		FILE *file = open_own_file();
+		struct sn_commit_slot slot = newest_slot(file), same;
+		assert_in_range(slot.length, 1, sizeof(before));
+		fseek(file, (long)slot.offset, SEEK_SET);
+		assert_int_equal(fread(before, 1, slot.length, file), slot.length);
+		fclose(file);
+		sn_cct_add(&thread->cct, node, 0, 10);
+		sn_checkpoint_now("");
+		file = open_own_file();
+		struct sn_commit_slot next = newest_slot(file);
+		assert_int_equal(next.sequence, slot.sequence + 1);
+		fseek(file, SN_COMMIT_SLOT_OFFSET(slot.sequence % 2), SEEK_SET);
+		assert_int_equal(fread(&same, sizeof(same), 1, file), 1);
+		assert_memory_equal(&same, &slot, sizeof(slot));
+		fseek(file, (long)slot.offset, SEEK_SET);
+		assert_int_equal(fread(after, 1, slot.length, file), slot.length);
+		assert_memory_equal(after, before, slot.length);
+		fclose(file);
+	}
+	sn_thread_end();
+}
+
 static void a_forked_child_begins_anew(void **state)
 {
 	struct sn_thread *thread = sn_thread_begin(0);
@@ -410,6 +469,7 @@ int main(void)
 	    cmocka_unit_test(strings_and_codes_are_kept_once),
 	    cmocka_unit_test(running_out_of_memory_loses_only_what_is_new),
 	    cmocka_unit_test(snapshots_of_running_threads_are_consistent),
+	    cmocka_unit_test(the_snapshot_before_stays_whole),
 	    cmocka_unit_test(a_forked_child_begins_anew),
 	    cmocka_unit_test(shadows_nest_and_count_beyond_their_limit),
 	    cmocka_unit_test(short_threads_do_not_add_up),
