@@ -2,7 +2,11 @@
 """OpenCL programs: what is measured equals what is known of the program and what the runtime says."""
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
+import re
 import subprocess
 import time
 from collections import Counter
@@ -10,6 +14,7 @@ from collections import Counter
 import pytest
 
 import measured
+from program import SONDE
 
 PROGRAM = measured.BUILD / "tests/opencl-known"
 
@@ -145,6 +150,39 @@ def test_clock_is_known(both):
     assert "layer active" in status
     error_ns = int(status.split("clock known to ")[1].split(" ns")[0])
     assert error_ns < 1_000_000
+
+
+@pytest.mark.parametrize("drift_ppm", [0, 200])
+def test_clock_that_is_wrong(tmp_path, drift_ppm):
+    """A device clock that is 5 hours ahead and drifts: every operation is put where it was, as well as is said."""
+    paced, layer, log = measured.BUILD / "tests/opencl-paced", measured.BUILD / "tests/libopencl-skew.so", tmp_path / "log"
+    plain()  # or skips
+    command = f"OPENCL_LAYERS={layer}:$OPENCL_LAYERS exec {paced}"
+    environment = {**os.environ, "SKEW_LOG": str(log), "SKEW_DRIFT": str(drift_ppm)}
+    subprocess.run([SONDE, "run", "--trace", "-o", tmp_path / "run", "--", "sh", "-c", command], env=environment,
+                   capture_output=True, timeout=120, check=True)
+    truth = sorted(int(line.split()[0]) for line in log.read_text().splitlines())
+    wrong = sorted(int(line.split()[1]) for line in log.read_text().splitlines())
+    assert wrong[0] - truth[0] == pytest.approx(5 * 3600 * 10**9, abs=10**6)
+    assert (wrong[-1] - wrong[0]) - (truth[-1] - truth[0]) == pytest.approx((truth[-1] - truth[0]) * drift_ppm / 1e6, abs=2)
+    out = subprocess.run([SONDE, "export", "--to", "events", tmp_path / "run.sdb", "-o", "-"], capture_output=True, text=True,
+                         check=True).stdout
+    rows = [row for row in csv.DictReader(io.StringIO(out)) if row["start_ns"]]
+    calls = {row["link"]: row for row in rows if row["name"] == "clEnqueueNDRangeKernel"}
+    kernels = sorted((int(row["start_ns"]), int(row["end_ns"]), row["link"]) for row in rows if row["name"] == "turn")
+    waits = sorted((int(row["start_ns"]), int(row["end_ns"])) for row in rows if row["name"] == "clFinish")
+    assert len(kernels) == len(truth) == 170 and len(waits) == 151
+    status = json.loads(subprocess.run([SONDE, "info", "--format", "json", tmp_path / "run.sdb"], capture_output=True,
+                                       text=True, check=True).stdout)["properties"]
+    known, worst = map(int, re.search(r"clock known to (\d+) ns, at worst (\d+)", str(status)).groups())
+    assert known <= worst
+    assert all(int(calls[link]["start_ns"]) <= start <= end for start, end, link in kernels)  # no effect before its cause
+    for (start, end, _), (_, wait_end) in zip(kernels, waits):
+        assert end <= wait_end + 2 * worst
+    # Whatever the runtime's own clock begins with, it is one offset. The last twenty waited half a second, in which
+    # 200 ppm are 100 us.
+    offsets = [kernel[0] - true for kernel, true in zip(kernels, truth)]
+    assert max(offsets) - min(offsets) <= 2 * worst
 
 
 def test_end_with_operations_outstanding(tmp_path):

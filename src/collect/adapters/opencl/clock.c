@@ -2,50 +2,168 @@
 /*
  * A device's clock against the host's, from bounds alone; see opencl.h.
  *
- * The bounds only ever shrink while the clocks run at one rate. When an observation contradicts
- * them the clocks have drifted apart by more than the bounds are wide: they begin anew with it.
+ * The offset of two clocks that run evenly is a line: an offset at some moment, and a slope. Each
+ * observation says of all lines that they pass between two points, so it cuts the polygon of the
+ * lines that are possible (offset by slope) along two straight edges. The corners left are the dual
+ * of the convex hulls of Duda et al., "Estimating global time in distributed systems" (ICDCS 1987),
+ * in constant memory. When nothing is left the drift has changed, and the polygon begins anew.
  */
 #include "opencl.h"
 
+#include <sched.h>
+
+#define SLOPE_MOST 1e-3 /* no clock is worse */
+#define SLACK_NS   0.5	/* of rounding */
+#define SPINS_MAX  1000u
+
 void sn_cl_clock_init(struct sn_cl_clock *clock)
 {
-	atomic_store_explicit(&clock->lower_ns, INT64_MIN, memory_order_relaxed);
-	atomic_store_explicit(&clock->upper_ns, INT64_MAX, memory_order_relaxed);
+	clock->corner_count = 0;
+	atomic_store_explicit(&clock->busy, false, memory_order_relaxed);
+	atomic_store_explicit(&clock->error_ns, UINT64_MAX, memory_order_relaxed);
+	atomic_store_explicit(&clock->worst_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&clock->offset_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&clock->drifted, 0, memory_order_relaxed);
+}
+
+/* False where whoever holds it does not let go: its process has forked meanwhile. */
+static bool take(struct sn_cl_clock *clock)
+{
+	for (unsigned spins = 0; spins < SPINS_MAX; spins++) {
+		if (!atomic_exchange_explicit(&clock->busy, true, memory_order_acquire))
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
+static void release(struct sn_cl_clock *clock)
+{
+	atomic_store_explicit(&clock->busy, false, memory_order_release);
+}
+
+/* What the polygon's corner says of the offset at `at`, less base_ns. */
+static double offset_at(struct sn_cl_corner corner, double at)
+{
+	return corner.offset + corner.slope * at;
+}
+
+static double since_origin(const struct sn_cl_clock *clock, uint64_t device_ns)
+{
+	return (double)(int64_t)(device_ns - clock->origin_ns);
+}
+
+static void begin_anew(struct sn_cl_clock *clock, uint64_t device_ns, uint64_t before_ns,
+		       uint64_t after_ns)
+{
+	double width = (double)(after_ns - before_ns) + 2 * SLACK_NS;
+	clock->origin_ns = device_ns;
+	clock->base_ns = (int64_t)(before_ns - device_ns);
+	clock->corner_count = 4;
+	clock->corners[0] = (struct sn_cl_corner){-SLACK_NS, -SLOPE_MOST};
+	clock->corners[1] = (struct sn_cl_corner){-SLACK_NS + width, -SLOPE_MOST};
+	clock->corners[2] = (struct sn_cl_corner){-SLACK_NS + width, SLOPE_MOST};
+	clock->corners[3] = (struct sn_cl_corner){-SLACK_NS, SLOPE_MOST};
+}
+
+static bool is_same(struct sn_cl_corner a, struct sn_cl_corner b)
+{
+	double offset = a.offset - b.offset, slope = a.slope - b.slope;
+	return offset < 1e-3 && offset > -1e-3 && slope < 1e-15 && slope > -1e-15;
+}
+
+static unsigned add_corner(struct sn_cl_corner *corners, unsigned count, struct sn_cl_corner corner)
+{
+	if (count == SN_CL_CORNERS || (count && is_same(corners[count - 1], corner)))
+		return count;
+	corners[count] = corner;
+	return count + 1;
+}
+
+/* Keeps what is on one side of an edge: offset_at(at) of at least `limit` (side 1) or at most (-1).
+ * (Sutherland, Hodgman, "Reentrant polygon clipping", 1974.) False if nothing is left, or more
+ * corners than there is room for. */
+static bool cut(struct sn_cl_clock *clock, double at, double limit, int side)
+{
+	struct sn_cl_corner kept[SN_CL_CORNERS];
+	unsigned count = 0;
+	for (unsigned i = 0; i < clock->corner_count; i++) {
+		struct sn_cl_corner a = clock->corners[i],
+				    b = clock->corners[(i + 1) % clock->corner_count];
+		double from = side * (offset_at(a, at) - limit),
+		       to = side * (offset_at(b, at) - limit);
+		if (from >= 0)
+			count = add_corner(kept, count, a);
+		if ((from >= 0) == (to >= 0))
+			continue;
+		double part = from / (from - to);
+		count = add_corner(kept, count,
+				   (struct sn_cl_corner){a.offset + part * (b.offset - a.offset),
+							 a.slope + part * (b.slope - a.slope)});
+	}
+	for (unsigned i = 0; i < count; i++)
+		clock->corners[i] = kept[i];
+	clock->corner_count = count;
+	return count && count < SN_CL_CORNERS;
+}
+
+/* The least and the greatest offset that is possible. */
+struct span {
+	double least, most;
+};
+
+static struct span span_at(const struct sn_cl_clock *clock, double at)
+{
+	struct span span = {0, 0};
+	for (unsigned i = 0; i < clock->corner_count; i++) {
+		double offset = offset_at(clock->corners[i], at);
+		span.least = !i || offset < span.least ? offset : span.least;
+		span.most = !i || offset > span.most ? offset : span.most;
+	}
+	return span;
+}
+
+static uint64_t error_of(struct span span)
+{
+	return (uint64_t)((span.most - span.least) / 2) + 1;
 }
 
 void sn_cl_clock_bound(struct sn_cl_clock *clock, uint64_t device_ns, uint64_t before_ns,
 		       uint64_t after_ns)
 {
-	int64_t lower = (int64_t)(before_ns - device_ns), upper = (int64_t)(after_ns - device_ns);
-	/* relaxed everywhere: each bound is true by itself, and a lost race loses one observation
-	 */
-	int64_t low = atomic_load_explicit(&clock->lower_ns, memory_order_relaxed);
-	int64_t high = atomic_load_explicit(&clock->upper_ns, memory_order_relaxed);
-	if (lower > high || upper < low) {
-		atomic_fetch_add_explicit(&clock->drifted, 1, memory_order_relaxed);
-		atomic_store_explicit(&clock->lower_ns, lower, memory_order_relaxed);
-		atomic_store_explicit(&clock->upper_ns, upper, memory_order_relaxed);
+	if (after_ns < before_ns || !take(clock))
 		return;
+	double at = since_origin(clock, device_ns);
+	double lower = (double)((int64_t)(before_ns - device_ns) - clock->base_ns) - SLACK_NS;
+	double upper = lower + (double)(after_ns - before_ns) + 2 * SLACK_NS;
+	struct span known = span_at(clock, at);
+	if (!clock->corner_count) {
+		begin_anew(clock, device_ns, before_ns, after_ns);
+	} else if ((lower > known.least && !cut(clock, at, lower, 1)) ||
+		   (upper < known.most && !cut(clock, at, upper, -1))) {
+		atomic_fetch_add_explicit(&clock->drifted, 1, memory_order_relaxed);
+		begin_anew(clock, device_ns, before_ns, after_ns);
 	}
-	if (lower > low)
-		atomic_store_explicit(&clock->lower_ns, lower, memory_order_relaxed);
-	if (upper < high)
-		atomic_store_explicit(&clock->upper_ns, upper, memory_order_relaxed);
+	known = span_at(clock, since_origin(clock, device_ns));
+	atomic_store_explicit(&clock->error_ns, error_of(known), memory_order_relaxed);
+	release(clock);
 }
 
-uint64_t sn_cl_clock_error_ns(const struct sn_cl_clock *clock)
+uint64_t sn_cl_clock_host_ns(struct sn_cl_clock *clock, uint64_t device_ns)
 {
-	int64_t low = atomic_load_explicit(&clock->lower_ns, memory_order_relaxed);
-	int64_t high = atomic_load_explicit(&clock->upper_ns, memory_order_relaxed);
-	if (low == INT64_MIN || high < low)
-		return UINT64_MAX;
-	return ((uint64_t)high - (uint64_t)low + 1) / 2;
-}
-
-uint64_t sn_cl_clock_host_ns(const struct sn_cl_clock *clock, uint64_t device_ns)
-{
-	int64_t low = atomic_load_explicit(&clock->lower_ns, memory_order_relaxed);
-	uint64_t error = sn_cl_clock_error_ns(clock);
-	return error == UINT64_MAX ? device_ns : device_ns + (uint64_t)low + error;
+	if (!take(clock))
+		return device_ns +
+		       (uint64_t)atomic_load_explicit(&clock->offset_ns, memory_order_relaxed);
+	int64_t offset_ns = 0;
+	if (clock->corner_count) {
+		struct span span = span_at(clock, since_origin(clock, device_ns));
+		uint64_t error_ns = error_of(span);
+		offset_ns = clock->base_ns + (int64_t)((span.least + span.most) / 2);
+		atomic_store_explicit(&clock->error_ns, error_ns, memory_order_relaxed);
+		if (error_ns > atomic_load_explicit(&clock->worst_ns, memory_order_relaxed))
+			atomic_store_explicit(&clock->worst_ns, error_ns, memory_order_relaxed);
+	}
+	atomic_store_explicit(&clock->offset_ns, offset_ns, memory_order_relaxed);
+	release(clock);
+	return device_ns + (uint64_t)offset_ns;
 }

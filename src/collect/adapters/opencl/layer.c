@@ -112,7 +112,8 @@ static const char *opencl_status(void)
 	const struct sn_cl_device *device;
 	sn_line_add(&line, "layer active");
 	for (uint32_t index = 0; (device = sn_cl_device_at(index)); index++) {
-		uint64_t error_ns = sn_cl_clock_error_ns(&device->clock);
+		uint64_t error_ns =
+		    atomic_load_explicit(&device->clock.error_ns, memory_order_relaxed);
 		sn_line_add(&line, "; ");
 		sn_line_add(&line, device->name);
 		if (error_ns == UINT64_MAX)
@@ -120,6 +121,12 @@ static const char *opencl_status(void)
 		sn_line_add(&line, ", clock known to ");
 		sn_line_add_number(&line, error_ns);
 		sn_line_add(&line, " ns");
+		uint64_t worst_ns =
+		    atomic_load_explicit(&device->clock.worst_ns, memory_order_relaxed);
+		if (!worst_ns) /* no time was asked for */
+			continue;
+		sn_line_add(&line, ", at worst ");
+		sn_line_add_number(&line, worst_ns);
 	}
 	return text;
 }

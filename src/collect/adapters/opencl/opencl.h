@@ -31,25 +31,37 @@ extern struct _cl_icd_dispatch sn_cl_real;
 
 /* ---- clocks ---- */
 
+#define SN_CL_CORNERS 48
+
+/* A line that the offset may be on: its value at origin_ns less base_ns, and its slope. */
+struct sn_cl_corner {
+	double offset, slope;
+};
+
 /*
- * The offset from a device's clock to CLOCK_MONOTONIC lies within [lower_ns, upper_ns]: host time =
- * device time + offset. Every operation tightens the bounds, since the moment at which it was
- * queued, on the device's clock, lies between the host's times before and after the call.
+ * Host time (CLOCK_MONOTONIC) = device time + an offset, which moves evenly where the clocks drift
+ * apart. Every operation tells more of it, since the moment at which it was queued, on the device's
+ * clock, lies between the host's times before and after the call. Constant memory.
  */
 struct sn_cl_clock {
-	_Atomic int64_t lower_ns, upper_ns;
-	_Atomic uint32_t drifted; /* times the bounds contradicted each other and began anew */
+	_Atomic bool busy; /* what follows is being used, up to corners */
+	uint64_t origin_ns;
+	int64_t base_ns;
+	unsigned corner_count; /* 0: nothing is known */
+	struct sn_cl_corner corners[SN_CL_CORNERS];
+	_Atomic uint64_t error_ns; /* how wrong a time now can be; UINT64_MAX unknown */
+	_Atomic uint64_t worst_ns; /* the same of all times given */
+	_Atomic int64_t offset_ns; /* of the last time given */
+	_Atomic uint32_t drifted;  /* how often the drift changed, and all began anew */
 };
 
 void sn_cl_clock_init(struct sn_cl_clock *clock);
-/* One observation: device_ns lay between the two host times. AS-safe: yes. MT: yes. */
+/* One observation: device_ns lay between the two host times. AS-safe: no. MT: yes. */
 void sn_cl_clock_bound(struct sn_cl_clock *clock, uint64_t device_ns, uint64_t before_ns,
 		       uint64_t after_ns);
-/* The host time of a device time, in the middle of the bounds. AS-safe: yes. MT: yes. */
-uint64_t sn_cl_clock_host_ns(const struct sn_cl_clock *clock, uint64_t device_ns);
-/* Half the distance of the bounds: how wrong sn_cl_clock_host_ns can be. UINT64_MAX unknown. MT:
- * yes. */
-uint64_t sn_cl_clock_error_ns(const struct sn_cl_clock *clock);
+/* The host time of a device time, in the middle of what is possible; the device's own where nothing
+ * is known. AS-safe: no. MT: yes. */
+uint64_t sn_cl_clock_host_ns(struct sn_cl_clock *clock, uint64_t device_ns);
 
 /* ---- objects ---- */
 

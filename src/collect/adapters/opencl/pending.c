@@ -263,6 +263,7 @@ static void trace_ended(struct sn_thread *owner, const struct pending *pending,
 	if (!self || stream == SN_ID_NONE)
 		return;
 	uint64_t start_ns = sn_cl_clock_host_ns(&pending->device->clock, times->started);
+	uint64_t end_ns = sn_cl_clock_host_ns(&pending->device->clock, times->ended);
 	count = attribute(attributes, count, SN_TRACE_KEY_BYTES, pending->bytes);
 	if (times->queued <= times->submitted && times->submitted <= times->started) {
 		count = attribute(attributes, count, SN_TRACE_KEY_QUEUED,
@@ -281,7 +282,7 @@ static void trace_ended(struct sn_thread *owner, const struct pending *pending,
 			       .owner = owner->index,
 			       .context = pending->node,
 			       .start_ns = start_ns,
-			       .end_ns = start_ns + (times->ended - times->started),
+			       .end_ns = end_ns > start_ns ? end_ns : start_ns,
 			       .link = pending->call ? SN_TRACE_LINK_CALL + pending->call : 0,
 			       .attributes = attributes,
 			       .attribute_count = count,
