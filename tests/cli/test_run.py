@@ -90,6 +90,7 @@ def interrupt(command: list, ready: Callable[[], bool], pause: float = 0) -> int
     has a foreground process is thrown away, by every system."""
     pid, terminal = pty.fork()
     if not pid:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # what a shell's script starts in the background ignores it
         os.execv(command[0], command)
     while not (Path(f"/proc/{pid}/comm").read_text() == "sonde\n" and ready()):
         time.sleep(0.001)
