@@ -172,16 +172,19 @@ static void map_modules(struct maps *maps, struct sn_unified *into, const struct
 		struct sn_merged_module module;
 		memcpy(&module, sn_intern_at(&merge->modules, i, NULL), sizeof(module));
 		module.path = apply(maps->strings, module.path);
+		uint32_t before = into->merge.modules.count;
 		uint32_t number = intern(maps, &into->merge.modules, &module, sizeof(module));
 		maps->modules[i] = number;
 		if (maps->is_lookup || maps->failed)
 			continue;
-		if (reserve_zeroed((void **)&into->merge.module_flags,
-				   &into->merge.module_flag_capacity, number + 1ull,
-				   sizeof(*into->merge.module_flags)))
+		if (sn_vec_reserve(&into->merge.module_flags, &into->merge.module_flag_capacity,
+				   number + 1ull) < 0) {
 			maps->failed = true;
-		else
-			into->merge.module_flags[number] |= merge->module_flags[i];
+			continue;
+		}
+		if (number == before)
+			into->merge.module_flags[number] = 0;
+		into->merge.module_flags[number] |= merge->module_flags[i];
 	}
 }
 

@@ -218,6 +218,25 @@ def test_threads_make_no_difference(sonde, generated, generated_db, tmp_path, jo
     assert out.read_bytes() == generated_db.read_bytes()
 
 
+def test_threads_that_each_meet_modules_of_their_own(sonde, tmp_path):
+    """What one thread knows of its measurements' modules is put to another's, whatever the memory held before."""
+    (tmp_path / "work.c").write_text("int main(void) { for (volatile int i = 0; i < 40000000; i++) ; return VALUE; }")
+    folders = []
+    for value in range(12):
+        program = tmp_path / f"work{value}"
+        subprocess.run(["gcc", "-g", "-O1", f"-DVALUE={value}", "-o", program, tmp_path / "work.c"], check=True)
+        sonde("run", "--no-analyze", "-F", "997", "-o", tmp_path / str(value), "--", program)
+        folders.append(tmp_path / f"{value}.sonde")
+    found = set()
+    for jobs in (1, *[12] * 8):
+        environment = {**clean_environment(), "MALLOC_PERTURB_": "1"}
+        subprocess.run([BUILD / "src/cmd/sonde", "analyze", "-j", str(jobs), *folders, "-o", tmp_path / "out.sdb"],
+                       env=environment, check=True, capture_output=True)
+        found.add((tmp_path / "out.sdb").read_bytes())
+    names = [row["name"] for row in json.loads(sonde("report", "--view", "flat", "--format", "json", tmp_path / "out.sdb").out)["rows"]]
+    assert len(found) == 1 and "main" in names and not any("+0x" in name for name in names if name.startswith("work"))
+
+
 @pytest.mark.parametrize("ranks,jobs", [(1, 1), (3, 1), (2, 2)])
 def test_ranks_make_no_difference(generated, generated_db, tmp_path, ranks, jobs):
     out = tmp_path / "out.sdb"
