@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#if defined(__x86_64__)
 /* The kernel's numbers of registers (asm/perf_regs.h) as DWARF's. */
 static const uint8_t dwarf_numbers[] = {
     [0] = SN_REG_RAX,  [1] = SN_REG_RBX,  [2] = SN_REG_RCX,  [3] = SN_REG_RDX,	[4] = SN_REG_RSI,
@@ -21,7 +20,6 @@ static const uint8_t dwarf_numbers[] = {
     [22] = SN_REG_R14, [23] = SN_REG_R15,
 };
 #define IS_KEPT(number) ((number) <= 8 || ((number) >= 16 && (number) <= 23))
-#endif
 
 #define ENTRY_BYTES_MAX (64u << 10) /* from a function's start to a pc in it */
 

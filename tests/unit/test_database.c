@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Databases: what is written is what is read, in one order only, and damage is always noticed. */
+#include "whole_file.h"
 #include "db_fixture.h"
 
 #include "../fuzz/fuzz_database_checksums.h"
@@ -26,19 +27,6 @@
 
 static char folder[] = "/tmp/sonde-test-database-XXXXXX";
 static char path[128];
-
-static unsigned char *read_whole(const char *name, size_t *length)
-{
-	FILE *file = fopen(name, "rb");
-	assert_non_null(file);
-	fseek(file, 0, SEEK_END);
-	*length = (size_t)ftell(file);
-	rewind(file);
-	unsigned char *bytes = malloc(*length + 1);
-	assert_int_equal(fread(bytes, 1, *length, file), *length);
-	fclose(file);
-	return bytes;
-}
 
 static void write_whole(const void *bytes, size_t length)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is alike in a database is told apart, and numbered the same whatever came first. */
+#include "whole_file.h"
 #include "db_fixture.h"
 
 #include "format/database.h"
@@ -16,19 +17,6 @@
 #include <cmocka.h>
 
 static char path[64];
-
-static unsigned char *read_whole(const char *name, size_t *length)
-{
-	FILE *file = fopen(name, "rb");
-	assert_non_null(file);
-	fseek(file, 0, SEEK_END);
-	*length = (size_t)ftell(file);
-	rewind(file);
-	unsigned char *bytes = malloc(*length + 1);
-	assert_int_equal(fread(bytes, 1, *length, file), *length);
-	fclose(file);
-	return bytes;
-}
 
 static void write_builder(struct sn_db_builder *builder)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading measurement files: the newest whole snapshot is found, and damage never gets through. */
+#include "whole_file.h"
 #include "measurement_fixture.h"
 
 #include "format/checksum.h"
@@ -17,19 +18,6 @@
 
 static char folder[] = "/tmp/sonde-test-measurement-XXXXXX";
 static char path[128];
-
-static unsigned char *read_whole(size_t *length)
-{
-	FILE *file = fopen(path, "rb");
-	assert_non_null(file);
-	fseek(file, 0, SEEK_END);
-	*length = (size_t)ftell(file);
-	rewind(file);
-	unsigned char *bytes = malloc(*length + 1);
-	assert_int_equal(fread(bytes, 1, *length, file), *length);
-	fclose(file);
-	return bytes;
-}
 
 /* Two threads; the second has one context with `samples` samples of 5 ms. */
 static struct measurement_fixture *make(uint64_t samples)
@@ -154,7 +142,7 @@ static void the_older_snapshot_is_the_fallback(void **state)
 	uint64_t start = measurement_fixture_commit(f, path, true);
 	measurement_fixture_free(f);
 	size_t length, fallbacks = 0;
-	unsigned char *bytes = read_whole(&length);
+	unsigned char *bytes = read_whole(path, &length);
 	for (size_t i = start; i < length; i++) {
 		bytes[i] ^= 0x10;
 		struct sn_measurement *m = NULL;
@@ -206,7 +194,7 @@ static void foreign_files_are_refused(void **state)
 	measurement_fixture_commit(f, path, true);
 	measurement_fixture_free(f);
 	size_t length;
-	unsigned char *bytes = read_whole(&length);
+	unsigned char *bytes = read_whole(path, &length);
 	write_whole(bytes, 2000);
 	assert_unreadable("truncated");
 	memset(bytes + SN_COMMIT_SLOT_OFFSET(0), 0, 1024);
@@ -267,7 +255,7 @@ static void forged_numbers_are_noticed(void **state)
 	measurement_fixture_commit(f, path, true);
 	measurement_fixture_free(f);
 	size_t length;
-	unsigned char *bytes = read_whole(&length), *forged = malloc(length);
+	unsigned char *bytes = read_whole(path, &length), *forged = malloc(length);
 	for (size_t i = 0; i < sizeof(forgeries) / sizeof(*forgeries); i++) {
 		struct sn_measurement *m = NULL;
 		struct sn_error error = {""};
