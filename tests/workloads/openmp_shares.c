@@ -7,7 +7,9 @@
  * Usage: openmp_shares THREADS ROUNDS [nested|tasks|old [UNIT]]. Prints nothing but "done".
  * Compiled as a library it offers run_regions(THREADS, ROUNDS).
  *
- * The unit of work is a dependent chain of integer operations, the same for each thread.
+ * The unit of work is a dependent chain of integer operations, the same for each thread. Rounds
+ * differ in length, for a period of samples that is a multiple of a round would meet the same
+ * function for ever.
  */
 #include <omp.h>
 #include <stdio.h>
@@ -15,7 +17,8 @@
 #include <string.h>
 
 /* Kept longer than a period of sampling for threads that live for one region only. */
-static unsigned long unit = 20000;
+static unsigned long usual_unit = 20000;
+static unsigned long unit;
 
 static int threads;
 static unsigned long total;
@@ -99,6 +102,9 @@ __attribute__((noinline)) static void second_tasks(void)
 
 static void run(const char *kind)
 {
+	static unsigned long chance = 1;
+	chance = chance * 6364136223846793005ul + 1442695040888963407ul;
+	unit = usual_unit / 2 + (chance >> 33) % usual_unit;
 #ifdef OLD
 	if (!strcmp(kind, "old"))
 		first_as_before();
@@ -127,7 +133,7 @@ int main(int argc, char **argv)
 	threads = argc > 1 ? atoi(argv[1]) : 2;
 	unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
 	if (argc > 4)
-		unit = strtoul(argv[4], NULL, 10);
+		usual_unit = strtoul(argv[4], NULL, 10);
 	omp_set_max_active_levels(2);
 	for (unsigned long round = 0; round < rounds; round++)
 		run(argc > 3 ? argv[3] : "");

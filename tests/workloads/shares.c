@@ -6,7 +6,8 @@
  *
  * The unit of work is a dependent chain of integer operations of fixed length, so that its time
  * depends on nothing but the processor's frequency; rounds are short, so that a change of frequency
- * meets all.
+ * meets all. Rounds differ in length, for a period of samples that is a multiple of a round would
+ * meet the same function for ever; left() chooses, and right() takes the same.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -15,11 +16,12 @@
 #define UNIT 20000ul
 
 static unsigned long rounds = 1500;
+static __thread unsigned long unit = UNIT;
 
 /* In each function its own, so that no call hides the cost; the loop is not vectorisable. */
 #define WORK(units)                                                                                \
 	do {                                                                                       \
-		for (unsigned long step = 0; step < (units)*UNIT; step++) {                        \
+		for (unsigned long steps = (units)*unit; steps > 0; steps--) {                     \
 			seed = seed * 6364136223846793005ul + 1442695040888963407ul;               \
 			__asm__ volatile("" : "+r"(seed));                                         \
 		}                                                                                  \
@@ -51,6 +53,7 @@ __attribute__((noinline)) unsigned long delta(unsigned long seed)
 
 __attribute__((noinline)) unsigned long left(unsigned long seed)
 {
+	unit = UNIT / 2 + (seed >> 33) % UNIT;
 	return alpha(beta(gamma_(delta(seed)))) + 1;
 }
 

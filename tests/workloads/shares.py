@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known answer: alpha does 10 % of the work, beta 20 %, gamma_ 30 % and delta 40 %, half by each caller."""
+"""Known answer: alpha does 10 % of the work, beta 20 %, gamma_ 30 % and delta 40 %, half by each caller.
+
+Rounds differ in length, for a period of samples that is a multiple of a round would meet the same function for ever.
+"""
+import random
+
+unit = 500
 
 
 def work(units):
     total = 0
-    for step in range(units * 500):
+    for step in range(units * unit):
         total += step ^ 5
     return total
 
@@ -34,7 +40,9 @@ def right():
 
 
 def main():
+    global unit
     for _ in range(3500):
+        unit = random.randrange(250, 750)
         left()
         right()
 
