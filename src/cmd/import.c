@@ -2,8 +2,8 @@
 /* `sonde import`: files of other tools to one database. The formats are in src/import. */
 #include "command.h"
 
-#include "format/database_writer.h"
-#include "import/importer.h"
+#include "import/import_files.h"
+#include "trace_input.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,8 @@ static const char usage[] =
     "USAGE\n"
     "    sonde import [--from FORMAT] [-S FILE]... FILE... -o OUT.sdb\n\n"
     "    Makes one database of measurements and results of another tool. The format is recognised\n"
-    "    by what is in the files. Several files of one format make one database.\n\n"
+    "    by what is in the files. Several files of one format make one database; a folder of\n"
+    "    them stands for all that it holds.\n\n"
     "OPTIONS\n"
     "    -o, --output OUT.sdb  the database to write\n"
     "    --from FORMAT         take the files for this format; see below\n"
@@ -63,6 +64,7 @@ static const char usage[] =
     "    sonde import hpctoolkit-app-measurements -o app.sdb\n"
     "    sonde import hpctoolkit-app-database -o app.sdb\n"
     "    sonde import rank*.pt.trace.json.gz -o ranks.sdb && sonde timeline ranks.sdb\n"
+    "    sonde import folder-of-ranks -o ranks.sdb\n"
     "    sonde import run1.m run2.m -o both.sdb && sonde report both.sdb\n";
 
 struct arguments {
@@ -149,47 +151,25 @@ static int check_inputs(struct arguments *arguments, struct sn_error *error)
 	return 0;
 }
 
-static int import(struct arguments *arguments)
+static int import(struct arguments *arguments, struct sn_import_files *inputs,
+		  const char *const *operands, size_t operand_count)
 {
 	struct sn_error error = {""};
-	int code = check_inputs(arguments, &error);
-	if (code != 0)
-		return sn_command_fail("%s", error.text);
-	struct sn_db_builder *builder = sn_db_builder_new();
-	size_t memory =
-	    sn_import_event_memory(arguments->request.paths, arguments->request.path_count);
-	struct sn_trace_writer *events = arguments->request.events =
-	    sn_trace_writer_new(memory, NULL);
-	if (!builder || !events) {
-		sn_db_builder_free(builder);
-		sn_trace_writer_free(events);
-		return sn_command_fail("out of memory");
-	}
-	arguments->request.notes = &arguments->notes;
-	sn_db_builder_property(builder, "imported.from", arguments->importer->name);
-	sn_db_builder_property(builder, "sonde.version", SN_VERSION);
-	code = sn_importer_read(arguments->importer, &arguments->request, builder, &error);
-	uint32_t contexts = sn_db_builder_context_count(builder);
-	uint64_t event_count = sn_trace_writer_count(events);
-	if (event_count)
-		sn_trace_writer_attach(events, builder); /* whose they are from then on */
-	else
-		sn_trace_writer_free(events);
+	struct sn_import_counts counts = {0};
+	struct sn_import_request *request = &arguments->request;
+	int code = sn_import_files_list(inputs, operands, operand_count, &error);
+	request->paths = (const char *const *)inputs->paths;
+	request->path_count = inputs->count;
 	if (code == 0)
-		code = sn_db_builder_write(builder, arguments->output, &error);
-	sn_db_builder_free(builder);
+		code = check_inputs(arguments, &error);
+	if (code == 0)
+		code = sn_import(arguments->importer, request, arguments->output, &counts, &error);
 	if (code != 0)
 		return sn_command_fail("%s", error.text);
-	if (*arguments->notes.unread)
-		sn_command_warn("not read: %s", arguments->notes.unread);
-	if (arguments->notes.left_out)
-		sn_command_warn("%" PRIu64 " file%s left out; the first: %s",
-				arguments->notes.left_out,
-				arguments->notes.left_out == 1 ? " was" : "s were",
-				arguments->notes.first.text);
+	sn_command_import_notes(request->notes);
 	printf("%s: %" PRIu32 " contexts, %" PRIu64 " events from %zu input%s of %s\n",
-	       arguments->output, contexts, event_count, arguments->request.path_count,
-	       arguments->request.path_count == 1 ? "" : "s", arguments->importer->name);
+	       arguments->output, counts.contexts, counts.events, request->path_count,
+	       request->path_count == 1 ? "" : "s", arguments->importer->name);
 	return SN_EXIT_DONE;
 }
 
@@ -199,17 +179,19 @@ static int run(int argc, char **argv)
 	int status = SN_EXIT_FAILED;
 	if (!arguments)
 		return sn_command_fail("out of memory");
+	struct sn_import_files inputs = {0};
+	arguments->request.notes = &arguments->notes;
 	if (parse(argc, argv, arguments, &status) == 0) {
-		arguments->request.paths = (const char *const *)argv + optind;
-		arguments->request.path_count = (size_t)(argc - optind);
 		if (optind == argc)
 			status = sn_command_misuse(&sn_command_import, "no file given");
 		else if (!arguments->output)
 			status = sn_command_misuse(&sn_command_import,
 						   "no output given: add -o OUT.sdb");
 		else
-			status = import(arguments);
+			status = import(arguments, &inputs, (const char *const *)argv + optind,
+					(size_t)(argc - optind));
 	}
+	sn_import_files_release(&inputs);
 	free(arguments);
 	return status;
 }

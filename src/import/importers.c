@@ -176,8 +176,8 @@ static const struct sn_importer *recognise(const char *path, struct sn_error *er
 	}
 	char names[256];
 	list_names(names, sizeof(names));
-	sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': not of a known format (%s)", path,
-		names);
+	sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': %s of a known format (%s)", path,
+		input.is_folder ? "nothing in that folder is" : "not", names);
 	return NULL;
 }
 

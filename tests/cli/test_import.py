@@ -67,6 +67,26 @@ def test_unknown_format_lists_what_is_known(tmp_path):
     assert refused(tmp_path, path) == f"sonde: cannot import '{path}': not of a known format ({', '.join(FORMATS)})\n"
 
 
+def test_a_folder_stands_for_what_is_in_it(tmp_path):
+    """Of many things that lie there, what is of a known format, by numbers in names; never a database."""
+    folder = tmp_path / "ranks"
+    (folder / "deeper").mkdir(parents=True)
+    for rank in (10, 9):
+        (folder / f"rank{rank}.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": [
+            {"ph": "X", "cat": "cpu_op", "name": f"aten::of_{rank}", "pid": rank, "tid": 1, "ts": 1, "dur": 1}]}))
+    (folder / "notes.txt").write_text("what was tried")
+    assert run_sonde("import", folder, "-o", folder / "all.sdb").status == 0
+    again = run_sonde("import", folder, "-o", tmp_path / "all.sdb")
+    assert again.status == 0 and "2 events from 2 inputs of kineto" in again.out and not again.err
+    each = run_sonde("import", folder / "rank9.json", folder / "rank10.json", "-o", tmp_path / "each.sdb")
+    assert each.status == 0
+    assert (tmp_path / "all.sdb").read_bytes() == (tmp_path / "each.sdb").read_bytes()
+    for path in folder.glob("rank*"):
+        path.unlink()
+    assert refused(tmp_path, folder) == f"sonde: cannot import '{folder}': nothing in that folder is " \
+        f"of a known format ({', '.join(FORMATS)})\n"
+
+
 def test_own_files_name_their_command(tmp_path):
     generate("-r", 1, "-t", 1, "-s", 0, "-o", tmp_path / "m.sonde")
     assert run_sonde("analyze", tmp_path / "m.sonde", "-o", tmp_path / "m.sdb").status == 0

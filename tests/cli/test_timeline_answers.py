@@ -278,7 +278,7 @@ def test_one_command_for_a_folder(sonde, tmp_path):
     assert "another rank" in second
     assert "Which node to change: aten::" in second and "10% faster" in second
     assert sonde("timeline", tmp_path).status == 128
-    assert "no traces in that folder" in sonde("timeline", tmp_path).err
+    assert "nothing in that folder is of a known format" in sonde("timeline", tmp_path).err
 
 
 def test_mistakes_are_explained(sonde, simple):
