@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "format/measurement.h"
 #include "report/label.h"
+#include "report/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,17 +112,31 @@ struct sn_node sn_node_map_at(const struct sn_node_map *nodes, uint32_t number)
 	return node;
 }
 
-const char *sn_node_map_label(const struct sn_node_map *nodes, uint32_t number,
-			      char text[SN_NODE_CHARS])
+static const char *label(const struct sn_node_map *nodes, uint32_t number, size_t name_columns,
+			 size_t caller_columns, char text[SN_NODE_CHARS])
 {
 	char name[SN_LABEL_CHARS], caller[SN_LABEL_CHARS];
 	struct sn_node node = sn_node_map_at(nodes, number);
 	sn_label_name(nodes->db, SN_GROUP_AUTO, node.frame, name);
-	if (node.caller != SONDE_NONE) {
-		sn_label_name(nodes->db, SN_GROUP_AUTO, node.caller, caller);
-		snprintf(text, SN_NODE_CHARS, "%.200s in %.150s", name, caller);
-	} else {
-		snprintf(text, SN_NODE_CHARS, "%.390s", name);
+	sn_utf8_elide(name, name_columns);
+	if (node.caller == SONDE_NONE) {
+		snprintf(text, SN_NODE_CHARS, "%s", name);
+		return text;
 	}
+	sn_label_name(nodes->db, SN_GROUP_AUTO, node.caller, caller);
+	sn_utf8_elide(caller, caller_columns);
+	snprintf(text, SN_NODE_CHARS, "%.880s in %.640s", name, caller);
 	return text;
+}
+
+const char *sn_node_map_label(const struct sn_node_map *nodes, uint32_t number,
+			      char text[SN_NODE_CHARS])
+{
+	return label(nodes, number, 200, 150, text);
+}
+
+const char *sn_node_map_mention(const struct sn_node_map *nodes, uint32_t number,
+				char text[SN_NODE_CHARS])
+{
+	return label(nodes, number, 80, 60, text);
 }

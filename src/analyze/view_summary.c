@@ -73,7 +73,8 @@ static struct sn_node_sum *device_nodes(const struct sn_answers *answers, size_t
 static int say_where(const struct sn_answers *answers, const struct whole *whole,
 		     struct sn_page *page)
 {
-	char spread[300], place[SN_PLACE_CHARS], count[40], label[SN_NODE_CHARS], most[600] = "";
+	char spread[300], place[SN_PLACE_CHARS], count[40], label[SN_NODE_CHARS],
+	    most[SN_NODE_CHARS + 40] = "";
 	size_t node_count;
 	struct sn_node_sum *nodes = device_nodes(answers, &node_count);
 	double all = 0;
@@ -83,7 +84,7 @@ static int say_where(const struct sn_answers *answers, const struct whole *whole
 		all += nodes[i].value;
 	if (node_count)
 		snprintf(most, sizeof(most), " Most work: %s, %s of it.",
-			 sn_node_map_label(&answers->nodes, nodes[0].node, label),
+			 sn_node_map_mention(&answers->nodes, nodes[0].node, label),
 			 sn_answers_share(nodes[0].value, all));
 	free(nodes);
 	say_spread(answers, spread, sizeof(spread));
@@ -151,7 +152,7 @@ static int say_waits(const struct sn_answers *answers, const struct whole *whole
 			 sn_answers_share(whole->reasons[second], all));
 	if (node != SONDE_NONE && whole->idle > 0.1 * all)
 		snprintf(host, sizeof(host), " While they were idle, the host was most in %s (%s).",
-			 sn_node_map_label(&answers->nodes, node, label),
+			 sn_node_map_mention(&answers->nodes, node, label),
 			 sn_answers_share(share, 1));
 	sn_page_sentence(page,
 			 "What devices wait for: of the %s without computation mostly %s (%s): "
@@ -230,7 +231,7 @@ static int say_node(const struct sn_answers *answers, struct sn_page *page, stru
 		    page,
 		    "Which node to change: %s is on the critical path of %s for %s of "
 		    "its %s (%s); 10%% faster it would gain %s (%s), and were it free %s.%s",
-		    sn_node_map_label(&answers->nodes, best->node, label), path.name,
+		    sn_node_map_mention(&answers->nodes, best->node, label), path.name,
 		    sn_answers_time(best->time_ns), sn_answers_time(path.length_ns),
 		    sn_answers_share(best->time_ns, path.length_ns), sn_answers_time(best->gain_ns),
 		    sn_answers_share(best->gain_ns, path.length_ns),
@@ -243,7 +244,7 @@ static int say_node(const struct sn_answers *answers, struct sn_page *page, stru
 static int say_threads(const struct sn_answers *answers, struct sn_page *page,
 		       struct sn_error *error)
 {
-	char label[SN_NODE_CHARS], second[600] = "";
+	char label[SN_NODE_CHARS], second[SN_NODE_CHARS + 40] = "";
 	uint32_t contexts = sonde_db_context_count(answers->db);
 	double *times = calloc(contexts + 1ull, sizeof(*times)), all = 0;
 	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
@@ -257,14 +258,14 @@ static int say_threads(const struct sn_answers *answers, struct sn_page *page,
 	struct sn_node_sum *sums = result ? NULL : sn_node_sums(&answers->nodes, values, &count);
 	if (sums && count > 1)
 		snprintf(second, sizeof(second), ", then in %s (%s)",
-			 sn_node_map_label(&answers->nodes, sums[1].node, label),
+			 sn_node_map_mention(&answers->nodes, sums[1].node, label),
 			 sn_answers_share(sums[1].value, all));
 	if (sums && count)
 		sn_page_sentence(
 		    page,
 		    "Where the time goes: no device is recorded; of %s of threads most "
 		    "are in %s (%s)%s.",
-		    sn_answers_time(all), sn_node_map_label(&answers->nodes, sums[0].node, label),
+		    sn_answers_time(all), sn_node_map_mention(&answers->nodes, sums[0].node, label),
 		    sn_answers_share(sums[0].value, all), second);
 	free(sums);
 	free(times);

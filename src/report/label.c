@@ -135,7 +135,7 @@ static void fold_templates(char *text)
 	*to = '\0';
 }
 
-void sn_label_shorten(const char *name, char *text, size_t size)
+static void shorten(const char *name, bool keeps_templates, char *text, size_t size)
 {
 	size_t begin = 0;
 	bool is_cpp = strstr(name, "::") || strchr(name, '(');
@@ -147,9 +147,20 @@ void sn_label_shorten(const char *name, char *text, size_t size)
 	copy_name(name, copy, sizeof(copy) - 16, &begin);
 	if (copy[begin] == '\0')
 		begin = 0;
-	if (strlen(copy + begin) > 40)
+	if (!keeps_templates && strlen(copy + begin) > 40)
 		fold_templates(copy + begin);
 	sn_utf8_clean(copy[begin] ? copy + begin : name, text, size);
+}
+
+void sn_label_shorten(const char *name, char *text, size_t size)
+{
+	shorten(name, false, text, size);
+}
+
+/* What a kernel computes is often in its template arguments alone, so they stay. */
+static bool is_kernel(enum sn_frame_kind kind)
+{
+	return kind == SN_FRAME_KERNEL || kind == SN_FRAME_GPU_FUNCTION || kind == SN_FRAME_GPU_OP;
 }
 
 static void remove_all(char *text, const char *what)
@@ -241,6 +252,8 @@ static void label(const struct sonde_db *db, enum sn_grouping grouping, uint32_t
 		label_unnamed(db, frame, text);
 	else if (is_native && !is_full)
 		sn_label_shorten(name, text, SN_LABEL_CHARS);
+	else if (is_kernel(frame->kind) && !is_full)
+		shorten(name, true, text, SN_LABEL_CHARS);
 	else
 		sn_utf8_clean(name, text, SN_LABEL_CHARS);
 	if (grouping != SN_GROUP_KIND)

@@ -14,8 +14,8 @@ enum { SN_LABEL_CHARS = 1024 };
 
 /*
  * The name: "train.py:42 train_step" for Python (where the grouping keeps lines, else with the line
- * the function begins at), the function without parameters and return type for C++, otherwise the
- * name. Never empty.
+ * the function begins at), the function without parameters and return type for C++ and for kernels
+ * in it, otherwise the name. Never empty.
  */
 void sn_label_name(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
 		   char text[SN_LABEL_CHARS]);

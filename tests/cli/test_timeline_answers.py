@@ -46,6 +46,25 @@ def test_every_moment_without_computation_has_a_reason(sonde, simple):
                      "launch-bound": 30 * US, "launching": 200 * US}
 
 
+def test_kernels_go_by_what_tells_them_apart(sonde, tmp_path):
+    """Neither return type nor parameters; the template's arguments stay. In a sentence names are short, and whole
+    characters."""
+    trace = Trace()
+    add = "at::native::each<4, at::native::Add<float>, char*>"
+    names = [f"void {add}(int, (anonymous namespace)::Add<float>, char*)", "void f<" + "\u00fc" * 300 + ">(int)"]
+    for number, name in enumerate(names):
+        trace.launch(number + 1, 10 * number, 10 * number + 5)
+        trace.operation("kernel", name, 1000 * number + 100, 1000 * number + 200 + 100 * number, number + 1)
+    path = trace.write(tmp_path / "t.json")
+    text = " ".join(sonde("timeline", path).out.split())
+    said = text.split("Most work: ")[1].split(",")[0]
+    assert said.startswith("f<\u00fc") and said.endswith("\u00fc>") and len(said) == 80 and "\u2026" in said
+    work = sonde("import", path, "-o", tmp_path / "t.sdb")
+    assert work.status == 0
+    report = sonde("report", tmp_path / "t.sdb", "--metric", "kernel-time", COLUMNS="250").out
+    assert f" {add} " in report and "anonymous" not in report
+
+
 def test_what_is_held_back(sonde, tmp_path):
     """Launches take 10 us but for one kernel that starts 300 us after its launch, with nothing before it."""
     trace = Trace()
