@@ -94,6 +94,9 @@ enum sonde_node_stat {
 	SONDE_NODE_COPY_TIME = 5,   /* ns of copies and fills, likewise */
 	SONDE_NODE_MEMORY = 6,	    /* bytes it allocated in an execution */
 	SONDE_NODE_SELF_TIME = 7,   /* ns without the nodes it contains */
+	SONDE_NODE_REQUESTED = 8, /* bytes it asked for in an execution: memory less what is lost */
+	SONDE_NODE_TEMPORARY = 9, /* bytes of memory that it needed only while it ran */
+	SONDE_NODE_PERSISTENT = 10, /* bytes of memory that it keeps over executions */
 	SONDE_NODE_STAT_END
 };
 

@@ -132,6 +132,9 @@ static void fill_rows(const struct computing *on)
 		sonde_graph_stat(on->graph, row->node, SONDE_NODE_DEVICE_TIME, &row->device);
 		sonde_graph_stat(on->graph, row->node, SONDE_NODE_COPY_TIME, &row->copy);
 		sonde_graph_stat(on->graph, row->node, SONDE_NODE_MEMORY, &row->memory);
+		sonde_graph_stat(on->graph, row->node, SONDE_NODE_REQUESTED, &row->requested);
+		sonde_graph_stat(on->graph, row->node, SONDE_NODE_TEMPORARY, &row->temporary);
+		sonde_graph_stat(on->graph, row->node, SONDE_NODE_PERSISTENT, &row->persistent);
 		bool is_given = sonde_graph_stat(on->graph, row->node, SONDE_NODE_SELF_TIME, &self);
 		row->self_ns += is_given ? self.sum : row->time.sum;
 		uint32_t parent = sonde_graph_node(on->graph, row->node)->parent;
@@ -182,6 +185,9 @@ static void merge_row(struct sn_graph_row *into, const struct sn_graph_row *row)
 	sonde_db_stat_merge(&into->device, &row->device);
 	sonde_db_stat_merge(&into->copy, &row->copy);
 	sonde_db_stat_merge(&into->memory, &row->memory);
+	sonde_db_stat_merge(&into->requested, &row->requested);
+	sonde_db_stat_merge(&into->temporary, &row->temporary);
+	sonde_db_stat_merge(&into->persistent, &row->persistent);
 }
 
 static void group_rows(const struct sonde_graph *graph, enum sn_graph_by by,
@@ -216,6 +222,7 @@ static void sum_table(const struct sonde_graph *graph, struct sn_graph_table *ta
 		table->cost_ns += row->cost_ns;
 		table->has_time |= row->time.count > 0;
 		table->has_latency |= row->latency.count > 0;
+		table->has_queue |= row->queue.count > 0;
 		table->has_device |= row->device.count > 0;
 		table->has_copies |= row->copy.count > 0;
 		table->has_memory |= row->memory.count > 0;

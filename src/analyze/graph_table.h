@@ -21,6 +21,7 @@ struct sn_graph_row {
 	uint32_t node;							 /* of a group the first */
 	uint32_t nodes;							 /* how many there are */
 	struct sonde_db_stat time, latency, queue, device, copy, memory; /* see sonde/graph.h */
+	struct sonde_db_stat requested, temporary, persistent;		 /* of the memory */
 	double self_ns;
 	double cost_ns; /* the larger of self_ns and the time on devices: the order of the rows */
 };
@@ -29,7 +30,7 @@ struct sn_graph_table {
 	struct sn_graph_row *rows; /* by cost, then number */
 	size_t count;
 	double cost_ns; /* sum of the rows' */
-	bool has_time, has_latency, has_device, has_copies, has_memory, has_parts;
+	bool has_time, has_latency, has_queue, has_device, has_copies, has_memory, has_parts;
 };
 
 /* Of one model. 0 or SN_ERR_MEMORY; release in either case. */

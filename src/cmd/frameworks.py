@@ -153,8 +153,8 @@ def source_of(operation, inside):
     return b""
 
 
-def describe_graph(graph):
-    """A function's graph in the form in which XLA describes programs (HloModuleProto)."""
+def describe_graph(graph, function):
+    """A function's graph in the form in which XLA describes programs (HloModuleProto), and what the executor calls it."""
     inside = [os.sep + name + os.sep for name in ("tensorflow", "keras", "tf_keras")]
     operations = graph.get_operations()
     numbers = {operation.name: number for number, operation in enumerate(operations, 1)}
@@ -163,8 +163,20 @@ def describe_graph(graph):
         inputs = [numbers[tensor.op.name] for tensor in operation.inputs if tensor.op.name in numbers]
         body += field(2, field(1, operation.name) + field(2, operation.type) +
                       field(7, source_of(operation, inside)) + field(35, numbers[operation.name]) +
+                      (field(28, operation.device) if operation.device else b"") +
                       (field(36, b"".join(map(varint, inputs))) if inputs else b""))
-    return field(1, graph.name) + field(3, body + field(5, 1)) + field(6, 1)
+    return field(1, graph.name) + field(2, function) + field(3, body + field(5, 1)) + field(6, 1)
+
+
+def functions_of(things):
+    """By the id of a graph what its functions are called when they run; how Python keeps them changed in 2.13."""
+    names = {}
+    for thing in things:
+        if type(thing).__name__ in ("AtomicFunction", "_EagerDefinedFunction"):
+            name = getattr(thing, "name", b"")
+            name = name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+            names.setdefault(id(getattr(thing, "graph", None)), set()).add(name)
+    return names
 
 
 @quietly
@@ -172,11 +184,31 @@ def keep_graphs(folder):
     """The graphs of the functions that TensorFlow has traced so far."""
     import gc
     kind = sys.modules["tensorflow.python.framework.func_graph"].FuncGraph
-    graphs = [thing for thing in gc.get_objects() if type(thing) is kind]
+    things = gc.get_objects()
+    names = functions_of(things)
+    graphs = [(thing, name) for thing in things if type(thing) is kind for name in sorted(names.get(id(thing), [""]))]
     os.makedirs(folder, exist_ok=True)
-    for number, graph in enumerate(graphs):
+    for number, (graph, name) in enumerate(graphs):
         with open(os.path.join(folder, "%06d.hlo.pb" % number), "wb") as file:
-            file.write(describe_graph(graph))
+            file.write(describe_graph(graph, name))
+
+
+def allocator_statistics(tensorflow):
+    """
+    Functions that make TensorFlow's allocator on CPUs tell its profiler what it allocates, and end that; oneDNN's does so
+    always. Both are C++ functions without arguments or result, in a library that is loaded. None where they are not there.
+    """
+    import ctypes
+    path = os.path.join(os.path.dirname(tensorflow.__file__), "libtensorflow_framework.so.2")
+    try:
+        library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+        enabled = library._ZN3tsl24CPUAllocatorStatsEnabledEv
+        enabled.restype = ctypes.c_bool
+        begin, end = library._ZN3tsl23EnableCPUAllocatorStatsEv, library._ZN3tsl24DisableCPUAllocatorStatsEv
+        begin.restype = end.restype = None
+        return None if enabled() else (begin, end)
+    except (OSError, AttributeError):
+        return None
 
 
 @quietly
@@ -184,14 +216,20 @@ def after_tensorflow(tensorflow):
     folder = os.path.join(own_folder(), "tensorflow")
     profiler = tensorflow.profiler.experimental
     original, originally = profiler.start, profiler.stop
+    statistics = []
 
     def start():
         os.makedirs(folder, exist_ok=True)
+        statistics[:] = allocator_statistics(tensorflow) or ()
+        for begin in statistics[:1]:
+            begin()
         original(folder, options=profiler.ProfilerOptions(host_tracer_level=2, python_tracer_level=0,
                                                           device_tracer_level=1))
 
     def stop():
         originally()
+        for end in statistics[1:]:
+            end()
         keep_graphs(os.path.join(folder, "graphs"))
 
     session = Session(start, stop)

@@ -83,6 +83,9 @@ static void put_row(struct sn_json *json, const struct sn_graph_view *view,
 	put_stat(json, "device_ns", &row->device);
 	put_stat(json, "copy_ns", &row->copy);
 	put_stat(json, "memory_bytes", &row->memory);
+	put_stat(json, "requested_bytes", &row->requested);
+	put_stat(json, "temporary_bytes", &row->temporary);
+	put_stat(json, "persistent_bytes", &row->persistent);
 	sn_json_end(json, '}');
 }
 
@@ -234,7 +237,10 @@ static void csv_row(const struct sn_graph_view *view, uint32_t model,
 	csv_stat(out, &row->latency, false);
 	csv_stat(out, &row->device, false);
 	csv_stat(out, &row->copy, false);
-	fprintf(out, "%s\n", sn_number_exact(row->self_ns, text));
+	fprintf(out, "%s,", sn_number_exact(row->self_ns, text));
+	csv_stat(out, &row->queue, false);
+	csv_stat(out, &row->memory, false);
+	fprintf(out, "%s\n", sn_number_exact(row->memory.max, text));
 }
 
 int sn_graph_csv(const struct sn_graph_view *view, FILE *out, struct sn_error *error)
@@ -243,7 +249,8 @@ int sn_graph_csv(const struct sn_graph_view *view, FILE *out, struct sn_error *e
 	fputs("model,name,type,module,file,line,nodes,time_count,time_sum_ns,time_mean_ns,"
 	      "time_std_ns,time_min_ns,time_max_ns,latency_count,latency_sum_ns,latency_mean_ns,"
 	      "device_count,device_sum_ns,device_mean_ns,copy_count,copy_sum_ns,copy_mean_ns,"
-	      "self_ns\n",
+	      "self_ns,queue_count,queue_sum_ns,queue_mean_ns,memory_count,memory_sum_bytes,"
+	      "memory_mean_bytes,memory_max_bytes\n",
 	      out);
 	for (uint32_t i = 0; i < sonde_graph_model_count(view->graph) && !result; i++) {
 		struct sn_graph_table table;

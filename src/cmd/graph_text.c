@@ -121,6 +121,18 @@ static int print_times(const struct sn_graph_view *view, uint32_t number, FILE *
 	return 0;
 }
 
+static const char *size_of(double bytes)
+{
+	static char texts[4][SN_NUMBER_CHARS];
+	static unsigned next;
+	return sn_number_format(bytes, "bytes", texts[next++ % 4]);
+}
+
+static double mean(const struct sonde_db_stat *stat)
+{
+	return stat->count > 0 ? stat->sum / stat->count : 0;
+}
+
 /* A duration in the width of a column, or a dash. */
 static void column(double value, bool is_known, FILE *out)
 {
@@ -135,6 +147,10 @@ static void print_heading(const struct sn_graph_table *table, enum sn_graph_by b
 	/* "±" is two bytes wide */
 	if (table->has_latency)
 		fprintf(out, "  %9s", "latency");
+	if (table->has_queue)
+		fprintf(out, "  %9s", "queued");
+	if (table->has_memory)
+		fprintf(out, "  %9s", "memory");
 	if (table->has_device)
 		fprintf(out, "  %9s  %8s", "on device", "kernels");
 	if (table->has_copies)
@@ -178,8 +194,11 @@ static void print_row(const struct sn_graph_view *view, const struct sn_graph_ta
 	column(time->count > 0 ? time->sum / time->count : 0, time->count > 0, out);
 	column(deviation(time), time->count > 1, out);
 	if (table->has_latency)
-		column(row->latency.sum / (row->latency.count > 0 ? row->latency.count : 1),
-		       row->latency.count > 0, out);
+		column(mean(&row->latency), row->latency.count > 0, out);
+	if (table->has_queue)
+		column(mean(&row->queue), row->queue.count > 0, out);
+	if (table->has_memory)
+		fprintf(out, "  %9s", row->memory.count > 0 ? size_of(mean(&row->memory)) : "-");
 	if (table->has_device) {
 		column(row->device.sum, row->device.count > 0, out);
 		fprintf(out, "  %8s", counted(row->device.count));

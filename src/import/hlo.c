@@ -256,6 +256,8 @@ static int take_module(struct sn_hlo *hlo, struct sn_db_builder *builder, struct
 	while (!result && sn_proto_next(&message, &field)) {
 		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
 			hlo->name = string_of(builder, &field);
+		else if (field.number == 2 && field.wire == SN_PROTO_BYTES)
+			hlo->entry_name = string_of(builder, &field);
 		else if (field.number == 3)
 			result = take_computation(hlo, builder, sn_proto_enter(&field));
 		else if (field.number == 5)
@@ -292,7 +294,7 @@ int sn_hlo_read(struct sn_hlo *hlo, struct sn_db_builder *builder, const void *b
 {
 	struct sn_proto message = sn_proto_of(bytes, length);
 	struct sn_proto_field field;
-	*hlo = (struct sn_hlo){.name = SONDE_NONE};
+	*hlo = (struct sn_hlo){.name = SONDE_NONE, .entry_name = SONDE_NONE};
 	if (!is_wrapped(message))
 		return take_module(hlo, builder, message);
 	sn_proto_next(&message, &field);

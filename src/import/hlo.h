@@ -36,8 +36,9 @@ struct sn_hlo_computation {
 };
 
 struct sn_hlo {
-	uint32_t name; /* builder's string */
-	uint64_t id;   /* what profiles call the program's id */
+	uint32_t name;	     /* builder's string */
+	uint32_t entry_name; /* builder's string, of what is run; SONDE_NONE */
+	uint64_t id;	     /* what profiles call the program's id */
 	uint64_t entry;
 	struct sn_hlo_computation *computations;
 	struct sn_hlo_instruction *instructions;

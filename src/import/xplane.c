@@ -154,6 +154,10 @@ static void release_file(struct sn_xplane *xplane)
 	sn_xplane_release_programs(&xplane->programs);
 	sn_intern_release(&xplane->contexts);
 	free(xplane->steps);
+	free(xplane->marks);
+	xplane->marks = NULL;
+	xplane->mark_count = xplane->mark_capacity = 0;
+	xplane->marks_are_cut = false;
 	xplane->steps = NULL;
 	xplane->step_count = xplane->step_capacity = 0;
 }
@@ -174,6 +178,8 @@ static int read_file(struct sn_xplane *xplane, const struct files *files, size_t
 		result = sn_proto_stream_rewind(&xplane->stream, error);
 	if (!result)
 		result = sn_xplane_events(xplane, error);
+	if (!result && sn_xplane_executions(xplane))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result && !xplane->graphs_only) {
 		xplane->recording.rank = rank_of(files, index);
 		if (xplane->pid >= 0)

@@ -7,7 +7,7 @@
  * statistics are in tables of the plane, which lie behind the lines. So a file is read twice, both
  * times through a window: first the tables (xplane_names.c), then the events (xplane_event.c).
  * Programs that XLA compiled come with the tables (hlo.h) and become dataflow graphs
- * (xplane_graph.c).
+ * (xplane_graph.c); what TensorFlow's executor tells of its nodes is in xplane_executor.c.
  *
  * Times are nanoseconds of a line plus picoseconds of an event: an event's ends are cut to whole
  * nanoseconds, each by itself, so that what touches or contains still does.
@@ -41,8 +41,43 @@ enum sn_xplane_role {
 	SN_XPLANE_ALLOCATED,
 	SN_XPLANE_PROCESS,
 	SN_XPLANE_START_TIME,
+	SN_XPLANE_ID,	       /* of an execution of a function of TensorFlow, */
+	SN_XPLANE_STEP_ID,     /* likewise */
+	SN_XPLANE_FUNCTION,    /* that is called, as TensorFlow names it */
+	SN_XPLANE_NODE,	       /* name of an operation, */
+	SN_XPLANE_KERNEL_TYPE, /* and its type */
+	SN_XPLANE_REQUESTED,   /* bytes */
+	SN_XPLANE_REGION,      /* "output", "temp", "persist" */
 	SN_XPLANE_ROLES
 };
+
+/* What an event of the host says of TensorFlow's executor (xplane_executor.c), by its name; in the
+ * order in which events of one moment are looked at. */
+enum sn_xplane_told {
+	SN_XPLANE_TOLD_NOTHING,
+	SN_XPLANE_TOLD_SCHEDULED,   /* something is handed to a pool of threads */
+	SN_XPLANE_TOLD_TAKEN,	    /* and taken up by one of them */
+	SN_XPLANE_TOLD_CALL,	    /* of a function */
+	SN_XPLANE_TOLD_EXECUTION,   /* of a function, begun in a call */
+	SN_XPLANE_TOLD_PROCESS,	    /* a thread runs operations of an execution */
+	SN_XPLANE_TOLD_OPERATION,   /* ran */
+	SN_XPLANE_TOLD_ASYNC_BEGIN, /* an operation that ends elsewhere */
+	SN_XPLANE_TOLD_ASYNC_END,
+	SN_XPLANE_TOLD_ALLOCATION,
+};
+
+struct sn_xplane_mark {
+	uint64_t start_ns, end_ns; /* of an allocation end_ns is the bytes that were asked for */
+	uint64_t number;	   /* of what is handed on; of an execution; bytes allocated */
+	uint64_t execution;	   /* of an operation or an allocation that says so */
+	uint32_t line;
+	uint32_t node; /* of an operation */
+	uint32_t name; /* the recording's, of an operation; else the builder's string */
+	uint8_t told;  /* enum sn_xplane_told */
+	bool has_execution;
+	uint8_t region; /* of an allocation: enum sn_xplane_region */
+};
+enum sn_xplane_region { SN_XPLANE_OUTPUT, SN_XPLANE_TEMPORARY, SN_XPLANE_PERSISTENT };
 
 /* A statistic by its name. */
 struct sn_xplane_stat_kind {
@@ -57,6 +92,7 @@ struct sn_xplane_kind {
 	uint32_t stat_bytes;
 	size_t stats_at;	   /* in the plane's `bytes`: fields of XEventMetadata */
 	uint32_t category, number; /* of the recording's name made last; number SONDE_NONE none */
+	uint32_t told;		   /* enum sn_xplane_told */
 };
 
 struct sn_xplane_plane {
@@ -89,9 +125,17 @@ struct sn_xplane_node {
 	uint32_t instruction; /* of the module; SONDE_NONE */
 	uint32_t graph_node;  /* builder's; SONDE_NONE */
 	uint32_t next;	      /* node of the module; SONDE_NONE */
+	uint32_t device;      /* builder's string; SONDE_NONE: the module's */
 	bool has_run;
-	struct sonde_db_stat host, latency; /* ns, on the host */
+	bool is_elsewhere; /* what it ran on the host is a node's of another module */
+	struct sonde_db_stat host, latency, queue;		       /* ns, on the host */
+	struct sonde_db_stat memory, requested, temporary, persistent; /* bytes */
 	uint64_t last_run, last_end_ns;
+};
+
+/* What one execution of an operation asked allocators for. */
+struct sn_xplane_memory {
+	uint64_t allocated, requested, temporary, persistent; /* bytes */
 };
 
 struct sn_xplane_run {
@@ -135,7 +179,10 @@ struct sn_xplane_ran {
 	uint32_t line;	     /* of the recording */
 	uint32_t device;     /* builder's string; SONDE_NONE on the host */
 	bool has_run;
+	bool ends_elsewhere; /* than on its line */
 	uint64_t run, start_ns, end_ns;
+	uint64_t scheduled_ns;		/* when it was handed to a pool of threads; 0 unknown */
+	struct sn_xplane_memory memory; /* all 0: nothing is known */
 };
 
 struct sn_xplane {
@@ -148,6 +195,9 @@ struct sn_xplane {
 	struct sn_intern contexts; /* {type, id} of what is handed on between threads */
 	struct sn_xplane_run *steps;
 	size_t step_count, step_capacity;
+	struct sn_xplane_mark *marks;
+	size_t mark_count, mark_capacity;
+	bool marks_are_cut;
 	uint64_t oversized, damaged_programs; /* of all files */
 	uint64_t start_time_ns;		      /* since the epoch; 0 unknown */
 	int64_t pid;			      /* -1 unknown */
@@ -177,6 +227,22 @@ uint32_t sn_xplane_tensorflow_node(struct sn_xplane *xplane, uint32_t name, uint
 /* The frame below which a node's work stands. */
 uint32_t sn_xplane_node_frame(struct sn_xplane *xplane, uint32_t node);
 int sn_xplane_ran(struct sn_xplane *xplane, const struct sn_xplane_ran *ran);
+/* The module of a function of TensorFlow, by its name there; SONDE_NONE without memory. */
+uint32_t sn_xplane_function(struct sn_xplane *xplane, uint32_t name);
+/* The same node, of that module. */
+uint32_t sn_xplane_node_in(struct sn_xplane *xplane, uint32_t module, uint32_t node);
+/* Gives the functions that are known by then the graphs that lie beside the file. */
+int sn_xplane_describe_functions(struct sn_xplane *xplane);
+
+/* ---- TensorFlow's executor ---- */
+
+/* What events of that name tell of it. */
+enum sn_xplane_told sn_xplane_told_by(const char *name);
+/* Keeps what one told until all are there; false where there is no room for more. */
+bool sn_xplane_tell(struct sn_xplane *xplane, const struct sn_xplane_mark *mark);
+/* Which execution each operation belongs to, when it was scheduled, what it allocated. Once all
+ * events were read. 0 or SN_ERR_MEMORY. */
+int sn_xplane_executions(struct sn_xplane *xplane);
 /* Makes the file's graphs; the recording's rank and host are known. */
 int sn_xplane_graphs(struct sn_xplane *xplane);
 void sn_xplane_release_programs(struct sn_xplane_programs *programs);

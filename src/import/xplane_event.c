@@ -46,6 +46,7 @@ struct facts {
 	struct sn_attribute attributes[ATTRIBUTES_MAX];
 	unsigned attribute_count;
 	bool is_there[SN_XPLANE_ROLES];
+	unsigned char types[SN_XPLANE_ROLES]; /* enum sonde_attribute_type */
 	uint64_t values[SN_XPLANE_ROLES];
 	struct sn_proto_field details;
 	int64_t start_ns, end_ns;
@@ -78,7 +79,7 @@ static bool is_attribute(enum sn_xplane_role role)
 {
 	return role == SN_XPLANE_PASSED_ON || role == SN_XPLANE_STEP || role == SN_XPLANE_RUN ||
 	       role == SN_XPLANE_PROCESS || role == SN_XPLANE_START_TIME ||
-	       role == SN_XPLANE_ALLOCATED;
+	       role == SN_XPLANE_ALLOCATED || role >= SN_XPLANE_ID;
 }
 
 static void take_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
@@ -88,6 +89,7 @@ static void take_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	if (!sn_xplane_stat(xplane, plane, message, &stat) || !stat.type)
 		return;
 	facts->is_there[stat.kind->role] = true;
+	facts->types[stat.kind->role] = (unsigned char)stat.type;
 	facts->values[stat.kind->role] = stat.value;
 	if (stat.kind->role == SN_XPLANE_DETAILS)
 		facts->details = stat.contents;
@@ -380,6 +382,89 @@ static int note_step(struct sn_xplane *xplane, const struct facts *facts)
 	return 0;
 }
 
+/* ---- TensorFlow's executor ---- */
+
+static uint32_t text_in(const struct facts *facts, enum sn_xplane_role role)
+{
+	return facts->is_there[role] && facts->types[role] == SONDE_ATTRIBUTE_STRING
+		   ? (uint32_t)facts->values[role]
+		   : SONDE_NONE;
+}
+
+static enum sn_xplane_region region_of(const struct sn_xplane *xplane, const struct facts *facts)
+{
+	const char *text = text_of(xplane, text_in(facts, SN_XPLANE_REGION));
+	return !strncmp(text, "temp", 4)      ? SN_XPLANE_TEMPORARY
+	       : !strncmp(text, "persist", 7) ? SN_XPLANE_PERSISTENT
+					      : SN_XPLANE_OUTPUT;
+}
+
+/* An event that is no operation, as far as it tells of how operations were run. */
+static void tell(struct sn_xplane *xplane, const struct line *line,
+		 const struct sn_xplane_kind *kind, const struct facts *facts)
+{
+	enum sn_xplane_role number = SN_XPLANE_ID;
+	struct sn_xplane_mark mark = {
+	    .start_ns = (uint64_t)(facts->start_ns + SN_RECORDING_BIAS_NS),
+	    .end_ns = (uint64_t)(facts->end_ns + SN_RECORDING_BIAS_NS),
+	    .line = line->number,
+	    .name = SONDE_NONE,
+	    .node = SONDE_NONE,
+	    .told = (uint8_t)kind->told,
+	};
+	if (kind->told == SN_XPLANE_TOLD_SCHEDULED || kind->told == SN_XPLANE_TOLD_ASYNC_BEGIN)
+		number = SN_XPLANE_PRODUCER;
+	else if (kind->told == SN_XPLANE_TOLD_TAKEN || kind->told == SN_XPLANE_TOLD_ASYNC_END)
+		number = SN_XPLANE_CONSUMER;
+	else if (kind->told == SN_XPLANE_TOLD_ALLOCATION)
+		number = SN_XPLANE_ALLOCATION;
+	if (kind->told == SN_XPLANE_TOLD_CALL) {
+		mark.name = text_in(facts, SN_XPLANE_FUNCTION);
+	} else if (!facts->is_there[number]) {
+		return;
+	}
+	mark.number = facts->values[number];
+	if (kind->told == SN_XPLANE_TOLD_ALLOCATION) {
+		mark.name = text_in(facts, SN_XPLANE_TF_OP);
+		mark.end_ns = facts->values[SN_XPLANE_REQUESTED];
+		mark.region = region_of(xplane, facts);
+	}
+	if (kind->told == SN_XPLANE_TOLD_ASYNC_BEGIN) {
+		uint32_t name = text_in(facts, SN_XPLANE_NODE);
+		uint32_t type = text_in(facts, SN_XPLANE_KERNEL_TYPE);
+		if (name == SONDE_NONE || type == SONDE_NONE)
+			return;
+		mark.node = sn_xplane_tensorflow_node(xplane, name, type);
+	}
+	enum sn_xplane_role of =
+	    kind->told == SN_XPLANE_TOLD_ALLOCATION ? SN_XPLANE_ID : SN_XPLANE_STEP_ID;
+	mark.has_execution = facts->is_there[of];
+	mark.execution = facts->values[of];
+	if (mark.name != SONDE_NONE || mark.node != SONDE_NONE ||
+	    (kind->told != SN_XPLANE_TOLD_ALLOCATION && kind->told != SN_XPLANE_TOLD_CALL &&
+	     kind->told != SN_XPLANE_TOLD_ASYNC_BEGIN))
+		sn_xplane_tell(xplane, &mark);
+}
+
+/* An operation of TensorFlow on the host; false: it is not kept. */
+static bool tell_operation(struct sn_xplane *xplane, const struct facts *facts,
+			   const struct sn_xplane_ran *ran)
+{
+	uint32_t module = xplane->programs.nodes[ran->node].module;
+	struct sn_xplane_mark mark = {
+	    .start_ns = ran->start_ns,
+	    .end_ns = ran->end_ns,
+	    .execution = facts->values[SN_XPLANE_STEP_ID],
+	    .line = ran->line,
+	    .node = ran->node,
+	    .name = ran->name,
+	    .told = SN_XPLANE_TOLD_OPERATION,
+	    .has_execution = facts->is_there[SN_XPLANE_STEP_ID],
+	};
+	return ran->device == SONDE_NONE && xplane->programs.modules[module].is_tensorflow &&
+	       sn_xplane_tell(xplane, &mark);
+}
+
 static int note_ran(struct sn_xplane *xplane, const struct line *line, const struct facts *facts,
 		    uint32_t node, uint32_t name)
 {
@@ -393,7 +478,7 @@ static int note_ran(struct sn_xplane *xplane, const struct line *line, const str
 	    .start_ns = (uint64_t)(facts->start_ns + SN_RECORDING_BIAS_NS),
 	    .end_ns = (uint64_t)(facts->end_ns + SN_RECORDING_BIAS_NS),
 	};
-	return sn_xplane_ran(xplane, &ran);
+	return tell_operation(xplane, facts, &ran) ? 0 : sn_xplane_ran(xplane, &ran);
 }
 
 /* The name under which an event is recorded, and what it says of programs. */
@@ -457,6 +542,8 @@ static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xpla
 		recording->misplaced++;
 		return 0;
 	}
+	if (kind->told && line->manner == HOST)
+		tell(xplane, line, kind, facts);
 	if (xplane->graphs_only)
 		return add_to_graph(xplane, line, kind, category, facts);
 	if (facts->details.length)

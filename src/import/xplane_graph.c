@@ -92,6 +92,7 @@ static uint32_t node_of(struct sn_xplane *xplane, uint32_t module, uint32_t name
 							  .instruction = SONDE_NONE,
 							  .graph_node = SONDE_NONE,
 							  .next = SONDE_NONE,
+							  .device = SONDE_NONE,
 							  .last_run = UINT64_MAX};
 	struct sn_xplane_module *of = programs->modules + module;
 	if (of->last_node == SONDE_NONE)
@@ -121,6 +122,22 @@ uint32_t sn_xplane_tensorflow_node(struct sn_xplane *xplane, uint32_t name, uint
 	return node;
 }
 
+/* Gives a module its program, which is its own from then on. */
+static int adopt(struct sn_xplane *xplane, uint32_t number, struct sn_hlo *hlo)
+{
+	xplane->programs.modules[number].hlo = *hlo;
+	xplane->programs.modules[number].has_hlo = true;
+	*hlo = (struct sn_hlo){0};
+	hlo = &xplane->programs.modules[number].hlo;
+	for (size_t i = 0; i < hlo->instruction_count; i++) {
+		uint32_t node = node_of(xplane, number, hlo->instructions[i].name);
+		if (node == SONDE_NONE)
+			return SN_ERR_MEMORY;
+		xplane->programs.nodes[node].instruction = (uint32_t)i;
+	}
+	return 0;
+}
+
 int sn_xplane_add_program(struct sn_xplane *xplane, const void *bytes, size_t length)
 {
 	struct sn_hlo hlo;
@@ -139,15 +156,27 @@ int sn_xplane_add_program(struct sn_xplane *xplane, const void *bytes, size_t le
 		sn_hlo_release(&hlo);
 		return 0;
 	}
-	xplane->programs.modules[number].hlo = hlo;
-	xplane->programs.modules[number].has_hlo = true;
-	for (size_t i = 0; i < hlo.instruction_count; i++) {
-		uint32_t node = node_of(xplane, number, hlo.instructions[i].name);
-		if (node == SONDE_NONE)
-			return SN_ERR_MEMORY;
-		xplane->programs.nodes[node].instruction = (uint32_t)i;
-	}
-	return 0;
+	return adopt(xplane, number, &hlo);
+}
+
+uint32_t sn_xplane_function(struct sn_xplane *xplane, uint32_t name)
+{
+	uint32_t module = module_of(xplane, false, 0, name);
+	if (module != SONDE_NONE)
+		xplane->programs.modules[module].is_tensorflow = true;
+	return module;
+}
+
+uint32_t sn_xplane_node_in(struct sn_xplane *xplane, uint32_t module, uint32_t number)
+{
+	uint32_t made = node_of(xplane, module, xplane->programs.nodes[number].name);
+	struct sn_xplane_node *nodes = xplane->programs.nodes;
+	if (made == SONDE_NONE)
+		return SONDE_NONE;
+	nodes[made].type = nodes[number].type;
+	nodes[made].device = nodes[number].device;
+	nodes[number].is_elsewhere = true;
+	return made;
 }
 
 static const struct sn_hlo_instruction *instruction_of(const struct sn_xplane *xplane,
@@ -274,6 +303,22 @@ static uint64_t inputs_end(const struct sn_xplane *xplane, uint32_t module_numbe
 	return end_ns;
 }
 
+/* What only TensorFlow's executor tells. */
+static void add_executor_values(struct sn_xplane_node *node, const struct sn_xplane_ran *ran)
+{
+	const struct sn_xplane_memory *memory = &ran->memory;
+	if (ran->scheduled_ns && ran->scheduled_ns <= ran->start_ns)
+		add_value(&node->queue, (double)(ran->start_ns - ran->scheduled_ns));
+	if (!memory->allocated && !memory->requested)
+		return;
+	add_value(&node->memory, (double)memory->allocated);
+	add_value(&node->requested, (double)memory->requested);
+	if (memory->temporary)
+		add_value(&node->temporary, (double)memory->temporary);
+	if (memory->persistent)
+		add_value(&node->persistent, (double)memory->persistent);
+}
+
 int sn_xplane_ran(struct sn_xplane *xplane, const struct sn_xplane_ran *ran)
 {
 	struct sn_xplane_node *node = xplane->programs.nodes + ran->node;
@@ -287,7 +332,10 @@ int sn_xplane_ran(struct sn_xplane *xplane, const struct sn_xplane_ran *ran)
 	module->execution_count++;
 	if (ran->device != SONDE_NONE && note_device(module, ran->device))
 		return SN_ERR_MEMORY;
-	if (module->is_tensorflow)
+	if (ran->device != SONDE_NONE)
+		node->device = ran->device;
+	add_executor_values(node, ran);
+	if (module->is_tensorflow && !ran->has_run)
 		return 0;
 	if (!ran->has_run && find_repetition(xplane, node->module, ran, &run))
 		return SN_ERR_MEMORY;
@@ -352,9 +400,15 @@ static void add_statistics(struct sn_xplane *xplane, const struct sn_xplane_node
 	const struct {
 		enum sonde_node_stat kind;
 		const struct sonde_db_stat *stat;
-	} stats[] = {{SONDE_NODE_TIME, &node->host}, {SONDE_NODE_LATENCY, &node->latency}};
+	} stats[] = {{SONDE_NODE_TIME, &node->host},
+		     {SONDE_NODE_LATENCY, &node->latency},
+		     {SONDE_NODE_QUEUE_TIME, &node->queue},
+		     {SONDE_NODE_MEMORY, &node->memory},
+		     {SONDE_NODE_REQUESTED, &node->requested},
+		     {SONDE_NODE_TEMPORARY, &node->temporary},
+		     {SONDE_NODE_PERSISTENT, &node->persistent}};
 	/* work on devices is that of the node's contexts */
-	for (int i = 0; i < 2; i++)
+	for (size_t i = 0; i < sizeof(stats) / sizeof(*stats); i++)
 		if (stats[i].stat->count > 0)
 			sn_db_builder_graph_stat(builder, node->graph_node, stats[i].kind,
 						 stats[i].stat);
@@ -365,6 +419,7 @@ struct drawing {
 	const struct sn_hlo *hlo;
 	uint32_t module; /* whose nodes have statistics; SONDE_NONE: none has */
 	uint32_t model, device;
+	bool is_tensorflow;
 	uint32_t *graph_nodes; /* by instruction; SONDE_NONE not there */
 	bool *is_done;	       /* by computation */
 	struct {
@@ -372,6 +427,21 @@ struct drawing {
 	} * waiting;
 	size_t waiting_count, waiting_capacity;
 };
+
+/* Where TensorFlow was told to run a node, or ran it; else the model's device. */
+static uint32_t device_of(struct sn_xplane *xplane, const struct drawing *drawing,
+			  const struct sn_hlo_instruction *instruction,
+			  const struct sn_xplane_node *node)
+{
+	if (drawing->is_tensorflow && node && node->device != SONDE_NONE)
+		return node->device;
+	if (!drawing->is_tensorflow || instruction->target == SONDE_NONE)
+		return drawing->device;
+	const char *text = text_of(xplane, instruction->target);
+	const char *at = strstr(text, "/device:");
+	return at ? sn_db_builder_string(xplane->recording.builder, at + strlen("/device:"))
+		  : instruction->target;
+}
 
 static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, uint32_t index,
 			   uint32_t parent)
@@ -391,12 +461,12 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 	made.name = instruction->name;
 	made.type = instruction->opcode;
 	made.module = instruction->path;
-	made.device = drawing->device;
+	made.device = device_of(xplane, drawing, instruction, node);
 	made.file = instruction->file;
 	made.line = instruction->line;
 	made.function = instruction->function;
 	made.parent = parent;
-	made.detail = instruction->target;
+	made.detail = drawing->is_tensorflow ? SONDE_NONE : instruction->target;
 	made.id = instruction->id;
 	made.flags = (is_input(xplane, instruction) ? SONDE_NODE_INPUT : 0) |
 		     (is_this && node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0);
@@ -476,6 +546,7 @@ static int draw_hlo(struct sn_xplane *xplane, const struct sn_hlo *hlo, uint32_t
 	    .module = module,
 	    .model = model,
 	    .device = device,
+	    .is_tensorflow = module != SONDE_NONE && xplane->programs.modules[module].is_tensorflow,
 	    .graph_nodes = malloc((hlo->instruction_count + 1) * sizeof(uint32_t)),
 	    .is_done = calloc(hlo->computation_count + 1, sizeof(bool)),
 	};
@@ -498,13 +569,14 @@ static void draw_seen(struct sn_xplane *xplane, uint32_t number, uint32_t model)
 	struct sn_xplane_node *node;
 	for (uint32_t i = programs->modules[number].first_node; i != SONDE_NONE; i = node->next) {
 		node = programs->nodes + i;
-		if (node->graph_node != SONDE_NONE || node->instruction != SONDE_NONE)
+		if (node->graph_node != SONDE_NONE || node->instruction != SONDE_NONE ||
+		    (node->is_elsewhere && !node->host.count))
 			continue;
 		struct sonde_graph_node made = SN_GRAPH_NODE;
 		made.model = model;
 		made.name = node->name;
 		made.type = node->type;
-		made.device = device;
+		made.device = node->device != SONDE_NONE ? node->device : device;
 		made.flags = node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0;
 		node->graph_node = sn_db_builder_graph_node(xplane->recording.builder, &made);
 		add_statistics(xplane, node);
@@ -554,14 +626,19 @@ static int draw(struct sn_xplane *xplane, uint32_t number)
 	bool is_marked = module->is_tensorflow && xplane->step_count;
 	struct sonde_graph_model model =
 	    model_of(xplane, module->label, module->is_tensorflow ? "TensorFlow" : "XLA");
-	model.edges_by =
-	    module->has_hlo ? sn_db_builder_string(builder, "the compiled program") : SONDE_NONE;
+	if (module->has_hlo && module->is_tensorflow)
+		model.name = make_label(xplane, module->hlo.name, number);
+	if (module->has_hlo)
+		model.edges_by =
+		    sn_db_builder_string(builder, module->is_tensorflow ? "the function's graph"
+									: "the compiled program");
 	if (module->run_ids.count || is_marked)
 		model.iterations_by =
 		    sn_db_builder_string(builder, is_marked		  ? "marked"
 						  : module->by_repetition ? "repetition"
 									  : "executions");
-	model.flags = module->is_cut ? SONDE_MODEL_ITERATIONS_CUT : 0;
+	model.flags = (module->is_cut ? SONDE_MODEL_ITERATIONS_CUT : 0) |
+		      (module->is_tensorflow && xplane->marks_are_cut ? SONDE_MODEL_SAMPLED : 0);
 	uint32_t made = sn_db_builder_graph_model(builder, &model);
 	int result = module->has_hlo ? draw_hlo(xplane, &module->hlo, number, made,
 						devices_text(xplane, module))
@@ -595,7 +672,7 @@ static int read_program(struct sn_xplane *xplane, const char *path, struct sn_hl
 }
 
 /* A program that ran is a model beside it, as it was: "NAME before XLA's passes". */
-static int draw_before(struct sn_xplane *xplane, const struct sn_hlo *hlo)
+static int draw_before(struct sn_xplane *xplane, struct sn_hlo *hlo)
 {
 	struct sn_db_builder *builder = xplane->recording.builder;
 	struct module_key key = {true, hlo->id, 0};
@@ -614,7 +691,7 @@ static int draw_before(struct sn_xplane *xplane, const struct sn_hlo *hlo)
 }
 
 /* A function of TensorFlow of which anything ran that no other function has taken. */
-static int draw_function(struct sn_xplane *xplane, const struct sn_hlo *hlo)
+static int draw_function(struct sn_xplane *xplane, struct sn_hlo *hlo)
 {
 	struct sn_db_builder *builder = xplane->recording.builder;
 	struct module_key key = {false, 0, sn_db_builder_string(builder, "TensorFlow")};
@@ -624,8 +701,10 @@ static int draw_function(struct sn_xplane *xplane, const struct sn_hlo *hlo)
 		uint32_t node_key[2] = {number, hlo->instructions[i].name};
 		uint32_t node =
 		    sn_intern_find(&xplane->programs.node_ids, node_key, sizeof(node_key));
-		any_ran |=
-		    node != SN_INTERN_NONE && xplane->programs.nodes[node].graph_node == SONDE_NONE;
+		any_ran |= node != SN_INTERN_NONE &&
+			   xplane->programs.nodes[node].graph_node == SONDE_NONE &&
+			   xplane->programs.nodes[node].has_run &&
+			   !xplane->programs.nodes[node].is_elsewhere;
 	}
 	if (!any_ran)
 		return 0;
@@ -649,7 +728,7 @@ static int is_program(const struct dirent *entry)
 
 /* Each program of a folder, by name; a folder that is not there has none. */
 static int draw_files(struct sn_xplane *xplane, const char *folder,
-		      int (*take)(struct sn_xplane *xplane, const struct sn_hlo *hlo))
+		      int (*take)(struct sn_xplane *xplane, struct sn_hlo *hlo))
 {
 	struct dirent **entries;
 	int count = scandir(folder, &entries, is_program, alphasort), result = 0;
@@ -675,7 +754,7 @@ static int draw_files(struct sn_xplane *xplane, const char *folder,
 }
 
 static int draw_beside(struct sn_xplane *xplane, const char *name,
-		       int (*take)(struct sn_xplane *xplane, const struct sn_hlo *hlo))
+		       int (*take)(struct sn_xplane *xplane, struct sn_hlo *hlo))
 {
 	char path[4096];
 	if (!xplane->beside ||
@@ -684,12 +763,28 @@ static int draw_beside(struct sn_xplane *xplane, const char *name,
 	return draw_files(xplane, path, take);
 }
 
+static int describe_function(struct sn_xplane *xplane, struct sn_hlo *hlo)
+{
+	struct module_key key = {false, 0, hlo->entry_name};
+	uint32_t number = sn_intern_find(&xplane->programs.module_ids, &key, sizeof(key));
+	return number == SN_INTERN_NONE || hlo->entry_name == SONDE_NONE ||
+		       xplane->programs.modules[number].has_hlo
+		   ? 0
+		   : adopt(xplane, number, hlo);
+}
+
+int sn_xplane_describe_functions(struct sn_xplane *xplane)
+{
+	return draw_beside(xplane, "graphs", describe_function);
+}
+
 /* Whether there is anything of a module that has not been drawn. */
 static bool is_left(const struct sn_xplane *xplane, const struct sn_xplane_module *module)
 {
 	const struct sn_xplane_node *nodes = xplane->programs.nodes;
 	for (uint32_t i = module->first_node; i != SONDE_NONE; i = nodes[i].next)
-		if (nodes[i].graph_node == SONDE_NONE)
+		if (nodes[i].graph_node == SONDE_NONE &&
+		    (!nodes[i].is_elsewhere || nodes[i].host.count))
 			return true;
 	return false;
 }

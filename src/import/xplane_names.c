@@ -35,6 +35,13 @@ static const struct {
     {"bytes_allocated", SN_XPLANE_ALLOCATED},
     {"process_id", SN_XPLANE_PROCESS},
     {"profile_start_time", SN_XPLANE_START_TIME},
+    {"id", SN_XPLANE_ID},
+    {"step_id", SN_XPLANE_STEP_ID},
+    {"eager_op", SN_XPLANE_FUNCTION},
+    {"name", SN_XPLANE_NODE},
+    {"kernel_type", SN_XPLANE_KERNEL_TYPE},
+    {"requested_bytes", SN_XPLANE_REQUESTED},
+    {"region_type", SN_XPLANE_REGION},
     {"_r", SN_XPLANE_LEFT_OUT},
     {"Hlo Proto", SN_XPLANE_LEFT_OUT},
     {"hlo_proto", SN_XPLANE_LEFT_OUT},
@@ -193,6 +200,7 @@ static int take_event_name(struct sn_xplane *xplane, struct sn_xplane_plane *pla
 	kind.stat_bytes = (uint32_t)(plane->byte_count - kind.stats_at);
 	if (kind.name == SONDE_NONE)
 		kind.name = sn_db_builder_string(xplane->recording.builder, "");
+	kind.told = sn_xplane_told_by(sn_db_builder_text(xplane->recording.builder, kind.name));
 	uint32_t number = sn_intern_add(&plane->kind_ids, &id, sizeof(id));
 	if (number == SN_INTERN_NONE ||
 	    sn_vec_reserve(&plane->kinds, &plane->kind_capacity, number + 1ull) < 0)

@@ -206,6 +206,68 @@ def test_tensorflow_operations(sonde, tmp_path):
     assert [i["duration_ns"] for i in model["iterations"]] == [50000]
 
 
+def executor_space() -> bytes:
+    """
+    Two executions, 11 and 12, of one function, which two threads run: in each "a" on the one, "b" handed to the pool when
+    "a" ends and taken up 4 us later on the other thread, "c" after it; a collective that ends on a third.
+    """
+    python, one, other, third = [], [], [], []
+    for at, run in ((0, 11), (100, 12)):
+        def us(offset, at=at):
+            return (at + offset) * US
+        into = {"_ct": 2, "_c": 900 + run}
+        python += [("EagerExecute", us(0), 50 * US, {"eager_op": "__inference_f_7", "is_func": 1}),
+                   ("FunctionRun", us(1), 3 * US, {"id": run, "_pt": 2, "_p": 900 + run}),
+                   ("ThreadpoolListener::Record", us(2), 0, {"_pt": 15, "_p": run * 10})]
+        one += [("ThreadpoolListener::StartRegion", us(5), 0, {"_ct": 15, "_c": run * 10}),
+                ("ExecutorState::Process", us(6), 15 * US, {"id": run, **into}),
+                ("g/a:MatMul", us(7), 9 * US, {}),
+                ("MemoryAllocation", us(8), 0, memory("g/a", run, 4096, 4000, "output")),
+                ("MemoryAllocation", us(9), 0, memory("g/a", run, 0, 100, "temp")),
+                ("MemoryAllocation", us(9), 0, memory("g/b", run + 50, 8, 8, "output")),
+                ("ThreadpoolListener::Record", us(16), 0, {"_pt": 15, "_p": run * 10 + 1}),
+                ("ExecutorState::ProcessAsync::Start", us(17), 1 * US,
+                 {"name": "reduce", "kernel_type": "CollectiveReduceV2", "step_id": run, "_pt": 2, "_p": run * 1000}),
+                ("ThreadpoolListener::StopRegion", us(22), 0, {})]
+        other += [("ThreadpoolListener::StartRegion", us(20), 0, {"_ct": 15, "_c": run * 10 + 1}),
+                  ("ExecutorState::Process", us(20), 10 * US, {"id": run, **into}),
+                  ("g/b:AddV2", us(20), 2 * US, {}), ("c:Sum", us(24), 3 * US, {})]
+        third += [("reduce:CollectiveReduceV2", us(19), 10 * US, {"step_id": run}),
+                  ("MemoryAllocation", us(25), 0, memory("reduce", run, 64, 60, "persist")),
+                  ("ExecutorState::ProcessAsync::Done", us(30), 1 * US, {"name": "reduce", "_ct": 2, "_c": run * 1000})]
+    plane = Plane(2, "/host:CPU")
+    # threads come in any order
+    for number, (name, events) in enumerate([("b", other), ("third", third), ("a", one), ("python", python)]):
+        plane.line(7 + number, f"{name}/{7 + number}", START, events)
+    return plane.bytes()
+
+
+def memory(node: str, run: int, allocated: int, requested: int, region: str) -> dict:
+    return {"tf_op": ("ref", node), "id": run, "allocation_bytes": allocated, "requested_bytes": requested,
+            "region_type": ("ref", region), "addr": 77, "bytes_allocated": 5000}
+
+
+def test_tensorflow_executor(sonde, tmp_path):
+    path = imported(sonde, tmp_path, write(tmp_path / "tf.xplane.pb", executor_space()))
+    model, = graphs(sonde, path).values()
+    rows = {row["name"]: row for row in model["rows"]}
+    assert {name: (row["type"], row["time_ns"]["count"], row["time_ns"]["mean"]) for name, row in rows.items()} == {
+        "g/a": ("MatMul", 2, 9000), "g/b": ("AddV2", 2, 2000), "c": ("Sum", 2, 3000),
+        "reduce": ("CollectiveReduceV2", 2, 13000)}
+    assert {name: row["queue_ns"]["mean"] for name, row in rows.items() if "queue_ns" in row} == \
+        {"g/a": 5000, "g/b": 4000}
+    assert [(i["start_ns"] - START, i["duration_ns"]) for i in model["iterations"]] == [(7000, 23000), (107000, 23000)]
+    assert model["iterations_by"] == "executions"
+    values = {kind: rows["g/a"][kind]["mean"] for kind in ("memory_bytes", "requested_bytes", "temporary_bytes")}
+    assert values == {"memory_bytes": 4196, "requested_bytes": 4100, "temporary_bytes": 100}
+    assert rows["reduce"]["persistent_bytes"] == {**rows["reduce"]["memory_bytes"]} and \
+        rows["reduce"]["memory_bytes"]["mean"] == 64 and rows["reduce"]["requested_bytes"]["mean"] == 60
+    assert "memory_bytes" not in rows["c"]
+    text = sonde("graph", path).out
+    line, = (line for line in text.splitlines() if "g/a (MatMul)" in line)
+    assert "queued" in text and "5.00 us" in line and "4.10 KiB" in line, text
+
+
 def test_folder_of_hosts(sonde, tmp_path):
     """One run's files are its hosts; what is gzip is read alike."""
     run = tmp_path / "logs/plugins/profile/2026_01_01"

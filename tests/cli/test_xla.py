@@ -134,6 +134,33 @@ def test_tensorflow_graph(tmp_path, python):
     assert len(model["iterations"]) == STEPS
 
 
+@pytest.mark.parametrize("oneDNN", ["1", "0"])
+@pytest.mark.parametrize("python", pythons("tensorflow"))
+def test_tensorflow_nodes_that_wait_and_allocate(tmp_path, python, oneDNN):
+    """oneDNN's allocator and TensorFlow's own tell of memory differently."""
+    models = graphs(measured(tmp_path, python, "tensorflow_executor.py", "--graph",
+                             environment={"TF_ENABLE_ONEDNN_OPTS": oneDNN}))
+    rows = {row["name"]: row for row in models["two_products"]["rows"]}
+    assert len(models["two_products"]["iterations"]) == len(models["other"]["iterations"]) == STEPS
+    # one of the products was handed to the pool, whose only thread ran the other first
+    left, right = rows["left"], rows["right"]
+    before = {"left": right, "right": left}
+    waited = max((left, right, rows["before"]), key=lambda row: row.get("queue_ns", {"sum": 0})["sum"])
+    assert waited["queue_ns"]["count"] == STEPS
+    assert waited["queue_ns"]["sum"] >= 0.8 * before.get(waited["name"], left)["time_ns"]["sum"]
+    assert all(row["queue_ns"]["count"] <= STEPS for row in rows.values() if "queue_ns" in row)
+    big = rows["big/RandomUniform"]
+    assert big["requested_bytes"]["min"] == big["requested_bytes"]["max"] == 4_000_000
+    assert big["memory_bytes"]["count"] == STEPS and big["memory_bytes"]["min"] >= 4_000_000
+    assert big["device"] == "CPU:0" and left["device"] == "CPU"
+    assert left["requested_bytes"]["min"] >= 400 * 400 * 4 and "latency_ns" not in left
+    assert rows["right"]["latency_ns"]["count"] == STEPS
+    # two functions have an operation of this name
+    assert rows["sum"]["type"] == "AddV2" and rows["sum"]["time_ns"]["count"] == STEPS
+    other, = (row for row in models["other"]["rows"] if row["name"] == "sum")
+    assert other["type"] == "Cosh" and other["time_ns"]["count"] == STEPS
+
+
 @pytest.mark.parametrize("python", pythons("tensorflow"))
 def test_tensorflow_program_that_profiles_itself(tmp_path, python):
     measured(tmp_path, python, "tensorflow_known.py", "--graph", arguments=[tmp_path / "own"])

@@ -14,7 +14,7 @@ from test_import_nsys import Export  # noqa: E402
 from test_import_perf import made as perf_recording  # noqa: E402
 from test_import_rocpd import Rocpd  # noqa: E402
 from test_import_rocprof import results, write_run  # noqa: E402
-from test_import_xplane import gpu_space, metadata, tpu_space  # noqa: E402
+from test_import_xplane import executor_space, gpu_space, metadata, tpu_space  # noqa: E402
 
 folder = Path(sys.argv[1])
 trace = Trace()
@@ -75,4 +75,5 @@ rocpd.db.execute("PRAGMA page_size=512")
 rocpd.db.execute("VACUUM")
 rocpd.close()
 (folder / "xplane-gpu").write_bytes(gpu_space())
+(folder / "xplane-executor").write_bytes(executor_space())
 (folder / "xplane-tpu").write_bytes(metadata() + tpu_space())

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What TensorFlow's executor says of the operations that it runs. An execution of a function has a
+ * number; a thread that runs operations of it says so around them ("ExecutorState::Process"), and
+ * the call of the function around its beginning ("FunctionRun" in "EagerExecute"). When an
+ * operation becomes ready, the executor runs it next on the same thread or hands it to a pool of
+ * threads, where "ThreadpoolListener" notes when it was handed over and when it was taken up. An
+ * operation that ends elsewhere (a collective, a receive) has a beginning and an end that have one
+ * number. Allocators name the operation and the execution that they serve.
+ *
+ * All of this is spread over threads, and comes thread by thread. So marks are kept until the file
+ * was read, put in order by thread and time, and gone through once with what is open on the thread.
+ */
+#include "xplane.h"
+
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Marks that are kept (of 48 bytes); what more there is has times only. */
+#define MARKS_MAX (1u << 22)
+
+enum sn_xplane_told sn_xplane_told_by(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum sn_xplane_told told;
+	} names[] = {
+	    {"ThreadpoolListener::Record", SN_XPLANE_TOLD_SCHEDULED},
+	    {"ThreadpoolListener::StartRegion", SN_XPLANE_TOLD_TAKEN},
+	    {"EagerExecute", SN_XPLANE_TOLD_CALL},
+	    {"FunctionRun", SN_XPLANE_TOLD_EXECUTION},
+	    {"ExecutorState::Process", SN_XPLANE_TOLD_PROCESS},
+	    {"ExecutorState::ProcessAsync::Start", SN_XPLANE_TOLD_ASYNC_BEGIN},
+	    {"ExecutorState::ProcessAsync::Done", SN_XPLANE_TOLD_ASYNC_END},
+	    {"MemoryAllocation", SN_XPLANE_TOLD_ALLOCATION},
+	};
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(names[i].name, name))
+			return names[i].told;
+	return SN_XPLANE_TOLD_NOTHING;
+}
+
+bool sn_xplane_tell(struct sn_xplane *xplane, const struct sn_xplane_mark *mark)
+{
+	if (xplane->mark_count >= MARKS_MAX ||
+	    sn_vec_reserve(&xplane->marks, &xplane->mark_capacity, xplane->mark_count + 1) < 0) {
+		xplane->marks_are_cut = true;
+		return false;
+	}
+	xplane->marks[xplane->mark_count++] = *mark;
+	return true;
+}
+
+/* ---- numbers and what is known of them ---- */
+
+struct table {
+	struct sn_intern ids;
+	uint64_t *values;
+	size_t capacity;
+};
+
+static int put(struct table *table, const void *key, size_t length, uint64_t value)
+{
+	uint32_t number = sn_intern_add(&table->ids, key, length);
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&table->values, &table->capacity, number + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	table->values[number] = value;
+	return 0;
+}
+
+/* 0 where there is none. */
+static uint64_t get(const struct table *table, const void *key, size_t length)
+{
+	uint32_t number = sn_intern_find(&table->ids, key, length);
+	return number == SN_INTERN_NONE ? 0 : table->values[number];
+}
+
+static void release_table(struct table *table)
+{
+	sn_intern_release(&table->ids);
+	free(table->values);
+}
+
+struct operations {
+	struct sn_xplane_ran *items;
+	size_t count, capacity;
+	struct table scheduled; /* by the number of what was handed on: when */
+	struct table ended;	/* by the number of an operation that ends elsewhere: when */
+	struct table functions; /* by execution: one more than the module's number */
+	struct table last;	/* by execution and name: one more than the operation's place */
+};
+
+static int compare_marks(const void *left, const void *right)
+{
+	const struct sn_xplane_mark *a = left, *b = right;
+	if (a->line != b->line)
+		return a->line < b->line ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	if (a->told != b->told)
+		return a->told < b->told ? -1 : 1;
+	return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+}
+
+/* What threads tell of each other. */
+static int learn(struct sn_xplane *xplane, struct operations *on)
+{
+	const struct sn_xplane_mark *call = NULL;
+	int result = 0;
+	for (size_t i = 0; i < xplane->mark_count && !result; i++) {
+		const struct sn_xplane_mark *mark = xplane->marks + i;
+		if (call && (call->line != mark->line || mark->start_ns > call->end_ns))
+			call = NULL;
+		if (mark->told == SN_XPLANE_TOLD_CALL) {
+			call = mark;
+		} else if (mark->told == SN_XPLANE_TOLD_SCHEDULED) {
+			result = put(&on->scheduled, &mark->number, sizeof(mark->number),
+				     mark->start_ns);
+		} else if (mark->told == SN_XPLANE_TOLD_ASYNC_END) {
+			result =
+			    put(&on->ended, &mark->number, sizeof(mark->number), mark->start_ns);
+		} else if (mark->told == SN_XPLANE_TOLD_EXECUTION && call) {
+			uint32_t module = sn_xplane_function(xplane, call->name);
+			result = module == SONDE_NONE ? SN_ERR_MEMORY
+						      : put(&on->functions, &mark->number,
+							    sizeof(mark->number), module + 1ull);
+		}
+	}
+	return result;
+}
+
+/* ---- one thread after the other ---- */
+
+/* What is open on a thread. */
+struct thread {
+	uint32_t line;
+	uint64_t taken;			      /* the number of what it took up; 0 none since */
+	const struct sn_xplane_mark *process; /* NULL: none */
+	size_t operation;		      /* the last one's place; SIZE_MAX */
+};
+
+struct place {
+	uint64_t execution, name;
+};
+
+static int add_operation(const struct sn_xplane *xplane, struct operations *on,
+			 struct thread *thread, const struct sn_xplane_mark *mark)
+{
+	struct sn_xplane_ran ran = {.node = mark->node,
+				    .name = mark->name,
+				    .line = mark->line,
+				    .device = SONDE_NONE,
+				    .has_run = thread->process || mark->has_execution,
+				    .run =
+					thread->process ? thread->process->number : mark->execution,
+				    .start_ns = mark->start_ns,
+				    .end_ns = mark->end_ns};
+	ran.ends_elsewhere = mark->told == SN_XPLANE_TOLD_ASYNC_BEGIN;
+	if (ran.ends_elsewhere) {
+		uint64_t end_ns = get(&on->ended, &mark->number, sizeof(mark->number));
+		ran.end_ns = end_ns > ran.end_ns ? end_ns : ran.end_ns;
+	}
+	/* what was handed over is the first operation that is then run */
+	if (thread->process && thread->taken)
+		ran.scheduled_ns = get(&on->scheduled, &thread->taken, sizeof(thread->taken));
+	thread->taken = 0;
+	if (sn_vec_reserve(&on->items, &on->capacity, on->count + 1) < 0)
+		return SN_ERR_MEMORY;
+	thread->operation = on->count;
+	on->items[on->count++] = ran;
+	struct place place = {ran.run, xplane->programs.nodes[ran.node].name};
+	return ran.has_run ? put(&on->last, &place, sizeof(place), on->count) : 0;
+}
+
+static void add_memory(struct sn_xplane_ran *to, const struct sn_xplane_mark *mark)
+{
+	/* the C library's allocator does not tell how much it gave */
+	uint64_t bytes = mark->number ? mark->number : mark->end_ns;
+	to->memory.allocated += bytes;
+	to->memory.requested += mark->end_ns ? mark->end_ns : bytes;
+	if (mark->region == SN_XPLANE_TEMPORARY)
+		to->memory.temporary += bytes;
+	else if (mark->region == SN_XPLANE_PERSISTENT)
+		to->memory.persistent += bytes;
+}
+
+/* An allocation is the operation's that runs on its thread, if that has its name; else the one's of
+ * its execution and name that began last. */
+static void give_memory(const struct sn_xplane *xplane, struct operations *on,
+			const struct thread *thread, const struct sn_xplane_mark *mark)
+{
+	if (thread->operation != SIZE_MAX) {
+		struct sn_xplane_ran *running = on->items + thread->operation;
+		if (mark->start_ns <= running->end_ns &&
+		    xplane->programs.nodes[running->node].name == mark->name) {
+			add_memory(running, mark);
+			return;
+		}
+	}
+	struct place place = {mark->execution, mark->name};
+	uint64_t found = mark->has_execution ? get(&on->last, &place, sizeof(place)) : 0;
+	if (found)
+		add_memory(on->items + found - 1, mark);
+}
+
+static int go_through(struct sn_xplane *xplane, struct operations *on)
+{
+	struct thread thread = {.line = UINT32_MAX, .operation = SIZE_MAX};
+	int result = 0;
+	for (size_t i = 0; i < xplane->mark_count && !result; i++) {
+		const struct sn_xplane_mark *mark = xplane->marks + i;
+		if (mark->line != thread.line)
+			thread = (struct thread){.line = mark->line, .operation = SIZE_MAX};
+		if (thread.process && mark->start_ns > thread.process->end_ns)
+			thread.process = NULL;
+		switch (mark->told) {
+		case SN_XPLANE_TOLD_TAKEN:
+			thread.taken = mark->number;
+			break;
+		case SN_XPLANE_TOLD_PROCESS:
+			thread.process = mark;
+			break;
+		case SN_XPLANE_TOLD_OPERATION:
+		case SN_XPLANE_TOLD_ASYNC_BEGIN:
+			result = add_operation(xplane, on, &thread, mark);
+			break;
+		case SN_XPLANE_TOLD_ALLOCATION:
+			give_memory(xplane, on, &thread, mark);
+			break;
+		default:
+			break;
+		}
+	}
+	return result;
+}
+
+/* ---- what ran ---- */
+
+static int compare_operations(const void *left, const void *right)
+{
+	const struct sn_xplane_ran *a = left, *b = right;
+	if (a->has_run != b->has_run)
+		return a->has_run ? 1 : -1;
+	if (a->run != b->run)
+		return a->run < b->run ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+}
+
+/* How many operations back in an execution one is looked for. */
+#define WITHIN_MAX 64u
+
+/* A collective says of itself both that it began and ended, and what it did between: one is in the
+ * other, gives that its memory, and is left out (no node). */
+static void merge_same(struct operations *on, size_t number)
+{
+	struct sn_xplane_ran *one = on->items + number;
+	for (size_t i = number; one->has_run && i-- > 0 && number - i <= WITHIN_MAX;) {
+		struct sn_xplane_ran *before = on->items + i;
+		if (!before->has_run || before->run != one->run)
+			return;
+		if (before->node != one->node || !before->ends_elsewhere || one->ends_elsewhere ||
+		    before->end_ns <= one->start_ns)
+			continue;
+		before->memory.allocated += one->memory.allocated;
+		before->memory.requested += one->memory.requested;
+		before->memory.temporary += one->memory.temporary;
+		before->memory.persistent += one->memory.persistent;
+		one->node = SONDE_NONE;
+		return;
+	}
+}
+
+static int add_up(struct sn_xplane *xplane, struct operations *on)
+{
+	int result = 0;
+	if (on->count)
+		qsort(on->items, on->count, sizeof(*on->items), compare_operations);
+	for (size_t i = 0; i < on->count; i++)
+		merge_same(on, i);
+	for (size_t i = 0; i < on->count && !result; i++) {
+		struct sn_xplane_ran ran = on->items[i];
+		uint64_t module = get(&on->functions, &ran.run, sizeof(ran.run));
+		if (ran.node == SONDE_NONE)
+			continue;
+		/* where there are contexts they are named already, after one model for all */
+		if (ran.has_run && module && xplane->graphs_only)
+			ran.node = sn_xplane_node_in(xplane, (uint32_t)module - 1, ran.node);
+		result = ran.node == SONDE_NONE ? SN_ERR_MEMORY : sn_xplane_ran(xplane, &ran);
+	}
+	return result;
+}
+
+int sn_xplane_executions(struct sn_xplane *xplane)
+{
+	struct operations on = {0};
+	if (xplane->mark_count)
+		qsort(xplane->marks, xplane->mark_count, sizeof(*xplane->marks), compare_marks);
+	int result = learn(xplane, &on);
+	if (!result)
+		result = sn_xplane_describe_functions(xplane);
+	if (!result)
+		result = go_through(xplane, &on);
+	if (!result)
+		result = add_up(xplane, &on);
+	free(on.items);
+	release_table(&on.scheduled);
+	release_table(&on.ended);
+	release_table(&on.functions);
+	release_table(&on.last);
+	return result;
+}
