@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "format/measurement.h"
+#include "report/group.h"
 #include "report/label.h"
 #include "report/utf8.h"
 
@@ -16,27 +17,6 @@ struct way {
 	uint32_t operator_frame; /* outermost of those that follow each other; SONDE_NONE */
 	uint32_t caller;	 /* innermost function of the program; SONDE_NONE */
 };
-
-/* Python of frameworks and of the interpreter's library is not the program's. */
-static bool is_of_program(const struct sonde_db *db, const struct sonde_db_frame *frame)
-{
-	static const char *const parts[] = {"site-packages/", "dist-packages/", "lib/python",
-					    "<frozen ", "<string>"};
-	static const char *const starts[] = {
-	    "torch/",	    "torch\\",	    "threading.py",	"contextlib.py", "queue.py",
-	    "functools.py", "selectors.py", "tensorflow/",	"jax/",		 "runpy.py",
-	    "asyncio/",	    "concurrent/",  "multiprocessing/", "typing.py",	 "triton/"};
-	const char *file = sonde_db_string(db, frame->file);
-	if (!*file || *file == '<')
-		return false;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (strstr(file, parts[i]))
-			return false;
-	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
-		if (!strncmp(file, starts[i], strlen(starts[i])))
-			return false;
-	return true;
-}
 
 static bool is_call(unsigned kind)
 {
@@ -60,7 +40,7 @@ static struct way pass(const struct sonde_db *db, struct way way, uint32_t numbe
 			way.operator_frame = number;
 	} else if (!is_call(frame->kind)) {
 		/* what an operator is made of does not end it: native code, libraries, regions */
-		bool is_own = frame->kind == SN_FRAME_PYTHON && is_of_program(db, frame);
+		bool is_own = frame->kind == SN_FRAME_PYTHON && sn_frame_is_user(db, frame);
 		bool is_region = frame->kind == SN_FRAME_REGION &&
 				 way.operator_frame == SONDE_NONE &&
 				 !(frame->flags & SN_FRAME_ITERATION);

@@ -4,6 +4,7 @@
 
 #include "format/measurement.h"
 #include "report/pairs.h"
+#include "report/python_library.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,11 +47,20 @@ static bool is_typed_in(const struct sonde_db *db, const char *file, const char 
 	       has_prefix(file, "<ipython-input");
 }
 
+/* Kineto and XLA take the folder of libraries off a path. */
+static bool is_bare_library(const struct sonde_db *db, const char *file)
+{
+	const char *from = sonde_db_property(db, "imported.from");
+	return from && (strcmp(from, "kineto") == 0 || strcmp(from, "xplane") == 0) &&
+	       sn_is_python_library(file);
+}
+
 static bool is_user_python(const struct sonde_db *db, const char *file, const char *function)
 {
 	if (*file == '<')
 		return is_typed_in(db, file, function);
-	return *file && !is_package_path(file) && !strstr(file, "/lib/python");
+	return *file && !is_package_path(file) && !strstr(file, "/lib/python") &&
+	       !is_bare_library(db, file);
 }
 
 static bool is_system_path(const char *path)

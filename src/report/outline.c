@@ -198,7 +198,7 @@ struct chain {
 	int weights[MAX_PARTS];
 	bool shown[MAX_PARTS];
 	bool last_is_needed; /* nothing below tells what the row comes to */
-	size_t columns[MAX_PARTS];
+	size_t part_columns; /* what is longer is shortened to this */
 	char labels[MAX_PARTS][SN_LABEL_CHARS];
 };
 
@@ -217,10 +217,8 @@ static void take_parts(const struct sn_outline *outline, const struct sn_outline
 			sn_label_full(view->db, view->grouping, chain->frames[i], chain->labels[i]);
 		else
 			sn_label_name(view->db, view->grouping, chain->frames[i], chain->labels[i]);
-		if (!view->is_full)
-			sn_utf8_elide(chain->labels[i], MAX_PART_COLUMNS);
-		chain->columns[i] = sn_utf8_columns(chain->labels[i]);
 	}
+	chain->part_columns = SN_LABEL_CHARS;
 }
 
 static size_t chain_columns(const struct sn_outline *outline, const struct chain *chain)
@@ -230,7 +228,9 @@ static size_t chain_columns(const struct sn_outline *outline, const struct chain
 		bool is_gap = !chain->shown[i];
 		if (is_gap && i > 0 && !chain->shown[i - 1])
 			continue;
-		columns += (i > 0 ? joint : 0) + (is_gap ? 1 : chain->columns[i]);
+		size_t part = is_gap ? 1 : sn_utf8_columns(chain->labels[i]);
+		columns +=
+		    (i > 0 ? joint : 0) + (part < chain->part_columns ? part : chain->part_columns);
 	}
 	return columns;
 }
@@ -245,14 +245,6 @@ static uint32_t least_part(const struct chain *chain)
 		    (least == SONDE_NONE || chain->weights[i] < chain->weights[least]))
 			least = i;
 	return least;
-}
-
-static void shorten_parts(struct chain *chain, size_t columns)
-{
-	for (uint32_t i = 0; i < chain->count; i++) {
-		sn_utf8_elide(chain->labels[i], columns);
-		chain->columns[i] = sn_utf8_columns(chain->labels[i]);
-	}
 }
 
 /* Takes parts that weigh less than `weight` out until the chain fits. One part always stays. */
@@ -272,26 +264,29 @@ static bool drop_parts(const struct sn_outline *outline, struct chain *chain, si
 	}
 }
 
-/* First goes what tells nothing, then long names are shortened, then the rest goes. The last part
- * stays if it tells something or the row is a leaf. */
+/* First goes what tells nothing, then long names are shortened, then the rest goes; what room that
+ * leaves is for the names. The last part stays if it tells something or the row is a leaf. */
 static void fit_chain(const struct sn_outline *outline, struct chain *chain, size_t room)
 {
-	enum { TELLING = 3, ANY = 100 };
-	if (drop_parts(outline, chain, room, TELLING))
-		return;
-	for (size_t columns = 36; columns >= 18; columns -= 6) {
-		shorten_parts(chain, columns);
-		if (drop_parts(outline, chain, room, TELLING))
-			return;
-	}
-	if (drop_parts(outline, chain, room, ANY))
-		return;
-	shorten_parts(chain, room > 12 ? room - 8 : 8);
+	enum { TELLING = 3, ANY = 100, FOR_PLACE = 11 /* "  [operator]" */ };
+	size_t longest = chain->count > 1 ? MAX_PART_COLUMNS : SN_LABEL_CHARS;
+	bool fits = false;
+	if (chain->count == 1 && room > 3 * FOR_PLACE)
+		room -= FOR_PLACE;
+	for (chain->part_columns = longest; !fits && chain->part_columns > 24;
+	     chain->part_columns = chain->part_columns > 36 ? 36 : chain->part_columns - 6)
+		fits = drop_parts(outline, chain, room, TELLING);
+	if (!fits)
+		drop_parts(outline, chain, room, ANY);
+	for (chain->part_columns = longest;
+	     chain->part_columns > 8 && chain_columns(outline, chain) > room;)
+		chain->part_columns--;
 }
 
 static void print_chain(const struct sn_outline *outline, const struct sn_page *page,
 			const struct chain *chain, bool is_hot)
 {
+	char label[SN_LABEL_CHARS];
 	for (uint32_t i = 0; i < chain->count; i++) {
 		bool is_gap = !chain->shown[i];
 		if (is_gap && i > 0 && !chain->shown[i - 1])
@@ -308,7 +303,9 @@ static void print_chain(const struct sn_outline *outline, const struct sn_page *
 		if (is_hot)
 			sn_text_style(page, "\033[1m");
 		sn_text_style(page, sn_label_color(outline->view->db, chain->frames[i]));
-		fputs(chain->labels[i], page->out);
+		snprintf(label, sizeof(label), "%s", chain->labels[i]);
+		sn_utf8_elide(label, chain->part_columns);
+		fputs(label, page->out);
 		sn_text_style(page, "\033[0m");
 	}
 }
