@@ -305,12 +305,11 @@ void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32
 int sn_label_weight(const struct sonde_db *db, uint32_t id)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
-	if (frame->kind == SN_FRAME_PYTHON)
-		return sn_frame_is_user(db, frame) ? 4 : 1;
+	const char *name = sonde_db_string(db, frame->name);
+	if (frame->kind == SN_FRAME_PYTHON) /* a script's own level is in every path */
+		return !sn_frame_is_user(db, frame) ? 1 : strcmp(name, "<module>") == 0 ? 2 : 4;
 	if (frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED)
-		return sn_frame_is_user(db, frame)			 ? 2
-		       : strstr(sonde_db_string(db, frame->name), "+0x") ? -1
-									 : 0;
+		return sn_frame_is_user(db, frame) ? 2 : strstr(name, "+0x") ? -1 : 0;
 	if (frame->kind == SN_FRAME_LOOP)
 		return sn_frame_is_user(db, frame) ? 1 : -1;
 	return frame->kind == SN_FRAME_NONE ? 0 : 3;

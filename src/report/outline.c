@@ -239,7 +239,7 @@ static size_t chain_columns(const struct sn_outline *outline, const struct chain
 static uint32_t least_part(const struct chain *chain)
 {
 	uint32_t least = SONDE_NONE, last = chain->count - 1;
-	bool last_may_go = !chain->last_is_needed && chain->weights[last] <= 1;
+	bool last_may_go = !chain->last_is_needed && chain->weights[last] <= 2;
 	for (uint32_t i = 0; i < chain->count - !last_may_go; i++)
 		if (chain->shown[i] &&
 		    (least == SONDE_NONE || chain->weights[i] < chain->weights[least]))
@@ -268,14 +268,17 @@ static bool drop_parts(const struct sn_outline *outline, struct chain *chain, si
  * leaves is for the names. The last part stays if it tells something or the row is a leaf. */
 static void fit_chain(const struct sn_outline *outline, struct chain *chain, size_t room)
 {
+	static const size_t steps[] = {0, 36, 30, 24};
+	enum { STEPS = sizeof(steps) / sizeof(*steps) };
 	enum { TELLING = 3, ANY = 100, FOR_PLACE = 11 /* "  [operator]" */ };
 	size_t longest = chain->count > 1 ? MAX_PART_COLUMNS : SN_LABEL_CHARS;
 	bool fits = false;
 	if (chain->count == 1 && room > 3 * FOR_PLACE)
 		room -= FOR_PLACE;
-	for (chain->part_columns = longest; !fits && chain->part_columns > 24;
-	     chain->part_columns = chain->part_columns > 36 ? 36 : chain->part_columns - 6)
+	for (int i = 0; i < STEPS && !fits; i++) {
+		chain->part_columns = i ? steps[i] : longest;
 		fits = drop_parts(outline, chain, room, TELLING);
+	}
 	if (!fits)
 		drop_parts(outline, chain, room, ANY);
 	for (chain->part_columns = longest;
@@ -349,7 +352,7 @@ static void print_row(const struct sn_outline *outline, const struct sn_page *pa
 	int used = numbers_width(outline->view) + print_guides(outline, page, row);
 	int room = page->width - used;
 	take_parts(outline, row, &chain);
-	chain.last_is_needed = row->first_child == SONDE_NONE;
+	chain.last_is_needed = row->first_child == SONDE_NONE && !outline->shows_exclusive_share;
 	if (!outline->view->is_full)
 		fit_chain(outline, &chain, room > 16 ? (size_t)room : 16);
 	print_chain(outline, page, &chain, row->is_hot);
