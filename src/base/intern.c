@@ -4,6 +4,7 @@
 
 #include "vec.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,9 +33,11 @@ static inline uint64_t read_32(const unsigned char *bytes)
 #define KEY_1 0xA0761D6478BD642Full
 #define KEY_2 0xE7037ED1A0B428DBull
 
-/* Sixteen bytes at a time, and what is left as two words that may overlap. */
+/* Sixteen bytes at a time, and what is left as two words that may overlap. A NUL at the end is left
+ * out, so that a text has the same hash with it and without. */
 static uint64_t hash_bytes(const unsigned char *bytes, size_t length)
 {
+	length -= length && !bytes[length - 1];
 	uint64_t hash = KEY_2 ^ length, first = 0, last = 0;
 	for (; length > 16; bytes += 16, length -= 16)
 		hash = mix(read_64(bytes) ^ KEY_1, read_64(bytes + 8) ^ hash);
@@ -69,9 +72,21 @@ void sn_intern_release(struct sn_intern *intern)
 	sn_intern_init(intern);
 }
 
-/* The slot that holds these bytes, or the free one where they belong. */
-static struct sn_intern_slot *probe(const struct sn_intern *intern, uint32_t hash,
-				    const void *bytes, size_t length)
+/* Keys are short: they are compared as they are hashed. */
+static inline bool are_equal(const unsigned char *a, const unsigned char *b, size_t length)
+{
+	if (length > 16 || length < 4)
+		return !memcmp(a, b, length);
+	if (length >= 8)
+		return !((read_64(a) ^ read_64(b)) |
+			 (read_64(a + length - 8) ^ read_64(b + length - 8)));
+	return !((read_32(a) ^ read_32(b)) | (read_32(a + length - 4) ^ read_32(b + length - 4)));
+}
+
+/* The slot that holds these bytes and `nuls` zeroes behind them, or the free one where they belong.
+ */
+static inline struct sn_intern_slot *probe(const struct sn_intern *intern, uint32_t hash,
+					   const void *bytes, size_t length, size_t nuls)
 {
 	uint32_t mask = intern->slot_count - 1, place = hash & mask;
 	for (;; place = (place + 1) & mask) {
@@ -82,7 +97,7 @@ static struct sn_intern_slot *probe(const struct sn_intern *intern, uint32_t has
 		if (slot->hash != hash)
 			continue;
 		const void *other = sn_intern_at(intern, slot->number - 1, &known);
-		if (known == length && !memcmp(other, bytes, length))
+		if (known == length + nuls && are_equal(other, bytes, length))
 			return slot;
 	}
 }
@@ -92,7 +107,7 @@ uint32_t sn_intern_find(const struct sn_intern *intern, const void *bytes, size_
 	if (!intern->slot_count)
 		return SN_INTERN_NONE;
 	uint32_t hash = (uint32_t)hash_bytes(bytes, length);
-	return probe(intern, hash, bytes, length)->number - 1; /* 0 - 1 is SN_INTERN_NONE */
+	return probe(intern, hash, bytes, length, 0)->number - 1; /* 0 - 1 is SN_INTERN_NONE */
 }
 
 static int grow_slots(struct sn_intern *intern)
@@ -116,24 +131,35 @@ static int grow_slots(struct sn_intern *intern)
 	return 0;
 }
 
-uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t length)
+static inline uint32_t add(struct sn_intern *intern, const void *bytes, size_t length, size_t nuls)
 {
 	/* at most half full */
 	if (intern->count >= intern->slot_count / 2 && grow_slots(intern) < 0)
 		return SN_INTERN_NONE;
 	uint32_t hash = (uint32_t)hash_bytes(bytes, length);
-	struct sn_intern_slot *slot = probe(intern, hash, bytes, length);
+	struct sn_intern_slot *slot = probe(intern, hash, bytes, length, nuls);
 	if (slot->number)
 		return slot->number - 1;
-	uint64_t start = start_of(intern, intern->count);
+	uint64_t start = start_of(intern, intern->count), end = start + length + nuls;
 	size_t ends_capacity = intern->capacity;
 	if (sn_vec_reserve(&intern->ends, &ends_capacity, intern->count + 1ull) < 0 ||
-	    sn_vec_reserve(&intern->bytes, &intern->bytes_capacity, start + length) < 0)
+	    sn_vec_reserve(&intern->bytes, &intern->bytes_capacity, end) < 0)
 		return SN_INTERN_NONE;
 	intern->capacity = (uint32_t)ends_capacity;
 	if (length)
 		memcpy(intern->bytes + start, bytes, length);
-	intern->ends[intern->count] = start + length;
+	memset(intern->bytes + start + length, 0, nuls);
+	intern->ends[intern->count] = end;
 	*slot = (struct sn_intern_slot){hash, ++intern->count};
 	return intern->count - 1;
+}
+
+uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t length)
+{
+	return add(intern, bytes, length, 0);
+}
+
+uint32_t sn_intern_add_text(struct sn_intern *intern, const char *text, size_t length)
+{
+	return add(intern, text, length, 1);
 }

@@ -33,6 +33,8 @@ void sn_intern_release(struct sn_intern *intern);
 
 /* The number of these bytes, new where they are; SN_INTERN_NONE without memory. */
 uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t length);
+/* The same of these bytes and a NUL behind them, which need not be there. */
+uint32_t sn_intern_add_text(struct sn_intern *intern, const char *text, size_t length);
 /* The number of these bytes, or SN_INTERN_NONE. */
 uint32_t sn_intern_find(const struct sn_intern *intern, const void *bytes, size_t length);
 /* The bytes of a number below count; valid until the next addition. `length` may be NULL. */

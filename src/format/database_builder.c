@@ -61,24 +61,15 @@ static uint32_t intern(struct sn_db_builder *builder, struct sn_intern *table, c
 /* Strings are kept with their NUL, so that sn_db_builder_text can give them out. */
 uint32_t sn_db_builder_string_n(struct sn_db_builder *builder, const char *text, size_t length)
 {
-	char small[256];
-	char *copy = length < sizeof(small) ? small : malloc(length + 1);
-	if (!copy)
-		return fail(builder, SN_ERR_MEMORY);
-	if (length)
-		memcpy(copy, text, length);
-	copy[length] = 0;
-	uint32_t number = intern(builder, &builder->strings, copy, length + 1);
-	if (copy != small)
-		free(copy);
-	return number;
+	uint32_t number = sn_intern_add_text(&builder->strings, text, length);
+	return number == SN_INTERN_NONE ? fail(builder, SN_ERR_MEMORY) : number;
 }
 
 uint32_t sn_db_builder_string(struct sn_db_builder *builder, const char *text)
 {
 	if (!text)
 		return SONDE_NONE;
-	return intern(builder, &builder->strings, text, strlen(text) + 1);
+	return sn_db_builder_string_n(builder, text, strlen(text));
 }
 
 const char *sn_db_builder_text(const struct sn_db_builder *builder, uint32_t string)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the next character of JSON that matters is: looked for in as many bytes at a time as the
- * processor compares at once. No branch depends on how long a text is until it exceeds those.
+ * Where the next character of JSON that matters is, and what digits say: looked at in as many bytes
+ * at a time as the processor compares at once. No branch depends on how long a text is until it
+ * exceeds those. SSE2 is part of x86-64; strings and numbers of events are shorter than what wider
+ * registers would gain from.
  *
  * A text must be followed by SN_JSON_SLACK zeroes, as up to so many bytes behind it are read.
  */
 #ifndef SN_IMPORT_JSON_SCAN_H
 #define SN_IMPORT_JSON_SCAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #ifdef __SSE2__
@@ -37,6 +40,36 @@ static inline const char *sn_json_special(const char *at, const char *end)
 	return at;
 }
 
+/* The first quote, bracket, brace or NUL at or after `at`. */
+static inline const char *sn_json_nesting(const char *at)
+{
+	for (;; at += 16) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+		/* brackets are braces without this bit, and nothing else is */
+		__m128i braces = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+		__m128i found = _mm_or_si128(
+		    _mm_or_si128(sn_json_equal(braces, '{'), sn_json_equal(braces, '}')),
+		    _mm_or_si128(sn_json_equal(bytes, '"'), sn_json_equal(bytes, 0)));
+		unsigned mask = (unsigned)_mm_movemask_epi8(found);
+		if (mask)
+			return at + __builtin_ctz(mask);
+	}
+}
+
+/* Whether the bytes at `at` are those of `text`, which has zeroes up to the next multiple of 16. */
+static inline bool sn_json_starts_with(const char *at, const char *text, unsigned length)
+{
+	for (unsigned i = 0;; i += 16) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + i));
+		__m128i wanted = _mm_loadu_si128((const __m128i *)(const void *)(text + i));
+		unsigned same = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, wanted));
+		if (length - i <= 16)
+			return !(~same & ((1u << (length - i)) - 1));
+		if (same != 0xffff)
+			return false;
+	}
+}
+
 #else
 
 /* Bytes of the word that are `byte` have their highest bit set in the result; so may bytes above
@@ -60,6 +93,57 @@ static inline const char *sn_json_special(const char *at, const char *end)
 	return at;
 }
 
+static inline const char *sn_json_nesting(const char *at)
+{
+	while (*at && *at != '"' && *at != '[' && *at != ']' && *at != '{' && *at != '}')
+		at++;
+	return at;
+}
+
+static inline bool sn_json_starts_with(const char *at, const char *text, unsigned length)
+{
+	return !strncmp(at, text, length);
+}
+
 #endif
+
+/*
+ * The number that up to eight decimal digits are, and how many those are. Digits are moved to the
+ * upper end of a word, below them zeroes, so that their number changes nothing; then neighbours are
+ * added up, as pairs, fours and eight.
+ */
+static inline uint64_t sn_json_digits_8(const char *at, unsigned *count)
+{
+	const uint64_t pairs = 0x000000ff000000ffu;
+	uint64_t word;
+	memcpy(&word, at, sizeof(word));
+	word ^= 0x3030303030303030u; /* digits become their values, all else more than 9 */
+	uint64_t others = (word | (word + 0x7676767676767676u)) & 0x8080808080808080u;
+	*count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
+	if (!*count)
+		return 0;
+	word <<= 64 - 8 * *count;
+	word = 10 * word + (word >> 8);
+	return ((word & pairs) * (100 + (1000000ull << 32)) +
+		(word >> 16 & pairs) * (1 + (10000ull << 32))) >>
+	       32;
+}
+
+/* Takes all decimal digits at *at; what they say is exact where they are at most 19. */
+static inline uint64_t sn_json_digits(const char **at, unsigned *count)
+{
+	static const uint32_t powers[] = {1,	  10,	   100,	     1000,     10000,
+					  100000, 1000000, 10000000, 100000000};
+	uint64_t value = 0;
+	unsigned taken;
+	*count = 0;
+	do {
+		uint64_t part = sn_json_digits_8(*at, &taken);
+		value = powers[taken] * value + part;
+		*at += taken;
+		*count += taken;
+	} while (taken == 8);
+	return value;
+}
 
 #endif

@@ -286,6 +286,7 @@ static enum sn_json_result skip_nested(struct sn_json_parse *parse, struct sn_js
 	const char *begin = parse->at;
 	unsigned depth = 0;
 	do {
+		parse->at = sn_json_nesting(parse->at);
 		switch (*parse->at++) {
 		case '"': {
 			bool has_escapes;
@@ -336,15 +337,13 @@ double sn_json_real(struct sn_json_text text)
 	return *text.text == '-' ? -value : value;
 }
 
-static enum sn_json_result number(struct sn_json_parse *parse, struct sn_json_value *value)
+enum sn_json_result sn_json_number_value(struct sn_json_parse *parse, struct sn_json_value *value)
 {
 	const char *begin = parse->at, *at = begin;
-	uint64_t digits = 0;
-	unsigned digit_count = 0;
+	unsigned digit_count;
 	bool is_whole = true;
 	at += *at == '-';
-	for (; *at >= '0' && *at <= '9'; at++, digit_count++)
-		digits = 10 * digits + (uint64_t)(*at - '0');
+	uint64_t digits = sn_json_digits(&at, &digit_count);
 	if (*at == '.') {
 		is_whole = false;
 		for (at++; *at >= '0' && *at <= '9';)
@@ -406,7 +405,7 @@ enum sn_json_result sn_json_value(struct sn_json_parse *parse, struct sn_json_va
 		return skip_nested(parse, &value->text);
 	}
 	if ((first >= '0' && first <= '9') || (first == '-' && parse->at[1] != 'I'))
-		return number(parse, value);
+		return sn_json_number_value(parse, value);
 	return parse->at >= parse->end ? SN_JSON_SHORT : word(parse, value);
 }
 

@@ -62,6 +62,14 @@ static inline char sn_json_peek(struct sn_json_parse *parse)
 	return *parse->at;
 }
 
+static inline bool sn_json_is_n(struct sn_json_text text, const char *other, size_t length)
+{
+	return text.length == length && !memcmp(text.text, other, length);
+}
+
+/* Whether a text is that literal. */
+#define sn_json_is(text, literal) sn_json_is_n(text, literal, sizeof(literal) - 1)
+
 /* What is not as expected is wrong, unless the window ends there. */
 static inline enum sn_json_result sn_json_wrong(const struct sn_json_parse *parse)
 {
@@ -78,6 +86,8 @@ static inline enum sn_json_result sn_json_expect(struct sn_json_parse *parse, ch
 }
 
 enum sn_json_result sn_json_text(struct sn_json_parse *parse, struct sn_json_text *text);
+/* A number that begins where parsing stands; of the value its kind is set as well. */
+enum sn_json_result sn_json_number_value(struct sn_json_parse *parse, struct sn_json_value *value);
 enum sn_json_result sn_json_value(struct sn_json_parse *parse, struct sn_json_value *value);
 
 /*

@@ -17,13 +17,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is known of an argument by its name and type. */
-struct known_arg {
-	char name[40];
-	size_t length; /* 0: nothing */
+/* What an argument is, by its name and type. */
+struct arg {
+	bool is_known;
 	enum sonde_attribute_type type;
 	unsigned role;
 	uint32_t key; /* the writer's */
+	enum sn_recording_key
+	    size; /* of three sizes in brackets the first; else SN_RECORDING_KEYS */
+};
+
+struct known_arg {
+	char name[40];
+	size_t length;
+	struct arg arg;
 };
 #define KNOWN_ARGS  256
 #define KNOWN_STEPS 4
@@ -44,7 +51,9 @@ struct kineto {
 	struct process *processes; /* of the file being read */
 	size_t process_count, process_capacity;
 	struct known_arg args[KNOWN_ARGS]; /* those met lately, by a hash of the name */
-	struct sn_begins pairs;		   /* of the file being read */
+	/* of the file being read, by where in its events an argument is */
+	struct arg step_args[SN_JSON_STEPS_MAX];
+	struct sn_begins pairs; /* of the file being read */
 	uint64_t unpaired, unended;
 	bool has_traces; /* execution traces are to be matched */
 };
@@ -197,30 +206,53 @@ static uint32_t make_key(struct kineto *kineto, const char *name, size_t length,
 	return sn_recording_attribute_key(&kineto->recording, name, length, type);
 }
 
+static enum sn_recording_key size_of(const char *name, size_t length)
+{
+	struct sn_json_text text = {name, length};
+	return is_text(text, "grid")	? SN_RECORDING_KEY_GRID_X
+	       : is_text(text, "block") ? SN_RECORDING_KEY_BLOCK_X
+					: SN_RECORDING_KEYS;
+}
+
 /* What is known of an argument of that name and type. */
-static struct known_arg arg_of(struct kineto *kineto, const char *name, size_t length,
-			       enum sonde_attribute_type type)
+static struct arg arg_of(struct kineto *kineto, const char *name, size_t length,
+			 enum sonde_attribute_type type)
 {
 	unsigned hash = (unsigned)(length * 7 + (unsigned char)name[0] +
 				   3 * (unsigned char)name[length / 2] + 61 * (unsigned)type);
-	struct known_arg *arg = kineto->args + hash % KNOWN_ARGS;
+	struct known_arg *known = kineto->args + hash % KNOWN_ARGS;
 	/* who comes to another's place goes on to the next few */
-	for (unsigned i = 0; i < KNOWN_STEPS && arg->length; i++) {
-		if (arg->length == length && arg->type == type && !memcmp(arg->name, name, length))
-			return *arg;
-		arg = kineto->args + (hash + i + 1) % KNOWN_ARGS;
+	for (unsigned i = 0; i < KNOWN_STEPS && known->arg.is_known; i++) {
+		if (known->length == length && known->arg.type == type &&
+		    !memcmp(known->name, name, length))
+			return known->arg;
+		known = kineto->args + (hash + i + 1) % KNOWN_ARGS;
 	}
-	struct known_arg made = {
+	struct arg made = {
+	    .is_known = true,
 	    .type = type,
 	    .role = role_of(name, length),
 	    .key = make_key(kineto, name, length, type),
+	    .size = size_of(name, length),
 	};
-	if (length && length <= sizeof(made.name)) {
-		made.length = length;
-		memcpy(made.name, name, length);
-		*arg = made;
+	if (length && length <= sizeof(known->name)) {
+		known->length = length;
+		memcpy(known->name, name, length);
+		known->arg = made;
 	}
 	return made;
+}
+
+/* The same of one that was read: most are where they were in an event before. */
+static struct arg known_arg(struct kineto *kineto, const struct sn_json_arg *read,
+			    enum sonde_attribute_type type)
+{
+	struct arg *arg = kineto->step_args + read->step;
+	if (!read->step)
+		return arg_of(kineto, read->name.text, read->name.length, type);
+	if (!arg->is_known || arg->type != type)
+		*arg = arg_of(kineto, read->name.text, read->name.length, type);
+	return *arg;
 }
 
 struct attributes {
@@ -249,14 +281,12 @@ static bool parse_sizes(struct sn_json_text text, uint64_t *sizes)
 }
 
 /* "[2400, 1, 1]" as three attributes. */
-static bool put_sizes(struct kineto *kineto, const struct sn_json_arg *arg,
+static bool put_sizes(struct kineto *kineto, struct sn_json_text text, enum sn_recording_key first,
 		      struct attributes *attributes)
 {
-	bool is_grid = is_text(arg->name, "grid");
 	uint64_t sizes[3];
-	if ((!is_grid && !is_text(arg->name, "block")) || !parse_sizes(arg->value.text, sizes))
+	if (first == SN_RECORDING_KEYS || !parse_sizes(text, sizes))
 		return false;
-	enum sn_recording_key first = is_grid ? SN_RECORDING_KEY_GRID_X : SN_RECORDING_KEY_BLOCK_X;
 	for (unsigned i = 0; i < 3; i++)
 		put(attributes, kineto->recording.keys[first + i], sizes[i]);
 	return true;
@@ -283,7 +313,7 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 	} else if (value->kind == SN_JSON_TEXT || value->kind == SN_JSON_OTHER) {
 		type = SONDE_ATTRIBUTE_STRING;
 	}
-	struct known_arg arg = arg_of(kineto, read->name.text, read->name.length, type);
+	struct arg arg = known_arg(kineto, read, type);
 	if (arg.role == RECORD_FUNCTION && kineto->has_traces)
 		put(attributes, arg.key, bits);
 	if (arg.role != PASSED_ON) {
@@ -291,7 +321,7 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 		roles->values[arg.role] = value->integer;
 		return;
 	}
-	if (value->kind == SN_JSON_OTHER && put_sizes(kineto, read, attributes))
+	if (value->kind == SN_JSON_OTHER && put_sizes(kineto, value->text, arg.size, attributes))
 		return;
 	if (type == SONDE_ATTRIBUTE_STRING)
 		bits = sn_db_builder_string_n(kineto->recording.builder, value->text.text,
@@ -520,8 +550,8 @@ static int take_counter(struct kineto *kineto, const struct sn_json_event *read)
 		bool is_real = value->kind == SN_JSON_REAL;
 		if (!is_real && value->kind != SN_JSON_INTEGER)
 			continue;
-		struct known_arg arg = arg_of(
-		    kineto, "value", 5, is_real ? SONDE_ATTRIBUTE_REAL : SONDE_ATTRIBUTE_SIGNED);
+		struct arg arg = arg_of(kineto, "value", 5,
+					is_real ? SONDE_ATTRIBUTE_REAL : SONDE_ATTRIBUTE_SIGNED);
 		struct sn_attribute attribute = {arg.key, 0, (uint64_t)value->integer};
 		double real = is_real ? sn_json_real(value->text) : 0;
 		if (is_real)
@@ -732,6 +762,7 @@ static int read_file(struct kineto *kineto, const char *path, size_t path_count,
 	int result = sn_trace_json_open(path, &reader, error);
 	if (result)
 		return result;
+	memset(kineto->step_args, 0, sizeof(kineto->step_args));
 	result = sn_recording_open(&kineto->recording, path, error);
 	if (!result)
 		result = read_events(kineto, reader, error);

@@ -47,13 +47,6 @@ uint32_t sn_recording_metric(struct sn_recording *recording, enum sn_activity_me
 	return *number = sn_db_builder_metric(recording->builder, &made);
 }
 
-struct sn_recording_name sn_recording_name(const struct sn_recording *recording, uint32_t name)
-{
-	struct sn_recording_name found;
-	memcpy(&found, sn_intern_at(&recording->names, name, NULL), sizeof(found));
-	return found;
-}
-
 /* "torch/nn/modules/module.py(1501): _call_impl" in its parts; the number is where the function
  * begins. Whatever is not written so is a name as it is. */
 static struct sonde_db_frame python_frame(struct sn_recording *recording, const char *text)
@@ -100,12 +93,6 @@ static struct sonde_db_frame annotation_frame(struct sn_recording *recording, co
 static bool is_backward_name(const char *text)
 {
 	return strstr(text, "Backward") || !strncmp(text, "autograd::engine::", 18);
-}
-
-bool sn_recording_is_backward(const struct sn_recording *recording, uint32_t name)
-{
-	return is_backward_name(
-	    sn_db_builder_text(recording->builder, sn_recording_name(recording, name).text));
 }
 
 static struct sonde_db_frame plain_frame(struct sn_recording *recording, uint32_t category,
@@ -208,8 +195,8 @@ void sn_recording_profile(struct sn_recording *recording, struct sn_recording_li
 	line->profile = sn_db_builder_profile(recording->builder, &profile);
 }
 
-struct sn_recording_line *sn_recording_line(struct sn_recording *recording,
-					    const struct sn_recording_place *place)
+static struct sn_recording_line *add_line(struct sn_recording *recording,
+					  const struct sn_recording_place *place)
 {
 	uint32_t before = recording->places.count;
 	uint32_t number = sn_intern_add(&recording->places, place, sizeof(*place));
@@ -233,6 +220,20 @@ struct sn_recording_line *sn_recording_line(struct sn_recording *recording,
 	    .process = (uint32_t)place->process,
 	    .start_ns = UINT64_MAX,
 	};
+	return line;
+}
+
+/* Events come by turns from a few lines, whose numbers are found here with one comparison. */
+struct sn_recording_line *sn_recording_line(struct sn_recording *recording,
+					    const struct sn_recording_place *place)
+{
+	int64_t hash = place->first + 3 * place->second + 5 * place->third + 7 * place->is_device;
+	uint32_t *recent = recording->recent_lines + ((uint64_t)hash % SN_RECORDING_RECENT);
+	if (*recent &&
+	    !memcmp(sn_intern_at(&recording->places, *recent - 1, NULL), place, sizeof(*place)))
+		return recording->lines + *recent - 1;
+	struct sn_recording_line *line = add_line(recording, place);
+	*recent = line ? (uint32_t)(line - recording->lines) + 1 : 0;
 	return line;
 }
 
@@ -270,16 +271,50 @@ uint32_t sn_recording_under(struct sn_recording *recording, uint32_t parent, uin
 				     sn_recording_frame(recording, within - 1));
 }
 
+static uint8_t traits_of(const char *text)
+{
+	return (uint8_t)((is_backward_name(text) ? SN_RECORDING_BACKWARD : 0) |
+			 (!strcmp(text, "[memory]") ? SN_RECORDING_MEMORY : 0) |
+			 sn_recording_graph_traits(text));
+}
+
 static int number_of(struct sn_recording *recording, const struct sn_recording_name *name,
 		     uint32_t *number)
 {
 	uint32_t before = recording->names.count;
 	*number = sn_intern_add(&recording->names, name, sizeof(*name));
 	if (*number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&recording->frames, &recording->frame_capacity, *number + 1ull) < 0)
+	    sn_vec_reserve(&recording->frames, &recording->frame_capacity, *number + 1ull) < 0 ||
+	    sn_vec_reserve(&recording->traits, &recording->trait_capacity, *number + 1ull) < 0)
 		return SN_ERR_MEMORY;
-	if (*number == before)
+	if (*number == before) {
 		recording->frames[*number] = SONDE_NONE;
+		recording->traits[*number] =
+		    traits_of(sn_db_builder_text(recording->builder, name->text));
+	}
+	return 0;
+}
+
+/* A name without `within` by its text: most texts are of one category. */
+static int number_of_text(struct sn_recording *recording, const struct sn_recording_name *name,
+			  uint32_t *number)
+{
+	size_t count = recording->text_name_count;
+	if (name->text < count && recording->text_names[name->text]) {
+		*number = recording->text_names[name->text] - 1;
+		if (sn_recording_name(recording, *number).category == name->category)
+			return 0;
+	}
+	if (number_of(recording, name, number) ||
+	    sn_vec_reserve(&recording->text_names, &recording->text_name_capacity,
+			   name->text + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	if (name->text >= count) {
+		memset(recording->text_names + count, 0,
+		       (name->text + 1 - count) * sizeof(*recording->text_names));
+		recording->text_name_count = name->text + 1ull;
+	}
+	recording->text_names[name->text] = *number + 1;
 	return 0;
 }
 
@@ -294,7 +329,8 @@ int sn_recording_name_text(struct sn_recording *recording, enum sn_activity_cate
 			   uint32_t text, uint32_t *number)
 {
 	struct sn_recording_name name = {category, text, 0};
-	return number_of(recording, &name, number);
+	return text == SONDE_NONE ? number_of(recording, &name, number)
+				  : number_of_text(recording, &name, number);
 }
 
 int sn_recording_name_within(struct sn_recording *recording, enum sn_activity_category category,
@@ -318,7 +354,7 @@ static bool is_forward(const struct sn_recording *recording, const struct sn_eve
 	if (!is_there(recording, event, SN_RECORDING_KEY_SEQUENCE, &value))
 		return false;
 	if (!is_there(recording, event, SN_RECORDING_KEY_FORWARD_THREAD, &value))
-		return !sn_recording_is_backward(recording, event->context);
+		return !sn_recording_is(recording, event->context, SN_RECORDING_BACKWARD);
 	return !value;
 }
 
@@ -393,6 +429,8 @@ int sn_recording_open(struct sn_recording *recording, const char *path, struct s
 	recording->order.call_count = recording->order.operation_count = 0;
 	sn_intern_release(&recording->places);
 	sn_intern_release(&recording->names);
+	recording->text_name_count = 0;
+	memset(recording->recent_lines, 0, sizeof(recording->recent_lines));
 	sn_intern_release(&recording->sequences);
 	sn_sorter_free(recording->sorter);
 	recording->sorter = sn_sorter_new(sn_import_event_memory(&path, 1), NULL);
@@ -507,6 +545,8 @@ void sn_recording_release(struct sn_recording *recording)
 	free(recording->graphs.captures);
 	free(recording->graphs.captured);
 	free(recording->frames);
+	free(recording->traits);
+	free(recording->text_names);
 	free(recording->lines);
 	free(recording->launches);
 	free(recording->forward_heads);

@@ -31,6 +31,8 @@
 #include "trace/sorter.h"
 #include "trace/writer.h"
 
+#include <string.h>
+
 enum sn_activity_category {
 	SN_ACTIVITY_OTHER, /* any that is not known: an interval of its thread */
 	SN_ACTIVITY_OPERATOR,
@@ -76,6 +78,15 @@ struct sn_recording_name {
 	uint32_t category; /* enum sn_activity_category */
 	uint32_t text;	   /* builder's string */
 	uint32_t within;   /* one more than the number of a name; see sn_recording_name_within */
+};
+
+/* What the text of a name says; found out once, as names are few and events are many. */
+enum sn_recording_trait {
+	SN_RECORDING_BACKWARD = 1, /* an operator of a backward pass */
+	SN_RECORDING_MEMORY = 2,   /* an allocation or release */
+	SN_RECORDING_GRAPH_LAUNCH = 4,
+	SN_RECORDING_BEGINS_CAPTURE = 8, /* of a graph */
+	SN_RECORDING_ENDS_CAPTURE = 16,
 };
 
 /* Attributes that the importer itself looks at; the others are only passed on. */
@@ -170,6 +181,8 @@ struct sn_recording_replay {
 	size_t used_capacity;
 };
 
+#define SN_RECORDING_RECENT 16
+
 struct sn_recording {
 	const char *source; /* who measured: of all metrics */
 	struct sn_db_builder *builder;
@@ -194,14 +207,18 @@ struct sn_recording {
 	struct sn_sorter *sorter;
 	struct sn_intern names; /* struct sn_recording_name */
 	uint32_t *frames;	/* by name: builder's frame, SONDE_NONE not made yet */
+	uint8_t *traits;	/* by name: enum sn_recording_trait */
+	uint32_t *text_names;	/* by builder's string: one more than a name of that text; 0 */
 	struct sn_intern places;
+	uint32_t
+	    recent_lines[SN_RECORDING_RECENT]; /* by a hash of the place: one more than a line */
 	struct sn_recording_line *lines;
 	struct sn_recording_launch *launches;
 	struct sn_intern sequences; /* sequence number: forward_heads */
 	uint32_t *forward_heads;
 	struct sn_recording_forward *forwards;
-	size_t frame_capacity, line_capacity, launch_count, launch_capacity, head_capacity,
-	    forward_count, forward_capacity;
+	size_t frame_capacity, trait_capacity, text_name_count, text_name_capacity, line_capacity,
+	    launch_count, launch_capacity, head_capacity, forward_count, forward_capacity;
 	int64_t base_ns; /* added to all times; may become known last */
 	int32_t rank;
 	uint32_t run;
@@ -260,11 +277,21 @@ uint32_t sn_recording_metric(struct sn_recording *recording, enum sn_activity_me
 /* The writer's number of an attribute. */
 uint32_t sn_recording_attribute_key(struct sn_recording *recording, const char *name, size_t length,
 				    enum sonde_attribute_type type);
-struct sn_recording_name sn_recording_name(const struct sn_recording *recording, uint32_t name);
+static inline struct sn_recording_name sn_recording_name(const struct sn_recording *recording,
+							 uint32_t name)
+{
+	struct sn_recording_name found;
+	memcpy(&found, recording->names.bytes + name * sizeof(found), sizeof(found));
+	return found;
+}
+/* Whether a name has that trait. */
+static inline bool sn_recording_is(const struct sn_recording *recording, uint32_t name,
+				   enum sn_recording_trait trait)
+{
+	return recording->traits[name] & trait;
+}
 /* The builder's frame for a name. */
 uint32_t sn_recording_frame(struct sn_recording *recording, uint32_t name);
-/* Whether a name is one of a backward operator. */
-bool sn_recording_is_backward(const struct sn_recording *recording, uint32_t name);
 /* The value of an attribute of the event; false without. */
 bool sn_recording_attribute(const struct sn_recording *recording, const struct sn_event *event,
 			    enum sn_recording_key key, uint64_t *value);
@@ -278,7 +305,8 @@ uint64_t sn_recording_link(const struct sn_recording *recording, uint64_t correl
  * captured. `capture`: of that thread, SONDE_NONE while there is none. 0 or SN_ERR_MEMORY. */
 int sn_recording_graph_call(struct sn_recording *recording, const struct sn_event *event,
 			    uint32_t context, uint32_t *capture);
-bool sn_recording_is_graph_launch(const char *name);
+/* The traits that a text has of those. */
+unsigned sn_recording_graph_traits(const char *text);
 
 int sn_recording_replay_add(struct sn_recording_replay *replay, const struct sn_event *event);
 /*

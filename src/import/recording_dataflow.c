@@ -240,7 +240,9 @@ static uint32_t make_node(struct sn_recording *recording, const struct sn_event 
 	node.name = node.type = sn_recording_name(recording, event->context).text;
 	node.module = caller->module;
 	node.context = context;
-	node.flags = sn_recording_is_backward(recording, event->context) ? SONDE_NODE_BACKWARD : 0;
+	node.flags = sn_recording_is(recording, event->context, SN_RECORDING_BACKWARD)
+			 ? SONDE_NODE_BACKWARD
+			 : 0;
 	if (caller->node != SONDE_NONE)
 		node.parent = dataflow->nodes[caller->node].made;
 	if (attribute_of(event, dataflow->shapes_key, &shapes))

@@ -17,9 +17,11 @@
 
 #define REPLAYED "[as captured]"
 
-bool sn_recording_is_graph_launch(const char *name)
+unsigned sn_recording_graph_traits(const char *text)
 {
-	return strstr(name, "GraphLaunch") != NULL;
+	return (strstr(text, "GraphLaunch") ? SN_RECORDING_GRAPH_LAUNCH : 0) |
+	       (strstr(text, "StreamBeginCapture") ? SN_RECORDING_BEGINS_CAPTURE : 0) |
+	       (strstr(text, "StreamEndCapture") ? SN_RECORDING_ENDS_CAPTURE : 0);
 }
 
 static int begin_capture(struct sn_recording_graphs *graphs, uint32_t context, uint32_t *capture)
@@ -57,15 +59,16 @@ int sn_recording_graph_call(struct sn_recording *recording, const struct sn_even
 			    uint32_t context, uint32_t *capture)
 {
 	struct sn_recording_graphs *graphs = &recording->graphs;
-	const char *name = sn_db_builder_text(recording->builder,
-					      sn_recording_name(recording, event->context).text);
-	if (strstr(name, "StreamBeginCapture"))
+	if (sn_recording_is(recording, event->context, SN_RECORDING_BEGINS_CAPTURE))
 		return begin_capture(graphs, context, capture);
-	if (strstr(name, "StreamEndCapture"))
+	if (sn_recording_is(recording, event->context, SN_RECORDING_ENDS_CAPTURE))
 		*capture = SONDE_NONE;
-	uint32_t category = category_of(name);
-	if (*capture == SONDE_NONE || category == SN_ACTIVITY_OTHER ||
-	    sn_recording_is_graph_launch(name))
+	if (*capture == SONDE_NONE ||
+	    sn_recording_is(recording, event->context, SN_RECORDING_GRAPH_LAUNCH))
+		return 0;
+	uint32_t category = category_of(sn_db_builder_text(
+	    recording->builder, sn_recording_name(recording, event->context).text));
+	if (category == SN_ACTIVITY_OTHER)
 		return 0;
 	if (sn_vec_reserve(&graphs->captured, &graphs->captured_capacity,
 			   graphs->captured_count + 1) < 0)

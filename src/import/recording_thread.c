@@ -149,14 +149,12 @@ static int note_forward(struct thread *thread, uint64_t sequence, const struct s
 static int note_launch(struct sn_recording *recording, const struct sn_event *event,
 		       uint32_t context, uint32_t node)
 {
-	const char *name = sn_db_builder_text(recording->builder,
-					      sn_recording_name(recording, event->context).text);
 	if (sn_vec_reserve(&recording->launches, &recording->launch_capacity,
 			   recording->launch_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	recording->launches[recording->launch_count++] = (struct sn_recording_launch){
 	    event->link, context, node, sn_recording_name(recording, event->context).within != 0,
-	    sn_recording_is_graph_launch(name)};
+	    sn_recording_is(recording, event->context, SN_RECORDING_GRAPH_LAUNCH)};
 	return 0;
 }
 
@@ -199,7 +197,8 @@ static int take_interval(struct thread *thread, struct sn_event *event)
 		/* who does not say the forward thread says it by the name */
 		if (!sn_recording_attribute(recording, event, SN_RECORDING_KEY_FORWARD_THREAD,
 					    &forward_thread))
-			forward_thread = sn_recording_is_backward(recording, event->context);
+			forward_thread =
+			    sn_recording_is(recording, event->context, SN_RECORDING_BACKWARD);
 	}
 	bool is_backward = sequence != UINT64_MAX && forward_thread;
 	const struct sn_recording_forward *forward =
@@ -271,10 +270,7 @@ static int take_instant(struct thread *thread, struct sn_event *event)
 		return SN_ERR_MEMORY;
 	struct open_event *caller = find_caller(thread, event->start_ns, event->start_ns);
 	uint32_t parent = caller ? caller->context : 0;
-	bool is_memory =
-	    !strcmp(sn_db_builder_text(thread->recording->builder,
-				       sn_recording_name(thread->recording, event->context).text),
-		    "[memory]");
+	bool is_memory = sn_recording_is(thread->recording, event->context, SN_RECORDING_MEMORY);
 	event->context =
 	    is_memory
 		? parent

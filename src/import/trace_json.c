@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trace events out of JSON; see trace_json.h. */
-#include "json_window.h"
+#include "json_event.h"
 
 #include "base/vec.h"
 
@@ -10,6 +10,7 @@
 
 struct sn_trace_json {
 	struct sn_json_window window;
+	struct sn_json_shapes shapes;
 	char *path;
 	enum { BEFORE, MEMBERS, EVENTS, AFTER } state;
 	bool is_bare, is_first;
@@ -43,98 +44,9 @@ void sn_trace_json_close(struct sn_trace_json *reader)
 	if (!reader)
 		return;
 	sn_json_window_close(&reader->window);
+	sn_json_shapes_release(&reader->shapes);
 	free(reader->path);
 	free(reader);
-}
-
-static bool is_named(struct sn_json_text name, const char *text, size_t length)
-{
-	return name.length == length && !memcmp(name.text, text, length);
-}
-#define IS(name, text) is_named(name, text, sizeof(text) - 1)
-
-static enum sn_json_result take_args(struct sn_json_parse *parse, struct sn_json_event *event)
-{
-	bool is_first = true;
-	enum sn_json_result result = sn_json_expect(parse, '{');
-	while (!result) {
-		struct sn_json_arg spare;
-		bool has_room = event->arg_count < SN_JSON_ARGS_MAX;
-		struct sn_json_arg *arg = has_room ? event->args + event->arg_count : &spare;
-		result = sn_json_member(parse, &is_first, &arg->name);
-		if (result || !arg->name.text)
-			break;
-		result = sn_json_value(parse, &arg->value);
-		event->arg_count += has_room;
-		event->args_lost += !has_room;
-	}
-	return result;
-}
-
-static enum sn_json_result take_time(struct sn_json_parse *parse, bool *has_time, int64_t *time_ns)
-{
-	struct sn_json_value value;
-	enum sn_json_result result = sn_json_value(parse, &value);
-	*has_time = !result && value.text.text && sn_trace_json_time(value.text, time_ns);
-	return result;
-}
-
-static enum sn_json_result take_text(struct sn_json_parse *parse, struct sn_json_text *text)
-{
-	struct sn_json_value value;
-	enum sn_json_result result = sn_json_value(parse, &value);
-	*text = value.text;
-	return result;
-}
-
-static enum sn_json_result take_member(struct sn_json_parse *parse, struct sn_json_text name,
-				       struct sn_json_event *event)
-{
-	struct sn_json_value other;
-	if (IS(name, "ph")) {
-		enum sn_json_result result = sn_json_value(parse, &other);
-		event->phase = !result && other.text.length ? *other.text.text : 0;
-		return result;
-	}
-	if (IS(name, "name"))
-		return take_text(parse, &event->name);
-	if (IS(name, "cat"))
-		return take_text(parse, &event->category);
-	if (IS(name, "ts"))
-		return take_time(parse, &event->has_time, &event->time_ns);
-	if (IS(name, "dur"))
-		return take_time(parse, &event->has_duration, &event->duration_ns);
-	if (IS(name, "pid"))
-		return sn_json_value(parse, &event->pid);
-	if (IS(name, "tid"))
-		return sn_json_value(parse, &event->tid);
-	if (IS(name, "id"))
-		return sn_json_value(parse, &event->id);
-	if (IS(name, "sf"))
-		return sn_json_value(parse, &event->stack);
-	if (IS(name, "args") && sn_json_peek(parse) == '{')
-		return take_args(parse, event);
-	return sn_json_value(parse, &other);
-}
-
-static enum sn_json_result take_event(struct sn_json_parse *parse, struct sn_json_event *event)
-{
-	static const struct sn_json_value nothing;
-	event->phase = 0;
-	event->name = event->category = (struct sn_json_text){NULL, 0};
-	event->pid = event->tid = event->id = event->stack = nothing;
-	event->has_time = event->has_duration = false;
-	event->arg_count = event->args_lost = 0;
-	bool is_first = true;
-	enum sn_json_result result = sn_json_expect(parse, '{');
-	while (!result) {
-		struct sn_json_text name;
-		result = sn_json_member(parse, &is_first, &name);
-		if (result || !name.text)
-			break;
-		result = take_member(parse, name, event);
-	}
-	return result;
 }
 
 /* Before an element of an array or object: its separator. At the end *found is SN_TRACE_JSON_END
@@ -156,7 +68,7 @@ static enum sn_json_result step_event(struct sn_trace_json *reader, struct sn_js
 	*found = SN_TRACE_JSON_EVENT;
 	enum sn_json_result result = separate(reader, parse, ']', found);
 	if (!result && *found == SN_TRACE_JSON_EVENT)
-		result = take_event(parse, event);
+		result = sn_json_event(parse, &reader->shapes, event);
 	if (result)
 		return result;
 	if (*found == SN_TRACE_JSON_END)
@@ -178,7 +90,7 @@ static enum sn_json_result step_member(struct sn_trace_json *reader, struct sn_j
 	}
 	if ((result = sn_json_text(parse, &member->name)) || (result = sn_json_expect(parse, ':')))
 		return result;
-	if (IS(member->name, "traceEvents")) {
+	if (sn_json_is(member->name, "traceEvents")) {
 		result = sn_json_expect(parse, '[');
 		if (result)
 			return result;
@@ -276,37 +188,4 @@ bool sn_trace_json_probe(const char *path)
 	}
 	free(head);
 	return is_trace;
-}
-
-static bool is_digit(const char *at, const char *end)
-{
-	return at < end && *at >= '0' && *at <= '9';
-}
-
-bool sn_trace_json_time(struct sn_json_text text, int64_t *time_ns)
-{
-	const char *at = text.text, *end = at + text.length;
-	bool is_negative = at < end && *at == '-';
-	int64_t time = 0;
-	at += is_negative;
-	if (!is_digit(at, end))
-		return false;
-	for (; is_digit(at, end); at++) {
-		if (time > INT64_MAX / 20000)
-			return false;
-		time = 10 * time + (*at - '0');
-	}
-	time *= 1000;
-	if (at < end && *at == '.')
-		at++;
-	for (int64_t place = 100; is_digit(at, end); at++, place /= 10)
-		time += place * (*at - '0');
-	if (at < end && (*at == 'e' || *at == 'E')) {
-		/* the text is followed by something that is no number */
-		double value = strtod(text.text, NULL);
-		*time_ns = (int64_t)(value * 1000);
-		return value > -9e15 && value < 9e15;
-	}
-	*time_ns = is_negative ? -time : time;
-	return at == end;
 }

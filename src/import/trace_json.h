@@ -37,13 +37,17 @@ struct sn_json_value {
 	struct sn_json_text text; /* of TEXT (unescaped), OTHER, INTEGER and REAL as written */
 };
 
-#define SN_JSON_ARGS_MAX 128
+#define SN_JSON_ARGS_MAX  128
+#define SN_JSON_STEPS_MAX 2048
 
 /* The value of a REAL or INTEGER, from its text. */
 double sn_json_real(struct sn_json_text text);
 
 struct sn_json_arg {
 	struct sn_json_text name;
+	/* Where it is not 0: all arguments of the file with this number, which is below
+	 * SN_JSON_STEPS_MAX, have the same name. */
+	uint16_t step;
 	struct sn_json_value value;
 };
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One event of a trace out of a window of JSON; see trace_json.h for what it holds. */
+#ifndef SN_IMPORT_JSON_EVENT_H
+#define SN_IMPORT_JSON_EVENT_H
+
+#include "json_shape.h"
+#include "json_window.h"
+
+/*
+ * Takes the event at which parsing stands, white space before it as well. By `shapes`, to which its
+ * shape is added where it is new; or without, where that is NULL, with the same result.
+ */
+enum sn_json_result sn_json_event(struct sn_json_parse *parse, struct sn_json_shapes *shapes,
+				  struct sn_json_event *event);
+
+#endif
