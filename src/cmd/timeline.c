@@ -17,6 +17,7 @@
 #include <string.h>
 
 enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000, PICTURE_WIDTH = 1400, PICTURE_ROWS = 120 };
+enum { PAGE_WIDTH = 765, PAGE_ROWS = 60 };
 enum { MAX_VIEWS = 24, MAX_DEPTH = 10000 };
 enum option_code {
 	OPTION_FORMAT = 256,
@@ -67,7 +68,8 @@ static const char usage[] =
     "    all             all of them\n\n"
     "OPTIONS\n"
     "    --view VIEW     one of the views above\n"
-    "    -o, --output FILE  FILE.html: all views on one page; FILE.svg: the timeline, a row for\n"
+    "    -o, --output FILE  FILE.html: the timeline and all views on one page; FILE.svg: the "
+    "timeline, a row for\n"
     "                    each lane of each stream and thread\n"
     "    --depth N       of the view depth; default 3\n"
     "    --iteration N   of the critical path, from 1; default one of median length\n"
@@ -112,6 +114,12 @@ static int show_views(const struct timeline *timeline, struct sn_page *page, str
 	return result;
 }
 
+static bool is_page(const char *path)
+{
+	size_t length = strlen(path);
+	return length > 5 && !strcasecmp(path + length - 5, ".html");
+}
+
 static void print_text(const struct timeline *timeline, const struct sn_page *page)
 {
 	bool is_summary = timeline->view <= 0;
@@ -123,6 +131,9 @@ static void print_text(const struct timeline *timeline, const struct sn_page *pa
 		sn_timeline_text(&timeline->answers, timeline->limit);
 	sn_page_print(page, timeline->limit, sn_terminal_width(), sn_terminal_has_color(stdout),
 		      stdout);
+	if (timeline->picture)
+		printf("\n%s: %s\n", timeline->picture,
+		       is_page(timeline->picture) ? "the timeline and all views" : "the timeline");
 }
 
 static void print_json(const struct timeline *timeline, const struct sn_page *page)
@@ -141,10 +152,30 @@ static void print_json(const struct timeline *timeline, const struct sn_page *pa
 	putchar('\n');
 }
 
-static bool is_page(const char *path)
+/* The window that was asked for. */
+static int choose_picture(const struct timeline *timeline, struct sn_timeline_picture *picture,
+			  struct sn_error *error)
 {
-	size_t length = strlen(path);
-	return length > 5 && !strcasecmp(path + length - 5, ".html");
+	const struct sn_answers *answers = &timeline->answers;
+	picture->from_ns = answers->start_ns;
+	picture->to_ns = answers->end_ns;
+	if (timeline->to_s >= 0)
+		picture->to_ns = answers->start_ns + (uint64_t)(timeline->to_s * 1e9);
+	if (timeline->from_s >= 0)
+		picture->from_ns = answers->start_ns + (uint64_t)(timeline->from_s * 1e9);
+	if (picture->to_ns <= picture->from_ns)
+		return sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
+	return 0;
+}
+
+static int draw_figure(void *context, struct sn_output *output, struct sn_error *error)
+{
+	const struct timeline *timeline = context;
+	struct sn_timeline_picture picture = {.width = PAGE_WIDTH, .rows = PAGE_ROWS};
+	int result = choose_picture(timeline, &picture, error);
+	return result ? result
+		      : sn_timeline_svg_draw(timeline->answers.db, timeline->answers.trace,
+					     &picture, output, error);
 }
 
 /* All views, whatever is printed. */
@@ -152,27 +183,23 @@ static int write_page(const struct timeline *timeline, const char *name, struct 
 {
 	struct timeline all = *timeline;
 	struct sn_page page = {0};
+	struct sn_figure figure = {draw_figure, &all};
 	all.view = -1;
 	int result = show_views(&all, &page, error);
 	if (!result)
-		result = sn_sheets_html(&page, sn_label_base(name), timeline->picture, error);
+		result =
+		    sn_sheets_html(&page, sn_label_base(name), &figure, timeline->picture, error);
 	sn_page_release(&page);
 	return result;
 }
 
-/* Draws the window that was asked for. */
 static int draw(const struct timeline *timeline, struct sn_error *error)
 {
-	const struct sn_answers *answers = &timeline->answers;
-	struct sn_timeline_picture picture = {answers->start_ns, answers->end_ns, PICTURE_WIDTH,
-					      PICTURE_ROWS};
-	if (timeline->to_s >= 0)
-		picture.to_ns = answers->start_ns + (uint64_t)(timeline->to_s * 1e9);
-	if (timeline->from_s >= 0)
-		picture.from_ns = answers->start_ns + (uint64_t)(timeline->from_s * 1e9);
-	if (picture.to_ns <= picture.from_ns)
-		return sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
-	return sn_timeline_svg(answers->db, answers->trace, &picture, timeline->picture, error);
+	struct sn_timeline_picture picture = {.width = PICTURE_WIDTH, .rows = PICTURE_ROWS};
+	int result = choose_picture(timeline, &picture, error);
+	return result ? result
+		      : sn_timeline_svg(timeline->answers.db, timeline->answers.trace, &picture,
+					timeline->picture, error);
 }
 
 /* Nothing is printed before all of it is known. */

@@ -36,8 +36,9 @@ static const char head[] =
     "td.s{background:linear-gradient(90deg,var(--bar) var(--w),transparent var(--w))}\n"
     "p.n{color:var(--soft);font-size:12px;margin:6px 0}\n"
     "summary{color:var(--soft);cursor:pointer;padding:6px 10px}\n"
-    "svg{display:block;width:100%;height:auto}\n"
-    "svg text{fill:var(--soft);font:11px system-ui,sans-serif}\n"
+    ".figure{margin:24px 0 0}\n"
+    "svg:not(.timeline){display:block;width:100%;height:auto}\n"
+    "svg:not(.timeline) text{fill:var(--soft);font:11px system-ui,sans-serif}\n"
     "</style>\n";
 
 __attribute__((format(printf, 2, 3))) static void put(struct sn_output *out, const char *format,
@@ -193,39 +194,53 @@ static void put_series(struct sn_output *out, const struct sn_sheet *sheet)
 	put(out, "</svg>\n");
 }
 
-int sn_sheets_html(const struct sn_page *page, const char *title, const char *path,
-		   struct sn_error *error)
+static void put_sheet(struct sn_output *out, const struct sn_sheet *sheet)
+{
+	put(out, "<h2 id=\"%s\">", sheet->key);
+	put_text(out, sheet->title ? sheet->title : "");
+	put(out, "</h2>\n");
+	if (sheet->shape == SN_SHEET_SERIES)
+		put_series(out, sheet);
+	else
+		put_table(out, sheet);
+	for (size_t k = 0; k < sheet->note_count; k++) {
+		put(out, "<p class=n>");
+		put_text(out, sheet->notes[k]);
+		put(out, "</p>\n");
+	}
+}
+
+static void put_head(struct sn_output *out, const struct sn_page *page, const char *title)
+{
+	put(out, "<!doctype html>\n<html lang=en><meta charset=utf-8><title>");
+	put_text(out, title);
+	put(out, "</title>\n<meta name=viewport content=\"width=device-width,initial-scale=1\">\n");
+	sn_output_write(out, head, sizeof(head) - 1);
+	put(out, "<main><h1>");
+	put_text(out, title);
+	put(out, "</h1>\n<div class=lead>\n");
+	for (size_t i = 0; i < page->sentence_count; i++)
+		put_sentence(out, page->sentences[i]);
+	put(out, "</div>\n");
+}
+
+int sn_sheets_html(const struct sn_page *page, const char *title, const struct sn_figure *figure,
+		   const char *path, struct sn_error *error)
 {
 	struct sn_output out;
 	int result = sn_output_open(&out, path, error);
 	if (result)
 		return result;
-	put(&out, "<!doctype html>\n<html lang=en><meta charset=utf-8><title>");
-	put_text(&out, title);
-	put(&out,
-	    "</title>\n<meta name=viewport content=\"width=device-width,initial-scale=1\">\n");
-	sn_output_write(&out, head, sizeof(head) - 1);
-	put(&out, "<main><h1>");
-	put_text(&out, title);
-	put(&out, "</h1>\n<div class=lead>\n");
-	for (size_t i = 0; i < page->sentence_count; i++)
-		put_sentence(&out, page->sentences[i]);
-	put(&out, "</div>\n");
-	for (size_t i = 0; i < page->count; i++) {
-		const struct sn_sheet *sheet = page->sheets[i];
-		put(&out, "<h2 id=\"%s\">", sheet->key);
-		put_text(&out, sheet->title ? sheet->title : "");
-		put(&out, "</h2>\n");
-		if (sheet->shape == SN_SHEET_SERIES)
-			put_series(&out, sheet);
-		else
-			put_table(&out, sheet);
-		for (size_t k = 0; k < sheet->note_count; k++) {
-			put(&out, "<p class=n>");
-			put_text(&out, sheet->notes[k]);
-			put(&out, "</p>\n");
-		}
+	put_head(&out, page, title);
+	put(&out, "<div class=\"scroll figure\">\n");
+	result = figure->draw(figure->context, &out, error);
+	if (result) {
+		sn_output_abandon(&out);
+		return result;
 	}
+	put(&out, "</div>\n");
+	for (size_t i = 0; i < page->count; i++)
+		put_sheet(&out, page->sheets[i]);
 	put(&out, "</main>\n");
 	return sn_output_commit(&out, error);
 }

@@ -2,7 +2,6 @@
 /* Rows of rectangles; see timeline_svg.h. */
 #include "timeline_svg.h"
 
-#include "base/output.h"
 #include "report/label.h"
 #include "report/number.h"
 
@@ -27,7 +26,7 @@ struct drawing {
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
 	const struct sn_timeline_picture *picture;
-	struct sn_output output;
+	struct sn_output *output;
 	struct sonde_pixel *pixels;
 	unsigned y;
 };
@@ -41,7 +40,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct drawing *drawing, c
 	int length = vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (length > 0)
-		sn_output_write(&drawing->output, text,
+		sn_output_write(drawing->output, text,
 				(size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
 }
 
@@ -59,12 +58,12 @@ static void put_text(struct drawing *drawing, const char *text, size_t most)
 		else if (c == '"')
 			put(drawing, "&quot;");
 		else
-			sn_output_write(&drawing->output, c < ' ' || c == 127 ? " " : text + i, 1);
+			sn_output_write(drawing->output, c < ' ' || c == 127 ? " " : text + i, 1);
 	}
 	/* a character of several bytes is not cut in the middle */
 	for (size_t i = most;
 	     strnlen(text, most) == most && ((unsigned char)text[i] & 0xc0) == 0x80; i++)
-		sn_output_write(&drawing->output, text + i, 1);
+		sn_output_write(drawing->output, text + i, 1);
 }
 
 static const char *duration(double ns)
@@ -253,11 +252,11 @@ static void put_head(struct drawing *drawing, unsigned height)
 {
 	const char *program = sonde_db_property(drawing->db, "program");
 	put(drawing,
-	    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
-	    "width=\"%u\" height=\"%u\">\n<style>text{font:10px system-ui,sans-serif;fill:#14181f}"
-	    ".name{font-size:11px;fill:#444b57}.time{fill:#6b7280}.title{font-size:13px;font-"
-	    "weight:600}"
-	    ".tick{stroke:#e3e6ea}rect:hover{stroke:#14181f}</style>\n"
+	    "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"timeline\" width=\"%u\" "
+	    "height=\"%u\">\n<style>.timeline text{font:10px system-ui,sans-serif;fill:#14181f}"
+	    ".timeline .name{font-size:11px;fill:#444b57}.timeline .time{fill:#6b7280}"
+	    ".timeline .title{font-size:13px;font-weight:600}"
+	    ".timeline .tick{stroke:#e3e6ea}.timeline rect:hover{stroke:#14181f}</style>\n"
 	    "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text class=\"title\" "
 	    "x=\"%d\" y=\"20\">",
 	    LEFT + drawing->picture->width + MARGIN, height, MARGIN);
@@ -304,25 +303,36 @@ static int draw(struct drawing *drawing, struct sn_error *error)
 	return result;
 }
 
-int sn_timeline_svg(const struct sonde_db *db, const struct sonde_trace *trace,
-		    const struct sn_timeline_picture *picture, const char *path,
-		    struct sn_error *error)
+int sn_timeline_svg_draw(const struct sonde_db *db, const struct sonde_trace *trace,
+			 const struct sn_timeline_picture *picture, struct sn_output *output,
+			 struct sn_error *error)
 {
 	struct drawing drawing = {
 	    .db = db,
 	    .trace = trace,
 	    .picture = picture,
+	    .output = output,
 	    .pixels = calloc(picture->width + 1ull, sizeof(*drawing.pixels)),
 	};
-	int result = drawing.pixels ? sn_output_open(&drawing.output, path, error)
-				    : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result) {
-		result = draw(&drawing, error);
-		if (result)
-			sn_output_abandon(&drawing.output);
-		else
-			result = sn_output_commit(&drawing.output, error);
-	}
+	int result =
+	    drawing.pixels ? draw(&drawing, error) : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	free(drawing.pixels);
+	return result;
+}
+
+int sn_timeline_svg(const struct sonde_db *db, const struct sonde_trace *trace,
+		    const struct sn_timeline_picture *picture, const char *path,
+		    struct sn_error *error)
+{
+	static const char head[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+	struct sn_output output;
+	int result = sn_output_open(&output, path, error);
+	if (result)
+		return result;
+	sn_output_write(&output, head, sizeof(head) - 1);
+	result = sn_timeline_svg_draw(db, trace, picture, &output, error);
+	if (!result)
+		return sn_output_commit(&output, error);
+	sn_output_abandon(&output);
 	return result;
 }

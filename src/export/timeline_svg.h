@@ -8,6 +8,7 @@
 #define SN_EXPORT_TIMELINE_SVG_H
 
 #include "base/error.h"
+#include "base/output.h"
 #include "sonde/trace.h"
 
 struct sn_timeline_picture {
@@ -20,5 +21,10 @@ struct sn_timeline_picture {
 int sn_timeline_svg(const struct sonde_db *db, const struct sonde_trace *trace,
 		    const struct sn_timeline_picture *picture, const char *path,
 		    struct sn_error *error);
+
+/* The picture alone, as a part of a page that is being written. 0 or a negative enum sn_err. */
+int sn_timeline_svg_draw(const struct sonde_db *db, const struct sonde_trace *trace,
+			 const struct sn_timeline_picture *picture, struct sn_output *output,
+			 struct sn_error *error);
 
 #endif

@@ -312,14 +312,17 @@ def test_all_on_one_page(sonde, tmp_path):
     """Well-formed enough for a browser's parser, with nothing from elsewhere, and every sheet of the JSON."""
     import html.parser
     write_ranks(tmp_path / "ranks", True)
-    assert sonde("timeline", tmp_path / "ranks", "-o", tmp_path / "a.html").status == 0
+    done = sonde("timeline", tmp_path / "ranks", "-o", tmp_path / "a.html")
+    assert done.status == 0 and done.out.endswith(f"\n{tmp_path / 'a.html'}: the timeline and all views\n")
     text = (tmp_path / "a.html").read_text()
-    found, opened = set(), []
+    found, opened, drawn = set(), [], []
 
     class Reader(html.parser.HTMLParser):
         def handle_starttag(self, tag, attributes):
             values = dict(attributes)
             assert "src" not in values and "href" not in values and tag != "script"
+            if tag == "rect" and values.get("x"):
+                drawn.append(float(values["x"]))
             if tag == "h2":
                 found.add(values["id"])
             if tag in ("table", "tr", "svg", "h2", "p", "div", "main"):
@@ -332,6 +335,10 @@ def test_all_on_one_page(sonde, tmp_path):
     Reader().feed(text)
     sheets = {key for key, value in view(sonde, "all", tmp_path / "ranks").items() if isinstance(value, dict)}
     assert found == sheets and not opened
+    # of both ends of the time, unless only the begin is asked for
+    assert len(drawn) > 8 and max(drawn) - min(drawn) > 500
+    begin = sonde("timeline", tmp_path / "ranks", "-o", tmp_path / "a.html", "--to", "0.0000001")
+    assert begin.status == 0 and (tmp_path / "a.html").read_text().count("<rect x=") < len(drawn)
     assert "Which node to change" in text and "rank 5" in text
 
 
