@@ -11,6 +11,9 @@
 	if ((left) != (right))                                                                     \
 	return (left) < (right) ? -1 : 1
 
+/* Not told at this end. */
+#define NO_BYTES UINT64_MAX
+
 enum { SENT = 1, RECEIVED = 2 }; /* the recorder's attribute `message` */
 
 void sn_messages_release(struct sn_messages *messages)
@@ -54,8 +57,8 @@ bool sn_message_of(const struct sn_message_keys *keys, const struct sn_trace_eve
 		   uint32_t file, uint32_t rank, struct sn_message *message)
 {
 	uint64_t direction, peer, own = rank;
-	*message =
-	    (struct sn_message){.file = file, .start_ns = event->start_ns, .end_ns = event->end_ns};
+	*message = (struct sn_message){
+	    .file = file, .bytes = NO_BYTES, .start_ns = event->start_ns, .end_ns = event->end_ns};
 	if (keys->message == SN_ID_NONE || !event->attribute_count ||
 	    !value_of(event, keys->message, &direction) || direction < SENT ||
 	    direction > RECEIVED || !value_of(event, keys->peer, &peer) || peer >= SN_ID_NONE)
@@ -347,7 +350,8 @@ int sn_messages_match(struct sn_messages *messages, uint64_t first_link)
 		     end++)
 			;
 		if (end == first + 2 && one->is_numbered && one->is_sent && !one[1].is_sent &&
-		    one->bytes == one[1].bytes)
+		    (one->bytes == one[1].bytes || one->bytes == NO_BYTES ||
+		     one[1].bytes == NO_BYTES))
 			result = add_pair(messages, one, one + 1, first_link);
 	}
 	sort(messages, compare_places);

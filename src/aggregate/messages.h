@@ -7,8 +7,8 @@
  * from anybody may have their place in the order of posting instead (`order`): they take the
  * numbers that were sent and that no other receive has, if there are as many. Where nothing is
  * numbered, messages are counted here, if as many were sent as received. What is not there once as
- * sent and once as received, with the same number of bytes, stays without a partner: a wrong pair
- * would be worse than none.
+ * sent and once as received, with the same number of bytes as far as both ends tell it, stays
+ * without a partner: a wrong pair would be worse than none.
  *
  * A group of processes may have another name in each of them (`group`): a message has it as its
  * sender and as its receiver call it, so that messages tell which names mean the same.

@@ -180,23 +180,23 @@ uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t
 
 void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message)
 {
-	struct sn_trace_attribute attributes[4 + 7] = {
+	struct sn_trace_attribute attributes[3 + 8] = {
 	    {.key = SN_TRACE_KEY_MESSAGE, .value = message->is_sent ? 1 : 2},
 	    {.key = SN_TRACE_KEY_PEER, .value = message->peer},
 	    {.key = SN_TRACE_KEY_TAG, .value = message->tag},
-	    {.key = SN_TRACE_KEY_BYTES, .value = message->bytes},
 	};
 	struct sn_trace_event event = {.kind = SN_TRACE_INTERVAL,
 				       .context = node,
 				       .start_ns = message->start_ns,
 				       .end_ns = message->end_ns,
 				       .attributes = attributes,
-				       .attribute_count = 4};
+				       .attribute_count = 3};
 	const struct {
 		bool is_there;
 		enum sn_trace_key key;
 		uint64_t value;
 	} more[] = {
+	    {message->bytes != SN_MESSAGE_NO_BYTES, SN_TRACE_KEY_BYTES, message->bytes},
 	    {message->number != SN_MESSAGE_NO_NUMBER, SN_TRACE_KEY_SEQUENCE, message->number},
 	    {message->number == SN_MESSAGE_NO_NUMBER && message->order, SN_TRACE_KEY_ORDER,
 	     message->order},

@@ -25,6 +25,7 @@ extern const struct sonde_message_hooks sn_message_hooks;
 
 #define SN_MESSAGE_NO_NUMBER UINT64_MAX
 #define SN_MESSAGE_ANYBODY   UINT32_MAX
+#define SN_MESSAGE_NO_BYTES  UINT64_MAX /* not known at this end */
 
 struct sn_message {
 	uint64_t communicator; /* 0: all processes; of two alone: their connection */

@@ -47,6 +47,23 @@ static void match(size_t expected)
 	assert_int_equal(messages.pair_count, expected);
 }
 
+/* Of what gRPC brings the receiver does not know how much it is. */
+static void test_size_of_one_end(void **state)
+{
+	(void)state;
+	struct sn_message sent = message(true, 0, 1, 0, 100), received = message(false, 0, 1, 0, 7);
+	received.bytes = UINT64_MAX;
+	add(received);
+	add(sent);
+	match(1);
+	struct sn_message other = message(true, 0, 1, 1, 100), larger = message(false, 0, 1, 1, 7);
+	larger.bytes++;
+	add(other);
+	add(larger);
+	messages.pair_count = 0;
+	match(1);
+}
+
 static void test_pairs_have_one_link(void **state)
 {
 	(void)state;
@@ -234,6 +251,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_pairs_have_one_link, release),
+	    cmocka_unit_test_teardown(test_size_of_one_end, release),
 	    cmocka_unit_test_teardown(test_parts_of_traces, release),
 	    cmocka_unit_test_teardown(test_without_numbers, release),
 	    cmocka_unit_test_teardown(test_doubtful_ones, release),
