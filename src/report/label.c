@@ -302,17 +302,27 @@ void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32
 		snprintf(text, SN_LABEL_CHARS, "%s", module);
 }
 
+/* The machinery of imports is between any two modules; a script's own level is in every path. */
+static int python_weight(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	if (starts_with(sonde_db_string(db, frame->file), "<frozen "))
+		return 0;
+	if (!sn_frame_is_user(db, frame))
+		return 1;
+	return strcmp(sonde_db_string(db, frame->name), "<module>") == 0 ? 3 : 5;
+}
+
 int sn_label_weight(const struct sonde_db *db, uint32_t id)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
 	const char *name = sonde_db_string(db, frame->name);
-	if (frame->kind == SN_FRAME_PYTHON) /* a script's own level is in every path */
-		return !sn_frame_is_user(db, frame) ? 1 : strcmp(name, "<module>") == 0 ? 2 : 4;
+	if (frame->kind == SN_FRAME_PYTHON)
+		return python_weight(db, frame);
 	if (frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED)
 		return sn_frame_is_user(db, frame) ? 2 : strstr(name, "+0x") ? -1 : 0;
 	if (frame->kind == SN_FRAME_LOOP)
 		return sn_frame_is_user(db, frame) ? 1 : -1;
-	return frame->kind == SN_FRAME_NONE ? 0 : 3;
+	return frame->kind == SN_FRAME_NONE ? 0 : 4;
 }
 
 const char *sn_label_color(const struct sonde_db *db, uint32_t id)

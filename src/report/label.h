@@ -32,7 +32,8 @@ const char *sn_label_base(const char *path);
 /* A C++ function's name without parameters, return type and noise. */
 void sn_label_shorten(const char *name, char *text, size_t size);
 
-/* How much a frame tells a reader in the middle of a chain: -1 nothing, 0 little, 4 most. */
+/* How much a frame tells a reader in the middle of a chain: -1 nothing, 0 little, 3 something, 5
+ * most. */
 int sn_label_weight(const struct sonde_db *db, uint32_t frame);
 
 /* The escape sequence for a frame's layer; "" for native code. */

@@ -197,7 +197,8 @@ struct chain {
 	uint32_t frames[MAX_PARTS];
 	int weights[MAX_PARTS];
 	bool shown[MAX_PARTS];
-	bool last_is_needed; /* nothing below tells what the row comes to */
+	bool last_may_go;    /* as rows below tell what this one comes to, or it is the outermost
+				caller */
 	size_t part_columns; /* what is longer is shortened to this */
 	char labels[MAX_PARTS][SN_LABEL_CHARS];
 };
@@ -238,9 +239,8 @@ static size_t chain_columns(const struct sn_outline *outline, const struct chain
 /* The part that tells least, of equal ones the first; SONDE_NONE if all must stay. */
 static uint32_t least_part(const struct chain *chain)
 {
-	uint32_t least = SONDE_NONE, last = chain->count - 1;
-	bool last_may_go = !chain->last_is_needed && chain->weights[last] <= 2;
-	for (uint32_t i = 0; i < chain->count - !last_may_go; i++)
+	uint32_t least = SONDE_NONE;
+	for (uint32_t i = 0; i < chain->count - !chain->last_may_go; i++)
 		if (chain->shown[i] &&
 		    (least == SONDE_NONE || chain->weights[i] < chain->weights[least]))
 			least = i;
@@ -352,7 +352,8 @@ static void print_row(const struct sn_outline *outline, const struct sn_page *pa
 	int used = numbers_width(outline->view) + print_guides(outline, page, row);
 	int room = page->width - used;
 	take_parts(outline, row, &chain);
-	chain.last_is_needed = row->first_child == SONDE_NONE && !outline->shows_exclusive_share;
+	chain.last_may_go = outline->shows_exclusive_share ||
+			    (row->first_child != SONDE_NONE && chain.weights[chain.count - 1] <= 1);
 	if (!outline->view->is_full)
 		fit_chain(outline, &chain, room > 16 ? (size_t)room : 16);
 	print_chain(outline, page, &chain, row->is_hot);
