@@ -56,6 +56,7 @@ struct scratch {
 	size_t sum_capacity;
 	uint32_t *entry_order;
 	size_t entry_capacity;
+	size_t flush_bytes; /* of a bucket, before it goes to the spill */
 };
 
 static void release_scratch(struct scratch *scratch)
@@ -258,7 +259,6 @@ static int flush_bucket(struct sn_pipeline *pipeline, struct sn_bucket *bucket)
 static int put_slice(struct scratch *scratch, uint32_t bucket_number, uint32_t profile,
 		     const struct sn_database_plane *plane, uint32_t first, uint32_t end)
 {
-	enum { FLUSH_BYTES = 64 << 10 };
 	struct sn_bucket *bucket = scratch->worker->buckets + bucket_number;
 	const unsigned char *data = scratch->worker->major.data;
 	uint32_t count = end - first;
@@ -273,7 +273,8 @@ static int put_slice(struct scratch *scratch, uint32_t bucket_number, uint32_t p
 		       bucket->pack.bytes + bucket->pack.length);
 	bucket->pack.length += bytes;
 	sn_pack_put(&bucket->pack, (const char[8]){0}, -bucket->pack.length & 7);
-	return bucket->pack.length < FLUSH_BYTES ? 0 : flush_bucket(scratch->pipeline, bucket);
+	return bucket->pack.length < scratch->flush_bytes ? 0
+							  : flush_bucket(scratch->pipeline, bucket);
 }
 
 /* Sets a bit that other threads may set as well. */
@@ -471,6 +472,16 @@ static int prepare_worker(struct sn_pipeline *pipeline, struct sn_worker *worker
 		   : 0;
 }
 
+/* Every thread has a part of every bucket in memory, and there are the more of both the larger the
+ * input and the smaller the limit. What grows takes up to twice of what it holds. */
+static size_t flush_bytes(const struct sn_pipeline *pipeline)
+{
+	enum { USUAL = 64 << 10, LEAST = 1 << 10 };
+	uint64_t parts = (uint64_t)pipeline->threads * pipeline->universe.bucket_count;
+	uint64_t share = pipeline->memory / 12 / parts;
+	return share < LEAST ? LEAST : share < USUAL ? share : USUAL;
+}
+
 int sn_project(struct sn_pipeline *pipeline)
 {
 	struct sn_error error = {""};
@@ -488,7 +499,8 @@ int sn_project(struct sn_pipeline *pipeline)
 		result = sn_pipeline_fail(pipeline, SN_ERR_IO, "%s", error.text);
 	for (unsigned i = 0; i < pipeline->threads && !result; i++) {
 		struct sn_worker *worker = pipeline->workers + i;
-		projecting.scratches[i] = (struct scratch){.pipeline = pipeline, .worker = worker};
+		projecting.scratches[i] = (struct scratch){
+		    .pipeline = pipeline, .worker = worker, .flush_bytes = flush_bytes(pipeline)};
 		projecting.firsts[i + 1] = projecting.firsts[i] + worker->block_count;
 		result = prepare_worker(pipeline, worker);
 	}

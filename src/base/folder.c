@@ -104,13 +104,17 @@ int sn_folder_open(struct sn_folder *folder, const char *path, const char *const
 int sn_folder_commit(struct sn_folder *folder, struct sn_error *error)
 {
 	char *old = NULL;
-	int code = 0;
+	int code = 0, why = ENOMEM;
 	if (asprintf(&old, "%s.old", folder->temporary) < 0)
 		old = NULL;
 	bool has_old = old && rename(folder->path, old) == 0;
-	if (rename(folder->temporary, folder->path) < 0) {
+	if (old && !has_old)
+		why = errno == ENOENT ? 0 : errno;
+	if (has_old || !why)
+		why = rename(folder->temporary, folder->path) < 0 ? errno : 0;
+	if (why) {
 		code = sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", folder->path,
-			       strerror(errno));
+			       strerror(why));
 		if (has_old && rename(old, folder->path) == 0)
 			has_old = false;
 		remove_tree(folder->temporary);

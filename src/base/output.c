@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,39 @@
 
 #define BUFFER_BYTES (256u << 10)
 
+/* What sn_output_tidy removes. Few outputs are open at once; one that finds no place is left behind
+ * where the program is ended. */
+static _Atomic(char *) named[16];
+
+static void note_named(char *temporary)
+{
+	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
+		char *none = NULL;
+		if (atomic_compare_exchange_strong(named + i, &none, temporary))
+			return;
+	}
+}
+
+static void forget_named(char *temporary)
+{
+	for (size_t i = 0; temporary && i < sizeof(named) / sizeof(*named); i++) {
+		char *found = temporary;
+		atomic_compare_exchange_strong(named + i, &found, NULL);
+	}
+}
+
+void sn_output_tidy(void)
+{
+	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
+		const char *temporary = atomic_load(named + i);
+		if (temporary)
+			unlink(temporary);
+	}
+}
+
 static void release(struct sn_output *output)
 {
+	forget_named(output->temporary);
 	free(output->path);
 	free(output->temporary);
 	free(output->buffer);
@@ -50,6 +82,8 @@ static int open_beside(struct sn_output *output)
 	if (output->is_nameless)
 		return 0;
 	output->fd = mkostemp(output->temporary, O_CLOEXEC);
+	if (output->fd >= 0)
+		note_named(output->temporary);
 	if (output->fd >= 0 && fchmod(output->fd, permissions()) < 0) {
 		/* a file system without permissions: the default ones will do */
 	}
@@ -66,6 +100,7 @@ static int name_it(struct sn_output *output)
 		snprintf(suffix, 7, "%06u", ((unsigned)getpid() + attempt * 7919u) % 1000000u);
 		if (!linkat(AT_FDCWD, self, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW)) {
 			output->is_nameless = false;
+			note_named(output->temporary);
 			return 0;
 		}
 		if (errno != EEXIST)

@@ -36,5 +36,8 @@ void sn_output_write(struct sn_output *output, const void *bytes, size_t length)
 int sn_output_commit(struct sn_output *output, struct sn_error *error);
 /* Removes what has been written, and closes. */
 void sn_output_abandon(struct sn_output *output);
+/* Removes the temporary names of all outputs that are open, for a program that is about to end by a
+ * signal. AS-safe: yes. MT: yes. */
+void sn_output_tidy(void);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "aggregate/analyze.h"
 #include "aggregate/comm.h"
+#include "aggregate/jobs.h"
 #include "report/json.h"
 #include "report/utf8.h"
 
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,6 +307,17 @@ static size_t count_once(char **folders, size_t count)
 	return kept;
 }
 
+/* The C library keeps what threads have freed, up to 64 MiB of each where large blocks come and go:
+ * under a limit it gives back what is worth it. */
+static void keep_little(const struct sn_analyze_options *options)
+{
+	enum { LEAST = 256 << 10, MOST = 32 << 20 };
+	uint64_t share = options->memory_bytes / 64 / sn_jobs_threads(options->jobs);
+	int bytes = share < LEAST ? LEAST : share < MOST ? (int)share : MOST;
+	mallopt(M_MMAP_THRESHOLD, bytes);
+	mallopt(M_TRIM_THRESHOLD, bytes);
+}
+
 static int run_rank(int argc, char **argv)
 {
 	struct arguments arguments = {0};
@@ -328,6 +341,8 @@ static int run_rank(int argc, char **argv)
 		if (!sn_comm_rank())
 			output = beside;
 	}
+	if (arguments.analyze.memory_bytes)
+		keep_little(&arguments.analyze);
 	struct sn_frameworks frameworks = {folders, count};
 	arguments.analyze.extend = sn_frameworks_extend;
 	arguments.analyze.extend_context = &frameworks;

@@ -4,6 +4,8 @@
  */
 #include "command.h"
 
+#include "base/output.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -91,8 +93,30 @@ void sn_command_signals_restore(void)
 	signal(SIGXFSZ, file_limit_action);
 }
 
+/* Outputs that have a name already are gone with the program, as they are after an error. */
+static void end_tidily(int number)
+{
+	sn_output_tidy();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void guard_outputs(void)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXCPU};
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		struct sigaction action;
+		/* what is ignored stays so, as after nohup; programs that we run inherit neither */
+		if (sigaction(ends[i], NULL, &action) || action.sa_handler != SIG_DFL)
+			continue;
+		action = (struct sigaction){.sa_handler = end_tidily};
+		sigaction(ends[i], &action, NULL);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	guard_outputs();
 	/* a write beyond the limit of a file's size fails as on a full disk: said, and tidied up */
 	file_limit_action = signal(SIGXFSZ, SIG_IGN);
 	int status = run_command(argc, argv);

@@ -309,15 +309,21 @@ def test_little_memory_makes_no_difference(sonde, generated, generated_db, tmp_p
     assert out.read_bytes() == generated_db.read_bytes()
 
 
-def test_memory_is_kept(generated, tmp_path):
-    """The most that was resident, as the kernel counts it: for a process that a large one started it begins with what
-    that one had, so that a small one is between."""
+def test_memory_is_kept(sonde, tmp_path):
+    """Where more files than fit are read at once, and more values than fit are turned round: the most that was resident, as
+    the kernel counts it. For a process that a large one started that begins with what that one had, so that a small one
+    is between."""
+    large = tmp_path / "large.sonde"
+    subprocess.run([GENERATOR, "-r", "12", "-t", "270", "-s", "48", "--leaves", "60", "-o", large], check=True, stdout=subprocess.DEVNULL)
     starter = ("import os, subprocess, sys; process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL); "
                "_, status, usage = os.wait4(process.pid, 0); print(status, usage.ru_maxrss)")
-    done = subprocess.run([sys.executable, "-c", starter, BUILD / "src/cmd/sonde", "analyze", generated, "-o",
-                           tmp_path / "out.sdb", "--memory", "128M", "--no-cache"], capture_output=True, check=True)
-    status, kilobytes = map(int, done.stdout.split())
-    assert status == 0 and 1 << 10 < kilobytes < 128 << 10
+    for jobs in (2, 8):
+        done = subprocess.run([sys.executable, "-c", starter, BUILD / "src/cmd/sonde", "analyze", large, "-o", tmp_path / f"{jobs}.sdb",
+                               "--memory", "64M", "--no-cache", "-j", str(jobs)], capture_output=True, check=True)
+        status, kilobytes = map(int, done.stdout.split())
+        assert status == 0 and 1 << 10 < kilobytes < 64 << 10, f"{jobs} threads: {kilobytes} kB"
+    shutil.rmtree(large)
+    assert (tmp_path / "2.sdb").read_bytes() == (tmp_path / "8.sdb").read_bytes()
 
 
 def test_into_a_pipe(generated, generated_db, tmp_path):
