@@ -130,12 +130,17 @@ static int read_table(int fd, struct sn_container_header *header, struct sn_sect
 		      struct sn_error *error)
 {
 	ssize_t got = pread(fd, header, sizeof(*header), 0);
+	if (got < 0)
+		return sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
 	bool is_database = got == (ssize_t)sizeof(*header) &&
 			   !memcmp(header->magic, SN_DATABASE_MAGIC, sizeof(header->magic)) &&
 			   header->version_major == SN_DATABASE_VERSION_MAJOR &&
 			   header->section_count < SECTIONS_MAX;
 	size_t bytes = is_database ? header->section_count * sizeof(*table) : 0;
-	if (!is_database || pread(fd, table, bytes, (off_t)header->table_offset) != (ssize_t)bytes)
+	got = is_database ? pread(fd, table, bytes, (off_t)header->table_offset) : 0;
+	if (got < 0)
+		return sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
+	if (!is_database || got != (ssize_t)bytes)
 		return sn_fail(error, SN_ERR_FORMAT, "not a Sonde database");
 	return 0;
 }

@@ -29,7 +29,8 @@ def failing() -> Path:
 
 
 def faults(library: Path, folder: Path, plain: bool, **more: object) -> dict[str, str]:
-    return {"LD_PRELOAD": str(library), "FAIL_BELOW": f"{folder}/", "TMPDIR": str(folder), **({"FAIL_PLAIN": "1"} if plain else {}),
+    return {"LD_PRELOAD": str(library), "FAIL_BELOW": f"{folder}/", "TMPDIR": str(folder),
+            "XDG_CACHE_HOME": str(folder.parent / "cache"), **({"FAIL_PLAIN": "1"} if plain else {}),
             **{key: str(value) for key, value in more.items()}}
 
 
@@ -84,20 +85,31 @@ def harmless(call: str, path: str, plain: bool) -> bool:
     return (call == "open" and not plain) or (call == "close" and (not plain or "/.sonde-" in path or "/sonde-events-" in path))
 
 
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a real run, for its events."""
+    path = tmp_path_factory.mktemp("traced") / "run"
+    subprocess.run([SONDE, "run", "-q", "--trace", "--no-analyze", "-o", path, "--", "/usr/bin/python3", "-c", "sum(range(10**6))"],
+                   check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    return path.with_suffix(".sonde")
+
+
 def words_of(case: str, inputs: dict[str, Path], generated: Path, small: Path, out: Path) -> list[str]:
     if case.startswith("structure"):  # of something small
         return [str(SONDE), "structure", "--format", case.partition("-")[2] or "text", "--full", str(small), "-o", str(out)]
-    if case == "generated":
-        return command("analyze", {**inputs, "measurement": generated}, out)
+    if case in ("generated", "traced"):
+        return [word for word in command("analyze", {**inputs, "measurement": generated}, out)
+                if case != "traced" or word != "--no-cache"]  # looking its symbols up takes longer than all else
     return command(case, inputs, out)
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["nameless", "named"])
-@pytest.mark.parametrize("case", ["generated", *CASES])
-def test_one_call_fails(tmp_path: Path, failing: Path, inputs: dict[str, Path], generated: Path, case: str, plain: bool) -> None:
+@pytest.mark.parametrize("case", ["generated", "traced", *CASES])
+def test_one_call_fails(tmp_path: Path, failing: Path, inputs: dict[str, Path], generated: Path, traced: Path, case: str,
+                        plain: bool) -> None:
     folder, log, whole = tmp_path / "folder", tmp_path / "log", tmp_path / "whole"
     out = folder / "out"
-    words = words_of(case, inputs, generated, failing, out)
+    words = words_of(case, inputs, traced if case == "traced" else generated, failing, out)
     clear(folder, None)
     assert execute(words, faults(failing, folder, plain, FAIL_LOG=log)).status == 0
     is_folder = out.is_dir()
@@ -113,6 +125,34 @@ def test_one_call_fails(tmp_path: Path, failing: Path, inputs: dict[str, Path], 
         assert (result.status, result.out) == (128, ""), (number, call, path, result.err)
         assert len(result.err_lines) == 1 and "No space left" in result.err, (number, call, path, result.err)
         assert_untouched(folder, None if is_folder else out)
+
+
+def test_a_temporary_file_that_became_shorter(tmp_path: Path, failing: Path, generated: Path) -> None:
+    folder, log = tmp_path / "folder", tmp_path / "log"
+    out = folder / "out"
+    words = [str(SONDE), "analyze", "--no-cache", str(generated), "-o", str(out)]
+    clear(folder, None)
+    assert execute(words, faults(failing, folder, False, FAIL_LOG=log)).status == 0
+    reads = [number for number, (call, _) in enumerate(listed(log), 1) if call == "pread"]
+    for number in {reads[0], reads[len(reads) // 2], reads[-1]}:
+        clear(folder, out)
+        result = execute(words, faults(failing, folder, False, FAIL_AT=number, FAIL_WITH=0))
+        assert (result.status, result.err) == (128, "sonde: cannot read a temporary file: it is shorter than it was\n")
+        assert_untouched(folder, out)
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["nameless", "named"])
+def test_names_and_permissions(tmp_path: Path, failing: Path, inputs: dict[str, Path], plain: bool) -> None:
+    """A file has the permissions that the user wants of new ones, and somebody's file that has the temporary name stays."""
+    folder = tmp_path / "folder"
+    out = folder / "out"
+    clear(folder, None)
+    take = 'umask 027; echo mine > "$0.$(printf %06d $(($$ % 1000000)))"; exec "$@"'
+    words = ["bash", "-c", take, str(out), *command("export-csv", inputs, out)]
+    assert execute(words, faults(failing, folder, plain)).status == 0
+    others = [path for path in folder.iterdir() if path != out]
+    assert [path.read_text() for path in others] == ["mine\n"]
+    assert out.stat().st_mode & 0o777 == 0o640 and out.read_bytes()
 
 
 @pytest.mark.parametrize("case", ["export-hpctoolkit", "export-ctf"])
@@ -166,8 +206,8 @@ def ranks(count: int, environment: dict[str, str], *words: object, **more: str) 
 
 
 # Which ranks fail at which of their calls: the first writes what it has read, the last the database.
-@pytest.mark.parametrize("hosts, rank, full, killed", [("one", 0, [-1], [0.5]), ("one", 1, [0, 0.5, -1], [0, 0.5]), ("many", 1, [0.5], [0.5])])
-def test_one_rank_fails_or_dies(tmp_path: Path, failing: Path, generated: Path, hosts: str, rank: int, full: list[float],
+@pytest.mark.parametrize("hosts, rank, full, killed", [("one", 0, [-1], [0.5]), ("one", 1, [0, 0.5, -1], [0, 0.5]), ("many", 1, [0.5, "fsync", "open out."], [0.5])])
+def test_one_rank_fails_or_dies(tmp_path: Path, failing: Path, generated: Path, hosts: str, rank: int, full: list[float | str],
                                 killed: list[float]) -> None:
     """As its share of the disk is full, or by kill -9: the job ends, one line says why, and nothing is left."""
     folder, log = tmp_path / "folder", tmp_path / "log"
@@ -176,11 +216,15 @@ def test_one_rank_fails_or_dies(tmp_path: Path, failing: Path, generated: Path, 
     clear(folder, None)
     done = ranks(2, faults(failing, folder, False, FAIL_LOG=log, FAIL_RANK=rank), *words, SONDE_MPI_HOSTS=hosts)
     assert done.returncode == 0, done.stderr
-    writes = [number for number, (call, _) in enumerate(listed(log), 1) if call not in ("open", "close")]
+    calls = {number: f"{call} {Path(path).name}" for number, (call, path) in enumerate(listed(log), 1)}
+    writes = [number for number, call in calls.items() if not call.startswith(("open", "close", "pread"))]
 
-    def fail(where: float, how: str) -> subprocess.CompletedProcess[str]:
+    def fail(where: float | str, how: str) -> subprocess.CompletedProcess[str]:
         clear(folder, out)
-        number = writes[where if isinstance(where, int) else int(where * len(writes))]
+        if isinstance(where, str):
+            number = next(number for number, call in calls.items() if call.startswith(where))
+        else:
+            number = writes[where if isinstance(where, int) else int(where * len(writes))]
         done = ranks(2, faults(failing, folder, False, FAIL_RANK=rank, FAIL_AT=number, FAIL_WITH=how), *words, SONDE_MPI_HOSTS=hosts)
         assert_untouched(folder, out)
         return done

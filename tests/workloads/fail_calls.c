@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A disk that fails at a chosen moment: preloaded, it counts the calls that change files below a
- * folder, and lets one of them fail, or kills the process there. What it is told, by environment:
+ * folder, or read back what was put there, and lets one of them fail, or kills the process there.
+ * What it is told, by environment:
  *
  *   FAIL_BELOW   the folder; calls for other files do not count
  *   FAIL_AT      the number of the call, from 1; without it nothing fails
- *   FAIL_WITH    the errno (28 is a full disk), or "kill"
+ *   FAIL_WITH    the errno (28 is a full disk), or "kill"; 0 is the end of a file that is read
  *   FAIL_RANK    only in this rank of an Open MPI job
  *   FAIL_LOG     a file that gets one line for each call: its name, and the file it was for
  *   FAIL_PLAIN   files without a name cannot be made, as on NFS
@@ -77,6 +78,18 @@ ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
 ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t offset)
 {
 	return pwrite(fd, bytes, length, offset);
+}
+
+ssize_t pread(int fd, void *bytes, size_t length, off_t offset)
+{
+	if (fails_at("pread", fd))
+		return errno ? -1 : 0;
+	return syscall(SYS_pread64, fd, bytes, length, offset);
+}
+
+ssize_t pread64(int fd, void *bytes, size_t length, off_t offset)
+{
+	return pread(fd, bytes, length, offset);
 }
 
 int ftruncate(int fd, off_t length)
