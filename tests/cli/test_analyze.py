@@ -89,6 +89,22 @@ def test_an_unreadable_process_is_left_out(sonde, folder, tmp_path):
     assert info["complete"] is False
 
 
+def test_mixed_versions(sonde, folder, tmp_path):
+    """Of another version of the format in its file's header, its last snapshot or a section: left out, and told."""
+    whole, other = (folder / "a.sonde-process").read_bytes(), folder / "b.sonde-process"
+    (_, start, length, _, _), slots = max((struct.unpack_from("<5Q", whole, at), at) for at in (1024, 1536))
+    table, = struct.unpack_from("<Q", whole, start + 16)
+    for at, why in ((8, "version 9 of the format"), (start + 8, "version 9 of the format"), (start + table + 4, "has version 9")):
+        changed = bytearray(whole)
+        struct.pack_into("<H", changed, at, 9)
+        other.write_bytes(changed)
+        result = sonde("analyze", folder, "-o", tmp_path / "out.sdb")
+        assert result.status == 0 and len(result.err_lines) == 1, result.err
+        assert f"1 of 2 processes left out: cannot read '{other}': " in result.err
+        assert why in result.err or "damaged" in result.err
+        assert_refused(sonde("analyze", other, "-o", tmp_path / "none.sdb"), str(other))
+
+
 def test_bad_inputs(sonde, folder, tmp_path):
     out = tmp_path / "out.sdb"
     empty = tmp_path / "empty.sonde"

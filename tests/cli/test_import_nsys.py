@@ -128,6 +128,14 @@ def test_processes_have_their_own_correlations(sonde, tmp_path, export):
     assert sorted(profile["pid"] for profile in info(sonde, path)["profiles"]) == [5, 5, 6, 6]
 
 
+def test_calls_without_an_end(sonde, tmp_path, export):
+    """One that the end of the session cut off counts, and takes no time."""
+    export.api("cudaFree", 100, 200, 1)
+    export.api("cudaDeviceSynchronize", 300, None, 2)
+    rows = report(sonde, imported(sonde, tmp_path, export.close()), "--metric", "gpu-api-time")
+    assert paths(rows, "gpu-api-time") == {"cudaFree": (1, 100), "cudaDeviceSynchronize": (1, 0)}
+
+
 def test_nvtx_of_all_kinds(sonde, tmp_path, export):
     export.row("ANALYSIS_DETAILS", startTime=0, stopTime=9000)
     export.range("outer", 100, 500)

@@ -49,9 +49,9 @@ print fmt: "none"
 """
 
 
-def made(pipe: bool = False, stack: bytes = b"", mapped: bytes = b"/nowhere/bin/made") -> bytes:
+def made(pipe: bool = False, stack: bytes = b"", mapped: bytes = b"/nowhere/bin/made", switches: list[tuple[int, int]] = []) -> bytes:
     """A recording whose every number is known: three samples of cpu-clock in two places, one tracepoint with fields; with
-    a copy of the stack each, if one is given."""
+    a copy of the stack each, if one is given; and switches, by time and what they say."""
     def record_of(kind: int, misc: int, body: bytes) -> bytes:
         body += bytes(-len(body) % 8)
         return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
@@ -83,7 +83,8 @@ def made(pipe: bool = False, stack: bytes = b"", mapped: bytes = b"/nowhere/bin/
                record_of(1, 2, struct.pack("<IIQQQ", 40, 40, 0x1000, 0x1000, 0) + (mapped + b"\0").ljust(-(-len(mapped) // 8) * 8 + 8, b"\0") + tail(0)),
                sample(5, 100, 1000, [user, 0x1010, 0x1100]), sample(5, 300, 500, [user, 0x1020, 0x1100]),
                sample(5, 200, 1000, [user, 0x1010, 0x1100]), sample(6, 250, 1, [user, 0x1010, 0x1100], fields),
-               record_of(2, 0, struct.pack("<QQ", 5, 9) + tail(400))]
+               record_of(2, 0, struct.pack("<QQ", 5, 9) + tail(400)),
+               *(record_of(14, misc, tail(time)) for time, misc in switches)]
     text = FORMAT.encode()
     tracing = b"\x17\x08\x44tracing" + b"0.6\0" + struct.pack("<BBI", 0, 8, 4096)
     tracing += b"header_page\0" + struct.pack("<Q", 0) + b"header_event\0" + struct.pack("<Q", 0)
@@ -117,6 +118,17 @@ def test_perf_made(sonde, tmp_path, pipe):
     about = info(sonde, database)
     assert about["events"] == 4 and about["drops"] == {"perf-lost": 9} and about["program"] == "made"
     assert [(profile["pid"], profile["tid"], profile["thread"]) for profile in about["profiles"]] == [(40, 41, "made")]
+
+
+def test_perf_made_switches(sonde, tmp_path):
+    """A thread that somebody else's turn interrupted is ready, one that went by itself is blocked."""
+    into, out, preempted = 2, 2 | 1 << 13, 2 | 1 << 13 | 1 << 14
+    (tmp_path / "made.data").write_bytes(made(switches=[(500, into), (540, preempted), (570, into), (580, out), (600, into)]))
+    rows = report(sonde, imported(sonde, tmp_path, tmp_path / "made.data"), "--metric", "thread-state-time")
+    found = {row["name"]: row["values"]["thread-state-time"]["inclusive"] for row in rows if "thread-state-time" in row["values"]
+             and row["depth"]}
+    assert {name: (stat["count"], stat["sum"]) for name, stat in found.items()} == {
+        "running": (2, 50), "ready": (1, 30), "blocked": (1, 20), "interruptible": (1, 20)}
 
 
 @pytest.fixture(scope="module")

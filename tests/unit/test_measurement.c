@@ -223,6 +223,30 @@ static void forge(unsigned char *bytes, uint32_t type, uint32_t index, size_t of
 	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
 }
 
+/* Written by another version of this program, and whole: nothing of it is guessed. */
+static void other_versions_are_told(void **state)
+{
+	struct measurement_fixture *f = make(1);
+	unlink(path);
+	measurement_fixture_commit(f, path, true);
+	measurement_fixture_free(f);
+	size_t length;
+	unsigned char *bytes = read_whole(path, &length);
+	struct sn_container_header *header = (void *)(bytes + SN_MEASUREMENT_PAGE_BYTES);
+	struct sn_section_entry *table =
+	    (void *)(bytes + SN_MEASUREMENT_PAGE_BYTES + header->table_offset);
+	table->version = 7;
+	header->table_checksum = sn_checksum(table, header->section_count * sizeof(*table));
+	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
+	write_whole(bytes, length);
+	assert_unreadable("has version 7");
+	header->version_major = 5;
+	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
+	write_whole(bytes, length);
+	assert_unreadable("version 5 of the format");
+	free(bytes);
+}
+
 static void forged_numbers_are_noticed(void **state)
 {
 	static const struct {
@@ -311,6 +335,7 @@ int main(void)
 	    cmocka_unit_test(the_newest_snapshot_counts),
 	    cmocka_unit_test(the_older_snapshot_is_the_fallback),
 	    cmocka_unit_test(foreign_files_are_refused),
+	    cmocka_unit_test(other_versions_are_told),
 	    cmocka_unit_test(forged_numbers_are_noticed),
 	    cmocka_unit_test(folders_are_listed),
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The trace file: what is written is read back, bounded, while it is written, and from any bytes.
  */
+#include "format/checksum.h"
 #include "format/trace_file_reader.h"
 #include "format/trace_file_writer.h"
 
@@ -206,6 +207,24 @@ static void test_limit(void **state)
 	assert_end();
 }
 
+/* Written by another version of this program, and whole: refused, and why. */
+static void test_another_version(void **state)
+{
+	(void)state;
+	struct sn_trace_file_header header;
+	struct sn_error error = {""};
+	create(0);
+	int fd = open(path, O_RDWR);
+	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
+	header.version_major = 6;
+	header.checksum = sn_checksum(&header, offsetof(struct sn_trace_file_header, checksum));
+	assert_int_equal(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+	close(fd);
+	assert_int_equal(sn_trace_reader_open(path, &reader, &error), SN_ERR_VERSION);
+	assert_non_null(strstr(error.text, "version 6 of the format"));
+	assert_non_null(strstr(error.text, path));
+}
+
 /* Any one byte changed: an error or fewer events, and every number within its table. */
 static void test_any_bytes(void **state)
 {
@@ -249,6 +268,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_definitions, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_every_kind_comes_back, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_another_version, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_any_bytes, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
