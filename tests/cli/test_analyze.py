@@ -446,6 +446,54 @@ def test_one_rank_tells_what_is_wrong(tmp_path):
     assert result.stderr.count("sonde: cannot read") == 1
 
 
+@pytest.fixture(scope="module")
+def damaged(generated, tmp_path_factory) -> Path:
+    """Twelve processes of two hosts; three files are damaged, each otherwise, and are not the first."""
+    path = tmp_path_factory.mktemp("damaged") / "gen.sonde"
+    subprocess.run([GENERATOR, "-r", "12", "-t", "2", "-s", "1", "-o", path], check=True, stdout=subprocess.DEVNULL)
+    files = sorted(path.iterdir())
+    for number, contents in ((4, b"no measurement"), (7, b""), (9, files[9].read_bytes()[:9000])):
+        files[number].write_bytes(contents)
+    return path
+
+
+def test_what_is_left_out_is_the_same_for_all_workers(damaged, tmp_path):
+    """How many, and of which file a line tells why, whoever has read it; so is the database."""
+    outs, said = [], set()
+    options = ["--no-cache", "--format", "json"]
+    for number, jobs in enumerate((1, 2, 3)):
+        outs.append(tmp_path / f"{number}.sdb")
+        run = subprocess.run([BUILD / "src/cmd/sonde", "analyze", damaged, "-o", outs[-1], "-j", str(jobs), *options],
+                             capture_output=True, text=True, check=True)
+        said.add((run.stderr, *(json.loads(run.stdout)[key] for key in ("processes", "unreadable"))))
+    if SONDE_MPI.exists() and shutil.which("mpirun"):
+        for ranks, jobs in ((3, 1), (2, 2)):
+            outs.append(tmp_path / f"{ranks}x{jobs}.sdb")
+            run = mpirun(ranks, "analyze", damaged, "-o", outs[-1], "-j", jobs, *options)
+            line, = [line for line in run.stderr.splitlines() if line.startswith("sonde: ")]
+            said.add((line + "\n", *(json.loads(run.stdout)[key] for key in ("processes", "unreadable"))))
+    (line, processes, unreadable), = said
+    first = sorted(path for path in damaged.iterdir() if path.stat().st_size < 20000)[0]
+    assert (processes, unreadable) == (9, 3)
+    assert line == f"sonde: 3 of 12 processes left out: cannot read '{first}': not a Sonde measurement (bad magic)\n"
+    assert len({out.read_bytes() for out in outs}) == 1
+
+
+def test_ranks_agree_on_folders(tmp_path):
+    """A folder is readable if any rank could read something of it; if none could, all of them end."""
+    folders = [tmp_path / f"{name}.sonde" for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+        make_measurement(folder / "a.sonde-process")
+    result = mpirun(2, "analyze", *folders, "-o", tmp_path / "out.sdb", "-j", 1)
+    assert result.returncode == 0, result.stderr
+    (folders[1] / "a.sonde-process").write_bytes(b"no measurement")
+    result = mpirun(2, "analyze", *folders, "-o", tmp_path / "other.sdb", "-j", 1)
+    told = [line for line in result.stderr.splitlines() if line.startswith("sonde: ")]
+    assert result.returncode == 128 and told == [f"sonde: cannot read '{folders[1]}': none of its measurements is readable"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.sonde", "out.sdb", "two.sonde"]
+
+
 def test_a_folder_given_twice_counts_once(sonde, folder, tmp_path):
     (tmp_path / "link.sonde").symlink_to(folder)
     once, twice = tmp_path / "once.sdb", tmp_path / "twice.sdb"

@@ -6,7 +6,7 @@ there, alone.
 """
 from __future__ import annotations
 
-import os
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import program
-from conftest import BUILD, SONDE, Result, clean_environment
+from conftest import BUILD, SONDE, Result, clean_environment, run_sonde
 from test_disk_full import CASES, command, inputs  # noqa: F401 (a fixture)
 
 FULL, KILL = "28", "kill"
@@ -141,6 +141,19 @@ def test_a_temporary_file_that_became_shorter(tmp_path: Path, failing: Path, gen
         assert_untouched(folder, out)
 
 
+def test_a_damaged_database_leaves_nothing(tmp_path: Path, failing: Path, small_db: Path) -> None:
+    """What is found to be damaged only when it is used, with an output that has a name already."""
+    folder, path = tmp_path / "folder", tmp_path / "x.sdb"
+    whole, refused = small_db.read_bytes(), 0
+    for at in range(len(whole) // 2, len(whole), len(whole) // 60):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
+        clear(folder, None)
+        result = execute([str(SONDE), "export", "--to", "csv", str(path), "-o", str(folder / "out")], faults(failing, folder, True))
+        refused += result.status == 128
+        assert result.status == 0 or (len(result.err_lines) == 1 and not list(folder.iterdir())), result.err
+    assert refused > 5
+
+
 @pytest.mark.parametrize("plain", [False, True], ids=["nameless", "named"])
 def test_names_and_permissions(tmp_path: Path, failing: Path, inputs: dict[str, Path], plain: bool) -> None:
     """A file has the permissions that the user wants of new ones, and somebody's file that has the temporary name stays."""
@@ -205,8 +218,8 @@ def ranks(count: int, environment: dict[str, str], *words: object, **more: str) 
                               **more))
 
 
-# Which ranks fail at which of their calls: the first writes what it has read, the last the database.
-@pytest.mark.parametrize("hosts, rank, full, killed", [("one", 0, [-1], [0.5]), ("one", 1, [0, 0.5, -1], [0, 0.5]), ("many", 1, [0.5, "fsync", "open out."], [0.5])])
+# Which ranks fail at which of their calls: "each" is the first for each file, of which there are three temporary ones.
+@pytest.mark.parametrize("hosts, rank, full, killed", [("one", 0, [-1], [0.5]), ("one", 1, ["each", -1], [0, 0.5]), ("many", 1, [0.5, "fsync", "open out."], [0.5])])
 def test_one_rank_fails_or_dies(tmp_path: Path, failing: Path, generated: Path, hosts: str, rank: int, full: list[float | str],
                                 killed: list[float]) -> None:
     """As its share of the disk is full, or by kill -9: the job ends, one line says why, and nothing is left."""
@@ -218,6 +231,8 @@ def test_one_rank_fails_or_dies(tmp_path: Path, failing: Path, generated: Path, 
     assert done.returncode == 0, done.stderr
     calls = {number: f"{call} {Path(path).name}" for number, (call, path) in enumerate(listed(log), 1)}
     writes = [number for number, call in calls.items() if not call.startswith(("open", "close", "pread"))]
+    firsts = list({calls[number]: number for number in reversed(writes)}.values())
+    full = [number for where in full for number in ([writes.index(first) for first in firsts] if where == "each" else [where])]
 
     def fail(where: float | str, how: str) -> subprocess.CompletedProcess[str]:
         clear(folder, out)
@@ -237,3 +252,18 @@ def test_one_rank_fails_or_dies(tmp_path: Path, failing: Path, generated: Path, 
         done = fail(where, KILL)
         assert done.returncode not in (0, 128) and done.stdout == "" and "signal 9" in done.stderr, done.stderr
         assert "sonde: " not in done.stderr
+
+
+def test_what_the_first_rank_writes_alone(tmp_path: Path, failing: Path, generated: Path) -> None:
+    """The index of rows, which no other rank writes: the others hear of its failure."""
+    folder = tmp_path / "folder"
+    out = folder / "out"
+    words = ["analyze", generated, "-o", out, "-j", 1, "--no-cache"]
+    clear(folder, None)
+    assert ranks(2, {}, *words).returncode == 0
+    index_bytes = 24 * (json.loads(run_sonde("info", "--format", "json", out).out)["contexts"] + 1)
+    clear(folder, out)
+    done = ranks(2, faults(failing, folder, False, FAIL_RANK=0, FAIL_LENGTH=index_bytes, FAIL_AT=1, FAIL_WITH=FULL), *words)
+    told = [line for line in done.stderr.splitlines() if line.startswith("sonde: ")]
+    assert (done.returncode, len(told)) == (128, 1) and "No space left" in told[0], done.stderr
+    assert_untouched(folder, out)

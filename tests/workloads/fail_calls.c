@@ -7,6 +7,7 @@
  *   FAIL_BELOW   the folder; calls for other files do not count
  *   FAIL_AT      the number of the call, from 1; without it nothing fails
  *   FAIL_WITH    the errno (28 is a full disk), or "kill"; 0 is the end of a file that is read
+ *   FAIL_LENGTH  only calls of pwrite for as many bytes count
  *   FAIL_RANK    only in this rank of an Open MPI job
  *   FAIL_LOG     a file that gets one line for each call: its name, and the file it was for
  *   FAIL_PLAIN   files without a name cannot be made, as on NFS
@@ -34,6 +35,7 @@ static bool fails(const char *call, const char *path)
 		   *with = getenv("FAIL_WITH"), *log = getenv("FAIL_LOG"),
 		   *rank = getenv("FAIL_RANK"), *own = getenv("OMPI_COMM_WORLD_RANK");
 	if (!below || strncmp(path, below, strlen(below)) != 0 ||
+	    (getenv("FAIL_LENGTH") && strcmp(call, "pwrite") != 0) ||
 	    (rank && (!own || strcmp(rank, own) != 0)))
 		return false;
 	long number = atomic_fetch_add(&calls, 1) + 1;
@@ -72,7 +74,10 @@ ssize_t write(int fd, const void *bytes, size_t length)
 
 ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
 {
-	return fails_at("pwrite", fd) ? -1 : syscall(SYS_pwrite64, fd, bytes, length, offset);
+	const char *only = getenv("FAIL_LENGTH");
+	bool counts = !only || strtoul(only, NULL, 10) == length;
+	return counts && fails_at("pwrite", fd) ? -1
+						: syscall(SYS_pwrite64, fd, bytes, length, offset);
 }
 
 ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t offset)
