@@ -141,6 +141,22 @@ const char *sn_answers_participant(const struct sn_answers *answers, size_t numb
 	return text;
 }
 
+const char *sn_answers_process(const struct sn_answers *answers, uint32_t number,
+			       char text[SN_PLACE_CHARS])
+{
+	const struct sonde_db_profile *profile = sonde_db_profile(answers->db, number);
+	int used = 0;
+	text[0] = 0;
+	if (profile->run)
+		used = snprintf(text, SN_PLACE_CHARS, "run %u · ", profile->run);
+	if (profile->rank >= 0)
+		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d", (int)profile->rank);
+	else
+		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "process %llu",
+			 (unsigned long long)profile->pid);
+	return text;
+}
+
 const char *sn_answers_time(double ns)
 {
 	static char texts[8][SN_NUMBER_CHARS];

@@ -50,6 +50,9 @@ const char *sn_answers_device(const struct sn_answers *answers, size_t device,
 			      char text[SN_PLACE_CHARS]);
 const char *sn_answers_participant(const struct sn_answers *answers, size_t participant,
 				   char text[SN_PLACE_CHARS]);
+/* "rank 3", of a profile's process. */
+const char *sn_answers_process(const struct sn_answers *answers, uint32_t profile,
+			       char text[SN_PLACE_CHARS]);
 /* A duration, as people read it; up to eight at a time. */
 const char *sn_answers_time(double ns);
 /* "42.1%"; 0 of nothing. */

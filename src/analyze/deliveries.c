@@ -317,7 +317,7 @@ static int add_collective_waits(const struct sonde_db *db, const struct sn_detai
 		uint64_t until =
 		    last->start_ns < arrival->end_ns ? last->start_ns : arrival->end_ns;
 		struct sn_rank_wait wait = {
-		    .from_ns = arrival->start_ns - offset,
+		    .from_ns = arrival->called_ns - offset,
 		    .until_ns = until - offset,
 		    .end_ns = arrival->end_ns - offset,
 		    .cause_ns = last->start_ns - last_offset,
@@ -326,7 +326,8 @@ static int add_collective_waits(const struct sonde_db *db, const struct sn_detai
 		    .context = arrival->context,
 		};
 		if (details->participants[arrival->participant].device == SONDE_NONE &&
-		    !has_messages(db, arrival->context) && add_wait(messages, &wait))
+		    until > arrival->called_ns && !has_messages(db, arrival->context) &&
+		    add_wait(messages, &wait))
 			return SN_ERR_MEMORY;
 	}
 	return 0;

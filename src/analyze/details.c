@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum wanted { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, OWN_GROUP, OWN_NUMBER, WANTED };
+enum wanted { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, OWN_GROUP, OWN_NUMBER, POSTED, WANTED };
 
 struct pass {
 	const struct sonde_db *db;
@@ -34,6 +34,7 @@ static const struct sn_attribute_wish wishes[WANTED] = {
     /* as our own recorder has them */
     [OWN_GROUP] = {"group", SONDE_ATTRIBUTE_UNSIGNED},
     [OWN_NUMBER] = {"collective", SONDE_ATTRIBUTE_UNSIGNED},
+    [POSTED] = {"posted", SONDE_ATTRIBUTE_UNSIGNED},
 };
 
 /* Collectives that threads do themselves. */
@@ -126,26 +127,44 @@ static void name_group(const struct pass *pass, size_t at, uint32_t context, cha
 			       : kind);
 }
 
+/* Of MPI's those in which nobody gets through before all have come; of the others' all. */
+static bool is_loose(const struct pass *pass, uint32_t context)
+{
+	static const char *const firm[] = {"arrier", "llreduce", "llgather", "lltoall",
+					   "educe_scatter"};
+	const char *name = sonde_db_string(
+	    pass->db, sonde_db_frame(pass->db, sonde_db_context(pass->db, context)->frame)->name);
+	bool is_firm = strncmp(name, "MPI_", 4) != 0;
+	for (size_t i = 0; i < sizeof(firm) / sizeof(*firm); i++)
+		is_firm |= strstr(name, firm[i]) && !strstr(name, "eighbor");
+	return !is_firm;
+}
+
 static int take_arrival(struct pass *pass, const struct sonde_event_block *block, size_t at,
 			uint32_t participant, uint32_t profile)
 {
 	struct sn_details *details = pass->details;
 	char group[800];
-	uint64_t number;
+	uint64_t number, posted = 0, bytes = 0;
 	name_group(pass, at, block->contexts[at], group, sizeof(group), &number);
 	uint32_t group_number = sn_intern_add(&details->groups, group, strlen(group) + 1);
 	if (group_number == SN_INTERN_NONE || participant == SONDE_NONE ||
 	    sn_vec_reserve(&details->arrivals, &details->arrival_capacity,
 			   details->arrival_count + 1) < 0)
 		return SN_ERR_MEMORY;
+	sn_attributes_get(&pass->attributes, POSTED, at, &posted);
+	sn_attributes_get(&pass->attributes, BYTES, at, &bytes);
 	details->arrivals[details->arrival_count++] = (struct sn_arrival){
-	    .start_ns = block->starts_ns[at],
+	    .start_ns = block->starts_ns[at] - posted,
 	    .end_ns = block->ends_ns[at],
+	    .called_ns = block->starts_ns[at],
 	    .number = number,
+	    .bytes = bytes,
 	    .group = group_number,
 	    .context = block->contexts[at],
 	    .participant = participant,
 	    .profile = profile,
+	    .is_loose = is_loose(pass, block->contexts[at]),
 	};
 	return 0;
 }

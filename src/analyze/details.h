@@ -26,11 +26,14 @@ struct sn_participant {
 /* A participant's part in a collective, from its arrival. */
 struct sn_arrival {
 	uint64_t start_ns, end_ns;
-	uint64_t number; /* in the group, as recorded; UINT64_MAX not */
-	uint32_t group;	 /* of which participants can be compared: sn_details.groups */
+	uint64_t called_ns; /* the call that waits for it begins: start_ns, or later */
+	uint64_t number;    /* in the group, as recorded; UINT64_MAX not */
+	uint64_t bytes;	    /* 0: not known */
+	uint32_t group;	    /* of which participants can be compared: sn_details.groups */
 	uint32_t context, participant;
 	uint32_t profile; /* the stream's or thread's */
 	bool is_counted;  /* the number was found by counting; see ranks.h */
+	bool is_loose;	  /* may end before all have arrived: MPI_Bcast of who gives */
 };
 
 struct sn_details {

@@ -105,6 +105,8 @@ static bool are_clocks_apart(const struct sn_details *details)
 	for (size_t first = 0, next; first < details->arrival_count; first = next) {
 		uint64_t last = 0, first_end = UINT64_MAX;
 		next = end_of(details, first);
+		if (details->arrivals[first].is_loose)
+			continue;
 		for (size_t i = first; i < next; i++) {
 			const struct sn_arrival *one = details->arrivals + i;
 			last = one->start_ns > last ? one->start_ns : last;
@@ -124,6 +126,8 @@ static bool offset_of(const struct sn_details *details, uint32_t base, uint32_t 
 	for (size_t first = 0, next; first < details->arrival_count; first = next) {
 		const struct sn_arrival *a = NULL, *b = NULL;
 		next = end_of(details, first);
+		if (details->arrivals[first].is_loose)
+			continue;
 		for (size_t i = first; i < next; i++) {
 			a = details->arrivals[i].participant == base ? details->arrivals + i : a;
 			b = details->arrivals[i].participant == one ? details->arrivals + i : b;
@@ -171,6 +175,7 @@ static void move(struct sn_details *details, const struct sn_ranks *ranks, bool 
 		uint64_t offset = (uint64_t)ranks->sums[one->participant].offset_ns;
 		one->start_ns += forth ? offset : -offset;
 		one->end_ns += forth ? offset : -offset;
+		one->called_ns += forth ? offset : -offset;
 	}
 	qsort(details->arrivals, details->arrival_count, sizeof(*details->arrivals), by_collective);
 }
@@ -206,8 +211,8 @@ static int take_collective(const struct sn_details *details, size_t first, size_
 		const struct sn_arrival *one = arrivals + i;
 		struct sn_rank_sum *sum = ranks->sums + one->participant;
 		uint64_t until = last->start_ns < one->end_ns ? last->start_ns : one->end_ns;
-		uint64_t wait = until > one->start_ns ? until - one->start_ns : 0;
-		uint64_t own = one->start_ns - (uint64_t)sum->offset_ns;
+		uint64_t wait = until > one->called_ns ? until - one->called_ns : 0;
+		uint64_t own = one->called_ns - (uint64_t)sum->offset_ns;
 		sum->count++;
 		sum->waited_ns += wait;
 		made->wait_ns += wait;

@@ -5,13 +5,14 @@
  * A collective's parts are found on the ranks by process group and number where both are recorded
  * (PyTorch: "Process Group Ranks", "Seq"), else as the n-th of its kind in the group. A rank
  * arrives when its part starts; until the last has arrived the others wait, and nothing is
- * transferred.
+ * transferred. One that goes on meanwhile (MPI_Iallreduce) waits from when it calls for the end.
  *
  * That compares clocks of several processes. Parts of one collective all run at the moment when
- * the last one starts. Where one collective in ten contradicts this, either clocks are apart: then
- * ranks are brought together by the median difference of the parts' ends, which differ least. Or,
- * where that does not help, recordings lack some parts, so that counting them was wrong: then those
- * belong together that overlap in time, and what overlaps with nothing is left out.
+ * the last one starts, but for those that may end before (sn_arrival.is_loose). Where one
+ * collective in ten contradicts this, either clocks are apart: then ranks are brought together by
+ * the median difference of the parts' ends, which differ least. Or, where that does not help,
+ * recordings lack some parts, so that counting them was wrong: then those belong together that
+ * overlap in time, and what overlaps with nothing is left out.
  */
 #ifndef SN_ANALYZE_RANKS_H
 #define SN_ANALYZE_RANKS_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages between ranks: by sender and receiver, where they are waited for, and each of them. */
+#include "accesses.h"
 #include "answers.h"
-#include "host.h"
 #include "base/vec.h"
+#include "host.h"
 #include "node_sums.h"
 #include "report/label.h"
 
@@ -20,22 +21,6 @@ struct routes {
 	struct route *items;
 	size_t count, capacity;
 };
-
-static const char *place_of(const struct sn_answers *answers, uint32_t number,
-			    char text[SN_PLACE_CHARS])
-{
-	const struct sonde_db_profile *profile = sonde_db_profile(answers->db, number);
-	int used = 0;
-	text[0] = 0;
-	if (profile->run)
-		used = snprintf(text, SN_PLACE_CHARS, "run %u · ", profile->run);
-	if (profile->rank >= 0)
-		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d", (int)profile->rank);
-	else
-		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "process %llu",
-			 (unsigned long long)profile->pid);
-	return text;
-}
 
 static struct route *route_of(const struct sn_answers *answers, struct routes *routes,
 			      const struct sn_delivery *one)
@@ -70,7 +55,8 @@ static void tell_lone(const struct sn_answers *answers, struct sn_sheet *sheet)
 		sn_sheet_note(sheet,
 			      "without a partner in the trace, and in no sum: of %s %zu sent and "
 			      "%zu received",
-			      place_of(answers, one->profile, place), one->sent, one->received);
+			      sn_answers_process(answers, one->profile, place), one->sent,
+			      one->received);
 	}
 }
 
@@ -106,8 +92,8 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 		qsort(routes.items, routes.count, sizeof(*routes.items), by_cost);
 	for (size_t i = 0; i < routes.count; i++) {
 		const struct route *route = routes.items + i;
-		sn_sheet_text(sheet, place_of(answers, route->from, place));
-		sn_sheet_text(sheet, place_of(answers, route->to, place));
+		sn_sheet_text(sheet, sn_answers_process(answers, route->from, place));
+		sn_sheet_text(sheet, sn_answers_process(answers, route->to, place));
 		sn_sheet_number(sheet, (double)route->count);
 		sn_sheet_number(sheet, route->bytes);
 		sn_sheet_number(sheet, route->late_sender_ns);
@@ -156,8 +142,8 @@ static int show_waits(const struct sn_answers *answers, struct sn_page *page)
 	    values && most && first ? sn_node_sums(&answers->nodes, values, &count) : NULL;
 	for (size_t i = 0; sums && i < count; i++) {
 		const struct sn_rank_wait *wait = messages->waits + first[sums[i].node];
-		sn_sheet_text(sheet, place_of(answers, wait->profile, place));
-		sn_sheet_text(sheet, place_of(answers, wait->cause, place));
+		sn_sheet_text(sheet, sn_answers_process(answers, wait->profile, place));
+		sn_sheet_text(sheet, sn_answers_process(answers, wait->cause, place));
 		sn_sheet_number(sheet, sums[i].value);
 		sn_sheet_text(sheet, sn_node_map_label(&answers->nodes, sums[i].node, label));
 	}
@@ -167,6 +153,108 @@ static int show_waits(const struct sn_answers *answers, struct sn_page *page)
 	free(values);
 	free(most);
 	free(first);
+	return has_memory ? 0 : SN_ERR_MEMORY;
+}
+
+/* ---- what all do together ---- */
+
+/* Of one kind of call, by name. */
+struct together {
+	size_t count;
+	double bytes, apart_ns, wait_ns, called_ns;
+};
+
+static bool is_by_thread(const struct sn_answers *answers, const struct sn_arrival *one)
+{
+	return answers->details.participants[one->participant].device == SONDE_NONE;
+}
+
+static uint32_t frame_of(const struct sn_answers *answers, const struct sn_arrival *one)
+{
+	return sonde_db_context(answers->db, one->context)->frame;
+}
+
+static void add_arrival(struct together *sum, const struct sn_arrival *one)
+{
+	sum->count++;
+	sum->bytes += (double)one->bytes;
+	sum->apart_ns += (double)(one->called_ns - one->start_ns);
+	sum->called_ns += (double)(one->end_ns - one->called_ns);
+}
+
+/* As sn_ranks counts it. */
+static double wait_of(const struct sn_collective *of, const struct sn_arrival *one)
+{
+	uint64_t until = of->last_ns < one->end_ns ? of->last_ns : one->end_ns;
+	return until > one->called_ns ? (double)(until - one->called_ns) : 0;
+}
+
+static int by_time(const void *left, const void *right, void *data)
+{
+	const struct together *sums = data;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	if (sums[a].called_ns != sums[b].called_ns)
+		return sums[a].called_ns > sums[b].called_ns ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void put_together(const struct sn_answers *answers, const struct together *sums,
+			 const uint32_t *order, size_t count, struct sn_page *page)
+{
+	char label[SN_LABEL_CHARS];
+	struct sn_sheet *sheet =
+	    sn_page_sheet(page, "collectives", "what ranks do together, all ranks' parts");
+	sn_sheet_column(sheet, "operation", "operation", "");
+	sn_sheet_column(sheet, "count", "parts", "count");
+	sn_sheet_column(sheet, "bytes", "bytes", "bytes");
+	sn_sheet_column(sheet, "apart_ns", "under way beside other work", "ns");
+	sn_sheet_column(sheet, "wait_ns", "waited for others", "ns");
+	sn_sheet_column(sheet, "rest_ns", "rest in calls", "ns");
+	for (size_t i = 0; i < count; i++) {
+		const struct together *sum = sums + order[i];
+		sn_label_name(answers->db, SN_GROUP_AUTO, order[i], label);
+		sn_sheet_text(sheet, label);
+		sn_sheet_number(sheet, (double)sum->count);
+		sn_sheet_number(sheet, sum->bytes);
+		sn_sheet_number(sheet, sum->apart_ns);
+		sn_sheet_number(sheet, sum->wait_ns);
+		sn_sheet_number(sheet, sum->called_ns - sum->wait_ns);
+	}
+	sn_sheet_note(sheet, "bytes: what ranks give, or get where they give nothing; under way "
+			     "beside other work: from the call that begins it to the call that "
+			     "waits for its end");
+}
+
+static int show_collectives(const struct sn_answers *answers, struct sn_page *page)
+{
+	const struct sn_ranks *ranks = &answers->ranks;
+	size_t frames = sonde_db_frame_count(answers->db), count = 0;
+	struct together *sums = calloc(frames + 1, sizeof(*sums));
+	uint32_t *order = malloc((frames + 1) * sizeof(*order));
+	for (size_t i = 0; sums && order && i < answers->details.arrival_count; i++) {
+		const struct sn_arrival *one = answers->details.arrivals + i;
+		uint32_t frame = frame_of(answers, one);
+		if (!is_by_thread(answers, one))
+			continue;
+		if (!sums[frame].count)
+			order[count++] = frame;
+		add_arrival(sums + frame, one);
+	}
+	for (size_t i = 0; sums && order && i < ranks->count; i++) {
+		const struct sn_collective *of = ranks->collectives + i;
+		for (uint32_t k = 0; k < of->count; k++) {
+			const struct sn_arrival *one = ranks->arrivals + of->first + k;
+			if (is_by_thread(answers, one))
+				sums[frame_of(answers, one)].wait_ns += wait_of(of, one);
+		}
+	}
+	bool has_memory = sums && order;
+	if (has_memory)
+		qsort_r(order, count, sizeof(*order), by_time, sums);
+	if (has_memory && count)
+		put_together(answers, sums, order, count, page);
+	free(sums);
+	free(order);
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
@@ -216,8 +304,8 @@ static int show_each(const struct sn_answers *answers, struct sn_page *page)
 			 receiver = sn_delivery_late_receiver_ns(one);
 		sn_sheet_number(sheet, (double)(one->sent_ns - answers->start_ns));
 		sn_sheet_number(sheet, (double)(one->received_ns - answers->start_ns));
-		sn_sheet_text(sheet, place_of(answers, one->sender, place));
-		sn_sheet_text(sheet, place_of(answers, one->receiver, place));
+		sn_sheet_text(sheet, sn_answers_process(answers, one->sender, place));
+		sn_sheet_text(sheet, sn_answers_process(answers, one->receiver, place));
 		sn_sheet_number(sheet, (double)one->tag);
 		sn_sheet_number(sheet, (double)one->bytes);
 		sn_sheet_number(sheet, (double)sender);
@@ -226,7 +314,8 @@ static int show_each(const struct sn_answers *answers, struct sn_page *page)
 		sn_sheet_text(
 		    sheet,
 		    sender || receiver
-			? place_of(answers, sender > receiver ? one->sender : one->receiver, place)
+			? sn_answers_process(answers,
+					     sender > receiver ? one->sender : one->receiver, place)
 			: "");
 		sn_label_name(answers->db, SN_GROUP_AUTO,
 			      sonde_db_context(answers->db, one->receiver_context)->frame, label);
@@ -239,17 +328,20 @@ static int show_each(const struct sn_answers *answers, struct sn_page *page)
 int sn_view_messages(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	const struct sn_deliveries *messages = &answers->messages;
-	if (!messages->count && !messages->wait_count) {
-		struct sn_sheet *sheet = sn_page_sheet(page, "messages", "messages between ranks");
-		sn_sheet_note(sheet,
-			      messages->lone_count
-				  ? "no message has both its ends in this trace: analyze the "
-				    "measurements of all ranks together"
-				  : "no messages are recorded");
-		tell_lone(answers, sheet);
+	size_t sheets = page->count;
+	if ((messages->count && show_routes(answers, page)) ||
+	    (messages->wait_count && show_waits(answers, page)) || show_collectives(answers, page))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = sn_accesses(answers, page, error);
+	if (result || (messages->count && show_each(answers, page)))
+		return result ? result : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (page->count > sheets && (messages->count || !messages->lone_count))
 		return 0;
-	}
-	return show_routes(answers, page) || show_waits(answers, page) || show_each(answers, page)
-		   ? sn_fail(error, SN_ERR_MEMORY, "out of memory")
-		   : 0;
+	struct sn_sheet *sheet = sn_page_sheet(page, "messages", "messages between ranks");
+	sn_sheet_note(sheet, messages->lone_count
+				 ? "no message has both its ends in this trace: analyze the "
+				   "measurements of all ranks together"
+				 : "no messages are recorded");
+	tell_lone(answers, sheet);
+	return 0;
 }

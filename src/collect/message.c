@@ -26,12 +26,17 @@ uint64_t sn_message_mix(uint64_t value)
 	return value ^ value >> 32;
 }
 
+static uint64_t kind_of(const struct sn_message *message)
+{
+	return sn_message_mix(sn_message_mix(message->tag + message->communicator) +
+			      ((uint64_t)message->peer << 1 | message->is_sent)) |
+	       1;
+}
+
 /* The message's number, from 0. */
 static uint64_t count_message(const struct sn_message *message)
 {
-	uint64_t key = sn_message_mix(sn_message_mix(message->tag + message->communicator) +
-				      ((uint64_t)message->peer << 1 | message->is_sent)) |
-		       1;
+	uint64_t key = kind_of(message);
 	for (unsigned probe = 0; probe < PROBES; probe++) {
 		struct counter *counter = &counters[((key >> 1) + probe) % COUNTERS];
 		uint64_t found = 0;
@@ -94,12 +99,6 @@ void sn_message_receive(struct sn_message *message, uint32_t peer, uint64_t tag)
 	message->number = is_alone ? number : SN_MESSAGE_NO_NUMBER;
 	message->is_counted = true;
 	atomic_fetch_sub(&unsettled, 1);
-}
-
-void sn_message_lost(struct sn_message *message)
-{
-	if (!message->is_sent && message->is_counted)
-		atomic_fetch_add(&unsettled, 1);
 }
 
 /* ---- receives that are not done ---- */
@@ -165,6 +164,45 @@ bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message)
 		*message = kept[best];
 		atomic_store_explicit(&kept_keys[best], 0, memory_order_release);
 		return true;
+	}
+}
+
+/* ---- what did not come to be ---- */
+
+static void uncount(uint64_t key)
+{
+	for (unsigned probe = 0; probe < PROBES; probe++) {
+		struct counter *counter = &counters[((key >> 1) + probe) % COUNTERS];
+		if (atomic_load_explicit(&counter->key, memory_order_relaxed) == key) {
+			atomic_fetch_sub_explicit(&counter->count, 1, memory_order_relaxed);
+			return;
+		}
+	}
+}
+
+void sn_message_withdraw(struct sn_message *message)
+{
+	uint64_t key = kind_of(message);
+	if (!message->is_counted) {
+		atomic_fetch_sub(&unsettled, 1);
+		return;
+	}
+	if (message->number == SN_MESSAGE_NO_NUMBER)
+		return;
+	uncount(key);
+	/* none of these is done: messages are taken in the order of posting */
+	for (size_t place = 0; place < KEPT; place++) {
+		uintptr_t owner = atomic_load_explicit(&kept_keys[place], memory_order_acquire);
+		struct sn_message *one = kept + place;
+		if (owner <= BUSY || one->is_sent || kind_of(one) != key ||
+		    !atomic_compare_exchange_strong_explicit(&kept_keys[place], &owner, BUSY,
+							     memory_order_acquire,
+							     memory_order_relaxed))
+			continue;
+		if (one->is_counted && one->number != SN_MESSAGE_NO_NUMBER &&
+		    one->number > message->number && kind_of(one) == key)
+			one->number--;
+		atomic_store_explicit(&kept_keys[place], owner, memory_order_release);
 	}
 }
 

@@ -41,7 +41,8 @@ struct sn_message {
 	bool is_sent;
 	bool is_counted; /* its number, or that it has none, is settled */
 	bool is_gone;	 /* what is recorded is the wait for it, not the sending */
-	void *among;	 /* an adapter's own */
+	void *among;	 /* an adapter's own: whom it is between, and what began it */
+	const void *of;
 };
 
 /* True where messages may be recorded now or later, so that they have to be counted. AS-safe: yes.
@@ -57,8 +58,9 @@ void sn_message_enlist(struct sn_message *message);
 /* A posted one is done: who sent it, with which tag. MT: yes. */
 void sn_message_receive(struct sn_message *message, uint32_t peer, uint64_t tag);
 
-/* A posted one will never be done: nothing that is posted later has a certain number. MT: yes. */
-void sn_message_lost(struct sn_message *message);
+/* What was counted did not come to be (it was cancelled, or its call failed): those of its kind
+ * that were counted later, and are kept, have the number before theirs. MT: yes. */
+void sn_message_withdraw(struct sn_message *message);
 
 /* Keeps a posted receive until it is done; false where there is no room. MT: yes. */
 bool sn_message_keep(uintptr_t key, const struct sn_message *message);

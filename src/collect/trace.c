@@ -87,6 +87,7 @@ static const struct {
     [SN_TRACE_KEY_ORDER] = {"order", ""},
     [SN_TRACE_KEY_REQUEST] = {"request", ""},
     [SN_TRACE_KEY_COLLECTIVE] = {"collective", ""},
+    [SN_TRACE_KEY_ACCESS] = {"access", ""},
 };
 #define ATTRIBUTE_UNSIGNED 1u /* enum sonde_attribute_type */
 

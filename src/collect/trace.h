@@ -58,6 +58,7 @@ enum sn_trace_key {
 	SN_TRACE_KEY_ORDER,	   /* of posting, of a receive that has no number */
 	SN_TRACE_KEY_REQUEST,	   /* in this process, of what is sent and waited for */
 	SN_TRACE_KEY_COLLECTIVE,   /* which of what a communicator does together */
+	SN_TRACE_KEY_ACCESS,	   /* of the memory of `peer`, or of a file: format/trace-file.md */
 	SN_TRACE_KEY_COUNT
 };
 /* The stream of what belongs to the process: memory. Where memory is recorded at all. */

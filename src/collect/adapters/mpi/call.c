@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call of MPI: a region of the thread, in the profile as in the trace, and what it sends and
- * receives. A receive's communicator is needed once more when it is done, so it is kept with it.
+ * A call of MPI: a region of the thread, in the profile as in the trace, and what is recorded of
+ * the messages, collectives and accesses that it begins or ends. What was begun by an earlier call
+ * and ends in this one is shown by its own name below this one's.
  */
 #include "mpi.h"
 
@@ -10,108 +11,43 @@
 
 #include <string.h>
 
-/* Calls of MPI inside of calls of MPI are the library's own. */
-static __thread int depth __attribute__((tls_model("initial-exec")));
+/* Where the thread's outermost call lies on the stack; 0 for none. Calls of MPI inside of calls of
+ * MPI are the library's own. One that was left by longjmp is gone once others lie above it. */
+static __thread uintptr_t outermost __attribute__((tls_model("initial-exec")));
 
-static void start(struct sn_mpi_call *call, const char *name)
+bool sn_mpi_begin(struct sn_mpi_call *call, const struct sn_mpi_entry *entry)
 {
-	call->name = name;
+	const struct sn_mpi_function *of = entry->function;
+	const char *name = of->name + 1;
+	if (outermost && entry->stack < outermost)
+		return false;
+	outermost = entry->stack;
+	call->entry = entry;
+	call->function = of;
 	call->token = 0;
-	call->is_outer = !depth++ && sn_measuring();
-	call->is_wanted = call->is_outer && sn_messages_are_wanted() && sn_mpi_library();
+	call->is_wanted = sn_messages_are_wanted() && sn_mpi_library();
 	call->is_settled = call->is_sent = call->is_received = call->is_posted = false;
-	call->leaves_sent = false;
-	call->together = NULL;
+	call->leaves_sent = call->is_part = call->is_failed = false;
+	call->window = NULL;
 	call->waited = NULL;
-	call->start_ns = 0;
-}
-
-void sn_mpi_begin(struct sn_mpi_call *call, const char *name, uintptr_t stack)
-{
-	start(call, name);
-	if (!call->is_outer)
-		return;
-	call->token = sn_region_begin(&(struct sn_region_start){.name = name,
-								.length = strlen(name),
-								.stack = stack,
-								.origin = SN_REGION_NATIVE,
-								.user = SN_REGION_MPI});
+	call->started = NULL;
+	sn_mpi_counted(SN_MPI_CALLS);
+	sn_mpi_learn();
+	if (!of->is_quiet)
+		call->token = sn_region_begin(&(struct sn_region_start){.name = name,
+									.length = strlen(name),
+									.stack = entry->stack,
+									.origin = SN_REGION_NATIVE,
+									.user = SN_REGION_MPI});
 	call->start_ns = sn_now_ns();
+	return true;
 }
 
-void sn_mpi_begin_quiet(struct sn_mpi_call *call, const char *name)
-{
-	start(call, name);
-	if (call->is_wanted)
-		call->start_ns = sn_now_ns();
-}
+/* ---- what is recorded ---- */
 
-/* ---- messages ---- */
-
-static bool describe(const struct sn_mpi_envelope *envelope, struct sn_message *message,
-		     struct sn_mpi_communicator **communicator)
+bool sn_mpi_settle(struct sn_message *message, const struct sn_mpi_status *status)
 {
-	const struct sn_mpi_library *library = sn_mpi_library();
-	int peer = (int)envelope->peer, count = (int)envelope->count;
-	if (!library || peer == library->no_process)
-		return false;
-	struct sn_mpi_communicator *among = sn_mpi_communicator(envelope->communicator);
-	if (!among)
-		return false;
-	*message = (struct sn_message){
-	    .communicator = among->name,
-	    .tag = (uint32_t)(int)envelope->tag,
-	    .bytes = (count > 0 ? (uint64_t)count : 0) * sn_mpi_type_bytes(envelope->type),
-	    .rank = among->rank,
-	    .peer =
-		peer == library->any_source ? SN_MESSAGE_ANYBODY : sn_mpi_world_rank(among, peer),
-	};
-	*communicator = among;
-	return peer == library->any_source || message->peer != SN_MESSAGE_ANYBODY;
-}
-
-void sn_mpi_sends(struct sn_mpi_call *call, const struct sn_mpi_envelope *envelope)
-{
-	struct sn_mpi_communicator *among;
-	if (!call->is_wanted || !describe(envelope, &call->sent, &among))
-		return;
-	call->is_sent = true;
-	sn_message_send(&call->sent);
-}
-
-/* From anybody, or with any tag (which is -1 everywhere), is settled when it is done. */
-static void post(struct sn_message *message)
-{
-	uint32_t peer = message->peer;
-	if (message->tag == UINT32_MAX)
-		message->peer = SN_MESSAGE_ANYBODY;
-	sn_message_post(message);
-	message->peer = peer;
-}
-
-void sn_mpi_receives(struct sn_mpi_call *call, const struct sn_mpi_envelope *envelope)
-{
-	if (!call->is_wanted || !describe(envelope, &call->received, &call->from))
-		return;
-	call->is_posted = true;
-	post(&call->received);
-	call->received.posted_ns = sn_now_ns();
-	call->received.among = call->from;
-}
-
-void sn_mpi_together(struct sn_mpi_call *call, sn_word communicator, sn_word count, sn_word type)
-{
-	if (!call->is_wanted)
-		return;
-	call->together = sn_mpi_communicator(communicator);
-	call->together_bytes = type ? (uint64_t)(uint32_t)(int)count * sn_mpi_type_bytes(type) : 0;
-}
-
-/* Done, as the status says. False where that names nobody. */
-static bool settle(struct sn_message *message, const struct sn_mpi_status *status)
-{
-	struct sn_mpi_communicator *among = message->among;
-	uint32_t peer = sn_mpi_world_rank(among, status->source);
+	uint32_t peer = sn_mpi_world_rank(message->among, status->source);
 	if (peer == SN_MESSAGE_ANYBODY)
 		return false;
 	message->bytes = status->bytes;
@@ -119,104 +55,8 @@ static bool settle(struct sn_message *message, const struct sn_mpi_status *statu
 	return true;
 }
 
-void sn_mpi_received(struct sn_mpi_call *call, const void *status)
-{
-	if (!call->is_posted)
-		return;
-	struct sn_mpi_status read = sn_mpi_status(sn_mpi_library(), status, 0);
-	call->is_received = settle(&call->received, &read);
-}
-
-void sn_mpi_requested(struct sn_mpi_call *call, const void *request)
-{
-	struct sn_message *message = call->is_sent ? &call->sent : &call->received;
-	if (!call->is_sent && !call->is_posted)
-		return;
-	if (call->is_sent)
-		message->request = sn_message_request();
-	sn_message_keep(sn_mpi_handle(sn_mpi_library(), request, 0), message);
-}
-
-/* ---- persistent requests ---- */
-
-/* They are kept under another key as long as they live, and under their own while they run. */
-static uintptr_t prepared_key(sn_word request)
-{
-	return sn_message_mix(request ^ 0x5065727369737421u) | 1u << 1;
-}
-
-void sn_mpi_prepared(const struct sn_mpi_envelope *envelope, bool is_sent, const void *request)
-{
-	struct sn_message message;
-	struct sn_mpi_communicator *among;
-	if (!sn_messages_are_wanted() || !sn_measuring() || !describe(envelope, &message, &among))
-		return;
-	message.is_sent = is_sent;
-	message.among = among;
-	sn_message_keep(prepared_key(sn_mpi_handle(sn_mpi_library(), request, 0)), &message);
-}
-
-void sn_mpi_starts(sn_word request)
-{
-	struct sn_message message;
-	const char *name = "MPI_Start";
-	if (!sn_messages_are_wanted() ||
-	    !sn_message_take(prepared_key(request), SN_MESSAGE_ANYBODY, &message))
-		return;
-	sn_message_keep(prepared_key(request), &message);
-	message.start_ns = message.end_ns = message.posted_ns = sn_now_ns();
-	if (message.is_sent) {
-		sn_message_send(&message);
-		message.request = sn_message_request();
-		struct sn_thread *thread = sn_enter();
-		if (thread) {
-			message.posted_ns = 0;
-			sn_message_record(thread, sn_message_context(thread, name, SN_FRAME_REGION),
-					  &message);
-			sn_leave(thread);
-		}
-	} else {
-		post(&message);
-	}
-	sn_message_keep(request, &message);
-}
-
-void sn_mpi_forgotten(sn_word request, bool is_cancelled)
-{
-	struct sn_message message;
-	if (!sn_messages_are_wanted())
-		return;
-	sn_message_take(prepared_key(request), SN_MESSAGE_ANYBODY, &message);
-	if (is_cancelled && sn_message_take(request, SN_MESSAGE_ANYBODY, &message))
-		sn_message_lost(&message);
-}
-
-void sn_mpi_probed(const void *found, const void *status, sn_word communicator)
-{
-	const struct sn_mpi_library *library = sn_mpi_library();
-	struct sn_mpi_communicator *among =
-	    library && sn_messages_are_wanted() ? sn_mpi_communicator(communicator) : NULL;
-	if (!among)
-		return;
-	struct sn_mpi_status read = sn_mpi_status(library, status, 0);
-	struct sn_message message = {
-	    .communicator = among->name,
-	    .tag = (uint32_t)read.tag,
-	    .rank = among->rank,
-	    .peer = sn_mpi_world_rank(among, read.source),
-	    .posted_ns = sn_now_ns(),
-	    .among = among,
-	};
-	if (message.peer == SN_MESSAGE_ANYBODY)
-		return;
-	post(&message);
-	sn_message_keep(sn_mpi_handle(library, found, 0), &message);
-}
-
-/* ---- the end of a call ---- */
-
-static void record_one(struct sn_thread *thread, uint32_t node, struct sn_message *message,
-		       uint64_t start_ns, uint64_t end_ns)
+static void record_message(struct sn_thread *thread, uint32_t node, struct sn_message *message,
+			   uint64_t start_ns, uint64_t end_ns)
 {
 	message->start_ns = start_ns;
 	message->end_ns = end_ns;
@@ -224,37 +64,115 @@ static void record_one(struct sn_thread *thread, uint32_t node, struct sn_messag
 		sn_message_record_wait(thread, node, message);
 	else if (thread)
 		sn_message_record(thread, node, message);
+	if (!message->is_gone)
+		sn_mpi_counted(message->is_sent ? SN_MPI_SENT : SN_MPI_RECEIVED);
 }
 
-void sn_mpi_take(struct sn_mpi_request *request, sn_word handle)
+/* The node for what an earlier call began. */
+static uint32_t node_of(struct sn_thread *thread, uint32_t node, const struct sn_message *message)
 {
-	const struct sn_mpi_library *library = sn_mpi_library();
-	bool is_there = handle != library->no_request &&
-			sn_message_take(handle, SN_MESSAGE_ANYBODY, &request->message);
-	request->handle = is_there ? handle : 0;
+	const struct sn_mpi_function *of = message->of;
+	const char *name = of->name + 1;
+	if (!thread || node == SN_NODE_NONE)
+		return SN_NODE_NONE;
+	struct sn_frame frame = {.kind = SN_FRAME_REGION,
+				 .id = sn_cct_string(&thread->cct, name, strlen(name))};
+	return sn_cct_child(&thread->cct, node, &frame);
 }
 
-void sn_mpi_give_back(const struct sn_mpi_request *request)
+static void count_part(const struct sn_mpi_function *of)
 {
-	if (request->handle)
-		sn_message_keep(request->handle, &request->message);
+	if (of->together)
+		sn_mpi_counted(SN_MPI_COLLECTIVES);
+	if (of->access == SN_MPI_READ || of->access == SN_MPI_WRITTEN)
+		sn_mpi_counted(SN_MPI_FILES);
+	else if (of->access && of->access != SN_MPI_SYNCHRONISED)
+		sn_mpi_counted(SN_MPI_ACCESSES);
 }
 
-/* One request that is done; true where it is a message. */
+void sn_mpi_record_part(struct sn_thread *thread, uint32_t node, const struct sn_message *part,
+			uint64_t start_ns, uint64_t end_ns)
+{
+	const struct sn_mpi_function *of = part->of;
+	bool is_numbered = part->number != SN_MESSAGE_NO_NUMBER;
+	const struct {
+		bool is_there;
+		enum sn_trace_key key;
+		uint64_t value;
+	} all[] = {
+	    {part->bytes != 0, SN_TRACE_KEY_BYTES, part->bytes},
+	    {is_numbered, SN_TRACE_KEY_GROUP, part->communicator},
+	    {is_numbered, SN_TRACE_KEY_COLLECTIVE, part->number},
+	    {of->access != 0, SN_TRACE_KEY_ACCESS, of->access},
+	    {of->access && part->peer != SN_MESSAGE_ANYBODY, SN_TRACE_KEY_PEER, part->peer},
+	    {part->posted_ns < start_ns, SN_TRACE_KEY_POSTED, start_ns - part->posted_ns},
+	};
+	struct sn_trace_attribute attributes[sizeof(all) / sizeof(*all)];
+	struct sn_trace_event event = {.kind = SN_TRACE_INTERVAL,
+				       .context = node,
+				       .start_ns = start_ns,
+				       .end_ns = end_ns,
+				       .attributes = attributes};
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (all[i].is_there)
+			attributes[event.attribute_count++] =
+			    (struct sn_trace_attribute){.key = all[i].key, .value = all[i].value};
+	if (thread && node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		sn_trace_add(thread, &event);
+	count_part(of);
+}
+
+/* ---- requests that are done ---- */
+
+static void settle_part(struct sn_thread *thread, uint32_t node, const struct sn_mpi_call *call,
+			const struct sn_message *part, uint64_t end_ns)
+{
+	const struct sn_mpi_function *of = part->of;
+	if (of->made)
+		sn_mpi_communicator_made_later((const void *)(uintptr_t)part->request, part->tag);
+	sn_mpi_record_part(thread, node_of(thread, node, part), part, call->start_ns, end_ns);
+}
+
+/* Of messages in parts the status is not said to tell, and MPICH forgets that of MPI_Isendrecv:
+ * what says itself from whom it is then is what it says. */
+static bool is_told_by(const struct sn_message *message, const struct sn_mpi_status *status)
+{
+	const struct sn_mpi_function *of = message->of;
+	if (!of->parts && !of->sent.peer)
+		return true;
+	return message->peer == SN_MESSAGE_ANYBODY || message->tag == UINT32_MAX ||
+	       (!of->parts && (uint32_t)status->tag == message->tag &&
+		sn_mpi_world_rank(message->among, status->source) == message->peer);
+}
+
+/* One request that is done; true where it is one that is known. */
 static bool settle_request(struct sn_thread *thread, uint32_t node, const struct sn_mpi_call *call,
 			   size_t index, size_t status_index, uint64_t end_ns)
 {
 	struct sn_mpi_request *request = call->waited->requests + index;
 	struct sn_message *message = &request->message;
+	const struct sn_mpi_function *of = message->of;
 	if (!request->handle)
 		return false;
-	request->handle = 0;
 	struct sn_mpi_status status =
 	    sn_mpi_status(sn_mpi_library(), call->waited->statuses, status_index);
-	message->is_gone = message->is_sent;
-	if (!message->is_sent && !settle(message, &status))
+	if (call->waited->has_errors && status.error)
 		return false;
-	record_one(thread, node, message, call->start_ns, end_ns);
+	request->handle = 0;
+	if (!of->sent.peer && !of->received.peer) {
+		settle_part(thread, node, call, message, end_ns);
+		return true;
+	}
+	message->is_gone = message->is_sent;
+	if (!message->is_sent && status.is_cancelled) {
+		sn_message_withdraw(message);
+		return false;
+	}
+	if (!message->is_sent && !is_told_by(message, &status))
+		sn_message_receive(message, message->peer, message->tag);
+	else if (!message->is_sent && !sn_mpi_settle(message, &status))
+		return false;
+	record_message(thread, node, message, call->start_ns, end_ns);
 	return true;
 }
 
@@ -270,27 +188,46 @@ static bool settle_requests(struct sn_thread *thread, uint32_t node, const struc
 	return has_any;
 }
 
+/* What was sent by starting requests; it is waited for later. */
+static bool record_started(struct sn_thread *thread, uint32_t node, const struct sn_mpi_call *call,
+			   uint64_t end_ns)
+{
+	bool has_any = false;
+	for (size_t i = 0; i < call->started_count && call->started; i++) {
+		sn_word handle = sn_mpi_handle(sn_mpi_library(), call->started, i);
+		struct sn_message message;
+		if (!sn_message_take(handle, SN_MESSAGE_ANYBODY, &message))
+			continue;
+		sn_message_keep(handle, &message);
+		if (!message.is_sent)
+			continue;
+		message.posted_ns = 0;
+		record_message(thread, node, &message, call->start_ns, end_ns);
+		has_any = true;
+	}
+	return has_any;
+}
+
+/* ---- the end of a call ---- */
+
 static void finish(struct sn_thread *thread, uint32_t node, uint64_t start_ns, uint64_t end_ns,
 		   void *data)
 {
 	struct sn_mpi_call *call = data;
 	bool has_any = settle_requests(thread, node, call, end_ns);
+	has_any |= record_started(thread, node, call, end_ns);
 	call->is_settled = true;
 	if (call->is_sent)
-		record_one(thread, node, &call->sent, start_ns,
-			   call->leaves_sent ? start_ns : end_ns);
+		record_message(thread, node, &call->sent, start_ns,
+			       call->leaves_sent ? start_ns : end_ns);
 	if (call->is_received)
-		record_one(thread, node, &call->received, start_ns, end_ns);
-	if (call->together && thread)
-		sn_collective_record(thread, node, call->together->name,
-				     atomic_fetch_add_explicit(&call->together->collectives, 1,
-							       memory_order_relaxed),
-				     call->together_bytes, start_ns, end_ns);
-	else if (call->together)
-		atomic_fetch_add_explicit(&call->together->collectives, 1, memory_order_relaxed);
-	bool is_message = has_any || call->is_sent || call->is_received || call->together;
+		record_message(thread, node, &call->received, start_ns, end_ns);
+	if (call->is_part &&
+	    !(call->window && sn_mpi_epoch_ends(call, thread, node, start_ns, end_ns)))
+		sn_mpi_record_part(thread, node, &call->part, start_ns, end_ns);
+	has_any |= call->is_sent || call->is_received || call->is_part;
 	if (thread && node != SN_NODE_NONE &&
-	    (!is_message || !sn_trace_wants(SN_TRACE_SOURCE_MESSAGES)) &&
+	    (!has_any || !sn_trace_wants(SN_TRACE_SOURCE_MESSAGES)) &&
 	    sn_trace_wants(SN_TRACE_SOURCE_REGIONS | SN_TRACE_SOURCE_MESSAGES))
 		sn_trace_interval(thread, node, start_ns, end_ns);
 }
@@ -298,11 +235,13 @@ static void finish(struct sn_thread *thread, uint32_t node, uint64_t start_ns, u
 /* Calls that are no regions, here or at all. */
 static void end_quiet(struct sn_mpi_call *call)
 {
-	if (!call->waited && !call->is_received && !call->is_sent && !call->together)
+	if (!call->waited && !call->is_received && !call->is_sent && !call->is_part &&
+	    !call->window && !call->started)
 		return;
 	struct sn_thread *thread = sn_trace_wants(SN_TRACE_SOURCE_MESSAGES) ? sn_enter() : NULL;
-	uint32_t node =
-	    thread ? sn_message_context(thread, call->name, SN_FRAME_REGION) : SN_NODE_NONE;
+	uint32_t node = thread
+			    ? sn_message_context(thread, call->function->name + 1, SN_FRAME_REGION)
+			    : SN_NODE_NONE;
 	finish(thread, node, call->start_ns, sn_now_ns(), call);
 	if (thread)
 		sn_leave(thread);
@@ -310,7 +249,7 @@ static void end_quiet(struct sn_mpi_call *call)
 
 void sn_mpi_end(struct sn_mpi_call *call)
 {
-	depth--;
+	outermost = 0;
 	if (call->token) {
 		sn_region_end_traced(SN_REGION_MPI, call->token, finish, call);
 		if (!call->is_settled)

@@ -3,15 +3,10 @@
 #include "mpi.h"
 
 #include "collect/adapters/torch/torch.h"
+#include "collect/line.h"
 
 #include <dlfcn.h>
 #include <string.h>
-
-#define REAL(name)                                                                                 \
-	({                                                                                         \
-		static _Atomic(void *) known;                                                      \
-		sn_mpi_real(&known, name);                                                         \
-	})
 
 void *sn_mpi_real(_Atomic(void *) *known, const char *name)
 {
@@ -36,24 +31,56 @@ static void *variable(const char *name)
 
 static bool is_open_mpi(void)
 {
-	void *world = variable("ompi_mpi_comm_world");
+	void *world = variable("ompi_mpi_comm_world"), *self = variable("ompi_mpi_comm_self");
 	void *request = variable("ompi_request_null"), *null = variable("ompi_mpi_comm_null");
-	if (!world || !request || !null)
+	void *type = variable("ompi_mpi_datatype_null");
+	if (!world || !self || !request || !null)
 		return false;
 	library = (struct sn_mpi_library){
 	    .world = (sn_word)world,
+	    .self = (sn_word)self,
 	    .no_communicator = (sn_word)null,
 	    .no_request = (sn_word)request,
+	    .no_type = (sn_word)type,
 	    .handle_bytes = 8,
 	    .status_bytes = 24,
 	    .ignore_status = 0,
+	    .in_place = 1,
 	    .any_source = -1,
 	    .no_process = -2,
+	    .cartesian = 1,
+	    .graph = 2,
+	    .truncated = 15,
+	    .failed_status = 18,
+	    .pending = 19,
 	    .source_at = 0,
 	    .tag_at = 4,
+	    .error_at = 8,
 	    .is_open_mpi = true,
 	};
 	return true;
+}
+
+/* The library's own words; false for none. */
+static bool read_version(char *text, size_t size)
+{
+	int length = 0;
+	typedef int ask(char *, int *);
+	ask *version = SN_MPI_REAL(ask, "PMPI_Get_library_version");
+	if (!version || version(text, &length) || length <= 0 || length >= (int)size)
+		return false;
+	text[length] = 0;
+	return true;
+}
+
+/* The interface that the MPI Forum has agreed upon since: other handles, whoever made the library.
+ */
+static bool has_forum_interface(void)
+{
+	int major = -1, minor = -1;
+	typedef int ask(int *, int *);
+	ask *version = SN_MPI_REAL(ask, "PMPI_Abi_get_version");
+	return version && !version(&major, &minor) && major > 0;
 }
 
 /* What has the binary interface that MPICH and others agreed upon in 2013. */
@@ -61,25 +88,31 @@ static bool is_mpich(void)
 {
 	static const char *const names[] = {"MPICH", "MVAPICH", "Intel(R) MPI", "CRAY"};
 	char text[8192];
-	int length = 0;
-	int (*version)(char *, int *) = (int (*)(char *, int *))REAL("PMPI_Get_library_version");
-	if (!version || version(text, &length) || length <= 0 || length >= (int)sizeof(text))
+	if (!read_version(text, sizeof(text)) || has_forum_interface())
 		return false;
-	text[length] = 0;
 	bool is_known = false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		is_known |= strstr(text, names[i]) != NULL;
 	library = (struct sn_mpi_library){
 	    .world = 0x44000000,
+	    .self = 0x44000001,
 	    .no_communicator = 0x04000000,
 	    .no_request = 0x2c000000,
+	    .no_type = 0x0c000000,
 	    .handle_bytes = 4,
 	    .status_bytes = 20,
 	    .ignore_status = 1,
+	    .in_place = (sn_word)-1,
 	    .any_source = -2,
 	    .no_process = -1,
+	    .cartesian = 2,
+	    .graph = 1,
+	    .truncated = 14,
+	    .failed_status = 17,
+	    .pending = 18,
 	    .source_at = 8,
 	    .tag_at = 12,
+	    .error_at = 16,
 	};
 	return is_known;
 }
@@ -93,6 +126,29 @@ const struct sn_mpi_library *sn_mpi_library(void)
 		atomic_store_explicit(&state_of_search, state, memory_order_release);
 	}
 	return state > 0 ? &library : NULL;
+}
+
+/* "MPICH Version:\t4.0.2\n..." and "Open MPI v4.1.4, package: ..." */
+const char *sn_mpi_library_name(void)
+{
+	static char name[96];
+	char text[8192];
+	if (name[0] || !read_version(text, sizeof(text)))
+		return name[0] ? name : "an MPI without a name";
+	text[strcspn(text, "\n,")] = 0;
+	struct sn_line line = SN_LINE(name);
+	for (char *word = text; *word; word += strcspn(word, " \t")) {
+		word += strspn(word, " \t");
+		size_t length = strcspn(word, " \t");
+		char part[64] = "";
+		bool is_version = *word == 'v' && word[1] >= '0' && word[1] <= '9';
+		if (!length || length >= sizeof(part) || !strncmp(word, "Version:", 8))
+			continue;
+		memcpy(part, word + is_version, length - is_version);
+		sn_line_add(&line, line.length ? " " : "");
+		sn_line_add(&line, part);
+	}
+	return name;
 }
 
 sn_word sn_mpi_handle(const struct sn_mpi_library *of, const void *handles, size_t index)
@@ -116,19 +172,36 @@ struct sn_mpi_status sn_mpi_status(const struct sn_mpi_library *of, const void *
 	uint32_t halves[2];
 	memcpy(&status.source, at + of->source_at, sizeof(int));
 	memcpy(&status.tag, at + of->tag_at, sizeof(int));
+	memcpy(&status.error, at + of->error_at, sizeof(int));
 	if (of->is_open_mpi) {
+		memcpy(halves, at + 12, sizeof(*halves));
+		status.is_cancelled = halves[0] != 0;
 		memcpy(&status.bytes, at + 16, sizeof(status.bytes));
 	} else {
 		/* the low bit of the upper half tells whether it was cancelled */
 		memcpy(halves, at, sizeof(halves));
+		status.is_cancelled = halves[1] & 1;
 		status.bytes = halves[0] | (uint64_t)(halves[1] >> 1) << 32;
 	}
 	return status;
 }
 
+int sn_mpi_error_class(int result)
+{
+	int class = result;
+	typedef int ask(int, int *);
+	ask *find = SN_MPI_REAL(ask, "PMPI_Error_class");
+	return find && !find(result, &class) ? class : result;
+}
+
 uint64_t sn_mpi_type_bytes(sn_word type)
 {
-	int (*size)(sn_word, int *) = (int (*)(sn_word, int *))REAL("PMPI_Type_size");
-	int bytes = 0;
-	return size && !size(type, &bytes) && bytes > 0 ? (uint64_t)bytes : 0;
+	/* MPI_Count, which is a word: derived types may be larger than an int can tell */
+	typedef int ask(sn_word, int64_t *);
+	ask *size = SN_MPI_REAL(ask, "PMPI_Type_size_x");
+	int64_t bytes = 0;
+	if (library.handle_bytes == sizeof(uint32_t))
+		type = (uint32_t)type;
+	return size && type != library.no_type && !size(type, &bytes) && bytes > 0 ? (uint64_t)bytes
+										   : 0;
 }

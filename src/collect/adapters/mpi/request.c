@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls about requests, and messages that are looked for before they are received; see mpi.h. */
+#include "mpi.h"
+
+#include "collect/arena.h"
+
+/* ---- started again and again ---- */
+
+/* They are kept under another key as long as they live, and under their own while they run. */
+uintptr_t sn_mpi_prepared_key(sn_word request)
+{
+	return sn_message_mix(request ^ 0x5065727369737421u) | 1u << 1;
+}
+
+static void count_start(sn_word request)
+{
+	struct sn_message message, left;
+	uintptr_t key = sn_mpi_prepared_key(request);
+	if (!sn_message_take(key, SN_MESSAGE_ANYBODY, &message))
+		return;
+	/* one that failed may have left something */
+	sn_message_take(request, SN_MESSAGE_ANYBODY, &left);
+	const struct sn_mpi_function *of = message.of;
+	message.start_ns = message.posted_ns = sn_now_ns();
+	if (of->sent.peer) {
+		sn_message_send(&message);
+		message.request = sn_message_request();
+	} else if (of->received.peer) {
+		sn_mpi_post(&message);
+	} else {
+		message.number++; /* from 0: it was SN_MESSAGE_NO_NUMBER */
+	}
+	sn_message_keep(key, &message);
+	sn_message_keep(request, &message);
+}
+
+static int start(struct sn_mpi_call *call, const void *requests, size_t count)
+{
+	const struct sn_mpi_library *library = sn_mpi_library();
+	for (size_t i = 0; i < count && call->is_wanted; i++)
+		count_start(sn_mpi_handle(library, requests, i));
+	int result = sn_mpi_do(call->entry);
+	for (size_t i = 0; i < count && call->is_wanted && result; i++) {
+		struct sn_message message;
+		if (sn_message_take(sn_mpi_handle(library, requests, i), SN_MESSAGE_ANYBODY,
+				    &message))
+			sn_message_withdraw(&message);
+	}
+	if (call->is_wanted && !result) {
+		call->started = requests;
+		call->started_count = count;
+	}
+	sn_mpi_end(call);
+	return result;
+}
+
+int sn_mpi_start(struct sn_mpi_call *call)
+{
+	return start(call, sn_mpi_pointer(call->entry, 1), 1);
+}
+
+int sn_mpi_start_all(struct sn_mpi_call *call)
+{
+	return start(call, sn_mpi_pointer(call->entry, 2), sn_mpi_count(call->entry, 1));
+}
+
+/* What it stands for comes to its end unseen. */
+int sn_mpi_free_request(struct sn_mpi_call *call)
+{
+	struct sn_message message;
+	if (call->is_wanted) {
+		sn_word request =
+		    sn_mpi_handle(sn_mpi_library(), sn_mpi_pointer(call->entry, 1), 0);
+		sn_message_take(sn_mpi_prepared_key(request), SN_MESSAGE_ANYBODY, &message);
+		if (request != sn_mpi_library()->no_request)
+			sn_message_take(request, SN_MESSAGE_ANYBODY, &message);
+	}
+	int result = sn_mpi_do(call->entry);
+	sn_mpi_end(call);
+	return result;
+}
+
+/* What has been cancelled by now has taken no message, and has no number. What is later is found so
+ * when it is waited for. */
+int sn_mpi_cancel(struct sn_mpi_call *call)
+{
+	typedef int ask(sn_word, int *, void *);
+	ask *look = SN_MPI_REAL(ask, "PMPI_Request_get_status");
+	struct sn_mpi_own_status own;
+	struct sn_message message;
+	int result = sn_mpi_do(call->entry), is_done = 0;
+	if (call->is_wanted && !result && look) {
+		const struct sn_mpi_library *library = sn_mpi_library();
+		sn_word request = sn_mpi_handle(library, sn_mpi_pointer(call->entry, 1), 0);
+		if (!look(request, &is_done, &own) && is_done &&
+		    sn_mpi_status(library, &own, 0).is_cancelled &&
+		    sn_message_take(request, SN_MESSAGE_ANYBODY, &message))
+			sn_message_withdraw(&message);
+	}
+	sn_mpi_end(call);
+	return result;
+}
+
+/* ---- messages that are looked for first ---- */
+
+static void keep_found(const struct sn_mpi_call *call, uint8_t found, uint8_t at)
+{
+	const struct sn_mpi_library *library = sn_mpi_library();
+	struct sn_mpi_communicator *among = sn_mpi_communicator(sn_mpi_word(call->entry, 3));
+	struct sn_mpi_status status = sn_mpi_status(library, sn_mpi_pointer(call->entry, at), 0);
+	if (!among || status.source == library->no_process)
+		return;
+	struct sn_message message = {
+	    .communicator = among->name,
+	    .tag = (uint32_t)status.tag,
+	    .rank = among->rank,
+	    .peer = sn_mpi_world_rank(among, status.source),
+	    .among = among,
+	    .of = call->function,
+	};
+	if (message.peer == SN_MESSAGE_ANYBODY)
+		return;
+	sn_mpi_post(&message);
+	sn_message_keep(sn_mpi_handle(library, sn_mpi_pointer(call->entry, found), 0), &message);
+}
+
+int sn_mpi_probe(struct sn_mpi_call *call)
+{
+	struct sn_mpi_own_status own;
+	if (call->is_wanted)
+		sn_mpi_want_status(call, 5, &own);
+	int result = sn_mpi_do(call->entry);
+	if (!result && call->is_wanted)
+		keep_found(call, 4, 5);
+	sn_mpi_end(call);
+	return result;
+}
+
+int sn_mpi_look(struct sn_mpi_call *call)
+{
+	struct sn_mpi_own_status own;
+	if (call->is_wanted)
+		sn_mpi_want_status(call, 6, &own);
+	int result = sn_mpi_do(call->entry);
+	if (!result && call->is_wanted && *(const int *)sn_mpi_pointer(call->entry, 4))
+		keep_found(call, 5, 6);
+	sn_mpi_end(call);
+	return result;
+}
+
+/* MPI_Mrecv and MPI_Imrecv: a message has been found, and is received now. */
+int sn_mpi_take_message(struct sn_mpi_call *call)
+{
+	const struct sn_mpi_library *library = call->is_wanted ? sn_mpi_library() : NULL;
+	const struct sn_mpi_function *of = call->function;
+	struct sn_mpi_own_status own;
+	if (library)
+		call->is_posted =
+		    sn_message_take(sn_mpi_handle(library, sn_mpi_pointer(call->entry, 4), 0),
+				    SN_MESSAGE_ANYBODY, &call->received);
+	if (library && of->status)
+		sn_mpi_want_status(call, of->status, &own);
+	int result = sn_mpi_do(call->entry);
+	if (call->is_posted && !result && of->request) {
+		sn_message_keep(sn_mpi_handle(library, sn_mpi_pointer(call->entry, of->request), 0),
+				&call->received);
+	} else if (call->is_posted && !result) {
+		struct sn_mpi_status status =
+		    sn_mpi_status(library, sn_mpi_pointer(call->entry, of->status), 0);
+		call->is_received = sn_mpi_settle(&call->received, &status);
+	}
+	sn_mpi_end(call);
+	return result;
+}
+
+/* ---- waiting ---- */
+
+/* What requests and statuses need beside the program's own arrays. */
+enum { FEW = 16 };
+struct waiting {
+	struct sn_mpi_waited waited;
+	const void *requests; /* the program's */
+	size_t count;
+	struct sn_mpi_request few_requests[FEW];
+	struct sn_mpi_own_status few_statuses[FEW];
+	void *pages; /* for both, where there are many; NULL */
+	size_t page_bytes;
+};
+
+static void take(struct sn_mpi_request *request, sn_word handle)
+{
+	bool is_there = handle != sn_mpi_library()->no_request &&
+			sn_message_take(handle, SN_MESSAGE_ANYBODY, &request->message);
+	request->handle = is_there ? handle : 0;
+}
+
+/* Without memory requests stay where they are, and are never told to be done. */
+static void prepare(struct sn_mpi_call *call, struct waiting *waiting, uint64_t count,
+		    uint8_t requests, uint8_t statuses)
+{
+	const struct sn_mpi_library *library = call->is_wanted ? sn_mpi_library() : NULL;
+	size_t wanted = library ? count : 0;
+	struct sn_mpi_own_status *own = waiting->few_statuses;
+	waiting->pages = NULL;
+	waiting->count = 0;
+	waiting->requests = sn_mpi_pointer(call->entry, requests);
+	waiting->waited = (struct sn_mpi_waited){.requests = waiting->few_requests};
+	if (wanted > FEW) {
+		waiting->page_bytes = wanted * (sizeof(struct sn_mpi_request) + sizeof(*own));
+		waiting->pages = sn_pages_map(waiting->page_bytes);
+		waiting->waited.requests = waiting->pages;
+		own = waiting->pages ? (void *)(waiting->waited.requests + wanted) : NULL;
+	}
+	if (!wanted || !own)
+		return;
+	waiting->count = wanted;
+	for (size_t i = 0; i < wanted; i++)
+		take(waiting->waited.requests + i, sn_mpi_handle(library, waiting->requests, i));
+	sn_mpi_want_status(call, statuses, own);
+	waiting->waited.statuses = sn_mpi_pointer(call->entry, statuses);
+}
+
+/* Of a call that failed: what is done is gone, and only the statuses may tell how it ended. */
+static void look_after(const struct waiting *waiting)
+{
+	const struct sn_mpi_library *library = sn_mpi_library();
+	for (size_t i = 0; i < waiting->count; i++)
+		if (sn_mpi_handle(library, waiting->requests, i) == library->no_request)
+			waiting->waited.requests[i].handle = 0;
+}
+
+/* `done` of them, all without `indices`; these and `done` mean nothing where the call failed. */
+static void finish(struct sn_mpi_call *call, struct waiting *waiting, int result,
+		   const int *indices, int done)
+{
+	waiting->waited.has_errors = waiting->count && result &&
+				     sn_mpi_error_class(result) == sn_mpi_library()->failed_status;
+	if (waiting->count && ((!result && done > 0) || waiting->waited.has_errors)) {
+		waiting->waited.indices = indices;
+		waiting->waited.count = indices ? (size_t)done : waiting->count;
+		call->waited = &waiting->waited;
+	}
+	sn_mpi_end(call);
+	if (result)
+		look_after(waiting);
+	for (size_t i = 0; i < waiting->count; i++)
+		if (waiting->waited.requests[i].handle)
+			sn_message_keep(waiting->waited.requests[i].handle,
+					&waiting->waited.requests[i].message);
+	if (waiting->pages)
+		sn_pages_unmap(waiting->pages, waiting->page_bytes);
+}
+
+/* What a call wrote through its argument; MPI_UNDEFINED, which is negative: there was nothing to
+ * wait for. */
+static int written(const struct sn_mpi_call *call, uint8_t argument)
+{
+	return *(const int *)sn_mpi_pointer(call->entry, argument);
+}
+
+int sn_mpi_wait(struct sn_mpi_call *call)
+{
+	struct waiting waiting;
+	prepare(call, &waiting, 1, 1, 2);
+	int result = sn_mpi_do(call->entry);
+	finish(call, &waiting, result, NULL, 1);
+	return result;
+}
+
+int sn_mpi_wait_all(struct sn_mpi_call *call)
+{
+	struct waiting waiting;
+	prepare(call, &waiting, sn_mpi_count(call->entry, 1), 2, 3);
+	int result = sn_mpi_do(call->entry);
+	finish(call, &waiting, result, NULL, 1);
+	return result;
+}
+
+int sn_mpi_wait_any(struct sn_mpi_call *call)
+{
+	struct waiting waiting;
+	prepare(call, &waiting, sn_mpi_count(call->entry, 1), 2, 4);
+	int result = sn_mpi_do(call->entry);
+	finish(call, &waiting, result, sn_mpi_pointer(call->entry, 3),
+	       !result && written(call, 3) >= 0);
+	return result;
+}
+
+int sn_mpi_wait_some(struct sn_mpi_call *call)
+{
+	struct waiting waiting;
+	prepare(call, &waiting, sn_mpi_count(call->entry, 1), 2, 5);
+	int result = sn_mpi_do(call->entry);
+	int done = waiting.count ? written(call, 3) : 0;
+	finish(call, &waiting, result, sn_mpi_pointer(call->entry, 4), done > 0 ? done : 0);
+	return result;
+}
+
+int sn_mpi_test(struct sn_mpi_call *call)
+{
+	struct waiting waiting;
+	prepare(call, &waiting, 1, 1, 3);
+	int result = sn_mpi_do(call->entry);
+	finish(call, &waiting, result, NULL, !result && written(call, 2));
+	return result;
+}
+
+int sn_mpi_test_all(struct sn_mpi_call *call)
+{
+	struct waiting waiting;
+	prepare(call, &waiting, sn_mpi_count(call->entry, 1), 2, 4);
+	int result = sn_mpi_do(call->entry);
+	finish(call, &waiting, result, NULL, !result && written(call, 3));
+	return result;
+}
+
+int sn_mpi_test_any(struct sn_mpi_call *call)
+{
+	struct waiting waiting;
+	prepare(call, &waiting, sn_mpi_count(call->entry, 1), 2, 5);
+	int result = sn_mpi_do(call->entry);
+	finish(call, &waiting, result, sn_mpi_pointer(call->entry, 3),
+	       !result && written(call, 4) && written(call, 3) >= 0);
+	return result;
+}
