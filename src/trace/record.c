@@ -2,27 +2,29 @@
 /* Records as bytes; see record.h. */
 #include "record.h"
 
-#define NUMBERS		5
-#define RECORD_BYTES	(sizeof(uint16_t) + NUMBERS * sizeof(uint64_t))
+/* The most bytes that a record's own numbers, or an attribute, can take. */
+#define RECORD_BYTES	(sizeof(uint16_t) + 5 * sizeof(uint64_t))
 #define ATTRIBUTE_BYTES (sizeof(uint8_t) + 2 * sizeof(uint64_t))
+/* Zeroes behind the last, so that reading checks for room once a record and once an attribute. */
+#define PADDING		RECORD_BYTES
 
 /*
  * A number has as many bytes as it needs, the lowest first, and three bits before the record say
- * how many: no branch depends on them, which is what bytes that say "and one more" cost. Eight
- * bytes are written and read at once, so the last number is followed by as many.
+ * how many (7 means 8): no branch depends on them, which is what bytes that say "and one more"
+ * cost. Eight bytes are written and read at once, whatever of them counts.
  */
-static const uint8_t widths[8] = {0, 1, 2, 3, 4, 5, 6, 8};
-static const uint64_t masks[8] = {
-    0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, UINT64_MAX,
-};
-
-static unsigned char *put(unsigned char *to, uint64_t value, unsigned *head)
+static inline unsigned width_of(unsigned code)
 {
-	unsigned bytes = value ? (71 - (unsigned)__builtin_clzll(value)) / 8 : 0;
-	unsigned code = bytes < 7 ? bytes : 7;
+	return code + (code == 7);
+}
+
+static inline unsigned char *put(unsigned char *to, uint64_t value, unsigned *head)
+{
+	unsigned highest_bit = 63 ^ (unsigned)__builtin_clzll(value | 1);
+	unsigned bytes = highest_bit / 8 + (value != 0), code = bytes < 7 ? bytes : 7;
 	memcpy(to, &value, sizeof(value));
 	*head = *head << 3 | code;
-	return to + widths[code];
+	return to + width_of(code);
 }
 
 /* Small differences of either sign are small numbers. */
@@ -36,7 +38,21 @@ static uint64_t unfold(uint64_t value)
 	return value >> 1 ^ -(value & 1);
 }
 
-static unsigned char *put_attribute(unsigned char *to, const struct sn_attribute *attribute)
+static inline unsigned char *put_record(unsigned char *to, const struct sn_record *record,
+					const struct sn_record *last)
+{
+	unsigned char *begin = to;
+	unsigned head = 0;
+	to = put(to + sizeof(uint16_t), record->start_ns - last->start_ns, &head);
+	to = put(to, record->end_ns - record->start_ns, &head);
+	to = put(to, fold((uint64_t)record->context - last->context), &head);
+	to = put(to, fold(record->link - last->link), &head);
+	to = put(to, record->attribute_count, &head);
+	memcpy(begin, &(uint16_t){(uint16_t)head}, sizeof(uint16_t));
+	return to;
+}
+
+static inline unsigned char *put_attribute(unsigned char *to, const struct sn_attribute *attribute)
 {
 	unsigned head = 0;
 	unsigned char *end = put(to + 1, attribute->key, &head);
@@ -48,77 +64,81 @@ static unsigned char *put_attribute(unsigned char *to, const struct sn_attribute
 uint32_t sn_records_encode(const struct sn_record *records, size_t count,
 			   const struct sn_attribute *attributes, struct sn_buffer *buffer)
 {
-	struct sn_record last = {0};
+	static const struct sn_record none;
 	uint32_t attribute_count = 0;
+	for (size_t i = 0; i < count; i++)
+		attribute_count += records[i].attribute_count;
+	size_t bound = count * RECORD_BYTES + attribute_count * ATTRIBUTE_BYTES + PADDING;
+	unsigned char *room = sn_buffer_room(buffer, bound), *to = room;
+	if (!room)
+		return 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct sn_record *record = records + i;
-		size_t bound = RECORD_BYTES + record->attribute_count * ATTRIBUTE_BYTES;
-		unsigned char *room = sn_buffer_room(buffer, bound), *to = room;
-		unsigned head = 0;
-		if (!room)
-			return 0;
-		to = put(to + sizeof(uint16_t), record->start_ns - last.start_ns, &head);
-		to = put(to, record->end_ns - record->start_ns, &head);
-		to = put(to, fold((uint64_t)record->context - last.context), &head);
-		to = put(to, fold(record->link - last.link), &head);
-		to = put(to, record->attribute_count, &head);
-		memcpy(room, &(uint16_t){(uint16_t)head}, sizeof(uint16_t));
+		to = put_record(to, record, i ? record - 1 : &none);
 		for (unsigned k = 0; k < record->attribute_count; k++)
 			to = put_attribute(to, attributes + record->first_attribute + k);
-		buffer->count -= bound - (size_t)(to - room);
-		attribute_count += record->attribute_count;
-		last = *record;
 	}
-	sn_buffer_put(buffer, &(uint64_t){0}, sizeof(uint64_t));
+	memset(to, 0, PADDING);
+	buffer->count -= bound - (size_t)(to + PADDING - room);
 	return attribute_count;
 }
 
 /* The number that the head says at `place`, counted from the last. */
-static bool get(struct sn_span *span, unsigned head, unsigned place, uint64_t *value)
+static inline uint64_t get(const unsigned char **at, unsigned head, unsigned place)
 {
+	static const uint64_t masks[8] = {
+	    0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, UINT64_MAX,
+	};
 	unsigned code = head >> 3 * place & 7;
-	if (span->count < sizeof(*value))
-		return false;
-	memcpy(value, span->bytes, sizeof(*value));
-	*value &= masks[code];
-	span->bytes += widths[code];
-	span->count -= widths[code];
-	return true;
+	uint64_t value;
+	memcpy(&value, *at, sizeof(value));
+	*at += width_of(code);
+	return value & masks[code];
 }
 
-static bool get_attribute(struct sn_span *span, struct sn_attribute *attribute)
+/* Makes `record`, which is the one before, the next one. */
+static inline const unsigned char *get_record(const unsigned char *at, struct sn_record *record)
 {
-	uint8_t head;
-	uint64_t key, value;
-	if (!sn_span_get(span, &head, sizeof(head)) || !get(span, head, 1, &key) ||
-	    !get(span, head, 0, &value))
-		return false;
-	*attribute = (struct sn_attribute){(uint32_t)key, 0, value};
-	return true;
+	uint16_t head;
+	memcpy(&head, at, sizeof(head));
+	at += sizeof(head);
+	record->start_ns += get(&at, head, 4);
+	record->end_ns = record->start_ns + get(&at, head, 3);
+	record->context += (uint32_t)unfold(get(&at, head, 2));
+	record->link += unfold(get(&at, head, 1));
+	record->attribute_count = (uint16_t)get(&at, head, 0);
+	return at;
+}
+
+static inline const unsigned char *get_attribute(const unsigned char *at,
+						 struct sn_attribute *attribute)
+{
+	unsigned head = *at++;
+	attribute->key = (uint32_t)get(&at, head, 1);
+	attribute->reserved = 0;
+	attribute->value = get(&at, head, 0);
+	return at;
 }
 
 bool sn_records_decode(struct sn_span bytes, struct sn_record *records, size_t count,
 		       struct sn_attribute *attributes, size_t attribute_count)
 {
+	const unsigned char *at = bytes.bytes, *end = at + bytes.count;
 	struct sn_record last = {0};
-	uint64_t start, length, context, link, own, taken = 0;
+	size_t taken = 0;
 	for (size_t i = 0; i < count; i++) {
-		uint16_t head;
-		if (!sn_span_get(&bytes, &head, sizeof(head)) || !get(&bytes, head, 4, &start) ||
-		    !get(&bytes, head, 3, &length) || !get(&bytes, head, 2, &context) ||
-		    !get(&bytes, head, 1, &link) || !get(&bytes, head, 0, &own) ||
-		    own > attribute_count - taken || own > UINT16_MAX)
+		if ((size_t)(end - at) < RECORD_BYTES)
 			return false;
-		last.start_ns += start;
-		last.end_ns = last.start_ns + length;
-		last.context += (uint32_t)unfold(context);
-		last.link += unfold(link);
+		at = get_record(at, &last);
+		if (last.attribute_count > attribute_count - taken)
+			return false;
 		last.first_attribute = taken;
-		last.attribute_count = (uint16_t)own;
 		records[i] = last;
-		for (; own; own--, taken++)
-			if (!get_attribute(&bytes, attributes + taken))
+		for (unsigned own = last.attribute_count; own; own--, taken++) {
+			if ((size_t)(end - at) < ATTRIBUTE_BYTES)
 				return false;
+			at = get_attribute(at, attributes + taken);
+		}
 	}
-	return taken == attribute_count && bytes.count == sizeof(uint64_t);
+	return taken == attribute_count && (size_t)(end - at) == PADDING;
 }

@@ -73,8 +73,8 @@ struct sn_sorter {
 	size_t queue_at, queue_count, queue_capacity;
 	const struct stream *stream;
 	struct source *sources;
-	size_t source_count, source_capacity;
-	struct source *current, *second; /* the least head, and the least of the others' */
+	struct source **order; /* those that are not used up, by their heads */
+	size_t source_count, source_capacity, ordered_count, order_capacity;
 };
 
 struct sn_sorter *sn_sorter_new(size_t memory_bytes, const char *folder)
@@ -102,8 +102,7 @@ static void end_sources(struct sn_sorter *sorter)
 		free(sorter->sources[i].records);
 		free(sorter->sources[i].attributes);
 	}
-	sorter->source_count = 0;
-	sorter->current = sorter->second = NULL;
+	sorter->source_count = sorter->ordered_count = 0;
 }
 
 static void forget_records(struct stream *stream)
@@ -133,6 +132,7 @@ void sn_sorter_free(struct sn_sorter *sorter)
 	free(sorter->frames);
 	free(sorter->queue);
 	free(sorter->sources);
+	free(sorter->order);
 	free(sorter->folder);
 	free(sorter);
 }
@@ -407,33 +407,44 @@ static int refill(struct sn_sorter *sorter, struct source *source)
 	return 0;
 }
 
-/* The sources with the least head and the next; there are few runs, so they are looked for. */
-static void choose(struct sn_sorter *sorter)
+/* Moves the source at `place` back to where its head belongs: of equals, the older run's, which
+ * comes first among the sources, goes first. Runs that overlap do so with few others at a time, so
+ * that it is not far. */
+static void settle(struct sn_sorter *sorter, size_t place)
 {
 	bool are_intervals = sonde_track_lasts(sorter->stream->kind);
-	struct source *least = NULL, *second = NULL;
-	for (size_t i = 0; i < sorter->source_count; i++) {
-		struct source *source = sorter->sources + i;
-		if (source->at == source->count)
-			continue;
-		const struct sn_record *head = source->records + source->at;
-		if (!least || is_before(head, least->records + least->at, are_intervals)) {
-			second = least;
-			least = source;
-		} else if (!second ||
-			   is_before(head, second->records + second->at, are_intervals)) {
-			second = source;
-		}
+	struct source **order = sorter->order, *moved = order[place];
+	const struct sn_record *head = moved->records + moved->at;
+	for (; place + 1 < sorter->ordered_count; place++) {
+		const struct source *next = order[place + 1];
+		const struct sn_record *other = next->records + next->at;
+		if (next > moved ? !is_before(other, head, are_intervals)
+				 : is_before(head, other, are_intervals))
+			break;
+		order[place] = order[place + 1];
 	}
-	sorter->current = least;
-	sorter->second = second;
+	order[place] = moved;
+}
+
+static void order_sources(struct sn_sorter *sorter)
+{
+	sorter->ordered_count = 0;
+	for (size_t i = sorter->source_count; i--;) {
+		if (sorter->sources[i].at == sorter->sources[i].count)
+			continue;
+		memmove(sorter->order + 1, sorter->order,
+			sorter->ordered_count++ * sizeof(*sorter->order));
+		sorter->order[0] = sorter->sources + i;
+		settle(sorter, 0);
+	}
 }
 
 static int begin_stream(struct sn_sorter *sorter, struct stream *stream)
 {
 	end_sources(sorter);
 	sorter->stream = stream;
-	if (sn_vec_reserve(&sorter->sources, &sorter->source_capacity, stream->run_count + 1) < 0)
+	if (sn_vec_reserve(&sorter->sources, &sorter->source_capacity, stream->run_count + 1) < 0 ||
+	    sn_vec_reserve(&sorter->order, &sorter->order_capacity, stream->run_count + 1) < 0)
 		return no_memory(sorter);
 	for (size_t i = 0; i < stream->run_count && !sorter->failed; i++) {
 		struct source *source = sorter->sources + sorter->source_count++;
@@ -448,7 +459,7 @@ static int begin_stream(struct sn_sorter *sorter, struct stream *stream)
 				    .attributes = stream->attributes,
 				    .count = stream->record_count};
 	if (!sorter->failed)
-		choose(sorter);
+		order_sources(sorter);
 	return sorter->failed;
 }
 
@@ -485,36 +496,28 @@ int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error 
 /* Past the record that the caller has had: only its source's head has changed. */
 static void advance(struct sn_sorter *sorter)
 {
-	struct source *current = sorter->current, *second = sorter->second;
-	bool are_intervals = sonde_track_lasts(sorter->stream->kind);
+	struct source *current = sorter->order[0];
 	current->at++;
 	if (current->at == current->count && refill(sorter, current))
 		return;
-	if (current->at == current->count) {
-		choose(sorter);
-		return;
-	}
-	if (!second)
-		return;
-	const struct sn_record *head = current->records + current->at;
-	const struct sn_record *other = second->records + second->at;
-	/* of equals, the older run's, which comes first among the sources */
-	if (current < second ? is_before(other, head, are_intervals)
-			     : !is_before(head, other, are_intervals))
-		choose(sorter);
+	if (current->at < current->count)
+		settle(sorter, 0);
+	else
+		memmove(sorter->order, sorter->order + 1,
+			--sorter->ordered_count * sizeof(*sorter->order));
 }
 
 int sn_sorter_next(struct sn_sorter *sorter, struct sn_event *event, struct sn_error *error)
 {
-	if (sorter->current)
+	if (sorter->ordered_count)
 		advance(sorter);
-	while (!sorter->current && sorter->queue_at < sorter->queue_count && !sorter->failed)
+	while (!sorter->ordered_count && sorter->queue_at < sorter->queue_count && !sorter->failed)
 		begin_stream(sorter, sorter->streams + sorter->queue[sorter->queue_at++]);
 	if (sorter->failed)
 		return sn_fail(error, sorter->failed, "%s", sorter->why.text);
-	if (!sorter->current)
+	if (!sorter->ordered_count)
 		return 0;
-	const struct source *source = sorter->current;
+	const struct source *source = sorter->order[0];
 	const struct sn_record *record = source->records + source->at;
 	bool has_attributes = record->attribute_count;
 	*event = (struct sn_event){
