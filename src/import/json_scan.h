@@ -40,20 +40,24 @@ static inline const char *sn_json_special(const char *at, const char *end)
 	return at;
 }
 
-/* The first quote, bracket, brace or NUL at or after `at`. */
-static inline const char *sn_json_nesting(const char *at)
+/* What of sixteen bytes is which character, a bit for each, the first the lowest. */
+struct sn_json_bits {
+	unsigned quotes, opening, closing;
+	unsigned odd; /* backslashes and NULs, which make quotes and the text's end doubtful */
+};
+
+static inline struct sn_json_bits sn_json_bits(const char *at)
 {
-	for (;; at += 16) {
-		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
-		/* brackets are braces without this bit, and nothing else is */
-		__m128i braces = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
-		__m128i found = _mm_or_si128(
-		    _mm_or_si128(sn_json_equal(braces, '{'), sn_json_equal(braces, '}')),
-		    _mm_or_si128(sn_json_equal(bytes, '"'), sn_json_equal(bytes, 0)));
-		unsigned mask = (unsigned)_mm_movemask_epi8(found);
-		if (mask)
-			return at + __builtin_ctz(mask);
-	}
+	__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+	/* brackets are braces without this bit, and nothing else is */
+	__m128i braces = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+	return (struct sn_json_bits){
+	    (unsigned)_mm_movemask_epi8(sn_json_equal(bytes, '"')),
+	    (unsigned)_mm_movemask_epi8(sn_json_equal(braces, '{')),
+	    (unsigned)_mm_movemask_epi8(sn_json_equal(braces, '}')),
+	    (unsigned)_mm_movemask_epi8(
+		_mm_or_si128(sn_json_equal(bytes, '\\'), sn_json_equal(bytes, 0))),
+	};
 }
 
 /* Whether the bytes at `at` are those of `text`, which has zeroes up to the next multiple of 16. */
@@ -93,11 +97,20 @@ static inline const char *sn_json_special(const char *at, const char *end)
 	return at;
 }
 
-static inline const char *sn_json_nesting(const char *at)
+struct sn_json_bits {
+	unsigned quotes, opening, closing, odd;
+};
+
+static inline struct sn_json_bits sn_json_bits(const char *at)
 {
-	while (*at && *at != '"' && *at != '[' && *at != ']' && *at != '{' && *at != '}')
-		at++;
-	return at;
+	struct sn_json_bits bits = {0, 0, 0, 0};
+	for (unsigned i = 0; i < 16; i++) {
+		bits.quotes |= (unsigned)(at[i] == '"') << i;
+		bits.opening |= (unsigned)(at[i] == '[' || at[i] == '{') << i;
+		bits.closing |= (unsigned)(at[i] == ']' || at[i] == '}') << i;
+		bits.odd |= (unsigned)(at[i] == '\\' || !at[i]) << i;
+	}
+	return bits;
 }
 
 static inline bool sn_json_starts_with(const char *at, const char *text, unsigned length)
@@ -106,6 +119,16 @@ static inline bool sn_json_starts_with(const char *at, const char *text, unsigne
 }
 
 #endif
+
+/* Which of sixteen bytes an odd number of quotes has come before, or is: those within strings. */
+static inline unsigned sn_json_inside(unsigned quotes)
+{
+	quotes ^= quotes << 1;
+	quotes ^= quotes << 2;
+	quotes ^= quotes << 4;
+	quotes ^= quotes << 8;
+	return quotes & 0xffff;
+}
 
 /*
  * The number that up to eight decimal digits are, and how many those are. Digits are moved to the

@@ -22,9 +22,10 @@ struct arg {
 	bool is_known;
 	enum sonde_attribute_type type;
 	unsigned role;
-	uint32_t key; /* the writer's */
-	enum sn_recording_key
-	    size; /* of three sizes in brackets the first; else SN_RECORDING_KEYS */
+	uint32_t key;		    /* the writer's */
+	enum sn_recording_key size; /* the first of three in brackets; SN_RECORDING_KEYS: none */
+	uint32_t text;		    /* builder's string: its last value; or SONDE_NONE */
+	size_t text_length;
 };
 
 struct known_arg {
@@ -51,7 +52,7 @@ struct kineto {
 	struct process *processes; /* of the file being read */
 	size_t process_count, process_capacity;
 	struct known_arg args[KNOWN_ARGS]; /* those met lately, by a hash of the name */
-	/* of the file being read, by where in its events an argument is */
+	/* of the file being read, by where in its events an argument is; 0: it is not known */
 	struct arg step_args[SN_JSON_STEPS_MAX];
 	struct sn_begins pairs; /* of the file being read */
 	uint64_t unpaired, unended;
@@ -234,6 +235,7 @@ static struct arg arg_of(struct kineto *kineto, const char *name, size_t length,
 	    .role = role_of(name, length),
 	    .key = make_key(kineto, name, length, type),
 	    .size = size_of(name, length),
+	    .text = SONDE_NONE,
 	};
 	if (length && length <= sizeof(known->name)) {
 		known->length = length;
@@ -244,15 +246,24 @@ static struct arg arg_of(struct kineto *kineto, const char *name, size_t length,
 }
 
 /* The same of one that was read: most are where they were in an event before. */
-static struct arg known_arg(struct kineto *kineto, const struct sn_json_arg *read,
-			    enum sonde_attribute_type type)
+static struct arg *known_arg(struct kineto *kineto, const struct sn_json_arg *read,
+			     enum sonde_attribute_type type)
 {
 	struct arg *arg = kineto->step_args + read->step;
-	if (!read->step)
-		return arg_of(kineto, read->name.text, read->name.length, type);
-	if (!arg->is_known || arg->type != type)
+	if (!read->step || !arg->is_known || arg->type != type)
 		*arg = arg_of(kineto, read->name.text, read->name.length, type);
-	return *arg;
+	return arg;
+}
+
+/* The builder's string for a value: many arguments have the same in event after event. */
+static uint32_t text_of(struct kineto *kineto, struct arg *arg, struct sn_json_text text)
+{
+	struct sn_db_builder *builder = kineto->recording.builder;
+	if (arg->text != SONDE_NONE && arg->text_length == text.length &&
+	    !memcmp(sn_db_builder_text(builder, arg->text), text.text, text.length))
+		return arg->text;
+	arg->text_length = text.length;
+	return arg->text = sn_db_builder_string_n(builder, text.text, text.length);
 }
 
 struct attributes {
@@ -313,21 +324,20 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 	} else if (value->kind == SN_JSON_TEXT || value->kind == SN_JSON_OTHER) {
 		type = SONDE_ATTRIBUTE_STRING;
 	}
-	struct arg arg = known_arg(kineto, read, type);
-	if (arg.role == RECORD_FUNCTION && kineto->has_traces)
-		put(attributes, arg.key, bits);
-	if (arg.role != PASSED_ON) {
-		roles->is_there[arg.role] = type == SONDE_ATTRIBUTE_SIGNED;
-		roles->values[arg.role] = value->integer;
+	struct arg *arg = known_arg(kineto, read, type);
+	if (arg->role == RECORD_FUNCTION && kineto->has_traces)
+		put(attributes, arg->key, bits);
+	if (arg->role != PASSED_ON) {
+		roles->is_there[arg->role] = type == SONDE_ATTRIBUTE_SIGNED;
+		roles->values[arg->role] = value->integer;
 		return;
 	}
-	if (value->kind == SN_JSON_OTHER && put_sizes(kineto, value->text, arg.size, attributes))
+	if (value->kind == SN_JSON_OTHER && put_sizes(kineto, value->text, arg->size, attributes))
 		return;
 	if (type == SONDE_ATTRIBUTE_STRING)
-		bits = sn_db_builder_string_n(kineto->recording.builder, value->text.text,
-					      value->text.length);
-	if (arg.key != SONDE_NONE && (type != SONDE_ATTRIBUTE_STRING || bits != SONDE_NONE))
-		put(attributes, arg.key, bits);
+		bits = text_of(kineto, arg, value->text);
+	if (arg->key != SONDE_NONE && (type != SONDE_ATTRIBUTE_STRING || bits != SONDE_NONE))
+		put(attributes, arg->key, bits);
 }
 
 /* ---- events ---- */
