@@ -219,6 +219,7 @@ struct sn_recording {
 	struct sn_recording_forward *forwards;
 	size_t frame_capacity, trait_capacity, text_name_count, text_name_capacity, line_capacity,
 	    launch_count, launch_capacity, head_capacity, forward_count, forward_capacity;
+	bool are_launches_ordered;
 	int64_t base_ns; /* added to all times; may become known last */
 	int32_t rank;
 	uint32_t run;

@@ -17,24 +17,63 @@
 enum { ATTRIBUTES_MOST = 400 };
 #define NO_LAUNCH "[launched before the recording]"
 
-static int compare_launches(const void *left, const void *right)
+static bool is_before(const struct sn_recording_launch *a, const struct sn_recording_launch *b)
 {
-	const struct sn_recording_launch *a = left, *b = right;
-	if (a->correlation != b->correlation)
-		return a->correlation < b->correlation ? -1 : 1;
-	return (a->context > b->context) - (a->context < b->context);
+	return a->correlation != b->correlation ? a->correlation < b->correlation
+						: a->context < b->context;
 }
 
-/* Launches by correlation, each once. Sorting what is sorted costs a pass. */
-static void order_launches(struct sn_recording *recording)
+static size_t stretch_end(const struct sn_recording_launch *launches, size_t begin, size_t count)
 {
-	bool is_sorted = true;
-	for (size_t i = 1; i < recording->launch_count && is_sorted; i++)
-		is_sorted =
-		    recording->launches[i - 1].correlation <= recording->launches[i].correlation;
-	if (!is_sorted)
-		qsort(recording->launches, recording->launch_count, sizeof(*recording->launches),
-		      compare_launches);
+	size_t i = begin + 1;
+	while (i < count && !is_before(launches + i, launches + i - 1))
+		i++;
+	return i < count ? i : count;
+}
+
+/* Neighbouring ascending stretches of `from` become one in `to`; how many there are then. */
+static size_t merge_stretches(const struct sn_recording_launch *from,
+			      struct sn_recording_launch *to, size_t count)
+{
+	size_t stretches = 0, i = 0;
+	for (size_t left = 0, end; left < count; left = end, stretches++) {
+		size_t middle = stretch_end(from, left, count), right = middle;
+		end = middle < count ? stretch_end(from, middle, count) : count;
+		while (i < end) {
+			bool takes_right =
+			    right < end && (left == middle || is_before(from + right, from + left));
+			to[i++] = takes_right ? from[right++] : from[left++];
+		}
+	}
+	return stretches;
+}
+
+static bool are_ordered(const struct sn_recording *recording)
+{
+	for (size_t i = 1; i < recording->launch_count; i++)
+		if (recording->launches[i].correlation < recording->launches[i - 1].correlation)
+			return false;
+	return true;
+}
+
+/* Launches by correlation. Those of a thread mostly ascend, so threads are merged. */
+static int order_launches(struct sn_recording *recording)
+{
+	size_t count = recording->launch_count;
+	if (recording->are_launches_ordered || are_ordered(recording)) {
+		recording->are_launches_ordered = true;
+		return 0;
+	}
+	struct sn_recording_launch *to = malloc(count * sizeof(*to));
+	if (!to)
+		return SN_ERR_MEMORY;
+	for (size_t stretches = 2; stretches > 1;) {
+		stretches = merge_stretches(recording->launches, to, count);
+		memcpy(recording->launches, to, count * sizeof(*to));
+	}
+	free(to);
+	recording->are_launches_ordered = true;
+	return 0;
 }
 
 static const struct sn_recording_launch *find_launch(const struct sn_recording *recording,
@@ -207,7 +246,8 @@ int sn_recording_device(struct sn_recording *recording, uint32_t number, struct 
 	struct sn_attribute items[ATTRIBUTES_MOST + 1];
 	struct sn_recording_line *line = recording->lines + number;
 	struct sn_event event;
-	order_launches(recording);
+	if (order_launches(recording))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	sn_recording_profile(recording, line);
 	int result = sn_sorter_begin(recording->sorter, number, error);
 	while (!result && (result = sn_sorter_next(recording->sorter, &event, error)) > 0) {

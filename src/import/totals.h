@@ -6,13 +6,18 @@
 #ifndef SN_IMPORT_TOTALS_H
 #define SN_IMPORT_TOTALS_H
 
-#include "base/intern.h"
 #include "format/database_writer.h"
 
+struct sn_total {
+	uint64_t key; /* metric above context */
+	struct sonde_db_stat stat;
+};
+
+/* All zeroes is an empty one. */
 struct sn_totals {
-	struct sn_intern places; /* {context, metric} */
-	struct sonde_db_stat *stats;
-	size_t capacity;
+	struct sn_total *sums; /* in the order they were met */
+	uint32_t *slots;       /* one more than a number in `sums`; 0: free */
+	size_t count, capacity, slot_count;
 };
 
 /* One value. 0 or SN_ERR_MEMORY. */

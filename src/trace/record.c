@@ -52,13 +52,20 @@ static inline unsigned char *put_record(unsigned char *to, const struct sn_recor
 	return to;
 }
 
-static inline unsigned char *put_attribute(unsigned char *to, const struct sn_attribute *attribute)
+/* A byte for each that says how long its numbers are, then those: so where they are is known before
+ * any of them is read. */
+static inline unsigned char *put_attributes(unsigned char *to,
+					    const struct sn_attribute *attributes, unsigned count)
 {
-	unsigned head = 0;
-	unsigned char *end = put(to + 1, attribute->key, &head);
-	end = put(end, attribute->value, &head);
-	*to = (unsigned char)head;
-	return end;
+	unsigned char *heads = to;
+	to += count;
+	for (unsigned i = 0; i < count; i++) {
+		unsigned head = 0;
+		to = put(to, attributes[i].key, &head);
+		to = put(to, attributes[i].value, &head);
+		heads[i] = (unsigned char)head;
+	}
+	return to;
 }
 
 uint32_t sn_records_encode(const struct sn_record *records, size_t count,
@@ -75,8 +82,8 @@ uint32_t sn_records_encode(const struct sn_record *records, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		const struct sn_record *record = records + i;
 		to = put_record(to, record, i ? record - 1 : &none);
-		for (unsigned k = 0; k < record->attribute_count; k++)
-			to = put_attribute(to, attributes + record->first_attribute + k);
+		to = put_attributes(to, attributes + record->first_attribute,
+				    record->attribute_count);
 	}
 	memset(to, 0, PADDING);
 	buffer->count -= bound - (size_t)(to + PADDING - room);
@@ -110,13 +117,21 @@ static inline const unsigned char *get_record(const unsigned char *at, struct sn
 	return at;
 }
 
-static inline const unsigned char *get_attribute(const unsigned char *at,
-						 struct sn_attribute *attribute)
+/* NULL where there are fewer bytes. */
+static inline const unsigned char *get_attributes(const unsigned char *at, const unsigned char *end,
+						  struct sn_attribute *attributes, unsigned count)
 {
-	unsigned head = *at++;
-	attribute->key = (uint32_t)get(&at, head, 1);
-	attribute->reserved = 0;
-	attribute->value = get(&at, head, 0);
+	const unsigned char *heads = at;
+	if ((size_t)(end - at) < count)
+		return NULL;
+	at += count;
+	for (unsigned i = 0; i < count; i++) {
+		if ((size_t)(end - at) < 2 * sizeof(uint64_t))
+			return NULL;
+		attributes[i].key = (uint32_t)get(&at, heads[i], 1);
+		attributes[i].reserved = 0;
+		attributes[i].value = get(&at, heads[i], 0);
+	}
 	return at;
 }
 
@@ -130,15 +145,13 @@ bool sn_records_decode(struct sn_span bytes, struct sn_record *records, size_t c
 		if ((size_t)(end - at) < RECORD_BYTES)
 			return false;
 		at = get_record(at, &last);
-		if (last.attribute_count > attribute_count - taken)
+		unsigned own = last.attribute_count;
+		if (own > attribute_count - taken ||
+		    !(at = get_attributes(at, end, attributes + taken, own)))
 			return false;
 		last.first_attribute = taken;
 		records[i] = last;
-		for (unsigned own = last.attribute_count; own; own--, taken++) {
-			if ((size_t)(end - at) < ATTRIBUTE_BYTES)
-				return false;
-			at = get_attribute(at, attributes + taken);
-		}
+		taken += own;
 	}
 	return taken == attribute_count && (size_t)(end - at) == PADDING;
 }
