@@ -2,6 +2,7 @@
 /* Loading for all views; see answers.h. */
 #include "answers.h"
 
+#include "device_tracks.h"
 #include "report/number.h"
 
 #include <stdio.h>
@@ -22,6 +23,30 @@ static const struct sn_intervals *other_ranks(const struct sn_answers *answers, 
 	return NULL;
 }
 
+static int load_device(struct sn_answers *answers, size_t device, struct sn_error *error)
+{
+	struct sn_intervals host = {0};
+	struct sn_waits_input input = {
+	    .db = answers->db,
+	    .trace = answers->trace,
+	    .times = &answers->times,
+	    .launches = answers->launches,
+	    .nodes = &answers->nodes,
+	    .other_ranks = other_ranks(answers, device),
+	    .host_ranks = &host,
+	};
+	int result = 0;
+	if (sn_deliveries_waits(answers->db, &answers->messages,
+				answers->times.devices[device].profile, &host))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_intervals_settle(&host);
+	if (!result)
+		result = sn_waits(&input, device, answers->waits + device, answers->blames + device,
+				  error);
+	sn_intervals_release(&host);
+	return result;
+}
+
 static int load_devices(struct sn_answers *answers, struct sn_error *error)
 {
 	size_t count = answers->times.count;
@@ -30,44 +55,101 @@ static int load_devices(struct sn_answers *answers, struct sn_error *error)
 	answers->blames = calloc(count + 1, sizeof(*answers->blames));
 	if (!answers->waits || !answers->blames)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (size_t i = 0; i < count && !result; i++) {
-		result = sn_blame(answers->db, answers->trace, answers->times.devices + i,
-				  answers->blames + i, error);
-		struct sn_intervals host = {0};
-		if (!result && sn_deliveries_waits(answers->db, &answers->messages,
-						   answers->times.devices[i].profile, &host))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		sn_intervals_settle(&host);
-		if (!result)
-			result = sn_waits(answers->db, answers->trace, answers->times.devices + i,
-					  &answers->operations, answers->operations.devices + i,
-					  &answers->nodes, other_ranks(answers, i), &host,
-					  answers->waits + i, error);
-		sn_intervals_release(&host);
-	}
+	for (size_t i = 0; i < count && !result; i++)
+		result = load_device(answers, i, error);
 	return result;
+}
+
+/* ---- calls ---- */
+
+static int take_calls(struct sn_answers *answers, const struct sonde_track *track,
+		      const struct sonde_event_block *block, struct sn_error *error)
+{
+	/* a stream's copy of an annotation says when its kernels ran */
+	if (sonde_db_profile(answers->db, track->profile)->kind == SONDE_PROFILE_THREAD &&
+	    sn_iterations_take(&answers->iterations, answers->db, track->profile, block))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return sn_launches_take(answers->launches, track->profile, block, error);
+}
+
+static int read_calls(struct sn_answers *answers, uint32_t number, unsigned flags,
+		      struct sn_error *error)
+{
+	const struct sonde_track *track = sonde_trace_track(answers->trace, number);
+	struct sonde_event_cursor *cursor =
+	    sonde_event_cursor_new(answers->trace, number, 0, UINT64_MAX, flags);
+	struct sonde_event_block block;
+	struct sonde_db_error why;
+	int result = cursor ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	while (result > 0) {
+		result = sonde_event_cursor_next(cursor, &block, &why);
+		if (result < 0)
+			result = sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
+		int taken = result > 0 ? take_calls(answers, track, &block, error) : 0;
+		result = taken ? taken : result;
+	}
+	sonde_event_cursor_free(cursor);
+	return result;
+}
+
+/* Iterations, and where there are devices the calls that launch: one pass over threads. */
+static int load_calls(struct sn_answers *answers, struct sn_error *error)
+{
+	const struct sonde_trace *trace = answers->trace;
+	size_t devices;
+	struct sn_device_track *tracks = sn_device_tracks(answers->db, trace, &devices);
+	int result = tracks ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	answers->launches = calloc(1, sizeof(*answers->launches));
+	if (!answers->launches)
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	else
+		sn_launches_init(answers->launches, 3 * sn_answers_sorting(answers));
+	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
+		const struct sonde_track *track = sonde_trace_track(trace, i);
+		if (track->kind == SONDE_TRACK_INTERVALS &&
+		    sonde_db_profile(answers->db, track->profile)->kind != SONDE_PROFILE_STREAM)
+			result = read_calls(answers, i, devices ? 0 : SONDE_EVENTS_BRIEF, error);
+	}
+	if (!result && sn_iterations_settle(&answers->iterations))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		result = sn_launches_finish(answers->launches, error);
+	free(tracks);
+	return result;
+}
+
+/* ---- all ---- */
+
+size_t sn_answers_sorting(const struct sn_answers *answers)
+{
+	return (size_t)((answers->memory_bytes ? answers->memory_bytes : SN_ANSWERS_MEMORY) / 6);
+}
+
+static void find_span(struct sn_answers *answers)
+{
+	answers->start_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace); i++) {
+		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
+		if (track->start_ns < answers->start_ns)
+			answers->start_ns = track->start_ns;
+		if (track->end_ns > answers->end_ns)
+			answers->end_ns = track->end_ns;
+	}
 }
 
 int sn_answers(struct sn_answers *answers, struct sn_error *error)
 {
 	const struct sonde_db *db = answers->db;
 	const struct sonde_trace *trace = answers->trace;
-	answers->start_ns = UINT64_MAX;
-	for (uint32_t i = 0; i < sonde_trace_track_count(trace); i++) {
-		const struct sonde_track *track = sonde_trace_track(trace, i);
-		if (track->start_ns < answers->start_ns)
-			answers->start_ns = track->start_ns;
-		if (track->end_ns > answers->end_ns)
-			answers->end_ns = track->end_ns;
-	}
-	int result = sn_device_times(db, trace, answers->launched_only, &answers->times, error);
+	find_span(answers);
+	int result = load_calls(answers, error);
 	if (!result)
-		result =
-		    sn_operations(db, trace, answers->launched_only, &answers->operations, error);
+		result = sn_device_times(db, trace, answers->launched_only, answers->launches,
+					 sn_answers_sorting(answers), &answers->times, error);
 	if (!result && sn_node_map(db, &answers->nodes))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result)
-		result = sn_details(db, trace, &answers->operations, &answers->details, error);
+		result = sn_details(db, trace, &answers->times, &answers->details, error);
 	if (!result)
 		result = sn_ranks(&answers->details, &answers->ranks, error);
 	if (!result)
@@ -75,8 +157,6 @@ int sn_answers(struct sn_answers *answers, struct sn_error *error)
 				       &answers->messages, error);
 	if (!result)
 		result = load_devices(answers, error);
-	if (!result)
-		result = sn_iterations(db, trace, &answers->iterations, error);
 	return result;
 }
 
@@ -94,9 +174,11 @@ void sn_answers_release(struct sn_answers *answers)
 	sn_ranks_release(&answers->ranks);
 	sn_details_release(&answers->details);
 	sn_node_map_release(&answers->nodes);
-	sn_operations_release(&answers->operations);
 	sn_device_times_release(&answers->times);
 	sn_iterations_release(&answers->iterations);
+	if (answers->launches)
+		sn_launches_release(answers->launches);
+	free(answers->launches);
 }
 
 /* ---- words ---- */
@@ -180,8 +262,9 @@ void sn_answers_inferred(const struct sn_answers *answers, struct sn_page *page)
 			return;
 	if (!launches)
 		return;
-	for (size_t i = 0; i < answers->operations.device_count; i++)
-		all += (double)answers->operations.devices[i].count;
+	for (size_t i = 0; i < answers->times.count; i++)
+		for (unsigned work = 0; work < SN_WORK_KINDS; work++)
+			all += (double)answers->times.devices[i].operation_counts[work];
 	struct sn_sheet *sheet = sn_page_sheet(page, "inferred", "inferred, not recorded");
 	sn_sheet_column(sheet, "what", "what", "");
 	sn_sheet_column(sheet, "count", "of operations", "count");

@@ -21,15 +21,20 @@
 /* More devices than that are shown as lines of a table. */
 enum { SN_FEW_DEVICES = 2 };
 
+/* Of the memory for what is sorted calls that launch may take one half, each of what is sorted
+ * besides, of which there are up to three at a time, a sixth. */
+#define SN_ANSWERS_MEMORY (UINT64_C(48) << 20)
+
 struct sn_answers {
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
 	bool launched_only;
 	uint32_t depth;		   /* of call stacks, for the view that asks */
 	uint64_t iteration;	   /* whose critical path: from 1; 0: the most usual one */
+	uint64_t memory_bytes;	   /* for what is sorted; the rest lies in files. 0: as is usual */
 	uint64_t start_ns, end_ns; /* of all events */
+	struct sn_launches *launches;
 	struct sn_device_times times;
-	struct sn_operations operations;
 	struct sn_node_map nodes;
 	struct sn_details details;
 	struct sn_ranks ranks;
@@ -39,10 +44,13 @@ struct sn_answers {
 	struct sn_iterations iterations;
 };
 
-/* Loads what all views share. db and trace stay the caller's, `answers` has its first five fields
- * filled in. 0 or a negative enum sn_err; release in either case. */
+/* Loads what all views share. db and trace stay the caller's, `answers` has its fields up
+ * to memory_bytes filled in. 0 or a negative enum sn_err; release in either case. */
 int sn_answers(struct sn_answers *answers, struct sn_error *error);
 void sn_answers_release(struct sn_answers *answers);
+
+/* What one thing that is sorted may take; see sn_runs_init. */
+size_t sn_answers_sorting(const struct sn_answers *answers);
 
 /* "rank 3 · device 0", as short as tells devices apart. */
 enum { SN_PLACE_CHARS = 96 };

@@ -8,7 +8,11 @@
 #ifndef SN_ANALYZE_BLAME_H
 #define SN_ANALYZE_BLAME_H
 
-#include "device_time.h"
+#include "sonde/db.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct sn_blame_share {
 	uint32_t context;
@@ -21,10 +25,36 @@ struct sn_blame {
 	double blamed_ns;
 	double nobody_ns; /* idle time when no thread was in any call */
 };
-
-/* Of one device. 0 or a negative enum sn_err; release in either case. */
-int sn_blame(const struct sonde_db *db, const struct sonde_trace *trace,
-	     const struct sn_device_time *time, struct sn_blame *blame, struct sn_error *error);
 void sn_blame_release(struct sn_blame *blame);
+
+/*
+ * Sharing as time goes on: threads begin and end what they are in, the device becomes idle and is
+ * so no longer. Calls must come in order of time; of equal times ends before begins.
+ */
+struct sn_blame_thread {
+	uint32_t context; /* SONDE_NONE: it does nothing, or only waits */
+	double begin;	  /* of its share */
+};
+struct sn_blaming {
+	struct sn_blame_thread *threads;
+	uint64_t *busy;		      /* a bit for each thread that is in something */
+	size_t thread_count, running; /* running: that share the idle time at the moment */
+	bool is_idle;
+	uint64_t now_ns;
+	double *charged;   /* by context */
+	double per_thread; /* charged to each of the running ones since the beginning */
+	double blamed_ns;
+};
+/* 0 or SN_ERR_MEMORY; release in either case. */
+int sn_blaming_init(struct sn_blaming *blaming, const struct sonde_db *db, size_t thread_count);
+void sn_blaming_release(struct sn_blaming *blaming);
+void sn_blaming_begin_idle(struct sn_blaming *blaming, uint64_t time_ns);
+void sn_blaming_end_idle(struct sn_blaming *blaming, uint64_t time_ns);
+void sn_blaming_begin(struct sn_blaming *blaming, size_t thread, uint32_t context,
+		      uint64_t time_ns);
+void sn_blaming_end(struct sn_blaming *blaming, size_t thread, uint64_t time_ns);
+/* The result, of a device that was idle for so long. 0 or SN_ERR_MEMORY. */
+int sn_blaming_finish(const struct sn_blaming *blaming, const struct sonde_db *db, uint64_t idle_ns,
+		      struct sn_blame *blame);
 
 #endif

@@ -8,7 +8,6 @@
 #include "format/measurement.h"
 #include "host.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +16,7 @@ enum wanted { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, OWN_GROUP, OWN_NUMBER, PO
 struct pass {
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
-	const struct sn_operations *operations;
+	const struct sn_device_times *times;
 	struct sn_details *details;
 	uint8_t *kinds; /* by context: 1 + enum sn_device_work; of threads SN_WORK_NONE or
 			   communication */
@@ -66,8 +65,8 @@ static uint32_t participant_of(struct pass *pass, uint32_t profile_number, bool 
 	const struct sonde_db_profile *profile = sonde_db_profile(pass->db, profile_number);
 	struct sn_details *details = pass->details;
 	struct sn_participant one = {profile->run, SONDE_NONE, profile->rank, profile_number};
-	for (uint32_t i = 0; i < pass->operations->device_count && is_device; i++) {
-		const struct sn_device_operations *device = pass->operations->devices + i;
+	for (uint32_t i = 0; i < pass->times->count && is_device; i++) {
+		const struct sn_device_time *device = pass->times->devices + i;
 		if (device->device == profile->device &&
 		    sn_host_is_same_process(pass->db, device->profile, profile_number))
 			one.device = i;
@@ -148,7 +147,7 @@ static int take_arrival(struct pass *pass, const struct sonde_event_block *block
 	uint64_t number, posted = 0, bytes = 0;
 	name_group(pass, at, block->contexts[at], group, sizeof(group), &number);
 	uint32_t group_number = sn_intern_add(&details->groups, group, strlen(group) + 1);
-	if (group_number == SN_INTERN_NONE || participant == SONDE_NONE ||
+	if (group_number == SN_INTERN_NONE ||
 	    sn_vec_reserve(&details->arrivals, &details->arrival_capacity,
 			   details->arrival_count + 1) < 0)
 		return SN_ERR_MEMORY;
@@ -165,24 +164,6 @@ static int take_arrival(struct pass *pass, const struct sonde_event_block *block
 	    .participant = participant,
 	    .profile = profile,
 	    .is_loose = is_loose(pass, block->contexts[at]),
-	};
-	return 0;
-}
-
-static int take_copy(struct pass *pass, const struct sonde_event_block *block, size_t at,
-		     uint32_t device)
-{
-	struct sn_details *details = pass->details;
-	uint64_t bytes;
-	bool has_bytes = sn_attributes_get(&pass->attributes, BYTES, at, &bytes);
-	if (sn_vec_reserve(&details->copies, &details->copy_capacity, details->copy_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	details->copies[details->copy_count++] = (struct sn_copy){
-	    .start_ns = block->starts_ns[at],
-	    .end_ns = block->ends_ns[at],
-	    .bytes = has_bytes ? (double)(int64_t)bytes : (double)NAN,
-	    .context = block->contexts[at],
-	    .device = device,
 	};
 	return 0;
 }
@@ -213,15 +194,12 @@ static int take_block(struct pass *pass, struct sonde_event_cursor *cursor,
 			continue;
 		if (*participant == SONDE_NONE)
 			*participant = participant_of(pass, profile, is_device);
-		int result =
-		    work == SN_WORK_COMMUNICATION
-			? take_arrival(pass, block, i, *participant, profile)
-			: take_copy(pass, block, i,
-				    *participant == SONDE_NONE
-					? 0
-					: pass->details->participants[*participant].device);
-		if (result)
-			return result;
+		if (*participant == SONDE_NONE)
+			return SN_ERR_MEMORY;
+		/* who only copies is shown as one who came to none */
+		if (work == SN_WORK_COMMUNICATION &&
+		    take_arrival(pass, block, i, *participant, profile))
+			return SN_ERR_MEMORY;
 	}
 	return 0;
 }
@@ -255,13 +233,22 @@ static bool has_host_collectives(const struct sonde_db *db)
 	return false;
 }
 
+static bool has_device_collectives(const struct sonde_db *db)
+{
+	for (uint32_t i = 0; i < sonde_db_context_count(db); i++)
+		if (sn_device_work(db, i) == SN_WORK_COMMUNICATION)
+			return true;
+	return false;
+}
+
 int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
-	       const struct sn_operations *operations, struct sn_details *details,
+	       const struct sn_device_times *times, struct sn_details *details,
 	       struct sn_error *error)
 {
-	struct pass pass = {
-	    db, trace, operations, details, calloc(sonde_db_context_count(db) + 1ull, 1), {0}};
+	struct pass pass = {db, trace, times, details, calloc(sonde_db_context_count(db) + 1ull, 1),
+			    {0}};
 	bool reads_threads = has_host_collectives(db);
+	bool reads_streams = reads_threads || has_device_collectives(db);
 	*details = (struct sn_details){0};
 	int result = pass.kinds && !sn_attributes_init(&pass.attributes, db, trace, wishes, WANTED)
 			 ? 0
@@ -269,7 +256,8 @@ int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
 		bool is_device = sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM;
-		if (track->kind == SONDE_TRACK_INTERVALS && (is_device || reads_threads))
+		if (track->kind == SONDE_TRACK_INTERVALS &&
+		    (is_device ? reads_streams : reads_threads))
 			result = read_track(&pass, i, is_device, error);
 	}
 	sn_attributes_release(&pass.attributes);
@@ -280,7 +268,6 @@ int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
 void sn_details_release(struct sn_details *details)
 {
 	sn_intern_release(&details->groups);
-	free(details->copies);
 	free(details->participants);
 	free(details->arrivals);
 	*details = (struct sn_details){0};

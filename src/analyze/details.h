@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What only some operations of devices carry: bytes of copies, groups of collectives. Read in one
- * pass over the streams (and, for collectives of gloo and MPI, over threads), 40 bytes for each of
- * them.
+ * Who took part in which collective, and when: read in one pass over the streams (and, for those of
+ * gloo and MPI, over threads), where the program has any; 56 bytes for each part.
  */
 #ifndef SN_ANALYZE_DETAILS_H
 #define SN_ANALYZE_DETAILS_H
 
 #include "base/intern.h"
-#include "operations.h"
-
-struct sn_copy {
-	uint64_t start_ns, end_ns;
-	double bytes; /* NAN unknown */
-	uint32_t context, device;
-};
+#include "device_time.h"
 
 /* Who takes part in collectives: a device, or a process by itself. */
 struct sn_participant {
-	uint32_t run, device; /* device: position in sn_operations, SONDE_NONE for a process */
+	uint32_t run, device; /* device: position in sn_device_times, SONDE_NONE for a process */
 	int32_t rank;
 	uint32_t profile;
 };
@@ -37,8 +30,6 @@ struct sn_arrival {
 };
 
 struct sn_details {
-	struct sn_copy *copies;
-	size_t copy_count, copy_capacity;
 	struct sn_participant *participants;
 	size_t participant_count, participant_capacity;
 	struct sn_arrival *arrivals; /* by track, in order of start */
@@ -48,7 +39,7 @@ struct sn_details {
 
 /* 0 or a negative enum sn_err; release in either case. */
 int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
-	       const struct sn_operations *operations, struct sn_details *details,
+	       const struct sn_device_times *times, struct sn_details *details,
 	       struct sn_error *error);
 void sn_details_release(struct sn_details *details);
 

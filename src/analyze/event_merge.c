@@ -1,60 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A heap of cursors; see event_merge.h. */
+/* A heap of cursors, each opened when its track begins; see event_merge.h. */
 #include "event_merge.h"
+
+#include "trace/sections.h"
 
 #include <stdlib.h>
 
 struct source {
-	struct sonde_event_cursor *cursor;
+	struct sonde_event_cursor *cursor; /* NULL: not begun */
 	struct sonde_event_block block;
 	size_t at;
+	uint64_t next_ns; /* of its next event; before it is opened, of its first */
 	uint32_t track;
 };
 
 struct sn_event_merge {
+	const struct sonde_trace *trace;
+	struct sn_event_window window;
+	struct sn_block_codec codec;
 	struct source *sources;
 	uint32_t *heap; /* of sources that have an event, the next one first */
 	size_t source_count, heap_count;
-	size_t started; /* sources that were read from */
 };
-
-struct sn_event_merge *sn_event_merge_new(const struct sonde_trace *trace, const uint32_t *tracks,
-					  size_t count, unsigned flags)
-{
-	struct sn_event_merge *merge = calloc(1, sizeof(*merge));
-	if (!merge)
-		return NULL;
-	merge->sources = calloc(count + 1, sizeof(*merge->sources));
-	merge->heap = calloc(count + 1, sizeof(*merge->heap));
-	for (size_t i = 0; i < count && merge->sources && merge->heap; i++) {
-		struct source *source = merge->sources + merge->source_count;
-		source->track = tracks[i];
-		source->cursor = sonde_event_cursor_new(trace, tracks[i], 0, UINT64_MAX, flags);
-		merge->source_count += source->cursor != NULL;
-	}
-	if (merge->source_count < count) {
-		sn_event_merge_free(merge);
-		return NULL;
-	}
-	return merge;
-}
-
-void sn_event_merge_free(struct sn_event_merge *merge)
-{
-	if (!merge)
-		return;
-	for (size_t i = 0; i < merge->source_count; i++)
-		sonde_event_cursor_free(merge->sources[i].cursor);
-	free(merge->sources);
-	free(merge->heap);
-	free(merge);
-}
 
 static bool goes_before(const struct sn_event_merge *merge, uint32_t left, uint32_t right)
 {
-	const struct source *a = merge->sources + left, *b = merge->sources + right;
-	uint64_t a_start = a->block.starts_ns[a->at], b_start = b->block.starts_ns[b->at];
-	return a_start != b_start ? a_start < b_start : left < right;
+	uint64_t a = merge->sources[left].next_ns, b = merge->sources[right].next_ns;
+	return a != b ? a < b : left < right;
 }
 
 static void sink(struct sn_event_merge *merge, size_t place)
@@ -76,50 +48,89 @@ static void sink(struct sn_event_merge *merge, size_t place)
 	}
 }
 
-static void rise(struct sn_event_merge *merge, size_t place)
+struct sn_event_merge *sn_event_merge_new(const struct sonde_trace *trace, const uint32_t *tracks,
+					  size_t count, const struct sn_event_window *window)
 {
-	uint32_t *heap = merge->heap;
-	while (place && goes_before(merge, heap[place], heap[(place - 1) / 2])) {
-		uint32_t swapped = heap[place];
-		heap[place] = heap[(place - 1) / 2];
-		heap[(place - 1) / 2] = swapped;
-		place = (place - 1) / 2;
+	struct sn_event_merge *merge = calloc(1, sizeof(*merge));
+	if (!merge)
+		return NULL;
+	*merge = (struct sn_event_merge){
+	    .trace = trace,
+	    .window = *window,
+	    .sources = calloc(count + 1, sizeof(*merge->sources)),
+	    .heap = calloc(count + 1, sizeof(*merge->heap)),
+	    .source_count = count,
+	    .heap_count = count,
+	};
+	if (!window->codec)
+		merge->window.codec = &merge->codec;
+	if (!merge->sources || !merge->heap) {
+		sn_event_merge_free(merge);
+		return NULL;
 	}
+	for (size_t i = 0; i < count; i++) {
+		merge->heap[i] = (uint32_t)i;
+		merge->sources[i].track = tracks[i];
+		merge->sources[i].next_ns = sonde_trace_track(trace, tracks[i])->start_ns;
+	}
+	for (size_t i = count / 2; i--;)
+		sink(merge, i);
+	return merge;
 }
 
-/* The next block of a source: 1, 0 where there is none, or negative. */
-static int refill(struct source *source, struct sn_error *error)
+void sn_event_merge_free(struct sn_event_merge *merge)
 {
+	if (!merge)
+		return;
+	for (size_t i = 0; i < merge->source_count && merge->sources; i++)
+		sonde_event_cursor_free(merge->sources[i].cursor);
+	sn_block_codec_release(&merge->codec);
+	free(merge->sources);
+	free(merge->heap);
+	free(merge);
+}
+
+/* The next block of the first source, which leaves the heap where there is none. */
+static int refill(struct sn_event_merge *merge, struct sn_error *error)
+{
+	struct source *source = merge->sources + merge->heap[0];
+	const struct sn_event_window *window = &merge->window;
 	struct sonde_db_error why;
-	source->at = 0;
+	if (!source->cursor)
+		source->cursor =
+		    sn_event_cursor_sharing(merge->trace, source->track, window->from_ns,
+					    window->to_ns, window->flags, window->codec);
+	if (!source->cursor)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	int result = sonde_event_cursor_next(source->cursor, &source->block, &why);
 	if (result < 0)
-		sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-	return result;
-}
-
-static int start(struct sn_event_merge *merge, struct sn_error *error)
-{
-	while (merge->started < merge->source_count) {
-		uint32_t number = (uint32_t)merge->started++;
-		int result = refill(merge->sources + number, error);
-		if (result < 0)
-			return result;
-		if (!result)
-			continue;
-		merge->heap[merge->heap_count++] = number;
-		rise(merge, merge->heap_count - 1);
+		return sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
+	source->at = 0;
+	if (result) {
+		source->next_ns = source->block.starts_ns[0];
+		return 0;
 	}
+	sonde_event_cursor_free(source->cursor);
+	source->cursor = NULL;
+	merge->heap[0] = merge->heap[--merge->heap_count];
 	return 0;
 }
 
 int sn_event_merge_next(struct sn_event_merge *merge, struct sn_merged_event *event,
 			struct sn_error *error)
 {
-	int result = start(merge, error);
-	if (result < 0 || !merge->heap_count)
-		return result;
-	struct source *source = merge->sources + merge->heap[0];
+	struct source *source;
+	for (;;) {
+		if (!merge->heap_count)
+			return 0;
+		source = merge->sources + merge->heap[0];
+		if (source->cursor)
+			break;
+		int result = refill(merge, error);
+		if (result < 0)
+			return result;
+		sink(merge, 0);
+	}
 	const struct sonde_event_block *block = &source->block;
 	size_t at = source->at++;
 	*event = (struct sn_merged_event){
@@ -129,13 +140,14 @@ int sn_event_merge_next(struct sn_event_merge *merge, struct sn_merged_event *ev
 	    .context = block->contexts[at],
 	    .track = source->track,
 	};
-	if (source->at == block->count) {
-		result = refill(source, error);
+	if (source->at < block->count) {
+		source->next_ns = block->starts_ns[source->at];
+	} else {
+		int result = refill(merge, error);
 		if (result < 0)
 			return result;
-		if (!result)
-			merge->heap[0] = merge->heap[--merge->heap_count];
 	}
-	sink(merge, 0);
+	if (merge->heap_count > 1)
+		sink(merge, 0);
 	return 1;
 }

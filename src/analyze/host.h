@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The threads of a process as what they did innermost: each thread's nested calls, flattened into
- * parts of which each lies in one call and none of its callees. Memory is a block for each lane of
- * one thread.
+ * parts of which each lies in one call and none of its callees. One thread after the other, or all
+ * at once in order of time. Memory is a block for each lane of one thread, or of all that run.
  */
 #ifndef SN_ANALYZE_HOST_H
 #define SN_ANALYZE_HOST_H
@@ -24,6 +24,37 @@ typedef int (*sn_host_take)(void *data, const struct sn_host_part *part);
  * threads for SONDE_NONE. `flags` as of a cursor: brief ones have no links. */
 int sn_host_walk(const struct sonde_db *db, const struct sonde_trace *trace, uint32_t profile,
 		 unsigned flags, sn_host_take take, void *data, struct sn_error *error);
+
+/* The same of what was in [from_ns, to_ns) alone, which costs what that has. Parts may reach beyond
+ * and, outside of it, not be what they were. */
+int sn_host_walk_window(const struct sonde_db *db, const struct sonde_trace *trace,
+			uint32_t profile, uint64_t from_ns, uint64_t to_ns, unsigned flags,
+			sn_host_take take, void *data, struct sn_error *error);
+
+/* A thread stops doing one thing, or starts, or both. */
+struct sn_host_change {
+	uint64_t time_ns;
+	size_t thread;				  /* 0, 1, ... by profile */
+	const struct sn_host_part *ended, *begun; /* NULL: none; valid until the next call */
+};
+
+struct sn_host_threads;
+
+/* The threads of the process that the profile belongs to, without links. 0 or a negative enum
+ * sn_err; free them in either case. */
+int sn_host_threads_open(const struct sonde_db *db, const struct sonde_trace *trace,
+			 uint32_t profile, struct sn_host_threads **threads,
+			 struct sn_error *error);
+void sn_host_threads_free(struct sn_host_threads *threads);
+size_t sn_host_threads_count(const struct sn_host_threads *threads);
+/* The number of the thread with that profile, SIZE_MAX: not of this process. */
+size_t sn_host_threads_find(const struct sn_host_threads *threads, uint32_t profile);
+/* When the next change is; UINT64_MAX once there is none. */
+uint64_t sn_host_threads_peek(const struct sn_host_threads *threads);
+/* In order of time, of equal times the lower thread's first. 1, 0 at the end, or a negative enum
+ * sn_err. */
+int sn_host_threads_next(struct sn_host_threads *threads, struct sn_host_change *change,
+			 struct sn_error *error);
 
 /* Whether both profiles are of one process. */
 bool sn_host_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t right);

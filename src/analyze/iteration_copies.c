@@ -2,6 +2,7 @@
 /* Copies, each looked up among the iterations of its process; see iteration_copies.h. */
 #include "iteration_copies.h"
 
+#include "copies.h"
 #include "copy_direction.h"
 #include "host.h"
 #include "node_sums.h"
@@ -37,13 +38,24 @@ static size_t iteration_at(const struct group *group, uint64_t time_ns)
 	return low && time_ns < group->items[low - 1].end_ns ? low - 1 : SIZE_MAX;
 }
 
-static void take(struct group *group, const struct sn_copy *copy)
+/* Whether the copy's device counts: one without any launched operation may not. */
+static bool is_counted(const struct sn_answers *answers, uint32_t profile)
 {
+	uint32_t device = sonde_db_profile(answers->db, profile)->device;
+	for (size_t i = 0; i < answers->times.count; i++)
+		if (answers->times.devices[i].device == device &&
+		    sn_host_is_same_process(answers->db, answers->times.devices[i].profile,
+					    profile))
+			return true;
+	return false;
+}
+
+static void take(void *data, const struct sn_copy *copy)
+{
+	struct group *group = data;
 	const struct sn_answers *answers = group->answers;
 	size_t at = iteration_at(group, copy->start_ns);
-	if (at == SIZE_MAX || copy->device >= answers->operations.device_count ||
-	    !sn_host_is_same_process(answers->db, answers->operations.devices[copy->device].profile,
-				     group->items->profile))
+	if (at == SIZE_MAX || !is_counted(answers, copy->profile))
 		return;
 	struct sum *sum =
 	    group->sums +
@@ -86,23 +98,23 @@ static int put_direction(const struct group *group, enum sn_copy_direction direc
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
-static int look(struct group *group, struct sn_sheet *sheet)
+static int look(struct group *group, struct sn_sheet *sheet, struct sn_error *error)
 {
 	const struct sn_answers *answers = group->answers;
 	char name[SN_LABEL_CHARS];
-	int result = 0;
 	group->sums = calloc((size_t)SN_COPY_DIRECTIONS * answers->nodes.table.count + 1,
 			     sizeof(*group->sums));
 	if (!group->sums)
-		return SN_ERR_MEMORY;
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < group->count; i++)
 		group->whole_ns += (double)(group->items[i].end_ns - group->items[i].start_ns);
-	for (size_t i = 0; i < answers->details.copy_count; i++)
-		take(group, answers->details.copies + i);
+	int result =
+	    sn_copies_walk(answers->db, answers->trace, group->items->profile, take, group, error);
 	sn_label_name(answers->db, SN_GROUP_AUTO,
 		      sonde_db_context(answers->db, group->items->context)->frame, name);
 	for (unsigned d = 0; d < SN_COPY_DIRECTIONS && !result; d++)
-		result = put_direction(group, d, name, sheet);
+		if (put_direction(group, d, name, sheet))
+			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	free(group->sums);
 	return result;
 }
@@ -124,19 +136,19 @@ int sn_iteration_copies(const struct sn_answers *answers, struct sn_page *page,
 	sn_sheet_column(sheet, "time_ns", "time each", "ns");
 	sn_sheet_column(sheet, "share", "of all", "ratio");
 	sn_sheet_column(sheet, "node", "node", "");
-	for (size_t first = 0, next; first < all->count; first = next) {
+	int result = 0;
+	for (size_t first = 0, next; first < all->count && !result; first = next) {
 		for (next = first + 1; next < all->count; next++)
 			if (all->items[next].context != all->items[first].context ||
 			    all->items[next].profile != all->items[first].profile)
 				break;
 		struct group group = {
 		    .answers = answers, .items = all->items + first, .count = next - first};
-		if (look(&group, sheet))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = look(&group, sheet, error);
 	}
 	sn_sheet_note(sheet, "%s",
 		      sn_sheet_rows(sheet) ? "each: of the iterations that copy; of all: of the "
 					     "time of all iterations"
 					   : "iterations copy nothing");
-	return 0;
+	return result;
 }

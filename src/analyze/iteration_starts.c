@@ -4,6 +4,7 @@
 #include "iteration_starts.h"
 
 #include "host.h"
+#include "iteration_work.h"
 #include "node_sums.h"
 #include "report/label.h"
 
@@ -19,31 +20,29 @@ struct starts {
 	uint8_t *waits; /* by context: 0 not known yet, 1 does something, 2 waits */
 };
 
-static uint64_t first_work(const struct sn_waits *waits, const struct sn_iteration *one)
-{
-	uint64_t first = one->end_ns;
-	for (unsigned work = 0; work < SN_WORK_KINDS; work++) {
-		const struct sn_intervals *set = waits->work + work;
-		size_t at = sn_intervals_find(set, one->start_ns);
-		if (at == set->count || set->items[at].start_ns >= first)
-			continue;
-		first = set->items[at].start_ns > one->start_ns ? set->items[at].start_ns
-								: one->start_ns;
-	}
-	return first;
-}
-
 /* Iterations in which the device did nothing are none of its. */
-static int take_iteration(struct starts *starts, const struct sn_waits *waits,
-			  const struct sn_iteration *one)
+static int take_iteration(struct starts *starts, uint64_t first, const struct sn_iteration *one)
 {
-	uint64_t first = first_work(waits, one);
 	if (first == one->end_ns)
 		return 0;
 	starts->count++;
 	starts->whole_ns += one->end_ns - one->start_ns;
 	starts->before_ns += first - one->start_ns;
 	return first > one->start_ns ? sn_intervals_add(&starts->before, one->start_ns, first) : 0;
+}
+
+/* From the iterations' begins to the device's. */
+static int find_before(struct starts *starts, size_t device, const struct sn_iteration *items,
+		       size_t count, struct sn_error *error)
+{
+	struct sn_iteration_work *works = malloc((count + 1) * sizeof(*works));
+	int result = works ? sn_iteration_work(starts->answers, device, items, count, works, error)
+			   : SN_ERR_MEMORY;
+	for (size_t i = 0; i < count && !result; i++)
+		result = take_iteration(starts, works[i].first_ns, items + i);
+	sn_intervals_settle(&starts->before);
+	free(works);
+	return result;
 }
 
 static int take_part(void *data, const struct sn_host_part *part)
@@ -94,9 +93,8 @@ static int look(const struct sn_answers *answers, size_t device, size_t first, s
 	};
 	char place[SN_PLACE_CHARS], name[SN_LABEL_CHARS];
 	int result = starts.values && starts.waits ? 0 : SN_ERR_MEMORY;
-	for (size_t i = first; i < next && !result; i++)
-		result = take_iteration(&starts, answers->waits + device, items + i);
-	sn_intervals_settle(&starts.before);
+	if (!result)
+		result = find_before(&starts, device, items + first, next - first, error);
 	if (!result && starts.count)
 		result = sn_host_walk(answers->db, answers->trace, items[first].profile,
 				      SONDE_EVENTS_BRIEF, take_part, &starts, error);

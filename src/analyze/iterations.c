@@ -14,8 +14,8 @@ static bool is_iteration(const struct sonde_db *db, uint32_t context)
 	return frame->flags & SN_FRAME_ITERATION;
 }
 
-static int take_block(const struct sonde_db *db, const struct sonde_track *track,
-		      const struct sonde_event_block *block, struct sn_iterations *iterations)
+int sn_iterations_take(struct sn_iterations *iterations, const struct sonde_db *db,
+		       uint32_t profile, const struct sonde_event_block *block)
 {
 	for (size_t i = 0; i < block->count; i++) {
 		if (!is_iteration(db, block->contexts[i]))
@@ -23,31 +23,10 @@ static int take_block(const struct sonde_db *db, const struct sonde_track *track
 		if (sn_vec_reserve(&iterations->items, &iterations->capacity,
 				   iterations->count + 1) < 0)
 			return SN_ERR_MEMORY;
-		iterations->items[iterations->count++] =
-		    (struct sn_iteration){block->starts_ns[i], block->ends_ns[i], track->profile,
-					  block->contexts[i], false};
+		iterations->items[iterations->count++] = (struct sn_iteration){
+		    block->starts_ns[i], block->ends_ns[i], profile, block->contexts[i], false};
 	}
 	return 0;
-}
-
-static int read_track(const struct sonde_db *db, const struct sonde_trace *trace, uint32_t number,
-		      struct sn_iterations *iterations, struct sn_error *error)
-{
-	const struct sonde_track *track = sonde_trace_track(trace, number);
-	struct sonde_event_cursor *cursor =
-	    sonde_event_cursor_new(trace, number, 0, UINT64_MAX, SONDE_EVENTS_BRIEF);
-	struct sonde_event_block block;
-	struct sonde_db_error why;
-	int result = cursor ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0)
-		if (take_block(db, track, &block, iterations)) {
-			sonde_event_cursor_free(cursor);
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		}
-	if (result < 0 && cursor)
-		sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-	sonde_event_cursor_free(cursor);
-	return result;
 }
 
 static int compare(const void *left, const void *right)
@@ -96,28 +75,18 @@ static int mark(struct sn_iteration *items, size_t count)
 	return 0;
 }
 
-int sn_iterations(const struct sonde_db *db, const struct sonde_trace *trace,
-		  struct sn_iterations *iterations, struct sn_error *error)
+int sn_iterations_settle(struct sn_iterations *iterations)
 {
-	int result = 0;
-	*iterations = (struct sn_iterations){0};
-	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
-		const struct sonde_track *track = sonde_trace_track(trace, i);
-		/* a stream's copy of an annotation says when its kernels ran */
-		if (track->kind == SONDE_TRACK_INTERVALS &&
-		    sonde_db_profile(db, track->profile)->kind == 0)
-			result = read_track(db, trace, i, iterations, error);
-	}
 	if (iterations->count)
 		qsort(iterations->items, iterations->count, sizeof(*iterations->items), compare);
-	for (size_t first = 0, next; first < iterations->count && !result; first = next) {
+	for (size_t first = 0, next; first < iterations->count; first = next) {
 		for (next = first + 1; next < iterations->count; next++)
 			if (iterations->items[next].context != iterations->items[first].context)
 				break;
 		if (mark(iterations->items + first, next - first))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return SN_ERR_MEMORY;
 	}
-	return result;
+	return 0;
 }
 
 void sn_iterations_release(struct sn_iterations *iterations)

@@ -17,14 +17,16 @@ struct sn_iteration {
 	bool is_unusual;
 };
 
+/* All zeroes: none. */
 struct sn_iterations {
 	struct sn_iteration *items; /* by context, profile, start */
 	size_t count, capacity;
 };
 
-/* 0 or a negative enum sn_err; release in either case. */
-int sn_iterations(const struct sonde_db *db, const struct sonde_trace *trace,
-		  struct sn_iterations *iterations, struct sn_error *error);
+/* Adds those of a block of a thread's track; then sn_iterations_settle. 0 or SN_ERR_MEMORY. */
+int sn_iterations_take(struct sn_iterations *iterations, const struct sonde_db *db,
+		       uint32_t profile, const struct sonde_event_block *block);
+int sn_iterations_settle(struct sn_iterations *iterations);
 void sn_iterations_release(struct sn_iterations *iterations);
 
 /* Of those of one context: mean, population deviation, median, in ns. */

@@ -1,98 +1,120 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations in order of time, played until the peak; see memory.h. */
+/* Allocations in order of time, played twice, the second time until the peak; see memory.h. */
 #include "memory.h"
 
-#include "attributes.h"
 #include "base/vec.h"
 #include "host.h"
+#include "memory_events.h"
 
 #include <string.h>
 
-enum wanted { BYTES, ADDRESS, TYPE, ID, ALLOCATED, RESERVED, WANTED };
-static const struct sn_attribute_wish wishes[WANTED] = {
-    {"bytes", SONDE_ATTRIBUTE_SIGNED},		 {"Addr", SONDE_ATTRIBUTE_SIGNED},
-    {"Device Type", SONDE_ATTRIBUTE_SIGNED},	 {"Device Id", SONDE_ATTRIBUTE_SIGNED},
-    {"Total Allocated", SONDE_ATTRIBUTE_SIGNED}, {"Total Reserved", SONDE_ATTRIBUTE_SIGNED}};
+/* What is held, by address: open addressing, without traces of what is gone. */
+struct held {
+	uint64_t address;
+	int64_t bytes; /* 0: the place is free */
+	uint32_t node;
+};
+
+struct held_set {
+	struct held *items;
+	size_t count, size; /* a power of two */
+};
+
+/* A device while it is played. */
+struct play {
+	int64_t held_bytes;
+	uint32_t first_track; /* where it was met first */
+	uint64_t first_position;
+	int step; /* of the curve, that is not over */
+	double allocated, reserved, most_allocated, most_reserved;
+	bool is_past_peak;
+	struct held_set held;
+};
 
 struct reading {
 	const struct sonde_db *db;
+	const struct sn_node_map *nodes;
 	struct sn_memory *memory;
-	struct sn_attributes attributes; /* of the block being read */
+	struct play *plays; /* by device */
+	size_t capacity;
 };
 
-static uint32_t device_of(struct reading *reading, uint32_t profile, uint32_t type, uint32_t id)
+/* ---- what is held ---- */
+
+static size_t home_of(const struct held_set *set, uint64_t address)
 {
-	struct sn_memory *memory = reading->memory;
-	for (uint32_t i = 0; i < memory->device_count; i++)
-		if (memory->devices[i].type == type && memory->devices[i].id == id &&
-		    sn_host_is_same_process(reading->db, memory->devices[i].profile, profile))
-			return i;
-	if (sn_vec_reserve(&memory->devices, &memory->device_capacity, memory->device_count + 1) <
-	    0)
-		return SONDE_NONE;
-	memory->devices[memory->device_count] =
-	    (struct sn_memory_device){.profile = profile, .type = type, .id = id};
-	return (uint32_t)memory->device_count++;
+	return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (set->size - 1);
 }
 
-static int take(struct reading *reading, uint32_t profile, const struct sonde_event_block *block,
-		size_t at)
+static size_t place_of(const struct held_set *set, uint64_t address)
 {
-	struct sn_memory *memory = reading->memory;
-	int64_t values[WANTED];
-	for (unsigned w = 0; w < WANTED; w++) {
-		uint64_t value;
-		values[w] = sn_attributes_get(&reading->attributes, w, at, &value) ? (int64_t)value
-										   : INT64_MIN;
-	}
-	if (values[BYTES] == INT64_MIN || values[ADDRESS] == INT64_MIN)
-		return 0;
-	uint32_t device =
-	    device_of(reading, profile, values[TYPE] == INT64_MIN ? 0 : (uint32_t)values[TYPE],
-		      values[ID] == INT64_MIN ? 0 : (uint32_t)values[ID]);
-	if (device == SONDE_NONE ||
-	    sn_vec_reserve(&memory->events, &memory->capacity, memory->count + 1) < 0)
+	size_t place = home_of(set, address);
+	while (set->items[place].bytes && set->items[place].address != address)
+		place = (place + 1) & (set->size - 1);
+	return place;
+}
+
+static int grow(struct held_set *set)
+{
+	struct held_set grown = {calloc(set->size ? 2 * set->size : 64, sizeof(*grown.items)),
+				 set->count, set->size ? 2 * set->size : 64};
+	if (!grown.items)
 		return SN_ERR_MEMORY;
-	memory->events[memory->count++] = (struct sn_memory_event){
-	    .time_ns = block->starts_ns[at],
-	    .address = (uint64_t)values[ADDRESS],
-	    .bytes = values[BYTES],
-	    .allocated = values[ALLOCATED],
-	    .reserved = values[RESERVED],
-	    .context = block->contexts[at],
-	    .device = device,
-	};
+	for (size_t i = 0; i < set->size; i++)
+		if (set->items[i].bytes)
+			grown.items[place_of(&grown, set->items[i].address)] = set->items[i];
+	free(set->items);
+	*set = grown;
 	return 0;
 }
 
-static int read_track(struct reading *reading, const struct sonde_trace *trace, uint32_t number,
-		      struct sn_error *error)
+static int hold(struct held_set *set, const struct held *held)
 {
-	struct sonde_event_cursor *cursor = sonde_event_cursor_new(trace, number, 0, UINT64_MAX, 0);
-	struct sonde_event_block block;
-	struct sonde_db_error why;
-	int result = cursor ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0) {
-		sn_attributes_read(&reading->attributes, cursor, &block);
-		for (size_t i = 0; i < block.count && result > 0; i++)
-			if (take(reading, sonde_trace_track(trace, number)->profile, &block, i))
-				result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	}
-	if (cursor && result == SN_ERR_FORMAT)
-		sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-	sonde_event_cursor_free(cursor);
-	return result;
+	if (2 * set->count >= set->size && grow(set))
+		return SN_ERR_MEMORY;
+	size_t place = place_of(set, held->address);
+	set->count += !set->items[place].bytes;
+	set->items[place] = *held;
+	return 0;
 }
 
-static int compare(const void *left, const void *right)
+static void drop(struct held_set *set, uint64_t address)
 {
-	const struct sn_memory_event *a = left, *b = right;
-	if (a->device != b->device)
-		return a->device < b->device ? -1 : 1;
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
-	/* a release before an allocation: no peak where there is none */
-	return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+	if (!set->size)
+		return;
+	size_t mask = set->size - 1, hole = place_of(set, address);
+	if (!set->items[hole].bytes)
+		return;
+	set->count--;
+	/* what follows moves up where its home is not behind the hole */
+	for (size_t next = (hole + 1) & mask; set->items[next].bytes; next = (next + 1) & mask) {
+		size_t home = home_of(set, set->items[next].address);
+		if (((next - home) & mask) < ((next - hole) & mask))
+			continue;
+		set->items[hole] = set->items[next];
+		hole = next;
+	}
+	set->items[hole].bytes = 0;
+}
+
+/* ---- devices ---- */
+
+static uint32_t device_of(struct reading *reading, const struct sn_memory_event *event)
+{
+	struct sn_memory *memory = reading->memory;
+	for (uint32_t i = 0; i < memory->device_count; i++)
+		if (memory->devices[i].type == event->type && memory->devices[i].id == event->id &&
+		    sn_host_is_same_process(reading->db, memory->devices[i].profile,
+					    event->profile))
+			return i;
+	if (sn_vec_reserve(&memory->devices, &memory->device_capacity, memory->device_count + 1) <
+		0 ||
+	    sn_vec_reserve(&reading->plays, &reading->capacity, memory->device_count + 1) < 0)
+		return SONDE_NONE;
+	memory->devices[memory->device_count] = (struct sn_memory_device){
+	    .profile = event->profile, .type = event->type, .id = event->id};
+	reading->plays[memory->device_count] = (struct play){.first_track = UINT32_MAX};
+	return (uint32_t)memory->device_count++;
 }
 
 /* No recording is believed to hold more than there can be. */
@@ -102,122 +124,172 @@ static int64_t add(int64_t a, int64_t b)
 	return !__builtin_add_overflow(a, b, &sum) ? sum : b < 0 ? -INT64_MAX : INT64_MAX;
 }
 
-/* Totals where the allocator does not tell them, the peak and the curve. */
-static void measure(struct sn_memory_device *device, struct sn_memory_event *events, size_t count)
+/* The allocator's total, or where it does not tell the sum so far. */
+static int64_t allocated_by(struct play *play, const struct sn_memory_event *event)
 {
-	int64_t held = 0;
-	device->event_count = count;
-	device->start_ns = events[0].time_ns;
-	device->end_ns = events[count - 1].time_ns + 1;
-	for (size_t i = 0; i < count; i++) {
-		struct sn_memory_event *event = events + i;
-		held = add(held, event->bytes);
-		if (event->allocated == INT64_MIN)
-			event->allocated = held;
-		if (event->bytes > 0) {
-			device->allocation_count++;
-			device->allocated_bytes += (double)event->bytes;
+	play->held_bytes = add(play->held_bytes, event->bytes);
+	return event->allocated == INT64_MIN ? play->held_bytes : event->allocated;
+}
+
+/* ---- the first time: totals and the peak ---- */
+
+static void note_place(struct sn_memory_device *device, struct play *play,
+		       const struct sn_memory_event *event)
+{
+	if (event->track > play->first_track ||
+	    (event->track == play->first_track && event->position > play->first_position))
+		return;
+	play->first_track = event->track;
+	play->first_position = event->position;
+	device->profile = event->profile;
+}
+
+static void measure(struct sn_memory_device *device, struct play *play,
+		    const struct sn_memory_event *event)
+{
+	bool is_first = !device->event_count++;
+	int64_t allocated = allocated_by(play, event);
+	note_place(device, play, event);
+	if (is_first)
+		device->start_ns = event->time_ns;
+	device->end_ns = event->time_ns + 1;
+	if (event->bytes > 0) {
+		device->allocation_count++;
+		device->allocated_bytes += (double)event->bytes;
+	}
+	if (is_first || allocated > device->peak_bytes) {
+		device->peak_bytes = allocated;
+		device->peak_ns = event->time_ns;
+	}
+	if (event->reserved > device->peak_reserved_bytes)
+		device->peak_reserved_bytes = event->reserved;
+	device->end_bytes = allocated;
+}
+
+/* In the order in which a reader of one track after the other meets them: few, so by insertion. */
+static void order_devices(struct reading *reading)
+{
+	struct sn_memory *memory = reading->memory;
+	for (size_t i = 1; i < memory->device_count; i++) {
+		struct sn_memory_device device = memory->devices[i];
+		struct play play = reading->plays[i];
+		size_t at = i;
+		for (; at; at--) {
+			const struct play *before = reading->plays + at - 1;
+			if (before->first_track < play.first_track ||
+			    (before->first_track == play.first_track &&
+			     before->first_position < play.first_position))
+				break;
+			memory->devices[at] = memory->devices[at - 1];
+			reading->plays[at] = *before;
 		}
-		if (!i || event->allocated > device->peak_bytes) {
-			device->peak_bytes = event->allocated;
-			device->peak_ns = event->time_ns;
-		}
-		if (event->reserved > device->peak_reserved_bytes)
-			device->peak_reserved_bytes = event->reserved;
-		device->end_bytes = event->allocated;
+		memory->devices[at] = device;
+		reading->plays[at] = play;
 	}
 }
 
-static void draw(struct sn_memory_device *device, const struct sn_memory_event *events,
-		 size_t count)
+/* ---- the second time: the curve, and who holds what at the peak ---- */
+
+static void end_step(struct sn_memory_device *device, struct play *play)
+{
+	device->allocated[play->step] = play->most_allocated;
+	device->reserved[play->step++] = play->most_reserved;
+	play->most_allocated = play->allocated;
+	play->most_reserved = play->reserved;
+}
+
+static void draw(struct sn_memory_device *device, struct play *play,
+		 const struct sn_memory_event *event, int64_t allocated)
 {
 	double step = (double)(device->end_ns - device->start_ns) / SN_MEMORY_STEPS;
-	double allocated = 0, reserved = 0;
-	size_t at = 0;
-	for (int i = 0; i < SN_MEMORY_STEPS; i++) {
-		double most = allocated, most_reserved = reserved;
-		while (at < count &&
-		       ((double)(events[at].time_ns - device->start_ns) < (i + 1) * step ||
-			i + 1 == SN_MEMORY_STEPS)) {
-			allocated = (double)events[at].allocated;
-			if (events[at].reserved != INT64_MIN)
-				reserved = (double)events[at].reserved;
-			most = allocated > most ? allocated : most;
-			most_reserved = reserved > most_reserved ? reserved : most_reserved;
-			at++;
-		}
-		device->allocated[i] = most;
-		device->reserved[i] = most_reserved;
-	}
+	while (play->step + 1 < SN_MEMORY_STEPS &&
+	       (double)(event->time_ns - device->start_ns) >= (play->step + 1) * step)
+		end_step(device, play);
+	play->allocated = (double)allocated;
+	if (event->reserved != INT64_MIN)
+		play->reserved = (double)event->reserved;
+	if (play->allocated > play->most_allocated)
+		play->most_allocated = play->allocated;
+	if (play->reserved > play->most_reserved)
+		play->most_reserved = play->reserved;
 }
 
-struct held {
-	int64_t bytes;
-	uint32_t node;
-};
-
-/* Who has allocated what is held at the peak. */
-static int find_owners(const struct sn_node_map *nodes, struct sn_memory_device *device,
-		       const struct sn_memory_event *events, size_t count)
+static int replay(struct reading *reading, uint32_t number, const struct sn_memory_event *event)
 {
-	struct sn_intern addresses = {0};
-	struct held *held = NULL;
-	size_t capacity = 0;
-	int result = 0;
-	device->owners = calloc(nodes->table.count + 1ull, sizeof(*device->owners));
-	device->owner_counts = calloc(nodes->table.count + 1ull, sizeof(*device->owner_counts));
+	struct sn_memory_device *device = reading->memory->devices + number;
+	struct play *play = reading->plays + number;
+	int64_t allocated = allocated_by(play, event);
+	draw(device, play, event, allocated);
+	if (play->is_past_peak)
+		return 0;
+	play->is_past_peak = event->time_ns == device->peak_ns && allocated == device->peak_bytes;
+	struct held held = {event->address, event->bytes,
+			    reading->nodes->of_context[event->context]};
+	if (event->bytes > 0)
+		return hold(&play->held, &held);
+	drop(&play->held, event->address);
+	return 0;
+}
+
+static int finish(struct reading *reading, uint32_t number)
+{
+	struct sn_memory_device *device = reading->memory->devices + number;
+	struct play *play = reading->plays + number;
+	size_t nodes = reading->nodes->table.count;
+	device->owners = calloc(nodes + 1, sizeof(*device->owners));
+	device->owner_counts = calloc(nodes + 1, sizeof(*device->owner_counts));
 	if (!device->owners || !device->owner_counts)
 		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < count && !result; i++) {
-		const struct sn_memory_event *event = events + i;
-		uint32_t number =
-		    sn_intern_add(&addresses, &event->address, sizeof(event->address));
-		if (number == SN_INTERN_NONE || sn_vec_reserve(&held, &capacity, number + 1ull) < 0)
-			result = SN_ERR_MEMORY;
-		else
-			held[number] = (struct held){event->bytes > 0 ? event->bytes : 0,
-						     nodes->of_context[event->context]};
-		if (event->time_ns == device->peak_ns && event->allocated == device->peak_bytes)
-			break;
-	}
-	for (uint32_t i = 0; i < addresses.count && !result; i++) {
-		if (!held[i].bytes)
+	while (play->step < SN_MEMORY_STEPS)
+		end_step(device, play);
+	for (size_t i = 0; i < play->held.size; i++) {
+		const struct held *held = play->held.items + i;
+		if (!held->bytes)
 			continue;
-		device->owners[held[i].node] += (double)held[i].bytes;
-		device->owner_counts[held[i].node]++;
-		device->known_bytes = add(device->known_bytes, held[i].bytes);
+		device->owners[held->node] += (double)held->bytes;
+		device->owner_counts[held->node]++;
+		device->known_bytes = add(device->known_bytes, held->bytes);
 	}
-	sn_intern_release(&addresses);
-	free(held);
-	return result;
+	return 0;
+}
+
+/* ---- all ---- */
+
+/* All events once; `again`: the devices are known. */
+static int play_all(struct reading *reading, const struct sonde_trace *trace, bool again,
+		    struct sn_error *error)
+{
+	struct sn_memory_events *events;
+	struct sn_memory_event event;
+	int result = sn_memory_events_open(reading->db, trace, &events, error), found = 0;
+	while (!result && (found = sn_memory_events_next(events, &event, error)) > 0) {
+		uint32_t number = device_of(reading, &event);
+		if (number == SONDE_NONE || (again && replay(reading, number, &event)))
+			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		else if (!again)
+			measure(reading->memory->devices + number, reading->plays + number, &event);
+	}
+	sn_memory_events_free(events);
+	return result ? result : found;
 }
 
 int sn_memory(const struct sonde_db *db, const struct sonde_trace *trace,
 	      const struct sn_node_map *nodes, struct sn_memory *memory, struct sn_error *error)
 {
-	struct reading reading = {.db = db, .memory = memory};
+	struct reading reading = {.db = db, .nodes = nodes, .memory = memory};
 	*memory = (struct sn_memory){0};
-	int result = sn_attributes_init(&reading.attributes, db, trace, wishes, WANTED)
-			 ? sn_fail(error, SN_ERR_MEMORY, "out of memory")
-			 : 0;
-	bool has_addresses = !result && reading.attributes.keys[ADDRESS] != SONDE_NONE;
-	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result && has_addresses; i++)
-		if (sonde_trace_track(trace, i)->kind == SONDE_TRACK_INSTANTS)
-			result = read_track(&reading, trace, i, error);
-	sn_attributes_release(&reading.attributes);
-	if (result || !memory->count)
-		return result;
-	qsort(memory->events, memory->count, sizeof(*memory->events), compare);
-	for (size_t first = 0, next; first < memory->count && !result; first = next) {
-		struct sn_memory_device *device = memory->devices + memory->events[first].device;
-		for (next = first + 1; next < memory->count; next++)
-			if (memory->events[next].device != memory->events[first].device)
-				break;
-		measure(device, memory->events + first, next - first);
-		draw(device, memory->events + first, next - first);
-		if (find_owners(nodes, device, memory->events + first, next - first))
+	int result = play_all(&reading, trace, false, error);
+	order_devices(&reading);
+	for (size_t i = 0; i < memory->device_count; i++)
+		reading.plays[i] = (struct play){.step = 0};
+	if (!result && memory->device_count)
+		result = play_all(&reading, trace, true, error);
+	for (uint32_t i = 0; i < memory->device_count; i++) {
+		if (!result && finish(&reading, i))
 			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		free(reading.plays[i].held.items);
 	}
+	free(reading.plays);
 	return result;
 }
 
@@ -228,6 +300,5 @@ void sn_memory_release(struct sn_memory *memory)
 		free(memory->devices[i].owner_counts);
 	}
 	free(memory->devices);
-	free(memory->events);
 	*memory = (struct sn_memory){0};
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory over time, by device: from allocations and releases with addresses, as torch.profiler
- * records them with profile_memory, and who owns what is held at the peak.
+ * records them with profile_memory, and who owns what is held at the peak. They are read twice, in
+ * order of time: for the totals, and for the curve and the owners. Of them only what is held at the
+ * moment is kept.
  */
 #ifndef SN_ANALYZE_MEMORY_H
 #define SN_ANALYZE_MEMORY_H
@@ -10,13 +12,6 @@
 #include "sonde/trace.h"
 
 #include "base/error.h"
-
-struct sn_memory_event {
-	uint64_t time_ns, address;
-	int64_t bytes;		     /* negative: released */
-	int64_t allocated, reserved; /* by the allocator, thereafter; INT64_MIN not recorded */
-	uint32_t context, device;    /* position in sn_memory */
-};
 
 enum { SN_MEMORY_STEPS = 240 };
 
@@ -35,9 +30,7 @@ struct sn_memory_device {
 };
 
 struct sn_memory {
-	struct sn_memory_event *events; /* by device and time */
-	size_t count, capacity;
-	struct sn_memory_device *devices;
+	struct sn_memory_device *devices; /* in the order in which they are met, track by track */
 	size_t device_count, device_capacity;
 };
 

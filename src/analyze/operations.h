@@ -1,52 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All operations of all devices in memory, each with the call that launched it: what analyses that
- * look from one to the other need. 40 bytes for an operation, as many for a call that launched any;
- * what threads do beside that is never held, but walked over (host.h).
+ * The operations of a device in order of start: read anew by whoever needs them, and never held.
+ * Memory is a block for each lane of its streams.
  */
 #ifndef SN_ANALYZE_OPERATIONS_H
 #define SN_ANALYZE_OPERATIONS_H
 
-#include "device_time.h"
+#include "base/error.h"
+#include "sonde/trace.h"
 
-/* A call of a thread that started something on a device: of equal links the first. */
-struct sn_launch {
-	uint64_t link, start_ns, end_ns; /* end 0: no call with that link is recorded */
-	uint32_t profile, context;
+enum sn_device_work {
+	SN_WORK_COMPUTE, /* kernels and fills */
+	SN_WORK_COMMUNICATION,
+	SN_WORK_COPY,
+	SN_WORK_KINDS,
+	SN_WORK_NONE = SN_WORK_KINDS, /* an annotation of the stream */
 };
+
+/* What a context of a device's stream does. */
+enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context);
+
+/* The same, found out once for each context; `launched_only`: those that nobody recorded has
+ * launched are none. */
+struct sn_device_works {
+	const struct sonde_db *db;
+	bool launched_only;
+	uint8_t *known; /* by context: enum sn_device_work + 1; 0 not known yet */
+};
+/* 0 or SN_ERR_MEMORY; release in either case. */
+int sn_device_works_init(struct sn_device_works *works, const struct sonde_db *db,
+			 bool launched_only);
+void sn_device_works_release(struct sn_device_works *works);
+enum sn_device_work sn_device_works_of(const struct sn_device_works *works, uint32_t context);
 
 struct sn_operation {
 	uint64_t start_ns, end_ns;
+	uint64_t link; /* to the call that launched it (launches.h); 0: none */
 	uint32_t context, profile;
-	uint32_t launch; /* position, SONDE_NONE: not recorded */
-	uint8_t work;	 /* enum sn_device_work */
+	enum sn_device_work work;
 };
 
-struct sn_device_operations {
-	int32_t rank;
-	uint32_t device, run;
-	uint32_t profile;	    /* one of the device's streams */
-	struct sn_operation *items; /* in order of start */
-	size_t count, capacity;
-};
+struct sn_operations;
 
-/* Devices are those of sn_device_times with the same trace, in the same order. */
-struct sn_operations {
-	struct sn_device_operations *devices;
-	size_t device_count;
-	struct sn_launch *launches; /* by link */
-	size_t launch_count;
-};
-
-/* 0 or a negative enum sn_err; release in either case. */
-int sn_operations(const struct sonde_db *db, const struct sonde_trace *trace, bool launched_only,
-		  struct sn_operations *operations, struct sn_error *error);
-void sn_operations_release(struct sn_operations *operations);
-
-/* The launch with that link, or NULL: none, or it is not recorded. */
-const struct sn_launch *sn_operations_launch(const struct sn_operations *operations, uint64_t link);
-/* That of an operation. */
-const struct sn_launch *sn_operation_launch(const struct sn_operations *operations,
-					    const struct sn_operation *operation);
+/* Of the streams whose tracks these are; of one of them alone, unless `profile` is SONDE_NONE.
+ * Trace and works must outlive it. NULL without memory. */
+struct sn_operations *sn_operations_new(const struct sonde_trace *trace,
+					const struct sn_device_works *works, const uint32_t *tracks,
+					size_t count, uint32_t profile);
+void sn_operations_free(struct sn_operations *operations);
+/* 1 and the next operation, 0 at the end, or a negative enum sn_err. */
+int sn_operations_next(struct sn_operations *operations, struct sn_operation *operation,
+		       struct sn_error *error);
 
 #endif

@@ -4,11 +4,12 @@
 #include "critical_path.h"
 #include "format/measurement.h"
 #include "host.h"
+#include "path_operations.h"
 
 #include <string.h>
 
 /* Shorter silences of a thread are its own affair. */
-enum { SILENCE_NS = 5000, LOOK_BACK = 64 };
+enum { SILENCE_NS = 5000, LOOK_BACK = SN_PATH_LOOK_BACK };
 /* Of activities that start together: an arrival, their meeting, all else. */
 enum { RANK_ARRIVAL, RANK_MEETING, RANK_OTHER };
 
@@ -43,7 +44,10 @@ struct build {
 	size_t part_count, part_capacity;
 	struct silence *silences; /* by start */
 	size_t silence_count, silence_capacity;
-	uint32_t *launches;    /* by launch: its activity */
+	struct sn_path_operations *devices; /* of the process; of other ones nothing */
+	struct sn_intern links;		    /* of calls that have launched something */
+	uint32_t *launches;		    /* by number of the link: their activities */
+	size_t launch_capacity;
 	uint32_t *meetings;    /* by collective: its activity */
 	uint32_t *collectives; /* by arrival: its collective */
 	uint32_t *arrivals;    /* by participant and own start */
@@ -218,13 +222,20 @@ static struct ending other_stream(const struct streams *streams, uint32_t profil
 	return found;
 }
 
+/* The activity that launched what has the link, SONDE_NONE: it is in no window. */
+static uint32_t launcher_of(const struct build *build, uint64_t link)
+{
+	uint32_t number =
+	    link ? sn_intern_find(&build->links, &link, sizeof(link)) : SN_INTERN_NONE;
+	return number == SN_INTERN_NONE ? SONDE_NONE : build->launches[number];
+}
+
 /* What an operation had to wait for. */
 static int connect_operation(struct build *build, const struct sn_operation *one, uint32_t first,
 			     uint64_t latency, struct streams *streams, const struct stream *before)
 {
-	const struct sn_launch *launch = sn_operation_launch(&build->answers->operations, one);
 	uint64_t start = common(build, one->start_ns), explained = 0;
-	uint32_t launcher = launch ? build->launches[one->launch] : SONDE_NONE;
+	uint32_t launcher = launcher_of(build, one->link);
 	if (launcher != SONDE_NONE) {
 		uint64_t called = build->graph->activities[launcher].start_ns;
 		uint64_t least = start > called ? start - called : 0;
@@ -262,22 +273,11 @@ static int note_end(struct build *build, uint64_t end_ns, uint32_t activity)
 	return 0;
 }
 
-static bool is_in_window(const struct build *build, const struct sn_operation *one)
-{
-	const struct sn_path_window *window = build->window;
-	const struct sn_launch *launch = sn_operation_launch(&build->answers->operations, one);
-	if (launch && launch->start_ns >= window->to_ns)
-		return false;
-	if (launch && launch->start_ns >= window->from_ns)
-		return true;
-	return one->start_ns < window->to_ns && one->end_ns > window->from_ns;
-}
-
 static int add_one(struct build *build, const struct sn_operation *one, size_t device,
 		   struct streams *streams)
 {
 	uint64_t start = common(build, one->start_ns), end = common(build, one->end_ns);
-	uint64_t latency = build->answers->waits[device].launch_latency_ns;
+	uint64_t latency = build->answers->times.devices[device].launch_latency_ns;
 	struct stream *stream = stream_of(streams, one->profile);
 	uint32_t number =
 	    one->work == SN_WORK_COMMUNICATION ? find_collective(build, device, start) : SONDE_NONE;
@@ -309,14 +309,12 @@ static int add_operations(struct build *build)
 	const struct sn_answers *answers = build->answers;
 	int result = 0;
 	build->end_count = 0;
-	for (size_t d = 0; d < answers->operations.device_count && !result; d++) {
-		const struct sn_device_operations *device = answers->operations.devices + d;
+	for (size_t d = 0; d < answers->times.count && !result; d++) {
+		const struct sn_path_operations *device = build->devices + d;
 		struct streams streams = {0};
-		if (!sn_host_is_same_process(answers->db, device->profile, build->window->profile))
-			continue;
 		for (size_t i = 0; i < device->count && !result; i++)
-			if (is_in_window(build, device->items + i))
-				result = add_one(build, device->items + i, d, &streams);
+			if (device->items[i].is_in_window)
+				result = add_one(build, &device->items[i].operation, d, &streams);
 		free(streams.items);
 	}
 	if (build->end_count)
@@ -387,15 +385,19 @@ static uint32_t add_part(struct build *build, const struct part *part, uint64_t 
 	return sn_path_graph_add(build->graph, &activity);
 }
 
-static void note_launch(struct build *build, const struct part *part)
+static int note_launch(struct build *build, const struct part *part)
 {
-	const struct sn_launch *launch =
-	    sn_operations_launch(&build->answers->operations, part->link);
+	const struct sn_launch *launch = sn_launches_find(build->answers->launches, part->link);
 	if (!launch || launch->start_ns != part->call_start_ns)
-		return;
-	uint32_t *activity = build->launches + (launch - build->answers->operations.launches);
-	if (*activity == SONDE_NONE)
-		*activity = part->activity;
+		return 0;
+	uint32_t count = build->links.count,
+		 number = sn_intern_add(&build->links, &part->link, sizeof(part->link));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&build->launches, &build->launch_capacity, number + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	if (number == count)
+		build->launches[number] = part->activity;
+	return 0;
 }
 
 static int add_silence(struct build *build, const struct silence *silence)
@@ -488,7 +490,8 @@ static int split_part(struct build *build, struct chain *chain, struct part *par
 	build->graph->activities[head].ends = false; /* it would have waited for less */
 	if (part->activity == SONDE_NONE)
 		part->activity = head;
-	note_launch(build, part);
+	if (note_launch(build, part))
+		return SN_ERR_MEMORY;
 	chain->last = head;
 	chain->is_waiting = true;
 	return 0;
@@ -502,7 +505,8 @@ static int finish_part(struct build *build, struct chain *chain, struct part *pa
 		return SN_ERR_MEMORY;
 	if (part->activity == SONDE_NONE) {
 		part->activity = *made;
-		note_launch(build, part);
+		if (note_launch(build, part))
+			return SN_ERR_MEMORY;
 	}
 	*chain = (struct chain){*made, false};
 	return 0;
@@ -639,23 +643,21 @@ static uint64_t waited_until(const struct build *build, const struct part *part)
 {
 	const struct sn_answers *answers = build->answers;
 	uint64_t latest = 0;
-	for (size_t d = 0; d < answers->operations.device_count; d++) {
-		const struct sn_device_operations *device = answers->operations.devices + d;
-		if (!sn_host_is_same_process(answers->db, device->profile, part->profile))
-			continue;
+	for (size_t d = 0; d < answers->times.count; d++) {
+		const struct sn_path_operations *device = build->devices + d;
 		/* those that start before the call returns; of these few end late */
 		size_t low = 0, high = device->count;
 		while (low < high) {
 			size_t middle = (low + high) / 2;
-			if (common(build, device->items[middle].start_ns) < part->end_ns)
+			if (common(build, device->items[middle].operation.start_ns) < part->end_ns)
 				low = middle + 1;
 			else
 				high = middle;
 		}
 		for (size_t i = low; i-- && low - i <= LOOK_BACK;) {
-			uint64_t end = common(build, device->items[i].end_ns);
+			uint64_t end = common(build, device->items[i].operation.end_ns);
 			if (end <= part->end_ns && end > part->start_ns && end > latest &&
-			    is_in_window(build, device->items + i))
+			    device->items[i].is_in_window)
 				latest = end;
 		}
 	}
@@ -791,13 +793,30 @@ static uint64_t loud_time(const struct part *parts, uint32_t count)
 	return time;
 }
 
+static int load_devices(struct build *build, struct sn_error *error)
+{
+	const struct sn_answers *answers = build->answers;
+	int result = 0;
+	for (size_t d = 0; d < answers->times.count && !result; d++) {
+		sn_path_operations_release(build->devices + d);
+		if (sn_host_is_same_process(answers->db, answers->times.devices[d].profile,
+					    build->window->profile))
+			result = sn_path_operations(answers, d, build->window, build->devices + d,
+						    error);
+	}
+	return result;
+}
+
 static int build_process(struct build *build, struct sn_error *error)
 {
 	struct threads threads = {0};
 	uint64_t most = 0;
 	build->part_count = build->silence_count = 0;
-	int result = sn_host_walk(build->answers->db, build->answers->trace, build->window->profile,
-				  0, take_part, build, error);
+	int result = load_devices(build, error);
+	if (!result)
+		result = sn_host_walk_window(build->answers->db, build->answers->trace,
+					     build->window->profile, build->window->from_ns,
+					     build->window->to_ns, 0, take_part, build, error);
 	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
 		for (next = first + 1; next < build->part_count; next++)
 			if (build->parts[next].profile != build->parts[first].profile)
@@ -832,17 +851,22 @@ static int build_process(struct build *build, struct sn_error *error)
 int sn_path_build(const struct sn_answers *answers, const struct sn_path_window *windows,
 		  size_t count, struct sn_path_graph *graph, struct sn_error *error)
 {
-	size_t launches = (answers->operations.launch_count + 1) * sizeof(uint32_t);
-	struct build build = {.answers = answers, .graph = graph, .launches = malloc(launches)};
-	int result = build.launches ? index_arrivals(&build) : SN_ERR_MEMORY;
-	if (build.launches)
-		memset(build.launches, 0xff, launches);
+	struct build build = {
+	    .answers = answers,
+	    .graph = graph,
+	    .devices = calloc(answers->times.count + 1, sizeof(*build.devices)),
+	};
+	int result = build.devices ? index_arrivals(&build) : SN_ERR_MEMORY;
 	for (size_t i = 0; i < count && !result; i++) {
 		build.window = windows + i;
 		result = build_process(&build, error);
 	}
 	free(build.parts);
 	free(build.silences);
+	for (size_t d = 0; d < answers->times.count && build.devices; d++)
+		sn_path_operations_release(build.devices + d);
+	free(build.devices);
+	sn_intern_release(&build.links);
 	free(build.launches);
 	free(build.meetings);
 	free(build.collectives);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches and starts, each sorted, and merged; see queue.h. */
+/* Launches and starts, each in order, and merged; see queue.h. */
 #include "queue.h"
 
 #include <stdbool.h>
@@ -8,37 +8,43 @@
 enum { LENGTHS = 1 << 16 }; /* longer queues are counted as that long in quantiles */
 
 struct times {
-	uint64_t *launches, *starts, *delays;
+	struct sn_runs launches, starts, delays;
 	uint64_t *at_length; /* time at each length */
 };
 
-static int compare(const void *left, const void *right)
+static int take(const struct sn_operation *one, const struct sn_launch *launch, struct times *times,
+		struct sn_queue *queue, struct sn_error *error)
 {
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-	return (a > b) - (a < b);
+	if (!queue->count && !queue->unknown_count)
+		queue->start_ns = one->start_ns;
+	queue->end_ns = one->end_ns > queue->end_ns ? one->end_ns : queue->end_ns;
+	/* clocks of a device may run ahead of the host's */
+	if (!launch || launch->start_ns > one->start_ns) {
+		queue->unknown_count++;
+		return 0;
+	}
+	uint64_t delay = one->start_ns - launch->start_ns;
+	queue->count++;
+	int result = sn_runs_add(&times->launches, &launch->start_ns, error);
+	if (!result)
+		result = sn_runs_add(&times->starts, &one->start_ns, error);
+	return result ? result : sn_runs_add(&times->delays, &delay, error);
 }
 
-static void collect(const struct sn_operations *operations,
-		    const struct sn_device_operations *device, uint32_t profile,
-		    struct times *times, struct sn_queue *queue)
+static int collect(const struct sn_answers *answers, size_t device, uint32_t profile,
+		   struct times *times, struct sn_queue *queue, struct sn_error *error)
 {
-	for (size_t i = 0; i < device->count; i++) {
-		const struct sn_operation *one = device->items + i;
-		const struct sn_launch *launch = sn_operation_launch(operations, one);
-		if (profile != SONDE_NONE && one->profile != profile)
-			continue;
-		if (!queue->count && !queue->unknown_count)
-			queue->start_ns = one->start_ns;
-		queue->end_ns = one->end_ns > queue->end_ns ? one->end_ns : queue->end_ns;
-		/* clocks of a device may run ahead of the host's */
-		if (!launch || launch->start_ns > one->start_ns) {
-			queue->unknown_count++;
-			continue;
-		}
-		times->launches[queue->count] = launch->start_ns;
-		times->starts[queue->count] = one->start_ns;
-		times->delays[queue->count++] = one->start_ns - launch->start_ns;
+	struct sn_operations *operations =
+	    sn_device_times_read(&answers->times, answers->trace, device, profile);
+	struct sn_operation one;
+	int result = operations ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	while (result > 0 && (result = sn_operations_next(operations, &one, error)) > 0) {
+		int taken =
+		    take(&one, sn_launches_find(answers->launches, one.link), times, queue, error);
+		result = taken ? taken : 1;
 	}
+	sn_operations_free(operations);
+	return result ? result : sn_launches_check(answers->launches, error);
 }
 
 /* The length has been what it is from `from` to `to`. */
@@ -62,22 +68,25 @@ static void pass(struct sn_queue *queue, struct times *times, uint64_t length, u
 	}
 }
 
-static void sweep(struct sn_queue *queue, struct times *times)
+static int sweep(struct sn_queue *queue, struct times *times, struct sn_error *error)
 {
-	uint64_t length = 0, now = 0;
-	size_t launched = 0, started = 0;
-	while (started < queue->count) {
-		bool launches =
-		    launched < queue->count && times->launches[launched] <= times->starts[started];
-		uint64_t time = launches ? times->launches[launched] : times->starts[started];
+	uint64_t length = 0, now = 0, launch = 0, start = 0;
+	int has_launch = sn_runs_next(&times->launches, &launch, error);
+	int has_start = sn_runs_next(&times->starts, &start, error);
+	while (has_start > 0 && has_launch >= 0) {
+		bool launches = has_launch && launch <= start;
+		uint64_t time = launches ? launch : start;
 		if (time > now)
 			pass(queue, times, length, now, time);
 		now = time;
-		launched += launches;
-		started += !launches;
 		length = launches ? length + 1 : length - 1;
+		if (launches)
+			has_launch = sn_runs_next(&times->launches, &launch, error);
+		else
+			has_start = sn_runs_next(&times->starts, &start, error);
 	}
 	pass(queue, times, 0, now, queue->end_ns);
+	return has_start < 0 ? has_start : has_launch < 0 ? has_launch : 0;
 }
 
 static uint64_t quantile(const struct times *times, uint64_t whole, double share)
@@ -91,32 +100,52 @@ static uint64_t quantile(const struct times *times, uint64_t whole, double share
 	return LENGTHS;
 }
 
-int sn_queue(const struct sn_operations *operations, const struct sn_device_operations *device,
-	     uint32_t profile, struct sn_queue *queue)
+static int find_delays(struct times *times, struct sn_queue *queue, struct sn_error *error)
 {
-	size_t most = device->count + 1;
-	struct times times = {malloc(most * sizeof(uint64_t)), malloc(most * sizeof(uint64_t)),
-			      malloc(most * sizeof(uint64_t)), calloc(LENGTHS, sizeof(uint64_t))};
+	uint64_t delay;
+	for (size_t i = 0; i < queue->count && i <= queue->count * 95 / 100; i++) {
+		int result = sn_runs_next(&times->delays, &delay, error);
+		if (result < 0)
+			return result;
+		if (i == queue->count / 2)
+			queue->median_delay_ns = delay;
+		queue->p95_delay_ns = delay;
+	}
+	return 0;
+}
+
+static int finish(struct times *times, struct sn_queue *queue, struct sn_error *error)
+{
+	int result = sn_runs_finish(&times->launches, error);
+	if (!result)
+		result = sn_runs_finish(&times->starts, error);
+	if (!result)
+		result = sn_runs_finish(&times->delays, error);
+	if (!result)
+		result = sweep(queue, times, error);
+	return result ? result : find_delays(times, queue, error);
+}
+
+int sn_queue(const struct sn_answers *answers, size_t device, uint32_t profile,
+	     struct sn_queue *queue, struct sn_error *error)
+{
+	struct times times = {.at_length = calloc(LENGTHS, sizeof(uint64_t))};
+	struct sn_runs *const all[] = {&times.launches, &times.starts, &times.delays};
 	*queue = (struct sn_queue){0};
-	bool has_memory = times.launches && times.starts && times.delays && times.at_length;
-	if (has_memory) {
-		collect(operations, device, profile, &times, queue);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		sn_runs_init(all[i], 1, 1, sn_answers_sorting(answers));
+	int result = times.at_length ? collect(answers, device, profile, &times, queue, error)
+				     : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		result = finish(&times, queue, error);
+	if (!result) {
 		uint64_t whole = queue->end_ns - queue->start_ns;
-		qsort(times.launches, queue->count, sizeof(uint64_t), compare);
-		qsort(times.starts, queue->count, sizeof(uint64_t), compare);
-		qsort(times.delays, queue->count, sizeof(uint64_t), compare);
-		sweep(queue, &times);
 		queue->empty_share = whole ? (double)times.at_length[0] / (double)whole : 0;
 		queue->median = quantile(&times, whole, 0.5);
 		queue->p95 = quantile(&times, whole, 0.95);
-		if (queue->count) {
-			queue->median_delay_ns = times.delays[queue->count / 2];
-			queue->p95_delay_ns = times.delays[queue->count * 95 / 100];
-		}
 	}
-	free(times.launches);
-	free(times.starts);
-	free(times.delays);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		sn_runs_release(all[i]);
 	free(times.at_length);
-	return has_memory ? 0 : SN_ERR_MEMORY;
+	return result;
 }

@@ -6,7 +6,7 @@
 #ifndef SN_ANALYZE_QUEUE_H
 #define SN_ANALYZE_QUEUE_H
 
-#include "operations.h"
+#include "answers.h"
 
 enum { SN_QUEUE_STEPS = 240 };
 
@@ -22,8 +22,8 @@ struct sn_queue {
 	float means[SN_QUEUE_STEPS]; /* over equal parts of the time */
 };
 
-/* Of one stream's profile, or of all for SONDE_NONE. 0 or SN_ERR_MEMORY. */
-int sn_queue(const struct sn_operations *operations, const struct sn_device_operations *device,
-	     uint32_t profile, struct sn_queue *queue);
+/* Of one stream's profile, or of all for SONDE_NONE. 0 or a negative enum sn_err. */
+int sn_queue(const struct sn_answers *answers, size_t device, uint32_t profile,
+	     struct sn_queue *queue, struct sn_error *error);
 
 #endif

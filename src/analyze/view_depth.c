@@ -18,11 +18,8 @@ static int collect(struct depths *depths, struct sn_error *error)
 {
 	const struct sn_answers *answers = depths->answers;
 	int result = sn_host_times(answers->db, answers->trace, depths->host, error);
-	for (size_t d = 0; d < answers->operations.device_count; d++)
-		for (size_t i = 0; i < answers->operations.devices[d].count; i++) {
-			const struct sn_operation *one = answers->operations.devices[d].items + i;
-			depths->device[one->context] += (double)(one->end_ns - one->start_ns);
-		}
+	for (uint32_t i = 0; i < sonde_db_context_count(answers->db); i++)
+		depths->device[i] = answers->times.context_ns[i];
 	return result;
 }
 

@@ -2,6 +2,7 @@
 /* How long iterations take, what their devices did meanwhile, and what grew in the unusual ones. */
 #include "answers.h"
 #include "host.h"
+#include "iteration_work.h"
 #include "node_sums.h"
 #include "report/label.h"
 
@@ -25,26 +26,39 @@ static double length_of(const struct sn_iteration *one)
 	return (double)(one->end_ns - one->start_ns);
 }
 
-static void put_parts(const struct sn_answers *answers, const struct sn_iteration *one,
-		      struct sn_sheet *sheet)
+/* NULL: no device is known to work for it. */
+static void put_parts(const struct sn_iteration_work *work, struct sn_sheet *sheet)
 {
-	size_t device = device_of(answers, one->profile);
-	uint64_t times[8] = {0};
-	if (device == SIZE_MAX) {
-		for (int i = 0; i < 4; i++)
-			sn_sheet_number(sheet, NAN);
-		return;
-	}
-	const struct sn_intervals *work = answers->waits[device].work;
-	const struct sn_intervals *sets[] = {work, work + 1, work + 2};
-	sn_intervals_cross(sets, 3, one->start_ns, one->end_ns, times);
-	sn_sheet_number(sheet, (double)(times[1] + times[3] + times[5] + times[7]));
-	sn_sheet_number(sheet, (double)(times[2] + times[6]));
-	sn_sheet_number(sheet, (double)times[4]);
-	sn_sheet_number(sheet, (double)times[0]);
+	const uint64_t *times = work ? work->times_ns : NULL;
+	sn_sheet_number(sheet,
+			times ? (double)(times[1] + times[3] + times[5] + times[7]) : (double)NAN);
+	sn_sheet_number(sheet, times ? (double)(times[2] + times[6]) : (double)NAN);
+	sn_sheet_number(sheet, times ? (double)times[4] : (double)NAN);
+	sn_sheet_number(sheet, times ? (double)times[0] : (double)NAN);
 }
 
-static void list(const struct sn_answers *answers, struct sn_page *page)
+/* What devices did in iterations. 0 or a negative enum sn_err. */
+static int find_work(const struct sn_answers *answers, struct sn_iteration_work *works,
+		     struct sn_error *error)
+{
+	const struct sn_iterations *all = &answers->iterations;
+	int result = 0;
+	for (size_t first = 0, next; first < all->count && !result; first = next) {
+		uint32_t profile = all->items[first].profile;
+		for (next = first + 1; next < all->count; next++)
+			if (all->items[next].context != all->items[first].context ||
+			    all->items[next].profile != profile)
+				break;
+		size_t device = device_of(answers, profile);
+		if (device != SIZE_MAX)
+			result = sn_iteration_work(answers, device, all->items + first,
+						   next - first, works + first, error);
+	}
+	return result;
+}
+
+static void list(const struct sn_answers *answers, const struct sn_iteration_work *works,
+		 struct sn_page *page)
 {
 	const struct sn_iterations *all = &answers->iterations;
 	char name[SN_LABEL_CHARS], who[SN_PLACE_CHARS];
@@ -77,7 +91,8 @@ static void list(const struct sn_answers *answers, struct sn_page *page)
 		sn_sheet_number(sheet, (double)(one->start_ns - answers->start_ns));
 		sn_sheet_number(sheet, length_of(one));
 		sn_sheet_text(sheet, one->is_unusual ? "unusual" : "");
-		put_parts(answers, one, sheet);
+		bool has_device = device_of(answers, one->profile) != SIZE_MAX;
+		put_parts(has_device ? works + i : NULL, sheet);
 	}
 	sn_sheet_note(sheet, "what devices did while the program was in the iteration; "
 			     "communication and copies with nothing better beside them");
@@ -115,17 +130,31 @@ static int take_part(void *data, const struct sn_host_part *part)
 	return 0;
 }
 
+static int collect_device(struct inside *inside, size_t device, struct sn_error *error)
+{
+	const struct sn_answers *answers = inside->answers;
+	struct sn_operations *operations =
+	    sn_device_times_read(&answers->times, answers->trace, device, SONDE_NONE);
+	struct sn_operation one;
+	int result = operations ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	while (result > 0 && (result = sn_operations_next(operations, &one, error)) > 0)
+		add_inside(inside, answers->times.devices[device].profile, one.context,
+			   one.start_ns, one.end_ns);
+	sn_operations_free(operations);
+	return result;
+}
+
 static int collect(struct inside *inside, struct sn_error *error)
 {
 	const struct sn_answers *answers = inside->answers;
-	for (size_t d = 0; d < answers->operations.device_count; d++) {
-		const struct sn_device_operations *device = answers->operations.devices + d;
-		for (size_t i = 0; i < device->count; i++)
-			add_inside(inside, device->profile, device->items[i].context,
-				   device->items[i].start_ns, device->items[i].end_ns);
-	}
-	return sn_host_walk(answers->db, answers->trace, SONDE_NONE, SONDE_EVENTS_BRIEF, take_part,
-			    inside, error);
+	int result = 0;
+	for (size_t i = 0; i < answers->times.count && !result; i++)
+		if (sn_host_is_same_process(answers->db, answers->times.devices[i].profile,
+					    inside->items[0]->profile))
+			result = collect_device(inside, i, error);
+	return result ? result
+		      : sn_host_walk(answers->db, answers->trace, inside->items[0]->profile,
+				     SONDE_EVENTS_BRIEF, take_part, inside, error);
 }
 
 static int put_causes(const struct inside *inside, size_t number, size_t shown_number,
@@ -219,6 +248,11 @@ int sn_view_iterations(const struct sn_answers *answers, struct sn_page *page,
 			      "no iterations are marked: torch.profiler's steps, sonde_iteration");
 		return 0;
 	}
-	list(answers, page);
-	return why(answers, page, error);
+	struct sn_iteration_work *works = calloc(answers->iterations.count, sizeof(*works));
+	int result = works ? find_work(answers, works, error)
+			   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		list(answers, works, page);
+	free(works);
+	return result ? result : why(answers, page, error);
 }

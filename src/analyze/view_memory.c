@@ -189,7 +189,7 @@ int sn_view_memory(const struct sn_answers *answers, struct sn_page *page, struc
 {
 	struct sn_memory memory;
 	int result = sn_memory(answers->db, answers->trace, &answers->nodes, &memory, error);
-	if (!result && !memory.count) {
+	if (!result && !memory.device_count) {
 		result = counters(answers, page, error);
 	} else if (!result) {
 		peaks(answers, &memory, page);

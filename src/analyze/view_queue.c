@@ -56,42 +56,24 @@ static void add_series(const struct sn_answers *answers, struct sn_page *page, s
 	}
 }
 
-/* The streams of a device, each once. */
-static bool is_new(const struct sn_device_operations *device, size_t at, uint32_t *seen,
-		   size_t *count, size_t most)
-{
-	for (size_t i = 0; i < *count; i++)
-		if (seen[i] == device->items[at].profile)
-			return false;
-	if (*count < most)
-		seen[(*count)++] = device->items[at].profile;
-	return true;
-}
-
-enum { STREAMS = 64 };
-
 static int show_device(const struct sn_answers *answers, size_t number, struct sn_sheet *sheet,
-		       struct sn_queue *whole)
+		       struct sn_queue *whole, struct sn_error *error)
 {
-	const struct sn_device_operations *device = answers->operations.devices + number;
+	const struct sn_device_time *device = answers->times.devices + number;
 	char place[SN_PLACE_CHARS], stream[32];
-	uint32_t seen[STREAMS];
-	size_t count = 0;
-	if (sn_queue(&answers->operations, device, SONDE_NONE, whole))
-		return SN_ERR_MEMORY;
-	add_row(sheet, sn_answers_device(answers, number, place), "all", whole);
-	for (size_t i = 0; i < device->count && count < STREAMS; i++) {
+	int result = sn_queue(answers, number, SONDE_NONE, whole, error);
+	if (!result)
+		add_row(sheet, sn_answers_device(answers, number, place), "all", whole);
+	for (size_t i = 0; i < device->listed_streams && !result; i++) {
 		struct sn_queue queue;
-		if (!is_new(device, i, seen, &count, STREAMS))
-			continue;
-		uint32_t profile = device->items[i].profile;
-		if (sn_queue(&answers->operations, device, profile, &queue))
-			return SN_ERR_MEMORY;
+		uint32_t profile = device->streams[i];
+		result = sn_queue(answers, number, profile, &queue, error);
 		snprintf(stream, sizeof(stream), "%u",
 			 sonde_db_profile(answers->db, profile)->stream);
-		add_row(sheet, place, stream, &queue);
+		if (!result)
+			add_row(sheet, place, stream, &queue);
 	}
-	return 0;
+	return result;
 }
 
 int sn_view_queue(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
@@ -99,11 +81,11 @@ int sn_view_queue(const struct sn_answers *answers, struct sn_page *page, struct
 	sn_answers_inferred(answers, page);
 	struct sn_sheet *sheet = make_sheet(page);
 	struct sn_queue *queues = calloc(answers->times.count + 1, sizeof(*queues));
-	int result = queues ? 0 : SN_ERR_MEMORY;
+	int result = queues ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < answers->times.count && !result; i++)
-		result = show_device(answers, i, sheet, queues + i);
+		result = show_device(answers, i, sheet, queues + i, error);
 	for (size_t i = 0; i < answers->times.count && !result; i++)
 		add_series(answers, page, i, queues + i);
 	free(queues);
-	return result ? sn_fail(error, result, "out of memory") : 0;
+	return result;
 }

@@ -10,8 +10,21 @@ struct late {
 	const struct sn_answers *answers;
 	struct sn_intervals *windows; /* by participant: from the arrival before its own to that */
 	double *values;		      /* of one participant, by node */
-	struct sn_intervals quiet;    /* of its windows, when its device did nothing */
-	uint64_t idle_ns;
+};
+
+/* What one participant did in its windows, in order of time. */
+struct causes {
+	const struct sn_answers *answers;
+	const struct sn_intervals *windows;
+	double *values;
+	struct sn_operations *operations; /* of its device; NULL without one */
+	struct sn_operation next;
+	bool has_next;
+	uint64_t covered_ns; /* until then the device's operations have been looked at */
+	uint64_t quiet_ns;   /* of the windows before that, when the device did nothing */
+	struct sn_host_threads *threads;
+	uint64_t *begins; /* by thread: quiet_ns when it began what it is in */
+	uint8_t *waits;	  /* by context: 0 not known yet, 1 does something, 2 waits */
 };
 
 static int find_windows(const struct sn_answers *answers, struct late *late)
@@ -30,46 +43,70 @@ static int find_windows(const struct sn_answers *answers, struct late *late)
 	return 0;
 }
 
-static void add_overlap(const struct sn_intervals *windows, uint64_t start_ns, uint64_t end_ns,
-			double *value)
+static int read_next(struct causes *causes, struct sn_error *error)
 {
-	*value += (double)sn_intervals_within(windows, start_ns, end_ns);
-}
-
-static int take_part(void *data, const struct sn_host_part *part)
-{
-	struct late *late = data;
-	if (!sn_host_is_waiting(late->answers->db, part->context) &&
-	    !sn_host_is_synchronizing(late->answers->db, part->context))
-		add_overlap(&late->quiet, part->start_ns, part->end_ns,
-			    late->values + late->answers->nodes.of_context[part->context]);
+	int result =
+	    causes->operations ? sn_operations_next(causes->operations, &causes->next, error) : 0;
+	causes->has_next = result > 0;
+	if (result <= 0)
+		return result;
+	const struct sn_operation *one = &causes->next;
+	causes->values[causes->answers->nodes.of_context[one->context]] +=
+	    (double)sn_intervals_within(causes->windows, one->start_ns, one->end_ns);
 	return 0;
 }
 
-/* Of the windows, what lies between the device's operations. */
-static int find_quiet(struct late *late, const struct sn_intervals *windows,
-		      const struct sn_device_operations *device)
+static uint64_t within(const struct causes *causes, uint64_t to_ns)
 {
-	size_t at = 0;
-	for (size_t i = 0; i < windows->count; i++) {
-		uint64_t now = windows->items[i].start_ns, end = windows->items[i].end_ns;
-		while (at && device && device->items[at - 1].end_ns > now)
-			at--;
-		for (; device && at < device->count && device->items[at].start_ns < end; at++) {
-			if (device->items[at].end_ns <= now)
-				continue;
-			if (device->items[at].start_ns > now &&
-			    sn_intervals_add(&late->quiet, now, device->items[at].start_ns))
-				return SN_ERR_MEMORY;
-			now = device->items[at].end_ns;
-		}
-		if (now < end && sn_intervals_add(&late->quiet, now, end))
-			return SN_ERR_MEMORY;
+	return causes->covered_ns < to_ns
+		   ? sn_intervals_within(causes->windows, causes->covered_ns, to_ns)
+		   : 0;
+}
+
+/* How long the device has done nothing in the windows until then. */
+static int quiet_until(struct causes *causes, uint64_t time_ns, uint64_t *quiet_ns,
+		       struct sn_error *error)
+{
+	int result = 0;
+	while (!result && causes->has_next && causes->next.start_ns < time_ns) {
+		uint64_t end = causes->next.end_ns;
+		causes->quiet_ns += within(causes, causes->next.start_ns);
+		causes->covered_ns = end > causes->covered_ns ? end : causes->covered_ns;
+		result = read_next(causes, error);
 	}
-	sn_intervals_settle(&late->quiet);
-	for (size_t i = 0; i < late->quiet.count; i++)
-		late->idle_ns += late->quiet.items[i].end_ns - late->quiet.items[i].start_ns;
-	return 0;
+	*quiet_ns = causes->quiet_ns + within(causes, time_ns);
+	return result;
+}
+
+static bool does_something(struct causes *causes, uint32_t context)
+{
+	const struct sonde_db *db = causes->answers->db;
+	uint8_t *waits = causes->waits + context;
+	if (!*waits)
+		*waits = sn_host_is_waiting(db, context) || sn_host_is_synchronizing(db, context)
+			     ? 2
+			     : 1;
+	return *waits == 1;
+}
+
+static int run(struct causes *causes, struct sn_error *error)
+{
+	struct sn_host_change change;
+	uint64_t quiet;
+	int result = read_next(causes, error), found;
+	while (!result && (found = sn_host_threads_next(causes->threads, &change, error))) {
+		if (found < 0)
+			return found;
+		result = quiet_until(causes, change.time_ns, &quiet, error);
+		if (change.ended && does_something(causes, change.ended->context))
+			causes->values[causes->answers->nodes.of_context[change.ended->context]] +=
+			    (double)(quiet - causes->begins[change.thread]);
+		causes->begins[change.thread] = quiet;
+	}
+	/* what the device does once threads have nothing more to do */
+	while (!result && causes->has_next)
+		result = read_next(causes, error);
+	return result;
 }
 
 /* What kept a participant: its device's operations, or while that had none, its threads. */
@@ -77,16 +114,29 @@ static int find_causes(struct late *late, size_t participant, struct sn_error *e
 {
 	const struct sn_answers *answers = late->answers;
 	const struct sn_participant *one = answers->details.participants + participant;
-	const struct sn_intervals *windows = late->windows + participant;
-	const struct sn_device_operations *device =
-	    one->device == SONDE_NONE ? NULL : answers->operations.devices + one->device;
-	for (size_t i = 0; device && i < device->count; i++)
-		add_overlap(windows, device->items[i].start_ns, device->items[i].end_ns,
-			    late->values + answers->nodes.of_context[device->items[i].context]);
-	if (find_quiet(late, windows, device))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return sn_host_walk(answers->db, answers->trace, one->profile, SONDE_EVENTS_BRIEF,
-			    take_part, late, error);
+	struct causes causes = {
+	    .answers = answers,
+	    .windows = late->windows + participant,
+	    .values = late->values,
+	    .waits = calloc(sonde_db_context_count(answers->db) + 1ull, 1),
+	};
+	int result =
+	    sn_host_threads_open(answers->db, answers->trace, one->profile, &causes.threads, error);
+	if (!result)
+		causes.begins = calloc(sn_host_threads_count(causes.threads) + 1, sizeof(uint64_t));
+	if (one->device != SONDE_NONE)
+		causes.operations =
+		    sn_device_times_read(&answers->times, answers->trace, one->device, SONDE_NONE);
+	if (!result &&
+	    (!causes.begins || !causes.waits || (one->device != SONDE_NONE && !causes.operations)))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		result = run(&causes, error);
+	sn_host_threads_free(causes.threads);
+	sn_operations_free(causes.operations);
+	free(causes.begins);
+	free(causes.waits);
+	return result;
 }
 
 static int show_causes(struct late *late, size_t participant, struct sn_sheet *sheet,
@@ -97,9 +147,7 @@ static int show_causes(struct late *late, size_t participant, struct sn_sheet *s
 	size_t count;
 	for (uint32_t i = 0; i < answers->nodes.table.count; i++)
 		late->values[i] = 0;
-	late->idle_ns = 0;
 	int result = find_causes(late, participant, error);
-	sn_intervals_release(&late->quiet);
 	if (result)
 		return result;
 	struct sn_node_sum *sums = sn_node_sums(&answers->nodes, late->values, &count);

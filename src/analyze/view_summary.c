@@ -59,12 +59,8 @@ static struct sn_node_sum *device_nodes(const struct sn_answers *answers, size_t
 	*count = 0;
 	if (!values)
 		return NULL;
-	for (size_t i = 0; i < answers->operations.device_count; i++) {
-		const struct sn_device_operations *device = answers->operations.devices + i;
-		for (size_t k = 0; k < device->count; k++)
-			values[answers->nodes.of_context[device->items[k].context]] +=
-			    (double)(device->items[k].end_ns - device->items[k].start_ns);
-	}
+	for (uint32_t i = 0; i < sonde_db_context_count(answers->db); i++)
+		values[answers->nodes.of_context[i]] += answers->times.context_ns[i];
 	struct sn_node_sum *sums = sn_node_sums(&answers->nodes, values, count);
 	free(values);
 	return sums;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies by direction, by size, and by the nodes that ask for them; and what processes send. */
 #include "answers.h"
+#include "copies.h"
 #include "copy_direction.h"
 #include "exchanges.h"
 #include "iteration_copies.h"
@@ -66,17 +67,31 @@ static void sum_columns(struct sn_sheet *sheet)
 	sn_sheet_column(sheet, "bytes_per_s", "rate", "bytes/s");
 }
 
-static void tables(const struct sn_answers *answers, struct sn_page *page)
+/* All copies: by direction and size, and by direction and node. */
+struct all {
+	const struct sn_answers *answers;
+	struct sum sums[SN_COPY_DIRECTIONS][SIZES + 1]; /* the last: all sizes */
+	struct sum *nodes;				/* by direction and node */
+	double count;
+};
+
+static void take(void *data, const struct sn_copy *copy)
 {
-	struct sum sums[SN_COPY_DIRECTIONS][SIZES + 1] = {0}; /* the last: all sizes */
+	struct all *all = data;
+	const struct sn_answers *answers = all->answers;
+	enum sn_copy_direction direction = sn_copy_direction(answers->db, copy->context);
+	all->count++;
+	add(&all->sums[direction][SIZES], copy);
+	if (!isnan(copy->bytes))
+		add(&all->sums[direction][size_class(copy->bytes)], copy);
+	add(all->nodes + (size_t)direction * answers->nodes.table.count +
+		answers->nodes.of_context[copy->context],
+	    copy);
+}
+
+static void tables(const struct all *all, struct sn_page *page)
+{
 	char size[40];
-	for (size_t i = 0; i < answers->details.copy_count; i++) {
-		const struct sn_copy *copy = answers->details.copies + i;
-		enum sn_copy_direction direction = sn_copy_direction(answers->db, copy->context);
-		add(&sums[direction][SIZES], copy);
-		if (!isnan(copy->bytes))
-			add(&sums[direction][size_class(copy->bytes)], copy);
-	}
 	struct sn_sheet *sheet = sn_page_sheet(page, "transfers", "copies by direction");
 	sheet->is_whole = true;
 	sn_sheet_column(sheet, "direction", "direction", "");
@@ -87,24 +102,24 @@ static void tables(const struct sn_answers *answers, struct sn_page *page)
 	sn_sheet_column(sizes, "size", "each", "");
 	sum_columns(sizes);
 	for (unsigned d = 0; d < SN_COPY_DIRECTIONS; d++) {
-		if (!sums[d][SIZES].count)
+		if (!all->sums[d][SIZES].count)
 			continue;
 		sn_sheet_text(sheet, sn_copy_direction_name(d));
-		put_sum(sheet, &sums[d][SIZES]);
+		put_sum(sheet, &all->sums[d][SIZES]);
 		for (unsigned s = 0; s < SIZES; s++) {
-			if (!sums[d][s].count)
+			if (!all->sums[d][s].count)
 				continue;
 			size_name(s, size, sizeof(size));
 			sn_sheet_text(sizes, sn_copy_direction_name(d));
 			sn_sheet_text(sizes, size);
-			put_sum(sizes, &sums[d][s]);
+			put_sum(sizes, &all->sums[d][s]);
 		}
 	}
 }
 
-static int by_node(const struct sn_answers *answers, struct sn_page *page)
+static int by_node(const struct all *all, struct sn_page *page)
 {
-	uint32_t nodes = answers->nodes.table.count;
+	const struct sn_node_map *nodes = &all->answers->nodes;
 	char label[SN_NODE_CHARS];
 	size_t count;
 	struct sn_sheet *sheet = sn_page_sheet(page, "transfer_nodes", "who copies");
@@ -112,45 +127,51 @@ static int by_node(const struct sn_answers *answers, struct sn_page *page)
 	sum_columns(sheet);
 	sn_sheet_column(sheet, "node", "node", "");
 	for (unsigned d = 0; d < SN_COPY_DIRECTIONS; d++) {
-		double *values = calloc(nodes + 1ull, sizeof(*values));
-		struct sum *sums = calloc(nodes + 1ull, sizeof(*sums));
-		for (size_t i = 0; i < answers->details.copy_count && values && sums; i++) {
-			const struct sn_copy *copy = answers->details.copies + i;
-			uint32_t node = answers->nodes.of_context[copy->context];
-			if (sn_copy_direction(answers->db, copy->context) != d)
-				continue;
-			add(sums + node, copy);
-			values[node] = sums[node].time_ns;
-		}
-		struct sn_node_sum *sorted =
-		    values && sums ? sn_node_sums(&answers->nodes, values, &count) : NULL;
+		const struct sum *sums = all->nodes + (size_t)d * nodes->table.count;
+		double *values = calloc(nodes->table.count + 1ull, sizeof(*values));
+		for (uint32_t i = 0; i < nodes->table.count && values; i++)
+			values[i] = sums[i].time_ns;
+		struct sn_node_sum *sorted = values ? sn_node_sums(nodes, values, &count) : NULL;
 		for (size_t i = 0; sorted && i < count; i++) {
 			sn_sheet_text(sheet, sn_copy_direction_name(d));
 			put_sum(sheet, sums + sorted[i].node);
-			sn_sheet_text(sheet,
-				      sn_node_map_label(&answers->nodes, sorted[i].node, label));
+			sn_sheet_text(sheet, sn_node_map_label(nodes, sorted[i].node, label));
 		}
 		bool has_memory = sorted != NULL;
 		free(sorted);
 		free(values);
-		free(sums);
 		if (!has_memory)
 			return SN_ERR_MEMORY;
 	}
 	return 0;
 }
 
+static int show(struct all *all, struct sn_page *page, struct sn_error *error)
+{
+	if (!all->count) {
+		sn_sheet_note(sn_page_sheet(page, "transfers", "copies by direction"),
+			      "no copies of devices are recorded");
+		return 0;
+	}
+	tables(all, page);
+	if (by_node(all, page))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return sn_iteration_copies(all->answers, page, error);
+}
+
 int sn_view_transfers(const struct sn_answers *answers, struct sn_page *page,
 		      struct sn_error *error)
 {
-	if (!answers->details.copy_count) {
-		sn_sheet_note(sn_page_sheet(page, "transfers", "copies by direction"),
-			      "no copies of devices are recorded");
-		return sn_exchanges(answers, page, error);
-	}
-	tables(answers, page);
-	if (by_node(answers, page))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result = sn_iteration_copies(answers, page, error);
+	struct all all = {
+	    .answers = answers,
+	    .nodes = calloc((size_t)SN_COPY_DIRECTIONS * answers->nodes.table.count + 1,
+			    sizeof(*all.nodes)),
+	};
+	int result =
+	    all.nodes ? sn_copies_walk(answers->db, answers->trace, SONDE_NONE, take, &all, error)
+		      : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		result = show(&all, page, error);
+	free(all.nodes);
 	return result ? result : sn_exchanges(answers, page, error);
 }

@@ -39,20 +39,8 @@ const char *sn_wait_meaning(enum sn_wait wait)
 	return texts[wait];
 }
 
-struct sweep {
-	const struct sonde_db *db;
-	const struct sn_device_time *time;
-	const struct sn_operations *operations;
-	const struct sn_node_map *nodes;
-	struct sn_waits *waits;
-	uint8_t *kinds;	     /* by context: KNOWN and what it is */
-	uint32_t *threads;   /* of each gap: who launches what ends it; SONDE_NONE */
-	uint64_t *explained; /* of each gap: what of its late part has a reason */
-	uint64_t *ranks;     /* of each gap: in which that thread waited for another rank */
-	const struct sn_intervals *host_ranks;
-};
-
-enum { KNOWN = 1, WAITING = 2, DISPATCHING = 4 };
+/* What a context is; waiting for a thread is blameless, for the device it is not. */
+enum { KNOWN = 1, WAITING = 2, DISPATCHING = 4, BLAMELESS = 8 };
 
 static bool launches_work(const struct sonde_db *db, uint32_t context)
 {
@@ -67,225 +55,293 @@ static bool launches_work(const struct sonde_db *db, uint32_t context)
 	return false;
 }
 
+/* Time when nothing runs, and what comes next. */
+struct gap {
+	uint64_t start_ns, end_ns;
+	uint64_t late_ns; /* until when it has not been launched; start_ns or before: it had been */
+	size_t thread;	  /* that launches it, SIZE_MAX unknown */
+};
+
+/* How far the sweep over a device's operations and the threads of its process has come. */
+struct sweep {
+	const struct sn_waits_input *input;
+	const struct sn_device_time *time;
+	struct sn_waits *waits;
+	uint8_t *kinds; /* by context */
+	struct sn_operations *operations;
+	struct sn_operation next; /* where has_next */
+	bool has_next;
+	struct sn_running_set running;
+	struct sn_host_threads *threads;
+	struct sn_host_part *parts; /* by thread: what it is in; end_ns 0: nothing */
+	size_t host_count;	    /* threads that are in a call and do not wait */
+	struct sn_blaming blaming;
+	struct gap gap;
+	bool is_in_gap;
+	uint64_t now_ns;
+	size_t other_ranks_at; /* the first of those that may not have ended */
+};
+
 static unsigned kind_of(struct sweep *sweep, uint32_t context)
 {
 	if (sweep->kinds[context])
 		return sweep->kinds[context];
 	const struct sonde_db_frame *frame =
-	    sonde_db_frame(sweep->db, sonde_db_context(sweep->db, context)->frame);
+	    sonde_db_frame(sweep->input->db, sonde_db_context(sweep->input->db, context)->frame);
 	unsigned kind = KNOWN;
-	if (sn_host_is_waiting(sweep->db, context) || sn_host_is_synchronizing(sweep->db, context))
+	bool is_blameless = sn_host_is_waiting(sweep->input->db, context);
+	if (is_blameless)
+		kind |= BLAMELESS;
+	if (is_blameless || sn_host_is_synchronizing(sweep->input->db, context))
 		kind |= WAITING;
 	else if (frame->kind == SN_FRAME_GPU_API ||
-		 (frame->kind == SN_FRAME_OPERATOR && launches_work(sweep->db, context)))
+		 (frame->kind == SN_FRAME_OPERATOR && launches_work(sweep->input->db, context)))
 		kind |= DISPATCHING;
 	return sweep->kinds[context] = (uint8_t)kind;
 }
 
-static size_t find_gap(const struct sn_device_time *time, uint64_t time_ns)
+/* ---- time that passes ---- */
+
+/* How much of the time from now on is in other_ranks. */
+static uint64_t waited_for_ranks(struct sweep *sweep, uint64_t until_ns)
 {
-	size_t low = 0, high = time->gap_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (time->gaps[middle].end_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
+	const struct sn_intervals *set = sweep->input->other_ranks;
+	uint64_t sum = 0;
+	while (set && sweep->other_ranks_at < set->count &&
+	       set->items[sweep->other_ranks_at].end_ns <= sweep->now_ns)
+		sweep->other_ranks_at++;
+	for (size_t i = sweep->other_ranks_at; set && i < set->count; i++) {
+		uint64_t start = set->items[i].start_ns, end = set->items[i].end_ns;
+		if (start >= until_ns)
+			break;
+		start = start > sweep->now_ns ? start : sweep->now_ns;
+		end = end < until_ns ? end : until_ns;
+		sum += end > start ? end - start : 0;
 	}
-	return low;
+	return sum;
 }
 
-/* What a launching thread does in gaps before it launches what ends them. */
+/* All has been as it is since now_ns. While nothing runs, gaps tell why. */
+static void pass(struct sweep *sweep, uint64_t time_ns)
+{
+	const unsigned *counts = sweep->running.counts;
+	struct sn_waits *waits = sweep->waits;
+	if (time_ns <= sweep->now_ns)
+		return;
+	uint64_t passed = time_ns - sweep->now_ns;
+	waits->states_ns[(sweep->host_count ? SN_STATE_HOST : 0) |
+			 (counts[SN_WORK_COMPUTE] ? SN_STATE_COMPUTE : 0) |
+			 (counts[SN_WORK_COMMUNICATION] ? SN_STATE_COMMUNICATION : 0) |
+			 (counts[SN_WORK_COPY] ? SN_STATE_COPY : 0)] += passed;
+	if (!counts[SN_WORK_COMPUTE]) {
+		waits->no_compute_ns += passed;
+		if (counts[SN_WORK_COMMUNICATION]) {
+			uint64_t rank = waited_for_ranks(sweep, time_ns);
+			waits->reasons_ns[SN_WAIT_RANK] += rank;
+			waits->reasons_ns[SN_WAIT_COMMUNICATION] += passed - rank;
+		} else if (counts[SN_WORK_COPY]) {
+			waits->reasons_ns[SN_WAIT_COPY] += passed;
+		}
+	}
+	sweep->now_ns = time_ns;
+}
+
+/* ---- gaps ---- */
+
+/* What the launching thread does in the gap before it launches what ends it. */
 static void explain(struct sweep *sweep, const struct sn_host_part *part)
 {
-	const struct sn_device_time *time = sweep->time;
-	for (size_t i = find_gap(time, part->start_ns); i < time->gap_count; i++) {
-		const struct sn_device_gap *gap = time->gaps + i;
-		if (gap->start_ns >= part->end_ns)
-			break;
-		uint64_t until = gap->launched_ns < gap->end_ns ? gap->launched_ns : gap->end_ns;
-		uint64_t start = part->start_ns > gap->start_ns ? part->start_ns : gap->start_ns;
-		uint64_t end = part->end_ns < until ? part->end_ns : until;
-		if (sweep->threads[i] != part->profile || end <= start)
-			continue;
-		if (kind_of(sweep, part->context) & DISPATCHING)
-			sweep->explained[i] += end - start;
-		else
-			sweep->ranks[i] += sn_intervals_within(sweep->host_ranks, start, end);
-	}
-}
-
-static int take_part(void *data, const struct sn_host_part *part)
-{
-	struct sweep *sweep = data;
-	if (!(kind_of(sweep, part->context) & WAITING)) {
-		uint64_t first = sweep->time->start_ns;
-		if (part->start_ns < first)
-			sweep->waits->before[sweep->nodes->of_context[part->context]] +=
-			    (double)((part->end_ns < first ? part->end_ns : first) -
-				     part->start_ns);
-		if (sn_intervals_add(&sweep->waits->host, part->start_ns, part->end_ns))
-			return SN_ERR_MEMORY;
-	}
-	explain(sweep, part);
-	return 0;
-}
-
-static int compare_lengths(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-	return (a > b) - (a < b);
-}
-
-/* The least time from begin of the call to start, where no gap tells more. */
-static uint64_t least_latency(const struct sn_operations *operations,
-			      const struct sn_device_operations *device)
-{
-	uint64_t least = UINT64_MAX;
-	for (size_t i = 0; i < device->count; i++) {
-		const struct sn_launch *launch = sn_operation_launch(operations, device->items + i);
-		uint64_t start = device->items[i].start_ns;
-		if (launch && start >= launch->start_ns && start - launch->start_ns < least)
-			least = start - launch->start_ns;
-	}
-	return least;
-}
-
-/* The median of begin of the call to start where the device had nothing to do meanwhile. */
-static int find_latency(const struct sn_device_time *time, const struct sn_operations *operations,
-			const struct sn_device_operations *device, struct sn_waits *waits)
-{
-	uint64_t *lengths = malloc((time->gap_count + 1) * sizeof(*lengths));
-	size_t count = 0;
-	if (!lengths)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < time->gap_count; i++) {
-		const struct sn_device_gap *gap = time->gaps + i;
-		if (gap->launched_ns > gap->start_ns && gap->launched_ns < gap->end_ns)
-			lengths[count++] = gap->end_ns - gap->launched_ns;
-	}
-	qsort(lengths, count, sizeof(*lengths), compare_lengths);
-	waits->launch_latency_ns = count ? lengths[count / 2] : least_latency(operations, device);
-	free(lengths);
-	return 0;
-}
-
-static void split_gap(struct sweep *sweep, size_t number)
-{
-	const struct sn_device_gap *gap = sweep->time->gaps + number;
+	const struct gap *gap = &sweep->gap;
 	uint64_t *reasons = sweep->waits->reasons_ns;
-	if (!gap->launched_ns || gap->launched_ns >= gap->end_ns) {
-		reasons[SN_WAIT_UNKNOWN] += gap->end_ns - gap->start_ns;
+	uint64_t start = part->start_ns > gap->start_ns ? part->start_ns : gap->start_ns;
+	uint64_t end = part->end_ns < gap->late_ns ? part->end_ns : gap->late_ns;
+	if (end <= start)
 		return;
-	}
-	uint64_t from = gap->launched_ns > gap->start_ns ? gap->launched_ns : gap->start_ns;
-	uint64_t latency = sweep->waits->launch_latency_ns;
+	bool dispatches = kind_of(sweep, part->context) & DISPATCHING;
+	uint64_t time =
+	    dispatches ? end - start : sn_intervals_within(sweep->input->host_ranks, start, end);
+	reasons[dispatches ? SN_WAIT_DISPATCH : SN_WAIT_RANK] += time;
+	reasons[SN_WAIT_NO_WORK] -= time;
+}
+
+/* Splits the gap at the moment when what ends it is launched. */
+static void split_gap(struct sweep *sweep, const struct sn_launch *launch)
+{
+	struct gap *gap = &sweep->gap;
+	uint64_t *reasons = sweep->waits->reasons_ns, launched = launch->start_ns;
+	uint64_t from = launched > gap->start_ns ? launched : gap->start_ns;
+	uint64_t latency = sweep->time->launch_latency_ns;
 	/* a call that takes longer than others is still launching */
-	const struct sn_launch *launch = sn_operations_launch(sweep->operations, gap->link);
-	uint64_t usual = latency > UINT64_MAX / 4 ? UINT64_MAX : gap->launched_ns + 2 * latency;
-	if (launch && launch->end_ns > usual)
+	uint64_t usual = latency > UINT64_MAX / 4 ? UINT64_MAX : launched + 2 * latency;
+	if (launch->end_ns > usual)
 		usual = launch->end_ns;
 	uint64_t until = usual < from ? from : usual < gap->end_ns ? usual : gap->end_ns;
-	reasons[SN_WAIT_DISPATCH] += sweep->explained[number];
-	reasons[SN_WAIT_RANK] += sweep->ranks[number];
-	reasons[SN_WAIT_NO_WORK] +=
-	    from - gap->start_ns - sweep->explained[number] - sweep->ranks[number];
+	reasons[SN_WAIT_NO_WORK] += from - gap->start_ns;
 	reasons[SN_WAIT_LAUNCH] += until - from;
 	reasons[SN_WAIT_HELD] += gap->end_ns - until;
+	gap->late_ns = launched;
+	gap->thread = sn_host_threads_find(sweep->threads, launch->profile);
+	if (gap->thread != SIZE_MAX && sweep->parts[gap->thread].end_ns)
+		explain(sweep, sweep->parts + gap->thread);
 }
 
-static int fill_work(const struct sn_device_operations *device, struct sn_waits *waits)
+static void begin_gap(struct sweep *sweep)
 {
-	for (size_t i = 0; i < device->count; i++) {
-		const struct sn_operation *one = device->items + i;
-		if (sn_intervals_append(waits->work + one->work, one->start_ns, one->end_ns))
-			return SN_ERR_MEMORY;
+	const struct sn_launch *launch = sn_launches_find(sweep->input->launches, sweep->next.link);
+	sweep->gap = (struct gap){sweep->now_ns, sweep->next.start_ns, 0, SIZE_MAX};
+	sweep->is_in_gap = true;
+	sn_blaming_begin_idle(&sweep->blaming, sweep->now_ns);
+	if (launch && launch->start_ns && launch->start_ns < sweep->gap.end_ns)
+		split_gap(sweep, launch);
+	else
+		sweep->waits->reasons_ns[SN_WAIT_UNKNOWN] +=
+		    sweep->gap.end_ns - sweep->gap.start_ns;
+}
+
+/* ---- what happens ---- */
+
+static void end_part(struct sweep *sweep, const struct sn_host_change *change)
+{
+	sweep->host_count -= !(kind_of(sweep, change->ended->context) & WAITING);
+	sweep->parts[change->thread].end_ns = 0;
+	sn_blaming_end(&sweep->blaming, change->thread, change->time_ns);
+}
+
+static void begin_part(struct sweep *sweep, const struct sn_host_change *change)
+{
+	const struct sn_host_part *part = change->begun;
+	unsigned kind = kind_of(sweep, part->context);
+	uint64_t first = sweep->time->start_ns;
+	sweep->parts[change->thread] = *part;
+	if (!(kind & WAITING)) {
+		sweep->host_count++;
+		if (part->start_ns < first)
+			sweep->waits->before[sweep->input->nodes->of_context[part->context]] +=
+			    (double)((part->end_ns < first ? part->end_ns : first) -
+				     part->start_ns);
+	}
+	if (!(kind & BLAMELESS))
+		sn_blaming_begin(&sweep->blaming, change->thread, part->context, change->time_ns);
+	if (sweep->is_in_gap && sweep->gap.thread == change->thread)
+		explain(sweep, part);
+}
+
+static int change_threads(struct sweep *sweep, uint64_t time_ns, struct sn_error *error)
+{
+	struct sn_host_change change;
+	while (sn_host_threads_peek(sweep->threads) <= time_ns) {
+		int result = sn_host_threads_next(sweep->threads, &change, error);
+		if (result <= 0)
+			return result;
+		if (change.ended)
+			end_part(sweep, &change);
+		if (change.begun)
+			begin_part(sweep, &change);
 	}
 	return 0;
 }
 
-/* What gaps do not tell: computation is missing while communication or copies run. */
-static void cross(const struct sn_device_time *time, const struct sn_intervals *other_ranks,
-		  struct sn_waits *waits)
+static void end_operations(struct sweep *sweep, uint64_t time_ns)
 {
-	static const struct sn_intervals none;
-	uint64_t times[16];
-	const struct sn_intervals *work[] = {
-	    waits->work + SN_WORK_COMPUTE, waits->work + SN_WORK_COMMUNICATION,
-	    waits->work + SN_WORK_COPY, other_ranks ? other_ranks : &none};
-	sn_intervals_cross(work, 4, time->start_ns, time->end_ns, times);
-	for (unsigned mask = 0; mask < 16; mask++) {
-		if (mask & 1)
-			continue;
-		waits->no_compute_ns += times[mask];
-		if ((mask & 2) && (mask & 8))
-			waits->reasons_ns[SN_WAIT_RANK] += times[mask];
-		else if (mask & 2)
-			waits->reasons_ns[SN_WAIT_COMMUNICATION] += times[mask];
-		else if (mask & 4)
-			waits->reasons_ns[SN_WAIT_COPY] += times[mask];
-	}
-	const struct sn_intervals *states[] = {&waits->host, work[0], work[1], work[2]};
-	sn_intervals_cross(states, 4, time->start_ns, time->end_ns, waits->states_ns);
+	while (sweep->running.count && sweep->running.heap[0].end_ns <= time_ns)
+		sn_running_pop(&sweep->running);
 }
 
-static void find_threads(struct sweep *sweep)
+static int read_next(struct sweep *sweep, struct sn_error *error)
 {
-	for (size_t i = 0; i < sweep->time->gap_count; i++) {
-		const struct sn_launch *launch =
-		    sn_operations_launch(sweep->operations, sweep->time->gaps[i].link);
-		sweep->threads[i] = launch ? launch->profile : SONDE_NONE;
-	}
+	int result = sn_operations_next(sweep->operations, &sweep->next, error);
+	sweep->has_next = result > 0;
+	return result < 0 ? result : 0;
 }
 
-int sn_waits(const struct sonde_db *db, const struct sonde_trace *trace,
-	     const struct sn_device_time *time, const struct sn_operations *operations,
-	     const struct sn_device_operations *device, const struct sn_node_map *nodes,
-	     const struct sn_intervals *other_ranks, const struct sn_intervals *host_ranks,
-	     struct sn_waits *waits, struct sn_error *error)
+static int begin_operations(struct sweep *sweep, uint64_t time_ns, struct sn_error *error)
+{
+	int result = 0;
+	while (!result && sweep->has_next && sweep->next.start_ns <= time_ns) {
+		if (sn_running_push(&sweep->running, sweep->next.end_ns, sweep->next.work))
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = read_next(sweep, error);
+	}
+	/* of those some have no length */
+	end_operations(sweep, time_ns);
+	return result;
+}
+
+/* When anything next begins or ends; UINT64_MAX once the device has nothing more. */
+static uint64_t next_time(const struct sweep *sweep)
+{
+	uint64_t time = sweep->has_next ? sweep->next.start_ns : UINT64_MAX;
+	if (sweep->running.count && sweep->running.heap[0].end_ns < time)
+		time = sweep->running.heap[0].end_ns;
+	uint64_t host = sn_host_threads_peek(sweep->threads);
+	return host < time ? host : time;
+}
+
+/* Of what happens at one time the order is: the gap's end, threads, operations, the next gap. */
+static int run(struct sweep *sweep, struct sn_error *error)
+{
+	int result = read_next(sweep, error);
+	bool has_begun = false;
+	sweep->now_ns = sweep->time->start_ns;
+	while (!result && (sweep->has_next || sweep->running.count)) {
+		uint64_t time = next_time(sweep);
+		pass(sweep, time);
+		if (sweep->is_in_gap && time >= sweep->gap.end_ns) {
+			sn_blaming_end_idle(&sweep->blaming, time);
+			sweep->is_in_gap = false;
+		}
+		result = change_threads(sweep, time, error);
+		end_operations(sweep, time);
+		has_begun |= sweep->has_next && sweep->next.start_ns <= time;
+		if (!result)
+			result = begin_operations(sweep, time, error);
+		if (has_begun && !sweep->running.count && sweep->has_next && !sweep->is_in_gap)
+			begin_gap(sweep);
+	}
+	return result ? result : sn_launches_check(sweep->input->launches, error);
+}
+
+static int prepare(struct sweep *sweep, size_t device, struct sn_error *error)
+{
+	const struct sn_waits_input *input = sweep->input;
+	int result = sn_host_threads_open(input->db, input->trace, sweep->time->profile,
+					  &sweep->threads, error);
+	if (result)
+		return result;
+	size_t count = sn_host_threads_count(sweep->threads);
+	sweep->kinds = calloc(sonde_db_context_count(input->db) + 1ull, 1);
+	sweep->parts = calloc(count + 1, sizeof(*sweep->parts));
+	sweep->operations = sn_device_times_read(input->times, input->trace, device, SONDE_NONE);
+	sweep->waits->before = calloc(input->nodes->table.count + 1ull, sizeof(double));
+	if (sn_blaming_init(&sweep->blaming, input->db, count) || !sweep->kinds || !sweep->parts ||
+	    !sweep->operations || !sweep->waits->before)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return 0;
+}
+
+int sn_waits(const struct sn_waits_input *input, size_t device, struct sn_waits *waits,
+	     struct sn_blame *blame, struct sn_error *error)
 {
 	struct sweep sweep = {
-	    .db = db,
-	    .time = time,
-	    .operations = operations,
-	    .nodes = nodes,
-	    .waits = waits,
-	    .kinds = calloc(sonde_db_context_count(db) + 1ull, 1),
-	    .threads = calloc(time->gap_count + 1, sizeof(*sweep.threads)),
-	    .explained = calloc(time->gap_count + 1, sizeof(*sweep.explained)),
-	    .ranks = calloc(time->gap_count + 1, sizeof(*sweep.ranks)),
-	    .host_ranks = host_ranks,
-	};
-	*waits = (struct sn_waits){.before = calloc(nodes->table.count + 1ull, sizeof(double))};
-	bool has_memory =
-	    sweep.kinds && sweep.threads && sweep.explained && sweep.ranks && waits->before;
-	int result = has_memory && !fill_work(device, waits) &&
-			     !find_latency(time, operations, device, waits)
-			 ? 0
-			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result) {
-		find_threads(&sweep);
-		result = sn_host_walk(db, trace, time->profile, SONDE_EVENTS_BRIEF, take_part,
-				      &sweep, error);
-	}
-	if (!result) {
-		sn_intervals_settle(&waits->host);
-		for (size_t i = 0; i < time->gap_count; i++)
-			split_gap(&sweep, i);
-		cross(time, other_ranks, waits);
-	}
+	    .input = input, .time = input->times->devices + device, .waits = waits};
+	*waits = (struct sn_waits){.before = NULL};
+	*blame = (struct sn_blame){0};
+	int result = prepare(&sweep, device, error);
+	if (!result)
+		result = run(&sweep, error);
+	if (!result && sn_blaming_finish(&sweep.blaming, input->db, sweep.time->idle_ns, blame))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_host_threads_free(sweep.threads);
+	sn_operations_free(sweep.operations);
+	sn_blaming_release(&sweep.blaming);
+	free(sweep.running.heap);
 	free(sweep.kinds);
-	free(sweep.threads);
-	free(sweep.explained);
-	free(sweep.ranks);
+	free(sweep.parts);
 	return result;
 }
 
 void sn_waits_release(struct sn_waits *waits)
 {
-	for (unsigned i = 0; i < SN_WORK_KINDS; i++)
-		sn_intervals_release(waits->work + i);
-	sn_intervals_release(&waits->host);
 	free(waits->before);
-	*waits = (struct sn_waits){0};
+	*waits = (struct sn_waits){.before = NULL};
 }

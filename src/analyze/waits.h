@@ -7,9 +7,10 @@
 #ifndef SN_ANALYZE_WAITS_H
 #define SN_ANALYZE_WAITS_H
 
+#include "blame.h"
+#include "device_time.h"
 #include "intervals.h"
 #include "node.h"
-#include "operations.h"
 
 enum sn_wait {
 	/* A collective runs here, and another rank has not arrived at it; or nothing runs, and the
@@ -44,21 +45,26 @@ enum { SN_STATE_HOST = 1, SN_STATE_COMPUTE = 2, SN_STATE_COMMUNICATION = 4, SN_S
 struct sn_waits {
 	uint64_t reasons_ns[SN_WAITS]; /* add up to no_compute_ns */
 	uint64_t no_compute_ns;
-	uint64_t states_ns[16];	    /* by combination; add up to the device's whole time */
-	uint64_t launch_latency_ns; /* usual: begin of the call to start, of an idle device */
-	struct sn_intervals work[SN_WORK_KINDS]; /* when such operations run */
-	struct sn_intervals host; /* when any thread is in a call and does not wait */
+	uint64_t states_ns[16]; /* by combination; add up to the device's whole time */
 	/* time before the first operation of the device, by node of what threads did then */
 	double *before; /* of all nodes */
 };
 
-/* Of one device; `other_ranks`: when it waited for them; `host_ranks`: when threads did. 0 or a
- * negative enum sn_err; release in either case. */
-int sn_waits(const struct sonde_db *db, const struct sonde_trace *trace,
-	     const struct sn_device_time *time, const struct sn_operations *operations,
-	     const struct sn_device_operations *device, const struct sn_node_map *nodes,
-	     const struct sn_intervals *other_ranks, const struct sn_intervals *host_ranks,
-	     struct sn_waits *waits, struct sn_error *error);
+/* What all of it is found from. */
+struct sn_waits_input {
+	const struct sonde_db *db;
+	const struct sonde_trace *trace;
+	const struct sn_device_times *times;
+	struct sn_launches *launches;
+	const struct sn_node_map *nodes;
+	const struct sn_intervals *other_ranks; /* when the device waited for them; may be NULL */
+	const struct sn_intervals *host_ranks;	/* when threads did */
+};
+
+/* Of one device, in one pass over its operations and the threads of its process; and whose fault it
+ * was that it was idle. 0 or a negative enum sn_err; release both in either case. */
+int sn_waits(const struct sn_waits_input *input, size_t device, struct sn_waits *waits,
+	     struct sn_blame *blame, struct sn_error *error);
 void sn_waits_release(struct sn_waits *waits);
 
 #endif

@@ -10,7 +10,6 @@
 #include "report/json.h"
 #include "report/utf8.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -90,34 +89,6 @@ static int take_formula(const struct sn_options *options, struct arguments *argu
 	return 0;
 }
 
-/* Bytes of "800M", "2G", ...; 0 where the text is no amount of memory. */
-static uint64_t memory_of(const char *text)
-{
-	static const char suffixes[] = "KMGT";
-	char *end;
-	double number = strtod(text, &end);
-	const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
-	for (const char *at = suffixes; suffix && at <= suffix; at++)
-		number *= 1024;
-	bool is_whole = suffix ? !end[1] : !*end;
-	return end != text && is_whole && number >= 1 && number < 1e18 ? (uint64_t)number : 0;
-}
-
-static int take_memory(const struct sn_options *options, struct arguments *arguments)
-{
-	enum { LEAST_MIB = 64 };
-	uint64_t bytes = memory_of(optarg);
-	arguments->analyze.memory_bytes = bytes;
-	if (bytes >= (uint64_t)LEAST_MIB << 20)
-		return 0;
-	sn_command_misuse(
-	    options->command,
-	    bytes ? "option '--memory': '%s' is less than 64M"
-		  : "option '--memory': '%s' is no amount of memory, such as 800M or 2G",
-	    optarg);
-	return -1;
-}
-
 /* SN_EXIT_DONE to go on, or -1 to end with *status. */
 static int parse(int argc, char **argv, struct arguments *arguments, int *status)
 {
@@ -140,7 +111,8 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 			arguments->analyze.jobs = (unsigned)number;
 			break;
 		case OPTION_MEMORY:
-			if (take_memory(&options, arguments))
+			if (sn_options_memory(&options, "--memory", optarg, 64 << 20,
+					      &arguments->analyze.memory_bytes))
 				return -1;
 			break;
 		case OPTION_NO_CACHE:

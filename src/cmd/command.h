@@ -98,6 +98,9 @@ int sn_options_choice(const struct sn_options *options, const char *option, cons
 /* A number from min to max; 0, or -1 after having explained the mistake. */
 int sn_options_number(const struct sn_options *options, const char *option, const char *text,
 		      double min, double max, double *value);
+/* An amount of memory such as "800M", in bytes; 0, or -1 after having explained the mistake. */
+int sn_options_memory(const struct sn_options *options, const char *option, const char *text,
+		      uint64_t least, uint64_t *bytes);
 /* The one operand (optind must be past the options), or NULL after having explained the mistake. */
 const char *sn_options_operand(const struct sn_options *options, const char *what);
 

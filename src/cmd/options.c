@@ -208,6 +208,37 @@ int sn_options_number(const struct sn_options *options, const char *option, cons
 	return 0;
 }
 
+/* Bytes of "800M", "2G", ...; 0 where the text is no amount of memory. */
+static uint64_t memory_of(const char *text)
+{
+	static const char suffixes[] = "KMGT";
+	char *end;
+	double number = strtod(text, &end);
+	const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+	for (const char *at = suffixes; suffix && at <= suffix; at++)
+		number *= 1024;
+	bool is_whole = suffix ? !end[1] : !*end;
+	return end != text && is_whole && number >= 1 && number < 1e18 ? (uint64_t)number : 0;
+}
+
+int sn_options_memory(const struct sn_options *options, const char *option, const char *text,
+		      uint64_t least, uint64_t *bytes)
+{
+	bool is_mib = least >= 1 << 20;
+	*bytes = memory_of(text);
+	if (*bytes >= least)
+		return 0;
+	if (*bytes)
+		sn_command_misuse(options->command, "option '%s': '%s' is less than %u%c", option,
+				  text, (unsigned)(least >> (is_mib ? 20 : 10)),
+				  is_mib ? 'M' : 'K');
+	else
+		sn_command_misuse(options->command,
+				  "option '%s': '%s' is no amount of memory, such as 800M or 2G",
+				  option, text);
+	return -1;
+}
+
 const char *sn_options_operand(const struct sn_options *options, const char *what)
 {
 	if (optind >= options->argc) {

@@ -18,7 +18,7 @@
 
 enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000, PICTURE_WIDTH = 1400, PICTURE_ROWS = 120 };
 enum { PAGE_WIDTH = 765, PAGE_ROWS = 60 };
-enum { MAX_VIEWS = 24, MAX_DEPTH = 10000 };
+enum { MAX_VIEWS = 24, MAX_DEPTH = 10000, LEAST_MEMORY = 4096 };
 enum option_code {
 	OPTION_FORMAT = 256,
 	OPTION_LIMIT,
@@ -28,6 +28,7 @@ enum option_code {
 	OPTION_VIEW,
 	OPTION_DEPTH,
 	OPTION_ITERATION,
+	OPTION_MEMORY,
 };
 
 static const struct option table[] = {
@@ -39,6 +40,7 @@ static const struct option table[] = {
     {"to", required_argument, NULL, OPTION_TO},
     {"format", required_argument, NULL, OPTION_FORMAT},
     {"limit", required_argument, NULL, OPTION_LIMIT},
+    {"memory", required_argument, NULL, OPTION_MEMORY},
     {"launched-only", no_argument, NULL, OPTION_LAUNCHED},
     SN_OPTION_HELP,
     {0},
@@ -77,6 +79,9 @@ static const char usage[] =
     "    --to SECONDS    end of the timeline; default the last event\n"
     "    --limit N       lines of each list, 8 by default; 0 for all\n"
     "    --launched-only leave out operations of devices whose launch is not recorded\n"
+    "    --memory LIMIT  for what has to be sorted, such as 16M or 1G; default 48M. More than "
+    "that\n"
+    "                    goes to files without a name in TMPDIR, or /tmp\n"
     "    --format FORM   text (default) or json: nanoseconds, everything\n"
     "    -h, --help      this text\n\n"
     "WORDS\n"
@@ -280,6 +285,9 @@ static int take_option(const struct sn_options *options, int option, struct time
 		result = sn_options_number(options, "--iteration", optarg, 1, 1e9, &number);
 		timeline->answers.iteration = (uint64_t)number;
 		return result;
+	case OPTION_MEMORY:
+		return sn_options_memory(options, "--memory", optarg, LEAST_MEMORY,
+					 &timeline->answers.memory_bytes);
 	case OPTION_LAUNCHED:
 		timeline->answers.launched_only = true;
 		return 0;

@@ -5,6 +5,11 @@
 #include "format/database.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* So much is read of a file before its pages are given back. */
+#define FORGET_BYTES (1u << 20)
 
 int sn_trace_damaged(struct sonde_db_error *error, int code)
 {
@@ -135,7 +140,9 @@ struct sonde_event_cursor {
 	const struct sonde_track *track;
 	uint64_t next, to_ns, from_ns;
 	unsigned flags;
-	struct sn_block_codec codec;
+	/* from the first page that was not given back to the block read last */
+	const unsigned char *kept, *reached;
+	struct sn_block_codec own, *codec;
 	struct sn_block block;
 	struct sn_block_rest rest;
 	uint64_t values[SN_BLOCK_EVENTS];
@@ -145,11 +152,19 @@ struct sonde_event_cursor {
 struct sonde_event_cursor *sonde_event_cursor_new(const struct sonde_trace *trace, uint32_t track,
 						  uint64_t from_ns, uint64_t to_ns, unsigned flags)
 {
+	return sn_event_cursor_sharing(trace, track, from_ns, to_ns, flags, NULL);
+}
+
+struct sonde_event_cursor *sn_event_cursor_sharing(const struct sonde_trace *trace, uint32_t track,
+						   uint64_t from_ns, uint64_t to_ns, unsigned flags,
+						   struct sn_block_codec *codec)
+{
 	if (track >= trace->track_count)
 		return NULL;
 	struct sonde_event_cursor *cursor = calloc(1, sizeof(*cursor));
 	if (!cursor)
 		return NULL;
+	cursor->codec = codec ? codec : &cursor->own;
 	cursor->trace = trace;
 	cursor->track = trace->tracks + track;
 	cursor->from_ns = from_ns;
@@ -171,26 +186,48 @@ struct sonde_event_cursor *sonde_event_cursor_new(const struct sonde_trace *trac
 	return cursor;
 }
 
-void sonde_event_cursor_free(struct sonde_event_cursor *cursor)
-{
-	if (!cursor)
-		return;
-	sn_block_codec_release(&cursor->codec);
-	free(cursor);
-}
-
 static int decode(struct sonde_event_cursor *cursor, const struct sn_block_entry *entry,
 		  const unsigned char *bytes)
 {
-	int result = sn_block_decode(&cursor->codec, entry, bytes, &cursor->block);
+	int result = sn_block_decode(cursor->codec, entry, bytes, &cursor->block);
 	cursor->rest = (struct sn_block_rest){0};
 	if (!result && !(cursor->flags & SONDE_EVENTS_BRIEF))
-		result = sn_block_decode_rest(&cursor->codec, entry, bytes, &cursor->block,
+		result = sn_block_decode_rest(cursor->codec, entry, bytes, &cursor->block,
 					      &cursor->rest);
 	for (size_t i = 0; i < cursor->block.count && !result; i++)
 		if (cursor->block.contexts[i] >= sonde_db_context_count(cursor->trace->db))
 			result = SN_ERR_FORMAT;
 	return result;
+}
+
+/* What has been read stays in the system's cache, but not in the process: else its memory would
+ * grow with the file. Whoever still needs those pages gets them again. */
+static void forget(struct sonde_event_cursor *cursor)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = (uintptr_t)cursor->kept & -page, to = (uintptr_t)cursor->reached & -page;
+	if (from < to)
+		madvise((void *)from, to - from, MADV_DONTNEED);
+	cursor->kept = cursor->reached;
+}
+
+/* The block at `bytes` is read next. */
+static void reach(struct sonde_event_cursor *cursor, const unsigned char *bytes)
+{
+	if (!cursor->kept || bytes < cursor->kept)
+		cursor->kept = bytes;
+	cursor->reached = bytes;
+	if ((size_t)(bytes - cursor->kept) >= FORGET_BYTES)
+		forget(cursor);
+}
+
+void sonde_event_cursor_free(struct sonde_event_cursor *cursor)
+{
+	if (!cursor)
+		return;
+	forget(cursor);
+	sn_block_codec_release(&cursor->own);
+	free(cursor);
 }
 
 int sonde_event_cursor_next(struct sonde_event_cursor *cursor, struct sonde_event_block *block,
@@ -207,6 +244,7 @@ int sonde_event_cursor_next(struct sonde_event_cursor *cursor, struct sonde_even
 		if (entry->start_ns > cursor->to_ns)
 			return 0;
 	} while (entry->end_ns < cursor->from_ns && cursor->track->flags & SONDE_TRACK_OVERLAPS);
+	reach(cursor, bytes);
 	int result = decode(cursor, entry, bytes);
 	if (result)
 		return sn_trace_damaged(error, result);

@@ -25,6 +25,13 @@ bool sn_trace_block(const struct sonde_trace *trace, const struct sonde_track *t
 		    uint64_t number, const struct sn_block_entry **entry,
 		    const unsigned char **bytes);
 
+/* As sonde_event_cursor_new, with a decoder that several cursors use by turns, so that each of them
+ * costs its block alone. Links of a block stay; its attributes are gone once another one has read.
+ * The codec is the caller's and must outlive the cursor. */
+struct sonde_event_cursor *sn_event_cursor_sharing(const struct sonde_trace *trace, uint32_t track,
+						   uint64_t from_ns, uint64_t to_ns, unsigned flags,
+						   struct sn_block_codec *codec);
+
 /* Writes "cannot read events: ..." and returns `code`. */
 int sn_trace_damaged(struct sonde_db_error *error, int code);
 

@@ -133,20 +133,25 @@ static void test_device_time(void **state)
 static void test_operations(void **state)
 {
 	make_simple();
-	const struct sn_device_operations *device = answers.operations.devices;
-	assert_int_equal(device->count, 4);
-	assert_int_equal(answers.operations.launch_count, 4);
+	struct sn_error error;
+	struct sn_operation one;
+	struct sn_operations *read =
+	    sn_device_times_read(&answers.times, fixture.trace, 0, SONDE_NONE);
+	assert_int_equal(answers.launches->count, 4);
 	static const uint64_t starts[] = {100, 150, 400, 600}, launches[] = {20, 40, 300, 450};
 	static const unsigned works[] = {SN_WORK_COMPUTE, SN_WORK_COPY, SN_WORK_COMMUNICATION,
 					 SN_WORK_COMPUTE};
 	for (size_t i = 0; i < 4; i++) {
-		const struct sn_launch *one =
-		    sn_operation_launch(&answers.operations, device->items + i);
-		assert_int_equal(device->items[i].start_ns, BEGIN_NS + starts[i]);
-		assert_int_equal(device->items[i].work, works[i]);
-		assert_int_equal(one->start_ns, BEGIN_NS + launches[i]);
+		assert_int_equal(sn_operations_next(read, &one, &error), 1);
+		assert_int_equal(one.start_ns, BEGIN_NS + starts[i]);
+		assert_int_equal(one.work, works[i]);
+		assert_int_equal(sn_launches_find(answers.launches, one.link)->start_ns,
+				 BEGIN_NS + launches[i]);
 	}
-	assert_null(sn_operations_launch(&answers.operations, 5));
+	assert_int_equal(sn_operations_next(read, &one, &error), 0);
+	sn_operations_free(read);
+	assert_null(sn_launches_find(answers.launches, 5));
+	assert_null(sn_launches_find(answers.launches, 0));
 }
 
 /* Of several calls with the operation's link the first is the one that launched it. */
@@ -159,7 +164,67 @@ static void test_first_call_launches(void **state)
 	event(trace_fixture_thread(&fixture, -1, 1, 3), call, 70, 80, 9);
 	event(stream, context(call, SN_FRAME_KERNEL, "k"), 100, 110, 9);
 	analyse();
-	assert_int_equal(sn_operations_launch(&answers.operations, 9)->start_ns, BEGIN_NS + 30);
+	assert_int_equal(sn_launches_find(answers.launches, 9)->start_ns, BEGIN_NS + 30);
+}
+
+/* In memory or in a file, calls are found by their links, in whatever order they came. */
+static void test_launches(void **state)
+{
+	static const size_t memories[] = {1 << 20, 1000};
+	enum { COUNT = 5000 };
+	uint64_t links[COUNT], starts[COUNT], ends[COUNT];
+	uint32_t contexts[COUNT] = {0};
+	for (uint64_t i = 0; i < COUNT; i++) {
+		links[i] = i * 7919 % 4999 * 2; /* the first and last are none */
+		starts[i] = 10 + i;
+		ends[i] = 20 + i;
+	}
+	struct sonde_event_block block = {COUNT, 0, starts, ends, contexts, links};
+	for (size_t m = 0; m < 2; m++) {
+		struct sn_launches all;
+		struct sn_error error;
+		sn_launches_init(&all, memories[m]);
+		assert_int_equal(sn_launches_take(&all, 7, &block, &error), 0);
+		assert_int_equal(sn_launches_finish(&all, &error), 0);
+		assert_int_equal(all.items == NULL, m == 1);
+		assert_int_equal(all.count, 4998);
+		for (uint64_t i = 1; i < COUNT - 1; i++) {
+			const struct sn_launch *one = sn_launches_find(&all, links[i]);
+			assert_true(one && one->link == links[i] && one->profile == 7);
+			assert_int_equal(one->start_ns, starts[i]);
+			assert_int_equal(one->end_ns, ends[i]);
+			assert_null(sn_launches_find(&all, links[i] + 1));
+		}
+		assert_null(sn_launches_find(&all, 0));
+		assert_null(sn_launches_find(&all, UINT64_MAX));
+		assert_int_equal(sn_launches_check(&all, &error), 0);
+		sn_launches_release(&all);
+	}
+}
+
+/* However little memory there is, they come in order. */
+static void test_runs(void **state)
+{
+	static const size_t memories[] = {1 << 20, 4096, 1};
+	for (size_t m = 0; m < 3; m++) {
+		struct sn_runs runs;
+		struct sn_error error;
+		sn_runs_init(&runs, 2, 1, memories[m]);
+		for (uint64_t i = 0; i < 3000; i++) {
+			uint64_t record[] = {i * 7919 % 3001, i};
+			assert_int_equal(sn_runs_add(&runs, record, &error), 0);
+		}
+		assert_int_equal(sn_runs_finish(&runs, &error), 0);
+		uint64_t record[2], before = 0;
+		for (uint64_t i = 0; i < 3000; i++) {
+			assert_int_equal(sn_runs_next(&runs, record, &error), 1);
+			assert_true(!i || record[0] > before);
+			assert_int_equal(record[0], record[1] * 7919 % 3001);
+			before = record[0];
+		}
+		assert_int_equal(sn_runs_next(&runs, record, &error), 0);
+		sn_runs_release(&runs);
+	}
 }
 
 static void test_waits(void **state)
@@ -174,7 +239,8 @@ static void test_waits(void **state)
 	for (unsigned i = 0; i < SN_WAITS; i++)
 		assert_int_equal(waits->reasons_ns[i], reasons[i]);
 	assert_int_equal(waits->no_compute_ns, 400);
-	assert_int_equal(waits->launch_latency_ns, 100); /* 300 to 400; 450 lies before its gap */
+	/* 300 to 400; 450 lies before its gap */
+	assert_int_equal(answers.times.devices->launch_latency_ns, 100);
 	enum { HOST = SN_STATE_HOST, COMPUTE = SN_STATE_COMPUTE, COPY = SN_STATE_COPY };
 	assert_int_equal(waits->states_ns[HOST | COMPUTE], 150);
 	assert_int_equal(waits->states_ns[HOST | COMPUTE | COPY], 50);
@@ -228,9 +294,9 @@ static void test_blame_is_shared(void **state)
 static void test_queue(void **state)
 {
 	struct sn_queue queue;
+	struct sn_error error;
 	make_simple();
-	assert_int_equal(
-	    sn_queue(&answers.operations, answers.operations.devices, SONDE_NONE, &queue), 0);
+	assert_int_equal(sn_queue(&answers, 0, SONDE_NONE, &queue, &error), 0);
 	assert_int_equal(queue.count, 4);
 	assert_int_equal(queue.unknown_count, 0);
 	/* one lies ready in 100..150, 300..400 and 450..600, of 600 */
@@ -241,9 +307,8 @@ static void test_queue(void **state)
 	assert_int_equal(queue.median_delay_ns, 110); /* of 80, 100, 110, 150 */
 	assert_int_equal(queue.p95_delay_ns, 150);
 	assert_true(queue.means[0] == 1 && queue.means[SN_QUEUE_STEPS - 1] == 0);
-	uint32_t number = answers.operations.devices->items[1].profile; /* the copy's stream */
-	assert_int_equal(sn_queue(&answers.operations, answers.operations.devices, number, &queue),
-			 0);
+	uint32_t number = answers.times.devices->streams[1]; /* the copy's */
+	assert_int_equal(sn_queue(&answers, 0, number, &queue, &error), 0);
 	assert_int_equal(queue.count, 1);
 	assert_int_equal(queue.start_ns, BEGIN_NS + 150);
 }
@@ -258,6 +323,16 @@ static int take_part(void *data, const struct sn_host_part *part)
 	assert_true(part_count < 16);
 	parts[part_count++] = *part;
 	return 0;
+}
+
+/* Cut to the window: what lies beyond may be anything. */
+static int take_window_part(void *data, const struct sn_host_part *part)
+{
+	const uint64_t *window = data;
+	struct sn_host_part cut = *part;
+	cut.start_ns = cut.start_ns > window[0] ? cut.start_ns : window[0];
+	cut.end_ns = cut.end_ns < window[1] ? cut.end_ns : window[1];
+	return cut.start_ns < cut.end_ns ? take_part(NULL, &cut) : 0;
 }
 
 static void test_host(void **state)
@@ -294,6 +369,69 @@ static void test_host(void **state)
 	assert_true(times[trace_fixture_named(&fixture, "b")] == 10 + 10);
 	assert_true(times[trace_fixture_named(&fixture, "c")] == 10 + 10);
 	free(times);
+}
+
+/* What comes of a window is what a walk over all has in it. */
+static void test_host_window(void **state)
+{
+	begin();
+	uint32_t a = context(0, SN_FRAME_NATIVE, "a"), b = context(a, SN_FRAME_NATIVE, "b");
+	for (uint64_t i = 0; i < 20000; i++) {
+		event(thread, a, 100 * i, 100 * i + 90, 0);
+		event(thread, b, 100 * i + 20, 100 * i + 50, i + 1);
+	}
+	analyse();
+	struct sn_error error;
+	uint64_t from = BEGIN_NS + 1000030, to = BEGIN_NS + 1000220;
+	part_count = 0;
+	assert_int_equal(sn_host_walk_window(fixture.db, fixture.trace, SONDE_NONE, from, to, 0,
+					     take_window_part, &(uint64_t[]){from, to}, &error),
+			 0);
+	static const uint64_t expected[][3] = {{30, 50, 10001},	  {50, 90, 0},	 {100, 120, 0},
+					       {120, 150, 10002}, {150, 190, 0}, {200, 220, 0}};
+	assert_int_equal(part_count, 6);
+	for (size_t i = 0; i < part_count; i++) {
+		assert_int_equal(parts[i].start_ns, BEGIN_NS + 1000000 + expected[i][0]);
+		assert_int_equal(parts[i].end_ns, BEGIN_NS + 1000000 + expected[i][1]);
+		assert_int_equal(parts[i].link, expected[i][2]);
+	}
+}
+
+/* Threads at once: changes in order of time, of equal times the lower thread's first. */
+static void test_host_threads(void **state)
+{
+	begin();
+	uint32_t second = trace_fixture_thread(&fixture, -1, 1, 2);
+	uint32_t a = context(0, SN_FRAME_NATIVE, "a"), b = context(a, SN_FRAME_NATIVE, "b");
+	event(thread, a, 10, 50, 0);
+	event(thread, b, 20, 30, 0);
+	event(second, b, 20, 50, 0);
+	event(trace_fixture_thread(&fixture, -1, 2, 9), a, 0, 7, 0); /* another process */
+	analyse();
+	static const struct {
+		uint64_t time_ns;
+		size_t thread;
+		bool has_ended, has_begun;
+	} expected[] = {{10, 0, false, true}, {20, 0, true, true},  {20, 1, false, true},
+			{30, 0, true, true},  {50, 0, true, false}, {50, 1, true, false}};
+	struct sn_error error;
+	struct sn_host_threads *threads;
+	struct sn_host_change change;
+	uint32_t number = sonde_trace_track(fixture.trace, 0)->profile;
+	assert_int_equal(sn_host_threads_open(fixture.db, fixture.trace, number, &threads, &error),
+			 0);
+	assert_int_equal(sn_host_threads_count(threads), 2);
+	assert_int_equal(sn_host_threads_find(threads, number), 0);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		assert_int_equal(sn_host_threads_peek(threads), BEGIN_NS + expected[i].time_ns);
+		assert_int_equal(sn_host_threads_next(threads, &change, &error), 1);
+		assert_int_equal(change.time_ns, BEGIN_NS + expected[i].time_ns);
+		assert_int_equal(change.thread, expected[i].thread);
+		assert_int_equal(change.ended != NULL, expected[i].has_ended);
+		assert_int_equal(change.begun != NULL, expected[i].has_begun);
+	}
+	assert_int_equal(sn_host_threads_next(threads, &change, &error), 0);
+	sn_host_threads_free(threads);
 }
 
 static void state(uint32_t of, uint64_t start_ns, uint64_t end_ns, uint64_t waker)
@@ -568,6 +706,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_device_time, end),
 	    cmocka_unit_test_teardown(test_operations, end),
+	    cmocka_unit_test(test_launches),
+	    cmocka_unit_test(test_runs),
+	    cmocka_unit_test_teardown(test_host_window, end),
+	    cmocka_unit_test_teardown(test_host_threads, end),
 	    cmocka_unit_test_teardown(test_first_call_launches, end),
 	    cmocka_unit_test_teardown(test_waits, end),
 	    cmocka_unit_test_teardown(test_blame, end),

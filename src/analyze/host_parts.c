@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stack of open calls; see host_parts.h. */
+#include "host_parts.h"
+
+#include "base/vec.h"
+
+struct sn_host_lanes *sn_host_lanes(const struct sonde_db *db, const struct sonde_trace *trace,
+				    uint32_t profile, size_t *count)
+{
+	uint32_t track_count = sonde_trace_track_count(trace);
+	uint32_t *tracks = malloc((track_count + 1ull) * sizeof(*tracks));
+	struct sn_host_lanes *all = calloc(track_count + 1ull, sizeof(*all));
+	*count = 0;
+	if (!tracks || !all) {
+		free(tracks);
+		free(all);
+		return NULL;
+	}
+	all->tracks = tracks;
+	for (uint32_t i = 0; i < track_count; i++) {
+		const struct sonde_track *track = sonde_trace_track(trace, i);
+		struct sn_host_lanes *last = *count ? all + *count - 1 : NULL;
+		if (track->kind != SONDE_TRACK_INTERVALS ||
+		    sonde_db_profile(db, track->profile)->kind != SONDE_PROFILE_THREAD ||
+		    (profile != SONDE_NONE &&
+		     !sn_host_is_same_process(db, track->profile, profile)))
+			continue;
+		if (!last || last->profile != track->profile) {
+			last = all + (*count)++;
+			*last = (struct sn_host_lanes){track->profile, tracks, 0};
+		}
+		*tracks++ = i;
+		last->count++;
+	}
+	return all;
+}
+
+void sn_host_lanes_free(struct sn_host_lanes *lanes, size_t count)
+{
+	(void)count;
+	if (lanes)
+		free((void *)lanes->tracks);
+	free(lanes);
+}
+
+int sn_host_parts_init(struct sn_host_parts *parts, const struct sonde_trace *trace,
+		       const struct sn_host_lanes *lanes, const struct sn_event_window *window,
+		       struct sn_error *error)
+{
+	*parts = (struct sn_host_parts){
+	    .merge = sn_event_merge_new(trace, lanes->tracks, lanes->count, window),
+	    .to_ns = window->to_ns,
+	    .profile = lanes->profile,
+	};
+	if (!parts->merge)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return 0;
+}
+
+void sn_host_parts_release(struct sn_host_parts *parts)
+{
+	sn_event_merge_free(parts->merge);
+	free(parts->calls);
+	*parts = (struct sn_host_parts){0};
+}
+
+/* The innermost call's time up to `time_ns`, without those that have ended. 1, or 0: there is none
+ * before that. */
+static int unwind(struct sn_host_parts *parts, uint64_t time_ns, struct sn_host_part *part)
+{
+	while (parts->depth && parts->now_ns < time_ns) {
+		const struct sn_host_call *top = parts->calls + parts->depth - 1;
+		uint64_t start = parts->now_ns, end = top->end_ns < time_ns ? top->end_ns : time_ns;
+		parts->depth -= top->end_ns <= time_ns;
+		if (end <= start)
+			continue;
+		*part = (struct sn_host_part){
+		    .start_ns = start,
+		    .end_ns = end,
+		    .call_start_ns = top->start_ns,
+		    .call_end_ns = top->end_ns,
+		    .link = top->link,
+		    .context = top->context,
+		    .profile = parts->profile,
+		};
+		parts->now_ns = end;
+		return 1;
+	}
+	parts->now_ns = time_ns;
+	return 0;
+}
+
+static int push(struct sn_host_parts *parts, struct sn_error *error)
+{
+	const struct sn_merged_event *event = &parts->event;
+	if (sn_vec_reserve(&parts->calls, &parts->capacity, parts->depth + 1) < 0)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	parts->calls[parts->depth++] =
+	    (struct sn_host_call){event->start_ns, event->end_ns, event->link, event->context};
+	parts->has_event = false;
+	return 0;
+}
+
+int sn_host_parts_next(struct sn_host_parts *parts, struct sn_host_part *part,
+		       struct sn_error *error)
+{
+	for (;;) {
+		int result = 1;
+		if (!parts->has_event)
+			result = sn_event_merge_next(parts->merge, &parts->event, error);
+		if (result < 0)
+			return result;
+		/* of a window the last block may reach beyond */
+		parts->has_event = result > 0 && parts->event.start_ns < parts->to_ns;
+		if (unwind(parts, parts->has_event ? parts->event.start_ns : parts->to_ns, part))
+			return 1;
+		if (!parts->has_event)
+			return 0;
+		result = push(parts, error);
+		if (result)
+			return result;
+	}
+}

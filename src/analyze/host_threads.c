@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All threads of a process in order of time: a heap of what each does next; see host.h. */
+#include "host_parts.h"
+
+#include "trace/sections.h"
+
+#include <stdlib.h>
+
+struct thread {
+	struct sn_host_parts parts;
+	struct sn_host_part now, next; /* what it is in, where is_in; what comes then */
+	uint64_t change_ns;
+	bool is_in;
+};
+
+struct sn_host_threads {
+	struct thread *threads;
+	struct sn_host_lanes *lanes; /* of each */
+	size_t count;
+	uint32_t *heap; /* of threads that have not ended, the next change first */
+	size_t heap_count;
+	struct sn_block_codec codec; /* of all of them */
+	struct sn_host_part ended;
+};
+
+static bool goes_before(const struct sn_host_threads *all, uint32_t left, uint32_t right)
+{
+	uint64_t a = all->threads[left].change_ns, b = all->threads[right].change_ns;
+	return a != b ? a < b : left < right;
+}
+
+static void sink(struct sn_host_threads *all, size_t place)
+{
+	uint32_t *heap = all->heap, moved = heap[place];
+	for (size_t child; (child = 2 * place + 1) < all->heap_count; place = child) {
+		if (child + 1 < all->heap_count && goes_before(all, heap[child + 1], heap[child]))
+			child++;
+		if (!goes_before(all, heap[child], moved))
+			break;
+		heap[place] = heap[child];
+	}
+	heap[place] = moved;
+}
+
+static int begin(struct sn_host_threads *all, const struct sonde_trace *trace,
+		 struct sn_error *error)
+{
+	struct sn_event_window window = {0, UINT64_MAX, SONDE_EVENTS_BRIEF, &all->codec};
+	for (size_t i = 0; i < all->count; i++) {
+		struct thread *thread = all->threads + i;
+		int result =
+		    sn_host_parts_init(&thread->parts, trace, all->lanes + i, &window, error);
+		if (!result)
+			result = sn_host_parts_next(&thread->parts, &thread->next, error);
+		if (result < 0)
+			return result;
+		thread->change_ns = thread->next.start_ns;
+		if (result)
+			all->heap[all->heap_count++] = (uint32_t)i;
+	}
+	for (size_t i = all->heap_count / 2; i--;)
+		sink(all, i);
+	return 0;
+}
+
+int sn_host_threads_open(const struct sonde_db *db, const struct sonde_trace *trace,
+			 uint32_t profile, struct sn_host_threads **threads, struct sn_error *error)
+{
+	struct sn_host_threads *all = *threads = calloc(1, sizeof(*all));
+	if (!all)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	all->lanes = sn_host_lanes(db, trace, profile, &all->count);
+	all->threads = calloc(all->count + 1, sizeof(*all->threads));
+	all->heap = calloc(all->count + 1, sizeof(*all->heap));
+	if (!all->lanes || !all->threads || !all->heap)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return begin(all, trace, error);
+}
+
+void sn_host_threads_free(struct sn_host_threads *all)
+{
+	if (!all)
+		return;
+	for (size_t i = 0; i < all->count && all->threads; i++)
+		sn_host_parts_release(&all->threads[i].parts);
+	sn_host_lanes_free(all->lanes, all->count);
+	sn_block_codec_release(&all->codec);
+	free(all->threads);
+	free(all->heap);
+	free(all);
+}
+
+size_t sn_host_threads_count(const struct sn_host_threads *all)
+{
+	return all->count;
+}
+
+size_t sn_host_threads_find(const struct sn_host_threads *all, uint32_t profile)
+{
+	size_t low = 0, high = all->count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (all->lanes[middle].profile < profile)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < all->count && all->lanes[low].profile == profile ? low : SIZE_MAX;
+}
+
+uint64_t sn_host_threads_peek(const struct sn_host_threads *all)
+{
+	return all->heap_count ? all->threads[all->heap[0]].change_ns : UINT64_MAX;
+}
+
+/* The part that ends now gives place to the next one, at once or after a silence. */
+static int end_part(struct sn_host_threads *all, struct thread *thread, struct sn_error *error)
+{
+	uint64_t time_ns = thread->change_ns;
+	all->ended = thread->now;
+	int result = sn_host_parts_next(&thread->parts, &thread->next, error);
+	if (result < 0)
+		return result;
+	thread->is_in = false;
+	thread->change_ns = thread->next.start_ns > time_ns ? thread->next.start_ns : time_ns;
+	if (!result)
+		all->heap[0] = all->heap[--all->heap_count];
+	return result;
+}
+
+int sn_host_threads_next(struct sn_host_threads *all, struct sn_host_change *change,
+			 struct sn_error *error)
+{
+	if (!all->heap_count)
+		return 0;
+	uint32_t number = all->heap[0];
+	struct thread *thread = all->threads + number;
+	int result = 1;
+	*change = (struct sn_host_change){.time_ns = thread->change_ns, .thread = number};
+	if (thread->is_in) {
+		result = end_part(all, thread, error);
+		if (result < 0)
+			return result;
+		change->ended = &all->ended;
+	}
+	if (result && thread->change_ns == change->time_ns) {
+		thread->now = thread->next;
+		thread->is_in = true;
+		thread->change_ns = thread->now.end_ns;
+		change->begun = &thread->now;
+	}
+	if (all->heap_count > 1)
+		sink(all, 0);
+	return 1;
+}

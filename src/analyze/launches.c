@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sorted by link, in pages; see launches.h. */
+#include "launches.h"
+
+#include "base/vec.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A page is what is read at once; the cache has a place for each of so many, by its number. */
+enum { PAGE_LAUNCHES = 128, CACHE_PAGES = 512 };
+
+struct sn_launch_page {
+	size_t number; /* + 1; 0: none */
+	struct sn_launch items[PAGE_LAUNCHES];
+};
+
+/* A record while they are sorted: by link, begin, and order of arrival. */
+enum { LINK, START, ORDER, END, WHO, WORDS, KEY_WORDS = END };
+
+void sn_launches_init(struct sn_launches *launches, size_t memory_bytes)
+{
+	*launches = (struct sn_launches){
+	    .memory_bytes = memory_bytes,
+	    .last_page = SIZE_MAX,
+	};
+	sn_runs_init(&launches->sorted, WORDS, KEY_WORDS, launches->memory_bytes);
+	launches->file = (struct sn_spill){.folder = launches->sorted.file.folder, .fd = -1};
+}
+
+void sn_launches_release(struct sn_launches *launches)
+{
+	sn_runs_release(&launches->sorted);
+	if (launches->file.folder)
+		sn_spill_close(&launches->file);
+	free(launches->items);
+	free(launches->firsts);
+	free(launches->cache);
+	*launches = (struct sn_launches){0};
+}
+
+int sn_launches_take(struct sn_launches *launches, uint32_t profile,
+		     const struct sonde_event_block *block, struct sn_error *error)
+{
+	int result = 0;
+	for (size_t i = 0; i < block->count && block->links && !result; i++) {
+		uint64_t record[WORDS] = {
+		    [LINK] = block->links[i],
+		    [START] = block->starts_ns[i],
+		    [ORDER] = launches->sorted.total,
+		    [END] = block->ends_ns[i],
+		    [WHO] = (uint64_t)profile << 32 | block->contexts[i],
+		};
+		/* one that ended at the beginning of time is none */
+		if (record[LINK] && record[END])
+			result = sn_runs_add(&launches->sorted, record, error);
+	}
+	return result;
+}
+
+static int write_items(struct sn_launches *launches, struct sn_error *error)
+{
+	sn_spill_write(&launches->file, launches->items,
+		       launches->count % PAGE_LAUNCHES * sizeof(*launches->items));
+	return launches->file.failed ? sn_spill_finish(&launches->file, error) : 0;
+}
+
+/* Appends one; `is_in_file`: `items` has the last page alone. */
+static int append(struct sn_launches *launches, const uint64_t *record, bool is_in_file,
+		  struct sn_error *error)
+{
+	size_t place = is_in_file ? launches->count % PAGE_LAUNCHES : launches->count;
+	if (is_in_file && !place && launches->count)
+		sn_spill_write(&launches->file, launches->items,
+			       PAGE_LAUNCHES * sizeof(*launches->items));
+	if (launches->file.failed)
+		return sn_spill_finish(&launches->file, error);
+	if (sn_vec_reserve(&launches->items, &launches->capacity, place + 1) < 0 ||
+	    sn_vec_reserve(&launches->firsts, &launches->page_capacity, launches->page_count + 1) <
+		0)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (launches->count % PAGE_LAUNCHES == 0)
+		launches->firsts[launches->page_count++] = record[LINK];
+	launches->items[place] =
+	    (struct sn_launch){record[LINK], record[START], record[END],
+			       (uint32_t)(record[WHO] >> 32), (uint32_t)record[WHO]};
+	launches->count++;
+	return 0;
+}
+
+static int end_file(struct sn_launches *launches, struct sn_error *error)
+{
+	if (launches->count % PAGE_LAUNCHES == 0 && launches->count)
+		sn_spill_write(&launches->file, launches->items,
+			       PAGE_LAUNCHES * sizeof(*launches->items));
+	int result = write_items(launches, error);
+	if (!result)
+		result = sn_spill_finish(&launches->file, error);
+	free(launches->items);
+	launches->items = NULL;
+	launches->cache = calloc(CACHE_PAGES, sizeof(*launches->cache));
+	if (!launches->cache && !result)
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return result;
+}
+
+int sn_launches_finish(struct sn_launches *launches, struct sn_error *error)
+{
+	struct sn_runs *sorted = &launches->sorted;
+	bool is_in_file = sorted->total * sizeof(*launches->items) > launches->memory_bytes / 2;
+	uint64_t record[WORDS], last = 0;
+	int result = sn_runs_finish(sorted, error);
+	if (!result)
+		result = 1;
+	while (result > 0 && (result = sn_runs_next(sorted, record, error)) > 0) {
+		if (record[LINK] == last)
+			continue;
+		last = record[LINK];
+		int appended = append(launches, record, is_in_file, error);
+		result = appended ? appended : 1;
+	}
+	sn_runs_release(sorted);
+	if (!result && is_in_file)
+		result = end_file(launches, error);
+	return result;
+}
+
+/* ---- looking up ---- */
+
+/* The page that has the link, if any has; SIZE_MAX: it is before all. */
+static size_t page_of(struct sn_launches *launches, uint64_t link)
+{
+	size_t low = 0, high = launches->page_count, last = launches->last_page;
+	/* mostly the page of the one before, or the next */
+	if (last < high && launches->firsts[last] <= link) {
+		if (last + 1 == high || launches->firsts[last + 1] > link)
+			return last;
+		low = last + 1;
+		if (low + 1 == high || launches->firsts[low + 1] > link)
+			high = low + 1;
+	}
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (launches->firsts[middle] <= link)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return launches->last_page = low - 1;
+}
+
+static void fail(struct sn_launches *launches)
+{
+	if (!launches->failed)
+		launches->failed =
+		    sn_fail(&launches->why, SN_ERR_IO, "cannot read back from a file in '%s': %s",
+			    launches->file.folder, strerror(errno));
+}
+
+static const struct sn_launch *read_page(struct sn_launches *launches, size_t number, size_t count)
+{
+	struct sn_launch_page *page = launches->cache + number % CACHE_PAGES;
+	if (page->number == number + 1)
+		return page->items;
+	page->number = 0;
+	if (sn_spill_read(&launches->file, page->items, count * sizeof(*page->items),
+			  number * sizeof(page->items))) {
+		fail(launches);
+		return NULL;
+	}
+	page->number = number + 1;
+	return page->items;
+}
+
+const struct sn_launch *sn_launches_find(struct sn_launches *launches, uint64_t link)
+{
+	size_t number = link && !launches->failed ? page_of(launches, link) : SIZE_MAX;
+	if (number == SIZE_MAX)
+		return NULL;
+	size_t first = number * PAGE_LAUNCHES, low = 0, high = launches->count - first;
+	high = high < PAGE_LAUNCHES ? high : PAGE_LAUNCHES;
+	size_t count = high;
+	const struct sn_launch *items =
+	    launches->cache ? read_page(launches, number, count) : launches->items + first;
+	while (items && low < high) {
+		size_t middle = (low + high) / 2;
+		if (items[middle].link < link)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return items && low < count && items[low].link == link ? items + low : NULL;
+}
+
+int sn_launches_check(const struct sn_launches *launches, struct sn_error *error)
+{
+	return launches->failed ? sn_fail(error, launches->failed, "%s", launches->why.text) : 0;
+}
