@@ -106,6 +106,8 @@ static int read_all(struct pass *pass, struct sn_error *error)
 {
 	const struct sonde_trace *trace = pass->answers->trace;
 	int result = 0;
+	if (pass->attributes.keys[ACCESS] == SONDE_NONE)
+		return 0;
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
 		if (track->kind == SONDE_TRACK_INTERVALS &&
