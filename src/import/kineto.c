@@ -55,7 +55,7 @@ struct kineto {
 	/* of the file being read, by where in its events an argument is; 0: it is not known */
 	struct arg step_args[SN_JSON_STEPS_MAX];
 	struct sn_begins pairs; /* of the file being read */
-	uint64_t unpaired, unended;
+	uint64_t unpaired, unended, arrows, parts;
 	bool has_traces; /* execution traces are to be matched */
 };
 
@@ -649,6 +649,18 @@ static int take_metadata(struct kineto *kineto, const struct sn_json_event *read
 	return 0;
 }
 
+/* Arrows of Kineto and of Sonde say what correlation numbers say as well (recording.h); those of
+ * other programs are not read. */
+static void count_arrow(struct kineto *kineto, const struct sn_json_event *event)
+{
+	static const char *const known[] = {"ac2g", "async_cpu_to_gpu", "async_gpu", "fwdbwd",
+					    "forward_backward"};
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (event->category.text && is_text(event->category, known[i]))
+			return;
+	kineto->arrows++;
+}
+
 static int take(struct kineto *kineto, const struct sn_json_event *event)
 {
 	switch (event->phase) {
@@ -677,7 +689,9 @@ static int take(struct kineto *kineto, const struct sn_json_event *event)
 		return take_sample(kineto, event);
 	case 'M':
 		return take_metadata(kineto, event);
-	case 's': /* arrows: see recording.h */
+	case 's':
+		count_arrow(kineto, event);
+		return 0;
 	case 't':
 	case 'f':
 		return 0;
@@ -728,6 +742,9 @@ static int take_member(struct kineto *kineto, const struct sn_json_member *membe
 	    sn_stack_frames_take(&kineto->frames, member->value.text, kineto->recording.builder) ==
 		SN_ERR_MEMORY)
 		return SN_ERR_MEMORY;
+	if ((is_text(member->name, "samples") || is_text(member->name, "systemTraceEvents")) &&
+	    member->value.text.length > 2)
+		kineto->parts++;
 	if (is_text(member->name, "distributedInfo") && member->value.text.text)
 		find_rank(member->value.text, &kineto->recording.rank);
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
@@ -793,6 +810,14 @@ static void finish(struct kineto *kineto)
 	if (kineto->unpaired)
 		sn_db_builder_drop(builder, "import-unpaired", "ends of events without a begin",
 				   kineto->unpaired);
+	if (kineto->arrows)
+		sn_db_builder_drop(builder, "import-arrows",
+				   "arrows (flow events), which are read only of torch.profiler",
+				   kineto->arrows);
+	if (kineto->parts)
+		sn_db_builder_drop(builder, "import-parts",
+				   "parts of the file beside its events: samples, system trace",
+				   kineto->parts);
 	if (kineto->unended)
 		sn_db_builder_drop(builder, "import-unended",
 				   "events without an end, taken to the end of the recording",

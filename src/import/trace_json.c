@@ -12,7 +12,7 @@ struct sn_trace_json {
 	struct sn_json_window window;
 	struct sn_json_shapes shapes;
 	char *path;
-	enum { BEFORE, MEMBERS, EVENTS, AFTER } state;
+	enum { BEFORE, MEMBERS, EVENTS, AFTER, OVER } state;
 	bool is_bare, is_first;
 };
 
@@ -59,7 +59,13 @@ static enum sn_json_result separate(struct sn_trace_json *reader, struct sn_json
 		*found = SN_TRACE_JSON_END;
 		return SN_JSON_DONE;
 	}
-	return reader->is_first ? SN_JSON_DONE : sn_json_expect(parse, ',');
+	enum sn_json_result result = reader->is_first ? SN_JSON_DONE : sn_json_expect(parse, ',');
+	/* many write a comma behind the last element as well */
+	if (!result && !reader->is_first && sn_json_peek(parse) == close) {
+		parse->at++;
+		*found = SN_TRACE_JSON_END;
+	}
+	return result;
 }
 
 static enum sn_json_result step_event(struct sn_trace_json *reader, struct sn_json_parse *parse,
@@ -108,6 +114,9 @@ static enum sn_json_result step_member(struct sn_trace_json *reader, struct sn_j
 static enum sn_json_result step_begin(struct sn_trace_json *reader, struct sn_json_parse *parse,
 				      int *found)
 {
+	static const char mark[] = "\xef\xbb\xbf"; /* of byte order, as some editors write it */
+	if (parse->end - parse->at >= 3 && !memcmp(parse->at, mark, 3))
+		parse->at += 3;
 	char first = sn_json_peek(parse);
 	*found = SN_TRACE_JSON_END;
 	if (first != '[' && first != '{')
@@ -116,6 +125,20 @@ static enum sn_json_result step_begin(struct sn_trace_json *reader, struct sn_js
 	reader->is_bare = first == '[';
 	reader->is_first = true;
 	reader->state = reader->is_bare ? EVENTS : MEMBERS;
+	return SN_JSON_DONE;
+}
+
+/* Behind the end: nothing, or all that is there would be lost in silence. */
+static enum sn_json_result step_after(struct sn_trace_json *reader, struct sn_json_parse *parse,
+				      int *found)
+{
+	*found = SN_TRACE_JSON_END;
+	sn_json_peek(parse);
+	if (parse->at < parse->end)
+		return SN_JSON_WRONG;
+	if (!reader->window.is_over)
+		return SN_JSON_SHORT;
+	reader->state = OVER;
 	return SN_JSON_DONE;
 }
 
@@ -128,6 +151,8 @@ static enum sn_json_result step(struct sn_trace_json *reader, struct sn_json_par
 		return step_begin(reader, parse, found);
 	case EVENTS:
 		return step_event(reader, parse, event, found);
+	case AFTER:
+		return step_after(reader, parse, found);
 	default:
 		return step_member(reader, parse, member, found);
 	}
@@ -142,10 +167,22 @@ static int damaged(struct sn_trace_json *reader, const struct sn_json_parse *par
 		       (unsigned long long)at);
 }
 
+/* Chrome's format lets an array without an object around it end without its bracket, so that a
+ * program may write until it dies. */
+static bool ends_open(const struct sn_trace_json *reader)
+{
+	const char *at = reader->window.buffer + reader->window.begin;
+	at += strspn(at, " \t\r\n");
+	at += !reader->is_first && *at == ',';
+	at += strspn(at, " \t\r\n");
+	return reader->state == EVENTS && reader->is_bare &&
+	       at == reader->window.buffer + reader->window.end;
+}
+
 int sn_trace_json_next(struct sn_trace_json *reader, struct sn_json_event *event,
 		       struct sn_json_member *member, struct sn_error *error)
 {
-	while (reader->state != AFTER) {
+	while (reader->state != OVER) {
 		int found;
 		if (reserve_scratch(&reader->window) < 0)
 			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
@@ -159,10 +196,15 @@ int sn_trace_json_next(struct sn_trace_json *reader, struct sn_json_event *event
 			int more = sn_json_window_more(&reader->window, error);
 			if (more < 0)
 				return more;
-			if (!more)
+			if (!more && ends_open(reader))
+				return SN_TRACE_JSON_END;
+			if (!more && reader->state != AFTER)
 				return damaged(reader, &parse, "it ends too early,", error);
 		} else {
-			return damaged(reader, &parse, "not the JSON of a trace", error);
+			return damaged(reader, &parse,
+				       reader->state == AFTER ? "more follows its end,"
+							      : "not the JSON of a trace",
+				       error);
 		}
 	}
 	return SN_TRACE_JSON_END;
@@ -179,7 +221,8 @@ bool sn_trace_json_probe(const char *path)
 	char *head = malloc(PROBE_BYTES);
 	bool is_trace = false;
 	if (head && sn_json_window_head(path, head, PROBE_BYTES) > 0) {
-		const char *text = head + strspn(head, " \t\r\n");
+		const char *text = head + (strncmp(head, "\xef\xbb\xbf", 3) ? 0 : 3);
+		text += strspn(text, " \t\r\n");
 		if (*text == '{')
 			is_trace =
 			    strstr(text, "\"traceEvents\"") || strstr(text, "\"schemaVersion\"");

@@ -347,6 +347,35 @@ def test_arguments_whose_names_look_alike(sonde, tmp_path):
     assert found == [{"Robber": 0}, {"Rabbit": 1}, {"Robber": 20}, {"Rabbit": 3}]
 
 
+def test_what_other_programs_write(sonde, tmp_path):
+    """A byte order mark, a comma behind the last event, and an array that ends without its bracket, as Chrome's format allows."""
+    events = [{"ph": "X", "name": f"e{i}", "pid": 5, "tid": 1, "ts": 10 * i, "dur": 5} for i in range(3)]
+    text = ",\n".join(json.dumps(event) for event in events)
+    for number, whole in enumerate(["\ufeff[" + text + "]", "[" + text + ",]\r\n", "[" + text, "[" + text + ",\n",
+                                    '\ufeff{"traceEvents": [' + text + ',], "displayTimeUnit": "ns",}']):
+        (tmp_path / "t.json").write_text(whole, encoding="utf-8")
+        about = info(sonde, imported(sonde, tmp_path, tmp_path / "t.json"))
+        assert about["events"] == 3 and about["drops"] == {}, number
+    for wrong in ["[" + text + ",,", "[" + text[:-1], "[" + text + "\n" + "[", '{"traceEvents": [' + text, "[" + text + ",,]"]:
+        (tmp_path / "t.json").write_text(wrong)
+        result = sonde("import", tmp_path / "t.json", "-o", tmp_path / "x.sdb")
+        assert result.status == 128 and len(result.err_lines) == 1 and not (tmp_path / "x.sdb").exists(), wrong
+
+
+def test_nothing_is_lost_in_silence(sonde, tmp_path):
+    """A second document, arrows of other programs, samples in a list of their own."""
+    events = [{"ph": "X", "name": "e", "pid": 5, "tid": 1, "ts": 10, "dur": 5},
+              {"ph": "s", "cat": "net", "name": "request", "id": 1, "pid": 5, "tid": 1, "ts": 11},
+              {"ph": "f", "cat": "net", "name": "request", "id": 1, "pid": 5, "tid": 1, "ts": 12},
+              {"ph": "s", "cat": "ac2g", "name": "ac2g", "id": 1, "pid": 5, "tid": 1, "ts": 11}]
+    whole = json.dumps({"traceEvents": events, "samples": [{"cpu": 0}], "systemTraceEvents": ""})
+    (tmp_path / "t.json").write_text(whole)
+    assert info(sonde, imported(sonde, tmp_path, tmp_path / "t.json"))["drops"] == {"import-arrows": 1, "import-parts": 1}
+    (tmp_path / "t.json").write_text(whole + "\n" + whole)
+    result = sonde("import", tmp_path / "t.json", "-o", tmp_path / "x.sdb")
+    assert result.status == 128 and "more follows" in result.err and not (tmp_path / "x.sdb").exists()
+
+
 @pytest.mark.parametrize("cut", [1, 10, 100, 0.3, 0.6, 0.99])
 def test_truncated(sonde, tmp_path, training, cut):
     text = json.dumps({**training.members, "traceEvents": training.events})
