@@ -154,6 +154,19 @@ def test_a_damaged_database_leaves_nothing(tmp_path: Path, failing: Path, small_
     assert refused > 5
 
 
+def test_bad_inputs_leave_nothing(tmp_path: Path, failing: Path, inputs: dict[str, Path]) -> None:
+    """What is refused when the output is there already, under its temporary name."""
+    folder = tmp_path / "folder"
+    out, bad = folder / "out", tmp_path / "bad.json"
+    bad.write_bytes(inputs["trace"].read_bytes()[:2000])
+    for words in (["structure", str(SONDE), str(bad)], ["structure", str(bad)], ["import", str(bad)], ["analyze", str(bad)],
+                  ["analyze", "--metric", "x=none-such", str(inputs["measurement"])]):
+        clear(folder, out)
+        result = execute([str(SONDE), *words, "-o", str(out)], faults(failing, folder, True))
+        assert (result.status, result.out) == (128, ""), (words, result.err)
+        assert_untouched(folder, out)
+
+
 @pytest.mark.parametrize("plain", [False, True], ids=["nameless", "named"])
 def test_names_and_permissions(tmp_path: Path, failing: Path, inputs: dict[str, Path], plain: bool) -> None:
     """A file has the permissions that the user wants of new ones, and somebody's file that has the temporary name stays."""
