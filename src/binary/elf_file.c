@@ -166,7 +166,9 @@ int sn_elf_file_open(const char *path, struct sn_elf_file **file, struct sn_erro
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
 	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) {
 		close(fd);
-		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': not an ELF file", path);
+		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", path,
+			       S_ISDIR(status.st_mode) ? "a folder, not an ELF file"
+						       : "not an ELF file");
 	}
 	size_t size = (size_t)status.st_size;
 	void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -4,6 +4,7 @@
 #include "measurement_graph.h"
 
 #include "checksum.h"
+#include "database.h"
 #include "measurement_trace.h"
 
 #include <errno.h>
@@ -357,8 +358,11 @@ static int read_slots(const struct source *source, struct sn_commit_slot *slots,
 	unsigned char page[SN_MEASUREMENT_PAGE_BYTES];
 	if (!source->length)
 		return sn_fail(error, SN_ERR_FORMAT, "not a Sonde measurement (empty file)");
-	if (read_at(source, 0, &header, sizeof(header)) ||
-	    memcmp(header.magic, SN_MEASUREMENT_MAGIC, sizeof(header.magic)))
+	bool is_short = read_at(source, 0, &header, sizeof(header));
+	if (!is_short && !memcmp(header.magic, SN_DATABASE_MAGIC, sizeof(header.magic)))
+		return sn_fail(error, SN_ERR_FORMAT,
+			       "a Sonde database already ('sonde report' reads it)");
+	if (is_short || memcmp(header.magic, SN_MEASUREMENT_MAGIC, sizeof(header.magic)))
 		return sn_fail(error, SN_ERR_FORMAT, "not a Sonde measurement (bad magic)");
 	if (header.version_major != SN_MEASUREMENT_VERSION_MAJOR)
 		return sn_fail(error, SN_ERR_VERSION,

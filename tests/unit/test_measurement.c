@@ -187,8 +187,10 @@ static void foreign_files_are_refused(void **state)
 	assert_unreadable("No such file");
 	write_whole("", 0);
 	assert_unreadable("empty file");
-	write_whole("SONDEDB\0 and more, and more, and more", 37);
+	write_whole("SONDEXY\0 and more, and more, and more", 37);
 	assert_unreadable("bad magic");
+	write_whole("SONDEDB\0 and more, and more, and more", 37);
+	assert_unreadable("a Sonde database already");
 	struct measurement_fixture *f = make(1);
 	unlink(path);
 	measurement_fixture_commit(f, path, true);
