@@ -245,6 +245,25 @@ test('layout: visible boxes, remainders, and no cost lost from a row', () => {
 	assert.ok(Math.abs(zoomed.rows[1]![0]!.right - zoomed.rows[1]![0]!.left - 1000) < 1e-6);
 });
 
+test('layout: what is left of a stretch is left out, what is narrow is one box, edges belong to the right', () => {
+	const leaves = [50, 40, 3, 3, 2, 1, 1].map((weight, i) => native(`n${i}`, [weight]));
+	const tree = treeOf(decode(encode(sampleOf(py('main', 1, leaves), ['cpu-time']))), 'top-down', 'function');
+	const whole = layOut(tree, { from: 0, to: 1 }, 100, 2.5).rows[1]!;
+	assert.deepEqual(whole.map((box) => [Math.round(box.left), Math.round(box.right), box.rest, box.weight]),
+		[[0, 50, 0, 50], [50, 90, 0, 40], [90, 93, 0, 3], [93, 96, 0, 3], [96, 100, 3, 4]]);
+	const layout = layOut(tree, { from: 0.6, to: 0.7 }, 100, 2.5);
+	assert.deepEqual(layout.rows[1]!.map((box) => box.weight), [40]);
+	const boxes = layOut(tree, { from: 0, to: 1 }, 1000, 1);
+	assert.equal(hit(boxes, 1, boxes.rows[1]![0]!.right), boxes.rows[1]![1]);
+	assert.equal(hit(boxes, 1, -1), undefined);
+});
+
+test('children of one weight come in the order of their names\u2019 first frames', () => {
+	const tree = treeOf(decode(encode(sampleOf(py('main', 1, ['b', 'a', 'c'].map((name) => native(name, [5]))), ['cpu-time']))), 'top-down', 'function');
+	const { first, count } = tree.children(ROOT);
+	assert.deepEqual(Array.from({ length: count }, (_, i) => nameOf(tree.profile, tree.frameOf(first + i))), ['b', 'a', 'c']);
+});
+
 test('a stack of 50,000 frames is laid out and searched', () => {
 	const profile = decode(encode(deep(50000)));
 	const model = new Model(profile);
@@ -333,6 +352,9 @@ test('losses are put against the samples', () => {
 	const losses = lossesOf(profile);
 	assert.equal(losses.drops.length, 1);
 	assert.equal(losses.share, 24 / 2424);
+	const several = [1, 7, 3].map((count) => ({ cause: `c${count}`, text: '', count }));
+	const sorted = lossesOf(decode(encode(sampleOf(py('x', 1, [], [5]), ['cpu-time'], { drops: several }))));
+	assert.deepEqual(sorted.drops.map((drop) => drop.count), [7, 3, 1]);
 	assert.equal(losses.why, '');
 });
 
@@ -357,4 +379,30 @@ test('the user\u2019s lines own the library code below them', () => {
 	const spots = hotSpots(profile, weigh(profile, profile.metrics[0], 'sum'), buildKeys(profile, 'line'), 'yours');
 	assert.deepEqual(spots.map((s) => [nameOf(profile, s.frame), s.own, s.total]), [['step', 51, 51]]);
 	assert.equal(profile.strings[profile.frames.source[spots[0]!.frame]!], 'step()');
+});
+
+test('a loop is of the function around it, and no line of its own', () => {
+	const loop: Node = { frame: { kind: 'loop', name: 'loop at a.c:7', module: '/lib/libx.so', file: '/home/a.c', line: 7, user: true }, children: [native('leaf', [3])], values: { 'cpu-time': [40] } };
+	const around: Node = { frame: { kind: 'native', name: 'f', module: '/lib/libx.so', file: '/home/a.c', line: 5, user: true }, children: [loop], values: { 'cpu-time': [2] } };
+	const profile = decode(encode(sampleOf(py('main', 1, [around]), ['cpu-time'])));
+	const weights = weigh(profile, profile.metrics[0], 'sum');
+	const of = (category: 'functions' | 'yours' | 'lines', granularity: Granularity): [string, number, number][] =>
+		hotSpots(profile, weights, buildKeys(profile, granularity), category).map((s) => [nameOf(profile, s.frame), s.own, s.total]);
+	assert.deepEqual(of('functions', 'function'), [['f', 42, 45], ['leaf', 3, 3]]);
+	assert.deepEqual(of('yours', 'line'), [['f', 45, 45]]);
+	assert.deepEqual(of('lines', 'line'), [['f', 42, 45]]);
+});
+
+test('functions of one name are told apart by where they begin, cut paths from whole ones', () => {
+	const f = (functionLine: number, flags: number): Node =>
+		({ frame: { kind: 'python', name: 'f', file: '/a.py', line: 9, functionLine, flags }, values: { 'cpu-time': [1] } });
+	const profile = decode(encode(sampleOf(py('main', 1, [f(3, 0), f(8, 0), f(3, 4)]), ['cpu-time'])));
+	assert.equal(buildKeys(profile, 'function').count, 4);
+});
+
+test('the root of a bottom-up tree has all there is', () => {
+	const tree = treeOf(small(), 'bottom-up', 'function');
+	const { inclusive, exclusive } = statsOf(tree, ROOT, tree.profile.metrics[0]!);
+	assert.equal(inclusive.sum, tree.total);
+	assert.equal(exclusive.sum, 0);
 });
