@@ -311,6 +311,7 @@ test('formulas are evaluated on what was merged for a node', () => {
 		[of(sum, 40, '<='), 1], [of(sum, 40, '='), 1], [of(sum, 40, '<>'), 0], [of(sum, null, '<'), NaN],
 		[of(sum, 3, 'min'), 3], [of(sum, 3, 'max'), 40], [of(sum, 2, '^'), 1600], [of(sum, 0, '*', 'log'), NaN],
 		[of(sum, 40, '/', 'exp', 'log'), 1], [of(metric('sum', 'exclusive')), NaN], [of([1, 'place', 'sum']), NaN],
+		[of(sum, 0, '*', 7, 'ifempty'), 0], [of(sum, 0, '/', 0, '^'), NaN], [of(sum, -1, '*', 1, 2, 'if'), 1],
 	] as const) assert.equal(at(formula), expected, JSON.stringify(formula.steps));
 	assert.equal(at(of(sum), main, true), NaN); /* main itself has no value */
 	assert.equal(at(of(metric('sum', 'inclusive')), main, true), 40);
