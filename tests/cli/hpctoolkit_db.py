@@ -214,8 +214,10 @@ class Database:
             self.traces[u32(b, o)] = [struct.unpack_from("<QI", b, start + 12 * k) for k in range((end - start) // 12)]
 
     def check(self):
-        """What must hold of every database: profile-major is the transpose of context-major."""
+        """What must hold of every database: profile-major is the transpose of context-major, and values are of metrics."""
         flat = {}
+        for _, summary, values in self.profiles:
+            assert {metric for row in values.values() for metric in row} <= set(self.stat if summary else self.prop)
         for n, (_, summary, values) in enumerate(self.profiles):
             if summary:
                 continue

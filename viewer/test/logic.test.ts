@@ -225,6 +225,15 @@ test('found nodes come heaviest first and not below one another', () => {
 	assert.equal(model.found({ ...state, query: '(' }), undefined);
 });
 
+test('what is kept is of the state that it was made for', () => {
+	const profile = small();
+	const model = new Model(profile);
+	assert.notEqual(model.tree(INITIAL), model.tree({ ...INITIAL, folded: new Set(['python']) }));
+	const found = (granularity: Granularity): number => model.found({ ...INITIAL, query: 'main', granularity })!.keys.length;
+	assert.deepEqual([found('line'), found('function'), found('line')],
+		(['line', 'function', 'line'] as const).map((granularity) => model.keys(granularity).count));
+});
+
 test('layout: visible boxes, remainders, and no cost lost from a row', () => {
 	const tree = treeOf(decode(encode(large(20000, 9))), 'top-down', 'function');
 	const layout = layOut(tree, { from: 0, to: 1 }, 1000, 2);
