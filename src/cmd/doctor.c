@@ -161,6 +161,7 @@ static int run(int argc, char **argv)
 	sn_diagnose_os(diagnosis);
 	sn_diagnose_python(diagnosis);
 	sn_diagnose_devices(diagnosis);
+	sn_diagnose_ranks(diagnosis);
 	sn_diagnose_system(diagnosis);
 	if (form == 1)
 		print_json(diagnosis);

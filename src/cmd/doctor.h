@@ -40,6 +40,7 @@ void sn_diagnose_sampling(struct sn_diagnosis *diagnosis);  /* timers, perf even
 void sn_diagnose_collector(struct sn_diagnosis *diagnosis); /* libsonde.so and preloading */
 void sn_diagnose_python(struct sn_diagnosis *diagnosis);    /* interpreters, PyTorch */
 void sn_diagnose_devices(struct sn_diagnosis *diagnosis);   /* OpenCL, NVIDIA, AMD */
+void sn_diagnose_ranks(struct sn_diagnosis *diagnosis);	    /* MPI */
 void sn_diagnose_os(struct sn_diagnosis *diagnosis);	    /* sonde run --os */
 void sn_diagnose_system(struct sn_diagnosis *diagnosis);    /* debug files, disk, eBPF */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of what programs run on: Python, PyTorch, OpenCL and GPUs; see doctor.h. Packages are
+ * Checks of what programs run on: Python, PyTorch, OpenCL, GPUs and MPI; see doctor.h. Packages are
  * found by their files: importing them would take seconds and run their code.
  */
 #include "doctor.h"
@@ -343,4 +343,27 @@ void sn_diagnose_devices(struct sn_diagnosis *diagnosis)
 	check_opencl(diagnosis);
 	check_nvidia(diagnosis);
 	check_amd(diagnosis);
+}
+
+void sn_diagnose_ranks(struct sn_diagnosis *diagnosis)
+{
+	/* Debian, and who builds it himself; Open MPI 3 to 5 */
+	static const char *const names[] = {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40"};
+	char library[512], all[300] = "";
+	size_t used = 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (find_library(names[i], library, sizeof(library)) && used < sizeof(all))
+			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s",
+						 used ? ", " : "", library);
+	if (used)
+		sn_diagnose(diagnosis, "Ranks", "MPI", SN_VERDICT_OK, "%s", all);
+	else if (find_library("libmpi_abi.so.0", library, sizeof(library)))
+		sn_diagnose(diagnosis, "Ranks", "MPI", SN_VERDICT_LIMITED,
+			    "%s; of programs that are linked with this one calls are measured, "
+			    "and no messages",
+			    library);
+	else
+		sn_diagnose(diagnosis, "Ranks", "MPI", SN_VERDICT_NO,
+			    "neither MPICH (or what has its interface) nor Open MPI where the "
+			    "loader looks");
 }

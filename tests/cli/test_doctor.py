@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
+from pathlib import Path
 
 from conftest import BUILD, SONDE, clean_environment
 
@@ -32,7 +33,7 @@ def test_what_is_here(sonde):
 
 def test_text(sonde):
     result = sonde("doctor", COLUMNS="80")
-    for group in ("Collector", "Sampling", "Operating system", "Python", "Devices", "System"):
+    for group in ("Collector", "Sampling", "Operating system", "Python", "Devices", "Ranks", "System"):
         assert f"\n{group}\n" in "\n" + result.out
     assert "Sonde can measure here" in result.out
 
@@ -59,6 +60,14 @@ def test_opencl_platforms(sonde, tmp_path):
     (tmp_path / "imagined.icd").write_text("libimagined.so\n")
     found = checks(sonde, OCL_ICD_VENDORS=str(tmp_path))["OpenCL"]
     assert found["verdict"] == "no" or "imagined" in found["text"]
+
+
+def test_mpi_libraries(sonde):
+    found = checks(sonde)["MPI"]
+    present = [path for path in map(Path, ("/usr/lib/x86_64-linux-gnu/libmpich.so.12", "/usr/lib/x86_64-linux-gnu/libmpi.so.40"))
+               if path.exists()]
+    assert all(str(path) in found["text"] for path in present)
+    assert found["verdict"] == "ok" or not present
 
 
 def test_missing_collector_is_fatal(tmp_path):
