@@ -97,6 +97,7 @@ enum sonde_node_stat {
 	SONDE_NODE_REQUESTED = 8, /* bytes it asked for in an execution: memory less what is lost */
 	SONDE_NODE_TEMPORARY = 9, /* bytes of memory that it needed only while it ran */
 	SONDE_NODE_PERSISTENT = 10, /* bytes of memory that it keeps over executions */
+	SONDE_NODE_PEAK = 11,	    /* bytes that it had at once at most */
 	SONDE_NODE_STAT_END
 };
 

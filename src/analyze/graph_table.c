@@ -135,6 +135,7 @@ static void fill_rows(const struct computing *on)
 		sonde_graph_stat(on->graph, row->node, SONDE_NODE_REQUESTED, &row->requested);
 		sonde_graph_stat(on->graph, row->node, SONDE_NODE_TEMPORARY, &row->temporary);
 		sonde_graph_stat(on->graph, row->node, SONDE_NODE_PERSISTENT, &row->persistent);
+		sonde_graph_stat(on->graph, row->node, SONDE_NODE_PEAK, &row->peak);
 		bool is_given = sonde_graph_stat(on->graph, row->node, SONDE_NODE_SELF_TIME, &self);
 		row->self_ns += is_given ? self.sum : row->time.sum;
 		uint32_t parent = sonde_graph_node(on->graph, row->node)->parent;
@@ -188,6 +189,7 @@ static void merge_row(struct sn_graph_row *into, const struct sn_graph_row *row)
 	sonde_db_stat_merge(&into->requested, &row->requested);
 	sonde_db_stat_merge(&into->temporary, &row->temporary);
 	sonde_db_stat_merge(&into->persistent, &row->persistent);
+	sonde_db_stat_merge(&into->peak, &row->peak);
 }
 
 static void group_rows(const struct sonde_graph *graph, enum sn_graph_by by,

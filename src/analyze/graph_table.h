@@ -21,7 +21,7 @@ struct sn_graph_row {
 	uint32_t node;							 /* of a group the first */
 	uint32_t nodes;							 /* how many there are */
 	struct sonde_db_stat time, latency, queue, device, copy, memory; /* see sonde/graph.h */
-	struct sonde_db_stat requested, temporary, persistent;		 /* of the memory */
+	struct sonde_db_stat requested, temporary, persistent, peak;	 /* of the memory */
 	double self_ns;
 	double cost_ns; /* the larger of self_ns and the time on devices: the order of the rows */
 };

@@ -86,6 +86,7 @@ static void put_row(struct sn_json *json, const struct sn_graph_view *view,
 	put_stat(json, "requested_bytes", &row->requested);
 	put_stat(json, "temporary_bytes", &row->temporary);
 	put_stat(json, "persistent_bytes", &row->persistent);
+	put_stat(json, "peak_bytes", &row->peak);
 	sn_json_end(json, '}');
 }
 

@@ -14,6 +14,7 @@ from test_import_nsys import Export  # noqa: E402
 from test_import_perf import made as perf_recording  # noqa: E402
 from test_import_rocpd import Rocpd  # noqa: E402
 from test_import_rocprof import results, write_run  # noqa: E402
+from test_import_step_stats import FORMS as step_stats_forms  # noqa: E402
 from test_import_xplane import executor_space, gpu_space, metadata, tpu_space  # noqa: E402
 
 folder = Path(sys.argv[1])
@@ -75,5 +76,7 @@ rocpd.db.execute("PRAGMA page_size=512")
 rocpd.db.execute("VACUUM")
 rocpd.close()
 (folder / "xplane-gpu").write_bytes(gpu_space())
+for form, files in step_stats_forms.items():
+    (folder / f"step-stats-{form}").write_bytes(files()[0])
 (folder / "xplane-executor").write_bytes(executor_space())
 (folder / "xplane-tpu").write_bytes(metadata() + tpu_space())

@@ -176,6 +176,8 @@ typedef uintptr_t any(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uin
 	      "_ZN10tensorflow10GrpcWorker12RecvBufAsyncEPN3tsl11CallOptionsEPKNS_"                \
 	      "14RecvBufRequestEPNS_15RecvBufResponseESt8functionI" STATUS(#date),                 \
 	      true, true)
+ASKED_BY(20230802)
+ASKED_BY(20250127)
 ASKED_BY(20250814)
 
 /* ---- answers ---- */
@@ -246,15 +248,21 @@ size_t sn_tf_byte_size(uintptr_t answer)
 
 /* ---- the adapter ---- */
 
+#define ASKED_SYMBOL(date)                                                                         \
+	"_ZN10tensorflow10GrpcWorker12RecvBufAsyncEPN3tsl11CallOptionsEPKNS_"                      \
+	"14RecvBufRequestEPNS_15RecvBufResponseESt8functionI" STATUS(date)
+
 /* By what is exported alone: nothing is called. */
 static int tensorflow_attach(void)
 {
+	static const char *const known[] = {ASKED_SYMBOL("20230802"), ASKED_SYMBOL("20250127"),
+					    ASKED_SYMBOL("20250814")};
 	int loaded = NOT_LOADED;
 	if (!sn_torch_real(ENCODE))
 		return -EAGAIN;
-	bool is_known =
-	    sn_torch_real("_ZN10tensorflow10GrpcWorker12RecvBufAsyncEPN3tsl11CallOptionsEPKNS_"
-			  "14RecvBufRequestEPNS_15RecvBufResponseESt8functionI" STATUS("20250814"));
+	bool is_known = false;
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		is_known |= sn_torch_real(known[i]) != NULL;
 	atomic_compare_exchange_strong(&duty, &loaded, is_known ? NOTHING_SENT : NOT_KNOWN);
 	return is_known ? 0 : -ENOTSUP;
 }
