@@ -22,19 +22,19 @@ from torch import nn  # noqa: E402
 PARTS = 20
 
 
-def autoencoder() -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
-    """784-128-32-128-784, batches of 128, as trained on MNIST."""
+def autoencoder(batch: int = 128) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    """784-128-32-128-784, as trained on MNIST."""
     model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 32), nn.ReLU(),
                           nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 784), nn.Sigmoid())
-    x = torch.rand(128, 784)
+    x = torch.rand(batch, 784)
     return model, x, x
 
 
-def cnn() -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
-    """Two convolutions and two dense layers, batches of 64 images of 28 x 28, as of MNIST."""
+def cnn(batch: int = 64) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    """Two convolutions and two dense layers, images of 28 x 28, as of MNIST."""
     model = nn.Sequential(nn.Conv2d(1, 16, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3), nn.ReLU(), nn.MaxPool2d(2),
                           nn.Flatten(), nn.Linear(800, 64), nn.ReLU(), nn.Linear(64, 10))
-    return model, torch.rand(64, 1, 28, 28), torch.rand(64, 10)
+    return model, torch.rand(batch, 1, 28, 28), torch.rand(batch, 10)
 
 
 def train(model: nn.Module, x: torch.Tensor, y: torch.Tensor, steps: int, optimizer: torch.optim.Optimizer) -> None:

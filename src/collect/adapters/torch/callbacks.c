@@ -8,6 +8,12 @@
  * inner operator then runs as in a program without callbacks. Likewise it need not gather its
  * inputs and outputs where only the graph would want them and this iteration is not one of those.
  *
+ * Some announcements do not ask but listen to whoever there is (at::RecordFunction's constructor of
+ * a scope): above all that of each autograd node's evaluation, which puts a text together for it
+ * that backward.c has no use for. Those that nobody wants are made in a scope in which nobody
+ * listens, and then cost what they cost a program without callbacks. An autograd node that is about
+ * to run asks too, in a scope of its own; that it asks is all that is wanted of it.
+ *
  * The answer is a std::optional of a structure of PyTorch's own. Its layout is learned from two
  * answers: of one without callbacks only the flag is written; one with ours alone begins with our
  * functions. Where either is not as it must be, every operator is announced and those that are not
@@ -19,6 +25,8 @@
 #include <string.h>
 
 enum { ANSWER_BYTES = 512, OURS_MAX = 2, PATTERN = 0xA5 };
+/* at::RecordScope::BUILD_FEATURE: no callback of ours listens there. */
+enum { QUIET_SCOPE = 5 };
 /* In StepCallbacks, behind the vector of callbacks and the thread's number. */
 enum { SCOPE_AT = 88, NEEDS_INPUTS_AT = 89, NEEDS_OUTPUTS_AT = 90 };
 /* c10::optional has its flag in front, std::optional, from 2.1 on, behind. */
@@ -39,6 +47,7 @@ static bool needs_tensors;
 static bool is_learned;
 static size_t flag_at, value_at;
 static _Atomic bool is_known;
+static uintptr_t engine_start, engine_end; /* the loop that evaluates autograd nodes */
 /* Callbacks that others have registered, less those removed again. */
 static _Atomic int32_t others;
 
@@ -109,6 +118,9 @@ void sn_torch_callbacks_ready(void)
 			   value[SCOPE_AT] == SN_TORCH_SCOPE_FUNCTION &&
 			   value[NEEDS_INPUTS_AT] == needs_tensors &&
 			   value[NEEDS_OUTPUTS_AT] == needs_tensors;
+	size_t bytes = 0;
+	engine_start = sn_torch_symbol_size(SN_TORCH_ENGINE_LOOP, &bytes);
+	engine_end = engine_start + bytes;
 	atomic_store_explicit(&is_known, is_as_known, memory_order_release);
 }
 
@@ -130,20 +142,51 @@ static enum sn_torch_wish wish_of(struct sn_torch_thread *self, uintptr_t stack)
 	return exact > graph ? exact : graph;
 }
 
+static bool is_alone(void)
+{
+	return atomic_load_explicit(&others, memory_order_relaxed) <= 0;
+}
+
+static enum sn_torch_wish wish_at(uintptr_t stack)
+{
+	struct sn_thread *thread = sn_thread_self();
+	struct sn_torch_thread *self = thread ? thread->adapters[SN_ADAPTER_SLOT_torch] : NULL;
+	return self ? wish_of(self, stack) : SN_TORCH_WISH_TENSORS;
+}
+
+/* An autograd node asks when it runs, which is all that is wanted of it. */
+static void *answer_node(void *answer, void *(*function)(void *, uint8_t))
+{
+	struct sn_thread *thread = sn_thread_self();
+	if (thread && sn_torch_exact_metric() != SN_ID_NONE)
+		sn_torch_exact_node_runs(thread);
+	return function(answer, SN_TORCH_SCOPE_BACKWARD_FUNCTION);
+}
+
 void *sn_torch_callbacks_answer(void *answer, uint8_t scope, uintptr_t stack,
 				void *(*function)(void *, uint8_t))
 {
-	struct sn_thread *thread = scope ? NULL : sn_thread_self();
-	struct sn_torch_thread *self = thread ? thread->adapters[SN_ADAPTER_SLOT_torch] : NULL;
 	uint8_t *bytes = answer;
-	enum sn_torch_wish wish = self ? wish_of(self, stack) : SN_TORCH_WISH_TENSORS;
-	bool is_alone = atomic_load_explicit(&others, memory_order_relaxed) <= 0;
-	if (wish == SN_TORCH_WISH_NOTHING && is_alone) {
+	if (scope == SN_TORCH_SCOPE_BACKWARD_FUNCTION)
+		return answer_node(answer, function);
+	if (scope || !is_alone())
+		return function(answer, scope);
+	enum sn_torch_wish wish = wish_at(stack);
+	if (wish == SN_TORCH_WISH_NOTHING) {
 		bytes[flag_at] = 0;
 		return answer;
 	}
 	function(answer, scope);
-	if (wish != SN_TORCH_WISH_TENSORS && is_alone && is_ours_only(answer))
+	if (wish != SN_TORCH_WISH_TENSORS && is_ours_only(answer))
 		bytes[value_at + NEEDS_INPUTS_AT] = bytes[value_at + NEEDS_OUTPUTS_AT] = 0;
 	return answer;
+}
+
+uint8_t sn_torch_callbacks_scope(uint8_t scope, uintptr_t stack, uintptr_t pc)
+{
+	if (scope || !is_alone())
+		return scope;
+	if (pc - engine_start < engine_end - engine_start || !wish_at(stack))
+		return QUIET_SCOPE;
+	return scope;
 }

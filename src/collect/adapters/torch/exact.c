@@ -149,15 +149,20 @@ static void *on_start(void **context, const void *function)
 }
 
 /* The node whose frame backward.c has pushed runs. */
+void sn_torch_exact_node_runs(struct sn_thread *thread)
+{
+	struct sn_shadow *node = nearest_operator(thread);
+	if (node && node->user == SN_TORCH_SHADOW_IDLE)
+		node->user = SN_TORCH_SHADOW;
+}
+
 static void *on_node(void **context, const void *function)
 {
 	*context = NULL;
 	struct sn_thread *thread = sn_enter();
 	if (!thread)
 		return context;
-	struct sn_shadow *node = nearest_operator(thread);
-	if (node && node->user == SN_TORCH_SHADOW_IDLE)
-		node->user = SN_TORCH_SHADOW;
+	sn_torch_exact_node_runs(thread);
 	sn_leave(thread);
 	return context;
 }
@@ -191,13 +196,19 @@ int sn_torch_exact_start(bool of_nodes)
 {
 	struct sn_torch_callback callback = {
 	    .start = on_start, .end = on_end, .sampling_probability = 1.0};
-	struct sn_torch_callback of_backward = {.start = on_node, .sampling_probability = 1.0};
 	name_of = (const char *(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction4nameEv");
 	nodes_only = of_nodes;
 	callback.scopes[SN_TORCH_SCOPE_FUNCTION] = 1;
-	of_backward.scopes[SN_TORCH_SCOPE_BACKWARD_FUNCTION] = 1;
 	if (!name_of || sn_torch_callbacks_add(callback))
 		return -ENOTSUP;
 	atomic_store(&metric, sn_metric("operator-time", "ns", "torch", SN_METRIC_TIME, 0));
-	return sn_torch_callbacks_add(of_backward);
+	return 0;
+}
+
+void sn_torch_exact_announce_nodes(void)
+{
+	struct sn_torch_callback callback = {.start = on_node, .sampling_probability = 1.0};
+	callback.scopes[SN_TORCH_SCOPE_BACKWARD_FUNCTION] = 1;
+	if (!sn_torch_callbacks_known())
+		sn_torch_callbacks_add(callback);
 }

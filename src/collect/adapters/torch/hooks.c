@@ -188,6 +188,18 @@ void *sn_torch_step_callbacks(void *answer, uint8_t scope)
 	return sn_torch_callbacks_answer(answer, scope, SN_CALLER_STACK, function);
 }
 
+/* at::RecordFunction::RecordFunction(RecordScope): announces what is no operator of the dispatcher,
+ * as the evaluation of an autograd node is. */
+SN_EXPORT void sn_torch_record_function(void *self,
+					uint8_t scope) __asm__(SN_TORCH_RECORD_FUNCTION);
+void sn_torch_record_function(void *self, uint8_t scope)
+{
+	void (*function)(void *, uint8_t) = REAL(SN_TORCH_RECORD_FUNCTION);
+	if (sn_torch_callbacks_known())
+		scope = sn_torch_callbacks_scope(scope, SN_CALLER_STACK, CALLER);
+	function(self, scope);
+}
+
 /*
  * uint64_t at::addGlobalCallback(RecordFunctionCallback) and at::addThreadLocalCallback of the
  * same: the structure lies on the stack and its size is the release's own, so it stays where it is.

@@ -32,11 +32,16 @@ bool sn_torch_undecided(void)
 	return atomic_load_explicit(&decided, memory_order_relaxed) == WAITING;
 }
 
-uintptr_t sn_torch_symbol(const char *name)
+uintptr_t sn_torch_symbol_size(const char *name, size_t *bytes)
 {
 	const struct sn_module *module =
 	    torch_module == SN_MODULE_NONE ? NULL : sn_module_at(torch_module);
-	return module ? sn_elf_symbol(module, name, NULL) : 0;
+	return module ? sn_elf_symbol(module, name, bytes) : 0;
+}
+
+uintptr_t sn_torch_symbol(const char *name)
+{
+	return sn_torch_symbol_size(name, NULL);
 }
 
 void sn_torch_called(uintptr_t from)
@@ -111,6 +116,8 @@ static int attach(void)
 		sn_torch_graph_start();
 	if (exact || sn_config.graph)
 		sn_torch_callbacks_ready();
+	if (exact && !exact_failed)
+		sn_torch_exact_announce_nodes();
 	if (sn_config.tensor_memory) {
 		memory_failed = sn_torch_memory_start() != 0;
 		atomic_store(&sn_torch_duties.memory, !memory_failed);

@@ -46,6 +46,9 @@ static inline bool sn_torch_is_ours(const struct sn_shadow *shadow)
 #define SN_TORCH_ADD_GLOBAL	"_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
 #define SN_TORCH_ADD_LOCAL	"_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE"
 #define SN_TORCH_REMOVE		"_ZN2at14removeCallbackEm"
+#define SN_TORCH_RECORD_FUNCTION "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"
+#define SN_TORCH_ENGINE_LOOP                                                                       \
+	"_ZN5torch8autograd6Engine11thread_mainERKSt10shared_ptrINS0_9GraphTaskEE"
 
 #define SN_TORCH_CHUNK_BITS 12u
 #define SN_TORCH_CHUNKS	    16u
@@ -82,6 +85,8 @@ bool sn_torch_undecided(void);
 struct sn_torch_thread *sn_torch_thread(struct sn_thread *thread);
 /* A symbol of libtorch_cpu, or 0. AS-safe: yes. */
 uintptr_t sn_torch_symbol(const char *name);
+/* The same, with its size. AS-safe: yes. */
+uintptr_t sn_torch_symbol_size(const char *name, size_t *bytes);
 /* The definition that the program would use of a symbol that we stand in front of, or of any other;
  * NULL for none. Not for signal handlers. */
 void *sn_torch_real(const char *name);
@@ -187,6 +192,9 @@ enum sn_torch_wish {
  */
 void *sn_torch_callbacks_answer(void *answer, uint8_t scope, uintptr_t stack,
 				void *(*function)(void *, uint8_t));
+/* The scope that an announcement is to be made in which was to be made in `scope`, by code at `pc`;
+ * where sn_torch_callbacks_known. */
+uint8_t sn_torch_callbacks_scope(uint8_t scope, uintptr_t stack, uintptr_t pc);
 
 /* --- exact.c --- */
 
@@ -195,6 +203,10 @@ void *sn_torch_callbacks_answer(void *answer, uint8_t scope, uintptr_t stack,
 int sn_torch_exact_start(bool of_nodes);
 /* What it wants of an operator that the calling thread, at `stack`, is about to begin. */
 enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack);
+/* The autograd node that `thread`, the calling one, evaluates runs. */
+void sn_torch_exact_node_runs(struct sn_thread *thread);
+/* Registers a callback that tells of it, where sn_torch_callbacks_known is false. */
+void sn_torch_exact_announce_nodes(void);
 /* The metric of exact operator times, SN_ID_NONE while there is none. */
 uint32_t sn_torch_exact_metric(void);
 /* The link of the trace file between operators of the forward and the backward pass. */
