@@ -205,6 +205,16 @@ uintptr_t sn_python_innermost(struct sn_thread *thread)
 	return sn_python_innermost_frame(target, cache);
 }
 
+uint64_t sn_python_print(struct sn_thread *thread, uintptr_t innermost)
+{
+	const struct sn_python_target *target = live_target();
+	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
+
+	if (innermost == 0)
+		return 1;
+	return target && cache ? sn_python_print_frames(target, cache, innermost) : 0;
+}
+
 ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python_frame *frame,
 				char *name, size_t capacity)
 {

@@ -365,6 +365,64 @@ int sn_python_walk_frames(const struct sn_python_target *target, struct sn_pytho
 	return result;
 }
 
+/* ---- prints ---- */
+
+#define PRINT_DEPTH 512u
+
+/* Both halves of the product: each bit of either factor reaches all of the sum's. */
+static inline uint64_t fold(uint64_t a, uint64_t b)
+{
+	__uint128_t product = (__uint128_t)(a ^ 0x9E3779B97F4A7C15ull) * (b ^ 0xC2B2AE3D27D4EB4Full);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Of one frame, the n-th: what tells its code object, and its instruction. Terms are independent of
+ * each other, so that the processor works at several frames at once. */
+static inline uint64_t print_of(const struct sn_python_layout *layout, uintptr_t frame,
+				uintptr_t code, uint32_t n)
+{
+	uint64_t instruction =
+	    layout->frames == SN_FRAMES_OBJECTS
+		? (uint32_t)sn_python_int(frame, layout->frame_instruction)
+		: sn_python_pointer(frame, layout->frame_instruction);
+	uint64_t first = (uint32_t)sn_python_int(code, layout->code_first_line);
+
+	if (layout->frames == SN_FRAMES_FLAGGED)
+		first |= (uint64_t)*(const uint8_t *)(frame + layout->frame_is_entry) << 32;
+	return fold(code + ((uint64_t)n << 48), instruction) +
+	       fold(sn_python_pointer(code, layout->code_file) + ((uint64_t)n << 48),
+		    sn_python_pointer(code, layout->code_name)) +
+	       fold(sn_python_pointer(code, layout->code_lines) + ((uint64_t)n << 48), first);
+}
+
+/*
+ * A frame is alive from its call to its return, and a hook's caller is inside the call of each of
+ * them: unlike a handler this meets no frame that is half made, and no chain that is torn.
+ */
+uint64_t sn_python_print_frames(const struct sn_python_target *target,
+				struct sn_python_cache *cache, uintptr_t frame)
+{
+	const struct sn_python_layout *layout = &target->layout;
+	uint64_t sum = 0;
+	uint32_t n = 0;
+
+	sn_guard_begin(&cache->guard);
+	for (; frame; frame = sn_python_pointer(frame, layout->frame_previous)) {
+		if ((frame & 7) || ++n > PRINT_DEPTH ||
+		    !sn_guard_readable(&cache->guard, frame, layout->frame_bytes))
+			return 0;
+		if (is_shim(layout, frame))
+			continue; /* it counts: n is in the terms of the frames behind it */
+		uintptr_t code =
+		    sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
+		if ((code & 7) || !sn_guard_readable(&cache->guard, code, layout->code_bytes))
+			return 0;
+		sum += print_of(layout, frame, code, n);
+	}
+	return (sum ^ n) | 1;
+}
+
 uintptr_t sn_python_innermost_frame(const struct sn_python_target *target,
 				    struct sn_python_cache *cache)
 {

@@ -4,17 +4,20 @@
  *
  * A training loop comes to the same points again and again by the same paths. A path, once
  * assembled by sn_callpath, is remembered under what names it: the hook's return address and stack
- * address, the Python frames (code and line), the shadow frames. It is taken for the same path when
- * all those are the same and the stack slots that held the native return addresses, out to the
- * innermost evaluation of Python, hold the same addresses again. So a known path costs the walk of
- * its Python frames and some ten loads, no unwinding.
+ * address, the Python frames (by their print), the shadow frames. It is taken for the same path
+ * when all those are the same and the stack slots that held the native return addresses, out to the
+ * innermost evaluation of Python, hold the same addresses again. So a known path costs a look at
+ * each of its Python frames and some ten loads, no unwinding.
  *
  * Most points are inside an operator whose own context is known, and no Python frame has been
  * entered since: then the path is that operator's and what lies between, so that neither the
  * Python frames nor anything outside of that operator is looked at. An operator's Python frame
  * lasts as long as it does; so it is the innermost one again only where none is inside it.
  *
- * A memo is a set-associative table; a path that is pushed out is simply assembled anew.
+ * A memo is a set-associative table of numbers of entries; a path that is pushed out is simply
+ * assembled anew. Entries lie in the order in which their paths were first come to, and each knows
+ * which came after it last time: in a loop that is the next one again, found without a search and
+ * fetched into the cache before it is asked for. What a look costs is mostly misses of the cache.
  */
 #include "torch.h"
 
@@ -30,12 +33,15 @@ struct entry {
 	uint64_t key; /* 0: empty */
 	uint64_t slots_hash;
 	uint32_t node;
+	uint32_t next; /* the entry that was found after this one */
 	uint32_t slot_count;
 	uint16_t slots[SLOT_MAX]; /* words above the hook's stack address */
-};
+} __attribute__((aligned(64)));
 
 struct sn_torch_memo {
-	struct entry entries[MEMO_SETS][MEMO_WAYS];
+	struct entry entries[MEMO_SETS * MEMO_WAYS + 1]; /* the first one stays empty */
+	uint32_t numbers[MEMO_SETS][MEMO_WAYS];		 /* of entries; 0: of none */
+	uint32_t count, last;				 /* entries used; the one found last */
 	uint32_t next_victim;
 	struct sn_python_frame python[PYTHON_MAX];
 	struct sn_native_frame native[NATIVE_MAX];
@@ -70,16 +76,12 @@ static uint64_t hash_slots(const struct entry *entry, uintptr_t stack)
 	return hash;
 }
 
-static bool hash_python(struct sn_torch_thread *self, uint64_t *hash)
+/* Whether the Python frames are all in a path that is assembled now. */
+static bool is_walkable(struct sn_torch_thread *self)
 {
-	struct sn_python_frame *frames = self->memo->python;
-	int count = sn_python_walk(self->thread, frames, PYTHON_MAX);
-	uint64_t sum = 0;
-	for (int index = 0; index < count; index++)
-		sum += term((uint64_t)frames[index].code << 32 | frames[index].line << 1 |
-				frames[index].is_entry,
-			    (uint32_t)index);
-	*hash = mix(*hash, sum + (uint64_t)count);
+	if (!(sn_config.sources & SN_SOURCE_PYTHON))
+		return true;
+	int count = sn_python_walk(self->thread, self->memo->python, PYTHON_MAX);
 	return count >= 0 && count < (int)PYTHON_MAX;
 }
 
@@ -107,10 +109,9 @@ static struct base find_base(struct sn_thread *thread, bool of_shadow)
 {
 	struct base base = {.python_frame = SN_PYTHON_UNKNOWN};
 	uint32_t depth = thread->shadow_depth;
-	if (depth > SN_SHADOW_DEPTH || thread->work.origin)
-		return base;
 	base.python_frame = sn_config.sources & SN_SOURCE_PYTHON ? sn_python_innermost(thread) : 0;
-	if (depth <= of_shadow || base.python_frame == SN_PYTHON_UNKNOWN)
+	if (depth <= of_shadow || depth > SN_SHADOW_DEPTH || thread->work.origin ||
+	    base.python_frame == SN_PYTHON_UNKNOWN)
 		return base;
 	const struct sn_shadow *outer = &thread->shadows[depth - 1 - of_shadow];
 	if (sn_torch_is_ours(outer) && outer->node != SN_NODE_NONE &&
@@ -136,16 +137,22 @@ static uint64_t inner_key(const struct sn_thread *thread, const struct base *bas
 }
 
 /* The key, or 0 where the path cannot be named. */
-static uint64_t path_key(struct sn_torch_thread *self, uintptr_t stack, uintptr_t pc,
-			 bool of_shadow)
+static uint64_t path_key(struct sn_torch_thread *self, const struct base *base, uintptr_t stack,
+			 uintptr_t pc, bool of_shadow)
 {
 	uint64_t hash = mix(stack, pc + of_shadow);
 	const struct sn_work *work = &self->thread->work;
 	if (work->origin) /* the path begins with another thread's, which this work alone has */
 		hash = mix(hash, (uintptr_t)work->origin ^ work->serial << 48);
 	hash = mix(hash, sn_module_generation());
-	if ((sn_config.sources & SN_SOURCE_PYTHON) && !hash_python(self, &hash))
-		return 0;
+	if (sn_config.sources & SN_SOURCE_PYTHON) {
+		uint64_t print = base->python_frame == SN_PYTHON_UNKNOWN
+				     ? 0
+				     : sn_python_print(self->thread, base->python_frame);
+		if (!print)
+			return 0;
+		hash = mix(hash, print);
+	}
 	hash = hash_shadows(self->thread, hash) & ~1ull; /* inner ones are odd */
 	return hash ? hash : 2;
 }
@@ -196,22 +203,51 @@ static uint32_t checked(struct sn_thread *thread, uint32_t known, bool of_shadow
 	return node;
 }
 
-/* The entry of this path, or NULL. */
-static struct entry *find(struct sn_torch_thread *self, uint64_t key, uintptr_t stack)
+static inline bool is_path(const struct sn_torch_thread *self, const struct entry *entry,
+			   uint64_t key, uintptr_t stack)
 {
-	struct entry *ways = self->memo->entries[(key >> 32) % MEMO_SETS];
+	return entry->key == key && slots_readable(self->thread, entry, stack) &&
+	       entry->slots_hash == hash_slots(entry, stack);
+}
+
+/* Entry `number` is what the thread has come to now. */
+static struct entry *come_to(struct sn_torch_memo *memo, uint32_t number)
+{
+	struct entry *entry = &memo->entries[number];
+	if (memo->entries[memo->last].next != number)
+		memo->entries[memo->last].next = number;
+	memo->last = number;
+	__builtin_prefetch(&memo->entries[entry->next]);
+	return entry;
+}
+
+/* The entry of this path, or NULL. */
+static const struct entry *find(struct sn_torch_thread *self, uint64_t key, uintptr_t stack)
+{
+	struct sn_torch_memo *memo = self->memo;
+	uint32_t next = memo->entries[memo->last].next;
+	if (is_path(self, &memo->entries[next], key, stack))
+		return come_to(memo, next);
+	const uint32_t *numbers = memo->numbers[(key >> 32) % MEMO_SETS];
 	for (uint32_t way = 0; way < MEMO_WAYS; way++)
-		if (ways[way].key == key && slots_readable(self->thread, &ways[way], stack) &&
-		    ways[way].slots_hash == hash_slots(&ways[way], stack))
-			return &ways[way];
+		if (is_path(self, &memo->entries[numbers[way]], key, stack))
+			return come_to(memo, numbers[way]);
 	return NULL;
 }
 
 static void remember(struct sn_torch_thread *self, uint64_t key, uintptr_t stack, uintptr_t end,
 		     uint32_t node)
 {
-	struct entry *entry =
-	    &self->memo->entries[(key >> 32) % MEMO_SETS][self->memo->next_victim++ % MEMO_WAYS];
+	struct sn_torch_memo *memo = self->memo;
+	uint32_t *numbers = memo->numbers[(key >> 32) % MEMO_SETS];
+	uint32_t way = 0;
+	while (way < MEMO_WAYS && numbers[way])
+		way++;
+	if (way == MEMO_WAYS)
+		way = memo->next_victim++ % MEMO_WAYS;
+	else
+		numbers[way] = ++memo->count;
+	struct entry *entry = come_to(memo, numbers[way]);
 	*entry = (struct entry){.key = key, .node = node};
 	if (sn_config.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR))
 		note_slots(self, entry, stack, end);
@@ -226,7 +262,7 @@ static uint32_t context(struct sn_torch_thread *self, const struct base *base, u
 	if (self->memo && base->operator)
 		key = inner_key(self->thread, base, stack, pc, of_shadow);
 	else if (self->memo)
-		key = path_key(self, stack, pc, of_shadow);
+		key = path_key(self, base, stack, pc, of_shadow);
 	if (!key)
 		return assemble(self->thread, of_shadow);
 	const struct entry *known = find(self, key, stack);
@@ -234,7 +270,7 @@ static uint32_t context(struct sn_torch_thread *self, const struct base *base, u
 		return sn_unwind_shadow() ? checked(self->thread, known->node, of_shadow)
 					  : known->node;
 	uint32_t node = assemble(self->thread, of_shadow);
-	if (node != SN_NODE_NONE)
+	if (node != SN_NODE_NONE && (base->operator|| is_walkable(self)))
 		remember(self, key, stack, base->operator? base->operator->stack : UINTPTR_MAX,
 			 node);
 	return node;
@@ -247,6 +283,7 @@ uint32_t sn_torch_context(struct sn_torch_thread *self, uintptr_t stack, uintptr
 	struct base base = find_base(thread, of_shadow);
 	uint32_t node = context(self, &base, stack, pc, of_shadow);
 	if (of_shadow && node != SN_NODE_NONE && thread->shadow_depth <= SN_SHADOW_DEPTH)
-		thread->shadows[thread->shadow_depth - 1].python_frame = base.python_frame;
+		thread->shadows[thread->shadow_depth - 1].python_frame =
+		    thread->work.origin ? SN_PYTHON_UNKNOWN : base.python_frame;
 	return node;
 }

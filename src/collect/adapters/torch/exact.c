@@ -59,6 +59,9 @@ void sn_torch_exact_pop(struct sn_torch_thread *self)
 	uint32_t exact = sn_torch_exact_metric();
 	if (!shadow || !sn_torch_is_ours(shadow) || exact == SN_ID_NONE || !shadow->start_ns)
 		return;
+	/* while the clock is read */
+	if (shadow->node != SN_NODE_NONE)
+		sn_cct_prefetch_value(&self->thread->cct, shadow->node);
 	uint64_t end_ns = sn_now_ns(), duration = end_ns - shadow->start_ns;
 	struct sn_shadow *outer = nearest_operator(self->thread);
 	if (outer)
@@ -117,6 +120,8 @@ static void begin(struct sn_torch_thread *self, const void *function, const char
 		return;
 	shadow->user = SN_TORCH_SHADOW;
 	shadow->node = sn_torch_context(self, stack, pc, true);
+	if (shadow->node != SN_NODE_NONE)
+		sn_cct_prefetch_node(&thread->cct, shadow->node);
 	shadow->start_ns = sn_now_ns();
 }
 
@@ -131,6 +136,13 @@ static void report(enum sonde_event_kind kind, const void *function)
 						     .name_length = (uint32_t)strlen(name)});
 }
 
+/* Most are "aten::...". */
+static inline bool is_node(const char *name)
+{
+	return name[0] == NODE_PREFIX[0] && name[1] == NODE_PREFIX[1] &&
+	       !strncmp(name, NODE_PREFIX, sizeof(NODE_PREFIX) - 1);
+}
+
 static void *on_start(void **context, const void *function)
 {
 	*context = NULL;
@@ -139,7 +151,7 @@ static void *on_start(void **context, const void *function)
 	if (!thread)
 		return context;
 	struct sn_torch_thread *self = sn_torch_thread(thread);
-	if (self && strncmp(name, NODE_PREFIX, sizeof(NODE_PREFIX) - 1) &&
+	if (self && !is_node(name) &&
 	    (!nodes_only || sn_torch_exact_wish(self, SN_CALLER_STACK)))
 		begin(self, function, name, SN_CALLER_STACK,
 		      (uintptr_t)__builtin_return_address(0));

@@ -20,6 +20,7 @@
 
 #define PC_ENTRIES   512u
 #define TEXT_ENTRIES 1024u
+#define COPY_BYTES   48u /* an entry is a line of the processor's cache */
 
 struct entry_point {
 	uint32_t offset, bytes; /* in the module */
@@ -32,10 +33,12 @@ struct sn_torch_names {
 		uint32_t id;	/* SN_ID_NONE: no entry point */
 		uint32_t entry; /* enum sn_torch_entry */
 	} by_pc[PC_ENTRIES];
-	struct {
+	struct known_text {
 		const char *text;
 		uint32_t id;
-	} by_text[TEXT_ENTRIES];
+		uint32_t length;      /* 0: `copy` does not hold it */
+		char copy[COPY_BYTES]; /* with the NUL; zeroes behind */
+	} by_text[TEXT_ENTRIES] __attribute__((aligned(64)));
 };
 
 static struct entry_point *points;
@@ -204,16 +207,37 @@ uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t
 	struct sn_torch_names *names = names_of(self);
 	if (!names)
 		return SN_ID_NONE;
-	typeof(&names->by_text[0]) known =
+	struct known_text *known =
 	    &names->by_text[((uintptr_t)text * 0x9E3779B97F4A7C15ull) >> 54];
 	if (known->text != text) {
 		uint32_t id = sn_cct_string(&self->thread->cct, text, length);
 		if (id == SN_ID_NONE)
 			return SN_ID_NONE;
 		known->id = id;
+		known->length = 0;
 		known->text = text;
 	}
 	return known->id;
+}
+
+static inline uint64_t word_at(const char *text)
+{
+	uint64_t word;
+	memcpy(&word, text, sizeof(word));
+	return word;
+}
+
+/* Whether the text is still what was copied. */
+static inline bool is_copied(const struct known_text *known, const char *text)
+{
+	size_t bytes = known->length + 1; /* with the NUL */
+	/* a shorter text may end where nothing follows that can be read */
+	if (known->length < 8 || ((uintptr_t)text & 4095) + bytes > 4096)
+		return false;
+	uint64_t differs = 0;
+	for (size_t at = 0; at + 8 < bytes; at += 8)
+		differs |= word_at(known->copy + at) ^ word_at(text + at);
+	return !(differs | (word_at(known->copy + bytes - 8) ^ word_at(text + bytes - 8)));
 }
 
 /* Whether `text` is still what it was when it became `id`. */
@@ -230,10 +254,17 @@ uint32_t sn_torch_name_id(struct sn_torch_thread *self, const char *name)
 	struct sn_torch_names *names = names_of(self);
 	if (!names)
 		return SN_ID_NONE;
-	typeof(&names->by_text[0]) known =
+	struct known_text *known =
 	    &names->by_text[((uintptr_t)name * 0x9E3779B97F4A7C15ull) >> 54];
-	if (known->text == name && is_text(&self->thread->cct, known->id, name))
+	if (known->text == name &&
+	    (is_copied(known, name) || is_text(&self->thread->cct, known->id, name)))
 		return known->id;
 	known->text = NULL;
-	return sn_torch_text_id(self, name, strlen(name));
+	size_t length = strlen(name);
+	uint32_t id = sn_torch_text_id(self, name, length);
+	if (id != SN_ID_NONE && length < COPY_BYTES) {
+		memcpy(known->copy, name, length + 1);
+		known->length = (uint32_t)length;
+	}
+	return id;
 }
