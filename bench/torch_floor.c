@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The least that PyTorch's announcing of operators can cost: a preloaded library that registers the
- * callbacks that Sonde registers, for the same operators, and does nothing in them. What Sonde costs
- * above this is its own; bench/torch_switched.py measures both.
+ * callbacks that Sonde registers, for the same operators, and does nothing in them. What Sonde
+ * costs above this is its own; bench/torch_switched.py measures both.
  *
  * torch_floor_start(which) is called once PyTorch is there: 0 for the operators that the program
  * calls itself and the autograd nodes, 1 for all operators, 2 as 0 with inputs and outputs.
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define STEP_CALLBACKS "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE"
+#define STEP_CALLBACKS	"_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE"
 #define RECORD_FUNCTION "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"
 #define EVALUATE                                                                                   \
 	"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"       \

@@ -64,6 +64,8 @@ uintptr_t sn_python_innermost(struct sn_thread *thread);
  * none: too many frames, or some that cannot be read. Not for signal handlers either.
  */
 uint64_t sn_python_print(struct sn_thread *thread, uintptr_t innermost);
+/* The frame that called `frame`, or 0. As sn_python_print otherwise. */
+uintptr_t sn_python_caller(struct sn_thread *thread, uintptr_t frame);
 /*
  * The name of the code object that is the first argument of the function which `frame` of the last
  * walk runs, into name[0..capacity); its length in bytes, not terminated. -ENOENT where that is no

@@ -215,6 +215,17 @@ uint64_t sn_python_print(struct sn_thread *thread, uintptr_t innermost)
 	return target && cache ? sn_python_print_frames(target, cache, innermost) : 0;
 }
 
+uintptr_t sn_python_caller(struct sn_thread *thread, uintptr_t frame)
+{
+	const struct sn_python_target *target = live_target();
+	struct sn_python_cache *cache = thread->adapters[SN_ADAPTER_SLOT_python];
+
+	if (!target || !cache || (frame & 7) ||
+	    !sn_guard_readable(&cache->guard, frame, target->layout.frame_bytes))
+		return 0;
+	return sn_python_pointer(frame, target->layout.frame_previous);
+}
+
 ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python_frame *frame,
 				char *name, size_t capacity)
 {

@@ -372,7 +372,8 @@ int sn_python_walk_frames(const struct sn_python_target *target, struct sn_pytho
 /* Both halves of the product: each bit of either factor reaches all of the sum's. */
 static inline uint64_t fold(uint64_t a, uint64_t b)
 {
-	__uint128_t product = (__uint128_t)(a ^ 0x9E3779B97F4A7C15ull) * (b ^ 0xC2B2AE3D27D4EB4Full);
+	__uint128_t product =
+	    (__uint128_t)(a ^ 0x9E3779B97F4A7C15ull) * (b ^ 0xC2B2AE3D27D4EB4Full);
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
@@ -382,14 +383,13 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
 static inline uint64_t print_of(const struct sn_python_layout *layout, uintptr_t frame,
 				uintptr_t code, uint32_t n)
 {
-	uint64_t instruction =
-	    layout->frames == SN_FRAMES_OBJECTS
-		? (uint32_t)sn_python_int(frame, layout->frame_instruction)
-		: sn_python_pointer(frame, layout->frame_instruction);
+	uint64_t instruction = layout->frames == SN_FRAMES_OBJECTS
+				   ? (uint32_t)sn_python_int(frame, layout->frame_instruction)
+				   : sn_python_pointer(frame, layout->frame_instruction);
 	uint64_t first = (uint32_t)sn_python_int(code, layout->code_first_line);
 
 	if (layout->frames == SN_FRAMES_FLAGGED)
-		first |= (uint64_t)*(const uint8_t *)(frame + layout->frame_is_entry) << 32;
+		first |= (uint64_t) * (const uint8_t *)(frame + layout->frame_is_entry) << 32;
 	return fold(code + ((uint64_t)n << 48), instruction) +
 	       fold(sn_python_pointer(code, layout->code_file) + ((uint64_t)n << 48),
 		    sn_python_pointer(code, layout->code_name)) +

@@ -151,8 +151,7 @@ static void *on_start(void **context, const void *function)
 	if (!thread)
 		return context;
 	struct sn_torch_thread *self = sn_torch_thread(thread);
-	if (self && !is_node(name) &&
-	    (!nodes_only || sn_torch_exact_wish(self, SN_CALLER_STACK)))
+	if (self && !is_node(name) && (!nodes_only || sn_torch_exact_wish(self, SN_CALLER_STACK)))
 		begin(self, function, name, SN_CALLER_STACK,
 		      (uintptr_t)__builtin_return_address(0));
 	sn_leave(thread);

@@ -78,6 +78,15 @@ struct sn_torch_code {
 	bool is_module_call, is_torch_file;
 	uint64_t file_hash;
 };
+enum { SN_TORCH_PLACES = 1024 };
+/* And of a path of Python frames, by its print. */
+struct sn_torch_place {
+	uint64_t print; /* 0: of none */
+	uint64_t line_hash;
+	const char *file;
+	uint32_t file_length, line;
+	uint32_t module_steps; /* from the innermost frame out to the module's; UINT32_MAX: none */
+};
 /* Where the calling thread is. Between sn_enter and sn_leave. */
 void sn_torch_where(struct sn_torch_thread *self, struct sn_torch_where *where);
 

@@ -259,25 +259,97 @@ static void take_line(const struct sn_cct *cct, const struct sn_python_frame *fr
 	where->line_hash = file_hash + frame->line;
 }
 
-void sn_torch_where(struct sn_torch_thread *self, struct sn_torch_where *where)
+/* The module in whose call `frame` is; false where that is none that is known. */
+static bool take_module(struct sn_thread *thread, uintptr_t frame, struct sn_torch_where *where)
+{
+	struct sn_python_frame call = {.frame = frame};
+	uintptr_t module = sn_python_first_argument(thread, &call);
+	const struct known *known = module ? lookup(module) : NULL;
+	where->module = known ? known->path : NULL;
+	where->module_hash = known ? known->hash : 0;
+	return known;
+}
+
+/* By a walk. *module_frame is that of the innermost module's call, 0 for none. */
+static void find_where(struct sn_torch_thread *self, struct sn_torch_where *where,
+		       uintptr_t *module_frame)
 {
 	struct sn_python_frame frames[FRAMES_MAX];
 	struct sn_thread *thread = self->thread;
-	*where = (struct sn_torch_where){0};
-	if (!self->graph_codes)
-		self->graph_codes = sn_pages_map(SN_TORCH_CODES * sizeof(*self->graph_codes));
 	int count = self->graph_codes ? sn_python_walk(thread, frames, FRAMES_MAX) : 0;
+	*where = (struct sn_torch_where){0};
+	*module_frame = 0;
 	for (int i = 0; i < count && (!where->module || !where->file); i++) {
 		if (frames[i].code == SN_ID_NONE)
 			continue;
 		const struct sn_torch_code *code = code_of(self, frames[i].code);
 		if (!where->file && !code->is_torch_file)
 			take_line(&thread->cct, frames + i, code->file_hash, where);
-		if (!where->module && code->is_module_call) {
-			uintptr_t module = sn_python_first_argument(thread, frames + i);
-			const struct known *known = module ? lookup(module) : NULL;
-			where->module = known ? known->path : NULL;
-			where->module_hash = known ? known->hash : 0;
-		}
+		if (where->module || !code->is_module_call)
+			continue;
+		take_module(thread, frames[i].frame, where);
+		if (!*module_frame)
+			*module_frame = frames[i].frame;
 	}
+}
+
+static uintptr_t outer_frame(struct sn_thread *thread, uintptr_t frame, uint32_t steps)
+{
+	while (frame && steps--)
+		frame = sn_python_caller(thread, frame);
+	return frame;
+}
+
+/* Of a path that is known all is known but the object that is the module. */
+static bool take_place(struct sn_thread *thread, const struct sn_torch_place *place,
+		       uintptr_t innermost, struct sn_torch_where *where)
+{
+	*where = (struct sn_torch_where){.file = place->file,
+					 .file_length = place->file_length,
+					 .line = place->line,
+					 .line_hash = place->line_hash};
+	if (place->module_steps == UINT32_MAX)
+		return true;
+	uintptr_t frame = outer_frame(thread, innermost, place->module_steps);
+	return frame && take_module(thread, frame, where);
+}
+
+/* Not where the innermost module's name was not known yet: then it is another's. */
+static void remember_place(struct sn_thread *thread, struct sn_torch_place *place, uint64_t print,
+			   uintptr_t innermost, uintptr_t module_frame,
+			   const struct sn_torch_where *where)
+{
+	struct sn_torch_where again;
+	uint32_t steps = 0;
+	uintptr_t frame = innermost;
+	for (; module_frame && frame && frame != module_frame && steps < FRAMES_MAX; steps++)
+		frame = sn_python_caller(thread, frame);
+	if (module_frame && (frame != module_frame || !take_module(thread, frame, &again)))
+		return;
+	*place = (struct sn_torch_place){.print = print,
+					 .line_hash = where->line_hash,
+					 .file = where->file,
+					 .file_length = where->file_length,
+					 .line = where->line,
+					 .module_steps = module_frame ? steps : UINT32_MAX};
+}
+
+void sn_torch_where(struct sn_torch_thread *self, struct sn_torch_where *where)
+{
+	struct sn_thread *thread = self->thread;
+	if (!self->graph_codes)
+		self->graph_codes = sn_pages_map(SN_TORCH_CODES * sizeof(*self->graph_codes));
+	if (!self->graph_places)
+		self->graph_places = sn_pages_map(SN_TORCH_PLACES * sizeof(*self->graph_places));
+	uintptr_t innermost = sn_python_innermost(thread), module_frame;
+	uint64_t print = innermost == SN_PYTHON_UNKNOWN || !self->graph_places
+			     ? 0
+			     : sn_python_print(thread, innermost);
+	struct sn_torch_place *place =
+	    print ? &self->graph_places[(print >> 32) % SN_TORCH_PLACES] : NULL;
+	if (place && place->print == print && take_place(thread, place, innermost, where))
+		return;
+	find_where(self, where, &module_frame);
+	if (place && where->file)
+		remember_place(thread, place, print, innermost, module_frame, where);
 }

@@ -36,7 +36,7 @@ struct sn_torch_names {
 	struct known_text {
 		const char *text;
 		uint32_t id;
-		uint32_t length;      /* 0: `copy` does not hold it */
+		uint32_t length;       /* 0: `copy` does not hold it */
 		char copy[COPY_BYTES]; /* with the NUL; zeroes behind */
 	} by_text[TEXT_ENTRIES] __attribute__((aligned(64)));
 };
@@ -207,8 +207,7 @@ uint32_t sn_torch_text_id(struct sn_torch_thread *self, const char *text, size_t
 	struct sn_torch_names *names = names_of(self);
 	if (!names)
 		return SN_ID_NONE;
-	struct known_text *known =
-	    &names->by_text[((uintptr_t)text * 0x9E3779B97F4A7C15ull) >> 54];
+	struct known_text *known = &names->by_text[((uintptr_t)text * 0x9E3779B97F4A7C15ull) >> 54];
 	if (known->text != text) {
 		uint32_t id = sn_cct_string(&self->thread->cct, text, length);
 		if (id == SN_ID_NONE)
@@ -254,8 +253,7 @@ uint32_t sn_torch_name_id(struct sn_torch_thread *self, const char *name)
 	struct sn_torch_names *names = names_of(self);
 	if (!names)
 		return SN_ID_NONE;
-	struct known_text *known =
-	    &names->by_text[((uintptr_t)name * 0x9E3779B97F4A7C15ull) >> 54];
+	struct known_text *known = &names->by_text[((uintptr_t)name * 0x9E3779B97F4A7C15ull) >> 54];
 	if (known->text == name &&
 	    (is_copied(known, name) || is_text(&self->thread->cct, known->id, name)))
 		return known->id;

@@ -42,10 +42,10 @@ static inline bool sn_torch_is_ours(const struct sn_shadow *shadow)
 	"4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
 
 /* The same of libtorch_cpu, and libtorch_python where that asks for itself. */
-#define SN_TORCH_STEP_CALLBACKS "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE"
-#define SN_TORCH_ADD_GLOBAL	"_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
-#define SN_TORCH_ADD_LOCAL	"_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE"
-#define SN_TORCH_REMOVE		"_ZN2at14removeCallbackEm"
+#define SN_TORCH_STEP_CALLBACKS	 "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE"
+#define SN_TORCH_ADD_GLOBAL	 "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
+#define SN_TORCH_ADD_LOCAL	 "_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE"
+#define SN_TORCH_REMOVE		 "_ZN2at14removeCallbackEm"
 #define SN_TORCH_RECORD_FUNCTION "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"
 #define SN_TORCH_ENGINE_LOOP                                                                       \
 	"_ZN5torch8autograd6Engine11thread_mainERKSt10shared_ptrINS0_9GraphTaskEE"
@@ -66,6 +66,7 @@ struct sn_torch_thread {
 	struct sn_torch_names *names;	   /* of operators.c */
 	struct sn_torch_graph *graph;	   /* of graph.c */
 	struct sn_torch_code *graph_codes; /* of graph_module.c */
+	struct sn_torch_place *graph_places;
 };
 
 /* --- torch.c --- */
