@@ -222,7 +222,7 @@ static inline bool take_known_value(struct sn_json_parse *parse, const struct sn
 	if (step->kind == SN_JSON_STEP_TEXT)
 		return take_known_text(parse, value);
 	if (step->kind == SN_JSON_STEP_NUMBER)
-		return !sn_json_number_value(parse, value);
+		return sn_json_whole_number(parse, value) || !sn_json_number_value(parse, value);
 	return !sn_json_value(parse, value);
 }
 

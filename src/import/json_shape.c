@@ -2,8 +2,6 @@
 /* Shapes of events; see json_shape.h. */
 #include "json_shape.h"
 
-#include "base/vec.h"
-
 #include <stdlib.h>
 
 /* So many different texts after one value are looked through sooner than the event is parsed. */
@@ -99,8 +97,7 @@ static uint16_t child_of(struct sn_json_shapes *shapes, uint16_t parent,
 	for (uint16_t i = shapes->steps[parent].child; i; i = shapes->steps[i].next, children++)
 		if (is_same(shapes->steps + i, step))
 			return i;
-	if (children >= CHILDREN_MAX || shapes->count >= SN_JSON_STEPS_MAX ||
-	    sn_vec_reserve(&shapes->steps, &shapes->capacity, shapes->count + 1) < 0)
+	if (children >= CHILDREN_MAX || shapes->count >= SN_JSON_STEPS_MAX)
 		return 0;
 	uint16_t made = (uint16_t)shapes->count++;
 	shapes->steps[made] = *step;
@@ -114,8 +111,11 @@ void sn_json_shapes_learn(struct sn_json_shapes *shapes, const struct sn_json_tr
 	uint16_t at = 0;
 	if (trail->is_lost)
 		return;
-	if (!shapes->count) {
-		if (sn_vec_reserve(&shapes->steps, &shapes->capacity, 1) < 0)
+	if (!shapes->steps) {
+		/* of it only what is used is ever touched */
+		size_t bytes = SN_JSON_STEPS_MAX * sizeof(*shapes->steps);
+		shapes->steps = aligned_alloc(sizeof(*shapes->steps), bytes);
+		if (!shapes->steps)
 			return;
 		shapes->steps[shapes->count++] = (struct sn_json_step){.child = 0};
 	}

@@ -40,10 +40,10 @@ enum sn_json_field {
 	SN_JSON_FIELD_OTHER, /* is left out */
 };
 
-enum { SN_JSON_STEP_BYTES = 80, SN_JSON_TRAIL_MAX = 96 };
+enum { SN_JSON_STEP_BYTES = 112, SN_JSON_TRAIL_MAX = 96 };
 
+/* Most texts are so short that with them a step is one line of the cache. */
 struct sn_json_step {
-	char text[SN_JSON_STEP_BYTES]; /* zeroes behind it; of a string with its opening quote */
 	uint8_t length;
 	uint8_t field;	  /* enum sn_json_field */
 	uint8_t kind;	  /* enum sn_json_step_kind */
@@ -53,8 +53,10 @@ struct sn_json_step {
 	uint8_t category_length;
 	uint8_t name, name_length; /* of an argument: where in the text its name is */
 	uint16_t child, next;	   /* the first child; the next of the same parent; 0: none */
+	_Alignas(16) char text[SN_JSON_STEP_BYTES]; /* of a string with its opening quote; then
+						     * zeroes */
 };
-_Static_assert(SN_JSON_STEP_BYTES % 16 == 0, "texts are compared 16 bytes at a time");
+_Static_assert(sizeof(struct sn_json_step) == 128, "steps begin where lines of the cache do");
 
 /* How a value begins. */
 enum sn_json_step_kind {
@@ -65,8 +67,8 @@ enum sn_json_step_kind {
 
 /* The tree; all zeroes is an empty one. Step 0 is the root, the begin of an event. */
 struct sn_json_shapes {
-	struct sn_json_step *steps;
-	size_t count, capacity;
+	struct sn_json_step *steps; /* room for SN_JSON_STEPS_MAX; NULL before the first */
+	size_t count;
 };
 
 /* An event while the general parser takes it: its steps, still without children. */

@@ -88,6 +88,23 @@ static inline enum sn_json_result sn_json_expect(struct sn_json_parse *parse, ch
 enum sn_json_result sn_json_text(struct sn_json_parse *parse, struct sn_json_text *text);
 /* A number that begins where parsing stands; of the value its kind is set as well. */
 enum sn_json_result sn_json_number_value(struct sn_json_parse *parse, struct sn_json_value *value);
+/* The same where it is written as digits that an integer can hold; false for all else, and where
+ * the window ends behind it, and parsing stands where it stood. */
+static inline bool sn_json_whole_number(struct sn_json_parse *parse, struct sn_json_value *value)
+{
+	const char *begin = parse->at, *at = begin + (*begin == '-');
+	unsigned digit_count;
+	uint64_t digits = sn_json_digits(&at, &digit_count);
+	if (!digit_count || digit_count > 19 || at >= parse->end || *at == '.' || *at == 'e' ||
+	    *at == 'E')
+		return false;
+	value->kind = SN_JSON_INTEGER;
+	value->integer = *begin == '-' ? -(int64_t)digits : (int64_t)digits;
+	value->text = (struct sn_json_text){begin, (size_t)(at - begin)};
+	parse->at = at;
+	return true;
+}
+
 enum sn_json_result sn_json_value(struct sn_json_parse *parse, struct sn_json_value *value);
 
 /*

@@ -427,6 +427,7 @@ int sn_recording_open(struct sn_recording *recording, const char *path, struct s
 	recording->pid = -1;
 	recording->launch_count = recording->forward_count = 0;
 	recording->are_launches_ordered = false;
+	recording->last_launch = 0;
 	recording->order.call_count = recording->order.operation_count = 0;
 	sn_intern_release(&recording->places);
 	sn_intern_release(&recording->names);

@@ -220,7 +220,8 @@ struct sn_recording {
 	size_t frame_capacity, trait_capacity, text_name_count, text_name_capacity, line_capacity,
 	    launch_count, launch_capacity, head_capacity, forward_count, forward_capacity;
 	bool are_launches_ordered;
-	int64_t base_ns; /* added to all times; may become known last */
+	size_t last_launch; /* found */
+	int64_t base_ns;    /* added to all times; may become known last */
 	int32_t rank;
 	uint32_t run;
 	int64_t pid; /* of most operators and API calls; -1 unknown */

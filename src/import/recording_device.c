@@ -76,10 +76,21 @@ static int order_launches(struct sn_recording *recording)
 	return 0;
 }
 
-static const struct sn_recording_launch *find_launch(const struct sn_recording *recording,
+/* A stream runs mostly in the order of launches, so the next one is looked for from the last one
+ * on, in steps that double. */
+static const struct sn_recording_launch *find_launch(struct sn_recording *recording,
 						     uint64_t correlation)
 {
-	size_t low = 0, high = recording->launch_count;
+	size_t low = recording->last_launch, high, step = 1;
+	if (low >= recording->launch_count || recording->launches[low].correlation > correlation)
+		low = 0;
+	for (high = low;
+	     high < recording->launch_count && recording->launches[high].correlation < correlation;
+	     step *= 2) {
+		low = high + 1;
+		high += step;
+	}
+	high = high < recording->launch_count ? high : recording->launch_count;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 		if (recording->launches[middle].correlation < correlation)
@@ -87,6 +98,7 @@ static const struct sn_recording_launch *find_launch(const struct sn_recording *
 		else
 			high = middle;
 	}
+	recording->last_launch = low;
 	bool is_there =
 	    low < recording->launch_count && recording->launches[low].correlation == correlation;
 	return is_there ? recording->launches + low : NULL;
