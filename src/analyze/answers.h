@@ -84,6 +84,14 @@ bool sn_threads_are_known(const struct sonde_trace *trace);
 /* What it told of them, in short; nothing where it did not. */
 int sn_threads_summary(const struct sn_answers *answers, struct sn_page *page,
 		       struct sn_error *error);
+/* What the participant that others waited for most was in meanwhile, for most of that time:
+ * SONDE_NONE where nothing is recorded. 0 or a negative enum sn_err. */
+struct sn_latest {
+	size_t participant;
+	uint32_t node;
+	double share;
+};
+int sn_latest(const struct sn_answers *answers, struct sn_latest *latest, struct sn_error *error);
 /* In the order of views.def; ends with a NULL name. */
 extern const struct sn_view sn_views[];
 

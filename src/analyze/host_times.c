@@ -4,6 +4,8 @@
 
 #include "host.h"
 
+#include <stdlib.h>
+
 static int take_part(void *data, const struct sn_host_part *part)
 {
 	double *times_ns = data;
@@ -11,28 +13,52 @@ static int take_part(void *data, const struct sn_host_part *part)
 	return 0;
 }
 
-/* A sample stands until the next one. */
-static int take_samples(const struct sonde_trace *trace, uint32_t track, double *times_ns,
+/* Enough distances for their median. */
+enum { GAPS_MAX = 65536 };
+
+struct samples {
+	double *counts; /* by context */
+	uint64_t *gaps_ns;
+	size_t gap_count;
+};
+
+static int take_samples(const struct sonde_trace *trace, uint32_t track, struct samples *samples,
 			struct sn_error *error)
 {
 	struct sonde_event_cursor *cursor =
 	    sonde_event_cursor_new(trace, track, 0, UINT64_MAX, SONDE_EVENTS_BRIEF);
 	struct sonde_event_block block;
 	struct sonde_db_error why;
-	uint64_t before = 0;
-	uint32_t context = SONDE_NONE;
+	uint64_t before = UINT64_MAX;
 	int result = cursor ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0)
 		for (size_t i = 0; i < block.count; i++) {
-			if (context != SONDE_NONE)
-				times_ns[context] += (double)(block.starts_ns[i] - before);
+			samples->counts[block.contexts[i]]++;
+			if (before < block.starts_ns[i] && samples->gap_count < GAPS_MAX)
+				samples->gaps_ns[samples->gap_count++] =
+				    block.starts_ns[i] - before;
 			before = block.starts_ns[i];
-			context = block.contexts[i];
 		}
 	if (cursor && result < 0)
 		sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
 	sonde_event_cursor_free(cursor);
 	return result;
+}
+
+static int by_length(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	return (a > b) - (a < b);
+}
+
+static void add_samples(struct samples *samples, uint32_t contexts, double *times_ns)
+{
+	if (samples->gap_count)
+		qsort(samples->gaps_ns, samples->gap_count, sizeof(*samples->gaps_ns), by_length);
+	/* a sample alone has no length that anybody knows */
+	double each_ns = samples->gap_count ? (double)samples->gaps_ns[samples->gap_count / 2] : 1;
+	for (uint32_t i = 0; i < contexts; i++)
+		times_ns[i] += each_ns * samples->counts[i];
 }
 
 /* A thread that has calls says more by them than by samples of itself. */
@@ -52,12 +78,21 @@ static bool has_intervals(const struct sonde_trace *trace, uint32_t profile)
 int sn_host_times(const struct sonde_db *db, const struct sonde_trace *trace, double *times_ns,
 		  struct sn_error *error)
 {
-	int result =
-	    sn_host_walk(db, trace, SONDE_NONE, SONDE_EVENTS_BRIEF, take_part, times_ns, error);
+	uint32_t contexts = sonde_db_context_count(db);
+	struct samples samples = {.counts = calloc(contexts + 1ull, sizeof(double)),
+				  .gaps_ns = calloc(GAPS_MAX, sizeof(uint64_t))};
+	int result = samples.counts && samples.gaps_ns
+			 ? sn_host_walk(db, trace, SONDE_NONE, SONDE_EVENTS_BRIEF, take_part,
+					times_ns, error)
+			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
 		if (track->kind == SONDE_TRACK_SAMPLES && !has_intervals(trace, track->profile))
-			result = take_samples(trace, i, times_ns, error);
+			result = take_samples(trace, i, &samples, error);
 	}
+	if (!result)
+		add_samples(&samples, contexts, times_ns);
+	free(samples.counts);
+	free(samples.gaps_ns);
 	return result;
 }

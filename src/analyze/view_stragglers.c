@@ -139,64 +139,126 @@ static int find_causes(struct late *late, size_t participant, struct sn_error *e
 	return result;
 }
 
-static int show_causes(struct late *late, size_t participant, struct sn_sheet *sheet,
-		       struct sn_error *error)
+/* Of one participant, the most first; the caller frees *sums in either case. */
+static int sum_causes(struct late *late, size_t participant, struct sn_node_sum **sums,
+		      size_t *count, struct sn_error *error)
 {
 	const struct sn_answers *answers = late->answers;
-	char place[SN_PLACE_CHARS], label[SN_NODE_CHARS];
-	size_t count;
 	for (uint32_t i = 0; i < answers->nodes.table.count; i++)
 		late->values[i] = 0;
 	int result = find_causes(late, participant, error);
 	if (result)
 		return result;
-	struct sn_node_sum *sums = sn_node_sums(&answers->nodes, late->values, &count);
-	if (!sums)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (size_t i = 0; i < count && i < 20; i++) {
-		sn_sheet_text(sheet, sn_answers_participant(answers, participant, place));
-		sn_sheet_number(sheet, sums[i].value);
-		sn_sheet_text(sheet, sn_node_map_label(&answers->nodes, sums[i].node, label));
-	}
-	free(sums);
-	return 0;
+	*sums = sn_node_sums(&answers->nodes, late->values, count);
+	return *sums ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+}
+
+static int late_begin(const struct sn_answers *answers, struct late *late, struct sn_error *error)
+{
+	*late = (struct late){
+	    .answers = answers,
+	    .windows = calloc(answers->ranks.participant_count + 1, sizeof(*late->windows)),
+	    .values = calloc(answers->nodes.table.count + 1ull, sizeof(double)),
+	};
+	return late->windows && late->values && !find_windows(answers, late)
+		   ? 0
+		   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+}
+
+static void late_end(struct late *late)
+{
+	for (size_t i = 0; i < late->answers->ranks.participant_count && late->windows; i++)
+		sn_intervals_release(late->windows + i);
+	free(late->windows);
+	free(late->values);
+}
+
+/* Whom the others waited for most. */
+static size_t find_worst(const struct sn_ranks *ranks)
+{
+	size_t worst = 0;
+	for (size_t i = 1; i < ranks->participant_count; i++)
+		if (ranks->sums[i].delayed_ns > ranks->sums[worst].delayed_ns)
+			worst = i;
+	return worst;
 }
 
 static int causes(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
-	size_t count = answers->ranks.participant_count;
-	struct late late = {
-	    .answers = answers,
-	    .windows = calloc(count + 1, sizeof(*late.windows)),
-	    .values = calloc(answers->nodes.table.count + 1ull, sizeof(double)),
-	};
-	int result = late.windows && late.values && !find_windows(answers, &late)
-			 ? 0
-			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	char place[SN_PLACE_CHARS], label[SN_NODE_CHARS];
+	size_t worst = find_worst(&answers->ranks), count = 0;
+	struct late late;
+	int result = late_begin(answers, &late, error);
 	struct sn_sheet *sheet =
 	    sn_page_sheet(page, "late_in", "while all others waited, the last one was in");
 	sn_sheet_column(sheet, "participant", "who", "");
 	sn_sheet_column(sheet, "time_ns", "time", "ns");
 	sn_sheet_column(sheet, "node", "node", "");
-	size_t worst = 0;
-	for (size_t i = 1; i < count; i++)
-		if (answers->ranks.sums[i].delayed_ns > answers->ranks.sums[worst].delayed_ns)
-			worst = i;
-	if (!result && count)
-		result = show_causes(&late, worst, sheet, error);
-	for (size_t i = 0; i < count && late.windows; i++)
-		sn_intervals_release(late.windows + i);
-	free(late.windows);
-	free(late.values);
+	struct sn_node_sum *sums = NULL;
+	if (!result)
+		result = sum_causes(&late, worst, &sums, &count, error);
+	for (size_t i = 0; !result && i < count && i < 20; i++) {
+		sn_sheet_text(sheet, sn_answers_participant(answers, worst, place));
+		sn_sheet_number(sheet, sums[i].value);
+		sn_sheet_text(sheet, sn_node_map_label(&answers->nodes, sums[i].node, label));
+	}
+	free(sums);
+	late_end(&late);
+	return result;
+}
+
+int sn_latest(const struct sn_answers *answers, struct sn_latest *latest, struct sn_error *error)
+{
+	struct late late;
+	size_t count = 0;
+	*latest = (struct sn_latest){find_worst(&answers->ranks), SONDE_NONE, 0};
+	int result = late_begin(answers, &late, error);
+	struct sn_node_sum *sums = NULL;
+	double whole = 0;
+	if (!result)
+		result = sum_causes(&late, latest->participant, &sums, &count, error);
+	for (size_t i = 0; !result && i < late.windows[latest->participant].count; i++) {
+		const struct sn_interval *one = late.windows[latest->participant].items + i;
+		whole += (double)(one->end_ns - one->start_ns);
+	}
+	if (!result && count && whole > 0) {
+		latest->node = sums[0].node;
+		latest->share = sums[0].value / whole;
+	}
+	free(sums);
+	late_end(&late);
 	return result;
 }
 
 /* ---- sums ---- */
 
-static void participants(const struct sn_answers *answers, struct sn_page *page)
+struct order {
+	size_t participant;
+	uint64_t delayed_ns;
+};
+
+static int by_delay(const void *left, const void *right)
+{
+	const struct order *a = left, *b = right;
+	if (a->delayed_ns != b->delayed_ns)
+		return a->delayed_ns < b->delayed_ns ? 1 : -1;
+	return (a->participant > b->participant) - (a->participant < b->participant);
+}
+
+/* Of many only the first are shown: those for whom others waited most. */
+enum { FEW_RANKS = 8 };
+
+static int participants(const struct sn_answers *answers, struct sn_page *page)
 {
 	const struct sn_ranks *ranks = &answers->ranks;
 	char place[SN_PLACE_CHARS];
+	struct order *order = malloc((ranks->participant_count + 1) * sizeof(*order));
+	if (!order)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < ranks->participant_count; i++)
+		order[i] = (struct order){i, ranks->sums[i].delayed_ns};
+	if (ranks->participant_count > FEW_RANKS)
+		qsort(order, ranks->participant_count, sizeof(*order), by_delay);
 	struct sn_sheet *sheet = sn_page_sheet(page, "ranks", "arrival at collectives");
 	sheet->is_whole = ranks->participant_count <= 64;
 	sn_sheet_column(sheet, "participant", "who", "");
@@ -207,8 +269,8 @@ static void participants(const struct sn_answers *answers, struct sn_page *page)
 	sn_sheet_column(sheet, "late_ns", "late by", "ns");
 	sn_sheet_column(sheet, "clock_offset_ns", "clock +", "ns");
 	for (size_t i = 0; i < ranks->participant_count; i++) {
-		const struct sn_rank_sum *sum = ranks->sums + i;
-		sn_sheet_text(sheet, sn_answers_participant(answers, i, place));
+		const struct sn_rank_sum *sum = ranks->sums + order[i].participant;
+		sn_sheet_text(sheet, sn_answers_participant(answers, order[i].participant, place));
 		sn_sheet_number(sheet, (double)sum->count);
 		sn_sheet_number(sheet, (double)sum->last_count);
 		sn_sheet_number(sheet, (double)sum->waited_ns);
@@ -216,6 +278,7 @@ static void participants(const struct sn_answers *answers, struct sn_page *page)
 		sn_sheet_number(sheet, (double)sum->late_ns);
 		sn_sheet_number(sheet, (double)sum->offset_ns);
 	}
+	free(order);
 	sn_sheet_note(sheet, "others waited: by all others together, while this one was the last; "
 			     "late by: behind the one before it");
 	if (ranks->is_shifted)
@@ -229,6 +292,7 @@ static void participants(const struct sn_answers *answers, struct sn_page *page)
 			      "%zu parts of collectives have no partner in the trace and are left "
 			      "out",
 			      ranks->alone_count);
+	return 0;
 }
 
 static int by_node(const struct sn_answers *answers, struct sn_page *page)
@@ -288,8 +352,7 @@ int sn_view_stragglers(const struct sn_answers *answers, struct sn_page *page,
 				  : "no collectives are recorded");
 		return 0;
 	}
-	participants(answers, page);
-	if (by_node(answers, page))
+	if (participants(answers, page) || by_node(answers, page))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	return causes(answers, page, error);
 }

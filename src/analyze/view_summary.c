@@ -136,6 +136,8 @@ static int say_waits(const struct sn_answers *answers, const struct whole *whole
 		if (i != first &&
 		    (second == SN_WAITS || whole->reasons[i] > whole->reasons[second]))
 			second = i;
+	if (whole->time <= 0)
+		return 0;
 	if (!all) {
 		sn_page_sentence(page,
 				 "What devices wait for: nothing, they compute all the time.");
@@ -212,26 +214,45 @@ static const struct sn_path_share *best_share(const struct sn_answers *answers,
 	return best;
 }
 
+/* A step's own code, where changing that would gain more than any node would. */
+static double own_ns(const struct sn_answers *answers, const struct sn_critical_path *path,
+		     const struct sn_path_share *best)
+{
+	for (size_t i = 0; i < path->share_count && i < SN_PATH_SHARES; i++) {
+		uint32_t frame = sn_node_map_at(&answers->nodes, path->shares[i].node).frame;
+		if (sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION &&
+		    (!best || path->shares[i].gain_ns > best->gain_ns))
+			return path->shares[i].time_ns;
+	}
+	return 0;
+}
+
 static int say_node(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct sn_critical_path path;
-	char label[SN_NODE_CHARS], launching[160] = "";
+	char label[SN_NODE_CHARS], launching[160] = "", own[200] = "";
 	int result = sn_critical_path(answers, &path, error);
 	const struct sn_path_share *best = result ? NULL : best_share(answers, &path);
 	if (!result && path.kinds_ns[SN_PATH_LAUNCH] > 0.2 * path.length_ns)
 		snprintf(launching, sizeof(launching),
 			 " Launching is %s of that path: fewer, larger kernels or graphs help.",
 			 sn_answers_share(path.kinds_ns[SN_PATH_LAUNCH], path.length_ns));
+	double step_ns = result ? 0 : own_ns(answers, &path, best);
+	if (step_ns > 0.2 * path.length_ns)
+		snprintf(own, sizeof(own),
+			 " %s of that path is the step's own code, in no recorded operator: "
+			 "torch.profiler's with_stack=True tells which.",
+			 sn_answers_share(step_ns, path.length_ns));
 	if (best)
 		sn_page_sentence(
 		    page,
 		    "Which node to change: %s is on the critical path of %s for %s of "
-		    "its %s (%s); 10%% faster it would gain %s (%s), and were it free %s.%s",
+		    "its %s (%s); 10%% faster it would gain %s (%s), and were it free %s.%s%s",
 		    sn_node_map_mention(&answers->nodes, best->node, label), path.name,
 		    sn_answers_time(best->time_ns), sn_answers_time(path.length_ns),
 		    sn_answers_share(best->time_ns, path.length_ns), sn_answers_time(best->gain_ns),
 		    sn_answers_share(best->gain_ns, path.length_ns),
-		    sn_answers_time(best->gain_all_ns), launching);
+		    sn_answers_time(best->gain_all_ns), launching, own);
 	sn_critical_path_release(&path);
 	return result;
 }
@@ -269,6 +290,34 @@ static int say_threads(const struct sn_answers *answers, struct sn_page *page,
 	return result;
 }
 
+/* Without devices: for whom ranks wait, and what that one does meanwhile. */
+static int say_ranks(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
+{
+	char place[SN_PLACE_CHARS], label[SN_NODE_CHARS], in[SN_NODE_CHARS + 80] = "";
+	struct sn_latest latest;
+	double waited = 0;
+	for (size_t i = 0; i < answers->ranks.participant_count; i++)
+		waited += (double)answers->ranks.sums[i].waited_ns;
+	if (!answers->ranks.count || waited <= 0)
+		return 0;
+	int result = sn_latest(answers, &latest, error);
+	if (result)
+		return result;
+	const struct sn_rank_sum *sum = answers->ranks.sums + latest.participant;
+	if (latest.node != SONDE_NONE)
+		snprintf(in, sizeof(in), "; meanwhile that was most in %s (%s)",
+			 sn_node_map_mention(&answers->nodes, latest.node, label),
+			 sn_answers_share(latest.share, 1));
+	sn_page_sentence(
+	    page,
+	    "What ranks wait for: %s together in %zu collective%s, %s of it for %s, "
+	    "which came last to %zu%s.",
+	    sn_answers_time(waited), answers->ranks.count, answers->ranks.count == 1 ? "" : "s",
+	    sn_answers_share((double)sum->delayed_ns, waited),
+	    sn_answers_participant(answers, latest.participant, place), sum->last_count, in);
+	return 0;
+}
+
 int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct whole whole = sum_up(answers);
@@ -279,6 +328,8 @@ int sn_view_summary(const struct sn_answers *answers, struct sn_page *page, stru
 	if (answers->times.count > SN_FEW_DEVICES)
 		list_devices(answers, page);
 	int result = answers->times.count ? 0 : say_threads(answers, page, error);
+	if (!result && !answers->times.count)
+		result = say_ranks(answers, page, error);
 	if (!result)
 		result = say_node(answers, page, error);
 	return result ? result : sn_threads_summary(answers, page, error);

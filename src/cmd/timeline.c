@@ -168,6 +168,9 @@ static int choose_picture(const struct timeline *timeline, struct sn_timeline_pi
 		picture->to_ns = answers->start_ns + (uint64_t)(timeline->to_s * 1e9);
 	if (timeline->from_s >= 0)
 		picture->from_ns = answers->start_ns + (uint64_t)(timeline->from_s * 1e9);
+	/* all that is recorded may be moments at one time */
+	if (timeline->to_s < 0 && picture->to_ns == picture->from_ns)
+		picture->to_ns++;
 	if (picture->to_ns <= picture->from_ns)
 		return sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
 	return 0;

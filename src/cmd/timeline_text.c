@@ -34,7 +34,7 @@ static void print_row(const char *name, double ns, double whole, const char *not
 
 static void device_title(const struct sn_answers *answers, const struct sn_device_time *time)
 {
-	char count[SN_NUMBER_CHARS];
+	char count[SN_NUMBER_CHARS], streams[SN_NUMBER_CHARS];
 	uint64_t operations = 0;
 	for (unsigned i = 0; i < SN_WORK_KINDS; i++)
 		operations += time->operation_counts[i];
@@ -44,10 +44,10 @@ static void device_title(const struct sn_answers *answers, const struct sn_devic
 		printf("run %u · ", time->run);
 	if (time->rank >= 0)
 		printf("rank %d · ", (int)time->rank);
-	printf("device %u%s: %s, %s operations on %u stream%s\n", time->device,
+	printf("device %u%s: %s, %s operation%s on %s stream%s\n", time->device,
 	       is_bold ? "\033[0m" : "", duration((double)(time->end_ns - time->start_ns)),
-	       sn_number_count((double)operations, count), time->stream_count,
-	       time->stream_count == 1 ? "" : "s");
+	       sn_number_count((double)operations, count), operations == 1 ? "" : "s",
+	       sn_number_count(time->stream_count, streams), time->stream_count == 1 ? "" : "s");
 }
 
 static void print_work(const struct sn_device_time *time)
@@ -67,7 +67,8 @@ static void print_work(const struct sn_device_time *time)
 		print_row(name, (double)time->exposed_ns[i], whole, note);
 	}
 	char gaps[SN_NUMBER_CHARS];
-	snprintf(note, sizeof(note), "in %s gaps", sn_number_count((double)time->gap_count, gaps));
+	snprintf(note, sizeof(note), "in %s gap%s", sn_number_count((double)time->gap_count, gaps),
+		 time->gap_count == 1 ? "" : "s");
 	print_row("idle", (double)time->idle_ns, whole, time->gap_count ? note : "");
 	if (!time->idle_ns)
 		return;

@@ -352,6 +352,48 @@ def test_names_cannot_break_the_page(sonde, tmp_path):
     assert "<script>" not in text and "<b>k" not in text and "&lt;script&gt;" in text
 
 
+def test_ranks_without_devices(sonde, tmp_path):
+    """Who is late, what it does meanwhile, and that its step's own code is most of the path."""
+    (tmp_path / "ranks").mkdir()
+    for rank in range(12):
+        trace = Trace()
+        trace.members["distributedInfo"] = {"backend": "gloo", "rank": rank, "world_size": 12}
+        for step in range(3):
+            begin = 1000 * step
+            arrival = begin + (600 if rank == 11 else 100 + rank)
+            trace.call("user_annotation", f"ProfilerStep#{step + 1}", begin, begin + 800)
+            trace.call("cpu_op", "aten::quick", begin + 10, begin + 40)
+            trace.call("user_annotation", "gloo:all_reduce", arrival, begin + 700)
+        trace.write(tmp_path / "ranks" / f"rank{rank}.json")
+    answer = view(sonde, "summary", tmp_path / "ranks")
+    waited = 3 * sum(600 - 100 - rank for rank in range(11)) / 1000
+    assert len(answer["sentences"]) == 3
+    assert answer["sentences"][1].startswith(f"What ranks wait for: {waited:.1f} ms together in 3 collectives, 100.0% of it for "
+                                             "rank 11, which came last to 3; meanwhile that was most in ProfilerStep")
+    assert "of that path is the step's own code" in answer["sentences"][2]
+    first = next(line for line in sonde("timeline", tmp_path / "ranks", "--view", "stragglers").out.splitlines() if line.startswith("  rank"))
+    assert first.split()[:5] == ["rank", "11", "3", "3", "0"]  # of many only the first are shown
+
+
+def test_samples_count_alike(sonde, tmp_path):
+    """What a thread waits for is not what it did before: nobody samples that."""
+    times = [("f", 10 * i) for i in range(10)] + [("g", 5000 + 10 * i) for i in range(30)]
+    (tmp_path / "t.json").write_text(json.dumps({
+        "stackFrames": {"1": {"name": "f"}, "2": {"name": "g"}},
+        "traceEvents": [{"ph": "P", "name": "cpu", "pid": 5, "tid": 5, "ts": time, "sf": "1" if name == "f" else "2"} for name, time in times]}))
+    assert view(sonde, "summary", tmp_path / "t.json")["sentences"][0].startswith(
+        "Where the time goes: no device is recorded; of 400 us of threads most are in g (75.0%), then in f (25.0%)")
+
+
+@pytest.mark.parametrize("form", ["html", "svg"])
+def test_a_moment_alone_has_a_picture(sonde, tmp_path, form):
+    trace = Trace()
+    trace.operation("kernel", "k", 5, 5, 1)
+    path = trace.write(tmp_path / "t.json")
+    assert sonde("timeline", path, "-o", tmp_path / f"t.{form}").status == 0 and (tmp_path / f"t.{form}").stat().st_size > 500
+    assert "1 operation on 1 stream" in sonde("timeline", path).out and "compute all the time" not in sonde("timeline", path).out
+
+
 def test_a_program_without_a_device(sonde, tmp_path):
     trace = Trace()
     trace.call("cpu_op", "aten::a", 0, 300)
