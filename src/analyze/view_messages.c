@@ -4,6 +4,7 @@
 #include "answers.h"
 #include "base/vec.h"
 #include "host.h"
+#include "message_calls.h"
 #include "node_sums.h"
 #include "report/label.h"
 
@@ -332,7 +333,9 @@ int sn_view_messages(const struct sn_answers *answers, struct sn_page *page, str
 	if ((messages->count && show_routes(answers, page)) ||
 	    (messages->wait_count && show_waits(answers, page)) || show_collectives(answers, page))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result = sn_accesses(answers, page, error);
+	int result = sn_message_calls(answers, page, error);
+	if (!result)
+		result = sn_accesses(answers, page, error);
 	if (result || (messages->count && show_each(answers, page)))
 		return result ? result : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (page->count > sheets && (messages->count || !messages->lone_count))

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies by direction, by size, and by the nodes that ask for them; and what processes send. */
+/* Copies by direction, by size, and by the nodes that ask for them. */
 #include "answers.h"
 #include "copies.h"
 #include "copy_direction.h"
-#include "exchanges.h"
 #include "iteration_copies.h"
 #include "node_sums.h"
 
@@ -173,5 +172,5 @@ int sn_view_transfers(const struct sn_answers *answers, struct sn_page *page,
 	if (!result)
 		result = show(&all, page, error);
 	free(all.nodes);
-	return result ? result : sn_exchanges(answers, page, error);
+	return result;
 }

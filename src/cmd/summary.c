@@ -5,6 +5,8 @@
 #include "report/view.h"
 #include "sonde/db.h"
 
+#include <string.h>
+
 #define SUMMARY_LINES 18u
 #define METRICS_MOST  4u
 
@@ -25,8 +27,11 @@ void sn_summary_print(const struct sonde_db *db, const char *path, FILE *out)
 	struct sn_page page = {out, sn_terminal_width(), sn_terminal_has_color(out), true};
 	struct sn_error error = {""};
 	putc('\n', out);
+	const char *events = sonde_db_property(db, "events");
 	if (!view.metric_count)
-		fprintf(out, "sonde: nothing was sampled: the program ended too soon\n");
+		fprintf(out, "sonde: nothing was sampled: %s\n",
+			events && !strcmp(events, "none") ? "none of the events was asked for"
+							  : "the program ended too soon");
 	else if (sn_view_text(&view, &page, &error))
 		sn_command_warn("%s", error.text);
 }

@@ -60,7 +60,7 @@ static const char usage[] =
     "    states          what overlaps: threads, computation, communication, copies\n"
     "    queue           how much work lies ready for devices, over time\n"
     "    memory          memory over time, and who owns the peak\n"
-    "    transfers       copies by direction, size and iteration; what processes send\n"
+    "    transfers       copies by direction, size, node and iteration\n"
     "    critical-path   what an iteration's time consists of, and what a faster node would gain\n"
     "    threads         what threads ran, waited for and were blocked in; who wakes whom\n"
     "    stragglers      who comes late to collectives, and who waits\n"

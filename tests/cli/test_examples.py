@@ -104,7 +104,7 @@ def test_a_tensor_between_processes(tmp_path, torch):
     after = measured(tmp_path / "after", torch, script, "--later")
 
     def rows(database: Path) -> tuple[dict, dict]:
-        found = view(database, "transfers")["exchanges"]["rows"]
+        found = view(database, "messages")["message_calls"]["rows"]
         sent, = [row for row in found if row["peer"] == "to rank 1" and "first_part" in row["node"]]
         received, = [row for row in found if row["peer"] == "from rank 0" and "second_part" in row["node"]]
         return sent, received
@@ -114,7 +114,8 @@ def test_a_tensor_between_processes(tmp_path, torch):
             assert (row["count"], row["bytes"], row["bytes_each"]) == (8, 8 * each, each)
             assert row["wait_ns"] > 0
         assert rows(database)[0]["who"] != rows(database)[1]["who"]
-    assert "16.0 MiB" in text(before, "transfers") and "256 KiB" in text(after, "transfers")
+        assert "exchanges" not in view(database, "transfers")
+    assert "16.0 MiB" in text(before, "messages") and "256 KiB" in text(after, "messages")
 
 
 def test_a_slow_load(tmp_path, torch, monkeypatch):

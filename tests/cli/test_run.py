@@ -238,6 +238,43 @@ def test_events_this_machine_does_not_have(tmp_path: Path) -> None:
     assert alone.stderr.splitlines()[-1] == "sonde: none of the events asked for can be measured here"
 
 
+def test_nothing_sampled_but_what_is_traced(tmp_path: Path) -> None:
+    """`-e none`: no samples and no CPU time, whatever the program takes; what else was asked for is whole."""
+    source = tmp_path / "known.c"
+    source.write_text('''#include <sonde/sonde.h>
+        int main(void) {
+            volatile double sum = 0;
+            for (int i = 0; i < 7; i++) {
+                sonde_region_begin("turn");
+                for (long k = 0; k < 20000000; k++) sum += k;
+                sonde_region_end();
+            }
+            return sum > 0 ? 5 : 6;
+        }''')
+    binary = tmp_path / "known"
+    include = program.WORKLOADS.parent.parent / "include"
+    subprocess.run(["cc", "-O1", "-I", include, source, "-o", binary, "-ldl"], check=True)
+    done = program.run(tmp_path, binary, options=("-e", "none", "--trace=regions"), check=5)
+    assert "too soon" not in done.stderr
+    info = program.info(tmp_path)
+    assert info["samples"] == 0 and info["properties"]["events"] == "none" and not info["drops"]
+    assert {metric["name"] for metric in info["metrics"]} == {"region-time"}
+    assert info["events"] == 7
+    # beside it what is usual: samples of the same program
+    (tmp_path / "usual").mkdir()
+    program.run(tmp_path / "usual", binary, check=5)
+    usual = program.info(tmp_path / "usual")
+    assert usual["samples"] > 0 and "cpu-time" in {metric["name"] for metric in usual["metrics"]}
+    # and alone: nothing at all, which is said
+    alone = subprocess.run([program.SONDE, "run", "-o", tmp_path / "alone", "-e", "none", "--", "/bin/true"],
+                           capture_output=True, text=True)
+    assert alone.returncode == 0 and alone.stdout == ""
+    assert alone.stderr.strip() == "sonde: nothing was sampled: none of the events was asked for"
+    # it is no event among others
+    both = subprocess.run([program.SONDE, "run", "-e", "none,cpu-time", "--", "/bin/true"], capture_output=True, text=True)
+    assert both.returncode == 129 and "'none' is not an event" in both.stderr
+
+
 def test_standard_streams_and_arguments_reach_the_program(tmp_path: Path) -> None:
     done = subprocess.run([program.SONDE, "run", "-q", "-o", tmp_path / "run", "--", "/bin/sh", "-c",
                            'cat; echo "$1|$2" >&2; exit 42', "name", "a b", "'"], input="through", text=True,

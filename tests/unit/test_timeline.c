@@ -510,6 +510,105 @@ static void test_ranks(void **unused)
 				 answers.times.devices[i].rank == 0 ? 150 : 20);
 }
 
+static void pass_message(uint32_t profile, uint32_t of, uint64_t start_ns, uint64_t end_ns,
+			 uint64_t direction, uint64_t peer)
+{
+	struct sn_attribute attributes[] = {
+	    {fixture.keys[TRACE_FIXTURE_MESSAGE], 0, direction},
+	    {fixture.keys[TRACE_FIXTURE_PEER], 0, peer},
+	    {fixture.keys[TRACE_FIXTURE_BYTES], 0, 64},
+	};
+	trace_fixture_any(&fixture, SONDE_TRACK_INTERVALS, profile, of, BEGIN_NS + start_ns,
+			  BEGIN_NS + end_ns, direction == 3 ? 0 : 77, attributes, 3);
+}
+
+/* Rank 0's device is idle in 100..500. Its thread is in a receive in 150..400, of what rank 1 sends
+ * at 300, and launches what comes next at 420. `device_rank`: whose device it is. */
+static void make_idle_for_message(unsigned device_rank, const char *receive)
+{
+	begin();
+	uint32_t own = trace_fixture_thread(&fixture, 0, 10, 10);
+	uint32_t other = trace_fixture_thread(&fixture, 1, 11, 11);
+	uint32_t device = trace_fixture_stream(&fixture, (int)device_rank, 10 + device_rank, 0, 7);
+	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
+	uint32_t call = context(main, SN_FRAME_GPU_API, "cudaLaunchKernel");
+	uint32_t kernel = context(call, SN_FRAME_KERNEL, "gemm");
+	event(own, main, 0, 600, 0);
+	event(own, call, 10, 20, 1);
+	event(device, kernel, 50, 100, 1);
+	pass_message(own, context(main, SN_FRAME_REGION, receive), 150, 400, 2, 1);
+	pass_message(other, context(0, SN_FRAME_REGION, "MPI_Send"), 300, 310, 1, 0);
+	event(own, call, 420, 430, 2);
+	event(device, kernel, 500, 550, 2);
+	analyse();
+	assert_int_equal(answers.times.count, 1);
+	assert_int_equal(answers.messages.count, 1);
+}
+
+static void test_idle_for_a_message(void **unused)
+{
+	make_idle_for_message(0, "MPI_Recv");
+	const uint64_t reasons[SN_WAITS] = {
+	    [SN_WAIT_RANK] = 150,    /* 150..300 */
+	    [SN_WAIT_NO_WORK] = 170, /* 100..150, 300..420 */
+	    [SN_WAIT_LAUNCH] = 80,
+	};
+	for (unsigned i = 0; i < SN_WAITS; i++)
+		assert_int_equal(answers.waits->reasons_ns[i], reasons[i]);
+	assert_int_equal(answers.times.devices->launch_latency_ns, 80);
+}
+
+/* What another process's thread waits for is not why this one's device is idle. */
+static void test_idle_of_another_rank(void **unused)
+{
+	make_idle_for_message(1, "MPI_Recv");
+	assert_int_equal(answers.waits->reasons_ns[SN_WAIT_RANK], 0);
+	assert_int_equal(answers.waits->reasons_ns[SN_WAIT_NO_WORK], 320);
+	assert_int_equal(answers.waits->reasons_ns[SN_WAIT_LAUNCH], 80);
+}
+
+static const struct sn_sheet *sheet_of(const struct sn_page *page, const char *key)
+{
+	for (size_t i = 0; i < page->count; i++)
+		if (!strcmp(page->sheets[i]->key, key))
+			return page->sheets[i];
+	return NULL;
+}
+
+/* Calls are told of by one end, whether or not the other one is recorded. */
+static void test_message_calls(void **unused)
+{
+	struct sn_page page = {0};
+	struct sn_error error;
+	begin();
+	uint32_t own = trace_fixture_thread(&fixture, 0, 10, 10);
+	uint32_t send = context(0, SN_FRAME_REGION, "MPI_Isend");
+	uint32_t receive = context(0, SN_FRAME_REGION, "MPI_Recv");
+	pass_message(own, send, 100, 110, 1, 1);
+	pass_message(own, send, 200, 260, 1, 1);
+	pass_message(own, receive, 300, 700, 2, 2);
+	analyse();
+	assert_int_equal(sn_view_messages(&answers, &page, &error), 0);
+	const struct sn_sheet *sheet = sheet_of(&page, "message_calls");
+	assert_non_null(sheet);
+	assert_int_equal(sn_sheet_rows(sheet), 2);
+	const struct sn_cell *sent = sheet->cells, *received = sent + sheet->column_count;
+	assert_string_equal(sent[0].text, "rank 0");
+	assert_string_equal(sent[1].text, "to rank 1");
+	assert_string_equal(received[1].text, "from rank 2");
+	static const double expected[2][5] = {{2, 128, 64, 70, 60}, {1, 64, 64, 400, 400}};
+	for (unsigned i = 0; i < 5; i++) {
+		assert_true(sent[2 + i].number == expected[0][i]);
+		assert_true(received[2 + i].number == expected[1][i]);
+	}
+	sn_page_release(&page);
+	page = (struct sn_page){0};
+	assert_int_equal(sn_view_transfers(&answers, &page, &error), 0);
+	assert_null(sheet_of(&page, "message_calls"));
+	assert_null(sheet_of(&page, "exchanges"));
+	sn_page_release(&page);
+}
+
 /* ---- iterations, memory ---- */
 
 static void test_iterations(void **unused)
@@ -706,6 +805,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_device_time, end),
 	    cmocka_unit_test_teardown(test_operations, end),
+	    cmocka_unit_test_teardown(test_idle_for_a_message, end),
+	    cmocka_unit_test_teardown(test_idle_of_another_rank, end),
+	    cmocka_unit_test_teardown(test_message_calls, end),
 	    cmocka_unit_test(test_launches),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test_teardown(test_host_window, end),

@@ -30,6 +30,8 @@ void trace_fixture_init(struct trace_fixture *fixture)
 	    [TRACE_FIXTURE_ADDRESS] = {"Addr", SONDE_ATTRIBUTE_SIGNED},
 	    [TRACE_FIXTURE_SEQUENCE] = {"Seq", SONDE_ATTRIBUTE_SIGNED},
 	    [TRACE_FIXTURE_WAKER] = {"waker", SONDE_ATTRIBUTE_UNSIGNED},
+	    [TRACE_FIXTURE_MESSAGE] = {"message", SONDE_ATTRIBUTE_UNSIGNED},
+	    [TRACE_FIXTURE_PEER] = {"peer", SONDE_ATTRIBUTE_UNSIGNED},
 	};
 	*fixture = (struct trace_fixture){.builder = sn_db_builder_new(),
 					  .writer = sn_trace_writer_new(1 << 20, NULL)};

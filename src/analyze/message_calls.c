@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass over threads; see exchanges.h. */
-#include "exchanges.h"
+/* One pass over threads; see message_calls.h. */
+#include "message_calls.h"
 
 #include "attributes.h"
 #include "base/intern.h"
 #include "base/vec.h"
 #include "format/measurement.h"
+#include "host.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum wanted { PEER, BYTES, WANTED };
+enum wanted { PEER, BYTES, MESSAGE, WANTED };
 
 static const struct sn_attribute_wish wishes[WANTED] = {
     [PEER] = {"peer", SONDE_ATTRIBUTE_SIGNED},
     [BYTES] = {"bytes", SONDE_ATTRIBUTE_SIGNED},
+    [MESSAGE] = {"message", SONDE_ATTRIBUTE_UNSIGNED},
 };
 
 /* By the function that calls: a send and the wait for it are two nodes of one line. */
-struct exchange_key {
+struct call_key {
 	uint64_t peer;
 	uint32_t profile, is_sent;
 	struct sn_node place;
 };
 
-struct exchange {
+struct call_sum {
 	double count, bytes, time_ns, longest_ns;
 	uint32_t node; /* one that says how much, where any does */
 };
@@ -33,14 +35,14 @@ struct pass {
 	const struct sn_answers *answers;
 	struct sn_attributes attributes;
 	struct sn_intern keys;
-	struct exchange *sums; /* by key */
+	struct call_sum *sums; /* by key */
 	size_t capacity;
 };
 
 enum direction { NONE, SENT, RECEIVED };
 
 /* "gloo send", "gloo wait to receive", "send", "receive". */
-static enum direction direction_of(const struct sonde_db *db, uint32_t context)
+static enum direction direction_of_name(const struct sonde_db *db, uint32_t context)
 {
 	const struct sonde_db_frame *frame =
 	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
@@ -50,17 +52,28 @@ static enum direction direction_of(const struct sonde_db *db, uint32_t context)
 	return strstr(name, "receive") ? RECEIVED : strstr(name, "send") ? SENT : NONE;
 }
 
+static bool has_attribute(const struct pass *pass)
+{
+	return pass->attributes.keys[MESSAGE] != SONDE_NONE;
+}
+
+/* As recorded: sent, received, or waited until it is gone. */
+static enum direction direction_of(const struct pass *pass, size_t at, uint32_t context)
+{
+	uint64_t message;
+	if (has_attribute(pass) && sn_attributes_get(&pass->attributes, MESSAGE, at, &message))
+		return message == 2 ? RECEIVED : message == 1 || message == 3 ? SENT : NONE;
+	return direction_of_name(pass->answers->db, context);
+}
+
 /* Threads of one process are one; it is called by the first of them that is met. */
 static uint32_t process_of(const struct pass *pass, uint32_t profile)
 {
 	const struct sonde_db *db = pass->answers->db;
-	const struct sonde_db_profile *one = sonde_db_profile(db, profile);
-	for (uint32_t i = 0; i < profile; i++) {
-		const struct sonde_db_profile *other = sonde_db_profile(db, i);
-		if (other->pid == one->pid && other->run == one->run && other->host == one->host &&
-		    other->kind == one->kind)
+	for (uint32_t i = 0; i < profile; i++)
+		if (sonde_db_profile(db, i)->kind == SONDE_PROFILE_THREAD &&
+		    sn_host_is_same_process(db, i, profile))
 			return i;
-	}
 	return profile;
 }
 
@@ -76,7 +89,7 @@ static int take(struct pass *pass, const struct sonde_event_block *block, size_t
 		uint32_t process, enum direction direction)
 {
 	uint32_t node = pass->answers->nodes.of_context[block->contexts[at]];
-	struct exchange_key key = {
+	struct call_key key = {
 	    .profile = process, .is_sent = direction == SENT, .place = place_of(pass, node)};
 	double time = (double)(block->ends_ns[at] - block->starts_ns[at]);
 	uint64_t bytes;
@@ -87,8 +100,8 @@ static int take(struct pass *pass, const struct sonde_event_block *block, size_t
 	    sn_vec_reserve(&pass->sums, &pass->capacity, number + 1ull) < 0)
 		return SN_ERR_MEMORY;
 	if (number == before)
-		pass->sums[number] = (struct exchange){.node = node};
-	struct exchange *sum = pass->sums + number;
+		pass->sums[number] = (struct call_sum){.node = node};
+	struct call_sum *sum = pass->sums + number;
 	/* waiting for a message has no size: the call that asked for it has */
 	if (sn_attributes_get(&pass->attributes, BYTES, at, &bytes)) {
 		sum->count++;
@@ -103,16 +116,16 @@ static int take(struct pass *pass, const struct sonde_event_block *block, size_t
 static int take_block(struct pass *pass, struct sonde_event_cursor *cursor,
 		      const struct sonde_event_block *block, uint32_t process)
 {
-	bool is_read = false;
+	bool is_wanted = has_attribute(pass);
 	int result = 0;
-	for (size_t i = 0; i < block->count && !result; i++) {
-		enum direction direction = direction_of(pass->answers->db, block->contexts[i]);
-		if (direction == NONE)
-			continue;
-		if (!is_read)
-			sn_attributes_read(&pass->attributes, cursor, block);
-		is_read = true;
-		result = take(pass, block, i, process, direction);
+	for (size_t i = 0; i < block->count && !is_wanted; i++)
+		is_wanted = direction_of_name(pass->answers->db, block->contexts[i]) != NONE;
+	if (is_wanted)
+		sn_attributes_read(&pass->attributes, cursor, block);
+	for (size_t i = 0; i < block->count && is_wanted && !result; i++) {
+		enum direction direction = direction_of(pass, i, block->contexts[i]);
+		if (direction != NONE)
+			result = take(pass, block, i, process, direction);
 	}
 	return result;
 }
@@ -137,14 +150,11 @@ static int read_thread(struct pass *pass, uint32_t number, struct sn_error *erro
 
 static void put_row(const struct pass *pass, uint32_t number, struct sn_sheet *sheet)
 {
-	const struct exchange *sum = pass->sums + number;
-	struct exchange_key key;
+	const struct call_sum *sum = pass->sums + number;
+	struct call_key key;
 	char label[SN_NODE_CHARS], text[SN_PLACE_CHARS];
 	memcpy(&key, sn_intern_at(&pass->keys, number, NULL), sizeof(key));
-	const struct sonde_db_profile *profile = sonde_db_profile(pass->answers->db, key.profile);
-	snprintf(text, sizeof(text), profile->rank >= 0 ? "rank %lld" : "process %lld",
-		 profile->rank >= 0 ? (long long)profile->rank : (long long)profile->pid);
-	sn_sheet_text(sheet, text);
+	sn_sheet_text(sheet, sn_answers_process(pass->answers, key.profile, text));
 	snprintf(text, sizeof(text), "%s rank %lld", key.is_sent ? "to" : "from",
 		 (long long)key.peer);
 	sn_sheet_text(sheet, text);
@@ -157,7 +167,7 @@ static void put_row(const struct pass *pass, uint32_t number, struct sn_sheet *s
 }
 
 /* Most bytes first, then most time; equal ones as they were met. */
-static bool comes_before(const struct exchange *left, const struct exchange *right)
+static bool comes_before(const struct call_sum *left, const struct call_sum *right)
 {
 	return left->bytes != right->bytes ? left->bytes > right->bytes
 					   : left->time_ns > right->time_ns;
@@ -174,7 +184,8 @@ static int show(const struct pass *pass, struct sn_page *page)
 			order[at] = order[at - 1];
 		order[at] = i;
 	}
-	struct sn_sheet *sheet = sn_page_sheet(page, "exchanges", "between processes");
+	struct sn_sheet *sheet =
+	    sn_page_sheet(page, "message_calls", "calls that send and receive");
 	sn_sheet_column(sheet, "who", "who", "");
 	sn_sheet_column(sheet, "peer", "peer", "");
 	sn_sheet_column(sheet, "count", "messages", "count");
@@ -190,18 +201,19 @@ static int show(const struct pass *pass, struct sn_page *page)
 	return 0;
 }
 
-int sn_exchanges(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
+int sn_message_calls(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct pass pass = {.answers = answers};
-	bool has_any = false;
-	int result = 0;
+	int result =
+	    sn_attributes_init(&pass.attributes, answers->db, answers->trace, wishes, WANTED)
+		? sn_fail(error, SN_ERR_MEMORY, "out of memory")
+		: 0;
+	/* mostly there are none, and threads are not read */
+	bool has_any = !result && has_attribute(&pass);
 	for (uint32_t i = 0; i < sonde_db_context_count(answers->db) && !has_any; i++)
-		has_any = direction_of(answers->db, i) != NONE;
-	if (!has_any)
-		return 0;
-	if (sn_attributes_init(&pass.attributes, answers->db, answers->trace, wishes, WANTED))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace) && !result; i++) {
+		has_any = direction_of_name(answers->db, i) != NONE;
+	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace) && !result && has_any;
+	     i++) {
 		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
 		if (track->kind == SONDE_TRACK_INTERVALS &&
 		    sonde_db_profile(answers->db, track->profile)->kind == 0)
