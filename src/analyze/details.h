@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who took part in which collective, and when: read in one pass over the streams (and, for those of
- * gloo and MPI, over threads), where the program has any; 56 bytes for each part.
+ * gloo and MPI, over threads), where the program has any; 64 bytes for each part.
  */
 #ifndef SN_ANALYZE_DETAILS_H
 #define SN_ANALYZE_DETAILS_H
