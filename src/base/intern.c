@@ -76,7 +76,7 @@ void sn_intern_release(struct sn_intern *intern)
 static inline bool are_equal(const unsigned char *a, const unsigned char *b, size_t length)
 {
 	if (length > 16 || length < 4)
-		return !memcmp(a, b, length);
+		return !length || !memcmp(a, b, length); /* of nothing there may be no address */
 	if (length >= 8)
 		return !((read_64(a) ^ read_64(b)) |
 			 (read_64(a + length - 8) ^ read_64(b + length - 8)));

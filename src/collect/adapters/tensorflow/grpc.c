@@ -157,7 +157,7 @@ typedef uintptr_t any(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uin
 			keep((const void *)answer, is_sent, &decoded);                             \
 		return function(a, b, request, answer, e, f);                                      \
 	}
-/* Releases of TensorFlow differ in the date of Abseil. */
+/* Releases of TensorFlow differ in the date of Abseil: 2.18 and 2.19, 2.20, 2.21. */
 #define STATUS(date) "FvRKN4absl12lts_" date "6StatusEEE"
 #define ASKED_BY(date)                                                                             \
 	ASKED(sn_tf_ask_tensor_##date,                                                             \
