@@ -193,6 +193,7 @@ def test_an_older_folder_survives(tmp_path: Path, failing: Path, inputs: dict[st
     main.write_text(OLD)
     older = contents(out)
     assert execute(words, faults(failing, folder, False, FAIL_LOG=log)).status == 0 and contents(out) != older
+    assert [str(one) for one in folder.iterdir()] == [str(out)]
     calls = listed(log)
     for number in [number for number, (call, _) in enumerate(calls, 1) if call in ("rename", "mkdir")]:
         clear(folder, None)
