@@ -129,6 +129,25 @@ static void test_edges_are_told_apart(void **state)
 	assert_null(edge_of(a, c, 0, SONDE_EDGE_DATA));
 }
 
+/* So many that some share a place of the tables. */
+static void test_many_are_told_apart(void **state)
+{
+	enum { MANY = 20000 };
+	(void)state;
+	uint32_t one = model("many nodes"), two = model("as many");
+	uint32_t a = node(one, 1u << 20, "a"), b = node(one, 2u << 20, "b");
+	snapshot();
+	uint32_t nodes_before = header->node_count, edges_before = header->edge_count;
+	for (uint32_t i = 0; i < MANY; i++) {
+		assert_int_not_equal(node(one, i, ""), node(two, i, ""));
+		sn_graph_edge(a, b, i, SONDE_EDGE_DATA, 1, 1);
+		sn_graph_edge(a, b, i, SONDE_EDGE_CONTROL, 1, 1);
+	}
+	snapshot();
+	assert_int_equal(header->node_count - nodes_before, 2 * MANY);
+	assert_int_equal(header->edge_count - edges_before, 2 * MANY);
+}
+
 static void test_times_and_latencies(void **state)
 {
 	(void)state;
@@ -218,6 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_nodes_are_told_apart),
 	    cmocka_unit_test(test_edges_are_told_apart),
+	    cmocka_unit_test(test_many_are_told_apart),
 	    cmocka_unit_test(test_times_and_latencies),
 	    cmocka_unit_test(test_marks_are_of_models_that_ran),
 	    cmocka_unit_test(test_only_the_last_iterations_are_kept),
