@@ -513,7 +513,7 @@ static void note_drops(struct sn_perf *perf)
 	    {"perf-lost-samples", "samples that the processor had no room for", perf->lost_samples},
 	    {"import-unread", "records of a kind that is not read", perf->unread},
 	    {"import-damaged", "samples that do not hold what their event says", perf->damaged},
-	    {"import-cut", "files that end within a record", perf->cut},
+	    {"import-cut", "files that end before their records do", perf->cut},
 	    {"unwind-truncated", "call paths whose outermost callers are unknown",
 	     perf->unwound_not},
 	    {"too-deep", "call paths longer than is kept", perf->too_deep},

@@ -329,6 +329,7 @@ static int read_header(struct sn_perf_file *file, struct sn_error *error)
 	/* perf writes the length last: that of a file it was killed over is 0 */
 	file->data_end =
 	    data_length && data_length <= file->length - data ? data + data_length : file->length;
+	file->is_short = data_length > file->length - data;
 	int result = read_attrs(file, attrs, attrs_length, attr_bytes, error);
 	return result ? result : read_features(file, features, error);
 }
@@ -486,7 +487,7 @@ static int each(struct stream *stream, bool *is_cut)
 	*stream->error->text = 0;
 	int result =
 	    each_record(stream, file->bytes + file->data, file->data_end - file->data, &used);
-	*is_cut = used < file->data_end - file->data || stream->plain_count;
+	*is_cut = file->is_short || used < file->data_end - file->data || stream->plain_count;
 #ifdef SN_HAVE_ZSTD
 	ZSTD_freeDStream(stream->decompressor);
 #endif

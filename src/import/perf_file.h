@@ -52,7 +52,7 @@ struct sn_perf_file {
 	const char *path; /* not owned */
 	const unsigned char *bytes;
 	size_t length;
-	bool is_pipe;
+	bool is_pipe, is_short; /* is_short: records are missing at the end */
 	size_t data, data_end;
 	struct sn_perf_event *events;
 	size_t event_count, event_capacity;

@@ -358,6 +358,12 @@ def test_perf_killed_while_recording(sonde, tmp_path, program):
     cut.write_bytes(whole[:48] + struct.pack("<Q", 0) + whole[56:data + length // 2 - 3])
     about = info(sonde, imported(sonde, tmp_path, cut))
     assert about["drops"].get("import-cut") == 1 and about["events"] > 10
+    # at the end of a record as well, where the header knows of more
+    end = data
+    while end < data + length // 2:
+        end += struct.unpack_from("<H", whole, end + 6)[0]
+    cut.write_bytes(whole[:end])
+    assert info(sonde, imported(sonde, tmp_path, cut))["drops"].get("import-cut") == 1
 
 
 STACKS = r"""
