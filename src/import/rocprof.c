@@ -165,7 +165,7 @@ enum sn_activity_category sn_rocprof_category(const char *domain)
 static size_t stem_length(const char *path)
 {
 	static const char *const kinds[] = {"kernel_trace.csv", "counter_collection.csv",
-					    "memory_copy_trace.csv", "trace.csv"};
+					    "memory_copy_trace.csv", "pc_sampling_", "trace.csv"};
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -248,6 +248,20 @@ static void begin(struct sn_rocprof *rocprof, const struct sn_import_request *re
 	for (unsigned i = 0; i < SN_ROCPROF_KEYS; i++)
 		rocprof->keys[i] = sn_recording_attribute_key(&rocprof->recording, keys[i].name,
 							      strlen(keys[i].name), keys[i].type);
+	static const char *const sample_keys[SN_ROCPROF_SAMPLE_FIELDS] = {
+	    [SN_ROCPROF_SAMPLE_TYPE] = "instruction type",
+	    [SN_ROCPROF_SAMPLE_STALL] = "stall reason",
+	    [SN_ROCPROF_SAMPLE_MASK] = "execution mask",
+	    [SN_ROCPROF_SAMPLE_DISPATCH] = "sampled dispatch",
+	    [SN_ROCPROF_SAMPLE_CORRELATION] = "sampled correlation",
+	    [SN_ROCPROF_SAMPLE_ISSUED] = "wave issued",
+	    [SN_ROCPROF_SAMPLE_WAVES] = "waves",
+	};
+	for (unsigned i = 0; i < SN_ROCPROF_SAMPLE_FIELDS; i++)
+		rocprof->sample_keys[i] = sn_recording_attribute_key(
+		    &rocprof->recording, sample_keys[i], strlen(sample_keys[i]),
+		    i < SN_ROCPROF_SAMPLE_TEXTS ? SONDE_ATTRIBUTE_STRING
+						: SONDE_ATTRIBUTE_UNSIGNED);
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,

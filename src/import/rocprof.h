@@ -22,9 +22,29 @@ enum sn_rocprof_key {
 	SN_ROCPROF_KEYS
 };
 
+/* What a sample of program counters has beside its instruction; the first of them are texts. */
+enum sn_rocprof_sample_field {
+	SN_ROCPROF_SAMPLE_TYPE,
+	SN_ROCPROF_SAMPLE_STALL,
+	SN_ROCPROF_SAMPLE_TEXTS,
+	SN_ROCPROF_SAMPLE_MASK = SN_ROCPROF_SAMPLE_TEXTS,
+	SN_ROCPROF_SAMPLE_DISPATCH,
+	SN_ROCPROF_SAMPLE_CORRELATION,
+	SN_ROCPROF_SAMPLE_ISSUED,
+	SN_ROCPROF_SAMPLE_WAVES,
+	SN_ROCPROF_SAMPLE_FIELDS
+};
+
+/* Texts as the file has them, "" for none. */
+struct sn_rocprof_sample {
+	int64_t time_ns;
+	const char *instruction, *comment; /* comment: where in the source */
+	const char *fields[SN_ROCPROF_SAMPLE_FIELDS];
+};
+
 struct sn_rocprof {
 	struct sn_recording recording;
-	uint32_t keys[SN_ROCPROF_KEYS];
+	uint32_t keys[SN_ROCPROF_KEYS], sample_keys[SN_ROCPROF_SAMPLE_FIELDS];
 	/* of the recording being read */
 	struct sn_intern dispatches; /* those that counters made events of */
 	bool has_kernels; /* the dispatches themselves are read from a file of their own */
@@ -51,6 +71,7 @@ int sn_rocprof_copy(struct sn_rocprof *rocprof, const char *direction,
 /* A counter's value for a dispatch. */
 int sn_rocprof_counter(struct sn_rocprof *rocprof, const char *kernel, const char *counter,
 		       double value, const struct sn_rocprof_activity *activity);
+int sn_rocprof_sample(struct sn_rocprof *rocprof, const struct sn_rocprof_sample *sample);
 /* What kind of calls a domain has: "HIP_RUNTIME_API", "MARKER_CORE_API", ... */
 enum sn_activity_category sn_rocprof_category(const char *domain);
 

@@ -36,20 +36,54 @@ enum column {
 	GRID_Z,
 	COUNTER,
 	VALUE,
+	SAMPLE_TIME,
+	INSTRUCTION,
+	COMMENT,
+	TYPE,
+	STALL,
+	MASK,
+	ISSUED,
+	WAVES,
 	COLUMNS
 };
 
 static const char *const names[COLUMNS] = {
-    "Domain",		"Function",	    "Direction",
-    "Agent_Id",		"Source_Agent_Id",  "Destination_Agent_Id",
-    "Queue_Id",		"Stream_Id",	    "Process_Id",
-    "Thread_Id",	"Dispatch_Id",	    "Kernel_Name",
-    "Correlation_Id",	"Start_Timestamp",  "End_Timestamp",
-    "LDS_Block_Size",	"Scratch_Size",	    "VGPR_Count",
-    "Accum_VGPR_Count", "SGPR_Count",	    "Workgroup_Size_X",
-    "Workgroup_Size_Y", "Workgroup_Size_Z", "Grid_Size_X",
-    "Grid_Size_Y",	"Grid_Size_Z",	    "Counter_Name",
+    "Domain",
+    "Function",
+    "Direction",
+    "Agent_Id",
+    "Source_Agent_Id",
+    "Destination_Agent_Id",
+    "Queue_Id",
+    "Stream_Id",
+    "Process_Id",
+    "Thread_Id",
+    "Dispatch_Id",
+    "Kernel_Name",
+    "Correlation_Id",
+    "Start_Timestamp",
+    "End_Timestamp",
+    "LDS_Block_Size",
+    "Scratch_Size",
+    "VGPR_Count",
+    "Accum_VGPR_Count",
+    "SGPR_Count",
+    "Workgroup_Size_X",
+    "Workgroup_Size_Y",
+    "Workgroup_Size_Z",
+    "Grid_Size_X",
+    "Grid_Size_Y",
+    "Grid_Size_Z",
+    "Counter_Name",
     "Counter_Value",
+    "Sample_Timestamp",
+    "Instruction",
+    "Instruction_Comment",
+    "Instruction_Type",
+    "Stall_Reason",
+    "Exec_Mask",
+    "Wave_Issued_Instruction",
+    "Wave_Count",
 };
 
 struct table {
@@ -118,8 +152,30 @@ static struct sn_rocprof_activity activity_of(const struct table *table)
 	return activity;
 }
 
+static int take_sample(struct table *table)
+{
+	struct sn_rocprof_sample sample = {
+	    .time_ns = number(table, SAMPLE_TIME),
+	    .instruction = text(table, INSTRUCTION),
+	    .comment = text(table, COMMENT),
+	    .fields =
+		{
+		    [SN_ROCPROF_SAMPLE_TYPE] = text(table, TYPE),
+		    [SN_ROCPROF_SAMPLE_STALL] = text(table, STALL),
+		    [SN_ROCPROF_SAMPLE_MASK] = text(table, MASK),
+		    [SN_ROCPROF_SAMPLE_DISPATCH] = text(table, DISPATCH),
+		    [SN_ROCPROF_SAMPLE_CORRELATION] = text(table, CORRELATION),
+		    [SN_ROCPROF_SAMPLE_ISSUED] = text(table, ISSUED),
+		    [SN_ROCPROF_SAMPLE_WAVES] = text(table, WAVES),
+		},
+	};
+	return sn_rocprof_sample(table->rocprof, &sample);
+}
+
 static int take(struct table *table)
 {
+	if (table->at[SAMPLE_TIME] >= 0)
+		return take_sample(table);
 	struct sn_rocprof_activity activity = activity_of(table);
 	struct sn_rocprof *rocprof = table->rocprof;
 	if (table->at[COUNTER] >= 0)
@@ -138,6 +194,8 @@ static int take(struct table *table)
 
 static bool is_known(const struct table *table)
 {
+	if (table->at[SAMPLE_TIME] >= 0)
+		return table->at[INSTRUCTION] >= 0;
 	return table->at[START] >= 0 && table->at[END] >= 0 &&
 	       (table->at[KERNEL] >= 0 || table->at[FUNCTION] >= 0 || table->at[DIRECTION] >= 0);
 }

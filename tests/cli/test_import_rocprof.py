@@ -2,6 +2,7 @@
 """`sonde import` of rocprofv3's CSV and JSON: made ones with a known answer, and the real ones read by other means."""
 from __future__ import annotations
 
+import collections
 import csv
 import gzip
 import json
@@ -165,6 +166,29 @@ def test_rocprof_real_csv_loses_nothing(sonde, tmp_path, kind):
                 blocks *= -(-int(row[f"Grid_Size_{axis}"]) // int(row[f"Workgroup_Size_{axis}"]))
             total, blocks = total + blocks, 1
         assert report(sonde, path, "--metric", "kernel-blocks")[0]["values"]["kernel-blocks"]["inclusive"]["sum"] == total
+
+
+@needs_data
+@pytest.mark.parametrize("kind", ["host_trap", "stochastic_debug"])
+def test_rocprof_real_samples_lose_nothing(sonde, tmp_path, kind):
+    """Samples of program counters: each instruction's count at its line, and every column."""
+    source = DATA / f"csv/pc_sampling_{kind}.csv"
+    with open(source, newline="") as file:
+        rows = list(csv.DictReader(file))
+    path = imported(sonde, tmp_path, source)
+    assert info(sonde, path)["events"] == len(rows) and info(sonde, path)["drops"] == {}
+    found = collections.Counter()
+    for row in report(sonde, path, "--metric", "samples"):
+        if "samples" in row["values"] and row["values"]["samples"].get("exclusive", {}).get("sum"):
+            found[row["name"]] += row["values"]["samples"]["exclusive"]["sum"]
+    assert found == collections.Counter(row["Instruction"] for row in rows)
+    assert sonde("export", path, "--to", "events", "-o", tmp_path / "e.csv").status == 0
+    with open(tmp_path / "e.csv", newline="") as file:
+        events = list(csv.DictReader(file))
+    for column, name in {"execution mask": "Exec_Mask", "sampled dispatch": "Dispatch_Id", "stall reason": "Stall_Reason",
+                         "waves": "Wave_Count", "sampled correlation": "Correlation_Id"}.items():
+        if name in rows[0]:
+            assert sorted(event[f"attribute.{column}"] for event in events) == sorted(row[name] for row in rows), column
 
 
 @needs_data
