@@ -33,7 +33,7 @@ const struct sn_importer *sn_importer_find(const char *name)
 
 /* Events are held in two places, a file's own and those of the database. */
 #define EVENT_MEMORY_SHARE 32
-#define EVENT_MEMORY_MIN   ((uint64_t)4 << 20)
+#define EVENT_MEMORY_MIN   ((uint64_t)2 << 20)
 #define EVENT_MEMORY_MAX   ((uint64_t)64 << 20)
 
 int sn_importer_read(const struct sn_importer *importer, const struct sn_import_request *request,
