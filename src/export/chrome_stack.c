@@ -9,7 +9,7 @@
 
 struct frame_key {
 	uint32_t parent; /* number; 0 none */
-	uint32_t kind, name, file, line, module;
+	uint32_t kind, name, file, line, function_line, module;
 };
 
 /* Numbers the context's frame and first those of its callers; the root is none. */
@@ -30,7 +30,8 @@ static int number_context(struct sn_chrome_stack *stack, uint32_t context)
 					frame->kind,
 					frame->name,
 					frame->file,
-					frame->line ? frame->line : frame->function_line,
+					frame->line,
+					frame->function_line,
 					frame->module};
 		uint32_t number = sn_intern_add(&stack->frames, &key, sizeof(key));
 		if (number == SN_INTERN_NONE)
@@ -109,6 +110,8 @@ void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out)
 			put_text(out, "file", sonde_db_string(stack->db, key.file));
 		if (key.line)
 			fprintf(out, ",\"line\":%u", key.line);
+		if (key.function_line)
+			fprintf(out, ",\"function_line\":%u", key.function_line);
 		if (key.module != SONDE_NONE)
 			put_text(out, "module",
 				 sonde_db_string(stack->db,

@@ -80,7 +80,31 @@ struct process_key {
 struct placing {
 	struct sn_intern processes, devices, pids, tids;
 	uint64_t *process_pids, *device_pids;
+	uint32_t *process_programs; /* of its first thread */
 };
+
+/* A program that another was executed by has that one's numbers: its threads are of a process of
+ * their own, of which the label tells the number, and keep theirs. */
+static void place_thread(const struct sonde_db_profile *profile, struct process_key *key,
+			 struct sn_trace_place *place, struct placing *placing)
+{
+	uint64_t wanted = profile->tid & INT32_MAX;
+	place->tid = unique(&placing->tids, place->process, wanted, SPARE);
+	if (place->tid == wanted || placing->process_programs[place->process] == profile->program)
+		return;
+	key->program = profile->program;
+	uint32_t before = placing->processes.count;
+	uint32_t other = sn_intern_add(&placing->processes, key, sizeof(*key));
+	if (other == SN_INTERN_NONE)
+		return;
+	if (other == before) {
+		placing->process_pids[other] = unique(&placing->pids, 0, SPARE, SPARE);
+		placing->process_programs[other] = profile->program;
+	}
+	place->process = other;
+	place->pid = placing->process_pids[other];
+	place->tid = unique(&placing->tids, other, wanted, SPARE);
+}
 
 static void place_profile(struct sn_trace_export *export, uint32_t number, struct placing *placing)
 {
@@ -90,19 +114,21 @@ static void place_profile(struct sn_trace_export *export, uint32_t number, struc
 				  .run = profile->run,
 				  .host = profile->host,
 				  .rank = profile->rank,
+				  .program = SONDE_NONE,
 				  .device = SONDE_NONE};
 	uint32_t before = placing->processes.count;
 	place->process = sn_intern_add(&placing->processes, &key, sizeof(key));
 	place->device = SONDE_NONE;
 	if (place->process == SN_INTERN_NONE)
 		return;
-	if (place->process == before)
+	if (place->process == before) {
 		placing->process_pids[place->process] =
 		    unique(&placing->pids, 0, profile->pid & INT32_MAX, SPARE);
+		placing->process_programs[place->process] = profile->program;
+	}
 	place->pid = placing->process_pids[place->process];
 	if (profile->kind != SONDE_PROFILE_STREAM) {
-		place->tid =
-		    unique(&placing->tids, place->process, profile->tid & INT32_MAX, SPARE);
+		place_thread(profile, &key, place, placing);
 		return;
 	}
 	key.device = profile->device;
@@ -120,9 +146,11 @@ static int place_profiles(struct sn_trace_export *export)
 {
 	uint32_t count = sonde_db_profile_count(export->db);
 	struct placing placing = {.process_pids = calloc(count + 1ull, sizeof(uint64_t)),
-				  .device_pids = calloc(count + 1ull, sizeof(uint64_t))};
+				  .device_pids = calloc(count + 1ull, sizeof(uint64_t)),
+				  .process_programs = calloc(count + 1ull, sizeof(uint32_t))};
 	export->places = calloc(count + 1ull, sizeof(*export->places));
-	bool failed = !export->places || !placing.process_pids || !placing.device_pids;
+	bool failed = !export->places || !placing.process_pids || !placing.device_pids ||
+		      !placing.process_programs;
 	for (uint32_t i = 0; i < count && !failed; i++) {
 		place_profile(export, i, &placing);
 		failed = export->places[i].process == SN_INTERN_NONE;
@@ -145,6 +173,7 @@ static int place_profiles(struct sn_trace_export *export)
 	sn_intern_release(&placing.tids);
 	free(placing.process_pids);
 	free(placing.device_pids);
+	free(placing.process_programs);
 	return failed ? SN_ERR_MEMORY : 0;
 }
 

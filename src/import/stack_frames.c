@@ -49,6 +49,11 @@ static uint32_t string(struct sn_db_builder *builder, const struct sn_json_value
 		   : SONDE_NONE;
 }
 
+static uint32_t line_of(const struct sn_json_value *value)
+{
+	return value->integer > 0 && value->integer < INT32_MAX ? (uint32_t)value->integer : 0;
+}
+
 /* One frame's object. */
 static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t number,
 				      struct sn_json_parse *parse, struct sn_db_builder *builder)
@@ -58,7 +63,7 @@ static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t n
 				       .linkage_name = SONDE_NONE,
 				       .module = SONDE_NONE,
 				       .file = SONDE_NONE};
-	uint32_t parent = SONDE_NONE, line = 0;
+	uint32_t parent = SONDE_NONE;
 	bool is_first = true;
 	enum sn_json_result result = sn_json_expect(parse, '{');
 	while (!result) {
@@ -79,16 +84,15 @@ static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t n
 		} else if (is(name, "file")) {
 			frame.file = string(builder, &value);
 		} else if (is(name, "line")) {
-			line = value.integer > 0 && value.integer < INT32_MAX
-				   ? (uint32_t)value.integer
-				   : 0;
+			frame.line = line_of(&value);
+		} else if (is(name, "function_line")) {
+			frame.function_line = line_of(&value);
 		} else if (is(name, "module")) {
 			struct sonde_db_module module = {.path = string(builder, &value),
 							 .build_id = SONDE_NONE};
 			frame.module = sn_db_builder_module(builder, &module);
 		}
 	}
-	frame.line = line;
 	frames->frames[number].parent = parent;
 	frames->frames[number].frame = sn_db_builder_frame(builder, &frame);
 	return result;

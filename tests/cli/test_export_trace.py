@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -167,6 +168,21 @@ def test_round_trip_keeps_everything(known, tmp_path, kind):
     assert Counter(without(row, "profile", *lost) for row in before) == Counter(without(row, "profile", *lost) for row in after)
     assert [row.get("path") for row in before if row["kind"] != "counter"] == \
         [row.get("path") for row in after if row["kind"] != "counter"]
+
+
+def test_round_trip_of_an_executed_program(tmp_path):
+    """A shell that becomes another program: both have one number, which neither of them loses, nor do functions their lines."""
+    (tmp_path / "work.py").write_text("import time\n\n\ndef work():\n    end = time.process_time() + 0.5\n"
+                                      "    while time.process_time() < end:\n        sum(range(1000))\n\n\nwork()\n")
+    done = run_sonde("run", "--trace", "-F", "500", "-o", tmp_path / "run", "--", "sh", "-c", f"exec {sys.executable} {tmp_path / 'work.py'}")
+    assert done.status == 0, done.err
+    known = tmp_path / "run.sdb"
+    before = rows(known, tmp_path)
+    assert len(before) > 10 and len({row["tid"] for row in before}) == 1
+    for kind in ("chrome", "perfetto"):
+        after = rows(do_import(export(known, kind, tmp_path / kind)), tmp_path)
+        for column in ("pid", "tid", "start_ns", "path", *(["name"] if kind == "chrome" else [])):
+            assert Counter(row[column] for row in before) == Counter(row[column] for row in after), (kind, column)
 
 
 @pytest.mark.parametrize("kind", ["chrome", "perfetto"])
