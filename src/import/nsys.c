@@ -364,6 +364,9 @@ static int open_file(struct sn_nsys *nsys, const char *path, struct sn_error *er
 			       &nsys->strings, NULL) != SQLITE_OK)
 		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", path,
 			       sqlite3_errmsg(nsys->file.db));
+	if (!nsys->strings)
+		sn_db_builder_drop(nsys->recording.builder, "import-unnamed",
+				   "files without their table of names, StringIds", 1);
 	return sn_recording_open(&nsys->recording, path, error);
 }
 

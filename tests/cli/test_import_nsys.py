@@ -184,6 +184,13 @@ def test_what_is_not_read_is_counted(sonde, tmp_path, export):
     assert info(sonde, path)["drops"] == {"gpu-unlaunched": 1, "import-unread": 3, "import-untimed": 1}
 
 
+def test_an_export_without_names(sonde, tmp_path, export):
+    export.api("cudaFree", 100, 200, 1)
+    export.db.execute("DROP TABLE StringIds")
+    path = imported(sonde, tmp_path, export.close())
+    assert info(sonde, path)["drops"] == {"import-unnamed": 1} and info(sonde, path)["events"] == 1
+
+
 def test_an_export_without_events(sonde, tmp_path, export):
     assert info(sonde, imported(sonde, tmp_path, export.close()))["events"] == 0
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from conftest import MAKE_DB
-from kineto_traces import DATA, Trace
+from kineto_traces import DATA, Trace, load
 
 
 def timeline(sonde, path, *options) -> dict:
@@ -158,6 +158,32 @@ def test_shares_are_those_of_another_tool(sonde, tmp_path, name):
                         ("total_ns", "total_time"), ("communication_ns", "total_comm_time"), ("copy_ns", "total_memcpy_time")]:
         # doubles of microseconds since 2025 have a grain of some nanoseconds in that tool
         assert device[key] == pytest.approx(other[theirs], rel=1e-6, abs=16), key
+
+
+@pytest.mark.parametrize("name", ["h100_gaunernst_bert-small-uncased", "h100_Qwen_Qwen1.5-0.5B-Chat"])
+def test_kernel_summary_is_that_of_another_tool(sonde, tmp_path, name):
+    """By stream, kernel and the innermost operator above it: how many, and how long all, the shortest and the longest took."""
+    expected = DATA / "expected" / name / "kernel_summary.csv"
+    if not expected.exists():
+        pytest.skip("../shared/data is not here")
+    with expected.open() as file:
+        other = {(row["Parent cpu_op"], row["Kernel name"], row["Kernel stream"]):
+                 [float(row[f"Kernel duration (\u00b5s)_{what}"]) for what in ("count", "sum", "min", "max")] for row in csv.DictReader(file)}
+    operators = {event["name"] for event in load(DATA / f"{name}.json.gz") if event.get("cat") == "cpu_op"}
+    assert sonde("import", DATA / f"{name}.json.gz", "-o", tmp_path / "trace.sdb").status == 0
+    assert sonde("export", tmp_path / "trace.sdb", "--to", "events", "-o", tmp_path / "e.csv").status == 0
+    ours = {}
+    with (tmp_path / "e.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            callers = row["path"].split(";")[:-1]
+            above = [""] + [part for part in callers if part in operators]
+            if row["category"] == "kernel" and callers:  # that tool leaves out what it finds no launch for
+                length = (int(row["end_ns"]) - int(row["start_ns"])) / 1000
+                one = ours.setdefault((above[-1], row["name"], row["stream"]), [0, 0, length, length])
+                one[:] = one[0] + 1, one[1] + length, min(one[2], length), max(one[3], length)
+    assert ours.keys() == other.keys()
+    for key, values in other.items():
+        assert ours[key] == pytest.approx(values, rel=1e-6, abs=1e-3), key
 
 
 def test_text_says_what_json_says(sonde, tmp_path, simple):
