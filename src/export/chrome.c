@@ -12,6 +12,7 @@
 #include "event_walk.h"
 #include "format/measurement.h"
 #include "report/json.h"
+#include "shown_callers.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,6 +26,7 @@ struct chrome {
 	FILE *out;
 	struct sn_trace_export export;
 	struct sn_chrome_stack stack;
+	struct sn_shown_callers callers;
 	uint64_t range_count;
 	const struct sonde_db_profile *profile;
 	uint64_t pid, tid; /* of the profile */
@@ -270,9 +272,13 @@ static void write_range_end(struct chrome *chrome, const struct sn_walk_event *e
 	end_event(chrome);
 }
 
-static void write_interval(struct chrome *chrome, const struct sn_walk_event *event)
+static int write_interval(struct chrome *chrome, const struct sn_walk_event *event)
 {
 	char name[NAME_CHARS];
+	int needs_path =
+	    sn_shown_callers_take(&chrome->callers, &chrome->export, event, chrome->is_device);
+	if (needs_path < 0)
+		return needs_path;
 	bool is_instant = event->kind == SONDE_TRACK_INSTANTS;
 	bool is_range =
 	    !is_instant && !chrome->is_device && sn_trace_export_is_range(&chrome->export, event);
@@ -288,12 +294,16 @@ static void write_interval(struct chrome *chrome, const struct sn_walk_event *ev
 		fprintf(chrome->out, ",\"id\":%" PRIu64, ++chrome->range_count);
 	else
 		put_time(chrome, "dur", event->end_ns - event->start_ns);
+	if (needs_path) /* 0 is of no call */
+		fprintf(chrome->out, ",\"sf\":%u",
+			sn_chrome_stack_find(&chrome->stack, event->context));
 	put_attributes(chrome, event);
 	end_event(chrome);
 	if (is_range)
 		write_range_end(chrome, event, name);
 	if (event->link)
 		write_arrow(chrome, event, name);
+	return 0;
 }
 
 static void write_counter(struct chrome *chrome, const struct sn_walk_event *event)
@@ -327,13 +337,14 @@ static int write_profile(struct chrome *chrome, uint32_t number, struct sn_error
 	int result = walk ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	set_profile(chrome, number);
 	sn_trace_export_begin(&chrome->export);
+	sn_shown_callers_begin(&chrome->callers);
 	while (result > 0 && (result = sn_event_walk_next(walk, &event, error)) > 0) {
 		if (event.kind == SONDE_TRACK_COUNTER)
 			write_counter(chrome, &event);
 		else if (event.kind == SONDE_TRACK_SAMPLES)
 			write_sample(chrome, &event);
-		else
-			write_interval(chrome, &event);
+		else if (write_interval(chrome, &event))
+			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 		if (ferror(chrome->out))
 			result = SN_ERR_IO; /* the caller says what */
 	}
@@ -378,10 +389,11 @@ static int write_chrome(const struct sn_export_request *request, FILE *out, stru
 	int result = sn_trace_export_open(&chrome.export, request->db, request->path, error);
 	if (result)
 		return result;
-	result = sn_chrome_stack_init(&chrome.stack, request->db, chrome.export.trace, error);
+	result = sn_chrome_stack_init(&chrome.stack, &chrome.export, error);
 	if (!result)
 		result = write_all(&chrome, error);
 	sn_chrome_stack_release(&chrome.stack);
+	sn_shown_callers_release(&chrome.callers);
 	sn_trace_export_close(&chrome.export);
 	return result;
 }

@@ -2,14 +2,16 @@
 /* Call paths of samples in Chrome's JSON; see chrome_stack.h. */
 #include "chrome_stack.h"
 
+#include "format/measurement.h"
 #include "report/json.h"
+#include "shown_callers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct frame_key {
 	uint32_t parent; /* number; 0 none */
-	uint32_t kind, name, file, line, function_line, module;
+	uint32_t kind, flags, name, file, line, function_line, module;
 };
 
 /* Numbers the context's frame and first those of its callers; the root is none. */
@@ -26,12 +28,10 @@ static int number_context(struct sn_chrome_stack *stack, uint32_t context)
 	while (count--) {
 		const struct sonde_db_context *node = sonde_db_context(stack->db, path[count]);
 		const struct sonde_db_frame *frame = sonde_db_frame(stack->db, node->frame);
-		struct frame_key key = {stack->numbers[node->parent],
-					frame->kind,
-					frame->name,
-					frame->file,
-					frame->line,
-					frame->function_line,
+		struct frame_key key = {stack->numbers[node->parent], frame->kind,
+					/* that is of an offset, which is not told */
+					frame->flags & ~(uint32_t)SN_FRAME_RETURN_ADDRESS,
+					frame->name, frame->file, frame->line, frame->function_line,
 					frame->module};
 		uint32_t number = sn_intern_add(&stack->frames, &key, sizeof(key));
 		if (number == SN_INTERN_NONE)
@@ -42,39 +42,47 @@ static int number_context(struct sn_chrome_stack *stack, uint32_t context)
 	return stack->numbers[context] || !context ? 0 : SN_ERR_MEMORY;
 }
 
-static int take_track(struct sn_chrome_stack *stack, const struct sonde_trace *trace,
-		      uint32_t track, struct sn_error *error)
+static int take_event(struct sn_chrome_stack *stack, struct sn_shown_callers *callers,
+		      struct sn_trace_export *export, const struct sn_walk_event *event,
+		      bool is_device)
 {
-	struct sonde_event_cursor *cursor =
-	    sonde_event_cursor_new(trace, track, 0, UINT64_MAX, SONDE_EVENTS_BRIEF);
-	struct sonde_event_block block;
-	struct sonde_db_error why = {"out of memory"};
-	int result = cursor ? 1 : SN_ERR_MEMORY;
-	while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0)
-		for (size_t i = 0; i < block.count && result > 0; i++)
-			if (!stack->numbers[block.contexts[i]] &&
-			    number_context(stack, block.contexts[i]))
-				result = SN_ERR_MEMORY;
-	sonde_event_cursor_free(cursor);
-	return result ? sn_fail(error, result, "%s", why.text) : 0;
+	int needs_path = event->kind == SONDE_TRACK_SAMPLES
+			     ? 1
+			     : sn_shown_callers_take(callers, export, event, is_device);
+	if (needs_path <= 0 || stack->numbers[event->context])
+		return needs_path < 0 ? needs_path : 0;
+	return number_context(stack, event->context);
 }
 
-int sn_chrome_stack_init(struct sn_chrome_stack *stack, const struct sonde_db *db,
-			 const struct sonde_trace *trace, struct sn_error *error)
+static int take_profile(struct sn_chrome_stack *stack, struct sn_shown_callers *callers,
+			struct sn_trace_export *export, uint32_t profile, struct sn_error *error)
 {
-	*stack = (struct sn_chrome_stack){.db = db};
-	int result = 0;
-	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
-		if (sonde_trace_track(trace, i)->kind != SONDE_TRACK_SAMPLES)
-			continue;
-		if (!stack->numbers)
-			stack->numbers =
-			    calloc(sonde_db_context_count(db), sizeof(*stack->numbers));
-		if (!stack->numbers)
+	bool is_device = sonde_db_profile(stack->db, profile)->kind == SONDE_PROFILE_STREAM;
+	struct sn_event_walk *walk = sn_event_walk_new(stack->db, export->trace, profile);
+	struct sn_walk_event event;
+	int result = 1;
+	if (!walk)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_event_walk_skip_attributes(walk);
+	sn_shown_callers_begin(callers);
+	while (result > 0 && (result = sn_event_walk_next(walk, &event, error)) > 0)
+		if (take_event(stack, callers, export, &event, is_device))
 			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		else
-			result = take_track(stack, trace, i, error);
-	}
+	sn_event_walk_free(walk);
+	return result;
+}
+
+int sn_chrome_stack_init(struct sn_chrome_stack *stack, struct sn_trace_export *export,
+			 struct sn_error *error)
+{
+	struct sn_shown_callers callers = {0};
+	*stack = (struct sn_chrome_stack){.db = export->db};
+	stack->numbers = calloc(sonde_db_context_count(export->db) + 1ull, sizeof(*stack->numbers));
+	int result = stack->numbers ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < sonde_db_profile_count(export->db) && !result; i++)
+		if (sonde_trace_first_track(export->trace, i) != SONDE_NONE)
+			result = take_profile(stack, &callers, export, i, error);
+	sn_shown_callers_release(&callers);
 	if (result)
 		sn_chrome_stack_release(stack);
 	return result;
@@ -112,6 +120,8 @@ void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out)
 			fprintf(out, ",\"line\":%u", key.line);
 		if (key.function_line)
 			fprintf(out, ",\"function_line\":%u", key.function_line);
+		if (key.flags)
+			fprintf(out, ",\"flags\":%u", key.flags);
 		if (key.module != SONDE_NONE)
 			put_text(out, "module",
 				 sonde_db_string(stack->db,

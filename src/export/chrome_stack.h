@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/intern.h"
+#include "event_walk.h"
 #include "sonde/trace.h"
 
 #include <stdio.h>
@@ -16,15 +17,15 @@
 struct sn_chrome_stack {
 	const struct sonde_db *db;
 	struct sn_intern frames;
-	uint32_t *numbers; /* by context; 0 none. NULL without samples */
+	uint32_t *numbers; /* by context; 0 none */
 };
 
-/* Finds the frames of all samples. 0 or a negative enum sn_err; then there is nothing to release.
- */
-int sn_chrome_stack_init(struct sn_chrome_stack *stack, const struct sonde_db *db,
-			 const struct sonde_trace *trace, struct sn_error *error);
+/* Finds the frames of all events whose paths must be told: samples, and what shown_callers.h says.
+ * 0 or a negative enum sn_err; then there is nothing to release. */
+int sn_chrome_stack_init(struct sn_chrome_stack *stack, struct sn_trace_export *export,
+			 struct sn_error *error);
 void sn_chrome_stack_release(struct sn_chrome_stack *stack);
-/* ,"stackFrames":{...}; nothing where there are no samples. */
+/* ,"stackFrames":{...}; nothing where there are none. */
 void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out);
 uint32_t sn_chrome_stack_find(const struct sn_chrome_stack *stack, uint32_t context);
 

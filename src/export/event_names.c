@@ -274,8 +274,8 @@ const char *sn_trace_export_category(struct sn_trace_export *export,
 	}
 }
 
-/* Of memory events the context is who caused them, not what they are. */
-static bool is_memory(const struct sn_trace_export *export, const struct sn_walk_event *event)
+bool sn_trace_export_is_memory(const struct sn_trace_export *export,
+			       const struct sn_walk_event *event)
 {
 	/* packets of the operating system have bytes as well */
 	if (frame_of(export, event->context)->kind == SN_FRAME_OS)
@@ -296,7 +296,7 @@ bool sn_trace_export_has_own_name(const struct sn_trace_export *export,
 {
 	return event->kind != SONDE_TRACK_STATES && event->kind != SONDE_TRACK_SYSTEM &&
 	       !(frame_of(export, event->context)->flags & SN_FRAME_ITERATION) &&
-	       !is_memory(export, event);
+	       !sn_trace_export_is_memory(export, event);
 }
 
 /* "blocked: interruptible": of what is no call the path is part of the name. */
@@ -320,7 +320,7 @@ void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_e
 	const char *name = sonde_db_string(export->db, frame->name);
 	if (event->kind == SONDE_TRACK_STATES || event->kind == SONDE_TRACK_SYSTEM) {
 		join_path(export, event->context, text, size);
-	} else if (is_memory(export, event)) {
+	} else if (sn_trace_export_is_memory(export, event)) {
 		snprintf(text, size, "[memory]");
 	} else if (frame->kind == SN_FRAME_PYTHON && frame->file != SONDE_NONE) {
 		snprintf(text, size, "%s(%u): %s", sonde_db_string(export->db, frame->file),

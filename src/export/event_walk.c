@@ -25,7 +25,7 @@ struct sn_event_walk {
 	uint32_t *keys; /* by name */
 	uint32_t *heap; /* of sources that have an event, the next one first */
 	size_t source_count, heap_count;
-	bool is_started;
+	bool is_started, skips_attributes;
 };
 
 static void free_source(struct source *source)
@@ -118,6 +118,11 @@ struct sn_event_walk *sn_event_walk_new(const struct sonde_db *db, const struct 
 	return walk;
 }
 
+void sn_event_walk_skip_attributes(struct sn_event_walk *walk)
+{
+	walk->skips_attributes = true;
+}
+
 static unsigned kind_order(unsigned kind)
 {
 	return sonde_track_lasts(kind) ? 0 : kind == SONDE_TRACK_SAMPLES ? 9 : kind;
@@ -200,7 +205,8 @@ static int refill(const struct sn_event_walk *walk, struct source *source, struc
 	int result = sonde_event_cursor_next(source->cursor, &source->block, &why);
 	if (result < 0)
 		return sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-	if (result && read_attributes(walk, source))
+	bool is_wanted = !walk->skips_attributes || source->track->kind == SONDE_TRACK_INSTANTS;
+	if (result && is_wanted && read_attributes(walk, source))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	return result;
 }
@@ -252,7 +258,7 @@ int sn_event_walk_next(struct sn_event_walk *walk, struct sn_walk_event *event,
 	    .metric = source->track->metric,
 	    .kind = source->track->kind,
 	    .attribute_count = source->first[at + 1] - source->first[at],
-	    .attributes = source->ordered + source->first[at],
+	    .attributes = source->ordered ? source->ordered + source->first[at] : NULL,
 	};
 	return 1;
 }

@@ -32,6 +32,9 @@ struct sn_event_walk;
 /* The events of a profile; NULL without memory. */
 struct sn_event_walk *sn_event_walk_new(const struct sonde_db *db, const struct sonde_trace *trace,
 					uint32_t profile);
+/* To be said before the first event: only instants are to have their attributes, which tell what
+ * they are. */
+void sn_event_walk_skip_attributes(struct sn_event_walk *walk);
 void sn_event_walk_free(struct sn_event_walk *walk);
 /* 1 and the next event, 0 at the end, or a negative enum sn_err. */
 int sn_event_walk_next(struct sn_event_walk *walk, struct sn_walk_event *event,
@@ -80,6 +83,9 @@ const char *sn_trace_export_category(struct sn_trace_export *export,
 				     const struct sn_walk_event *event, bool is_device);
 /* Whether the event is an interval that calls nothing and may overlap with calls. */
 bool sn_trace_export_is_range(struct sn_trace_export *export, const struct sn_walk_event *event);
+/* Whether the event is of memory: its context is who caused it, not what it is. */
+bool sn_trace_export_is_memory(const struct sn_trace_export *export,
+			       const struct sn_walk_event *event);
 /* What an event is called, as torch.profiler does: "train.py(12): step", "ProfilerStep#3".
  * Iterations are numbered as they come, so to be asked for once. */
 void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_event *event,

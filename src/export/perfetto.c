@@ -15,6 +15,7 @@
 #include "format/measurement.h"
 #include "perfetto_stack.h"
 #include "protobuf.h"
+#include "shown_callers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,7 @@ struct perfetto {
 	uint32_t name_count, string_count, key_count;
 	struct sn_intern categories;
 	struct sn_perfetto_stack callstacks;
+	struct sn_shown_callers callers;
 	uint64_t *counter_uuids; /* by metric, of the profile */
 	/* of the profile */
 	const struct sonde_db_profile *profile;
@@ -430,6 +432,14 @@ static void put_details(struct perfetto *perfetto, const struct sn_walk_event *e
 	if (event->link)
 		sn_protobuf_fixed64(&perfetto->event, EVENT_FLOW,
 				    sn_trace_export_link(&perfetto->export, event->link));
+	int needs_path = sn_shown_callers_take(&perfetto->callers, &perfetto->export, event,
+					       perfetto->is_device);
+	if (needs_path > 0) /* 0 is of no call, and must be there */
+		sn_protobuf_varint_field(&perfetto->event, EVENT_CALLSTACK_IID,
+					 sn_perfetto_stack_iid(&perfetto->callstacks,
+							       event->context, &perfetto->interned,
+							       &perfetto->part));
+	perfetto->event.failed |= needs_path < 0;
 }
 
 static int end_slice(struct perfetto *perfetto, struct stack *stack)
@@ -617,6 +627,7 @@ static int begin_profile(struct perfetto *perfetto, uint32_t number)
 	perfetto->stack_count = 0;
 	forget_names(perfetto);
 	sn_trace_export_begin(&perfetto->export);
+	sn_shown_callers_begin(&perfetto->callers);
 	int result = write_process(perfetto, number);
 	if (!result)
 		result = perfetto->is_device ? write_stream(perfetto) : write_thread(perfetto);
@@ -672,6 +683,7 @@ static void release(struct perfetto *perfetto)
 	free(perfetto->counter_uuids);
 	sn_intern_release(&perfetto->categories);
 	sn_perfetto_stack_release(&perfetto->callstacks);
+	sn_shown_callers_release(&perfetto->callers);
 	sn_protobuf_release(&perfetto->packet);
 	sn_protobuf_release(&perfetto->event);
 	sn_protobuf_release(&perfetto->part);

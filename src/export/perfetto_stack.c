@@ -10,6 +10,9 @@
 
 #define FRAMES_MAX 4096u
 
+/* Fields of Frame that are ours (docs/design/trace-formats.md): others pass over them. */
+enum { OWN_LINE = 7000, OWN_FUNCTION_LINE = 7001, OWN_FLAGS = 7002 };
+
 enum {
 	FUNCTIONS = 5,
 	FRAMES = 6,
@@ -98,6 +101,10 @@ static uint32_t frame_iid(struct sn_perfetto_stack *stack, uint32_t number,
 	sn_protobuf_number(scratch, 5, frame->file != SONDE_NONE ? iid : 0);
 	sn_protobuf_number(scratch, 6, frame->line ? frame->line : frame->function_line);
 	sn_protobuf_bytes(scratch, 8, kind, strlen(kind));
+	if (frame->function_line) /* 0 as well: viewers get the function's line then */
+		sn_protobuf_varint_field(scratch, OWN_LINE, frame->line);
+	sn_protobuf_number(scratch, OWN_FUNCTION_LINE, frame->function_line);
+	sn_protobuf_number(scratch, OWN_FLAGS, frame->flags);
 	sn_protobuf_message(interned, FRAMES, scratch);
 	return iid;
 }

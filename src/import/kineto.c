@@ -47,7 +47,8 @@ struct process {
 
 struct kineto {
 	struct sn_recording recording;
-	bool is_own; /* the file is of `sonde export` */
+	bool is_own;  /* the file is of `sonde export` */
+	bool is_host; /* and the event at hand is of a thread */
 	struct sn_stack_frames frames;
 	struct process *processes; /* of the file being read */
 	size_t process_count, process_capacity;
@@ -327,7 +328,9 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 	struct arg *arg = known_arg(kineto, read, type);
 	if (arg->role == RECORD_FUNCTION && kineto->has_traces)
 		put(attributes, arg->key, bits);
-	if (arg->role != PASSED_ON) {
+	/* a thread's events of our own tell nothing else by such names */
+	bool is_attribute = kineto->is_host && arg->role != CORRELATION;
+	if (arg->role != PASSED_ON && !is_attribute) {
 		roles->is_there[arg->role] = type == SONDE_ATTRIBUTE_SIGNED;
 		roles->values[arg->role] = value->integer;
 		return;
@@ -378,6 +381,27 @@ static struct sn_json_text name_transfer(struct kineto *kineto, const struct sn_
 	return (struct sn_json_text){name, (size_t)length < size ? (size_t)length : size - 1};
 }
 
+/* An event of our own that tells its whole call path. */
+static bool is_placed(const struct kineto *kineto, const struct sn_json_event *read,
+		      enum sn_activity_category category)
+{
+	return kineto->is_own && read->stack.text.text && category < SN_ACTIVITY_KERNEL;
+}
+
+static int name_number(struct kineto *kineto, const struct sn_json_event *read,
+		       enum sn_activity_category category, struct sn_json_text text,
+		       uint32_t *number)
+{
+	const char *name = text.text ? text.text : "";
+	if (!is_placed(kineto, read, category))
+		return sn_recording_name_number(&kineto->recording, category, name, text.length,
+						number);
+	uint32_t context =
+	    sn_stack_frames_context(&kineto->frames, &read->stack, kineto->recording.builder);
+	return sn_recording_name_placed(&kineto->recording, category, name, text.length, context,
+					number);
+}
+
 /* An event and its line out of what was read. 1; 0: it has no valid time and is counted; or
  * SN_ERR_MEMORY. */
 static int make_event(struct kineto *kineto, const struct sn_json_event *read,
@@ -393,16 +417,17 @@ static int make_event(struct kineto *kineto, const struct sn_json_event *read,
 		kineto->recording.misplaced++;
 		return 0;
 	}
+	kineto->is_host = kineto->is_own && category < SN_ACTIVITY_KERNEL;
 	for (size_t i = 0; i < read->arg_count; i++)
 		put_arg(kineto, read->args + i, attributes, &roles);
+	kineto->is_host = false;
 	*line = line_of_event(kineto, read, category, &roles);
 	uint32_t name;
 	char transfer[128];
 	struct sn_json_text text = read->name;
 	if (category == SN_ACTIVITY_COPY && is_mtia(read))
 		text = name_transfer(kineto, read, attributes, transfer, sizeof(transfer));
-	if (!*line || sn_recording_name_number(&kineto->recording, category,
-					       text.text ? text.text : "", text.length, &name))
+	if (!*line || name_number(kineto, read, category, text, &name))
 		return SN_ERR_MEMORY;
 	int64_t correlation = role(&roles, CORRELATION, 0);
 	*event = (struct sn_event){
@@ -434,6 +459,29 @@ static int take_event(struct kineto *kineto, const struct sn_json_event *read,
 	return made < 0 ? made : 0;
 }
 
+/* What the operating system did, of our own files: 0 for all else. */
+static uint16_t state_kind(const struct kineto *kineto, const struct sn_json_event *read)
+{
+	if (!kineto->is_own || !read->category.text)
+		return 0;
+	return is_text(read->category, "thread_state") ? SONDE_TRACK_STATES
+	       : is_text(read->category, "system")     ? SONDE_TRACK_SYSTEM
+						       : 0;
+}
+
+/* Makes an event what the operating system did. */
+static void make_state(struct kineto *kineto, const struct sn_json_event *read, uint16_t kind,
+		       struct sn_event *event)
+{
+	struct sn_recording_name name = sn_recording_name(&kineto->recording, event->context);
+	event->kind = kind;
+	event->context = name.placed
+			     ? name.placed - 1
+			     : sn_recording_state_context(&kineto->recording,
+							  read->name.text ? read->name.text : "",
+							  read->name.length);
+}
+
 /* ---- events in two parts ---- */
 
 /* What begin and end have in common: on a thread they nest, elsewhere they have an id. */
@@ -463,6 +511,8 @@ static int take_begin(struct kineto *kineto, const struct sn_json_event *read, b
 	int made = make_event(kineto, read, category, &attributes, &event, &line);
 	if (made <= 0)
 		return made;
+	if (is_async && state_kind(kineto, read))
+		make_state(kineto, read, state_kind(kineto, read), &event);
 	return sn_begins_begin(&kineto->pairs, &key, sizeof(key), &event,
 			       (uint32_t)(line - kineto->recording.lines));
 }

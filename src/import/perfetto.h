@@ -73,6 +73,13 @@ enum sn_perfetto_kind { /* the field of InternedData */
 			SN_PERFETTO_ARGUMENT = 1001,
 };
 
+/* Fields of a frame that `sonde export` adds. */
+enum {
+	SN_PERFETTO_OWN_LINE = 7000,
+	SN_PERFETTO_OWN_FUNCTION_LINE = 7001,
+	SN_PERFETTO_OWN_FLAGS = 7002,
+};
+
 struct sn_perfetto_item {
 	uint32_t value; /* builder's string, frame, module or context by kind */
 	uint32_t category;

@@ -21,6 +21,8 @@ struct read_event {
 	uint32_t name, category_text; /* builder's; SONDE_NONE */
 	enum sn_activity_category category;
 	uint64_t flow, callstack;
+	bool is_placed; /* the file is of `sonde export` and tells the call path: */
+	uint32_t context;
 	uint64_t value; /* of a counter */
 	bool has_value, is_real;
 	uint64_t extra_tracks[16];
@@ -277,6 +279,7 @@ static int take_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 		break;
 	case 56:
 		event->callstack = field->value;
+		event->is_placed = perfetto->recording.has_counters;
 		break;
 	default:
 		break;
@@ -306,15 +309,20 @@ static int make_event(struct sn_perfetto *perfetto, struct read_event *read,
 	uint32_t number;
 	struct sn_db_builder *builder = perfetto->recording.builder;
 	const char *name = read->name == SONDE_NONE ? "" : sn_db_builder_text(builder, read->name);
-	if (read->category == SN_ACTIVITY_OTHER && read->category_text != SONDE_NONE &&
-	    *sn_db_builder_text(builder, read->category_text))
+	if (!read->is_placed && read->category == SN_ACTIVITY_OTHER &&
+	    read->category_text != SONDE_NONE && *sn_db_builder_text(builder, read->category_text))
 		sn_perfetto_add_attribute(
 		    perfetto, &read->attributes,
 		    key_of(perfetto, NULL, "category", SONDE_ATTRIBUTE_STRING),
 		    read->category_text);
 	name = read->name == SONDE_NONE ? "" : sn_db_builder_text(builder, read->name);
-	if (sn_recording_name_number(&perfetto->recording, category, name, strlen(name), &number))
-		return SN_ERR_MEMORY;
+	int result = read->is_placed && category < SN_ACTIVITY_KERNEL
+			 ? sn_recording_name_placed(&perfetto->recording, category, name,
+						    strlen(name), read->context, &number)
+			 : sn_recording_name_number(&perfetto->recording, category, name,
+						    strlen(name), &number);
+	if (result)
+		return result;
 	*event = (struct sn_event){
 	    .start_ns = time_ns,
 	    .end_ns = time_ns,
@@ -421,7 +429,7 @@ static int take_instant(struct sn_perfetto *perfetto, const struct sn_perfetto_s
 	    read->callstack ? sn_perfetto_item(sequence, SN_PERFETTO_CALLSTACK, read->callstack)
 			    : NULL;
 	struct sn_recording_line *line = perfetto->recording.lines + track->line;
-	if (stack && !track->is_device)
+	if (stack && !read->is_placed && !track->is_device)
 		return add_sample(perfetto, line, stack->value, time_ns, &read->attributes);
 	int result = make_event(
 	    perfetto, read, track->is_device ? SN_ACTIVITY_DEVICE_ANNOTATION : SN_ACTIVITY_INSTANT,
@@ -430,26 +438,6 @@ static int take_instant(struct sn_perfetto *perfetto, const struct sn_perfetto_s
 		sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line,
 				 &event);
 	return result;
-}
-
-/* "blocked: interruptible", as `sonde export` writes states of threads and the system's work. */
-static uint32_t state_context(struct sn_perfetto *perfetto, uint32_t name)
-{
-	struct sn_db_builder *builder = perfetto->recording.builder;
-	char text[512];
-	uint32_t context = 0;
-	snprintf(text, sizeof(text), "%s",
-		 name == SONDE_NONE ? "" : sn_db_builder_text(builder, name));
-	for (char *part = text, *next; part; part = next) {
-		next = strstr(part, ": ");
-		if (next) {
-			*next = 0;
-			next += 2;
-		}
-		context = sn_db_builder_context(
-		    builder, context, sn_db_builder_named_frame(builder, SN_FRAME_OS, part));
-	}
-	return context;
 }
 
 /* The kind of a slice beside a thread's: 0 for a call or range. */
@@ -468,10 +456,16 @@ static uint16_t state_kind(struct sn_perfetto *perfetto, const struct sn_perfett
 static int take_state(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
 		      const struct read_event *read, uint16_t kind, uint64_t time_ns)
 {
+	const char *name = read->name == SONDE_NONE
+			       ? ""
+			       : sn_db_builder_text(perfetto->recording.builder, read->name);
 	struct sn_event event = {
 	    .start_ns = time_ns,
 	    .end_ns = time_ns,
-	    .context = state_context(perfetto, read->name),
+	    .link = read->flow & ((1ull << 48) - 1),
+	    .context = read->is_placed
+			   ? read->context
+			   : sn_recording_state_context(&perfetto->recording, name, strlen(name)),
 	    .metric = SONDE_NONE,
 	    .kind = kind,
 	    .attribute_count = read->attributes.count,
@@ -569,6 +563,13 @@ static struct sn_perfetto_track *track_of(struct sn_perfetto *perfetto,
 	return track;
 }
 
+static uint32_t callstack(const struct sn_perfetto_sequence *sequence, uint64_t iid)
+{
+	const struct sn_perfetto_item *item =
+	    iid ? sn_perfetto_item(sequence, SN_PERFETTO_CALLSTACK, iid) : NULL;
+	return item ? item->value : 0;
+}
+
 int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet)
 {
 	struct sn_perfetto_sequence *sequence = packet->sequence;
@@ -592,6 +593,8 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 	}
 	if (read.extra_value_count)
 		result = add_extra_counters(perfetto, sequence, &read, time_ns);
+	if (read.is_placed)
+		read.context = callstack(sequence, read.callstack);
 	struct sn_perfetto_track *track = track_of(perfetto, sequence, &read);
 	if (!track || result)
 		return SN_ERR_MEMORY;
@@ -624,13 +627,6 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 }
 
 /* ---- samples ---- */
-
-static uint32_t callstack(const struct sn_perfetto_sequence *sequence, uint64_t iid)
-{
-	const struct sn_perfetto_item *item =
-	    iid ? sn_perfetto_item(sequence, SN_PERFETTO_CALLSTACK, iid) : NULL;
-	return item ? item->value : 0;
-}
 
 int sn_perfetto_perf_sample(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet)
 {

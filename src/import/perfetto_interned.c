@@ -128,6 +128,11 @@ static unsigned frame_kind(const struct sn_proto_field *field)
 	return SN_FRAME_NATIVE;
 }
 
+static uint32_t line_of(const struct sn_proto_field *field)
+{
+	return field->value < INT32_MAX ? (uint32_t)field->value : 0;
+}
+
 static int take_frame(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 		      struct sn_proto message)
 {
@@ -150,9 +155,15 @@ static int take_frame(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 		else if (field.number == 5)
 			frame.file = text_of(sequence, SN_PERFETTO_SOURCE, field.value);
 		else if (field.number == 6)
-			frame.line = field.value < INT32_MAX ? (uint32_t)field.value : 0;
+			frame.line = line_of(&field);
+		else if (field.number == SN_PERFETTO_OWN_LINE)
+			frame.line = line_of(&field); /* comes after what viewers get */
 		else if (field.number == 7 || field.number == 8)
 			frame.kind = (uint8_t)frame_kind(&field);
+		else if (field.number == SN_PERFETTO_OWN_FUNCTION_LINE)
+			frame.function_line = line_of(&field);
+		else if (field.number == SN_PERFETTO_OWN_FLAGS)
+			frame.flags = (uint8_t)field.value;
 	}
 	if (frame.name == SONDE_NONE) {
 		char text[32];

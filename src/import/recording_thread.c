@@ -170,6 +170,18 @@ static const struct sn_recording_forward *forward_of(struct thread *thread,
 	return find_forward(thread->recording, sequence, event->start_ns, event->context);
 }
 
+/* The context of an event: below its caller's, where the file does not tell it. */
+static uint32_t context_of(struct sn_recording *recording, const struct sn_event *event,
+			   uint32_t caller)
+{
+	uint32_t placed = sn_recording_name(recording, event->context).placed;
+	if (placed)
+		return placed - 1;
+	return sn_db_builder_context(recording->builder,
+				     sn_recording_under(recording, caller, event->context),
+				     sn_recording_frame(recording, event->context));
+}
+
 /* What of the graph the event is in, or is itself. */
 static int find_place(struct thread *thread, const struct sn_event *event, uint32_t context,
 		      const struct open_event *caller, const struct sn_recording_forward *forward,
@@ -203,13 +215,10 @@ static int take_interval(struct thread *thread, struct sn_event *event)
 	bool is_backward = sequence != UINT64_MAX && forward_thread;
 	const struct sn_recording_forward *forward =
 	    forward_of(thread, event, caller, sequence, is_backward);
-	uint32_t parent = sn_recording_under(recording,
-					     forward  ? forward->context
-					     : caller ? caller->context
-						      : 0,
-					     event->context);
-	uint32_t context = sn_db_builder_context(recording->builder, parent,
-						 sn_recording_frame(recording, event->context));
+	uint32_t context = context_of(recording, event,
+				      forward  ? forward->context
+				      : caller ? caller->context
+					       : 0);
 	if (caller)
 		caller->callee_ns += length;
 	struct sn_dataflow_place place;
@@ -271,11 +280,9 @@ static int take_instant(struct thread *thread, struct sn_event *event)
 	struct open_event *caller = find_caller(thread, event->start_ns, event->start_ns);
 	uint32_t parent = caller ? caller->context : 0;
 	bool is_memory = sn_recording_is(thread->recording, event->context, SN_RECORDING_MEMORY);
+	bool is_placed = sn_recording_name(thread->recording, event->context).placed;
 	event->context =
-	    is_memory
-		? parent
-		: sn_db_builder_context(thread->recording->builder, parent,
-					sn_recording_frame(thread->recording, event->context));
+	    is_memory && !is_placed ? parent : context_of(thread->recording, event, parent);
 	return is_memory ? take_memory(thread, event) : 0;
 }
 
@@ -283,8 +290,7 @@ static int take_instant(struct thread *thread, struct sn_event *event)
 static int take_range(struct thread *thread, struct sn_event *event)
 {
 	struct sn_recording *recording = thread->recording;
-	event->context = sn_db_builder_context(recording->builder, 0,
-					       sn_recording_frame(recording, event->context));
+	event->context = context_of(recording, event, 0);
 	return sn_totals_add(&recording->totals, event->context,
 			     sn_recording_metric(recording, SN_ACTIVITY_RANGE_TIME),
 			     (double)(event->end_ns - event->start_ns));
@@ -294,6 +300,8 @@ static int take_range(struct thread *thread, struct sn_event *event)
 static int take_placed(struct thread *thread, struct sn_event *event)
 {
 	struct sn_recording *recording = thread->recording;
+	if (event->link) /* a wake-up */
+		event->link = sn_recording_link(recording, event->link);
 	sn_trace_writer_add(recording->writer, event);
 	if (event->kind == SONDE_TRACK_STATES && thread->line->tid >= 0)
 		return sn_totals_add(&recording->totals, event->context,

@@ -87,6 +87,8 @@ static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t n
 			frame.line = line_of(&value);
 		} else if (is(name, "function_line")) {
 			frame.function_line = line_of(&value);
+		} else if (is(name, "flags")) {
+			frame.flags = (uint8_t)value.integer;
 		} else if (is(name, "module")) {
 			struct sonde_db_module module = {.path = string(builder, &value),
 							 .build_id = SONDE_NONE};

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from conftest import run_sonde
 from kineto_traces import FILES, Trace, load
 from perfetto_trace import Reader, decode
+from program import ROOT, compiled
 
 BASE = 1_700_000_000_000_000_000
 # the largest are for test_import_kineto.py: here Python would read them for minutes
@@ -183,6 +185,62 @@ def test_round_trip_of_an_executed_program(tmp_path):
         after = rows(do_import(export(known, kind, tmp_path / kind)), tmp_path)
         for column in ("pid", "tid", "start_ns", "path", *(["name"] if kind == "chrome" else [])):
             assert Counter(row[column] for row in before) == Counter(row[column] for row in after), (kind, column)
+
+
+def keeps_all_rows(database: Path, folder: Path) -> list[dict[str, str]]:
+    """The events, which are the same after an import of what was exported: kinds, names, whole paths, links, attributes."""
+    before = rows(database, folder)
+    for kind in ("chrome", "perfetto"):
+        after = rows(do_import(export(database, kind, folder / kind)), folder)
+        lost = Counter(without(row, "profile") for row in before)
+        made = Counter(without(row, "profile") for row in after)
+        assert lost - made == Counter() == made - lost, kind
+    return before
+
+
+def test_round_trip_of_the_system(tmp_path):
+    """States of threads, system calls, page faults and wake-ups, and regions in functions that are no events themselves."""
+    from test_os import needs
+
+    needs("scheduler", "syscalls")
+    done = run_sonde("run", "-q", "--trace", "--os", "-F", "200", "-o", tmp_path / "run", "--", compiled("trace_talk.c", "-O1"))
+    assert done.status == 0, done.err
+    found = keeps_all_rows(tmp_path / "run.sdb", tmp_path)
+    assert {"state", "system", "instant", "interval"} <= {row["kind"] for row in found}
+    assert any(row["path"].startswith("page fault;") for row in found if row["kind"] == "instant")
+    assert any(row["path"].startswith("system call;") for row in found if row["kind"] == "system")
+    assert any("link" in row for row in found if row["kind"] == "state"), "a wake-up"
+    (thread,) = {row["tid"] for row in found if row["name"] == "ask"}
+    touches = [row["path"].split(";") for row in found if row["name"] == "touch"]
+    assert len(touches) == 10 and all("main" in path and path[-2:] == ["ask", "touch"] for path in touches)
+    assert any(row["tid"] != thread for row in found if row["name"] == "answer")
+
+
+def test_round_trip_below_python(tmp_path):
+    """Intervals whose callers are Python's functions, of which there are no events."""
+    source, library, script = tmp_path / "calls.c", tmp_path / "calls.so", tmp_path / "calls.py"
+    source.write_text("#include <sonde/sonde.h>\nvoid work(void);\n"
+                      "void work(void)\n{\n\tSONDE_REGION(\"outer\");\n\tSONDE_REGION(\"inner\");\n}\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-I", ROOT / "include", source, "-o", library, "-ldl"], check=True)
+    script.write_text(f"import ctypes\nwork = ctypes.CDLL('{library}').work\n\n\ndef calls():\n    work()\n\n\n"
+                      "def twice():\n    calls()\n    calls()\n\n\ntwice()\n")
+    done = run_sonde("run", "-q", "--trace", "-F", "200", "-o", tmp_path / "run", "--", "/usr/bin/python3", script)
+    assert done.status == 0, done.err
+    found = keeps_all_rows(tmp_path / "run.sdb", tmp_path)
+    paths = {name: [row["path"].split(";") for row in found if row["name"] == name] for name in ("outer", "inner")}
+    assert len(paths["outer"]) == len(paths["inner"]) == 2
+    assert all(path[:3] == ["<module>", "twice", "calls"] for path in paths["outer"] + paths["inner"])
+    assert all(path[-2:] == ["outer", "inner"] for path in paths["inner"])
+    # others see them as well: Chrome's viewer by the stack frames, Perfetto's by the interned call stack
+    content = json.loads((tmp_path / "chrome").read_text())
+    outer = next(event for event in content["traceEvents"] if event["name"] == "outer")
+    names, number = [], outer["sf"]
+    while number:
+        names.append(content["stackFrames"][str(number)]["name"])
+        number = content["stackFrames"][str(number)].get("parent")
+    assert names[::-1] == paths["outer"][0]
+    slices = [slice for slice in Reader(tmp_path / "perfetto").slices if slice.name in ("outer", "inner")]
+    assert len(slices) == 4
 
 
 @pytest.mark.parametrize("kind", ["chrome", "perfetto"])

@@ -32,18 +32,27 @@ trace.events.append({"ph": "P", "name": "sample", "pid": 5, "tid": 10, "ts": 3, 
 trace.members["sonde"] = "1"
 trace.members["stackFrames"] = {"1": {"name": "main"}, "2": {"name": "work", "category": "python", "parent": "1", "file": "w", "line": 7}}
 trace.events.insert(0, {"ph": "M", "name": "process_labels", "pid": 5, "args": {"labels": "GPU 0, of 12, rank 3, pid 77, host n"}})
+trace.call("cpu_op", "below.py", 20, 30, thread=12)
+trace.events[-1]["sf"] = 2
+for phase, time in (("b", 1), ("e", 5)):
+    trace.events.append({"ph": phase, "name": "blocked: futex", "cat": "thread_state", "id": 3, "pid": 5, "tid": 10, "ts": time,
+                         "args": {"correlation": 7}, "sf": 1})
+trace.members["stackFrames"]["2"] |= {"function_line": 3, "flags": 16}
 trace.write(folder / "sonde.json")
 import test_import_perfetto as made  # noqa: E402
 
 threads, start, end, text = made.thread(1, 7, 8, "main"), made.BEGIN, made.END, {1: 1, 2: "x"}
 interned = {13: 1, 12: {1: text, 2: text, 3: text, 29: text, 5: text, 17: text, 16: text, 18: text, 24: text, 1000: text, 1001: text,
-                        19: {1: 1, 2: 1, 7: 1}, 6: {1: 1, 2: 1, 3: 1, 5: 1, 6: 12, 8: "python"}, 7: {1: 1, 2: [1, 1]}, 23: {1: 1, 2: 7}}}
+                        19: {1: 1, 2: 1, 7: 1}, 6: {1: 1, 2: 1, 3: 1, 5: 1, 6: 12, 8: "python", 7000: 0, 7001: 12, 7002: 16}, 7: {1: 1, 2: [1, 1]}, 23: {1: 1, 2: 7}}}
 for name, packets in {
     "slices": [made.event(1, start, 1, 1, f4=[{1: 1, 17: 1}, {10: "d", 11: {10: "a", 12: [{4: 1}, {5: 0.5}]}}], f3=1, packet=interned),
                made.event(2, start, 1, "b", f47=made.Fixed(9)), made.event(3, end, 1), made.event(3, end, 1),
                made.event(4, made.COUNTER, 5, f30=3), made.event(4, made.STATE, 6, "on"), made.event(5, made.INSTANT, 7, "i", f56=1),
                made.descriptor(5, 1, f2="c", f8={3: 3, 4: 2, 5: 1}), made.descriptor(6, 1001, f2="row"),
                made.descriptor(7, 1, f14="device 0, context 1, stream 2")],
+    "sonde": [{8: 1, 10: 2, 126: {1: {1: "sonde", 3: "1"}}, **interned}, made.descriptor(5, 1, f2="overlapping"),
+              made.event(1, start, 1, "x", f22="cpu_op", f56=1), made.event(2, start, 5, "a: b", f22="thread_state", f56=1, f47=made.Fixed(9)),
+              made.event(3, end, 5), made.event(4, end, 1), made.event(5, made.INSTANT, 1, "i", f56=0)],
     "samples": [{8: 1, 10: 2, **interned, 66: {1: 3, 2: 7, 3: 8, 4: 1}}, {10: 2, 44: {1: 7, 2: 9, 6: 5}},
                 {8: 9, 10: 2, 54: {1: [1, 1], 2: [0, 4]}}, {10: 2, 11: {1: 2, 6: {1: 1, 2: 88, 3: 30, 18: 7, 19: 10}}}],
     "gpu": [{8: 1, 10: 2, **interned, 53: {1: 1, 2: 9, 13: 1, 14: 1, 11: 1, 5: 1, 19: 1, 6: text,
