@@ -19,7 +19,7 @@ static const char source[] =
     "			    global float *sums)\n"
     "{\n"
     "	float sum = 0;\n"
-    "	for (int i = get_global_id(0); i < count; i += 16 * get_global_size(0))\n"
+    "	for (int i = get_global_id(0); i < count; i += 64 * get_global_size(0))\n"
     "		sum += data[first + i] * data[first + i];\n"
     "	sums[get_global_id(0)] += sum;\n"
     "}\n";

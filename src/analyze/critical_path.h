@@ -10,8 +10,9 @@
  *                              launch usually takes; for what is before it in its stream; and,
  *                              inferred where neither explains its start, for what ended last on
  *                              the device's other streams
- *   a call that synchronises, or copies and waits for that
- *                              for the operation that ended last before it returned
+ *   a call that synchronises   for the operation that ended last before it returned
+ *   a call that does not return before what it launched has ended
+ *                              for that operation; path_operations.h says how that is told
  *   a collective's transfer    for the arrival of all ranks at it
  *   a thread that receives     for the begin of the call that sent
  *   a thread that goes on after a silence

@@ -16,7 +16,7 @@ enum { RANK_ARRIVAL, RANK_MEETING, RANK_OTHER };
 /* A part of a thread within the window, in the common time. */
 struct part {
 	uint64_t start_ns, end_ns;
-	uint64_t call_start_ns, link;
+	struct sn_path_call call; /* that it is a part of */
 	uint32_t context, profile, node;
 	uint32_t activity;
 	bool is_quiet; /* no operator and no call of a device: perhaps only waiting */
@@ -32,7 +32,7 @@ struct silence {
 
 /* When an operation ended. */
 struct ending {
-	uint64_t end_ns;
+	uint64_t end_ns, link;
 	uint32_t activity;
 };
 
@@ -210,7 +210,7 @@ static struct stream *stream_of(struct streams *streams, uint32_t profile)
 static struct ending other_stream(const struct streams *streams, uint32_t profile,
 				  uint64_t before_ns)
 {
-	struct ending found = {0, SONDE_NONE};
+	struct ending found = {.activity = SONDE_NONE};
 	for (size_t i = 0; i < streams->count; i++) {
 		const struct stream *one = streams->items + i;
 		size_t known = one->recent_count < RECENT ? one->recent_count : RECENT;
@@ -265,11 +265,11 @@ static int compare_ends(const void *left, const void *right)
 	return a->activity < b->activity ? -1 : a->activity > b->activity;
 }
 
-static int note_end(struct build *build, uint64_t end_ns, uint32_t activity)
+static int note_end(struct build *build, const struct ending *ending)
 {
 	if (sn_vec_reserve(&build->ends, &build->end_capacity, build->end_count + 1) < 0)
 		return SN_ERR_MEMORY;
-	build->ends[build->end_count++] = (struct ending){end_ns, activity};
+	build->ends[build->end_count++] = *ending;
 	return 0;
 }
 
@@ -293,10 +293,10 @@ static int add_one(struct build *build, const struct sn_operation *one, size_t d
 	if (first == SONDE_NONE ||
 	    connect_operation(build, one, first, latency > INT64_MAX / 4 ? 0 : latency, streams,
 			      stream) ||
-	    note_end(build, end, last))
+	    note_end(build, &(struct ending){end, one->link, last}))
 		return SN_ERR_MEMORY;
 	stream = stream_of(streams, one->profile);
-	stream->recent[stream->recent_count++ % RECENT] = (struct ending){end, last};
+	stream->recent[stream->recent_count++ % RECENT] = (struct ending){end, one->link, last};
 	if (stream->activity == SONDE_NONE || end >= stream->end_ns) {
 		stream->activity = last;
 		stream->end_ns = end;
@@ -346,8 +346,7 @@ static int take_part(void *data, const struct sn_host_part *read)
 	struct part part = {
 	    .start_ns = common(build, start),
 	    .end_ns = common(build, end),
-	    .call_start_ns = read->call_start_ns,
-	    .link = read->link,
+	    .call = {read->call_start_ns, read->call_end_ns, read->link},
 	    .context = read->context,
 	    .profile = read->profile,
 	    .node = build->answers->nodes.of_context[read->context],
@@ -357,7 +356,7 @@ static int take_part(void *data, const struct sn_host_part *read)
 	struct part *last = build->part_count ? build->parts + build->part_count - 1 : NULL;
 	/* nothing can come between parts of one node that nothing is launched in */
 	bool joins = last && last->profile == part.profile && last->node == part.node &&
-		     last->end_ns == part.start_ns && !last->link && !part.link &&
+		     last->end_ns == part.start_ns && !last->call.link && !part.call.link &&
 		     last->is_quiet == part.is_quiet;
 	if (joins) {
 		last->end_ns = part.end_ns;
@@ -387,11 +386,12 @@ static uint32_t add_part(struct build *build, const struct part *part, uint64_t 
 
 static int note_launch(struct build *build, const struct part *part)
 {
-	const struct sn_launch *launch = sn_launches_find(build->answers->launches, part->link);
-	if (!launch || launch->start_ns != part->call_start_ns)
+	const struct sn_launch *launch =
+	    sn_launches_find(build->answers->launches, part->call.link);
+	if (!launch || launch->start_ns != part->call.start_ns)
 		return 0;
 	uint32_t count = build->links.count,
-		 number = sn_intern_add(&build->links, &part->link, sizeof(part->link));
+		 number = sn_intern_add(&build->links, &part->call.link, sizeof(part->call.link));
 	if (number == SN_INTERN_NONE ||
 	    sn_vec_reserve(&build->launches, &build->launch_capacity, number + 1ull) < 0)
 		return SN_ERR_MEMORY;
@@ -528,22 +528,13 @@ struct pendings {
 	size_t count, capacity;
 };
 
-static bool waits_for_device(const struct build *build, const struct part *part)
-{
-	const struct sonde_db *db = build->answers->db;
-	if (sn_host_is_synchronizing(db, part->context))
-		return true;
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, part->context)->frame);
-	return frame->kind == SN_FRAME_GPU_API && part->link &&
-	       strstr(sonde_db_string(db, frame->name), "emcpy");
-}
-
-/* The operations are not there yet when threads are read, so the ends are found from the list. */
+/* What a call waited for. The operations are not there yet when threads are read, so they are found
+ * later, by when they ended. */
 struct wait {
 	uint32_t to;
-	uint64_t begin_ns, ended_ns;
-	bool is_for_all; /* streams */
+	uint64_t begin_ns, ended_ns; /* 0: it waited for nothing */
+	uint64_t link;		     /* of the operation; 0: what ended last */
+	bool is_for_all;	     /* streams */
 };
 
 struct waits {
@@ -590,18 +581,19 @@ static bool waits_for_all(const struct build *build, const struct part *part)
 	return strstr(name, "DeviceSynchronize") || strstr(name, "CtxSynchronize");
 }
 
-static int take_wait(struct build *build, struct chain *chain, struct part *part, uint64_t ended,
-		     struct threads *threads)
+static int take_wait(struct build *build, struct chain *chain, struct part *part,
+		     const struct wait *wait, struct threads *threads)
 {
-	uint32_t made;
 	struct waits *waits = &threads->waits;
-	if (split_part(build, chain, part, ended) ||
-	    finish_part(build, chain, part, ended, &made) ||
-	    sn_vec_reserve(&waits->items, &waits->capacity, waits->count + 1) < 0)
+	uint64_t time = wait->ended_ns < part->end_ns ? wait->ended_ns : part->end_ns;
+	if (sn_vec_reserve(&waits->items, &waits->capacity, waits->count + 1) < 0)
 		return SN_ERR_MEMORY;
-	waits->items[waits->count++] =
-	    (struct wait){made, part->start_ns, ended, waits_for_all(build, part)};
-	return 0;
+	struct wait *made = waits->items + waits->count++;
+	*made = *wait;
+	return split_part(build, chain, part, time) ||
+		       finish_part(build, chain, part, time, &made->to)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* A part of a thread beside the main one that was silent before, or has waited, though no thread
@@ -664,6 +656,27 @@ static uint64_t waited_until(const struct build *build, const struct part *part)
 	return latest;
 }
 
+/* What the thread did not go on before, in this part. */
+static struct wait wait_of(const struct build *build, const struct part *part)
+{
+	struct wait wait = {.begin_ns = part->start_ns};
+	if (sn_host_is_synchronizing(build->answers->db, part->context)) {
+		wait.ended_ns = waited_until(build, part);
+		wait.is_for_all = waits_for_all(build, part);
+		return wait;
+	}
+	uint64_t ended =
+	    sn_path_waited_for_own(build->devices, build->answers->times.count, &part->call);
+	/* of a call of several parts the one in which it ended; of the last also a little later */
+	bool is_last = part->end_ns == common(build, part->call.end_ns);
+	if (ended && common(build, ended) > part->start_ns &&
+	    (is_last || common(build, ended) <= part->end_ns)) {
+		wait.ended_ns = common(build, ended);
+		wait.link = part->call.link;
+	}
+	return wait;
+}
+
 /* The handovers to the thread whose parts these are, in order of time. */
 static size_t list_handovers(const struct build *build, uint32_t profile,
 			     struct handover *handovers)
@@ -689,12 +702,12 @@ static int chain_thread(struct build *build, uint32_t first, uint32_t end,
 	for (uint32_t i = first; i < end; i++) {
 		struct part *part = build->parts + i;
 		int result;
-		uint64_t ended = waits_for_device(build, part) ? waited_until(build, part) : 0;
+		struct wait wait = wait_of(build, part);
 		/* the first part that goes on after the giver fell silent */
 		if (at < handover_count && part->end_ns > handovers[at].time_ns)
 			result = take_handover(build, &chain, part, handovers + at++, threads);
-		else if (ended)
-			result = take_wait(build, &chain, part, ended, threads);
+		else if (wait.ended_ns)
+			result = take_wait(build, &chain, part, &wait, threads);
 		else
 			result = take_part_alone(build, &chain, part, threads);
 		if (result)
@@ -742,7 +755,8 @@ static int connect_beginning(struct build *build, const struct threads *threads,
 	return edge(build, part->activity, to, part->end_ns > start, 0, SN_PATH_HANDOVER);
 }
 
-/* To the operation that ended last; where all streams were waited for, to the last of each. */
+/* To the operation waited for, or that ended last; where all streams were waited for, to the last
+ * of each. */
 static int connect_wait(struct build *build, const struct wait *wait)
 {
 	uint32_t streams[LOOK_BACK];
@@ -758,7 +772,8 @@ static int connect_wait(struct build *build, const struct wait *wait)
 	for (size_t i = low; i-- && low - i <= 4 * LOOK_BACK && count < most;) {
 		const struct ending *one = build->ends + i;
 		uint32_t stream = build->graph->activities[one->activity].profile;
-		bool is_known = one->end_ns <= wait->begin_ns;
+		bool is_known =
+		    one->end_ns <= wait->begin_ns || (wait->link && one->link != wait->link);
 		for (size_t k = 0; k < count && !is_known; k++)
 			is_known = streams[k] == stream;
 		if (is_known)

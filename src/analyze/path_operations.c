@@ -4,6 +4,14 @@
 
 #include "base/vec.h"
 
+/* Clocks of devices are fitted to the processes', and some recorders round to microseconds. */
+enum { CLOCKS_APART_NS = 1000 };
+/* From the end of an operation to the return of the call that sleeps until then: an interrupt, the
+ * scheduler, and what the call has left to do. */
+enum { WAKING_NS = 25000 };
+/* Of operations that start during a call no more are looked at. */
+enum { MOST_WITHIN = 4 * SN_PATH_LOOK_BACK };
+
 static bool is_in_window(const struct sn_answers *answers, const struct sn_path_window *window,
 			 const struct sn_operation *one)
 {
@@ -76,6 +84,54 @@ int sn_path_operations(const struct sn_answers *answers, size_t device,
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	sn_operations_free(read);
 	return result ? result : sn_launches_check(answers->launches, error);
+}
+
+/* The last operation of a device that the call launched, NULL: none. */
+static const struct sn_operation *find_own(const struct sn_path_operations *device,
+					   const struct sn_path_call *call)
+{
+	const struct sn_operation *found = NULL;
+	size_t low = 0, high = device->count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (device->items[middle].operation.start_ns < call->end_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = low; i-- && low - i <= MOST_WITHIN;) {
+		const struct sn_operation *one = &device->items[i].operation;
+		if (one->start_ns + CLOCKS_APART_NS < call->start_ns)
+			break;
+		if (one->link == call->link && device->items[i].is_in_window &&
+		    (!found || one->end_ns > found->end_ns))
+			found = one;
+	}
+	return found;
+}
+
+static bool has_waited_for(const struct sn_path_call *call, const struct sn_operation *one)
+{
+	if (one->end_ns > call->end_ns + CLOCKS_APART_NS || one->end_ns <= call->start_ns)
+		return false;
+	bool is_most = one->end_ns - one->start_ns >= (call->end_ns - call->start_ns) / 2;
+	if (one->end_ns > call->end_ns)
+		return is_most;
+	uint64_t soon = (one->end_ns - call->start_ns) / 4;
+	soon = soon > WAKING_NS ? soon : WAKING_NS;
+	return call->end_ns - one->end_ns < soon && (is_most || one->work == SN_WORK_COPY);
+}
+
+uint64_t sn_path_waited_for_own(const struct sn_path_operations *devices, size_t count,
+				const struct sn_path_call *call)
+{
+	const struct sn_operation *last = NULL;
+	for (size_t d = 0; d < count && call->link; d++) {
+		const struct sn_operation *one = find_own(devices + d, call);
+		if (one && (!last || one->end_ns > last->end_ns))
+			last = one;
+	}
+	return last && has_waited_for(call, last) ? last->end_ns : 0;
 }
 
 void sn_path_operations_release(struct sn_path_operations *operations)

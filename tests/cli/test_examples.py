@@ -71,6 +71,12 @@ def test_a_copy_in_each_iteration(tmp_path):
     assert each["direction"] == "host to device" and "copy_batch" in each["node"]
     assert (each["iterations"], each["of"], each["count"], each["bytes"]) == (40, 40, 1, 16 << 20)
     assert each["share"] > 0.1
+    # the call that copies returns when that is done: it is the copy that would have to be faster
+    rows = {row["node"]: row for row in view(before, "critical-path")["critical_path"]["rows"]}
+    copied, = [row for node, row in rows.items() if node.startswith("copy host->device in copy_batch")]
+    assert copied["gain_ns"] > 0.09 * copied["time_ns"]
+    sentences = " ".join(text(before, "summary").split())
+    assert "Which node to change: copy host->device in copy_batch is on the critical path" in sentences
     answer = view(after, "transfers")
     assert not answer["transfer_iterations"]["rows"]
     assert "iterations copy nothing" in text(after, "transfers")

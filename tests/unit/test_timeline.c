@@ -7,6 +7,7 @@
 #include "analyze/host.h"
 #include "analyze/host_times.h"
 #include "analyze/memory.h"
+#include "analyze/path_operations.h"
 #include "analyze/queue.h"
 #include "analyze/thread_states.h"
 #include "format/measurement.h"
@@ -762,6 +763,89 @@ static void test_critical_path(void **unused)
 	sn_critical_path_release(&path);
 }
 
+/*
+ * Calls of which names say nothing, in tens of microseconds: upload (0..110) does not return before
+ * its copy (10..100) has ended; enqueue (130..170) does, since what it launched, 140..145, was over
+ * long before. Then the thread is in g until 190.
+ */
+static void test_critical_path_of_blocking_calls(void **unused)
+{
+	enum { UNIT = 10000 };
+	begin();
+	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
+	uint32_t f = context(main, SN_FRAME_OPERATOR, "f"),
+		 g = context(main, SN_FRAME_OPERATOR, "g");
+	uint32_t upload = context(main, SN_FRAME_GPU_API, "upload"),
+		 enqueue = context(main, SN_FRAME_GPU_API, "myMemcpyAsync");
+	uint32_t copy = context(upload, SN_FRAME_GPU_OP, "large copy"),
+		 small = context(enqueue, SN_FRAME_GPU_OP, "small copy");
+	event(thread, upload, 0, 110 * UNIT, 1);
+	event(thread, f, 110 * UNIT, 130 * UNIT, 0);
+	event(thread, enqueue, 130 * UNIT, 170 * UNIT, 2);
+	event(thread, g, 170 * UNIT, 190 * UNIT, 0);
+	event(stream, copy, 10 * UNIT, 100 * UNIT, 1);
+	event(stream, small, 140 * UNIT, 145 * UNIT, 2);
+	trace_fixture_value(&fixture, stream, copy, fixture.copy_time, 90 * UNIT);
+	trace_fixture_value(&fixture, stream, small, fixture.copy_time, 5 * UNIT);
+	analyse();
+	struct sn_critical_path path;
+	struct sn_error error;
+	double gain, time;
+	assert_int_equal(sn_critical_path(&answers, &path, &error), 0);
+	assert_true(path.length_ns == 190 * UNIT);
+	assert_true(path.kinds_ns[SN_PATH_COPY] == 90 * UNIT);
+	assert_true(path.kinds_ns[SN_PATH_LAUNCH] == 10 * UNIT);
+	assert_true(path.kinds_ns[SN_PATH_HOST] == (10 + 20 + 40 + 20) * UNIT);
+	time = on_path(&path, "large copy", &gain);
+	assert_true(time == 90 * UNIT && gain == 90 * UNIT);
+	time = on_path(&path, "upload", &gain);
+	assert_true(time == 10 * UNIT && gain == 10 * UNIT);
+	time = on_path(&path, "small copy", &gain);
+	assert_true(time == 0 && gain == 0);
+	time = on_path(&path, "myMemcpyAsync", &gain);
+	assert_true(time == 40 * UNIT && gain == 40 * UNIT);
+	sn_critical_path_release(&path);
+}
+
+/* Calls in microseconds, from 10 on, and what they launched: whether they waited for that. */
+static void test_calls_that_wait_for_their_own(void **unused)
+{
+	static const struct {
+		unsigned call_end, start, end, link;
+		enum sn_device_work work;
+		bool has_waited;
+	} cases[] = {
+	    {1010, 110, 910, 1, SN_WORK_COPY, true},
+	    {1010, 110, 910, 2, SN_WORK_COPY, false}, /* launched by another call */
+	    {1010, 908, 910, 1, SN_WORK_COPY, true},  /* behind other work until then */
+	    {1010, 408, 410, 1, SN_WORK_COPY, false}, /* over long before the call was */
+	    {1010, 110, 800, 1, SN_WORK_COPY, false}, /* 210 later, and 790 before */
+	    {1010, 110, 820, 1, SN_WORK_COPY, true},
+	    {27, 16, 18, 1, SN_WORK_COPY, true}, /* the thread is woken */
+	    {50, 16, 18, 1, SN_WORK_COPY, false},
+	    {1010, 110, 1011, 1, SN_WORK_COPY, true},	/* by its clock after the call */
+	    {1010, 1000, 1011, 1, SN_WORK_COPY, false}, /* really after the call */
+	    {1010, 110, 1012, 1, SN_WORK_COPY, false},
+	    {1010, 110, 960, 1, SN_WORK_COMPUTE, true}, /* CUDA_LAUNCH_BLOCKING */
+	    {27, 18, 22, 1, SN_WORK_COMPUTE, false},	/* a short kernel */
+	    {1010, 9, 910, 1, SN_WORK_COPY, true},	/* by its clock before the call */
+	    {1010, 8, 910, 1, SN_WORK_COPY, false},	/* really before: another one's */
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sn_path_call call = {10000, cases[i].call_end * 1000ull, 1};
+		struct sn_path_operation one = {.is_in_window = true};
+		one.operation.start_ns = cases[i].start * 1000ull;
+		one.operation.end_ns = cases[i].end * 1000ull;
+		one.operation.link = cases[i].link;
+		one.operation.work = cases[i].work;
+		struct sn_path_operations device = {&one, 1, 1};
+		assert_int_equal(sn_path_waited_for_own(&device, 1, &call),
+				 cases[i].has_waited ? one.operation.end_ns : 0);
+		call.link = 0;
+		assert_int_equal(sn_path_waited_for_own(&device, 1, &call), 0);
+	}
+}
+
 /* A step without anything that waits is the thread's all the way. */
 static void test_critical_path_of_a_step(void **unused)
 {
@@ -825,6 +909,8 @@ int main(void)
 	    cmocka_unit_test(test_path_graph),
 	    cmocka_unit_test_teardown(test_critical_path, end),
 	    cmocka_unit_test_teardown(test_critical_path_of_a_step, end),
+	    cmocka_unit_test_teardown(test_critical_path_of_blocking_calls, end),
+	    cmocka_unit_test(test_calls_that_wait_for_their_own),
 	    cmocka_unit_test(test_intervals),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
