@@ -2,14 +2,15 @@
 /* Call paths of samples in Chrome's JSON; see chrome_stack.h. */
 #include "chrome_stack.h"
 
-#include "format/measurement.h"
 #include "report/json.h"
 #include "shown_callers.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct frame_key {
+	uint64_t offset;
 	uint32_t parent; /* number; 0 none */
 	uint32_t kind, flags, name, file, line, function_line, module;
 };
@@ -28,10 +29,10 @@ static int number_context(struct sn_chrome_stack *stack, uint32_t context)
 	while (count--) {
 		const struct sonde_db_context *node = sonde_db_context(stack->db, path[count]);
 		const struct sonde_db_frame *frame = sonde_db_frame(stack->db, node->frame);
-		struct frame_key key = {stack->numbers[node->parent], frame->kind,
-					/* that is of an offset, which is not told */
-					frame->flags & ~(uint32_t)SN_FRAME_RETURN_ADDRESS,
-					frame->name, frame->file, frame->line, frame->function_line,
+		struct frame_key key = {frame->offset, stack->numbers[node->parent],
+					frame->kind,   frame->flags,
+					frame->name,   frame->file,
+					frame->line,   frame->function_line,
 					frame->module};
 		uint32_t number = sn_intern_add(&stack->frames, &key, sizeof(key));
 		if (number == SN_INTERN_NONE)
@@ -101,6 +102,14 @@ static void put_text(FILE *out, const char *key, const char *text)
 	sn_json_quote(out, text);
 }
 
+static void put_module(FILE *out, const struct sonde_db *db, const struct sonde_db_module *module)
+{
+	const char *build_id = sonde_db_string(db, module->build_id);
+	put_text(out, "module", sonde_db_string(db, module->path));
+	if (*build_id)
+		put_text(out, "build_id", build_id);
+}
+
 void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out)
 {
 	if (!stack->frames.count)
@@ -122,10 +131,10 @@ void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out)
 			fprintf(out, ",\"function_line\":%u", key.function_line);
 		if (key.flags)
 			fprintf(out, ",\"flags\":%u", key.flags);
+		if (key.offset)
+			fprintf(out, ",\"offset\":%" PRIu64, key.offset);
 		if (key.module != SONDE_NONE)
-			put_text(out, "module",
-				 sonde_db_string(stack->db,
-						 sonde_db_module(stack->db, key.module)->path));
+			put_module(out, stack->db, sonde_db_module(stack->db, key.module));
 		fputc('}', out);
 	}
 	fputs("\n}", out);

@@ -350,6 +350,21 @@ static int64_t role(const struct roles *roles, enum role which, int64_t missing)
 	return roles->is_there[which] ? roles->values[which] : missing;
 }
 
+/* The name of a stream, which `sonde export` tells before its events as that of a thread. */
+static void name_stream(struct kineto *kineto, struct sn_recording_line *line, int64_t pid,
+			int64_t tid)
+{
+	char usual[64];
+	struct sn_recording_place place = {0, pid, tid, 0, 0};
+	uint32_t found = sn_intern_find(&kineto->recording.places, &place, sizeof(place));
+	if (found == SN_INTERN_NONE || kineto->recording.lines[found].name == SONDE_NONE)
+		return;
+	uint32_t name = kineto->recording.lines[found].name;
+	snprintf(usual, sizeof(usual), "stream %u", line->stream);
+	if (strcmp(sn_db_builder_text(kineto->recording.builder, name), usual))
+		line->name = name;
+}
+
 /* The thread or stream an event belongs to. Where a kernel does not say its device and stream, the
  * trace's "process" and "thread" do. */
 static struct sn_recording_line *line_of_event(struct kineto *kineto,
@@ -363,7 +378,10 @@ static struct sn_recording_line *line_of_event(struct kineto *kineto,
 		key = (struct sn_recording_place){
 		    1, role(roles, DEVICE, pid < 0 ? 0 : pid), role(roles, CONTEXT, 0),
 		    role(roles, STREAM, tid < 0 ? 0 : tid), kineto->is_own ? pid : 0};
-	return sn_recording_line(&kineto->recording, &key);
+	struct sn_recording_line *line = sn_recording_line(&kineto->recording, &key);
+	if (line && line->is_device && kineto->is_own && !line->event_count)
+		name_stream(kineto, line, pid, tid);
+	return line;
 }
 
 /* Transfers of Meta's accelerators tell direction and size apart: the name gets the direction. */

@@ -63,6 +63,7 @@ static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t n
 				       .linkage_name = SONDE_NONE,
 				       .module = SONDE_NONE,
 				       .file = SONDE_NONE};
+	struct sonde_db_module module = {.path = SONDE_NONE, .build_id = SONDE_NONE};
 	uint32_t parent = SONDE_NONE;
 	bool is_first = true;
 	enum sn_json_result result = sn_json_expect(parse, '{');
@@ -89,12 +90,16 @@ static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t n
 			frame.function_line = line_of(&value);
 		} else if (is(name, "flags")) {
 			frame.flags = (uint8_t)value.integer;
+		} else if (is(name, "offset")) {
+			frame.offset = (uint64_t)value.integer;
 		} else if (is(name, "module")) {
-			struct sonde_db_module module = {.path = string(builder, &value),
-							 .build_id = SONDE_NONE};
-			frame.module = sn_db_builder_module(builder, &module);
+			module.path = string(builder, &value);
+		} else if (is(name, "build_id")) {
+			module.build_id = string(builder, &value);
 		}
 	}
+	if (module.path != SONDE_NONE)
+		frame.module = sn_db_builder_module(builder, &module);
 	frames->frames[number].parent = parent;
 	frames->frames[number].frame = sn_db_builder_frame(builder, &frame);
 	return result;

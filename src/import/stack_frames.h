@@ -2,7 +2,7 @@
 /*
  * The "stackFrames" of Chrome's JSON: {"5": {"name": ..., "category": ..., "parent": "4"}, ...},
  * numbers or texts by which samples ("sf") name call paths. `sonde export` adds "file", "line",
- * "function_line", "flags" and "module"; its categories are kinds of frames.
+ * "function_line", "flags", "offset", "module" and "build_id"; its categories are kinds of frames.
  */
 #ifndef SN_IMPORT_STACK_FRAMES_H
 #define SN_IMPORT_STACK_FRAMES_H

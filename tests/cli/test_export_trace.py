@@ -187,11 +187,20 @@ def test_round_trip_of_an_executed_program(tmp_path):
             assert Counter(row[column] for row in before) == Counter(row[column] for row in after), (kind, column)
 
 
+def frames(path: Path) -> set[tuple]:
+    """All that Chrome's JSON tells of the frames of call stacks, but for their numbers."""
+    return {tuple(sorted((key, value) for key, value in frame.items() if key != "parent"))
+            for frame in json.loads(path.read_text())["stackFrames"].values()}
+
+
 def keeps_all_rows(database: Path, folder: Path) -> list[dict[str, str]]:
     """The events, which are the same after an import of what was exported: kinds, names, whole paths, links, attributes."""
     before = rows(database, folder)
     for kind in ("chrome", "perfetto"):
-        after = rows(do_import(export(database, kind, folder / kind)), folder)
+        again = do_import(export(database, kind, folder / kind))
+        if kind == "chrome":
+            assert frames(export(again, kind, folder / "again")) == frames(folder / kind)
+        after = rows(again, folder)
         lost = Counter(without(row, "profile") for row in before)
         made = Counter(without(row, "profile") for row in after)
         assert lost - made == Counter() == made - lost, kind
@@ -241,6 +250,18 @@ def test_round_trip_below_python(tmp_path):
     assert names[::-1] == paths["outer"][0]
     slices = [slice for slice in Reader(tmp_path / "perfetto").slices if slice.name in ("outer", "inner")]
     assert len(slices) == 4
+
+
+def test_round_trip_of_a_queue(tmp_path):
+    """Operations of a device's queue, which has a name, below calls that lie in functions."""
+    from test_opencl import PROGRAM, plain
+
+    plain()  # skips where there is no device
+    done = run_sonde("run", "-q", "--trace", "-F", "200", "-o", tmp_path / "run", "--", PROGRAM)
+    assert done.status == 0, done.err
+    found = [row for row in keeps_all_rows(tmp_path / "run.sdb", tmp_path) if row["name"] == "add_one"]
+    assert found and all(row["thread"] and "link" in row for row in found)
+    assert any("main" in row["path"].split(";") for row in found)
 
 
 @pytest.mark.parametrize("kind", ["chrome", "perfetto"])

@@ -37,7 +37,7 @@ trace.events[-1]["sf"] = 2
 for phase, time in (("b", 1), ("e", 5)):
     trace.events.append({"ph": phase, "name": "blocked: futex", "cat": "thread_state", "id": 3, "pid": 5, "tid": 10, "ts": time,
                          "args": {"correlation": 7}, "sf": 1})
-trace.members["stackFrames"]["2"] |= {"function_line": 3, "flags": 16}
+trace.members["stackFrames"]["2"] |= {"function_line": 3, "flags": 16, "offset": 77, "module": "/m", "build_id": "ab"}
 trace.write(folder / "sonde.json")
 import test_import_perfetto as made  # noqa: E402
 
