@@ -257,11 +257,22 @@ static int say_node(const struct sn_answers *answers, struct sn_page *page, stru
 	return result;
 }
 
+/* Where little of a run is recorded, the reader would take that for all of it. */
+static const char *say_covered(const struct sn_answers *answers, double all_ns, char text[80])
+{
+	double whole_ns = (double)(answers->end_ns - answers->start_ns);
+	text[0] = 0;
+	if (all_ns < 0.5 * whole_ns)
+		snprintf(text, 80, " (%s of the %s that the trace covers)",
+			 sn_answers_share(all_ns, whole_ns), sn_answers_time(whole_ns));
+	return text;
+}
+
 /* Without devices: what threads do, and what of that is most. */
 static int say_threads(const struct sn_answers *answers, struct sn_page *page,
 		       struct sn_error *error)
 {
-	char label[SN_NODE_CHARS], second[SN_NODE_CHARS + 40] = "";
+	char label[SN_NODE_CHARS], second[SN_NODE_CHARS + 40] = "", covered[80];
 	uint32_t contexts = sonde_db_context_count(answers->db);
 	double *times = calloc(contexts + 1ull, sizeof(*times)), all = 0;
 	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
@@ -280,9 +291,10 @@ static int say_threads(const struct sn_answers *answers, struct sn_page *page,
 	if (sums && count)
 		sn_page_sentence(
 		    page,
-		    "Where the time goes: no device is recorded; of %s of threads most "
+		    "Where the time goes: no device is recorded; of %s of threads%s most "
 		    "are in %s (%s)%s.",
-		    sn_answers_time(all), sn_node_map_mention(&answers->nodes, sums[0].node, label),
+		    sn_answers_time(all), say_covered(answers, all, covered),
+		    sn_node_map_mention(&answers->nodes, sums[0].node, label),
 		    sn_answers_share(sums[0].value, all), second);
 	free(sums);
 	free(times);

@@ -382,7 +382,7 @@ def test_samples_count_alike(sonde, tmp_path):
         "stackFrames": {"1": {"name": "f"}, "2": {"name": "g"}},
         "traceEvents": [{"ph": "P", "name": "cpu", "pid": 5, "tid": 5, "ts": time, "sf": "1" if name == "f" else "2"} for name, time in times]}))
     assert view(sonde, "summary", tmp_path / "t.json")["sentences"][0].startswith(
-        "Where the time goes: no device is recorded; of 400 us of threads most are in g (75.0%), then in f (25.0%)")
+        "Where the time goes: no device is recorded; of 400 us of threads (7.6% of the 5.29 ms that the trace covers) most are in g (75.0%), then in f (25.0%)")
 
 
 @pytest.mark.parametrize("form", ["html", "svg"])
@@ -401,3 +401,12 @@ def test_a_program_without_a_device(sonde, tmp_path):
     answer = view(sonde, "summary", trace.write(tmp_path / "t.json"))
     assert answer["sentences"][0].startswith("Where the time goes: no device is recorded; of 900 us of threads most are in aten::b (66.7%)")
     assert answer["sentences"][-1].startswith("Which node to change: aten::b is on the critical path of the trace for 600 us")
+
+
+def test_a_trace_of_which_little_is_recorded(sonde, tmp_path):
+    trace = Trace()
+    trace.call("cpu_op", "aten::a", 0, 300)
+    trace.call("cpu_op", "aten::b", 9400, 10000)
+    answer = view(sonde, "summary", trace.write(tmp_path / "t.json"))
+    assert answer["sentences"][0].startswith("Where the time goes: no device is recorded; of 900 us of threads (9.0% of the "
+                                             "10.0 ms that the trace covers) most are in aten::b (66.7%)")
