@@ -520,6 +520,7 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 	if (path.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) || path.shadows ||
 	    path.origin_count || thread->work.origin)
 		walk_native(&path, context);
+	thread->is_guess = !path.native.complete || path.native.scanned;
 	if (thread->work.origin && place_work(&path))
 		return path.node;
 	walk_python(&path, context != NULL);

@@ -91,6 +91,7 @@ struct sn_thread {
 	char name[16];
 	_Atomic uint64_t drops[SN_DROP_COUNT];
 	struct sn_unwinder unwinder;
+	bool is_guess;	  /* the path assembled last was cut or guessed in part */
 	bool interrupted; /* the path being assembled is that of interrupted code, not of a hook's
 			     caller */
 	uint32_t shadow_depth; /* may exceed SN_SHADOW_DEPTH; what lies beyond is counted */

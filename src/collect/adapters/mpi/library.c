@@ -137,8 +137,10 @@ const char *sn_mpi_library_name(void)
 		return name[0] ? name : "an MPI without a name";
 	text[strcspn(text, "\n,")] = 0;
 	struct sn_line line = SN_LINE(name);
+	/* without strspn: a sanitizer would take it for the program's */
 	for (char *word = text; *word; word += strcspn(word, " \t")) {
-		word += strspn(word, " \t");
+		while (*word == ' ' || *word == '\t')
+			word++;
 		size_t length = strcspn(word, " \t");
 		char part[64] = "";
 		bool is_version = *word == 'v' && word[1] >= '0' && word[1] <= '9';

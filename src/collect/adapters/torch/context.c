@@ -34,7 +34,8 @@ struct entry {
 	uint64_t slots_hash;
 	uint32_t node;
 	uint32_t next; /* the entry that was found after this one */
-	uint32_t slot_count;
+	uint16_t slot_count;
+	uint16_t doubts; /* how many times more a path that was guessed is put together anew */
 	uint16_t slots[SLOT_MAX]; /* words above the hook's stack address */
 } __attribute__((aligned(64)));
 
@@ -198,6 +199,8 @@ static uint32_t assemble(struct sn_thread *thread, bool of_shadow)
 static uint32_t checked(struct sn_thread *thread, uint32_t known, bool of_shadow)
 {
 	uint32_t node = assemble(thread, of_shadow);
+	if (thread->is_guess)
+		return known;
 	if (node != known && node != SN_NODE_NONE)
 		sn_drop(thread, SN_DROP_CONTEXT_MISMATCH, 1);
 	return node;
@@ -222,7 +225,7 @@ static struct entry *come_to(struct sn_torch_memo *memo, uint32_t number)
 }
 
 /* The entry of this path, or NULL. */
-static const struct entry *find(struct sn_torch_thread *self, uint64_t key, uintptr_t stack)
+static struct entry *find(struct sn_torch_thread *self, uint64_t key, uintptr_t stack)
 {
 	struct sn_torch_memo *memo = self->memo;
 	uint32_t next = memo->entries[memo->last].next;
@@ -235,10 +238,9 @@ static const struct entry *find(struct sn_torch_thread *self, uint64_t key, uint
 	return NULL;
 }
 
-static void remember(struct sn_torch_thread *self, uint64_t key, uintptr_t stack, uintptr_t end,
-		     uint32_t node)
+/* Where the path of this key is to be remembered. */
+static struct entry *room(struct sn_torch_memo *memo, uint64_t key)
 {
-	struct sn_torch_memo *memo = self->memo;
 	uint32_t *numbers = memo->numbers[(key >> 32) % MEMO_SETS];
 	uint32_t way = 0;
 	while (way < MEMO_WAYS && numbers[way])
@@ -247,8 +249,21 @@ static void remember(struct sn_torch_thread *self, uint64_t key, uintptr_t stack
 		way = memo->next_victim++ % MEMO_WAYS;
 	else
 		numbers[way] = ++memo->count;
-	struct entry *entry = come_to(memo, numbers[way]);
-	*entry = (struct entry){.key = key, .node = node};
+	return come_to(memo, numbers[way]);
+}
+
+/*
+ * Remembers the path that was put together just now. Code that was loaded a moment ago has no
+ * unwind rules yet, and a path through it is guessed: it is put together anew some times.
+ */
+static void remember(struct sn_torch_thread *self, struct entry *known, uint64_t key,
+		     uintptr_t stack, uintptr_t end, uint32_t node)
+{
+	enum { DOUBTS = 16 };
+	uint16_t doubts = !self->thread->is_guess ? 0 : known ? known->doubts - 1 : DOUBTS;
+	struct entry *entry = known ? known : room(self->memo, key);
+	*entry = (struct entry){
+	    .key = key, .node = node, .next = known ? known->next : 0, .doubts = doubts};
 	if (sn_config.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR))
 		note_slots(self, entry, stack, end);
 }
@@ -265,13 +280,13 @@ static uint32_t context(struct sn_torch_thread *self, const struct base *base, u
 		key = path_key(self, base, stack, pc, of_shadow);
 	if (!key)
 		return assemble(self->thread, of_shadow);
-	const struct entry *known = find(self, key, stack);
-	if (known)
+	struct entry *known = find(self, key, stack);
+	if (known && !known->doubts)
 		return sn_unwind_shadow() ? checked(self->thread, known->node, of_shadow)
 					  : known->node;
 	uint32_t node = assemble(self->thread, of_shadow);
 	if (node != SN_NODE_NONE && (base->operator|| is_walkable(self)))
-		remember(self, key, stack, base->operator? base->operator->stack : UINTPTR_MAX,
+		remember(self, known, key, stack, base->operator? base->operator->stack : UINTPTR_MAX,
 			 node);
 	return node;
 }
