@@ -21,6 +21,11 @@ struct code {
 	uintptr_t file, name, lines;
 	uint32_t first_line, rest;
 };
+/* As CPython's bytes. */
+struct table {
+	uintptr_t references, type, length, hash;
+	unsigned char data[40];
+};
 struct frame {
 	const struct code *code;
 	const struct frame *previous;
@@ -47,6 +52,7 @@ uintptr_t sn_python_thread_state(const struct sn_python_target *target)
 }
 
 static struct sn_python_cache cache;
+static struct table tables[FRAMES + 2]; /* the last ones are empty */
 static struct sn_python_target target;
 
 static void take_layout(enum sn_python_frames frames)
@@ -66,6 +72,8 @@ static void take_layout(enum sn_python_frames frames)
 	    .code_name = offsetof(struct code, name),
 	    .code_lines = offsetof(struct code, lines),
 	    .code_first_line = offsetof(struct code, first_line),
+	    .bytes_length = offsetof(struct table, length),
+	    .bytes_data = offsetof(struct table, data),
 	};
 }
 
@@ -74,8 +82,9 @@ static void make(struct stack *stack, struct code *codes)
 {
 	*stack = (struct stack){0};
 	for (uint32_t i = 0; i < FRAMES; i++) {
+		tables[i] = (struct table){.length = 33};
 		codes[i] = (struct code){0x7f0000001000 + 16 * i, 0x7f0000002000 + 16 * i,
-					 0x7f0000003000 + 16 * i, 10 * i + 1, 0};
+					 (uintptr_t)&tables[i], 10 * i + 1, 0};
 		stack->frames[i] =
 		    (struct frame){.code = &codes[i],
 				   .previous = i + 1 < FRAMES ? &stack->frames[i + 1] : NULL,
@@ -134,6 +143,31 @@ static void test_whatever_differs_is_another_print(void **state)
 			stack.frames[i].code = &stack.codes[i];
 			assert_int_equal(print, print_of(stack.frames));
 		}
+	}
+}
+
+/* Code made anew lies where the old one lay, with all its parts: its table of lines says so. */
+static void test_lines_of_code_made_anew(void **state)
+{
+	static const size_t lengths[] = {1, 2, 7, 8, 9, 23, 24, 33};
+	struct stack stack;
+	take_layout(SN_FRAMES_SHIMMED);
+	make(&stack, stack.codes);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		struct table *table = &tables[2];
+		table->length = lengths[i];
+		uint64_t print = print_of(stack.frames);
+		assert_int_not_equal(print, 0);
+		for (size_t byte = 0; byte < lengths[i]; byte++) {
+			table->data[byte] ^= 4;
+			/* of a long table, what begins, halves and ends it */
+			bool is_read = byte < 8 || byte + 8 >= lengths[i] ||
+				       (byte >= lengths[i] / 2 - 4 && byte < lengths[i] / 2 + 4);
+			assert_int_equal(print == print_of(stack.frames), !is_read);
+			table->data[byte] ^= 4;
+		}
+		table->length--;
+		assert_int_not_equal(print, print_of(stack.frames));
 	}
 }
 
@@ -206,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_same_path_has_the_same_print_anywhere),
 	    cmocka_unit_test(test_whatever_differs_is_another_print),
+	    cmocka_unit_test(test_lines_of_code_made_anew),
 	    cmocka_unit_test(test_order_counts),
 	    cmocka_unit_test(test_native_calls_in_between_count),
 	    cmocka_unit_test(test_none_where_it_cannot_be_read),

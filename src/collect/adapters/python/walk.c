@@ -397,6 +397,30 @@ static inline uint64_t print_of(const struct sn_python_layout *layout, uintptr_t
 }
 
 /*
+ * Of a table of lines, its length and what begins, halves and ends it: code that is made while the
+ * program runs, time and again, comes to lie with all its parts where the last one lay that was
+ * freed. 0: it cannot be read.
+ */
+static inline uint64_t print_of_lines(const struct sn_python_layout *layout, struct sn_guard *guard,
+				      uintptr_t table, uint32_t n)
+{
+	uint64_t parts[3] = {0};
+	if (!sn_guard_readable(guard, table, layout->bytes_data))
+		return 0;
+	uint64_t bytes = sn_python_pointer(table, layout->bytes_length);
+	uintptr_t data = table + layout->bytes_data;
+	uintptr_t at[] = {data, data + bytes / 2 - 4, data + bytes - 8};
+	if (bytes < 8 && sn_guard_readable(guard, data, bytes | 1))
+		memcpy(parts, (const void *)data, bytes);
+	for (int i = 0; i < 3 && bytes >= 8; i++) {
+		if (!sn_guard_readable(guard, at[i], 8))
+			return 0;
+		memcpy(&parts[i], (const void *)at[i], 8);
+	}
+	return (fold(parts[0] + ((uint64_t)n << 48), parts[2]) + fold(parts[1], bytes)) | 1;
+}
+
+/*
  * A frame is alive from its call to its return, and a hook's caller is inside the call of each of
  * them: unlike a handler this meets no frame that is half made, and no chain that is torn.
  */
@@ -418,7 +442,11 @@ uint64_t sn_python_print_frames(const struct sn_python_target *target,
 		    sn_python_pointer(frame, layout->frame_code) & layout->pointer_mask;
 		if ((code & 7) || !sn_guard_readable(&cache->guard, code, layout->code_bytes))
 			return 0;
-		sum += print_of(layout, frame, code, n);
+		uint64_t lines = print_of_lines(layout, &cache->guard,
+						sn_python_pointer(code, layout->code_lines), n);
+		if (!lines)
+			return 0;
+		sum += print_of(layout, frame, code, n) + lines;
 	}
 	return (sum ^ n) | 1;
 }
