@@ -37,13 +37,51 @@ struct walk {
 /* What became of one frame of the interpreter's. */
 enum outcome { TAKEN, HIDDEN, UNREADABLE, NO_MEMORY };
 
-static inline bool code_unchanged(const struct sn_python_layout *layout,
-				  const struct sn_python_code *known, uintptr_t code)
+/* Both halves of the product: each bit of either factor reaches all of the sum's. */
+static inline uint64_t fold(uint64_t a, uint64_t b)
 {
+	__uint128_t product =
+	    (__uint128_t)(a ^ 0x9E3779B97F4A7C15ull) * (b ^ 0xC2B2AE3D27D4EB4Full);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/*
+ * Of a table of lines, its length and what begins, halves and ends it: code that is made while the
+ * program runs, time and again, comes to lie with all its parts where the last one lay that was
+ * freed. 0: it cannot be read.
+ */
+static inline uint64_t print_of_lines(const struct sn_python_layout *layout, struct sn_guard *guard,
+				      uintptr_t table, uint32_t n)
+{
+	uint64_t parts[3] = {0};
+	if (!sn_guard_readable(guard, table, layout->bytes_data))
+		return 0;
+	uint64_t bytes = sn_python_pointer(table, layout->bytes_length);
+	uintptr_t data = table + layout->bytes_data;
+	uintptr_t at[] = {data, data + bytes / 2 - 4, data + bytes - 8};
+	if (bytes < 8 && sn_guard_readable(guard, data, bytes | 1))
+		memcpy(parts, (const void *)data, bytes);
+	for (int i = 0; i < 3 && bytes >= 8; i++) {
+		if (!sn_guard_readable(guard, at[i], 8))
+			return 0;
+		memcpy(&parts[i], (const void *)at[i], 8);
+	}
+	return (fold(parts[0] + ((uint64_t)n << 48), parts[2]) + fold(parts[1], bytes)) | 1;
+}
+
+static inline bool code_unchanged(const struct walk *walk, const struct sn_python_code *known,
+				  uintptr_t code)
+{
+	const struct sn_python_layout *layout = walk->layout;
+
 	return known->code == code && sn_python_pointer(code, layout->code_file) == known->file &&
 	       sn_python_pointer(code, layout->code_name) == known->name &&
 	       sn_python_pointer(code, layout->code_lines) == known->lines &&
-	       (uint32_t)sn_python_int(code, layout->code_first_line) == known->first_line;
+	       (uint32_t)sn_python_int(code, layout->code_first_line) == known->first_line &&
+	       /* what interrupted code refers to may be gone, and asking costs a system call */
+	       (walk->cache->interrupted ||
+		print_of_lines(layout, &walk->cache->guard, known->lines, 0) == known->table);
 }
 
 static bool table_of(struct walk *walk, uintptr_t object, const unsigned char **table,
@@ -85,6 +123,7 @@ static enum outcome code_read(struct walk *walk, uintptr_t code, struct sn_pytho
 	if (sn_python_pointer(code, layout->object_type) != layout->code_type ||
 	    !table_of(walk, out->lines, &table, &bytes))
 		return UNREADABLE;
+	out->table = print_of_lines(layout, &cache->guard, out->lines, 0);
 	if (is_glue(layout, table, bytes)) {
 		out->index = INDEX_HIDDEN;
 		return TAKEN;
@@ -120,7 +159,7 @@ static __attribute__((noinline)) enum outcome line_read(struct walk *walk, uintp
 	/* the code may be one that is being freed, and what it refers to gone; see walk_chain */
 	if (walk->cache->interrupted)
 		sn_guard_forget_all(&walk->cache->guard);
-	if (!code_unchanged(walk->layout, known, code)) {
+	if (!code_unchanged(walk, known, code)) {
 		struct sn_python_code fresh;
 		enum outcome outcome = code_read(walk, code, &fresh);
 		if (outcome != TAKEN)
@@ -157,7 +196,7 @@ static inline int32_t instruction_offset(const struct sn_python_layout *layout, 
 static inline bool is_line(const struct walk *walk, const struct sn_python_line *line,
 			   uintptr_t code, int32_t offset)
 {
-	return line->offset == offset && code_unchanged(walk->layout, &line->code, code);
+	return line->offset == offset && code_unchanged(walk, &line->code, code);
 }
 
 /* The entry of an instruction, read where it is not known. Two that share a place are both kept:
@@ -369,15 +408,6 @@ int sn_python_walk_frames(const struct sn_python_target *target, struct sn_pytho
 
 #define PRINT_DEPTH 512u
 
-/* Both halves of the product: each bit of either factor reaches all of the sum's. */
-static inline uint64_t fold(uint64_t a, uint64_t b)
-{
-	__uint128_t product =
-	    (__uint128_t)(a ^ 0x9E3779B97F4A7C15ull) * (b ^ 0xC2B2AE3D27D4EB4Full);
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 /* Of one frame, the n-th: what tells its code object, and its instruction. Terms are independent of
  * each other, so that the processor works at several frames at once. */
 static inline uint64_t print_of(const struct sn_python_layout *layout, uintptr_t frame,
@@ -394,30 +424,6 @@ static inline uint64_t print_of(const struct sn_python_layout *layout, uintptr_t
 	       fold(sn_python_pointer(code, layout->code_file) + ((uint64_t)n << 48),
 		    sn_python_pointer(code, layout->code_name)) +
 	       fold(sn_python_pointer(code, layout->code_lines) + ((uint64_t)n << 48), first);
-}
-
-/*
- * Of a table of lines, its length and what begins, halves and ends it: code that is made while the
- * program runs, time and again, comes to lie with all its parts where the last one lay that was
- * freed. 0: it cannot be read.
- */
-static inline uint64_t print_of_lines(const struct sn_python_layout *layout, struct sn_guard *guard,
-				      uintptr_t table, uint32_t n)
-{
-	uint64_t parts[3] = {0};
-	if (!sn_guard_readable(guard, table, layout->bytes_data))
-		return 0;
-	uint64_t bytes = sn_python_pointer(table, layout->bytes_length);
-	uintptr_t data = table + layout->bytes_data;
-	uintptr_t at[] = {data, data + bytes / 2 - 4, data + bytes - 8};
-	if (bytes < 8 && sn_guard_readable(guard, data, bytes | 1))
-		memcpy(parts, (const void *)data, bytes);
-	for (int i = 0; i < 3 && bytes >= 8; i++) {
-		if (!sn_guard_readable(guard, at[i], 8))
-			return 0;
-		memcpy(&parts[i], (const void *)at[i], 8);
-	}
-	return (fold(parts[0] + ((uint64_t)n << 48), parts[2]) + fold(parts[1], bytes)) | 1;
 }
 
 /*

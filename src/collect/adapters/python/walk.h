@@ -16,13 +16,15 @@
 
 /*
  * A code object as it was when it was read. Its address may be reused by another code object after
- * it is freed; then at least one of the objects it refers to differs, or it is one of the same
- * file, name, first line and line table, which gives the same answers.
+ * it is freed; then at least one of the objects it refers to differs, or what begins, halves and
+ * ends its table of lines (looked at by hooks only, not by samples), or it is one of the same file,
+ * name, first line and line table, which gives the same answers.
  */
 struct sn_python_code {
 	uintptr_t code, file, name, lines;
 	uint32_t first_line;
 	uint32_t index; /* from sn_cct_code */
+	uint64_t table; /* what tells the table of lines from another at its place */
 };
 
 struct sn_python_line {
