@@ -2,6 +2,7 @@
 /* Where an autograd node keeps its numbers, found by what they must be; and its name, by its table.
  */
 #include "collect/adapters/torch/torch.h"
+#include "collect/real_symbol.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +76,7 @@ uintptr_t sn_torch_symbol(const char *name)
 	return strstr(name, "_ZTV") ? (uintptr_t)&base_table : (uintptr_t)base_name;
 }
 
-void *sn_torch_real(const char *name)
+void *sn_real_symbol(const char *name)
 {
 	return NULL;
 }

@@ -4,7 +4,6 @@
 #include "mpi.h"
 
 #include "collect/adapter.h"
-#include "collect/adapters/torch/torch.h"
 #include "collect/line.h"
 #include "collect/property.h"
 
@@ -70,7 +69,7 @@ static _Atomic bool is_there;
 
 static int attach(void)
 {
-	bool found = sn_torch_real("PMPI_Get_library_version") != NULL;
+	bool found = sn_real_symbol("PMPI_Get_library_version") != NULL;
 	atomic_store_explicit(&is_there, found, memory_order_relaxed);
 	return found ? 0 : -EAGAIN;
 }

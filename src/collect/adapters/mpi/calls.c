@@ -37,7 +37,7 @@ static any_function *find_plain(const struct sn_mpi_entry *entry)
 		return NULL;
 	memcpy(name, wide, length - 2);
 	name[length - 2] = 0;
-	return (any_function *)sn_mpi_real(of->reals + PLAIN + entry->is_profiling, name);
+	return (any_function *)sn_real_symbol_once(of->reals + PLAIN + entry->is_profiling, name);
 }
 
 static any_function *find(const struct sn_mpi_entry *entry)
@@ -45,10 +45,10 @@ static any_function *find(const struct sn_mpi_entry *entry)
 	const struct sn_mpi_function *of = entry->function;
 	bool is_plain = atomic_load_explicit(of->reals + PLAIN + entry->is_profiling,
 					     memory_order_relaxed) != NULL;
-	any_function *real = is_plain
-				 ? NULL
-				 : (any_function *)sn_mpi_real(of->reals + entry->is_profiling,
-							       of->name + !entry->is_profiling);
+	any_function *real =
+	    is_plain ? NULL
+		     : (any_function *)sn_real_symbol_once(of->reals + entry->is_profiling,
+							   of->name + !entry->is_profiling);
 	return real ? real : find_plain(entry);
 }
 

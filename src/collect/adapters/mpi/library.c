@@ -2,22 +2,10 @@
 /* Which MPI it is; see mpi.h. */
 #include "mpi.h"
 
-#include "collect/adapters/torch/torch.h"
 #include "collect/line.h"
 
 #include <dlfcn.h>
 #include <string.h>
-
-void *sn_mpi_real(_Atomic(void *) *known, const char *name)
-{
-	void *function = atomic_load_explicit(known, memory_order_relaxed);
-	if (__builtin_expect(function != NULL, 1))
-		return function;
-	/* relaxed: whoever races here finds the same. Also in what Python loads for itself */
-	function = sn_torch_real(name);
-	atomic_store_explicit(known, function, memory_order_relaxed);
-	return function;
-}
 
 static struct sn_mpi_library library;
 static _Atomic int state_of_search; /* 0 not looked yet, 1 known, -1 none */
@@ -26,7 +14,7 @@ static _Atomic int state_of_search; /* 0 not looked yet, 1 known, -1 none */
 static void *variable(const char *name)
 {
 	void *found = dlsym(RTLD_DEFAULT, name);
-	return found ? found : sn_torch_real(name);
+	return found ? found : sn_real_symbol(name);
 }
 
 static bool is_open_mpi(void)

@@ -30,16 +30,12 @@
 
 #include "collect/intercept.h"
 #include "collect/message.h"
+#include "collect/real_symbol.h"
 
 typedef uintptr_t sn_word;
 
-/* The next definition of a function of MPI that is not stood in front of, looked up once. */
-#define SN_MPI_REAL(type, name)                                                                    \
-	({                                                                                         \
-		static _Atomic(void *) known;                                                      \
-		(type *)sn_mpi_real(&known, name);                                                 \
-	})
-void *sn_mpi_real(_Atomic(void *) *known, const char *name);
+/* The program's definition of a function of MPI. */
+#define SN_MPI_REAL(type, name) ((type *)SN_REAL_SYMBOL(name))
 
 /* ---- library.c ---- */
 

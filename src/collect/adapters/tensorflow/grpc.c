@@ -23,27 +23,16 @@
 #include "tensorflow.h"
 
 #include "collect/adapter.h"
-#include "collect/adapters/torch/torch.h"
 #include "collect/intercept.h"
 #include "collect/message.h"
 #include "collect/property.h"
+#include "collect/real_symbol.h"
 #include "collect/trace.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define REAL(name)                                                                                 \
-	({                                                                                         \
-		static _Atomic(void *) known;                                                      \
-		void *found = atomic_load_explicit(&known, memory_order_relaxed);                  \
-		if (!found) {                                                                      \
-			found = sn_torch_real(name);                                               \
-			atomic_store_explicit(&known, found, memory_order_relaxed);                \
-		}                                                                                  \
-		found;                                                                             \
-	})
 
 /* The ends of messages of TensorFlow's know each other by nothing but tasks: no other library's do
  * so among the same processes. */
@@ -150,7 +139,7 @@ typedef uintptr_t any(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uin
 	uintptr_t name(uintptr_t a, uintptr_t b, uintptr_t request, uintptr_t answer, uintptr_t e, \
 		       uintptr_t f)                                                                \
 	{                                                                                          \
-		any *function = (any *)REAL(symbol);                                               \
+		any *function = (any *)SN_REAL_SYMBOL(symbol);                                     \
 		struct sn_tf_request decoded;                                                      \
 		if (sn_messages_are_wanted() &&                                                    \
 		    decode_at((const void *)request, (const void *)function, is_buffer, &decoded)) \
@@ -191,7 +180,7 @@ ASKED_BY(20250814)
 	{                                                                                          \
 		struct sn_message message;                                                         \
 		bool is_one = sn_messages_are_wanted() && take(b, false, &message);                \
-		uintptr_t result = ((any *)REAL(symbol))(a, b, c, d, e, f);                        \
+		uintptr_t result = ((any *)SN_REAL_SYMBOL(symbol))(a, b, c, d, e, f);              \
 		if (is_one)                                                                        \
 			record("gRPC receive", &message);                                          \
 		return result;                                                                     \
@@ -214,7 +203,7 @@ SN_EXPORT any sn_tf_encode __asm__(ENCODE);
 uintptr_t sn_tf_encode(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f)
 {
 	size_t (*bytes_of)(uintptr_t) =
-	    (size_t(*)(uintptr_t))REAL("_ZNK10tensorflow6Tensor10TotalBytesEv");
+	    (size_t(*)(uintptr_t))SN_REAL_SYMBOL("_ZNK10tensorflow6Tensor10TotalBytesEv");
 	struct sn_message message;
 	bool is_one = false;
 	if (sn_messages_are_wanted()) {
@@ -225,7 +214,7 @@ uintptr_t sn_tf_encode(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintp
 	}
 	if (is_one)
 		begin_answer(&message);
-	uintptr_t result = ((any *)REAL(ENCODE))(a, b, c, d, e, f);
+	uintptr_t result = ((any *)SN_REAL_SYMBOL(ENCODE))(a, b, c, d, e, f);
 	if (is_one)
 		record("gRPC send", &message);
 	return result;
@@ -240,7 +229,7 @@ size_t sn_tf_byte_size(uintptr_t answer)
 	bool is_one = sn_messages_are_wanted() && take(answer, true, &message);
 	if (is_one)
 		begin_answer(&message);
-	size_t result = ((size_t(*)(uintptr_t))REAL(BYTE_SIZE))(answer);
+	size_t result = ((size_t(*)(uintptr_t))SN_REAL_SYMBOL(BYTE_SIZE))(answer);
 	if (is_one)
 		record("gRPC send", &message);
 	return result;
@@ -258,11 +247,11 @@ static int tensorflow_attach(void)
 	static const char *const known[] = {ASKED_SYMBOL("20230802"), ASKED_SYMBOL("20250127"),
 					    ASKED_SYMBOL("20250814")};
 	int loaded = NOT_LOADED;
-	if (!sn_torch_real(ENCODE))
+	if (!sn_real_symbol(ENCODE))
 		return -EAGAIN;
 	bool is_known = false;
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		is_known |= sn_torch_real(known[i]) != NULL;
+		is_known |= sn_real_symbol(known[i]) != NULL;
 	atomic_compare_exchange_strong(&duty, &loaded, is_known ? NOTHING_SENT : NOT_KNOWN);
 	return is_known ? 0 : -ENOTSUP;
 }

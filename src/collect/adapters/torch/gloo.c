@@ -19,21 +19,11 @@
 #include "collect/intercept.h"
 #include "collect/message.h"
 #include "collect/property.h"
+#include "collect/real_symbol.h"
 #include "collect/trace.h"
 
 #include <netinet/in.h>
 #include <string.h>
-
-#define REAL(name)                                                                                 \
-	({                                                                                         \
-		static _Atomic(void *) known;                                                      \
-		void *found = atomic_load_explicit(&known, memory_order_relaxed);                  \
-		if (!found) {                                                                      \
-			found = sn_torch_real(name);                                               \
-			atomic_store_explicit(&known, found, memory_order_relaxed);                \
-		}                                                                                  \
-		found;                                                                             \
-	})
 
 #define TCP	     "_ZN4gloo9transport3tcp"
 #define BUFFER	     TCP "13UnboundBuffer"
@@ -125,9 +115,11 @@ void sn_gloo_connect(void *pair, const struct bytes *other_end)
 		const void *vtable;
 		struct end end;
 	};
-	connecting *function = (connecting *)REAL(TCP "4Pair7connectERKSt6vectorIcSaIcEE");
+	connecting *function =
+	    (connecting *)SN_REAL_SYMBOL(TCP "4Pair7connectERKSt6vectorIcSaIcEE");
 	const struct address *(*address)(const void *) =
-	    (const struct address *(*)(const void *))REAL("_ZNK4gloo9transport3tcp4Pair7addressEv");
+	    (const struct address *(*)(const void *))SN_REAL_SYMBOL(
+		"_ZNK4gloo9transport3tcp4Pair7addressEv");
 	struct end other;
 	if (sn_messages_are_wanted() && address &&
 	    (size_t)(other_end->end - other_end->begin) >= sizeof(other)) {
@@ -144,7 +136,7 @@ static uint32_t connection_to(const struct context *context, uint32_t peer)
 {
 	/* std::unique_ptr<Pair> &Context::getPair(int), that of the base class: it only looks */
 	const uintptr_t *(*function)(const struct context *, int) =
-	    (const uintptr_t *(*)(const struct context *, int))REAL(
+	    (const uintptr_t *(*)(const struct context *, int))SN_REAL_SYMBOL(
 		"_ZN4gloo9transport7Context7getPairEi");
 	if (!function || context->rank < 0 || context->rank >= context->size ||
 	    peer >= (uint32_t)context->size)
@@ -231,7 +223,7 @@ static void run(operation *function, void *options, const char *name)
 	SN_EXPORT operation sn_gloo_##name __asm__(symbol);                                        \
 	void sn_gloo_##name(void *options)                                                         \
 	{                                                                                          \
-		run((operation *)REAL(symbol), options, "gloo:" #name);                            \
+		run((operation *)SN_REAL_SYMBOL(symbol), options, "gloo:" #name);                  \
 	}
 COLLECTIVE(allgather, "_ZN4gloo9allgatherERNS_16AllgatherOptionsE")
 COLLECTIVE(allgatherv, "_ZN4gloo10allgathervERNS_17AllgathervOptionsE")
@@ -317,15 +309,15 @@ static void transfer_to_or_from(transfer *function, bool is_sent, struct buffer 
 SN_EXPORT transfer sn_gloo_send __asm__(BUFFER "4sendEimmm");
 void sn_gloo_send(struct buffer *buffer, int peer, uint64_t slot, size_t offset, size_t bytes)
 {
-	transfer_to_or_from((transfer *)REAL(BUFFER "4sendEimmm"), true, buffer, peer, slot, offset,
-			    bytes);
+	transfer_to_or_from((transfer *)SN_REAL_SYMBOL(BUFFER "4sendEimmm"), true, buffer, peer,
+			    slot, offset, bytes);
 }
 
 SN_EXPORT transfer sn_gloo_receive __asm__(BUFFER "4recvEimmm");
 void sn_gloo_receive(struct buffer *buffer, int peer, uint64_t slot, size_t offset, size_t bytes)
 {
-	transfer_to_or_from((transfer *)REAL(BUFFER "4recvEimmm"), false, buffer, peer, slot,
-			    offset, bytes);
+	transfer_to_or_from((transfer *)SN_REAL_SYMBOL(BUFFER "4recvEimmm"), false, buffer, peer,
+			    slot, offset, bytes);
 }
 
 /* From any of a list of ranks, a std::vector<int> that C++ passes by its address. */
@@ -334,7 +326,7 @@ SN_EXPORT receive_any sn_gloo_receive_any __asm__(BUFFER "4recvESt6vectorIiSaIiE
 void sn_gloo_receive_any(struct buffer *buffer, void *ranks, uint64_t slot, size_t offset,
 			 size_t bytes)
 {
-	receive_any *function = (receive_any *)REAL(BUFFER "4recvESt6vectorIiSaIiEEmmm");
+	receive_any *function = (receive_any *)SN_REAL_SYMBOL(BUFFER "4recvESt6vectorIiSaIiEEmmm");
 	if (sn_messages_are_wanted()) {
 		struct sn_message message = describe(buffer, SN_MESSAGE_ANYBODY, slot,
 						     bytes_of(buffer, offset, bytes), false);
@@ -395,13 +387,13 @@ static bool wait_for(waiting *function, bool is_sent, struct buffer *buffer, int
 SN_EXPORT waiting sn_gloo_wait_send __asm__(BUFFER "8waitSendEPi" MILLISECONDS);
 bool sn_gloo_wait_send(struct buffer *buffer, int *peer, int64_t milliseconds)
 {
-	return wait_for((waiting *)REAL(BUFFER "8waitSendEPi" MILLISECONDS), true, buffer, peer,
-			milliseconds);
+	return wait_for((waiting *)SN_REAL_SYMBOL(BUFFER "8waitSendEPi" MILLISECONDS), true, buffer,
+			peer, milliseconds);
 }
 
 SN_EXPORT waiting sn_gloo_wait_receive __asm__(BUFFER "8waitRecvEPi" MILLISECONDS);
 bool sn_gloo_wait_receive(struct buffer *buffer, int *peer, int64_t milliseconds)
 {
-	return wait_for((waiting *)REAL(BUFFER "8waitRecvEPi" MILLISECONDS), false, buffer, peer,
-			milliseconds);
+	return wait_for((waiting *)SN_REAL_SYMBOL(BUFFER "8waitRecvEPi" MILLISECONDS), false,
+			buffer, peer, milliseconds);
 }

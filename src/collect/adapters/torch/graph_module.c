@@ -11,6 +11,7 @@
 #include "graph.h"
 
 #include "collect/adapter.h"
+#include "collect/real_symbol.h"
 #include "collect/region.h"
 
 #include <dlfcn.h>
@@ -42,7 +43,7 @@ static struct sn_bump memory;
 static void *symbol(const char *name)
 {
 	void *found = dlsym(RTLD_DEFAULT, name);
-	return found ? found : sn_torch_real(name);
+	return found ? found : sn_real_symbol(name);
 }
 
 void sn_torch_module_init(void)

@@ -9,70 +9,8 @@
  */
 #include "graph.h"
 
-#include "collect/elf_symbol.h"
 #include "collect/intercept.h"
-
-#include <link.h>
-
-struct search {
-	const char *name;
-	uintptr_t found;
-};
-
-static bool module_of(const struct dl_phdr_info *info, struct sn_module *module)
-{
-	*module = (struct sn_module){.start = UINTPTR_MAX, .bias = info->dlpi_addr};
-	for (int index = 0; index < info->dlpi_phnum; index++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[index];
-		if (segment->p_type != PT_LOAD)
-			continue;
-		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-		if (start < module->start)
-			module->start = start & ~(uintptr_t)4095;
-		if (start + segment->p_memsz > module->end)
-			module->end = start + segment->p_memsz;
-	}
-	return module->end != 0;
-}
-
-static int search_module(struct dl_phdr_info *info, size_t bytes, void *argument)
-{
-	struct search *search = argument;
-	struct sn_module module;
-	uintptr_t self = (uintptr_t)&search_module;
-	if (!module_of(info, &module) || (self >= module.start && self < module.end))
-		return 0;
-	/* the kernel's own object has no file and nothing of ours */
-	if (!info->dlpi_name || (!*info->dlpi_name && info->dlpi_addr))
-		return 0;
-	search->found = sn_elf_symbol(&module, search->name, NULL);
-	return search->found != 0;
-}
-
-/* The first in load order that is not ours. dlsym(RTLD_NEXT) does not see it, since Python loads
- * its extensions without RTLD_GLOBAL. */
-void *sn_torch_real(const char *name)
-{
-	struct search search = {.name = name};
-	dl_iterate_phdr(search_module, &search);
-	return (void *)search.found;
-}
-
-static void *real(_Atomic(void *) *known, const char *name)
-{
-	void *function = atomic_load_explicit(known, memory_order_relaxed);
-	if (__builtin_expect(function != NULL, 1))
-		return function;
-	function = sn_torch_real(name);
-	atomic_store_explicit(known, function, memory_order_relaxed);
-	return function;
-}
-
-#define REAL(name)                                                                                 \
-	({                                                                                         \
-		static _Atomic(void *) known;                                                      \
-		real(&known, name);                                                                \
-	})
+#include "collect/real_symbol.h"
 
 static inline bool is_on(_Atomic bool *duty)
 {
@@ -93,7 +31,7 @@ static inline void notice(uintptr_t from)
 SN_EXPORT void sn_torch_set_stub(void *stub) __asm__(SET_STUB);
 void sn_torch_set_stub(void *stub)
 {
-	void (*function)(void *) = REAL(SET_STUB);
+	void (*function)(void *) = SN_REAL_SYMBOL(SET_STUB);
 	if (function)
 		function(stub);
 	notice(CALLER);
@@ -103,7 +41,7 @@ void sn_torch_set_stub(void *stub)
 SN_EXPORT uint64_t sn_torch_get_and_increment(void) __asm__(SN_TORCH_SEQUENCE);
 uint64_t sn_torch_get_and_increment(void)
 {
-	uint64_t (*function)(void) = REAL(SN_TORCH_SEQUENCE);
+	uint64_t (*function)(void) = SN_REAL_SYMBOL(SN_TORCH_SEQUENCE);
 	uint64_t sequence = function();
 	notice(CALLER);
 	if (is_on(&sn_torch_duties.autograd))
@@ -121,7 +59,7 @@ sn_torch_personality(int version, int actions, uint64_t class, void *exception, 
 {
 	enum { CLEANUP_PHASE = 2, CONTINUE_UNWIND = 8 };
 	/* gives the stack pointer of the frame that is being left */
-	uintptr_t (*frame_of)(void *) = REAL("_Unwind_GetCFA");
+	uintptr_t (*frame_of)(void *) = SN_REAL_SYMBOL("_Unwind_GetCFA");
 	if ((actions & CLEANUP_PHASE) && frame_of)
 		sn_torch_backward_unwound(frame_of(context));
 	return CONTINUE_UNWIND;
@@ -136,7 +74,8 @@ sn_torch_evaluate(void *engine, void *task, void *node, void *inputs,
 void sn_torch_evaluate(void *engine, void *task, void *node, void *inputs, void *queue)
 {
 	__asm__ volatile(".cfi_personality 0x1b, sn_torch_personality");
-	void (*function)(void *, void *, void *, void *, void *) = REAL(SN_TORCH_EVALUATE);
+	void (*function)(void *, void *, void *, void *, void *) =
+	    SN_REAL_SYMBOL(SN_TORCH_EVALUATE);
 	notice(CALLER);
 	uint32_t token = sn_torch_backward_begin(node, SN_CALLER_STACK, CALLER);
 	function(engine, task, node, inputs, queue);
@@ -149,7 +88,7 @@ void sn_torch_evaluate(void *engine, void *task, void *node, void *inputs, void 
 SN_EXPORT void *sn_torch_get_state(void *result, const void *generator) __asm__(GET_STATE);
 void *sn_torch_get_state(void *result, const void *generator)
 {
-	void *(*function)(void *, const void *) = REAL(GET_STATE);
+	void *(*function)(void *, const void *) = SN_REAL_SYMBOL(GET_STATE);
 	function(result, generator);
 	sn_torch_compile_begins(SN_CALLER_STACK);
 	return result;
@@ -159,7 +98,7 @@ void *sn_torch_get_state(void *result, const void *generator)
 SN_EXPORT void sn_torch_set_state(void *generator, const void *state) __asm__(SET_STATE);
 void sn_torch_set_state(void *generator, const void *state)
 {
-	void (*function)(void *, const void *) = REAL(SET_STATE);
+	void (*function)(void *, const void *) = SN_REAL_SYMBOL(SET_STATE);
 	function(generator, state);
 	sn_torch_compile_ends();
 }
@@ -170,7 +109,7 @@ void sn_torch_set_state(void *generator, const void *state)
 SN_EXPORT const void *sn_torch_tracing(void) __asm__(TRACING);
 const void *sn_torch_tracing(void)
 {
-	const void *(*function)(void) = REAL(TRACING);
+	const void *(*function)(void) = SN_REAL_SYMBOL(TRACING);
 	if (sn_torch_graph_on())
 		sn_torch_module_called();
 	return function();
@@ -182,7 +121,7 @@ SN_EXPORT void *sn_torch_step_callbacks(void *answer,
 					uint8_t scope) __asm__(SN_TORCH_STEP_CALLBACKS);
 void *sn_torch_step_callbacks(void *answer, uint8_t scope)
 {
-	void *(*function)(void *, uint8_t) = REAL(SN_TORCH_STEP_CALLBACKS);
+	void *(*function)(void *, uint8_t) = SN_REAL_SYMBOL(SN_TORCH_STEP_CALLBACKS);
 	if (!sn_torch_callbacks_known())
 		return function(answer, scope);
 	return sn_torch_callbacks_answer(answer, scope, SN_CALLER_STACK, function);
@@ -194,7 +133,7 @@ SN_EXPORT void sn_torch_record_function(void *self,
 					uint8_t scope) __asm__(SN_TORCH_RECORD_FUNCTION);
 void sn_torch_record_function(void *self, uint8_t scope)
 {
-	void (*function)(void *, uint8_t) = REAL(SN_TORCH_RECORD_FUNCTION);
+	void (*function)(void *, uint8_t) = SN_REAL_SYMBOL(SN_TORCH_RECORD_FUNCTION);
 	if (sn_torch_callbacks_known())
 		scope = sn_torch_callbacks_scope(scope, SN_CALLER_STACK, CALLER);
 	function(self, scope);
@@ -213,7 +152,7 @@ static uint64_t no_function(void)
 	__attribute__((used, visibility("hidden"))) void *variable(void);                          \
 	void *variable(void)                                                                       \
 	{                                                                                          \
-		void *function = REAL(symbol);                                                     \
+		void *function = SN_REAL_SYMBOL(symbol);                                           \
 		sn_torch_callbacks_others(1);                                                      \
 		return function ? function : (void *)no_function;                                  \
 	}
@@ -247,7 +186,7 @@ void sn_torch_add_local(void)
 SN_EXPORT void sn_torch_remove(uint64_t handle) __asm__(SN_TORCH_REMOVE);
 void sn_torch_remove(uint64_t handle)
 {
-	void (*function)(uint64_t) = REAL(SN_TORCH_REMOVE);
+	void (*function)(uint64_t) = SN_REAL_SYMBOL(SN_TORCH_REMOVE);
 	function(handle);
 	sn_torch_callbacks_others(-1);
 }
@@ -257,7 +196,7 @@ void sn_torch_remove(uint64_t handle)
 SN_EXPORT void *sn_torch_alloc_cpu(size_t bytes) __asm__(ALLOC_CPU);
 void *sn_torch_alloc_cpu(size_t bytes)
 {
-	void *(*function)(size_t) = REAL(ALLOC_CPU);
+	void *(*function)(size_t) = SN_REAL_SYMBOL(ALLOC_CPU);
 	void *memory = function(bytes);
 	notice(CALLER);
 	if (atomic_load_explicit(&sn_torch_duties.memory, memory_order_relaxed))
@@ -270,7 +209,7 @@ void *sn_torch_alloc_cpu(size_t bytes)
 SN_EXPORT void sn_torch_free_cpu(void *memory) __asm__(FREE_CPU);
 void sn_torch_free_cpu(void *memory)
 {
-	void (*function)(void *) = REAL(FREE_CPU);
+	void (*function)(void *) = SN_REAL_SYMBOL(FREE_CPU);
 	/* before the memory can be given to another thread, which would claim its place in the
 	 * table */
 	if (atomic_load_explicit(&sn_torch_duties.memory, memory_order_relaxed))
@@ -301,14 +240,14 @@ SN_EXPORT report_function sn_torch_report_signed __asm__(REPORT_SIGNED);
 void sn_torch_report_signed(void *memory, int64_t bytes, uint64_t allocated, uint64_t reserved,
 			    uint32_t device)
 {
-	report(REAL(REPORT_SIGNED), memory, bytes, allocated, reserved, device, SN_CALLER_STACK,
-	       CALLER);
+	report(SN_REAL_SYMBOL(REPORT_SIGNED), memory, bytes, allocated, reserved, device,
+	       SN_CALLER_STACK, CALLER);
 }
 
 SN_EXPORT report_function sn_torch_report_unsigned __asm__(REPORT_UNSIGNED);
 void sn_torch_report_unsigned(void *memory, int64_t bytes, uint64_t allocated, uint64_t reserved,
 			      uint32_t device)
 {
-	report(REAL(REPORT_UNSIGNED), memory, bytes, allocated, reserved, device, SN_CALLER_STACK,
-	       CALLER);
+	report(SN_REAL_SYMBOL(REPORT_UNSIGNED), memory, bytes, allocated, reserved, device,
+	       SN_CALLER_STACK, CALLER);
 }

@@ -15,6 +15,7 @@
 #include "torch.h"
 
 #include "collect/arena.h"
+#include "collect/real_symbol.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -250,7 +251,7 @@ void sn_torch_node_init(void)
 	const uintptr_t *table = (const uintptr_t *)sn_torch_symbol("_ZTVN5torch8autograd4NodeE");
 	cxx_delete = (void (*)(void *))dlsym(RTLD_DEFAULT, "_ZdlPv");
 	if (!cxx_delete)
-		cxx_delete = (void (*)(void *))sn_torch_real("_ZdlPv");
+		cxx_delete = (void (*)(void *))sn_real_symbol("_ZdlPv");
 	if (!name || !table)
 		return;
 	for (uint32_t slot = 0; slot < VTABLE_SLOTS; slot++)

@@ -88,9 +88,6 @@ struct sn_torch_thread *sn_torch_thread(struct sn_thread *thread);
 uintptr_t sn_torch_symbol(const char *name);
 /* The same, with its size. AS-safe: yes. */
 uintptr_t sn_torch_symbol_size(const char *name, size_t *bytes);
-/* The definition that the program would use of a symbol that we stand in front of, or of any other;
- * NULL for none. Not for signal handlers. */
-void *sn_torch_real(const char *name);
 
 /* --- context.c --- */
 
