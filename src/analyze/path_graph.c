@@ -153,6 +153,21 @@ int sn_path_graph_settle(struct sn_path_graph *graph)
 	return 0;
 }
 
+/* When the edge lets `to` start, from the times played so far. */
+static double ready_at(const struct sn_path_graph *graph, const struct sn_path_edge *edge,
+		       double lag, const double *starts, const double *ends)
+{
+	if (edge->from_start)
+		return starts[edge->from] + lag;
+	if (lag >= 0)
+		return ends[edge->from] + lag;
+	/* only the part of `from` up to then was waited for, so only that can become shorter */
+	const struct sn_path_activity *from = graph->activities + edge->from;
+	double length = (double)(from->end_ns - from->start_ns);
+	return starts[edge->from] +
+	       (ends[edge->from] - starts[edge->from]) * ((length + lag) / length);
+}
+
 double sn_path_graph_play(const struct sn_path_graph *graph, uint32_t node,
 			  enum sn_path_kind lag_kind, double factor, double *starts, double *ends)
 {
@@ -167,8 +182,7 @@ double sn_path_graph_play(const struct sn_path_graph *graph, uint32_t node,
 			double lag = (double)edge->lag_ns;
 			if (edge->kind == lag_kind && lag > 0)
 				lag *= factor;
-			double ready =
-			    (edge->from_start ? starts[edge->from] : ends[edge->from]) + lag;
+			double ready = ready_at(graph, edge, lag, starts, ends);
 			if (e == first || ready > start)
 				start = ready;
 		}

@@ -8,6 +8,10 @@
  * the edges of an activity the one that allowed it to start last gets what is missing. Played again
  * with shorter activities it gives what would have been, as long as nothing but the activities gets
  * faster and everything else is done in the order observed.
+ *
+ * What was waited for may seem to end a little later than what waited goes on, for clocks differ
+ * and are rounded: the lag is negative then, and the part of `from` before it is what the edge
+ * stands for.
  */
 #ifndef SN_ANALYZE_PATH_GRAPH_H
 #define SN_ANALYZE_PATH_GRAPH_H

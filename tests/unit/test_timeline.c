@@ -714,6 +714,23 @@ static void test_path_graph(void **unused)
 	sn_path_graph_release(&graph);
 }
 
+/* What ended at 110 by another clock was waited for until 100: A 0..100, B 20..110 launched by it,
+ * C 100..150 after B. Of B the path has 80, so no more than these can be gained. */
+static void test_path_graph_of_clocks_apart(void **unused)
+{
+	struct sn_path_graph graph = {0};
+	double starts[3], ends[3];
+	uint32_t a = activity(&graph, 0, 100, 0), b = activity(&graph, 20, 110, 1);
+	uint32_t c = activity(&graph, 100, 150, 0);
+	edge(&graph, a, b, 20, SN_PATH_LAUNCH, true);
+	edge(&graph, b, c, 0, SN_PATH_HELD, false);
+	assert_int_equal(sn_path_graph_settle(&graph), 0);
+	assert_true(PLAY(SONDE_NONE, SN_PATH_KINDS, 1) == 150);
+	assert_true(PLAY(1, SN_PATH_KINDS, 0.5) == 110);
+	assert_true(PLAY(1, SN_PATH_KINDS, 0) == 100); /* C from 20, but A ends last */
+	sn_path_graph_release(&graph);
+}
+
 static double on_path(const struct sn_critical_path *path, const char *name, double *gain_all)
 {
 	uint32_t node = answers.nodes.of_context[trace_fixture_named(&fixture, name)];
@@ -907,6 +924,7 @@ int main(void)
 	    cmocka_unit_test_teardown(test_iterations, end),
 	    cmocka_unit_test_teardown(test_memory, end),
 	    cmocka_unit_test(test_path_graph),
+	    cmocka_unit_test(test_path_graph_of_clocks_apart),
 	    cmocka_unit_test_teardown(test_critical_path, end),
 	    cmocka_unit_test_teardown(test_critical_path_of_a_step, end),
 	    cmocka_unit_test_teardown(test_critical_path_of_blocking_calls, end),
