@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "host.h"
 #include "report/label.h"
+#include "track_blocks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,24 +36,14 @@ struct access_sum {
 
 struct pass {
 	const struct sn_answers *answers;
+	uint32_t process; /* whose thread is read */
 	struct sn_attributes attributes;
 	struct sn_intern keys;
 	struct access_sum *sums; /* by key */
 	size_t capacity;
 };
 
-/* Threads of one process are one; it is called by the first of them that has a track. */
-static uint32_t process_of(const struct pass *pass, uint32_t profile)
-{
-	for (uint32_t i = 0; i < profile; i++)
-		if (sonde_db_profile(pass->answers->db, i)->kind == 0 &&
-		    sn_host_is_same_process(pass->answers->db, i, profile))
-			return i;
-	return profile;
-}
-
-static int take(struct pass *pass, const struct sonde_event_block *block, size_t at,
-		uint32_t process)
+static int take(struct pass *pass, const struct sonde_event_block *block, size_t at)
 {
 	uint64_t access, bytes = 0, posted = 0;
 	if (!sn_attributes_get(&pass->attributes, ACCESS, at, &access) || access < TO ||
@@ -60,7 +51,7 @@ static int take(struct pass *pass, const struct sonde_event_block *block, size_t
 		return 0;
 	struct access_key key = {
 	    .peer = UINT64_MAX,
-	    .process = process,
+	    .process = pass->process,
 	    .frame = sonde_db_context(pass->answers->db, block->contexts[at])->frame,
 	    .access = (uint32_t)access,
 	};
@@ -83,23 +74,16 @@ static int take(struct pass *pass, const struct sonde_event_block *block, size_t
 	return 0;
 }
 
-static int read_thread(struct pass *pass, uint32_t number, struct sn_error *error)
+static int take_block(void *data, const struct sonde_track *track,
+		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
-	const struct sonde_trace *trace = pass->answers->trace;
-	uint32_t process = process_of(pass, sonde_trace_track(trace, number)->profile);
-	struct sonde_event_cursor *cursor = sonde_event_cursor_new(trace, number, 0, UINT64_MAX, 0);
-	struct sonde_event_block block;
-	struct sonde_db_error why = {""};
-	int found = 0, result = cursor ? 0 : SN_ERR_MEMORY;
-	while (!result && (found = sonde_event_cursor_next(cursor, &block, &why)) > 0) {
-		sn_attributes_read(&pass->attributes, cursor, &block);
-		for (size_t i = 0; i < block.count && !result; i++)
-			result = take(pass, &block, i, process);
-	}
-	sonde_event_cursor_free(cursor);
-	if (result)
-		return sn_fail(error, result, "out of memory");
-	return found < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
+	struct pass *pass = data;
+	int result = 0;
+	(void)track;
+	sn_attributes_read(&pass->attributes, cursor, block);
+	for (size_t i = 0; i < block->count && !result; i++)
+		result = take(pass, block, i);
+	return result;
 }
 
 static int read_all(struct pass *pass, struct sn_error *error)
@@ -110,9 +94,12 @@ static int read_all(struct pass *pass, struct sn_error *error)
 		return 0;
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
-		if (track->kind == SONDE_TRACK_INTERVALS &&
-		    sonde_db_profile(pass->answers->db, track->profile)->kind == 0)
-			result = read_thread(pass, i, error);
+		if (track->kind != SONDE_TRACK_INTERVALS ||
+		    sonde_db_profile(pass->answers->db, track->profile)->kind !=
+			SONDE_PROFILE_THREAD)
+			continue;
+		pass->process = sn_host_process(pass->answers->db, track->profile);
+		result = sn_track_blocks(trace, i, 0, take_block, pass, error);
 	}
 	return result;
 }

@@ -5,22 +5,23 @@
 #include "attributes.h"
 #include "host.h"
 #include "operations.h"
+#include "track_blocks.h"
 
 #include <math.h>
 
 static const struct sn_attribute_wish wishes[] = {{"bytes", SONDE_ATTRIBUTE_SIGNED}};
 
 struct walk {
-	const struct sonde_trace *trace;
 	struct sn_device_works works;
 	struct sn_attributes attributes; /* of the block being read */
 	sn_copies_take take;
 	void *data;
 };
 
-static void take_block(struct walk *walk, struct sonde_event_cursor *cursor,
-		       const struct sonde_event_block *block, uint32_t profile)
+static int take_block(void *data, const struct sonde_track *track,
+		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
+	struct walk *walk = data;
 	bool is_read = false;
 	for (size_t i = 0; i < block->count; i++) {
 		uint64_t bytes;
@@ -35,26 +36,11 @@ static void take_block(struct walk *walk, struct sonde_event_cursor *cursor,
 		    .end_ns = block->ends_ns[i],
 		    .bytes = has_bytes ? (double)(int64_t)bytes : (double)NAN,
 		    .context = block->contexts[i],
-		    .profile = profile,
+		    .profile = track->profile,
 		};
 		walk->take(walk->data, &copy);
 	}
-}
-
-static int read_track(struct walk *walk, uint32_t number, struct sn_error *error)
-{
-	uint32_t profile = sonde_trace_track(walk->trace, number)->profile;
-	struct sonde_event_cursor *cursor =
-	    sonde_event_cursor_new(walk->trace, number, 0, UINT64_MAX, 0);
-	struct sonde_event_block block;
-	struct sonde_db_error why;
-	int result = cursor ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0)
-		take_block(walk, cursor, &block, profile);
-	if (cursor && result < 0)
-		sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-	sonde_event_cursor_free(cursor);
-	return result;
+	return 0;
 }
 
 static bool has_copies(const struct walk *walk)
@@ -68,7 +54,7 @@ static bool has_copies(const struct walk *walk)
 int sn_copies_walk(const struct sonde_db *db, const struct sonde_trace *trace, uint32_t profile,
 		   sn_copies_take take, void *data, struct sn_error *error)
 {
-	struct walk walk = {.trace = trace, .take = take, .data = data};
+	struct walk walk = {.take = take, .data = data};
 	int result = !sn_device_works_init(&walk.works, db, false) &&
 			     !sn_attributes_init(&walk.attributes, db, trace, wishes, 1)
 			 ? 0
@@ -79,7 +65,7 @@ int sn_copies_walk(const struct sonde_db *db, const struct sonde_trace *trace, u
 		if (track->kind == SONDE_TRACK_INTERVALS &&
 		    sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM &&
 		    (profile == SONDE_NONE || sn_host_is_same_process(db, track->profile, profile)))
-			result = read_track(&walk, i, error);
+			result = sn_track_blocks(trace, i, 0, take_block, &walk, error);
 	}
 	sn_attributes_release(&walk.attributes);
 	sn_device_works_release(&walk.works);

@@ -5,6 +5,7 @@
 #include "attributes.h"
 #include "base/vec.h"
 #include "host.h"
+#include "track_blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,9 +87,11 @@ static int note_lone(struct reading *reading, const struct end *end)
 	return 0;
 }
 
-static int take_block(struct reading *reading, const struct sonde_event_block *block,
-		      uint32_t profile)
+static int take_block(void *data, const struct sonde_track *track,
+		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
+	struct reading *reading = data;
+	sn_attributes_read(&reading->attributes, cursor, block);
 	for (size_t i = 0; i < block->count; i++) {
 		uint64_t direction = value_of(reading, DIRECTION, i);
 		if (direction < SENT || direction > GONE)
@@ -101,7 +104,7 @@ static int take_block(struct reading *reading, const struct sonde_event_block *b
 		    .bytes = value_of(reading, BYTES, i),
 		    .posted_ns = block->starts_ns[i] - value_of(reading, POSTED, i),
 		    .request = value_of(reading, REQUEST, i),
-		    .profile = profile,
+		    .profile = track->profile,
 		    .context = block->contexts[i],
 		    .is_sent = direction == SENT,
 		};
@@ -124,24 +127,6 @@ static int take_block(struct reading *reading, const struct sonde_event_block *b
 	return 0;
 }
 
-static int read_track(struct reading *reading, uint32_t number, struct sn_error *error)
-{
-	struct sonde_event_cursor *cursor =
-	    sonde_event_cursor_new(reading->trace, number, 0, UINT64_MAX, 0);
-	struct sonde_event_block block;
-	struct sonde_db_error why;
-	int result = cursor ? 1 : SN_ERR_MEMORY, got = 0;
-	while (result > 0 && (got = sonde_event_cursor_next(cursor, &block, &why)) > 0) {
-		sn_attributes_read(&reading->attributes, cursor, &block);
-		if (take_block(reading, &block, sonde_trace_track(reading->trace, number)->profile))
-			result = SN_ERR_MEMORY;
-	}
-	sonde_event_cursor_free(cursor);
-	if (result == SN_ERR_MEMORY)
-		return sn_fail(error, result, "out of memory");
-	return got < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
-}
-
 static int read_threads(struct reading *reading, struct sn_error *error)
 {
 	int result = 0;
@@ -151,7 +136,7 @@ static int read_threads(struct reading *reading, struct sn_error *error)
 		const struct sonde_track *track = sonde_trace_track(reading->trace, i);
 		if (track->kind == SONDE_TRACK_INTERVALS &&
 		    sonde_db_profile(reading->db, track->profile)->kind == 0)
-			result = read_track(reading, i, error);
+			result = sn_track_blocks(reading->trace, i, 0, take_block, reading, error);
 	}
 	return result;
 }

@@ -7,6 +7,7 @@
 #include "device_tracks.h"
 #include "format/measurement.h"
 #include "host.h"
+#include "track_blocks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +16,13 @@ enum wanted { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, OWN_GROUP, OWN_NUMBER, PO
 
 struct pass {
 	const struct sonde_db *db;
-	const struct sonde_trace *trace;
 	const struct sn_device_times *times;
 	struct sn_details *details;
 	uint8_t *kinds; /* by context: 1 + enum sn_device_work; of threads SN_WORK_NONE or
 			   communication */
 	struct sn_attributes attributes; /* of the block being read */
+	uint32_t participant;		 /* whose track is read, SONDE_NONE: not asked yet */
+	bool is_device;
 };
 
 /* Names and types as Kineto has them, which other importers follow where they know as much. */
@@ -178,50 +180,30 @@ static bool is_collective(const struct pass *pass, uint32_t context, size_t at)
 	       sn_attributes_get(&pass->attributes, OWN_NUMBER, at, &number);
 }
 
-static int take_block(struct pass *pass, struct sonde_event_cursor *cursor,
-		      const struct sonde_event_block *block, uint32_t profile, bool is_device,
-		      uint32_t *participant)
+static int take_block(void *data, const struct sonde_track *track,
+		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
+	struct pass *pass = data;
 	bool is_read = false;
 	for (size_t i = 0; i < block->count; i++) {
-		enum sn_device_work work = kind_of(pass, block->contexts[i], is_device);
+		enum sn_device_work work = kind_of(pass, block->contexts[i], pass->is_device);
 		if (work != SN_WORK_COPY && work != SN_WORK_COMMUNICATION)
 			continue;
 		if (!is_read)
 			sn_attributes_read(&pass->attributes, cursor, block);
 		is_read = true;
-		if (!is_device && !is_collective(pass, block->contexts[i], i))
+		if (!pass->is_device && !is_collective(pass, block->contexts[i], i))
 			continue;
-		if (*participant == SONDE_NONE)
-			*participant = participant_of(pass, profile, is_device);
-		if (*participant == SONDE_NONE)
+		if (pass->participant == SONDE_NONE)
+			pass->participant = participant_of(pass, track->profile, pass->is_device);
+		if (pass->participant == SONDE_NONE)
 			return SN_ERR_MEMORY;
 		/* who only copies is shown as one who came to none */
 		if (work == SN_WORK_COMMUNICATION &&
-		    take_arrival(pass, block, i, *participant, profile))
+		    take_arrival(pass, block, i, pass->participant, track->profile))
 			return SN_ERR_MEMORY;
 	}
 	return 0;
-}
-
-static int read_track(struct pass *pass, uint32_t number, bool is_device, struct sn_error *error)
-{
-	uint32_t profile = sonde_trace_track(pass->trace, number)->profile;
-	struct sonde_event_cursor *cursor =
-	    sonde_event_cursor_new(pass->trace, number, 0, UINT64_MAX, 0);
-	struct sonde_event_block block;
-	struct sonde_db_error why;
-	uint32_t participant = SONDE_NONE;
-	int result = cursor ? 1 : SN_ERR_MEMORY;
-	while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0)
-		if (take_block(pass, cursor, &block, profile, is_device, &participant)) {
-			sonde_event_cursor_free(cursor);
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		}
-	if (!cursor)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sonde_event_cursor_free(cursor);
-	return result < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
 }
 
 /* Whether any call of a thread is a collective: mostly none, and threads are not read again. */
@@ -245,8 +227,12 @@ int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
 	       const struct sn_device_times *times, struct sn_details *details,
 	       struct sn_error *error)
 {
-	struct pass pass = {db, trace, times, details, calloc(sonde_db_context_count(db) + 1ull, 1),
-			    {0}};
+	struct pass pass = {
+	    .db = db,
+	    .times = times,
+	    .details = details,
+	    .kinds = calloc(sonde_db_context_count(db) + 1ull, 1),
+	};
 	bool reads_threads = has_host_collectives(db);
 	bool reads_streams = reads_threads || has_device_collectives(db);
 	*details = (struct sn_details){0};
@@ -255,10 +241,11 @@ int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
 			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
-		bool is_device = sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM;
+		pass.is_device = sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM;
+		pass.participant = SONDE_NONE;
 		if (track->kind == SONDE_TRACK_INTERVALS &&
-		    (is_device ? reads_streams : reads_threads))
-			result = read_track(&pass, i, is_device, error);
+		    (pass.is_device ? reads_streams : reads_threads))
+			result = sn_track_blocks(trace, i, 0, take_block, &pass, error);
 	}
 	sn_attributes_release(&pass.attributes);
 	free(pass.kinds);

@@ -47,6 +47,15 @@ bool sn_host_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t 
 	       (a->rank >= 0 || a->pid == b->pid);
 }
 
+uint32_t sn_host_process(const struct sonde_db *db, uint32_t profile)
+{
+	for (uint32_t i = 0; i < profile; i++)
+		if (sonde_db_profile(db, i)->kind == SONDE_PROFILE_THREAD &&
+		    sn_host_is_same_process(db, i, profile))
+			return i;
+	return profile;
+}
+
 int sn_host_walk_window(const struct sonde_db *db, const struct sonde_trace *trace,
 			uint32_t profile, uint64_t from_ns, uint64_t to_ns, unsigned flags,
 			sn_host_take take, void *data, struct sn_error *error)

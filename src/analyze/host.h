@@ -58,6 +58,8 @@ int sn_host_threads_next(struct sn_host_threads *threads, struct sn_host_change 
 
 /* Whether both profiles are of one process. */
 bool sn_host_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t right);
+/* The first thread of the process of a thread, by which the process is called. */
+uint32_t sn_host_process(const struct sonde_db *db, uint32_t profile);
 
 /* Whether a call only waits for another thread: a lock, a queue, a poll. */
 bool sn_host_is_waiting(const struct sonde_db *db, uint32_t context);

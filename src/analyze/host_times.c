@@ -3,6 +3,7 @@
 #include "host_times.h"
 
 #include "host.h"
+#include "track_blocks.h"
 
 #include <stdlib.h>
 
@@ -20,29 +21,23 @@ struct samples {
 	double *counts; /* by context */
 	uint64_t *gaps_ns;
 	size_t gap_count;
+	uint64_t before_ns; /* of the track being read, UINT64_MAX: none */
 };
 
-static int take_samples(const struct sonde_trace *trace, uint32_t track, struct samples *samples,
-			struct sn_error *error)
+static int take_samples(void *data, const struct sonde_track *track,
+			struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
-	struct sonde_event_cursor *cursor =
-	    sonde_event_cursor_new(trace, track, 0, UINT64_MAX, SONDE_EVENTS_BRIEF);
-	struct sonde_event_block block;
-	struct sonde_db_error why;
-	uint64_t before = UINT64_MAX;
-	int result = cursor ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0)
-		for (size_t i = 0; i < block.count; i++) {
-			samples->counts[block.contexts[i]]++;
-			if (before < block.starts_ns[i] && samples->gap_count < GAPS_MAX)
-				samples->gaps_ns[samples->gap_count++] =
-				    block.starts_ns[i] - before;
-			before = block.starts_ns[i];
-		}
-	if (cursor && result < 0)
-		sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-	sonde_event_cursor_free(cursor);
-	return result;
+	struct samples *samples = data;
+	(void)track;
+	(void)cursor;
+	for (size_t i = 0; i < block->count; i++) {
+		uint64_t start = block->starts_ns[i];
+		samples->counts[block->contexts[i]]++;
+		if (samples->before_ns < start && samples->gap_count < GAPS_MAX)
+			samples->gaps_ns[samples->gap_count++] = start - samples->before_ns;
+		samples->before_ns = start;
+	}
+	return 0;
 }
 
 static int by_length(const void *left, const void *right)
@@ -87,8 +82,11 @@ int sn_host_times(const struct sonde_db *db, const struct sonde_trace *trace, do
 			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
-		if (track->kind == SONDE_TRACK_SAMPLES && !has_intervals(trace, track->profile))
-			result = take_samples(trace, i, &samples, error);
+		if (track->kind != SONDE_TRACK_SAMPLES || has_intervals(trace, track->profile))
+			continue;
+		samples.before_ns = UINT64_MAX;
+		result =
+		    sn_track_blocks(trace, i, SONDE_EVENTS_BRIEF, take_samples, &samples, error);
 	}
 	if (!result)
 		add_samples(&samples, contexts, times_ns);

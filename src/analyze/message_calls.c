@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "format/measurement.h"
 #include "host.h"
+#include "track_blocks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct call_sum {
 
 struct pass {
 	const struct sn_answers *answers;
+	uint32_t process; /* whose thread is read */
 	struct sn_attributes attributes;
 	struct sn_intern keys;
 	struct call_sum *sums; /* by key */
@@ -66,17 +68,6 @@ static enum direction direction_of(const struct pass *pass, size_t at, uint32_t 
 	return direction_of_name(pass->answers->db, context);
 }
 
-/* Threads of one process are one; it is called by the first of them that is met. */
-static uint32_t process_of(const struct pass *pass, uint32_t profile)
-{
-	const struct sonde_db *db = pass->answers->db;
-	for (uint32_t i = 0; i < profile; i++)
-		if (sonde_db_profile(db, i)->kind == SONDE_PROFILE_THREAD &&
-		    sn_host_is_same_process(db, i, profile))
-			return i;
-	return profile;
-}
-
 static struct sn_node place_of(const struct pass *pass, uint32_t node)
 {
 	struct sn_node place = sn_node_map_at(&pass->answers->nodes, node);
@@ -86,11 +77,11 @@ static struct sn_node place_of(const struct pass *pass, uint32_t node)
 }
 
 static int take(struct pass *pass, const struct sonde_event_block *block, size_t at,
-		uint32_t process, enum direction direction)
+		enum direction direction)
 {
 	uint32_t node = pass->answers->nodes.of_context[block->contexts[at]];
 	struct call_key key = {
-	    .profile = process, .is_sent = direction == SENT, .place = place_of(pass, node)};
+	    .profile = pass->process, .is_sent = direction == SENT, .place = place_of(pass, node)};
 	double time = (double)(block->ends_ns[at] - block->starts_ns[at]);
 	uint64_t bytes;
 	if (!sn_attributes_get(&pass->attributes, PEER, at, &key.peer))
@@ -113,11 +104,13 @@ static int take(struct pass *pass, const struct sonde_event_block *block, size_t
 	return 0;
 }
 
-static int take_block(struct pass *pass, struct sonde_event_cursor *cursor,
-		      const struct sonde_event_block *block, uint32_t process)
+static int take_block(void *data, const struct sonde_track *track,
+		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
+	struct pass *pass = data;
 	bool is_wanted = has_attribute(pass);
 	int result = 0;
+	(void)track;
 	for (size_t i = 0; i < block->count && !is_wanted; i++)
 		is_wanted = direction_of_name(pass->answers->db, block->contexts[i]) != NONE;
 	if (is_wanted)
@@ -125,25 +118,9 @@ static int take_block(struct pass *pass, struct sonde_event_cursor *cursor,
 	for (size_t i = 0; i < block->count && is_wanted && !result; i++) {
 		enum direction direction = direction_of(pass, i, block->contexts[i]);
 		if (direction != NONE)
-			result = take(pass, block, i, process, direction);
+			result = take(pass, block, i, direction);
 	}
 	return result;
-}
-
-static int read_thread(struct pass *pass, uint32_t number, struct sn_error *error)
-{
-	const struct sonde_trace *trace = pass->answers->trace;
-	uint32_t process = process_of(pass, sonde_trace_track(trace, number)->profile);
-	struct sonde_event_cursor *cursor = sonde_event_cursor_new(trace, number, 0, UINT64_MAX, 0);
-	struct sonde_event_block block;
-	struct sonde_db_error why = {""};
-	int found = 0, result = cursor ? 0 : SN_ERR_MEMORY;
-	while (!result && (found = sonde_event_cursor_next(cursor, &block, &why)) > 0)
-		result = take_block(pass, cursor, &block, process);
-	sonde_event_cursor_free(cursor);
-	if (result)
-		return sn_fail(error, result, "out of memory");
-	return found < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
 }
 
 /* ---- the sheet ---- */
@@ -215,9 +192,11 @@ int sn_message_calls(const struct sn_answers *answers, struct sn_page *page, str
 	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace) && !result && has_any;
 	     i++) {
 		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
-		if (track->kind == SONDE_TRACK_INTERVALS &&
-		    sonde_db_profile(answers->db, track->profile)->kind == 0)
-			result = read_thread(&pass, i, error);
+		if (track->kind != SONDE_TRACK_INTERVALS ||
+		    sonde_db_profile(answers->db, track->profile)->kind != SONDE_PROFILE_THREAD)
+			continue;
+		pass.process = sn_host_process(answers->db, track->profile);
+		result = sn_track_blocks(answers->trace, i, 0, take_block, &pass, error);
 	}
 	if (!result && pass.keys.count && show(&pass, page))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");

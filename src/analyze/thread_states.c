@@ -4,13 +4,13 @@
 
 #include "base/vec.h"
 #include "format/measurement.h"
+#include "track_blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct reading {
 	const struct sonde_db *db;
-	const struct sonde_trace *trace;
 	struct sn_thread_times *times;
 	uint32_t waker, result, bytes; /* attribute keys */
 };
@@ -194,30 +194,15 @@ static int add_instants(struct reading *reading, const struct sonde_event_block 
 	return 0;
 }
 
-static int take_block(struct reading *reading, const struct sonde_track *track,
+static int take_block(void *data, const struct sonde_track *track,
 		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
+	struct reading *reading = data;
 	if (track->kind == SONDE_TRACK_STATES)
 		return add_states(reading, track, cursor, block);
 	if (track->kind == SONDE_TRACK_INSTANTS)
 		return add_instants(reading, block);
 	return add_system(reading, cursor, block);
-}
-
-static int read_track(struct reading *reading, uint32_t number, struct sn_error *error)
-{
-	const struct sonde_track *track = sonde_trace_track(reading->trace, number);
-	struct sonde_event_cursor *cursor =
-	    sonde_event_cursor_new(reading->trace, number, 0, UINT64_MAX, 0);
-	struct sonde_event_block block;
-	struct sonde_db_error why = {""};
-	int found = 0, result = cursor ? 0 : SN_ERR_MEMORY;
-	while (!result && (found = sonde_event_cursor_next(cursor, &block, &why)) > 0)
-		result = take_block(reading, track, cursor, &block);
-	sonde_event_cursor_free(cursor);
-	if (result)
-		return sn_fail(error, result, "out of memory");
-	return found < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
 }
 
 /* ---- order ---- */
@@ -266,7 +251,6 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 {
 	struct reading reading = {
 	    .db = db,
-	    .trace = trace,
 	    .times = times,
 	    .waker = sonde_trace_key_by_name(trace, "waker"),
 	    .result = sonde_trace_key_by_name(trace, "result"),
@@ -279,7 +263,7 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 		uint16_t kind = sonde_trace_track(trace, i)->kind;
 		if (kind == SONDE_TRACK_STATES || kind == SONDE_TRACK_SYSTEM ||
 		    (kind == SONDE_TRACK_INSTANTS && has_faults))
-			result = read_track(&reading, i, error);
+			result = sn_track_blocks(trace, i, 0, take_block, &reading, error);
 	}
 	if (times->shares)
 		qsort(times->shares, times->share_keys.count, sizeof(*times->shares),

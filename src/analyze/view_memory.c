@@ -3,6 +3,7 @@
 #include "answers.h"
 #include "memory.h"
 #include "node_sums.h"
+#include "track_blocks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -117,36 +118,43 @@ static bool is_memory(const struct sonde_db *db, uint32_t metric)
 }
 
 /* The greatest value of a counter, when, and in what. */
-static int read_counter(const struct sn_answers *answers, uint32_t track, double *peak,
-			uint64_t *time_ns, uint32_t *context, struct sn_error *error)
+struct peak {
+	double value;
+	uint64_t time_ns;
+	uint32_t context;
+	uint32_t key; /* the attribute that holds values */
+	bool is_real;
+};
+
+static int take_values(void *data, const struct sonde_track *track,
+		       struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
 {
-	uint32_t key = sonde_trace_key_by_name(answers->trace, "value");
-	struct sonde_event_cursor *cursor =
-	    sonde_event_cursor_new(answers->trace, track, 0, UINT64_MAX, 0);
-	struct sonde_event_block block;
-	struct sonde_db_error why;
-	int result = cursor ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	*peak = -1;
-	while (result > 0 && (result = sonde_event_cursor_next(cursor, &block, &why)) > 0) {
-		struct sonde_attribute_column values;
-		if (key == SONDE_NONE || !sonde_event_cursor_attribute(cursor, key, &values))
+	struct peak *peak = data;
+	struct sonde_attribute_column values;
+	(void)track;
+	if (!sonde_event_cursor_attribute(cursor, peak->key, &values))
+		return 0;
+	for (size_t i = 0; i < block->count; i++) {
+		double value = (double)(int64_t)values.values[i];
+		if (peak->is_real)
+			memcpy(&value, values.values + i, sizeof(value));
+		if (value <= peak->value)
 			continue;
-		bool is_real = sonde_trace_key(answers->trace, key)->type == SONDE_ATTRIBUTE_REAL;
-		for (size_t i = 0; i < block.count; i++) {
-			double value = (double)(int64_t)values.values[i];
-			if (is_real)
-				memcpy(&value, values.values + i, sizeof(value));
-			if (value <= *peak)
-				continue;
-			*peak = value;
-			*time_ns = block.starts_ns[i];
-			*context = block.contexts[i];
-		}
+		peak->value = value;
+		peak->time_ns = block->starts_ns[i];
+		peak->context = block->contexts[i];
 	}
-	if (cursor && result < 0)
-		sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-	sonde_event_cursor_free(cursor);
-	return result;
+	return 0;
+}
+
+static int read_counter(const struct sn_answers *answers, uint32_t track, struct peak *peak,
+			struct sn_error *error)
+{
+	*peak = (struct peak){.value = -1, .key = sonde_trace_key_by_name(answers->trace, "value")};
+	if (peak->key == SONDE_NONE)
+		return 0;
+	peak->is_real = sonde_trace_key(answers->trace, peak->key)->type == SONDE_ATTRIBUTE_REAL;
+	return sn_track_blocks(answers->trace, track, 0, take_values, peak, error);
 }
 
 static int counters(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
@@ -161,23 +169,22 @@ static int counters(const struct sn_answers *answers, struct sn_page *page, stru
 	sn_sheet_column(sheet, "node", "then in", "");
 	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace) && !result; i++) {
 		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
-		double peak = -1;
-		uint64_t time_ns = 0;
-		uint32_t context = 0;
+		struct peak peak;
 		if (track->kind != SONDE_TRACK_COUNTER || !is_memory(answers->db, track->metric))
 			continue;
-		result = read_counter(answers, i, &peak, &time_ns, &context, error);
-		if (result || peak < 0)
+		result = read_counter(answers, i, &peak, error);
+		if (result || peak.value < 0)
 			continue;
 		struct sn_memory_device device = {.profile = track->profile};
 		sn_sheet_text(sheet, place_of(answers, &device, place));
 		sn_sheet_text(sheet,
 			      sonde_db_string(answers->db,
 					      sonde_db_metric(answers->db, track->metric)->name));
-		sn_sheet_number(sheet, peak);
-		sn_sheet_number(sheet, (double)(time_ns - answers->start_ns));
-		sn_sheet_text(sheet, sn_node_map_label(&answers->nodes,
-						       answers->nodes.of_context[context], label));
+		sn_sheet_number(sheet, peak.value);
+		sn_sheet_number(sheet, (double)(peak.time_ns - answers->start_ns));
+		sn_sheet_text(sheet,
+			      sn_node_map_label(&answers->nodes,
+						answers->nodes.of_context[peak.context], label));
 	}
 	if (!result && !sn_sheet_rows(sheet))
 		sn_sheet_note(sheet, "no memory is recorded: torch.profiler does with "
