@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happened in a window as activities that wait for each other; see critical_path.h. */
+#include "path_build.h"
+
 #include "base/vec.h"
-#include "critical_path.h"
 #include "format/measurement.h"
 #include "host.h"
-#include "path_operations.h"
 
 #include <string.h>
 
 /* Shorter silences of a thread are its own affair. */
 enum { SILENCE_NS = 5000, LOOK_BACK = SN_PATH_LOOK_BACK };
-/* Of activities that start together: an arrival, their meeting, all else. */
-enum { RANK_ARRIVAL, RANK_MEETING, RANK_OTHER };
 
 /* A part of a thread within the window, in the common time. */
 struct part {
@@ -30,303 +28,19 @@ struct silence {
 	uint32_t before;     /* the part before, SONDE_NONE */
 };
 
-/* When an operation ended. */
-struct ending {
-	uint64_t end_ns, link;
-	uint32_t activity;
-};
-
 struct build {
-	const struct sn_answers *answers;
-	const struct sn_path_window *window; /* of the process being built */
-	struct sn_path_graph *graph;
+	struct sn_path_building path;
 	struct part *parts;
 	size_t part_count, part_capacity;
 	struct silence *silences; /* by start */
 	size_t silence_count, silence_capacity;
-	struct sn_path_operations *devices; /* of the process; of other ones nothing */
-	struct sn_intern links;		    /* of calls that have launched something */
-	uint32_t *launches;		    /* by number of the link: their activities */
-	size_t launch_capacity;
-	uint32_t *meetings;    /* by collective: its activity */
-	uint32_t *collectives; /* by arrival: its collective */
-	uint32_t *arrivals;    /* by participant and own start */
-	struct ending *ends;   /* of the process's operations, ascending: what calls may wait for */
-	size_t end_count, end_capacity;
 };
 
-static int edge(struct build *build, uint32_t from, uint32_t to, bool from_start, int64_t lag_ns,
-		enum sn_path_kind kind)
-{
-	struct sn_path_edge made = {
-	    .from = from, .to = to, .lag_ns = lag_ns, .kind = kind, .from_start = from_start};
-	return sn_path_graph_edge(build->graph, &made);
-}
-
-/* ---- operations ---- */
-
-static uint64_t common(const struct build *build, uint64_t time_ns)
-{
-	return time_ns + (uint64_t)build->window->offset_ns;
-}
-
-static uint32_t add_operation(struct build *build, const struct sn_operation *one, uint64_t start,
-			      uint64_t end, unsigned rank)
-{
-	static const uint8_t kinds[] = {SN_PATH_COMPUTE, SN_PATH_COMMUNICATION, SN_PATH_COPY};
-	struct sn_path_activity activity = {
-	    .start_ns = start,
-	    .end_ns = end > start ? end : start,
-	    .context = one->context,
-	    .profile = one->profile,
-	    .node = build->answers->nodes.of_context[one->context],
-	    .kind = kinds[one->work],
-	    .rank = (uint8_t)rank,
-	    .ends = true,
-	};
-	return sn_path_graph_add(build->graph, &activity);
-}
-
-static int compare_arrivals(const void *left, const void *right, void *data)
-{
-	const struct sn_arrival *arrivals = data;
-	const struct sn_arrival *a = arrivals + *(const uint32_t *)left,
-				*b = arrivals + *(const uint32_t *)right;
-	if (a->participant != b->participant)
-		return a->participant < b->participant ? -1 : 1;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
-
-/* Which arrival of which collective: by participant and start. */
-static int index_arrivals(struct build *build)
-{
-	const struct sn_answers *answers = build->answers;
-	const struct sn_ranks *ranks = &answers->ranks;
-	size_t count = answers->details.arrival_count;
-	build->arrivals = malloc((count + 1) * sizeof(uint32_t));
-	build->collectives = malloc((count + 1) * sizeof(uint32_t));
-	build->meetings = malloc((ranks->count + 1) * sizeof(uint32_t));
-	if (!build->arrivals || !build->collectives || !build->meetings)
-		return SN_ERR_MEMORY;
-	memset(build->collectives, 0xff, (count + 1) * sizeof(uint32_t));
-	memset(build->meetings, 0xff, (ranks->count + 1) * sizeof(uint32_t));
-	for (uint32_t i = 0; i < count; i++)
-		build->arrivals[i] = i;
-	for (uint32_t c = 0; c < ranks->count; c++)
-		for (uint32_t i = 0; i < ranks->collectives[c].count; i++)
-			build->collectives[ranks->collectives[c].first + i] = c;
-	if (count)
-		qsort_r(build->arrivals, count, sizeof(uint32_t), compare_arrivals,
-			ranks->arrivals);
-	return 0;
-}
-
-/* The collective that an operation of a device is a part of, or SONDE_NONE. `start` in the common
- * time, as arrivals are. */
-static uint32_t find_collective(const struct build *build, size_t device, uint64_t start)
-{
-	const struct sn_answers *answers = build->answers;
-	uint32_t participant = 0;
-	while (participant < answers->details.participant_count &&
-	       answers->details.participants[participant].device != device)
-		participant++;
-	size_t low = 0, high = answers->details.arrival_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct sn_arrival *one = answers->ranks.arrivals + build->arrivals[middle];
-		if (one->participant < participant ||
-		    (one->participant == participant && one->start_ns < start))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == answers->details.arrival_count)
-		return SONDE_NONE;
-	const struct sn_arrival *one = answers->ranks.arrivals + build->arrivals[low];
-	return one->participant == participant && one->start_ns == start
-		   ? build->collectives[build->arrivals[low]]
-		   : SONDE_NONE;
-}
-
-/* A collective as an arrival, the meeting of all, and the transfer. Gives the first and last. */
-static int add_collective(struct build *build, const struct sn_operation *one, uint32_t number,
-			  uint32_t *first, uint32_t *last)
-{
-	const struct sn_collective *collective = build->answers->ranks.collectives + number;
-	uint64_t start = common(build, one->start_ns), end = common(build, one->end_ns);
-	uint64_t met = collective->last_ns < start ? start : collective->last_ns;
-	met = met > end ? end : met;
-	if (build->meetings[number] == SONDE_NONE) {
-		struct sn_path_activity meeting = {
-		    .start_ns = collective->last_ns,
-		    .end_ns = collective->last_ns,
-		    .context = SONDE_NONE,
-		    .profile = SONDE_NONE,
-		    .node = SONDE_NONE,
-		    .kind = SN_PATH_COMMUNICATION,
-		    .rank = RANK_MEETING,
-		};
-		build->meetings[number] = sn_path_graph_add(build->graph, &meeting);
-	}
-	*first = add_operation(build, one, start, start, RANK_ARRIVAL);
-	*last = add_operation(build, one, met, end, RANK_OTHER);
-	if (*first == SONDE_NONE || *last == SONDE_NONE || build->meetings[number] == SONDE_NONE ||
-	    edge(build, *first, *last, false, 0, SN_PATH_HELD) ||
-	    edge(build, *first, build->meetings[number], false, 0, SN_PATH_HELD) ||
-	    edge(build, build->meetings[number], *last, false, 0, SN_PATH_HELD))
-		return SN_ERR_MEMORY;
-	return 0;
-}
-
-enum { RECENT = 8 };
-
-/* The operation before in the same stream, and some that ended lately. */
-struct stream {
-	uint32_t profile, activity;
-	uint64_t end_ns;
-	struct ending recent[RECENT];
-	size_t recent_count; /* ever */
-};
-
-struct streams {
-	struct stream *items;
-	size_t count, capacity;
-};
-
-static struct stream *stream_of(struct streams *streams, uint32_t profile)
-{
-	for (size_t i = 0; i < streams->count; i++)
-		if (streams->items[i].profile == profile)
-			return streams->items + i;
-	if (sn_vec_reserve(&streams->items, &streams->capacity, streams->count + 1) < 0)
-		return NULL;
-	streams->items[streams->count] =
-	    (struct stream){.profile = profile, .activity = SONDE_NONE};
-	return streams->items + streams->count++;
-}
-
-/* What ended last on another stream of the device before that time; its activity is SONDE_NONE
- * where there is nothing. */
-static struct ending other_stream(const struct streams *streams, uint32_t profile,
-				  uint64_t before_ns)
-{
-	struct ending found = {.activity = SONDE_NONE};
-	for (size_t i = 0; i < streams->count; i++) {
-		const struct stream *one = streams->items + i;
-		size_t known = one->recent_count < RECENT ? one->recent_count : RECENT;
-		for (size_t k = 0; k < known && one->profile != profile; k++)
-			if (one->recent[k].end_ns <= before_ns &&
-			    one->recent[k].end_ns > found.end_ns)
-				found = one->recent[k];
-	}
-	return found;
-}
-
-/* The activity that launched what has the link, SONDE_NONE: it is in no window. */
-static uint32_t launcher_of(const struct build *build, uint64_t link)
-{
-	uint32_t number =
-	    link ? sn_intern_find(&build->links, &link, sizeof(link)) : SN_INTERN_NONE;
-	return number == SN_INTERN_NONE ? SONDE_NONE : build->launches[number];
-}
-
-/* What an operation had to wait for. */
-static int connect_operation(struct build *build, const struct sn_operation *one, uint32_t first,
-			     uint64_t latency, struct streams *streams, const struct stream *before)
-{
-	uint64_t start = common(build, one->start_ns), explained = 0;
-	uint32_t launcher = launcher_of(build, one->link);
-	if (launcher != SONDE_NONE) {
-		uint64_t called = build->graph->activities[launcher].start_ns;
-		uint64_t least = start > called ? start - called : 0;
-		least = least > latency ? latency : least;
-		explained = called + least;
-		if (edge(build, launcher, first, true, (int64_t)least, SN_PATH_LAUNCH))
-			return SN_ERR_MEMORY;
-	}
-	if (before->activity != SONDE_NONE) {
-		bool overlaps = before->end_ns > start;
-		explained = before->end_ns > explained && !overlaps ? before->end_ns : explained;
-		if (edge(build, before->activity, first, overlaps, 0, SN_PATH_HELD))
-			return SN_ERR_MEMORY;
-	}
-	/* an event of another stream, which is not recorded */
-	struct ending other = other_stream(streams, one->profile, start);
-	if (other.end_ns > explained && start > explained + latency)
-		return edge(build, other.activity, first, false, 0, SN_PATH_HELD);
-	return 0;
-}
-
-static int compare_ends(const void *left, const void *right)
-{
-	const struct ending *a = left, *b = right;
-	if (a->end_ns != b->end_ns)
-		return a->end_ns < b->end_ns ? -1 : 1;
-	return a->activity < b->activity ? -1 : a->activity > b->activity;
-}
-
-static int note_end(struct build *build, const struct ending *ending)
-{
-	if (sn_vec_reserve(&build->ends, &build->end_capacity, build->end_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	build->ends[build->end_count++] = *ending;
-	return 0;
-}
-
-static int add_one(struct build *build, const struct sn_operation *one, size_t device,
-		   struct streams *streams)
-{
-	uint64_t start = common(build, one->start_ns), end = common(build, one->end_ns);
-	uint64_t latency = build->answers->times.devices[device].launch_latency_ns;
-	struct stream *stream = stream_of(streams, one->profile);
-	uint32_t number =
-	    one->work == SN_WORK_COMMUNICATION ? find_collective(build, device, start) : SONDE_NONE;
-	uint32_t first, last;
-	if (!stream)
-		return SN_ERR_MEMORY;
-	if (number != SONDE_NONE) {
-		if (add_collective(build, one, number, &first, &last))
-			return SN_ERR_MEMORY;
-	} else {
-		first = last = add_operation(build, one, start, end, RANK_OTHER);
-	}
-	if (first == SONDE_NONE ||
-	    connect_operation(build, one, first, latency > INT64_MAX / 4 ? 0 : latency, streams,
-			      stream) ||
-	    note_end(build, &(struct ending){end, one->link, last}))
-		return SN_ERR_MEMORY;
-	stream = stream_of(streams, one->profile);
-	stream->recent[stream->recent_count++ % RECENT] = (struct ending){end, one->link, last};
-	if (stream->activity == SONDE_NONE || end >= stream->end_ns) {
-		stream->activity = last;
-		stream->end_ns = end;
-	}
-	return 0;
-}
-
-static int add_operations(struct build *build)
-{
-	const struct sn_answers *answers = build->answers;
-	int result = 0;
-	build->end_count = 0;
-	for (size_t d = 0; d < answers->times.count && !result; d++) {
-		const struct sn_path_operations *device = build->devices + d;
-		struct streams streams = {0};
-		for (size_t i = 0; i < device->count && !result; i++)
-			if (device->items[i].is_in_window)
-				result = add_one(build, &device->items[i].operation, d, &streams);
-		free(streams.items);
-	}
-	if (build->end_count)
-		qsort(build->ends, build->end_count, sizeof(*build->ends), compare_ends);
-	return result;
-}
-
-/* ---- threads ---- */
+/* ---- parts ---- */
 
 static bool is_quiet(const struct build *build, uint32_t context)
 {
-	const struct sonde_db *db = build->answers->db;
+	const struct sonde_db *db = build->path.answers->db;
 	const struct sonde_db_frame *frame =
 	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
 	bool is_call =
@@ -338,18 +52,18 @@ static bool is_quiet(const struct build *build, uint32_t context)
 static int take_part(void *data, const struct sn_host_part *read)
 {
 	struct build *build = data;
-	const struct sn_path_window *window = build->window;
+	const struct sn_path_window *window = build->path.window;
 	uint64_t start = read->start_ns > window->from_ns ? read->start_ns : window->from_ns;
 	uint64_t end = read->end_ns < window->to_ns ? read->end_ns : window->to_ns;
 	if (start >= end)
 		return 0;
 	struct part part = {
-	    .start_ns = common(build, start),
-	    .end_ns = common(build, end),
+	    .start_ns = sn_path_common(&build->path, start),
+	    .end_ns = sn_path_common(&build->path, end),
 	    .call = {read->call_start_ns, read->call_end_ns, read->link},
 	    .context = read->context,
 	    .profile = read->profile,
-	    .node = build->answers->nodes.of_context[read->context],
+	    .node = build->path.answers->nodes.of_context[read->context],
 	    .activity = SONDE_NONE,
 	    .is_quiet = is_quiet(build, read->context),
 	};
@@ -377,26 +91,28 @@ static uint32_t add_part(struct build *build, const struct part *part, uint64_t 
 	    .profile = part->profile,
 	    .node = part->node,
 	    .kind = SN_PATH_HOST,
-	    .rank = RANK_OTHER,
+	    .rank = SN_PATH_RANK_OTHER,
 	    .ends = !part->is_quiet ||
-		    (build->window->is_marked && part->profile == build->window->profile),
+		    (build->path.window->is_marked && part->profile == build->path.window->profile),
 	};
-	return sn_path_graph_add(build->graph, &activity);
+	return sn_path_graph_add(build->path.graph, &activity);
 }
 
 static int note_launch(struct build *build, const struct part *part)
 {
 	const struct sn_launch *launch =
-	    sn_launches_find(build->answers->launches, part->call.link);
+	    sn_launches_find(build->path.answers->launches, part->call.link);
 	if (!launch || launch->start_ns != part->call.start_ns)
 		return 0;
-	uint32_t count = build->links.count,
-		 number = sn_intern_add(&build->links, &part->call.link, sizeof(part->call.link));
+	uint32_t count = build->path.launchers.links.count,
+		 number = sn_intern_add(&build->path.launchers.links, &part->call.link,
+					sizeof(part->call.link));
 	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&build->launches, &build->launch_capacity, number + 1ull) < 0)
+	    sn_vec_reserve(&build->path.launchers.activities, &build->path.launchers.capacity,
+			   number + 1ull) < 0)
 		return SN_ERR_MEMORY;
 	if (number == count)
-		build->launches[number] = part->activity;
+		build->path.launchers.activities[number] = part->activity;
 	return 0;
 }
 
@@ -422,9 +138,9 @@ static int compare_silences(const void *left, const void *right)
 /* The silences of one thread, of which parts first .. end - 1 are. */
 static int find_silences(struct build *build, uint32_t first, uint32_t end)
 {
-	uint64_t window_end = common(build, build->window->to_ns);
+	uint64_t window_end = sn_path_common(&build->path, build->path.window->to_ns);
 	struct silence open = {
-	    .start_ns = common(build, build->window->from_ns),
+	    .start_ns = sn_path_common(&build->path, build->path.window->from_ns),
 	    .profile = build->parts[first].profile,
 	    .first = first,
 	    .before = SONDE_NONE,
@@ -478,7 +194,8 @@ static int link_chain(struct build *build, struct chain *chain, uint32_t next)
 {
 	if (chain->last == SONDE_NONE)
 		return 0;
-	return edge(build, chain->last, next, chain->is_waiting, 0, SN_PATH_UNRECORDED);
+	return sn_path_edge(&build->path, chain->last, next, chain->is_waiting, 0,
+			    SN_PATH_UNRECORDED);
 }
 
 /* A part that waits, up to `time_ns`, for `from`; then it goes on by itself. */
@@ -487,7 +204,7 @@ static int split_part(struct build *build, struct chain *chain, struct part *par
 	uint32_t head = add_part(build, part, part->start_ns, time_ns);
 	if (head == SONDE_NONE || link_chain(build, chain, head))
 		return SN_ERR_MEMORY;
-	build->graph->activities[head].ends = false; /* it would have waited for less */
+	build->path.graph->activities[head].ends = false; /* it would have waited for less */
 	if (part->activity == SONDE_NONE)
 		part->activity = head;
 	if (note_launch(build, part))
@@ -575,7 +292,7 @@ static int take_handover(struct build *build, struct chain *chain, struct part *
 
 static bool waits_for_all(const struct build *build, const struct part *part)
 {
-	const struct sonde_db *db = build->answers->db;
+	const struct sonde_db *db = build->path.answers->db;
 	const char *name = sonde_db_string(
 	    db, sonde_db_frame(db, sonde_db_context(db, part->context)->frame)->name);
 	return strstr(name, "DeviceSynchronize") || strstr(name, "CtxSynchronize");
@@ -604,12 +321,13 @@ static bool is_beginning(const struct build *build, const struct chain *chain,
 	size_t number = (size_t)(part - build->parts);
 	if (number >= threads->main_first && number < threads->main_end)
 		return false;
-	if (part->is_quiet && sn_host_is_waiting(build->answers->db, part->context))
+	if (part->is_quiet && sn_host_is_waiting(build->path.answers->db, part->context))
 		return false;
 	if (chain->last == SONDE_NONE)
-		return part->start_ns > common(build, build->window->from_ns) + SILENCE_NS;
+		return part->start_ns >
+		       sn_path_common(&build->path, build->path.window->from_ns) + SILENCE_NS;
 	return part->start_ns > part[-1].end_ns + SILENCE_NS ||
-	       (part[-1].is_quiet && sn_host_is_waiting(build->answers->db, part[-1].context));
+	       (part[-1].is_quiet && sn_host_is_waiting(build->path.answers->db, part[-1].context));
 }
 
 static int take_part_alone(struct build *build, struct chain *chain, struct part *part,
@@ -633,21 +351,23 @@ static int take_part_alone(struct build *build, struct chain *chain, struct part
 /* The end of the operation that a call waited for, from the devices themselves. */
 static uint64_t waited_until(const struct build *build, const struct part *part)
 {
-	const struct sn_answers *answers = build->answers;
+	const struct sn_answers *answers = build->path.answers;
 	uint64_t latest = 0;
 	for (size_t d = 0; d < answers->times.count; d++) {
-		const struct sn_path_operations *device = build->devices + d;
+		const struct sn_path_operations *device = build->path.devices + d;
 		/* those that start before the call returns; of these few end late */
 		size_t low = 0, high = device->count;
 		while (low < high) {
 			size_t middle = (low + high) / 2;
-			if (common(build, device->items[middle].operation.start_ns) < part->end_ns)
+			if (sn_path_common(&build->path, device->items[middle].operation.start_ns) <
+			    part->end_ns)
 				low = middle + 1;
 			else
 				high = middle;
 		}
 		for (size_t i = low; i-- && low - i <= LOOK_BACK;) {
-			uint64_t end = common(build, device->items[i].operation.end_ns);
+			uint64_t end =
+			    sn_path_common(&build->path, device->items[i].operation.end_ns);
 			if (end <= part->end_ns && end > part->start_ns && end > latest &&
 			    device->items[i].is_in_window)
 				latest = end;
@@ -660,18 +380,18 @@ static uint64_t waited_until(const struct build *build, const struct part *part)
 static struct wait wait_of(const struct build *build, const struct part *part)
 {
 	struct wait wait = {.begin_ns = part->start_ns};
-	if (sn_host_is_synchronizing(build->answers->db, part->context)) {
+	if (sn_host_is_synchronizing(build->path.answers->db, part->context)) {
 		wait.ended_ns = waited_until(build, part);
 		wait.is_for_all = waits_for_all(build, part);
 		return wait;
 	}
-	uint64_t ended =
-	    sn_path_waited_for_own(build->devices, build->answers->times.count, &part->call);
+	uint64_t ended = sn_path_waited_for_own(build->path.devices,
+						build->path.answers->times.count, &part->call);
 	/* of a call of several parts the one in which it ended; of the last also a little later */
-	bool is_last = part->end_ns == common(build, part->call.end_ns);
-	if (ended && common(build, ended) > part->start_ns &&
-	    (is_last || common(build, ended) <= part->end_ns)) {
-		wait.ended_ns = common(build, ended);
+	bool is_last = part->end_ns == sn_path_common(&build->path, part->call.end_ns);
+	if (ended && sn_path_common(&build->path, ended) > part->start_ns &&
+	    (is_last || sn_path_common(&build->path, ended) <= part->end_ns)) {
+		wait.ended_ns = sn_path_common(&build->path, ended);
 		wait.link = part->call.link;
 	}
 	return wait;
@@ -720,25 +440,26 @@ static int chain_thread(struct build *build, uint32_t first, uint32_t end,
 static int connect_handover(struct build *build, const struct pending *pending)
 {
 	const struct silence *giver = pending->handover.giver;
-	uint64_t start = build->graph->activities[pending->to].start_ns;
+	uint64_t start = build->path.graph->activities[pending->to].start_ns;
 	for (uint32_t i = giver->first; i < giver->end; i++) {
 		const struct part *part = build->parts + i;
 		if (part->start_ns <= start && part->end_ns > start && part->activity != SONDE_NONE)
-			return edge(build, part->activity, pending->to, true, 0, SN_PATH_HANDOVER);
+			return sn_path_edge(&build->path, part->activity, pending->to, true, 0,
+					    SN_PATH_HANDOVER);
 	}
 	/* its last activity, of which a call that waited has two */
 	uint32_t last = build->parts[giver->before].activity;
-	while (last + 1 < build->graph->count &&
-	       build->graph->activities[last + 1].profile == giver->profile &&
-	       build->graph->activities[last].end_ns < build->parts[giver->before].end_ns)
+	while (last + 1 < build->path.graph->count &&
+	       build->path.graph->activities[last + 1].profile == giver->profile &&
+	       build->path.graph->activities[last].end_ns < build->parts[giver->before].end_ns)
 		last++;
-	return edge(build, last, pending->to, false, 0, SN_PATH_HANDOVER);
+	return sn_path_edge(&build->path, last, pending->to, false, 0, SN_PATH_HANDOVER);
 }
 
 /* To what the main thread was in. */
 static int connect_beginning(struct build *build, const struct threads *threads, uint32_t to)
 {
-	uint64_t start = build->graph->activities[to].start_ns;
+	uint64_t start = build->path.graph->activities[to].start_ns;
 	uint32_t low = threads->main_first, high = threads->main_end;
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
@@ -750,9 +471,10 @@ static int connect_beginning(struct build *build, const struct threads *threads,
 	if (low == threads->main_first)
 		return 0;
 	const struct part *part = build->parts + low - 1;
-	if (part->profile == build->graph->activities[to].profile)
+	if (part->profile == build->path.graph->activities[to].profile)
 		return 0;
-	return edge(build, part->activity, to, part->end_ns > start, 0, SN_PATH_HANDOVER);
+	return sn_path_edge(&build->path, part->activity, to, part->end_ns > start, 0,
+			    SN_PATH_HANDOVER);
 }
 
 /* To the operation waited for, or that ended last; where all streams were waited for, to the last
@@ -760,18 +482,18 @@ static int connect_beginning(struct build *build, const struct threads *threads,
 static int connect_wait(struct build *build, const struct wait *wait)
 {
 	uint32_t streams[LOOK_BACK];
-	size_t low = 0, high = build->end_count, count = 0;
+	size_t low = 0, high = build->path.end_count, count = 0;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		if (build->ends[middle].end_ns <= wait->ended_ns)
+		if (build->path.ends[middle].end_ns <= wait->ended_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	size_t most = wait->is_for_all ? LOOK_BACK : 1;
 	for (size_t i = low; i-- && low - i <= 4 * LOOK_BACK && count < most;) {
-		const struct ending *one = build->ends + i;
-		uint32_t stream = build->graph->activities[one->activity].profile;
+		const struct sn_path_ending *one = build->path.ends + i;
+		uint32_t stream = build->path.graph->activities[one->activity].profile;
 		bool is_known =
 		    one->end_ns <= wait->begin_ns || (wait->link && one->link != wait->link);
 		for (size_t k = 0; k < count && !is_known; k++)
@@ -779,7 +501,7 @@ static int connect_wait(struct build *build, const struct wait *wait)
 		if (is_known)
 			continue;
 		streams[count++] = stream;
-		if (edge(build, one->activity, wait->to, false, 0, SN_PATH_HELD))
+		if (sn_path_edge(&build->path, one->activity, wait->to, false, 0, SN_PATH_HELD))
 			return SN_ERR_MEMORY;
 	}
 	return 0;
@@ -810,14 +532,14 @@ static uint64_t loud_time(const struct part *parts, uint32_t count)
 
 static int load_devices(struct build *build, struct sn_error *error)
 {
-	const struct sn_answers *answers = build->answers;
+	const struct sn_answers *answers = build->path.answers;
 	int result = 0;
 	for (size_t d = 0; d < answers->times.count && !result; d++) {
-		sn_path_operations_release(build->devices + d);
+		sn_path_operations_release(build->path.devices + d);
 		if (sn_host_is_same_process(answers->db, answers->times.devices[d].profile,
-					    build->window->profile))
-			result = sn_path_operations(answers, d, build->window, build->devices + d,
-						    error);
+					    build->path.window->profile))
+			result = sn_path_operations(answers, d, build->path.window,
+						    build->path.devices + d, error);
 	}
 	return result;
 }
@@ -829,9 +551,10 @@ static int build_process(struct build *build, struct sn_error *error)
 	build->part_count = build->silence_count = 0;
 	int result = load_devices(build, error);
 	if (!result)
-		result = sn_host_walk_window(build->answers->db, build->answers->trace,
-					     build->window->profile, build->window->from_ns,
-					     build->window->to_ns, 0, take_part, build, error);
+		result =
+		    sn_host_walk_window(build->path.answers->db, build->path.answers->trace,
+					build->path.window->profile, build->path.window->from_ns,
+					build->path.window->to_ns, 0, take_part, build, error);
 	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
 		for (next = first + 1; next < build->part_count; next++)
 			if (build->parts[next].profile != build->parts[first].profile)
@@ -850,7 +573,7 @@ static int build_process(struct build *build, struct sn_error *error)
 	if (!result)
 		result = chain_threads(build, &threads);
 	if (!result)
-		result = add_operations(build);
+		result = sn_path_add_operations(&build->path);
 	for (size_t i = 0; i < threads.handovers.count && !result; i++)
 		result = connect_handover(build, threads.handovers.items + i);
 	for (size_t i = 0; i < threads.waits.count && !result; i++)
@@ -867,25 +590,23 @@ int sn_path_build(const struct sn_answers *answers, const struct sn_path_window 
 		  size_t count, struct sn_path_graph *graph, struct sn_error *error)
 {
 	struct build build = {
-	    .answers = answers,
-	    .graph = graph,
-	    .devices = calloc(answers->times.count + 1, sizeof(*build.devices)),
+	    .path = {.answers = answers,
+		     .graph = graph,
+		     .devices = calloc(answers->times.count + 1, sizeof(*build.path.devices))},
 	};
-	int result = build.devices ? index_arrivals(&build) : SN_ERR_MEMORY;
+	int result = build.path.devices ? sn_path_meetings_init(&build.path) : SN_ERR_MEMORY;
 	for (size_t i = 0; i < count && !result; i++) {
-		build.window = windows + i;
+		build.path.window = windows + i;
 		result = build_process(&build, error);
 	}
 	free(build.parts);
 	free(build.silences);
-	for (size_t d = 0; d < answers->times.count && build.devices; d++)
-		sn_path_operations_release(build.devices + d);
-	free(build.devices);
-	sn_intern_release(&build.links);
-	free(build.launches);
-	free(build.meetings);
-	free(build.collectives);
-	free(build.arrivals);
-	free(build.ends);
+	for (size_t d = 0; d < answers->times.count && build.path.devices; d++)
+		sn_path_operations_release(build.path.devices + d);
+	free(build.path.devices);
+	sn_intern_release(&build.path.launchers.links);
+	free(build.path.launchers.activities);
+	sn_path_meetings_release(&build.path.meetings);
+	free(build.path.ends);
 	return result == SN_ERR_MEMORY ? sn_fail(error, result, "out of memory") : result;
 }
