@@ -232,6 +232,53 @@ static int add_event(struct sn_perf *perf, const struct sn_perf_sample *sample, 
 	return 0;
 }
 
+static int take_value(struct sn_perf *perf, const struct sn_perf_sample *sample, uint32_t line,
+		      uint32_t node)
+{
+	perf->lines[line].sample_count++;
+	if (sn_perf_value(perf, line, node, metric_of(perf, sample->event), (double)sample->period))
+		return SN_ERR_MEMORY;
+	return sample->has_time ? add_event(perf, sample, line, node) : 0;
+}
+
+/* Makes of a sample that of an event that was read with it: what it counted since then. A copy of
+ * a thread's parent counts by itself. */
+static int make_count(struct sn_perf *perf, uint64_t number, struct sn_perf_sample *sample)
+{
+	uint64_t count[2];
+	memcpy(count, sample->counts + 8 * number * sample->count_words, sizeof(count));
+	uint32_t event = sn_perf_file_event(perf->file, count[1]);
+	sample->period = 0;
+	if (event >= perf->file->event_count)
+		return 0;
+	if (event != sample->event)
+		sample->raw = (struct sn_perf_bytes){NULL, 0};
+	sample->event = event;
+	uint64_t key[2] = {count[1], perf->file->events[event].attr.inherit ? sample->tid : 0};
+	uint32_t before = perf->counts.count;
+	uint32_t at = sn_intern_add(&perf->counts, key, sizeof(key));
+	if (at == SN_INTERN_NONE ||
+	    sn_vec_reserve(&perf->last_counts, &perf->count_capacity, at + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	sample->period = count[0] - (at == before ? 0 : perf->last_counts[at]);
+	perf->last_counts[at] = count[0];
+	return 0;
+}
+
+/* Only the first event of a group ({cycles,instructions}:S) interrupts; the others are read. */
+static int take_group(struct sn_perf *perf, const struct sn_perf_sample *sample, uint32_t line,
+		      uint32_t node)
+{
+	int result = 0;
+	for (uint64_t i = 0; i < sample->count_count && !result; i++) {
+		struct sn_perf_sample one = *sample;
+		result = make_count(perf, i, &one);
+		if (!result && one.period)
+			result = take_value(perf, &one, line, node);
+	}
+	return result;
+}
+
 static int take_sample(struct sn_perf *perf, const struct sn_perf_raw *record)
 {
 	struct sn_perf_sample sample;
@@ -244,12 +291,10 @@ static int take_sample(struct sn_perf *perf, const struct sn_perf_raw *record)
 	if (line == SN_INTERN_NONE || node == SN_NODE_NONE ||
 	    note_thread(perf, sample.pid, sample.tid))
 		return SN_ERR_MEMORY;
-	perf->lines[line].sample_count++;
 	if (sample.has_time)
 		sn_perf_line_touch(perf, line, sample.time_ns);
-	if (sn_perf_value(perf, line, node, metric_of(perf, sample.event), (double)sample.period))
-		return SN_ERR_MEMORY;
-	return sample.has_time ? add_event(perf, &sample, line, node) : 0;
+	return sample.counts ? take_group(perf, &sample, line, node)
+			     : take_value(perf, &sample, line, node);
 }
 
 /* LOST: u64 id, count; LOST_SAMPLES: u64 count. */
@@ -391,6 +436,7 @@ static void close_file(struct sn_perf *perf, struct sn_perf_file *file)
 	sn_sorter_free(perf->scheduler);
 	perf->scheduler = NULL;
 	sn_intern_release(&perf->tids);
+	sn_intern_release(&perf->counts);
 	free(perf->metrics);
 	free(perf->event_names);
 	perf->metrics = perf->event_names = NULL;
@@ -569,6 +615,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	sn_intern_release(&perf->value_keys);
 	free(perf->lines);
 	free(perf->pids);
+	free(perf->last_counts);
 	free(perf);
 	return result;
 }

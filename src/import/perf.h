@@ -53,6 +53,9 @@ struct sn_perf {
 	struct sn_intern tids; /* uint32_t */
 	uint32_t *pids;	       /* by tid: process, UINT32_MAX unknown */
 	size_t pid_capacity;
+	struct sn_intern counts; /* event's id and thread: what it had counted before */
+	uint64_t *last_counts;
+	size_t count_capacity;
 	uint64_t order;	   /* of the record, for struct sn_perf_moment */
 	bool has_switches; /* tracepoints tell of them */
 	/* the scheduler's events of the file, in order of time at the end */

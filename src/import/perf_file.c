@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,6 +32,7 @@ enum {
 	FEATURE_CPUDESC = 8,
 	FEATURE_CMDLINE = 11,
 	FEATURE_EVENT_DESC = 12,
+	FEATURE_DIR_FORMAT = 24,
 	FEATURE_CLOCK_DATA = 29,
 	FEATURE_COUNT = 256,
 };
@@ -304,6 +306,53 @@ static int read_features(struct sn_perf_file *file, const unsigned char *bits,
 	return 0;
 }
 
+/* ---- the file and those beside it ---- */
+
+static int map_bytes(const char *path, struct sn_perf_bytes *mapped, struct sn_error *error)
+{
+	struct stat status = {.st_size = 0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *bytes = MAP_FAILED;
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0)
+		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	int reason = errno;
+	if (fd >= 0)
+		close(fd);
+	*mapped = (struct sn_perf_bytes){NULL, 0};
+	if (fd < 0 || (bytes == MAP_FAILED && status.st_size > 0))
+		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(reason));
+	if (bytes != MAP_FAILED)
+		*mapped = (struct sn_perf_bytes){bytes, (size_t)status.st_size};
+	return 0;
+}
+
+static int map_file(struct sn_perf_file *file, struct sn_error *error)
+{
+	struct sn_perf_bytes mapped;
+	int result = map_bytes(file->path, &mapped, error);
+	file->bytes = mapped.bytes;
+	file->length = mapped.length;
+	return result ? result : mapped.length < 16 ? damaged(file, "header", error) : 0;
+}
+
+/* The files data.0, data.1, ... beside this one, a thread of perf's each: records and nothing
+ * else. */
+static int map_parts(struct sn_perf_file *file, struct sn_error *error)
+{
+	char path[PATH_MAX];
+	for (;;) {
+		int length = snprintf(path, sizeof(path), "%s.%zu", file->path, file->part_count);
+		if ((size_t)length >= sizeof(path) || access(path, F_OK))
+			return 0;
+		if (sn_vec_reserve(&file->parts, &file->part_capacity, file->part_count + 1) < 0)
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		int result = map_bytes(path, file->parts + file->part_count, error);
+		if (result)
+			return result;
+		file->part_count++;
+	}
+}
+
 /* ---- the header ---- */
 
 static int read_header(struct sn_perf_file *file, struct sn_error *error)
@@ -331,27 +380,9 @@ static int read_header(struct sn_perf_file *file, struct sn_error *error)
 	    data_length && data_length <= file->length - data ? data + data_length : file->length;
 	file->is_short = data_length > file->length - data;
 	int result = read_attrs(file, attrs, attrs_length, attr_bytes, error);
+	if (!result && features[FEATURE_DIR_FORMAT / 8] >> FEATURE_DIR_FORMAT % 8 & 1)
+		result = map_parts(file, error);
 	return result ? result : read_features(file, features, error);
-}
-
-static int map_file(struct sn_perf_file *file, struct sn_error *error)
-{
-	struct stat status;
-	int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-	void *bytes = MAP_FAILED;
-	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size >= 16)
-		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	int reason = errno;
-	if (fd >= 0)
-		close(fd);
-	if (fd < 0 || (bytes == MAP_FAILED && status.st_size >= 16))
-		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", file->path,
-			       strerror(reason));
-	if (bytes == MAP_FAILED)
-		return damaged(file, "header", error);
-	file->bytes = bytes;
-	file->length = (size_t)status.st_size;
-	return 0;
 }
 
 /* ---- records ---- */
@@ -480,17 +511,29 @@ static int each_record(struct stream *stream, const unsigned char *bytes, size_t
 	return result;
 }
 
+/* What lies at `bytes`; compressed records of each file are a stream by themselves. */
+static int each_part(struct stream *stream, const unsigned char *bytes, size_t length, bool *is_cut)
+{
+	size_t used;
+	stream->plain_count = 0;
+	int result = each_record(stream, bytes, length, &used);
+	*is_cut |= used < length || stream->plain_count;
+#ifdef SN_HAVE_ZSTD
+	ZSTD_freeDStream(stream->decompressor);
+	stream->decompressor = NULL;
+#endif
+	return result;
+}
+
 static int each(struct stream *stream, bool *is_cut)
 {
 	const struct sn_perf_file *file = stream->file;
-	size_t used;
 	*stream->error->text = 0;
+	*is_cut = file->is_short;
 	int result =
-	    each_record(stream, file->bytes + file->data, file->data_end - file->data, &used);
-	*is_cut = file->is_short || used < file->data_end - file->data || stream->plain_count;
-#ifdef SN_HAVE_ZSTD
-	ZSTD_freeDStream(stream->decompressor);
-#endif
+	    each_part(stream, file->bytes + file->data, file->data_end - file->data, is_cut);
+	for (size_t i = 0; i < file->part_count && !result; i++)
+		result = each_part(stream, file->parts[i].bytes, file->parts[i].length, is_cut);
 	free(stream->plain);
 	if (result == SN_ERR_MEMORY)
 		return sn_fail(stream->error, result, "out of memory");
@@ -619,6 +662,10 @@ void sn_perf_file_close(struct sn_perf_file *file)
 	free(file->command);
 	free(file->processor);
 	free(file->version);
+	for (size_t i = 0; i < file->part_count; i++)
+		if (file->parts[i].bytes)
+			munmap((void *)file->parts[i].bytes, file->parts[i].length);
+	free(file->parts);
 	if (file->bytes)
 		munmap((void *)file->bytes, file->length);
 	*file = (struct sn_perf_file){0};

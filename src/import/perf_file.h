@@ -54,6 +54,9 @@ struct sn_perf_file {
 	size_t length;
 	bool is_pipe, is_short; /* is_short: records are missing at the end */
 	size_t data, data_end;
+	/* further records beside the file, of `perf record --threads`: data.0, data.1, ... */
+	struct sn_perf_bytes *parts;
+	size_t part_count, part_capacity;
 	struct sn_perf_event *events;
 	size_t event_count, event_capacity;
 	struct sn_intern ids; /* uint64_t */

@@ -27,10 +27,11 @@ static uint32_t event_of(const struct sn_perf_file *file, const struct sn_perf_r
 	return sn_perf_file_event(file, sn_import_cursor_number(&cursor, 8));
 }
 
-/* Counts that are read with a sample; of no use here. */
-static void pass_read(struct sn_import_cursor *cursor, uint64_t format)
+/* Counts that were read with a sample. Of one alone the period says it as well. */
+static void take_counts(struct sn_import_cursor *cursor, uint64_t format,
+			struct sn_perf_sample *sample)
 {
-	unsigned values = !!(format & PERF_FORMAT_ID) + !!(format & PERF_FORMAT_LOST);
+	unsigned words = 1 + !!(format & PERF_FORMAT_ID) + !!(format & PERF_FORMAT_LOST);
 	unsigned times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
 			 !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
 	uint64_t count = 1;
@@ -38,8 +39,14 @@ static void pass_read(struct sn_import_cursor *cursor, uint64_t format)
 		count = sn_import_cursor_number(cursor, 8);
 	if (count > cursor->length)
 		cursor->failed = true;
-	else
-		sn_import_cursor_take(cursor, 8 * (times + count * (1 + values)));
+	sn_import_cursor_take(cursor, 8 * times);
+	const unsigned char *counts =
+	    cursor->failed ? NULL : sn_import_cursor_take(cursor, 8 * count * words);
+	if (!counts || !(format & PERF_FORMAT_GROUP) || !(format & PERF_FORMAT_ID))
+		return;
+	sample->counts = counts;
+	sample->count_count = count;
+	sample->count_words = words;
 }
 
 static void take_registers(struct sn_import_cursor *cursor, const struct perf_event_attr *attr,
@@ -132,7 +139,7 @@ bool sn_perf_sample_read(const struct sn_perf_file *file, const struct sn_perf_r
 			 : attr->freq		   ? 1
 						   : attr->sample_period;
 	if (type & PERF_SAMPLE_READ)
-		pass_read(&cursor, attr->read_format);
+		take_counts(&cursor, attr->read_format, sample);
 	take_variable(&cursor, attr, sample);
 	return !cursor.failed;
 }

@@ -15,7 +15,12 @@ struct sn_perf_sample {
 	uint64_t ip, time_ns, address, period;
 	uint64_t chain_count;
 	const unsigned char *chain; /* uint64_t[chain_count], aligned to nothing */
-	struct sn_perf_bytes raw;   /* of a tracepoint */
+	/* of each event of a group that was read with the sample, 8 * count_words bytes: what it
+	 * has counted, its id, more; NULL where none were read */
+	const unsigned char *counts;
+	uint64_t count_count;
+	unsigned count_words;
+	struct sn_perf_bytes raw; /* of a tracepoint */
 	/* of the user's registers those of the attribute's mask, ascending; NULL without */
 	const unsigned char *registers;
 	struct sn_perf_bytes stack; /* of the user, from the stack pointer up */

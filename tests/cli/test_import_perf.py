@@ -252,6 +252,25 @@ def test_perf_callchains(sonde, tmp_path, program, kind):
     assert [row for row in rows if row["name"] == "heavy"][0]["file"].endswith("work.c")
 
 
+def counted(path: Path) -> dict[str, tuple[int, int]]:
+    """Samples and their sum of each event, by perf."""
+    found: dict = defaultdict(lambda: (0, 0))
+    for line in script(path, "period,event").splitlines():
+        period, event = line.split()
+        found[event.rstrip(":")] = (found[event.rstrip(":")][0] + 1, found[event.rstrip(":")][1] + int(period))
+    return dict(found)
+
+
+@pytest.mark.parametrize("options", [["-e", "{cpu-clock,page-faults}:S"], ["-a", "--threads", "-e", "cpu-clock,page-faults"]],
+                         ids=["group-read-by-its-leader", "folder-with-a-file-a-thread"])
+def test_perf_counts_beside_the_samples(sonde, tmp_path, program, options):
+    path = record(tmp_path, "perf.data", *options, program=(program,))
+    about = info(sonde, imported(sonde, tmp_path, path))
+    expected = counted(path)
+    assert {metric["name"]: (metric["count"], metric["sum"]) for metric in about["metrics"]} == expected and expected
+    assert about["events"] == sum(count for count, _ in expected.values())
+
+
 def test_perf_several_events(sonde, tmp_path, program):
     path = record(tmp_path, "perf.data", "-e", "cpu-clock,page-faults,context-switches", "-c", "1000", program=(program,))
     database = imported(sonde, tmp_path, path)
