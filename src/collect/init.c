@@ -234,6 +234,7 @@ void sn_stop(const char *exit_text)
 	sn_trace_end();
 	sn_sampling_stop_self();
 	settle_running_threads();
+	sn_threads_ended(sn_sampling_settle_ended);
 	sn_checkpoint_now(exit_text);
 }
 

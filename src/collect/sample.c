@@ -25,6 +25,12 @@
  */
 #define TIMER_HIGHEST_HZ 250u
 
+/* What a thread has used and no sample has charged yet. */
+struct sn_amounts {
+	uint64_t cpu_ns, wall_ns;
+	uint64_t counts[SN_EVENT_MAX]; /* of each perf event */
+};
+
 struct sn_sampling {
 	bool active;
 	int timer; /* kernel timer id, -1 none */
@@ -34,6 +40,8 @@ struct sn_sampling {
 	uint64_t charged_wall_ns;      /* monotonic time already charged */
 	uint64_t charged_own_ns;       /* of the thread's own_ns */
 	void *stack;		       /* of sn_altstack_install */
+	struct sn_amounts carried;     /* from threads of this record that have ended */
+	uint64_t ended_cpu_ns;	       /* that they have used in all */
 };
 
 static struct sn_event events[SN_EVENT_MAX];
@@ -152,7 +160,11 @@ static uint64_t perf_read(int fd)
 
 /* ---- the timer ---- */
 
-static int timer_start(uint64_t hz, int32_t tid)
+/*
+ * `used_ns` of the first period are over already, by what is carried or by chance: a thread that
+ * lives for less than a period must be as likely to be met as any other part of the program.
+ */
+static int timer_start(uint64_t hz, int32_t tid, uint64_t used_ns)
 {
 	struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = sn_sample_signal};
 	notify.sigev_value.sival_ptr = &timer_cookie;
@@ -160,10 +172,12 @@ static int timer_start(uint64_t hz, int32_t tid)
 	int timer;
 	if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &notify, &timer))
 		return -1;
-	struct timespec period = {0, (long)(1000000000u / hz)};
+	uint64_t period_ns = 1000000000u / hz;
+	struct timespec period = {0, (long)period_ns};
 	if (hz == 1)
 		period = (struct timespec){1, 0};
-	struct itimerspec setting = {period, period};
+	struct timespec first = {0, used_ns < period_ns ? (long)(period_ns - used_ns) : 1};
+	struct itimerspec setting = {period, used_ns ? first : period};
 	if (syscall(SYS_timer_settime, timer, 0, &setting, NULL)) {
 		syscall(SYS_timer_delete, timer);
 		return -1;
@@ -195,7 +209,7 @@ static void charge_cpu(struct sn_thread *thread, struct sn_sampling *sampling, u
 	uint64_t own = thread->own_ns - sampling->charged_own_ns;
 	sampling->charged_cpu_ns = now;
 	sampling->charged_own_ns = thread->own_ns;
-	thread->cpu_ns = now;
+	thread->cpu_ns = sampling->ended_cpu_ns + now;
 	if (cpu_event >= 0)
 		add(thread, node, event_metrics[cpu_event], used > own ? used - own : 0);
 }
@@ -221,11 +235,42 @@ static void charge_perf(struct sn_thread *thread, struct sn_sampling *sampling, 
 		if (events[index].source != SN_EVENT_PERF || sampling->fds[index] < 0)
 			continue;
 		uint64_t count = perf_read(sampling->fds[index]);
-		if (count <= sampling->counts[index])
+		if ((int64_t)(count - sampling->counts[index]) <= 0)
 			continue;
 		add(thread, node, event_metrics[index], count - sampling->counts[index]);
 		sampling->counts[index] = count;
 	}
+}
+
+/* What no sample fell into belongs to the thread as a whole. */
+static void charge_rest(struct sn_thread *thread, struct sn_sampling *sampling, uint64_t now_cpu_ns)
+{
+	charge_cpu(thread, sampling, SN_NODE_ROOT, now_cpu_ns);
+	charge_real(thread, sampling, SN_NODE_ROOT, sn_now_ns());
+	charge_perf(thread, sampling, SN_NODE_ROOT);
+}
+
+/*
+ * What no sample fell into goes on to the record's next thread, so that the threads of a record are
+ * sampled as if they were one: of thousands that live for less than a period few are met, and those
+ * stand for the others.
+ */
+static void carry_rest(struct sn_thread *thread, struct sn_sampling *sampling)
+{
+	struct sn_amounts *carried = &sampling->carried;
+	uint64_t now_cpu_ns = thread_cpu_ns();
+	uint64_t used = now_cpu_ns - sampling->charged_cpu_ns;
+	uint64_t own = thread->own_ns - sampling->charged_own_ns;
+	uint64_t passed = sn_now_ns() - sampling->charged_wall_ns;
+	carried->cpu_ns = used > own ? used - own : 0;
+	carried->wall_ns = passed > thread->waited_ns ? passed - thread->waited_ns : 0;
+	for (int index = 0; index < event_count; index++) {
+		if (events[index].source != SN_EVENT_PERF || sampling->fds[index] < 0)
+			continue;
+		uint64_t count = perf_read(sampling->fds[index]) - sampling->counts[index];
+		carried->counts[index] = (int64_t)count > 0 ? count : 0;
+	}
+	thread->cpu_ns = sampling->ended_cpu_ns + now_cpu_ns;
 }
 
 static void take_sample(struct sn_thread *thread, const ucontext_t *context)
@@ -369,18 +414,30 @@ static void describe(const struct sn_event *driver, bool by_timer)
 	sn_line_add(&line, " Hz");
 }
 
+/* A part of the period of `hz`, any with the same probability (a step of splitmix64). */
+static uint64_t chance(const struct sn_thread *thread, uint64_t hz)
+{
+	uint64_t bits = (sn_now_ns() ^ (uint64_t)thread->tid << 32) * 0x9e3779b97f4a7c15u;
+	bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
+	bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
+	return (bits ^ bits >> 31) % (1000000000u / hz);
+}
+
 /* The event that drives samples of time: a CPU-time timer, or a perf event beyond its rate. */
-static void start_time(struct sn_thread *thread, struct sn_sampling *sampling)
+static void start_time(struct sn_thread *thread, struct sn_sampling *sampling, uint64_t carried_ns)
 {
 	int index = cpu_event >= 0 ? cpu_event : real_event;
 	if (index < 0)
 		return;
 	struct sn_event driver = events[index];
 	driver.source = SN_EVENT_CPU_TIME;
-	if (driver.rate > TIMER_HIGHEST_HZ && sn_sample_signal == SIGURG)
+	/* only a timer's first period can be shorter than the others */
+	if (driver.rate > TIMER_HIGHEST_HZ && sn_sample_signal == SIGURG && !carried_ns)
 		sampling->fds[index] = perf_start(&driver, thread->tid);
 	if (sampling->fds[index] < 0)
-		sampling->timer = timer_start(driver.rate, thread->tid);
+		sampling->timer =
+		    timer_start(driver.rate, thread->tid,
+				carried_ns ? carried_ns : chance(thread, driver.rate));
 	if (sampling->timer < 0 && sampling->fds[index] < 0)
 		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
 	if (!status[0])
@@ -401,12 +458,18 @@ void sn_sampling_start(struct sn_thread *thread)
 		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
 		return;
 	}
+	struct sn_amounts carried = {0};
+	bool continues = thread->flags & SN_THREAD_SEVERAL;
+	if (continues)
+		carried = sampling->carried;
 	memset(sampling, 0, sizeof(*sampling));
+	sampling->ended_cpu_ns = continues ? thread->cpu_ns : 0;
 	sampling->timer = -1;
 	for (int index = 0; index < SN_EVENT_MAX; index++)
 		sampling->fds[index] = -1;
-	sampling->charged_cpu_ns = thread_cpu_ns();
-	sampling->charged_wall_ns = sn_now_ns();
+	/* what is carried has been used, as it were, before the thread began */
+	sampling->charged_cpu_ns = thread_cpu_ns() - carried.cpu_ns;
+	sampling->charged_wall_ns = sn_now_ns() - carried.wall_ns;
 	sampling->charged_own_ns = thread->own_ns;
 	thread->waited_ns = 0;
 	thread->sampling = sampling;
@@ -414,10 +477,11 @@ void sn_sampling_start(struct sn_thread *thread)
 	for (int index = 0; index < event_count; index++)
 		if (events[index].source == SN_EVENT_PERF) {
 			sampling->fds[index] = perf_start(&events[index], thread->tid);
+			sampling->counts[index] = -carried.counts[index];
 			if (sampling->fds[index] < 0)
 				sn_drop(thread, SN_DROP_EVENT_UNAVAILABLE, 1);
 		}
-	start_time(thread, sampling);
+	start_time(thread, sampling, cpu_event >= 0 ? carried.cpu_ns : carried.wall_ns);
 	atomic_signal_fence(memory_order_seq_cst);
 	sampling->active = true;
 }
@@ -460,10 +524,10 @@ void sn_sampling_stop(struct sn_thread *thread)
 		return;
 	disarm(sampling);
 	struct sn_thread *entered = sn_enter();
-	/* what no sample fell into belongs to the thread as a whole */
-	charge_cpu(thread, sampling, SN_NODE_ROOT, thread_cpu_ns());
-	charge_real(thread, sampling, SN_NODE_ROOT, sn_now_ns());
-	charge_perf(thread, sampling, SN_NODE_ROOT);
+	if (thread->flags & SN_THREAD_SEVERAL)
+		carry_rest(thread, sampling);
+	else
+		charge_rest(thread, sampling, thread_cpu_ns());
 	sampling->active = false;
 	if (entered)
 		sn_leave(entered);
@@ -506,7 +570,21 @@ void sn_sampling_settle(struct sn_thread *thread)
 	if (clock_gettime(clock, &now))
 		return;
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	charge_cpu(thread, sampling, SN_NODE_ROOT, now_ns);
-	charge_real(thread, sampling, SN_NODE_ROOT, sn_now_ns());
-	charge_perf(thread, sampling, SN_NODE_ROOT);
+	charge_rest(thread, sampling, now_ns);
+}
+
+void sn_sampling_settle_ended(struct sn_thread *thread)
+{
+	struct sn_sampling *sampling = thread->sampling;
+	if (!sampling)
+		return;
+	struct sn_amounts *carried = &sampling->carried;
+	if (cpu_event >= 0 && carried->cpu_ns)
+		add(thread, SN_NODE_ROOT, event_metrics[cpu_event], carried->cpu_ns);
+	if (real_event >= 0 && carried->wall_ns)
+		add(thread, SN_NODE_ROOT, event_metrics[real_event], carried->wall_ns);
+	for (int index = 0; index < event_count; index++)
+		if (carried->counts[index])
+			add(thread, SN_NODE_ROOT, event_metrics[index], carried->counts[index]);
+	*carried = (struct sn_amounts){0};
 }

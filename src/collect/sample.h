@@ -23,7 +23,7 @@ extern int sn_sample_signal;
 /* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno. */
 int sn_sampling_init(void);
 /* Arms and disarms the calling thread's timers and events. Stopping charges what is left to the
- * root. */
+ * root; in a record that stands for several threads it goes on to the next one. */
 void sn_sampling_start(struct sn_thread *thread);
 void sn_sampling_stop(struct sn_thread *thread);
 /* Charges real time that the calling thread has waited in `call` to its call path; between sn_enter
@@ -33,6 +33,8 @@ void sn_sampling_stop_self(void);
 /* Charges to its root what a thread that still runs has used since its last sample, when no more
  * samples can come. From any thread. */
 void sn_sampling_settle(struct sn_thread *thread);
+/* The same for a record whose threads have all ended; while nobody can adopt it. */
+void sn_sampling_settle_ended(struct sn_thread *thread);
 /* In the child of a fork, before sn_sampling_start: closes the descriptors that measure the parent.
  */
 void sn_sampling_after_fork(void);

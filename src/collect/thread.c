@@ -167,6 +167,21 @@ static struct sn_thread *take_record(void)
 	return NULL;
 }
 
+void sn_threads_ended(void (*act)(struct sn_thread *thread))
+{
+	int free = 0;
+	/* a handler of a fatal signal, too, comes here, perhaps in the thread that has the lock */
+	if (!atomic_compare_exchange_strong(&registry_lock, &free, 1))
+		return;
+	uint32_t count = sn_thread_count();
+	for (uint32_t index = SEPARATE_THREADS / 2; index < count; index++) {
+		struct sn_thread *thread = sn_thread_at(index);
+		if (atomic_load_explicit(&thread->ended, memory_order_acquire))
+			act(thread);
+	}
+	unlock_registry();
+}
+
 static void thread_identify(struct sn_thread *thread)
 {
 	thread->tid = (int32_t)syscall(SYS_gettid);

@@ -168,6 +168,9 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 /* The registry: every thread ever measured, by index. MT: yes. */
 uint32_t sn_thread_count(void);
 struct sn_thread *sn_thread_at(uint32_t index);
+/* Calls `act` for each record that may stand for several threads, none of which runs, while nobody
+ * can adopt it; for none while a thread is being registered. AS-safe: yes. */
+void sn_threads_ended(void (*act)(struct sn_thread *thread));
 /*
  * Begins and ends measuring the calling thread. `stack_bytes` is what pthread_create() was asked
  * for; 0 asks the C library, which allocates: a thread's first instructions are too early for that

@@ -58,6 +58,26 @@ def test_c(tmp_path: Path, options: tuple[str, ...], threads: int) -> None:
     assert seen_threads == threads
 
 
+@pytest.mark.parametrize("options", [(), ("-F", "1000"), ("-e", "real-time")], ids=" ".join)
+def test_threads_shorter_than_a_period(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Few of them are met by a sample; those stand for the others, and the sum stays what was used."""
+    metric = "real-time" if "-e" in options else "cpu-time"
+    done = program.run(tmp_path, program.compiled("thread_churn.c", "-O1"), "5000", options=options)
+    used = {line.split()[0]: float(line.split()[1]) for line in done.stdout.splitlines()}
+    seen: Counter[str] = Counter()
+    samples = 0
+    for frames, value in program.paths(tmp_path, metric):
+        name = next((frame["name"] for frame in frames if frame["name"] in used), "")
+        seen[name] += value["sum"]
+        samples += value["count"] if name else 0
+    share = used["often"] / sum(used.values())
+    # the record of each of the first 512 has what it alone used
+    assert seen["often"] + seen["seldom"] > 0.7 * sum(used.values()), seen
+    assert abs(seen["often"] / (seen["often"] + seen["seldom"]) - share) < 1.5 * program.bound(share, samples), seen
+    data = program.info(tmp_path)
+    assert sum(profile["cpu_ns"] for profile in data["profiles"]) > sum(used.values())
+
+
 def test_clang(tmp_path: Path) -> None:
     program.run(tmp_path, program.compiled("shares.c", "-O2", compiler="clang"), "1", "3000", options=("-F", "997"))
     check_shares(program.paths(tmp_path))
