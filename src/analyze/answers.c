@@ -9,10 +9,11 @@
 #include <string.h>
 
 const struct sn_view sn_views[] = {
-#define SN_VIEW(identifier, name, summary) {name, summary, sn_view_##identifier},
+#define SN_VIEW(identifier, name, needs, summary)                                                  \
+	{name, summary, SN_ANSWERS_##needs, sn_view_##identifier},
 #include "views.def"
 #undef SN_VIEW
-    {NULL, NULL, NULL}};
+    {NULL, NULL, SN_ANSWERS_NODES, NULL}};
 
 /* When the device waited for other ranks, or NULL. */
 static const struct sn_intervals *other_ranks(const struct sn_answers *answers, size_t device)
@@ -137,25 +138,34 @@ static void find_span(struct sn_answers *answers)
 	}
 }
 
-int sn_answers(struct sn_answers *answers, struct sn_error *error)
+static int load_ranks(struct sn_answers *answers, struct sn_error *error)
 {
-	const struct sonde_db *db = answers->db;
-	const struct sonde_trace *trace = answers->trace;
-	find_span(answers);
-	int result = load_calls(answers, error);
-	if (!result)
-		result = sn_device_times(db, trace, answers->launched_only, answers->launches,
-					 sn_answers_sorting(answers), &answers->times, error);
-	if (!result && sn_node_map(db, &answers->nodes))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (!result)
-		result = sn_details(db, trace, &answers->times, &answers->details, error);
+	int result =
+	    sn_details(answers->db, answers->trace, &answers->times, &answers->details, error);
 	if (!result)
 		result = sn_ranks(&answers->details, &answers->ranks, error);
 	if (!result)
-		result = sn_deliveries(db, trace, &answers->details, &answers->ranks,
-				       &answers->messages, error);
-	if (!result)
+		result = sn_deliveries(answers->db, answers->trace, &answers->details,
+				       &answers->ranks, &answers->messages, error);
+	return result;
+}
+
+int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct sn_error *error)
+{
+	const struct sonde_db *db = answers->db;
+	find_span(answers);
+	int result = 0;
+	if (sn_node_map(db, &answers->nodes))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result && needed >= SN_ANSWERS_ITERATIONS)
+		result = load_calls(answers, error);
+	if (!result && needed >= SN_ANSWERS_DEVICES)
+		result =
+		    sn_device_times(db, answers->trace, answers->launched_only, answers->launches,
+				    sn_answers_sorting(answers), &answers->times, error);
+	if (!result && needed >= SN_ANSWERS_RANKS)
+		result = load_ranks(answers, error);
+	if (!result && needed >= SN_ANSWERS_WAITS)
 		result = load_devices(answers, error);
 	return result;
 }

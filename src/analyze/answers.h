@@ -25,6 +25,16 @@ enum { SN_FEW_DEVICES = 2 };
  * besides, of which there are up to three at a time, a sixth. */
 #define SN_ANSWERS_MEMORY (UINT64_C(48) << 20)
 
+/* What is loaded, each after what stands before it. On a trace of 100 million events the first
+ * takes no time, each of the others seconds. */
+enum sn_answers_part {
+	SN_ANSWERS_NODES,      /* the span of all events, `nodes` */
+	SN_ANSWERS_ITERATIONS, /* `iterations`, `launches` */
+	SN_ANSWERS_DEVICES,    /* `times` */
+	SN_ANSWERS_RANKS,      /* `details`, `ranks`, `messages` */
+	SN_ANSWERS_WAITS,      /* `waits`, `blames` */
+};
+
 struct sn_answers {
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
@@ -44,9 +54,10 @@ struct sn_answers {
 	struct sn_iterations iterations;
 };
 
-/* Loads what all views share. db and trace stay the caller's, `answers` has its fields up
- * to memory_bytes filled in. 0 or a negative enum sn_err; release in either case. */
-int sn_answers(struct sn_answers *answers, struct sn_error *error);
+/* Loads what views share, up to `needed`; what is behind it stays empty. db and trace stay the
+ * caller's, `answers` has its fields up to memory_bytes filled in. 0 or a negative enum sn_err;
+ * release in either case. */
+int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct sn_error *error);
 void sn_answers_release(struct sn_answers *answers);
 
 /* What one thing that is sorted may take; see sn_runs_init. */
@@ -71,10 +82,11 @@ void sn_answers_inferred(const struct sn_answers *answers, struct sn_page *page)
 
 struct sn_view {
 	const char *name, *summary;
+	enum sn_answers_part needs;
 	/* Adds its sheets. 0 or a negative enum sn_err. */
 	int (*show)(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error);
 };
-#define SN_VIEW(identifier, name, summary)                                                         \
+#define SN_VIEW(identifier, name, needs, summary)                                                  \
 	int sn_view_##identifier(const struct sn_answers *answers, struct sn_page *page,           \
 				 struct sn_error *error);
 #include "views.def"

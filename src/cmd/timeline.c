@@ -210,13 +210,20 @@ static int draw(const struct timeline *timeline, struct sn_error *error)
 					timeline->picture, error);
 }
 
+static enum sn_answers_part needed(const struct timeline *timeline)
+{
+	bool is_all = timeline->view < 0 || (timeline->picture && is_page(timeline->picture));
+	return is_all ? SN_ANSWERS_WAITS : sn_views[timeline->view].needs;
+}
+
 /* Nothing is printed before all of it is known. */
 static int answer(struct timeline *timeline, const char *path)
 {
 	struct sn_error error = {""};
 	struct sn_page page = {0};
 	int status = SN_EXIT_DONE;
-	if (sn_answers(&timeline->answers, &error) || show_views(timeline, &page, &error))
+	if (sn_answers(&timeline->answers, needed(timeline), &error) ||
+	    show_views(timeline, &page, &error))
 		status = sn_command_fail("cannot read '%s': %s", path, error.text);
 	else if (timeline->picture &&
 		 (is_page(timeline->picture) ? write_page(timeline, path, &error)

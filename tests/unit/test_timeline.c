@@ -61,7 +61,7 @@ static void analyse(void)
 	struct sn_error error;
 	trace_fixture_open(&fixture);
 	answers = (struct sn_answers){.db = fixture.db, .trace = fixture.trace};
-	assert_int_equal(sn_answers(&answers, &error), 0);
+	assert_int_equal(sn_answers(&answers, SN_ANSWERS_WAITS, &error), 0);
 }
 
 static int end(void **state)
