@@ -434,11 +434,14 @@ static uint32_t find_covering(struct refresh *refresh, const struct mapping *map
 	return refresh->file_module = module_of_file(refresh, &of_file, refresh->file_base);
 }
 
+/* lld maps the first page of a small file for each of its segments: offset 0 alone begins nothing.
+ */
 static bool is_continued(struct refresh *refresh, const struct mapping *mapping)
 {
-	return mapping->inode && mapping->inode == refresh->file_inode && mapping->offset &&
+	return mapping->inode && mapping->inode == refresh->file_inode &&
 	       !strcmp(mapping->path, refresh->file_path) &&
-	       (mapping->start == refresh->file_last || mapping->end <= file_end(refresh));
+	       ((mapping->offset && mapping->start == refresh->file_last) ||
+		mapping->end <= file_end(refresh));
 }
 
 static void begin_file(struct refresh *refresh, const struct mapping *mapping)

@@ -2,6 +2,7 @@
 """Programs that spend 10, 20, 30 and 40 % of their work in four functions, each by way of two callers."""
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -83,9 +84,16 @@ def test_clang(tmp_path: Path) -> None:
     check_shares(program.paths(tmp_path))
 
 
+def test_small_program_whose_segments_share_a_page_of_the_file(tmp_path: Path) -> None:
+    """As lld lays it out: the code, too, is mapped from offset 0 of the file."""
+    if not shutil.which("ld.lld"):
+        pytest.skip("no lld")
+    binary = program.compiled("shares.c", "-O2", "-fuse-ld=lld", compiler="clang")
+    program.run(tmp_path, binary, "1", "3000", options=("-F", "997"))
+    check_shares(program.paths(tmp_path))
+
+
 def test_stripped_with_separate_debug_file(tmp_path: Path) -> None:
-    import shutil
-    import subprocess
     binary = tmp_path / "shares"
     shutil.copy(program.compiled("shares.c", "-O2"), binary)
     subprocess.run(["objcopy", "--only-keep-debug", binary, tmp_path / "shares.debug"], check=True)
