@@ -42,12 +42,10 @@ struct rocpd {
 	struct sn_rocprof *rocprof;
 	struct sn_sqlite file;
 	char suffix[128]; /* of this recording's tables */
+	uint32_t number;  /* of this recording in the file: each numbers its calls from 1 */
 	sqlite3_stmt *lookups[LOOKUPS];
 	sqlite3_stmt *counters; /* rows of rocpd_pmc_event, or NULL */
 	bool has_counter;	/* it stands at one */
-	struct sn_intern addresses;
-	int64_t *sizes; /* of what was allocated there */
-	size_t size_capacity;
 };
 
 bool sn_rocprof_is_rocpd(const struct sn_import_input *input)
@@ -116,7 +114,8 @@ static int64_t correlation_of(struct rocpd *rocpd, sqlite3_stmt *row, int column
 	if (!found)
 		return 0;
 	int64_t stack = sqlite3_column_int64(found, 0);
-	return stack ? stack : sqlite3_column_int64(found, 1);
+	int64_t correlation = stack ? stack : sqlite3_column_int64(found, 1);
+	return correlation ? (int64_t)rocpd->number << 40 | correlation : 0;
 }
 
 static void string_of(struct rocpd *rocpd, sqlite3_stmt *row, int column, char *text, size_t size)
@@ -329,52 +328,13 @@ static int take_copy(struct rocpd *rocpd, sqlite3_stmt *row)
 static const char *const allocation_columns[] = {"pid",	    "tid",  "type",	"start",
 						 "address", "size", "agent_id", NULL};
 
-/* What a release gives back is what was allocated there. */
-static int size_of(struct rocpd *rocpd, sqlite3_stmt *row, int64_t *bytes)
-{
-	int64_t address = sqlite3_column_int64(row, 4);
-	bool is_release = !strcmp(sn_sqlite_text(row, 2), "FREE");
-	*bytes = sqlite3_column_int64(row, 5);
-	uint32_t before = rocpd->addresses.count;
-	uint32_t at = sn_intern_add(&rocpd->addresses, &address, sizeof(address));
-	if (at == SN_INTERN_NONE ||
-	    sn_vec_reserve(&rocpd->sizes, &rocpd->size_capacity, at + 1ull) < 0)
-		return SN_ERR_MEMORY;
-	if (is_release)
-		*bytes = *bytes ? -*bytes : at < before ? -rocpd->sizes[at] : 0;
-	rocpd->sizes[at] = is_release ? 0 : *bytes;
-	return 0;
-}
-
 static int take_allocation(struct rocpd *rocpd, sqlite3_stmt *row)
 {
-	struct sn_recording *recording = &rocpd->rocprof->recording;
 	struct sn_rocprof_activity activity = {.start_ns = sqlite3_column_int64(row, 3)};
-	struct sn_attribute attribute = {recording->keys[SN_RECORDING_KEY_BYTES], 0, 0};
-	int64_t bytes;
-	if (size_of(rocpd, row, &bytes))
-		return SN_ERR_MEMORY;
-	attribute.value = (uint64_t)bytes;
+	bool is_release = !strcmp(sn_sqlite_text(row, 2), "FREE");
 	who_of(rocpd, row, 0, 1, &activity);
-	struct sn_recording_place place = {0, activity.pid, activity.tid, 0, 0};
-	struct sn_recording_line *line = sn_recording_line(recording, &place);
-	struct sn_event event = {
-	    .start_ns = (uint64_t)(activity.start_ns + SN_RECORDING_BIAS_NS),
-	    .end_ns = (uint64_t)(activity.start_ns + SN_RECORDING_BIAS_NS),
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_INTERVALS,
-	    .attribute_count = 1,
-	    .attributes = &attribute,
-	};
-	if (activity.start_ns < 0 || activity.start_ns > SN_RECORDING_BIAS_NS) {
-		recording->misplaced++;
-		return 0;
-	}
-	if (!line ||
-	    sn_recording_name_number(recording, SN_ACTIVITY_INSTANT, "[memory]", 8, &event.context))
-		return SN_ERR_MEMORY;
-	sn_recording_add(recording, line, &event);
-	return 0;
+	return sn_rocprof_allocation(rocpd->rocprof, is_release, sqlite3_column_int64(row, 4),
+				     sqlite3_column_int64(row, 5), &activity);
 }
 
 static const char *const sample_columns[] = {"track_id", "timestamp", "event_id", NULL};
@@ -512,8 +472,8 @@ static void close_tables(struct rocpd *rocpd)
 	}
 	sqlite3_finalize(rocpd->counters);
 	rocpd->counters = NULL;
-	sn_intern_release(&rocpd->addresses);
-	sn_intern_init(&rocpd->addresses);
+	sn_intern_release(&rocpd->rocprof->addresses);
+	sn_intern_init(&rocpd->rocprof->addresses);
 }
 
 /* Each recording in the file, by its table of strings. */
@@ -529,8 +489,10 @@ static int read_recordings(struct rocpd *rocpd, struct sn_error *error)
 			       sqlite3_errmsg(rocpd->file.db));
 	while (!found && (found = sn_sqlite_next(&rocpd->file, names, error)) > 0) {
 		snprintf(rocpd->suffix, sizeof(rocpd->suffix), "%s", sn_sqlite_text(names, 0));
+		rocpd->rocprof->process = rocpd->number;
 		found = read_tables(rocpd, error);
 		close_tables(rocpd);
+		rocpd->number++;
 	}
 	sqlite3_finalize(names);
 	return found;
@@ -548,6 +510,5 @@ int sn_rocprof_read_rocpd(struct sn_rocprof *rocprof, const char *path, struct s
 	if (!result)
 		result = read_recordings(&rocpd, error);
 	sn_sqlite_close(&rocpd.file);
-	free(rocpd.sizes);
 	return result;
 }

@@ -6,6 +6,7 @@
  */
 #include "rocprof.h"
 
+#include "base/vec.h"
 #include "format/measurement.h"
 #include "importer.h"
 
@@ -48,14 +49,20 @@ static int add(struct sn_rocprof *rocprof, const struct sn_recording_place *plac
 	    .attribute_count = attributes->count,
 	    .attributes = attributes->items,
 	};
+	uint64_t start_ns = line->start_ns, end_ns = line->end_ns;
 	sn_recording_add(recording, line, &event);
+	if (activity->is_untimed && rocprof->has_kernels) {
+		line->start_ns = start_ns;
+		line->end_ns = end_ns;
+	}
 	return 0;
 }
 
-static struct sn_recording_place device_of(const struct sn_rocprof_activity *activity)
+static struct sn_recording_place device_of(const struct sn_rocprof *rocprof,
+					   const struct sn_rocprof_activity *activity)
 {
 	return (struct sn_recording_place){1, activity->agent, activity->queue, activity->stream,
-					   0};
+					   rocprof->process};
 }
 
 int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category category,
@@ -79,7 +86,7 @@ int sn_rocprof_dispatch(struct sn_rocprof *rocprof, const char *kernel,
 			const struct sn_rocprof_activity *activity)
 {
 	const struct sn_recording *recording = &rocprof->recording;
-	struct sn_recording_place place = device_of(activity);
+	struct sn_recording_place place = device_of(rocprof, activity);
 	struct attributes attributes = {.count = 0};
 	uint32_t number;
 	if (sn_recording_name_number(&rocprof->recording, SN_ACTIVITY_KERNEL, kernel,
@@ -110,7 +117,7 @@ int sn_rocprof_dispatch(struct sn_rocprof *rocprof, const char *kernel,
 int sn_rocprof_copy(struct sn_rocprof *rocprof, const char *direction,
 		    const struct sn_rocprof_activity *activity)
 {
-	struct sn_recording_place place = device_of(activity);
+	struct sn_recording_place place = device_of(rocprof, activity);
 	struct attributes attributes = {.count = 0};
 	char text[128];
 	uint32_t number;
@@ -129,7 +136,7 @@ int sn_rocprof_counter(struct sn_rocprof *rocprof, const char *kernel, const cha
 		       double value, const struct sn_rocprof_activity *activity)
 {
 	struct sn_db_builder *builder = rocprof->recording.builder;
-	struct sn_recording_place place = device_of(activity);
+	struct sn_recording_place place = device_of(rocprof, activity);
 	struct sonde_db_metric metric = {
 	    .name = sn_db_builder_string(builder, counter),
 	    .unit = sn_db_builder_string(builder, "1"),
@@ -154,30 +161,95 @@ int sn_rocprof_counter(struct sn_rocprof *rocprof, const char *kernel, const cha
 
 enum sn_activity_category sn_rocprof_category(const char *domain)
 {
-	if (!strncmp(domain, "HIP_", 4) || !strncmp(domain, "HSA_", 4))
-		return SN_ACTIVITY_API;
-	return !strncmp(domain, "MARKER_", 7) ? SN_ACTIVITY_ANNOTATION : SN_ACTIVITY_OTHER;
+	/* RCCL_API, ROCDECODE_API and others launch as well, where HIP itself is not traced */
+	if (!strncmp(domain, "MARKER_", 7))
+		return SN_ACTIVITY_ANNOTATION;
+	return strstr(domain, "_API") ? SN_ACTIVITY_API : SN_ACTIVITY_OTHER;
+}
+
+/* What a release gives back is what was allocated there. */
+static int keep_size(struct sn_rocprof *rocprof, bool is_release, int64_t address, int64_t *bytes)
+{
+	uint32_t before = rocprof->addresses.count;
+	uint32_t at = sn_intern_add(&rocprof->addresses, &address, sizeof(address));
+	if (at == SN_INTERN_NONE ||
+	    sn_vec_reserve(&rocprof->sizes, &rocprof->size_capacity, at + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	if (is_release)
+		*bytes = *bytes ? -*bytes : at < before ? -rocprof->sizes[at] : 0;
+	rocprof->sizes[at] = is_release ? 0 : *bytes;
+	return 0;
+}
+
+int sn_rocprof_allocation(struct sn_rocprof *rocprof, bool is_release, int64_t address,
+			  int64_t bytes, const struct sn_rocprof_activity *activity)
+{
+	struct sn_recording *recording = &rocprof->recording;
+	bool is_known = activity->tid;
+	struct sn_recording_place place = {0, is_known ? activity->pid : -1,
+					   is_known ? activity->tid : -2, 0, 0};
+	struct sn_recording_line *line = sn_recording_line(recording, &place);
+	struct sn_attribute attribute = {recording->keys[SN_RECORDING_KEY_BYTES], 0, 0};
+	uint32_t name;
+	if (!line || keep_size(rocprof, is_release, address, &bytes) ||
+	    sn_recording_name_number(recording, SN_ACTIVITY_INSTANT, "[memory]", 8, &name))
+		return SN_ERR_MEMORY;
+	if (!is_known)
+		line->name = sn_db_builder_string(recording->builder, "allocations");
+	if (activity->start_ns < 0 || activity->start_ns > SN_RECORDING_BIAS_NS) {
+		recording->misplaced++;
+		return 0;
+	}
+	attribute.value = (uint64_t)bytes;
+	struct sn_event event = {
+	    .start_ns = (uint64_t)(activity->start_ns + SN_RECORDING_BIAS_NS),
+	    .end_ns = (uint64_t)(activity->start_ns + SN_RECORDING_BIAS_NS),
+	    .context = name,
+	    .metric = SONDE_NONE,
+	    .kind = SONDE_TRACK_INTERVALS,
+	    .attribute_count = 1,
+	    .attributes = &attribute,
+	};
+	sn_recording_add(recording, line, &event);
+	return 0;
 }
 
 /* ---- files ---- */
 
-/* Length of what the files of one run have in common: the folder, and the name up to the kind. */
+/* What the name of a file says of its kind; what stands before it is the run's. */
+static bool is_word_of_kind(const char *word, size_t length)
+{
+	static const char *const words[] = {
+	    "kernel",  "hip",	   "hsa",      "rccl",	     "rocdecode", "rocjpeg",
+	    "ompt",    "kfd",	   "marker",   "memory",     "copy",	  "scratch",
+	    "api",     "runtime",  "compiler", "core",	     "trace",	  "allocation",
+	    "counter", "agent",	   "info",     "collection", "stats",	  "domain",
+	    "pc",      "sampling", "host",     "trap",	     "stochastic"};
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strlen(words[i]) == length && !memcmp(words[i], word, length))
+			return true;
+	return false;
+}
+
+/* Length of what the files of one run have in common: the folder, and the name up to the kind,
+ * "before_hip_api_trace.csv". */
 static size_t stem_length(const char *path)
 {
-	static const char *const kinds[] = {"kernel_trace.csv", "counter_collection.csv",
-					    "memory_copy_trace.csv", "pc_sampling_", "trace.csv"};
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		const char *found = strstr(name, kinds[i]);
-		if (!found)
-			continue;
-		/* "hip_runtime_api_trace.csv": its words are letters, the prefix ends before */
-		while (found > name && (islower((unsigned char)found[-1]) || found[-1] == '_'))
-			found--;
-		return (size_t)(found - path);
+	size_t length = strlen(path), folder = (size_t)(name - path);
+	if (length - folder < 4 || strcmp(path + length - 4, ".csv") != 0)
+		return length;
+	for (size_t end = length - 4;;) {
+		size_t begin = end;
+		while (begin > folder && path[begin - 1] != '_')
+			begin--;
+		if (!is_word_of_kind(path + begin, end - begin))
+			return end == length - 4 ? length : end;
+		if (begin == folder)
+			return folder;
+		end = begin - 1;
 	}
-	return strlen(path);
 }
 
 static bool is_same_run(const char *a, const char *b)
@@ -211,7 +283,10 @@ static int read_run(struct sn_rocprof *rocprof, const struct sn_import_request *
 	int result = sn_recording_open(&rocprof->recording, request->paths[first], error);
 	sn_intern_release(&rocprof->dispatches);
 	sn_intern_init(&rocprof->dispatches);
+	sn_intern_release(&rocprof->addresses);
+	sn_intern_init(&rocprof->addresses);
 	rocprof->has_kernels = false;
+	rocprof->process = 0;
 	for (size_t i = first; i < request->path_count; i++)
 		if (is_same_run(request->paths[first], request->paths[i]) &&
 		    strstr(request->paths[i], "kernel_trace.csv"))
@@ -273,9 +348,19 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	for (size_t i = 0; i < request->path_count && !result; i++)
 		if (is_first_of_run(request, i))
 			result = read_run(&rocprof, request, i, error);
+	if (!result && rocprof.plain_files == request->path_count)
+		result = sn_fail(error, SN_ERR_FORMAT,
+				 "'%s' tells of no activity: import the traces beside it",
+				 request->paths[0]);
+	if (rocprof.summaries)
+		sn_db_builder_drop(builder, "import-summaries",
+				   "files of sums, which the traces make as well",
+				   rocprof.summaries);
 	if (!result)
 		sn_recording_finish(&rocprof.recording);
 	sn_intern_release(&rocprof.dispatches);
+	sn_intern_release(&rocprof.addresses);
+	free(rocprof.sizes);
 	sn_recording_release(&rocprof.recording);
 	return result;
 }

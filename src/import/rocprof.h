@@ -48,6 +48,13 @@ struct sn_rocprof {
 	/* of the recording being read */
 	struct sn_intern dispatches; /* those that counters made events of */
 	bool has_kernels; /* the dispatches themselves are read from a file of their own */
+	uint32_t process; /* whose streams they are, where a file has several */
+	struct sn_intern addresses;
+	int64_t *sizes; /* of what was allocated there */
+	size_t size_capacity;
+	/* of all files */
+	uint64_t summaries; /* files of sums */
+	size_t plain_files; /* files without any activity */
 };
 
 /* What the files say of an activity; 0 what they do not. */
@@ -59,6 +66,7 @@ struct sn_rocprof_activity {
 	int64_t vector_registers, accumulation_registers, scalar_registers;
 	int64_t shared_bytes, scratch_bytes, dispatch;
 	int64_t bytes; /* of a copy; -1 unknown */
+	bool is_untimed;
 };
 
 int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category category,
@@ -71,6 +79,10 @@ int sn_rocprof_copy(struct sn_rocprof *rocprof, const char *direction,
 /* A counter's value for a dispatch. */
 int sn_rocprof_counter(struct sn_rocprof *rocprof, const char *kernel, const char *counter,
 		       double value, const struct sn_rocprof_activity *activity);
+/* An allocation of `bytes`, or the release of what lies at that address; who does either is known
+ * where the activity's tid is not 0. */
+int sn_rocprof_allocation(struct sn_rocprof *rocprof, bool is_release, int64_t address,
+			  int64_t bytes, const struct sn_rocprof_activity *activity);
 int sn_rocprof_sample(struct sn_rocprof *rocprof, const struct sn_rocprof_sample *sample);
 /* What kind of calls a domain has: "HIP_RUNTIME_API", "MARKER_CORE_API", ... */
 enum sn_activity_category sn_rocprof_category(const char *domain);

@@ -4,6 +4,7 @@
 
 #include "csv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,14 @@ enum column {
 	MASK,
 	ISSUED,
 	WAVES,
+	OPERATION,
+	SIZE,
+	ADDRESS,
+	NODE,
+	AGENT_TYPE,
+	PRODUCT,
+	CALLS,
+	SUM,
 	COLUMNS
 };
 
@@ -84,6 +93,14 @@ static const char *const names[COLUMNS] = {
     "Exec_Mask",
     "Wave_Issued_Instruction",
     "Wave_Count",
+    "Operation",
+    "Allocation_Size",
+    "Address",
+    "Node_Id",
+    "Agent_Type",
+    "Product_Name",
+    "Calls",
+    "TotalDurationNs",
 };
 
 struct table {
@@ -100,12 +117,16 @@ static void find_columns(struct table *table, const char *const *fields, size_t 
 			if (!strcmp(fields[field], names[i]))
 				table->at[i] = (int)field;
 	}
-	/* counters have the size of all three dimensions together */
+	/* counters have the size of all three dimensions together; the last two are of ROCm 6.2 */
 	for (size_t field = 0; field < count; field++) {
 		if (!strcmp(fields[field], "Grid_Size"))
 			table->at[GRID_X] = (int)field;
 		if (!strcmp(fields[field], "Workgroup_Size"))
 			table->at[GROUP_X] = (int)field;
+		if (!strcmp(fields[field], "Group_Segment_Size"))
+			table->at[SHARED] = (int)field;
+		if (!strcmp(fields[field], "Private_Segment_Size"))
+			table->at[SCRATCH] = (int)field;
 	}
 }
 
@@ -144,6 +165,7 @@ static struct sn_rocprof_activity activity_of(const struct table *table)
 	    .scratch_bytes = number(table, SCRATCH),
 	    .dispatch = number(table, DISPATCH),
 	    .bytes = -1,
+	    .is_untimed = table->at[START] < 0,
 	};
 	for (unsigned i = 0; i < 3; i++) {
 		activity.workgroup[i] = number(table, GROUP_X + i);
@@ -172,10 +194,39 @@ static int take_sample(struct table *table)
 	return sn_rocprof_sample(table->rocprof, &sample);
 }
 
+/* Of memory by its address, of scratch memory by its queue, which has one. */
+static int take_allocation(struct table *table)
+{
+	struct sn_rocprof_activity activity = activity_of(table);
+	const char *operation = text(table, OPERATION);
+	bool is_release = strstr(operation, "FREE") || strstr(operation, "RECLAIM");
+	int64_t address = table->at[ADDRESS] < 0 ? activity.queue
+						 : (int64_t)strtoull(text(table, ADDRESS), NULL, 0);
+	activity.pid = activity.pid ? activity.pid : table->rocprof->recording.pid;
+	return sn_rocprof_allocation(table->rocprof, is_release, address, number(table, SIZE),
+				     &activity);
+}
+
+static int take_agent(struct table *table)
+{
+	char key[64];
+	if (strcmp(text(table, AGENT_TYPE), "GPU") != 0)
+		return 0;
+	snprintf(key, sizeof(key), "rocprof.gpu.%lld", (long long)number(table, NODE));
+	sn_db_builder_property(table->rocprof->recording.builder, key, text(table, PRODUCT));
+	return 0;
+}
+
 static int take(struct table *table)
 {
 	if (table->at[SAMPLE_TIME] >= 0)
 		return take_sample(table);
+	if (table->at[AGENT_TYPE] >= 0)
+		return take_agent(table);
+	if (table->at[SUM] >= 0)
+		return 0;
+	if (table->at[SIZE] >= 0)
+		return take_allocation(table);
 	struct sn_rocprof_activity activity = activity_of(table);
 	struct sn_rocprof *rocprof = table->rocprof;
 	if (table->at[COUNTER] >= 0)
@@ -192,12 +243,26 @@ static int take(struct table *table)
 	return sn_rocprof_copy(rocprof, text(table, DIRECTION), &activity);
 }
 
+/* Files without activities: of agents, and of sums (kernel_stats.csv). */
+static bool is_plain(const struct table *table)
+{
+	return (table->at[AGENT_TYPE] >= 0 && table->at[NODE] >= 0) ||
+	       (table->at[SUM] >= 0 && table->at[CALLS] >= 0);
+}
+
 static bool is_known(const struct table *table)
 {
+	if (is_plain(table))
+		return true;
 	if (table->at[SAMPLE_TIME] >= 0)
 		return table->at[INSTRUCTION] >= 0;
+	/* in ROCm 6.2 counters have no time */
+	if (table->at[COUNTER] >= 0 && table->at[VALUE] >= 0 && table->at[KERNEL] >= 0)
+		return true;
+	bool is_allocation = table->at[OPERATION] >= 0 && table->at[SIZE] >= 0;
 	return table->at[START] >= 0 && table->at[END] >= 0 &&
-	       (table->at[KERNEL] >= 0 || table->at[FUNCTION] >= 0 || table->at[DIRECTION] >= 0);
+	       (table->at[KERNEL] >= 0 || table->at[FUNCTION] >= 0 || table->at[DIRECTION] >= 0 ||
+		is_allocation);
 }
 
 bool sn_rocprof_is_csv(const char *head, size_t length)
@@ -228,6 +293,8 @@ static int read_rows(struct table *table, struct sn_error *error)
 	if (!is_known(table))
 		return sn_fail(error, SN_ERR_FORMAT, "'%s' has not the columns of rocprofv3",
 			       table->csv.path);
+	table->rocprof->plain_files += is_plain(table);
+	table->rocprof->summaries += table->at[SUM] >= 0;
 	while ((found = sn_csv_next(&table->csv, error)) > 0) {
 		if (table->csv.count != count)
 			return sn_fail(error, SN_ERR_FORMAT,

@@ -24,6 +24,17 @@ struct symbol {
 	int64_t vector, accumulation, scalar;
 };
 
+/* A counter that a device may have. */
+struct counter {
+	int64_t handle;
+	uint32_t name; /* builder's string */
+};
+
+struct count {
+	int64_t handle;
+	double value;
+};
+
 struct agent {
 	int64_t handle, number;
 	bool is_device;
@@ -42,10 +53,13 @@ struct reader {
 	struct sn_intern symbol_names;
 	bool keeps_names; /* texts go there, not to the builder */
 	struct agent *agents;
+	struct counter *counters;
+	struct count *counts;	   /* of the dispatch at hand */
 	struct domain *domains;	   /* by kind */
 	uint32_t *operations;	   /* builder's strings of all domains */
 	struct sn_intern messages; /* correlations of markers */
 	uint32_t *message_texts;
+	size_t counter_count, counter_capacity, count_count, count_capacity;
 	size_t symbol_count, symbol_capacity, agent_count, agent_capacity, domain_count,
 	    domain_capacity, operation_count, operation_capacity, message_capacity;
 	int64_t pid;
@@ -437,48 +451,155 @@ static int take_metadata(struct reader *reader, const struct sn_json_value *valu
 
 /* ---- records ---- */
 
-static int take_dispatch(struct reader *reader, const struct sn_json_value *value)
+/* A dispatch, whose parts lie below `prefix` where it is a counter's. Its kernel's name goes into
+ * name[size]. */
+static int read_dispatch(struct reader *reader, const struct sn_json_value *value, bool is_counted,
+			 struct sn_rocprof_activity *activity, char *name, size_t size)
 {
-	struct sn_rocprof_activity activity = {.bytes = -1, .pid = reader->pid};
+#define AT(path) (is_counted ? "dispatch_data." path : path)
 	int64_t kernel = -1, stream = -1;
+	*activity = (struct sn_rocprof_activity){.bytes = -1, .pid = reader->pid};
 	struct wanted wanted[] = {
-	    {"correlation_id.internal", &activity.correlation, NULL},
-	    {"start_timestamp", &activity.start_ns, NULL},
-	    {"end_timestamp", &activity.end_ns, NULL},
-	    {"thread_id", &activity.tid, NULL},
+	    {AT("correlation_id.internal"), &activity->correlation, NULL},
+	    {AT("start_timestamp"), &activity->start_ns, NULL},
+	    {AT("end_timestamp"), &activity->end_ns, NULL},
+	    {"thread_id", &activity->tid, NULL},
 	    {"stream_id.handle", &stream, NULL},
-	    {"dispatch_info.agent_id.handle", &activity.agent, NULL},
-	    {"dispatch_info.queue_id.handle", &activity.queue, NULL},
-	    {"dispatch_info.kernel_id", &kernel, NULL},
-	    {"dispatch_info.dispatch_id", &activity.dispatch, NULL},
-	    {"dispatch_info.private_segment_size", &activity.scratch_bytes, NULL},
-	    {"dispatch_info.group_segment_size", &activity.shared_bytes, NULL},
-	    {"dispatch_info.workgroup_size.x", &activity.workgroup[0], NULL},
-	    {"dispatch_info.workgroup_size.y", &activity.workgroup[1], NULL},
-	    {"dispatch_info.workgroup_size.z", &activity.workgroup[2], NULL},
-	    {"dispatch_info.grid_size.x", &activity.grid[0], NULL},
-	    {"dispatch_info.grid_size.y", &activity.grid[1], NULL},
-	    {"dispatch_info.grid_size.z", &activity.grid[2], NULL},
+	    {AT("dispatch_info.agent_id.handle"), &activity->agent, NULL},
+	    {AT("dispatch_info.queue_id.handle"), &activity->queue, NULL},
+	    {AT("dispatch_info.kernel_id"), &kernel, NULL},
+	    {AT("dispatch_info.dispatch_id"), &activity->dispatch, NULL},
+	    {AT("dispatch_info.private_segment_size"), &activity->scratch_bytes, NULL},
+	    {AT("dispatch_info.group_segment_size"), &activity->shared_bytes, NULL},
+	    {AT("dispatch_info.workgroup_size.x"), &activity->workgroup[0], NULL},
+	    {AT("dispatch_info.workgroup_size.y"), &activity->workgroup[1], NULL},
+	    {AT("dispatch_info.workgroup_size.z"), &activity->workgroup[2], NULL},
+	    {AT("dispatch_info.grid_size.x"), &activity->grid[0], NULL},
+	    {AT("dispatch_info.grid_size.y"), &activity->grid[1], NULL},
+	    {AT("dispatch_info.grid_size.z"), &activity->grid[2], NULL},
 	    {0}};
+#undef AT
 	int result = visit_element(reader, value, wanted);
 	if (result)
 		return result;
 	const struct symbol *symbol = symbol_of(reader, kernel);
-	activity.stream = stream >= 0 ? stream : activity.queue;
-	activity.agent = device_number(reader, activity.agent);
-	char name[4096] = "[unnamed kernel]";
-	if (symbol) {
-		activity.vector_registers = symbol->vector;
-		activity.accumulation_registers = symbol->accumulation;
-		activity.scalar_registers = symbol->scalar;
-		size_t length = 0;
-		const char *text = symbol->name == SONDE_NONE
-				       ? NULL
-				       : sn_intern_at(&reader->symbol_names, symbol->name, &length);
-		if (text)
-			snprintf(name, sizeof(name), "%.*s", (int)length, text);
-	}
+	activity->stream = stream >= 0 ? stream : activity->queue;
+	activity->agent = device_number(reader, activity->agent);
+	snprintf(name, size, "[unnamed kernel]");
+	if (!symbol)
+		return 0;
+	activity->vector_registers = symbol->vector;
+	activity->accumulation_registers = symbol->accumulation;
+	activity->scalar_registers = symbol->scalar;
+	size_t length = 0;
+	const char *text = symbol->name == SONDE_NONE
+			       ? NULL
+			       : sn_intern_at(&reader->symbol_names, symbol->name, &length);
+	if (text)
+		snprintf(name, size, "%.*s", (int)length, text);
+	return 0;
+}
+
+static int take_dispatch(struct reader *reader, const struct sn_json_value *value)
+{
+	struct sn_rocprof_activity activity;
+	char name[4096];
+	int result = read_dispatch(reader, value, false, &activity, name, sizeof(name));
+	/* those with counters came before, with these */
+	bool is_known = sn_intern_find(&reader->rocprof->dispatches, &activity.dispatch,
+				       sizeof(activity.dispatch)) != SN_INTERN_NONE;
+	if (result || is_known)
+		return result;
 	return sn_rocprof_dispatch(reader->rocprof, name, &activity);
+}
+
+/* ---- counters of dispatches ---- */
+
+static int take_counter(struct reader *reader, const struct sn_json_value *value)
+{
+	struct counter counter = {.name = SONDE_NONE};
+	struct wanted wanted[] = {
+	    {"id.handle", &counter.handle, NULL}, {"name", NULL, &counter.name}, {0}};
+	int result = visit_element(reader, value, wanted);
+	if (result)
+		return result;
+	if (sn_vec_reserve(&reader->counters, &reader->counter_capacity,
+			   reader->counter_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	reader->counters[reader->counter_count++] = counter;
+	return 0;
+}
+
+/* Adds {"counter_id": {"handle": 7}, "value": 12.5}: one for each place that counts. */
+static int take_count(struct reader *reader, const struct sn_json_value *value)
+{
+	static const char key[] = "\"value\"";
+	int64_t handle = -1;
+	struct wanted wanted[] = {{"counter_id.handle", &handle, NULL}, {0}};
+	int result = visit_element(reader, value, wanted);
+	const char *at =
+	    result ? NULL : memmem(value->text.text, value->text.length, key, sizeof(key) - 1);
+	if (result || !at)
+		return SN_ERR_FORMAT;
+	struct sn_json_parse parse = {&reader->window, at + sizeof(key) - 1,
+				      value->text.text + value->text.length};
+	struct sn_json_value number;
+	if (sn_json_expect(&parse, ':') || sn_json_value(&parse, &number))
+		return SN_ERR_FORMAT;
+	double real = number.kind == SN_JSON_INTEGER ? (double)number.integer
+		      : number.kind == SN_JSON_REAL  ? sn_json_real(number.text)
+						     : 0;
+	for (size_t i = 0; i < reader->count_count; i++)
+		if (reader->counts[i].handle == handle) {
+			reader->counts[i].value += real;
+			return 0;
+		}
+	if (sn_vec_reserve(&reader->counts, &reader->count_capacity, reader->count_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	reader->counts[reader->count_count++] = (struct count){handle, real};
+	return 0;
+}
+
+static void counter_name(const struct reader *reader, int64_t handle, char *name, size_t size)
+{
+	snprintf(name, size, "counter %lld", (long long)handle);
+	for (size_t i = 0; i < reader->counter_count; i++)
+		if (reader->counters[i].handle == handle && reader->counters[i].name != SONDE_NONE)
+			snprintf(name, size, "%s",
+				 sn_db_builder_text(reader->rocprof->recording.builder,
+						    reader->counters[i].name));
+}
+
+/* A dispatch with what was counted: {"dispatch_data": {...}, "records": [...]}. */
+static int take_counted(struct reader *reader, const struct sn_json_value *value)
+{
+	static const char key[] = "\"records\"";
+	struct sn_rocprof_activity activity;
+	char kernel[4096], name[256];
+	int result = read_dispatch(reader, value, true, &activity, kernel, sizeof(kernel));
+	const char *at =
+	    result ? NULL : memmem(value->text.text, value->text.length, key, sizeof(key) - 1);
+	if (result || !at)
+		return result;
+	struct sn_json_parse parse = {&reader->window, at + sizeof(key) - 1,
+				      value->text.text + value->text.length};
+	struct sn_json_value element;
+	reader->count_count = 0;
+	if (sn_json_expect(&parse, ':') || sn_json_expect(&parse, '['))
+		return SN_ERR_FORMAT;
+	while (!result && sn_json_peek(&parse) == '{') {
+		result =
+		    sn_json_value(&parse, &element) ? SN_ERR_FORMAT : take_count(reader, &element);
+		if (!result && sn_json_peek(&parse) == ',')
+			sn_json_expect(&parse, ',');
+	}
+	activity.is_untimed = !activity.start_ns;
+	for (size_t i = 0; i < reader->count_count && !result; i++) {
+		counter_name(reader, reader->counts[i].handle, name, sizeof(name));
+		result = sn_rocprof_counter(reader->rocprof, kernel, name, reader->counts[i].value,
+					    &activity);
+	}
+	return result;
 }
 
 struct call {
@@ -545,6 +666,30 @@ static int take_call(struct reader *reader, const struct sn_json_value *value)
 			       &call.activity);
 }
 
+static int take_allocation(struct reader *reader, const struct sn_json_value *value)
+{
+	struct call call;
+	char domain[512], operation[512];
+	int64_t bytes = 0, address = 0, queue = 0;
+	uint32_t text = SONDE_NONE;
+	struct wanted wanted[] = {{"allocation_size", &bytes, NULL},
+				  {"address", NULL, &text},
+				  {"queue_id.handle", &queue, NULL},
+				  {0}};
+	int result = read_call(reader, value, &call);
+	if (!result)
+		result = visit_element(reader, value, wanted);
+	if (result)
+		return result;
+	call_names(reader, &call, domain, operation, sizeof(domain));
+	address = queue;
+	if (text != SONDE_NONE)
+		address = (int64_t)strtoull(
+		    sn_db_builder_text(reader->rocprof->recording.builder, text), NULL, 0);
+	bool is_release = strstr(operation, "FREE") || strstr(operation, "RECLAIM");
+	return sn_rocprof_allocation(reader->rocprof, is_release, address, bytes, &call.activity);
+}
+
 static int count_unread(struct reader *reader, const struct sn_json_value *value)
 {
 	reader->rocprof->recording.unread++;
@@ -558,6 +703,10 @@ static int take_records(struct reader *reader, struct member *member, struct sn_
 	snprintf(reader->list, sizeof(reader->list), "%s", name);
 	if (!strcmp(name, "kernel_dispatch"))
 		return each_element(reader, take_dispatch, error);
+	if (!strcmp(name, "counter_collection"))
+		return each_element(reader, take_counted, error);
+	if (!strcmp(name, "memory_allocation") || !strcmp(name, "scratch_memory"))
+		return each_element(reader, take_allocation, error);
 	bool is_call = length > 4 && !strcmp(name + length - 4, "_api");
 	if (is_call || !strcmp(name, "memory_copy"))
 		return each_element(reader, take_call, error);
@@ -570,6 +719,8 @@ static int take_part(struct reader *reader, struct member *member, struct sn_err
 	const char *name = member->name;
 	if (!strcmp(name, "agents"))
 		return each_element(reader, take_agent, error);
+	if (!strcmp(name, "counters"))
+		return each_element(reader, take_counter, error);
 	if (!strcmp(name, "kernel_symbols"))
 		return each_element(reader, take_symbol, error);
 	if (!strcmp(name, "strings"))
@@ -598,7 +749,7 @@ static int take_top(struct reader *reader, struct member *member, struct sn_erro
 			continue;
 		}
 		reader->symbol_count = reader->agent_count = reader->domain_count = 0;
-		reader->operation_count = 0;
+		reader->operation_count = reader->counter_count = 0;
 		result = each_member(reader, take_part, error);
 	}
 	open = ']';
@@ -615,6 +766,8 @@ int sn_rocprof_read_json(struct sn_rocprof *rocprof, const char *path, struct sn
 	sn_intern_release(&reader.messages);
 	free(reader.symbols);
 	free(reader.agents);
+	free(reader.counters);
+	free(reader.counts);
 	free(reader.domains);
 	free(reader.operations);
 	free(reader.message_texts);

@@ -175,3 +175,16 @@ def test_rocprof_json_keeps_only_names_in_use(sonde, tmp_path):
     unused = [name for name in set(symbols.values()) - used if not any(name in other for other in used)]
     assert len(unused) > 1000 and all(name.encode() + b"\0" in content for name in used)
     assert sum(b"\0" + name.encode() + b"\0" in content for name in unused) == 0
+
+
+def test_recordings_in_one_file_number_their_calls_each(sonde, tmp_path):
+    made(tmp_path / "r.db")
+    second = Rocpd(tmp_path / "r.db", "_1111bb66", 909)
+    second.fill()
+    second.db.execute("UPDATE rocpd_string_1111bb66 SET string='hipExtLaunchKernel' WHERE string='hipLaunchKernel'")
+    second.close()
+    path = imported(sonde, tmp_path, tmp_path / "r.db")
+    assert paths(report(sonde, path, "--metric", "kernel-time"), "kernel-time") == {
+        f'step "1", all > {call} > add(int*)': (1, 500) for call in ("hipLaunchKernel", "hipExtLaunchKernel")}
+    streams = [profile for profile in info(sonde, path)["profiles"] if profile["kind"] == "stream"]
+    assert len(streams) == 4  # kernels and copies of two processes

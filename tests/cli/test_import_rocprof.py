@@ -101,7 +101,7 @@ def results() -> dict:
             "hip_api": [call(1, 1, 7, 1000, 1100), call(1, 2, 8, 1200, 1900)],
             "kernel_dispatch": [call(9, 2, 7, 1150, 1650, dispatch_info=info_, stream_id={"handle": 5})],
             "memory_copy": [call(2, 1, 8, 1700, 1800, bytes=4096, src_agent_id={"handle": 70}, dst_agent_id={"handle": 77})],
-            "scratch_memory": [call(4, 1, 9, 1, 2)]}}]}
+            "scratch_memory": [call(4, 1, 9, 900, 902, allocation_size=64)]}}]}
 
 
 def test_json(sonde, tmp_path):
@@ -113,9 +113,106 @@ def test_json(sonde, tmp_path):
     assert paths(rows, "kernel-registers")['my "step" > hipLaunchKernel > add(int)'] == (1, 9)
     assert paths(rows, "copy-bytes") == {'my "step" > hipMemcpy > [HIP memory copy host to device]': (1, 4096)}
     about = info(sonde, path)
-    assert about["program"] == "app" and about["drops"] == {"import-unread": 1}
+    assert about["program"] == "app" and about["drops"] == {} and about["events"] == 6  # one of scratch memory
     assert about["properties"]["rocprofv3.gpu.3"] == "MI300X"
     assert {profile["device"] for profile in about["profiles"] if profile["kind"] != "thread"} == {3}
+
+
+@pytest.mark.parametrize("has_kernels", [False, True])
+def test_json_counters_are_of_their_kernels(sonde, tmp_path, has_kernels):
+    tool = (whole := results())["rocprofiler-sdk-tool"][0]
+    dispatch, = tool["buffer_records"]["kernel_dispatch"]
+    counters = [{"id": {"handle": 11}, "name": "SQ_WAVES"}, {"id": {"handle": 12}, "name": "GRBM_COUNT"}]
+    tool["callback_records"]["counter_collection"] = [{
+        "thread_id": 910, "stream_id": {"handle": 5},
+        "dispatch_data": {key: dispatch[key] for key in ("correlation_id", "start_timestamp", "end_timestamp", "dispatch_info")},
+        "records": [{"counter_id": {"handle": 11}, "value": 90.0}, {"counter_id": {"handle": 12}, "value": 7.5},
+                    {"counter_id": {"handle": 11}, "value": 4}]}]
+    if not has_kernels:
+        tool["buffer_records"]["kernel_dispatch"] = []
+    whole["rocprofiler-sdk-tool"] = [{"metadata": tool.pop("metadata"), "agents": tool.pop("agents"), "counters": counters, **tool}]
+    (tmp_path / "r.json").write_text(json.dumps(whole))
+    path = imported(sonde, tmp_path, tmp_path / "r.json")
+    rows = report(sonde, path, "--metric", "kernel-time,SQ_WAVES,GRBM_COUNT")
+    kernel = 'my "step" > hipLaunchKernel > add(int)'
+    assert paths(rows, "kernel-time") == {kernel: (1, 500)}
+    assert paths(rows, "SQ_WAVES") == {kernel: (1, 94)} and paths(rows, "GRBM_COUNT") == {kernel: (1, 7.5)}
+    assert info(sonde, path)["drops"] == {}
+
+
+ALLOCATED = ('"Kind","Operation","Agent_Id","Allocation_Size","Address","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+             '"MEMORY_ALLOCATION","MEMORY_ALLOCATION_ALLOCATE","Agent 4",4096,"0x0000700000000000",5,800,810\n'
+             '"MEMORY_ALLOCATION","MEMORY_ALLOCATION_ALLOCATE","Agent 4",512,"0x0000700000010000",6,820,830\n'
+             '"MEMORY_ALLOCATION","MEMORY_ALLOCATION_FREE","",0,"0x0000700000000000",9,1980,1990\n')
+SCRATCH = ('"Kind","Operation","Agent_Id","Queue_Id","Thread_Id","Alloc_Flags","Start_Timestamp","End_Timestamp","Allocation_Size"\n'
+           '"SCRATCH_MEMORY","SCRATCH_MEMORY_ALLOC","Agent 4",1,910,0,1110,1112,64\n'
+           '"SCRATCH_MEMORY","SCRATCH_MEMORY_FREE","Agent 4",1,910,0,1700,1702,64\n')
+AGENTS = '"Node_Id","Logical_Node_Id","Agent_Type","Product_Name"\n0,0,"CPU","EPYC"\n4,1,"GPU","Instinct MI300X"\n'
+SUMS = '"Name","Calls","TotalDurationNs","AverageNs","Percentage","MinNs","MaxNs","StdDev"\n"add",1,500,500.0,100.0,500,500,0.0\n'
+
+
+def test_every_file_of_a_run_is_taken(sonde, tmp_path):
+    files = write_run(tmp_path)
+    for name, text in {"memory_allocation_trace": ALLOCATED, "scratch_memory_trace": SCRATCH, "agent_info": AGENTS,
+                       "kernel_stats": SUMS}.items():
+        files.append(tmp_path / f"908_{name}.csv")
+        files[-1].write_text(text)
+    path = imported(sonde, tmp_path, *files)
+    rows = report(sonde, path, "--metric", "tensor-alloc,tensor-free,kernel-time")
+    total = {name: value["inclusive"]["sum"] for name, value in rows[0]["values"].items()}
+    assert total == {"tensor-alloc": 4096 + 512 + 64, "tensor-free": 4096 + 64, "kernel-time": 500}
+    about = info(sonde, path)
+    assert about["events"] == 6 + 5 and about["drops"] == {"import-summaries": 1}
+    assert about["properties"]["imported.files"] == "1" and about["properties"]["rocprof.gpu.4"] == "Instinct MI300X"
+
+
+@pytest.mark.parametrize("text", [AGENTS, SUMS])
+def test_a_file_without_activities_is_refused(sonde, tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
+    result = sonde("import", tmp_path / "x.csv", "-o", tmp_path / "x.sdb")
+    assert result.status == 128 and "no activity" in result.err and not (tmp_path / "x.sdb").exists()
+
+
+def test_runs_that_are_named_by_words_are_told_apart(sonde, tmp_path):
+    """Both have the same correlations."""
+    first, second = write_run(tmp_path, "before_"), write_run(tmp_path, "after_run_")
+    second[0].write_text(second[0].read_text().replace("hipLaunchKernel", "hipExtLaunchKernel"))
+    path = imported(sonde, tmp_path, *first, *second)
+    kernel = "void add<int, 2>(int*)"
+    assert paths(report(sonde, path, "--metric", "kernel-time"), "kernel-time") == {
+        f'step "1", all > {call} > {kernel}': (1, 500) for call in ("hipLaunchKernel", "hipExtLaunchKernel")}
+    assert info(sonde, path)["properties"]["imported.files"] == "2"
+
+
+def test_libraries_launch_kernels_as_well(sonde, tmp_path):
+    files = write_run(tmp_path)
+    (tmp_path / "908_hip_api_trace.csv").rename(tmp_path / "908_rccl_api_trace.csv")
+    files[0] = tmp_path / "908_rccl_api_trace.csv"
+    files[0].write_text(files[0].read_text().replace("HIP_RUNTIME_API", "RCCL_API").replace("hipLaunchKernel", "ncclAllReduce"))
+    path = imported(sonde, tmp_path, *files)
+    assert list(paths(report(sonde, path, "--metric", "kernel-time"), "kernel-time")) == [
+        'step "1", all > ncclAllReduce > void add<int, 2>(int*)']
+    assert info(sonde, path)["drops"] == {}
+
+
+def test_csv_of_rocm_6_2(sonde, tmp_path):
+    """Segments instead of registers, and counters without times."""
+    (tmp_path / "9_kernel_trace.csv").write_text(
+        '"Kind","Agent_Id","Queue_Id","Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp",'
+        '"Private_Segment_Size","Group_Segment_Size","Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z","Grid_Size_X",'
+        '"Grid_Size_Y","Grid_Size_Z"\n"KERNEL_DISPATCH",4,1,10,"add",7,1150,1650,8,256,64,1,1,640,1,1\n')
+    (tmp_path / "9_hip_api_trace.csv").write_text(CALL + '"HIP_RUNTIME_API","hipLaunchKernel",9,9,7,1000,1100\n')
+    counters = tmp_path / "9_counter_collection.csv"
+    counters.write_text('"Correlation_Id","Dispatch_Id","Agent_Id","Queue_Id","Process_Id","Thread_Id","Grid_Size","Kernel_Name",'
+                        '"Workgroup_Size","LDS_Block_Size","Scratch_Size","VGPR_Count","SGPR_Count","Counter_Name","Counter_Value"\n'
+                        '7,1,4,1,9,9,640,"add",64,256,8,12,16,"SQ_WAVES",94\n')
+    path = imported(sonde, tmp_path, *sorted(tmp_path.glob("9_*.csv")))
+    rows = report(sonde, path, "--metric", "kernel-time,kernel-shared-bytes,SQ_WAVES")
+    kernel = "hipLaunchKernel > add"
+    assert paths(rows, "kernel-time") == {kernel: (1, 500)} and paths(rows, "kernel-shared-bytes") == {kernel: (1, 256)}
+    assert paths(rows, "SQ_WAVES") == {kernel: (1, 94)} and info(sonde, path)["duration_ns"] == 650
+    alone = imported(sonde, tmp_path, counters)
+    assert list(paths(report(sonde, alone, "--metric", "SQ_WAVES"), "SQ_WAVES").values()) == [(1, 94)]
 
 
 @pytest.mark.parametrize("cut", [100, 0.3, 0.6, 0.8, 0.99])
