@@ -260,11 +260,80 @@ pageTest('the keyboard reaches everything', () => small, '', async (page) => {
 	assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
 });
 
-for (const [width, height] of [[1280, 800], [700, 900], [1920, 1080]]) {
+pageTest('the browser\u2019s back and forward lead through the places looked at, and other looks are none', () => small, '', async (page) => {
+	const zoomed = () => page.evaluate(() => window.sonde.app.state.zoom.length);
+	const address = () => page.evaluate(() => location.hash);
+	const path = ['<module>', 'train', 'aten::linear'];
+	await clickBox(page, path.slice(0, 1));
+	await page.click('button[data-value="count"]');
+	const first = await address();
+	await clickBox(page, path);
+	assert.equal(await zoomed(), 3);
+	await page.keyboard.press('b');
+	await page.goBack();
+	await page.waitForFunction(() => window.sonde.app.state.direction === 'top-down');
+	assert.equal(await zoomed(), 3);
+	await page.goBack();
+	await page.waitForFunction((hash) => location.hash === hash && window.sonde.app.state.zoom.length === 1, first);
+	assert.equal(await page.evaluate(() => window.sonde.app.state.measure), 'count');
+	await page.goBack();
+	await page.waitForFunction(() => window.sonde.app.state.zoom.length === 0);
+	await page.goForward();
+	await page.waitForFunction(() => window.sonde.app.state.zoom.length === 1);
+	/* Escape is not led astray by where one was before. */
+	await page.keyboard.press('Escape');
+	assert.equal(await zoomed(), 0);
+});
+
+pageTest('on paper the picture is there, in light colours, and nothing overlaps', () => small, '', async (page) => {
+	for (const _ of [1, 2]) await page.keyboard.press('t');
+	assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+	await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+	await page.emulateMedia({ media: 'print' });
+	await page.setViewportSize({ width: 720, height: 1000 });
+	const seen = await page.evaluate(() => {
+		const canvas = document.querySelector('.printed');
+		const copy = Object.assign(document.createElement('canvas'), { width: canvas.width, height: canvas.height });
+		const pixels = copy.getContext('2d', { willReadFrequently: true });
+		pixels.drawImage(canvas, 0, 0);
+		const at = (x, y) => [...pixels.getImageData(x, y, 1, 1).data].slice(0, 3);
+		const box = (name) => document.querySelector(name).getBoundingClientRect();
+		const rows = window.sonde.graph.boxes.length;
+		return {
+			rows, height: canvas.height, root: at(900, 4), below: at(canvas.width - 2, canvas.height - 3),
+			wide: box('.printed').width / box('.left').width, screen: box('.scroller').height,
+			order: ['.printed', '.legend', '.hotspots', '.details'].map(box).every(({ top, height }, i, all) =>
+				height > 0 && (i === 0 || top >= all[i - 1].bottom - 0.5)),
+			spots: [...document.querySelectorAll('.spot')].every((spot) => spot.getBoundingClientRect().bottom <= box('.details').top),
+		};
+	});
+	assert.ok(seen.rows > 4);
+	assert.equal(seen.height, seen.rows * 21 * 2);
+	assert.deepEqual(seen.below, [255, 255, 255]);
+	assert.notDeepEqual(seen.root, [255, 255, 255]);
+	assert.ok(seen.wide > 0.97 && seen.screen === 0 && seen.order && seen.spots, JSON.stringify(seen));
+	await page.emulateMedia({ media: 'screen' });
+	await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+	assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+	assert.ok(await page.isHidden('.printed'));
+});
+
+pageTest('where all is folded away, or no path was measured, a sentence says so', () => small, '', async (page) => {
+	for (const chip of await page.$$('.chip')) await chip.click();
+	assert.match(await page.textContent('#empty'), /folded away/);
+	await page.click('.chip[data-layer="native"]');
+	assert.ok(await page.isHidden('#empty'));
+	await page.fill('#search', 'no such function');
+	await page.waitForFunction(() => document.querySelector('#found').textContent === 'no match');
+});
+
+for (const [width, height] of [[1280, 800], [1024, 700], [700, 900], [390, 800], [1920, 1080]]) {
 	pageTest(`nothing is clipped at ${width} by ${height}`, () => small, '', async (page) => {
 		await page.setViewportSize({ width, height });
 		await page.waitForTimeout(100);
 		assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+		assert.deepEqual(await page.$$eval('.tabs button', (tabs) => tabs.filter((tab) =>
+			tab.getBoundingClientRect().right > tab.parentElement.getBoundingClientRect().right).map((tab) => tab.textContent)), []);
 		const stage = await page.evaluate(() => document.querySelector('.stage').getBoundingClientRect().toJSON());
 		for (const x of [stage.left + 2, stage.right - 3]) {
 			await page.mouse.move(x, stage.top + 31);

@@ -4,7 +4,7 @@
 const THIN = ' ';
 
 function digits(value: number): string {
-	const size = Math.abs(value);
+	const size = Math.abs(Number(value.toPrecision(3)));
 	if (size === 0) return '0';
 	return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }

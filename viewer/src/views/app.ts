@@ -101,6 +101,11 @@ export class App {
 		this.announce(`${next + 1} of ${nodes.length}${query ? ` for ${query}` : ''}`);
 	}
 
+	/* What Escape went back to is no longer where one came from. */
+	forget(): void {
+		this.past.length = 0;
+	}
+
 	private remember(): void {
 		const { zoom, direction, selected } = this.state;
 		this.past.push({ zoom, direction, selected });

@@ -5,7 +5,7 @@
  * here. Only the rows in sight are drawn, so a stack of ten thousand frames scrolls like one of ten.
  */
 import { FlameCanvas } from '../canvas/flame.ts';
-import type { Look } from '../canvas/flame.ts';
+import type { Look, Scene } from '../canvas/flame.ts';
 import { LEAST_PIXELS, readPaint, ROW_PIXELS } from '../canvas/theme.ts';
 import { css, INK, layerColour, moduleColour } from '../logic/colour.ts';
 import type { Theme } from '../logic/colour.ts';
@@ -29,6 +29,10 @@ const ROWS_ABOVE_ZOOM = 2;
 const ROWS_BELOW_ZOOM = 10;
 const LEGIBLE_PIXELS = 60;
 const DRAG_PIXELS = 4;
+/* On paper: pixels of a page's width, rows that a page holds, and dots for each pixel. */
+const PRINTED_WIDTH = 1000;
+const PRINTED_ROWS = 48;
+const PRINTED_DENSITY = 2;
 
 /* What drawing cost, for docs/results and the tests. */
 export interface DrawCosts {
@@ -46,6 +50,7 @@ export class Graph implements View {
 	private readonly spacer = h('div', { class: 'spacer' });
 	private readonly stage = h('div', { class: 'stage' });
 	private readonly empty = h('div', { class: 'empty', id: 'empty', hidden: true });
+	private readonly printed = h('canvas', { class: 'printed' });
 	private readonly flame: FlameCanvas;
 	private tree: Tree;
 	private layout: Layout = { rows: [], boxCount: 0 };
@@ -73,7 +78,7 @@ export class Graph implements View {
 		this.element = h('div', {
 			class: 'graph', id: 'graph', tabindex: 0, role: 'application', 'aria-roledescription': 'flame graph',
 			'aria-label': 'Flame graph. Arrow keys select, Enter zooms, question mark shows help.',
-		}, this.scroller, this.empty);
+		}, this.scroller, this.printed, this.empty);
 		this.flame = new FlameCanvas(base, over, readPaint(theme(), INK[theme()]), (key) => this.spell(key));
 		this.listen();
 	}
@@ -145,6 +150,7 @@ export class Graph implements View {
 	private listen(): void {
 		const { stage, scroller } = this;
 		new ResizeObserver(() => this.resize()).observe(scroller);
+		addEventListener('beforeprint', () => this.print());
 		scroller.addEventListener('scroll', () => {
 			this.clearHover();
 			this.draw();
@@ -239,9 +245,12 @@ export class Graph implements View {
 		this.tooltip.hide();
 		this.flame.setSpelling((key) => this.spell(key));
 		const isEmpty = !(tree.total > 0);
-		this.empty.hidden = !isEmpty;
+		const isRootAlone = !isEmpty && tree.children(ROOT).count === 0;
+		this.empty.hidden = !isEmpty && !isRootAlone;
+		this.empty.classList.toggle('over', isRootAlone);
 		this.scroller.hidden = isEmpty;
 		if (isEmpty) this.empty.replaceChildren(...this.emptyContent());
+		else if (isRootAlone) this.empty.replaceChildren(...this.rootAloneContent());
 	}
 
 	private emptyContent(): HTMLElement[] {
@@ -256,6 +265,13 @@ export class Graph implements View {
 			...others.map(({ other, i }) =>
 				h('button', { type: 'button', class: 'action', onclick: () => store.update({ metric: i, formula: -1 }) }, other.name)),
 		];
+	}
+
+	private rootAloneContent(): HTMLElement[] {
+		const [title, text] = this.app.state.folded.size > 0
+			? ['Everything is folded away', 'All cost went to the root: show a layer again in the legend.']
+			: ['No call paths', 'The sum is known, but none of it was measured at a call path: a program that ends soon meets no sample.'];
+		return [h('h2', {}, title), h('p', {}, text)];
 	}
 
 	private spell(key: number): string[] {
@@ -289,6 +305,21 @@ export class Graph implements View {
 
 	private setContentRows(rows: number): void {
 		this.spacer.style.height = `${Math.max(0, (rows + 1) * ROW_PIXELS - this.height)}px`;
+	}
+
+	/*
+	 * The same stretch as a picture of its own for paper: pages are laid out after the last moment at
+	 * which the one on the screen could follow. Of a deep one, the rows from the one on top in sight.
+	 */
+	private print(): void {
+		this.printed.hidden = !(this.tree.total > 0);
+		if (this.printed.hidden) return;
+		const layout = layOut(this.tree, this.view, PRINTED_WIDTH, LEAST_PIXELS);
+		const rows = Math.min(layout.rows.length, PRINTED_ROWS);
+		const first = Math.min(Math.floor(this.scroller.scrollTop / ROW_PIXELS), layout.rows.length - rows);
+		const flame = new FlameCanvas(this.printed, h('canvas'), readPaint(this.theme(), INK[this.theme()]), (key) => this.spell(key));
+		flame.resize(PRINTED_WIDTH, rows * ROW_PIXELS, PRINTED_DENSITY);
+		flame.draw(this.scene(layout, first * ROW_PIXELS));
 	}
 
 	private moveToZoom(smooth: boolean): void {
@@ -378,17 +409,20 @@ export class Graph implements View {
 		return css(layerColour(layer, name, this.theme(), isBackward(profile, frame)));
 	}
 
+	private scene(layout: Layout, scrollTop: number): Scene {
+		return {
+			layout,
+			scrollTop,
+			zoomRow: this.tree.depth[this.zoomedNode]!,
+			look: (box) => this.look(box),
+			restLabel: (box) => `${grouped(box.rest)} narrow · ${formatShare(box.weight, this.tree.total)}`,
+		};
+	}
+
 	private draw(): void {
 		if (this.width === 0) return;
 		const begun = performance.now();
-		const zoomed = this.zoomedNode;
-		this.flame.draw({
-			layout: this.layout,
-			scrollTop: this.scroller.scrollTop,
-			zoomRow: this.tree.depth[zoomed]!,
-			look: (box) => this.look(box),
-			restLabel: (box) => `${grouped(box.rest)} narrow · ${formatShare(box.weight, this.tree.total)}`,
-		});
+		this.flame.draw(this.scene(this.layout, this.scroller.scrollTop));
 		this.drawOver();
 		this.costs.draws++;
 		this.costs.lastMs = performance.now() - begun;

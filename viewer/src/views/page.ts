@@ -48,13 +48,21 @@ function createDetails(app: App, theme: () => Theme): View & { hover(node: numbe
 function keepAddress(app: App, initial: State): void {
 	const { profile } = app.model;
 	let written = location.hash;
-	app.store.subscribe((state) => {
+	let following = false;
+	app.store.subscribe((state, changed) => {
 		const hash = toHash(state, initial, profile);
 		written = hash ? `#${hash}` : '';
-		if (location.hash !== written) history.replaceState(null, '', written || location.pathname + location.search);
+		if (location.hash === written) return;
+		/* Another place in the picture is a step of the browser's history, another look is none. */
+		const step = !following && (changed.has('zoom') || changed.has('direction'));
+		history[step ? 'pushState' : 'replaceState'](null, '', written || location.pathname + location.search);
 	});
 	window.addEventListener('hashchange', () => {
-		if (location.hash !== written) app.store.update(fromHash(location.hash, initial, profile));
+		if (location.hash === written) return;
+		following = true;
+		app.forget();
+		app.store.update(fromHash(location.hash, initial, profile));
+		following = false;
 	});
 }
 

@@ -126,7 +126,7 @@ function createSearch(app: App): SearchBox {
 		input.setAttribute('aria-invalid', String(error !== ''));
 		input.title = error;
 		const total = app.model.weights(state.metric, state.measure).total;
-		result.textContent = error ? 'invalid' : found ? (found.weight > 0 ? formatShare(found.weight, total) : 'none') : '';
+		result.textContent = error ? 'invalid' : found ? (found.weight > 0 ? formatShare(found.weight, total) : 'no match') : '';
 		result.title = found ? 'Share of the whole that runs in or below a match' : '';
 		for (const button of arrows) button.disabled = !found || found.weight === 0;
 	};
