@@ -39,6 +39,10 @@ static const char head[] =
     ".figure{margin:24px 0 0}\n"
     "svg:not(.timeline){display:block;width:100%;height:auto}\n"
     "svg:not(.timeline) text{fill:var(--soft);font:11px system-ui,sans-serif}\n"
+    "h2::first-letter{text-transform:uppercase}\n"
+    "@media print{main{max-width:none;padding:0}.scroll{overflow:visible}"
+    "svg.timeline{max-width:100%;height:auto}td.t{max-width:none;white-space:normal;"
+    "overflow-wrap:anywhere}tr{break-inside:avoid}*{print-color-adjust:exact}}\n"
     "</style>\n";
 
 __attribute__((format(printf, 2, 3))) static void put(struct sn_output *out, const char *format,
@@ -77,6 +81,11 @@ static void put_sentence(struct sn_output *out, const char *text)
 	if (colon && colon - text < 40) {
 		put(out, "<b>%.*s</b>", (int)(colon - text), text);
 		text = colon + 1 + (colon[1] == ' ');
+		/* It begins the sentence here; the name of a node stays as it is. */
+		if (!strncmp(text, "of ", 3) || !strncmp(text, "no ", 3)) {
+			put(out, "%c", *text - 'a' + 'A');
+			text++;
+		}
 	}
 	put_text(out, text);
 	put(out, "</p>\n");

@@ -19,7 +19,7 @@ enum {
 	BOTTOM = 24,
 	MARGIN = 14,
 	CHAR = 6, /* width of a character of a label, about */
-	LABEL_MIN = 28,
+	LABEL_MIN = 36,
 };
 
 struct drawing {
@@ -44,10 +44,27 @@ __attribute__((format(printf, 2, 3))) static void put(struct drawing *drawing, c
 				(size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
 }
 
-/* Text as XML has it; control characters, which it has not, as blanks. */
+/* The bytes of `text` that `most` characters take. */
+static size_t bytes_of(const char *text, size_t most)
+{
+	size_t i = 0;
+	for (size_t count = 0; text[i]; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80 && count++ == most)
+			break;
+	return i;
+}
+
+/*
+ * Text as XML has it; control characters, which it has not, as blanks. What has more than `most`
+ * characters ends in an ellipsis.
+ */
 static void put_text(struct drawing *drawing, const char *text, size_t most)
 {
-	for (size_t i = 0; text[i] && i < most; i++) {
+	size_t bytes = bytes_of(text, most);
+	bool is_cut = text[bytes] != '\0';
+	if (is_cut)
+		bytes = bytes_of(text, most - 1);
+	for (size_t i = 0; i < bytes; i++) {
 		unsigned char c = (unsigned char)text[i];
 		if (c == '<')
 			put(drawing, "&lt;");
@@ -60,10 +77,8 @@ static void put_text(struct drawing *drawing, const char *text, size_t most)
 		else
 			sn_output_write(drawing->output, c < ' ' || c == 127 ? " " : text + i, 1);
 	}
-	/* a character of several bytes is not cut in the middle */
-	for (size_t i = most;
-	     strnlen(text, most) == most && ((unsigned char)text[i] & 0xc0) == 0x80; i++)
-		sn_output_write(drawing->output, text + i, 1);
+	if (is_cut)
+		put(drawing, "…");
 }
 
 static const char *duration(double ns)
@@ -144,8 +159,8 @@ static void put_box(struct drawing *drawing, size_t first, size_t end, double bu
 	    duration(pixel_ns * (double)first));
 	if (width >= LABEL_MIN) {
 		sn_label_name(drawing->db, SN_GROUP_AUTO, frame, name);
-		put(drawing, "<text x=\"%zu\" y=\"%u\" clip-path=\"inset(0)\">", LEFT + first + 3,
-		    drawing->y + ROW - 4);
+		put(drawing, "<text%s x=\"%zu\" y=\"%u\">", busy < 0.6 ? " class=\"pale\"" : "",
+		    LEFT + first + 3, drawing->y + ROW - 4);
 		put_text(drawing, name, (width - 5) / CHAR);
 		put(drawing, "</text>");
 	}
@@ -248,18 +263,32 @@ static void put_axis(struct drawing *drawing)
 	}
 }
 
+/* Names on boxes are dark in both themes, but for those that the paper shines through. */
+static const char style[] =
+    "<style>.timeline text{font:10px system-ui,sans-serif;fill:#14181f}"
+    ".timeline .paper{fill:#fff}.timeline .name{font-size:11px;fill:#444b57}"
+    ".timeline .time{fill:#6b7280}.timeline .title{font-size:13px;font-weight:600}"
+    ".timeline .tick{stroke:#e3e6ea}.timeline g rect:hover{stroke:#14181f}\n"
+    "@media(prefers-color-scheme:dark){.timeline .paper{fill:#14171d}"
+    ".timeline .title,.timeline .pale{fill:#e6e9ef}.timeline .name{fill:#c3cad5}"
+    ".timeline .time{fill:#98a2b3}.timeline .tick{stroke:#2b313c}"
+    ".timeline g rect:hover{stroke:#fff}}</style>\n";
+
 static void put_head(struct drawing *drawing, unsigned height)
 {
 	const char *program = sonde_db_property(drawing->db, "program");
+	const char *slash = program ? strrchr(program, '/') : NULL;
+	unsigned width = LEFT + drawing->picture->width + MARGIN;
+	program = slash && slash[1] ? slash + 1 : program;
 	put(drawing,
 	    "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"timeline\" width=\"%u\" "
-	    "height=\"%u\">\n<style>.timeline text{font:10px system-ui,sans-serif;fill:#14181f}"
-	    ".timeline .name{font-size:11px;fill:#444b57}.timeline .time{fill:#6b7280}"
-	    ".timeline .title{font-size:13px;font-weight:600}"
-	    ".timeline .tick{stroke:#e3e6ea}.timeline rect:hover{stroke:#14181f}</style>\n"
-	    "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text class=\"title\" "
-	    "x=\"%d\" y=\"20\">",
-	    LEFT + drawing->picture->width + MARGIN, height, MARGIN);
+	    "height=\"%u\" viewBox=\"0 0 %u %u\">\n",
+	    width, height, width, height);
+	sn_output_write(drawing->output, style, sizeof(style) - 1);
+	put(drawing,
+	    "<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n"
+	    "<text class=\"title\" x=\"%d\" y=\"20\">",
+	    MARGIN);
 	put_text(drawing, program && *program ? program : "timeline", 80);
 	put(drawing, ", %s</text>\n",
 	    duration((double)(drawing->picture->to_ns - drawing->picture->from_ns)));

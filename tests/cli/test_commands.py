@@ -50,6 +50,20 @@ class TestEveryCommand:
         for option in set(re.findall(r"^    (?:-\w, )?--([a-z][a-z-]+)", usage, re.M)):
             assert f"Fl -{option}" in text or f"-{option}" in text, f"{page.name} does not name --{option}"
 
+    def test_manual_and_help_have_the_same_options(self, sonde, command):
+        page = (MAN / f"sonde-{command}.1").read_text()
+        words = {word for line in page.splitlines() if line.startswith(".It Fl ")
+                 for word in re.findall(r"(?<=Fl )-?[\w-]+|(?<=, )-?[\w-]+", line)}
+        usage = sonde(command, "-h").out.split("\nEXAMPLES\n")[0]
+        options = re.findall(r"^    (?:-(\w), )?--([a-z][a-z-]+)", usage, re.M)
+        expected = {f"-{long}" for _, long in options} | {short for short, _ in options if short}
+        assert words - {"Fl", "Ns"} == expected
+        # and the synopsis has each, in one of its spellings
+        synopsis = page.split(".Sh SYNOPSIS")[1].split(".Sh ")[0]
+        named = set(re.findall(r"Fl -?([\w-]+)", synopsis))
+        for short, long in options:
+            assert {short, long} & named or long == "help", f"the synopsis of {command} leaves out --{long}"
+
     def test_has_its_own_tests(self, command):
         """The golden cases: tests/cli/test_COMMAND*.py."""
         assert list((ROOT / "tests/cli").glob(f"test_{command}*.py")), f"no tests/cli/test_{command}.py"
