@@ -132,6 +132,7 @@ static int choose_all(const struct sn_answers *answers, struct windows *windows,
 	snprintf(path->name, sizeof(path->name), "the trace");
 	if (events > MOST_EVENTS) {
 		path->is_cut = true;
+		snprintf(path->name, sizeof(path->name), "the begin of the trace");
 		to = answers->start_ns +
 		     (uint64_t)((double)(to - answers->start_ns) * (MOST_EVENTS / events));
 	}

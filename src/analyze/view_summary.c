@@ -227,6 +227,13 @@ static double own_ns(const struct sn_answers *answers, const struct sn_critical_
 	return 0;
 }
 
+/* What was looked at says nothing of the run: the first moments of a trace without iterations. */
+static bool is_too_short(const struct sn_answers *answers, const struct sn_critical_path *path)
+{
+	return path->is_cut &&
+	       path->length_ns < 0.1 * (double)(answers->end_ns - answers->start_ns);
+}
+
 static int say_node(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct sn_critical_path path;
@@ -243,7 +250,11 @@ static int say_node(const struct sn_answers *answers, struct sn_page *page, stru
 			 " %s of that path is the step's own code, in no recorded operator: "
 			 "torch.profiler's with_stack=True tells which.",
 			 sn_answers_share(step_ns, path.length_ns));
-	if (best)
+	if (!result && is_too_short(answers, &path))
+		sn_page_sentence(page, "Which node to change: not looked at, because the trace is "
+				       "long and has no iterations. Mark them (sonde.iteration() "
+				       "in Python, SONDE_ITERATION in C), or record a part.");
+	else if (best)
 		sn_page_sentence(
 		    page,
 		    "Which node to change: %s is on the critical path of %s for %s of "

@@ -115,8 +115,8 @@ static int no_graph(const struct sn_graph_view *view)
 		    "'%s' has no model '%s'; it has '%s'%s", view->path, view->model,
 		    sonde_db_string(view->db, sonde_graph_model(view->graph, 0)->name),
 		    sonde_graph_model_count(view->graph) > 1 ? " and others" : "");
-	return sn_command_fail("'%s' has no graph: 'sonde run --graph' captures those of PyTorch "
-			       "and OpenMP ('sonde graph -h')",
+	return sn_command_fail("'%s' has no graph: 'sonde run --graph' captures those of "
+			       "PyTorch, JAX, TensorFlow and OpenMP ('sonde graph -h')",
 			       view->path);
 }
 

@@ -419,7 +419,10 @@ static void print_metrics(const struct sonde_db *db)
 		sn_utf8_clean(sonde_db_string(db, metric->name), name, sizeof(name));
 		sn_utf8_clean(sonde_db_string(db, metric->source), source, sizeof(source));
 		printf("  %-*s %10s  %s %s", columns, name, sn_number_format(stat.sum, unit, sum),
-		       sn_number_count(stat.count, count), metric->period ? "samples" : "measured");
+		       sn_number_count(stat.count, count),
+		       !metric->period	 ? "measured"
+		       : stat.count == 1 ? "sample"
+					 : "samples");
 		if (metric->period)
 			printf(", one every %s",
 			       sn_number_format((double)metric->period, unit, period));
@@ -500,9 +503,10 @@ static void print_profiles(struct sonde_db *db)
 	for (uint32_t i = 0; i < count && i < MAX_THREADS_SHOWN; i++) {
 		const struct sonde_db_profile *profile = sonde_db_profile(db, order[i]);
 		sn_view_profile_name(db, order[i], name, sizeof(name));
-		printf("  %10s CPU %10s samples  %s\n",
+		printf("  %10s CPU %10s %-7s  %s\n",
 		       sn_number_format((double)profile->cpu_ns, "ns", number),
-		       sn_number_count((double)profile->samples, samples), name);
+		       sn_number_count((double)profile->samples, samples),
+		       profile->samples == 1 ? "sample" : "samples", name);
 	}
 	if (count > MAX_THREADS_SHOWN)
 		printf("  %u more: sonde report --view threads\n", count - MAX_THREADS_SHOWN);

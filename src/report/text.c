@@ -191,7 +191,9 @@ bool sn_text_header(const struct sn_view *view, const struct sn_page *page, doub
 	if (chosen < threads)
 		snprintf(of_all, sizeof(of_all), "%u of ", chosen);
 	snprintf(line, sizeof(line), "%s%s %s%s%s%s%u thread%s%s", dot, counted,
-		 metric->period ? "samples" : "measured",
+		 !metric->period ? "measured"
+		 : count == 1	 ? "sample"
+				 : "samples",
 		 view->where_count > 0 ? " in the selection" : "", dot, of_all, threads,
 		 threads == 1 ? "" : "s", dot);
 	sn_text_style(page, "\033[1m");

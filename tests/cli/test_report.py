@@ -7,9 +7,12 @@ import io
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
+
+from conftest import MAKE_DB
 
 GOLDEN = Path(__file__).parent / "golden"
 VIEWS = ["top-down", "bottom-up", "flat", "threads"]
@@ -255,3 +258,9 @@ def test_suggested_commands_can_be_copied(sonde, small_db, tmp_path):
     path = tmp_path / "two words.sdb"
     path.write_bytes(small_db.read_bytes())
     assert f"sonde report '{path}' --view bottom-up" in sonde("report", path, COLUMNS="300").out
+
+
+def test_one_sample_is_one_sample(sonde, tmp_path):
+    subprocess.run([MAKE_DB, "--recursion", "1", tmp_path / "one.sdb"], check=True)
+    assert sonde("report", tmp_path / "one.sdb").out.splitlines()[0].startswith("cpu-time 5.00 ms · 1 sample · 1 thread · ")
+    assert re.search(r"  cpu-time +5.00 ms  1 sample, one every", sonde("info", tmp_path / "one.sdb").out)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import program
 from kineto_traces import DATA, Trace, load
 
 US = 1000
@@ -401,6 +402,14 @@ def test_a_program_without_a_device(sonde, tmp_path):
     answer = view(sonde, "summary", trace.write(tmp_path / "t.json"))
     assert answer["sentences"][0].startswith("Where the time goes: no device is recorded; of 900 us of threads most are in aten::b (66.7%)")
     assert answer["sentences"][-1].startswith("Which node to change: aten::b is on the critical path of the trace for 600 us")
+
+
+def test_the_first_moment_of_a_long_trace_is_no_answer(sonde, tmp_path):
+    """Of 6 million events the path is looked for among the first third of the time, in which only "first" ran."""
+    program.run(tmp_path, program.compiled("late_regions.c", "-O2"), "5", "6000000", options=("-e", "none", "--trace=regions"))
+    answer = view(sonde, "summary", tmp_path / "run.sdb")
+    assert "most are in late" in answer["sentences"][0]
+    assert answer["sentences"][-1].startswith("Which node to change: not looked at, because the trace is long and has no iterations.")
 
 
 def test_a_trace_of_which_little_is_recorded(sonde, tmp_path):
