@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 from collections import Counter
@@ -166,6 +167,23 @@ def test_iterations_are_found(python, tmp_path, case, per_iteration):  # noqa: F
     assert first["name"] == "aten::linear" and first["time_ns"]["count"] == iterations + 1
     steady = [row for row in graph.forward if row["time_ns"]["count"] == iterations + 1]
     assert len(steady) == per_iteration
+
+
+def test_scripted_operators(python, tmp_path):  # noqa: F811
+    """Their inputs and outputs are the last on the interpreter's stack, which is announced whole."""
+    run = program.run(tmp_path, python, WORKLOAD, "scripted", "40", options=("--graph=all",), environment=PATH)
+    assert float(run.stdout) == pytest.approx(8 / (1 + math.exp(-1)), 1e-4)
+    model, = models(tmp_path)
+    graph = Graph(model)
+    begin = {"aten::sin", "aten::detach", "aten::add"}  # what TorchScript detaches is the chain's begin
+    expected = {"aten::tanh": begin, "aten::mul": begin, "aten::add": {"aten::tanh", "aten::mul"},
+                "aten::sigmoid": {"aten::add"}}
+    steps = [row for row in graph.forward if row["name"] in expected]
+    assert len(steps) == 5 * 3 + 1
+    for row in steps:
+        sources = {graph.by_number[edge["from"]]["name"] for edge in graph.edges("data", to=row["node"])}
+        assert sources and sources <= expected[row["name"]], (row["name"], sources)
+        assert row["name"] != "aten::add" or len(sources) == 2
 
 
 def test_without_asking_there_is_none(python, tmp_path):  # noqa: F811

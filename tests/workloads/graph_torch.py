@@ -4,6 +4,7 @@
 marked      a training loop that marks its iterations (sonde.iteration)
 found       the same without marks
 recurrent   its forward pass calls one cell forty times at one line, so that an inner loop repeats, too
+scripted    functions of TorchScript, whose interpreter announces its whole stack with each operator
 """
 import contextlib
 import sys
@@ -44,11 +45,26 @@ class Recurrent(torch.nn.Module):
         return x
 
 
+def chain(x, times: int):
+    for _ in range(times):
+        x = torch.tanh(x) + 0.1 * x
+    return torch.sigmoid(x)
+
+
 case, count = sys.argv[1], int(sys.argv[2])
-if case == "marked":
+if case in ("marked", "scripted"):
     import sonde
 torch.manual_seed(0)
 torch.set_num_threads(1)
+if case == "scripted":
+    chain = torch.jit.script(chain)
+    for turn in range(count):
+        with sonde.iteration("step"):
+            x = torch.ones(8, requires_grad=True)
+            chain(x.sin(), 5).sum().backward()
+    with torch.no_grad():
+        print(float(chain(x, 0).sum()))
+    sys.exit()
 net = Recurrent() if case == "recurrent" else Net()
 parameters = list(net.parameters())
 x = torch.randn(8, 16)

@@ -3,9 +3,10 @@
  * The tensors that an operator reads and makes, out of the at::RecordFunction that announces it.
  *
  * Its inputs and outputs are private members without exported accessors, at places that differ
- * between releases; but how many there are is exported. So of the places they have had in the
- * releases that are known, the one is taken that holds as many as there must be, and each time
- * anew: where none does, the operator has no edges, and that is counted.
+ * between releases; but how many there are is exported, and tells where they lie: asked about an
+ * object of zeros with one word set, it answers with that word where it is the one that it reads.
+ * An operator that TorchScript's interpreter calls is announced with the interpreter's whole stack,
+ * of which its own arguments, and later its results, are the last.
  *
  * A tensor is known by its TensorImpl. One that is made outside of operators, for a saved variable
  * for instance, is known by the storage that it shares with the one it was made of. Memory is used
@@ -16,7 +17,7 @@
 #include <string.h>
 
 enum { TABLE_ENTRIES = 1 << 16, LIST_MAX = 4096, ARGUMENTS_MAX = 256 };
-enum { TAG_TENSOR = 1, INPUT_BYTES = 16, KEYWORD_BYTES = 56 };
+enum { TAG_TENSOR = 1, FUNCTION_WORDS = 64, STACK_BYTES_MAX = 1 << 20 };
 #define NO_TAG UINT32_MAX
 
 /* c10::IValue */
@@ -36,9 +37,25 @@ struct entry {
 
 static uint64_t (*num_inputs)(const void *function);
 static uint64_t (*num_outputs)(const void *function);
+static size_t inputs_size_at, outputs_end_at; /* bytes from a RecordFunction's begin */
 static struct entry *by_impl, *by_storage;
 static _Atomic uint32_t list_tag = NO_TAG, header_bytes;
 static _Atomic uint32_t readable, unreadable;
+
+/* Where in a RecordFunction the word lies that COUNT answers with, shifted right by SHIFT; 0 where
+ * none is. An object of zeros is one with a name of its own, not an operator's; the word set leaves
+ * alone the byte, or int, that says so. */
+static size_t find_count(uint64_t (*count)(const void *), uint32_t shift)
+{
+	uint64_t fake[FUNCTION_WORDS] = {0};
+	for (size_t i = 1; i < FUNCTION_WORDS; i++) {
+		fake[i] = 1ull << 40;
+		if (count(fake) == 1ull << (40 - shift))
+			return i * sizeof(*fake);
+		fake[i] = 0;
+	}
+	return 0;
+}
 
 bool sn_torch_tensor_init(void)
 {
@@ -46,9 +63,14 @@ bool sn_torch_tensor_init(void)
 	    (uint64_t(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction10num_inputsEv");
 	num_outputs =
 	    (uint64_t(*)(const void *))sn_torch_symbol("_ZNK2at14RecordFunction11num_outputsEv");
+	if (!num_inputs || !num_outputs)
+		return false;
+	/* an address and a number; a vector's begin and end */
+	inputs_size_at = find_count(num_inputs, 0);
+	outputs_end_at = find_count(num_outputs, 4);
 	by_impl = sn_pages_map(TABLE_ENTRIES * sizeof(*by_impl));
 	by_storage = sn_pages_map(TABLE_ENTRIES * sizeof(*by_storage));
-	return num_inputs && num_outputs && by_impl && by_storage;
+	return inputs_size_at && outputs_end_at && by_impl && by_storage;
 }
 
 bool sn_torch_tensors_readable(void)
@@ -63,35 +85,28 @@ static bool is_object(uintptr_t address)
 	return address > 65536 && !(address & 7) && address >> 47 == 0;
 }
 
-/* Where the inputs lie, in bytes from the begin; 0 where they are not found. */
-static size_t find_inputs(const void *function, uint64_t count, struct span *inputs)
+/* The last COUNT of the values between two addresses. */
+static bool last_of(uintptr_t begin, uintptr_t end, uint64_t count, struct span *values)
 {
-	/* with std::string's old and new form before it */
-	static const uint16_t places[] = {208, 184, 192, 200, 216};
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		const uintptr_t *words = (const uintptr_t *)((const char *)function + places[i]);
-		if (words[1] == count && count && is_object(words[0])) {
-			inputs->begin = (const struct value *)words[0];
-			inputs->end = inputs->begin + count;
-			return places[i];
-		}
-	}
-	return 0;
+	uint64_t bytes = count * sizeof(struct value);
+	if (!is_object(begin) || end < begin || end - begin < bytes ||
+	    end - begin > STACK_BYTES_MAX)
+		return false;
+	*values = (struct span){(const struct value *)(end - bytes), (const struct value *)end};
+	return true;
 }
 
-/* The outputs, a vector, lie behind the inputs, in later releases behind inputs by name. */
+static bool find_inputs(const void *function, uint64_t count, struct span *inputs)
+{
+	const uintptr_t *size = (const uintptr_t *)((const char *)function + inputs_size_at);
+	return *size < STACK_BYTES_MAX &&
+	       last_of(size[-1], size[-1] + *size * sizeof(struct value), count, inputs);
+}
+
 static bool find_outputs(const void *function, uint64_t count, struct span *outputs)
 {
-	for (size_t place = 200; place <= 296; place += 8) {
-		const uintptr_t *words = (const uintptr_t *)((const char *)function + place);
-		if (is_object(words[0]) && words[1] - words[0] == count * sizeof(struct value) &&
-		    words[2] >= words[1] && words[2] - words[1] < 1u << 20) {
-			outputs->begin = (const struct value *)words[0];
-			outputs->end = (const struct value *)words[1];
-			return true;
-		}
-	}
-	return false;
+	const uintptr_t *end = (const uintptr_t *)((const char *)function + outputs_end_at);
+	return last_of(end[-1], end[0], count, outputs);
 }
 
 /* What a counted object begins with: a virtual table, then two counts, one word each or both in
