@@ -117,6 +117,8 @@ static enum sn_elf_kind kind_of_elf(int fd, const char *head, size_t length,
 	}
 	if (!is_dynamic)
 		return SN_ELF_STATIC;
+	if (strstr(info->loader, "/ld-musl-"))
+		return SN_ELF_OTHER_LIBC;
 	return is_go && !needs ? SN_ELF_GO_ALONE : SN_ELF_DYNAMIC;
 }
 
@@ -195,6 +197,8 @@ const char *sn_elf_kind_text(enum sn_elf_kind kind)
 		return "a dynamically linked program";
 	case SN_ELF_GO_ALONE:
 		return "a Go program without cgo (CGO_ENABLED=1 builds one that can be measured)";
+	case SN_ELF_OTHER_LIBC:
+		return "a program for the C library musl";
 	case SN_ELF_STATIC:
 		return "a statically linked program";
 	case SN_ELF_32BIT:

@@ -14,6 +14,7 @@
 enum sn_elf_kind {
 	SN_ELF_DYNAMIC,	   /* 64-bit, of this machine, has a dynamic loader: can be measured */
 	SN_ELF_GO_ALONE,   /* written in Go without cgo: a loader, but no use of the C library */
+	SN_ELF_OTHER_LIBC, /* its loader is musl's: it would not start with a library for glibc */
 	SN_ELF_STATIC,	   /* no dynamic loader that would preload anything */
 	SN_ELF_32BIT,	   /* a 32-bit program: needs a 32-bit libsonde.so */
 	SN_ELF_FOREIGN,	   /* another machine's or byte order's program */

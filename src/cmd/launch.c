@@ -355,7 +355,8 @@ static void set_number(const char *name, unsigned long number)
 
 static void set_environment(const struct sn_launch *launch)
 {
-	put_first("LD_PRELOAD", launch->library);
+	if (!launch->not_preloaded)
+		put_first("LD_PRELOAD", launch->library);
 	setenv("SONDE_OUTPUT", launch->folder, 1);
 	set_optional("SONDE_EVENTS", launch->events);
 	set_optional("SONDE_CALL_PATH", launch->call_path);

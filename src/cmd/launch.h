@@ -19,6 +19,7 @@ struct sn_launch {
 	bool tensor_memory;    /* SONDE_MEMORY */
 	const char *graph;     /* SONDE_GRAPH: "1" or "all" */
 	bool shadow;	       /* SONDE_SHADOW */
+	bool not_preloaded;    /* the program would not start with the library */
 	unsigned long checkpoint_ms;
 	unsigned long memory_limit_mb;
 	/* Called, if not NULL, when there is a process that is about to execute the program; it

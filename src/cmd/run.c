@@ -371,6 +371,7 @@ static int prepare(struct run *run, char *const *command)
 	static struct sn_elf_kind_info info;
 	if (!sn_elf_kind_read(program, &info, NULL))
 		warn_unmeasurable(command[0], &info);
+	run->launch.not_preloaded = info.kind == SN_ELF_OTHER_LIBC;
 	if (run->output)
 		take_name(run);
 	else

@@ -13,11 +13,14 @@
 #include "monitor.h"
 
 #include <alloca.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 SN_REAL(int, execve, (const char *, char *const *, char *const *))
@@ -86,6 +89,56 @@ static size_t preload_bytes(char *const *environment)
 	return strlen(PRELOAD) + strlen(preload) + 1;
 }
 
+/*
+ * A program whose loader is musl's does not start with a library for glibc. False as well where
+ * nothing tells; a script's interpreter is not looked for.
+ */
+static bool is_of_other_libc(const char *path)
+{
+	_Alignas(Elf64_Ehdr) char head[2048];
+	int saved_errno = errno;
+	int fd =
+	    path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	long bytes = fd < 0 ? -1 : syscall(SYS_pread64, fd, head, sizeof(head) - 1, 0);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	errno = saved_errno;
+	const Elf64_Ehdr *file = (const Elf64_Ehdr *)head;
+	if (bytes < (long)sizeof(*file) || memcmp(head, ELFMAG, SELFMAG) ||
+	    file->e_ident[EI_CLASS] != ELFCLASS64)
+		return false;
+	head[bytes] = 0;
+	for (uint32_t index = 0; index < file->e_phnum; index++) {
+		Elf64_Phdr program;
+		uint64_t place = file->e_phoff + index * sizeof(program);
+		if (place > (uint64_t)bytes - sizeof(program))
+			return false;
+		memcpy(&program, head + place, sizeof(program));
+		if (program.p_type == PT_INTERP && program.p_offset < (uint64_t)bytes)
+			return strstr(head + program.p_offset, "/ld-musl-") != NULL;
+	}
+	return false;
+}
+
+/* The same environment without our library: what the caller passes may hold it already. */
+static char **leave_alone(char **entries, char *others, char *const *environment)
+{
+	size_t count = 0;
+	for (char *const *entry = environment; entry && *entry; entry++) {
+		bool is_preload = !strncmp(*entry, PRELOAD, strlen(PRELOAD));
+		const char *value = *entry + strlen(PRELOAD);
+		if (!is_preload || !preloads_us(value)) {
+			entries[count++] = *entry;
+			continue;
+		}
+		value += strcspn(preload, ": ");
+		if (*value)
+			entries[count++] = strcat(strcpy(others, PRELOAD), value + 1);
+	}
+	entries[count] = NULL;
+	return entries;
+}
+
 static void join_preload(char *joined, char *const *environment)
 {
 	const char *own = NULL;
@@ -103,9 +156,11 @@ static void join_preload(char *joined, char *const *environment)
 		strcat(strcat(joined, ":"), own);
 }
 
-static char **carry(char **completed, char *joined, char *const *environment)
+static char **carry(const char *path, char **completed, char *joined, char *const *environment)
 {
 	size_t count = 0;
+	if (is_of_other_libc(path))
+		return leave_alone(completed, joined, environment);
 	for (char *const *entry = environment; entry && *entry; entry++)
 		if (strncmp(*entry, PRELOAD, strlen(PRELOAD)))
 			completed[count++] = *entry;
@@ -118,12 +173,22 @@ static char **carry(char **completed, char *joined, char *const *environment)
 	return completed;
 }
 
-/* The environment completed, on the caller's stack: a macro because alloca must be in its frame. */
-#define CARRY(environment)                                                                         \
+/*
+ * The environment completed, on the caller's stack: a macro because alloca must be in its frame.
+ * `path` is the program's, NULL where it is not known.
+ */
+#define CARRY(path, environment)                                                                   \
 	(preload && !sn_confined() && (sn_measuring() || !sn_is_measured_process())                \
-	     ? carry(alloca((count_entries(environment) + CARRIED_MAX + 2) * sizeof(char *)),      \
+	     ? carry(path,                                                                         \
+		     alloca((count_entries(environment) + CARRIED_MAX + 2) * sizeof(char *)),      \
 		     alloca(preload_bytes(environment)), environment)                              \
 	     : (char **)(environment))
+
+/* A name that is searched for in PATH is not looked at. */
+static const char *slashed(const char *file)
+{
+	return file && strchr(file, '/') ? file : NULL;
+}
 
 /* The image is about to be replaced, unless exec fails: then measuring goes on. */
 static void before_exec(void)
@@ -141,38 +206,38 @@ static void before_exec(void)
 SN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
 	before_exec();
-	return real_execve_get()(path, arguments, CARRY(environment));
+	return real_execve_get()(path, arguments, CARRY(path, environment));
 }
 
 SN_EXPORT int execv(const char *path, char *const arguments[])
 {
 	before_exec();
-	return real_execve_get()(path, arguments, CARRY(environ));
+	return real_execve_get()(path, arguments, CARRY(path, environ));
 }
 
 SN_EXPORT int execvp(const char *file, char *const arguments[])
 {
 	before_exec();
-	return real_execvpe_get()(file, arguments, CARRY(environ));
+	return real_execvpe_get()(file, arguments, CARRY(slashed(file), environ));
 }
 
 SN_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
 	before_exec();
-	return real_execvpe_get()(file, arguments, CARRY(environment));
+	return real_execvpe_get()(file, arguments, CARRY(slashed(file), environment));
 }
 
 SN_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
 	before_exec();
-	return real_fexecve_get()(fd, arguments, CARRY(environment));
+	return real_fexecve_get()(fd, arguments, CARRY(NULL, environment));
 }
 
 SN_EXPORT int execveat(int directory, const char *path, char *const arguments[],
 		       char *const environment[], int flags)
 {
 	before_exec();
-	return real_execveat_get()(directory, path, arguments, CARRY(environment), flags);
+	return real_execveat_get()(directory, path, arguments, CARRY(NULL, environment), flags);
 }
 
 /* The arguments of the execl family, up to their NULL, as an array on the caller's stack. */
@@ -226,7 +291,7 @@ SN_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_a
 			  char *const environment[])
 {
 	return real_posix_spawn_get()(pid, path, actions, attributes, arguments,
-				      CARRY(environment));
+				      CARRY(path, environment));
 }
 
 SN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -234,7 +299,7 @@ SN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 			   char *const environment[])
 {
 	return real_posix_spawnp_get()(pid, file, actions, attributes, arguments,
-				       CARRY(environment));
+				       CARRY(slashed(file), environment));
 }
 
 static void stop_with_status(int status)

@@ -126,6 +126,7 @@ static bool make_key(const struct sonde_db *db, enum sn_grouping grouping, uint3
 		     struct key *key)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
+	bool is_code;
 	switch (grouping) {
 	case SN_GROUP_AUTO:
 		*key = frame->kind == SN_FRAME_PYTHON ? line_key(frame) : function_key(frame);
@@ -159,7 +160,8 @@ static bool make_key(const struct sonde_db *db, enum sn_grouping grouping, uint3
 		*key = function_key(frame);
 		return is_device_work(frame);
 	case SN_GROUP_MODULE:
-		*key = (struct key){{frame->module, is_native(frame) ? 0 : frame->kind}};
+		is_code = is_native(frame) || frame->kind == SN_FRAME_LOOP;
+		*key = (struct key){{frame->module, is_code ? 0 : frame->kind}};
 		return true;
 	case SN_GROUP_KIND:
 		*key = (struct key){{frame->kind}};

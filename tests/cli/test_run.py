@@ -10,6 +10,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -208,6 +209,22 @@ def test_static_and_privileged_programs_run_with_a_warning(tmp_path: Path) -> No
         tmp_path.chmod(0o755)
         done = program.run(tmp_path, private, "raw-exit", check=9)
         assert "setuid" in done.stderr
+
+
+def test_programs_of_musl_run_with_a_warning(tmp_path: Path) -> None:
+    """Its loader ends a program for which a library needs symbols that only glibc has."""
+    if not shutil.which("musl-gcc"):
+        pytest.skip("no musl-gcc")
+    source = tmp_path / "hello.c"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("hello"); return 5; }\n')
+    hello = tmp_path / "hello"
+    subprocess.run(["musl-gcc", source, "-o", hello], check=True)
+    done = program.run(tmp_path, hello, check=5)
+    assert done.stdout == "hello\n" and "musl" in done.stderr and "cannot be measured" in done.stderr
+    for command in (f"{hello}; env FOO=1 {hello}; exec {hello}",
+                    f"{sys.executable} -c 'import subprocess; exit(subprocess.call([\"{hello}\"] * 2))'"):
+        done = program.run(tmp_path, "sh", "-c", command, check=5)
+        assert set(done.stdout.split()) == {"hello"} and not done.stderr
 
 
 def test_status_of_programs_that_do_not_exist_or_run() -> None:

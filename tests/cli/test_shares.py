@@ -59,6 +59,12 @@ def test_c(tmp_path: Path, options: tuple[str, ...], threads: int) -> None:
     assert seen_threads == threads
 
 
+def test_a_module_is_one_row_with_its_loops(tmp_path: Path) -> None:
+    program.run(tmp_path, program.compiled("loop_shares.c", "-O1"))
+    modules = [row["module"] for row in program.rows(tmp_path, "--view", "flat", "--by", "module")]
+    assert len(modules) > 2 and len(set(modules)) == len(modules), modules
+
+
 @pytest.mark.parametrize("options", [(), ("-F", "1000"), ("-e", "real-time")], ids=" ".join)
 def test_threads_shorter_than_a_period(tmp_path: Path, options: tuple[str, ...]) -> None:
     """Few of them are met by a sample; those stand for the others, and the sum stays what was used."""
