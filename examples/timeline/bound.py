@@ -2,7 +2,7 @@
 """A model that one operator binds: a wide convolution at full size, whose result a maximum over 4x4 then throws
 away for the most part. `bound.py --strided` has one convolution with a stride of 4 instead of the two.
 
-    sonde run --trace --graph -- python3 bound.py && sonde graph python3.sdb
+    sonde run --trace --graph -- python3 bound.py && sonde graph bound.sdb
 """
 import sys
 

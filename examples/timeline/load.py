@@ -3,7 +3,7 @@
 maps the file, and the system reads what is used.
 
     python3 load.py --make                      # once: writes model.bin, 256 MiB
-    sonde run --os -- python3 load.py && sonde timeline --view threads python3.sdb
+    sonde run --os -- python3 load.py && sonde timeline --view threads load.sdb
 """
 import sys
 

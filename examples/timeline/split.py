@@ -3,7 +3,7 @@
 which waits for it. As it is, the cut is behind the first convolution, where the tensor is largest; with
 `split.py --later` it is behind the maximum over 8x8, and a 64th of that is sent.
 
-    sonde run --trace -- python3 split.py && sonde timeline --view transfers python3.sdb
+    sonde run --trace -- python3 split.py && sonde timeline --view messages split.sdb
 """
 import os
 import sys

@@ -419,3 +419,14 @@ def test_a_trace_of_which_little_is_recorded(sonde, tmp_path):
     answer = view(sonde, "summary", trace.write(tmp_path / "t.json"))
     assert answer["sentences"][0].startswith("Where the time goes: no device is recorded; of 900 us of threads (9.0% of the "
                                              "10.0 ms that the trace covers) most are in aten::b (66.7%)")
+
+
+@pytest.mark.skipif(not (DATA / "hta_rank0.json.gz").exists(), reason="the traces of ../shared/data/kineto are absent")
+def test_the_answer_in_the_readme(sonde, tmp_path):
+    """What README.md shows of a folder of two ranks is what is printed."""
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    for rank in range(2):
+        (traces / f"hta_rank{rank}.json.gz").symlink_to(DATA / f"hta_rank{rank}.json.gz")
+    shown = (program.ROOT / "README.md").read_text().split("$ sonde timeline traces/\n")[1].split("```")[0]
+    assert sonde("timeline", traces).out.startswith(shown)
