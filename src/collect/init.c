@@ -82,12 +82,19 @@ static enum sn_graph_mode graph_mode(const char *text)
 	return !strcmp(text, "all") ? SN_GRAPH_ALL : *text == '1' ? SN_GRAPH_SOME : SN_GRAPH_OFF;
 }
 
+/* A program that sets its title (nginx, PostgreSQL) writes it over its environment. */
+static const char *kept_setting(const char *name, const char *otherwise)
+{
+	const char *value = setting(name, NULL);
+	return value ? strdup(value) : otherwise;
+}
+
 static void read_config(void)
 {
-	sn_config.output = setting("SONDE_OUTPUT", NULL);
-	sn_config.events = setting("SONDE_EVENTS", SN_EVENT_LIST_DEFAULT);
+	sn_config.output = kept_setting("SONDE_OUTPUT", NULL);
+	sn_config.events = kept_setting("SONDE_EVENTS", SN_EVENT_LIST_DEFAULT);
 	sn_config.sources = parse_sources(setting("SONDE_CALL_PATH", "python,operator,native"));
-	sn_config.operators = setting("SONDE_OPERATORS", "sampled");
+	sn_config.operators = kept_setting("SONDE_OPERATORS", "sampled");
 	sn_config.graph = graph_mode(setting("SONDE_GRAPH", "0"));
 	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';
 	sn_config.checkpoint_ns =

@@ -21,7 +21,7 @@ import program
 
 HOSTILE = ["close-all", "change-directory", "change-root", "drop-privileges", "new-namespace", "raw-exit", "fault",
            "terminate", "abort", "timer-ends-it", "few-descriptors", "confine-strictly", "confine-by-filter",
-           "own-fault-handler", "own-profiling-timer", "full-mask", "waits", "long-jumps", "fork-many", "fork-tree",
+           "own-fault-handler", "own-profiling-timer", "full-mask", "waits", "long-jumps", "fork-many", "fork-tree", "process-title",
            "virtual-forks", "spawn", "exec-from-thread", "failed-exec", "many-threads", "thread-ends"]
 
 
@@ -209,6 +209,12 @@ def test_static_and_privileged_programs_run_with_a_warning(tmp_path: Path) -> No
         tmp_path.chmod(0o755)
         done = program.run(tmp_path, private, "raw-exit", check=9)
         assert "setuid" in done.stderr
+
+
+def test_workers_of_a_program_that_sets_its_title(tmp_path: Path) -> None:
+    """It writes over the memory of the environment, where the folder's name was."""
+    program.run(tmp_path, program.compiled("hostile.c", "-O1"), "process-title", check=5)
+    assert sorted(profile["cpu_ns"] > 5e7 for profile in program.info(tmp_path)["profiles"]) == [False, True]
 
 
 def test_programs_of_musl_run_with_a_warning(tmp_path: Path) -> None:

@@ -373,6 +373,31 @@ static int fork_many(void)
 	return 0;
 }
 
+/* As nginx, PostgreSQL, redis and sendmail do: the workers' title goes where the environment was.
+ */
+static int process_title(void)
+{
+	size_t count = 0;
+	while (environ[count])
+		count++;
+	char *start = environ[0], *end = environ[count - 1] + strlen(environ[count - 1]) + 1;
+	char **copies = calloc(count + 1, sizeof(*copies));
+	for (size_t index = 0; index < count; index++)
+		copies[index] = strdup(environ[index]);
+	environ = copies;
+	memset(start, 0, (size_t)(end - start));
+	pid_t child = fork();
+	if (!child) {
+		memset(start, 't', (size_t)(end - start) / 2);
+		burn(60);
+		exit(5);
+	}
+	int status = 0;
+	waitpid(child, &status, 0);
+	burn(20);
+	return WEXITSTATUS(status);
+}
+
 static int fork_tree(void)
 {
 	for (int level = 0; level < 5; level++)
@@ -551,6 +576,7 @@ static const struct {
     {"long-jumps", long_jumps},
     {"fork-many", fork_many},
     {"fork-tree", fork_tree},
+    {"process-title", process_title},
     {"virtual-forks", virtual_forks},
     {"spawn", spawn},
     {"exec-from-thread", exec_from_thread},
