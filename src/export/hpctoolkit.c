@@ -14,52 +14,67 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static int save(const char *folder, const char *name, struct sn_hpcx_bytes *bytes,
-		struct sn_error *error)
+static int copy_spill(const struct sn_spill *spill, struct sn_output *output)
+{
+	unsigned char bytes[1 << 16];
+	uint64_t at = 0;
+	while (at < spill->length) {
+		uint64_t left = spill->length - at;
+		size_t length = left < sizeof(bytes) ? (size_t)left : sizeof(bytes);
+		if (sn_spill_read(spill, bytes, length, at) < 0)
+			return -1;
+		sn_output_write(output, bytes, length);
+		at += length;
+	}
+	return 0;
+}
+
+int sn_hpcx_save(const char *folder, const char *name, const struct sn_hpcx_bytes *head,
+		 const struct sn_spill *const *bodies, const char *end, struct sn_error *error)
 {
 	char path[PATH_MAX];
 	struct sn_output output;
-	if (bytes->failed)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (head->failed)
+		return SN_ERR_MEMORY;
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	int code = sn_output_open(&output, path, error);
 	if (code != 0)
 		return code;
-	sn_output_write(&output, bytes->bytes, bytes->length);
+	sn_output_write(&output, head->bytes, head->length);
+	for (size_t i = 0; bodies && bodies[i]; i++)
+		if (copy_spill(bodies[i], &output) < 0) {
+			sn_fail(error, SN_ERR_IO, "cannot read back a file in '%s': %s", folder,
+				strerror(errno));
+			sn_output_abandon(&output);
+			return SN_ERR_IO;
+		}
+	if (end) {
+		sn_output_write(&output, (char[8]){0}, -output.written % 8);
+		sn_output_write(&output, end, 8);
+	}
 	return sn_output_commit(&output, error);
 }
 
 static int save_all(struct sn_hpcx_out *out, const char *folder, struct sn_error *error)
 {
-	struct sn_hpcx_bytes meta = {0}, profiles = {0}, contexts = {0}, yaml = {0}, trace = {0};
+	struct sn_hpcx_bytes meta = {0}, yaml = {0};
 	char metrics[PATH_MAX];
-	int code = sn_hpcx_write_values(out, &profiles, &contexts);
+	int code = sn_hpcx_write_values(out, folder, error);
 	if (code == 0)
-		code = sn_hpcx_write_trace(out, &trace, error);
+		code = sn_hpcx_write_trace(out, folder, error);
 	sn_hpcx_write_meta(out, &meta);
 	sn_hpcx_write_yaml(out, &yaml);
 	snprintf(metrics, sizeof(metrics), "%s/metrics", folder);
-	if (code == SN_ERR_MEMORY)
-		sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	else if (code == 0 && mkdir(metrics, 0777) < 0)
+	if (code == 0 && mkdir(metrics, 0777) < 0)
 		code =
 		    sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", metrics, strerror(errno));
 	if (code == 0)
-		code = save(folder, "meta.db", &meta, error);
+		code = sn_hpcx_save(folder, "meta.db", &meta, NULL, NULL, error);
 	if (code == 0)
-		code = save(folder, "profile.db", &profiles, error);
-	if (code == 0)
-		code = save(folder, "cct.db", &contexts, error);
-	if (code == 0 && trace.length)
-		code = save(folder, "trace.db", &trace, error);
-	if (code == 0)
-		code = save(folder, "metrics/default.yaml", &yaml, error);
+		code = sn_hpcx_save(folder, "metrics/default.yaml", &yaml, NULL, NULL, error);
 	free(meta.bytes);
-	free(profiles.bytes);
-	free(contexts.bytes);
 	free(yaml.bytes);
-	free(trace.bytes);
-	return code;
+	return code == SN_ERR_MEMORY ? sn_fail(error, code, "out of memory") : code;
 }
 
 static int write_hpctoolkit(const struct sn_export_request *request, const char *folder,

@@ -12,6 +12,7 @@
 #include "exporter.h"
 
 #include "base/vec.h"
+#include "trace/spill.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,6 +81,18 @@ static inline void sn_hpcx_align(struct sn_hpcx_bytes *out, unsigned alignment)
 {
 	while (!out->failed && out->length % alignment)
 		sn_hpcx_put_number(out, 0, 1);
+}
+/* The same of what is too much for memory. */
+static inline void sn_hpcx_spill_number(struct sn_spill *out, uint64_t number, unsigned bytes)
+{
+	unsigned char little[8];
+	for (unsigned i = 0; i < bytes; i++)
+		little[i] = (unsigned char)(number >> 8 * i);
+	sn_spill_write(out, little, bytes);
+}
+static inline void sn_hpcx_spill_align(struct sn_spill *out, unsigned alignment)
+{
+	sn_hpcx_spill_number(out, 0, (unsigned)(-out->length % alignment));
 }
 /* Overwrites 8 bytes that are there. */
 static inline void sn_hpcx_patch(struct sn_hpcx_bytes *out, size_t at, uint64_t number)
@@ -182,12 +195,16 @@ int sn_hpcx_profiles_make(struct sn_hpcx_out *out);
 int sn_hpcx_tree_make(struct sn_hpcx_out *out);
 
 /* The files. */
+/* Writes one of them: its head, what is spilled, in that order (ends with NULL), and the 8
+ * characters that end it, aligned; NULL: none. Errors of these have their text, but for
+ * SN_ERR_MEMORY. */
+int sn_hpcx_save(const char *folder, const char *name, const struct sn_hpcx_bytes *head,
+		 const struct sn_spill *const *bodies, const char *end, struct sn_error *error);
 void sn_hpcx_write_meta(struct sn_hpcx_out *out, struct sn_hpcx_bytes *meta);
-int sn_hpcx_write_values(struct sn_hpcx_out *out, struct sn_hpcx_bytes *profiles,
-			 struct sn_hpcx_bytes *contexts);
-/* Nothing where nothing was traced. Its errors have their text, but for SN_ERR_MEMORY. */
-int sn_hpcx_write_trace(struct sn_hpcx_out *out, struct sn_hpcx_bytes *trace,
-			struct sn_error *error);
+/* profile.db and cct.db. */
+int sn_hpcx_write_values(struct sn_hpcx_out *out, const char *folder, struct sn_error *error);
+/* trace.db, where anything was traced. */
+int sn_hpcx_write_trace(struct sn_hpcx_out *out, const char *folder, struct sn_error *error);
 void sn_hpcx_write_yaml(const struct sn_hpcx_out *out, struct sn_hpcx_bytes *yaml);
 
 #endif

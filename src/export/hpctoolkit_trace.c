@@ -160,52 +160,72 @@ static int read_line(const struct sn_hpcx_out *out, const struct sonde_trace *tr
 	return code;
 }
 
-static void write_line(struct sn_hpcx_bytes *file, size_t header, uint32_t profile,
-		       const struct line *line, uint64_t *from_ns, uint64_t *to_ns)
+/* The file: its table of lines, and their points. */
+struct lines {
+	struct sn_hpcx_bytes head;
+	struct sn_spill points;
+	uint64_t from_ns, to_ns;
+};
+
+static void write_line(struct lines *lines, size_t entry, uint32_t profile, size_t points_at,
+		       const struct line *line)
 {
-	sn_hpcx_align(file, 8);
-	sn_hpcx_patch(file, header, profile);
-	sn_hpcx_patch(file, header + 8, file->length);
+	sn_hpcx_spill_align(&lines->points, 8);
+	sn_hpcx_patch(&lines->head, entry, profile);
+	sn_hpcx_patch(&lines->head, entry + 8, points_at + lines->points.length);
 	for (size_t i = 0; i < line->count; i++) {
-		sn_hpcx_put_number(file, line->points[i].time_ns, 8);
-		sn_hpcx_put_number(file, line->points[i].context, 4);
+		sn_hpcx_spill_number(&lines->points, line->points[i].time_ns, 8);
+		sn_hpcx_spill_number(&lines->points, line->points[i].context, 4);
 	}
-	sn_hpcx_patch(file, header + 16, file->length);
-	if (line->count && line->points[0].time_ns < *from_ns)
-		*from_ns = line->points[0].time_ns;
-	if (line->count && line->points[line->count - 1].time_ns > *to_ns)
-		*to_ns = line->points[line->count - 1].time_ns;
+	sn_hpcx_patch(&lines->head, entry + 16, points_at + lines->points.length);
+	if (line->count && line->points[0].time_ns < lines->from_ns)
+		lines->from_ns = line->points[0].time_ns;
+	if (line->count && line->points[line->count - 1].time_ns > lines->to_ns)
+		lines->to_ns = line->points[line->count - 1].time_ns;
 }
 
 static int write_lines(struct sn_hpcx_out *out, const struct sonde_trace *trace,
-		       struct sn_hpcx_bytes *file, struct sn_error *error)
+		       struct lines *lines, struct sn_error *error)
 {
-	enum { HEADER_BYTES = 24 };
-	uint64_t from_ns = UINT64_MAX, to_ns = 0;
+	enum { ENTRY_BYTES = 24 };
+	struct sn_hpcx_bytes *head = &lines->head;
 	int code = 0;
-	sn_hpcx_begin_file(file, "trce", 1);
-	size_t start = file->length, headers = start + 32;
-	sn_hpcx_put_number(file, headers, 8);
-	sn_hpcx_put_number(file, out->profile_count, 4);
-	sn_hpcx_put_number(file, HEADER_BYTES, 4);
-	for (size_t i = 0; i < 2 + out->profile_count * (HEADER_BYTES / 8); i++)
-		sn_hpcx_put_number(file, 0, 8);
-	sn_hpcx_end_section(file, 0, start);
+	sn_hpcx_begin_file(head, "trce", 1);
+	size_t start = head->length, entries = start + 32;
+	sn_hpcx_put_number(head, entries, 8);
+	sn_hpcx_put_number(head, out->profile_count, 4);
+	sn_hpcx_put_number(head, ENTRY_BYTES, 4);
+	for (size_t i = 0; i < 2 + out->profile_count * (ENTRY_BYTES / 8); i++)
+		sn_hpcx_put_number(head, 0, 8);
+	sn_hpcx_end_section(head, 0, start);
+	sn_hpcx_align(head, 8);
 	for (size_t i = 0; i < out->profile_count && code == 0; i++) {
 		struct line line = {0};
 		code = read_line(out, trace, out->profiles[i].profile, &line, error);
-		write_line(file, headers + HEADER_BYTES * i, (uint32_t)i + 1, &line, &from_ns,
-			   &to_ns);
+		write_line(lines, entries + ENTRY_BYTES * i, (uint32_t)i + 1, head->length, &line);
 		free(line.points);
 	}
-	sn_hpcx_patch(file, start + 16, from_ns == UINT64_MAX ? 0 : from_ns);
-	sn_hpcx_patch(file, start + 24, to_ns);
-	sn_hpcx_align(file, 8);
-	sn_hpcx_put(file, "trace.db", 8);
+	sn_hpcx_patch(head, start + 16, lines->from_ns == UINT64_MAX ? 0 : lines->from_ns);
+	sn_hpcx_patch(head, start + 24, lines->to_ns);
 	return code;
 }
 
-int sn_hpcx_write_trace(struct sn_hpcx_out *out, struct sn_hpcx_bytes *file, struct sn_error *error)
+static int save_lines(struct sn_hpcx_out *out, const struct sonde_trace *trace, const char *folder,
+		      struct sn_error *error)
+{
+	struct lines lines = {.points = {.folder = folder, .fd = -1}, .from_ns = UINT64_MAX};
+	const struct sn_spill *bodies[] = {&lines.points, NULL};
+	int code = write_lines(out, trace, &lines, error);
+	if (code == 0)
+		code = sn_spill_finish(&lines.points, error);
+	if (code == 0)
+		code = sn_hpcx_save(folder, "trace.db", &lines.head, bodies, "trace.db", error);
+	sn_spill_close(&lines.points);
+	free(lines.head.bytes);
+	return code;
+}
+
+int sn_hpcx_write_trace(struct sn_hpcx_out *out, const char *folder, struct sn_error *error)
 {
 	struct sonde_trace *trace;
 	struct sonde_db_error found = {""};
@@ -213,7 +233,7 @@ int sn_hpcx_write_trace(struct sn_hpcx_out *out, struct sn_hpcx_bytes *file, str
 	if (sonde_trace_open(out->db, &trace, &found) != 0)
 		return damaged(error, &found);
 	if (sonde_trace_event_count(trace) > 0)
-		code = write_lines(out, trace, file, error);
+		code = save_lines(out, trace, folder, error);
 	sonde_trace_close(trace);
 	return code;
 }

@@ -70,7 +70,7 @@ int sn_spill_finish(struct sn_spill *spill, struct sn_error *error)
 		write_out(spill, spill->buffer, spill->buffered);
 	spill->buffered = 0;
 	if (spill->failed)
-		return sn_fail(error, SN_ERR_IO, "cannot write events to a file in '%s': %s",
+		return sn_fail(error, SN_ERR_IO, "cannot write a temporary file in '%s': %s",
 			       spill->folder, strerror(spill->failed));
 	return 0;
 }
