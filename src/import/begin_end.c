@@ -84,6 +84,24 @@ bool sn_begins_end(struct sn_begins *pairs, const void *key, size_t key_bytes,
 	return true;
 }
 
+bool sn_begins_end_fitting(struct sn_begins *pairs, const void *key, size_t key_bytes,
+			   bool (*fits)(const void *context, const struct sn_begin *begin),
+			   const void *context, struct sn_begin *pair)
+{
+	uint32_t number = sn_intern_find(&pairs->keys, key, key_bytes);
+	uint32_t *link = number == SN_INTERN_NONE ? NULL : pairs->heads + number;
+	for (unsigned i = 0; link && *link != NONE && i < SN_BEGINS_LOOK; i++) {
+		uint32_t at = *link;
+		if (fits(context, pairs->items + at)) {
+			*link = pairs->items[at].below;
+			take(pairs, at, pair);
+			return true;
+		}
+		link = &pairs->items[at].below;
+	}
+	return false;
+}
+
 bool sn_begins_left(struct sn_begins *pairs, struct sn_begin *pair)
 {
 	/* only asked for at the end, so that heads and the list of the unused need not hold */

@@ -88,8 +88,10 @@ static enum sn_json_field field_of(struct sn_json_text name, char first_of_value
 		return SN_JSON_FIELD_PID;
 	if (sn_json_is(name, "tid"))
 		return SN_JSON_FIELD_TID;
-	if (sn_json_is(name, "id"))
+	if (sn_json_is(name, "id") || sn_json_is(name, "id2"))
 		return SN_JSON_FIELD_ID;
+	if (sn_json_is(name, "scope"))
+		return SN_JSON_FIELD_SCOPE;
 	if (sn_json_is(name, "sf"))
 		return SN_JSON_FIELD_STACK;
 	if (sn_json_is(name, "args") && first_of_value == '{')
@@ -138,6 +140,8 @@ static enum sn_json_result take_field(struct sn_json_parse *parse, enum sn_json_
 		return sn_json_value(parse, &event->tid);
 	case SN_JSON_FIELD_ID:
 		return sn_json_value(parse, &event->id);
+	case SN_JSON_FIELD_SCOPE:
+		return sn_json_value(parse, &event->scope);
 	case SN_JSON_FIELD_STACK:
 		return sn_json_value(parse, &event->stack);
 	default:
@@ -170,7 +174,7 @@ static void clear(struct sn_json_event *event)
 	static const struct sn_json_value nothing;
 	event->phase = 0;
 	event->name = event->category = (struct sn_json_text){NULL, 0};
-	event->pid = event->tid = event->id = event->stack = nothing;
+	event->pid = event->tid = event->id = event->scope = event->stack = nothing;
 	event->has_time = event->has_duration = false;
 	event->arg_count = event->args_lost = 0;
 }
@@ -243,6 +247,8 @@ static bool take_known(struct sn_json_parse *parse, const struct sn_json_step *s
 		return take_known_value(parse, step, &event->tid);
 	case SN_JSON_FIELD_ID:
 		return take_known_value(parse, step, &event->id);
+	case SN_JSON_FIELD_SCOPE:
+		return take_known_value(parse, step, &event->scope);
 	case SN_JSON_FIELD_STACK:
 		return take_known_value(parse, step, &event->stack);
 	case SN_JSON_FIELD_ARG: /* of which a trail has fewer than there is room for */

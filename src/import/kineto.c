@@ -10,6 +10,7 @@
 #include "importer.h"
 #include "activity_category.h"
 #include "begin_end.h"
+#include "kineto_process.h"
 #include "recording_dataflow.h"
 #include "stack_frames.h"
 #include "trace_json.h"
@@ -36,23 +37,13 @@ struct known_arg {
 #define KNOWN_ARGS  256
 #define KNOWN_STEPS 4
 
-/* What is said of a process before its events, in files that `sonde export` wrote. */
-struct process {
-	int64_t pid;		/* as in the file */
-	int64_t own_pid;	/* where the file's is another; -1 */
-	int64_t owner;		/* of a device: the file's number of the process it works for; -1 */
-	uint32_t program, host; /* builder's, SONDE_NONE */
-	int32_t rank;
-};
-
 struct kineto {
 	struct sn_recording recording;
 	bool is_own;  /* the file is of `sonde export` */
 	bool is_host; /* and the event at hand is of a thread */
 	struct sn_stack_frames frames;
-	struct process *processes; /* of the file being read */
-	size_t process_count, process_capacity;
-	struct known_arg args[KNOWN_ARGS]; /* those met lately, by a hash of the name */
+	struct sn_kineto_processes processes; /* of the file being read */
+	struct known_arg args[KNOWN_ARGS];    /* those met lately, by a hash of the name */
 	/* of the file being read, by where in its events an argument is; 0: it is not known */
 	struct arg step_args[SN_JSON_STEPS_MAX];
 	struct sn_begins pairs; /* of the file being read */
@@ -91,73 +82,6 @@ static int64_t number_of(struct kineto *kineto, const struct sn_json_value *valu
 	uint32_t text =
 	    sn_db_builder_string_n(kineto->recording.builder, value->text.text, value->text.length);
 	return -2 - (int64_t)text;
-}
-
-/* ---- processes of `sonde export` ---- */
-
-static struct process *find_process(struct kineto *kineto, int64_t pid)
-{
-	for (size_t i = 0; i < kineto->process_count; i++)
-		if (kineto->processes[i].pid == pid)
-			return kineto->processes + i;
-	return NULL;
-}
-
-static struct process *add_process(struct kineto *kineto, int64_t pid)
-{
-	struct process *found = find_process(kineto, pid);
-	if (found)
-		return found;
-	if (sn_vec_reserve(&kineto->processes, &kineto->process_capacity,
-			   kineto->process_count + 1) < 0)
-		return NULL;
-	kineto->processes[kineto->process_count] =
-	    (struct process){pid, -1, -1, SONDE_NONE, SONDE_NONE, -1};
-	return kineto->processes + kineto->process_count++;
-}
-
-/* "GPU 0, of 12, rank 3, pid 77, host node7" */
-static void take_label(struct kineto *kineto, struct process *process, struct sn_json_text label)
-{
-	char text[512];
-	int length = (int)(label.length < sizeof(text) - 1 ? label.length : sizeof(text) - 1);
-	snprintf(text, sizeof(text), "%.*s", length, label.text);
-	for (char *part = text, *next; part; part = next) {
-		long long number;
-		next = strstr(part, ", ");
-		if (next) {
-			*next = 0;
-			next += 2;
-		}
-		if (sscanf(part, "of %lld", &number) == 1)
-			process->owner = number;
-		else if (sscanf(part, "rank %lld", &number) == 1)
-			process->rank = number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
-		else if (sscanf(part, "pid %lld", &number) == 1)
-			process->own_pid = number;
-		else if (!strncmp(part, "host ", 5))
-			process->host = sn_db_builder_string(kineto->recording.builder, part + 5);
-	}
-}
-
-/* Tells the lines of a file of what is known of their processes. */
-static void apply_processes(struct kineto *kineto)
-{
-	for (uint32_t i = 0; i < kineto->recording.places.count && kineto->is_own; i++) {
-		struct sn_recording_line *line = kineto->recording.lines + i;
-		const struct process *process =
-		    find_process(kineto, line->is_device ? line->process : line->pid);
-		if (!process)
-			continue;
-		line->program = process->program;
-		line->host = process->host;
-		line->rank = process->rank;
-		if (process->own_pid >= 0)
-			line->pid = process->own_pid;
-		else if (line->is_device)
-			line->pid = process->owner;
-	}
-	kineto->process_count = 0;
 }
 
 static const struct sn_json_value *find_arg(const struct sn_json_event *event, const char *name)
@@ -504,7 +428,7 @@ static void make_state(struct kineto *kineto, const struct sn_json_event *read, 
 
 /* What begin and end have in common: on a thread they nest, elsewhere they have an id. */
 struct pair_key {
-	int64_t is_async, first, second;
+	int64_t is_async, first, second, scope;
 };
 
 static struct pair_key pair_key(struct kineto *kineto, const struct sn_json_event *read,
@@ -512,11 +436,12 @@ static struct pair_key pair_key(struct kineto *kineto, const struct sn_json_even
 {
 	if (!is_async)
 		return (struct pair_key){0, number_of(kineto, &read->pid),
-					 number_of(kineto, &read->tid)};
+					 number_of(kineto, &read->tid), 0};
 	uint32_t category = sn_db_builder_string_n(kineto->recording.builder,
 						   read->category.text ? read->category.text : "",
 						   read->category.length);
-	return (struct pair_key){1, number_of(kineto, &read->id), category};
+	return (struct pair_key){1, number_of(kineto, &read->id), category,
+				 number_of(kineto, &read->scope)};
 }
 
 static int take_begin(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
@@ -541,9 +466,48 @@ static void add_pair(struct kineto *kineto, struct sn_begin *pair, uint64_t end_
 	sn_recording_add(&kineto->recording, kineto->recording.lines + pair->line, &pair->event);
 }
 
-static int take_end(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
+/* What an end of its own id may tell of its begin. */
+struct end {
+	const struct kineto *kineto;
+	int64_t pid;
+	uint32_t name; /* builder's string; SONDE_NONE: any */
+};
+
+static bool is_begin_of(const void *context, const struct sn_begin *begin)
+{
+	const struct end *end = context;
+	const struct sn_recording *recording = &end->kineto->recording;
+	const struct sn_recording_place *place =
+	    sn_intern_at(&recording->places, begin->line, NULL);
+	return place->first == end->pid &&
+	       (end->name == SONDE_NONE ||
+		sn_recording_name(recording, begin->event.context).text == end->name);
+}
+
+/* The begin of an end. Ids are often of one process, and may be of one name, though they need not
+ * be; so the last begin of both is the first choice, the last of any the last one. */
+static bool find_begin(struct kineto *kineto, const struct sn_json_event *read, bool is_async,
+		       struct sn_begin *pair)
 {
 	struct pair_key key = pair_key(kineto, read, is_async);
+	if (is_async) {
+		struct end end = {kineto, number_of(kineto, &read->pid), SONDE_NONE};
+		if (read->name.text)
+			end.name = sn_db_builder_string_n(kineto->recording.builder,
+							  read->name.text, read->name.length);
+		if (sn_begins_end_fitting(&kineto->pairs, &key, sizeof(key), is_begin_of, &end,
+					  pair))
+			return true;
+		end.name = SONDE_NONE;
+		if (sn_begins_end_fitting(&kineto->pairs, &key, sizeof(key), is_begin_of, &end,
+					  pair))
+			return true;
+	}
+	return sn_begins_end(&kineto->pairs, &key, sizeof(key), pair);
+}
+
+static int take_end(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
+{
 	struct attributes attributes = {.count = 0};
 	struct roles roles = {{0}, {false}};
 	struct sn_begin pair;
@@ -552,7 +516,7 @@ static int take_end(struct kineto *kineto, const struct sn_json_event *read, boo
 		kineto->recording.misplaced++;
 		return 0;
 	}
-	if (!sn_begins_end(&kineto->pairs, &key, sizeof(key), &pair)) {
+	if (!find_begin(kineto, read, is_async, &pair)) {
 		kineto->unpaired++;
 		return 0;
 	}
@@ -594,13 +558,17 @@ static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event
 	struct sn_db_builder *builder = kineto->recording.builder;
 	char name[512];
 	bool is_alone = read->arg_count == 1;
-	char unit[64] = "1";
+	char unit[64] = "1", id[64] = "";
 	if (kineto->is_own && !is_text(series, "value"))
 		snprintf(unit, sizeof(unit), "%.*s", (int)(series.length < 60 ? series.length : 60),
 			 series.text);
-	snprintf(name, sizeof(name), "%.*s%s%.*s",
+	if (read->id.text.text) /* several of one name, told apart by it */
+		snprintf(id, sizeof(id), "[%.*s]",
+			 (int)(read->id.text.length < 60 ? read->id.text.length : 60),
+			 read->id.text.text);
+	snprintf(name, sizeof(name), "%.*s%s%s%.*s",
 		 (int)(read->name.length < 200 ? read->name.length : 200),
-		 read->name.text ? read->name.text : "", is_alone ? "" : ".",
+		 read->name.text ? read->name.text : "", id, is_alone ? "" : ".",
 		 (int)(is_alone		     ? 0
 		       : series.length < 200 ? series.length
 					     : 200),
@@ -614,6 +582,30 @@ static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event
 	return sn_db_builder_metric(builder, &metric);
 }
 
+/* A value of a counter as a number; some programs write a text. */
+static bool counter_value(const struct sn_json_value *value, bool *is_real, uint64_t *bits)
+{
+	char text[64], *end;
+	double real;
+	*is_real = value->kind != SN_JSON_INTEGER;
+	*bits = (uint64_t)value->integer;
+	if (value->kind == SN_JSON_INTEGER)
+		return true;
+	if (value->kind == SN_JSON_REAL) {
+		real = sn_json_real(value->text);
+	} else if (value->kind == SN_JSON_TEXT && value->text.length &&
+		   value->text.length < sizeof(text)) {
+		snprintf(text, sizeof(text), "%.*s", (int)value->text.length, value->text.text);
+		real = strtod(text, &end);
+		if (*end)
+			return false;
+	} else {
+		return false;
+	}
+	memcpy(bits, &real, sizeof(real));
+	return true;
+}
+
 static int take_counter(struct kineto *kineto, const struct sn_json_event *read)
 {
 	struct sn_recording_place place = {0, number_of(kineto, &read->pid),
@@ -624,16 +616,13 @@ static int take_counter(struct kineto *kineto, const struct sn_json_event *read)
 		return 0;
 	}
 	for (size_t i = 0; i < read->arg_count; i++) {
-		const struct sn_json_value *value = &read->args[i].value;
-		bool is_real = value->kind == SN_JSON_REAL;
-		if (!is_real && value->kind != SN_JSON_INTEGER)
+		bool is_real;
+		uint64_t bits;
+		if (!counter_value(&read->args[i].value, &is_real, &bits))
 			continue;
 		struct arg arg = arg_of(kineto, "value", 5,
 					is_real ? SONDE_ATTRIBUTE_REAL : SONDE_ATTRIBUTE_SIGNED);
-		struct sn_attribute attribute = {arg.key, 0, (uint64_t)value->integer};
-		double real = is_real ? sn_json_real(value->text) : 0;
-		if (is_real)
-			memcpy(&attribute.value, &real, sizeof(real));
+		struct sn_attribute attribute = {arg.key, 0, bits};
 		struct sn_event event = {
 		    .start_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
 		    .end_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
@@ -688,21 +677,21 @@ static int take_metadata(struct kineto *kineto, const struct sn_json_event *read
 		name = find_arg(read, "labels");
 	if (!name || name->kind != SN_JSON_TEXT || !name->text.length)
 		return 0;
-	if (kineto->is_own &&
-	    (is_text(read->name, "process_labels") || is_text(read->name, "process_name"))) {
-		struct process *process = add_process(kineto, number_of(kineto, &read->pid));
+	bool is_label = kineto->is_own && is_text(read->name, "process_labels");
+	if (is_label || is_text(read->name, "process_name")) {
+		struct sn_kineto_process *process =
+		    sn_kineto_processes_add(&kineto->processes, number_of(kineto, &read->pid));
 		if (!process)
 			return SN_ERR_MEMORY;
-		if (is_text(read->name, "process_labels"))
-			take_label(kineto, process, name->text);
+		if (is_label)
+			sn_kineto_process_label(process, kineto->recording.builder, name->text);
 		else
 			process->program = sn_db_builder_string_n(
 			    kineto->recording.builder, name->text.text, name->text.length);
+		/* where no process has events of threads */
+		if (!is_label && read->pid.kind == SN_JSON_INTEGER)
+			kineto->recording.program = process->program;
 	}
-	/* streams are "threads" of processes that are devices, with the program's name */
-	if (is_text(read->name, "process_name") && read->pid.kind == SN_JSON_INTEGER)
-		kineto->recording.program = sn_db_builder_string_n(
-		    kineto->recording.builder, name->text.text, name->text.length);
 	if (!is_text(read->name, "thread_name"))
 		return 0;
 	struct sn_recording_place key = {0, number_of(kineto, &read->pid),
@@ -762,6 +751,9 @@ static int take(struct kineto *kineto, const struct sn_json_event *event)
 		return 0;
 	case 't':
 	case 'f':
+		return 0;
+	case 0: /* {} after the last comma */
+		kineto->recording.unread += event->name.text || event->has_time || event->arg_count;
 		return 0;
 	default:
 		kineto->recording.unread++;
@@ -863,7 +855,7 @@ static int read_file(struct kineto *kineto, const char *path, size_t path_count,
 		result = read_events(kineto, reader, error);
 	sn_trace_json_close(reader);
 	end_pairs(kineto);
-	apply_processes(kineto);
+	sn_kineto_processes_apply(&kineto->processes, &kineto->recording, kineto->is_own);
 	kineto->is_own = false;
 	sn_stack_frames_release(&kineto->frames);
 	if (!result)
@@ -927,7 +919,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 		finish(kineto);
 	sn_begins_release(&kineto->pairs);
 	sn_recording_release(&kineto->recording);
-	free(kineto->processes);
+	sn_kineto_processes_release(&kineto->processes);
 	free(kineto);
 	return result;
 }

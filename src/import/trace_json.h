@@ -55,8 +55,9 @@ struct sn_json_arg {
 struct sn_json_event {
 	char phase; /* 'X', 'M', ...; 0 missing */
 	struct sn_json_text name, category;
-	struct sn_json_value pid, tid, id;
-	struct sn_json_value stack; /* "sf": the key of a stack frame */
+	struct sn_json_value pid, tid, id; /* "id2" as well, an object with "local" or "global" */
+	struct sn_json_value scope;	   /* of the id */
+	struct sn_json_value stack;	   /* "sf": the key of a stack frame */
 	bool has_time, has_duration;
 	/* "ts" and "dur" as nanoseconds, exact to the last digit written, fractions cut. */
 	int64_t time_ns, duration_ns;

@@ -2,6 +2,7 @@
 """`sonde import` of torch.profiler's traces: made ones with a known answer, and every real one read by other means."""
 from __future__ import annotations
 
+import csv
 import json
 from collections import defaultdict
 
@@ -294,6 +295,53 @@ def test_pairs_ranges_and_counters_of_other_programs(sonde, tmp_path):
     # 4 pairs on threads, 3 ranges, a mark, 4 values
     assert about["drops"] == {"import-unpaired": 1, "import-unended": 1} and about["events"] == 12
     assert {"queue", "memory.used", "memory.free"} <= {metric["name"] for metric in about["metrics"]}
+
+
+def write(path, events: list):
+    path.write_text(json.dumps(events))
+    return path
+
+
+def ranges(sonde, path, tmp_path) -> list[tuple[str, float]]:
+    assert sonde("export", path, "--to", "events", "-o", tmp_path / "e.csv").status == 0
+    with open(tmp_path / "e.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return sorted((row["name"], (int(row["end_ns"]) - int(row["start_ns"])) / 1000) for row in rows)
+
+
+@pytest.mark.parametrize("first, second", [({"id2": {"local": "0x1"}}, {"id2": {"local": "0x2"}}),
+                                           ({"id": 1, "scope": "x"}, {"id": 1, "scope": "y"}),
+                                           ({"id": 1, "pid": 1}, {"id": 1, "pid": 2}), ({"id": 1}, {"id": 1})],
+                         ids=["id2", "scope", "process", "name"])
+@pytest.mark.parametrize("begin, end", ["be", "SF"])
+def test_ends_find_the_begins_of_their_ids(sonde, tmp_path, first, second, begin, end):
+    """None of these nest."""
+    def event(phase: str, name: str, ts: int, which: dict) -> dict:
+        return {"ph": phase, "cat": "net", "name": name, "ts": ts, "pid": 1, "tid": 1, **which}
+    events = [event(begin, "A", 0, first), event(begin, "B", 5, second), event(end, "A", 10, first), event(end, "B", 100, second)]
+    path = imported(sonde, tmp_path, write(tmp_path / "t.json", events))
+    assert ranges(sonde, path, tmp_path) == [("A", 10), ("B", 95)] and info(sonde, path)["drops"] == {}
+
+
+def test_counters_of_several_ids_and_as_text(sonde, tmp_path):
+    events = [{"ph": "C", "name": "memory", "id": number, "ts": ts, "pid": 1, "args": {"used": ts * number}}
+              for ts in (1, 2, 3) for number in (7, 9)]
+    events += [{"ph": "C", "name": "CPU usage (Bazel)", "ts": ts, "pid": 1, "args": {"cpu": text}}
+               for ts, text in ((1, "0.75"), (2, "3"), (3, "none"))]
+    path = imported(sonde, tmp_path, write(tmp_path / "t.json", events))
+    about = info(sonde, path)
+    assert about["events"] == 8
+    counters = {metric["name"] for metric in about["metrics"]}
+    assert {"memory[7]", "memory[9]", "CPU usage (Bazel)"} <= counters, counters
+
+
+def test_processes_keep_their_names(sonde, tmp_path):
+    events = [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}} for pid, name in ((1, "Browser"), ("r", "Renderer"))]
+    events += [{"ph": "X", "name": "a", "ts": 10 * i, "dur": 5, "pid": pid, "tid": 2} for i, pid in enumerate((1, 1, "r"))]
+    path = imported(sonde, tmp_path, write(tmp_path / "t.json", [*events, {}]))
+    about = info(sonde, path)
+    assert about["program"] == "Browser" and about["drops"] == {}
+    assert sorted(profile["program"] for profile in about["profiles"]) == ["Browser", "Renderer"]
 
 
 def test_events_that_end_before_they_begin(sonde, tmp_path):
