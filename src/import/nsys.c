@@ -207,6 +207,7 @@ static bool is_read_elsewhere(const char *table)
 					    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
 					    "NVTX_EVENTS",
 					    "COMPOSITE_EVENTS",
+					    "CUDA_GPU_MEMORY_USAGE_EVENTS",
 					    "DIAGNOSTIC_EVENT",
 					    "ANALYSIS_DETAILS",
 					    NULL};
@@ -237,6 +238,10 @@ static int read_table(struct sn_nsys *nsys, const char *table, struct sn_error *
 	bool is_timed = sn_sqlite_has(file, table, "start");
 	if (is_read_elsewhere(table))
 		return 0;
+	/* DX12_WORKLOAD, OPENGL_WORKLOAD, VULKAN_WORKLOAD: the thread is that of the call */
+	if (is_timed && sn_sqlite_has(file, table, "gpu") && sn_sqlite_has(file, table, "nameId") &&
+	    strstr(table, "_WORKLOAD"))
+		return sn_nsys_workloads(nsys, table, error);
 	if (is_timed && sn_sqlite_has(file, table, "globalTid") &&
 	    (sn_sqlite_has(file, table, "nameId") || sn_sqlite_has(file, table, "textId")))
 		return read_calls(nsys, table, error);
@@ -338,6 +343,25 @@ static int read_names(struct sn_nsys *nsys, struct sn_error *error)
 		      : sn_nsys_each(nsys, "ThreadNames", threads, "", take_thread_name, error);
 }
 
+/* A rank of MPI is a process: all its threads and streams. */
+static int take_rank(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	struct sn_recording *recording = &nsys->recording;
+	uint32_t process = sn_nsys_process(nsys, sqlite3_column_int64(row, 0));
+	for (uint32_t i = 0; i < recording->places.count; i++) {
+		const struct sn_recording_place *place = sn_intern_at(&recording->places, i, NULL);
+		if (place->process == process)
+			recording->lines[i].rank = sqlite3_column_int(row, 1);
+	}
+	return 0;
+}
+
+static int read_ranks(struct sn_nsys *nsys, struct sn_error *error)
+{
+	static const char *const columns[] = {"globalTid", "rank", NULL};
+	return sn_nsys_each(nsys, "MPI_RANKS", columns, "LIMIT 65536", take_rank, error);
+}
+
 /* The program is that of the process with most events. */
 static void name_program(struct sn_nsys *nsys)
 {
@@ -388,8 +412,8 @@ static int read_file(struct sn_nsys *nsys, const char *path, size_t path_count,
 		     struct sn_error *error)
 {
 	static int (*const steps[])(struct sn_nsys * nsys, struct sn_error * error) = {
-	    read_session,    read_names,     read_tables,
-	    sn_nsys_devices, sn_nsys_ranges, sn_nsys_samples};
+	    read_session,   read_names,	     read_tables, sn_nsys_devices,
+	    sn_nsys_ranges, sn_nsys_samples, read_ranks};
 	int result = open_file(nsys, path, error);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && !result; i++)
 		result = steps[i](nsys, error);

@@ -72,6 +72,8 @@ int sn_nsys_each(struct sn_nsys *nsys, const char *table, const char *const *col
 		 const char *rest, int (*take)(struct sn_nsys *nsys, sqlite3_stmt *row),
 		 struct sn_error *error);
 
+/* What graphics ran on devices: a table of such a kind. */
+int sn_nsys_workloads(struct sn_nsys *nsys, const char *table, struct sn_error *error);
 int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error);
 int sn_nsys_ranges(struct sn_nsys *nsys, struct sn_error *error);
 int sn_nsys_samples(struct sn_nsys *nsys, struct sn_error *error);

@@ -169,6 +169,56 @@ static int take_wait(struct sn_nsys *nsys, sqlite3_stmt *row)
 	return add(nsys, row, name, &attributes);
 }
 
+/* ---- graphics ---- */
+
+static const char *const workload_columns[] = {"start",	    "end",	     "gpu",    "contextId",
+					       "globalTid", "longContextId", "nameId", NULL};
+
+static int take_workload(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	struct sn_attributes attributes = {0};
+	uint32_t name;
+	struct sn_recording_line *line =
+	    sn_nsys_stream(nsys, sqlite3_column_int64(row, 4), sqlite3_column_int64(row, 2),
+			   sqlite3_column_int64(row, sn_sqlite_is_null(row, 3) ? 5 : 3), 0);
+	if (sn_nsys_name(nsys, SN_ACTIVITY_DEVICE_OTHER, sqlite3_column_int64(row, 6), &name))
+		return SN_ERR_MEMORY;
+	return sn_nsys_add(nsys, line, name, sqlite3_column_int64(row, 0),
+			   sqlite3_column_int64(row, 1), 0, &attributes);
+}
+
+int sn_nsys_workloads(struct sn_nsys *nsys, const char *table, struct sn_error *error)
+{
+	return sn_nsys_each(nsys, table, workload_columns, "", take_workload, error);
+}
+
+/* ---- memory of devices ---- */
+
+static const char *const memory_columns[] = {"start", "globalPid", "bytes", "memoryOperationType",
+					     NULL};
+
+/* Allocations and releases; the table does not say by which thread. */
+static int take_memory(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	enum { ALLOCATION, RELEASE };
+	struct sn_attributes attributes = {0};
+	int64_t operation = sqlite3_column_int64(row, 3), bytes = sqlite3_column_int64(row, 2);
+	int64_t start = sqlite3_column_int64(row, 0);
+	uint32_t name;
+	if (operation != ALLOCATION && operation != RELEASE) {
+		nsys->recording.unread++;
+		return 0;
+	}
+	struct sn_recording_line *line = sn_nsys_thread(nsys, sqlite3_column_int64(row, 1));
+	if (!line ||
+	    sn_recording_name_number(&nsys->recording, SN_ACTIVITY_INSTANT, "[memory]", 8, &name))
+		return SN_ERR_MEMORY;
+	line->name = sn_db_builder_string(nsys->recording.builder, "memory of devices");
+	sn_attributes_put(&attributes, nsys->recording.keys[SN_RECORDING_KEY_BYTES],
+			  (uint64_t)(operation == RELEASE ? -bytes : bytes));
+	return sn_nsys_add(nsys, line, name, start, start, 0, &attributes);
+}
+
 int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error)
 {
 	static const struct {
@@ -179,7 +229,8 @@ int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error)
 		      {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph_columns, take_graph},
 		      {"CUPTI_ACTIVITY_KIND_MEMCPY", copy_columns, take_copy},
 		      {"CUPTI_ACTIVITY_KIND_MEMSET", fill_columns, take_fill},
-		      {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", wait_columns, take_wait}};
+		      {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", wait_columns, take_wait},
+		      {"CUDA_GPU_MEMORY_USAGE_EVENTS", memory_columns, take_memory}};
 	int result = 0;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables) && !result; i++)
 		result = sn_nsys_each(nsys, tables[i].table, tables[i].columns, "", tables[i].take,

@@ -251,3 +251,35 @@ def test_nsys_real_reports_lose_nothing(sonde, tmp_path, path):
     assert about["drops"] == {"gpu-unlaunched": sum(row not in launches for row in operations)}
     devices = json.loads(sonde("timeline", result, "--format", "json").out)["devices"]
     assert [device["device"] for device in devices] == [0, 1]
+
+
+@pytest.mark.parametrize("table", ["VULKAN_WORKLOAD", "OPENGL_WORKLOAD", "DX12_WORKLOAD"])
+def test_nsys_workloads_of_graphics_run_on_devices(sonde, tmp_path, export, table):
+    """Though their rows have the thread of the call that submitted them."""
+    export.row(table.replace("WORKLOAD", "API"), start=1000, end=1100, eventClass=1, globalTid=thread(5, 10), correlationId=7,
+               nameId=export.string("vkQueueSubmit"))
+    for start in (1050, 2000):
+        export.row(table, start=start, end=start + 5000, eventClass=1, globalTid=thread(5, 10), correlationId=7,
+                   nameId=export.string("vkQueueSubmit"), gpu=3)
+    path = imported(sonde, tmp_path, export.close())
+    about = info(sonde, path)
+    assert about["events"] == 3 and about["drops"] == {}
+    assert {(profile["kind"], profile["device"]) for profile in about["profiles"] if profile["kind"] != "thread"} == {("stream", 3)}
+    assert paths(report(sonde, path, "--metric", "real-time"), "real-time")["vkQueueSubmit"] == (1, 100)
+
+
+def test_nsys_ranks_and_memory(sonde, tmp_path, export):
+    for pid, rank in ((5, 1), (6, 0)):
+        export.row("MPI_RANKS", globalTid=thread(pid, pid), rank=rank)
+        export.row("MPI_COLLECTIVES_EVENTS", start=100, end=None if pid == 6 else 300, globalTid=thread(pid, pid),
+                   textId=export.string("MPI_Allreduce"), size=8)
+        export.kernel("add", 400, 500, 1, pid)
+    for start, size, operation in ((10, 4096, 0), (20, 512, 0), (30, 4096, 1), (40, 1, 2)):
+        export.row("CUDA_GPU_MEMORY_USAGE_EVENTS", start=start, globalPid=thread(5, 0), deviceId=0, contextId=1, address=7, pc=0,
+                   bytes=size, memKind=2, memoryOperationType=operation)
+    path = imported(sonde, tmp_path, export.close())
+    about = info(sonde, path)
+    assert {(profile["pid"], profile["rank"]) for profile in about["profiles"]} == {(5, 1), (6, 0)}
+    rows = report(sonde, path, "--metric", "tensor-alloc,tensor-free")
+    assert {name: value["inclusive"]["sum"] for name, value in rows[0]["values"].items()} == {"tensor-alloc": 4608, "tensor-free": 4096}
+    assert about["drops"] == {"import-unread": 1, "gpu-unlaunched": 2} and about["events"] == 7
