@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Own time of all threads by context: from calls, and of threads without any from samples, each of
- * which counts as much as every other: the median distance of samples of one thread. That a sample
- * stood until the next would charge what a thread waits for to what it did before. */
+/* Own time of all threads by context: from calls, and of what is in no call from samples
+ * (host_samples.h). */
 #ifndef SN_ANALYZE_HOST_TIMES_H
 #define SN_ANALYZE_HOST_TIMES_H
 

@@ -2,6 +2,7 @@
 /* Who comes late to collectives, what it did instead, and where the others waited. */
 #include "answers.h"
 #include "host.h"
+#include "host_samples.h"
 #include "node_sums.h"
 
 /* ---- what the last did while the others waited ---- */
@@ -109,6 +110,44 @@ static int run(struct causes *causes, struct sn_error *error)
 	return result;
 }
 
+/* ---- what was in no call ---- */
+
+struct counted {
+	const struct sn_intervals *windows;
+	const struct sn_node_map *nodes;
+	double *counts; /* by node */
+};
+
+static int take_sample(void *data, uint32_t context, uint64_t time_ns)
+{
+	const struct counted *counted = data;
+	if (sn_intervals_within(counted->windows, time_ns, time_ns + 1))
+		counted->counts[counted->nodes->of_context[context]]++;
+	return 0;
+}
+
+static int add_samples(struct late *late, size_t participant, struct sn_error *error)
+{
+	const struct sn_answers *answers = late->answers;
+	struct counted counted = {
+	    .windows = late->windows + participant,
+	    .nodes = &answers->nodes,
+	    .counts = calloc(answers->nodes.table.count + 1ull, sizeof(double)),
+	};
+	uint64_t each_ns;
+	if (!counted.counts)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = sn_host_samples(answers->db, answers->trace,
+				     answers->details.participants[participant].profile,
+				     take_sample, &counted, &each_ns, error);
+	for (uint32_t i = 0; !result && i < answers->nodes.table.count; i++)
+		late->values[i] += (double)each_ns * counted.counts[i];
+	free(counted.counts);
+	return result;
+}
+
+/* ---- all of it ---- */
+
 /* What kept a participant: its device's operations, or while that had none, its threads. */
 static int find_causes(struct late *late, size_t participant, struct sn_error *error)
 {
@@ -147,6 +186,9 @@ static int sum_causes(struct late *late, size_t participant, struct sn_node_sum 
 	for (uint32_t i = 0; i < answers->nodes.table.count; i++)
 		late->values[i] = 0;
 	int result = find_causes(late, participant, error);
+	/* a device has operations when its threads are in no call, too: those say more */
+	if (!result && answers->details.participants[participant].device == SONDE_NONE)
+		result = add_samples(late, participant, error);
 	if (result)
 		return result;
 	*sums = sn_node_sums(&answers->nodes, late->values, count);

@@ -28,9 +28,9 @@ def python(request) -> str:
     return request.param
 
 
-def record(folder: Path, python: str, ranks: int, case: str, check: int | None = 0) -> None:
+def record(folder: Path, python: str, ranks: int, case: str, check: int | None = 0, trace: str = "messages") -> None:
     """Under `sonde run`; training gives the same weights as without."""
-    done = program.run(folder, python, WORKLOAD, ranks, case, options=("--trace=messages",), check=check,
+    done = program.run(folder, python, WORKLOAD, ranks, case, options=(f"--trace={trace}",), check=check,
                        environment={"OMP_NUM_THREADS": "1"}, timeout=300)
     if case == "training":
         alone = subprocess.run([python, WORKLOAD, str(ranks), case], capture_output=True, text=True, timeout=300,
@@ -143,6 +143,15 @@ def test_training(python, tmp_path):
     page = tmp_path / "page.html"
     program.sonde("timeline", tmp_path / "run.sdb", "-o", page)
     assert "messages between ranks" in page.read_text()
+
+
+def test_late_by_python(python, tmp_path):
+    """What keeps a rank is told by samples where it runs no operator, and counts in the times of threads."""
+    record(tmp_path, python, 2, "busy_training", trace="messages,operators,samples")
+    first = table(tmp_path, "stragglers", "late_in")[0]
+    assert first["participant"] == rank(1) and "busy" in first["node"]
+    text = " ".join(program.sonde("timeline", tmp_path / "run.sdb").split())
+    assert "for rank 1" in text and "most in torch_messages.py" in text.split("for rank 1")[1]
 
 
 def test_killed_rank(python, tmp_path):

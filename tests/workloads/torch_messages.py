@@ -74,6 +74,22 @@ def training(rank: int, size: int) -> float:
     return sum(p.sum().item() for p in net.parameters())
 
 
+def busy() -> None:
+    start = time.process_time()
+    while time.process_time() - start < LATE:
+        pass
+
+
+def busy_training(rank: int, size: int) -> float:
+    """Rank 1 is late by code of Python, in which no operator runs."""
+    net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 32))
+    for step in range(STEPS):
+        if rank == 1:
+            busy()
+        net(torch.ones(4, 64)).sum().backward()
+    return 0.0
+
+
 def killed(rank: int, size: int) -> float:
     """Rank 1 dies with a message on the way to it that it never takes."""
     for i in range(5):
