@@ -55,12 +55,18 @@ static bool is_bare_library(const struct sonde_db *db, const char *file)
 	       sn_is_python_library(file);
 }
 
+/* What `sonde run` starts in a program's Pythons: a framework that is imported runs below it. */
+static bool is_own_hook(const char *file)
+{
+	return strstr(file, "/xla-hook/sitecustomize.py") != NULL;
+}
+
 static bool is_user_python(const struct sonde_db *db, const char *file, const char *function)
 {
 	if (*file == '<')
 		return is_typed_in(db, file, function);
 	return *file && !is_package_path(file) && !strstr(file, "/lib/python") &&
-	       !is_bare_library(db, file);
+	       !is_own_hook(file) && !is_bare_library(db, file);
 }
 
 static bool is_system_path(const char *path)

@@ -121,6 +121,18 @@ def test_other_programs_are_as_without(tmp_path):
     assert run_sonde("graph", tmp_path / "run.sdb").status == 128
 
 
+def test_an_import_is_of_the_line_that_imports(tmp_path):
+    """Not of the hook that notices it: that is no code of the user's."""
+    package = tmp_path / "site-packages/jax"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import time\nwhile time.process_time() < 0.5:\n    pass\n")
+    (tmp_path / "program.py").write_text("import jax\n")
+    program.run(tmp_path, "python3", tmp_path / "program.py", options=("--graph",),
+                environment={"PYTHONPATH": str(package.parent)})
+    text = program.sonde("report", tmp_path / "run.sdb")
+    assert "program.py:1 <module>  import jax" in text and "sitecustomize" not in text.split("call paths")[0], text
+
+
 @pytest.mark.parametrize("python", pythons("tensorflow"))
 def test_tensorflow_graph(tmp_path, python):
     model = graphs(measured(tmp_path, python, "tensorflow_known.py", "--graph"))["known_step"]
