@@ -494,10 +494,13 @@ static void print_profiles(struct sonde_db *db)
 	print_heading("Threads and streams");
 	if (!order)
 		return;
-	uint32_t all = count;
+	uint32_t all = count, threads = 0;
+	for (uint32_t i = 0; i < all; i++)
+		threads += sonde_db_profile(db, i)->kind != 2;
+	/* processors are only lines of timelines, but where the trace tells of nothing else */
 	count = 0;
 	for (uint32_t i = 0; i < all; i++)
-		if (sonde_db_profile(db, i)->kind != 2) /* processors are only lines of timelines */
+		if (!threads || sonde_db_profile(db, i)->kind != 2)
 			order[count++] = i;
 	qsort_r(order, count, sizeof(*order), compare_cpu, db);
 	for (uint32_t i = 0; i < count && i < MAX_THREADS_SHOWN; i++) {

@@ -499,12 +499,36 @@ static void end_begun(struct sn_ctf_any *any)
 	sn_begins_release(&any->begins);
 }
 
+/* The program of a thread is what its process's first thread is called, that of the whole what most
+ * events are of. */
+static void name_programs(struct sn_ctf_any *any)
+{
+	struct sn_recording *recording = &any->recording;
+	uint64_t most = 0;
+	for (uint32_t i = 0; i < recording->places.count; i++) {
+		struct sn_recording_line *line = recording->lines + i;
+		const struct sn_recording_place *place = sn_intern_at(&recording->places, i, NULL);
+		uint32_t first = (uint32_t)place->first;
+		uint32_t number = sn_intern_find(&any->tids, &first, sizeof(first));
+		if (line->is_processor)
+			continue;
+		line->program = number == SN_INTERN_NONE || any->names[number] == SONDE_NONE
+				    ? line->name
+				    : any->names[number];
+		if (line->event_count > most && line->program != SONDE_NONE) {
+			most = line->event_count;
+			recording->program = line->program;
+		}
+	}
+}
+
 int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, const struct sn_ctf_taker *taker,
 		   struct sn_error *error)
 {
 	end_begun(any);
 	if (sn_sched_finish(&any->sched))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	name_programs(any);
 	any->recording.misplaced += taker->untimed;
 	any->discarded += taker->discarded;
 	return sn_recording_build(&any->recording, path_count, error);

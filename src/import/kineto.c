@@ -42,6 +42,7 @@ struct kineto {
 	bool is_own;  /* the file is of `sonde export` */
 	bool is_host; /* and the event at hand is of a thread */
 	struct sn_stack_frames frames;
+	bool has_frames; /* all of the file's, though they may come behind its events */
 	struct sn_kineto_processes processes; /* of the file being read */
 	struct known_arg args[KNOWN_ARGS];    /* those met lately, by a hash of the name */
 	/* of the file being read, by where in its events an argument is; 0: it is not known */
@@ -639,6 +640,37 @@ static int take_counter(struct kineto *kineto, const struct sn_json_event *read)
 	return 0;
 }
 
+static int take_frames(struct kineto *kineto, const struct sn_json_member *member)
+{
+	if (!is_text(member->name, "stackFrames") || !member->value.text.text)
+		return 0;
+	int result =
+	    sn_stack_frames_take(&kineto->frames, member->value.text, kineto->recording.builder);
+	return result == SN_ERR_MEMORY ? result : 0;
+}
+
+/* Most programs write what samples refer to behind them: reads the file for that alone. A file
+ * that is damaged says so when its events are read. */
+static int seek_frames(struct kineto *kineto)
+{
+	struct sn_trace_json *reader;
+	struct sn_json_member member;
+	struct sn_error ignored;
+	struct sn_json_event *event = malloc(sizeof(*event));
+	int found = 1, result = event ? 0 : SN_ERR_MEMORY;
+	kineto->has_frames = true;
+	if (!event || sn_trace_json_open(kineto->recording.path, &reader, &ignored)) {
+		free(event);
+		return result;
+	}
+	while (!result && (found = sn_trace_json_next(reader, event, &member, &ignored)) > 0)
+		if (found == SN_TRACE_JSON_MEMBER)
+			result = take_frames(kineto, &member);
+	sn_trace_json_close(reader);
+	free(event);
+	return result;
+}
+
 static int take_sample(struct kineto *kineto, const struct sn_json_event *read)
 {
 	struct sn_recording_place place = {0, number_of(kineto, &read->pid),
@@ -650,6 +682,8 @@ static int take_sample(struct kineto *kineto, const struct sn_json_event *read)
 		kineto->recording.misplaced++;
 		return 0;
 	}
+	if (!kineto->has_frames && read->stack.text.text && seek_frames(kineto))
+		return SN_ERR_MEMORY;
 	for (size_t i = 0; i < read->arg_count; i++)
 		put_arg(kineto, read->args + i, &attributes, &roles);
 	struct sn_event event = {
@@ -797,11 +831,11 @@ static int take_member(struct kineto *kineto, const struct sn_json_member *membe
 	}
 	if (is_text(member->name, "sonde"))
 		kineto->is_own = kineto->recording.has_counters = true;
-	/* paths of samples that come later; where they come last the samples are of no path */
-	if (is_text(member->name, "stackFrames") && member->value.text.text &&
-	    sn_stack_frames_take(&kineto->frames, member->value.text, kineto->recording.builder) ==
-		SN_ERR_MEMORY)
-		return SN_ERR_MEMORY;
+	if (!kineto->has_frames && is_text(member->name, "stackFrames")) {
+		kineto->has_frames = true;
+		if (take_frames(kineto, member))
+			return SN_ERR_MEMORY;
+	}
 	if ((is_text(member->name, "samples") || is_text(member->name, "systemTraceEvents")) &&
 	    member->value.text.length > 2)
 		kineto->parts++;
@@ -856,7 +890,7 @@ static int read_file(struct kineto *kineto, const char *path, size_t path_count,
 	sn_trace_json_close(reader);
 	end_pairs(kineto);
 	sn_kineto_processes_apply(&kineto->processes, &kineto->recording, kineto->is_own);
-	kineto->is_own = false;
+	kineto->is_own = kineto->has_frames = false;
 	sn_stack_frames_release(&kineto->frames);
 	if (!result)
 		result = sn_recording_build(&kineto->recording, path_count, error);

@@ -298,6 +298,8 @@ void sn_view_profile_name(const struct sonde_db *db, uint32_t id, char *text, si
 		snprintf(raw, sizeof(raw), "%s%.200s %llu device %d stream %d", rank, program,
 			 (unsigned long long)profile->pid, (int)profile->device,
 			 (int)profile->stream);
+	else if (profile->kind == SONDE_PROFILE_PROCESSOR && *thread)
+		snprintf(raw, sizeof(raw), "%s%.200s", rank, thread);
 	else if (profile->pid == profile->tid)
 		snprintf(raw, sizeof(raw), "%s%.200s %llu main thread", rank, program,
 			 (unsigned long long)profile->pid);

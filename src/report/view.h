@@ -135,7 +135,7 @@ int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t
 void sn_view_profile_value(const struct sn_view *view, const bool *keep, uint32_t profile,
 			   uint32_t metric, struct sonde_db_stat *stat);
 
-/* "python3 4711 worker", "rank 3 ...", "gpu 0 stream 7": who a profile is; of several runs
+/* "python3 4711 worker", "rank 3 ...", "gpu 0 stream 7", "CPU 2": who a profile is; of several runs
  * "RUN: ...". */
 void sn_view_profile_name(const struct sonde_db *db, uint32_t profile, char *text, size_t size);
 

@@ -38,10 +38,10 @@ event { id = 3; name = "other_end"; stream_id = 0; fields := struct { u8 nothing
 """
 
 
-def bare(folder: Path) -> Path:
+def bare(folder: Path, context: str = "u32 tid; u32 pid;", more: bytes = b"") -> Path:
     """A trace of a big-endian machine with a clock of microseconds: two frames, one in the other, and readings."""
     def event(kind: int, time: int, body: bytes, tid: int = 7) -> bytes:
-        return struct.pack(">BQII", kind, time, tid, 5) + body
+        return struct.pack(">BQII", kind, time, tid, 5) + more + body
 
     events = [event(0, 100, struct.pack(">I", 1) + b"outer\0"), event(0, 120, struct.pack(">I", 2) + b"inner\0"),
               event(2, 130, struct.pack(">fBHHHBB", 1.5, 1, 3, 4, 5, 8, 9)), event(1, 150, struct.pack(">i", -2)),
@@ -50,7 +50,7 @@ def bare(folder: Path) -> Path:
     content = b"".join(events)
     size = 8 * (8 + 20 + len(content))
     folder.mkdir()
-    (folder / "metadata").write_text(METADATA)
+    (folder / "metadata").write_text(METADATA.replace("u32 tid; u32 pid;", context))
     (folder / "stream").write_bytes(struct.pack(">IIQQI", 0xC1FC1FC1, 0, size, size, 0) + content)
     return folder
 
@@ -126,6 +126,19 @@ def test_ctf_of_another_tracer(sonde, tmp_path, has_library):
     frames = [row for row in report(sonde, database, "--metric", "real-time") if row["name"] == "frame"]
     # the outer ones took 100 and 10 us, of which 30 are the inner one's
     assert [row["values"]["real-time"]["exclusive"]["sum"] for row in frames] == [80000, 30000]
+
+
+def test_ctf_programs_are_named_by_their_threads(sonde, tmp_path, has_library):
+    database = imported(sonde, tmp_path, bare(tmp_path / "bare", "u32 tid; u32 pid; string procname;", b"app\0"))
+    about = info(sonde, database)
+    assert about["program"] == "app" and {profile["program"] for profile in about["profiles"]} == {"app"}
+
+
+def test_ctf_without_threads_has_processors(sonde, tmp_path, has_library):
+    database = imported(sonde, tmp_path, bare(tmp_path / "bare", "u32 one; u32 other;"))
+    assert [profile["kind"] for profile in info(sonde, database)["profiles"]] == ["processor"]
+    threads = sonde("info", database).out.split("Threads and streams\n")[1]
+    assert "CPU 0" in threads.splitlines()[0]
 
 
 @pytest.mark.parametrize("kind", ["metadata", "cut", "fields", "references"])

@@ -335,6 +335,18 @@ def test_counters_of_several_ids_and_as_text(sonde, tmp_path):
     assert {"memory[7]", "memory[9]", "CPU usage (Bazel)"} <= counters, counters
 
 
+def test_samples_find_frames_that_come_later(sonde, tmp_path):
+    samples = [{"ph": "P", "name": "cpu", "ts": ts, "pid": 1, "tid": 1, "sf": 2 - ts % 2} for ts in range(5)]
+    frames = {"1": {"name": "main", "category": "app"}, "2": {"name": "leaf", "parent": "1"}}
+    for whole in ({"traceEvents": samples, "stackFrames": frames}, {"stackFrames": frames, "traceEvents": samples}):
+        (tmp_path / "t.json").write_text(json.dumps(whole))
+        path = imported(sonde, tmp_path, tmp_path / "t.json")
+        assert paths(report(sonde, path, "--metric", "samples"), "samples") == {"main": (2, 2), "main > leaf": (3, 3)}
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": samples, "stackFrames": frames})[:-20])
+    result = sonde("import", tmp_path / "t.json", "-o", tmp_path / "x.sdb")
+    assert result.status == 128 and len(result.err_lines) == 1 and not (tmp_path / "x.sdb").exists()
+
+
 def test_processes_keep_their_names(sonde, tmp_path):
     events = [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}} for pid, name in ((1, "Browser"), ("r", "Renderer"))]
     events += [{"ph": "X", "name": "a", "ts": 10 * i, "dur": 5, "pid": pid, "tid": 2} for i, pid in enumerate((1, 1, "r"))]
