@@ -7,9 +7,11 @@
 #include "report/utf8.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { UNUSUAL_MAX = 5, LIST_MAX = 20 };
+enum { UNUSUAL_MAX = 5, LIST_MAX = 20, LEAST_NAME = 24 };
 
 static const char *duration(double ns)
 {
@@ -142,9 +144,9 @@ static void column(double value, bool is_known, FILE *out)
 static void print_heading(const struct sn_graph_table *table, enum sn_graph_by by, FILE *out)
 {
 	static const char *const things[] = {"node", "operator type", "module"};
-	fprintf(out, "\n  %9s  %6s  %8s  %9s  %9s", table->has_parts ? "own time" : "time", "share",
-		"times", "mean", "± dev.");
-	/* "±" is two bytes wide */
+	/* "±" is two bytes, and one column */
+	fprintf(out, "\n  %9s  %6s  %8s  %9s  %10s", table->has_parts ? "own time" : "time",
+		"share", "times", "mean", "± dev.");
 	if (table->has_latency)
 		fprintf(out, "  %9s", "latency");
 	if (table->has_queue)
@@ -158,33 +160,55 @@ static void print_heading(const struct sn_graph_table *table, enum sn_graph_by b
 	fprintf(out, "  %s\n", things[by]);
 }
 
-static void print_name(const struct sn_graph_view *view, const struct sn_graph_row *row, FILE *out)
+/* Names are whole in files and pipes, where nobody asks for a width. */
+static size_t columns_of(FILE *out)
 {
+	const char *columns = getenv("COLUMNS");
+	bool is_known = isatty(fileno(out)) || (columns && *columns);
+	return is_known ? (size_t)sn_terminal_width() : SIZE_MAX / 2;
+}
+
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* In `room` columns: of what is too long the file's folder goes first. */
+static void print_name(const struct sn_graph_view *view, const struct sn_graph_row *row,
+		       size_t room, FILE *out)
+{
+	char text[3200], place[1100] = "";
+	size_t used;
 	const struct sonde_graph_node *node = sonde_graph_node(view->graph, row->node);
 	const char *name = name_of(view, node->name);
 	const char *type = name_of(view, node->type);
 	const char *module = name_of(view, node->module);
-	if (view->by == SN_GRAPH_BY_TYPE)
-		fprintf(out, "%s", *type ? type : name);
+	bool is_node = view->by == SN_GRAPH_BY_NODE;
+	bool has_type = is_node && *type && strcmp(type, name) != 0;
+	if (view->by == SN_GRAPH_BY_TYPE && *type)
+		name = type;
 	else if (view->by == SN_GRAPH_BY_MODULE)
-		fprintf(out, "%s", *module ? module : "(in no module)");
-	else
-		fprintf(out, "%s", name);
-	if (view->by == SN_GRAPH_BY_NODE) {
-		if (*type && strcmp(type, name))
-			fprintf(out, " (%s)", type);
-		if (*module)
-			fprintf(out, "  %s", module);
-		if (node->file != SONDE_NONE)
-			fprintf(out, "  %s:%u", name_of(view, node->file), node->line);
-	} else if (row->nodes > 1) {
-		fprintf(out, "  %s nodes", counted(row->nodes));
+		name = *module ? module : "(in no module)";
+	used = (size_t)snprintf(text, sizeof(text), "%s%s%s%s%s%s", name, has_type ? " (" : "",
+				has_type ? type : "", has_type ? ")" : "",
+				is_node && *module ? "  " : "", is_node ? module : "");
+	if (is_node && node->file != SONDE_NONE) {
+		const char *path = name_of(view, node->file);
+		snprintf(place, sizeof(place), "  %s:%u", path, node->line);
+		if (sn_utf8_columns(text) + sn_utf8_columns(place) > room)
+			snprintf(place, sizeof(place), "  %s:%u", file_of(path), node->line);
+	} else if (!is_node && row->nodes > 1) {
+		snprintf(place, sizeof(place), "  %s nodes", counted(row->nodes));
 	}
-	fputc('\n', out);
+	size_t behind = sn_utf8_columns(place);
+	if (used < sizeof(text))
+		sn_utf8_elide(text, room > behind + LEAST_NAME ? room - behind : LEAST_NAME);
+	fprintf(out, "%s%s\n", text, place);
 }
 
 static void print_row(const struct sn_graph_view *view, const struct sn_graph_table *table,
-		      const struct sn_graph_row *row, FILE *out)
+		      const struct sn_graph_row *row, size_t columns, FILE *out)
 {
 	char share[SN_NUMBER_CHARS];
 	const struct sonde_db_stat *time = &row->time;
@@ -206,7 +230,11 @@ static void print_row(const struct sn_graph_view *view, const struct sn_graph_ta
 	if (table->has_copies)
 		column(row->copy.sum, row->copy.count > 0, out);
 	fputs("  ", out);
-	print_name(view, row, out);
+	size_t used = 2 + 9 + 2 + 6 + 2 + 8 + 2 * (2 + 9) + 2 +
+		      11 * (size_t)(table->has_latency + table->has_queue + table->has_memory +
+				    table->has_device + table->has_copies) +
+		      10 * (size_t)table->has_device;
+	print_name(view, row, columns > used ? columns - used : 0, out);
 }
 
 /* A graph that nothing is known to have run has no times: its nodes by operator type. */
@@ -215,16 +243,17 @@ static void print_rows(const struct sn_graph_view *view, const struct sn_graph_t
 {
 	size_t shown = view->top && table->count > view->top ? view->top : table->count;
 	bool is_timed = table->has_time || table->has_device || table->has_copies;
+	size_t columns = columns_of(out);
 	if (is_timed)
 		print_heading(table, view->by, out);
 	else
 		fputs("  nothing says how long its nodes took\n", out);
 	for (size_t i = 0; i < shown; i++) {
 		if (is_timed) {
-			print_row(view, table, table->rows + i, out);
+			print_row(view, table, table->rows + i, columns, out);
 		} else {
 			fputs("  ", out);
-			print_name(view, table->rows + i, out);
+			print_name(view, table->rows + i, columns - 2, out);
 		}
 	}
 	double rest = 0;

@@ -264,6 +264,33 @@ static void print_line(const struct sn_sheet *sheet, size_t column, int width, F
 		sheet->column_count > 2 ? sheet->columns[column].head : "");
 }
 
+/* Words in lines of the width; the first begins at `indent`, the others at 4. */
+static void print_wrapped(const char *text, int indent, int width, FILE *out)
+{
+	int column = 0;
+	fprintf(out, "%*s", indent, "");
+	width -= indent;
+	while (*text) {
+		size_t length = strcspn(text, " ");
+		char word[256];
+		snprintf(word, sizeof(word), "%.*s", (int)(length < 255 ? length : 255), text);
+		int wide = width_of(word);
+		if (column && column + 1 + wide > width) {
+			fputs("\n    ", out);
+			column = 4 - indent;
+		} else if (column) {
+			putc(' ', out);
+			column++;
+		}
+		fprintf(out, "%.*s", (int)length, text);
+		column += wide;
+		text += length;
+		while (*text == ' ')
+			text++;
+	}
+	putc('\n', out);
+}
+
 static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, bool is_bold,
 			FILE *out)
 {
@@ -283,31 +310,12 @@ static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, b
 			fprintf(out, "  %zu more: --limit 0\n", rows - shown);
 	}
 	for (size_t i = 0; i < sheet->note_count; i++)
-		fprintf(out, "  %s\n", sheet->notes[i]);
+		print_wrapped(sheet->notes[i], 2, width, out);
 }
 
 void sn_page_print_sentence(const char *text, int width, FILE *out)
 {
-	int column = 0;
-	while (*text) {
-		size_t length = strcspn(text, " ");
-		char word[256];
-		snprintf(word, sizeof(word), "%.*s", (int)(length < 255 ? length : 255), text);
-		int wide = width_of(word);
-		if (column && column + 1 + wide > width) {
-			fputs("\n    ", out);
-			column = 4;
-		} else if (column) {
-			putc(' ', out);
-			column++;
-		}
-		fputs(word, out);
-		column += wide;
-		text += length;
-		while (*text == ' ')
-			text++;
-	}
-	putc('\n', out);
+	print_wrapped(text, 0, width, out);
 }
 
 void sn_page_print(const struct sn_page *page, size_t limit, int width, bool is_bold, FILE *out)

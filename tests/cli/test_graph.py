@@ -9,6 +9,8 @@ import xml.etree.ElementTree as tree
 
 import pytest
 
+from kineto_traces import Trace
+
 from conftest import make_database
 
 
@@ -97,3 +99,25 @@ def test_no_such_model(sonde, graph_db, tmp_path):
     result = sonde("graph", graph_db, "--model", "third", "-o", tmp_path / "x")
     assert result.status == 128 and "no model 'third'" in result.err
     assert not (tmp_path / "x").exists()
+
+
+def test_columns_stand_below_their_headings(sonde, graph_db):
+    lines = sonde("graph", graph_db, "--model", "second").out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.endswith("  node"))
+    for line in lines[at + 1:at + 4]:
+        assert line[lines[at].index("node") - 2:lines[at].index("node")] == "  "
+        assert line[lines[at].index("node")] != " " and line[lines[at].index("± dev.") + 5] != " "
+
+
+def test_a_terminal_s_width(sonde, tmp_path):
+    """Long names are cut where a width is known, and whole in a pipe."""
+    name = "aten::" + "very_long_" * 30 + "end"
+    trace = Trace()
+    for step in range(3):
+        trace.call("user_annotation", f"ProfilerStep#{step}", 1000 * step, 1000 * step + 900)
+        trace.call("cpu_op", name, 1000 * step + 10, 1000 * step + 90)
+    assert sonde("import", trace.write(tmp_path / "t.json"), "-o", tmp_path / "t.sdb").status == 0
+    assert f"  {name}\n" in sonde("graph", tmp_path / "t.sdb", COLUMNS="").out
+    for columns in (100, 140):
+        row, = [line for line in sonde("graph", tmp_path / "t.sdb", COLUMNS=str(columns)).out.splitlines() if "aten::" in line]
+        assert len(row) == columns and row.endswith("ong_end") and "…" in row

@@ -430,3 +430,11 @@ def test_the_answer_in_the_readme(sonde, tmp_path):
         (traces / f"hta_rank{rank}.json.gz").symlink_to(DATA / f"hta_rank{rank}.json.gz")
     shown = (program.ROOT / "README.md").read_text().split("$ sonde timeline traces/\n")[1].split("```")[0]
     assert sonde("timeline", traces).out.startswith(shown)
+
+
+def test_notes_keep_to_the_width(sonde, simple):
+    lines = sonde("timeline", simple, "--view", "idle", COLUMNS="60").out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("  shares are of the time"))
+    assert len(lines[at]) <= 60 and lines[at + 1].startswith("    ") and len(lines[at + 1]) <= 60
+    whole = sonde("timeline", simple, "--view", "idle", COLUMNS="400").out
+    assert " ".join((lines[at] + lines[at + 1][3:]).split()) in " ".join(whole.split())
