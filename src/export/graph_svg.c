@@ -125,7 +125,7 @@ static void put_box(const struct sn_graph_picture *picture, const struct sn_grap
 	if (box->node_count > 1)
 		fprintf(out, "%u nodes", box->node_count);
 	else if (strcmp(box->detail, box->name))
-		put_text(out, box->detail, 14);
+		put_text(out, box->detail, box->cost_ns > 0 ? 14 : LETTERS);
 	fputs("</text></g>\n", out);
 }
 
@@ -146,6 +146,24 @@ static void put_line(struct place from, struct place to, bool is_back, FILE *out
 			x1, y1, x1, y1 + bend, x2, y2 - bend, x2, y2);
 }
 
+/* What stands for what, of that which is in the picture. */
+static void put_legend(const struct sn_graph_picture *picture, FILE *out)
+{
+	bool has_time = false, has_backward = false, has_next = false;
+	for (uint32_t i = 0; i < picture->box_count; i++) {
+		has_time |= picture->boxes[i].cost_ns > 0;
+		has_backward |= picture->boxes[i].is_backward;
+	}
+	for (size_t i = 0; i < picture->line_count; i++)
+		has_next |= picture->lines[i].from >= picture->lines[i].to;
+	if (has_time)
+		fputs("; darker took longer", out);
+	if (has_backward)
+		fputs("; dashed boxes are of the backward pass", out);
+	if (has_next)
+		fputs("; dashed lines lead to the next iteration", out);
+}
+
 static void put_head(const struct sn_graph_picture *picture, const char *title, double width,
 		     double height, FILE *out)
 {
@@ -155,18 +173,21 @@ static void put_head(const struct sn_graph_picture *picture, const char *title, 
 		"<style>text{font:11px system-ui,sans-serif;fill:#14181f}.small{font-size:10px;"
 		"fill:#444b57}.title{font-size:13px;font-weight:600}rect{stroke:#c6ccd4}"
 		".back{stroke:#7c5cc4;stroke-dasharray:3 2}rect:hover{stroke:#14181f}"
-		"path{fill:none;stroke:#9aa3af}.next{stroke-dasharray:4 3}</style>\n"
+		"path{fill:none;stroke:#9aa3af}.next{stroke-dasharray:4 3}"
+		".paper{fill:#fff;stroke:none}@media(prefers-color-scheme:dark){"
+		":root{background:#14171d}"
+		".paper{fill:#14171d}.title,.legend{fill:#e6e9ef}}</style>\n"
 		"<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" "
 		"markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" "
 		"style=\"fill:#9aa3af;stroke:none\"/></marker></defs>\n"
-		"<rect width=\"100%%\" height=\"100%%\" style=\"fill:#fff;stroke:none\"/>\n"
+		"<rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n"
 		"<text class=\"title\" x=\"%d\" y=\"22\">",
 		width, height, LEFT);
 	put_text(out, title, 200);
-	fprintf(out,
-		"</text><text class=\"small\" x=\"%d\" y=\"36\">a box for each %s; darker took "
-		"longer; dashed lines lead to the next iteration</text>\n",
+	fprintf(out, "</text><text class=\"small legend\" x=\"%d\" y=\"36\">a box for each %s",
 		LEFT, picture->drawn_by);
+	put_legend(picture, out);
+	fputs("</text>\n", out);
 }
 
 int sn_graph_svg(const struct sn_graph_picture *picture, const char *title, FILE *out)
@@ -188,7 +209,7 @@ int sn_graph_svg(const struct sn_graph_picture *picture, const char *title, FILE
 	}
 	if (!result) {
 		double width = 2 * LEFT + widest * (BOX + ACROSS) + 60;
-		put_head(picture, title, width < 600 ? 600 : width,
+		put_head(picture, title, width < 680 ? 680 : width,
 			 TOP + layers * (HEIGHT + DOWN) + 10, out);
 		for (size_t i = 0; i < picture->line_count; i++) {
 			const struct sn_graph_line *line = picture->lines + i;

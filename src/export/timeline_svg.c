@@ -269,7 +269,8 @@ static const char style[] =
     ".timeline .paper{fill:#fff}.timeline .name{font-size:11px;fill:#444b57}"
     ".timeline .time{fill:#6b7280}.timeline .title{font-size:13px;font-weight:600}"
     ".timeline .tick{stroke:#e3e6ea}.timeline g rect:hover{stroke:#14181f}\n"
-    "@media(prefers-color-scheme:dark){.timeline .paper{fill:#14171d}"
+    "@media(prefers-color-scheme:dark){.timeline:root{background:#14171d}"
+    ".timeline .paper{fill:#14171d}"
     ".timeline .title,.timeline .pale{fill:#e6e9ef}.timeline .name{fill:#c3cad5}"
     ".timeline .time{fill:#98a2b3}.timeline .tick{stroke:#2b313c}"
     ".timeline g rect:hover{stroke:#fff}}</style>\n";

@@ -95,6 +95,21 @@ pageTest('callers of what is zoomed are pale, the selected box has an outline', 
 	assert.deepEqual(await colourAt(page, LINEAR, 0.5, 10, '.over'), [0, 0, 0]);
 });
 
+test('m and M lead through all metrics, on and back', async () => {
+	const { page, mishaps } = await open(browser, makeSample('training'));
+	const at = () => page.evaluate(() => window.sonde.app.state.metric);
+	const metrics = await page.evaluate(() => window.sonde.app.model.profile.metrics.length);
+	assert.ok(metrics >= 3, String(metrics));
+	const first = await at();
+	await page.focus('#graph');
+	await page.keyboard.press('m');
+	assert.equal(await at(), (first + 1) % metrics);
+	for (const _ of [1, 2]) await page.keyboard.press('Shift+M');
+	assert.equal(await at(), (first - 1 + metrics) % metrics);
+	assert.deepEqual(mishaps, []);
+	await page.close();
+});
+
 test('arrows scroll to what they select, down and up, and what is drawn there is right', async () => {
 	const { page, mishaps } = await open(browser, makeSample('deep'));
 	const where = () => page.evaluate(() => {
@@ -167,12 +182,6 @@ pageTest('hot spots are sorted by what is asked for, and their tabs turned by ar
 pageTest('keys go back as well as on, and those with Ctrl are the browser\u2019s', () => small, '', async (page) => {
 	const state = (name) => page.evaluate((key) => window.sonde.app.state[key], name);
 	await page.focus('#graph');
-	const metrics = await page.evaluate(() => window.sonde.app.model.profile.metrics.length);
-	assert.ok(metrics >= 2);
-	await page.keyboard.press('Shift+M');
-	assert.equal(await state('metric'), metrics - 1);
-	await page.keyboard.press('m');
-	assert.equal(await state('metric'), 0);
 	await page.keyboard.press('Control+b');
 	assert.equal(await state('direction'), 'top-down');
 	for (const key of ['ArrowDown', 'ArrowDown']) await page.keyboard.press(key);

@@ -80,6 +80,9 @@ def test_svg(sonde, graph_db, tmp_path):
     boxes = {}
     for group in root.iter(f"{space}g"):
         boxes[group.find(f"{space}title").text.split(" · ")[0]] = float(group.find(f"{space}rect").get("y"))
+    # only what is there is explained: no backward nodes, nothing that leads to the next iteration
+    legend, = [text.text for text in root.iter(f"{space}text") if "legend" in (text.get("class") or "")]
+    assert legend == "a box for each node; darker took longer"
     # c reads what b makes of what a makes: three layers
     assert boxes["a"] < boxes["b"] < boxes["c"]
     assert len([p for p in root.iter(f"{space}path") if p.get("class") == "edge"]) == 3
