@@ -11,6 +11,8 @@
 #include "activity_category.h"
 #include "begin_end.h"
 #include "kineto_process.h"
+#include "kineto_xla.h"
+#include "xla_details.h"
 #include "recording_dataflow.h"
 #include "stack_frames.h"
 #include "trace_json.h"
@@ -64,8 +66,19 @@ static bool is_mtia(const struct sn_json_event *event)
 	return event->category.text && is_text(event->category, "mtia_ccp_events");
 }
 
-static enum sn_activity_category categorise(const struct sn_json_event *event)
+/* Of XLA's events, which have no category; -1. */
+static int64_t gpu_of(const struct kineto *kineto, const struct sn_json_event *event)
 {
+	if (event->category.text || event->pid.kind != SN_JSON_INTEGER)
+		return -1;
+	return sn_xla_device(&kineto->processes, event->pid.integer, kineto->recording.builder);
+}
+
+static enum sn_activity_category categorise(const struct kineto *kineto,
+					    const struct sn_json_event *event)
+{
+	if (!event->category.text)
+		return sn_xla_category(event, gpu_of(kineto, event), kineto->processes.has_devices);
 	enum sn_activity_category category =
 	    sn_activity_category(event->category.text, event->category.length);
 	return category == SN_ACTIVITY_OTHER && is_mtia(event) && event->name.text
@@ -303,6 +316,10 @@ static struct sn_recording_line *line_of_event(struct kineto *kineto,
 		key = (struct sn_recording_place){
 		    1, role(roles, DEVICE, pid < 0 ? 0 : pid), role(roles, CONTEXT, 0),
 		    role(roles, STREAM, tid < 0 ? 0 : tid), kineto->is_own ? pid : 0};
+	int64_t gpu = category >= SN_ACTIVITY_KERNEL ? gpu_of(kineto, event) : -1;
+	if (gpu >= 0)
+		key = (struct sn_recording_place){
+		    1, gpu, 0, sn_xla_stream(&kineto->recording, pid, tid, tid), 0};
 	struct sn_recording_line *line = sn_recording_line(&kineto->recording, &key);
 	if (line && line->is_device && kineto->is_own && !line->event_count)
 		name_stream(kineto, line, pid, tid);
@@ -373,6 +390,15 @@ static int make_event(struct kineto *kineto, const struct sn_json_event *read,
 	if (!*line || name_number(kineto, read, category, text, &name))
 		return SN_ERR_MEMORY;
 	int64_t correlation = role(&roles, CORRELATION, 0);
+	if (!read->category.text) {
+		correlation = correlation ? correlation : sn_xla_correlation(read);
+		if (category >= SN_ACTIVITY_KERNEL &&
+		    attributes->count + SN_XLA_DETAILS_MAX <= 3 * SN_JSON_ARGS_MAX)
+			attributes->count =
+			    (uint16_t)(attributes->count +
+				       sn_xla_attributes(read, kineto->recording.keys,
+							 attributes->items + attributes->count));
+	}
 	*event = (struct sn_event){
 	    .start_ns = (uint64_t)start,
 	    .end_ns = (uint64_t)(start + length),
@@ -450,7 +476,8 @@ static int take_begin(struct kineto *kineto, const struct sn_json_event *read, b
 	struct attributes attributes;
 	struct sn_recording_line *line;
 	struct sn_event event;
-	enum sn_activity_category category = is_async ? SN_ACTIVITY_RANGE : categorise(read);
+	enum sn_activity_category category =
+	    is_async ? SN_ACTIVITY_RANGE : categorise(kineto, read);
 	struct pair_key key = pair_key(kineto, read, is_async);
 	int made = make_event(kineto, read, category, &attributes, &event, &line);
 	if (made <= 0)
@@ -723,6 +750,7 @@ static int take_metadata(struct kineto *kineto, const struct sn_json_event *read
 			process->program = sn_db_builder_string_n(
 			    kineto->recording.builder, name->text.text, name->text.length);
 		/* where no process has events of threads */
+		kineto->processes.has_devices |= gpu_of(kineto, read) >= 0;
 		if (!is_label && read->pid.kind == SN_JSON_INTEGER)
 			kineto->recording.program = process->program;
 	}
@@ -759,7 +787,7 @@ static int take(struct kineto *kineto, const struct sn_json_event *event)
 		/* the profiler's own span over all of it */
 		if (event->category.text && is_text(event->category, "Trace"))
 			return 0;
-		return take_event(kineto, event, categorise(event));
+		return take_event(kineto, event, categorise(kineto, event));
 	case 'i':
 	case 'I':
 	case 'n':

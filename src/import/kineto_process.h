@@ -21,6 +21,7 @@ struct sn_kineto_processes {
 	struct sn_kineto_process *items;
 	struct sn_intern pids; /* as in the file */
 	size_t capacity;
+	bool has_devices; /* one of them is a GPU of XLA: kineto_xla.h */
 };
 
 void sn_kineto_processes_release(struct sn_kineto_processes *processes);

@@ -7,6 +7,7 @@
  * that something ran. Where a device has no streams, the line "XLA Ops" is what ran, operations in
  * operations. "Async XLA Ops" overlap with these.
  */
+#include "xla_details.h"
 #include "xplane.h"
 
 #include "base/vec.h"
@@ -108,52 +109,13 @@ static void take_common_stats(struct sn_xplane *xplane, struct sn_xplane_plane *
 	}
 }
 
-/* "grid:16,1,1" after the key's name: up to three numbers. */
-static unsigned find_numbers(struct sn_proto_field text, const char *name, uint64_t *numbers)
-{
-	size_t length = strlen(name);
-	if (!text.length)
-		return 0;
-	const char *begin = (const char *)text.bytes, *end = begin + text.length;
-	const char *at = begin;
-	while (at && end - at >= (ptrdiff_t)length) {
-		at = memmem(at, (size_t)(end - at), name, length);
-		if (!at || at == begin || at[-1] == ' ')
-			break;
-		at++;
-	}
-	if (!at || end - at < (ptrdiff_t)length)
-		return 0;
-	unsigned count = 0;
-	at += length;
-	for (; count < 3 && at < end && isdigit((unsigned char)*at); count++) {
-		for (numbers[count] = 0; at < end && isdigit((unsigned char)*at); at++)
-			numbers[count] = 10 * numbers[count] + (uint64_t)(*at - '0');
-		at += at < end && *at == ',';
-	}
-	return count;
-}
-
 static void take_details(struct sn_xplane *xplane, struct facts *facts)
 {
-	const uint32_t *keys = xplane->recording.keys;
-	uint64_t numbers[3], dynamic[3] = {0};
-	if (find_numbers(facts->details, "grid:", numbers) == 3)
-		for (unsigned i = 0; i < 3; i++)
-			put(facts, keys[SN_RECORDING_KEY_GRID_X + i], numbers[i]);
-	if (find_numbers(facts->details, "block:", numbers) == 3)
-		for (unsigned i = 0; i < 3; i++)
-			put(facts, keys[SN_RECORDING_KEY_BLOCK_X + i], numbers[i]);
-	if (find_numbers(facts->details, "regs:", numbers))
-		put(facts, keys[SN_RECORDING_KEY_REGISTERS], numbers[0]);
-	if (find_numbers(facts->details, "group_mem:", numbers)) {
-		put(facts, keys[SN_RECORDING_KEY_SHARED], numbers[0]);
-	} else if (find_numbers(facts->details, "static_shared:", numbers)) {
-		find_numbers(facts->details, "dynamic_shared:", dynamic);
-		put(facts, keys[SN_RECORDING_KEY_SHARED], numbers[0] + dynamic[0]);
-	}
-	if (find_numbers(facts->details, "size:", numbers))
-		put(facts, keys[SN_RECORDING_KEY_BYTES], numbers[0]);
+	struct sn_attribute found[SN_XLA_DETAILS_MAX];
+	unsigned count = sn_xla_details((const char *)facts->details.bytes, facts->details.length,
+					xplane->recording.keys, found);
+	for (unsigned i = 0; i < count; i++)
+		put(facts, found[i].key, found[i].value);
 }
 
 /* ---- what an event is ---- */
@@ -220,7 +182,9 @@ static enum sn_activity_category stream_category(const struct sn_xplane *xplane,
 	uint64_t numbers[3];
 	if (!strncasecmp(name, "memset", 6))
 		return SN_ACTIVITY_FILL;
-	if (!strncasecmp(name, "memcpy", 6) || find_numbers(facts->details, "size:", numbers))
+	if (!strncasecmp(name, "memcpy", 6) ||
+	    sn_xla_numbers((const char *)facts->details.bytes, facts->details.length,
+			   "size:", numbers))
 		return SN_ACTIVITY_COPY;
 	return SN_ACTIVITY_KERNEL;
 }

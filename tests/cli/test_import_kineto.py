@@ -347,6 +347,36 @@ def test_samples_find_frames_that_come_later(sonde, tmp_path):
     assert result.status == 128 and len(result.err_lines) == 1 and not (tmp_path / "x.sdb").exists()
 
 
+def test_kernels_of_xla_run_on_devices(sonde, tmp_path):
+    """What JAX writes beside its protobuf: no categories, correlations as texts."""
+    def told(kind: str, pid: int, name: str, **more) -> dict:
+        return {"ph": "M", "pid": pid, "name": kind, "args": {"name": name}, **more}
+
+    def span(pid: int, tid: int, ts: float, dur: float, name: str, **args) -> dict:
+        return {"ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "name": name, **({"args": args} if args else {})}
+    events = [told("process_name", 1, "/device:GPU:2 NVIDIA H100"), told("thread_name", 1, "Stream #14(Compute)", tid=140),
+              told("thread_name", 1, "XLA Modules", tid=141), told("process_name", 701, "/host:CPU"),
+              told("thread_name", 701, "python", tid=9),
+              span(701, 9, 0, 50, "PjitFunction(f)"), span(701, 9, 10, 5, "cuLaunchKernel", correlation_id="77"),
+              span(701, 9, 20, 5, "cuMemcpyHtoDAsync_v2", correlation_id="78"),
+              span(1, 140, 30, 40, "fusion_1", correlation_id="77", hlo_op="fusion.1", context_id="$$1",
+                   kernel_details="regs:32 static_shared:16 dynamic_shared:100 grid:4,2,1 block:128,1,1 occ_pct:50"),
+              span(1, 140, 80, 10, "MemcpyH2D", correlation_id="78", memcpy_details="kind_src:pinned kind_dst:device size:64 async:1"),
+              span(1, 141, 30, 60, "jit_f"), {}]
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": events}))
+    path = imported(sonde, tmp_path, tmp_path / "t.json")
+    rows = report(sonde, path, "--metric", "kernel-time,copy-bytes,kernel-blocks,kernel-registers,kernel-shared-bytes,real-time")
+    kernel = "PjitFunction(f) > cuLaunchKernel > fusion_1"
+    assert paths(rows, "kernel-time") == {kernel: (1, 40_000)} and paths(rows, "kernel-blocks") == {kernel: (1, 8)}
+    assert paths(rows, "kernel-registers") == {kernel: (1, 32)} and paths(rows, "kernel-shared-bytes") == {kernel: (1, 116)}
+    assert paths(rows, "copy-bytes") == {"PjitFunction(f) > cuMemcpyHtoDAsync_v2 > MemcpyH2D": (1, 64)}
+    assert sum(value for _, value in paths(rows, "real-time").values()) == 50_000
+    about = info(sonde, path)
+    assert about["events"] == 6 and about["drops"] == {}
+    assert {(profile["device"], profile["stream"]) for profile in about["profiles"] if profile["kind"] == "stream"} == {
+        (2, 14), (2, 141)}
+
+
 def test_processes_keep_their_names(sonde, tmp_path):
     events = [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}} for pid, name in ((1, "Browser"), ("r", "Renderer"))]
     events += [{"ph": "X", "name": "a", "ts": 10 * i, "dur": 5, "pid": pid, "tid": 2} for i, pid in enumerate((1, 1, "r"))]
