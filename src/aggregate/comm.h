@@ -23,6 +23,10 @@ void sn_comm_begin(void);
 /* Leaves them; nothing here may be called afterwards. */
 void sn_comm_end(void);
 
+/* True in each of several processes that were started as one job but do not know of each other: the
+ * mpirun of one MPI starts programs of another like that. */
+bool sn_comm_is_split(void);
+
 unsigned sn_comm_rank(void);
 unsigned sn_comm_size(void);
 /* All of them run on one machine, so that one may use the /proc of another. The same answer on all.

@@ -44,6 +44,15 @@ void sn_comm_begin(void)
 	compare_hosts();
 }
 
+bool sn_comm_is_split(void)
+{
+	static const char *const sizes[] = {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE"};
+	bool is_job = false;
+	for (size_t index = 0; index < sizeof(sizes) / sizeof(*sizes); index++)
+		is_job = is_job || (getenv(sizes[index]) && atoi(getenv(sizes[index])) > 1);
+	return is_job && size == 1;
+}
+
 bool sn_comm_is_one_host(void)
 {
 	return is_one_host;

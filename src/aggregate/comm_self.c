@@ -13,6 +13,11 @@ void sn_comm_end(void)
 {
 }
 
+bool sn_comm_is_split(void)
+{
+	return false;
+}
+
 unsigned sn_comm_rank(void)
 {
 	return 0;

@@ -3,6 +3,7 @@
 #include "dwarf_function.h"
 #include "binary/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define SCOPES_MAX 512
@@ -406,12 +407,20 @@ static const char *scope_name(uint16_t tag, const char *name)
 	case DW_TAG_union_type:
 	case DW_TAG_enumeration_type:
 	case DW_TAG_interface_type:
-		return name ? name : "{unnamed}"; /* a type without name: mostly a lambda's */
+		return name ? name : "{unnamed}";
 	case DW_TAG_subprogram:
 	case DW_TAG_module:
 		return name;
 	}
 	return NULL;
+}
+
+/* A type without a name whose operator() is asked for is a lambda's: told by the line it is on. */
+static const char *lambda_name(const struct entry *entry, struct sn_string_pool *pool)
+{
+	char name[32];
+	snprintf(name, sizeof(name), "{lambda:%u}", entry->line);
+	return sn_string_pool_string(pool, name);
 }
 
 /* Walks down to `die`, noting the names of the levels around it. */
@@ -422,6 +431,7 @@ static const char *qualify(struct sn_dwarf_unit *unit, uint64_t die, const char 
 	struct sn_text text = {0};
 	struct sn_cursor cursor = cursor_in_unit(unit, unit->first_die);
 	uint32_t depth = 0;
+	bool is_call = strcmp(name, "operator()") == 0;
 	while (cursor.at < cursor.end && offset_of(unit, &cursor) < die) {
 		struct entry entry;
 		uint64_t code = sn_cursor_uleb(&cursor);
@@ -440,7 +450,9 @@ static const char *qualify(struct sn_dwarf_unit *unit, uint64_t die, const char 
 		if (entry.sibling && entry.sibling <= die && jump(unit, &cursor, entry.sibling))
 			continue;
 		if (depth < sizeof(scopes) / sizeof(scopes[0]))
-			scopes[depth] = scope_name(abbrev->tag, entry.name);
+			scopes[depth] = is_call && is_type(abbrev->tag) && !entry.name && entry.line
+					    ? lambda_name(&entry, pool)
+					    : scope_name(abbrev->tag, entry.name);
 		depth++;
 	}
 	if (offset_of(unit, &cursor) != die || depth > sizeof(scopes) / sizeof(scopes[0]))

@@ -338,6 +338,11 @@ static int run_rank(int argc, char **argv)
 static int run(int argc, char **argv)
 {
 	sn_comm_begin();
+	if (sn_comm_is_split()) {
+		sn_comm_end();
+		return sn_command_fail("this mpirun is of another MPI than the one that sonde-mpi "
+				       "was built with: each process would do all the work");
+	}
 	if (sn_comm_rank())
 		be_silent();
 	int status = run_rank(argc, argv);

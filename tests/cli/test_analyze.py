@@ -446,6 +446,19 @@ def test_one_rank_tells_what_is_wrong(tmp_path):
     assert result.stderr.count("sonde: cannot read") == 1
 
 
+def test_processes_of_another_mpi_are_told(generated, tmp_path):
+    """Started by the mpirun of another MPI, each is alone, would do all the work and write the same file."""
+    if not SONDE_MPI.exists():
+        pytest.skip("no MPI here: sonde-mpi is not built")
+    libraries = subprocess.run(["ldd", SONDE_MPI], capture_output=True, text=True).stdout
+    size = "OMPI_COMM_WORLD_SIZE" if "libmpich" in libraries else "PMI_SIZE"
+    command = [SONDE_MPI, "analyze", generated, "-o", tmp_path / "out.sdb"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, env=clean_environment(**{size: "2"}))
+    assert result.returncode == 128 and "another MPI" in result.stderr and not list(tmp_path.iterdir())
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, env=clean_environment(**{size: "1"}))
+    assert result.returncode == 0 and (tmp_path / "out.sdb").exists(), result.stderr
+
+
 @pytest.fixture(scope="module")
 def damaged(generated, tmp_path_factory) -> Path:
     """Twelve processes of two hosts; three files are damaged, each otherwise, and are not the first."""

@@ -110,6 +110,19 @@ def test_every_address_as_others_say(compiler, options, level, tmp_path):
         assert not wrong, "%d of %d differ from %s: %s" % (len(wrong), len(addresses), command[0], wrong[:3])
 
 
+def test_a_lambda_is_told_by_its_line(tmp_path):
+    if not shutil.which("g++") or not SYMBOLIZE.exists():
+        pytest.skip("no g++, or %s is not built" % SYMBOLIZE)
+    source = SOURCES / "shapes.cc"
+    line = next(number for number, text in enumerate(source.read_text().splitlines(), 1) if "add = [&]" in text)
+    library = tmp_path / "fixture.so"
+    subprocess.run(["g++", "-g", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    found = locations([SYMBOLIZE, "--print", library], function_addresses(library))
+    names = {name for frames in found.values() for name, *_ in frames}
+    assert "sn_fixture_shapes::{lambda:%d}::operator()" % line in names
+    assert not [name for name in names if "{unnamed}::operator()" in name]
+
+
 @pytest.mark.parametrize("form", ["dwarf4", "dwarf5"])
 def test_debug_information_shared_by_dwz_says_the_same(form, tmp_path):
     fixture = BUILD / "tests/workloads/symbols" / ("libsymbols_%s.so" % form)
