@@ -582,10 +582,32 @@ static void print_clocks(const struct sonde_db *db)
 		print_clock(db, host);
 }
 
+/* Processes of which there is little or nothing. */
+static bool print_lost_processes(const struct sonde_db *db)
+{
+	static const char *const lost[][3] = {
+	    {"processes.unreadable", "unreadable",
+	     "processes that ended before anything was written, or whose file is damaged"},
+	    {"processes.unfinished", "unfinished",
+	     "processes known up to their last checkpoint: killed, or still running"},
+	};
+	bool has_any = false;
+	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++) {
+		char number[SN_NUMBER_CHARS];
+		double count = property_number(db, lost[i][0]);
+		if (count <= 0)
+			continue;
+		has_any = true;
+		printf("  %10s %6s  %-18s %s\n", sn_number_count(count, number), "", lost[i][1],
+		       lost[i][2]);
+	}
+	return has_any;
+}
+
 static void print_drops(const struct sonde_db *db)
 {
-	bool has_any = false;
 	print_heading("Not measured");
+	bool has_any = print_lost_processes(db);
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
 		const struct sonde_db_drop *drop = sonde_db_drop(db, i);
 		char number[SN_NUMBER_CHARS], share[SN_NUMBER_CHARS], cause[64], text[256];

@@ -152,6 +152,10 @@ static void print_missing(const struct sn_view *view, const struct sn_page *page
 			print_part(page, &has_any, "%s %s",
 				   sn_number_count((double)drop->count, text), cause);
 	}
+	const char *unreadable = sonde_db_property(db, "processes.unreadable");
+	if (unreadable && strcmp(unreadable, "0") != 0)
+		print_part(page, &has_any, "%s process%s of which nothing can be read", unreadable,
+			   strcmp(unreadable, "1") == 0 ? "" : "es");
 	const char *unfinished = sonde_db_property(db, "processes.unfinished");
 	if (unfinished && strcmp(unfinished, "0") != 0)
 		print_part(page, &has_any, "what a process did after its last checkpoint");

@@ -146,6 +146,17 @@ def test_killed_at_any_moment(tmp_path: Path, seconds: float) -> None:
     assert used - 1.5 < measured <= used + 0.2
 
 
+def test_a_child_killed_before_anything_was_written_is_told(tmp_path: Path) -> None:
+    child = program.compiled("shares.c", "-O2")
+    code = f"import signal, subprocess, time; c = subprocess.Popen(['{child}', '1', '900000']); time.sleep(0.3); c.kill(); c.wait()"
+    program.run(tmp_path, sys.executable, "-c", code, options=("--checkpoint", "60"))
+    text = program.sonde("info", tmp_path / "run.sdb")
+    lost = "unfinished" if "unfinished" in text else "unreadable"
+    assert f" 1         {lost}" in text and "nothing is missing" not in text
+    words = {"unreadable": "1 process of which nothing can be read", "unfinished": "after its last checkpoint"}[lost]
+    assert words in program.sonde("report", tmp_path / "run.sdb")
+
+
 def test_killed_while_writing(tmp_path: Path) -> None:
     """Checkpoints as fast as they go, killed at many instants: always a whole snapshot, or none."""
     binary = program.compiled("hostile.c", "-O1")
