@@ -115,6 +115,12 @@ static int no_graph(const struct sn_graph_view *view)
 		    "'%s' has no model '%s'; it has '%s'%s", view->path, view->model,
 		    sonde_db_string(view->db, sonde_graph_model(view->graph, 0)->name),
 		    sonde_graph_model_count(view->graph) > 1 ? " and others" : "");
+	const char *torch = sonde_db_property(view->db, "adapter.torch");
+	if (torch && strstr(torch, "; graph"))
+		return sn_command_fail(
+		    "'%s' has no graph: PyTorch's operators did not repeat as iterations do; mark "
+		    "them by sonde.iteration, or run more of them",
+		    view->path);
 	return sn_command_fail("'%s' has no graph: 'sonde run --graph' captures those of "
 			       "PyTorch, JAX, TensorFlow and OpenMP ('sonde graph -h')",
 			       view->path);

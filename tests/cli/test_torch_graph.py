@@ -189,7 +189,14 @@ def test_scripted_operators(python, tmp_path):  # noqa: F811
 def test_without_asking_there_is_none(python, tmp_path):  # noqa: F811
     program.run(tmp_path, python, WORKLOAD, "found", "3")
     done = subprocess.run([program.SONDE, "graph", tmp_path / "run.sdb"], capture_output=True, text=True)
-    assert done.returncode == 128 and "no graph" in done.stderr
+    assert done.returncode == 128 and "no graph: 'sonde run --graph' captures" in done.stderr
+
+
+def test_without_iterations_there_is_none(python, tmp_path):  # noqa: F811
+    """And that is the reason that is given, where a graph was asked for."""
+    program.run(tmp_path, python, WORKLOAD, "found", "1", options=("--graph",))
+    done = subprocess.run([program.SONDE, "graph", tmp_path / "run.sdb"], capture_output=True, text=True)
+    assert done.returncode == 128 and "did not repeat as iterations do" in done.stderr
 
 
 def test_every_way_to_use_autograd(python, tmp_path):  # noqa: F811
