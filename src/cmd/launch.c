@@ -401,12 +401,20 @@ static void unguard_signals(const struct sigaction old[GUARDED_COUNT])
 		sigaction(guarded[index], &old[index], NULL);
 }
 
+static int ended_by; /* a signal; 0: it exited */
+
+int sn_launch_signal(void)
+{
+	return ended_by;
+}
+
 static int wait_for_program(int *status)
 {
 	int ended;
 	while (waitpid(program_pid, &ended, 0) < 0)
 		if (errno != EINTR)
 			return -1;
+	ended_by = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
 	*status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
 	return 0;
 }

@@ -51,6 +51,9 @@ int sn_launch_library(struct sn_launch *launch, struct sn_error *error);
 int sn_launch_program(const struct sn_launch *launch, char *const *command, int *status,
 		      struct sn_error *error);
 
+/* The signal that ended the command that was run; 0: it exited. */
+int sn_launch_signal(void);
+
 /* True where no process wrote anything into the folder. */
 bool sn_launch_is_empty(const char *folder);
 /*

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -384,8 +385,19 @@ static int prepare(struct run *run, char *const *command)
 	return 0;
 }
 
+/* As a shell would, which sees no more than a status. Whoever interrupts knows. */
+static void tell_signal(void)
+{
+	int number = sn_launch_signal();
+	if (number && number != SIGINT && number != SIGPIPE)
+		sn_command_warn("the program was ended by signal %d (%s)", number,
+				strsignal(number));
+}
+
 static int finish(struct run *run, int status)
 {
+	if (!run->quiet)
+		tell_signal();
 	if (sn_launch_is_empty(run->folder)) {
 		rmdir(run->folder);
 		sn_command_warn("nothing was measured");

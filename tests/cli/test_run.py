@@ -86,6 +86,18 @@ def test_limit_of_file_size(tmp_path: Path) -> None:
     assert "nothing was recorded" in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("name,told", [("SEGV", "signal 11 (Segmentation fault)"), ("KILL", "signal 9 (Killed)"),
+                                       ("INT", None)])
+def test_a_signal_that_ends_the_program_is_told(tmp_path: Path, name: str, told: str | None) -> None:
+    """A shell tells it of what it starts itself, and sees of this a status alone."""
+    number = signal.Signals[f"SIG{name}"]
+    code = f"i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; kill -{name} $$"
+    done = subprocess.run([program.SONDE, "run", "-o", tmp_path / "run", "--", "sh", "-c", code], text=True,
+                          stderr=subprocess.PIPE, timeout=120)
+    assert done.returncode == 128 + number
+    assert (f"sonde: the program was ended by {told}\n" in done.stderr) if told else "ended by" not in done.stderr
+
+
 def interrupt(command: list, ready: Callable[[], bool], pause: float = 0) -> int:
     """Types Control-C once, `pause` seconds after `ready`, and waits for the end. What is typed before the terminal
     has a foreground process is thrown away, by every system."""
