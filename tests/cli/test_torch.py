@@ -6,6 +6,8 @@ SONDE_TORCH_PYTHONS (a list separated by colons).
 """
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -17,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import measured
+import program
 
 WORKLOAD = measured.ROOT / "tests/workloads/torch_known.py"
 BACKWARD = 8
@@ -190,6 +193,18 @@ def test_forward_in_threads(python, tmp_path):
         assert ending(counted, part, forward, backward) == 1
 
 
+def test_links_of_threads(python, tmp_path):
+    """In a recording each backward operator is tied to its own forward one, whichever thread made it and whatever it made."""
+    program.run(tmp_path, python, WORKLOAD, "threads", "double", options=("--trace=operators", "--operators=nodes"))
+    rows = csv.DictReader(io.StringIO(program.sonde("export", "--to", "events", tmp_path / "run.sdb", "-o", "-")))
+    linked: dict[str, list[str]] = {}
+    for row in sorted((row for row in rows if row["link"]), key=lambda row: int(row["start_ns"])):
+        linked.setdefault(row["link"], []).append(row["name"])
+    found = Counter(map(tuple, linked.values()))
+    for function in ("sin", "cos", "exp", "pow"):
+        assert found[f"aten::{function}", f"{function.capitalize()}Backward0"] == 1, found
+
+
 def test_backward_in_another_thread(python, tmp_path):
     counted = exact(python, tmp_path, "other_thread")
     assert ending(counted, f"model:{line_of('tanh')}", "aten::tanh", "~TanhBackward0") == 1
@@ -263,7 +278,7 @@ def test_samples_fall_on_forward_and_backward_lines(python, sources, tmp_path):
 
 
 def test_tensor_memory(python, tmp_path):
-    _, measurement = run(python, tmp_path, "memory", SONDE_OPERATORS="sampled", SONDE_MEMORY="1")
+    _, measurement = run(python, tmp_path, "memory", "reused", "watched", SONDE_OPERATORS="sampled", SONDE_MEMORY="1")
 
     def at(mark: str, metric: str) -> tuple[int, int]:
         values = [context.values[metric] for context in measurement.contexts
@@ -273,6 +288,28 @@ def test_tensor_memory(python, tmp_path):
     assert at("allocate", "tensor-alloc") == (10, 40_000)
     assert at("release", "tensor-free") == (10, 40_000)
     assert at("release", "tensor-alloc") == (0, 0)
+    # each release has the bytes of the last allocation there
+    bytes_of = sum(4 * (1000 - turn % 7 * 10) for turn in range(200))
+    assert at("reused", "tensor-alloc") == at("reused", "tensor-free") == (200, bytes_of)
+    assert measurement.drops.get("tensor-unknown", 0) < 10  # allocated before this was measured
+    # once, though PyTorch's profiler is told of it too
+    assert at("watched", "tensor-alloc") == (10, 40_000)
+    assert at("watched release", "tensor-free") == (10, 40_000)
+
+
+def test_tensor_memory_in_use(python, tmp_path):
+    """Over time: after each allocation and release what was before, more or less its bytes."""
+    program.run(tmp_path, python, WORKLOAD, "grows", options=("--trace=memory",))
+    rows = csv.DictReader(io.StringIO(program.sonde("export", "--to", "events", tmp_path / "run.sdb", "-o", "-")))
+    events = sorted((row for row in rows if row["kind"] == "counter"), key=lambda row: int(row["start_ns"]))
+    changes = [int(row["attribute.allocated"] or 0) - int(row["attribute.released"] or 0) for row in events]
+    kept = [4000 * (i + 1) for i in range(4)]
+    fifth = [change for turn in range(50) for change in (4000 - 40 * turn, 40 * turn - 4000)]
+    assert changes[-108:] == [*kept, *fifth, *(-bytes_of for bytes_of in reversed(kept))]
+    in_use = [int(row["attribute.value"]) for row in events]
+    before = in_use[-108] - kept[0]
+    assert in_use[-108:] == [before + sum(changes[-108:][:i + 1]) for i in range(108)]
+    assert before == in_use[-1]
 
 
 def test_the_oldest_nodes_of_a_long_graph_are_counted_as_unknown(python, tmp_path):

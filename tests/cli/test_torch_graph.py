@@ -152,6 +152,28 @@ def test_edges_of_some_iterations(python, marked, option, within, between, tmp_p
     assert ("known by tensors in some iterations" in text) == (option == "--graph")
 
 
+def test_tensors_that_are_views_changed_or_in_lists(python, tmp_path):  # noqa: F811
+    count = 6
+    program.run(tmp_path, python, WORKLOAD, "tensors", str(count), options=("--graph=all",), environment=PATH)
+    model, = models(tmp_path)
+    names = {row["node"]: row["name"].removeprefix("aten::") for row in model["rows"]}
+    edges = Counter()
+    for edge in model["edges"]:
+        edges[names[edge["from"]], names[edge["to"]], edge["index"]] += edge["count"]
+    # `changed` and the two in the list are read by what changed them in the iteration before, which is no edge
+    assert edges == {
+        # by the view it is known that it is one, and by the memory who wrote it
+        ("sin", "view", 0): count, ("view", "cos", 0): count, ("sin", "exp", 0): count, ("sin", "neg", 0): count,
+        # of what add_ reads it changes the first
+        ("sin", "add_", 1): count, ("add_", "abs", 0): count, ("sin", "ceil", 0): count, ("add_", "sign", 0): count,
+        ("view", "cat", 0): count, ("cos", "cat", 0): count, ("cat", "sum", 0): count,
+        ("_foreach_mul_", "floor", 0): count, ("_foreach_mul_", "round", 0): count,
+        ("sin", "relu", 0): count, ("relu", "relu", 0): count // 2}
+    # the same operator in two modules, of which one is called every other time
+    assert {row["module"]: row["time_ns"]["count"] for row in model["rows"] if row["name"] == "aten::relu"} == \
+        {"Sometimes.first": count // 2, "Sometimes.second": count}
+
+
 @pytest.mark.parametrize("case,per_iteration", [("found", 14), ("recurrent", 84)])
 def test_iterations_are_found(python, tmp_path, case, per_iteration):  # noqa: F811
     """From the sequence of operators: the first turns, by which it is learned, are not among them."""

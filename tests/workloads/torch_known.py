@@ -195,6 +195,31 @@ def memory() -> float:
     return 0.0
 
 
+def reused() -> float:
+    """Tensors of other sizes in memory that was a tensor's before."""
+    for turn in range(200):
+        torch.empty(1000 - turn % 7 * 10)  # here: reused
+    return 0.0
+
+
+def watched() -> float:
+    """Memory that PyTorch's own profiler is told of as well."""
+    with torch.profiler.profile(profile_memory=True):
+        kept = [torch.empty(1000) for _ in range(10)]  # here: watched
+        kept.clear()  # here: watched release
+    return 0.0
+
+
+def grows() -> float:
+    """Four tensors stay while a fifth comes and goes; then the four go."""
+    kept = [torch.empty(1000 * (i + 1)) for i in range(4)]
+    for turn in range(50):
+        torch.empty(1000 - 10 * turn)
+    while kept:
+        kept.pop()
+    return 0.0
+
+
 def heavy() -> float:
     """Enough work for samples to fall everywhere."""
     torch.set_num_threads(1)
@@ -276,7 +301,8 @@ def random_state() -> float:
 
 CASES = {case.__name__: case for case in (
     plain, training, convolution, threads, other_thread, checkpointed, custom, double, hooks,
-    without_gradients, failing, retained, places, random_state, chain, memory, heavy)}
+    without_gradients, failing, retained, places, random_state, chain, memory, reused, watched,
+    grows, heavy)}
 
 
 def measured(name: str) -> float:
