@@ -159,6 +159,22 @@ static void print_line(const struct hot_lines *lines, const struct sn_page *page
 	putc('\n', page->out);
 }
 
+/* A compiler that the script runs, say: all of it lies under no line of the script. */
+static bool has_other_programs(const struct sonde_db *db)
+{
+	uint32_t first = SONDE_NONE;
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++) {
+		const struct sonde_db_profile *profile = sonde_db_profile(db, i);
+		if (profile->kind != SONDE_PROFILE_THREAD)
+			continue;
+		if (first == SONDE_NONE)
+			first = profile->program;
+		else if (profile->program != first)
+			return true;
+	}
+	return false;
+}
+
 /* Returns the lines printed. */
 static uint32_t print_outside(const struct hot_lines *lines, const struct sn_page *page)
 {
@@ -167,7 +183,11 @@ static uint32_t print_outside(const struct hot_lines *lines, const struct sn_pag
 		return 0;
 	sn_text_style(page, "\033[2m");
 	int room = page->width - print_numbers(lines, page, SONDE_NONE);
-	char text[] = "under no line of your code: library threads, waiting, start and end";
+	char text[96];
+	snprintf(text, sizeof(text), "under no line of your code: %s",
+		 has_other_programs(lines->view->db)
+		     ? "other programs, library threads, waiting, ..."
+		     : "library threads, waiting, start and end");
 	sn_utf8_cut(text, room > 8 ? (size_t)room : 8);
 	fprintf(page->out, "%s\n", text);
 	sn_text_style(page, "\033[0m");

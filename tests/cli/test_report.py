@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import program
 from conftest import MAKE_DB
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -264,3 +265,12 @@ def test_one_sample_is_one_sample(sonde, tmp_path):
     subprocess.run([MAKE_DB, "--recursion", "1", tmp_path / "one.sdb"], check=True)
     assert sonde("report", tmp_path / "one.sdb").out.splitlines()[0].startswith("cpu-time 5.00 ms · 1 sample · 1 thread · ")
     assert re.search(r"  cpu-time +5.00 ms  1 sample, one every", sonde("info", tmp_path / "one.sdb").out)
+
+
+def test_other_programs_are_under_no_line(tmp_path):
+    """What a script runs is no line of its own, and neither a library nor waiting."""
+    script = tmp_path / "script.py"
+    script.write_text("import subprocess, time\nwhile time.process_time() < 0.2:\n    pass\n"
+                      "subprocess.run(['sh', '-c', 'i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done'])\n")
+    program.run(tmp_path, "python3", script)
+    assert "under no line of your code: other programs, library threads" in program.sonde("report", tmp_path / "run.sdb")
