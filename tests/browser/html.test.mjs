@@ -285,7 +285,7 @@ pageTest('the browser\u2019s back and forward lead through the places looked at,
 	assert.equal(await zoomed(), 0);
 });
 
-pageTest('on paper the picture is there, in light colours, and nothing overlaps', () => small, '', async (page) => {
+pageTest('on paper the picture is there, in light colours, and nothing overlaps', () => makeSample('training'), '', async (page) => {
 	for (const _ of [1, 2]) await page.keyboard.press('t');
 	assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
 	await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
