@@ -19,10 +19,17 @@ from test_messages import check_pairs, events, pairs, rank, table, view
 LATE, MESSAGES, RANKS, DOUBLE = 400e6, 20, 3, 8
 # as root, and more ranks than processors
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
-               "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+               "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 
 
-@pytest.fixture(params=["mpich", "openmpi"], scope="session")
+def implementations() -> list[str]:
+    """Debian's names, and whatever else has an mpicc.NAME on the path."""
+    found = {tool.name.removeprefix("mpicc.") for folder in os.get_exec_path() for tool in Path(folder).glob("mpicc.*")}
+    return sorted({"mpich", "openmpi"} | found)
+
+
+@pytest.fixture(params=implementations(), scope="session")
 def mpi(request) -> str:
     for tool in ("mpicc", "mpirun"):
         if not shutil.which(f"{tool}.{request.param}"):

@@ -140,7 +140,7 @@ static bool is_told_by(const struct sn_message *message, const struct sn_mpi_sta
 	const struct sn_mpi_function *of = message->of;
 	if (!of->parts && !of->sent.peer)
 		return true;
-	return message->peer == SN_MESSAGE_ANYBODY || message->tag == UINT32_MAX ||
+	return message->peer == SN_MESSAGE_ANYBODY || message->tag == SN_MPI_ANY_TAG ||
 	       (!of->parts && (uint32_t)status->tag == message->tag &&
 		sn_mpi_world_rank(message->among, status->source) == message->peer);
 }

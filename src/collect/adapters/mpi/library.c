@@ -35,6 +35,7 @@ static bool is_open_mpi(void)
 	    .ignore_status = 0,
 	    .in_place = 1,
 	    .any_source = -1,
+	    .any_tag = -1,
 	    .no_process = -2,
 	    .cartesian = 1,
 	    .graph = 2,
@@ -44,7 +45,7 @@ static bool is_open_mpi(void)
 	    .source_at = 0,
 	    .tag_at = 4,
 	    .error_at = 8,
-	    .is_open_mpi = true,
+	    .status = SN_MPI_STATUS_OPEN_MPI,
 	};
 	return true;
 }
@@ -71,12 +72,43 @@ static bool has_forum_interface(void)
 	return version && !version(&major, &minor) && major > 0;
 }
 
+/* MPI 5.0, chapter 20. */
+static bool is_forum(void)
+{
+	if (!has_forum_interface())
+		return false;
+	library = (struct sn_mpi_library){
+	    .world = 0x101,
+	    .self = 0x102,
+	    .no_communicator = 0x100,
+	    .no_request = 0x180,
+	    .no_type = 0x200,
+	    .handle_bytes = 8,
+	    .status_bytes = 32,
+	    .ignore_status = 0,
+	    .in_place = 1,
+	    .any_source = -1,
+	    .any_tag = -2,
+	    .no_process = -3,
+	    .cartesian = 211,
+	    .graph = 212,
+	    .truncated = 15,
+	    .failed_status = 19,
+	    .pending = 18,
+	    .source_at = 0,
+	    .tag_at = 4,
+	    .error_at = 8,
+	    .status = SN_MPI_STATUS_ASKED,
+	};
+	return true;
+}
+
 /* What has the binary interface that MPICH and others agreed upon in 2013. */
 static bool is_mpich(void)
 {
 	static const char *const names[] = {"MPICH", "MVAPICH", "Intel(R) MPI", "CRAY"};
 	char text[8192];
-	if (!read_version(text, sizeof(text)) || has_forum_interface())
+	if (!read_version(text, sizeof(text)))
 		return false;
 	bool is_known = false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -92,6 +124,7 @@ static bool is_mpich(void)
 	    .ignore_status = 1,
 	    .in_place = (sn_word)-1,
 	    .any_source = -2,
+	    .any_tag = -1,
 	    .no_process = -1,
 	    .cartesian = 2,
 	    .graph = 1,
@@ -101,6 +134,7 @@ static bool is_mpich(void)
 	    .source_at = 8,
 	    .tag_at = 12,
 	    .error_at = 16,
+	    .status = SN_MPI_STATUS_MPICH,
 	};
 	return is_known;
 }
@@ -110,7 +144,7 @@ const struct sn_mpi_library *sn_mpi_library(void)
 	int state = atomic_load_explicit(&state_of_search, memory_order_acquire);
 	if (__builtin_expect(!state, 0)) {
 		/* whoever races here finds and writes the same */
-		state = sizeof(void *) == 8 && (is_open_mpi() || is_mpich()) ? 1 : -1;
+		state = sizeof(void *) == 8 && (is_open_mpi() || is_forum() || is_mpich()) ? 1 : -1;
 		atomic_store_explicit(&state_of_search, state, memory_order_release);
 	}
 	return state > 0 ? &library : NULL;
@@ -154,16 +188,34 @@ sn_word sn_mpi_handle(const struct sn_mpi_library *of, const void *handles, size
 	return narrow;
 }
 
+/* Bytes, and whether it was cancelled: calls that look at nothing but the status. */
+static void ask_status(const void *from, struct sn_mpi_status *status)
+{
+	enum { BYTE = 0x247 }; /* MPI_BYTE */
+	typedef int ask_count(const void *, sn_word, int64_t *);
+	typedef int ask_cancelled(const void *, int *);
+	ask_count *count = SN_MPI_REAL(ask_count, "PMPI_Get_elements_x");
+	ask_cancelled *cancelled = SN_MPI_REAL(ask_cancelled, "PMPI_Test_cancelled");
+	int64_t bytes = 0;
+	int flag = 0;
+	if (count && !count(from, BYTE, &bytes) && bytes > 0)
+		status->bytes = (uint64_t)bytes;
+	if (cancelled && !cancelled(from, &flag))
+		status->is_cancelled = flag != 0;
+}
+
 struct sn_mpi_status sn_mpi_status(const struct sn_mpi_library *of, const void *statuses,
 				   size_t index)
 {
 	const unsigned char *at = (const unsigned char *)statuses + index * of->status_bytes;
-	struct sn_mpi_status status;
+	struct sn_mpi_status status = {0};
 	uint32_t halves[2];
 	memcpy(&status.source, at + of->source_at, sizeof(int));
 	memcpy(&status.tag, at + of->tag_at, sizeof(int));
 	memcpy(&status.error, at + of->error_at, sizeof(int));
-	if (of->is_open_mpi) {
+	if (of->status == SN_MPI_STATUS_ASKED) {
+		ask_status(at, &status);
+	} else if (of->status == SN_MPI_STATUS_OPEN_MPI) {
 		memcpy(halves, at + 12, sizeof(*halves));
 		status.is_cancelled = halves[0] != 0;
 		memcpy(&status.bytes, at + 16, sizeof(status.bytes));

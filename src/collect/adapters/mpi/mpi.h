@@ -16,8 +16,9 @@
  *
  * No MPI is linked and no header of one is used: implementations differ in the size of handles and
  * in MPI_Status, which library.c knows of MPICH (and what has its binary interface: Intel MPI,
- * MVAPICH, Cray) and of Open MPI. With any other one calls are regions without messages. Handles
- * and all other arguments travel as words, as the calling conventions of 64-bit Linux have them.
+ * MVAPICH, Cray), of Open MPI and of the interface that MPI 5.0 defines for all (libmpi_abi). With
+ * any other one calls are regions without messages. Handles and all other arguments travel as
+ *words, as the calling conventions of 64-bit Linux have them.
  *
  * MPI_Init, MPI_Initialized, MPI_Comm_rank and the like are not stood in front of: by looking for
  * these do programs find out whether there is an MPI.
@@ -39,16 +40,19 @@ typedef uintptr_t sn_word;
 
 /* ---- library.c ---- */
 
+/* Where MPI_Status has what is not MPI's own. */
+enum sn_mpi_status_layout { SN_MPI_STATUS_MPICH, SN_MPI_STATUS_OPEN_MPI, SN_MPI_STATUS_ASKED };
+
 struct sn_mpi_library {
 	sn_word world, self, no_communicator, no_request, no_type;
 	size_t handle_bytes, status_bytes;
 	sn_word ignore_status; /* MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE */
 	sn_word in_place;
-	int any_source, no_process;
+	int any_source, any_tag, no_process;
 	int cartesian, graph;		       /* what MPI_Topo_test says */
 	int truncated, failed_status, pending; /* classes of errors */
 	size_t source_at, tag_at, error_at;    /* in MPI_Status */
-	bool is_open_mpi;
+	enum sn_mpi_status_layout status;
 };
 
 /* NULL where there is none that is known. */
@@ -56,6 +60,9 @@ const struct sn_mpi_library *sn_mpi_library(void);
 /* "Open MPI 4.1.4", or what an unknown one calls itself; asks the library. */
 const char *sn_mpi_library_name(void);
 sn_word sn_mpi_handle(const struct sn_mpi_library *library, const void *handles, size_t index);
+
+/* Of a message that takes any, as `tag`. */
+#define SN_MPI_ANY_TAG UINT32_MAX
 
 struct sn_mpi_status {
 	int source, tag, error;

@@ -12,7 +12,8 @@ static bool address(const struct sn_mpi_entry *entry, const struct sn_mpi_envelo
 		    bool is_accepted, struct sn_message *message)
 {
 	const struct sn_mpi_library *library = sn_mpi_library();
-	int peer = (int)sn_mpi_word(entry, envelope->peer);
+	int peer = (int)sn_mpi_word(entry, envelope->peer),
+	    tag = (int)sn_mpi_word(entry, envelope->tag);
 	sn_word comm = sn_mpi_word(entry, envelope->communicator);
 	if (peer == library->no_process)
 		return false;
@@ -24,7 +25,7 @@ static bool address(const struct sn_mpi_entry *entry, const struct sn_mpi_envelo
 	    peer == library->any_source && envelope == &entry->function->received;
 	*message = (struct sn_message){
 	    .communicator = among->name,
-	    .tag = (uint32_t)(int)sn_mpi_word(entry, envelope->tag),
+	    .tag = tag == library->any_tag ? SN_MPI_ANY_TAG : (uint32_t)tag,
 	    .rank = among->rank,
 	    .peer = is_from_anybody ? SN_MESSAGE_ANYBODY : sn_mpi_world_rank(among, peer),
 	    .among = among,
@@ -43,11 +44,10 @@ static uint64_t bytes_of(const struct sn_mpi_entry *entry, const struct sn_mpi_e
 	return count * parts * sn_mpi_type_bytes(sn_mpi_word(entry, envelope->type));
 }
 
-/* (Any tag is -1 everywhere.) */
 void sn_mpi_post(struct sn_message *message)
 {
 	uint32_t peer = message->peer;
-	if (message->tag == UINT32_MAX)
+	if (message->tag == SN_MPI_ANY_TAG)
 		message->peer = SN_MESSAGE_ANYBODY;
 	sn_message_post(message);
 	message->peer = peer;
