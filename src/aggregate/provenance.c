@@ -213,7 +213,9 @@ int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurem
 	}
 	provenance->processes++;
 	provenance->unfinished += !measurement->is_final;
-	provenance->threads += measurement->thread_count;
+	/* a record may stand for several */
+	uint64_t met = number(measurement, "threads");
+	provenance->threads += met > measurement->thread_count ? met : measurement->thread_count;
 	for (uint32_t i = 0; i < measurement->thread_count; i++) {
 		provenance->own_ns += measurement->threads[i].record->own_ns;
 		provenance->samples += measurement->threads[i].record->samples;

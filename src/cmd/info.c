@@ -513,6 +513,11 @@ static void print_profiles(struct sonde_db *db)
 	}
 	if (count > MAX_THREADS_SHOWN)
 		printf("  %u more: sonde report --view threads\n", count - MAX_THREADS_SHOWN);
+	const char *met = sonde_db_property(db, "threads");
+	if (met && strtod(met, NULL) > count)
+		printf(
+		    "  %s threads in all: of each process those beyond some hundreds share lines\n",
+		    sn_number_count(strtod(met, NULL), number));
 	free(order);
 }
 

@@ -192,7 +192,7 @@ static size_t live_line(uint32_t index, const char *exit_text, char *line)
 	case 2:
 		return make_number_line(line, "peak_bytes", sn_pages_peak_bytes());
 	case 3:
-		return make_number_line(line, "threads", sn_thread_count());
+		return make_number_line(line, "threads", sn_threads_met());
 	case 4:
 		return make_line(line, "sampling", sn_sampling_status());
 	}

@@ -24,6 +24,7 @@ static __thread struct sn_thread *self __attribute__((tls_model("initial-exec"))
 
 static struct sn_array registry = {.element_bytes = sizeof(struct sn_thread *), .first_shift = 6};
 static _Atomic int registry_lock;
+static _Atomic uint64_t adopted; /* threads that continue in the record of another one */
 static _Atomic uint64_t process_drops[SN_DROP_COUNT];
 
 uint64_t sn_now_ns(void)
@@ -82,6 +83,11 @@ uint32_t sn_thread_count(void)
 	return sn_array_count(&registry);
 }
 
+uint64_t sn_threads_met(void)
+{
+	return sn_array_count(&registry) + atomic_load_explicit(&adopted, memory_order_relaxed);
+}
+
 struct sn_thread *sn_thread_at(uint32_t index)
 {
 	return *(struct sn_thread **)sn_array_at(&registry, index);
@@ -130,6 +136,7 @@ static struct sn_thread *adopt_ended(void)
 		if (atomic_load_explicit(&thread->ended, memory_order_acquire)) {
 			atomic_store_explicit(&thread->ended, false, memory_order_relaxed);
 			thread->flags |= SN_THREAD_SEVERAL;
+			atomic_fetch_add_explicit(&adopted, 1, memory_order_relaxed);
 			return thread;
 		}
 	}
@@ -252,6 +259,7 @@ void sn_threads_after_fork(void)
 	/* the other threads' records stay mapped, untouched and shared with the parent: freeing
 	 * them would cost every short-lived child a walk over all of them */
 	sn_array_init(&registry, sizeof(struct sn_thread *), 6);
+	atomic_store_explicit(&adopted, 0, memory_order_relaxed);
 	if (!thread)
 		return;
 	sn_cct_forget_values(&thread->cct);

@@ -167,6 +167,8 @@ uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsign
 
 /* The registry: every thread ever measured, by index. MT: yes. */
 uint32_t sn_thread_count(void);
+/* How many threads these stand for. MT: yes. */
+uint64_t sn_threads_met(void);
 struct sn_thread *sn_thread_at(uint32_t index);
 /* Calls `act` for each record that may stand for several threads, none of which runs, while nobody
  * can adopt it; for none while a thread is being registered. AS-safe: yes. */

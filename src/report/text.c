@@ -191,14 +191,17 @@ bool sn_text_header(const struct sn_view *view, const struct sn_page *page, doub
 	uint32_t threads = sonde_db_profile_count(view->db), chosen = 0;
 	for (uint32_t i = 0; i < threads; i++)
 		chosen += !view->profiles || view->profiles[i];
-	char of_all[32] = "";
+	char of_all[32] = "", all[SN_NUMBER_CHARS];
 	if (chosen < threads)
 		snprintf(of_all, sizeof(of_all), "%u of ", chosen);
-	snprintf(line, sizeof(line), "%s%s %s%s%s%s%u thread%s%s", dot, counted,
+	const char *met = sonde_db_property(view->db, "threads");
+	double known = met && chosen == threads ? strtod(met, NULL) : 0;
+	sn_number_count(known > threads ? known : threads, all);
+	snprintf(line, sizeof(line), "%s%s %s%s%s%s%s thread%s%s", dot, counted,
 		 !metric->period ? "measured"
 		 : count == 1	 ? "sample"
 				 : "samples",
-		 view->where_count > 0 ? " in the selection" : "", dot, of_all, threads,
+		 view->where_count > 0 ? " in the selection" : "", dot, of_all, all,
 		 threads == 1 ? "" : "s", dot);
 	sn_text_style(page, "\033[1m");
 	fprintf(page->out, "%s %s", sn_text_metric(view, 0), value);

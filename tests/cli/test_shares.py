@@ -83,6 +83,10 @@ def test_threads_shorter_than_a_period(tmp_path: Path, options: tuple[str, ...])
     assert abs(seen["often"] / (seen["often"] + seen["seldom"]) - share) < 1.5 * program.bound(share, samples), seen
     data = program.info(tmp_path)
     assert sum(profile["cpu_ns"] for profile in data["profiles"]) > sum(used.values())
+    # each is counted, though not each has a line of its own
+    assert (data["properties"]["threads"], len(data["profiles"])) == ("5001", 512)
+    assert "5,001 threads in all" in program.sonde("info", tmp_path / "run.sdb")
+    assert "5,001 threads" in program.sonde("report", tmp_path / "run.sdb").splitlines()[0]
 
 
 def test_clang(tmp_path: Path) -> None:
