@@ -35,7 +35,7 @@ struct windows {
 	size_t count, capacity;
 };
 
-static int64_t offset_of(const struct sn_answers *answers, uint32_t profile)
+int64_t sn_path_offset(const struct sn_answers *answers, uint32_t profile)
 {
 	for (size_t i = 0; i < answers->ranks.participant_count; i++)
 		if (sn_host_is_same_process(answers->db, profile,
@@ -53,7 +53,7 @@ static int add_window(const struct sn_answers *answers, struct windows *windows,
 	if (sn_vec_reserve(&windows->items, &windows->capacity, windows->count + 1) < 0)
 		return SN_ERR_MEMORY;
 	windows->items[windows->count++] = (struct sn_path_window){
-	    profile, from_ns, to_ns, offset_of(answers, profile), is_marked};
+	    profile, from_ns, to_ns, sn_path_offset(answers, profile), is_marked};
 	return 0;
 }
 
@@ -270,6 +270,8 @@ int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result && find_path(answers, &graph, path))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		result = sn_path_samples(answers, path, error);
 	sn_path_graph_release(&graph);
 	free(windows.items);
 	return result;
@@ -279,5 +281,6 @@ void sn_critical_path_release(struct sn_critical_path *path)
 {
 	free(path->shares);
 	free(path->steps);
+	free(path->sampled);
 	*path = (struct sn_critical_path){.length_ns = 0};
 }

@@ -39,6 +39,12 @@ struct sn_path_step {
 	uint8_t kind;
 };
 
+/* What a thread was in where the path has none of its calls, by its samples there. */
+struct sn_path_sampled {
+	uint32_t node;
+	double time_ns;
+};
+
 enum { SN_PATH_SHARES = 24 };
 
 struct sn_critical_path {
@@ -52,6 +58,9 @@ struct sn_critical_path {
 	struct sn_path_step *steps; /* in order of time */
 	size_t step_count;
 	size_t activity_count;
+	double own_ns;			 /* of the path: threads in no recorded call */
+	struct sn_path_sampled *sampled; /* of that, what samples tell; most time first */
+	size_t sampled_count;
 	bool is_cut; /* the trace is too long without iterations: its first part */
 };
 
@@ -70,6 +79,12 @@ struct sn_path_window {
 };
 int sn_path_build(const struct sn_answers *answers, const struct sn_path_window *windows,
 		  size_t count, struct sn_path_graph *graph, struct sn_error *error);
+/* path_samples.c: own_ns and `sampled` of a path that has its steps; their times are a sample's own
+ * and what sn_path_offset says. 0 or a negative enum sn_err. */
+int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *path,
+		    struct sn_error *error);
+/* From the clock of a profile's process to the common time. */
+int64_t sn_path_offset(const struct sn_answers *answers, uint32_t profile);
 /* path_ranks.c: what threads of one process do once another one's have sent or come. 0 or
  * SN_ERR_MEMORY. */
 int sn_path_join_ranks(const struct sn_answers *answers, const struct sn_path_window *windows,

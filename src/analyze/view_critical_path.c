@@ -54,6 +54,34 @@ static void kinds(const struct sn_critical_path *path, struct sn_page *page)
 	}
 }
 
+/* What threads did in no recorded call. */
+static void sampled(const struct sn_answers *answers, const struct sn_critical_path *path,
+		    struct sn_page *page)
+{
+	char label[SN_NODE_CHARS];
+	double known = 0;
+	for (size_t i = 0; i < path->sampled_count; i++)
+		known += path->sampled[i].time_ns;
+	if (!path->sampled_count)
+		return;
+	struct sn_sheet *sheet =
+	    sn_page_sheet(page, "path_sampled", "of the path, in no recorded call, by samples");
+	sn_sheet_column(sheet, "time_ns", "on the path", "ns");
+	sn_sheet_column(sheet, "share", "share", "ratio");
+	sn_sheet_column(sheet, "node", "node", "");
+	for (size_t i = 0; i < path->sampled_count; i++) {
+		sn_sheet_number(sheet, path->sampled[i].time_ns);
+		sn_sheet_number(sheet, path->sampled[i].time_ns / path->length_ns);
+		sn_sheet_text(sheet,
+			      sn_node_map_label(&answers->nodes, path->sampled[i].node, label));
+	}
+	if (path->own_ns > 1.01 * known)
+		sn_sheet_note(sheet,
+			      "%s of the path were in no recorded call; parts too short "
+			      "for a sample are nobody's",
+			      sn_answers_time(path->own_ns));
+}
+
 /* "rank 0 · stream 7", "rank 0 · thread 12". */
 static const char *place_of(const struct sn_answers *answers, uint32_t number,
 			    char text[SN_PLACE_CHARS])
@@ -106,6 +134,7 @@ int sn_view_critical_path(const struct sn_answers *answers, struct sn_page *page
 	if (!result && path.length_ns > 0) {
 		shares(answers, &path, page);
 		kinds(&path, page);
+		sampled(answers, &path, page);
 		steps(answers, &path, page);
 	} else if (!result) {
 		sn_sheet_note(sn_page_sheet(page, "critical_path", "critical path"),

@@ -214,17 +214,16 @@ static const struct sn_path_share *best_share(const struct sn_answers *answers,
 	return best;
 }
 
-/* A step's own code, where changing that would gain more than any node would. */
-static double own_ns(const struct sn_answers *answers, const struct sn_critical_path *path,
-		     const struct sn_path_share *best)
+/* Code that no call is recorded of, where it has more of the path than the node. */
+static bool is_mostly_own(const struct sn_critical_path *path, const struct sn_path_share *best)
 {
-	for (size_t i = 0; i < path->share_count && i < SN_PATH_SHARES; i++) {
-		uint32_t frame = sn_node_map_at(&answers->nodes, path->shares[i].node).frame;
-		if (sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION &&
-		    (!best || path->shares[i].gain_ns > best->gain_ns))
-			return path->shares[i].time_ns;
-	}
-	return 0;
+	return path->own_ns > 0.2 * path->length_ns && (!best || best->time_ns < path->own_ns);
+}
+
+static bool is_mostly_sampled(const struct sn_critical_path *path, const struct sn_path_share *best)
+{
+	return is_mostly_own(path, best) && path->sampled_count &&
+	       (!best || best->time_ns < path->sampled[0].time_ns);
 }
 
 /* What was looked at says nothing of the run: the first moments of a trace without iterations. */
@@ -234,36 +233,64 @@ static bool is_too_short(const struct sn_answers *answers, const struct sn_criti
 	       path->length_ns < 0.1 * (double)(answers->end_ns - answers->start_ns);
 }
 
+/* "aten::mm is on the critical path of iteration 3 for 8 ms of its 12 ms (66%); ..." */
+static void say_best(const struct sn_answers *answers, const struct sn_critical_path *path,
+		     const struct sn_path_share *best, struct sn_page *page)
+{
+	char label[SN_NODE_CHARS], launching[160] = "", own[200] = "";
+	if (path->kinds_ns[SN_PATH_LAUNCH] > 0.2 * path->length_ns)
+		snprintf(launching, sizeof(launching),
+			 " Launching is %s of that path: fewer, larger kernels or graphs help.",
+			 sn_answers_share(path->kinds_ns[SN_PATH_LAUNCH], path->length_ns));
+	if (is_mostly_own(path, best))
+		snprintf(own, sizeof(own),
+			 " %s of that path is the program's own code, in no recorded call%s",
+			 sn_answers_share(path->own_ns, path->length_ns),
+			 path->sampled_count ? "."
+					     : ": samples, or torch.profiler's with_stack=True, "
+					       "tell which.");
+	sn_page_sentence(page,
+			 "Which node to change: %s is on the critical path of %s for %s of "
+			 "its %s (%s); 10%% faster it would gain %s (%s), and were it free %s.%s%s",
+			 sn_node_map_mention(&answers->nodes, best->node, label), path->name,
+			 sn_answers_time(best->time_ns), sn_answers_time(path->length_ns),
+			 sn_answers_share(best->time_ns, path->length_ns),
+			 sn_answers_time(best->gain_ns),
+			 sn_answers_share(best->gain_ns, path->length_ns),
+			 sn_answers_time(best->gain_all_ns), launching, own);
+}
+
+/* The same of what only samples tell of. */
+static void say_sampled(const struct sn_answers *answers, const struct sn_critical_path *path,
+			const struct sn_path_share *best, struct sn_page *page)
+{
+	char label[SN_NODE_CHARS], recorded[SN_NODE_CHARS + 80] = "";
+	if (best)
+		snprintf(recorded, sizeof(recorded), " Of recorded calls %s has most of it (%s).",
+			 sn_node_map_mention(&answers->nodes, best->node, label),
+			 sn_answers_share(best->time_ns, path->length_ns));
+	sn_page_sentence(page,
+			 "Which node to change: %s, in no recorded call: by samples it has %s of "
+			 "the %s of the critical path of %s (%s).%s",
+			 sn_node_map_mention(&answers->nodes, path->sampled[0].node, label),
+			 sn_answers_time(path->sampled[0].time_ns),
+			 sn_answers_time(path->length_ns), path->name,
+			 sn_answers_share(path->sampled[0].time_ns, path->length_ns), recorded);
+}
+
 static int say_node(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct sn_critical_path path;
-	char label[SN_NODE_CHARS], launching[160] = "", own[200] = "";
 	int result = sn_critical_path(answers, &path, error);
 	const struct sn_path_share *best = result ? NULL : best_share(answers, &path);
-	if (!result && path.kinds_ns[SN_PATH_LAUNCH] > 0.2 * path.length_ns)
-		snprintf(launching, sizeof(launching),
-			 " Launching is %s of that path: fewer, larger kernels or graphs help.",
-			 sn_answers_share(path.kinds_ns[SN_PATH_LAUNCH], path.length_ns));
-	double step_ns = result ? 0 : own_ns(answers, &path, best);
-	if (step_ns > 0.2 * path.length_ns)
-		snprintf(own, sizeof(own),
-			 " %s of that path is the step's own code, in no recorded operator: "
-			 "torch.profiler's with_stack=True tells which.",
-			 sn_answers_share(step_ns, path.length_ns));
 	if (!result && is_too_short(answers, &path))
 		sn_page_sentence(page, "Which node to change: not looked at, because the trace is "
 				       "long and has no iterations. Mark them (sonde.iteration() "
 				       "in Python, SONDE_ITERATION in C), or record a part.");
+	else if (!result && is_mostly_sampled(&path, best))
+		say_sampled(answers, &path, best, page);
 	else if (best)
-		sn_page_sentence(
-		    page,
-		    "Which node to change: %s is on the critical path of %s for %s of "
-		    "its %s (%s); 10%% faster it would gain %s (%s), and were it free %s.%s%s",
-		    sn_node_map_mention(&answers->nodes, best->node, label), path.name,
-		    sn_answers_time(best->time_ns), sn_answers_time(path.length_ns),
-		    sn_answers_share(best->time_ns, path.length_ns), sn_answers_time(best->gain_ns),
-		    sn_answers_share(best->gain_ns, path.length_ns),
-		    sn_answers_time(best->gain_all_ns), launching, own);
+		say_best(answers, &path, best, page);
 	sn_critical_path_release(&path);
 	return result;
 }

@@ -152,6 +152,9 @@ def test_late_by_python(python, tmp_path):
     assert first["participant"] == rank(1) and "busy" in first["node"]
     text = " ".join(program.sonde("timeline", tmp_path / "run.sdb").split())
     assert "for rank 1" in text and "most in torch_messages.py" in text.split("for rank 1")[1]
+    # no operator had as much of the critical path
+    assert text.split("Which node to change: ")[1].startswith("torch_messages.py:"), text
+    assert "busy" in table(tmp_path, "critical-path", "path_sampled")[0]["node"]
 
 
 def test_killed_rank(python, tmp_path):

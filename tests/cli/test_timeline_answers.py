@@ -354,7 +354,7 @@ def test_names_cannot_break_the_page(sonde, tmp_path):
 
 
 def test_ranks_without_devices(sonde, tmp_path):
-    """Who is late, what it does meanwhile, and that its step's own code is most of the path."""
+    """Who is late, what it does meanwhile, and that the program's own code is most of the path."""
     (tmp_path / "ranks").mkdir()
     for rank in range(12):
         trace = Trace()
@@ -371,7 +371,7 @@ def test_ranks_without_devices(sonde, tmp_path):
     assert len(answer["sentences"]) == 3
     assert answer["sentences"][1].startswith(f"What ranks wait for: {waited:.1f} ms together in 3 collectives, 100.0% of it for "
                                              "rank 11, which came last to 3; meanwhile that was most in ProfilerStep")
-    assert "of that path is the step's own code" in answer["sentences"][2]
+    assert "of that path is the program's own code" in answer["sentences"][2]
     first = next(line for line in sonde("timeline", tmp_path / "ranks", "--view", "stragglers").out.splitlines() if line.startswith("  rank"))
     assert first.split()[:5] == ["rank", "11", "3", "3", "0"]  # of many only the first are shown
 

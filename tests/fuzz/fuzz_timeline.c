@@ -9,6 +9,7 @@
 #include "analyze/answers.h"
 #include "analyze/critical_path.h"
 #include "analyze/host.h"
+#include "analyze/host_samples.h"
 #include "analyze/host_times.h"
 #include "analyze/memory.h"
 #include "analyze/queue.h"
@@ -143,6 +144,10 @@ static void make_event(struct made *made, const uint8_t *bytes)
 		trace_fixture_any(f, SONDE_TRACK_INSTANTS, thread,
 				  made->host[bytes[1] % made->host_count], start, start, 0,
 				  attributes, 2);
+	else if (bytes[7] & 2)
+		trace_fixture_any(f, SONDE_TRACK_SAMPLES, thread,
+				  made->host[bytes[1] % made->host_count], start, start, 0, NULL,
+				  0);
 	else
 		trace_fixture_any(f, bytes[1] & 0x80 ? SONDE_TRACK_SYSTEM : SONDE_TRACK_STATES,
 				  thread, made->states[bytes[1] % made->state_count], start, end, 0,
@@ -328,7 +333,7 @@ static void check_path(const struct sn_answers *answers)
 {
 	struct sn_critical_path path;
 	struct sn_error error;
-	double kinds = 0, steps = 0, nodes = 0, activities = 0;
+	double kinds = 0, steps = 0, nodes = 0, activities = 0, sampled = 0;
 	if (sn_critical_path(answers, &path, &error))
 		abort();
 	for (unsigned i = 0; i < SN_PATH_KINDS; i++) {
@@ -354,6 +359,12 @@ static void check_path(const struct sn_answers *answers)
 		CHECK(share->gain_all_ns <= share->time_ns + 1e-3);
 	}
 	CHECK(is_near(kinds, path.length_ns) && is_near(steps, path.length_ns));
+	CHECK(path.own_ns <= path.length_ns + 1e-3);
+	for (size_t i = 0; i < path.sampled_count; i++) {
+		CHECK(path.sampled[i].time_ns > 0);
+		sampled += path.sampled[i].time_ns;
+	}
+	CHECK(sampled <= path.own_ns * (1 + 1e-6) + 1e-3);
 	CHECK(nodes <= activities + 1e-3);
 	CHECK(path.length_ns <= (double)(answers->end_ns + 1 - answers->start_ns));
 	sn_critical_path_release(&path);
@@ -377,20 +388,31 @@ static int take_part(void *data, const struct sn_host_part *part)
 	return 0;
 }
 
+static int count_sample(void *data, uint32_t context, uint64_t time_ns)
+{
+	++*(size_t *)data;
+	CHECK(context < CONTEXTS && time_ns >= BEGIN_NS);
+	return 0;
+}
+
 static void check_host(const struct sn_answers *answers)
 {
+	uint64_t each_ns;
+	size_t samples = 0;
 	struct walked walked = {.db = answers->db};
 	struct sn_error error;
 	double *times = calloc(sonde_db_context_count(answers->db), sizeof(*times)), sum = 0;
 	if (!times ||
 	    sn_host_walk(answers->db, answers->trace, SONDE_NONE, 0, take_part, &walked, &error) ||
+	    sn_host_samples(answers->db, answers->trace, SONDE_NONE, count_sample, &samples,
+			    &each_ns, &error) ||
 	    sn_host_times(answers->db, answers->trace, times, &error))
 		abort();
 	for (uint32_t i = 0; i < sonde_db_context_count(answers->db); i++) {
 		CHECK(times[i] >= 0);
 		sum += times[i];
 	}
-	CHECK(is_near(sum, walked.time_ns));
+	CHECK(is_near(sum, walked.time_ns + (double)samples * (double)each_ns));
 	free(times);
 }
 

@@ -21,6 +21,10 @@ for name, flags in (("ranks", 1), ("processes", 0), ("launched", 3)):
                        event(rank, 6, 1, at + 100, 0, 0, 240, 1), event(rank, 7, 0, at, 50), event(rank, 7, 3, at + 50, 60, 0, 9, 1)]
     with open(f"corpus/{name}", "wb") as file:
         file.write(bytes([flags]) + b"".join(events))
+# calls, and samples between them
+with open("corpus/samples", "wb") as file:
+    file.write(bytes([0]) + event(0, 0, 7, 0, 127) + event(0, 0, 1, 10, 5) + event(0, 0, 4, 90, 5) +
+               b"".join(event(0, 7, what, at, 0, 0, 0, 2) for what, at in ((0, 5), (0, 40), (1, 50), (0, 60), (4, 92))))
 # a copy that by its own clock ends after the call that waited for it
 with open("corpus/late", "wb") as file:
     file.write(bytes([0]) + event(0, 0, 7, 0, 127) + event(0, 0, 3, 70, 5, 3, 97, 2) + event(0, 5, 2, 75, 20, 3, 0, 2))

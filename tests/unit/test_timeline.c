@@ -781,6 +781,33 @@ static void test_critical_path(void **unused)
 }
 
 /*
+ * The thread is in f (0..10), then in no call, where samples met x at 15 and 20 and y at 25, then
+ * in g (40..50): x has two thirds of the 30 between.
+ */
+static void test_samples_of_a_critical_path(void **unused)
+{
+	begin();
+	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
+	uint32_t x = context(main, SN_FRAME_PYTHON, "x"), y = context(main, SN_FRAME_PYTHON, "y");
+	event(thread, context(main, SN_FRAME_OPERATOR, "f"), 0, 10, 0);
+	event(thread, context(main, SN_FRAME_OPERATOR, "g"), 40, 50, 0);
+	uint64_t times[] = {5, 15, 20, 25, 45};
+	uint32_t of[] = {y, x, x, y, y};
+	for (unsigned i = 0; i < 5; i++)
+		trace_fixture_any(&fixture, SONDE_TRACK_SAMPLES, thread, of[i], BEGIN_NS + times[i],
+				  BEGIN_NS + times[i], 0, NULL, 0);
+	analyse();
+	struct sn_critical_path path;
+	struct sn_error error;
+	assert_int_equal(sn_critical_path(&answers, &path, &error), 0);
+	assert_true(path.length_ns == 50 && path.own_ns == 30);
+	assert_int_equal(path.sampled_count, 2);
+	assert_int_equal(path.sampled[0].node, answers.nodes.of_context[x]);
+	assert_true(path.sampled[0].time_ns == 20 && path.sampled[1].time_ns == 10);
+	sn_critical_path_release(&path);
+}
+
+/*
  * Calls of which names say nothing, in tens of microseconds: upload (0..110) does not return before
  * its copy (10..100) has ended; enqueue (130..170) does, since what it launched, 140..145, was over
  * long before. Then the thread is in g until 190.
@@ -928,6 +955,7 @@ int main(void)
 	    cmocka_unit_test_teardown(test_critical_path, end),
 	    cmocka_unit_test_teardown(test_critical_path_of_a_step, end),
 	    cmocka_unit_test_teardown(test_critical_path_of_blocking_calls, end),
+	    cmocka_unit_test_teardown(test_samples_of_a_critical_path, end),
 	    cmocka_unit_test(test_calls_that_wait_for_their_own),
 	    cmocka_unit_test(test_intervals),
 	};
