@@ -62,7 +62,7 @@ int sn_host_walk_window(const struct sonde_db *db, const struct sonde_trace *tra
 {
 	struct sn_event_window window = {from_ns, to_ns, flags, NULL};
 	size_t count;
-	struct sn_host_lanes *threads = sn_host_lanes(db, trace, profile, &count);
+	struct sn_host_lanes *threads = sn_host_lanes(db, trace, profile, false, &count);
 	int result = threads ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < count && !result; i++) {
 		struct sn_host_parts parts;

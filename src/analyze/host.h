@@ -40,10 +40,11 @@ struct sn_host_change {
 
 struct sn_host_threads;
 
-/* The threads of the process that the profile belongs to, without links. 0 or a negative enum
- * sn_err; free them in either case. */
+/* The threads of the process that the profile belongs to, without links; with what their samples
+ * tell of the time between calls, as host_flow.h says. 0 or a negative enum sn_err; free them in
+ * either case. */
 int sn_host_threads_open(const struct sonde_db *db, const struct sonde_trace *trace,
-			 uint32_t profile, struct sn_host_threads **threads,
+			 uint32_t profile, bool with_samples, struct sn_host_threads **threads,
 			 struct sn_error *error);
 void sn_host_threads_free(struct sn_host_threads *threads);
 size_t sn_host_threads_count(const struct sn_host_threads *threads);

@@ -5,7 +5,7 @@
 #include "base/vec.h"
 
 struct sn_host_lanes *sn_host_lanes(const struct sonde_db *db, const struct sonde_trace *trace,
-				    uint32_t profile, size_t *count)
+				    uint32_t profile, bool or_samples, size_t *count)
 {
 	uint32_t track_count = sonde_trace_track_count(trace);
 	uint32_t *tracks = malloc((track_count + 1ull) * sizeof(*tracks));
@@ -20,15 +20,21 @@ struct sn_host_lanes *sn_host_lanes(const struct sonde_db *db, const struct sond
 	for (uint32_t i = 0; i < track_count; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
 		struct sn_host_lanes *last = *count ? all + *count - 1 : NULL;
-		if (track->kind != SONDE_TRACK_INTERVALS ||
+		bool is_call = track->kind == SONDE_TRACK_INTERVALS;
+		bool is_sampled = or_samples && track->kind == SONDE_TRACK_SAMPLES;
+		if ((!is_call && !is_sampled) ||
 		    sonde_db_profile(db, track->profile)->kind != SONDE_PROFILE_THREAD ||
 		    (profile != SONDE_NONE &&
 		     !sn_host_is_same_process(db, track->profile, profile)))
 			continue;
 		if (!last || last->profile != track->profile) {
 			last = all + (*count)++;
-			*last = (struct sn_host_lanes){track->profile, tracks, 0};
+			*last = (struct sn_host_lanes){track->profile, tracks, 0, SONDE_NONE};
 		}
+		if (is_sampled && last->samples == SONDE_NONE)
+			last->samples = i;
+		if (!is_call)
+			continue;
 		*tracks++ = i;
 		last->count++;
 	}

@@ -11,16 +11,18 @@
 #include "event_merge.h"
 #include "host.h"
 
-/* The tracks of calls of one thread. */
+/* The tracks of one thread. */
 struct sn_host_lanes {
 	uint32_t profile;
-	const uint32_t *tracks; /* of the first thread's array, which all share */
+	const uint32_t *tracks; /* of calls; of the first thread's array, which all share */
 	size_t count;
+	uint32_t samples; /* the track of its samples, SONDE_NONE */
 };
 
-/* Of the threads of a process, or of all for SONDE_NONE, by profile. NULL without memory. */
+/* Of the threads of a process, or of all for SONDE_NONE, by profile: those that have calls, or that
+ * have `or_samples`. NULL without memory. */
 struct sn_host_lanes *sn_host_lanes(const struct sonde_db *db, const struct sonde_trace *trace,
-				    uint32_t profile, size_t *count);
+				    uint32_t profile, bool or_samples, size_t *count);
 void sn_host_lanes_free(struct sn_host_lanes *lanes, size_t count);
 
 struct sn_host_call {

@@ -107,7 +107,7 @@ int sn_host_samples(const struct sonde_db *db, const struct sonde_trace *trace, 
 		    sn_host_take_sample take, void *data, uint64_t *each_ns, struct sn_error *error)
 {
 	size_t count;
-	struct sn_host_lanes *threads = sn_host_lanes(db, trace, profile, &count);
+	struct sn_host_lanes *threads = sn_host_lanes(db, trace, profile, false, &count);
 	struct samples samples = {.take = take,
 				  .data = data,
 				  .gaps_ns = calloc(GAPS_MAX, sizeof(uint64_t)),

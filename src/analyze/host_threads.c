@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All threads of a process in order of time: a heap of what each does next; see host.h. */
-#include "host_parts.h"
+#include "host_flow.h"
 
 #include "trace/sections.h"
 
 #include <stdlib.h>
 
 struct thread {
-	struct sn_host_parts parts;
+	struct sn_host_flow flow;
 	struct sn_host_part now, next; /* what it is in, where is_in; what comes then */
 	uint64_t change_ns;
 	bool is_in;
@@ -42,16 +42,22 @@ static void sink(struct sn_host_threads *all, size_t place)
 	heap[place] = moved;
 }
 
-static int begin(struct sn_host_threads *all, const struct sonde_trace *trace,
-		 struct sn_error *error)
+static int begin(struct sn_host_threads *all, const struct sonde_db *db,
+		 const struct sonde_trace *trace, bool has_samples, struct sn_error *error)
 {
 	struct sn_event_window window = {0, UINT64_MAX, SONDE_EVENTS_BRIEF, &all->codec};
+	uint64_t each_ns = 0;
+	if (has_samples) {
+		int result = sn_host_flow_distance(trace, all->lanes, all->count, &each_ns, error);
+		if (result)
+			return result;
+	}
 	for (size_t i = 0; i < all->count; i++) {
 		struct thread *thread = all->threads + i;
-		int result =
-		    sn_host_parts_init(&thread->parts, trace, all->lanes + i, &window, error);
+		int result = sn_host_flow_init(&thread->flow, db, trace, all->lanes + i, each_ns,
+					       &window, error);
 		if (!result)
-			result = sn_host_parts_next(&thread->parts, &thread->next, error);
+			result = sn_host_flow_next(&thread->flow, &thread->next, error);
 		if (result < 0)
 			return result;
 		thread->change_ns = thread->next.start_ns;
@@ -64,17 +70,18 @@ static int begin(struct sn_host_threads *all, const struct sonde_trace *trace,
 }
 
 int sn_host_threads_open(const struct sonde_db *db, const struct sonde_trace *trace,
-			 uint32_t profile, struct sn_host_threads **threads, struct sn_error *error)
+			 uint32_t profile, bool with_samples, struct sn_host_threads **threads,
+			 struct sn_error *error)
 {
 	struct sn_host_threads *all = *threads = calloc(1, sizeof(*all));
 	if (!all)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	all->lanes = sn_host_lanes(db, trace, profile, &all->count);
+	all->lanes = sn_host_lanes(db, trace, profile, with_samples, &all->count);
 	all->threads = calloc(all->count + 1, sizeof(*all->threads));
 	all->heap = calloc(all->count + 1, sizeof(*all->heap));
 	if (!all->lanes || !all->threads || !all->heap)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return begin(all, trace, error);
+	return begin(all, db, trace, with_samples, error);
 }
 
 void sn_host_threads_free(struct sn_host_threads *all)
@@ -82,7 +89,7 @@ void sn_host_threads_free(struct sn_host_threads *all)
 	if (!all)
 		return;
 	for (size_t i = 0; i < all->count && all->threads; i++)
-		sn_host_parts_release(&all->threads[i].parts);
+		sn_host_flow_release(&all->threads[i].flow);
 	sn_host_lanes_free(all->lanes, all->count);
 	sn_block_codec_release(&all->codec);
 	free(all->threads);
@@ -118,7 +125,7 @@ static int end_part(struct sn_host_threads *all, struct thread *thread, struct s
 {
 	uint64_t time_ns = thread->change_ns;
 	all->ended = thread->now;
-	int result = sn_host_parts_next(&thread->parts, &thread->next, error);
+	int result = sn_host_flow_next(&thread->flow, &thread->next, error);
 	if (result < 0)
 		return result;
 	thread->is_in = false;

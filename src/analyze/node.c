@@ -3,6 +3,7 @@
 #include "node.h"
 
 #include "base/error.h"
+#include "base/vec.h"
 #include "format/measurement.h"
 #include "report/group.h"
 #include "report/label.h"
@@ -16,7 +17,11 @@
 struct way {
 	uint32_t operator_frame; /* outermost of those that follow each other; SONDE_NONE */
 	uint32_t caller;	 /* innermost function of the program; SONDE_NONE */
+	uint32_t function;	 /* innermost one of machine code, loops and lines left out */
+	uint32_t own_function;	 /* the same, of the program's own; SONDE_NONE */
 };
+
+static const struct way no_way = {SONDE_NONE, SONDE_NONE, SONDE_NONE, SONDE_NONE};
 
 static bool is_call(unsigned kind)
 {
@@ -32,9 +37,38 @@ static bool is_native(const struct sonde_db *db, uint32_t frame)
 	       kind == SN_FRAME_LINE;
 }
 
-static struct way pass(const struct sonde_db *db, struct way way, uint32_t number)
+/* Frames of machine code are lines: the first that was met stands for its function. */
+struct functions {
+	struct sn_intern keys;
+	uint32_t *frames; /* by key */
+	size_t capacity;
+};
+
+/* SONDE_NONE without memory. */
+static uint32_t function_of(struct functions *functions, const struct sonde_db *db, uint32_t number)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
+	uint32_t key[] = {frame->name, frame->module}, before = functions->keys.count;
+	if (frame->name == SONDE_NONE) /* an address */
+		return number;
+	uint32_t place = sn_intern_add(&functions->keys, key, sizeof(key));
+	if (place == SN_INTERN_NONE ||
+	    sn_vec_reserve(&functions->frames, &functions->capacity, place + 1ull) < 0)
+		return SONDE_NONE;
+	if (place == before)
+		functions->frames[place] = number;
+	return functions->frames[place];
+}
+
+static struct way pass(const struct sonde_db *db, struct functions *functions, struct way way,
+		       uint32_t number)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
+	if (frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED) {
+		way.function = function_of(functions, db, number);
+		if (sn_frame_is_user(db, frame))
+			way.own_function = way.function;
+	}
 	if (frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_GRAPH_NODE) {
 		if (way.operator_frame == SONDE_NONE)
 			way.operator_frame = number;
@@ -52,28 +86,41 @@ static struct way pass(const struct sonde_db *db, struct way way, uint32_t numbe
 	return way;
 }
 
+static struct sn_node node_of(const struct sonde_db *db, const struct way *way, uint32_t frame)
+{
+	struct sn_node node = {way->operator_frame, way->caller};
+	if (node.frame == SONDE_NONE && !is_native(db, frame)) {
+		node.frame = frame;
+	} else if (node.frame == SONDE_NONE && way->caller != SONDE_NONE) {
+		node.frame = way->caller;
+	} else if (node.frame == SONDE_NONE) {
+		node.frame = way->function != SONDE_NONE ? way->function : frame;
+		node.caller = way->own_function;
+	}
+	if (node.caller == node.frame)
+		node.caller = SONDE_NONE;
+	return node;
+}
+
 int sn_node_map(const struct sonde_db *db, struct sn_node_map *nodes)
 {
 	uint32_t count = sonde_db_context_count(db);
+	struct functions functions = {0};
 	struct way *ways = malloc((count + 1ull) * sizeof(*ways));
 	*nodes =
 	    (struct sn_node_map){.db = db, .of_context = malloc((count + 1ull) * sizeof(uint32_t))};
 	int result = ways && nodes->of_context ? 0 : SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < count && !result; i++) {
 		const struct sonde_db_context *context = sonde_db_context(db, i);
-		struct way way = i ? ways[context->parent] : (struct way){SONDE_NONE, SONDE_NONE};
-		ways[i] = pass(db, way, context->frame);
-		struct sn_node node = {ways[i].operator_frame, ways[i].caller};
-		if (node.frame == SONDE_NONE)
-			node.frame = is_native(db, context->frame) && ways[i].caller != SONDE_NONE
-					 ? ways[i].caller
-					 : context->frame;
-		if (node.caller == node.frame)
-			node.caller = SONDE_NONE;
+		struct way way = i ? ways[context->parent] : no_way;
+		ways[i] = pass(db, &functions, way, context->frame);
+		struct sn_node node = node_of(db, ways + i, context->frame);
 		nodes->of_context[i] = sn_intern_add(&nodes->table, &node, sizeof(node));
 		if (nodes->of_context[i] == SN_INTERN_NONE)
 			result = SN_ERR_MEMORY;
 	}
+	sn_intern_release(&functions.keys);
+	free(functions.frames);
 	free(ways);
 	return result;
 }

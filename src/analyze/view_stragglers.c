@@ -159,8 +159,8 @@ static int find_causes(struct late *late, size_t participant, struct sn_error *e
 	    .values = late->values,
 	    .waits = calloc(sonde_db_context_count(answers->db) + 1ull, 1),
 	};
-	int result =
-	    sn_host_threads_open(answers->db, answers->trace, one->profile, &causes.threads, error);
+	int result = sn_host_threads_open(answers->db, answers->trace, one->profile, false,
+					  &causes.threads, error);
 	if (!result)
 		causes.begins = calloc(sn_host_threads_count(causes.threads) + 1, sizeof(uint64_t));
 	if (one->device != SONDE_NONE)

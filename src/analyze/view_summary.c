@@ -214,15 +214,31 @@ static const struct sn_path_share *best_share(const struct sn_answers *answers,
 	return best;
 }
 
-/* Code that no call is recorded of, where it has more of the path than the node. */
-static bool is_mostly_own(const struct sn_critical_path *path, const struct sn_path_share *best)
+/* Whether a step's own code, a tenth faster, would gain more than the node. */
+static bool gains_more(const struct sn_answers *answers, const struct sn_critical_path *path,
+		       const struct sn_path_share *best)
 {
-	return path->own_ns > 0.2 * path->length_ns && (!best || best->time_ns < path->own_ns);
+	for (size_t i = 0; i < path->share_count && i < SN_PATH_SHARES; i++) {
+		uint32_t frame = sn_node_map_at(&answers->nodes, path->shares[i].node).frame;
+		if (sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION &&
+		    path->shares[i].gain_ns > best->gain_ns)
+			return true;
+	}
+	return false;
 }
 
-static bool is_mostly_sampled(const struct sn_critical_path *path, const struct sn_path_share *best)
+/* Whether code that no call is recorded of is more to the point than the node. */
+static bool is_mostly_own(const struct sn_answers *answers, const struct sn_critical_path *path,
+			  const struct sn_path_share *best)
 {
-	return is_mostly_own(path, best) && path->sampled_count &&
+	return path->own_ns > 0.2 * path->length_ns &&
+	       (!best || best->time_ns < path->own_ns || gains_more(answers, path, best));
+}
+
+static bool is_mostly_sampled(const struct sn_answers *answers, const struct sn_critical_path *path,
+			      const struct sn_path_share *best)
+{
+	return is_mostly_own(answers, path, best) && path->sampled_count &&
 	       (!best || best->time_ns < path->sampled[0].time_ns);
 }
 
@@ -242,7 +258,7 @@ static void say_best(const struct sn_answers *answers, const struct sn_critical_
 		snprintf(launching, sizeof(launching),
 			 " Launching is %s of that path: fewer, larger kernels or graphs help.",
 			 sn_answers_share(path->kinds_ns[SN_PATH_LAUNCH], path->length_ns));
-	if (is_mostly_own(path, best))
+	if (is_mostly_own(answers, path, best))
 		snprintf(own, sizeof(own),
 			 " %s of that path is the program's own code, in no recorded call%s",
 			 sn_answers_share(path->own_ns, path->length_ns),
@@ -287,7 +303,7 @@ static int say_node(const struct sn_answers *answers, struct sn_page *page, stru
 		sn_page_sentence(page, "Which node to change: not looked at, because the trace is "
 				       "long and has no iterations. Mark them (sonde.iteration() "
 				       "in Python, SONDE_ITERATION in C), or record a part.");
-	else if (!result && is_mostly_sampled(&path, best))
+	else if (!result && is_mostly_sampled(answers, &path, best))
 		say_sampled(answers, &path, best, page);
 	else if (best)
 		say_best(answers, &path, best, page);

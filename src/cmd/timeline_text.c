@@ -3,6 +3,7 @@
 #include "timeline.h"
 
 #include "command.h"
+#include "format/measurement.h"
 #include "report/label.h"
 #include "report/number.h"
 
@@ -107,6 +108,17 @@ static int compare_frames(const void *left, const void *right)
 	return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
+/* What a call is; of machine code, which samples meet, the function or what it belongs to. */
+static uint32_t frame_of(const struct sn_answers *answers, uint32_t context)
+{
+	uint32_t frame = sonde_db_context(answers->db, context)->frame;
+	unsigned kind = sonde_db_frame(answers->db, frame)->kind;
+	bool is_code = kind == SN_FRAME_NATIVE || kind == SN_FRAME_INLINED ||
+		       kind == SN_FRAME_LOOP || kind == SN_FRAME_LINE;
+	return is_code ? sn_node_map_at(&answers->nodes, answers->nodes.of_context[context]).frame
+		       : frame;
+}
+
 static struct frame_share *by_frame(const struct sn_answers *answers, const struct sn_blame *blame,
 				    size_t *count)
 {
@@ -115,7 +127,7 @@ static struct frame_share *by_frame(const struct sn_answers *answers, const stru
 	*count = 0;
 	for (size_t i = 0; i < blame->count && frames; i++) {
 		const struct sn_blame_share *share = blame->shares + i;
-		uint32_t frame = sonde_db_context(answers->db, share->context)->frame;
+		uint32_t frame = frame_of(answers, share->context);
 		frames[frame].frame = frame;
 		frames[frame].time_ns += share->time_ns;
 		if (share->time_ns > frames[frame].largest_ns) {

@@ -5,6 +5,7 @@
 #include "analyze/answers.h"
 #include "analyze/critical_path.h"
 #include "analyze/host.h"
+#include "analyze/host_flow.h"
 #include "analyze/host_times.h"
 #include "analyze/memory.h"
 #include "analyze/path_operations.h"
@@ -419,8 +420,8 @@ static void test_host_threads(void **state)
 	struct sn_host_threads *threads;
 	struct sn_host_change change;
 	uint32_t number = sonde_trace_track(fixture.trace, 0)->profile;
-	assert_int_equal(sn_host_threads_open(fixture.db, fixture.trace, number, &threads, &error),
-			 0);
+	assert_int_equal(
+	    sn_host_threads_open(fixture.db, fixture.trace, number, false, &threads, &error), 0);
 	assert_int_equal(sn_host_threads_count(threads), 2);
 	assert_int_equal(sn_host_threads_find(threads, number), 0);
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
@@ -433,6 +434,58 @@ static void test_host_threads(void **state)
 	}
 	assert_int_equal(sn_host_threads_next(threads, &change, &error), 0);
 	sn_host_threads_free(threads);
+}
+
+/*
+ * Samples are 10 apart. After f, which ends at 20, that at 27 stands for 7, and that at 37 also for
+ * the 7 until f begins again; that at 50 is in f and says nothing. 90 stands for what is from 80
+ * on. The step 100..150 has for itself what 115 and 145 leave of it, the latter up to its end.
+ */
+static void test_samples_between_calls(void **unused)
+{
+	begin();
+	uint32_t main = context(0, SN_FRAME_PYTHON, "main");
+	uint32_t x = context(main, SN_FRAME_NATIVE, "x"), y = context(main, SN_FRAME_NATIVE, "y");
+	uint32_t f = context(main, SN_FRAME_OPERATOR, "f");
+	uint32_t whole =
+	    trace_fixture_context(&fixture, main, SN_FRAME_REGION, SN_FRAME_ITERATION, "step");
+	event(thread, f, 0, 20, 0);
+	event(thread, f, 44, 60, 0);
+	event(thread, whole, 100, 150, 0);
+	static const struct {
+		const char *name;
+		uint64_t start_ns, end_ns;
+	} expected[] = {{"f", 0, 20},	 {"x", 20, 27},	     {"x", 27, 44},
+			{"f", 44, 60},	 {"y", 80, 90},	     {"step", 100, 105},
+			{"y", 105, 115}, {"step", 115, 135}, {"x", 135, 150}};
+	const struct {
+		uint32_t context;
+		uint64_t time_ns;
+	} samples[] = {{x, 27}, {x, 37}, {x, 50}, {y, 90}, {y, 115}, {x, 145}};
+	for (size_t i = 0; i < sizeof(samples) / sizeof(*samples); i++)
+		trace_fixture_any(&fixture, SONDE_TRACK_SAMPLES, thread, samples[i].context,
+				  BEGIN_NS + samples[i].time_ns, BEGIN_NS + samples[i].time_ns, 0,
+				  NULL, 0);
+	analyse();
+	struct sn_host_flow flow;
+	struct sn_host_part part;
+	struct sn_error error;
+	size_t count;
+	struct sn_host_lanes *lanes =
+	    sn_host_lanes(fixture.db, fixture.trace, SONDE_NONE, true, &count);
+	assert_true(lanes && count == 1 && lanes->samples != SONDE_NONE);
+	assert_int_equal(sn_host_flow_init(&flow, fixture.db, fixture.trace, lanes, 10,
+					   SN_EVENT_WINDOW_ALL(0), &error),
+			 0);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		assert_int_equal(sn_host_flow_next(&flow, &part, &error), 1);
+		assert_int_equal(part.context, trace_fixture_named(&fixture, expected[i].name));
+		assert_int_equal(part.start_ns, BEGIN_NS + expected[i].start_ns);
+		assert_int_equal(part.end_ns, BEGIN_NS + expected[i].end_ns);
+	}
+	assert_int_equal(sn_host_flow_next(&flow, &part, &error), 0);
+	sn_host_flow_release(&flow);
+	sn_host_lanes_free(lanes, count);
 }
 
 static void state(uint32_t of, uint64_t start_ns, uint64_t end_ns, uint64_t waker)
@@ -802,7 +855,8 @@ static void test_samples_of_a_critical_path(void **unused)
 	assert_int_equal(sn_critical_path(&answers, &path, &error), 0);
 	assert_true(path.length_ns == 50 && path.own_ns == 30);
 	assert_int_equal(path.sampled_count, 2);
-	assert_int_equal(path.sampled[0].node, answers.nodes.of_context[x]);
+	assert_int_equal(path.sampled[0].node,
+			 answers.nodes.of_context[trace_fixture_named(&fixture, "x")]);
 	assert_true(path.sampled[0].time_ns == 20 && path.sampled[1].time_ns == 10);
 	sn_critical_path_release(&path);
 }
@@ -940,6 +994,7 @@ int main(void)
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test_teardown(test_host_window, end),
 	    cmocka_unit_test_teardown(test_host_threads, end),
+	    cmocka_unit_test_teardown(test_samples_between_calls, end),
 	    cmocka_unit_test_teardown(test_first_call_launches, end),
 	    cmocka_unit_test_teardown(test_waits, end),
 	    cmocka_unit_test_teardown(test_blame, end),
