@@ -92,8 +92,9 @@ def test_a_signal_that_ends_the_program_is_told(tmp_path: Path, name: str, told:
     """A shell tells it of what it starts itself, and sees of this a status alone."""
     number = signal.Signals[f"SIG{name}"]
     code = f"i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; kill -{name} $$"
+    # what a shell's script starts in the background ignores Control-C
     done = subprocess.run([program.SONDE, "run", "-o", tmp_path / "run", "--", "sh", "-c", code], text=True,
-                          stderr=subprocess.PIPE, timeout=120)
+                          stderr=subprocess.PIPE, timeout=120, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     assert done.returncode == 128 + number
     assert (f"sonde: the program was ended by {told}\n" in done.stderr) if told else "ended by" not in done.stderr
 

@@ -407,6 +407,18 @@ def test_any_number_of_threads_gives_the_same_bytes():
         assert len(written) == 1 and len(written.pop()) > 10000
 
 
+def test_the_disassembler_is_begun_by_one_thread(tmp_path):
+    """It sorts its own tables when it is first asked: where several threads did, some read half sorted ones, and one in
+    fifty structures of a program with tables of jumps had other blocks."""
+    library = compiled("count_sorts.c", "-shared", "-fPIC", "-ldl")
+    environment = {**os.environ, "LD_PRELOAD": str(library), "SORTS": str(tmp_path / "sorts")}
+    done = subprocess.run([SONDE, "structure", "--format", "json", "--full", "-j", "4", SONDE], env=environment, capture_output=True,
+                          timeout=300)
+    assert done.returncode == 0, done.stderr
+    sorts = tmp_path / "sorts"
+    assert not sorts.exists() or sorts.read_text() == "sorted\n"
+
+
 def test_xml_is_what_hpctoolkit_reads():
     """Elements, attributes and nesting of its DTD; numbers that differ; instructions once."""
     program = built("gcc", "-O2", "-fPIE -pie")

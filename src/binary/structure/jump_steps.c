@@ -3,6 +3,7 @@
 #include "binary/structure/jump_table.h"
 
 #include <elf.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ bool sn_jump_table_is_available(void)
 	return true;
 }
 
-struct sn_jump_decoder *sn_jump_decoder_new(uint16_t machine)
+static struct sn_jump_decoder *make(uint16_t machine)
 {
 	bool is_arm = machine == EM_AARCH64;
 	struct sn_jump_decoder *decoder = calloc(1, sizeof(*decoder));
@@ -39,6 +40,28 @@ struct sn_jump_decoder *sn_jump_decoder_new(uint16_t machine)
 		return NULL;
 	}
 	return decoder;
+}
+
+/* capstone (4.0.2, for one) sorts tables of its own when it first decodes, in whatever threads do,
+ * and another one that looks into them meanwhile finds what it likes. So one does, alone. */
+static void decode_first(void)
+{
+	static const uint8_t x86_add[] = {0x48, 0x01, 0xc8}, arm_add[] = {0x20, 0x00, 0x02, 0x8b};
+	struct sn_jump_decoder *x86 = make(EM_X86_64), *arm = make(EM_AARCH64);
+	struct sn_step step;
+	if (x86)
+		sn_jump_decoder_step(x86, x86_add, sizeof(x86_add), 0, &step);
+	if (arm)
+		sn_jump_decoder_step(arm, arm_add, sizeof(arm_add), 0, &step);
+	sn_jump_decoder_free(x86);
+	sn_jump_decoder_free(arm);
+}
+
+struct sn_jump_decoder *sn_jump_decoder_new(uint16_t machine)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, decode_first);
+	return make(machine);
 }
 
 void sn_jump_decoder_free(struct sn_jump_decoder *decoder)
