@@ -127,6 +127,7 @@ static const char *opencl_status(void)
 			continue;
 		sn_line_add(&line, ", at worst ");
 		sn_line_add_number(&line, worst_ns);
+		sn_line_add(&line, " ns");
 	}
 	return text;
 }
