@@ -194,6 +194,13 @@ static int by_length(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+uint64_t sn_host_flow_median(uint64_t *gaps_ns, size_t count)
+{
+	if (count)
+		qsort(gaps_ns, count, sizeof(*gaps_ns), by_length);
+	return count ? gaps_ns[count / 2] : 0;
+}
+
 static int add_gaps(const struct sonde_trace *trace, uint32_t track, uint64_t *gaps, size_t *count,
 		    struct sn_error *error)
 {
@@ -220,9 +227,7 @@ int sn_host_flow_distance(const struct sonde_trace *trace, const struct sn_host_
 	for (size_t i = 0; i < count && !result && found < GAPS_MAX; i++)
 		if (lanes[i].samples != SONDE_NONE)
 			result = add_gaps(trace, lanes[i].samples, gaps, &found, error);
-	if (found)
-		qsort(gaps, found, sizeof(*gaps), by_length);
-	*each_ns = found ? gaps[found / 2] : 0;
+	*each_ns = gaps ? sn_host_flow_median(gaps, found) : 0;
 	free(gaps);
 	return result;
 }

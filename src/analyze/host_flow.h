@@ -41,6 +41,8 @@ void sn_host_flow_release(struct sn_host_flow *flow);
 /* In order of time. 1, 0 at the end, or a negative enum sn_err. */
 int sn_host_flow_next(struct sn_host_flow *flow, struct sn_host_part *part, struct sn_error *error);
 
+/* Of distances, which it sorts; 0: there are none. */
+uint64_t sn_host_flow_median(uint64_t *gaps_ns, size_t count);
 /* How far samples of these threads are apart: the median in their first blocks; 0: none are. 0 or a
  * negative enum sn_err. */
 int sn_host_flow_distance(const struct sonde_trace *trace, const struct sn_host_lanes *lanes,

@@ -2,7 +2,7 @@
 /* A thread's samples beside its calls; see host_samples.h. */
 #include "host_samples.h"
 
-#include "host_parts.h"
+#include "host_flow.h"
 #include "track_blocks.h"
 
 #include <stdlib.h>
@@ -56,21 +56,6 @@ static int take_samples(void *data, const struct sonde_track *track,
 	return result < 0 ? result : 0;
 }
 
-static int by_length(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-	return (a > b) - (a < b);
-}
-
-static uint64_t median(struct samples *samples)
-{
-	/* a sample alone has no length that anybody knows */
-	if (!samples->gap_count)
-		return 1;
-	qsort(samples->gaps_ns, samples->gap_count, sizeof(*samples->gaps_ns), by_length);
-	return samples->gaps_ns[samples->gap_count / 2];
-}
-
 static const struct sn_host_lanes *lanes_of(const struct sn_host_lanes *lanes, size_t count,
 					    uint32_t profile)
 {
@@ -121,7 +106,9 @@ int sn_host_samples(const struct sonde_db *db, const struct sonde_trace *trace, 
 			result = take_track(trace, i, lanes_of(threads, count, track->profile),
 					    &samples);
 	}
-	*each_ns = result ? 1 : median(&samples);
+	*each_ns = result ? 0 : sn_host_flow_median(samples.gaps_ns, samples.gap_count);
+	if (!*each_ns) /* a sample alone has no length that anybody knows */
+		*each_ns = 1;
 	sn_host_lanes_free(threads, count);
 	free(samples.gaps_ns);
 	return result;

@@ -13,7 +13,9 @@ int sn_track_blocks(const struct sonde_trace *trace, uint32_t track, unsigned fl
 	while (!result && (found = sonde_event_cursor_next(cursor, &block, &why)) > 0)
 		result = take(context, sonde_trace_track(trace, track), cursor, &block);
 	sonde_event_cursor_free(cursor);
-	if (result)
+	if (result == SN_ERR_MEMORY)
 		return sn_fail(error, result, "out of memory");
+	if (result)
+		return result;
 	return found < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
 }

@@ -9,7 +9,7 @@
 #include "sonde/trace.h"
 
 /* What is done with a block, which is valid until it returns, as what `cursor` tells of it is. 0,
- * or SN_ERR_MEMORY to end. */
+ * or a negative enum sn_err to end: SN_ERR_MEMORY, or another one that has its text already. */
 typedef int sn_take_block(void *context, const struct sonde_track *track,
 			  struct sonde_event_cursor *cursor, const struct sonde_event_block *block);
 

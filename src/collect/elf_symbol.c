@@ -146,3 +146,19 @@ uintptr_t sn_elf_symbol(const struct sn_module *module, const char *name, size_t
 		*size_bytes = dynamic.symbols[index].st_size;
 	return dynamic.bias + dynamic.symbols[index].st_value;
 }
+
+bool sn_elf_module_of(const struct dl_phdr_info *info, struct sn_module *module)
+{
+	*module = (struct sn_module){.start = UINTPTR_MAX, .bias = info->dlpi_addr};
+	for (int index = 0; index < info->dlpi_phnum; index++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[index];
+		if (segment->p_type != PT_LOAD)
+			continue;
+		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+		if (start < module->start)
+			module->start = start & ~(uintptr_t)4095;
+		if (start + segment->p_memsz > module->end)
+			module->end = start + segment->p_memsz;
+	}
+	return module->end != 0;
+}

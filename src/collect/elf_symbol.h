@@ -21,4 +21,9 @@
  */
 uintptr_t sn_elf_symbol(const struct sn_module *module, const char *name, size_t *size_bytes);
 
+/* As much of a module as that needs, out of what dl_iterate_phdr() tells; false where nothing of it
+ * is mapped. AS-safe: yes. MT: yes. */
+struct dl_phdr_info;
+bool sn_elf_module_of(const struct dl_phdr_info *info, struct sn_module *module);
+
 #endif

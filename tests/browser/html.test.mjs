@@ -2,7 +2,7 @@
 /* The exported page in headless Chromium, beside what sonde report says of the same database. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { boxOf, clickBox, exportPage, makeDatabase, makeSample, open, rowsOf, startBrowser, stopBrowser } from './page.mjs';
+import { boxOf, clickBox, exportPage, makeDatabase, makeSample, open, pageTester, plain, rowsOf, startBrowser, stopBrowser } from './page.mjs';
 
 let browser;
 let small;
@@ -19,21 +19,11 @@ before(async () => {
 	formulas = rowsOf(database, '--metric', `cpu-time,gpu-time,load=gpu-time/cpu-time,${MIX}`);
 });
 after(() => stopBrowser(browser));
+const pageTest = pageTester(() => browser);
 
 const sumOf = (row, metric, kind) => row.values[metric]?.[kind].sum ?? 0;
 const pathOf = (row) => (row.parent === null ? [] : [...pathOf(rows[row.parent]), row.name]);
 const shareText = (part, whole) => `${((100 * part) / whole).toFixed(1)} %`;
-const plain = (text) => text.replace(/[\u2009\u202f\u00a0]/g, ' ');
-
-/* A test on its own page, on which nothing may go wrong. */
-function pageTest(name, path, hash, run) {
-	test(name, async () => {
-		const { page, mishaps } = await open(browser, path(), hash);
-		await run(page);
-		assert.deepEqual(mishaps, []);
-		await page.close();
-	});
-}
 
 pageTest('the header says what was measured, and what is missing', () => small, '', async (page) => {
 	const header = plain(await page.textContent('.header'));

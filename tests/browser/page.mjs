@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the browser tests share: databases, exported pages, a browser that notes every mishap. */
+import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { test } from 'node:test';
 
 const root = new URL('../../', import.meta.url).pathname;
 const build = process.env.SONDE_BUILD ?? `${root}build`;
@@ -94,4 +96,17 @@ export async function clickBox(page, names) {
 	const box = await boxOf(page, names);
 	await page.mouse.click(box.x + Math.min(20, box.width / 2), box.y + 10);
 	await page.waitForTimeout(50);
+}
+
+/* Text with ordinary spaces. */
+export const plain = (text) => text.replace(/[\u2009\u202f\u00a0]/g, ' ');
+
+/* Makes tests of which each has a page of its own in browser(), on which nothing may go wrong. */
+export function pageTester(browser) {
+	return (name, path, hash, run) => test(name, async () => {
+		const { page, mishaps } = await open(browser(), path(), hash);
+		await run(page);
+		assert.deepEqual(mishaps, []);
+		await page.close();
+	});
 }

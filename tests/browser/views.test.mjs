@@ -2,7 +2,7 @@
 /* What the page draws, and where keys and pointer lead, on the database of tests/unit/db_fixture.h. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { boxOf, clickBox, exportPage, makeDatabase, makeSample, open, startBrowser, stopBrowser } from './page.mjs';
+import { boxOf, clickBox, exportPage, makeDatabase, makeSample, open, pageTester, plain, startBrowser, stopBrowser } from './page.mjs';
 
 let browser;
 let small;
@@ -11,19 +11,10 @@ before(async () => {
 	small = exportPage(makeDatabase('small'));
 });
 after(() => stopBrowser(browser));
-
-function pageTest(name, path, hash, run) {
-	test(name, async () => {
-		const { page, mishaps } = await open(browser, path(), hash);
-		await run(page);
-		assert.deepEqual(mishaps, []);
-		await page.close();
-	});
-}
+const pageTest = pageTester(() => browser);
 
 const LINEAR = ['<module>', 'train', 'aten::linear'];
 const KERNEL = [...LINEAR, 'at::native::linear(at::Tensor const&, at::Tensor const&)', 'sgemm_kernel'];
-const plain = (text) => text.replace(/[\u2009\u202f\u00a0]/g, ' ');
 
 /* Red, green and blue of a canvas at a box: `across` from 0, its left end, to 1; `down` pixels. */
 async function colourAt(page, names, across = 0.97, down = 4, canvas = '.base') {

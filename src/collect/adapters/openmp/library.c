@@ -54,22 +54,6 @@ struct search {
 	const char *caller_path;
 };
 
-static bool module_of(const struct dl_phdr_info *info, struct sn_module *module)
-{
-	*module = (struct sn_module){.start = UINTPTR_MAX, .bias = info->dlpi_addr};
-	for (int index = 0; index < info->dlpi_phnum; index++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[index];
-		if (segment->p_type != PT_LOAD)
-			continue;
-		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-		if (start < module->start)
-			module->start = start & ~(uintptr_t)4095;
-		if (start + segment->p_memsz > module->end)
-			module->end = start + segment->p_memsz;
-	}
-	return module->end != 0;
-}
-
 /* The number of the library in this module, noted where it is new; UINT32_MAX where all are taken.
  * Under the lock. */
 static uint32_t number_of(const struct sn_module *module)
@@ -100,7 +84,7 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *argument)
 	struct search *search = argument;
 	struct sn_module module;
 	uintptr_t self = (uintptr_t)&look_at;
-	if (!module_of(info, &module) || (self >= module.start && self < module.end))
+	if (!sn_elf_module_of(info, &module) || (self >= module.start && self < module.end))
 		return 0;
 	/* the kernel's own object has no file and nothing of ours */
 	if (!info->dlpi_name || (!*info->dlpi_name && info->dlpi_addr && search->caller_path))
