@@ -44,6 +44,12 @@ enum sn_hpcx_statistic {
 /* Numbers of a metric's scopes and statistics: a metric has this many. */
 #define SN_HPCX_IDS_PER_METRIC (SN_HPCX_SCOPES * SN_HPCX_STATISTICS)
 
+static inline void sn_hpcx_little(uint64_t number, unsigned bytes, unsigned char little[8])
+{
+	for (unsigned i = 0; i < bytes; i++)
+		little[i] = (unsigned char)(number >> 8 * i);
+}
+
 /* Little-endian bytes as they grow. Failure is remembered. */
 struct sn_hpcx_bytes {
 	unsigned char *bytes;
@@ -63,8 +69,7 @@ static inline void sn_hpcx_put(struct sn_hpcx_bytes *out, const void *bytes, siz
 static inline void sn_hpcx_put_number(struct sn_hpcx_bytes *out, uint64_t number, unsigned bytes)
 {
 	unsigned char little[8];
-	for (unsigned i = 0; i < bytes; i++)
-		little[i] = (unsigned char)(number >> 8 * i);
+	sn_hpcx_little(number, bytes, little);
 	sn_hpcx_put(out, little, bytes);
 }
 static inline void sn_hpcx_put_double(struct sn_hpcx_bytes *out, double value)
@@ -86,8 +91,7 @@ static inline void sn_hpcx_align(struct sn_hpcx_bytes *out, unsigned alignment)
 static inline void sn_hpcx_spill_number(struct sn_spill *out, uint64_t number, unsigned bytes)
 {
 	unsigned char little[8];
-	for (unsigned i = 0; i < bytes; i++)
-		little[i] = (unsigned char)(number >> 8 * i);
+	sn_hpcx_little(number, bytes, little);
 	sn_spill_write(out, little, bytes);
 }
 static inline void sn_hpcx_spill_align(struct sn_spill *out, unsigned alignment)

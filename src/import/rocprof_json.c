@@ -530,21 +530,27 @@ static int take_counter(struct reader *reader, const struct sn_json_value *value
 	return 0;
 }
 
+/* To parse on behind a member's quoted key. False where the object has none. */
+static bool go_behind(struct reader *reader, const struct sn_json_value *object, const char *key,
+		      struct sn_json_parse *parse)
+{
+	const char *text = object->text.text;
+	const char *at = memmem(text, object->text.length, key, strlen(key));
+	if (at)
+		*parse = (struct sn_json_parse){&reader->window, at + strlen(key),
+						text + object->text.length};
+	return at && !sn_json_expect(parse, ':');
+}
+
 /* Adds {"counter_id": {"handle": 7}, "value": 12.5}: one for each place that counts. */
 static int take_count(struct reader *reader, const struct sn_json_value *value)
 {
-	static const char key[] = "\"value\"";
 	int64_t handle = -1;
 	struct wanted wanted[] = {{"counter_id.handle", &handle, NULL}, {0}};
-	int result = visit_element(reader, value, wanted);
-	const char *at =
-	    result ? NULL : memmem(value->text.text, value->text.length, key, sizeof(key) - 1);
-	if (result || !at)
-		return SN_ERR_FORMAT;
-	struct sn_json_parse parse = {&reader->window, at + sizeof(key) - 1,
-				      value->text.text + value->text.length};
+	struct sn_json_parse parse;
 	struct sn_json_value number;
-	if (sn_json_expect(&parse, ':') || sn_json_value(&parse, &number))
+	if (visit_element(reader, value, wanted) ||
+	    !go_behind(reader, value, "\"value\"", &parse) || sn_json_value(&parse, &number))
 		return SN_ERR_FORMAT;
 	double real = number.kind == SN_JSON_INTEGER ? (double)number.integer
 		      : number.kind == SN_JSON_REAL  ? sn_json_real(number.text)
@@ -573,19 +579,15 @@ static void counter_name(const struct reader *reader, int64_t handle, char *name
 /* A dispatch with what was counted: {"dispatch_data": {...}, "records": [...]}. */
 static int take_counted(struct reader *reader, const struct sn_json_value *value)
 {
-	static const char key[] = "\"records\"";
 	struct sn_rocprof_activity activity;
+	struct sn_json_parse parse;
+	struct sn_json_value element;
 	char kernel[4096], name[256];
 	int result = read_dispatch(reader, value, true, &activity, kernel, sizeof(kernel));
-	const char *at =
-	    result ? NULL : memmem(value->text.text, value->text.length, key, sizeof(key) - 1);
-	if (result || !at)
+	if (result || !go_behind(reader, value, "\"records\"", &parse))
 		return result;
-	struct sn_json_parse parse = {&reader->window, at + sizeof(key) - 1,
-				      value->text.text + value->text.length};
-	struct sn_json_value element;
 	reader->count_count = 0;
-	if (sn_json_expect(&parse, ':') || sn_json_expect(&parse, '['))
+	if (sn_json_expect(&parse, '['))
 		return SN_ERR_FORMAT;
 	while (!result && sn_json_peek(&parse) == '{') {
 		result =
