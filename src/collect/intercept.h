@@ -36,6 +36,14 @@ void *sn_real(const char *name);
 /* sigaction without our own interception. AS-safe: yes. */
 int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old_action);
 
+/* Gives the current sample signal to the program, with all that the calling thread's program believes
+ * of it. AS-safe: yes. */
+void sn_signal_yield(int signal);
+
+/* Does what a signal's default action does to the program, with the last snapshot before. For our
+ * handlers. */
+void sn_signal_end_program(int signal);
+
 /* Starts measuring this process image, once; called by the constructor or by the first interceptor
  * that runs before it. */
 void sn_start(void);

@@ -6,6 +6,7 @@
  * pass, so every filter counts; a program that starts inside one (a container's) is measured.
  */
 #include "intercept.h"
+#include "interrupted_call.h"
 
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -51,37 +52,61 @@ void sn_before_syscall(long number, long first)
 #define TEXT_OF(number) #number
 #define TEXT(number)	TEXT_OF(number)
 
-__asm__(".globl syscall\n"
-	".type syscall, @function\n"
-	"syscall:\n"
-	"	.cfi_startproc\n"
-	"	cmpq	$" TEXT(
-	    __NR_seccomp) ", %rdi\n"
-			  "	je	1f\n"
-			  "	cmpq	$" TEXT(
-			      __NR_prctl) ", %rdi\n"
-					  "	je	1f\n"
-					  "	cmpq	$0, sn_real_syscall(%rip)\n"
-					  "	je	1f\n"
-					  "	jmp	*sn_real_syscall(%rip)\n"
-					  /* six registers of arguments, and 8 bytes more to keep
-					     the stack aligned to 16 */
-					  "1:	pushq	%rdi\n	.cfi_adjust_cfa_offset 8\n"
-					  "	pushq	%rsi\n	.cfi_adjust_cfa_offset 8\n"
-					  "	pushq	%rdx\n	.cfi_adjust_cfa_offset 8\n"
-					  "	pushq	%rcx\n	.cfi_adjust_cfa_offset 8\n"
-					  "	pushq	%r8\n	.cfi_adjust_cfa_offset 8\n"
-					  "	pushq	%r9\n	.cfi_adjust_cfa_offset 8\n"
-					  "	subq	$8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
-					  "	call	sn_before_syscall\n"
-					  "	addq	$8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%r9\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%r8\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%rcx\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%rdx\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%rsi\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%rdi\n	.cfi_adjust_cfa_offset -8\n"
-					  "	jmp	*sn_real_syscall(%rip)\n"
-					  "	.cfi_endproc\n"
-					  ".size syscall, .-syscall\n");
+__asm__(
+    ".globl syscall\n"
+    ".type syscall, @function\n"
+    "syscall:\n"
+    "	.cfi_startproc\n"
+    "	cmpq	$" TEXT(
+	__NR_seccomp) ", %rdi\n"
+		      "	je	1f\n"
+		      "	cmpq	$" TEXT(
+			  __NR_prctl) ", %rdi\n"
+				      "	je	1f\n"
+				      "	cmpq	$" TEXT(
+					  SN_CALL_NUMBERS) ", %rdi\n"
+							   "	jae	3f\n"
+							   "	leaq	"
+							   "sn_call_is_repeatable(%rip), %rax\n"
+							   "	cmpb	$0, (%rax,%rdi)\n"
+							   "	jne	sn_restartable_syscall\n"
+							   "3:\n"
+							   "	cmpq	$0, sn_real_syscall(%rip)\n"
+							   "	je	1f\n"
+							   "	jmp	*sn_real_syscall(%rip)\n"
+							   /* six registers of arguments, and 8
+							      bytes more to keep the stack aligned
+							      to 16 */
+							   "1:	pushq	%rdi\n	"
+							   ".cfi_adjust_cfa_offset 8\n"
+							   "	pushq	%rsi\n	"
+							   ".cfi_adjust_cfa_offset 8\n"
+							   "	pushq	%rdx\n	"
+							   ".cfi_adjust_cfa_offset 8\n"
+							   "	pushq	%rcx\n	"
+							   ".cfi_adjust_cfa_offset 8\n"
+							   "	pushq	%r8\n	"
+							   ".cfi_adjust_cfa_offset 8\n"
+							   "	pushq	%r9\n	"
+							   ".cfi_adjust_cfa_offset 8\n"
+							   "	subq	$8, %rsp\n	"
+							   ".cfi_adjust_cfa_offset 8\n"
+							   "	call	sn_before_syscall\n"
+							   "	addq	$8, %rsp\n	"
+							   ".cfi_adjust_cfa_offset -8\n"
+							   "	popq	%r9\n	"
+							   ".cfi_adjust_cfa_offset -8\n"
+							   "	popq	%r8\n	"
+							   ".cfi_adjust_cfa_offset -8\n"
+							   "	popq	%rcx\n	"
+							   ".cfi_adjust_cfa_offset -8\n"
+							   "	popq	%rdx\n	"
+							   ".cfi_adjust_cfa_offset -8\n"
+							   "	popq	%rsi\n	"
+							   ".cfi_adjust_cfa_offset -8\n"
+							   "	popq	%rdi\n	"
+							   ".cfi_adjust_cfa_offset -8\n"
+							   "	jmp	*sn_real_syscall(%rip)\n"
+							   "	.cfi_endproc\n"
+							   ".size syscall, .-syscall\n");
 #endif
