@@ -4,6 +4,7 @@
 #include "checkpoint.h"
 #include "intercept.h"
 #include "own_file.h"
+#include "own_stack.h"
 #include "sample.h"
 #include "snapshot.h"
 #include "trace.h"
@@ -140,14 +141,9 @@ static void schedule(uint64_t start_ns)
 	atomic_store_explicit(&due_ns, now + pause, memory_order_relaxed);
 }
 
-void sn_checkpoint_now(const char *exit_text)
+static void write_checkpoint(void *text)
 {
-	int expected = 0;
-	/* acquire and release: the file's state passes from one writer to the next */
-	if (!sn_config.output ||
-	    !atomic_compare_exchange_strong_explicit(&writing, &expected, 1, memory_order_acquire,
-						     memory_order_relaxed))
-		return;
+	const char *exit_text = text;
 	uint64_t start_ns = sn_now_ns();
 	int status = -EBADF;
 	if (sn_own_file_ready(&file.own))
@@ -156,6 +152,17 @@ void sn_checkpoint_now(const char *exit_text)
 		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
 	sn_own_file_let_go_if_scarce(&file.own);
 	schedule(start_ns);
+}
+
+void sn_checkpoint_now(const char *exit_text)
+{
+	int expected = 0;
+	/* acquire and release: the file's state passes from one writer to the next */
+	if (!sn_config.output ||
+	    !atomic_compare_exchange_strong_explicit(&writing, &expected, 1, memory_order_acquire,
+						     memory_order_relaxed))
+		return;
+	sn_on_own_stack(write_checkpoint, (void *)exit_text);
 	atomic_store_explicit(&writing, 0, memory_order_release);
 }
 

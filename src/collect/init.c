@@ -13,6 +13,7 @@
 #include "intercept.h"
 #include "line.h"
 #include "monitor.h"
+#include "own_stack.h"
 #include "property.h"
 #include "sample.h"
 #include "trace.h"
@@ -116,7 +117,7 @@ static void read_config(void)
 	sn_unwind_set_shadow(*setting("SONDE_SHADOW", "0") == '1');
 }
 
-static void after_fork_in_child(void)
+static void begin_child(void *unused)
 {
 	int now = atomic_load_explicit(&phase, memory_order_relaxed);
 	if (now == CONFINED)
@@ -132,6 +133,11 @@ static void after_fork_in_child(void)
 	sn_graph_after_fork();
 	sn_adapters_after_fork();
 	sn_threads_after_fork();
+}
+
+static void after_fork_in_child(void)
+{
+	sn_on_own_stack(begin_child, NULL);
 }
 
 static void on_program_exit(int status, void *unused)
@@ -254,4 +260,5 @@ void sn_confine(void)
 	sn_sampling_release();
 	sn_fatal_release();
 	atomic_store(&phase, CONFINED);
+	sn_own_stacks_retire();
 }

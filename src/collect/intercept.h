@@ -36,6 +36,12 @@ void *sn_real(const char *name);
 /* sigaction without our own interception. AS-safe: yes. */
 int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old_action);
 
+/* Gives the calling thread its own stack, and the kernel that as its signal stack where the program
+ * has none. AS-safe: yes. */
+bool sn_signal_stack_install(void);
+/* A handler of ours tells where the kernel put its frame: how much a frame takes is learnt. */
+void sn_signal_stack_learn(uintptr_t frame);
+
 /* Gives the current sample signal to the program, with all that the calling thread's program believes
  * of it. AS-safe: yes. */
 void sn_signal_yield(int signal);

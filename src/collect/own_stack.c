@@ -2,10 +2,6 @@
 /* The collector's stacks; see own_stack.h. */
 #include "own_stack.h"
 
-#include "intercept.h"
-#include "sample.h"
-#include "sample_signal.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/auxv.h>
@@ -13,15 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef AT_MINSIGSTKSZ
-#define AT_MINSIGSTKSZ 51
-#endif
-
 /* Where this thread's ends; NULL: it has none. */
 static __thread char *top __attribute__((tls_model("initial-exec")));
 
-/* The largest frame that the kernel was seen to make, 0 none yet. */
-static _Atomic size_t frame_bytes;
+/* The process may make no system calls of ours any more. */
+static _Atomic bool retired;
 
 static int kernel_sigaltstack(const stack_t *new_stack, stack_t *old_stack)
 {
@@ -43,7 +35,7 @@ bool sn_own_stack_has(uintptr_t address)
 	return top && (uintptr_t)top - address < SN_OWN_STACK_BYTES;
 }
 
-bool sn_own_stack_install(void)
+bool sn_own_stack_install(bool for_signals)
 {
 	int saved_errno = errno;
 	if (!top) {
@@ -57,7 +49,8 @@ bool sn_own_stack_install(void)
 			munmap(mapping, bytes);
 	}
 	stack_t current, made = own();
-	if (top && !kernel_sigaltstack(NULL, &current) && current.ss_flags & SS_DISABLE)
+	if (top && for_signals && !kernel_sigaltstack(NULL, &current) &&
+	    current.ss_flags & SS_DISABLE)
 		kernel_sigaltstack(&made, NULL);
 	errno = saved_errno;
 	return top != NULL;
@@ -78,7 +71,27 @@ void sn_own_stack_remove(void)
 	errno = saved_errno;
 }
 
+bool sn_own_stack_is_signal_stack(const stack_t *stack)
+{
+	return top && stack->ss_sp == own().ss_sp;
+}
+
+size_t sn_own_stack_above(uintptr_t address)
+{
+	return sn_own_stack_has(address) ? (size_t)((uintptr_t)top - address) : 0;
+}
+
 /* ---- calls ---- */
+
+static bool is_retired(void)
+{
+	return atomic_load_explicit(&retired, memory_order_relaxed);
+}
+
+void sn_own_stacks_retire(void)
+{
+	atomic_store_explicit(&retired, true, memory_order_relaxed);
+}
 
 /* function(argument) with the stack pointer at `stack`, which is aligned to 16. */
 void sn_call_on_stack(void *stack, void (*function)(void *), void *argument)
@@ -114,7 +127,7 @@ void sn_in_handler_on_own_stack(void (*function)(void *argument), void *argument
 
 void sn_on_own_stack(void (*function)(void *argument), void *argument)
 {
-	if (!top || sn_confined() || sn_own_stack_has((uintptr_t)__builtin_frame_address(0))) {
+	if (!top || is_retired() || sn_own_stack_has((uintptr_t)__builtin_frame_address(0))) {
 		function(argument);
 		return;
 	}
@@ -124,59 +137,4 @@ void sn_on_own_stack(void (*function)(void *argument), void *argument)
 	int saved_errno = errno;
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 	errno = saved_errno;
-}
-
-/* ---- signal stacks of the program ---- */
-
-void sn_own_stack_learn(uintptr_t frame)
-{
-	size_t bytes = sn_own_stack_has(frame) ? (size_t)((uintptr_t)top - frame) : 0;
-	if (bytes > atomic_load_explicit(&frame_bytes, memory_order_relaxed))
-		atomic_store_explicit(&frame_bytes, bytes, memory_order_relaxed);
-}
-
-/* The kernel's own figure is for every extension the processor has, also those that this process
- * never asked for (AMX: 8 KiB); a sample tells what its frames really take. */
-static bool has_room(size_t bytes)
-{
-	if (bytes >= getauxval(AT_MINSIGSTKSZ) + SN_HANDLER_BYTES)
-		return true;
-	if (!atomic_load_explicit(&frame_bytes, memory_order_relaxed))
-		sn_sampling_provoke();
-	size_t frame = atomic_load_explicit(&frame_bytes, memory_order_relaxed);
-	return frame && bytes >= frame + SN_HANDLER_BYTES;
-}
-
-static void tell(const stack_t *kernel, stack_t *old_stack)
-{
-	if (!old_stack)
-		return;
-	if (kernel->ss_sp == own().ss_sp)
-		*old_stack = (stack_t){.ss_flags = SS_DISABLE};
-	else
-		*old_stack = *kernel;
-}
-
-int sn_own_stack_sigaltstack(const stack_t *new_stack, stack_t *old_stack)
-{
-	stack_t before;
-	bool fits = !new_stack || new_stack->ss_flags & SS_DISABLE || has_room(new_stack->ss_size);
-	/* before the kernel has it: a frame that does not fit ends the program */
-	if (!fits)
-		sn_sampling_suspend(true);
-	if (kernel_sigaltstack(new_stack, &before)) {
-		int error = errno;
-		if (!fits)
-			sn_sampling_suspend(false);
-		errno = error;
-		return -1;
-	}
-	int saved_errno = errno;
-	if (new_stack && new_stack->ss_flags & SS_DISABLE)
-		sn_own_stack_install();
-	if (new_stack && fits)
-		sn_sampling_suspend(false);
-	tell(&before, old_stack);
-	errno = saved_errno;
-	return 0;
 }

@@ -25,9 +25,12 @@
 /* What a handler of ours uses at most of the stack that the kernel has put its frame on. */
 #define SN_HANDLER_BYTES   1024u
 
-/* Makes the calling thread's, once; false without memory: then no signal of ours may be sent to it.
- * MT: each thread its own. AS-safe: yes. */
-bool sn_own_stack_install(void);
+/*
+ * Makes the calling thread's, once; false without memory: then no signal of ours may be sent to it.
+ * `for_signals`: it is the thread's signal stack too, unless the program gave it one. MT: each
+ * thread its own. AS-safe: yes.
+ */
+bool sn_own_stack_install(bool for_signals);
 /* Gives it back, by a thread that ends. It stays where the thread stands on it. MT, AS-safe: as
  * above. */
 void sn_own_stack_remove(void);
@@ -44,9 +47,11 @@ bool sn_own_stack_has(uintptr_t address);
 void sn_on_own_stack(void (*function)(void *argument), void *argument);
 void sn_in_handler_on_own_stack(void (*function)(void *argument), void *argument);
 
-/* A handler of ours tells where the kernel put its frame: how much a frame takes is learnt. */
-void sn_own_stack_learn(uintptr_t frame);
-/* What sigaltstack does for the program; see intercept_stack.c. */
-int sn_own_stack_sigaltstack(const stack_t *new_stack, stack_t *old_stack);
+/* True for the calling thread's as the kernel tells of it. AS-safe: yes. */
+bool sn_own_stack_is_signal_stack(const stack_t *stack);
+/* Bytes from an address on it to its end; 0 elsewhere. AS-safe: yes. */
+size_t sn_own_stack_above(uintptr_t address);
+/* From now on hooks call as they stand: the process may make no system calls of ours any more. */
+void sn_own_stacks_retire(void);
 
 #endif

@@ -12,12 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 /* What the kernel was not told: the handler behind the gate, and which of our signals its mask
  * named. */
 static _Atomic(void *) handlers[NSIG];
-static _Atomic uint64_t hidden_masks[NSIG];
+static _Atomic uint64_t hidden_masks[NSIG], changed_masks[NSIG];
 static _Atomic uint64_t
     without_info; /* signals whose handler did not ask for SA_SIGINFO, as the gate does */
 
@@ -103,6 +105,27 @@ static char *move_frame(const siginfo_t *info, const ucontext_t *context, const 
 }
 #endif
 
+/*
+ * Handlers with SA_ONSTACK begin with samples blocked: another frame of the kernel's might not fit
+ * on the program's signal stack below theirs. Where it surely does, or where they stand on another
+ * stack, samples are let in.
+ */
+#define SAMPLED_STACK_BYTES (32u << 10)
+
+static bool has_room_for_samples(const stack_t *stack, uintptr_t frame)
+{
+	uintptr_t used = frame - (uintptr_t)stack->ss_sp;
+	bool is_on_it = !(stack->ss_flags & SS_DISABLE) && used < stack->ss_size;
+	return !is_on_it || sn_own_stack_has(frame) || used >= SAMPLED_STACK_BYTES;
+}
+
+static void open_samples(void)
+{
+	uint64_t ours = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
+	if (ours && !sn_confined())
+		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, NULL, sizeof(ours));
+}
+
 struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context, char *frame)
 {
 	struct sn_gate_way way = {atomic_load_explicit(&handlers[signal], memory_order_relaxed)};
@@ -114,6 +137,8 @@ struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context,
 	uintptr_t interrupted = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 	if (sn_own_stack_has((uintptr_t)frame) && !sn_own_stack_has(interrupted))
 		way.frame = move_frame(info, context, frame);
+	if (has_room_for_samples(&context->uc_stack, (uintptr_t)frame))
+		open_samples();
 	return way;
 }
 
@@ -135,7 +160,8 @@ static uint64_t bits_of(const sigset_t *set)
 /* What was kept of a signal. */
 struct kept {
 	void *handler;
-	uint64_t hidden;
+	uint64_t hidden;  /* of our signals, those that its mask named */
+	uint64_t changed; /* those that were put into it or taken away */
 	bool without_info;
 };
 
@@ -144,6 +170,7 @@ static struct kept kept_of(int signal)
 	uint64_t no_info = atomic_load_explicit(&without_info, memory_order_relaxed);
 	return (struct kept){atomic_load_explicit(&handlers[signal], memory_order_relaxed),
 			     atomic_load_explicit(&hidden_masks[signal], memory_order_relaxed),
+			     atomic_load_explicit(&changed_masks[signal], memory_order_relaxed),
 			     (no_info & SN_SIGNAL_BIT(signal)) != 0};
 }
 
@@ -158,7 +185,9 @@ static void tell(const struct sigaction *kernel, const struct kept *kept,
 		old_action->sa_handler = (sighandler_t)kept->handler;
 	if (kept->without_info)
 		old_action->sa_flags &= ~SA_SIGINFO;
-	uint64_t mask = kept->hidden | bits_of(&kernel->sa_mask);
+	uint64_t mask = bits_of(&kernel->sa_mask);
+	uint64_t changed = kept->changed;
+	mask = (mask & ~changed) | kept->hidden;
 	memcpy(&old_action->sa_mask, &mask, sizeof(mask));
 }
 
@@ -172,7 +201,8 @@ static struct sigaction for_kernel(int signal, const struct sigaction *action)
 	if (!is_handler(action))
 		return made;
 	atomic_store_explicit(&hidden_masks[signal], mask & ours, memory_order_relaxed);
-	mask &= ~ours;
+	atomic_store_explicit(&changed_masks[signal], ours, memory_order_relaxed);
+	mask = action->sa_flags & SA_ONSTACK ? mask | ours : mask & ~ours;
 	memcpy(&made.sa_mask, &mask, sizeof(mask));
 	atomic_store_explicit(&handlers[signal], (void *)action->sa_handler, memory_order_relaxed);
 	bool was_ours = sn_sample_signal_is_served(signal);

@@ -87,7 +87,7 @@ static void set_command(void)
 {
 	char arguments[VALUE_BYTES], command[SN_PROPERTY_LINE_BYTES] = "";
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = fd < 0 ? 0 : read(fd, arguments, sizeof(arguments) - 1);
+	ssize_t bytes = fd < 0 ? 0 : syscall(SYS_read, fd, arguments, sizeof(arguments) - 1);
 	if (fd >= 0)
 		syscall(SYS_close, fd);
 	if (bytes <= 0)

@@ -376,7 +376,7 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
-	sn_own_stack_learn((uintptr_t)__builtin_frame_address(0));
+	sn_signal_stack_learn((uintptr_t)__builtin_frame_address(0));
 	if (!sn_sampling_is_sample(info)) {
 		handle_foreign(signal, info, context);
 		return;
@@ -494,7 +494,7 @@ void sn_sampling_start(struct sn_thread *thread)
 	thread->waited_ns = 0;
 	thread->sampling = sampling;
 	/* before the first signal */
-	sampling->signal = sn_own_stack_install() ? sn_sample_signal() : 0;
+	sampling->signal = sn_signal_stack_install() ? sn_sample_signal() : 0;
 	for (int index = 0; index < event_count; index++)
 		if (events[index].source == SN_EVENT_PERF) {
 			sampling->fds[index] =

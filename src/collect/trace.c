@@ -12,6 +12,7 @@
 #include "intercept.h"
 #include "line.h"
 #include "own_file.h"
+#include "own_stack.h"
 #include "property.h"
 
 #include "format/checksum.h"
@@ -316,11 +317,9 @@ static void define_all(void)
 }
 
 /* Under `defining`. False where there can be none; then nothing is left of it. */
-static bool make_file(void)
+static bool make_new_file(void)
 {
 	struct sn_trace_file_header header;
-	if (file.page || file.has_failed)
-		return file.page;
 	file.has_failed = true;
 	if (sn_own_file_name(&file.own, file.name_ns, SN_TRACE_FILE_SUFFIX))
 		return false;
@@ -341,6 +340,20 @@ static bool make_file(void)
 	file.has_failed = false;
 	__atomic_store_n(&file.page, page, __ATOMIC_RELEASE);
 	return true;
+}
+
+static void begin_file(void *is_made)
+{
+	*(bool *)is_made = make_new_file();
+}
+
+static bool make_file(void)
+{
+	bool is_made;
+	if (file.page || file.has_failed)
+		return file.page;
+	sn_on_own_stack(begin_file, &is_made);
+	return is_made;
 }
 
 /* ---- definitions ---- */
