@@ -170,7 +170,8 @@ def unquoted(accepted: list[Accepted]) -> list[str]:
 def compile_programs(folder: Path) -> list[Path]:
     """Each is compiled again only when it or behave.[ch] changed."""
     folder.mkdir(parents=True, exist_ok=True)
-    common = [HERE / "behave.c", HERE / "behave.h"]
+    common = [HERE / "behave.c", HERE / "behave.h", *(HERE / "cases").glob("*.h")]
+    aio = "-laio" if Path("/usr/include/libaio.h").exists() else ""
     jobs, programs = [], []
     for source in sorted((HERE / "cases").glob("*.c")):
         program = folder / source.stem
@@ -178,10 +179,9 @@ def compile_programs(folder: Path) -> list[Path]:
         newest = max(path.stat().st_mtime for path in [source, *common])
         if program.exists() and program.stat().st_mtime > newest:
             continue
-        first_line = source.read_text().split("\n", 2)
-        flags = re.search(r"flags: (.*?) \*/", " ".join(first_line[:2]))
-        jobs.append(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{HERE}",
-                     "-o", str(program), str(source), str(HERE / "behave.c"), "-Wl,-z,now", *shlex.split(flags[1] if flags else "")])
+        flags = re.search(r"/\* flags: (.*?) \*/", source.read_text())
+        jobs.append(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-pthread", f"-I{HERE}",
+                     "-o", str(program), str(source), str(HERE / "behave.c"), "-Wl,-z,now", *shlex.split((flags[1] if flags else "").replace("@libaio@", aio))])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for command, done in zip(jobs, pool.map(lambda job: subprocess.run(job, capture_output=True, text=True), jobs)):
             if done.returncode:

@@ -519,7 +519,6 @@ CASE(mask_raw)
 	say_raw_mask("libc's full");
 }
 
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 CASE(mask_of_old)
 {
 	work(10);
