@@ -180,12 +180,12 @@ def compile_programs(folder: Path) -> list[Path]:
         if program.exists() and program.stat().st_mtime > newest:
             continue
         flags = re.search(r"/\* flags: (.*?) \*/", source.read_text())
-        jobs.append(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-pthread", f"-I{HERE}",
+        jobs.append(["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-Wno-clobbered", "-pthread", f"-I{HERE}",
                      "-o", str(program), str(source), str(HERE / "behave.c"), "-Wl,-z,now", *shlex.split((flags[1] if flags else "").replace("@libaio@", aio))])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for command, done in zip(jobs, pool.map(lambda job: subprocess.run(job, capture_output=True, text=True), jobs)):
             if done.returncode:
-                sys.exit(f"cannot compile {command[-4]}:\n{done.stderr}")
+                sys.exit(f"cannot compile {command[command.index('-o') + 2]}:\n{done.stderr}")
     return programs
 
 
