@@ -72,6 +72,7 @@ fi
 suite unit meson test -C "$build" --suite unit --print-errorlogs
 suite lint tools/lint.sh
 suite cli cli
+suite behave tests/behave/run.py
 suite sanitize sanitized address,undefined
 [ -x tests/tsan.sh ] && suite threads tests/tsan.sh
 [ -x tests/fuzz/run.sh ] && suite fuzz tests/fuzz/run.sh "${SONDE_FUZZ_SECONDS:-15}"
@@ -81,7 +82,7 @@ suite sanitize sanitized address,undefined
 for name in "${failed_names[@]}"; do
 	echo
 	echo "--- $name failed:"
-	grep -E '^(FAILED|ERROR) |^not ok|^ *[0-9]+/[0-9]+ .* (FAIL|TIMEOUT|ERROR)|ERROR: |WARNING: ThreadSanitizer' \
+	grep -E '^(FAILED|ERROR|DIFF|UNSTABLE) |^not ok|^ *[0-9]+/[0-9]+ .* (FAIL|TIMEOUT|ERROR)|ERROR: |WARNING: ThreadSanitizer' \
 		"$logs/$name" | head -20 | grep . || tail -5 "$logs/$name"
 done
 if [ -s "$logs/once" ]; then
