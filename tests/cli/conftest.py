@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import samples
 from verified import verify, written_by
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,3 +80,12 @@ def big_db(tmp_path_factory) -> Path:
 def empty_db(tmp_path_factory) -> Path:
     """Contexts without any value: nobody was measured."""
     return make_database(tmp_path_factory.mktemp("empty"), "empty.sdb", "--contexts", 50, "--profiles", 0)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The run's closing line about tests that a clone has no files for."""
+    reasons = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])
+               if isinstance(report.longrepr, tuple)]
+    line = samples.summary(reasons)
+    if line:
+        terminalreporter.write_line(line)

@@ -10,12 +10,12 @@ from collections import defaultdict
 
 import pytest
 
-from conftest import ROOT
+from samples import SAMPLES, needs
 from test_import_nsys import imported, info, paths, report
 
-DATA = ROOT.parent / "shared/data/rocprof"
+DATA = SAMPLES / "rocprof"
 KINDS = ["kernel_trace", "hip_runtime_trace", "memory_copy_trace", "marker_api_trace", "counter_collection", "rccl_trace"]
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+needs_data = needs("rocprof")
 
 CALL = '"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
 KERNEL = ('"Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id","Kernel_Id","Kernel_Name","Correlation_Id",'
