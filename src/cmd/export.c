@@ -114,10 +114,12 @@ static int write_folder(const struct sn_exporter *exporter, const struct sn_expo
 	if (code != 0)
 		return sn_command_fail("%s", error.text);
 	code = exporter->write_folder(request, folder.temporary, &error);
-	if (code != 0)
+	if (code != 0) {
+		sn_folder_explain(&folder, &error);
 		sn_folder_abandon(&folder);
-	else
+	} else {
 		code = sn_folder_commit(&folder, &error);
+	}
 	return code == 0 ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
 }
 

@@ -42,6 +42,8 @@ enum {
 	OPTION_CHECKPOINT,
 	OPTION_LIMIT,
 	OPTION_SHADOW,
+	OPTION_SHARE,
+	OPTION_NO_COMMAND,
 	OPTION_GRAPH,
 	OPTION_OS,
 	OPTION_OS_WIDE,
@@ -67,6 +69,8 @@ static const struct option option_table[] = {
     {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
     {"memory-limit", required_argument, NULL, OPTION_LIMIT},
     {"shadow", no_argument, NULL, OPTION_SHADOW},
+    {"share", no_argument, NULL, OPTION_SHARE},
+    {"no-command", no_argument, NULL, OPTION_NO_COMMAND},
     {"os", optional_argument, NULL, OPTION_OS},
     {"os-wide", optional_argument, NULL, OPTION_OS_WIDE},
     {"os-limit", required_argument, NULL, OPTION_OS_LIMIT},
@@ -212,6 +216,12 @@ static int take_option(struct run *run, struct sn_options *options, int option)
 	case OPTION_NO_LOOPS:
 		run->no_loops = true;
 		return 0;
+	case OPTION_SHARE:
+		run->launch.is_shared = true;
+		return 0;
+	case OPTION_NO_COMMAND:
+		run->launch.no_command = true;
+		return 0;
 	case OPTION_SHADOW:
 		run->launch.shadow = true;
 		return 0;
@@ -305,7 +315,7 @@ static void choose_name(struct run *run, char *const *command)
 		name_files(run, stem);
 		if (exists(run->folder) || exists(run->database))
 			continue;
-		if (!mkdir(run->folder, 0777) || errno != EEXIST)
+		if (sn_launch_reserve(&run->launch, run->folder) != -EEXIST)
 			return;
 	}
 }
@@ -343,10 +353,15 @@ static int analyze(struct run *run)
 	const char *const folders[] = {run->folder};
 	struct sn_frameworks frameworks = {folders, 1};
 	struct sn_analyze_options options = {.no_loops = run->no_loops,
+					     .is_shared = run->launch.is_shared,
 					     .extend = sn_frameworks_extend,
 					     .extend_context = &frameworks};
 	struct sn_analyze_result result;
 	struct sn_error error = {0};
+	if (!sn_launch_is_in_place(&run->launch, run->folder))
+		return sn_command_fail("'%s' is another folder by now than the one that was "
+				       "measured into",
+				       run->folder);
 	if (sn_analyze(folders, 1, run->database, &options, &result, &error))
 		return sn_command_fail("%s", error.text);
 	return 0;
@@ -398,12 +413,14 @@ static int finish(struct run *run, int status)
 {
 	if (!run->quiet)
 		tell_signal();
-	if (sn_launch_is_empty(run->folder)) {
-		rmdir(run->folder);
-		sn_command_warn("nothing was measured");
+	if (sn_launch_is_empty(&run->launch)) {
+		bool is_in_place = sn_launch_is_in_place(&run->launch, run->folder);
+		sn_launch_remove_folder(&run->launch, run->folder);
+		sn_command_warn("nothing was measured%s",
+				is_in_place ? "" : ": the folder was taken away meanwhile");
 		return status;
 	}
-	sn_launch_keep_perf_maps(run->folder);
+	sn_launch_keep_perf_maps(&run->launch);
 	if (!run->analyze) {
 		if (!run->quiet)
 			fprintf(stderr, "sonde: measured into %s\n", run->folder);
@@ -411,7 +428,7 @@ static int finish(struct run *run, int status)
 	}
 	if (sn_launch_is_joined())
 		return status; /* another rank may still be measuring */
-	unsigned running = sn_launch_settle(run->folder);
+	unsigned running = sn_launch_settle(&run->launch);
 	if (running)
 		sn_command_warn(
 		    "%u process%s of the program still run%s: `sonde analyze %s -o %s` again "
@@ -447,13 +464,13 @@ static int run_run(int argc, char **argv)
 	struct sn_error error = {0};
 	run.launch.on_start = sn_run_os_begin;
 	run.launch.start_context = &run.os;
-	sn_run_os_prepare(&run.os, run.folder, argv[optind]);
-	if (run.launch.graph && sn_frameworks_begin(run.launch.folder, &error))
+	sn_run_os_prepare(&run.os, &run.launch, argv[optind]);
+	if (run.launch.graph && sn_frameworks_begin(&run.launch, &error))
 		return sn_command_fail("%s", error.text);
 	int failed = sn_launch_program(&run.launch, argv + optind, &status, &error);
 	sn_run_os_end(&run.os);
 	if (run.launch.graph)
-		sn_frameworks_end(run.launch.folder);
+		sn_frameworks_end(&run.launch);
 	if (failed)
 		return sn_command_fail("%s", error.text);
 	return finish(&run, status);
@@ -522,6 +539,12 @@ const struct sn_command sn_command_run = {
 	"kept\n"
 	"    --no-analyze            only measure; analyse later with `sonde analyze`\n"
 	"    --no-loops              leave loops of native code out of call paths\n"
+	"    --share                 let others read what is measured, as your umask says; else "
+	"only you\n"
+	"                            can\n"
+	"    --no-command            do not keep the command line; what looks like a secret in it "
+	"is\n"
+	"                            masked in any case\n"
 	"    --shadow                unwind every call path twice, a fast and a sure way, and "
 	"count\n"
 	"                            where they differ\n"

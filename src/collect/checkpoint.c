@@ -46,23 +46,15 @@ static int write_header(int fd)
 int sn_checkpoint_open(void)
 {
 	uint64_t now = sn_now_ns();
-	int named = sn_own_file_name(&file.own, now, SN_MEASUREMENT_SUFFIX);
-	if (named)
-		return named;
 	file.sequence = file.offset = file.length = 0;
-	file.own.fd = -1;
 	sn_trace_begin(now);
 	atomic_store_explicit(&due_ns, now + FIRST_CHECKPOINT_NS, memory_order_relaxed);
-	int fd = open(file.own.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	int status = write_header(fd);
-	if (status) {
-		syscall(SYS_close, fd);
-		unlink(file.own.path);
+	int status = sn_own_file_create(&file.own, now, SN_MEASUREMENT_SUFFIX);
+	if (status)
 		return status;
-	}
-	status = sn_own_file_adopt(&file.own, fd);
+	status = write_header(file.own.fd);
+	if (status)
+		sn_own_file_remove(&file.own);
 	sn_own_file_let_go_if_scarce(&file.own);
 	return status;
 }

@@ -14,6 +14,7 @@
 #include "line.h"
 #include "monitor.h"
 #include "own_stack.h"
+#include "own_file.h"
 #include "property.h"
 #include "sample.h"
 #include "trace.h"
@@ -93,6 +94,8 @@ static const char *kept_setting(const char *name, const char *otherwise)
 static void read_config(void)
 {
 	sn_config.output = kept_setting("SONDE_OUTPUT", NULL);
+	sn_config.file_mode = (unsigned)strtoul(setting("SONDE_SHARE", "0"), NULL, 8) & 0666;
+	sn_config.no_command = *setting("SONDE_COMMAND", "1") == '0';
 	sn_config.events = kept_setting("SONDE_EVENTS", SN_EVENT_LIST_DEFAULT);
 	sn_config.sources = parse_sources(setting("SONDE_CALL_PATH", "python,operator,native"));
 	sn_config.operators = kept_setting("SONDE_OPERATORS", "sampled");
@@ -155,7 +158,10 @@ static int prepare(void)
 {
 	if (!sn_config.output)
 		sn_config.events = "";
-	int status = sn_modules_init();
+	/* first: where nothing may be written nothing is changed in the program */
+	int status = sn_config.output ? sn_own_folder_init() : 0;
+	if (!status)
+		status = sn_modules_init();
 	if (status)
 		return status;
 	sn_properties_init();
