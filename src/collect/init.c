@@ -13,6 +13,7 @@
 #include "intercept.h"
 #include "line.h"
 #include "monitor.h"
+#include "own_fd.h"
 #include "property.h"
 #include "sample.h"
 #include "trace.h"
@@ -125,7 +126,7 @@ static void after_fork_in_child(void)
 	sn_modules_after_fork();
 	if (now != MEASURING)
 		return;
-	sn_sampling_after_fork();
+	sn_own_fds_after_fork();
 	sn_properties_init();
 	if (sn_config.output)
 		sn_checkpoint_after_fork();

@@ -3,13 +3,13 @@
 #include "own_file.h"
 
 #include "line.h"
-#include "sample.h"
+#include "own_fd.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -41,10 +41,9 @@ int sn_own_file_adopt(struct sn_own_file *file, int fd)
 	struct stat status;
 	if (fd < 0 || fstat(fd, &status))
 		return -errno;
-	file->fd = sn_fd_move_high(fd);
+	file->fd = sn_own_fd_adopt(fd);
 	file->device = status.st_dev;
 	file->inode = status.st_ino;
-	sn_fd_mark_own(file->fd, true);
 	return 0;
 }
 
@@ -59,15 +58,15 @@ bool sn_own_file_ready(struct sn_own_file *file)
 {
 	if (sn_own_file_is_open(file))
 		return true;
-	sn_fd_mark_own(file->fd, false);
+	sn_own_fd_forget(file->fd);
 	return sn_own_file_adopt(file, open(file->path, O_RDWR | O_CLOEXEC)) == 0;
 }
 
 void sn_own_file_let_go_if_scarce(struct sn_own_file *file)
 {
-	if (file->fd < 0 || !sn_fds_are_scarce())
+	if (file->fd < 0 || !sn_own_fds_are_scarce())
 		return;
-	sn_fd_mark_own(file->fd, false);
-	syscall(SYS_close, file->fd);
+	if (sn_own_file_is_open(file))
+		sn_own_fd_close(file->fd);
 	file->fd = -1;
 }
