@@ -13,8 +13,9 @@
 #include "intercept.h"
 #include "line.h"
 #include "monitor.h"
-#include "own_stack.h"
+#include "own_fd.h"
 #include "own_file.h"
+#include "own_stack.h"
 #include "property.h"
 #include "sample.h"
 #include "trace.h"
@@ -129,7 +130,7 @@ static void begin_child(void *unused)
 	sn_modules_after_fork();
 	if (now != MEASURING)
 		return;
-	sn_sampling_after_fork();
+	sn_own_fds_after_fork();
 	sn_properties_init();
 	if (sn_config.output)
 		sn_checkpoint_after_fork();

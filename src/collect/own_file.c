@@ -3,7 +3,8 @@
 #include "own_file.h"
 
 #include "line.h"
-#include "sample.h"
+#include "own_fd.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,10 +125,9 @@ static int adopt(struct sn_own_file *file, int fd)
 	struct stat status;
 	if (fstat(fd, &status))
 		return -errno;
-	file->fd = sn_fd_move_high(fd);
+	file->fd = sn_own_fd_adopt(fd);
 	file->device = status.st_dev;
 	file->inode = status.st_ino;
-	sn_fd_mark_own(file->fd, true);
 	return 0;
 }
 
@@ -164,8 +164,7 @@ static bool is_file(const struct sn_own_file *file, const struct stat *status)
 
 static void let_go(struct sn_own_file *file)
 {
-	sn_fd_mark_own(file->fd, false);
-	syscall(SYS_close, file->fd);
+	sn_own_fd_close(file->fd);
 	file->fd = -1;
 }
 
@@ -212,14 +211,16 @@ bool sn_own_file_ready(struct sn_own_file *file)
 	if (sn_own_file_is_open(file))
 		return true;
 	if (file->fd >= 0)
-		sn_fd_mark_own(file->fd, false);
+		sn_own_fd_forget(file->fd);
 	file->fd = -1;
 	return open_again(file);
 }
 
 void sn_own_file_let_go_if_scarce(struct sn_own_file *file)
 {
-	if (file->fd < 0 || !sn_fds_are_scarce())
+	if (file->fd < 0 || !sn_own_fds_are_scarce())
 		return;
-	let_go(file);
+	if (sn_own_file_is_open(file))
+		let_go(file);
+	file->fd = -1;
 }

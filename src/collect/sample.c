@@ -8,17 +8,15 @@
 #include "interrupted_call.h"
 #include "intercept.h"
 #include "line.h"
+#include "own_fd.h"
 #include "own_stack.h"
 #include "sample_signal.h"
 #include "signal_check.h"
 #include "trace.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +24,8 @@
 /* The kernel's tick is 100 Hz to 1000 Hz; a CPU-time timer set faster than it gets the tick's rate.
  */
 #define TIMER_HIGHEST_HZ 250u
+/* How often a thread that a perf event drives is asked whether it is still there. */
+#define WATCH_HZ	 4u
 
 /* What a thread has used and no sample has charged yet. */
 struct sn_amounts {
@@ -38,13 +38,16 @@ struct sn_sampling {
 	bool suspended; /* the program's signal stack is too small for a signal */
 	int signal;	/* that timer and perf events send; 0: none is left */
 	int timer;	/* kernel timer id, -1 none */
-	int fds[SN_EVENT_MAX];
+	struct sn_own_event perf[SN_EVENT_MAX];
 	uint64_t counts[SN_EVENT_MAX]; /* of each perf event, already charged */
 	uint64_t charged_cpu_ns;       /* thread CPU time already charged */
 	uint64_t charged_wall_ns;      /* monotonic time already charged */
 	uint64_t charged_own_ns;       /* of the thread's own_ns */
 	struct sn_amounts carried;     /* from threads of this record that have ended */
 	uint64_t ended_cpu_ns;	       /* that they have used in all */
+	uint32_t driver_hz;	       /* of the perf event perf[driver]; 0: a timer drives */
+	int driver;
+	uint64_t watched_ns; /* thread CPU time when it was seen last */
 };
 
 static struct sn_event events[SN_EVENT_MAX];
@@ -55,57 +58,9 @@ static char timer_cookie; /* its address marks our timers' signals */
 static char status[160];
 static _Atomic bool has_events; /* perf's, some of which send signals */
 
-#define OWN_FD_WORDS 1024u
-#define HIGH_FD	     1024u
-#define SCARCE_FDS   64u
-static _Atomic uint64_t own_fds[OWN_FD_WORDS]; /* one bit a descriptor below 65,536 */
-
-/* ---- descriptors of ours ---- */
-
-bool sn_sampling_owns_fd(int fd)
-{
-	if (fd < 0 || (unsigned)fd / 64 >= OWN_FD_WORDS)
-		return false;
-	return atomic_load_explicit(&own_fds[fd / 64], memory_order_relaxed) >> (fd % 64) & 1;
-}
-
-void sn_fd_mark_own(int fd, bool is_own)
-{
-	if (fd < 0 || (unsigned)fd / 64 >= OWN_FD_WORDS)
-		return;
-	uint64_t bit = 1ull << (fd % 64);
-	if (is_own)
-		atomic_fetch_or_explicit(&own_fds[fd / 64], bit, memory_order_relaxed);
-	else
-		atomic_fetch_and_explicit(&own_fds[fd / 64], ~bit, memory_order_relaxed);
-}
-
-bool sn_fds_are_scarce(void)
-{
-	struct rlimit limit;
-	return !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= SCARCE_FDS;
-}
-
-int sn_fd_move_high(int fd)
-{
-	struct rlimit limit;
-	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit))
-		return fd;
-	/* A program expects the lowest free number: ours stay out of its way, though not so far
-	 * that every fork copies a long table. */
-	rlim_t from = limit.rlim_cur / 2 < HIGH_FD ? limit.rlim_cur / 2 : HIGH_FD;
-	int high = -1;
-	for (; high < 0 && from > (rlim_t)fd; from /= 2)
-		high = fcntl(fd, F_DUPFD_CLOEXEC, (int)from);
-	if (high < 0)
-		return fd;
-	syscall(SYS_close, fd);
-	return high;
-}
-
 /* ---- perf events ---- */
 
-static int perf_open(const struct sn_event *event)
+static struct perf_event_attr attributes_of(const struct sn_event *event)
 {
 	struct perf_event_attr attributes = {
 	    .type = event->type,
@@ -125,42 +80,48 @@ static int perf_open(const struct sn_event *event)
 	} else {
 		attributes.sample_period = event->rate;
 	}
-	long fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
-		attributes.exclude_kernel = 1; /* all that perf_event_paranoid 2 allows */
-		fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	}
-	return (int)fd;
+	return attributes;
 }
 
-static int perf_start(const struct sn_event *event, int32_t tid, int signal)
+/* 0, or negative errno: -EMFILE where the program's descriptors are spared. */
+static int perf_start(const struct sn_event *event, const struct sn_thread *thread,
+		      struct sn_own_event *perf)
 {
+	struct perf_event_attr attributes = attributes_of(event);
+	int signal = ((struct sn_sampling *)thread->sampling)->signal;
 	/* Go executes programs by system calls that nobody sees: a pending signal would kill those
 	 */
-	bool can_signal = !event->rate || (signal && sn_go_program() != SN_GO_CGO);
-	int fd = sn_fds_are_scarce() || !can_signal ? -1 : sn_fd_move_high(perf_open(event));
-	if (fd < 0)
-		return -1;
-	struct f_owner_ex owner = {F_OWNER_TID, tid};
-	if (event->rate && (fcntl(fd, F_SETSIG, signal) || fcntl(fd, F_SETOWN_EX, &owner) ||
-			    fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK))) {
-		syscall(SYS_close, fd);
-		return -1;
-	}
-	sn_fd_mark_own(fd, true);
-	has_events = true;
-	return fd;
+	if (event->rate && (!signal || sn_go_program() == SN_GO_CGO))
+		return -ENOTSUP;
+	int error = sn_own_event_open(perf, &attributes);
+	if (error || !event->rate)
+		return error;
+	error = sn_own_event_signal(perf, signal, thread->tid);
+	if (error)
+		sn_own_event_close(perf);
+	else
+		has_events = true;
+	return error;
 }
 
-static uint64_t perf_read(int fd)
+static void drop_event(struct sn_thread *thread, int error)
 {
-	uint64_t count = 0;
-	if (syscall(SYS_read, fd, &count, sizeof(count)) != sizeof(count))
-		return 0;
-	return count;
+	sn_drop(thread, error == -EMFILE ? SN_DROP_DESCRIPTORS_SCARCE : SN_DROP_EVENT_UNAVAILABLE,
+		1);
 }
 
 /* ---- the timer ---- */
+
+static long timer_set(int timer, uint64_t hz, uint64_t used_ns)
+{
+	uint64_t period_ns = 1000000000u / hz;
+	struct timespec period = {0, (long)period_ns};
+	if (hz == 1)
+		period = (struct timespec){1, 0};
+	struct timespec first = {0, used_ns < period_ns ? (long)(period_ns - used_ns) : 1};
+	struct itimerspec setting = {period, used_ns ? first : period};
+	return syscall(SYS_timer_settime, timer, 0, &setting, NULL);
+}
 
 /*
  * `used_ns` of the first period are over already, by what is carried or by chance: a thread that
@@ -176,13 +137,7 @@ static int timer_start(uint64_t hz, int32_t tid, int signal, uint64_t used_ns)
 	int timer;
 	if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &notify, &timer))
 		return -1;
-	uint64_t period_ns = 1000000000u / hz;
-	struct timespec period = {0, (long)period_ns};
-	if (hz == 1)
-		period = (struct timespec){1, 0};
-	struct timespec first = {0, used_ns < period_ns ? (long)(period_ns - used_ns) : 1};
-	struct itimerspec setting = {period, used_ns ? first : period};
-	if (syscall(SYS_timer_settime, timer, 0, &setting, NULL)) {
+	if (timer_set(timer, hz, used_ns)) {
 		syscall(SYS_timer_delete, timer);
 		return -1;
 	}
@@ -236,9 +191,10 @@ static void charge_real(struct sn_thread *thread, struct sn_sampling *sampling, 
 static void charge_perf(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node)
 {
 	for (int index = 0; index < event_count; index++) {
-		if (events[index].source != SN_EVENT_PERF || sampling->fds[index] < 0)
+		uint64_t count;
+		if (events[index].source != SN_EVENT_PERF ||
+		    !sn_own_event_read(&sampling->perf[index], &count))
 			continue;
-		uint64_t count = perf_read(sampling->fds[index]);
 		if ((int64_t)(count - sampling->counts[index]) <= 0)
 			continue;
 		add(thread, node, event_metrics[index], count - sampling->counts[index]);
@@ -269,12 +225,27 @@ static void carry_rest(struct sn_thread *thread, struct sn_sampling *sampling)
 	carried->cpu_ns = used > own ? used - own : 0;
 	carried->wall_ns = passed > thread->waited_ns ? passed - thread->waited_ns : 0;
 	for (int index = 0; index < event_count; index++) {
-		if (events[index].source != SN_EVENT_PERF || sampling->fds[index] < 0)
+		uint64_t count;
+		if (events[index].source != SN_EVENT_PERF ||
+		    !sn_own_event_read(&sampling->perf[index], &count))
 			continue;
-		uint64_t count = perf_read(sampling->fds[index]) - sampling->counts[index];
+		count -= sampling->counts[index];
 		carried->counts[index] = (int64_t)count > 0 ? count : 0;
 	}
 	thread->cpu_ns = sampling->ended_cpu_ns + now_cpu_ns;
+}
+
+/* A program may close the descriptor of the perf event that drives samples, or use its number: then
+ * the timer, which was only there to find that out, drives them. */
+static void watch_driver(struct sn_sampling *sampling, uint64_t now_cpu_ns)
+{
+	if (now_cpu_ns - sampling->watched_ns < 1000000000u / WATCH_HZ)
+		return;
+	sampling->watched_ns = now_cpu_ns;
+	if (sn_own_event_is_open(&sampling->perf[sampling->driver]))
+		return;
+	timer_set(sampling->timer, sampling->driver_hz, 0);
+	sampling->driver_hz = 0;
 }
 
 static void take_sample(struct sn_thread *thread, const ucontext_t *context)
@@ -291,6 +262,8 @@ static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 	charge_perf(thread, sampling, node);
 	if (sn_trace_wants(SN_TRACE_SOURCE_SAMPLES))
 		sn_trace_sample(thread, node, start_ns);
+	if (sampling->driver_hz)
+		watch_driver(sampling, start_cpu_ns);
 	thread->samples++;
 	sn_adapters_fold(thread);
 	sn_checkpoint_if_due(start_ns);
@@ -318,7 +291,7 @@ bool sn_sampling_is_sample(const siginfo_t *info)
 {
 	if (info->si_code == SI_TIMER)
 		return info->si_value.sival_ptr == &timer_cookie;
-	return info->si_code == POLL_IN && sn_sampling_owns_fd(info->si_fd);
+	return info->si_code == POLL_IN && sn_own_fd_is_noted(info->si_fd);
 }
 
 static bool is_active(const struct sn_thread *thread)
@@ -374,10 +347,16 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 	errno = saved_errno;
 }
 
+/* A sample of perf's may arrive when its descriptor is not ours any more. */
+static bool is_late_sample(const siginfo_t *info)
+{
+	return info->si_code == POLL_IN && has_events;
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	sn_signal_stack_learn((uintptr_t)__builtin_frame_address(0));
-	if (!sn_sampling_is_sample(info)) {
+	if (!sn_sampling_is_sample(info) && !is_late_sample(info)) {
 		handle_foreign(signal, info, context);
 		return;
 	}
@@ -449,19 +428,25 @@ static void start_time(struct sn_thread *thread, struct sn_sampling *sampling, u
 		return;
 	struct sn_event driver = events[index];
 	driver.source = SN_EVENT_CPU_TIME;
+	uint64_t used_ns = carried_ns ? carried_ns : chance(thread, driver.rate);
+	int error = -ENOTSUP;
 	/* only a timer's first period can be shorter than the others */
 	if (driver.rate > TIMER_HIGHEST_HZ && !carried_ns)
-		sampling->fds[index] = perf_start(&driver, thread->tid, sampling->signal);
-	if (sampling->fds[index] < 0)
-		sampling->timer =
-		    timer_start(driver.rate, thread->tid, sampling->signal,
-				carried_ns ? carried_ns : chance(thread, driver.rate));
+		error = perf_start(&driver, thread, &sampling->perf[index]);
+	if (error == -EMFILE)
+		drop_event(thread, error);
+	sampling->timer = timer_start(error ? driver.rate : WATCH_HZ, thread->tid, sampling->signal,
+				      error ? used_ns : 0);
+	if (!error && sampling->timer >= 0) {
+		sampling->driver = index;
+		sampling->driver_hz = driver.rate;
+	}
 	if (!sampling->signal)
 		sn_drop(thread, SN_DROP_NO_SIGNAL, 1);
-	else if (sampling->timer < 0 && sampling->fds[index] < 0)
+	else if (error && sampling->timer < 0)
 		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
 	if (!status[0])
-		describe(&driver, sampling->timer >= 0);
+		describe(&driver, error);
 }
 
 const char *sn_sampling_status(void)
@@ -486,7 +471,7 @@ void sn_sampling_start(struct sn_thread *thread)
 	sampling->ended_cpu_ns = continues ? thread->cpu_ns : 0;
 	sampling->timer = -1;
 	for (int index = 0; index < SN_EVENT_MAX; index++)
-		sampling->fds[index] = -1;
+		sampling->perf[index].fd = -1;
 	/* what is carried has been used, as it were, before the thread began */
 	sampling->charged_cpu_ns = thread_cpu_ns() - carried.cpu_ns;
 	sampling->charged_wall_ns = sn_now_ns() - carried.wall_ns;
@@ -497,25 +482,14 @@ void sn_sampling_start(struct sn_thread *thread)
 	sampling->signal = sn_signal_stack_install() ? sn_sample_signal() : 0;
 	for (int index = 0; index < event_count; index++)
 		if (events[index].source == SN_EVENT_PERF) {
-			sampling->fds[index] =
-			    perf_start(&events[index], thread->tid, sampling->signal);
+			int error = perf_start(&events[index], thread, &sampling->perf[index]);
+			if (error)
+				drop_event(thread, error);
 			sampling->counts[index] = -carried.counts[index];
-			if (sampling->fds[index] < 0)
-				sn_drop(thread, SN_DROP_EVENT_UNAVAILABLE, 1);
 		}
 	start_time(thread, sampling, cpu_event >= 0 ? carried.cpu_ns : carried.wall_ns);
 	atomic_signal_fence(memory_order_seq_cst);
 	sampling->active = true;
-}
-
-void sn_sampling_after_fork(void)
-{
-	/* timers are not inherited; descriptors are, and they count the parent */
-	for (unsigned word = 0; word < OWN_FD_WORDS; word++) {
-		uint64_t bits = atomic_exchange_explicit(&own_fds[word], 0, memory_order_relaxed);
-		for (; bits; bits &= bits - 1)
-			syscall(SYS_close, (int)(word * 64) + __builtin_ctzll(bits));
-	}
 }
 
 static void disarm(struct sn_sampling *sampling)
@@ -524,19 +498,14 @@ static void disarm(struct sn_sampling *sampling)
 		syscall(SYS_timer_delete, sampling->timer);
 	sampling->timer = -1;
 	for (int index = 0; index < event_count; index++)
-		if (sampling->fds[index] >= 0)
-			ioctl(sampling->fds[index], PERF_EVENT_IOC_DISABLE, 0);
+		sn_own_event_disable(&sampling->perf[index]);
 }
 
-static void close_events(struct sn_sampling *sampling)
+static void close_events(struct sn_thread *thread, struct sn_sampling *sampling)
 {
-	for (int index = 0; index < event_count; index++) {
-		if (sampling->fds[index] < 0)
-			continue;
-		sn_fd_mark_own(sampling->fds[index], false);
-		syscall(SYS_close, sampling->fds[index]);
-		sampling->fds[index] = -1;
-	}
+	for (int index = 0; index < event_count; index++)
+		if (sampling->perf[index].fd >= 0 && !sn_own_event_close(&sampling->perf[index]))
+			sn_drop(thread, SN_DROP_EVENT_TAKEN, 1);
 }
 
 void sn_sampling_stop(struct sn_thread *thread)
@@ -553,7 +522,7 @@ void sn_sampling_stop(struct sn_thread *thread)
 	sampling->active = false;
 	if (entered)
 		sn_leave(entered);
-	close_events(sampling);
+	close_events(thread, sampling);
 	sn_own_stack_remove();
 }
 
@@ -576,14 +545,16 @@ void sn_sampling_release(void)
 static void arm(struct sn_thread *thread, struct sn_sampling *sampling)
 {
 	int index = cpu_event >= 0 ? cpu_event : real_event;
-	for (int event = 0; event < event_count; event++)
-		if (sampling->fds[event] >= 0) {
-			if (events[event].rate)
-				fcntl(sampling->fds[event], F_SETSIG, sampling->signal);
-			ioctl(sampling->fds[event], PERF_EVENT_IOC_ENABLE, 0);
-		}
-	if (index >= 0 && sampling->fds[index] < 0)
-		sampling->timer = timer_start(events[index].rate, thread->tid, sampling->signal, 0);
+	for (int event = 0; event < event_count; event++) {
+		if (sampling->perf[event].fd < 0)
+			continue;
+		if (events[event].rate)
+			sn_own_event_signal(&sampling->perf[event], sampling->signal, thread->tid);
+		sn_own_event_enable(&sampling->perf[event]);
+	}
+	if (index >= 0)
+		sampling->timer = timer_start(sampling->driver_hz ? WATCH_HZ : events[index].rate,
+					      thread->tid, sampling->signal, 0);
 }
 
 static struct sn_sampling *own_sampling(void)

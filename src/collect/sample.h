@@ -29,9 +29,6 @@ void sn_sampling_stop_self(void);
 void sn_sampling_settle(struct sn_thread *thread);
 /* The same for a record whose threads have all ended; while nobody can adopt it. */
 void sn_sampling_settle_ended(struct sn_thread *thread);
-/* In the child of a fork, before sn_sampling_start: closes the descriptors that measure the parent.
- */
-void sn_sampling_after_fork(void);
 /* Takes every timer, event and the handler away, once measuring has ended for good. */
 void sn_sampling_release(void);
 /* True where a signal is a sample of ours, whatever its number. AS-safe: yes. MT: yes. */
@@ -49,13 +46,6 @@ uint64_t sn_sampling_pause_for_exec(void);
 void sn_sampling_resume_after_exec(uint64_t paused);
 /* True where perf events are in use. AS-safe: yes. MT: yes. */
 bool sn_sampling_has_events(void);
-/* True for a file descriptor of ours, which the program must not close. AS-safe: yes. MT: yes. */
-bool sn_sampling_owns_fd(int fd);
-/* Moves a descriptor of ours to a high number, out of the program's way; marks one as ours. */
-int sn_fd_move_high(int fd);
-/* True where the program may open so few descriptors that each of ours is one it would miss. */
-bool sn_fds_are_scarce(void);
-void sn_fd_mark_own(int fd, bool is_own);
 /* One line for the PROCESS section: how samples are taken. Static. */
 const char *sn_sampling_status(void);
 

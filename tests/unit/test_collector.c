@@ -45,20 +45,6 @@ int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sig
 	return -1;
 }
 
-bool sn_fds_are_scarce(void)
-{
-	return false;
-}
-
-int sn_fd_move_high(int fd)
-{
-	return fd;
-}
-
-void sn_fd_mark_own(int fd, bool is_own)
-{
-}
-
 void sn_unwinder_release(struct sn_unwinder *unwinder)
 {
 }
