@@ -24,6 +24,7 @@ SN_REAL(ssize_t, sendmsg, (int, const struct msghdr *, int))
 SN_REAL(ssize_t, sendfile, (int, int, off_t *, size_t))
 SN_REAL(ssize_t, read, (int, void *, size_t))
 SN_REAL(ssize_t, recv, (int, void *, size_t, int))
+SN_REAL(ssize_t, recvmsg, (int, struct msghdr *, int))
 SN_REAL(ssize_t, getrandom, (void *, size_t, unsigned))
 
 /* A regular file's short count has another reason, and asking again would raise SIGXFSZ. */
@@ -43,9 +44,9 @@ static bool was_cut(int fd, ssize_t done, size_t wanted)
 
 /* The result of a transfer of which `done` bytes went, continued by `again`, which sees `done`. The
  * errno of what follows a success is nobody's. */
-#define TRANSFER_ON(fd, wanted, first, again)                                                     \
+#define TRANSFER_ON(fd, wanted, first, again)                                                      \
 	({                                                                                         \
-		ssize_t done = (first);                                                           \
+		ssize_t done = (first);                                                            \
 		int saved_errno = errno;                                                           \
 		while (sn_call_was_cut && done > 0 && was_cut(fd, done, wanted)) {                 \
 			ssize_t more = (again);                                                    \
@@ -111,7 +112,8 @@ SN_EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t bytes)
 			real_sendfile_get()(to, from, offset, bytes - (size_t)done));
 }
 
-/* The compiler calls the function above sendfile64, for offsets have 64 bits; this is the other name. */
+/* The compiler calls the function above sendfile64, for offsets have 64 bits; this is the other
+ * name. */
 ssize_t sendfile_by_short_name(int to, int from, off_t *offset, size_t bytes) __asm__("sendfile");
 SN_EXPORT ssize_t sendfile_by_short_name(int to, int from, off_t *offset, size_t bytes)
 {
@@ -154,41 +156,81 @@ static size_t total(const struct iovec *pieces, int count)
 	return bytes;
 }
 
+/* How pieces are transferred: several, and what is left of one. */
+struct pieces_of {
+	int fd, flags;
+	ssize_t (*several)(const struct pieces_of *how, const struct iovec *pieces, int count);
+	ssize_t (*one)(const struct pieces_of *how, void *bytes, size_t count);
+};
+
 /* Begins with the rest of a piece alone: the program's list of pieces stays as it is. */
-static ssize_t write_rest(int fd, const struct iovec *pieces, int count, ssize_t done)
+static ssize_t transfer_rest(const struct pieces_of *how, const struct iovec *pieces, int count,
+			     ssize_t done)
 {
 	size_t of_piece;
 	int piece = first_left(pieces, count, (size_t)done, &of_piece);
 	if (!of_piece)
-		return real_writev_get()(fd, pieces + piece, count - piece);
-	return real_write_get()(fd, (const char *)pieces[piece].iov_base + of_piece,
-				pieces[piece].iov_len - of_piece);
+		return how->several(how, pieces + piece, count - piece);
+	size_t left = pieces[piece].iov_len - of_piece;
+	ssize_t first = how->one(how, (char *)pieces[piece].iov_base + of_piece, left);
+	if (first < (ssize_t)left || ++piece == count)
+		return first;
+	ssize_t more = how->several(how, pieces + piece, count - piece);
+	return more > 0 ? first + more : first;
+}
+
+static ssize_t write_several(const struct pieces_of *how, const struct iovec *pieces, int count)
+{
+	return real_writev_get()(how->fd, pieces, count);
+}
+
+static ssize_t write_one(const struct pieces_of *how, void *bytes, size_t count)
+{
+	return real_write_get()(how->fd, bytes, count);
 }
 
 SN_EXPORT ssize_t writev(int fd, const struct iovec *pieces, int count)
 {
+	struct pieces_of how = {fd, 0, write_several, write_one};
 	return TRANSFER(fd, total(pieces, count), real_writev_get()(fd, pieces, count),
-			write_rest(fd, pieces, count, done));
+			transfer_rest(&how, pieces, count, done));
 }
 
 /* The control data went with the first bytes. */
-static ssize_t send_rest(int fd, const struct msghdr *message, ssize_t done, int flags)
+static ssize_t send_several(const struct pieces_of *how, const struct iovec *pieces, int count)
 {
-	size_t of_piece;
+	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+	return real_sendmsg_get()(how->fd, &rest, how->flags);
+}
+
+static ssize_t send_one(const struct pieces_of *how, void *bytes, size_t count)
+{
+	return real_send_get()(how->fd, bytes, count, how->flags);
+}
+
+static ssize_t receive_several(const struct pieces_of *how, const struct iovec *pieces, int count)
+{
+	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+	return real_recvmsg_get()(how->fd, &rest, how->flags);
+}
+
+static ssize_t receive_one(const struct pieces_of *how, void *bytes, size_t count)
+{
+	return real_recv_get()(how->fd, bytes, count, how->flags);
+}
+
+ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t before)
+{
+	struct pieces_of how = {fd, flags, receive_several, receive_one};
 	int count = (int)message->msg_iovlen;
-	int piece = first_left(message->msg_iov, count, (size_t)done, &of_piece);
-	const struct iovec *first = &message->msg_iov[piece];
-	struct msghdr rest = {.msg_iov = message->msg_iov + piece,
-			      .msg_iovlen = (size_t)(count - piece)};
-	if (!of_piece)
-		return real_sendmsg_get()(fd, &rest, flags);
-	return real_send_get()(fd, (const char *)first->iov_base + of_piece,
-			       first->iov_len - of_piece, flags);
+	return TRANSFER_ON(fd, total(message->msg_iov, count), before,
+			   transfer_rest(&how, message->msg_iov, count, done));
 }
 
 SN_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
+	struct pieces_of how = {fd, flags, send_several, send_one};
 	return TRANSFER(fd, total(message->msg_iov, (int)message->msg_iovlen),
 			real_sendmsg_get()(fd, message, flags),
-			send_rest(fd, message, done, flags));
+			transfer_rest(&how, message->msg_iov, (int)message->msg_iovlen, done));
 }

@@ -312,12 +312,21 @@ SN_EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags)
 SN_EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *from,
 			   socklen_t *from_bytes)
 {
-	return CHARGED("recvfrom", real_recvfrom_get()(fd, buffer, bytes, flags, from, from_bytes));
+	sn_call_was_cut = false;
+	ssize_t done =
+	    CHARGED("recvfrom", real_recvfrom_get()(fd, buffer, bytes, flags, from, from_bytes));
+	if (sn_call_was_cut && done > 0 && flags & MSG_WAITALL)
+		return sn_recv_rest(fd, buffer, bytes, flags, done);
+	return done;
 }
 
 SN_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	return CHARGED("recvmsg", real_recvmsg_get()(fd, message, flags));
+	sn_call_was_cut = false;
+	ssize_t done = CHARGED("recvmsg", real_recvmsg_get()(fd, message, flags));
+	if (sn_call_was_cut && done > 0 && flags & MSG_WAITALL)
+		return sn_recvmsg_rest(fd, message, flags, done);
+	return done;
 }
 
 SN_EXPORT int accept(int fd, struct sockaddr *from, socklen_t *from_bytes)

@@ -35,6 +35,8 @@ void sn_interrupted_call_mend(ucontext_t *context);
  * which `done` bytes came before a sample cut it; all that came.
  */
 ssize_t sn_read_rest(int fd, void *buffer, size_t bytes, ssize_t done);
+struct msghdr;
+ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t done);
 ssize_t sn_recv_rest(int fd, void *buffer, size_t bytes, int flags, ssize_t done);
 
 #define SN_CALL_NUMBERS 512
