@@ -447,8 +447,8 @@ CASE(limit_is_told)
 	say("%ld\n", (long)limit.rlim_cur);
 	syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
 	say("%ld\n", (long)limit.rlim_cur);
-	say("beyond: %d %s\n", dup2(0, 333), strerror(errno));
-	say("last: %d\n", dup2(0, 332));
+	SAY_RESULT(dup2(0, 333));
+	SAY_RESULT(dup2(0, 332));
 	close(332);
 }
 

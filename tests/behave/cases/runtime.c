@@ -900,15 +900,16 @@ static int ticks_of(int timer, int signal, unsigned ms)
 	return profile_ticks;
 }
 
-/* A tick of 10 ms over 400 ms of computing: about 40, of which half are in the program's own code. */
+/* A tick of 10 ms over 200 ms of computing: about 20, of which half are in the program's own code.
+ */
 CASE(interval_timers)
 {
-	int profile = ticks_of(ITIMER_PROF, SIGPROF, 400);
-	say("prof: %d\n", profile >= 20 && profile <= 80);
+	int profile = ticks_of(ITIMER_PROF, SIGPROF, 200);
+	say("prof: %d\n", profile >= 10 && profile <= 45);
 	struct itimerval now;
 	MUST(getitimer(ITIMER_PROF, &now));
 	say("left %ld %ld\n", (long)now.it_value.tv_usec, (long)now.it_interval.tv_usec);
-	int virtual = ticks_of(ITIMER_VIRTUAL, SIGVTALRM, 400);
+	int virtual = ticks_of(ITIMER_VIRTUAL, SIGVTALRM, 200);
 	fprintf(stderr, "ticks: prof %d, virtual %d\n", profile, virtual);
-	say("virtual: %d\n", virtual >= 5 && virtual <= 80);
+	say("virtual: %d\n", virtual >= 2 && virtual <= 45);
 }
