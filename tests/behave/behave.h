@@ -57,6 +57,14 @@ struct behave_case {
 /* Unbuffered text on standard output, in one write. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* What a call returns, and its error where that is negative. */
+#define SAY_RESULT(expression)                                                                     \
+	do {                                                                                       \
+		long say_result = (long)(expression);                                              \
+		say("%s: %ld %s\n", #expression, say_result,                                       \
+		    say_result < 0 ? strerror(errno) : "");                                        \
+	} while (0)
+
 /* Ends the case with status 77: it cannot run here, for this reason. */
 void skip(const char *reason) __attribute__((noreturn));
 

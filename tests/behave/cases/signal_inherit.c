@@ -251,8 +251,8 @@ CASE(failed_exec)
 	}
 	say("%s\n", strerror(errno));
 	char *arguments[] = {"x", NULL};
-	say("%d %s\n", execve("/etc/passwd", arguments, environ), strerror(errno));
-	say("%d %s\n", execvp("no-such-program-anywhere", arguments), strerror(errno));
+	SAY_RESULT(execve("/etc/passwd", arguments, environ));
+	SAY_RESULT(execvp("no-such-program-anywhere", arguments));
 	work(10);
 	pid_t child;
 	say("spawn: %s\n",

@@ -152,7 +152,7 @@ CASE(textbook)
 		memset(blocks[block] = malloc(OLD_SIGSTKSZ), block, OLD_SIGSTKSZ);
 	use_stack(blocks[4], OLD_SIGSTKSZ, 0);
 	set_handler(SIGSEGV, count, SA_ONSTACK);
-	work(300);
+	work(200);
 	for (int block = 0; block < 8; block++) {
 		int changed = 0;
 		for (int at = 0; at < OLD_SIGSTKSZ; at++)
@@ -173,7 +173,7 @@ static void never_used(size_t bytes)
 {
 	struct guarded stack = guarded_new(bytes);
 	use_stack(stack.start, stack.bytes, 0);
-	work(200);
+	work(120);
 	say_stack("set", stack.start);
 	say("below: %s\n", guarded_overrun(&stack) ? "OVERWRITTEN" : "whole");
 }
