@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import parts
 import pytest
 import samples
 from verified import verify, written_by
@@ -80,6 +81,18 @@ def big_db(tmp_path_factory) -> Path:
 def empty_db(tmp_path_factory) -> Path:
     """Contexts without any value: nobody was measured."""
     return make_database(tmp_path_factory.mktemp("empty"), "empty.sdb", "--contexts", 50, "--profiles", 0)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--part", choices=sorted(parts.PARTS), help="only the tests of this part; see parts.py")
+
+
+def pytest_collection_modifyitems(config, items):
+    part = config.getoption("--part")
+    if part:
+        chosen = [parts.is_in(part, item.path.stem) for item in items]
+        config.hook.pytest_deselected(items=[item for item, is_in in zip(items, chosen) if not is_in])
+        items[:] = [item for item, is_in in zip(items, chosen) if is_in]
 
 
 def pytest_terminal_summary(terminalreporter):
