@@ -13,6 +13,7 @@
 #include "launch.h"
 #include "run_os.h"
 #include "run_trace.h"
+#include "sources.h"
 #include "sonde/db.h"
 #include "summary.h"
 
@@ -30,6 +31,7 @@ struct run {
 	struct sn_run_os os;
 	struct sn_run_trace trace;
 	const char *output; /* as the user gave it, or NULL */
+	char *const *command;
 	bool analyze, quiet, no_loops;
 	char folder[4096], database[4096];
 };
@@ -367,12 +369,30 @@ static int analyze(struct run *run)
 	return 0;
 }
 
+/* The folders of the files that the command names: who runs them knows them. */
+static void add_own_sources(struct sn_source_roots *sources, char *const *command)
+{
+	for (char *const *argument = command; *argument; argument++) {
+		char *path = realpath(*argument, NULL), *slash = path ? strrchr(path, '/') : NULL;
+		struct stat status;
+		if (slash > path && !stat(path, &status) && S_ISREG(status.st_mode)) {
+			*slash = 0;
+			sn_source_roots_add(sources, path, NULL);
+		}
+		free(path);
+	}
+}
+
 static void report(const struct run *run)
 {
 	struct sonde_db *db;
+	struct sn_source_roots sources = {0};
 	if (sonde_db_open(run->database, &db, NULL))
 		return;
-	sn_summary_print(db, run->database, stderr);
+	sn_sources_add_usual(&sources);
+	add_own_sources(&sources, run->command);
+	sn_summary_print(db, run->database, &sources, stderr);
+	sn_source_roots_release(&sources);
 	sonde_db_close(db);
 }
 
@@ -464,6 +484,7 @@ static int run_run(int argc, char **argv)
 	struct sn_error error = {0};
 	run.launch.on_start = sn_run_os_begin;
 	run.launch.start_context = &run.os;
+	run.command = argv + optind;
 	sn_run_os_prepare(&run.os, &run.launch, argv[optind]);
 	if (run.launch.graph && sn_frameworks_begin(&run.launch, &error))
 		return sn_command_fail("%s", error.text);
