@@ -99,7 +99,8 @@ def main():
     usage = Usage(frames, calls)
     called = {callee for callees in usage.calls.values() for callee in callees}
     # run on our own stack: named by who moves there
-    moved = set(INDIRECT["(own stack)"] + INDIRECT["(at the start)"] + INDIRECT["(of commands)"])
+    moved = set(INDIRECT["(own stack)"] + INDIRECT["(at the start)"] + INDIRECT["(of commands)"] +
+                INDIRECT["(as the C library's own)"])
     if "--chain" in sys.argv:
         wanted = sys.argv[sys.argv.index("--chain") + 1]
         for name in frames:

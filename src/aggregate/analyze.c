@@ -191,6 +191,9 @@ static int add_provenance(struct analysis *analysis)
 	int result = sn_unified_tell(all, &provenance);
 	for (uint64_t i = 0; i < pipeline->result->unreadable; i++)
 		sn_provenance_add_unreadable(&provenance);
+	const struct sn_told *told = analysis->inputs.told;
+	for (size_t i = 0; i < analysis->inputs.told_count && !result; i++)
+		result = sn_missing_tell(&provenance.missing, &told[i].record, told[i].run);
 	if (!result)
 		result = sn_provenance_finish(&provenance, all->builder);
 	sn_provenance_release(&provenance);

@@ -3,12 +3,14 @@
 #include "command.h"
 #include "frameworks.h"
 #include "launch.h"
+#include "collect/filters.h"
 #include "format/measurement.h"
 #include "format/trace_file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdint.h>
@@ -16,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,7 +96,7 @@ static bool is_perf_map(const char *name)
 static bool is_ours(const char *name)
 {
 	return is_measurement(name) || is_perf_map(name) || ends_with(name, SN_TRACE_FILE_SUFFIX) ||
-	       sn_frameworks_owns(name);
+	       ends_with(name, SN_RUN_FILE_SUFFIX) || sn_frameworks_owns(name);
 }
 
 /* ---- the folder ---- */
@@ -373,6 +377,7 @@ static void set_sharing(const struct sn_launch *launch)
 
 static void set_environment(const struct sn_launch *launch)
 {
+	char number[16];
 	if (!launch->not_preloaded)
 		put_first("LD_PRELOAD", launch->library);
 	setenv("SONDE_OUTPUT", launch->folder, 1);
@@ -391,6 +396,10 @@ static void set_environment(const struct sn_launch *launch)
 	/* GCC's address sanitizer refuses to start behind a preloaded library unless it is told to
 	 */
 	put_first("ASAN_OPTIONS", "verify_asan_link_order=0");
+	/* a program that starts under more of them was confined by somebody in between */
+	int filters = sn_filters_in_force();
+	snprintf(number, sizeof(number), "%d", filters);
+	set_optional("SONDE_FILTERS", filters < 0 ? NULL : number);
 	/* runtimes that load one tool by name: one that the user asked for stays */
 	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
 	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
@@ -429,10 +438,47 @@ int sn_launch_signal(void)
 	return ended_by;
 }
 
-static int wait_for_program(int *status)
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+/*
+ * What the kernel says the program used, with all processes that were waited for: what of it no
+ * measurement accounts for was lost. Where it cannot be written the analysis does without.
+ */
+static void write_run(const struct sn_launch *launch, uint64_t start_ns, const struct rusage *used)
+{
+	char path[sizeof(launch->folder) + 512];
+	struct utsname host;
+	if (uname(&host))
+		return;
+	snprintf(path, sizeof(path), "%s/%s-%d-%" PRIx64 SN_RUN_FILE_SUFFIX, launch->folder,
+		 host.nodename, program_pid, start_ns);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return;
+	int bytes = dprintf(fd,
+			    "host=%s\npid=%d\nstart_monotonic_ns=%" PRIu64
+			    "\nend_monotonic_ns=%" PRIu64 "\ncpu_ns=%" PRIu64 "\n",
+			    host.nodename, program_pid, start_ns, now_ns(),
+			    time_ns(&used->ru_utime) + time_ns(&used->ru_stime));
+	close(fd);
+	if (bytes < 0)
+		unlink(path);
+}
+
+static int wait_for_program(int *status, struct rusage *used)
 {
 	int ended;
-	while (waitpid(program_pid, &ended, 0) < 0)
+	while (wait4(program_pid, &ended, 0, used) < 0)
 		if (errno != EINTR)
 			return -1;
 	ended_by = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
@@ -463,6 +509,8 @@ int sn_launch_program(const struct sn_launch *launch, char *const *command, int 
 {
 	int report[2], hold[2], reason = 0;
 	struct sigaction old[GUARDED_COUNT];
+	struct rusage used;
+	uint64_t start_ns = now_ns();
 	if (strpbrk(launch->library, ": "))
 		return sn_fail(error, SN_ERR_ARGUMENT,
 			       "cannot preload '%s': its path has a space or a colon",
@@ -482,12 +530,14 @@ int sn_launch_program(const struct sn_launch *launch, char *const *command, int 
 	close(hold[1]);
 	bool failed = read(report[0], &reason, sizeof(reason)) == sizeof(reason);
 	close(report[0]);
-	if (wait_for_program(status))
+	if (wait_for_program(status, &used))
 		return sn_fail(error, SN_ERR_IO, "cannot wait for '%s': %s", command[0],
 			       strerror(errno));
 	unguard_signals(old);
 	if (failed)
 		return sn_fail(error, SN_ERR_IO, "cannot run '%s': %s", command[0],
 			       strerror(reason));
+	if (!sn_launch_is_empty(launch))
+		write_run(launch, start_ns, &used);
 	return 0;
 }

@@ -30,10 +30,15 @@ void sn_summary_print(const struct sonde_db *db, const char *path, struct sn_sou
 	struct sn_error error = {""};
 	putc('\n', out);
 	const char *events = sonde_db_property(db, "events");
-	if (!view.metric_count)
-		fprintf(out, "sonde: nothing was sampled: %s\n",
-			events && !strcmp(events, "none") ? "none of the events was asked for"
-							  : "the program ended too soon");
-	else if (sn_view_text(&view, &page, &error))
-		sn_command_warn("%s", error.text);
+	const char *incomplete = sonde_db_property(db, "incomplete");
+	if (view.metric_count) {
+		if (sn_view_text(&view, &page, &error))
+			sn_command_warn("%s", error.text);
+		return;
+	}
+	fprintf(out, "sonde: nothing was sampled: %s\n",
+		events && !strcmp(events, "none") ? "none of the events was asked for"
+						  : "the program ended too soon");
+	if (incomplete)
+		fprintf(out, "sonde: %s (see sonde info)\n", incomplete);
 }

@@ -3,6 +3,7 @@
 #include "own_file.h"
 
 #include "line.h"
+#include "own_stack.h"
 #include "own_fd.h"
 #include "thread.h"
 
@@ -206,6 +207,17 @@ static bool open_again(struct sn_own_file *file)
 	return false;
 }
 
+struct reopening {
+	struct sn_own_file *file;
+	bool is_open;
+};
+
+static void reopen(void *argument)
+{
+	struct reopening *it = argument;
+	it->is_open = open_again(it->file);
+}
+
 bool sn_own_file_ready(struct sn_own_file *file)
 {
 	if (sn_own_file_is_open(file))
@@ -213,7 +225,9 @@ bool sn_own_file_ready(struct sn_own_file *file)
 	if (file->fd >= 0)
 		sn_own_fd_forget(file->fd);
 	file->fd = -1;
-	return open_again(file);
+	struct reopening it = {file, false};
+	sn_on_own_stack(reopen, &it);
+	return it.is_open;
 }
 
 void sn_own_file_let_go_if_scarce(struct sn_own_file *file)

@@ -13,7 +13,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -152,6 +154,11 @@ void sn_property_set_rank(uint32_t rank)
 	set_number("rank", rank);
 }
 
+void sn_property_set_parent(pid_t parent)
+{
+	set_number("ppid", (uint64_t)parent);
+}
+
 static void set_clocks(void)
 {
 	struct timespec real;
@@ -198,9 +205,23 @@ void sn_properties_init(void)
 	set_sources();
 }
 
+static uint64_t process_cpu_ns(void)
+{
+	struct timespec used;
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used))
+		return 0;
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static uint64_t time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
 /* Properties whose values are read when they are written. */
 static size_t live_line(uint32_t index, const char *exit_text, char *line)
 {
+	struct rusage used = {0};
 	switch (index) {
 	case 0:
 		return make_line(line, "exit", exit_text);
@@ -212,8 +233,17 @@ static size_t live_line(uint32_t index, const char *exit_text, char *line)
 		return make_number_line(line, "threads", sn_threads_met());
 	case 4:
 		return make_line(line, "sampling", sn_sampling_status());
+	case 5:
+		return make_number_line(line, "process_cpu_ns", process_cpu_ns());
+	case 6:
+		getrusage(RUSAGE_CHILDREN, &used);
+		return make_number_line(line, "children_cpu_ns",
+					time_ns(&used.ru_utime) + time_ns(&used.ru_stime));
+	case 7:
+		getrusage(RUSAGE_SELF, &used);
+		return make_number_line(line, "resident_bytes", (uint64_t)used.ru_maxrss * 1024u);
 	}
-	uint32_t adapter = index - 5;
+	uint32_t adapter = index - 8;
 	if (adapter >= sn_adapter_count())
 		return 0;
 	char key[64];

@@ -356,7 +356,7 @@ static int read_snapshot(const struct source *source, const struct sn_commit_slo
 
 /* The header page's two slots, the newer one first; an invalid one has sequence 0. */
 static int read_slots(const struct source *source, struct sn_commit_slot *slots,
-		      struct sn_error *error)
+		      struct sn_losses_record *losses, struct sn_error *error)
 {
 	struct sn_measurement_header header;
 	unsigned char page[SN_MEASUREMENT_PAGE_BYTES];
@@ -377,6 +377,7 @@ static int read_slots(const struct source *source, struct sn_commit_slot *slots,
 		return damaged(error, "header checksum");
 	if (read_at(source, 0, page, sizeof(page)))
 		return sn_fail(error, SN_ERR_FORMAT, "truncated (no complete header)");
+	memcpy(losses, page + SN_LOSSES_OFFSET, sizeof(*losses));
 	for (unsigned i = 0; i < 2; i++) {
 		memcpy(slots + i, page + SN_COMMIT_SLOT_OFFSET(i), sizeof(*slots));
 		if (slots[i].checksum !=
@@ -398,18 +399,19 @@ static int read_newest(const struct source *source, struct sn_measurement **meas
 		       struct sn_error *error)
 {
 	struct sn_commit_slot slots[2];
-	int result = read_slots(source, slots, error);
+	struct sn_losses_record losses;
+	int result = read_slots(source, slots, &losses, error);
 	if (result)
 		return result;
-	result = read_snapshot(source, slots, measurement, error);
-	if (!result || !slots[1].sequence)
-		return result;
 	struct sn_error older_error;
-	if (!read_snapshot(source, slots + 1, measurement, &older_error)) {
-		(*measurement)->is_fallback = true;
-		return 0;
-	}
-	return result; /* what is wrong with the newer one tells more */
+	result = read_snapshot(source, slots, measurement, error);
+	bool is_fallback = result && slots[1].sequence &&
+			   !read_snapshot(source, slots + 1, measurement, &older_error);
+	if (result && !is_fallback)
+		return result; /* what is wrong with the newer one tells more */
+	(*measurement)->is_fallback = is_fallback;
+	(*measurement)->losses = losses;
+	return 0;
 }
 
 int sn_measurement_parse(const void *bytes, size_t length, const char *name,
