@@ -212,6 +212,29 @@ SN_EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
 	return __sysv_signal(number, handler);
 }
 
+/* ---- System V ---- */
+
+static bool is_blocked(int signal)
+{
+	sigset_t mask;
+	return !sigprocmask(SIG_BLOCK, NULL, &mask) && sigismember(&mask, signal) == 1;
+}
+
+SN_EXPORT sighandler_t sigset(int number, sighandler_t handler)
+{
+	struct sigaction old, action = {.sa_handler = handler};
+	sigset_t one;
+	sigemptyset(&one);
+	sigemptyset(&action.sa_mask);
+	if (sigaddset(&one, number))
+		return SIG_ERR;
+	bool was_held = is_blocked(number), holds = handler == SIG_HOLD;
+	if (sigaction(number, holds ? NULL : &action, &old) ||
+	    sigprocmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &one, NULL))
+		return SIG_ERR;
+	return was_held ? SIG_HOLD : old.sa_handler;
+}
+
 /* ---- masks ---- */
 
 static uint64_t bits_of(const sigset_t *set)
@@ -315,6 +338,11 @@ static const sigset_t *waited_for(const sigset_t *set, sigset_t *storage)
 	return storage;
 }
 
+const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage)
+{
+	return waited_for(mask, storage);
+}
+
 /* Waits again where the wait ended because our signal became the program's: only then was the set
  * without it. */
 #define WAIT(call)                                                                                 \
@@ -376,7 +404,7 @@ SN_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 }
 
 /* A number that meanwhile stands for another kind of file is refused by the kernel. */
-static void complete_signalfds(int signal)
+void sn_signalfds_complete(int signal)
 {
 	for (uint32_t place = 0; place < KEPT_SIGNALFDS; place++) {
 		int fd = atomic_load(&kept_signalfds[place].fd) - 1;
@@ -392,7 +420,7 @@ void sn_signal_yield(int signal)
 	uint64_t bit = SN_SIGNAL_BIT(signal);
 	sn_sample_signal_yield(signal);
 	sn_sampling_renew();
-	complete_signalfds(signal);
+	sn_signalfds_complete(signal);
 	if (!(belief.blocked & bit))
 		return;
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, sizeof(bit));

@@ -106,9 +106,30 @@ static void shorten_wait(ucontext_t *context, long number)
 	context->uc_mcontext.gregs[REG_R10] = (greg_t)((left + 999999) / 1000000);
 }
 
+/* Where a handler of the program's began last, and no call has been begun since that we know of. */
+static __thread uintptr_t handled_pc __attribute__((tls_model("initial-exec")));
+static __thread uintptr_t handled_sp __attribute__((tls_model("initial-exec")));
+
+void sn_interrupted_call_handled(const ucontext_t *context)
+{
+	handled_pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+	handled_sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+}
+
+/* A sample may come just when such a handler has returned, and find what that one interrupted. */
+static bool was_handled_here(const ucontext_t *context)
+{
+	bool was = handled_pc == (uintptr_t)context->uc_mcontext.gregs[REG_RIP] &&
+		   handled_sp == (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+	handled_pc = 0;
+	return was;
+}
+
 static void after_call(ucontext_t *context, const unsigned char *end)
 {
 	greg_t *registers = context->uc_mcontext.gregs;
+	if (was_handled_here(context))
+		return;
 	if (registers[REG_RAX] > 0) {
 		if (!handler_is_due(context, false))
 			sn_call_was_cut = true;

@@ -335,11 +335,14 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 	int saved_errno = errno;
 	uint64_t mask, bit = SN_SIGNAL_BIT(signal);
 	memcpy(&mask, &context->uc_sigmask, sizeof(mask));
-	bool is_blocked = sn_believed_blocked(mask) & bit;
-	sn_signal_yield(signal);
-	if (is_blocked) {
+	uint64_t believed = sn_believed_blocked(mask);
+	sn_sample_signal_yield(signal);
+	sn_signalfds_complete(signal);
+	if (believed & bit) {
 		mask |= bit;
 		memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+		sn_believed_set_with(believed & ~bit, mask & ~believed);
+		sn_sampling_renew_in(context);
 		send_again(signal, info);
 	} else {
 		sn_signal_end_program(signal);
@@ -363,7 +366,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	sn_in_handler_on_own_stack(handle_sample, context);
 	sn_interrupted_call_mend(context);
 	if (signal != sn_sample_signal())
-		sn_sampling_renew();
+		sn_sampling_renew_in(context);
 }
 
 /* ---- start and stop ---- */
@@ -400,6 +403,27 @@ int sn_sampling_init(void)
 		register_metric(index);
 	sn_config.real_time = real_event >= 0;
 	return sn_sample_signal_init(on_signal);
+}
+
+/* Takes `bit` out of the mask that will be in force; true where it was in it. */
+static bool open_in(ucontext_t *context, uint64_t bit, uint64_t *mask)
+{
+	if (!context) {
+		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, mask, sizeof(bit));
+		return *mask & bit;
+	}
+	memcpy(mask, &context->uc_sigmask, sizeof(*mask));
+	uint64_t opened = *mask & ~bit;
+	memcpy(&context->uc_sigmask, &opened, sizeof(opened));
+	return *mask & bit;
+}
+
+/* A mask that was filled before blocks the signal that is ours now. */
+static void open_signal(ucontext_t *context, int signal)
+{
+	uint64_t mask, bit = SN_SIGNAL_BIT(signal);
+	if (open_in(context, bit, &mask))
+		sn_believed_set_with(sn_believed_blocked(mask) | bit, mask & ~bit);
 }
 
 static void describe(const struct sn_event *driver, bool by_timer)
@@ -487,6 +511,8 @@ void sn_sampling_start(struct sn_thread *thread)
 				drop_event(thread, error);
 			sampling->counts[index] = -carried.counts[index];
 		}
+	if (sampling->signal)
+		open_signal(NULL, sampling->signal);
 	start_time(thread, sampling, cpu_event >= 0 ? carried.cpu_ns : carried.wall_ns);
 	atomic_signal_fence(memory_order_seq_cst);
 	sampling->active = true;
@@ -563,7 +589,7 @@ static struct sn_sampling *own_sampling(void)
 	return thread && is_active(thread) && sn_measuring() ? thread->sampling : NULL;
 }
 
-void sn_sampling_renew(void)
+void sn_sampling_renew_in(ucontext_t *context)
 {
 	struct sn_sampling *sampling = own_sampling();
 	if (!sampling || sampling->signal == sn_sample_signal() || !sampling->signal)
@@ -571,11 +597,25 @@ void sn_sampling_renew(void)
 	int saved_errno = errno;
 	disarm(sampling);
 	sampling->signal = sn_sample_signal();
+	if (sampling->signal)
+		open_signal(context, sampling->signal);
 	if (!sampling->signal)
 		sn_drop(sn_thread_self(), SN_DROP_NO_SIGNAL, 1);
 	else if (!sampling->suspended)
 		arm(sn_thread_self(), sampling);
 	errno = saved_errno;
+}
+
+void sn_sampling_renew(void)
+{
+	sn_sampling_renew_in(NULL);
+}
+
+static void take_pending(uint64_t bit)
+{
+	struct timespec none = {0};
+	while (syscall(SYS_rt_sigtimedwait, &bit, NULL, &none, sizeof(bit)) > 0)
+		;
 }
 
 void sn_sampling_suspend(bool suspended)
@@ -586,6 +626,7 @@ void sn_sampling_suspend(bool suspended)
 	sampling->suspended = suspended;
 	if (suspended) {
 		disarm(sampling);
+		take_pending(SN_SIGNAL_BIT(sampling->signal)); /* the caller has them blocked */
 		sn_drop(sn_thread_self(), SN_DROP_SMALL_STACK, 1);
 	} else {
 		arm(sn_thread_self(), sampling);
@@ -602,6 +643,21 @@ void sn_sampling_provoke(void)
 			sampling->signal, &info);
 }
 
+/* The next sample comes a whole period later. */
+void sn_sampling_drain(void)
+{
+	struct sn_sampling *sampling = own_sampling();
+	uint64_t mask = 0;
+	if (!sampling || !sampling->signal || sampling->suspended)
+		return;
+	uint64_t bit = SN_SIGNAL_BIT(sampling->signal);
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) || !(mask & bit))
+		return;
+	disarm(sampling);
+	take_pending(bit);
+	arm(sn_thread_self(), sampling);
+}
+
 uint64_t sn_sampling_pause_for_exec(void)
 {
 	struct sn_sampling *sampling = own_sampling();
@@ -609,11 +665,9 @@ uint64_t sn_sampling_pause_for_exec(void)
 	    !sn_sampling_has_events())
 		return 0;
 	uint64_t bit = SN_SIGNAL_BIT(sampling->signal), before = 0;
-	struct timespec none = {0};
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &before, sizeof(bit));
 	disarm(sampling);
-	while (syscall(SYS_rt_sigtimedwait, &bit, NULL, &none, sizeof(bit)) > 0)
-		;
+	take_pending(bit);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 	return bit;
 }

@@ -119,11 +119,16 @@ uint64_t sn_believed_blocked(uint64_t mask)
 	return (mask & companions) == companions ? believed : 0;
 }
 
-void sn_believed_set(uint64_t bits)
+void sn_believed_set_with(uint64_t bits, uint64_t with)
 {
 	believed = bits;
+	companions = with;
+}
+
+void sn_believed_set(uint64_t bits)
+{
 	/* all that is blocked beside ours was blocked with it or before */
-	companions = bits ? kernel_mask() & ~bits : 0;
+	sn_believed_set_with(bits, bits ? kernel_mask() & ~bits : 0);
 }
 
 struct sn_belief sn_believed_get(void)

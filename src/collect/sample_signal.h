@@ -48,6 +48,8 @@ bool sn_sample_signal_in_filled(uint64_t set);
  */
 uint64_t sn_believed_blocked(uint64_t kernel_mask);
 void sn_believed_set(uint64_t bits);
+/* The same for as long as the kernel's mask holds `companions`. */
+void sn_believed_set_with(uint64_t bits, uint64_t companions);
 /* A thread or a process starts with the beliefs of the one that made it. */
 struct sn_belief {
 	uint64_t blocked;
