@@ -285,6 +285,42 @@ void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_
 	thread->own_ns += thread_cpu_ns() - start_cpu_ns;
 }
 
+/* The mask that will be in force: in a handler it is the kernel's when it returns. */
+static uint64_t mask_of(const ucontext_t *context)
+{
+	uint64_t mask = 0;
+	if (context)
+		memcpy(&mask, &context->uc_sigmask, sizeof(mask));
+	else
+		syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+	return mask;
+}
+
+static void set_mask(ucontext_t *context, uint64_t mask)
+{
+	if (context)
+		memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+	else
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
+/*
+ * The signal `after` is ours in this thread from now on, and `before` the program's, 0 for none:
+ * one is open though the program believes it blocked, the other blocked where it was believed so.
+ */
+static void change_signal(ucontext_t *context, int before, int after)
+{
+	uint64_t mask = mask_of(context), believed = sn_believed_blocked(mask);
+	uint64_t theirs = before ? SN_SIGNAL_BIT(before) : 0,
+		 ours = after ? SN_SIGNAL_BIT(after) : 0;
+	uint64_t changed = (mask | (believed & theirs)) & ~ours;
+	if (changed == mask)
+		return;
+	/* first the belief: a signal may arrive as soon as it is open */
+	sn_believed_set_with((believed & ~theirs) | (mask & ours), changed & mask);
+	set_mask(context, changed);
+}
+
 /* ---- the handler ---- */
 
 bool sn_sampling_is_sample(const siginfo_t *info)
@@ -333,20 +369,14 @@ static void send_again(int signal, siginfo_t *info)
 static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 {
 	int saved_errno = errno;
-	uint64_t mask, bit = SN_SIGNAL_BIT(signal);
-	memcpy(&mask, &context->uc_sigmask, sizeof(mask));
-	uint64_t believed = sn_believed_blocked(mask);
-	sn_sample_signal_yield(signal);
+	bool is_blocked = sn_believed_blocked(mask_of(context)) & SN_SIGNAL_BIT(signal);
+	sn_sample_signal_yield(SN_SIGNAL_BIT(signal));
 	sn_signalfds_complete(signal);
-	if (believed & bit) {
-		mask |= bit;
-		memcpy(&context->uc_sigmask, &mask, sizeof(mask));
-		sn_believed_set_with(believed & ~bit, mask & ~believed);
-		sn_sampling_renew_in(context);
+	sn_sampling_renew_in(context);
+	if (is_blocked)
 		send_again(signal, info);
-	} else {
+	else
 		sn_signal_end_program(signal);
-	}
 	errno = saved_errno;
 }
 
@@ -403,27 +433,6 @@ int sn_sampling_init(void)
 		register_metric(index);
 	sn_config.real_time = real_event >= 0;
 	return sn_sample_signal_init(on_signal);
-}
-
-/* Takes `bit` out of the mask that will be in force; true where it was in it. */
-static bool open_in(ucontext_t *context, uint64_t bit, uint64_t *mask)
-{
-	if (!context) {
-		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, mask, sizeof(bit));
-		return *mask & bit;
-	}
-	memcpy(mask, &context->uc_sigmask, sizeof(*mask));
-	uint64_t opened = *mask & ~bit;
-	memcpy(&context->uc_sigmask, &opened, sizeof(opened));
-	return *mask & bit;
-}
-
-/* A mask that was filled before blocks the signal that is ours now. */
-static void open_signal(ucontext_t *context, int signal)
-{
-	uint64_t mask, bit = SN_SIGNAL_BIT(signal);
-	if (open_in(context, bit, &mask))
-		sn_believed_set_with(sn_believed_blocked(mask) | bit, mask & ~bit);
 }
 
 static void describe(const struct sn_event *driver, bool by_timer)
@@ -511,8 +520,7 @@ void sn_sampling_start(struct sn_thread *thread)
 				drop_event(thread, error);
 			sampling->counts[index] = -carried.counts[index];
 		}
-	if (sampling->signal)
-		open_signal(NULL, sampling->signal);
+	change_signal(NULL, 0, sampling->signal);
 	start_time(thread, sampling, cpu_event >= 0 ? carried.cpu_ns : carried.wall_ns);
 	atomic_signal_fence(memory_order_seq_cst);
 	sampling->active = true;
@@ -596,9 +604,9 @@ void sn_sampling_renew_in(ucontext_t *context)
 		return;
 	int saved_errno = errno;
 	disarm(sampling);
+	int before = sampling->signal;
 	sampling->signal = sn_sample_signal();
-	if (sampling->signal)
-		open_signal(context, sampling->signal);
+	change_signal(context, before, sampling->signal);
 	if (!sampling->signal)
 		sn_drop(sn_thread_self(), SN_DROP_NO_SIGNAL, 1);
 	else if (!sampling->suspended)

@@ -33,8 +33,9 @@ int sn_sample_signal(void);
 bool sn_sample_signal_is_chosen(void);
 /* True for one that is or was ours. AS-safe: yes. MT: yes. */
 bool sn_sample_signal_is_served(int signal);
-/* The program wants `signal`: if it is the current one, another is taken. AS-safe: yes. MT: yes. */
-void sn_sample_signal_yield(int signal);
+/* The program wants these signals: none of them is taken any more, and where the current one is
+ * among them another is taken. AS-safe: yes. MT: yes. */
+void sn_sample_signal_yield(uint64_t signals);
 /* The kernel's action for a served signal as long as the program has none of its own. */
 const struct sigaction *sn_sample_signal_action(void);
 
