@@ -115,7 +115,7 @@ def test_a_launcher_that_is_not_measured(tmp_path: Path, action: str) -> None:
         launcher = program.compiled("confined.c", "-O1", "-static")
     except subprocess.CalledProcessError:
         pytest.skip("no static C library")
-    for call in CALLS:
+    for call in CALLS if action == "kill" else CALLS[:3]:
         data = same(tmp_path / str(call), "/bin/sh", "-c",
                     f"{launcher} {action} {call} instruction execute {burner()} burn; echo $?")
         assert not data["complete"] and data["drops"] == {"program-unmeasured": 1}, data["drops"]
