@@ -10,7 +10,8 @@
 #define SUMMARY_LINES 18u
 #define METRICS_MOST  4u
 
-void sn_summary_print(const struct sonde_db *db, const char *path, FILE *out)
+void sn_summary_print(const struct sonde_db *db, const char *path, struct sn_source_roots *sources,
+		      FILE *out)
 {
 	uint32_t metrics[METRICS_MOST];
 	struct sn_view view = {
@@ -23,6 +24,7 @@ void sn_summary_print(const struct sonde_db *db, const char *path, FILE *out)
 	    .min_share = 0.01,
 	    .max_depth = SONDE_NONE,
 	    .limit = SUMMARY_LINES,
+	    .sources = sources,
 	};
 	struct sn_page page = {out, sn_terminal_width(), sn_terminal_has_color(out), true};
 	struct sn_error error = {""};

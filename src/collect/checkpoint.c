@@ -5,6 +5,7 @@
 #include "intercept.h"
 #include "losses.h"
 #include "own_file.h"
+#include "own_stack.h"
 #include "sample.h"
 #include "snapshot.h"
 #include "trace.h"
@@ -50,26 +51,19 @@ static int write_header(int fd)
 int sn_checkpoint_open(void)
 {
 	uint64_t now = sn_now_ns();
-	int named = sn_own_file_name(&file.own, now, SN_MEASUREMENT_SUFFIX);
-	if (named)
-		return named;
 	atomic_store_explicit(&writing, 0, memory_order_relaxed); /* by the parent, before a fork */
 	file.sequence = file.offset = file.length = 0;
-	file.own.fd = -1;
 	file.begun_ns = now;
 	sn_trace_begin(now);
 	atomic_store_explicit(&due_ns, now, memory_order_relaxed); /* by the first sample */
-	int fd = open(file.own.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	int status = write_header(fd);
-	if (status) {
-		syscall(SYS_close, fd);
-		unlink(file.own.path);
+	int status = sn_own_file_create(&file.own, now, SN_MEASUREMENT_SUFFIX);
+	if (status)
 		return status;
-	}
-	sn_losses_open(fd);
-	status = sn_own_file_adopt(&file.own, fd);
+	status = write_header(file.own.fd);
+	if (status)
+		sn_own_file_remove(&file.own);
+	else
+		sn_losses_open(file.own.fd);
 	sn_own_file_let_go_if_scarce(&file.own);
 	return status;
 }
@@ -153,14 +147,9 @@ static void schedule(uint64_t start_ns)
 	atomic_store_explicit(&due_ns, now + pause, memory_order_relaxed);
 }
 
-void sn_checkpoint_now(const char *exit_text)
+static void write_checkpoint(void *text)
 {
-	int expected = 0;
-	/* acquire and release: the file's state passes from one writer to the next */
-	if (!sn_config.output ||
-	    !atomic_compare_exchange_strong_explicit(&writing, &expected, 1, memory_order_acquire,
-						     memory_order_relaxed))
-		return;
+	const char *exit_text = text;
 	uint64_t start_ns = sn_now_ns();
 	int status = -EBADF;
 	/* what a snapshot needs of the kernel is more than what any sample does */
@@ -172,6 +161,17 @@ void sn_checkpoint_now(const char *exit_text)
 		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
 	sn_own_file_let_go_if_scarce(&file.own);
 	schedule(start_ns);
+}
+
+void sn_checkpoint_now(const char *exit_text)
+{
+	int expected = 0;
+	/* acquire and release: the file's state passes from one writer to the next */
+	if (!sn_config.output ||
+	    !atomic_compare_exchange_strong_explicit(&writing, &expected, 1, memory_order_acquire,
+						     memory_order_relaxed))
+		return;
+	sn_on_own_stack(write_checkpoint, (void *)exit_text);
 	atomic_store_explicit(&writing, 0, memory_order_release);
 }
 

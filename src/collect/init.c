@@ -14,6 +14,9 @@
 #include "intercept.h"
 #include "losses.h"
 #include "monitor.h"
+#include "own_fd.h"
+#include "own_file.h"
+#include "own_stack.h"
 #include "property.h"
 #include "sample.h"
 #include "trace.h"
@@ -96,6 +99,8 @@ static const char *kept_setting(const char *name, const char *otherwise)
 static void read_config(void)
 {
 	sn_config.output = kept_setting("SONDE_OUTPUT", NULL);
+	sn_config.file_mode = (unsigned)strtoull(setting("SONDE_SHARE", "0"), NULL, 8) & 0666;
+	sn_config.no_command = *setting("SONDE_COMMAND", "1") == '0';
 	sn_config.events = kept_setting("SONDE_EVENTS", SN_EVENT_LIST_DEFAULT);
 	sn_config.sources = parse_sources(setting("SONDE_CALL_PATH", "python,operator,native"));
 	sn_config.operators = kept_setting("SONDE_OPERATORS", "sampled");
@@ -136,7 +141,7 @@ static void before_fork(void)
 		sn_losses_note_unseen();
 }
 
-static void after_fork_in_child(void)
+static void begin_child(void *unused)
 {
 	int now = atomic_load_explicit(&phase, memory_order_relaxed);
 	pid_t parent = measured_pid;
@@ -149,7 +154,7 @@ static void after_fork_in_child(void)
 		sn_losses_add(SN_LOSS_UNWRITABLE, 1);
 	if (now != MEASURING)
 		return;
-	sn_sampling_after_fork();
+	sn_own_fds_after_fork();
 	sn_properties_init();
 	sn_property_set("began", "fork");
 	sn_property_set_parent(parent);
@@ -160,6 +165,11 @@ static void after_fork_in_child(void)
 	sn_graph_after_fork();
 	sn_adapters_after_fork();
 	sn_threads_after_fork();
+}
+
+static void after_fork_in_child(void)
+{
+	sn_on_own_stack(begin_child, NULL);
 }
 
 static void on_program_exit(int status, void *unused)
@@ -174,7 +184,10 @@ static int prepare(void)
 {
 	if (!sn_config.output)
 		sn_config.events = "";
-	int status = sn_modules_init();
+	/* first: where nothing may be written nothing is changed in the program */
+	int status = sn_config.output ? sn_own_folder_init() : 0;
+	if (!status)
+		status = sn_modules_init();
 	if (status)
 		return status;
 	sn_properties_init();
@@ -340,5 +353,6 @@ void sn_confine(void)
 	sn_sampling_release();
 	sn_fatal_release();
 	atomic_store(&phase, CONFINED);
+	sn_own_stacks_retire();
 	sn_environment_strip();
 }

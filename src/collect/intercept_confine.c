@@ -9,6 +9,7 @@
  * Through syscall() a program also forks, executes and ends behind the C library's back.
  */
 #include "intercept.h"
+#include "interrupted_call.h"
 #include "losses.h"
 
 #include <errno.h>
@@ -68,7 +69,8 @@ struct answer sn_before_syscall(long number, long first, long second, long third
 long sn_after_fork_call(long child) __attribute__((visibility("hidden")));
 
 /* What asm knows of the table: its length. */
-#define TABLE_LENGTH 448
+#define TABLE_LENGTH 512
+_Static_assert(TABLE_LENGTH == SN_CALL_NUMBERS, "one bound for both tables");
 unsigned char sn_watched_calls[TABLE_LENGTH] __attribute__((visibility("hidden"))) = {
     [SYS_seccomp] = 1, [SYS_prctl] = 1,	   [SYS_fork] = 1, [SYS_clone] = 1,
     [SYS_execve] = 1,  [SYS_execveat] = 1, [SYS_exit] = 1, [SYS_exit_group] = 1,
@@ -133,6 +135,9 @@ __asm__(".globl syscall\n"
 					      "	leaq	sn_watched_calls(%rip), %rax\n"
 					      "	cmpb	$0, (%rax,%rdi)\n"
 					      "	jne	1f\n"
+					      "	leaq	sn_call_is_repeatable(%rip), %rax\n"
+					      "	cmpb	$0, (%rax,%rdi)\n"
+					      "	jne	sn_restartable_syscall\n"
 					      "2:	cmpq	$0, sn_real_syscall(%rip)\n"
 					      "	je	1f\n"
 					      "	jmp	*sn_real_syscall(%rip)\n"

@@ -4,7 +4,7 @@
  * not open, as without us.
  */
 #include "intercept.h"
-#include "sample.h"
+#include "own_fd.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,7 +19,7 @@ SN_REAL(int, dup3, (int, int, int))
 
 SN_EXPORT int close(int fd)
 {
-	if (sn_sampling_owns_fd(fd)) {
+	if (sn_own_fd_is_hidden(fd)) {
 		errno = EBADF;
 		return -1;
 	}
@@ -31,7 +31,7 @@ static int close_around(unsigned first, unsigned last, int flags)
 {
 	unsigned from = first;
 	for (unsigned fd = first; fd <= last && fd <= HIGHEST_OWN_FD; fd++) {
-		if (!sn_sampling_owns_fd((int)fd))
+		if (!sn_own_fd_is_hidden((int)fd))
 			continue;
 		if (fd > from && real_close_range_get()(from, fd - 1, flags))
 			return -1;
@@ -60,14 +60,16 @@ SN_EXPORT void closefrom(int first)
 /* The program takes a number of ours: it gets it, and we lose what was there. */
 SN_EXPORT int dup2(int fd, int number)
 {
-	if (fd != number && sn_sampling_owns_fd(number))
-		sn_fd_mark_own(number, false);
-	return real_dup2_get()(fd, number);
+	int result = real_dup2_get()(fd, number);
+	if (result >= 0 && fd != number)
+		sn_own_fd_forget(number);
+	return result;
 }
 
 SN_EXPORT int dup3(int fd, int number, int flags)
 {
-	if (fd != number && sn_sampling_owns_fd(number))
-		sn_fd_mark_own(number, false);
-	return real_dup3_get()(fd, number, flags);
+	int result = real_dup3_get()(fd, number, flags);
+	if (result >= 0)
+		sn_own_fd_forget(number);
+	return result;
 }

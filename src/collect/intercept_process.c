@@ -5,8 +5,8 @@
  * replaced; _exit ends measuring like exit. fork is followed by pthread_atfork (init.c). Children
  * of which no image of ours will tell are counted (losses.h).
  *
- * Everything here may run in the child of a vfork, on its parent's memory: no allocation but the
- * stack.
+ * Everything here may run in the child of a vfork, on its parent's memory: nothing is allocated
+ * that the parent's thread does not keep.
  */
 #include "checkpoint.h"
 #include "filters.h"
@@ -14,7 +14,10 @@
 #include "line.h"
 #include "losses.h"
 #include "monitor.h"
+#include "own_stack.h"
 #include "property.h"
+#include "sample.h"
+#include "sample_signal.h"
 
 #include <alloca.h>
 #include <dlfcn.h>
@@ -295,16 +298,48 @@ static char **carry(const char *path, char **completed, char *joined, char *cons
 	return completed;
 }
 
-/*
- * The environment completed, on the caller's stack: a macro because alloca must be in its frame.
- * `path` is the program's, NULL where it is not known.
- */
-#define CARRY(path, environment)                                                                   \
-	(is_stripping || (preload && (sn_measuring() || !sn_is_measured_process()))                \
-	     ? carry(path,                                                                         \
-		     alloca((count_entries(environment) + CARRIED_MAX + 2) * sizeof(char *)),      \
-		     alloca(text_bytes(environment)), environment)                                 \
-	     : (char **)(environment))
+struct carrying {
+	const char *path;
+	char *const *environment;
+	char **completed;
+};
+
+/* Where this thread builds environments: it is its own while it executes something, and so is the
+ * child of a vfork, which has no other. */
+static __thread struct {
+	char *pages;
+	size_t bytes;
+} room __attribute__((tls_model("initial-exec")));
+
+static char *room_for(size_t bytes)
+{
+	if (bytes > room.bytes) {
+		sn_pages_unmap(room.pages, room.bytes);
+		room.bytes = (bytes + 4095) & ~(size_t)4095;
+		room.pages = sn_pages_map(room.bytes);
+		room.bytes = room.pages ? room.bytes : 0;
+	}
+	return room.pages;
+}
+
+static void carry_in_room(void *argument)
+{
+	struct carrying *it = argument;
+	size_t entries = (count_entries(it->environment) + CARRIED_MAX + 2) * sizeof(char *);
+	char *place = room_for(entries + text_bytes(it->environment));
+	if (place)
+		it->completed = carry(it->path, (char **)place, place + entries, it->environment);
+}
+
+/* The environment completed: the caller's own where there is nothing to carry, or no memory.
+ * `path` is the program's, NULL where it is not known. Valid until this thread's next call. */
+static char *const *carried_with(const char *path, char *const *environment)
+{
+	struct carrying it = {path, environment, (char **)environment};
+	if (is_stripping || (preload && (sn_measuring() || !sn_is_measured_process())))
+		sn_on_own_stack(carry_in_room, &it);
+	return it.completed;
+}
 
 /* A name that is searched for in PATH is not looked at. */
 static const char *slashed(const char *file)
@@ -323,11 +358,14 @@ static void count_started(int by)
 	sn_losses_add(SN_LOSS_STARTED, by);
 }
 
-/*
- * The image is about to be replaced, unless exec fails: then measuring goes on. True in a child in
- * which that was counted.
- */
-static bool before_exec(const char *path)
+/* What is to be taken back where an image was not replaced after all. */
+struct replacing {
+	bool was_counted;
+	uint64_t believed, paused; /* of sn_believed_begin, sn_sampling_pause_for_exec */
+};
+
+/* True in a child in which that was counted. */
+static bool tell_of_exec(const char *path)
 {
 	if (!sn_measuring() || sn_confined_unasked())
 		return false;
@@ -345,51 +383,64 @@ static bool before_exec(const char *path)
 	return false;
 }
 
-static int after_exec(bool was_counted, int result)
+/* The image is about to be replaced, unless exec fails: then measuring goes on. */
+static struct replacing before_exec(const char *path)
 {
-	if (was_counted)
+	struct replacing it = {.was_counted = tell_of_exec(path)};
+	if (sn_confined())
+		return it;
+	it.paused = sn_sampling_pause_for_exec();
+	it.believed = sn_believed_begin();
+	return it;
+}
+
+static int after_exec(struct replacing it, int result)
+{
+	sn_believed_end(it.believed);
+	sn_sampling_resume_after_exec(it.paused);
+	if (it.was_counted)
 		count_started(-1);
 	return result;
 }
 
 SN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-	bool counted = before_exec(path);
-	return after_exec(counted, real_execve_get()(path, arguments, CARRY(path, environment)));
+	struct replacing it = before_exec(path);
+	return after_exec(it, real_execve_get()(path, arguments, carried_with(path, environment)));
 }
 
 SN_EXPORT int execv(const char *path, char *const arguments[])
 {
-	bool counted = before_exec(path);
-	return after_exec(counted, real_execve_get()(path, arguments, CARRY(path, environ)));
+	struct replacing it = before_exec(path);
+	return after_exec(it, real_execve_get()(path, arguments, carried_with(path, environ)));
 }
 
 SN_EXPORT int execvp(const char *file, char *const arguments[])
 {
-	bool counted = before_exec(file);
-	return after_exec(counted,
-			  real_execvpe_get()(file, arguments, CARRY(slashed(file), environ)));
+	struct replacing it = before_exec(file);
+	return after_exec(
+	    it, real_execvpe_get()(file, arguments, carried_with(slashed(file), environ)));
 }
 
 SN_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-	bool counted = before_exec(file);
-	return after_exec(counted,
-			  real_execvpe_get()(file, arguments, CARRY(slashed(file), environment)));
+	struct replacing it = before_exec(file);
+	return after_exec(
+	    it, real_execvpe_get()(file, arguments, carried_with(slashed(file), environment)));
 }
 
 SN_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-	bool counted = before_exec(NULL);
-	return after_exec(counted, real_fexecve_get()(fd, arguments, CARRY(NULL, environment)));
+	struct replacing it = before_exec(NULL);
+	return after_exec(it, real_fexecve_get()(fd, arguments, carried_with(NULL, environment)));
 }
 
 SN_EXPORT int execveat(int directory, const char *path, char *const arguments[],
 		       char *const environment[], int flags)
 {
-	bool counted = before_exec(path);
-	return after_exec(counted, real_execveat_get()(directory, path, arguments,
-						       CARRY(NULL, environment), flags));
+	struct replacing it = before_exec(path);
+	return after_exec(it, real_execveat_get()(directory, path, arguments,
+						  carried_with(NULL, environment), flags));
 }
 
 /* The arguments of the execl family, up to their NULL, as an array on the caller's stack. */
@@ -438,15 +489,17 @@ SN_EXPORT int execle(const char *path, const char *first, ...)
 	return execve(path, arguments, environment);
 }
 
-/* A child of the C library's own making is about to execute something. */
-static void before_start(void)
+/* A child of the C library's own making is about to execute something, with this thread's mask. */
+static uint64_t before_start(void)
 {
 	if (sn_measuring() && !sn_confined_unasked())
 		sn_losses_note_unseen();
+	return sn_confined() ? 0 : sn_believed_begin();
 }
 
-static void started(bool is_running)
+static void started(bool is_running, uint64_t believed)
 {
+	sn_believed_end(believed);
 	if (is_running && sn_measuring() && sn_is_measured_process())
 		sn_losses_add(SN_LOSS_STARTED, 1);
 }
@@ -455,10 +508,10 @@ SN_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_a
 			  const posix_spawnattr_t *attributes, char *const arguments[],
 			  char *const environment[])
 {
-	before_start();
+	uint64_t believed = before_start();
 	int error = real_posix_spawn_get()(pid, path, actions, attributes, arguments,
-					   CARRY(path, environment));
-	started(!error);
+					   carried_with(path, environment));
+	started(!error, believed);
 	return error;
 }
 
@@ -466,29 +519,29 @@ SN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 			   const posix_spawnattr_t *attributes, char *const arguments[],
 			   char *const environment[])
 {
-	before_start();
+	uint64_t believed = before_start();
 	int error = real_posix_spawnp_get()(pid, file, actions, attributes, arguments,
-					    CARRY(slashed(file), environment));
-	started(!error);
+					    carried_with(slashed(file), environment));
+	started(!error, believed);
 	return error;
 }
 
 SN_EXPORT int system(const char *command)
 {
-	before_start();
+	uint64_t believed = before_start();
 	int status = real_system_get()(command);
 	int saved_errno = errno;
-	started(command && status != -1);
+	started(command && status != -1, believed);
 	errno = saved_errno;
 	return status;
 }
 
 SN_EXPORT FILE *popen(const char *command, const char *mode)
 {
-	before_start();
+	uint64_t believed = before_start();
 	FILE *stream = real_popen_get()(command, mode);
 	int saved_errno = errno;
-	started(stream != NULL);
+	started(stream != NULL, believed);
 	errno = saved_errno;
 	return stream;
 }

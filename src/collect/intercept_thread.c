@@ -5,6 +5,7 @@
  */
 #include "adapters.h"
 #include "intercept.h"
+#include "sample_signal.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@ struct start {
 	void *(*function)(void *);
 	void *argument;
 	size_t stack_bytes;
+	struct sn_belief belief;
+	bool has_own_mask;
 };
 
 static pthread_key_t end_key;
@@ -48,6 +51,7 @@ static void *run_thread(void *data)
 {
 	struct start start = *(struct start *)data;
 	free(data);
+	sn_believed_inherit(start.has_own_mask ? (struct sn_belief){0} : start.belief);
 	struct sn_thread *thread = sn_thread_begin(start.stack_bytes);
 	if (thread && have_end_key)
 		pthread_setspecific(end_key, (void *)(uintptr_t)3);
@@ -71,6 +75,12 @@ static size_t stack_bytes(const pthread_attr_t *attributes)
 	return bytes;
 }
 
+static bool names_mask(const pthread_attr_t *attributes)
+{
+	sigset_t mask;
+	return attributes && !pthread_attr_getsigmask_np(attributes, &mask);
+}
+
 SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			     void *(*function)(void *), void *argument)
 {
@@ -81,7 +91,8 @@ SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
 	pthread_once(&end_key_once, make_end_key);
 	if (sn_thread_self())
 		sn_adapters_attach();
-	*start = (struct start){function, argument, stack_bytes(attributes)};
+	*start = (struct start){function, argument, stack_bytes(attributes), sn_believed_get(),
+				names_mask(attributes)};
 	int status = real_pthread_create_get()(thread, attributes, run_thread, start);
 	if (status)
 		free(start);

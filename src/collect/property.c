@@ -8,6 +8,8 @@
 #include "sample.h"
 #include "thread.h"
 
+#include "format/secret.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,32 +72,47 @@ static bool needs_quotes(const char *argument)
 	return !*argument || strpbrk(argument, " \t\n'\"\\$`*?<>|&;()#~");
 }
 
-/* The arguments as a shell would take them, from their NUL-separated list. */
-static void quote_command(const char *arguments, size_t bytes, char *command)
+static void add_quoted(struct sn_line *line, const char *argument)
 {
+	/* what is masked is readable as it is */
+	bool quotes = needs_quotes(argument) && strcmp(argument, SN_SECRET_MASK) != 0;
+	sn_line_add(line, quotes ? "'" : "");
+	for (const char *at = argument; *at; at++)
+		sn_line_add(line, *at == '\'' ? "'\\''" : (char[]){*at, 0});
+	sn_line_add(line, quotes ? "'" : "");
+}
+
+/* The arguments as a shell would take them, from their NUL-separated list, without secrets. */
+static void quote_command(const char *arguments, size_t bytes, bool is_cut, char *command)
+{
+	static char masked[VALUE_BYTES];
 	struct sn_line line = {command, VALUE_BYTES, 0};
+	struct sn_secrets secrets = {0};
 	for (const char *argument = arguments; argument < arguments + bytes;
 	     argument += strlen(argument) + 1) {
-		bool quotes = needs_quotes(argument);
 		sn_line_add(&line, argument == arguments ? "" : " ");
-		sn_line_add(&line, quotes ? "'" : "");
-		for (const char *at = argument; *at; at++)
-			sn_line_add(&line, *at == '\'' ? "'\\''" : (char[]){*at, 0});
-		sn_line_add(&line, quotes ? "'" : "");
+		/* half a secret would not be known as one */
+		if (is_cut && argument + strlen(argument) >= arguments + bytes) {
+			sn_line_add(&line, "...");
+			return;
+		}
+		sn_secret_mask(&secrets, argument, masked, sizeof(masked));
+		add_quoted(&line, masked);
 	}
 }
 
+/* At the start, and in the child of a fork, when there is one thread: no need of its stack. */
 static void set_command(void)
 {
-	char arguments[VALUE_BYTES], command[SN_PROPERTY_LINE_BYTES] = "";
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = fd < 0 ? 0 : read(fd, arguments, sizeof(arguments) - 1);
+	static char arguments[VALUE_BYTES], command[SN_PROPERTY_LINE_BYTES];
+	int fd = sn_config.no_command ? -1 : open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = fd < 0 ? 0 : syscall(SYS_read, fd, arguments, sizeof(arguments) - 1);
 	if (fd >= 0)
 		syscall(SYS_close, fd);
 	if (bytes <= 0)
 		return;
 	arguments[bytes] = 0;
-	quote_command(arguments, (size_t)bytes, command);
+	quote_command(arguments, (size_t)bytes, bytes == sizeof(arguments) - 1, command);
 	sn_property_set("command", command);
 }
 

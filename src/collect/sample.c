@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timers, perf events and the signal handler; see sample.h. */
 #include "sample.h"
-#include "altstack.h"
 #include "checkpoint.h"
 #include "event.h"
 #include "go_program.h"
 #include "adapters.h"
+#include "interrupted_call.h"
 #include "intercept.h"
 #include "line.h"
+#include "own_fd.h"
+#include "own_stack.h"
+#include "sample_signal.h"
 #include "signal_check.h"
 #include "trace.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +24,8 @@
 /* The kernel's tick is 100 Hz to 1000 Hz; a CPU-time timer set faster than it gets the tick's rate.
  */
 #define TIMER_HIGHEST_HZ 250u
+/* How often a thread that a perf event drives is asked whether it is still there. */
+#define WATCH_HZ	 4u
 
 /* What a thread has used and no sample has charged yet. */
 struct sn_amounts {
@@ -33,15 +35,19 @@ struct sn_amounts {
 
 struct sn_sampling {
 	bool active;
-	int timer; /* kernel timer id, -1 none */
-	int fds[SN_EVENT_MAX];
+	bool suspended; /* the program's signal stack is too small for a signal */
+	int signal;	/* that timer and perf events send; 0: none is left */
+	int timer;	/* kernel timer id, -1 none */
+	struct sn_own_event perf[SN_EVENT_MAX];
 	uint64_t counts[SN_EVENT_MAX]; /* of each perf event, already charged */
 	uint64_t charged_cpu_ns;       /* thread CPU time already charged */
 	uint64_t charged_wall_ns;      /* monotonic time already charged */
 	uint64_t charged_own_ns;       /* of the thread's own_ns */
-	void *stack;		       /* of sn_altstack_install */
 	struct sn_amounts carried;     /* from threads of this record that have ended */
 	uint64_t ended_cpu_ns;	       /* that they have used in all */
+	uint32_t driver_hz;	       /* of the perf event perf[driver]; 0: a timer drives */
+	int driver;
+	uint64_t watched_ns; /* thread CPU time when it was seen last */
 };
 
 static struct sn_event events[SN_EVENT_MAX];
@@ -49,62 +55,12 @@ static uint32_t event_metrics[SN_EVENT_MAX];
 static int event_count;
 static int cpu_event = -1, real_event = -1;
 static char timer_cookie; /* its address marks our timers' signals */
-static struct sigaction program_action;
-int sn_sample_signal = SIGURG;
-#define GO_SAMPLE_SIGNAL 34 /* SIGRTMIN of the C library */
 static char status[160];
-
-#define OWN_FD_WORDS 1024u
-#define HIGH_FD	     1024u
-#define SCARCE_FDS   64u
-static _Atomic uint64_t own_fds[OWN_FD_WORDS]; /* one bit a descriptor below 65,536 */
-
-/* ---- descriptors of ours ---- */
-
-bool sn_sampling_owns_fd(int fd)
-{
-	if (fd < 0 || (unsigned)fd / 64 >= OWN_FD_WORDS)
-		return false;
-	return atomic_load_explicit(&own_fds[fd / 64], memory_order_relaxed) >> (fd % 64) & 1;
-}
-
-void sn_fd_mark_own(int fd, bool is_own)
-{
-	if (fd < 0 || (unsigned)fd / 64 >= OWN_FD_WORDS)
-		return;
-	uint64_t bit = 1ull << (fd % 64);
-	if (is_own)
-		atomic_fetch_or_explicit(&own_fds[fd / 64], bit, memory_order_relaxed);
-	else
-		atomic_fetch_and_explicit(&own_fds[fd / 64], ~bit, memory_order_relaxed);
-}
-
-bool sn_fds_are_scarce(void)
-{
-	struct rlimit limit;
-	return !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= SCARCE_FDS;
-}
-
-int sn_fd_move_high(int fd)
-{
-	struct rlimit limit;
-	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit))
-		return fd;
-	/* A program expects the lowest free number: ours stay out of its way, though not so far
-	 * that every fork copies a long table. */
-	rlim_t from = limit.rlim_cur / 2 < HIGH_FD ? limit.rlim_cur / 2 : HIGH_FD;
-	int high = -1;
-	for (; high < 0 && from > (rlim_t)fd; from /= 2)
-		high = fcntl(fd, F_DUPFD_CLOEXEC, (int)from);
-	if (high < 0)
-		return fd;
-	syscall(SYS_close, fd);
-	return high;
-}
+static _Atomic bool has_events; /* perf's, some of which send signals */
 
 /* ---- perf events ---- */
 
-static int perf_open(const struct sn_event *event)
+static struct perf_event_attr attributes_of(const struct sn_event *event)
 {
 	struct perf_event_attr attributes = {
 	    .type = event->type,
@@ -124,61 +80,64 @@ static int perf_open(const struct sn_event *event)
 	} else {
 		attributes.sample_period = event->rate;
 	}
-	long fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
-		attributes.exclude_kernel = 1; /* all that perf_event_paranoid 2 allows */
-		fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	}
-	return (int)fd;
+	return attributes;
 }
 
-static int perf_start(const struct sn_event *event, int32_t tid)
+/* 0, or negative errno: -EMFILE where the program's descriptors are spared. */
+static int perf_start(const struct sn_event *event, const struct sn_thread *thread,
+		      struct sn_own_event *perf)
 {
-	/* a real-time signal would be queued, survive exec, and kill what is executed then */
-	bool can_signal = !event->rate || sn_sample_signal == SIGURG;
-	int fd = sn_fds_are_scarce() || !can_signal ? -1 : sn_fd_move_high(perf_open(event));
-	if (fd < 0)
-		return -1;
-	struct f_owner_ex owner = {F_OWNER_TID, tid};
-	if (event->rate &&
-	    (fcntl(fd, F_SETSIG, sn_sample_signal) || fcntl(fd, F_SETOWN_EX, &owner) ||
-	     fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK))) {
-		syscall(SYS_close, fd);
-		return -1;
-	}
-	sn_fd_mark_own(fd, true);
-	return fd;
+	struct perf_event_attr attributes = attributes_of(event);
+	int signal = ((struct sn_sampling *)thread->sampling)->signal;
+	/* Go executes programs by system calls that nobody sees: a pending signal would kill those
+	 */
+	if (event->rate && (!signal || sn_go_program() == SN_GO_CGO))
+		return -ENOTSUP;
+	int error = sn_own_event_open(perf, &attributes);
+	if (error || !event->rate)
+		return error;
+	error = sn_own_event_signal(perf, signal, thread->tid);
+	if (error)
+		sn_own_event_close(perf);
+	else
+		has_events = true;
+	return error;
 }
 
-static uint64_t perf_read(int fd)
+static void drop_event(struct sn_thread *thread, int error)
 {
-	uint64_t count = 0;
-	if (syscall(SYS_read, fd, &count, sizeof(count)) != sizeof(count))
-		return 0;
-	return count;
+	sn_drop(thread, error == -EMFILE ? SN_DROP_DESCRIPTORS_SCARCE : SN_DROP_EVENT_UNAVAILABLE,
+		1);
 }
 
 /* ---- the timer ---- */
 
-/*
- * `used_ns` of the first period are over already, by what is carried or by chance: a thread that
- * lives for less than a period must be as likely to be met as any other part of the program.
- */
-static int timer_start(uint64_t hz, int32_t tid, uint64_t used_ns)
+static long timer_set(int timer, uint64_t hz, uint64_t used_ns)
 {
-	struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = sn_sample_signal};
-	notify.sigev_value.sival_ptr = &timer_cookie;
-	notify._sigev_un._tid = tid;
-	int timer;
-	if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &notify, &timer))
-		return -1;
 	uint64_t period_ns = 1000000000u / hz;
 	struct timespec period = {0, (long)period_ns};
 	if (hz == 1)
 		period = (struct timespec){1, 0};
 	struct timespec first = {0, used_ns < period_ns ? (long)(period_ns - used_ns) : 1};
 	struct itimerspec setting = {period, used_ns ? first : period};
-	if (syscall(SYS_timer_settime, timer, 0, &setting, NULL)) {
+	return syscall(SYS_timer_settime, timer, 0, &setting, NULL);
+}
+
+/*
+ * `used_ns` of the first period are over already, by what is carried or by chance: a thread that
+ * lives for less than a period must be as likely to be met as any other part of the program.
+ */
+static int timer_start(uint64_t hz, int32_t tid, int signal, uint64_t used_ns)
+{
+	if (!signal)
+		return -1;
+	struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
+	notify.sigev_value.sival_ptr = &timer_cookie;
+	notify._sigev_un._tid = tid;
+	int timer;
+	if (syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &notify, &timer))
+		return -1;
+	if (timer_set(timer, hz, used_ns)) {
 		syscall(SYS_timer_delete, timer);
 		return -1;
 	}
@@ -232,9 +191,10 @@ static void charge_real(struct sn_thread *thread, struct sn_sampling *sampling, 
 static void charge_perf(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node)
 {
 	for (int index = 0; index < event_count; index++) {
-		if (events[index].source != SN_EVENT_PERF || sampling->fds[index] < 0)
+		uint64_t count;
+		if (events[index].source != SN_EVENT_PERF ||
+		    !sn_own_event_read(&sampling->perf[index], &count))
 			continue;
-		uint64_t count = perf_read(sampling->fds[index]);
 		if ((int64_t)(count - sampling->counts[index]) <= 0)
 			continue;
 		add(thread, node, event_metrics[index], count - sampling->counts[index]);
@@ -265,12 +225,27 @@ static void carry_rest(struct sn_thread *thread, struct sn_sampling *sampling)
 	carried->cpu_ns = used > own ? used - own : 0;
 	carried->wall_ns = passed > thread->waited_ns ? passed - thread->waited_ns : 0;
 	for (int index = 0; index < event_count; index++) {
-		if (events[index].source != SN_EVENT_PERF || sampling->fds[index] < 0)
+		uint64_t count;
+		if (events[index].source != SN_EVENT_PERF ||
+		    !sn_own_event_read(&sampling->perf[index], &count))
 			continue;
-		uint64_t count = perf_read(sampling->fds[index]) - sampling->counts[index];
+		count -= sampling->counts[index];
 		carried->counts[index] = (int64_t)count > 0 ? count : 0;
 	}
 	thread->cpu_ns = sampling->ended_cpu_ns + now_cpu_ns;
+}
+
+/* A program may close the descriptor of the perf event that drives samples, or use its number: then
+ * the timer, which was only there to find that out, drives them. */
+static void watch_driver(struct sn_sampling *sampling, uint64_t now_cpu_ns)
+{
+	if (now_cpu_ns - sampling->watched_ns < 1000000000u / WATCH_HZ)
+		return;
+	sampling->watched_ns = now_cpu_ns;
+	if (sn_own_event_is_open(&sampling->perf[sampling->driver]))
+		return;
+	timer_set(sampling->timer, sampling->driver_hz, 0);
+	sampling->driver_hz = 0;
 }
 
 static void take_sample(struct sn_thread *thread, const ucontext_t *context)
@@ -287,6 +262,8 @@ static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 	charge_perf(thread, sampling, node);
 	if (sn_trace_wants(SN_TRACE_SOURCE_SAMPLES))
 		sn_trace_sample(thread, node, start_ns);
+	if (sampling->driver_hz)
+		watch_driver(sampling, start_cpu_ns);
 	thread->samples++;
 	sn_adapters_fold(thread);
 	sn_checkpoint_if_due(start_ns);
@@ -310,19 +287,11 @@ void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_
 
 /* ---- the handler ---- */
 
-static bool is_ours(const siginfo_t *info)
+bool sn_sampling_is_sample(const siginfo_t *info)
 {
 	if (info->si_code == SI_TIMER)
 		return info->si_value.sival_ptr == &timer_cookie;
-	return info->si_code == POLL_IN && sn_sampling_owns_fd(info->si_fd);
-}
-
-static void pass_to_program(int signal, siginfo_t *info, void *context)
-{
-	if (program_action.sa_flags & SA_SIGINFO)
-		program_action.sa_sigaction(signal, info, context);
-	else if (program_action.sa_handler != SIG_DFL && program_action.sa_handler != SIG_IGN)
-		program_action.sa_handler(signal);
+	return info->si_code == POLL_IN && sn_own_fd_is_noted(info->si_fd);
 }
 
 static bool is_active(const struct sn_thread *thread)
@@ -331,12 +300,8 @@ static bool is_active(const struct sn_thread *thread)
 	return sampling && sampling->active;
 }
 
-static void on_signal(int signal, siginfo_t *info, void *context)
+static void handle_sample(void *context)
 {
-	if (!is_ours(info)) {
-		pass_to_program(signal, info, context);
-		return;
-	}
 	int saved_errno = errno;
 	struct sn_thread *thread = sn_enter();
 	sn_signal_check_enter();
@@ -350,14 +315,58 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	errno = saved_errno;
 }
 
-int sn_sampling_sigaction(const struct sigaction *new_action, struct sigaction *old_action)
+/* The same signal once more, as it was sent. */
+static void send_again(int signal, siginfo_t *info)
 {
-	/* the flags of the real handler stay ours; SA_RESTART keeps samples from breaking calls */
-	if (old_action)
-		*old_action = program_action;
-	if (new_action)
-		program_action = *new_action;
-	return 0;
+	if (info->si_code == SI_TKILL)
+		syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal,
+			info);
+	else
+		syscall(SYS_rt_sigqueueinfo, syscall(SYS_getpid), signal, info);
+}
+
+/*
+ * Somebody else uses our signal: it is the program's from now on. A thread that believes it blocked
+ * blocks it, and it stays pending for whoever waits for it; else its default action ends the
+ * program.
+ */
+static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
+{
+	int saved_errno = errno;
+	uint64_t mask, bit = SN_SIGNAL_BIT(signal);
+	memcpy(&mask, &context->uc_sigmask, sizeof(mask));
+	uint64_t believed = sn_believed_blocked(mask);
+	sn_sample_signal_yield(signal);
+	sn_signalfds_complete(signal);
+	if (believed & bit) {
+		mask |= bit;
+		memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+		sn_believed_set_with(believed & ~bit, mask & ~believed);
+		sn_sampling_renew_in(context);
+		send_again(signal, info);
+	} else {
+		sn_signal_end_program(signal);
+	}
+	errno = saved_errno;
+}
+
+/* A sample of perf's may arrive when its descriptor is not ours any more. */
+static bool is_late_sample(const siginfo_t *info)
+{
+	return info->si_code == POLL_IN && has_events;
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	sn_signal_stack_learn((uintptr_t)__builtin_frame_address(0));
+	if (!sn_sampling_is_sample(info) && !is_late_sample(info)) {
+		handle_foreign(signal, info, context);
+		return;
+	}
+	sn_in_handler_on_own_stack(handle_sample, context);
+	sn_interrupted_call_mend(context);
+	if (signal != sn_sample_signal())
+		sn_sampling_renew_in(context);
 }
 
 /* ---- start and stop ---- */
@@ -385,8 +394,6 @@ static void register_metric(int index)
 int sn_sampling_init(void)
 {
 	const char *wrong;
-	if (sn_go_program() == SN_GO_CGO)
-		sn_sample_signal = GO_SAMPLE_SIGNAL;
 	event_count = sn_events_parse(sn_config.events, events, &wrong);
 	if (event_count < 0) {
 		event_count = 0;
@@ -395,14 +402,28 @@ int sn_sampling_init(void)
 	for (int index = 0; index < event_count; index++)
 		register_metric(index);
 	sn_config.real_time = real_event >= 0;
-	struct sigaction action = {.sa_sigaction = on_signal,
-				   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-	sigfillset(&action.sa_mask);
-	/* errors in the handler must surface as they would in the program */
-	static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-	for (size_t index = 0; index < sizeof(synchronous) / sizeof(*synchronous); index++)
-		sigdelset(&action.sa_mask, synchronous[index]);
-	return sn_real_sigaction(sn_sample_signal, &action, &program_action) ? -errno : 0;
+	return sn_sample_signal_init(on_signal);
+}
+
+/* Takes `bit` out of the mask that will be in force; true where it was in it. */
+static bool open_in(ucontext_t *context, uint64_t bit, uint64_t *mask)
+{
+	if (!context) {
+		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, mask, sizeof(bit));
+		return *mask & bit;
+	}
+	memcpy(mask, &context->uc_sigmask, sizeof(*mask));
+	uint64_t opened = *mask & ~bit;
+	memcpy(&context->uc_sigmask, &opened, sizeof(opened));
+	return *mask & bit;
+}
+
+/* A mask that was filled before blocks the signal that is ours now. */
+static void open_signal(ucontext_t *context, int signal)
+{
+	uint64_t mask, bit = SN_SIGNAL_BIT(signal);
+	if (open_in(context, bit, &mask))
+		sn_believed_set_with(sn_believed_blocked(mask) | bit, mask & ~bit);
 }
 
 static void describe(const struct sn_event *driver, bool by_timer)
@@ -431,17 +452,25 @@ static void start_time(struct sn_thread *thread, struct sn_sampling *sampling, u
 		return;
 	struct sn_event driver = events[index];
 	driver.source = SN_EVENT_CPU_TIME;
+	uint64_t used_ns = carried_ns ? carried_ns : chance(thread, driver.rate);
+	int error = -ENOTSUP;
 	/* only a timer's first period can be shorter than the others */
-	if (driver.rate > TIMER_HIGHEST_HZ && sn_sample_signal == SIGURG && !carried_ns)
-		sampling->fds[index] = perf_start(&driver, thread->tid);
-	if (sampling->fds[index] < 0)
-		sampling->timer =
-		    timer_start(driver.rate, thread->tid,
-				carried_ns ? carried_ns : chance(thread, driver.rate));
-	if (sampling->timer < 0 && sampling->fds[index] < 0)
+	if (driver.rate > TIMER_HIGHEST_HZ && !carried_ns)
+		error = perf_start(&driver, thread, &sampling->perf[index]);
+	if (error == -EMFILE)
+		drop_event(thread, error);
+	sampling->timer = timer_start(error ? driver.rate : WATCH_HZ, thread->tid, sampling->signal,
+				      error ? used_ns : 0);
+	if (!error && sampling->timer >= 0) {
+		sampling->driver = index;
+		sampling->driver_hz = driver.rate;
+	}
+	if (!sampling->signal)
+		sn_drop(thread, SN_DROP_NO_SIGNAL, 1);
+	else if (error && sampling->timer < 0)
 		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
 	if (!status[0])
-		describe(&driver, sampling->timer >= 0);
+		describe(&driver, error);
 }
 
 const char *sn_sampling_status(void)
@@ -466,34 +495,27 @@ void sn_sampling_start(struct sn_thread *thread)
 	sampling->ended_cpu_ns = continues ? thread->cpu_ns : 0;
 	sampling->timer = -1;
 	for (int index = 0; index < SN_EVENT_MAX; index++)
-		sampling->fds[index] = -1;
+		sampling->perf[index].fd = -1;
 	/* what is carried has been used, as it were, before the thread began */
 	sampling->charged_cpu_ns = thread_cpu_ns() - carried.cpu_ns;
 	sampling->charged_wall_ns = sn_now_ns() - carried.wall_ns;
 	sampling->charged_own_ns = thread->own_ns;
 	thread->waited_ns = 0;
 	thread->sampling = sampling;
-	sampling->stack = sn_altstack_install(); /* before the first signal */
+	/* before the first signal */
+	sampling->signal = sn_signal_stack_install() ? sn_sample_signal() : 0;
 	for (int index = 0; index < event_count; index++)
 		if (events[index].source == SN_EVENT_PERF) {
-			sampling->fds[index] = perf_start(&events[index], thread->tid);
+			int error = perf_start(&events[index], thread, &sampling->perf[index]);
+			if (error)
+				drop_event(thread, error);
 			sampling->counts[index] = -carried.counts[index];
-			if (sampling->fds[index] < 0)
-				sn_drop(thread, SN_DROP_EVENT_UNAVAILABLE, 1);
 		}
+	if (sampling->signal)
+		open_signal(NULL, sampling->signal);
 	start_time(thread, sampling, cpu_event >= 0 ? carried.cpu_ns : carried.wall_ns);
 	atomic_signal_fence(memory_order_seq_cst);
 	sampling->active = true;
-}
-
-void sn_sampling_after_fork(void)
-{
-	/* timers are not inherited; descriptors are, and they count the parent */
-	for (unsigned word = 0; word < OWN_FD_WORDS; word++) {
-		uint64_t bits = atomic_exchange_explicit(&own_fds[word], 0, memory_order_relaxed);
-		for (; bits; bits &= bits - 1)
-			syscall(SYS_close, (int)(word * 64) + __builtin_ctzll(bits));
-	}
 }
 
 static void disarm(struct sn_sampling *sampling)
@@ -502,19 +524,14 @@ static void disarm(struct sn_sampling *sampling)
 		syscall(SYS_timer_delete, sampling->timer);
 	sampling->timer = -1;
 	for (int index = 0; index < event_count; index++)
-		if (sampling->fds[index] >= 0)
-			ioctl(sampling->fds[index], PERF_EVENT_IOC_DISABLE, 0);
+		sn_own_event_disable(&sampling->perf[index]);
 }
 
-static void close_events(struct sn_sampling *sampling)
+static void close_events(struct sn_thread *thread, struct sn_sampling *sampling)
 {
-	for (int index = 0; index < event_count; index++) {
-		if (sampling->fds[index] < 0)
-			continue;
-		sn_fd_mark_own(sampling->fds[index], false);
-		syscall(SYS_close, sampling->fds[index]);
-		sampling->fds[index] = -1;
-	}
+	for (int index = 0; index < event_count; index++)
+		if (sampling->perf[index].fd >= 0 && !sn_own_event_close(&sampling->perf[index]))
+			sn_drop(thread, SN_DROP_EVENT_TAKEN, 1);
 }
 
 void sn_sampling_stop(struct sn_thread *thread)
@@ -531,9 +548,8 @@ void sn_sampling_stop(struct sn_thread *thread)
 	sampling->active = false;
 	if (entered)
 		sn_leave(entered);
-	close_events(sampling);
-	sn_altstack_remove(sampling->stack);
-	sampling->stack = NULL;
+	close_events(thread, sampling);
+	sn_own_stack_remove();
 }
 
 void sn_sampling_release(void)
@@ -547,9 +563,127 @@ void sn_sampling_release(void)
 		disarm(sampling);
 		sampling->active = false;
 	}
-	/* a real-time signal that is pending somewhere would end the program */
-	if (sn_sample_signal == SIGURG)
-		sn_real_sigaction(sn_sample_signal, &program_action, NULL);
+	/* the handler stays: without it a sample that is still pending would end the program */
+}
+
+/* ---- another signal, or none ---- */
+
+static void arm(struct sn_thread *thread, struct sn_sampling *sampling)
+{
+	int index = cpu_event >= 0 ? cpu_event : real_event;
+	for (int event = 0; event < event_count; event++) {
+		if (sampling->perf[event].fd < 0)
+			continue;
+		if (events[event].rate)
+			sn_own_event_signal(&sampling->perf[event], sampling->signal, thread->tid);
+		sn_own_event_enable(&sampling->perf[event]);
+	}
+	if (index >= 0)
+		sampling->timer = timer_start(sampling->driver_hz ? WATCH_HZ : events[index].rate,
+					      thread->tid, sampling->signal, 0);
+}
+
+static struct sn_sampling *own_sampling(void)
+{
+	struct sn_thread *thread = sn_thread_self();
+	return thread && is_active(thread) && sn_measuring() ? thread->sampling : NULL;
+}
+
+void sn_sampling_renew_in(ucontext_t *context)
+{
+	struct sn_sampling *sampling = own_sampling();
+	if (!sampling || sampling->signal == sn_sample_signal() || !sampling->signal)
+		return;
+	int saved_errno = errno;
+	disarm(sampling);
+	sampling->signal = sn_sample_signal();
+	if (sampling->signal)
+		open_signal(context, sampling->signal);
+	if (!sampling->signal)
+		sn_drop(sn_thread_self(), SN_DROP_NO_SIGNAL, 1);
+	else if (!sampling->suspended)
+		arm(sn_thread_self(), sampling);
+	errno = saved_errno;
+}
+
+void sn_sampling_renew(void)
+{
+	sn_sampling_renew_in(NULL);
+}
+
+static void take_pending(uint64_t bit)
+{
+	struct timespec none = {0};
+	while (syscall(SYS_rt_sigtimedwait, &bit, NULL, &none, sizeof(bit)) > 0)
+		;
+}
+
+void sn_sampling_suspend(bool suspended)
+{
+	struct sn_sampling *sampling = own_sampling();
+	if (!sampling || sampling->suspended == suspended || !sampling->signal)
+		return;
+	sampling->suspended = suspended;
+	if (suspended) {
+		disarm(sampling);
+		take_pending(SN_SIGNAL_BIT(sampling->signal)); /* the caller has them blocked */
+		sn_drop(sn_thread_self(), SN_DROP_SMALL_STACK, 1);
+	} else {
+		arm(sn_thread_self(), sampling);
+	}
+}
+
+void sn_sampling_provoke(void)
+{
+	struct sn_sampling *sampling = own_sampling();
+	siginfo_t info = {.si_code = SI_TIMER};
+	info.si_value.sival_ptr = &timer_cookie;
+	if (sampling && sampling->signal)
+		syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid),
+			sampling->signal, &info);
+}
+
+/* The next sample comes a whole period later. */
+void sn_sampling_drain(void)
+{
+	struct sn_sampling *sampling = own_sampling();
+	uint64_t mask = 0;
+	if (!sampling || !sampling->signal || sampling->suspended)
+		return;
+	uint64_t bit = SN_SIGNAL_BIT(sampling->signal);
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) || !(mask & bit))
+		return;
+	disarm(sampling);
+	take_pending(bit);
+	arm(sn_thread_self(), sampling);
+}
+
+uint64_t sn_sampling_pause_for_exec(void)
+{
+	struct sn_sampling *sampling = own_sampling();
+	if (!sampling || !sn_is_measured_process() || !sampling->signal || sampling->suspended ||
+	    !sn_sampling_has_events())
+		return 0;
+	uint64_t bit = SN_SIGNAL_BIT(sampling->signal), before = 0;
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &before, sizeof(bit));
+	disarm(sampling);
+	take_pending(bit);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	return bit;
+}
+
+void sn_sampling_resume_after_exec(uint64_t paused)
+{
+	struct sn_sampling *sampling = paused ? own_sampling() : NULL;
+	int saved_errno = errno;
+	if (sampling)
+		arm(sn_thread_self(), sampling);
+	errno = saved_errno;
+}
+
+bool sn_sampling_has_events(void)
+{
+	return has_events;
 }
 
 void sn_sampling_stop_self(void)

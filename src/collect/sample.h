@@ -12,13 +12,8 @@
 
 #include "thread.h"
 
-/*
- * The signal that samples arrive by: SIGURG, whose default action is to be ignored, so one that is
- * still pending when a program is executed, or whose handler a program replaced, harms nobody. In
- * Go programs, whose runtime uses SIGURG itself, the first real-time signal, which it leaves alone;
- * then only timers send it, whose pending signals end with them. Chosen by sn_sampling_init.
- */
-extern int sn_sample_signal;
+#include <signal.h>
+#include <ucontext.h>
 
 /* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno. */
 int sn_sampling_init(void);
@@ -35,20 +30,28 @@ void sn_sampling_stop_self(void);
 void sn_sampling_settle(struct sn_thread *thread);
 /* The same for a record whose threads have all ended; while nobody can adopt it. */
 void sn_sampling_settle_ended(struct sn_thread *thread);
-/* In the child of a fork, before sn_sampling_start: closes the descriptors that measure the parent.
- */
-void sn_sampling_after_fork(void);
 /* Takes every timer, event and the handler away, once measuring has ended for good. */
 void sn_sampling_release(void);
-/* The program's own handling of SN_SAMPLE_SIGNAL, kept beside ours: see intercept_signal.c. */
-int sn_sampling_sigaction(const struct sigaction *new_action, struct sigaction *old_action);
-/* True for a file descriptor of ours, which the program must not close. AS-safe: yes. MT: yes. */
-bool sn_sampling_owns_fd(int fd);
-/* Moves a descriptor of ours to a high number, out of the program's way; marks one as ours. */
-int sn_fd_move_high(int fd);
-/* True where the program may open so few descriptors that each of ours is one it would miss. */
-bool sn_fds_are_scarce(void);
-void sn_fd_mark_own(int fd, bool is_own);
+/* True where a signal is a sample of ours, whatever its number. AS-safe: yes. MT: yes. */
+bool sn_sampling_is_sample(const siginfo_t *info);
+/* The calling thread's samples come by the current signal from now on, where another was taken.
+ * AS-safe: yes. */
+void sn_sampling_renew(void);
+/* The same in a handler, after which the kernel takes the mask from `context`. */
+void sn_sampling_renew_in(ucontext_t *context);
+/* Sends no signal to the calling thread until told otherwise. AS-safe: yes. */
+void sn_sampling_suspend(bool suspended);
+/* Has the calling thread sampled once, now. */
+void sn_sampling_provoke(void);
+/* Takes what is pending of samples away, if the calling thread stands on a signal stack of the
+ * program's with samples blocked. AS-safe: yes. */
+void sn_sampling_drain(void);
+/* Before an image is replaced: nothing of perf's may be pending then, for it would end the new
+ * image. Returns what the second takes where the image was not replaced. AS-safe: yes. */
+uint64_t sn_sampling_pause_for_exec(void);
+void sn_sampling_resume_after_exec(uint64_t paused);
+/* True where perf events are in use. AS-safe: yes. MT: yes. */
+bool sn_sampling_has_events(void);
 /* One line for the PROCESS section: how samples are taken. Static. */
 const char *sn_sampling_status(void);
 

@@ -12,6 +12,7 @@
 #include "intercept.h"
 #include "line.h"
 #include "own_file.h"
+#include "own_stack.h"
 #include "property.h"
 
 #include "format/checksum.h"
@@ -203,7 +204,8 @@ void sn_trace_begin(uint64_t now_ns)
 		munmap(file.definitions.chunk, SN_TRACE_CHUNK_BYTES);
 	file.page = NULL;
 	file.definitions = (struct sn_trace_cursor){0};
-	file.own.fd = -1; /* the parent's was closed with the others of ours */
+	file.own.fd = -1;
+	file.own.inode = 0; /* the parent's was closed with the others of ours */
 	file.has_failed = false;
 	file.name_ns = now_ns;
 	file.stream_count = 0;
@@ -316,22 +318,17 @@ static void define_all(void)
 }
 
 /* Under `defining`. False where there can be none; then nothing is left of it. */
-static bool make_file(void)
+static bool make_new_file(void)
 {
 	struct sn_trace_file_header header;
-	if (file.page || file.has_failed)
-		return file.page;
 	file.has_failed = true;
-	if (sn_own_file_name(&file.own, file.name_ns, SN_TRACE_FILE_SUFFIX))
-		return false;
-	int fd = open(file.own.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0 || sn_own_file_adopt(&file.own, fd))
+	if (sn_own_file_create(&file.own, file.name_ns, SN_TRACE_FILE_SUFFIX))
 		return false;
 	unsigned char *page = map(0, SN_TRACE_FILE_PAGE_BYTES);
 	if (!page || !take_chunk(&file.definitions, SN_ID_NONE, SN_ID_NONE, 0)) {
 		if (page)
 			munmap(page, SN_TRACE_FILE_PAGE_BYTES);
-		unlink(file.own.path);
+		sn_own_file_remove(&file.own);
 		return false;
 	}
 	fill_header(&header);
@@ -341,6 +338,20 @@ static bool make_file(void)
 	file.has_failed = false;
 	__atomic_store_n(&file.page, page, __ATOMIC_RELEASE);
 	return true;
+}
+
+static void begin_file(void *is_made)
+{
+	*(bool *)is_made = make_new_file();
+}
+
+static bool make_file(void)
+{
+	bool is_made;
+	if (file.page || file.has_failed)
+		return file.page;
+	sn_on_own_stack(begin_file, &is_made);
+	return is_made;
 }
 
 /* ---- definitions ---- */

@@ -244,6 +244,10 @@ static bool has_string(const struct sn_measurement_strings *strings, uint32_t id
 
 static bool check_process(const struct sn_measurement *m)
 {
+	/* only the map beside the file is one (measurement_perf_map.c): a path in it is no map.
+	 * They lie in the copy of the file that the measurement owns. */
+	for (uint32_t i = 0; i < m->module_count; i++)
+		((struct sn_module_record *)m->modules)[i].flags &= ~(uint32_t)SN_MODULE_PERF_MAP;
 	for (uint32_t i = 0; i < m->module_count; i++)
 		if (!has_string(&m->strings, m->modules[i].path) ||
 		    m->modules[i].build_id_bytes > sizeof(m->modules[i].build_id))
@@ -420,8 +424,9 @@ int sn_measurement_parse(const void *bytes, size_t length, const char *name,
 
 static int open_file(const char *path, struct source *source, struct sn_error *error)
 {
-	/* O_NONBLOCK: opening a pipe must not wait for its writer */
-	source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	/* O_NONBLOCK: opening a pipe must not wait for its writer. O_NOFOLLOW: who made the folder
+	 * does not choose what else is read */
+	source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	struct stat status;
 	if (source->fd < 0 || fstat(source->fd, &status) < 0)
 		return sn_fail(error, SN_ERR_IO, "%s", strerror(errno));

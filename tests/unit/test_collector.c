@@ -60,20 +60,6 @@ bool sn_confined_unasked(void)
 	return false;
 }
 
-bool sn_fds_are_scarce(void)
-{
-	return false;
-}
-
-int sn_fd_move_high(int fd)
-{
-	return fd;
-}
-
-void sn_fd_mark_own(int fd, bool is_own)
-{
-}
-
 void sn_unwinder_release(struct sn_unwinder *unwinder)
 {
 }
