@@ -254,7 +254,7 @@ static bool is_filtered(void)
 {
 	const char *then = setting("SONDE_FILTERS", NULL);
 	filters_at_start = sn_filters_in_force();
-	return then && (filters_at_start < 0 || filters_at_start > atoi(then));
+	return then && (filters_at_start < 0 || filters_at_start > (int)strtoull(then, NULL, 10));
 }
 
 bool sn_confined_unasked(void)
