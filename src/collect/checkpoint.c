@@ -149,6 +149,7 @@ void sn_checkpoint_now(const char *exit_text)
 						     memory_order_relaxed))
 		return;
 	uint64_t start_ns = sn_now_ns();
+	sn_trace_write_out();
 	int status = -EBADF;
 	if (sn_own_file_ready(&file.own))
 		status = exit_text[0] ? write_final(exit_text) : write_snapshot(exit_text);

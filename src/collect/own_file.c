@@ -47,11 +47,23 @@ int sn_own_file_adopt(struct sn_own_file *file, int fd)
 	return 0;
 }
 
+bool sn_own_file_status(const struct sn_own_file *file, struct stat *status)
+{
+	return file->fd >= 0 && !fstat(file->fd, status) && status->st_dev == file->device &&
+	       status->st_ino == file->inode;
+}
+
 bool sn_own_file_is_open(const struct sn_own_file *file)
 {
 	struct stat status;
-	return file->fd >= 0 && !fstat(file->fd, &status) && status.st_dev == file->device &&
-	       status.st_ino == file->inode;
+	return sn_own_file_status(file, &status);
+}
+
+void sn_own_file_close(struct sn_own_file *file)
+{
+	if (sn_own_file_is_open(file))
+		sn_own_fd_close(file->fd);
+	file->fd = -1;
 }
 
 bool sn_own_file_ready(struct sn_own_file *file)
@@ -64,9 +76,6 @@ bool sn_own_file_ready(struct sn_own_file *file)
 
 void sn_own_file_let_go_if_scarce(struct sn_own_file *file)
 {
-	if (file->fd < 0 || !sn_own_fds_are_scarce())
-		return;
-	if (sn_own_file_is_open(file))
-		sn_own_fd_close(file->fd);
-	file->fd = -1;
+	if (file->fd >= 0 && sn_own_fds_are_scarce())
+		sn_own_file_close(file);
 }

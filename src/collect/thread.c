@@ -9,6 +9,7 @@
  */
 #include "thread.h"
 #include "sample.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -243,6 +244,7 @@ void sn_thread_end(void)
 	thread->end_ns = sn_now_ns();
 	sn_unwinder_release(&thread->unwinder);
 	sn_callpath_release(thread);
+	sn_trace_thread_end(thread);
 	if (entered)
 		sn_leave(thread);
 	self = NULL;
