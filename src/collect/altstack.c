@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stacks for signal handlers; see altstack.h. */
 #include "altstack.h"
+#include "arena.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,6 +18,10 @@ void *sn_altstack_install(void)
 	stack_t current;
 	int saved = errno;
 	if (sigaltstack(NULL, &current) || !(current.ss_flags & SS_DISABLE)) {
+		errno = saved;
+		return NULL;
+	}
+	if (!sn_pages_may_map(GUARD_BYTES + STACK_BYTES)) {
 		errno = saved;
 		return NULL;
 	}

@@ -151,10 +151,12 @@ void sn_checkpoint_now(const char *exit_text)
 	uint64_t start_ns = sn_now_ns();
 	sn_trace_write_out();
 	int status = -EBADF;
+	sn_pages_open_reserve();
 	if (sn_own_file_ready(&file.own))
 		status = exit_text[0] ? write_final(exit_text) : write_snapshot(exit_text);
 	if (status)
 		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
+	sn_pages_close_reserve();
 	sn_own_file_let_go_if_scarce(&file.own);
 	schedule(start_ns);
 	atomic_store_explicit(&writing, 0, memory_order_release);

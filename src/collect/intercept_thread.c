@@ -7,7 +7,6 @@
 #include "intercept.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 SN_REAL(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
 
@@ -15,7 +14,32 @@ struct start {
 	void *(*function)(void *);
 	void *argument;
 	size_t stack_bytes;
+	_Atomic bool is_taken;
 };
+
+/*
+ * For threads that are created and have not begun. Not from the C library: a thread that frees
+ * memory gets an arena of its own for it, 64 MiB of address space.
+ */
+#define STARTS 64u
+static struct start starts[STARTS];
+
+static struct start *start_new(void)
+{
+	for (unsigned index = 0; index < STARTS; index++)
+		/* acquire: whoever had it has read it */
+		if (!atomic_exchange_explicit(&starts[index].is_taken, true, memory_order_acquire))
+			return &starts[index];
+	return sn_pages_map(sizeof(struct start));
+}
+
+static void start_free(struct start *start)
+{
+	if (start >= starts && start < starts + STARTS)
+		atomic_store_explicit(&start->is_taken, false, memory_order_release);
+	else
+		sn_pages_unmap(start, sizeof(*start));
+}
 
 static pthread_key_t end_key;
 static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
@@ -46,16 +70,19 @@ static void make_end_key(void)
 
 static void *run_thread(void *data)
 {
-	struct start start = *(struct start *)data;
-	free(data);
-	struct sn_thread *thread = sn_thread_begin(start.stack_bytes);
+	struct start *start = data;
+	void *(*function)(void *) = start->function;
+	void *argument = start->argument;
+	size_t bytes = start->stack_bytes;
+	start_free(start);
+	struct sn_thread *thread = sn_thread_begin(bytes);
 	if (thread && have_end_key)
 		pthread_setspecific(end_key, (void *)(uintptr_t)3);
 	if (sn_enter()) {
 		sn_adapters_thread_begin(thread);
 		sn_leave(thread);
 	}
-	return start.function(start.argument);
+	return function(argument);
 }
 
 static size_t stack_bytes(const pthread_attr_t *attributes)
@@ -75,15 +102,17 @@ SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
 			     void *(*function)(void *), void *argument)
 {
 	sn_start();
-	struct start *start = sn_measuring() ? malloc(sizeof(*start)) : NULL;
+	struct start *start = sn_measuring() ? start_new() : NULL;
 	if (!start)
 		return real_pthread_create_get()(thread, attributes, function, argument);
 	pthread_once(&end_key_once, make_end_key);
 	if (sn_thread_self())
 		sn_adapters_attach();
-	*start = (struct start){function, argument, stack_bytes(attributes)};
+	start->function = function;
+	start->argument = argument;
+	start->stack_bytes = stack_bytes(attributes);
 	int status = real_pthread_create_get()(thread, attributes, run_thread, start);
 	if (status)
-		free(start);
+		start_free(start);
 	return status;
 }

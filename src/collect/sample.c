@@ -430,7 +430,7 @@ void sn_sampling_start(struct sn_thread *thread)
 	if (!sampling)
 		sampling = sn_bump_take(&thread->cct.text, sizeof(*sampling));
 	if (!sampling) {
-		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
+		sn_drop(thread, SN_DROP_THREAD_MEMORY, 1);
 		return;
 	}
 	struct sn_amounts carried = {0};
