@@ -166,9 +166,8 @@ static const char *after_kind(const char *name)
 	return NULL;
 }
 
-/* The colon of ":NUMBER" that ends at END, of a text that begins at TEXT; NULL where there is none.
- */
-*none.* / static const char *before_number(const char *text, const char *end)
+/* The colon of ":NUMBER" that ends at `end`, of a text that begins at `text`; NULL for none. */
+static const char *before_number(const char *text, const char *end)
 {
 	const char *at = end;
 	while (at > text && isdigit((unsigned char)at[-1]))

@@ -2,8 +2,13 @@
 /* Memory straight from mmap; see arena.h. Counts what it maps, so that a limit can be kept. */
 #include "arena.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static _Atomic size_t mapped_bytes, peak_bytes, limit_bytes;
 
@@ -16,13 +21,114 @@ static void raise_peak(size_t now)
 		;
 }
 
+/* ---- the process's own limits ---- */
+
+struct usage {
+	size_t mapped, data; /* bytes */
+};
+
+/* The third-last and last but one numbers of /proc/self/statm, both in pages. */
+static bool read_usage(struct usage *usage)
+{
+	char text[128];
+	uint64_t numbers[6] = {0};
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	long length = syscall(SYS_read, fd, text, sizeof(text));
+	syscall(SYS_close, fd);
+	for (long at = 0, field = 0; at < length && field < 6; at++)
+		if (text[at] >= '0' && text[at] <= '9')
+			numbers[field] = numbers[field] * 10 + (uint64_t)(text[at] - '0');
+		else
+			field++;
+	size_t page = 4096;
+	*usage = (struct usage){numbers[0] * page, numbers[5] * page};
+	return numbers[0];
+}
+
+static size_t limit_of(int resource)
+{
+	struct rlimit limit;
+	/* libc-free: the program may replace getrlimit */
+	return syscall(SYS_prlimit64, 0, resource, NULL, &limit) || limit.rlim_cur > SIZE_MAX / 2
+		   ? SIZE_MAX
+		   : limit.rlim_cur;
+}
+
+static bool leaves_enough(size_t limit, size_t used, size_t ours, size_t bytes)
+{
+	size_t program = used > ours ? used - ours : 0;
+	return limit == SIZE_MAX ||
+	       (program < limit && ours + bytes <= (limit - program) / SN_PAGES_SHARE);
+}
+
+bool sn_pages_may_map(size_t bytes)
+{
+	size_t space = limit_of(RLIMIT_AS), data = limit_of(RLIMIT_DATA);
+	size_t ours = atomic_load_explicit(&mapped_bytes, memory_order_relaxed);
+	struct usage usage;
+	int saved_errno = errno;
+	if (space == SIZE_MAX && data == SIZE_MAX)
+		return true;
+	bool is_known = read_usage(&usage);
+	errno = saved_errno;
+	/* where it cannot be known the program is taken to use half */
+	if (!is_known)
+		usage = (struct usage){space / 2, data / 2};
+	return leaves_enough(space, usage.mapped, ours, bytes) &&
+	       leaves_enough(data, usage.data, ours, bytes);
+}
+
+/* ---- a reserve ---- */
+
+static _Atomic(void *) reserve;
+static _Atomic size_t reserve_bytes; /* as asked for, mapped or not */
+static _Atomic int open_reserves;
+
+static void map_reserve(void)
+{
+	size_t bytes = atomic_load_explicit(&reserve_bytes, memory_order_relaxed);
+	void *pages = bytes ? sn_pages_map(bytes) : NULL;
+	if (pages)
+		pages = atomic_exchange(&reserve, pages);
+	sn_pages_unmap(pages, bytes);
+}
+
+void sn_pages_keep_reserve(size_t bytes)
+{
+	if (limit_of(RLIMIT_AS) == SIZE_MAX && limit_of(RLIMIT_DATA) == SIZE_MAX)
+		return;
+	size_t before = atomic_exchange(&reserve_bytes, bytes);
+	sn_pages_unmap(atomic_exchange(&reserve, NULL), before);
+	map_reserve();
+}
+
+void sn_pages_open_reserve(void)
+{
+	atomic_fetch_add(&open_reserves, 1);
+	sn_pages_unmap(atomic_exchange(&reserve, NULL), reserve_bytes);
+}
+
+void sn_pages_close_reserve(void)
+{
+	atomic_fetch_sub(&open_reserves, 1);
+	map_reserve();
+}
+
+static bool is_allowed(size_t bytes)
+{
+	return atomic_load_explicit(&open_reserves, memory_order_relaxed) ||
+	       sn_pages_may_map(bytes);
+}
+
 void *sn_pages_map(size_t bytes)
 {
 	/* relaxed: the counters order nothing, they only bound a total */
 	size_t before = atomic_fetch_add_explicit(&mapped_bytes, bytes, memory_order_relaxed);
 	size_t limit = atomic_load_explicit(&limit_bytes, memory_order_relaxed);
 	void *pages = MAP_FAILED;
-	if (!limit || before + bytes <= limit)
+	if ((!limit || before + bytes <= limit) && is_allowed(bytes))
 		pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (pages == MAP_FAILED) {

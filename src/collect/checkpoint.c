@@ -155,10 +155,13 @@ static void write_checkpoint(void *text)
 	/* what a snapshot needs of the kernel is more than what any sample does */
 	if (file.sequence && sn_confined_unasked())
 		return;
+	sn_trace_write_out();
+	sn_pages_open_reserve();
 	if (sn_own_file_ready(&file.own))
 		status = exit_text[0] ? write_final(exit_text) : write_snapshot(exit_text);
 	if (status)
 		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
+	sn_pages_close_reserve();
 	sn_own_file_let_go_if_scarce(&file.own);
 	schedule(start_ns);
 }

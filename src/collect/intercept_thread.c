@@ -8,7 +8,6 @@
 #include "sample_signal.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 SN_REAL(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
 
@@ -18,7 +17,32 @@ struct start {
 	size_t stack_bytes;
 	struct sn_belief belief;
 	bool has_own_mask;
+	_Atomic bool is_taken;
 };
+
+/*
+ * For threads that are created and have not begun. Not from the C library: a thread that frees
+ * memory gets an arena of its own for it, 64 MiB of address space.
+ */
+#define STARTS 64u
+static struct start starts[STARTS];
+
+static struct start *start_new(void)
+{
+	for (unsigned index = 0; index < STARTS; index++)
+		/* acquire: whoever had it has read it */
+		if (!atomic_exchange_explicit(&starts[index].is_taken, true, memory_order_acquire))
+			return &starts[index];
+	return sn_pages_map(sizeof(struct start));
+}
+
+static void start_free(struct start *start)
+{
+	if (start >= starts && start < starts + STARTS)
+		atomic_store_explicit(&start->is_taken, false, memory_order_release);
+	else
+		sn_pages_unmap(start, sizeof(*start));
+}
 
 static pthread_key_t end_key;
 static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
@@ -49,17 +73,21 @@ static void make_end_key(void)
 
 static void *run_thread(void *data)
 {
-	struct start start = *(struct start *)data;
-	free(data);
-	sn_believed_inherit(start.has_own_mask ? (struct sn_belief){0} : start.belief);
-	struct sn_thread *thread = sn_thread_begin(start.stack_bytes);
+	struct start *start = data;
+	void *(*function)(void *) = start->function;
+	void *argument = start->argument;
+	size_t bytes = start->stack_bytes;
+	struct sn_belief belief = start->has_own_mask ? (struct sn_belief){0} : start->belief;
+	start_free(start);
+	sn_believed_inherit(belief);
+	struct sn_thread *thread = sn_thread_begin(bytes);
 	if (thread && have_end_key)
 		pthread_setspecific(end_key, (void *)(uintptr_t)3);
 	if (sn_enter()) {
 		sn_adapters_thread_begin(thread);
 		sn_leave(thread);
 	}
-	return start.function(start.argument);
+	return function(argument);
 }
 
 static size_t stack_bytes(const pthread_attr_t *attributes)
@@ -85,16 +113,19 @@ SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
 			     void *(*function)(void *), void *argument)
 {
 	sn_start();
-	struct start *start = sn_measuring() ? malloc(sizeof(*start)) : NULL;
+	struct start *start = sn_measuring() ? start_new() : NULL;
 	if (!start)
 		return real_pthread_create_get()(thread, attributes, function, argument);
 	pthread_once(&end_key_once, make_end_key);
 	if (sn_thread_self())
 		sn_adapters_attach();
-	*start = (struct start){function, argument, stack_bytes(attributes), sn_believed_get(),
-				names_mask(attributes)};
+	start->function = function;
+	start->argument = argument;
+	start->stack_bytes = stack_bytes(attributes);
+	start->belief = sn_believed_get();
+	start->has_own_mask = names_mask(attributes);
 	int status = real_pthread_create_get()(thread, attributes, run_thread, start);
 	if (status)
-		free(start);
+		start_free(start);
 	return status;
 }

@@ -163,18 +163,11 @@ static bool is_file(const struct sn_own_file *file, const struct stat *status)
 	return file->inode && status->st_dev == file->device && status->st_ino == file->inode;
 }
 
-static void let_go(struct sn_own_file *file)
-{
-	sn_own_fd_close(file->fd);
-	file->fd = -1;
-}
-
 void sn_own_file_remove(struct sn_own_file *file)
 {
 	struct stat status;
 	int at = open_folder();
-	if (sn_own_file_is_open(file))
-		let_go(file);
+	sn_own_file_close(file);
 	if (at < 0)
 		return;
 	if (!syscall(SYS_newfstatat, at, file->name, &status, AT_SYMLINK_NOFOLLOW) &&
@@ -183,10 +176,22 @@ void sn_own_file_remove(struct sn_own_file *file)
 	syscall(SYS_close, at);
 }
 
+bool sn_own_file_status(const struct sn_own_file *file, struct stat *status)
+{
+	return file->fd >= 0 && !fstat(file->fd, status) && is_file(file, status);
+}
+
 bool sn_own_file_is_open(const struct sn_own_file *file)
 {
 	struct stat status;
-	return file->fd >= 0 && !fstat(file->fd, &status) && is_file(file, &status);
+	return sn_own_file_status(file, &status);
+}
+
+void sn_own_file_close(struct sn_own_file *file)
+{
+	if (sn_own_file_is_open(file))
+		sn_own_fd_close(file->fd);
+	file->fd = -1;
 }
 
 /* What has the name may be somebody else's by now: opening it does nothing, and it is closed. */
@@ -232,9 +237,6 @@ bool sn_own_file_ready(struct sn_own_file *file)
 
 void sn_own_file_let_go_if_scarce(struct sn_own_file *file)
 {
-	if (file->fd < 0 || !sn_own_fds_are_scarce())
-		return;
-	if (sn_own_file_is_open(file))
-		let_go(file);
-	file->fd = -1;
+	if (file->fd >= 0 && sn_own_fds_are_scarce())
+		sn_own_file_close(file);
 }

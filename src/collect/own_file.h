@@ -7,6 +7,7 @@
 #define SN_COLLECT_OWN_FILE_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct sn_own_file {
@@ -31,9 +32,13 @@ int sn_own_file_create(struct sn_own_file *file, unsigned long long now_ns, cons
 void sn_own_file_remove(struct sn_own_file *file);
 /* Whether file->fd is that file still. AS-safe: yes. MT: yes. */
 bool sn_own_file_is_open(const struct sn_own_file *file);
+/* The same, and what is known of the file where it is. AS-safe: yes. MT: yes. */
+bool sn_own_file_status(const struct sn_own_file *file, struct stat *status);
 /* The same, and opens it again where it is not, if its name leads to it still; false where that
  * fails. AS-safe: yes. */
 bool sn_own_file_ready(struct sn_own_file *file);
+/* Closes it, if it is that file still. AS-safe: yes. */
+void sn_own_file_close(struct sn_own_file *file);
 /* Closes it where the program may have few. AS-safe: yes. */
 void sn_own_file_let_go_if_scarce(struct sn_own_file *file);
 /* Writing beyond the program's limit of a file's size would end it by SIGXFSZ. AS-safe: yes. MT:

@@ -2,6 +2,8 @@
 /* The collector's stacks; see own_stack.h. */
 #include "own_stack.h"
 
+#include "arena.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/auxv.h>

@@ -133,8 +133,9 @@ static void believe(int signal, const ucontext_t *context)
 	uint64_t outer = bits_of(&context->uc_sigmask);
 	uint64_t mask = atomic_load_explicit(&masks[signal], memory_order_relaxed);
 	uint64_t bit = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
+	uint64_t never = SN_SIGNAL_BIT(SIGKILL) | SN_SIGNAL_BIT(SIGSTOP); /* blocked */
 	if (mask & bit && !(sn_believed_blocked(outer) & bit))
-		sn_believed_set_with(bit, (outer | mask) & ~bit);
+		sn_believed_set_with(bit, (outer | mask) & ~bit & ~never);
 }
 
 static void open_samples(void)

@@ -493,7 +493,7 @@ void sn_sampling_start(struct sn_thread *thread)
 	if (!sampling)
 		sampling = sn_bump_take(&thread->cct.text, sizeof(*sampling));
 	if (!sampling) {
-		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
+		sn_drop(thread, SN_DROP_THREAD_MEMORY, 1);
 		return;
 	}
 	struct sn_amounts carried = {0};
@@ -520,7 +520,9 @@ void sn_sampling_start(struct sn_thread *thread)
 				drop_event(thread, error);
 			sampling->counts[index] = -carried.counts[index];
 		}
-	change_signal(NULL, 0, sampling->signal);
+	/* in the child of a fork all is as it was, and this runs with all signals blocked */
+	if (!sn_own_stack_has((uintptr_t)__builtin_frame_address(0)))
+		change_signal(NULL, 0, sampling->signal);
 	start_time(thread, sampling, cpu_event >= 0 ? carried.cpu_ns : carried.wall_ns);
 	atomic_signal_fence(memory_order_seq_cst);
 	sampling->active = true;

@@ -9,6 +9,7 @@
  */
 #include "thread.h"
 #include "sample.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SEPARATE_THREADS 512u
+#define SEPARATE_THREADS     512u
+/* What a snapshot needs of memory, with few contexts. */
+#define RESERVE_BYTES	     (256u << 10)
+#define RESERVE_THREAD_BYTES (24u << 10)
 
 static __thread struct sn_thread *self __attribute__((tls_model("initial-exec")));
 
@@ -167,6 +171,7 @@ static struct sn_thread *take_record(void)
 	lock_registry();
 	bool registered = register_thread(thread);
 	unlock_registry();
+	sn_pages_keep_reserve(RESERVE_BYTES + sn_thread_count() * RESERVE_THREAD_BYTES);
 	if (registered)
 		return thread;
 	sn_cct_release(&thread->cct);
@@ -215,7 +220,7 @@ struct sn_thread *sn_thread_begin(size_t stack_bytes)
 		return self;
 	struct sn_thread *thread = take_record();
 	if (!thread) {
-		sn_drop(NULL, SN_DROP_THREAD_UNMEASURED, 1);
+		sn_drop(NULL, SN_DROP_THREAD_MEMORY, 1);
 		return NULL;
 	}
 	if (!(thread->flags & SN_THREAD_SEVERAL))
@@ -243,6 +248,7 @@ void sn_thread_end(void)
 	thread->end_ns = sn_now_ns();
 	sn_unwinder_release(&thread->unwinder);
 	sn_callpath_release(thread);
+	sn_trace_thread_end(thread);
 	if (entered)
 		sn_leave(thread);
 	self = NULL;

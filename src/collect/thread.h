@@ -15,7 +15,7 @@
 #include "origin.h"
 #include "unwind.h"
 
-#include "format/trace_encode.h"
+#include "trace_buffer.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -70,10 +70,11 @@ struct sn_shadow {
 
 /* What a thread has of the trace file (trace.h). */
 struct sn_thread_trace {
-	struct sn_trace_cursor cursor;
+	struct sn_trace_buffer buffer;
 	uint32_t stream;     /* its number in the file */
 	uint32_t generation; /* of the file; 0: nothing recorded yet */
-	uint64_t retry_ns;   /* there was no space; when to ask again */
+	uint64_t retry_ns;   /* nothing could be written; when to try again */
+	int error;	     /* negative errno: why not */
 };
 
 struct sn_thread {

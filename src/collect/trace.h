@@ -2,9 +2,10 @@
 /*
  * Recording what happened when, into the process's trace file (format/trace_file.h).
  *
- * Every thread fills a chunk of its own, through a shared mapping of the file; taking a chunk, some
- * dozen times a second at most, is a few system calls and no lock. The file is made when the first
- * event is recorded, so that processes that do nothing leave none. docs/design/recording.md.
+ * Every thread fills a chunk of its own in memory (trace_buffer.h) and writes it to the file every
+ * 10 ms at most; no lock is shared. Whatever happens to the file, the program goes on. It is made
+ * when the first event is recorded, so that processes that do nothing leave none.
+ * docs/design/recording.md.
  *
  * Whoever has something to record asks sn_trace_wants first, which costs a load where nothing is
  * recorded; all else here is called between sn_enter and sn_leave.
@@ -72,8 +73,12 @@ unsigned sn_trace_sources(void);
 /* From now on events go to a file of the measurement that begins at `now_ns`: called when a
  * process begins, and in the child of a fork. AS-safe: yes. */
 void sn_trace_begin(uint64_t now_ns);
-/* Measuring has ended. AS-safe: yes. */
+/* Measuring has ended: what has been recorded is written. AS-safe: yes. */
 void sn_trace_end(void);
+/* Writes what any thread has recorded and not written yet. AS-safe: yes. MT: yes. */
+void sn_trace_write_out(void);
+/* Writes what the calling thread has recorded, which ends, and gives back its memory. */
+void sn_trace_thread_end(struct sn_thread *thread);
 /* Starts or stops recording, where the user has asked for any. AS-safe: yes. MT: yes. */
 void sn_trace_run(bool is_running);
 

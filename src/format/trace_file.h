@@ -4,10 +4,9 @@
  *
  * It lies beside the process's measurement file, HOST-PID-START.sonde-trace, or alone where a tool
  * recorded what is no process's own (the scheduler). A file is a header page and chunks of one size
- * behind it. A chunk belongs to whoever fills it, a thread, and is written through a shared
- * mapping: a record counts from the moment that the chunk's `used` covers it, so that nothing has
- * to be flushed and a process that is killed loses nothing that it has recorded. When the file has
- * reached its limit the oldest chunk is taken for the newest events. Reasons are in
+ * behind it. A chunk belongs to whoever fills it, a thread, which writes records, then the header
+ * that counts them: a record counts from the moment that the chunk's `used` covers it. When the
+ * file has reached its limit the oldest chunk is taken for the newest events. Reasons are in
  * docs/design/recording.md, the field tables in docs/format/trace-file.md.
  *
  * Definitions (streams, names, counters, attributes) lie in chunks of their own, which are never

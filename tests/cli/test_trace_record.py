@@ -214,7 +214,7 @@ def test_no_space(known, tmp_path):
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     program.sonde("analyze", tmp_path / "run.sonde", "-o", tmp_path / "run.sdb")
-    lost = drops(tmp_path)["trace-space"]
+    lost = drops(tmp_path)["trace-file-size"]
     assert lost > 0 and sum(intervals(tmp_path).values()) + lost == 150000
 
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the user asked to be recorded, and how much of it. */
+#ifndef SN_COLLECT_TRACE_OPTION_H
+#define SN_COLLECT_TRACE_OPTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sn_trace_options {
+	unsigned sources;      /* enum sn_trace_source; 0: nothing is recorded */
+	uint64_t limit_chunks; /* of events; 0: no limit */
+	uint64_t window_start_ns, window_end_ns;
+	bool is_paused; /* as it begins */
+	int signal;	/* that starts and stops recording, 0 none */
+};
+
+/* From the environment. Not for signal handlers. */
+void sn_trace_options_read(struct sn_trace_options *options);
+
+#endif
