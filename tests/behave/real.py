@@ -461,7 +461,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--module", action="append", metavar="NAME", help="modules of CPython's tests")
     parser.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="a command that takes longer hangs")
     parser.add_argument("--install", action="store_true", help="installs what is missing by apt first")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="writes the table, such as docs/results/behave.md")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="writes the table there")
     parser.add_argument("--list", action="store_true", help="names the kinds")
     return parser.parse_args()
 
