@@ -72,7 +72,7 @@ fi
 suite unit meson test -C "$build" --suite unit --print-errorlogs
 suite lint tools/lint.sh
 suite cli cli
-suite behave tests/behave/run.py
+suite behave /usr/bin/python3 tests/behave/run.py
 suite sanitize sanitized address,undefined
 [ -x tests/tsan.sh ] && suite threads tests/tsan.sh
 [ -x tests/fuzz/run.sh ] && suite fuzz tests/fuzz/run.sh "${SONDE_FUZZ_SECONDS:-15}"
