@@ -168,7 +168,7 @@ static const char *after_kind(const char *name)
 
 /* The colon of ":NUMBER" that ends at END, of a text that begins at TEXT; NULL where there is none.
  */
-*none.* / static const char *before_number(const char *text, const char *end)
+static const char *before_number(const char *text, const char *end)
 {
 	const char *at = end;
 	while (at > text && isdigit((unsigned char)at[-1]))
