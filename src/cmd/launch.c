@@ -474,13 +474,15 @@ static uint64_t time_ns(const struct timeval *time)
  */
 static void write_run(const struct sn_launch *launch, uint64_t start_ns, const struct rusage *used)
 {
-	char path[sizeof(launch->folder) + 512];
+	char name[512];
 	struct utsname host;
 	if (uname(&host))
 		return;
-	snprintf(path, sizeof(path), "%s/%s-%d-%" PRIx64 SN_RUN_FILE_SUFFIX, launch->folder,
-		 host.nodename, program_pid, start_ns);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	snprintf(name, sizeof(name), "%s-%d-%" PRIx64 SN_RUN_FILE_SUFFIX, host.nodename,
+		 program_pid, start_ns);
+	int fd =
+	    openat(launch->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		   launch->is_shared ? 0666 : 0600);
 	if (fd < 0)
 		return;
 	int bytes = dprintf(fd,
@@ -490,7 +492,7 @@ static void write_run(const struct sn_launch *launch, uint64_t start_ns, const s
 			    time_ns(&used->ru_utime) + time_ns(&used->ru_stime));
 	close(fd);
 	if (bytes < 0)
-		unlink(path);
+		unlinkat(launch->directory, name, 0);
 }
 
 static int wait_for_program(int *status, struct rusage *used)
