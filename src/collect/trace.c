@@ -482,7 +482,8 @@ static uint64_t next_place(void)
 static int empty_place(uint64_t offset)
 {
 	struct sn_trace_chunk chunk;
-	if (pread(file.own.fd, &chunk, sizeof(chunk), (off_t)offset) != sizeof(chunk))
+	if (syscall(SYS_pread64, file.own.fd, &chunk, sizeof(chunk), (off_t)offset) !=
+	    sizeof(chunk))
 		return -EIO;
 	if (!chunk.sequence)
 		return 0;
