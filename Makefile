@@ -2,10 +2,11 @@
 # A short front for people; the build itself is Meson's. Two commands are all a newcomer needs:
 #   make demo    installs what is missing, builds, profiles the two examples, writes demo/*.html
 #   make test    installs what is missing, builds, runs every test
+# Whoever changes something runs 'make check' meanwhile: a few minutes.
 PREFIX ?= /usr/local
 BUILD  ?= build
 
-.PHONY: all deps demo test bench install lint format clean
+.PHONY: all deps demo test check bench install lint format clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -28,6 +29,14 @@ test:
 	meson configure $(BUILD) -Dtests=enabled
 	$(MAKE) all
 	tests/run.sh $(BUILD)
+
+# Unit tests, lint and the core of the tests of the command line: seconds each.
+check:
+	tools/deps.sh build test
+	$(MAKE) $(BUILD)/build.ninja
+	meson configure $(BUILD) -Dtests=enabled
+	$(MAKE) all
+	tests/run.sh $(BUILD) unit lint core
 
 bench: all
 	bench/run.sh $(BUILD)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs every test, suite by suite, and ends with one line: "N passed, N failed, N skipped" over suites.
 # Usage: tests/run.sh BUILD [SUITE...]. A suite that cannot run here says why and is skipped.
+# Suites: unit lint cli sanitize threads fuzz browser; and, where named only: core, a part of cli that takes seconds, and
+# load, those of cli that measure programs, while all processors are busy with something else.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build}
@@ -14,11 +16,20 @@ logs=$build/test-logs
 mkdir -p "$logs"
 failed_names=()
 
+# Whether a suite is to run: those that are named, or else all but core and load.
+wanted() {
+	case "$only $1" in
+	"   core" | "   load") false ;;
+	"   "*) true ;;
+	*) [[ "$only" == *" $1 "* ]] ;;
+	esac
+}
+
 # suite NAME COMMAND...: exit status 77 is a skip
 suite() {
 	local name=$1 start=$SECONDS status
 	shift
-	if [ "$only" != "  " ] && [[ "$only" != *" $name "* ]]; then return; fi
+	wanted "$name" || return 0
 	echo "--- $name"
 	"$@" 2>&1 | tee "$logs/$name"
 	status=${PIPESTATUS[0]}
@@ -29,67 +40,136 @@ suite() {
 	esac
 }
 
-# A second build directory with a sanitizer, and the tests that make sense under it.
-sanitized() {
-	local kind=$1 directory=build-${1%%,*}
-	shift
-	[ -f "$directory/build.ninja" ] ||
-		meson setup "$directory" -Db_sanitize="$kind" -Db_lundef=false --buildtype=debugoptimized >/dev/null || return 1
-	ninja -C "$directory" >/dev/null || return 1
-	# stepping through every instruction of sanitized code takes minutes and shows nothing more
-	meson test -C "$directory" --suite unit --no-suite stepping --print-errorlogs -t 4 "$@"
+# What runs beside the suites, and ends with the shell that called this.
+may_start_beside() {
+	beside=()
+	trap 'for process in "${beside[@]}"; do kill -- "-$process" 2>/dev/null; done' EXIT
+	trap 'exit 130' INT TERM
 }
 
-# The tests of the command line. They run real programs on a machine that others use too: the few that fail are judged once
-# more, alone. Whoever passes then is named at the very end, for a failure that comes and goes is a defect until it is known.
+# start_beside COMMAND...: as a group of its own, so that it can be ended whole; its number is then $!
+start_beside() {
+	set -m
+	"$@" </dev/null &
+	set +m
+	beside+=($!)
+}
+
+# Second builds, with sanitizers and for the fuzzers, are compiled while the tests of the command line run, which seldom
+# keep two processors busy: by processors that have nothing else to do at that moment.
+sanitizers=address,undefined
+built_before() {
+	wanted sanitize && chrt --idle 0 bash -c "$(declare -f build_sanitized); build_sanitized $sanitizers" >/dev/null 2>&1
+	wanted threads && chrt --idle 0 tests/tsan.sh build >/dev/null 2>&1
+	wanted fuzz && chrt --idle 0 tests/fuzz/run.sh build >/dev/null 2>&1
+}
+
+build_sanitized() {
+	local kind=$1 directory=build-${1%%,*}
+	[ -f "$directory/build.ninja" ] ||
+		meson setup "$directory" -Db_sanitize="$kind" -Db_lundef=false --buildtype=debugoptimized >/dev/null || return 1
+	ninja -C "$directory" meson-test-prereq >/dev/null
+}
+
+# A second build directory with a sanitizer, and the tests that make sense under it.
+sanitized() {
+	build_sanitized "$1" || return 1
+	# stepping through every instruction of sanitized code takes minutes and shows nothing more
+	meson test -C "build-${1%%,*}" --suite unit --no-suite stepping --print-errorlogs -t 4
+}
+
+# part NAME [OPTION...]: those tests of the command line, or with --last-failed those of them that failed just before
+part() {
+	local name=$1
+	shift
+	/usr/bin/python3 -m pytest -q -rfEs --maxfail=20 -o cache_dir="$PWD/$logs/pytest-$name" --part="$name" "$@" tests/cli
+}
+
+# The tests of the command line: those that measure programs, and beside them those whose answers depend on nothing that
+# happens meanwhile (tests/cli/parts.py). They run real programs on a machine that others use too: the few that fail are
+# judged once more, alone. Whoever passes then is named at the very end, for a failure that comes and goes is a defect until
+# it is known.
 cli() {
-	local pytest=(/usr/bin/python3 -m pytest -q -rfEs -o cache_dir="$PWD/$logs/pytest")
-	rm -rf "$logs/pytest" "$logs/once"
-	"${pytest[@]}" --maxfail=20 tests/cli && return
-	local status=$? names=$logs/pytest/v/cache/lastfailed
-	[ $status = 1 ] && [ "$(grep -c '::' "$names")" -le 3 ] || return $status
+	local status=0 second=0
+	may_start_beside
+	rm -rf "$logs"/pytest-* "$logs/once"
+	start_beside nice -n 5 bash -c "$(declare -f part); part made" >"$logs/cli-made" 2>&1
+	part measured || status=$?
+	wait $! || second=$?
+	echo "--- cli: those that read what was made before"
+	cat "$logs/cli-made"
+	[ $((status + second)) = 0 ] && return
+	failures >"$logs/failed-first"
+	[ "$status" -le 1 ] && [ "$second" -le 1 ] && [ "$(wc -l <"$logs/failed-first")" -le 3 ] || return 1
 	echo "--- cli: those that failed, once more"
-	cp "$names" "$logs/failed-first"
-	"${pytest[@]}" --last-failed --last-failed-no-failures none tests/cli || return
-	grep -o '"[^"]*::.*"' "$logs/failed-first" >"$logs/once"
+	for name in measured made; do
+		part $name --last-failed --last-failed-no-failures none || [ $? = 5 ] || return 1
+	done
+	mv "$logs/failed-first" "$logs/once"
+}
+
+failures() { cat "$logs"/pytest-*/v/cache/lastfailed 2>/dev/null | grep -o '"[^"]*::.*"'; }
+
+# One busy loop for each processor. What measures must tell the same, and what waits must wait long enough.
+loaded() {
+	may_start_beside
+	for _ in $(seq "$(nproc)"); do start_beside bash -c 'while :; do :; done'; done
+	part measured
+}
+
+# Of the log of cli, whose parts say it each: how many tests want files that a clone does not have, in one line.
+absent() {
+	sed -n 's/^[0-9]* tests need files .* have: \(.*\) of .*/\1/p' "$1" | tr ',' '\n' | awk '
+		{ gsub(/[()]/, "", $2); count[$1] += $2; all += $2 }
+		END { for (name in count) text = text (text ? ", " : "") name " (" count[name] ")"
+		      if (all) print all " tests were skipped for want of files of other tools, which a clone does not have: " text }'
 }
 
 # The tests take every PyTorch in this list, and this system's. CI has the current release installed.
-if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_TORCH:-}" ]; } && [[ "$only" = "  " || "$only" == *" cli "* ]]; then
+if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_TORCH:-}" ]; } && wanted cli; then
 	torch=$(tests/python_env.sh torch) && export SONDE_TORCH_PYTHONS=$torch${SONDE_TORCH_PYTHONS:+:$SONDE_TORCH_PYTHONS}
 fi
 
 # And every Python in this one that has JAX or TensorFlow. CI has the current JAX.
-if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_JAX:-}" ]; } && [[ "$only" = "  " || "$only" == *" cli "* ]]; then
+if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_JAX:-}" ]; } && wanted cli; then
 	jax=$(tests/python_env.sh jax) && export SONDE_XLA_PYTHONS=$jax${SONDE_XLA_PYTHONS:+:$SONDE_XLA_PYTHONS}
 fi
 
 # The same for what GPU binaries are compared with.
-if [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_GPU_TOOLS:-}" ]; then
+if { [ "${CI:-}" = true ] || [ -n "${SONDE_TEST_GPU_TOOLS:-}" ]; } && wanted cli; then
 	gpu_tools=$(tests/gpu_tools.sh) && export SONDE_GPU_TOOLS=$gpu_tools${SONDE_GPU_TOOLS:+:$SONDE_GPU_TOOLS}
 fi
+export logs
 
+may_start_beside
+start_beside built_before
+builder=$!
 suite unit meson test -C "$build" --suite unit --print-errorlogs
 suite lint tools/lint.sh
+suite core part core
 suite cli cli
-suite sanitize sanitized address,undefined
-[ -x tests/tsan.sh ] && suite threads tests/tsan.sh
-[ -x tests/fuzz/run.sh ] && suite fuzz tests/fuzz/run.sh "${SONDE_FUZZ_SECONDS:-15}"
-[ -x tests/browser/run.sh ] && suite browser tests/browser/run.sh
+suite behave tests/behave/run.py
+suite load loaded
+wait "$builder"
+suite sanitize sanitized "$sanitizers"
+suite threads tests/tsan.sh
+suite fuzz tests/fuzz/run.sh "${SONDE_FUZZ_SECONDS:-15}"
+suite browser tests/browser/run.sh
 
 # Whoever sees only the end of a long log is told what failed.
 for name in "${failed_names[@]}"; do
 	echo
 	echo "--- $name failed:"
-	grep -E '^(FAILED|ERROR) |^not ok|^ *[0-9]+/[0-9]+ .* (FAIL|TIMEOUT|ERROR)|ERROR: |WARNING: ThreadSanitizer' \
+	grep -E '^(FAILED|ERROR|DIFF|UNSTABLE) |^not ok|^ *[0-9]+/[0-9]+ .* (FAIL|TIMEOUT|ERROR)|ERROR: |WARNING: ThreadSanitizer' \
 		"$logs/$name" | head -20 | grep . || tail -5 "$logs/$name"
 done
-if [ -s "$logs/once" ]; then
+if wanted cli && [ -s "$logs/once" ]; then
 	echo
 	echo "failed at first and passed alone ($logs/cli has both):"
 	cat "$logs/once"
 fi
 
 echo
+wanted cli && absent "$logs/cli"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

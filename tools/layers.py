@@ -12,9 +12,9 @@ import sys
 LAYERS = {"base": 0, "format": 1, "binary": 2, "aggregate": 3, "trace": 3, "os": 3, "analyze": 4, "import": 4,
           "export": 4, "serve": 4, "report": 4, "cmd": 5}
 COLLECT_MAY = {"format/measurement.h", "format/container.h", "format/checksum.h", "format/frame_kinds.def",
-               "format/torch_name.h", "format/trace_file.h", "format/trace_encode.h", "format/trace_identity.h"}
+               "format/torch_name.h", "format/secret.h", "format/trace_file.h", "format/trace_encode.h", "format/trace_identity.h"}
 # libc-only parts of the collector that commands share: its decoder of unwind tables, the texts of what it counts
-COLLECT_FOR = {"cmd": {"collect/event.h"}, "aggregate": {"collect/errors.def"},
+COLLECT_FOR = {"cmd": {"collect/event.h", "collect/filters.h"}, "aggregate": {"collect/errors.def"},
                "import": {"collect/module.h", "collect/step.h"}}
 
 source = pathlib.Path(__file__).parent.parent / "src"

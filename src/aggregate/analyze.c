@@ -191,6 +191,9 @@ static int add_provenance(struct analysis *analysis)
 	int result = sn_unified_tell(all, &provenance);
 	for (uint64_t i = 0; i < pipeline->result->unreadable; i++)
 		sn_provenance_add_unreadable(&provenance);
+	const struct sn_told *told = analysis->inputs.told;
+	for (size_t i = 0; i < analysis->inputs.told_count && !result; i++)
+		result = sn_missing_tell(&provenance.missing, &told[i].record, told[i].run);
 	if (!result)
 		result = sn_provenance_finish(&provenance, all->builder);
 	sn_provenance_release(&provenance);
@@ -218,6 +221,8 @@ static int open_output(struct analysis *analysis)
 	if (result)
 		return sn_pipeline_fail(pipeline, result, "%s", error.text);
 	analysis->has_output = true;
+	if (!pipeline->options->is_shared)
+		sn_output_make_private(&analysis->output);
 	int fd = analysis->output.fd;
 	if (lseek(fd, 0, SEEK_CUR) < 0) {
 		result = sn_overflow_open(&analysis->pipe, pipeline->output, &error);
@@ -307,7 +312,7 @@ static int share_output(struct analysis *analysis)
 	sn_comm_broadcast(&pipeline->file, sizeof(pipeline->file));
 	if (!sn_comm_rank() || !*name)
 		return result;
-	analysis->shared_fd = open(name, O_WRONLY | O_CLOEXEC);
+	analysis->shared_fd = open(name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	pipeline->file.fd = analysis->shared_fd;
 	if (analysis->shared_fd >= 0)
 		return 0;
@@ -470,6 +475,23 @@ static int copy_to_pipe(struct analysis *analysis)
 	return 0;
 }
 
+/* By the descriptor, which no name that others may change stands between. */
+static int complete(struct analysis *analysis)
+{
+	const struct sn_analyze_options *options = analysis->pipeline.options;
+	char self[64];
+	const char *path = self;
+	if (!options->complete || analysis->pipe.fd >= 0)
+		return 0;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", analysis->output.fd);
+	if (access(self, F_OK))
+		path = sn_output_name(&analysis->output);
+	if (!path)
+		return sn_pipeline_fail(&analysis->pipeline, SN_ERR_IO, "cannot write '%s': %s",
+					analysis->pipeline.output, strerror(errno));
+	return options->complete(options->complete_context, path) ? SN_ERR_ARGUMENT : 0;
+}
+
 static int finish(struct analysis *analysis)
 {
 	struct sn_pipeline *pipeline = &analysis->pipeline;
@@ -483,6 +505,8 @@ static int finish(struct analysis *analysis)
 					  pipeline->output, strerror(failed));
 	if (!result && analysis->pipe.fd >= 0)
 		result = copy_to_pipe(analysis);
+	if (!result)
+		result = complete(analysis);
 	if (result)
 		return result;
 	analysis->has_output = false;

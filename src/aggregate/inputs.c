@@ -104,6 +104,20 @@ static int list_folder(struct sn_inputs *inputs, const char *folder, uint32_t nu
 	return 0;
 }
 
+static int list_told(struct sn_inputs *inputs, const char *folder, uint32_t run)
+{
+	struct sn_run_record *records;
+	size_t count;
+	int result = sn_run_files_read(folder, &records, &count);
+	if (!result && count)
+		result = sn_vec_reserve(&inputs->told, &inputs->told_capacity,
+					inputs->told_count + count);
+	for (size_t i = 0; i < count && !result; i++)
+		inputs->told[inputs->told_count++] = (struct sn_told){records[i], run};
+	free(records);
+	return result ? SN_ERR_MEMORY : 0;
+}
+
 int sn_inputs_list(struct sn_inputs *inputs, const char *const *folders, size_t count,
 		   struct sn_error *error)
 {
@@ -112,8 +126,11 @@ int sn_inputs_list(struct sn_inputs *inputs, const char *const *folders, size_t 
 	int result = inputs->lists && runs && !number_runs(inputs, folders, count, runs)
 			 ? 0
 			 : out_of_memory(error);
-	for (size_t i = 0; i < count && !result; i++)
+	for (size_t i = 0; i < count && !result; i++) {
 		result = list_folder(inputs, folders[i], (uint32_t)i, runs[i], error);
+		if (!result && list_told(inputs, folders[i], runs[i]))
+			result = out_of_memory(error);
+	}
 	if (!result)
 		qsort(inputs->items, inputs->count, sizeof(*inputs->items), compare_inputs);
 	free(runs);
@@ -129,5 +146,6 @@ void sn_inputs_release(struct sn_inputs *inputs)
 	free(inputs->runs);
 	free(inputs->lists);
 	free(inputs->items);
+	free(inputs->told);
 	*inputs = (struct sn_inputs){0};
 }

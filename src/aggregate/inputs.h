@@ -7,6 +7,7 @@
 #define SN_AGGREGATE_INPUTS_H
 
 #include "base/error.h"
+#include "format/run_file.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +19,15 @@ struct sn_input {
 	uint64_t bytes;
 };
 
+/* What a `sonde run` of a folder says, and which run that is. */
+struct sn_told {
+	struct sn_run_record record;
+	uint32_t run;
+};
+
 struct sn_inputs {
+	struct sn_told *told;
+	size_t told_count, told_capacity;
 	struct sn_input *items;
 	size_t count, capacity;
 	/* Each folder is a run; runs are numbered by name. The folder's name without ".sonde", or

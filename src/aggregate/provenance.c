@@ -23,7 +23,8 @@ static const char *const first_keys[] = {
 };
 /* Keys that are computed from all processes, or mean nothing afterwards. */
 static const char *const other_keys[] = {
-    "version", "duration_ns", "start_monotonic_ns", "peak_bytes", "threads",
+    "version", "duration_ns", "start_monotonic_ns", "peak_bytes",      "threads",
+    "began",   "executed",    "process_cpu_ns",	    "children_cpu_ns", "resident_bytes",
 };
 
 void sn_provenance_init(struct sn_provenance *provenance)
@@ -41,11 +42,13 @@ void sn_provenance_release(struct sn_provenance *provenance)
 	sn_intern_release(&provenance->programs);
 	sn_intern_release(&provenance->processes_seen);
 	free(provenance->program_cpu_ns);
+	sn_missing_release(&provenance->missing);
 }
 
 void sn_provenance_add_unreadable(struct sn_provenance *provenance)
 {
 	provenance->unreadable++;
+	provenance->missing.unreadable++;
 }
 
 static bool is_one_of(const char *property, const char *const *keys, size_t count)
@@ -205,7 +208,7 @@ static int add_program(struct sn_provenance *provenance, const struct sn_measure
 }
 
 int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurement *measurement,
-		      struct sn_db_builder *builder)
+		      uint32_t run, struct sn_db_builder *builder)
 {
 	if (measurement->is_trace) { /* tells of processes, but is none */
 		add_drops(provenance, measurement, builder);
@@ -231,6 +234,8 @@ int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurem
 		provenance->end_ns = end;
 	add_drops(provenance, measurement, builder);
 	int result = keep_first(provenance, measurement);
+	if (!result)
+		result = sn_missing_add(&provenance->missing, measurement, run);
 	if (!result)
 		result = add_program(provenance, measurement);
 	return result ? result : add_answers(provenance, measurement);
@@ -305,15 +310,38 @@ static int name_root(const struct sn_provenance *provenance, struct sn_db_builde
 }
 
 /* Why not every process was measured to its end, for people; NULL where all were. */
-static const char *why_incomplete(const struct sn_provenance *provenance)
+static const char *why_incomplete(const struct sn_provenance *provenance,
+				  const struct sn_missing_found *found)
 {
 	if (provenance->unreadable)
 		return "a process's measurement cannot be read";
 	if (provenance->unfinished)
 		return "a process was killed or still ran; its data reach to its last checkpoint";
-	if (provenance->with_gaps)
+	if (provenance->with_gaps || found->missing)
 		return "a part of the program was not measured: the drops say which";
 	return NULL;
+}
+
+/* Processes without a measurement are drops as well, though nobody could count them in one. */
+static void put_missing(const struct sn_missing_found *found, struct sn_db_builder *builder)
+{
+	const struct {
+		const char *cause;
+		uint64_t count;
+	} drops[] = {{"process-unwritable", found->unwritable},
+		     {"process-unseen", found->unseen},
+		     {"program-unmeasured", found->unmeasured_programs},
+		     {"process-unknown", found->unknown}};
+	for (size_t i = 0; i < sizeof(drops) / sizeof(*drops); i++)
+		if (drops[i].count)
+			sn_db_builder_drop(builder, drops[i].cause,
+					   sn_provenance_drop_text(drops[i].cause), drops[i].count);
+	if (!found->missing)
+		return;
+	put_number(builder, "missing.processes", found->missing);
+	put_number(builder, "missing.of_processes", found->processes);
+	put_number(builder, "missing.cpu_ns", found->missing_cpu_ns);
+	put_number(builder, "missing.of_cpu_ns", found->cpu_ns);
 }
 
 struct answer {
@@ -386,9 +414,12 @@ static int put_all_answers(const struct sn_provenance *provenance, struct sn_db_
 	return result;
 }
 
-int sn_provenance_finish(const struct sn_provenance *provenance, struct sn_db_builder *builder)
+int sn_provenance_finish(struct sn_provenance *provenance, struct sn_db_builder *builder)
 {
-	const char *incomplete = why_incomplete(provenance);
+	struct sn_missing_found found;
+	if (sn_missing_find(&provenance->missing, &found))
+		return SN_ERR_MEMORY;
+	const char *incomplete = why_incomplete(provenance, &found);
 	/* only a trace: of a program that cannot be measured otherwise */
 	bool has_process = provenance->start_ns <= provenance->end_ns;
 	uint64_t start_ns =
@@ -404,6 +435,7 @@ int sn_provenance_finish(const struct sn_provenance *provenance, struct sn_db_bu
 	sn_db_builder_property(builder, "complete", incomplete ? "false" : "true");
 	if (incomplete)
 		sn_db_builder_property(builder, "incomplete", incomplete);
+	put_missing(&found, builder);
 	put_start(builder, start_ns);
 	put_first(provenance, builder);
 	int result = name_root(provenance, builder);

@@ -14,6 +14,7 @@
 #include "base/intern.h"
 #include "format/database_writer.h"
 #include "format/measurement_reader.h"
+#include "missing.h"
 
 struct sn_provenance {
 	struct sn_measurement *first; /* only its PROCESS text; owned */
@@ -24,6 +25,7 @@ struct sn_provenance {
 	struct sn_intern processes_seen; /* "PID HOST" */
 	uint64_t *program_cpu_ns;	 /* of each program */
 	size_t program_capacity;
+	struct sn_missing missing;
 	uint64_t processes, unreadable, unfinished, threads;
 	uint64_t with_gaps; /* processes of which a part was not measured */
 	uint64_t own_ns, peak_bytes, samples;
@@ -33,9 +35,10 @@ struct sn_provenance {
 void sn_provenance_init(struct sn_provenance *provenance);
 void sn_provenance_release(struct sn_provenance *provenance);
 
-/* Takes in one process and adds its drops to the builder. 0 or SN_ERR_MEMORY. */
+/* Takes in one process, of the run-th of all runs, and adds its drops to the builder. 0 or
+ * SN_ERR_MEMORY. */
 int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurement *measurement,
-		      struct sn_db_builder *builder);
+		      uint32_t run, struct sn_db_builder *builder);
 /* What a cause of collect/errors.def means, for people. Static. */
 const char *sn_provenance_drop_text(const char *cause);
 /* Counts a process whose file could not be read. */
@@ -45,6 +48,6 @@ void sn_provenance_add_unreadable(struct sn_provenance *provenance);
  * the number of processes where there are several. At least one process was added. 0 or
  * SN_ERR_MEMORY.
  */
-int sn_provenance_finish(const struct sn_provenance *provenance, struct sn_db_builder *builder);
+int sn_provenance_finish(struct sn_provenance *provenance, struct sn_db_builder *builder);
 
 #endif

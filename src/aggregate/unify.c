@@ -86,6 +86,7 @@ static void keep_process(struct sn_unified *unified, const struct sn_measurement
 	struct sn_pack *pack = &unified->processes;
 	sn_pack_number(pack, file);
 	sn_pack_number(pack, m->is_final | m->is_trace << 1);
+	sn_pack_put(pack, &m->losses, sizeof(m->losses));
 	sn_pack_array(pack, m->process, m->process_bytes, 1);
 	sn_pack_number(pack, m->drop_count);
 	for (uint32_t i = 0; i < m->drop_count; i++) {
@@ -480,6 +481,9 @@ static void take_process(struct sn_unpack *unpack, struct process *process)
 	uint64_t flags = sn_unpack_number(unpack);
 	process->measurement.is_final = flags & 1;
 	process->measurement.is_trace = flags >> 1 & 1;
+	const void *losses = sn_unpack_take(unpack, sizeof(process->measurement.losses));
+	if (losses)
+		memcpy(&process->measurement.losses, losses, sizeof(process->measurement.losses));
 	process->text = sn_unpack_array(unpack, &count, 1);
 	process->measurement.process = process->text;
 	process->measurement.process_bytes = count;
@@ -512,7 +516,8 @@ int sn_unified_tell(const struct sn_unified *unified, struct sn_provenance *prov
 		qsort(processes, count, sizeof(*processes), compare_processes);
 	for (size_t i = 0; i < count && !result; i++)
 		result =
-		    sn_provenance_add(provenance, &processes[i].measurement, unified->builder) ||
+		    sn_provenance_add(provenance, &processes[i].measurement, processes[i].run,
+				      unified->builder) ||
 		    sn_add_graph(unified->builder, &processes[i].measurement, processes[i].run);
 	while (count)
 		release_process(processes + --count);

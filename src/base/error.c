@@ -36,6 +36,25 @@ int sn_fail(struct sn_error *error, enum sn_err code, const char *format, ...)
 	return code;
 }
 
+void sn_error_rename(struct sn_error *error, const char *from, const char *to)
+{
+	char renamed[sizeof(error->text)];
+	size_t length = 0;
+	for (const char *at = error->text; *at && length < sizeof(renamed) - 1;) {
+		if (strncmp(at, from, strlen(from))) {
+			renamed[length++] = *at++;
+			continue;
+		}
+		size_t room = sizeof(renamed) - length, added = strlen(to);
+		snprintf(renamed + length, room, "%s", to);
+		length += added < room ? added : room - 1;
+		at += strlen(from);
+	}
+	renamed[length] = 0;
+	memcpy(error->text, renamed, sizeof(renamed));
+	sn_one_line(error->text);
+}
+
 int sn_fail_prefix(struct sn_error *error, int code, const char *format, ...)
 {
 	if (error) {

@@ -29,6 +29,8 @@ void sn_one_line(char *text);
  * `return sn_fail(...)` reads well. */
 int sn_fail(struct sn_error *error, enum sn_err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Puts `to` for each `from` in the text: a path that the user gave for one that we made. */
+void sn_error_rename(struct sn_error *error, const char *from, const char *to);
 /* Puts "format: " in front of a text already there. */
 int sn_fail_prefix(struct sn_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

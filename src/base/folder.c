@@ -4,7 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,17 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-	(void)status, (void)type, (void)place;
-	return remove(path);
-}
-
-static void remove_tree(const char *path)
-{
-	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 static bool is_one_of(const char *name, const char *const *own)
 {
@@ -32,13 +21,15 @@ static bool is_one_of(const char *name, const char *const *own)
 }
 
 /* Somebody's own file between ours must not vanish with them. */
-static int check_entries(const char *path, const char *const *own, struct sn_error *error)
+static int check_entries(int fd, const char *path, const char *const *own, struct sn_error *error)
 {
 	int code = 0;
 	struct dirent *entry;
-	DIR *folder = opendir(path);
-	if (!folder)
+	DIR *folder = fdopendir(fd);
+	if (!folder) {
+		close(fd);
 		return sn_fail(error, SN_ERR_IO, "cannot replace '%s': %s", path, strerror(errno));
+	}
 	while (code == 0 && (entry = readdir(folder)))
 		if (!is_one_of(entry->d_name, own))
 			code = sn_fail(error, SN_ERR_IO,
@@ -49,18 +40,19 @@ static int check_entries(const char *path, const char *const *own, struct sn_err
 }
 
 /* 0 where there is nothing, or something that may be replaced. */
-static int check_place(const char *path, const char *const *own, struct sn_error *error)
+static int check_place(const struct sn_path *place, const char *path, const char *const *own,
+		       struct sn_error *error)
 {
 	struct stat status;
-	char marked[PATH_MAX];
-	if (lstat(path, &status) < 0)
-		return errno == ENOENT ? 0
-				       : sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", path,
-						 strerror(errno));
-	snprintf(marked, sizeof(marked), "%s/%s", path, own[0]);
-	if (S_ISDIR(status.st_mode) && access(marked, F_OK) == 0)
-		return check_entries(path, own, error);
-	if (S_ISDIR(status.st_mode) && rmdir(path) == 0)
+	int fd =
+	    openat(place->folder, place->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd >= 0 && fstatat(fd, own[0], &status, AT_SYMLINK_NOFOLLOW) == 0)
+		return check_entries(fd, path, own, error);
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && unlinkat(place->folder, place->name, AT_REMOVEDIR) == 0)
 		return 0;
 	return sn_fail(error, SN_ERR_IO,
 		       "cannot create '%s': it is there already and is something else", path);
@@ -68,66 +60,111 @@ static int check_place(const char *path, const char *const *own, struct sn_error
 
 static void release(struct sn_folder *folder)
 {
+	sn_path_close(&folder->place);
+	if (folder->fd >= 0)
+		close(folder->fd);
 	free(folder->path);
-	free(folder->temporary);
-	*folder = (struct sn_folder){0};
+	*folder = (struct sn_folder){.fd = -1, .place.folder = -1};
+}
+
+/* A new folder for us alone, beside where it is going. 0 or -1 with errno. */
+static int make_beside(struct sn_folder *folder)
+{
+	for (unsigned attempt = 0; attempt < 100; attempt++) {
+		char prefix[NAME_MAX + 1];
+		snprintf(prefix, sizeof(prefix), "%.*s.", NAME_MAX - 13, folder->place.name);
+		if (!sn_path_make_name(folder->beside, prefix))
+			return -1;
+		if (mkdirat(folder->place.folder, folder->beside, 0700) < 0) {
+			if (errno == EEXIST)
+				continue;
+			return -1;
+		}
+		folder->fd = openat(folder->place.folder, folder->beside,
+				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		struct stat status;
+		/* one that somebody put in its place was made by him */
+		if (folder->fd >= 0 && !fstat(folder->fd, &status) && status.st_uid == geteuid())
+			return 0;
+		errno = EAGAIN;
+		return -1;
+	}
+	return -1;
 }
 
 int sn_folder_open(struct sn_folder *folder, const char *path, const char *const *own,
 		   struct sn_error *error)
 {
-	*folder = (struct sn_folder){0};
-	int code = check_place(path, own, error);
-	if (code != 0)
-		return code;
-	size_t length = strlen(path);
+	*folder = (struct sn_folder){.fd = -1};
 	folder->path = strdup(path);
-	while (folder->path && length > 1 && folder->path[length - 1] == '/')
-		folder->path[--length] = '\0';
-	if (!folder->path || asprintf(&folder->temporary, "%s.XXXXXX", folder->path) < 0) {
-		folder->temporary = NULL;
-		release(folder);
+	if (!folder->path) {
+		folder->place.folder = -1;
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
-	if (!mkdtemp(folder->temporary)) {
+	for (size_t length = strlen(path); length > 1 && folder->path[length - 1] == '/';)
+		folder->path[--length] = '\0';
+	int result = sn_path_open(&folder->place, folder->path), code = 0;
+	if (result)
+		code = sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", path,
+			       sn_path_explain(result));
+	else
+		code = check_place(&folder->place, path, own, error);
+	if (code == 0 && make_beside(folder))
 		code = sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", path, strerror(errno));
+	if (code != 0) {
 		release(folder);
 		return code;
 	}
+	/* by its descriptor, for its name may be given to another folder meanwhile */
+	snprintf(folder->temporary, sizeof(folder->temporary), "/proc/self/fd/%d", folder->fd);
+	if (access(folder->temporary, F_OK))
+		snprintf(folder->temporary, sizeof(folder->temporary), "%.*s.%s", PATH_MAX - 10,
+			 folder->path, folder->beside + strlen(folder->beside) - 8);
+	return 0;
+}
+
+void sn_folder_explain(const struct sn_folder *folder, struct sn_error *error)
+{
+	sn_error_rename(error, folder->temporary, folder->path);
+}
+
+static void open_to_others(const struct sn_folder *folder)
+{
 	mode_t mask = umask(0);
 	umask(mask);
-	chmod(folder->temporary, 0777 & ~mask);
-	return 0;
+	if (fchmod(folder->fd, 0777 & ~mask) < 0) {
+		/* a file system without permissions: the default ones will do */
+	}
 }
 
 /* A folder with something in it cannot be renamed over: it is moved aside first. */
 int sn_folder_commit(struct sn_folder *folder, struct sn_error *error)
 {
-	char *old = NULL;
-	int code = 0, why = ENOMEM;
-	if (asprintf(&old, "%s.old", folder->temporary) < 0)
-		old = NULL;
-	bool has_old = old && rename(folder->path, old) == 0;
-	if (old && !has_old)
-		why = errno == ENOENT ? 0 : errno;
-	if (has_old || !why)
-		why = rename(folder->temporary, folder->path) < 0 ? errno : 0;
+	char old[NAME_MAX + 1];
+	int code = 0, why = 0, at = folder->place.folder;
+	const char *name = folder->place.name;
+	snprintf(old, sizeof(old), "%.*s.old", NAME_MAX - 4, folder->beside);
+	open_to_others(folder);
+	bool has_old = renameat(at, name, at, old) == 0;
+	if (!has_old && errno != ENOENT)
+		why = errno;
+	if (!why && renameat(at, folder->beside, at, name) < 0)
+		why = errno;
 	if (why) {
 		code = sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", folder->path,
 			       strerror(why));
-		if (has_old && rename(old, folder->path) == 0)
+		if (has_old && renameat(at, old, at, name) == 0)
 			has_old = false;
-		remove_tree(folder->temporary);
+		sn_path_remove_tree(at, folder->beside);
 	}
 	if (has_old)
-		remove_tree(old);
-	free(old);
+		sn_path_remove_tree(at, old);
 	release(folder);
 	return code;
 }
 
 void sn_folder_abandon(struct sn_folder *folder)
 {
-	remove_tree(folder->temporary);
+	sn_path_remove_tree(folder->place.folder, folder->beside);
 	release(folder);
 }

@@ -6,10 +6,16 @@
 #define SN_BASE_FOLDER_H
 
 #include "error.h"
+#include "safe_path.h"
 
 struct sn_folder {
-	char *path;	 /* where it is going */
-	char *temporary; /* its name until then */
+	char *path;		   /* where it is going, as it was asked for */
+	struct sn_path place;	   /* the same, with links followed */
+	int fd;			   /* the folder itself */
+	char beside[NAME_MAX + 1]; /* its name until then, in place.folder */
+	/* A path to write into it by: that of its descriptor, which leads nowhere else whatever
+	 * others do to names. It is not for messages. */
+	char temporary[PATH_MAX];
 };
 
 /*
@@ -19,6 +25,8 @@ struct sn_folder {
  */
 int sn_folder_open(struct sn_folder *folder, const char *path, const char *const *own,
 		   struct sn_error *error);
+/* Names the folder in a message as the user did. */
+void sn_folder_explain(const struct sn_folder *folder, struct sn_error *error);
 /* Gives it its name; on failure removes it. Closes in any case. */
 int sn_folder_commit(struct sn_folder *folder, struct sn_error *error);
 /* Removes it with what is in it, and closes. */

@@ -4,32 +4,41 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define BUFFER_BYTES (256u << 10)
 
+/* A file beside the output, by its name in a folder that is open. */
+struct sn_output_named {
+	int folder;
+	char name[NAME_MAX + 1];
+};
+
 /* What sn_output_tidy removes. Few outputs are open at once; one that finds no place is left behind
  * where the program is ended. */
-static _Atomic(char *) named[16];
+static _Atomic(struct sn_output_named *) named[16];
 
-static void note_named(char *temporary)
+static void note_named(struct sn_output_named *temporary)
 {
 	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
-		char *none = NULL;
+		struct sn_output_named *none = NULL;
 		if (atomic_compare_exchange_strong(named + i, &none, temporary))
 			return;
 	}
 }
 
-static void forget_named(char *temporary)
+static void forget_named(struct sn_output_named *temporary)
 {
 	for (size_t i = 0; temporary && i < sizeof(named) / sizeof(*named); i++) {
-		char *found = temporary;
+		struct sn_output_named *found = temporary;
 		atomic_compare_exchange_strong(named + i, &found, NULL);
 	}
 }
@@ -37,19 +46,21 @@ static void forget_named(char *temporary)
 void sn_output_tidy(void)
 {
 	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
-		const char *temporary = atomic_load(named + i);
+		const struct sn_output_named *temporary = atomic_load(named + i);
 		if (temporary)
-			unlink(temporary);
+			unlinkat(temporary->folder, temporary->name, 0);
 	}
 }
 
 static void release(struct sn_output *output)
 {
 	forget_named(output->temporary);
+	sn_path_close(&output->place);
 	free(output->path);
+	free(output->full_name);
 	free(output->temporary);
 	free(output->buffer);
-	*output = (struct sn_output){.fd = -1};
+	*output = (struct sn_output){.fd = -1, .place.folder = -1};
 }
 
 static mode_t permissions(void)
@@ -60,28 +71,54 @@ static mode_t permissions(void)
 }
 
 /* A file without a name in the folder of the output, where the file system has such. */
-static int open_nameless(const char *path)
+static int open_nameless(int folder)
 {
 	if (access("/proc/self/fd", F_OK)) /* how it gets its name */
 		return -1;
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	int fd = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
-	free(folder);
-	return fd;
+	return openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+}
+
+/* Calls `make` with names that nobody can foresee until one is free; its result, or -1. */
+static int with_new_name(struct sn_output *output, int (*make)(struct sn_output *output))
+{
+	for (unsigned attempt = 0; attempt < 100; attempt++) {
+		char prefix[NAME_MAX + 1];
+		/* a name of full length leaves no room for more */
+		snprintf(prefix, sizeof(prefix), "%.*s.", NAME_MAX - 9, output->place.name);
+		if (!sn_path_make_name(output->temporary->name, prefix))
+			return -1;
+		int result = make(output);
+		if (result >= 0 || errno != EEXIST)
+			return result;
+	}
+	return -1;
+}
+
+static int make_file(struct sn_output *output)
+{
+	return openat(output->place.folder, output->temporary->name,
+		      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+static int make_link(struct sn_output *output)
+{
+	char self[64];
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", output->fd);
+	return linkat(AT_FDCWD, self, output->place.folder, output->temporary->name,
+		      AT_SYMLINK_FOLLOW);
 }
 
 static int open_beside(struct sn_output *output)
 {
-	if (asprintf(&output->temporary, "%s.XXXXXX", output->path) < 0) {
-		output->temporary = NULL;
+	output->temporary = calloc(1, sizeof(*output->temporary));
+	if (!output->temporary)
 		return -1;
-	}
-	output->fd = open_nameless(output->path);
+	output->temporary->folder = output->place.folder;
+	output->fd = open_nameless(output->place.folder);
 	output->is_nameless = output->fd >= 0;
 	if (output->is_nameless)
 		return 0;
-	output->fd = mkostemp(output->temporary, O_CLOEXEC);
+	output->fd = with_new_name(output, make_file);
 	if (output->fd >= 0)
 		note_named(output->temporary);
 	if (output->fd >= 0 && fchmod(output->fd, permissions()) < 0) {
@@ -93,58 +130,104 @@ static int open_beside(struct sn_output *output)
 /* Gives the nameless file its temporary name: a link cannot replace the output, a rename can. */
 static int name_it(struct sn_output *output)
 {
-	char self[64];
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", output->fd);
-	char *suffix = output->temporary + strlen(output->temporary) - 6;
-	for (unsigned attempt = 0; attempt < 100; attempt++) {
-		snprintf(suffix, 7, "%06u", ((unsigned)getpid() + attempt * 7919u) % 1000000u);
-		if (!linkat(AT_FDCWD, self, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW)) {
-			output->is_nameless = false;
-			note_named(output->temporary);
-			return 0;
-		}
-		if (errno != EEXIST)
-			break;
-	}
-	return -1;
+	if (with_new_name(output, make_link) < 0)
+		return -1;
+	output->is_nameless = false;
+	note_named(output->temporary);
+	return 0;
 }
 
 const char *sn_output_name(struct sn_output *output)
 {
+	char self[64], folder[PATH_MAX];
 	if (output->is_nameless && name_it(output) < 0)
 		return NULL;
-	return output->temporary ? output->temporary : output->path;
+	if (!output->temporary || output->full_name)
+		return output->full_name ? output->full_name : output->path;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", output->place.folder);
+	ssize_t length = readlink(self, folder, sizeof(folder) - 1);
+	if (length < 0 || asprintf(&output->full_name, "%.*s/%s", (int)length, folder,
+				   output->temporary->name) < 0)
+		return NULL;
+	return output->full_name;
+}
+
+void sn_output_make_private(struct sn_output *output)
+{
+	if (output->temporary && fchmod(output->fd, 0600) < 0) {
+		/* a file system without permissions has nobody to keep out */
+	}
+}
+
+/* Somebody else's pipe with a name would get what is ours alone; one without is ours to write to,
+ * whoever made it. */
+static bool is_foreign_pipe(const char *path, const struct stat *status)
+{
+	struct statfs system;
+	return S_ISFIFO(status->st_mode) && !sn_path_is_own(status) &&
+	       (statfs(path, &system) || system.f_type != PIPEFS_MAGIC);
+}
+
+/* What `status` says is a pipe, a terminal or a device. -1 with errno. */
+static int open_direct(const char *path, const struct stat *status)
+{
+	struct stat opened;
+	if (is_foreign_pipe(path, status)) {
+		errno = EPERM;
+		return -1;
+	}
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd >= 0 && (fstat(fd, &opened) || S_ISREG(opened.st_mode) ||
+			opened.st_ino != status->st_ino || opened.st_dev != status->st_dev)) {
+		close(fd);
+		errno = EAGAIN; /* something else by now */
+		return -1;
+	}
+	return fd;
+}
+
+/* Whether `place` is the file that `status` tells of. */
+static bool is_there(const struct sn_path *place, const struct stat *status)
+{
+	struct stat found;
+	return !fstatat(place->folder, place->name, &found, AT_SYMLINK_NOFOLLOW) &&
+	       found.st_dev == status->st_dev && found.st_ino == status->st_ino;
+}
+
+/* Opens `output`, whose path is known. 0, an errno, or SN_PATH_PLANTED. */
+static int open_output(struct sn_output *output)
+{
+	struct stat status;
+	bool exists = stat(output->path, &status) == 0;
+	bool is_direct = exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+	/* through symbolic links, so that the link stays and its target is replaced; but what
+	 * /dev/stdout leads to may be a pipe, which has no path */
+	int result = sn_path_open(&output->place, output->path);
+	if (exists && S_ISDIR(status.st_mode))
+		return result == -SN_PATH_PLANTED ? SN_PATH_PLANTED : EISDIR;
+	if (result && (!is_direct || result == -SN_PATH_PLANTED))
+		return -result;
+	if (!is_direct && exists && !is_there(&output->place, &status))
+		return ENOENT;
+	if (is_direct)
+		output->fd = open_direct(output->path, &status);
+	else
+		open_beside(output);
+	return output->fd < 0 ? errno : 0;
 }
 
 int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error)
 {
-	*output = (struct sn_output){.fd = -1};
-	struct stat status;
-	bool exists = stat(path, &status) == 0;
-	bool is_direct = exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
-	/* through symbolic links, so that the link stays and its target is replaced; but what
-	 * /dev/stdout leads to may be a pipe, which has no path */
-	output->path = exists && !is_direct ? realpath(path, NULL) : strdup(path);
-	int why = output->path ? 0 : errno;
+	*output = (struct sn_output){.fd = -1, .place.folder = -1};
+	output->path = strdup(path);
 	output->buffer = malloc(BUFFER_BYTES);
-	if (!output->path || !output->buffer) {
-		release(output);
-		return why && why != ENOMEM
-			   ? sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, strerror(why))
-			   : sn_fail(error, SN_ERR_MEMORY, "cannot write '%s': out of memory",
-				     path);
-	}
-	if (exists && S_ISDIR(status.st_mode))
-		errno = EISDIR;
-	else if (is_direct)
-		output->fd = open(path, O_WRONLY | O_CLOEXEC);
-	else
-		open_beside(output);
-	if (output->fd >= 0)
+	int why = output->path && output->buffer ? open_output(output) : ENOMEM;
+	if (!why)
 		return 0;
-	why = errno;
 	release(output);
-	return sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, strerror(why));
+	if (why == ENOMEM)
+		return sn_fail(error, SN_ERR_MEMORY, "cannot write '%s': out of memory", path);
+	return sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, sn_path_explain(-why));
 }
 
 static void flush(struct sn_output *output)
@@ -177,6 +260,12 @@ void sn_output_write(struct sn_output *output, const void *bytes, size_t length)
 	}
 }
 
+static void remove_temporary(const struct sn_output *output)
+{
+	if (output->temporary && !output->is_nameless)
+		unlinkat(output->place.folder, output->temporary->name, 0);
+}
+
 int sn_output_commit(struct sn_output *output, struct sn_error *error)
 {
 	flush(output);
@@ -186,12 +275,13 @@ int sn_output_commit(struct sn_output *output, struct sn_error *error)
 	if (close(output->fd) < 0 && !output->failed)
 		output->failed = errno;
 	output->fd = -1;
-	if (!output->failed && output->temporary && rename(output->temporary, output->path) < 0)
+	if (!output->failed && output->temporary &&
+	    renameat(output->place.folder, output->temporary->name, output->place.folder,
+		     output->place.name) < 0)
 		output->failed = errno;
 	int result = 0;
 	if (output->failed) {
-		if (output->temporary && !output->is_nameless)
-			unlink(output->temporary);
+		remove_temporary(output);
 		result = sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", output->path,
 				 strerror(output->failed));
 	}
@@ -203,7 +293,6 @@ void sn_output_abandon(struct sn_output *output)
 {
 	if (output->fd >= 0)
 		close(output->fd);
-	if (output->temporary && !output->is_nameless)
-		unlink(output->temporary);
+	remove_temporary(output);
 	release(output);
 }

@@ -2,20 +2,25 @@
 /*
  * An output file that appears under its name whole or not at all: written beside, then renamed.
  *
- * A name that is not a regular file (a pipe, a terminal, /dev/null) is written directly.
+ * A name that is not a regular file (a pipe, a terminal, /dev/null) is written directly. The folder
+ * is opened once, and all names are taken in it, so that nobody who changes them meanwhile leads us
+ * elsewhere; links that others may have planted are refused (safe_path.h).
  */
 #ifndef SN_BASE_OUTPUT_H
 #define SN_BASE_OUTPUT_H
 
 #include "error.h"
+#include "safe_path.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct sn_output {
-	char *path;	  /* where it is going */
-	char *temporary;  /* its name until then; NULL when written directly */
+	char *path;	      /* where it is going, as it was asked for */
+	struct sn_path place; /* the same, with links followed; not open when written directly */
+	struct sn_output_named *temporary; /* until then; NULL when written directly */
+	char *full_name;		   /* of that, once asked for */
 	bool is_nameless; /* has not got that name yet: nothing is left if the program is killed */
 	int fd;
 	unsigned char *buffer;
@@ -26,6 +31,8 @@ struct sn_output {
 
 /* 0, or a negative enum sn_err; then there is nothing to close. */
 int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error);
+/* From here on for its owner alone, whatever the umask; others never saw it. */
+void sn_output_make_private(struct sn_output *output);
 /* The name under which others can open the file until it is whole. A nameless file gets one by
  * this, and is left behind if the program is killed. NULL, with errno, where it cannot have any. */
 const char *sn_output_name(struct sn_output *output);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* How many lines of one place are compared for the latest that holds. */
@@ -84,9 +85,14 @@ static int read_text(const char *path, char **text)
 {
 	size_t length = 0, capacity = 0;
 	ssize_t got = 1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	if (fd < 0)
 		return SN_ERR_IO;
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode)) {
+		close(fd);
+		return SN_ERR_IO;
+	}
 	*text = NULL;
 	while (got > 0) {
 		if (sn_vec_reserve(text, &capacity, length + 65536) < 0) {

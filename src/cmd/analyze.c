@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +26,7 @@ enum {
 	OPTION_NO_LOOPS,
 	OPTION_METRIC,
 	OPTION_MEMORY,
+	OPTION_SHARE,
 	JOBS_MAX = 256
 };
 
@@ -36,6 +36,7 @@ static const struct option table[] = {{"output", required_argument, NULL, 'o'},
 				      {"memory", required_argument, NULL, OPTION_MEMORY},
 				      {"metric", required_argument, NULL, OPTION_METRIC},
 				      {"no-loops", no_argument, NULL, OPTION_NO_LOOPS},
+				      {"share", no_argument, NULL, OPTION_SHARE},
 				      {"format", required_argument, NULL, OPTION_FORMAT},
 				      SN_OPTION_HELP,
 				      {0}};
@@ -56,6 +57,7 @@ static const char usage[] =
     "    --metric NAME=FORMULA store a formula in the database, which all commands then know by\n"
     "                          its name; may be given several times; see man 7 sonde-formula\n"
     "    --no-loops            leave loops out of call paths\n"
+    "    --share               let others read the database as your umask says; else only you can\n"
     "    --format FORM         of the summary: text (default) or json\n"
     "    -h, --help            this text\n\n"
     "EXIT STATUS\n"
@@ -121,6 +123,9 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 		case OPTION_METRIC:
 			if (take_formula(&options, arguments))
 				return -1;
+			break;
+		case OPTION_SHARE:
+			arguments->analyze.is_shared = true;
 			break;
 		case OPTION_NO_LOOPS:
 			arguments->analyze.no_loops = true;
@@ -211,28 +216,22 @@ static void warn(const struct sn_analyze_result *result)
 				result->lone_hosts > 1 ? " (and more)" : "");
 }
 
-/* Which metrics there are, and so what formulas mean, is known once the database is written: until
- * then it lies beside. */
-static int name_beside(const char *output, char beside[PATH_MAX])
+static int check_formulas(const struct arguments *arguments)
 {
 	struct stat status;
-	if (stat(output, &status) == 0 && !S_ISREG(status.st_mode))
-		return sn_command_fail("cannot store formulas in '%s': not a regular file", output);
-	if (snprintf(beside, PATH_MAX, "%s.formulas-%d", output, (int)getpid()) >= PATH_MAX)
-		return sn_command_fail("cannot write '%s': %s", output, strerror(ENAMETOOLONG));
-	return 0;
+	return arguments->formula_count > 0 && stat(arguments->output, &status) == 0 &&
+		       !S_ISREG(status.st_mode)
+		   ? sn_command_fail("cannot store formulas in '%s': not a regular file",
+				     arguments->output)
+		   : 0;
 }
 
-static int add_formulas(const struct arguments *arguments, const char *beside)
+/* Which metrics there are, and so what formulas mean, is known once the database is written. */
+static int add_formulas(void *context, const char *path)
 {
-	int status =
-	    sn_command_store_formulas(beside, arguments->formulas, arguments->formula_count);
-	if (status == 0 && rename(beside, arguments->output))
-		status =
-		    sn_command_fail("cannot write '%s': %s", arguments->output, strerror(errno));
-	if (status)
-		unlink(beside);
-	return status;
+	const struct arguments *arguments = context;
+	return sn_command_store_formulas(path, arguments->output, arguments->formulas,
+					 arguments->formula_count);
 }
 
 /* Only the first of many ranks has something to say. */
@@ -304,28 +303,23 @@ static int run_rank(int argc, char **argv)
 		return sn_command_misuse(&sn_command_analyze, "no output given: add -o OUT.sdb");
 	size_t count = count_once(argv + optind, (size_t)(argc - optind));
 	const char *const *folders = (const char *const *)argv + optind;
-	char beside[PATH_MAX];
-	const char *output = arguments.output;
 	/* all ranks look, because all must go on or none; the first writes */
+	if (check_formulas(&arguments))
+		return SN_EXIT_FAILED;
 	if (arguments.formula_count > 0) {
-		if (name_beside(arguments.output, beside))
-			return SN_EXIT_FAILED;
-		if (!sn_comm_rank())
-			output = beside;
+		arguments.analyze.complete = add_formulas;
+		arguments.analyze.complete_context = &arguments;
 	}
 	if (arguments.analyze.memory_bytes)
 		keep_little(&arguments.analyze);
 	struct sn_frameworks frameworks = {folders, count};
 	arguments.analyze.extend = sn_frameworks_extend;
 	arguments.analyze.extend_context = &frameworks;
-	if (sn_analyze(folders, count, output, &arguments.analyze, &result, &error))
-		return sn_command_fail("%s", error.text);
+	if (sn_analyze(folders, count, arguments.output, &arguments.analyze, &result, &error))
+		return *error.text ? sn_command_fail("%s", error.text) : SN_EXIT_FAILED;
 	if (sn_comm_rank())
 		return SN_EXIT_DONE;
 	warn(&result);
-	status = arguments.formula_count > 0 ? add_formulas(&arguments, beside) : 0;
-	if (status)
-		return status;
 	if (is_own_pipe(arguments.output))
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (arguments.is_json)

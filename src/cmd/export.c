@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "metrics.h"
+#include "sources.h"
 
 #include "base/folder.h"
 #include "base/output.h"
@@ -20,11 +21,13 @@
 #include <sys/stat.h>
 
 enum { MAX_FORMATS = 32 };
-enum option_code { OPTION_TO = 256, OPTION_METRIC };
+enum option_code { OPTION_TO = 256, OPTION_METRIC, OPTION_SOURCE, OPTION_NO_SOURCE };
 
 static const struct option table[] = {{"to", required_argument, NULL, OPTION_TO},
 				      {"output", required_argument, NULL, 'o'},
 				      {"metric", required_argument, NULL, OPTION_METRIC},
+				      {"source", required_argument, NULL, OPTION_SOURCE},
+				      {"no-source", no_argument, NULL, OPTION_NO_SOURCE},
 				      SN_OPTION_HELP,
 				      {0}};
 
@@ -41,6 +44,10 @@ static const char usage[] =
     "first.\n"
     "                          html, csv and hatchet also hold formulas: NAME, or 'NAME=FORMULA'\n"
     "                          (see sonde report -h); an html page shows the first that is named\n"
+    "    --source DIR          html: take lines of source files below this folder, too; else only "
+    "from\n"
+    "                          below the one you are in; may be given several times\n"
+    "    --no-source           html: take no lines of source files. The page lists those it has\n"
     "    -h, --help            this text\n\n"
     "FORMATS\n"
     "    html         a self-contained page with a flame graph, for any browser\n"
@@ -114,10 +121,12 @@ static int write_folder(const struct sn_exporter *exporter, const struct sn_expo
 	if (code != 0)
 		return sn_command_fail("%s", error.text);
 	code = exporter->write_folder(request, folder.temporary, &error);
-	if (code != 0)
+	if (code != 0) {
+		sn_folder_explain(&folder, &error);
 		sn_folder_abandon(&folder);
-	else
+	} else {
 		code = sn_folder_commit(&folder, &error);
+	}
 	return code == 0 ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
 }
 
@@ -177,7 +186,7 @@ static uint32_t *every_metric(uint32_t count)
 }
 
 static int export_to(const struct sn_exporter *exporter, const char *path,
-		     const struct lists *lists, const char *output)
+		     const struct lists *lists, struct sn_source_roots *sources, const char *output)
 {
 	struct sonde_db *db = NULL;
 	struct sn_metric_choice choice;
@@ -204,6 +213,7 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	    .cut = &cut,
 	    .loss = &loss,
 	    .known = &choice.known,
+	    .sources = sources,
 	};
 	if (status == 0 && choice.metric_count == 0 && !exporter->has_events) {
 		status = sn_command_fail("'%s' holds no measured values", path);
@@ -224,6 +234,8 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 				"the first, '%s': %s",
 				loss.count, loss.count == 1 ? " was" : "s were",
 				loss.count == 1 ? "it" : "they", loss.first, loss.why.text);
+	if (status == SN_EXIT_DONE && sources)
+		sn_sources_tell_outside(sources);
 	if (status == SN_EXIT_DONE && cut.paths > 0)
 		sn_command_warn("%" PRIu64 " call paths have more than %" PRIu32
 				" frames: the middle of "
@@ -251,6 +263,8 @@ static int run(int argc, char **argv)
 	const struct sn_exporter *exporter = NULL;
 	struct lists lists = {.count = 0};
 	const char *output = NULL;
+	struct sn_source_roots sources = {0};
+	bool no_source = false;
 	for (int option; (option = sn_options_next(&options)) != -1;) {
 		switch (option) {
 		case SN_OPTION_STOP:
@@ -267,6 +281,13 @@ static int run(int argc, char **argv)
 							 SN_CHOICE_LISTS_MAX);
 			lists.items[lists.count++] = optarg;
 			break;
+		case OPTION_SOURCE:
+			if (sn_sources_take(&sources, optarg))
+				return SN_EXIT_FAILED;
+			break;
+		case OPTION_NO_SOURCE:
+			no_source = true;
+			break;
 		default:
 			output = optarg;
 		}
@@ -276,7 +297,14 @@ static int run(int argc, char **argv)
 		return SN_EXIT_USAGE;
 	if (!exporter)
 		return sn_command_misuse(options.command, "say what to write: --to FORMAT");
-	return export_to(exporter, path, &lists, output);
+	if (!exporter->has_sources && (no_source || sources.count > 0))
+		return sn_command_misuse(options.command, "format %s holds no source lines",
+					 exporter->name);
+	sn_sources_add_usual(&sources);
+	int status = export_to(exporter, path, &lists,
+			       exporter->has_sources && !no_source ? &sources : NULL, output);
+	sn_source_roots_release(&sources);
+	return status;
 }
 
 const struct sn_command sn_command_export = {"export", "write a database as a file of another tool",

@@ -2,18 +2,20 @@
 /* Graphs of JAX and TensorFlow; see frameworks.h. */
 #include "frameworks.h"
 
+#include "command.h"
+
 #include "import/xplane_graphs.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HOOK	  "xla-hook"
-#define DEPTH_MAX 8
+#define HOOK "xla-hook"
 
 /* frameworks.py, made a C array by export/embed.py */
 extern const char sn_frameworks_python[];
@@ -24,55 +26,46 @@ bool sn_frameworks_owns(const char *name)
 	       (!strcmp(name, HOOK) || (name[4] && !name[4 + strspn(name + 4, "0123456789")]));
 }
 
-static void remove_tree(const char *path, unsigned depth)
+static int fail_to_write(struct sn_error *error)
 {
-	DIR *entries = depth ? opendir(path) : NULL;
-	struct dirent *entry;
-	while (entries && (entry = readdir(entries))) {
-		char inner[4096];
-		struct stat status;
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
-		    snprintf(inner, sizeof(inner), "%s/%s", path, entry->d_name) >=
-			(int)sizeof(inner) ||
-		    lstat(inner, &status))
-			continue;
-		if (S_ISDIR(status.st_mode))
-			remove_tree(inner, depth - 1);
-		else
-			unlink(inner);
-	}
-	if (entries)
-		closedir(entries);
-	rmdir(path);
+	return sn_fail(error, SN_ERR_IO, "cannot write '" HOOK "' into the measurement: %s",
+		       strerror(errno));
 }
 
-void sn_frameworks_remove(const char *folder, const char *name)
+/* The ranks of one run write the same, and each finds it whole. */
+static int write_hook(const struct sn_launch *launch, struct sn_error *error)
 {
-	char path[4096];
-	if (snprintf(path, sizeof(path), "%s/%s", folder, name) < (int)sizeof(path))
-		remove_tree(path, DEPTH_MAX);
-}
-
-static int write_hook(const char *folder, struct sn_error *error)
-{
-	char path[4608];
-	snprintf(path, sizeof(path), "%s/" HOOK, folder);
-	if (mkdir(path, 0777) && errno != EEXIST)
-		return sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", path, strerror(errno));
-	snprintf(path, sizeof(path), "%s/" HOOK "/sitecustomize.py", folder);
-	FILE *file = fopen(path, "w");
+	char name[NAME_MAX + 1];
+	mode_t folder_mode = launch->is_shared ? 0777 : 0700;
+	if (mkdirat(launch->directory, HOOK, folder_mode) && errno != EEXIST)
+		return fail_to_write(error);
+	int at = openat(launch->directory, HOOK, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = at >= 0 && sn_path_make_name(name, "new-")
+		     ? openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			      launch->is_shared ? 0666 : 0600)
+		     : -1;
+	FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
 	bool is_written = file && fputs(sn_frameworks_python, file) >= 0;
 	if (file && fclose(file))
 		is_written = false;
-	return is_written
-		   ? 0
-		   : sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+	if (is_written)
+		is_written = !renameat(at, name, at, "sitecustomize.py");
+	int result = is_written ? 0 : fail_to_write(error);
+	if (at >= 0)
+		close(at);
+	return result;
 }
 
-int sn_frameworks_begin(const char *folder, struct sn_error *error)
+int sn_frameworks_begin(const struct sn_launch *launch, struct sn_error *error)
 {
-	const char *before = getenv("PYTHONPATH");
-	int result = write_hook(folder, error);
+	const char *before = getenv("PYTHONPATH"), *folder = launch->folder;
+	if (!sn_path_is_guarded(folder)) {
+		sn_command_warn("graphs of JAX and TensorFlow are not captured: others can change "
+				"what '%s' leads to, and so what Python would run",
+				folder);
+		return 0;
+	}
+	int result = write_hook(launch, error);
 	if (result)
 		return result;
 	size_t size = strlen(folder) + sizeof("/" HOOK ":") + (before ? strlen(before) : 0);
@@ -86,9 +79,9 @@ int sn_frameworks_begin(const char *folder, struct sn_error *error)
 	return failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
 }
 
-void sn_frameworks_end(const char *folder)
+void sn_frameworks_end(const struct sn_launch *launch)
 {
-	sn_frameworks_remove(folder, HOOK);
+	sn_path_remove_tree(launch->directory, HOOK);
 }
 
 /* The profiles of one process, in its folder of the measurement. */

@@ -8,18 +8,20 @@
 #define SN_CMD_FRAMEWORKS_H
 
 #include "base/error.h"
+#include "launch.h"
 #include "format/database_writer.h"
 
 #include <stdbool.h>
 
 /* What of a measurement's folder is of this, and may be removed with it: "xla-PID", "xla-hook". */
 bool sn_frameworks_owns(const char *name);
-void sn_frameworks_remove(const char *folder, const char *name);
 
-/* Sets the environment for a program that is started after this. The folder is absolute. */
-int sn_frameworks_begin(const char *folder, struct sn_error *error);
+/* Sets the environment for a program that is started after this. Where others can change what the
+ * folder's path leads to they could have the program's Pythons run their code: then a line says so,
+ * and there will be no such graphs. */
+int sn_frameworks_begin(const struct sn_launch *launch, struct sn_error *error);
 /* Removes what only the running program needed. */
-void sn_frameworks_end(const char *folder);
+void sn_frameworks_end(const struct sn_launch *launch);
 
 /* Measurement folders whose graphs are added to a database; the context of what follows. */
 struct sn_frameworks {

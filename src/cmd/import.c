@@ -11,12 +11,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { OPTION_FROM = 256, OPTION_NO_STRUCTURE, MAX_FORMATS = 32, MAX_STRUCTURES = 256 };
+enum {
+	OPTION_FROM = 256,
+	OPTION_NO_STRUCTURE,
+	OPTION_SHARE,
+	MAX_FORMATS = 32,
+	MAX_STRUCTURES = 256
+};
 
 static const struct option table[] = {{"output", required_argument, NULL, 'o'},
 				      {"from", required_argument, NULL, OPTION_FROM},
 				      {"structure", required_argument, NULL, 'S'},
 				      {"no-structure", no_argument, NULL, OPTION_NO_STRUCTURE},
+				      {"share", no_argument, NULL, OPTION_SHARE},
 				      SN_OPTION_HELP,
 				      {0}};
 
@@ -32,6 +39,7 @@ static const char usage[] =
     "    -S, --structure FILE  hpctoolkit: program structure, a file or a folder of them, beside\n"
     "                          what is in a measurement's own folder structs\n"
     "    --no-structure        hpctoolkit: use no program structure, show addresses\n"
+    "    --share               let others read the database as your umask says; else only you can\n"
     "    -h, --help            this text\n\n"
     "FORMATS\n"
     "    hpctoolkit   measurements (.m folders, .hpcrun files) and databases (.d folders) of\n"
@@ -114,6 +122,9 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 			break;
 		case OPTION_NO_STRUCTURE:
 			arguments->request.no_structure = true;
+			break;
+		case OPTION_SHARE:
+			arguments->request.is_shared = true;
 			break;
 		default:
 			arguments->importer = find_importer(&options, optarg);

@@ -252,6 +252,19 @@ static void json_clocks(const struct sonde_db *db, struct sn_json *json)
 	sn_json_end(json, ']');
 }
 
+/* Of how many processes and how much CPU time nothing is measured; all 0 where nothing is missing.
+ */
+static void json_missing(const struct sonde_db *db, struct sn_json *json)
+{
+	sn_json_key(json, "missing");
+	sn_json_begin(json, '{');
+	put_number(json, "processes", property_number(db, "missing.processes"));
+	put_number(json, "of_processes", property_number(db, "missing.of_processes"));
+	put_number(json, "cpu_ns", property_number(db, "missing.cpu_ns"));
+	put_number(json, "of_cpu_ns", property_number(db, "missing.of_cpu_ns"));
+	sn_json_end(json, '}');
+}
+
 static void print_json(const struct sonde_db *db)
 {
 	struct sn_json writer = {.out = stdout}, *json = &writer;
@@ -283,6 +296,7 @@ static void print_json(const struct sonde_db *db)
 		put_number(json, sonde_db_string(db, drop->cause), (double)drop->count);
 	}
 	sn_json_end(json, '}');
+	json_missing(db, json);
 	sn_json_key(json, "complete");
 	if (is_completeness_known(db))
 		sn_json_bool(json, is_complete(db));
@@ -587,6 +601,24 @@ static void print_clocks(const struct sonde_db *db)
 		print_clock(db, host);
 }
 
+/* Of all processes and all CPU time, what no measurement tells of. */
+static void print_missing(const struct sonde_db *db)
+{
+	char part[SN_NUMBER_CHARS], all[SN_NUMBER_CHARS], share[SN_NUMBER_CHARS];
+	double processes = property_number(db, "missing.processes");
+	double cpu_ns = property_number(db, "missing.cpu_ns");
+	double all_cpu_ns = property_number(db, "missing.of_cpu_ns");
+	if (processes <= 0)
+		return;
+	printf("  %s of %s processes in whole or in part", sn_number_count(processes, part),
+	       sn_number_count(property_number(db, "missing.of_processes"), all));
+	if (all_cpu_ns > 0)
+		printf(", and %s of %s of CPU time (%s)", sn_number_format(cpu_ns, "ns", part),
+		       sn_number_format(all_cpu_ns, "ns", all),
+		       sn_number_share(cpu_ns < all_cpu_ns ? cpu_ns / all_cpu_ns : 1, share));
+	putchar('\n');
+}
+
 /* Processes of which there is little or nothing. */
 static bool print_lost_processes(const struct sonde_db *db)
 {
@@ -594,7 +626,8 @@ static bool print_lost_processes(const struct sonde_db *db)
 	    {"processes.unreadable", "unreadable",
 	     "processes that ended before anything was written, or whose file is damaged"},
 	    {"processes.unfinished", "unfinished",
-	     "processes known up to their last checkpoint: killed, or still running"},
+	     "processes known up to their last checkpoint: killed, ended or confined unseen, or "
+	     "still running"},
 	};
 	bool has_any = false;
 	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++) {
@@ -612,6 +645,7 @@ static bool print_lost_processes(const struct sonde_db *db)
 static void print_drops(const struct sonde_db *db)
 {
 	print_heading("Not measured");
+	print_missing(db);
 	bool has_any = print_lost_processes(db);
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
 		const struct sonde_db_drop *drop = sonde_db_drop(db, i);

@@ -3,12 +3,14 @@
 #include "command.h"
 #include "frameworks.h"
 #include "launch.h"
+#include "collect/filters.h"
 #include "format/measurement.h"
 #include "format/trace_file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdint.h>
@@ -16,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,14 +96,24 @@ static bool is_perf_map(const char *name)
 static bool is_ours(const char *name)
 {
 	return is_measurement(name) || is_perf_map(name) || ends_with(name, SN_TRACE_FILE_SUFFIX) ||
-	       sn_frameworks_owns(name);
+	       ends_with(name, SN_RUN_FILE_SUFFIX) || sn_frameworks_owns(name);
 }
 
 /* ---- the folder ---- */
 
-static int empty_folder(const char *folder, struct sn_error *error)
+/* What is in the folder; NULL with errno. */
+static DIR *open_entries(const struct sn_launch *launch)
 {
-	DIR *directory = opendir(folder);
+	int fd = openat(launch->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	if (!entries && fd >= 0)
+		close(fd);
+	return entries;
+}
+
+static int empty_folder(const struct sn_launch *launch, const char *folder, struct sn_error *error)
+{
+	DIR *directory = open_entries(launch);
 	if (!directory)
 		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", folder, strerror(errno));
 	int status = 0;
@@ -115,7 +129,7 @@ static int empty_folder(const char *folder, struct sn_error *error)
 	rewinddir(directory);
 	for (struct dirent *entry; !status && (entry = readdir(directory));)
 		if (sn_frameworks_owns(entry->d_name))
-			sn_frameworks_remove(folder, entry->d_name);
+			sn_path_remove_tree(dirfd(directory), entry->d_name);
 		else if (is_ours(entry->d_name))
 			unlinkat(dirfd(directory), entry->d_name, 0);
 	closedir(directory);
@@ -126,41 +140,34 @@ static int empty_folder(const char *folder, struct sn_error *error)
  * Until this process ends, by whatever means, nobody else may take the folder; the ranks of one run
  * share it. File systems that cannot lock a folder (some network ones) go without.
  */
-static int lock_folder(const char *folder, bool is_shared, struct sn_error *error)
+static int lock_folder(const struct sn_launch *launch, const char *folder, bool is_shared,
+		       struct sn_error *error)
 {
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", folder, strerror(errno));
-	if (flock(fd, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB) && errno == EWOULDBLOCK) {
-		close(fd);
+	if (flock(launch->directory, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB) &&
+	    errno == EWOULDBLOCK)
 		return sn_fail(error, SN_ERR_ARGUMENT,
 			       "'%s' is being measured into by another run: choose another -o",
 			       folder);
-	}
 	return 0; /* never closed: the lock is to last as long as this process */
 }
 
 int sn_launch_folder(struct sn_launch *launch, const char *folder, struct sn_error *error)
 {
-	bool is_joined = sn_launch_is_joined(), is_new = !mkdir(folder, 0777);
-	if (!is_new && errno != EEXIST)
-		return sn_fail(error, SN_ERR_IO, "cannot create '%s': %s", folder, strerror(errno));
-	int status = lock_folder(folder, is_joined, error);
+	bool is_joined = sn_launch_is_joined(), is_new;
+	int status = sn_launch_open_folder(launch, folder, &is_new, error);
+	if (!status)
+		status = lock_folder(launch, folder, is_joined, error);
 	if (!status && !is_new && !is_joined)
-		status = empty_folder(folder, error);
-	if (status)
-		return status;
-	if (access(folder, W_OK | X_OK))
-		return sn_fail(error, SN_ERR_IO, "cannot write to '%s': %s", folder,
-			       strerror(errno));
-	if (!realpath(folder, launch->folder))
-		return sn_fail(error, SN_ERR_IO, "cannot find '%s': %s", folder, strerror(errno));
-	return 0;
+		status = empty_folder(launch, folder, error);
+	if (!status && faccessat(launch->directory, ".", W_OK | X_OK, AT_EACCESS))
+		status =
+		    sn_fail(error, SN_ERR_IO, "cannot write to '%s': %s", folder, strerror(errno));
+	return status;
 }
 
-bool sn_launch_is_empty(const char *folder)
+bool sn_launch_is_empty(const struct sn_launch *launch)
 {
-	DIR *directory = opendir(folder);
+	DIR *directory = open_entries(launch);
 	bool found = false;
 	if (!directory)
 		return true;
@@ -179,7 +186,7 @@ bool sn_launch_is_empty(const char *folder)
 static bool has_last_snapshot(int directory, const char *name)
 {
 	struct sn_commit_slot slots[2] = {0};
-	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return true;
 	for (int index = 0; index < 2; index++)
@@ -212,10 +219,10 @@ static bool is_process_alive(const char *name)
 	return pid > 0 && (!kill(pid, 0) || errno == EPERM);
 }
 
-static unsigned count_running(const char *folder)
+static unsigned count_running(const struct sn_launch *launch)
 {
 	unsigned running = 0;
-	DIR *directory = opendir(folder);
+	DIR *directory = open_entries(launch);
 	if (!directory)
 		return 0;
 	for (struct dirent *entry; (entry = readdir(directory));)
@@ -225,12 +232,12 @@ static unsigned count_running(const char *folder)
 	return running;
 }
 
-unsigned sn_launch_settle(const char *folder)
+unsigned sn_launch_settle(const struct sn_launch *launch)
 {
-	unsigned running = count_running(folder);
+	unsigned running = count_running(launch);
 	for (int step = 0; running && step < SETTLE_STEPS; step++) {
 		nanosleep(&(struct timespec){0, SETTLE_STEP_MS * 1000000}, NULL);
-		running = count_running(folder);
+		running = count_running(launch);
 	}
 	return running;
 }
@@ -257,19 +264,20 @@ static int open_perf_map(const char *measurement)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) &&
-	    (status.st_uid == geteuid() || !geteuid()) &&
-	    status.st_mtime + 1 >= start_of(measurement))
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+	    status.st_nlink == 1 && status.st_mtime + 1 >= start_of(measurement))
 		return fd;
 	close(fd);
 	return -1;
 }
 
-static void keep_perf_map(int directory, int from, int pid)
+static void keep_perf_map(int directory, int from, int pid, mode_t mode)
 {
 	char name[64];
 	snprintf(name, sizeof(name), SN_PERF_MAP_PREFIX "%d" SN_PERF_MAP_SUFFIX, pid);
-	int to = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	unlinkat(directory, name, 0);
+	int to =
+	    openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	ssize_t copied = -1;
 	if (to >= 0)
 		while ((copied = sendfile(to, from, NULL, 1 << 24)) > 0)
@@ -281,16 +289,17 @@ static void keep_perf_map(int directory, int from, int pid)
 		unlinkat(directory, name, 0);
 }
 
-void sn_launch_keep_perf_maps(const char *folder)
+void sn_launch_keep_perf_maps(const struct sn_launch *launch)
 {
-	DIR *directory = opendir(folder);
+	DIR *directory = open_entries(launch);
 	if (!directory)
 		return;
 	for (struct dirent *entry; (entry = readdir(directory));) {
 		int from = is_measurement(entry->d_name) ? open_perf_map(entry->d_name) : -1;
 		if (from < 0)
 			continue;
-		keep_perf_map(dirfd(directory), from, process_of(entry->d_name));
+		keep_perf_map(dirfd(directory), from, process_of(entry->d_name),
+			      launch->is_shared ? 0666 : 0600);
 		close(from);
 	}
 	closedir(directory);
@@ -353,11 +362,28 @@ static void set_number(const char *name, unsigned long number)
 		setenv(name, text, 1);
 }
 
+/* Of files that others may read: what the umask leaves, which the program may change. */
+static void set_sharing(const struct sn_launch *launch)
+{
+	char text[8];
+	mode_t mask = umask(0);
+	umask(mask);
+	snprintf(text, sizeof(text), "%04o", 0666 & ~(unsigned)mask);
+	if (launch->is_shared)
+		setenv("SONDE_SHARE", text, 1);
+	else
+		unsetenv("SONDE_SHARE");
+}
+
 static void set_environment(const struct sn_launch *launch)
 {
+	char number[16];
 	if (!launch->not_preloaded)
 		put_first("LD_PRELOAD", launch->library);
 	setenv("SONDE_OUTPUT", launch->folder, 1);
+	setenv("SONDE_FOLDER", launch->identity, 1);
+	set_sharing(launch);
+	set_optional("SONDE_COMMAND", launch->no_command ? "0" : NULL);
 	set_optional("SONDE_EVENTS", launch->events);
 	set_optional("SONDE_CALL_PATH", launch->call_path);
 	set_optional("SONDE_OPERATORS", launch->operators);
@@ -370,6 +396,10 @@ static void set_environment(const struct sn_launch *launch)
 	/* GCC's address sanitizer refuses to start behind a preloaded library unless it is told to
 	 */
 	put_first("ASAN_OPTIONS", "verify_asan_link_order=0");
+	/* a program that starts under more of them was confined by somebody in between */
+	int filters = sn_filters_in_force();
+	snprintf(number, sizeof(number), "%d", filters);
+	set_optional("SONDE_FILTERS", filters < 0 ? NULL : number);
 	/* runtimes that load one tool by name: one that the user asked for stays */
 	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
 	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
@@ -408,10 +438,47 @@ int sn_launch_signal(void)
 	return ended_by;
 }
 
-static int wait_for_program(int *status)
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+/*
+ * What the kernel says the program used, with all processes that were waited for: what of it no
+ * measurement accounts for was lost. Where it cannot be written the analysis does without.
+ */
+static void write_run(const struct sn_launch *launch, uint64_t start_ns, const struct rusage *used)
+{
+	char path[sizeof(launch->folder) + 512];
+	struct utsname host;
+	if (uname(&host))
+		return;
+	snprintf(path, sizeof(path), "%s/%s-%d-%" PRIx64 SN_RUN_FILE_SUFFIX, launch->folder,
+		 host.nodename, program_pid, start_ns);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return;
+	int bytes = dprintf(fd,
+			    "host=%s\npid=%d\nstart_monotonic_ns=%" PRIu64
+			    "\nend_monotonic_ns=%" PRIu64 "\ncpu_ns=%" PRIu64 "\n",
+			    host.nodename, program_pid, start_ns, now_ns(),
+			    time_ns(&used->ru_utime) + time_ns(&used->ru_stime));
+	close(fd);
+	if (bytes < 0)
+		unlink(path);
+}
+
+static int wait_for_program(int *status, struct rusage *used)
 {
 	int ended;
-	while (waitpid(program_pid, &ended, 0) < 0)
+	while (wait4(program_pid, &ended, 0, used) < 0)
 		if (errno != EINTR)
 			return -1;
 	ended_by = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
@@ -442,6 +509,8 @@ int sn_launch_program(const struct sn_launch *launch, char *const *command, int 
 {
 	int report[2], hold[2], reason = 0;
 	struct sigaction old[GUARDED_COUNT];
+	struct rusage used;
+	uint64_t start_ns = now_ns();
 	if (strpbrk(launch->library, ": "))
 		return sn_fail(error, SN_ERR_ARGUMENT,
 			       "cannot preload '%s': its path has a space or a colon",
@@ -461,12 +530,14 @@ int sn_launch_program(const struct sn_launch *launch, char *const *command, int 
 	close(hold[1]);
 	bool failed = read(report[0], &reason, sizeof(reason)) == sizeof(reason);
 	close(report[0]);
-	if (wait_for_program(status))
+	if (wait_for_program(status, &used))
 		return sn_fail(error, SN_ERR_IO, "cannot wait for '%s': %s", command[0],
 			       strerror(errno));
 	unguard_signals(old);
 	if (failed)
 		return sn_fail(error, SN_ERR_IO, "cannot run '%s': %s", command[0],
 			       strerror(reason));
+	if (!sn_launch_is_empty(launch))
+		write_run(launch, start_ns, &used);
 	return 0;
 }

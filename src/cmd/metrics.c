@@ -276,7 +276,8 @@ int sn_choice_finish(struct sn_metric_choice *choice)
 	return 0;
 }
 
-static int store(const struct sn_metric_choice *choice, uint32_t first, const char *path)
+static int store(const struct sn_metric_choice *choice, uint32_t first, const char *path,
+		 const char *name)
 {
 	struct sn_database_formula formulas[SN_CHOICE_LISTS_MAX];
 	struct sn_error error = {""};
@@ -284,12 +285,15 @@ static int store(const struct sn_metric_choice *choice, uint32_t first, const ch
 	for (uint32_t i = first; i < choice->known.count; i++, count++)
 		formulas[count] = (struct sn_database_formula){choice->known.items[i]->name,
 							       choice->known.items[i]->text};
-	if (sn_db_store_formulas(path, formulas, count, &error))
+	if (sn_db_store_formulas(path, formulas, count, &error)) {
+		sn_error_rename(&error, path, name);
 		return sn_command_fail("%s", error.text);
+	}
 	return 0;
 }
 
-int sn_command_store_formulas(const char *path, const char *const *definitions, size_t count)
+int sn_command_store_formulas(const char *path, const char *name, const char *const *definitions,
+			      size_t count)
 {
 	struct sonde_db *db;
 	struct sn_metric_choice choice;
@@ -305,7 +309,7 @@ int sn_command_store_formulas(const char *path, const char *const *definitions, 
 	}
 	status = sn_command_close(db, status);
 	if (status == 0)
-		status = store(&choice, first, path);
+		status = store(&choice, first, path, name);
 	sn_choice_release(&choice);
 	return status;
 }

@@ -35,9 +35,10 @@ void sn_choice_take_all(struct sn_metric_choice *choice);
  * they need. */
 int sn_choice_finish(struct sn_metric_choice *choice);
 
-/* Stores NAME=FORMULA definitions, in their order, in a database that nobody else has open. Prints
- * what is wrong and returns SN_EXIT_FAILED, else 0. */
-int sn_command_store_formulas(const char *path, const char *const *definitions, size_t count);
+/* Stores NAME=FORMULA definitions, in their order, in a database that nobody else has open, which
+ * messages call `name`. Prints what is wrong and returns SN_EXIT_FAILED, else 0. */
+int sn_command_store_formulas(const char *path, const char *name, const char *const *definitions,
+			      size_t count);
 
 /* Says what is wrong in a formula, the text near it below, and a mark under the place. Returns
  * SN_EXIT_FAILED. */

@@ -4,6 +4,7 @@
  */
 #include "command.h"
 #include "metrics.h"
+#include "sources.h"
 
 #include "report/label.h"
 #include "report/number.h"
@@ -33,6 +34,7 @@ enum option_code {
 	OPTION_LIMIT,
 	OPTION_FULL,
 	OPTION_FORMAT,
+	OPTION_SOURCE,
 };
 
 static const struct option table[] = {
@@ -50,6 +52,7 @@ static const struct option table[] = {
     {"limit", required_argument, NULL, OPTION_LIMIT},
     {"full", no_argument, NULL, OPTION_FULL},
     {"format", required_argument, NULL, OPTION_FORMAT},
+    {"source", required_argument, NULL, OPTION_SOURCE},
     SN_OPTION_HELP,
     {0},
 };
@@ -87,6 +90,9 @@ static const char usage[] =
     "    --limit N            lines of text, 30 by default; 0 for all\n"
     "    --full               text without limit, abbreviations and collapsed chains\n"
     "    --format FORM        text (default), json or csv: raw numbers, all rows\n"
+    "    --source DIR         read source files below this folder, too, to show their lines; else "
+    "only\n"
+    "                         below the one you are in; may be given several times\n"
     "    -h, --help           this text\n\n"
     "EXPRESSIONS\n"
     "    train_step              frames with this in their name, and all below them\n"
@@ -114,6 +120,7 @@ static const char usage[] =
 struct request {
 	struct sn_options options;
 	struct sn_view view;
+	struct sn_source_roots sources;
 	enum form form;
 	const char *metric_lists[SN_CHOICE_LISTS_MAX];
 	size_t metric_list_count;
@@ -217,6 +224,8 @@ static int take_option(struct request *request, int option)
 		code = take_choice(request, "--plot", plots, &choice);
 		request->view.plot = (enum sn_plot)choice;
 		break;
+	case OPTION_SOURCE:
+		return sn_sources_take(&request->sources, optarg);
 	case OPTION_FULL:
 		request->view.is_full = true;
 		break;
@@ -595,7 +604,9 @@ static int run_request(struct request *request)
 	if (!are_values_sound(&request->view))
 		return SN_EXIT_DONE; /* sn_command_close tells */
 	warn_of_empty_formulas(&request->view);
-	return print_report(request);
+	int status = print_report(request);
+	sn_sources_tell_outside(&request->sources);
+	return status;
 }
 
 static int run(int argc, char **argv)
@@ -631,6 +642,8 @@ static int run(int argc, char **argv)
 	if (status == 0)
 		status = sn_command_open(request.view.path, &db);
 	if (status == 0) {
+		sn_sources_add_usual(&request.sources);
+		request.view.sources = &request.sources;
 		request.view.db = db;
 		status = run_request(&request);
 		status = sn_command_close(db, status);
@@ -640,6 +653,7 @@ static int run(int argc, char **argv)
 	sn_places_release(&request.places);
 	sn_choice_release(&request.choice);
 	free(request.profiles);
+	sn_source_roots_release(&request.sources);
 	return status;
 }
 

@@ -13,6 +13,7 @@
 #include "launch.h"
 #include "run_os.h"
 #include "run_trace.h"
+#include "sources.h"
 #include "sonde/db.h"
 #include "summary.h"
 
@@ -30,6 +31,7 @@ struct run {
 	struct sn_run_os os;
 	struct sn_run_trace trace;
 	const char *output; /* as the user gave it, or NULL */
+	char *const *command;
 	bool analyze, quiet, no_loops;
 	char folder[4096], database[4096];
 };
@@ -42,6 +44,8 @@ enum {
 	OPTION_CHECKPOINT,
 	OPTION_LIMIT,
 	OPTION_SHADOW,
+	OPTION_SHARE,
+	OPTION_NO_COMMAND,
 	OPTION_GRAPH,
 	OPTION_OS,
 	OPTION_OS_WIDE,
@@ -67,6 +71,8 @@ static const struct option option_table[] = {
     {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
     {"memory-limit", required_argument, NULL, OPTION_LIMIT},
     {"shadow", no_argument, NULL, OPTION_SHADOW},
+    {"share", no_argument, NULL, OPTION_SHARE},
+    {"no-command", no_argument, NULL, OPTION_NO_COMMAND},
     {"os", optional_argument, NULL, OPTION_OS},
     {"os-wide", optional_argument, NULL, OPTION_OS_WIDE},
     {"os-limit", required_argument, NULL, OPTION_OS_LIMIT},
@@ -212,6 +218,12 @@ static int take_option(struct run *run, struct sn_options *options, int option)
 	case OPTION_NO_LOOPS:
 		run->no_loops = true;
 		return 0;
+	case OPTION_SHARE:
+		run->launch.is_shared = true;
+		return 0;
+	case OPTION_NO_COMMAND:
+		run->launch.no_command = true;
+		return 0;
 	case OPTION_SHADOW:
 		run->launch.shadow = true;
 		return 0;
@@ -305,7 +317,7 @@ static void choose_name(struct run *run, char *const *command)
 		name_files(run, stem);
 		if (exists(run->folder) || exists(run->database))
 			continue;
-		if (!mkdir(run->folder, 0777) || errno != EEXIST)
+		if (sn_launch_reserve(&run->launch, run->folder) != -EEXIST)
 			return;
 	}
 }
@@ -343,21 +355,44 @@ static int analyze(struct run *run)
 	const char *const folders[] = {run->folder};
 	struct sn_frameworks frameworks = {folders, 1};
 	struct sn_analyze_options options = {.no_loops = run->no_loops,
+					     .is_shared = run->launch.is_shared,
 					     .extend = sn_frameworks_extend,
 					     .extend_context = &frameworks};
 	struct sn_analyze_result result;
 	struct sn_error error = {0};
+	if (!sn_launch_is_in_place(&run->launch, run->folder))
+		return sn_command_fail("'%s' is another folder by now than the one that was "
+				       "measured into",
+				       run->folder);
 	if (sn_analyze(folders, 1, run->database, &options, &result, &error))
 		return sn_command_fail("%s", error.text);
 	return 0;
 }
 
+/* The folders of the files that the command names: who runs them knows them. */
+static void add_own_sources(struct sn_source_roots *sources, char *const *command)
+{
+	for (char *const *argument = command; *argument; argument++) {
+		char *path = realpath(*argument, NULL), *slash = path ? strrchr(path, '/') : NULL;
+		struct stat status;
+		if (slash > path && !stat(path, &status) && S_ISREG(status.st_mode)) {
+			*slash = 0;
+			sn_source_roots_add(sources, path, NULL);
+		}
+		free(path);
+	}
+}
+
 static void report(const struct run *run)
 {
 	struct sonde_db *db;
+	struct sn_source_roots sources = {0};
 	if (sonde_db_open(run->database, &db, NULL))
 		return;
-	sn_summary_print(db, run->database, stderr);
+	sn_sources_add_usual(&sources);
+	add_own_sources(&sources, run->command);
+	sn_summary_print(db, run->database, &sources, stderr);
+	sn_source_roots_release(&sources);
 	sonde_db_close(db);
 }
 
@@ -398,12 +433,14 @@ static int finish(struct run *run, int status)
 {
 	if (!run->quiet)
 		tell_signal();
-	if (sn_launch_is_empty(run->folder)) {
-		rmdir(run->folder);
-		sn_command_warn("nothing was measured");
+	if (sn_launch_is_empty(&run->launch)) {
+		bool is_in_place = sn_launch_is_in_place(&run->launch, run->folder);
+		sn_launch_remove_folder(&run->launch, run->folder);
+		sn_command_warn("nothing was measured%s",
+				is_in_place ? "" : ": the folder was taken away meanwhile");
 		return status;
 	}
-	sn_launch_keep_perf_maps(run->folder);
+	sn_launch_keep_perf_maps(&run->launch);
 	if (!run->analyze) {
 		if (!run->quiet)
 			fprintf(stderr, "sonde: measured into %s\n", run->folder);
@@ -411,7 +448,7 @@ static int finish(struct run *run, int status)
 	}
 	if (sn_launch_is_joined())
 		return status; /* another rank may still be measuring */
-	unsigned running = sn_launch_settle(run->folder);
+	unsigned running = sn_launch_settle(&run->launch);
 	if (running)
 		sn_command_warn(
 		    "%u process%s of the program still run%s: `sonde analyze %s -o %s` again "
@@ -447,13 +484,14 @@ static int run_run(int argc, char **argv)
 	struct sn_error error = {0};
 	run.launch.on_start = sn_run_os_begin;
 	run.launch.start_context = &run.os;
-	sn_run_os_prepare(&run.os, run.folder, argv[optind]);
-	if (run.launch.graph && sn_frameworks_begin(run.launch.folder, &error))
+	run.command = argv + optind;
+	sn_run_os_prepare(&run.os, &run.launch, argv[optind]);
+	if (run.launch.graph && sn_frameworks_begin(&run.launch, &error))
 		return sn_command_fail("%s", error.text);
 	int failed = sn_launch_program(&run.launch, argv + optind, &status, &error);
 	sn_run_os_end(&run.os);
 	if (run.launch.graph)
-		sn_frameworks_end(run.launch.folder);
+		sn_frameworks_end(&run.launch);
 	if (failed)
 		return sn_command_fail("%s", error.text);
 	return finish(&run, status);
@@ -509,7 +547,8 @@ const struct sn_command sn_command_run = {
 	"                            and of OpenMP tasks (sonde graph); all: look for PyTorch's "
 	"edges\n"
 	"                            in all iterations, not in the first and some later ones\n"
-	"    --checkpoint SECONDS    least time between two checkpoints (default 2)\n"
+	"    --checkpoint SECONDS    least time between two checkpoints (default 2; sooner at "
+	"first)\n"
 	"    --memory-limit MIB      most memory the collector may use in a process (default 512)\n"
 	"    --os[=LIST]             record what the operating system does for the program: when "
 	"threads\n"
@@ -522,6 +561,12 @@ const struct sn_command sn_command_run = {
 	"kept\n"
 	"    --no-analyze            only measure; analyse later with `sonde analyze`\n"
 	"    --no-loops              leave loops of native code out of call paths\n"
+	"    --share                 let others read what is measured, as your umask says; else "
+	"only you\n"
+	"                            can\n"
+	"    --no-command            do not keep the command line; what looks like a secret in it "
+	"is\n"
+	"                            masked in any case\n"
 	"    --shadow                unwind every call path twice, a fast and a sure way, and "
 	"count\n"
 	"                            where they differ\n"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sn_run_os_prepare(struct sn_run_os *os, const char *folder, const char *program)
+void sn_run_os_prepare(struct sn_run_os *os, const struct sn_launch *launch, const char *program)
 {
 	struct sn_error error = {""};
 	/* for tests of what happens when it is too small */
@@ -16,7 +16,8 @@ void sn_run_os_prepare(struct sn_run_os *os, const char *folder, const char *pro
 	if (!os->options.sources)
 		return;
 	os->options.ring_bytes = ring ? strtoul(ring, NULL, 10) : 0;
-	if (sn_trace_file_create(folder, program, os->limit_bytes, &os->file, &error))
+	if (sn_trace_file_create(launch->directory, launch->is_shared ? 0666 : 0600, program,
+				 os->limit_bytes, &os->file, &error))
 		sn_command_warn("the operating system is not recorded: %s", error.text);
 }
 

@@ -10,7 +10,8 @@
 #define SUMMARY_LINES 18u
 #define METRICS_MOST  4u
 
-void sn_summary_print(const struct sonde_db *db, const char *path, FILE *out)
+void sn_summary_print(const struct sonde_db *db, const char *path, struct sn_source_roots *sources,
+		      FILE *out)
 {
 	uint32_t metrics[METRICS_MOST];
 	struct sn_view view = {
@@ -23,15 +24,21 @@ void sn_summary_print(const struct sonde_db *db, const char *path, FILE *out)
 	    .min_share = 0.01,
 	    .max_depth = SONDE_NONE,
 	    .limit = SUMMARY_LINES,
+	    .sources = sources,
 	};
 	struct sn_page page = {out, sn_terminal_width(), sn_terminal_has_color(out), true};
 	struct sn_error error = {""};
 	putc('\n', out);
 	const char *events = sonde_db_property(db, "events");
-	if (!view.metric_count)
-		fprintf(out, "sonde: nothing was sampled: %s\n",
-			events && !strcmp(events, "none") ? "none of the events was asked for"
-							  : "the program ended too soon");
-	else if (sn_view_text(&view, &page, &error))
-		sn_command_warn("%s", error.text);
+	const char *incomplete = sonde_db_property(db, "incomplete");
+	if (view.metric_count) {
+		if (sn_view_text(&view, &page, &error))
+			sn_command_warn("%s", error.text);
+		return;
+	}
+	fprintf(out, "sonde: nothing was sampled: %s\n",
+		events && !strcmp(events, "none") ? "none of the events was asked for"
+						  : "the program ended too soon");
+	if (incomplete)
+		fprintf(out, "sonde: %s (see sonde info)\n", incomplete);
 }

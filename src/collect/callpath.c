@@ -14,6 +14,7 @@
  * way from where the other waits (origin.h). The frames of the runtime between the two are left
  * out, in the starting thread as well, so that both have the same path.
  */
+#include "own_stack.h"
 #include "adapter.h"
 #include "callpath.h"
 #include "cct_copy.h"
@@ -71,6 +72,21 @@ static struct scratch *scratch_of(struct sn_thread *thread)
 	if (!thread->scratch)
 		thread->scratch = sn_pages_map(sizeof(struct scratch));
 	return thread->scratch;
+}
+
+_Static_assert(PYTHON_MAX >= SN_CALLPATH_FRAMES && SN_UNWIND_MAX >= SN_CALLPATH_FRAMES,
+	       "room for whoever asks");
+
+struct sn_native_frame *sn_callpath_native_frames(struct sn_thread *thread)
+{
+	struct scratch *scratch = scratch_of(thread);
+	return scratch ? scratch->native : NULL;
+}
+
+struct sn_python_frame *sn_callpath_python_frames(struct sn_thread *thread)
+{
+	struct scratch *scratch = scratch_of(thread);
+	return scratch ? scratch->python : NULL;
 }
 
 void sn_callpath_release(struct sn_thread *thread)
@@ -476,6 +492,18 @@ static void begin_below(struct path *path, const struct sn_work *work, uint32_t 
 	path->emitted = other.emitted;
 }
 
+struct below {
+	struct path *path;
+	const struct sn_work *work;
+};
+
+/* As many paths at a time as threads work for each other: too much for the program's stack. */
+static void begin_below_work(void *argument)
+{
+	struct below *below = argument;
+	begin_below(below->path, below->work, SN_ORIGIN_MAX);
+}
+
 /* The path of a thread that has worked for another. False where that work is over and what it runs
  * is its own. */
 static bool place_work(struct path *path)
@@ -491,7 +519,7 @@ static bool place_work(struct path *path)
 	if (by_default && work->node != SN_NODE_NONE)
 		path->node = work->node;
 	else if (sn_work_is_live(work))
-		begin_below(path, work, SN_ORIGIN_MAX);
+		sn_on_own_stack(begin_below_work, &(struct below){path, work});
 	if (!sn_work_is_live(work)) {
 		path->native.count = whole;
 		path->node = SN_NODE_ROOT;

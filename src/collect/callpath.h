@@ -5,6 +5,13 @@
 
 #include "thread.h"
 
+/* Room for the frames of one walk, for hooks that walk by themselves: the program's stack may be
+ * small. NULL without memory. Void once this thread's call path is asked for. Between sn_enter and
+ * sn_leave. AS-safe: yes. */
+#define SN_CALLPATH_FRAMES 1024u
+struct sn_native_frame *sn_callpath_native_frames(struct sn_thread *thread);
+struct sn_python_frame *sn_callpath_python_frames(struct sn_thread *thread);
+
 /* True where `pc` lies in libsonde.so itself. AS-safe: yes. MT: yes. */
 bool sn_module_is_own(uintptr_t pc);
 /* True where `pc` lies in the C library. AS-safe: yes. MT: yes. */

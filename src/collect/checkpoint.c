@@ -3,7 +3,9 @@
  */
 #include "checkpoint.h"
 #include "intercept.h"
+#include "losses.h"
 #include "own_file.h"
+#include "own_stack.h"
 #include "sample.h"
 #include "snapshot.h"
 #include "trace.h"
@@ -14,7 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FIRST_CHECKPOINT_NS   1000000000u
+#define SECOND_CHECKPOINT_NS  25000000u
+/* Where the first snapshot lies, behind a hole: that of a short process's end then fits before it,
+ * where it has to be in the end, and is written but once. */
+#define FIRST_OFFSET	      65536u
 #define SNAPSHOT_ATTEMPTS     10
 /* A checkpoint may cost at most one part in this many of the time between two. */
 #define CHECKPOINT_COST_SHARE 200u
@@ -23,6 +28,7 @@ static struct {
 	struct sn_own_file own;
 	uint64_t sequence;
 	uint64_t offset, length; /* of the committed snapshot; 0: none */
+	uint64_t begun_ns;
 } file = {.own.fd = -1};
 
 static _Atomic int writing;
@@ -45,32 +51,21 @@ static int write_header(int fd)
 int sn_checkpoint_open(void)
 {
 	uint64_t now = sn_now_ns();
-	int named = sn_own_file_name(&file.own, now, SN_MEASUREMENT_SUFFIX);
-	if (named)
-		return named;
+	atomic_store_explicit(&writing, 0, memory_order_relaxed); /* by the parent, before a fork */
 	file.sequence = file.offset = file.length = 0;
-	file.own.fd = -1;
+	file.begun_ns = now;
 	sn_trace_begin(now);
-	atomic_store_explicit(&due_ns, now + FIRST_CHECKPOINT_NS, memory_order_relaxed);
-	int fd = open(file.own.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	int status = write_header(fd);
-	if (status) {
-		syscall(SYS_close, fd);
-		unlink(file.own.path);
+	atomic_store_explicit(&due_ns, now, memory_order_relaxed); /* by the first sample */
+	int status = sn_own_file_create(&file.own, now, SN_MEASUREMENT_SUFFIX);
+	if (status)
 		return status;
-	}
-	status = sn_own_file_adopt(&file.own, fd);
+	status = write_header(file.own.fd);
+	if (status)
+		sn_own_file_remove(&file.own);
+	else
+		sn_losses_open(file.own.fd);
 	sn_own_file_let_go_if_scarce(&file.own);
 	return status;
-}
-
-void sn_checkpoint_after_fork(void)
-{
-	atomic_store_explicit(&writing, 0, memory_order_relaxed);
-	if (sn_checkpoint_open())
-		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
 }
 
 static int commit(bool is_final)
@@ -91,6 +86,8 @@ static int commit(bool is_final)
 static uint64_t free_offset(uint64_t bytes, bool is_final)
 {
 	uint64_t start = SN_MEASUREMENT_PAGE_BYTES;
+	if (!file.length && !is_final && sn_own_file_is_allowed(FIRST_OFFSET + bytes))
+		return FIRST_OFFSET;
 	if (!file.length || start + bytes <= file.offset)
 		return start;
 	uint64_t behind = (file.offset + file.length + 7) & ~7ull;
@@ -131,13 +128,42 @@ static int write_final(const char *exit_text)
 	return status;
 }
 
+/*
+ * A program may be killed soon: there is a snapshot from the beginning, of a forked child from its
+ * first sample, and each of the next comes when the process is twice as old, until they are as far
+ * apart as was asked for.
+ */
 static void schedule(uint64_t start_ns)
 {
 	uint64_t now = sn_now_ns();
-	uint64_t pause = (now - start_ns) * CHECKPOINT_COST_SHARE;
-	if (pause < sn_config.checkpoint_ns)
+	uint64_t pause = now - file.begun_ns;
+	if (pause < SECOND_CHECKPOINT_NS)
+		pause = SECOND_CHECKPOINT_NS;
+	if (pause > sn_config.checkpoint_ns)
 		pause = sn_config.checkpoint_ns;
+	uint64_t least = (now - start_ns) * CHECKPOINT_COST_SHARE;
+	if (pause < least)
+		pause = least;
 	atomic_store_explicit(&due_ns, now + pause, memory_order_relaxed);
+}
+
+static void write_checkpoint(void *text)
+{
+	const char *exit_text = text;
+	uint64_t start_ns = sn_now_ns();
+	int status = -EBADF;
+	/* what a snapshot needs of the kernel is more than what any sample does */
+	if (file.sequence && sn_confined_unasked())
+		return;
+	sn_trace_write_out();
+	sn_pages_open_reserve();
+	if (sn_own_file_ready(&file.own))
+		status = exit_text[0] ? write_final(exit_text) : write_snapshot(exit_text);
+	if (status)
+		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
+	sn_pages_close_reserve();
+	sn_own_file_let_go_if_scarce(&file.own);
+	schedule(start_ns);
 }
 
 void sn_checkpoint_now(const char *exit_text)
@@ -148,17 +174,7 @@ void sn_checkpoint_now(const char *exit_text)
 	    !atomic_compare_exchange_strong_explicit(&writing, &expected, 1, memory_order_acquire,
 						     memory_order_relaxed))
 		return;
-	uint64_t start_ns = sn_now_ns();
-	sn_trace_write_out();
-	int status = -EBADF;
-	sn_pages_open_reserve();
-	if (sn_own_file_ready(&file.own))
-		status = exit_text[0] ? write_final(exit_text) : write_snapshot(exit_text);
-	if (status)
-		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
-	sn_pages_close_reserve();
-	sn_own_file_let_go_if_scarce(&file.own);
-	schedule(start_ns);
+	sn_on_own_stack(write_checkpoint, (void *)exit_text);
 	atomic_store_explicit(&writing, 0, memory_order_release);
 }
 

@@ -13,10 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Creates this process image's file in sn_config.output. 0 or negative errno. */
+/* Creates this process image's file in sn_config.output; in the child of a fork one of its own,
+ * where losses (losses.h) go on being counted in the parent's if that fails. 0 or negative errno.
+ */
 int sn_checkpoint_open(void);
-/* In the child of a fork: a file of its own. */
-void sn_checkpoint_after_fork(void);
 /* Writes a snapshot where `now_ns` says that it is time. AS-safe: yes. MT: yes. */
 void sn_checkpoint_if_due(uint64_t now_ns);
 /* Writes a snapshot now. `exit_text` is "" while the program runs on; else how it ended, and the

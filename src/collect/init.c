@@ -9,11 +9,14 @@
  */
 #include "adapters.h"
 #include "checkpoint.h"
+#include "filters.h"
 #include "graph.h"
 #include "intercept.h"
-#include "line.h"
+#include "losses.h"
 #include "monitor.h"
 #include "own_fd.h"
+#include "own_file.h"
+#include "own_stack.h"
 #include "property.h"
 #include "sample.h"
 #include "trace.h"
@@ -32,9 +35,11 @@ struct sn_config sn_config;
 
 #define GO_CHECKPOINT_NS 100000000u
 
-enum { IDLE, STARTING, MEASURING, STOPPED, CONFINED, UNWANTED };
+/* LOST: a child of fork that could make no file and is counted where its parent is measured */
+enum { IDLE, STARTING, MEASURING, STOPPED, CONFINED, UNWANTED, LOST };
 static _Atomic int phase;
 static pid_t measured_pid;
+static int filters_at_start; /* of system calls; negative: it is not known */
 
 bool sn_measuring(void)
 {
@@ -48,7 +53,8 @@ bool sn_confined(void)
 
 bool sn_is_measured_process(void)
 {
-	return syscall(SYS_getpid) == measured_pid;
+	/* in a namespace of its own a child may have its parent's number */
+	return !sn_losses_is_unseen() && syscall(SYS_getpid) == measured_pid;
 }
 
 static const char *setting(const char *name, const char *otherwise)
@@ -93,6 +99,8 @@ static const char *kept_setting(const char *name, const char *otherwise)
 static void read_config(void)
 {
 	sn_config.output = kept_setting("SONDE_OUTPUT", NULL);
+	sn_config.file_mode = (unsigned)strtoul(setting("SONDE_SHARE", "0"), NULL, 8) & 0666;
+	sn_config.no_command = *setting("SONDE_COMMAND", "1") == '0';
 	sn_config.events = kept_setting("SONDE_EVENTS", SN_EVENT_LIST_DEFAULT);
 	sn_config.sources = parse_sources(setting("SONDE_CALL_PATH", "python,operator,native"));
 	sn_config.operators = kept_setting("SONDE_OPERATORS", "sampled");
@@ -117,32 +125,58 @@ static void read_config(void)
 	sn_unwind_set_shadow(*setting("SONDE_SHADOW", "0") == '1');
 }
 
-static void after_fork_in_child(void)
+/* Nowhere to write: the process is counted, and measuring ends in it. */
+static void lose(void)
+{
+	sn_losses_add(SN_LOSS_UNWRITABLE, 1);
+	sn_sampling_release();
+	sn_fatal_release();
+	atomic_store(&phase, LOST);
+}
+
+/* What the child does first would end it, where a filter forbids it. */
+static void before_fork(void)
+{
+	if (sn_measuring() && !sn_confined_unasked())
+		sn_losses_note_unseen();
+}
+
+static void begin_child(void *unused)
 {
 	int now = atomic_load_explicit(&phase, memory_order_relaxed);
+	pid_t parent = measured_pid;
 	if (now == CONFINED)
 		return;
+	sn_losses_after_fork();
 	measured_pid = getpid();
 	sn_modules_after_fork();
+	if (now == LOST)
+		sn_losses_add(SN_LOSS_UNWRITABLE, 1);
 	if (now != MEASURING)
 		return;
 	sn_own_fds_after_fork();
 	sn_properties_init();
-	if (sn_config.output)
-		sn_checkpoint_after_fork();
+	sn_property_set("began", "fork");
+	sn_property_set_parent(parent);
+	if (sn_config.output && sn_checkpoint_open()) {
+		lose();
+		return;
+	}
 	sn_graph_after_fork();
 	sn_adapters_after_fork();
 	sn_threads_after_fork();
 }
 
+static void after_fork_in_child(void)
+{
+	sn_on_own_stack(begin_child, NULL);
+}
+
 static void on_program_exit(int status, void *unused)
 {
-	char text[4];
-	struct sn_line line = SN_LINE(text);
-	sn_line_add_number(&line, (unsigned)status & 0xff);
 	if (sn_measuring() && sn_is_measured_process())
 		sn_monitor_tool_stop();
-	sn_stop(text);
+	sn_end_with_status(status);
 }
 
 /* For a tool alone (monitor.c) no samples are taken and no file is written. */
@@ -150,27 +184,51 @@ static int prepare(void)
 {
 	if (!sn_config.output)
 		sn_config.events = "";
-	int status = sn_modules_init();
+	/* first: where nothing may be written nothing is changed in the program */
+	int status = sn_config.output ? sn_own_folder_init() : 0;
+	if (!status)
+		status = sn_modules_init();
 	if (status)
 		return status;
 	sn_properties_init();
+	sn_property_set("began", "exec");
+	sn_losses_init();
 	status = sn_sampling_init();
 	return status || !sn_config.output ? status : sn_checkpoint_open();
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec used = {0, 0};
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* Whatever happens from now on, it is known that the program ran. */
+static void write_first(struct sn_thread *thread)
+{
+	uint64_t before_ns = thread_cpu_ns();
+	sn_checkpoint_now("");
+	if (thread)
+		thread->own_ns += thread_cpu_ns() - before_ns;
+}
+
 static void begin(void)
 {
+	measured_pid = getpid();
+	read_config();
 	if (prepare()) {
 		atomic_store(&phase, STOPPED);
 		return;
 	}
 	atomic_store(&phase, MEASURING);
 	sn_environment_keep();
-	pthread_atfork(NULL, NULL, after_fork_in_child);
+	pthread_atfork(before_fork, NULL, after_fork_in_child);
 	on_exit(on_program_exit, NULL);
+	at_quick_exit(sn_end_quickly);
 	sn_fatal_init();
 	sn_adapters_attach();
-	sn_thread_begin(0);
+	write_first(sn_thread_begin(0));
 }
 
 /* Valgrind runs a program on a processor of its own, many times slower, and reports our probes of
@@ -181,19 +239,53 @@ static bool is_emulated(void)
 	return preloaded && strstr(preloaded, "vgpreload_");
 }
 
+static bool is_wanted(void)
+{
+	return setting("SONDE_OUTPUT", NULL) || setting("SONDE_TOOL", NULL);
+}
+
+/*
+ * Somebody between `sonde run` and this program installed a filter of system calls. Nobody can tell
+ * here which it lets pass, and asking by trial would end the program: so until this is known no
+ * call may be made but those with which the loader has just brought us here. The filters that
+ * `sonde run` itself is under (a container's) let measuring pass, or it would not have begun.
+ */
+static bool is_filtered(void)
+{
+	const char *then = setting("SONDE_FILTERS", NULL);
+	filters_at_start = sn_filters_in_force();
+	return then && (filters_at_start < 0 || filters_at_start > atoi(then));
+}
+
+bool sn_confined_unasked(void)
+{
+	if (sn_confined())
+		return true;
+	int now = filters_at_start < 0 ? -1 : sn_filters_in_force();
+	if (now <= filters_at_start)
+		return false;
+	/* no call may be made any more, not even one to end the timers: their signals do nothing */
+	sn_environment_leave();
+	atomic_store(&phase, CONFINED);
+	return true;
+}
+
 void sn_start(void)
 {
 	int expected = IDLE;
 	if (!atomic_compare_exchange_strong(&phase, &expected, STARTING))
 		return;
 	int saved_errno = errno;
-	measured_pid = getpid();
-	read_config();
-	if ((sn_config.output || setting("SONDE_TOOL", NULL)) && !is_emulated() &&
-	    sn_go_program() != SN_GO_ALONE)
-		begin();
-	else
+	if (!is_wanted()) {
 		atomic_store(&phase, UNWANTED);
+	} else if (is_filtered()) {
+		atomic_store(&phase, CONFINED);
+		sn_environment_strip();
+	} else if (is_emulated() || sn_go_program() == SN_GO_ALONE) {
+		atomic_store(&phase, UNWANTED);
+	} else {
+		begin();
+	}
 	errno = saved_errno;
 }
 
@@ -231,7 +323,8 @@ static void settle_running_threads(void)
 void sn_stop(const char *exit_text)
 {
 	int expected = MEASURING;
-	if (!sn_measuring() || !sn_is_measured_process() ||
+	sn_losses_note_unseen();
+	if (!sn_measuring() || sn_confined_unasked() || !sn_is_measured_process() ||
 	    !atomic_compare_exchange_strong(&phase, &expected, STOPPED))
 		return;
 	struct sn_thread *thread = sn_enter();
@@ -248,11 +341,18 @@ void sn_stop(const char *exit_text)
 
 void sn_confine(void)
 {
-	if (!sn_measuring() || !sn_is_measured_process())
+	if (!sn_measuring())
 		return;
-	sn_drop(NULL, SN_DROP_CONFINED, 1);
-	sn_stop("confined");
+	sn_losses_note_unseen();
+	if (sn_is_measured_process()) {
+		sn_drop(NULL, SN_DROP_CONFINED, 1);
+		sn_stop("confined");
+	} else if (!sn_losses_is_unseen()) {
+		return; /* in its parent's memory: what it executes finds out by itself */
+	}
 	sn_sampling_release();
 	sn_fatal_release();
 	atomic_store(&phase, CONFINED);
+	sn_own_stacks_retire();
+	sn_environment_strip();
 }

@@ -36,6 +36,20 @@ void *sn_real(const char *name);
 /* sigaction without our own interception. AS-safe: yes. */
 int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old_action);
 
+/* Gives the calling thread its own stack, and the kernel that as its signal stack where the program
+ * has none. AS-safe: yes. */
+bool sn_signal_stack_install(void);
+/* A handler of ours tells where the kernel put its frame: how much a frame takes is learnt. */
+void sn_signal_stack_learn(uintptr_t frame);
+
+/* Gives the current sample signal to the program, with all that the calling thread's program believes
+ * of it. AS-safe: yes. */
+void sn_signal_yield(int signal);
+
+/* Does what a signal's default action does to the program, with the last snapshot before. For our
+ * handlers. */
+void sn_signal_end_program(int signal);
+
 /* Starts measuring this process image, once; called by the constructor or by the first interceptor
  * that runs before it. */
 void sn_start(void);
@@ -49,6 +63,9 @@ void sn_stop(const char *exit_text);
 void sn_confine(void);
 /* AS-safe: yes. MT: yes. */
 bool sn_confined(void);
+/* Asks the kernel whether the process has confined itself by an instruction of its own, where no
+ * wrapper stands, and then ends measuring without a further call. AS-safe: yes. MT: yes. */
+bool sn_confined_unasked(void);
 
 /* False in a child that shares our memory or came by a raw system call: nothing may be written
  * there. AS-safe: yes. */
@@ -56,6 +73,18 @@ bool sn_is_measured_process(void);
 
 /* Remembers what the environment must hold for a new program image to be measured. */
 void sn_environment_keep(void);
+/* From now on what this process executes starts without us. Changes the environment in place, and
+ * makes no system call. Not for signal handlers. */
+void sn_environment_strip(void);
+
+/* The same but for the environment, which the program may just be changing: what it hands to exec
+ * is stripped there. AS-safe: yes. */
+void sn_environment_leave(void);
+
+/* Ends measuring where the process ends with an exit status. AS-safe: yes. */
+void sn_end_with_status(int status);
+/* The same at the end of quick_exit, after the program's own handlers. */
+void sn_end_quickly(void);
 
 /* Installs handlers for signals whose default action ends the program, and takes them away. */
 void sn_fatal_init(void);

@@ -1,22 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seccomp. A process that confines itself lists the system calls that it will make, and ours are
- * not among them: the kernel would kill it at the next sample. What was measured is therefore
- * written just before, and measuring ends for good. Nobody can tell here which calls a filter lets
- * pass, so every filter counts; a program that starts inside one (a container's) is measured.
+ * System calls by number, and seccomp. A process that confines itself lists the system calls that
+ * it will make, and ours are not among them: the kernel would kill it at the next sample. What was
+ * measured is therefore written just before, and measuring ends for good. Nobody can tell here
+ * which calls a filter lets pass, so every filter counts; a program that starts inside one is
+ * looked at in init.c.
+ *
+ * Through syscall() a program also forks, executes and ends behind the C library's back.
  */
 #include "intercept.h"
+#include "interrupted_call.h"
+#include "losses.h"
 
+#include <errno.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #ifndef SYS_seccomp
 #error "no seccomp on this machine"
 #endif
 
 SN_REAL(int, prctl, (int, unsigned long, unsigned long, unsigned long, unsigned long))
+
+/* Calls without a filter, by which libraries ask what the kernel can do, install none. */
+static bool prctl_confines(long operation, long mode, long filter)
+{
+	return operation == PR_SET_SECCOMP && (mode != SECCOMP_MODE_FILTER || filter);
+}
+
+static bool seccomp_confines(long operation, long flags, long filter)
+{
+	return operation == SECCOMP_SET_MODE_STRICT
+		   ? !flags && !filter
+		   : operation == SECCOMP_SET_MODE_FILTER && filter;
+}
 
 SN_EXPORT int prctl(int operation, ...)
 {
@@ -26,7 +47,7 @@ SN_EXPORT int prctl(int operation, ...)
 	for (int index = 0; index < 4; index++)
 		arguments[index] = va_arg(list, unsigned long);
 	va_end(list);
-	if (operation == PR_SET_SECCOMP)
+	if (prctl_confines(operation, (long)arguments[0], (long)arguments[1]))
 		sn_confine();
 	return real_prctl_get()(operation, arguments[0], arguments[1], arguments[2], arguments[3]);
 }
@@ -34,18 +55,72 @@ SN_EXPORT int prctl(int operation, ...)
 #ifdef __x86_64__
 /*
  * syscall() is jumped through, not called through: SYS_vfork and SYS_clone return twice, the second
- * time perhaps on another stack.
+ * time perhaps on another stack. Only calls with a mark in the table are looked at first.
  */
-long (*sn_real_syscall)(long, ...) __attribute__((visibility("hidden")));
-void sn_before_syscall(long number, long first) __attribute__((visibility("hidden")));
+enum verdict { JUMP, RETURN, CALL };
+struct answer {
+	long verdict; /* of enum verdict; the registers are those that the assembly below reads */
+	long result;  /* of RETURN */
+};
 
-void sn_before_syscall(long number, long first)
+long (*sn_real_syscall)(long, ...) __attribute__((visibility("hidden")));
+struct answer sn_before_syscall(long number, long first, long second, long third, long fourth,
+				long fifth) __attribute__((visibility("hidden")));
+long sn_after_fork_call(long child) __attribute__((visibility("hidden")));
+
+/* What asm knows of the table: its length. */
+#define TABLE_LENGTH 512
+_Static_assert(TABLE_LENGTH == SN_CALL_NUMBERS, "one bound for both tables");
+unsigned char sn_watched_calls[TABLE_LENGTH] __attribute__((visibility("hidden"))) = {
+    [SYS_seccomp] = 1, [SYS_prctl] = 1,	   [SYS_fork] = 1, [SYS_clone] = 1,
+    [SYS_execve] = 1,  [SYS_execveat] = 1, [SYS_exit] = 1, [SYS_exit_group] = 1,
+};
+
+/* Whether the calling thread is the process's last. */
+static bool is_alone(void)
+{
+	uint32_t running = 0, count = sn_thread_count();
+	for (uint32_t index = 0; index < count; index++)
+		running += !atomic_load_explicit(&sn_thread_at(index)->ended, memory_order_relaxed);
+	return running <= 1;
+}
+
+/* The process's memory is copied, and with it the stack, so that the call may return here. */
+static bool is_plain_fork(long number, long flags, long stack)
+{
+	return number == SYS_fork || (number == SYS_clone && !(flags & CLONE_VM) && !stack);
+}
+
+struct answer sn_before_syscall(long number, long first, long second, long third, long fourth,
+				long fifth)
 {
 	if (!sn_real_syscall)
 		sn_real_syscall = sn_real("syscall");
-	if (number == SYS_seccomp ? first != SECCOMP_GET_ACTION_AVAIL
-				  : number == SYS_prctl && first == PR_SET_SECCOMP)
+	if (sn_confined())
+		return (struct answer){JUMP, 0};
+	if (number == SYS_seccomp ? seccomp_confines(first, second, third)
+				  : number == SYS_prctl && prctl_confines(first, second, third))
 		sn_confine();
+	if (number == SYS_exit_group || (number == SYS_exit && is_alone()))
+		sn_end_with_status((int)first);
+	if (is_plain_fork(number, first, second))
+		return (struct answer){CALL, 0};
+	if (number == SYS_execve)
+		return (struct answer){
+		    RETURN, execve((const char *)first, (char **)second, (char **)third)};
+	if (number == SYS_execveat)
+		return (struct answer){RETURN,
+				       execveat((int)first, (const char *)second, (char **)third,
+						(char **)fourth, (int)fifth)};
+	return (struct answer){JUMP, 0};
+}
+
+/* In both processes; what fork's handlers do is not for a child whose maker passed them by. */
+long sn_after_fork_call(long child)
+{
+	if (!child)
+		sn_losses_note_unseen();
+	return child;
 }
 
 #define TEXT_OF(number) #number
@@ -55,33 +130,48 @@ __asm__(".globl syscall\n"
 	".type syscall, @function\n"
 	"syscall:\n"
 	"	.cfi_startproc\n"
-	"	cmpq	$" TEXT(
-	    __NR_seccomp) ", %rdi\n"
-			  "	je	1f\n"
-			  "	cmpq	$" TEXT(
-			      __NR_prctl) ", %rdi\n"
-					  "	je	1f\n"
-					  "	cmpq	$0, sn_real_syscall(%rip)\n"
-					  "	je	1f\n"
-					  "	jmp	*sn_real_syscall(%rip)\n"
-					  /* six registers of arguments, and 8 bytes more to keep
-					     the stack aligned to 16 */
-					  "1:	pushq	%rdi\n	.cfi_adjust_cfa_offset 8\n"
-					  "	pushq	%rsi\n	.cfi_adjust_cfa_offset 8\n"
-					  "	pushq	%rdx\n	.cfi_adjust_cfa_offset 8\n"
-					  "	pushq	%rcx\n	.cfi_adjust_cfa_offset 8\n"
-					  "	pushq	%r8\n	.cfi_adjust_cfa_offset 8\n"
-					  "	pushq	%r9\n	.cfi_adjust_cfa_offset 8\n"
-					  "	subq	$8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
-					  "	call	sn_before_syscall\n"
-					  "	addq	$8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%r9\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%r8\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%rcx\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%rdx\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%rsi\n	.cfi_adjust_cfa_offset -8\n"
-					  "	popq	%rdi\n	.cfi_adjust_cfa_offset -8\n"
-					  "	jmp	*sn_real_syscall(%rip)\n"
-					  "	.cfi_endproc\n"
-					  ".size syscall, .-syscall\n");
+	"	cmpq	$" TEXT(TABLE_LENGTH) ", %rdi\n"
+					      "	jae	2f\n"
+					      "	leaq	sn_watched_calls(%rip), %rax\n"
+					      "	cmpb	$0, (%rax,%rdi)\n"
+					      "	jne	1f\n"
+					      "	leaq	sn_call_is_repeatable(%rip), %rax\n"
+					      "	cmpb	$0, (%rax,%rdi)\n"
+					      "	jne	sn_restartable_syscall\n"
+					      "2:	cmpq	$0, sn_real_syscall(%rip)\n"
+					      "	je	1f\n"
+					      "	jmp	*sn_real_syscall(%rip)\n"
+					      /* six registers of arguments, and 8 bytes more to
+						 keep the stack aligned to 16 */
+					      "1:	pushq	%rdi\n	.cfi_adjust_cfa_offset 8\n"
+					      "	pushq	%rsi\n	.cfi_adjust_cfa_offset 8\n"
+					      "	pushq	%rdx\n	.cfi_adjust_cfa_offset 8\n"
+					      "	pushq	%rcx\n	.cfi_adjust_cfa_offset 8\n"
+					      "	pushq	%r8\n	.cfi_adjust_cfa_offset 8\n"
+					      "	pushq	%r9\n	.cfi_adjust_cfa_offset 8\n"
+					      "	subq	$8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
+					      "	call	sn_before_syscall\n"
+					      "	movq	%rdx, %r11\n"
+					      "	addq	$8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%r9\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%r8\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%rcx\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%rdx\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%rsi\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%rdi\n	.cfi_adjust_cfa_offset -8\n"
+					      /* enum verdict */
+					      "	cmpq	$1, %rax\n"
+					      "	jb	3f\n"
+					      "	je	4f\n"
+					      "	subq	$8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
+					      "	call	*sn_real_syscall(%rip)\n"
+					      "	movq	%rax, %rdi\n"
+					      "	call	sn_after_fork_call\n"
+					      "	addq	$8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
+					      "	ret\n"
+					      "4:	movq	%r11, %rax\n"
+					      "	ret\n"
+					      "3:	jmp	*sn_real_syscall(%rip)\n"
+					      "	.cfi_endproc\n"
+					      ".size syscall, .-syscall\n");
 #endif

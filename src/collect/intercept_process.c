@@ -2,22 +2,31 @@
 /*
  * Programs that become other programs: exec and posix_spawn carry the collector's environment along
  * even when the caller passes another one, and what was measured is written before an image is
- * replaced; _exit ends measuring like exit. fork is followed by pthread_atfork (init.c).
+ * replaced; _exit ends measuring like exit. fork is followed by pthread_atfork (init.c). Children
+ * of which no image of ours will tell are counted (losses.h).
  *
- * Everything here may run in the child of a vfork, on its parent's memory: no allocation but the
- * stack.
+ * Everything here may run in the child of a vfork, on its parent's memory: nothing is allocated
+ * that the parent's thread does not keep.
  */
 #include "checkpoint.h"
+#include "filters.h"
 #include "intercept.h"
 #include "line.h"
+#include "losses.h"
 #include "monitor.h"
+#include "own_stack.h"
+#include "property.h"
+#include "sample.h"
+#include "sample_signal.h"
 
 #include <alloca.h>
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -34,27 +43,145 @@ SN_REAL(int, posix_spawnp,
 	(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
 	 char *const *, char *const *))
 SN_REAL(void, _exit, (int))
+SN_REAL(void, quick_exit, (int))
+SN_REAL(pid_t, _Fork, (void))
+SN_REAL(int, daemon, (int, int))
+SN_REAL(int, system, (const char *))
+SN_REAL(FILE *, popen, (const char *, const char *))
 
 #define CARRIED_MAX 32u
 #define PRELOAD	    "LD_PRELOAD="
+#define SETTINGS    "SONDE_"
+
+/* Lists, separated by colons, in which `sonde run` puts something of ours before the user's. */
+static const char *const lists[] = {
+    PRELOAD, "OPENCL_LAYERS=", "NVTX_INJECTION64_PATH=", "INTEL_LIBITTNOTIFY64=", "ASAN_OPTIONS="};
+#define LIST_COUNT	  (sizeof(lists) / sizeof(*lists))
+#define OURS_IN_SANITIZER "verify_asan_link_order=0"
 
 /* What the environment must hold for a new image to be measured; fixed when measuring starts. */
 static const char *carried[CARRIED_MAX];
 static uint32_t carried_count;
 static const char *preload; /* the value of LD_PRELOAD we were started with */
+static const char *library; /* our own path, as the loader was given it */
+static bool is_stripping;   /* nothing is carried any more */
+
+/* The one of `lists` that an entry of an environment is, or NULL. */
+static const char *list_of(const char *entry)
+{
+	for (size_t index = 0; index < LIST_COUNT; index++)
+		if (!strncmp(entry, lists[index], strlen(lists[index])))
+			return lists[index];
+	return NULL;
+}
+
+/* What `sonde run` sets; the user's own variables of that prefix are none of these. */
+static bool is_setting(const char *entry)
+{
+	static const char *const names[] = {
+	    "OUTPUT=",	    "EVENTS=",	      "CALL_PATH=",	  "OPERATORS=",
+	    "MEMORY=",	    "GRAPH=",	      "SHADOW=",	  "FILTERS=",
+	    "FRAMEWORKS=",  "CHECKPOINT_MS=", "MEMORY_LIMIT_MB=", "TRACE=",
+	    "TRACE_LIMIT=", "TRACE_PAUSED=",  "TRACE_SIGNAL=",	  "TRACE_WINDOW_MS="};
+	if (strncmp(entry, SETTINGS, strlen(SETTINGS)))
+		return false;
+	for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
+		if (!strncmp(entry + strlen(SETTINGS), names[index], strlen(names[index])))
+			return true;
+	return false;
+}
+
+static void find_library(void)
+{
+	Dl_info found;
+	if (!library && dladdr(&library, &found) && found.dli_fname)
+		library = found.dli_fname;
+}
+
+static void keep(const char *entry)
+{
+	if (carried_count < CARRIED_MAX)
+		carried[carried_count++] = strdup(entry);
+}
 
 void sn_environment_keep(void)
 {
-	static const char *const prefixes[] = {"SONDE_", "OPENCL_LAYERS=", "NVTX_INJECTION64_PATH=",
-					       "INTEL_LIBITTNOTIFY64=", "ASAN_OPTIONS="};
+	static char filters[] = SETTINGS "FILTERS=0000000000";
+	find_library();
 	preload = getenv("LD_PRELOAD");
 	preload = preload ? strdup(preload) : NULL;
 	for (char **entry = environ; entry && *entry; entry++)
-		for (size_t index = 0; index < sizeof(prefixes) / sizeof(*prefixes); index++)
-			if (!strncmp(*entry, prefixes[index], strlen(prefixes[index])) &&
-			    carried_count < CARRIED_MAX)
-				carried[carried_count++] = strdup(*entry);
+		if (!strncmp(*entry, SETTINGS, strlen(SETTINGS)) ||
+		    (list_of(*entry) && list_of(*entry) != lists[0]))
+			keep(*entry);
+	if (getenv(SETTINGS "FILTERS"))
+		return;
+	/* started by hand: the filters of now are those that let measuring pass */
+	struct sn_line line = {filters, sizeof(filters), strlen(SETTINGS "FILTERS=")};
+	int now = sn_filters_in_force();
+	sn_line_add_number(&line, now > 0 ? (uint64_t)now : 0);
+	if (now >= 0)
+		keep(filters);
 }
+
+/* ---- an environment without us ---- */
+
+/* Writes a list without what is ours in it to `to`, which may be where it stands. False where
+ * nothing is left. */
+static bool without_ours(char *to, const char *entry, const char *list)
+{
+	const char *item = entry + strlen(list);
+	const char *ours = strcmp(list, lists[LIST_COUNT - 1]) ? library : OURS_IN_SANITIZER;
+	memmove(to, entry, strlen(list));
+	to += strlen(list);
+	char *first = to;
+	while (ours && *item) {
+		size_t length = strcspn(item, ": ");
+		const char *next = item + length + (item[length] != 0);
+		if (length && (strlen(ours) != length || memcmp(item, ours, length))) {
+			if (to != first)
+				*to++ = ':';
+			memmove(to, item, length);
+			to += length;
+		}
+		item = next;
+	}
+	*to = 0;
+	return to != first;
+}
+
+/* The entries that a program would have been given without us; lists are rewritten at `text`, or
+ * where they stand if that is NULL. `entries` may be `environment`. */
+static char **strip(char **entries, char *text, char *const *environment)
+{
+	size_t count = 0;
+	for (char *const *entry = environment; entry && *entry; entry++) {
+		const char *list = list_of(*entry);
+		char *place = !list ? *entry : text ? text : *entry;
+		if (is_setting(*entry) || (list && !without_ours(place, *entry, list)))
+			continue;
+		if (list && text)
+			text += strlen(text) + 1;
+		entries[count++] = place;
+	}
+	entries[count] = NULL;
+	return entries;
+}
+
+void sn_environment_leave(void)
+{
+	is_stripping = true;
+}
+
+void sn_environment_strip(void)
+{
+	find_library();
+	sn_environment_leave();
+	if (environ)
+		strip(environ, NULL, environ);
+}
+
+/* ---- an environment with us ---- */
 
 static size_t count_entries(char *const *entries)
 {
@@ -80,13 +207,15 @@ static bool preloads_us(const char *value)
 	return !strncmp(value, preload, length) && (!value[length] || strchr(": ", value[length]));
 }
 
-/* The bytes needed beside the pointers, for a LD_PRELOAD of both the program's objects and ours. */
-static size_t preload_bytes(char *const *environment)
+/* The bytes needed beside the pointers: lists rewritten, a LD_PRELOAD of both the program's objects
+ * and ours. */
+static size_t text_bytes(char *const *environment)
 {
+	size_t bytes = strlen(PRELOAD) + (preload ? strlen(preload) : 0) + 2;
 	for (; environment && *environment; environment++)
-		if (!strncmp(*environment, PRELOAD, strlen(PRELOAD)))
-			return strlen(*environment) + strlen(preload) + 2;
-	return strlen(PRELOAD) + strlen(preload) + 1;
+		if (list_of(*environment))
+			bytes += strlen(*environment) + 1;
+	return bytes;
 }
 
 /*
@@ -120,23 +249,18 @@ static bool is_of_other_libc(const char *path)
 	return false;
 }
 
-/* The same environment without our library: what the caller passes may hold it already. */
-static char **leave_alone(char **entries, char *others, char *const *environment)
+/* Whether the loader of a new image would find our library: the process may have changed its root
+ * or its user. Where not, it would complain on the program's standard error. */
+static bool is_within_reach(void)
 {
-	size_t count = 0;
-	for (char *const *entry = environment; entry && *entry; entry++) {
-		bool is_preload = !strncmp(*entry, PRELOAD, strlen(PRELOAD));
-		const char *value = *entry + strlen(PRELOAD);
-		if (!is_preload || !preloads_us(value)) {
-			entries[count++] = *entry;
-			continue;
-		}
-		value += strcspn(preload, ": ");
-		if (*value)
-			entries[count++] = strcat(strcpy(others, PRELOAD), value + 1);
-	}
-	entries[count] = NULL;
-	return entries;
+	int saved_errno = errno;
+	int fd =
+	    (int)syscall(SYS_openat, AT_FDCWD, library ? library : preload, O_RDONLY | O_CLOEXEC);
+	bool is_scarce = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	errno = saved_errno;
+	return fd >= 0 || is_scarce;
 }
 
 static void join_preload(char *joined, char *const *environment)
@@ -159,8 +283,9 @@ static void join_preload(char *joined, char *const *environment)
 static char **carry(const char *path, char **completed, char *joined, char *const *environment)
 {
 	size_t count = 0;
-	if (is_of_other_libc(path))
-		return leave_alone(completed, joined, environment);
+	/* in this order: who confined himself makes no call of ours */
+	if (is_stripping || is_of_other_libc(path) || !is_within_reach())
+		return strip(completed, joined, environment);
 	for (char *const *entry = environment; entry && *entry; entry++)
 		if (strncmp(*entry, PRELOAD, strlen(PRELOAD)))
 			completed[count++] = *entry;
@@ -173,16 +298,48 @@ static char **carry(const char *path, char **completed, char *joined, char *cons
 	return completed;
 }
 
-/*
- * The environment completed, on the caller's stack: a macro because alloca must be in its frame.
- * `path` is the program's, NULL where it is not known.
- */
-#define CARRY(path, environment)                                                                   \
-	(preload && !sn_confined() && (sn_measuring() || !sn_is_measured_process())                \
-	     ? carry(path,                                                                         \
-		     alloca((count_entries(environment) + CARRIED_MAX + 2) * sizeof(char *)),      \
-		     alloca(preload_bytes(environment)), environment)                              \
-	     : (char **)(environment))
+struct carrying {
+	const char *path;
+	char *const *environment;
+	char **completed;
+};
+
+/* Where this thread builds environments: it is its own while it executes something, and so is the
+ * child of a vfork, which has no other. */
+static __thread struct {
+	char *pages;
+	size_t bytes;
+} room __attribute__((tls_model("initial-exec")));
+
+static char *room_for(size_t bytes)
+{
+	if (bytes > room.bytes) {
+		sn_pages_unmap(room.pages, room.bytes);
+		room.bytes = (bytes + 4095) & ~(size_t)4095;
+		room.pages = sn_pages_map(room.bytes);
+		room.bytes = room.pages ? room.bytes : 0;
+	}
+	return room.pages;
+}
+
+static void carry_in_room(void *argument)
+{
+	struct carrying *it = argument;
+	size_t entries = (count_entries(it->environment) + CARRIED_MAX + 2) * sizeof(char *);
+	char *place = room_for(entries + text_bytes(it->environment));
+	if (place)
+		it->completed = carry(it->path, (char **)place, place + entries, it->environment);
+}
+
+/* The environment completed: the caller's own where there is nothing to carry, or no memory.
+ * `path` is the program's, NULL where it is not known. Valid until this thread's next call. */
+static char *const *carried_with(const char *path, char *const *environment)
+{
+	struct carrying it = {path, environment, (char **)environment};
+	if (is_stripping || (preload && (sn_measuring() || !sn_is_measured_process())))
+		sn_on_own_stack(carry_in_room, &it);
+	return it.completed;
+}
 
 /* A name that is searched for in PATH is not looked at. */
 static const char *slashed(const char *file)
@@ -190,54 +347,100 @@ static const char *slashed(const char *file)
 	return file && strchr(file, '/') ? file : NULL;
 }
 
-/* The image is about to be replaced, unless exec fails: then measuring goes on. */
-static void before_exec(void)
+/* A child that was made without fork and is not measured becomes a program, which will be; or it
+ * does not after all (-1). */
+static void count_started(int by)
 {
-	if (!sn_measuring() || !sn_is_measured_process())
-		return;
+	if (sn_losses_is_unseen()) {
+		sn_losses_note_unseen();
+		sn_losses_add(SN_LOSS_UNSEEN, -by);
+	}
+	sn_losses_add(SN_LOSS_STARTED, by);
+}
+
+/* What is to be taken back where an image was not replaced after all. */
+struct replacing {
+	bool was_counted;
+	uint64_t believed, paused; /* of sn_believed_begin, sn_sampling_pause_for_exec */
+};
+
+/* True in a child in which that was counted. */
+static bool tell_of_exec(const char *path)
+{
+	if (!sn_measuring() || sn_confined_unasked())
+		return false;
+	if (!sn_is_measured_process()) {
+		count_started(1);
+		return true;
+	}
 	if (sn_monitor_wants(SONDE_OS))
 		sn_monitor_emit((struct sonde_event){.domain = SONDE_OS, .kind = SONDE_EXEC});
 	struct sn_thread *thread = sn_enter();
+	sn_property_set("executed", path ? path : "");
 	sn_checkpoint_now("exec");
 	if (thread)
 		sn_leave(thread);
+	return false;
+}
+
+/* The image is about to be replaced, unless exec fails: then measuring goes on. */
+static struct replacing before_exec(const char *path)
+{
+	struct replacing it = {.was_counted = tell_of_exec(path)};
+	if (sn_confined())
+		return it;
+	it.paused = sn_sampling_pause_for_exec();
+	it.believed = sn_believed_begin();
+	return it;
+}
+
+static int after_exec(struct replacing it, int result)
+{
+	sn_believed_end(it.believed);
+	sn_sampling_resume_after_exec(it.paused);
+	if (it.was_counted)
+		count_started(-1);
+	return result;
 }
 
 SN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-	before_exec();
-	return real_execve_get()(path, arguments, CARRY(path, environment));
+	struct replacing it = before_exec(path);
+	return after_exec(it, real_execve_get()(path, arguments, carried_with(path, environment)));
 }
 
 SN_EXPORT int execv(const char *path, char *const arguments[])
 {
-	before_exec();
-	return real_execve_get()(path, arguments, CARRY(path, environ));
+	struct replacing it = before_exec(path);
+	return after_exec(it, real_execve_get()(path, arguments, carried_with(path, environ)));
 }
 
 SN_EXPORT int execvp(const char *file, char *const arguments[])
 {
-	before_exec();
-	return real_execvpe_get()(file, arguments, CARRY(slashed(file), environ));
+	struct replacing it = before_exec(file);
+	return after_exec(
+	    it, real_execvpe_get()(file, arguments, carried_with(slashed(file), environ)));
 }
 
 SN_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-	before_exec();
-	return real_execvpe_get()(file, arguments, CARRY(slashed(file), environment));
+	struct replacing it = before_exec(file);
+	return after_exec(
+	    it, real_execvpe_get()(file, arguments, carried_with(slashed(file), environment)));
 }
 
 SN_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-	before_exec();
-	return real_fexecve_get()(fd, arguments, CARRY(NULL, environment));
+	struct replacing it = before_exec(NULL);
+	return after_exec(it, real_fexecve_get()(fd, arguments, carried_with(NULL, environment)));
 }
 
 SN_EXPORT int execveat(int directory, const char *path, char *const arguments[],
 		       char *const environment[], int flags)
 {
-	before_exec();
-	return real_execveat_get()(directory, path, arguments, CARRY(NULL, environment), flags);
+	struct replacing it = before_exec(path);
+	return after_exec(it, real_execveat_get()(directory, path, arguments,
+						  carried_with(NULL, environment), flags));
 }
 
 /* The arguments of the execl family, up to their NULL, as an array on the caller's stack. */
@@ -286,23 +489,87 @@ SN_EXPORT int execle(const char *path, const char *first, ...)
 	return execve(path, arguments, environment);
 }
 
+/* A child of the C library's own making is about to execute something, with this thread's mask. */
+static uint64_t before_start(void)
+{
+	if (sn_measuring() && !sn_confined_unasked())
+		sn_losses_note_unseen();
+	return sn_confined() ? 0 : sn_believed_begin();
+}
+
+static void started(bool is_running, uint64_t believed)
+{
+	sn_believed_end(believed);
+	if (is_running && sn_measuring() && sn_is_measured_process())
+		sn_losses_add(SN_LOSS_STARTED, 1);
+}
+
 SN_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			  const posix_spawnattr_t *attributes, char *const arguments[],
 			  char *const environment[])
 {
-	return real_posix_spawn_get()(pid, path, actions, attributes, arguments,
-				      CARRY(path, environment));
+	uint64_t believed = before_start();
+	int error = real_posix_spawn_get()(pid, path, actions, attributes, arguments,
+					   carried_with(path, environment));
+	started(!error, believed);
+	return error;
 }
 
 SN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 			   const posix_spawnattr_t *attributes, char *const arguments[],
 			   char *const environment[])
 {
-	return real_posix_spawnp_get()(pid, file, actions, attributes, arguments,
-				       CARRY(slashed(file), environment));
+	uint64_t believed = before_start();
+	int error = real_posix_spawnp_get()(pid, file, actions, attributes, arguments,
+					    carried_with(slashed(file), environment));
+	started(!error, believed);
+	return error;
 }
 
-static void stop_with_status(int status)
+SN_EXPORT int system(const char *command)
+{
+	uint64_t believed = before_start();
+	int status = real_system_get()(command);
+	int saved_errno = errno;
+	started(command && status != -1, believed);
+	errno = saved_errno;
+	return status;
+}
+
+SN_EXPORT FILE *popen(const char *command, const char *mode)
+{
+	uint64_t believed = before_start();
+	FILE *stream = real_popen_get()(command, mode);
+	int saved_errno = errno;
+	started(stream != NULL, believed);
+	errno = saved_errno;
+	return stream;
+}
+
+/* ---- forks whose handlers do not run, and ends that nobody announces ---- */
+
+SN_EXPORT pid_t _Fork(void)
+{
+	pid_t child = real__Fork_get()();
+	if (!child)
+		sn_losses_note_unseen();
+	return child;
+}
+
+/* The C library ends the parent by itself, where nobody is asked. If there is no child, measuring
+ * goes on. */
+SN_EXPORT int daemon(int stays, int keeps)
+{
+	if (sn_measuring() && sn_is_measured_process()) {
+		struct sn_thread *thread = sn_enter();
+		sn_checkpoint_now("0");
+		if (thread)
+			sn_leave(thread);
+	}
+	return real_daemon_get()(stays, keeps);
+}
+
+void sn_end_with_status(int status)
 {
 	char text[4];
 	struct sn_line line = SN_LINE(text);
@@ -312,8 +579,7 @@ static void stop_with_status(int status)
 
 SN_EXPORT void _exit(int status)
 {
-	if (sn_measuring())
-		stop_with_status(status);
+	sn_end_with_status(status);
 	real__exit_get()(status);
 	__builtin_unreachable();
 }
@@ -321,4 +587,18 @@ SN_EXPORT void _exit(int status)
 SN_EXPORT void _Exit(int status)
 {
 	_exit(status);
+}
+
+static _Atomic int quick_status;
+
+void sn_end_quickly(void)
+{
+	sn_end_with_status(atomic_load_explicit(&quick_status, memory_order_relaxed));
+}
+
+SN_EXPORT void quick_exit(int status)
+{
+	atomic_store_explicit(&quick_status, status, memory_order_relaxed);
+	real_quick_exit_get()(status);
+	__builtin_unreachable();
 }

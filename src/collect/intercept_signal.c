@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signals. The program sees its dispositions and masks as if the sample signal were not in use, and
- * cannot block it by accident (many programs fill a mask). Where a signal's default action would
- * end the program, a handler writes the last snapshot and then lets that action happen.
+ * cannot block it by accident (many programs fill a mask); where it means that signal, it gets it
+ * (sample_signal.h). Where a signal's default action would end the program, a handler writes the
+ * last snapshot and then lets that action happen.
  */
-#include "adapters.h"
 #include "intercept.h"
+#include "own_stack.h"
+#include "program_handler.h"
 #include "sample.h"
+#include "sample_signal.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <stdatomic.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,7 +38,6 @@ static const int fatal_signals[] = {SIGSEGV, SIGBUS,	SIGFPE,	 SIGILL,   SIGABRT,
 				    SIGSYS,  SIGTERM,	SIGINT,	 SIGHUP,   SIGQUIT, SIGPIPE,
 				    SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1,  SIGUSR2, SIGXCPU,
 				    SIGXFSZ, SIGIO,	SIGPWR,	 SIGSTKFLT};
-static _Atomic bool fatal_is_ours[NSIG];
 
 static void describe(int signal, char text[16])
 {
@@ -58,15 +61,31 @@ static bool happens_again(int signal, int code)
 	       (signal == SIGBUS && code != BUS_MCEERR_AO);
 }
 
+static void write_last(void *text)
+{
+	sn_stop(text);
+}
+
 static void on_fatal(int signal, siginfo_t *info, void *context)
 {
 	char text[16];
+	/* what the kernel sends where it has no room to queue a sample of perf's */
+	if (signal == SIGIO && info->si_code == SI_KERNEL && sn_sampling_has_events()) {
+		sn_drop(NULL, SN_DROP_SAMPLE_BUSY, 1);
+		return;
+	}
 	describe(signal, text);
-	sn_stop(text);
+	sn_in_handler_on_own_stack(write_last, text);
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	sn_real_sigaction(signal, &action, NULL);
 	if (!happens_again(signal, info->si_code))
 		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), signal);
+}
+
+void sn_signal_end_program(int signal)
+{
+	siginfo_t sent = {.si_code = SI_USER};
+	on_fatal(signal, &sent, NULL);
 }
 
 static const struct sigaction *fatal_action(void)
@@ -74,8 +93,23 @@ static const struct sigaction *fatal_action(void)
 	static struct sigaction action;
 	action.sa_sigaction = on_fatal;
 	action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-	sigemptyset(&action.sa_mask);
+	/* nothing of the program's runs on our stack; errors there end the program, as they should
+	 */
+	sigfillset(&action.sa_mask);
 	return &action;
+}
+
+static bool is_default(const struct sigaction *action)
+{
+	return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+}
+
+/* An action that stands for the default one. */
+static bool is_ours(const struct sigaction *action)
+{
+	return action->sa_flags & SA_SIGINFO &&
+	       (action->sa_sigaction == on_fatal ||
+		action->sa_sigaction == sn_sample_signal_action()->sa_sigaction);
 }
 
 void sn_fatal_init(void)
@@ -83,17 +117,16 @@ void sn_fatal_init(void)
 	for (size_t index = 0; index < sizeof(fatal_signals) / sizeof(*fatal_signals); index++) {
 		int signal = fatal_signals[index];
 		struct sigaction old;
-		if (sn_real_sigaction(signal, NULL, &old) || old.sa_handler != SIG_DFL)
-			continue;
-		fatal_is_ours[signal] = !sn_real_sigaction(signal, fatal_action(), NULL);
+		if (!sn_real_sigaction(signal, NULL, &old) && is_default(&old))
+			sn_real_sigaction(signal, fatal_action(), NULL);
 	}
 }
 
 void sn_fatal_release(void)
 {
-	struct sigaction action = {.sa_handler = SIG_DFL};
+	struct sigaction action = {.sa_handler = SIG_DFL}, old;
 	for (size_t index = 0; index < sizeof(fatal_signals) / sizeof(*fatal_signals); index++)
-		if (fatal_is_ours[fatal_signals[index]])
+		if (!sn_real_sigaction(fatal_signals[index], NULL, &old) && is_ours(&old))
 			sn_real_sigaction(fatal_signals[index], &action, NULL);
 }
 
@@ -110,42 +143,38 @@ static bool may_change(void)
 	return sn_measuring() && sn_is_measured_process();
 }
 
-static int fatal_sigaction(int signal, const struct sigaction *new_action,
-			   struct sigaction *old_action)
-{
-	struct sigaction old;
-	bool to_default = new_action && !(new_action->sa_flags & SA_SIGINFO) &&
-			  new_action->sa_handler == SIG_DFL && may_change();
-	int status = sn_real_sigaction(signal, to_default ? fatal_action() : new_action, &old);
-	if (status)
-		return status;
-	if (fatal_is_ours[signal] && (old.sa_flags & SA_SIGINFO) && old.sa_sigaction == on_fatal)
-		old = (struct sigaction){.sa_handler = SIG_DFL};
-	if (old_action)
-		*old_action = old;
-	if (new_action)
-		fatal_is_ours[signal] = to_default;
-	return 0;
-}
-
 /* ---- dispositions ---- */
+
+/* What the kernel gets where the program wants the default action of a signal; NULL: that action.
+ */
+static const struct sigaction *default_of(int signal)
+{
+	if (sn_sample_signal_is_served(signal))
+		return sn_sample_signal_action();
+	return is_fatal(signal) && may_change() ? fatal_action() : NULL;
+}
 
 SN_EXPORT int sigaction(int signal, const struct sigaction *new_action,
 			struct sigaction *old_action)
 {
-	if (!sn_measuring())
+	struct sigaction old;
+	if (!sn_sample_signal_is_chosen())
 		return sn_real_sigaction(signal, new_action, old_action);
-	if (signal == sn_sample_signal && sn_is_measured_process())
-		return sn_sampling_sigaction(new_action, old_action);
-	struct sigaction unmasked;
-	if (new_action) {
-		unmasked = *new_action;
-		sigdelset(&unmasked.sa_mask, sn_sample_signal);
-		new_action = &unmasked;
-	}
-	if (is_fatal(signal))
-		return fatal_sigaction(signal, new_action, old_action);
-	return sn_real_sigaction(signal, new_action, old_action);
+	bool to_default = new_action && is_default(new_action);
+	const struct sigaction *ours = to_default ? default_of(signal) : NULL;
+	if (new_action && !to_default)
+		sn_sample_signal_yield(signal);
+	int status = ours ? sn_real_sigaction(signal, ours, &old)
+			  : sn_program_sigaction(signal, new_action, &old);
+	if (status)
+		return status;
+	if (new_action && !to_default && sn_sample_signal_is_served(signal))
+		sn_sampling_renew();
+	if (is_ours(&old))
+		old = (struct sigaction){.sa_handler = SIG_DFL};
+	if (old_action)
+		*old_action = old;
+	return 0;
 }
 
 static sighandler_t set_handler(int signal, sighandler_t handler, int flags)
@@ -185,79 +214,187 @@ SN_EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
 
 /* ---- masks ---- */
 
-/* What the program believes of the sample signal in this thread. */
-static __thread bool believed_blocked __attribute__((tls_model("initial-exec")));
-
-static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how,
-		       const sigset_t *new_set, sigset_t *old_set)
+static uint64_t bits_of(const sigset_t *set)
 {
-	sigset_t open_set;
-	bool was_blocked = believed_blocked;
-	bool names_ours = new_set && sigismember(new_set, sn_sample_signal) == 1;
-	const sigset_t *passed = new_set;
-	if (names_ours && how != SIG_UNBLOCK) {
-		open_set = *new_set;
-		sigdelset(&open_set, sn_sample_signal);
-		passed = &open_set;
+	uint64_t bits;
+	memcpy(&bits, set, sizeof(bits));
+	return bits;
+}
+
+static void put_bits(sigset_t *set, uint64_t bits)
+{
+	memcpy(set, &bits, sizeof(bits));
+}
+
+static uint64_t sample_bit(void)
+{
+	int signal = sn_sample_signal();
+	return signal ? SN_SIGNAL_BIT(signal) : 0;
+}
+
+typedef int mask_function(int how, const sigset_t *new_set, sigset_t *old_set);
+
+/* What the program believes after a change that names `bits`. */
+static uint64_t belief_after(int how, uint64_t before, uint64_t bits)
+{
+	if (how == SIG_BLOCK)
+		return before | (bits & sample_bit());
+	return how == SIG_UNBLOCK ? before & ~bits : bits & sample_bit();
+}
+
+static int change_mask(mask_function *real, int how, const sigset_t *new_set, sigset_t *old_set)
+{
+	sigset_t old, passed;
+	bool is_known = how == SIG_BLOCK || how == SIG_UNBLOCK || how == SIG_SETMASK;
+	/* samples of before that this thread must not find in its way */
+	sn_sampling_renew();
+	uint64_t bits = new_set ? bits_of(new_set) : 0;
+	if (new_set && is_known && how != SIG_UNBLOCK) {
+		passed = *new_set;
+		put_bits(&passed, bits & ~sample_bit());
 	}
-	int status = real(how, passed, old_set);
+	int status = real(how, new_set && is_known && how != SIG_UNBLOCK ? &passed : new_set, &old);
 	if (status)
 		return status;
-	if (new_set && (names_ours || how == SIG_SETMASK))
-		believed_blocked = names_ours && how != SIG_UNBLOCK;
-	if (old_set && was_blocked)
-		sigaddset(old_set, sn_sample_signal);
+	uint64_t believed = sn_believed_blocked(bits_of(&old));
+	if (old_set) {
+		*old_set = old;
+		put_bits(old_set, bits_of(&old) | believed);
+	}
+	if (new_set && (believed || bits & sample_bit()))
+		sn_believed_set(belief_after(how, believed, bits));
 	return 0;
+}
+
+/* The child of a vfork changes its own mask, and what it believes is its parent's. */
+static int change_mask_of_child(mask_function *real, int how, const sigset_t *new_set,
+				sigset_t *old_set)
+{
+	int status = real(how, new_set, old_set);
+	if (!status && old_set)
+		put_bits(old_set, bits_of(old_set) | sn_believed_blocked(bits_of(old_set)));
+	return status;
+}
+
+static int mask(mask_function *real, int how, const sigset_t *new_set, sigset_t *old_set)
+{
+	if (!sn_thread_self())
+		return real(how, new_set, old_set);
+	return sn_is_measured_process() ? change_mask(real, how, new_set, old_set)
+					: change_mask_of_child(real, how, new_set, old_set);
 }
 
 SN_EXPORT int pthread_sigmask(int how, const sigset_t *new_set, sigset_t *old_set)
 {
-	if (!sn_thread_self())
-		return real_pthread_sigmask_get()(how, new_set, old_set);
-	return change_mask(real_pthread_sigmask_get(), how, new_set, old_set);
+	return mask(real_pthread_sigmask_get(), how, new_set, old_set);
 }
 
 SN_EXPORT int sigprocmask(int how, const sigset_t *new_set, sigset_t *old_set)
 {
-	if (!sn_thread_self())
-		return real_sigprocmask_get()(how, new_set, old_set);
-	return change_mask(real_sigprocmask_get(), how, new_set, old_set);
+	return mask(real_sigprocmask_get(), how, new_set, old_set);
 }
 
-/* ---- waiting for signals: a filled set must not take our samples ---- */
+/* ---- waiting for signals ---- */
 
-static const sigset_t *without_ours(const sigset_t *set, sigset_t *storage)
+/*
+ * A set to wait for, without the sample signal where it was filled; where the program means that
+ * signal, it gets it, blocked in this thread if the program believes so.
+ */
+static const sigset_t *waited_for(const sigset_t *set, sigset_t *storage)
 {
-	sigset_t only_ours;
-	sigemptyset(&only_ours);
-	sigaddset(&only_ours, sn_sample_signal);
-	if (!set || !sn_thread_self() || !memcmp(set, &only_ours, sizeof(only_ours)))
+	if (!set || !(bits_of(set) & sample_bit()))
+		return set;
+	if (!sn_sample_signal_in_filled(bits_of(set))) {
+		sn_signal_yield(sn_sample_signal());
+		return set;
+	}
+	if (!sn_thread_self())
 		return set;
 	*storage = *set;
-	sigdelset(storage, sn_sample_signal);
+	put_bits(storage, bits_of(set) & ~sample_bit());
 	return storage;
 }
 
-SN_EXPORT int sigwait(const sigset_t *set, int *signal)
-{
-	sigset_t storage;
-	return real_sigwait_get()(without_ours(set, &storage), signal);
-}
+/* Waits again where the wait ended because our signal became the program's: only then was the set
+ * without it. */
+#define WAIT(call)                                                                                 \
+	({                                                                                         \
+		int waited, ours;                                                                  \
+		do {                                                                               \
+			ours = sn_sample_signal();                                                 \
+			waited = (call);                                                           \
+		} while (waited < 0 && errno == EINTR && ours != sn_sample_signal());              \
+		waited;                                                                            \
+	})
 
 SN_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
 	sigset_t storage;
-	return real_sigwaitinfo_get()(without_ours(set, &storage), info);
+	return WAIT(real_sigwaitinfo_get()(waited_for(set, &storage), info));
 }
 
 SN_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
 	sigset_t storage;
-	return real_sigtimedwait_get()(without_ours(set, &storage), info, timeout);
+	return WAIT(real_sigtimedwait_get()(waited_for(set, &storage), info, timeout));
 }
+
+SN_EXPORT int sigwait(const sigset_t *set, int *signal)
+{
+	int saved_errno = errno, found;
+	if (!sn_thread_self())
+		return real_sigwait_get()(set, signal);
+	do
+		found = sigwaitinfo(set, NULL);
+	while (found < 0 && errno == EINTR);
+	int error = found < 0 ? errno : 0;
+	if (found > 0)
+		*signal = found;
+	errno = saved_errno;
+	return error;
+}
+
+/* Descriptors whose filled set was given to the kernel without the sample signal. */
+#define KEPT_SIGNALFDS 16u
+static struct {
+	_Atomic int fd; /* + 1 */
+	_Atomic uint64_t bits;
+} kept_signalfds[KEPT_SIGNALFDS];
+static _Atomic uint32_t kept_signalfd_count;
 
 SN_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 {
 	sigset_t storage;
-	return real_signalfd_get()(fd, without_ours(set, &storage), flags);
+	const sigset_t *passed = waited_for(set, &storage);
+	int made = real_signalfd_get()(fd, passed, flags);
+	if (made >= 0 && passed != set) {
+		uint32_t place = atomic_fetch_add(&kept_signalfd_count, 1) % KEPT_SIGNALFDS;
+		atomic_store(&kept_signalfds[place].bits, bits_of(set));
+		atomic_store(&kept_signalfds[place].fd, made + 1);
+	}
+	return made;
+}
+
+/* A number that meanwhile stands for another kind of file is refused by the kernel. */
+static void complete_signalfds(int signal)
+{
+	for (uint32_t place = 0; place < KEPT_SIGNALFDS; place++) {
+		int fd = atomic_load(&kept_signalfds[place].fd) - 1;
+		uint64_t bits = atomic_load(&kept_signalfds[place].bits) & ~sample_bit();
+		if (fd >= 0 && bits & SN_SIGNAL_BIT(signal))
+			syscall(SYS_signalfd4, fd, &bits, sizeof(bits), 0);
+	}
+}
+
+void sn_signal_yield(int signal)
+{
+	struct sn_belief belief = sn_believed_get();
+	uint64_t bit = SN_SIGNAL_BIT(signal);
+	sn_sample_signal_yield(signal);
+	sn_sampling_renew();
+	complete_signalfds(signal);
+	if (!(belief.blocked & bit))
+		return;
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, sizeof(bit));
+	sn_believed_set(belief.blocked & ~bit);
 }

@@ -5,6 +5,7 @@
  */
 #include "adapters.h"
 #include "intercept.h"
+#include "sample_signal.h"
 
 #include <pthread.h>
 
@@ -14,6 +15,7 @@ struct start {
 	void *(*function)(void *);
 	void *argument;
 	size_t stack_bytes;
+	struct sn_belief belief;
 	_Atomic bool is_taken;
 };
 
@@ -74,6 +76,7 @@ static void *run_thread(void *data)
 	void *(*function)(void *) = start->function;
 	void *argument = start->argument;
 	size_t bytes = start->stack_bytes;
+	sn_believed_inherit(start->belief);
 	start_free(start);
 	struct sn_thread *thread = sn_thread_begin(bytes);
 	if (thread && have_end_key)
@@ -111,6 +114,7 @@ SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
 	start->function = function;
 	start->argument = argument;
 	start->stack_bytes = stack_bytes(attributes);
+	start->belief = sn_believed_get();
 	int status = real_pthread_create_get()(thread, attributes, run_thread, start);
 	if (status)
 		start_free(start);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls that wait. Two things happen here.
+ * Calls that wait. Where real time is measured, the time spent waiting is charged to the call path
+ * that waits, with the call as an os frame below it: a sleeping thread cannot be sampled without
+ * waking it.
  *
- * Some calls return EINTR after any signal handler, whatever SA_RESTART says (signal(7)), and a
- * sample may fall just as the thread goes to sleep in one. They are made with the sample signal
- * blocked, in the same system call where there is one that takes a mask, so that the program sees
- * no interruption it did not cause.
- *
- * And where real time is measured, the time spent waiting is charged to the call path that waits,
- * with the call as an os frame below it: a sleeping thread cannot be sampled without waking it.
+ * A sample that falls just as a thread goes to sleep starts the call again (interrupted_call.h),
+ * with the timeout it was given: calls whose timeout neither the kernel nor an absolute time keeps
+ * are told here when they end.
  */
 #include "intercept.h"
+#include "interrupted_call.h"
 #include "sample.h"
 
 #include <errno.h>
@@ -93,64 +92,17 @@ static void wait_end(uint64_t start_ns, const char *call)
 		charged_result;                                                                    \
 	})
 
-/* ---- blocking the sample signal ---- */
-
-static bool takes_samples(void)
-{
-	return sn_thread_self() && !sn_confined();
-}
-
-/* The mask in force with the sample signal added; NULL where this thread takes no samples. */
-static const sigset_t *quiet_mask(sigset_t *storage)
-{
-	if (!takes_samples())
-		return NULL;
-	/* the kernel's set has 64 signals, glibc's type has room for 1024 */
-	sigemptyset(storage);
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, storage, 8);
-	sigaddset(storage, sn_sample_signal);
-	return storage;
-}
-
-static const sigset_t *quiet(const sigset_t *mask, sigset_t *storage)
-{
-	if (!mask)
-		return quiet_mask(storage);
-	if (!takes_samples())
-		return mask;
-	*storage = *mask;
-	sigaddset(storage, sn_sample_signal);
-	return storage;
-}
-
-/* For calls that take no mask. Returns whether the signal was blocked here. */
-static bool block_samples(void)
-{
-	if (!takes_samples())
-		return false;
-	uint64_t ours = 1ull << (sn_sample_signal - 1), before = 0;
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &before, 8);
-	return !(before & ours);
-}
-
-static void unblock_samples(bool blocked)
-{
-	int saved_errno = errno;
-	uint64_t ours = 1ull << (sn_sample_signal - 1);
-	if (blocked)
-		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, NULL, 8);
-	errno = saved_errno;
-}
-
-#define QUIET(expression)                                                                          \
-	({                                                                                         \
-		bool blocked = block_samples();                                                    \
-		__typeof__(expression) quiet_result = (expression);                                \
-		unblock_samples(blocked);                                                          \
-		quiet_result;                                                                      \
-	})
-
 /* ---- polling ---- */
+
+/* A call that gets its timeout in milliseconds in a register. */
+#define UNTIL(milliseconds, expression)                                                            \
+	({                                                                                         \
+		sn_call_deadline_ns =                                                              \
+		    (milliseconds) <= 0 ? 0 : sn_now_ns() + (uint64_t)(milliseconds)*1000000u;     \
+		__typeof__(expression) until_result = (expression);                                \
+		sn_call_deadline_ns = 0;                                                           \
+		until_result;                                                                      \
+	})
 
 static struct timespec from_ms(long milliseconds)
 {
@@ -160,32 +112,29 @@ static struct timespec from_ms(long milliseconds)
 SN_EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		    const sigset_t *mask)
 {
-	sigset_t storage;
-	return CHARGED("ppoll", real_ppoll_get()(fds, count, timeout, quiet(mask, &storage)));
+	return CHARGED("ppoll", real_ppoll_get()(fds, count, timeout, mask));
 }
 
 SN_EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
-	sigset_t storage;
 	struct timespec timeout = from_ms(timeout_ms);
-	if (!takes_samples())
+	if (!sn_thread_self() || sn_confined())
 		return real_poll_get()(fds, count, timeout_ms);
-	return CHARGED("poll", real_ppoll_get()(fds, count, timeout_ms < 0 ? NULL : &timeout,
-						quiet_mask(&storage)));
+	/* the kernel keeps what is left of this timeout */
+	return CHARGED("poll",
+		       real_ppoll_get()(fds, count, timeout_ms < 0 ? NULL : &timeout, NULL));
 }
 
 SN_EXPORT int pselect(int count, fd_set *reads, fd_set *writes, fd_set *errors,
 		      const struct timespec *timeout, const sigset_t *mask)
 {
-	sigset_t storage;
-	return CHARGED("pselect", real_pselect_get()(count, reads, writes, errors, timeout,
-						     quiet(mask, &storage)));
+	return CHARGED("pselect", real_pselect_get()(count, reads, writes, errors, timeout, mask));
 }
 
 SN_EXPORT int select(int count, fd_set *reads, fd_set *writes, fd_set *errors,
 		     struct timeval *timeout)
 {
-	return CHARGED("select", QUIET(real_select_get()(count, reads, writes, errors, timeout)));
+	return CHARGED("select", real_select_get()(count, reads, writes, errors, timeout));
 }
 
 /* What _FORTIFY_SOURCE makes of poll and ppoll. */
@@ -212,18 +161,14 @@ SN_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespe
 SN_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, int timeout_ms,
 			  const sigset_t *mask)
 {
-	sigset_t storage;
-	return CHARGED("epoll_pwait", real_epoll_pwait_get()(fd, events, count, timeout_ms,
-							     quiet(mask, &storage)));
+	return CHARGED("epoll_pwait", UNTIL(timeout_ms, real_epoll_pwait_get()(fd, events, count,
+									       timeout_ms, mask)));
 }
 
 SN_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms)
 {
-	sigset_t storage;
-	if (!takes_samples())
-		return real_epoll_wait_get()(fd, events, count, timeout_ms);
 	return CHARGED("epoll_wait",
-		       real_epoll_pwait_get()(fd, events, count, timeout_ms, quiet_mask(&storage)));
+		       UNTIL(timeout_ms, real_epoll_wait_get()(fd, events, count, timeout_ms)));
 }
 
 /* ---- sleeping ---- */
@@ -231,14 +176,12 @@ SN_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int time
 SN_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 			      struct timespec *left)
 {
-	return CHARGED("clock_nanosleep",
-		       QUIET(real_clock_nanosleep_get()(clock, flags, time, left)));
+	return CHARGED("clock_nanosleep", real_clock_nanosleep_get()(clock, flags, time, left));
 }
 
 SN_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 {
-	int error =
-	    CHARGED("nanosleep", QUIET(real_clock_nanosleep_get()(CLOCK_REALTIME, 0, time, left)));
+	int error = CHARGED("nanosleep", real_clock_nanosleep_get()(CLOCK_REALTIME, 0, time, left));
 	if (!error)
 		return 0;
 	errno = error;
@@ -263,43 +206,37 @@ SN_EXPORT unsigned sleep(unsigned seconds)
 
 SN_EXPORT int sigsuspend(const sigset_t *mask)
 {
-	sigset_t storage;
-	return CHARGED("sigsuspend", real_sigsuspend_get()(quiet(mask, &storage)));
+	return CHARGED("sigsuspend", real_sigsuspend_get()(mask));
 }
 
 SN_REAL(int, pause, (void))
 
 SN_EXPORT int pause(void)
 {
-	if (!takes_samples())
-		return real_pause_get()();
-	sigset_t mask;
-	sigemptyset(&mask);
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, 8);
-	return sigsuspend(&mask);
+	return CHARGED("pause", real_pause_get()());
 }
 
 /* ---- System V ---- */
 
 SN_EXPORT int semop(int id, struct sembuf *operations, size_t count)
 {
-	return CHARGED("semop", QUIET(real_semop_get()(id, operations, count)));
+	return CHARGED("semop", real_semop_get()(id, operations, count));
 }
 
 SN_EXPORT int semtimedop(int id, struct sembuf *operations, size_t count,
 			 const struct timespec *timeout)
 {
-	return CHARGED("semtimedop", QUIET(real_semtimedop_get()(id, operations, count, timeout)));
+	return CHARGED("semtimedop", real_semtimedop_get()(id, operations, count, timeout));
 }
 
 SN_EXPORT ssize_t msgrcv(int id, void *message, size_t bytes, long type, int flags)
 {
-	return CHARGED("msgrcv", QUIET(real_msgrcv_get()(id, message, bytes, type, flags)));
+	return CHARGED("msgrcv", real_msgrcv_get()(id, message, bytes, type, flags));
 }
 
 SN_EXPORT int msgsnd(int id, const void *message, size_t bytes, int flags)
 {
-	return CHARGED("msgsnd", QUIET(real_msgsnd_get()(id, message, bytes, flags)));
+	return CHARGED("msgsnd", real_msgsnd_get()(id, message, bytes, flags));
 }
 
 /* ---- threads: these restart by themselves ---- */
@@ -316,7 +253,7 @@ SN_EXPORT int sem_wait(sem_t *semaphore)
 
 SN_EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *deadline)
 {
-	return CHARGED("sem_timedwait", QUIET(real_sem_timedwait_get()(semaphore, deadline)));
+	return CHARGED("sem_timedwait", real_sem_timedwait_get()(semaphore, deadline));
 }
 
 /* glibc keeps an old and a new version of condition variables; RTLD_NEXT alone finds the old one.
@@ -358,23 +295,38 @@ SN_EXPORT int pthread_cond_clockwait(pthread_cond_t *variable, pthread_mutex_t *
 
 SN_EXPORT ssize_t read(int fd, void *buffer, size_t bytes)
 {
-	return CHARGED("read", real_read_get()(fd, buffer, bytes));
+	sn_call_was_cut = false;
+	ssize_t done = CHARGED("read", real_read_get()(fd, buffer, bytes));
+	return sn_call_was_cut && done > 0 ? sn_read_rest(fd, buffer, bytes, done) : done;
 }
 
 SN_EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags)
 {
-	return CHARGED("recv", real_recv_get()(fd, buffer, bytes, flags));
+	sn_call_was_cut = false;
+	ssize_t done = CHARGED("recv", real_recv_get()(fd, buffer, bytes, flags));
+	if (sn_call_was_cut && done > 0 && flags & MSG_WAITALL)
+		return sn_recv_rest(fd, buffer, bytes, flags, done);
+	return done;
 }
 
 SN_EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *from,
 			   socklen_t *from_bytes)
 {
-	return CHARGED("recvfrom", real_recvfrom_get()(fd, buffer, bytes, flags, from, from_bytes));
+	sn_call_was_cut = false;
+	ssize_t done =
+	    CHARGED("recvfrom", real_recvfrom_get()(fd, buffer, bytes, flags, from, from_bytes));
+	if (sn_call_was_cut && done > 0 && flags & MSG_WAITALL)
+		return sn_recv_rest(fd, buffer, bytes, flags, done);
+	return done;
 }
 
 SN_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	return CHARGED("recvmsg", real_recvmsg_get()(fd, message, flags));
+	sn_call_was_cut = false;
+	ssize_t done = CHARGED("recvmsg", real_recvmsg_get()(fd, message, flags));
+	if (sn_call_was_cut && done > 0 && flags & MSG_WAITALL)
+		return sn_recvmsg_rest(fd, message, flags, done);
+	return done;
 }
 
 SN_EXPORT int accept(int fd, struct sockaddr *from, socklen_t *from_bytes)

@@ -84,6 +84,17 @@ bool sn_machine_ends_with_call(const unsigned char *end, int64_t *target);
 enum sn_frame_stage { SN_STAGE_BODY, SN_STAGE_ENTRY, SN_STAGE_PUSHED };
 enum sn_frame_stage sn_machine_stage(const unsigned char *code, size_t bytes);
 
+#if defined(__x86_64__)
+#define SN_MACHINE_SYSCALL_LENGTH 2u
+#endif
+/* How far back the instruction is that loads a system call's number. */
+#define SN_MACHINE_SYSCALL_BYTES 32u
+bool sn_machine_is_syscall(const unsigned char *code);
+/* The number of the system call whose instruction ends at `end`, where compiled code has loaded it
+ * just before; -1 where it is not plain to see. Reads SN_MACHINE_SYSCALL_BYTES bytes before `end`.
+ */
+long sn_machine_syscall_number(const unsigned char *end);
+
 /* Takes the registers that a call preserves, with stack pointer and program counter, as they are
  * here. */
 #if defined(__x86_64__)

@@ -93,3 +93,71 @@ enum sn_frame_stage sn_machine_stage(const unsigned char *code, size_t bytes)
 		return SN_STAGE_PUSHED;
 	return SN_STAGE_BODY;
 }
+
+bool sn_machine_is_syscall(const unsigned char *code)
+{
+	return code[0] == 0x0f && code[1] == 0x05;
+}
+
+/* The bytes of a move into another register than rax: from a register, or from the stack; 0 for
+ * anything else. */
+static unsigned move_bytes(const unsigned char *code)
+{
+	unsigned prefix = (code[0] & 0xf0) == 0x40, modrm = code[prefix + 1];
+	bool is_extended = prefix && code[0] & 4;
+	if (code[prefix] != 0x8b && code[prefix] != 0x89)
+		return 0;
+	if (modrm >> 6 == 3) {
+		bool to_reg = code[prefix] == 0x8b;
+		bool to_rax = to_reg ? !is_extended && !(modrm >> 3 & 7)
+				     : !(prefix && code[0] & 1) && !(modrm & 7);
+		return to_rax ? 0 : prefix + 2;
+	}
+	if (code[prefix] != 0x8b || (modrm & 7) != 4 || (!is_extended && !(modrm >> 3 & 7)))
+		return 0;
+	return modrm >> 6 == 0 ? prefix + 3 : modrm >> 6 == 1 ? prefix + 4 : prefix + 7;
+}
+
+static bool only_moves(const unsigned char *code, const unsigned char *end)
+{
+	while (code < end) {
+		unsigned bytes = move_bytes(code);
+		if (!bytes)
+			return false;
+		code += bytes;
+	}
+	return code == end;
+}
+
+/* True where `code` may begin an instruction by itself: no prefix goes before that changes its
+ * register. */
+static bool has_no_prefix(const unsigned char *code)
+{
+	return (code[-1] & 0xf1) != 0x41;
+}
+
+long sn_machine_syscall_number(const unsigned char *end)
+{
+	const unsigned char *call = end - SN_MACHINE_SYSCALL_LENGTH;
+	if (!sn_machine_is_syscall(call))
+		return -1;
+	/* mov $number, %eax, then perhaps moves of arguments */
+	for (const unsigned char *at = call - 5; at > end - SN_MACHINE_SYSCALL_BYTES; at--) {
+		int32_t number;
+		if (at[0] != 0xb8 || !has_no_prefix(at) || !only_moves(at + 5, call))
+			continue;
+		memcpy(&number, at + 1, sizeof(number));
+		return number;
+	}
+	/* xor %eax, %eax */
+	for (const unsigned char *at = call - 2; at > end - SN_MACHINE_SYSCALL_BYTES; at--)
+		if (at[0] == 0x31 && at[1] == 0xc0 && has_no_prefix(at) && only_moves(at + 2, call))
+			return 0;
+	/* mov $number, %rax */
+	if (call[-7] == 0x48 && call[-6] == 0xc7 && call[-5] == 0xc0) {
+		int32_t number;
+		memcpy(&number, call - 4, sizeof(number));
+		return number;
+	}
+	return -1;
+}

@@ -13,6 +13,8 @@
  * header says that its segments are (find_covering).
  */
 #include "module.h"
+
+#include "own_stack.h"
 #include "arena.h"
 #include "memory.h"
 #include "format/measurement.h"
@@ -592,6 +594,11 @@ static int refresh_list(void)
 	return 0;
 }
 
+static void refresh(void *status)
+{
+	*(int *)status = refresh_list();
+}
+
 static int try_refresh(void)
 {
 	int expected = 0;
@@ -600,7 +607,8 @@ static int try_refresh(void)
 		return -EBUSY;
 	/* marks made while the list is being read may be about what was read already */
 	uint32_t seen = atomic_load_explicit(&marks, memory_order_acquire);
-	int status = refresh_list();
+	int status;
+	sn_on_own_stack(refresh, &status);
 	if (!status)
 		atomic_store_explicit(&marks_seen, seen, memory_order_release);
 	atomic_store_explicit(&refreshing, 0, memory_order_release);

@@ -224,18 +224,20 @@ int sn_own_event_open(struct sn_own_event *event, struct perf_event_attr *attrib
 	return 0;
 }
 
+bool sn_own_event_is_open(const struct sn_own_event *event)
+{
+	return event->fd >= 0 && event_id(event->fd) == event->id;
+}
+
 int sn_own_event_signal(const struct sn_own_event *event, int signal, int32_t tid)
 {
 	struct f_owner_ex owner = {F_OWNER_TID, tid};
+	if (!sn_own_event_is_open(event))
+		return -EBADF;
 	if (fcntl(event->fd, F_SETSIG, signal) || fcntl(event->fd, F_SETOWN_EX, &owner) ||
 	    fcntl(event->fd, F_SETFL, O_ASYNC | O_NONBLOCK))
 		return -errno;
 	return 0;
-}
-
-bool sn_own_event_is_open(const struct sn_own_event *event)
-{
-	return event->fd >= 0 && event_id(event->fd) == event->id;
 }
 
 bool sn_own_event_read(const struct sn_own_event *event, uint64_t *count)
@@ -255,6 +257,12 @@ void sn_own_event_disable(const struct sn_own_event *event)
 	/* harmless where another thread takes the number at this moment: other files refuse it */
 	if (sn_own_event_is_open(event))
 		ioctl(event->fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void sn_own_event_enable(const struct sn_own_event *event)
+{
+	if (sn_own_event_is_open(event))
+		ioctl(event->fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
 bool sn_own_event_close(struct sn_own_event *event)

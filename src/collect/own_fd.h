@@ -56,6 +56,8 @@ bool sn_own_event_is_open(const struct sn_own_event *event);
 bool sn_own_event_read(const struct sn_own_event *event, uint64_t *count);
 /* It counts no more and sends no more signals. */
 void sn_own_event_disable(const struct sn_own_event *event);
+/* And again. */
+void sn_own_event_enable(const struct sn_own_event *event);
 /* Closes it, and event->fd is -1. False where the program had taken its descriptor. */
 bool sn_own_event_close(struct sn_own_event *event);
 

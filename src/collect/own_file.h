@@ -13,26 +13,34 @@
 struct sn_own_file {
 	int fd; /* -1: none */
 	dev_t device;
-	ino_t inode;
-	char path[4096];
+	ino_t inode;	/* 0: never made */
+	char name[192]; /* in the measurement folder */
 };
 
-/* The file at file->path, just made or opened as `fd`, is ours. 0 or negative errno. AS-safe: yes.
+/*
+ * The measurement folder is opened anew for each file that is made or opened again, for the program
+ * may close descriptors, change its root or its user; and each time it must be the folder that it
+ * was: ours, not for others to write, of the device and inode that `sonde run` told or that it had
+ * at first. Reads SONDE_FOLDER; 0 or negative errno: nothing may be written. Not AS-safe.
  */
-int sn_own_file_adopt(struct sn_own_file *file, int fd);
+int sn_own_folder_init(void);
+
+/* Makes the new file HOST-PID-NOW and a suffix in the measurement folder, opens it, and keeps it as
+ * ours. 0 or negative errno. AS-safe: yes. */
+int sn_own_file_create(struct sn_own_file *file, unsigned long long now_ns, const char *suffix);
+/* Closes it and removes its name. AS-safe: yes. */
+void sn_own_file_remove(struct sn_own_file *file);
 /* Whether file->fd is that file still. AS-safe: yes. MT: yes. */
 bool sn_own_file_is_open(const struct sn_own_file *file);
 /* The same, and what is known of the file where it is. AS-safe: yes. MT: yes. */
 bool sn_own_file_status(const struct sn_own_file *file, struct stat *status);
-/* The same, and opens it again where it is not; false where that fails. AS-safe: yes. */
+/* The same, and opens it again where it is not, if its name leads to it still; false where that
+ * fails. AS-safe: yes. */
 bool sn_own_file_ready(struct sn_own_file *file);
 /* Closes it, if it is that file still. AS-safe: yes. */
 void sn_own_file_close(struct sn_own_file *file);
 /* Closes it where the program may have few. AS-safe: yes. */
 void sn_own_file_let_go_if_scarce(struct sn_own_file *file);
-/* HOST-PID-NOW and a suffix in the measurement folder, into file->path. 0 or negative errno.
- * AS-safe: yes. */
-int sn_own_file_name(struct sn_own_file *file, unsigned long long now_ns, const char *suffix);
 /* Writing beyond the program's limit of a file's size would end it by SIGXFSZ. AS-safe: yes. MT:
  * yes. */
 bool sn_own_file_is_allowed(unsigned long long file_bytes);

@@ -8,10 +8,14 @@
 #include "sample.h"
 #include "thread.h"
 
+#include "format/secret.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -68,32 +72,47 @@ static bool needs_quotes(const char *argument)
 	return !*argument || strpbrk(argument, " \t\n'\"\\$`*?<>|&;()#~");
 }
 
-/* The arguments as a shell would take them, from their NUL-separated list. */
-static void quote_command(const char *arguments, size_t bytes, char *command)
+static void add_quoted(struct sn_line *line, const char *argument)
 {
+	/* what is masked is readable as it is */
+	bool quotes = needs_quotes(argument) && strcmp(argument, SN_SECRET_MASK) != 0;
+	sn_line_add(line, quotes ? "'" : "");
+	for (const char *at = argument; *at; at++)
+		sn_line_add(line, *at == '\'' ? "'\\''" : (char[]){*at, 0});
+	sn_line_add(line, quotes ? "'" : "");
+}
+
+/* The arguments as a shell would take them, from their NUL-separated list, without secrets. */
+static void quote_command(const char *arguments, size_t bytes, bool is_cut, char *command)
+{
+	static char masked[VALUE_BYTES];
 	struct sn_line line = {command, VALUE_BYTES, 0};
+	struct sn_secrets secrets = {0};
 	for (const char *argument = arguments; argument < arguments + bytes;
 	     argument += strlen(argument) + 1) {
-		bool quotes = needs_quotes(argument);
 		sn_line_add(&line, argument == arguments ? "" : " ");
-		sn_line_add(&line, quotes ? "'" : "");
-		for (const char *at = argument; *at; at++)
-			sn_line_add(&line, *at == '\'' ? "'\\''" : (char[]){*at, 0});
-		sn_line_add(&line, quotes ? "'" : "");
+		/* half a secret would not be known as one */
+		if (is_cut && argument + strlen(argument) >= arguments + bytes) {
+			sn_line_add(&line, "...");
+			return;
+		}
+		sn_secret_mask(&secrets, argument, masked, sizeof(masked));
+		add_quoted(&line, masked);
 	}
 }
 
+/* At the start, and in the child of a fork, when there is one thread: no need of its stack. */
 static void set_command(void)
 {
-	char arguments[VALUE_BYTES], command[SN_PROPERTY_LINE_BYTES] = "";
-	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = fd < 0 ? 0 : read(fd, arguments, sizeof(arguments) - 1);
+	static char arguments[VALUE_BYTES], command[SN_PROPERTY_LINE_BYTES];
+	int fd = sn_config.no_command ? -1 : open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = fd < 0 ? 0 : syscall(SYS_read, fd, arguments, sizeof(arguments) - 1);
 	if (fd >= 0)
 		syscall(SYS_close, fd);
 	if (bytes <= 0)
 		return;
 	arguments[bytes] = 0;
-	quote_command(arguments, (size_t)bytes, command);
+	quote_command(arguments, (size_t)bytes, bytes == sizeof(arguments) - 1, command);
 	sn_property_set("command", command);
 }
 
@@ -133,6 +152,11 @@ bool sn_property_has(const char *key)
 void sn_property_set_rank(uint32_t rank)
 {
 	set_number("rank", rank);
+}
+
+void sn_property_set_parent(pid_t parent)
+{
+	set_number("ppid", (uint64_t)parent);
 }
 
 static void set_clocks(void)
@@ -181,9 +205,23 @@ void sn_properties_init(void)
 	set_sources();
 }
 
+static uint64_t process_cpu_ns(void)
+{
+	struct timespec used;
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used))
+		return 0;
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static uint64_t time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
 /* Properties whose values are read when they are written. */
 static size_t live_line(uint32_t index, const char *exit_text, char *line)
 {
+	struct rusage used = {0};
 	switch (index) {
 	case 0:
 		return make_line(line, "exit", exit_text);
@@ -195,8 +233,17 @@ static size_t live_line(uint32_t index, const char *exit_text, char *line)
 		return make_number_line(line, "threads", sn_threads_met());
 	case 4:
 		return make_line(line, "sampling", sn_sampling_status());
+	case 5:
+		return make_number_line(line, "process_cpu_ns", process_cpu_ns());
+	case 6:
+		getrusage(RUSAGE_CHILDREN, &used);
+		return make_number_line(line, "children_cpu_ns",
+					time_ns(&used.ru_utime) + time_ns(&used.ru_stime));
+	case 7:
+		getrusage(RUSAGE_SELF, &used);
+		return make_number_line(line, "resident_bytes", (uint64_t)used.ru_maxrss * 1024u);
 	}
-	uint32_t adapter = index - 5;
+	uint32_t adapter = index - 8;
 	if (adapter >= sn_adapter_count())
 		return 0;
 	char key[64];

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define SN_PROPERTY_MAX	       48u
 #define SN_PROPERTY_LINE_BYTES 4608u
@@ -21,6 +22,8 @@ void sn_property_set(const char *key, const char *value);
 bool sn_property_has(const char *key);
 /* The process's rank, found where the launcher's environment did not tell it. */
 void sn_property_set_rank(uint32_t rank);
+/* In the child of a fork: who made it, which may be over already. Not for signal handlers. */
+void sn_property_set_parent(pid_t parent);
 /*
  * Writes property `index` with its terminating NUL into `line`; its length with the NUL, or 0 past
  * the last one. `exit_text` is the value of "exit". AS-safe: yes.

@@ -6,6 +6,7 @@
  * found when it ends, so an entry costs one call path. This file also finds the notes by which
  * programs that include sonde.h ask for its hooks. It does not know NVTX (nvtx.c) or ITT (itt.c).
  */
+#include "callpath.h"
 #include "adapter.h"
 
 #define SONDE_TYPES_ONLY
@@ -22,7 +23,6 @@
 #include <link.h>
 #include <string.h>
 
-#define PYTHON_MAX	1024u
 /* A binding between an interpreter and a C call has few frames; deeper, compiled code is calling.
  */
 #define BINDING_FRAMES	8u
@@ -72,8 +72,8 @@ struct place {
 
 static struct place python_place(struct sn_thread *thread)
 {
-	struct sn_python_frame frames[PYTHON_MAX];
-	int count = sn_python_walk(thread, frames, PYTHON_MAX);
+	struct sn_python_frame *frames = sn_callpath_python_frames(thread);
+	int count = frames ? sn_python_walk(thread, frames, SN_CALLPATH_FRAMES) : 0;
 	int helpers = 0;
 	while (helpers < count && frames[helpers].code != SN_ID_NONE &&
 	       is_helper(&thread->cct, frames[helpers].code))
@@ -89,9 +89,11 @@ static struct place python_place(struct sn_thread *thread)
  */
 static bool called_by_binding(struct sn_thread *thread)
 {
-	struct sn_native_frame frames[WALK_MAX];
-	struct sn_unwind_result path = sn_unwind_here(&thread->unwinder, thread->stack_low,
-						      thread->stack_high, frames, WALK_MAX);
+	struct sn_native_frame *frames = sn_callpath_native_frames(thread);
+	struct sn_unwind_result path = {0};
+	if (frames)
+		path = sn_unwind_here(&thread->unwinder, thread->stack_low, thread->stack_high,
+				      frames, WALK_MAX);
 	uint32_t own = sn_module_find((uintptr_t)called_by_binding);
 	uint32_t last = own, changes = 0, others = 0;
 	for (uint32_t index = 0; index < path.count; index++) {

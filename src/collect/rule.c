@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiling call frame information to rules, and the table that threads share; see rule.h. */
 #include "rule.h"
+#include "own_stack.h"
 #include "cfi.h"
 #include "expression.h"
 #include "step.h"
@@ -135,6 +136,18 @@ struct entry {
 
 static struct entry table[1u << TABLE_BITS];
 
+struct compilation {
+	uintptr_t inside;
+	uint64_t rule;
+	bool lasting;
+};
+
+static void compile(void *argument)
+{
+	struct compilation *it = argument;
+	it->rule = sn_rule_compile(it->inside, &it->lasting);
+}
+
 uint64_t sn_rule_find(uintptr_t inside, bool *lasting)
 {
 	/* neither the first page nor the kernel's half is code of ours, and an empty entry would
@@ -151,8 +164,11 @@ uint64_t sn_rule_find(uintptr_t inside, bool *lasting)
 	*lasting = true;
 	if ((atomic_load_explicit(&entry->check, memory_order_relaxed) ^ rule) == key)
 		return rule;
-	rule = sn_rule_compile(inside, lasting);
-	if (!*lasting)
+	struct compilation it = {.inside = inside};
+	sn_on_own_stack(compile, &it);
+	*lasting = it.lasting;
+	rule = it.rule;
+	if (!it.lasting)
 		return rule;
 	atomic_store_explicit(&entry->rule, rule, memory_order_relaxed);
 	atomic_store_explicit(&entry->check, key ^ rule, memory_order_relaxed);

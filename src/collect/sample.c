@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timers, perf events and the signal handler; see sample.h. */
 #include "sample.h"
-#include "altstack.h"
 #include "checkpoint.h"
 #include "event.h"
 #include "go_program.h"
 #include "adapters.h"
+#include "interrupted_call.h"
 #include "intercept.h"
 #include "line.h"
 #include "own_fd.h"
+#include "own_stack.h"
+#include "sample_signal.h"
 #include "signal_check.h"
 #include "trace.h"
 
@@ -33,13 +35,14 @@ struct sn_amounts {
 
 struct sn_sampling {
 	bool active;
-	int timer; /* kernel timer id, -1 none */
+	bool suspended; /* the program's signal stack is too small for a signal */
+	int signal;	/* that timer and perf events send; 0: none is left */
+	int timer;	/* kernel timer id, -1 none */
 	struct sn_own_event perf[SN_EVENT_MAX];
 	uint64_t counts[SN_EVENT_MAX]; /* of each perf event, already charged */
 	uint64_t charged_cpu_ns;       /* thread CPU time already charged */
 	uint64_t charged_wall_ns;      /* monotonic time already charged */
 	uint64_t charged_own_ns;       /* of the thread's own_ns */
-	void *stack;		       /* of sn_altstack_install */
 	struct sn_amounts carried;     /* from threads of this record that have ended */
 	uint64_t ended_cpu_ns;	       /* that they have used in all */
 	uint32_t driver_hz;	       /* of the perf event perf[driver]; 0: a timer drives */
@@ -52,10 +55,8 @@ static uint32_t event_metrics[SN_EVENT_MAX];
 static int event_count;
 static int cpu_event = -1, real_event = -1;
 static char timer_cookie; /* its address marks our timers' signals */
-static struct sigaction program_action;
-int sn_sample_signal = SIGURG;
-#define GO_SAMPLE_SIGNAL 34 /* SIGRTMIN of the C library */
 static char status[160];
+static _Atomic bool has_events; /* perf's, some of which send signals */
 
 /* ---- perf events ---- */
 
@@ -83,18 +84,23 @@ static struct perf_event_attr attributes_of(const struct sn_event *event)
 }
 
 /* 0, or negative errno: -EMFILE where the program's descriptors are spared. */
-static int perf_start(const struct sn_event *event, int32_t tid, struct sn_own_event *perf)
+static int perf_start(const struct sn_event *event, const struct sn_thread *thread,
+		      struct sn_own_event *perf)
 {
 	struct perf_event_attr attributes = attributes_of(event);
-	/* a real-time signal would be queued, survive exec, and kill what is executed then */
-	if (event->rate && sn_sample_signal != SIGURG)
+	int signal = ((struct sn_sampling *)thread->sampling)->signal;
+	/* Go executes programs by system calls that nobody sees: a pending signal would kill those
+	 */
+	if (event->rate && (!signal || sn_go_program() == SN_GO_CGO))
 		return -ENOTSUP;
 	int error = sn_own_event_open(perf, &attributes);
 	if (error || !event->rate)
 		return error;
-	error = sn_own_event_signal(perf, sn_sample_signal, tid);
+	error = sn_own_event_signal(perf, signal, thread->tid);
 	if (error)
 		sn_own_event_close(perf);
+	else
+		has_events = true;
 	return error;
 }
 
@@ -121,9 +127,11 @@ static long timer_set(int timer, uint64_t hz, uint64_t used_ns)
  * `used_ns` of the first period are over already, by what is carried or by chance: a thread that
  * lives for less than a period must be as likely to be met as any other part of the program.
  */
-static int timer_start(uint64_t hz, int32_t tid, uint64_t used_ns)
+static int timer_start(uint64_t hz, int32_t tid, int signal, uint64_t used_ns)
 {
-	struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = sn_sample_signal};
+	if (!signal)
+		return -1;
+	struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
 	notify.sigev_value.sival_ptr = &timer_cookie;
 	notify._sigev_un._tid = tid;
 	int timer;
@@ -279,19 +287,11 @@ void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_
 
 /* ---- the handler ---- */
 
-static bool is_ours(const siginfo_t *info)
+bool sn_sampling_is_sample(const siginfo_t *info)
 {
 	if (info->si_code == SI_TIMER)
 		return info->si_value.sival_ptr == &timer_cookie;
 	return info->si_code == POLL_IN && sn_own_fd_is_noted(info->si_fd);
-}
-
-static void pass_to_program(int signal, siginfo_t *info, void *context)
-{
-	if (program_action.sa_flags & SA_SIGINFO)
-		program_action.sa_sigaction(signal, info, context);
-	else if (program_action.sa_handler != SIG_DFL && program_action.sa_handler != SIG_IGN)
-		program_action.sa_handler(signal);
 }
 
 static bool is_active(const struct sn_thread *thread)
@@ -300,12 +300,8 @@ static bool is_active(const struct sn_thread *thread)
 	return sampling && sampling->active;
 }
 
-static void on_signal(int signal, siginfo_t *info, void *context)
+static void handle_sample(void *context)
 {
-	if (!is_ours(info)) {
-		pass_to_program(signal, info, context);
-		return;
-	}
 	int saved_errno = errno;
 	struct sn_thread *thread = sn_enter();
 	sn_signal_check_enter();
@@ -319,14 +315,55 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	errno = saved_errno;
 }
 
-int sn_sampling_sigaction(const struct sigaction *new_action, struct sigaction *old_action)
+/* The same signal once more, as it was sent. */
+static void send_again(int signal, siginfo_t *info)
 {
-	/* the flags of the real handler stay ours; SA_RESTART keeps samples from breaking calls */
-	if (old_action)
-		*old_action = program_action;
-	if (new_action)
-		program_action = *new_action;
-	return 0;
+	if (info->si_code == SI_TKILL)
+		syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal,
+			info);
+	else
+		syscall(SYS_rt_sigqueueinfo, syscall(SYS_getpid), signal, info);
+}
+
+/*
+ * Somebody else uses our signal: it is the program's from now on. A thread that believes it blocked
+ * blocks it, and it stays pending for whoever waits for it; else its default action ends the
+ * program.
+ */
+static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
+{
+	int saved_errno = errno;
+	uint64_t mask, bit = SN_SIGNAL_BIT(signal);
+	memcpy(&mask, &context->uc_sigmask, sizeof(mask));
+	bool is_blocked = sn_believed_blocked(mask) & bit;
+	sn_signal_yield(signal);
+	if (is_blocked) {
+		mask |= bit;
+		memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+		send_again(signal, info);
+	} else {
+		sn_signal_end_program(signal);
+	}
+	errno = saved_errno;
+}
+
+/* A sample of perf's may arrive when its descriptor is not ours any more. */
+static bool is_late_sample(const siginfo_t *info)
+{
+	return info->si_code == POLL_IN && has_events;
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	sn_signal_stack_learn((uintptr_t)__builtin_frame_address(0));
+	if (!sn_sampling_is_sample(info) && !is_late_sample(info)) {
+		handle_foreign(signal, info, context);
+		return;
+	}
+	sn_in_handler_on_own_stack(handle_sample, context);
+	sn_interrupted_call_mend(context);
+	if (signal != sn_sample_signal())
+		sn_sampling_renew();
 }
 
 /* ---- start and stop ---- */
@@ -354,8 +391,6 @@ static void register_metric(int index)
 int sn_sampling_init(void)
 {
 	const char *wrong;
-	if (sn_go_program() == SN_GO_CGO)
-		sn_sample_signal = GO_SAMPLE_SIGNAL;
 	event_count = sn_events_parse(sn_config.events, events, &wrong);
 	if (event_count < 0) {
 		event_count = 0;
@@ -364,14 +399,7 @@ int sn_sampling_init(void)
 	for (int index = 0; index < event_count; index++)
 		register_metric(index);
 	sn_config.real_time = real_event >= 0;
-	struct sigaction action = {.sa_sigaction = on_signal,
-				   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-	sigfillset(&action.sa_mask);
-	/* errors in the handler must surface as they would in the program */
-	static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
-	for (size_t index = 0; index < sizeof(synchronous) / sizeof(*synchronous); index++)
-		sigdelset(&action.sa_mask, synchronous[index]);
-	return sn_real_sigaction(sn_sample_signal, &action, &program_action) ? -errno : 0;
+	return sn_sample_signal_init(on_signal);
 }
 
 static void describe(const struct sn_event *driver, bool by_timer)
@@ -403,17 +431,19 @@ static void start_time(struct sn_thread *thread, struct sn_sampling *sampling, u
 	uint64_t used_ns = carried_ns ? carried_ns : chance(thread, driver.rate);
 	int error = -ENOTSUP;
 	/* only a timer's first period can be shorter than the others */
-	if (driver.rate > TIMER_HIGHEST_HZ && sn_sample_signal == SIGURG && !carried_ns)
-		error = perf_start(&driver, thread->tid, &sampling->perf[index]);
+	if (driver.rate > TIMER_HIGHEST_HZ && !carried_ns)
+		error = perf_start(&driver, thread, &sampling->perf[index]);
 	if (error == -EMFILE)
 		drop_event(thread, error);
-	sampling->timer =
-	    timer_start(error ? driver.rate : WATCH_HZ, thread->tid, error ? used_ns : 0);
+	sampling->timer = timer_start(error ? driver.rate : WATCH_HZ, thread->tid, sampling->signal,
+				      error ? used_ns : 0);
 	if (!error && sampling->timer >= 0) {
 		sampling->driver = index;
 		sampling->driver_hz = driver.rate;
 	}
-	if (error && sampling->timer < 0)
+	if (!sampling->signal)
+		sn_drop(thread, sn_sample_signal() ? SN_DROP_THREAD_MEMORY : SN_DROP_NO_SIGNAL, 1);
+	else if (error && sampling->timer < 0)
 		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
 	if (!status[0])
 		describe(&driver, error);
@@ -448,10 +478,11 @@ void sn_sampling_start(struct sn_thread *thread)
 	sampling->charged_own_ns = thread->own_ns;
 	thread->waited_ns = 0;
 	thread->sampling = sampling;
-	sampling->stack = sn_altstack_install(); /* before the first signal */
+	/* before the first signal */
+	sampling->signal = sn_signal_stack_install() ? sn_sample_signal() : 0;
 	for (int index = 0; index < event_count; index++)
 		if (events[index].source == SN_EVENT_PERF) {
-			int error = perf_start(&events[index], thread->tid, &sampling->perf[index]);
+			int error = perf_start(&events[index], thread, &sampling->perf[index]);
 			if (error)
 				drop_event(thread, error);
 			sampling->counts[index] = -carried.counts[index];
@@ -492,8 +523,7 @@ void sn_sampling_stop(struct sn_thread *thread)
 	if (entered)
 		sn_leave(entered);
 	close_events(thread, sampling);
-	sn_altstack_remove(sampling->stack);
-	sampling->stack = NULL;
+	sn_own_stack_remove();
 }
 
 void sn_sampling_release(void)
@@ -507,9 +537,99 @@ void sn_sampling_release(void)
 		disarm(sampling);
 		sampling->active = false;
 	}
-	/* a real-time signal that is pending somewhere would end the program */
-	if (sn_sample_signal == SIGURG)
-		sn_real_sigaction(sn_sample_signal, &program_action, NULL);
+	/* the handler stays: without it a sample that is still pending would end the program */
+}
+
+/* ---- another signal, or none ---- */
+
+static void arm(struct sn_thread *thread, struct sn_sampling *sampling)
+{
+	int index = cpu_event >= 0 ? cpu_event : real_event;
+	for (int event = 0; event < event_count; event++) {
+		if (sampling->perf[event].fd < 0)
+			continue;
+		if (events[event].rate)
+			sn_own_event_signal(&sampling->perf[event], sampling->signal, thread->tid);
+		sn_own_event_enable(&sampling->perf[event]);
+	}
+	if (index >= 0)
+		sampling->timer = timer_start(sampling->driver_hz ? WATCH_HZ : events[index].rate,
+					      thread->tid, sampling->signal, 0);
+}
+
+static struct sn_sampling *own_sampling(void)
+{
+	struct sn_thread *thread = sn_thread_self();
+	return thread && is_active(thread) && sn_measuring() ? thread->sampling : NULL;
+}
+
+void sn_sampling_renew(void)
+{
+	struct sn_sampling *sampling = own_sampling();
+	if (!sampling || sampling->signal == sn_sample_signal() || !sampling->signal)
+		return;
+	int saved_errno = errno;
+	disarm(sampling);
+	sampling->signal = sn_sample_signal();
+	if (!sampling->signal)
+		sn_drop(sn_thread_self(), SN_DROP_NO_SIGNAL, 1);
+	else if (!sampling->suspended)
+		arm(sn_thread_self(), sampling);
+	errno = saved_errno;
+}
+
+void sn_sampling_suspend(bool suspended)
+{
+	struct sn_sampling *sampling = own_sampling();
+	if (!sampling || sampling->suspended == suspended || !sampling->signal)
+		return;
+	sampling->suspended = suspended;
+	if (suspended) {
+		disarm(sampling);
+		sn_drop(sn_thread_self(), SN_DROP_SMALL_STACK, 1);
+	} else {
+		arm(sn_thread_self(), sampling);
+	}
+}
+
+void sn_sampling_provoke(void)
+{
+	struct sn_sampling *sampling = own_sampling();
+	siginfo_t info = {.si_code = SI_TIMER};
+	info.si_value.sival_ptr = &timer_cookie;
+	if (sampling && sampling->signal)
+		syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid),
+			sampling->signal, &info);
+}
+
+uint64_t sn_sampling_pause_for_exec(void)
+{
+	struct sn_sampling *sampling = own_sampling();
+	if (!sampling || !sn_is_measured_process() || !sampling->signal || sampling->suspended ||
+	    !sn_sampling_has_events())
+		return 0;
+	uint64_t bit = SN_SIGNAL_BIT(sampling->signal), before = 0;
+	struct timespec none = {0};
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &before, sizeof(bit));
+	disarm(sampling);
+	while (syscall(SYS_rt_sigtimedwait, &bit, NULL, &none, sizeof(bit)) > 0)
+		;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
+	return bit;
+}
+
+void sn_sampling_resume_after_exec(uint64_t paused)
+{
+	struct sn_sampling *sampling = paused ? own_sampling() : NULL;
+	int saved_errno = errno;
+	if (sampling)
+		arm(sn_thread_self(), sampling);
+	errno = saved_errno;
+}
+
+bool sn_sampling_has_events(void)
+{
+	return has_events;
 }
 
 void sn_sampling_stop_self(void)

@@ -12,13 +12,7 @@
 
 #include "thread.h"
 
-/*
- * The signal that samples arrive by: SIGURG, whose default action is to be ignored, so one that is
- * still pending when a program is executed, or whose handler a program replaced, harms nobody. In
- * Go programs, whose runtime uses SIGURG itself, the first real-time signal, which it leaves alone;
- * then only timers send it, whose pending signals end with them. Chosen by sn_sampling_init.
- */
-extern int sn_sample_signal;
+#include <signal.h>
 
 /* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno. */
 int sn_sampling_init(void);
@@ -37,8 +31,21 @@ void sn_sampling_settle(struct sn_thread *thread);
 void sn_sampling_settle_ended(struct sn_thread *thread);
 /* Takes every timer, event and the handler away, once measuring has ended for good. */
 void sn_sampling_release(void);
-/* The program's own handling of SN_SAMPLE_SIGNAL, kept beside ours: see intercept_signal.c. */
-int sn_sampling_sigaction(const struct sigaction *new_action, struct sigaction *old_action);
+/* True where a signal is a sample of ours, whatever its number. AS-safe: yes. MT: yes. */
+bool sn_sampling_is_sample(const siginfo_t *info);
+/* The calling thread's samples come by the current signal from now on, where another was taken.
+ * AS-safe: yes. */
+void sn_sampling_renew(void);
+/* Sends no signal to the calling thread until told otherwise. AS-safe: yes. */
+void sn_sampling_suspend(bool suspended);
+/* Has the calling thread sampled once, now. */
+void sn_sampling_provoke(void);
+/* Before an image is replaced: nothing of perf's may be pending then, for it would end the new
+ * image. Returns what the second takes where the image was not replaced. AS-safe: yes. */
+uint64_t sn_sampling_pause_for_exec(void);
+void sn_sampling_resume_after_exec(uint64_t paused);
+/* True where perf events are in use. AS-safe: yes. MT: yes. */
+bool sn_sampling_has_events(void);
 /* One line for the PROCESS section: how samples are taken. Static. */
 const char *sn_sampling_status(void);
 

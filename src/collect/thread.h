@@ -113,6 +113,8 @@ enum sn_graph_mode { SN_GRAPH_OFF, SN_GRAPH_SOME, SN_GRAPH_ALL };
 /* What the process is told to measure; fixed after init. See config.c for the environment. */
 struct sn_config {
 	const char *output;    /* absolute path of the measurement folder, NULL: measure nothing */
+	unsigned file_mode;    /* of its files; 0: 0600, and nobody else may write to it */
+	bool no_command;       /* the command line stays unknown */
 	const char *events;    /* "cpu-time@199,page-faults@100", ... */
 	unsigned sources;      /* enum sn_source */
 	const char *operators; /* "sampled", "exact" or "off" */

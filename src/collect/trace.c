@@ -12,6 +12,7 @@
 #include "intercept.h"
 #include "line.h"
 #include "own_file.h"
+#include "own_stack.h"
 #include "property.h"
 #include "trace_option.h"
 
@@ -19,7 +20,6 @@
 #include "format/trace_identity.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -159,7 +159,8 @@ void sn_trace_begin(uint64_t now_ns)
 	if (!config.sources)
 		return;
 	bool is_fork = file.name_ns != 0;
-	file.own.fd = -1; /* the parent's was closed with the others of ours */
+	file.own.fd = -1;
+	file.own.inode = 0; /* the parent's was closed with the others of ours */
 	file.name_ns = now_ns;
 	if (is_fork)
 		forget_parent();
@@ -307,15 +308,6 @@ static void define_all(void)
 	file.stream_count = SN_TRACE_MEMORY_STREAM + 1;
 }
 
-static int create(void)
-{
-	int error = sn_own_file_name(&file.own, file.name_ns, SN_TRACE_FILE_SUFFIX);
-	if (error)
-		return error;
-	int fd = open(file.own.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	return fd < 0 ? -errno : sn_own_file_adopt(&file.own, fd);
-}
-
 static int write_header(void)
 {
 	struct sn_trace_file_header header;
@@ -330,27 +322,36 @@ static int write_header(void)
 	return error ? error : put(&identity, sizeof(identity), SN_TRACE_IDENTITY_OFFSET);
 }
 
-/* Under `defining`. 0, or negative errno where there can be none; then nothing is left of it. */
-static int make_file(void)
+static int begin_file(void)
 {
-	if (file.is_made || file.error)
-		return file.error;
 	bool is_new = file.own.fd < 0;
-	file.error = is_new ? create() : 0;
-	if (file.error)
-		return file.error;
-	file.error = write_header();
-	if (!file.error)
-		file.error = take_chunk(&file.definitions, SN_ID_NONE, SN_ID_NONE, 0);
-	if (file.error) {
-		if (is_new)
-			unlink(file.own.path);
-		return file.error;
-	}
+	int error = is_new ? sn_own_file_create(&file.own, file.name_ns, SN_TRACE_FILE_SUFFIX) : 0;
+	if (error)
+		return error;
+	error = write_header();
+	if (!error)
+		error = take_chunk(&file.definitions, SN_ID_NONE, SN_ID_NONE, 0);
+	if (error && is_new)
+		sn_own_file_remove(&file.own);
+	if (error)
+		return error;
 	define_all();
 	file.counted = 0;
 	atomic_store_explicit(&file.is_made, true, memory_order_release);
 	return 0;
+}
+
+static void begin_file_at(void *error)
+{
+	*(int *)error = begin_file();
+}
+
+/* Under `defining`. 0, or negative errno where there can be none; then nothing is left of it. */
+static int make_file(void)
+{
+	if (!file.is_made && !file.error)
+		sn_on_own_stack(begin_file_at, &file.error);
+	return file.error;
 }
 
 /* ---- definitions ---- */

@@ -8,6 +8,7 @@
  * path was computed from still hold what they held, the rest is what walking on would give, and it
  * is taken over. Frames whose rule needs more (kept in known.repeatable) are walked each time.
  */
+#include "own_stack.h"
 #include "unwind.h"
 #include "arena.h"
 #include "origin.h"
@@ -57,7 +58,8 @@ struct state {
 	uint64_t salt;	     /* in the keys of the cache: changes when a module is unloaded */
 	uint32_t generation; /* of the module list, when the path was walked */
 	uint32_t known_count;
-	uintptr_t stack_high; /* of the path */
+	uintptr_t stack_high;	/* of the path */
+	struct sn_cursor start; /* of the walk, for the shadow check */
 	struct sn_window window;
 	struct cached_rule cache[CACHE_ENTRIES];
 	struct walked walked[SN_UNWIND_MAX];
@@ -340,20 +342,39 @@ static void step_by_rule(struct walk *walk, uint64_t rule)
 	walk->flags = SN_NATIVE_RETURN_ADDRESS;
 }
 
+struct slow_step {
+	struct walk *walk;
+	uint64_t rule;
+	void (*step)(struct walk *walk, uint64_t rule);
+};
+
+static void take_slow_step(void *argument)
+{
+	struct slow_step *it = argument;
+	it->step(it->walk, it->rule);
+}
+
+/* Tables, expressions, instructions and stretches of stack are looked at: more than a hook may use
+ * of the program's stack. */
+static void step_slowly(struct walk *walk, uint64_t rule, void (*step)(struct walk *, uint64_t))
+{
+	sn_on_own_stack(take_slow_step, &(struct slow_step){walk, rule, step});
+}
+
 static void __attribute__((noinline)) step_special(struct walk *walk, uint64_t rule)
 {
 	if (!walk->pc)
 		return finish(walk, SN_STEP_END);
 	switch (SN_RULE_KIND(rule)) {
 	case SN_RULE_SIGNAL:
-		return step_signal(walk, rule);
+		return step_slowly(walk, rule, step_signal);
 	case SN_RULE_END:
 		put_frame(walk, walk->sp + (uintptr_t)SN_RULE_OFFSET(rule), rule);
 		return finish(walk, SN_STEP_END);
 	case SN_RULE_SLOW:
-		return step_deep(walk, rule);
+		return step_slowly(walk, rule, step_deep);
 	case SN_RULE_GUESS:
-		return step_by_guess(walk, rule);
+		return step_slowly(walk, rule, step_by_guess);
 	default:
 		return step_by_rule(walk, rule);
 	}
@@ -598,6 +619,22 @@ static uint32_t limited(uint32_t max)
 	return max < SN_UNWIND_MAX ? max : SN_UNWIND_MAX;
 }
 
+/* The shadow check of a walk, and of one that began in a function of ours. */
+static void check(void *argument)
+{
+	struct walk *walk = argument;
+	walk->result.mismatch = !agrees(walk, walk->state->start);
+}
+
+static void check_from_here(void *argument)
+{
+	struct walk *walk = argument;
+	struct sn_cursor cursor = walk->state->start;
+	struct sn_step_result result;
+	walk->result.mismatch =
+	    sn_step(&cursor, &result) != SN_STEP_CALLER || !agrees(walk, cursor);
+}
+
 struct sn_unwind_result sn_unwind(struct sn_unwinder *unwinder, const ucontext_t *context,
 				  uintptr_t stack_low, uintptr_t stack_high,
 				  struct sn_native_frame *frames, uint32_t max)
@@ -612,10 +649,11 @@ struct sn_unwind_result sn_unwind(struct sn_unwinder *unwinder, const ucontext_t
 	walk.fp = walk.deep.registers.value[SN_REG_FP];
 	walk.stack = own_stack(walk.state, walk.sp, stack_low, stack_high);
 	bool shadow = atomic_load_explicit(&shadow_mode, memory_order_relaxed);
-	struct sn_cursor start = walk.deep;
+	if (shadow)
+		walk.state->start = walk.deep;
 	run(&walk);
 	if (shadow)
-		walk.result.mismatch = !agrees(&walk, start);
+		sn_on_own_stack(check, &walk);
 	return walk.result;
 }
 
@@ -626,7 +664,6 @@ sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t stack_low, uintptr_t stac
 	/* asking for this makes the compiler give this function a frame pointer */
 	const uintptr_t *frame = __builtin_frame_address(0);
 	struct walk walk = {.state = state_of(unwinder), .frames = frames, .max = limited(max)};
-	struct sn_step_result result;
 	if (!walk.state || !max)
 		return (struct sn_unwind_result){0};
 	walk.pc = frame[1];
@@ -639,11 +676,12 @@ sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t stack_low, uintptr_t stac
 	SN_MACHINE_CAPTURE(&walk.deep.registers);
 	walk.deep.stack = &walk.stack;
 	walk.deep_index = -1;
-	struct sn_cursor start = walk.deep;
+	bool shadow = atomic_load_explicit(&shadow_mode, memory_order_relaxed);
+	if (shadow)
+		walk.state->start = walk.deep;
 	run(&walk);
-	if (atomic_load_explicit(&shadow_mode, memory_order_relaxed))
-		walk.result.mismatch =
-		    sn_step(&start, &result) != SN_STEP_CALLER || !agrees(&walk, start);
+	if (shadow)
+		sn_on_own_stack(check_from_here, &walk);
 	return walk.result;
 }
 

@@ -20,6 +20,8 @@
 
 #include <stdio.h>
 
+struct sn_source_roots;
+
 /* What a format cannot say, for the user; `count` is 0 where there is nothing. */
 struct sn_export_loss {
 	uint32_t count;	 /* formulas of the database */
@@ -38,6 +40,8 @@ struct sn_export_request {
 	 * `metrics`. */
 	const struct sn_formula *const *formulas;
 	uint32_t formula_count, hidden_count;
+	/* Where lines of source may come from, for exporters that hold such; NULL: none. */
+	struct sn_source_roots *sources;
 	/* What formats of whole stacks had to cut; see stack.h. */
 	struct sn_stack_cut *cut;
 	struct sn_export_loss *loss; /* never NULL */
@@ -53,6 +57,7 @@ struct sn_exporter {
 	 */
 	int (*write)(const struct sn_export_request *request, FILE *out, struct sn_error *error);
 	bool has_formulas; /* holds values that its readers do not add up */
+	bool has_sources;  /* holds lines of source files */
 	bool has_events;   /* holds the trace, and no metrics */
 	/* Of formats that are a folder of files, in place of the other: fills an empty folder. */
 	int (*write_folder)(const struct sn_export_request *request, const char *folder,

@@ -114,6 +114,7 @@ static int write_html(const struct sn_export_request *request, FILE *out, struct
 	const char *encoding;
 	struct sn_html_shown shown = {
 	    .metric = request->metrics[0],
+	    .sources = request->sources,
 	    .formulas = request->known,
 	    .formula = request->formula_count > 0 ? request->formulas[0] : NULL,
 	};
@@ -146,4 +147,5 @@ const struct sn_exporter sn_exporter_html = {
     .extension = "html",
     .write = write_html,
     .has_formulas = true,
+    .has_sources = true,
 };

@@ -503,7 +503,7 @@ int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db,
 	*data = (struct sn_html_data){0};
 	sn_intern_init(&payload.strings);
 	sn_intern_init(&payload.frames);
-	sn_source_init(&payload.source, measured_until(db));
+	sn_source_init(&payload.source, db, shown->sources, measured_until(db));
 	number_frames(&payload);
 	if (!payload.failed) {
 		put_format(&payload.header, "{\"metric\":%" PRIu32 ",", shown->metric);

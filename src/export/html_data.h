@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+struct sn_source_roots;
+
 struct sn_html_data {
 	unsigned char *bytes; /* owned; NULL where building failed */
 	size_t length;
@@ -22,6 +24,7 @@ struct sn_html_shown {
 	uint32_t metric;		    /* the one that is shown first */
 	const struct sn_formulas *formulas; /* NULL: none */
 	const struct sn_formula *formula;   /* one of them that is shown first; or NULL */
+	struct sn_source_roots *sources;    /* where lines of source may come from; or NULL */
 };
 
 /* 0 or SN_ERR_MEMORY. */

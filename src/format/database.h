@@ -21,6 +21,8 @@
 #include "sonde/db.h"
 #include "sonde/graph.h"
 
+#include <sys/types.h>
+
 #define SN_DATABASE_MAGIC	  "SONDEDB" /* with its NUL, 8 bytes */
 #define SN_DATABASE_VERSION_MAJOR 3
 #define SN_DATABASE_VERSION_MINOR 1
@@ -145,5 +147,8 @@ _Static_assert(sizeof(struct sonde_graph_node) == 56, "node is on disk");
 _Static_assert(sizeof(struct sonde_graph_edge) == 32, "edge is on disk");
 _Static_assert(sizeof(struct sonde_graph_stat) == 48, "statistic of a node is on disk");
 _Static_assert(sizeof(struct sonde_graph_iteration) == 32, "iteration is on disk");
+
+/* The user who owns the file that is open. */
+uid_t sn_db_owner(const struct sonde_db *db);
 
 #endif

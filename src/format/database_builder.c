@@ -2,7 +2,10 @@
 /* Collecting what goes into a database; see database_writer.h. No order and no file here. */
 #include "database_builder.h"
 
+#include "secret.h"
+
 #include "base/vec.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -183,7 +186,7 @@ uint32_t sn_db_builder_profile(struct sn_db_builder *builder,
 	return (uint32_t)builder->profile_count++;
 }
 
-void sn_db_builder_property(struct sn_db_builder *builder, const char *key, const char *value)
+static void add_property(struct sn_db_builder *builder, const char *key, const char *value)
 {
 	struct sn_database_property property = {sn_db_builder_string(builder, key),
 						sn_db_builder_string(builder, value)};
@@ -198,6 +201,29 @@ void sn_db_builder_property(struct sn_db_builder *builder, const char *key, cons
 		fail(builder, SN_ERR_MEMORY);
 	else
 		builder->properties[builder->property_count++] = property;
+}
+
+/* Whatever tells it: measurements of older versions and other tools' files have it as it was. */
+static void add_command(struct sn_db_builder *builder, const char *command)
+{
+	/* each byte of it may become a mask */
+	size_t bytes = strlen(command) * strlen(SN_SECRET_MASK) + 1;
+	char *masked = malloc(bytes);
+	if (!masked) {
+		fail(builder, SN_ERR_MEMORY);
+		return;
+	}
+	sn_secret_mask_line(command, masked, bytes);
+	add_property(builder, "command", masked);
+	free(masked);
+}
+
+void sn_db_builder_property(struct sn_db_builder *builder, const char *key, const char *value)
+{
+	if (value && !strcmp(key, "command"))
+		add_command(builder, value);
+	else
+		add_property(builder, key, value);
 }
 
 void sn_db_builder_formula(struct sn_db_builder *builder, const char *name, const char *text)

@@ -25,6 +25,7 @@ struct sn_db_context_key {
 
 struct sn_db_builder {
 	int failed;		     /* the first enum sn_err */
+	bool is_shared;		     /* see sn_db_builder_share */
 	struct sn_db_events *events; /* owned; NULL */
 	struct sn_intern strings;
 	struct sn_intern modules, frames; /* the structs themselves */

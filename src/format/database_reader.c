@@ -52,9 +52,15 @@ static int map_file(struct sonde_db *db, const char *path, struct sn_error *erro
 			result = sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
 		else
 			db->bytes = map;
+		db->owner = status.st_uid;
 	}
 	close(fd);
 	return result;
+}
+
+uid_t sn_db_owner(const struct sonde_db *db)
+{
+	return db->owner;
 }
 
 static int check_header(const struct sonde_db *db, struct sn_error *error)

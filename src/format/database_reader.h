@@ -11,6 +11,7 @@
 #include "database_blocks.h"
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #define SN_DB_CANNOT_READ "cannot read '%.300s': %.190s"
 
@@ -37,6 +38,7 @@ struct sn_db_directory {
 
 struct sonde_db {
 	char *path;
+	uid_t owner;
 	const unsigned char *bytes;
 	size_t length;
 	const struct sn_section_entry *sections[SN_DATABASE_TYPE_END];

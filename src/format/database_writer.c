@@ -403,7 +403,8 @@ static int write_section(struct sn_output *output, const struct section *section
 }
 
 /* Header, section table, sections. `sections` is indexed by enum sn_database_section. */
-static int write_file(const struct section *sections, const char *path, struct sn_error *error)
+static int write_file(const struct section *sections, const char *path, bool is_shared,
+		      struct sn_error *error)
 {
 	struct sn_section_entry table[SN_DATABASE_TYPE_END];
 	struct sn_container_header header = {
@@ -420,6 +421,8 @@ static int write_file(const struct section *sections, const char *path, struct s
 	int result = sn_output_open(&output, path, error);
 	if (result)
 		return result;
+	if (!is_shared)
+		sn_output_make_private(&output);
 	sn_output_write(&output, &header, sizeof(header));
 	sn_output_write(&output, table, table_bytes);
 	for (uint32_t type = 1; type < SN_DATABASE_TYPE_END && !result; type++)
@@ -528,7 +531,7 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	else
 		result = add_events(builder, ordered, sections, error);
 	if (!result)
-		result = write_file(sections, path, error);
+		result = write_file(sections, path, builder->is_shared, error);
 	planes_release(&planes);
 	planes_release(&rows);
 	planes_release(&summaries);
@@ -536,6 +539,11 @@ static int write_ordered(const struct sn_db_builder *builder, const struct sn_db
 	free(strings);
 	free(formulas);
 	return result;
+}
+
+void sn_db_builder_share(struct sn_db_builder *builder)
+{
+	builder->is_shared = true;
 }
 
 int sn_db_builder_write(struct sn_db_builder *builder, const char *path, struct sn_error *error)

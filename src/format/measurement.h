@@ -27,7 +27,7 @@
 #define SN_PERF_MAP_SUFFIX	     ".map"
 #define SN_MEASUREMENT_MAGIC	     "SONDEMSR"
 #define SN_MEASUREMENT_VERSION_MAJOR 1
-#define SN_MEASUREMENT_VERSION_MINOR 2
+#define SN_MEASUREMENT_VERSION_MINOR 3
 #define SN_MEASUREMENT_PAGE_BYTES    4096u
 #define SN_SNAPSHOT_MAGIC	     "SONDESNP"
 
@@ -81,7 +81,7 @@ struct sn_frame {
 };
 _Static_assert(sizeof(struct sn_frame) == 16, "frame is on disk");
 
-/* The header page's fixed part; the rest of the page is zero. */
+/* The header page's fixed part. Beside the slots and the losses the rest of the page is zero. */
 struct sn_measurement_header {
 	uint8_t magic[8];
 	uint16_t version_major;
@@ -102,6 +102,30 @@ struct sn_commit_slot {
 	uint64_t checksum; /* XXH64, seed 0, of the preceding bytes */
 };
 _Static_assert(sizeof(struct sn_commit_slot) == 40, "commit slot is on disk");
+
+/*
+ * Processes that have no file of their own to say anything in; since 1.3. The process that the file
+ * is of shares the page with its children, and each is counted at the moment by whoever is there:
+ * no checkpoint is needed, and none of its own.
+ */
+#define SN_LOSSES_OFFSET 2048u
+enum sn_loss {
+	/* children that came without fork (vfork, posix_spawn, ...) and started a program, which
+	 * should have a file */
+	SN_LOSS_STARTED,
+	/* children of fork that could make no file: no rights, no inode, no descriptor, no path */
+	SN_LOSS_UNWRITABLE,
+	/* children made by a system call without the C library's fork, which start nothing */
+	SN_LOSS_UNSEEN,
+	SN_LOSS_COUNT = 16
+};
+struct sn_losses_record {
+	uint32_t counts[SN_LOSS_COUNT]; /* by enum sn_loss */
+};
+_Static_assert(sizeof(struct sn_losses_record) == 64, "losses are on disk");
+
+/* What `sonde run` saw from outside, a text KEY=VALUE of a line each: measurement.md. */
+#define SN_RUN_FILE_SUFFIX ".sonde-run"
 
 /* Sections of a snapshot. Those per thread carry the thread's number as their index. */
 enum sn_snapshot_section {

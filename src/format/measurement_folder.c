@@ -46,7 +46,7 @@ static bool is_lone_trace(const char *folder, const char *name)
 		     name) < 0)
 		return false;
 	struct stat status;
-	bool is_alone = stat(beside, &status) < 0;
+	bool is_alone = lstat(beside, &status) < 0;
 	free(beside);
 	return is_alone;
 }
@@ -75,6 +75,17 @@ static int list_folder(const char *path, struct list *list, struct sn_error *err
 	return 0;
 }
 
+/* A link that the user names is followed here, as those in a folder never are. */
+static int append_file(struct list *list, const char *path)
+{
+	struct stat status;
+	bool is_link = !lstat(path, &status) && S_ISLNK(status.st_mode);
+	char *target = is_link ? realpath(path, NULL) : NULL;
+	int failed = append(list, target ? target : path, NULL);
+	free(target);
+	return failed;
+}
+
 int sn_measurement_list(const char *path, char ***files, size_t *count, struct sn_error *error)
 {
 	struct list list = {0};
@@ -84,7 +95,7 @@ int sn_measurement_list(const char *path, char ***files, size_t *count, struct s
 		result = sn_fail(error, SN_ERR_IO, "cannot read '%s': %s", path, strerror(errno));
 	else if (S_ISDIR(status.st_mode))
 		result = list_folder(path, &list, error);
-	else if (append(&list, path, NULL) < 0)
+	else if (append_file(&list, path) < 0)
 		result = sn_fail(error, SN_ERR_MEMORY, "cannot read '%s': out of memory", path);
 	if (result) {
 		sn_measurement_free_list(list.files);

@@ -244,6 +244,10 @@ static bool has_string(const struct sn_measurement_strings *strings, uint32_t id
 
 static bool check_process(const struct sn_measurement *m)
 {
+	/* only the map beside the file is one (measurement_perf_map.c): a path in it is no map.
+	 * They lie in the copy of the file that the measurement owns. */
+	for (uint32_t i = 0; i < m->module_count; i++)
+		((struct sn_module_record *)m->modules)[i].flags &= ~(uint32_t)SN_MODULE_PERF_MAP;
 	for (uint32_t i = 0; i < m->module_count; i++)
 		if (!has_string(&m->strings, m->modules[i].path) ||
 		    m->modules[i].build_id_bytes > sizeof(m->modules[i].build_id))
@@ -352,7 +356,7 @@ static int read_snapshot(const struct source *source, const struct sn_commit_slo
 
 /* The header page's two slots, the newer one first; an invalid one has sequence 0. */
 static int read_slots(const struct source *source, struct sn_commit_slot *slots,
-		      struct sn_error *error)
+		      struct sn_losses_record *losses, struct sn_error *error)
 {
 	struct sn_measurement_header header;
 	unsigned char page[SN_MEASUREMENT_PAGE_BYTES];
@@ -373,6 +377,7 @@ static int read_slots(const struct source *source, struct sn_commit_slot *slots,
 		return damaged(error, "header checksum");
 	if (read_at(source, 0, page, sizeof(page)))
 		return sn_fail(error, SN_ERR_FORMAT, "truncated (no complete header)");
+	memcpy(losses, page + SN_LOSSES_OFFSET, sizeof(*losses));
 	for (unsigned i = 0; i < 2; i++) {
 		memcpy(slots + i, page + SN_COMMIT_SLOT_OFFSET(i), sizeof(*slots));
 		if (slots[i].checksum !=
@@ -394,18 +399,19 @@ static int read_newest(const struct source *source, struct sn_measurement **meas
 		       struct sn_error *error)
 {
 	struct sn_commit_slot slots[2];
-	int result = read_slots(source, slots, error);
+	struct sn_losses_record losses;
+	int result = read_slots(source, slots, &losses, error);
 	if (result)
 		return result;
-	result = read_snapshot(source, slots, measurement, error);
-	if (!result || !slots[1].sequence)
-		return result;
 	struct sn_error older_error;
-	if (!read_snapshot(source, slots + 1, measurement, &older_error)) {
-		(*measurement)->is_fallback = true;
-		return 0;
-	}
-	return result; /* what is wrong with the newer one tells more */
+	result = read_snapshot(source, slots, measurement, error);
+	bool is_fallback = result && slots[1].sequence &&
+			   !read_snapshot(source, slots + 1, measurement, &older_error);
+	if (result && !is_fallback)
+		return result; /* what is wrong with the newer one tells more */
+	(*measurement)->is_fallback = is_fallback;
+	(*measurement)->losses = losses;
+	return 0;
 }
 
 int sn_measurement_parse(const void *bytes, size_t length, const char *name,
@@ -418,8 +424,9 @@ int sn_measurement_parse(const void *bytes, size_t length, const char *name,
 
 static int open_file(const char *path, struct source *source, struct sn_error *error)
 {
-	/* O_NONBLOCK: opening a pipe must not wait for its writer */
-	source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	/* O_NONBLOCK: opening a pipe must not wait for its writer. O_NOFOLLOW: who made the folder
+	 * does not choose what else is read */
+	source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	struct stat status;
 	if (source->fd < 0 || fstat(source->fd, &status) < 0)
 		return sn_fail(error, SN_ERR_IO, "%s", strerror(errno));

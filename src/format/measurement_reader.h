@@ -59,10 +59,11 @@ struct sn_measurement {
 	unsigned char *bytes; /* the snapshot; owned */
 	uint64_t length;
 	uint64_t sequence;
-	bool is_final;	     /* the process ended in order */
-	bool is_trace;	     /* a trace file that lies alone, of no process in particular */
-	bool is_fallback;    /* a newer snapshot is damaged: this is the one before */
-	const char *process; /* KEY=VALUE, each ended by NUL */
+	bool is_final;	  /* the process ended in order */
+	bool is_trace;	  /* a trace file that lies alone, of no process in particular */
+	bool is_fallback; /* a newer snapshot is damaged: this is the one before */
+	struct sn_losses_record losses; /* of the file; all 0 where it has none */
+	const char *process;		/* KEY=VALUE, each ended by NUL */
 	size_t process_bytes;
 	struct sn_measurement_strings strings;
 	const struct sn_module_record *modules;

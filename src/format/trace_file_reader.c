@@ -347,7 +347,7 @@ int sn_trace_reader_open(const char *path, struct sn_trace_reader **reader, stru
 	if (!opened)
 		return sn_fail(error, SN_ERR_MEMORY, "cannot read '%s': out of memory", path);
 	/* a pipe would block */
-	opened->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	opened->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	int result = opened->fd < 0 ? sn_fail(&why, SN_ERR_IO, "%s", strerror(errno))
 				    : read_file(opened, &why);
 	if (result) {

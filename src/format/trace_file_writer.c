@@ -55,10 +55,10 @@ static void fill_header(struct sn_trace_file_header *header, const char *host, c
 	header->checksum = sn_checksum(header, offsetof(struct sn_trace_file_header, checksum));
 }
 
-static int open_file(struct sn_trace_file *file, const char *path,
+static int open_file(struct sn_trace_file *file, int folder, const char *name, mode_t mode,
 		     const struct sn_trace_file_header *header)
 {
-	file->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	file->fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (file->fd < 0 || ftruncate(file->fd, SN_TRACE_FILE_PAGE_BYTES) ||
 	    pwrite(file->fd, header, sizeof(*header), 0) != sizeof(*header))
 		return -1;
@@ -73,28 +73,28 @@ static int open_file(struct sn_trace_file *file, const char *path,
 	return -1;
 }
 
-int sn_trace_file_create(const char *folder, const char *program, uint64_t limit_bytes,
+int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t limit_bytes,
 			 struct sn_trace_file **file, struct sn_error *error)
 {
 	struct utsname host;
 	struct sn_trace_file_header header;
-	char path[PATH_MAX];
+	char name[NAME_MAX + 1];
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	struct sn_trace_file *made = calloc(1, sizeof(*made));
 	if (!made)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	uname(&host);
 	fill_header(&header, host.nodename, program, now_ns, limit_bytes);
-	snprintf(path, sizeof(path), "%s/%s-%d-%llx" SN_TRACE_FILE_SUFFIX, folder, host.nodename,
+	snprintf(name, sizeof(name), "%s-%d-%llx" SN_TRACE_FILE_SUFFIX, host.nodename,
 		 (int)getpid(), (unsigned long long)now_ns);
 	made->event_chunk_limit = limit_bytes ? limit_bytes / SN_TRACE_CHUNK_BYTES : UINT32_MAX;
 	if (made->event_chunk_limit < LEAST_CHUNKS)
 		made->event_chunk_limit = LEAST_CHUNKS;
-	if (open_file(made, path, &header)) {
+	if (open_file(made, folder, name, mode, &header)) {
 		int code =
-		    sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+		    sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", name, strerror(errno));
 		if (made->fd >= 0)
-			unlink(path);
+			unlinkat(folder, name, 0);
 		sn_trace_file_close(made);
 		return code;
 	}

@@ -13,14 +13,17 @@
 #include "base/error.h"
 #include "trace_encode.h"
 
+#include <sys/types.h>
+
 struct sn_trace_file;
 
 /*
- * Creates HOST-PID-START.sonde-trace in a measurement folder, of this process. `limit_bytes`: where
+ * Creates HOST-PID-START.sonde-trace in a measurement folder, a descriptor, of this process; its
+ * permissions are `mode` without what the umask takes. `limit_bytes`: where
  * the file would become larger the oldest events make room; 0 none. `program`: what the events are
  * about, as reports name it. 0 or a negative enum sn_err. *file is set only on success.
  */
-int sn_trace_file_create(const char *folder, const char *program, uint64_t limit_bytes,
+int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t limit_bytes,
 			 struct sn_trace_file **file, struct sn_error *error);
 /* Closes the file. NULL does nothing. */
 void sn_trace_file_close(struct sn_trace_file *file);

@@ -125,6 +125,8 @@ int sn_import(const struct sn_importer *importer, const struct sn_import_request
 		sn_trace_writer_attach(with_events.events, builder); /* whose they are then */
 	else
 		sn_trace_writer_free(with_events.events);
+	if (request->is_shared)
+		sn_db_builder_share(builder);
 	if (!result)
 		result = sn_db_builder_write(builder, output, error);
 	sn_db_builder_free(builder);

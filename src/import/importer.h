@@ -49,6 +49,7 @@ struct sn_import_request {
 	const char *const *structures;
 	size_t structure_count;
 	bool no_structure;		/* do not use any */
+	bool is_shared;			/* the database is for others to read as the umask says */
 	struct sn_trace_writer *events; /* where events go; attached to the builder by the caller */
 };
 

@@ -2,15 +2,15 @@
 /* Source files are read whole, once; see source.h. */
 #include "source.h"
 
+#include "format/database.h"
+#include "report/source_roots.h"
 #include "report/utf8.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_SOURCE_BYTES = 16 << 20 };
+enum { MAX_SOURCE_BYTES = 16 << 20, MAX_BYTES = 256 << 20 };
 
 struct sn_source_file {
 	char *path;
@@ -18,9 +18,11 @@ struct sn_source_file {
 	size_t length;
 };
 
-void sn_source_init(struct sn_source *source, uint64_t measured_ns)
+void sn_source_init(struct sn_source *source, const struct sonde_db *db,
+		    struct sn_source_roots *roots, uint64_t measured_ns)
 {
-	*source = (struct sn_source){.measured_ns = measured_ns};
+	*source = (struct sn_source){
+	    .roots = roots, .owner = sn_db_owner(db), .measured_ns = measured_ns};
 }
 
 void sn_source_release(struct sn_source *source)
@@ -49,17 +51,17 @@ static char *read_whole(int descriptor, size_t size, size_t *length)
 
 static void load(struct sn_source *source, struct sn_source_file *file)
 {
-	struct stat status;
-	/* O_NONBLOCK: a name in a database must not make us wait on a pipe. */
-	int descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t bytes;
+	uint64_t changed_ns;
+	int descriptor = source->roots ? sn_source_roots_open(source->roots, file->path,
+							      source->owner, &bytes, &changed_ns)
+				       : -1;
 	if (descriptor < 0)
 		return;
-	if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
-	    status.st_size <= MAX_SOURCE_BYTES) {
-		uint64_t changed_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u +
-				      (uint64_t)status.st_mtim.tv_nsec;
-		if (source->measured_ns == 0 || changed_ns <= source->measured_ns)
-			file->text = read_whole(descriptor, (size_t)status.st_size, &file->length);
+	if (bytes <= MAX_SOURCE_BYTES && source->bytes + bytes <= MAX_BYTES &&
+	    (source->measured_ns == 0 || changed_ns <= source->measured_ns)) {
+		file->text = read_whole(descriptor, bytes, &file->length);
+		source->bytes += file->length;
 	}
 	close(descriptor);
 }
@@ -78,8 +80,7 @@ static const struct sn_source_file *find_file(struct sn_source *source, const ch
 	if (!file->path)
 		return NULL;
 	source->count++;
-	if (*path == '/')
-		load(source, file);
+	load(source, file);
 	return file;
 }
 

@@ -10,15 +10,22 @@
 #include <stdint.h>
 
 struct sn_source_file;
+struct sn_source_roots;
+struct sonde_db;
 
 /* Keeps the files it has read. */
 struct sn_source {
+	struct sn_source_roots *roots; /* from where files may be read; NULL: from nowhere */
+	uint32_t owner;		       /* of the database, a uid */
 	uint64_t measured_ns; /* end of the measurement; a file changed later is not shown */
+	uint64_t bytes;	      /* read so far */
 	struct sn_source_file *files;
 	size_t count;
 };
 
-void sn_source_init(struct sn_source *source, uint64_t measured_ns);
+/* Of what a database names, files in `roots` are shown. */
+void sn_source_init(struct sn_source *source, const struct sonde_db *db,
+		    struct sn_source_roots *roots, uint64_t measured_ns);
 void sn_source_release(struct sn_source *source);
 
 /* Copies line `line` of `path` without its indentation. False: there is no such file, line, or it

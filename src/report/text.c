@@ -128,11 +128,39 @@ static const char *cause_in_words(const char *cause)
 	    {"region-unbalanced", "unbalanced regions"},
 	    {"checkpoint-failed", "failed checkpoints"},
 	    {"metric-overflow", "surplus metrics"},
+	    {"confined", "confined by seccomp"},
+	    {"process-unwritable", "without a place to write"},
+	    {"process-unseen", "made by a system call"},
+	    {"program-unmeasured", "started without the collector"},
+	    {"process-unknown", "known by CPU time alone"},
 	};
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (strcmp(words[i][0], cause) == 0)
 			return words[i][1];
 	return cause;
+}
+
+static double number_of(const struct sonde_db *db, const char *key)
+{
+	const char *value = sonde_db_property(db, key);
+	return value ? strtod(value, NULL) : 0;
+}
+
+/* The whole of it before its reasons: processes and CPU time. */
+static void print_missing_whole(const struct sonde_db *db, const struct sn_page *page,
+				bool *has_any)
+{
+	char processes[SN_NUMBER_CHARS], all[SN_NUMBER_CHARS], share[SN_NUMBER_CHARS];
+	double missing = number_of(db, "missing.processes");
+	double cpu_ns = number_of(db, "missing.cpu_ns");
+	double all_cpu_ns = number_of(db, "missing.of_cpu_ns");
+	if (missing <= 0)
+		return;
+	print_part(page, has_any, "%s of %s processes", sn_number_count(missing, processes),
+		   sn_number_count(number_of(db, "missing.of_processes"), all));
+	if (all_cpu_ns > 0)
+		print_part(page, has_any, "%s of the CPU time",
+			   sn_number_share(cpu_ns < all_cpu_ns ? cpu_ns / all_cpu_ns : 1, share));
 }
 
 /* What the drops come to; shares below a thousandth are left to `info`. */
@@ -141,6 +169,7 @@ static void print_missing(const struct sn_view *view, const struct sn_page *page
 	const struct sonde_db *db = view->db;
 	char text[SN_NUMBER_CHARS], cause[64], path[512];
 	bool has_any = false;
+	print_missing_whole(db, page, &has_any);
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
 		const struct sonde_db_drop *drop = sonde_db_drop(db, i);
 		double share = sn_view_drop_share(db, drop);

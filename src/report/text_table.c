@@ -233,7 +233,7 @@ static int print_flat(const struct sn_view *view, const struct sn_page *page,
 		rows[i] = i;
 	qsort_r(rows, flat->row_count, sizeof(*rows), compare_rows, &order);
 	struct sn_source source;
-	sn_source_init(&source, sn_text_measured_ns(view->db));
+	sn_source_init(&source, view->db, view->sources, sn_text_measured_ns(view->db));
 	double total = sn_tree_inclusive(tree, 0, 0);
 	bool has_any = sn_text_header(view, page, total, tree->values[0][0].inclusive.count);
 	uint32_t shown = 0;

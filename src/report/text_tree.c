@@ -200,7 +200,7 @@ int sn_view_text_top_down(const struct sn_view *view, const struct sn_page *page
 		return code;
 	struct sn_source source;
 	struct sn_outline outline;
-	sn_source_init(&source, sn_text_measured_ns(view->db));
+	sn_source_init(&source, view->db, view->sources, sn_text_measured_ns(view->db));
 	sn_outline_init(&outline, view);
 	outline.total = sn_tree_inclusive(&tree, 0, 0);
 	outline.source = &source;

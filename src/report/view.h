@@ -26,6 +26,7 @@ enum sn_view_sort {
 enum sn_plot { SN_PLOT_ORDER, SN_PLOT_SORTED, SN_PLOT_HISTOGRAM, SN_PLOT_NONE };
 
 struct sn_place;
+struct sn_source_roots;
 
 struct sn_view {
 	const struct sonde_db *db;
@@ -52,8 +53,9 @@ struct sn_view {
 	const struct sn_place
 	    *place; /* threads: this one over all profiles (spread.h); NULL: all */
 	enum sn_plot plot;
-	bool is_full;	    /* text: nothing collapsed, names whole */
-	bool is_restricted; /* --where or --thread is in force */
+	struct sn_source_roots *sources; /* where source lines may come from; NULL: none */
+	bool is_full;			 /* text: nothing collapsed, names whole */
+	bool is_restricted;		 /* --where or --thread is in force */
 };
 
 /* What a text report is laid out for. */

@@ -7,7 +7,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import parts
 import pytest
+import samples
 from verified import verify, written_by
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,3 +81,24 @@ def big_db(tmp_path_factory) -> Path:
 def empty_db(tmp_path_factory) -> Path:
     """Contexts without any value: nobody was measured."""
     return make_database(tmp_path_factory.mktemp("empty"), "empty.sdb", "--contexts", 50, "--profiles", 0)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--part", choices=sorted(parts.PARTS), help="only the tests of this part; see parts.py")
+
+
+def pytest_collection_modifyitems(config, items):
+    part = config.getoption("--part")
+    if part:
+        chosen = [parts.is_in(part, item.path.stem) for item in items]
+        config.hook.pytest_deselected(items=[item for item, is_in in zip(items, chosen) if not is_in])
+        items[:] = [item for item, is_in in zip(items, chosen) if is_in]
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The run's closing line about tests that a clone has no files for."""
+    reasons = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])
+               if isinstance(report.longrepr, tuple)]
+    line = samples.summary(reasons)
+    if line:
+        terminalreporter.write_line(line)

@@ -7,9 +7,10 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT.parent / "shared/data/kineto"
-FILES = sorted(path for path in DATA.glob("*.json.gz") if not path.name.endswith("_et.json.gz"))
+import samples
+
+DATA = samples.SAMPLES / "kineto"
+FILES = [path for path in samples.find("kineto/*.json.gz") if not path.name.endswith("_et.json.gz")]
 
 METRIC = {"kernel": "kernel-time", "gpu_memcpy": "copy-time", "gpu_memset": "fill-time",
           "cuda_runtime": "gpu-api-time", "cuda_driver": "gpu-api-time"}

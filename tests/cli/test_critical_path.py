@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from kineto_traces import DATA, FILES, Trace
+from kineto_traces import FILES, Trace
+from samples import each
 
 US = 1000
 
@@ -179,7 +180,7 @@ def test_the_path_goes_through_the_late_rank(sonde, tmp_path):
     assert nodes(answer, "gain_all_ns")["aten::work"] <= 450 * US
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if "capture" not in file.name], ids=lambda file: file.name)
+@each("file", [file for file in FILES if "capture" not in file.name], "kineto")
 def test_laws_of_paths(sonde, file):
     """Of any trace: steps follow each other without a hole, and a tenth of a node gains at most a tenth of its time."""
     answer = path(sonde, file)

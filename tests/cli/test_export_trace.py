@@ -17,6 +17,7 @@ from conftest import run_sonde
 from kineto_traces import FILES, Trace, load
 from perfetto_trace import Reader, decode
 from program import ROOT, compiled
+from samples import each
 
 BASE = 1_700_000_000_000_000_000
 # the largest are for test_import_kineto.py: here Python would read them for minutes
@@ -289,7 +290,7 @@ def test_round_trip_of_ranks(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["chrome", "perfetto"])
-@pytest.mark.parametrize("path", REAL, ids=[path.name for path in REAL])
+@each("path", REAL, "kineto")
 def test_round_trip_of_real_traces(tmp_path, path, kind):
     if not load(path):
         pytest.skip("no events")

@@ -169,16 +169,16 @@ def test_bad_inputs_leave_nothing(tmp_path: Path, failing: Path, inputs: dict[st
 
 @pytest.mark.parametrize("plain", [False, True], ids=["nameless", "named"])
 def test_names_and_permissions(tmp_path: Path, failing: Path, inputs: dict[str, Path], plain: bool) -> None:
-    """A file has the permissions that the user wants of new ones, and somebody's file that has the temporary name stays."""
+    """An export has the permissions that the user wants of new files, a database none but his own unless he says so."""
     folder = tmp_path / "folder"
     out = folder / "out"
-    clear(folder, None)
-    take = 'umask 027; echo mine > "$0.$(printf %06d $(($$ % 1000000)))"; exec "$@"'
-    words = ["bash", "-c", take, str(out), *command("export-csv", inputs, out)]
-    assert execute(words, faults(failing, folder, plain)).status == 0
-    others = [path for path in folder.iterdir() if path != out]
-    assert [path.read_text() for path in others] == ["mine\n"]
-    assert out.stat().st_mode & 0o777 == 0o640 and out.read_bytes()
+    for case, option, mode in (("export-csv", [], 0o640), ("import", [], 0o600), ("import", ["--share"], 0o640),
+                               ("analyze", [], 0o600), ("analyze", ["--share"], 0o640)):
+        clear(folder, None)
+        words = ["bash", "-c", 'umask 027; exec "$@"', "bash", *command(case, inputs, out), *option]
+        assert execute(words, faults(failing, folder, plain)).status == 0
+        assert list(folder.iterdir()) == [out]
+        assert out.stat().st_mode & 0o777 == mode and out.read_bytes(), case
 
 
 @pytest.mark.parametrize("case", ["export-hpctoolkit", "export-ctf"])

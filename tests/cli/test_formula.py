@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from conftest import make_database
+from samples import SAMPLES, needs
 from test_gen_measurements import generate
 
 MS = 1_000_000
@@ -288,7 +288,7 @@ def test_a_damaged_section_of_formulas_is_noticed(sonde, tmp_path):
     assert result.status == 128 and result.out == "" and "damaged (" in result.err
 
 
-MEASURED = Path(__file__).resolve().parents[3] / "shared/data/hpctoolkit/meas/loops-cuda-nvidiapc-t.m"
+MEASURED = "hpctoolkit/meas/loops-cuda-nvidiapc-t.m"
 
 
 def test_info_says_why_a_formula_is_empty(sonde, small_db, tmp_path):
@@ -301,9 +301,9 @@ def test_info_says_why_a_formula_is_empty(sonde, small_db, tmp_path):
     assert re.search(r"^  a +- +=.*\[empty for the whole program", sonde("info", tmp_path / "m.sdb").out, re.M)
 
 
-@pytest.mark.skipif(not MEASURED.exists(), reason="HPCToolkit's sample measurements are not beside the repository")
+@needs(MEASURED)
 def test_formulas_of_imported_metrics(sonde, tmp_path):
-    assert sonde("import", MEASURED, "-o", tmp_path / "x.sdb").status == 0
+    assert sonde("import", SAMPLES / MEASURED, "-o", tmp_path / "x.sdb").status == 0
     info = json.loads(sonde("info", "--format", "json", tmp_path / "x.sdb").out)
     value = {f["name"]: f["value"] for f in info["formulas"]}
     total = {metric["name"]: metric["sum"] for metric in info["metrics"]}

@@ -8,6 +8,7 @@ from collections import defaultdict
 import pytest
 
 from kineto_traces import DATA, Trace, load
+from samples import needs
 
 MARK = "[as captured]"
 
@@ -164,10 +165,9 @@ def innermost(events: list[dict], launch: dict) -> str:
     return min(inside, key=lambda event: event["dur"])["name"] if inside else ""
 
 
+@needs("kineto/vllm_graph_capture.json.gz", "kineto/vllm_graph_execution.json.gz")
 def test_the_pair_of_vllm(sonde, tmp_path):
     files = [DATA / f"vllm_graph_{which}.json.gz" for which in ("capture", "execution")]
-    if not files[0].exists():
-        pytest.skip("../shared/data is not here")
     capture, execution = (load(path) for path in files)
     calls = [event for event in capture if event.get("cat") == "cuda_runtime"]
     begin, = (event["ts"] for event in calls if event["name"] == "hipStreamBeginCapture")

@@ -16,13 +16,14 @@ import pytest
 from conftest import ROOT, make_database, run_sonde
 from hpctoolkit_compare import compare
 from hpctoolkit_db import Database
+from samples import SAMPLES, needs
 from test_gen_measurements import generate
 
-DATA = ROOT.parent / "shared/data/hpctoolkit"
-SAMPLES = ["small", "loops-cputime-t", "loops-cuda-nvidia-t", "loops-cuda-nvidiapc-t"]
+DATA = SAMPLES / "hpctoolkit"
+NAMES = ["small", "loops-cputime-t", "loops-cuda-nvidia-t", "loops-cuda-nvidiapc-t"]
 FORMATS = re.findall(r"^SN_IMPORTER\((\w+)\)", (ROOT / "src/import/importers.def").read_text(), re.M)
 
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="../shared/data/hpctoolkit is not there")
+needs_data = needs("hpctoolkit")
 
 
 def import_to(path: Path, *arguments: object) -> Path:
@@ -146,7 +147,7 @@ def measurement(folder: Path, name: str) -> Path:
 
 
 @needs_data
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("with_structure", [True, False], ids=["structure", "addresses"])
 def test_hpctoolkit_measurement(tmp_path, name, with_structure):
     options = [] if with_structure else ["--no-structure"]
@@ -157,7 +158,7 @@ def test_hpctoolkit_measurement(tmp_path, name, with_structure):
 
 
 @needs_data
-@pytest.mark.parametrize("name", [f"{name}{kind}" for name in SAMPLES for kind in ("", ".nostruct")])
+@pytest.mark.parametrize("name", [f"{name}{kind}" for name in NAMES for kind in ("", ".nostruct")])
 def test_hpctoolkit_database(tmp_path, name):
     expected = DATA / "dbase" / f"{name}.d"
     database = import_to(tmp_path / "a.sdb", expected)
@@ -165,7 +166,7 @@ def test_hpctoolkit_database(tmp_path, name):
 
 
 @needs_data
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_hpctoolkit_export_import_export(tmp_path, name):
     first = export_to(tmp_path / "1.d", import_to(tmp_path / "1.sdb", measurement(tmp_path, name)))
     second = export_to(tmp_path / "2.d", import_to(tmp_path / "2.sdb", first))

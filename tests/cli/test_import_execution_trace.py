@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, run_sonde
+from conftest import run_sonde
+from samples import SAMPLES, needs
 
-DATA = ROOT / "../shared/data/kineto/param_linear_et.json.gz"
+DATA = SAMPLES / "kineto/param_linear_et.json.gz"
 
 
 def tensor(number: int, elements: int = 4) -> list:
@@ -122,7 +123,7 @@ def expected_edges(nodes: list[dict]) -> Counter:
     return found
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="no data of other tools")
+@needs("kineto/param_linear_et.json.gz")
 def test_execution_trace_real(tmp_path):
     with gzip.open(DATA) as file:
         nodes = json.load(file)["nodes"]

@@ -2,6 +2,7 @@
 """HPCToolkit measurements written for the purpose: shapes that no sample has, with known answers."""
 from __future__ import annotations
 
+import gzip
 import json
 import lzma
 import os
@@ -146,6 +147,49 @@ def test_structure_of_inlines_and_loops(tmp_path):
     function = values(database, "CPUTIME (sec)", "function")
     assert function[work] == 7 and (*loop, "a.c:14") not in function and function[(*loop, "a.c:14", "helper")] == 8
     assert (*loop, "a.c:13") not in values(database, "CPUTIME (sec)", "point")
+
+
+def timed(folder: Path, number: int, seconds: float) -> Path:
+    """A profile of one thread, all of whose time is at one address."""
+    profile = Profile(thread(number), [Metric("CPUTIME (sec)", real=True)])
+    main = profile.node(profile.node(0, 0, PRIMARY), 0, MAIN)
+    profile.value(profile.node(main, profile.module("/bin/program"), 0x204), 0, seconds)
+    profile.write(folder / f"p-{number}.hpcrun")
+    return folder / f"p-{number}.hpcrun"
+
+
+def test_one_bad_profile_of_several(tmp_path):
+    """It is left out, said and counted; the others are there. A folder of bad ones is refused."""
+    first, second = (timed(tmp_path / "a.m", number, number + 1.0) for number in range(2))
+    first.write_bytes(first.read_bytes()[:100])
+    result = run_sonde("import", tmp_path / "a.m", "-o", tmp_path / "left.sdb")
+    assert result.status == 0 and len(result.err_lines) == 1
+    assert "1 file was left out" in result.err and first.name in result.err
+    about = json.loads(run_sonde("info", tmp_path / "left.sdb", "--format", "json").out)
+    assert about["drops"] == {"import-unreadable": 1} and [metric["sum"] for metric in about["metrics"]] == [2.0]
+    second.write_bytes(second.read_bytes()[:100])
+    assert refused(tmp_path, tmp_path / "a.m")
+
+
+def test_structure_from_elsewhere(tmp_path):
+    """Structure files given by -S, also compressed, count as those in the measurement."""
+    timed(tmp_path / "a.m", 0, 1.0)
+    structure(tmp_path / "there/program.hpcstruct", "/bin/program",
+              '<F i="3" n="a.c"><P i="4" n="work" l="1" v="{[0x200-0x201)}"><S i="5" l="2" v="{[0x200-0x210)}"/></P></F>')
+    assert ("main thread", "0x204") in values(convert(tmp_path), "CPUTIME (sec)")
+    place = ("main thread", "work", "a.c:2")
+    assert values(convert(tmp_path, "-S", tmp_path / "there"), "CPUTIME (sec)")[place] == 1.0
+    (tmp_path / "packed").mkdir()
+    (tmp_path / "packed/program.hpcstruct.gz").write_bytes(gzip.compress((tmp_path / "there/program.hpcstruct").read_bytes()))
+    assert values(convert(tmp_path, "-S", tmp_path / "packed"), "CPUTIME (sec)")[place] == 1.0
+
+
+def test_several_folders_make_one_database(tmp_path):
+    for name, seconds in (("a.m", 1.0), ("b.m", 2.0), ("c.m", 4.0)):
+        timed(tmp_path / name, 0, seconds)
+    database = convert(tmp_path, tmp_path / "b.m", tmp_path / "c.m")
+    assert total(database, "CPUTIME (sec)") == 7.0
+    assert sum(not summary for _, summary, _ in database.profiles) == 3
 
 
 KERNEL = """

@@ -9,6 +9,7 @@ from collections import defaultdict
 import pytest
 
 from kineto_traces import FILES, Trace, kernels, load, totals
+from samples import each
 
 
 def imported(sonde, folder, *sources):
@@ -484,8 +485,7 @@ def test_damaged(sonde, tmp_path, text):
     assert result.status == 128 and len(result.err_lines) == 1 and not (tmp_path / "x.sdb").exists()
 
 
-@pytest.mark.skipif(not FILES, reason="../shared/data is not here")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
+@each("path", FILES, "kineto")
 def test_kineto_real_traces_lose_nothing(sonde, tmp_path, path):
     events = load(path)
     expected = totals(events)

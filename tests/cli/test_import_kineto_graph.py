@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, run_sonde
+from conftest import run_sonde
+from samples import SAMPLES, needs
 from test_import_execution_trace import node, tensor
 
-DATA = ROOT.parent / "shared/data/kineto"
+DATA = SAMPLES / "kineto"
 
 
 def imported(folder: Path, *paths: Path) -> list[dict]:
@@ -134,7 +135,7 @@ def test_execution_trace_refused(tmp_path, why):
 
 # ---- a real pair, against a reading of its own ----
 
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="no data of other tools")
+needs_data = needs("kineto")
 
 
 def read(name: str) -> dict:

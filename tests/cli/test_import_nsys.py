@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from samples import each, find
 
-FILES = sorted((ROOT.parent / "shared/data/nsys").glob("*.sqlite"))
+FILES = find("nsys/*.sqlite")
 
 
 def imported(sonde, folder, *sources):
@@ -218,8 +218,7 @@ def one(db: sqlite3.Connection, sql: str) -> tuple:
     return db.execute(sql).fetchone()
 
 
-@pytest.mark.skipif(not FILES, reason="../shared/data is not here")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@each("path", FILES, "nsys")
 def test_nsys_real_reports_lose_nothing(sonde, tmp_path, path):
     db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
     table = "CUPTI_ACTIVITY_KIND_"

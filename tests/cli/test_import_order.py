@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, run_sonde
+from conftest import run_sonde
+from samples import SAMPLES, needs
 
-DATA = ROOT.parent / "shared/data/kineto"
+DATA = SAMPLES / "kineto"
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
@@ -62,7 +63,7 @@ def real(name: str) -> dict:
         return json.load(file)
 
 
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="no data of other tools")
+needs_data = needs("kineto")
 
 
 @needs_data

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
 from test_import_nsys import imported, info, report
 
 PERF = shutil.which("perf")
@@ -133,7 +132,8 @@ def test_perf_made_switches(sonde, tmp_path):
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory) -> Path:
-    """Two threads that spend three quarters of their time in heavy and one in light, and sleep in between."""
+    """Two threads that spend three quarters of their time in heavy and one in light, and sleep in between. The first one
+    touches new memory meanwhile, the other one none."""
     if not PERF:
         pytest.skip("perf is not installed")
     folder = tmp_path_factory.mktemp("perf")
@@ -148,8 +148,8 @@ __attribute__((noinline)) void light(void) { leaf(2000000); sum++; }
 static void *run(void *argument)
 {
 	for (int i = 0; i < 5; i++) {
-		char *memory = malloc(1 << 20);
-		for (int k = 0; k < 1 << 20; k += 4096)
+		char *memory = argument ? NULL : malloc(1 << 20);
+		for (int k = 0; memory && k < 1 << 20; k += 4096)
 			memory[k] = 1;
 		heavy();
 		light();
@@ -161,7 +161,7 @@ static void *run(void *argument)
 int main(void)
 {
 	pthread_t thread;
-	pthread_create(&thread, NULL, run, NULL);
+	pthread_create(&thread, NULL, run, &thread);
 	run(NULL);
 	return pthread_join(thread, NULL);
 }
@@ -190,8 +190,8 @@ def totals_here(sonde, database: Path, events: set) -> dict:
         done = sonde("report", "--view", "threads", "--metric", event, "--format", "json", database)
         assert done.status == 0, done.err
         for row in json.loads(done.out)["rows"]:
-            stat = row["values"][event]["inclusive"]
-            if row["depth"] == 0 and stat["count"]:
+            stat = row["values"].get(event, {}).get("inclusive")  # a thread that the event never met has none
+            if row["depth"] == 0 and stat and stat["count"]:
                 found[event, row_tid(row, about)] = (stat["count"], stat["sum"])
     return found
 
@@ -272,11 +272,15 @@ def test_perf_counts_beside_the_samples(sonde, tmp_path, program, options):
 
 
 def test_perf_several_events(sonde, tmp_path, program):
-    path = record(tmp_path, "perf.data", "-e", "cpu-clock,page-faults,context-switches", "-c", "1000", program=(program,))
+    """Also where a thread has nothing of one of them."""
+    periods = {"cpu-clock": 100000, "page-faults": 100, "context-switches": 1}
+    path = record(tmp_path, "perf.data", "-e", ",".join(f"{name}/period={period},name={name}/" for name, period in periods.items()),
+                  program=(program,))
     database = imported(sonde, tmp_path, path)
     expected = totals_by_perf(path)
     events = {event for event, _ in expected}
-    assert "cpu-clock" in events and totals_here(sonde, database, events) == expected
+    assert events >= {"cpu-clock", "page-faults"} and totals_here(sonde, database, events) == expected
+    assert len({tid for event, tid in expected if event == "page-faults"}) == 1
 
 
 def sched_by_perf(path: Path) -> tuple[dict, dict]:

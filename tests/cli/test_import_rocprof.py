@@ -10,12 +10,12 @@ from collections import defaultdict
 
 import pytest
 
-from conftest import ROOT
+from samples import SAMPLES, needs
 from test_import_nsys import imported, info, paths, report
 
-DATA = ROOT.parent / "shared/data/rocprof"
+DATA = SAMPLES / "rocprof"
 KINDS = ["kernel_trace", "hip_runtime_trace", "memory_copy_trace", "marker_api_trace", "counter_collection", "rccl_trace"]
-needs_data = pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+needs_data = needs("rocprof")
 
 CALL = '"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
 KERNEL = ('"Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id","Kernel_Id","Kernel_Name","Correlation_Id",'
@@ -240,6 +240,49 @@ def test_damaged_csv(sonde, tmp_path, tail):
     result = sonde("import", tmp_path / "hip_api_trace.csv", "-o", tmp_path / "x.sdb")
     assert result.status == 128 and len(result.err_lines) == 1 and "line 2" in result.err
     assert not (tmp_path / "x.sdb").exists()
+
+
+SAMPLE = '"Sample_Timestamp","Exec_Mask","Dispatch_Id","Instruction","Instruction_Comment","Correlation_Id"'
+
+
+def samples_of(sonde, tmp_path, name: str, text: str) -> tuple[dict, list[dict]]:
+    """Of a file of samples: how many are at which path, and each as an event, the first one first."""
+    (tmp_path / name).write_text(text)
+    path = imported(sonde, tmp_path, tmp_path / name)
+    assert sonde("export", path, "--to", "events", "-o", tmp_path / "e.csv").status == 0
+    with open(tmp_path / "e.csv", newline="") as file:
+        events = sorted(csv.DictReader(file), key=lambda event: int(event["start_ns"]))
+    return paths(report(sonde, path, "--metric", "samples"), "samples"), events
+
+
+def test_samples_of_a_host_trap(sonde, tmp_path):
+    """With and without a line of the source; of inlined code the innermost. They are not in order."""
+    found, events = samples_of(sonde, tmp_path, "908_pc_sampling_host_trap.csv", SAMPLE + """
+300,65535,1,"s_endpgm","",7
+100,18446744073709551615,2,"v_add_f32 v1, v2, v3","/src/kernel.cpp:133",8
+200,1,2,"v_add_f32 v1, v2, v3","/src/add.h:5 -> /src/kernel.cpp:140",8
+400,1,2,"v_add_f32 v1, v2, v3","/src/kernel.cpp:133",8
+""")
+    assert found == {"s_endpgm": (1, 1), "kernel.cpp:133 > v_add_f32 v1, v2, v3": (2, 2), "add.h:5 > v_add_f32 v1, v2, v3": (1, 1)}
+    assert [event["path"] for event in events] == [
+        "kernel.cpp:133;v_add_f32 v1, v2, v3", "add.h:5;v_add_f32 v1, v2, v3", "s_endpgm", "kernel.cpp:133;v_add_f32 v1, v2, v3"]
+    assert [int(event["start_ns"]) - int(events[0]["start_ns"]) for event in events] == [0, 100, 200, 300]
+    assert [event["attribute.execution mask"] for event in events] == [str(2**64 - 1), "1", "65535", "1"]
+    assert [event["attribute.sampled dispatch"] for event in events] == ["2", "2", "1", "2"]
+    assert [event["attribute.sampled correlation"] for event in events] == ["8", "8", "7", "8"]
+
+
+def test_samples_that_tell_why_a_wave_waits(sonde, tmp_path):
+    kinds = ["ROCPROFILER_PC_SAMPLING_INSTRUCTION_" + name for name in ("TYPE_NO_INST", "NOT_ISSUED_REASON_WAITCNT", "TYPE_VALU")]
+    found, events = samples_of(
+        sonde, tmp_path, "908_pc_sampling_stochastic.csv",
+        SAMPLE + f""","Wave_Issued_Instruction","Instruction_Type","Stall_Reason","Wave_Count"
+100,255,24,"s_waitcnt vmcnt(0)","/src/ops.cpp:133",24,0,"{kinds[0]}","{kinds[1]}",4
+200,255,29,"v_max_i32 v1, v2, v0","/src/ops.cpp:77",29,1,"{kinds[2]}","",6
+""")
+    assert found == {"ops.cpp:133 > s_waitcnt vmcnt(0)": (1, 1), "ops.cpp:77 > v_max_i32 v1, v2, v0": (1, 1)}
+    assert [event["attribute.stall reason"] for event in events] == [kinds[1], ""]
+    assert [event["attribute.waves"] for event in events] == ["4", "6"]
 
 
 @needs_data

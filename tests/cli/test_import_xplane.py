@@ -10,10 +10,11 @@ import pytest
 
 import xplane_reader
 from conftest import ROOT
+from samples import each, find
 from test_import_nsys import imported, info, paths, report
 from xplane_writer import Plane, field, hlo_computation, hlo_instruction, hlo_proto
 
-FILES = sorted((ROOT.parent / "shared/data/xplane").glob("*.pb"))
+FILES = find("xplane/*.pb")
 START = 1_700_000_000_000_000_000
 US = 1_000_000  # ps
 DERIVED = ["Steps", "XLA Modules", "Source code"]
@@ -358,8 +359,7 @@ def check_against_reader(sonde, path, file) -> None:
     assert sum(values) == totals["intervals"]
 
 
-@pytest.mark.skipif(not FILES, reason="../shared/data/xplane is not here")
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@each("file", FILES, "xplane")
 def test_real_file_loses_nothing(sonde, tmp_path, file):
     path = imported(sonde, tmp_path, file)
     check_against_reader(sonde, path, file)

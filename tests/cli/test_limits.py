@@ -185,3 +185,27 @@ def test_killed_while_recording(limits: Path, tmp_path: Path) -> None:
 def test_killed_after_a_pause(limits: Path, tmp_path: Path) -> None:
     """A thread that records nothing more: its first event was written at once."""
     assert len(kill_after(tmp_path, 0.2, limits, "idle", 60000)) >= 1
+
+
+# ---- memory ----
+
+SHARE = 8  # src/collect/arena.h
+
+
+@pytest.mark.parametrize("resource", ["fill", "data"])
+@pytest.mark.parametrize("mib", [16, 64, 256])
+def test_program_gets_its_memory(limits: Path, tmp_path: Path, resource: str, mib: int) -> None:
+    """Of what a limit leaves to a program with 64 threads the collector takes about an eighth, and says what it could not do."""
+    plain = int(subprocess.run([limits, resource, str(mib)], capture_output=True, text=True, check=True).stdout)
+    measured = int(program.run(tmp_path, limits, resource, str(mib)).stdout)
+    assert plain - measured <= 1.3 * mib / SHARE + 1
+    if mib < 256:
+        assert drops(tmp_path)["thread-memory"] > 0
+    assert program.info(tmp_path)["profiles"]
+
+
+def test_address_space_of_threads(limits: Path, tmp_path: Path) -> None:
+    """400 threads reserve what is used, not what the C library keeps for threads that free memory (64 MiB each)."""
+    plain = int(subprocess.run([limits, "threads", "400"], capture_output=True, text=True, check=True).stdout)
+    measured = int(program.run(tmp_path, limits, "threads", "400").stdout)
+    assert measured - plain < 400 * 600  # KiB

@@ -9,6 +9,7 @@ import pytest
 
 from conftest import MAKE_DB
 from kineto_traces import DATA, Trace, load
+from samples import needs
 
 
 def timeline(sonde, path, *options) -> dict:
@@ -143,11 +144,10 @@ def test_unusual_iterations(sonde, tmp_path):
     assert "unusual: number 8, 900 us" in text
 
 
+@needs("kineto/expected")
 @pytest.mark.parametrize("name", ["h100_gaunernst_bert-small-uncased", "h100_Qwen_Qwen1.5-0.5B-Chat"])
 def test_shares_are_those_of_another_tool(sonde, tmp_path, name):
     expected = DATA / "expected" / name / "gpu_timeline.csv"
-    if not expected.exists():
-        pytest.skip("../shared/data is not here")
     with expected.open() as file:
         other = {row["type"]: float(row["time ms"]) * 1e6 for row in csv.DictReader(file)}
     assert sonde("import", DATA / f"{name}.json.gz", "-o", tmp_path / "trace.sdb").status == 0
@@ -160,12 +160,11 @@ def test_shares_are_those_of_another_tool(sonde, tmp_path, name):
         assert device[key] == pytest.approx(other[theirs], rel=1e-6, abs=16), key
 
 
+@needs("kineto/expected")
 @pytest.mark.parametrize("name", ["h100_gaunernst_bert-small-uncased", "h100_Qwen_Qwen1.5-0.5B-Chat"])
 def test_kernel_summary_is_that_of_another_tool(sonde, tmp_path, name):
     """By stream, kernel and the innermost operator above it: how many, and how long all, the shortest and the longest took."""
     expected = DATA / "expected" / name / "kernel_summary.csv"
-    if not expected.exists():
-        pytest.skip("../shared/data is not here")
     with expected.open() as file:
         other = {(row["Parent cpu_op"], row["Kernel name"], row["Kernel stream"]):
                  [float(row[f"Kernel duration (\u00b5s)_{what}"]) for what in ("count", "sum", "min", "max")] for row in csv.DictReader(file)}

@@ -8,6 +8,7 @@ import pytest
 
 import program
 from kineto_traces import DATA, Trace, load
+from samples import needs
 
 US = 1000
 
@@ -258,11 +259,10 @@ def overlap(first, second) -> float:
     return min(first["ts"] + first["dur"], second["ts"] + second["dur"]) - max(first["ts"], second["ts"])
 
 
+@needs("kineto/hta_rank0.json.gz", "kineto/hta_rank1.json.gz")
 def test_collectives_of_two_real_ranks(sonde):
     """Recordings that lack some collectives: those that overlap, and only those, belong together."""
     paths = [DATA / f"hta_rank{rank}.json.gz" for rank in (0, 1)]
-    if not paths[0].exists():
-        pytest.skip("../shared/data is not here")
     parts = [sorted((event for event in load(path) if event.get("cat") == "kernel" and "nccl" in event["name"]),
                     key=lambda event: event["ts"]) for path in paths]
     pairs = [(a, b) for a in parts[0] for b in parts[1] if overlap(a, b) > 0]
@@ -272,11 +272,10 @@ def test_collectives_of_two_real_ranks(sonde):
     assert [row["waited_ns"] for row in answer["ranks"]["rows"]] == [time * US for time in waited]
 
 
+@needs("kineto")
 @pytest.mark.parametrize("name", ["b200_eager", "hta_alexnet", "hta_rank0", "mi300_Qwen_Qwen1.5-0.5B-Chat"])
 def test_reasons_add_up(sonde, name):
     path = DATA / f"{name}.json.gz"
-    if not path.exists():
-        pytest.skip("../shared/data is not here")
     answer = view(sonde, "all", path)
     for device in answer["devices"]:
         waits = sum(row["time_ns"] for row in answer["waits"]["rows"])
@@ -421,7 +420,7 @@ def test_a_trace_of_which_little_is_recorded(sonde, tmp_path):
                                              "10.0 ms that the trace covers) most are in aten::b (66.7%)")
 
 
-@pytest.mark.skipif(not (DATA / "hta_rank0.json.gz").exists(), reason="the traces of ../shared/data/kineto are absent")
+@needs("kineto/hta_rank0.json.gz", "kineto/hta_rank1.json.gz")
 def test_the_answer_in_the_readme(sonde, tmp_path):
     """What README.md shows of a folder of two ranks is what is printed."""
     traces = tmp_path / "traces"

@@ -7,10 +7,10 @@ from collections import defaultdict
 
 import pytest
 
-from kineto_traces import DATA, FILES, Trace, load
+from kineto_traces import FILES, Trace, load
+from samples import each
 
 US = 1000
-ids = [path.name for path in FILES]
 
 
 def view(sonde, name: str, *paths, options=()) -> dict:
@@ -79,7 +79,7 @@ def test_a_release_comes_before_what_takes_its_place(sonde, tmp_path):
     assert (row["peak_bytes"], row["end_bytes"]) == (400, 300)
 
 
-@pytest.mark.parametrize("path", FILES, ids=ids)
+@each("path", FILES, "kineto")
 def test_memory_of_real_traces(sonde, path):
     events = [event for event in load(path) if event["name"] == "[memory]"]
     if not events:
@@ -103,7 +103,7 @@ def test_memory_of_real_traces(sonde, path):
                      (peaks[kind, number], allocated[kind, number], known[kind, number]) for kind, number in peaks}
 
 
-@pytest.mark.parametrize("path", FILES, ids=ids)
+@each("path", FILES, "kineto")
 def test_transfers_of_real_traces(sonde, path):
     words = {"HtoD": "host to device", "DtoH": "device to host", "DtoD": "device to device", "PtoP": "between devices"}
     expected: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0])
@@ -177,7 +177,7 @@ def test_time_at_a_depth(sonde, tmp_path):
     assert rows(3)[step] == (400, 0) and rows(3)[step + " > aten::mm"] == (100, 170)
 
 
-@pytest.mark.parametrize("path", FILES, ids=ids)
+@each("path", FILES, "kineto")
 def test_depth_loses_nothing(sonde, path):
     one, many = (view(sonde, "depth", path, options=("--depth", depth)) for depth in ("1", "1000"))
     for key in ("host_ns", "device_ns"):

@@ -4,11 +4,11 @@
 . "$(dirname "$0")/fuzz.sh"
 for options in "-O0" "-O2" "-O2 -mstackrealign" "-O2 -fasynchronous-unwind-tables -fomit-frame-pointer"; do
 	for compiler in gcc clang; do
-		seed=$(echo "$compiler$options" | tr -d ' =')
+		input=corpus/$(echo "$compiler$options" | tr -d ' =')
 		$compiler $options -DSN_NAME=seed -shared -fPIC -nostdlib -o seed.so "$top/bench/unwind_workload.c" 2>/dev/null ||
 			continue
-		objcopy -O binary -j .eh_frame_hdr -j .eh_frame seed.so "corpus/$seed"
-		objcopy -O binary -j .eh_frame seed.so "corpus/$seed.section"
+		objcopy -O binary -j .eh_frame_hdr -j .eh_frame seed.so "$input"
+		objcopy -O binary -j .eh_frame seed.so "$input.section"
 	done
 done
 fuzz 4096

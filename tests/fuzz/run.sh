@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh [SECONDS]: builds the fuzzers and runs each for that long, as many at a time as there are processors.
+# run.sh [SECONDS]: builds the fuzzers and runs each for that long, as many at a time as there are processors; "run.sh build"
+# only builds them.
 # Exit status 77: there is no clang with libFuzzer.
 . "$(dirname "$0")/fuzz.sh"
 logs=$(mktemp -d)
@@ -9,6 +10,7 @@ echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long s); int LLVMFuzzer
 	clang -fsanitize=fuzzer,address -x c - -o "$logs/check" 2>/dev/null ||
 	{ echo "clang with libFuzzer is not installed (Debian: clang libclang-rt-dev)"; exit 77; }
 build_fuzzers >"$logs/build" 2>&1 || { tail -60 "$logs/build"; echo "FAILED to build the fuzzers"; exit 1; }
+[ "${1:-}" != build ] || exit 0
 
 # What one says is printed as a whole: others run beside it.
 run_one() {

@@ -89,7 +89,7 @@ static int merge_and_write(struct sn_db_builder *builder, struct sn_merge *merge
 		return result;
 	result = sn_merge_add(merge, measurement);
 	if (!result)
-		result = sn_provenance_add(provenance, measurement, builder);
+		result = sn_provenance_add(provenance, measurement, 0, builder);
 	if (!result)
 		result = sn_provenance_finish(provenance, builder);
 	sn_measurement_free(measurement);

@@ -12,6 +12,7 @@
 
 #include "collect/adapters.h"
 #include "collect/checkpoint.h"
+#include "collect/losses.h"
 #include "collect/property.h"
 #include "collect/sample.h"
 #include "collect/thread.h"
@@ -19,8 +20,10 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +46,18 @@ int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sig
 int sn_real_sigaction(int signal, const struct sigaction *new_action, struct sigaction *old_action)
 {
 	return -1;
+}
+
+bool sn_confined(void);
+bool sn_confined(void)
+{
+	return false;
+}
+
+bool sn_confined_unasked(void);
+bool sn_confined_unasked(void)
+{
+	return false;
 }
 
 void sn_unwinder_release(struct sn_unwinder *unwinder)
@@ -377,7 +392,7 @@ static void a_forked_child_begins_anew(void **state)
 	assert_true(snapshot_values() > 0);
 	pid_t child = fork();
 	if (!child) {
-		sn_checkpoint_after_fork();
+		sn_checkpoint_open();
 		sn_threads_after_fork();
 		bool is_empty = snapshot_values() == 0 && sn_thread_count() == 1;
 		sn_cct_add(&thread->cct, node, 0, 10);
@@ -387,6 +402,76 @@ static void a_forked_child_begins_anew(void **state)
 	waitpid(child, &status, 0);
 	assert_int_equal(status, 0);
 	sn_thread_end();
+}
+
+static uint32_t lost(enum sn_loss loss)
+{
+	FILE *file = open_own_file();
+	struct sn_losses_record record;
+	fseek(file, SN_LOSSES_OFFSET, SEEK_SET);
+	assert_int_equal(fread(&record, sizeof(record), 1, file), 1);
+	fclose(file);
+	return record.counts[loss];
+}
+
+static void wait_for(pid_t child)
+{
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* By the kernel's own call, as no handler of fork runs in it. */
+static void a_child_without_handlers_is_counted_once(void **state)
+{
+	sn_losses_init();
+	assert_false(sn_losses_is_unseen());
+	for (int round = 1; round <= 3; round++) {
+		pid_t child = (pid_t)syscall(SYS_fork);
+		if (!child) {
+			sn_losses_note_unseen();
+			sn_losses_note_unseen();
+			_exit(!sn_losses_is_unseen());
+		}
+		wait_for(child);
+		assert_int_equal(lost(SN_LOSS_UNSEEN), round);
+	}
+	pid_t child = fork();
+	if (!child) {
+		sn_losses_after_fork();
+		sn_losses_note_unseen();
+		_exit(sn_losses_is_unseen());
+	}
+	wait_for(child);
+	child = vfork();
+	if (!child)
+		_exit(sn_losses_is_unseen());
+	wait_for(child);
+	assert_int_equal(lost(SN_LOSS_UNSEEN), 3);
+	sn_losses_add(SN_LOSS_UNSEEN, -3);
+	assert_int_equal(lost(SN_LOSS_UNSEEN), 0);
+}
+
+/* A store to a page that is no longer there would be a SIGBUS; what else the file held is lost. */
+static void a_truncated_file_harms_nobody(void **state)
+{
+	pid_t child = fork();
+	if (!child) {
+		int fd = fileno(tmpfile());
+		char zeroes[SN_MEASUREMENT_PAGE_BYTES] = {0};
+		if (write(fd, zeroes, sizeof(zeroes)) != sizeof(zeroes))
+			_exit(1);
+		sn_losses_open(fd);
+		sn_losses_add(SN_LOSS_STARTED, 1);
+		uint32_t counted = 0;
+		if (pread(fd, &counted, sizeof(counted), SN_LOSSES_OFFSET) != sizeof(counted) ||
+		    counted != 1 || ftruncate(fd, 0))
+			_exit(2);
+		errno = ENOTTY;
+		sn_losses_add(SN_LOSS_STARTED, 1);
+		_exit(errno != ENOTTY);
+	}
+	wait_for(child);
 }
 
 static void shadows_nest_and_count_beyond_their_limit(void **state)
@@ -457,6 +542,8 @@ int main(void)
 	    cmocka_unit_test(snapshots_of_running_threads_are_consistent),
 	    cmocka_unit_test(the_snapshot_before_stays_whole),
 	    cmocka_unit_test(a_forked_child_begins_anew),
+	    cmocka_unit_test(a_child_without_handlers_is_counted_once),
+	    cmocka_unit_test(a_truncated_file_harms_nobody),
 	    cmocka_unit_test(shadows_nest_and_count_beyond_their_limit),
 	    cmocka_unit_test(short_threads_do_not_add_up),
 	};

@@ -820,14 +820,18 @@ static void the_output_may_be_a_link(void **state)
 	snprintf(link, sizeof(link), "%s/link.sdb", folder);
 	sonde_db_close(open_small());
 	assert_int_equal(symlink(path, link), 0);
-	assert_int_equal(chmod(path, 0600), 0);
-	struct sn_db_builder *builder = db_fixture_small();
-	assert_int_equal(sn_db_builder_write(builder, link, NULL), 0);
-	sn_db_builder_free(builder);
-	assert_int_equal(lstat(link, &status), 0);
-	assert_true(S_ISLNK(status.st_mode));
-	assert_int_equal(stat(path, &status), 0);
-	assert_int_equal(status.st_mode & 0777, 0644);
+	for (int is_shared = 0; is_shared < 2; is_shared++) {
+		assert_int_equal(chmod(path, 0640), 0);
+		struct sn_db_builder *builder = db_fixture_small();
+		if (is_shared)
+			sn_db_builder_share(builder);
+		assert_int_equal(sn_db_builder_write(builder, link, NULL), 0);
+		sn_db_builder_free(builder);
+		assert_int_equal(lstat(link, &status), 0);
+		assert_true(S_ISLNK(status.st_mode));
+		assert_int_equal(stat(path, &status), 0);
+		assert_int_equal(status.st_mode & 0777, is_shared ? 0644 : 0600);
+	}
 	unlink(link);
 	assert_int_equal(files_in_folder(), 1);
 }

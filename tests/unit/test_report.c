@@ -17,6 +17,7 @@
 #include "report/number.h"
 #include "report/query.h"
 #include "report/source.h"
+#include "report/source_roots.h"
 #include "report/utf8.h"
 
 #include <setjmp.h>
@@ -427,7 +428,13 @@ static void test_source(void **state)
 	uint64_t changed_ns =
 	    (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
 	struct sn_source source;
-	sn_source_init(&source, changed_ns);
+	struct sn_source_roots roots;
+	sn_source_init(&source, db, NULL, changed_ns); /* no folder is allowed */
+	assert_false(sn_source_line(&source, path, 1, text, sizeof(text)));
+	sn_source_release(&source);
+	sn_source_roots_init(&roots);
+	assert_int_equal(sn_source_roots_add(&roots, folder, NULL), 0);
+	sn_source_init(&source, db, &roots, changed_ns);
 	assert_true(sn_source_line(&source, path, 1, text, sizeof(text)));
 	assert_string_equal(text, "import x");
 	assert_true(sn_source_line(&source, path, 3, text, sizeof(text)));
@@ -441,9 +448,10 @@ static void test_source(void **state)
 	assert_false(sn_source_line(&source, "/dev/zero", 1, text, sizeof(text)));
 	sn_source_release(&source);
 	/* A file that was changed after the measurement is another file. */
-	sn_source_init(&source, changed_ns - 1);
+	sn_source_init(&source, db, &roots, changed_ns - 1);
 	assert_false(sn_source_line(&source, path, 1, text, sizeof(text)));
 	sn_source_release(&source);
+	sn_source_roots_release(&roots);
 	unlink(path);
 }
 

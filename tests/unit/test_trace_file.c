@@ -26,7 +26,9 @@ static void create(uint64_t limit_bytes)
 {
 	struct sn_error error = {""};
 	struct dirent *entry;
-	assert_int_equal(sn_trace_file_create(folder, "prog", limit_bytes, &file, &error), 0);
+	int at = open(folder, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(sn_trace_file_create(at, 0600, "prog", limit_bytes, &file, &error), 0);
+	close(at);
 	DIR *all = opendir(folder);
 	while ((entry = readdir(all)))
 		if (strstr(entry->d_name, SN_TRACE_FILE_SUFFIX))

@@ -54,14 +54,38 @@ static bool fails(const char *call, const char *path)
 	return true;
 }
 
-static bool fails_at(const char *call, int fd)
+/* The path of what is open as `fd`, and behind it `name`. */
+static void path_of(int fd, const char *name, char path[PATH_MAX])
 {
-	char link[64], path[PATH_MAX];
+	char link[64];
 	int error = errno;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t length = readlink(link, path, sizeof(path) - 1);
-	path[length > 0 ? length : 0] = '\0';
+	ssize_t length = readlink(link, path, PATH_MAX - 1);
+	length = length > 0 ? length : 0;
+	snprintf(path + length, (size_t)(PATH_MAX - length), "%s", name);
 	errno = error;
+}
+
+static bool fails_at(const char *call, int fd)
+{
+	char path[PATH_MAX];
+	path_of(fd, "", path);
+	return fails(call, path);
+}
+
+/* Of a name in a folder that is open, which may be a path by a descriptor itself. */
+static bool fails_in(const char *call, int folder, const char *name)
+{
+	char path[PATH_MAX], inside[PATH_MAX];
+	int fd, length;
+	if (sscanf(name, "/proc/self/fd/%d%n", &fd, &length) == 1) {
+		path_of(fd, name + length, path);
+	} else if (*name == '/' || folder == AT_FDCWD) {
+		return fails(call, name);
+	} else {
+		snprintf(inside, sizeof(inside), "/%s", name);
+		path_of(folder, inside, path);
+	}
 	return fails(call, path);
 }
 
@@ -126,38 +150,69 @@ int rename(const char *from, const char *to)
 	return fails("rename", to) ? -1 : (int)syscall(SYS_rename, from, to);
 }
 
+int renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+	return fails_in("rename", to_folder, to)
+		   ? -1
+		   : (int)syscall(SYS_renameat, from_folder, from, to_folder, to);
+}
+
 int linkat(int from, const char *path, int to, const char *name, int flags)
 {
-	return fails("linkat", name) ? -1 : (int)syscall(SYS_linkat, from, path, to, name, flags);
+	return fails_in("linkat", to, name) ? -1
+					    : (int)syscall(SYS_linkat, from, path, to, name, flags);
+}
+
+int mkdirat(int folder, const char *path, mode_t mode)
+{
+	return fails_in("mkdir", folder, path) ? -1 : (int)syscall(SYS_mkdirat, folder, path, mode);
 }
 
 int mkdir(const char *path, mode_t mode)
 {
-	return fails("mkdir", path) ? -1 : (int)syscall(SYS_mkdir, path, mode);
+	return mkdirat(AT_FDCWD, path, mode);
 }
 
-int open(const char *path, int flags, ...)
+static int open_in(int folder, const char *path, int flags, mode_t mode)
 {
-	va_list arguments;
-	va_start(arguments, flags);
-	mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
-	va_end(arguments);
 	if ((flags & O_TMPFILE) == O_TMPFILE && getenv("FAIL_PLAIN")) {
 		errno = EOPNOTSUPP;
 		return -1;
 	}
-	if (flags & (O_CREAT | O_TMPFILE | O_WRONLY | O_RDWR) && fails("open", path))
+	if (flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY) | O_WRONLY | O_RDWR) &&
+	    fails_in("open", folder, path))
 		return -1;
-	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+	return (int)syscall(SYS_openat, folder, path, flags, mode);
+}
+
+#define MODE(flags, mode)                                                                          \
+	va_list arguments;                                                                         \
+	va_start(arguments, flags);                                                                \
+	mode_t mode = (flags) & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;             \
+	va_end(arguments)
+
+int open(const char *path, int flags, ...)
+{
+	MODE(flags, mode);
+	return open_in(AT_FDCWD, path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...)
 {
-	va_list arguments;
-	va_start(arguments, flags);
-	mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
-	va_end(arguments);
-	return open(path, flags, mode);
+	MODE(flags, mode);
+	return open_in(AT_FDCWD, path, flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+	MODE(flags, mode);
+	return open_in(folder, path, flags, mode);
+}
+
+int openat64(int folder, const char *path, int flags, ...)
+{
+	MODE(flags, mode);
+	return open_in(folder, path, flags, mode);
 }
 
 int mkostemp64(char *name, int flags)

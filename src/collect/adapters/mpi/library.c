@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which MPI it is; see mpi.h. */
+#include "own_stack.h"
 #include "mpi.h"
 
 #include "collect/line.h"
@@ -139,26 +140,36 @@ static bool is_mpich(void)
 	return is_known;
 }
 
+static void search(void *is_known)
+{
+	*(bool *)is_known = sizeof(void *) == 8 && (is_open_mpi() || is_forum() || is_mpich());
+}
+
 const struct sn_mpi_library *sn_mpi_library(void)
 {
 	int state = atomic_load_explicit(&state_of_search, memory_order_acquire);
 	if (__builtin_expect(!state, 0)) {
 		/* whoever races here finds and writes the same */
-		state = sizeof(void *) == 8 && (is_open_mpi() || is_forum() || is_mpich()) ? 1 : -1;
+		bool is_known;
+		sn_on_own_stack(search, &is_known);
+		state = is_known ? 1 : -1;
 		atomic_store_explicit(&state_of_search, state, memory_order_release);
 	}
 	return state > 0 ? &library : NULL;
 }
 
-/* "MPICH Version:\t4.0.2\n..." and "Open MPI v4.1.4, package: ..." */
-const char *sn_mpi_library_name(void)
+/* From "MPICH Version:\t4.0.2\n..." and "Open MPI v4.1.4, package: ..." */
+static struct {
+	char text[96];
+} named;
+
+static void find_name(void *unused)
 {
-	static char name[96];
 	char text[8192];
-	if (name[0] || !read_version(text, sizeof(text)))
-		return name[0] ? name : "an MPI without a name";
+	if (!read_version(text, sizeof(text)))
+		return;
 	text[strcspn(text, "\n,")] = 0;
-	struct sn_line line = SN_LINE(name);
+	struct sn_line line = SN_LINE(named.text);
 	/* without strspn: a sanitizer would take it for the program's */
 	for (char *word = text; *word; word += strcspn(word, " \t")) {
 		while (*word == ' ' || *word == '\t')
@@ -172,7 +183,13 @@ const char *sn_mpi_library_name(void)
 		sn_line_add(&line, line.length ? " " : "");
 		sn_line_add(&line, part);
 	}
-	return name;
+}
+
+const char *sn_mpi_library_name(void)
+{
+	if (!named.text[0])
+		sn_on_own_stack(find_name, NULL);
+	return named.text[0] ? named.text : "an MPI without a name";
 }
 
 sn_word sn_mpi_handle(const struct sn_mpi_library *of, const void *handles, size_t index)

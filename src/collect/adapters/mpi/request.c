@@ -176,7 +176,7 @@ int sn_mpi_take_message(struct sn_mpi_call *call)
 /* ---- waiting ---- */
 
 /* What requests and statuses need beside the program's own arrays. */
-enum { FEW = 16 };
+enum { FEW = 3 };
 struct waiting {
 	struct sn_mpi_waited waited;
 	const void *requests; /* the program's */

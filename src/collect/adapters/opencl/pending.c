@@ -13,6 +13,8 @@
 #include "collect/monitor.h"
 #include "collect/trace.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <string.h>
 #include <time.h>
 
@@ -391,7 +393,7 @@ static enum progress look_at_all(struct state *state)
 
 static void pause_ns(long nanoseconds)
 {
-	nanosleep(&(struct timespec){0, nanoseconds}, NULL);
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &(struct timespec){0, nanoseconds}, NULL);
 }
 
 static bool lock_orphans(void)

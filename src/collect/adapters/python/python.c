@@ -9,6 +9,7 @@
  * find runs in attach, outside handlers; the proof is a walk of the first stack met, in attach or
  * in a signal handler. docs/design/python-frames.md gives the reasons.
  */
+#include "own_stack.h"
 #include "walk.h"
 
 #include "collect/adapters.h"
@@ -63,8 +64,9 @@ static void weigh(int result, const struct sn_python_frame *frames)
 }
 
 /* A proof outside a handler, where the calling thread runs Python at a settled moment. */
-static void prove(const struct sn_python_target *target)
+static void prove(void *argument)
 {
+	const struct sn_python_target *target = argument;
 	struct sn_python_cache *cache = sn_pages_map(sizeof(*cache));
 	struct sn_python_frame frames[PROOF_DEPTH];
 
@@ -129,7 +131,7 @@ static int python_attach(void)
 		target = live_target();
 	}
 	if (target && !atomic_load_explicit(&proved, memory_order_relaxed))
-		prove(target);
+		sn_on_own_stack(prove, (void *)target);
 	if (atomic_load_explicit(&refusal, memory_order_acquire))
 		return -ENOTSUP;
 	/* found: the first sample that meets a frame will prove the layout or refuse it */

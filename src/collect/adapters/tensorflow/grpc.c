@@ -37,7 +37,7 @@
 /* The ends of messages of TensorFlow's know each other by nothing but tasks: no other library's do
  * so among the same processes. */
 #define COMMUNICATOR  0x7466u
-#define REQUEST_BYTES 2048
+#define REQUEST_BYTES 1024
 /* Lower "addresses" are other arguments. */
 #define ADDRESS_MIN   65536u
 

@@ -8,6 +8,7 @@
  * fails. Both calls come through hooks.c, and are a compilation's where the Python frames say so.
  * What is compiled is the first argument of `_compile`, further out.
  */
+#include "callpath.h"
 #include "torch.h"
 
 #include "collect/monitor.h"
@@ -48,8 +49,8 @@ static bool runs(const struct sn_thread *thread, const struct sn_python_frame *f
 /* The name of what is compiled into `name`; its length, 0 where the caller is no compilation. */
 static size_t compiled(struct sn_thread *thread, const char *random_function, char *name)
 {
-	struct sn_python_frame frames[PYTHON_MAX];
-	int count = sn_python_walk(thread, frames, PYTHON_MAX);
+	struct sn_python_frame *frames = sn_callpath_python_frames(thread);
+	int count = frames ? sn_python_walk(thread, frames, PYTHON_MAX) : 0;
 	if (count < 3 || !runs(thread, &frames[0], RANDOM, random_function) ||
 	    !runs(thread, &frames[1], COMPILER, "_fn"))
 		return 0;

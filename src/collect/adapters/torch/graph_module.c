@@ -8,6 +8,7 @@
  * of, and there the thread holds the interpreter's lock. The module that called it is asked for the
  * name under which it has this one; what is called by none is called by its class.
  */
+#include "callpath.h"
 #include "graph.h"
 
 #include "collect/adapter.h"
@@ -202,8 +203,8 @@ static void name_module(uintptr_t module, uintptr_t owner)
 /* The module that is called, and the one in whose call that happens; 0 where there is none. */
 static void find_calls(struct sn_thread *thread, uintptr_t *module, uintptr_t *owner)
 {
-	struct sn_python_frame frames[FRAMES_MAX];
-	int count = sn_python_walk(thread, frames, FRAMES_MAX);
+	struct sn_python_frame *frames = sn_callpath_python_frames(thread);
+	int count = frames ? sn_python_walk(thread, frames, FRAMES_MAX) : 0;
 	*module = *owner = 0;
 	for (int i = 0; i < count && !*owner; i++) {
 		if (frames[i].code == SN_ID_NONE || !is_module_call(&thread->cct, frames[i].code))
@@ -275,9 +276,9 @@ static bool take_module(struct sn_thread *thread, uintptr_t frame, struct sn_tor
 static void find_where(struct sn_torch_thread *self, struct sn_torch_where *where,
 		       uintptr_t *module_frame)
 {
-	struct sn_python_frame frames[FRAMES_MAX];
 	struct sn_thread *thread = self->thread;
-	int count = self->graph_codes ? sn_python_walk(thread, frames, FRAMES_MAX) : 0;
+	struct sn_python_frame *frames = sn_callpath_python_frames(thread);
+	int count = self->graph_codes && frames ? sn_python_walk(thread, frames, FRAMES_MAX) : 0;
 	*where = (struct sn_torch_where){0};
 	*module_frame = 0;
 	for (int i = 0; i < count && (!where->module || !where->file); i++) {

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that transfer bytes and come back early where a signal arrives in the middle: a blocking
+ * write of 4 MB to a pipe would return what the pipe held when a sample came. They go on where only
+ * a sample cut them (interrupted_call.h): on pipes, sockets and devices; nothing else is cut.
+ */
+#include "intercept.h"
+#include "interrupted_call.h"
+
+#include <errno.h>
+#include <sys/random.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+SN_REAL(ssize_t, write, (int, const void *, size_t))
+SN_REAL(ssize_t, writev, (int, const struct iovec *, int))
+SN_REAL(ssize_t, send, (int, const void *, size_t, int))
+SN_REAL(ssize_t, sendto, (int, const void *, size_t, int, const struct sockaddr *, socklen_t))
+SN_REAL(ssize_t, sendmsg, (int, const struct msghdr *, int))
+SN_REAL(ssize_t, sendfile, (int, int, off_t *, size_t))
+SN_REAL(ssize_t, read, (int, void *, size_t))
+SN_REAL(ssize_t, recv, (int, void *, size_t, int))
+SN_REAL(ssize_t, recvmsg, (int, struct msghdr *, int))
+SN_REAL(ssize_t, getrandom, (void *, size_t, unsigned))
+
+/* A regular file's short count has another reason, and asking again would raise SIGXFSZ. */
+static bool is_cut_by_signals(int fd)
+{
+	struct stat status;
+	return !fstat(fd, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) &&
+	       !S_ISBLK(status.st_mode);
+}
+
+/* True where `done` of `wanted` bytes went before a sample came; clears what told so. */
+static bool was_cut(int fd, ssize_t done, size_t wanted)
+{
+	sn_call_was_cut = false;
+	return (size_t)done < wanted && is_cut_by_signals(fd);
+}
+
+/* The result of a transfer of which `done` bytes went, continued by `again`, which sees `done`. The
+ * errno of what follows a success is nobody's. */
+#define TRANSFER_ON(fd, wanted, first, again)                                                      \
+	({                                                                                         \
+		ssize_t done = (first);                                                            \
+		int saved_errno = errno;                                                           \
+		while (sn_call_was_cut && done > 0 && was_cut(fd, done, wanted)) {                 \
+			ssize_t more = (again);                                                    \
+			if (more <= 0)                                                             \
+				break;                                                             \
+			done += more;                                                              \
+		}                                                                                  \
+		errno = saved_errno;                                                               \
+		done;                                                                              \
+	})
+
+#define TRANSFER(fd, wanted, first, again)                                                         \
+	({                                                                                         \
+		sn_call_was_cut = false;                                                           \
+		TRANSFER_ON(fd, wanted, first, again);                                             \
+	})
+
+SN_EXPORT ssize_t write(int fd, const void *buffer, size_t bytes)
+{
+	return TRANSFER(fd, bytes, real_write_get()(fd, buffer, bytes),
+			real_write_get()(fd, (const char *)buffer + done, bytes - (size_t)done));
+}
+
+SN_EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags)
+{
+	return TRANSFER(
+	    fd, bytes, real_send_get()(fd, buffer, bytes, flags),
+	    real_send_get()(fd, (const char *)buffer + done, bytes - (size_t)done, flags));
+}
+
+SN_EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
+			 const struct sockaddr *to, socklen_t to_bytes)
+{
+	return TRANSFER(fd, bytes, real_sendto_get()(fd, buffer, bytes, flags, to, to_bytes),
+			real_sendto_get()(fd, (const char *)buffer + done, bytes - (size_t)done,
+					  flags, to, to_bytes));
+}
+
+ssize_t sn_recv_rest(int fd, void *buffer, size_t bytes, int flags, ssize_t before)
+{
+	return TRANSFER_ON(fd, bytes, before,
+			   real_recv_get()(fd, (char *)buffer + done, bytes - (size_t)done, flags));
+}
+
+/* Of what is read, only the kernel's own endless devices stop for a signal. */
+static bool is_endless(int fd)
+{
+	struct stat status;
+	return !fstat(fd, &status) && S_ISCHR(status.st_mode) && major(status.st_rdev) == 1;
+}
+
+ssize_t sn_read_rest(int fd, void *buffer, size_t bytes, ssize_t before)
+{
+	if (!is_endless(fd))
+		return before;
+	return TRANSFER_ON(fd, bytes, before,
+			   real_read_get()(fd, (char *)buffer + done, bytes - (size_t)done));
+}
+
+SN_EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t bytes)
+{
+	return TRANSFER(to, bytes, real_sendfile_get()(to, from, offset, bytes),
+			real_sendfile_get()(to, from, offset, bytes - (size_t)done));
+}
+
+/* The compiler calls the function above sendfile64, for offsets have 64 bits; this is the other
+ * name. */
+ssize_t sendfile_by_short_name(int to, int from, off_t *offset, size_t bytes) __asm__("sendfile");
+SN_EXPORT ssize_t sendfile_by_short_name(int to, int from, off_t *offset, size_t bytes)
+{
+	return sendfile(to, from, offset, bytes);
+}
+
+SN_EXPORT ssize_t getrandom(void *buffer, size_t bytes, unsigned flags)
+{
+	sn_call_was_cut = false;
+	ssize_t done = real_getrandom_get()(buffer, bytes, flags);
+	while (done > 0 && (size_t)done < bytes && sn_call_was_cut) {
+		sn_call_was_cut = false;
+		ssize_t more =
+		    real_getrandom_get()((char *)buffer + done, bytes - (size_t)done, flags);
+		if (more <= 0)
+			break;
+		done += more;
+	}
+	return done;
+}
+
+/* ---- several pieces ---- */
+
+/* What is left of pieces after `done` bytes: the piece that begins in its middle, and how much of
+ * it is done. */
+static int first_left(const struct iovec *pieces, int count, size_t done, size_t *done_of_piece)
+{
+	int piece = 0;
+	for (; piece < count && done >= pieces[piece].iov_len; piece++)
+		done -= pieces[piece].iov_len;
+	*done_of_piece = done;
+	return piece;
+}
+
+static size_t total(const struct iovec *pieces, int count)
+{
+	size_t bytes = 0;
+	for (int piece = 0; piece < count; piece++)
+		bytes += pieces[piece].iov_len;
+	return bytes;
+}
+
+/* How pieces are transferred: several, and what is left of one. */
+struct pieces_of {
+	int fd, flags;
+	ssize_t (*several)(const struct pieces_of *how, const struct iovec *pieces, int count);
+	ssize_t (*one)(const struct pieces_of *how, void *bytes, size_t count);
+};
+
+/* Begins with the rest of a piece alone: the program's list of pieces stays as it is. */
+static ssize_t transfer_rest(const struct pieces_of *how, const struct iovec *pieces, int count,
+			     ssize_t done)
+{
+	size_t of_piece;
+	int piece = first_left(pieces, count, (size_t)done, &of_piece);
+	if (!of_piece)
+		return how->several(how, pieces + piece, count - piece);
+	size_t left = pieces[piece].iov_len - of_piece;
+	ssize_t first = how->one(how, (char *)pieces[piece].iov_base + of_piece, left);
+	if (first < (ssize_t)left || ++piece == count)
+		return first;
+	ssize_t more = how->several(how, pieces + piece, count - piece);
+	return more > 0 ? first + more : first;
+}
+
+static ssize_t write_several(const struct pieces_of *how, const struct iovec *pieces, int count)
+{
+	return real_writev_get()(how->fd, pieces, count);
+}
+
+static ssize_t write_one(const struct pieces_of *how, void *bytes, size_t count)
+{
+	return real_write_get()(how->fd, bytes, count);
+}
+
+SN_EXPORT ssize_t writev(int fd, const struct iovec *pieces, int count)
+{
+	struct pieces_of how = {fd, 0, write_several, write_one};
+	return TRANSFER(fd, total(pieces, count), real_writev_get()(fd, pieces, count),
+			transfer_rest(&how, pieces, count, done));
+}
+
+/* The control data went with the first bytes. */
+static ssize_t send_several(const struct pieces_of *how, const struct iovec *pieces, int count)
+{
+	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+	return real_sendmsg_get()(how->fd, &rest, how->flags);
+}
+
+static ssize_t send_one(const struct pieces_of *how, void *bytes, size_t count)
+{
+	return real_send_get()(how->fd, bytes, count, how->flags);
+}
+
+static ssize_t receive_several(const struct pieces_of *how, const struct iovec *pieces, int count)
+{
+	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+	return real_recvmsg_get()(how->fd, &rest, how->flags);
+}
+
+static ssize_t receive_one(const struct pieces_of *how, void *bytes, size_t count)
+{
+	return real_recv_get()(how->fd, bytes, count, how->flags);
+}
+
+ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t before)
+{
+	struct pieces_of how = {fd, flags, receive_several, receive_one};
+	int count = (int)message->msg_iovlen;
+	return TRANSFER_ON(fd, total(message->msg_iov, count), before,
+			   transfer_rest(&how, message->msg_iov, count, done));
+}
+
+SN_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	struct pieces_of how = {fd, flags, send_several, send_one};
+	return TRANSFER(fd, total(message->msg_iov, (int)message->msg_iovlen),
+			real_sendmsg_get()(fd, message, flags),
+			transfer_rest(&how, message->msg_iov, (int)message->msg_iovlen, done));
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting interrupted system calls again; see interrupted_call.h. */
+#include "interrupted_call.h"
+
+#include "intercept.h"
+#include "machine.h"
+#include "memory.h"
+#include "sample_signal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+
+__thread volatile bool sn_call_was_cut;
+__thread volatile uint64_t sn_call_deadline_ns;
+
+/* Calls that did nothing where they return EINTR, and may be made again as they were. */
+const bool sn_call_is_repeatable[SN_CALL_NUMBERS] = {
+    [SYS_accept] = true,	 [SYS_accept4] = true,	       [SYS_clock_nanosleep] = true,
+    [SYS_connect] = true,	 [SYS_copy_file_range] = true, [SYS_epoll_pwait] = true,
+    [SYS_epoll_pwait2] = true,	 [SYS_epoll_wait] = true,      [SYS_fcntl] = true,
+    [SYS_flock] = true,		 [SYS_futex] = true,	       [SYS_futex_waitv] = true,
+    [SYS_getrandom] = true,	 [SYS_io_getevents] = true,    [SYS_io_pgetevents] = true,
+    [SYS_io_uring_enter] = true, [SYS_mq_timedreceive] = true, [SYS_mq_timedsend] = true,
+    [SYS_msgrcv] = true,	 [SYS_msgsnd] = true,	       [SYS_nanosleep] = true,
+    [SYS_open] = true,		 [SYS_openat] = true,	       [SYS_pause] = true,
+    [SYS_poll] = true,		 [SYS_ppoll] = true,	       [SYS_preadv] = true,
+    [SYS_pselect6] = true,	 [SYS_pwritev] = true,	       [SYS_read] = true,
+    [SYS_readv] = true,		 [SYS_recvfrom] = true,	       [SYS_recvmmsg] = true,
+    [SYS_recvmsg] = true,	 [SYS_rt_sigsuspend] = true,   [SYS_rt_sigtimedwait] = true,
+    [SYS_select] = true,	 [SYS_semop] = true,	       [SYS_semtimedop] = true,
+    [SYS_sendfile] = true,	 [SYS_sendmmsg] = true,	       [SYS_sendmsg] = true,
+    [SYS_sendto] = true,	 [SYS_splice] = true,	       [SYS_tee] = true,
+    [SYS_vmsplice] = true,	 [SYS_wait4] = true,	       [SYS_waitid] = true,
+    [SYS_write] = true,		 [SYS_writev] = true,
+};
+
+static bool is_repeatable(long number)
+{
+	return number >= 0 && number < SN_CALL_NUMBERS && sn_call_is_repeatable[number];
+}
+
+/* ---- the program's own signals ---- */
+
+static bool is_handled(int signal, bool without_restart)
+{
+	struct sigaction action;
+	if (sn_real_sigaction(signal, NULL, &action) ||
+	    (without_restart && action.sa_flags & SA_RESTART))
+		return false;
+	return action.sa_flags & SA_SIGINFO ||
+	       (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+/*
+ * Whether a handler of the program's runs as soon as ours returns; if `without_restart`, one that
+ * ends the call. What is only to be ignored waits here as well, for our handler blocks all. The
+ * mask may be a call's own, which ends with it (sigsuspend): such a call made again sees its
+ * signal.
+ */
+static bool handler_is_due(const ucontext_t *context, bool without_restart)
+{
+	uint64_t pending = 0, blocked;
+	memcpy(&blocked, &context->uc_sigmask, sizeof(blocked));
+	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)))
+		return false;
+	for (pending &= ~blocked; pending; pending &= pending - 1) {
+		int signal = __builtin_ctzll(pending) + 1;
+		if (signal != sn_sample_signal() && is_handled(signal, without_restart))
+			return true;
+	}
+	return false;
+}
+
+/* ---- registers ---- */
+
+extern const unsigned char sn_restartable_syscall_end[] __attribute__((visibility("hidden")));
+
+/* The number of the call whose instruction ends at `end`; -1 where nothing tells. */
+static long number_of(const ucontext_t *context, const unsigned char *end)
+{
+	unsigned char code[SN_MACHINE_SYSCALL_BYTES];
+	if (end == sn_restartable_syscall_end)
+		return (long)context->uc_mcontext.gregs[REG_RBX];
+	if (sn_memory_read((uintptr_t)end - sizeof(code), code, sizeof(code)) != sizeof(code))
+		return -1;
+	return sn_machine_syscall_number(code + sizeof(code));
+}
+
+/* What is left of a wait that a register gives in milliseconds, rounded up as the kernel does. */
+static void shorten_wait(ucontext_t *context, long number)
+{
+	if (!sn_call_deadline_ns || (number != SYS_epoll_wait && number != SYS_epoll_pwait))
+		return;
+	uint64_t now = sn_now_ns();
+	uint64_t left = sn_call_deadline_ns > now ? sn_call_deadline_ns - now : 0;
+	context->uc_mcontext.gregs[REG_R10] = (greg_t)((left + 999999) / 1000000);
+}
+
+static void after_call(ucontext_t *context, const unsigned char *end)
+{
+	greg_t *registers = context->uc_mcontext.gregs;
+	if (registers[REG_RAX] > 0) {
+		if (!handler_is_due(context, false))
+			sn_call_was_cut = true;
+		return;
+	}
+	if (registers[REG_RAX] != -EINTR)
+		return;
+	long number = number_of(context, end);
+	if (!is_repeatable(number) || handler_is_due(context, false))
+		return;
+	shorten_wait(context, number);
+	registers[REG_RAX] = number;
+	registers[REG_RIP] -= SN_MACHINE_SYSCALL_LENGTH;
+}
+
+/* The kernel is about to restart the call for our SA_RESTART; a handler of the program's that is
+ * due now might not want that. A call that had not begun yet looks the same, and may as well end
+ * so. */
+static void before_call(ucontext_t *context)
+{
+	greg_t *registers = context->uc_mcontext.gregs;
+	if (!is_repeatable((long)registers[REG_RAX]) || registers[REG_RAX] == SYS_open ||
+	    registers[REG_RAX] == SYS_openat || !handler_is_due(context, true))
+		return;
+	registers[REG_RAX] = -EINTR;
+	registers[REG_RIP] += SN_MACHINE_SYSCALL_LENGTH;
+}
+
+void sn_interrupted_call_mend(ucontext_t *context)
+{
+	const unsigned char *pc = (const unsigned char *)context->uc_mcontext.gregs[REG_RIP];
+	unsigned char code[2 * SN_MACHINE_SYSCALL_LENGTH];
+	uintptr_t from = (uintptr_t)pc - SN_MACHINE_SYSCALL_LENGTH;
+	int saved_errno = errno;
+	/* what lies on the page that is being executed can be read; a page's edge is left to the
+	 * kernel
+	 */
+	if ((from & 4095) <= 4096 - sizeof(code))
+		memcpy(code, (const void *)from, sizeof(code));
+	else if (sn_memory_read(from, code, sizeof(code)) != sizeof(code))
+		return;
+	if (sn_machine_is_syscall(code))
+		after_call(context, pc);
+	else if (sn_machine_is_syscall(code + SN_MACHINE_SYSCALL_LENGTH))
+		before_call(context);
+	errno = saved_errno;
+}
+
+/* ---- syscall(2) ---- */
+
+__attribute__((noinline, noclone)) long sn_restartable_syscall(long number, long a, long b, long c,
+							       long d, long e, long f)
+{
+	long result;
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	__asm__ volatile("syscall\n"
+			 ".globl sn_restartable_syscall_end\n"
+			 ".hidden sn_restartable_syscall_end\n"
+			 "sn_restartable_syscall_end:"
+			 : "=a"(result)
+			 : "a"(number), "b"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8),
+			   "r"(r9)
+			 : "rcx", "r11", "memory");
+	if (result >= 0 || result < -4095)
+		return result;
+	errno = (int)-result;
+	return -1;
+}

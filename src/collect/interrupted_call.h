@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a sample does to the system call that it interrupts: as little as if it had never come.
+ *
+ * The kernel restarts most calls after a handler with SA_RESTART. Those that it does not restart
+ * (signal(7): poll, nanosleep, sigtimedwait, socket calls with a timeout, ...) return EINTR; our
+ * handler makes them start again, by the interrupted registers. What was transferred in part comes
+ * back short; the wrapper of such a call (intercept_transfer.c) asks sn_call_was_cut and goes on.
+ * Where a signal of the program's is due at the same moment, the call ends as that signal ends it.
+ */
+#ifndef SN_COLLECT_INTERRUPTED_CALL_H
+#define SN_COLLECT_INTERRUPTED_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <ucontext.h>
+
+/* Set by a sample that cut the calling thread's transfer short; a wrapper clears it before. */
+extern __thread volatile bool sn_call_was_cut
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* When the wait that the calling thread is about to begin ends, CLOCK_MONOTONIC; 0: the call itself
+ * knows. For calls that get their timeout in milliseconds in a register. */
+extern __thread volatile uint64_t sn_call_deadline_ns
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* For the sample handler, with all signals blocked: mends the interrupted registers. AS-safe: yes.
+ */
+void sn_interrupted_call_mend(ucontext_t *context);
+
+/*
+ * Goes on with a read of an endless device, or with a recv that waits for all (MSG_WAITALL), of
+ * which `done` bytes came before a sample cut it; all that came.
+ */
+ssize_t sn_read_rest(int fd, void *buffer, size_t bytes, ssize_t done);
+struct msghdr;
+ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t done);
+ssize_t sn_recv_rest(int fd, void *buffer, size_t bytes, int flags, ssize_t done);
+
+#define SN_CALL_NUMBERS 512
+extern const bool sn_call_is_repeatable[SN_CALL_NUMBERS] __attribute__((visibility("hidden")));
+
+/* syscall(2) for calls that may be interrupted: one that our handler can start again. */
+long sn_restartable_syscall(long number, long a, long b, long c, long d, long e, long f)
+    __attribute__((visibility("hidden")));
+
+#endif

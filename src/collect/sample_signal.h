@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The signal that samples arrive by: a real-time signal that the program does not use.
+ *
+ * The highest one that is at its default disposition is taken at the start. As soon as the program
+ * asks for it (a handler, SIG_IGN, a set to wait for, or simply somebody who sends it), it becomes
+ * the program's and another one is taken; where none is left, threads are no longer sampled, only
+ * their totals are known. A signal that once was ours is "served": one of our samples may still be
+ * on its way to some thread, so whatever handles that signal passes through
+ * sn_sample_signal_is_sample.
+ *
+ * Many programs fill a mask with all signals. Ours stays open in the kernel, and the program is
+ * told that it is blocked (sn_believed_*). docs/design/sampling.md gives the reasons.
+ */
+#ifndef SN_COLLECT_SAMPLE_SIGNAL_H
+#define SN_COLLECT_SAMPLE_SIGNAL_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The kernel's set of signals; bit signal - 1. */
+#define SN_SIGNAL_BIT(signal) (1ull << ((signal)-1))
+
+/*
+ * Installs `handler` for the first signal of ours; in Go programs SIGRTMIN of the C library, the
+ * only one that their runtime leaves alone. 0, or -EBUSY where every signal is in use.
+ */
+int sn_sample_signal_init(void (*handler)(int, siginfo_t *, void *));
+/* The current one; 0: none is left. AS-safe: yes. MT: yes. */
+int sn_sample_signal(void);
+/* True once one was taken. AS-safe: yes. MT: yes. */
+bool sn_sample_signal_is_chosen(void);
+/* True for one that is or was ours. AS-safe: yes. MT: yes. */
+bool sn_sample_signal_is_served(int signal);
+/* The program wants `signal`: if it is the current one, another is taken. AS-safe: yes. MT: yes. */
+void sn_sample_signal_yield(int signal);
+/* The kernel's action for a served signal as long as the program has none of its own. */
+const struct sigaction *sn_sample_signal_action(void);
+
+/* True where a set names every real-time signal we could take: it was filled, and does not mean
+ * ours. AS-safe: yes. */
+bool sn_sample_signal_in_filled(uint64_t set);
+
+/*
+ * What this thread's program believes blocked and the kernel has open; bits of served signals.
+ * AS-safe: yes. MT: each thread its own.
+ */
+uint64_t sn_believed_blocked(uint64_t kernel_mask);
+void sn_believed_set(uint64_t bits);
+/* A thread or a process starts with the beliefs of the one that made it. */
+struct sn_belief {
+	uint64_t blocked;
+};
+struct sn_belief sn_believed_get(void);
+void sn_believed_inherit(struct sn_belief belief);
+/*
+ * Makes the kernel's mask what the program believes, before this image is replaced; returns what to
+ * give to sn_believed_end where that failed. AS-safe: yes.
+ */
+uint64_t sn_believed_begin(void);
+void sn_believed_end(uint64_t blocked);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `sonde run` saw of a program from outside, HOST-PID-START.sonde-run in the measurement
+ * folder: docs/format/measurement.md. Each `sonde run` of a parallel job writes one.
+ */
+#ifndef SN_FORMAT_RUN_FILE_H
+#define SN_FORMAT_RUN_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_run_record {
+	char host[256];
+	uint64_t pid; /* of the program */
+	/* CLOCK_MONOTONIC of the host: before it was started, and when it had been waited for */
+	uint64_t start_ns, end_ns;
+	uint64_t cpu_ns; /* of the program and of all processes that were waited for below it */
+};
+
+/*
+ * All of a folder, by file name, from malloc: *records is NULL where there are none, or `folder` is
+ * no folder. A file that is not one of ours is passed over. 0 or SN_ERR_MEMORY.
+ */
+int sn_run_files_read(const char *folder, struct sn_run_record **records, size_t *count);
+
+#endif

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tests of the command line go together: `pytest --part=PART tests/cli`.
+
+MADE reads, converts and shows files that are there before: no answer depends on how busy the machine is, so tests/run.sh
+runs these beside the others. All other modules measure programs while they run ("measured"); a new module is one of those
+until it is named here. CORE is what `make check` runs: of each command, importer and exporter the tests with known answers
+that take seconds."""
+from __future__ import annotations
+
+MADE = set("""
+    bad_input commands critical_path deep_paths disk_full export failing_disk formula gen_measurements gpu_binary
+    gpu_structure graph graph_replay import import_execution_trace import_hpctoolkit import_kineto import_kineto_graph
+    import_nsys import_order import_perfetto import_rocpd import_rocprof import_xplane info libraries python_database
+    python_package ranks report report_context split_dwarf structure suite symbols timeline timeline_answers timeline_memory
+    timeline_tables
+""".split())
+
+CORE = set("""
+    commands deep_paths export gen_measurements graph import_execution_trace import_hpctoolkit
+    import_nsys import_perfetto import_rocpd import_rocprof import_xplane info report report_context run timeline
+""".split())
+
+PARTS = {"made": lambda name: name in MADE, "measured": lambda name: name not in MADE, "core": lambda name: name in CORE}
+
+
+def is_in(part: str, module: str) -> bool:
+    """Whether the tests of a module, test_NAME, are of this part."""
+    return PARTS[part](module.removeprefix("test_"))
