@@ -148,7 +148,7 @@ suite unit meson test -C "$build" --suite unit --print-errorlogs
 suite lint tools/lint.sh
 suite core part core
 suite cli cli
-suite behave tests/behave/run.py
+suite behave /usr/bin/python3 tests/behave/run.py
 suite load loaded
 wait "$builder"
 suite sanitize sanitized "$sanitizers"

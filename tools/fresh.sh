@@ -138,7 +138,8 @@ run_in() {
 		[ -z "${!variable:-}" ] || proxies+=("$variable=${!variable}")
 	done
 	chroot --userspec="$name" --groups="$name" "$root" env -i HOME="$home" USER="$name" LOGNAME="$name" SHELL=/bin/bash \
-		PATH="$path" "${proxies[@]}" bash -c "cd ~/sonde && $2" </dev/null 9>&-
+		PATH="$path" "${proxies[@]}" bash -c "cd ~/sonde && $2" </dev/null 9>&- &
+	wait $! # so that a signal ends this at once
 }
 
 mkdir -p "$cache" "$logs"

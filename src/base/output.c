@@ -111,8 +111,10 @@ static int make_link(struct sn_output *output)
 static int open_beside(struct sn_output *output)
 {
 	output->temporary = calloc(1, sizeof(*output->temporary));
-	if (!output->temporary)
+	if (!output->temporary) {
+		errno = ENOMEM;
 		return -1;
+	}
 	output->temporary->folder = output->place.folder;
 	output->fd = open_nameless(output->place.folder);
 	output->is_nameless = output->fd >= 0;

@@ -38,16 +38,20 @@ const char *sn_path_explain(int result)
 					  : strerror(-result);
 }
 
-/* A folder of ours that our own group may write to is usual (umask 002), and links in it are safe
- * as far as we trust that group; links themselves have their maker as owner. */
+/* Whether we and root alone decide what the names in a folder lead to. One of ours that our own
+ * group may write to is usual (umask 002). */
+static bool is_own_to_name(const struct stat *folder)
+{
+	struct stat status = *folder;
+	if (status.st_gid == getegid())
+		status.st_mode &= ~(mode_t)S_IWGRP;
+	return sn_path_is_own(&status) && !sn_path_is_others_to_write(&status);
+}
+
 static bool can_be_followed(int folder, const struct stat *link)
 {
 	struct stat status;
-	if (fstat(folder, &status) || !sn_path_is_own(link) || !sn_path_is_own(&status))
-		return false;
-	if (status.st_gid == getegid())
-		status.st_mode &= ~(mode_t)S_IWGRP;
-	return !sn_path_is_others_to_write(&status);
+	return !fstat(folder, &status) && sn_path_is_own(link) && is_own_to_name(&status);
 }
 
 static int enter(struct walk *walk, int folder)
@@ -177,15 +181,39 @@ int sn_path_open_folder(const char *text)
 	return result;
 }
 
+/* The folder, or what of its path is there; *is_whole: all of it. */
+static int open_nearest(const char *folder, bool *is_whole)
+{
+	char path[PATH_MAX];
+	if (snprintf(path, sizeof(path), "%s", folder) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	int fd = sn_path_open_folder(path);
+	*is_whole = fd >= 0;
+	while (fd == -ENOENT || fd == -ENOTDIR) {
+		char *slash = strrchr(path, '/');
+		if (slash)
+			*slash = 0;
+		fd = sn_path_open_folder(!slash ? "." : *path ? path : "/");
+		if (!slash)
+			break;
+	}
+	return fd;
+}
+
 bool sn_path_is_guarded(const char *folder)
 {
-	int fd = sn_path_open_folder(folder);
-	bool is_guarded = fd >= 0, is_root = false;
+	struct stat nearest;
+	bool is_whole, is_root = false;
+	int fd = open_nearest(folder, &is_whole);
+	/* where all may make names, what is missing may be somebody else's by the time we make it
+	 */
+	bool is_guarded =
+	    fd >= 0 && !fstat(fd, &nearest) && (is_whole || !(nearest.st_mode & S_IWOTH));
 	while (is_guarded && !is_root) {
 		struct stat status, above;
 		int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		is_guarded = up >= 0 && !fstat(fd, &status) && !fstat(up, &above) &&
-			     sn_path_is_own(&status) && !sn_path_is_others_to_write(&status);
+		is_guarded =
+		    up >= 0 && !fstat(fd, &status) && !fstat(up, &above) && is_own_to_name(&status);
 		is_root =
 		    is_guarded && status.st_dev == above.st_dev && status.st_ino == above.st_ino;
 		close(fd);

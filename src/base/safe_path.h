@@ -37,7 +37,8 @@ bool sn_path_is_own(const struct stat *status);
 /* Whether users other than its owner and root can give the folder entries, or take some away: a
  * sticky one keeps from them what is not theirs. */
 bool sn_path_is_others_to_write(const struct stat *status);
-/* Whether nobody but us and root can change what the path of the folder leads to. */
+/* Whether nobody but us, our group and root can change what the path of the folder leads to, or put
+ * something there where it is missing. */
 bool sn_path_is_guarded(const char *folder);
 
 /* A name for a temporary file: PREFIX and eight characters that nobody can foresee. False where it

@@ -166,24 +166,34 @@ static const char *after_kind(const char *name)
 	return NULL;
 }
 
-/* "NAME FILE:LINE:COLUMN"; false where it is not of that form. */
+/* The colon of ":NUMBER" that ends at `end`, of a text that begins at `text`; NULL for none. */
+static const char *before_number(const char *text, const char *end)
+{
+	const char *at = end;
+	while (at > text && isdigit((unsigned char)at[-1]))
+		at--;
+	return at < end && at > text && at[-1] == ':' ? at - 1 : NULL;
+}
+
+/* "NAME FILE:LINE:COLUMN", or of Node 18 and before "NAME FILE:LINE"; false where it is not of that
+ * form. */
 static bool take_apart(const char *text, struct sn_string_pool *pool, struct sn_symbol_frame *frame)
 {
 	const char *space = strchr(text, ' ');
-	const char *column = space ? strrchr(space, ':') : NULL;
-	const char *line = column;
-	while (line && line > space && line[-1] != ':')
-		line--;
-	if (!line || line - 2 <= space || !isdigit((unsigned char)*line))
+	const char *last = space ? before_number(space + 1, text + strlen(text)) : NULL;
+	const char *colon = last ? before_number(space + 1, last) : NULL;
+	if (!colon)
+		colon = last;
+	if (!colon || colon == space + 1)
 		return false;
 	struct sn_pooled *name = sn_string_pool_intern(pool, text, (size_t)(space - text));
 	struct sn_pooled *file =
-	    sn_string_pool_intern(pool, space + 1, (size_t)(line - 1 - (space + 1)));
+	    sn_string_pool_intern(pool, space + 1, (size_t)(colon - (space + 1)));
 	if (!name || !file)
 		return false;
 	frame->name = name->length ? name->text : "(anonymous)";
 	frame->file = file->text;
-	frame->function_line = (uint32_t)strtoul(line, NULL, 10);
+	frame->function_line = (uint32_t)strtoul(colon + 1, NULL, 10);
 	return true;
 }
 

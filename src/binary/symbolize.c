@@ -5,6 +5,7 @@
  * symbol_cache.c.
  */
 #include "symbolize.h"
+#include "base/safe_path.h"
 #include "binary/debug_file.h"
 #include "binary/demangle.h"
 #include "binary/dwarf.h"
@@ -87,6 +88,9 @@ int sn_symbolizer_new(const struct sn_symbolizer_options *options,
 		debug_path = options->debug_path;
 	made->cache_folder =
 	    options->cache_folder ? strdup(options->cache_folder) : default_cache_folder();
+	/* root with the home of another user: names in it lead where he wants */
+	if (made->cache_folder && *made->cache_folder && !sn_path_is_guarded(made->cache_folder))
+		*made->cache_folder = '\0';
 	made->debug_path = strdup(debug_path ? debug_path : DEBUG_PATH_DEFAULT);
 	made->sysroot = strdup(options->sysroot ? options->sysroot : "");
 	made->no_loops = options->no_loops;

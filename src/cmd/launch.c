@@ -407,28 +407,46 @@ static void set_environment(const struct sn_launch *launch)
 
 static pid_t program_pid;
 
-static void pass_on(int signal)
+/* What the program sends to its group it has got itself. */
+static void pass_on(int signal, siginfo_t *info, void *unused)
 {
-	kill(program_pid, signal);
+	if (info->si_pid != program_pid)
+		kill(program_pid, signal);
 }
 
-/* While the program runs it decides what these mean: a terminal sends the first two to it as well,
- * the others are passed on. */
-static const int guarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-#define GUARDED_COUNT (sizeof(guarded) / sizeof(*guarded))
-
-static void guard_signals(struct sigaction old[GUARDED_COUNT])
+/* What a signal means while the program runs is for the program to decide. A terminal sends the
+ * first two to it as well. */
+static bool is_ignored(int signal)
 {
-	for (size_t index = 0; index < GUARDED_COUNT; index++) {
-		struct sigaction action = {.sa_handler = index < 2 ? SIG_IGN : pass_on};
-		sigaction(guarded[index], &action, &old[index]);
+	return signal == SIGINT || signal == SIGQUIT;
+}
+
+static bool is_passed_on(int signal)
+{
+	static const int others[] = {SIGTERM,	SIGHUP,	 SIGUSR1,   SIGUSR2, SIGALRM,
+				     SIGVTALRM, SIGPROF, SIGSTKFLT, SIGIO,   SIGPWR};
+	for (size_t index = 0; index < sizeof(others) / sizeof(*others); index++)
+		if (others[index] == signal)
+			return true;
+	return signal >= SIGRTMIN && signal <= SIGRTMAX;
+}
+
+static void guard_signals(struct sigaction old[NSIG])
+{
+	for (int signal = 1; signal < NSIG; signal++) {
+		struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO};
+		if (is_ignored(signal))
+			action = (struct sigaction){.sa_handler = SIG_IGN};
+		if (is_ignored(signal) || is_passed_on(signal))
+			sigaction(signal, &action, &old[signal]);
 	}
 }
 
-static void unguard_signals(const struct sigaction old[GUARDED_COUNT])
+static void unguard_signals(const struct sigaction old[NSIG])
 {
-	for (size_t index = 0; index < GUARDED_COUNT; index++)
-		sigaction(guarded[index], &old[index], NULL);
+	for (int signal = 1; signal < NSIG; signal++)
+		if (is_ignored(signal) || is_passed_on(signal))
+			sigaction(signal, &old[signal], NULL);
 }
 
 static int ended_by; /* a signal; 0: it exited */
@@ -456,13 +474,15 @@ static uint64_t time_ns(const struct timeval *time)
  */
 static void write_run(const struct sn_launch *launch, uint64_t start_ns, const struct rusage *used)
 {
-	char path[sizeof(launch->folder) + 512];
+	char name[512];
 	struct utsname host;
 	if (uname(&host))
 		return;
-	snprintf(path, sizeof(path), "%s/%s-%d-%" PRIx64 SN_RUN_FILE_SUFFIX, launch->folder,
-		 host.nodename, program_pid, start_ns);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	snprintf(name, sizeof(name), "%s-%d-%" PRIx64 SN_RUN_FILE_SUFFIX, host.nodename,
+		 program_pid, start_ns);
+	int fd =
+	    openat(launch->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		   launch->is_shared ? 0666 : 0600);
 	if (fd < 0)
 		return;
 	int bytes = dprintf(fd,
@@ -472,7 +492,7 @@ static void write_run(const struct sn_launch *launch, uint64_t start_ns, const s
 			    time_ns(&used->ru_utime) + time_ns(&used->ru_stime));
 	close(fd);
 	if (bytes < 0)
-		unlink(path);
+		unlinkat(launch->directory, name, 0);
 }
 
 static int wait_for_program(int *status, struct rusage *used)
@@ -508,7 +528,7 @@ int sn_launch_program(const struct sn_launch *launch, char *const *command, int 
 		      struct sn_error *error)
 {
 	int report[2], hold[2], reason = 0;
-	struct sigaction old[GUARDED_COUNT];
+	struct sigaction old[NSIG];
 	struct rusage used;
 	uint64_t start_ns = now_ns();
 	if (strpbrk(launch->library, ": "))

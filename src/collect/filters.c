@@ -17,7 +17,7 @@ static void look_for(const char *text, const char *key, int *number)
 {
 	const char *line = strstr(text, key);
 	if (line && strchr(line + 1, '\n'))
-		*number = atoi(line + strlen(key));
+		*number = (int)strtoull(line + strlen(key), NULL, 10);
 }
 
 /* In pieces: the text is long where a process has many groups or a machine many processors. */

@@ -99,7 +99,7 @@ static const char *kept_setting(const char *name, const char *otherwise)
 static void read_config(void)
 {
 	sn_config.output = kept_setting("SONDE_OUTPUT", NULL);
-	sn_config.file_mode = (unsigned)strtoul(setting("SONDE_SHARE", "0"), NULL, 8) & 0666;
+	sn_config.file_mode = (unsigned)strtoull(setting("SONDE_SHARE", "0"), NULL, 8) & 0666;
 	sn_config.no_command = *setting("SONDE_COMMAND", "1") == '0';
 	sn_config.events = kept_setting("SONDE_EVENTS", SN_EVENT_LIST_DEFAULT);
 	sn_config.sources = parse_sources(setting("SONDE_CALL_PATH", "python,operator,native"));
@@ -254,7 +254,7 @@ static bool is_filtered(void)
 {
 	const char *then = setting("SONDE_FILTERS", NULL);
 	filters_at_start = sn_filters_in_force();
-	return then && (filters_at_start < 0 || filters_at_start > atoi(then));
+	return then && (filters_at_start < 0 || filters_at_start > (int)strtoull(then, NULL, 10));
 }
 
 bool sn_confined_unasked(void)

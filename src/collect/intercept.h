@@ -42,13 +42,24 @@ bool sn_signal_stack_install(void);
 /* A handler of ours tells where the kernel put its frame: how much a frame takes is learnt. */
 void sn_signal_stack_learn(uintptr_t frame);
 
-/* Gives the current sample signal to the program, with all that the calling thread's program believes
- * of it. AS-safe: yes. */
-void sn_signal_yield(int signal);
+/* Gives these signals to the program, with all that the calling thread's program believes of them.
+ * AS-safe: yes. */
+void sn_signal_yield(uint64_t signals);
+/* The program's signalfds that were given a filled set get the signal that is theirs now. AS-safe:
+ * yes. */
+void sn_signalfds_complete(int signal);
 
 /* Does what a signal's default action does to the program, with the last snapshot before. For our
  * handlers. */
 void sn_signal_end_program(int signal);
+
+/* A mask for the time of one call, without our signal where it was filled; where the program means
+ * that signal, it gets it. AS-safe: yes. */
+const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage);
+
+/* A call of the program's by number that is about signals: gives it what it asks for; true where
+ * that was all, and *result is what syscall(2) returns. */
+bool sn_raw_signal_call(long number, const long arguments[3], long *result);
 
 /* Starts measuring this process image, once; called by the constructor or by the first interceptor
  * that runs before it. */

@@ -72,8 +72,20 @@ long sn_after_fork_call(long child) __attribute__((visibility("hidden")));
 #define TABLE_LENGTH 512
 _Static_assert(TABLE_LENGTH == SN_CALL_NUMBERS, "one bound for both tables");
 unsigned char sn_watched_calls[TABLE_LENGTH] __attribute__((visibility("hidden"))) = {
-    [SYS_seccomp] = 1, [SYS_prctl] = 1,	   [SYS_fork] = 1, [SYS_clone] = 1,
-    [SYS_execve] = 1,  [SYS_execveat] = 1, [SYS_exit] = 1, [SYS_exit_group] = 1,
+    [SYS_seccomp] = 1,
+    [SYS_prctl] = 1,
+    [SYS_fork] = 1,
+    [SYS_clone] = 1,
+    [SYS_rt_sigaction] = 1,
+    [SYS_rt_sigprocmask] = 1,
+    [SYS_rt_sigtimedwait] = 1,
+    [SYS_signalfd] = 1,
+    [SYS_signalfd4] = 1,
+    [SYS_sigaltstack] = 1,
+    [SYS_execve] = 1,
+    [SYS_execveat] = 1,
+    [SYS_exit] = 1,
+    [SYS_exit_group] = 1,
 };
 
 /* Whether the calling thread is the process's last. */
@@ -105,6 +117,11 @@ struct answer sn_before_syscall(long number, long first, long second, long third
 		sn_end_with_status((int)first);
 	if (is_plain_fork(number, first, second))
 		return (struct answer){CALL, 0};
+	struct answer answer;
+	if (sn_raw_signal_call(number, (const long[]){first, second, third}, &answer.result)) {
+		answer.verdict = RETURN;
+		return answer;
+	}
 	if (number == SYS_execve)
 		return (struct answer){
 		    RETURN, execve((const char *)first, (char **)second, (char **)third)};

@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -79,10 +80,10 @@ static const char *list_of(const char *entry)
 static bool is_setting(const char *entry)
 {
 	static const char *const names[] = {
-	    "OUTPUT=",	    "EVENTS=",	      "CALL_PATH=",	  "OPERATORS=",
-	    "MEMORY=",	    "GRAPH=",	      "SHADOW=",	  "FILTERS=",
-	    "FRAMEWORKS=",  "CHECKPOINT_MS=", "MEMORY_LIMIT_MB=", "TRACE=",
-	    "TRACE_LIMIT=", "TRACE_PAUSED=",  "TRACE_SIGNAL=",	  "TRACE_WINDOW_MS="};
+	    "OUTPUT=",		"EVENTS=", "CALL_PATH=",   "OPERATORS=",    "MEMORY=",
+	    "GRAPH=",		"SHADOW=", "FILTERS=",	   "FRAMEWORKS=",   "CHECKPOINT_MS=",
+	    "MEMORY_LIMIT_MB=", "TRACE=",  "TRACE_LIMIT=", "TRACE_PAUSED=", "TRACE_SIGNAL=",
+	    "TRACE_WINDOW_MS=", "FOLDER=", "SHARE=",	   "COMMAND="};
 	if (strncmp(entry, SETTINGS, strlen(SETTINGS)))
 		return false;
 	for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
@@ -263,6 +264,16 @@ static bool is_within_reach(void)
 	return fd >= 0 || is_scarce;
 }
 
+/* Whether a new image has room for our library beside its own: the loader ends it otherwise. */
+#define LEAST_ADDRESS_BYTES (64ull << 20)
+#define LEAST_DATA_BYTES    (16ull << 20)
+static bool has_room(void)
+{
+	struct rlimit space, data;
+	return !getrlimit(RLIMIT_AS, &space) && space.rlim_cur >= LEAST_ADDRESS_BYTES &&
+	       !getrlimit(RLIMIT_DATA, &data) && data.rlim_cur >= LEAST_DATA_BYTES;
+}
+
 static void join_preload(char *joined, char *const *environment)
 {
 	const char *own = NULL;
@@ -284,7 +295,7 @@ static char **carry(const char *path, char **completed, char *joined, char *cons
 {
 	size_t count = 0;
 	/* in this order: who confined himself makes no call of ours */
-	if (is_stripping || is_of_other_libc(path) || !is_within_reach())
+	if (is_stripping || is_of_other_libc(path) || !has_room() || !is_within_reach())
 		return strip(completed, joined, environment);
 	for (char *const *entry = environment; entry && *entry; entry++)
 		if (strncmp(*entry, PRELOAD, strlen(PRELOAD)))
@@ -550,7 +561,9 @@ SN_EXPORT FILE *popen(const char *command, const char *mode)
 
 SN_EXPORT pid_t _Fork(void)
 {
-	pid_t child = real__Fork_get()();
+	pid_t (*real)(void) = real__Fork_get();
+	/* before glibc 2.34 there is none, but a program may look whether there is */
+	pid_t child = real ? real() : (pid_t)syscall(SYS_fork);
 	if (!child)
 		sn_losses_note_unseen();
 	return child;

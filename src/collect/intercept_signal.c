@@ -162,14 +162,12 @@ SN_EXPORT int sigaction(int signal, const struct sigaction *new_action,
 		return sn_real_sigaction(signal, new_action, old_action);
 	bool to_default = new_action && is_default(new_action);
 	const struct sigaction *ours = to_default ? default_of(signal) : NULL;
-	if (new_action && !to_default)
-		sn_sample_signal_yield(signal);
+	if (new_action && !to_default && signal > 0 && signal < NSIG)
+		sn_signal_yield(SN_SIGNAL_BIT(signal));
 	int status = ours ? sn_real_sigaction(signal, ours, &old)
 			  : sn_program_sigaction(signal, new_action, &old);
 	if (status)
 		return status;
-	if (new_action && !to_default && sn_sample_signal_is_served(signal))
-		sn_sampling_renew();
 	if (is_ours(&old))
 		old = (struct sigaction){.sa_handler = SIG_DFL};
 	if (old_action)
@@ -210,6 +208,29 @@ SN_EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler)
 SN_EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
 {
 	return __sysv_signal(number, handler);
+}
+
+/* ---- System V ---- */
+
+static bool is_blocked(int signal)
+{
+	sigset_t mask;
+	return !sigprocmask(SIG_BLOCK, NULL, &mask) && sigismember(&mask, signal) == 1;
+}
+
+SN_EXPORT sighandler_t sigset(int number, sighandler_t handler)
+{
+	struct sigaction old, action = {.sa_handler = handler};
+	sigset_t one;
+	sigemptyset(&one);
+	sigemptyset(&action.sa_mask);
+	if (sigaddset(&one, number))
+		return SIG_ERR;
+	bool was_held = is_blocked(number), holds = handler == SIG_HOLD;
+	if (sigaction(number, holds ? NULL : &action, &old) ||
+	    sigprocmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &one, NULL))
+		return SIG_ERR;
+	return was_held ? SIG_HOLD : old.sa_handler;
 }
 
 /* ---- masks ---- */
@@ -302,16 +323,25 @@ SN_EXPORT int sigprocmask(int how, const sigset_t *new_set, sigset_t *old_set)
  */
 static const sigset_t *waited_for(const sigset_t *set, sigset_t *storage)
 {
-	if (!set || !(bits_of(set) & sample_bit()))
+	if (!set || !sn_sample_signal_is_chosen())
 		return set;
 	if (!sn_sample_signal_in_filled(bits_of(set))) {
-		sn_signal_yield(sn_sample_signal());
+		sn_signal_yield(bits_of(set));
 		return set;
 	}
-	if (!sn_thread_self())
+	if (!sn_thread_self() || !(bits_of(set) & sample_bit()))
 		return set;
 	*storage = *set;
 	put_bits(storage, bits_of(set) & ~sample_bit());
+	return storage;
+}
+
+const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage)
+{
+	if (!mask || !sn_thread_self() || !(bits_of(mask) & sample_bit()))
+		return mask;
+	*storage = *mask;
+	put_bits(storage, bits_of(mask) & ~sample_bit());
 	return storage;
 }
 
@@ -376,7 +406,7 @@ SN_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 }
 
 /* A number that meanwhile stands for another kind of file is refused by the kernel. */
-static void complete_signalfds(int signal)
+void sn_signalfds_complete(int signal)
 {
 	for (uint32_t place = 0; place < KEPT_SIGNALFDS; place++) {
 		int fd = atomic_load(&kept_signalfds[place].fd) - 1;
@@ -386,15 +416,107 @@ static void complete_signalfds(int signal)
 	}
 }
 
-void sn_signal_yield(int signal)
+void sn_signal_yield(uint64_t signals)
 {
-	struct sn_belief belief = sn_believed_get();
-	uint64_t bit = SN_SIGNAL_BIT(signal);
-	sn_sample_signal_yield(signal);
-	sn_sampling_renew();
-	complete_signalfds(signal);
-	if (!(belief.blocked & bit))
+	int ours = sn_sample_signal();
+	sn_sample_signal_yield(signals);
+	if (!ours || ours == sn_sample_signal())
 		return;
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, sizeof(bit));
-	sn_believed_set(belief.blocked & ~bit);
+	sn_sampling_renew();
+	sn_signalfds_complete(ours);
+}
+
+/* ---- the same by number ---- */
+
+static int kernel_mask_of(int how, const sigset_t *new_set, sigset_t *old_set)
+{
+	if (old_set)
+		sigemptyset(old_set);
+	return (int)syscall(SYS_rt_sigprocmask, how, new_set, old_set, 8);
+}
+
+/* The kernel's sets are shorter than the C library's. */
+static long raw_mask(int how, const void *new_bits, void *old_bits)
+{
+	sigset_t new_set, old_set;
+	sigemptyset(&new_set);
+	if (new_bits)
+		memcpy(&new_set, new_bits, sizeof(uint64_t));
+	long status = mask(kernel_mask_of, how, new_bits ? &new_set : NULL, &old_set);
+	if (!status && old_bits)
+		memcpy(old_bits, &old_set, sizeof(uint64_t));
+	return status;
+}
+
+/* As the kernel has it; the C library puts its own function to return through in between. */
+struct kernel_action {
+	sighandler_t handler;
+	unsigned long flags;
+	void *restorer;
+	uint64_t mask;
+};
+#define HAS_RESTORER 0x04000000u
+
+static long raw_action(int signal, const struct kernel_action *new_action,
+		       struct kernel_action *old_action)
+{
+	struct kernel_action kernel;
+	struct sigaction old, action = {0};
+	if (syscall(SYS_rt_sigaction, signal, NULL, &kernel, 8))
+		return -1;
+	if (new_action) {
+		action.sa_handler = new_action->handler;
+		action.sa_flags = (int)(new_action->flags & ~HAS_RESTORER);
+		put_bits(&action.sa_mask, new_action->mask);
+	}
+	if (sigaction(signal, new_action ? &action : NULL, &old))
+		return -1;
+	if (old_action)
+		*old_action = is_default(&old)
+				  ? (struct kernel_action){0}
+				  : (struct kernel_action){old.sa_handler,
+							   (kernel.flags & HAS_RESTORER) |
+							       (unsigned)old.sa_flags,
+							   kernel.restorer, bits_of(&old.sa_mask)};
+	return 0;
+}
+
+/* Of a set that was filled our signal is not taken: who fills a set by number is rare enough. */
+static void raw_set(const void *bits)
+{
+	uint64_t set;
+	if (!bits)
+		return;
+	memcpy(&set, bits, sizeof(set));
+	sn_signal_yield(sn_sample_signal_in_filled(set) ? sample_bit() : set);
+}
+
+bool sn_raw_signal_call(long number, const long arguments[3], long *result)
+{
+	switch (number) {
+	case SYS_rt_sigprocmask:
+		*result =
+		    raw_mask((int)arguments[0], (const void *)arguments[1], (void *)arguments[2]);
+		return true;
+	case SYS_sigaltstack:
+		*result = sigaltstack((const stack_t *)arguments[0], (stack_t *)arguments[1]);
+		return true;
+	case SYS_rt_sigaction:
+		/* the C library keeps two signals for itself, and refuses them */
+		if (arguments[0] <= 0 || arguments[0] >= NSIG || arguments[0] == 32 ||
+		    arguments[0] == 33)
+			return false;
+		*result =
+		    raw_action((int)arguments[0], (const void *)arguments[1], (void *)arguments[2]);
+		return true;
+	case SYS_rt_sigtimedwait:
+		raw_set((const void *)arguments[0]);
+		return false;
+	case SYS_signalfd:
+	case SYS_signalfd4:
+		raw_set((const void *)arguments[1]);
+		return false;
+	default:
+		return false;
+	}
 }

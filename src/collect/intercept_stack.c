@@ -10,7 +10,11 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <setjmp.h>
+#include <stdint.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
@@ -40,8 +44,6 @@ static bool has_room(size_t bytes)
 {
 	if (bytes >= getauxval(AT_MINSIGSTKSZ) + SN_HANDLER_BYTES)
 		return true;
-	if (!atomic_load_explicit(&frame_bytes, memory_order_relaxed))
-		sn_sampling_provoke();
 	size_t frame = atomic_load_explicit(&frame_bytes, memory_order_relaxed);
 	return frame && bytes >= frame + SN_HANDLER_BYTES;
 }
@@ -54,17 +56,22 @@ static void tell(const stack_t *kernel, stack_t *old_stack)
 		*old_stack = *kernel;
 }
 
+/* Samples are blocked until it is known whether they fit: a frame that does not ends the program.
+ */
 static int change(const stack_t *new_stack, stack_t *before)
 {
-	bool fits = new_stack->ss_flags & SS_DISABLE || has_room(new_stack->ss_size);
-	/* before the kernel has it: a frame that does not fit ends the program */
-	if (!fits)
-		sn_sampling_suspend(true);
+	if (!atomic_load_explicit(&frame_bytes, memory_order_relaxed))
+		sn_sampling_provoke();
+	uint64_t all = ~0ull, mask;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(mask));
 	int status = real_sigaltstack_get()(new_stack, before), error = errno;
-	if (!status && new_stack->ss_flags & SS_DISABLE)
-		sn_signal_stack_install();
-	if (fits == !status)
-		sn_sampling_suspend(false);
+	if (!status) {
+		bool is_none = new_stack->ss_flags & SS_DISABLE;
+		sn_sampling_suspend(!is_none && !has_room(new_stack->ss_size));
+		if (is_none)
+			sn_signal_stack_install();
+	}
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 	errno = error;
 	return status;
 }
@@ -79,3 +86,30 @@ SN_EXPORT int sigaltstack(const stack_t *new_stack, stack_t *old_stack)
 		tell(&before, old_stack);
 	return status;
 }
+
+/*
+ * A handler on a small signal stack of the program's leaves it by siglongjmp, which sets the mask
+ * while it still stands there: no sample may be waiting for that.
+ */
+typedef void jump_function(sigjmp_buf, int);
+
+static void before_jump(void)
+{
+	if (sn_thread_self() && sn_is_measured_process())
+		sn_sampling_drain();
+}
+
+#define JUMP(name)                                                                                 \
+	SN_EXPORT __attribute__((noreturn)) void name(sigjmp_buf to, int value)                    \
+	{                                                                                          \
+		static _Atomic(void *) found;                                                      \
+		before_jump();                                                                     \
+		if (!found)                                                                        \
+			found = sn_real(#name);                                                    \
+		((jump_function *)found)(to, value);                                               \
+		__builtin_unreachable();                                                           \
+	}
+
+void __longjmp_chk(sigjmp_buf to, int value) __attribute__((noreturn));
+JUMP(siglongjmp)
+JUMP(__longjmp_chk)

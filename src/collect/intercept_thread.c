@@ -16,6 +16,7 @@ struct start {
 	void *argument;
 	size_t stack_bytes;
 	struct sn_belief belief;
+	bool has_own_mask;
 	_Atomic bool is_taken;
 };
 
@@ -76,8 +77,9 @@ static void *run_thread(void *data)
 	void *(*function)(void *) = start->function;
 	void *argument = start->argument;
 	size_t bytes = start->stack_bytes;
-	sn_believed_inherit(start->belief);
+	struct sn_belief belief = start->has_own_mask ? (struct sn_belief){0} : start->belief;
 	start_free(start);
+	sn_believed_inherit(belief);
 	struct sn_thread *thread = sn_thread_begin(bytes);
 	if (thread && have_end_key)
 		pthread_setspecific(end_key, (void *)(uintptr_t)3);
@@ -101,6 +103,12 @@ static size_t stack_bytes(const pthread_attr_t *attributes)
 	return bytes;
 }
 
+static bool names_mask(const pthread_attr_t *attributes)
+{
+	sigset_t mask;
+	return attributes && !pthread_attr_getsigmask_np(attributes, &mask);
+}
+
 SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			     void *(*function)(void *), void *argument)
 {
@@ -115,6 +123,7 @@ SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes
 	start->argument = argument;
 	start->stack_bytes = stack_bytes(attributes);
 	start->belief = sn_believed_get();
+	start->has_own_mask = names_mask(attributes);
 	int status = real_pthread_create_get()(thread, attributes, run_thread, start);
 	if (status)
 		start_free(start);

@@ -38,6 +38,8 @@ SN_REAL(int, pselect,
 	(int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *))
 SN_REAL(int, select, (int, fd_set *, fd_set *, fd_set *, struct timeval *))
 SN_REAL(int, epoll_pwait, (int, struct epoll_event *, int, int, const sigset_t *))
+SN_REAL(int, epoll_pwait2,
+	(int, struct epoll_event *, int, const struct timespec *, const sigset_t *))
 SN_REAL(int, epoll_wait, (int, struct epoll_event *, int, int))
 SN_REAL(int, clock_nanosleep, (clockid_t, int, const struct timespec *, struct timespec *))
 SN_REAL(int, sigsuspend, (const sigset_t *))
@@ -112,6 +114,8 @@ static struct timespec from_ms(long milliseconds)
 SN_EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		    const sigset_t *mask)
 {
+	sigset_t storage;
+	mask = sn_signal_mask_of_call(mask, &storage);
 	return CHARGED("ppoll", real_ppoll_get()(fds, count, timeout, mask));
 }
 
@@ -128,6 +132,8 @@ SN_EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 SN_EXPORT int pselect(int count, fd_set *reads, fd_set *writes, fd_set *errors,
 		      const struct timespec *timeout, const sigset_t *mask)
 {
+	sigset_t storage;
+	mask = sn_signal_mask_of_call(mask, &storage);
 	return CHARGED("pselect", real_pselect_get()(count, reads, writes, errors, timeout, mask));
 }
 
@@ -161,8 +167,18 @@ SN_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespe
 SN_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int count, int timeout_ms,
 			  const sigset_t *mask)
 {
+	sigset_t storage;
+	mask = sn_signal_mask_of_call(mask, &storage);
 	return CHARGED("epoll_pwait", UNTIL(timeout_ms, real_epoll_pwait_get()(fd, events, count,
 									       timeout_ms, mask)));
+}
+
+SN_EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int count,
+			   const struct timespec *timeout, const sigset_t *mask)
+{
+	sigset_t storage;
+	mask = sn_signal_mask_of_call(mask, &storage);
+	return CHARGED("epoll_pwait2", real_epoll_pwait2_get()(fd, events, count, timeout, mask));
 }
 
 SN_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms)
@@ -206,6 +222,8 @@ SN_EXPORT unsigned sleep(unsigned seconds)
 
 SN_EXPORT int sigsuspend(const sigset_t *mask)
 {
+	sigset_t storage;
+	mask = sn_signal_mask_of_call(mask, &storage);
 	return CHARGED("sigsuspend", real_sigsuspend_get()(mask));
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -106,9 +107,30 @@ static void shorten_wait(ucontext_t *context, long number)
 	context->uc_mcontext.gregs[REG_R10] = (greg_t)((left + 999999) / 1000000);
 }
 
+/* Where a handler of the program's began last, and no call has been begun since that we know of. */
+static __thread uintptr_t handled_pc __attribute__((tls_model("initial-exec")));
+static __thread uintptr_t handled_sp __attribute__((tls_model("initial-exec")));
+
+void sn_interrupted_call_handled(const ucontext_t *context)
+{
+	handled_pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+	handled_sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+}
+
+/* A sample may come just when such a handler has returned, and find what that one interrupted. */
+static bool was_handled_here(const ucontext_t *context)
+{
+	bool was = handled_pc == (uintptr_t)context->uc_mcontext.gregs[REG_RIP] &&
+		   handled_sp == (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+	handled_pc = 0;
+	return was;
+}
+
 static void after_call(ucontext_t *context, const unsigned char *end)
 {
 	greg_t *registers = context->uc_mcontext.gregs;
+	if (was_handled_here(context))
+		return;
 	if (registers[REG_RAX] > 0) {
 		if (!handler_is_due(context, false))
 			sn_call_was_cut = true;
@@ -158,6 +180,17 @@ void sn_interrupted_call_mend(ucontext_t *context)
 }
 
 /* ---- syscall(2) ---- */
+
+/* What `syscall` means in this library (meson.build): not the program's, which is looked at. */
+long sn_own_syscall(long number, ...)
+{
+	va_list list;
+	va_start(list, number);
+	long a = va_arg(list, long), b = va_arg(list, long), c = va_arg(list, long);
+	long d = va_arg(list, long), e = va_arg(list, long), f = va_arg(list, long);
+	va_end(list);
+	return sn_restartable_syscall(number, a, b, c, d, e, f);
+}
 
 __attribute__((noinline, noclone)) long sn_restartable_syscall(long number, long a, long b, long c,
 							       long d, long e, long f)

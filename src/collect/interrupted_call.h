@@ -30,6 +30,10 @@ extern __thread volatile uint64_t sn_call_deadline_ns
  */
 void sn_interrupted_call_mend(ucontext_t *context);
 
+/* A handler of the program's is about to run where `context` was interrupted: a call that ended
+ * there has ended for it. AS-safe: yes. */
+void sn_interrupted_call_handled(const ucontext_t *context);
+
 /*
  * Goes on with a read of an endless device, or with a recv that waits for all (MSG_WAITALL), of
  * which `done` bytes came before a sample cut it; all that came.

@@ -163,31 +163,17 @@ static bool is_file(const struct sn_own_file *file, const struct stat *status)
 	return file->inode && status->st_dev == file->device && status->st_ino == file->inode;
 }
 
-static void let_go(struct sn_own_file *file)
-{
-	sn_own_fd_close(file->fd);
-	file->fd = -1;
-}
-
 void sn_own_file_remove(struct sn_own_file *file)
 {
 	struct stat status;
 	int at = open_folder();
-	if (sn_own_file_is_open(file))
-		let_go(file);
+	sn_own_file_close(file);
 	if (at < 0)
 		return;
 	if (!syscall(SYS_newfstatat, at, file->name, &status, AT_SYMLINK_NOFOLLOW) &&
 	    is_file(file, &status))
 		syscall(SYS_unlinkat, at, file->name, 0);
 	syscall(SYS_close, at);
-}
-
-void sn_own_file_close(struct sn_own_file *file)
-{
-	if (sn_own_file_is_open(file))
-		let_go(file);
-	file->fd = -1;
 }
 
 bool sn_own_file_status(const struct sn_own_file *file, struct stat *status)
@@ -199,6 +185,13 @@ bool sn_own_file_is_open(const struct sn_own_file *file)
 {
 	struct stat status;
 	return sn_own_file_status(file, &status);
+}
+
+void sn_own_file_close(struct sn_own_file *file)
+{
+	if (sn_own_file_is_open(file))
+		sn_own_fd_close(file->fd);
+	file->fd = -1;
 }
 
 /* What has the name may be somebody else's by now: opening it does nothing, and it is closed. */

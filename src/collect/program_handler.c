@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gate before some of the program's handlers; see program_handler.h. */
+/* The gate before the program's handlers; see program_handler.h. */
 #include "program_handler.h"
 
 #include "intercept.h"
+#include "interrupted_call.h"
 #include "own_stack.h"
 #include "sample.h"
 #include "sample_signal.h"
@@ -19,9 +20,16 @@
 /* What the kernel was not told: the handler behind the gate, and which of our signals its mask
  * named. */
 static _Atomic(void *) handlers[NSIG];
-static _Atomic uint64_t hidden_masks[NSIG], changed_masks[NSIG];
+static _Atomic uint64_t masks[NSIG], changed_masks[NSIG];
 static _Atomic uint64_t
     without_info; /* signals whose handler did not ask for SA_SIGINFO, as the gate does */
+
+static uint64_t bits_of(const sigset_t *set)
+{
+	uint64_t bits;
+	memcpy(&bits, set, sizeof(bits));
+	return bits;
+}
 
 /* ---- the gate ---- */
 
@@ -119,6 +127,17 @@ static bool has_room_for_samples(const stack_t *stack, uintptr_t frame)
 	return !is_on_it || sn_own_stack_has(frame) || used >= SAMPLED_STACK_BYTES;
 }
 
+/* While the handler runs, the signals of its mask are blocked: of ours the program believes so. */
+static void believe(int signal, const ucontext_t *context)
+{
+	uint64_t outer = bits_of(&context->uc_sigmask);
+	uint64_t mask = atomic_load_explicit(&masks[signal], memory_order_relaxed);
+	uint64_t bit = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
+	uint64_t never = SN_SIGNAL_BIT(SIGKILL) | SN_SIGNAL_BIT(SIGSTOP); /* blocked */
+	if (mask & bit && !(sn_believed_blocked(outer) & bit))
+		sn_believed_set_with(bit, (outer | mask) & ~bit & ~never);
+}
+
 static void open_samples(void)
 {
 	uint64_t ours = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
@@ -130,10 +149,12 @@ struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context,
 {
 	struct sn_gate_way way = {atomic_load_explicit(&handlers[signal], memory_order_relaxed)};
 	if (sn_sample_signal_is_served(signal) && sn_sampling_is_sample(info)) {
-		sn_sampling_renew();
+		sn_sampling_renew_in(context);
 		way.handler = NULL;
 		return way;
 	}
+	sn_interrupted_call_handled(context);
+	believe(signal, context);
 	uintptr_t interrupted = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 	if (sn_own_stack_has((uintptr_t)frame) && !sn_own_stack_has(interrupted))
 		way.frame = move_frame(info, context, frame);
@@ -150,18 +171,11 @@ static bool is_handler(const struct sigaction *action)
 	       (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
 
-static uint64_t bits_of(const sigset_t *set)
-{
-	uint64_t bits;
-	memcpy(&bits, set, sizeof(bits));
-	return bits;
-}
-
 /* What was kept of a signal. */
 struct kept {
 	void *handler;
-	uint64_t hidden;  /* of our signals, those that its mask named */
-	uint64_t changed; /* those that were put into it or taken away */
+	uint64_t mask;
+	uint64_t changed; /* what the kernel has otherwise of it */
 	bool without_info;
 };
 
@@ -169,7 +183,7 @@ static struct kept kept_of(int signal)
 {
 	uint64_t no_info = atomic_load_explicit(&without_info, memory_order_relaxed);
 	return (struct kept){atomic_load_explicit(&handlers[signal], memory_order_relaxed),
-			     atomic_load_explicit(&hidden_masks[signal], memory_order_relaxed),
+			     atomic_load_explicit(&masks[signal], memory_order_relaxed),
 			     atomic_load_explicit(&changed_masks[signal], memory_order_relaxed),
 			     (no_info & SN_SIGNAL_BIT(signal)) != 0};
 }
@@ -186,8 +200,7 @@ static void tell(const struct sigaction *kernel, const struct kept *kept,
 	if (kept->without_info)
 		old_action->sa_flags &= ~SA_SIGINFO;
 	uint64_t mask = bits_of(&kernel->sa_mask);
-	uint64_t changed = kept->changed;
-	mask = (mask & ~changed) | kept->hidden;
+	mask = (mask & ~kept->changed) | (kept->mask & kept->changed);
 	memcpy(&old_action->sa_mask, &mask, sizeof(mask));
 }
 
@@ -200,14 +213,13 @@ static struct sigaction for_kernel(int signal, const struct sigaction *action)
 	uint64_t mask = bits_of(&action->sa_mask);
 	if (!is_handler(action))
 		return made;
-	atomic_store_explicit(&hidden_masks[signal], mask & ours, memory_order_relaxed);
+	atomic_store_explicit(&masks[signal], mask, memory_order_relaxed);
 	atomic_store_explicit(&changed_masks[signal], ours, memory_order_relaxed);
 	mask = action->sa_flags & SA_ONSTACK ? mask | ours : mask & ~ours;
 	memcpy(&made.sa_mask, &mask, sizeof(mask));
 	atomic_store_explicit(&handlers[signal], (void *)action->sa_handler, memory_order_relaxed);
 	bool was_ours = sn_sample_signal_is_served(signal);
-	if (action->sa_flags & SA_ONSTACK || was_ours)
-		made.sa_sigaction = sn_gate;
+	made.sa_sigaction = sn_gate;
 	if (was_ours && !(action->sa_flags & SA_SIGINFO)) {
 		made.sa_flags |= SA_SIGINFO; /* it tells a sample from the program's signal */
 		atomic_fetch_or_explicit(&without_info, SN_SIGNAL_BIT(signal),

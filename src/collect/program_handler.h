@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers of the program that must not meet what we added to its process. Two kinds are entered
- * through a gate of ours: those that ask for a signal stack (SA_ONSTACK), which in a thread that
- * has none run on its ordinary stack and not on ours; and those of a signal that was ours before,
- * which must not see a sample that was still on its way.
+ * Handlers of the program are entered through a gate of ours, which they do not notice, so that
+ * they do not meet what we added to the process:
+ * - one that asks for a signal stack (SA_ONSTACK) runs, in a thread that has none, on the thread's
+ *   ordinary stack and not on ours;
+ * - no sample's frame is put on a signal stack of the program below a handler that runs there,
+ * unless there is plenty of room;
+ * - one of a signal that was ours before does not see a sample that was still on its way;
+ * - where it interrupted a system call, that call stays interrupted (interrupted_call.h).
  */
 #ifndef SN_COLLECT_PROGRAM_HANDLER_H
 #define SN_COLLECT_PROGRAM_HANDLER_H

@@ -285,6 +285,42 @@ void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_
 	thread->own_ns += thread_cpu_ns() - start_cpu_ns;
 }
 
+/* The mask that will be in force: in a handler it is the kernel's when it returns. */
+static uint64_t mask_of(const ucontext_t *context)
+{
+	uint64_t mask = 0;
+	if (context)
+		memcpy(&mask, &context->uc_sigmask, sizeof(mask));
+	else
+		syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+	return mask;
+}
+
+static void set_mask(ucontext_t *context, uint64_t mask)
+{
+	if (context)
+		memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+	else
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
+/*
+ * The signal `after` is ours in this thread from now on, and `before` the program's, 0 for none:
+ * one is open though the program believes it blocked, the other blocked where it was believed so.
+ */
+static void change_signal(ucontext_t *context, int before, int after)
+{
+	uint64_t mask = mask_of(context), believed = sn_believed_blocked(mask);
+	uint64_t theirs = before ? SN_SIGNAL_BIT(before) : 0,
+		 ours = after ? SN_SIGNAL_BIT(after) : 0;
+	uint64_t changed = (mask | (believed & theirs)) & ~ours;
+	if (changed == mask)
+		return;
+	/* first the belief: a signal may arrive as soon as it is open */
+	sn_believed_set_with((believed & ~theirs) | (mask & ours), changed & mask);
+	set_mask(context, changed);
+}
+
 /* ---- the handler ---- */
 
 bool sn_sampling_is_sample(const siginfo_t *info)
@@ -333,17 +369,14 @@ static void send_again(int signal, siginfo_t *info)
 static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 {
 	int saved_errno = errno;
-	uint64_t mask, bit = SN_SIGNAL_BIT(signal);
-	memcpy(&mask, &context->uc_sigmask, sizeof(mask));
-	bool is_blocked = sn_believed_blocked(mask) & bit;
-	sn_signal_yield(signal);
-	if (is_blocked) {
-		mask |= bit;
-		memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+	bool is_blocked = sn_believed_blocked(mask_of(context)) & SN_SIGNAL_BIT(signal);
+	sn_sample_signal_yield(SN_SIGNAL_BIT(signal));
+	sn_signalfds_complete(signal);
+	sn_sampling_renew_in(context);
+	if (is_blocked)
 		send_again(signal, info);
-	} else {
+	else
 		sn_signal_end_program(signal);
-	}
 	errno = saved_errno;
 }
 
@@ -363,7 +396,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	sn_in_handler_on_own_stack(handle_sample, context);
 	sn_interrupted_call_mend(context);
 	if (signal != sn_sample_signal())
-		sn_sampling_renew();
+		sn_sampling_renew_in(context);
 }
 
 /* ---- start and stop ---- */
@@ -487,6 +520,9 @@ void sn_sampling_start(struct sn_thread *thread)
 				drop_event(thread, error);
 			sampling->counts[index] = -carried.counts[index];
 		}
+	/* in the child of a fork all is as it was, and this runs with all signals blocked */
+	if (!sn_own_stack_has((uintptr_t)__builtin_frame_address(0)))
+		change_signal(NULL, 0, sampling->signal);
 	start_time(thread, sampling, cpu_event >= 0 ? carried.cpu_ns : carried.wall_ns);
 	atomic_signal_fence(memory_order_seq_cst);
 	sampling->active = true;
@@ -563,19 +599,33 @@ static struct sn_sampling *own_sampling(void)
 	return thread && is_active(thread) && sn_measuring() ? thread->sampling : NULL;
 }
 
-void sn_sampling_renew(void)
+void sn_sampling_renew_in(ucontext_t *context)
 {
 	struct sn_sampling *sampling = own_sampling();
 	if (!sampling || sampling->signal == sn_sample_signal() || !sampling->signal)
 		return;
 	int saved_errno = errno;
 	disarm(sampling);
+	int before = sampling->signal;
 	sampling->signal = sn_sample_signal();
+	change_signal(context, before, sampling->signal);
 	if (!sampling->signal)
 		sn_drop(sn_thread_self(), SN_DROP_NO_SIGNAL, 1);
 	else if (!sampling->suspended)
 		arm(sn_thread_self(), sampling);
 	errno = saved_errno;
+}
+
+void sn_sampling_renew(void)
+{
+	sn_sampling_renew_in(NULL);
+}
+
+static void take_pending(uint64_t bit)
+{
+	struct timespec none = {0};
+	while (syscall(SYS_rt_sigtimedwait, &bit, NULL, &none, sizeof(bit)) > 0)
+		;
 }
 
 void sn_sampling_suspend(bool suspended)
@@ -586,6 +636,7 @@ void sn_sampling_suspend(bool suspended)
 	sampling->suspended = suspended;
 	if (suspended) {
 		disarm(sampling);
+		take_pending(SN_SIGNAL_BIT(sampling->signal)); /* the caller has them blocked */
 		sn_drop(sn_thread_self(), SN_DROP_SMALL_STACK, 1);
 	} else {
 		arm(sn_thread_self(), sampling);
@@ -602,6 +653,21 @@ void sn_sampling_provoke(void)
 			sampling->signal, &info);
 }
 
+/* The next sample comes a whole period later. */
+void sn_sampling_drain(void)
+{
+	struct sn_sampling *sampling = own_sampling();
+	uint64_t mask = 0;
+	if (!sampling || !sampling->signal || sampling->suspended)
+		return;
+	uint64_t bit = SN_SIGNAL_BIT(sampling->signal);
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) || !(mask & bit))
+		return;
+	disarm(sampling);
+	take_pending(bit);
+	arm(sn_thread_self(), sampling);
+}
+
 uint64_t sn_sampling_pause_for_exec(void)
 {
 	struct sn_sampling *sampling = own_sampling();
@@ -609,11 +675,9 @@ uint64_t sn_sampling_pause_for_exec(void)
 	    !sn_sampling_has_events())
 		return 0;
 	uint64_t bit = SN_SIGNAL_BIT(sampling->signal), before = 0;
-	struct timespec none = {0};
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &before, sizeof(bit));
 	disarm(sampling);
-	while (syscall(SYS_rt_sigtimedwait, &bit, NULL, &none, sizeof(bit)) > 0)
-		;
+	take_pending(bit);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 	return bit;
 }

@@ -13,6 +13,7 @@
 #include "thread.h"
 
 #include <signal.h>
+#include <ucontext.h>
 
 /* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno. */
 int sn_sampling_init(void);
@@ -36,10 +37,15 @@ bool sn_sampling_is_sample(const siginfo_t *info);
 /* The calling thread's samples come by the current signal from now on, where another was taken.
  * AS-safe: yes. */
 void sn_sampling_renew(void);
+/* The same in a handler, after which the kernel takes the mask from `context`. */
+void sn_sampling_renew_in(ucontext_t *context);
 /* Sends no signal to the calling thread until told otherwise. AS-safe: yes. */
 void sn_sampling_suspend(bool suspended);
 /* Has the calling thread sampled once, now. */
 void sn_sampling_provoke(void);
+/* Takes what is pending of samples away, if the calling thread stands on a signal stack of the
+ * program's with samples blocked. AS-safe: yes. */
+void sn_sampling_drain(void);
 /* Before an image is replaced: nothing of perf's may be pending then, for it would end the new
  * image. Returns what the second takes where the image was not replaced. AS-safe: yes. */
 uint64_t sn_sampling_pause_for_exec(void);

@@ -18,6 +18,7 @@
 
 static _Atomic int current;
 static _Atomic uint64_t served;
+static _Atomic uint64_t wanted; /* by the program */
 static struct sigaction action;
 
 /* What the program believes blocked, and the mask that it set with it: where the kernel's mask has
@@ -46,12 +47,28 @@ const struct sigaction *sn_sample_signal_action(void)
 	return &action;
 }
 
+static uint64_t kernel_mask(void)
+{
+	uint64_t mask = 0;
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+	return mask;
+}
+
 /* ---- choosing ---- */
+
+/* Of the calling thread's mask and what waits behind it: a set that was filled means nobody. */
+static uint64_t blocked_or_pending(void)
+{
+	uint64_t pending = 0, mask = kernel_mask();
+	syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+	return pending | (sn_sample_signal_in_filled(mask | atomic_load(&served)) ? 0 : mask);
+}
 
 static bool is_free(int signal)
 {
 	struct sigaction old;
-	return !sn_sample_signal_is_served(signal) && !sn_real_sigaction(signal, NULL, &old) &&
+	return !(atomic_load_explicit(&wanted, memory_order_relaxed) & SN_SIGNAL_BIT(signal)) &&
+	       !sn_sample_signal_is_served(signal) && !sn_real_sigaction(signal, NULL, &old) &&
 	       !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL;
 }
 
@@ -59,8 +76,9 @@ static bool is_free(int signal)
  * served and is never sent. */
 static int take_signal(int highest, int lowest)
 {
+	uint64_t in_use = blocked_or_pending();
 	for (int signal = highest; signal >= lowest; signal--) {
-		if (!is_free(signal))
+		if (in_use & SN_SIGNAL_BIT(signal) || !is_free(signal))
 			continue;
 		/* first served, then handled: nobody may find our handler and take it for another
 		 */
@@ -88,10 +106,11 @@ int sn_sample_signal_init(void (*handler)(int, siginfo_t *, void *))
 	return signal ? 0 : -EBUSY;
 }
 
-void sn_sample_signal_yield(int signal)
+void sn_sample_signal_yield(uint64_t signals)
 {
-	int expected = signal;
-	if (!signal || signal != sn_sample_signal())
+	int signal = sn_sample_signal(), expected = signal;
+	atomic_fetch_or_explicit(&wanted, signals, memory_order_relaxed);
+	if (!signal || !(signals & SN_SIGNAL_BIT(signal)))
 		return;
 	int next = take_signal(signal - 1, LOWEST_SIGNAL);
 	/* who comes second finds the first one's choice */
@@ -107,23 +126,21 @@ bool sn_sample_signal_in_filled(uint64_t set)
 
 /* ---- masks ---- */
 
-static uint64_t kernel_mask(void)
-{
-	uint64_t mask = 0;
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
-	return mask;
-}
-
 uint64_t sn_believed_blocked(uint64_t mask)
 {
 	return (mask & companions) == companions ? believed : 0;
 }
 
-void sn_believed_set(uint64_t bits)
+void sn_believed_set_with(uint64_t bits, uint64_t with)
 {
 	believed = bits;
+	companions = with;
+}
+
+void sn_believed_set(uint64_t bits)
+{
 	/* all that is blocked beside ours was blocked with it or before */
-	companions = bits ? kernel_mask() & ~bits : 0;
+	sn_believed_set_with(bits, bits ? kernel_mask() & ~bits : 0);
 }
 
 struct sn_belief sn_believed_get(void)

@@ -33,8 +33,9 @@ int sn_sample_signal(void);
 bool sn_sample_signal_is_chosen(void);
 /* True for one that is or was ours. AS-safe: yes. MT: yes. */
 bool sn_sample_signal_is_served(int signal);
-/* The program wants `signal`: if it is the current one, another is taken. AS-safe: yes. MT: yes. */
-void sn_sample_signal_yield(int signal);
+/* The program wants these signals: none of them is taken any more, and where the current one is
+ * among them another is taken. AS-safe: yes. MT: yes. */
+void sn_sample_signal_yield(uint64_t signals);
 /* The kernel's action for a served signal as long as the program has none of its own. */
 const struct sigaction *sn_sample_signal_action(void);
 
@@ -48,6 +49,8 @@ bool sn_sample_signal_in_filled(uint64_t set);
  */
 uint64_t sn_believed_blocked(uint64_t kernel_mask);
 void sn_believed_set(uint64_t bits);
+/* The same for as long as the kernel's mask holds `companions`. */
+void sn_believed_set_with(uint64_t bits, uint64_t companions);
 /* A thread or a process starts with the beliefs of the one that made it. */
 struct sn_belief {
 	uint64_t blocked;

@@ -159,8 +159,8 @@ void sn_trace_begin(uint64_t now_ns)
 	if (!config.sources)
 		return;
 	bool is_fork = file.name_ns != 0;
-	file.own.fd = -1;
-	file.own.inode = 0; /* the parent's was closed with the others of ours */
+	file.own.fd = -1; /* the parent's was closed with the others of ours */
+	file.own.inode = 0;
 	file.name_ns = now_ns;
 	if (is_fork)
 		forget_parent();
@@ -322,36 +322,39 @@ static int write_header(void)
 	return error ? error : put(&identity, sizeof(identity), SN_TRACE_IDENTITY_OFFSET);
 }
 
-static int begin_file(void)
+/* Under `defining`. 0, or negative errno where there can be none; then nothing is left of it. */
+static int make_new_file(void)
 {
 	bool is_new = file.own.fd < 0;
-	int error = is_new ? sn_own_file_create(&file.own, file.name_ns, SN_TRACE_FILE_SUFFIX) : 0;
-	if (error)
-		return error;
-	error = write_header();
-	if (!error)
-		error = take_chunk(&file.definitions, SN_ID_NONE, SN_ID_NONE, 0);
-	if (error && is_new)
-		sn_own_file_remove(&file.own);
-	if (error)
-		return error;
+	file.error = is_new ? sn_own_file_create(&file.own, file.name_ns, SN_TRACE_FILE_SUFFIX) : 0;
+	if (file.error)
+		return file.error;
+	file.error = write_header();
+	if (!file.error)
+		file.error = take_chunk(&file.definitions, SN_ID_NONE, SN_ID_NONE, 0);
+	if (file.error) {
+		if (is_new)
+			sn_own_file_remove(&file.own);
+		return file.error;
+	}
 	define_all();
 	file.counted = 0;
 	atomic_store_explicit(&file.is_made, true, memory_order_release);
 	return 0;
 }
 
-static void begin_file_at(void *error)
+static void begin_file(void *error)
 {
-	*(int *)error = begin_file();
+	*(int *)error = make_new_file();
 }
 
-/* Under `defining`. 0, or negative errno where there can be none; then nothing is left of it. */
 static int make_file(void)
 {
-	if (!file.is_made && !file.error)
-		sn_on_own_stack(begin_file_at, &file.error);
-	return file.error;
+	int error;
+	if (file.is_made || file.error)
+		return file.error;
+	sn_on_own_stack(begin_file, &error);
+	return error;
 }
 
 /* ---- definitions ---- */

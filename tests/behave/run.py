@@ -87,12 +87,22 @@ def files_below(folder: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-def end_session(process: subprocess.Popen[bytes]) -> None:
-    """Whatever is left of the case, which is a session of its own."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+def end_all(mark: str) -> None:
+    """Whatever is left of a run, in whatever session: all that have its mark in their environment."""
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            process = os.pidfd_open(int(entry))  # held first, so that the number cannot mean another one by then
+        except OSError:
+            continue
+        try:
+            if mark.encode() in Path("/proc", entry, "environ").read_bytes().split(b"\0"):
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+        except OSError:
+            pass
+        finally:
+            os.close(process)
 
 
 def status_text(code: int) -> str:
@@ -103,23 +113,25 @@ def status_text(code: int) -> str:
 def run(command: list[str], scratch: Path, limit_s: float) -> Seen:
     folder = scratch / "folder"
     folder.mkdir()
+    mark = f"BEHAVE_RUN={scratch.name}"
     with open(scratch / "out", "w+b") as out, open(scratch / "err", "w+b") as err:
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                   start_new_session=True, env=environment())
+                                   start_new_session=True, env=environment(mark))
         try:
             status = status_text(process.wait(limit_s))
         except subprocess.TimeoutExpired:
             status = f"hung for {limit_s:.0f} s"
-        end_session(process)
+            process.kill()
+        end_all(mark)
         process.wait()
         out.seek(0)
         err.seek(0)
         return Seen(status, out.read().decode(errors="replace"), files_below(folder), err.read().decode(errors="replace"))
 
 
-def environment() -> dict[str, str]:
+def environment(mark: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SONDE_", "LC_", "LD_"))}
-    return {**kept, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**kept, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **dict([mark.split("=", 1)])}
 
 
 def in_scratch(command: list[str], limit_s: float) -> Seen:

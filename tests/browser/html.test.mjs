@@ -275,6 +275,17 @@ pageTest('the browser\u2019s back and forward lead through the places looked at,
 	assert.equal(await zoomed(), 0);
 });
 
+pageTest('the page lists the source files that it holds lines of', () => makeSample('training'), '', async (page) => {
+	assert.equal(plain(await page.textContent('#source-badge')), 'holds lines of 2 source files');
+	await page.click('#source-badge');
+	const list = plain(await page.textContent('#sources'));
+	for (const file of ['/home/ada/model.py', '/home/ada/train.py']) assert.ok(list.includes(file), list);
+});
+
+pageTest('a page without source lines says nothing of them', () => small, '', async (page) => {
+	assert.equal(await page.$('#source-badge'), null);
+});
+
 pageTest('on paper the picture is there, in light colours, and nothing overlaps', () => makeSample('training'), '', async (page) => {
 	for (const _ of [1, 2]) await page.keyboard.press('t');
 	assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');

@@ -84,13 +84,17 @@ def empty_db(tmp_path_factory) -> Path:
 
 
 def pytest_addoption(parser):
-    parser.addoption("--part", choices=sorted(parts.PARTS), help="only the tests of this part; see parts.py")
+    parser.addoption("--part", choices=parts.PARTS, help="only the tests of this part; see parts.py")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "measures: the answer depends on when a program runs; see parts.py")
 
 
 def pytest_collection_modifyitems(config, items):
     part = config.getoption("--part")
     if part:
-        chosen = [parts.is_in(part, item.path.stem) for item in items]
+        chosen = [parts.is_in(part, item.path.stem, bool(item.get_closest_marker("measures"))) for item in items]
         config.hook.pytest_deselected(items=[item for item, is_in in zip(items, chosen) if not is_in])
         items[:] = [item for item, is_in in zip(items, chosen) if is_in]
 

@@ -2,8 +2,8 @@
 """Which tests of the command line go together: `pytest --part=PART tests/cli`.
 
 MADE reads, converts and shows files that are there before: no answer depends on how busy the machine is, so tests/run.sh
-runs these beside the others. All other modules measure programs while they run ("measured"); a new module is one of those
-until it is named here. CORE is what `make check` runs: of each command, importer and exporter the tests with known answers
+runs these beside the others. All other modules measure programs while they run ("measured"), and so do tests of these
+modules with the mark `measures`; a new module is one of those until it is named here. CORE is what `make check` runs: of each command, importer and exporter the tests with known answers
 that take seconds."""
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ CORE = set("""
     import_nsys import_perfetto import_rocpd import_rocprof import_xplane info report report_context run timeline
 """.split())
 
-PARTS = {"made": lambda name: name in MADE, "measured": lambda name: name not in MADE, "core": lambda name: name in CORE}
+PARTS = ("made", "measured", "core")
 
 
-def is_in(part: str, module: str) -> bool:
-    """Whether the tests of a module, test_NAME, are of this part."""
-    return PARTS[part](module.removeprefix("test_"))
+def is_in(part: str, module: str, is_measuring: bool = False) -> bool:
+    """Whether a test is of this part: of a module, test_NAME, and with or without the mark `measures`."""
+    name = module.removeprefix("test_")
+    if part == "core":
+        return name in CORE
+    return (name in MADE and not is_measuring) == (part == "made")

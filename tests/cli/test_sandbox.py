@@ -108,6 +108,20 @@ def test_a_sandbox_in_a_container(tmp_path: Path) -> None:
     assert not data["complete"] and data["missing"]["processes"] == 1
 
 
+@pytest.mark.parametrize("action", ["kill", "trap", "errno"])
+def test_a_launcher_that_is_not_measured(tmp_path: Path, action: str) -> None:
+    """It hands our environment on: the program finds out by itself, before a call that would end it."""
+    try:
+        launcher = program.compiled("confined.c", "-O1", "-static")
+    except subprocess.CalledProcessError:
+        pytest.skip("no static C library")
+    for call in CALLS if action == "kill" else CALLS[:3]:
+        data = same(tmp_path / str(call), "/bin/sh", "-c",
+                    f"{launcher} {action} {call} instruction execute {burner()} burn; echo $?")
+        assert not data["complete"] and data["drops"] == {"program-unmeasured": 1}, data["drops"]
+        assert data["missing"]["cpu_ns"] > 0.8 * data["missing"]["of_cpu_ns"]
+
+
 def test_by_hand_in_a_container(tmp_path: Path) -> None:
     """Without `sonde run` nobody says how many filters there were: those at the start count."""
     import measured

@@ -129,7 +129,7 @@ def test_an_import_is_of_the_line_that_imports(tmp_path):
     (tmp_path / "program.py").write_text("import jax\n")
     program.run(tmp_path, "python3", tmp_path / "program.py", options=("--graph",),
                 environment={"PYTHONPATH": str(package.parent)})
-    text = program.sonde("report", tmp_path / "run.sdb")
+    text = program.sonde("report", "--source", tmp_path, tmp_path / "run.sdb")
     assert "program.py:1 <module>  import jax" in text and "sitecustomize" not in text.split("call paths")[0], text
 
 

@@ -319,3 +319,33 @@ struct sn_db_builder *db_fixture_graph(void)
 							     .end_ns = 100 * i + 40 + 10 * i});
 	return builder;
 }
+
+struct sn_db_builder *db_fixture_sources(const char *const *files, size_t count)
+{
+	struct sn_db_builder *builder = sn_db_builder_new();
+	if (!builder)
+		return NULL;
+	struct sonde_db_profile profile = {
+	    .host = sn_db_builder_string(builder, "elsewhere"),
+	    .program = sn_db_builder_string(builder, "python3"),
+	    .thread = sn_db_builder_string(builder, "main"),
+	    .rank = -1,
+	    .pid = 1,
+	    .tid = 1,
+	    .device = SONDE_NONE,
+	    .device_context = SONDE_NONE,
+	    .stream = SONDE_NONE,
+	    .start_ns = 1,
+	    .end_ns = UINT64_MAX / 4,
+	    .samples = count,
+	};
+	uint32_t thread = sn_db_builder_profile(builder, &profile);
+	add_metric(builder, "cpu-time", "timer", 5000000);
+	for (size_t i = 0; i < count; i++) {
+		struct source source = {NULL, files[i], 1, 1, 0};
+		char name[32];
+		snprintf(name, sizeof(name), "f%zu", i);
+		sampled(builder, thread, add(builder, 0, SN_FRAME_PYTHON, 0, name, source), 5);
+	}
+	return builder;
+}

@@ -41,5 +41,8 @@ struct sn_db_builder *db_fixture_big(uint32_t contexts, uint32_t profiles, uint3
 struct sn_db_builder *db_fixture_graph(void);
 /* One function that calls itself `depth` times, every level with one sample. */
 struct sn_db_builder *db_fixture_recursion(uint32_t depth);
+/* One thread whose Python is at line 1 of each of these files, measured in a time to come, so that
+ * no file has changed since. */
+struct sn_db_builder *db_fixture_sources(const char *const *files, size_t count);
 
 #endif

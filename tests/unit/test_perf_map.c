@@ -76,15 +76,22 @@ static void test_later_lines_hold(void **state)
 static void test_names_of_scripts(void **state)
 {
 	(void)state;
-	open_map("1000 10 JS:*inner /a b/work.js:3:5\n1010 10 JS:~ file:///x.mjs:12:1\n"
-		 "1020 10 LazyCompile:^get native array.js:7:2\n1030 10 JS:*odd\n"
-		 "1040 10 Lcom/example/Main;::run\n1050 10 JS:*name file:x:1\n");
+	open_map(
+	    "1000 10 JS:*inner /a b/work.js:3:5\n1010 10 JS:~ file:///x.mjs:12:1\n"
+	    "1020 10 LazyCompile:^get native array.js:7:2\n1030 10 JS:*odd\n"
+	    "1040 10 Lcom/example/Main;::run\n1050 10 JS:*name file:x:1x\n"
+	    "1060 10 LazyCompile:~outer /tmp/work.js:7\n1070 10 LazyCompile:~ node:internal/a:12\n"
+	    "1080 10 JS:*name :3:4\n1090 10 JS:*name 3\n");
 	assert_at(0x1000, "inner", "/a b/work.js", 3);
 	assert_at(0x1010, "(anonymous)", "file:///x.mjs", 12);
 	assert_at(0x1020, "get", "native array.js", 7);
 	assert_at(0x1030, "JS:*odd", NULL, 0);
 	assert_at(0x1040, "Lcom/example/Main;::run", NULL, 0);
-	assert_at(0x1050, "JS:*name file:x:1", NULL, 0);
+	assert_at(0x1050, "JS:*name file:x:1x", NULL, 0);
+	assert_at(0x1060, "outer", "/tmp/work.js", 7); /* Node 18 tells no column */
+	assert_at(0x1070, "(anonymous)", "node:internal/a", 12);
+	assert_at(0x1080, "JS:*name :3:4", NULL, 0);
+	assert_at(0x1090, "JS:*name 3", NULL, 0);
 }
 
 static void test_damaged(void **state)

@@ -13,6 +13,7 @@ import type { Granularity } from '../src/logic/keys.ts';
 import { nameOf } from '../src/logic/label.ts';
 import { hit, layOut } from '../src/logic/layout.ts';
 import { lossesOf } from '../src/logic/losses.ts';
+import { sourcesOf } from '../src/logic/sources.ts';
 import { foundNodes, Model } from '../src/logic/model.ts';
 import { between, shifted, viewOf, zoomedAt } from '../src/logic/motion.ts';
 import { statsOf } from '../src/logic/node-stats.ts';
@@ -353,6 +354,14 @@ test('the store tells what changed, and only then', () => {
 	store.update({ query: 'x' });
 	store.update({ metric: 1, query: '' });
 	assert.deepEqual(seen, ['query', 'metric,query']);
+});
+
+test('the files are listed that the page has lines of', () => {
+	const line = (file: string, number: number, source: string | undefined, children: Node[] = []): Node =>
+		({ frame: { kind: 'python', name: 'f', file, line: number, functionLine: 1, user: true, ...(source ? { source } : {}) }, children, values: { 'cpu-time': [5] } });
+	const profile = decode(encode(sampleOf(line('/app/b.py', 3, 'x = 1', [line('/app/a.py', 4, 'y = 2'), line('/app/b.py', 5, 'z = 3'), line('/app/c.py', 6, undefined)]), ['cpu-time'])));
+	assert.deepEqual(sourcesOf(profile), [['/app/a.py', 1], ['/app/b.py', 2]]);
+	assert.deepEqual(sourcesOf(decode(encode(sampleOf(py('x', 1, [], [5]), ['cpu-time'])))), []);
 });
 
 test('losses are put against the samples', () => {

@@ -3,6 +3,7 @@
 import type { Profile } from '../format/decode.ts';
 import { baseName } from '../logic/label.ts';
 import { lossesOf } from '../logic/losses.ts';
+import { sourcesOf } from '../logic/sources.ts';
 import { formatShare, formatTime, grouped } from '../logic/units.ts';
 import type { App, View } from './app.ts';
 import { h, icon, ICONS } from './dom.ts';
@@ -66,6 +67,20 @@ function lossBadge(profile: Profile): HTMLElement | null {
 			rows.length > 0 && h('table', {}, h('tbody', {}, ...rows))));
 }
 
+/* Whose text the page carries, or null where it carries none. */
+function sourceBadge(profile: Profile): HTMLElement | null {
+	const sources = sourcesOf(profile);
+	if (sources.length === 0) return null;
+	const rows = sources.map(([file, lines]) =>
+		h('tr', {}, h('td', { class: 'number' }, plural(lines, 'line')), h('td', { class: 'path' }, file)));
+	return h('details', { class: 'badge-box' },
+		h('summary', { class: 'badge plain', id: 'source-badge' }, `holds lines of ${plural(sources.length, 'source file')}`),
+		h('div', { class: 'popover' },
+			h('p', {}, 'This page holds lines of these files, and whoever has it can read them:'),
+			h('table', { id: 'sources' }, h('tbody', {}, ...rows)),
+			h('p', {}, 'Without them: sonde export --to html --no-source')));
+}
+
 const LOGO = 'M2 2h12v2.2H2zM4 6h8v2.2H4zM6 10h4v2.2H6zM7.3 13h1.4v2.5H7.3z';
 
 export function createHeader(app: App): View {
@@ -85,6 +100,7 @@ export function createHeader(app: App): View {
 			command && command !== programOf(profile) ? h('code', { class: 'command', title: command }, command) : null),
 		h('dl', { class: 'facts' }, ...facts(profile).map(([name, value]) =>
 			h('div', {}, h('dt', {}, name), h('dd', {}, value)))),
+		sourceBadge(profile),
 		lossBadge(profile),
 		h('div', { class: 'buttons' }, theme, help));
 	return {
