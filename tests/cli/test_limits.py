@@ -209,3 +209,26 @@ def test_address_space_of_threads(limits: Path, tmp_path: Path) -> None:
     plain = int(subprocess.run([limits, "threads", "400"], capture_output=True, text=True, check=True).stdout)
     measured = int(program.run(tmp_path, limits, "threads", "400").stdout)
     assert measured - plain < 400 * 600  # KiB
+
+
+# ---- readers ----
+
+@pytest.mark.parametrize("keep", [0, PAGE])
+def test_database_truncated_while_it_is_read(tmp_path: Path, keep: int) -> None:
+    """A report that waits for its reader after it has opened a large database, which is then truncated."""
+    database = tmp_path / "big.sdb"
+    subprocess.run([program.BUILD / "tests/make-db", "--contexts", "100000", database], check=True)
+    words = [program.SONDE, "export", "--to", "folded", database, "-o", "-"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout.read(1)  # the pipe is full soon, and the rest is to be read yet
+        os.truncate(database, keep)
+        _, err = run.communicate(timeout=60)
+    assert run.returncode == 128, (run.returncode, err)
+    assert err.decode() == f"sonde: cannot read '{database}': it became shorter while it was read\n"
+
+
+def test_other_bus_errors_end_a_command_as_before(small_db: Path) -> None:
+    with subprocess.Popen([program.SONDE, "report", small_db, "--format", "json"], stdout=subprocess.PIPE) as run:
+        os.kill(run.pid, signal.SIGBUS)
+        run.communicate(timeout=60)
+    assert run.returncode in (-signal.SIGBUS, 0)  # 0: it was faster
