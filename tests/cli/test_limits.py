@@ -232,3 +232,18 @@ def test_other_bus_errors_end_a_command_as_before(small_db: Path) -> None:
         os.kill(run.pid, signal.SIGBUS)
         run.communicate(timeout=60)
     assert run.returncode in (-signal.SIGBUS, 0)  # 0: it was faster
+
+
+def test_recording_of_the_operating_system_truncated(limits: Path, tmp_path: Path) -> None:
+    """The launcher's own trace: it goes on, and hands on how the program ended."""
+    words = [program.SONDE, "run", "-q", "-o", tmp_path / "run", "--no-analyze", "--os=scheduler", "--", limits, "regions", "800", "2"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        traces = list(tmp_path.glob("run.sonde/*.sonde-trace"))
+        if not traces:
+            pytest.skip("the operating system cannot be recorded here")
+        for trace in traces:
+            os.truncate(trace, 0)
+        out, err = run.communicate(timeout=60)
+    assert (run.returncode, int(out) > 0) == (0, True), err
