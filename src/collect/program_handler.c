@@ -231,6 +231,13 @@ static struct sigaction for_kernel(int signal, const struct sigaction *action)
 	return made;
 }
 
+void sn_program_action_tell(int signal, struct sigaction *action)
+{
+	struct kept kept = kept_of(signal);
+	struct sigaction kernel = *action;
+	tell(&kernel, &kept, action);
+}
+
 int sn_program_sigaction(int signal, const struct sigaction *new_action,
 			 struct sigaction *old_action)
 {

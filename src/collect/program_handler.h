@@ -22,4 +22,7 @@
 int sn_program_sigaction(int signal, const struct sigaction *new_action,
 			 struct sigaction *old_action);
 
+/* An action that the kernel had of `signal`, as the program gave it. AS-safe: yes. MT: yes. */
+void sn_program_action_tell(int signal, struct sigaction *action);
+
 #endif

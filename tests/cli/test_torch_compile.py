@@ -120,7 +120,8 @@ def test_inductor(python, tmp_path):
                            env={**os.environ, **cache})
     assert done.stdout == again.stdout, done.stderr + again.stderr
     information = program.info(tmp_path)
-    assert information["complete"]
+    # it asks ldconfig, which is linked statically and cannot be measured
+    assert information["complete"] or information["drops"]["program-unmeasured"] == 1
     kernels = {"call": 0, "backward": 0}
     compiled = 0
     for frames, count in paths_of(tmp_path):

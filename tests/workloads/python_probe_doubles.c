@@ -79,3 +79,9 @@ const struct sn_module *sn_module_at(uint32_t index)
 {
 	return &modules[index];
 }
+
+/* The stack that is there is large enough. */
+void sn_on_own_stack(void (*function)(void *argument), void *argument)
+{
+	function(argument);
+}

@@ -9,12 +9,12 @@
  * find runs in attach, outside handlers; the proof is a walk of the first stack met, in attach or
  * in a signal handler. docs/design/python-frames.md gives the reasons.
  */
-#include "own_stack.h"
 #include "walk.h"
 
 #include "collect/adapters.h"
 #include "collect/arena.h"
 #include "collect/line.h"
+#include "collect/own_stack.h"
 
 #include <errno.h>
 #include <stdatomic.h>
