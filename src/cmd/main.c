@@ -2,6 +2,7 @@
 /*
  * `sonde`: finds the subcommand and runs it. What a command does is in its own file.
  */
+#include "bus_error.h"
 #include "command.h"
 
 #include "base/output.h"
@@ -117,6 +118,7 @@ static void guard_outputs(void)
 int main(int argc, char **argv)
 {
 	guard_outputs();
+	sn_bus_error_init();
 	/* a write beyond the limit of a file's size fails as on a full disk: said, and tidied up */
 	file_limit_action = signal(SIGXFSZ, SIG_IGN);
 	int status = run_command(argc, argv);

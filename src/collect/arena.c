@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static _Atomic size_t claimed_bytes; /* mapped by others of ours */
 static _Atomic size_t mapped_bytes, peak_bytes, limit_bytes;
 
 static void raise_peak(size_t now)
@@ -63,10 +64,11 @@ static bool leaves_enough(size_t limit, size_t used, size_t ours, size_t bytes)
 	       (program < limit && ours + bytes <= (limit - program) / SN_PAGES_SHARE);
 }
 
-bool sn_pages_may_map(size_t bytes)
+static bool may_map(size_t bytes)
 {
 	size_t space = limit_of(RLIMIT_AS), data = limit_of(RLIMIT_DATA);
-	size_t ours = atomic_load_explicit(&mapped_bytes, memory_order_relaxed);
+	size_t ours = atomic_load_explicit(&mapped_bytes, memory_order_relaxed) +
+		      atomic_load_explicit(&claimed_bytes, memory_order_relaxed);
 	struct usage usage;
 	int saved_errno = errno;
 	if (space == SIZE_MAX && data == SIZE_MAX)
@@ -80,46 +82,73 @@ bool sn_pages_may_map(size_t bytes)
 	       leaves_enough(data, usage.data, ours, bytes);
 }
 
-/* ---- a reserve ---- */
-
-static _Atomic(void *) reserve;
-static _Atomic size_t reserve_bytes; /* as asked for, mapped or not */
-static _Atomic int open_reserves;
-
-static void map_reserve(void)
+bool sn_pages_claim(size_t bytes)
 {
-	size_t bytes = atomic_load_explicit(&reserve_bytes, memory_order_relaxed);
-	void *pages = bytes ? sn_pages_map(bytes) : NULL;
-	if (pages)
-		pages = atomic_exchange(&reserve, pages);
-	sn_pages_unmap(pages, bytes);
+	if (!may_map(bytes))
+		return false;
+	atomic_fetch_add_explicit(&claimed_bytes, bytes, memory_order_relaxed);
+	return true;
 }
 
-void sn_pages_keep_reserve(size_t bytes)
+void sn_pages_unclaim(size_t bytes)
 {
+	atomic_fetch_sub_explicit(&claimed_bytes, bytes, memory_order_relaxed);
+}
+
+/* ---- a reserve ---- */
+
+struct reserve {
+	size_t bytes; /* of this mapping: threads that come at the same time differ about it */
+};
+
+static _Atomic(struct reserve *) reserve;
+static _Atomic size_t reserve_bytes; /* as kept last */
+static _Atomic int open_reserves;
+
+static void unmap_reserve(struct reserve *old)
+{
+	sn_pages_unmap(old, old ? old->bytes : 0);
+}
+
+static bool map_reserve(size_t bytes)
+{
+	struct reserve *fresh = bytes ? sn_pages_map(bytes) : NULL;
+	if (!fresh)
+		return false;
+	fresh->bytes = bytes;
+	unmap_reserve(atomic_exchange(&reserve, fresh));
+	return true;
+}
+
+bool sn_pages_keep_reserve(size_t bytes)
+{
+	size_t before = atomic_load_explicit(&reserve_bytes, memory_order_relaxed);
 	if (limit_of(RLIMIT_AS) == SIZE_MAX && limit_of(RLIMIT_DATA) == SIZE_MAX)
-		return;
-	size_t before = atomic_exchange(&reserve_bytes, bytes);
-	sn_pages_unmap(atomic_exchange(&reserve, NULL), before);
-	map_reserve();
+		return true;
+	unmap_reserve(atomic_exchange(&reserve, NULL));
+	if (!map_reserve(bytes)) {
+		map_reserve(before);
+		return false;
+	}
+	atomic_store_explicit(&reserve_bytes, bytes, memory_order_relaxed);
+	return true;
 }
 
 void sn_pages_open_reserve(void)
 {
 	atomic_fetch_add(&open_reserves, 1);
-	sn_pages_unmap(atomic_exchange(&reserve, NULL), reserve_bytes);
+	unmap_reserve(atomic_exchange(&reserve, NULL));
 }
 
 void sn_pages_close_reserve(void)
 {
 	atomic_fetch_sub(&open_reserves, 1);
-	map_reserve();
+	map_reserve(atomic_load_explicit(&reserve_bytes, memory_order_relaxed));
 }
 
 static bool is_allowed(size_t bytes)
 {
-	return atomic_load_explicit(&open_reserves, memory_order_relaxed) ||
-	       sn_pages_may_map(bytes);
+	return atomic_load_explicit(&open_reserves, memory_order_relaxed) || may_map(bytes);
 }
 
 void *sn_pages_map(size_t bytes)

@@ -20,17 +20,19 @@ void sn_pages_unmap(void *pages, size_t bytes);
 /*
  * Whether the limits that the process has now (RLIMIT_AS, RLIMIT_DATA) allow us to take so much
  * more: all of ours together is at most one part in SN_PAGES_SHARE of what the program leaves of
- * either. sn_pages_map asks by itself; others that map must ask. A system call or two where there
- * is no limit, a few where there is one. AS-safe: yes. MT: yes.
+ * either. Counts it as ours until sn_pages_unclaim. sn_pages_map asks the same by itself: this is
+ * for what is mapped in another way, and not counted as memory of the collector. Two system calls
+ * where there is no limit, five where there is one. AS-safe: yes. MT: yes.
  */
-bool sn_pages_may_map(size_t bytes);
+bool sn_pages_claim(size_t bytes);
+void sn_pages_unclaim(size_t bytes);
 #define SN_PAGES_SHARE 8u
 /*
  * Where such limits are set, keeps `bytes` mapped for the moment when nothing is left: they are
  * given back to the process while the reserve is open, and then sn_pages_map asks nobody but the
  * kernel. AS-safe: yes. MT: yes.
  */
-void sn_pages_keep_reserve(size_t bytes);
+bool sn_pages_keep_reserve(size_t bytes);
 void sn_pages_open_reserve(void);
 void sn_pages_close_reserve(void);
 /* Bytes mapped by sn_pages_map and not unmapped, and the most there ever were. MT: yes. */

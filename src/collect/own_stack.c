@@ -42,6 +42,8 @@ bool sn_own_stack_install(bool for_signals)
 	int saved_errno = errno;
 	if (!top) {
 		size_t bytes = guard_bytes() + SN_OWN_STACK_BYTES;
+		if (!sn_pages_claim(bytes))
+			return false;
 		char *mapping =
 		    mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -49,6 +51,8 @@ bool sn_own_stack_install(bool for_signals)
 			top = mapping + bytes;
 		else if (mapping != MAP_FAILED)
 			munmap(mapping, bytes);
+		if (!top)
+			sn_pages_unclaim(bytes);
 	}
 	stack_t current, made = own();
 	if (top && for_signals && !kernel_sigaltstack(NULL, &current) &&
@@ -69,6 +73,7 @@ void sn_own_stack_remove(void)
 	if (!is_set || !kernel_sigaltstack(&none, NULL)) {
 		top = NULL;
 		munmap(mapping, guard_bytes() + SN_OWN_STACK_BYTES);
+		sn_pages_unclaim(guard_bytes() + SN_OWN_STACK_BYTES);
 	}
 	errno = saved_errno;
 }

@@ -475,7 +475,7 @@ static void start_time(struct sn_thread *thread, struct sn_sampling *sampling, u
 		sampling->driver_hz = driver.rate;
 	}
 	if (!sampling->signal)
-		sn_drop(thread, SN_DROP_NO_SIGNAL, 1);
+		sn_drop(thread, sn_sample_signal() ? SN_DROP_THREAD_MEMORY : SN_DROP_NO_SIGNAL, 1);
 	else if (error && sampling->timer < 0)
 		sn_drop(thread, SN_DROP_THREAD_UNMEASURED, 1);
 	if (!status[0])

@@ -168,10 +168,11 @@ static struct sn_thread *take_record(void)
 	thread = thread_new();
 	if (!thread)
 		return NULL;
+	bool registered =
+	    sn_pages_keep_reserve(RESERVE_BYTES + (sn_thread_count() + 1) * RESERVE_THREAD_BYTES);
 	lock_registry();
-	bool registered = register_thread(thread);
+	registered = registered && register_thread(thread);
 	unlock_registry();
-	sn_pages_keep_reserve(RESERVE_BYTES + sn_thread_count() * RESERVE_THREAD_BYTES);
 	if (registered)
 		return thread;
 	sn_cct_release(&thread->cct);

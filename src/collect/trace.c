@@ -20,7 +20,6 @@
 #include "format/trace_identity.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

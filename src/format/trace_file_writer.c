@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,14 +19,22 @@
 /* Fewer would lose all of what led to the last events. */
 #define LEAST_CHUNKS 2u
 
+/* A chunk in memory, of which the file has what is written. */
+struct chunk {
+	struct sn_trace_cursor cursor;
+	uint32_t written, written_count;
+};
+
 struct sn_trace_file {
 	int fd;
-	unsigned char *page; /* the header page, mapped */
+	uint64_t bytes; /* how large the file is, unless others have truncated it */
+	struct sn_trace_losses losses;
+	uint64_t losses_written; /* their sum */
 	uint64_t chunk_count, event_chunk_count, oldest, sequence;
 	uint64_t event_chunk_limit;
 	unsigned char *is_definition; /* [chunk] */
 	size_t definition_capacity;
-	struct sn_trace_cursor events, definitions;
+	struct chunk events, definitions;
 	uint32_t stream_count, name_count, counter_count, key_count;
 };
 
@@ -62,15 +70,11 @@ static int open_file(struct sn_trace_file *file, int folder, const char *name, m
 	if (file->fd < 0 || ftruncate(file->fd, SN_TRACE_FILE_PAGE_BYTES) ||
 	    pwrite(file->fd, header, sizeof(*header), 0) != sizeof(*header))
 		return -1;
-	file->page =
-	    mmap(NULL, SN_TRACE_FILE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
-	if (file->page != MAP_FAILED) {
-		sn_trace_identify(
-		    (struct sn_trace_identity *)(file->page + SN_TRACE_IDENTITY_OFFSET));
-		return 0;
-	}
-	file->page = NULL;
-	return -1;
+	struct sn_trace_identity identity = {{0}};
+	sn_trace_identify(&identity);
+	file->bytes = SN_TRACE_FILE_PAGE_BYTES;
+	return pwrite(file->fd, &identity, sizeof(identity), SN_TRACE_IDENTITY_OFFSET) !=
+	       sizeof(identity);
 }
 
 int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t limit_bytes,
@@ -102,21 +106,67 @@ int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t 
 	return 0;
 }
 
-static void unmap(struct sn_trace_cursor *cursor)
+/* ---- writing out ---- */
+
+static bool put(struct sn_trace_file *file, const void *bytes, size_t length, uint64_t offset)
 {
-	if (cursor->chunk)
-		munmap(cursor->chunk, SN_TRACE_CHUNK_BYTES);
-	*cursor = (struct sn_trace_cursor){0};
+	return pwrite(file->fd, bytes, length, (off_t)offset) == (ssize_t)length;
+}
+
+static uint64_t offset_of(uint64_t number)
+{
+	return SN_TRACE_FILE_PAGE_BYTES + number * SN_TRACE_CHUNK_BYTES;
+}
+
+static bool is_truncated(const struct sn_trace_file *file)
+{
+	struct stat status;
+	return fstat(file->fd, &status) || (uint64_t)status.st_size < file->bytes;
+}
+
+/* Records first, then the header that counts them. What cannot be written is lost, with the chunk.
+ */
+static void write_chunk(struct sn_trace_file *file, struct chunk *chunk)
+{
+	const struct sn_trace_chunk *header = chunk->cursor.chunk;
+	if (!header || header->used == chunk->written)
+		return;
+	uint64_t offset = offset_of(chunk->cursor.place);
+	bool is_done =
+	    !is_truncated(file) &&
+	    put(file, (const unsigned char *)(header + 1) + chunk->written,
+		header->used - chunk->written, offset + sizeof(*header) + chunk->written) &&
+	    put(file, header, sizeof(*header), offset);
+	if (!is_done) {
+		sn_trace_file_lose(file, SN_TRACE_LOST_SPACE, header->count - chunk->written_count);
+		chunk->cursor.at = chunk->cursor.end;
+	}
+	chunk->written = header->used;
+	chunk->written_count = header->count;
+}
+
+void sn_trace_file_flush(struct sn_trace_file *file)
+{
+	uint64_t sum = 0;
+	/* events are nothing without their definitions */
+	write_chunk(file, &file->definitions);
+	write_chunk(file, &file->events);
+	for (unsigned cause = 0; cause < SN_TRACE_LOST_COUNT; cause++)
+		sum += file->losses.counts[cause];
+	if (sum == file->losses_written || is_truncated(file))
+		return;
+	if (put(file, &file->losses, sizeof(file->losses), SN_TRACE_LOST_OFFSET))
+		file->losses_written = sum;
 }
 
 void sn_trace_file_close(struct sn_trace_file *file)
 {
 	if (!file)
 		return;
-	unmap(&file->events);
-	unmap(&file->definitions);
-	if (file->page)
-		munmap(file->page, SN_TRACE_FILE_PAGE_BYTES);
+	if (file->bytes)
+		sn_trace_file_flush(file);
+	free(file->events.cursor.chunk);
+	free(file->definitions.cursor.chunk);
 	if (file->fd >= 0)
 		close(file->fd);
 	free(file->is_definition);
@@ -125,21 +175,10 @@ void sn_trace_file_close(struct sn_trace_file *file)
 
 void sn_trace_file_lose(struct sn_trace_file *file, enum sn_trace_lost cause, uint64_t count)
 {
-	struct sn_trace_losses *losses = (void *)(file->page + SN_TRACE_LOST_OFFSET);
-	losses->counts[cause] += count;
+	file->losses.counts[cause] += count;
 }
 
-/* Maps a chunk whose space is there: writing to one that has none ends the program when the file
- * system is full. NULL where there is none. */
-static struct sn_trace_chunk *map_chunk(struct sn_trace_file *file, uint64_t number)
-{
-	off_t offset = (off_t)(SN_TRACE_FILE_PAGE_BYTES + number * SN_TRACE_CHUNK_BYTES);
-	if (posix_fallocate(file->fd, offset, SN_TRACE_CHUNK_BYTES))
-		return NULL;
-	void *mapped =
-	    mmap(NULL, SN_TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, offset);
-	return mapped == MAP_FAILED ? NULL : mapped;
-}
+/* ---- chunks ---- */
 
 /* The number of the oldest chunk of events. */
 static uint64_t oldest_chunk(struct sn_trace_file *file)
@@ -165,31 +204,49 @@ static bool note_kind(struct sn_trace_file *file, uint64_t number, bool is_defin
 	return true;
 }
 
-static bool take_chunk(struct sn_trace_file *file, struct sn_trace_cursor *cursor,
-		       bool is_definition, uint64_t base_ns)
+/* Space for it in the file, and what was there counted as overwritten. */
+static bool prepare_place(struct sn_trace_file *file, uint64_t number, bool is_new)
+{
+	struct sn_trace_chunk before = {0}, nothing = {0};
+	uint64_t offset = offset_of(number);
+	if (is_truncated(file))
+		return false;
+	if (is_new) {
+		if (posix_fallocate(file->fd, (off_t)offset, SN_TRACE_CHUNK_BYTES))
+			return false;
+		file->bytes = offset + SN_TRACE_CHUNK_BYTES;
+		return true;
+	}
+	if (pread(file->fd, &before, sizeof(before), (off_t)offset) != sizeof(before) ||
+	    !put(file, &nothing, sizeof(nothing), offset))
+		return false;
+	sn_trace_file_lose(file, SN_TRACE_LOST_OVERWRITTEN, before.count);
+	return true;
+}
+
+static bool take_chunk(struct sn_trace_file *file, struct chunk *chunk, bool is_definition,
+		       uint64_t base_ns)
 {
 	/* definitions may go beyond the limit: events are nothing without them */
 	bool is_new = is_definition || file->event_chunk_count < file->event_chunk_limit;
-	unmap(cursor);
+	write_chunk(file, chunk);
 	uint64_t number = is_new ? file->chunk_count : oldest_chunk(file);
-	struct sn_trace_chunk *chunk = map_chunk(file, number);
-	if (!chunk)
+	struct sn_trace_chunk *memory = chunk->cursor.chunk;
+	if (!memory)
+		memory = calloc(1, SN_TRACE_CHUNK_BYTES);
+	chunk->cursor = (struct sn_trace_cursor){.chunk = memory};
+	if (!memory || !note_kind(file, number, is_definition) ||
+	    !prepare_place(file, number, is_new))
 		return false;
-	if (!note_kind(file, number, is_definition)) {
-		munmap(chunk, SN_TRACE_CHUNK_BYTES);
-		return false;
-	}
 	file->chunk_count += is_new;
 	file->event_chunk_count += is_new && !is_definition;
-	if (!is_new)
-		sn_trace_file_lose(file, SN_TRACE_LOST_OVERWRITTEN, chunk->count);
-	__atomic_store_n(&chunk->sequence, 0, __ATOMIC_RELEASE);
-	chunk->base_ns = base_ns;
-	chunk->used = chunk->count = 0;
-	chunk->stream = is_definition ? SN_ID_NONE : 0;
-	chunk->thread = SN_ID_NONE;
-	__atomic_store_n(&chunk->sequence, ++file->sequence, __ATOMIC_RELEASE);
-	sn_trace_cursor_begin(cursor, chunk, SN_TRACE_CHUNK_BYTES);
+	*memory = (struct sn_trace_chunk){.sequence = ++file->sequence,
+					  .base_ns = base_ns,
+					  .stream = is_definition ? SN_ID_NONE : 0,
+					  .thread = SN_ID_NONE};
+	chunk->written = chunk->written_count = 0;
+	sn_trace_cursor_begin(&chunk->cursor, memory, SN_TRACE_CHUNK_BYTES);
+	chunk->cursor.place = number;
 	return true;
 }
 
@@ -198,26 +255,26 @@ void sn_trace_file_add(struct sn_trace_file *file, struct sn_trace_event *event)
 	event->has_stream = true;
 	event->has_owner = false;
 	event->owner = SN_ID_NONE;
-	if (!sn_trace_has_room(&file->events) &&
+	if (!sn_trace_has_room(&file->events.cursor) &&
 	    !take_chunk(file, &file->events, false, event->start_ns)) {
 		sn_trace_file_lose(file, SN_TRACE_LOST_SPACE, 1);
 		return;
 	}
-	sn_trace_encode(&file->events, event);
+	sn_trace_encode(&file->events.cursor, event);
 }
 
 /* Whether a definition can be written; where it cannot, numbers go on, and readers pass over what
  * refers to it. */
 static bool can_define(struct sn_trace_file *file)
 {
-	return sn_trace_has_room(&file->definitions) ||
+	return sn_trace_has_room(&file->definitions.cursor) ||
 	       take_chunk(file, &file->definitions, true, 0);
 }
 
 uint32_t sn_trace_file_stream(struct sn_trace_file *file, const struct sn_trace_stream *stream)
 {
 	if (can_define(file))
-		sn_trace_define_stream(&file->definitions, file->stream_count, stream);
+		sn_trace_define_stream(&file->definitions.cursor, file->stream_count, stream);
 	return file->stream_count++;
 }
 
@@ -225,8 +282,8 @@ uint32_t sn_trace_file_name(struct sn_trace_file *file, uint32_t frame_kind, uin
 			    const char *text)
 {
 	if (can_define(file))
-		sn_trace_define_name(&file->definitions, file->name_count, frame_kind, parent, text,
-				     strlen(text));
+		sn_trace_define_name(&file->definitions.cursor, file->name_count, frame_kind,
+				     parent, text, strlen(text));
 	return file->name_count++;
 }
 
@@ -234,7 +291,7 @@ uint32_t sn_trace_file_counter(struct sn_trace_file *file, uint32_t metric_kind,
 			       const char *unit)
 {
 	if (can_define(file))
-		sn_trace_define_quantity(&file->definitions, SN_TRACE_DEFINE_COUNTER,
+		sn_trace_define_quantity(&file->definitions.cursor, SN_TRACE_DEFINE_COUNTER,
 					 file->counter_count, metric_kind, name, unit);
 	return file->counter_count++;
 }
@@ -243,7 +300,7 @@ uint32_t sn_trace_file_key(struct sn_trace_file *file, uint32_t attribute_type, 
 			   const char *unit)
 {
 	if (can_define(file))
-		sn_trace_define_quantity(&file->definitions, SN_TRACE_DEFINE_KEY, file->key_count,
-					 attribute_type, name, unit);
+		sn_trace_define_quantity(&file->definitions.cursor, SN_TRACE_DEFINE_KEY,
+					 file->key_count, attribute_type, name, unit);
 	return file->key_count++;
 }

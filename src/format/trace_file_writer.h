@@ -4,8 +4,10 @@
  * what it is told about other processes. One chunk is filled at a time, whatever the stream, so
  * that thousands of streams with few events each cost nothing.
  *
- * The file counts from the first event on, so it is whole whenever this program ends. Failures to
- * write are remembered as lost events, which the file says too. Single-threaded.
+ * Records are kept in memory and written when a chunk is full, by sn_trace_file_flush and at the
+ * end: a file that others truncate, or a full disk, loses events and does no other harm. Whenever
+ * this program ends the file has what was flushed. Failures to write are remembered as lost events,
+ * which the file says too. Single-threaded.
  */
 #ifndef SN_FORMAT_TRACE_FILE_WRITER_H
 #define SN_FORMAT_TRACE_FILE_WRITER_H
@@ -41,6 +43,8 @@ uint32_t sn_trace_file_key(struct sn_trace_file *file, uint32_t attribute_type, 
 /* Adds an event of event->stream whose context is a name; has_stream, has_owner and owner are set
  * here. Times are of CLOCK_MONOTONIC. */
 void sn_trace_file_add(struct sn_trace_file *file, struct sn_trace_event *event);
+/* Writes what is not in the file yet. */
+void sn_trace_file_flush(struct sn_trace_file *file);
 /* Counts events that are not in the file. */
 void sn_trace_file_lose(struct sn_trace_file *file, enum sn_trace_lost cause, uint64_t count);
 

@@ -53,6 +53,7 @@ static void *record(void *context)
 	while (!atomic_load_explicit(&recorder->is_stopping, memory_order_relaxed)) {
 		sn_os_perf_wait(recorder->perf, recorder->stop_fd, PERIOD_MS);
 		sn_os_perf_read(recorder->perf, now_ns() - SETTLE_NS, take, recorder);
+		sn_trace_file_flush(recorder->file);
 	}
 	sn_os_perf_disable(recorder->perf);
 	sn_os_perf_read(recorder->perf, UINT64_MAX, take, recorder);

@@ -185,3 +185,65 @@ def test_killed_while_recording(limits: Path, tmp_path: Path) -> None:
 def test_killed_after_a_pause(limits: Path, tmp_path: Path) -> None:
     """A thread that records nothing more: its first event was written at once."""
     assert len(kill_after(tmp_path, 0.2, limits, "idle", 60000)) >= 1
+
+
+# ---- memory ----
+
+SHARE = 8  # src/collect/arena.h
+
+
+@pytest.mark.parametrize("resource", ["fill", "data"])
+@pytest.mark.parametrize("mib", [16, 64, 256])
+def test_program_gets_its_memory(limits: Path, tmp_path: Path, resource: str, mib: int) -> None:
+    """Of what a limit leaves to a program with 64 threads the collector takes about an eighth, and says what it could not do."""
+    plain = int(subprocess.run([limits, resource, str(mib)], capture_output=True, text=True, check=True).stdout)
+    measured = int(program.run(tmp_path, limits, resource, str(mib)).stdout)
+    assert plain - measured <= 1.3 * mib / SHARE + 1
+    if mib < 256:
+        assert drops(tmp_path)["thread-memory"] > 0
+    assert program.info(tmp_path)["profiles"]
+
+
+def test_address_space_of_threads(limits: Path, tmp_path: Path) -> None:
+    """400 threads reserve what is used, not what the C library keeps for threads that free memory (64 MiB each)."""
+    plain = int(subprocess.run([limits, "threads", "400"], capture_output=True, text=True, check=True).stdout)
+    measured = int(program.run(tmp_path, limits, "threads", "400").stdout)
+    assert measured - plain < 400 * 600  # KiB
+
+
+# ---- readers ----
+
+@pytest.mark.parametrize("keep", [0, PAGE])
+def test_database_truncated_while_it_is_read(tmp_path: Path, keep: int) -> None:
+    """A report that waits for its reader after it has opened a large database, which is then truncated."""
+    database = tmp_path / "big.sdb"
+    subprocess.run([program.BUILD / "tests/make-db", "--contexts", "100000", database], check=True)
+    words = [program.SONDE, "export", "--to", "folded", database, "-o", "-"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout.read(1)  # the pipe is full soon, and the rest is to be read yet
+        os.truncate(database, keep)
+        _, err = run.communicate(timeout=60)
+    assert run.returncode == 128, (run.returncode, err)
+    assert err.decode() == f"sonde: cannot read '{database}': it became shorter while it was read\n"
+
+
+def test_other_bus_errors_end_a_command_as_before(small_db: Path) -> None:
+    with subprocess.Popen([program.SONDE, "report", small_db, "--format", "json"], stdout=subprocess.PIPE) as run:
+        os.kill(run.pid, signal.SIGBUS)
+        run.communicate(timeout=60)
+    assert run.returncode in (-signal.SIGBUS, 0)  # 0: it was faster
+
+
+def test_recording_of_the_operating_system_truncated(limits: Path, tmp_path: Path) -> None:
+    """The launcher's own trace: it goes on, and hands on how the program ended."""
+    words = [program.SONDE, "run", "-q", "-o", tmp_path / "run", "--no-analyze", "--os=scheduler", "--", limits, "regions", "800", "2"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        traces = list(tmp_path.glob("run.sonde/*.sonde-trace"))
+        if not traces:
+            pytest.skip("the operating system cannot be recorded here")
+        for trace in traces:
+            os.truncate(trace, 0)
+        out, err = run.communicate(timeout=60)
+    assert (run.returncode, int(out) > 0) == (0, True), err

@@ -59,6 +59,7 @@ static const struct sn_trace_directory *open_reader(void)
 	struct sn_error error = {""};
 	sn_trace_reader_free(reader);
 	reader = NULL;
+	sn_trace_file_flush(file);
 	assert_int_equal(sn_trace_reader_open(path, &reader, &error), 0);
 	return sn_trace_reader_directory(reader);
 }
