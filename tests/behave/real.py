@@ -155,7 +155,8 @@ def cpython(run: Run, modules: list[str]) -> None:
         if not list(Path("/usr/lib/python3.11/test").glob(f"{module}*")):
             continue
         report = run.folder / f"{module}.xml"
-        done = run.run("/usr/bin/python3.11", "-m", "test", module, "--junit-xml", report, "--tempdir", run.folder)
+        # a virtual machine's socket to its host, where nobody answers, hangs plain
+        done = run.run("/usr/bin/python3.11", "-m", "test", module, "-i", "*VSOCK*", "--junit-xml", report, "--tempdir", run.folder)
         run.say(f"{module} ended", "HUNG" if done.returncode == 124 else done.returncode)
         for case in xml.parse(report).iter("testcase") if report.exists() else []:
             kind = next((child.tag for child in case if child.tag in ("error", "failure", "skipped")), "passed")
