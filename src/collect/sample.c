@@ -48,6 +48,8 @@ struct sn_sampling {
 	uint32_t driver_hz;	       /* of the perf event perf[driver]; 0: a timer drives */
 	int driver;
 	uint64_t watched_ns; /* thread CPU time when it was seen last */
+	uint64_t done_ns,
+	    cost_ns; /* thread CPU time when the last sample was done, and what it took */
 };
 
 static struct sn_event events[SN_EVENT_MAX];
@@ -252,6 +254,11 @@ static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 {
 	struct sn_sampling *sampling = thread->sampling;
 	uint64_t start_ns = sn_now_ns(), start_cpu_ns = thread_cpu_ns();
+	/* a sample that takes longer than the period would leave the program no time at all */
+	if (start_cpu_ns - sampling->done_ns < sampling->cost_ns) {
+		sn_drop(thread, SN_DROP_SAMPLE_BUSY, 1);
+		return;
+	}
 	uint32_t node = sn_callpath(thread, context, 0);
 	if (node == SN_NODE_NONE) {
 		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
@@ -268,7 +275,9 @@ static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 	sn_adapters_fold(thread);
 	sn_checkpoint_if_due(start_ns);
 	/* CPU time: a thread that waits for a processor here costs nobody anything */
-	thread->own_ns += thread_cpu_ns() - start_cpu_ns;
+	sampling->done_ns = thread_cpu_ns();
+	sampling->cost_ns = sampling->done_ns - start_cpu_ns;
+	thread->own_ns += sampling->cost_ns;
 }
 
 void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns)

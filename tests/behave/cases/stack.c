@@ -492,6 +492,35 @@ CASE(pointer_in_heap_small_stack)
 	    guarded_overrun(&own) || guarded_used(&own) ? "USED" : "untouched");
 }
 
+/*
+ * As an interpreter or generated code: 3,000 calls deep, without unwind information or frame
+ * pointers. A sample that takes as long as the period between two leaves the program no time at
+ * all.
+ */
+long behave_deep(long levels, long rounds);
+__asm__(".pushsection .text\n"
+	".type behave_deep, @function\n"
+	"behave_deep:\n\t"
+	"subq $56, %rsp\n\t"
+	"movq %rdi, 8(%rsp)\n\t"
+	"decq %rdi\n\t"
+	"js 1f\n\t"
+	"call behave_deep\n\t"
+	"jmp 2f\n"
+	"1: decq %rsi\n\t"
+	"jnz 1b\n"
+	"2: addq 8(%rsp), %rax\n\t"
+	"addq $56, %rsp\n\t"
+	"ret\n"
+	".popsection");
+
+CASE(deep_without_rules)
+{
+	for (int round = 0; round < 4; round++)
+		behave_deep(3000, 100000000);
+	say("came back\n");
+}
+
 /* What leaf functions keep below the stack pointer. */
 CASE(red_zone)
 {
