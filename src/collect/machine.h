@@ -84,6 +84,10 @@ bool sn_machine_ends_with_call(const unsigned char *end, int64_t *target);
 enum sn_frame_stage { SN_STAGE_BODY, SN_STAGE_ENTRY, SN_STAGE_PUSHED };
 enum sn_frame_stage sn_machine_stage(const unsigned char *code, size_t bytes);
 
+/* True where a function begins that keeps a frame pointer: nothing but the return address is
+ * pushed. */
+bool sn_machine_is_prologue(const unsigned char *code, size_t bytes);
+
 #if defined(__x86_64__)
 #define SN_MACHINE_SYSCALL_LENGTH 2u
 #endif

@@ -79,19 +79,28 @@ bool sn_machine_ends_with_call(const unsigned char *end, int64_t *target)
 	return false;
 }
 
+/* mov %rsp, %rbp */
+static bool sets_frame(const unsigned char *code, size_t bytes)
+{
+	static const unsigned char set_frame[2][3] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
+	return bytes >= 3 && (!memcmp(code, set_frame[0], 3) || !memcmp(code, set_frame[1], 3));
+}
+
+bool sn_machine_is_prologue(const unsigned char *code, size_t bytes)
+{
+	return bytes >= 4 && code[0] == 0x55 && sets_frame(code + 1, bytes - 1);
+}
+
 enum sn_frame_stage sn_machine_stage(const unsigned char *code, size_t bytes)
 {
 	static const unsigned char end_branch[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	static const unsigned char set_frame[2][3] = {{0x48, 0x89, 0xe5}, {0x48, 0x8b, 0xec}};
 	if (bytes >= 4 && !memcmp(code, end_branch, 4))
 		return SN_STAGE_ENTRY;
 	if (bytes >= 1 && (code[0] == 0x55 || code[0] == 0xc3 || code[0] == 0xc2))
 		return SN_STAGE_ENTRY; /* push %rbp, ret */
 	if (bytes >= 2 && (code[0] == 0xf2 || code[0] == 0xf3) && code[1] == 0xc3)
 		return SN_STAGE_ENTRY; /* bnd ret, rep ret */
-	if (bytes >= 3 && (!memcmp(code, set_frame[0], 3) || !memcmp(code, set_frame[1], 3)))
-		return SN_STAGE_PUSHED;
-	return SN_STAGE_BODY;
+	return sets_frame(code, bytes) ? SN_STAGE_PUSHED : SN_STAGE_BODY;
 }
 
 bool sn_machine_is_syscall(const unsigned char *code)

@@ -95,6 +95,15 @@ static bool is_on_top(struct sn_cursor *cursor, enum sn_frame_stage stage, uintp
 	return stage == SN_STAGE_ENTRY || !entry || (entry <= pc && pc - entry < ENTRY_BYTES_MAX);
 }
 
+/*
+ * A signal handler may have what it interrupted at `pc` seem to call a function, whose `code` is
+ * where the thread is now: Go ends a goroutine's turn so.
+ */
+static bool is_put_before(uintptr_t pc, const unsigned char *code, size_t bytes)
+{
+	return sn_machine_is_prologue(code, bytes) && sn_module_find(pc) != SN_MODULE_NONE;
+}
+
 static bool step_from_interrupted(struct sn_cursor *cursor, struct sn_step_result *result)
 {
 	unsigned char code[8];
@@ -112,10 +121,12 @@ static bool step_from_interrupted(struct sn_cursor *cursor, struct sn_step_resul
 	}
 	/* the first instruction of a signal handler returns to the kernel's trampoline, not behind
 	 * a call */
-	if (sn_code_at(top) != SN_CODE_SIGNAL_RETURN && !is_on_top(cursor, stage, top))
+	bool is_called = sn_code_at(top) == SN_CODE_SIGNAL_RETURN || is_on_top(cursor, stage, top);
+	if (!is_called && !is_put_before(top, code, bytes))
 		return false;
 	enter_caller(cursor, result, sp + 8, top);
 	cursor->registers.known &= sn_machine_preserved | SN_KNOWN_WALK;
+	cursor->is_return = is_called;
 	return true;
 }
 
