@@ -6,6 +6,7 @@
  * last snapshot and then lets that action happen.
  */
 #include "intercept.h"
+#include "interrupted_call.h"
 #include "own_stack.h"
 #include "program_handler.h"
 #include "sample.h"
@@ -353,6 +354,7 @@ const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage)
 	({                                                                                         \
 		int waited, ours;                                                                  \
 		do {                                                                               \
+			sn_interrupted_call_begins();                                              \
 			ours = sn_sample_signal();                                                 \
 			waited = (call);                                                           \
 		} while (waited < 0 && errno == EINTR && ours != sn_sample_signal());              \

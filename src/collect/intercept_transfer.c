@@ -60,6 +60,7 @@ static bool was_cut(int fd, ssize_t done, size_t wanted)
 
 #define TRANSFER(fd, wanted, first, again)                                                         \
 	({                                                                                         \
+		sn_interrupted_call_begins();                                                      \
 		sn_call_was_cut = false;                                                           \
 		TRANSFER_ON(fd, wanted, first, again);                                             \
 	})

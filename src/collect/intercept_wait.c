@@ -54,6 +54,7 @@ SN_REAL(ssize_t, read, (int, void *, size_t))
 SN_REAL(ssize_t, recv, (int, void *, size_t, int))
 SN_REAL(ssize_t, recvfrom, (int, void *, size_t, int, struct sockaddr *, socklen_t *))
 SN_REAL(ssize_t, recvmsg, (int, struct msghdr *, int))
+SN_REAL(int, recvmmsg, (int, struct mmsghdr *, unsigned, int, struct timespec *))
 SN_REAL(int, accept, (int, struct sockaddr *, socklen_t *))
 SN_REAL(int, accept4, (int, struct sockaddr *, socklen_t *, int))
 SN_REAL(pid_t, wait4, (pid_t, int *, int, struct rusage *))
@@ -65,8 +66,11 @@ SN_REAL(int, fdatasync, (int))
 
 /* ---- charging a wait ---- */
 
+#define ERESTARTSYS 512 /* the kernel's own, which no header for programs has */
+
 static uint64_t wait_begin(void)
 {
+	sn_interrupted_call_begins();
 	return sn_config.real_time && sn_thread_self() ? sn_now_ns() : 0;
 }
 
@@ -344,6 +348,29 @@ SN_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 	ssize_t done = CHARGED("recvmsg", real_recvmsg_get()(fd, message, flags));
 	if (sn_call_was_cut && done > 0 && flags & MSG_WAITALL)
 		return sn_recvmsg_rest(fd, message, flags, done);
+	return done;
+}
+
+SN_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
+		       struct timespec *timeout)
+{
+	sn_call_was_cut = false;
+	int done = CHARGED("recvmmsg", real_recvmmsg_get()(fd, messages, count, flags, timeout));
+	while (sn_call_was_cut && done > 0 && (unsigned)done < count && !(flags & MSG_WAITFORONE)) {
+		sn_call_was_cut = false;
+		int saved_errno = errno;
+		int more = real_recvmmsg_get()(fd, messages + done, count - (unsigned)done, flags,
+					       timeout);
+		/* the kernel left in the socket why it was cut, and tells the next call */
+		bool was_told = more < 0 && errno == ERESTARTSYS;
+		errno = saved_errno;
+		if (was_told)
+			sn_call_was_cut = true;
+		else if (more <= 0)
+			break;
+		else
+			done += more;
+	}
 	return done;
 }
 

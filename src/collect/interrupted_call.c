@@ -11,7 +11,11 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #ifndef SYS_epoll_pwait2
@@ -107,22 +111,21 @@ static void shorten_wait(ucontext_t *context, long number)
 	context->uc_mcontext.gregs[REG_R10] = (greg_t)((left + 999999) / 1000000);
 }
 
-/* Where a handler of the program's began last, and no call has been begun since that we know of. */
-static __thread uintptr_t handled_pc __attribute__((tls_model("initial-exec")));
+__thread volatile uintptr_t sn_call_handled_pc;
 static __thread uintptr_t handled_sp __attribute__((tls_model("initial-exec")));
 
 void sn_interrupted_call_handled(const ucontext_t *context)
 {
-	handled_pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+	sn_call_handled_pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 	handled_sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 }
 
 /* A sample may come just when such a handler has returned, and find what that one interrupted. */
 static bool was_handled_here(const ucontext_t *context)
 {
-	bool was = handled_pc == (uintptr_t)context->uc_mcontext.gregs[REG_RIP] &&
+	bool was = sn_call_handled_pc == (uintptr_t)context->uc_mcontext.gregs[REG_RIP] &&
 		   handled_sp == (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-	handled_pc = 0;
+	sn_call_handled_pc = 0;
 	return was;
 }
 
@@ -211,4 +214,34 @@ __attribute__((noinline, noclone)) long sn_restartable_syscall(long number, long
 		return result;
 	errno = (int)-result;
 	return -1;
+}
+
+/* What transfers bytes goes on where only a sample cut it, as the function of that name does. */
+long sn_program_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	switch (number) {
+	case SYS_read:
+		return read((int)a, (void *)b, (size_t)c);
+	case SYS_write:
+		return write((int)a, (const void *)b, (size_t)c);
+	case SYS_writev:
+		return writev((int)a, (const struct iovec *)b, (int)c);
+	case SYS_sendto:
+		return sendto((int)a, (const void *)b, (size_t)c, (int)d,
+			      (const struct sockaddr *)e, (socklen_t)f);
+	case SYS_sendmsg:
+		return sendmsg((int)a, (const struct msghdr *)b, (int)c);
+	case SYS_recvfrom:
+		return recvfrom((int)a, (void *)b, (size_t)c, (int)d, (struct sockaddr *)e,
+				(socklen_t *)f);
+	case SYS_recvmsg:
+		return recvmsg((int)a, (struct msghdr *)b, (int)c);
+	case SYS_sendfile:
+		return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);
+	case SYS_getrandom:
+		return getrandom((void *)a, (size_t)b, (unsigned)c);
+	default:
+		sn_interrupted_call_begins();
+		return sn_restartable_syscall(number, a, b, c, d, e, f);
+	}
 }

@@ -30,6 +30,10 @@ extern __thread volatile uint64_t sn_call_deadline_ns
  */
 void sn_interrupted_call_mend(ucontext_t *context);
 
+/* The calling thread begins a call that a sample may interrupt: what was interrupted before is
+ * over. AS-safe: yes. */
+static inline void sn_interrupted_call_begins(void);
+
 /* A handler of the program's is about to run where `context` was interrupted: a call that ended
  * there has ended for it. AS-safe: yes. */
 void sn_interrupted_call_handled(const ucontext_t *context);
@@ -43,10 +47,22 @@ struct msghdr;
 ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t done);
 ssize_t sn_recv_rest(int fd, void *buffer, size_t bytes, int flags, ssize_t done);
 
+/* Where a handler of the program's began last, and no call has been begun since; 0: none. */
+extern __thread volatile uintptr_t sn_call_handled_pc
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static inline void sn_interrupted_call_begins(void)
+{
+	sn_call_handled_pc = 0;
+}
+
+/* The program's syscall(2) for such a call. */
+long sn_program_syscall(long number, long a, long b, long c, long d, long e, long f)
+    __attribute__((visibility("hidden")));
+
 #define SN_CALL_NUMBERS 512
 extern const bool sn_call_is_repeatable[SN_CALL_NUMBERS] __attribute__((visibility("hidden")));
 
-/* syscall(2) for calls that may be interrupted: one that our handler can start again. */
+/* The kernel's call, one that our handler can start again; errno as syscall(2). */
 long sn_restartable_syscall(long number, long a, long b, long c, long d, long e, long f)
     __attribute__((visibility("hidden")));
 
