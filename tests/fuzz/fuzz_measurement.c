@@ -78,8 +78,8 @@ static void analyze(const struct sn_measurement *measurement)
 	/* twice, as two processes would be */
 	if (sn_merge_init(&merge, builder) || sn_merge_add(&merge, measurement) ||
 	    sn_merge_add(&merge, measurement) ||
-	    sn_provenance_add(&provenance, measurement, builder) ||
-	    sn_provenance_add(&provenance, measurement, builder) ||
+	    sn_provenance_add(&provenance, measurement, 0, builder) ||
+	    sn_provenance_add(&provenance, measurement, 0, builder) ||
 	    sn_provenance_finish(&provenance, builder))
 		abort();
 	resolve(&merge, &resolved);
