@@ -5,7 +5,7 @@ its calls (hooks), and by the signal handlers before they move to a stack of the
 
 Compiles libsonde's sources with -fcallgraph-info=su and adds up the frames along each chain of calls. What
 is called through a pointer is named in INDIRECT below, or is a hook of its own. Functions that sn_on_own_stack
-calls run on the collector's stack and are no part of a chain.
+calls run on the collector's stack and are no part of a chain. A unit test runs this (tests/unit/meson.build).
 
 Usage: tools/stack_usage.py BUILD [--chain FUNCTION] [--all]
 Exit status: 1 where a limit is passed, or a frame's size is not known."""
@@ -83,7 +83,7 @@ class Usage:
             return self.known[name]
         if name not in self.frames:
             return EXTERNAL.get(name, EXTERNAL["default"] if name != "__indirect_call" else 0), (name,)
-        if name in above or short(name) in INDIRECT["(at the start)"]:
+        if name in above or short(name) in INDIRECT["(at the start)"] + INDIRECT["(own stack)"]:
             return 0, (name,)
         deepest = max((self.of(callee, above + (name,)) for callee in self.calls.get(name, ())),
                       default=(0, ()), key=lambda found: found[0])

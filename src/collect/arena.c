@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory straight from mmap; see arena.h. Counts what it maps, so that a limit can be kept. */
 #include "arena.h"
+#include "own_stack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -151,7 +152,7 @@ static bool is_allowed(size_t bytes)
 	return atomic_load_explicit(&open_reserves, memory_order_relaxed) || may_map(bytes);
 }
 
-void *sn_pages_map(size_t bytes)
+static void *map_pages(size_t bytes)
 {
 	/* relaxed: the counters order nothing, they only bound a total */
 	size_t before = atomic_fetch_add_explicit(&mapped_bytes, bytes, memory_order_relaxed);
@@ -166,6 +167,25 @@ void *sn_pages_map(size_t bytes)
 	}
 	raise_peak(before + bytes);
 	return pages;
+}
+
+struct mapping {
+	size_t bytes;
+	void *pages;
+};
+
+static void map_these(void *argument)
+{
+	struct mapping *it = argument;
+	it->pages = map_pages(it->bytes);
+}
+
+/* What may be mapped is asked of the kernel, in more than a hook may use of the program's stack. */
+void *sn_pages_map(size_t bytes)
+{
+	struct mapping it = {.bytes = bytes};
+	sn_on_own_stack(map_these, &it);
+	return it.pages;
 }
 
 void sn_pages_unmap(void *pages, size_t bytes)

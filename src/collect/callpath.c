@@ -36,13 +36,7 @@ struct memo {
 	uint32_t parent, node;
 };
 
-struct scratch {
-	struct memo memo[MEMO_MAX];
-	struct sn_native_frame native[SN_UNWIND_MAX];
-	struct sn_native_frame native_of_other[SN_UNWIND_MAX];
-	struct sn_python_frame python[PYTHON_MAX];
-	uint32_t copied[SN_COPY_NODES];
-};
+struct scratch;
 
 struct path {
 	struct sn_thread *thread;	/* in whose tree it is made */
@@ -65,6 +59,15 @@ struct path {
 	 * being passed, from `runtime_from` inwards */
 	uint32_t origin_count, next_origin, runtime_from;
 	const struct sn_origin *runtime;
+};
+
+struct scratch {
+	struct memo memo[MEMO_MAX];
+	struct sn_native_frame native[SN_UNWIND_MAX];
+	struct sn_native_frame native_of_other[SN_UNWIND_MAX];
+	struct sn_python_frame python[PYTHON_MAX];
+	uint32_t copied[SN_COPY_NODES];
+	struct path path; /* of the call path under way */
 };
 
 static struct scratch *scratch_of(struct sn_thread *thread)
@@ -136,8 +139,10 @@ static bool is_wanted(const struct path *path, const struct sn_shadow *shadow)
 	}
 }
 
-/* The same for a shadow of another thread, whose ids and nodes are not ours. */
-static void emit_shadow_of_other(struct path *path, const struct sn_shadow *shadow)
+/* The same for a shadow of another thread, whose ids and nodes are not ours; on our own stack
+ * always, see begin_below_work. */
+static void __attribute__((noinline))
+emit_shadow_of_other(struct path *path, const struct sn_shadow *shadow)
 {
 	struct sn_cct *to = &path->thread->cct;
 	const struct sn_cct *from = &path->walked->cct;
@@ -533,26 +538,29 @@ static bool place_work(struct path *path)
 
 uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsigned sources)
 {
-	struct path path = {.thread = thread,
-			    .walked = thread,
-			    .sources = sources ? sources : sn_config.sources,
-			    .frames = scratch_of(thread),
-			    .node = SN_NODE_ROOT,
-			    .origin_count = thread->origin_depth};
-	if (!path.frames)
+	struct scratch *scratch = scratch_of(thread);
+	if (!scratch)
 		return SN_NODE_NONE;
-	path.native_frames = path.frames->native;
-	path.shadows =
+	/* not on the program's stack, of which there may be little */
+	struct path *path = &scratch->path;
+	*path = (struct path){.thread = thread,
+			      .walked = thread,
+			      .sources = sources ? sources : sn_config.sources,
+			      .frames = scratch,
+			      .native_frames = scratch->native,
+			      .node = SN_NODE_ROOT,
+			      .native.complete = true,
+			      .origin_count = thread->origin_depth};
+	path->shadows =
 	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
-	path.native.complete = true;
-	if (path.sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) || path.shadows ||
-	    path.origin_count || thread->work.origin)
-		walk_native(&path, context);
-	thread->is_guess = !path.native.complete || path.native.scanned;
-	if (thread->work.origin && place_work(&path))
-		return path.node;
-	walk_python(&path, context != NULL);
-	pair_groups(&path);
-	emit_path(&path);
-	return path.node;
+	if (path->sources & (SN_SOURCE_NATIVE | SN_SOURCE_OPERATOR) || path->shadows ||
+	    path->origin_count || thread->work.origin)
+		walk_native(path, context);
+	thread->is_guess = !path->native.complete || path->native.scanned;
+	if (thread->work.origin && place_work(path))
+		return path->node;
+	walk_python(path, context != NULL);
+	pair_groups(path);
+	emit_path(path);
+	return path->node;
 }

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
@@ -184,16 +183,11 @@ void sn_interrupted_call_mend(ucontext_t *context)
 
 /* ---- syscall(2) ---- */
 
-/* What `syscall` means in this library (meson.build): not the program's, which is looked at. */
-long sn_own_syscall(long number, ...)
-{
-	va_list list;
-	va_start(list, number);
-	long a = va_arg(list, long), b = va_arg(list, long), c = va_arg(list, long);
-	long d = va_arg(list, long), e = va_arg(list, long), f = va_arg(list, long);
-	va_end(list);
-	return sn_restartable_syscall(number, a, b, c, d, e, f);
-}
+/* What `syscall` means in this library (meson.build): not the program's, which is looked at. Its
+ * arguments lie where the function below has them. */
+__asm__(".globl sn_own_syscall\n"
+	".hidden sn_own_syscall\n"
+	".set sn_own_syscall, sn_restartable_syscall\n");
 
 __attribute__((noinline, noclone)) long sn_restartable_syscall(long number, long a, long b, long c,
 							       long d, long e, long f)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define PAGE_BYTES 4096u
-#define PAGES_MAX  4u /* copied by one call; more would only make its argument arrays longer */
+#define PAGES_MAX  2u /* copied by one call: as many as a window has */
 
 /*
  * Asks the kernel whether a page can be read, where a sandbox refuses process_vm_readv: it reads

@@ -633,13 +633,19 @@ static bool write_own(struct sn_thread_trace *trace)
 	return !error;
 }
 
-static void __attribute__((noinline)) write_due(struct sn_thread_trace *trace)
+static void write_due_here(void *argument)
 {
+	struct sn_thread_trace *trace = argument;
 	/* whoever has it writes it out */
 	if (!sn_trace_buffer_lock(&trace->buffer))
 		return;
 	write_own(trace);
 	sn_trace_buffer_unlock(&trace->buffer);
+}
+
+static void __attribute__((noinline)) write_due(struct sn_thread_trace *trace)
+{
+	sn_on_own_stack(write_due_here, trace);
 }
 
 static void write_out(bool is_last)
@@ -725,28 +731,44 @@ static int make_room(struct sn_thread *thread, uint64_t base_ns)
 	return error;
 }
 
-/* Zeroes are a thread that has recorded nothing. False where the event is lost. */
-static bool __attribute__((noinline)) prepare(struct sn_thread *thread, uint64_t base_ns)
+struct preparation {
+	struct sn_thread *thread;
+	uint64_t base_ns;
+	bool has_room;
+};
+
+/* Zeroes are a thread that has recorded nothing. */
+static void prepare_here(void *argument)
 {
-	struct sn_thread_trace *trace = &thread->trace;
+	struct preparation *it = argument;
+	struct sn_thread_trace *trace = &it->thread->trace;
 	int error = trace->error;
 	uint32_t seen = sn_trace_generation();
-	if (base_ns >= trace->retry_ns) {
+	if (it->base_ns >= trace->retry_ns) {
 		error = -EBUSY;
 		if (lock_patiently(&trace->buffer)) {
-			error = make_room(thread, base_ns);
+			error = make_room(it->thread, it->base_ns);
 			sn_trace_buffer_unlock(&trace->buffer);
 		}
 		if (error == -ESTALE)
 			begin_again(seen);
 		trace->error = error;
 		trace->retry_ns =
-		    error && error != -EBUSY && error != -ESTALE ? base_ns + RETRY_NS : 0;
+		    error && error != -EBUSY && error != -ESTALE ? it->base_ns + RETRY_NS : 0;
 		write_counters();
 	}
 	if (error)
 		lose(cause_of(error), 1);
-	return !error;
+	it->has_room = !error;
+}
+
+/* Files take more of a stack than a hook may use of the program's. False where the event is lost.
+ */
+static bool __attribute__((noinline)) prepare(struct sn_thread *thread, uint64_t base_ns)
+{
+	struct preparation it = {thread, base_ns, false};
+	sn_on_own_stack(prepare_here, &it);
+	return it.has_room;
 }
 
 /* What the snapshot must keep though nothing may have been added to it. */

@@ -54,12 +54,36 @@ struct known {
 
 #define INPUTS_A_FRAME 3u
 
+/* One unwind under way. In the thread's state, for there may be little of a stack. */
+struct walk {
+	struct state *state;
+	struct sn_stack stack;
+	struct sn_native_frame *frames;
+	uint32_t count, max;
+	uintptr_t pc, sp, fp;	    /* of the frame that comes next */
+	uint32_t flags;		    /* of it */
+	struct cached_rule *callee; /* rule of the frame before, to learn where this one's is */
+	struct cached_rule nobody;  /* the first frame's callee */
+	bool done;
+	struct sn_unwind_result result;
+
+	/* Every register of frame `deep_index`, for frames that need more than fp and sp. */
+	struct sn_cursor deep;
+	int32_t deep_index;
+
+	uint32_t meeting;     /* known[meeting - 1] is the next that could be met; 0 none */
+	uintptr_t meeting_sp; /* its sp, or UINTPTR_MAX */
+	uint32_t verified;    /* inputs[0..verified) still hold */
+	uint32_t reused;      /* known[0..reused) is the path's outer end */
+};
+
 struct state {
 	uint64_t salt;	     /* in the keys of the cache: changes when a module is unloaded */
 	uint32_t generation; /* of the module list, when the path was walked */
 	uint32_t known_count;
 	uintptr_t stack_high;	/* of the path */
 	struct sn_cursor start; /* of the walk, for the shadow check */
+	struct walk walk;
 	struct sn_window window;
 	struct cached_rule cache[CACHE_ENTRIES];
 	struct walked walked[SN_UNWIND_MAX];
@@ -98,29 +122,6 @@ void sn_unwinder_release(struct sn_unwinder *unwinder)
 	sn_pages_unmap(unwinder->state, sizeof(struct state));
 	unwinder->state = NULL;
 }
-
-/* One unwind under way. */
-struct walk {
-	struct state *state;
-	struct sn_stack stack;
-	struct sn_native_frame *frames;
-	uint32_t count, max;
-	uintptr_t pc, sp, fp;	    /* of the frame that comes next */
-	uint32_t flags;		    /* of it */
-	struct cached_rule *callee; /* rule of the frame before, to learn where this one's is */
-	struct cached_rule nobody;  /* the first frame's callee */
-	bool done;
-	struct sn_unwind_result result;
-
-	/* Every register of frame `deep_index`, for frames that need more than fp and sp. */
-	struct sn_cursor deep;
-	int32_t deep_index;
-
-	uint32_t meeting;     /* known[meeting - 1] is the next that could be met; 0 none */
-	uintptr_t meeting_sp; /* its sp, or UINTPTR_MAX */
-	uint32_t verified;    /* inputs[0..verified) still hold */
-	uint32_t reused;      /* known[0..reused) is the path's outer end */
-};
 
 static uintptr_t inside_of(const struct walk *walk)
 {
@@ -539,11 +540,20 @@ static void remember(struct walk *walk, uintptr_t first_sp)
 
 /* ---- an unwind ---- */
 
-static struct state *state_of(struct sn_unwinder *unwinder)
+/* NULL without memory, or where no frame is wanted. */
+static struct walk *begin(struct sn_unwinder *unwinder, struct sn_native_frame *frames,
+			  uint32_t max)
 {
 	if (!unwinder->state)
 		unwinder->state = sn_pages_map(sizeof(struct state));
-	return unwinder->state;
+	struct state *state = unwinder->state;
+	if (!state || !max)
+		return NULL;
+	state->walk = (struct walk){.state = state,
+				    .deep.stack = &state->walk.stack,
+				    .frames = frames,
+				    .max = max < SN_UNWIND_MAX ? max : SN_UNWIND_MAX};
+	return &state->walk;
 }
 
 /* Forgets what a change of the module list or another stack has made void. */
@@ -614,11 +624,6 @@ static void run(struct walk *walk)
 	remember(walk, first_sp);
 }
 
-static uint32_t limited(uint32_t max)
-{
-	return max < SN_UNWIND_MAX ? max : SN_UNWIND_MAX;
-}
-
 /* The shadow check of a walk, and of one that began in a function of ours. */
 static void check(void *argument)
 {
@@ -639,22 +644,21 @@ struct sn_unwind_result sn_unwind(struct sn_unwinder *unwinder, const ucontext_t
 				  uintptr_t stack_low, uintptr_t stack_high,
 				  struct sn_native_frame *frames, uint32_t max)
 {
-	struct walk walk = {.state = state_of(unwinder), .frames = frames, .max = limited(max)};
-	if (!walk.state || !max)
+	struct walk *walk = begin(unwinder, frames, max);
+	if (!walk)
 		return (struct sn_unwind_result){0};
-	sn_machine_from_context(context, &walk.deep.registers);
-	walk.deep.stack = &walk.stack;
-	walk.pc = walk.deep.registers.value[SN_REG_PC];
-	walk.sp = walk.deep.registers.value[SN_REG_SP];
-	walk.fp = walk.deep.registers.value[SN_REG_FP];
-	walk.stack = own_stack(walk.state, walk.sp, stack_low, stack_high);
+	sn_machine_from_context(context, &walk->deep.registers);
+	walk->pc = walk->deep.registers.value[SN_REG_PC];
+	walk->sp = walk->deep.registers.value[SN_REG_SP];
+	walk->fp = walk->deep.registers.value[SN_REG_FP];
+	walk->stack = own_stack(walk->state, walk->sp, stack_low, stack_high);
 	bool shadow = atomic_load_explicit(&shadow_mode, memory_order_relaxed);
 	if (shadow)
-		walk.state->start = walk.deep;
-	run(&walk);
+		walk->state->start = walk->deep;
+	run(walk);
 	if (shadow)
-		sn_on_own_stack(check, &walk);
-	return walk.result;
+		sn_on_own_stack(check, walk);
+	return walk->result;
 }
 
 struct sn_unwind_result __attribute__((noinline))
@@ -663,43 +667,41 @@ sn_unwind_here(struct sn_unwinder *unwinder, uintptr_t stack_low, uintptr_t stac
 {
 	/* asking for this makes the compiler give this function a frame pointer */
 	const uintptr_t *frame = __builtin_frame_address(0);
-	struct walk walk = {.state = state_of(unwinder), .frames = frames, .max = limited(max)};
-	if (!walk.state || !max)
+	struct walk *walk = begin(unwinder, frames, max);
+	if (!walk)
 		return (struct sn_unwind_result){0};
-	walk.pc = frame[1];
-	walk.sp = (uintptr_t)&frame[2];
-	walk.fp = frame[0];
-	walk.flags = SN_NATIVE_RETURN_ADDRESS;
-	walk.stack = own_stack(walk.state, (uintptr_t)frame, stack_low, stack_high);
+	walk->pc = frame[1];
+	walk->sp = (uintptr_t)&frame[2];
+	walk->fp = frame[0];
+	walk->flags = SN_NATIVE_RETURN_ADDRESS;
+	walk->stack = own_stack(walk->state, (uintptr_t)frame, stack_low, stack_high);
 	/* the registers of here become the caller's by one step, which is taken when they are
 	 * needed */
-	SN_MACHINE_CAPTURE(&walk.deep.registers);
-	walk.deep.stack = &walk.stack;
-	walk.deep_index = -1;
+	SN_MACHINE_CAPTURE(&walk->deep.registers);
+	walk->deep_index = -1;
 	bool shadow = atomic_load_explicit(&shadow_mode, memory_order_relaxed);
 	if (shadow)
-		walk.state->start = walk.deep;
-	run(&walk);
+		walk->state->start = walk->deep;
+	run(walk);
 	if (shadow)
-		sn_on_own_stack(check_from_here, &walk);
-	return walk.result;
+		sn_on_own_stack(check_from_here, walk);
+	return walk->result;
 }
 
 struct sn_unwind_result sn_unwind_origin(struct sn_unwinder *unwinder,
 					 const struct sn_origin *origin,
 					 struct sn_native_frame *frames, uint32_t max)
 {
-	struct walk walk = {.state = state_of(unwinder), .frames = frames, .max = limited(max)};
-	if (!walk.state || !max)
+	struct walk *walk = begin(unwinder, frames, max);
+	if (!walk)
 		return (struct sn_unwind_result){0};
-	walk.pc = origin->pc;
-	walk.sp = origin->sp;
-	walk.fp = origin->fp;
-	walk.flags = SN_NATIVE_RETURN_ADDRESS;
-	walk.stack.window = &walk.state->window;
-	walk.deep.registers = origin->registers;
-	walk.deep.stack = &walk.stack;
-	walk.deep_index = -1;
-	run(&walk);
-	return walk.result;
+	walk->pc = origin->pc;
+	walk->sp = origin->sp;
+	walk->fp = origin->fp;
+	walk->flags = SN_NATIVE_RETURN_ADDRESS;
+	walk->stack.window = &walk->state->window;
+	walk->deep.registers = origin->registers;
+	walk->deep_index = -1;
+	run(walk);
+	return walk->result;
 }

@@ -176,8 +176,9 @@ static bool settle_request(struct sn_thread *thread, uint32_t node, const struct
 	return true;
 }
 
-static bool settle_requests(struct sn_thread *thread, uint32_t node, const struct sn_mpi_call *call,
-			    uint64_t end_ns)
+static bool __attribute__((noinline))
+settle_requests(struct sn_thread *thread, uint32_t node, const struct sn_mpi_call *call,
+		uint64_t end_ns)
 {
 	bool has_any = false;
 	const struct sn_mpi_waited *waited = call->waited;
@@ -189,8 +190,9 @@ static bool settle_requests(struct sn_thread *thread, uint32_t node, const struc
 }
 
 /* What was sent by starting requests; it is waited for later. */
-static bool record_started(struct sn_thread *thread, uint32_t node, const struct sn_mpi_call *call,
-			   uint64_t end_ns)
+static bool __attribute__((noinline))
+record_started(struct sn_thread *thread, uint32_t node, const struct sn_mpi_call *call,
+	       uint64_t end_ns)
 {
 	bool has_any = false;
 	for (size_t i = 0; i < call->started_count && call->started; i++) {

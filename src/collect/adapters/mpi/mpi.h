@@ -194,6 +194,7 @@ struct sn_mpi_request {
 	sn_word handle; /* as it was before; 0: nothing that is kept, or no more */
 	struct sn_message message;
 };
+enum { SN_MPI_FEW = 2 }; /* in a call's own memory */
 struct sn_mpi_waited {
 	struct sn_mpi_request *requests;
 	const void *statuses;
@@ -213,10 +214,19 @@ struct sn_mpi_call {
 	bool leaves_sent;		      /* the send's end is not the call's */
 	bool is_part;			      /* there is a part */
 	bool is_failed;
-	struct sn_message sent, received;
-	/* In what all do together, of access to memory or files: number (in `communicator`) or
-	 * SN_MESSAGE_NO_NUMBER, bytes, peer; `of` the function. */
-	struct sn_message part;
+	union {
+		struct {
+			struct sn_message sent, received;
+			/* In what all do together, of access to memory or files: number (in
+			 * `communicator`) or SN_MESSAGE_NO_NUMBER, bytes, peer; `of` the function.
+			 */
+			struct sn_message part;
+		};
+		struct { /* of a call that waits for requests, where they are few */
+			struct sn_mpi_request requests[SN_MPI_FEW];
+			struct sn_mpi_own_status statuses[SN_MPI_FEW];
+		} few;
+	};
 	struct sn_mpi_communicator *window; /* of an epoch */
 	const struct sn_mpi_waited *waited;
 	const void *started; /* requests */

@@ -12,7 +12,7 @@ uintptr_t sn_mpi_prepared_key(sn_word request)
 	return sn_message_mix(request ^ 0x5065727369737421u) | 1u << 1;
 }
 
-static void count_start(sn_word request)
+static void __attribute__((noinline)) count_start(sn_word request)
 {
 	struct sn_message message, left;
 	uintptr_t key = sn_mpi_prepared_key(request);
@@ -34,18 +34,21 @@ static void count_start(sn_word request)
 	sn_message_keep(request, &message);
 }
 
+static void __attribute__((noinline)) withdraw(sn_word handle)
+{
+	struct sn_message message;
+	if (sn_message_take(handle, SN_MESSAGE_ANYBODY, &message))
+		sn_message_withdraw(&message);
+}
+
 static int start(struct sn_mpi_call *call, const void *requests, size_t count)
 {
 	const struct sn_mpi_library *library = sn_mpi_library();
 	for (size_t i = 0; i < count && call->is_wanted; i++)
 		count_start(sn_mpi_handle(library, requests, i));
 	int result = sn_mpi_do(call->entry);
-	for (size_t i = 0; i < count && call->is_wanted && result; i++) {
-		struct sn_message message;
-		if (sn_message_take(sn_mpi_handle(library, requests, i), SN_MESSAGE_ANYBODY,
-				    &message))
-			sn_message_withdraw(&message);
-	}
+	for (size_t i = 0; i < count && call->is_wanted && result; i++)
+		withdraw(sn_mpi_handle(library, requests, i));
 	if (call->is_wanted && !result) {
 		call->started = requests;
 		call->started_count = count;
@@ -80,22 +83,26 @@ int sn_mpi_free_request(struct sn_mpi_call *call)
 	return result;
 }
 
-/* What has been cancelled by now has taken no message, and has no number. What is later is found so
- * when it is waited for. */
-int sn_mpi_cancel(struct sn_mpi_call *call)
+static bool __attribute__((noinline)) is_cancelled(sn_word request)
 {
 	typedef int ask(sn_word, int *, void *);
 	ask *look = SN_MPI_REAL(ask, "PMPI_Request_get_status");
 	struct sn_mpi_own_status own;
-	struct sn_message message;
-	int result = sn_mpi_do(call->entry), is_done = 0;
-	if (call->is_wanted && !result && look) {
-		const struct sn_mpi_library *library = sn_mpi_library();
-		sn_word request = sn_mpi_handle(library, sn_mpi_pointer(call->entry, 1), 0);
-		if (!look(request, &is_done, &own) && is_done &&
-		    sn_mpi_status(library, &own, 0).is_cancelled &&
-		    sn_message_take(request, SN_MESSAGE_ANYBODY, &message))
-			sn_message_withdraw(&message);
+	int is_done = 0;
+	return look && !look(request, &is_done, &own) && is_done &&
+	       sn_mpi_status(sn_mpi_library(), &own, 0).is_cancelled;
+}
+
+/* What has been cancelled by now has taken no message, and has no number. What is later is found so
+ * when it is waited for. */
+int sn_mpi_cancel(struct sn_mpi_call *call)
+{
+	int result = sn_mpi_do(call->entry);
+	if (call->is_wanted && !result) {
+		sn_word request =
+		    sn_mpi_handle(sn_mpi_library(), sn_mpi_pointer(call->entry, 1), 0);
+		if (is_cancelled(request))
+			withdraw(request);
 	}
 	sn_mpi_end(call);
 	return result;
@@ -176,13 +183,10 @@ int sn_mpi_take_message(struct sn_mpi_call *call)
 /* ---- waiting ---- */
 
 /* What requests and statuses need beside the program's own arrays. */
-enum { FEW = 3 };
 struct waiting {
 	struct sn_mpi_waited waited;
 	const void *requests; /* the program's */
 	size_t count;
-	struct sn_mpi_request few_requests[FEW];
-	struct sn_mpi_own_status few_statuses[FEW];
 	void *pages; /* for both, where there are many; NULL */
 	size_t page_bytes;
 };
@@ -200,12 +204,12 @@ static void prepare(struct sn_mpi_call *call, struct waiting *waiting, uint64_t 
 {
 	const struct sn_mpi_library *library = call->is_wanted ? sn_mpi_library() : NULL;
 	size_t wanted = library ? count : 0;
-	struct sn_mpi_own_status *own = waiting->few_statuses;
+	struct sn_mpi_own_status *own = call->few.statuses;
 	waiting->pages = NULL;
 	waiting->count = 0;
 	waiting->requests = sn_mpi_pointer(call->entry, requests);
-	waiting->waited = (struct sn_mpi_waited){.requests = waiting->few_requests};
-	if (wanted > FEW) {
+	waiting->waited = (struct sn_mpi_waited){.requests = call->few.requests};
+	if (wanted > SN_MPI_FEW) {
 		waiting->page_bytes = wanted * (sizeof(struct sn_mpi_request) + sizeof(*own));
 		waiting->pages = sn_pages_map(waiting->page_bytes);
 		waiting->waited.requests = waiting->pages;

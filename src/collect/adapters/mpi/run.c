@@ -135,7 +135,7 @@ static void count_part(struct sn_mpi_call *call, bool is_accepted)
 
 /* ---- before and after ---- */
 
-static void before(struct sn_mpi_call *call)
+static void __attribute__((noinline)) before(struct sn_mpi_call *call)
 {
 	const struct sn_mpi_function *of = call->function;
 	if (of->is_prepared)
@@ -238,7 +238,8 @@ static uint64_t part_bytes(const struct sn_mpi_call *call)
 	return sn_mpi_amount(call->entry, call->part.among);
 }
 
-static void after(struct sn_mpi_call *call)
+/* Not in sn_mpi_run, whose frame lies below the MPI library's own. */
+static void __attribute__((noinline)) after(struct sn_mpi_call *call)
 {
 	const struct sn_mpi_function *of = call->function;
 	if (of->is_prepared) {

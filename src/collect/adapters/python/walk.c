@@ -14,6 +14,8 @@
  */
 #include "walk.h"
 
+#include "collect/own_stack.h"
+
 #include <errno.h>
 #include <pthread.h>
 
@@ -141,6 +143,30 @@ static enum outcome code_read(struct walk *walk, uintptr_t code, struct sn_pytho
 	return out->index == SN_ID_NONE ? NO_MEMORY : TAKEN;
 }
 
+struct reading {
+	struct walk *walk;
+	uintptr_t code;
+	struct sn_python_code fresh;
+	enum outcome outcome;
+};
+
+static void read_here(void *argument)
+{
+	struct reading *it = argument;
+	it->outcome = code_read(it->walk, it->code, &it->fresh);
+}
+
+/* A code object is read, and its names kept, in more than a hook may use of the program's stack. */
+static __attribute__((noinline)) enum outcome learn_code(struct walk *walk, uintptr_t code,
+							 struct sn_python_code *known)
+{
+	struct reading it = {.walk = walk, .code = code};
+	sn_on_own_stack(read_here, &it);
+	if (it.outcome == TAKEN)
+		*known = it.fresh;
+	return it.outcome;
+}
+
 static inline uint32_t mix(uintptr_t code, int32_t offset)
 {
 	uint64_t key = (code >> 4) + (uint64_t)(uint32_t)offset * 0x9e3779b1u;
@@ -160,11 +186,9 @@ static __attribute__((noinline)) enum outcome line_read(struct walk *walk, uintp
 	if (walk->cache->interrupted)
 		sn_guard_forget_all(&walk->cache->guard);
 	if (!code_unchanged(walk, known, code)) {
-		struct sn_python_code fresh;
-		enum outcome outcome = code_read(walk, code, &fresh);
+		enum outcome outcome = learn_code(walk, code, known);
 		if (outcome != TAKEN)
 			return outcome;
-		*known = fresh;
 	}
 	if (!table_of(walk, known->lines, &table, &bytes))
 		return UNREADABLE;

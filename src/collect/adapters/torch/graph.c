@@ -11,6 +11,8 @@
  */
 #include "graph.h"
 
+#include "collect/own_stack.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -206,6 +208,26 @@ static void add_outputs(struct sn_torch_graph *graph, const void *function,
 
 /* ---- operators ---- */
 
+/* Apart, for a file's name is long and what is walked first takes much of the stack. */
+static uint32_t __attribute__((noinline))
+new_operator(uint32_t model, uint64_t key, const char *name, const struct sn_torch_where *where)
+{
+	char file[512];
+	size_t length = where->file_length < sizeof(file) ? where->file_length : sizeof(file) - 1;
+	memcpy(file, where->file, where->file ? length : 0);
+	file[length] = 0;
+	return sn_graph_node(&(struct sn_graph_new){
+	    .model = model,
+	    .key = key,
+	    .name = name,
+	    .type = name,
+	    .module = where->module,
+	    .file = where->file ? file : NULL,
+	    .line = where->line,
+	    .parent = SN_GRAPH_NONE,
+	});
+}
+
 static uint32_t node_of_operator(struct sn_torch_thread *self, const char *name, uint64_t now_ns,
 				 uint64_t *turn)
 {
@@ -218,22 +240,9 @@ static uint32_t node_of_operator(struct sn_torch_thread *self, const char *name,
 	uint32_t model = sn_torch_graph_model();
 	uint64_t key = mix(hash, count_in_turn(hash, *turn));
 	uint32_t known = sn_graph_find(model, key);
-	if (known != SN_GRAPH_NONE || model == SN_GRAPH_NONE)
-		return known;
-	char file[512];
-	size_t length = where.file_length < sizeof(file) ? where.file_length : sizeof(file) - 1;
-	memcpy(file, where.file, where.file ? length : 0);
-	file[length] = 0;
-	return sn_graph_node(&(struct sn_graph_new){
-	    .model = model,
-	    .key = key,
-	    .name = name,
-	    .type = name,
-	    .module = where.module,
-	    .file = where.file ? file : NULL,
-	    .line = where.line,
-	    .parent = SN_GRAPH_NONE,
-	});
+	return known != SN_GRAPH_NONE || model == SN_GRAPH_NONE
+		   ? known
+		   : new_operator(model, key, name, &where);
 }
 
 static void begin(struct sn_torch_thread *self, const void *function, const char *name)
@@ -348,28 +357,52 @@ static uint32_t forward_of(const struct sn_torch_node *node)
 	return atomic_load_explicit(&entry->node, memory_order_relaxed);
 }
 
+enum { BACKWARD_NAME_BYTES = 256 };
+
+static size_t backward_name_length(const struct sn_torch_node *read)
+{
+	return read->name_length < BACKWARD_NAME_BYTES ? read->name_length
+						       : BACKWARD_NAME_BYTES - 1;
+}
+
+struct new_backward {
+	const struct sn_torch_node *read;
+	uint64_t key;
+	uint32_t model, forward;
+	uint32_t number; /* the result */
+};
+
+static void make_backward(void *argument)
+{
+	struct new_backward *it = argument;
+	char name[BACKWARD_NAME_BYTES], module[512];
+	size_t length = backward_name_length(it->read);
+	memcpy(name, it->read->name, length);
+	name[length] = 0;
+	it->number = sn_graph_node(&(struct sn_graph_new){
+	    .model = it->model,
+	    .key = it->key,
+	    .name = name,
+	    .type = name,
+	    .module = sn_graph_module(it->forward, module, sizeof(module)),
+	    .flags = SONDE_NODE_BACKWARD,
+	    .parent = SN_GRAPH_NONE,
+	});
+}
+
 static uint32_t node_of_backward(const struct sn_torch_node *read, uint64_t *turn)
 {
-	char name[256], module[512];
 	uint32_t forward = forward_of(read);
-	size_t length = read->name_length < sizeof(name) ? read->name_length : sizeof(name) - 1;
 	if (!sn_torch_turn_now(turn))
 		return SN_GRAPH_NONE;
-	memcpy(name, read->name, length);
-	name[length] = 0;
-	uint64_t key = mix(hash_text(name, length), forward + 1ull);
+	uint64_t key = mix(hash_text(read->name, backward_name_length(read)), forward + 1ull);
 	key = mix(key, count_in_turn(key, *turn));
 	uint32_t model = sn_torch_graph_model(), known = sn_graph_find(model, key);
-	if (known == SN_GRAPH_NONE && model != SN_GRAPH_NONE)
-		known = sn_graph_node(&(struct sn_graph_new){
-		    .model = model,
-		    .key = key,
-		    .name = name,
-		    .type = name,
-		    .module = sn_graph_module(forward, module, sizeof(module)),
-		    .flags = SONDE_NODE_BACKWARD,
-		    .parent = SN_GRAPH_NONE,
-		});
+	if (known == SN_GRAPH_NONE && model != SN_GRAPH_NONE) {
+		struct new_backward fresh = {read, key, model, forward, SN_GRAPH_NONE};
+		sn_on_own_stack(make_backward, &fresh);
+		known = fresh.number;
+	}
 	if (known != SN_GRAPH_NONE && forward != SN_GRAPH_NONE &&
 	    sn_graph_model_of(forward) == model)
 		sn_graph_edge(forward, known, SN_GRAPH_NONE, SONDE_EDGE_SEQUENCE, 0, 1);

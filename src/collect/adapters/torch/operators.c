@@ -12,6 +12,7 @@
 
 #include "collect/arena.h"
 #include "collect/callpath.h"
+#include "collect/own_stack.h"
 #include "format/torch_name.h"
 
 #include <elf.h>
@@ -28,7 +29,7 @@ struct entry_point {
 };
 
 struct sn_torch_names {
-	struct {
+	struct known_pc {
 		uintptr_t pc;
 		uint32_t id;	/* SN_ID_NONE: no entry point */
 		uint32_t entry; /* enum sn_torch_entry */
@@ -173,6 +174,27 @@ static struct sn_torch_names *names_of(struct sn_torch_thread *self)
 	return self->names;
 }
 
+struct naming {
+	uintptr_t pc;
+	struct sn_cct *cct;
+	struct known_pc *known;
+};
+
+static void name_point(void *argument)
+{
+	const struct naming *it = argument;
+	struct known_pc *known = it->known;
+	char name[256];
+	size_t length;
+	const struct entry_point *point = point_at(it->pc);
+	known->id = SN_ID_NONE;
+	if (point) {
+		known->entry = sn_torch_operator_name(point->symbol, name, sizeof(name), &length);
+		known->id = sn_cct_string(it->cct, name, length);
+	}
+	known->pc = it->pc;
+}
+
 bool sn_torch_operator_frame(uintptr_t pc, struct sn_thread *thread, struct sn_frame *frame,
 			     bool *again)
 {
@@ -182,19 +204,10 @@ bool sn_torch_operator_frame(uintptr_t pc, struct sn_thread *thread, struct sn_f
 	struct sn_torch_names *names = self ? names_of(self) : NULL;
 	if (!names)
 		return false;
-	typeof(&names->by_pc[0]) known = &names->by_pc[(pc * 0x9E3779B97F4A7C15ull) >> 55];
-	if (known->pc != pc) {
-		char name[256];
-		size_t length;
-		const struct entry_point *point = point_at(pc);
-		known->id = SN_ID_NONE;
-		if (point) {
-			known->entry =
-			    sn_torch_operator_name(point->symbol, name, sizeof(name), &length);
-			known->id = sn_cct_string(&thread->cct, name, length);
-		}
-		known->pc = pc;
-	}
+	struct known_pc *known = &names->by_pc[(pc * 0x9E3779B97F4A7C15ull) >> 55];
+	/* once for each: more than a hook may use of the program's stack */
+	if (known->pc != pc)
+		sn_on_own_stack(name_point, &(struct naming){pc, &thread->cct, known});
 	if (known->id == SN_ID_NONE)
 		return false;
 	*again = known->entry == SN_TORCH_REDISPATCH;
