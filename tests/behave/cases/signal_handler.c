@@ -381,22 +381,31 @@ CASE(default_actions)
 
 CASE(stopped)
 {
+	int turn[2]; /* what stops again, or ends, is not seen to continue */
+	char byte = 0;
 	work(10);
+	MUST(pipe(turn));
 	pid_t child = MUST(fork());
 	if (!child) {
+		/* a group whose parent is of another: SIGTSTP does not stop those that are alone */
+		MUST(setpgid(0, 0));
 		for (int round = 0; round < 5; round++) {
+			MUST(read(turn[0], &byte, 1));
 			work(2);
 			raise(round % 2 ? SIGTSTP : SIGSTOP);
 		}
+		MUST(read(turn[0], &byte, 1));
 		_exit(4);
 	}
 	for (int round = 0, status; round < 5; round++) {
+		MUST(write(turn[1], &byte, 1));
 		MUST(waitpid(child, &status, WUNTRACED));
 		say("stopped %d by %d,", WIFSTOPPED(status), WSTOPSIG(status));
 		kill(child, SIGCONT);
 		MUST(waitpid(child, &status, WCONTINUED));
 		say(" continued %d\n", WIFCONTINUED(status));
 	}
+	MUST(write(turn[1], &byte, 1));
 	say("%s\n", ended(child));
 }
 
