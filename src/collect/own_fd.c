@@ -259,6 +259,12 @@ void sn_own_event_disable(const struct sn_own_event *event)
 		ioctl(event->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
+void sn_own_event_begin_period(const struct sn_own_event *event, uint64_t period)
+{
+	if (sn_own_event_is_open(event))
+		ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &period);
+}
+
 void sn_own_event_enable(const struct sn_own_event *event)
 {
 	if (sn_own_event_is_open(event))

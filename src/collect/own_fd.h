@@ -56,6 +56,9 @@ bool sn_own_event_is_open(const struct sn_own_event *event);
 bool sn_own_event_read(const struct sn_own_event *event, uint64_t *count);
 /* It counts no more and sends no more signals. */
 void sn_own_event_disable(const struct sn_own_event *event);
+/* Its next overflow is a whole period away, of so many events or at so many a second as it was
+ * opened with: without this, what was left of the last period when it was disabled. */
+void sn_own_event_begin_period(const struct sn_own_event *event, uint64_t period);
 /* And again. */
 void sn_own_event_enable(const struct sn_own_event *event);
 /* Closes it, and event->fd is -1. False where the program had taken its descriptor. */

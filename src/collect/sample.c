@@ -674,6 +674,10 @@ void sn_sampling_drain(void)
 		return;
 	disarm(sampling);
 	take_pending(bit);
+	for (int event = 0; event < event_count; event++)
+		if (sampling->perf[event].fd >= 0 && events[event].rate)
+			sn_own_event_begin_period(&sampling->perf[event],
+						  attributes_of(&events[event]).sample_period);
 	arm(sn_thread_self(), sampling);
 }
 
