@@ -9,9 +9,11 @@
 
 #include <errno.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -25,14 +27,22 @@ SN_REAL(ssize_t, sendfile, (int, int, off_t *, size_t))
 SN_REAL(ssize_t, read, (int, void *, size_t))
 SN_REAL(ssize_t, recv, (int, void *, size_t, int))
 SN_REAL(ssize_t, recvmsg, (int, struct msghdr *, int))
+SN_REAL(ssize_t, copy_file_range, (int, off_t *, int, off_t *, size_t, unsigned))
 SN_REAL(ssize_t, getrandom, (void *, size_t, unsigned))
 
-/* A regular file's short count has another reason, and asking again would raise SIGXFSZ. */
+/* From file to file the kernel goes in pieces too, and looks for signals between them. A short
+ * count may have another reason there, and asking again would raise SIGXFSZ where a limit is the
+ * reason. */
 static bool is_cut_by_signals(int fd)
 {
 	struct stat status;
-	return !fstat(fd, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) &&
-	       !S_ISBLK(status.st_mode);
+	struct rlimit limit;
+	if (fstat(fd, &status))
+		return false;
+	if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !S_ISBLK(status.st_mode))
+		return true;
+	return !syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) &&
+	       limit.rlim_cur == RLIM_INFINITY;
 }
 
 /* True where `done` of `wanted` bytes went before a sample came; clears what told so. */
@@ -119,6 +129,15 @@ ssize_t sendfile_by_short_name(int to, int from, off_t *offset, size_t bytes) __
 SN_EXPORT ssize_t sendfile_by_short_name(int to, int from, off_t *offset, size_t bytes)
 {
 	return sendfile(to, from, offset, bytes);
+}
+
+SN_EXPORT ssize_t copy_file_range(int from, off_t *from_offset, int to, off_t *to_offset,
+				  size_t bytes, unsigned flags)
+{
+	return TRANSFER(to, bytes,
+			real_copy_file_range_get()(from, from_offset, to, to_offset, bytes, flags),
+			real_copy_file_range_get()(from, from_offset, to, to_offset,
+						   bytes - (size_t)done, flags));
 }
 
 SN_EXPORT ssize_t getrandom(void *buffer, size_t bytes, unsigned flags)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -51,6 +52,12 @@ const bool sn_call_is_repeatable[SN_CALL_NUMBERS] = {
 static bool is_repeatable(long number)
 {
 	return number >= 0 && number < SN_CALL_NUMBERS && sn_call_is_repeatable[number];
+}
+
+/* tcdrain(3): a line that has no more to send has none the second time. */
+static bool is_drain(const greg_t *registers)
+{
+	return registers[REG_RSI] == TCSBRK && registers[REG_RDX];
 }
 
 /* ---- the program's own signals ---- */
@@ -141,7 +148,8 @@ static void after_call(ucontext_t *context, const unsigned char *end)
 	if (registers[REG_RAX] != -EINTR)
 		return;
 	long number = number_of(context, end);
-	if (!is_repeatable(number) || handler_is_due(context, false))
+	if ((!is_repeatable(number) && !(number == SYS_ioctl && is_drain(registers))) ||
+	    handler_is_due(context, false))
 		return;
 	shorten_wait(context, number);
 	registers[REG_RAX] = number;
@@ -232,6 +240,9 @@ long sn_program_syscall(long number, long a, long b, long c, long d, long e, lon
 		return recvmsg((int)a, (struct msghdr *)b, (int)c);
 	case SYS_sendfile:
 		return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);
+	case SYS_copy_file_range:
+		return copy_file_range((int)a, (off_t *)b, (int)c, (off_t *)d, (size_t)e,
+				       (unsigned)f);
 	case SYS_getrandom:
 		return getrandom((void *)a, (size_t)b, (unsigned)c);
 	default:

@@ -149,6 +149,7 @@ struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context,
 {
 	struct sn_gate_way way = {atomic_load_explicit(&handlers[signal], memory_order_relaxed)};
 	if (sn_sample_signal_is_served(signal) && sn_sampling_is_sample(info)) {
+		sn_interrupted_call_mend(context);
 		sn_sampling_renew_in(context);
 		way.handler = NULL;
 		return way;

@@ -608,6 +608,33 @@ static struct sn_sampling *own_sampling(void)
 	return thread && is_active(thread) && sn_measuring() ? thread->sampling : NULL;
 }
 
+static void send_to_self(int signal, siginfo_t *info)
+{
+	syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal, info);
+}
+
+/*
+ * Samples that wait behind a signal that is the program's from now on would be taken for that: they
+ * go, and what others sent to this thread stays, in its order. It is turned over once: until what
+ * is put at its end comes.
+ */
+static void drop_late_samples(int signal)
+{
+	static const char end;
+	struct timespec none = {0};
+	uint64_t bit = SN_SIGNAL_BIT(signal);
+	siginfo_t info = {.si_code = SI_QUEUE};
+	info.si_value.sival_ptr = (void *)&end;
+	uint64_t mask = 0;
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) || !(mask & bit))
+		return; /* none waits */
+	send_to_self(signal, &info);
+	while (syscall(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0 &&
+	       info.si_value.sival_ptr != &end)
+		if (!sn_sampling_is_sample(&info) && !is_late_sample(&info))
+			send_to_self(signal, &info);
+}
+
 void sn_sampling_renew_in(ucontext_t *context)
 {
 	struct sn_sampling *sampling = own_sampling();
@@ -616,6 +643,7 @@ void sn_sampling_renew_in(ucontext_t *context)
 	int saved_errno = errno;
 	disarm(sampling);
 	int before = sampling->signal;
+	drop_late_samples(before);
 	sampling->signal = sn_sample_signal();
 	change_signal(context, before, sampling->signal);
 	if (!sampling->signal)
