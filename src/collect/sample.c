@@ -360,14 +360,29 @@ static void handle_sample(void *context)
 	errno = saved_errno;
 }
 
-/* The same signal once more, as it was sent. */
+static void send_to_self(int signal, siginfo_t *info)
+{
+	syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal, info);
+}
+
+/* The same signal once more, as it was sent. Only the main thread may send the process what kill(2)
+ * sent; from another, a signal of somebody else's comes as by sigqueue(3). */
 static void send_again(int signal, siginfo_t *info)
 {
-	if (info->si_code == SI_TKILL)
-		syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal,
-			info);
-	else
-		syscall(SYS_rt_sigqueueinfo, syscall(SYS_getpid), signal, info);
+	pid_t process = (pid_t)syscall(SYS_getpid);
+	if (info->si_code == SI_TKILL) {
+		send_to_self(signal, info);
+		return;
+	}
+	if (!syscall(SYS_rt_sigqueueinfo, process, signal, info))
+		return;
+	if (info->si_pid == process) {
+		syscall(SYS_kill, process, signal);
+		return;
+	}
+	info->si_code = SI_QUEUE;
+	info->si_value.sival_ptr = NULL;
+	syscall(SYS_rt_sigqueueinfo, process, signal, info);
 }
 
 /*
@@ -606,11 +621,6 @@ static struct sn_sampling *own_sampling(void)
 {
 	struct sn_thread *thread = sn_thread_self();
 	return thread && is_active(thread) && sn_measuring() ? thread->sampling : NULL;
-}
-
-static void send_to_self(int signal, siginfo_t *info)
-{
-	syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal, info);
 }
 
 /*
