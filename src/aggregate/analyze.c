@@ -99,7 +99,7 @@ static void note_nameless(struct sn_pipeline *pipeline, const struct sn_symboliz
 			continue;
 		sn_symbolizer_module_info(symbolizer, resolved->modules[i], &info);
 		if (info.status != SN_SYMBOL_NOT_FOUND && info.status != SN_SYMBOL_DIFFERS &&
-		    info.status != SN_SYMBOL_UNSUPPORTED)
+		    info.status != SN_SYMBOL_UNSUPPORTED && info.status != SN_SYMBOL_FOREIGN)
 			continue;
 		if (result->nameless_count++ >= SN_ANALYZE_NAMELESS_MAX)
 			continue;

@@ -138,6 +138,26 @@ static int run(struct work *work, unsigned jobs)
 	return atomic_load_explicit(&work->result, memory_order_relaxed);
 }
 
+/* What is missing of maps of code made at run time. */
+static void note_maps(const struct sn_merge *merge, const struct sn_symbolizer *symbolizer,
+		      const struct sn_resolved *resolved)
+{
+	uint64_t foreign = 0, partial = 0;
+	for (uint32_t i = 0; i < merge->modules.count; i++) {
+		struct sn_symbol_module_info info;
+		sn_symbolizer_module_info(symbolizer, resolved->modules[i], &info);
+		foreign += info.status == SN_SYMBOL_FOREIGN;
+		partial += info.status == SN_SYMBOL_PARTIAL;
+	}
+	if (foreign)
+		sn_db_builder_drop(merge->builder, "perf-map-foreign",
+				   "maps of generated code that belong to another user", foreign);
+	if (partial)
+		sn_db_builder_drop(merge->builder, "perf-map-partial",
+				   "maps of generated code of which only 256 MiB were read",
+				   partial);
+}
+
 int sn_resolve(const struct sn_merge *merge, struct sn_symbolizer *symbolizer, unsigned jobs,
 	       struct sn_resolved *resolved)
 {
@@ -161,6 +181,8 @@ int sn_resolve(const struct sn_merge *merge, struct sn_symbolizer *symbolizer, u
 		result = make_batches(merge, requests, count, addresses, resolved, &work);
 	if (!result)
 		result = run(&work, jobs);
+	if (!result)
+		note_maps(merge, symbolizer, resolved);
 	free(requests);
 	free(addresses);
 	free(work.batches);

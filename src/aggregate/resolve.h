@@ -17,7 +17,8 @@ struct sn_resolved {
 	uint32_t *modules; /* symbolizer's, by the merge's module number; SONDE_NONE: not asked */
 };
 
-/* Looks modules up with up to `jobs` threads. 0 or a negative enum sn_err; release in either case.
+/* Looks modules up with up to `jobs` threads, and counts maps of generated code that could not be
+ * read whole among the builder's drops. 0 or a negative enum sn_err; release in either case.
  */
 int sn_resolve(const struct sn_merge *merge, struct sn_symbolizer *symbolizer, unsigned jobs,
 	       struct sn_resolved *resolved);

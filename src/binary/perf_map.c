@@ -1,157 +1,200 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading perf-PID.map; see perf_map.h. */
+/*
+ * Reading perf-PID.map; see perf_map.h. The file is read once, from its beginning to its end, and
+ * never held: what is kept grows with the addresses asked for, not with the file.
+ *
+ * The addresses are the leaves of a segment tree in their order. A line covers a range of them, and
+ * is noted in the O(log n) nodes that make up the range, over what was noted there before. The line
+ * that holds for an address is the latest one on the way from its leaf to the root.
+ */
 #include "perf_map.h"
-
-#include "base/vec.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How many lines of one place are compared for the latest that holds. */
-#define OVERLAPS_MAX 256u
-
-struct entry {
-	uint64_t start, end;
-	uint64_t furthest; /* the greatest end up to here */
-	uint32_t line;	   /* of the file; later ones hold */
-	const char *name;  /* in `text` */
-};
+#define BLOCK_BYTES 65536u
+/* More than "START SIZE N", two numbers of 64 bits and the first byte of a name, ever takes. */
+#define HEAD_BYTES  64u
+#define LINE_BYTES  4096u /* of a line's beginning, name and all, that are kept */
 
 struct sn_perf_map {
-	char *text; /* the whole file, lines ended by NUL */
-	struct entry *entries;
-	size_t count, capacity;
+	int fd;
+	uint64_t bytes; /* what the file had when it was opened, at most the limit */
 };
 
-static int by_start(const void *left, const void *right)
-{
-	const struct entry *a = left, *b = right;
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->line < b->line ? -1 : 1;
-}
+struct line {
+	uint64_t start, end;
+	const char *name;
+};
+
+/* The addresses that are asked for, and the lines found so far. */
+struct search {
+	const uint64_t *addresses;
+	size_t count;
+	uint64_t *tree; /* [2 * count]: where the noted line begins in the file, from 1; 0 none */
+};
 
 /* START SIZE NAME; false where it is not of that form. */
-static bool parse_line(char *line, struct entry *entry)
+static bool parse_line(const char *text, struct line *line)
 {
 	char *end;
-	if (!isxdigit((unsigned char)*line))
+	if (!isxdigit((unsigned char)*text))
 		return false;
-	entry->start = strtoull(line, &end, 16);
+	errno = 0;
+	line->start = strtoull(text, &end, 16);
 	if (*end != ' ' || !isxdigit((unsigned char)end[1]))
 		return false;
 	uint64_t bytes = strtoull(end + 1, &end, 16);
-	if (*end != ' ' || !end[1] || !bytes || entry->start + bytes < entry->start)
+	if (errno || *end != ' ' || !end[1] || !bytes || line->start + bytes < line->start)
 		return false;
-	entry->end = entry->start + bytes;
-	entry->name = end + 1;
+	line->end = line->start + bytes;
+	line->name = end + 1;
 	return true;
 }
 
-static int parse(struct sn_perf_map *map)
+/* Whoever may write to /tmp could rename another's code: perf takes no map but one's own or root's
+ * either. In a folder of somebody's, a measurement's, that one writes as he likes anyway. */
+static bool is_foreign(const char *path, const struct stat *file)
 {
-	char *next = map->text;
-	for (uint32_t line = 0; next && *next; line++) {
-		char *at = next;
-		next = strchr(at, '\n');
-		if (!next)
-			break; /* whoever writes it was interrupted in this line */
-		*next++ = 0;
-		struct entry entry = {.line = line};
-		if (!parse_line(at, &entry))
-			continue;
-		if (sn_vec_reserve(&map->entries, &map->capacity, map->count + 1) < 0)
-			return SN_ERR_MEMORY;
-		map->entries[map->count++] = entry;
-	}
-	if (map->count)
-		qsort(map->entries, map->count, sizeof(*map->entries), by_start);
-	uint64_t furthest = 0;
-	for (size_t i = 0; i < map->count; i++) {
-		if (map->entries[i].end > furthest)
-			furthest = map->entries[i].end;
-		map->entries[i].furthest = furthest;
-	}
-	return 0;
+	char folder[PATH_MAX];
+	struct stat status;
+	if (!file->st_uid || file->st_uid == geteuid())
+		return false;
+	const char *slash = strrchr(path, '/');
+	int length = slash ? (int)(slash - path) : 0;
+	return snprintf(folder, sizeof(folder), "%.*s/.", length ? length : 1,
+			length ? path : ".") >= (int)sizeof(folder) ||
+	       stat(folder, &status) || status.st_uid != file->st_uid;
 }
 
-static int read_text(const char *path, char **text)
+enum sn_symbol_status sn_perf_map_open(const char *path, struct sn_perf_map **map)
 {
-	size_t length = 0, capacity = 0;
-	ssize_t got = 1;
 	struct stat status;
+	enum sn_symbol_status result = SN_SYMBOL_NOT_FOUND;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	if (fd < 0)
-		return SN_ERR_IO;
-	if (fstat(fd, &status) || !S_ISREG(status.st_mode)) {
-		close(fd);
-		return SN_ERR_IO;
-	}
-	*text = NULL;
-	while (got > 0) {
-		if (sn_vec_reserve(text, &capacity, length + 65536) < 0) {
-			close(fd);
-			return SN_ERR_MEMORY;
+		return result;
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode)) {
+		uint64_t bytes = (uint64_t)status.st_size;
+		bool is_partial = bytes > SN_PERF_MAP_BYTES_MAX;
+		result = is_foreign(path, &status) ? SN_SYMBOL_FOREIGN
+			 : is_partial		   ? SN_SYMBOL_PARTIAL
+						   : SN_SYMBOL_SYMBOLS;
+		if (result != SN_SYMBOL_FOREIGN && (*map = malloc(sizeof(**map)))) {
+			**map = (struct sn_perf_map){
+			    .fd = fd, .bytes = is_partial ? SN_PERF_MAP_BYTES_MAX : bytes};
+			return result;
 		}
-		got = read(fd, *text + length, 65535);
-		if (got > 0)
-			length += (size_t)got;
 	}
 	close(fd);
-	(*text)[length] = 0;
-	return got < 0 ? SN_ERR_IO : 0;
-}
-
-int sn_perf_map_open(const char *path, struct sn_perf_map **map)
-{
-	struct sn_perf_map *made = calloc(1, sizeof(*made));
-	if (!made)
-		return SN_ERR_MEMORY;
-	int result = read_text(path, &made->text);
-	if (!result)
-		result = parse(made);
-	if (result)
-		sn_perf_map_free(made);
-	else
-		*map = made;
-	return result;
+	return result == SN_SYMBOL_FOREIGN ? result : SN_SYMBOL_NOT_FOUND;
 }
 
 void sn_perf_map_free(struct sn_perf_map *map)
 {
 	if (!map)
 		return;
-	free(map->entries);
-	free(map->text);
+	close(map->fd);
 	free(map);
 }
 
-static const struct entry *find(const struct sn_perf_map *map, uint64_t address)
+/* ---- which line holds ---- */
+
+/* How many of the addresses are less. */
+static size_t count_below(const struct search *search, uint64_t address)
 {
-	const struct entry *best = NULL;
-	size_t low = 0, high = map->count;
+	size_t low = 0, high = search->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (map->entries[middle].start <= address)
+		if (search->addresses[middle] < address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (unsigned looked = 0; low > 0 && looked < OVERLAPS_MAX; looked++) {
-		const struct entry *entry = &map->entries[--low];
-		if (entry->furthest <= address)
-			break;
-		if (entry->end > address && (!best || entry->line > best->line))
-			best = entry;
-	}
-	return best;
+	return low;
 }
+
+static void note_line(struct search *search, const char *text, uint64_t offset)
+{
+	struct line line;
+	if (!parse_line(text, &line))
+		return;
+	size_t from = count_below(search, line.start) + search->count;
+	size_t to = count_below(search, line.end) + search->count;
+	for (; from < to; from /= 2, to /= 2) {
+		if (from & 1)
+			search->tree[from++] = offset + 1;
+		if (to & 1)
+			search->tree[--to] = offset + 1;
+	}
+}
+
+/* Takes the whole lines of text[length], which lies at `offset`; returns where the rest begins. */
+static size_t note_lines(struct search *search, char *text, size_t length, uint64_t offset)
+{
+	size_t at = 0;
+	for (char *end; (end = memchr(text + at, '\n', length - at));
+	     at = (size_t)(end - text) + 1) {
+		*end = 0;
+		note_line(search, text + at, offset + at);
+	}
+	return at;
+}
+
+static size_t read_block(const struct sn_perf_map *map, uint64_t offset, char *block)
+{
+	uint64_t left = map->bytes - offset;
+	ssize_t got = pread(map->fd, block, left < BLOCK_BYTES ? left : BLOCK_BYTES, (off_t)offset);
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* A line longer than a block; returns where the next one begins. One that has no end counts for
+ * nothing: whoever writes it was interrupted in it. */
+static uint64_t note_long_line(const struct sn_perf_map *map, struct search *search, char *block,
+			       uint64_t offset)
+{
+	char head[HEAD_BYTES] = "";
+	uint64_t begin = offset;
+	memcpy(head, block, sizeof(head) - 1);
+	for (size_t got; (got = read_block(map, offset, block)); offset += got) {
+		char *end = memchr(block, '\n', got);
+		if (!end)
+			continue;
+		note_line(search, head, begin);
+		return offset + (uint64_t)(end - block) + 1;
+	}
+	return map->bytes;
+}
+
+/* A file that shrinks meanwhile ends where it ends. */
+static void note_all(const struct sn_perf_map *map, struct search *search, char *block)
+{
+	uint64_t offset = 0;
+	for (size_t got; (got = read_block(map, offset, block));) {
+		size_t taken = note_lines(search, block, got, offset);
+		if (!taken && got < BLOCK_BYTES)
+			break;
+		offset = taken ? offset + taken : note_long_line(map, search, block, offset);
+	}
+}
+
+static uint64_t line_of(const struct search *search, size_t address)
+{
+	uint64_t latest = 0;
+	for (size_t node = address + search->count; node; node /= 2)
+		if (search->tree[node] > latest)
+			latest = search->tree[node];
+	return latest;
+}
+
+/* ---- its name ---- */
 
 /* What V8 puts before a function's name: its kind, and a mark of the tier. */
 static const char *after_kind(const char *name)
@@ -166,7 +209,8 @@ static const char *after_kind(const char *name)
 	return NULL;
 }
 
-/* The colon of ":NUMBER" that ends at `end`, of a text that begins at `text`; NULL for none. */
+/* The colon of ":NUMBER" that ends at END, of a text that begins at TEXT; NULL where there is none.
+ */
 static const char *before_number(const char *text, const char *end)
 {
 	const char *at = end;
@@ -197,15 +241,57 @@ static bool take_apart(const char *text, struct sn_string_pool *pool, struct sn_
 	return true;
 }
 
-bool sn_perf_map_find(const struct sn_perf_map *map, uint64_t address, struct sn_string_pool *pool,
-		      struct sn_symbol_frame *frame, uint64_t *start)
+/* False where the file is another one by now. */
+static bool read_line(const struct sn_perf_map *map, uint64_t offset, uint64_t address, char *text,
+		      struct line *line)
 {
-	const struct entry *entry = find(map, address);
-	if (!entry)
-		return false;
-	*start = entry->start;
-	const char *script = after_kind(entry->name);
+	ssize_t got = pread(map->fd, text, LINE_BYTES - 1, (off_t)offset);
+	text[got > 0 ? got : 0] = 0;
+	text[strcspn(text, "\n")] = 0;
+	return parse_line(text, line) && line->start <= address && address < line->end;
+}
+
+static bool name_line(const struct line *line, struct sn_string_pool *pool,
+		      struct sn_symbol_frame *frame)
+{
+	const char *script = after_kind(line->name);
 	if (!script || !take_apart(script, pool, frame))
-		frame->name = sn_string_pool_string(pool, entry->name);
+		frame->name = sn_string_pool_string(pool, line->name);
 	return frame->name;
+}
+
+static int name_all(const struct sn_perf_map *map, const struct search *search,
+		    struct sn_string_pool *pool, struct sn_perf_map_name *names)
+{
+	char text[LINE_BYTES];
+	uint64_t last = 0;
+	for (size_t i = 0; i < search->count; i++) {
+		struct line line;
+		uint64_t at = line_of(search, i);
+		names[i] = (struct sn_perf_map_name){0};
+		if (at && at == last)
+			names[i] = names[i - 1];
+		else if (at && read_line(map, at - 1, search->addresses[i], text, &line)) {
+			names[i].start = line.start;
+			if (!name_line(&line, pool, &names[i].frame))
+				return SN_ERR_MEMORY;
+		}
+		last = at;
+	}
+	return 0;
+}
+
+int sn_perf_map_find(const struct sn_perf_map *map, const uint64_t *addresses, size_t count,
+		     struct sn_string_pool *pool, struct sn_perf_map_name *names)
+{
+	struct search search = {addresses, count, calloc(count + 1, 2 * sizeof(*search.tree))};
+	char *block = malloc(BLOCK_BYTES);
+	int result = SN_ERR_MEMORY;
+	if (search.tree && block) {
+		note_all(map, &search, block);
+		result = name_all(map, &search, pool, names);
+	}
+	free(search.tree);
+	free(block);
+	return result;
 }

@@ -341,8 +341,7 @@ static void open_files(const struct sn_symbolizer *symbolizer, struct module *mo
 		return;
 	}
 	if (module->flags & SN_MODULE_PERF_MAP) {
-		bool has_map = !sn_perf_map_open(module->path, &module->map);
-		module->info.status = has_map ? SN_SYMBOL_SYMBOLS : SN_SYMBOL_NOT_FOUND;
+		module->info.status = sn_perf_map_open(module->path, &module->map);
 		return;
 	}
 	open_own_file(symbolizer, module, path);
@@ -501,17 +500,16 @@ static void find_symbols(struct module *module, const uint64_t *addresses, size_
 static int resolve_by_map(struct module *module, const uint64_t *addresses, size_t count,
 			  struct sn_symbol_known *known)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct sn_symbol_frame *frame =
-		    sn_string_pool_allocate(&module->pool, sizeof(*frame));
-		if (!frame)
-			return SN_ERR_MEMORY;
+	struct sn_perf_map_name *names =
+	    sn_string_pool_allocate(&module->pool, count * sizeof(*names));
+	int result = names ? sn_perf_map_find(module->map, addresses, count, &module->pool, names)
+			   : SN_ERR_MEMORY;
+	for (size_t i = 0; i < count && !result; i++) {
 		known[i].address = addresses[i];
-		known[i].location = (struct sn_symbol_location){.frames = frame, .depth = 1};
-		sn_perf_map_find(module->map, addresses[i], &module->pool, frame,
-				 &known[i].location.function_start);
+		known[i].location = (struct sn_symbol_location){
+		    .frames = &names[i].frame, .depth = 1, .function_start = names[i].start};
 	}
-	return 0;
+	return result;
 }
 
 /* With their loops. */
@@ -724,7 +722,8 @@ void sn_symbolizer_module_info(const struct sn_symbolizer *symbolizer, uint32_t 
 const char *sn_symbol_status_name(enum sn_symbol_status status)
 {
 	static const char *const names[] = {"not-loaded", "lines",   "symbols",	    "stripped",
-					    "not-found",  "differs", "unsupported", "no-file"};
+					    "not-found",  "differs", "unsupported", "no-file",
+					    "foreign",	  "partial"};
 	return status < sizeof(names) / sizeof(names[0]) ? names[status] : "unknown";
 }
 
@@ -737,6 +736,8 @@ const char *sn_symbol_status_text(enum sn_symbol_status status)
 					    "the file is gone or cannot be read",
 					    "the file has changed since it was measured",
 					    "not a 64-bit little-endian ELF file",
-					    "memory without a file"};
+					    "memory without a file",
+					    "the file belongs to another user",
+					    "only the first 256 MiB of it are read"};
 	return status < sizeof(texts) / sizeof(texts[0]) ? texts[status] : "unknown";
 }

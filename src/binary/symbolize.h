@@ -85,6 +85,9 @@ enum sn_symbol_status {
 	SN_SYMBOL_DIFFERS,    /* the file is not the one measured: another build id. Not used */
 	SN_SYMBOL_UNSUPPORTED, /* not a 64-bit little-endian ELF file, or damaged */
 	SN_SYMBOL_NO_FILE,     /* anonymous memory: there is nothing to read */
+	/* Of maps of code made at run time (perf_map.h): */
+	SN_SYMBOL_FOREIGN, /* another user's; not read */
+	SN_SYMBOL_PARTIAL, /* larger than what is read of one: the rest has no names */
 };
 
 struct sn_symbol_module_info {

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "frameworks.h"
 #include "launch.h"
+#include "binary/perf_map.h"
 #include "collect/filters.h"
 #include "format/measurement.h"
 #include "format/trace_file.h"
@@ -254,23 +255,29 @@ static time_t start_of(const char *name)
 	return today.tv_sec - (running.tv_sec - (time_t)seconds);
 }
 
-/* The process's map, not an earlier one's of that number, and not by somebody else's hand. */
-static int open_perf_map(const char *measurement)
+/* The process's map, not an earlier one's of that number, and not by somebody else's hand: then
+ * *is_foreign. */
+static int open_perf_map(const char *measurement, bool *is_foreign)
 {
 	char path[64];
 	struct stat status;
+	*is_foreign = false;
 	snprintf(path, sizeof(path), "/tmp/" SN_PERF_MAP_PREFIX "%d" SN_PERF_MAP_SUFFIX,
 		 process_of(measurement));
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-	    status.st_nlink == 1 && status.st_mtime + 1 >= start_of(measurement))
-		return fd;
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
+	    status.st_mtime + 1 >= start_of(measurement)) {
+		if (status.st_uid == geteuid())
+			return fd;
+		*is_foreign = true;
+	}
 	close(fd);
 	return -1;
 }
 
+/* Not more than a reader takes, and one byte by which it knows that there was more. */
 static void keep_perf_map(int directory, int from, int pid, mode_t mode)
 {
 	char name[64];
@@ -278,10 +285,10 @@ static void keep_perf_map(int directory, int from, int pid, mode_t mode)
 	unlinkat(directory, name, 0);
 	int to =
 	    openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	uint64_t left = SN_PERF_MAP_BYTES_MAX + 1;
 	ssize_t copied = -1;
-	if (to >= 0)
-		while ((copied = sendfile(to, from, NULL, 1 << 24)) > 0)
-			;
+	while (to >= 0 && left && (copied = sendfile(to, from, NULL, left)) > 0)
+		left -= (uint64_t)copied;
 	if (to >= 0)
 		close(to);
 	/* names of a part of the code would pass for those of all */
@@ -289,13 +296,18 @@ static void keep_perf_map(int directory, int from, int pid, mode_t mode)
 		unlinkat(directory, name, 0);
 }
 
-void sn_launch_keep_perf_maps(const struct sn_launch *launch)
+int sn_launch_keep_perf_maps(const struct sn_launch *launch)
 {
 	DIR *directory = open_entries(launch);
+	int foreign = 0;
 	if (!directory)
-		return;
+		return 0;
 	for (struct dirent *entry; (entry = readdir(directory));) {
-		int from = is_measurement(entry->d_name) ? open_perf_map(entry->d_name) : -1;
+		bool is_foreign = false;
+		int from =
+		    is_measurement(entry->d_name) ? open_perf_map(entry->d_name, &is_foreign) : -1;
+		if (is_foreign)
+			foreign = process_of(entry->d_name);
 		if (from < 0)
 			continue;
 		keep_perf_map(dirfd(directory), from, process_of(entry->d_name),
@@ -303,6 +315,7 @@ void sn_launch_keep_perf_maps(const struct sn_launch *launch)
 		close(from);
 	}
 	closedir(directory);
+	return foreign;
 }
 
 /* ---- the library ---- */

@@ -83,9 +83,10 @@ bool sn_launch_is_empty(const struct sn_launch *launch);
 unsigned sn_launch_settle(const struct sn_launch *launch);
 /*
  * Keeps what just-in-time compilers of the measured processes wrote of their code to
- * /tmp/perf-PID.map: it would be gone, or another process's, when it is asked for.
+ * /tmp/perf-PID.map: it would be gone, or another process's, when it is asked for. Returns a
+ * process whose map was left alone because another user owns it, or 0.
  */
-void sn_launch_keep_perf_maps(const struct sn_launch *launch);
+int sn_launch_keep_perf_maps(const struct sn_launch *launch);
 /* True inside mpirun, srun or torchrun: others measure into the same folder. */
 bool sn_launch_is_joined(void);
 

@@ -440,7 +440,10 @@ static int finish(struct run *run, int status)
 				is_in_place ? "" : ": the folder was taken away meanwhile");
 		return status;
 	}
-	sn_launch_keep_perf_maps(&run->launch);
+	int foreign_map = sn_launch_keep_perf_maps(&run->launch);
+	if (foreign_map)
+		sn_command_warn("/tmp/perf-%d.map is not used: it belongs to another user",
+				foreign_map);
 	if (!run->analyze) {
 		if (!run->quiet)
 			fprintf(stderr, "sonde: measured into %s\n", run->folder);

@@ -2,6 +2,7 @@
 """Code made at run time is named by what its compiler writes for perf, kept in the measurement folder."""
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -83,3 +84,23 @@ def test_maps_of_others_are_not_taken(tmp_path: Path) -> None:
     done = program.run(tmp_path, script)
     Path(f"/tmp/perf-{done.stdout.strip()}.map").unlink()
     assert not list((tmp_path / "run.sonde").glob("*.map"))
+
+
+@pytest.mark.parametrize("of", ["self", "large", "other"])
+def test_maps_that_are_too_large_or_another_users(tmp_path: Path, of: str) -> None:
+    """A hole of 1 TB costs its maker nothing; perf takes no map of another user either."""
+    if of == "other" and os.geteuid():
+        pytest.skip("needs root to give a file away")
+    action = {"self": (), "large": ("grow", str(1 << 40)), "other": ("give", "65534")}[of]
+    done = program.run(tmp_path, program.compiled("made_code.c"), *action, timeout=60)
+    path = Path(done.stdout.strip())
+    path.unlink()
+    kept = tmp_path / "run.sonde" / path.name
+    drops = program.info(tmp_path)["drops"]
+    assert ("made" in {row["name"] for row in program.rows(tmp_path)}) == (of != "other")
+    assert done.stderr == (f"sonde: {path} is not used: it belongs to another user\n" if of == "other" else "")
+    assert kept.exists() == (of != "other")
+    assert drops.get("perf-map-partial") == (1 if of == "large" else None)
+    if of == "large":
+        assert kept.stat().st_size == (256 << 20) + 1
+        kept.unlink()

@@ -8,20 +8,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 static struct sn_perf_map *map;
 static struct sn_string_pool pool;
 
-static void open_map(const char *text)
+static char path[64];
+
+static void write_map(const char *text, size_t length)
 {
-	char path[] = "/tmp/sonde-test-perf-map-XXXXXX";
+	strcpy(path, "/tmp/sonde-test-perf-map-XXXXXX");
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(write(fd, text, length), length);
 	close(fd);
-	assert_int_equal(sn_perf_map_open(path, &map), 0);
+}
+
+static void open_map(const char *text)
+{
+	write_map(text, strlen(text));
+	assert_int_equal(sn_perf_map_open(path, &map), SN_SYMBOL_SYMBOLS);
 	unlink(path);
 }
 
@@ -30,6 +38,8 @@ static int close_map(void **state)
 	(void)state;
 	sn_perf_map_free(map);
 	map = NULL;
+	unlink(path);
+	rmdir(path);
 	sn_string_pool_release(&pool);
 	pool = (struct sn_string_pool){0};
 	return 0;
@@ -37,18 +47,18 @@ static int close_map(void **state)
 
 static void assert_at(uint64_t address, const char *name, const char *file, uint32_t line)
 {
-	struct sn_symbol_frame frame = {0};
-	uint64_t start = 0;
-	bool found = sn_perf_map_find(map, address, &pool, &frame, &start);
-	assert_int_equal(found, name != NULL);
-	if (!name)
+	struct sn_perf_map_name found;
+	assert_int_equal(sn_perf_map_find(map, &address, 1, &pool, &found), 0);
+	if (!name) {
+		assert_null(found.frame.name);
 		return;
-	assert_string_equal(frame.name, name);
-	assert_int_equal(frame.file != NULL, file != NULL);
+	}
+	assert_string_equal(found.frame.name, name);
+	assert_int_equal(found.frame.file != NULL, file != NULL);
 	if (file)
-		assert_string_equal(frame.file, file);
-	assert_int_equal(frame.function_line, line);
-	assert_true(start <= address);
+		assert_string_equal(found.frame.file, file);
+	assert_int_equal(found.frame.function_line, line);
+	assert_true(found.start <= address);
 }
 
 static void test_ranges(void **state)
@@ -103,9 +113,112 @@ static void test_damaged(void **state)
 	assert_at(0x1000, NULL, NULL, 0);
 	assert_at(0x5005, "good", NULL, 0);
 	assert_at(0x6000, NULL, NULL, 0);
-	struct sn_perf_map *none = NULL;
-	assert_int_equal(sn_perf_map_open("/nonexistent", &none), SN_ERR_IO);
-	assert_null(none);
+	assert_at(0xffffffffffffffff, NULL, NULL, 0);
+}
+
+/* Against the rule itself, line by line: the latest that holds the address names it. */
+static void test_many_at_once(void **state)
+{
+	(void)state;
+	enum { LINES = 3000, SPACE = 4000 };
+	static char text[LINES * 32];
+	static int expected[SPACE]; /* the line, from 1 */
+	static uint64_t addresses[SPACE];
+	static struct sn_perf_map_name found[SPACE];
+	size_t length = 0;
+	uint32_t random = 12345;
+	for (int line = 1; line <= LINES; line++) {
+		random = random * 1103515245 + 12345;
+		unsigned start = random >> 16 & 4095,
+			 bytes = 1 + (random >> 8) % (line % 7 ? 9 : 900);
+		length += (size_t)sprintf(text + length, "%x %x n%d\n", start, bytes, line);
+		for (unsigned at = start; at < start + bytes && at < SPACE; at++)
+			expected[at] = line;
+	}
+	open_map(text);
+	for (int i = 0; i < SPACE; i++)
+		addresses[i] = (uint64_t)i;
+	assert_int_equal(sn_perf_map_find(map, addresses, SPACE, &pool, found), 0);
+	for (int i = 0; i < SPACE; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "n%d", expected[i]);
+		if (expected[i])
+			assert_string_equal(found[i].frame.name, name);
+		else
+			assert_null(found[i].frame.name);
+	}
+}
+
+/* Names longer than a block are cut; the line behind is found. One without an end counts nothing.
+ */
+static void test_long_lines(void **state)
+{
+	(void)state;
+	enum { LONG = 1000000 };
+	char *text = malloc(2 * LONG + 100);
+	int head = sprintf(text, "1000 10 ");
+	memset(text + head, 'x', LONG);
+	int tail = sprintf(text + head + LONG, "\n2000 10 next\n3000 10 ") + head + LONG;
+	memset(text + tail, 'y', LONG);
+	text[tail + LONG] = 0;
+	open_map(text);
+	free(text);
+	uint64_t addresses[] = {0x1005, 0x2005, 0x3005};
+	struct sn_perf_map_name found[3];
+	assert_int_equal(sn_perf_map_find(map, addresses, 3, &pool, found), 0);
+	assert_in_range(strlen(found[0].frame.name), 4000, 4095);
+	assert_string_equal(found[1].frame.name, "next");
+	assert_null(found[2].frame.name);
+}
+
+/* A hole of 1 TB costs whoever makes it nothing. */
+static void test_huge(void **state)
+{
+	(void)state;
+	static const char text[] = "1000 10 first\n";
+	write_map(text, sizeof(text) - 1);
+	assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+	assert_int_equal(sn_perf_map_open(path, &map), SN_SYMBOL_PARTIAL);
+	assert_at(0x1000, "first", NULL, 0);
+}
+
+static void test_shrinks(void **state)
+{
+	(void)state;
+	static const char text[] = "1000 10 first\n2000 10 second\n";
+	write_map(text, sizeof(text) - 1);
+	assert_int_equal(sn_perf_map_open(path, &map), SN_SYMBOL_SYMBOLS);
+	assert_int_equal(truncate(path, 14), 0);
+	assert_at(0x1000, "first", NULL, 0);
+	assert_at(0x2000, NULL, NULL, 0);
+}
+
+static void test_no_files(void **state)
+{
+	(void)state;
+	strcpy(path, "/tmp/sonde-test-perf-map-XXXXXX");
+	assert_non_null(mkdtemp(path));
+	assert_int_equal(sn_perf_map_open("/nonexistent", &map), SN_SYMBOL_NOT_FOUND);
+	assert_int_equal(sn_perf_map_open(path, &map), SN_SYMBOL_NOT_FOUND);
+	assert_int_equal(sn_perf_map_open("/dev/zero", &map), SN_SYMBOL_NOT_FOUND);
+	rmdir(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(sn_perf_map_open(path, &map), SN_SYMBOL_NOT_FOUND);
+	unlink(path);
+	assert_int_equal(symlink("/proc/self/maps", path), 0);
+	assert_int_equal(sn_perf_map_open(path, &map), SN_SYMBOL_NOT_FOUND);
+	assert_null(map);
+}
+
+static void test_of_another_user(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();
+	write_map("1000 10 name\n", 13);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	assert_int_equal(sn_perf_map_open(path, &map), SN_SYMBOL_FOREIGN);
+	assert_null(map);
 }
 
 int main(void)
@@ -115,6 +228,12 @@ int main(void)
 	    cmocka_unit_test_teardown(test_later_lines_hold, close_map),
 	    cmocka_unit_test_teardown(test_names_of_scripts, close_map),
 	    cmocka_unit_test_teardown(test_damaged, close_map),
+	    cmocka_unit_test_teardown(test_many_at_once, close_map),
+	    cmocka_unit_test_teardown(test_long_lines, close_map),
+	    cmocka_unit_test_teardown(test_huge, close_map),
+	    cmocka_unit_test_teardown(test_shrinks, close_map),
+	    cmocka_unit_test_teardown(test_no_files, close_map),
+	    cmocka_unit_test_teardown(test_of_another_user, close_map),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
