@@ -371,6 +371,7 @@ static void unpack_profiles(struct sn_unpack *unpack, struct sn_unified *unified
 	free(builder->metrics);
 	builder->metrics = sn_unpack_array(unpack, &count, sizeof(*builder->metrics));
 	builder->metric_count = builder->metric_capacity = count;
+	builder->indexed_metric_count = 0;
 	free(builder->profiles);
 	builder->profiles = sn_unpack_array(unpack, &count, sizeof(*builder->profiles));
 	builder->profile_count = builder->profile_capacity = count;

@@ -39,6 +39,7 @@ void sn_db_builder_free(struct sn_db_builder *builder)
 	sn_intern_release(&builder->frames);
 	sn_intern_release(&builder->contexts);
 	free(builder->metrics);
+	free(builder->metrics_by_name);
 	free(builder->profiles);
 	free(builder->drops);
 	free(builder->properties);
@@ -138,12 +139,31 @@ bool sn_db_builder_context_at(const struct sn_db_builder *builder, uint32_t cont
 	return true;
 }
 
-uint32_t sn_db_builder_find_metric(const struct sn_db_builder *builder, uint32_t name)
+static int index_metrics(struct sn_db_builder *builder)
 {
-	for (size_t i = 0; i < builder->metric_count; i++)
-		if (builder->metrics[i].name == name)
-			return (uint32_t)i;
-	return SONDE_NONE;
+	size_t *capacity = &builder->metrics_by_name_capacity;
+	for (size_t *i = &builder->indexed_metric_count; *i < builder->metric_count; ++*i) {
+		uint32_t name = builder->metrics[*i].name;
+		size_t before = *capacity;
+		if (sn_vec_reserve(&builder->metrics_by_name, capacity, name + 1ull) < 0)
+			return -1;
+		if (*capacity > before)
+			memset(builder->metrics_by_name + before, 0,
+			       (*capacity - before) * sizeof(*builder->metrics_by_name));
+		builder->metrics_by_name[name] = (uint32_t)*i;
+	}
+	return 0;
+}
+
+uint32_t sn_db_builder_find_metric(struct sn_db_builder *builder, uint32_t name)
+{
+	if (index_metrics(builder))
+		return fail(builder, SN_ERR_MEMORY);
+	if (name >= builder->metrics_by_name_capacity)
+		return SONDE_NONE;
+	uint32_t metric = builder->metrics_by_name[name];
+	return metric < builder->metric_count && builder->metrics[metric].name == name ? metric
+										       : SONDE_NONE;
 }
 
 /* Which of two that have one name is kept: the same whichever came first. */
