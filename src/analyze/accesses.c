@@ -89,6 +89,7 @@ static int take_block(void *data, const struct sonde_track *track,
 static int read_all(struct pass *pass, struct sn_error *error)
 {
 	const struct sonde_trace *trace = pass->answers->trace;
+	const struct sn_processes *processes = &pass->answers->processes;
 	int result = 0;
 	if (pass->attributes.keys[ACCESS] == SONDE_NONE)
 		return 0;
@@ -98,7 +99,7 @@ static int read_all(struct pass *pass, struct sn_error *error)
 		    sonde_db_profile(pass->answers->db, track->profile)->kind !=
 			SONDE_PROFILE_THREAD)
 			continue;
-		pass->process = sn_host_process(pass->answers->db, track->profile);
+		pass->process = processes->callers[processes->of_profile[track->profile]];
 		result = sn_track_blocks(trace, i, 0, take_block, pass, error);
 	}
 	return result;

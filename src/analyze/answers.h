@@ -12,6 +12,7 @@
 #include "blame.h"
 #include "iterations.h"
 #include "deliveries.h"
+#include "processes.h"
 #include "ranks.h"
 #include "report/sheet.h"
 #include "waits.h"
@@ -43,11 +44,14 @@ struct sn_answers {
 	uint64_t iteration;	   /* whose critical path: from 1; 0: the most usual one */
 	uint64_t memory_bytes;	   /* for what is sorted; the rest lies in files. 0: as is usual */
 	uint64_t start_ns, end_ns; /* of all events */
+	bool has_runs;		   /* of several runs, which are told apart */
+	struct sn_processes processes;
 	struct sn_launches *launches;
 	struct sn_device_times times;
 	struct sn_node_map nodes;
 	struct sn_details details;
 	struct sn_ranks ranks;
+	int64_t *offsets_ns; /* by process: what its times need to be in the time of all */
 	struct sn_deliveries messages;
 	struct sn_waits *waits; /* by device, as is `blames` */
 	struct sn_blame *blames;
@@ -77,6 +81,8 @@ const char *sn_answers_time(double ns);
 /* "42.1%"; 0 of nothing. */
 const char *sn_answers_share(double part, double whole);
 
+/* What of the trace is looked at only in part, as a sheet; once, and only where anything is. */
+void sn_answers_left_out(const struct sn_answers *answers, struct sn_page *page);
 /* What of the trace is inferred, as a sheet of the page; once, and only where anything is. */
 void sn_answers_inferred(const struct sn_answers *answers, struct sn_page *page);
 

@@ -51,21 +51,24 @@ static bool has_copies(const struct walk *walk)
 	return false;
 }
 
-int sn_copies_walk(const struct sonde_db *db, const struct sonde_trace *trace, uint32_t profile,
-		   sn_copies_take take, void *data, struct sn_error *error)
+int sn_copies_walk(const struct sn_processes *processes, uint32_t profile, sn_copies_take take,
+		   void *data, struct sn_error *error)
 {
+	const struct sonde_db *db = processes->db;
+	const struct sonde_trace *trace = processes->trace;
+	const uint32_t *tracks;
+	size_t count = sn_processes_tracks(processes, profile, &tracks);
 	struct walk walk = {.take = take, .data = data};
 	int result = !sn_device_works_init(&walk.works, db, false) &&
 			     !sn_attributes_init(&walk.attributes, db, trace, wishes, 1)
 			 ? 0
 			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	bool has_any = !result && has_copies(&walk);
-	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result && has_any; i++) {
-		const struct sonde_track *track = sonde_trace_track(trace, i);
+	for (size_t i = 0; i < count && !result && has_any; i++) {
+		const struct sonde_track *track = sonde_trace_track(trace, tracks[i]);
 		if (track->kind == SONDE_TRACK_INTERVALS &&
-		    sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM &&
-		    (profile == SONDE_NONE || sn_host_is_same_process(db, track->profile, profile)))
-			result = sn_track_blocks(trace, i, 0, take_block, &walk, error);
+		    sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM)
+			result = sn_track_blocks(trace, tracks[i], 0, take_block, &walk, error);
 	}
 	sn_attributes_release(&walk.attributes);
 	sn_device_works_release(&walk.works);

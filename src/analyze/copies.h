@@ -4,7 +4,7 @@
 #define SN_ANALYZE_COPIES_H
 
 #include "base/error.h"
-#include "sonde/trace.h"
+#include "processes.h"
 
 struct sn_copy {
 	uint64_t start_ns, end_ns;
@@ -16,7 +16,7 @@ typedef void (*sn_copies_take)(void *data, const struct sn_copy *copy);
 
 /* Of one stream after the other, of each in order of start: of the process that the profile belongs
  * to, of all for SONDE_NONE. 0 or a negative enum sn_err. */
-int sn_copies_walk(const struct sonde_db *db, const struct sonde_trace *trace, uint32_t profile,
-		   sn_copies_take take, void *data, struct sn_error *error);
+int sn_copies_walk(const struct sn_processes *processes, uint32_t profile, sn_copies_take take,
+		   void *data, struct sn_error *error);
 
 #endif

@@ -33,23 +33,22 @@ const char *sn_path_kind_name(enum sn_path_kind kind)
 struct windows {
 	struct sn_path_window *items;
 	size_t count, capacity;
+	bool *has_process; /* by process */
 };
 
 int64_t sn_path_offset(const struct sn_answers *answers, uint32_t profile)
 {
-	for (size_t i = 0; i < answers->ranks.participant_count; i++)
-		if (sn_host_is_same_process(answers->db, profile,
-					    answers->details.participants[i].profile))
-			return answers->ranks.sums[i].offset_ns;
-	return 0;
+	return answers->offsets_ns ? answers->offsets_ns[answers->processes.of_profile[profile]]
+				   : 0;
 }
 
 static int add_window(const struct sn_answers *answers, struct windows *windows, uint32_t profile,
 		      uint64_t from_ns, uint64_t to_ns, bool is_marked)
 {
-	for (size_t i = 0; i < windows->count; i++)
-		if (sn_host_is_same_process(answers->db, windows->items[i].profile, profile))
-			return 0;
+	uint32_t process = answers->processes.of_profile[profile];
+	if (windows->has_process[process])
+		return 0;
+	windows->has_process[process] = true;
 	if (sn_vec_reserve(&windows->items, &windows->capacity, windows->count + 1) < 0)
 		return SN_ERR_MEMORY;
 	windows->items[windows->count++] = (struct sn_path_window){
@@ -258,10 +257,12 @@ static int find_path(const struct sn_answers *answers, struct sn_path_graph *gra
 int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *path,
 		     struct sn_error *error)
 {
-	struct windows windows = {0};
+	struct windows windows = {.has_process =
+				      calloc(answers->processes.count + 1ull, sizeof(bool))};
 	struct sn_path_graph graph = {0};
 	*path = (struct sn_critical_path){.length_ns = 0};
-	int result = choose_iteration(answers, &windows, path, error);
+	int result = windows.has_process ? choose_iteration(answers, &windows, path, error)
+					 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result && choose_all(answers, &windows, path))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (result >= 0)
@@ -274,6 +275,7 @@ int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *
 		result = sn_path_samples(answers, path, error);
 	sn_path_graph_release(&graph);
 	free(windows.items);
+	free(windows.has_process);
 	return result;
 }
 

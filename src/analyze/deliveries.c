@@ -48,13 +48,15 @@ uint64_t sn_delivery_transfer_ns(const struct sn_delivery *one)
 /* One end of a message. */
 struct end {
 	uint64_t link, start_ns, end_ns, tag, bytes, posted_ns, request;
-	uint32_t profile, context;
+	uint32_t profile, process, context;
 	bool is_sent;
 };
 
 struct reading {
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
+	const struct sn_processes *processes;
+	uint32_t *lone; /* by process: its place among the lone, SONDE_NONE */
 	struct sn_deliveries *messages;
 	struct sn_attributes attributes;
 	struct end *ends;
@@ -72,13 +74,12 @@ static uint64_t value_of(const struct reading *reading, enum wanted which, size_
 static int note_lone(struct reading *reading, const struct end *end)
 {
 	struct sn_deliveries *messages = reading->messages;
-	size_t at = 0;
-	while (at < messages->lone_count &&
-	       !sn_host_is_same_process(reading->db, messages->lone[at].profile, end->profile))
-		at++;
-	if (at == messages->lone_count) {
+	size_t at = reading->lone[end->process];
+	if (at == SONDE_NONE) {
+		at = messages->lone_count;
 		if (sn_vec_reserve(&messages->lone, &messages->lone_capacity, at + 1) < 0)
 			return SN_ERR_MEMORY;
+		reading->lone[end->process] = (uint32_t)at;
 		messages->lone[messages->lone_count++] =
 		    (struct sn_lone_messages){.profile = end->profile};
 	}
@@ -105,6 +106,7 @@ static int take_block(void *data, const struct sonde_track *track,
 		    .posted_ns = block->starts_ns[i] - value_of(reading, POSTED, i),
 		    .request = value_of(reading, REQUEST, i),
 		    .profile = track->profile,
+		    .process = reading->processes->of_profile[track->profile],
 		    .context = block->contexts[i],
 		    .is_sent = direction == SENT,
 		};
@@ -164,6 +166,8 @@ static int compare_requests(const void *left, const void *right)
 	const struct end *a = left, *b = right;
 	if (a->request != b->request)
 		return a->request < b->request ? -1 : 1;
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
@@ -173,15 +177,17 @@ static const struct end *find_gone(const struct reading *reading, const struct e
 	size_t low = 0, high = sent->request ? reading->gone_count : 0;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		if (reading->gone[middle].request < sent->request)
+		const struct end *one = reading->gone + middle;
+		if (one->request < sent->request ||
+		    (one->request == sent->request && one->process < sent->process))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < reading->gone_count && reading->gone[low].request == sent->request; low++)
-		if (sn_host_is_same_process(reading->db, reading->gone[low].profile, sent->profile))
-			return sent->request ? reading->gone + low : NULL;
-	return NULL;
+	bool is_found = sent->request && low < reading->gone_count &&
+			reading->gone[low].request == sent->request &&
+			reading->gone[low].process == sent->process;
+	return is_found ? reading->gone + low : NULL;
 }
 
 static int add_delivery(const struct reading *reading, const struct end *sent,
@@ -332,20 +338,32 @@ static int find_waits(const struct sonde_db *db, const struct sn_details *detail
 	return result;
 }
 
-int sn_deliveries(const struct sonde_db *db, const struct sonde_trace *trace,
-		  const struct sn_details *details, const struct sn_ranks *ranks,
-		  struct sn_deliveries *messages, struct sn_error *error)
+int sn_deliveries(const struct sn_processes *processes, const struct sn_details *details,
+		  const struct sn_ranks *ranks, struct sn_deliveries *messages,
+		  struct sn_error *error)
 {
-	struct reading reading = {.db = db, .trace = trace, .messages = messages};
+	const struct sonde_db *db = processes->db;
+	const struct sonde_trace *trace = processes->trace;
+	struct reading reading = {
+	    .db = db,
+	    .trace = trace,
+	    .processes = processes,
+	    .lone = malloc((processes->count + 1ull) * sizeof(uint32_t)),
+	    .messages = messages,
+	};
 	*messages = (struct sn_deliveries){0};
-	int result = sn_attributes_init(&reading.attributes, db, trace, wishes, WANTED)
-			 ? sn_fail(error, SN_ERR_MEMORY, "out of memory")
-			 : read_threads(&reading, error);
+	for (uint32_t i = 0; i < processes->count && reading.lone; i++)
+		reading.lone[i] = SONDE_NONE;
+	int result =
+	    sn_attributes_init(&reading.attributes, db, trace, wishes, WANTED) || !reading.lone
+		? sn_fail(error, SN_ERR_MEMORY, "out of memory")
+		: read_threads(&reading, error);
 	if (!result && (pair(&reading) || find_waits(db, details, ranks, messages)))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	sn_attributes_release(&reading.attributes);
 	free(reading.ends);
 	free(reading.gone);
+	free(reading.lone);
 	return result;
 }
 
@@ -357,14 +375,30 @@ void sn_deliveries_release(struct sn_deliveries *messages)
 	*messages = (struct sn_deliveries){0};
 }
 
-int sn_deliveries_waits(const struct sonde_db *db, const struct sn_deliveries *messages,
+/* The first wait of the profile, or of one behind it. */
+static size_t first_wait(const struct sn_deliveries *messages, uint32_t profile)
+{
+	size_t low = 0, high = messages->wait_count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (messages->waits[middle].profile < profile)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int sn_deliveries_waits(const struct sn_processes *processes, const struct sn_deliveries *messages,
 			uint32_t profile, struct sn_intervals *set)
 {
-	for (size_t i = 0; i < messages->wait_count; i++) {
-		const struct sn_rank_wait *wait = messages->waits + i;
-		if (sn_host_is_same_process(db, wait->profile, profile) &&
-		    sn_intervals_add(set, wait->from_ns, wait->until_ns))
-			return SN_ERR_MEMORY;
-	}
+	const uint32_t *profiles;
+	size_t count = sn_processes_list(processes, &processes->profiles, profile, &profiles);
+	for (size_t p = 0; p < count && messages->wait_count; p++)
+		for (size_t i = first_wait(messages, profiles[p]);
+		     i < messages->wait_count && messages->waits[i].profile == profiles[p]; i++)
+			if (sn_intervals_add(set, messages->waits[i].from_ns,
+					     messages->waits[i].until_ns))
+				return SN_ERR_MEMORY;
 	return 0;
 }

@@ -57,14 +57,14 @@ uint64_t sn_delivery_transfer_ns(const struct sn_delivery *delivery);
 
 /* Reads threads only where messages are recorded. 0 or a negative enum sn_err; release in either
  * case. */
-int sn_deliveries(const struct sonde_db *db, const struct sonde_trace *trace,
-		  const struct sn_details *details, const struct sn_ranks *ranks,
-		  struct sn_deliveries *messages, struct sn_error *error);
+int sn_deliveries(const struct sn_processes *processes, const struct sn_details *details,
+		  const struct sn_ranks *ranks, struct sn_deliveries *messages,
+		  struct sn_error *error);
 void sn_deliveries_release(struct sn_deliveries *messages);
 
 /* Adds when threads of the profile's process wait for another rank; to be settled. 0 or
  * SN_ERR_MEMORY. */
-int sn_deliveries_waits(const struct sonde_db *db, const struct sn_deliveries *messages,
+int sn_deliveries_waits(const struct sn_processes *processes, const struct sn_deliveries *messages,
 			uint32_t profile, struct sn_intervals *set);
 
 #endif

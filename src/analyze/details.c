@@ -16,10 +16,12 @@ enum wanted { BYTES, RANKS, GROUP, COLLECTIVE, NUMBER, OWN_GROUP, OWN_NUMBER, PO
 
 struct pass {
 	const struct sonde_db *db;
+	const struct sn_processes *processes;
 	const struct sn_device_times *times;
 	struct sn_details *details;
-	uint8_t *kinds; /* by context: 1 + enum sn_device_work; of threads SN_WORK_NONE or
-			   communication */
+	struct sn_intern numbers; /* participants by process and device */
+	uint8_t *kinds;		  /* by context: 1 + enum sn_device_work; of threads SN_WORK_NONE or
+				     communication */
 	struct sn_attributes attributes; /* of the block being read */
 	uint32_t participant;		 /* whose track is read, SONDE_NONE: not asked yet */
 	bool is_device;
@@ -67,17 +69,16 @@ static uint32_t participant_of(struct pass *pass, uint32_t profile_number, bool 
 	const struct sonde_db_profile *profile = sonde_db_profile(pass->db, profile_number);
 	struct sn_details *details = pass->details;
 	struct sn_participant one = {profile->run, SONDE_NONE, profile->rank, profile_number};
-	for (uint32_t i = 0; i < pass->times->count && is_device; i++) {
-		const struct sn_device_time *device = pass->times->devices + i;
-		if (device->device == profile->device &&
-		    sn_host_is_same_process(pass->db, device->profile, profile_number))
-			one.device = i;
-	}
-	for (uint32_t i = 0; i < details->participant_count; i++)
-		if (details->participants[i].device == one.device &&
-		    sn_host_is_same_process(pass->db, details->participants[i].profile,
-					    profile_number))
-			return i;
+	const uint32_t *devices;
+	size_t count =
+	    sn_processes_list(pass->processes, &pass->processes->devices, profile_number, &devices);
+	for (size_t i = 0; i < count && is_device; i++)
+		if (pass->times->devices[devices[i]].device == profile->device)
+			one.device = devices[i];
+	uint32_t key[2] = {pass->processes->of_profile[profile_number], one.device};
+	uint32_t number = sn_intern_add(&pass->numbers, key, sizeof(key));
+	if (number == SN_INTERN_NONE || number < details->participant_count)
+		return number;
 	if (sn_vec_reserve(&details->participants, &details->participant_capacity,
 			   details->participant_count + 1) < 0)
 		return SONDE_NONE;
@@ -223,12 +224,14 @@ static bool has_device_collectives(const struct sonde_db *db)
 	return false;
 }
 
-int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
-	       const struct sn_device_times *times, struct sn_details *details,
-	       struct sn_error *error)
+int sn_details(const struct sn_processes *processes, const struct sn_device_times *times,
+	       struct sn_details *details, struct sn_error *error)
 {
+	const struct sonde_db *db = processes->db;
+	const struct sonde_trace *trace = processes->trace;
 	struct pass pass = {
 	    .db = db,
+	    .processes = processes,
 	    .times = times,
 	    .details = details,
 	    .kinds = calloc(sonde_db_context_count(db) + 1ull, 1),
@@ -248,6 +251,7 @@ int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
 			result = sn_track_blocks(trace, i, 0, take_block, &pass, error);
 	}
 	sn_attributes_release(&pass.attributes);
+	sn_intern_release(&pass.numbers);
 	free(pass.kinds);
 	return result;
 }

@@ -7,7 +7,7 @@
 #define SN_ANALYZE_DETAILS_H
 
 #include "base/intern.h"
-#include "device_time.h"
+#include "processes.h"
 
 /* Who takes part in collectives: a device, or a process by itself. */
 struct sn_participant {
@@ -38,9 +38,8 @@ struct sn_details {
 };
 
 /* 0 or a negative enum sn_err; release in either case. */
-int sn_details(const struct sonde_db *db, const struct sonde_trace *trace,
-	       const struct sn_device_times *times, struct sn_details *details,
-	       struct sn_error *error);
+int sn_details(const struct sn_processes *processes, const struct sn_device_times *times,
+	       struct sn_details *details, struct sn_error *error);
 void sn_details_release(struct sn_details *details);
 
 #endif

@@ -212,6 +212,68 @@ static int measure_device(struct sn_device_times *times, const struct sonde_trac
 	return result ? result : sn_launches_check(launches, error);
 }
 
+/* The tracks of one device. */
+struct device_tracks {
+	const struct sn_device_track *tracks;
+	size_t count;
+	uint64_t events;
+	bool is_left_out;
+};
+
+static int compare_events(const void *left, const void *right)
+{
+	const struct device_tracks *a = *(struct device_tracks *const *)left,
+				   *b = *(struct device_tracks *const *)right;
+	if (a->events != b->events)
+		return a->events > b->events ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* Those of one process with the fewest events are left out, if they are too many. */
+static int leave_out(struct device_tracks *devices, size_t count)
+{
+	if (count <= SN_PROCESS_DEVICES)
+		return 0;
+	struct device_tracks **order = malloc(count * sizeof(*order));
+	if (!order)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < count; i++)
+		order[i] = devices + i;
+	qsort(order, count, sizeof(*order), compare_events);
+	for (size_t i = SN_PROCESS_DEVICES; i < count; i++)
+		order[i]->is_left_out = true;
+	free(order);
+	return 0;
+}
+
+/* Of tracks[*count], sorted by device; *count is then that of devices. NULL without memory. */
+static struct device_tracks *list_devices(const struct sonde_trace *trace,
+					  const struct sn_device_track *tracks, size_t *count)
+{
+	struct device_tracks *devices = calloc(*count + 1, sizeof(*devices));
+	size_t made = 0, of_process = 0; /* the first device of the process at hand */
+	int result = devices ? 0 : SN_ERR_MEMORY;
+	for (size_t i = 0; i < *count && !result; i++) {
+		if (!i || !sn_device_is_same(tracks + i - 1, tracks + i)) {
+			if (i && !sn_device_is_same_process(tracks + i - 1, tracks + i)) {
+				result = leave_out(devices + of_process, made - of_process);
+				of_process = made;
+			}
+			devices[made++] = (struct device_tracks){.tracks = tracks + i};
+		}
+		devices[made - 1].count++;
+		devices[made - 1].events += sonde_trace_track(trace, tracks[i].track)->event_count;
+	}
+	if (!result)
+		result = leave_out(devices + of_process, made - of_process);
+	if (result) {
+		free(devices);
+		return NULL;
+	}
+	*count = made;
+	return devices;
+}
+
 int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, bool launched_only,
 		    struct sn_launches *launches, size_t memory_bytes,
 		    struct sn_device_times *times, struct sn_error *error)
@@ -226,13 +288,18 @@ int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, 
 	bool has_memory = !sn_device_works_init(&times->works, db, launched_only) && tracks &&
 			  times->devices && times->tracks && times->context_ns;
 	int result = has_memory ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (size_t first = 0, next; first < count && !result; first = next) {
-		for (next = first + 1; next < count; next++)
-			if (!sn_device_is_same(tracks + first, tracks + next))
-				break;
-		result = measure_device(times, trace, tracks + first, next - first,
-					times->tracks + first, launches, memory_bytes, error);
+	struct device_tracks *devices = tracks ? list_devices(trace, tracks, &count) : NULL;
+	if (!result && !devices)
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (size_t i = 0; i < count && !result; i++) {
+		if (devices[i].is_left_out)
+			times->left_out++;
+		else
+			result = measure_device(times, trace, devices[i].tracks, devices[i].count,
+						times->tracks + (devices[i].tracks - tracks),
+						launches, memory_bytes, error);
 	}
+	free(devices);
 	free(tracks);
 	return result;
 }

@@ -21,7 +21,12 @@ struct sn_device_gap {
 	uint64_t launched_ns; /* when the call that launched that began; 0 unknown */
 };
 
+/* Each has a queue of its own, which costs a pass over the device. */
 enum { SN_DEVICE_STREAMS = 64 };
+
+/* Each device costs a pass over all threads of its process, so that no more of one process are
+ * looked at: those with the most operations. No process drives as many. */
+enum { SN_PROCESS_DEVICES = 128 };
 
 struct sn_device_time {
 	int32_t rank;
@@ -50,6 +55,7 @@ struct sn_device_time {
 struct sn_device_times {
 	struct sn_device_time *devices; /* by run, rank, device */
 	size_t count;
+	size_t left_out;  /* devices, beyond SN_PROCESS_DEVICES of a process */
 	uint32_t *tracks; /* of all devices, one after the other */
 	struct sn_device_works works;
 	double *context_ns; /* time of all devices' operations by context, added up */

@@ -26,10 +26,16 @@ static int compare_tracks(const void *left, const void *right)
 	return (a->track > b->track) - (a->track < b->track);
 }
 
-bool sn_device_is_same(const struct sn_device_track *left, const struct sn_device_track *right)
+bool sn_device_is_same_process(const struct sn_device_track *left,
+			       const struct sn_device_track *right)
 {
 	return left->run == right->run && left->rank == right->rank &&
-	       left->device == right->device && (left->rank >= 0 || left->pid == right->pid);
+	       (left->rank >= 0 || left->pid == right->pid);
+}
+
+bool sn_device_is_same(const struct sn_device_track *left, const struct sn_device_track *right)
+{
+	return sn_device_is_same_process(left, right) && left->device == right->device;
 }
 
 struct sn_device_track *sn_device_tracks(const struct sonde_db *db, const struct sonde_trace *trace,

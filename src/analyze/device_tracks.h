@@ -14,6 +14,9 @@ struct sn_device_track {
 /* By run, rank, device, track; the caller frees it. NULL without memory. */
 struct sn_device_track *sn_device_tracks(const struct sonde_db *db, const struct sonde_trace *trace,
 					 size_t *count);
+/* Whether both are of one process, as they are sorted. */
+bool sn_device_is_same_process(const struct sn_device_track *left,
+			       const struct sn_device_track *right);
 bool sn_device_is_same(const struct sn_device_track *left, const struct sn_device_track *right);
 
 /* Importers put what was launched before the recording below a frame of kind idle. */

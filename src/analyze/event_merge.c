@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A heap of cursors, each opened when its track begins; see event_merge.h. */
+/* A heap of feeds, each begun when its track does; see event_merge.h. */
 #include "event_merge.h"
 
 #include "trace/sections.h"
@@ -7,17 +7,17 @@
 #include <stdlib.h>
 
 struct source {
-	struct sonde_event_cursor *cursor; /* NULL: not begun */
-	struct sonde_event_block block;
+	struct sn_event_feed feed;
 	size_t at;
-	uint64_t next_ns; /* of its next event; before it is opened, of its first */
+	uint64_t next_ns; /* of its next event; before it is begun, of its first */
 	uint32_t track;
+	bool has_begun;
 };
 
 struct sn_event_merge {
 	const struct sonde_trace *trace;
 	struct sn_event_window window;
-	struct sn_block_codec codec;
+	struct sonde_event_cursor *own; /* reader, or NULL */
 	struct source *sources;
 	uint32_t *heap; /* of sources that have an event, the next one first */
 	size_t source_count, heap_count;
@@ -62,9 +62,9 @@ struct sn_event_merge *sn_event_merge_new(const struct sonde_trace *trace, const
 	    .source_count = count,
 	    .heap_count = count,
 	};
-	if (!window->codec)
-		merge->window.codec = &merge->codec;
-	if (!merge->sources || !merge->heap) {
+	if (!window->reader)
+		merge->window.reader = merge->own = sn_event_reader_new(trace);
+	if (!merge->sources || !merge->heap || !merge->window.reader) {
 		sn_event_merge_free(merge);
 		return NULL;
 	}
@@ -83,8 +83,8 @@ void sn_event_merge_free(struct sn_event_merge *merge)
 	if (!merge)
 		return;
 	for (size_t i = 0; i < merge->source_count && merge->sources; i++)
-		sonde_event_cursor_free(merge->sources[i].cursor);
-	sn_block_codec_release(&merge->codec);
+		sn_event_feed_release(&merge->sources[i].feed);
+	sonde_event_cursor_free(merge->own);
 	free(merge->sources);
 	free(merge->heap);
 	free(merge);
@@ -96,22 +96,19 @@ static int refill(struct sn_event_merge *merge, struct sn_error *error)
 	struct source *source = merge->sources + merge->heap[0];
 	const struct sn_event_window *window = &merge->window;
 	struct sonde_db_error why;
-	if (!source->cursor)
-		source->cursor =
-		    sn_event_cursor_sharing(merge->trace, source->track, window->from_ns,
-					    window->to_ns, window->flags, window->codec);
-	if (!source->cursor)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result = sonde_event_cursor_next(source->cursor, &source->block, &why);
+	if (!source->has_begun)
+		sn_event_place_init(&source->feed.place, merge->trace, source->track,
+				    window->from_ns, window->to_ns, window->flags);
+	source->has_begun = true;
+	int result = sn_event_feed_next(&source->feed, window->reader, &why);
 	if (result < 0)
-		return sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
+		return sn_fail(error, result, "%s", why.text);
 	source->at = 0;
 	if (result) {
-		source->next_ns = source->block.starts_ns[0];
+		source->next_ns = source->feed.starts_ns[0];
 		return 0;
 	}
-	sonde_event_cursor_free(source->cursor);
-	source->cursor = NULL;
+	sn_event_feed_release(&source->feed);
 	merge->heap[0] = merge->heap[--merge->heap_count];
 	return 0;
 }
@@ -124,14 +121,14 @@ int sn_event_merge_next(struct sn_event_merge *merge, struct sn_merged_event *ev
 		if (!merge->heap_count)
 			return 0;
 		source = merge->sources + merge->heap[0];
-		if (source->cursor)
+		if (source->has_begun)
 			break;
 		int result = refill(merge, error);
 		if (result < 0)
 			return result;
 		sink(merge, 0);
 	}
-	const struct sonde_event_block *block = &source->block;
+	const struct sn_event_feed *block = &source->feed;
 	size_t at = source->at++;
 	*event = (struct sn_merged_event){
 	    .start_ns = block->starts_ns[at],

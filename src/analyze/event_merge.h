@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The intervals of several tracks as one sequence in order of start; of equal starts the lower
- * track's first, so that a call comes before what it calls. Memory is a block (some 100 KB) for
- * each track that has begun and not ended where the sequence has come to.
+ * track's first, so that a call comes before what it calls. Memory is what the
+ * events of a block take, for each track that has begun and not ended where the sequence has come
+ * to.
  */
 #ifndef SN_ANALYZE_EVENT_MERGE_H
 #define SN_ANALYZE_EVENT_MERGE_H
@@ -18,9 +19,10 @@ struct sn_merged_event {
 
 /* What is read of the tracks. */
 struct sn_event_window {
-	uint64_t from_ns, to_ns;      /* all for 0 and UINT64_MAX; more may come, as of a cursor */
-	unsigned flags;		      /* as of a cursor */
-	struct sn_block_codec *codec; /* that others use as well; NULL: one of its own */
+	uint64_t from_ns, to_ns; /* all for 0 and UINT64_MAX; more may come, as of a cursor */
+	unsigned flags;		 /* as of a cursor */
+	/* of sn_event_reader_new, that others use as well; NULL: one of its own */
+	struct sonde_event_cursor *reader;
 };
 #define SN_EVENT_WINDOW_ALL(its_flags)                                                             \
 	&(struct sn_event_window)                                                                  \

@@ -4,6 +4,7 @@
 
 #include "host_parts.h"
 #include "format/measurement.h"
+#include "trace/sections.h"
 
 #include <string.h>
 
@@ -47,27 +48,19 @@ bool sn_host_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t 
 	       (a->rank >= 0 || a->pid == b->pid);
 }
 
-uint32_t sn_host_process(const struct sonde_db *db, uint32_t profile)
+int sn_host_walk_window(const struct sn_processes *processes, uint32_t profile, uint64_t from_ns,
+			uint64_t to_ns, unsigned flags, sn_host_take take, void *data,
+			struct sn_error *error)
 {
-	for (uint32_t i = 0; i < profile; i++)
-		if (sonde_db_profile(db, i)->kind == SONDE_PROFILE_THREAD &&
-		    sn_host_is_same_process(db, i, profile))
-			return i;
-	return profile;
-}
-
-int sn_host_walk_window(const struct sonde_db *db, const struct sonde_trace *trace,
-			uint32_t profile, uint64_t from_ns, uint64_t to_ns, unsigned flags,
-			sn_host_take take, void *data, struct sn_error *error)
-{
-	struct sn_event_window window = {from_ns, to_ns, flags, NULL};
+	struct sn_event_window window = {from_ns, to_ns, flags,
+					 sn_event_reader_new(processes->trace)};
 	size_t count;
-	struct sn_host_lanes *threads = sn_host_lanes(db, trace, profile, false, &count);
-	int result = threads ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	struct sn_host_lanes *threads = sn_host_lanes(processes, profile, false, &count);
+	int result = threads && window.reader ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < count && !result; i++) {
 		struct sn_host_parts parts;
 		struct sn_host_part part;
-		result = sn_host_parts_init(&parts, trace, threads + i, &window, error);
+		result = sn_host_parts_init(&parts, processes->trace, threads + i, &window, error);
 		while (!result && (result = sn_host_parts_next(&parts, &part, error)) > 0)
 			result = take(data, &part);
 		if (result == SN_ERR_MEMORY)
@@ -75,11 +68,12 @@ int sn_host_walk_window(const struct sonde_db *db, const struct sonde_trace *tra
 		sn_host_parts_release(&parts);
 	}
 	sn_host_lanes_free(threads, count);
+	sonde_event_cursor_free(window.reader);
 	return result;
 }
 
-int sn_host_walk(const struct sonde_db *db, const struct sonde_trace *trace, uint32_t profile,
-		 unsigned flags, sn_host_take take, void *data, struct sn_error *error)
+int sn_host_walk(const struct sn_processes *processes, uint32_t profile, unsigned flags,
+		 sn_host_take take, void *data, struct sn_error *error)
 {
-	return sn_host_walk_window(db, trace, profile, 0, UINT64_MAX, flags, take, data, error);
+	return sn_host_walk_window(processes, profile, 0, UINT64_MAX, flags, take, data, error);
 }

@@ -8,6 +8,7 @@
 #define SN_ANALYZE_HOST_H
 
 #include "base/error.h"
+#include "processes.h"
 #include "sonde/trace.h"
 
 struct sn_host_part {
@@ -22,14 +23,14 @@ typedef int (*sn_host_take)(void *data, const struct sn_host_part *part);
 
 /* The threads of the process that the profile (a stream, or one of its threads) belongs to; all
  * threads for SONDE_NONE. `flags` as of a cursor: brief ones have no links. */
-int sn_host_walk(const struct sonde_db *db, const struct sonde_trace *trace, uint32_t profile,
-		 unsigned flags, sn_host_take take, void *data, struct sn_error *error);
+int sn_host_walk(const struct sn_processes *processes, uint32_t profile, unsigned flags,
+		 sn_host_take take, void *data, struct sn_error *error);
 
 /* The same of what was in [from_ns, to_ns) alone, which costs what that has. Parts may reach beyond
  * and, outside of it, not be what they were. */
-int sn_host_walk_window(const struct sonde_db *db, const struct sonde_trace *trace,
-			uint32_t profile, uint64_t from_ns, uint64_t to_ns, unsigned flags,
-			sn_host_take take, void *data, struct sn_error *error);
+int sn_host_walk_window(const struct sn_processes *processes, uint32_t profile, uint64_t from_ns,
+			uint64_t to_ns, unsigned flags, sn_host_take take, void *data,
+			struct sn_error *error);
 
 /* A thread stops doing one thing, or starts, or both. */
 struct sn_host_change {
@@ -43,9 +44,8 @@ struct sn_host_threads;
 /* The threads of the process that the profile belongs to, without links; with what their samples
  * tell of the time between calls, as host_flow.h says. 0 or a negative enum sn_err; free them in
  * either case. */
-int sn_host_threads_open(const struct sonde_db *db, const struct sonde_trace *trace,
-			 uint32_t profile, bool with_samples, struct sn_host_threads **threads,
-			 struct sn_error *error);
+int sn_host_threads_open(const struct sn_processes *processes, uint32_t profile, bool with_samples,
+			 struct sn_host_threads **threads, struct sn_error *error);
 void sn_host_threads_free(struct sn_host_threads *threads);
 size_t sn_host_threads_count(const struct sn_host_threads *threads);
 /* The number of the thread with that profile, SIZE_MAX: not of this process. */
@@ -59,8 +59,6 @@ int sn_host_threads_next(struct sn_host_threads *threads, struct sn_host_change 
 
 /* Whether both profiles are of one process. */
 bool sn_host_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t right);
-/* The first thread of the process of a thread, by which the process is called. */
-uint32_t sn_host_process(const struct sonde_db *db, uint32_t profile);
 
 /* Whether a call only waits for another thread: a lock, a queue, a poll. */
 bool sn_host_is_waiting(const struct sonde_db *db, uint32_t context);

@@ -20,25 +20,26 @@ static int read_sample(struct sn_host_flow *flow, struct sn_host_sample *sample,
 	struct sonde_db_error why = {""};
 	if (flow->track == SONDE_NONE)
 		return 0;
-	if (!flow->cursor) {
-		flow->cursor = sonde_event_cursor_new(flow->trace, flow->track, 0, UINT64_MAX,
-						      SONDE_EVENTS_BRIEF);
-		flow->block.count = flow->at = 0;
+	if (!flow->has_begun) {
+		sn_event_place_init(&flow->feed.place, flow->trace, flow->track, 0, UINT64_MAX,
+				    SONDE_EVENTS_BRIEF);
+		if (!flow->reader)
+			flow->reader = flow->own = sn_event_reader_new(flow->trace);
+		flow->has_begun = true;
 	}
-	if (!flow->cursor)
+	if (!flow->reader)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (flow->at == flow->block.count) {
-		int result = sonde_event_cursor_next(flow->cursor, &flow->block, &why);
+	while (flow->at == flow->feed.count) {
+		int result = sn_event_feed_next(&flow->feed, flow->reader, &why);
 		flow->at = 0;
 		if (result <= 0) {
-			sonde_event_cursor_free(flow->cursor);
-			flow->cursor = NULL;
+			sn_event_feed_release(&flow->feed);
 			flow->track = SONDE_NONE;
 			return result < 0 ? damaged(error, &why) : 0;
 		}
 	}
-	*sample = (struct sn_host_sample){flow->block.starts_ns[flow->at],
-					  flow->block.contexts[flow->at]};
+	*sample =
+	    (struct sn_host_sample){flow->feed.starts_ns[flow->at], flow->feed.contexts[flow->at]};
 	flow->at++;
 	return 1;
 }
@@ -69,7 +70,8 @@ int sn_host_flow_init(struct sn_host_flow *flow, const struct sonde_db *db,
 	*flow = (struct sn_host_flow){.db = db,
 				      .trace = trace,
 				      .track = each_ns ? lanes->samples : SONDE_NONE,
-				      .each_ns = each_ns};
+				      .each_ns = each_ns,
+				      .reader = window->reader};
 	int result = sn_host_parts_init(&flow->parts, trace, lanes, window, error);
 	return result ? result : next_call(flow, error);
 }
@@ -77,8 +79,9 @@ int sn_host_flow_init(struct sn_host_flow *flow, const struct sonde_db *db,
 void sn_host_flow_release(struct sn_host_flow *flow)
 {
 	sn_host_parts_release(&flow->parts);
-	sonde_event_cursor_free(flow->cursor);
-	flow->cursor = NULL;
+	sn_event_feed_release(&flow->feed);
+	sonde_event_cursor_free(flow->own);
+	flow->own = NULL;
 }
 
 /* Whether samples say more than the call: it is a step of the program as such. */
@@ -167,7 +170,7 @@ static int take_silence(struct sn_host_flow *flow, struct sn_host_part *part,
 
 int sn_host_flow_next(struct sn_host_flow *flow, struct sn_host_part *part, struct sn_error *error)
 {
-	bool is_begun = flow->cursor || flow->track == SONDE_NONE;
+	bool is_begun = flow->has_begun || flow->track == SONDE_NONE;
 	/* a track says when its first sample is: until then it need not be read */
 	if (!is_begun && flow->has_call &&
 	    flow->call.end_ns <= sonde_trace_track(flow->trace, flow->track)->start_ns)

@@ -11,6 +11,7 @@
 #define SN_ANALYZE_HOST_FLOW_H
 
 #include "host_parts.h"
+#include "trace/sections.h"
 
 struct sn_host_sample {
 	uint64_t time_ns;
@@ -23,10 +24,11 @@ struct sn_host_flow {
 	bool has_call;
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
-	uint32_t track;			   /* of samples, SONDE_NONE: none are wanted or left */
-	struct sonde_event_cursor *cursor; /* NULL: not begun */
-	struct sonde_event_block block;
-	size_t at;			     /* in it */
+	uint32_t track; /* of samples, SONDE_NONE: none are wanted or left */
+	struct sonde_event_cursor *reader, *own; /* for samples; its own, or NULL */
+	struct sn_event_feed feed;		 /* of samples */
+	size_t at;				 /* in its block */
+	bool has_begun;				 /* to read samples */
 	struct sn_host_sample sample, after; /* the next one, where has_sample, and that after it */
 	bool has_sample, has_after;
 	uint64_t each_ns, until_ns; /* that a sample stands for; end of the last part */

@@ -4,12 +4,13 @@
 
 #include "base/vec.h"
 
-struct sn_host_lanes *sn_host_lanes(const struct sonde_db *db, const struct sonde_trace *trace,
-				    uint32_t profile, bool or_samples, size_t *count)
+struct sn_host_lanes *sn_host_lanes(const struct sn_processes *processes, uint32_t profile,
+				    bool or_samples, size_t *count)
 {
-	uint32_t track_count = sonde_trace_track_count(trace);
-	uint32_t *tracks = malloc((track_count + 1ull) * sizeof(*tracks));
-	struct sn_host_lanes *all = calloc(track_count + 1ull, sizeof(*all));
+	const uint32_t *candidates;
+	size_t track_count = sn_processes_tracks(processes, profile, &candidates);
+	uint32_t *tracks = malloc((track_count + 1) * sizeof(*tracks));
+	struct sn_host_lanes *all = calloc(track_count + 1, sizeof(*all));
 	*count = 0;
 	if (!tracks || !all) {
 		free(tracks);
@@ -17,15 +18,14 @@ struct sn_host_lanes *sn_host_lanes(const struct sonde_db *db, const struct sond
 		return NULL;
 	}
 	all->tracks = tracks;
-	for (uint32_t i = 0; i < track_count; i++) {
-		const struct sonde_track *track = sonde_trace_track(trace, i);
+	for (size_t at = 0; at < track_count; at++) {
+		uint32_t i = candidates[at];
+		const struct sonde_track *track = sonde_trace_track(processes->trace, i);
 		struct sn_host_lanes *last = *count ? all + *count - 1 : NULL;
 		bool is_call = track->kind == SONDE_TRACK_INTERVALS;
 		bool is_sampled = or_samples && track->kind == SONDE_TRACK_SAMPLES;
 		if ((!is_call && !is_sampled) ||
-		    sonde_db_profile(db, track->profile)->kind != SONDE_PROFILE_THREAD ||
-		    (profile != SONDE_NONE &&
-		     !sn_host_is_same_process(db, track->profile, profile)))
+		    sonde_db_profile(processes->db, track->profile)->kind != SONDE_PROFILE_THREAD)
 			continue;
 		if (!last || last->profile != track->profile) {
 			last = all + (*count)++;

@@ -21,8 +21,8 @@ struct sn_host_lanes {
 
 /* Of the threads of a process, or of all for SONDE_NONE, by profile: those that have calls, or that
  * have `or_samples`. NULL without memory. */
-struct sn_host_lanes *sn_host_lanes(const struct sonde_db *db, const struct sonde_trace *trace,
-				    uint32_t profile, bool or_samples, size_t *count);
+struct sn_host_lanes *sn_host_lanes(const struct sn_processes *processes, uint32_t profile,
+				    bool or_samples, size_t *count);
 void sn_host_lanes_free(struct sn_host_lanes *lanes, size_t count);
 
 struct sn_host_call {

@@ -59,10 +59,15 @@ static int take_samples(void *data, const struct sonde_track *track,
 static const struct sn_host_lanes *lanes_of(const struct sn_host_lanes *lanes, size_t count,
 					    uint32_t profile)
 {
-	for (size_t i = 0; i < count; i++)
-		if (lanes[i].profile == profile)
-			return lanes + i;
-	return NULL;
+	size_t low = 0, high = count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (lanes[middle].profile < profile)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && lanes[low].profile == profile ? lanes + low : NULL;
 }
 
 static int take_track(const struct sonde_trace *trace, uint32_t track,
@@ -88,23 +93,24 @@ static int take_track(const struct sonde_trace *trace, uint32_t track,
 	return result;
 }
 
-int sn_host_samples(const struct sonde_db *db, const struct sonde_trace *trace, uint32_t profile,
+int sn_host_samples(const struct sn_processes *processes, uint32_t profile,
 		    sn_host_take_sample take, void *data, uint64_t *each_ns, struct sn_error *error)
 {
 	size_t count;
-	struct sn_host_lanes *threads = sn_host_lanes(db, trace, profile, false, &count);
+	struct sn_host_lanes *threads = sn_host_lanes(processes, profile, false, &count);
 	struct samples samples = {.take = take,
 				  .data = data,
 				  .gaps_ns = calloc(GAPS_MAX, sizeof(uint64_t)),
 				  .error = error};
 	int result =
 	    threads && samples.gaps_ns ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
-		const struct sonde_track *track = sonde_trace_track(trace, i);
-		if (track->kind == SONDE_TRACK_SAMPLES &&
-		    (profile == SONDE_NONE || sn_host_is_same_process(db, track->profile, profile)))
-			result = take_track(trace, i, lanes_of(threads, count, track->profile),
-					    &samples);
+	const uint32_t *tracks;
+	size_t track_count = sn_processes_tracks(processes, profile, &tracks);
+	for (size_t i = 0; i < track_count && !result; i++) {
+		const struct sonde_track *track = sonde_trace_track(processes->trace, tracks[i]);
+		if (track->kind == SONDE_TRACK_SAMPLES)
+			result = take_track(processes->trace, tracks[i],
+					    lanes_of(threads, count, track->profile), &samples);
 	}
 	*each_ns = result ? 0 : sn_host_flow_median(samples.gaps_ns, samples.gap_count);
 	if (!*each_ns) /* a sample alone has no length that anybody knows */

@@ -10,7 +10,7 @@
 #define SN_ANALYZE_HOST_SAMPLES_H
 
 #include "base/error.h"
-#include "sonde/trace.h"
+#include "processes.h"
 
 /* Of each thread in turn, in order of time. A negative result ends the walk with it. */
 typedef int (*sn_host_take_sample)(void *data, uint32_t context, uint64_t time_ns);
@@ -18,7 +18,7 @@ typedef int (*sn_host_take_sample)(void *data, uint32_t context, uint64_t time_n
 /* The threads of the process that the profile belongs to; all threads for SONDE_NONE. *each_ns:
  * what a sample counts, 1 where no thread has two. Memory is a block for each lane of one thread. 0
  * or a negative enum sn_err. */
-int sn_host_samples(const struct sonde_db *db, const struct sonde_trace *trace, uint32_t profile,
+int sn_host_samples(const struct sn_processes *processes, uint32_t profile,
 		    sn_host_take_sample take, void *data, uint64_t *each_ns,
 		    struct sn_error *error);
 

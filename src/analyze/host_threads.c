@@ -19,7 +19,7 @@ struct sn_host_threads {
 	size_t count;
 	uint32_t *heap; /* of threads that have not ended, the next change first */
 	size_t heap_count;
-	struct sn_block_codec codec; /* of all of them */
+	struct sonde_event_cursor *reader; /* of all of them */
 	struct sn_host_part ended;
 };
 
@@ -42,20 +42,21 @@ static void sink(struct sn_host_threads *all, size_t place)
 	heap[place] = moved;
 }
 
-static int begin(struct sn_host_threads *all, const struct sonde_db *db,
-		 const struct sonde_trace *trace, bool has_samples, struct sn_error *error)
+static int begin(struct sn_host_threads *all, const struct sn_processes *processes,
+		 bool has_samples, struct sn_error *error)
 {
-	struct sn_event_window window = {0, UINT64_MAX, SONDE_EVENTS_BRIEF, &all->codec};
+	struct sn_event_window window = {0, UINT64_MAX, SONDE_EVENTS_BRIEF, all->reader};
 	uint64_t each_ns = 0;
 	if (has_samples) {
-		int result = sn_host_flow_distance(trace, all->lanes, all->count, &each_ns, error);
+		int result = sn_host_flow_distance(processes->trace, all->lanes, all->count,
+						   &each_ns, error);
 		if (result)
 			return result;
 	}
 	for (size_t i = 0; i < all->count; i++) {
 		struct thread *thread = all->threads + i;
-		int result = sn_host_flow_init(&thread->flow, db, trace, all->lanes + i, each_ns,
-					       &window, error);
+		int result = sn_host_flow_init(&thread->flow, processes->db, processes->trace,
+					       all->lanes + i, each_ns, &window, error);
 		if (!result)
 			result = sn_host_flow_next(&thread->flow, &thread->next, error);
 		if (result < 0)
@@ -69,19 +70,19 @@ static int begin(struct sn_host_threads *all, const struct sonde_db *db,
 	return 0;
 }
 
-int sn_host_threads_open(const struct sonde_db *db, const struct sonde_trace *trace,
-			 uint32_t profile, bool with_samples, struct sn_host_threads **threads,
-			 struct sn_error *error)
+int sn_host_threads_open(const struct sn_processes *processes, uint32_t profile, bool with_samples,
+			 struct sn_host_threads **threads, struct sn_error *error)
 {
 	struct sn_host_threads *all = *threads = calloc(1, sizeof(*all));
 	if (!all)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	all->lanes = sn_host_lanes(db, trace, profile, with_samples, &all->count);
+	all->lanes = sn_host_lanes(processes, profile, with_samples, &all->count);
 	all->threads = calloc(all->count + 1, sizeof(*all->threads));
 	all->heap = calloc(all->count + 1, sizeof(*all->heap));
-	if (!all->lanes || !all->threads || !all->heap)
+	all->reader = sn_event_reader_new(processes->trace);
+	if (!all->reader || !all->lanes || !all->threads || !all->heap)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return begin(all, db, trace, with_samples, error);
+	return begin(all, processes, with_samples, error);
 }
 
 void sn_host_threads_free(struct sn_host_threads *all)
@@ -91,7 +92,7 @@ void sn_host_threads_free(struct sn_host_threads *all)
 	for (size_t i = 0; i < all->count && all->threads; i++)
 		sn_host_flow_release(&all->threads[i].flow);
 	sn_host_lanes_free(all->lanes, all->count);
-	sn_block_codec_release(&all->codec);
+	sonde_event_cursor_free(all->reader);
 	free(all->threads);
 	free(all->heap);
 	free(all);

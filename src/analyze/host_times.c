@@ -22,18 +22,17 @@ static int take_sample(void *data, uint32_t context, uint64_t time_ns)
 	return 0;
 }
 
-int sn_host_times(const struct sonde_db *db, const struct sonde_trace *trace, double *times_ns,
-		  struct sn_error *error)
+int sn_host_times(const struct sn_processes *processes, double *times_ns, struct sn_error *error)
 {
-	uint32_t contexts = sonde_db_context_count(db);
+	uint32_t contexts = sonde_db_context_count(processes->db);
 	uint64_t each_ns = 0;
 	double *counts = calloc(contexts + 1ull, sizeof(*counts));
-	int result = counts ? sn_host_walk(db, trace, SONDE_NONE, SONDE_EVENTS_BRIEF, take_part,
+	int result = counts ? sn_host_walk(processes, SONDE_NONE, SONDE_EVENTS_BRIEF, take_part,
 					   times_ns, error)
 			    : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result)
 		result =
-		    sn_host_samples(db, trace, SONDE_NONE, take_sample, counts, &each_ns, error);
+		    sn_host_samples(processes, SONDE_NONE, take_sample, counts, &each_ns, error);
 	for (uint32_t i = 0; !result && i < contexts; i++)
 		times_ns[i] += (double)each_ns * counts[i];
 	free(counts);

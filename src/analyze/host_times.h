@@ -5,10 +5,9 @@
 #define SN_ANALYZE_HOST_TIMES_H
 
 #include "base/error.h"
-#include "sonde/trace.h"
+#include "processes.h"
 
 /* Adds to times_ns[], of all contexts. 0 or a negative enum sn_err. */
-int sn_host_times(const struct sonde_db *db, const struct sonde_trace *trace, double *times_ns,
-		  struct sn_error *error);
+int sn_host_times(const struct sn_processes *processes, double *times_ns, struct sn_error *error);
 
 #endif

@@ -42,10 +42,11 @@ static size_t iteration_at(const struct group *group, uint64_t time_ns)
 static bool is_counted(const struct sn_answers *answers, uint32_t profile)
 {
 	uint32_t device = sonde_db_profile(answers->db, profile)->device;
-	for (size_t i = 0; i < answers->times.count; i++)
-		if (answers->times.devices[i].device == device &&
-		    sn_host_is_same_process(answers->db, answers->times.devices[i].profile,
-					    profile))
+	const uint32_t *devices;
+	size_t count =
+	    sn_processes_list(&answers->processes, &answers->processes.devices, profile, &devices);
+	for (size_t i = 0; i < count; i++)
+		if (answers->times.devices[devices[i]].device == device)
 			return true;
 	return false;
 }
@@ -108,8 +109,7 @@ static int look(struct group *group, struct sn_sheet *sheet, struct sn_error *er
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < group->count; i++)
 		group->whole_ns += (double)(group->items[i].end_ns - group->items[i].start_ns);
-	int result =
-	    sn_copies_walk(answers->db, answers->trace, group->items->profile, take, group, error);
+	int result = sn_copies_walk(&answers->processes, group->items->profile, take, group, error);
 	sn_label_name(answers->db, SN_GROUP_AUTO,
 		      sonde_db_context(answers->db, group->items->context)->frame, name);
 	for (unsigned d = 0; d < SN_COPY_DIRECTIONS && !result; d++)

@@ -96,8 +96,8 @@ static int look(const struct sn_answers *answers, size_t device, size_t first, s
 	if (!result)
 		result = find_before(&starts, device, items + first, next - first, error);
 	if (!result && starts.count)
-		result = sn_host_walk(answers->db, answers->trace, items[first].profile,
-				      SONDE_EVENTS_BRIEF, take_part, &starts, error);
+		result = sn_host_walk(&answers->processes, items[first].profile, SONDE_EVENTS_BRIEF,
+				      take_part, &starts, error);
 	sn_label_name(answers->db, SN_GROUP_AUTO,
 		      sonde_db_context(answers->db, items[first].context)->frame, name);
 	if (!result && starts.count)
@@ -136,10 +136,11 @@ int sn_iteration_starts(const struct sn_answers *answers, struct sn_page *page,
 			if (all->items[next].context != all->items[first].context ||
 			    all->items[next].profile != all->items[first].profile)
 				break;
-		for (size_t i = 0; i < answers->times.count && !result; i++)
-			if (sn_host_is_same_process(answers->db, answers->times.devices[i].profile,
-						    all->items[first].profile))
-				result = look(answers, i, first, next, sheet, error);
+		const uint32_t *devices;
+		size_t count = sn_processes_list(&answers->processes, &answers->processes.devices,
+						 all->items[first].profile, &devices);
+		for (size_t i = 0; i < count && !result; i++)
+			result = look(answers, devices[i], first, next, sheet, error);
 	}
 	return result;
 }

@@ -34,8 +34,10 @@ struct play {
 struct reading {
 	const struct sonde_db *db;
 	const struct sn_node_map *nodes;
+	const struct sn_processes *processes;
 	struct sn_memory *memory;
-	struct play *plays; /* by device */
+	struct sn_intern keys; /* of devices, by their numbers */
+	struct play *plays;    /* by device */
 	size_t capacity;
 };
 
@@ -99,14 +101,21 @@ static void drop(struct held_set *set, uint64_t address)
 
 /* ---- devices ---- */
 
+static uint32_t number_of(struct reading *reading, uint32_t profile, uint32_t type, uint32_t id)
+{
+	uint32_t key[3] = {reading->processes->of_profile[profile], type, id};
+	if (reading->memory->device_count < SN_MEMORY_DEVICES)
+		return sn_intern_add(&reading->keys, key, sizeof(key));
+	return sn_intern_find(&reading->keys, key, sizeof(key));
+}
+
+/* SONDE_NONE: without memory, or beyond the limit. */
 static uint32_t device_of(struct reading *reading, const struct sn_memory_event *event)
 {
 	struct sn_memory *memory = reading->memory;
-	for (uint32_t i = 0; i < memory->device_count; i++)
-		if (memory->devices[i].type == event->type && memory->devices[i].id == event->id &&
-		    sn_host_is_same_process(reading->db, memory->devices[i].profile,
-					    event->profile))
-			return i;
+	uint32_t number = number_of(reading, event->profile, event->type, event->id);
+	if (number == SN_INTERN_NONE || number < memory->device_count)
+		return number;
 	if (sn_vec_reserve(&memory->devices, &memory->device_capacity, memory->device_count + 1) <
 		0 ||
 	    sn_vec_reserve(&reading->plays, &reading->capacity, memory->device_count + 1) < 0)
@@ -167,7 +176,7 @@ static void measure(struct sn_memory_device *device, struct play *play,
 }
 
 /* In the order in which a reader of one track after the other meets them: few, so by insertion. */
-static void order_devices(struct reading *reading)
+static int order_devices(struct reading *reading)
 {
 	struct sn_memory *memory = reading->memory;
 	for (size_t i = 1; i < memory->device_count; i++) {
@@ -186,6 +195,15 @@ static void order_devices(struct reading *reading)
 		memory->devices[at] = device;
 		reading->plays[at] = play;
 	}
+	sn_intern_release(&reading->keys);
+	for (size_t i = 0; i < memory->device_count; i++) {
+		const struct sn_memory_device *one = memory->devices + i;
+		uint32_t key[3] = {reading->processes->of_profile[one->profile], one->type,
+				   one->id};
+		if (sn_intern_add(&reading->keys, key, sizeof(key)) == SN_INTERN_NONE)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
 }
 
 /* ---- the second time: the curve, and who holds what at the peak ---- */
@@ -264,7 +282,10 @@ static int play_all(struct reading *reading, const struct sonde_trace *trace, bo
 	int result = sn_memory_events_open(reading->db, trace, &events, error), found = 0;
 	while (!result && (found = sn_memory_events_next(events, &event, error)) > 0) {
 		uint32_t number = device_of(reading, &event);
-		if (number == SONDE_NONE || (again && replay(reading, number, &event)))
+		bool is_full = reading->memory->device_count == SN_MEMORY_DEVICES;
+		if (number == SONDE_NONE && is_full)
+			reading->memory->left_out += again;
+		else if (number == SONDE_NONE || (again && replay(reading, number, &event)))
 			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 		else if (!again)
 			measure(reading->memory->devices + number, reading->plays + number, &event);
@@ -273,13 +294,16 @@ static int play_all(struct reading *reading, const struct sonde_trace *trace, bo
 	return result ? result : found;
 }
 
-int sn_memory(const struct sonde_db *db, const struct sonde_trace *trace,
-	      const struct sn_node_map *nodes, struct sn_memory *memory, struct sn_error *error)
+int sn_memory(const struct sn_processes *processes, const struct sn_node_map *nodes,
+	      struct sn_memory *memory, struct sn_error *error)
 {
-	struct reading reading = {.db = db, .nodes = nodes, .memory = memory};
+	const struct sonde_trace *trace = processes->trace;
+	struct reading reading = {
+	    .db = processes->db, .nodes = nodes, .processes = processes, .memory = memory};
 	*memory = (struct sn_memory){0};
 	int result = play_all(&reading, trace, false, error);
-	order_devices(&reading);
+	if (order_devices(&reading) && !result)
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < memory->device_count; i++)
 		reading.plays[i] = (struct play){.step = 0};
 	if (!result && memory->device_count)
@@ -290,6 +314,7 @@ int sn_memory(const struct sonde_db *db, const struct sonde_trace *trace,
 		free(reading.plays[i].held.items);
 	}
 	free(reading.plays);
+	sn_intern_release(&reading.keys);
 	return result;
 }
 

@@ -9,11 +9,14 @@
 #define SN_ANALYZE_MEMORY_H
 
 #include "node.h"
+#include "processes.h"
 #include "sonde/trace.h"
 
 #include "base/error.h"
 
 enum { SN_MEMORY_STEPS = 240 };
+/* Of a trace no more devices are looked at: those that are met first. */
+enum { SN_MEMORY_DEVICES = 1024 };
 
 struct sn_memory_device {
 	uint32_t profile;  /* one of the process */
@@ -32,11 +35,12 @@ struct sn_memory_device {
 struct sn_memory {
 	struct sn_memory_device *devices; /* in the order in which they are met, track by track */
 	size_t device_count, device_capacity;
+	size_t left_out; /* events of devices beyond SN_MEMORY_DEVICES */
 };
 
 /* 0 or a negative enum sn_err; release in either case. */
-int sn_memory(const struct sonde_db *db, const struct sonde_trace *trace,
-	      const struct sn_node_map *nodes, struct sn_memory *memory, struct sn_error *error);
+int sn_memory(const struct sn_processes *processes, const struct sn_node_map *nodes,
+	      struct sn_memory *memory, struct sn_error *error);
 void sn_memory_release(struct sn_memory *memory);
 
 #endif

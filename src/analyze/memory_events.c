@@ -13,8 +13,9 @@ static const struct sn_attribute_wish wishes[WANTED] = {
     {"Total Allocated", SONDE_ATTRIBUTE_SIGNED}, {"Total Reserved", SONDE_ATTRIBUTE_SIGNED}};
 
 struct source {
-	struct sonde_event_cursor *cursor; /* NULL: not begun */
-	struct sn_memory_event *items;	   /* of a block */
+	struct sn_event_place place;
+	bool has_begun;
+	struct sn_memory_event *items; /* of a block */
 	size_t at, count, capacity;
 	uint64_t next_ns; /* of its next event; before it is opened, of the track's first */
 	uint32_t track;
@@ -22,8 +23,8 @@ struct source {
 
 struct sn_memory_events {
 	const struct sonde_trace *trace;
-	struct sn_attributes attributes; /* of the block being read */
-	struct sn_block_codec codec;	 /* of all */
+	struct sn_attributes attributes;   /* of the block being read */
+	struct sonde_event_cursor *reader; /* of all */
 	struct source *sources;
 	uint32_t *heap;
 	size_t source_count, heap_count;
@@ -64,7 +65,8 @@ int sn_memory_events_open(const struct sonde_db *db, const struct sonde_trace *t
 	events->trace = trace;
 	events->sources = calloc(count + 1ull, sizeof(*events->sources));
 	events->heap = calloc(count + 1ull, sizeof(*events->heap));
-	if (!events->sources || !events->heap ||
+	events->reader = sn_event_reader_new(trace);
+	if (!events->sources || !events->heap || !events->reader ||
 	    sn_attributes_init(&events->attributes, db, trace, wishes, WANTED))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	bool has_addresses = events->attributes.keys[ADDRESS] != SONDE_NONE;
@@ -86,11 +88,11 @@ void sn_memory_events_free(struct sn_memory_events *events)
 	if (!events)
 		return;
 	for (size_t i = 0; i < events->source_count; i++) {
-		sonde_event_cursor_free(events->sources[i].cursor);
+		sn_event_place_release(&events->sources[i].place);
 		free(events->sources[i].items);
 	}
 	sn_attributes_release(&events->attributes);
-	sn_block_codec_release(&events->codec);
+	sonde_event_cursor_free(events->reader);
 	free(events->sources);
 	free(events->heap);
 	free(events->moment);
@@ -145,18 +147,16 @@ static int refill(struct sn_memory_events *events, struct sn_error *error)
 	struct sonde_event_block block;
 	struct sonde_db_error why;
 	int result = 1;
-	if (!source->cursor)
-		source->cursor = sn_event_cursor_sharing(events->trace, source->track, 0,
-							 UINT64_MAX, 0, &events->codec);
-	if (!source->cursor)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!source->has_begun)
+		sn_event_place_init(&source->place, events->trace, source->track, 0, UINT64_MAX, 0);
+	source->has_begun = true;
 	source->at = source->count = 0;
 	while (result > 0 && !source->count) {
-		result = sonde_event_cursor_next(source->cursor, &block, &why);
+		result = sn_event_place_next(&source->place, events->reader, &block, &why);
 		if (result < 0)
 			return sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
 		if (result)
-			sn_attributes_read(&events->attributes, source->cursor, &block);
+			sn_attributes_read(&events->attributes, events->reader, &block);
 		if (result && take_block(events, source, &block))
 			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
@@ -164,8 +164,10 @@ static int refill(struct sn_memory_events *events, struct sn_error *error)
 		source->next_ns = source->items[0].time_ns;
 		return 0;
 	}
-	sonde_event_cursor_free(source->cursor);
-	source->cursor = NULL;
+	sn_event_place_release(&source->place);
+	free(source->items);
+	source->items = NULL;
+	source->capacity = 0;
 	events->heap[0] = events->heap[--events->heap_count];
 	return 0;
 }
@@ -204,7 +206,7 @@ static int read_moment(struct sn_memory_events *events, struct sn_error *error)
 	events->moment_at = events->moment_count = 0;
 	while (!result && events->heap_count) {
 		struct source *source = events->sources + events->heap[0];
-		if (!source->cursor) {
+		if (!source->has_begun) {
 			result = refill(events, error);
 			sink(events, 0);
 			continue;

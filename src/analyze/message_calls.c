@@ -195,7 +195,8 @@ int sn_message_calls(const struct sn_answers *answers, struct sn_page *page, str
 		if (track->kind != SONDE_TRACK_INTERVALS ||
 		    sonde_db_profile(answers->db, track->profile)->kind != SONDE_PROFILE_THREAD)
 			continue;
-		pass.process = sn_host_process(answers->db, track->profile);
+		pass.process =
+		    answers->processes.callers[answers->processes.of_profile[track->profile]];
 		result = sn_track_blocks(answers->trace, i, 0, take_block, &pass, error);
 	}
 	if (!result && pass.keys.count && show(&pass, page))

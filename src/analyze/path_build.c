@@ -351,9 +351,8 @@ static int take_part_alone(struct build *build, struct chain *chain, struct part
 /* The end of the operation that a call waited for, from the devices themselves. */
 static uint64_t waited_until(const struct build *build, const struct part *part)
 {
-	const struct sn_answers *answers = build->path.answers;
 	uint64_t latest = 0;
-	for (size_t d = 0; d < answers->times.count; d++) {
+	for (size_t d = 0; d < build->path.device_count; d++) {
 		const struct sn_path_operations *device = build->path.devices + d;
 		/* those that start before the call returns; of these few end late */
 		size_t low = 0, high = device->count;
@@ -385,8 +384,8 @@ static struct wait wait_of(const struct build *build, const struct part *part)
 		wait.is_for_all = waits_for_all(build, part);
 		return wait;
 	}
-	uint64_t ended = sn_path_waited_for_own(build->path.devices,
-						build->path.answers->times.count, &part->call);
+	uint64_t ended =
+	    sn_path_waited_for_own(build->path.devices, build->path.device_count, &part->call);
 	/* of a call of several parts the one in which it ended; of the last also a little later */
 	bool is_last = part->end_ns == sn_path_common(&build->path, part->call.end_ns);
 	if (ended && sn_path_common(&build->path, ended) > part->start_ns &&
@@ -397,16 +396,39 @@ static struct wait wait_of(const struct build *build, const struct part *part)
 	return wait;
 }
 
-/* The handovers to the thread whose parts these are, in order of time. */
-static size_t list_handovers(const struct build *build, uint32_t profile,
-			     struct handover *handovers)
+static int compare_takers(const void *left, const void *right, void *data)
+{
+	const struct silence *silences = data;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	if (silences[a].profile != silences[b].profile)
+		return silences[a].profile < silences[b].profile ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* Silences by thread, and those of a thread in order of time; NULL without memory. */
+static uint32_t *order_takers(const struct build *build)
+{
+	uint32_t *order = malloc((build->silence_count + 1) * sizeof(*order));
+	for (uint32_t i = 0; i < build->silence_count && order; i++)
+		order[i] = i;
+	if (order && build->silence_count)
+		qsort_r(order, build->silence_count, sizeof(*order), compare_takers,
+			build->silences);
+	return order;
+}
+
+/* The handovers to a thread, in order of time; *at is its first silence in the order, or that of a
+ * thread behind it, and moves past them. Threads are asked for by profile. */
+static size_t list_handovers(const struct build *build, uint32_t profile, const uint32_t *order,
+			     size_t *at, struct handover *handovers)
 {
 	size_t count = 0;
-	for (size_t i = 0; i < build->silence_count; i++) {
-		const struct silence *taker = build->silences + i;
-		if (taker->profile != profile)
-			continue;
-		const struct silence *giver = find_giver(build, taker);
+	for (; *at < build->silence_count; ++*at) {
+		const struct silence *taker = build->silences + order[*at];
+		if (taker->profile > profile)
+			break;
+		const struct silence *giver =
+		    taker->profile == profile ? find_giver(build, taker) : NULL;
 		if (giver)
 			handovers[count++] = (struct handover){giver->start_ns, giver, taker};
 	}
@@ -510,15 +532,19 @@ static int connect_wait(struct build *build, const struct wait *wait)
 static int chain_threads(struct build *build, struct threads *threads)
 {
 	struct handover *handovers = malloc((build->silence_count + 1) * sizeof(*handovers));
-	int result = handovers ? 0 : SN_ERR_MEMORY;
+	uint32_t *order = order_takers(build);
+	size_t at = 0;
+	int result = handovers && order ? 0 : SN_ERR_MEMORY;
 	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
 		for (next = first + 1; next < build->part_count; next++)
 			if (build->parts[next].profile != build->parts[first].profile)
 				break;
-		size_t count = list_handovers(build, build->parts[first].profile, handovers);
+		size_t count =
+		    list_handovers(build, build->parts[first].profile, order, &at, handovers);
 		result = chain_thread(build, first, next, handovers, count, threads);
 	}
 	free(handovers);
+	free(order);
 	return result;
 }
 
@@ -530,17 +556,29 @@ static uint64_t loud_time(const struct part *parts, uint32_t count)
 	return time;
 }
 
+static void release_devices(struct build *build)
+{
+	for (size_t d = 0; d < build->path.device_count; d++)
+		sn_path_operations_release(build->path.devices + d);
+	free(build->path.devices);
+	build->path.devices = NULL;
+	build->path.device_count = 0;
+}
+
 static int load_devices(struct build *build, struct sn_error *error)
 {
 	const struct sn_answers *answers = build->path.answers;
 	int result = 0;
-	for (size_t d = 0; d < answers->times.count && !result; d++) {
-		sn_path_operations_release(build->path.devices + d);
-		if (sn_host_is_same_process(answers->db, answers->times.devices[d].profile,
-					    build->path.window->profile))
-			result = sn_path_operations(answers, d, build->path.window,
-						    build->path.devices + d, error);
-	}
+	release_devices(build);
+	size_t count = sn_processes_list(&answers->processes, &answers->processes.devices,
+					 build->path.window->profile, &build->path.numbers);
+	build->path.devices = calloc(count + 1, sizeof(*build->path.devices));
+	if (!build->path.devices)
+		return SN_ERR_MEMORY;
+	build->path.device_count = count;
+	for (size_t d = 0; d < count && !result; d++)
+		result = sn_path_operations(answers, build->path.numbers[d], build->path.window,
+					    build->path.devices + d, error);
 	return result;
 }
 
@@ -552,7 +590,7 @@ static int build_process(struct build *build, struct sn_error *error)
 	int result = load_devices(build, error);
 	if (!result)
 		result =
-		    sn_host_walk_window(build->path.answers->db, build->path.answers->trace,
+		    sn_host_walk_window(&build->path.answers->processes,
 					build->path.window->profile, build->path.window->from_ns,
 					build->path.window->to_ns, 0, take_part, build, error);
 	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
@@ -590,20 +628,17 @@ int sn_path_build(const struct sn_answers *answers, const struct sn_path_window 
 		  size_t count, struct sn_path_graph *graph, struct sn_error *error)
 {
 	struct build build = {
-	    .path = {.answers = answers,
-		     .graph = graph,
-		     .devices = calloc(answers->times.count + 1, sizeof(*build.path.devices))},
+	    .path = {.answers = answers, .graph = graph},
 	};
-	int result = build.path.devices ? sn_path_meetings_init(&build.path) : SN_ERR_MEMORY;
+	int result = sn_path_meetings_init(&build.path);
 	for (size_t i = 0; i < count && !result; i++) {
 		build.path.window = windows + i;
 		result = build_process(&build, error);
 	}
 	free(build.parts);
 	free(build.silences);
-	for (size_t d = 0; d < answers->times.count && build.path.devices; d++)
-		sn_path_operations_release(build.path.devices + d);
-	free(build.path.devices);
+	release_devices(&build);
+	free(build.path.participants);
 	sn_intern_release(&build.path.launchers.links);
 	free(build.path.launchers.activities);
 	sn_path_meetings_release(&build.path.meetings);

@@ -36,7 +36,11 @@ struct sn_path_building {
 	const struct sn_answers *answers;
 	const struct sn_path_window *window; /* of the process being built */
 	struct sn_path_graph *graph;
-	struct sn_path_operations *devices; /* of the process; of other ones nothing */
+	/* of the process: their positions in sn_device_times, and their operations */
+	const uint32_t *numbers;
+	struct sn_path_operations *devices;
+	size_t device_count;
+	uint32_t *participants; /* by position in sn_device_times; SONDE_NONE */
 	struct sn_path_launchers launchers;
 	struct sn_path_meetings meetings;
 	struct sn_path_ending *ends; /* of the process's operations, ascending: what calls may wait

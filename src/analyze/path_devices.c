@@ -44,9 +44,14 @@ int sn_path_meetings_init(struct sn_path_building *build)
 	build->meetings.arrivals = malloc((count + 1) * sizeof(uint32_t));
 	build->meetings.collectives = malloc((count + 1) * sizeof(uint32_t));
 	build->meetings.activities = malloc((ranks->count + 1) * sizeof(uint32_t));
+	build->participants = malloc((answers->times.count + 1) * sizeof(uint32_t));
 	if (!build->meetings.arrivals || !build->meetings.collectives ||
-	    !build->meetings.activities)
+	    !build->meetings.activities || !build->participants)
 		return SN_ERR_MEMORY;
+	memset(build->participants, 0xff, (answers->times.count + 1) * sizeof(uint32_t));
+	for (uint32_t i = (uint32_t)answers->details.participant_count; i--;)
+		if (answers->details.participants[i].device != SONDE_NONE)
+			build->participants[answers->details.participants[i].device] = i;
 	memset(build->meetings.collectives, 0xff, (count + 1) * sizeof(uint32_t));
 	memset(build->meetings.activities, 0xff, (ranks->count + 1) * sizeof(uint32_t));
 	for (uint32_t i = 0; i < count; i++)
@@ -73,10 +78,7 @@ void sn_path_meetings_release(struct sn_path_meetings *meetings)
 static uint32_t find_collective(const struct sn_path_building *build, size_t device, uint64_t start)
 {
 	const struct sn_answers *answers = build->answers;
-	uint32_t participant = 0;
-	while (participant < answers->details.participant_count &&
-	       answers->details.participants[participant].device != device)
-		participant++;
+	uint32_t participant = build->participants[device];
 	size_t low = 0, high = answers->details.arrival_count;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
@@ -129,26 +131,52 @@ static int add_collective(struct sn_path_building *build, const struct sn_operat
 	return 0;
 }
 
-enum { RECENT = 8 };
+/* An operation that has begun, by when it ends. */
+struct pending {
+	uint64_t end_ns;
+	uint32_t activity, stream;
+};
 
-/* The operation before in the same stream, and some that ended lately. */
+/* The last operation in a stream. */
 struct stream {
 	uint32_t profile, activity;
 	uint64_t end_ns;
-	struct sn_path_ending recent[RECENT];
-	size_t recent_count; /* ever */
 };
 
+/*
+ * The streams of a device, and what ended last on two of them. Operations come in order of start:
+ * those that end are taken off the heap as time goes on, the first to end first, so that the two
+ * are known at any time without a look at all streams.
+ */
 struct streams {
 	struct stream *items;
 	size_t count, capacity;
+	struct sn_intern profiles; /* to the position among the items */
+	struct pending *heap;
+	size_t heap_count, heap_capacity;
+	struct pending last[2]; /* of two streams, the later first; activity SONDE_NONE: none */
 };
+
+static struct streams no_streams(void)
+{
+	return (struct streams){
+	    .last = {{.activity = SONDE_NONE}, {.activity = SONDE_NONE, .stream = SONDE_NONE}}};
+}
+
+static void streams_release(struct streams *streams)
+{
+	free(streams->items);
+	free(streams->heap);
+	sn_intern_release(&streams->profiles);
+}
 
 static struct stream *stream_of(struct streams *streams, uint32_t profile)
 {
-	for (size_t i = 0; i < streams->count; i++)
-		if (streams->items[i].profile == profile)
-			return streams->items + i;
+	uint32_t number = sn_intern_add(&streams->profiles, &profile, sizeof(profile));
+	if (number == SN_INTERN_NONE)
+		return NULL;
+	if (number < streams->count)
+		return streams->items + number;
 	if (sn_vec_reserve(&streams->items, &streams->capacity, streams->count + 1) < 0)
 		return NULL;
 	streams->items[streams->count] =
@@ -156,21 +184,51 @@ static struct stream *stream_of(struct streams *streams, uint32_t profile)
 	return streams->items + streams->count++;
 }
 
-/* What ended last on another stream of the device before that time; its activity is SONDE_NONE
- * where there is nothing. */
-static struct sn_path_ending other_stream(const struct streams *streams, uint32_t profile,
-					  uint64_t before_ns)
+static bool ends_before(const struct pending *a, const struct pending *b)
 {
-	struct sn_path_ending found = {.activity = SONDE_NONE};
-	for (size_t i = 0; i < streams->count; i++) {
-		const struct stream *one = streams->items + i;
-		size_t known = one->recent_count < RECENT ? one->recent_count : RECENT;
-		for (size_t k = 0; k < known && one->profile != profile; k++)
-			if (one->recent[k].end_ns <= before_ns &&
-			    one->recent[k].end_ns > found.end_ns)
-				found = one->recent[k];
+	/* of equals the first stream's is noted last, and holds */
+	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->stream > b->stream;
+}
+
+static int push(struct streams *streams, struct pending one)
+{
+	if (sn_vec_reserve(&streams->heap, &streams->heap_capacity, streams->heap_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	size_t place = streams->heap_count++;
+	for (; place && ends_before(&one, streams->heap + (place - 1) / 2); place = (place - 1) / 2)
+		streams->heap[place] = streams->heap[(place - 1) / 2];
+	streams->heap[place] = one;
+	return 0;
+}
+
+static struct pending pop(struct streams *streams)
+{
+	struct pending first = streams->heap[0], moved = streams->heap[--streams->heap_count];
+	size_t place = 0;
+	for (size_t child; (child = 2 * place + 1) < streams->heap_count; place = child) {
+		if (child + 1 < streams->heap_count &&
+		    ends_before(streams->heap + child + 1, streams->heap + child))
+			child++;
+		if (!ends_before(streams->heap + child, &moved))
+			break;
+		streams->heap[place] = streams->heap[child];
 	}
-	return found;
+	streams->heap[place] = moved;
+	return first;
+}
+
+/* What ended last on another stream of the device before that time, which never goes back; its
+ * activity is SONDE_NONE where there is nothing. */
+static struct pending other_stream(struct streams *streams, uint32_t stream, uint64_t before_ns)
+{
+	while (streams->heap_count && streams->heap[0].end_ns <= before_ns) {
+		struct pending ended = pop(streams);
+		if (ended.stream != streams->last[0].stream ||
+		    streams->last[0].activity == SONDE_NONE)
+			streams->last[1] = streams->last[0];
+		streams->last[0] = ended;
+	}
+	return streams->last[streams->last[0].stream == stream];
 }
 
 /* The activity that launched what has the link, SONDE_NONE: it is in no window. */
@@ -203,8 +261,8 @@ static int connect_operation(struct sn_path_building *build, const struct sn_ope
 			return SN_ERR_MEMORY;
 	}
 	/* an event of another stream, which is not recorded */
-	struct sn_path_ending other = other_stream(streams, one->profile, start);
-	if (other.end_ns > explained && start > explained + latency)
+	struct pending other = other_stream(streams, (uint32_t)(before - streams->items), start);
+	if (other.activity != SONDE_NONE && other.end_ns > explained && start > explained + latency)
 		return sn_path_edge(build, other.activity, first, false, 0, SN_PATH_HELD);
 	return 0;
 }
@@ -248,9 +306,8 @@ static int add_one(struct sn_path_building *build, const struct sn_operation *on
 			      stream) ||
 	    note_end(build, &(struct sn_path_ending){end, one->link, last}))
 		return SN_ERR_MEMORY;
-	stream = stream_of(streams, one->profile);
-	stream->recent[stream->recent_count++ % RECENT] =
-	    (struct sn_path_ending){end, one->link, last};
+	if (push(streams, (struct pending){end, last, (uint32_t)(stream - streams->items)}))
+		return SN_ERR_MEMORY;
 	if (stream->activity == SONDE_NONE || end >= stream->end_ns) {
 		stream->activity = last;
 		stream->end_ns = end;
@@ -260,16 +317,16 @@ static int add_one(struct sn_path_building *build, const struct sn_operation *on
 
 int sn_path_add_operations(struct sn_path_building *build)
 {
-	const struct sn_answers *answers = build->answers;
 	int result = 0;
 	build->end_count = 0;
-	for (size_t d = 0; d < answers->times.count && !result; d++) {
+	for (size_t d = 0; d < build->device_count && !result; d++) {
 		const struct sn_path_operations *device = build->devices + d;
-		struct streams streams = {0};
+		struct streams streams = no_streams();
 		for (size_t i = 0; i < device->count && !result; i++)
 			if (device->items[i].is_in_window)
-				result = add_one(build, &device->items[i].operation, d, &streams);
-		free(streams.items);
+				result = add_one(build, &device->items[i].operation,
+						 build->numbers[d], &streams);
+		streams_release(&streams);
 	}
 	if (build->end_count)
 		qsort(build->ends, build->end_count, sizeof(*build->ends), compare_ends);

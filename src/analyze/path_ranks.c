@@ -11,8 +11,7 @@
 
 struct joining {
 	const struct sn_answers *answers;
-	const struct sn_path_window *windows;
-	size_t window_count;
+	const struct sn_path_window **windows; /* by process, or NULL */
 	struct sn_path_graph *graph;
 	uint32_t *order; /* activities of threads by profile and start */
 	size_t count;
@@ -51,13 +50,11 @@ static int list_activities(struct joining *joining)
 /* A thread's time in the time of all; false where its process has no window. */
 static bool to_common(const struct joining *joining, uint32_t profile, uint64_t *time_ns)
 {
-	for (size_t i = 0; i < joining->window_count; i++)
-		if (sn_host_is_same_process(joining->answers->db, joining->windows[i].profile,
-					    profile)) {
-			*time_ns += (uint64_t)joining->windows[i].offset_ns;
-			return true;
-		}
-	return false;
+	const struct sn_path_window *window =
+	    joining->windows[joining->answers->processes.of_profile[profile]];
+	if (window)
+		*time_ns += (uint64_t)window->offset_ns;
+	return window;
 }
 
 /* What the thread was in at that time, or did last before; SONDE_NONE. */
@@ -133,16 +130,19 @@ static int move_edges(struct joining *joining, size_t activity_count)
 int sn_path_join_ranks(const struct sn_answers *answers, const struct sn_path_window *windows,
 		       size_t count, struct sn_path_graph *graph)
 {
-	struct joining joining = {
-	    .answers = answers, .windows = windows, .window_count = count, .graph = graph};
+	struct joining joining = {.answers = answers, .graph = graph};
 	size_t activity_count = graph->count;
 	if (!answers->messages.wait_count)
 		return 0;
-	int result = list_activities(&joining);
+	joining.windows = calloc(answers->processes.count + 1ull, sizeof(*joining.windows));
+	for (size_t i = count; i-- && joining.windows;)
+		joining.windows[answers->processes.of_profile[windows[i].profile]] = windows + i;
+	int result = joining.windows ? list_activities(&joining) : SN_ERR_MEMORY;
 	for (size_t i = 0; i < answers->messages.wait_count && !result; i++)
 		result = join(&joining, answers->messages.waits + i);
 	if (!result)
 		result = move_edges(&joining, activity_count);
+	free(joining.windows);
 	free(joining.order);
 	free(joining.tails);
 	return result;

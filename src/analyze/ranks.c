@@ -9,12 +9,6 @@
 /* Clocks of devices are read with that uncertainty, and some recordings have microseconds. */
 enum { TOLERANCE_NS = 20000 };
 
-static int compare_numbers(const void *left, const void *right)
-{
-	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-	return (a > b) - (a < b);
-}
-
 static int by_participant(const void *left, const void *right)
 {
 	const struct sn_arrival *a = left, *b = right;
@@ -39,30 +33,36 @@ static int by_collective(const void *left, const void *right)
 
 /* In order of time: what begins before all before it have ended is of the same collective, each
  * participant once. */
-static void number_by_time(struct sn_arrival *arrivals, size_t count)
+static int number_by_time(struct sn_arrival *arrivals, size_t count)
 {
-	uint64_t number = 0, first_end = 0;
+	uint64_t number = 0, first_end = UINT64_MAX;
+	uint32_t most = 0;
 	if (!arrivals->is_counted)
-		return;
-	for (size_t i = 0; i < count; i++)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
 		arrivals[i].number = 0;
+		most = arrivals[i].participant > most ? arrivals[i].participant : most;
+	}
+	uint64_t *last = calloc(most + 1ull, sizeof(*last)); /* number of each participant */
+	if (!last)
+		return SN_ERR_MEMORY;
 	qsort(arrivals, count, sizeof(*arrivals), by_collective);
-	for (size_t i = 0, first = 0; i < count; i++) {
-		bool is_same = i > 0 && arrivals[i].start_ns < first_end;
-		for (size_t k = first; k < i && is_same; k++)
-			is_same = arrivals[k].participant != arrivals[i].participant;
+	for (size_t i = 0; i < count; i++) {
+		bool is_same = i > 0 && arrivals[i].start_ns < first_end &&
+			       last[arrivals[i].participant] != number;
 		if (!is_same) {
 			number++;
-			first = i;
 			first_end = UINT64_MAX;
 		}
 		first_end = arrivals[i].end_ns < first_end ? arrivals[i].end_ns : first_end;
-		arrivals[i].number = number;
+		arrivals[i].number = last[arrivals[i].participant] = number;
 	}
+	free(last);
+	return 0;
 }
 
 /* Numbers those of a group where the recording does not: the n-th of each participant. */
-static void number_group(struct sn_arrival *arrivals, size_t count)
+static int number_group(struct sn_arrival *arrivals, size_t count)
 {
 	bool is_numbered = true;
 	for (size_t i = 0; i < count; i++)
@@ -72,19 +72,22 @@ static void number_group(struct sn_arrival *arrivals, size_t count)
 		arrivals[i].number = follows ? arrivals[i - 1].number + 1 : 0;
 		arrivals[i].is_counted = true;
 	}
+	return 0;
 }
 
-typedef void (*number_function)(struct sn_arrival *arrivals, size_t count);
+typedef int (*number_function)(struct sn_arrival *arrivals, size_t count);
 
-static void each_group(struct sn_details *details, number_function number)
+static int each_group(struct sn_details *details, number_function number)
 {
-	for (size_t first = 0, next; first < details->arrival_count; first = next) {
+	int result = 0;
+	for (size_t first = 0, next; first < details->arrival_count && !result; first = next) {
 		for (next = first + 1; next < details->arrival_count; next++)
 			if (details->arrivals[next].group != details->arrivals[first].group)
 				break;
-		number(details->arrivals + first, next - first);
+		result = number(details->arrivals + first, next - first);
 	}
 	qsort(details->arrivals, details->arrival_count, sizeof(*details->arrivals), by_collective);
+	return result;
 }
 
 /* ---- clocks ---- */
@@ -118,53 +121,152 @@ static bool are_clocks_apart(const struct sn_details *details)
 	return impossible * 10 > all;
 }
 
-/* The median of what `one` ends earlier than `base` in the collectives of both. */
-static bool offset_of(const struct sn_details *details, uint32_t base, uint32_t one,
-		      int64_t *numbers, int64_t *offset)
+/* What a participant ends earlier than another in a collective of both. */
+struct distance {
+	uint32_t participant;
+	uint32_t first, arrival; /* of the collective; of the participant */
+	int64_t ns;
+};
+
+/* What is known while participants are placed, one after the other. */
+struct placing {
+	const struct sn_details *details;
+	struct sn_ranks *ranks;
+	bool *is_placed;	/* by participant */
+	bool *is_done;		/* by a collective's first arrival: all of it are placed */
+	uint32_t *firsts;	/* by arrival: its collective's first */
+	uint32_t *order;	/* arrivals by participant */
+	struct distance *items; /* from the participant at hand */
+	size_t count;
+};
+
+static int by_arrival(const void *left, const void *right)
 {
-	size_t count = 0;
-	for (size_t first = 0, next; first < details->arrival_count; first = next) {
-		const struct sn_arrival *a = NULL, *b = NULL;
-		next = end_of(details, first);
-		if (details->arrivals[first].is_loose)
-			continue;
-		for (size_t i = first; i < next; i++) {
-			a = details->arrivals[i].participant == base ? details->arrivals + i : a;
-			b = details->arrivals[i].participant == one ? details->arrivals + i : b;
-		}
-		if (a && b)
-			numbers[count++] = (int64_t)(a->end_ns - b->end_ns);
+	const struct distance *a = left, *b = right;
+	if (a->participant != b->participant)
+		return a->participant < b->participant ? -1 : 1;
+	return a->arrival < b->arrival ? -1 : a->arrival > b->arrival;
+}
+
+static int by_length(const void *left, const void *right)
+{
+	const struct distance *a = left, *b = right;
+	if (a->participant != b->participant)
+		return a->participant < b->participant ? -1 : 1;
+	return (a->ns > b->ns) - (a->ns < b->ns);
+}
+
+static int compare_participants(const void *left, const void *right, void *data)
+{
+	const struct sn_arrival *arrivals = data;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	if (arrivals[a].participant != arrivals[b].participant)
+		return arrivals[a].participant < arrivals[b].participant ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void take_distances(struct placing *placing, uint32_t base, uint32_t first)
+{
+	const struct sn_arrival *arrivals = placing->details->arrivals;
+	const struct sn_arrival *of_base = NULL;
+	uint32_t end = (uint32_t)end_of(placing->details, first);
+	placing->is_done[first] = true;
+	if (arrivals[first].is_loose)
+		return;
+	for (uint32_t i = first; i < end; i++)
+		of_base = arrivals[i].participant == base ? arrivals + i : of_base;
+	for (uint32_t i = first; i < end; i++)
+		if (!placing->is_placed[arrivals[i].participant])
+			placing->items[placing->count++] =
+			    (struct distance){arrivals[i].participant, first, i,
+					      (int64_t)(of_base->end_ns - arrivals[i].end_ns)};
+}
+
+/* Of who is in one collective several times, the last time counts. */
+static void keep_last(struct placing *placing)
+{
+	size_t kept = 0;
+	qsort(placing->items, placing->count, sizeof(*placing->items), by_arrival);
+	for (size_t i = 0; i < placing->count; i++) {
+		const struct distance *one = placing->items + i;
+		bool is_again = kept && one->participant == placing->items[kept - 1].participant &&
+				one->first == placing->items[kept - 1].first;
+		kept -= is_again;
+		placing->items[kept++] = *one;
 	}
-	if (!count)
-		return false;
-	qsort(numbers, count, sizeof(*numbers), compare_numbers);
-	*offset = numbers[count / 2];
-	return true;
+	placing->count = kept;
+}
+
+/* The median of the distances of each that has any. */
+static void place(struct placing *placing, uint32_t base)
+{
+	keep_last(placing);
+	qsort(placing->items, placing->count, sizeof(*placing->items), by_length);
+	for (size_t from = 0, next; from < placing->count; from = next) {
+		uint32_t participant = placing->items[from].participant;
+		for (next = from + 1; next < placing->count; next++)
+			if (placing->items[next].participant != participant)
+				break;
+		placing->ranks->sums[participant].offset_ns =
+		    placing->ranks->sums[base].offset_ns +
+		    placing->items[from + (next - from) / 2].ns;
+		placing->is_placed[participant] = true;
+	}
+	placing->count = 0;
+}
+
+/* From the first that is placed to all that have something in common with it. Each collective is
+ * looked at once: with the first of it, all of it are placed. */
+static void place_all(struct placing *placing)
+{
+	const struct sn_details *details = placing->details;
+	for (size_t i = 0, next; i < details->arrival_count; i = next) {
+		uint32_t base = details->arrivals[placing->order[i]].participant;
+		placing->is_placed[base] = true;
+		for (next = i; next < details->arrival_count; next++) {
+			uint32_t arrival = placing->order[next];
+			if (details->arrivals[arrival].participant != base)
+				break;
+			if (!placing->is_done[placing->firsts[arrival]])
+				take_distances(placing, base, placing->firsts[arrival]);
+		}
+		if (placing->count)
+			place(placing, base);
+	}
 }
 
 static int find_offsets(const struct sn_details *details, struct sn_ranks *ranks)
 {
-	int64_t *numbers = malloc((details->arrival_count + 1) * sizeof(*numbers));
-	bool *is_placed = calloc(ranks->participant_count + 1, sizeof(*is_placed));
-	if (!numbers || !is_placed) {
-		free(numbers);
-		free(is_placed);
-		return SN_ERR_MEMORY;
-	}
-	/* from the first that is placed to all that have something in common with it */
-	for (uint32_t base = 0; base < ranks->participant_count; base++) {
-		is_placed[base] = true;
-		for (uint32_t i = 0; i < ranks->participant_count; i++) {
-			int64_t offset;
-			if (is_placed[i] || !offset_of(details, base, i, numbers, &offset))
-				continue;
-			ranks->sums[i].offset_ns = ranks->sums[base].offset_ns + offset;
-			is_placed[i] = true;
+	size_t count = details->arrival_count;
+	struct placing placing = {
+	    .details = details,
+	    .ranks = ranks,
+	    .is_placed = calloc(ranks->participant_count + 1, sizeof(bool)),
+	    .is_done = calloc(count + 1, sizeof(bool)),
+	    .firsts = malloc((count + 1) * sizeof(uint32_t)),
+	    .order = malloc((count + 1) * sizeof(uint32_t)),
+	    .items = malloc((count + 1) * sizeof(struct distance)),
+	};
+	bool has_memory = placing.is_placed && placing.is_done && placing.firsts && placing.order &&
+			  placing.items;
+	for (size_t first = 0, next; first < count && has_memory; first = next) {
+		next = end_of(details, first);
+		for (size_t i = first; i < next; i++) {
+			placing.firsts[i] = (uint32_t)first;
+			placing.order[i] = (uint32_t)i;
 		}
 	}
-	free(numbers);
-	free(is_placed);
-	return 0;
+	if (has_memory && count) {
+		qsort_r(placing.order, count, sizeof(*placing.order), compare_participants,
+			details->arrivals);
+		place_all(&placing);
+	}
+	free(placing.is_placed);
+	free(placing.is_done);
+	free(placing.firsts);
+	free(placing.order);
+	free(placing.items);
+	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
 /* Adds the offsets to all times, or takes them off again. */
@@ -194,8 +296,7 @@ static int reconcile(struct sn_details *details, struct sn_ranks *ranks)
 	for (size_t i = 0; i < ranks->participant_count; i++)
 		ranks->sums[i].offset_ns = 0;
 	ranks->is_overlapped = true;
-	each_group(details, number_by_time);
-	return 0;
+	return each_group(details, number_by_time);
 }
 
 /* ---- who waited ---- */
@@ -261,8 +362,9 @@ int sn_ranks(struct sn_details *details, struct sn_ranks *ranks, struct sn_error
 	if (!result && details->arrival_count) {
 		qsort(details->arrivals, details->arrival_count, sizeof(*details->arrivals),
 		      by_participant);
-		each_group(details, number_group);
-		result = reconcile(details, ranks);
+		result = each_group(details, number_group);
+		if (!result)
+			result = reconcile(details, ranks);
 	}
 	if (!result)
 		result = take_all(details, ranks);

@@ -17,7 +17,7 @@ struct depths {
 static int collect(struct depths *depths, struct sn_error *error)
 {
 	const struct sn_answers *answers = depths->answers;
-	int result = sn_host_times(answers->db, answers->trace, depths->host, error);
+	int result = sn_host_times(&answers->processes, depths->host, error);
 	for (uint32_t i = 0; i < sonde_db_context_count(answers->db); i++)
 		depths->device[i] = answers->times.context_ns[i];
 	return result;

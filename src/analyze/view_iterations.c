@@ -14,11 +14,10 @@ enum { EXPLAINED = 12, CAUSES = 5 };
 /* A device of the process that an iteration is of; SIZE_MAX without one. */
 static size_t device_of(const struct sn_answers *answers, uint32_t profile)
 {
-	for (size_t i = 0; i < answers->times.count; i++)
-		if (sn_host_is_same_process(answers->db, answers->times.devices[i].profile,
-					    profile))
-			return i;
-	return SIZE_MAX;
+	const uint32_t *devices;
+	size_t count =
+	    sn_processes_list(&answers->processes, &answers->processes.devices, profile, &devices);
+	return count ? devices[0] : SIZE_MAX;
 }
 
 static double length_of(const struct sn_iteration *one)
@@ -148,12 +147,13 @@ static int collect(struct inside *inside, struct sn_error *error)
 {
 	const struct sn_answers *answers = inside->answers;
 	int result = 0;
-	for (size_t i = 0; i < answers->times.count && !result; i++)
-		if (sn_host_is_same_process(answers->db, answers->times.devices[i].profile,
-					    inside->items[0]->profile))
-			result = collect_device(inside, i, error);
+	const uint32_t *devices;
+	size_t count = sn_processes_list(&answers->processes, &answers->processes.devices,
+					 inside->items[0]->profile, &devices);
+	for (size_t i = 0; i < count && !result; i++)
+		result = collect_device(inside, devices[i], error);
 	return result ? result
-		      : sn_host_walk(answers->db, answers->trace, inside->items[0]->profile,
+		      : sn_host_walk(&answers->processes, inside->items[0]->profile,
 				     SONDE_EVENTS_BRIEF, take_part, inside, error);
 }
 

@@ -51,6 +51,9 @@ static void peaks(const struct sn_answers *answers, const struct sn_memory *memo
 	}
 	sn_sheet_note(sheet,
 		      "with owner: allocated within the recording; the rest was there before");
+	if (memory->left_out)
+		sn_sheet_note(sheet, "of %d devices at most: %zu events of others are left out",
+			      SN_MEMORY_DEVICES, memory->left_out);
 }
 
 static int owners(const struct sn_answers *answers, const struct sn_memory *memory,
@@ -195,7 +198,7 @@ static int counters(const struct sn_answers *answers, struct sn_page *page, stru
 int sn_view_memory(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
 	struct sn_memory memory;
-	int result = sn_memory(answers->db, answers->trace, &answers->nodes, &memory, error);
+	int result = sn_memory(&answers->processes, &answers->nodes, &memory, error);
 	if (!result && !memory.device_count) {
 		result = counters(answers, page, error);
 	} else if (!result) {

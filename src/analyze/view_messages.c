@@ -21,15 +21,25 @@ struct route {
 struct routes {
 	struct route *items;
 	size_t count, capacity;
+	struct sn_intern keys; /* processes from and to */
 };
+
+static void routes_release(struct routes *routes)
+{
+	free(routes->items);
+	sn_intern_release(&routes->keys);
+}
 
 static struct route *route_of(const struct sn_answers *answers, struct routes *routes,
 			      const struct sn_delivery *one)
 {
-	for (size_t i = 0; i < routes->count; i++)
-		if (sn_host_is_same_process(answers->db, routes->items[i].from, one->sender) &&
-		    sn_host_is_same_process(answers->db, routes->items[i].to, one->receiver))
-			return routes->items + i;
+	const uint32_t *processes = answers->processes.of_profile;
+	uint32_t key[2] = {processes[one->sender], processes[one->receiver]};
+	uint32_t number = sn_intern_add(&routes->keys, key, sizeof(key));
+	if (number == SN_INTERN_NONE)
+		return NULL;
+	if (number < routes->count)
+		return routes->items + number;
 	if (sn_vec_reserve(&routes->items, &routes->capacity, routes->count + 1) < 0)
 		return NULL;
 	routes->items[routes->count] = (struct route){.from = one->sender, .to = one->receiver};
@@ -80,7 +90,7 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 		const struct sn_delivery *one = messages->items + i;
 		struct route *route = route_of(answers, &routes, one);
 		if (!route) {
-			free(routes.items);
+			routes_release(&routes);
 			return SN_ERR_MEMORY;
 		}
 		route->count++;
@@ -104,7 +114,7 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 					   ? route->bytes / route->transfer_ns * 1e9
 					   : (double)NAN);
 	}
-	free(routes.items);
+	routes_release(&routes);
 	sn_sheet_note(sheet,
 		      "receiver waited: in its call before the message was sent; sender "
 		      "waited: in its call until somebody wanted the message; transfer: from "

@@ -73,6 +73,8 @@ static int show_device(const struct sn_answers *answers, size_t number, struct s
 		if (!result)
 			add_row(sheet, place, stream, &queue);
 	}
+	if (device->listed_streams == SN_DEVICE_STREAMS)
+		sn_sheet_leave_out(sheet, device->stream_count - SN_DEVICE_STREAMS);
 	return result;
 }
 

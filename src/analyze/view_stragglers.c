@@ -137,9 +137,9 @@ static int add_samples(struct late *late, size_t participant, struct sn_error *e
 	uint64_t each_ns;
 	if (!counted.counts)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result = sn_host_samples(answers->db, answers->trace,
-				     answers->details.participants[participant].profile,
-				     take_sample, &counted, &each_ns, error);
+	int result =
+	    sn_host_samples(&answers->processes, answers->details.participants[participant].profile,
+			    take_sample, &counted, &each_ns, error);
 	for (uint32_t i = 0; !result && i < answers->nodes.table.count; i++)
 		late->values[i] += (double)each_ns * counted.counts[i];
 	free(counted.counts);
@@ -159,8 +159,8 @@ static int find_causes(struct late *late, size_t participant, struct sn_error *e
 	    .values = late->values,
 	    .waits = calloc(sonde_db_context_count(answers->db) + 1ull, 1),
 	};
-	int result = sn_host_threads_open(answers->db, answers->trace, one->profile, false,
-					  &causes.threads, error);
+	int result =
+	    sn_host_threads_open(&answers->processes, one->profile, false, &causes.threads, error);
 	if (!result)
 		causes.begins = calloc(sn_host_threads_count(causes.threads) + 1, sizeof(uint64_t));
 	if (one->device != SONDE_NONE)

@@ -331,7 +331,7 @@ static int say_threads(const struct sn_answers *answers, struct sn_page *page,
 	double *times = calloc(contexts + 1ull, sizeof(*times)), all = 0;
 	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
 	size_t count = 0;
-	int result = times && values ? sn_host_times(answers->db, answers->trace, times, error)
+	int result = times && values ? sn_host_times(&answers->processes, times, error)
 				     : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < contexts && !result; i++) {
 		all += times[i];

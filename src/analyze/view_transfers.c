@@ -166,9 +166,8 @@ int sn_view_transfers(const struct sn_answers *answers, struct sn_page *page,
 	    .nodes = calloc((size_t)SN_COPY_DIRECTIONS * answers->nodes.table.count + 1,
 			    sizeof(*all.nodes)),
 	};
-	int result =
-	    all.nodes ? sn_copies_walk(answers->db, answers->trace, SONDE_NONE, take, &all, error)
-		      : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = all.nodes ? sn_copies_walk(&answers->processes, SONDE_NONE, take, &all, error)
+			       : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result)
 		result = show(&all, page, error);
 	free(all.nodes);

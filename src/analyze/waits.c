@@ -304,7 +304,7 @@ static int run(struct sweep *sweep, struct sn_error *error)
 static int prepare(struct sweep *sweep, size_t device, struct sn_error *error)
 {
 	const struct sn_waits_input *input = sweep->input;
-	int result = sn_host_threads_open(input->db, input->trace, sweep->time->profile, true,
+	int result = sn_host_threads_open(input->processes, sweep->time->profile, true,
 					  &sweep->threads, error);
 	if (result)
 		return result;

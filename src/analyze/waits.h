@@ -54,6 +54,7 @@ struct sn_waits {
 struct sn_waits_input {
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
+	const struct sn_processes *processes;
 	const struct sn_device_times *times;
 	struct sn_launches *launches;
 	const struct sn_node_map *nodes;

@@ -115,6 +115,8 @@ static int show_views(const struct timeline *timeline, struct sn_page *page, str
 	for (int i = 0; sn_views[i].name && !result; i++)
 		if (timeline->view < 0 || timeline->view == i)
 			result = sn_views[i].show(&timeline->answers, page, error);
+	if (!result)
+		sn_answers_left_out(&timeline->answers, page);
 	if (!result && page->has_failed)
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	return result;

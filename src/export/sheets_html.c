@@ -140,7 +140,7 @@ static void put_rows(struct sn_output *out, const struct sn_sheet *sheet, size_t
 static void put_table(struct sn_output *out, const struct sn_sheet *sheet)
 {
 	size_t rows = sn_sheet_rows(sheet);
-	size_t first = sheet->is_whole || rows <= FIRST_ROWS + 3 ? rows : FIRST_ROWS;
+	size_t first = sn_sheet_is_whole(sheet) || rows <= FIRST_ROWS + 3 ? rows : FIRST_ROWS;
 	first = first > MOST_ROWS ? MOST_ROWS : first;
 	size_t most = rows < MOST_ROWS ? rows : MOST_ROWS;
 	if (!rows)
@@ -153,6 +153,8 @@ static void put_table(struct sn_output *out, const struct sn_sheet *sheet)
 	}
 	if (most < rows)
 		put(out, "<p class=n>%zu more rows are in the JSON.</p>\n", rows - most);
+	if (sheet->left_out)
+		put(out, "<p class=n>%zu more rows are left out.</p>\n", sn_sheet_left_out(sheet));
 }
 
 static void put_curve(struct sn_output *out, const struct sn_sheet *sheet, size_t column,
@@ -248,8 +250,13 @@ int sn_sheets_html(const struct sn_page *page, const char *title, const struct s
 		return result;
 	}
 	put(&out, "</div>\n");
+	size_t series = 0;
 	for (size_t i = 0; i < page->count; i++)
-		put_sheet(&out, page->sheets[i]);
+		if (page->sheets[i]->shape != SN_SHEET_SERIES || series++ < SN_PAGE_SERIES)
+			put_sheet(&out, page->sheets[i]);
+	if (sn_page_series_left(page))
+		put(&out, "<p class=n>%zu more curves are in the JSON.</p>\n",
+		    sn_page_series_left(page));
 	put(&out, "</main>\n");
 	return sn_output_commit(&out, error);
 }

@@ -84,7 +84,9 @@ void sn_sheet_column(struct sn_sheet *sheet, const char *key, const char *head, 
 
 static void add_cell(struct sn_sheet *sheet, struct sn_cell cell)
 {
-	if (*sheet->key &&
+	bool is_full = sheet->cell_count == (size_t)SN_SHEET_ROWS * sheet->column_count;
+	sheet->left_out += is_full;
+	if (*sheet->key && !is_full &&
 	    sn_vec_reserve(&sheet->cells, &sheet->cell_capacity, sheet->cell_count + 1) == 0)
 		sheet->cells[sheet->cell_count++] = cell;
 	else
@@ -117,6 +119,29 @@ void sn_sheet_note(struct sn_sheet *sheet, const char *format, ...)
 size_t sn_sheet_rows(const struct sn_sheet *sheet)
 {
 	return sheet->column_count ? sheet->cell_count / sheet->column_count : 0;
+}
+
+void sn_sheet_leave_out(struct sn_sheet *sheet, size_t rows)
+{
+	sheet->left_out += rows * sheet->column_count;
+}
+
+size_t sn_sheet_left_out(const struct sn_sheet *sheet)
+{
+	return sheet->left_out / sheet->column_count;
+}
+
+bool sn_sheet_is_whole(const struct sn_sheet *sheet)
+{
+	return sheet->is_whole && sn_sheet_rows(sheet) <= SN_SHEET_WHOLE;
+}
+
+size_t sn_page_series_left(const struct sn_page *page)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < page->count; i++)
+		count += page->sheets[i]->shape == SN_SHEET_SERIES;
+	return count > SN_PAGE_SERIES ? count - SN_PAGE_SERIES : 0;
 }
 
 const char *sn_sheet_format(const struct sn_column *column, const struct sn_cell *cell,
@@ -295,7 +320,7 @@ static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, b
 			FILE *out)
 {
 	size_t rows = sn_sheet_rows(sheet);
-	size_t shown = limit && !sheet->is_whole && rows > limit ? limit : rows;
+	size_t shown = limit && !sn_sheet_is_whole(sheet) && rows > limit ? limit : rows;
 	fprintf(out, "\n%s%s%s\n", is_bold ? "\033[1m" : "", sheet->title ? sheet->title : "",
 		is_bold ? "\033[0m" : "");
 	if (sheet->shape == SN_SHEET_SERIES) {
@@ -309,6 +334,8 @@ static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, b
 		if (shown < rows)
 			fprintf(out, "  %zu more: --limit 0\n", rows - shown);
 	}
+	if (sheet->left_out)
+		fprintf(out, "  %zu more are left out\n", sn_sheet_left_out(sheet));
 	for (size_t i = 0; i < sheet->note_count; i++)
 		print_wrapped(sheet->notes[i], 2, width, out);
 }
@@ -320,8 +347,12 @@ void sn_page_print_sentence(const char *text, int width, FILE *out)
 
 void sn_page_print(const struct sn_page *page, size_t limit, int width, bool is_bold, FILE *out)
 {
+	size_t series = 0;
 	for (size_t i = 0; i < page->count; i++)
-		print_sheet(page->sheets[i], limit, width, is_bold, out);
+		if (page->sheets[i]->shape != SN_SHEET_SERIES || series++ < SN_PAGE_SERIES)
+			print_sheet(page->sheets[i], limit, width, is_bold, out);
+	if (sn_page_series_left(page))
+		fprintf(out, "\n%zu more curves: --format json\n", sn_page_series_left(page));
 }
 
 /* ---- JSON ---- */
@@ -353,6 +384,10 @@ static void json_sheet(const struct sn_sheet *sheet, struct sn_json *json)
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
+	if (sheet->left_out) {
+		sn_json_key(json, "left_out");
+		sn_json_number(json, (double)sn_sheet_left_out(sheet));
+	}
 	sn_json_key(json, "notes");
 	sn_json_begin(json, '[');
 	for (size_t i = 0; i < sheet->note_count; i++)

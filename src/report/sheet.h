@@ -29,6 +29,8 @@ struct sn_column {
 };
 
 enum { SN_SHEET_COLUMNS = 20 };
+/* Rows of a sheet that is shown whole; rows that a sheet takes; series of a page that are drawn. */
+enum { SN_SHEET_WHOLE = 64, SN_SHEET_ROWS = 1000000, SN_PAGE_SERIES = 32 };
 
 struct sn_cell {
 	double number; /* NAN: none */
@@ -45,7 +47,8 @@ struct sn_sheet {
 	size_t cell_count, cell_capacity;
 	char **notes; /* whole sentences below the table */
 	size_t note_count, note_capacity;
-	bool is_whole; /* all rows are shown as text, whatever the limit */
+	bool is_whole;	 /* up to SN_SHEET_WHOLE rows are shown, whatever the limit */
+	size_t left_out; /* cells: beyond SN_SHEET_ROWS, and of rows that were never made */
 };
 
 struct sn_page {
@@ -71,6 +74,14 @@ void sn_sheet_text(struct sn_sheet *sheet, const char *text);
 void sn_sheet_note(struct sn_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 size_t sn_sheet_rows(const struct sn_sheet *sheet);
+/* Says of rows that they are left out. */
+void sn_sheet_leave_out(struct sn_sheet *sheet, size_t rows);
+/* Rows that the sheet did not take. */
+size_t sn_sheet_left_out(const struct sn_sheet *sheet);
+/* Whether all rows are to be shown. */
+bool sn_sheet_is_whole(const struct sn_sheet *sheet);
+/* How many series are not drawn. */
+size_t sn_page_series_left(const struct sn_page *page);
 /* "12.3 ms" as the column's unit says; "" for none. `text` has SN_SHEET_TEXT characters. */
 enum { SN_SHEET_TEXT = 64 };
 const char *sn_sheet_format(const struct sn_column *column, const struct sn_cell *cell,

@@ -317,6 +317,21 @@ static int spread(const unsigned char *bitmap, size_t count, const uint64_t *col
 	return taken == present_count ? 1 : SN_ERR_FORMAT;
 }
 
+/* The head of a column, and its values of those events that have any. */
+static int take_column(struct sn_span *span, size_t count, struct attribute_head *head,
+		       const unsigned char **bitmap, uint64_t *column)
+{
+	*bitmap = NULL;
+	if (!sn_span_get(span, head, sizeof(*head)) || head->present_count > count)
+		return SN_ERR_FORMAT;
+	if (head->present_count < count) {
+		*bitmap = sn_span_take(span, BITMAP_BYTES(count));
+		if (!*bitmap)
+			return SN_ERR_FORMAT;
+	}
+	return sn_column_decode(span, column, head->present_count) ? 0 : SN_ERR_FORMAT;
+}
+
 int sn_block_attribute(const struct sn_block_rest *rest, uint32_t key, size_t count,
 		       uint64_t *values, bool *is_present)
 {
@@ -324,19 +339,29 @@ int sn_block_attribute(const struct sn_block_rest *rest, uint32_t key, size_t co
 	for (uint32_t i = 0; i < rest->column_count; i++) {
 		uint64_t column[SN_BLOCK_EVENTS];
 		struct attribute_head head;
-		const unsigned char *bitmap = NULL;
-		if (!sn_span_get(&span, &head, sizeof(head)) || head.present_count > count)
-			return SN_ERR_FORMAT;
-		if (head.present_count < count) {
-			bitmap = sn_span_take(&span, BITMAP_BYTES(count));
-			if (!bitmap)
-				return SN_ERR_FORMAT;
-		}
-		if (!sn_column_decode(&span, column, head.present_count))
-			return SN_ERR_FORMAT;
+		const unsigned char *bitmap;
+		int result = take_column(&span, count, &head, &bitmap, column);
+		if (result)
+			return result;
 		if (head.key == key)
 			return spread(bitmap, count, column, head.present_count, values,
 				      is_present);
 	}
 	return 0;
+}
+
+int sn_block_attribute_next(struct sn_block_rest *rest, size_t count, uint32_t *key,
+			    uint64_t *values, bool *is_present)
+{
+	uint64_t column[SN_BLOCK_EVENTS];
+	struct attribute_head head;
+	const unsigned char *bitmap;
+	if (!rest->column_count)
+		return 0;
+	rest->column_count--;
+	int result = take_column(&rest->columns, count, &head, &bitmap, column);
+	if (result)
+		return result;
+	*key = head.key;
+	return spread(bitmap, count, column, head.present_count, values, is_present);
 }

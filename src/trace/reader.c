@@ -137,62 +137,61 @@ bool sn_trace_block(const struct sonde_trace *trace, const struct sonde_track *t
 
 struct sonde_event_cursor {
 	const struct sonde_trace *trace;
-	const struct sonde_track *track;
-	uint64_t next, to_ns, from_ns;
-	unsigned flags;
-	/* from the first page that was not given back to the block read last */
-	const unsigned char *kept, *reached;
-	struct sn_block_codec own, *codec;
+	/* `kept` to `reached`: from the first page that was not given back to the last block */
+	struct sn_event_place place;
+	struct sn_block_codec codec;
 	struct sn_block block;
 	struct sn_block_rest rest;
 	uint64_t values[SN_BLOCK_EVENTS];
 	bool is_present[SN_BLOCK_EVENTS];
 };
 
+struct sonde_event_cursor *sn_event_reader_new(const struct sonde_trace *trace)
+{
+	struct sonde_event_cursor *cursor = calloc(1, sizeof(*cursor));
+	if (cursor)
+		cursor->trace = trace;
+	return cursor;
+}
+
 struct sonde_event_cursor *sonde_event_cursor_new(const struct sonde_trace *trace, uint32_t track,
 						  uint64_t from_ns, uint64_t to_ns, unsigned flags)
 {
-	return sn_event_cursor_sharing(trace, track, from_ns, to_ns, flags, NULL);
+	struct sonde_event_cursor *cursor =
+	    track < trace->track_count ? sn_event_reader_new(trace) : NULL;
+	if (cursor)
+		sn_event_place_init(&cursor->place, trace, track, from_ns, to_ns, flags);
+	return cursor;
 }
 
-struct sonde_event_cursor *sn_event_cursor_sharing(const struct sonde_trace *trace, uint32_t track,
-						   uint64_t from_ns, uint64_t to_ns, unsigned flags,
-						   struct sn_block_codec *codec)
+void sn_event_place_init(struct sn_event_place *place, const struct sonde_trace *trace,
+			 uint32_t number, uint64_t from_ns, uint64_t to_ns, unsigned flags)
 {
-	if (track >= trace->track_count)
-		return NULL;
-	struct sonde_event_cursor *cursor = calloc(1, sizeof(*cursor));
-	if (!cursor)
-		return NULL;
-	cursor->codec = codec ? codec : &cursor->own;
-	cursor->trace = trace;
-	cursor->track = trace->tracks + track;
-	cursor->from_ns = from_ns;
-	cursor->to_ns = to_ns;
-	cursor->flags = flags;
+	const struct sonde_track *track = trace->tracks + number;
+	*place = (struct sn_event_place){
+	    .track = number, .flags = flags, .from_ns = from_ns, .to_ns = to_ns};
 	/* the last ends of blocks ascend, but where events overlap: there all are looked at */
-	if (cursor->track->flags & SONDE_TRACK_OVERLAPS)
-		return cursor;
-	uint64_t low = 0, high = cursor->track->block_count;
+	if (track->flags & SONDE_TRACK_OVERLAPS)
+		return;
+	uint64_t low = 0, high = track->block_count;
 	while (low < high) {
 		uint64_t middle = (low + high) / 2;
-		if (trace->blocks[cursor->track->first_block + middle].end_ns < from_ns)
+		if (trace->blocks[track->first_block + middle].end_ns < from_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	/* a sample lasts until the next one */
-	cursor->next = low && !sonde_track_lasts(cursor->track->kind) ? low - 1 : low;
-	return cursor;
+	place->next = low && !sonde_track_lasts(track->kind) ? low - 1 : low;
 }
 
 static int decode(struct sonde_event_cursor *cursor, const struct sn_block_entry *entry,
 		  const unsigned char *bytes)
 {
-	int result = sn_block_decode(cursor->codec, entry, bytes, &cursor->block);
+	int result = sn_block_decode(&cursor->codec, entry, bytes, &cursor->block);
 	cursor->rest = (struct sn_block_rest){0};
-	if (!result && !(cursor->flags & SONDE_EVENTS_BRIEF))
-		result = sn_block_decode_rest(cursor->codec, entry, bytes, &cursor->block,
+	if (!result && !(cursor->place.flags & SONDE_EVENTS_BRIEF))
+		result = sn_block_decode_rest(&cursor->codec, entry, bytes, &cursor->block,
 					      &cursor->rest);
 	for (size_t i = 0; i < cursor->block.count && !result; i++)
 		if (cursor->block.contexts[i] >= sonde_db_context_count(cursor->trace->db))
@@ -202,60 +201,141 @@ static int decode(struct sonde_event_cursor *cursor, const struct sn_block_entry
 
 /* What has been read stays in the system's cache, but not in the process: else its memory would
  * grow with the file. Whoever still needs those pages gets them again. */
-static void forget(struct sonde_event_cursor *cursor)
+static void forget(struct sn_event_place *place)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t from = (uintptr_t)cursor->kept & -page, to = (uintptr_t)cursor->reached & -page;
+	uintptr_t from = (uintptr_t)place->kept & -page, to = (uintptr_t)place->reached & -page;
 	if (from < to)
 		madvise((void *)from, to - from, MADV_DONTNEED);
-	cursor->kept = cursor->reached;
+	place->kept = place->reached;
 }
 
 /* The block at `bytes` is read next. */
-static void reach(struct sonde_event_cursor *cursor, const unsigned char *bytes)
+static void reach(struct sn_event_place *place, const unsigned char *bytes)
 {
-	if (!cursor->kept || bytes < cursor->kept)
-		cursor->kept = bytes;
-	cursor->reached = bytes;
-	if ((size_t)(bytes - cursor->kept) >= FORGET_BYTES)
-		forget(cursor);
+	if (!place->kept || bytes < place->kept)
+		place->kept = bytes;
+	place->reached = bytes;
+	if ((size_t)(bytes - place->kept) >= FORGET_BYTES)
+		forget(place);
 }
 
 void sonde_event_cursor_free(struct sonde_event_cursor *cursor)
 {
 	if (!cursor)
 		return;
-	forget(cursor);
-	sn_block_codec_release(&cursor->own);
+	forget(&cursor->place);
+	sn_block_codec_release(&cursor->codec);
 	free(cursor);
+}
+
+int sn_event_place_next(struct sn_event_place *place, struct sonde_event_cursor *reader,
+			struct sonde_event_block *block, struct sonde_db_error *error)
+{
+	reader->place = *place;
+	int result = sonde_event_cursor_next(reader, block, error);
+	*place = reader->place;
+	reader->place.kept = reader->place.reached = NULL;
+	return result;
+}
+
+void sn_event_place_release(struct sn_event_place *place)
+{
+	forget(place);
+}
+
+int sn_event_feed_next(struct sn_event_feed *feed, struct sonde_event_cursor *reader,
+		       struct sonde_db_error *error)
+{
+	struct sonde_event_block block;
+	int result = sn_event_place_next(&feed->place, reader, &block, error);
+	if (result <= 0)
+		return result;
+	size_t count = block.count;
+	if (count > feed->capacity) {
+		free(feed->buffer);
+		feed->capacity = count;
+		feed->buffer = malloc(count * (3 * sizeof(uint64_t) + sizeof(uint32_t)));
+	}
+	if (!feed->buffer) {
+		feed->capacity = 0;
+		return sn_trace_damaged(error, SN_ERR_MEMORY);
+	}
+	uint64_t *ends = feed->buffer + count, *links = ends + count;
+	uint32_t *contexts = (uint32_t *)(links + count);
+	memcpy(feed->buffer, block.starts_ns, count * sizeof(uint64_t));
+	memcpy(ends, block.ends_ns, count * sizeof(uint64_t));
+	if (block.links)
+		memcpy(links, block.links, count * sizeof(uint64_t));
+	memcpy(contexts, block.contexts, count * sizeof(uint32_t));
+	feed->starts_ns = feed->buffer;
+	feed->ends_ns = ends;
+	feed->links = block.links ? links : NULL;
+	feed->contexts = contexts;
+	feed->count = count;
+	return 1;
+}
+
+void sn_event_feed_release(struct sn_event_feed *feed)
+{
+	sn_event_place_release(&feed->place);
+	free(feed->buffer);
+	feed->buffer = NULL;
+	feed->capacity = feed->count = 0;
 }
 
 int sonde_event_cursor_next(struct sonde_event_cursor *cursor, struct sonde_event_block *block,
 			    struct sonde_db_error *error)
 {
+	struct sn_event_place *place = &cursor->place;
+	const struct sonde_track *track = cursor->trace->tracks + place->track;
 	const struct sn_block_entry *entry;
 	const unsigned char *bytes;
 	do {
-		if (cursor->next == cursor->track->block_count)
+		if (place->next == track->block_count)
 			return 0;
-		uint64_t number = cursor->next++;
-		if (!sn_trace_block(cursor->trace, cursor->track, number, &entry, &bytes))
+		uint64_t number = place->next++;
+		if (!sn_trace_block(cursor->trace, track, number, &entry, &bytes))
 			return sn_trace_damaged(error, SN_ERR_FORMAT);
-		if (entry->start_ns > cursor->to_ns)
+		if (entry->start_ns > place->to_ns)
 			return 0;
-	} while (entry->end_ns < cursor->from_ns && cursor->track->flags & SONDE_TRACK_OVERLAPS);
-	reach(cursor, bytes);
+	} while (entry->end_ns < place->from_ns && track->flags & SONDE_TRACK_OVERLAPS);
+	reach(place, bytes);
 	int result = decode(cursor, entry, bytes);
 	if (result)
 		return sn_trace_damaged(error, result);
 	*block = (struct sonde_event_block){
 	    .count = cursor->block.count,
-	    .first = (cursor->next - 1) * SN_BLOCK_EVENTS,
+	    .first = (place->next - 1) * SN_BLOCK_EVENTS,
 	    .starts_ns = cursor->block.starts_ns,
 	    .ends_ns = cursor->block.ends_ns,
 	    .contexts = cursor->block.contexts,
 	    .links = cursor->rest.has_links ? cursor->block.links : NULL,
 	};
+	return 1;
+}
+
+/* Values of the cursor's attribute at hand. */
+static struct sonde_attribute_column column_of(const struct sonde_event_cursor *cursor)
+{
+	bool has_all = true;
+	for (size_t i = 0; i < cursor->block.count && has_all; i++)
+		has_all = cursor->is_present[i];
+	return (struct sonde_attribute_column){cursor->values, has_all ? NULL : cursor->is_present};
+}
+
+struct sn_block_rest sn_event_attributes(const struct sonde_event_cursor *cursor)
+{
+	return cursor->rest;
+}
+
+int sn_event_attribute_next(struct sonde_event_cursor *cursor, struct sn_block_rest *left,
+			    uint32_t *key, struct sonde_attribute_column *column)
+{
+	if (sn_block_attribute_next(left, cursor->block.count, key, cursor->values,
+				    cursor->is_present) <= 0)
+		return 0;
+	*column = column_of(cursor);
 	return 1;
 }
 
@@ -265,10 +345,6 @@ bool sonde_event_cursor_attribute(struct sonde_event_cursor *cursor, uint32_t ke
 	if (sn_block_attribute(&cursor->rest, key, cursor->block.count, cursor->values,
 			       cursor->is_present) <= 0)
 		return false;
-	bool has_all = true;
-	for (size_t i = 0; i < cursor->block.count && has_all; i++)
-		has_all = cursor->is_present[i];
-	*column =
-	    (struct sonde_attribute_column){cursor->values, has_all ? NULL : cursor->is_present};
+	*column = column_of(cursor);
 	return true;
 }

@@ -25,12 +25,45 @@ bool sn_trace_block(const struct sonde_trace *trace, const struct sonde_track *t
 		    uint64_t number, const struct sn_block_entry **entry,
 		    const unsigned char **bytes);
 
-/* As sonde_event_cursor_new, with a decoder that several cursors use by turns, so that each of them
- * costs its block alone. Links of a block stay; its attributes are gone once another one has read.
- * The codec is the caller's and must outlive the cursor. */
-struct sonde_event_cursor *sn_event_cursor_sharing(const struct sonde_trace *trace, uint32_t track,
-						   uint64_t from_ns, uint64_t to_ns, unsigned flags,
-						   struct sn_block_codec *codec);
+/* Where one comes to in a track. Many may use one cursor by turns, so that each of them costs no
+ * more than this. */
+struct sn_event_place {
+	uint32_t track;
+	unsigned flags; /* as of a cursor, as are the times */
+	uint64_t from_ns, to_ns, next;
+	const unsigned char *kept, *reached; /* what of the file is still in memory for it */
+};
+
+/* A cursor for places alone; freed by sonde_event_cursor_free. NULL without memory. */
+struct sonde_event_cursor *sn_event_reader_new(const struct sonde_trace *trace);
+void sn_event_place_init(struct sn_event_place *place, const struct sonde_trace *trace,
+			 uint32_t track, uint64_t from_ns, uint64_t to_ns, unsigned flags);
+/* As sonde_event_cursor_next; the block and its attributes are gone once another place is read. */
+int sn_event_place_next(struct sn_event_place *place, struct sonde_event_cursor *reader,
+			struct sonde_event_block *block, struct sonde_db_error *error);
+void sn_event_place_release(struct sn_event_place *place);
+
+/* The attributes of the cursor's block, one after the other: `left` is what sn_event_attributes
+ * says, and then what is left. 1, 0 where there are no more, or where the file is damaged. */
+struct sn_block_rest sn_event_attributes(const struct sonde_event_cursor *cursor);
+int sn_event_attribute_next(struct sonde_event_cursor *cursor, struct sn_block_rest *left,
+			    uint32_t *key, struct sonde_attribute_column *column);
+
+/* A place, and the block read last in as much memory as its events take. */
+struct sn_event_feed {
+	struct sn_event_place place;
+	const uint64_t *starts_ns, *ends_ns, *links; /* links NULL: none */
+	const uint32_t *contexts;
+	size_t count;
+	uint64_t *buffer;
+	size_t capacity; /* events */
+};
+
+/* The next block: 1, 0 at the end, or a negative enum sn_err. All but `place` are zeroes at first;
+ * release in any case. */
+int sn_event_feed_next(struct sn_event_feed *feed, struct sonde_event_cursor *reader,
+		       struct sonde_db_error *error);
+void sn_event_feed_release(struct sn_event_feed *feed);
 
 /* Writes "cannot read events: ..." and returns `code`. */
 int sn_trace_damaged(struct sonde_db_error *error, int code);

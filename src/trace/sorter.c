@@ -11,6 +11,7 @@
  */
 #include "sorter.h"
 
+#include "base/intern.h"
 #include "record.h"
 #include "spill.h"
 
@@ -19,6 +20,7 @@
 #define MEMORY_BYTES  (256u << 20)
 #define FRAME_RECORDS 1024u
 #define LATE_MAX      32u /* places that a late record is moved */
+#define NEAR_MAX      8	  /* streams of a profile that are looked through, before all are hashed */
 
 /* Records in the file that are read back together. */
 struct frame {
@@ -62,6 +64,7 @@ struct sn_sorter {
 	uint64_t total;
 	struct stream *streams;
 	size_t stream_count, stream_capacity;
+	struct sn_intern keys;	 /* of streams, by their numbers */
 	uint32_t *first_streams; /* by profile: the one used last, + 1 */
 	size_t profile_count, profile_capacity;
 	struct sn_spill file;
@@ -129,6 +132,7 @@ void sn_sorter_free(struct sn_sorter *sorter)
 	sn_buffer_release(&sorter->bytes);
 	free(sorter->streams);
 	free(sorter->first_streams);
+	sn_intern_release(&sorter->keys);
 	free(sorter->frames);
 	free(sorter->queue);
 	free(sorter->sources);
@@ -226,9 +230,11 @@ static int sort(struct sn_sorter *sorter, struct stream *stream)
 static struct stream *new_stream(struct sn_sorter *sorter, const struct sn_event *event)
 {
 	size_t old_count = sorter->profile_count, profile = event->profile;
+	uint32_t key[3] = {event->profile, event->metric, event->kind};
 	if (sn_vec_reserve(&sorter->streams, &sorter->stream_capacity, sorter->stream_count + 1) <
 		0 ||
-	    sn_vec_reserve(&sorter->first_streams, &sorter->profile_capacity, profile + 1) < 0) {
+	    sn_vec_reserve(&sorter->first_streams, &sorter->profile_capacity, profile + 1) < 0 ||
+	    sn_intern_add(&sorter->keys, key, sizeof(key)) != sorter->stream_count) {
 		no_memory(sorter);
 		return NULL;
 	}
@@ -253,7 +259,7 @@ static struct stream *stream_of(struct sn_sorter *sorter, const struct sn_event 
 	if (event->profile >= sorter->profile_count)
 		return new_stream(sorter, event);
 	uint32_t *link = sorter->first_streams + event->profile;
-	while (*link) {
+	for (int near = 0; *link && near < NEAR_MAX; near++) {
 		struct stream *stream = sorter->streams + *link - 1;
 		if (stream->kind == event->kind && stream->metric == event->metric) {
 			uint32_t found = *link;
@@ -264,7 +270,9 @@ static struct stream *stream_of(struct sn_sorter *sorter, const struct sn_event 
 		}
 		link = &stream->next;
 	}
-	return new_stream(sorter, event);
+	uint32_t key[3] = {event->profile, event->metric, event->kind};
+	uint32_t number = *link ? sn_intern_find(&sorter->keys, key, sizeof(key)) : SN_INTERN_NONE;
+	return number == SN_INTERN_NONE ? new_stream(sorter, event) : sorter->streams + number;
 }
 
 /* The run that the stream has in memory, as frames in the file. */
@@ -463,19 +471,14 @@ static int begin_stream(struct sn_sorter *sorter, struct stream *stream)
 	return sorter->failed;
 }
 
-/* By kind and metric: a profile has few streams. */
-static void queue_in_order(struct sn_sorter *sorter, uint32_t number)
+static int compare_streams(const void *left, const void *right, void *data)
 {
-	const struct stream *stream = sorter->streams + number;
-	size_t place = sorter->queue_count++;
-	for (; place; place--) {
-		const struct stream *before = sorter->streams + sorter->queue[place - 1];
-		if (before->kind < stream->kind ||
-		    (before->kind == stream->kind && before->metric < stream->metric))
-			break;
-		sorter->queue[place] = sorter->queue[place - 1];
-	}
-	sorter->queue[place] = number;
+	const struct stream *streams = data;
+	const struct stream *a = streams + *(const uint32_t *)left,
+			    *b = streams + *(const uint32_t *)right;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return a->metric < b->metric ? -1 : a->metric > b->metric;
 }
 
 int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error *error)
@@ -488,8 +491,11 @@ int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error 
 				   sorter->queue_count + 1) < 0)
 			no_memory(sorter);
 		else
-			queue_in_order(sorter, next - 1);
+			sorter->queue[sorter->queue_count++] = next - 1;
 	}
+	if (sorter->queue_count > 1)
+		qsort_r(sorter->queue, sorter->queue_count, sizeof(*sorter->queue), compare_streams,
+			sorter->streams);
 	return sorter->failed ? sn_fail(error, sorter->failed, "%s", sorter->why.text) : 0;
 }
 

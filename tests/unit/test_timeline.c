@@ -305,8 +305,7 @@ static void test_host(void **state)
 	struct sn_error error;
 	uint32_t number = sonde_trace_track(fixture.trace, 0)->profile;
 	part_count = 0;
-	assert_int_equal(
-	    sn_host_walk(fixture.db, fixture.trace, number, 0, take_part, NULL, &error), 0);
+	assert_int_equal(sn_host_walk(&answers.processes, number, 0, take_part, NULL, &error), 0);
 	static const struct {
 		uint64_t start_ns, end_ns, link;
 		const char *name;
@@ -320,7 +319,7 @@ static void test_host(void **state)
 		assert_int_equal(parts[i].context, trace_fixture_named(&fixture, expected[i].name));
 	}
 	double *times = calloc(sonde_db_context_count(fixture.db), sizeof(*times));
-	assert_int_equal(sn_host_times(fixture.db, fixture.trace, times, &error), 0);
+	assert_int_equal(sn_host_times(&answers.processes, times, &error), 0);
 	assert_true(times[trace_fixture_named(&fixture, "a")] == 20 + 50 + 7);
 	assert_true(times[trace_fixture_named(&fixture, "b")] == 10 + 10);
 	assert_true(times[trace_fixture_named(&fixture, "c")] == 10 + 10);
@@ -340,7 +339,7 @@ static void test_host_window(void **state)
 	struct sn_error error;
 	uint64_t from = BEGIN_NS + 1000030, to = BEGIN_NS + 1000220;
 	part_count = 0;
-	assert_int_equal(sn_host_walk_window(fixture.db, fixture.trace, SONDE_NONE, from, to, 0,
+	assert_int_equal(sn_host_walk_window(&answers.processes, SONDE_NONE, from, to, 0,
 					     take_window_part, &(uint64_t[]){from, to}, &error),
 			 0);
 	static const uint64_t expected[][3] = {{30, 50, 10001},	  {50, 90, 0},	 {100, 120, 0},
@@ -374,8 +373,8 @@ static void test_host_threads(void **state)
 	struct sn_host_threads *threads;
 	struct sn_host_change change;
 	uint32_t number = sonde_trace_track(fixture.trace, 0)->profile;
-	assert_int_equal(
-	    sn_host_threads_open(fixture.db, fixture.trace, number, false, &threads, &error), 0);
+	assert_int_equal(sn_host_threads_open(&answers.processes, number, false, &threads, &error),
+			 0);
 	assert_int_equal(sn_host_threads_count(threads), 2);
 	assert_int_equal(sn_host_threads_find(threads, number), 0);
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
@@ -425,8 +424,7 @@ static void test_samples_between_calls(void **unused)
 	struct sn_host_part part;
 	struct sn_error error;
 	size_t count;
-	struct sn_host_lanes *lanes =
-	    sn_host_lanes(fixture.db, fixture.trace, SONDE_NONE, true, &count);
+	struct sn_host_lanes *lanes = sn_host_lanes(&answers.processes, SONDE_NONE, true, &count);
 	assert_true(lanes && count == 1 && lanes->samples != SONDE_NONE);
 	assert_int_equal(sn_host_flow_init(&flow, fixture.db, fixture.trace, lanes, 10,
 					   SN_EVENT_WINDOW_ALL(0), &error),
@@ -617,6 +615,30 @@ static void test_message_calls(void **unused)
 	sn_page_release(&page);
 }
 
+/* A table takes a million rows, and says how many more there are. */
+static void test_rows_beyond_a_table(void **unused)
+{
+	struct sn_page page = {0};
+	struct sn_sheet *sheet = sn_page_sheet(&page, "many", "many");
+	sn_sheet_column(sheet, "name", "name", "");
+	sn_sheet_column(sheet, "count", "count", "count");
+	for (unsigned i = 0; i < SN_SHEET_ROWS + 3; i++) {
+		sn_sheet_text(sheet, "x");
+		sn_sheet_number(sheet, i);
+	}
+	assert_int_equal(sn_sheet_rows(sheet), SN_SHEET_ROWS);
+	assert_int_equal(sn_sheet_left_out(sheet), 3);
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+	assert_non_null(out);
+	sn_page_print(&page, 8, 80, false, out);
+	fclose(out);
+	assert_non_null(strstr(text, "  999992 more: --limit 0\n  3 more are left out\n"));
+	free(text);
+	sn_page_release(&page);
+}
+
 /* ---- iterations, memory ---- */
 
 static void test_iterations(void **unused)
@@ -663,7 +685,7 @@ static void test_memory(void **unused)
 	analyse();
 	struct sn_memory memory;
 	struct sn_error error;
-	assert_int_equal(sn_memory(fixture.db, fixture.trace, &answers.nodes, &memory, &error), 0);
+	assert_int_equal(sn_memory(&answers.processes, &answers.nodes, &memory, &error), 0);
 	assert_int_equal(memory.device_count, 1);
 	const struct sn_memory_device *device = memory.devices;
 	assert_int_equal(device->peak_bytes, 150);
@@ -724,6 +746,7 @@ int main(void)
 	    cmocka_unit_test_teardown(test_idle_for_a_message, end),
 	    cmocka_unit_test_teardown(test_idle_of_another_rank, end),
 	    cmocka_unit_test_teardown(test_message_calls, end),
+	    cmocka_unit_test(test_rows_beyond_a_table),
 	    cmocka_unit_test(test_launches),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test_teardown(test_host_window, end),
