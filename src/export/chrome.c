@@ -332,7 +332,7 @@ static void write_sample(struct chrome *chrome, const struct sn_walk_event *even
 
 static int write_profile(struct chrome *chrome, uint32_t number, struct sn_error *error)
 {
-	struct sn_event_walk *walk = sn_event_walk_new(chrome->db, chrome->export.trace, number);
+	struct sn_event_walk *walk = sn_event_walk_new(&chrome->export, number);
 	struct sn_walk_event event;
 	int result = walk ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	set_profile(chrome, number);

@@ -59,7 +59,7 @@ static int take_profile(struct sn_chrome_stack *stack, struct sn_shown_callers *
 			struct sn_trace_export *export, uint32_t profile, struct sn_error *error)
 {
 	bool is_device = sonde_db_profile(stack->db, profile)->kind == SONDE_PROFILE_STREAM;
-	struct sn_event_walk *walk = sn_event_walk_new(stack->db, export->trace, profile);
+	struct sn_event_walk *walk = sn_event_walk_new(export, profile);
 	struct sn_walk_event event;
 	int result = 1;
 	if (!walk)

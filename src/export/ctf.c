@@ -464,7 +464,7 @@ static int write_profile(struct ctf *ctf, uint32_t number, struct sn_error *erro
 {
 	char name[32];
 	snprintf(name, sizeof(name), "profile_%06u", number);
-	struct sn_event_walk *walk = sn_event_walk_new(ctf->db, ctf->export.trace, number);
+	struct sn_event_walk *walk = sn_event_walk_new(&ctf->export, number);
 	if (!walk)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	int result = sn_ctf_open(&ctf->stream, ctf->folder, name, ctf->uuid, 1, error);

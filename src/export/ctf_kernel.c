@@ -230,8 +230,7 @@ static int read_profile(struct kernel *kernel, struct sn_error *error)
 {
 	struct sn_walk_event event;
 	const struct sonde_db_profile *profile = sonde_db_profile(kernel->db, kernel->profile);
-	struct sn_event_walk *walk =
-	    sn_event_walk_new(kernel->db, kernel->export->trace, kernel->profile);
+	struct sn_event_walk *walk = sn_event_walk_new(kernel->export, kernel->profile);
 	bool is_processor = profile->kind == SONDE_PROFILE_PROCESSOR;
 	int result, failed = 0;
 	kernel->tid = (uint32_t)profile->tid;

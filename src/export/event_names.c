@@ -2,6 +2,8 @@
 /* What exporters of traces call things; see event_walk.h. */
 #include "event_walk.h"
 
+#include "base/vec.h"
+
 #include "format/measurement.h"
 
 #include <stdio.h>
@@ -313,6 +315,15 @@ static void join_path(const struct sn_trace_export *export, uint32_t context, ch
 		 sonde_db_string(export->db, frame_of(export, context)->name));
 }
 
+/* Without memory a later profile goes on where this one came to. */
+static void note_iterated(struct sn_trace_export *export, uint32_t frame)
+{
+	if (!export->iterations[frame] &&
+	    sn_vec_reserve(&export->iterated, &export->iterated_capacity,
+			   export->iterated_count + 1) == 0)
+		export->iterated[export->iterated_count++] = frame;
+}
+
 void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_event *event,
 			  char *text, size_t size)
 {
@@ -327,6 +338,7 @@ void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_e
 			 frame->function_line, name);
 	} else if (frame->flags & SN_FRAME_ITERATION) {
 		uint32_t number = sonde_db_context(export->db, event->context)->frame;
+		note_iterated(export, number);
 		snprintf(text, size, "%s#%llu", name,
 			 (unsigned long long)export->iterations[number]++);
 	} else {
@@ -338,8 +350,9 @@ void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_e
 
 void sn_trace_export_begin(struct sn_trace_export *export)
 {
-	memset(export->iterations, 0,
-	       (sonde_db_frame_count(export->db) + 1ull) * sizeof(*export->iterations));
+	for (size_t i = 0; i < export->iterated_count; i++)
+		export->iterations[export->iterated[i]] = 0;
+	export->iterated_count = 0;
 }
 
 void sn_trace_export_close(struct sn_trace_export *export)
@@ -348,6 +361,8 @@ void sn_trace_export_close(struct sn_trace_export *export)
 	free(export->places);
 	free(export->uses);
 	free(export->iterations);
+	free(export->iterated);
+	free(export->key_places);
 	*export = (struct sn_trace_export){0};
 }
 
@@ -369,7 +384,10 @@ int sn_trace_export_open(struct sn_trace_export *export, const struct sonde_db *
 	export->metrics[METRIC_FILL] = sonde_db_metric_by_name(db, "fill-time");
 	export->uses = calloc(sonde_db_context_count(db) + 1ull, 1);
 	export->iterations = calloc(sonde_db_frame_count(db) + 1ull, sizeof(*export->iterations));
-	int result = export->uses && export->iterations ? place_profiles(export) : SN_ERR_MEMORY;
+	export->key_places = sn_trace_key_places(db, export->trace);
+	int result = export->uses && export->iterations && export->key_places
+			 ? place_profiles(export)
+			 : SN_ERR_MEMORY;
 	if (result)
 		sn_fail(error, result, "out of memory");
 	else

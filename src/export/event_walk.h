@@ -28,10 +28,10 @@ struct sn_walk_event {
 };
 
 struct sn_event_walk;
+struct sn_trace_export;
 
-/* The events of a profile; NULL without memory. */
-struct sn_event_walk *sn_event_walk_new(const struct sonde_db *db, const struct sonde_trace *trace,
-					uint32_t profile);
+/* The events of a profile; NULL without memory. `export` must last as long. */
+struct sn_event_walk *sn_event_walk_new(const struct sn_trace_export *export, uint32_t profile);
 /* To be said before the first event: only instants are to have their attributes, which tell what
  * they are. */
 void sn_event_walk_skip_attributes(struct sn_event_walk *walk);
@@ -43,6 +43,8 @@ int sn_event_walk_next(struct sn_event_walk *walk, struct sn_walk_event *event,
 /* All keys of a trace by name and type, whatever order they came in: of the heap. NULL without
  * memory. */
 uint32_t *sn_trace_keys_by_name(const struct sonde_db *db, const struct sonde_trace *trace);
+/* The place of each key in that order; likewise. */
+uint32_t *sn_trace_key_places(const struct sonde_db *db, const struct sonde_trace *trace);
 
 /* Where viewers put a profile. Numbers of processes and threads that were measured twice (by
  * several hosts, one after another) are replaced by free ones, since in one file they must be
@@ -61,7 +63,10 @@ struct sn_trace_export {
 	struct sn_trace_place *places; /* by profile */
 	uint32_t process_count, device_count;
 	unsigned char *uses;  /* by context: enum sn_context_use, 0 unknown yet */
+	uint32_t *key_places; /* of keys of attributes, by name */
 	uint64_t *iterations; /* by frame: how many of the profile were written */
+	uint32_t *iterated;   /* the frames that have any */
+	size_t iterated_count, iterated_capacity;
 	uint32_t metrics[3];
 	unsigned link_bits;  /* of the lower part of links */
 	uint64_t link_group; /* least upper part */

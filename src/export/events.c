@@ -179,7 +179,7 @@ static int write_event(struct events *events, uint32_t profile, const struct sn_
 
 static int write_profile(struct events *events, uint32_t profile, struct sn_error *error)
 {
-	struct sn_event_walk *walk = sn_event_walk_new(events->db, events->export.trace, profile);
+	struct sn_event_walk *walk = sn_event_walk_new(&events->export, profile);
 	struct sn_walk_event event;
 	int result = walk ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	sn_trace_export_begin(&events->export);

@@ -641,8 +641,7 @@ static int begin_profile(struct perfetto *perfetto, uint32_t number)
 
 static int write_profile(struct perfetto *perfetto, uint32_t number, struct sn_error *error)
 {
-	struct sn_event_walk *walk =
-	    sn_event_walk_new(perfetto->db, perfetto->export.trace, number);
+	struct sn_event_walk *walk = sn_event_walk_new(&perfetto->export, number);
 	struct sn_walk_event event;
 	int result = walk ? begin_profile(perfetto, number) : SN_ERR_MEMORY, found = 1;
 	while (!result && (found = sn_event_walk_next(walk, &event, error)) > 0)
