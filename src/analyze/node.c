@@ -3,11 +3,11 @@
 #include "node.h"
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "format/measurement.h"
 #include "report/group.h"
 #include "report/label.h"
-#include "report/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>

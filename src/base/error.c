@@ -2,25 +2,19 @@
 /* Error texts; see error.h. */
 #include "error.h"
 
-#include <stdbool.h>
+#include "utf8.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#define DELETE 0x7f
-
-/* U+0080 to U+009F in UTF-8: terminals obey them as they do escapes. */
-static bool is_control_pair(const unsigned char *at)
-{
-	return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
-}
-
+/* In place: a mark of three bytes is three '?'. */
 void sn_one_line(char *text)
 {
-	for (unsigned char *at = (unsigned char *)text; *at; at++) {
-		if (is_control_pair(at))
-			at[0] = at[1] = '?';
-		else if (*at < ' ' || *at == DELETE)
-			*at = '?';
+	while (*text) {
+		size_t length = sn_utf8_length(text);
+		if (!length || sn_utf8_hidden(text))
+			memset(text, '?', length ? length : 1);
+		text += length ? length : 1;
 	}
 }
 

@@ -7,8 +7,8 @@
 #include "aggregate/analyze.h"
 #include "aggregate/comm.h"
 #include "aggregate/jobs.h"
+#include "base/utf8.h"
 #include "report/json.h"
-#include "report/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,6 +3,7 @@
 #include "graph_write.h"
 
 #include "export/graph_picture.h"
+#include "report/csv.h"
 #include "report/json.h"
 #include "report/number.h"
 
@@ -197,17 +198,6 @@ int sn_graph_json(const struct sn_graph_view *view, FILE *out, struct sn_error *
 
 /* ---- CSV ---- */
 
-static void csv_text(FILE *out, const char *text)
-{
-	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', out);
-		fputc(*text, out);
-	}
-	fputs("\",", out);
-}
-
 static void csv_stat(FILE *out, const struct sonde_db_stat *stat, bool with_spread)
 {
 	char text[SN_NUMBER_CHARS];
@@ -231,8 +221,10 @@ static void csv_row(const struct sn_graph_view *view, uint32_t model,
 				    node->module,
 				    view->by == SN_GRAPH_BY_NODE ? node->file : SONDE_NONE};
 	char text[SN_NUMBER_CHARS];
-	for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
-		csv_text(out, sonde_db_string(view->db, strings[i]));
+	for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
+		sn_csv_quoted(out, sonde_db_string(view->db, strings[i]));
+		fputc(',', out);
+	}
 	fprintf(out, "%u,%u,", view->by == SN_GRAPH_BY_NODE ? node->line : 0, row->nodes);
 	csv_stat(out, &row->time, true);
 	csv_stat(out, &row->latency, false);

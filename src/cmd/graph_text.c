@@ -2,9 +2,9 @@
 /* `sonde graph` for people: what each model is, and its nodes by time. */
 #include "graph_write.h"
 
+#include "base/utf8.h"
 #include "command.h"
 #include "report/number.h"
-#include "report/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>

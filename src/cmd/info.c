@@ -4,11 +4,11 @@
  */
 #include "command.h"
 
+#include "base/utf8.h"
 #include "report/formula.h"
 #include "report/json.h"
 #include "report/label.h"
 #include "report/number.h"
-#include "report/utf8.h"
 #include "report/view.h"
 #include "sonde/trace.h"
 
@@ -478,11 +478,12 @@ static void print_formulas(const struct sonde_db *db)
 		if (!has_any)
 			print_heading("Formulas");
 		has_any = true;
-		char value[SN_NUMBER_CHARS], text[TEXT_CHARS];
+		char value[SN_NUMBER_CHARS], text[TEXT_CHARS], name[256];
 		double number = sn_formula_at_context(formula, db, 0, false);
 		sn_number_format(number, formula->unit, value);
 		sn_utf8_clean(formula->text, text, sizeof(text));
-		printf("  %-22s %10s  = %s", formula->name, value, text);
+		sn_utf8_clean(formula->name, name, sizeof(name));
+		printf("  %-22s %10s  = %s", name, value, text);
 		if (isnan(number))
 			print_why_empty(db, formula);
 		putchar('\n');

@@ -2,8 +2,8 @@
 /* Structure as an indented tree; see structure_write.h. */
 #include "structure_write.h"
 
+#include "base/utf8.h"
 #include "report/label.h"
-#include "report/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>

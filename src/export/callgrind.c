@@ -11,6 +11,7 @@
  */
 #include "exporter.h"
 
+#include "base/utf8.h"
 #include "report/tree.h"
 
 #include <math.h>
@@ -39,8 +40,11 @@ static const char *file_of(const struct writer *writer, uint32_t id)
 /* Names end at the line's end, and a bracket at their beginning would be a number. */
 static void put_name(FILE *out, const char *name)
 {
-	for (; *name; name++)
-		putc_unlocked(*name == '\n' || *name == '\r' ? ' ' : *name, out);
+	char shown[SN_UTF8_SHOWN];
+	while (*name) {
+		name += sn_utf8_show(name, shown);
+		fputs_unlocked(shown, out);
+	}
 }
 
 static void put_file(struct writer *writer, const char *key, uint32_t id)
@@ -144,7 +148,9 @@ static void put_head(struct writer *writer)
 	for (uint32_t m = 0; m < tree->metric_count; m++) {
 		uint32_t name = sonde_db_metric(writer->db, tree->metrics[m])->name;
 		putc(' ', writer->out);
-		for (const char *c = sonde_db_string(writer->db, name); *c; c++)
+		char event[256];
+		sn_utf8_clean(sonde_db_string(writer->db, name), event, sizeof(event));
+		for (const char *c = event; *c; c++)
 			putc(*c == ' ' || *c == ':' ? '_' : *c, writer->out);
 	}
 	fputs("\nsummary:", writer->out);

@@ -2,10 +2,12 @@
 /* Packets and metadata; see ctf.h. */
 #include "ctf.h"
 
+#include "base/utf8.h"
 #include "format/checksum.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #define MAGIC	   0xc1fc1fc1u
 /* packet header: magic, uuid, class; context: begin, end, content, size, sequence, lost */
@@ -122,11 +124,13 @@ void sn_ctf_print(struct sn_buffer *text, const char *format, ...)
 
 void sn_ctf_quote(struct sn_buffer *text, const char *value)
 {
+	char shown[SN_UTF8_SHOWN];
 	sn_buffer_put(text, "\"", 1);
-	for (; *value; value++) {
-		if (*value == '"' || *value == '\\')
+	while (*value) {
+		value += sn_utf8_show(value, shown);
+		if (*shown == '"' || *shown == '\\')
 			sn_buffer_put(text, "\\", 1);
-		sn_buffer_put(text, (unsigned char)*value < ' ' ? " " : value, 1);
+		sn_buffer_put(text, shown, strlen(shown));
 	}
 	sn_buffer_put(text, "\"", 1);
 }

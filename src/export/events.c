@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "event_walk.h"
+#include "report/csv.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,26 +22,10 @@ struct events {
 	size_t path_capacity;
 };
 
-/* Quoted where it must be (RFC 4180). */
-static void put_text(FILE *out, const char *text)
-{
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, out);
-		return;
-	}
-	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', out);
-		fputc(*text, out);
-	}
-	fputc('"', out);
-}
-
 static void put_cell(struct events *events, const char *text)
 {
 	fputc(',', events->out);
-	put_text(events->out, text);
+	sn_csv_text(events->out, text);
 }
 
 /* Keys of one name that differ by type share a column. */
@@ -92,6 +77,12 @@ static void write_profile_cells(struct events *events, uint32_t number)
 	put_number(events, profile->kind == SONDE_PROFILE_STREAM ? profile->stream : SONDE_NONE);
 }
 
+static const char *name_at(const struct events *events, uint32_t context)
+{
+	uint32_t frame = sonde_db_context(events->db, context)->frame;
+	return sonde_db_string(events->db, sonde_db_frame(events->db, frame)->name);
+}
+
 /* The frames from the root, ";" between them; one in a name becomes ":". */
 static int write_path(struct events *events, uint32_t context)
 {
@@ -102,14 +93,10 @@ static int write_path(struct events *events, uint32_t context)
 		events->path[count++] = context;
 	}
 	fputs(",\"", events->out);
+	if (count && sn_csv_is_formula(name_at(events, events->path[count - 1])))
+		fputc('\'', events->out);
 	while (count--) {
-		const struct sonde_db_frame *frame = sonde_db_frame(
-		    events->db, sonde_db_context(events->db, events->path[count])->frame);
-		for (const char *at = sonde_db_string(events->db, frame->name); *at; at++)
-			fputs(*at == '"'   ? "\"\""
-			      : *at == ';' ? ":"
-					   : (char[]){*at, 0},
-			      events->out);
+		sn_csv_part(events->out, name_at(events, events->path[count]), ';');
 		if (count)
 			fputc(';', events->out);
 	}
@@ -140,7 +127,7 @@ static void write_attributes(struct events *events, const struct sn_walk_event *
 			fprintf(events->out, "%.17g", real);
 			break;
 		default:
-			put_text(events->out, sonde_db_string(events->db, (uint32_t)value));
+			sn_csv_text(events->out, sonde_db_string(events->db, (uint32_t)value));
 		}
 	}
 }

@@ -5,6 +5,8 @@
  */
 #include "hpctoolkit.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -27,14 +29,16 @@ static void put(struct sn_hpcx_bytes *yaml, const char *format, ...)
 static void put_quoted(struct sn_hpcx_bytes *yaml, const char *text)
 {
 	sn_hpcx_put(yaml, "\"", 1);
-	for (; *text; text++) {
-		if ((unsigned char)*text < 0x20) {
-			put(yaml, "\\x%02x", (unsigned char)*text);
-		} else {
-			if (*text == '"' || *text == '\\')
-				sn_hpcx_put(yaml, "\\", 1);
-			sn_hpcx_put(yaml, text, 1);
-		}
+	while (*text) {
+		size_t length = sn_utf8_length(text);
+		uint32_t hidden = sn_utf8_hidden(text);
+		if (*text == '"' || *text == '\\')
+			sn_hpcx_put(yaml, "\\", 1);
+		if (length == 0 || hidden)
+			put(yaml, "\\u%04x", hidden ? hidden : 0xfffd);
+		else
+			sn_hpcx_put(yaml, text, length);
+		text += length ? length : 1;
 	}
 	sn_hpcx_put(yaml, "\"", 1);
 }

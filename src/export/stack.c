@@ -2,10 +2,10 @@
 /* Names of frames in other tools; see stack.h. */
 #include "stack.h"
 
+#include "base/utf8.h"
 #include "format/measurement.h"
 #include "report/label.h"
 #include "report/tree.h"
-#include "report/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>

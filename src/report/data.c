@@ -2,6 +2,7 @@
 /* Reports as JSON and CSV: the rows of view.c with raw numbers. */
 #include "view.h"
 
+#include "report/csv.h"
 #include "report/json.h"
 #include "report/number.h"
 #include "report/spread.h"
@@ -221,23 +222,6 @@ struct csv_sink {
 	FILE *out;
 };
 
-static void write_cell(FILE *out, const char *text)
-{
-	if (!text)
-		return;
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, out);
-		return;
-	}
-	putc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			putc('"', out);
-		putc(*text, out);
-	}
-	putc('"', out);
-}
-
 static void write_csv_head(const struct sn_view *view, FILE *out)
 {
 	fputs("id,parent,depth,kind,name,module,file,line", out);
@@ -245,15 +229,13 @@ static void write_csv_head(const struct sn_view *view, FILE *out)
 		static const char *const columns[] = {"inclusive", "exclusive", "count", "min",
 						      "max"};
 		uint32_t name = sonde_db_metric(view->db, view->metrics[m])->name;
-		for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
-			putc(',', out);
-			write_cell(out, sonde_db_string(view->db, name));
-			fprintf(out, ":%s", columns[i]);
-		}
+		for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+			sn_csv_head(out, sonde_db_string(view->db, name), columns[i]);
 	}
-	for (uint32_t f = 0; f < view->formula_count; f++)
-		fprintf(out, ",%s:inclusive,%s:exclusive", view->formulas[f]->name,
-			view->formulas[f]->name);
+	for (uint32_t f = 0; f < view->formula_count; f++) {
+		sn_csv_head(out, view->formulas[f]->name, "inclusive");
+		sn_csv_head(out, view->formulas[f]->name, "exclusive");
+	}
 	putc('\n', out);
 }
 
@@ -266,17 +248,17 @@ static void write_csv_who(struct csv_sink *self, const struct sn_row *row)
 		sn_view_profile_name(db, row->profile, name, sizeof(name));
 		fprintf(out, "%s,",
 			sonde_profile_kind_name(sonde_db_profile(db, row->profile)->kind));
-		write_cell(out, name);
+		sn_csv_text(out, name);
 		fputs(",,,", out);
 		return;
 	}
 	const struct sonde_db_frame *frame = sonde_db_frame(db, row->frame);
 	fprintf(out, "%s,", sonde_frame_kind_name(frame->kind));
-	write_cell(out, sonde_db_string(db, frame->name));
+	sn_csv_text(out, sonde_db_string(db, frame->name));
 	putc(',', out);
-	write_cell(out, module_path(db, frame));
+	sn_csv_text(out, module_path(db, frame));
 	putc(',', out);
-	write_cell(out, sonde_db_string(db, frame->file));
+	sn_csv_text(out, sonde_db_string(db, frame->file));
 	putc(',', out);
 	if (frame->line)
 		fprintf(out, "%u", frame->line);

@@ -3,12 +3,12 @@
  * The hottest lines of the user's own code: every cost belongs to the innermost such line on its
  * path, so that the shares add up and library code does not bury the line that called it.
  */
+#include "base/utf8.h"
 #include "report/flat.h"
 #include "report/label.h"
 #include "report/number.h"
 #include "report/source.h"
 #include "report/text.h"
-#include "report/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

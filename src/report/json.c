@@ -2,8 +2,8 @@
 /* A JSON writer; see json.h. */
 #include "json.h"
 
+#include "base/utf8.h"
 #include "report/number.h"
-#include "report/utf8.h"
 
 #include <string.h>
 
@@ -11,20 +11,16 @@ void sn_json_quote(FILE *out, const char *text)
 {
 	putc_unlocked('"', out);
 	while (*text) {
-		unsigned char c = (unsigned char)*text;
-		if (c < 0x80) {
-			if (c == '"' || c == '\\')
-				fprintf(out, "\\%c", c);
-			else if (c < ' ' || c == 127)
-				fprintf(out, "\\u%04x", c);
-			else
-				putc_unlocked(c, out);
-			text++;
+		if (*text >= ' ' && *text < 0x7f && *text != '"' && *text != '\\') {
+			putc_unlocked(*text++, out);
 			continue;
 		}
 		size_t length = sn_utf8_length(text);
-		if (length == 0)
-			fputs("\\ufffd", out);
+		uint32_t hidden = sn_utf8_hidden(text);
+		if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else if (length == 0 || hidden)
+			fprintf(out, "\\u%04x", hidden ? hidden : 0xfffd);
 		else
 			fwrite(text, 1, length, out);
 		text += length ? length : 1;

@@ -2,8 +2,8 @@
 /* Names of frames; see label.h. */
 #include "label.h"
 
+#include "base/utf8.h"
 #include "format/measurement.h"
-#include "report/utf8.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  */
 #include "outline.h"
 
+#include "base/utf8.h"
 #include "report/label.h"
 #include "report/number.h"
 #include "report/text.h"
-#include "report/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  */
 #include "report/place.h"
 
+#include "base/utf8.h"
 #include "report/group.h"
 #include "report/label.h"
 #include "report/pairs.h"
-#include "report/utf8.h"
 
 #include <errno.h>
 #include <stdio.h>

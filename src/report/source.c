@@ -2,9 +2,9 @@
 /* Source files are read whole, once; see source.h. */
 #include "source.h"
 
+#include "base/utf8.h"
 #include "format/database.h"
 #include "report/source_roots.h"
-#include "report/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 /* One place over all profiles as JSON and CSV: raw numbers, a row for each profile that has any. */
 #include "report/spread.h"
 
+#include "report/csv.h"
 #include "report/json.h"
 #include "report/number.h"
 
@@ -176,17 +177,6 @@ int sn_spread_json(const struct sn_view *view, FILE *out, struct sn_error *error
 	return 0;
 }
 
-static void write_cell(FILE *out, const char *text)
-{
-	fputs(",\"", out);
-	for (; *text; text++) {
-		if (*text == '"')
-			putc('"', out);
-		putc(*text, out);
-	}
-	putc('"', out);
-}
-
 static void write_csv_row(const struct sn_spread *spread, uint32_t i, FILE *out)
 {
 	const struct sn_view *view = spread->view;
@@ -194,8 +184,10 @@ static void write_csv_row(const struct sn_spread *spread, uint32_t i, FILE *out)
 	char name[512], text[SN_NUMBER_CHARS];
 	sn_view_profile_name(view->db, spread->profiles[i], name, sizeof(name));
 	fprintf(out, "%u,%s", spread->profiles[i], sonde_profile_kind_name(profile->kind));
-	write_cell(out, name);
-	write_cell(out, sonde_db_string(view->db, profile->host));
+	putc(',', out);
+	sn_csv_quoted(out, name);
+	putc(',', out);
+	sn_csv_quoted(out, sonde_db_string(view->db, profile->host));
 	fprintf(out, ",%d,%llu,%llu", profile->rank, (unsigned long long)profile->pid,
 		(unsigned long long)profile->tid);
 	for (uint32_t m = 0; m < view->metric_count; m++) {
@@ -222,10 +214,12 @@ int sn_spread_csv(const struct sn_view *view, FILE *out, struct sn_error *error)
 	for (uint32_t m = 0; m < view->metric_count; m++) {
 		static const char *const columns[] = {"sum", "count", "min", "max"};
 		for (size_t c = 0; c < sizeof(columns) / sizeof(*columns); c++)
-			fprintf(out, ",%s:%s", metric_name(view, m), columns[c]);
+			sn_csv_head(out, metric_name(view, m), columns[c]);
 	}
-	for (uint32_t f = 0; f < view->formula_count; f++)
-		fprintf(out, ",%s", view->formulas[f]->name);
+	for (uint32_t f = 0; f < view->formula_count; f++) {
+		putc(',', out);
+		sn_csv_text(out, view->formulas[f]->name);
+	}
 	putc('\n', out);
 	for (uint32_t i = 0; i < spread.count && !ferror(out); i++)
 		write_csv_row(&spread, i, out);

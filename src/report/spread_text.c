@@ -2,10 +2,10 @@
 /* One place over all profiles, on a terminal: statistics, a plot, and who is far from the rest. */
 #include "report/spread.h"
 
+#include "base/utf8.h"
 #include "report/label.h"
 #include "report/number.h"
 #include "report/text.h"
-#include "report/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 /* Header and footer of text reports; see text.h. */
 #include "text.h"
 
+#include "base/utf8.h"
 #include "report/label.h"
 #include "report/number.h"
-#include "report/utf8.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -30,10 +30,20 @@ const char *sn_text_unit(const struct sn_view *view, uint32_t position)
 	return sonde_db_string(view->db, metric->unit);
 }
 
+/* A name as it is shown; of use until three more are. */
+static const char *shown_name(const char *name)
+{
+	static char texts[4][256];
+	static unsigned next;
+	char *text = texts[next++ % 4];
+	sn_utf8_clean(name, text, sizeof(*texts));
+	return text;
+}
+
 const char *sn_text_metric(const struct sn_view *view, uint32_t position)
 {
 	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[position]);
-	return sonde_db_string(view->db, metric->name);
+	return shown_name(sonde_db_string(view->db, metric->name));
 }
 
 int sn_text_metric_width(const struct sn_view *view, uint32_t position)
@@ -44,7 +54,7 @@ int sn_text_metric_width(const struct sn_view *view, uint32_t position)
 
 int sn_text_formula_width(const struct sn_view *view, uint32_t formula)
 {
-	int width = (int)sn_utf8_columns(view->formulas[formula]->name);
+	int width = (int)sn_utf8_columns(shown_name(view->formulas[formula]->name));
 	return width < 9 ? 9 : width;
 }
 
@@ -53,7 +63,7 @@ int sn_text_formula_names(const struct sn_view *view, const struct sn_page *page
 	int used = 0;
 	for (uint32_t f = 0; f < view->formula_count; f++)
 		used += fprintf(page->out, " %*s", sn_text_formula_width(view, f),
-				view->formulas[f]->name);
+				shown_name(view->formulas[f]->name));
 	return used;
 }
 

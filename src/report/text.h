@@ -17,6 +17,7 @@ void sn_text_style(const struct sn_page *page, const char *sequence);
 /* A value, "-" for zero. */
 void sn_text_value(double value, const char *unit, char *text);
 const char *sn_text_unit(const struct sn_view *view, uint32_t position);
+/* Its name as it is shown; of use until the width of another is asked for. */
 const char *sn_text_metric(const struct sn_view *view, uint32_t position);
 /* Columns for values of the metric under its name. */
 int sn_text_metric_width(const struct sn_view *view, uint32_t position);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The flat report and the one of threads. */
+#include "base/utf8.h"
 #include "report/flat.h"
 #include "report/label.h"
 #include "report/number.h"
 #include "report/source.h"
 #include "report/spread.h"
 #include "report/text.h"
-#include "report/utf8.h"
 
 #include <langinfo.h>
 #include <math.h>

@@ -92,7 +92,7 @@ def test_events_rows(known, tmp_path):
     assert step["path"] == "ProfilerStep;step" and step["pid"] == "5" and step["thread"] == "main thread"
     product = by_name["aten::mm \"q\" \\ \u00e4;b"]
     assert product["path"].endswith("\u00e4:b"), "';' parts the frames of a path"
-    assert (product["attribute.big"], product["attribute.text"]) == (str(-(1 << 40)), "a\nb")
+    assert (product["attribute.big"], product["attribute.text"]) == (str(-(1 << 40)), "a b")
     assert float(product["attribute.real"]) == 0.1
     kernel = by_name["gemm2"]
     assert kernel["link"] == "2" and [kernel[f"attribute.grid.{c}"] for c in "xyz"] == ["2", "3", "4"]

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 as far as reports need it; see utf8.h. */
+/* UTF-8 as far as outputs need it; see utf8.h. */
 #include "utf8.h"
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t sn_utf8_length(const char *text)
@@ -33,28 +35,69 @@ size_t sn_utf8_columns(const char *text)
 	return columns;
 }
 
-/* Those of two bytes, U+0080 to U+009F, are obeyed by terminals as well. */
-static bool is_control(const char *text)
+/* The code of a well-formed character of two or three bytes. */
+static uint32_t code_of(const unsigned char *c, size_t length)
+{
+	return length == 2 ? (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu)
+			   : (c[0] & 0x0fu) << 12 | (c[1] & 0x3fu) << 6 | (c[2] & 0x3fu);
+}
+
+static bool turns_direction(uint32_t code)
+{
+	return code == 0x061c || code == 0x200e || code == 0x200f ||
+	       (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+uint32_t sn_utf8_hidden(const char *text)
 {
 	const unsigned char *c = (const unsigned char *)text;
-	return c[0] < ' ' || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0);
+	if (c[0] < 0x80)
+		return c[0] < ' ' || c[0] == 0x7f ? c[0] : 0;
+	size_t length = sn_utf8_length(text);
+	if (length != 2 && length != 3)
+		return 0;
+	uint32_t code = code_of(c, length);
+	return code < 0xa0 || turns_direction(code) ? code : 0;
+}
+
+size_t sn_utf8_show(const char *text, char shown[SN_UTF8_SHOWN])
+{
+	size_t length = sn_utf8_length(text);
+	uint32_t hidden = sn_utf8_hidden(text);
+	if (hidden >= 0xa0) {
+		snprintf(shown, SN_UTF8_SHOWN, "\\u%04x", (unsigned)hidden & 0xffff);
+	} else if (!length || hidden) {
+		strcpy(shown, *text == '\n' || *text == '\r' || *text == '\t' ? " " : "?");
+	} else {
+		memcpy(shown, text, length);
+		shown[length] = 0;
+	}
+	return length ? length : 1;
 }
 
 void sn_utf8_clean(const char *from, char *to, size_t size)
 {
 	size_t used = 0;
+	char shown[SN_UTF8_SHOWN];
 	while (*from && used + 5 < size) {
-		size_t length = sn_utf8_length(from);
-		if (length == 0 || is_control(from)) {
-			to[used++] = *from == '\n' || *from == '\t' ? ' ' : '?';
-			from += length ? length : 1;
-			continue;
-		}
-		memcpy(to + used, from, length);
+		size_t taken = sn_utf8_show(from, shown), length = strlen(shown);
+		if (used + length >= size)
+			break;
+		memcpy(to + used, shown, length);
 		used += length;
-		from += length;
+		from += taken;
 	}
 	to[used] = '\0';
+}
+
+/* The longest of a byte's forms is that of a mark of two bytes. */
+char *sn_utf8_cleaned(const char *text)
+{
+	size_t size = strlen(text) * 3 + SN_UTF8_SHOWN;
+	char *to = malloc(size);
+	if (to)
+		sn_utf8_clean(text, to, size);
+	return to;
 }
 
 static size_t offset_of_column(const char *text, size_t column)
