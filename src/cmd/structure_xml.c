@@ -6,6 +6,8 @@
  */
 #include "structure_write.h"
 
+#include "report/markup.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -43,29 +45,10 @@ static void begin(FILE *out)
 		dtd, SN_STRUCTURE_NUMBER);
 }
 
-/* Characters that XML does not have at all are left out. */
-static void put_text(const char *text, FILE *out)
-{
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		if (*c == '&')
-			fputs("&amp;", out);
-		else if (*c == '<')
-			fputs("&lt;", out);
-		else if (*c == '>')
-			fputs("&gt;", out);
-		else if (*c == '"')
-			fputs("&quot;", out);
-		else if (*c >= 0x20 && *c < 0x7f)
-			putc(*c, out);
-		else if (*c >= 0x80)
-			fprintf(out, "&#x%x;", *c);
-	}
-}
-
 static void put_attribute(const char *name, const char *text, FILE *out)
 {
 	fprintf(out, " %s=\"", name);
-	put_text(text, out);
+	sn_markup_text(out, text);
 	putc('"', out);
 }
 

@@ -2,6 +2,8 @@
 /* Pictures of graphs as SVG and for Graphviz; see graph_picture.h. */
 #include "graph_picture.h"
 
+#include "base/utf8.h"
+#include "report/markup.h"
 #include "report/number.h"
 
 #include <math.h>
@@ -10,27 +12,13 @@
 
 enum { BOX = 150, HEIGHT = 34, ACROSS = 18, DOWN = 36, LEFT = 20, TOP = 44, LETTERS = 22 };
 
-/* Text as XML has it; control characters, which it has not, as blanks. */
+/* What has more than `most` characters ends in an ellipsis. */
 static void put_text(FILE *out, const char *text, size_t most)
 {
-	size_t i = 0;
-	for (; text[i] && i < most; i++) {
-		unsigned char c = (unsigned char)text[i];
-		const char *entity = c == '<'	? "&lt;"
-				     : c == '>' ? "&gt;"
-				     : c == '&' ? "&amp;"
-				     : c == '"' ? "&quot;"
-						: NULL;
-		if (entity)
-			fputs(entity, out);
-		else
-			fputc(c < ' ' || c == 127 ? ' ' : c, out);
-	}
-	/* a character of several bytes is not cut in the middle */
-	for (; ((unsigned char)text[i] & 0xc0) == 0x80; i++)
-		fputc(text[i], out);
-	if (text[i] && i >= most)
-		fputs("…", out);
+	char line[2048];
+	sn_utf8_clean(text, line, sizeof(line));
+	sn_utf8_cut(line, most);
+	sn_markup_text(out, line);
 }
 
 static const char *duration(double ns)
@@ -54,11 +42,12 @@ static void colour(const struct sn_graph_picture *picture, const struct sn_graph
 
 static void put_quoted(FILE *out, const char *text)
 {
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-		if (c == '"' || c == '\\')
+	char shown[SN_UTF8_SHOWN];
+	while (*text) {
+		text += sn_utf8_show(text, shown);
+		if (*shown == '"' || *shown == '\\')
 			fputc('\\', out);
-		fputc(c < ' ' || c == 127 ? ' ' : c, out);
+		fputs(shown, out);
 	}
 }
 

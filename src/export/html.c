@@ -9,6 +9,8 @@
 #include "exporter.h"
 #include "html_data.h"
 
+#include "report/markup.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,22 +23,6 @@ extern const char sn_html_page[];
 
 #define BASE64_GROUP	4096 /* groups of three bytes encoded at a time */
 #define DEFLATE_QUALITY 7
-
-static void write_escaped(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '&':
-			fputs("&amp;", out);
-			break;
-		default:
-			fputc(*text, out);
-		}
-	}
-}
 
 static void encode_group(const unsigned char *in, size_t left, char *out)
 {
@@ -129,7 +115,7 @@ static int write_html(const struct sn_export_request *request, FILE *out, struct
 		result = compress_data(&data, &encoding, error);
 	if (!result) {
 		const char *rest = write_until(out, sn_html_page, "@TITLE@");
-		write_escaped(out, program_name(request->db));
+		sn_markup_text(out, program_name(request->db));
 		fputs(" – Sonde", out);
 		rest = write_until(out, rest, "@ENCODING@");
 		fputs(encoding, out);

@@ -3,6 +3,7 @@
 #include "sheets_html.h"
 
 #include "base/output.h"
+#include "report/markup.h"
 #include "report/number.h"
 
 #include <math.h>
@@ -60,16 +61,10 @@ __attribute__((format(printf, 2, 3))) static void put(struct sn_output *out, con
 
 static void put_text(struct sn_output *out, const char *text)
 {
-	for (; *text; text++) {
-		const char *as = *text == '<'	? "&lt;"
-				 : *text == '>' ? "&gt;"
-				 : *text == '&' ? "&amp;"
-				 : *text == '"' ? "&quot;"
-						: NULL;
-		if (as)
-			put(out, "%s", as);
-		else
-			sn_output_write(out, text, 1);
+	char shown[SN_MARKUP_SHOWN];
+	while (*text) {
+		text += sn_markup_next(text, shown);
+		sn_output_write(out, shown, strlen(shown));
 	}
 }
 
@@ -79,7 +74,11 @@ static void put_sentence(struct sn_output *out, const char *text)
 	const char *colon = strchr(text, ':');
 	put(out, "<p>");
 	if (colon && colon - text < 40) {
-		put(out, "<b>%.*s</b>", (int)(colon - text), text);
+		char what[40];
+		snprintf(what, sizeof(what), "%.*s", (int)(colon - text), text);
+		put(out, "<b>");
+		put_text(out, what);
+		put(out, "</b>");
 		text = colon + 1 + (colon[1] == ' ');
 		/* It begins the sentence here; the name of a node stays as it is. */
 		if (!strncmp(text, "of ", 3) || !strncmp(text, "no ", 3)) {

@@ -2,7 +2,9 @@
 /* Rows of rectangles; see timeline_svg.h. */
 #include "timeline_svg.h"
 
+#include "base/utf8.h"
 #include "report/label.h"
+#include "report/markup.h"
 #include "report/number.h"
 
 #include <math.h>
@@ -44,41 +46,16 @@ __attribute__((format(printf, 2, 3))) static void put(struct drawing *drawing, c
 				(size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
 }
 
-/* The bytes of `text` that `most` characters take. */
-static size_t bytes_of(const char *text, size_t most)
-{
-	size_t i = 0;
-	for (size_t count = 0; text[i]; i++)
-		if (((unsigned char)text[i] & 0xc0) != 0x80 && count++ == most)
-			break;
-	return i;
-}
-
-/*
- * Text as XML has it; control characters, which it has not, as blanks. What has more than `most`
- * characters ends in an ellipsis.
- */
+/* What has more than `most` characters ends in an ellipsis. */
 static void put_text(struct drawing *drawing, const char *text, size_t most)
 {
-	size_t bytes = bytes_of(text, most);
-	bool is_cut = text[bytes] != '\0';
-	if (is_cut)
-		bytes = bytes_of(text, most - 1);
-	for (size_t i = 0; i < bytes; i++) {
-		unsigned char c = (unsigned char)text[i];
-		if (c == '<')
-			put(drawing, "&lt;");
-		else if (c == '>')
-			put(drawing, "&gt;");
-		else if (c == '&')
-			put(drawing, "&amp;");
-		else if (c == '"')
-			put(drawing, "&quot;");
-		else
-			sn_output_write(drawing->output, c < ' ' || c == 127 ? " " : text + i, 1);
+	char line[2048], shown[SN_MARKUP_SHOWN];
+	sn_utf8_clean(text, line, sizeof(line));
+	sn_utf8_cut(line, most);
+	for (const char *at = line; *at;) {
+		at += sn_markup_next(at, shown);
+		sn_output_write(drawing->output, shown, strlen(shown));
 	}
-	if (is_cut)
-		put(drawing, "…");
 }
 
 static const char *duration(double ns)

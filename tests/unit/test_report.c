@@ -8,17 +8,19 @@
  */
 #include "db_fixture.h"
 
+#include "base/utf8.h"
 #include "export/exporter.h"
 #include "format/measurement.h"
 #include "report/callers.h"
+#include "report/csv.h"
 #include "report/flat.h"
 #include "report/json.h"
 #include "report/label.h"
+#include "report/markup.h"
 #include "report/number.h"
 #include "report/query.h"
 #include "report/source.h"
 #include "report/source_roots.h"
-#include "report/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -367,13 +369,17 @@ static void test_numbers(void **state)
 static void test_error_text(void **state)
 {
 	struct sn_error error;
+	char marks[] = "\xe2\x80\xae \xd8\x9c \xe2\x82\xac";
+	sn_one_line(marks);
+	assert_string_equal(marks, "??? ?? \xe2\x82\xac");
 	assert_int_equal(sn_fail(&error, SN_ERR_FORMAT, "no '%s'",
 				 "a\n\x1b[2J\xc2\x9b"
 				 "b\xc3\xa9"),
 			 SN_ERR_FORMAT);
 	assert_string_equal(error.text, "no 'a??[2J??b\xc3\xa9'");
 	sn_fail_prefix(&error, SN_ERR_FORMAT, "in '%s'", "\r\x7f\xc2");
-	assert_string_equal(error.text, "in '??\xc2': no 'a??[2J??b\xc3\xa9'");
+	assert_string_equal(error.text, "in '??"
+					"?': no 'a??[2J??b\xc3\xa9'");
 }
 
 static void test_utf8(void **state)
@@ -405,15 +411,150 @@ static void test_utf8(void **state)
 	}
 }
 
+/* What each character is, at the edges of what is hidden. */
+static void test_hidden(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t code;
+		const char *shown;
+	} cases[] = {
+	    {"\x01", 1, "?"},
+	    {"\t", 9, " "},
+	    {"\x1b", 0x1b, "?"},
+	    {" ", 0, " "},
+	    {"~", 0, "~"},
+	    {"\x7f", 0x7f, "?"},
+	    {"\xc2\x80", 0x80, "?"},
+	    {"\xc2\x9f", 0x9f, "?"},
+	    {"\xc2\xa0", 0, "\xc2\xa0"},
+	    {"\xd8\x9c", 0x61c, "\\u061c"},
+	    {"\xe2\x80\x8d", 0, "\xe2\x80\x8d"},
+	    {"\xe2\x80\x8e", 0x200e, "\\u200e"},
+	    {"\xe2\x80\x8f", 0x200f, "\\u200f"},
+	    {"\xe2\x80\x90", 0, "\xe2\x80\x90"},
+	    {"\xe2\x80\xa9", 0, "\xe2\x80\xa9"},
+	    {"\xe2\x80\xaa", 0x202a, "\\u202a"},
+	    {"\xe2\x80\xae", 0x202e, "\\u202e"},
+	    {"\xe2\x80\xaf", 0, "\xe2\x80\xaf"},
+	    {"\xe2\x81\xa5", 0, "\xe2\x81\xa5"},
+	    {"\xe2\x81\xa6", 0x2066, "\\u2066"},
+	    {"\xe2\x81\xa9", 0x2069, "\\u2069"},
+	    {"\xe2\x81\xaa", 0, "\xe2\x81\xaa"},
+	    {"\xf0\x9f\x98\x80", 0, "\xf0\x9f\x98\x80"},
+	    {"\xff", 0, "?"},
+	    {"\x9b", 0, "?"},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char shown[SN_UTF8_SHOWN], markup[SN_MARKUP_SHOWN];
+		size_t bytes = strlen(cases[i].text);
+		assert_int_equal(sn_utf8_hidden(cases[i].text), cases[i].code);
+		assert_int_equal(sn_utf8_show(cases[i].text, shown), bytes);
+		assert_string_equal(shown, cases[i].shown);
+		assert_int_equal(sn_markup_next(cases[i].text, markup), bytes);
+		assert_string_equal(markup, cases[i].shown);
+		char *whole = sn_utf8_cleaned(cases[i].text);
+		assert_string_equal(whole, cases[i].shown);
+		free(whole);
+	}
+	assert_int_equal(sn_utf8_hidden(""), 0);
+	char *many = sn_utf8_cleaned("\xd8\x9c\xd8\x9c\xd8\x9c\xd8\x9c\xff\xff");
+	assert_string_equal(many, "\\u061c\\u061c\\u061c\\u061c??");
+	free(many);
+}
+
+static char *text_of(void (*write)(FILE *, const char *), const char *text)
+{
+	char *found = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&found, &length);
+	write(out, text);
+	fclose(out);
+	return found;
+}
+
 static void test_json(void **state)
+{
+	static const char *const cases[][2] = {
+	    {"a\"\\\n\x7f\xc3\xa9\xff", "\"a\\\"\\\\\\u000a\\u007f\xc3\xa9\\ufffd\""},
+	    {"\xc2\x9b\xe2\x80\xae\xd8\x9c", "\"\\u009b\\u202e\\u061c\""},
+	    {"\xf0\x9f\x98\x80\xe2\x82", "\"\xf0\x9f\x98\x80\\ufffd\\ufffd\""},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *text = text_of(sn_json_quote, cases[i][0]);
+		assert_string_equal(text, cases[i][1]);
+		free(text);
+	}
+}
+
+static void test_markup(void **state)
+{
+	char *text = text_of(sn_markup_text, "<a b=\"&\">\x1b\xe2\x80\xae");
+	assert_string_equal(text, "&lt;a b=&quot;&amp;&quot;&gt;?\\u202e");
+	free(text);
+}
+
+static void test_csv(void **state)
+{
+	static const char *const cases[][3] = {
+	    /* text, as a cell, as a cell that always has quotes */
+	    {"", "", "\"\""},
+	    {"a b", "a b", "\"a b\""},
+	    {"a,b", "\"a,b\"", "\"a,b\""},
+	    {"a\"b", "\"a\"\"b\"", "\"a\"\"b\""},
+	    {"a\nb\x1b\xc2\x9b", "a b??", "\"a b??\""},
+	    {"\xe2\x80\xae=1", "\\u202e=1", "\"\\u202e=1\""},
+	    {"=1+1", "'=1+1", "\"'=1+1\""},
+	    {"=A,\"B\"", "\"'=A,\"\"B\"\"\"", "\"'=A,\"\"B\"\"\""},
+	    {"@a", "'@a", "\"'@a\""},
+	    {"\t=1", "' =1", "\"' =1\""},
+	    {"\r\n =1", "'   =1", "\"'   =1\""},
+	    {"\xef\xbc\x9d"
+	     "1",
+	     "'\xef\xbc\x9d"
+	     "1",
+	     "\"'\xef\xbc\x9d"
+	     "1\""},
+	    {"-1", "-1", "\"-1\""},
+	    {"+1.5e-3", "+1.5e-3", "\"+1.5e-3\""},
+	    {"-.5", "-.5", "\"-.5\""},
+	    {"-", "'-", "\"'-\""},
+	    {"-1+2", "'-1+2", "\"'-1+2\""},
+	    {"+1e", "'+1e", "\"'+1e\""},
+	    {"-.", "'-.", "\"'-.\""},
+	    {"-0x10", "'-0x10", "\"'-0x10\""},
+	    {"a=1", "a=1", "\"a=1\""},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *text = text_of(sn_csv_text, cases[i][0]);
+		assert_string_equal(text, cases[i][1]);
+		free(text);
+		text = text_of(sn_csv_quoted, cases[i][0]);
+		assert_string_equal(text, cases[i][2]);
+		free(text);
+	}
+	char *nothing = text_of(sn_csv_text, NULL);
+	assert_string_equal(nothing, "");
+	free(nothing);
+}
+
+static void test_csv_parts(void **state)
 {
 	char *text = NULL;
 	size_t length = 0;
 	FILE *out = open_memstream(&text, &length);
-	sn_json_quote(out, "a\"\\\n\x7f\xc3\xa9\xff");
+	sn_csv_head(out, "cpu-time", "sum");
+	sn_csv_head(out, "=a,b", "max");
+	fputs(",\"", out);
+	sn_csv_part(out, "a;\"b\"\x1b", ';');
+	sn_csv_part(out, ";=1", 0);
+	fputc('"', out);
 	fclose(out);
-	assert_string_equal(text, "\"a\\\"\\\\\\u000a\\u007f\xc3\xa9\\ufffd\"");
+	assert_string_equal(text, ",cpu-time:sum,\"'=a,b:max\",\"a:\"\"b\"\"?;=1\"");
 	free(text);
+	assert_true(sn_csv_is_formula("-1"));
+	assert_false(sn_csv_is_formula(""));
+	assert_false(sn_csv_is_formula(" a"));
 }
 
 static void test_source(void **state)
@@ -468,7 +609,11 @@ int main(void)
 	    cmocka_unit_test(test_numbers),
 	    cmocka_unit_test(test_error_text),
 	    cmocka_unit_test(test_utf8),
+	    cmocka_unit_test(test_hidden),
 	    cmocka_unit_test(test_json),
+	    cmocka_unit_test(test_markup),
+	    cmocka_unit_test(test_csv),
+	    cmocka_unit_test(test_csv_parts),
 	    cmocka_unit_test(test_source),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
