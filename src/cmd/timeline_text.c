@@ -2,6 +2,7 @@
 /* Devices and iterations of a trace as text; see timeline.h. */
 #include "timeline.h"
 
+#include "base/utf8.h"
 #include "command.h"
 #include "format/measurement.h"
 #include "report/label.h"
@@ -165,7 +166,9 @@ static void print_blame(const struct sn_answers *answers, size_t limit,
 		uint32_t python = python_above(answers->db, frames[i].context);
 		if (python != SONDE_NONE && python != frames[i].frame)
 			sn_label_name(answers->db, SN_GROUP_AUTO, python, above);
-		printf("  %9s  %6s  %.48s%s%.40s\n", duration(frames[i].time_ns),
+		sn_utf8_cut(name, 48);
+		sn_utf8_cut(above, 40);
+		printf("  %9s  %6s  %s%s%s\n", duration(frames[i].time_ns),
 		       part(frames[i].time_ns, (double)time->idle_ns), name, *above ? "  in " : "",
 		       above);
 	}

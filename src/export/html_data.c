@@ -8,6 +8,7 @@
 #include "html_data.h"
 
 #include "base/intern.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "format/measurement.h"
 #include "report/group.h"
@@ -18,6 +19,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAGIC	      "SONDEHTM"
@@ -83,18 +85,15 @@ __attribute__((format(printf, 2, 3))) static void put_format(struct buffer *buff
 		    (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
 }
 
-/* Bytes that are not UTF-8 pass as they are: the page's decoder puts U+FFFD for them. */
 static void put_json_string(struct buffer *buffer, const char *text)
 {
+	char shown[SN_UTF8_SHOWN];
 	put(buffer, "\"", 1);
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-		if (c == '"' || c == '\\')
-			put_format(buffer, "\\%c", c);
-		else if (c < 0x20)
-			put_format(buffer, "\\u%04x", c);
-		else
-			put(buffer, text, 1);
+	while (*text) {
+		text += sn_utf8_show(text, shown);
+		if (*shown == '"' || *shown == '\\')
+			put(buffer, "\\", 1);
+		put_text(buffer, shown);
 	}
 	put(buffer, "\"", 1);
 }
@@ -135,8 +134,8 @@ static void end_column(struct payload *payload, const char *name, const char *ty
 static uint32_t string_number(struct payload *payload, uint32_t string)
 {
 	const char *text = sonde_db_string(payload->db, string);
-	uint32_t number =
-	    sn_intern_add(&payload->strings, text, sonde_db_string_length(payload->db, string));
+	uint32_t number = sn_intern_add_text(&payload->strings, text,
+					     sonde_db_string_length(payload->db, string));
 	payload->failed |= number == SN_INTERN_NONE;
 	return number;
 }
@@ -154,7 +153,7 @@ static uint32_t source_line(struct payload *payload, const struct sonde_db_frame
 	    !sn_source_line(&payload->source, sonde_db_string(payload->db, frame->file),
 			    frame->line, text, sizeof(text)))
 		return 0;
-	uint32_t number = sn_intern_add(&payload->strings, text, strlen(text));
+	uint32_t number = sn_intern_add_text(&payload->strings, text, strlen(text));
 	payload->failed |= number == SN_INTERN_NONE;
 	return number + 1;
 }
@@ -221,19 +220,24 @@ static void put_frames(struct payload *payload)
 	PUT_FRAME_COLUMN(payload, source, "varint", put_varint);
 }
 
+/* Texts as they are shown, which the page need not look at again. */
 static void put_strings(struct payload *payload)
 {
+	struct buffer texts = {0};
 	size_t start = payload->data.length, length;
 	for (uint32_t i = 0; i < payload->strings.count; i++) {
-		sn_intern_at(&payload->strings, i, &length);
+		char *text = sn_utf8_cleaned(sn_intern_at(&payload->strings, i, &length));
+		payload->failed |= !text;
+		length = text ? strlen(text) : 0;
 		put_varint(&payload->data, length);
+		put(&texts, text, length);
+		free(text);
 	}
 	end_column(payload, "string.length", "varint", start, payload->strings.count);
 	start = payload->data.length;
-	for (uint32_t i = 0; i < payload->strings.count; i++) {
-		const void *bytes = sn_intern_at(&payload->strings, i, &length);
-		put(&payload->data, bytes, length);
-	}
+	put(&payload->data, texts.bytes, texts.length);
+	payload->failed |= texts.failed;
+	free(texts.bytes);
 	end_column(payload, "string.bytes", "u8", start, payload->data.length - start);
 }
 

@@ -10,6 +10,7 @@
  */
 #include "exporter.h"
 
+#include "base/utf8.h"
 #include "export/protobuf.h"
 #include "export/stack.h"
 #include "format/measurement.h"
@@ -119,7 +120,12 @@ static void sink_close(struct sink *sink)
 
 static uint32_t add_text(struct writer *writer, const char *text)
 {
-	sn_protobuf_bytes(&writer->strings, PROFILE_STRING_TABLE, text, strlen(text));
+	char *shown = sn_utf8_cleaned(text);
+	if (shown)
+		sn_protobuf_bytes(&writer->strings, PROFILE_STRING_TABLE, shown, strlen(shown));
+	else
+		writer->strings.failed = true;
+	free(shown);
 	return writer->string_count++;
 }
 

@@ -2,6 +2,8 @@
 /* Numbers as text; see number.h. */
 #include "number.h"
 
+#include "base/utf8.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -84,7 +86,9 @@ const char *sn_number_format(double value, const char *unit, char text[SN_NUMBER
 	format_scaled(value, 1000, plain, text);
 	if (strcmp(unit, "1") != 0 && *unit) {
 		size_t used = strlen(text);
-		snprintf(text + used, SN_NUMBER_CHARS - used, " %.10s", unit);
+		char shown[15];
+		sn_utf8_clean(unit, shown, sizeof(shown));
+		snprintf(text + used, SN_NUMBER_CHARS - used, " %s", shown);
 	}
 	return text;
 }

@@ -2,9 +2,11 @@
 /* Tables in memory, as text and as JSON; see sheet.h. */
 #include "sheet.h"
 
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "number.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -174,13 +176,37 @@ static bool is_printed(const struct sn_column *column)
 	return strcmp(column->unit, "id") != 0;
 }
 
-/* In characters, of which there is at least one byte each. */
-static int width_of(const char *text)
+/* In characters, as they are shown. */
+static int width_to(const char *text, const char *end)
 {
 	int count = 0;
-	for (; *text; text++)
-		count += ((unsigned char)*text & 0xc0) != 0x80;
+	char shown[SN_UTF8_SHOWN];
+	while (text < end) {
+		text += sn_utf8_show(text, shown);
+		count += (int)sn_utf8_columns(shown);
+	}
 	return count;
+}
+
+static int width_of(const char *text)
+{
+	return width_to(text, text + strlen(text));
+}
+
+/* At most `most` columns of the text, whole characters; the columns taken. */
+static int put_shown(FILE *out, const char *text, int most)
+{
+	char shown[SN_UTF8_SHOWN];
+	int used = 0;
+	while (*text) {
+		text += sn_utf8_show(text, shown);
+		int columns = (int)sn_utf8_columns(shown);
+		if (columns > most - used)
+			break;
+		fputs(shown, out);
+		used += columns;
+	}
+	return used;
 }
 
 /* Pads or cuts; a text that is cut ends in an ellipsis. */
@@ -189,16 +215,11 @@ static void put_padded(FILE *out, const char *text, int width, bool is_left)
 	int wide = width_of(text);
 	if (!is_left && wide < width)
 		fprintf(out, "%*s", width - wide, "");
-	if (wide <= width) {
-		fputs(text, out);
-	} else {
-		for (int at = 0; *text; text++) {
-			at += ((unsigned char)*text & 0xc0) != 0x80;
-			if (at == width)
-				break;
-			putc((unsigned char)*text < ' ' ? ' ' : *text, out);
-		}
+	if (wide > width) {
+		wide = put_shown(out, text, width - 1) + 1;
 		fputs("…", out);
+	} else {
+		put_shown(out, text, width);
 	}
 	if (is_left && wide < width)
 		fprintf(out, "%*s", width - wide, "");
@@ -297,9 +318,7 @@ static void print_wrapped(const char *text, int indent, int width, FILE *out)
 	width -= indent;
 	while (*text) {
 		size_t length = strcspn(text, " ");
-		char word[256];
-		snprintf(word, sizeof(word), "%.*s", (int)(length < 255 ? length : 255), text);
-		int wide = width_of(word);
+		int wide = width_to(text, text + length);
 		if (column && column + 1 + wide > width) {
 			fputs("\n    ", out);
 			column = 4 - indent;
@@ -307,7 +326,7 @@ static void print_wrapped(const char *text, int indent, int width, FILE *out)
 			putc(' ', out);
 			column++;
 		}
-		fprintf(out, "%.*s", (int)length, text);
+		put_shown(out, text, wide);
 		column += wide;
 		text += length;
 		while (*text == ' ')
@@ -321,8 +340,9 @@ static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, b
 {
 	size_t rows = sn_sheet_rows(sheet);
 	size_t shown = limit && !sn_sheet_is_whole(sheet) && rows > limit ? limit : rows;
-	fprintf(out, "\n%s%s%s\n", is_bold ? "\033[1m" : "", sheet->title ? sheet->title : "",
-		is_bold ? "\033[0m" : "");
+	fprintf(out, "\n%s", is_bold ? "\033[1m" : "");
+	put_shown(out, sheet->title ? sheet->title : "", INT_MAX);
+	fprintf(out, "%s\n", is_bold ? "\033[0m" : "");
 	if (sheet->shape == SN_SHEET_SERIES) {
 		for (size_t c = 1; c < sheet->column_count && rows; c++)
 			print_line(sheet, c, width - 34, out);
