@@ -6,9 +6,9 @@
  */
 #include "fuzz_file.h"
 
+#include "base/utf8.h"
 #include "export/exporter.h"
 #include "report/query.h"
-#include "report/utf8.h"
 #include "report/view.h"
 #include "sonde/db.h"
 
@@ -25,17 +25,32 @@ static ssize_t discard(void *cookie, const char *bytes, size_t length)
 	return (ssize_t)length;
 }
 
-static FILE *open_sink(void)
+/* What is made of texts holds nothing that is obeyed, whatever the names. A character that two
+ * writes share is not looked at. */
+static ssize_t look_at(void *cookie, const char *bytes, size_t length)
 {
-	cookie_io_functions_t functions = {.write = discard};
+	char text[4];
+	for (size_t i = 0; i < length; i++) {
+		memset(text, 0, sizeof(text));
+		memcpy(text, bytes + i, length - i < 3 ? length - i : 3);
+		if (*text != '\n' && *text != '\t' && (!*text || sn_utf8_hidden(text)))
+			abort();
+	}
+	return (ssize_t)length;
+}
+
+static FILE *open_sink(bool is_text)
+{
+	cookie_io_functions_t functions = {.write = is_text ? look_at : discard};
 	return fopencookie(NULL, "w", functions);
 }
 
 static void write_views(const struct sonde_db *db, const uint32_t *metrics, uint32_t count,
 			unsigned choice, const struct sn_query *query)
 {
-	FILE *out = open_sink();
-	struct sn_page page = {out, 20 + (int)(choice % 7) * 20, choice & 1, choice & 2};
+	FILE *out = open_sink(true), *colored = open_sink(false);
+	struct sn_page page = {choice & 1 ? colored : out, 20 + (int)(choice % 7) * 20, choice & 1,
+			       choice & 2};
 	for (int kind = SN_VIEW_TOP_DOWN; kind <= SN_VIEW_THREADS; kind++) {
 		struct sn_view view = {
 		    .db = db,
@@ -57,6 +72,7 @@ static void write_views(const struct sonde_db *db, const uint32_t *metrics, uint
 		sn_view_json(&view, out, NULL);
 		sn_view_csv(&view, out, NULL);
 	}
+	fclose(colored);
 	fclose(out);
 }
 
@@ -66,7 +82,8 @@ static void write_exports(const struct sonde_db *db, const uint32_t *metrics, ui
 	for (size_t i = 0; sn_exporters[i]; i++) {
 		if (!sn_exporters[i]->write)
 			continue; /* writes a folder */
-		FILE *out = open_sink();
+		const char *name = sn_exporters[i]->name;
+		FILE *out = open_sink(strcmp(name, "pprof") && strcmp(name, "perfetto"));
 		sn_exporters[i]->write(&request, out, NULL);
 		fclose(out);
 	}
@@ -81,7 +98,7 @@ static struct sn_query *parse_tail(const uint8_t *data, size_t size)
 	memcpy(text, data + size - length, length);
 	sn_utf8_clean(text, clean, sizeof(clean));
 	for (const char *c = clean; *c; c += sn_utf8_length(c))
-		if (sn_utf8_length(c) == 0)
+		if (sn_utf8_length(c) == 0 || sn_utf8_hidden(c))
 			abort();
 	sn_utf8_elide(clean, 1 + size % 30);
 	if (sn_utf8_columns(clean) > 1 + size % 30)
