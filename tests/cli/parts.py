@@ -9,14 +9,14 @@ from __future__ import annotations
 
 MADE = set("""
     bad_input commands critical_path deep_paths disk_full export failing_disk formula gen_measurements gpu_binary
-    gpu_structure graph graph_replay import import_execution_trace import_hpctoolkit import_kineto import_kineto_graph
+    gpu_structure graph graph_replay hostile_names import import_execution_trace import_hpctoolkit import_kineto import_kineto_graph
     import_nsys import_order import_perfetto import_rocpd import_rocprof import_xplane info libraries python_database
     python_package ranks report report_context split_dwarf structure suite symbols timeline timeline_answers timeline_memory
     timeline_tables
 """.split())
 
 CORE = set("""
-    commands deep_paths export gen_measurements graph import_execution_trace import_hpctoolkit
+    commands deep_paths export gen_measurements graph hostile_names import_execution_trace import_hpctoolkit
     import_nsys import_perfetto import_rocpd import_rocprof import_xplane info report report_context run timeline
 """.split())
 

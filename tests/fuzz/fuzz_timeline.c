@@ -284,7 +284,7 @@ static void check_memory(const struct sn_answers *answers)
 {
 	struct sn_memory memory;
 	struct sn_error error;
-	if (sn_memory(answers->db, answers->trace, &answers->nodes, &memory, &error))
+	if (sn_memory(&answers->processes, &answers->nodes, &memory, &error))
 		abort();
 	for (size_t i = 0; i < memory.device_count; i++) {
 		const struct sn_memory_device *device = memory.devices + i;
@@ -403,10 +403,10 @@ static void check_host(const struct sn_answers *answers)
 	struct sn_error error;
 	double *times = calloc(sonde_db_context_count(answers->db), sizeof(*times)), sum = 0;
 	if (!times ||
-	    sn_host_walk(answers->db, answers->trace, SONDE_NONE, 0, take_part, &walked, &error) ||
-	    sn_host_samples(answers->db, answers->trace, SONDE_NONE, count_sample, &samples,
-			    &each_ns, &error) ||
-	    sn_host_times(answers->db, answers->trace, times, &error))
+	    sn_host_walk(&answers->processes, SONDE_NONE, 0, take_part, &walked, &error) ||
+	    sn_host_samples(&answers->processes, SONDE_NONE, count_sample, &samples, &each_ns,
+			    &error) ||
+	    sn_host_times(&answers->processes, times, &error))
 		abort();
 	for (uint32_t i = 0; i < sonde_db_context_count(answers->db); i++) {
 		CHECK(times[i] >= 0);

@@ -163,7 +163,7 @@ static void escapes_what_it_quotes(void **state)
 	assert_int_equal(sn_html_data_build(&data, db, &(struct sn_html_shown){.metric = 0}, NULL),
 			 0);
 	char *header = header_of(&data);
-	assert_non_null(strstr(header, "\"command\":\"a\\\"b\\\\c\\u000ad\\u0001\""));
+	assert_non_null(strstr(header, "\"command\":\"a\\\"b\\\\c d?\""));
 	free(header);
 	sn_html_data_release(&data);
 	sonde_db_close(db);
@@ -188,7 +188,7 @@ static void fills_every_mark_of_the_page(void **state)
 	size_t page_length;
 	export_page(db, &page, &page_length);
 	assert_memory_equal(page, "<!doctype html>", 15);
-	assert_non_null(strstr(page, "<title>&lt;script>&amp; "));
+	assert_non_null(strstr(page, "<title>&lt;script&gt;&amp; "));
 	assert_null(strstr(page, "@TITLE@"));
 	assert_null(strstr(page, "@ENCODING@"));
 	assert_null(strstr(page, "@DATA@"));
