@@ -88,8 +88,9 @@ def traced(tmp_path_factory) -> Path:
         trace.operation("kernel", name, start + 30, start + 60, i + 1, stream=7 + i)
         trace.events.append({"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#7", "pid": 5, "tid": 10, "ts": start, "dur": 95})
         trace.events.append({"ph": "M", "name": "thread_name", "pid": 5, "tid": 100 + i, "args": {"name": name}})
-        trace.call("cpu_op", "thread", start, start + 50, thread=100 + i)
-    trace.events.append({"ph": "M", "name": "process_name", "pid": 5, "args": {"name": NAMES[0]}})
+        trace.call("cpu_op", name, start, start + 50, thread=100 + i)  # a whole path of it
+    trace.events += [{"ph": "M", "name": "process_name", "pid": 5, "args": {"name": NAMES[0]}},
+                     {"ph": "M", "name": "process_labels", "pid": 5, "args": {"labels": "host =\x1b\u202e1, rank 3"}}]
     folder = tmp_path_factory.mktemp("traced")
     path = trace.write(folder / "trace.json")
     path.write_bytes(path.read_bytes().replace(b"MALFORMED", MALFORMED))
@@ -241,7 +242,7 @@ def test_csv_of_others(database, tmp_path, kind):
     if kind == "events" and database.name == "profiled.sdb":
         return
     cells = check_csv(exported(database, tmp_path, kind).read_text())
-    assert kind != "events" or {"'-1+2", "\\u202eturned"} <= set(cells)
+    assert kind != "events" or {"'-1+2", "\\u202eturned", "'+1"} <= set(cells)
 
 
 def test_chrome(traced, tmp_path):

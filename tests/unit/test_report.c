@@ -9,6 +9,7 @@
 #include "db_fixture.h"
 
 #include "base/utf8.h"
+#include "export/ctf.h"
 #include "export/exporter.h"
 #include "format/measurement.h"
 #include "report/callers.h"
@@ -19,6 +20,7 @@
 #include "report/markup.h"
 #include "report/number.h"
 #include "report/query.h"
+#include "report/sheet.h"
 #include "report/source.h"
 #include "report/source_roots.h"
 
@@ -494,6 +496,44 @@ static void test_markup(void **state)
 	free(text);
 }
 
+static void test_ctf_text(void **state)
+{
+	struct sn_buffer text = {0};
+	sn_ctf_quote(&text, "a\"\\\x1b\n\xe2\x80\xae\xc3\xa9");
+	sn_buffer_put(&text, "", 1);
+	assert_string_equal((char *)text.bytes, "\"a\\\"\\\\? \\\\u202e\xc3\xa9\"");
+	free(text.bytes);
+}
+
+/* A text that is wider as it is shown, cut and whole. */
+static void test_sheet(void **state)
+{
+	char *text = NULL;
+	size_t length = 0;
+	struct sn_page page = {0};
+	struct sn_sheet *sheet = sn_page_sheet(&page, "x", "of %s", "\x1b[1m");
+	sn_sheet_column(sheet, "name", "name", "");
+	sn_sheet_column(sheet, "count", "count", "count");
+	sn_sheet_text(sheet, "\xe2\x80\xae"
+			     "abcdefghijklmnopqrstuvwxyz");
+	sn_sheet_number(sheet, 5);
+	sn_sheet_note(sheet, "%s", "\xff\x1b\n a");
+	FILE *out = open_memstream(&text, &length);
+	sn_page_print(&page, 0, 100, false, out);
+	sn_page_print(&page, 0, 29, false, out);
+	fclose(out);
+	assert_string_equal(text, "\nof ?[1m\n"
+				  "  name                              count\n"
+				  "  \\u202eabcdefghijklmnopqrstuvwxyz      5\n"
+				  "  ??  a\n"
+				  "\nof ?[1m\n"
+				  "  name                count\n"
+				  "  \\u202eabcdefghijk\xe2\x80\xa6      5\n"
+				  "  ??  a\n");
+	free(text);
+	sn_page_release(&page);
+}
+
 static void test_csv(void **state)
 {
 	static const char *const cases[][3] = {
@@ -612,6 +652,8 @@ int main(void)
 	    cmocka_unit_test(test_hidden),
 	    cmocka_unit_test(test_json),
 	    cmocka_unit_test(test_markup),
+	    cmocka_unit_test(test_ctf_text),
+	    cmocka_unit_test(test_sheet),
 	    cmocka_unit_test(test_csv),
 	    cmocka_unit_test(test_csv_parts),
 	    cmocka_unit_test(test_source),
