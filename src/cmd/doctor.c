@@ -6,6 +6,7 @@
 #include "doctor.h"
 #include "command.h"
 
+#include "base/error.h"
 #include "report/json.h"
 
 #include <stdarg.h>
@@ -46,6 +47,9 @@ struct sn_check *sn_diagnose(struct sn_diagnosis *diagnosis, const char *group, 
 	va_start(arguments, format);
 	vsnprintf(check->text, sizeof(check->text), format, arguments);
 	va_end(arguments);
+	/* Versions and paths are what other programs and folders say. */
+	sn_one_line(check->name);
+	sn_one_line(check->text);
 	return check;
 }
 
