@@ -62,6 +62,11 @@ uint32_t sn_utf8_hidden(const char *text)
 
 size_t sn_utf8_show(const char *text, char shown[SN_UTF8_SHOWN])
 {
+	if (*text >= ' ' && *text < 0x7f) {
+		shown[0] = *text;
+		shown[1] = 0;
+		return 1;
+	}
 	size_t length = sn_utf8_length(text);
 	uint32_t hidden = sn_utf8_hidden(text);
 	if (hidden >= 0xa0) {
@@ -80,6 +85,10 @@ void sn_utf8_clean(const char *from, char *to, size_t size)
 	size_t used = 0;
 	char shown[SN_UTF8_SHOWN];
 	while (*from && used + 5 < size) {
+		if (*from >= ' ' && *from < 0x7f) {
+			to[used++] = *from++;
+			continue;
+		}
 		size_t taken = sn_utf8_show(from, shown), length = strlen(shown);
 		if (used + length >= size)
 			break;

@@ -43,7 +43,8 @@ static void put_name(FILE *out, const char *name)
 	char shown[SN_UTF8_SHOWN];
 	while (*name) {
 		name += sn_utf8_show(name, shown);
-		fputs_unlocked(shown, out);
+		for (const char *c = shown; *c; c++)
+			putc_unlocked(*c, out);
 	}
 }
 

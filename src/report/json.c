@@ -7,14 +7,25 @@
 
 #include <string.h>
 
+/* Bytes that are written as they are. */
+static size_t plain_length(const char *text)
+{
+	size_t length = 0;
+	while (text[length] >= ' ' && text[length] < 0x7f && text[length] != '"' &&
+	       text[length] != '\\')
+		length++;
+	return length;
+}
+
 void sn_json_quote(FILE *out, const char *text)
 {
 	putc_unlocked('"', out);
 	while (*text) {
-		if (*text >= ' ' && *text < 0x7f && *text != '"' && *text != '\\') {
-			putc_unlocked(*text++, out);
-			continue;
-		}
+		size_t plain = plain_length(text);
+		fwrite_unlocked(text, 1, plain, out);
+		text += plain;
+		if (!*text)
+			break;
 		size_t length = sn_utf8_length(text);
 		uint32_t hidden = sn_utf8_hidden(text);
 		if (*text == '"' || *text == '\\')
