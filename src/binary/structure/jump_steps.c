@@ -9,17 +9,40 @@
 
 #ifdef SN_HAVE_CAPSTONE
 #include <capstone/capstone.h>
+#include <dlfcn.h>
+
+/*
+ * Loaded when it is first asked for: relocating its tables takes a millisecond, which every command
+ * would pay when it starts.
+ */
+#define FUNCTIONS(each)                                                                            \
+	each(cs_open) each(cs_option) each(cs_malloc) each(cs_free) each(cs_close)                 \
+	    each(cs_disasm_iter) each(cs_regs_access)
+#define POINTER(name) __typeof__(&(name)) name;
+static struct {
+	FUNCTIONS(POINTER)
+} capstone;
+static bool is_loaded;
+
+#define TEXT_OF(number)	   #number
+#define LIBRARY_OF(number) "libcapstone.so." TEXT_OF(number)
+
+static bool load(void)
+{
+	void *library = dlopen(LIBRARY_OF(CS_API_MAJOR), RTLD_NOW | RTLD_LOCAL);
+	bool has_all = library != NULL;
+#define FIND(name)                                                                                 \
+	if (has_all)                                                                               \
+		has_all = (*(void **)&capstone.name = dlsym(library, #name)) != NULL;
+	FUNCTIONS(FIND)
+	return has_all;
+}
 
 struct sn_jump_decoder {
 	csh handle;
 	cs_insn *insn;
 	uint16_t machine;
 };
-
-bool sn_jump_table_is_available(void)
-{
-	return true;
-}
 
 static struct sn_jump_decoder *make(uint16_t machine)
 {
@@ -28,13 +51,13 @@ static struct sn_jump_decoder *make(uint16_t machine)
 	if (!decoder)
 		return NULL;
 	decoder->machine = machine;
-	if (cs_open(is_arm ? CS_ARCH_ARM64 : CS_ARCH_X86, is_arm ? CS_MODE_ARM : CS_MODE_64,
-		    &decoder->handle) != CS_ERR_OK) {
+	if (capstone.cs_open(is_arm ? CS_ARCH_ARM64 : CS_ARCH_X86,
+			     is_arm ? CS_MODE_ARM : CS_MODE_64, &decoder->handle) != CS_ERR_OK) {
 		free(decoder);
 		return NULL;
 	}
-	cs_option(decoder->handle, CS_OPT_DETAIL, CS_OPT_ON);
-	decoder->insn = cs_malloc(decoder->handle);
+	capstone.cs_option(decoder->handle, CS_OPT_DETAIL, CS_OPT_ON);
+	decoder->insn = capstone.cs_malloc(decoder->handle);
 	if (!decoder->insn) {
 		sn_jump_decoder_free(decoder);
 		return NULL;
@@ -57,11 +80,23 @@ static void decode_first(void)
 	sn_jump_decoder_free(arm);
 }
 
-struct sn_jump_decoder *sn_jump_decoder_new(uint16_t machine)
+static void begin(void)
+{
+	is_loaded = load();
+	if (is_loaded)
+		decode_first();
+}
+
+bool sn_jump_table_is_available(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, decode_first);
-	return make(machine);
+	pthread_once(&once, begin);
+	return is_loaded;
+}
+
+struct sn_jump_decoder *sn_jump_decoder_new(uint16_t machine)
+{
+	return sn_jump_table_is_available() ? make(machine) : NULL;
 }
 
 void sn_jump_decoder_free(struct sn_jump_decoder *decoder)
@@ -69,8 +104,8 @@ void sn_jump_decoder_free(struct sn_jump_decoder *decoder)
 	if (!decoder)
 		return;
 	if (decoder->insn)
-		cs_free(decoder->insn, 1);
-	cs_close(&decoder->handle);
+		capstone.cs_free(decoder->insn, 1);
+	capstone.cs_close(&decoder->handle);
 	free(decoder);
 }
 
@@ -414,10 +449,10 @@ bool sn_jump_decoder_step(struct sn_jump_decoder *decoder, const uint8_t *bytes,
 				 .dest = SN_STEP_NO_REGISTER,
 				 .a = SN_STEP_NO_REGISTER,
 				 .b = SN_STEP_NO_REGISTER};
-	if (!cs_disasm_iter(decoder->handle, &bytes, &size, &address, decoder->insn))
+	if (!capstone.cs_disasm_iter(decoder->handle, &bytes, &size, &address, decoder->insn))
 		return false;
-	if (cs_regs_access(decoder->handle, decoder->insn, read, &read_count, written,
-			   &written_count) != CS_ERR_OK)
+	if (capstone.cs_regs_access(decoder->handle, decoder->insn, read, &read_count, written,
+				    &written_count) != CS_ERR_OK)
 		return false;
 	for (unsigned i = 0; i < written_count; i++) {
 		uint8_t reg = is_arm ? arm_register(written[i]) : x86_register(written[i]);
