@@ -4,7 +4,8 @@
 its calls (hooks), and by the signal handlers before they move to a stack of their own.
 
 Compiles libsonde's sources with -fcallgraph-info=su and adds up the frames along each chain of calls. What
-is called through a pointer is named in INDIRECT below, or is a hook of its own. Functions that sn_on_own_stack
+is called through a pointer is named in stack_usage.json, or is a hook of its own; what has the name of another
+is named there with its file. Functions that sn_on_own_stack
 calls run on the collector's stack and are no part of a chain. A unit test runs this (tests/unit/meson.build).
 
 Usage: tools/stack_usage.py BUILD [--chain FUNCTION] [--all]
@@ -69,13 +70,19 @@ def short(name):
 class Usage:
     def __init__(self, frames, calls):
         self.frames, self.calls, self.known = frames, calls, {}
-        by_short = {}
-        for name in frames:
-            by_short.setdefault(short(name), []).append(name)
-        for caller, callees in INDIRECT.items():
-            for name in by_short.get(caller, []):
-                for callee in callees:
-                    self.calls.setdefault(name, set()).update(by_short[callee])
+        self.named = {key: {self.find(name) for name in names} for key, names in INDIRECT.items()}
+        self.cut = self.named["(at the start)"] | self.named["(called on our own stack only)"]
+        for caller, callees in self.named.items():
+            if not caller.startswith("("):
+                self.calls.setdefault(self.find(caller), set()).update(callees)
+
+    def find(self, wanted):
+        """The one function of a name, or of FILE:NAME."""
+        file, _, function = wanted.rpartition(":")
+        found = [name for name in self.frames if short(name) == function and name.rpartition(":")[0].endswith(file)]
+        if len(found) != 1:
+            sys.exit(f"tools/stack_usage.json: {wanted} names {len(found)} functions: {' '.join(found)}")
+        return found[0]
 
     def of(self, name, above=()):
         """(bytes, chain) of the deepest chain from `name`."""
@@ -83,7 +90,7 @@ class Usage:
             return self.known[name]
         if name not in self.frames:
             return EXTERNAL.get(name, EXTERNAL["default"] if name != "__indirect_call" else 0), (name,)
-        if name in above or short(name) in INDIRECT["(at the start)"] + INDIRECT["(own stack)"]:
+        if name in above or name in self.cut:
             return 0, (name,)
         deepest = max((self.of(callee, above + (name,)) for callee in self.calls.get(name, ())),
                       default=(0, ()), key=lambda found: found[0])
@@ -99,8 +106,7 @@ def main():
     usage = Usage(frames, calls)
     called = {callee for callees in usage.calls.values() for callee in callees}
     # run on our own stack: named by who moves there
-    moved = set(INDIRECT["(own stack)"] + INDIRECT["(at the start)"] + INDIRECT["(of commands)"] +
-                INDIRECT["(as the C library's own)"])
+    moved = set().union(*(names for key, names in usage.named.items() if key.startswith("(")))
     if "--chain" in sys.argv:
         wanted = sys.argv[sys.argv.index("--chain") + 1]
         for name in frames:
@@ -113,7 +119,7 @@ def main():
     wrong, seen = 0, set()
     worst = {True: (0, ""), False: (0, "")}
     for name in sorted(roots, key=lambda root: -usage.of(root)[0]):
-        if short(name) in moved:
+        if name in moved:
             continue
         size, chain = usage.of(name)
         is_handler = short(name) in HANDLERS

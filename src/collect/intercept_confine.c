@@ -122,6 +122,10 @@ struct answer sn_before_syscall(long number, long first, long second, long third
 		answer.verdict = RETURN;
 		return answer;
 	}
+	/* the one that is watched and may have to be made again */
+	if (number == SYS_rt_sigtimedwait)
+		return (struct answer){
+		    RETURN, sn_program_syscall(number, first, second, third, fourth, 0, 0)};
 	if (number == SYS_execve)
 		return (struct answer){
 		    RETURN, execve((const char *)first, (char **)second, (char **)third)};
@@ -147,56 +151,48 @@ __asm__(".globl syscall\n"
 	".type syscall, @function\n"
 	"syscall:\n"
 	"	.cfi_startproc\n"
-	"	cmpq	$" TEXT(
-	    TABLE_LENGTH) ", %rdi\n"
-			  "	jae	2f\n"
-			  "	leaq	sn_watched_calls(%rip), %rax\n"
-			  "	cmpb	$0, (%rax,%rdi)\n"
-			  "	jne	1f\n"
-			  "	leaq	sn_call_is_repeatable(%rip), %rax\n"
-			  "	cmpb	$0, (%rax,%rdi)\n"
-			  "	jne	sn_program_syscall\n"
-			  "2:	cmpq	$0, sn_real_syscall(%rip)\n"
-			  "	je	1f\n"
-			  "	jmp	*sn_real_syscall(%rip)\n"
-			  /* six registers of arguments, and 8 bytes more to
-			     keep the stack aligned to 16 */
-			  "1:	pushq	%rdi\n	.cfi_adjust_cfa_offset 8\n"
-			  "	pushq	%rsi\n	.cfi_adjust_cfa_offset 8\n"
-			  "	pushq	%rdx\n	.cfi_adjust_cfa_offset 8\n"
-			  "	pushq	%rcx\n	.cfi_adjust_cfa_offset 8\n"
-			  "	pushq	%r8\n	.cfi_adjust_cfa_offset 8\n"
-			  "	pushq	%r9\n	.cfi_adjust_cfa_offset 8\n"
-			  "	subq	$8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
-			  "	call	sn_before_syscall\n"
-			  "	movq	%rdx, %r11\n"
-			  "	addq	$8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
-			  "	popq	%r9\n	.cfi_adjust_cfa_offset -8\n"
-			  "	popq	%r8\n	.cfi_adjust_cfa_offset -8\n"
-			  "	popq	%rcx\n	.cfi_adjust_cfa_offset -8\n"
-			  "	popq	%rdx\n	.cfi_adjust_cfa_offset -8\n"
-			  "	popq	%rsi\n	.cfi_adjust_cfa_offset -8\n"
-			  "	popq	%rdi\n	.cfi_adjust_cfa_offset -8\n"
-			  /* enum verdict */
-			  "	cmpq	$1, %rax\n"
-			  "	jb	3f\n"
-			  "	je	4f\n"
-			  "	subq	$8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
-			  "	call	*sn_real_syscall(%rip)\n"
-			  "	movq	%rax, %rdi\n"
-			  "	call	sn_after_fork_call\n"
-			  "	addq	$8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
-			  "	ret\n"
-			  "4:	movq	%r11, %rax\n"
-			  "	ret\n"
-			  /* some are watched and can be made again */
-			  "3:	cmpq	$" TEXT(
-			      TABLE_LENGTH) ", %rdi\n"
-					    "	jae	5f\n"
-					    "	leaq	sn_call_is_repeatable(%rip), %rax\n"
-					    "	cmpb	$0, (%rax,%rdi)\n"
-					    "	jne	sn_program_syscall\n"
-					    "5:	jmp	*sn_real_syscall(%rip)\n"
-					    "	.cfi_endproc\n"
-					    ".size syscall, .-syscall\n");
+	"	cmpq	$" TEXT(TABLE_LENGTH) ", %rdi\n"
+					      "	jae	2f\n"
+					      "	leaq	sn_watched_calls(%rip), %rax\n"
+					      "	cmpb	$0, (%rax,%rdi)\n"
+					      "	jne	1f\n"
+					      "	leaq	sn_call_is_repeatable(%rip), %rax\n"
+					      "	cmpb	$0, (%rax,%rdi)\n"
+					      "	jne	sn_program_syscall\n"
+					      "2:	cmpq	$0, sn_real_syscall(%rip)\n"
+					      "	je	1f\n"
+					      "	jmp	*sn_real_syscall(%rip)\n"
+					      /* six registers of arguments, and 8 bytes more to
+						 keep the stack aligned to 16 */
+					      "1:	pushq	%rdi\n	.cfi_adjust_cfa_offset 8\n"
+					      "	pushq	%rsi\n	.cfi_adjust_cfa_offset 8\n"
+					      "	pushq	%rdx\n	.cfi_adjust_cfa_offset 8\n"
+					      "	pushq	%rcx\n	.cfi_adjust_cfa_offset 8\n"
+					      "	pushq	%r8\n	.cfi_adjust_cfa_offset 8\n"
+					      "	pushq	%r9\n	.cfi_adjust_cfa_offset 8\n"
+					      "	subq	$8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
+					      "	call	sn_before_syscall\n"
+					      "	movq	%rdx, %r11\n"
+					      "	addq	$8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%r9\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%r8\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%rcx\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%rdx\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%rsi\n	.cfi_adjust_cfa_offset -8\n"
+					      "	popq	%rdi\n	.cfi_adjust_cfa_offset -8\n"
+					      /* enum verdict */
+					      "	cmpq	$1, %rax\n"
+					      "	jb	3f\n"
+					      "	je	4f\n"
+					      "	subq	$8, %rsp\n	.cfi_adjust_cfa_offset 8\n"
+					      "	call	*sn_real_syscall(%rip)\n"
+					      "	movq	%rax, %rdi\n"
+					      "	call	sn_after_fork_call\n"
+					      "	addq	$8, %rsp\n	.cfi_adjust_cfa_offset -8\n"
+					      "	ret\n"
+					      "4:	movq	%r11, %rax\n"
+					      "	ret\n"
+					      "3:	jmp	*sn_real_syscall(%rip)\n"
+					      "	.cfi_endproc\n"
+					      ".size syscall, .-syscall\n");
 #endif

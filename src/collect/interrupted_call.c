@@ -54,10 +54,12 @@ static bool is_repeatable(long number)
 	return number >= 0 && number < SN_CALL_NUMBERS && sn_call_is_repeatable[number];
 }
 
-/* tcdrain(3): a line that has no more to send has none the second time. */
-static bool is_drain(const greg_t *registers)
+/* With its arguments: of ioctl, tcdrain(3), for a line that has no more to send has none the second
+ * time. */
+static bool may_be_repeated(long number, const greg_t *registers)
 {
-	return registers[REG_RSI] == TCSBRK && registers[REG_RDX];
+	return is_repeatable(number) ||
+	       (number == SYS_ioctl && registers[REG_RSI] == TCSBRK && registers[REG_RDX]);
 }
 
 /* ---- the program's own signals ---- */
@@ -148,8 +150,7 @@ static void after_call(ucontext_t *context, const unsigned char *end)
 	if (registers[REG_RAX] != -EINTR)
 		return;
 	long number = number_of(context, end);
-	if ((!is_repeatable(number) && !(number == SYS_ioctl && is_drain(registers))) ||
-	    handler_is_due(context, false))
+	if (!may_be_repeated(number, registers) || handler_is_due(context, false))
 		return;
 	shorten_wait(context, number);
 	registers[REG_RAX] = number;

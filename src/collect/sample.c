@@ -360,9 +360,11 @@ static void handle_sample(void *context)
 	errno = saved_errno;
 }
 
-static void send_to_self(int signal, siginfo_t *info)
+/* False where the limit of pending signals is reached. */
+static bool send_to_self(int signal, siginfo_t *info)
 {
-	syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal, info);
+	return !syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal,
+			info);
 }
 
 /* The same signal once more, as it was sent. Only the main thread may send the process what kill(2)
@@ -638,7 +640,8 @@ static void drop_late_samples(int signal)
 	uint64_t mask = 0;
 	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) || !(mask & bit))
 		return; /* none waits */
-	send_to_self(signal, &info);
+	if (!send_to_self(signal, &info))
+		return;
 	while (syscall(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0 &&
 	       info.si_value.sival_ptr != &end)
 		if (!sn_sampling_is_sample(&info) && !is_late_sample(&info))
@@ -696,8 +699,7 @@ void sn_sampling_provoke(void)
 	siginfo_t info = {.si_code = SI_TIMER};
 	info.si_value.sival_ptr = &timer_cookie;
 	if (sampling && sampling->signal)
-		syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid),
-			sampling->signal, &info);
+		send_to_self(sampling->signal, &info);
 }
 
 /* The next sample comes a whole period later. */
