@@ -350,6 +350,7 @@ void sn_pack_unified(struct sn_pack *pack, const struct sn_unified *unified)
 	uint32_t nodes = merge->nodes.count;
 	sn_pack_intern(pack, &builder->strings);
 	sn_pack_array(pack, builder->metrics, builder->metric_count, sizeof(*builder->metrics));
+	sn_pack_intern(pack, &builder->metric_names);
 	sn_pack_array(pack, builder->profiles, builder->profile_count, sizeof(*builder->profiles));
 	sn_pack_put(pack, unified->origins, builder->profile_count * sizeof(*unified->origins));
 	sn_pack_intern(pack, &merge->modules);
@@ -371,7 +372,7 @@ static void unpack_profiles(struct sn_unpack *unpack, struct sn_unified *unified
 	free(builder->metrics);
 	builder->metrics = sn_unpack_array(unpack, &count, sizeof(*builder->metrics));
 	builder->metric_count = builder->metric_capacity = count;
-	builder->indexed_metric_count = 0;
+	sn_unpack_intern(unpack, &builder->metric_names);
 	free(builder->profiles);
 	builder->profiles = sn_unpack_array(unpack, &count, sizeof(*builder->profiles));
 	builder->profile_count = builder->profile_capacity = count;

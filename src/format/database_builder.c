@@ -39,7 +39,7 @@ void sn_db_builder_free(struct sn_db_builder *builder)
 	sn_intern_release(&builder->frames);
 	sn_intern_release(&builder->contexts);
 	free(builder->metrics);
-	free(builder->metrics_by_name);
+	sn_intern_release(&builder->metric_names);
 	free(builder->profiles);
 	free(builder->drops);
 	free(builder->properties);
@@ -139,31 +139,9 @@ bool sn_db_builder_context_at(const struct sn_db_builder *builder, uint32_t cont
 	return true;
 }
 
-static int index_metrics(struct sn_db_builder *builder)
+uint32_t sn_db_builder_find_metric(const struct sn_db_builder *builder, uint32_t name)
 {
-	size_t *capacity = &builder->metrics_by_name_capacity;
-	for (size_t *i = &builder->indexed_metric_count; *i < builder->metric_count; ++*i) {
-		uint32_t name = builder->metrics[*i].name;
-		size_t before = *capacity;
-		if (sn_vec_reserve(&builder->metrics_by_name, capacity, name + 1ull) < 0)
-			return -1;
-		if (*capacity > before)
-			memset(builder->metrics_by_name + before, 0,
-			       (*capacity - before) * sizeof(*builder->metrics_by_name));
-		builder->metrics_by_name[name] = (uint32_t)*i;
-	}
-	return 0;
-}
-
-uint32_t sn_db_builder_find_metric(struct sn_db_builder *builder, uint32_t name)
-{
-	if (index_metrics(builder))
-		return fail(builder, SN_ERR_MEMORY);
-	if (name >= builder->metrics_by_name_capacity)
-		return SONDE_NONE;
-	uint32_t metric = builder->metrics_by_name[name];
-	return metric < builder->metric_count && builder->metrics[metric].name == name ? metric
-										       : SONDE_NONE;
+	return sn_intern_find(&builder->metric_names, &name, sizeof(name));
 }
 
 /* Which of two that have one name is kept: the same whichever came first. */
@@ -190,7 +168,9 @@ uint32_t sn_db_builder_metric(struct sn_db_builder *builder, const struct sonde_
 		return known;
 	}
 	if (sn_vec_reserve(&builder->metrics, &builder->metric_capacity,
-			   builder->metric_count + 1) < 0)
+			   builder->metric_count + 1) < 0 ||
+	    sn_intern_add(&builder->metric_names, &metric->name, sizeof(metric->name)) ==
+		SN_INTERN_NONE)
 		return fail(builder, SN_ERR_MEMORY);
 	builder->metrics[builder->metric_count] = *metric;
 	return (uint32_t)builder->metric_count++;

@@ -38,11 +38,9 @@ struct sn_db_builder {
 	struct sn_database_property *properties;
 	struct sn_database_formula *formulas; /* texts from malloc */
 	struct sn_db_value *values;
+	struct sn_intern metric_names; /* numbered as the metrics are */
 	size_t formula_count, formula_capacity;
 	size_t metric_count, profile_count, drop_count, property_count, value_count;
-	/* By string: the metric of that name, if that one's name it is. Of the first metrics. */
-	uint32_t *metrics_by_name;
-	size_t metrics_by_name_capacity, indexed_metric_count;
 	size_t metric_capacity, profile_capacity, drop_capacity, property_capacity, value_capacity;
 };
 

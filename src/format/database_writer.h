@@ -40,7 +40,7 @@ uint32_t sn_db_builder_context(struct sn_db_builder *builder, uint32_t parent, u
  * same whatever their order. */
 uint32_t sn_db_builder_metric(struct sn_db_builder *builder, const struct sonde_db_metric *metric);
 /* The metric of that name, or SONDE_NONE. */
-uint32_t sn_db_builder_find_metric(struct sn_db_builder *builder, uint32_t name);
+uint32_t sn_db_builder_find_metric(const struct sn_db_builder *builder, uint32_t name);
 /* Always a new one. */
 uint32_t sn_db_builder_profile(struct sn_db_builder *builder,
 			       const struct sonde_db_profile *profile);
