@@ -12,6 +12,7 @@
 #include "filters.h"
 #include "graph.h"
 #include "intercept.h"
+#include "kernel.h"
 #include "losses.h"
 #include "monitor.h"
 #include "own_fd.h"
@@ -54,7 +55,7 @@ bool sn_confined(void)
 bool sn_is_measured_process(void)
 {
 	/* in a namespace of its own a child may have its parent's number */
-	return !sn_losses_is_unseen() && syscall(SYS_getpid) == measured_pid;
+	return !sn_confined() && !sn_losses_is_unseen() && syscall(SYS_getpid) == measured_pid;
 }
 
 static const char *setting(const char *name, const char *otherwise)
@@ -216,6 +217,7 @@ static void write_first(struct sn_thread *thread)
 static void begin(void)
 {
 	measured_pid = getpid();
+	sn_clock_init();
 	read_config();
 	if (prepare()) {
 		atomic_store(&phase, STOPPED);

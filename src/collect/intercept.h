@@ -59,7 +59,7 @@ const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage);
 
 /* A call of the program's by number that is about signals: gives it what it asks for; true where
  * that was all, and *result is what syscall(2) returns. */
-bool sn_raw_signal_call(long number, const long arguments[3], long *result);
+bool sn_raw_signal_call(long number, const long arguments[4], long *result);
 
 /* Starts measuring this process image, once; called by the constructor or by the first interceptor
  * that runs before it. */

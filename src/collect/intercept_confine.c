@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls by number, and seccomp. A process that confines itself lists the system calls that
- * it will make, and ours are not among them: the kernel would kill it at the next sample. What was
+ * System calls by number, and what takes calls from a process. One that confines itself (seccomp)
+ * lists the calls that it will make, and ours are not among them: the kernel would kill it at the
+ * next sample. One that has its calls dispatched to itself (Wine) would be handed ours. What was
  * measured is therefore written just before, and measuring ends for good. Nobody can tell here
  * which calls a filter lets pass, so every filter counts; a program that starts inside one is
  * looked at in init.c.
@@ -10,6 +11,7 @@
  */
 #include "intercept.h"
 #include "interrupted_call.h"
+#include "kernel.h"
 #include "losses.h"
 
 #include <errno.h>
@@ -26,10 +28,25 @@
 
 SN_REAL(int, prctl, (int, unsigned long, unsigned long, unsigned long, unsigned long))
 
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_ON	     1
+#endif
+
 /* Calls without a filter, by which libraries ask what the kernel can do, install none. */
 static bool prctl_confines(long operation, long mode, long filter)
 {
+	if (operation == PR_SET_SYSCALL_USER_DISPATCH)
+		return mode == PR_SYS_DISPATCH_ON;
 	return operation == PR_SET_SECCOMP && (mode != SECCOMP_MODE_FILTER || filter);
+}
+
+static void before_prctl(long operation, long first, long second)
+{
+	if (prctl_confines(operation, first, second))
+		sn_confine();
+	else if (operation == PR_SET_TSC && first != PR_TSC_ENABLE)
+		sn_clock_spare_counter();
 }
 
 static bool seccomp_confines(long operation, long flags, long filter)
@@ -47,8 +64,7 @@ SN_EXPORT int prctl(int operation, ...)
 	for (int index = 0; index < 4; index++)
 		arguments[index] = va_arg(list, unsigned long);
 	va_end(list);
-	if (prctl_confines(operation, (long)arguments[0], (long)arguments[1]))
-		sn_confine();
+	before_prctl(operation, (long)arguments[0], (long)arguments[1]);
 	return real_prctl_get()(operation, arguments[0], arguments[1], arguments[2], arguments[3]);
 }
 
@@ -110,15 +126,17 @@ struct answer sn_before_syscall(long number, long first, long second, long third
 		sn_real_syscall = sn_real("syscall");
 	if (sn_confined())
 		return (struct answer){JUMP, 0};
-	if (number == SYS_seccomp ? seccomp_confines(first, second, third)
-				  : number == SYS_prctl && prctl_confines(first, second, third))
+	if (number == SYS_seccomp && seccomp_confines(first, second, third))
 		sn_confine();
+	if (number == SYS_prctl)
+		before_prctl(first, second, third);
 	if (number == SYS_exit_group || (number == SYS_exit && is_alone()))
 		sn_end_with_status((int)first);
 	if (is_plain_fork(number, first, second))
 		return (struct answer){CALL, 0};
 	struct answer answer;
-	if (sn_raw_signal_call(number, (const long[]){first, second, third}, &answer.result)) {
+	if (sn_raw_signal_call(number, (const long[]){first, second, third, fourth},
+			       &answer.result)) {
 		answer.verdict = RETURN;
 		return answer;
 	}

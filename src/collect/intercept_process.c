@@ -15,6 +15,7 @@
 #include "losses.h"
 #include "monitor.h"
 #include "own_stack.h"
+#include "program_memory.h"
 #include "property.h"
 #include "sample.h"
 #include "sample_signal.h"
@@ -347,6 +348,9 @@ static void carry_in_room(void *argument)
 static char *const *carried_with(const char *path, char *const *environment)
 {
 	struct carrying it = {path, environment, (char **)environment};
+	/* the kernel refuses it */
+	if (!sn_program_list_is_readable(environment))
+		return environment;
 	if (is_stripping || (preload && (sn_measuring() || !sn_is_measured_process())))
 		sn_on_own_stack(carry_in_room, &it);
 	return it.completed;
@@ -387,7 +391,7 @@ static bool tell_of_exec(const char *path)
 	if (sn_monitor_wants(SONDE_OS))
 		sn_monitor_emit((struct sonde_event){.domain = SONDE_OS, .kind = SONDE_EXEC});
 	struct sn_thread *thread = sn_enter();
-	sn_property_set("executed", path ? path : "");
+	sn_property_set("executed", path && sn_program_text_is_readable(path) ? path : "");
 	sn_checkpoint_now("exec");
 	if (thread)
 		sn_leave(thread);

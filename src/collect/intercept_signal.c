@@ -7,8 +7,10 @@
  */
 #include "intercept.h"
 #include "interrupted_call.h"
+#include "machine.h"
 #include "own_stack.h"
 #include "program_handler.h"
+#include "program_memory.h"
 #include "sample.h"
 #include "sample_signal.h"
 
@@ -70,6 +72,7 @@ static void write_last(void *text)
 static void on_fatal(int signal, siginfo_t *info, void *context)
 {
 	char text[16];
+	sn_machine_flags_tame();
 	/* what the kernel sends where it has no room to queue a sample of perf's */
 	if (signal == SIGIO && info->si_code == SI_KERNEL && sn_sampling_has_events()) {
 		sn_drop(NULL, SN_DROP_SAMPLE_BUSY, 1);
@@ -181,15 +184,43 @@ SN_EXPORT int sigaction(int signal, const struct sigaction *new_action,
 static sighandler_t set_handler(int signal, sighandler_t handler, int flags)
 {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
+	if (handler == SIG_ERR) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
 	sigemptyset(&action.sa_mask);
 	if (!(flags & SA_RESETHAND) && signal > 0 && signal < NSIG)
 		sigaddset(&action.sa_mask, signal);
 	return sigaction(signal, &action, &old) ? SIG_ERR : old.sa_handler;
 }
 
+/* Signals that siginterrupt(3) was called for: signal(3) asks for no restart then. */
+static _Atomic uint64_t interrupting;
+
+static bool is_number(int signal)
+{
+	return signal > 0 && signal < NSIG;
+}
+
 SN_EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
-	return set_handler(number, handler, SA_RESTART);
+	bool interrupts = is_number(number) && interrupting & SN_SIGNAL_BIT(number);
+	return set_handler(number, handler, interrupts ? 0 : SA_RESTART);
+}
+
+SN_EXPORT int siginterrupt(int number, int interrupts)
+{
+	struct sigaction action;
+	if (sigaction(number, NULL, &action))
+		return -1;
+	if (interrupts) {
+		interrupting |= SN_SIGNAL_BIT(number);
+		action.sa_flags &= ~SA_RESTART;
+	} else {
+		interrupting &= ~SN_SIGNAL_BIT(number);
+		action.sa_flags |= SA_RESTART;
+	}
+	return sigaction(number, &action, NULL);
 }
 
 SN_EXPORT sighandler_t ssignal(int number, sighandler_t handler)
@@ -320,32 +351,39 @@ SN_EXPORT int sigprocmask(int how, const sigset_t *new_set, sigset_t *old_set)
 
 /* ---- waiting for signals ---- */
 
+/* The program's set, or a copy of its `bits` without the sample signal. The kernel reads no more
+ * than those. */
+static const sigset_t *without_sample(const sigset_t *set, uint64_t bits, sigset_t *storage)
+{
+	if (!sn_thread_self() || !(bits & sample_bit()))
+		return set;
+	sigemptyset(storage);
+	put_bits(storage, bits & ~sample_bit());
+	return storage;
+}
+
 /*
  * A set to wait for, without the sample signal where it was filled; where the program means that
  * signal, it gets it, blocked in this thread if the program believes so.
  */
 static const sigset_t *waited_for(const sigset_t *set, sigset_t *storage)
 {
-	if (!set || !sn_sample_signal_is_chosen())
+	uint64_t bits;
+	if (!set || !sn_sample_signal_is_chosen() || !sn_program_take(set, &bits, sizeof(bits)))
 		return set;
-	if (!sn_sample_signal_in_filled(bits_of(set))) {
-		sn_signal_yield(bits_of(set));
+	if (!sn_sample_signal_in_filled(bits)) {
+		sn_signal_yield(bits);
 		return set;
 	}
-	if (!sn_thread_self() || !(bits_of(set) & sample_bit()))
-		return set;
-	*storage = *set;
-	put_bits(storage, bits_of(set) & ~sample_bit());
-	return storage;
+	return without_sample(set, bits, storage);
 }
 
 const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage)
 {
-	if (!mask || !sn_thread_self() || !(bits_of(mask) & sample_bit()))
+	uint64_t bits;
+	if (!mask || !sn_thread_self() || !sn_program_take(mask, &bits, sizeof(bits)))
 		return mask;
-	*storage = *mask;
-	put_bits(storage, bits_of(mask) & ~sample_bit());
-	return storage;
+	return without_sample(mask, bits, storage);
 }
 
 /* Waits again where the wait ended because our signal became the program's: only then was the set
@@ -440,15 +478,23 @@ static int kernel_mask_of(int how, const sigset_t *new_set, sigset_t *old_set)
 }
 
 /* The kernel's sets are shorter than the C library's. */
+#define KERNEL_SET_BYTES 8u
+
+static long fails_with(int error)
+{
+	errno = error;
+	return -1;
+}
+
 static long raw_mask(int how, const void *new_bits, void *old_bits)
 {
 	sigset_t new_set, old_set;
 	sigemptyset(&new_set);
-	if (new_bits)
-		memcpy(&new_set, new_bits, sizeof(uint64_t));
+	if (new_bits && !sn_program_take(new_bits, &new_set, KERNEL_SET_BYTES))
+		return fails_with(EFAULT);
 	long status = mask(kernel_mask_of, how, new_bits ? &new_set : NULL, &old_set);
 	if (!status && old_bits)
-		memcpy(old_bits, &old_set, sizeof(uint64_t));
+		status = sn_program_give(old_bits, &old_set, KERNEL_SET_BYTES);
 	return status;
 }
 
@@ -464,41 +510,45 @@ struct kernel_action {
 static long raw_action(int signal, const struct kernel_action *new_action,
 		       struct kernel_action *old_action)
 {
-	struct kernel_action kernel;
+	struct kernel_action kernel, asked;
 	struct sigaction old, action = {0};
-	if (syscall(SYS_rt_sigaction, signal, NULL, &kernel, 8))
+	if (new_action && !sn_program_take(new_action, &asked, sizeof(asked)))
+		return fails_with(EFAULT);
+	if (syscall(SYS_rt_sigaction, signal, NULL, &kernel, KERNEL_SET_BYTES))
 		return -1;
 	if (new_action) {
-		action.sa_handler = new_action->handler;
-		action.sa_flags = (int)(new_action->flags & ~HAS_RESTORER);
-		put_bits(&action.sa_mask, new_action->mask);
+		action.sa_handler = asked.handler;
+		action.sa_flags = (int)(asked.flags & ~HAS_RESTORER);
+		put_bits(&action.sa_mask, asked.mask);
 	}
 	if (sigaction(signal, new_action ? &action : NULL, &old))
 		return -1;
-	if (old_action)
-		*old_action = is_default(&old)
-				  ? (struct kernel_action){0}
-				  : (struct kernel_action){old.sa_handler,
-							   (kernel.flags & HAS_RESTORER) |
-							       (unsigned)old.sa_flags,
-							   kernel.restorer, bits_of(&old.sa_mask)};
-	return 0;
+	if (!old_action)
+		return 0;
+	struct kernel_action told = {0};
+	if (!is_default(&old))
+		told = (struct kernel_action){old.sa_handler,
+					      (kernel.flags & HAS_RESTORER) |
+						  (unsigned)old.sa_flags,
+					      kernel.restorer, bits_of(&old.sa_mask)};
+	return sn_program_give(old_action, &told, sizeof(told));
 }
 
 /* Of a set that was filled our signal is not taken: who fills a set by number is rare enough. */
 static void raw_set(const void *bits)
 {
 	uint64_t set;
-	if (!bits)
+	if (!bits || !sn_program_take(bits, &set, sizeof(set)))
 		return;
-	memcpy(&set, bits, sizeof(set));
 	sn_signal_yield(sn_sample_signal_in_filled(set) ? sample_bit() : set);
 }
 
-bool sn_raw_signal_call(long number, const long arguments[3], long *result)
+bool sn_raw_signal_call(long number, const long arguments[4], long *result)
 {
 	switch (number) {
 	case SYS_rt_sigprocmask:
+		if (arguments[3] != KERNEL_SET_BYTES)
+			return false;
 		*result =
 		    raw_mask((int)arguments[0], (const void *)arguments[1], (void *)arguments[2]);
 		return true;
@@ -508,7 +558,7 @@ bool sn_raw_signal_call(long number, const long arguments[3], long *result)
 	case SYS_rt_sigaction:
 		/* the C library keeps two signals for itself, and refuses them */
 		if (arguments[0] <= 0 || arguments[0] >= NSIG || arguments[0] == 32 ||
-		    arguments[0] == 33)
+		    arguments[0] == 33 || arguments[3] != KERNEL_SET_BYTES)
 			return false;
 		*result =
 		    raw_action((int)arguments[0], (const void *)arguments[1], (void *)arguments[2]);

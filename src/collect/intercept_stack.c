@@ -6,6 +6,7 @@
 #include "go_program.h"
 #include "intercept.h"
 #include "own_stack.h"
+#include "program_memory.h"
 #include "sample.h"
 
 #include <errno.h>
@@ -48,12 +49,12 @@ static bool has_room(size_t bytes)
 	return frame && bytes >= frame + SN_HANDLER_BYTES;
 }
 
-static void tell(const stack_t *kernel, stack_t *old_stack)
+static int tell(const stack_t *kernel, stack_t *old_stack)
 {
-	if (sn_own_stack_is_signal_stack(kernel))
-		*old_stack = (stack_t){.ss_flags = SS_DISABLE};
-	else
-		*old_stack = *kernel;
+	stack_t told = {.ss_flags = SS_DISABLE};
+	if (!sn_own_stack_is_signal_stack(kernel))
+		told = *kernel;
+	return sn_program_give(old_stack, &told, sizeof(told));
 }
 
 /* Samples are blocked until it is known whether they fit: a frame that does not ends the program.
@@ -65,7 +66,7 @@ static int change(const stack_t *new_stack, stack_t *before)
 	uint64_t all = ~0ull, mask;
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(mask));
 	int status = real_sigaltstack_get()(new_stack, before), error = errno;
-	if (!status) {
+	if (!status) { /* so it can be read */
 		bool is_none = new_stack->ss_flags & SS_DISABLE;
 		sn_sampling_suspend(!is_none && !has_room(new_stack->ss_size));
 		if (is_none)
@@ -79,11 +80,13 @@ static int change(const stack_t *new_stack, stack_t *before)
 SN_EXPORT int sigaltstack(const stack_t *new_stack, stack_t *old_stack)
 {
 	stack_t before;
-	if (!sn_thread_self() || !sn_is_measured_process())
+	if (!sn_thread_self())
 		return real_sigaltstack_get()(new_stack, old_stack);
-	int status = new_stack ? change(new_stack, &before) : real_sigaltstack_get()(NULL, &before);
+	int status = new_stack && sn_is_measured_process()
+			 ? change(new_stack, &before)
+			 : real_sigaltstack_get()(new_stack, &before);
 	if (!status && old_stack)
-		tell(&before, old_stack);
+		status = tell(&before, old_stack);
 	return status;
 }
 

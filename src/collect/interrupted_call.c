@@ -170,22 +170,21 @@ static void before_call(ucontext_t *context)
 	registers[REG_RIP] += SN_MACHINE_SYSCALL_LENGTH;
 }
 
+/* No memory is looked at but just behind a call: code need not be readable. */
 void sn_interrupted_call_mend(ucontext_t *context)
 {
-	const unsigned char *pc = (const unsigned char *)context->uc_mcontext.gregs[REG_RIP];
-	unsigned char code[2 * SN_MACHINE_SYSCALL_LENGTH];
-	uintptr_t from = (uintptr_t)pc - SN_MACHINE_SYSCALL_LENGTH;
-	int saved_errno = errno;
-	/* what lies on the page that is being executed can be read; a page's edge is left to the
-	 * kernel
-	 */
-	if ((from & 4095) <= 4096 - sizeof(code))
-		memcpy(code, (const void *)from, sizeof(code));
-	else if (sn_memory_read(from, code, sizeof(code)) != sizeof(code))
+	uintptr_t pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+	uintptr_t end = sn_machine_syscall_end(context);
+	unsigned char code[SN_MACHINE_SYSCALL_LENGTH];
+	if (end != pc && end != pc + SN_MACHINE_SYSCALL_LENGTH)
 		return;
-	if (sn_machine_is_syscall(code))
-		after_call(context, pc);
-	else if (sn_machine_is_syscall(code + SN_MACHINE_SYSCALL_LENGTH))
+	if (sn_memory_read(end - sizeof(code), code, sizeof(code)) != sizeof(code) ||
+	    !sn_machine_is_syscall(code))
+		return;
+	int saved_errno = errno;
+	if (end == pc)
+		after_call(context, (const unsigned char *)pc);
+	else
 		before_call(context);
 	errno = saved_errno;
 }

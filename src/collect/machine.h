@@ -41,6 +41,7 @@ enum {
 #define SN_RETURN_SLOT	  8u
 /* Bytes below the stack pointer that a function may use without moving it. */
 #define SN_RED_ZONE_BYTES 128u
+#define SN_MACHINE_VDSO_CLOCK "__vdso_clock_gettime"
 #else
 #error "unwinding is written for x86-64; add this processor in machine.h and a machine_*.c"
 #endif
@@ -90,6 +91,12 @@ bool sn_machine_is_prologue(const unsigned char *code, size_t bytes);
 
 #if defined(__x86_64__)
 #define SN_MACHINE_SYSCALL_LENGTH 2u
+/* Where the last system call of an interrupted thread ended, if that was the last instruction to
+ * change the register that tells so: the processor leaves it there. */
+static inline uintptr_t sn_machine_syscall_end(const ucontext_t *context)
+{
+	return (uintptr_t)context->uc_mcontext.gregs[REG_RCX];
+}
 #endif
 /* How far back the instruction is that loads a system call's number. */
 #define SN_MACHINE_SYSCALL_BYTES 32u
@@ -98,6 +105,28 @@ bool sn_machine_is_syscall(const unsigned char *code);
  * just before; -1 where it is not plain to see. Reads SN_MACHINE_SYSCALL_BYTES bytes before `end`.
  */
 long sn_machine_syscall_number(const unsigned char *end);
+
+/*
+ * Begins a handler of ours: the program's flag that makes unaligned accesses fault (EFLAGS.AC)
+ * stays set in handlers, and code that compilers make has such accesses. Returns the flags for
+ * sn_machine_flags_restore, where what goes on is the program's.
+ */
+#if defined(__x86_64__)
+#define SN_ALIGNMENT_CHECK (1ull << 18)
+static inline uint64_t sn_machine_flags_tame(void)
+{
+	uint64_t flags = __builtin_ia32_readeflags_u64();
+	if (__builtin_expect(flags & SN_ALIGNMENT_CHECK, 0))
+		__builtin_ia32_writeeflags_u64(flags & ~SN_ALIGNMENT_CHECK);
+	return flags;
+}
+
+static inline void sn_machine_flags_restore(uint64_t flags)
+{
+	if (__builtin_expect(flags & SN_ALIGNMENT_CHECK, 0))
+		__builtin_ia32_writeeflags_u64(flags);
+}
+#endif
 
 /* Takes the registers that a call preserves, with stack pointer and program counter, as they are
  * here. */

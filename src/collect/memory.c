@@ -73,6 +73,30 @@ size_t sn_memory_read(uintptr_t address, void *into, size_t bytes)
 	return done;
 }
 
+/*
+ * How much of [address, address + bytes) lies on pages that are there, from its start: not more is
+ * asked for. A page that the program itself serves (userfaultfd(2)) would keep us waiting for it;
+ * that a page was swapped out costs the frames on it.
+ */
+static size_t resident(uintptr_t address, size_t bytes)
+{
+	unsigned char is_there[PAGES_MAX + 1];
+	uintptr_t page = address & ~(uintptr_t)(PAGE_BYTES - 1), end = address + bytes;
+	size_t count = 0, pages = (end - page + PAGE_BYTES - 1) / PAGE_BYTES;
+	/* all at once says nothing where one is not mapped */
+	if (!syscall(SYS_mincore, page, pages * PAGE_BYTES, is_there)) {
+		while (count < pages && is_there[count] & 1)
+			count++;
+	} else {
+		while (count < pages &&
+		       !syscall(SYS_mincore, page + count * PAGE_BYTES, PAGE_BYTES, is_there) &&
+		       is_there[0] & 1)
+			count++;
+	}
+	uintptr_t there = page + count * PAGE_BYTES;
+	return there <= address ? 0 : there < end ? there - address : bytes;
+}
+
 bool sn_stack_read_foreign(struct sn_stack *stack, uintptr_t address, uintptr_t *word)
 {
 	struct sn_window *window = stack->window;
@@ -81,7 +105,8 @@ bool sn_stack_read_foreign(struct sn_stack *stack, uintptr_t address, uintptr_t 
 	if (address - window->start >= window->bytes ||
 	    window->bytes - (address - window->start) < sizeof(*word)) {
 		window->start = address;
-		window->bytes = sn_memory_read(address, window->copy, sizeof(window->copy));
+		size_t bytes = resident(address, sizeof(window->copy));
+		window->bytes = bytes ? sn_memory_read(address, window->copy, bytes) : 0;
 		if (window->bytes < sizeof(*word))
 			return false;
 	}

@@ -4,6 +4,7 @@
 
 #include "intercept.h"
 #include "interrupted_call.h"
+#include "machine.h"
 #include "own_stack.h"
 #include "sample.h"
 #include "sample_signal.h"
@@ -90,8 +91,7 @@ static size_t fpstate_bytes(const char *fpstate)
 
 /*
  * Copies the kernel's frame to the stack that was interrupted, as the kernel would have made it
- * there; on a full stack this faults, and ends the program as the kernel would have. The frame's
- * uc_stack stays ours, for the kernel takes the signal stack from it when the handler returns.
+ * there; on a full stack this faults, and ends the program as the kernel would have.
  */
 static char *move_frame(const siginfo_t *info, const ucontext_t *context, const char *frame)
 {
@@ -145,7 +145,19 @@ static void open_samples(void)
 		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, NULL, sizeof(ours));
 }
 
-struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context, char *frame)
+/*
+ * The frame tells of the signal stack that the program has, none, and not of ours: a handler may be
+ * left by swapcontext(3) and its frame return in another thread. The kernel takes the signal stack
+ * from there when the handler returns; of none without SS_DISABLE, the state a thread begins with,
+ * it takes nothing.
+ */
+static void hide_own_stack(stack_t *told)
+{
+	if (sn_own_stack_is_signal_stack(told))
+		*told = (stack_t){0};
+}
+
+static struct sn_gate_way way_of(int signal, siginfo_t *info, ucontext_t *context, char *frame)
 {
 	struct sn_gate_way way = {atomic_load_explicit(&handlers[signal], memory_order_relaxed)};
 	if (sn_sample_signal_is_served(signal) && sn_sampling_is_sample(info)) {
@@ -156,11 +168,21 @@ struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context,
 	}
 	sn_interrupted_call_handled(context);
 	believe(signal, context);
+	bool has_room = has_room_for_samples(&context->uc_stack, (uintptr_t)frame);
+	hide_own_stack(&context->uc_stack);
 	uintptr_t interrupted = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 	if (sn_own_stack_has((uintptr_t)frame) && !sn_own_stack_has(interrupted))
 		way.frame = move_frame(info, context, frame);
-	if (has_room_for_samples(&context->uc_stack, (uintptr_t)frame))
+	if (has_room)
 		open_samples();
+	return way;
+}
+
+struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context, char *frame)
+{
+	uint64_t flags = sn_machine_flags_tame();
+	struct sn_gate_way way = way_of(signal, info, context, frame);
+	sn_machine_flags_restore(flags);
 	return way;
 }
 

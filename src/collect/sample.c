@@ -8,6 +8,7 @@
 #include "interrupted_call.h"
 #include "intercept.h"
 #include "line.h"
+#include "machine.h"
 #include "own_fd.h"
 #include "own_stack.h"
 #include "sample_signal.h"
@@ -414,6 +415,7 @@ static bool is_late_sample(const siginfo_t *info)
 
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
+	sn_machine_flags_tame(); /* the kernel restores them */
 	sn_signal_stack_learn((uintptr_t)__builtin_frame_address(0));
 	if (!sn_sampling_is_sample(info) && !is_late_sample(info)) {
 		handle_foreign(signal, info, context);

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of the C library that this library has for itself, hidden: those that others stand in
- * front of and draw conclusions from. A sanitizer's memcpy() or mmap() tells it who reads and
- * writes what; the collector's threads order their accesses by means it cannot see (a handler, a
- * snapshot of another thread's tree), and it would report races in a program that has none. What is
- * also gained: no function of the program's own making runs in our handler.
+ * front of and draw conclusions from. A sanitizer's memcpy() tells it who reads and writes what;
+ * the collector's threads order their accesses by means it cannot see (a handler, a snapshot of
+ * another thread's tree), and it would report races in a program that has none. What is also
+ * gained: no function of the program's own making runs in our handler. kernel.c has the calls.
  *
  * The compiler calls some of these on its own; such calls come here as well. This file is
  * compiled so that it does not make a loop into a call of the function that the loop is in.
  */
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 /* From here on the processor's own copying is as fast as any loop. */
 #define LONG_BYTES 4096u
@@ -240,55 +233,4 @@ char *strncat(char *restrict to, const char *restrict from, size_t most)
 	memcpy(end, from, length);
 	end[length] = 0;
 	return to;
-}
-
-/* ---- the system ---- */
-
-void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
-{
-	return (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
-}
-
-int munmap(void *address, size_t bytes)
-{
-	return (int)syscall(SYS_munmap, address, bytes);
-}
-
-int open(const char *path, int flags, ...)
-{
-	va_list more;
-	va_start(more, flags);
-	int mode = flags & O_CREAT ? va_arg(more, int) : 0;
-	va_end(more);
-	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
-}
-
-ssize_t pwrite(int fd, const void *from, size_t bytes, off_t place)
-{
-	return syscall(SYS_pwrite64, fd, from, bytes, place);
-}
-
-int ftruncate(int fd, off_t bytes)
-{
-	return (int)syscall(SYS_ftruncate, fd, bytes);
-}
-
-int fstat(int fd, struct stat *status)
-{
-	return (int)syscall(SYS_newfstatat, fd, "", status, AT_EMPTY_PATH);
-}
-
-ssize_t readlink(const char *path, char *target, size_t bytes)
-{
-	return syscall(SYS_readlinkat, AT_FDCWD, path, target, bytes);
-}
-
-int unlink(const char *path)
-{
-	return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
-}
-
-int uname(struct utsname *name)
-{
-	return (int)syscall(SYS_uname, name);
 }

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The clock that reads the processor's counter; all else of kernel.c has the C library's names. */
+#ifndef SN_COLLECT_KERNEL_H
+#define SN_COLLECT_KERNEL_H
+
+/* Finds the kernel's clock function; before, clocks are read by system calls. Not for signal
+ * handlers. */
+void sn_clock_init(void);
+/* The program takes that counter from its threads (prctl(2), PR_SET_TSC): from now on clocks are
+ * read by system calls. AS-safe: yes. MT: yes. */
+void sn_clock_spare_counter(void);
+
+#endif

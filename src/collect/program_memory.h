@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that the program hands to a wrapper, which looks at it before the kernel does. Where the
+ * kernel says EFAULT of a pointer the program must hear that, and not end in our code. AS-safe:
+ * yes. MT: yes.
+ */
+#ifndef SN_COLLECT_PROGRAM_MEMORY_H
+#define SN_COLLECT_PROGRAM_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Copies `bytes` from the program's memory; false where they cannot be read. Keeps errno. */
+bool sn_program_take(const void *from, void *into, size_t bytes);
+/* Copies `bytes` to the program's memory; 0, or -1 and EFAULT. */
+int sn_program_give(void *to, const void *from, size_t bytes);
+/* True for a text that can be read up to its end, and for NULL. */
+bool sn_program_text_is_readable(const char *text);
+/* The same for a list of texts that ends with NULL, and for NULL. */
+bool sn_program_list_is_readable(char *const *list);
+
+#endif
