@@ -43,6 +43,8 @@ static bool prctl_confines(long operation, long mode, long filter)
 
 static void before_prctl(long operation, long first, long second)
 {
+	if (!sn_real_syscall)
+		sn_real_syscall = sn_real("syscall");
 	if (prctl_confines(operation, first, second))
 		sn_confine();
 	else if (operation == PR_SET_TSC && first != PR_TSC_ENABLE)
@@ -79,7 +81,7 @@ struct answer {
 	long result;  /* of RETURN */
 };
 
-long (*sn_real_syscall)(long, ...) __attribute__((visibility("hidden")));
+long (*sn_real_syscall)(long, ...);
 struct answer sn_before_syscall(long number, long first, long second, long third, long fourth,
 				long fifth) __attribute__((visibility("hidden")));
 long sn_after_fork_call(long child) __attribute__((visibility("hidden")));
@@ -102,6 +104,8 @@ unsigned char sn_watched_calls[TABLE_LENGTH] __attribute__((visibility("hidden")
     [SYS_execveat] = 1,
     [SYS_exit] = 1,
     [SYS_exit_group] = 1,
+    [SYS_setrlimit] = 1,
+    [SYS_prlimit64] = 1,
 };
 
 /* Whether the calling thread is the process's last. */
@@ -130,6 +134,10 @@ struct answer sn_before_syscall(long number, long first, long second, long third
 		sn_confine();
 	if (number == SYS_prctl)
 		before_prctl(first, second, third);
+	if (number == SYS_setrlimit)
+		sn_before_limit((int)first, (const void *)second);
+	if (number == SYS_prlimit64)
+		sn_before_limit((int)second, (const void *)third);
 	if (number == SYS_exit_group || (number == SYS_exit && is_alone()))
 		sn_end_with_status((int)first);
 	if (is_plain_fork(number, first, second))

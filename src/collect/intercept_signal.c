@@ -73,8 +73,7 @@ static void on_fatal(int signal, siginfo_t *info, void *context)
 {
 	char text[16];
 	sn_machine_flags_tame();
-	/* what the kernel sends where it has no room to queue a sample of perf's */
-	if (signal == SIGIO && info->si_code == SI_KERNEL && sn_sampling_has_events()) {
+	if (signal == SIGIO && sn_sampling_is_overflow(info)) {
 		sn_drop(NULL, SN_DROP_SAMPLE_BUSY, 1);
 		return;
 	}

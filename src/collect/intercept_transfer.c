@@ -254,3 +254,117 @@ SN_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 			real_sendmsg_get()(fd, message, flags),
 			transfer_rest(&how, message->msg_iov, (int)message->msg_iovlen, done));
 }
+
+/* ---- by number ---- */
+
+#define CALL(number, a, b, c, d, e, f)                                                             \
+	sn_restartable_syscall(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e),      \
+			       (long)(f))
+
+static ssize_t write_several_by_number(const struct pieces_of *how, const struct iovec *pieces,
+				       int count)
+{
+	return CALL(SYS_writev, how->fd, pieces, count, 0, 0, 0);
+}
+
+static ssize_t send_several_by_number(const struct pieces_of *how, const struct iovec *pieces,
+				      int count)
+{
+	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+	return CALL(SYS_sendmsg, how->fd, &rest, how->flags, 0, 0, 0);
+}
+
+static ssize_t receive_several_by_number(const struct pieces_of *how, const struct iovec *pieces,
+					 int count)
+{
+	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
+	return CALL(SYS_recvmsg, how->fd, &rest, how->flags, 0, 0, 0);
+}
+
+static ssize_t one_by_several(const struct pieces_of *how, void *bytes, size_t count)
+{
+	return how->several(how, &(struct iovec){bytes, count}, 1);
+}
+
+static ssize_t pieces_rest(const struct pieces_of *how, const struct iovec *pieces, int count,
+			   ssize_t before)
+{
+	return TRANSFER_ON(how->fd, total(pieces, count), before,
+			   transfer_rest(how, pieces, count, done));
+}
+
+static ssize_t message_rest(long number, const long call[6], ssize_t before)
+{
+	bool is_sent = number == SYS_sendmsg;
+	const struct msghdr *message = (const struct msghdr *)call[1];
+	struct pieces_of how = {(int)call[0], (int)call[2],
+				is_sent ? send_several_by_number : receive_several_by_number,
+				one_by_several};
+	if (!is_sent && !(how.flags & MSG_WAITALL))
+		return before;
+	return pieces_rest(&how, message->msg_iov, (int)message->msg_iovlen, before);
+}
+
+/* A buffer in one piece, whose length is the third argument. */
+static ssize_t buffer_rest(long number, const long call[6], ssize_t before)
+{
+	int fd = (int)call[0];
+	size_t bytes = (size_t)call[2];
+	return TRANSFER_ON(fd, bytes, before,
+			   CALL(number, fd, call[1] + done, bytes - (size_t)done, call[3], call[4],
+				call[5]));
+}
+
+static ssize_t random_rest(const long call[6], ssize_t done)
+{
+	while (sn_call_was_cut && done < call[1]) {
+		sn_call_was_cut = false;
+		long more =
+		    CALL(SYS_getrandom, call[0] + done, call[1] - done, call[2], 0, 0, 0);
+		if (more <= 0)
+			break;
+		done += more;
+	}
+	return done;
+}
+
+static ssize_t rest_of(long number, const long call[6], ssize_t before)
+{
+	switch (number) {
+	case SYS_read:
+		return is_endless((int)call[0]) ? buffer_rest(number, call, before) : before;
+	case SYS_write:
+	case SYS_sendto:
+		return buffer_rest(number, call, before);
+	case SYS_recvfrom: {
+		const long onward[6] = {call[0], call[1], call[2], call[3]};
+		return call[3] & MSG_WAITALL ? buffer_rest(number, onward, before) : before;
+	}
+	case SYS_writev: {
+		struct pieces_of how = {(int)call[0], 0, write_several_by_number, one_by_several};
+		return pieces_rest(&how, (const struct iovec *)call[1], (int)call[2], before);
+	}
+	case SYS_sendmsg:
+	case SYS_recvmsg:
+		return message_rest(number, call, before);
+	case SYS_sendfile:
+		return TRANSFER_ON((int)call[0], (size_t)call[3], before,
+				   CALL(number, call[0], call[1], call[2], call[3] - done, 0, 0));
+	case SYS_copy_file_range:
+		return TRANSFER_ON((int)call[2], (size_t)call[4], before,
+				   CALL(number, call[0], call[1], call[2], call[3], call[4] - done,
+					call[5]));
+	case SYS_getrandom:
+		return random_rest(call, before);
+	default:
+		return before;
+	}
+}
+
+long sn_transfer_rest(long number, const long arguments[6], long done)
+{
+	int saved_errno = errno;
+	long all = rest_of(number, arguments, done);
+	errno = saved_errno;
+	return all;
+}

@@ -11,11 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
-#include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #ifndef SYS_epoll_pwait2
@@ -218,35 +214,15 @@ __attribute__((noinline, noclone)) long sn_restartable_syscall(long number, long
 	return -1;
 }
 
-/* What transfers bytes goes on where only a sample cut it, as the function of that name does. */
 long sn_program_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-	switch (number) {
-	case SYS_read:
-		return read((int)a, (void *)b, (size_t)c);
-	case SYS_write:
-		return write((int)a, (const void *)b, (size_t)c);
-	case SYS_writev:
-		return writev((int)a, (const struct iovec *)b, (int)c);
-	case SYS_sendto:
-		return sendto((int)a, (const void *)b, (size_t)c, (int)d,
-			      (const struct sockaddr *)e, (socklen_t)f);
-	case SYS_sendmsg:
-		return sendmsg((int)a, (const struct msghdr *)b, (int)c);
-	case SYS_recvfrom:
-		return recvfrom((int)a, (void *)b, (size_t)c, (int)d, (struct sockaddr *)e,
-				(socklen_t *)f);
-	case SYS_recvmsg:
-		return recvmsg((int)a, (struct msghdr *)b, (int)c);
-	case SYS_sendfile:
-		return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);
-	case SYS_copy_file_range:
-		return copy_file_range((int)a, (off_t *)b, (int)c, (off_t *)d, (size_t)e,
-				       (unsigned)f);
-	case SYS_getrandom:
-		return getrandom((void *)a, (size_t)b, (unsigned)c);
-	default:
-		sn_interrupted_call_begins();
-		return sn_restartable_syscall(number, a, b, c, d, e, f);
-	}
+	const long arguments[6] = {a, b, c, d, e, f};
+	/* where calls are dispatched to the program, only the C library's own instruction may pass
+	 */
+	if (sn_confined() && sn_real_syscall)
+		return sn_real_syscall(number, a, b, c, d, e, f);
+	sn_interrupted_call_begins();
+	sn_call_was_cut = false;
+	long done = sn_restartable_syscall(number, a, b, c, d, e, f);
+	return sn_call_was_cut && done > 0 ? sn_transfer_rest(number, arguments, done) : done;
 }

@@ -265,6 +265,12 @@ void sn_own_event_begin_period(const struct sn_own_event *event, uint64_t period
 		ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &period);
 }
 
+void sn_own_event_silence(const struct sn_own_event *event)
+{
+	if (sn_own_event_is_open(event))
+		fcntl(event->fd, F_SETFL, O_NONBLOCK);
+}
+
 void sn_own_event_enable(const struct sn_own_event *event)
 {
 	if (sn_own_event_is_open(event))

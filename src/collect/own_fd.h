@@ -61,6 +61,8 @@ void sn_own_event_disable(const struct sn_own_event *event);
 void sn_own_event_begin_period(const struct sn_own_event *event, uint64_t period);
 /* And again. */
 void sn_own_event_enable(const struct sn_own_event *event);
+/* It counts on, and sends no signals any more. */
+void sn_own_event_silence(const struct sn_own_event *event);
 /* Closes it, and event->fd is -1. False where the program had taken its descriptor. */
 bool sn_own_event_close(struct sn_own_event *event);
 

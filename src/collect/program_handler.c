@@ -216,10 +216,9 @@ static void tell(const struct sigaction *kernel, const struct kept *kept,
 		 struct sigaction *old_action)
 {
 	*old_action = *kernel;
-	if (!is_handler(kernel))
+	if (!is_handler(kernel) || kernel->sa_sigaction != sn_gate)
 		return;
-	if (kernel->sa_sigaction == sn_gate)
-		old_action->sa_handler = (sighandler_t)kept->handler;
+	old_action->sa_handler = (sighandler_t)kept->handler;
 	if (kept->without_info)
 		old_action->sa_flags &= ~SA_SIGINFO;
 	uint64_t mask = bits_of(&kernel->sa_mask);
@@ -268,8 +267,10 @@ int sn_program_sigaction(int signal, const struct sigaction *new_action,
 	if (signal <= 0 || signal >= NSIG)
 		return sn_real_sigaction(signal, new_action, old_action);
 	struct kept kept = kept_of(signal);
+	/* a child on its parent's memory has handlers of its own, but not tables: no sample comes
+	 * there */
 	if (new_action)
-		made = for_kernel(signal, new_action);
+		made = sn_is_measured_process() ? for_kernel(signal, new_action) : *new_action;
 	int status = sn_real_sigaction(signal, new_action ? &made : NULL, &before);
 	if (!status && old_action)
 		tell(&before, &kept, old_action);

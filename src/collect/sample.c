@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,6 +61,7 @@ static int cpu_event = -1, real_event = -1;
 static char timer_cookie; /* its address marks our timers' signals */
 static char status[160];
 static _Atomic bool has_events; /* perf's, some of which send signals */
+static _Atomic bool queue_is_spared; /* and none does any more */
 
 /* ---- perf events ---- */
 
@@ -86,6 +88,13 @@ static struct perf_event_attr attributes_of(const struct sn_event *event)
 	return attributes;
 }
 
+static bool queue_has_room(void)
+{
+	struct rlimit limit;
+	return !queue_is_spared && !getrlimit(RLIMIT_SIGPENDING, &limit) &&
+	       limit.rlim_cur >= SN_LEAST_SIGPENDING;
+}
+
 /* 0, or negative errno: -EMFILE where the program's descriptors are spared. */
 static int perf_start(const struct sn_event *event, const struct sn_thread *thread,
 		      struct sn_own_event *perf)
@@ -94,7 +103,7 @@ static int perf_start(const struct sn_event *event, const struct sn_thread *thre
 	int signal = ((struct sn_sampling *)thread->sampling)->signal;
 	/* Go executes programs by system calls that nobody sees: a pending signal would kill those
 	 */
-	if (event->rate && (!signal || sn_go_program() == SN_GO_CGO))
+	if (event->rate && (!signal || sn_go_program() == SN_GO_CGO || !queue_has_room()))
 		return -ENOTSUP;
 	int error = sn_own_event_open(perf, &attributes);
 	if (error || !event->rate)
@@ -612,7 +621,7 @@ static void arm(struct sn_thread *thread, struct sn_sampling *sampling)
 	for (int event = 0; event < event_count; event++) {
 		if (sampling->perf[event].fd < 0)
 			continue;
-		if (events[event].rate)
+		if (events[event].rate && !queue_is_spared)
 			sn_own_event_signal(&sampling->perf[event], sampling->signal, thread->tid);
 		sn_own_event_enable(&sampling->perf[event]);
 	}
@@ -727,7 +736,7 @@ uint64_t sn_sampling_pause_for_exec(void)
 {
 	struct sn_sampling *sampling = own_sampling();
 	if (!sampling || !sn_is_measured_process() || !sampling->signal || sampling->suspended ||
-	    !sn_sampling_has_events())
+	    !has_events)
 		return 0;
 	uint64_t bit = SN_SIGNAL_BIT(sampling->signal), before = 0;
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &before, sizeof(bit));
@@ -746,9 +755,38 @@ void sn_sampling_resume_after_exec(uint64_t paused)
 	errno = saved_errno;
 }
 
-bool sn_sampling_has_events(void)
+/* A thread that ends at this moment finds its events closed or closes them itself. */
+static void silence(struct sn_thread *thread, struct sn_sampling *sampling)
 {
-	return has_events;
+	for (int index = 0; index < event_count; index++)
+		if (sampling->perf[index].fd >= 0 && events[index].rate)
+			sn_own_event_silence(&sampling->perf[index]);
+	if (sampling->driver_hz && sampling->timer >= 0)
+		timer_set(sampling->timer, sampling->driver_hz, 0);
+	sampling->driver_hz = 0;
+	drop_event(thread, -EAGAIN);
+}
+
+void sn_sampling_spare_queue(void)
+{
+	uint32_t count = sn_thread_count();
+	if (atomic_exchange(&queue_is_spared, true) || !has_events)
+		return;
+	for (uint32_t index = 0; index < count; index++) {
+		struct sn_thread *thread = sn_thread_at(index);
+		if (!atomic_load(&thread->ended) && is_active(thread))
+			silence(thread, thread->sampling);
+	}
+}
+
+bool sn_sampling_is_overflow(const siginfo_t *info)
+{
+	struct sn_sampling *sampling = own_sampling();
+	siginfo_t sample = {.si_code = SI_TIMER};
+	sample.si_value.sival_ptr = &timer_cookie;
+	/* one sample more does no harm where there is room */
+	return info->si_code == SI_KERNEL && has_events && sampling && sampling->signal &&
+	       !send_to_self(sampling->signal, &sample);
 }
 
 void sn_sampling_stop_self(void)

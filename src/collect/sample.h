@@ -50,8 +50,16 @@ void sn_sampling_drain(void);
  * image. Returns what the second takes where the image was not replaced. AS-safe: yes. */
 uint64_t sn_sampling_pause_for_exec(void);
 void sn_sampling_resume_after_exec(uint64_t paused);
-/* True where perf events are in use. AS-safe: yes. MT: yes. */
-bool sn_sampling_has_events(void);
+/*
+ * Room for pending signals below which no perf event sends any: where none is left the kernel sends
+ * SIGIO in its place. Timers have theirs from the start.
+ */
+#define SN_LEAST_SIGPENDING 1024u
+/* From now on no perf event sends signals; timers go on. From any thread. */
+void sn_sampling_spare_queue(void);
+/* True for a SIGIO that the kernel sends because there was no room for a sample of perf's; false
+ * for one that the program asked for. In a handler with all signals blocked. */
+bool sn_sampling_is_overflow(const siginfo_t *info);
 /* One line for the PROCESS section: how samples are taken. Static. */
 const char *sn_sampling_status(void);
 

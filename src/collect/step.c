@@ -14,11 +14,13 @@
 
 /* ---- code ---- */
 
+/* Only of files: a word that looks like an address may lead to memory that is not there until the
+ * program itself provides it (userfaultfd(2)). */
 enum sn_code sn_code_at(uintptr_t pc)
 {
 	unsigned char code[SN_MACHINE_CODE_BYTES];
-	size_t bytes = pc ? sn_memory_read(pc, code, sizeof(code)) : 0;
-	return sn_machine_code(code, bytes);
+	bool is_known = pc && sn_module_find(pc) != SN_MODULE_NONE;
+	return sn_machine_code(code, is_known ? sn_memory_read(pc, code, sizeof(code)) : 0);
 }
 
 /*
