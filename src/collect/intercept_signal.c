@@ -526,10 +526,9 @@ static long raw_action(int signal, const struct kernel_action *new_action,
 		return 0;
 	struct kernel_action told = {0};
 	if (!is_default(&old))
-		told = (struct kernel_action){old.sa_handler,
-					      (kernel.flags & HAS_RESTORER) |
-						  (unsigned)old.sa_flags,
-					      kernel.restorer, bits_of(&old.sa_mask)};
+		told = (struct kernel_action){
+		    old.sa_handler, (kernel.flags & HAS_RESTORER) | (unsigned)old.sa_flags,
+		    kernel.restorer, bits_of(&old.sa_mask)};
 	return sn_program_give(old_action, &told, sizeof(told));
 }
 

@@ -310,17 +310,16 @@ static ssize_t buffer_rest(long number, const long call[6], ssize_t before)
 {
 	int fd = (int)call[0];
 	size_t bytes = (size_t)call[2];
-	return TRANSFER_ON(fd, bytes, before,
-			   CALL(number, fd, call[1] + done, bytes - (size_t)done, call[3], call[4],
-				call[5]));
+	return TRANSFER_ON(
+	    fd, bytes, before,
+	    CALL(number, fd, call[1] + done, bytes - (size_t)done, call[3], call[4], call[5]));
 }
 
 static ssize_t random_rest(const long call[6], ssize_t done)
 {
 	while (sn_call_was_cut && done < call[1]) {
 		sn_call_was_cut = false;
-		long more =
-		    CALL(SYS_getrandom, call[0] + done, call[1] - done, call[2], 0, 0, 0);
+		long more = CALL(SYS_getrandom, call[0] + done, call[1] - done, call[2], 0, 0, 0);
 		if (more <= 0)
 			break;
 		done += more;
@@ -351,9 +350,9 @@ static ssize_t rest_of(long number, const long call[6], ssize_t before)
 		return TRANSFER_ON((int)call[0], (size_t)call[3], before,
 				   CALL(number, call[0], call[1], call[2], call[3] - done, 0, 0));
 	case SYS_copy_file_range:
-		return TRANSFER_ON((int)call[2], (size_t)call[4], before,
-				   CALL(number, call[0], call[1], call[2], call[3], call[4] - done,
-					call[5]));
+		return TRANSFER_ON(
+		    (int)call[2], (size_t)call[4], before,
+		    CALL(number, call[0], call[1], call[2], call[3], call[4] - done, call[5]));
 	case SYS_getrandom:
 		return random_rest(call, before);
 	default:

@@ -58,8 +58,8 @@ static inline void sn_interrupted_call_begins(void)
 /* The C library's syscall(2), once it was asked for. */
 extern long (*sn_real_syscall)(long, ...) __attribute__((visibility("hidden")));
 
-/* Goes on with a transfer by number of which `done` bytes went before a sample cut it; all that went.
- * syscall(2) is no cancellation point, and neither is this. */
+/* Goes on with a transfer by number of which `done` bytes went before a sample cut it; all that
+ * went. syscall(2) is no cancellation point, and neither is this. */
 long sn_transfer_rest(long number, const long arguments[6], long done)
     __attribute__((visibility("hidden")));
 

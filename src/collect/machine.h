@@ -34,13 +34,13 @@ enum {
 	SN_REG_RIP,
 	SN_REG_COUNT
 };
-#define SN_REG_SP	  SN_REG_RSP
-#define SN_REG_FP	  SN_REG_RBP
-#define SN_REG_PC	  SN_REG_RIP /* the return address's column */
+#define SN_REG_SP	      SN_REG_RSP
+#define SN_REG_FP	      SN_REG_RBP
+#define SN_REG_PC	      SN_REG_RIP /* the return address's column */
 /* A call leaves the return address in the word below the CFA. */
-#define SN_RETURN_SLOT	  8u
+#define SN_RETURN_SLOT	      8u
 /* Bytes below the stack pointer that a function may use without moving it. */
-#define SN_RED_ZONE_BYTES 128u
+#define SN_RED_ZONE_BYTES     128u
 #define SN_MACHINE_VDSO_CLOCK "__vdso_clock_gettime"
 #else
 #error "unwinding is written for x86-64; add this processor in machine.h and a machine_*.c"

@@ -39,8 +39,8 @@ int sn_program_give(void *to, const void *from, size_t bytes)
 	struct iovec local = {(void *)from, bytes}, remote = {to, bytes};
 	if (!needs_no_guard(to, bytes)) {
 		int saved_errno = errno;
-		long given = syscall(SYS_process_vm_writev, syscall(SYS_getpid), &local, 1, &remote,
-				     1, 0);
+		long given =
+		    syscall(SYS_process_vm_writev, syscall(SYS_getpid), &local, 1, &remote, 1, 0);
 		if (given < 0 && errno == EFAULT)
 			return -1;
 		errno = saved_errno;

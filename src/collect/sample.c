@@ -60,7 +60,7 @@ static int event_count;
 static int cpu_event = -1, real_event = -1;
 static char timer_cookie; /* its address marks our timers' signals */
 static char status[160];
-static _Atomic bool has_events; /* perf's, some of which send signals */
+static _Atomic bool has_events;	     /* perf's, some of which send signals */
 static _Atomic bool queue_is_spared; /* and none does any more */
 
 /* ---- perf events ---- */

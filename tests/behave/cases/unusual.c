@@ -209,7 +209,8 @@ CASE(pages_of_its_own)
 	struct uffdio_api api = {.api = UFFD_API};
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
 		skip("no userfaultfd here");
-	char *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory =
+	    mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct uffdio_register range = {.range = {(unsigned long)memory, 1 << 20},
 					.mode = UFFDIO_REGISTER_MODE_MISSING};
 	MUST(ioctl(fd, UFFDIO_REGISTER, &range));
