@@ -142,7 +142,7 @@ CASE(alignment_checked_in_handler)
 CASE(executed_only)
 {
 	long found = 0;
-	for (int round = 0; round < 400000; round++) {
+	for (int round = 0; round < 4000000; round++) {
 		long seconds;
 		__asm__ volatile("xorl %%edi, %%edi\n call *%1"
 				 : "=a"(seconds)
@@ -214,13 +214,12 @@ CASE(pages_of_its_own)
 	struct uffdio_register range = {.range = {(unsigned long)memory, 1 << 20},
 					.mode = UFFDIO_REGISTER_MODE_MISSING};
 	MUST(ioctl(fd, UFFDIO_REGISTER, &range));
-	/* push %rbp; mov %rdi, %rbp; 1: dec %rsi; jnz 1b; pop %rbp; ret */
-	static const unsigned char code[] = {0x55, 0x48, 0x89, 0xfd, 0x48, 0xff,
-					     0xce, 0x75, 0xfb, 0x5d, 0xc3};
+	/* push %rdi; 1: dec %rsi; jnz 1b; pop %rax; ret */
+	static const unsigned char code[] = {0x57, 0x48, 0xff, 0xce, 0x75, 0xfb, 0x58, 0xc3};
 	void *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(made, code, sizeof(code));
-	((void (*)(char *, long))made)(memory + 8192, 500000000);
+	((void (*)(char *, long))made)(memory + 8192, 1500000000);
 	struct pollfd faults = {fd, POLLIN};
 	say("faults %d\n", poll(&faults, 1, 0));
 }
