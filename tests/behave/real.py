@@ -155,8 +155,10 @@ def cpython(run: Run, modules: list[str]) -> None:
         if not list(Path("/usr/lib/python3.11/test").glob(f"{module}*")):
             continue
         report = run.folder / f"{module}.xml"
-        # a virtual machine's socket to its host, where nobody answers, hangs plain
-        done = run.run("/usr/bin/python3.11", "-m", "test", module, "-i", "*VSOCK*", "--junit-xml", report, "--tempdir", run.folder)
+        # a virtual machine's socket to its host, where nobody answers, hangs plain; the other compares all descriptors that a
+        # measured child has, of which libsonde(7) says that ours is among them
+        left_out = ["-i", "*VSOCK*", "-i", "test_pass_fds_redirected"]
+        done = run.run("/usr/bin/python3.11", "-m", "test", module, *left_out, "--junit-xml", report, "--tempdir", run.folder)
         run.say(f"{module} ended", "HUNG" if done.returncode == 124 else done.returncode)
         for case in xml.parse(report).iter("testcase") if report.exists() else []:
             kind = next((child.tag for child in case if child.tag in ("error", "failure", "skipped")), "passed")
