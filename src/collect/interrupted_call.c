@@ -102,7 +102,7 @@ static long number_of(const ucontext_t *context, const unsigned char *end)
 		return (long)context->uc_mcontext.gregs[REG_RBX];
 	if (sn_memory_read((uintptr_t)end - sizeof(code), code, sizeof(code)) != sizeof(code))
 		return -1;
-	return sn_machine_syscall_number(code + sizeof(code));
+	return sn_machine_syscall_number(code + sizeof(code), context);
 }
 
 /* What is left of a wait that a register gives in milliseconds, rounded up as the kernel does. */

@@ -101,10 +101,10 @@ static inline uintptr_t sn_machine_syscall_end(const ucontext_t *context)
 /* How far back the instruction is that loads a system call's number. */
 #define SN_MACHINE_SYSCALL_BYTES 32u
 bool sn_machine_is_syscall(const unsigned char *code);
-/* The number of the system call whose instruction ends at `end`, where compiled code has loaded it
- * just before; -1 where it is not plain to see. Reads SN_MACHINE_SYSCALL_BYTES bytes before `end`.
- */
-long sn_machine_syscall_number(const unsigned char *end);
+/* The number of the system call whose instruction ends at `end` and that has just returned to
+ * `context`: a constant loaded just before, or in a register that still holds it; -1 where it is
+ * not plain to see. Reads SN_MACHINE_SYSCALL_BYTES bytes before `end`. */
+long sn_machine_syscall_number(const unsigned char *end, const ucontext_t *context);
 
 /*
  * Begins a handler of ours: the program's flag that makes unaligned accesses fault (EFLAGS.AC)

@@ -48,20 +48,24 @@ bool sn_machine_has_restored_fp(const unsigned char *code, size_t bytes)
 	return bytes >= 1 && code[0] == 0xc3;
 }
 
-/* The bytes that ff /2 takes with this ModRM byte and what follows it; 0 where it is not /2. */
-static unsigned indirect_call_bytes(const unsigned char *modrm)
+/* The bytes of a ModRM byte and of what follows it for an address. */
+static unsigned modrm_bytes(const unsigned char *modrm)
 {
 	unsigned mode = modrm[0] >> 6, base = modrm[0] & 7;
-	if ((modrm[0] >> 3 & 7) != 2)
-		return 0;
 	if (mode == 3)
-		return 2;
-	unsigned bytes = 2 + (base == 4);
+		return 1;
+	unsigned bytes = 1 + (base == 4);
 	if (mode == 1)
 		return bytes + 1;
 	if (mode == 2 || base == 5 || (base == 4 && (modrm[1] & 7) == 5))
 		return bytes + 4;
 	return bytes;
+}
+
+/* The bytes that ff /2 takes with this ModRM byte and what follows it; 0 where it is not /2. */
+static unsigned indirect_call_bytes(const unsigned char *modrm)
+{
+	return (modrm[0] >> 3 & 7) == 2 ? 1 + modrm_bytes(modrm) : 0;
 }
 
 bool sn_machine_ends_with_call(const unsigned char *end, int64_t *target)
@@ -108,32 +112,54 @@ bool sn_machine_is_syscall(const unsigned char *code)
 	return code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* The bytes of a move into another register than rax: from a register, or from the stack; 0 for
- * anything else. */
-static unsigned move_bytes(const unsigned char *code)
+enum { RAX, RCX, R11 = 11, MEMORY = -1 }; /* registers as instructions number them */
+
+/* An instruction by which compilers lay out arguments, and how long it is. */
+struct instruction {
+	unsigned bytes; /* 0: another one */
+	int to, from;	/* registers; MEMORY as well for a constant and for arithmetic */
+};
+
+static struct instruction instruction_at(const unsigned char *code, const unsigned char *end)
 {
-	unsigned prefix = (code[0] & 0xf0) == 0x40, modrm = code[prefix + 1];
-	bool is_extended = prefix && code[0] & 4;
-	if (code[prefix] != 0x8b && code[prefix] != 0x89)
-		return 0;
-	if (modrm >> 6 == 3) {
-		bool to_reg = code[prefix] == 0x8b;
-		bool to_rax = to_reg ? !is_extended && !(modrm >> 3 & 7)
-				     : !(prefix && code[0] & 1) && !(modrm & 7);
-		return to_rax ? 0 : prefix + 2;
+	const struct instruction other = {0, MEMORY, MEMORY};
+	unsigned prefix = (code[0] & 0xf0) == 0x40, high = prefix ? code[0] : 0;
+	if (end - code < (int)prefix + 2)
+		return other;
+	unsigned char operation = code[prefix], modrm = code[prefix + 1];
+	if ((operation & 0xf8) == 0xb8) /* mov of a constant */
+		return (struct instruction){prefix + 1 + (high & 8 ? 8 : 4),
+					    (operation & 7) | (int)(high & 1) << 3, MEMORY};
+	unsigned bytes = prefix + 1 + modrm_bytes(code + prefix + 1);
+	int reg = (modrm >> 3 & 7) | (int)(high & 4) << 1;
+	int rm = modrm >> 6 == 3 ? (modrm & 7) | (int)(high & 1) << 3 : MEMORY;
+	switch (operation) {
+	case 0x8b: /* mov */
+		return (struct instruction){bytes, reg, rm};
+	case 0x8d: /* lea */
+	case 0x63: /* movslq */
+	case 0x33: /* xor */
+		return (struct instruction){bytes, reg, MEMORY};
+	case 0x89: /* mov */
+		return (struct instruction){bytes, rm, reg};
+	case 0x31: /* xor */
+		return (struct instruction){bytes, rm, MEMORY};
+	case 0xc7: /* mov of a constant */
+		return (struct instruction){bytes + 4, rm, MEMORY};
+	default:
+		return other;
 	}
-	if (code[prefix] != 0x8b || (modrm & 7) != 4 || (!is_extended && !(modrm >> 3 & 7)))
-		return 0;
-	return modrm >> 6 == 0 ? prefix + 3 : modrm >> 6 == 1 ? prefix + 4 : prefix + 7;
 }
 
-static bool only_moves(const unsigned char *code, const unsigned char *end)
+/* True where nothing but arguments is laid out from `code` on, and neither rax nor that other
+ * register is written. */
+static bool only_arguments(const unsigned char *code, const unsigned char *end, int spared)
 {
 	while (code < end) {
-		unsigned bytes = move_bytes(code);
-		if (!bytes)
+		struct instruction it = instruction_at(code, end);
+		if (!it.bytes || it.to == RAX || (it.to != MEMORY && it.to == spared))
 			return false;
-		code += bytes;
+		code += it.bytes;
 	}
 	return code == end;
 }
@@ -145,28 +171,49 @@ static bool has_no_prefix(const unsigned char *code)
 	return (code[-1] & 0xf1) != 0x41;
 }
 
-long sn_machine_syscall_number(const unsigned char *end)
+/* What the registers hold by an instruction's number for them. */
+static long value_of(const ucontext_t *context, int number)
+{
+	static const int order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+				      REG_RSI, REG_RDI, REG_R8,	 REG_R9,  REG_R10, REG_R11,
+				      REG_R12, REG_R13, REG_R14, REG_R15};
+	return (long)context->uc_mcontext.gregs[order[number]];
+}
+
+/* The number that the instruction at `at` loads; -1 where it loads none, or what follows is not
+ * plain. A call leaves all registers but rax, rcx and r11 as they were. */
+static long number_loaded_at(const unsigned char *at, const unsigned char *call,
+			     const ucontext_t *context)
+{
+	struct instruction it = instruction_at(at, call);
+	int32_t number;
+	if (!it.bytes || it.to != RAX || at + it.bytes > call || !has_no_prefix(at))
+		return -1;
+	if (it.from != MEMORY) {
+		bool is_kept = it.from != RAX && it.from != RCX && it.from != R11;
+		return is_kept && only_arguments(at + it.bytes, call, it.from)
+			   ? value_of(context, it.from)
+			   : -1;
+	}
+	bool is_constant = at[0] == 0xb8 || (at[0] == 0x48 && at[1] == 0xc7);
+	bool is_zero = at[0] == 0x31 && at[1] == 0xc0;
+	if ((!is_constant && !is_zero) || !only_arguments(at + it.bytes, call, MEMORY))
+		return -1;
+	if (is_zero)
+		return 0;
+	memcpy(&number, at + it.bytes - sizeof(number), sizeof(number));
+	return number;
+}
+
+long sn_machine_syscall_number(const unsigned char *end, const ucontext_t *context)
 {
 	const unsigned char *call = end - SN_MACHINE_SYSCALL_LENGTH;
 	if (!sn_machine_is_syscall(call))
 		return -1;
-	/* mov $number, %eax, then perhaps moves of arguments */
-	for (const unsigned char *at = call - 5; at > end - SN_MACHINE_SYSCALL_BYTES; at--) {
-		int32_t number;
-		if (at[0] != 0xb8 || !has_no_prefix(at) || !only_moves(at + 5, call))
-			continue;
-		memcpy(&number, at + 1, sizeof(number));
-		return number;
-	}
-	/* xor %eax, %eax */
-	for (const unsigned char *at = call - 2; at > end - SN_MACHINE_SYSCALL_BYTES; at--)
-		if (at[0] == 0x31 && at[1] == 0xc0 && has_no_prefix(at) && only_moves(at + 2, call))
-			return 0;
-	/* mov $number, %rax */
-	if (call[-7] == 0x48 && call[-6] == 0xc7 && call[-5] == 0xc0) {
-		int32_t number;
-		memcpy(&number, call - 4, sizeof(number));
-		return number;
+	for (const unsigned char *at = call - 2; at > end - SN_MACHINE_SYSCALL_BYTES; at--) {
+		long number = number_loaded_at(at, call, context);
+		if (number >= 0)
+			return number;
 	}
 	return -1;
 }
