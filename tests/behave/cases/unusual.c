@@ -254,6 +254,29 @@ CASE(calls_by_number_are_no_cancellation_points)
 	say("%d %d\n", step, result == PTHREAD_CANCELED);
 }
 
+/* A call by an instruction of its own whose number stands in a register, as compilers have it where
+ * several calls follow each other. */
+static long sleep_by_register(const struct timespec *time)
+{
+	long result;
+	register long number __asm__("rbx") = SYS_nanosleep;
+	__asm__ volatile("movl %%ebx, %%eax\n xorl %%esi, %%esi\n syscall"
+			 : "=a"(result)
+			 : "r"(number), "D"(time)
+			 : "rsi", "rcx", "r11", "memory");
+	return result;
+}
+
+CASE(sleeps_by_register)
+{
+	int cut = 0;
+	for (int round = 0; round < 20000; round++) {
+		spin();
+		cut += sleep_by_register(&(struct timespec){0, 20000}) == -EINTR;
+	}
+	say("cut: %d\n", cut != 0);
+}
+
 /* ---- signals ---- */
 
 static void no_action(int signal)
