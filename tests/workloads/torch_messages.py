@@ -101,7 +101,10 @@ def killed(rank: int, size: int) -> float:
         dist.send(torch.ones(99), 1)
         time.sleep(2.5)  # a checkpoint has been, so the trace's contexts are known
     else:
-        time.sleep(2.5)
+        # a thread that is killed as it sleeps takes its last events with it: they wait in its memory for its next sample
+        end = time.monotonic() + 2.5
+        while time.monotonic() < end:
+            sum(range(1000))
         os.kill(os.getpid(), signal.SIGKILL)
     return 0.0
 
