@@ -200,7 +200,8 @@ static uint32_t module_at(const struct sn_measurement *measurement, uint64_t add
 	return SN_ID_NONE;
 }
 
-/* The common number of a module; SONDE_NONE for none, and for one that a trace alone does not have. */
+/* The common number of a module; SONDE_NONE for none, and for one that a trace alone does not have.
+ */
 static uint32_t module_number(const struct adding *adding, uint32_t module)
 {
 	return module < adding->measurement->module_count ? adding->modules[module] : SONDE_NONE;
