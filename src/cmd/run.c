@@ -401,12 +401,11 @@ static void report(const struct run *run)
 static int check_database(const struct run *run)
 {
 	struct stat status;
-	if (!run->analyze || stat(run->database, &status) || S_ISREG(status.st_mode))
+	if (!run->analyze || stat(run->database, &status) ||
+	    (!S_ISDIR(status.st_mode) && !S_ISFIFO(status.st_mode)))
 		return 0;
 	return sn_command_fail("cannot write the database '%s': it is %s", run->database,
-			       S_ISDIR(status.st_mode)	  ? "a folder"
-			       : S_ISFIFO(status.st_mode) ? "a pipe"
-							  : "not a file");
+			       S_ISDIR(status.st_mode) ? "a folder" : "a pipe");
 }
 
 static int prepare(struct run *run, char *const *command)
