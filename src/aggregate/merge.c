@@ -200,13 +200,6 @@ static uint32_t module_at(const struct sn_measurement *measurement, uint64_t add
 	return SN_ID_NONE;
 }
 
-/* The common number of a module; SONDE_NONE for none, and for one that a trace alone does not have.
- */
-static uint32_t module_number(const struct adding *adding, uint32_t module)
-{
-	return module < adding->measurement->module_count ? adding->modules[module] : SONDE_NONE;
-}
-
 static void translate_native(struct adding *adding, const struct sn_frame *frame,
 			     struct sn_frame *translated)
 {
@@ -218,7 +211,8 @@ static void translate_native(struct adding *adding, const struct sn_frame *frame
 					? 0
 					: frame->value - adding->measurement->modules[module].bias;
 	}
-	translated->id = module_number(adding, module);
+	if (module != SN_ID_NONE)
+		translated->id = adding->modules[module];
 }
 
 /* The frame with common numbers. */
@@ -232,7 +226,8 @@ static struct sn_frame translate_frame(struct adding *adding, struct translation
 		translate_native(adding, frame, &translated);
 		break;
 	case SN_FRAME_GPU_INSTRUCTION:
-		translated.id = module_number(adding, frame->id);
+		if (frame->id != SN_ID_NONE)
+			translated.id = adding->modules[frame->id];
 		break;
 	case SN_FRAME_PYTHON:
 		translated.id = add_code(adding, translation, frame->id);

@@ -141,14 +141,20 @@ static int take_stream(struct sn_trace_reader *reader, struct bytes *bytes, uint
 	return 0;
 }
 
+/* A name's frame has a text for its number; these have a module, or code of Python's. */
+static bool can_be_named(uint32_t frame_kind)
+{
+	return frame_kind && frame_kind < SN_FRAME_KIND_COUNT && frame_kind != SN_FRAME_NATIVE &&
+	       frame_kind != SN_FRAME_GPU_INSTRUCTION && frame_kind != SN_FRAME_PYTHON;
+}
+
 static int take_name(struct sn_trace_reader *reader, struct bytes *bytes, uint64_t number)
 {
 	struct sn_trace_directory *all = &reader->directory;
 	struct sn_trace_name name = {.frame_kind = (uint32_t)get(bytes)};
 	name.parent = get_id(bytes);
 	name.text = get_text(bytes, &name.text_length);
-	if (bytes->failed || number != all->name_count || !name.frame_kind ||
-	    name.frame_kind >= SN_FRAME_KIND_COUNT ||
+	if (bytes->failed || number != all->name_count || !can_be_named(name.frame_kind) ||
 	    (name.parent != SN_ID_NONE && name.parent >= number))
 		return 1;
 	name.text = keep(reader, name.text, name.text_length);

@@ -117,6 +117,21 @@ static void test_definitions(void **state)
 	assert_end();
 }
 
+/* Their frames have numbers of modules and code, which a name has not: what says so is damaged. */
+static void test_names_of_code(void **state)
+{
+	static const uint32_t kinds[] = {SN_FRAME_NATIVE, SN_FRAME_GPU_INSTRUCTION,
+					 SN_FRAME_PYTHON};
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		create(0);
+		stream("main", 7);
+		sn_trace_file_name(file, kinds[i], SN_ID_NONE, "code");
+		assert_int_equal(open_reader()->name_count, 0);
+		teardown(state);
+		setup(state);
+	}
+}
+
 static void add_all_kinds(uint64_t at)
 {
 	const struct sn_trace_attribute attributes[] = {{0, 0, 4096}, {1, 0, 1}};
@@ -269,6 +284,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_definitions, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_names_of_code, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_every_kind_comes_back, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_another_version, setup, teardown),
