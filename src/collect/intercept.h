@@ -61,10 +61,8 @@ const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage);
  * that was all, and *result is what syscall(2) returns. */
 bool sn_raw_signal_call(long number, const long arguments[4], long *result);
 
-/* The program is about to set a limit of its own, which it hands over as for setrlimit(2); NULL:
- * none.
- */
-void sn_before_limit(int resource, const void *limit);
+/* The program is about to set a limit, of its own or of `process`, as by prlimit(2). */
+void sn_before_limit(pid_t process, int resource, const void *limit);
 
 /* Starts measuring this process image, once; called by the constructor or by the first interceptor
  * that runs before it. */

@@ -30,25 +30,26 @@ SN_REAL(int, prctl, (int, unsigned long, unsigned long, unsigned long, unsigned 
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59
-#define PR_SYS_DISPATCH_ON	     1
+#define PR_SYS_DISPATCH_OFF	     0
 #endif
 
 /* Calls without a filter, by which libraries ask what the kernel can do, install none. */
 static bool prctl_confines(long operation, long mode, long filter)
 {
 	if (operation == PR_SET_SYSCALL_USER_DISPATCH)
-		return mode == PR_SYS_DISPATCH_ON;
+		return mode != PR_SYS_DISPATCH_OFF;
 	return operation == PR_SET_SECCOMP && (mode != SECCOMP_MODE_FILTER || filter);
 }
 
 static void before_prctl(long operation, long first, long second)
 {
-	if (!sn_real_syscall)
-		sn_real_syscall = sn_real("syscall");
-	if (prctl_confines(operation, first, second))
+	if (prctl_confines(operation, first, second)) {
+		if (!sn_real_syscall)
+			sn_real_syscall = sn_real("syscall");
 		sn_confine();
-	else if (operation == PR_SET_TSC && first != PR_TSC_ENABLE)
+	} else if (operation == PR_SET_TSC && first != PR_TSC_ENABLE) {
 		sn_clock_spare_counter();
+	}
 }
 
 static bool seccomp_confines(long operation, long flags, long filter)
@@ -135,9 +136,9 @@ struct answer sn_before_syscall(long number, long first, long second, long third
 	if (number == SYS_prctl)
 		before_prctl(first, second, third);
 	if (number == SYS_setrlimit)
-		sn_before_limit((int)first, (const void *)second);
+		sn_before_limit(0, (int)first, (const void *)second);
 	if (number == SYS_prlimit64)
-		sn_before_limit((int)second, (const void *)third);
+		sn_before_limit((pid_t)first, (int)second, (const void *)third);
 	if (number == SYS_exit_group || (number == SYS_exit && is_alone()))
 		sn_end_with_status((int)first);
 	if (is_plain_fork(number, first, second))

@@ -15,24 +15,24 @@
 SN_REAL(int, setrlimit, (int, const struct rlimit *))
 SN_REAL(int, prlimit, (pid_t, int, const struct rlimit *, struct rlimit *))
 
-void sn_before_limit(int resource, const void *limit)
+void sn_before_limit(pid_t process, int resource, const void *limit)
 {
 	struct rlimit asked;
 	if (resource == RLIMIT_SIGPENDING && limit && sn_measuring() && sn_is_measured_process() &&
-	    sn_program_take(limit, &asked, sizeof(asked)) && asked.rlim_cur < SN_LEAST_SIGPENDING)
+	    (!process || process == getpid()) && sn_program_take(limit, &asked, sizeof(asked)) &&
+	    asked.rlim_cur < SN_LEAST_SIGPENDING)
 		sn_sampling_spare_queue();
 }
 
 static int set(int resource, const struct rlimit *limit)
 {
-	sn_before_limit(resource, limit);
+	sn_before_limit(0, resource, limit);
 	return real_setrlimit_get()(resource, limit);
 }
 
 static int set_and_get(pid_t process, int resource, const struct rlimit *limit, struct rlimit *old)
 {
-	if (!process || (sn_measuring() && process == getpid()))
-		sn_before_limit(resource, limit);
+	sn_before_limit(process, resource, limit);
 	return real_prlimit_get()(process, resource, limit, old);
 }
 

@@ -133,6 +133,11 @@ void sn_fatal_release(void)
 			sn_real_sigaction(fatal_signals[index], &action, NULL);
 }
 
+static bool is_number(int signal)
+{
+	return signal > 0 && signal < NSIG;
+}
+
 static bool is_fatal(int signal)
 {
 	for (size_t index = 0; index < sizeof(fatal_signals) / sizeof(*fatal_signals); index++)
@@ -165,7 +170,7 @@ SN_EXPORT int sigaction(int signal, const struct sigaction *new_action,
 		return sn_real_sigaction(signal, new_action, old_action);
 	bool to_default = new_action && is_default(new_action);
 	const struct sigaction *ours = to_default ? default_of(signal) : NULL;
-	if (new_action && !to_default && signal > 0 && signal < NSIG)
+	if (new_action && !to_default && is_number(signal))
 		sn_signal_yield(SN_SIGNAL_BIT(signal));
 	int status = ours ? sn_real_sigaction(signal, ours, &old)
 			  : sn_program_sigaction(signal, new_action, &old);
@@ -188,18 +193,13 @@ static sighandler_t set_handler(int signal, sighandler_t handler, int flags)
 		return SIG_ERR;
 	}
 	sigemptyset(&action.sa_mask);
-	if (!(flags & SA_RESETHAND) && signal > 0 && signal < NSIG)
+	if (!(flags & SA_RESETHAND) && is_number(signal))
 		sigaddset(&action.sa_mask, signal);
 	return sigaction(signal, &action, &old) ? SIG_ERR : old.sa_handler;
 }
 
 /* Signals that siginterrupt(3) was called for: signal(3) asks for no restart then. */
 static _Atomic uint64_t interrupting;
-
-static bool is_number(int signal)
-{
-	return signal > 0 && signal < NSIG;
-}
 
 SN_EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
@@ -555,8 +555,8 @@ bool sn_raw_signal_call(long number, const long arguments[4], long *result)
 		return true;
 	case SYS_rt_sigaction:
 		/* the C library keeps two signals for itself, and refuses them */
-		if (arguments[0] <= 0 || arguments[0] >= NSIG || arguments[0] == 32 ||
-		    arguments[0] == 33 || arguments[3] != KERNEL_SET_BYTES)
+		if (!is_number((int)arguments[0]) || arguments[0] == 32 || arguments[0] == 33 ||
+		    arguments[3] != KERNEL_SET_BYTES)
 			return false;
 		*result =
 		    raw_action((int)arguments[0], (const void *)arguments[1], (void *)arguments[2]);

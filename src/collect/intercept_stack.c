@@ -66,7 +66,7 @@ static int change(const stack_t *new_stack, stack_t *before)
 	uint64_t all = ~0ull, mask;
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(mask));
 	int status = real_sigaltstack_get()(new_stack, before), error = errno;
-	if (!status) { /* so it can be read */
+	if (!status) { /* the kernel has read new_stack, so it can be read here */
 		bool is_none = new_stack->ss_flags & SS_DISABLE;
 		sn_sampling_suspend(!is_none && !has_room(new_stack->ss_size));
 		if (is_none)

@@ -176,11 +176,10 @@ static size_t total(const struct iovec *pieces, int count)
 	return bytes;
 }
 
-/* How pieces are transferred: several, and what is left of one. */
+/* How pieces are transferred. */
 struct pieces_of {
 	int fd, flags;
 	ssize_t (*several)(const struct pieces_of *how, const struct iovec *pieces, int count);
-	ssize_t (*one)(const struct pieces_of *how, void *bytes, size_t count);
 };
 
 /* Begins with the rest of a piece alone: the program's list of pieces stays as it is. */
@@ -192,11 +191,20 @@ static ssize_t transfer_rest(const struct pieces_of *how, const struct iovec *pi
 	if (!of_piece)
 		return how->several(how, pieces + piece, count - piece);
 	size_t left = pieces[piece].iov_len - of_piece;
-	ssize_t first = how->one(how, (char *)pieces[piece].iov_base + of_piece, left);
+	struct iovec rest = {(char *)pieces[piece].iov_base + of_piece, left};
+	ssize_t first = how->several(how, &rest, 1);
 	if (first < (ssize_t)left || ++piece == count)
 		return first;
 	ssize_t more = how->several(how, pieces + piece, count - piece);
 	return more > 0 ? first + more : first;
+}
+
+/* The same after a first transfer of `before` bytes. */
+static ssize_t pieces_rest(const struct pieces_of *how, const struct iovec *pieces, int count,
+			   ssize_t before)
+{
+	return TRANSFER_ON(how->fd, total(pieces, count), before,
+			   transfer_rest(how, pieces, count, done));
 }
 
 static ssize_t write_several(const struct pieces_of *how, const struct iovec *pieces, int count)
@@ -204,14 +212,9 @@ static ssize_t write_several(const struct pieces_of *how, const struct iovec *pi
 	return real_writev_get()(how->fd, pieces, count);
 }
 
-static ssize_t write_one(const struct pieces_of *how, void *bytes, size_t count)
-{
-	return real_write_get()(how->fd, bytes, count);
-}
-
 SN_EXPORT ssize_t writev(int fd, const struct iovec *pieces, int count)
 {
-	struct pieces_of how = {fd, 0, write_several, write_one};
+	struct pieces_of how = {fd, 0, write_several};
 	return TRANSFER(fd, total(pieces, count), real_writev_get()(fd, pieces, count),
 			transfer_rest(&how, pieces, count, done));
 }
@@ -223,33 +226,21 @@ static ssize_t send_several(const struct pieces_of *how, const struct iovec *pie
 	return real_sendmsg_get()(how->fd, &rest, how->flags);
 }
 
-static ssize_t send_one(const struct pieces_of *how, void *bytes, size_t count)
-{
-	return real_send_get()(how->fd, bytes, count, how->flags);
-}
-
 static ssize_t receive_several(const struct pieces_of *how, const struct iovec *pieces, int count)
 {
 	struct msghdr rest = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
 	return real_recvmsg_get()(how->fd, &rest, how->flags);
 }
 
-static ssize_t receive_one(const struct pieces_of *how, void *bytes, size_t count)
-{
-	return real_recv_get()(how->fd, bytes, count, how->flags);
-}
-
 ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t before)
 {
-	struct pieces_of how = {fd, flags, receive_several, receive_one};
-	int count = (int)message->msg_iovlen;
-	return TRANSFER_ON(fd, total(message->msg_iov, count), before,
-			   transfer_rest(&how, message->msg_iov, count, done));
+	struct pieces_of how = {fd, flags, receive_several};
+	return pieces_rest(&how, message->msg_iov, (int)message->msg_iovlen, before);
 }
 
 SN_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-	struct pieces_of how = {fd, flags, send_several, send_one};
+	struct pieces_of how = {fd, flags, send_several};
 	return TRANSFER(fd, total(message->msg_iov, (int)message->msg_iovlen),
 			real_sendmsg_get()(fd, message, flags),
 			transfer_rest(&how, message->msg_iov, (int)message->msg_iovlen, done));
@@ -281,25 +272,12 @@ static ssize_t receive_several_by_number(const struct pieces_of *how, const stru
 	return CALL(SYS_recvmsg, how->fd, &rest, how->flags, 0, 0, 0);
 }
 
-static ssize_t one_by_several(const struct pieces_of *how, void *bytes, size_t count)
-{
-	return how->several(how, &(struct iovec){bytes, count}, 1);
-}
-
-static ssize_t pieces_rest(const struct pieces_of *how, const struct iovec *pieces, int count,
-			   ssize_t before)
-{
-	return TRANSFER_ON(how->fd, total(pieces, count), before,
-			   transfer_rest(how, pieces, count, done));
-}
-
 static ssize_t message_rest(long number, const long call[6], ssize_t before)
 {
 	bool is_sent = number == SYS_sendmsg;
 	const struct msghdr *message = (const struct msghdr *)call[1];
 	struct pieces_of how = {(int)call[0], (int)call[2],
-				is_sent ? send_several_by_number : receive_several_by_number,
-				one_by_several};
+				is_sent ? send_several_by_number : receive_several_by_number};
 	if (!is_sent && !(how.flags & MSG_WAITALL))
 		return before;
 	return pieces_rest(&how, message->msg_iov, (int)message->msg_iovlen, before);
@@ -340,7 +318,7 @@ static ssize_t rest_of(long number, const long call[6], ssize_t before)
 		return call[3] & MSG_WAITALL ? buffer_rest(number, onward, before) : before;
 	}
 	case SYS_writev: {
-		struct pieces_of how = {(int)call[0], 0, write_several_by_number, one_by_several};
+		struct pieces_of how = {(int)call[0], 0, write_several_by_number};
 		return pieces_rest(&how, (const struct iovec *)call[1], (int)call[2], before);
 	}
 	case SYS_sendmsg:

@@ -105,8 +105,10 @@ bool sn_stack_read_foreign(struct sn_stack *stack, uintptr_t address, uintptr_t 
 	if (address - window->start >= window->bytes ||
 	    window->bytes - (address - window->start) < sizeof(*word)) {
 		window->start = address;
+		int saved_errno = errno;
 		size_t bytes = resident(address, sizeof(window->copy));
 		window->bytes = bytes ? sn_memory_read(address, window->copy, bytes) : 0;
+		errno = saved_errno;
 		if (window->bytes < sizeof(*word))
 			return false;
 	}

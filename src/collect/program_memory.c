@@ -56,17 +56,15 @@ int sn_program_give(void *to, const void *from, size_t bytes)
 /* Whether a text can be read; *page is the page that was found readable last. */
 static bool text_is_readable(const char *text, uintptr_t *page)
 {
-	for (;; text++) {
+	for (size_t on_page;; text += on_page) {
 		uintptr_t now = (uintptr_t)text / PAGE_BYTES;
 		char first;
 		if (now != *page && !sn_program_take(text, &first, 1))
 			return false;
 		*page = now;
-		const char *end = (const char *)((now + 1) * PAGE_BYTES);
-		text = memchr(text, 0, (size_t)(end - text));
-		if (text)
+		on_page = PAGE_BYTES - (uintptr_t)text % PAGE_BYTES;
+		if (memchr(text, 0, on_page))
 			return true;
-		text = end - 1;
 	}
 }
 

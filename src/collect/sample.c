@@ -247,6 +247,12 @@ static void carry_rest(struct sn_thread *thread, struct sn_sampling *sampling)
 	thread->cpu_ns = sampling->ended_cpu_ns + now_cpu_ns;
 }
 
+static void drive_by_timer(struct sn_sampling *sampling)
+{
+	timer_set(sampling->timer, sampling->driver_hz, 0);
+	sampling->driver_hz = 0;
+}
+
 /* A program may close the descriptor of the perf event that drives samples, or use its number: then
  * the timer, which was only there to find that out, drives them. */
 static void watch_driver(struct sn_sampling *sampling, uint64_t now_cpu_ns)
@@ -254,10 +260,8 @@ static void watch_driver(struct sn_sampling *sampling, uint64_t now_cpu_ns)
 	if (now_cpu_ns - sampling->watched_ns < 1000000000u / WATCH_HZ)
 		return;
 	sampling->watched_ns = now_cpu_ns;
-	if (sn_own_event_is_open(&sampling->perf[sampling->driver]))
-		return;
-	timer_set(sampling->timer, sampling->driver_hz, 0);
-	sampling->driver_hz = 0;
+	if (!sn_own_event_is_open(&sampling->perf[sampling->driver]))
+		drive_by_timer(sampling);
 }
 
 static void take_sample(struct sn_thread *thread, const ucontext_t *context)
@@ -758,13 +762,14 @@ void sn_sampling_resume_after_exec(uint64_t paused)
 /* A thread that ends at this moment finds its events closed or closes them itself. */
 static void silence(struct sn_thread *thread, struct sn_sampling *sampling)
 {
-	for (int index = 0; index < event_count; index++)
-		if (sampling->perf[index].fd >= 0 && events[index].rate)
-			sn_own_event_silence(&sampling->perf[index]);
-	if (sampling->driver_hz && sampling->timer >= 0)
-		timer_set(sampling->timer, sampling->driver_hz, 0);
-	sampling->driver_hz = 0;
-	drop_event(thread, -EAGAIN);
+	for (int index = 0; index < event_count; index++) {
+		if (sampling->perf[index].fd < 0 || !events[index].rate)
+			continue;
+		sn_own_event_silence(&sampling->perf[index]);
+		drop_event(thread, -EAGAIN);
+	}
+	if (sampling->driver_hz)
+		drive_by_timer(sampling);
 }
 
 void sn_sampling_spare_queue(void)
