@@ -139,9 +139,23 @@ CASE(alignment_checked_in_handler)
 	say("done\n");
 }
 
+static bool has_vsyscall_page(void)
+{
+	char line[512];
+	bool has = false;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	while (fgets(line, sizeof(line), maps))
+		has |= strstr(line, "[vsyscall]") != NULL;
+	fclose(maps);
+	return has;
+}
+
+/* time() on the page that older kernels' programs called, which can be executed and not read. */
 CASE(executed_only)
 {
 	long found = 0;
+	if (!has_vsyscall_page())
+		skip("no page of vsyscalls here");
 	for (int round = 0; round < 4000000; round++) {
 		long seconds;
 		__asm__ volatile("xorl %%edi, %%edi\n call *%1"
