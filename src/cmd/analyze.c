@@ -245,15 +245,6 @@ static void be_silent(void)
 	}
 }
 
-/* Where the database goes into the pipe that is stdout, what there is to say must not. */
-static bool is_own_pipe(const char *output)
-{
-	struct stat mine, status;
-	return !fstat(STDOUT_FILENO, &mine) && !stat(output, &status) &&
-	       (S_ISFIFO(mine.st_mode) || S_ISSOCK(mine.st_mode)) && mine.st_dev == status.st_dev &&
-	       mine.st_ino == status.st_ino;
-}
-
 /* A folder that is given twice, by whatever names, is one run. Returns how many there are. */
 static size_t count_once(char **folders, size_t count)
 {
@@ -320,8 +311,7 @@ static int run_rank(int argc, char **argv)
 	if (sn_comm_rank())
 		return SN_EXIT_DONE;
 	warn(&result);
-	if (is_own_pipe(arguments.output))
-		dup2(STDERR_FILENO, STDOUT_FILENO);
+	sn_command_speak_beside(arguments.output);
 	if (arguments.is_json)
 		print_json(arguments.output, &result);
 	else
