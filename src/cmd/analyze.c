@@ -216,11 +216,16 @@ static void warn(const struct sn_analyze_result *result)
 				result->lone_hosts > 1 ? " (and more)" : "");
 }
 
-static int check_formulas(const struct arguments *arguments)
+/* A pipe or a device, into which nothing can be added; the rest is checked when it is opened. */
+static bool is_direct(const char *output)
 {
 	struct stat status;
-	return arguments->formula_count > 0 && stat(arguments->output, &status) == 0 &&
-		       !S_ISREG(status.st_mode)
+	return !stat(output, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+static int check_formulas(const struct arguments *arguments)
+{
+	return arguments->formula_count > 0 && is_direct(arguments->output)
 		   ? sn_command_fail("cannot store formulas in '%s': not a regular file",
 				     arguments->output)
 		   : 0;

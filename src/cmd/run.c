@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "aggregate/analyze.h"
+#include "base/output.h"
 #include "binary/elf_kind.h"
 #include "collect/event.h"
 #include "format/measurement.h"
@@ -429,6 +430,11 @@ static int prepare(struct run *run, char *const *command)
 	if (unwritable)
 		return unwritable;
 	struct sn_error error = {0};
+	/* what would be refused at the end is said before anything runs, and before an earlier
+	 * measurement is removed */
+	bool is_written = run->analyze && !sn_launch_is_joined();
+	if (is_written && sn_output_check_database(run->database, &error))
+		return sn_command_fail("%s", error.text);
 	if (sn_launch_folder(&run->launch, run->folder, &error))
 		return sn_command_fail("%s", error.text);
 	if (sn_launch_library(&run->launch, &error))

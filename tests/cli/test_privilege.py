@@ -258,6 +258,24 @@ def test_writing_through_a_planted_link(place: Place, inputs: dict[str, Path], c
     place.assert_untouched()
 
 
+@pytest.mark.parametrize("target", ["victim", "empty", "new"])
+@pytest.mark.parametrize("case", [*OUTPUTS, "ctf", "hpctoolkit"])
+def test_writing_through_a_link_planted_where_all_may_write(place: Place, inputs: dict[str, Path], case: str, target: str) -> None:
+    """As in /tmp: of the links there only those of one's own are followed."""
+    common, name = place.area / "common", "out.svg" if case in ("timeline", "graph") else "out"
+    common.mkdir()
+    common.chmod(0o1777)
+    as_other(lambda: (common / name).symlink_to(place.outside / target))
+    command = outputs(inputs).get(case) or ["export", "--to", case, inputs["events" if case == "ctf" else "small"], "-o"]
+    assert_refused(sonde(*command, common / name))
+    assert [path.name for path in common.iterdir()] == [name]
+    place.assert_untouched()
+    (common / name).unlink()
+    (common / name).symlink_to(place.area / "own/out")
+    done = sonde(*command, common / name)
+    assert done.returncode == 0 and (common / name).is_symlink() and (place.area / "own/out").exists(), done.stderr
+
+
 @pytest.mark.parametrize("form", ["ctf", "hpctoolkit"])
 def test_writing_a_folder_through_a_planted_link(place: Place, inputs: dict[str, Path], form: str) -> None:
     as_other(lambda: (place.theirs / "out").symlink_to(place.outside / "empty"))
@@ -268,9 +286,8 @@ def test_writing_a_folder_through_a_planted_link(place: Place, inputs: dict[str,
 @pytest.mark.parametrize("target", ["victim", "new", "empty"])
 def test_a_planted_database(place: Place, target: str) -> None:
     as_other(lambda: (place.theirs / "x.sdb").symlink_to(place.outside / target))
-    done = sonde("run", "-q", "-o", place.theirs / "x", "--", "/bin/true")
-    assert_refused(done)
-    assert not (place.theirs / "x.sonde").is_symlink()
+    assert_refused(sonde("run", "-q", "-o", place.theirs / "x", "--", "/bin/sh", "-c", f"echo > {place.area}/ran"))
+    assert not (place.theirs / "x.sonde").exists() and not (place.area / "ran").exists()
     place.assert_untouched()
 
 
@@ -280,6 +297,8 @@ def test_a_planted_pipe_gets_nothing(place: Place, inputs: dict[str, Path]) -> N
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     for words in (outputs(inputs)["csv"], outputs(inputs)["import"]):
         assert_refused(sonde(*words, pipe), "not permitted")
+    as_other(lambda: os.mkfifo(place.theirs / "x.sdb"))
+    assert_refused(sonde("run", "-q", "-o", place.theirs / "x", "--", "/bin/true"), "not permitted")
     assert os.read(reader, 1 << 16) == b""
     os.close(reader)
 
