@@ -212,6 +212,14 @@ def test_full_disk(tmp_path: Path) -> None:
         subprocess.run(["umount", disk])
 
 
+def test_the_program_is_in_the_group_and_session_of_sonde(tmp_path: Path) -> None:
+    """As the manual says: it leads neither, whoever starts `sonde run` as a leader."""
+    code = "import os; print(os.getsid(0) == os.getppid(), os.getpgrp() == os.getppid())"
+    done = subprocess.run([program.SONDE, "run", "-q", "-o", tmp_path / "run", "--", "/usr/bin/python3", "-c", code], capture_output=True,
+                          text=True, start_new_session=True)
+    assert done.stdout == "True True\n", done
+
+
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     for output in ("/proc/nowhere/run", "/nonexistent/run"):
         done = subprocess.run([program.SONDE, "run", "-o", output, "--", "/bin/true"], capture_output=True, text=True)
