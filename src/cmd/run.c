@@ -397,19 +397,6 @@ static void report(const struct run *run)
 	sonde_db_close(db);
 }
 
-/* Before the program runs: what cannot become a database is no surprise at its end, and nobody
- * waits for the reader of a pipe. */
-static int check_database(const struct run *run)
-{
-	struct stat status;
-	if (!run->analyze || stat(run->database, &status) || S_ISREG(status.st_mode))
-		return 0;
-	return sn_command_fail("cannot write the database '%s': it is %s", run->database,
-			       S_ISDIR(status.st_mode)	  ? "a folder"
-			       : S_ISFIFO(status.st_mode) ? "a pipe"
-							  : "not a file");
-}
-
 static int prepare(struct run *run, char *const *command)
 {
 	int unavailable = run->launch.events ? check_available(run->launch.events) : 0;
@@ -426,9 +413,6 @@ static int prepare(struct run *run, char *const *command)
 		take_name(run);
 	else
 		choose_name(run, command);
-	int unwritable = check_database(run);
-	if (unwritable)
-		return unwritable;
 	struct sn_error error = {0};
 	/* what would be refused at the end is said before anything runs, and before an earlier
 	 * measurement is removed */

@@ -233,18 +233,6 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     assert (foreign / "thesis.tex").read_text() == "precious"
 
 
-def test_a_database_that_cannot_become_a_file_is_refused_first(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.sdb")
-    (tmp_path / "folder.sdb").mkdir()
-    os.symlink(tmp_path / "pipe.sdb", tmp_path / "link.sdb")
-    for name, kind in [("pipe", "a pipe"), ("folder", "a folder"), ("link", "a pipe")]:
-        done = subprocess.run([program.SONDE, "run", "-o", tmp_path / name, "--", "touch", tmp_path / "ran"], capture_output=True,
-                              text=True, timeout=20)
-        assert done.returncode == 128
-        assert done.stderr == f"sonde: cannot write the database '{tmp_path / name}.sdb': it is {kind}\n"
-        assert not (tmp_path / "ran").exists() and not (tmp_path / f"{name}.sonde").exists()
-
-
 def test_static_and_privileged_programs_run_with_a_warning(tmp_path: Path) -> None:
     static = program.compiled("hostile.c", "-static")
     done = program.run(tmp_path, static, "raw-exit", check=9)
