@@ -217,12 +217,11 @@ static int open_output(struct analysis *analysis)
 {
 	struct sn_pipeline *pipeline = &analysis->pipeline;
 	struct sn_error error = {""};
-	int result = sn_output_open(&analysis->output, pipeline->output, &error);
+	int result = sn_output_open_database(&analysis->output, pipeline->output,
+					     pipeline->options->is_shared, &error);
 	if (result)
 		return sn_pipeline_fail(pipeline, result, "%s", error.text);
 	analysis->has_output = true;
-	if (!pipeline->options->is_shared)
-		sn_output_make_private(&analysis->output);
 	int fd = analysis->output.fd;
 	if (lseek(fd, 0, SEEK_CUR) < 0) {
 		result = sn_overflow_open(&analysis->pipe, pipeline->output, &error);

@@ -16,6 +16,16 @@
 
 #define BUFFER_BYTES (256u << 10)
 
+/* Why an output is refused, beside errno's and SN_PATH_PLANTED. */
+enum { NAMED_PIPE = SN_PATH_PLANTED + 1, BLOCK_DEVICE, SOCKET };
+
+/* The output as it was found. */
+struct found {
+	struct stat status;
+	bool exists;
+	bool is_direct; /* written directly */
+};
+
 /* A file beside the output, by its name in a folder that is open. */
 struct sn_output_named {
 	int folder;
@@ -154,30 +164,40 @@ const char *sn_output_name(struct sn_output *output)
 	return output->full_name;
 }
 
-void sn_output_make_private(struct sn_output *output)
+static void make_private(struct sn_output *output)
 {
 	if (output->temporary && fchmod(output->fd, 0600) < 0) {
 		/* a file system without permissions has nobody to keep out */
 	}
 }
 
-/* Somebody else's pipe with a name would get what is ours alone; one without is ours to write to,
- * whoever made it. */
-static bool is_foreign_pipe(const char *path, const struct stat *status)
+/* What pipe(2) makes has no name, though /dev/stdout leads to it. */
+static bool is_named_pipe(const char *path, const struct stat *status)
 {
 	struct statfs system;
-	return S_ISFIFO(status->st_mode) && !sn_path_is_own(status) &&
+	return S_ISFIFO(status->st_mode) &&
 	       (statfs(path, &system) || system.f_type != PIPEFS_MAGIC);
+}
+
+/* Whether what is written directly may be written. 0, an errno, or one of our own reasons. */
+static int check_direct(const char *path, const struct stat *status, bool is_database)
+{
+	bool is_pipe = is_named_pipe(path, status);
+	/* somebody else's would get what is ours alone; one without a name is ours to write to,
+	 * whoever made it */
+	if (is_pipe && !sn_path_is_own(status))
+		return EPERM;
+	if (is_pipe && is_database)
+		return NAMED_PIPE;
+	if (S_ISBLK(status->st_mode))
+		return BLOCK_DEVICE;
+	return S_ISSOCK(status->st_mode) ? SOCKET : 0;
 }
 
 /* What `status` says is a pipe, a terminal or a device. -1 with errno. */
 static int open_direct(const char *path, const struct stat *status)
 {
 	struct stat opened;
-	if (is_foreign_pipe(path, status)) {
-		errno = EPERM;
-		return -1;
-	}
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd >= 0 && (fstat(fd, &opened) || S_ISREG(opened.st_mode) ||
 			opened.st_ino != status->st_ino || opened.st_dev != status->st_dev)) {
@@ -196,40 +216,93 @@ static bool is_there(const struct sn_path *place, const struct stat *status)
 	       found.st_dev == status->st_dev && found.st_ino == status->st_ino;
 }
 
-/* Opens `output`, whose path is known. 0, an errno, or SN_PATH_PLANTED. */
-static int open_output(struct sn_output *output)
+/* Finds what is at the output's path, and the folder it is in. 0, an errno, or a reason of ours. */
+static int find(struct sn_output *output, bool is_database, struct found *found)
 {
-	struct stat status;
-	bool exists = stat(output->path, &status) == 0;
-	bool is_direct = exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+	struct stat *status = &found->status;
+	found->exists = stat(output->path, status) == 0;
+	bool is_folder = found->exists && S_ISDIR(status->st_mode);
+	found->is_direct = found->exists && !S_ISREG(status->st_mode) && !is_folder;
 	/* through symbolic links, so that the link stays and its target is replaced; but what
 	 * /dev/stdout leads to may be a pipe, which has no path */
 	int result = sn_path_open(&output->place, output->path);
-	if (exists && S_ISDIR(status.st_mode))
+	if (is_folder)
 		return result == -SN_PATH_PLANTED ? SN_PATH_PLANTED : EISDIR;
-	if (result && (!is_direct || result == -SN_PATH_PLANTED))
+	if (result && (!found->is_direct || result == -SN_PATH_PLANTED))
 		return -result;
-	if (!is_direct && exists && !is_there(&output->place, &status))
-		return ENOENT;
-	if (is_direct)
-		output->fd = open_direct(output->path, &status);
+	if (found->is_direct)
+		return check_direct(output->path, status, is_database);
+	return found->exists && !is_there(&output->place, status) ? ENOENT : 0;
+}
+
+/* Opens `output`, whose path is known; as find. */
+static int open_output(struct sn_output *output, bool is_database)
+{
+	struct found found;
+	int why = find(output, is_database, &found);
+	if (why)
+		return why;
+	if (found.is_direct)
+		output->fd = open_direct(output->path, &found.status);
 	else
 		open_beside(output);
 	return output->fd < 0 ? errno : 0;
 }
 
-int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error)
+static const char *explain(int why)
+{
+	switch (why) {
+	case NAMED_PIPE:
+		return "a named pipe is there, and a database has to be a file";
+	case BLOCK_DEVICE:
+		return "a block device is there";
+	case SOCKET:
+		return "a socket is there";
+	}
+	return sn_path_explain(-why);
+}
+
+static int refuse(const char *path, int why, struct sn_error *error)
+{
+	if (why == ENOMEM)
+		return sn_fail(error, SN_ERR_MEMORY, "cannot write '%s': out of memory", path);
+	return sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, explain(why));
+}
+
+static int open_as(struct sn_output *output, const char *path, bool is_database,
+		   struct sn_error *error)
 {
 	*output = (struct sn_output){.fd = -1, .place.folder = -1};
 	output->path = strdup(path);
 	output->buffer = malloc(BUFFER_BYTES);
-	int why = output->path && output->buffer ? open_output(output) : ENOMEM;
+	int why = output->path && output->buffer ? open_output(output, is_database) : ENOMEM;
 	if (!why)
 		return 0;
 	release(output);
-	if (why == ENOMEM)
-		return sn_fail(error, SN_ERR_MEMORY, "cannot write '%s': out of memory", path);
-	return sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", path, sn_path_explain(-why));
+	return refuse(path, why, error);
+}
+
+int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error)
+{
+	return open_as(output, path, false, error);
+}
+
+int sn_output_open_database(struct sn_output *output, const char *path, bool is_shared,
+			    struct sn_error *error)
+{
+	int result = open_as(output, path, true, error);
+	if (!result && !is_shared)
+		make_private(output);
+	return result;
+}
+
+int sn_output_check_database(const char *path, struct sn_error *error)
+{
+	struct sn_output output = {.fd = -1, .place.folder = -1, .path = strdup(path)};
+	struct found found;
+	int why = output.path ? find(&output, true, &found) : ENOMEM;
+	release(&output);
+	return why ? refuse(path, why, error) : 0;
 }
 
 static void flush(struct sn_output *output)

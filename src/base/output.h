@@ -2,9 +2,11 @@
 /*
  * An output file that appears under its name whole or not at all: written beside, then renamed.
  *
- * A name that is not a regular file (a pipe, a terminal, /dev/null) is written directly. The folder
- * is opened once, and all names are taken in it, so that nobody who changes them meanwhile leads us
- * elsewhere; links that others may have planted are refused (safe_path.h).
+ * A name that is not a regular file (a pipe, a terminal, /dev/null) is written directly; a block
+ * device is not, as its contents are nobody's to lose by a wrong name. The folder is opened once,
+ * and all names are taken in it, so that nobody who changes them meanwhile leads us elsewhere;
+ * links that others may have planted are refused (safe_path.h), those that are ours stay and what
+ * they lead to is replaced.
  */
 #ifndef SN_BASE_OUTPUT_H
 #define SN_BASE_OUTPUT_H
@@ -29,10 +31,15 @@ struct sn_output {
 	int failed;	  /* errno of the first write that failed; later ones do nothing */
 };
 
-/* 0, or a negative enum sn_err; then there is nothing to close. */
+/* 0, or a negative enum sn_err; then there is nothing to close. A pipe with a name is waited for
+ * until somebody reads. */
 int sn_output_open(struct sn_output *output, const char *path, struct sn_error *error);
-/* From here on for its owner alone, whatever the umask; others never saw it. */
-void sn_output_make_private(struct sn_output *output);
+/* The same for a database, which is for its owner alone, whatever the umask, unless `is_shared`. A
+ * pipe with a name is refused: who reads a database needs a file, so nobody would ever read. */
+int sn_output_open_database(struct sn_output *output, const char *path, bool is_shared,
+			    struct sn_error *error);
+/* What that says now, without opening anything: for a command that works long before it writes. */
+int sn_output_check_database(const char *path, struct sn_error *error);
 /* The name under which others can open the file until it is whole. A nameless file gets one by
  * this, and is left behind if the program is killed. NULL, with errno, where it cannot have any. */
 const char *sn_output_name(struct sn_output *output);

@@ -216,11 +216,16 @@ static void warn(const struct sn_analyze_result *result)
 				result->lone_hosts > 1 ? " (and more)" : "");
 }
 
-static int check_formulas(const struct arguments *arguments)
+/* A pipe or a device, into which nothing can be added; the rest is checked when it is opened. */
+static bool is_direct(const char *output)
 {
 	struct stat status;
-	return arguments->formula_count > 0 && stat(arguments->output, &status) == 0 &&
-		       !S_ISREG(status.st_mode)
+	return !stat(output, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+static int check_formulas(const struct arguments *arguments)
+{
+	return arguments->formula_count > 0 && is_direct(arguments->output)
 		   ? sn_command_fail("cannot store formulas in '%s': not a regular file",
 				     arguments->output)
 		   : 0;
@@ -243,15 +248,6 @@ static void be_silent(void)
 		dup2(null, STDERR_FILENO);
 		close(null);
 	}
-}
-
-/* Where the database goes into the pipe that is stdout, what there is to say must not. */
-static bool is_own_pipe(const char *output)
-{
-	struct stat mine, status;
-	return !fstat(STDOUT_FILENO, &mine) && !stat(output, &status) &&
-	       (S_ISFIFO(mine.st_mode) || S_ISSOCK(mine.st_mode)) && mine.st_dev == status.st_dev &&
-	       mine.st_ino == status.st_ino;
 }
 
 /* A folder that is given twice, by whatever names, is one run. Returns how many there are. */
@@ -320,8 +316,7 @@ static int run_rank(int argc, char **argv)
 	if (sn_comm_rank())
 		return SN_EXIT_DONE;
 	warn(&result);
-	if (is_own_pipe(arguments.output))
-		dup2(STDERR_FILENO, STDOUT_FILENO);
+	sn_command_speak_beside(arguments.output);
 	if (arguments.is_json)
 		print_json(arguments.output, &result);
 	else

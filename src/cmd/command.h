@@ -64,6 +64,9 @@ int sn_command_open(const char *path, struct sonde_db **db);
 /* Closes it; where values that were read turned out to be damaged, prints that and returns
  * SN_EXIT_FAILED, else `status`. */
 int sn_command_close(struct sonde_db *db, int status);
+/* Once a database has gone to `output`: where that is the pipe that is stdout, what is printed from
+ * here on goes to stderr, for it must not get between the bytes. */
+void sn_command_speak_beside(const char *output);
 
 /*
  * Options, by getopt_long. A command writes

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The database a command reads; see command.h. */
+/* The database a command reads or writes; see command.h. */
 #include "command.h"
 
 #include "sonde/db.h"
 
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 int sn_command_open(const char *path, struct sonde_db **db)
 {
@@ -23,4 +25,18 @@ int sn_command_close(struct sonde_db *db, int status)
 		status = sn_command_fail("%s", damage);
 	sonde_db_close(db);
 	return status;
+}
+
+static bool is_own_pipe(const char *output)
+{
+	struct stat mine, status;
+	return !fstat(STDOUT_FILENO, &mine) && !stat(output, &status) &&
+	       (S_ISFIFO(mine.st_mode) || S_ISSOCK(mine.st_mode)) && mine.st_dev == status.st_dev &&
+	       mine.st_ino == status.st_ino;
+}
+
+void sn_command_speak_beside(const char *output)
+{
+	if (is_own_pipe(output))
+		dup2(STDERR_FILENO, STDOUT_FILENO);
 }

@@ -6,6 +6,7 @@
  */
 #include "command.h"
 #include "aggregate/analyze.h"
+#include "base/output.h"
 #include "binary/elf_kind.h"
 #include "collect/event.h"
 #include "format/measurement.h"
@@ -396,18 +397,6 @@ static void report(const struct run *run)
 	sonde_db_close(db);
 }
 
-/* Before the program runs: what cannot become a database is no surprise at its end, and nobody
- * waits for the reader of a pipe. */
-static int check_database(const struct run *run)
-{
-	struct stat status;
-	if (!run->analyze || stat(run->database, &status) ||
-	    (!S_ISDIR(status.st_mode) && !S_ISFIFO(status.st_mode)))
-		return 0;
-	return sn_command_fail("cannot write the database '%s': it is %s", run->database,
-			       S_ISDIR(status.st_mode) ? "a folder" : "a pipe");
-}
-
 static int prepare(struct run *run, char *const *command)
 {
 	int unavailable = run->launch.events ? check_available(run->launch.events) : 0;
@@ -424,10 +413,12 @@ static int prepare(struct run *run, char *const *command)
 		take_name(run);
 	else
 		choose_name(run, command);
-	int unwritable = check_database(run);
-	if (unwritable)
-		return unwritable;
 	struct sn_error error = {0};
+	/* what would be refused at the end is said before anything runs, and before an earlier
+	 * measurement is removed */
+	bool is_written = run->analyze && !sn_launch_is_joined();
+	if (is_written && sn_output_check_database(run->database, &error))
+		return sn_command_fail("%s", error.text);
 	if (sn_launch_folder(&run->launch, run->folder, &error))
 		return sn_command_fail("%s", error.text);
 	if (sn_launch_library(&run->launch, &error))

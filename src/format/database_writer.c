@@ -418,11 +418,9 @@ static int write_file(const struct section *sections, const char *path, bool is_
 	header.table_checksum = sn_checksum(table, table_bytes);
 	header.checksum = sn_checksum(&header, offsetof(struct sn_container_header, checksum));
 	struct sn_output output;
-	int result = sn_output_open(&output, path, error);
+	int result = sn_output_open_database(&output, path, is_shared, error);
 	if (result)
 		return result;
-	if (!is_shared)
-		sn_output_make_private(&output);
 	sn_output_write(&output, &header, sizeof(header));
 	sn_output_write(&output, table, table_bytes);
 	for (uint32_t type = 1; type < SN_DATABASE_TYPE_END && !result; type++)

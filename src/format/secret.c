@@ -121,13 +121,14 @@ static bool is_plain_token(const char *name, size_t length)
 static bool is_secret_name(const char *name, size_t length)
 {
 	static const char *const endings[] = {
-	    "password",	   "passwd",	    "passphrase", "secret",	 "secrets",   "apikey",
-	    "accesskey",   "secretkey",	    "privatekey", "authkey",	 "masterkey", "credential",
-	    "credentials", "encryptionkey", "authtoken",  "accesstoken", "oauth",     NULL};
+	    "password",	   "passwd",	 "passphrase",	"secret",	 "secrets",
+	    "apikey",	   "accesskey",	 "secretkey",	"privatekey",	 "authkey",
+	    "masterkey",   "credential", "credentials", "encryptionkey", "authtoken",
+	    "accesstoken", "oauth",	 "storepass",	"keypass",	 NULL};
 	static const char *const words[] = {
-	    "key",    "pass",	   "pwd",   "pw",	"auth",	    "authorization",
-	    "sig",    "signature", "pin",   "otp",	"psk",	    "jwt",
-	    "bearer", "cookie",	   "creds", "passcode", "userpass", NULL};
+	    "key",	"pass", "pwd", "pw",  "auth",	"authorization", "sig",	  "signature",
+	    "pin",	"otp",	"psk", "jwt", "bearer", "cookie",	 "creds", "passcode",
+	    "userpass", "upw",	"opw", NULL};
 	while (length && (is_digit(name[length - 1]) || is_one_of(name[length - 1], "_-.")))
 		length--;
 	size_t start = last_word(name, length);
@@ -389,14 +390,22 @@ static size_t value_of_scheme(const char *text, size_t *at)
 
 /* ---- options of one letter ---- */
 
-/* Programs by the beginning of their names, and their options that take a secret. */
+/* Programs by the beginning of their names, and their options that take a secret. Of programs that
+ * are not here no such option is one: -p is a port, a path or a precision more often. */
 static const struct {
 	const char *program, *letters;
 } programs[] = {
-    {"mysql", "p"},	{"mariadb", "p"}, {"sshpass", "p"}, {"mongo", "p"},  {"login", "p"},
-    {"7z", "p"},	{"rar", "p"},	  {"unrar", "p"},   {"zip", "P"},    {"unzip", "P"},
-    {"redis-cli", "a"}, {"ldap", "w"},	  {"curl", "uU"},   {"sqlcmd", "P"}, {"ipmitool", "P"},
-    {"smbclient", "U"}, {"lftp", "u"},	  {"http", "a"},    {"snmp", "AX"},
+    {"mysql", "p"},	{"mariadb", "p"},   {"sshpass", "p"},
+    {"mongo", "p"},	{"login", "p"},	    {"7z", "p"},
+    {"rar", "p"},	{"unrar", "p"},	    {"zip", "P"},
+    {"unzip", "P"},	{"redis-cli", "a"}, {"ldap", "w"},
+    {"curl", "uU"},	{"sqlcmd", "P"},    {"ipmitool", "P"},
+    {"smbclient", "U"}, {"lftp", "u"},	    {"http", "a"},
+    {"snmp", "AX"},	{"cqlsh", "p"},	    {"mosquitto_", "P"},
+    {"bcp", "P"},	{"freebcp", "P"},   {"tsql", "P"},
+    {"osql", "P"},	{"unar", "p"},	    {"lsar", "p"},
+    {"ncftp", "p"},	{"rdesktop", "p"},  {"rabbitmqadmin", "p"},
+    {"rpcclient", "U"}, {"winexe", "U"},    {"pkcs11-tool", "p"},
 };
 
 static size_t word_length(const char *text)

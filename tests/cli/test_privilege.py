@@ -258,6 +258,24 @@ def test_writing_through_a_planted_link(place: Place, inputs: dict[str, Path], c
     place.assert_untouched()
 
 
+@pytest.mark.parametrize("target", ["victim", "empty", "new"])
+@pytest.mark.parametrize("case", [*OUTPUTS, "ctf", "hpctoolkit"])
+def test_writing_through_a_link_planted_where_all_may_write(place: Place, inputs: dict[str, Path], case: str, target: str) -> None:
+    """As in /tmp: of the links there only those of one's own are followed."""
+    common, name = place.area / "common", "out.svg" if case in ("timeline", "graph") else "out"
+    common.mkdir()
+    common.chmod(0o1777)
+    as_other(lambda: (common / name).symlink_to(place.outside / target))
+    command = outputs(inputs).get(case) or ["export", "--to", case, inputs["events" if case == "ctf" else "small"], "-o"]
+    assert_refused(sonde(*command, common / name))
+    assert [path.name for path in common.iterdir()] == [name]
+    place.assert_untouched()
+    (common / name).unlink()
+    (common / name).symlink_to(place.area / "own/out")
+    done = sonde(*command, common / name)
+    assert done.returncode == 0 and (common / name).is_symlink() and (place.area / "own/out").exists(), done.stderr
+
+
 @pytest.mark.parametrize("form", ["ctf", "hpctoolkit"])
 def test_writing_a_folder_through_a_planted_link(place: Place, inputs: dict[str, Path], form: str) -> None:
     as_other(lambda: (place.theirs / "out").symlink_to(place.outside / "empty"))
@@ -268,9 +286,8 @@ def test_writing_a_folder_through_a_planted_link(place: Place, inputs: dict[str,
 @pytest.mark.parametrize("target", ["victim", "new", "empty"])
 def test_a_planted_database(place: Place, target: str) -> None:
     as_other(lambda: (place.theirs / "x.sdb").symlink_to(place.outside / target))
-    done = sonde("run", "-q", "-o", place.theirs / "x", "--", "/bin/true")
-    assert_refused(done)
-    assert not (place.theirs / "x.sonde").is_symlink()
+    assert_refused(sonde("run", "-q", "-o", place.theirs / "x", "--", "/bin/sh", "-c", f"echo > {place.area}/ran"))
+    assert not (place.theirs / "x.sonde").exists() and not (place.area / "ran").exists()
     place.assert_untouched()
 
 
@@ -280,6 +297,8 @@ def test_a_planted_pipe_gets_nothing(place: Place, inputs: dict[str, Path]) -> N
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     for words in (outputs(inputs)["csv"], outputs(inputs)["import"]):
         assert_refused(sonde(*words, pipe), "not permitted")
+    as_other(lambda: os.mkfifo(place.theirs / "x.sdb"))
+    assert_refused(sonde("run", "-q", "-o", place.theirs / "x", "--", "/bin/true"), "not permitted")
     assert os.read(reader, 1 << 16) == b""
     os.close(reader)
 
@@ -766,7 +785,8 @@ def test_permissions(place: Place) -> None:
 
 def test_secrets_in_command_lines(place: Place) -> None:
     """Those of the program and of the processes it starts, in measurements, databases and what is made of them."""
-    words = [f"--password={SECRET}1", "--token", f"{SECRET}2", f"https://me:{SECRET}3@host/", "ghp_" + SECRET + "0123456789abc"]
+    words = [f"--password={SECRET}1", "--token", f"{SECRET}2", f"https://me:{SECRET}3@host/", "ghp_" + SECRET + "0123456789abc",
+             "mysql", f"-p{SECRET}6", "cqlsh", "-p", f"{SECRET}7", "-storepass", f"{SECRET}8"]
     child = f"/bin/sleep 0.2; API_KEY={SECRET}4 /bin/sh -c 'sleep 0.1; true' x --secret={SECRET}5"
     done = sonde("run", "-o", place.area / "own/x", "--", "/bin/sh", "-c", child, "name", *words)
     assert done.returncode == 0 and SECRET not in done.stderr, done.stderr
@@ -776,11 +796,26 @@ def test_secrets_in_command_lines(place: Place) -> None:
     assert "--token ***" in command and "--password=***" in command and "me:***@host" in command and "API_KEY=***" in command, command
 
 
-def test_no_command(place: Place) -> None:
-    done = sonde("run", "-q", "--no-command", "-o", place.area / "own/x", "--", "/bin/sh", "-c", "/bin/sleep 0.1; true", SECRET)
-    assert done.returncode == 0, done.stderr
-    files = [place.area / "own/x.sdb", *(place.area / "own/x.sonde").iterdir()]
-    assert not [path for path in files if SECRET.encode() in path.read_bytes() or b"command=" in path.read_bytes()]
+@pytest.mark.parametrize("option,environment", [(["--no-command"], {}), ([], {"SONDE_COMMAND": "0"})], ids=["option", "variable"])
+def test_no_command(place: Place, option: list[str], environment: dict[str, str]) -> None:
+    """A secret that looks like any word, of a program that nobody knows: nothing that is written has it."""
+    name = place.area / "own/x"
+    done = sonde("run", *option, "--trace", "--os", "--graph", "-o", name, "--", "/bin/sh", "-c", "/bin/sleep 0.1; true", "prog", "-p", SECRET,
+                 **environment)
+    assert done.returncode == 0 and SECRET not in done.stdout + done.stderr, done.stderr
+    assert sonde("export", "--to", "html", f"{name}.sdb", "-o", place.area / "own/x.html").returncode == 0
+    files = [place.area / "own/x.sdb", place.area / "own/x.html", *(place.area / "own/x.sonde").rglob("*")]
+    assert len(files) > 4 and not [path for path in files if path.is_file() and (SECRET.encode() in path.read_bytes() or
+                                                                                b"command=" in path.read_bytes())]
+
+
+def test_what_the_manual_says_is_kept(place: Place) -> None:
+    """Without the option such a word is in the measurement and the database, which only their owner can read."""
+    name = place.area / "own/x"
+    assert sonde("run", "-q", "-o", name, "--", "/bin/sh", "-c", "true", "prog", "-p", SECRET).returncode == 0
+    files = [path for path in [Path(f"{name}.sdb"), *Path(f"{name}.sonde").iterdir()] if SECRET.encode() in path.read_bytes()]
+    assert {path.suffix for path in files} == {".sdb", ".sonde-process"}
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600} and Path(f"{name}.sonde").stat().st_mode & 0o777 == 0o700
 
 
 def test_there_are_fifty_tries(request: pytest.FixtureRequest) -> None:
