@@ -48,6 +48,9 @@ void sn_signal_yield(uint64_t signals);
 /* The program's signalfds that were given a filled set get the signal that is theirs now. AS-safe:
  * yes. */
 void sn_signalfds_complete(int signal);
+/* The same for the set that the calling thread waits for, also where it waits already and its call
+ * is made again. AS-safe: yes. */
+void sn_signal_wait_complete(void);
 
 /* Does what a signal's default action does to the program, with the last snapshot before. For our
  * handlers. */

@@ -26,7 +26,6 @@ SN_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *))
 SN_REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))
 SN_REAL(int, sigprocmask, (int, const sigset_t *, sigset_t *))
 SN_REAL(int, sigwait, (const sigset_t *, int *))
-SN_REAL(int, sigwaitinfo, (const sigset_t *, siginfo_t *))
 SN_REAL(int, sigtimedwait, (const sigset_t *, siginfo_t *, const struct timespec *))
 SN_REAL(int, signalfd, (int, const sigset_t *, int))
 
@@ -362,19 +361,17 @@ static const sigset_t *without_sample(const sigset_t *set, uint64_t bits, sigset
 }
 
 /*
- * A set to wait for, without the sample signal where it was filled; where the program means that
- * signal, it gets it, blocked in this thread if the program believes so.
+ * A filled set, whose `bits` are set then, names the sample signal and does not mean it. Where the
+ * program does, it gets it, blocked in this thread if the program believes so.
  */
-static const sigset_t *waited_for(const sigset_t *set, sigset_t *storage)
+static bool is_filled(const sigset_t *set, uint64_t *bits)
 {
-	uint64_t bits;
-	if (!set || !sn_sample_signal_is_chosen() || !sn_program_take(set, &bits, sizeof(bits)))
-		return set;
-	if (!sn_sample_signal_in_filled(bits)) {
-		sn_signal_yield(bits);
-		return set;
-	}
-	return without_sample(set, bits, storage);
+	if (!set || !sn_sample_signal_is_chosen() || !sn_program_take(set, bits, sizeof(*bits)))
+		return false;
+	if (sn_sample_signal_in_filled(*bits))
+		return true;
+	sn_signal_yield(*bits);
+	return false;
 }
 
 const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage)
@@ -385,29 +382,54 @@ const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage)
 	return without_sample(mask, bits, storage);
 }
 
-/* Waits again where the wait ended because our signal became the program's: only then was the set
- * without it. */
-#define WAIT(call)                                                                                 \
-	({                                                                                         \
-		int waited, ours;                                                                  \
-		do {                                                                               \
-			sn_interrupted_call_begins();                                              \
-			ours = sn_sample_signal();                                                 \
-			waited = (call);                                                           \
-		} while (waited < 0 && errno == EINTR && ours != sn_sample_signal());              \
-		waited;                                                                            \
-	})
+/*
+ * The filled set that this thread waits for, and what the kernel reads instead each time the call
+ * is made: it is not on the stack, which a handler may leave for good.
+ */
+struct wait_set {
+	uint64_t asked, passed;
+};
+static __thread struct wait_set wait_set __attribute__((tls_model("initial-exec")));
+
+static struct wait_set wait_begin(uint64_t asked)
+{
+	struct wait_set outer = wait_set; /* of what a handler that waits has interrupted */
+	wait_set.asked = asked;
+	sn_signal_wait_complete();
+	return outer;
+}
+
+/* A signal that becomes the program's before the call, or before it is made again, is waited for:
+ * sn_signal_wait_complete. */
+static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+	uint64_t bits;
+	sn_interrupted_call_begins();
+	if (!sn_thread_self() || !is_filled(set, &bits))
+		return real_sigtimedwait_get()(set, info, timeout);
+	struct wait_set outer = wait_begin(bits);
+	int ours, found;
+	do {
+		ours = sn_sample_signal();
+		found = real_sigtimedwait_get()((const sigset_t *)&wait_set.passed, info, timeout);
+	} while (found < 0 && errno == EINTR && ours != sn_sample_signal());
+	wait_set = outer;
+	return found;
+}
+
+void sn_signal_wait_complete(void)
+{
+	wait_set.passed = wait_set.asked & ~sample_bit();
+}
 
 SN_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
-	sigset_t storage;
-	return WAIT(real_sigwaitinfo_get()(waited_for(set, &storage), info));
+	return wait_for(set, info, NULL);
 }
 
 SN_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
-	sigset_t storage;
-	return WAIT(real_sigtimedwait_get()(waited_for(set, &storage), info, timeout));
+	return wait_for(set, info, timeout);
 }
 
 SN_EXPORT int sigwait(const sigset_t *set, int *signal)
@@ -436,11 +458,12 @@ static _Atomic uint32_t kept_signalfd_count;
 SN_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 {
 	sigset_t storage;
-	const sigset_t *passed = waited_for(set, &storage);
+	uint64_t bits = 0;
+	const sigset_t *passed = is_filled(set, &bits) ? without_sample(set, bits, &storage) : set;
 	int made = real_signalfd_get()(fd, passed, flags);
 	if (made >= 0 && passed != set) {
 		uint32_t place = atomic_fetch_add(&kept_signalfd_count, 1) % KEPT_SIGNALFDS;
-		atomic_store(&kept_signalfds[place].bits, bits_of(set));
+		atomic_store(&kept_signalfds[place].bits, bits);
 		atomic_store(&kept_signalfds[place].fd, made + 1);
 	}
 	return made;

@@ -412,11 +412,14 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 	bool is_blocked = sn_believed_blocked(mask_of(context)) & SN_SIGNAL_BIT(signal);
 	sn_sample_signal_yield(SN_SIGNAL_BIT(signal));
 	sn_signalfds_complete(signal);
+	sn_signal_wait_complete();
 	sn_sampling_renew_in(context);
-	if (is_blocked)
+	if (is_blocked) {
 		send_again(signal, info);
-	else
+		sn_interrupted_call_mend(context); /* what is blocked interrupts nothing */
+	} else {
 		sn_signal_end_program(signal);
+	}
 	errno = saved_errno;
 }
 

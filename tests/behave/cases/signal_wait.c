@@ -301,6 +301,24 @@ CASE(sigtimedwait_sleeping)
 	say("%s %d\n", ended(sender.child), sigtimedwait(&all, NULL, &(struct timespec){1, 0}));
 }
 
+/* Nothing that sleeps is woken by a signal that is blocked. */
+CASE(blocked_sleeping)
+{
+	struct sender sender = sender_new();
+	sigset_t all = full_set();
+	block(SIG_BLOCK, all);
+	EACH_SIGNAL(signal)
+	{
+		work(2);
+		sender_ask(&sender, signal);
+		int slept = nanosleep(&(struct timespec){0, 20000000}, NULL);
+		int polled = poll(NULL, 0, 5);
+		say("%d: %d %d %d\n", signal, slept, polled, sigtimedwait(&all, NULL, &(struct timespec){3, 0}));
+	}
+	close(sender.asks);
+	say("%s\n", ended(sender.child));
+}
+
 CASE(sigtimedwait_raw)
 {
 	EACH_SIGNAL(signal)
