@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdatomic.h>
 #include <sys/ioctl.h>
@@ -220,7 +221,10 @@ int sn_own_event_open(struct sn_own_event *event, struct perf_event_attr *attrib
 		give_share();
 		return fd < 0 ? fd : -ENOTSUP;
 	}
-	*event = (struct sn_own_event){sn_own_fd_adopt(fd), id};
+	*event = (struct sn_own_event){.fd = sn_own_fd_adopt(fd),
+				       .id = id,
+				       .period = attributes->sample_period,
+				       .is_frequency = attributes->freq};
 	return 0;
 }
 
@@ -229,7 +233,7 @@ bool sn_own_event_is_open(const struct sn_own_event *event)
 	return event->fd >= 0 && event_id(event->fd) == event->id;
 }
 
-int sn_own_event_signal(const struct sn_own_event *event, int signal, int32_t tid)
+int sn_own_event_signal(struct sn_own_event *event, int signal, int32_t tid)
 {
 	struct f_owner_ex owner = {F_OWNER_TID, tid};
 	if (!sn_own_event_is_open(event))
@@ -237,7 +241,24 @@ int sn_own_event_signal(const struct sn_own_event *event, int signal, int32_t ti
 	if (fcntl(event->fd, F_SETSIG, signal) || fcntl(event->fd, F_SETOWN_EX, &owner) ||
 	    fcntl(event->fd, F_SETFL, O_ASYNC | O_NONBLOCK))
 		return -errno;
+	if (!event->sends)
+		event->owed = SN_OWN_EVENT_ROOM;
+	event->sends = true;
 	return 0;
+}
+
+void sn_own_event_came(struct sn_own_event *event, bool is_last)
+{
+	event->owed++;
+	if (event->is_enabled && (is_last || event->owed >= SN_OWN_EVENT_ROOM / 2))
+		sn_own_event_enable(event);
+}
+
+void sn_own_event_revive(struct sn_own_event *event)
+{
+	event->owed = SN_OWN_EVENT_ROOM;
+	if (event->is_enabled)
+		sn_own_event_enable(event);
 }
 
 bool sn_own_event_read(const struct sn_own_event *event, uint64_t *count)
@@ -252,29 +273,41 @@ bool sn_own_event_read(const struct sn_own_event *event, uint64_t *count)
 	return true;
 }
 
-void sn_own_event_disable(const struct sn_own_event *event)
+void sn_own_event_disable(struct sn_own_event *event)
 {
 	/* harmless where another thread takes the number at this moment: other files refuse it */
 	if (sn_own_event_is_open(event))
 		ioctl(event->fd, PERF_EVENT_IOC_DISABLE, 0);
+	event->is_enabled = false;
 }
 
-void sn_own_event_begin_period(const struct sn_own_event *event, uint64_t period)
+void sn_own_event_begin_period(const struct sn_own_event *event, unsigned slowness)
 {
+	uint64_t rarest = event->period >> slowness;
+	uint64_t period = event->is_frequency ? rarest + !rarest : event->period << slowness;
 	if (sn_own_event_is_open(event))
 		ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &period);
 }
 
-void sn_own_event_silence(const struct sn_own_event *event)
+void sn_own_event_silence(struct sn_own_event *event)
 {
-	if (sn_own_event_is_open(event))
-		fcntl(event->fd, F_SETFL, O_NONBLOCK);
+	if (!sn_own_event_is_open(event))
+		return;
+	fcntl(event->fd, F_SETFL, O_NONBLOCK);
+	ioctl(event->fd, PERF_EVENT_IOC_REFRESH, INT_MAX / 2); /* it must not stop */
+	event->sends = false;
 }
 
-void sn_own_event_enable(const struct sn_own_event *event)
+void sn_own_event_enable(struct sn_own_event *event)
 {
-	if (sn_own_event_is_open(event))
+	if (!sn_own_event_is_open(event))
+		return;
+	if (event->sends)
+		ioctl(event->fd, PERF_EVENT_IOC_REFRESH, event->owed);
+	else
 		ioctl(event->fd, PERF_EVENT_IOC_ENABLE, 0);
+	event->owed = 0;
+	event->is_enabled = true;
 }
 
 bool sn_own_event_close(struct sn_own_event *event)

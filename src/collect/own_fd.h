@@ -38,9 +38,16 @@ bool sn_own_fds_are_scarce(void);
 
 /* A perf event of the calling thread. */
 struct sn_own_event {
-	int fd;	     /* -1: none */
-	uint64_t id; /* the kernel's, of no other event */
+	int fd;		   /* -1: none */
+	uint64_t id;	   /* the kernel's, of no other event */
+	uint64_t period;   /* so many events, or so many overflows a second */
+	bool is_frequency; /* the latter */
+	bool sends, is_enabled;
+	uint32_t owed; /* signals that it may send beyond those that it was last allowed */
 };
+
+/* No event has more signals waiting, which take room that all processes of a user share. */
+#define SN_OWN_EVENT_ROOM 32u
 
 /*
  * Opens what `attributes` say. 0; -EMFILE where all events together would take more than a share of
@@ -48,21 +55,26 @@ struct sn_own_event {
  */
 int sn_own_event_open(struct sn_own_event *event, struct perf_event_attr *attributes);
 #define SN_OWN_EVENTS_SHARE 16u /* one in so many of RLIMIT_NOFILE */
-/* Its overflows send `signal` to the thread `tid`. 0 or negative errno. */
-int sn_own_event_signal(const struct sn_own_event *event, int signal, int32_t tid);
+/* Its overflows send `signal` to the thread `tid` once it is enabled: POLL_IN, and POLL_HUP where
+ * it stops, for SN_OWN_EVENT_ROOM of them wait. 0 or negative errno. */
+int sn_own_event_signal(struct sn_own_event *event, int signal, int32_t tid);
+/* One of them was handled or taken away; the last before it stopped says so. It goes on. */
+void sn_own_event_came(struct sn_own_event *event, bool is_last);
+/* None came for so long that the last one must have been lost. It goes on. */
+void sn_own_event_revive(struct sn_own_event *event);
 /* Whether its descriptor is that event still. */
 bool sn_own_event_is_open(const struct sn_own_event *event);
 /* False where it is not, or cannot be read. */
 bool sn_own_event_read(const struct sn_own_event *event, uint64_t *count);
 /* It counts no more and sends no more signals. */
-void sn_own_event_disable(const struct sn_own_event *event);
-/* Its next overflow is a whole period away, of so many events or at so many a second as it was
- * opened with: without this, what was left of the last period when it was disabled. */
-void sn_own_event_begin_period(const struct sn_own_event *event, uint64_t period);
-/* And again. */
-void sn_own_event_enable(const struct sn_own_event *event);
+void sn_own_event_disable(struct sn_own_event *event);
+/* Its next overflow is a whole period away, which is 1 << `slowness` times as long as it was opened
+ * with, and so are those that follow. */
+void sn_own_event_begin_period(const struct sn_own_event *event, unsigned slowness);
+/* And again, or for the first time; none of its signals waits. */
+void sn_own_event_enable(struct sn_own_event *event);
 /* It counts on, and sends no signals any more. */
-void sn_own_event_silence(const struct sn_own_event *event);
+void sn_own_event_silence(struct sn_own_event *event);
 /* Closes it, and event->fd is -1. False where the program had taken its descriptor. */
 bool sn_own_event_close(struct sn_own_event *event);
 

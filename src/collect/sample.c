@@ -28,6 +28,9 @@
 #define TIMER_HIGHEST_HZ 250u
 /* How often a thread that a perf event drives is asked whether it is still there. */
 #define WATCH_HZ	 4u
+/* A period is at most 1 << SLOWEST times as long as was asked for. */
+#define SLOWEST		 10u
+#define CALM_SAMPLES	 4u
 
 /* What a thread has used and no sample has charged yet. */
 struct sn_amounts {
@@ -49,6 +52,9 @@ struct sn_sampling {
 	uint64_t ended_cpu_ns;	       /* that they have used in all */
 	uint32_t driver_hz;	       /* of the perf event perf[driver]; 0: a timer drives */
 	int driver;
+	bool driver_is_seen; /* since the last watch */
+	unsigned slowness;   /* periods of perf's events are 1 << slowness times as long */
+	unsigned calm;	     /* samples since one found another waiting */
 	uint64_t watched_ns; /* thread CPU time when it was seen last */
 	uint64_t done_ns,
 	    cost_ns; /* thread CPU time when the last sample was done, and what it took */
@@ -74,6 +80,7 @@ static struct perf_event_attr attributes_of(const struct sn_event *event)
 	    .exclude_hv = 1,
 	    .exclude_idle = 1,
 	    .wakeup_events = 1,
+	    .disabled = event->rate != 0,
 	};
 	if (event->source == SN_EVENT_CPU_TIME) {
 		attributes.type = PERF_TYPE_SOFTWARE;
@@ -109,11 +116,13 @@ static int perf_start(const struct sn_event *event, const struct sn_thread *thre
 	if (error || !event->rate)
 		return error;
 	error = sn_own_event_signal(perf, signal, thread->tid);
-	if (error)
+	if (error) {
 		sn_own_event_close(perf);
-	else
-		has_events = true;
-	return error;
+		return error;
+	}
+	has_events = true;
+	sn_own_event_enable(perf);
+	return 0;
 }
 
 static void drop_event(struct sn_thread *thread, int error)
@@ -154,6 +163,116 @@ static int timer_start(uint64_t hz, int32_t tid, int signal, uint64_t used_ns)
 		return -1;
 	}
 	return timer;
+}
+
+/* ---- samples that wait as signals ---- */
+
+static bool is_active(const struct sn_thread *thread)
+{
+	const struct sn_sampling *sampling = thread->sampling;
+	return sampling && sampling->active;
+}
+
+static struct sn_sampling *own_sampling(void)
+{
+	struct sn_thread *thread = sn_thread_self();
+	return thread && is_active(thread) && sn_measuring() ? thread->sampling : NULL;
+}
+
+/* As perf's events send them: POLL_HUP where one has stopped. */
+static bool is_of_perf(const siginfo_t *info)
+{
+	return info->si_code == POLL_IN || info->si_code == POLL_HUP;
+}
+
+bool sn_sampling_is_sample(const siginfo_t *info)
+{
+	if (info->si_code == SI_TIMER)
+		return info->si_value.sival_ptr == &timer_cookie;
+	return is_of_perf(info) && sn_own_fd_is_noted(info->si_fd);
+}
+
+/* A sample of perf's may arrive when its descriptor is not ours any more. */
+static bool is_late_sample(const siginfo_t *info)
+{
+	return is_of_perf(info) && has_events;
+}
+
+/* An event of the calling thread that has sent a sample may send another one. */
+static void sample_came(const siginfo_t *info)
+{
+	struct sn_sampling *sampling = own_sampling();
+	for (int index = 0; sampling && is_of_perf(info) && index < event_count; index++) {
+		struct sn_own_event *perf = &sampling->perf[index];
+		if (perf->fd != info->si_fd || !perf->sends)
+			continue;
+		sn_own_event_came(perf, info->si_code == POLL_HUP);
+		sampling->driver_is_seen |= index == sampling->driver;
+	}
+}
+
+/* False where the limit of pending signals is reached. */
+static bool send_to_self(int signal, siginfo_t *info)
+{
+	return !syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal,
+			info);
+}
+
+/*
+ * Samples that wait go, while their signal is blocked; true if there were any. What others sent
+ * stays, in its order, and is this thread's. The queue is turned over once: until what is put at
+ * its end comes.
+ */
+static bool drop_waiting_samples(const struct sn_sampling *sampling)
+{
+	static const char end;
+	uint64_t bit = SN_SIGNAL_BIT(sampling->signal);
+	bool found = false;
+	struct timespec none = {0};
+	siginfo_t info, last = {.si_code = SI_QUEUE};
+	last.si_value.sival_ptr = (void *)&end;
+	/* where the user's room for signals is full, the first one leaves some for the last */
+	bool has_more = syscall(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0;
+	bool is_known = has_more && send_to_self(sampling->signal, &last);
+	while (has_more) {
+		bool is_sample = sn_sampling_is_sample(&info) || is_late_sample(&info);
+		if (is_sample)
+			sample_came(&info);
+		else
+			send_to_self(sampling->signal, &info);
+		found |= is_sample;
+		has_more = is_known &&
+			   syscall(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0 &&
+			   info.si_value.sival_ptr != &end;
+	}
+	return found;
+}
+
+/* The next sample of each of perf's events comes a whole period later. */
+static void begin_periods(const struct sn_sampling *sampling)
+{
+	for (int index = 0; index < event_count; index++)
+		if (sampling->perf[index].sends)
+			sn_own_event_begin_period(&sampling->perf[index], sampling->slowness);
+}
+
+/*
+ * At the end of a sample of perf's. Where more have come meanwhile, a sample takes longer than the
+ * period (under strace, say), and the program would get no time at all: they go, and periods are
+ * longer until none comes.
+ */
+static void keep_pace(struct sn_sampling *sampling)
+{
+	unsigned before = sampling->slowness;
+	if (drop_waiting_samples(sampling)) {
+		sampling->slowness = before + 2 < SLOWEST ? before + 2 : SLOWEST;
+		sampling->calm = 0;
+	} else if (before && ++sampling->calm == CALM_SAMPLES) {
+		sampling->slowness = before - 1;
+		sampling->calm = 0;
+	}
+	if (sampling->slowness != before)
+		begin_periods(sampling);
 }
 
 /* ---- charging ---- */
@@ -260,15 +379,19 @@ static void watch_driver(struct sn_sampling *sampling, uint64_t now_cpu_ns)
 	if (now_cpu_ns - sampling->watched_ns < 1000000000u / WATCH_HZ)
 		return;
 	sampling->watched_ns = now_cpu_ns;
-	if (!sn_own_event_is_open(&sampling->perf[sampling->driver]))
+	struct sn_own_event *driver = &sampling->perf[sampling->driver];
+	if (!sn_own_event_is_open(driver))
 		drive_by_timer(sampling);
+	else if (!sampling->driver_is_seen)
+		sn_own_event_revive(driver);
+	sampling->driver_is_seen = false;
 }
 
 static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 {
 	struct sn_sampling *sampling = thread->sampling;
 	uint64_t start_ns = sn_now_ns(), start_cpu_ns = thread_cpu_ns();
-	/* a sample that takes longer than the period would leave the program no time at all */
+	/* samples that take longer than the period would leave the program no time at all */
 	if (start_cpu_ns - sampling->done_ns < sampling->cost_ns) {
 		sn_drop(thread, SN_DROP_SAMPLE_BUSY, 1);
 		return;
@@ -346,19 +469,6 @@ static void change_signal(ucontext_t *context, int before, int after)
 
 /* ---- the handler ---- */
 
-bool sn_sampling_is_sample(const siginfo_t *info)
-{
-	if (info->si_code == SI_TIMER)
-		return info->si_value.sival_ptr == &timer_cookie;
-	return info->si_code == POLL_IN && sn_own_fd_is_noted(info->si_fd);
-}
-
-static bool is_active(const struct sn_thread *thread)
-{
-	const struct sn_sampling *sampling = thread->sampling;
-	return sampling && sampling->active;
-}
-
 static void handle_sample(void *context)
 {
 	int saved_errno = errno;
@@ -372,13 +482,6 @@ static void handle_sample(void *context)
 	if (thread)
 		sn_leave(thread);
 	errno = saved_errno;
-}
-
-/* False where the limit of pending signals is reached. */
-static bool send_to_self(int signal, siginfo_t *info)
-{
-	return !syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), signal,
-			info);
 }
 
 /* The same signal once more, as it was sent. Only the main thread may send the process what kill(2)
@@ -423,12 +526,6 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 	errno = saved_errno;
 }
 
-/* A sample of perf's may arrive when its descriptor is not ours any more. */
-static bool is_late_sample(const siginfo_t *info)
-{
-	return info->si_code == POLL_IN && has_events;
-}
-
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	sn_machine_flags_tame(); /* the kernel restores them */
@@ -437,10 +534,13 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 		handle_foreign(signal, info, context);
 		return;
 	}
+	sample_came(info);
 	sn_in_handler_on_own_stack(handle_sample, context);
 	sn_interrupted_call_mend(context);
 	if (signal != sn_sample_signal())
 		sn_sampling_renew_in(context);
+	else if (is_of_perf(info) && own_sampling())
+		keep_pace(own_sampling());
 }
 
 /* ---- start and stop ---- */
@@ -637,35 +737,6 @@ static void arm(struct sn_thread *thread, struct sn_sampling *sampling)
 					      thread->tid, sampling->signal, 0);
 }
 
-static struct sn_sampling *own_sampling(void)
-{
-	struct sn_thread *thread = sn_thread_self();
-	return thread && is_active(thread) && sn_measuring() ? thread->sampling : NULL;
-}
-
-/*
- * Samples that wait behind a signal that is the program's from now on would be taken for that: they
- * go, and what others sent to this thread stays, in its order. It is turned over once: until what
- * is put at its end comes.
- */
-static void drop_late_samples(int signal)
-{
-	static const char end;
-	struct timespec none = {0};
-	uint64_t bit = SN_SIGNAL_BIT(signal);
-	siginfo_t info = {.si_code = SI_QUEUE};
-	info.si_value.sival_ptr = (void *)&end;
-	uint64_t mask = 0;
-	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) || !(mask & bit))
-		return; /* none waits */
-	if (!send_to_self(signal, &info))
-		return;
-	while (syscall(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0 &&
-	       info.si_value.sival_ptr != &end)
-		if (!sn_sampling_is_sample(&info) && !is_late_sample(&info))
-			send_to_self(signal, &info);
-}
-
 void sn_sampling_renew_in(ucontext_t *context)
 {
 	struct sn_sampling *sampling = own_sampling();
@@ -674,7 +745,8 @@ void sn_sampling_renew_in(ucontext_t *context)
 	int saved_errno = errno;
 	disarm(sampling);
 	int before = sampling->signal;
-	drop_late_samples(before);
+	if (mask_of(NULL) & SN_SIGNAL_BIT(before))
+		drop_waiting_samples(sampling); /* for they would be taken for the program's */
 	sampling->signal = sn_sample_signal();
 	change_signal(context, before, sampling->signal);
 	if (!sampling->signal)
@@ -689,13 +761,6 @@ void sn_sampling_renew(void)
 	sn_sampling_renew_in(NULL);
 }
 
-static void take_pending(uint64_t bit)
-{
-	struct timespec none = {0};
-	while (syscall(SYS_rt_sigtimedwait, &bit, NULL, &none, sizeof(bit)) > 0)
-		;
-}
-
 void sn_sampling_suspend(bool suspended)
 {
 	struct sn_sampling *sampling = own_sampling();
@@ -704,7 +769,7 @@ void sn_sampling_suspend(bool suspended)
 	sampling->suspended = suspended;
 	if (suspended) {
 		disarm(sampling);
-		take_pending(SN_SIGNAL_BIT(sampling->signal)); /* the caller has them blocked */
+		drop_waiting_samples(sampling); /* the caller has them blocked */
 		sn_drop(sn_thread_self(), SN_DROP_SMALL_STACK, 1);
 	} else {
 		arm(sn_thread_self(), sampling);
@@ -720,7 +785,6 @@ void sn_sampling_provoke(void)
 		send_to_self(sampling->signal, &info);
 }
 
-/* The next sample comes a whole period later. */
 void sn_sampling_drain(void)
 {
 	struct sn_sampling *sampling = own_sampling();
@@ -731,11 +795,8 @@ void sn_sampling_drain(void)
 	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) || !(mask & bit))
 		return;
 	disarm(sampling);
-	take_pending(bit);
-	for (int event = 0; event < event_count; event++)
-		if (sampling->perf[event].fd >= 0 && events[event].rate)
-			sn_own_event_begin_period(&sampling->perf[event],
-						  attributes_of(&events[event]).sample_period);
+	drop_waiting_samples(sampling);
+	begin_periods(sampling);
 	arm(sn_thread_self(), sampling);
 }
 
@@ -748,7 +809,7 @@ uint64_t sn_sampling_pause_for_exec(void)
 	uint64_t bit = SN_SIGNAL_BIT(sampling->signal), before = 0;
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &before, sizeof(bit));
 	disarm(sampling);
-	take_pending(bit);
+	drop_waiting_samples(sampling);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
 	return bit;
 }

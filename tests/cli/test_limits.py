@@ -247,3 +247,10 @@ def test_recording_of_the_operating_system_truncated(limits: Path, tmp_path: Pat
             os.truncate(trace, 0)
         out, err = run.communicate(timeout=60)
     assert (run.returncode, int(out) > 0) == (0, True), err
+
+
+def test_samples_that_take_longer_than_their_period(tmp_path: Path) -> None:
+    """Signals that queue would leave the program no time, and other programs no room for theirs."""
+    traced = program.compiled("traced_calls.c", "-O2")
+    done = program.run(tmp_path, traced, options=("-F", "10000"), check=3, timeout=60)
+    assert int(done.stdout) > 20  # it was measured

@@ -313,7 +313,8 @@ CASE(blocked_sleeping)
 		sender_ask(&sender, signal);
 		int slept = nanosleep(&(struct timespec){0, 20000000}, NULL);
 		int polled = poll(NULL, 0, 5);
-		say("%d: %d %d %d\n", signal, slept, polled, sigtimedwait(&all, NULL, &(struct timespec){3, 0}));
+		say("%d: %d %d %d\n", signal, slept, polled,
+		    sigtimedwait(&all, NULL, &(struct timespec){3, 0}));
 	}
 	close(sender.asks);
 	say("%s\n", ended(sender.child));

@@ -592,3 +592,41 @@ CASE(errors)
 	work(5);
 	say("%d\n", errno);
 }
+
+/* Signals that wait are counted for all processes of a user: who fills that harms the others. */
+static long signals_queued(void)
+{
+	char line[128];
+	long queued = -1;
+	FILE *file = fopen("/proc/self/status", "re");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "SigQ: %ld", &queued);
+	if (file)
+		fclose(file);
+	return queued;
+}
+
+static long queued_in_handler;
+
+static void work_in_handler(int signal)
+{
+	(void)signal;
+	long before = signals_queued();
+	work(800);
+	queued_in_handler = signals_queued() - before;
+}
+
+/* A handler that stands long on a stack that is too small for another frame. */
+CASE(signal_queue)
+{
+	static char stack[16384];
+	MUST(sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof(stack)}, NULL));
+	MUST(sigaction(SIGUSR1,
+		       &(struct sigaction){.sa_handler = work_in_handler, .sa_flags = SA_ONSTACK},
+		       NULL));
+	raise(SIGUSR1);
+	say("few wait: %d\n", queued_in_handler < 250);
+	long before = signals_queued();
+	work(100);
+	say("none stays: %d\n", signals_queued() - before < 100);
+}
