@@ -218,32 +218,34 @@ static bool send_to_self(int signal, siginfo_t *info)
 			info);
 }
 
+static bool take_waiting(uint64_t bit, siginfo_t *info)
+{
+	struct timespec none = {0};
+	return syscall(SYS_rt_sigtimedwait, &bit, info, &none, sizeof(bit)) > 0;
+}
+
 /*
- * Samples that wait go, while their signal is blocked; true if there were any. What others sent
- * stays, in its order, and is this thread's. The queue is turned over once: until what is put at
- * its end comes.
+ * Samples that wait go, while their signal is blocked; true if there were any. What others sent to
+ * this thread stays, in its order: its queue is turned over once, until what is put at its end
+ * comes. The queue of the process is behind that, and is not touched.
  */
 static bool drop_waiting_samples(const struct sn_sampling *sampling)
 {
 	static const char end;
-	uint64_t bit = SN_SIGNAL_BIT(sampling->signal);
+	uint64_t bit = SN_SIGNAL_BIT(sampling->signal), pending = 0;
 	bool found = false;
-	struct timespec none = {0};
 	siginfo_t info, last = {.si_code = SI_QUEUE};
 	last.si_value.sival_ptr = (void *)&end;
-	/* where the user's room for signals is full, the first one leaves some for the last */
-	bool has_more = syscall(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0;
-	bool is_known = has_more && send_to_self(sampling->signal, &last);
-	while (has_more) {
+	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)) || !(pending & bit) ||
+	    !send_to_self(sampling->signal, &last))
+		return false;
+	while (take_waiting(bit, &info) && info.si_value.sival_ptr != &end) {
 		bool is_sample = sn_sampling_is_sample(&info) || is_late_sample(&info);
 		if (is_sample)
 			sample_came(&info);
 		else
 			send_to_self(sampling->signal, &info);
 		found |= is_sample;
-		has_more = is_known &&
-			   syscall(SYS_rt_sigtimedwait, &bit, &info, &none, sizeof(bit)) > 0 &&
-			   info.si_value.sival_ptr != &end;
 	}
 	return found;
 }
@@ -471,7 +473,6 @@ static void change_signal(ucontext_t *context, int before, int after)
 
 static void handle_sample(void *context)
 {
-	int saved_errno = errno;
 	struct sn_thread *thread = sn_enter();
 	sn_signal_check_enter();
 	if (thread && is_active(thread) && sn_measuring())
@@ -481,7 +482,6 @@ static void handle_sample(void *context)
 	sn_signal_check_leave();
 	if (thread)
 		sn_leave(thread);
-	errno = saved_errno;
 }
 
 /* The same signal once more, as it was sent. Only the main thread may send the process what kill(2)
@@ -511,11 +511,9 @@ static void send_again(int signal, siginfo_t *info)
  */
 static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 {
-	int saved_errno = errno;
 	bool is_blocked = sn_believed_blocked(mask_of(context)) & SN_SIGNAL_BIT(signal);
 	sn_sample_signal_yield(SN_SIGNAL_BIT(signal));
 	sn_signalfds_complete(signal);
-	sn_signal_wait_complete();
 	sn_sampling_renew_in(context);
 	if (is_blocked) {
 		send_again(signal, info);
@@ -523,13 +521,10 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 	} else {
 		sn_signal_end_program(signal);
 	}
-	errno = saved_errno;
 }
 
-static void on_signal(int signal, siginfo_t *info, void *context)
+static void handle(int signal, siginfo_t *info, ucontext_t *context)
 {
-	sn_machine_flags_tame(); /* the kernel restores them */
-	sn_signal_stack_learn((uintptr_t)__builtin_frame_address(0));
 	if (!sn_sampling_is_sample(info) && !is_late_sample(info)) {
 		handle_foreign(signal, info, context);
 		return;
@@ -541,6 +536,15 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 		sn_sampling_renew_in(context);
 	else if (is_of_perf(info) && own_sampling())
 		keep_pace(own_sampling());
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	int saved_errno = errno;
+	sn_machine_flags_tame(); /* the kernel restores them */
+	sn_signal_stack_learn((uintptr_t)__builtin_frame_address(0));
+	handle(signal, info, context);
+	errno = saved_errno;
 }
 
 /* ---- start and stop ---- */
@@ -740,6 +744,7 @@ static void arm(struct sn_thread *thread, struct sn_sampling *sampling)
 void sn_sampling_renew_in(ucontext_t *context)
 {
 	struct sn_sampling *sampling = own_sampling();
+	sn_signal_wait_complete();
 	if (!sampling || sampling->signal == sn_sample_signal() || !sampling->signal)
 		return;
 	int saved_errno = errno;
@@ -794,10 +799,12 @@ void sn_sampling_drain(void)
 	uint64_t bit = SN_SIGNAL_BIT(sampling->signal);
 	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)) || !(mask & bit))
 		return;
+	int saved_errno = errno;
 	disarm(sampling);
 	drop_waiting_samples(sampling);
 	begin_periods(sampling);
 	arm(sn_thread_self(), sampling);
+	errno = saved_errno;
 }
 
 uint64_t sn_sampling_pause_for_exec(void)

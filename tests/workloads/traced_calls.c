@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A child computes while its parent stops it at each system call and signal, as strace does: there a
- * sample takes longer than the time between two. Says how many times it was stopped by a signal.
+ * A child computes while its parent stops it at each system call and signal, as strace does: there
+ * a sample takes longer than the time between two. Says how many times it was stopped by a signal.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ int main(void)
 	long signals = 0;
 	waitpid(child, &status, 0);
 	ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
-	for (int signal = 0; !ptrace(PTRACE_SYSCALL, child, 0, signal) && waitpid(child, &status, 0) == child && WIFSTOPPED(status);) {
+	for (int signal = 0; !ptrace(PTRACE_SYSCALL, child, 0, signal) &&
+			     waitpid(child, &status, 0) == child && WIFSTOPPED(status);) {
 		int stop = WSTOPSIG(status);
 		signal = stop == (SIGTRAP | 0x80) ? 0 : stop;
 		signals += signal != 0;

@@ -420,15 +420,14 @@ static void *least_body(void *unused)
 
 CASE(least_thread_stack)
 {
-	struct guarded stack = guarded_new(16384);
+	size_t bytes = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+	struct guarded stack = guarded_new(bytes > 16384 ? bytes : 16384);
 	pthread_attr_t attributes;
 	pthread_t thread;
 	pthread_attr_init(&attributes);
-	if (pthread_attr_setstack(&attributes, stack.start, stack.bytes))
-		skip("a stack of 16384 bytes is refused here");
+	MUST(-pthread_attr_setstack(&attributes, stack.start, stack.bytes));
 	for (int round = 0; round < 4; round++) {
-		if (pthread_create(&thread, &attributes, least_body, NULL))
-			behave_fail("pthread_create");
+		MUST(-pthread_create(&thread, &attributes, least_body, NULL));
 		pthread_join(thread, NULL);
 	}
 	say("below: %s\n", guarded_overrun(&stack) ? "OVERWRITTEN" : "whole");
