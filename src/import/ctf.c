@@ -244,6 +244,10 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 {
 	struct sn_ctf_any *any = NULL;
 	int result = 0;
+	if (!sn_late_babeltrace_load())
+		return sn_fail(error, SN_ERR_UNSUPPORTED,
+			       "cannot read '%s': libbabeltrace2 cannot be loaded",
+			       request->paths[0]);
 	bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
 	for (size_t i = 0; i < request->path_count && !result; i++)
 		result = read_path(request, i, &any, builder, error);

@@ -9,7 +9,7 @@
 
 #include "importer.h"
 
-#include <babeltrace2/babeltrace.h>
+#include "late_babeltrace.h"
 
 /* Who takes the events of a graph, in order of time. */
 struct sn_ctf_taker {

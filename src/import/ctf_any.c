@@ -15,7 +15,7 @@
 #include "begin_end.h"
 #include "format/measurement.h"
 #include "recording.h"
-#include "sched.h"
+#include "scheduler.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -448,7 +448,9 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 		    struct sn_error *error)
 {
 	struct sn_nsys nsys = {0};
-	int result = 0;
+	int result = sn_sqlite_load(request->paths[0], error);
+	if (result)
+		return result;
 	sn_recording_begin(&nsys.recording, "nsys", builder, request->events);
 	make_keys(&nsys);
 	for (size_t i = 0; i < request->path_count && !result; i++)
@@ -468,11 +470,15 @@ static bool probe(const struct sn_import_input *input)
 	struct sn_error ignored;
 	if (!sn_sqlite_is_file(input))
 		return false;
-	bool is_ours = sn_sqlite_open(&file, input->path, &ignored) == 0 &&
-		       (sn_sqlite_has(&file, "META_DATA_EXPORT", NULL) ||
-			sn_sqlite_has(&file, "EXPORT_META_DATA", NULL) ||
-			(sn_sqlite_has(&file, "StringIds", NULL) &&
-			 sn_sqlite_has(&file, "TARGET_INFO_SESSION_START_TIME", NULL)));
+	int result = sn_sqlite_open(&file, input->path, &ignored);
+	/* without the library nobody knows whose it is, and reading it says why */
+	if (result == SN_ERR_UNSUPPORTED)
+		return true;
+	bool is_ours =
+	    result == 0 && (sn_sqlite_has(&file, "META_DATA_EXPORT", NULL) ||
+			    sn_sqlite_has(&file, "EXPORT_META_DATA", NULL) ||
+			    (sn_sqlite_has(&file, "StringIds", NULL) &&
+			     sn_sqlite_has(&file, "TARGET_INFO_SESSION_START_TIME", NULL)));
 	sn_sqlite_close(&file);
 	return is_ours;
 }

@@ -10,7 +10,7 @@
 
 #include "base/vec.h"
 #include "format/measurement.h"
-#include "sched.h"
+#include "scheduler.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -20,9 +20,20 @@ static int fail(const struct sn_sqlite *file, struct sn_error *error)
 		       "cannot read '%s': %s", file->path, sqlite3_errmsg(file->db));
 }
 
+int sn_sqlite_load(const char *path, struct sn_error *error)
+{
+	if (sn_late_sqlite_load())
+		return 0;
+	return sn_fail(error, SN_ERR_UNSUPPORTED, "cannot read '%s': libsqlite3 cannot be loaded",
+		       path);
+}
+
 int sn_sqlite_open(struct sn_sqlite *file, const char *path, struct sn_error *error)
 {
 	*file = (struct sn_sqlite){NULL, path};
+	int result = sn_sqlite_load(path, error);
+	if (result)
+		return result;
 	if (sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
 		return file->db ? fail(file, error)
@@ -42,7 +53,8 @@ int sn_sqlite_open(struct sn_sqlite *file, const char *path, struct sn_error *er
 
 void sn_sqlite_close(struct sn_sqlite *file)
 {
-	sqlite3_close(file->db);
+	if (file->db)
+		sqlite3_close(file->db);
 	file->db = NULL;
 }
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "importer.h"
 
-#include <sqlite3.h>
+#include "late_sqlite.h"
 #include <stdbool.h>
 
 struct sn_sqlite {
@@ -23,7 +23,10 @@ struct sn_sqlite {
 /* Whether a file begins as SQLite's do. */
 bool sn_sqlite_is_file(const struct sn_import_input *input);
 
-/* Read-only. 0 or a negative enum sn_err; close it in either case. */
+/* Before anything else of SQLite's. SN_ERR_UNSUPPORTED where its library cannot be loaded, which is
+ * said of `path`. */
+int sn_sqlite_load(const char *path, struct sn_error *error);
+/* Does that, and opens a file read-only. 0 or a negative enum sn_err; close it in either case. */
 int sn_sqlite_open(struct sn_sqlite *file, const char *path, struct sn_error *error);
 void sn_sqlite_close(struct sn_sqlite *file);
 

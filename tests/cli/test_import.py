@@ -8,7 +8,9 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import struct
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -253,3 +255,21 @@ def test_local_memory_is_not_said_to_be_of_a_thread(tmp_path):
     values = {line.split()[0]: line.split()[1:3] for line in formulas.split("\n\n")[0].splitlines()}
     assert values["registers_per_thread"][0] == "32"
     assert values["local_bytes_per_launch"] == ["125", "MiB"] and "local_bytes_per_thread" not in values
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "babeltrace2"])
+def test_library_that_cannot_be_loaded(sonde, tmp_path, library):
+    """Only who needs it is told."""
+    recording = tmp_path / "recording"
+    if library == "sqlite3":
+        with closing(sqlite3.connect(recording)) as database:
+            database.execute("CREATE TABLE any (id)")
+    else:
+        recording.mkdir()
+        (recording / "metadata").write_text("/* CTF 1.8 */\n")
+    (tmp_path / f"lib{library}.so.0").write_bytes(b"")
+    done = sonde("import", recording, "-o", tmp_path / "x.sdb", LD_LIBRARY_PATH=str(tmp_path))
+    if "built without" in done.err:
+        pytest.skip(done.err)
+    assert done.status == 128 and done.err_lines == [f"sonde: cannot read '{recording}': lib{library} cannot be loaded"]
+    assert sonde("--version", LD_LIBRARY_PATH=str(tmp_path)).status == 0

@@ -8,35 +8,9 @@
 #include <string.h>
 
 #ifdef SN_HAVE_CAPSTONE
-#include <capstone/capstone.h>
-#include <dlfcn.h>
+#include "late_capstone.h"
 
-/*
- * Loaded when it is first asked for: relocating its tables takes a millisecond, which every command
- * would pay when it starts.
- */
-#define FUNCTIONS(each)                                                                            \
-	each(cs_open) each(cs_option) each(cs_malloc) each(cs_free) each(cs_close)                 \
-	    each(cs_disasm_iter) each(cs_regs_access)
-#define POINTER(name) __typeof__(&(name)) name;
-static struct {
-	FUNCTIONS(POINTER)
-} capstone;
 static bool is_loaded;
-
-#define TEXT_OF(number)	   #number
-#define LIBRARY_OF(number) "libcapstone.so." TEXT_OF(number)
-
-static bool load(void)
-{
-	void *library = dlopen(LIBRARY_OF(CS_API_MAJOR), RTLD_NOW | RTLD_LOCAL);
-	bool has_all = library != NULL;
-#define FIND(name)                                                                                 \
-	if (has_all)                                                                               \
-		has_all = (*(void **)&capstone.name = dlsym(library, #name)) != NULL;
-	FUNCTIONS(FIND)
-	return has_all;
-}
 
 struct sn_jump_decoder {
 	csh handle;
@@ -51,13 +25,13 @@ static struct sn_jump_decoder *make(uint16_t machine)
 	if (!decoder)
 		return NULL;
 	decoder->machine = machine;
-	if (capstone.cs_open(is_arm ? CS_ARCH_ARM64 : CS_ARCH_X86,
-			     is_arm ? CS_MODE_ARM : CS_MODE_64, &decoder->handle) != CS_ERR_OK) {
+	if (cs_open(is_arm ? CS_ARCH_ARM64 : CS_ARCH_X86, is_arm ? CS_MODE_ARM : CS_MODE_64,
+		    &decoder->handle) != CS_ERR_OK) {
 		free(decoder);
 		return NULL;
 	}
-	capstone.cs_option(decoder->handle, CS_OPT_DETAIL, CS_OPT_ON);
-	decoder->insn = capstone.cs_malloc(decoder->handle);
+	cs_option(decoder->handle, CS_OPT_DETAIL, CS_OPT_ON);
+	decoder->insn = cs_malloc(decoder->handle);
 	if (!decoder->insn) {
 		sn_jump_decoder_free(decoder);
 		return NULL;
@@ -82,7 +56,7 @@ static void decode_first(void)
 
 static void begin(void)
 {
-	is_loaded = load();
+	is_loaded = sn_late_capstone_load();
 	if (is_loaded)
 		decode_first();
 }
@@ -104,8 +78,8 @@ void sn_jump_decoder_free(struct sn_jump_decoder *decoder)
 	if (!decoder)
 		return;
 	if (decoder->insn)
-		capstone.cs_free(decoder->insn, 1);
-	capstone.cs_close(&decoder->handle);
+		cs_free(decoder->insn, 1);
+	cs_close(&decoder->handle);
 	free(decoder);
 }
 
@@ -449,10 +423,10 @@ bool sn_jump_decoder_step(struct sn_jump_decoder *decoder, const uint8_t *bytes,
 				 .dest = SN_STEP_NO_REGISTER,
 				 .a = SN_STEP_NO_REGISTER,
 				 .b = SN_STEP_NO_REGISTER};
-	if (!capstone.cs_disasm_iter(decoder->handle, &bytes, &size, &address, decoder->insn))
+	if (!cs_disasm_iter(decoder->handle, &bytes, &size, &address, decoder->insn))
 		return false;
-	if (capstone.cs_regs_access(decoder->handle, decoder->insn, read, &read_count, written,
-				    &written_count) != CS_ERR_OK)
+	if (cs_regs_access(decoder->handle, decoder->insn, read, &read_count, written,
+			   &written_count) != CS_ERR_OK)
 		return false;
 	for (unsigned i = 0; i < written_count; i++) {
 		uint8_t reg = is_arm ? arm_register(written[i]) : x86_register(written[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* States of threads and processors; see sched.h. */
-#include "sched.h"
+/* States of threads and processors; see scheduler.h. */
+#include "scheduler.h"
 
 #include "base/error.h"
 #include "base/vec.h"
