@@ -45,9 +45,9 @@ void sn_signal_stack_learn(uintptr_t frame);
 /* Gives these signals to the program, with all that the calling thread's program believes of them.
  * AS-safe: yes. */
 void sn_signal_yield(uint64_t signals);
-/* The program's signalfds that were given a filled set get the signal that is theirs now. AS-safe:
- * yes. */
-void sn_signalfds_complete(int signal);
+/* The program's signalfds that were given a filled set get the signal (an int) that is theirs now.
+ * On our own stack. AS-safe: yes. */
+void sn_signalfds_complete(void *signal);
 /* The same for the set that the calling thread waits for, also where it waits already and its call
  * is made again. AS-safe: yes. */
 void sn_signal_wait_complete(void);

@@ -5,17 +5,30 @@
  */
 #include "intercept.h"
 #include "own_fd.h"
+#include "sample_signal.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 SN_REAL(int, close, (int))
+SN_REAL(int, setsockopt, (int, int, int, const void *, socklen_t))
 SN_REAL(int, close_range, (unsigned, unsigned, int))
 SN_REAL(int, dup2, (int, int))
 SN_REAL(int, dup3, (int, int, int))
 
 #define HIGHEST_OWN_FD 65535u
+
+static _Atomic bool lingers; /* some socket of the program does, maybe */
+
+SN_EXPORT int setsockopt(int fd, int level, int option, const void *value, socklen_t bytes)
+{
+	if (level == SOL_SOCKET && option == SO_LINGER)
+		atomic_store_explicit(&lingers, true, memory_order_relaxed);
+	return real_setsockopt_get()(fd, level, option, value, bytes);
+}
 
 SN_EXPORT int close(int fd)
 {
@@ -23,7 +36,12 @@ SN_EXPORT int close(int fd)
 		errno = EBADF;
 		return -1;
 	}
-	return real_close_get()(fd);
+	/* a close that lingers gives up when a signal comes */
+	uint64_t held =
+	    atomic_load_explicit(&lingers, memory_order_relaxed) ? sn_samples_hold() : 0;
+	int status = real_close_get()(fd);
+	sn_samples_release(held);
+	return status;
 }
 
 /* Closes a range in pieces, around our descriptors. */

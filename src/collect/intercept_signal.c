@@ -15,6 +15,7 @@
 #include "sample_signal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <stdatomic.h>
@@ -404,7 +405,6 @@ static struct wait_set wait_begin(uint64_t asked)
 static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
 	uint64_t bits;
-	sn_interrupted_call_begins();
 	if (!sn_thread_self() || !is_filled(set, &bits))
 		return real_sigtimedwait_get()(set, info, timeout);
 	struct wait_set outer = wait_begin(bits);
@@ -447,47 +447,83 @@ SN_EXPORT int sigwait(const sigset_t *set, int *signal)
 	return error;
 }
 
-/* Descriptors whose filled set was given to the kernel without the sample signal. */
-#define KEPT_SIGNALFDS 16u
-static struct {
-	_Atomic int fd; /* + 1 */
-	_Atomic uint64_t bits;
-} kept_signalfds[KEPT_SIGNALFDS];
-static _Atomic uint32_t kept_signalfd_count;
+static _Atomic bool has_filled_signalfds;
 
 SN_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 {
 	sigset_t storage;
 	uint64_t bits = 0;
-	const sigset_t *passed = is_filled(set, &bits) ? without_sample(set, bits, &storage) : set;
-	int made = real_signalfd_get()(fd, passed, flags);
-	if (made >= 0 && passed != set) {
-		uint32_t place = atomic_fetch_add(&kept_signalfd_count, 1) % KEPT_SIGNALFDS;
-		atomic_store(&kept_signalfds[place].bits, bits);
-		atomic_store(&kept_signalfds[place].fd, made + 1);
-	}
-	return made;
+	if (!is_filled(set, &bits))
+		return real_signalfd_get()(fd, set, flags);
+	atomic_store_explicit(&has_filled_signalfds, true, memory_order_relaxed);
+	return real_signalfd_get()(fd, without_sample(set, bits, &storage), flags);
 }
 
-/* A number that meanwhile stands for another kind of file is refused by the kernel. */
-void sn_signalfds_complete(int signal)
+/* What a signalfd takes, by /proc/self/fdinfo/NUMBER; 0 for other files. */
+static uint64_t taken_by_signalfd(int folder, const char *number)
 {
-	for (uint32_t place = 0; place < KEPT_SIGNALFDS; place++) {
-		int fd = atomic_load(&kept_signalfds[place].fd) - 1;
-		uint64_t bits = atomic_load(&kept_signalfds[place].bits) & ~sample_bit();
-		if (fd >= 0 && bits & SN_SIGNAL_BIT(signal))
-			syscall(SYS_signalfd4, fd, &bits, sizeof(bits), 0);
-	}
+	static const char key[] = "sigmask:\t";
+	char text[512];
+	uint64_t bits = 0;
+	int fd = (int)syscall(SYS_openat, folder, number, O_RDONLY | O_CLOEXEC);
+	long length = fd < 0 ? 0 : syscall(SYS_read, fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	text[length > 0 ? length : 0] = '\0';
+	const char *at = strstr(text, key);
+	for (at = at ? at + sizeof(key) - 1 : ""; *at && *at != '\n'; at++)
+		bits = bits << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+	return bits;
+}
+
+/* It was given a filled set without `signal`, which it takes from now on. */
+static void complete_signalfd(int folder, const char *number, int signal)
+{
+	uint64_t bits = taken_by_signalfd(folder, number);
+	uint64_t all = bits | SN_SIGNAL_BIT(signal);
+	int fd = 0;
+	if (!bits || all == bits || !sn_sample_signal_in_filled(all))
+		return;
+	all &= ~sample_bit();
+	for (const char *at = number; *at; at++)
+		fd = fd * 10 + (*at - '0');
+	syscall(SYS_signalfd4, fd, &all, sizeof(all), 0);
+}
+
+void sn_signalfds_complete(void *signal)
+{
+	struct {
+		uint64_t inode, offset;
+		unsigned short bytes;
+		unsigned char type;
+		char name[];
+	} * entry; /* linux_dirent64 */
+	_Alignas(8) char entries[2048];
+	long length;
+	if (!atomic_load_explicit(&has_filled_signalfds, memory_order_relaxed) || sn_confined())
+		return;
+	int folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/fdinfo",
+				  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (folder >= 0 &&
+	       (length = syscall(SYS_getdents64, folder, entries, sizeof(entries))) > 0)
+		for (long at = 0; at < length; at += entry->bytes) {
+			entry = (void *)(entries + at);
+			if (entry->name[0] != '.')
+				complete_signalfd(folder, entry->name, *(int *)signal);
+		}
+	if (folder >= 0)
+		syscall(SYS_close, folder);
 }
 
 void sn_signal_yield(uint64_t signals)
 {
-	int ours = sn_sample_signal();
+	int ours = sn_sample_signal(), saved_errno = errno;
 	sn_sample_signal_yield(signals);
 	if (!ours || ours == sn_sample_signal())
 		return;
 	sn_sampling_renew();
-	sn_signalfds_complete(ours);
+	sn_on_own_stack(sn_signalfds_complete, &ours);
+	errno = saved_errno;
 }
 
 /* ---- the same by number ---- */

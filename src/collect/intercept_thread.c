@@ -8,11 +8,14 @@
 #include "sample_signal.h"
 
 #include <pthread.h>
+#include <threads.h>
 
+SN_REAL(int, thrd_create, (thrd_t *, thrd_start_t, void *))
 SN_REAL(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
 
 struct start {
 	void *(*function)(void *);
+	thrd_start_t c11_function; /* instead, of thrd_create */
 	void *argument;
 	size_t stack_bytes;
 	struct sn_belief belief;
@@ -71,23 +74,32 @@ static void make_end_key(void)
 	have_end_key = !pthread_key_create(&end_key, at_thread_end);
 }
 
-static void *run_thread(void *data)
+/* Begins the thread of `start`, which is given back. */
+static struct start begin_thread(struct start *from)
 {
-	struct start *start = data;
-	void *(*function)(void *) = start->function;
-	void *argument = start->argument;
-	size_t bytes = start->stack_bytes;
-	struct sn_belief belief = start->has_own_mask ? (struct sn_belief){0} : start->belief;
-	start_free(start);
-	sn_believed_inherit(belief);
-	struct sn_thread *thread = sn_thread_begin(bytes);
+	struct start start = *from;
+	start_free(from);
+	sn_believed_inherit(start.has_own_mask ? (struct sn_belief){0} : start.belief);
+	struct sn_thread *thread = sn_thread_begin(start.stack_bytes);
 	if (thread && have_end_key)
 		pthread_setspecific(end_key, (void *)(uintptr_t)3);
 	if (sn_enter()) {
 		sn_adapters_thread_begin(thread);
 		sn_leave(thread);
 	}
-	return function(argument);
+	return start;
+}
+
+static void *run_thread(void *data)
+{
+	struct start start = begin_thread(data);
+	return start.function(start.argument);
+}
+
+static int run_c11_thread(void *data)
+{
+	struct start start = begin_thread(data);
+	return start.c11_function(start.argument);
 }
 
 static size_t stack_bytes(const pthread_attr_t *attributes)
@@ -109,23 +121,45 @@ static bool names_mask(const pthread_attr_t *attributes)
 	return attributes && !pthread_attr_getsigmask_np(attributes, &mask);
 }
 
-SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-			     void *(*function)(void *), void *argument)
+/* NULL where nothing is measured. */
+static struct start *before_create(const pthread_attr_t *attributes)
 {
 	sn_start();
 	struct start *start = sn_measuring() ? start_new() : NULL;
 	if (!start)
-		return real_pthread_create_get()(thread, attributes, function, argument);
+		return NULL;
 	pthread_once(&end_key_once, make_end_key);
 	if (sn_thread_self())
 		sn_adapters_attach();
-	start->function = function;
-	start->argument = argument;
 	start->stack_bytes = stack_bytes(attributes);
 	start->belief = sn_believed_get();
 	start->has_own_mask = names_mask(attributes);
+	return start;
+}
+
+SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			     void *(*function)(void *), void *argument)
+{
+	struct start *start = before_create(attributes);
+	if (!start)
+		return real_pthread_create_get()(thread, attributes, function, argument);
+	start->function = function;
+	start->argument = argument;
 	int status = real_pthread_create_get()(thread, attributes, run_thread, start);
 	if (status)
+		start_free(start);
+	return status;
+}
+
+SN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
+{
+	struct start *start = before_create(NULL);
+	if (!start)
+		return real_thrd_create_get()(thread, function, argument);
+	start->c11_function = function;
+	start->argument = argument;
+	int status = real_thrd_create_get()(thread, run_c11_thread, start);
+	if (status != thrd_success)
 		start_free(start);
 	return status;
 }

@@ -6,8 +6,10 @@
  */
 #include "intercept.h"
 #include "interrupted_call.h"
+#include "sample_signal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -29,6 +31,22 @@ SN_REAL(ssize_t, recv, (int, void *, size_t, int))
 SN_REAL(ssize_t, recvmsg, (int, struct msghdr *, int))
 SN_REAL(ssize_t, copy_file_range, (int, off_t *, int, off_t *, size_t, unsigned))
 SN_REAL(ssize_t, getrandom, (void *, size_t, unsigned))
+SN_REAL(ssize_t, pread, (int, void *, size_t, off_t))
+SN_REAL(ssize_t, readv, (int, const struct iovec *, int))
+SN_REAL(ssize_t, preadv, (int, const struct iovec *, int, off_t))
+SN_REAL(ssize_t, preadv2, (int, const struct iovec *, int, off_t, int))
+SN_REAL(ssize_t, pwritev2, (int, const struct iovec *, int, off_t, int))
+SN_REAL(int, fallocate, (int, int, off_t, off_t))
+SN_REAL(int, posix_fallocate, (int, off_t, off_t))
+
+/* The compiler gives the functions below that have an offset another name (pread64, preadv64v2),
+ * for offsets have 64 bits in both. */
+#define BY_SHORT_NAME(result, name, parameters, arguments)                                         \
+	result name##_by_short_name parameters __asm__(#name);                                     \
+	SN_EXPORT result name##_by_short_name parameters                                           \
+	{                                                                                          \
+		return name arguments;                                                             \
+	}
 
 /* From file to file the kernel goes in pieces too, and looks for signals between them. A short
  * count may have another reason there, and asking again would raise SIGXFSZ where a limit is the
@@ -70,7 +88,6 @@ static bool was_cut(int fd, ssize_t done, size_t wanted)
 
 #define TRANSFER(fd, wanted, first, again)                                                         \
 	({                                                                                         \
-		sn_interrupted_call_begins();                                                      \
 		sn_call_was_cut = false;                                                           \
 		TRANSFER_ON(fd, wanted, first, again);                                             \
 	})
@@ -96,17 +113,43 @@ SN_EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
 					  flags, to, to_bytes));
 }
 
-ssize_t sn_recv_rest(int fd, void *buffer, size_t bytes, int flags, ssize_t before)
+/*
+ * Of a stream alone more is waited for than comes at once; and a receiver of descriptors
+ * (SCM_RIGHTS) gets those of one message at a time.
+ */
+static bool is_received_on(int fd, int flags, bool wants_descriptors)
 {
-	return TRANSFER_ON(fd, bytes, before,
-			   real_recv_get()(fd, (char *)buffer + done, bytes - (size_t)done, flags));
+	int type = 0, domain = 0;
+	socklen_t bytes = sizeof(int);
+	return flags & MSG_WAITALL && !(flags & (MSG_DONTWAIT | MSG_OOB)) &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) && type == SOCK_STREAM &&
+	       !(wants_descriptors && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 &&
+		 domain == AF_UNIX);
 }
 
-/* Of what is read, only the kernel's own endless devices stop for a signal. */
+ssize_t sn_recv_rest(int fd, void *buffer, size_t bytes, int flags, ssize_t before)
+{
+	/* what is only looked at is all there again */
+	size_t kept = flags & MSG_PEEK ? 0 : SIZE_MAX;
+	if (!is_received_on(fd, flags, false))
+		return before;
+	return TRANSFER_ON(fd, bytes, before, ({
+				   size_t from = (size_t)done & kept;
+				   ssize_t got = real_recv_get()(fd, (char *)buffer + from,
+								 bytes - from, flags);
+				   kept || got < done ? got : got - done;
+			   }));
+}
+
+/* Of what is read, only the kernel's own endless devices stop for a signal: /dev/zero, full, random
+ * and urandom. */
 static bool is_endless(int fd)
 {
 	struct stat status;
-	return !fstat(fd, &status) && S_ISCHR(status.st_mode) && major(status.st_rdev) == 1;
+	if (fstat(fd, &status) || !S_ISCHR(status.st_mode) || major(status.st_rdev) != 1)
+		return false;
+	unsigned device = minor(status.st_rdev);
+	return device == 5 || device == 7 || device == 8 || device == 9;
 }
 
 ssize_t sn_read_rest(int fd, void *buffer, size_t bytes, ssize_t before)
@@ -123,13 +166,8 @@ SN_EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t bytes)
 			real_sendfile_get()(to, from, offset, bytes - (size_t)done));
 }
 
-/* The compiler calls the function above sendfile64, for offsets have 64 bits; this is the other
- * name. */
-ssize_t sendfile_by_short_name(int to, int from, off_t *offset, size_t bytes) __asm__("sendfile");
-SN_EXPORT ssize_t sendfile_by_short_name(int to, int from, off_t *offset, size_t bytes)
-{
-	return sendfile(to, from, offset, bytes);
-}
+BY_SHORT_NAME(ssize_t, sendfile, (int to, int from, off_t *offset, size_t bytes),
+	      (to, from, offset, bytes))
 
 SN_EXPORT ssize_t copy_file_range(int from, off_t *from_offset, int to, off_t *to_offset,
 				  size_t bytes, unsigned flags)
@@ -154,6 +192,73 @@ SN_EXPORT ssize_t getrandom(void *buffer, size_t bytes, unsigned flags)
 	}
 	return done;
 }
+
+/* ---- what _FORTIFY_SOURCE makes of calls ---- */
+
+void __chk_fail(void) __attribute__((noreturn));
+ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t room);
+ssize_t __pread_chk(int fd, void *buffer, size_t bytes, off_t at, size_t room);
+ssize_t __pread64_chk(int fd, void *buffer, size_t bytes, off_t at, size_t room);
+ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t room, int flags,
+		       struct sockaddr *from, socklen_t *from_bytes);
+
+#define CHECK_ROOM()                                                                               \
+	do {                                                                                       \
+		if (bytes > room)                                                                  \
+			__chk_fail();                                                              \
+	} while (0)
+
+SN_EXPORT ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t room)
+{
+	CHECK_ROOM();
+	return read(fd, buffer, bytes);
+}
+
+SN_EXPORT ssize_t __pread_chk(int fd, void *buffer, size_t bytes, off_t at, size_t room)
+{
+	CHECK_ROOM();
+	return pread(fd, buffer, bytes, at);
+}
+
+SN_EXPORT ssize_t __pread64_chk(int fd, void *buffer, size_t bytes, off_t at, size_t room)
+{
+	CHECK_ROOM();
+	return pread(fd, buffer, bytes, at);
+}
+
+SN_EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t room, int flags)
+{
+	CHECK_ROOM();
+	return recv(fd, buffer, bytes, flags);
+}
+
+SN_EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t room, int flags,
+				 struct sockaddr *from, socklen_t *from_bytes)
+{
+	CHECK_ROOM();
+	return recvfrom(fd, buffer, bytes, flags, from, from_bytes);
+}
+
+/* ---- room in files: tmpfs gives back what it has found so far when a signal comes ---- */
+
+SN_EXPORT int fallocate(int fd, int mode, off_t from, off_t bytes)
+{
+	uint64_t held = sn_samples_hold();
+	int status = real_fallocate_get()(fd, mode, from, bytes);
+	sn_samples_release(held);
+	return status;
+}
+BY_SHORT_NAME(int, fallocate, (int fd, int mode, off_t from, off_t bytes), (fd, mode, from, bytes))
+
+SN_EXPORT int posix_fallocate(int fd, off_t from, off_t bytes)
+{
+	uint64_t held = sn_samples_hold();
+	int status = real_posix_fallocate_get()(fd, from, bytes);
+	sn_samples_release(held);
+	return status;
+}
+BY_SHORT_NAME(int, posix_fallocate, (int fd, off_t from, off_t bytes), (fd, from, bytes))
 
 /* ---- several pieces ---- */
 
@@ -219,6 +324,67 @@ SN_EXPORT ssize_t writev(int fd, const struct iovec *pieces, int count)
 			transfer_rest(&how, pieces, count, done));
 }
 
+/* An endless device has no position. */
+static ssize_t read_several(const struct pieces_of *how, const struct iovec *pieces, int count)
+{
+	return real_readv_get()(how->fd, pieces, count);
+}
+
+static ssize_t read_rest(int fd, const struct iovec *pieces, int count, ssize_t before)
+{
+	struct pieces_of how = {fd, 0, read_several};
+	return is_endless(fd) ? pieces_rest(&how, pieces, count, before) : before;
+}
+
+/* A call that reads, by a first one whose rest `again` reads, which sees `done`. */
+#define READ(first, again)                                                                         \
+	({                                                                                         \
+		sn_call_was_cut = false;                                                           \
+		ssize_t done = (first);                                                            \
+		sn_call_was_cut &&done > 0 ? (again) : done;                                       \
+	})
+
+SN_EXPORT ssize_t readv(int fd, const struct iovec *pieces, int count)
+{
+	return READ(real_readv_get()(fd, pieces, count), read_rest(fd, pieces, count, done));
+}
+
+SN_EXPORT ssize_t pread(int fd, void *buffer, size_t bytes, off_t at)
+{
+	return READ(real_pread_get()(fd, buffer, bytes, at), sn_read_rest(fd, buffer, bytes, done));
+}
+BY_SHORT_NAME(ssize_t, pread, (int fd, void *buffer, size_t bytes, off_t at),
+	      (fd, buffer, bytes, at))
+
+SN_EXPORT ssize_t preadv(int fd, const struct iovec *pieces, int count, off_t at)
+{
+	return READ(real_preadv_get()(fd, pieces, count, at), read_rest(fd, pieces, count, done));
+}
+BY_SHORT_NAME(ssize_t, preadv, (int fd, const struct iovec *pieces, int count, off_t at),
+	      (fd, pieces, count, at))
+
+SN_EXPORT ssize_t preadv2(int fd, const struct iovec *pieces, int count, off_t at, int flags)
+{
+	return READ(real_preadv2_get()(fd, pieces, count, at, flags),
+		    read_rest(fd, pieces, count, done));
+}
+BY_SHORT_NAME(ssize_t, preadv2,
+	      (int fd, const struct iovec *pieces, int count, off_t at, int flags),
+	      (fd, pieces, count, at, flags))
+
+/* With an offset of -1 it is a writev; elsewhere nothing cuts it. */
+SN_EXPORT ssize_t pwritev2(int fd, const struct iovec *pieces, int count, off_t at, int flags)
+{
+	struct pieces_of how = {fd, 0, write_several};
+	if (at != -1)
+		return real_pwritev2_get()(fd, pieces, count, at, flags);
+	return TRANSFER(fd, total(pieces, count), real_pwritev2_get()(fd, pieces, count, at, flags),
+			transfer_rest(&how, pieces, count, done));
+}
+BY_SHORT_NAME(ssize_t, pwritev2,
+	      (int fd, const struct iovec *pieces, int count, off_t at, int flags),
+	      (fd, pieces, count, at, flags))
+
 /* The control data went with the first bytes. */
 static ssize_t send_several(const struct pieces_of *how, const struct iovec *pieces, int count)
 {
@@ -235,6 +401,8 @@ static ssize_t receive_several(const struct pieces_of *how, const struct iovec *
 ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t before)
 {
 	struct pieces_of how = {fd, flags, receive_several};
+	if (flags & MSG_PEEK || !is_received_on(fd, flags, message->msg_control != NULL))
+		return before;
 	return pieces_rest(&how, message->msg_iov, (int)message->msg_iovlen, before);
 }
 
@@ -278,7 +446,8 @@ static ssize_t message_rest(long number, const long call[6], ssize_t before)
 	const struct msghdr *message = (const struct msghdr *)call[1];
 	struct pieces_of how = {(int)call[0], (int)call[2],
 				is_sent ? send_several_by_number : receive_several_by_number};
-	if (!is_sent && !(how.flags & MSG_WAITALL))
+	if (!is_sent && (how.flags & MSG_PEEK ||
+			 !is_received_on(how.fd, how.flags, message->msg_control != NULL)))
 		return before;
 	return pieces_rest(&how, message->msg_iov, (int)message->msg_iovlen, before);
 }
@@ -315,7 +484,9 @@ static ssize_t rest_of(long number, const long call[6], ssize_t before)
 		return buffer_rest(number, call, before);
 	case SYS_recvfrom: {
 		const long onward[6] = {call[0], call[1], call[2], call[3]};
-		return call[3] & MSG_WAITALL ? buffer_rest(number, onward, before) : before;
+		bool is_on =
+		    !(call[3] & MSG_PEEK) && is_received_on((int)call[0], (int)call[3], false);
+		return is_on ? buffer_rest(number, onward, before) : before;
 	}
 	case SYS_writev: {
 		struct pieces_of how = {(int)call[0], 0, write_several_by_number};

@@ -10,6 +10,7 @@
  */
 #include "intercept.h"
 #include "interrupted_call.h"
+#include "program_memory.h"
 #include "sample.h"
 
 #include <errno.h>
@@ -70,7 +71,6 @@ SN_REAL(int, fdatasync, (int))
 
 static uint64_t wait_begin(void)
 {
-	sn_interrupted_call_begins();
 	return sn_config.real_time && sn_thread_self() ? sn_now_ns() : 0;
 }
 
@@ -103,10 +103,9 @@ static void wait_end(uint64_t start_ns, const char *call)
 /* A call that gets its timeout in milliseconds in a register. */
 #define UNTIL(milliseconds, expression)                                                            \
 	({                                                                                         \
-		sn_call_deadline_ns =                                                              \
-		    (milliseconds) <= 0 ? 0 : sn_now_ns() + (uint64_t)(milliseconds)*1000000u;     \
+		sn_call_wait_begins(milliseconds);                                                 \
 		__typeof__(expression) until_result = (expression);                                \
-		sn_call_deadline_ns = 0;                                                           \
+		sn_call_deadline.ns = 0;                                                           \
 		until_result;                                                                      \
 	})
 
@@ -193,15 +192,28 @@ SN_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int time
 
 /* ---- sleeping ---- */
 
+/* The kernel writes what is left when a sample comes, and the call goes on: the program is told of
+ * it where the call ends so. */
+static int sleep_for(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+	struct timespec rest;
+	int error = real_clock_nanosleep_get()(clock, flags, time, left ? &rest : NULL);
+	bool is_told = error == EINTR && left && !(flags & TIMER_ABSTIME);
+	return is_told && sn_program_give(left, &rest, sizeof(rest)) ? EFAULT : error;
+}
+
 SN_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 			      struct timespec *left)
 {
-	return CHARGED("clock_nanosleep", real_clock_nanosleep_get()(clock, flags, time, left));
+	int saved_errno = errno;
+	int error = CHARGED("clock_nanosleep", sleep_for(clock, flags, time, left));
+	errno = saved_errno;
+	return error;
 }
 
 SN_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
 {
-	int error = CHARGED("nanosleep", real_clock_nanosleep_get()(CLOCK_REALTIME, 0, time, left));
+	int error = CHARGED("nanosleep", sleep_for(CLOCK_REALTIME, 0, time, left));
 	if (!error)
 		return 0;
 	errno = error;
@@ -351,12 +363,19 @@ SN_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 	return done;
 }
 
+/* The kernel looks at the time after each message, and leaves there what is left of it. */
+static bool is_over(const struct timespec *timeout)
+{
+	return timeout && !timeout->tv_sec && !timeout->tv_nsec;
+}
+
 SN_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 		       struct timespec *timeout)
 {
 	sn_call_was_cut = false;
 	int done = CHARGED("recvmmsg", real_recvmmsg_get()(fd, messages, count, flags, timeout));
-	while (sn_call_was_cut && done > 0 && (unsigned)done < count && !(flags & MSG_WAITFORONE)) {
+	while (sn_call_was_cut && done > 0 && (unsigned)done < count && !(flags & MSG_WAITFORONE) &&
+	       !is_over(timeout)) {
 		sn_call_was_cut = false;
 		int saved_errno = errno;
 		int more = real_recvmmsg_get()(fd, messages + done, count - (unsigned)done, flags,

@@ -22,27 +22,62 @@
 #endif
 
 __thread volatile bool sn_call_was_cut;
-__thread volatile uint64_t sn_call_deadline_ns;
+__thread struct sn_call_deadline sn_call_deadline;
 
-/* Calls that did nothing where they return EINTR, and may be made again as they were. */
+/* Calls that did nothing where they return EINTR, and may be made again as they were; and
+ * fallocate, which undoes what it did: no sample comes to that. */
 const bool sn_call_is_repeatable[SN_CALL_NUMBERS] = {
-    [SYS_accept] = true,	 [SYS_accept4] = true,	       [SYS_clock_nanosleep] = true,
-    [SYS_connect] = true,	 [SYS_copy_file_range] = true, [SYS_epoll_pwait] = true,
-    [SYS_epoll_pwait2] = true,	 [SYS_epoll_wait] = true,      [SYS_fcntl] = true,
-    [SYS_flock] = true,		 [SYS_futex] = true,	       [SYS_futex_waitv] = true,
-    [SYS_getrandom] = true,	 [SYS_io_getevents] = true,    [SYS_io_pgetevents] = true,
-    [SYS_io_uring_enter] = true, [SYS_mq_timedreceive] = true, [SYS_mq_timedsend] = true,
-    [SYS_msgrcv] = true,	 [SYS_msgsnd] = true,	       [SYS_nanosleep] = true,
-    [SYS_open] = true,		 [SYS_openat] = true,	       [SYS_pause] = true,
-    [SYS_poll] = true,		 [SYS_ppoll] = true,	       [SYS_preadv] = true,
-    [SYS_pselect6] = true,	 [SYS_pwritev] = true,	       [SYS_read] = true,
-    [SYS_readv] = true,		 [SYS_recvfrom] = true,	       [SYS_recvmmsg] = true,
-    [SYS_recvmsg] = true,	 [SYS_rt_sigsuspend] = true,   [SYS_rt_sigtimedwait] = true,
-    [SYS_select] = true,	 [SYS_semop] = true,	       [SYS_semtimedop] = true,
-    [SYS_sendfile] = true,	 [SYS_sendmmsg] = true,	       [SYS_sendmsg] = true,
-    [SYS_sendto] = true,	 [SYS_splice] = true,	       [SYS_tee] = true,
-    [SYS_vmsplice] = true,	 [SYS_wait4] = true,	       [SYS_waitid] = true,
-    [SYS_write] = true,		 [SYS_writev] = true,
+    [SYS_accept] = true,
+    [SYS_accept4] = true,
+    [SYS_clock_nanosleep] = true,
+    [SYS_connect] = true,
+    [SYS_copy_file_range] = true,
+    [SYS_fallocate] = true,
+    [SYS_epoll_pwait] = true,
+    [SYS_epoll_pwait2] = true,
+    [SYS_epoll_wait] = true,
+    [SYS_fcntl] = true,
+    [SYS_flock] = true,
+    [SYS_futex] = true,
+    [SYS_futex_waitv] = true,
+    [SYS_getrandom] = true,
+    [SYS_io_getevents] = true,
+    [SYS_io_pgetevents] = true,
+    [SYS_io_uring_enter] = true,
+    [SYS_mq_timedreceive] = true,
+    [SYS_mq_timedsend] = true,
+    [SYS_msgrcv] = true,
+    [SYS_msgsnd] = true,
+    [SYS_nanosleep] = true,
+    [SYS_open] = true,
+    [SYS_openat] = true,
+    [SYS_pause] = true,
+    [SYS_poll] = true,
+    [SYS_ppoll] = true,
+    [SYS_preadv] = true,
+    [SYS_pselect6] = true,
+    [SYS_pwritev] = true,
+    [SYS_read] = true,
+    [SYS_readv] = true,
+    [SYS_recvfrom] = true,
+    [SYS_recvmmsg] = true,
+    [SYS_recvmsg] = true,
+    [SYS_rt_sigsuspend] = true,
+    [SYS_rt_sigtimedwait] = true,
+    [SYS_select] = true,
+    [SYS_semop] = true,
+    [SYS_semtimedop] = true,
+    [SYS_sendfile] = true,
+    [SYS_sendmmsg] = true,
+    [SYS_sendmsg] = true,
+    [SYS_sendto] = true,
+    [SYS_splice] = true,
+    [SYS_tee] = true,
+    [SYS_vmsplice] = true,
+    [SYS_wait4] = true,
+    [SYS_waitid] = true,
+    [SYS_write] = true,
+    [SYS_writev] = true,
 };
 
 static bool is_repeatable(long number)
@@ -54,7 +89,7 @@ static bool is_repeatable(long number)
  * time. */
 static bool may_be_repeated(long number, const greg_t *registers)
 {
-	return is_repeatable(number) ||
+	return (is_repeatable(number) && number != SYS_fallocate) ||
 	       (number == SYS_ioctl && registers[REG_RSI] == TCSBRK && registers[REG_RDX]);
 }
 
@@ -105,39 +140,29 @@ static long number_of(const ucontext_t *context, const unsigned char *end)
 	return sn_machine_syscall_number(code + sizeof(code), context);
 }
 
+#define NEAR_BYTES 4096u /* from a wrapper to the instruction of its call */
+
+static bool is_epoll_wait(long number)
+{
+	return number == SYS_epoll_wait || number == SYS_epoll_pwait;
+}
+
 /* What is left of a wait that a register gives in milliseconds, rounded up as the kernel does. */
 static void shorten_wait(ucontext_t *context, long number)
 {
-	if (!sn_call_deadline_ns || (number != SYS_epoll_wait && number != SYS_epoll_pwait))
+	greg_t *registers = context->uc_mcontext.gregs;
+	struct sn_call_deadline deadline = sn_call_deadline;
+	bool is_its = deadline.sp - (uintptr_t)registers[REG_RSP] < NEAR_BYTES;
+	if (!deadline.ns || !is_its || !is_epoll_wait(number))
 		return;
 	uint64_t now = sn_now_ns();
-	uint64_t left = sn_call_deadline_ns > now ? sn_call_deadline_ns - now : 0;
-	context->uc_mcontext.gregs[REG_R10] = (greg_t)((left + 999999) / 1000000);
-}
-
-__thread volatile uintptr_t sn_call_handled_pc;
-static __thread uintptr_t handled_sp __attribute__((tls_model("initial-exec")));
-
-void sn_interrupted_call_handled(const ucontext_t *context)
-{
-	sn_call_handled_pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-	handled_sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-}
-
-/* A sample may come just when such a handler has returned, and find what that one interrupted. */
-static bool was_handled_here(const ucontext_t *context)
-{
-	bool was = sn_call_handled_pc == (uintptr_t)context->uc_mcontext.gregs[REG_RIP] &&
-		   handled_sp == (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-	sn_call_handled_pc = 0;
-	return was;
+	uint64_t left = deadline.ns > now ? deadline.ns - now : 0;
+	registers[REG_R10] = (greg_t)((left + 999999) / 1000000);
 }
 
 static void after_call(ucontext_t *context, const unsigned char *end)
 {
 	greg_t *registers = context->uc_mcontext.gregs;
-	if (was_handled_here(context))
-		return;
 	if (registers[REG_RAX] > 0) {
 		if (!handler_is_due(context, false))
 			sn_call_was_cut = true;
@@ -166,22 +191,38 @@ static void before_call(ucontext_t *context)
 	registers[REG_RIP] += SN_MACHINE_SYSCALL_LENGTH;
 }
 
-/* No memory is looked at but just behind a call: code need not be readable. */
-void sn_interrupted_call_mend(ucontext_t *context)
+/* Where the call ended that `context` interrupted or is about to start again; 0: none. No memory is
+ * looked at but just before that: code need not be readable. */
+static uintptr_t interrupted_end(const ucontext_t *context)
 {
 	uintptr_t pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 	uintptr_t end = sn_machine_syscall_end(context);
 	unsigned char code[SN_MACHINE_SYSCALL_LENGTH];
 	if (end != pc && end != pc + SN_MACHINE_SYSCALL_LENGTH)
-		return;
-	if (sn_memory_read(end - sizeof(code), code, sizeof(code)) != sizeof(code) ||
-	    !sn_machine_is_syscall(code))
-		return;
+		return 0;
+	bool is_call = sn_memory_read(end - sizeof(code), code, sizeof(code)) == sizeof(code) &&
+		       sn_machine_is_syscall(code);
+	return is_call ? end : 0;
+}
+
+void sn_interrupted_call_mend(ucontext_t *context)
+{
 	int saved_errno = errno;
-	if (end == pc)
-		after_call(context, (const unsigned char *)pc);
-	else
+	uintptr_t end = interrupted_end(context);
+	if (end && end == (uintptr_t)context->uc_mcontext.gregs[REG_RIP])
+		after_call(context, (const unsigned char *)end);
+	else if (end)
 		before_call(context);
+	errno = saved_errno;
+}
+
+/* The register that tells of the call's end is nobody's after a call, and comes back as it is here
+ * when the handler returns. */
+void sn_interrupted_call_handled(ucontext_t *context)
+{
+	int saved_errno = errno;
+	if (interrupted_end(context))
+		sn_machine_forget_syscall(context);
 	errno = saved_errno;
 }
 
@@ -221,8 +262,11 @@ long sn_program_syscall(long number, long a, long b, long c, long d, long e, lon
 	 */
 	if (sn_confined() && sn_real_syscall)
 		return sn_real_syscall(number, a, b, c, d, e, f);
-	sn_interrupted_call_begins();
 	sn_call_was_cut = false;
+	if (is_epoll_wait(number))
+		sn_call_wait_begins((int)d);
+	uint64_t held = number == SYS_fallocate ? sn_samples_hold() : 0;
 	long done = sn_restartable_syscall(number, a, b, c, d, e, f);
+	sn_samples_release(held);
 	return sn_call_was_cut && done > 0 ? sn_transfer_rest(number, arguments, done) : done;
 }

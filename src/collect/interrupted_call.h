@@ -11,6 +11,8 @@
 #ifndef SN_COLLECT_INTERRUPTED_CALL_H
 #define SN_COLLECT_INTERRUPTED_CALL_H
 
+#include "thread.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,22 +23,26 @@
 extern __thread volatile bool sn_call_was_cut
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* When the wait that the calling thread is about to begin ends, CLOCK_MONOTONIC; 0: the call itself
- * knows. For calls that get their timeout in milliseconds in a register. */
-extern __thread volatile uint64_t sn_call_deadline_ns
+/*
+ * When the wait that the calling thread is about to begin ends, for calls that get their timeout in
+ * milliseconds in a register, below what stack pointer; a handler may leave it for good.
+ */
+struct sn_call_deadline {
+	uint64_t ns; /* CLOCK_MONOTONIC; 0: the call itself knows */
+	uintptr_t sp;
+};
+extern __thread struct sn_call_deadline sn_call_deadline
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static inline void sn_call_wait_begins(long milliseconds);
 
 /* For the sample handler, with all signals blocked: mends the interrupted registers. AS-safe: yes.
  */
 void sn_interrupted_call_mend(ucontext_t *context);
 
-/* The calling thread begins a call that a sample may interrupt: what was interrupted before is
- * over. AS-safe: yes. */
-static inline void sn_interrupted_call_begins(void);
-
 /* A handler of the program's is about to run where `context` was interrupted: a call that ended
- * there has ended for it. AS-safe: yes. */
-void sn_interrupted_call_handled(const ucontext_t *context);
+ * there has ended for it, and a sample that comes just when it returns leaves it so. AS-safe: yes.
+ */
+void sn_interrupted_call_handled(ucontext_t *context);
 
 /*
  * Goes on with a read of an endless device, or with a recv that waits for all (MSG_WAITALL), of
@@ -47,12 +53,10 @@ struct msghdr;
 ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t done);
 ssize_t sn_recv_rest(int fd, void *buffer, size_t bytes, int flags, ssize_t done);
 
-/* Where a handler of the program's began last, and no call has been begun since; 0: none. */
-extern __thread volatile uintptr_t sn_call_handled_pc
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
-static inline void sn_interrupted_call_begins(void)
+static inline __attribute__((always_inline)) void sn_call_wait_begins(long milliseconds)
 {
-	sn_call_handled_pc = 0;
+	uint64_t ns = milliseconds > 0 ? sn_now_ns() + (uint64_t)milliseconds * 1000000u : 0;
+	sn_call_deadline = (struct sn_call_deadline){ns, (uintptr_t)__builtin_frame_address(0)};
 }
 
 /* The C library's syscall(2), once it was asked for. */

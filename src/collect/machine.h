@@ -97,6 +97,12 @@ static inline uintptr_t sn_machine_syscall_end(const ucontext_t *context)
 {
 	return (uintptr_t)context->uc_mcontext.gregs[REG_RCX];
 }
+
+/* It tells so no more once the thread goes on from `context`. */
+static inline void sn_machine_forget_syscall(ucontext_t *context)
+{
+	context->uc_mcontext.gregs[REG_RCX] = 0;
+}
 #endif
 /* How far back the instruction is that loads a system call's number. */
 #define SN_MACHINE_SYSCALL_BYTES 32u

@@ -16,6 +16,7 @@
 #include "trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -192,10 +193,12 @@ bool sn_sampling_is_sample(const siginfo_t *info)
 	return is_of_perf(info) && sn_own_fd_is_noted(info->si_fd);
 }
 
-/* A sample of perf's may arrive when its descriptor is not ours any more. */
-static bool is_late_sample(const siginfo_t *info)
+/* A sample of perf's may arrive when its descriptor is not ours any more; but a descriptor of the
+ * program's may send that signal as well. */
+static bool is_late_sample(int signal, const siginfo_t *info)
 {
-	return is_of_perf(info) && has_events;
+	return is_of_perf(info) && has_events &&
+	       syscall(SYS_fcntl, info->si_fd, F_GETSIG, 0) != signal;
 }
 
 /* An event of the calling thread that has sent a sample may send another one. */
@@ -240,7 +243,8 @@ static bool drop_waiting_samples(const struct sn_sampling *sampling)
 	    !send_to_self(sampling->signal, &last))
 		return false;
 	while (take_waiting(bit, &info) && info.si_value.sival_ptr != &end) {
-		bool is_sample = sn_sampling_is_sample(&info) || is_late_sample(&info);
+		bool is_sample =
+		    sn_sampling_is_sample(&info) || is_late_sample(sampling->signal, &info);
 		if (is_sample)
 			sample_came(&info);
 		else
@@ -511,10 +515,14 @@ static void send_again(int signal, siginfo_t *info)
  */
 static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 {
-	bool is_blocked = sn_believed_blocked(mask_of(context)) & SN_SIGNAL_BIT(signal);
-	sn_sample_signal_yield(SN_SIGNAL_BIT(signal));
-	sn_signalfds_complete(signal);
+	uint64_t bit = SN_SIGNAL_BIT(signal), mask = mask_of(context);
+	bool is_known = sn_thread_self() != NULL;
+	bool is_blocked = (is_known ? sn_believed_blocked(mask) : sn_believed_anywhere()) & bit;
+	sn_sample_signal_yield(bit);
+	sn_in_handler_on_own_stack(sn_signalfds_complete, &signal);
 	sn_sampling_renew_in(context);
+	if (!is_known && is_blocked)
+		set_mask(context, mask | bit);
 	if (is_blocked) {
 		send_again(signal, info);
 		sn_interrupted_call_mend(context); /* what is blocked interrupts nothing */
@@ -525,7 +533,7 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 
 static void handle(int signal, siginfo_t *info, ucontext_t *context)
 {
-	if (!sn_sampling_is_sample(info) && !is_late_sample(info)) {
+	if (!sn_sampling_is_sample(info) && !is_late_sample(signal, info)) {
 		handle_foreign(signal, info, context);
 		return;
 	}

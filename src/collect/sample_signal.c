@@ -19,6 +19,7 @@
 static _Atomic int current;
 static _Atomic uint64_t served;
 static _Atomic uint64_t wanted; /* by the program */
+static _Atomic uint64_t believed_anywhere;
 static struct sigaction action;
 
 /* What the program believes blocked, and the mask that it set with it: where the kernel's mask has
@@ -133,8 +134,15 @@ uint64_t sn_believed_blocked(uint64_t mask)
 
 void sn_believed_set_with(uint64_t bits, uint64_t with)
 {
+	if (bits & ~atomic_load_explicit(&believed_anywhere, memory_order_relaxed))
+		atomic_fetch_or_explicit(&believed_anywhere, bits, memory_order_relaxed);
 	believed = bits;
 	companions = with;
+}
+
+uint64_t sn_believed_anywhere(void)
+{
+	return atomic_load_explicit(&believed_anywhere, memory_order_relaxed);
 }
 
 void sn_believed_set(uint64_t bits)
@@ -169,4 +177,21 @@ void sn_believed_end(uint64_t blocked)
 	if (blocked)
 		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &blocked, NULL, sizeof(blocked));
 	errno = saved_errno;
+}
+
+uint64_t sn_samples_hold(void)
+{
+	int signal = sn_sample_signal(), saved_errno = errno;
+	uint64_t held = signal ? SN_SIGNAL_BIT(signal) : 0, before = 0;
+	if (!held || sn_confined() || !sn_thread_self())
+		return 0;
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &held, &before, sizeof(held)))
+		held = 0;
+	errno = saved_errno;
+	return held & ~before;
+}
+
+void sn_samples_release(uint64_t held)
+{
+	sn_believed_end(held);
 }

@@ -51,6 +51,9 @@ uint64_t sn_believed_blocked(uint64_t kernel_mask);
 void sn_believed_set(uint64_t bits);
 /* The same for as long as the kernel's mask holds `companions`. */
 void sn_believed_set_with(uint64_t bits, uint64_t companions);
+/* What any thread has believed so far: for one that was made unseen, by a thread that is not known.
+ * AS-safe: yes. */
+uint64_t sn_believed_anywhere(void);
 /* A thread or a process starts with the beliefs of the one that made it. */
 struct sn_belief {
 	uint64_t blocked;
@@ -63,5 +66,12 @@ void sn_believed_inherit(struct sn_belief belief);
  */
 uint64_t sn_believed_begin(void);
 void sn_believed_end(uint64_t blocked);
+
+/*
+ * No sample comes to the calling thread between the two, for a call that undoes what it did when a
+ * signal comes: made again it might never end. Both keep errno. AS-safe: yes.
+ */
+uint64_t sn_samples_hold(void);
+void sn_samples_release(uint64_t held);
 
 #endif
