@@ -42,6 +42,9 @@ bool sn_signal_stack_install(void);
 /* A handler of ours tells where the kernel put its frame: how much a frame takes is learnt. */
 void sn_signal_stack_learn(uintptr_t frame);
 
+/* A child is about to be made by clone(2). AS-safe: yes. */
+void sn_before_clone(int flags);
+
 /* Gives these signals to the program, with all that the calling thread's program believes of them.
  * AS-safe: yes. */
 void sn_signal_yield(uint64_t signals);

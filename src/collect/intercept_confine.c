@@ -141,6 +141,8 @@ struct answer sn_before_syscall(long number, long first, long second, long third
 		sn_before_limit((pid_t)first, (int)second, (const void *)third);
 	if (number == SYS_exit_group || (number == SYS_exit && is_alone()))
 		sn_end_with_status((int)first);
+	if (number == SYS_clone)
+		sn_before_clone((int)first);
 	if (is_plain_fork(number, first, second))
 		return (struct answer){CALL, 0};
 	struct answer answer;

@@ -25,6 +25,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -618,4 +619,27 @@ SN_EXPORT void quick_exit(int status)
 	atomic_store_explicit(&quick_status, status, memory_order_relaxed);
 	real_quick_exit_get()(status);
 	__builtin_unreachable();
+}
+
+/* ---- children on this process's memory ---- */
+
+SN_REAL(int, clone, (int (*)(void *), void *, int, void *, ...))
+
+void sn_before_clone(int flags)
+{
+	/* one of a vfork has it for itself */
+	if ((flags & (CLONE_VM | CLONE_VFORK | CLONE_THREAD)) == CLONE_VM)
+		sn_own_stacks_share();
+}
+
+SN_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
+{
+	va_list list;
+	va_start(list, argument);
+	/* not all of them need be there: the C library takes what the registers hold, too */
+	void *parent_tid = va_arg(list, void *), *tls = va_arg(list, void *),
+	     *child_tid = va_arg(list, void *);
+	va_end(list);
+	sn_before_clone(flags);
+	return real_clone_get()(function, stack, flags, argument, parent_tid, tls, child_tid);
 }

@@ -500,10 +500,11 @@ void sn_signalfds_complete(void *signal)
 	} * entry; /* linux_dirent64 */
 	_Alignas(8) char entries[2048];
 	long length;
-	if (!atomic_load_explicit(&has_filled_signalfds, memory_order_relaxed) || sn_confined())
-		return;
-	int folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/fdinfo",
-				  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool has_some =
+	    atomic_load_explicit(&has_filled_signalfds, memory_order_relaxed) && !sn_confined();
+	int folder = has_some ? (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/fdinfo",
+					     O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			      : -1;
 	while (folder >= 0 &&
 	       (length = syscall(SYS_getdents64, folder, entries, sizeof(entries))) > 0)
 		for (long at = 0; at < length; at += entry->bytes) {
@@ -518,6 +519,10 @@ void sn_signalfds_complete(void *signal)
 void sn_signal_yield(uint64_t signals)
 {
 	int ours = sn_sample_signal(), saved_errno = errno;
+	/* no samples come to a child that was made unseen or by vfork, and its handlers are not its
+	 * parent's, though our choice may be */
+	if (ours && signals & SN_SIGNAL_BIT(ours) && !sn_is_measured_process())
+		return;
 	sn_sample_signal_yield(signals);
 	if (!ours || ours == sn_sample_signal())
 		return;

@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -116,3 +117,14 @@ static void before_jump(void)
 void __longjmp_chk(sigjmp_buf to, int value) __attribute__((noreturn));
 JUMP(siglongjmp)
 JUMP(__longjmp_chk)
+
+/* ---- pages of a stack that cannot be read ---- */
+
+SN_REAL(int, mprotect, (void *, size_t, int))
+
+SN_EXPORT int mprotect(void *from, size_t bytes, int protection)
+{
+	if (!(protection & PROT_READ) && sn_measuring())
+		sn_threads_hide_stack((uintptr_t)from, (uintptr_t)from + bytes);
+	return real_mprotect_get()(from, bytes, protection);
+}

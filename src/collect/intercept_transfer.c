@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -25,6 +26,7 @@ SN_REAL(ssize_t, writev, (int, const struct iovec *, int))
 SN_REAL(ssize_t, send, (int, const void *, size_t, int))
 SN_REAL(ssize_t, sendto, (int, const void *, size_t, int, const struct sockaddr *, socklen_t))
 SN_REAL(ssize_t, sendmsg, (int, const struct msghdr *, int))
+SN_REAL(int, sendmmsg, (int, struct mmsghdr *, unsigned, int))
 SN_REAL(ssize_t, sendfile, (int, int, off_t *, size_t))
 SN_REAL(ssize_t, read, (int, void *, size_t))
 SN_REAL(ssize_t, recv, (int, void *, size_t, int))
@@ -66,7 +68,7 @@ static bool is_cut_by_signals(int fd)
 /* True where `done` of `wanted` bytes went before a sample came; clears what told so. */
 static bool was_cut(int fd, ssize_t done, size_t wanted)
 {
-	sn_call_was_cut = false;
+	sn_call_cut_forget();
 	return (size_t)done < wanted && is_cut_by_signals(fd);
 }
 
@@ -76,7 +78,7 @@ static bool was_cut(int fd, ssize_t done, size_t wanted)
 	({                                                                                         \
 		ssize_t done = (first);                                                            \
 		int saved_errno = errno;                                                           \
-		while (sn_call_was_cut && done > 0 && was_cut(fd, done, wanted)) {                 \
+		while (sn_call_was_cut() && done > 0 && was_cut(fd, done, wanted)) {               \
 			ssize_t more = (again);                                                    \
 			if (more <= 0)                                                             \
 				break;                                                             \
@@ -88,7 +90,7 @@ static bool was_cut(int fd, ssize_t done, size_t wanted)
 
 #define TRANSFER(fd, wanted, first, again)                                                         \
 	({                                                                                         \
-		sn_call_was_cut = false;                                                           \
+		sn_call_cut_forget();                                                              \
 		TRANSFER_ON(fd, wanted, first, again);                                             \
 	})
 
@@ -113,18 +115,30 @@ SN_EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
 					  flags, to, to_bytes));
 }
 
+static int option_of(int fd, int option)
+{
+	int value = 0;
+	socklen_t bytes = sizeof(value);
+	return getsockopt(fd, SOL_SOCKET, option, &value, &bytes) ? -1 : value;
+}
+
+static bool has_timeout(int fd)
+{
+	struct timeval timeout = {0};
+	socklen_t bytes = sizeof(timeout);
+	return getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, &bytes) || timeout.tv_sec ||
+	       timeout.tv_usec;
+}
+
 /*
- * Of a stream alone more is waited for than comes at once; and a receiver of descriptors
- * (SCM_RIGHTS) gets those of one message at a time.
+ * Of a stream alone more is waited for than comes at once, and where there is a time for that it is
+ * over now, maybe; a receiver of descriptors (SCM_RIGHTS) gets those of one message at a time.
  */
 static bool is_received_on(int fd, int flags, bool wants_descriptors)
 {
-	int type = 0, domain = 0;
-	socklen_t bytes = sizeof(int);
 	return flags & MSG_WAITALL && !(flags & (MSG_DONTWAIT | MSG_OOB)) &&
-	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) && type == SOCK_STREAM &&
-	       !(wants_descriptors && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 &&
-		 domain == AF_UNIX);
+	       option_of(fd, SO_TYPE) == SOCK_STREAM && !has_timeout(fd) &&
+	       !(wants_descriptors && option_of(fd, SO_DOMAIN) == AF_UNIX);
 }
 
 ssize_t sn_recv_rest(int fd, void *buffer, size_t bytes, int flags, ssize_t before)
@@ -180,10 +194,10 @@ SN_EXPORT ssize_t copy_file_range(int from, off_t *from_offset, int to, off_t *t
 
 SN_EXPORT ssize_t getrandom(void *buffer, size_t bytes, unsigned flags)
 {
-	sn_call_was_cut = false;
+	sn_call_cut_forget();
 	ssize_t done = real_getrandom_get()(buffer, bytes, flags);
-	while (done > 0 && (size_t)done < bytes && sn_call_was_cut) {
-		sn_call_was_cut = false;
+	while (done > 0 && (size_t)done < bytes && sn_call_was_cut()) {
+		sn_call_cut_forget();
 		ssize_t more =
 		    real_getrandom_get()((char *)buffer + done, bytes - (size_t)done, flags);
 		if (more <= 0)
@@ -339,9 +353,9 @@ static ssize_t read_rest(int fd, const struct iovec *pieces, int count, ssize_t 
 /* A call that reads, by a first one whose rest `again` reads, which sees `done`. */
 #define READ(first, again)                                                                         \
 	({                                                                                         \
-		sn_call_was_cut = false;                                                           \
+		sn_call_cut_forget();                                                              \
 		ssize_t done = (first);                                                            \
-		sn_call_was_cut &&done > 0 ? (again) : done;                                       \
+		sn_call_was_cut() && done > 0 ? (again) : done;                                    \
 	})
 
 SN_EXPORT ssize_t readv(int fd, const struct iovec *pieces, int count)
@@ -414,6 +428,21 @@ SN_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 			transfer_rest(&how, message->msg_iov, (int)message->msg_iovlen, done));
 }
 
+SN_EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+	sn_call_cut_forget();
+	int done = real_sendmmsg_get()(fd, messages, count, flags), saved_errno = errno;
+	while (sn_call_was_cut() && done > 0 && (unsigned)done < count) {
+		sn_call_cut_forget();
+		int more = real_sendmmsg_get()(fd, messages + done, count - (unsigned)done, flags);
+		if (more <= 0)
+			break;
+		done += more;
+	}
+	errno = saved_errno;
+	return done;
+}
+
 /* ---- by number ---- */
 
 #define CALL(number, a, b, c, d, e, f)                                                             \
@@ -464,14 +493,45 @@ static ssize_t buffer_rest(long number, const long call[6], ssize_t before)
 
 static ssize_t random_rest(const long call[6], ssize_t done)
 {
-	while (sn_call_was_cut && done < call[1]) {
-		sn_call_was_cut = false;
+	while (sn_call_was_cut() && done < call[1]) {
+		sn_call_cut_forget();
 		long more = CALL(SYS_getrandom, call[0] + done, call[1] - done, call[2], 0, 0, 0);
 		if (more <= 0)
 			break;
 		done += more;
 	}
 	return done;
+}
+
+/* Messages that are left of SYS_sendmmsg and SYS_recvmmsg. */
+static ssize_t messages_rest(long number, const long call[6], ssize_t done)
+{
+	bool is_sent = number == SYS_sendmmsg;
+	unsigned count = (unsigned)call[2];
+	while (sn_call_was_cut() && done < (ssize_t)count &&
+	       (is_sent || sn_receives_on((int)call[3], (const struct timespec *)call[4]))) {
+		sn_call_cut_forget();
+		long more = CALL(number, call[0], call[1] + done * (long)sizeof(struct mmsghdr),
+				 count - (unsigned)done, call[3], call[4], 0);
+		/* the kernel left in the socket why it was cut, and tells the next call */
+		if (more < 0 && errno == ERESTARTSYS)
+			sn_call_cut_sp = (uintptr_t)__builtin_frame_address(0);
+		else if (more <= 0)
+			break;
+		else
+			done += more;
+	}
+	return done;
+}
+
+/* What was handed in tells nothing of the wait for what is to be completed. */
+static ssize_t completions_rest(const long call[6], ssize_t handed_in)
+{
+	while (sn_call_was_cut() && call[2] && call[3] & IORING_ENTER_GETEVENTS) {
+		sn_call_cut_forget();
+		CALL(SYS_io_uring_enter, call[0], 0, call[2], call[3], call[4], call[5]);
+	}
+	return handed_in;
 }
 
 static ssize_t rest_of(long number, const long call[6], ssize_t before)
@@ -504,6 +564,11 @@ static ssize_t rest_of(long number, const long call[6], ssize_t before)
 		    CALL(number, call[0], call[1], call[2], call[3], call[4] - done, call[5]));
 	case SYS_getrandom:
 		return random_rest(call, before);
+	case SYS_sendmmsg:
+	case SYS_recvmmsg:
+		return messages_rest(number, call, before);
+	case SYS_io_uring_enter:
+		return completions_rest(call, before);
 	default:
 		return before;
 	}

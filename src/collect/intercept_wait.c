@@ -67,8 +67,6 @@ SN_REAL(int, fdatasync, (int))
 
 /* ---- charging a wait ---- */
 
-#define ERESTARTSYS 512 /* the kernel's own, which no header for programs has */
-
 static uint64_t wait_begin(void)
 {
 	return sn_config.real_time && sn_thread_self() ? sn_now_ns() : 0;
@@ -329,16 +327,16 @@ SN_EXPORT int pthread_cond_clockwait(pthread_cond_t *variable, pthread_mutex_t *
 
 SN_EXPORT ssize_t read(int fd, void *buffer, size_t bytes)
 {
-	sn_call_was_cut = false;
+	sn_call_cut_forget();
 	ssize_t done = CHARGED("read", real_read_get()(fd, buffer, bytes));
-	return sn_call_was_cut && done > 0 ? sn_read_rest(fd, buffer, bytes, done) : done;
+	return sn_call_was_cut() && done > 0 ? sn_read_rest(fd, buffer, bytes, done) : done;
 }
 
 SN_EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags)
 {
-	sn_call_was_cut = false;
+	sn_call_cut_forget();
 	ssize_t done = CHARGED("recv", real_recv_get()(fd, buffer, bytes, flags));
-	if (sn_call_was_cut && done > 0 && flags & MSG_WAITALL)
+	if (sn_call_was_cut() && done > 0 && flags & MSG_WAITALL)
 		return sn_recv_rest(fd, buffer, bytes, flags, done);
 	return done;
 }
@@ -346,37 +344,37 @@ SN_EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags)
 SN_EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *from,
 			   socklen_t *from_bytes)
 {
-	sn_call_was_cut = false;
+	sn_call_cut_forget();
 	ssize_t done =
 	    CHARGED("recvfrom", real_recvfrom_get()(fd, buffer, bytes, flags, from, from_bytes));
-	if (sn_call_was_cut && done > 0 && flags & MSG_WAITALL)
+	if (sn_call_was_cut() && done > 0 && flags & MSG_WAITALL)
 		return sn_recv_rest(fd, buffer, bytes, flags, done);
 	return done;
 }
 
 SN_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	sn_call_was_cut = false;
+	sn_call_cut_forget();
 	ssize_t done = CHARGED("recvmsg", real_recvmsg_get()(fd, message, flags));
-	if (sn_call_was_cut && done > 0 && flags & MSG_WAITALL)
+	if (sn_call_was_cut() && done > 0 && flags & MSG_WAITALL)
 		return sn_recvmsg_rest(fd, message, flags, done);
 	return done;
 }
 
 /* The kernel looks at the time after each message, and leaves there what is left of it. */
-static bool is_over(const struct timespec *timeout)
+bool sn_receives_on(int flags, const struct timespec *timeout)
 {
-	return timeout && !timeout->tv_sec && !timeout->tv_nsec;
+	return !(flags & MSG_WAITFORONE) && (!timeout || timeout->tv_sec || timeout->tv_nsec);
 }
 
 SN_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 		       struct timespec *timeout)
 {
-	sn_call_was_cut = false;
+	sn_call_cut_forget();
 	int done = CHARGED("recvmmsg", real_recvmmsg_get()(fd, messages, count, flags, timeout));
-	while (sn_call_was_cut && done > 0 && (unsigned)done < count && !(flags & MSG_WAITFORONE) &&
-	       !is_over(timeout)) {
-		sn_call_was_cut = false;
+	while (sn_call_was_cut() && done > 0 && (unsigned)done < count &&
+	       sn_receives_on(flags, timeout)) {
+		sn_call_cut_forget();
 		int saved_errno = errno;
 		int more = real_recvmmsg_get()(fd, messages + done, count - (unsigned)done, flags,
 					       timeout);
@@ -384,7 +382,7 @@ SN_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int fla
 		bool was_told = more < 0 && errno == ERESTARTSYS;
 		errno = saved_errno;
 		if (was_told)
-			sn_call_was_cut = true;
+			sn_call_cut_sp = (uintptr_t)__builtin_frame_address(0);
 		else if (more <= 0)
 			break;
 		else

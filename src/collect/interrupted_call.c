@@ -21,7 +21,7 @@
 #define SYS_futex_waitv 449
 #endif
 
-__thread volatile bool sn_call_was_cut;
+__thread volatile uintptr_t sn_call_cut_sp;
 __thread struct sn_call_deadline sn_call_deadline;
 
 /* Calls that did nothing where they return EINTR, and may be made again as they were; and
@@ -140,8 +140,6 @@ static long number_of(const ucontext_t *context, const unsigned char *end)
 	return sn_machine_syscall_number(code + sizeof(code), context);
 }
 
-#define NEAR_BYTES 4096u /* from a wrapper to the instruction of its call */
-
 static bool is_epoll_wait(long number)
 {
 	return number == SYS_epoll_wait || number == SYS_epoll_pwait;
@@ -152,7 +150,7 @@ static void shorten_wait(ucontext_t *context, long number)
 {
 	greg_t *registers = context->uc_mcontext.gregs;
 	struct sn_call_deadline deadline = sn_call_deadline;
-	bool is_its = deadline.sp - (uintptr_t)registers[REG_RSP] < NEAR_BYTES;
+	bool is_its = deadline.sp - (uintptr_t)registers[REG_RSP] < SN_CALL_DOWN_BYTES;
 	if (!deadline.ns || !is_its || !is_epoll_wait(number))
 		return;
 	uint64_t now = sn_now_ns();
@@ -165,7 +163,7 @@ static void after_call(ucontext_t *context, const unsigned char *end)
 	greg_t *registers = context->uc_mcontext.gregs;
 	if (registers[REG_RAX] > 0) {
 		if (!handler_is_due(context, false))
-			sn_call_was_cut = true;
+			sn_call_cut_sp = (uintptr_t)registers[REG_RSP];
 		return;
 	}
 	if (registers[REG_RAX] != -EINTR)
@@ -178,17 +176,26 @@ static void after_call(ucontext_t *context, const unsigned char *end)
 	registers[REG_RIP] -= SN_MACHINE_SYSCALL_LENGTH;
 }
 
+static bool may_end(const greg_t *registers)
+{
+	return is_repeatable((long)registers[REG_RAX]) && registers[REG_RAX] != SYS_open &&
+	       registers[REG_RAX] != SYS_openat;
+}
+
+static void end_call(greg_t *registers)
+{
+	registers[REG_RAX] = -EINTR;
+	registers[REG_RIP] += SN_MACHINE_SYSCALL_LENGTH;
+}
+
 /* The kernel is about to restart the call for our SA_RESTART; a handler of the program's that is
  * due now might not want that. A call that had not begun yet looks the same, and may as well end
  * so. */
 static void before_call(ucontext_t *context)
 {
 	greg_t *registers = context->uc_mcontext.gregs;
-	if (!is_repeatable((long)registers[REG_RAX]) || registers[REG_RAX] == SYS_open ||
-	    registers[REG_RAX] == SYS_openat || !handler_is_due(context, true))
-		return;
-	registers[REG_RAX] = -EINTR;
-	registers[REG_RIP] += SN_MACHINE_SYSCALL_LENGTH;
+	if (may_end(registers) && handler_is_due(context, true))
+		end_call(registers);
 }
 
 /* Where the call ended that `context` interrupted or is about to start again; 0: none. No memory is
@@ -216,12 +223,20 @@ void sn_interrupted_call_mend(ucontext_t *context)
 	errno = saved_errno;
 }
 
-/* The register that tells of the call's end is nobody's after a call, and comes back as it is here
- * when the handler returns. */
-void sn_interrupted_call_handled(ucontext_t *context)
+/*
+ * The register that tells of the call's end is nobody's after a call, and comes back as it is here
+ * when the handler returns. A call that begins again although the handler does not want that does
+ * so for a sample, which came before the handler's signal did.
+ */
+void sn_interrupted_call_handled(ucontext_t *context, int signal)
 {
 	int saved_errno = errno;
-	if (interrupted_end(context))
+	greg_t *registers = context->uc_mcontext.gregs;
+	uintptr_t end = sn_confined() ? 0 : interrupted_end(context);
+	if (end && end != (uintptr_t)registers[REG_RIP] && may_end(registers) &&
+	    is_handled(signal, true))
+		end_call(registers);
+	if (end)
 		sn_machine_forget_syscall(context);
 	errno = saved_errno;
 }
@@ -262,11 +277,11 @@ long sn_program_syscall(long number, long a, long b, long c, long d, long e, lon
 	 */
 	if (sn_confined() && sn_real_syscall)
 		return sn_real_syscall(number, a, b, c, d, e, f);
-	sn_call_was_cut = false;
+	sn_call_cut_forget();
 	if (is_epoll_wait(number))
 		sn_call_wait_begins((int)d);
 	uint64_t held = number == SYS_fallocate ? sn_samples_hold() : 0;
 	long done = sn_restartable_syscall(number, a, b, c, d, e, f);
 	sn_samples_release(held);
-	return sn_call_was_cut && done > 0 ? sn_transfer_rest(number, arguments, done) : done;
+	return sn_call_was_cut() && done > 0 ? sn_transfer_rest(number, arguments, done) : done;
 }

@@ -19,9 +19,21 @@
 #include <sys/types.h>
 #include <ucontext.h>
 
-/* Set by a sample that cut the calling thread's transfer short; a wrapper clears it before. */
-extern __thread volatile bool sn_call_was_cut
+/*
+ * The stack pointer in the call of the calling thread's that a sample cut short last; 0: none. A
+ * wrapper that is near to it made that call: a handler that runs meanwhile cuts its own.
+ */
+extern __thread volatile uintptr_t sn_call_cut_sp
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* From a wrapper's frame down to the instruction of its call, and no frame of a signal is so small;
+ * or up, from a function that the wrapper calls to go on. */
+#define SN_CALL_DOWN_BYTES 1024u
+#define SN_CALL_UP_BYTES   1024u
+static inline bool sn_call_was_cut(void);
+static inline void sn_call_cut_forget(void)
+{
+	sn_call_cut_sp = 0;
+}
 
 /*
  * When the wait that the calling thread is about to begin ends, for calls that get their timeout in
@@ -39,10 +51,11 @@ static inline void sn_call_wait_begins(long milliseconds);
  */
 void sn_interrupted_call_mend(ucontext_t *context);
 
-/* A handler of the program's is about to run where `context` was interrupted: a call that ended
- * there has ended for it, and a sample that comes just when it returns leaves it so. AS-safe: yes.
+/* The handler of `signal`, one of the program's, is about to run where `context` was interrupted: a
+ * call that ended there has ended for it, and a sample that comes just when it returns leaves it
+ * so. AS-safe: yes.
  */
-void sn_interrupted_call_handled(ucontext_t *context);
+void sn_interrupted_call_handled(ucontext_t *context, int signal);
 
 /*
  * Goes on with a read of an endless device, or with a recv that waits for all (MSG_WAITALL), of
@@ -53,11 +66,23 @@ struct msghdr;
 ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t done);
 ssize_t sn_recv_rest(int fd, void *buffer, size_t bytes, int flags, ssize_t done);
 
+static inline __attribute__((always_inline)) bool sn_call_was_cut(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	return here - sn_call_cut_sp + SN_CALL_UP_BYTES < SN_CALL_DOWN_BYTES + SN_CALL_UP_BYTES;
+}
+
 static inline __attribute__((always_inline)) void sn_call_wait_begins(long milliseconds)
 {
 	uint64_t ns = milliseconds > 0 ? sn_now_ns() + (uint64_t)milliseconds * 1000000u : 0;
 	sn_call_deadline = (struct sn_call_deadline){ns, (uintptr_t)__builtin_frame_address(0)};
 }
+
+/* What the kernel leaves in a socket; no header for programs has it. */
+#define ERESTARTSYS 512
+/* True where recvmmsg waits for more messages once some have come. */
+struct timespec;
+bool sn_receives_on(int flags, const struct timespec *timeout);
 
 /* The C library's syscall(2), once it was asked for. */
 extern long (*sn_real_syscall)(long, ...) __attribute__((visibility("hidden")));

@@ -110,11 +110,6 @@ int munmap(void *address, size_t bytes)
 	return (int)syscall(SYS_munmap, address, bytes);
 }
 
-int mprotect(void *address, size_t bytes, int protection)
-{
-	return (int)syscall(SYS_mprotect, address, bytes, protection);
-}
-
 int madvise(void *address, size_t bytes, int advice)
 {
 	return (int)syscall(SYS_madvise, address, bytes, advice);

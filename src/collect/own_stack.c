@@ -16,6 +16,8 @@ static __thread char *top __attribute__((tls_model("initial-exec")));
 
 /* The process may make no system calls of ours any more. */
 static _Atomic bool retired;
+static _Atomic int
+    sharing; /* the process whose children may stand on its stacks beside it; 0: none */
 
 static int kernel_sigaltstack(const stack_t *new_stack, stack_t *old_stack)
 {
@@ -47,7 +49,8 @@ bool sn_own_stack_install(bool for_signals)
 		char *mapping =
 		    mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-		if (mapping != MAP_FAILED && !mprotect(mapping, guard_bytes(), PROT_NONE))
+		if (mapping != MAP_FAILED &&
+		    !syscall(SYS_mprotect, mapping, guard_bytes(), PROT_NONE))
 			top = mapping + bytes;
 		else if (mapping != MAP_FAILED)
 			munmap(mapping, bytes);
@@ -95,6 +98,18 @@ static bool is_retired(void)
 	return atomic_load_explicit(&retired, memory_order_relaxed);
 }
 
+void sn_own_stacks_share(void)
+{
+	atomic_store_explicit(&sharing, (int)syscall(SYS_getpid), memory_order_relaxed);
+}
+
+/* In a child on its parent's memory, while the parent goes on there. */
+static bool is_parents(void)
+{
+	int process = atomic_load_explicit(&sharing, memory_order_relaxed);
+	return process && process != (int)syscall(SYS_getpid);
+}
+
 void sn_own_stacks_retire(void)
 {
 	atomic_store_explicit(&retired, true, memory_order_relaxed);
@@ -134,7 +149,8 @@ void sn_in_handler_on_own_stack(void (*function)(void *argument), void *argument
 
 void sn_on_own_stack(void (*function)(void *argument), void *argument)
 {
-	if (!top || is_retired() || sn_own_stack_has((uintptr_t)__builtin_frame_address(0))) {
+	if (!top || is_retired() || is_parents() ||
+	    sn_own_stack_has((uintptr_t)__builtin_frame_address(0))) {
 		function(argument);
 		return;
 	}

@@ -51,6 +51,9 @@ void sn_in_handler_on_own_stack(void (*function)(void *argument), void *argument
 bool sn_own_stack_is_signal_stack(const stack_t *stack);
 /* Bytes from an address on it to its end; 0 elsewhere. AS-safe: yes. */
 size_t sn_own_stack_above(uintptr_t address);
+/* From now on children may run on this process's memory beside it: their hooks call as they stand.
+ */
+void sn_own_stacks_share(void);
 /* From now on hooks call as they stand: the process may make no system calls of ours any more. */
 void sn_own_stacks_retire(void);
 

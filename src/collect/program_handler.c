@@ -166,7 +166,7 @@ static struct sn_gate_way way_of(int signal, siginfo_t *info, ucontext_t *contex
 		way.handler = NULL;
 		return way;
 	}
-	sn_interrupted_call_handled(context);
+	sn_interrupted_call_handled(context, signal);
 	believe(signal, context);
 	bool has_room = has_room_for_samples(&context->uc_stack, (uintptr_t)frame);
 	hide_own_stack(&context->uc_stack);

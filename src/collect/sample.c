@@ -254,6 +254,11 @@ static bool drop_waiting_samples(const struct sn_sampling *sampling)
 	return found;
 }
 
+static void drop_waiting(void *sampling)
+{
+	drop_waiting_samples(sampling);
+}
+
 /* The next sample of each of perf's events comes a whole period later. */
 static void begin_periods(const struct sn_sampling *sampling)
 {
@@ -518,12 +523,12 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 	uint64_t bit = SN_SIGNAL_BIT(signal), mask = mask_of(context);
 	bool is_known = sn_thread_self() != NULL;
 	bool is_blocked = (is_known ? sn_believed_blocked(mask) : sn_believed_anywhere()) & bit;
-	sn_sample_signal_yield(bit);
+	if (sn_is_measured_process())
+		sn_sample_signal_yield(bit);
 	sn_in_handler_on_own_stack(sn_signalfds_complete, &signal);
 	sn_sampling_renew_in(context);
-	if (!is_known && is_blocked)
-		set_mask(context, mask | bit);
 	if (is_blocked) {
+		set_mask(context, mask_of(context) | bit);
 		send_again(signal, info);
 		sn_interrupted_call_mend(context); /* what is blocked interrupts nothing */
 	} else {
@@ -753,13 +758,14 @@ void sn_sampling_renew_in(ucontext_t *context)
 {
 	struct sn_sampling *sampling = own_sampling();
 	sn_signal_wait_complete();
-	if (!sampling || sampling->signal == sn_sample_signal() || !sampling->signal)
-		return;
+	if (!sampling || sampling->signal == sn_sample_signal() || !sampling->signal ||
+	    !sn_is_measured_process())
+		return; /* in a child that nobody saw begin, timers and events are its parent's */
 	int saved_errno = errno;
 	disarm(sampling);
 	int before = sampling->signal;
-	if (mask_of(NULL) & SN_SIGNAL_BIT(before))
-		drop_waiting_samples(sampling); /* for they would be taken for the program's */
+	if (mask_of(NULL) & SN_SIGNAL_BIT(before)) /* they would be taken for the program's */
+		sn_on_own_stack(drop_waiting, sampling);
 	sampling->signal = sn_sample_signal();
 	change_signal(context, before, sampling->signal);
 	if (!sampling->signal)

@@ -97,6 +97,16 @@ struct sn_thread *sn_thread_at(uint32_t index)
 	return *(struct sn_thread **)sn_array_at(&registry, index);
 }
 
+void sn_threads_hide_stack(uintptr_t from, uintptr_t end)
+{
+	uint32_t count = sn_thread_count();
+	for (uint32_t index = 0; index < count; index++) {
+		struct sn_thread *thread = sn_thread_at(index);
+		if (from < thread->stack_high && end > thread->stack_low)
+			thread->stack_low = end < thread->stack_high ? end : thread->stack_high;
+	}
+}
+
 /* The C library keeps a thread's own record, which pthread_self() points to, at its stack's top. */
 static void bounds_of_new_thread(struct sn_thread *thread, size_t stack_bytes)
 {

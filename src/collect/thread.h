@@ -206,6 +206,10 @@ const struct sn_metric_info *sn_metric_at(uint32_t metric);
 /* Gives back callpath.c's buffers of a thread that ends. */
 void sn_callpath_release(struct sn_thread *thread);
 
+/* [from, end) can be read no more: what is below it on a stack is read as memory that may not be
+ * there. AS-safe: yes. MT: yes. */
+void sn_threads_hide_stack(uintptr_t from, uintptr_t end);
+
 /* Nanoseconds of CLOCK_MONOTONIC. AS-safe: yes. */
 uint64_t sn_now_ns(void);
 
