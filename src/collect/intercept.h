@@ -51,9 +51,9 @@ void sn_signal_yield(uint64_t signals);
 /* The program's signalfds that were given a filled set get the signal (an int) that is theirs now.
  * On our own stack. AS-safe: yes. */
 void sn_signalfds_complete(void *signal);
-/* The same for the set that the calling thread waits for, also where it waits already and its call
- * is made again. AS-safe: yes. */
-void sn_signal_wait_complete(void);
+/* The set that the calling thread waits for has all but the sample signal, and has `theirs` in any
+ * case; also where it waits already and its call is made again. AS-safe: yes. */
+void sn_signal_wait_complete(uint64_t theirs);
 
 /* Does what a signal's default action does to the program, with the last snapshot before. For our
  * handlers. */

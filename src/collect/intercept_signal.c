@@ -396,7 +396,7 @@ static struct wait_set wait_begin(uint64_t asked)
 {
 	struct wait_set outer = wait_set; /* of what a handler that waits has interrupted */
 	wait_set.asked = asked;
-	sn_signal_wait_complete();
+	sn_signal_wait_complete(0);
 	return outer;
 }
 
@@ -417,9 +417,9 @@ static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec 
 	return found;
 }
 
-void sn_signal_wait_complete(void)
+void sn_signal_wait_complete(uint64_t theirs)
 {
-	wait_set.passed = wait_set.asked & ~sample_bit();
+	wait_set.passed = wait_set.asked & (~sample_bit() | theirs);
 }
 
 SN_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)

@@ -229,7 +229,7 @@ SN_EXPORT unsigned sleep(unsigned seconds)
 	struct timespec left = {seconds, 0};
 	int saved_errno = errno;
 	if (nanosleep(&left, &left))
-		return (unsigned)left.tv_sec + (left.tv_nsec >= 500000000);
+		return (unsigned)left.tv_sec;
 	errno = saved_errno;
 	return 0;
 }

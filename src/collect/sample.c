@@ -529,6 +529,7 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 	sn_sampling_renew_in(context);
 	if (is_blocked) {
 		set_mask(context, mask_of(context) | bit);
+		sn_signal_wait_complete(bit);
 		send_again(signal, info);
 		sn_interrupted_call_mend(context); /* what is blocked interrupts nothing */
 	} else {
@@ -757,7 +758,7 @@ static void arm(struct sn_thread *thread, struct sn_sampling *sampling)
 void sn_sampling_renew_in(ucontext_t *context)
 {
 	struct sn_sampling *sampling = own_sampling();
-	sn_signal_wait_complete();
+	sn_signal_wait_complete(0);
 	if (!sampling || sampling->signal == sn_sample_signal() || !sampling->signal ||
 	    !sn_is_measured_process())
 		return; /* in a child that nobody saw begin, timers and events are its parent's */
