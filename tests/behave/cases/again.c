@@ -283,8 +283,8 @@ CASE(completions)
 			  IORING_OFF_SQ_RING);
 	char *done = mmap(NULL, about.cq_off.cqes + about.cq_entries * sizeof(struct io_uring_cqe),
 			  3, MAP_SHARED, (int)ring, IORING_OFF_CQ_RING);
-	struct io_uring_sqe *entries = mmap(NULL, about.sq_entries * sizeof(*entries), 3, MAP_SHARED,
-					    (int)ring, IORING_OFF_SQES);
+	struct io_uring_sqe *entries = mmap(NULL, about.sq_entries * sizeof(*entries), 3,
+					    MAP_SHARED, (int)ring, IORING_OFF_SQES);
 	unsigned *tail = (unsigned *)(sent + about.sq_off.tail),
 		 *array = (unsigned *)(sent + about.sq_off.array),
 		 *head = (unsigned *)(done + about.cq_off.head),
@@ -299,17 +299,18 @@ CASE(completions)
 			entries[place] = (struct io_uring_sqe){
 			    .opcode = is_last ? IORING_OP_TIMEOUT : IORING_OP_READ,
 			    .fd = is_last ? 0 : zero,
-			    .addr = is_last ? (uint64_t)(uintptr_t)&wait : (uint64_t)(uintptr_t)bytes,
+			    .addr =
+				is_last ? (uint64_t)(uintptr_t)&wait : (uint64_t)(uintptr_t)bytes,
 			    .len = is_last ? 1 : sizeof(bytes)};
 			array[place] = place;
 			__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
 		}
 		long entered = syscall(SYS_io_uring_enter, ring, BATCH, BATCH,
 				       IORING_ENTER_GETEVENTS, NULL, 0);
-		early += entered != BATCH ||
-			 __atomic_load_n(end, __ATOMIC_ACQUIRE) - *head < BATCH;
+		early += entered != BATCH || __atomic_load_n(end, __ATOMIC_ACQUIRE) - *head < BATCH;
 		while (__atomic_load_n(end, __ATOMIC_ACQUIRE) - *head < BATCH)
-			syscall(SYS_io_uring_enter, ring, 0, BATCH, IORING_ENTER_GETEVENTS, NULL, 0);
+			syscall(SYS_io_uring_enter, ring, 0, BATCH, IORING_ENTER_GETEVENTS, NULL,
+				0);
 		__atomic_store_n(head, *head + BATCH, __ATOMIC_RELEASE);
 	}
 	say("early: %d\n", early);
@@ -418,8 +419,7 @@ CASE(children_on_this_memory)
 	int odd = 0;
 	for (int round = 0; round < 1500; round++) {
 		int status = 0;
-		pid_t child =
-		    MUST(clone(execute_nothing, stack + 65536, CLONE_VM | SIGCHLD, NULL));
+		pid_t child = MUST(clone(execute_nothing, stack + 65536, CLONE_VM | SIGCHLD, NULL));
 		while (!waitpid(child, &status, WNOHANG))
 			spin();
 		odd += !WIFEXITED(status) || WEXITSTATUS(status) != 7;
