@@ -194,7 +194,9 @@ SN_EXPORT int epoll_wait(int fd, struct epoll_event *events, int count, int time
  * it where the call ends so. */
 static int sleep_for(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
 {
-	struct timespec rest;
+	struct timespec rest = {0, 0};
+	if (left) /* all of it where the call ends before it has begun */
+		sn_program_take(time, &rest, sizeof(rest));
 	int error = real_clock_nanosleep_get()(clock, flags, time, left ? &rest : NULL);
 	bool is_told = error == EINTR && left && !(flags & TIMER_ABSTIME);
 	return is_told && sn_program_give(left, &rest, sizeof(rest)) ? EFAULT : error;
