@@ -24,60 +24,25 @@
 __thread volatile uintptr_t sn_call_cut_sp;
 __thread struct sn_call_deadline sn_call_deadline;
 
-/* Calls that did nothing where they return EINTR, and may be made again as they were; and
- * fallocate, which undoes what it did: no sample comes to that. */
+/* Calls that did nothing where they return EINTR, and may be made again as they were. */
 const bool sn_call_is_repeatable[SN_CALL_NUMBERS] = {
-    [SYS_accept] = true,
-    [SYS_accept4] = true,
-    [SYS_clock_nanosleep] = true,
-    [SYS_connect] = true,
-    [SYS_copy_file_range] = true,
-    [SYS_fallocate] = true,
-    [SYS_epoll_pwait] = true,
-    [SYS_epoll_pwait2] = true,
-    [SYS_epoll_wait] = true,
-    [SYS_fcntl] = true,
-    [SYS_flock] = true,
-    [SYS_futex] = true,
-    [SYS_futex_waitv] = true,
-    [SYS_getrandom] = true,
-    [SYS_io_getevents] = true,
-    [SYS_io_pgetevents] = true,
-    [SYS_io_uring_enter] = true,
-    [SYS_mq_timedreceive] = true,
-    [SYS_mq_timedsend] = true,
-    [SYS_msgrcv] = true,
-    [SYS_msgsnd] = true,
-    [SYS_nanosleep] = true,
-    [SYS_open] = true,
-    [SYS_openat] = true,
-    [SYS_pause] = true,
-    [SYS_poll] = true,
-    [SYS_ppoll] = true,
-    [SYS_preadv] = true,
-    [SYS_pselect6] = true,
-    [SYS_pwritev] = true,
-    [SYS_read] = true,
-    [SYS_readv] = true,
-    [SYS_recvfrom] = true,
-    [SYS_recvmmsg] = true,
-    [SYS_recvmsg] = true,
-    [SYS_rt_sigsuspend] = true,
-    [SYS_rt_sigtimedwait] = true,
-    [SYS_select] = true,
-    [SYS_semop] = true,
-    [SYS_semtimedop] = true,
-    [SYS_sendfile] = true,
-    [SYS_sendmmsg] = true,
-    [SYS_sendmsg] = true,
-    [SYS_sendto] = true,
-    [SYS_splice] = true,
-    [SYS_tee] = true,
-    [SYS_vmsplice] = true,
-    [SYS_wait4] = true,
-    [SYS_waitid] = true,
-    [SYS_write] = true,
-    [SYS_writev] = true,
+    [SYS_accept] = true,	 [SYS_accept4] = true,	       [SYS_clock_nanosleep] = true,
+    [SYS_connect] = true,	 [SYS_copy_file_range] = true, [SYS_epoll_pwait] = true,
+    [SYS_epoll_pwait2] = true,	 [SYS_epoll_wait] = true,      [SYS_fcntl] = true,
+    [SYS_flock] = true,		 [SYS_futex] = true,	       [SYS_futex_waitv] = true,
+    [SYS_getrandom] = true,	 [SYS_io_getevents] = true,    [SYS_io_pgetevents] = true,
+    [SYS_io_uring_enter] = true, [SYS_mq_timedreceive] = true, [SYS_mq_timedsend] = true,
+    [SYS_msgrcv] = true,	 [SYS_msgsnd] = true,	       [SYS_nanosleep] = true,
+    [SYS_open] = true,		 [SYS_openat] = true,	       [SYS_pause] = true,
+    [SYS_poll] = true,		 [SYS_ppoll] = true,	       [SYS_preadv] = true,
+    [SYS_pselect6] = true,	 [SYS_pwritev] = true,	       [SYS_read] = true,
+    [SYS_readv] = true,		 [SYS_recvfrom] = true,	       [SYS_recvmmsg] = true,
+    [SYS_recvmsg] = true,	 [SYS_rt_sigsuspend] = true,   [SYS_rt_sigtimedwait] = true,
+    [SYS_select] = true,	 [SYS_semop] = true,	       [SYS_semtimedop] = true,
+    [SYS_sendfile] = true,	 [SYS_sendmmsg] = true,	       [SYS_sendmsg] = true,
+    [SYS_sendto] = true,	 [SYS_splice] = true,	       [SYS_tee] = true,
+    [SYS_vmsplice] = true,	 [SYS_wait4] = true,	       [SYS_waitid] = true,
+    [SYS_write] = true,		 [SYS_writev] = true,
 };
 
 static bool is_repeatable(long number)
@@ -89,7 +54,7 @@ static bool is_repeatable(long number)
  * time. */
 static bool may_be_repeated(long number, const greg_t *registers)
 {
-	return (is_repeatable(number) && number != SYS_fallocate) ||
+	return is_repeatable(number) ||
 	       (number == SYS_ioctl && registers[REG_RSI] == TCSBRK && registers[REG_RDX]);
 }
 

@@ -16,8 +16,8 @@ static __thread char *top __attribute__((tls_model("initial-exec")));
 
 /* The process may make no system calls of ours any more. */
 static _Atomic bool retired;
-static _Atomic int
-    sharing; /* the process whose children may stand on its stacks beside it; 0: none */
+/* The process whose children may run on its memory beside it; 0: none. */
+static _Atomic int sharing;
 
 static int kernel_sigaltstack(const stack_t *new_stack, stack_t *old_stack)
 {
