@@ -21,8 +21,13 @@
  * where it has to be in the end, and is written but once. */
 #define FIRST_OFFSET	      65536u
 #define SNAPSHOT_ATTEMPTS     10
-/* A checkpoint may cost at most one part in this many of the time between two. */
-#define CHECKPOINT_COST_SHARE 200u
+/*
+ * A checkpoint may use at most one part in this many of the CPU time between two, and last for one
+ * part in so many of the time: a slow file system holds its thread up, but so does any other thread
+ * that has the processor meanwhile.
+ */
+#define CHECKPOINT_CPU_SHARE  200u
+#define CHECKPOINT_TIME_SHARE 20u
 
 static struct {
 	struct sn_own_file own;
@@ -128,29 +133,40 @@ static int write_final(const char *exit_text)
 	return status;
 }
 
+struct moment {
+	uint64_t time_ns, cpu_ns; /* of the thread */
+};
+
+static struct moment moment_now(void)
+{
+	return (struct moment){sn_now_ns(), sn_thread_cpu_ns()};
+}
+
 /*
  * A program may be killed soon: there is a snapshot from the beginning, of a forked child from its
  * first sample, and each of the next comes when the process is twice as old, until they are as far
  * apart as was asked for.
  */
-static void schedule(uint64_t start_ns)
+static void schedule(struct moment start)
 {
-	uint64_t now = sn_now_ns();
-	uint64_t pause = now - file.begun_ns;
+	struct moment now = moment_now();
+	uint64_t pause = now.time_ns - file.begun_ns;
 	if (pause < SECOND_CHECKPOINT_NS)
 		pause = SECOND_CHECKPOINT_NS;
 	if (pause > sn_config.checkpoint_ns)
 		pause = sn_config.checkpoint_ns;
-	uint64_t least = (now - start_ns) * CHECKPOINT_COST_SHARE;
+	uint64_t for_cpu = (now.cpu_ns - start.cpu_ns) * CHECKPOINT_CPU_SHARE;
+	uint64_t for_time = (now.time_ns - start.time_ns) * CHECKPOINT_TIME_SHARE;
+	uint64_t least = for_cpu > for_time ? for_cpu : for_time;
 	if (pause < least)
 		pause = least;
-	atomic_store_explicit(&due_ns, now + pause, memory_order_relaxed);
+	atomic_store_explicit(&due_ns, now.time_ns + pause, memory_order_relaxed);
 }
 
 static void write_checkpoint(void *text)
 {
 	const char *exit_text = text;
-	uint64_t start_ns = sn_now_ns();
+	struct moment start = moment_now();
 	int status = -EBADF;
 	/* what a snapshot needs of the kernel is more than what any sample does */
 	if (file.sequence && sn_confined_unasked())
@@ -163,7 +179,7 @@ static void write_checkpoint(void *text)
 		sn_drop(NULL, SN_DROP_CHECKPOINT_FAILED, 1);
 	sn_pages_close_reserve();
 	sn_own_file_let_go_if_scarce(&file.own);
-	schedule(start_ns);
+	schedule(start);
 }
 
 void sn_checkpoint_now(const char *exit_text)

@@ -198,20 +198,13 @@ static int prepare(void)
 	return status || !sn_config.output ? status : sn_checkpoint_open();
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec used = {0, 0};
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 /* Whatever happens from now on, it is known that the program ran. */
 static void write_first(struct sn_thread *thread)
 {
-	uint64_t before_ns = thread_cpu_ns();
+	uint64_t before_ns = sn_thread_cpu_ns();
 	sn_checkpoint_now("");
 	if (thread)
-		thread->own_ns += thread_cpu_ns() - before_ns;
+		thread->own_ns += sn_thread_cpu_ns() - before_ns;
 }
 
 static void begin(void)

@@ -288,13 +288,6 @@ static void keep_pace(struct sn_sampling *sampling)
 
 /* ---- charging ---- */
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void add(struct sn_thread *thread, uint32_t node, uint32_t metric, uint64_t amount)
 {
 	if (!sn_cct_add(&thread->cct, node, metric, amount))
@@ -360,7 +353,7 @@ static void charge_rest(struct sn_thread *thread, struct sn_sampling *sampling, 
 static void carry_rest(struct sn_thread *thread, struct sn_sampling *sampling)
 {
 	struct sn_amounts *carried = &sampling->carried;
-	uint64_t now_cpu_ns = thread_cpu_ns();
+	uint64_t now_cpu_ns = sn_thread_cpu_ns();
 	uint64_t used = now_cpu_ns - sampling->charged_cpu_ns;
 	uint64_t own = thread->own_ns - sampling->charged_own_ns;
 	uint64_t passed = sn_now_ns() - sampling->charged_wall_ns;
@@ -401,7 +394,7 @@ static void watch_driver(struct sn_sampling *sampling, uint64_t now_cpu_ns)
 static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 {
 	struct sn_sampling *sampling = thread->sampling;
-	uint64_t start_ns = sn_now_ns(), start_cpu_ns = thread_cpu_ns();
+	uint64_t start_ns = sn_now_ns(), start_cpu_ns = sn_thread_cpu_ns();
 	/* samples that take longer than the period would leave the program no time at all */
 	if (start_cpu_ns - sampling->done_ns < sampling->cost_ns) {
 		sn_drop(thread, SN_DROP_SAMPLE_BUSY, 1);
@@ -423,14 +416,14 @@ static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 	sn_adapters_fold(thread);
 	sn_checkpoint_if_due(start_ns);
 	/* CPU time: a thread that waits for a processor here costs nobody anything */
-	sampling->done_ns = thread_cpu_ns();
+	sampling->done_ns = sn_thread_cpu_ns();
 	sampling->cost_ns = sampling->done_ns - start_cpu_ns;
 	thread->own_ns += sampling->cost_ns;
 }
 
 void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns)
 {
-	uint64_t start_cpu_ns = thread_cpu_ns();
+	uint64_t start_cpu_ns = sn_thread_cpu_ns();
 	uint32_t node = sn_callpath(thread, NULL, 0);
 	struct sn_frame frame = {.kind = SN_FRAME_OS,
 				 .id = sn_cct_string(&thread->cct, call, strlen(call))};
@@ -439,7 +432,7 @@ void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_
 	add(thread, node == SN_NODE_NONE ? SN_NODE_ROOT : node, event_metrics[real_event],
 	    waited_ns);
 	thread->waited_ns += waited_ns;
-	thread->own_ns += thread_cpu_ns() - start_cpu_ns;
+	thread->own_ns += sn_thread_cpu_ns() - start_cpu_ns;
 }
 
 /* The mask that will be in force: in a handler it is the kernel's when it returns. */
@@ -668,7 +661,7 @@ void sn_sampling_start(struct sn_thread *thread)
 	for (int index = 0; index < SN_EVENT_MAX; index++)
 		sampling->perf[index].fd = -1;
 	/* what is carried has been used, as it were, before the thread began */
-	sampling->charged_cpu_ns = thread_cpu_ns() - carried.cpu_ns;
+	sampling->charged_cpu_ns = sn_thread_cpu_ns() - carried.cpu_ns;
 	sampling->charged_wall_ns = sn_now_ns() - carried.wall_ns;
 	sampling->charged_own_ns = thread->own_ns;
 	thread->waited_ns = 0;
@@ -716,7 +709,7 @@ void sn_sampling_stop(struct sn_thread *thread)
 	if (thread->flags & SN_THREAD_SEVERAL)
 		carry_rest(thread, sampling);
 	else
-		charge_rest(thread, sampling, thread_cpu_ns());
+		charge_rest(thread, sampling, sn_thread_cpu_ns());
 	sampling->active = false;
 	if (entered)
 		sn_leave(entered);

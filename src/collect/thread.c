@@ -38,6 +38,13 @@ uint64_t sn_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t sn_thread_cpu_ns(void)
+{
+	struct timespec used = {0, 0};
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 struct sn_thread *sn_thread_self(void)
 {
 	return self;

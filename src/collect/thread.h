@@ -213,4 +213,7 @@ void sn_threads_hide_stack(uintptr_t from, uintptr_t end);
 /* Nanoseconds of CLOCK_MONOTONIC. AS-safe: yes. */
 uint64_t sn_now_ns(void);
 
+/* CPU time of the calling thread, in nanoseconds. AS-safe: yes. */
+uint64_t sn_thread_cpu_ns(void);
+
 #endif
