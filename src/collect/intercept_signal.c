@@ -570,6 +570,17 @@ struct kernel_action {
 };
 #define HAS_RESTORER 0x04000000u
 
+/* The kernel's action returns through the program's own function, as it asked. */
+static void set_restorer(int signal, void *restorer)
+{
+	struct kernel_action kernel;
+	if (syscall(SYS_rt_sigaction, signal, NULL, &kernel, KERNEL_SET_BYTES))
+		return;
+	kernel.flags |= HAS_RESTORER;
+	kernel.restorer = restorer;
+	syscall(SYS_rt_sigaction, signal, &kernel, NULL, KERNEL_SET_BYTES);
+}
+
 static long raw_action(int signal, const struct kernel_action *new_action,
 		       struct kernel_action *old_action)
 {
@@ -586,6 +597,8 @@ static long raw_action(int signal, const struct kernel_action *new_action,
 	}
 	if (sigaction(signal, new_action ? &action : NULL, &old))
 		return -1;
+	if (new_action && asked.flags & HAS_RESTORER && !is_default(&action))
+		set_restorer(signal, asked.restorer);
 	if (!old_action)
 		return 0;
 	struct kernel_action told = {0};

@@ -18,12 +18,20 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* What the kernel was not told: the handler behind the gate, and which of our signals its mask
- * named. */
-static _Atomic(void *) handlers[NSIG];
-static _Atomic uint64_t masks[NSIG], changed_masks[NSIG];
-static _Atomic uint64_t
-    without_info; /* signals whose handler did not ask for SA_SIGINFO, as the gate does */
+/*
+ * What the kernel was not told of an action: one of several kept of each signal, and the kernel's
+ * own copy names it by the gate that it has for a handler. An action that another thread replaces
+ * while its signal comes is whole: so many more would have to follow it meanwhile.
+ */
+#define KEPT_ACTIONS 8
+struct kept {
+	_Atomic(void *) handler;
+	_Atomic uint64_t mask;
+	_Atomic uint64_t changed;  /* what the kernel has otherwise of the mask */
+	_Atomic bool without_info; /* it did not ask for SA_SIGINFO, as the gate does */
+};
+static struct kept kept_actions[NSIG][KEPT_ACTIONS];
+static _Atomic unsigned kept_count[NSIG]; /* in all; the next one has the place of the oldest */
 
 static uint64_t bits_of(const sigset_t *set)
 {
@@ -34,48 +42,64 @@ static uint64_t bits_of(const sigset_t *set)
 
 /* ---- the gate ---- */
 
-void sn_gate(int signal, siginfo_t *info, void *context) __attribute__((visibility("hidden")));
+/* One for each of a signal's kept actions, GATE_BYTES apart. */
+#define GATE_BYTES 16
+extern const char sn_gates[KEPT_ACTIONS * GATE_BYTES] __attribute__((visibility("hidden")));
 
 /* Where to go from the gate; `frame` is the kernel's frame moved elsewhere, NULL where it stays. */
 struct sn_gate_way {
 	void *handler; /* NULL: back to what was interrupted */
 	char *frame;
 };
-struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context, char *frame)
-    __attribute__((visibility("hidden")));
+struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context, char *frame,
+			       unsigned gate) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
 /*
  * At a handler's entry the stack pointer is at the kernel's frame: the address to return to, the
  * ucontext, the siginfo. Registers of a handler's arguments: rdi, rsi, rdx.
  */
-__asm__(".globl sn_gate\n"
-	".hidden sn_gate\n"
-	".type sn_gate, @function\n"
-	"sn_gate:\n"
-	"	.cfi_startproc\n"
-	"	movq	%rsp, %rcx\n"
-	"	pushq	%rdi\n	.cfi_adjust_cfa_offset 8\n"
-	"	pushq	%rsi\n	.cfi_adjust_cfa_offset 8\n"
-	"	pushq	%rdx\n	.cfi_adjust_cfa_offset 8\n"
-	"	call	sn_gate_way\n"
-	"	movq	%rdx, %rcx\n"
-	"	popq	%rdx\n	.cfi_adjust_cfa_offset -8\n"
-	"	popq	%rsi\n	.cfi_adjust_cfa_offset -8\n"
-	"	popq	%rdi\n	.cfi_adjust_cfa_offset -8\n"
-	"	testq	%rax, %rax\n"
-	"	jz	2f\n"
-	"	testq	%rcx, %rcx\n"
-	"	jz	1f\n"
-	"	subq	%rsp, %rsi\n"
-	"	subq	%rsp, %rdx\n"
-	"	addq	%rcx, %rsi\n"
-	"	addq	%rcx, %rdx\n"
-	"	movq	%rcx, %rsp\n"
-	"1:	jmpq	*%rax\n"
-	"2:	ret\n"
-	"	.cfi_endproc\n"
-	".size sn_gate, .-sn_gate\n");
+#define TEXT_OF(number) #number
+#define TEXT(number)	TEXT_OF(number)
+__asm__(
+    ".globl sn_gates\n"
+    ".hidden sn_gates\n"
+    ".type sn_gates, @function\n"
+    ".balign " TEXT(
+	GATE_BYTES) "\n"
+		    "sn_gates:\n"
+		    "	.cfi_startproc\n"
+		    "	.set gate, 0\n"
+		    "	.rept " TEXT(
+			KEPT_ACTIONS) "\n"
+				      "	movl	$gate, %r8d\n"
+				      "	jmp	1f\n"
+				      "	.balign " TEXT(
+					  GATE_BYTES) "\n"
+						      "	.set gate, gate + 1\n"
+						      "	.endr\n"
+						      "1:	movq	%rsp, %rcx\n"
+						      "	pushq	%rdi\n	.cfi_adjust_cfa_offset 8\n"
+						      "	pushq	%rsi\n	.cfi_adjust_cfa_offset 8\n"
+						      "	pushq	%rdx\n	.cfi_adjust_cfa_offset 8\n"
+						      "	call	sn_gate_way\n"
+						      "	movq	%rdx, %rcx\n"
+						      "	popq	%rdx\n	.cfi_adjust_cfa_offset -8\n"
+						      "	popq	%rsi\n	.cfi_adjust_cfa_offset -8\n"
+						      "	popq	%rdi\n	.cfi_adjust_cfa_offset -8\n"
+						      "	testq	%rax, %rax\n"
+						      "	jz	2f\n"
+						      "	testq	%rcx, %rcx\n"
+						      "	jz	1f\n"
+						      "	subq	%rsp, %rsi\n"
+						      "	subq	%rsp, %rdx\n"
+						      "	addq	%rcx, %rsi\n"
+						      "	addq	%rcx, %rdx\n"
+						      "	movq	%rcx, %rsp\n"
+						      "1:	jmpq	*%rax\n"
+						      "2:	ret\n"
+						      "	.cfi_endproc\n"
+						      ".size sn_gates, .-sn_gates\n");
 
 #define FPSTATE_MAGIC	    0x46505853u /* linux: FP_XSTATE_MAGIC1 */
 #define FPSTATE_BYTES	    512u
@@ -128,10 +152,10 @@ static bool has_room_for_samples(const stack_t *stack, uintptr_t frame)
 }
 
 /* While the handler runs, the signals of its mask are blocked: of ours the program believes so. */
-static void believe(int signal, const ucontext_t *context)
+static void believe(const struct kept *action, const ucontext_t *context)
 {
 	uint64_t outer = bits_of(&context->uc_sigmask);
-	uint64_t mask = atomic_load_explicit(&masks[signal], memory_order_relaxed);
+	uint64_t mask = atomic_load_explicit(&action->mask, memory_order_relaxed);
 	uint64_t bit = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
 	uint64_t never = SN_SIGNAL_BIT(SIGKILL) | SN_SIGNAL_BIT(SIGSTOP); /* blocked */
 	if (mask & bit && !(sn_believed_blocked(outer) & bit))
@@ -157,9 +181,10 @@ static void hide_own_stack(stack_t *told)
 		*told = (stack_t){0};
 }
 
-static struct sn_gate_way way_of(int signal, siginfo_t *info, ucontext_t *context, char *frame)
+static struct sn_gate_way way_of(int signal, siginfo_t *info, ucontext_t *context, char *frame,
+				 const struct kept *action)
 {
-	struct sn_gate_way way = {atomic_load_explicit(&handlers[signal], memory_order_relaxed)};
+	struct sn_gate_way way = {atomic_load_explicit(&action->handler, memory_order_relaxed)};
 	if (sn_sample_signal_is_served(signal) && sn_sampling_is_sample(info)) {
 		sn_interrupted_call_mend(context);
 		sn_sampling_renew_in(context);
@@ -167,7 +192,7 @@ static struct sn_gate_way way_of(int signal, siginfo_t *info, ucontext_t *contex
 		return way;
 	}
 	sn_interrupted_call_handled(context, signal);
-	believe(signal, context);
+	believe(action, context);
 	bool has_room = has_room_for_samples(&context->uc_stack, (uintptr_t)frame);
 	hide_own_stack(&context->uc_stack);
 	uintptr_t interrupted = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
@@ -178,10 +203,11 @@ static struct sn_gate_way way_of(int signal, siginfo_t *info, ucontext_t *contex
 	return way;
 }
 
-struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context, char *frame)
+struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context, char *frame,
+			       unsigned gate)
 {
 	uint64_t flags = sn_machine_flags_tame();
-	struct sn_gate_way way = way_of(signal, info, context, frame);
+	struct sn_gate_way way = way_of(signal, info, context, frame, &kept_actions[signal][gate]);
 	sn_machine_flags_restore(flags);
 	return way;
 }
@@ -194,40 +220,29 @@ static bool is_handler(const struct sigaction *action)
 	       (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
 
-/* What was kept of a signal. */
-struct kept {
-	void *handler;
-	uint64_t mask;
-	uint64_t changed; /* what the kernel has otherwise of it */
-	bool without_info;
-};
-
-static struct kept kept_of(int signal)
+/* What was kept of the kernel's action; NULL where it has no gate. */
+static const struct kept *kept_of(int signal, const struct sigaction *kernel)
 {
-	uint64_t no_info = atomic_load_explicit(&without_info, memory_order_relaxed);
-	return (struct kept){atomic_load_explicit(&handlers[signal], memory_order_relaxed),
-			     atomic_load_explicit(&masks[signal], memory_order_relaxed),
-			     atomic_load_explicit(&changed_masks[signal], memory_order_relaxed),
-			     (no_info & SN_SIGNAL_BIT(signal)) != 0};
+	uintptr_t at = (uintptr_t)kernel->sa_sigaction - (uintptr_t)sn_gates;
+	return at < sizeof(sn_gates) ? &kept_actions[signal][at / GATE_BYTES] : NULL;
 }
 
-/* What the kernel has, as the program gave it. */
-static void tell(const struct sigaction *kernel, const struct kept *kept,
-		 struct sigaction *old_action)
+void sn_program_action_tell(int signal, struct sigaction *action)
 {
-	*old_action = *kernel;
-	if (!is_handler(kernel) || kernel->sa_sigaction != sn_gate)
+	const struct kept *kept = kept_of(signal, action);
+	if (!kept)
 		return;
-	old_action->sa_handler = (sighandler_t)kept->handler;
-	if (kept->without_info)
-		old_action->sa_flags &= ~SA_SIGINFO;
-	uint64_t mask = bits_of(&kernel->sa_mask);
-	mask = (mask & ~kept->changed) | (kept->mask & kept->changed);
-	memcpy(&old_action->sa_mask, &mask, sizeof(mask));
+	action->sa_sigaction = (void (*)(int, siginfo_t *, void *))atomic_load_explicit(
+	    &kept->handler, memory_order_relaxed);
+	if (atomic_load_explicit(&kept->without_info, memory_order_relaxed))
+		action->sa_flags &= ~SA_SIGINFO;
+	uint64_t changed = atomic_load_explicit(&kept->changed, memory_order_relaxed);
+	uint64_t mask = atomic_load_explicit(&kept->mask, memory_order_relaxed);
+	mask = (bits_of(&action->sa_mask) & ~changed) | (mask & changed);
+	memcpy(&action->sa_mask, &mask, sizeof(mask));
 }
 
-/* What the kernel gets: no handler blocks samples for as long as it runs, and some have the gate.
- */
+/* What the kernel gets: no handler blocks samples for as long as it runs, and all have the gate. */
 static struct sigaction for_kernel(int signal, const struct sigaction *action)
 {
 	struct sigaction made = *action;
@@ -235,44 +250,35 @@ static struct sigaction for_kernel(int signal, const struct sigaction *action)
 	uint64_t mask = bits_of(&action->sa_mask);
 	if (!is_handler(action))
 		return made;
-	atomic_store_explicit(&masks[signal], mask, memory_order_relaxed);
-	atomic_store_explicit(&changed_masks[signal], ours, memory_order_relaxed);
+	unsigned gate =
+	    atomic_fetch_add_explicit(&kept_count[signal], 1, memory_order_relaxed) % KEPT_ACTIONS;
+	struct kept *kept = &kept_actions[signal][gate];
+	/* it tells a sample from the program's signal */
+	bool adds_info = sn_sample_signal_is_served(signal) && !(action->sa_flags & SA_SIGINFO);
+	atomic_store_explicit(&kept->handler, (void *)action->sa_handler, memory_order_relaxed);
+	atomic_store_explicit(&kept->mask, mask, memory_order_relaxed);
+	atomic_store_explicit(&kept->changed, ours, memory_order_relaxed);
+	atomic_store_explicit(&kept->without_info, adds_info, memory_order_relaxed);
 	mask = action->sa_flags & SA_ONSTACK ? mask | ours : mask & ~ours;
 	memcpy(&made.sa_mask, &mask, sizeof(mask));
-	atomic_store_explicit(&handlers[signal], (void *)action->sa_handler, memory_order_relaxed);
-	bool was_ours = sn_sample_signal_is_served(signal);
-	made.sa_sigaction = sn_gate;
-	if (was_ours && !(action->sa_flags & SA_SIGINFO)) {
-		made.sa_flags |= SA_SIGINFO; /* it tells a sample from the program's signal */
-		atomic_fetch_or_explicit(&without_info, SN_SIGNAL_BIT(signal),
-					 memory_order_relaxed);
-	} else {
-		atomic_fetch_and_explicit(&without_info, ~SN_SIGNAL_BIT(signal),
-					  memory_order_relaxed);
-	}
+	made.sa_sigaction =
+	    (void (*)(int, siginfo_t *, void *))(uintptr_t)(sn_gates + gate * GATE_BYTES);
+	made.sa_flags |= adds_info ? SA_SIGINFO : 0;
 	return made;
-}
-
-void sn_program_action_tell(int signal, struct sigaction *action)
-{
-	struct kept kept = kept_of(signal);
-	struct sigaction kernel = *action;
-	tell(&kernel, &kept, action);
 }
 
 int sn_program_sigaction(int signal, const struct sigaction *new_action,
 			 struct sigaction *old_action)
 {
-	struct sigaction before, made;
+	struct sigaction made;
 	if (signal <= 0 || signal >= NSIG)
 		return sn_real_sigaction(signal, new_action, old_action);
-	struct kept kept = kept_of(signal);
 	/* a child on its parent's memory has handlers of its own, but not tables: no sample comes
 	 * there */
 	if (new_action)
 		made = sn_is_measured_process() ? for_kernel(signal, new_action) : *new_action;
-	int status = sn_real_sigaction(signal, new_action ? &made : NULL, &before);
+	int status = sn_real_sigaction(signal, new_action ? &made : NULL, old_action);
 	if (!status && old_action)
-		tell(&before, &kept, old_action);
+		sn_program_action_tell(signal, old_action);
 	return status;
 }

@@ -713,6 +713,90 @@ CASE(vectors_stay)
 	say("changed: %d\n", changed);
 }
 
+static volatile bool changes_end;
+static long mixed[2];
+
+static bool is_blocked(int number)
+{
+	sigset_t set;
+	pthread_sigmask(SIG_BLOCK, NULL, &set);
+	return sigismember(&set, number);
+}
+
+static void blocks_usr2(int number)
+{
+	(void)number;
+	mixed[0] += !is_blocked(SIGUSR2);
+}
+
+static void blocks_nothing(int number)
+{
+	(void)number;
+	mixed[1] += is_blocked(SIGUSR2);
+}
+
+static void *raise_usr1(void *unused)
+{
+	while (!changes_end)
+		raise(SIGUSR1);
+	return unused;
+}
+
+/* One thread changes the action of a signal back and forth while it comes to another one. */
+CASE(changed_meanwhile)
+{
+	struct sigaction first = {.sa_handler = blocks_usr2},
+			 second = {.sa_handler = blocks_nothing}, old;
+	long wrong = 0;
+	pthread_t thread;
+	sigaddset(&first.sa_mask, SIGUSR2);
+	MUST(sigaction(SIGUSR1, &first, NULL));
+	pthread_create(&thread, NULL, raise_usr1, NULL);
+	for (int round = 0; round < 200000; round++) {
+		MUST(sigaction(SIGUSR1, round % 2 ? &first : &second, &old));
+		wrong += old.sa_handler != (round % 2 ? blocks_nothing : blocks_usr2) ||
+			 sigismember(&old.sa_mask, SIGUSR2) == round % 2;
+	}
+	changes_end = true;
+	pthread_join(thread, NULL);
+	say("%ld %ld %ld\n", mixed[0], mixed[1], wrong);
+}
+
+#ifdef __x86_64__
+static volatile long returned __attribute__((used));
+void return_by_own(void);
+__asm__("return_by_own:\n"
+	"	lock incq returned(%rip)\n"
+	"	movl	$15, %eax\n" /* rt_sigreturn */
+	"	syscall\n");
+#endif
+
+/* Handlers may return by a function of the program's. */
+CASE(own_restorer)
+{
+#ifdef __x86_64__
+	struct {
+		void (*handler)(int);
+		unsigned long flags;
+		void (*restorer)(void);
+		uint64_t mask;
+	} action = {count, 0x04000000, return_by_own, 0}, told = {0};
+	EACH(number)
+	{
+		MUST(syscall(SYS_rt_sigaction, number, &action, NULL, 8));
+		for (int round = 0; round < 10; round++) {
+			raise(number);
+			work(1);
+		}
+		MUST(syscall(SYS_rt_sigaction, number, NULL, &told, 8));
+		say("%d handled, %ld returned, told %d %d %lx %lx\n", calls, returned,
+		    told.handler == count, told.restorer == return_by_own, told.flags, told.mask);
+	}
+#else
+	skip("x86-64 only");
+#endif
+}
+
 /* Flags that the kernel's frame must bring back: direction and the arithmetic ones. */
 CASE(flags_stay)
 {
