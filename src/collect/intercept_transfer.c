@@ -53,7 +53,7 @@ SN_REAL(int, posix_fallocate, (int, off_t, off_t))
 /* From file to file the kernel goes in pieces too, and looks for signals between them. A short
  * count may have another reason there, and asking again would raise SIGXFSZ where a limit is the
  * reason. */
-static bool is_cut_by_signals(int fd)
+static bool is_cut_by_signals(int fd, const off_t *at)
 {
 	struct stat status;
 	struct rlimit limit;
@@ -61,24 +61,27 @@ static bool is_cut_by_signals(int fd)
 		return false;
 	if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !S_ISBLK(status.st_mode))
 		return true;
-	return !syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) &&
-	       limit.rlim_cur == RLIM_INFINITY;
+	off_t position = at ? *at : lseek(fd, 0, SEEK_CUR);
+	return position >= 0 && !syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) &&
+	       (rlim_t)position < limit.rlim_cur;
 }
 
 /* True where `done` of `wanted` bytes went before a sample came; clears what told so. */
-static bool was_cut(int fd, ssize_t done, size_t wanted)
+static bool was_cut(int fd, const off_t *at, ssize_t done, size_t wanted)
 {
 	sn_call_cut_forget();
-	return (size_t)done < wanted && is_cut_by_signals(fd);
+	return (size_t)done < wanted && is_cut_by_signals(fd, at);
 }
 
-/* The result of a transfer of which `done` bytes went, continued by `again`, which sees `done`. The
- * errno of what follows a success is nobody's. */
-#define TRANSFER_ON(fd, wanted, first, again)                                                      \
+/* The result of a transfer of which `done` bytes went, continued by `again`, which sees `done`. Of
+ * a file `at` is the position in it, NULL: its own. The errno of what follows a success is
+ * nobody's.
+ */
+#define TRANSFER_AT_ON(fd, at, wanted, first, again)                                               \
 	({                                                                                         \
 		ssize_t done = (first);                                                            \
 		int saved_errno = errno;                                                           \
-		while (sn_call_was_cut() && done > 0 && was_cut(fd, done, wanted)) {               \
+		while (sn_call_was_cut() && done > 0 && was_cut(fd, at, done, wanted)) {           \
 			ssize_t more = (again);                                                    \
 			if (more <= 0)                                                             \
 				break;                                                             \
@@ -88,11 +91,14 @@ static bool was_cut(int fd, ssize_t done, size_t wanted)
 		done;                                                                              \
 	})
 
-#define TRANSFER(fd, wanted, first, again)                                                         \
+#define TRANSFER_ON(fd, wanted, first, again) TRANSFER_AT_ON(fd, NULL, wanted, first, again)
+
+#define TRANSFER_AT(fd, at, wanted, first, again)                                                  \
 	({                                                                                         \
 		sn_call_cut_forget();                                                              \
-		TRANSFER_ON(fd, wanted, first, again);                                             \
+		TRANSFER_AT_ON(fd, at, wanted, first, again);                                      \
 	})
+#define TRANSFER(fd, wanted, first, again) TRANSFER_AT(fd, NULL, wanted, first, again)
 
 SN_EXPORT ssize_t write(int fd, const void *buffer, size_t bytes)
 {
@@ -100,19 +106,29 @@ SN_EXPORT ssize_t write(int fd, const void *buffer, size_t bytes)
 			real_write_get()(fd, (const char *)buffer + done, bytes - (size_t)done));
 }
 
+/* A call that sends. With MSG_ZEROCOPY there is a notification for each call, so none is cut. */
+#define SENT(flags, transfer)                                                                      \
+	({                                                                                         \
+		uint64_t held = (flags)&MSG_ZEROCOPY ? sn_samples_hold() : 0;                      \
+		__typeof__(transfer) sent = (transfer);                                            \
+		sn_samples_release(held);                                                          \
+		sent;                                                                              \
+	})
+
 SN_EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags)
 {
-	return TRANSFER(
-	    fd, bytes, real_send_get()(fd, buffer, bytes, flags),
-	    real_send_get()(fd, (const char *)buffer + done, bytes - (size_t)done, flags));
+	return SENT(flags, TRANSFER(fd, bytes, real_send_get()(fd, buffer, bytes, flags),
+				    real_send_get()(fd, (const char *)buffer + done,
+						    bytes - (size_t)done, flags)));
 }
 
 SN_EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
 			 const struct sockaddr *to, socklen_t to_bytes)
 {
-	return TRANSFER(fd, bytes, real_sendto_get()(fd, buffer, bytes, flags, to, to_bytes),
-			real_sendto_get()(fd, (const char *)buffer + done, bytes - (size_t)done,
-					  flags, to, to_bytes));
+	return SENT(flags,
+		    TRANSFER(fd, bytes, real_sendto_get()(fd, buffer, bytes, flags, to, to_bytes),
+			     real_sendto_get()(fd, (const char *)buffer + done,
+					       bytes - (size_t)done, flags, to, to_bytes)));
 }
 
 static int option_of(int fd, int option)
@@ -174,10 +190,14 @@ ssize_t sn_read_rest(int fd, void *buffer, size_t bytes, ssize_t before)
 			   real_read_get()(fd, (char *)buffer + done, bytes - (size_t)done));
 }
 
+/* It is sendfile itself that finds the limit, and raises SIGXFSZ, after what it has transferred. */
+static const off_t below_any_limit = 0;
+
 SN_EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t bytes)
 {
-	return TRANSFER(to, bytes, real_sendfile_get()(to, from, offset, bytes),
-			real_sendfile_get()(to, from, offset, bytes - (size_t)done));
+	return TRANSFER_AT(to, &below_any_limit, bytes,
+			   real_sendfile_get()(to, from, offset, bytes),
+			   real_sendfile_get()(to, from, offset, bytes - (size_t)done));
 }
 
 BY_SHORT_NAME(ssize_t, sendfile, (int to, int from, off_t *offset, size_t bytes),
@@ -186,10 +206,11 @@ BY_SHORT_NAME(ssize_t, sendfile, (int to, int from, off_t *offset, size_t bytes)
 SN_EXPORT ssize_t copy_file_range(int from, off_t *from_offset, int to, off_t *to_offset,
 				  size_t bytes, unsigned flags)
 {
-	return TRANSFER(to, bytes,
-			real_copy_file_range_get()(from, from_offset, to, to_offset, bytes, flags),
-			real_copy_file_range_get()(from, from_offset, to, to_offset,
-						   bytes - (size_t)done, flags));
+	return TRANSFER_AT(
+	    to, to_offset, bytes,
+	    real_copy_file_range_get()(from, from_offset, to, to_offset, bytes, flags),
+	    real_copy_file_range_get()(from, from_offset, to, to_offset, bytes - (size_t)done,
+				       flags));
 }
 
 SN_EXPORT ssize_t getrandom(void *buffer, size_t bytes, unsigned flags)
@@ -423,24 +444,47 @@ ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t
 SN_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	struct pieces_of how = {fd, flags, send_several};
-	return TRANSFER(fd, total(message->msg_iov, (int)message->msg_iovlen),
-			real_sendmsg_get()(fd, message, flags),
-			transfer_rest(&how, message->msg_iov, (int)message->msg_iovlen, done));
+	const struct iovec *pieces = message->msg_iov;
+	int count = (int)message->msg_iovlen;
+	return SENT(flags,
+		    TRANSFER(fd, total(pieces, count), real_sendmsg_get()(fd, message, flags),
+			     transfer_rest(&how, pieces, count, done)));
+}
+
+/* What the kernel leaves in a socket; no header for programs has it. */
+#define ERESTARTSYS 512
+
+static int send_messages(int fd, struct mmsghdr *messages, unsigned count, int flags,
+			 struct timespec *timeout)
+{
+	(void)timeout;
+	return real_sendmmsg_get()(fd, messages, count, flags);
+}
+
+int sn_messages_rest(sn_messages_call *several, int fd, struct mmsghdr *messages, unsigned count,
+		     int flags, struct timespec *timeout, int before)
+{
+	int done = before, saved_errno = errno;
+	while (sn_call_was_cut() && done > 0 && (unsigned)done < count) {
+		sn_call_cut_forget();
+		int more = several(fd, messages + done, count - (unsigned)done, flags, timeout);
+		/* the kernel left in the socket why it was cut, and tells the next call */
+		if (more < 0 && errno == ERESTARTSYS)
+			sn_call_cut_sp = (uintptr_t)__builtin_frame_address(0);
+		else if (more <= 0)
+			break;
+		else
+			done += more;
+	}
+	errno = saved_errno;
+	return done;
 }
 
 SN_EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
 	sn_call_cut_forget();
-	int done = real_sendmmsg_get()(fd, messages, count, flags), saved_errno = errno;
-	while (sn_call_was_cut() && done > 0 && (unsigned)done < count) {
-		sn_call_cut_forget();
-		int more = real_sendmmsg_get()(fd, messages + done, count - (unsigned)done, flags);
-		if (more <= 0)
-			break;
-		done += more;
-	}
-	errno = saved_errno;
-	return done;
+	int done = SENT(flags, real_sendmmsg_get()(fd, messages, count, flags));
+	return sn_messages_rest(send_messages, fd, messages, count, flags, NULL, done);
 }
 
 /* ---- by number ---- */
@@ -503,25 +547,29 @@ static ssize_t random_rest(const long call[6], ssize_t done)
 	return done;
 }
 
-/* Messages that are left of SYS_sendmmsg and SYS_recvmmsg. */
-static ssize_t messages_rest(long number, const long call[6], ssize_t done)
+static int send_messages_by_number(int fd, struct mmsghdr *messages, unsigned count, int flags,
+				   struct timespec *timeout)
+{
+	(void)timeout;
+	return (int)CALL(SYS_sendmmsg, fd, messages, count, flags, 0, 0);
+}
+
+static int receive_messages_by_number(int fd, struct mmsghdr *messages, unsigned count, int flags,
+				      struct timespec *timeout)
+{
+	return (int)CALL(SYS_recvmmsg, fd, messages, count, flags, timeout, 0);
+}
+
+static ssize_t messages_rest(long number, const long call[6], ssize_t before)
 {
 	bool is_sent = number == SYS_sendmmsg;
-	unsigned count = (unsigned)call[2];
-	while (sn_call_was_cut() && done < (ssize_t)count &&
-	       (is_sent || sn_receives_on((int)call[3], (const struct timespec *)call[4]))) {
-		sn_call_cut_forget();
-		long more = CALL(number, call[0], call[1] + done * (long)sizeof(struct mmsghdr),
-				 count - (unsigned)done, call[3], call[4], 0);
-		/* the kernel left in the socket why it was cut, and tells the next call */
-		if (more < 0 && errno == ERESTARTSYS)
-			sn_call_cut_sp = (uintptr_t)__builtin_frame_address(0);
-		else if (more <= 0)
-			break;
-		else
-			done += more;
-	}
-	return done;
+	int flags = (int)call[3];
+	struct timespec *timeout = is_sent ? NULL : (struct timespec *)call[4];
+	if (!is_sent && !sn_receives_on(flags, timeout))
+		return before;
+	return sn_messages_rest(is_sent ? send_messages_by_number : receive_messages_by_number,
+				(int)call[0], (struct mmsghdr *)call[1], (unsigned)call[2], flags,
+				timeout, (int)before);
 }
 
 /* What was handed in tells nothing of the wait for what is to be completed. */
@@ -556,11 +604,12 @@ static ssize_t rest_of(long number, const long call[6], ssize_t before)
 	case SYS_recvmsg:
 		return message_rest(number, call, before);
 	case SYS_sendfile:
-		return TRANSFER_ON((int)call[0], (size_t)call[3], before,
-				   CALL(number, call[0], call[1], call[2], call[3] - done, 0, 0));
+		return TRANSFER_AT_ON(
+		    (int)call[0], &below_any_limit, (size_t)call[3], before,
+		    CALL(number, call[0], call[1], call[2], call[3] - done, 0, 0));
 	case SYS_copy_file_range:
-		return TRANSFER_ON(
-		    (int)call[2], (size_t)call[4], before,
+		return TRANSFER_AT_ON(
+		    (int)call[2], (const off_t *)call[3], (size_t)call[4], before,
 		    CALL(number, call[0], call[1], call[2], call[3], call[4] - done, call[5]));
 	case SYS_getrandom:
 		return random_rest(call, before);

@@ -374,23 +374,10 @@ SN_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int fla
 {
 	sn_call_cut_forget();
 	int done = CHARGED("recvmmsg", real_recvmmsg_get()(fd, messages, count, flags, timeout));
-	while (sn_call_was_cut() && done > 0 && (unsigned)done < count &&
-	       sn_receives_on(flags, timeout)) {
-		sn_call_cut_forget();
-		int saved_errno = errno;
-		int more = real_recvmmsg_get()(fd, messages + done, count - (unsigned)done, flags,
-					       timeout);
-		/* the kernel left in the socket why it was cut, and tells the next call */
-		bool was_told = more < 0 && errno == ERESTARTSYS;
-		errno = saved_errno;
-		if (was_told)
-			sn_call_cut_sp = (uintptr_t)__builtin_frame_address(0);
-		else if (more <= 0)
-			break;
-		else
-			done += more;
-	}
-	return done;
+	/* the rest is a cancellation point as well */
+	return sn_receives_on(flags, timeout) ? sn_messages_rest(real_recvmmsg_get(), fd, messages,
+								 count, flags, timeout, done)
+					      : done;
 }
 
 SN_EXPORT int accept(int fd, struct sockaddr *from, socklen_t *from_bytes)

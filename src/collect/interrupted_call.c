@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -235,6 +236,22 @@ __attribute__((noinline, noclone)) long sn_restartable_syscall(long number, long
 	return -1;
 }
 
+/* Calls that cannot go on where they were cut. */
+static bool is_held(long number, const long call[6])
+{
+	switch (number) {
+	case SYS_fallocate:
+		return true;
+	case SYS_sendmsg:
+		return call[2] & MSG_ZEROCOPY;
+	case SYS_sendto:
+	case SYS_sendmmsg:
+		return call[3] & MSG_ZEROCOPY;
+	default:
+		return false;
+	}
+}
+
 long sn_program_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	const long arguments[6] = {a, b, c, d, e, f};
@@ -245,7 +262,7 @@ long sn_program_syscall(long number, long a, long b, long c, long d, long e, lon
 	sn_call_cut_forget();
 	if (is_epoll_wait(number))
 		sn_call_wait_begins((int)d);
-	uint64_t held = number == SYS_fallocate ? sn_samples_hold() : 0;
+	uint64_t held = is_held(number, arguments) ? sn_samples_hold() : 0;
 	long done = sn_restartable_syscall(number, a, b, c, d, e, f);
 	sn_samples_release(held);
 	return sn_call_was_cut() && done > 0 ? sn_transfer_rest(number, arguments, done) : done;

@@ -78,11 +78,17 @@ static inline __attribute__((always_inline)) void sn_call_wait_begins(long milli
 	sn_call_deadline = (struct sn_call_deadline){ns, (uintptr_t)__builtin_frame_address(0)};
 }
 
-/* What the kernel leaves in a socket; no header for programs has it. */
-#define ERESTARTSYS 512
 /* True where recvmmsg waits for more messages once some have come. */
 struct timespec;
 bool sn_receives_on(int flags, const struct timespec *timeout);
+
+/* Goes on with a sendmmsg or recvmmsg, by `several`, of which `done` messages of `count` went
+ * before a sample cut it; all that went. */
+struct mmsghdr;
+typedef int sn_messages_call(int fd, struct mmsghdr *messages, unsigned count, int flags,
+			     struct timespec *timeout);
+int sn_messages_rest(sn_messages_call *several, int fd, struct mmsghdr *messages, unsigned count,
+		     int flags, struct timespec *timeout, int done);
 
 /* The C library's syscall(2), once it was asked for. */
 extern long (*sn_real_syscall)(long, ...) __attribute__((visibility("hidden")));

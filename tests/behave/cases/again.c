@@ -7,9 +7,11 @@
 #include "../behave.h"
 
 #include <arpa/inet.h>
+#include <linux/errqueue.h>
 #include <linux/io_uring.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <threads.h>
 
@@ -214,6 +216,94 @@ CASE(room_in_memory)
 		close(file);
 	}
 	say("%d\n", refused);
+}
+
+/* One notification for each call, whether it was made in a wrapper or by number. */
+CASE(zero_copy)
+{
+	enum { ROUNDS = 24, SENT = 8 << 20 };
+	int on = 1, listening = MUST(socket(AF_INET, SOCK_STREAM, 0)), ends[2], shorts = 0;
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(address);
+	struct iovec piece = {calloc(1, SENT), SENT};
+	struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+	struct mmsghdr messages = {.msg_hdr = message};
+	uint32_t last = 0;
+	pthread_t thread;
+	MUST(bind(listening, (struct sockaddr *)&address, length));
+	MUST(listen(listening, 1));
+	MUST(getsockname(listening, (struct sockaddr *)&address, &length));
+	ends[1] = MUST(socket(AF_INET, SOCK_STREAM, 0));
+	MUST(connect(ends[1], (struct sockaddr *)&address, length));
+	ends[0] = MUST(accept(listening, NULL, NULL));
+	if (setsockopt(ends[1], SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)))
+		skip("no zero copy");
+	pthread_create(&thread, NULL, drain, &ends[0]);
+	for (uint32_t sent = 1; sent <= ROUNDS; sent++) {
+		shorts += sent % 4 == 0 ? send(ends[1], piece.iov_base, SENT, MSG_ZEROCOPY) != SENT
+			  : sent % 4 == 1 ? sendmsg(ends[1], &message, MSG_ZEROCOPY) != SENT
+			  : sent % 4 == 2 ? sendmmsg(ends[1], &messages, 1, MSG_ZEROCOPY) != 1 ||
+						messages.msg_len != SENT
+					  : syscall(SYS_sendto, ends[1], piece.iov_base, SENT,
+						    MSG_ZEROCOPY, NULL, 0) != SENT;
+		struct pollfd told = {.fd = ends[1]};
+		while (last < sent && poll(&told, 1, 5000) > 0) {
+			char control[256];
+			struct msghdr error = {.msg_control = control,
+					       .msg_controllen = sizeof(control)};
+			MUST(recvmsg(ends[1], &error, MSG_ERRQUEUE));
+			const struct sock_extended_err *of =
+			    (const void *)CMSG_DATA(CMSG_FIRSTHDR(&error));
+			last = of->ee_data + 1;
+		}
+	}
+	say("%d short, %u notified\n", shorts, last);
+}
+
+/* From file to file, where files may not become larger than a limit that is far away. */
+CASE(files_below_a_limit)
+{
+	enum { MOVED = 256 << 20 };
+	int from = MUST(memfd_create("from", 0)), to = MUST(memfd_create("to", 0)), shorts[3] = {0};
+	struct rlimit limit = {1L << 40, 1L << 40};
+	MUST(fallocate(from, 0, 0, MOVED));
+	MUST(setrlimit(RLIMIT_FSIZE, &limit));
+	for (int round = 0; round < 8; round++) {
+		off_t at = 0, to_at = 0;
+		lseek(to, 0, SEEK_SET);
+		shorts[0] += sendfile(to, from, &at, MOVED) != MOVED;
+		at = 0;
+		shorts[1] += copy_file_range(from, &at, to, &to_at, MOVED, 0) != MOVED;
+		at = to_at = 0;
+		shorts[2] +=
+		    syscall(SYS_copy_file_range, from, &at, to, &to_at, (long)MOVED, 0) != MOVED;
+	}
+	say("%d %d %d\n", shorts[0], shorts[1], shorts[2]);
+}
+
+static void on_size(int signal)
+{
+	(void)signal;
+	say("too large\n");
+}
+
+/* Where the limit is what ends it, it is not asked for again. */
+CASE(files_up_to_a_limit)
+{
+	enum { MOVED = 64 << 20, MOST = 40 << 20 };
+	int from = MUST(memfd_create("from", 0)), to = MUST(memfd_create("to", 0));
+	struct rlimit limit = {MOST, MOST};
+	MUST(fallocate(from, 0, 0, MOVED));
+	signal(SIGXFSZ, on_size);
+	MUST(setrlimit(RLIMIT_FSIZE, &limit));
+	for (int round = 0; round < 8; round++) {
+		off_t at = 0, to_at = 0;
+		lseek(to, 0, SEEK_SET);
+		SAY_RESULT(sendfile(to, from, &at, MOVED));
+		at = 0;
+		SAY_RESULT(copy_file_range(from, &at, to, &to_at, MOVED, 0));
+	}
 }
 
 static void *receive_each(void *end)
