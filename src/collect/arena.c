@@ -104,7 +104,7 @@ struct reserve {
 
 static _Atomic(struct reserve *) reserve;
 static _Atomic size_t reserve_bytes; /* as kept last */
-static _Atomic int open_reserves;
+static __thread bool has_open_reserve __attribute__((tls_model("initial-exec")));
 
 static void unmap_reserve(struct reserve *old)
 {
@@ -137,19 +137,19 @@ bool sn_pages_keep_reserve(size_t bytes)
 
 void sn_pages_open_reserve(void)
 {
-	atomic_fetch_add(&open_reserves, 1);
+	has_open_reserve = true;
 	unmap_reserve(atomic_exchange(&reserve, NULL));
 }
 
 void sn_pages_close_reserve(void)
 {
-	atomic_fetch_sub(&open_reserves, 1);
+	has_open_reserve = false;
 	map_reserve(atomic_load_explicit(&reserve_bytes, memory_order_relaxed));
 }
 
 static bool is_allowed(size_t bytes)
 {
-	return atomic_load_explicit(&open_reserves, memory_order_relaxed) || may_map(bytes);
+	return has_open_reserve || may_map(bytes);
 }
 
 static void *map_pages(size_t bytes)

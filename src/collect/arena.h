@@ -29,8 +29,8 @@ void sn_pages_unclaim(size_t bytes);
 #define SN_PAGES_SHARE 8u
 /*
  * Where such limits are set, keeps `bytes` mapped for the moment when nothing is left: they are
- * given back to the process while the reserve is open, and then sn_pages_map asks nobody but the
- * kernel. AS-safe: yes. MT: yes.
+ * given back to the process while the reserve is open, and for the thread that has opened it
+ * sn_pages_map asks nobody but the kernel. One thread opens it at a time. AS-safe: yes. MT: yes.
  */
 bool sn_pages_keep_reserve(size_t bytes);
 void sn_pages_open_reserve(void);
