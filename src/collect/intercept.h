@@ -14,6 +14,10 @@
 /* Marks a function that replaces one of the C library's. */
 #define SN_EXPORT __attribute__((visibility("default")))
 
+/* A macro's number in the text of assembly. */
+#define SN_ASM_TEXT(number)  SN_ASM_TEXT_(number)
+#define SN_ASM_TEXT_(number) #number
+
 /* The next definition of `name`; never NULL for functions of the C library. Not for signal handlers
  * before it has been called once. */
 void *sn_real(const char *name);

@@ -59,47 +59,44 @@ struct sn_gate_way sn_gate_way(int signal, siginfo_t *info, ucontext_t *context,
  * At a handler's entry the stack pointer is at the kernel's frame: the address to return to, the
  * ucontext, the siginfo. Registers of a handler's arguments: rdi, rsi, rdx.
  */
-#define TEXT_OF(number) #number
-#define TEXT(number)	TEXT_OF(number)
+/* clang-format off */
 __asm__(
-    ".globl sn_gates\n"
-    ".hidden sn_gates\n"
-    ".type sn_gates, @function\n"
-    ".balign " TEXT(
-	GATE_BYTES) "\n"
-		    "sn_gates:\n"
-		    "	.cfi_startproc\n"
-		    "	.set gate, 0\n"
-		    "	.rept " TEXT(
-			KEPT_ACTIONS) "\n"
-				      "	movl	$gate, %r8d\n"
-				      "	jmp	1f\n"
-				      "	.balign " TEXT(
-					  GATE_BYTES) "\n"
-						      "	.set gate, gate + 1\n"
-						      "	.endr\n"
-						      "1:	movq	%rsp, %rcx\n"
-						      "	pushq	%rdi\n	.cfi_adjust_cfa_offset 8\n"
-						      "	pushq	%rsi\n	.cfi_adjust_cfa_offset 8\n"
-						      "	pushq	%rdx\n	.cfi_adjust_cfa_offset 8\n"
-						      "	call	sn_gate_way\n"
-						      "	movq	%rdx, %rcx\n"
-						      "	popq	%rdx\n	.cfi_adjust_cfa_offset -8\n"
-						      "	popq	%rsi\n	.cfi_adjust_cfa_offset -8\n"
-						      "	popq	%rdi\n	.cfi_adjust_cfa_offset -8\n"
-						      "	testq	%rax, %rax\n"
-						      "	jz	2f\n"
-						      "	testq	%rcx, %rcx\n"
-						      "	jz	1f\n"
-						      "	subq	%rsp, %rsi\n"
-						      "	subq	%rsp, %rdx\n"
-						      "	addq	%rcx, %rsi\n"
-						      "	addq	%rcx, %rdx\n"
-						      "	movq	%rcx, %rsp\n"
-						      "1:	jmpq	*%rax\n"
-						      "2:	ret\n"
-						      "	.cfi_endproc\n"
-						      ".size sn_gates, .-sn_gates\n");
+	".globl sn_gates\n"
+	".hidden sn_gates\n"
+	".type sn_gates, @function\n"
+	".balign " SN_ASM_TEXT(GATE_BYTES) "\n"
+	"sn_gates:\n"
+	"	.cfi_startproc\n"
+	"	.set gate, 0\n"
+	"	.rept " SN_ASM_TEXT(KEPT_ACTIONS) "\n"
+	"	movl	$gate, %r8d\n"
+	"	jmp	1f\n"
+	"	.balign " SN_ASM_TEXT(GATE_BYTES) "\n"
+	"	.set gate, gate + 1\n"
+	"	.endr\n"
+	"1:	movq	%rsp, %rcx\n"
+	"	pushq	%rdi\n	.cfi_adjust_cfa_offset 8\n"
+	"	pushq	%rsi\n	.cfi_adjust_cfa_offset 8\n"
+	"	pushq	%rdx\n	.cfi_adjust_cfa_offset 8\n"
+	"	call	sn_gate_way\n"
+	"	movq	%rdx, %rcx\n"
+	"	popq	%rdx\n	.cfi_adjust_cfa_offset -8\n"
+	"	popq	%rsi\n	.cfi_adjust_cfa_offset -8\n"
+	"	popq	%rdi\n	.cfi_adjust_cfa_offset -8\n"
+	"	testq	%rax, %rax\n"
+	"	jz	2f\n"
+	"	testq	%rcx, %rcx\n"
+	"	jz	1f\n"
+	"	subq	%rsp, %rsi\n"
+	"	subq	%rsp, %rdx\n"
+	"	addq	%rcx, %rsi\n"
+	"	addq	%rcx, %rdx\n"
+	"	movq	%rcx, %rsp\n"
+	"1:	jmpq	*%rax\n"
+	"2:	ret\n"
+	"	.cfi_endproc\n"
+	".size sn_gates, .-sn_gates\n");
+/* clang-format on */
 
 #define FPSTATE_MAGIC	    0x46505853u /* linux: FP_XSTATE_MAGIC1 */
 #define FPSTATE_BYTES	    512u
