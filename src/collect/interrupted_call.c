@@ -8,6 +8,7 @@
 #include "sample_signal.h"
 
 #include <errno.h>
+#include <linux/kvm.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -51,12 +52,17 @@ static bool is_repeatable(long number)
 	return number >= 0 && number < SN_CALL_NUMBERS && sn_call_is_repeatable[number];
 }
 
-/* With its arguments: of ioctl, tcdrain(3), for a line that has no more to send has none the second
- * time. */
+/* tcdrain(3), for a line that has no more to send has none the second time; a virtual processor,
+ * which goes on where it was. */
+static bool is_repeatable_ioctl(const greg_t *registers)
+{
+	return registers[REG_RSI] == KVM_RUN ||
+	       (registers[REG_RSI] == TCSBRK && registers[REG_RDX]);
+}
+
 static bool may_be_repeated(long number, const greg_t *registers)
 {
-	return is_repeatable(number) ||
-	       (number == SYS_ioctl && registers[REG_RSI] == TCSBRK && registers[REG_RDX]);
+	return is_repeatable(number) || (number == SYS_ioctl && is_repeatable_ioctl(registers));
 }
 
 /* ---- the program's own signals ---- */

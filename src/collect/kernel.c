@@ -100,8 +100,41 @@ int uname(struct utsname *name)
 
 /* ---- memory ---- */
 
+/*
+ * Our mappings lie in a span of their own, which begins PLACES_BELOW bytes below this library and
+ * grows downward: the kernel places nothing there by itself. Where it places the program's
+ * mappings, a program without threads may unmap an address and count on it to stay free.
+ */
+#define PLACES_BELOW   ((uintptr_t)256 << 30)
+#define PLACES_SPAN    ((uintptr_t)64 << 30) /* then the first places come again */
+#define PLACES_SKIPPED ((uintptr_t)4 << 30)  /* behind a place that is taken */
+#define PLACES_TRIED   8
+
+static _Atomic uintptr_t placed_bytes;
+
+static void *next_place(size_t bytes)
+{
+	uintptr_t pages = (bytes + 4095) & ~(uintptr_t)4095;
+	/* relaxed: two threads that get one place are told apart by the kernel */
+	uintptr_t before = atomic_fetch_add_explicit(&placed_bytes, pages, memory_order_relaxed);
+	uintptr_t first = ((uintptr_t)&placed_bytes & ~(uintptr_t)4095) - PLACES_BELOW;
+	return (void *)(first - before % PLACES_SPAN - pages);
+}
+
 void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
+	int saved_errno = errno;
+	for (int tried = 0; !address && tried < PLACES_TRIED; tried++) {
+		long mapped = syscall(SYS_mmap, next_place(bytes), bytes, protection,
+				      flags | MAP_FIXED_NOREPLACE, fd, offset);
+		if (mapped != -1) {
+			errno = saved_errno;
+			return (void *)mapped;
+		}
+		if (errno != EEXIST)
+			break;
+		atomic_fetch_add_explicit(&placed_bytes, PLACES_SKIPPED, memory_order_relaxed);
+	}
 	return (void *)syscall(SYS_mmap, (long)address, (long)bytes, protection, flags, fd, offset);
 }
 

@@ -630,3 +630,35 @@ CASE(signal_queue)
 	work(100);
 	say("none stays: %d\n", signals_queued() - before < 100);
 }
+
+/* What one thread has unmapped stays free until it maps it again. */
+#define HOLES		 64
+#define HOLE_BYTES(hole) ((size_t)4096 << ((hole) % 8))
+
+static int holes_taken(void)
+{
+	void *holes[HOLES];
+	int taken = 0;
+	for (int hole = 0; hole < HOLES; hole++)
+		holes[hole] = MUST(
+		    mmap(NULL, HOLE_BYTES(hole), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	for (int hole = 0; hole < HOLES; hole++)
+		munmap(holes[hole], HOLE_BYTES(hole));
+	for (int round = 0; round < 100; round++)
+		spin();
+	for (int hole = 0; hole < HOLES; hole++)
+		taken +=
+		    mmap(holes[hole], HOLE_BYTES(hole), PROT_READ,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED;
+	for (int hole = 0; hole < HOLES; hole++)
+		munmap(holes[hole], HOLE_BYTES(hole));
+	return taken;
+}
+
+CASE(unmapped_stays_free)
+{
+	int taken = 0;
+	for (int round = 0; round < 150; round++)
+		taken += holes_taken();
+	say("%d taken\n", taken);
+}

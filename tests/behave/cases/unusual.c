@@ -3,10 +3,11 @@
 /*
  * What hardly any program does, and every program may: handlers left for another thread, code that
  * cannot be read, the processor's flags and counter, calls dispatched to the program, pages that it
- * serves itself, pointers that lead nowhere.
+ * serves itself, pointers that lead nowhere, a machine of its own.
  */
 #include "../behave.h"
 
+#include <linux/kvm.h>
 #include <linux/userfaultfd.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
@@ -441,4 +442,55 @@ CASE(pointers_of_signals)
 	IN_CHILD(syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, NOWHERE, 8));
 	IN_CHILD(syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, NULL, 4));
 	IN_CHILD(syscall(SYS_rt_sigprocmask, 77, NULL, NOWHERE, 8));
+}
+
+/* ---- a machine of its own ---- */
+
+#define GUEST_START 0x1000
+
+/* Counts down, then halts. */
+static const unsigned char guest[] = {
+    0xb9, 0x00, 0x00, 0x04, 0x00, /* movl $0x40000, %ecx */
+    0x49,			  /* decl %ecx */
+    0x75, 0xfd,			  /* jnz */
+    0xf4,			  /* hlt */
+};
+
+static int new_machine(void)
+{
+	int kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+	int machine = kvm < 0 ? -1 : ioctl(kvm, KVM_CREATE_VM, 0);
+	if (machine < 0)
+		skip("there is no /dev/kvm that it may use");
+	unsigned char *memory =
+	    MUST(mmap(NULL, 0x2000, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	memcpy(memory + GUEST_START, guest, sizeof(guest));
+	MUST(ioctl(machine, KVM_SET_USER_MEMORY_REGION,
+		   &(struct kvm_userspace_memory_region){.memory_size = 0x2000,
+							 .userspace_addr = (uintptr_t)memory}));
+	return machine;
+}
+
+CASE(virtual_processor)
+{
+	struct kvm_sregs segments;
+	int rounds = 0, interrupted = 0, halted = 0;
+	int processor = MUST(ioctl(new_machine(), KVM_CREATE_VCPU, 0));
+	struct kvm_run *run =
+	    MUST(mmap(NULL, 0x1000, PROT_READ | PROT_WRITE, MAP_SHARED, processor, 0));
+	MUST(ioctl(processor, KVM_GET_SREGS, &segments));
+	segments.cr0 |= 1; /* 32 bits, for other code may be emulated, an instruction a time */
+	segments.cs = (struct kvm_segment){
+	    .limit = 0xffffffff, .selector = 8, .type = 11, .present = 1, .db = 1, .s = 1, .g = 1};
+	segments.ss = segments.ds = segments.es = segments.fs = segments.gs = (struct kvm_segment){
+	    .limit = 0xffffffff, .selector = 16, .type = 3, .present = 1, .db = 1, .s = 1, .g = 1};
+	MUST(ioctl(processor, KVM_SET_SREGS, &segments));
+	for (uint64_t end = now_ns(CLOCK_MONOTONIC) + 500000000; now_ns(CLOCK_MONOTONIC) < end;
+	     rounds++) {
+		MUST(ioctl(processor, KVM_SET_REGS,
+			   &(struct kvm_regs){.rip = GUEST_START, .rflags = 2}));
+		interrupted += ioctl(processor, KVM_RUN, 0) < 0 && errno == EINTR;
+		halted += run->exit_reason == KVM_EXIT_HLT;
+	}
+	say("%d interrupted, all halted: %d\n", interrupted, halted == rounds);
 }
