@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,12 +11,16 @@
 #define PIECE_BYTES 1024u
 #define LINE_BYTES  64u /* a line that is looked for is shorter */
 
-/* The number of a line that is there whole. */
+/* The number of a line that is there whole. Not by strtoull(3), which asks for the locale: a thread
+ * that the program made by clone(2) may have none. */
 static void look_for(const char *text, const char *key, int *number)
 {
 	const char *line = strstr(text, key);
-	if (line && strchr(line + 1, '\n'))
-		*number = (int)strtoull(line + strlen(key), NULL, 10);
+	if (!line || !strchr(line + 1, '\n'))
+		return;
+	*number = 0;
+	for (const char *digit = line + strlen(key); *digit >= '0' && *digit <= '9'; digit++)
+		*number = *number * 10 + (*digit - '0');
 }
 
 /* In pieces: the text is long where a process has many groups or a machine many processors. */

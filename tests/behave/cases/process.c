@@ -408,6 +408,34 @@ CASE(end_of_thread_first)
 	pthread_exit(NULL);
 }
 
+/* A thread that the program makes without the C library, with next to nothing where its variables
+ * are, ends itself alone. */
+static volatile int bare_has_run;
+
+static int bare_thread(void *nothing)
+{
+	(void)nothing;
+	bare_has_run = 1;
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+CASE(end_of_bare_thread)
+{
+	enum { FLAGS = CLONE_THREAD | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND };
+	static char stack[65536] __attribute__((aligned(16)));
+	static char variables[8192] __attribute__((aligned(16)));
+	void *self = variables + sizeof(variables) / 2;
+	memcpy(self, &self, sizeof(self));
+	memcpy((char *)self + 16, &self, sizeof(self));
+	work(20);
+	MUST(clone(bare_thread, stack + sizeof(stack), FLAGS | CLONE_SETTLS, NULL, NULL, self,
+		   NULL));
+	say("%d\n", SOON(bare_has_run));
+	pause_ns(5000000);
+	work(20);
+}
+
 /* Buffers: what a child has, what is lost. */
 CASE(buffers)
 {
