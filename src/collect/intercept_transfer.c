@@ -444,11 +444,11 @@ ssize_t sn_recvmsg_rest(int fd, const struct msghdr *message, int flags, ssize_t
 SN_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	struct pieces_of how = {fd, flags, send_several};
-	const struct iovec *pieces = message->msg_iov;
-	int count = (int)message->msg_iovlen;
-	return SENT(flags,
-		    TRANSFER(fd, total(pieces, count), real_sendmsg_get()(fd, message, flags),
-			     transfer_rest(&how, pieces, count, done)));
+	/* the message is looked at once the kernel has found it good */
+	return SENT(
+	    flags, TRANSFER(fd, total(message->msg_iov, (int)message->msg_iovlen),
+			    real_sendmsg_get()(fd, message, flags),
+			    transfer_rest(&how, message->msg_iov, (int)message->msg_iovlen, done)));
 }
 
 /* What the kernel leaves in a socket; no header for programs has it. */

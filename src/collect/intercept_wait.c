@@ -375,9 +375,10 @@ SN_EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int fla
 	sn_call_cut_forget();
 	int done = CHARGED("recvmmsg", real_recvmmsg_get()(fd, messages, count, flags, timeout));
 	/* the rest is a cancellation point as well */
-	return sn_receives_on(flags, timeout) ? sn_messages_rest(real_recvmmsg_get(), fd, messages,
-								 count, flags, timeout, done)
-					      : done;
+	return done > 0 && sn_receives_on(flags, timeout)
+		   ? sn_messages_rest(real_recvmmsg_get(), fd, messages, count, flags, timeout,
+				      done)
+		   : done;
 }
 
 SN_EXPORT int accept(int fd, struct sockaddr *from, socklen_t *from_bytes)

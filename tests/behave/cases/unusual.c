@@ -444,6 +444,35 @@ CASE(pointers_of_signals)
 	IN_CHILD(syscall(SYS_rt_sigprocmask, 77, NULL, NOWHERE, 8));
 }
 
+CASE(pointers_of_transfers)
+{
+	int sockets[2];
+	struct iovec piece = {NOWHERE, 8};
+	struct msghdr message = {.msg_iov = NOWHERE, .msg_iovlen = 1};
+	struct mmsghdr several = {.msg_hdr = message};
+	MUST(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, sockets));
+	MUST(send(sockets[1], "text", 4, 0));
+	work(10);
+	IN_CHILD(send(sockets[0], NOWHERE, 8, 0));
+	IN_CHILD(recv(sockets[0], NOWHERE, 8, 0));
+	IN_CHILD(sendto(sockets[0], "text", 4, 0, NOWHERE, 16));
+	IN_CHILD(recvfrom(sockets[0], &piece, 4, MSG_PEEK, NOWHERE, NOWHERE));
+	IN_CHILD(sendmsg(sockets[0], NOWHERE, 0));
+	IN_CHILD(recvmsg(sockets[0], NOWHERE, 0));
+	IN_CHILD(sendmsg(sockets[0], &message, 0));
+	IN_CHILD(recvmsg(sockets[0], &message, 0));
+	IN_CHILD(sendmmsg(sockets[0], NOWHERE, 1, 0));
+	IN_CHILD(recvmmsg(sockets[0], NOWHERE, 1, 0, NULL));
+	IN_CHILD(sendmmsg(sockets[0], &several, 1, 0));
+	IN_CHILD(recvmmsg(sockets[0], &several, 1, 0, NOWHERE));
+	IN_CHILD(writev(sockets[0], NOWHERE, 1));
+	IN_CHILD(readv(sockets[0], NOWHERE, 1));
+	IN_CHILD(writev(sockets[0], &piece, 1));
+	IN_CHILD(readv(sockets[0], &piece, 1));
+	IN_CHILD(accept(sockets[0], NOWHERE, NOWHERE));
+	IN_CHILD(connect(sockets[0], NOWHERE, 16));
+}
+
 /* ---- a machine of its own ---- */
 
 #define GUEST_START 0x1000
