@@ -811,3 +811,25 @@ CASE(confined_trap)
 {
 	confined(SECCOMP_RET_TRAP);
 }
+
+/* Only read, write, exit and sigreturn are left, and not even the processor's counter. */
+CASE(confined_strict)
+{
+	int ends[2];
+	char text[4];
+	MUST(pipe(ends));
+	for (int way = 0; way < 2; way++) {
+		pid_t child = MUST(fork());
+		if (!child) {
+			work(20);
+			MUST(way ? (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL)
+				 : prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0));
+			spin();
+			bool is_whole = write(ends[1], "text", 4) == 4 &&
+					read(ends[0], text, sizeof(text)) == 4;
+			spin();
+			syscall(SYS_exit, is_whole ? 0 : 1);
+		}
+		say("%s\n", ended(child));
+	}
+}
