@@ -221,3 +221,12 @@ def test_a_truncated_measurement_harms_nobody(tmp_path: Path) -> None:
             "os.system('echo here')\n")
     done = program.run(tmp_path, "/usr/bin/python3", "-u", "-c", code, check=None)
     assert (done.returncode, done.stdout) == (0, "4\n4\n4\nhere\n"), done.stderr
+
+
+def test_a_thread_that_ends_by_number(tmp_path: Path) -> None:
+    """Measuring goes on after it: of the work one third is before and two thirds are after."""
+    program.run(tmp_path, program.compiled("bare_thread.c", "-O1"))
+    before, after = (sum(value["count"] for frames, value in program.paths(tmp_path)
+                         if name in (frame["name"] for frame in frames)) for name in ("before", "after"))
+    assert before + after > 20
+    assert abs(after / (before + after) - 2 / 3) <= program.bound(2 / 3, before + after)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A third of the work, a thread that clone(2) makes and that ends by exit(2), by number, two thirds
+ * of the work.
+ */
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static volatile int has_run;
+static char stack[65536] __attribute__((aligned(16)));
+static char variables[8192] __attribute__((aligned(16)));
+
+static int thread(void *nothing)
+{
+	(void)nothing;
+	has_run = 1;
+	syscall(SYS_exit, 0);
+	return 0;
+}
+
+__attribute__((noinline)) static void before(void)
+{
+	for (volatile long round = 0; round < 200000000; round++)
+		;
+}
+
+__attribute__((noinline)) static void after(void)
+{
+	for (volatile long round = 0; round < 400000000; round++)
+		;
+}
+
+int main(void)
+{
+	void *self = variables + sizeof(variables) / 2;
+	int flags = CLONE_THREAD | CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SETTLS;
+	memcpy(self, &self, sizeof(self));
+	memcpy((char *)self + 16, &self, sizeof(self));
+	before();
+	if (clone(thread, stack + sizeof(stack), flags, NULL, NULL, self, NULL) < 0)
+		return 1;
+	while (!has_run)
+		usleep(10);
+	usleep(10000);
+	after();
+	return 0;
+}
