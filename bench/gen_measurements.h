@@ -12,7 +12,7 @@
 #ifndef GEN_MEASUREMENTS_H
 #define GEN_MEASUREMENTS_H
 
-#include "format/measurement.h"
+#include "format/measurement/measurement.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
  */
 #include "gen_measurements.h"
 
-#include "binary/elf_file.h"
+#include "binary/elf/elf_file.h"
 #include "format/checksum.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@
  * time. Of nine events two are operators, two calls, two operations, and one in nine allocates or
  * releases memory; every 400 launches are a step, every 50th operation is a copy.
  */
-#include "format/measurement.h"
+#include "format/measurement/measurement.h"
 #include "trace/writer.h"
 
 #include <stdio.h>

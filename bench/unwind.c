@@ -7,10 +7,10 @@
  * meeting of pcs all over the C library, with its tables read in place and copied by the kernel.
  */
 #define UNW_LOCAL_ONLY
-#include "collect/module.h"
-#include "collect/rule.h"
-#include "collect/step.h"
-#include "collect/unwind.h"
+#include "collect/unwind/module_list.h"
+#include "collect/unwind/rule.h"
+#include "collect/unwind/step.h"
+#include "collect/unwind/unwind.h"
 
 #include <dlfcn.h>
 #ifdef SN_HAVE_LIBUNWIND

@@ -10,12 +10,12 @@
 #include "base/output.h"
 #include "base/vec.h"
 #include "comm.h"
-#include "events.h"
-#include "expand.h"
-#include "inputs.h"
+#include "aggregate/read/events.h"
+#include "aggregate/unify/expand.h"
+#include "aggregate/read/inputs.h"
 #include "jobs.h"
 #include "pipeline.h"
-#include "resolve.h"
+#include "aggregate/unify/resolve.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,14 +15,14 @@
 #ifndef SN_AGGREGATE_PIPELINE_H
 #define SN_AGGREGATE_PIPELINE_H
 
-#include "across.h"
+#include "aggregate/values/across.h"
 #include "analyze.h"
-#include "format/database_builder.h"
-#include "format/database_file.h"
-#include "format/database_major.h"
-#include "inputs.h"
-#include "overflow.h"
-#include "unify.h"
+#include "format/database/database_builder.h"
+#include "format/database/database_file.h"
+#include "format/database/database_major.h"
+#include "aggregate/read/inputs.h"
+#include "aggregate/values/overflow.h"
+#include "aggregate/unify/unify.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -12,8 +12,8 @@
 #ifndef SN_BINARY_SYMBOL_CACHE_H
 #define SN_BINARY_SYMBOL_CACHE_H
 
-#include "binary/string_pool.h"
-#include "binary/symbolize.h"
+#include "string_pool.h"
+#include "symbolize.h"
 
 /* The whole folder is kept below this: the files longest unused are removed when one is written. */
 #define SN_SYMBOL_CACHE_BYTES_MAX     (512ull << 20)

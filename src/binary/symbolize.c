@@ -6,16 +6,16 @@
  */
 #include "symbolize.h"
 #include "base/safe_path.h"
-#include "binary/debug_file.h"
-#include "binary/demangle.h"
-#include "binary/dwarf.h"
-#include "binary/elf_symbols.h"
+#include "binary/elf/debug_file.h"
+#include "binary/demangle/demangle.h"
+#include "binary/dwarf/dwarf.h"
+#include "binary/elf/elf_symbols.h"
 #include "binary/gpu/gpu_locate.h"
-#include "binary/perf_map.h"
-#include "binary/string_pool.h"
+#include "perf_map.h"
+#include "string_pool.h"
 #include "binary/structure/nest.h"
-#include "binary/symbol_cache.h"
-#include "format/measurement.h"
+#include "symbol_cache.h"
+#include "format/measurement/measurement.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sonde analyze`: measurement folders to one database. */
 #include "command.h"
-#include "frameworks.h"
+#include "cmd/run/frameworks.h"
 #include "metrics.h"
 
 #include "aggregate/analyze.h"
 #include "aggregate/comm.h"
 #include "aggregate/jobs.h"
 #include "base/utf8.h"
-#include "report/json.h"
+#include "show/json.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include "base/folder.h"
 #include "base/output.h"
 #include "export/exporter.h"
-#include "report/label.h"
+#include "show/label.h"
 #include "sonde/db.h"
 
 #include <errno.h>

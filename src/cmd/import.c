@@ -2,8 +2,8 @@
 /* `sonde import`: files of other tools to one database. The formats are in src/import. */
 #include "command.h"
 
-#include "import/import_files.h"
-#include "trace_input.h"
+#include "import/core/import_files.h"
+#include "cmd/timeline/trace_input.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,11 +5,11 @@
 #include "command.h"
 
 #include "base/utf8.h"
-#include "report/formula.h"
-#include "report/json.h"
-#include "report/label.h"
-#include "report/number.h"
-#include "report/view.h"
+#include "lib/db/formula.h"
+#include "show/json.h"
+#include "show/label.h"
+#include "show/number.h"
+#include "show/tree/view.h"
 #include "sonde/trace.h"
 
 #include <math.h>
@@ -218,7 +218,7 @@ static void json_overhead(const struct sonde_db *db, struct sn_json *json)
 	sn_json_end(json, '}');
 }
 
-/* ---- clocks of hosts, as src/aggregate/clocks.c has put them into properties ---- */
+/* ---- clocks of hosts, as src/aggregate/read/clocks.c has put them into properties ---- */
 
 static const char *clock_text(const struct sonde_db *db, unsigned host, const char *key)
 {

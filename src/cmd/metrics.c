@@ -3,7 +3,7 @@
 #include "metrics.h"
 
 #include "command.h"
-#include "format/database_formulas.h"
+#include "format/database/database_formulas.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #ifndef SN_CMD_METRICS_H
 #define SN_CMD_METRICS_H
 
-#include "report/formula.h"
-#include "report/view.h"
+#include "lib/db/formula.h"
+#include "show/tree/view.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sonde report`: turns options into a struct sn_view. What reports look like is in src/report.
+ * `sonde report`: turns options into a struct sn_view. What reports look like is in src/show.
  */
 #include "command.h"
 #include "metrics.h"
 #include "sources.h"
 
-#include "report/label.h"
-#include "report/number.h"
-#include "report/place.h"
-#include "report/view.h"
+#include "show/label.h"
+#include "show/number.h"
+#include "show/tree/place.h"
+#include "show/tree/view.h"
 
 #include <fnmatch.h>
 #include <locale.h>

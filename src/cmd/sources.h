@@ -3,7 +3,7 @@
 #ifndef SN_CMD_SOURCES_H
 #define SN_CMD_SOURCES_H
 
-#include "report/source_roots.h"
+#include "show/source/source_roots.h"
 
 /* --source DIR. Prints what is wrong and returns SN_EXIT_FAILED, else 0. */
 int sn_sources_take(struct sn_source_roots *roots, const char *folder);

@@ -2,7 +2,7 @@
 /* The end of `sonde run`: the top-down report, cut to a screenful; see summary.h. */
 #include "summary.h"
 #include "command.h"
-#include "report/view.h"
+#include "show/tree/view.h"
 #include "sonde/db.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "exporter.h"
 
 #include "base/utf8.h"
-#include "report/tree.h"
+#include "show/tree/tree.h"
 
 #include <math.h>
 #include <stdlib.h>

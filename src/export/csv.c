@@ -2,7 +2,7 @@
 /* Comma-separated values: what `sonde report --format csv` prints, every context a row. */
 #include "exporter.h"
 
-#include "report/view.h"
+#include "show/tree/view.h"
 
 static int write_csv(const struct sn_export_request *request, FILE *out, struct sn_error *error)
 {

@@ -4,7 +4,7 @@
 
 #include "base/vec.h"
 
-#include "format/measurement.h"
+#include "format/measurement/measurement.h"
 
 #include <stdio.h>
 #include <stdlib.h>

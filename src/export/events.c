@@ -7,7 +7,7 @@
 
 #include "base/vec.h"
 #include "event_walk.h"
-#include "report/csv.h"
+#include "show/csv.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

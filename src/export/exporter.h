@@ -14,8 +14,8 @@
 #define SN_EXPORT_EXPORTER_H
 
 #include "base/error.h"
-#include "export/stack.h"
-#include "report/formula.h"
+#include "stack.h"
+#include "lib/db/formula.h"
 #include "sonde/db.h"
 
 #include <stdio.h>

@@ -5,8 +5,8 @@
  */
 #include "exporter.h"
 
-#include "export/stack.h"
-#include "report/tree.h"
+#include "stack.h"
+#include "show/tree/tree.h"
 
 #include <stdlib.h>
 #include <string.h>

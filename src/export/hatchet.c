@@ -6,9 +6,9 @@
  */
 #include "exporter.h"
 
-#include "export/stack.h"
-#include "report/json.h"
-#include "report/view.h"
+#include "stack.h"
+#include "show/json.h"
+#include "show/tree/view.h"
 
 #include <math.h>
 #include <stdio.h>

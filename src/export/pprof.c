@@ -11,11 +11,11 @@
 #include "exporter.h"
 
 #include "base/utf8.h"
-#include "export/protobuf.h"
-#include "export/stack.h"
-#include "format/measurement.h"
-#include "report/group.h"
-#include "report/view.h"
+#include "protobuf.h"
+#include "stack.h"
+#include "format/measurement/measurement.h"
+#include "show/tree/group.h"
+#include "show/tree/view.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
 #include "shown_callers.h"
 
 #include "base/vec.h"
-#include "format/measurement.h"
+#include "format/measurement/measurement.h"
 
 #include <stdlib.h>
 
-/* As in src/import/recording_thread.c: old files have whole microseconds. */
+/* As in src/import/core/recording_thread.c: old files have whole microseconds. */
 #define TOLERANCE_NS 2000
 
 void sn_shown_callers_begin(struct sn_shown_callers *callers)

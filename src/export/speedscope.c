@@ -5,11 +5,11 @@
  */
 #include "exporter.h"
 
-#include "export/stack.h"
-#include "format/measurement.h"
-#include "report/json.h"
-#include "report/number.h"
-#include "report/tree.h"
+#include "stack.h"
+#include "format/measurement/measurement.h"
+#include "show/json.h"
+#include "show/number.h"
+#include "show/tree/tree.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 #include "stack.h"
 
 #include "base/utf8.h"
-#include "format/measurement.h"
-#include "report/label.h"
-#include "report/tree.h"
+#include "format/measurement/measurement.h"
+#include "show/label.h"
+#include "show/tree/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Tracks, cursors and attributes of the events of a database; see sonde/trace.h. */
 #include "sections.h"
 
-#include "format/database.h"
+#include "format/database/database.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

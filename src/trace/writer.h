@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "event.h"
-#include "format/database_writer.h"
+#include "format/database/database_writer.h"
 
 struct sn_trace_writer;
 

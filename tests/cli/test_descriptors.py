@@ -17,7 +17,7 @@ EVENTS = {
     "faults": ("-e", "page-faults@50"),
     "all": ("-e", "cpu-time@1000,page-faults@50,context-switches"),
 }
-SHARE = 16  # src/collect/own_fd.h
+SHARE = 16  # src/collect/record/own_fd.h
 FILES = 2  # descriptors besides events: of the measurement, of the trace
 
 

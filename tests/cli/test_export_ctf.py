@@ -130,7 +130,7 @@ def test_ctf_folder_appears_whole_or_not_at_all(sonde, tmp_path):
 
 def test_ctf_analyses_for_trace_compass():
     """They are well-formed, installed, and name events and fields that the exporter writes."""
-    source = (ROOT / "src/export/ctf.c").read_text()
+    source = (ROOT / "src/export/ctf/ctf.c").read_text()
     files = sorted((ROOT / "share/trace-compass").glob("*.xml"))
     assert [path.name for path in files] == ["sonde-call-stack.xml", "sonde-counters.xml", "sonde-gpu.xml"]
     for path in files:

@@ -23,7 +23,7 @@ from test_gen_measurements import generate
 
 DATA = SAMPLES / "hpctoolkit"
 NAMES = ["small", "loops-cputime-t", "loops-cuda-nvidia-t", "loops-cuda-nvidiapc-t"]
-FORMATS = re.findall(r"^SN_IMPORTER\((\w+)\)", (ROOT / "src/import/importers.def").read_text(), re.M)
+FORMATS = re.findall(r"^SN_IMPORTER\((\w+)\)", (ROOT / "src/import/core/importers.def").read_text(), re.M)
 
 needs_data = needs("hpctoolkit")
 

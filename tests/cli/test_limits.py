@@ -189,7 +189,7 @@ def test_killed_after_a_pause(limits: Path, tmp_path: Path) -> None:
 
 # ---- memory ----
 
-SHARE = 8  # src/collect/arena.h
+SHARE = 8  # src/collect/core/arena.h
 
 
 @pytest.mark.parametrize("resource", ["fill", "data"])

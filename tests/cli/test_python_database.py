@@ -17,7 +17,7 @@ import pytest
 from conftest import BUILD, ROOT
 from test_gen_measurements import generate
 
-os.environ["SONDE_DB_LIBRARY"] = str(BUILD / "src/report/libsonde-db.so")
+os.environ["SONDE_DB_LIBRARY"] = str(BUILD / "src/lib/db/libsonde-db.so")
 sys.path.insert(0, str(ROOT / "python"))
 import sonde as api  # noqa: E402
 
@@ -359,7 +359,7 @@ def test_regions_do_not_pay_for_databases():
 
 
 def test_the_library_exports_its_interface_only():
-    symbols = subprocess.run(["nm", "-D", "--defined-only", BUILD / "src/report/libsonde-db.so"], capture_output=True,
+    symbols = subprocess.run(["nm", "-D", "--defined-only", BUILD / "src/lib/db/libsonde-db.so"], capture_output=True,
                              text=True, check=True).stdout.split("\n")
     names = {line.split()[-1].split("@")[0] for line in symbols if line}
     public = (ROOT / "include/sonde/db.h").read_text() + (ROOT / "include/sonde/formula.h").read_text()

@@ -52,7 +52,7 @@ LIBRARIES |= {(path, "/usr") for path in glob.glob("/usr/lib/*/libpython3.??.so.
 
 
 def build_probe(output, adapter=ADAPTER):
-    sources = [*sorted(adapter.glob("*.c")), ROOT / "src/collect/elf_symbol.c",
+    sources = [*sorted(adapter.glob("*.c")), ROOT / "src/collect/unwind/elf_symbol.c",
                WORKLOADS / "python_probe.c", WORKLOADS / "python_probe_doubles.c"]
     # The copy's own headers first, then everything of the tree.
     subprocess.run([CC, "-g", "-O2", "-std=gnu17", "-D_GNU_SOURCE", "-fno-strict-aliasing", "-fPIC",

@@ -6,7 +6,7 @@
 #ifndef SN_TESTS_FUZZ_DATABASE_CHECKSUMS_H
 #define SN_TESTS_FUZZ_DATABASE_CHECKSUMS_H
 
-#include "format/database_blocks.h"
+#include "format/database/database_blocks.h"
 #include "fuzz_checksums.h"
 
 #include <string.h>

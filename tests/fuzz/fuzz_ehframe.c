@@ -4,8 +4,8 @@
  * bytes lie in a block of their own size, so that a read beyond them is caught; expressions run
  * with registers that point into it.
  */
-#include "collect/cfi.h"
-#include "collect/expression.h"
+#include "unwind/cfi.h"
+#include "unwind/expression.h"
 
 #include <stdlib.h>
 #include <string.h>

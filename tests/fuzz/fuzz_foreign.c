@@ -7,7 +7,7 @@
 #include "fuzz_file.h"
 #include "fuzz_trace.h"
 
-#include "import/importer.h"
+#include "import/core/importer.h"
 #include "sonde/graph.h"
 
 #include <string.h>

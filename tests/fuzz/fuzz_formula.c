@@ -6,7 +6,7 @@
  */
 #include "db_fixture.h"
 
-#include "report/formula.h"
+#include "lib/db/formula.h"
 #include "sonde/formula.h"
 
 #include <stdio.h>

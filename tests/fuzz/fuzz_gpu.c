@@ -3,10 +3,10 @@
  * Arbitrary bytes as a GPU binary, and as a file with GPU binaries in it: functions, blocks, loops,
  * calls and lines are read, and their structure and contexts made of them.
  */
-#include "aggregate/gpu_context.h"
+#include "aggregate/gpu_context/gpu_context.h"
 #include "binary/gpu/bundle.h"
 #include "binary/gpu/gpu_structure.h"
-#include "binary/loop_forest.h"
+#include "binary/structure/loop_forest.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * Each three bytes are a node or a value: see LLVMFuzzerTestOneInput. The binary is that of
  * gpu_fixture.h, under the name in GPU_CALLS_BINARY.
  */
-#include "aggregate/gpu_calls.h"
+#include "aggregate/gpu_context/gpu_calls.h"
 #include "gpu_fixture.h"
 
 #include <math.h>

@@ -4,9 +4,9 @@
  * a database, which then must open. The first byte chooses: an HPCToolkit profile, its trace, its
  * program structure, or a database's meta.db with the profile.db behind it.
  */
-#include "import/hpcrun.h"
-#include "import/hpcstruct.h"
-#include "import/importer.h"
+#include "import/hpctoolkit/hpcrun.h"
+#include "import/hpctoolkit/hpcstruct.h"
+#include "import/core/importer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
  */
 #include "fuzz_checksums.h"
 
-#include "aggregate/expand.h"
-#include "aggregate/merge.h"
-#include "aggregate/provenance.h"
+#include "aggregate/unify/expand.h"
+#include "aggregate/unify/merge.h"
+#include "aggregate/read/provenance.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * by that format, and made states of. What comes out must be in order: no interval ends before it
  * begins, and the states of a thread do not overlap. See fuzz_os.sh.
  */
-#include "os/decode.h"
-#include "os/ring.h"
-#include "os/state.h"
+#include "system/decode.h"
+#include "system/ring.h"
+#include "system/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 
 #include "base/utf8.h"
 #include "export/exporter.h"
-#include "report/query.h"
-#include "report/view.h"
+#include "show/tree/query.h"
+#include "show/tree/view.h"
 #include "sonde/db.h"
 
 enum { MOST_METRICS = 8 };

@@ -6,8 +6,8 @@
  */
 #include "fuzz_file.h"
 
-#include "binary/demangle.h"
-#include "binary/elf_file.h"
+#include "binary/demangle/demangle.h"
+#include "binary/elf/elf_file.h"
 #include "binary/symbolize.h"
 
 #define ADDRESSES_MAX 96

@@ -6,15 +6,15 @@
  */
 #include "trace_fixture.h"
 
-#include "analyze/answers.h"
-#include "analyze/critical_path.h"
-#include "analyze/host.h"
-#include "analyze/host_samples.h"
-#include "analyze/host_times.h"
-#include "analyze/memory.h"
-#include "analyze/queue.h"
-#include "analyze/thread_states.h"
-#include "format/measurement.h"
+#include "timeline/answers.h"
+#include "timeline/path/critical_path.h"
+#include "timeline/threads/host.h"
+#include "timeline/threads/host_samples.h"
+#include "timeline/threads/host_times.h"
+#include "timeline/memory/memory.h"
+#include "timeline/devices/queue.h"
+#include "timeline/threads/thread_states.h"
+#include "format/measurement/measurement.h"
 
 #include <math.h>
 #include <stdio.h>

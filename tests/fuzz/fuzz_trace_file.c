@@ -4,9 +4,9 @@
  * its events read. Every number of an event must lie in its table. The header's checksum is made
  * right first, and chunks are small, so that short inputs hold several. See fuzz.sh.
  */
-#include "aggregate/merge.h"
+#include "aggregate/unify/merge.h"
 #include "format/checksum.h"
-#include "format/measurement_trace.h"
+#include "format/measurement/measurement_trace.h"
 
 #include <fcntl.h>
 #include <stdio.h>

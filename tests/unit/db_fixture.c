@@ -2,8 +2,8 @@
 /* Databases with known contents; see db_fixture.h. */
 #include "db_fixture.h"
 
-#include "format/database_graph_builder.h"
-#include "format/measurement.h"
+#include "format/database/database_graph_builder.h"
+#include "format/measurement/measurement.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -27,7 +27,7 @@
 #ifndef SN_TESTS_DB_FIXTURE_H
 #define SN_TESTS_DB_FIXTURE_H
 
-#include "format/database_writer.h"
+#include "format/database/database_writer.h"
 
 #define FIXTURE_MS 1000000.0
 

@@ -7,7 +7,7 @@
 #ifndef SN_TESTS_MEASUREMENT_FIXTURE_H
 #define SN_TESTS_MEASUREMENT_FIXTURE_H
 
-#include "format/measurement.h"
+#include "format/measurement/measurement.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,9 +8,9 @@
 #include "db_fixture.h"
 #include "measurement_fixture.h"
 
-#include "aggregate/expand.h"
-#include "aggregate/merge.h"
-#include "aggregate/provenance.h"
+#include "aggregate/unify/expand.h"
+#include "aggregate/unify/merge.h"
+#include "aggregate/read/provenance.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

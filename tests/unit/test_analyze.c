@@ -4,7 +4,7 @@
 #include "measurement_fixture.h"
 
 #include "aggregate/analyze.h"
-#include "aggregate/operators.h"
+#include "aggregate/unify/operators.h"
 #include "sonde/db.h"
 
 #include <dlfcn.h>

@@ -4,10 +4,11 @@
  * libraries, and the compiled rules against the rows. SONDE_TEST_LIBRARY names another library to
  * check.
  */
-#include "collect/cfi.h"
-#include "collect/expression.h"
-#include "collect/rule.h"
-#include "collect/step.h"
+#include "collect/unwind/module_list.h"
+#include "unwind/cfi.h"
+#include "unwind/expression.h"
+#include "collect/unwind/rule.h"
+#include "collect/unwind/step.h"
 
 #include <dlfcn.h>
 #include <dwarf.h>

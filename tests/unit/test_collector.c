@@ -10,13 +10,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collect/adapters.h"
-#include "collect/checkpoint.h"
-#include "collect/losses.h"
-#include "collect/property.h"
-#include "collect/sample.h"
-#include "collect/thread.h"
-#include "format/measurement_reader.h"
+#include "collect/core/adapters.h"
+#include "collect/record/checkpoint.h"
+#include "collect/record/losses.h"
+#include "collect/record/property.h"
+#include "collect/sample/sample.h"
+#include "collect/core/thread.h"
+#include "format/measurement/measurement_reader.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
  */
 #include "timeline_fixture.h"
 
-#include "analyze/critical_path.h"
-#include "analyze/path_operations.h"
-#include "format/measurement.h"
+#include "timeline/path/critical_path.h"
+#include "timeline/path/path_operations.h"
+#include "format/measurement/measurement.h"
 
 static uint32_t mm, launch;
 

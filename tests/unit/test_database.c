@@ -5,8 +5,8 @@
 
 #include "../fuzz/fuzz_database_checksums.h"
 #include "format/checksum.h"
-#include "format/database.h"
-#include "format/measurement.h"
+#include "format/database/database.h"
+#include "format/measurement/measurement.h"
 
 #include <dirent.h>
 #include <float.h>

@@ -3,8 +3,8 @@
 #include "whole_file.h"
 #include "db_fixture.h"
 
-#include "format/database.h"
-#include "format/measurement.h"
+#include "format/database/database.h"
+#include "format/measurement/measurement.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

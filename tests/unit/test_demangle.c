@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readable names: each scheme's symbols against the names their compilers' own tools print. */
-#include "binary/demangle.h"
+#include "binary/demangle/demangle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What executables are: real ones and headers made for the purpose. */
-#include "binary/elf_kind.h"
+#include "binary/elf/elf_kind.h"
 
 #include <elf.h>
 #include <setjmp.h>

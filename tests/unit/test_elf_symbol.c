@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "collect/elf_symbol.h"
+#include "collect/unwind/elf_symbol.h"
 
 struct wanted {
 	const char *name;

@@ -5,7 +5,7 @@
  */
 #include "db_fixture.h"
 #include "export/exporter.h"
-#include "export/html_data.h"
+#include "export/html/html_data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

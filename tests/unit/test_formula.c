@@ -5,7 +5,7 @@
  */
 #include "db_fixture.h"
 
-#include "report/formula.h"
+#include "lib/db/formula.h"
 
 #include <math.h>
 #include <setjmp.h>

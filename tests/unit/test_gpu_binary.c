@@ -3,7 +3,7 @@
 #include "binary/gpu/bundle.h"
 #include "binary/gpu/gpu_binary.h"
 #include "binary/gpu/instruction.h"
-#include "binary/loop_forest.h"
+#include "binary/structure/loop_forest.h"
 #include "gpu_fixture.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flat samples of a cubin become call paths, unless the file is of another build than was measured.
  */
-#include "aggregate/gpu_calls.h"
+#include "aggregate/gpu_context/gpu_calls.h"
 #include "gpu_fixture.h"
 #include "measurement_fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calling contexts of GPU functions, worked out by hand, and properties of random call graphs. */
-#include "aggregate/gpu_context.h"
+#include "aggregate/gpu_context/gpu_context.h"
 #include "base/error.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 /* Dataflow graphs into a database and back, and what a damaged one does. */
 #include "db_fixture.h"
 #include "format/checksum.h"
-#include "format/database_builder.h"
+#include "format/database/database_builder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

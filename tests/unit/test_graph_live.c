@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector's graphs (collect/graph.h): what was told comes out of the section, number by
  * number. The graphs are the process's, so that each test makes models of its own. */
-#include "collect/graph.h"
-#include "format/measurement.h"
+#include "collect/record/graph.h"
+#include "format/measurement/measurement.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * The decoders of lengths and control flow against capstone: at every instruction of real
  * libraries that capstone knows (it does not know all of AVX-512), and at random bytes.
  */
-#include "binary/elf_file.h"
+#include "binary/elf/elf_file.h"
 #include "binary/structure/insn.h"
 
 #include <capstone/capstone.h>

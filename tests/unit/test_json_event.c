@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events of JSON: numbers and times in all their forms; and that what is known of earlier events
  * changes nothing of what is read, whole or damaged. */
-#include "import/json_event.h"
+#include "import/json/json_event.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * obvious: the loop of a header is what can come back to it without leaving its subtree of the
  * depth-first search (Havlak, section 3).
  */
-#include "binary/loop_forest.h"
+#include "binary/structure/loop_forest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "measurement_fixture.h"
 
 #include "format/checksum.h"
-#include "format/measurement_reader.h"
+#include "format/measurement/measurement_reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which send is which receive: aggregate/messages.h. */
-#include "aggregate/messages.h"
+#include "aggregate/read/messages.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

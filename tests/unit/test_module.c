@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of modules and their rules while libraries are unloaded, replaced and moved. */
-#include "collect/module.h"
-#include "collect/rule.h"
-#include "collect/unwind.h"
+#include "collect/unwind/module_list.h"
+#include "collect/unwind/rule.h"
+#include "collect/unwind/unwind.h"
 
 #include <dlfcn.h>
 #include <link.h>

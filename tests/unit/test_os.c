@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel tells, in formats and records made by hand, and what becomes of it. */
-#include "os/decode.h"
-#include "os/perf.h"
-#include "os/ring.h"
-#include "os/state.h"
-#include "os/syscall_name.h"
+#include "system/decode.h"
+#include "system/perf.h"
+#include "system/ring.h"
+#include "system/state.h"
+#include "system/syscall_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

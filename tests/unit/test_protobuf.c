@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Protobuf's wire format: fields of every kind, damage of every kind, files through a window. */
-#include "import/protobuf.h"
+#include "import/core/protobuf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,9 +4,9 @@
  * loaded and called; the addresses they call back from are resolved and compared with marks in
  * their sources. tests/cli/test_symbols.py compares whole functions with addr2line.
  */
-#include "binary/elf_file.h"
+#include "binary/elf/elf_file.h"
 #include "binary/symbolize.h"
-#include "format/measurement.h"
+#include "format/measurement/measurement.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
 /* Requests of TensorFlow for tensors, and ranks of its tasks: collect/adapters/tensorflow. */
 #include "collect/adapters/tensorflow/tensorflow.h"
 
-#include "collect/message.h"
+#include "collect/interface/message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

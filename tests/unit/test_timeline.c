@@ -2,14 +2,14 @@
 /* Each analysis of events on a trace so small that its answer is computed by hand beside it. */
 #include "timeline_fixture.h"
 
-#include "analyze/critical_path.h"
-#include "analyze/host.h"
-#include "analyze/host_flow.h"
-#include "analyze/host_times.h"
-#include "analyze/memory.h"
-#include "analyze/queue.h"
-#include "analyze/thread_states.h"
-#include "format/measurement.h"
+#include "timeline/path/critical_path.h"
+#include "timeline/threads/host.h"
+#include "timeline/threads/host_flow.h"
+#include "timeline/threads/host_times.h"
+#include "timeline/memory/memory.h"
+#include "timeline/devices/queue.h"
+#include "timeline/threads/thread_states.h"
+#include "format/measurement/measurement.h"
 
 #include <math.h>
 #include <string.h>

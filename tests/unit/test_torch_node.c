@@ -2,7 +2,7 @@
 /* Where an autograd node keeps its numbers, found by what they must be; and its name, by its table.
  */
 #include "collect/adapters/torch/torch.h"
-#include "collect/real_symbol.h"
+#include "collect/intercept/real_symbol.h"
 
 #include <stdarg.h>
 #include <stddef.h>

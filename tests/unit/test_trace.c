@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events through every stage of src/trace, and what a damaged block does. */
 #include "base/vec.h"
-#include "format/database.h"
+#include "format/database/database.h"
 #include "trace/block.h"
 #include "trace/lanes.h"
 #include "trace/pyramid.h"

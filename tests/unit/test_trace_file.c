@@ -2,8 +2,8 @@
 /* The trace file: what is written is read back, bounded, while it is written, and from any bytes.
  */
 #include "format/checksum.h"
-#include "format/trace_file_reader.h"
-#include "format/trace_file_writer.h"
+#include "format/trace_file/trace_file_reader.h"
+#include "format/trace_file/trace_file_writer.h"
 
 #include <dirent.h>
 #include <fcntl.h>

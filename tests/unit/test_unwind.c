@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Call chains of known shape against the unwinder: calls, reuse of the previous path, signals,
  * other stacks. */
-#include "collect/module.h"
-#include "collect/unwind.h"
+#include "collect/unwind/module_list.h"
+#include "collect/unwind/unwind.h"
 
 #include <alloca.h>
 #include <pthread.h>

@@ -8,9 +8,9 @@
  * pushes the slot and the return address it wrote on a list; entries whose slot lies below the
  * stack pointer are popped. Outside of what is stepped lies the chain recorded beforehand.
  */
-#include "collect/machine.h"
-#include "collect/module.h"
-#include "collect/unwind.h"
+#include "unwind/machine.h"
+#include "collect/unwind/module_list.h"
+#include "collect/unwind/unwind.h"
 #include "unwind_step_cases.h"
 
 #include <alloca.h>

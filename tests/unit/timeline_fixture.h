@@ -6,7 +6,7 @@
 
 #include "trace_fixture.h"
 
-#include "analyze/answers.h"
+#include "timeline/answers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

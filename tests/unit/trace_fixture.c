@@ -2,7 +2,7 @@
 /* See trace_fixture.h. */
 #include "trace_fixture.h"
 
-#include "format/measurement.h"
+#include "format/measurement/measurement.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * interrupts and keeps what it found, for the program to fetch and to compare with what the
  * interpreter itself says. The functions that begin with probe_ are called by ctypes or dlsym.
  */
-#include "collect/adapter.h"
+#include "collect/core/adapter.h"
 #include "python_probe.h"
 
 #include <dirent.h>

@@ -4,9 +4,9 @@
  * the adapter alone: pages, the module list (by dl_iterate_phdr, outside handlers), and a code
  * table.
  */
-#include "collect/module.h"
-#include "collect/arena.h"
-#include "format/measurement.h"
+#include "collect/unwind/module_list.h"
+#include "collect/core/arena.h"
+#include "format/measurement/measurement.h"
 #include "python_probe.h"
 
 #include <link.h>

@@ -5,7 +5,7 @@
  * summaries itself: how profiles differ is added up without rounding by analysis, and as doubles by
  * the builder, which also has values that are not whole. Usage: rebuild-db DB OUT.sdb
  */
-#include "format/database_writer.h"
+#include "format/database/database_writer.h"
 
 #include <math.h>
 #include <stdio.h>

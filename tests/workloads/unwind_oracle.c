@@ -5,8 +5,8 @@
  * file for each process is written to the folder ORACLE_OUTPUT: the line "samples N frames N differ
  * N", then for each of the first differences the two call paths.
  */
-#include "collect/module.h"
-#include "collect/unwind.h"
+#include "collect/unwind/module_list.h"
+#include "collect/unwind/unwind.h"
 
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>

@@ -8,7 +8,7 @@
  */
 #include "bundle.h"
 #include "base/vec.h"
-#include "binary/elf_file.h"
+#include "binary/elf/elf_file.h"
 
 #include <stdio.h>
 #include <string.h>

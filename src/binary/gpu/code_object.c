@@ -5,7 +5,7 @@
  */
 #include "gpu_private.h"
 
-#include "binary/dwarf.h"
+#include "binary/dwarf/dwarf.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "base/intern.h"
 #include "base/vec.h"
-#include "binary/dwarf.h"
+#include "binary/dwarf/dwarf.h"
 #include "gpu_private.h"
 
 #include <string.h>

@@ -16,8 +16,8 @@
 #define SN_BINARY_GPU_BINARY_H
 
 #include "base/error.h"
-#include "binary/elf_file.h"
-#include "binary/flow_graph.h"
+#include "binary/elf/elf_file.h"
+#include "binary/structure/flow_graph.h"
 
 #include <stdbool.h>
 #include <stddef.h>

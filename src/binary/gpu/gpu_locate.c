@@ -2,7 +2,7 @@
 /* See gpu_locate.h. Where loops stand among inlined calls is decided as for CPUs (nest.h). */
 #include "gpu_locate.h"
 #include "base/vec.h"
-#include "binary/demangle.h"
+#include "binary/demangle/demangle.h"
 
 #include <stdlib.h>
 #include <string.h>

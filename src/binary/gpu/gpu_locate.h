@@ -6,8 +6,8 @@
 #ifndef SN_BINARY_GPU_LOCATE_H
 #define SN_BINARY_GPU_LOCATE_H
 
-#include "binary/gpu/gpu_binary.h"
-#include "binary/loop_forest.h"
+#include "gpu_binary.h"
+#include "binary/structure/loop_forest.h"
 #include "binary/string_pool.h"
 #include "binary/structure/nest.h"
 

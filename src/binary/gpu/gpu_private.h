@@ -5,8 +5,8 @@
 #ifndef SN_BINARY_GPU_PRIVATE_H
 #define SN_BINARY_GPU_PRIVATE_H
 
-#include "binary/gpu/gpu_binary.h"
-#include "binary/gpu/instruction.h"
+#include "gpu_binary.h"
+#include "instruction.h"
 #include "binary/string_pool.h"
 
 /* Code at `start` of the binary's address space. */

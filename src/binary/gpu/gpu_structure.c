@@ -2,8 +2,8 @@
 /* See gpu_structure.h. */
 #include "gpu_structure.h"
 #include "base/vec.h"
-#include "binary/demangle.h"
-#include "binary/gpu/gpu_locate.h"
+#include "binary/demangle/demangle.h"
+#include "gpu_locate.h"
 #include "binary/structure/scopes.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef SN_BINARY_GPU_STRUCTURE_H
 #define SN_BINARY_GPU_STRUCTURE_H
 
-#include "binary/gpu/gpu_binary.h"
+#include "gpu_binary.h"
 #include "binary/structure/structure.h"
 
 /* Fills in `info` of a binary whose lines have been read; its texts live as long as the binary. */

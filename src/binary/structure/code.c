@@ -2,7 +2,7 @@
 /* Sections, loaded data and lookups; see code.h. */
 #include "code.h"
 #include "base/vec.h"
-#include "binary/structure/code_private.h"
+#include "code_private.h"
 
 #include <stdlib.h>
 #include <string.h>

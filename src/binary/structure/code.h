@@ -15,8 +15,8 @@
 #ifndef SN_BINARY_STRUCTURE_CODE_H
 #define SN_BINARY_STRUCTURE_CODE_H
 
-#include "binary/elf_file.h"
-#include "binary/structure/insn.h"
+#include "binary/elf/elf_file.h"
+#include "insn.h"
 
 #include <stdatomic.h>
 

@@ -3,7 +3,7 @@
 #ifndef SN_BINARY_STRUCTURE_CODE_PRIVATE_H
 #define SN_BINARY_STRUCTURE_CODE_PRIVATE_H
 
-#include "binary/structure/code.h"
+#include "code.h"
 
 /* Fills in the functions. SN_ERR_MEMORY or 0. */
 int sn_code_find_functions(struct sn_code *code, struct sn_elf_file *symbols);

@@ -3,8 +3,8 @@
 #include "flow.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "binary/structure/flow_private.h"
-#include "binary/structure/jump_table.h"
+#include "flow_private.h"
+#include "jump_table.h"
 
 #include <stdlib.h>
 #include <string.h>

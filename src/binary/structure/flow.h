@@ -14,8 +14,8 @@
 #ifndef SN_BINARY_STRUCTURE_FLOW_H
 #define SN_BINARY_STRUCTURE_FLOW_H
 
-#include "binary/flow_graph.h"
-#include "binary/structure/landing.h"
+#include "flow_graph.h"
+#include "landing.h"
 
 /* What is larger is not looked into: no compiler writes such a function. */
 #define SN_FLOW_BYTES_MAX (16u << 20)

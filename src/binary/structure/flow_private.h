@@ -3,7 +3,7 @@
 #ifndef SN_BINARY_STRUCTURE_FLOW_PRIVATE_H
 #define SN_BINARY_STRUCTURE_FLOW_PRIVATE_H
 
-#include "binary/structure/flow.h"
+#include "flow.h"
 
 /* An indirect jump. */
 struct sn_flow_jump {

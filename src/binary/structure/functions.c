@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where functions begin and end; see code.h. */
-#include "binary/structure/code.h"
-#include "binary/structure/code_private.h"
+#include "code.h"
+#include "code_private.h"
 
 #include "base/vec.h"
-#include "binary/elf_symbols.h"
+#include "binary/elf/elf_symbols.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From capstone's instructions to steps; see jump_table.h. */
-#include "binary/structure/jump_table.h"
+#include "jump_table.h"
 
 #include <elf.h>
 #include <pthread.h>

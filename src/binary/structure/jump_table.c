@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Following a register backwards to the table it was loaded from; see jump_table.h. */
 #include "jump_table.h"
-#include "binary/structure/flow_private.h"
+#include "flow_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #ifndef SN_BINARY_STRUCTURE_JUMP_TABLE_H
 #define SN_BINARY_STRUCTURE_JUMP_TABLE_H
 
-#include "binary/structure/flow.h"
+#include "flow.h"
 
 /* What an instruction does to registers, of any machine. Registers are 0 to 31. */
 enum { SN_STEP_NO_REGISTER = 0xff };

@@ -3,7 +3,7 @@
 #include "landing.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "binary/encoded.h"
+#include "binary/dwarf/encoded.h"
 
 struct table {
 	struct sn_cursor sites; /* the call-site table */

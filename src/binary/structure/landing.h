@@ -8,7 +8,7 @@
 #ifndef SN_BINARY_STRUCTURE_LANDING_H
 #define SN_BINARY_STRUCTURE_LANDING_H
 
-#include "binary/structure/code.h"
+#include "code.h"
 
 /* An exception thrown by a call in [start, end) goes on at `pad`. */
 struct sn_landing {

@@ -15,9 +15,9 @@
 #ifndef SN_BINARY_STRUCTURE_NEST_H
 #define SN_BINARY_STRUCTURE_NEST_H
 
-#include "binary/loop_forest.h"
+#include "loop_forest.h"
 #include "binary/string_pool.h"
-#include "binary/structure/flow.h"
+#include "flow.h"
 #include "binary/symbolize.h"
 
 /* A loop of the binary, with what the debug information says of it. */

@@ -8,10 +8,10 @@
  * error and give up are small. So an answer needs no analysis of the whole module, and does not
  * depend on what was asked before.
  */
-#include "binary/structure/code.h"
-#include "binary/structure/code_private.h"
+#include "code.h"
+#include "code_private.h"
 
-#include "binary/elf_symbols.h"
+#include "binary/elf/elf_symbols.h"
 
 #include <string.h>
 

@@ -19,7 +19,7 @@
 #ifndef SN_BINARY_STRUCTURE_SAME_LINE_H
 #define SN_BINARY_STRUCTURE_SAME_LINE_H
 
-#include "binary/structure/nest.h"
+#include "nest.h"
 
 /* Places of loops' own code; zeroed at first. */
 struct sn_same_line {

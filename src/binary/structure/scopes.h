@@ -3,8 +3,8 @@
 #ifndef SN_BINARY_STRUCTURE_SCOPES_H
 #define SN_BINARY_STRUCTURE_SCOPES_H
 
-#include "binary/structure/nest.h"
-#include "binary/structure/structure.h"
+#include "nest.h"
+#include "structure.h"
 
 /* Memory of one thread, used for one function after another. */
 struct sn_scopes {

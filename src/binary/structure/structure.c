@@ -2,11 +2,11 @@
 /* Batches of functions, their threads, and the order of what they write; see structure.h. */
 #include "structure.h"
 #include "base/vec.h"
-#include "binary/demangle.h"
+#include "binary/demangle/demangle.h"
 #include "binary/gpu/gpu_structure.h"
-#include "binary/structure/jump_table.h"
-#include "binary/structure/same_line.h"
-#include "binary/structure/scopes.h"
+#include "jump_table.h"
+#include "same_line.h"
+#include "scopes.h"
 
 #include <pthread.h>
 #include <stdlib.h>

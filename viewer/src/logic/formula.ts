@@ -2,7 +2,7 @@
 /*
  * Formulas over metrics: evaluated at a node from the statistics that were merged for it, never
  * added up (docs/design/formulas.md). Empty is NaN, and makes empty what is computed of it. The
- * same rules as src/report/formula.c.
+ * same rules as src/lib/db/formula.c.
  */
 import type { Formula, Step } from '../format/decode.ts';
 import { statsOf } from './node-stats.ts';

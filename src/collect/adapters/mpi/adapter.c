@@ -3,9 +3,9 @@
  */
 #include "mpi.h"
 
-#include "collect/adapter.h"
-#include "collect/line.h"
-#include "collect/property.h"
+#include "collect/core/adapter.h"
+#include "collect/core/line.h"
+#include "collect/record/property.h"
 
 #include <errno.h>
 

@@ -6,8 +6,8 @@
  */
 #include "mpi.h"
 
-#include "collect/region.h"
-#include "collect/trace.h"
+#include "collect/interface/region.h"
+#include "collect/record/trace.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  */
 #include "mpi.h"
 
-#include "collect/arena.h"
-#include "collect/property.h"
+#include "collect/core/arena.h"
+#include "collect/record/property.h"
 
 #include <sched.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  */
 #include "mpi.h"
 
-#include "collect/arena.h"
+#include "collect/core/arena.h"
 
 enum { ROOM = 64 }; /* more members of an epoch are not told apart: it is recorded without */
 

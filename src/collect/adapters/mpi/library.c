@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which MPI it is; see mpi.h. */
-#include "own_stack.h"
+#include "collect/unwind/own_stack.h"
 #include "mpi.h"
 
-#include "collect/line.h"
+#include "collect/core/line.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -29,9 +29,9 @@
 #ifndef SN_COLLECT_MPI_H
 #define SN_COLLECT_MPI_H
 
-#include "collect/intercept.h"
-#include "collect/message.h"
-#include "collect/real_symbol.h"
+#include "collect/intercept/intercept.h"
+#include "collect/interface/message.h"
+#include "collect/intercept/real_symbol.h"
 
 typedef uintptr_t sn_word;
 

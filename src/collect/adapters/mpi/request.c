@@ -2,7 +2,7 @@
 /* Calls about requests, and messages that are looked for before they are received; see mpi.h. */
 #include "mpi.h"
 
-#include "collect/arena.h"
+#include "collect/core/arena.h"
 
 /* ---- started again and again ---- */
 

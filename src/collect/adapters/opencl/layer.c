@@ -8,8 +8,8 @@
  */
 #include "opencl.h"
 
-#include "collect/intercept.h"
-#include "collect/line.h"
+#include "collect/intercept/intercept.h"
+#include "collect/core/line.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  */
 #include "opencl.h"
 
-#include "collect/keep.h"
+#include "collect/interface/keep.h"
 
 #include <string.h>
 

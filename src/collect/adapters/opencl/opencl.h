@@ -14,7 +14,7 @@
 #define CL_USE_DEPRECATED_OPENCL_2_0_APIS
 #define CL_USE_DEPRECATED_OPENCL_2_1_APIS
 #define CL_USE_DEPRECATED_OPENCL_2_2_APIS
-#include "collect/adapters.h"
+#include "collect/core/adapters.h"
 
 #include <CL/cl_layer.h>
 

@@ -10,8 +10,8 @@
  */
 #include "opencl.h"
 
-#include "collect/monitor.h"
-#include "collect/trace.h"
+#include "collect/interface/monitor.h"
+#include "collect/record/trace.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

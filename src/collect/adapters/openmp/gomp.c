@@ -11,7 +11,7 @@
  */
 #include "openmp.h"
 
-#include "collect/intercept.h"
+#include "collect/intercept/intercept.h"
 
 #define NOINLINE __attribute__((noinline, noclone))
 

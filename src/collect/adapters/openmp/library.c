@@ -15,7 +15,7 @@
  */
 #include "openmp.h"
 
-#include "collect/elf_symbol.h"
+#include "collect/unwind/elf_symbol.h"
 
 #include <dlfcn.h>
 #include <link.h>

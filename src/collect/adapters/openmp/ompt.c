@@ -9,7 +9,7 @@
  */
 #include "openmp.h"
 
-#include "collect/intercept.h"
+#include "collect/intercept/intercept.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -6,8 +6,8 @@
  */
 #include "openmp.h"
 
-#include "collect/adapters.h"
-#include "collect/line.h"
+#include "collect/core/adapters.h"
+#include "collect/core/line.h"
 
 #include <errno.h>
 #include <stdlib.h>

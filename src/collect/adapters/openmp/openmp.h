@@ -13,7 +13,7 @@
 #ifndef SN_COLLECT_OPENMP_H
 #define SN_COLLECT_OPENMP_H
 
-#include "collect/origin.h"
+#include "collect/unwind/origin.h"
 
 /* The entry points of libgomp that start a region: SN_GOMP(name). */
 enum sn_gomp_entry {

@@ -10,9 +10,9 @@
  */
 #include "openmp.h"
 
-#include "collect/graph.h"
-#include "collect/module.h"
-#include "collect/thread.h"
+#include "collect/record/graph.h"
+#include "collect/unwind/module_list.h"
+#include "collect/core/thread.h"
 
 #include <string.h>
 

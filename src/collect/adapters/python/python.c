@@ -11,10 +11,10 @@
  */
 #include "walk.h"
 
-#include "collect/adapters.h"
-#include "collect/arena.h"
-#include "collect/line.h"
-#include "collect/own_stack.h"
+#include "collect/core/adapters.h"
+#include "collect/core/arena.h"
+#include "collect/core/line.h"
+#include "collect/unwind/own_stack.h"
 
 #include <errno.h>
 #include <stdatomic.h>

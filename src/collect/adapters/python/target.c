@@ -5,8 +5,8 @@
  */
 #include "target.h"
 
-#include "collect/elf_symbol.h"
-#include "format/measurement.h"
+#include "collect/unwind/elf_symbol.h"
+#include "format/measurement/measurement.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
 #ifndef SN_PYTHON_TARGET_H
 #define SN_PYTHON_TARGET_H
 
-#include "collect/module.h"
+#include "collect/unwind/module_list.h"
 #include "layout.h"
 
 #include <stdatomic.h>

@@ -14,7 +14,7 @@
  */
 #include "walk.h"
 
-#include "collect/own_stack.h"
+#include "collect/unwind/own_stack.h"
 
 #include <errno.h>
 #include <pthread.h>

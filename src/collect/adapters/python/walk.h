@@ -5,7 +5,7 @@
 #ifndef SN_PYTHON_WALK_H
 #define SN_PYTHON_WALK_H
 
-#include "collect/adapter.h"
+#include "collect/core/adapter.h"
 #include "guard.h"
 #include "target.h"
 #include "text.h"

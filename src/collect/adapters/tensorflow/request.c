@@ -2,7 +2,7 @@
 /* Requests for tensors, and ranks of tasks; see tensorflow.h. */
 #include "tensorflow.h"
 
-#include "collect/message.h"
+#include "collect/interface/message.h"
 
 #include <stdlib.h>
 #include <string.h>

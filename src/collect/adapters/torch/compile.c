@@ -8,11 +8,11 @@
  * fails. Both calls come through hooks.c, and are a compilation's where the Python frames say so.
  * What is compiled is the first argument of `_compile`, further out.
  */
-#include "callpath.h"
+#include "collect/core/callpath.h"
 #include "torch.h"
 
-#include "collect/monitor.h"
-#include "collect/region.h"
+#include "collect/interface/monitor.h"
+#include "collect/interface/region.h"
 
 #include <string.h>
 

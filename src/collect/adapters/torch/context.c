@@ -21,7 +21,7 @@
  */
 #include "torch.h"
 
-#include "collect/module.h"
+#include "collect/unwind/module_list.h"
 
 #define MEMO_SETS  1024u /* a step of a training has some hundred operators, each a path */
 #define MEMO_WAYS  4u

@@ -11,8 +11,8 @@
  */
 #include "torch.h"
 
-#include "collect/monitor.h"
-#include "collect/trace.h"
+#include "collect/interface/monitor.h"
+#include "collect/record/trace.h"
 
 #include <errno.h>
 #include <string.h>

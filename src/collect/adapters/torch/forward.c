@@ -13,8 +13,8 @@
  */
 #include "graph.h"
 
-#include "collect/cct_copy.h"
-#include "collect/trace.h"
+#include "collect/core/cct_copy.h"
+#include "collect/record/trace.h"
 
 #include <string.h>
 

@@ -16,11 +16,11 @@
  */
 #include "torch.h"
 
-#include "collect/intercept.h"
-#include "collect/message.h"
-#include "collect/property.h"
-#include "collect/real_symbol.h"
-#include "collect/trace.h"
+#include "collect/intercept/intercept.h"
+#include "collect/interface/message.h"
+#include "collect/record/property.h"
+#include "collect/intercept/real_symbol.h"
+#include "collect/record/trace.h"
 
 #include <netinet/in.h>
 #include <string.h>

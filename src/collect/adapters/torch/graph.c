@@ -11,7 +11,7 @@
  */
 #include "graph.h"
 
-#include "collect/own_stack.h"
+#include "collect/unwind/own_stack.h"
 
 #include <errno.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #ifndef SN_COLLECT_TORCH_GRAPH_H
 #define SN_COLLECT_TORCH_GRAPH_H
 
-#include "collect/graph.h"
+#include "collect/record/graph.h"
 #include "torch.h"
 
 /* --- graph.c --- */

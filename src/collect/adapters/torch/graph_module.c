@@ -8,12 +8,12 @@
  * of, and there the thread holds the interpreter's lock. The module that called it is asked for the
  * name under which it has this one; what is called by none is called by its class.
  */
-#include "callpath.h"
+#include "collect/core/callpath.h"
 #include "graph.h"
 
-#include "collect/adapter.h"
-#include "collect/real_symbol.h"
-#include "collect/region.h"
+#include "collect/core/adapter.h"
+#include "collect/intercept/real_symbol.h"
+#include "collect/interface/region.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -9,8 +9,8 @@
  */
 #include "graph.h"
 
-#include "collect/intercept.h"
-#include "collect/real_symbol.h"
+#include "collect/intercept/intercept.h"
+#include "collect/intercept/real_symbol.h"
 
 static inline bool is_on(_Atomic bool *duty)
 {

@@ -14,8 +14,8 @@
  */
 #include "torch.h"
 
-#include "collect/arena.h"
-#include "collect/real_symbol.h"
+#include "collect/core/arena.h"
+#include "collect/intercept/real_symbol.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -10,9 +10,9 @@
  */
 #include "torch.h"
 
-#include "collect/arena.h"
-#include "collect/callpath.h"
-#include "collect/own_stack.h"
+#include "collect/core/arena.h"
+#include "collect/core/callpath.h"
+#include "collect/unwind/own_stack.h"
 #include "format/torch_name.h"
 
 #include <elf.h>

@@ -8,9 +8,9 @@
  * still recognised by address, and the status line says what is missing.
  */
 #include "graph.h"
-#include "collect/line.h"
+#include "collect/core/line.h"
 
-#include "collect/elf_symbol.h"
+#include "collect/unwind/elf_symbol.h"
 
 #include <errno.h>
 #include <string.h>

@@ -21,7 +21,7 @@
 #ifndef SN_COLLECT_TORCH_H
 #define SN_COLLECT_TORCH_H
 
-#include "collect/adapters.h"
+#include "collect/core/adapters.h"
 
 /* Marks a shadow frame as this adapter's, in its `user`; the second one a node that is being
  * evaluated but has not run. It may never do: where only its gradient was asked for. */

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See gpu_calls.h. */
+#include "gpu_calls.h"
+#include "base/error.h"
+#include "base/vec.h"
+#include "binary/demangle/demangle.h"
+#include "binary/gpu/gpu_binary.h"
+#include "gpu_context.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Contexts of one kernel: each may get a node for each of its instructions. */
+#define CONTEXTS_MAX 256
+
+#define NONE UINT32_MAX
+
+struct sn_gpu_calls_binary {
+	char *path;
+	struct sn_elf_file *file;
+	struct sn_gpu_binary *binary; /* NULL: cannot be read */
+	struct sn_gpu_call_graph *graph;
+};
+
+/* A node that is an instruction right below what launched it. */
+struct sample {
+	uint32_t node, parent, module;
+	uint64_t address;
+	uint32_t function; /* of the binary */
+};
+
+struct applying {
+	struct sn_gpu_calls *calls;
+	const struct sn_measurement *measurement;
+	const struct sn_measurement_thread *thread;
+	struct sn_gpu_called *called;
+	size_t node_capacity, value_capacity;
+	struct sample *samples; /* by parent, module, address */
+	size_t sample_count;
+	double *weights;     /* by old node: samples of all metrics */
+	uint32_t *numbers;   /* by old node: the new one; NONE: a sample that was divided */
+	size_t *first_value; /* by old node: its values in `order`; one more than nodes */
+	size_t *order;
+};
+
+/* One kernel, while it is divided. */
+struct dividing {
+	struct sn_gpu_contexts contexts;
+	uint32_t *nodes; /* by context: the node that stands for it, new number */
+	uint8_t *flags;	 /* by context: of frames right below that node */
+	double *owed;	 /* by context and metric: what rounding took from it */
+	uint32_t metric_count;
+};
+
+static int make_graph(struct sn_gpu_calls_binary *of)
+{
+	struct sn_gpu_call_site *sites = NULL;
+	size_t count = 0, capacity = 0;
+	for (uint32_t i = 0; i < of->binary->function_count; i++) {
+		const struct sn_gpu_function *function = &of->binary->functions[i];
+		for (uint32_t j = 0; j < function->call_count; j++) {
+			if (function->calls[j].function == SN_GPU_NONE)
+				continue;
+			if (sn_vec_reserve(&sites, &capacity, count + 1) < 0) {
+				free(sites);
+				return SN_ERR_MEMORY;
+			}
+			sites[count++] = (struct sn_gpu_call_site){i, function->calls[j].function,
+								   function->calls[j].address};
+		}
+	}
+	int result = sn_gpu_call_graph_new(of->binary->function_count, sites, count, &of->graph);
+	free(sites);
+	return result;
+}
+
+static int read_binary(struct sn_gpu_calls_binary *of)
+{
+	if (sn_elf_file_open(of->path, &of->file, NULL) < 0 || !sn_gpu_is_binary(of->file) ||
+	    sn_gpu_binary_read(of->file, &of->binary, NULL) < 0)
+		return 0;
+	return make_graph(of);
+}
+
+/* A copy; NULL for lack of memory. */
+static char *text_of(const struct sn_measurement_strings *strings, uint32_t id)
+{
+	size_t length = 0;
+	const char *text = sn_measurement_string(strings, id, &length);
+	return strndup(text ? text : "", length);
+}
+
+/* Whether the file is of the build that was measured, as far as the measurement tells. */
+static bool is_build(const struct sn_elf_file *file, const struct sn_module_record *module)
+{
+	return module->build_id_bytes == 0 ||
+	       (file->build_id_bytes >= module->build_id_bytes &&
+		memcmp(file->build_id, module->build_id, module->build_id_bytes) == 0);
+}
+
+/* The binary of a module, or NULL where there is none that can be read, or it is of another build;
+ * *result SN_ERR_MEMORY. */
+static const struct sn_gpu_calls_binary *binary_of(struct applying *applying, uint32_t module,
+						   int *result)
+{
+	struct sn_gpu_calls *calls = applying->calls;
+	const struct sn_module_record *record = &applying->measurement->modules[module];
+	char *path = text_of(&applying->measurement->strings, record->path);
+	*result = SN_ERR_MEMORY;
+	if (!path || sn_vec_reserve(&calls->binaries, &calls->capacity, calls->count + 1) < 0) {
+		free(path);
+		return NULL;
+	}
+	*result = 0;
+	struct sn_gpu_calls_binary *made;
+	for (size_t i = 0; i < calls->count; i++) {
+		if (strcmp(calls->binaries[i].path, path) != 0)
+			continue;
+		free(path);
+		made = &calls->binaries[i];
+		return made->graph && is_build(made->file, record) ? made : NULL;
+	}
+	made = &calls->binaries[calls->count];
+	*made = (struct sn_gpu_calls_binary){.path = path};
+	calls->count++;
+	*result = read_binary(made);
+	return *result == 0 && made->graph && is_build(made->file, record) ? made : NULL;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct sample *x = a, *y = b;
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Instructions that have nothing below them, by what launched them. */
+static int find_samples(struct applying *applying)
+{
+	const struct sn_measurement_thread *thread = applying->thread;
+	uint8_t *has_child = calloc((size_t)thread->node_count + 1, 1);
+	applying->samples = malloc(((size_t)thread->node_count + 1) * sizeof(*applying->samples));
+	if (!has_child || !applying->samples) {
+		free(has_child);
+		return SN_ERR_MEMORY;
+	}
+	for (uint32_t i = 1; i < thread->node_count; i++)
+		has_child[thread->nodes[i].parent] = 1;
+	for (uint32_t i = 1; i < thread->node_count; i++) {
+		const struct sn_node_record *node = &thread->nodes[i];
+		if (node->frame.kind == SN_FRAME_GPU_INSTRUCTION && node->frame.id != SN_ID_NONE &&
+		    !has_child[i])
+			applying->samples[applying->sample_count++] = (struct sample){
+			    i, node->parent, node->frame.id, node->frame.value, NONE};
+	}
+	free(has_child);
+	if (applying->sample_count > 0)
+		qsort(applying->samples, applying->sample_count, sizeof(*applying->samples),
+		      by_place);
+	return 0;
+}
+
+/* Values by their node, in their order. */
+static int order_values(struct applying *applying)
+{
+	const struct sn_measurement_thread *thread = applying->thread;
+	size_t nodes = thread->node_count;
+	applying->weights = calloc(nodes + 1, sizeof(*applying->weights));
+	applying->first_value = calloc(nodes + 2, sizeof(*applying->first_value));
+	applying->order = malloc((thread->value_count + 1) * sizeof(*applying->order));
+	applying->numbers = malloc((nodes + 1) * sizeof(*applying->numbers));
+	if (!applying->weights || !applying->first_value || !applying->order || !applying->numbers)
+		return SN_ERR_MEMORY;
+	/* counted one place to the right of where they will be; filling in moves them left */
+	for (size_t i = 0; i < thread->value_count; i++) {
+		applying->weights[thread->values[i].node] += (double)thread->values[i].count;
+		applying->first_value[thread->values[i].node + 2]++;
+	}
+	for (size_t i = 2; i <= nodes + 1; i++)
+		applying->first_value[i] += applying->first_value[i - 1];
+	for (size_t i = 0; i < thread->value_count; i++)
+		applying->order[applying->first_value[thread->values[i].node + 1]++] = i;
+	return 0;
+}
+
+static int add_node(struct applying *applying, uint32_t parent, struct sn_frame frame,
+		    uint32_t *number)
+{
+	struct sn_gpu_called *called = applying->called;
+	if (sn_vec_reserve(&called->nodes, &applying->node_capacity,
+			   (size_t)called->thread.node_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	called->nodes[called->thread.node_count] =
+	    (struct sn_node_record){.parent = parent, .frame = frame};
+	*number = called->thread.node_count++;
+	return 0;
+}
+
+static int add_value(struct applying *applying, const struct sn_value_record *value)
+{
+	struct sn_gpu_called *called = applying->called;
+	if (sn_vec_reserve(&called->values, &applying->value_capacity,
+			   called->thread.value_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	called->values[called->thread.value_count++] = *value;
+	return 0;
+}
+
+/* All nodes but samples; those of kernels that are not divided follow when that is known. */
+static int keep_nodes(struct applying *applying)
+{
+	const struct sn_measurement_thread *thread = applying->thread;
+	memset(applying->numbers, 0xff, ((size_t)thread->node_count + 1) * sizeof(uint32_t));
+	for (size_t i = 0; i < applying->sample_count; i++)
+		applying->numbers[applying->samples[i].node] = NONE - 1;
+	for (uint32_t i = 0; i < thread->node_count; i++) {
+		const struct sn_node_record *node = &thread->nodes[i];
+		if (applying->numbers[i] == NONE - 1)
+			continue;
+		uint32_t parent = i == 0 ? 0 : applying->numbers[node->parent];
+		if (add_node(applying, parent, node->frame, &applying->numbers[i]) < 0)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+static int keep_samples(struct applying *applying, const struct sample *samples, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t node = samples[i].node;
+		uint32_t parent = applying->numbers[samples[i].parent];
+		if (add_node(applying, parent, applying->thread->nodes[node].frame,
+			     &applying->numbers[node]) < 0)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+/* By symbol or readable name, as the frame above names it. */
+static uint32_t kernel_by_name(const struct applying *applying, const struct sn_gpu_binary *binary,
+			       uint32_t parent)
+{
+	const struct sn_frame *frame = &applying->thread->nodes[parent].frame;
+	if (frame->kind != SN_FRAME_KERNEL || frame->id == SN_ID_NONE)
+		return NONE;
+	char *name = text_of(&applying->thread->strings, frame->id);
+	if (!name)
+		return NONE;
+	uint32_t found = sn_gpu_binary_find(binary, name);
+	for (uint32_t i = 0; found == SN_GPU_NONE && i < binary->function_count; i++) {
+		char *readable = binary->functions[i].is_kernel
+				     ? sn_demangle_short(binary->functions[i].name)
+				     : NULL;
+		if (readable && strcmp(readable, name) == 0)
+			found = i;
+		free(readable);
+	}
+	free(name);
+	return found;
+}
+
+/* The kernel that most samples lie in, or whose device functions they lie in. */
+static uint32_t kernel_of(const struct applying *applying, const struct sn_gpu_binary *binary,
+			  const struct sample *samples, size_t count, double *measured)
+{
+	uint32_t most = NONE;
+	memset(measured, 0, binary->function_count * sizeof(*measured));
+	for (size_t i = 0; i < count; i++) {
+		if (samples[i].function == NONE)
+			continue;
+		const struct sn_gpu_function *function = &binary->functions[samples[i].function];
+		uint32_t kernel = function->is_kernel ? samples[i].function : function->kernel;
+		if (kernel == SN_GPU_NONE)
+			continue;
+		measured[kernel] += applying->weights[samples[i].node];
+		if (most == NONE || measured[kernel] > measured[most])
+			most = kernel;
+	}
+	return most != NONE ? most : kernel_by_name(applying, binary, samples[0].parent);
+}
+
+static void weigh(const struct applying *applying, const struct sn_gpu_calls_binary *of,
+		  const struct sample *samples, size_t count, double *measured, double *weights)
+{
+	size_t sites, next = 0;
+	const struct sn_gpu_call_site *calls = sn_gpu_call_graph_sites(of->graph, &sites);
+	memset(measured, 0, of->binary->function_count * sizeof(*measured));
+	for (size_t i = 0; i < count; i++)
+		if (samples[i].function != NONE)
+			measured[samples[i].function] += applying->weights[samples[i].node];
+	/* functions ascend by address, so calls do as well, as samples do */
+	for (size_t i = 0; i < sites; i++) {
+		weights[i] = 0;
+		while (next < count && samples[next].address < calls[i].address)
+			next++;
+		for (size_t j = next; j < count && samples[j].address == calls[i].address; j++)
+			weights[i] += applying->weights[samples[j].node];
+	}
+}
+
+/* The node that stands for a context: of the call that leads to it, else that of its parent. */
+static int make_context_nodes(struct applying *applying, struct dividing *dividing,
+			      const struct sn_gpu_calls_binary *of, const struct sample *sample)
+{
+	size_t sites;
+	const struct sn_gpu_call_site *calls = sn_gpu_call_graph_sites(of->graph, &sites);
+	for (uint32_t i = 0; i < dividing->contexts.count; i++) {
+		const struct sn_gpu_context *context = &dividing->contexts.contexts[i];
+		if (context->parent == NONE) {
+			dividing->nodes[i] = applying->numbers[sample->parent];
+			continue;
+		}
+		uint32_t above = context->parent;
+		bool is_member = dividing->contexts.contexts[above].kind == SN_GPU_CONTEXT_CYCLE;
+		dividing->nodes[i] = dividing->nodes[above];
+		dividing->flags[i] = dividing->flags[above];
+		if (context->site == NONE) {
+			if (!is_member)
+				dividing->flags[i] = SN_FRAME_TRUNCATED;
+			continue;
+		}
+		struct sn_frame frame = {.kind = SN_FRAME_GPU_INSTRUCTION,
+					 .flags = (uint8_t)(SN_FRAME_CALL | dividing->flags[above]),
+					 .id = sample->module,
+					 .value = calls[context->site].address};
+		dividing->flags[i] = 0;
+		if (add_node(applying, dividing->nodes[above], frame, &dividing->nodes[i]) < 0)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+/* Whole parts of `count` in proportion to the shares, with what earlier values left owed. */
+static void divide(struct dividing *dividing, uint32_t function, uint32_t metric, uint64_t count,
+		   uint64_t *parts)
+{
+	const struct sn_gpu_contexts *contexts = &dividing->contexts;
+	uint32_t first = contexts->first[function], number = contexts->first[function + 1] - first;
+	uint64_t given = 0;
+	for (uint32_t i = 0; i < number; i++) {
+		uint32_t at = contexts->by_function[first + i];
+		double *owed = &dividing->owed[(size_t)at * dividing->metric_count + metric];
+		*owed += (double)count * contexts->contexts[at].share;
+		double whole = floor(*owed);
+		parts[i] = whole <= 0 ? 0 : (uint64_t)whole;
+		if (parts[i] > count - given)
+			parts[i] = count - given;
+		given += parts[i];
+		*owed -= (double)parts[i];
+	}
+	while (given < count) {
+		uint32_t best = 0;
+		double most = -INFINITY;
+		for (uint32_t i = 0; i < number; i++) {
+			uint32_t at = contexts->by_function[first + i];
+			double owed = dividing->owed[(size_t)at * dividing->metric_count + metric];
+			if (owed > most) {
+				most = owed;
+				best = i;
+			}
+		}
+		uint32_t at = contexts->by_function[first + best];
+		uint64_t part = most >= 1 ? (uint64_t)most : 1;
+		if (part > count - given)
+			part = count - given;
+		parts[best] += part;
+		given += part;
+		dividing->owed[(size_t)at * dividing->metric_count + metric] -= (double)part;
+	}
+}
+
+/* Sums go with the counts: each part's mean is the whole's, the totals stay. */
+static int add_parts(struct applying *applying, const struct sn_value_record *value,
+		     const uint64_t *parts, uint32_t number, const uint32_t *nodes)
+{
+	uint64_t left_count = value->count, left_sum = value->sum;
+	double left_squares = value->sum_squares;
+	for (uint32_t i = 0; i < number; i++) {
+		struct sn_value_record part = *value;
+		if (parts[i] == 0)
+			continue;
+		part.node = nodes[i];
+		part.count = parts[i];
+		if (parts[i] < left_count) {
+			double share = (double)parts[i] / (double)left_count;
+			double sum = (double)left_sum * share;
+			part.sum = sum >= (double)left_sum ? left_sum : (uint64_t)sum;
+			part.sum_squares = left_squares * share;
+		} else {
+			part.sum = left_sum;
+			part.sum_squares = left_squares;
+		}
+		left_count -= part.count;
+		left_sum -= part.sum;
+		left_squares -= part.sum_squares;
+		if (add_value(applying, &part) < 0)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+/* One instruction: a node in each context that gets something, and its values. */
+static int divide_sample(struct applying *applying, struct dividing *dividing,
+			 const struct sample *sample, uint64_t *parts, uint32_t *nodes)
+{
+	const struct sn_gpu_contexts *contexts = &dividing->contexts;
+	const struct sn_measurement_thread *thread = applying->thread;
+	uint32_t first = contexts->first[sample->function];
+	uint32_t number = contexts->first[sample->function + 1] - first;
+	memset(nodes, 0xff, number * sizeof(*nodes));
+	applying->numbers[sample->node] = NONE;
+	for (size_t i = applying->first_value[sample->node];
+	     i < applying->first_value[sample->node + 1]; i++) {
+		const struct sn_value_record *value = &thread->values[applying->order[i]];
+		divide(dividing, sample->function, value->metric, value->count, parts);
+		for (uint32_t j = 0; j < number; j++) {
+			uint32_t at = contexts->by_function[first + j];
+			struct sn_frame frame = thread->nodes[sample->node].frame;
+			frame.flags |= dividing->flags[at];
+			if (parts[j] > 0 && nodes[j] == NONE &&
+			    add_node(applying, dividing->nodes[at], frame, &nodes[j]) < 0)
+				return SN_ERR_MEMORY;
+		}
+		if (add_parts(applying, value, parts, number, nodes) < 0)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+static int divide_samples(struct applying *applying, struct dividing *dividing,
+			  const struct sn_gpu_calls_binary *of, const struct sample *samples,
+			  size_t count)
+{
+	size_t contexts = dividing->contexts.count;
+	dividing->metric_count = applying->measurement->metric_count;
+	dividing->nodes = calloc(contexts, sizeof(*dividing->nodes));
+	dividing->flags = calloc(contexts, 1);
+	dividing->owed = calloc(contexts * dividing->metric_count + 1, sizeof(*dividing->owed));
+	uint64_t *parts = malloc(contexts * sizeof(*parts));
+	uint32_t *nodes = malloc(contexts * sizeof(*nodes));
+	int result = SN_ERR_MEMORY;
+	if (dividing->nodes && dividing->flags && dividing->owed && parts && nodes)
+		result = make_context_nodes(applying, dividing, of, samples);
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = samples[i].function == NONE
+			     ? keep_samples(applying, &samples[i], 1)
+			     : divide_sample(applying, dividing, &samples[i], parts, nodes);
+	free(dividing->nodes);
+	free(dividing->flags);
+	free(dividing->owed);
+	free(parts);
+	free(nodes);
+	return result;
+}
+
+/* What one kernel's launches at one context have sampled. */
+static int divide_kernel(struct applying *applying, struct sample *samples, size_t count)
+{
+	int result = 0;
+	struct dividing dividing = {0};
+	const struct sn_gpu_calls_binary *of = binary_of(applying, samples[0].module, &result);
+	if (!of)
+		return result < 0 ? result : keep_samples(applying, samples, count);
+	size_t sites;
+	sn_gpu_call_graph_sites(of->graph, &sites);
+	double *measured = malloc(((size_t)of->binary->function_count + 1) * sizeof(*measured));
+	double *weights = malloc((sites + 1) * sizeof(*weights));
+	uint32_t kernel = NONE;
+	for (size_t i = 0; i < count; i++)
+		samples[i].function = sn_gpu_binary_function_at(of->binary, samples[i].address);
+	if (!measured || !weights)
+		result = SN_ERR_MEMORY;
+	else
+		kernel = kernel_of(applying, of->binary, samples, count, measured);
+	if (result == 0 && kernel != NONE) {
+		weigh(applying, of, samples, count, measured, weights);
+		result = sn_gpu_contexts_build(of->graph, kernel, measured, weights, CONTEXTS_MAX,
+					       &dividing.contexts);
+	}
+	if (result == 0)
+		result = kernel == NONE ? keep_samples(applying, samples, count)
+					: divide_samples(applying, &dividing, of, samples, count);
+	sn_gpu_contexts_release(&dividing.contexts);
+	free(measured);
+	free(weights);
+	return result;
+}
+
+static int divide_all(struct applying *applying)
+{
+	int result = keep_nodes(applying);
+	for (size_t i = 0, next; i < applying->sample_count && result == 0; i = next) {
+		const struct sample *first = &applying->samples[i];
+		for (next = i + 1; next < applying->sample_count &&
+				   applying->samples[next].parent == first->parent &&
+				   applying->samples[next].module == first->module;)
+			next++;
+		result = divide_kernel(applying, &applying->samples[i], next - i);
+	}
+	return result;
+}
+
+static int keep_values(struct applying *applying)
+{
+	const struct sn_measurement_thread *thread = applying->thread;
+	for (size_t i = 0; i < thread->value_count; i++) {
+		struct sn_value_record value = thread->values[i];
+		value.node = applying->numbers[value.node];
+		if (value.node != NONE && add_value(applying, &value) < 0)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+int sn_gpu_calls_apply(struct sn_gpu_calls *calls, const struct sn_measurement *measurement,
+		       const struct sn_measurement_thread *thread, struct sn_gpu_called *called)
+{
+	struct applying applying = {
+	    .calls = calls, .measurement = measurement, .thread = thread, .called = called};
+	*called = (struct sn_gpu_called){.thread = *thread};
+	bool has_any = false;
+	for (uint32_t i = 0; i < thread->node_count && !has_any; i++)
+		has_any = thread->nodes[i].frame.kind == SN_FRAME_GPU_INSTRUCTION;
+	if (!has_any)
+		return 0;
+	called->is_changed = true;
+	called->thread.node_count = 0;
+	called->thread.value_count = 0;
+	int result = find_samples(&applying);
+	if (result == 0)
+		result = order_values(&applying);
+	if (result == 0)
+		result = divide_all(&applying);
+	if (result == 0)
+		result = keep_values(&applying);
+	called->thread.nodes = called->nodes;
+	called->thread.values = called->values;
+	free(applying.samples);
+	free(applying.weights);
+	free(applying.numbers);
+	free(applying.first_value);
+	free(applying.order);
+	return result;
+}
+
+void sn_gpu_called_release(struct sn_gpu_called *called)
+{
+	free(called->nodes);
+	free(called->values);
+	*called = (struct sn_gpu_called){0};
+}
+
+void sn_gpu_calls_release(struct sn_gpu_calls *calls)
+{
+	for (size_t i = 0; i < calls->count; i++) {
+		sn_gpu_call_graph_free(calls->binaries[i].graph);
+		sn_gpu_binary_free(calls->binaries[i].binary);
+		sn_elf_file_free(calls->binaries[i].file);
+		free(calls->binaries[i].path);
+	}
+	free(calls->binaries);
+	*calls = (struct sn_gpu_calls){0};
+}

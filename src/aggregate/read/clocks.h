@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clocks of the hosts whose trace files are analysed, brought to one: docs/design/clocks.md.
+ *
+ * Processes of one boot and time namespace have one CLOCK_MONOTONIC and one anchor to the calendar,
+ * that of the first of their files. Different hosts' calendars may be wrong by seconds: hosts are
+ * joined by the messages that their processes sent each other (messages.h, trace/clock.h), along
+ * the tree with the smallest errors from the host that has most of them. What no message reaches
+ * stays at its own calendar.
+ */
+#ifndef SN_AGGREGATE_CLOCKS_H
+#define SN_AGGREGATE_CLOCKS_H
+
+#include "messages.h"
+#include "aggregate/pipeline.h"
+
+struct sn_clocks;
+
+/* Reads what the inputs say of their clocks, and their messages. Files that cannot be read are left
+ * out. 0 or SN_ERR_MEMORY; *clocks is to be freed in either case. */
+int sn_clocks_make(struct sn_pipeline *pipeline, struct sn_clocks **clocks);
+void sn_clocks_free(struct sn_clocks *clocks);
+
+/* Before the events of a file are converted, in the order of files. 0 or SN_ERR_MEMORY. */
+int sn_clocks_begin_file(struct sn_clocks *clocks, uint32_t file,
+			 const struct sn_measurement *measurement);
+/* Nanoseconds since 1970 by the base's calendar; never earlier for a later time. */
+uint64_t sn_clocks_convert(const struct sn_clocks *clocks, uint32_t file, uint64_t at_ns);
+/* The link of a message of the file; 0 for what is none, or has no partner. */
+uint64_t sn_clocks_link(const struct sn_clocks *clocks, uint32_t file,
+			const struct sn_trace_event *event);
+/* The value of an attribute of the file's: names of groups become the same in all files. */
+uint64_t sn_clocks_group(const struct sn_clocks *clocks, uint32_t file, uint32_t key,
+			 uint64_t value);
+/* Properties of the database, where there is more than one clock or any message:
+ * messages.matched, .unmatched; clock.I.host, .processes, .offset_ns, ... */
+void sn_clocks_describe(const struct sn_clocks *clocks, struct sn_pipeline *pipeline);
+
+#endif

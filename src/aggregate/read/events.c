@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From trace files to the trace writer; see events.h.
+ *
+ * Events name streams, nodes of threads, counters and attributes by numbers of their file. A
+ * measurement is read once more and merged into tables of its own, whose numbers are then looked up
+ * in the tables of all: what is kept meanwhile is a number for each node of one process.
+ */
+#include "events.h"
+
+#include "base/vec.h"
+#include "clocks.h"
+#include "format/measurement/measurement_trace.h"
+#include "trace/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A process whose events are being read. */
+struct process {
+	struct sn_pipeline *pipeline;
+	struct sn_trace_writer *writer;
+	const struct sn_measurement *measurement;
+	const struct sn_trace_directory *all;
+	uint32_t file;
+	const struct sn_clocks *clocks;
+	uint64_t first_link; /* to tell links of processes apart */
+	/* by the thread's position: contexts of the builder, by the number that events use */
+	uint32_t **contexts, *context_counts;
+	uint32_t thread_count;
+	uint32_t measured_count;   /* threads before those that were added for streams */
+	uint32_t *stream_profiles; /* [stream] */
+	uint32_t *stream_threads;  /* [stream] position of the thread */
+	uint32_t *counters, *keys;
+	uint32_t *names;	/* [name]: builder's string */
+	uint64_t unknown_count; /* events whose context is not known */
+	uint64_t count;
+};
+
+struct taken {
+	uint32_t **nodes, *counts;
+	size_t count, node_capacity, count_capacity;
+};
+
+/* What merge.h calls: keeps each thread's numbers. */
+static int keep_nodes(void *context, const struct sn_measurement_thread *thread, uint32_t profile,
+		      const uint32_t *nodes, const uint32_t *metrics)
+{
+	struct taken *taken = context;
+	(void)profile;
+	(void)metrics;
+	uint32_t *copy = malloc((thread->node_count + 1ull) * sizeof(*copy));
+	if (!copy || sn_vec_reserve(&taken->nodes, &taken->node_capacity, taken->count + 1) < 0 ||
+	    sn_vec_reserve(&taken->counts, &taken->count_capacity, taken->count + 1) < 0) {
+		free(copy);
+		return SN_ERR_MEMORY;
+	}
+	memcpy(copy, nodes, thread->node_count * sizeof(*copy));
+	taken->counts[taken->count] = thread->node_count;
+	taken->nodes[taken->count++] = copy;
+	return 0;
+}
+
+/* Nodes of the process's own tables become contexts of the builder; SONDE_NONE where they are not
+ * there. */
+static void to_contexts(const struct sn_unified *all, const uint32_t *map, struct taken *taken)
+{
+	for (size_t t = 0; t < taken->count; t++)
+		for (uint32_t i = 0; i < taken->counts[t]; i++) {
+			uint32_t node = map[taken->nodes[t][i]];
+			taken->nodes[t][i] =
+			    node == SONDE_NONE ? SONDE_NONE : all->merge.contexts[node];
+		}
+}
+
+static int translate(struct process *process)
+{
+	const struct sn_unified *all = &process->pipeline->workers->unified;
+	struct sn_unified own;
+	struct taken taken = {0};
+	uint32_t *metrics = NULL, *map = NULL;
+	int result = sn_unified_init(&own);
+	own.merge.take = keep_nodes;
+	own.merge.take_context = &taken;
+	if (!result)
+		result = sn_unified_add(&own, process->measurement, process->file);
+	if (!result) {
+		map = sn_unified_find(all, &own, &metrics);
+		result = map ? 0 : SN_ERR_MEMORY;
+	}
+	if (!result)
+		to_contexts(all, map, &taken);
+	free(map);
+	free(metrics);
+	sn_unified_release(&own);
+	process->contexts = taken.nodes;
+	process->context_counts = taken.counts;
+	process->thread_count = (uint32_t)taken.count;
+	return result;
+}
+
+/* The builder's profile of a thread of this file; SONDE_NONE where it has none. */
+static uint32_t profile_of(const struct process *process, uint32_t thread)
+{
+	const struct sn_unified *all = &process->pipeline->workers->unified;
+	size_t low = 0, high = all->builder->profile_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct sn_origin *origin = all->origins + middle;
+		if (origin->file < process->file ||
+		    (origin->file == process->file && origin->thread < thread))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < all->builder->profile_count && all->origins[low].file == process->file &&
+		       all->origins[low].thread == thread
+		   ? (uint32_t)low
+		   : SONDE_NONE;
+}
+
+/* The profile of a thread that another file measured: of those that had its number one after the
+ * other (a program that executes another) the last. */
+static uint32_t profile_elsewhere(const struct process *process,
+				  const struct sn_trace_stream *stream)
+{
+	const struct sn_db_builder *builder = process->pipeline->workers->unified.builder;
+	uint32_t host = sn_db_builder_string(process->pipeline->workers->unified.builder,
+					     sn_measurement_property(process->measurement, "host"));
+	uint32_t found = SONDE_NONE;
+	for (uint32_t i = 0; i < builder->profile_count; i++) {
+		const struct sonde_db_profile *profile = builder->profiles + i;
+		if (profile->kind == SONDE_PROFILE_THREAD && profile->tid == stream->tid &&
+		    profile->pid == stream->pid && profile->host == host &&
+		    (found == SONDE_NONE || profile->start_ns > builder->profiles[found].start_ns))
+			found = i;
+	}
+	return found;
+}
+
+static uint32_t text_of(const struct process *process, const char *text, uint32_t length)
+{
+	return sn_db_builder_string_n(process->pipeline->workers->unified.builder, text, length);
+}
+
+static int number_streams(struct process *process)
+{
+	const struct sn_trace_directory *all = process->all;
+	const struct sn_measurement *m = process->measurement;
+	process->stream_profiles = malloc((all->stream_count + 1ull) * sizeof(uint32_t));
+	process->stream_threads = malloc((all->stream_count + 1ull) * sizeof(uint32_t));
+	if (!process->stream_profiles || !process->stream_threads)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < all->stream_count; i++) {
+		uint32_t thread = m->trace_threads[i];
+		process->stream_threads[i] = thread;
+		process->stream_profiles[i] =
+		    thread == SONDE_NONE ? SONDE_NONE : profile_of(process, thread);
+		if (thread == SONDE_NONE && all->streams[i].thread == SN_ID_NONE)
+			process->stream_profiles[i] = profile_elsewhere(process, all->streams + i);
+	}
+	return 0;
+}
+
+static int number_names(struct process *process)
+{
+	const struct sn_trace_directory *all = process->all;
+	struct sn_db_builder *builder = process->pipeline->workers->unified.builder;
+	process->counters = malloc((all->counter_count + 1ull) * sizeof(uint32_t));
+	process->keys = malloc((all->key_count + 1ull) * sizeof(uint32_t));
+	process->names = malloc((all->name_count + 1ull) * sizeof(uint32_t));
+	if (!process->counters || !process->keys || !process->names)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < all->counter_count; i++)
+		process->counters[i] = sn_db_builder_find_metric(
+		    builder, text_of(process, all->counters[i].name, all->counters[i].name_length));
+	for (uint32_t i = 0; i < all->name_count; i++)
+		process->names[i] = text_of(process, all->names[i].text, all->names[i].text_length);
+	for (uint32_t i = 0; i < all->key_count; i++) {
+		const struct sn_trace_quantity *key = all->keys + i;
+		uint32_t unit =
+		    key->unit_length ? text_of(process, key->unit, key->unit_length) : SONDE_NONE;
+		process->keys[i] = sn_trace_writer_key(
+		    process->writer, text_of(process, key->name, key->name_length), unit,
+		    (enum sonde_attribute_type)key->type);
+	}
+	return builder->failed;
+}
+
+/* ---- events ---- */
+
+/* The position of the measured thread that the event's context is of. A thread that was added for
+ * its stream alone has none. */
+static uint32_t owner_of(const struct process *process, const struct sn_trace_event *event)
+{
+	uint32_t thread = sn_measurement_thread_at(process->measurement, event->owner);
+	return thread < process->measured_count ? thread : SN_ID_NONE;
+}
+
+/* The builder's context; the root where it is not known. */
+static uint32_t context_of(struct process *process, const struct sn_trace_event *event)
+{
+	const struct sn_measurement *m = process->measurement;
+	uint32_t thread = m->trace_names, node = event->context + 1;
+	if (event->owner != SN_ID_NONE) {
+		thread = owner_of(process, event);
+		node = thread >= process->thread_count
+			   ? SN_ID_NONE
+			   : sn_measurement_node_of(m->threads + thread, event->context);
+	}
+	uint32_t context = SONDE_NONE;
+	if (thread < process->thread_count && node < process->context_counts[thread])
+		context = process->contexts[thread][node];
+	process->unknown_count += context == SONDE_NONE;
+	return context == SONDE_NONE ? 0 : context;
+}
+
+static uint32_t put_attributes(const struct process *process, const struct sn_trace_event *event,
+			       struct sn_attribute *attributes)
+{
+	for (uint32_t i = 0; i < event->attribute_count; i++) {
+		const struct sn_trace_attribute *from = event->attributes + i;
+		bool is_string = process->all->keys[from->key].type == SONDE_ATTRIBUTE_STRING;
+		attributes[i] = (struct sn_attribute){
+		    .key = process->keys[from->key],
+		    .value = is_string ? process->names[from->value]
+				       : sn_clocks_group(process->clocks, process->file, from->key,
+							 from->value)};
+	}
+	return event->attribute_count;
+}
+
+static void add_event(struct process *process, const struct sn_trace_event *event, uint32_t value)
+{
+	/* the tag's kinds are those of tracks */
+	_Static_assert((int)SN_TRACE_COUNTER == (int)SONDE_TRACK_COUNTER, "kinds are the same");
+	struct sn_attribute attributes[SN_TRACE_ATTRIBUTES_MAX + 1];
+	uint32_t profile = process->stream_profiles[event->stream];
+	if (profile == SONDE_NONE) {
+		process->unknown_count++;
+		return;
+	}
+	struct sn_event added = {
+	    .start_ns = sn_clocks_convert(process->clocks, process->file, event->start_ns),
+	    .end_ns = sn_clocks_convert(process->clocks, process->file, event->end_ns),
+	    .link = event->link ? event->link + process->first_link
+				: sn_clocks_link(process->clocks, process->file, event),
+	    .profile = profile,
+	    .context = context_of(process, event),
+	    .metric = SONDE_NONE,
+	    .kind = event->kind,
+	    .attribute_count = (uint16_t)put_attributes(process, event, attributes),
+	    .attributes = attributes,
+	};
+	if (event->kind == SN_TRACE_COUNTER) {
+		added.metric = process->counters[event->counter];
+		attributes[added.attribute_count++] =
+		    (struct sn_attribute){.key = value, .value = (uint64_t)event->value};
+	}
+	if (added.end_ns < added.start_ns)
+		return;
+	sn_trace_writer_add(process->writer, &added);
+	process->count++;
+}
+
+static int add_events(struct process *process, struct sn_trace_reader *reader,
+		      struct sn_error *error)
+{
+	struct sn_trace_event event;
+	struct sn_db_builder *builder = process->pipeline->workers->unified.builder;
+	uint32_t value =
+	    sn_trace_writer_key(process->writer, sn_db_builder_string(builder, "value"), SONDE_NONE,
+				SONDE_ATTRIBUTE_SIGNED);
+	int result;
+	while ((result = sn_trace_reader_next(reader, &event, error)) > 0)
+		add_event(process, &event, value);
+	return result;
+}
+
+static void release(struct process *process)
+{
+	for (uint32_t i = 0; i < process->thread_count; i++)
+		free(process->contexts[i]);
+	free(process->contexts);
+	free(process->context_counts);
+	free(process->stream_profiles);
+	free(process->stream_threads);
+	free(process->counters);
+	free(process->keys);
+	free(process->names);
+}
+
+static void add_drop(const struct process *process, const char *cause, uint64_t count)
+{
+	struct sn_db_builder *builder = process->pipeline->workers->unified.builder;
+	if (count)
+		sn_db_builder_drop(builder, cause, sn_provenance_drop_text(cause), count);
+}
+
+/* Of an analysis. */
+struct adding {
+	struct sn_pipeline *pipeline;
+	struct sn_trace_writer *writer; /* NULL: no input had a trace */
+	struct sn_clocks *clocks;
+};
+
+static int add_process(const struct adding *adding, uint32_t file,
+		       const struct sn_measurement *measurement, struct sn_error *error)
+{
+	struct process process = {
+	    .pipeline = adding->pipeline,
+	    .writer = adding->writer,
+	    .clocks = adding->clocks,
+	    .measurement = measurement,
+	    .all = sn_trace_reader_directory(measurement->trace),
+	    .file = file,
+	    .measured_count = measurement->thread_count - measurement->trace_added,
+	    .first_link = (uint64_t)file << 43,
+	};
+	int result = translate(&process);
+	if (!result)
+		result = number_streams(&process);
+	if (!result)
+		result = number_names(&process);
+	if (result)
+		sn_fail(error, result, "out of memory");
+	else
+		result = add_events(&process, measurement->trace, error);
+	add_drop(&process, "trace-context", process.unknown_count);
+	add_drop(&process, "trace-damaged", sn_trace_reader_damaged(measurement->trace));
+	release(&process);
+	return result;
+}
+
+static bool has_trace(const struct sn_input *input)
+{
+	char *path = sn_measurement_trace_path(input->path);
+	free(path);
+	return path;
+}
+
+static int add_input(const struct adding *adding, uint32_t file)
+{
+	struct sn_pipeline *pipeline = adding->pipeline;
+	struct sn_measurement *measurement;
+	struct sn_error error = {""};
+	/* what could not be read has been told before */
+	if (sn_measurement_open(pipeline->inputs[file].path, &measurement, NULL))
+		return 0;
+	int result = sn_clocks_begin_file(adding->clocks, file, measurement);
+	if (result)
+		sn_fail(&error, result, "out of memory");
+	else
+		result = measurement->trace ? add_process(adding, file, measurement, &error) : 0;
+	if (!measurement->trace)
+		add_drop(&(struct process){.pipeline = pipeline}, "trace-damaged", 1);
+	sn_measurement_free(measurement);
+	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
+}
+
+static int begin(struct adding *adding)
+{
+	struct sn_pipeline *pipeline = adding->pipeline;
+	uint64_t memory = pipeline->memory == UINT64_MAX ? 0 : pipeline->memory / 4;
+	adding->writer = sn_trace_writer_new(memory, NULL);
+	if (!adding->writer || sn_clocks_make(pipeline, &adding->clocks))
+		return sn_pipeline_out_of_memory(pipeline);
+	sn_clocks_describe(adding->clocks, pipeline);
+	return 0;
+}
+
+int sn_events_add(struct sn_pipeline *pipeline)
+{
+	struct adding adding = {.pipeline = pipeline};
+	int result = 0;
+	for (uint32_t i = 0; i < pipeline->input_count && !result; i++) {
+		if (!has_trace(pipeline->inputs + i))
+			continue;
+		if (!adding.writer)
+			result = begin(&adding);
+		if (!result)
+			result = add_input(&adding, i);
+	}
+	sn_clocks_free(adding.clocks);
+	if (adding.writer && !result)
+		sn_trace_writer_attach(adding.writer, pipeline->workers->unified.builder);
+	else
+		sn_trace_writer_free(adding.writer);
+	return result;
+}

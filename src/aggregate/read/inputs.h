@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files that an analysis is asked to read, in the one order: by name (HOST-PID-START), whatever
+ * the order in which their folders were given. Every rank comes to the same list.
+ */
+#ifndef SN_AGGREGATE_INPUTS_H
+#define SN_AGGREGATE_INPUTS_H
+
+#include "base/error.h"
+#include "format/measurement/run_file.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A measurement file, the position of the folder it is of, and which run that is. */
+struct sn_input {
+	const char *path;
+	uint32_t folder, run;
+	uint64_t bytes;
+};
+
+/* What a `sonde run` of a folder says, and which run that is. */
+struct sn_told {
+	struct sn_run_record record;
+	uint32_t run;
+};
+
+struct sn_inputs {
+	struct sn_told *told;
+	size_t told_count, told_capacity;
+	struct sn_input *items;
+	size_t count, capacity;
+	/* Each folder is a run; runs are numbered by name. The folder's name without ".sonde", or
+	 * its path where two have one name. */
+	char **runs;
+	uint32_t run_count;
+	char ***lists; /* of each folder; own the paths */
+	size_t list_count;
+};
+
+/* 0 or a negative enum sn_err; release in either case. */
+int sn_inputs_list(struct sn_inputs *inputs, const char *const *folders, size_t count,
+		   struct sn_error *error);
+void sn_inputs_release(struct sn_inputs *inputs);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was measured, how, and how completely: the properties and drops of a database, from what the
+ * measurements of all processes say. The keys are listed in docs/format/database.md.
+ *
+ * What describes one process (its command, host, ...) is taken from the first: the one of lowest
+ * rank that started first. What processes may differ in (the state of an adapter, ...) is given
+ * with the number of processes for each answer. The order in which measurements come makes no
+ * difference.
+ */
+#ifndef SN_AGGREGATE_PROVENANCE_H
+#define SN_AGGREGATE_PROVENANCE_H
+
+#include "base/intern.h"
+#include "format/database/database_writer.h"
+#include "format/measurement/measurement_reader.h"
+#include "missing.h"
+
+struct sn_provenance {
+	struct sn_measurement *first; /* only its PROCESS text; owned */
+	struct sn_intern answers;     /* "KEY=VALUE" with its NUL */
+	uint32_t *answer_counts;      /* processes that gave each */
+	size_t answer_capacity;
+	struct sn_intern programs;	 /* base names of the programs' files, with their NUL */
+	struct sn_intern processes_seen; /* "PID HOST" */
+	uint64_t *program_cpu_ns;	 /* of each program */
+	size_t program_capacity;
+	struct sn_missing missing;
+	uint64_t processes, unreadable, unfinished, threads;
+	uint64_t with_gaps; /* processes of which a part was not measured */
+	uint64_t own_ns, peak_bytes, samples;
+	uint64_t start_ns, end_ns; /* since the Unix epoch, over all processes */
+};
+
+void sn_provenance_init(struct sn_provenance *provenance);
+void sn_provenance_release(struct sn_provenance *provenance);
+
+/* Takes in one process, of the run-th of all runs, and adds its drops to the builder. 0 or
+ * SN_ERR_MEMORY. */
+int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurement *measurement,
+		      uint32_t run, struct sn_db_builder *builder);
+/* What a cause of collect/errors.def means, for people. Static. */
+const char *sn_provenance_drop_text(const char *cause);
+/* Counts a process whose file could not be read. */
+void sn_provenance_add_unreadable(struct sn_provenance *provenance);
+/*
+ * Writes all properties, and names the root context by the program that used most CPU time, with
+ * the number of processes where there are several. At least one process was added. 0 or
+ * SN_ERR_MEMORY.
+ */
+int sn_provenance_finish(struct sn_provenance *provenance, struct sn_db_builder *builder);
+
+#endif

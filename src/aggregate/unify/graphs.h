@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dataflow graphs of measurements into a database. */
+#ifndef SN_AGGREGATE_GRAPHS_H
+#define SN_AGGREGATE_GRAPHS_H
+
+#include "format/database/database_writer.h"
+#include "format/measurement/measurement_reader.h"
+
+/* Adds the graphs of a process, of which `measurement` has the process's text and the graph. A
+ * model that was found by watching and of which nothing ran in this process (it was the parent's,
+ * before a fork) is left out. 0 or SN_ERR_MEMORY. */
+int sn_add_graph(struct sn_db_builder *builder, const struct sn_measurement *measurement,
+		 uint32_t run);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adding up how profiles differ: of each metric and inner context (one that has descendants), how
+ * many profiles have a value there, and the least, greatest and sum of squares of their inclusive
+ * sums.
+ *
+ * Profiles come in any order and are added up by many threads, yet the result must be the same. So
+ * the squares are added as integers of 128 bits: sums of measurements are whole numbers, and no
+ * order of adding whole numbers rounds. A sum so large that squares might not fit leaves out as
+ * many of its low bits as the metric's total says, the same for all. The sum itself is not kept: it
+ * is the inclusive one. Contexts without descendants need nothing of this; their rows tell.
+ */
+#ifndef SN_AGGREGATE_ACROSS_H
+#define SN_AGGREGATE_ACROSS_H
+
+#include "aggregate/unify/pack.h"
+
+#include <stdint.h>
+
+struct sn_across {
+	unsigned __int128 squares;
+	double min, max;
+	uint32_t count;
+};
+
+/* The accumulators of one metric. */
+struct sn_across_metric {
+	uint32_t
+	    *slots; /* [inner context]: position in `items`, + 1; NULL: nothing of this metric */
+	struct sn_across *items;
+	size_t count, capacity;
+};
+
+struct sn_across_table {
+	struct sn_across_metric *metrics;
+	uint32_t metric_count, inner_count;
+	uint64_t bytes; /* that the accumulators take */
+};
+
+/* 0 or SN_ERR_MEMORY; release in either case. */
+int sn_across_init(struct sn_across_table *table, uint32_t metric_count, uint32_t inner_count);
+void sn_across_release(struct sn_across_table *table);
+
+/* The accumulators of a metric, with its slots; NULL without memory. */
+struct sn_across_metric *sn_across_metric(struct sn_across_table *table, uint32_t metric);
+/* One profile's inclusive sum, to a metric of the table. 0 or SN_ERR_MEMORY. */
+int sn_across_add(struct sn_across_table *table, struct sn_across_metric *metric, uint32_t inner,
+		  double sum, uint32_t shift);
+int sn_across_absorb(struct sn_across_table *into, const struct sn_across_table *from);
+/* What was added up, or NULL. */
+const struct sn_across *sn_across_at(const struct sn_across_table *table, uint32_t metric,
+				     uint32_t inner);
+double sn_across_squares(const struct sn_across *across, uint32_t shift);
+
+void sn_pack_across(struct sn_pack *pack, const struct sn_across_table *table);
+/* Into what sn_across_init has made. */
+void sn_unpack_across(struct sn_unpack *unpack, struct sn_across_table *table);
+
+#endif

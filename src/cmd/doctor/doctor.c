@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sonde doctor`: what can be measured on this machine, what cannot, why, and how to enable it. The
+ * checks are in doctor_*.c; here they are printed.
+ */
+#include "doctor.h"
+#include "cmd/command.h"
+
+#include "base/error.h"
+#include "show/json.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTION_FORMAT = 256 };
+
+static const struct option table[] = {
+    {"format", required_argument, NULL, OPTION_FORMAT}, SN_OPTION_HELP, {0}};
+
+static const char usage[] =
+    "USAGE\n"
+    "    sonde doctor [--format text|json]\n\n"
+    "    Looks at this machine and tells for every layer whether it can be measured: ok, limited "
+    "or\n"
+    "    no, with the reason and, where there is one, the command that enables it. Nothing is "
+    "changed.\n"
+    "    The exit status is 1 if something is missing without which nothing can be measured.\n\n"
+    "OPTIONS\n"
+    "    --format FORM   text (default) or json\n"
+    "    -h, --help      this text\n\n"
+    "EXAMPLES\n"
+    "    sonde doctor\n"
+    "    sonde doctor --format json | jq '.checks[] | select(.verdict != \"ok\")'\n";
+
+static const char *const verdicts[] = {"ok", "limited", "no"};
+
+struct sn_check *sn_diagnose(struct sn_diagnosis *diagnosis, const char *group, const char *name,
+			     enum sn_verdict verdict, const char *format, ...)
+{
+	static struct sn_check scrap;
+	struct sn_check *check =
+	    diagnosis->count < SN_MAX_CHECKS ? &diagnosis->checks[diagnosis->count++] : &scrap;
+	*check = (struct sn_check){.group = group, .verdict = verdict};
+	snprintf(check->name, sizeof(check->name), "%s", name);
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(check->text, sizeof(check->text), format, arguments);
+	va_end(arguments);
+	/* Versions and paths are what other programs and folders say. */
+	sn_one_line(check->name);
+	sn_one_line(check->text);
+	return check;
+}
+
+static bool is_fatal(const struct sn_diagnosis *diagnosis)
+{
+	for (size_t i = 0; i < diagnosis->count; i++)
+		if (diagnosis->checks[i].is_essential &&
+		    diagnosis->checks[i].verdict == SN_VERDICT_NO)
+			return true;
+	return false;
+}
+
+/* Words from `at` on, folded at the terminal's width, further lines indented. */
+static void print_folded(const char *text, int indent, int width)
+{
+	int column = indent, room = width > indent + 20 ? width : indent + 20;
+	while (*text) {
+		int length = (int)strcspn(text, " ");
+		if (column > indent && column + 1 + length > room) {
+			printf("\n%*s", indent, "");
+			column = indent;
+		} else if (column > indent) {
+			putchar(' ');
+			column++;
+		}
+		printf("%.*s", length, text);
+		column += length;
+		text += length;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
+static void print_text(const struct sn_diagnosis *diagnosis)
+{
+	static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m"};
+	enum { INDENT = 30 };
+	bool has_color = sn_terminal_has_color(stdout);
+	int width = sn_terminal_width();
+	const char *group = "", *bold = has_color ? "\033[1m" : "";
+	const char *plain = has_color ? "\033[0m" : "", *dim = has_color ? "\033[2m" : "";
+	for (size_t i = 0; i < diagnosis->count; i++) {
+		const struct sn_check *check = &diagnosis->checks[i];
+		if (strcmp(group, check->group) != 0)
+			printf("%s%s%s%s\n", *group ? "\n" : "", bold, check->group, plain);
+		group = check->group;
+		printf("  %s%-8s%s%-19s ", has_color ? colors[check->verdict] : "",
+		       verdicts[check->verdict], plain, check->name);
+		if (strlen(check->name) > 19)
+			printf("\n%*s", INDENT, "");
+		print_folded(check->text, INDENT, width);
+		if (*check->fix)
+			printf("%*s%senable: %s%s\n", INDENT, "", dim, check->fix, plain);
+	}
+	printf("\n%s\n",
+	       is_fatal(diagnosis)
+		   ? "Sonde cannot measure here: see the lines marked \"no\" under Collector "
+		     "and Sampling."
+		   : "Sonde can measure here. Next: sonde run -- python3 train.py");
+}
+
+static void print_json(const struct sn_diagnosis *diagnosis)
+{
+	struct sn_json json = {.out = stdout};
+	sn_json_begin(&json, '{');
+	sn_json_key(&json, "version");
+	sn_json_string(&json, SN_VERSION);
+	sn_json_key(&json, "can_measure");
+	sn_json_bool(&json, !is_fatal(diagnosis));
+	sn_json_key(&json, "checks");
+	sn_json_begin(&json, '[');
+	for (size_t i = 0; i < diagnosis->count; i++) {
+		const struct sn_check *check = &diagnosis->checks[i];
+		sn_json_begin(&json, '{');
+		sn_json_key(&json, "group");
+		sn_json_string(&json, check->group);
+		sn_json_key(&json, "name");
+		sn_json_string(&json, check->name);
+		sn_json_key(&json, "verdict");
+		sn_json_string(&json, verdicts[check->verdict]);
+		sn_json_key(&json, "essential");
+		sn_json_bool(&json, check->is_essential);
+		sn_json_key(&json, "text");
+		sn_json_string(&json, check->text);
+		sn_json_key(&json, "fix");
+		sn_json_string(&json, *check->fix ? check->fix : NULL);
+		sn_json_end(&json, '}');
+	}
+	sn_json_end(&json, ']');
+	sn_json_end(&json, '}');
+	putchar('\n');
+}
+
+static int run(int argc, char **argv)
+{
+	static const char *const forms[] = {"text", "json", NULL};
+	struct sn_options options = {&sn_command_doctor, argc, argv, "", table};
+	int form = 0;
+	for (int option; (option = sn_options_next(&options)) != -1;) {
+		if (option == SN_OPTION_STOP)
+			return options.status;
+		form = sn_options_choice(&options, "--format", optarg, forms);
+		if (form < 0)
+			return SN_EXIT_USAGE;
+	}
+	if (optind < argc)
+		return sn_command_misuse(options.command, "'%s' is too much", argv[optind]);
+	struct sn_diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
+	if (!diagnosis)
+		return sn_command_fail("out of memory");
+	sn_diagnose_collector(diagnosis);
+	sn_diagnose_sampling(diagnosis);
+	sn_diagnose_os(diagnosis);
+	sn_diagnose_python(diagnosis);
+	sn_diagnose_devices(diagnosis);
+	sn_diagnose_ranks(diagnosis);
+	sn_diagnose_system(diagnosis);
+	if (form == 1)
+		print_json(diagnosis);
+	else
+		print_text(diagnosis);
+	int status = is_fatal(diagnosis) ? SN_EXIT_FINDING : SN_EXIT_DONE;
+	free(diagnosis);
+	return status;
+}
+
+const struct sn_command sn_command_doctor = {
+    "doctor", "tell what can be measured here, and how to enable the rest", usage, run};

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of the machine itself: sampling, preloading, debug files, disk and eBPF; see doctor.h. */
+#include "doctor.h"
+#include "cmd/run/launch.h"
+
+#include "show/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The first line of a file; false where it cannot be read. */
+static bool read_line(const char *path, char *text, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	text[0] = '\0';
+	if (!file)
+		return false;
+	bool has_line = fgets(text, (int)size, file) != NULL;
+	fclose(file);
+	text[strcspn(text, "\n")] = '\0';
+	return has_line;
+}
+
+static void set_fix(struct sn_check *check, const char *fix)
+{
+	snprintf(check->fix, sizeof(check->fix), "%s", fix);
+}
+
+static void check_timers(struct sn_diagnosis *diagnosis)
+{
+	timer_t timer;
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
+	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+	bool works = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0;
+	struct sn_check *check;
+	if (works) {
+		timer_delete(timer);
+		check = sn_diagnose(diagnosis, "Sampling", "CPU and real time", SN_VERDICT_OK,
+				    "a timer for each thread");
+	} else {
+		check = sn_diagnose(diagnosis, "Sampling", "CPU and real time", SN_VERDICT_NO,
+				    "no timers for threads: %s", strerror(errno));
+	}
+	check->is_essential = true;
+}
+
+static int try_event(uint32_t type, uint64_t config)
+{
+	struct perf_event_attr attribute = {
+	    .type = type,
+	    .size = sizeof(attribute),
+	    .config = config,
+	    .disabled = 1,
+	    .exclude_kernel = 1,
+	    .exclude_hv = 1,
+	};
+	int descriptor =
+	    (int)syscall(SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (descriptor < 0)
+		return errno;
+	close(descriptor);
+	return 0;
+}
+
+static void explain_event(struct sn_diagnosis *diagnosis, const char *name, int why)
+{
+	char paranoid[32];
+	bool has_setting =
+	    read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
+	struct sn_check *check;
+	if (why == ENOENT || why == EOPNOTSUPP || why == ENODEV) {
+		sn_diagnose(
+		    diagnosis, "Sampling", name, SN_VERDICT_NO,
+		    "no such counters: a virtual machine without them, or an unknown processor");
+	} else if ((why == EACCES || why == EPERM) && has_setting && atoi(paranoid) > 2) {
+		check = sn_diagnose(diagnosis, "Sampling", name, SN_VERDICT_NO,
+				    "kernel.perf_event_paranoid is %s and forbids it", paranoid);
+		set_fix(check, "sudo sysctl kernel.perf_event_paranoid=1");
+	} else if (why == EACCES || why == EPERM) {
+		check = sn_diagnose(diagnosis, "Sampling", name, SN_VERDICT_NO,
+				    "%s: a container's seccomp profile forbids perf_event_open",
+				    strerror(why));
+		set_fix(check,
+			"docker run --cap-add PERFMON --security-opt seccomp=unconfined ...");
+	} else {
+		sn_diagnose(diagnosis, "Sampling", name, SN_VERDICT_NO, "perf_event_open: %s",
+			    strerror(why));
+	}
+}
+
+static void check_events(struct sn_diagnosis *diagnosis)
+{
+	int software = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+	if (software == 0)
+		sn_diagnose(diagnosis, "Sampling", "software events", SN_VERDICT_OK,
+			    "page faults, context switches and others of the kernel");
+	else
+		explain_event(diagnosis, "software events", software);
+	static const struct {
+		const char *name;
+		uint64_t config;
+	} events[] = {{"cycles", PERF_COUNT_HW_CPU_CYCLES},
+		      {"instructions", PERF_COUNT_HW_INSTRUCTIONS},
+		      {"cache-misses", PERF_COUNT_HW_CACHE_MISSES},
+		      {"branch-misses", PERF_COUNT_HW_BRANCH_MISSES}};
+	char have[128] = "";
+	int first = 0;
+	for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++) {
+		int why = try_event(PERF_TYPE_HARDWARE, events[i].config);
+		size_t used = strlen(have);
+		if (why == 0)
+			snprintf(have + used, sizeof(have) - used, "%s%s", used ? ", " : "",
+				 events[i].name);
+		else if (first == 0)
+			first = why;
+	}
+	if (*have)
+		sn_diagnose(diagnosis, "Sampling", "hardware events",
+			    first ? SN_VERDICT_LIMITED : SN_VERDICT_OK, "%s", have);
+	else
+		explain_event(diagnosis, "hardware events", first);
+}
+
+static void check_clock(struct sn_diagnosis *diagnosis)
+{
+	char source[64];
+	if (!read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+		       sizeof(source)))
+		return;
+	bool is_fast = strcmp(source, "tsc") == 0 || strstr(source, "kvm") ||
+		       strstr(source, "hyperv") || strstr(source, "arch_sys");
+	sn_diagnose(diagnosis, "Sampling", "clock", is_fast ? SN_VERDICT_OK : SN_VERDICT_LIMITED,
+		    is_fast ? "%s" : "%s: reading the time needs a system call, which costs more",
+		    source);
+}
+
+void sn_diagnose_sampling(struct sn_diagnosis *diagnosis)
+{
+	struct utsname system;
+	if (uname(&system) == 0)
+		sn_diagnose(diagnosis, "Sampling", "kernel", SN_VERDICT_OK, "%s %s %s, %ld CPUs",
+			    system.sysname, system.release, system.machine,
+			    sysconf(_SC_NPROCESSORS_ONLN));
+	check_timers(diagnosis);
+	check_events(diagnosis);
+	check_clock(diagnosis);
+}
+
+/* Has the loader preload the library into a program that looks at its own mappings. */
+static bool preload_works(const char *library)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		int null = open("/dev/null", O_RDWR);
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+		setenv("LD_PRELOAD", library, 1);
+		execlp("grep", "grep", "-q", "libsonde", "/proc/self/maps", (char *)NULL);
+		_exit(127);
+	}
+	int status = 0;
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == 0;
+}
+
+void sn_diagnose_collector(struct sn_diagnosis *diagnosis)
+{
+	struct sn_launch *launch = calloc(1, sizeof(*launch));
+	struct sn_error error = {"out of memory"};
+	struct sn_check *check;
+	if (!launch || sn_launch_library(launch, &error) != 0) {
+		check = sn_diagnose(diagnosis, "Collector", "libsonde.so", SN_VERDICT_NO, "%s",
+				    error.text);
+		check->is_essential = true;
+		set_fix(check, "make install");
+		free(launch);
+		return;
+	}
+	const char *path = launch->library;
+	check = sn_diagnose(diagnosis, "Collector", "libsonde.so", SN_VERDICT_OK, "%s", path);
+	check->is_essential = true;
+	if (preload_works(path))
+		check = sn_diagnose(diagnosis, "Collector", "preloading", SN_VERDICT_OK,
+				    "the dynamic loader takes LD_PRELOAD");
+	else
+		check = sn_diagnose(diagnosis, "Collector", "preloading", SN_VERDICT_NO,
+				    "LD_PRELOAD had no effect: a static or foreign C library, or a "
+				    "security policy");
+	check->is_essential = true;
+	free(launch);
+}
+
+static void check_debug_files(struct sn_diagnosis *diagnosis)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	bool has_files = access("/usr/lib/debug/.build-id", R_OK) == 0;
+	struct sn_check *check;
+	if (has_files) {
+		sn_diagnose(diagnosis, "System", "debug files", SN_VERDICT_OK,
+			    "/usr/lib/debug has separate debug files");
+		return;
+	}
+	check = sn_diagnose(diagnosis, "System", "debug files", SN_VERDICT_LIMITED,
+			    "none in /usr/lib/debug: system libraries show functions, not lines%s",
+			    urls && *urls ? " (debuginfod is configured, but not asked)" : "");
+	set_fix(check, "sudo apt install libc6-dbg");
+}
+
+static void check_disk(struct sn_diagnosis *diagnosis)
+{
+	struct statvfs disk;
+	char text[SN_NUMBER_CHARS];
+	if (statvfs(".", &disk) != 0)
+		return;
+	double free_bytes = (double)disk.f_bavail * (double)disk.f_frsize;
+	bool is_writable = access(".", W_OK) == 0;
+	enum sn_verdict verdict =
+	    !is_writable || free_bytes < 64e6 ? SN_VERDICT_LIMITED : SN_VERDICT_OK;
+	sn_diagnose(diagnosis, "System", "disk space", verdict, "%s free in this directory%s",
+		    sn_number_format(free_bytes, "bytes", text),
+		    is_writable ? "" : ", which is not writable: use sonde run -o");
+}
+
+static void check_bpf(struct sn_diagnosis *diagnosis)
+{
+	union bpf_attr attribute = {0};
+	attribute.map_type = BPF_MAP_TYPE_ARRAY;
+	attribute.key_size = 4;
+	attribute.value_size = 8;
+	attribute.max_entries = 1;
+	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attribute, sizeof(attribute));
+	bool has_types = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+	if (map >= 0) {
+		close(map);
+		sn_diagnose(
+		    diagnosis, "System", "eBPF", has_types ? SN_VERDICT_OK : SN_VERDICT_LIMITED,
+		    has_types ? "maps can be made, and the kernel describes its types"
+			      : "maps can be made, but the kernel does not describe its types "
+				"(no /sys/kernel/btf/vmlinux)");
+		return;
+	}
+	sn_diagnose(diagnosis, "System", "eBPF", SN_VERDICT_NO,
+		    "%s; only whole-machine profiling will need it", strerror(errno));
+}
+
+void sn_diagnose_system(struct sn_diagnosis *diagnosis)
+{
+	check_debug_files(diagnosis);
+	check_disk(diagnosis);
+	check_bpf(diagnosis);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sonde graph`: the dataflow graphs of a database, which of their nodes take the time, and
+ * pictures of them.
+ */
+#include "cmd/command.h"
+
+#include "base/output.h"
+#include "graph_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_TOP = 20, TOP_MAX = 100000000 };
+enum option_code { OPTION_FORMAT = 256, OPTION_MODEL, OPTION_TOP, OPTION_ITERATIONS, OPTION_BY };
+enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_DOT, FORM_SVG };
+
+static const struct option table[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"model", required_argument, NULL, OPTION_MODEL},
+    {"top", required_argument, NULL, OPTION_TOP},
+    {"by", required_argument, NULL, OPTION_BY},
+    {"iterations", no_argument, NULL, OPTION_ITERATIONS},
+    {"format", required_argument, NULL, OPTION_FORMAT},
+    SN_OPTION_HELP,
+    {0},
+};
+
+static const char usage[] =
+    "USAGE\n"
+    "    sonde graph [OPTIONS] DB\n\n"
+    "    Shows the dataflow graphs of a program: which nodes take the time over all iterations\n"
+    "    (how often, how long on average, how far from it), the work on devices that they\n"
+    "    started, how long they waited once their inputs were ready, and which iterations were\n"
+    "    unusual.\n\n"
+    "OPTIONS\n"
+    "    --model NAME    only the models of this name\n"
+    "    --top N         rows of each model, 20 by default; 0 for all\n"
+    "    --by WHAT       a row for each node (default), type of operator or module\n"
+    "    --iterations    list every iteration, not only the unusual ones\n"
+    "    --format FORM   text (default), json, csv; or a picture of one model: svg, or dot for\n"
+    "                    Graphviz\n"
+    "    -o, --output FILE  write there, not to the terminal\n"
+    "    -h, --help      this text\n\n"
+    "WHERE GRAPHS COME FROM\n"
+    "    sonde run --graph           PyTorch, JAX and TensorFlow programs, OpenMP tasks\n"
+    "    sonde/sonde.h, import sonde programs that describe their graph (libsonde(7))\n"
+    "    sonde import                files of other tools that hold one\n\n"
+    "EXAMPLES\n"
+    "    sonde run --graph -o train -- python3 train.py && sonde graph train.sdb\n"
+    "    sonde graph train.sdb --by module --top 10\n"
+    "    sonde graph train.sdb --format svg -o model.svg\n";
+
+bool sn_graph_is_wanted(const struct sn_graph_view *view, uint32_t model)
+{
+	const struct sonde_graph_model *one = sonde_graph_model(view->graph, model);
+	return !view->model || !strcmp(view->model, sonde_db_string(view->db, one->name));
+}
+
+/* The number of models that are asked for; *first is the first of them. */
+static uint32_t count_wanted(const struct sn_graph_view *view, uint32_t *first)
+{
+	uint32_t count = 0;
+	for (uint32_t i = sonde_graph_model_count(view->graph); i--;)
+		if (sn_graph_is_wanted(view, i)) {
+			*first = i;
+			count++;
+		}
+	return count;
+}
+
+static int write_form(const struct sn_graph_view *view, enum form form, uint32_t model, FILE *out,
+		      struct sn_error *error)
+{
+	switch (form) {
+	case FORM_JSON:
+		return sn_graph_json(view, out, error);
+	case FORM_CSV:
+		return sn_graph_csv(view, out, error);
+	case FORM_DOT:
+	case FORM_SVG:
+		return sn_graph_drawing(view, model, form == FORM_SVG, out, error);
+	case FORM_TEXT:
+		break;
+	}
+	return sn_graph_text(view, out, error);
+}
+
+/* All of it first, so that the file is whole or not there. */
+static int write_file(const struct sn_graph_view *view, enum form form, uint32_t model,
+		      const char *path, struct sn_error *error)
+{
+	char *text = NULL;
+	size_t length = 0;
+	struct sn_output output;
+	FILE *out = open_memstream(&text, &length);
+	int result = out ? write_form(view, form, model, out, error)
+			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (out && fclose(out) && !result)
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		result = sn_output_open(&output, path, error);
+	if (!result) {
+		sn_output_write(&output, text, length);
+		result = sn_output_commit(&output, error);
+	}
+	free(text);
+	return result;
+}
+
+static int no_graph(const struct sn_graph_view *view)
+{
+	if (view->model && sonde_graph_model_count(view->graph))
+		return sn_command_fail(
+		    "'%s' has no model '%s'; it has '%s'%s", view->path, view->model,
+		    sonde_db_string(view->db, sonde_graph_model(view->graph, 0)->name),
+		    sonde_graph_model_count(view->graph) > 1 ? " and others" : "");
+	const char *torch = sonde_db_property(view->db, "adapter.torch");
+	if (torch && strstr(torch, "; graph"))
+		return sn_command_fail(
+		    "'%s' has no graph: PyTorch's operators did not repeat as iterations do; mark "
+		    "them by sonde.iteration, or run more of them",
+		    view->path);
+	return sn_command_fail("'%s' has no graph: 'sonde run --graph' captures those of "
+			       "PyTorch, JAX, TensorFlow and OpenMP ('sonde graph -h')",
+			       view->path);
+}
+
+static int show(struct sn_graph_view *view, enum form form, const char *output)
+{
+	struct sonde_db_error why = {""};
+	struct sn_error error = {""};
+	struct sonde_graph *graph;
+	uint32_t model = 0;
+	if (sonde_graph_open(view->db, &graph, &why))
+		return sn_command_fail("cannot read '%s': %s", view->path, why.text);
+	view->graph = graph;
+	uint32_t count = count_wanted(view, &model);
+	int status = SN_EXIT_DONE;
+	if (!count)
+		status = no_graph(view);
+	else if (output ? write_file(view, form, model, output, &error)
+			: write_form(view, form, model, stdout, &error))
+		status = sn_command_fail("%s", error.text);
+	else if (count > 1 && form >= FORM_DOT)
+		sn_command_warn("drew the first of %u models ('--model' names another)", count);
+	sonde_graph_close(graph);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	static const char *const forms[] = {"text", "json", "csv", "dot", "svg", NULL};
+	static const char *const ways[] = {"node", "type", "module", NULL};
+	struct sn_options options = {&sn_command_graph, argc, argv, "o:", table};
+	struct sn_graph_view view = {.top = DEFAULT_TOP};
+	const char *output = NULL;
+	bool has_top = false;
+	int form = FORM_TEXT, by = SN_GRAPH_BY_NODE;
+	for (int option; (option = sn_options_next(&options)) != -1;) {
+		double number;
+		switch (option) {
+		case SN_OPTION_STOP:
+			return options.status;
+		case OPTION_FORMAT:
+			form = sn_options_choice(&options, "--format", optarg, forms);
+			if (form < 0)
+				return SN_EXIT_USAGE;
+			break;
+		case OPTION_BY:
+			by = sn_options_choice(&options, "--by", optarg, ways);
+			if (by < 0)
+				return SN_EXIT_USAGE;
+			break;
+		case OPTION_TOP:
+			if (sn_options_number(&options, "--top", optarg, 0, TOP_MAX, &number))
+				return SN_EXIT_USAGE;
+			view.top = (size_t)number;
+			has_top = true;
+			break;
+		case OPTION_MODEL:
+			view.model = optarg;
+			break;
+		case OPTION_ITERATIONS:
+			view.wants_iterations = true;
+			break;
+		case 'o':
+			output = optarg;
+			break;
+		}
+	}
+	view.by = (enum sn_graph_by)by;
+	if (form != FORM_TEXT && !has_top)
+		view.top = 0; /* data for programs is whole unless they ask */
+	view.path = sn_options_operand(&options, "DB");
+	struct sonde_db *db;
+	if (!view.path)
+		return SN_EXIT_USAGE;
+	int status = sn_command_open(view.path, &db);
+	if (status)
+		return status;
+	view.db = db;
+	return sn_command_close(db, show(&view, (enum form)form, output));
+}
+
+const struct sn_command sn_command_graph = {
+    .name = "graph",
+    .summary = "show dataflow graphs: which nodes take the time, and pictures of them",
+    .usage = usage,
+    .run = run,
+};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `sonde graph` prints, to each other: graph.c decides, the others write. */
+#ifndef SN_CMD_GRAPH_WRITE_H
+#define SN_CMD_GRAPH_WRITE_H
+
+#include "timeline/graph_table.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct sn_graph_view {
+	const struct sonde_db *db;
+	const struct sonde_graph *graph;
+	const char *path;
+	const char *model; /* NULL: all */
+	size_t top;	   /* rows of each model; 0 all */
+	enum sn_graph_by by;
+	bool wants_iterations;
+};
+
+/* Whether the model is one of those that were asked for. */
+bool sn_graph_is_wanted(const struct sn_graph_view *view, uint32_t model);
+/* 0, or SN_ERR_MEMORY with its text. */
+int sn_graph_text(const struct sn_graph_view *view, FILE *out, struct sn_error *error);
+int sn_graph_json(const struct sn_graph_view *view, FILE *out, struct sn_error *error);
+int sn_graph_csv(const struct sn_graph_view *view, FILE *out, struct sn_error *error);
+/* Of one model. */
+int sn_graph_drawing(const struct sn_graph_view *view, uint32_t model, bool as_svg, FILE *out,
+		     struct sn_error *error);
+
+#endif

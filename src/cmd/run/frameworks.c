@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs of JAX and TensorFlow; see frameworks.h. */
+#include "frameworks.h"
+
+#include "cmd/command.h"
+
+#include "import/xplane/xplane_graphs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HOOK "xla-hook"
+
+/* frameworks.py, made a C array by export/embed.py */
+extern const char sn_frameworks_python[];
+
+bool sn_frameworks_owns(const char *name)
+{
+	return !strncmp(name, "xla-", 4) &&
+	       (!strcmp(name, HOOK) || (name[4] && !name[4 + strspn(name + 4, "0123456789")]));
+}
+
+static int fail_to_write(struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_IO, "cannot write '" HOOK "' into the measurement: %s",
+		       strerror(errno));
+}
+
+/* The ranks of one run write the same, and each finds it whole. */
+static int write_hook(const struct sn_launch *launch, struct sn_error *error)
+{
+	char name[NAME_MAX + 1];
+	mode_t folder_mode = launch->is_shared ? 0777 : 0700;
+	if (mkdirat(launch->directory, HOOK, folder_mode) && errno != EEXIST)
+		return fail_to_write(error);
+	int at = openat(launch->directory, HOOK, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = at >= 0 && sn_path_make_name(name, "new-")
+		     ? openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			      launch->is_shared ? 0666 : 0600)
+		     : -1;
+	FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+	bool is_written = file && fputs(sn_frameworks_python, file) >= 0;
+	if (file && fclose(file))
+		is_written = false;
+	if (is_written)
+		is_written = !renameat(at, name, at, "sitecustomize.py");
+	int result = is_written ? 0 : fail_to_write(error);
+	if (at >= 0)
+		close(at);
+	return result;
+}
+
+int sn_frameworks_begin(const struct sn_launch *launch, struct sn_error *error)
+{
+	const char *before = getenv("PYTHONPATH"), *folder = launch->folder;
+	if (!sn_path_is_guarded(folder)) {
+		sn_command_warn("graphs of JAX and TensorFlow are not captured: others can change "
+				"what '%s' leads to, and so what Python would run",
+				folder);
+		return 0;
+	}
+	int result = write_hook(launch, error);
+	if (result)
+		return result;
+	size_t size = strlen(folder) + sizeof("/" HOOK ":") + (before ? strlen(before) : 0);
+	char *path = malloc(size);
+	if (!path)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	snprintf(path, size, "%s/" HOOK "%s%s", folder, before && *before ? ":" : "",
+		 before ? before : "");
+	bool failed = setenv("PYTHONPATH", path, 1) || setenv("SONDE_FRAMEWORKS", folder, 1);
+	free(path);
+	return failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
+}
+
+void sn_frameworks_end(const struct sn_launch *launch)
+{
+	sn_path_remove_tree(launch->directory, HOOK);
+}
+
+/* The profiles of one process, in its folder of the measurement. */
+static int extend_by_process(struct sn_db_builder *builder, const char *folder, const char *name,
+			     struct sn_error *error)
+{
+	static const char *const frameworks[] = {"jax", "tensorflow"};
+	int result = 0;
+	for (int i = 0; i < 2 && result != SN_ERR_MEMORY; i++) {
+		char path[4096];
+		if (snprintf(path, sizeof(path), "%s/%s/%s", folder, name, frameworks[i]) >=
+		    (int)sizeof(path))
+			continue;
+		result = sn_xplane_add_graphs(path, builder, error);
+		if (result && result != SN_ERR_MEMORY)
+			sn_db_builder_drop(builder, "graph-unread",
+					   "profiles of JAX or TensorFlow that could not be read",
+					   1);
+	}
+	return result == SN_ERR_MEMORY ? result : 0;
+}
+
+static int compare_names(const struct dirent **left, const struct dirent **right)
+{
+	return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+static int is_process(const struct dirent *entry)
+{
+	return sn_frameworks_owns(entry->d_name) && strcmp(entry->d_name, HOOK) != 0;
+}
+
+int sn_frameworks_extend(void *context, struct sn_db_builder *builder, struct sn_error *error)
+{
+	const struct sn_frameworks *frameworks = context;
+	int result = 0;
+	for (size_t i = 0; i < frameworks->count && !result; i++) {
+		struct dirent **entries;
+		int count = scandir(frameworks->folders[i], &entries, is_process, compare_names);
+		for (int k = 0; k < count; k++) {
+			if (!result)
+				result = extend_by_process(builder, frameworks->folders[i],
+							   entries[k]->d_name, error);
+			free(entries[k]);
+		}
+		if (count >= 0)
+			free(entries);
+	}
+	return result;
+}

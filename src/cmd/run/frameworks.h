@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs of JAX and TensorFlow in the programs that `sonde run --graph` measures: their own
+ * profilers are started in the program's Pythons (frameworks.py), write XPlane files into the
+ * measurement's folder, and analysis takes graphs out of these.
+ */
+#ifndef SN_CMD_FRAMEWORKS_H
+#define SN_CMD_FRAMEWORKS_H
+
+#include "base/error.h"
+#include "launch.h"
+#include "format/database/database_writer.h"
+
+#include <stdbool.h>
+
+/* What of a measurement's folder is of this, and may be removed with it: "xla-PID", "xla-hook". */
+bool sn_frameworks_owns(const char *name);
+
+/* Sets the environment for a program that is started after this. Where others can change what the
+ * folder's path leads to they could have the program's Pythons run their code: then a line says so,
+ * and there will be no such graphs. */
+int sn_frameworks_begin(const struct sn_launch *launch, struct sn_error *error);
+/* Removes what only the running program needed. */
+void sn_frameworks_end(const struct sn_launch *launch);
+
+/* Measurement folders whose graphs are added to a database; the context of what follows. */
+struct sn_frameworks {
+	const char *const *folders;
+	size_t count;
+};
+/* For struct sn_analyze_options. Files that cannot be read become a drop of the database. */
+int sn_frameworks_extend(void *context, struct sn_db_builder *builder, struct sn_error *error);
+
+#endif

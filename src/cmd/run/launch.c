@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Preloading the collector into a program and waiting for it; see launch.h. */
+#include "cmd/command.h"
+#include "frameworks.h"
+#include "launch.h"
+#include "binary/perf_map.h"
+#include "collect/sample/filters.h"
+#include "format/measurement/measurement.h"
+#include "format/trace_file/trace_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- finding things ---- */
+
+static bool is_runnable(const char *path)
+{
+	struct stat status;
+	if (stat(path, &status))
+		return false;
+	if (!S_ISREG(status.st_mode) || access(path, X_OK)) {
+		errno = S_ISDIR(status.st_mode) ? EISDIR : EACCES;
+		return false;
+	}
+	return true;
+}
+
+int sn_launch_find(const char *command, char *path, size_t path_bytes)
+{
+	if (strchr(command, '/')) {
+		snprintf(path, path_bytes, "%s", command);
+		return is_runnable(path) ? 0 : -1;
+	}
+	const char *search = getenv("PATH");
+	int worst = ENOENT;
+	for (const char *item = search ? search : "/usr/bin:/bin"; item;) {
+		int length = (int)strcspn(item, ":");
+		snprintf(path, path_bytes, "%.*s/%s", length ? length : 1, length ? item : ".",
+			 command);
+		if (is_runnable(path))
+			return 0;
+		if (errno == EACCES)
+			worst = EACCES;
+		item = item[length] ? item + length + 1 : NULL;
+	}
+	errno = worst;
+	return -1;
+}
+
+bool sn_launch_is_joined(void)
+{
+	static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+						"SLURM_PROCID", "TORCHELASTIC_RUN_ID"};
+	for (size_t index = 0; index < sizeof(variables) / sizeof(*variables); index++)
+		if (getenv(variables[index]))
+			return true;
+	return false;
+}
+
+static bool ends_with(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), bytes = strlen(suffix);
+	return length > bytes && !strcmp(name + length - bytes, suffix);
+}
+
+static bool is_measurement(const char *name)
+{
+	return ends_with(name, SN_MEASUREMENT_SUFFIX);
+}
+
+static bool is_perf_map(const char *name)
+{
+	size_t prefix = strlen(SN_PERF_MAP_PREFIX), digits;
+	if (strncmp(name, SN_PERF_MAP_PREFIX, prefix))
+		return false;
+	digits = strspn(name + prefix, "0123456789");
+	return digits && !strcmp(name + prefix + digits, SN_PERF_MAP_SUFFIX);
+}
+
+/* What an earlier run left and the next may remove. */
+static bool is_ours(const char *name)
+{
+	return is_measurement(name) || is_perf_map(name) || ends_with(name, SN_TRACE_FILE_SUFFIX) ||
+	       ends_with(name, SN_RUN_FILE_SUFFIX) || sn_frameworks_owns(name);
+}
+
+/* ---- the folder ---- */
+
+/* What is in the folder; NULL with errno. */
+static DIR *open_entries(const struct sn_launch *launch)
+{
+	int fd = openat(launch->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	if (!entries && fd >= 0)
+		close(fd);
+	return entries;
+}
+
+static int empty_folder(const struct sn_launch *launch, const char *folder, struct sn_error *error)
+{
+	DIR *directory = open_entries(launch);
+	if (!directory)
+		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", folder, strerror(errno));
+	int status = 0;
+	for (struct dirent *entry; !status && (entry = readdir(directory));) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (!is_ours(entry->d_name))
+			status = sn_fail(
+			    error, SN_ERR_ARGUMENT,
+			    "'%s' holds '%s', which is not of a measurement: choose another -o",
+			    folder, entry->d_name);
+	}
+	rewinddir(directory);
+	for (struct dirent *entry; !status && (entry = readdir(directory));)
+		if (sn_frameworks_owns(entry->d_name))
+			sn_path_remove_tree(dirfd(directory), entry->d_name);
+		else if (is_ours(entry->d_name))
+			unlinkat(dirfd(directory), entry->d_name, 0);
+	closedir(directory);
+	return status;
+}
+
+/*
+ * Until this process ends, by whatever means, nobody else may take the folder; the ranks of one run
+ * share it. File systems that cannot lock a folder (some network ones) go without.
+ */
+static int lock_folder(const struct sn_launch *launch, const char *folder, bool is_shared,
+		       struct sn_error *error)
+{
+	if (flock(launch->directory, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB) &&
+	    errno == EWOULDBLOCK)
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "'%s' is being measured into by another run: choose another -o",
+			       folder);
+	return 0; /* never closed: the lock is to last as long as this process */
+}
+
+int sn_launch_folder(struct sn_launch *launch, const char *folder, struct sn_error *error)
+{
+	bool is_joined = sn_launch_is_joined(), is_new;
+	int status = sn_launch_open_folder(launch, folder, &is_new, error);
+	if (!status)
+		status = lock_folder(launch, folder, is_joined, error);
+	if (!status && !is_new && !is_joined)
+		status = empty_folder(launch, folder, error);
+	if (!status && faccessat(launch->directory, ".", W_OK | X_OK, AT_EACCESS))
+		status =
+		    sn_fail(error, SN_ERR_IO, "cannot write to '%s': %s", folder, strerror(errno));
+	return status;
+}
+
+bool sn_launch_is_empty(const struct sn_launch *launch)
+{
+	DIR *directory = open_entries(launch);
+	bool found = false;
+	if (!directory)
+		return true;
+	for (struct dirent *entry; !found && (entry = readdir(directory));)
+		found =
+		    is_measurement(entry->d_name) || ends_with(entry->d_name, SN_TRACE_FILE_SUFFIX);
+	closedir(directory);
+	return !found;
+}
+
+/* ---- processes that outlive the program ---- */
+
+#define SETTLE_STEP_MS 20
+#define SETTLE_STEPS   50
+
+static bool has_last_snapshot(int directory, const char *name)
+{
+	struct sn_commit_slot slots[2] = {0};
+	int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	for (int index = 0; index < 2; index++)
+		if (pread(fd, &slots[index], sizeof(*slots), SN_COMMIT_SLOT_OFFSET(index)) !=
+		    sizeof(*slots))
+			slots[index].sequence = 0;
+	close(fd);
+	return slots[slots[1].sequence > slots[0].sequence].is_final;
+}
+
+/* A measurement is named HOST-PID-START, and a host's name may have dashes: what follows the last
+ * dash but `others`. */
+static const char *part_of(const char *name, int others)
+{
+	const char *place = name + strlen(name) - strlen(SN_MEASUREMENT_SUFFIX);
+	for (int dashes = 0; place > name; place--)
+		if (place[-1] == '-' && ++dashes > others)
+			break;
+	return place;
+}
+
+static int process_of(const char *name)
+{
+	return atoi(part_of(name, 1));
+}
+
+static bool is_process_alive(const char *name)
+{
+	int pid = process_of(name);
+	return pid > 0 && (!kill(pid, 0) || errno == EPERM);
+}
+
+static unsigned count_running(const struct sn_launch *launch)
+{
+	unsigned running = 0;
+	DIR *directory = open_entries(launch);
+	if (!directory)
+		return 0;
+	for (struct dirent *entry; (entry = readdir(directory));)
+		running += is_measurement(entry->d_name) && is_process_alive(entry->d_name) &&
+			   !has_last_snapshot(dirfd(directory), entry->d_name);
+	closedir(directory);
+	return running;
+}
+
+unsigned sn_launch_settle(const struct sn_launch *launch)
+{
+	unsigned running = count_running(launch);
+	for (int step = 0; running && step < SETTLE_STEPS; step++) {
+		nanosleep(&(struct timespec){0, SETTLE_STEP_MS * 1000000}, NULL);
+		running = count_running(launch);
+	}
+	return running;
+}
+
+/* ---- code made at run time ---- */
+
+/* When the measurement began, in seconds since the Unix epoch; its name tells. */
+static time_t start_of(const char *name)
+{
+	struct timespec running, today;
+	clock_gettime(CLOCK_MONOTONIC, &running);
+	clock_gettime(CLOCK_REALTIME, &today);
+	uint64_t seconds = strtoull(part_of(name, 0), NULL, 16) / 1000000000u;
+	return today.tv_sec - (running.tv_sec - (time_t)seconds);
+}
+
+/* The process's map, not an earlier one's of that number, and not by somebody else's hand: then
+ * *is_foreign. */
+static int open_perf_map(const char *measurement, bool *is_foreign)
+{
+	char path[64];
+	struct stat status;
+	*is_foreign = false;
+	snprintf(path, sizeof(path), "/tmp/" SN_PERF_MAP_PREFIX "%d" SN_PERF_MAP_SUFFIX,
+		 process_of(measurement));
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
+	    status.st_mtime + 1 >= start_of(measurement)) {
+		if (status.st_uid == geteuid())
+			return fd;
+		*is_foreign = true;
+	}
+	close(fd);
+	return -1;
+}
+
+/* Not more than a reader takes, and one byte by which it knows that there was more. */
+static void keep_perf_map(int directory, int from, int pid, mode_t mode)
+{
+	char name[64];
+	snprintf(name, sizeof(name), SN_PERF_MAP_PREFIX "%d" SN_PERF_MAP_SUFFIX, pid);
+	unlinkat(directory, name, 0);
+	int to =
+	    openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	uint64_t left = SN_PERF_MAP_BYTES_MAX + 1;
+	ssize_t copied = -1;
+	while (to >= 0 && left && (copied = sendfile(to, from, NULL, left)) > 0)
+		left -= (uint64_t)copied;
+	if (to >= 0)
+		close(to);
+	/* names of a part of the code would pass for those of all */
+	if (copied < 0)
+		unlinkat(directory, name, 0);
+}
+
+int sn_launch_keep_perf_maps(const struct sn_launch *launch)
+{
+	DIR *directory = open_entries(launch);
+	int foreign = 0;
+	if (!directory)
+		return 0;
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		bool is_foreign = false;
+		int from =
+		    is_measurement(entry->d_name) ? open_perf_map(entry->d_name, &is_foreign) : -1;
+		if (is_foreign)
+			foreign = process_of(entry->d_name);
+		if (from < 0)
+			continue;
+		keep_perf_map(dirfd(directory), from, process_of(entry->d_name),
+			      launch->is_shared ? 0666 : 0600);
+		close(from);
+	}
+	closedir(directory);
+	return foreign;
+}
+
+/* ---- the library ---- */
+
+int sn_launch_library(struct sn_launch *launch, struct sn_error *error)
+{
+	static const char *const places[] = {"../collect/libsonde.so",
+					     "../" SN_LIBDIR "/libsonde.so", "../lib/libsonde.so",
+					     "libsonde.so"};
+	char self[PATH_MAX], candidate[PATH_MAX + 64];
+	const char *told = getenv("SONDE_LIBRARY");
+	if (told && *told)
+		return realpath(told, launch->library)
+			   ? 0
+			   : sn_fail(error, SN_ERR_MISSING, "cannot find SONDE_LIBRARY '%s': %s",
+				     told, strerror(errno));
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (length < 0)
+		return sn_fail(error, SN_ERR_IO, "cannot read /proc/self/exe: %s", strerror(errno));
+	self[length] = 0;
+	*strrchr(self, '/') = 0;
+	for (size_t index = 0; index < sizeof(places) / sizeof(*places); index++) {
+		snprintf(candidate, sizeof(candidate), "%s/%s", self, places[index]);
+		if (realpath(candidate, launch->library))
+			return 0;
+	}
+	return sn_fail(error, SN_ERR_MISSING,
+		       "cannot find libsonde.so beside '%s': is Sonde installed whole?", self);
+}
+
+/* ---- the program ---- */
+
+/* Puts the library in front of what a variable lists, separated by colons. */
+static int put_first(const char *variable, const char *library)
+{
+	const char *others = getenv(variable);
+	char *list = NULL;
+	if (asprintf(&list, "%s%s%s", library, others && *others ? ":" : "", others ? others : "") <
+	    0)
+		return -1;
+	int status = setenv(variable, list, 1);
+	free(list);
+	return status;
+}
+
+static void set_optional(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+}
+
+static void set_number(const char *name, unsigned long number)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%lu", number);
+	if (number)
+		setenv(name, text, 1);
+}
+
+/* Of files that others may read: what the umask leaves, which the program may change. */
+static void set_sharing(const struct sn_launch *launch)
+{
+	char text[8];
+	mode_t mask = umask(0);
+	umask(mask);
+	snprintf(text, sizeof(text), "%04o", 0666 & ~(unsigned)mask);
+	if (launch->is_shared)
+		setenv("SONDE_SHARE", text, 1);
+	else
+		unsetenv("SONDE_SHARE");
+}
+
+static void set_environment(const struct sn_launch *launch)
+{
+	char number[16];
+	if (!launch->not_preloaded)
+		put_first("LD_PRELOAD", launch->library);
+	setenv("SONDE_OUTPUT", launch->folder, 1);
+	setenv("SONDE_FOLDER", launch->identity, 1);
+	set_sharing(launch);
+	set_optional("SONDE_COMMAND", launch->no_command ? "0" : NULL);
+	set_optional("SONDE_EVENTS", launch->events);
+	set_optional("SONDE_CALL_PATH", launch->call_path);
+	set_optional("SONDE_OPERATORS", launch->operators);
+	set_number("SONDE_MEMORY", launch->tensor_memory);
+	set_optional("SONDE_GRAPH", launch->graph);
+	set_number("SONDE_SHADOW", launch->shadow);
+	set_number("SONDE_CHECKPOINT_MS", launch->checkpoint_ms);
+	set_number("SONDE_MEMORY_LIMIT_MB", launch->memory_limit_mb);
+	put_first("OPENCL_LAYERS", launch->library);
+	/* GCC's address sanitizer refuses to start behind a preloaded library unless it is told to
+	 */
+	put_first("ASAN_OPTIONS", "verify_asan_link_order=0");
+	/* a program that starts under more of them was confined by somebody in between */
+	int filters = sn_filters_in_force();
+	snprintf(number, sizeof(number), "%d", filters);
+	set_optional("SONDE_FILTERS", filters < 0 ? NULL : number);
+	/* runtimes that load one tool by name: one that the user asked for stays */
+	setenv("NVTX_INJECTION64_PATH", launch->library, 0);
+	setenv("INTEL_LIBITTNOTIFY64", launch->library, 0);
+}
+
+static pid_t program_pid;
+
+/* What the program sends to its group it has got itself. */
+static void pass_on(int signal, siginfo_t *info, void *unused)
+{
+	if (info->si_pid != program_pid)
+		kill(program_pid, signal);
+}
+
+/* What a signal means while the program runs is for the program to decide. A terminal sends the
+ * first two to it as well. */
+static bool is_ignored(int signal)
+{
+	return signal == SIGINT || signal == SIGQUIT;
+}
+
+static bool is_passed_on(int signal)
+{
+	static const int others[] = {SIGTERM,	SIGHUP,	 SIGUSR1,   SIGUSR2, SIGALRM,
+				     SIGVTALRM, SIGPROF, SIGSTKFLT, SIGIO,   SIGPWR};
+	for (size_t index = 0; index < sizeof(others) / sizeof(*others); index++)
+		if (others[index] == signal)
+			return true;
+	return signal >= SIGRTMIN && signal <= SIGRTMAX;
+}
+
+static void guard_signals(struct sigaction old[NSIG])
+{
+	for (int signal = 1; signal < NSIG; signal++) {
+		struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO};
+		if (is_ignored(signal))
+			action = (struct sigaction){.sa_handler = SIG_IGN};
+		if (is_ignored(signal) || is_passed_on(signal))
+			sigaction(signal, &action, &old[signal]);
+	}
+}
+
+static void unguard_signals(const struct sigaction old[NSIG])
+{
+	for (int signal = 1; signal < NSIG; signal++)
+		if (is_ignored(signal) || is_passed_on(signal))
+			sigaction(signal, &old[signal], NULL);
+}
+
+static int ended_by; /* a signal; 0: it exited */
+
+int sn_launch_signal(void)
+{
+	return ended_by;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+/*
+ * What the kernel says the program used, with all processes that were waited for: what of it no
+ * measurement accounts for was lost. Where it cannot be written the analysis does without.
+ */
+static void write_run(const struct sn_launch *launch, uint64_t start_ns, const struct rusage *used)
+{
+	char name[512];
+	struct utsname host;
+	if (uname(&host))
+		return;
+	snprintf(name, sizeof(name), "%s-%d-%" PRIx64 SN_RUN_FILE_SUFFIX, host.nodename,
+		 program_pid, start_ns);
+	int fd =
+	    openat(launch->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		   launch->is_shared ? 0666 : 0600);
+	if (fd < 0)
+		return;
+	int bytes = dprintf(fd,
+			    "host=%s\npid=%d\nstart_monotonic_ns=%" PRIu64
+			    "\nend_monotonic_ns=%" PRIu64 "\ncpu_ns=%" PRIu64 "\n",
+			    host.nodename, program_pid, start_ns, now_ns(),
+			    time_ns(&used->ru_utime) + time_ns(&used->ru_stime));
+	close(fd);
+	if (bytes < 0)
+		unlinkat(launch->directory, name, 0);
+}
+
+static int wait_for_program(int *status, struct rusage *used)
+{
+	int ended;
+	while (wait4(program_pid, &ended, 0, used) < 0)
+		if (errno != EINTR)
+			return -1;
+	ended_by = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
+	*status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+	return 0;
+}
+
+/* In the child; reports through the pipe only if the program could not be started. Begins when the
+ * other end of `hold` is closed. */
+static void become_program(const struct sn_launch *launch, char *const *command, int report,
+			   const int hold[2])
+{
+	char nothing;
+	close(hold[1]);
+	while (read(hold[0], &nothing, 1) < 0 && errno == EINTR)
+		;
+	set_environment(launch);
+	sn_command_signals_restore();
+	execvp(command[0], command);
+	int reason = errno;
+	if (write(report, &reason, sizeof(reason)) < 0)
+		_exit(127);
+	_exit(127);
+}
+
+int sn_launch_program(const struct sn_launch *launch, char *const *command, int *status,
+		      struct sn_error *error)
+{
+	int report[2], hold[2], reason = 0;
+	struct sigaction old[NSIG];
+	struct rusage used;
+	uint64_t start_ns = now_ns();
+	if (strpbrk(launch->library, ": "))
+		return sn_fail(error, SN_ERR_ARGUMENT,
+			       "cannot preload '%s': its path has a space or a colon",
+			       launch->library);
+	if (pipe2(report, O_CLOEXEC) || pipe2(hold, O_CLOEXEC))
+		return sn_fail(error, SN_ERR_IO, "cannot make a pipe: %s", strerror(errno));
+	program_pid = fork();
+	if (program_pid < 0)
+		return sn_fail(error, SN_ERR_IO, "cannot fork: %s", strerror(errno));
+	if (!program_pid)
+		become_program(launch, command, report[1], hold);
+	guard_signals(old);
+	close(report[1]);
+	close(hold[0]);
+	if (launch->on_start)
+		launch->on_start(launch->start_context, program_pid);
+	close(hold[1]);
+	bool failed = read(report[0], &reason, sizeof(reason)) == sizeof(reason);
+	close(report[0]);
+	if (wait_for_program(status, &used))
+		return sn_fail(error, SN_ERR_IO, "cannot wait for '%s': %s", command[0],
+			       strerror(errno));
+	unguard_signals(old);
+	if (failed)
+		return sn_fail(error, SN_ERR_IO, "cannot run '%s': %s", command[0],
+			       strerror(reason));
+	if (!sn_launch_is_empty(launch))
+		write_run(launch, start_ns, &used);
+	return 0;
+}

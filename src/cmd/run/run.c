@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde run: measures a program. It prepares a measurement folder and the environment that makes
+ * the dynamic loader preload libsonde.so, runs the program as if it had been run alone, and
+ * analyses what was measured when it has ended. What happens inside the program is src/collect.
+ */
+#include "cmd/command.h"
+#include "aggregate/analyze.h"
+#include "base/output.h"
+#include "binary/elf/elf_kind.h"
+#include "collect/sample/event.h"
+#include "format/measurement/measurement.h"
+#include "frameworks.h"
+#include "launch.h"
+#include "run_os.h"
+#include "run_trace.h"
+#include "cmd/sources.h"
+#include "sonde/db.h"
+#include "cmd/summary.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct run {
+	struct sn_launch launch;
+	struct sn_run_os os;
+	struct sn_run_trace trace;
+	const char *output; /* as the user gave it, or NULL */
+	char *const *command;
+	bool analyze, quiet, no_loops;
+	char folder[4096], database[4096];
+};
+
+enum {
+	OPTION_CALL_PATH = 256,
+	OPTION_OPERATORS,
+	OPTION_NO_ANALYZE,
+	OPTION_NO_LOOPS,
+	OPTION_CHECKPOINT,
+	OPTION_LIMIT,
+	OPTION_SHADOW,
+	OPTION_SHARE,
+	OPTION_NO_COMMAND,
+	OPTION_GRAPH,
+	OPTION_OS,
+	OPTION_OS_WIDE,
+	OPTION_OS_LIMIT,
+	OPTION_TRACE,
+	OPTION_TRACE_LIMIT,
+	OPTION_TRACE_WINDOW,
+	OPTION_TRACE_SIGNAL,
+	OPTION_TRACE_PAUSED
+};
+
+static const struct option option_table[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"event", required_argument, NULL, 'e'},
+    {"rate", required_argument, NULL, 'F'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"call-path", required_argument, NULL, OPTION_CALL_PATH},
+    {"operators", required_argument, NULL, OPTION_OPERATORS},
+    {"memory", no_argument, NULL, 'm'},
+    {"graph", optional_argument, NULL, OPTION_GRAPH},
+    {"no-analyze", no_argument, NULL, OPTION_NO_ANALYZE},
+    {"no-loops", no_argument, NULL, OPTION_NO_LOOPS},
+    {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
+    {"memory-limit", required_argument, NULL, OPTION_LIMIT},
+    {"shadow", no_argument, NULL, OPTION_SHADOW},
+    {"share", no_argument, NULL, OPTION_SHARE},
+    {"no-command", no_argument, NULL, OPTION_NO_COMMAND},
+    {"os", optional_argument, NULL, OPTION_OS},
+    {"os-wide", optional_argument, NULL, OPTION_OS_WIDE},
+    {"os-limit", required_argument, NULL, OPTION_OS_LIMIT},
+    {"trace", optional_argument, NULL, OPTION_TRACE},
+    {"trace-limit", required_argument, NULL, OPTION_TRACE_LIMIT},
+    {"trace-window", required_argument, NULL, OPTION_TRACE_WINDOW},
+    {"trace-signal", required_argument, NULL, OPTION_TRACE_SIGNAL},
+    {"trace-paused", no_argument, NULL, OPTION_TRACE_PAUSED},
+    SN_OPTION_HELP,
+    {0}};
+
+/* Why a perf event cannot be measured here, or 0. */
+static int event_error(const struct sn_event *event)
+{
+	struct perf_event_attr attributes = {.type = event->type,
+					     .size = sizeof(attributes),
+					     .config = event->config,
+					     .exclude_kernel = 1,
+					     .exclude_hv = 1};
+	int fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+/* Says which of the events asked for this machine does not have; where none is left, there is
+ * nothing to run for. */
+static int check_available(const char *list)
+{
+	struct sn_event events[SN_EVENT_MAX];
+	const char *wrong;
+	int count = sn_events_parse(list, events, &wrong), left = count;
+	for (int index = 0; index < count; index++) {
+		int error = events[index].source == SN_EVENT_PERF ? event_error(&events[index]) : 0;
+		if (!error)
+			continue;
+		left--;
+		sn_command_warn("'%s' cannot be measured here (%s): see sonde doctor",
+				events[index].name, strerror(error));
+	}
+	return left || !count
+		   ? 0
+		   : sn_command_fail("none of the events asked for can be measured here");
+}
+
+static int check_events(const struct sn_options *options, const char *list)
+{
+	struct sn_event events[SN_EVENT_MAX];
+	const char *wrong;
+	int count = sn_events_parse(list, events, &wrong);
+	if (count > 0 || sn_events_are_none(list))
+		return 0;
+	if (count == -2)
+		return sn_command_misuse(options->command, "at most %d events at once",
+					 SN_EVENT_MAX);
+	return sn_command_misuse(options->command, "'%.*s' is not an event",
+				 count ? (int)strcspn(wrong, ",") : 0, count ? wrong : "");
+}
+
+static int check_call_path(const struct sn_options *options, const char *list)
+{
+	static const char *const sources[] = {"python", "operator", "native", NULL};
+	for (const char *item = list;;) {
+		size_t length = strcspn(item, ",");
+		bool known = false;
+		for (const char *const *source = sources; *source; source++)
+			known |= strlen(*source) == length && !strncmp(item, *source, length);
+		if (!known)
+			return sn_command_misuse(options->command,
+						 "'%.*s' is not a source of call paths "
+						 "(python, operator, native)",
+						 (int)length, item);
+		if (!item[length])
+			return 0;
+		item += length + 1;
+	}
+}
+
+static int set_rate(struct run *run, const struct sn_options *options)
+{
+	static char events[64];
+	double hz;
+	if (sn_options_number(options, "--rate", optarg, 1, SN_EVENT_HIGHEST_HZ, &hz))
+		return SN_EXIT_USAGE;
+	snprintf(events, sizeof(events), "cpu-time@%.0f", hz);
+	run->launch.events = events;
+	return 0;
+}
+
+static int set_os(struct run *run, const struct sn_options *options, bool is_wide)
+{
+	const char *wrong;
+	run->os.options.is_wide |= is_wide;
+	run->os.options.sources = optarg ? sn_os_sources_parse(optarg, &wrong) : SN_OS_SOURCES_ALL;
+	if (run->os.options.sources)
+		return 0;
+	return sn_command_misuse(options->command,
+				 "'%.*s' is nothing of the operating system (scheduler, syscalls, "
+				 "faults, interrupts, block, network, frequency)",
+				 (int)strcspn(wrong, ","), wrong);
+}
+
+static int take_option(struct run *run, struct sn_options *options, int option)
+{
+	static const char *const operator_modes[] = {"sampled", "nodes", "exact", "off", NULL};
+	double number;
+	switch (option) {
+	case 'o':
+		if (optarg[strspn(optarg, "/")] == 0)
+			return sn_command_misuse(options->command,
+						 "option '--output': '%s' is no name", optarg);
+		run->output = optarg;
+		return 0;
+	case 'e':
+		run->launch.events = optarg;
+		return check_events(options, optarg);
+	case 'F':
+		return set_rate(run, options);
+	case 'q':
+		run->quiet = true;
+		return 0;
+	case 'm':
+		run->launch.tensor_memory = true;
+		return 0;
+	case OPTION_GRAPH:
+		run->launch.graph = optarg ? optarg : "1";
+		return optarg && strcmp(optarg, "all")
+			   ? sn_command_misuse(options->command,
+					       "option '--graph': '%s' is not all", optarg)
+			   : 0;
+	case OPTION_CALL_PATH:
+		run->launch.call_path = optarg;
+		return check_call_path(options, optarg);
+	case OPTION_OPERATORS:
+		run->launch.operators = optarg;
+		return sn_options_choice(options, "--operators", optarg, operator_modes) < 0
+			   ? SN_EXIT_USAGE
+			   : 0;
+	case OPTION_NO_ANALYZE:
+		run->analyze = false;
+		return 0;
+	case OPTION_NO_LOOPS:
+		run->no_loops = true;
+		return 0;
+	case OPTION_SHARE:
+		run->launch.is_shared = true;
+		return 0;
+	case OPTION_NO_COMMAND:
+		run->launch.no_command = true;
+		return 0;
+	case OPTION_SHADOW:
+		run->launch.shadow = true;
+		return 0;
+	case OPTION_CHECKPOINT:
+		if (sn_options_number(options, "--checkpoint", optarg, 0.01, 86400, &number))
+			return SN_EXIT_USAGE;
+		run->launch.checkpoint_ms = (unsigned long)(number * 1000);
+		return 0;
+	case OPTION_OS:
+	case OPTION_OS_WIDE:
+		return set_os(run, options, option == OPTION_OS_WIDE);
+	case OPTION_OS_LIMIT:
+		if (sn_options_number(options, "--os-limit", optarg, 1, 1 << 20, &number))
+			return SN_EXIT_USAGE;
+		run->os.limit_bytes = (uint64_t)(number * (1 << 20));
+		return 0;
+	case OPTION_LIMIT:
+		if (sn_options_number(options, "--memory-limit", optarg, 1, 1 << 20, &number))
+			return SN_EXIT_USAGE;
+		run->launch.memory_limit_mb = (unsigned long)number;
+		return 0;
+	case OPTION_TRACE:
+		return sn_run_trace_sources(&run->trace, options, optarg);
+	case OPTION_TRACE_LIMIT:
+		return sn_run_trace_limit(&run->trace, options, optarg);
+	case OPTION_TRACE_WINDOW:
+		return sn_run_trace_window(&run->trace, options, optarg);
+	case OPTION_TRACE_SIGNAL:
+		return sn_run_trace_signal(&run->trace, options, optarg);
+	case OPTION_TRACE_PAUSED:
+		run->trace.is_paused = true;
+		return 0;
+	}
+	return SN_EXIT_USAGE;
+}
+
+/* ---- names ---- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* The script of an interpreter says more than the interpreter: train.py, not python3. */
+static const char *subject(char *const *command)
+{
+	const char *program = base_name(command[0]);
+	if (strncmp(program, "python", 6))
+		return program;
+	for (char *const *argument = command + 1; *argument; argument++) {
+		if (!strcmp(*argument, "-c"))
+			break;
+		if (!strcmp(*argument, "-m"))
+			return argument[1] ? argument[1] : program;
+		if (**argument != '-')
+			return base_name(*argument);
+		if (!strcmp(*argument, "-W") || !strcmp(*argument, "-X"))
+			argument += argument[1] != NULL;
+	}
+	return program;
+}
+
+static bool exists(const char *path)
+{
+	struct stat status;
+	return !lstat(path, &status);
+}
+
+static void name_files(struct run *run, const char *stem)
+{
+	snprintf(run->folder, sizeof(run->folder), "%s.sonde", stem);
+	snprintf(run->database, sizeof(run->database), "%s.sdb", stem);
+}
+
+/* The first of NAME, NAME-2, NAME-3, ... that is free, and its folder made: another run may be
+ * choosing at this moment. Where that fails, sn_launch_folder says why. */
+static void choose_name(struct run *run, char *const *command)
+{
+	char stem[1024];
+	char name[512];
+	snprintf(name, sizeof(name), "%s", subject(command));
+	char *dot = strrchr(name, '.');
+	if (dot && dot != name && !strcmp(dot, ".py"))
+		*dot = 0;
+	for (unsigned number = 1;; number++) {
+		if (number == 1)
+			snprintf(stem, sizeof(stem), "%s", name);
+		else
+			snprintf(stem, sizeof(stem), "%s-%u", name, number);
+		name_files(run, stem);
+		if (exists(run->folder) || exists(run->database))
+			continue;
+		if (sn_launch_reserve(&run->launch, run->folder) != -EEXIST)
+			return;
+	}
+}
+
+/* -o NAME, NAME.sdb and NAME.sonde mean the same. */
+static void take_name(struct run *run)
+{
+	char stem[4080];
+	snprintf(stem, sizeof(stem), "%s", run->output);
+	size_t length = strlen(stem);
+	while (length > 1 && stem[length - 1] == '/')
+		stem[--length] = 0;
+	if (length > 6 && !strcmp(stem + length - 6, ".sonde"))
+		stem[length - 6] = 0;
+	else if (length > 4 && !strcmp(stem + length - 4, ".sdb"))
+		stem[length - 4] = 0;
+	name_files(run, stem);
+}
+
+/* ---- the run ---- */
+
+static void warn_unmeasurable(const char *program, const struct sn_elf_kind_info *info)
+{
+	if (info->is_secure)
+		sn_command_warn(
+		    "'%s' has privileges of its own (%s): it runs, but cannot be measured", program,
+		    info->secure_reason);
+	else if (info->kind != SN_ELF_DYNAMIC)
+		sn_command_warn("'%s' is %s: it runs, but cannot be measured", program,
+				sn_elf_kind_text(info->kind));
+}
+
+static int analyze(struct run *run)
+{
+	const char *const folders[] = {run->folder};
+	struct sn_frameworks frameworks = {folders, 1};
+	struct sn_analyze_options options = {.no_loops = run->no_loops,
+					     .is_shared = run->launch.is_shared,
+					     .extend = sn_frameworks_extend,
+					     .extend_context = &frameworks};
+	struct sn_analyze_result result;
+	struct sn_error error = {0};
+	if (!sn_launch_is_in_place(&run->launch, run->folder))
+		return sn_command_fail("'%s' is another folder by now than the one that was "
+				       "measured into",
+				       run->folder);
+	if (sn_analyze(folders, 1, run->database, &options, &result, &error))
+		return sn_command_fail("%s", error.text);
+	return 0;
+}
+
+/* The folders of the files that the command names: who runs them knows them. */
+static void add_own_sources(struct sn_source_roots *sources, char *const *command)
+{
+	for (char *const *argument = command; *argument; argument++) {
+		char *path = realpath(*argument, NULL), *slash = path ? strrchr(path, '/') : NULL;
+		struct stat status;
+		if (slash > path && !stat(path, &status) && S_ISREG(status.st_mode)) {
+			*slash = 0;
+			sn_source_roots_add(sources, path, NULL);
+		}
+		free(path);
+	}
+}
+
+static void report(const struct run *run)
+{
+	struct sonde_db *db;
+	struct sn_source_roots sources = {0};
+	if (sonde_db_open(run->database, &db, NULL))
+		return;
+	sn_sources_add_usual(&sources);
+	add_own_sources(&sources, run->command);
+	sn_summary_print(db, run->database, &sources, stderr);
+	sn_source_roots_release(&sources);
+	sonde_db_close(db);
+}
+
+static int prepare(struct run *run, char *const *command)
+{
+	int unavailable = run->launch.events ? check_available(run->launch.events) : 0;
+	if (unavailable)
+		return unavailable;
+	char program[4096];
+	if (sn_launch_find(command[0], program, sizeof(program)))
+		return sn_command_fail("cannot run '%s': %s", command[0], strerror(errno));
+	static struct sn_elf_kind_info info;
+	if (!sn_elf_kind_read(program, &info, NULL))
+		warn_unmeasurable(command[0], &info);
+	run->launch.not_preloaded = info.kind == SN_ELF_OTHER_LIBC;
+	if (run->output)
+		take_name(run);
+	else
+		choose_name(run, command);
+	struct sn_error error = {0};
+	/* what would be refused at the end is said before anything runs, and before an earlier
+	 * measurement is removed */
+	bool is_written = run->analyze && !sn_launch_is_joined();
+	if (is_written && sn_output_check_database(run->database, &error))
+		return sn_command_fail("%s", error.text);
+	if (sn_launch_folder(&run->launch, run->folder, &error))
+		return sn_command_fail("%s", error.text);
+	if (sn_launch_library(&run->launch, &error))
+		return sn_command_fail("%s", error.text);
+	return 0;
+}
+
+/* As a shell would, which sees no more than a status. Whoever interrupts knows. */
+static void tell_signal(void)
+{
+	int number = sn_launch_signal();
+	if (number && number != SIGINT && number != SIGPIPE)
+		sn_command_warn("the program was ended by signal %d (%s)", number,
+				strsignal(number));
+}
+
+static int finish(struct run *run, int status)
+{
+	if (!run->quiet)
+		tell_signal();
+	if (sn_launch_is_empty(&run->launch)) {
+		bool is_in_place = sn_launch_is_in_place(&run->launch, run->folder);
+		sn_launch_remove_folder(&run->launch, run->folder);
+		sn_command_warn("nothing was measured%s",
+				is_in_place ? "" : ": the folder was taken away meanwhile");
+		return status;
+	}
+	int foreign_map = sn_launch_keep_perf_maps(&run->launch);
+	if (foreign_map)
+		sn_command_warn("/tmp/perf-%d.map is not used: it belongs to another user",
+				foreign_map);
+	if (!run->analyze) {
+		if (!run->quiet)
+			fprintf(stderr, "sonde: measured into %s\n", run->folder);
+		return status;
+	}
+	if (sn_launch_is_joined())
+		return status; /* another rank may still be measuring */
+	unsigned running = sn_launch_settle(&run->launch);
+	if (running)
+		sn_command_warn(
+		    "%u process%s of the program still run%s: `sonde analyze %s -o %s` again "
+		    "when done",
+		    running, running > 1 ? "es" : "", running > 1 ? "" : "s", run->folder,
+		    run->database);
+	if (analyze(run))
+		return status ? status : SN_EXIT_FAILED;
+	if (!run->quiet)
+		report(run);
+	return status;
+}
+
+static int run_run(int argc, char **argv)
+{
+	struct run run = {.analyze = true, .os.limit_bytes = (uint64_t)SN_RUN_OS_LIMIT_MB << 20};
+	struct sn_options options = {&sn_command_run, argc, argv, "+o:e:F:qm", option_table};
+	for (int option; (option = sn_options_next(&options)) != -1;) {
+		if (option == SN_OPTION_STOP)
+			return options.status;
+		int status = take_option(&run, &options, option);
+		if (status)
+			return status;
+	}
+	if (optind == argc)
+		return sn_command_misuse(&sn_command_run, "which program?");
+	int status = sn_run_trace_check(&run.trace, &options);
+	if (!status)
+		status = prepare(&run, argv + optind);
+	if (status)
+		return status;
+	sn_run_trace_tell(&run.trace);
+	struct sn_error error = {0};
+	run.launch.on_start = sn_run_os_begin;
+	run.launch.start_context = &run.os;
+	run.command = argv + optind;
+	sn_run_os_prepare(&run.os, &run.launch, argv[optind]);
+	if (run.launch.graph && sn_frameworks_begin(&run.launch, &error))
+		return sn_command_fail("%s", error.text);
+	int failed = sn_launch_program(&run.launch, argv + optind, &status, &error);
+	sn_run_os_end(&run.os);
+	if (run.launch.graph)
+		sn_frameworks_end(&run.launch);
+	if (failed)
+		return sn_command_fail("%s", error.text);
+	return finish(&run, status);
+}
+
+const struct sn_command sn_command_run = {
+    .name = "run",
+    .summary = "measure a program",
+    .usage =
+	"USAGE\n"
+	"    sonde run [options] [--] PROGRAM [ARGUMENT...]\n"
+	"\n"
+	"    Runs PROGRAM with all its threads and child processes measured, writes what was "
+	"measured\n"
+	"    to NAME.sonde/, analyses it into NAME.sdb and prints a summary on standard error.\n"
+	"    NAME is the program's or the script's name unless -o says otherwise. The exit status "
+	"is\n"
+	"    the program's own, or 128 + N where signal N ended it; 128 where the program "
+	"succeeded\n"
+	"    but its measurement could not be analysed.\n"
+	"\n"
+	"OPTIONS\n"
+	"    -o, --output NAME       write NAME.sonde/ and NAME.sdb\n"
+	"    -F, --rate HZ           samples of CPU time a second and thread (default 199, 1 to "
+	"10000)\n"
+	"    -e, --event LIST        what to sample: NAME[@RATE],...  cpu-time@199 is the "
+	"default;\n"
+	"                            real-time, page-faults, context-switches, cycles, "
+	"instructions,\n"
+	"                            cache-misses, ...  `sonde doctor` lists what works here;\n"
+	"                            none: sample nothing\n"
+	"    --call-path LIST        layers of a call path: python,operator,native (default all;\n"
+	"                            leaving native out is cheaper)\n"
+	"    --operators MODE        PyTorch operators: sampled (default; costs next to nothing),\n"
+	"                            nodes (those that the program calls and autograd nodes, each\n"
+	"                            counted and timed), exact (also those inside; costs most) or "
+	"off\n"
+	"    -m, --memory            count tensor allocations and releases\n"
+	"    --trace[=LIST]          record what happened when, for sonde timeline: samples, "
+	"operators,\n"
+	"                            api, gpu, regions, messages (all of these by default), "
+	"memory\n"
+	"    --trace-limit SIZE      most a process's trace may take (default 1G; 0: no limit); "
+	"the\n"
+	"                            latest events are kept\n"
+	"    --trace-window START[:LENGTH]\n"
+	"                            record only from START seconds on, for LENGTH seconds\n"
+	"    --trace-signal SIGNAL   USR1, USR2, WINCH or RTMIN+N starts and stops recording\n"
+	"    --trace-paused          begin without recording, until the signal or the program "
+	"starts it\n"
+	"    --graph[=all]           capture the dataflow graph of PyTorch, JAX and TensorFlow "
+	"programs\n"
+	"                            and of OpenMP tasks (sonde graph); all: look for PyTorch's "
+	"edges\n"
+	"                            in all iterations, not in the first and some later ones\n"
+	"    --checkpoint SECONDS    least time between two checkpoints (default 2; sooner at "
+	"first)\n"
+	"    --memory-limit MIB      most memory the collector may use in a process (default 512)\n"
+	"    --os[=LIST]             record what the operating system does for the program: when "
+	"threads\n"
+	"                            run, are ready or blocked, and in what. LIST of scheduler,\n"
+	"                            syscalls, faults, interrupts, block, network, frequency; "
+	"default\n"
+	"                            all. Without privilege only own context switches and faults\n"
+	"    --os-wide[=LIST]        the same of the whole machine\n"
+	"    --os-limit MIB          most disk space for that (default 1024); then the newest are "
+	"kept\n"
+	"    --no-analyze            only measure; analyse later with `sonde analyze`\n"
+	"    --no-loops              leave loops of native code out of call paths\n"
+	"    --share                 let others read what is measured, as your umask says; else "
+	"only you\n"
+	"                            can\n"
+	"    --no-command            do not keep the command line; what looks like a secret in it "
+	"is\n"
+	"                            masked in any case\n"
+	"    --shadow                unwind every call path twice, a fast and a sure way, and "
+	"count\n"
+	"                            where they differ\n"
+	"    -q, --quiet             no summary\n"
+	"    -h, --help              this text\n"
+	"\n"
+	"EXAMPLES\n"
+	"    sonde run -- python3 train.py\n"
+	"    sonde run -F 1000 -o fast -- ./solver input.dat\n"
+	"    sonde run --os -o job -- ./server && sonde timeline job.sdb\n"
+	"    sonde run --trace -- python3 train.py && sonde timeline train.sdb\n"
+	"    sonde run -e cpu-time@199,page-faults@50 -- make -j4\n"
+	"    mpirun -n 4 sonde run -o job -- ./simulation && sonde analyze job.sonde -o job.sdb\n",
+    .run = run_run,
+};

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sonde structure`: what functions, loops and inlined calls a binary's code has. The analysis is
+ * src/binary/structure, the forms of its result are structure_{text,json,xml}.c.
+ */
+#include "cmd/command.h"
+#include "structure_write.h"
+
+#include "base/output.h"
+#include "binary/gpu/bundle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { OPTION_FORMAT = 256, OPTION_FUNCTION, OPTION_FULL, OPTION_GPU, JOBS_MAX = 256 };
+
+static const struct option table[] = {{"output", required_argument, NULL, 'o'},
+				      {"jobs", required_argument, NULL, 'j'},
+				      {"format", required_argument, NULL, OPTION_FORMAT},
+				      {"function", required_argument, NULL, OPTION_FUNCTION},
+				      {"full", no_argument, NULL, OPTION_FULL},
+				      {"gpu", no_argument, NULL, OPTION_GPU},
+				      SN_OPTION_HELP,
+				      {0}};
+
+static const char usage[] =
+    "USAGE\n"
+    "    sonde structure BINARY... [OPTIONS]\n\n"
+    "    Shows the loops of programs and libraries for x86-64 and AArch64, found in their machine\n"
+    "    code: how they nest, and which lines and inlined functions they are of. 'sonde analyze'\n"
+    "    does the same by itself for what was measured. GPU code is shown as well: cubins (sm_70\n"
+    "    and later), AMD code objects (gfx9 to gfx12), and fatbins and bundles of them.\n\n"
+    "OPTIONS\n"
+    "    --function NAME    only this function, with all its inlined calls and lines: a name, a\n"
+    "                       symbol, or an address (0x1234) where it begins\n"
+    "    --full             text: all functions with all inlined calls and lines, not only loops\n"
+    "    --gpu              the GPU code inside of programs and libraries, not their own\n"
+    "    --format FORM      text (default), json, or xml, which HPCToolkit reads\n"
+    "    -o, --output FILE  where to write; standard output by default\n"
+    "    -j, --jobs N       threads (default: one for each processor)\n"
+    "    -h, --help         this text\n\n"
+    "EXIT STATUS\n"
+    "    0 done; 1 there is no such function; 128 failed; 129 usage.\n\n"
+    "EXAMPLES\n"
+    "    sonde structure ./solver\n"
+    "    sonde structure ./solver --function multiply\n"
+    "    sonde structure --gpu libkernels.so\n"
+    "    sonde structure --format xml libm.so.6 -o libm.so.6.hpcstruct\n";
+
+struct request {
+	struct sn_structure_options structure;
+	const struct sn_structure_form *form;
+	const char *output;
+	bool is_full;
+	bool wants_gpu;
+	bool has_begun; /* a binary has been written */
+	/* while writing */
+	struct sn_structure_counts counts;
+	struct sn_output file;
+	FILE *held; /* of several files, until the last could be read */
+	unsigned long long number, functions;
+	bool failed; /* nothing more can be written */
+};
+
+/* SN_EXIT_DONE to go on, or -1 to end with *status. */
+static int parse(int argc, char **argv, struct request *request, int *status)
+{
+	static const char *const formats[] = {"text", "json", "xml", NULL};
+	static const struct sn_structure_form *const forms[] = {
+	    &sn_structure_text, &sn_structure_json, &sn_structure_xml};
+	struct sn_options options = {&sn_command_structure, argc, argv, "o:j:", table};
+	double number = 0;
+	int choice, option;
+	*status = SN_EXIT_USAGE;
+	while ((option = sn_options_next(&options)) != -1) {
+		switch (option) {
+		case SN_OPTION_STOP:
+			*status = options.status;
+			return -1;
+		case 'o':
+			request->output = optarg;
+			break;
+		case 'j':
+			if (sn_options_number(&options, "-j", optarg, 1, JOBS_MAX, &number))
+				return -1;
+			request->structure.jobs = (unsigned)number;
+			break;
+		case OPTION_FORMAT:
+			choice = sn_options_choice(&options, "--format", optarg, formats);
+			if (choice < 0)
+				return -1;
+			request->form = forms[choice];
+			break;
+		case OPTION_FUNCTION:
+			request->structure.function = optarg;
+			break;
+		case OPTION_FULL:
+			request->is_full = true;
+			break;
+		case OPTION_GPU:
+			request->wants_gpu = true;
+			break;
+		}
+	}
+	return 0;
+}
+
+/* ---- writing in order ---- */
+
+static void put(struct request *request, const char *text, size_t length)
+{
+	if (!request->output) {
+		FILE *out = request->held ? request->held : stdout;
+		request->failed |= fwrite(text, 1, length, out) != length;
+		return; /* main looks at the stream */
+	}
+	sn_output_write(&request->file, text, length);
+	request->failed |= request->file.failed != 0;
+}
+
+/* Puts running numbers where a form has left room for them. */
+static bool take(void *data, const char *text, size_t length)
+{
+	struct request *request = data;
+	while (length > 0) {
+		char number[24];
+		const char *mark = memchr(text, SN_STRUCTURE_NUMBER, length);
+		size_t before = mark ? (size_t)(mark - text) : length;
+		put(request, text, before);
+		if (!mark)
+			break;
+		int digits = snprintf(number, sizeof(number), "%llu", request->number++);
+		put(request, number, (size_t)digits);
+		text += before + 1;
+		length -= before + 1;
+	}
+	return !request->failed;
+}
+
+static uint64_t loop_scopes(const struct sn_structure_function *function)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < function->scope_count; i++)
+		count += function->scopes[i].kind == SN_SCOPE_LOOP;
+	return count;
+}
+
+static void write_function(void *data, const struct sn_structure_function *function, FILE *out)
+{
+	struct request *request = data;
+	struct sn_structure_counts *counts = &request->counts;
+	counts->functions++;
+	counts->loops += function->loop_count;
+	counts->written_loops += loop_scopes(function);
+	counts->irreducible += function->irreducible_count;
+	counts->jumps += function->jump_count;
+	counts->unresolved += function->unresolved_count;
+	request->form->write(function, request->is_full, out);
+}
+
+/* What one of a form's own pieces writes, taken like the functions. */
+struct piece {
+	char *text;
+	size_t length;
+	FILE *out;
+};
+
+static FILE *begin_piece(struct piece *piece)
+{
+	piece->text = NULL;
+	piece->length = 0;
+	piece->out = open_memstream(&piece->text, &piece->length);
+	return piece->out;
+}
+
+static int end_piece(struct request *request, struct piece *piece)
+{
+	int closed = fclose(piece->out);
+	if (closed == 0)
+		take(request, piece->text, piece->length);
+	free(piece->text);
+	return closed == 0 ? 0 : sn_command_fail("out of memory");
+}
+
+static int write_frame(struct request *request, void (*write)(FILE *out))
+{
+	struct piece piece;
+	if (!begin_piece(&piece))
+		return sn_command_fail("out of memory");
+	write(piece.out);
+	return end_piece(request, &piece);
+}
+
+/* Frees the structure. */
+static int write_structure(struct request *request, const char *path,
+			   struct sn_structure *structure)
+{
+	struct sn_structure_writer writer = {write_function, take, request};
+	struct sn_error error = {""};
+	struct piece piece;
+	int status = 0;
+	const struct sn_structure_info *info = sn_structure_info(structure);
+	memset(&request->counts, 0, sizeof(request->counts));
+	if (!info->has_jump_tables && !request->has_begun)
+		sn_command_warn("this build is without capstone: loops through switch statements "
+				"may be missing");
+	if (!begin_piece(&piece)) {
+		sn_structure_free(structure);
+		return sn_command_fail("out of memory");
+	}
+	if (!request->has_begun)
+		request->form->begin(piece.out); /* not before a file could be read */
+	request->form->begin_binary(path, info, !request->has_begun, piece.out);
+	request->has_begun = true;
+	status = end_piece(request, &piece);
+	if (status == 0 && sn_structure_write(structure, &writer, &error) < 0)
+		status = sn_command_fail("%s", error.text);
+	if (status == 0 && begin_piece(&piece)) {
+		request->form->end_binary(info, &request->counts, piece.out);
+		status = end_piece(request, &piece);
+	}
+	request->functions += request->counts.functions;
+	sn_structure_free(structure);
+	return status;
+}
+
+static int write_image(struct request *request, const char *path, const struct sn_gpu_image *image)
+{
+	struct sn_structure *structure;
+	struct sn_error error = {""};
+	char *name;
+	if (asprintf(&name, "%s (%s at 0x%llx)", path, image->target,
+		     (unsigned long long)image->offset) < 0)
+		return sn_command_fail("out of memory");
+	int result = sn_structure_open_image(image->bytes.data, image->bytes.size, name,
+					     &request->structure, &structure, &error);
+	int status = 0;
+	if (result == 0)
+		status = write_structure(request, name, structure);
+	else if (result == SN_ERR_UNSUPPORTED)
+		sn_command_warn("%s", error.text); /* libraries have code for old GPUs as well */
+	else
+		status = sn_command_fail("%s", error.text);
+	free(name);
+	return status;
+}
+
+static int write_images(struct request *request, const char *path, struct sn_bytes file)
+{
+	struct sn_gpu_bundle bundle;
+	int status = 0;
+	if (sn_gpu_bundle_read(file, &bundle) < 0) {
+		sn_gpu_bundle_release(&bundle);
+		return sn_command_fail("out of memory");
+	}
+	for (size_t i = 0; i < bundle.count && status == 0; i++)
+		status = write_image(request, path, &bundle.images[i]);
+	if (bundle.skipped > 0 && status == 0)
+		sn_command_warn("%zu GPU binaries in '%s' are damaged or compressed in a way that "
+				"this build does not know",
+				bundle.skipped, path);
+	if (bundle.count == 0 && bundle.skipped == 0)
+		status = sn_command_fail("cannot read '%s': no GPU code in it", path);
+	sn_gpu_bundle_release(&bundle);
+	return status;
+}
+
+/* Whether the file is to be unpacked; then *file is mapped. */
+static bool has_images(const struct request *request, const char *path, struct sn_bytes *file)
+{
+	struct stat status;
+	/* not blocking: a pipe of that name must not hang us */
+	int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is_mapped = false;
+	*file = (struct sn_bytes){0};
+	if (descriptor < 0)
+		return false;
+	if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+		void *mapped =
+		    mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+		is_mapped = mapped != MAP_FAILED;
+		if (is_mapped)
+			*file = (struct sn_bytes){mapped, (size_t)status.st_size};
+	}
+	close(descriptor);
+	if (is_mapped && (request->wants_gpu || sn_gpu_is_bundle(*file)))
+		return true;
+	if (is_mapped)
+		munmap((void *)(uintptr_t)file->data, file->size);
+	return false;
+}
+
+static int write_binary(struct request *request, const char *path)
+{
+	struct sn_structure *structure;
+	struct sn_error error = {""};
+	struct sn_bytes file;
+	if (has_images(request, path, &file)) {
+		int status = write_images(request, path, file);
+		munmap((void *)(uintptr_t)file.data, file.size);
+		return status;
+	}
+	if (sn_structure_open(path, &request->structure, &structure, &error) < 0)
+		return sn_command_fail("%s", error.text);
+	return write_structure(request, path, structure);
+}
+
+static int write_all(struct request *request, char **paths, int count)
+{
+	int status = 0;
+	for (int i = 0; i < count && status == 0 && !request->failed; i++)
+		status = write_binary(request, paths[i]);
+	if (status == 0 && !request->has_begun)
+		status = write_frame(request, request->form->begin);
+	if (status == 0)
+		status = write_frame(request, request->form->end);
+	if (status == 0 && request->functions == 0 && request->structure.function) {
+		sn_command_warn("no function '%s' begins in %s", request->structure.function,
+				count == 1 ? paths[0] : "these files");
+		status = SN_EXIT_FINDING;
+	}
+	return status;
+}
+
+/* What was held, to standard output. */
+static int let_go(struct request *request)
+{
+	char text[1 << 16];
+	size_t length;
+	rewind(request->held);
+	while ((length = fread(text, 1, sizeof(text), request->held)) > 0 &&
+	       fwrite(text, 1, length, stdout) == length)
+		; /* main looks at the stream */
+	if (request->failed || ferror(request->held))
+		return sn_command_fail("cannot write a temporary file: %s", strerror(errno));
+	return 0;
+}
+
+/* Standard output gets all or nothing, which takes a file where only the last of several may be one
+ * that cannot be read. */
+static int write_to_standard_output(struct request *request, char **paths, int count)
+{
+	request->held = count > 1 ? tmpfile() : NULL;
+	if (count > 1 && !request->held)
+		return sn_command_fail("cannot write a temporary file: %s", strerror(errno));
+	int status = write_all(request, paths, count);
+	if (request->held && status != SN_EXIT_FAILED) {
+		int failed = let_go(request);
+		status = failed ? failed : status;
+	}
+	if (request->held)
+		fclose(request->held);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct request request = {.form = &sn_structure_text};
+	struct sn_error error = {""};
+	int status;
+	if (parse(argc, argv, &request, &status))
+		return status;
+	if (optind == argc)
+		return sn_command_misuse(&sn_command_structure, "no binary given");
+	request.is_full |= request.structure.function != NULL || request.form->wants_lines;
+	request.structure.no_lines = !request.is_full;
+	request.structure.wants_calls = request.form->wants_calls;
+	if (request.output && strcmp(request.output, "-") == 0)
+		request.output = NULL;
+	if (!request.output)
+		return write_to_standard_output(&request, argv + optind, argc - optind);
+	if (sn_output_open(&request.file, request.output, &error) < 0)
+		return sn_command_fail("%s", error.text);
+	status = write_all(&request, argv + optind, argc - optind);
+	if (status == SN_EXIT_FAILED) {
+		sn_output_abandon(&request.file);
+		return status;
+	}
+	if (sn_output_commit(&request.file, &error) < 0)
+		return sn_command_fail("%s", error.text);
+	return status;
+}
+
+const struct sn_command sn_command_structure = {
+    .name = "structure",
+    .summary = "show the loops and inlined calls of a program's code",
+    .usage = usage,
+    .run = run,
+};

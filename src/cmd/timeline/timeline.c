@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sonde timeline`: what a trace says about time. Three sentences first; then what they rest on,
+ * view by view.
+ */
+#include "timeline.h"
+
+#include "cmd/command.h"
+#include "show/page/sheets_html.h"
+#include "show/page/timeline_svg.h"
+#include "show/label.h"
+#include "trace_input.h"
+
+#include "sonde/db.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000, PICTURE_WIDTH = 1400, PICTURE_ROWS = 120 };
+enum { PAGE_WIDTH = 765, PAGE_ROWS = 60 };
+enum { MAX_VIEWS = 24, MAX_DEPTH = 10000, LEAST_MEMORY = 4096 };
+enum option_code {
+	OPTION_FORMAT = 256,
+	OPTION_LIMIT,
+	OPTION_LAUNCHED,
+	OPTION_FROM,
+	OPTION_TO,
+	OPTION_VIEW,
+	OPTION_DEPTH,
+	OPTION_ITERATION,
+	OPTION_MEMORY,
+};
+
+static const struct option table[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"view", required_argument, NULL, OPTION_VIEW},
+    {"depth", required_argument, NULL, OPTION_DEPTH},
+    {"iteration", required_argument, NULL, OPTION_ITERATION},
+    {"from", required_argument, NULL, OPTION_FROM},
+    {"to", required_argument, NULL, OPTION_TO},
+    {"format", required_argument, NULL, OPTION_FORMAT},
+    {"limit", required_argument, NULL, OPTION_LIMIT},
+    {"memory", required_argument, NULL, OPTION_MEMORY},
+    {"launched-only", no_argument, NULL, OPTION_LAUNCHED},
+    SN_OPTION_HELP,
+    {0},
+};
+
+static const char usage[] =
+    "USAGE\n"
+    "    sonde timeline [OPTIONS] DB\n"
+    "    sonde timeline [OPTIONS] FILE... | FOLDER\n\n"
+    "    Says in three sentences where the time of a trace went, what devices waited for, and\n"
+    "    which node of the program to change; and then what these rest on.\n\n"
+    "    FILE is a trace that 'sonde import' reads, such as torch.profiler's, one for each rank;\n"
+    "    a FOLDER's files are taken together.\n\n"
+    "VIEWS\n"
+    "    summary         the sentences, devices and iterations; the default\n"
+    "    idle            why devices did not compute, and what the host did then\n"
+    "    states          what overlaps: threads, computation, communication, copies\n"
+    "    queue           how much work lies ready for devices, over time\n"
+    "    memory          memory over time, and who owns the peak\n"
+    "    transfers       copies by direction, size, node and iteration\n"
+    "    critical-path   what an iteration's time consists of, and what a faster node would gain\n"
+    "    threads         what threads ran, waited for and were blocked in; who wakes whom\n"
+    "    stragglers      who comes late to collectives, and who waits\n"
+    "    messages        messages between ranks: sizes, who was late, who waited for it\n"
+    "    iterations      how long iterations take, and why unusual ones do\n"
+    "    depth           time by call path, cut off at a depth\n"
+    "    all             all of them\n\n"
+    "OPTIONS\n"
+    "    --view VIEW     one of the views above\n"
+    "    -o, --output FILE\n"
+    "                    FILE.html: the timeline and all views on one page; FILE.svg: the\n"
+    "                    timeline, a row for each lane of each stream and thread\n"
+    "    --depth N       of the view depth; default 3\n"
+    "    --iteration N   of the critical path, from 1; default one of median length\n"
+    "    --from SECONDS  begin of the timeline, from the first event; default 0\n"
+    "    --to SECONDS    end of the timeline; default the last event\n"
+    "    --limit N       lines of each list, 8 by default; 0 for all\n"
+    "    --launched-only leave out operations of devices whose launch is not recorded\n"
+    "    --memory LIMIT  for what has to be sorted, such as 16M or 1G; default 48M. More than "
+    "that\n"
+    "                    goes to files without a name in TMPDIR, or /tmp\n"
+    "    --format FORM   text (default) or json: nanoseconds, everything\n"
+    "    -h, --help      this text\n\n"
+    "WORDS\n"
+    "    exposed         communication without computation beside it; copies without either\n"
+    "    nothing queued  the device was idle and the call that launched its next operation had\n"
+    "                    not begun: the host was late\n"
+    "    launching, waiting\n"
+    "                    from the begin of that call to the operation's start\n"
+    "    the host was in the idle time, shared equally among the threads that were in some call,\n"
+    "                    and charged to the innermost call of each\n"
+    "    node            an operator that the program calls, in the function that calls it\n\n"
+    "EXAMPLES\n"
+    "    sonde timeline traces/\n"
+    "    sonde timeline rank0.json.gz rank1.json.gz --view stragglers\n"
+    "    sonde import trace.json.gz -o trace.sdb && sonde timeline trace.sdb -o answers.html\n"
+    "    sonde timeline trace.sdb -o trace.svg --from 1.2 --to 1.25\n"
+    "    sonde timeline trace.sdb --view idle --format json | jq '.waits.rows'\n";
+
+struct timeline {
+	struct sn_answers answers;
+	size_t limit;
+	int view; /* position in sn_views, -1: all */
+	const char *picture;
+	double from_s, to_s; /* negative: not given */
+	bool is_json;
+};
+
+static int show_views(const struct timeline *timeline, struct sn_page *page, struct sn_error *error)
+{
+	int result = 0;
+	for (int i = 0; sn_views[i].name && !result; i++)
+		if (timeline->view < 0 || timeline->view == i)
+			result = sn_views[i].show(&timeline->answers, page, error);
+	if (!result)
+		sn_answers_left_out(&timeline->answers, page);
+	if (!result && page->has_failed)
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return result;
+}
+
+static bool is_page(const char *path)
+{
+	size_t length = strlen(path);
+	return length > 5 && !strcasecmp(path + length - 5, ".html");
+}
+
+static void print_text(const struct timeline *timeline, const struct sn_page *page)
+{
+	bool is_summary = timeline->view <= 0;
+	for (size_t i = 0; i < page->sentence_count; i++)
+		sn_page_print_sentence(page->sentences[i], sn_terminal_width(), stdout);
+	if (is_summary && page->sentence_count)
+		putchar('\n');
+	if (is_summary)
+		sn_timeline_text(&timeline->answers, timeline->limit);
+	sn_page_print(page, timeline->limit, sn_terminal_width(), sn_terminal_has_color(stdout),
+		      stdout);
+	if (timeline->picture)
+		printf("\n%s: %s\n", timeline->picture,
+		       is_page(timeline->picture) ? "the timeline and all views" : "the timeline");
+}
+
+static void print_json(const struct timeline *timeline, const struct sn_page *page)
+{
+	struct sn_json json = {.out = stdout};
+	sn_json_begin(&json, '{');
+	sn_json_key(&json, "sentences");
+	sn_json_begin(&json, '[');
+	for (size_t i = 0; i < page->sentence_count; i++)
+		sn_json_string(&json, page->sentences[i]);
+	sn_json_end(&json, ']');
+	if (timeline->view <= 0)
+		sn_timeline_json(&timeline->answers, &json);
+	sn_page_json(page, &json);
+	sn_json_end(&json, '}');
+	putchar('\n');
+}
+
+/* The window that was asked for. */
+static int choose_picture(const struct timeline *timeline, struct sn_timeline_picture *picture,
+			  struct sn_error *error)
+{
+	const struct sn_answers *answers = &timeline->answers;
+	picture->from_ns = answers->start_ns;
+	picture->to_ns = answers->end_ns;
+	if (timeline->to_s >= 0)
+		picture->to_ns = answers->start_ns + (uint64_t)(timeline->to_s * 1e9);
+	if (timeline->from_s >= 0)
+		picture->from_ns = answers->start_ns + (uint64_t)(timeline->from_s * 1e9);
+	/* all that is recorded may be moments at one time */
+	if (timeline->to_s < 0 && picture->to_ns == picture->from_ns)
+		picture->to_ns++;
+	if (picture->to_ns <= picture->from_ns)
+		return sn_fail(error, SN_ERR_ARGUMENT, "the picture ends before it begins");
+	return 0;
+}
+
+static int draw_figure(void *context, struct sn_output *output, struct sn_error *error)
+{
+	const struct timeline *timeline = context;
+	struct sn_timeline_picture picture = {.width = PAGE_WIDTH, .rows = PAGE_ROWS};
+	int result = choose_picture(timeline, &picture, error);
+	return result ? result
+		      : sn_timeline_svg_draw(timeline->answers.db, timeline->answers.trace,
+					     &picture, output, error);
+}
+
+/* All views, whatever is printed. */
+static int write_page(const struct timeline *timeline, const char *name, struct sn_error *error)
+{
+	struct timeline all = *timeline;
+	struct sn_page page = {0};
+	struct sn_figure figure = {draw_figure, &all};
+	all.view = -1;
+	int result = show_views(&all, &page, error);
+	if (!result)
+		result =
+		    sn_sheets_html(&page, sn_label_base(name), &figure, timeline->picture, error);
+	sn_page_release(&page);
+	return result;
+}
+
+static int draw(const struct timeline *timeline, struct sn_error *error)
+{
+	struct sn_timeline_picture picture = {.width = PICTURE_WIDTH, .rows = PICTURE_ROWS};
+	int result = choose_picture(timeline, &picture, error);
+	return result ? result
+		      : sn_timeline_svg(timeline->answers.db, timeline->answers.trace, &picture,
+					timeline->picture, error);
+}
+
+static enum sn_answers_part needed(const struct timeline *timeline)
+{
+	bool is_all = timeline->view < 0 || (timeline->picture && is_page(timeline->picture));
+	return is_all ? SN_ANSWERS_WAITS : sn_views[timeline->view].needs;
+}
+
+/* Nothing is printed before all of it is known. */
+static int answer(struct timeline *timeline, const char *path)
+{
+	struct sn_error error = {""};
+	struct sn_page page = {0};
+	int status = SN_EXIT_DONE;
+	if (sn_answers(&timeline->answers, needed(timeline), &error) ||
+	    show_views(timeline, &page, &error))
+		status = sn_command_fail("cannot read '%s': %s", path, error.text);
+	else if (timeline->picture &&
+		 (is_page(timeline->picture) ? write_page(timeline, path, &error)
+					     : draw(timeline, &error)))
+		status = sn_command_fail("%s", error.text);
+	else if (timeline->is_json)
+		print_json(timeline, &page);
+	else
+		print_text(timeline, &page);
+	sn_page_release(&page);
+	sn_answers_release(&timeline->answers);
+	return status;
+}
+
+static int show(struct timeline *timeline, const char *path)
+{
+	struct sonde_db_error why = {""};
+	struct sonde_trace *trace;
+	if (sonde_trace_open(timeline->answers.db, &trace, &why))
+		return sn_command_fail("cannot read '%s': %s", path, why.text);
+	timeline->answers.trace = trace;
+	int status =
+	    sonde_trace_event_count(trace)
+		? answer(timeline, path)
+		: sn_command_fail("'%s' has no events: it is a profile without a trace", path);
+	sonde_trace_close(trace);
+	return status;
+}
+
+static int find_view(const struct sn_options *options, const char *name, int *view)
+{
+	const char *names[MAX_VIEWS];
+	int count = 0;
+	for (; sn_views[count].name && count + 2 < MAX_VIEWS; count++)
+		names[count] = sn_views[count].name;
+	names[count] = "all";
+	names[count + 1] = NULL;
+	int found = sn_options_choice(options, "--view", name, names);
+	*view = found == count ? -1 : found;
+	return found < 0 ? -1 : 0;
+}
+
+/* One option; 0, or -1 after having explained the mistake. */
+static int take_option(const struct sn_options *options, int option, struct timeline *timeline)
+{
+	static const char *const forms[] = {"text", "json", NULL};
+	double number = 0;
+	int result = 0, form;
+	switch (option) {
+	case OPTION_FORMAT:
+		form = sn_options_choice(options, "--format", optarg, forms);
+		timeline->is_json = form == 1;
+		return form < 0 ? -1 : 0;
+	case OPTION_VIEW:
+		return find_view(options, optarg, &timeline->view);
+	case OPTION_FROM:
+		return sn_options_number(options, "--from", optarg, 0, 1e9, &timeline->from_s);
+	case OPTION_TO:
+		return sn_options_number(options, "--to", optarg, 0, 1e9, &timeline->to_s);
+	case OPTION_LIMIT:
+		result = sn_options_number(options, "--limit", optarg, 0, LIMIT_MAX, &number);
+		timeline->limit = (size_t)number;
+		return result;
+	case OPTION_DEPTH:
+		result = sn_options_number(options, "--depth", optarg, 1, MAX_DEPTH, &number);
+		timeline->answers.depth = (uint32_t)number;
+		return result;
+	case OPTION_ITERATION:
+		result = sn_options_number(options, "--iteration", optarg, 1, 1e9, &number);
+		timeline->answers.iteration = (uint64_t)number;
+		return result;
+	case OPTION_MEMORY:
+		return sn_options_memory(options, "--memory", optarg, LEAST_MEMORY,
+					 &timeline->answers.memory_bytes);
+	case OPTION_LAUNCHED:
+		timeline->answers.launched_only = true;
+		return 0;
+	default:
+		timeline->picture = optarg;
+		return 0;
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	struct sn_options options = {&sn_command_timeline, argc, argv, "o:", table};
+	struct timeline timeline = {
+	    .limit = DEFAULT_LIMIT, .from_s = -1, .to_s = -1, .answers.depth = 3};
+	for (int option; (option = sn_options_next(&options)) != -1;) {
+		if (option == SN_OPTION_STOP)
+			return options.status;
+		if (take_option(&options, option, &timeline))
+			return SN_EXIT_USAGE;
+	}
+	struct sonde_db *db;
+	if (optind == argc)
+		return sn_command_misuse(&sn_command_timeline, "no DB given");
+	const char *const *paths = (const char *const *)argv + optind;
+	int status = sn_command_open_trace(paths, (size_t)(argc - optind), &db);
+	if (status)
+		return status;
+	timeline.answers.db = db;
+	return sn_command_close(db, show(&timeline, paths[0]));
+}
+
+const struct sn_command sn_command_timeline = {
+    .name = "timeline",
+    .summary = "say where the time of a trace went, and what devices waited for",
+    .usage = usage,
+    .run = run,
+};

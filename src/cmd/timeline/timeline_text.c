@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices and iterations of a trace as text; see timeline.h. */
+#include "timeline.h"
+
+#include "base/utf8.h"
+#include "cmd/command.h"
+#include "format/measurement/measurement.h"
+#include "show/label.h"
+#include "show/number.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const work_names[] = {"computation", "communication", "copies"};
+
+static const char *duration(double ns)
+{
+	static char texts[8][SN_NUMBER_CHARS];
+	static unsigned next;
+	return sn_number_format(ns, "ns", texts[next++ % 8]);
+}
+
+/* "42.1%" of a device's time, in the width of a column. */
+static const char *part(double ns, double whole)
+{
+	static char texts[4][SN_NUMBER_CHARS];
+	static unsigned next;
+	return sn_number_share(whole > 0 ? ns / whole : 0, texts[next++ % 4]);
+}
+
+static void print_row(const char *name, double ns, double whole, const char *note)
+{
+	printf("  %-24s %9s  %6s%s%s\n", name, duration(ns), part(ns, whole), *note ? "  " : "",
+	       note);
+}
+
+static void device_title(const struct sn_answers *answers, const struct sn_device_time *time)
+{
+	char count[SN_NUMBER_CHARS], streams[SN_NUMBER_CHARS];
+	uint64_t operations = 0;
+	for (unsigned i = 0; i < SN_WORK_KINDS; i++)
+		operations += time->operation_counts[i];
+	bool is_bold = sn_terminal_has_color(stdout);
+	printf("%s", is_bold ? "\033[1m" : "");
+	if (answers->times.devices[answers->times.count - 1].run)
+		printf("run %u · ", time->run);
+	if (time->rank >= 0)
+		printf("rank %d · ", (int)time->rank);
+	printf("device %u%s: %s, %s operation%s on %s stream%s\n", time->device,
+	       is_bold ? "\033[0m" : "", duration((double)(time->end_ns - time->start_ns)),
+	       sn_number_count((double)operations, count), operations == 1 ? "" : "s",
+	       sn_number_count(time->stream_count, streams), time->stream_count == 1 ? "" : "s");
+}
+
+static void print_work(const struct sn_device_time *time)
+{
+	double whole = (double)(time->end_ns - time->start_ns);
+	char note[96];
+	for (unsigned i = 0; i < SN_WORK_KINDS; i++) {
+		if (!time->operation_counts[i])
+			continue;
+		note[0] = 0;
+		if (i != SN_WORK_COMPUTE && time->work_ns[i] != time->exposed_ns[i])
+			snprintf(note, sizeof(note), "of %s; the rest is hidden",
+				 duration((double)time->work_ns[i]));
+		char name[64];
+		snprintf(name, sizeof(name), "%s%s", i == SN_WORK_COMPUTE ? "" : "exposed ",
+			 work_names[i]);
+		print_row(name, (double)time->exposed_ns[i], whole, note);
+	}
+	char gaps[SN_NUMBER_CHARS];
+	snprintf(note, sizeof(note), "in %s gap%s", sn_number_count((double)time->gap_count, gaps),
+		 time->gap_count == 1 ? "" : "s");
+	print_row("idle", (double)time->idle_ns, whole, time->gap_count ? note : "");
+	if (!time->idle_ns)
+		return;
+	print_row("  nothing queued", (double)time->not_queued_ns, whole,
+		  "the host had not begun to launch");
+	print_row("  launching, waiting", (double)time->launch_ns, whole,
+		  "launched, but not started yet");
+	if (time->unexplained_ns)
+		print_row("  launch not recorded", (double)time->unexplained_ns, whole, "");
+}
+
+/* The nearest frame above a context that is of the user's language, for a reader to go to. */
+static uint32_t python_above(const struct sonde_db *db, uint32_t context)
+{
+	for (; context; context = sonde_db_context(db, context)->parent) {
+		const struct sonde_db_frame *frame =
+		    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+		if (!strcmp(sonde_frame_kind_name(frame->kind), "python") &&
+		    frame->file != SONDE_NONE)
+			return sonde_db_context(db, context)->frame;
+	}
+	return SONDE_NONE;
+}
+
+/* Shares of contexts of one frame are one line: where a call comes from is said by the report. */
+struct frame_share {
+	uint32_t frame, context; /* the one of the largest part */
+	double time_ns, largest_ns;
+};
+
+static int compare_frames(const void *left, const void *right)
+{
+	const struct frame_share *a = left, *b = right;
+	if (a->time_ns != b->time_ns)
+		return a->time_ns > b->time_ns ? -1 : 1;
+	return a->frame < b->frame ? -1 : a->frame > b->frame;
+}
+
+/* What a call is; of machine code, which samples meet, the function or what it belongs to. */
+static uint32_t frame_of(const struct sn_answers *answers, uint32_t context)
+{
+	uint32_t frame = sonde_db_context(answers->db, context)->frame;
+	unsigned kind = sonde_db_frame(answers->db, frame)->kind;
+	bool is_code = kind == SN_FRAME_NATIVE || kind == SN_FRAME_INLINED ||
+		       kind == SN_FRAME_LOOP || kind == SN_FRAME_LINE;
+	return is_code ? sn_node_map_at(&answers->nodes, answers->nodes.of_context[context]).frame
+		       : frame;
+}
+
+static struct frame_share *by_frame(const struct sn_answers *answers, const struct sn_blame *blame,
+				    size_t *count)
+{
+	uint32_t frame_count = sonde_db_frame_count(answers->db);
+	struct frame_share *frames = calloc(frame_count + 1ull, sizeof(*frames));
+	*count = 0;
+	for (size_t i = 0; i < blame->count && frames; i++) {
+		const struct sn_blame_share *share = blame->shares + i;
+		uint32_t frame = frame_of(answers, share->context);
+		frames[frame].frame = frame;
+		frames[frame].time_ns += share->time_ns;
+		if (share->time_ns > frames[frame].largest_ns) {
+			frames[frame].largest_ns = share->time_ns;
+			frames[frame].context = share->context;
+		}
+	}
+	if (!frames)
+		return NULL;
+	qsort(frames, frame_count, sizeof(*frames), compare_frames);
+	while (*count < frame_count && frames[*count].time_ns > 0)
+		(*count)++;
+	return frames;
+}
+
+static void print_blame(const struct sn_answers *answers, size_t limit,
+			const struct sn_device_time *time, const struct sn_blame *blame)
+{
+	size_t count;
+	struct frame_share *frames = by_frame(answers, blame, &count);
+	size_t shown = limit && count > limit ? limit : count;
+	double rest = 0;
+	if (!frames || !time->idle_ns || !count) {
+		free(frames);
+		return;
+	}
+	printf("\n  while it was idle, the host was in\n");
+	for (size_t i = 0; i < count; i++) {
+		char name[SN_LABEL_CHARS], above[SN_LABEL_CHARS] = "";
+		if (i >= shown) {
+			rest += frames[i].time_ns;
+			continue;
+		}
+		sn_label_name(answers->db, SN_GROUP_AUTO, frames[i].frame, name);
+		uint32_t python = python_above(answers->db, frames[i].context);
+		if (python != SONDE_NONE && python != frames[i].frame)
+			sn_label_name(answers->db, SN_GROUP_AUTO, python, above);
+		sn_utf8_cut(name, 48);
+		sn_utf8_cut(above, 40);
+		printf("  %9s  %6s  %s%s%s\n", duration(frames[i].time_ns),
+		       part(frames[i].time_ns, (double)time->idle_ns), name, *above ? "  in " : "",
+		       above);
+	}
+	if (rest > 0)
+		printf("  %9s  %6s  %zu more\n", duration(rest), part(rest, (double)time->idle_ns),
+		       count - shown);
+	if (blame->nobody_ns > 0.005 * (double)time->idle_ns)
+		printf("  %9s  %6s  no recorded call, or only waiting\n",
+		       duration(blame->nobody_ns), part(blame->nobody_ns, (double)time->idle_ns));
+	free(frames);
+}
+
+static void print_iterations(const struct sn_answers *answers, size_t limit)
+{
+	const struct sn_iterations *all = &answers->iterations;
+	for (size_t first = 0, next; first < all->count; first = next) {
+		struct sn_iteration_sum sum;
+		char name[SN_LABEL_CHARS];
+		uint32_t context = all->items[first].context;
+		for (next = first + 1; next < all->count; next++)
+			if (all->items[next].context != context)
+				break;
+		sn_iterations_sum(all->items + first, next - first, &sum);
+		sn_label_name(answers->db, SN_GROUP_AUTO,
+			      sonde_db_context(answers->db, context)->frame, name);
+		printf("\niterations of %s: %zu, %s on average (± %s), median %s, %s to %s\n", name,
+		       sum.count, duration(sum.mean_ns), duration(sum.deviation_ns),
+		       duration(sum.median_ns), duration(sum.min_ns), duration(sum.max_ns));
+		size_t shown = 0;
+		for (size_t i = first; i < next; i++) {
+			const struct sn_iteration *one = all->items + i;
+			if (!one->is_unusual || (limit && shown == limit))
+				continue;
+			double length = (double)(one->end_ns - one->start_ns);
+			printf("  unusual: number %zu, %s, %.1f times the median\n", i - first + 1,
+			       duration(length), length / sum.median_ns);
+			shown++;
+		}
+	}
+}
+
+void sn_timeline_text(const struct sn_answers *answers, size_t limit)
+{
+	bool are_few = answers->times.count <= SN_FEW_DEVICES;
+	for (size_t i = 0; i < answers->times.count && are_few; i++) {
+		if (i)
+			putchar('\n');
+		device_title(answers, answers->times.devices + i);
+		print_work(answers->times.devices + i);
+		print_blame(answers, limit, answers->times.devices + i, answers->blames + i);
+	}
+	if (!answers->times.count && !sn_threads_are_known(answers->trace))
+		printf("no work on a device is recorded\n");
+	print_iterations(answers, limit);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks all adapters in turn; see adapters.h. */
+#include "adapters.h"
+
+#include <errno.h>
+
+#define SN_ADAPTER(name) extern const struct sn_adapter sn_adapter_##name;
+#include "collect/adapters/list.def"
+#undef SN_ADAPTER
+
+static const struct sn_adapter *const adapters[] = {
+#define SN_ADAPTER(name) &sn_adapter_##name,
+#include "collect/adapters/list.def"
+#undef SN_ADAPTER
+    NULL};
+
+enum adapter_state { WAITING, ATTACHED, OFF };
+static _Atomic int states[SN_ADAPTER_SLOT_COUNT + 1];
+static _Atomic int attaching;
+static _Atomic uint32_t tried_generation;
+
+uint32_t sn_adapter_count(void)
+{
+	return SN_ADAPTER_SLOT_COUNT;
+}
+
+const struct sn_adapter *sn_adapter_at(uint32_t index)
+{
+	return adapters[index];
+}
+
+static void attach_one(uint32_t slot)
+{
+	if (states[slot] != WAITING)
+		return;
+	int status = adapters[slot]->attach();
+	if (!status)
+		states[slot] = ATTACHED;
+	else if (status != -EAGAIN)
+		states[slot] = OFF;
+}
+
+void sn_adapters_attach(void)
+{
+	uint32_t generation = sn_module_generation();
+	int expected = 0;
+	if (generation == atomic_load_explicit(&tried_generation, memory_order_relaxed))
+		return;
+	/* acquire and release: one thread at a time runs attach functions, and sees the last one's
+	 * work */
+	if (!atomic_compare_exchange_strong_explicit(&attaching, &expected, 1, memory_order_acquire,
+						     memory_order_relaxed))
+		return;
+	for (uint32_t slot = 0; slot < sn_adapter_count(); slot++)
+		attach_one(slot);
+	atomic_store_explicit(&tried_generation, generation, memory_order_relaxed);
+	atomic_store_explicit(&attaching, 0, memory_order_release);
+}
+
+void sn_adapters_retry(void)
+{
+	atomic_store_explicit(&tried_generation, UINT32_MAX, memory_order_relaxed);
+}
+
+#define FOR_EACH_ATTACHED(slot)                                                                    \
+	for (uint32_t slot = 0; slot < sn_adapter_count(); slot++)                                 \
+		if (states[slot] == ATTACHED)
+
+void sn_adapters_detach(void)
+{
+	FOR_EACH_ATTACHED(slot)
+	if (adapters[slot]->detach)
+		adapters[slot]->detach();
+}
+
+void sn_adapters_after_fork(void)
+{
+	atomic_store_explicit(&attaching, 0, memory_order_relaxed);
+	FOR_EACH_ATTACHED(slot)
+	if (adapters[slot]->after_fork)
+		adapters[slot]->after_fork();
+}
+
+void sn_adapters_thread_begin(struct sn_thread *thread)
+{
+	FOR_EACH_ATTACHED(slot)
+	if (adapters[slot]->thread_begin)
+		adapters[slot]->thread_begin(thread);
+}
+
+void sn_adapters_thread_end(struct sn_thread *thread)
+{
+	FOR_EACH_ATTACHED(slot)
+	if (adapters[slot]->thread_end)
+		adapters[slot]->thread_end(thread);
+}
+
+void sn_adapters_fold(struct sn_thread *thread)
+{
+	FOR_EACH_ATTACHED(slot)
+	if (adapters[slot]->fold)
+		adapters[slot]->fold(thread);
+}

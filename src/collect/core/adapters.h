@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of adapters compiled in (adapters/list.def), and what is done with all of them. */
+#ifndef SN_COLLECT_ADAPTERS_H
+#define SN_COLLECT_ADAPTERS_H
+
+#include "adapter.h"
+
+enum sn_adapter_slot {
+#define SN_ADAPTER(name) SN_ADAPTER_SLOT_##name,
+#include "collect/adapters/list.def"
+#undef SN_ADAPTER
+	SN_ADAPTER_SLOT_COUNT
+};
+
+uint32_t sn_adapter_count(void);
+const struct sn_adapter *sn_adapter_at(uint32_t index);
+
+/* Tries every adapter that has not found its runtime yet; from hooks, never from signal handlers.
+ */
+void sn_adapters_attach(void);
+/* Lets the next sn_adapters_attach try although the list of modules is the same: an adapter has
+ * learned that its runtime is ready. MT: yes. */
+void sn_adapters_retry(void);
+void sn_adapters_detach(void);
+void sn_adapters_after_fork(void);
+/* On the thread itself, between sn_enter and sn_leave. */
+void sn_adapters_thread_begin(struct sn_thread *thread);
+void sn_adapters_thread_end(struct sn_thread *thread);
+void sn_adapters_fold(struct sn_thread *thread);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread's calling context tree with its sparse metrics, its strings and its Python code objects.
+ *
+ * Owned by one thread, which alone inserts; a checkpoint running in another thread may read all
+ * that has been published at any time. Inserting a path that is already there allocates nothing.
+ */
+#ifndef SN_COLLECT_CCT_H
+#define SN_COLLECT_CCT_H
+
+#include "arena.h"
+#include "format/measurement/measurement.h"
+
+#include <stdbool.h>
+
+#define SN_NODE_ROOT 0u
+#define SN_NODE_NONE UINT32_MAX
+
+struct sn_cct_node {
+	/* `own` is, while the program runs, the generation of the trace file (trace.h) that
+	 * refers to it */
+	struct sn_node_record record;
+	uint32_t next_in_bucket;
+	_Atomic uint32_t first_value; /* newest first, SN_ID_NONE ends */
+};
+
+/* Fields are written by the owner with relaxed stores and may be read while they change. */
+struct sn_cct_value {
+	struct sn_value_record record;
+	uint32_t next; /* of the same node */
+	uint32_t reserved;
+};
+
+struct sn_cct_string {
+	const char *text; /* not terminated */
+	uint32_t length;
+	uint32_t hash;
+	uint32_t next_in_bucket;
+	uint32_t reserved;
+};
+
+struct sn_cct_code {
+	struct sn_code_record record;
+	uint32_t next_in_bucket;
+};
+
+/* A hash table's heads; the links are in the elements. Doubles when it holds one element a bucket.
+ */
+struct sn_buckets {
+	uint32_t *heads;
+	uint32_t count; /* a power of two */
+};
+
+struct sn_cct {
+	struct sn_array nodes;	 /* struct sn_cct_node */
+	struct sn_array values;	 /* struct sn_cct_value */
+	struct sn_array strings; /* struct sn_cct_string */
+	struct sn_array codes;	 /* struct sn_cct_code */
+	struct sn_bump text;	 /* of the strings */
+	struct sn_buckets node_buckets, string_buckets, code_buckets;
+	uint32_t first_live_value; /* values below it were measured by the parent before fork */
+};
+
+/* 0, or -ENOMEM. The tree then has its root, of kind SN_FRAME_THREAD. AS-safe: yes. */
+int sn_cct_init(struct sn_cct *cct);
+void sn_cct_release(struct sn_cct *cct);
+/* Forgets every value but keeps contexts, strings and codes: for the child of a fork. */
+void sn_cct_forget_values(struct sn_cct *cct);
+
+/* The child of `parent` for `frame`, made where it is missing; SN_NODE_NONE without memory.
+ * AS-safe: yes. MT: owner. */
+uint32_t sn_cct_child(struct sn_cct *cct, uint32_t parent, const struct sn_frame *frame);
+
+/* Adds one measured value at a node. False without memory. AS-safe: yes. MT: owner. */
+bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t value);
+
+/* Asks the processor for a node, or for its newest value, that will soon be added to; costs no miss
+ * of the cache itself where the node is there. AS-safe: yes. MT: owner. */
+static inline void sn_cct_prefetch_node(const struct sn_cct *cct, uint32_t node)
+{
+	__builtin_prefetch(sn_array_at(&cct->nodes, node), 1);
+}
+static inline void sn_cct_prefetch_value(const struct sn_cct *cct, uint32_t node)
+{
+	const struct sn_cct_node *record = sn_array_at(&cct->nodes, node);
+	uint32_t value = atomic_load_explicit(&record->first_value, memory_order_relaxed);
+	if (value != SN_ID_NONE)
+		__builtin_prefetch(sn_array_at(&cct->values, value), 1);
+}
+
+/* A value as it is now, while its owner may be adding to it: each field whole, though perhaps not
+ * all of one instant. AS-safe: yes. MT: yes. */
+void sn_cct_value_read(const struct sn_cct_value *value, struct sn_value_record *record);
+
+/* The id of a string, made where it is missing; SN_ID_NONE without memory. Any bytes; cut at 4,095.
+ * AS-safe: yes. MT: owner. */
+uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length);
+
+/*
+ * The index of a Python code object, made where it is missing; SN_ID_NONE without memory.
+ * Two code objects of one file, name and first line are one. AS-safe: yes. MT: owner.
+ */
+uint32_t sn_cct_code(struct sn_cct *cct, const char *file, size_t file_length, const char *name,
+		     size_t name_length, uint32_t first_line);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The collector's life in a process image: reads what it is told from the environment, starts,
+ * stops.
+ *
+ * `sonde run` sets the environment (libsonde(7) names it) and preloads the library; without
+ * SONDE_OUTPUT and SONDE_TOOL the library does nothing at all. Whatever goes wrong here, the
+ * program runs on unmeasured.
+ */
+#include "adapters.h"
+#include "collect/record/checkpoint.h"
+#include "collect/sample/filters.h"
+#include "collect/record/graph.h"
+#include "collect/intercept/intercept.h"
+#include "kernel.h"
+#include "collect/record/losses.h"
+#include "collect/interface/monitor.h"
+#include "collect/record/own_fd.h"
+#include "collect/record/own_file.h"
+#include "collect/unwind/own_stack.h"
+#include "collect/record/property.h"
+#include "collect/sample/sample.h"
+#include "collect/record/trace.h"
+#include "collect/sample/event.h"
+#include "collect/sample/go_program.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct sn_config sn_config;
+
+#define GO_CHECKPOINT_NS 100000000u
+
+/* LOST: a child of fork that could make no file and is counted where its parent is measured */
+enum { IDLE, STARTING, MEASURING, STOPPED, CONFINED, UNWANTED, LOST };
+static _Atomic int phase;
+static pid_t measured_pid;
+static int filters_at_start; /* of system calls; negative: it is not known */
+
+bool sn_measuring(void)
+{
+	return atomic_load_explicit(&phase, memory_order_relaxed) == MEASURING;
+}
+
+bool sn_confined(void)
+{
+	return atomic_load_explicit(&phase, memory_order_relaxed) == CONFINED;
+}
+
+bool sn_is_measured_process(void)
+{
+	/* in a namespace of its own a child may have its parent's number */
+	return !sn_confined() && !sn_losses_is_unseen() && syscall(SYS_getpid) == measured_pid;
+}
+
+static const char *setting(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+	return value && *value ? value : otherwise;
+}
+
+static unsigned parse_sources(const char *list)
+{
+	static const struct {
+		const char *name;
+		unsigned source;
+	} names[] = {{"python", SN_SOURCE_PYTHON},
+		     {"operator", SN_SOURCE_OPERATOR},
+		     {"native", SN_SOURCE_NATIVE},
+		     {"region", SN_SOURCE_REGION}};
+	unsigned sources = SN_SOURCE_REGION;
+	while (*list) {
+		size_t length = strcspn(list, ",");
+		for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
+			if (strlen(names[index].name) == length &&
+			    !memcmp(names[index].name, list, length))
+				sources |= names[index].source;
+		list += length + (list[length] == ',');
+	}
+	return sources;
+}
+
+static enum sn_graph_mode graph_mode(const char *text)
+{
+	return !strcmp(text, "all") ? SN_GRAPH_ALL : *text == '1' ? SN_GRAPH_SOME : SN_GRAPH_OFF;
+}
+
+/* A program that sets its title (nginx, PostgreSQL) writes it over its environment. */
+static const char *kept_setting(const char *name, const char *otherwise)
+{
+	const char *value = setting(name, NULL);
+	return value ? strdup(value) : otherwise;
+}
+
+static void read_config(void)
+{
+	sn_config.output = kept_setting("SONDE_OUTPUT", NULL);
+	sn_config.file_mode = (unsigned)strtoull(setting("SONDE_SHARE", "0"), NULL, 8) & 0666;
+	sn_config.no_command = *setting("SONDE_COMMAND", "1") == '0';
+	sn_config.events = kept_setting("SONDE_EVENTS", SN_EVENT_LIST_DEFAULT);
+	sn_config.sources = parse_sources(setting("SONDE_CALL_PATH", "python,operator,native"));
+	sn_config.operators = kept_setting("SONDE_OPERATORS", "sampled");
+	sn_config.graph = graph_mode(setting("SONDE_GRAPH", "0"));
+	sn_config.tensor_memory = *setting("SONDE_MEMORY", "0") == '1';
+	sn_config.checkpoint_ns =
+	    strtoull(setting("SONDE_CHECKPOINT_MS", "2000"), NULL, 10) * 1000000u;
+	sn_config.memory_limit_bytes = strtoull(setting("SONDE_MEMORY_LIMIT_MB", "512"), NULL, 10)
+				       << 20;
+	/* Go ends a process without the C library, so the last snapshot is the latest checkpoint */
+	if (sn_go_program() == SN_GO_CGO && sn_config.checkpoint_ns > GO_CHECKPOINT_NS)
+		sn_config.checkpoint_ns = GO_CHECKPOINT_NS;
+	sn_unwind_set_other_stacks(sn_go_program() == SN_GO_CGO);
+	sn_pages_set_limit(sn_config.memory_limit_bytes);
+	sn_trace_init();
+	/* what is sampled has no beginning and no end */
+	if ((sn_trace_sources() & SN_TRACE_SOURCE_OPERATORS) &&
+	    !strcmp(sn_config.operators, "sampled"))
+		sn_config.operators = "exact";
+	if (sn_trace_sources() & SN_TRACE_SOURCE_MEMORY)
+		sn_config.tensor_memory = true;
+	sn_unwind_set_shadow(*setting("SONDE_SHADOW", "0") == '1');
+}
+
+/* Nowhere to write: the process is counted, and measuring ends in it. */
+static void lose(void)
+{
+	sn_losses_add(SN_LOSS_UNWRITABLE, 1);
+	sn_sampling_release();
+	sn_fatal_release();
+	atomic_store(&phase, LOST);
+}
+
+/* What the child does first would end it, where a filter forbids it. */
+static void before_fork(void)
+{
+	if (sn_measuring() && !sn_confined_unasked())
+		sn_losses_note_unseen();
+}
+
+static void begin_child(void *unused)
+{
+	int now = atomic_load_explicit(&phase, memory_order_relaxed);
+	pid_t parent = measured_pid;
+	if (now == CONFINED)
+		return;
+	sn_losses_after_fork();
+	measured_pid = getpid();
+	sn_modules_after_fork();
+	if (now == LOST)
+		sn_losses_add(SN_LOSS_UNWRITABLE, 1);
+	if (now != MEASURING)
+		return;
+	sn_own_fds_after_fork();
+	sn_properties_init();
+	sn_property_set("began", "fork");
+	sn_property_set_parent(parent);
+	if (sn_config.output && sn_checkpoint_open()) {
+		lose();
+		return;
+	}
+	sn_graph_after_fork();
+	sn_adapters_after_fork();
+	sn_threads_after_fork();
+}
+
+static void after_fork_in_child(void)
+{
+	sn_on_own_stack(begin_child, NULL);
+}
+
+static void on_program_exit(int status, void *unused)
+{
+	if (sn_measuring() && sn_is_measured_process())
+		sn_monitor_tool_stop();
+	sn_end_with_status(status);
+}
+
+/* For a tool alone (monitor.c) no samples are taken and no file is written. */
+static int prepare(void)
+{
+	if (!sn_config.output)
+		sn_config.events = "";
+	/* first: where nothing may be written nothing is changed in the program */
+	int status = sn_config.output ? sn_own_folder_init() : 0;
+	if (!status)
+		status = sn_modules_init();
+	if (status)
+		return status;
+	sn_properties_init();
+	sn_property_set("began", "exec");
+	sn_losses_init();
+	status = sn_sampling_init();
+	return status || !sn_config.output ? status : sn_checkpoint_open();
+}
+
+/* Whatever happens from now on, it is known that the program ran. */
+static void write_first(struct sn_thread *thread)
+{
+	uint64_t before_ns = sn_thread_cpu_ns();
+	sn_checkpoint_now("");
+	if (thread)
+		thread->own_ns += sn_thread_cpu_ns() - before_ns;
+}
+
+static void begin(void)
+{
+	measured_pid = getpid();
+	sn_clock_init();
+	read_config();
+	if (prepare()) {
+		atomic_store(&phase, STOPPED);
+		return;
+	}
+	atomic_store(&phase, MEASURING);
+	sn_environment_keep();
+	pthread_atfork(before_fork, NULL, after_fork_in_child);
+	on_exit(on_program_exit, NULL);
+	at_quick_exit(sn_end_quickly);
+	sn_fatal_init();
+	sn_adapters_attach();
+	write_first(sn_thread_begin(0));
+}
+
+/* Valgrind runs a program on a processor of its own, many times slower, and reports our probes of
+ * unmapped memory as the program's errors. */
+static bool is_emulated(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+	return preloaded && strstr(preloaded, "vgpreload_");
+}
+
+static bool is_wanted(void)
+{
+	return setting("SONDE_OUTPUT", NULL) || setting("SONDE_TOOL", NULL);
+}
+
+/*
+ * Somebody between `sonde run` and this program installed a filter of system calls. Nobody can tell
+ * here which it lets pass, and asking by trial would end the program: so until this is known no
+ * call may be made but those with which the loader has just brought us here. The filters that
+ * `sonde run` itself is under (a container's) let measuring pass, or it would not have begun.
+ */
+static bool is_filtered(void)
+{
+	const char *then = setting("SONDE_FILTERS", NULL);
+	filters_at_start = sn_filters_in_force();
+	return then && (filters_at_start < 0 || filters_at_start > (int)strtoull(then, NULL, 10));
+}
+
+bool sn_confined_unasked(void)
+{
+	if (sn_confined())
+		return true;
+	int now = filters_at_start < 0 ? -1 : sn_filters_in_force();
+	if (now <= filters_at_start)
+		return false;
+	/* no call may be made any more, not even one to end the timers: their signals do nothing */
+	sn_environment_leave();
+	atomic_store(&phase, CONFINED);
+	return true;
+}
+
+void sn_start(void)
+{
+	int expected = IDLE;
+	if (!atomic_compare_exchange_strong(&phase, &expected, STARTING))
+		return;
+	int saved_errno = errno;
+	if (!is_wanted()) {
+		atomic_store(&phase, UNWANTED);
+	} else if (is_filtered()) {
+		atomic_store(&phase, CONFINED);
+		sn_environment_strip();
+	} else if (is_emulated() || sn_go_program() == SN_GO_ALONE) {
+		atomic_store(&phase, UNWANTED);
+	} else {
+		begin();
+	}
+	errno = saved_errno;
+}
+
+void sn_start_monitoring(void)
+{
+	sn_start();
+	int expected = UNWANTED;
+	if (atomic_compare_exchange_strong(&phase, &expected, STARTING))
+		begin();
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+	sn_start();
+	if (sn_measuring())
+		sn_monitor_tool_start();
+}
+
+/* CPU time that threads still running have used since their last sample belongs to them as a whole.
+ */
+static void settle_running_threads(void)
+{
+	uint32_t count = sn_thread_count();
+	for (uint32_t index = 0; index < count; index++) {
+		struct sn_thread *thread = sn_thread_at(index);
+		for (int patience = 0; patience < 100 && atomic_load(&thread->inside); patience++) {
+			struct timespec pause = {0, 100000};
+			syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+		}
+		if (!atomic_load(&thread->ended) && !atomic_load(&thread->inside))
+			sn_sampling_settle(thread);
+	}
+}
+
+void sn_stop(const char *exit_text)
+{
+	int expected = MEASURING;
+	sn_losses_note_unseen();
+	if (!sn_measuring() || sn_confined_unasked() || !sn_is_measured_process() ||
+	    !atomic_compare_exchange_strong(&phase, &expected, STOPPED))
+		return;
+	struct sn_thread *thread = sn_enter();
+	if (thread) {
+		sn_adapters_detach();
+		sn_leave(thread);
+	}
+	sn_trace_end();
+	sn_sampling_stop_self();
+	settle_running_threads();
+	sn_threads_ended(sn_sampling_settle_ended);
+	sn_checkpoint_now(exit_text);
+}
+
+void sn_confine(void)
+{
+	if (!sn_measuring())
+		return;
+	sn_losses_note_unseen();
+	if (sn_is_measured_process()) {
+		sn_drop(NULL, SN_DROP_CONFINED, 1);
+		sn_stop("confined");
+	} else if (!sn_losses_is_unseen()) {
+		return; /* in its parent's memory: what it executes finds out by itself */
+	}
+	sn_sampling_release();
+	sn_fatal_release();
+	atomic_store(&phase, CONFINED);
+	sn_own_stacks_retire();
+	sn_environment_strip();
+}

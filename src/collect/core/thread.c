@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry of measured threads, the recursion guard, drop counters and shadow frames; see
+ * thread.h.
+ *
+ * A thread's record outlives it: its values are written with every later snapshot. A process that
+ * makes threads for ever would grow for ever, so beyond SEPARATE_THREADS a new thread continues in
+ * the record of one that has ended, and the record says that it stands for several.
+ */
+#include "thread.h"
+#include "collect/sample/sample.h"
+#include "collect/record/trace.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SEPARATE_THREADS     512u
+/* What a snapshot needs of memory, with few contexts. */
+#define RESERVE_BYTES	     (256u << 10)
+#define RESERVE_THREAD_BYTES (24u << 10)
+
+static __thread struct sn_thread *self __attribute__((tls_model("initial-exec")));
+
+static struct sn_array registry = {.element_bytes = sizeof(struct sn_thread *), .first_shift = 6};
+static _Atomic int registry_lock;
+static _Atomic uint64_t adopted; /* threads that continue in the record of another one */
+static _Atomic uint64_t process_drops[SN_DROP_COUNT];
+
+uint64_t sn_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t sn_thread_cpu_ns(void)
+{
+	struct timespec used = {0, 0};
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+struct sn_thread *sn_thread_self(void)
+{
+	return self;
+}
+
+struct sn_thread *sn_enter(void)
+{
+	struct sn_thread *thread = self;
+	if (!thread || atomic_load_explicit(&thread->inside, memory_order_relaxed))
+		return NULL;
+	atomic_store_explicit(&thread->inside, 1, memory_order_relaxed);
+	/* the guard concerns only this thread and its signal handlers: no fence between processors
+	 */
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->saved_errno = errno;
+	return thread;
+}
+
+void sn_leave(struct sn_thread *thread)
+{
+	errno = thread->saved_errno;
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&thread->inside, 0, memory_order_relaxed);
+}
+
+/* ---- the registry ---- */
+
+/* Never taken in a signal handler, and held for a few instructions. */
+static void lock_registry(void)
+{
+	int expected = 0;
+	while (!atomic_compare_exchange_weak_explicit(&registry_lock, &expected, 1,
+						      memory_order_acquire, memory_order_relaxed)) {
+		expected = 0;
+		struct timespec pause = {0, 1000};
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+}
+
+static void unlock_registry(void)
+{
+	atomic_store_explicit(&registry_lock, 0, memory_order_release);
+}
+
+uint32_t sn_thread_count(void)
+{
+	return sn_array_count(&registry);
+}
+
+uint64_t sn_threads_met(void)
+{
+	return sn_array_count(&registry) + atomic_load_explicit(&adopted, memory_order_relaxed);
+}
+
+struct sn_thread *sn_thread_at(uint32_t index)
+{
+	return *(struct sn_thread **)sn_array_at(&registry, index);
+}
+
+void sn_threads_hide_stack(uintptr_t from, uintptr_t end)
+{
+	uint32_t count = sn_thread_count();
+	for (uint32_t index = 0; index < count; index++) {
+		struct sn_thread *thread = sn_thread_at(index);
+		if (from < thread->stack_high && end > thread->stack_low)
+			thread->stack_low = end < thread->stack_high ? end : thread->stack_high;
+	}
+}
+
+/* The C library keeps a thread's own record, which pthread_self() points to, at its stack's top. */
+static void bounds_of_new_thread(struct sn_thread *thread, size_t stack_bytes)
+{
+	thread->stack_high = (uintptr_t)pthread_self();
+	thread->stack_low = thread->stack_high - stack_bytes;
+}
+
+static void bounds_of_first_thread(struct sn_thread *thread)
+{
+	pthread_attr_t attributes;
+	void *low;
+	size_t bytes;
+	if (pthread_getattr_np(pthread_self(), &attributes))
+		return;
+	if (!pthread_attr_getstack(&attributes, &low, &bytes)) {
+		thread->stack_low = (uintptr_t)low;
+		thread->stack_high = (uintptr_t)low + bytes;
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+static struct sn_thread *thread_new(void)
+{
+	struct sn_thread *thread = sn_pages_map(sizeof(*thread));
+	if (!thread)
+		return NULL;
+	if (sn_cct_init(&thread->cct)) {
+		sn_pages_unmap(thread, sizeof(*thread));
+		return NULL;
+	}
+	return thread;
+}
+
+static struct sn_thread *adopt_ended(void)
+{
+	uint32_t count = sn_thread_count();
+	if (count < SEPARATE_THREADS)
+		return NULL;
+	for (uint32_t index = count; index-- > SEPARATE_THREADS / 2;) {
+		struct sn_thread *thread = sn_thread_at(index);
+		if (atomic_load_explicit(&thread->ended, memory_order_acquire)) {
+			atomic_store_explicit(&thread->ended, false, memory_order_relaxed);
+			thread->flags |= SN_THREAD_SEVERAL;
+			atomic_fetch_add_explicit(&adopted, 1, memory_order_relaxed);
+			return thread;
+		}
+	}
+	return NULL;
+}
+
+static bool register_thread(struct sn_thread *thread)
+{
+	uint32_t index = sn_array_reserve(&registry);
+	if (index == UINT32_MAX)
+		return false;
+	thread->index = index;
+	*(struct sn_thread **)sn_array_at(&registry, index) = thread;
+	sn_array_commit(&registry);
+	return true;
+}
+
+static struct sn_thread *take_record(void)
+{
+	lock_registry();
+	struct sn_thread *thread = adopt_ended();
+	unlock_registry();
+	if (thread)
+		return thread;
+	thread = thread_new();
+	if (!thread)
+		return NULL;
+	bool registered =
+	    sn_pages_keep_reserve(RESERVE_BYTES + (sn_thread_count() + 1) * RESERVE_THREAD_BYTES);
+	lock_registry();
+	registered = registered && register_thread(thread);
+	unlock_registry();
+	if (registered)
+		return thread;
+	sn_cct_release(&thread->cct);
+	sn_pages_unmap(thread, sizeof(*thread));
+	return NULL;
+}
+
+void sn_threads_ended(void (*act)(struct sn_thread *thread))
+{
+	int free = 0;
+	/* a handler of a fatal signal, too, comes here, perhaps in the thread that has the lock */
+	if (!atomic_compare_exchange_strong(&registry_lock, &free, 1))
+		return;
+	uint32_t count = sn_thread_count();
+	for (uint32_t index = SEPARATE_THREADS / 2; index < count; index++) {
+		struct sn_thread *thread = sn_thread_at(index);
+		if (atomic_load_explicit(&thread->ended, memory_order_acquire))
+			act(thread);
+	}
+	unlock_registry();
+}
+
+static void thread_identify(struct sn_thread *thread)
+{
+	thread->tid = (int32_t)syscall(SYS_gettid);
+	if (thread->tid == getpid())
+		thread->flags |= SN_THREAD_FIRST;
+	prctl(PR_GET_NAME, thread->name);
+}
+
+/* What the record's last thread had started and never ended, or worked for. */
+static void forget_work(struct sn_thread *thread)
+{
+	thread->work.origin = NULL;
+	for (uint32_t index = 0; index < thread->origin_depth; index++) {
+		struct sn_origin *origin = &thread->origins[index];
+		uint64_t serial = atomic_load_explicit(&origin->serial, memory_order_relaxed);
+		atomic_store_explicit(&origin->serial, serial + (serial & 1), memory_order_relaxed);
+	}
+	thread->origin_depth = 0;
+}
+
+struct sn_thread *sn_thread_begin(size_t stack_bytes)
+{
+	if (self)
+		return self;
+	struct sn_thread *thread = take_record();
+	if (!thread) {
+		sn_drop(NULL, SN_DROP_THREAD_MEMORY, 1);
+		return NULL;
+	}
+	if (!(thread->flags & SN_THREAD_SEVERAL))
+		thread->start_ns = sn_now_ns();
+	thread_identify(thread);
+	if (stack_bytes)
+		bounds_of_new_thread(thread, stack_bytes);
+	else
+		bounds_of_first_thread(thread);
+	thread->shadow_depth = 0;
+	forget_work(thread);
+	self = thread;
+	sn_sampling_start(thread);
+	return thread;
+}
+
+void sn_thread_end(void)
+{
+	struct sn_thread *thread = self;
+	if (!thread)
+		return;
+	sn_sampling_stop(thread);
+	struct sn_thread *entered = sn_enter();
+	prctl(PR_GET_NAME, thread->name);
+	thread->end_ns = sn_now_ns();
+	sn_unwinder_release(&thread->unwinder);
+	sn_callpath_release(thread);
+	sn_trace_thread_end(thread);
+	if (entered)
+		sn_leave(thread);
+	self = NULL;
+	/* release: whoever adopts the record sees all that was written to it */
+	atomic_store_explicit(&thread->ended, true, memory_order_release);
+}
+
+void sn_threads_after_fork(void)
+{
+	atomic_store_explicit(&registry_lock, 0, memory_order_relaxed);
+	for (size_t cause = 0; cause < SN_DROP_COUNT; cause++)
+		atomic_store_explicit(&process_drops[cause], 0, memory_order_relaxed);
+	struct sn_thread *thread = self;
+	/* the other threads' records stay mapped, untouched and shared with the parent: freeing
+	 * them would cost every short-lived child a walk over all of them */
+	sn_array_init(&registry, sizeof(struct sn_thread *), 6);
+	atomic_store_explicit(&adopted, 0, memory_order_relaxed);
+	if (!thread)
+		return;
+	sn_cct_forget_values(&thread->cct);
+	for (size_t cause = 0; cause < SN_DROP_COUNT; cause++)
+		atomic_store_explicit(&thread->drops[cause], 0, memory_order_relaxed);
+	thread->samples = thread->own_ns = 0;
+	thread->start_ns = sn_now_ns();
+	thread->flags = 0;
+	if (!register_thread(thread)) {
+		self = NULL;
+		return;
+	}
+	thread_identify(thread);
+	sn_sampling_start(thread);
+}
+
+/* ---- drops ---- */
+
+void sn_drop(struct sn_thread *thread, enum sn_drop cause, uint64_t count)
+{
+	_Atomic uint64_t *counter = thread ? &thread->drops[cause] : &process_drops[cause];
+	atomic_fetch_add_explicit(counter, count, memory_order_relaxed);
+}
+
+uint64_t sn_drops(enum sn_drop cause)
+{
+	uint64_t total = atomic_load_explicit(&process_drops[cause], memory_order_relaxed);
+	uint32_t count = sn_thread_count();
+	for (uint32_t index = 0; index < count; index++)
+		total +=
+		    atomic_load_explicit(&sn_thread_at(index)->drops[cause], memory_order_relaxed);
+	return total;
+}
+
+const char *sn_drop_name(enum sn_drop cause)
+{
+	static const char *const names[] = {
+#define SN_DROP(id, name, text) name,
+#include "errors.def"
+#undef SN_DROP
+	};
+	return names[cause];
+}
+
+/* ---- shadow frames ---- */
+
+struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame *frame,
+				 uintptr_t stack)
+{
+	uint32_t depth = thread->shadow_depth;
+	if (depth >= SN_SHADOW_DEPTH) {
+		thread->shadow_depth = depth + 1;
+		sn_drop(thread, SN_DROP_PATH_TOO_DEEP, 1);
+		return NULL;
+	}
+	struct sn_shadow *shadow = &thread->shadows[depth];
+	*shadow = (struct sn_shadow){.stack = stack,
+				     .frame = *frame,
+				     .prefix = SN_NODE_NONE,
+				     .node = SN_NODE_NONE,
+				     .python_frame = SN_PYTHON_UNKNOWN};
+	/* a sample between the two stores must not see a half-filled shadow */
+	atomic_signal_fence(memory_order_release);
+	thread->shadow_depth = depth + 1;
+	return shadow;
+}
+
+struct sn_shadow *sn_shadow_pop(struct sn_thread *thread)
+{
+	if (!thread->shadow_depth)
+		return NULL;
+	uint32_t depth = --thread->shadow_depth;
+	return depth < SN_SHADOW_DEPTH ? &thread->shadows[depth] : NULL;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the collector keeps for each thread of the program, and the guard every hook passes.
+ *
+ * A hook is: enter, work, leave. sn_enter saves errno and takes the recursion guard, so that a
+ * sample falling inside a hook, or a hook reached from a sample, is turned away and counted.
+ *
+ * Lock order: there is one lock, the registry's (thread.c), taken by thread start, thread exit and
+ * checkpoints; nothing is called under it that could take another.
+ */
+#ifndef SN_COLLECT_THREAD_H
+#define SN_COLLECT_THREAD_H
+
+#include "cct.h"
+#include "collect/unwind/origin.h"
+#include "collect/unwind/unwind.h"
+
+#include "collect/record/trace_buffer.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sn_drop {
+#define SN_DROP(id, name, text) SN_DROP_##id,
+#include "errors.def"
+#undef SN_DROP
+	SN_DROP_COUNT
+};
+
+#define SN_SHADOW_DEPTH	  256
+/* No frame's address; equals no other. */
+#define SN_PYTHON_UNKNOWN ((uintptr_t)1)
+
+/*
+ * A frame that no unwinder can see (an operator known from a callback, a user's region), with the
+ * place on the native stack where it was entered: it lies above every native frame whose canonical
+ * frame address is lower (deeper) than `stack`.
+ *
+ * A frame that Python code opened (`with sonde.region(...)`) was entered from native frames that
+ * are gone while it lasts, and from CPython 3.11 one native frame evaluates many Python frames, so
+ * its place among them has no stack address. It therefore names it by `python_depth`: it lies
+ * directly below the Python frame that is the python_depth-th from the outermost (1 is the
+ * outermost), above every deeper Python frame and above every native frame called from there. Where
+ * `python_depth` is 0, or Python frames are not part of the path or could not be read, `stack`
+ * says. In any case shadows keep their order among themselves: one that was pushed later is never
+ * above one that was pushed earlier.
+ *
+ * `python_line` is the line on which that Python frame was then. The path down to the shadow has
+ * that line, so that the shadow is one context however far its function goes on; where the function
+ * has moved to another line, its frame comes once more below the shadow, with the line it is on.
+ */
+struct sn_shadow {
+	uintptr_t
+	    stack; /* an address between the entering function's frame and its callees' frames */
+	/* 0: entered by native code; both are set by who pushed, after sn_shadow_push */
+	uint32_t python_depth, python_line;
+	uint32_t user; /* of whoever pushed it */
+	struct sn_frame frame;
+	uint64_t start_ns;
+	uint64_t children_ns; /* time of shadows nested in it, for exclusive time */
+	uint32_t prefix; /* node under which the path continues instead of its callers (a backward
+			    operator's forward path); SN_NODE_NONE for none */
+	uint32_t node;	 /* cached context of this shadow, SN_NODE_NONE until asked for */
+	uint64_t link;	 /* of its event in the trace file, 0 none */
+	uintptr_t python_frame; /* the innermost Python frame when `node` was found by the torch
+				   adapter, 0 none; SN_PYTHON_UNKNOWN until then */
+};
+
+/* What a thread has of the trace file (trace.h). */
+struct sn_thread_trace {
+	struct sn_trace_buffer buffer;
+	uint32_t stream;     /* its number in the file */
+	uint32_t generation; /* of the file; 0: nothing recorded yet */
+	uint64_t retry_ns;   /* nothing could be written; when to try again */
+	int error;	     /* negative errno: why not */
+};
+
+struct sn_thread {
+	struct sn_cct cct;
+	_Atomic int inside; /* recursion guard */
+	int saved_errno;
+	uint32_t index; /* in the registry; the section index of the snapshot */
+	uint32_t flags; /* enum sn_thread_flags of the measurement file */
+	int32_t tid;
+	_Atomic bool ended;
+	uintptr_t stack_low, stack_high; /* bounds of the thread's own stack, 0 unknown */
+	uint64_t start_ns, end_ns, cpu_ns;
+	uint64_t waited_ns; /* real time charged to measured waits since the last sample */
+	uint64_t samples, own_ns;
+	char name[16];
+	_Atomic uint64_t drops[SN_DROP_COUNT];
+	struct sn_unwinder unwinder;
+	bool is_guess;	  /* the path assembled last was cut or guessed in part */
+	bool interrupted; /* the path being assembled is that of interrupted code, not of a hook's
+			     caller */
+	uint32_t shadow_depth; /* may exceed SN_SHADOW_DEPTH; what lies beyond is counted */
+	struct sn_shadow shadows[SN_SHADOW_DEPTH];
+	uintptr_t hidden_stack; /* native frames at or below it are a tool's (monitor.c); 0: none */
+	struct sn_work work;	/* what it did for another thread last */
+	uint32_t origin_depth;
+	struct sn_origin origins[SN_ORIGIN_MAX]; /* work that it waits for; origin.c */
+	struct sn_thread_trace trace;		 /* of trace.c */
+	void *sampling;				 /* of sample.c */
+	void *scratch;				 /* of callpath.c */
+	void *adapters[16]; /* one slot for each adapter, its own: SN_ADAPTER_SLOT_name */
+};
+
+/* Whether edges are looked for in some of the iterations, or in all. */
+enum sn_graph_mode { SN_GRAPH_OFF, SN_GRAPH_SOME, SN_GRAPH_ALL };
+
+/* What the process is told to measure; fixed after init. See config.c for the environment. */
+struct sn_config {
+	const char *output;    /* absolute path of the measurement folder, NULL: measure nothing */
+	unsigned file_mode;    /* of its files; 0: 0600, and nobody else may write to it */
+	bool no_command;       /* the command line stays unknown */
+	const char *events;    /* "cpu-time@199,page-faults@100", ... */
+	unsigned sources;      /* enum sn_source */
+	const char *operators; /* "sampled", "exact" or "off" */
+	bool tensor_memory;    /* count tensor allocations */
+	enum sn_graph_mode graph; /* capture the dataflow graphs of frameworks */
+	bool real_time;
+	uint64_t checkpoint_ns; /* least time between two checkpoints */
+	uint64_t memory_limit_bytes;
+};
+extern struct sn_config sn_config;
+
+/* True once measuring has begun and until it ends. MT: yes. */
+bool sn_measuring(void);
+
+/* This thread's, or NULL where it is not measured. AS-safe: yes. */
+struct sn_thread *sn_thread_self(void);
+
+/* Takes the guard. NULL: not measured, or already inside; then do nothing but the real work.
+ * AS-safe: yes. */
+struct sn_thread *sn_enter(void);
+void sn_leave(struct sn_thread *thread);
+
+/* Counts something not measured. `thread` may be NULL: then it counts for the process. AS-safe:
+ * yes. MT: yes. */
+void sn_drop(struct sn_thread *thread, enum sn_drop cause, uint64_t count);
+
+/* Shadow frames of this thread; between sn_enter and sn_leave. AS-safe: yes. A function called
+ * directly by the code that enters passes its own canonical frame address, SN_CALLER_STACK; a
+ * callback deeper down passes the address of an object that lives in the entering function's frame.
+ * The returned shadow may be filled in further; NULL when the stack of shadows is full (still pop
+ * it). */
+#define SN_CALLER_STACK ((uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *))
+struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame *frame,
+				 uintptr_t stack);
+/* Pops the top; NULL when there is none. Valid until the next push. */
+struct sn_shadow *sn_shadow_pop(struct sn_thread *thread);
+
+/* Which sources a call path is made of. */
+enum sn_source {
+	SN_SOURCE_PYTHON = 1,
+	SN_SOURCE_OPERATOR = 2,
+	SN_SOURCE_NATIVE = 4,
+	SN_SOURCE_REGION = 8
+};
+
+/*
+ * The context of this thread's call path, made where it is missing; SN_NODE_NONE without memory.
+ * `context` is the interrupted state in a signal handler, or NULL for the caller of this function
+ * (whose own frames inside libsonde are left out). `sources` is 0 for what the user chose.
+ * AS-safe: yes. MT: the thread itself, between sn_enter and sn_leave.
+ */
+uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsigned sources);
+
+/* The registry: every thread ever measured, by index. MT: yes. */
+uint32_t sn_thread_count(void);
+/* How many threads these stand for. MT: yes. */
+uint64_t sn_threads_met(void);
+struct sn_thread *sn_thread_at(uint32_t index);
+/* Calls `act` for each record that may stand for several threads, none of which runs, while nobody
+ * can adopt it; for none while a thread is being registered. AS-safe: yes. */
+void sn_threads_ended(void (*act)(struct sn_thread *thread));
+/*
+ * Begins and ends measuring the calling thread. `stack_bytes` is what pthread_create() was asked
+ * for; 0 asks the C library, which allocates: a thread's first instructions are too early for that
+ * where a sanitizer has replaced malloc. Not for signal handlers.
+ */
+struct sn_thread *sn_thread_begin(size_t stack_bytes);
+void sn_thread_end(void);
+/* In the child of a fork: only the calling thread is left. */
+void sn_threads_after_fork(void);
+/* Drops by cause over all threads and the process. */
+uint64_t sn_drops(enum sn_drop cause);
+const char *sn_drop_name(enum sn_drop cause);
+
+/* Registers a metric for the process, once; its number, or SN_ID_NONE when there are too many.
+ * Strings must live for ever. MT: yes. AS-safe: yes. */
+uint32_t sn_metric(const char *name, const char *unit, const char *source, enum sn_metric_kind kind,
+		   uint64_t period);
+
+/* What is registered. The records live for ever. */
+struct sn_metric_info {
+	const char *name, *unit, *source;
+	enum sn_metric_kind kind;
+	uint64_t period;
+};
+uint32_t sn_metric_count(void);
+const struct sn_metric_info *sn_metric_at(uint32_t metric);
+
+/* Gives back callpath.c's buffers of a thread that ends. */
+void sn_callpath_release(struct sn_thread *thread);
+
+/* [from, end) can be read no more: what is below it on a stack is read as memory that may not be
+ * there. AS-safe: yes. MT: yes. */
+void sn_threads_hide_stack(uintptr_t from, uintptr_t end);
+
+/* Nanoseconds of CLOCK_MONOTONIC. AS-safe: yes. */
+uint64_t sn_now_ns(void);
+
+/* CPU time of the calling thread, in nanoseconds. AS-safe: yes. */
+uint64_t sn_thread_cpu_ns(void);
+
+#endif

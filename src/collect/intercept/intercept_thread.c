@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pthread_create: every thread is measured from its first instruction to its last, however it ends
+ * (return, pthread_exit, cancellation: a thread-specific value's destructor runs in all of them).
+ */
+#include "collect/core/adapters.h"
+#include "intercept.h"
+#include "collect/sample/sample_signal.h"
+
+#include <pthread.h>
+#include <threads.h>
+
+SN_REAL(int, thrd_create, (thrd_t *, thrd_start_t, void *))
+SN_REAL(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))
+
+struct start {
+	void *(*function)(void *);
+	thrd_start_t c11_function; /* instead, of thrd_create */
+	void *argument;
+	size_t stack_bytes;
+	struct sn_belief belief;
+	bool has_own_mask;
+	_Atomic bool is_taken;
+};
+
+/*
+ * For threads that are created and have not begun. Not from the C library: a thread that frees
+ * memory gets an arena of its own for it, 64 MiB of address space.
+ */
+#define STARTS 64u
+static struct start starts[STARTS];
+
+static struct start *start_new(void)
+{
+	for (unsigned index = 0; index < STARTS; index++)
+		/* acquire: whoever had it has read it */
+		if (!atomic_exchange_explicit(&starts[index].is_taken, true, memory_order_acquire))
+			return &starts[index];
+	return sn_pages_map(sizeof(struct start));
+}
+
+static void start_free(struct start *start)
+{
+	if (start >= starts && start < starts + STARTS)
+		atomic_store_explicit(&start->is_taken, false, memory_order_release);
+	else
+		sn_pages_unmap(start, sizeof(*start));
+}
+
+static pthread_key_t end_key;
+static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
+static bool have_end_key;
+
+/* Destructors run in rounds; asking for the last round lets the program's own be measured. */
+static void at_thread_end(void *round)
+{
+	uintptr_t left = (uintptr_t)round;
+	if (sn_confined())
+		return;
+	if (left > 1) {
+		pthread_setspecific(end_key, (void *)(left - 1));
+		return;
+	}
+	struct sn_thread *thread = sn_enter();
+	if (thread) {
+		sn_adapters_thread_end(thread);
+		sn_leave(thread);
+	}
+	sn_thread_end();
+}
+
+static void make_end_key(void)
+{
+	have_end_key = !pthread_key_create(&end_key, at_thread_end);
+}
+
+/* Begins the thread of `start`, which is given back. */
+static struct start begin_thread(struct start *from)
+{
+	struct start start = *from;
+	start_free(from);
+	sn_believed_inherit(start.has_own_mask ? (struct sn_belief){0} : start.belief);
+	struct sn_thread *thread = sn_thread_begin(start.stack_bytes);
+	if (thread && have_end_key)
+		pthread_setspecific(end_key, (void *)(uintptr_t)3);
+	if (sn_enter()) {
+		sn_adapters_thread_begin(thread);
+		sn_leave(thread);
+	}
+	return start;
+}
+
+static void *run_thread(void *data)
+{
+	struct start start = begin_thread(data);
+	return start.function(start.argument);
+}
+
+static int run_c11_thread(void *data)
+{
+	struct start start = begin_thread(data);
+	return start.c11_function(start.argument);
+}
+
+static size_t stack_bytes(const pthread_attr_t *attributes)
+{
+	pthread_attr_t usual;
+	size_t bytes = 0;
+	if (attributes)
+		return pthread_attr_getstacksize(attributes, &bytes) ? 0 : bytes;
+	if (pthread_attr_init(&usual))
+		return 0;
+	pthread_attr_getstacksize(&usual, &bytes);
+	pthread_attr_destroy(&usual);
+	return bytes;
+}
+
+static bool names_mask(const pthread_attr_t *attributes)
+{
+	sigset_t mask;
+	return attributes && !pthread_attr_getsigmask_np(attributes, &mask);
+}
+
+/* NULL where nothing is measured. */
+static struct start *before_create(const pthread_attr_t *attributes)
+{
+	sn_start();
+	struct start *start = sn_measuring() ? start_new() : NULL;
+	if (!start)
+		return NULL;
+	pthread_once(&end_key_once, make_end_key);
+	if (sn_thread_self())
+		sn_adapters_attach();
+	start->stack_bytes = stack_bytes(attributes);
+	start->belief = sn_believed_get();
+	start->has_own_mask = names_mask(attributes);
+	return start;
+}
+
+SN_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			     void *(*function)(void *), void *argument)
+{
+	struct start *start = before_create(attributes);
+	if (!start)
+		return real_pthread_create_get()(thread, attributes, function, argument);
+	start->function = function;
+	start->argument = argument;
+	int status = real_pthread_create_get()(thread, attributes, run_thread, start);
+	if (status)
+		start_free(start);
+	return status;
+}
+
+SN_EXPORT int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
+{
+	struct start *start = before_create(NULL);
+	if (!start)
+		return real_thrd_create_get()(thread, function, argument);
+	start->c11_function = function;
+	start->argument = argument;
+	int status = real_thrd_create_get()(thread, run_c11_thread, start);
+	if (status != thrd_success)
+		start_free(start);
+	return status;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers of messages, receives that are not done, and what of them is recorded; see message.h. */
+#include "message.h"
+
+#include "collect/core/adapter.h"
+#include "collect/intercept/intercept.h"
+#include "collect/record/trace.h"
+
+#include <string.h>
+
+/* Directions, peers and tags that are counted; with more of them messages have no number, and
+ * whoever reads counts those it finds. */
+#define COUNTERS 4096u
+#define PROBES	 16u
+
+struct counter {
+	_Atomic uint64_t key; /* 0: free */
+	_Atomic uint64_t count;
+};
+static struct counter counters[COUNTERS];
+
+uint64_t sn_message_mix(uint64_t value)
+{
+	value = (value ^ value >> 32) * 0xd6e8feb86659fd93u;
+	value = (value ^ value >> 32) * 0xd6e8feb86659fd93u;
+	return value ^ value >> 32;
+}
+
+static uint64_t kind_of(const struct sn_message *message)
+{
+	return sn_message_mix(sn_message_mix(message->tag + message->communicator) +
+			      ((uint64_t)message->peer << 1 | message->is_sent)) |
+	       1;
+}
+
+/* The message's number, from 0. */
+static uint64_t count_message(const struct sn_message *message)
+{
+	uint64_t key = kind_of(message);
+	for (unsigned probe = 0; probe < PROBES; probe++) {
+		struct counter *counter = &counters[((key >> 1) + probe) % COUNTERS];
+		uint64_t found = 0;
+		/* relaxed: a counter's count means nothing but itself */
+		if (atomic_compare_exchange_strong_explicit(
+			&counter->key, &found, key, memory_order_relaxed, memory_order_relaxed) ||
+		    found == key)
+			return atomic_fetch_add_explicit(&counter->count, 1, memory_order_relaxed);
+	}
+	return SN_MESSAGE_NO_NUMBER;
+}
+
+bool sn_messages_are_wanted(void)
+{
+	return sn_trace_sources() & SN_TRACE_SOURCE_MESSAGES;
+}
+
+/* ---- what is sent and posted ---- */
+
+/* Receives posted so far, and those of them from anybody, or behind such, that are not done. */
+static _Atomic uint64_t posts, unsettled;
+
+void sn_message_send(struct sn_message *message)
+{
+	message->is_sent = true;
+	message->number = count_message(message);
+	message->is_counted = true;
+}
+
+void sn_message_post(struct sn_message *message)
+{
+	message->is_sent = false;
+	message->number = SN_MESSAGE_NO_NUMBER;
+	/* sequentially consistent, as all of these: a receive sees those posted before it */
+	message->order = atomic_fetch_add(&posts, 1) + 1;
+	bool is_settled = message->peer != SN_MESSAGE_ANYBODY && !atomic_load(&unsettled);
+	if (is_settled)
+		message->number = count_message(message);
+	else
+		atomic_fetch_add(&unsettled, 1);
+	message->is_counted = is_settled;
+}
+
+void sn_message_enlist(struct sn_message *message)
+{
+	message->number = SN_MESSAGE_NO_NUMBER;
+	message->order = atomic_fetch_add(&posts, 1) + 1;
+	message->is_counted = true;
+}
+
+void sn_message_receive(struct sn_message *message, uint32_t peer, uint64_t tag)
+{
+	message->peer = peer;
+	message->tag = tag;
+	if (message->is_counted)
+		return;
+	/* it was alone from when it was posted until now: what is sent next was its */
+	uint64_t number = count_message(message);
+	bool is_alone = atomic_load(&unsettled) == 1 && atomic_load(&posts) == message->order;
+	message->number = is_alone ? number : SN_MESSAGE_NO_NUMBER;
+	message->is_counted = true;
+	atomic_fetch_sub(&unsettled, 1);
+}
+
+/* ---- receives that are not done ---- */
+
+#define KEPT   16384u
+#define WINDOW 64u
+#define BUSY   1u
+
+static _Atomic uintptr_t kept_keys[KEPT]; /* 0: free; BUSY: being written or read */
+static struct sn_message kept[KEPT];
+/* In which they were kept. */
+static uint64_t kept_order[KEPT];
+static _Atomic uint64_t kept_count;
+
+static size_t place_of(uintptr_t key, unsigned probe)
+{
+	return (sn_message_mix(key) + probe) % KEPT;
+}
+
+bool sn_message_keep(uintptr_t key, const struct sn_message *message)
+{
+	for (unsigned probe = 0; probe < WINDOW; probe++) {
+		size_t place = place_of(key, probe);
+		uintptr_t found = 0;
+		if (atomic_load_explicit(&kept_keys[place], memory_order_relaxed) ||
+		    !atomic_compare_exchange_strong_explicit(&kept_keys[place], &found, BUSY,
+							     memory_order_acquire,
+							     memory_order_relaxed))
+			continue;
+		kept[place] = *message;
+		kept_order[place] = atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed);
+		/* release: whoever finds the key reads the message */
+		atomic_store_explicit(&kept_keys[place], key, memory_order_release);
+		return true;
+	}
+	return false;
+}
+
+/* Another thread may take one of them meanwhile: then once more. */
+bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message)
+{
+	for (;;) {
+		size_t best = KEPT;
+		bool is_best_from = false;
+		for (unsigned probe = 0; probe < WINDOW; probe++) {
+			size_t place = place_of(key, probe);
+			if (atomic_load_explicit(&kept_keys[place], memory_order_acquire) != key)
+				continue;
+			bool is_from = kept[place].peer == peer;
+			if (best == KEPT || is_from > is_best_from ||
+			    (is_from == is_best_from && kept_order[place] < kept_order[best])) {
+				best = place;
+				is_best_from = is_from;
+			}
+		}
+		if (best == KEPT)
+			return false;
+		uintptr_t expected = key;
+		if (!atomic_compare_exchange_strong_explicit(&kept_keys[best], &expected, BUSY,
+							     memory_order_acquire,
+							     memory_order_relaxed))
+			continue;
+		*message = kept[best];
+		atomic_store_explicit(&kept_keys[best], 0, memory_order_release);
+		return true;
+	}
+}
+
+/* ---- what did not come to be ---- */
+
+static void uncount(uint64_t key)
+{
+	for (unsigned probe = 0; probe < PROBES; probe++) {
+		struct counter *counter = &counters[((key >> 1) + probe) % COUNTERS];
+		if (atomic_load_explicit(&counter->key, memory_order_relaxed) == key) {
+			atomic_fetch_sub_explicit(&counter->count, 1, memory_order_relaxed);
+			return;
+		}
+	}
+}
+
+void sn_message_withdraw(struct sn_message *message)
+{
+	uint64_t key = kind_of(message);
+	if (!message->is_counted) {
+		atomic_fetch_sub(&unsettled, 1);
+		return;
+	}
+	if (message->number == SN_MESSAGE_NO_NUMBER)
+		return;
+	uncount(key);
+	/* none of these is done: messages are taken in the order of posting */
+	for (size_t place = 0; place < KEPT; place++) {
+		uintptr_t owner = atomic_load_explicit(&kept_keys[place], memory_order_acquire);
+		struct sn_message *one = kept + place;
+		if (owner <= BUSY || one->is_sent || kind_of(one) != key ||
+		    !atomic_compare_exchange_strong_explicit(&kept_keys[place], &owner, BUSY,
+							     memory_order_acquire,
+							     memory_order_relaxed))
+			continue;
+		if (one->is_counted && one->number != SN_MESSAGE_NO_NUMBER &&
+		    one->number > message->number && kind_of(one) == key)
+			one->number--;
+		atomic_store_explicit(&kept_keys[place], owner, memory_order_release);
+	}
+}
+
+/* ---- recording ---- */
+
+uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t kind)
+{
+	uint32_t node = sn_callpath(thread, NULL, 0);
+	struct sn_frame frame = {.kind = (uint8_t)kind,
+				 .id = sn_cct_string(&thread->cct, name, strlen(name))};
+	return node == SN_NODE_NONE ? node : sn_cct_child(&thread->cct, node, &frame);
+}
+
+void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message)
+{
+	struct sn_trace_attribute attributes[3 + 8] = {
+	    {.key = SN_TRACE_KEY_MESSAGE, .value = message->is_sent ? 1 : 2},
+	    {.key = SN_TRACE_KEY_PEER, .value = message->peer},
+	    {.key = SN_TRACE_KEY_TAG, .value = message->tag},
+	};
+	struct sn_trace_event event = {.kind = SN_TRACE_INTERVAL,
+				       .context = node,
+				       .start_ns = message->start_ns,
+				       .end_ns = message->end_ns,
+				       .attributes = attributes,
+				       .attribute_count = 3};
+	const struct {
+		bool is_there;
+		enum sn_trace_key key;
+		uint64_t value;
+	} more[] = {
+	    {message->bytes != SN_MESSAGE_NO_BYTES, SN_TRACE_KEY_BYTES, message->bytes},
+	    {message->number != SN_MESSAGE_NO_NUMBER, SN_TRACE_KEY_SEQUENCE, message->number},
+	    {message->number == SN_MESSAGE_NO_NUMBER && message->order, SN_TRACE_KEY_ORDER,
+	     message->order},
+	    {message->communicator != 0, SN_TRACE_KEY_COMMUNICATOR, message->communicator},
+	    {message->group != 0, SN_TRACE_KEY_GROUP, message->group},
+	    {message->request != 0, SN_TRACE_KEY_REQUEST, message->request},
+	    {message->rank != SN_ID_NONE, SN_TRACE_KEY_RANK, message->rank},
+	    {message->posted_ns && message->posted_ns < message->start_ns, SN_TRACE_KEY_POSTED,
+	     message->start_ns - message->posted_ns},
+	};
+	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++)
+		if (more[i].is_there)
+			attributes[event.attribute_count++] =
+			    (struct sn_trace_attribute){.key = more[i].key, .value = more[i].value};
+	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		sn_trace_message(thread, &event);
+}
+
+uint64_t sn_message_request(void)
+{
+	static _Atomic uint64_t requests;
+	return atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed) + 1;
+}
+
+void sn_message_record_wait(struct sn_thread *thread, uint32_t node,
+			    const struct sn_message *message)
+{
+	struct sn_trace_attribute attributes[] = {
+	    {.key = SN_TRACE_KEY_MESSAGE, .value = 3},
+	    {.key = SN_TRACE_KEY_PEER, .value = message->peer},
+	    {.key = SN_TRACE_KEY_REQUEST, .value = message->request},
+	};
+	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
+							      .context = node,
+							      .start_ns = message->start_ns,
+							      .end_ns = message->end_ns,
+							      .attributes = attributes,
+							      .attribute_count = 3});
+}
+
+void sn_collective_record(struct sn_thread *thread, uint32_t node, uint64_t group, uint64_t number,
+			  uint64_t bytes, uint64_t start_ns, uint64_t end_ns)
+{
+	struct sn_trace_attribute attributes[] = {
+	    {.key = SN_TRACE_KEY_GROUP, .value = group},
+	    {.key = SN_TRACE_KEY_COLLECTIVE, .value = number},
+	    {.key = SN_TRACE_KEY_BYTES, .value = bytes},
+	};
+	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
+							      .context = node,
+							      .start_ns = start_ns,
+							      .end_ns = end_ns,
+							      .attributes = attributes,
+							      .attribute_count = bytes ? 3 : 2});
+}
+
+/* ---- what a program tells ---- */
+
+static uint64_t hook_begin(void)
+{
+	return sn_messages_are_wanted() ? sn_now_ns() : 0;
+}
+
+static void hook_end(uint64_t begun, int is_sent, uint32_t peer, uint64_t tag, uint64_t bytes)
+{
+	if (!begun)
+		return;
+	struct sn_message message = {.start_ns = begun,
+				     .end_ns = sn_now_ns(),
+				     .peer = peer,
+				     .tag = tag,
+				     .bytes = bytes,
+				     .rank = SN_ID_NONE,
+				     .is_sent = is_sent != 0};
+	message.number = count_message(&message);
+	struct sn_thread *thread = sn_trace_wants(SN_TRACE_SOURCE_MESSAGES) ? sn_enter() : NULL;
+	if (!thread)
+		return;
+	sn_message_record(thread,
+			  sn_message_context(thread, is_sent ? "send" : "receive", SN_FRAME_OS),
+			  &message);
+	sn_leave(thread);
+}
+const struct sonde_message_hooks sn_message_hooks = {hook_begin, hook_end};
+
+SN_EXPORT void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer);
+
+void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer)
+{
+	if (sn_measuring())
+		*pointer = &sn_message_hooks;
+}
+
+/* For other languages, by dlsym. */
+SN_EXPORT uint64_t sonde_message_begin(void);
+SN_EXPORT void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes);
+SN_EXPORT void sonde_message_received(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes);
+
+uint64_t sonde_message_begin(void)
+{
+	return hook_begin();
+}
+
+void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes)
+{
+	hook_end(begun, 1, peer, tag, bytes);
+}
+
+void sonde_message_received(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes)
+{
+	hook_end(begun, 0, peer, tag, bytes);
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Regions: shadow frames with a time of their own, and the hooks of sonde.h.
+ *
+ * A region's exclusive time is its wall time less that of regions nested in it. Its context is
+ * found when it ends, so an entry costs one call path. This file also finds the notes by which
+ * programs that include sonde.h ask for its hooks. It does not know NVTX (nvtx.c) or ITT (itt.c).
+ */
+#include "collect/core/callpath.h"
+#include "collect/core/adapter.h"
+
+#define SONDE_TYPES_ONLY
+#include "sonde/sonde.h"
+
+#include "collect/record/graph.h"
+#include "collect/intercept/intercept.h"
+#include "message.h"
+#include "region.h"
+#include "collect/record/trace.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+/* A binding between an interpreter and a C call has few frames; deeper, compiled code is calling.
+ */
+#define BINDING_FRAMES	8u
+#define BINDING_MODULES 2u
+#define WALK_MAX	256u
+
+static _Atomic uint32_t time_metric = SN_ID_NONE, mark_metric = SN_ID_NONE,
+			range_metric = SN_ID_NONE;
+
+static uint32_t metric_of(_Atomic uint32_t *slot, const char *name, const char *unit,
+			  enum sn_metric_kind kind)
+{
+	uint32_t metric = atomic_load_explicit(slot, memory_order_relaxed);
+	if (metric == SN_ID_NONE) {
+		metric = sn_metric(name, unit, "region", kind, 0);
+		/* relaxed: whoever races here stores the same number */
+		atomic_store_explicit(slot, metric, memory_order_relaxed);
+	}
+	return metric;
+}
+
+/* ---- where Python opened it ---- */
+
+/* Files whose functions open a region for their caller. */
+static const char *const helper_files[] = {
+    "/sonde/__init__.py", "/contextlib.py",    "/torch/cuda/nvtx.py", "/torch/profiler/itt.py",
+    "/nvtx/nvtx.py",	  "/ittapi/region.py", "/ittapi/task.py",     "/torch/random.py",
+};
+
+static bool is_helper(const struct sn_cct *cct, uint32_t code)
+{
+	const struct sn_cct_code *entry = sn_array_at(&cct->codes, code);
+	const struct sn_cct_string *file = sn_array_at(&cct->strings, entry->record.file);
+	for (size_t i = 0; i < sizeof(helper_files) / sizeof(*helper_files); i++) {
+		size_t length = strlen(helper_files[i]);
+		if (file->length >= length &&
+		    !memcmp(file->text + file->length - length, helper_files[i], length))
+			return true;
+	}
+	return false;
+}
+
+/* The innermost Python frame that is not a helper's: its depth, from 1, and line; 0 unknown. */
+struct place {
+	uint32_t depth, line;
+};
+
+static struct place python_place(struct sn_thread *thread)
+{
+	struct sn_python_frame *frames = sn_callpath_python_frames(thread);
+	int count = frames ? sn_python_walk(thread, frames, SN_CALLPATH_FRAMES) : 0;
+	int helpers = 0;
+	while (helpers < count && frames[helpers].code != SN_ID_NONE &&
+	       is_helper(&thread->cct, frames[helpers].code))
+		helpers++;
+	if (count <= helpers)
+		return (struct place){0, 0};
+	return (struct place){(uint32_t)(count - helpers), frames[helpers].line};
+}
+
+/*
+ * True where the caller is a binding: between here and the interpreter's evaluation loop lie only
+ * few frames, of the interpreter, of an extension and perhaps of one library below it.
+ */
+static bool called_by_binding(struct sn_thread *thread)
+{
+	struct sn_native_frame *frames = sn_callpath_native_frames(thread);
+	struct sn_unwind_result path = {0};
+	if (frames)
+		path = sn_unwind_here(&thread->unwinder, thread->stack_low, thread->stack_high,
+				      frames, WALK_MAX);
+	uint32_t own = sn_module_find((uintptr_t)called_by_binding);
+	uint32_t last = own, changes = 0, others = 0;
+	for (uint32_t index = 0; index < path.count; index++) {
+		const struct sn_native_frame *frame = &frames[index];
+		if (sn_python_is_eval(frame->pc))
+			return true;
+		if (frame->module == own || sn_python_is_interpreter(frame->pc))
+			continue;
+		changes += frame->module != last;
+		last = frame->module;
+		if (++others > BINDING_FRAMES || changes > BINDING_MODULES)
+			return false;
+	}
+	return false;
+}
+
+/* ---- begin and end ---- */
+
+uint32_t sn_region_begin(const struct sn_region_start *start)
+{
+	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	if (!thread)
+		return 0;
+	struct sn_frame frame = {.kind = start->frame_kind ? start->frame_kind : SN_FRAME_REGION,
+				 .flags = start->frame_flags,
+				 .id = sn_cct_string(&thread->cct, start->name, start->length)};
+	struct place place = {0, 0};
+	if (start->origin == SN_REGION_PYTHON ||
+	    (start->origin == SN_REGION_EITHER && called_by_binding(thread)))
+		place = python_place(thread);
+	struct sn_shadow *shadow = sn_shadow_push(thread, &frame, start->stack);
+	if (shadow && frame.kind == SN_FRAME_REGION && frame.flags & SN_FRAME_ITERATION)
+		sn_graph_turn_begins();
+	if (shadow) {
+		/* a sample in between sees the line first, which means nothing without the depth */
+		shadow->python_line = place.line;
+		atomic_signal_fence(memory_order_release);
+		shadow->python_depth = place.depth;
+		shadow->user = start->user;
+		shadow->start_ns = sn_now_ns();
+	}
+	uint32_t token = thread->shadow_depth;
+	sn_leave(thread);
+	return token;
+}
+
+static bool is_region_of(const struct sn_shadow *shadow, uint32_t user)
+{
+	return (shadow->frame.kind == SN_FRAME_REGION ||
+		shadow->frame.kind == SN_FRAME_GRAPH_NODE) &&
+	       shadow->user == user;
+}
+
+/* Index + 1 of the region that a token means, of the user's innermost for 0; 0 for none. */
+static uint32_t find_region(const struct sn_thread *thread, uint32_t user, uint32_t token)
+{
+	uint32_t depth = thread->shadow_depth;
+	if (token && token <= depth && is_region_of(&thread->shadows[token - 1], user))
+		return token;
+	while (depth && !is_region_of(&thread->shadows[depth - 1], user))
+		depth--;
+	return depth;
+}
+
+struct tracer {
+	sn_region_tracer *function; /* NULL: the region's interval */
+	void *data;
+};
+
+static void trace(struct sn_thread *thread, const struct sn_shadow *shadow, uint64_t end_ns,
+		  const struct tracer *tracer)
+{
+	if (tracer->function)
+		tracer->function(thread, shadow->node, shadow->start_ns, end_ns, tracer->data);
+	else if (shadow->node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_REGIONS))
+		sn_trace_interval(thread, shadow->node, shadow->start_ns, end_ns);
+}
+
+static void add_time(struct sn_thread *thread, uint32_t index, const struct tracer *tracer)
+{
+	struct sn_shadow *shadow = &thread->shadows[index];
+	uint64_t end_ns = sn_now_ns(), elapsed_ns = end_ns - shadow->start_ns;
+	if (shadow->frame.kind == SN_FRAME_GRAPH_NODE) {
+		sn_graph_executed(shadow->user & ~SN_REGION_NODE, shadow->start_ns, end_ns);
+		if (sn_trace_wants(SN_TRACE_SOURCE_REGIONS)) {
+			sn_callpath(thread, NULL, 0);
+			trace(thread, shadow, end_ns, tracer);
+		}
+		return;
+	}
+	if (shadow->frame.flags & SN_FRAME_ITERATION)
+		sn_graph_marked(shadow->start_ns, end_ns);
+	sn_callpath(thread, NULL, 0);
+	trace(thread, shadow, end_ns, tracer);
+	if (shadow->node != SN_NODE_NONE)
+		sn_cct_add(&thread->cct, shadow->node,
+			   metric_of(&time_metric, "region-time", "ns", SN_METRIC_TIME),
+			   elapsed_ns > shadow->children_ns ? elapsed_ns - shadow->children_ns : 0);
+	while (index--)
+		if (thread->shadows[index].frame.kind == SN_FRAME_REGION) {
+			thread->shadows[index].children_ns += elapsed_ns;
+			break;
+		}
+}
+
+/* Takes the shadow at `index` out; those above it move down. */
+static void remove_shadow(struct sn_thread *thread, uint32_t index)
+{
+	uint32_t above = thread->shadow_depth - 1 - index;
+	/* a sample in between sees one frame twice or one too few, never garbage */
+	memmove(&thread->shadows[index], &thread->shadows[index + 1],
+		above * sizeof(struct sn_shadow));
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->shadow_depth--;
+}
+
+static void end_region(struct sn_thread *thread, uint32_t user, uint32_t token,
+		       const struct tracer *tracer)
+{
+	if (thread->shadow_depth > SN_SHADOW_DEPTH) {
+		thread->shadow_depth--; /* was counted as too deep when it began */
+		return;
+	}
+	uint32_t found = find_region(thread, user, token);
+	if (!found) {
+		sn_drop(thread, SN_DROP_REGION_UNBALANCED, 1);
+		return;
+	}
+	if (found != thread->shadow_depth || (token && token != found))
+		sn_drop(thread, SN_DROP_REGION_UNBALANCED, 1);
+	add_time(thread, found - 1, tracer);
+	remove_shadow(thread, found - 1);
+}
+
+void sn_region_end(uint32_t user, uint32_t token)
+{
+	sn_region_end_traced(user, token, NULL, NULL);
+}
+
+void sn_region_end_traced(uint32_t user, uint32_t token, sn_region_tracer *function, void *data)
+{
+	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	if (!thread)
+		return;
+	end_region(thread, user, token, &(struct tracer){function, data});
+	sn_leave(thread);
+}
+
+void sn_region_mark(const char *name, size_t length)
+{
+	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	if (!thread)
+		return;
+	struct sn_frame frame = {.kind = SN_FRAME_REGION,
+				 .id = sn_cct_string(&thread->cct, name, length)};
+	uint32_t path = sn_callpath(thread, NULL, 0);
+	uint32_t node = path == SN_NODE_NONE ? path : sn_cct_child(&thread->cct, path, &frame);
+	if (node != SN_NODE_NONE)
+		sn_cct_add(&thread->cct, node,
+			   metric_of(&mark_metric, "marks", "marks", SN_METRIC_COUNT), 1);
+	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_REGIONS))
+		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INSTANT,
+							      .context = node,
+							      .start_ns = sn_now_ns()});
+	sn_leave(thread);
+}
+
+bool sn_range_begin(struct sn_range *range, const char *name, size_t length)
+{
+	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	if (!thread)
+		return false;
+	struct sn_frame frame = {.kind = SN_FRAME_REGION,
+				 .id = sn_cct_string(&thread->cct, name, length)};
+	uint32_t path = sn_callpath(thread, NULL, 0);
+	range->node = path == SN_NODE_NONE ? path : sn_cct_child(&thread->cct, path, &frame);
+	range->thread = thread->index;
+	range->start_ns = sn_now_ns();
+	sn_leave(thread);
+	return range->node != SN_NODE_NONE;
+}
+
+void sn_range_end(const struct sn_range *range)
+{
+	struct sn_thread *thread = sn_enter();
+	if (!thread)
+		return;
+	uint64_t end_ns = sn_now_ns();
+	if (thread->index == range->thread)
+		sn_cct_add(&thread->cct, range->node,
+			   metric_of(&range_metric, "range-time", "ns", SN_METRIC_TIME),
+			   end_ns - range->start_ns);
+	else
+		sn_drop(thread, SN_DROP_REGION_UNBALANCED, 1);
+	sn_leave(thread);
+}
+
+size_t sn_region_narrow(const wchar_t *wide, char *narrow, size_t size)
+{
+	size_t length = 0;
+	for (; *wide && length + 4 < size; wide++) {
+		uint32_t c = (uint32_t)*wide;
+		if (c < 0x80) {
+			narrow[length++] = (char)c;
+			continue;
+		}
+		uint32_t rest = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+		static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+		narrow[length++] = (char)(lead[rest] | ((c >> 6 * rest) & 0x3f));
+		while (rest--)
+			narrow[length++] = (char)(0x80 | ((c >> 6 * rest) & 0x3f));
+	}
+	return length;
+}
+
+/* ---- sonde.h ---- */
+
+static uint32_t begin(const char *name, unsigned flags, uintptr_t stack,
+		      enum sn_region_origin origin)
+{
+	return sn_region_begin(&(struct sn_region_start){
+	    .name = name,
+	    .length = strlen(name),
+	    .stack = stack,
+	    .origin = origin,
+	    .user = SN_REGION_SONDE,
+	    .frame_flags = flags & SONDE_REGION_ITERATION ? SN_FRAME_ITERATION : 0});
+}
+
+static void hook_begin(const char *name, const void *frame, unsigned flags)
+{
+	begin(name, flags, (uintptr_t)frame, SN_REGION_NATIVE);
+}
+
+static void hook_end(void)
+{
+	sn_region_end(SN_REGION_SONDE, 0);
+}
+
+static const struct sonde_hooks hooks = {hook_begin, hook_end};
+
+static void hook_trace(int is_running)
+{
+	sn_trace_run(is_running);
+}
+
+static const struct sonde_trace_hooks trace_hooks = {hook_trace};
+
+/* For other languages, by dlsym. */
+SN_EXPORT void sonde_trace_start(void);
+SN_EXPORT void sonde_trace_stop(void);
+
+void sonde_trace_start(void)
+{
+	sn_trace_run(true);
+}
+
+void sonde_trace_stop(void)
+{
+	sn_trace_run(false);
+}
+
+/* For other languages, by dlsym. The caller's stack pointer is as near as they can come. */
+SN_EXPORT void sonde_region_begin(const char *name);
+SN_EXPORT void sonde_region_end(void);
+SN_EXPORT void sonde_iteration_begin(const char *name);
+SN_EXPORT void sonde_iteration_end(void);
+/* For Python: a token, so that regions of interleaved coroutines may end in any order. */
+SN_EXPORT uint32_t sonde_python_region_begin(const char *name, unsigned flags);
+SN_EXPORT void sonde_python_region_end(uint32_t token);
+
+void sonde_region_begin(const char *name)
+{
+	begin(name, 0, SN_CALLER_STACK, SN_REGION_EITHER);
+}
+
+void sonde_region_end(void)
+{
+	sn_region_end(SN_REGION_SONDE, 0);
+}
+
+void sonde_iteration_begin(const char *name)
+{
+	begin(name, SONDE_REGION_ITERATION, SN_CALLER_STACK, SN_REGION_EITHER);
+}
+
+void sonde_iteration_end(void)
+{
+	sn_region_end(SN_REGION_SONDE, 0);
+}
+
+uint32_t sonde_python_region_begin(const char *name, unsigned flags)
+{
+	return begin(name, flags, SN_CALLER_STACK, SN_REGION_PYTHON);
+}
+
+void sonde_python_region_end(uint32_t token)
+{
+	if (token)
+		sn_region_end(SN_REGION_SONDE, token);
+}
+
+/* ---- the notes of modules that include sonde.h ---- */
+
+#define NOTE_OWNER   "Sonde"
+#define NOTE_HOOKS   1
+#define NOTE_GRAPH   2
+#define NOTE_TRACE   3
+#define NOTE_MESSAGE 4
+
+static bool is_writable(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) && address >= start &&
+		    address + sizeof(void *) <= start + segment->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static void take_note(const struct dl_phdr_info *info, const ElfW(Nhdr) * note, const char *owner,
+		      const unsigned char *field)
+{
+	int64_t distance;
+	const void *const tables[] = {[NOTE_HOOKS] = &hooks,
+				      [NOTE_GRAPH] = &sn_graph_hooks,
+				      [NOTE_TRACE] = &trace_hooks,
+				      [NOTE_MESSAGE] = &sn_message_hooks};
+	if (note->n_type < NOTE_HOOKS || note->n_type > NOTE_MESSAGE ||
+	    note->n_namesz != sizeof(NOTE_OWNER) || memcmp(owner, NOTE_OWNER, sizeof(NOTE_OWNER)) ||
+	    note->n_descsz != sizeof(distance))
+		return;
+	memcpy(&distance, field, sizeof(distance));
+	uintptr_t address = (uintptr_t)field + (uintptr_t)distance;
+	if (address % sizeof(void *) || !is_writable(info, address))
+		return;
+	/* release: the table is complete before the program can see it */
+	__atomic_store_n((const void **)address, tables[note->n_type], __ATOMIC_RELEASE);
+}
+
+static int read_notes(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		if (segment->p_type != PT_NOTE || segment->p_align > 4)
+			continue;
+		const unsigned char *at = (void *)(info->dlpi_addr + segment->p_vaddr);
+		const unsigned char *end = at + segment->p_memsz;
+		while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
+			const ElfW(Nhdr) *note = (const void *)at;
+			size_t name_bytes = ((size_t)note->n_namesz + 3) & ~(size_t)3;
+			size_t field_bytes = ((size_t)note->n_descsz + 3) & ~(size_t)3;
+			at += sizeof(*note);
+			if (name_bytes + field_bytes > (size_t)(end - at))
+				break;
+			take_note(info, note, (const char *)at, at + name_bytes);
+			at += name_bytes + field_bytes;
+		}
+	}
+	return 0;
+}
+
+/* ---- the adapter ---- */
+
+/* For modules loaded later: sonde.h's constructor calls it. */
+SN_EXPORT void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer);
+
+void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer)
+{
+	if (sn_measuring())
+		*pointer = &hooks;
+}
+
+SN_EXPORT void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer);
+
+void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer)
+{
+	if (sn_measuring())
+		*pointer = &sn_graph_hooks;
+}
+
+SN_EXPORT void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer);
+
+void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer)
+{
+	if (sn_measuring())
+		*pointer = &trace_hooks;
+}
+
+static int region_attach(void)
+{
+	dl_iterate_phdr(read_notes, NULL);
+	return 0;
+}
+
+/* Regions that nobody ended. */
+static void region_thread_end(struct sn_thread *thread)
+{
+	if (thread->shadow_depth > SN_SHADOW_DEPTH)
+		thread->shadow_depth = SN_SHADOW_DEPTH;
+	for (uint32_t index = thread->shadow_depth; index--;) {
+		if (thread->shadows[index].frame.kind != SN_FRAME_REGION &&
+		    thread->shadows[index].frame.kind != SN_FRAME_GRAPH_NODE)
+			continue;
+		sn_drop(thread, SN_DROP_REGION_UNBALANCED, 1);
+		add_time(thread, index, &(struct tracer){NULL, NULL});
+		remove_shadow(thread, index);
+	}
+}
+
+static void region_detach(void)
+{
+	struct sn_thread *thread = sn_thread_self();
+	if (thread)
+		region_thread_end(thread);
+}
+
+static const char *region_status(void)
+{
+	return "regions of sonde.h, sonde.region, NVTX and ITT";
+}
+
+const struct sn_adapter sn_adapter_region = {
+    .name = "region",
+    .purpose = "regions and iterations that the program marks",
+    .attach = region_attach,
+    .detach = region_detach,
+    .thread_end = region_thread_end,
+    .status = region_status,
+};

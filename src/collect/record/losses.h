@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes that cannot tell of themselves, counted in something that is there already: the header
+ * page of their parent's measurement file (struct sn_losses_record), which a child shares with it
+ * whatever it may no longer do: open files, write, find a path.
+ *
+ * A count is added by the kernel (futex), because a store would end the program by SIGBUS where
+ * somebody truncated the file.
+ */
+#ifndef SN_COLLECT_LOSSES_H
+#define SN_COLLECT_LOSSES_H
+
+#include "format/measurement/measurement.h"
+
+#include <stdbool.h>
+
+/* Once, when measuring starts: from now on processes made without fork's handlers are known. */
+void sn_losses_init(void);
+/* The page of the measurement file `fd` is where losses are counted from now on, by this process
+ * and those that it makes. Where it cannot be mapped nothing is counted. AS-safe: yes. */
+void sn_losses_open(int fd);
+/* In the child of a fork, by its handlers: this process is known. AS-safe: yes. */
+void sn_losses_after_fork(void);
+
+/* Adds `by`, 1 or -1. Keeps errno. AS-safe: yes. MT: yes, of processes too. */
+void sn_losses_add(enum sn_loss loss, int by);
+
+/* True in a process that was made by a system call and shares no memory with its maker: no handler
+ * of fork has run in it. AS-safe: yes. MT: yes. */
+bool sn_losses_is_unseen(void);
+/* Counts such a process, once. Called where a process ends, forks or executes. AS-safe: yes. */
+void sn_losses_note_unseen(void);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Describes this process image; see property.h. Formatting here is by hand: it runs in handlers. */
+#include "property.h"
+#include "collect/core/adapter.h"
+#include "collect/core/adapters.h"
+#include "checkpoint.h"
+#include "collect/core/line.h"
+#include "collect/sample/sample.h"
+#include "collect/core/thread.h"
+
+#include "format/secret.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VALUE_BYTES 4096u
+
+static char properties[SN_PROPERTY_MAX][SN_PROPERTY_LINE_BYTES];
+static _Atomic uint32_t property_count;
+static uint64_t start_ns;
+
+static size_t make_line(char *text, const char *key, const char *value)
+{
+	struct sn_line line = {text, SN_PROPERTY_LINE_BYTES, 0};
+	sn_line_add(&line, key);
+	sn_line_add(&line, "=");
+	sn_line_add(&line, value);
+	return line.length + 1;
+}
+
+static size_t make_number_line(char *text, const char *key, uint64_t number)
+{
+	char digits[24];
+	struct sn_line line = SN_LINE(digits);
+	sn_line_add_number(&line, number);
+	return make_line(text, key, digits);
+}
+
+void sn_property_set(const char *key, const char *value)
+{
+	uint32_t count = atomic_load_explicit(&property_count, memory_order_relaxed);
+	size_t key_length = strlen(key);
+	uint32_t index = 0;
+	while (index < count && (strncmp(properties[index], key, key_length) ||
+				 properties[index][key_length] != '='))
+		index++;
+	if (index == SN_PROPERTY_MAX)
+		return;
+	make_line(properties[index], key, value);
+	/* release: a checkpoint that sees the count sees the text */
+	if (index == count)
+		atomic_store_explicit(&property_count, count + 1, memory_order_release);
+}
+
+static void set_number(const char *key, uint64_t number)
+{
+	char digits[24];
+	struct sn_line line = SN_LINE(digits);
+	sn_line_add_number(&line, number);
+	sn_property_set(key, digits);
+}
+
+static bool needs_quotes(const char *argument)
+{
+	return !*argument || strpbrk(argument, " \t\n'\"\\$`*?<>|&;()#~");
+}
+
+static void add_quoted(struct sn_line *line, const char *argument)
+{
+	/* what is masked is readable as it is */
+	bool quotes = needs_quotes(argument) && strcmp(argument, SN_SECRET_MASK) != 0;
+	sn_line_add(line, quotes ? "'" : "");
+	for (const char *at = argument; *at; at++)
+		sn_line_add(line, *at == '\'' ? "'\\''" : (char[]){*at, 0});
+	sn_line_add(line, quotes ? "'" : "");
+}
+
+/* The arguments as a shell would take them, from their NUL-separated list, without secrets. */
+static void quote_command(const char *arguments, size_t bytes, bool is_cut, char *command)
+{
+	static char masked[VALUE_BYTES];
+	struct sn_line line = {command, VALUE_BYTES, 0};
+	struct sn_secrets secrets = {0};
+	for (const char *argument = arguments; argument < arguments + bytes;
+	     argument += strlen(argument) + 1) {
+		sn_line_add(&line, argument == arguments ? "" : " ");
+		/* half a secret would not be known as one */
+		if (is_cut && argument + strlen(argument) >= arguments + bytes) {
+			sn_line_add(&line, "...");
+			return;
+		}
+		sn_secret_mask(&secrets, argument, masked, sizeof(masked));
+		add_quoted(&line, masked);
+	}
+}
+
+/* At the start, and in the child of a fork, when there is one thread: no need of its stack. */
+static void set_command(void)
+{
+	static char arguments[VALUE_BYTES], command[SN_PROPERTY_LINE_BYTES];
+	int fd = sn_config.no_command ? -1 : open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = fd < 0 ? 0 : syscall(SYS_read, fd, arguments, sizeof(arguments) - 1);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	if (bytes <= 0)
+		return;
+	arguments[bytes] = 0;
+	quote_command(arguments, (size_t)bytes, bytes == sizeof(arguments) - 1, command);
+	sn_property_set("command", command);
+}
+
+static void set_link(const char *key, const char *path)
+{
+	char target[VALUE_BYTES];
+	ssize_t bytes = readlink(path, target, sizeof(target) - 1);
+	if (bytes < 0)
+		return;
+	target[bytes] = 0;
+	sn_property_set(key, target);
+}
+
+static void set_rank(void)
+{
+	static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK",	"PMIX_RANK",
+						"MV2_COMM_WORLD_RANK",	"SLURM_PROCID", "RANK"};
+	for (size_t index = 0; index < sizeof(variables) / sizeof(*variables); index++) {
+		const char *rank = getenv(variables[index]);
+		if (!rank || !*rank)
+			continue;
+		sn_property_set("rank", rank);
+		return;
+	}
+}
+
+bool sn_property_has(const char *key)
+{
+	uint32_t count = atomic_load_explicit(&property_count, memory_order_acquire);
+	size_t length = strlen(key);
+	for (uint32_t i = 0; i < count; i++)
+		if (!strncmp(properties[i], key, length) && properties[i][length] == '=')
+			return true;
+	return false;
+}
+
+void sn_property_set_rank(uint32_t rank)
+{
+	set_number("rank", rank);
+}
+
+void sn_property_set_parent(pid_t parent)
+{
+	set_number("ppid", (uint64_t)parent);
+}
+
+static void set_clocks(void)
+{
+	struct timespec real;
+	clock_gettime(CLOCK_REALTIME, &real);
+	start_ns = sn_now_ns();
+	set_number("start_realtime_ns",
+		   (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
+	set_number("start_monotonic_ns", start_ns);
+}
+
+static void set_sources(void)
+{
+	char sources[64] = "";
+	static const struct {
+		unsigned source;
+		const char *name;
+	} names[] = {{SN_SOURCE_PYTHON, "python"},
+		     {SN_SOURCE_OPERATOR, "operator"},
+		     {SN_SOURCE_NATIVE, "native"},
+		     {SN_SOURCE_REGION, "region"}};
+	for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
+		if (sn_config.sources & names[index].source) {
+			if (sources[0])
+				strcat(sources, ",");
+			strcat(sources, names[index].name);
+		}
+	sn_property_set("call_path", sources);
+}
+
+void sn_properties_init(void)
+{
+	struct utsname host;
+	sn_property_set("version", SN_VERSION);
+	set_link("program", "/proc/self/exe");
+	set_link("cwd", "/proc/self/cwd");
+	set_command();
+	if (!uname(&host))
+		sn_property_set("host", host.nodename);
+	set_number("pid", (uint64_t)getpid());
+	set_number("ppid", (uint64_t)getppid());
+	set_rank();
+	set_clocks();
+	sn_property_set("events", sn_config.events);
+	set_sources();
+}
+
+static uint64_t process_cpu_ns(void)
+{
+	struct timespec used;
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used))
+		return 0;
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static uint64_t time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+/* Properties whose values are read when they are written. */
+static size_t live_line(uint32_t index, const char *exit_text, char *line)
+{
+	struct rusage used = {0};
+	switch (index) {
+	case 0:
+		return make_line(line, "exit", exit_text);
+	case 1:
+		return make_number_line(line, "duration_ns", sn_now_ns() - start_ns);
+	case 2:
+		return make_number_line(line, "peak_bytes", sn_pages_peak_bytes());
+	case 3:
+		return make_number_line(line, "threads", sn_threads_met());
+	case 4:
+		return make_line(line, "sampling", sn_sampling_status());
+	case 5:
+		return make_number_line(line, "process_cpu_ns", process_cpu_ns());
+	case 6:
+		getrusage(RUSAGE_CHILDREN, &used);
+		return make_number_line(line, "children_cpu_ns",
+					time_ns(&used.ru_utime) + time_ns(&used.ru_stime));
+	case 7:
+		getrusage(RUSAGE_SELF, &used);
+		return make_number_line(line, "resident_bytes", (uint64_t)used.ru_maxrss * 1024u);
+	}
+	uint32_t adapter = index - 8;
+	if (adapter >= sn_adapter_count())
+		return 0;
+	char key[64];
+	struct sn_line name = SN_LINE(key);
+	sn_line_add(&name, "adapter.");
+	sn_line_add(&name, sn_adapter_at(adapter)->name);
+	return make_line(line, key, sn_adapter_at(adapter)->status());
+}
+
+size_t sn_property_line(uint32_t index, const char *exit_text, char line[SN_PROPERTY_LINE_BYTES])
+{
+	uint32_t count = atomic_load_explicit(&property_count, memory_order_acquire);
+	if (index >= count)
+		return live_line(index - count, exit_text, line);
+	size_t bytes = strlen(properties[index]) + 1;
+	memcpy(line, properties[index], bytes);
+	return bytes;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples: which events interrupt a thread, and what happens then.
+ *
+ * CPU time comes from the thread's POSIX CPU-time timer, which needs no file descriptor and no
+ * privilege but cannot be faster than the kernel's tick; beyond that rate, and for all other
+ * events, from Linux perf events. Every sample charges what was really used since the last one, so
+ * totals are exact whatever the rate. docs/design/sampling.md explains the choice and the signal.
+ */
+#ifndef SN_COLLECT_SAMPLE_H
+#define SN_COLLECT_SAMPLE_H
+
+#include "collect/core/thread.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+/* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno. */
+int sn_sampling_init(void);
+/* Arms and disarms the calling thread's timers and events. Stopping charges what is left to the
+ * root; in a record that stands for several threads it goes on to the next one. */
+void sn_sampling_start(struct sn_thread *thread);
+void sn_sampling_stop(struct sn_thread *thread);
+/* Charges real time that the calling thread has waited in `call` to its call path; between sn_enter
+ * and sn_leave. */
+void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns);
+void sn_sampling_stop_self(void);
+/* Charges to its root what a thread that still runs has used since its last sample, when no more
+ * samples can come. From any thread. */
+void sn_sampling_settle(struct sn_thread *thread);
+/* The same for a record whose threads have all ended; while nobody can adopt it. */
+void sn_sampling_settle_ended(struct sn_thread *thread);
+/* Takes every timer, event and the handler away, once measuring has ended for good. */
+void sn_sampling_release(void);
+/* True where a signal is a sample of ours, whatever its number. AS-safe: yes. MT: yes. */
+bool sn_sampling_is_sample(const siginfo_t *info);
+/* The calling thread's samples come by the current signal from now on, where another was taken.
+ * AS-safe: yes. */
+void sn_sampling_renew(void);
+/* The same in a handler, after which the kernel takes the mask from `context`. */
+void sn_sampling_renew_in(ucontext_t *context);
+/* Sends no signal to the calling thread until told otherwise. AS-safe: yes. */
+void sn_sampling_suspend(bool suspended);
+/* Has the calling thread sampled once, now. */
+void sn_sampling_provoke(void);
+/* Takes what is pending of samples away, if the calling thread stands on a signal stack of the
+ * program's with samples blocked. AS-safe: yes. */
+void sn_sampling_drain(void);
+/* Before an image is replaced: nothing of perf's may be pending then, for it would end the new
+ * image. Returns what the second takes where the image was not replaced. AS-safe: yes. */
+uint64_t sn_sampling_pause_for_exec(void);
+void sn_sampling_resume_after_exec(uint64_t paused);
+/*
+ * Room for pending signals below which no perf event sends any: where none is left the kernel sends
+ * SIGIO in its place. Timers have theirs from the start.
+ */
+#define SN_LEAST_SIGPENDING 1024u
+/* From now on no perf event sends signals; timers go on. From any thread. */
+void sn_sampling_spare_queue(void);
+/* True for a SIGIO that the kernel sends because there was no room for a sample of perf's; false
+ * for one that the program asked for. In a handler with all signals blocked. */
+bool sn_sampling_is_overflow(const siginfo_t *info);
+/* One line for the PROCESS section: how samples are taken. Static. */
+const char *sn_sampling_status(void);
+
+#endif

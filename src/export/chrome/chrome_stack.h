@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The "stackFrames" of Chrome's trace format: each frame once, with the number of its caller, so
+ * that a sample names a whole call path by one number. Numbered from 1 as samples need them, equal
+ * frames of one caller being one, so that the same events give the same numbers.
+ */
+#ifndef SN_EXPORT_CHROME_STACK_H
+#define SN_EXPORT_CHROME_STACK_H
+
+#include "base/error.h"
+#include "base/intern.h"
+#include "export/event_walk.h"
+#include "sonde/trace.h"
+
+#include <stdio.h>
+
+struct sn_chrome_stack {
+	const struct sonde_db *db;
+	struct sn_intern frames;
+	uint32_t *numbers; /* by context; 0 none */
+};
+
+/* Finds the frames of all events whose paths must be told: samples, and what shown_callers.h says.
+ * 0 or a negative enum sn_err; then there is nothing to release. */
+int sn_chrome_stack_init(struct sn_chrome_stack *stack, struct sn_trace_export *export,
+			 struct sn_error *error);
+void sn_chrome_stack_release(struct sn_chrome_stack *stack);
+/* ,"stackFrames":{...}; nothing where there are none. */
+void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out);
+uint32_t sn_chrome_stack_find(const struct sn_chrome_stack *stack, uint32_t context);
+
+#endif

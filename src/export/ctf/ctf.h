@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing CTF 1.8 (the Common Trace Format, diamon.org/ctf): streams of packets of bounded size,
+ * and the text that says what is in them. ctf.c writes Sonde's own trace with these, ctf_kernel.c
+ * one as LTTng's kernel tracer would.
+ *
+ * An own writer and not libbabeltrace2's: that one makes an object of each field of each event.
+ */
+#ifndef SN_EXPORT_CTF_H
+#define SN_EXPORT_CTF_H
+
+#include "base/output.h"
+#include "export/event_walk.h"
+#include "trace/buffer.h"
+
+#include <stdarg.h>
+
+#define SN_CTF_PACKET_BYTES (256u << 10)
+
+/* A file of packets. Numbers are little endian and begin at whole bytes. */
+struct sn_ctf_stream {
+	struct sn_output output;
+	unsigned char uuid[16];
+	uint32_t stream_class;
+	struct sn_buffer context; /* what the packet context ends with, the same in all packets */
+	struct sn_buffer packet;  /* events of the open packet */
+	struct sn_buffer event;	  /* the event being put together */
+	/* what each event begins with behind its header */
+	unsigned char event_context[12];
+	uint32_t event_context_bytes;
+	uint64_t begin_ns, end_ns, sequence;
+};
+
+/* 0 or a negative enum sn_err. The context is put by the caller before the first event. */
+int sn_ctf_open(struct sn_ctf_stream *stream, const char *folder, const char *name,
+		const unsigned char *uuid, uint32_t stream_class, struct sn_error *error);
+/* Begins an event; its fields follow, then sn_ctf_end. */
+void sn_ctf_begin(struct sn_ctf_stream *stream, uint16_t id, uint64_t time_ns);
+void sn_ctf_number(struct sn_buffer *buffer, uint64_t value, unsigned bytes);
+void sn_ctf_real(struct sn_buffer *buffer, double value);
+void sn_ctf_text(struct sn_buffer *buffer, const char *text);
+void sn_ctf_end(struct sn_ctf_stream *stream);
+/* Writes the last packet, and the file. Releases in any case. */
+int sn_ctf_close(struct sn_ctf_stream *stream, struct sn_error *error);
+/* Without. */
+void sn_ctf_abandon(struct sn_ctf_stream *stream);
+
+/* Text of metadata. */
+void sn_ctf_print(struct sn_buffer *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Text within quotes. */
+void sn_ctf_quote(struct sn_buffer *text, const char *value);
+/* What all of them begin with: types, the trace, its clock (nanoseconds since 1970). */
+void sn_ctf_head(struct sn_buffer *text, const unsigned char *uuid);
+/* A stream's declaration: how packets and events begin. `more`: what the packet context ends with;
+ * `each`: what each event begins with, "" nothing. */
+void sn_ctf_declare_stream(struct sn_buffer *text, uint32_t stream_class, const char *more,
+			   const char *each);
+/* Writes the metadata of a folder. Releases the text. */
+int sn_ctf_save(struct sn_buffer *text, const char *folder, struct sn_error *error);
+
+/* A 128-bit number for what is exported, the same for the same events. */
+void sn_ctf_uuid(const struct sn_trace_export *export, uint32_t part, unsigned char *uuid);
+
+/* The kernel's trace, into a folder that it makes; nothing where the database has no states of
+ * threads. 0 or a negative enum sn_err. */
+int sn_ctf_write_kernel(const struct sn_trace_export *export, const char *folder,
+			struct sn_error *error);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Our contexts as HPCToolkit's: a frame of ours is a function with the line in it that ran or
+ * called, of which theirs are two contexts. src/import/hpctoolkit/hpctoolkit_tree.h has the table.
+ *
+ * Frames of one parent that differ only by instruction become one context. What was measured at
+ * the instructions of a line is not shown, as in HPCToolkit's own databases, and all of it goes
+ * under one number; what an instruction called goes below the line. Contexts that are alike then,
+ * because different instructions called the same, stay apart.
+ */
+#include "hpctoolkit.h"
+
+#include "base/intern.h"
+#include "format/measurement/measurement.h"
+
+#include <stdlib.h>
+
+/* What makes two nodes below the same parent the same one. Without padding, for the hash. */
+struct node_key {
+	uint64_t parent; /* a database context, or 1 << 32 and a node */
+	uint64_t function_offset, offset;
+	uint32_t relation, lexical, has;
+	uint32_t name, letters, function_module, function_file, function_line;
+	uint32_t file, line, module, reserved;
+};
+
+struct maker {
+	struct sn_hpcx_out_tree *tree;
+	const struct sonde_db *db;
+	struct sn_intern keys; /* of the nodes, by number */
+	uint32_t *anchors;     /* of each database context: the node its children go below */
+	uint32_t *scopes;      /* but loops go below this: the function or the loop around them */
+	uint32_t *modules;     /* path of each module */
+	bool failed;
+};
+
+static const struct sn_hpcx_node empty_node = {
+    .function = {SONDE_NONE, SONDE_NONE, SONDE_NONE, 0, 0},
+    .letters = SONDE_NONE,
+    .file = SONDE_NONE,
+    .module = SONDE_NONE};
+
+static uint32_t find_or_add(struct maker *maker, uint64_t place, uint32_t parent, uint32_t order,
+			    struct sn_hpcx_node node)
+{
+	struct sn_hpcx_out_tree *tree = maker->tree;
+	struct node_key key = {
+	    .parent = place,
+	    .function_offset = node.function.offset,
+	    .offset = node.offset,
+	    .relation = node.relation,
+	    .lexical = node.lexical,
+	    .has = (node.is_entry ? 1u : 0) | (node.has_function ? 2u : 0) |
+		   (node.has_line ? 4u : 0) | (node.has_point ? 8u : 0),
+	    .name = node.function.name,
+	    .letters = node.letters,
+	    .function_module = node.function.module,
+	    .function_file = node.function.file,
+	    .function_line = node.function.line,
+	    .file = node.file,
+	    .line = node.line,
+	    .module = node.module,
+	};
+	uint32_t number = sn_intern_add(&maker->keys, &key, sizeof(key));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&tree->nodes, &tree->node_capacity, tree->node_count + 1) < 0) {
+		maker->failed = true;
+		return 0;
+	}
+	if (number == tree->node_count) {
+		node.parent = parent;
+		node.order = order;
+		tree->nodes[tree->node_count++] = node;
+	}
+	return number;
+}
+
+static bool is_line(unsigned kind)
+{
+	return kind == SN_FRAME_LINE || kind == SN_FRAME_GPU_LINE ||
+	       kind == SN_FRAME_GPU_INSTRUCTION;
+}
+
+static uint32_t module_path(const struct maker *maker, uint32_t module)
+{
+	return module == SONDE_NONE ? SONDE_NONE : maker->modules[module];
+}
+
+static void set_place(const struct maker *maker, struct sn_hpcx_node *node,
+		      const struct sonde_db_frame *frame)
+{
+	if (frame->file != SONDE_NONE) {
+		node->has_line = true;
+		node->file = frame->file;
+		node->line = frame->line;
+	}
+	if (frame->module != SONDE_NONE) {
+		node->has_point = true;
+		node->module = module_path(maker, frame->module);
+		node->offset = frame->offset;
+	}
+}
+
+static void set_function(const struct maker *maker, struct sn_hpcx_node *node,
+			 const struct sonde_db_frame *frame)
+{
+	bool is_entry = frame->flags & SN_FRAME_ENTRY;
+	node->lexical = SN_HPCX_LEX_FUNCTION;
+	node->has_function = frame->name != SONDE_NONE || is_entry;
+	if (!node->has_function)
+		return;
+	node->function.name = frame->name;
+	if (frame->module == SONDE_NONE)
+		node->letters = frame->linkage_name;
+	node->function.module = module_path(maker, frame->module);
+	node->function.offset = is_entry ? frame->offset : 0;
+	node->function.file = frame->file;
+	node->function.line = frame->file == SONDE_NONE ? 0 : frame->function_line;
+}
+
+/* The line that ran or called, in the function or the loop; the node itself where it is unknown. */
+static uint32_t add_inner_line(struct maker *maker, uint32_t context, uint32_t node,
+			       const struct sonde_db_frame *frame)
+{
+	struct sn_hpcx_node line = empty_node;
+	if (frame->line == 0 || frame->file == SONDE_NONE)
+		return node;
+	line.lexical = SN_HPCX_LEX_LINE;
+	line.has_line = true;
+	line.file = frame->file;
+	line.line = frame->line;
+	return find_or_add(maker, UINT64_C(1) << 32 | node, node, context, line);
+}
+
+/* A frame of code or of something else with a name, and the line in it. */
+static void add_function(struct maker *maker, uint32_t context, uint32_t parent,
+			 const struct sonde_db_frame *frame)
+{
+	struct sn_hpcx_node node = empty_node;
+	uint32_t above = sonde_db_context(maker->db, context)->parent;
+	bool is_entry = frame->flags & SN_FRAME_ENTRY;
+	node.relation = frame->kind == SN_FRAME_INLINED ? 2 : 1;
+	if (frame->name == SONDE_NONE && frame->module != SONDE_NONE && !is_entry) {
+		node.lexical = SN_HPCX_LEX_INSTRUCTION;
+		set_place(maker, &node, frame);
+		node.has_line = false;
+		node.file = SONDE_NONE;
+		node.line = 0;
+		maker->anchors[context] = maker->tree->node_of[context] =
+		    find_or_add(maker, above, parent, context, node);
+		return;
+	}
+	set_function(maker, &node, frame);
+	uint32_t made = find_or_add(maker, above, parent, context, node);
+	maker->scopes[context] = made;
+	if (!is_entry)
+		made = add_inner_line(maker, context, made, frame);
+	maker->anchors[context] = maker->tree->node_of[context] = made;
+	maker->tree->is_hidden[context] = !is_entry && frame->module != SONDE_NONE;
+}
+
+static void add_line(struct maker *maker, uint32_t context, uint32_t parent,
+		     const struct sonde_db_frame *frame)
+{
+	struct sn_hpcx_node node = empty_node;
+	uint32_t above = sonde_db_context(maker->db, context)->parent;
+	maker->tree->is_hidden[context] = true;
+	if (frame->file == SONDE_NONE) {
+		maker->anchors[context] = maker->tree->node_of[context] = parent;
+		return;
+	}
+	node.relation = frame->flags & SN_FRAME_CALLED ? 1 : 0;
+	node.lexical = SN_HPCX_LEX_LINE;
+	node.has_line = true;
+	node.file = frame->file;
+	node.line = frame->line;
+	maker->tree->is_hidden[context] = frame->module != SONDE_NONE;
+	maker->anchors[context] = maker->tree->node_of[context] =
+	    find_or_add(maker, above, parent, context, node);
+}
+
+static void add_loop(struct maker *maker, uint32_t context, uint32_t parent,
+		     const struct sonde_db_frame *frame)
+{
+	struct sn_hpcx_node node = empty_node;
+	uint32_t above = sonde_db_context(maker->db, context)->parent;
+	if (maker->scopes[above])
+		parent = maker->scopes[above];
+	node.relation = frame->flags & SN_FRAME_CALLED ? 1 : 0;
+	node.lexical = SN_HPCX_LEX_LOOP;
+	set_place(maker, &node, frame);
+	if (node.has_line)
+		node.line = frame->function_line;
+	uint32_t made = find_or_add(maker, above, parent, context, node);
+	maker->scopes[context] = made;
+	maker->anchors[context] = maker->tree->node_of[context] =
+	    add_inner_line(maker, context, made, frame);
+}
+
+static uint32_t add_entry(struct maker *maker, uint32_t name, unsigned kind)
+{
+	struct sn_hpcx_node entry = empty_node;
+	entry.is_entry = true;
+	entry.relation = 1;
+	entry.entry_kind = (uint8_t)kind;
+	entry.function.name = name;
+	return find_or_add(maker, 0, 0, 0, entry);
+}
+
+static unsigned entry_kind(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	const char *letters = sonde_db_string(db, frame->linkage_name);
+	return strcmp(letters, "| Main  ") == 0 ? 1 : strcmp(letters, "| Thread") == 0 ? 2 : 0;
+}
+
+/* The top of all that has no thread above it. Below the root everything has to be an entry, and
+ * Hatchet only looks at that of the main thread. */
+static uint32_t own_entry(struct maker *maker)
+{
+	uint32_t root = sonde_db_context(maker->db, 0)->frame;
+	return add_entry(maker, sonde_db_frame(maker->db, root)->name, 1);
+}
+
+static void add_context(struct maker *maker, uint32_t context)
+{
+	const struct sonde_db_context *record = sonde_db_context(maker->db, context);
+	const struct sonde_db_frame *frame = sonde_db_frame(maker->db, record->frame);
+	uint32_t parent = maker->anchors[record->parent];
+	if (record->parent == 0 && frame->kind == SN_FRAME_THREAD) {
+		maker->anchors[context] = maker->tree->node_of[context] =
+		    add_entry(maker, frame->name, entry_kind(maker->db, frame));
+		return;
+	}
+	if (parent == 0)
+		parent = own_entry(maker);
+	if (is_line(frame->kind))
+		add_line(maker, context, parent, frame);
+	else if (frame->kind == SN_FRAME_LOOP || frame->kind == SN_FRAME_GPU_LOOP)
+		add_loop(maker, context, parent, frame);
+	else
+		add_function(maker, context, parent, frame);
+}
+
+const char *sn_hpcx_entry_name(const struct sonde_db *db, const struct sn_hpcx_node *node)
+{
+	uint32_t name = node->function.name;
+	return name == SONDE_NONE || !*sonde_db_string(db, name) ? "unknown entry"
+								 : sonde_db_string(db, name);
+}
+
+static int compare_text(const struct sonde_db *db, uint32_t a, uint32_t b)
+{
+	if (a == b)
+		return 0;
+	if (a == SONDE_NONE || b == SONDE_NONE)
+		return a == SONDE_NONE ? -1 : 1;
+	return strcmp(sonde_db_string(db, a), sonde_db_string(db, b));
+}
+
+#define COMPARE(a, b)                                                                              \
+	do {                                                                                       \
+		if ((a) != (b))                                                                    \
+			return (a) < (b) ? -1 : 1;                                                 \
+	} while (0)
+#define COMPARE_TEXT(db, a, b)                                                                     \
+	do {                                                                                       \
+		int text_order = compare_text(db, a, b);                                           \
+		if (text_order)                                                                    \
+			return text_order;                                                         \
+	} while (0)
+
+static int compare_functions(const struct sonde_db *db, const struct sn_hpcx_function *a,
+			     const struct sn_hpcx_function *b)
+{
+	COMPARE_TEXT(db, a->name, b->name);
+	COMPARE_TEXT(db, a->module, b->module);
+	COMPARE_TEXT(db, a->file, b->file);
+	COMPARE(a->offset, b->offset);
+	COMPARE(a->line, b->line);
+	return 0;
+}
+
+static int compare_nodes(const void *left, const void *right, void *context)
+{
+	const struct maker *maker = context;
+	const struct sn_hpcx_node *a = maker->tree->nodes + *(const uint32_t *)left;
+	const struct sn_hpcx_node *b = maker->tree->nodes + *(const uint32_t *)right;
+	COMPARE(a->parent, b->parent);
+	if (a->is_entry && b->is_entry) {
+		int names =
+		    strcmp(sn_hpcx_entry_name(maker->db, a), sn_hpcx_entry_name(maker->db, b));
+		if (names)
+			return names;
+	}
+	COMPARE(a->lexical, b->lexical);
+	COMPARE(a->relation, b->relation);
+	int order = compare_functions(maker->db, &a->function, &b->function);
+	if (order)
+		return order;
+	COMPARE_TEXT(maker->db, a->file, b->file);
+	COMPARE(a->line, b->line);
+	COMPARE_TEXT(maker->db, a->module, b->module);
+	COMPARE(a->offset, b->offset);
+	COMPARE(a->order, b->order);
+	return 0;
+}
+
+/* Children of each node, in order. */
+static int order_children(struct maker *maker)
+{
+	struct sn_hpcx_out_tree *tree = maker->tree;
+	size_t count = tree->node_count - 1;
+	tree->children = malloc((count + 1) * sizeof(*tree->children));
+	if (!tree->children)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		tree->children[i] = (uint32_t)i + 1;
+	qsort_r(tree->children, count, sizeof(*tree->children), compare_nodes, maker);
+	for (size_t i = 0; i < count; i++) {
+		struct sn_hpcx_node *parent = tree->nodes + tree->nodes[tree->children[i]].parent;
+		if (parent->child_count++ == 0)
+			parent->first_child = (uint32_t)i;
+	}
+	return 0;
+}
+
+/* Pre-order, with the number of what is hidden right after what it is hidden in. */
+static int number(struct sn_hpcx_out_tree *tree)
+{
+	uint32_t *stack = malloc((tree->node_count + 1) * sizeof(*stack));
+	size_t depth = 0;
+	tree->parent_of = calloc(2 * tree->node_count + 2, sizeof(*tree->parent_of));
+	tree->flags = calloc(2 * tree->node_count + 2, 1);
+	if (!stack || !tree->parent_of || !tree->flags) {
+		free(stack);
+		return -1;
+	}
+	stack[depth++] = 0;
+	while (depth) {
+		struct sn_hpcx_node *node = tree->nodes + stack[--depth];
+		node->id = tree->id_count++;
+		tree->parent_of[node->id] = tree->nodes[node->parent].id;
+		tree->flags[node->id] =
+		    (uint8_t)(SN_HPCX_IS_KNOWN | (node->relation ? SN_HPCX_IS_CALL : 0) |
+			      (node->lexical == SN_HPCX_LEX_LOOP ? SN_HPCX_IS_LOOP : 0));
+		if (node->has_hidden)
+			tree->parent_of[tree->id_count++] = node->id;
+		for (uint32_t i = node->child_count; i-- > 0;)
+			stack[depth++] = tree->children[node->first_child + i];
+	}
+	free(stack);
+	return 0;
+}
+
+/* Only where a value is hidden, a number for it is needed. */
+static void mark_hidden(struct maker *maker, const struct sn_hpcx_out_metric *metric)
+{
+	struct sn_hpcx_out_tree *tree = maker->tree;
+	struct sonde_db_summary_plane plane = sonde_db_summary_plane(maker->db, metric->metric);
+	for (size_t i = 0; i < plane.count; i++) {
+		struct sonde_db_stat stat;
+		uint32_t context = plane.contexts[i];
+		if (!tree->is_hidden[context])
+			continue;
+		sonde_db_summary_stat(&plane, i, SONDE_DB_EXCLUSIVE, &stat);
+		if (metric->is_count ? stat.count > 0 : stat.sum_squares > 0)
+			tree->nodes[tree->node_of[context]].has_hidden = true;
+	}
+}
+
+static int make(struct maker *maker, const struct sn_hpcx_out *out)
+{
+	struct sn_hpcx_out_tree *tree = maker->tree;
+	uint32_t contexts = sonde_db_context_count(maker->db);
+	uint32_t modules = sonde_db_module_count(maker->db);
+	maker->anchors = calloc((size_t)contexts + 1, sizeof(*maker->anchors));
+	maker->scopes = calloc((size_t)contexts + 1, sizeof(*maker->scopes));
+	maker->modules = malloc(((size_t)modules + 1) * sizeof(*maker->modules));
+	tree->node_of = calloc((size_t)contexts + 1, sizeof(*tree->node_of));
+	tree->is_hidden = calloc((size_t)contexts + 1, sizeof(*tree->is_hidden));
+	if (!maker->anchors || !maker->scopes || !maker->modules || !tree->node_of ||
+	    !tree->is_hidden)
+		return -1;
+	for (uint32_t i = 0; i < modules; i++)
+		maker->modules[i] = sonde_db_module(maker->db, i)->path;
+	find_or_add(maker, UINT64_MAX, 0, 0, empty_node);
+	for (uint32_t i = 1; i < contexts && !maker->failed; i++)
+		add_context(maker, i);
+	for (size_t i = 0; i < out->metric_count && !maker->failed; i++)
+		mark_hidden(maker, out->metrics + i);
+	if (maker->failed || order_children(maker) < 0)
+		return -1;
+	return number(tree);
+}
+
+int sn_hpcx_tree_make(struct sn_hpcx_out *out)
+{
+	struct maker maker = {.tree = &out->tree, .db = out->db};
+	int code = make(&maker, out);
+	sn_intern_release(&maker.keys);
+	free(maker.anchors);
+	free(maker.scopes);
+	free(maker.modules);
+	return code < 0 ? SN_ERR_MEMORY : 0;
+}
+
+void sn_hpcx_tree_free(struct sn_hpcx_out_tree *tree)
+{
+	free(tree->nodes);
+	free(tree->children);
+	free(tree->node_of);
+	free(tree->is_hidden);
+	free(tree->parent_of);
+	free(tree->flags);
+}

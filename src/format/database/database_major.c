@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Encoding planes one after the other; see database_major.h. */
+#include "database_major.h"
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "format/checksum.h"
+#include "database_blocks.h"
+#include "database_plane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void sn_major_init(struct sn_major *major, unsigned scopes)
+{
+	*major = (struct sn_major){.scopes = scopes};
+}
+
+void sn_major_release(struct sn_major *major)
+{
+	free(major->entries);
+	free(major->data);
+	sn_major_init(major, major->scopes);
+}
+
+void sn_major_clear(struct sn_major *major)
+{
+	major->entry_count = 0;
+	major->data_bytes = 0;
+}
+
+size_t sn_major_entry_bytes(const struct sn_major *major)
+{
+	return sn_planes_entry_bytes(major->scopes);
+}
+
+/* Where the same ids lie in an earlier plane, or SONDE_NONE. */
+static uint32_t find_ids(const struct sn_major *major, const uint32_t *ids, size_t count)
+{
+	size_t stride = sn_major_entry_bytes(major);
+	for (size_t i = major->entry_count; i-- > 0;) {
+		struct sn_database_plane entry;
+		memcpy(&entry, major->entries + i * stride, sizeof(entry));
+		if (entry.count == count && !memcmp(major->data + 4ull * entry.ids, ids, 4 * count))
+			return entry.ids;
+	}
+	return SONDE_NONE;
+}
+
+static int append_entry(struct sn_major *major, const struct sn_database_summary *entry)
+{
+	size_t bytes = sn_major_entry_bytes(major), used = major->entry_count * bytes;
+	if (sn_vec_reserve(&major->entries, &major->entry_capacity, used + bytes) < 0)
+		return SN_ERR_MEMORY;
+	/* a plane's entry is the beginning of a summary's */
+	memcpy(major->entries + used, entry, bytes);
+	major->entry_count++;
+	return 0;
+}
+
+/* The checksum of a large block, directly behind it. There is room for it. */
+static void close_block(struct sn_major *major, size_t begin)
+{
+	uint64_t bytes = major->data_bytes - begin;
+	if (!sn_block_is_large(bytes / 4))
+		return;
+	uint64_t checksum = sn_checksum(major->data + begin, bytes);
+	memcpy(major->data + major->data_bytes, &checksum, sizeof(checksum));
+	major->data_bytes += sizeof(checksum);
+}
+
+int sn_major_add(struct sn_major *major, uint32_t metric, const uint32_t *ids,
+		 const double *numbers, size_t count, double period)
+{
+	size_t stride = (size_t)SONDE_DB_PART_COUNT * major->scopes, bytes = 0;
+	struct sn_database_summary entry = {.count = (uint32_t)count, .metric = metric};
+	for (unsigned i = 0; i < major->scopes; i++) {
+		entry.forms[i] = sn_plane_choose(numbers + i * (size_t)SONDE_DB_PART_COUNT, stride,
+						 count, period);
+		bytes += sn_plane_bytes(entry.forms[i], count);
+	}
+	size_t most = 4 * count + bytes + 3 + 2 * sizeof(uint64_t);
+	if ((major->data_bytes + most) / 4 >= SONDE_NONE)
+		return SN_ERR_ARGUMENT;
+	if (sn_vec_reserve(&major->data, &major->data_capacity, major->data_bytes + most) < 0)
+		return SN_ERR_MEMORY;
+	entry.ids = find_ids(major, ids, count);
+	if (entry.ids == SONDE_NONE) {
+		size_t begin = major->data_bytes;
+		entry.ids = (uint32_t)(begin / 4);
+		memcpy(major->data + begin, ids, 4 * count);
+		major->data_bytes += 4 * count;
+		close_block(major, begin);
+	}
+	size_t begin = major->data_bytes;
+	entry.values = (uint32_t)(begin / 4);
+	unsigned char *at = major->data + begin;
+	for (unsigned i = 0; i < major->scopes; i++)
+		at = sn_plane_encode(numbers + i * (size_t)SONDE_DB_PART_COUNT, stride, count,
+				     period, entry.forms[i], at);
+	for (major->data_bytes += bytes; major->data_bytes % 4; major->data_bytes++)
+		*at++ = 0;
+	close_block(major, begin);
+	return append_entry(major, &entry);
+}
+
+uint64_t sn_major_checksum(const struct sn_major *major)
+{
+	uint64_t checksum = 0;
+	sn_planes_checksum(&(struct sn_planes){major->entries, major->data, major->entry_count,
+					       major->data_bytes, major->scopes},
+			   NULL, &checksum);
+	return checksum;
+}

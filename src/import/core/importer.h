@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an importer is. To add the format NAME:
+ *   1. src/import/NAME.c defines `const struct sn_importer sn_importer_NAME` and is listed in
+ *      meson.build;
+ *   2. importers.def gets a line SN_IMPORTER(NAME);
+ *   3. tests/cli/test_import.py gets its case, docs/man/sonde-import.1 its paragraph.
+ * A test fails until all of these are there.
+ *
+ * An importer recognises its inputs by what is in them and adds what they say to a database builder
+ * (format/database_writer.h), several inputs to one. It neither names nor writes the output. It is
+ * given one kind of input at a time and reads what it can in one pass; of what it cannot use it
+ * adds a drop (sn_db_builder_drop), so that nothing is lost in silence.
+ */
+#ifndef SN_IMPORT_IMPORTER_H
+#define SN_IMPORT_IMPORTER_H
+
+#include "base/error.h"
+#include "format/database/database_writer.h"
+#include "trace/writer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is known of an input before it is read. */
+struct sn_import_input {
+	const char *path;
+	bool is_folder;
+	const unsigned char *head; /* the first bytes of a file */
+	size_t head_bytes;
+};
+
+#define SN_IMPORT_HEAD_BYTES 4096
+
+/* What an importer left out of the inputs, though it could read the others; for the user. */
+struct sn_import_notes {
+	uint64_t left_out;     /* files */
+	struct sn_error first; /* why the first of them could not be read */
+	char unread[512];      /* kinds of records that are not read, with their counts; "" none */
+};
+
+struct sn_import_request {
+	struct sn_import_notes *notes; /* never NULL */
+	const char *const *paths;
+	size_t path_count;
+	/* Of importers that map code addresses: files or folders with program structure beside what
+	 * the inputs themselves hold. */
+	const char *const *structures;
+	size_t structure_count;
+	bool no_structure;		/* do not use any */
+	bool is_shared;			/* the database is for others to read as the umask says */
+	struct sn_trace_writer *events; /* where events go; attached to the builder by the caller */
+};
+
+struct sn_importer {
+	const char *name;
+	const char *summary; /* which files of which program; one line, no full stop */
+	/* Whether this input is one of its own. Cheap: it may look into a folder. */
+	bool (*probe)(const struct sn_import_input *input);
+	/* All inputs are its own. 0 or a negative enum sn_err, with a line that names the input. */
+	int (*read)(const struct sn_import_request *request, struct sn_db_builder *builder,
+		    struct sn_error *error);
+};
+
+/* In the order of importers.def; ends with NULL. */
+extern const struct sn_importer *const sn_importers[];
+
+/* The importer of that name, or NULL. */
+const struct sn_importer *sn_importer_find(const char *name);
+
+/*
+ * The importer whose inputs all of these are. NULL and an error where one cannot be opened, is of
+ * no known format, or where two are of different formats.
+ */
+const struct sn_importer *sn_importer_recognise(const char *const *paths, size_t count,
+						struct sn_error *error);
+
+/* As importer->read; a refusal that should say nothing, which is a defect of the importer, says at
+ * least which input it was. */
+int sn_importer_read(const struct sn_importer *importer, const struct sn_import_request *request,
+		     struct sn_db_builder *builder, struct sn_error *error);
+
+/* Bytes that events of these inputs may take in memory before they are spilled: so much less than
+ * the inputs themselves that they need not fit. */
+size_t sn_import_event_memory(const char *const *paths, size_t count);
+
+/* Whether that importer takes the input at `path`; false as well where it cannot be opened. */
+bool sn_importer_takes(const struct sn_importer *importer, const char *path);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes out of the operators of a recording; see recording_dataflow.h. */
+#include "recording_dataflow.h"
+
+#include "format/database/database_graph_builder.h"
+#include "format/measurement/measurement.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* More in one file are not a graph that anybody looks at; they are counted. */
+enum { NODES_MOST = 1 << 16 };
+
+struct step {
+	uint64_t start_ns, end_ns;
+};
+
+struct node {
+	uint32_t made; /* builder's */
+	uint32_t forward;
+	struct sonde_db_stat time, device, copy;
+};
+
+/* Like operators within one: how many were in its last execution. */
+struct counter {
+	uint64_t instance;
+	uint32_t count;
+};
+
+struct counter_key {
+	uint32_t context, parent, forward, line;
+};
+
+struct node_key {
+	uint32_t counter, number;
+};
+
+struct sn_dataflow {
+	struct sn_execution_trace **traces;
+	bool *is_made; /* of each trace */
+	size_t trace_count, trace_capacity, made_capacity;
+	uint64_t untimed, left_out;
+	/* of the file being read */
+	struct step *steps;
+	size_t step_count, step_capacity;
+	/* of the file being built */
+	size_t trace; /* that of its process; SIZE_MAX without */
+	uint32_t model, record_key, external_key, shapes_key;
+	uint64_t instances;
+	struct sn_intern counter_keys, node_keys;
+	struct counter *counters;
+	struct node *nodes;
+	struct sn_dataflow_operation *operations;
+	size_t counter_capacity, node_capacity, operation_count, operation_capacity;
+};
+
+struct sn_dataflow *sn_dataflow_new(void)
+{
+	return calloc(1, sizeof(struct sn_dataflow));
+}
+
+static void release_file(struct sn_dataflow *dataflow)
+{
+	sn_intern_release(&dataflow->counter_keys);
+	sn_intern_release(&dataflow->node_keys);
+	dataflow->operation_count = dataflow->step_count = 0;
+}
+
+void sn_dataflow_free(struct sn_dataflow *dataflow)
+{
+	if (!dataflow)
+		return;
+	for (size_t i = 0; i < dataflow->trace_count; i++)
+		sn_execution_trace_close(dataflow->traces[i]);
+	release_file(dataflow);
+	free(dataflow->traces);
+	free(dataflow->is_made);
+	free(dataflow->steps);
+	free(dataflow->counters);
+	free(dataflow->nodes);
+	free(dataflow->operations);
+	free(dataflow);
+}
+
+static int add_trace(struct sn_dataflow *dataflow, struct sn_execution_trace *trace)
+{
+	if (sn_vec_reserve(&dataflow->traces, &dataflow->trace_capacity,
+			   dataflow->trace_count + 1) < 0 ||
+	    sn_vec_reserve(&dataflow->is_made, &dataflow->made_capacity,
+			   dataflow->trace_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	dataflow->is_made[dataflow->trace_count] = false;
+	dataflow->traces[dataflow->trace_count++] = trace;
+	return 0;
+}
+
+int sn_dataflow_traces(struct sn_recording *recording, const struct sn_import_request *request,
+		       bool *are_traces, struct sn_error *error)
+{
+	int result = 0;
+	for (size_t i = 0; i < request->path_count && !result; i++) {
+		struct sn_execution_trace *trace;
+		are_traces[i] = sn_execution_trace_probe(request->paths[i]);
+		if (!are_traces[i])
+			continue;
+		result =
+		    sn_execution_trace_open(request->paths[i], recording->builder, &trace, error);
+		if (!result && add_trace(recording->dataflow, trace)) {
+			sn_execution_trace_close(trace);
+			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		}
+	}
+	return result;
+}
+
+int sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t end_ns)
+{
+	if (sn_vec_reserve(&dataflow->steps, &dataflow->step_capacity, dataflow->step_count + 1) <
+	    0)
+		return SN_ERR_MEMORY;
+	dataflow->steps[dataflow->step_count++] = (struct step){start_ns, end_ns};
+	return 0;
+}
+
+/* ---- a file ---- */
+
+static int compare_steps(const void *left, const void *right)
+{
+	const struct step *a = left, *b = right;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* The execution trace of the process that was recorded, which is not made yet. */
+static size_t trace_of(const struct sn_recording *recording)
+{
+	const struct sn_dataflow *dataflow = recording->dataflow;
+	for (size_t i = 0; i < dataflow->trace_count; i++)
+		if (!dataflow->is_made[i] &&
+		    sn_execution_trace_pid(dataflow->traces[i]) == recording->pid)
+			return i;
+	return SIZE_MAX;
+}
+
+void sn_dataflow_begin(struct sn_recording *recording)
+{
+	struct sn_dataflow *dataflow = recording->dataflow;
+	for (size_t i = 0; i < dataflow->step_count; i++) {
+		struct step *step = dataflow->steps + i;
+		step->start_ns = sn_recording_time(recording, step->start_ns);
+		step->end_ns = sn_recording_time(recording, step->end_ns);
+	}
+	if (dataflow->step_count)
+		qsort(dataflow->steps, dataflow->step_count, sizeof(*dataflow->steps),
+		      compare_steps);
+	dataflow->trace = trace_of(recording);
+	dataflow->model = SONDE_NONE;
+	dataflow->instances = 0;
+	dataflow->record_key =
+	    sn_recording_attribute_key(recording, "Record function id", 18, SONDE_ATTRIBUTE_SIGNED);
+	dataflow->external_key =
+	    sn_recording_attribute_key(recording, "External id", 11, SONDE_ATTRIBUTE_SIGNED);
+	dataflow->shapes_key =
+	    sn_recording_attribute_key(recording, "Input Dims", 10, SONDE_ATTRIBUTE_STRING);
+}
+
+/* ---- nodes ---- */
+
+static bool attribute_of(const struct sn_event *event, uint32_t key, uint64_t *value)
+{
+	for (unsigned i = 0; i < event->attribute_count && key != SONDE_NONE; i++)
+		if (event->attributes[i].key == key) {
+			*value = event->attributes[i].value;
+			return true;
+		}
+	return false;
+}
+
+/* How many steps had begun. */
+static uint64_t step_at(const struct sn_dataflow *dataflow, uint64_t time_ns)
+{
+	size_t low = 0, high = dataflow->step_count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (dataflow->steps[middle].start_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* How many operators like it were in this execution of its caller before. */
+static int count_like(struct sn_dataflow *dataflow, const struct counter_key *key,
+		      uint64_t instance, bool are_one, struct node_key *node)
+{
+	uint32_t before = dataflow->counter_keys.count;
+	uint32_t number = sn_intern_add(&dataflow->counter_keys, key, sizeof(*key));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&dataflow->counters, &dataflow->counter_capacity, number + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	struct counter *counter = dataflow->counters + number;
+	if (number == before || counter->instance != instance || are_one)
+		*counter = (struct counter){instance, 0};
+	*node = (struct node_key){number, counter->count++};
+	return 0;
+}
+
+static uint32_t make_model(struct sn_recording *recording)
+{
+	struct sn_dataflow *dataflow = recording->dataflow;
+	struct sn_db_builder *builder = recording->builder;
+	struct sonde_graph_model model = SN_GRAPH_MODEL;
+	const char *slash = strrchr(recording->path, '/');
+	model.name = sn_db_builder_string(builder, slash ? slash + 1 : recording->path);
+	model.source = sn_db_builder_string(builder, recording->source);
+	model.edges_by = sn_db_builder_string(builder, "sequence numbers");
+	model.program = recording->program;
+	model.pid = (uint64_t)(recording->pid > 0 ? recording->pid : 0);
+	model.rank = recording->rank;
+	model.run = recording->run;
+	if (dataflow->step_count)
+		model.iterations_by = sn_db_builder_string(builder, "the profiler's steps");
+	dataflow->model = sn_db_builder_graph_model(builder, &model);
+	for (size_t i = 0; i < dataflow->step_count; i++)
+		sn_db_builder_graph_iteration(builder, &(struct sonde_graph_iteration){
+							   .model = dataflow->model,
+							   .number = i,
+							   .start_ns = dataflow->steps[i].start_ns,
+							   .end_ns = dataflow->steps[i].end_ns});
+	return dataflow->model;
+}
+
+static uint32_t make_node(struct sn_recording *recording, const struct sn_event *event,
+			  uint32_t context, const struct sn_dataflow_place *caller)
+{
+	struct sn_dataflow *dataflow = recording->dataflow;
+	struct sonde_graph_node node = SN_GRAPH_NODE;
+	uint64_t shapes;
+	node.model = dataflow->model == SONDE_NONE ? make_model(recording) : dataflow->model;
+	node.name = node.type = sn_recording_name(recording, event->context).text;
+	node.module = caller->module;
+	node.context = context;
+	node.flags = sn_recording_is(recording, event->context, SN_RECORDING_BACKWARD)
+			 ? SONDE_NODE_BACKWARD
+			 : 0;
+	if (caller->node != SONDE_NONE)
+		node.parent = dataflow->nodes[caller->node].made;
+	if (attribute_of(event, dataflow->shapes_key, &shapes))
+		node.detail = (uint32_t)shapes;
+	return sn_db_builder_graph_node(recording->builder, &node);
+}
+
+static int take_operator(struct sn_recording *recording, const struct sn_event *event,
+			 uint32_t line, uint32_t context, uint32_t forward,
+			 struct sn_dataflow_place *place)
+{
+	struct sn_dataflow *dataflow = recording->dataflow;
+	struct counter_key key = {context, place->node, forward,
+				  place->node == SONDE_NONE ? line : 0};
+	bool is_outermost = place->node == SONDE_NONE;
+	double time = (double)(event->end_ns - event->start_ns);
+	struct node_key node_key;
+	if (count_like(dataflow, &key,
+		       is_outermost ? step_at(dataflow, event->start_ns) : place->instance,
+		       is_outermost && !dataflow->step_count, &node_key))
+		return SN_ERR_MEMORY;
+	uint32_t number = sn_intern_find(&dataflow->node_keys, &node_key, sizeof(node_key));
+	if (number == SN_INTERN_NONE) {
+		if (dataflow->node_keys.count >= NODES_MOST) {
+			dataflow->left_out++;
+			return 0;
+		}
+		number = sn_intern_add(&dataflow->node_keys, &node_key, sizeof(node_key));
+		if (number == SN_INTERN_NONE ||
+		    sn_vec_reserve(&dataflow->nodes, &dataflow->node_capacity, number + 1ull) < 0)
+			return SN_ERR_MEMORY;
+		dataflow->nodes[number] = (struct node){
+		    make_node(recording, event, context, place), forward, {0}, {0}, {0}};
+	}
+	sonde_db_stat_merge(&dataflow->nodes[number].time,
+			    &(struct sonde_db_stat){1, time, time, time, time * time});
+	place->node = number;
+	place->instance = ++dataflow->instances;
+	return 0;
+}
+
+/* ---- events ---- */
+
+static int take_operation(struct sn_recording *recording, const struct sn_event *event,
+			  uint32_t line, struct sn_dataflow_place *place)
+{
+	struct sn_dataflow *dataflow = recording->dataflow;
+	uint64_t record = 0, external = 0;
+	if (sn_vec_reserve(&dataflow->operations, &dataflow->operation_capacity,
+			   dataflow->operation_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	attribute_of(event, dataflow->record_key, &record);
+	attribute_of(event, dataflow->external_key, &external);
+	dataflow->operations[dataflow->operation_count] = (struct sn_dataflow_operation){
+	    .record_function = (int64_t)record,
+	    .external = (int64_t)external,
+	    .name = sn_recording_name(recording, event->context).text,
+	    .line = line,
+	    .time_ns = (double)(event->end_ns - event->start_ns),
+	};
+	place->node = (uint32_t)dataflow->operation_count++;
+	return 0;
+}
+
+int sn_dataflow_event(struct sn_recording *recording, const struct sn_event *event, uint32_t line,
+		      uint32_t context, uint32_t forward, struct sn_dataflow_place *place)
+{
+	static const char module[] = "nn.Module: ";
+	struct sn_recording_name name = sn_recording_name(recording, event->context);
+	bool has_trace = recording->dataflow->trace != SIZE_MAX;
+	if (name.category == SN_ACTIVITY_PYTHON) {
+		const char *text = sn_db_builder_text(recording->builder, name.text);
+		if (!strncmp(text, module, sizeof(module) - 1)) {
+			char called[256]; /* the builder's texts move when it gets another string */
+			snprintf(called, sizeof(called), "%s", text + sizeof(module) - 1);
+			place->module = sn_db_builder_string(recording->builder, called);
+		}
+		return 0;
+	}
+	/* execution traces have what programs name with record_function as well */
+	if (has_trace &&
+	    (name.category == SN_ACTIVITY_OPERATOR || name.category == SN_ACTIVITY_ANNOTATION))
+		return take_operation(recording, event, line, place);
+	if (name.category != SN_ACTIVITY_OPERATOR)
+		return 0;
+	return take_operator(recording, event, line, context, forward, place);
+}
+
+void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t category,
+			double time_ns)
+{
+	struct sonde_db_stat stat = {1, time_ns, time_ns, time_ns, time_ns * time_ns};
+	bool is_copy = category == SN_ACTIVITY_COPY || category == SN_ACTIVITY_FILL;
+	if (node == SONDE_NONE || (!is_copy && category != SN_ACTIVITY_KERNEL))
+		return;
+	if (dataflow->trace != SIZE_MAX)
+		sonde_db_stat_merge(is_copy ? &dataflow->operations[node].copy
+					    : &dataflow->operations[node].device,
+				    &stat);
+	else
+		sonde_db_stat_merge(
+		    is_copy ? &dataflow->nodes[node].copy : &dataflow->nodes[node].device, &stat);
+}
+
+/* ---- the end ---- */
+
+static void put_node(struct sn_recording *recording, const struct node *node)
+{
+	struct sn_db_builder *builder = recording->builder;
+	sn_db_builder_graph_stat(builder, node->made, SONDE_NODE_TIME, &node->time);
+	if (node->device.count > 0)
+		sn_db_builder_graph_stat(builder, node->made, SONDE_NODE_DEVICE_TIME,
+					 &node->device);
+	if (node->copy.count > 0)
+		sn_db_builder_graph_stat(builder, node->made, SONDE_NODE_COPY_TIME, &node->copy);
+	if (node->forward == SONDE_NONE)
+		return;
+	const struct sn_dataflow *dataflow = recording->dataflow;
+	sn_db_builder_graph_edge(
+	    builder, &(struct sonde_graph_edge){.from = dataflow->nodes[node->forward].made,
+						.to = node->made,
+						.index = SONDE_NONE,
+						.kind = SONDE_EDGE_SEQUENCE,
+						.count = (uint64_t)node->time.count});
+}
+
+int sn_dataflow_end(struct sn_recording *recording, struct sn_error *error)
+{
+	struct sn_dataflow *dataflow = recording->dataflow;
+	int result = 0;
+	for (uint32_t i = 0; i < dataflow->node_keys.count; i++)
+		put_node(recording, dataflow->nodes + i);
+	if (dataflow->trace != SIZE_MAX) {
+		result = sn_dataflow_match(recording, dataflow->traces[dataflow->trace],
+					   dataflow->operations, dataflow->operation_count,
+					   &dataflow->untimed, error);
+		dataflow->is_made[dataflow->trace] = true;
+	}
+	release_file(dataflow);
+	return result;
+}
+
+int sn_dataflow_finish(struct sn_recording *recording, struct sn_error *error)
+{
+	struct sn_dataflow *dataflow = recording->dataflow;
+	int result = 0;
+	for (size_t i = 0; i < dataflow->trace_count && !result; i++) {
+		if (dataflow->is_made[i])
+			continue;
+		dataflow->is_made[i] = true;
+		dataflow->untimed += sn_execution_trace_count(dataflow->traces[i]);
+		result = sn_execution_trace_make(dataflow->traces[i], "execution trace", -1,
+						 (uint32_t)(recording->file_count + i), error);
+	}
+	if (dataflow->untimed)
+		sn_db_builder_drop(recording->builder, "graph-untimed",
+				   "nodes of execution traces that no trace here has times of",
+				   dataflow->untimed);
+	if (dataflow->left_out)
+		sn_db_builder_drop(recording->builder, "graph-nodes",
+				   "executions of operators that are in no graph: too many of them",
+				   dataflow->left_out);
+	return result;
+}

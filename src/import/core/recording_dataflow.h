@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The dataflow graph of a recording of PyTorch: what operators an iteration consists of.
+ *
+ * Of a file alone: an operator is a node, and so are those that it calls. It is the same node in
+ * the next iteration (torch.profiler's step) if it stands in the same calling context, is called by
+ * the same node, and as many like it were before it in that. Without steps all operators of a
+ * context that no other operator calls are one node. A backward node is known by its forward node,
+ * to which the sequence number leads; other edges a recording does not tell.
+ *
+ * With an execution trace of the same process the graph is that one's, with its edges, and the
+ * recording gives it times (recording_match.c).
+ */
+#ifndef SN_IMPORT_RECORDING_DATAFLOW_H
+#define SN_IMPORT_RECORDING_DATAFLOW_H
+
+#include "import/kineto/execution_trace.h"
+#include "recording.h"
+
+/* Where in the graph something on a thread is. */
+struct sn_dataflow_place {
+	uint32_t node;	   /* or the operation, where there is an execution trace; SONDE_NONE */
+	uint32_t module;   /* builder's string; SONDE_NONE */
+	uint64_t instance; /* which execution of the node; 0 of none */
+};
+#define SN_DATAFLOW_NOWHERE ((struct sn_dataflow_place){SONDE_NONE, SONDE_NONE, 0})
+
+/* An execution of an operator; kept only for execution traces. */
+struct sn_dataflow_operation {
+	int64_t record_function, external; /* 0 none */
+	uint32_t name;			   /* builder's string */
+	uint32_t line;
+	double time_ns;
+	struct sonde_db_stat device, copy;
+};
+
+/* NULL without memory. */
+struct sn_dataflow *sn_dataflow_new(void);
+void sn_dataflow_free(struct sn_dataflow *dataflow);
+/* Reads the execution traces among the inputs, before any other is; are_traces[i]: which. */
+int sn_dataflow_traces(struct sn_recording *recording, const struct sn_import_request *request,
+		       bool *are_traces, struct sn_error *error);
+
+/* A step of the profiler in the file being read; times as of sn_recording_add. */
+int sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t end_ns);
+
+/* Before and after the threads and devices of a file; by sn_recording_build. */
+void sn_dataflow_begin(struct sn_recording *recording);
+int sn_dataflow_end(struct sn_recording *recording, struct sn_error *error);
+/* An event of a thread in order of time. `place`: that of its caller; becomes its own, which is
+ * another where it is an operator or a module. 0 or SN_ERR_MEMORY. */
+int sn_dataflow_event(struct sn_recording *recording, const struct sn_event *event, uint32_t line,
+		      uint32_t context, uint32_t forward, struct sn_dataflow_place *place);
+/* What a call in that node started on a device. */
+void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t category,
+			double time_ns);
+/* After the last file: models of execution traces that nothing gave times. */
+int sn_dataflow_finish(struct sn_recording *recording, struct sn_error *error);
+
+/* recording_match.c: makes the model of the trace and gives its nodes the times of operations, in
+ * the order in which they began on each line. *untimed: nodes without. */
+int sn_dataflow_match(struct sn_recording *recording, struct sn_execution_trace *trace,
+		      const struct sn_dataflow_operation *operations, size_t count,
+		      uint64_t *untimed, struct sn_error *error);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs: calls that are captured on a thread, and operations that are replayed by one launch.
+ *
+ * Between the begin and the end of a capture each launching call of the thread adds one node, in
+ * order. A launch runs them all, and says which by graph node (numbers that ascend in the order of
+ * creation) or not at all. So operations are matched, in the order of their nodes or of their
+ * start, to the calls of that capture that explains most of them: by the kernel's name where calls
+ * say it (ROCm), else one by one, provided that there are as many of each kind. Both are inferences
+ * and are marked as such; what nothing explains stays below the launch, and is counted.
+ */
+#include "recording.h"
+
+#include "format/measurement/measurement.h"
+
+#include <string.h>
+
+#define REPLAYED "[as captured]"
+
+unsigned sn_recording_graph_traits(const char *text)
+{
+	return (strstr(text, "GraphLaunch") ? SN_RECORDING_GRAPH_LAUNCH : 0) |
+	       (strstr(text, "StreamBeginCapture") ? SN_RECORDING_BEGINS_CAPTURE : 0) |
+	       (strstr(text, "StreamEndCapture") ? SN_RECORDING_ENDS_CAPTURE : 0);
+}
+
+static int begin_capture(struct sn_recording_graphs *graphs, uint32_t context, uint32_t *capture)
+{
+	if (sn_vec_reserve(&graphs->captures, &graphs->capture_capacity,
+			   graphs->capture_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	*capture = (uint32_t)graphs->capture_count++;
+	graphs->captures[*capture] =
+	    (struct sn_recording_capture){(uint32_t)graphs->captured_count, 0, context};
+	return 0;
+}
+
+/* What a call would have started, or SN_ACTIVITY_OTHER: nothing. */
+static uint32_t category_of(const char *name)
+{
+	if (strstr(name, "Launch"))
+		return SN_ACTIVITY_KERNEL;
+	if (strstr(name, "Memcpy") || strstr(name, "memcpy"))
+		return SN_ACTIVITY_COPY;
+	if (strstr(name, "Memset") || strstr(name, "memset"))
+		return SN_ACTIVITY_FILL;
+	return SN_ACTIVITY_OTHER;
+}
+
+static uint32_t kernel_name(const struct sn_recording *recording, const struct sn_event *event)
+{
+	for (unsigned i = 0; i < event->attribute_count; i++)
+		if (event->attributes[i].key == recording->graphs.kernel_key)
+			return (uint32_t)event->attributes[i].value;
+	return SONDE_NONE;
+}
+
+int sn_recording_graph_call(struct sn_recording *recording, const struct sn_event *event,
+			    uint32_t context, uint32_t *capture)
+{
+	struct sn_recording_graphs *graphs = &recording->graphs;
+	if (sn_recording_is(recording, event->context, SN_RECORDING_BEGINS_CAPTURE))
+		return begin_capture(graphs, context, capture);
+	if (sn_recording_is(recording, event->context, SN_RECORDING_ENDS_CAPTURE))
+		*capture = SONDE_NONE;
+	if (*capture == SONDE_NONE ||
+	    sn_recording_is(recording, event->context, SN_RECORDING_GRAPH_LAUNCH))
+		return 0;
+	uint32_t category = category_of(sn_db_builder_text(
+	    recording->builder, sn_recording_name(recording, event->context).text));
+	if (category == SN_ACTIVITY_OTHER)
+		return 0;
+	if (sn_vec_reserve(&graphs->captured, &graphs->captured_capacity,
+			   graphs->captured_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	graphs->captured[graphs->captured_count++] =
+	    (struct sn_recording_captured){context, kernel_name(recording, event), category};
+	graphs->captures[*capture].count++;
+	return 0;
+}
+
+/* ---- replays ---- */
+
+int sn_recording_replay_add(struct sn_recording_replay *replay, const struct sn_event *event)
+{
+	/* with place for the one that says how it was matched */
+	size_t items = event->attribute_count + 1u;
+	if (sn_vec_reserve(&replay->events, &replay->capacity, replay->count + 1) < 0 ||
+	    sn_vec_reserve(&replay->items, &replay->item_capacity, replay->item_count + items) < 0)
+		return SN_ERR_MEMORY;
+	if (event->attribute_count)
+		memcpy(replay->items + replay->item_count, event->attributes,
+		       event->attribute_count * sizeof(*event->attributes));
+	replay->events[replay->count] = *event;
+	/* a position until all are there */
+	replay->events[replay->count++].attributes =
+	    (struct sn_attribute *)(uintptr_t)replay->item_count;
+	replay->item_count += items;
+	return 0;
+}
+
+void sn_recording_replay_release(struct sn_recording_replay *replay)
+{
+	free(replay->events);
+	free(replay->items);
+	free(replay->used);
+	*replay = (struct sn_recording_replay){0};
+}
+
+struct numbered {
+	uint64_t node;
+	uint32_t event;
+};
+
+static int compare_nodes(const void *left, const void *right)
+{
+	const struct numbered *a = left, *b = right;
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	return a->event < b->event ? -1 : a->event > b->event;
+}
+
+/* The order in which they were captured, as far as known; whether nodes tell it. */
+static bool order_events(const struct sn_recording *recording,
+			 const struct sn_recording_replay *replay, struct numbered *order)
+{
+	size_t with_node = 0;
+	for (uint32_t i = 0; i < replay->count; i++) {
+		const struct sn_event *event = replay->events + i;
+		order[i] = (struct numbered){0, i};
+		for (unsigned k = 0; k < event->attribute_count; k++)
+			if (event->attributes[k].key == recording->graphs.node_key) {
+				order[i].node = event->attributes[k].value;
+				with_node++;
+			}
+	}
+	if (with_node < replay->count)
+		for (uint32_t i = 0; i < replay->count; i++)
+			order[i].node = 0;
+	qsort(order, replay->count, sizeof(*order), compare_nodes);
+	return with_node == replay->count;
+}
+
+struct match {
+	struct sn_recording *recording;
+	struct sn_recording_replay *replay;
+	const struct numbered *order;
+	uint32_t *found; /* by event: position in the capture, SONDE_NONE */
+	uint32_t *best;
+	bool *used; /* by position */
+};
+
+static bool knows_names(const struct sn_recording_graphs *graphs,
+			const struct sn_recording_capture *capture)
+{
+	for (uint32_t i = 0; i < capture->count; i++) {
+		const struct sn_recording_captured *one = graphs->captured + capture->first + i;
+		if (one->category == SN_ACTIVITY_KERNEL && one->name == SONDE_NONE)
+			return false;
+	}
+	return true;
+}
+
+static bool fits(const struct match *match, const struct sn_event *event,
+		 const struct sn_recording_captured *captured, bool by_name)
+{
+	struct sn_recording_name name = sn_recording_name(match->recording, event->context);
+	return name.category == captured->category &&
+	       (!by_name || name.category != SN_ACTIVITY_KERNEL || name.text == captured->name);
+}
+
+/* Each operation to the next call that it fits to; branches that run side by side come in another
+ * order, so that one further back is taken as well. */
+static size_t match_by_name(struct match *match, const struct sn_recording_capture *capture)
+{
+	const struct sn_recording_captured *captured =
+	    match->recording->graphs.captured + capture->first;
+	size_t matched = 0;
+	uint32_t next = 0, first_free = 0;
+	for (size_t i = 0; i < match->replay->count; i++) {
+		uint32_t event = match->order[i].event, at = next;
+		const struct sn_event *read = match->replay->events + event;
+		while (at < capture->count &&
+		       (match->used[at] || !fits(match, read, captured + at, true)))
+			at++;
+		if (at == capture->count)
+			for (at = first_free; at < next; at++)
+				if (!match->used[at] && fits(match, read, captured + at, true))
+					break;
+		bool is_found = at < capture->count && !match->used[at] &&
+				fits(match, read, captured + at, true);
+		match->found[event] = is_found ? at : SONDE_NONE;
+		if (!is_found)
+			continue;
+		match->used[at] = true;
+		next = at + 1 > next ? at + 1 : next;
+		while (first_free < capture->count && match->used[first_free])
+			first_free++;
+		matched++;
+	}
+	return matched;
+}
+
+/* One by one, where all fit. */
+static size_t match_by_order(struct match *match, const struct sn_recording_capture *capture)
+{
+	const struct sn_recording_captured *captured =
+	    match->recording->graphs.captured + capture->first;
+	if (capture->count != match->replay->count)
+		return 0;
+	for (uint32_t i = 0; i < capture->count; i++) {
+		uint32_t event = match->order[i].event;
+		if (!fits(match, match->replay->events + event, captured + i, false))
+			return 0;
+		match->found[event] = i;
+	}
+	return capture->count;
+}
+
+/* What the streams before have of the same launch is no longer free. */
+static void recall_used(struct match *match, uint32_t number, uint32_t count)
+{
+	struct sn_recording_replay *replay = match->replay;
+	memset(match->used, 0, count * sizeof(*match->used));
+	if (replay->used_correlation == replay->correlation && replay->used_capture == number &&
+	    replay->used)
+		memcpy(match->used, replay->used, count * sizeof(*match->used));
+}
+
+static int keep_used(struct match *match, uint32_t number, uint32_t count)
+{
+	struct sn_recording_replay *replay = match->replay;
+	if (sn_vec_reserve(&replay->used, &replay->used_capacity, count + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	recall_used(match, number, count);
+	for (size_t i = 0; i < replay->count; i++)
+		if (match->best[i] != SONDE_NONE)
+			match->used[match->best[i]] = true;
+	memcpy(replay->used, match->used, count * sizeof(*match->used));
+	replay->used_correlation = replay->correlation;
+	replay->used_capture = number;
+	return 0;
+}
+
+/* The capture that explains most, best->[event] its positions; SONDE_NONE: none does. */
+static uint32_t find_capture(struct match *match, bool *by_name)
+{
+	const struct sn_recording_graphs *graphs = &match->recording->graphs;
+	size_t most = 0, largest = 0;
+	uint32_t best = SONDE_NONE;
+	for (uint32_t i = 0; i < graphs->capture_count; i++) {
+		const struct sn_recording_capture *capture = graphs->captures + i;
+		bool has_names = knows_names(graphs, capture);
+		recall_used(match, i, capture->count);
+		size_t matched =
+		    has_names ? match_by_name(match, capture) : match_by_order(match, capture);
+		/* of captures that explain as much, the one that has least beside it */
+		if (!matched || matched < most ||
+		    (matched == most && best != SONDE_NONE && capture->count >= largest))
+			continue;
+		most = matched;
+		largest = capture->count;
+		best = i;
+		*by_name = has_names;
+		memcpy(match->best, match->found, match->replay->count * sizeof(*match->best));
+	}
+	return best;
+}
+
+/* ---- paths ---- */
+
+enum { PATH_MAX_FRAMES = 4096 };
+
+/* Frames from below the nearest common ancestor of both contexts down to the first; the count. */
+static size_t path_below(const struct sn_db_builder *builder, uint32_t context, uint32_t other,
+			 uint32_t *frames)
+{
+	uint32_t others[PATH_MAX_FRAMES], parent, frame;
+	size_t other_count = 0, count = 0;
+	for (uint32_t at = other; other_count < PATH_MAX_FRAMES;) {
+		others[other_count++] = at;
+		if (!sn_db_builder_context_at(builder, at, &parent, &frame))
+			break;
+		at = parent;
+	}
+	for (uint32_t at = context; count < PATH_MAX_FRAMES;) {
+		for (size_t i = 0; i < other_count; i++)
+			if (others[i] == at)
+				return count;
+		if (!sn_db_builder_context_at(builder, at, &parent, &frame))
+			break;
+		frames[count++] = frame;
+		at = parent;
+	}
+	return count;
+}
+
+/* Below the launch: that it is a replay, and the captured path within what captured. */
+static uint32_t replayed_parent(struct sn_recording *recording, uint32_t launch, uint32_t captured,
+				uint32_t began)
+{
+	struct sn_db_builder *builder = recording->builder;
+	uint32_t frames[PATH_MAX_FRAMES];
+	size_t count = path_below(builder, captured, began, frames);
+	uint32_t at = sn_db_builder_context(
+	    builder, launch, sn_db_builder_named_frame(builder, SN_FRAME_REGION, REPLAYED));
+	while (count)
+		at = sn_db_builder_context(builder, at, frames[--count]);
+	return at;
+}
+
+static void mark(struct sn_recording *recording, struct sn_event *event, const char *how)
+{
+	struct sn_attribute *items = (struct sn_attribute *)event->attributes;
+	items[event->attribute_count++] = (struct sn_attribute){
+	    recording->graphs.how_key, 0, sn_db_builder_string(recording->builder, how)};
+}
+
+static void give_parents(struct match *match, uint32_t number, const char *how, uint32_t *parents)
+{
+	struct sn_recording *recording = match->recording;
+	struct sn_recording_replay *replay = match->replay;
+	for (size_t i = 0; i < replay->count; i++) {
+		parents[i] = replay->launch;
+		if (number == SONDE_NONE || match->best[i] == SONDE_NONE) {
+			recording->graphs.unmatched++;
+			continue;
+		}
+		const struct sn_recording_capture *capture = recording->graphs.captures + number;
+		parents[i] = replayed_parent(
+		    recording, replay->launch,
+		    recording->graphs.captured[capture->first + match->best[i]].context,
+		    capture->context);
+		mark(recording, replay->events + i, how);
+		recording->graphs.matched++;
+	}
+}
+
+int sn_recording_replay_match(struct sn_recording *recording, struct sn_recording_replay *replay,
+			      uint32_t *parents)
+{
+	size_t most = 0;
+	for (size_t i = 0; i < recording->graphs.capture_count; i++)
+		if (recording->graphs.captures[i].count > most)
+			most = recording->graphs.captures[i].count;
+	for (size_t i = 0; i < replay->count; i++)
+		replay->events[i].attributes =
+		    replay->items + (uintptr_t)replay->events[i].attributes;
+	struct numbered *order = malloc((replay->count + 1) * sizeof(*order));
+	struct match match = {recording,
+			      replay,
+			      order,
+			      malloc((replay->count + 1) * sizeof(uint32_t)),
+			      malloc((replay->count + 1) * sizeof(uint32_t)),
+			      calloc(most + 1, sizeof(bool))};
+	int result = order && match.found && match.best && match.used ? 0 : SN_ERR_MEMORY;
+	if (!result) {
+		bool by_name = false;
+		bool by_node = order_events(recording, replay, order);
+		uint32_t number = find_capture(&match, &by_name);
+		if (number != SONDE_NONE)
+			result =
+			    keep_used(&match, number, recording->graphs.captures[number].count);
+		give_parents(&match, number,
+			     by_node   ? "graph node order"
+			     : by_name ? "kernel names in order"
+				       : "order of capture",
+			     parents);
+	}
+	free(order);
+	free(match.found);
+	free(match.best);
+	free(match.used);
+	return result;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread of a recording: calls out of intervals.
+ *
+ * An event is called by the innermost one that is open when it starts and does not end before it.
+ * Times in such files are rounded, so "before" has a tolerance; and an event that outlives the one
+ * it started in (an asynchronous annotation) is called by the next one out.
+ *
+ * In the sorter all events are intervals, so that instants lie between them in order of time.
+ */
+#include "recording.h"
+#include "recording_dataflow.h"
+
+#include "format/measurement/measurement.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Whole microseconds in old files: each end may be one off. */
+#define TOLERANCE_NS 2000
+
+struct open_event {
+	uint64_t start_ns, end_ns, callee_ns;
+	uint32_t context;
+	uint32_t category;
+	uint64_t sequence; /* UINT64_MAX: none */
+	struct sn_dataflow_place place;
+};
+
+struct thread {
+	struct sn_recording *recording;
+	struct sn_recording_line *line;
+	uint32_t number;
+	uint32_t capture; /* of a graph, that goes on; SONDE_NONE */
+	struct open_event *open;
+	size_t open_count, open_capacity;
+};
+
+/* An event that is over: its own time is what those it called did not take. */
+static int close_event(struct thread *thread, const struct open_event *event)
+{
+	struct sn_recording *recording = thread->recording;
+	uint64_t length = event->end_ns - event->start_ns;
+	double own = (double)(event->callee_ns < length ? length - event->callee_ns : 0);
+	int result = sn_totals_add(&recording->totals, event->context,
+				   sn_recording_metric(recording, SN_ACTIVITY_REAL_TIME), own);
+	if (!result && event->category == SN_ACTIVITY_API)
+		result = sn_totals_add(&recording->totals, event->context,
+				       sn_recording_metric(recording, SN_ACTIVITY_API_TIME),
+				       (double)length);
+	return result;
+}
+
+/* Closes what ended before `time_ns`, innermost first. */
+static int close_until(struct thread *thread, uint64_t time_ns)
+{
+	while (thread->open_count) {
+		struct open_event *top = thread->open + thread->open_count - 1;
+		if (top->end_ns > time_ns)
+			return 0;
+		if (close_event(thread, top))
+			return SN_ERR_MEMORY;
+		thread->open_count--;
+	}
+	return 0;
+}
+
+/* The caller of an event, or NULL. */
+static struct open_event *find_caller(struct thread *thread, uint64_t start_ns, uint64_t end_ns)
+{
+	for (size_t i = thread->open_count; i--;) {
+		struct open_event *open = thread->open + i;
+		if (open->end_ns > start_ns && open->end_ns + TOLERANCE_NS >= end_ns)
+			return open;
+	}
+	return NULL;
+}
+
+/* "AddmmBackward0" and "aten::addmm": what both are called, in lower case without underscores. */
+static void plain_name(const char *name, char *plain, size_t size)
+{
+	const char *colon = strrchr(name, ':');
+	const char *begin = colon ? colon + 1 : name;
+	const char *end = strstr(begin, "Backward");
+	size_t length = 0;
+	for (; *begin && begin != end && length + 1 < size; begin++)
+		if (isalnum((unsigned char)*begin))
+			plain[length++] = (char)tolower((unsigned char)*begin);
+	plain[length] = 0;
+}
+
+/*
+ * The operator of the forward pass whose gradient a backward operator computes: of those with the
+ * sequence number that started before it, the one of its name (a call and what it calls share the
+ * number), else the last.
+ */
+static const struct sn_recording_forward *find_forward(const struct sn_recording *recording,
+						       uint64_t sequence, uint64_t start_ns,
+						       uint32_t name)
+{
+	const struct sn_recording_forward *found = NULL;
+	char wanted[128], plain[128];
+	uint32_t number = sn_intern_find(&recording->sequences, &sequence, sizeof(sequence));
+	if (number == SN_INTERN_NONE)
+		return NULL;
+	plain_name(sn_db_builder_text(recording->builder, sn_recording_name(recording, name).text),
+		   wanted, sizeof(wanted));
+	for (uint32_t i = recording->forward_heads[number]; i != SONDE_NONE;
+	     i = recording->forwards[i].next) {
+		const struct sn_recording_forward *forward = recording->forwards + i;
+		if (forward->start_ns > start_ns)
+			continue;
+		plain_name(sn_db_builder_text(recording->builder,
+					      sn_recording_name(recording, forward->name).text),
+			   plain, sizeof(plain));
+		if (!strcmp(plain, wanted))
+			return forward;
+		if (!found || forward->start_ns > found->start_ns)
+			found = forward;
+	}
+	return found;
+}
+
+static int note_forward(struct thread *thread, uint64_t sequence, const struct sn_event *event,
+			uint32_t context, uint32_t node)
+{
+	struct sn_recording *recording = thread->recording;
+	uint32_t before = recording->sequences.count;
+	uint32_t number = sn_intern_add(&recording->sequences, &sequence, sizeof(sequence));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&recording->forward_heads, &recording->head_capacity, number + 1ull) <
+		0 ||
+	    sn_vec_reserve(&recording->forwards, &recording->forward_capacity,
+			   recording->forward_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	if (number == before)
+		recording->forward_heads[number] = SONDE_NONE;
+	recording->forwards[recording->forward_count] =
+	    (struct sn_recording_forward){recording->forward_heads[number],
+					  thread->number,
+					  context,
+					  event->context,
+					  node,
+					  event->start_ns};
+	recording->forward_heads[number] = (uint32_t)recording->forward_count++;
+	return 0;
+}
+
+static int note_launch(struct sn_recording *recording, const struct sn_event *event,
+		       uint32_t context, uint32_t node)
+{
+	if (sn_vec_reserve(&recording->launches, &recording->launch_capacity,
+			   recording->launch_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	recording->launches[recording->launch_count++] = (struct sn_recording_launch){
+	    event->link, context, node, sn_recording_name(recording, event->context).within != 0,
+	    sn_recording_is(recording, event->context, SN_RECORDING_GRAPH_LAUNCH)};
+	return 0;
+}
+
+/* The forward operator whose gradient an event is, and below which it belongs; else it belongs
+ * below its caller. */
+static const struct sn_recording_forward *forward_of(struct thread *thread,
+						     const struct sn_event *event,
+						     const struct open_event *caller,
+						     uint64_t sequence, bool is_backward)
+{
+	if (!is_backward || (caller && caller->sequence == sequence))
+		return NULL;
+	return find_forward(thread->recording, sequence, event->start_ns, event->context);
+}
+
+/* The context of an event: below its caller's, where the file does not tell it. */
+static uint32_t context_of(struct sn_recording *recording, const struct sn_event *event,
+			   uint32_t caller)
+{
+	uint32_t placed = sn_recording_name(recording, event->context).placed;
+	if (placed)
+		return placed - 1;
+	return sn_db_builder_context(recording->builder,
+				     sn_recording_under(recording, caller, event->context),
+				     sn_recording_frame(recording, event->context));
+}
+
+/* What of the graph the event is in, or is itself. */
+static int find_place(struct thread *thread, const struct sn_event *event, uint32_t context,
+		      const struct open_event *caller, const struct sn_recording_forward *forward,
+		      struct sn_dataflow_place *place)
+{
+	*place = caller ? caller->place : SN_DATAFLOW_NOWHERE;
+	if (!thread->recording->dataflow)
+		return 0;
+	return sn_dataflow_event(thread->recording, event, thread->number, context,
+				 forward ? forward->node : SONDE_NONE, place);
+}
+
+static int take_interval(struct thread *thread, struct sn_event *event)
+{
+	struct sn_recording *recording = thread->recording;
+	uint32_t category = sn_recording_name(recording, event->context).category;
+	uint64_t sequence = UINT64_MAX, forward_thread = 0,
+		 length = event->end_ns - event->start_ns;
+	if (close_until(thread, event->start_ns))
+		return SN_ERR_MEMORY;
+	struct open_event *caller = find_caller(thread, event->start_ns, event->end_ns);
+	if (category == SN_ACTIVITY_OPERATOR) {
+		if (sn_recording_attribute(recording, event, SN_RECORDING_KEY_SEQUENCE, &sequence))
+			sequence ^= (uint64_t)thread->line->process << 48;
+		/* who does not say the forward thread says it by the name */
+		if (!sn_recording_attribute(recording, event, SN_RECORDING_KEY_FORWARD_THREAD,
+					    &forward_thread))
+			forward_thread =
+			    sn_recording_is(recording, event->context, SN_RECORDING_BACKWARD);
+	}
+	bool is_backward = sequence != UINT64_MAX && forward_thread;
+	const struct sn_recording_forward *forward =
+	    forward_of(thread, event, caller, sequence, is_backward);
+	uint32_t context = context_of(recording, event,
+				      forward  ? forward->context
+				      : caller ? caller->context
+					       : 0);
+	if (caller)
+		caller->callee_ns += length;
+	struct sn_dataflow_place place;
+	int result = find_place(thread, event, context, caller, forward, &place);
+	if (!result && sequence != UINT64_MAX && !is_backward)
+		result = note_forward(thread, sequence, event, context, place.node);
+	if (!result && category == SN_ACTIVITY_API && event->link)
+		result = note_launch(recording, event, context, place.node);
+	/* of a call and the one that it is made of, the outer one */
+	bool is_outer = !caller || caller->category != SN_ACTIVITY_API;
+	if (!result && category == SN_ACTIVITY_API && is_outer)
+		result = sn_recording_graph_call(recording, event, context, &thread->capture);
+	if (result ||
+	    sn_vec_reserve(&thread->open, &thread->open_capacity, thread->open_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	thread->open[thread->open_count++] = (struct open_event){
+	    event->start_ns, event->end_ns, 0, context, category, sequence, place};
+	event->context = context;
+	return 0;
+}
+
+/* An allocation or release: its owner is what runs, and the totals are counters. */
+static int take_memory(struct thread *thread, struct sn_event *event)
+{
+	struct sn_recording *recording = thread->recording;
+	uint64_t bits;
+	if (sn_recording_attribute(recording, event, SN_RECORDING_KEY_BYTES, &bits)) {
+		int64_t bytes = (int64_t)bits;
+		enum sn_activity_metric metric = bytes < 0 ? SN_ACTIVITY_FREE : SN_ACTIVITY_ALLOC;
+		if (sn_totals_add(&recording->totals, event->context,
+				  sn_recording_metric(recording, metric),
+				  bytes < 0 ? -(double)bytes : (double)bytes))
+			return SN_ERR_MEMORY;
+	}
+	static const struct {
+		enum sn_recording_key key;
+		enum sn_activity_metric metric;
+	} counters[] = {{SN_RECORDING_KEY_ALLOCATED, SN_ACTIVITY_ALLOCATED},
+			{SN_RECORDING_KEY_RESERVED, SN_ACTIVITY_RESERVED}};
+	for (int i = 0; i < 2 && !recording->has_counters; i++) {
+		struct sn_attribute value = {recording->keys[SN_RECORDING_KEY_VALUE], 0, 0};
+		if (!sn_recording_attribute(recording, event, counters[i].key, &value.value))
+			continue;
+		struct sn_event counter = *event;
+		counter.kind = SONDE_TRACK_COUNTER;
+		counter.metric = sn_recording_metric(recording, counters[i].metric);
+		counter.attributes = &value;
+		counter.attribute_count = 1;
+		sn_trace_writer_add(recording->writer, &counter);
+	}
+	return 0;
+}
+
+/* Something that happened within whatever runs. */
+static int take_instant(struct thread *thread, struct sn_event *event)
+{
+	if (close_until(thread, event->start_ns))
+		return SN_ERR_MEMORY;
+	struct open_event *caller = find_caller(thread, event->start_ns, event->start_ns);
+	uint32_t parent = caller ? caller->context : 0;
+	bool is_memory = sn_recording_is(thread->recording, event->context, SN_RECORDING_MEMORY);
+	bool is_placed = sn_recording_name(thread->recording, event->context).placed;
+	event->context =
+	    is_memory && !is_placed ? parent : context_of(thread->recording, event, parent);
+	return is_memory ? take_memory(thread, event) : 0;
+}
+
+/* What begins and ends regardless of calls stands by itself. */
+static int take_range(struct thread *thread, struct sn_event *event)
+{
+	struct sn_recording *recording = thread->recording;
+	event->context = context_of(recording, event, 0);
+	return sn_totals_add(&recording->totals, event->context,
+			     sn_recording_metric(recording, SN_ACTIVITY_RANGE_TIME),
+			     (double)(event->end_ns - event->start_ns));
+}
+
+/* An event whose context is known. */
+static int take_placed(struct thread *thread, struct sn_event *event)
+{
+	struct sn_recording *recording = thread->recording;
+	if (event->link) /* a wake-up */
+		event->link = sn_recording_link(recording, event->link);
+	sn_trace_writer_add(recording->writer, event);
+	if (event->kind == SONDE_TRACK_STATES && thread->line->tid >= 0)
+		return sn_totals_add(&recording->totals, event->context,
+				     sn_recording_metric(recording, SN_ACTIVITY_STATE_TIME),
+				     (double)(event->end_ns - event->start_ns));
+	if (event->kind != SONDE_TRACK_SAMPLES)
+		return 0;
+	return sn_totals_add(&recording->totals, event->context,
+			     sn_recording_metric(recording, SN_ACTIVITY_SAMPLES), 1);
+}
+
+static int take(struct thread *thread, struct sn_event *event)
+{
+	if (event->kind != SONDE_TRACK_INTERVALS)
+		return take_placed(thread, event);
+	struct sn_recording *recording = thread->recording;
+	uint32_t category = sn_recording_name(recording, event->context).category;
+	bool is_instant = category == SN_ACTIVITY_INSTANT;
+	int result = is_instant			     ? take_instant(thread, event)
+		     : category == SN_ACTIVITY_RANGE ? take_range(thread, event)
+						     : take_interval(thread, event);
+	event->kind = is_instant ? SONDE_TRACK_INSTANTS : SONDE_TRACK_INTERVALS;
+	if (event->link)
+		event->link = sn_recording_link(recording, event->link);
+	if (!result)
+		sn_trace_writer_add(recording->writer, event);
+	return result;
+}
+
+int sn_recording_thread(struct sn_recording *recording, uint32_t line, struct sn_error *error)
+{
+	struct thread thread = {.recording = recording,
+				.line = recording->lines + line,
+				.number = line,
+				.capture = SONDE_NONE};
+	struct sn_event event;
+	sn_recording_profile(recording, thread.line);
+	int result = sn_sorter_begin(recording->sorter, line, error);
+	while (!result && (result = sn_sorter_next(recording->sorter, &event, error)) > 0) {
+		if (!event.link && event.kind == SONDE_TRACK_INTERVALS &&
+		    sn_recording_name(recording, event.context).category == SN_ACTIVITY_API)
+			event.link = sn_order_find(&recording->order, false, line, event.start_ns,
+						   event.end_ns);
+		event.start_ns = sn_recording_time(recording, event.start_ns);
+		event.end_ns = sn_recording_time(recording, event.end_ns);
+		event.profile = thread.line->profile;
+		result = take(&thread, &event);
+		if (result)
+			sn_fail(error, result, "out of memory");
+	}
+	if (!result && close_until(&thread, UINT64_MAX))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_totals_flush(&recording->totals, recording->builder, thread.line->profile);
+	free(thread.open);
+	return result;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands for the importers of SQLite files where this Sonde is built without SQLite, and says so.
+ */
+#include "import/rocprof/rocprof.h"
+
+#include <string.h>
+
+static bool probe(const struct sn_import_input *input)
+{
+	return input->head_bytes >= 16 && !memcmp(input->head, "SQLite format 3", 16);
+}
+
+static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
+		    struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_UNSUPPORTED,
+		       "cannot read '%s': this Sonde is built without SQLite (libsqlite3-dev)",
+		       request->paths[0]);
+}
+
+const struct sn_importer sn_importer_nsys = {
+    .name = "nsys",
+    .summary = "reports of Nsight Systems as SQLite; this Sonde is built without SQLite",
+    .probe = probe,
+    .read = read_all,
+};
+
+bool sn_rocprof_is_rocpd(const struct sn_import_input *input)
+{
+	(void)input;
+	return false;
+}
+
+int sn_rocprof_read_rocpd(struct sn_rocprof *rocprof, const char *path, struct sn_error *error)
+{
+	(void)rocprof;
+	return sn_fail(error, SN_ERR_UNSUPPORTED,
+		       "cannot read '%s': this Sonde is built without SQLite (libsqlite3-dev)",
+		       path);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The "stackFrames" of Chrome's JSON: {"5": {"name": ..., "category": ..., "parent": "4"}, ...},
+ * numbers or texts by which samples ("sf") name call paths. `sonde export` adds "file", "line",
+ * "function_line", "flags", "offset", "module" and "build_id"; its categories are kinds of frames.
+ */
+#ifndef SN_IMPORT_STACK_FRAMES_H
+#define SN_IMPORT_STACK_FRAMES_H
+
+#include "base/intern.h"
+#include "format/database/database_writer.h"
+#include "import/json/json_window.h"
+
+struct sn_stack_frame {
+	uint32_t parent;  /* number; SONDE_NONE without */
+	uint32_t frame;	  /* builder's; SONDE_NONE: only referred to */
+	uint32_t context; /* builder's, once asked for; SONDE_NONE before */
+};
+
+/* All zeroes is empty. */
+struct sn_stack_frames {
+	struct sn_intern keys;
+	struct sn_stack_frame *frames;
+	size_t capacity;
+};
+
+/* Takes the object's text. 0, SN_ERR_MEMORY, or SN_ERR_FORMAT where it is no such object. */
+int sn_stack_frames_take(struct sn_stack_frames *frames, struct sn_json_text object,
+			 struct sn_db_builder *builder);
+/* The context of a call path; 0, the root, where it is not known. */
+uint32_t sn_stack_frames_context(struct sn_stack_frames *frames, const struct sn_json_value *key,
+				 struct sn_db_builder *builder);
+void sn_stack_frames_release(struct sn_stack_frames *frames);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the importer of CTF traces: ctf.c finds traces and has libbabeltrace2 read them, ctf_own.c
+ * takes what Sonde itself exported, ctf_any.c traces of LTTng, barectf and others, ctf_field.c gets
+ * values out of events.
+ */
+#ifndef SN_IMPORT_CTF_H
+#define SN_IMPORT_CTF_H
+
+#include "import/core/importer.h"
+
+#include "late_babeltrace.h"
+
+/* Who takes the events of a graph, in order of time. */
+struct sn_ctf_taker {
+	/* 0 or a negative enum sn_err */
+	int (*event)(void *context, const bt_event *event, uint64_t time_ns);
+	void *context;
+	uint64_t untimed, discarded; /* events without a clock; those that the tracer lost */
+};
+
+/* ---- values ---- */
+
+/* The member of a structure (which may be NULL), or NULL. */
+const bt_field *sn_ctf_member(const bt_field *structure, const char *name);
+/* An integer's value, a signed one's bits; false where there is none. */
+bool sn_ctf_integer(const bt_field *field, uint64_t *value);
+/* A string's, or NULL. */
+const char *sn_ctf_string(const bt_field *field);
+/* An integer by name, or `missing`. */
+uint64_t sn_ctf_integer_or(const bt_field *structure, const char *name, uint64_t missing);
+
+/* A scalar as an attribute: its type and value; texts are put into the builder. False for
+ * structures and the like. */
+bool sn_ctf_scalar(struct sn_db_builder *builder, const bt_field *field,
+		   enum sonde_attribute_type *type, uint64_t *value);
+
+/* ---- takers ---- */
+
+struct sn_ctf_own;
+/* NULL without memory. `run` is added to the runs of profiles. */
+struct sn_ctf_own *sn_ctf_own_new(const struct sn_import_request *request,
+				  struct sn_db_builder *builder, uint32_t run);
+void sn_ctf_own_free(struct sn_ctf_own *own);
+int sn_ctf_own_take(void *own, const bt_event *event, uint64_t time_ns);
+/* 0, or SN_ERR_FORMAT where the trace refers to what it does not define. */
+int sn_ctf_own_finish(struct sn_ctf_own *own, const char *path, struct sn_error *error);
+
+struct sn_ctf_any;
+struct sn_ctf_any *sn_ctf_any_new(const struct sn_import_request *request,
+				  struct sn_db_builder *builder);
+void sn_ctf_any_free(struct sn_ctf_any *any);
+int sn_ctf_any_begin(struct sn_ctf_any *any, const char *path, struct sn_error *error);
+int sn_ctf_any_take(void *any, const bt_event *event, uint64_t time_ns);
+/* The end of a path's traces. */
+int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, const struct sn_ctf_taker *taker,
+		   struct sn_error *error);
+void sn_ctf_any_finish(struct sn_ctf_any *any);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What HPCToolkit calls things, and what they are in Sonde: placeholders that stand in a call path
+ * for what is not code, units of metrics, identifiers of threads and streams.
+ */
+#ifndef SN_IMPORT_HPCTOOLKIT_NAMES_H
+#define SN_IMPORT_HPCTOOLKIT_NAMES_H
+
+#include "hpcrun.h"
+
+#include "format/database/database_writer.h"
+
+/* A placeholder is a node of module 0; its instruction pointer is eight letters. */
+#define SN_HPCT_LETTERS(a, b, c, d, e, f, g, h)                                                    \
+	((uint64_t)(a) << 56 | (uint64_t)(b) << 48 | (uint64_t)(c) << 40 | (uint64_t)(d) << 32 |   \
+	 (uint64_t)(e) << 24 | (uint64_t)(f) << 16 | (uint64_t)(g) << 8 | (uint64_t)(h))
+#define SN_HPCT_ROOT_PRIMARY SN_HPCT_LETTERS('^', 'P', 'r', 'i', 'm', 'a', 'r', 'y')
+#define SN_HPCT_ROOT_PARTIAL SN_HPCT_LETTERS('^', 'P', 'a', 'r', 't', 'i', 'a', 'l')
+#define SN_HPCT_UNNORMALIZED SN_HPCT_LETTERS('*', 'U', 'n', 'n', 'o', 'r', 'm', ' ')
+#define SN_HPCT_NO_ACTIVITY  SN_HPCT_LETTERS('N', 'o', 'A', 'c', 't', 'v', 't', 'y')
+#define SN_HPCT_FENCE_MAIN   SN_HPCT_LETTERS('|', ' ', 'M', 'a', 'i', 'n', ' ', ' ')
+#define SN_HPCT_FENCE_THREAD SN_HPCT_LETTERS('|', ' ', 'T', 'h', 'r', 'e', 'a', 'd')
+
+/* The name that is shown for a placeholder, its letters where it has none; in *kind the frame's
+ * kind (enum sn_frame_kind), in text the letters. */
+const char *sn_hpct_placeholder(uint64_t letters, unsigned *kind, char text[40]);
+/* The frame's kind for the name of a placeholder in a database: "<gpu kernel>". */
+unsigned sn_hpct_placeholder_kind(const char *name);
+
+/* The names of the top of a tree, and the number HPCToolkit has for each: 0 where it is none. */
+#define SN_HPCT_ENTRY_UNKNOWN "unknown entry"
+#define SN_HPCT_ENTRY_MAIN    "main thread"
+#define SN_HPCT_ENTRY_THREAD  "application thread"
+
+/* Whether a module holds code of a device. */
+bool sn_hpct_is_gpu_module(const char *path);
+
+/* Notes the program: `path` is of its executable, or its name. */
+void sn_hpct_program(struct sn_db_builder *builder, const char *name, const char *path);
+
+/* A metric by its name, of which the ending tells the unit: "CPUTIME (sec)". */
+uint32_t sn_hpct_metric(struct sn_db_builder *builder, const char *name, uint64_t period);
+
+/* An identifier of a thread or a stream: a level of "NODE 0x7f00 RANK 3 THREAD 0". */
+struct sn_hpct_id {
+	const char *name; /* "THREAD" */
+	bool is_physical; /* `number` names a thing of the machine, and is shown in hexadecimal */
+	uint64_t number;
+};
+/* The profile of a tuple. The identifiers are kept, all of them, in its thread's name, because
+ * `sonde export --to hpctoolkit` gives them back; host, rank, ... are filled in from them. */
+struct sonde_db_profile sn_hpct_profile(struct sn_db_builder *builder, const struct sn_hpct_id *ids,
+					size_t count);
+
+#endif

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One profile of a measurement: its tree becomes contexts, its values are added up.
+ *
+ * A node is a call path's level: code, or a placeholder of module 0. Three module numbers stand for
+ * the bookkeeping of devices that sample ranges of launches: below a launch, or below a root of its
+ * own, CONTEXT nodes name a device's context and below them RANGE nodes a range; samples that can
+ * be told from a range only lie below the latter, away from the launch.
+ */
+#include "hpctoolkit_measurement.h"
+#include "hpctoolkit_names.h"
+
+#include "base/vec.h"
+#include "format/measurement/measurement.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	MODULE_PLACEHOLDER = 0,
+	MODULE_GPU_CONTEXT = 65531,
+	MODULE_GPU_RANGE = 65532,
+	MODULE_GPU_ROOT = 65533
+};
+
+enum state_type {
+	STATE_CONTEXT,	     /* an ordinary context */
+	STATE_SAMPLE,	     /* samples without a call stack, below a launch */
+	STATE_LAUNCH_DEVICE, /* the device's context of a launch */
+	STATE_LAUNCH_RANGE,  /* the range a launch is in */
+	STATE_RANGES,	     /* the root of ranges */
+	STATE_DEVICE,	     /* a device's context below it */
+	STATE_RANGE,	     /* a range below that */
+	STATE_RANGE_SAMPLE,  /* samples in it */
+};
+
+struct state {
+	enum state_type type;
+	uint32_t parent, full, called;	/* contexts: above, of the instruction, of the function */
+	uint32_t module, function;	/* that was called; SONDE_NONE where it is not known */
+	uint32_t reconstruction, graph; /* SAMPLE, RANGE_SAMPLE */
+	struct sn_hpct_thread *thread;	/* device's */
+	uint64_t range;
+};
+
+struct reader {
+	struct sn_hpct_import *import;
+	const struct sn_hpcrun *file;
+	const char *path, *base;
+	struct sn_error *error;
+	struct sn_intern ids; /* position of a node by its id */
+	struct state *states; /* by position */
+	uint32_t *modules;    /* of the import, by the file's number; SONDE_NONE */
+	uint32_t *metrics;    /* of the builder, by the file's number */
+	struct sn_hpct_thread thread;
+};
+
+static int damaged(const struct reader *reader, const char *what)
+{
+	return sn_fail(reader->error, SN_ERR_FORMAT, "cannot read '%s': %s", reader->path, what);
+}
+
+static int no_memory(const struct reader *reader)
+{
+	return sn_fail(reader->error, SN_ERR_MEMORY, "out of memory");
+}
+
+static char *copy(struct sn_hpcrun_text text)
+{
+	return strndup(text.length ? text.text : "", text.length);
+}
+
+/* The name the file has for a kind of identifier. Valid while the file is. */
+static const char *id_name(const struct sn_hpcrun *file, unsigned kind, char text[64])
+{
+	for (size_t i = 0; i < file->name_count; i++) {
+		if (file->names[i].kind == kind && file->names[i].name.length < 63) {
+			memcpy(text, file->names[i].name.text, file->names[i].name.length);
+			text[file->names[i].name.length] = '\0';
+			return text;
+		}
+	}
+	snprintf(text, 64, "KIND%u", kind);
+	return text;
+}
+
+/* At most 16 levels: HPCToolkit has 8 kinds. */
+enum { MOST_IDS = 16 };
+
+static size_t convert_ids(const struct reader *reader, const struct sn_hpcrun_id *ids, size_t count,
+			  struct sn_hpct_id *made, char names[MOST_IDS][64])
+{
+	size_t used = 0;
+	for (; used < count && used < MOST_IDS; used++) {
+		unsigned kind = sn_hpcrun_kind(ids[used].kind);
+		bool is_physical = sn_hpcrun_numbering(ids[used].kind) != SN_HPCRUN_LOGICAL_ONLY;
+		made[used] =
+		    (struct sn_hpct_id){id_name(reader->file, kind, names[used]), is_physical,
+					is_physical ? ids[used].physical : ids[used].logical};
+	}
+	return used;
+}
+
+static struct sonde_db_profile convert_profile(const struct reader *reader,
+					       const struct sn_hpcrun_id *ids, size_t count)
+{
+	struct sn_hpct_id made[MOST_IDS];
+	char names[MOST_IDS][64];
+	size_t used = convert_ids(reader, ids, count, made, names);
+	struct sonde_db_profile profile = sn_hpct_profile(reader->import->builder, made, used);
+	profile.run = reader->import->run;
+	const struct sn_hpcrun_text *program = reader->file->program_path.length
+						   ? &reader->file->program_path
+						   : &reader->file->program;
+	profile.program =
+	    sn_db_builder_string_n(reader->import->builder, program->text, program->length);
+	return profile;
+}
+
+static int add_thread(struct reader *reader)
+{
+	struct sonde_db_profile profile =
+	    convert_profile(reader, reader->file->ids, reader->file->id_count);
+	reader->thread.profile = sn_db_builder_profile(reader->import->builder, &profile);
+	return reader->thread.profile == SONDE_NONE ? no_memory(reader) : 0;
+}
+
+/* A device's context seen from this process: its own identifiers as far as the rank, then that. */
+static struct sn_hpct_thread *device_thread(struct reader *reader, uint64_t device_context)
+{
+	struct sn_hpct_import *import = reader->import;
+	const struct sn_hpcrun *file = reader->file;
+	struct sn_hpcrun_id ids[MOST_IDS + 1];
+	size_t count = file->id_count < MOST_IDS ? file->id_count : MOST_IDS - 1;
+	while (count > 0 && sn_hpcrun_kind(file->ids[count - 1].kind) != SN_HPCRUN_NODE &&
+	       sn_hpcrun_kind(file->ids[count - 1].kind) != SN_HPCRUN_RANK)
+		count--;
+	memcpy(ids, file->ids, count * sizeof(*ids));
+	ids[count++] = (struct sn_hpcrun_id){SN_HPCRUN_GPU_CONTEXT | SN_HPCRUN_LOGICAL_LOCAL << 14,
+					     device_context, 0};
+	struct sonde_db_profile profile = convert_profile(reader, ids, count);
+	const uint32_t key[] = {profile.run, profile.thread};
+	uint32_t number = sn_intern_add(&import->merged_keys, key, sizeof(key));
+	if (number == SN_INTERN_NONE)
+		return NULL;
+	if (number < import->merged_count)
+		return import->merged[number];
+	struct sn_hpct_thread *thread = calloc(1, sizeof(*thread));
+	if (!thread ||
+	    sn_vec_reserve(&import->merged, &import->merged_capacity, (size_t)number + 1) < 0) {
+		free(thread);
+		return NULL;
+	}
+	thread->profile = sn_db_builder_profile(import->builder, &profile);
+	import->merged[import->merged_count++] = thread;
+	return thread;
+}
+
+static int read_metrics(struct reader *reader)
+{
+	const struct sn_hpcrun *file = reader->file;
+	reader->metrics = calloc(file->metric_count + 1, sizeof(*reader->metrics));
+	if (!reader->metrics)
+		return no_memory(reader);
+	for (size_t i = 0; i < file->metric_count; i++) {
+		const struct sn_hpcrun_metric *metric = file->metrics + i;
+		reader->metrics[i] = SONDE_NONE;
+		if (metric->formula.length) /* is computed of the others: no values of its own */
+			continue;
+		char *name = copy(metric->name);
+		if (!name)
+			return no_memory(reader);
+		reader->metrics[i] = sn_hpct_metric(reader->import->builder, name,
+						    metric->period > 1 ? metric->period : 0);
+		struct sn_hpct_reconstructions *all = &reader->import->reconstructions;
+		if (strcmp(name, "GINS") == 0)
+			all->samples = reader->metrics[i];
+		else if (strcmp(name, "GKER:COUNT") == 0)
+			all->launches = reader->metrics[i];
+		else if (strcmp(name, "GKER:SAMPLED_COUNT") == 0)
+			all->sampled_launches = reader->metrics[i];
+		free(name);
+	}
+	return 0;
+}
+
+static int read_modules(struct reader *reader)
+{
+	const struct sn_hpcrun *file = reader->file;
+	reader->modules = malloc(65536 * sizeof(*reader->modules));
+	if (!reader->modules)
+		return no_memory(reader);
+	memset(reader->modules, 0xff, 65536 * sizeof(*reader->modules));
+	for (size_t i = 0; i < file->module_count; i++) {
+		char *path = copy(file->modules[i].path);
+		int code =
+		    path ? sn_hpct_code_module(&reader->import->code, reader->base, path,
+					       reader->modules + file->modules[i].id, reader->error)
+			 : no_memory(reader);
+		free(path);
+		if (code != 0)
+			return code;
+	}
+	return 0;
+}
+
+/* The number of a node's module, with what is known of it read. */
+static int module_of(struct reader *reader, const struct sn_hpcrun_node *node, uint32_t *module)
+{
+	*module = reader->modules[node->module];
+	if (*module == SONDE_NONE)
+		return damaged(reader, "a call path in a module that is not there");
+	return sn_hpct_code_load(&reader->import->code, *module, reader->error);
+}
+
+/* Code has to have somebody above it; where nobody is, an entry that says so. */
+static uint32_t below_entry(struct reader *reader, uint32_t parent)
+{
+	if (parent != 0)
+		return parent;
+	reader->import->demoted++;
+	return sn_hpct_tree_entry(&reader->import->tree, SN_HPCT_ENTRY_UNKNOWN, 0);
+}
+
+static uint32_t placeholder_context(struct reader *reader, uint32_t parent,
+				    const struct sn_hpcrun_node *node)
+{
+	struct sn_hpct_tree *tree = &reader->import->tree;
+	char text[40];
+	unsigned kind;
+	switch (node->ip) {
+	case SN_HPCT_ROOT_PARTIAL:
+	case SN_HPCT_UNNORMALIZED:
+		return parent == 0 ? sn_hpct_tree_entry(tree, SN_HPCT_ENTRY_UNKNOWN, 0)
+				   : sn_hpct_tree_unknown(tree, parent);
+	case SN_HPCT_NO_ACTIVITY:
+		return parent;
+	case SN_HPCT_FENCE_MAIN:
+		if (parent == 0)
+			return sn_hpct_tree_entry(tree, SN_HPCT_ENTRY_MAIN, 1);
+		break;
+	case SN_HPCT_FENCE_THREAD:
+		if (parent == 0)
+			return sn_hpct_tree_entry(tree, SN_HPCT_ENTRY_THREAD, 2);
+		break;
+	}
+	parent = below_entry(reader, parent);
+	const char *name = sn_hpct_placeholder(node->ip, &kind, text);
+	/* two of them have the same name: the letters tell them apart */
+	struct sonde_db_frame frame = sn_hpct_frame_named(tree, kind, name);
+	frame.linkage_name = sn_db_builder_string(tree->builder, text);
+	return sn_hpct_tree_add(tree, parent, &frame);
+}
+
+static int read_root(struct reader *reader, const struct sn_hpcrun_node *node, struct state *state)
+{
+	if (node->module == MODULE_PLACEHOLDER && node->ip == SN_HPCT_ROOT_PRIMARY)
+		*state = (struct state){.type = STATE_CONTEXT, .module = SONDE_NONE};
+	else if (node->module == MODULE_GPU_ROOT)
+		*state = (struct state){.type = STATE_RANGES};
+	else
+		return damaged(reader, "a call path that begins nowhere");
+	return 0;
+}
+
+/* Samples without a call stack below `parent`: an unknown function where there is nothing to
+ * reconstruct it from. */
+static int read_sample(struct reader *reader, const struct sn_hpcrun_node *node, uint32_t parent,
+		       uint32_t module, struct state *state)
+{
+	struct sn_hpct_import *import = reader->import;
+	uint32_t graph;
+	if (sn_hpct_graph_find(&import->graphs, module, node->ip, &graph) != 0)
+		return no_memory(reader);
+	if (graph != SN_HPCT_NO_GRAPH) {
+		state->type = STATE_SAMPLE;
+		return sn_hpct_reconstruct(&import->reconstructions, graph, parent,
+					   &state->reconstruction) == 0
+			   ? 0
+			   : no_memory(reader);
+	}
+	uint32_t unknown = sn_hpct_tree_unknown(&import->tree, parent);
+	struct sn_hpct_place_found found =
+	    sn_hpct_code_place(&import->code, unknown, module, node->ip);
+	state->full = found.full;
+	state->called = found.called;
+	return 0;
+}
+
+static uint32_t function_called(const struct sn_hpct_code *code, uint32_t module, uint64_t offset)
+{
+	const struct sn_hpcstruct_leaf *leaf =
+	    sn_hpcstruct_find(&code->modules[module].structure, offset);
+	return leaf ? leaf->function : SONDE_NONE;
+}
+
+static int read_code(struct reader *reader, const struct sn_hpcrun_node *node,
+		     const struct state *above, struct state *state)
+{
+	struct sn_hpct_code *code = &reader->import->code;
+	uint32_t module, parent = above->full;
+	*state = (struct state){.type = STATE_CONTEXT, .module = SONDE_NONE};
+	if (node->module == MODULE_PLACEHOLDER && node->is_unwound) {
+		if (node->ip == SN_HPCT_ROOT_PRIMARY)
+			return damaged(reader, "a root inside a call path");
+		state->parent = parent;
+		state->full = state->called = placeholder_context(reader, parent, node);
+		return 0;
+	}
+	int failed = module_of(reader, node, &module);
+	if (failed != 0)
+		return failed;
+	state->parent = parent = below_entry(reader, parent);
+	if (!node->is_unwound)
+		return read_sample(reader, node, parent, module, state);
+	struct sn_hpct_place_found found = sn_hpct_code_place(code, parent, module, node->ip);
+	state->full = found.full;
+	state->called = found.called;
+	state->module = module;
+	state->function = function_called(code, module, node->ip);
+	return 0;
+}
+
+/* A sample of a range, away from any launch. */
+static int read_range_sample(struct reader *reader, const struct sn_hpcrun_node *node,
+			     const struct state *above, struct state *state)
+{
+	struct sn_hpct_import *import = reader->import;
+	uint32_t module, graph;
+	int code = module_of(reader, node, &module);
+	if (code != 0)
+		return code;
+	if (sn_hpct_graph_find(&import->graphs, module, node->ip, &graph) != 0)
+		return no_memory(reader);
+	if (graph == SN_HPCT_NO_GRAPH) {
+		uint32_t unknown = sn_hpct_tree_entry(&import->tree, SN_HPCT_ENTRY_UNKNOWN, 0);
+		struct sn_hpct_place_found found =
+		    sn_hpct_code_place(&import->code, unknown, module, node->ip);
+		*state = (struct state){.type = STATE_CONTEXT,
+					.parent = unknown,
+					.full = found.full,
+					.called = found.called,
+					.module = SONDE_NONE};
+		return 0;
+	}
+	struct sn_hpct_group *group = sn_hpct_thread_group(above->thread, above->range);
+	if (!group || sn_hpct_group_graph(group, graph) != 0)
+		return no_memory(reader);
+	*state = *above;
+	state->type = STATE_RANGE_SAMPLE;
+	state->graph = graph;
+	return 0;
+}
+
+static int read_device(struct reader *reader, const struct sn_hpcrun_node *node,
+		       const struct state *above, struct state *state)
+{
+	*state = *above;
+	state->type = above->type == STATE_CONTEXT ? STATE_LAUNCH_DEVICE : STATE_DEVICE;
+	state->thread = device_thread(reader, node->ip);
+	return state->thread ? 0 : no_memory(reader);
+}
+
+static int read_range(struct reader *reader, const struct sn_hpcrun_node *node,
+		      const struct state *above, struct state *state)
+{
+	*state = *above;
+	state->range = node->ip;
+	state->type = above->type == STATE_DEVICE ? STATE_RANGE : STATE_LAUNCH_RANGE;
+	if (state->type == STATE_RANGE)
+		return 0;
+	struct sn_hpct_group *group = sn_hpct_thread_group(state->thread, state->range);
+	struct sn_hpct_launch launch = {state->module, state->function, state->parent};
+	return group && sn_hpct_group_launch(group, launch) == 0 ? 0 : no_memory(reader);
+}
+
+static int read_node(struct reader *reader, const struct sn_hpcrun_node *node, struct state *state)
+{
+	if (node->parent == 0)
+		return read_root(reader, node, state);
+	uint32_t position = sn_intern_find(&reader->ids, &node->parent, sizeof(node->parent));
+	if (position == SN_INTERN_NONE || reader->states + position >= state)
+		return damaged(reader, "a call path whose caller is not there");
+	const struct state *above = reader->states + position;
+	bool is_device = node->module == MODULE_GPU_CONTEXT;
+	bool is_range = node->module == MODULE_GPU_RANGE;
+	switch (above->type) {
+	case STATE_CONTEXT:
+		return is_device ? read_device(reader, node, above, state)
+				 : read_code(reader, node, above, state);
+	case STATE_RANGES:
+		if (is_device)
+			return read_device(reader, node, above, state);
+		break;
+	case STATE_LAUNCH_DEVICE:
+	case STATE_DEVICE:
+		if (is_range)
+			return read_range(reader, node, above, state);
+		break;
+	case STATE_RANGE:
+		return read_range_sample(reader, node, above, state);
+	default:
+		break;
+	}
+	return damaged(reader, "a call path below one that cannot have any");
+}
+
+static int read_nodes(struct reader *reader)
+{
+	const struct sn_hpcrun *file = reader->file;
+	reader->states = calloc(file->node_count + 1, sizeof(*reader->states));
+	if (!reader->states)
+		return no_memory(reader);
+	for (size_t i = 0; i < file->node_count; i++) {
+		const struct sn_hpcrun_node *node = file->nodes + i;
+		uint32_t position = sn_intern_add(&reader->ids, &node->id, sizeof(node->id));
+		if (position == SN_INTERN_NONE)
+			return no_memory(reader);
+		if (position != i || node->id == 0)
+			return damaged(reader, "two call paths of one number");
+		int code = read_node(reader, node, reader->states + i);
+		if (code != 0)
+			return code;
+	}
+	return 0;
+}
+
+static struct sn_sums *sums_of_range(const struct state *state, bool of_launches)
+{
+	struct sn_hpct_group *group = sn_hpct_thread_group(state->thread, state->range);
+	return group ? of_launches ? &group->launches : &group->samples : NULL;
+}
+
+/* Where a value is added, and under which number. NULL: nowhere, because a node of this kind has
+ * none, or there is no memory. */
+static struct sn_sums *sums_of(struct reader *reader, const struct state *state, bool is_relation,
+			       uint32_t *major)
+{
+	*major = is_relation ? state->called : state->full;
+	if (state->type == STATE_CONTEXT)
+		return &reader->thread.values;
+	if (state->type == STATE_LAUNCH_RANGE && is_relation)
+		return sums_of_range(state, true);
+	if (state->type == STATE_SAMPLE && !is_relation) {
+		*major = state->reconstruction;
+		return &reader->thread.samples;
+	}
+	if (state->type == STATE_RANGE_SAMPLE && !is_relation) {
+		*major = state->graph;
+		return sums_of_range(state, false);
+	}
+	return NULL;
+}
+
+static double value_of(const struct sn_hpcrun_metric *metric, uint64_t bits)
+{
+	double value;
+	if (metric->is_real)
+		memcpy(&value, &bits, sizeof(value));
+	else
+		value = (double)bits;
+	return value * (double)metric->period;
+}
+
+static int read_block(struct reader *reader, const struct sn_hpcrun_block *block)
+{
+	uint32_t position = sn_intern_find(&reader->ids, &block->node, sizeof(block->node)), major;
+	if (block->first == block->end)
+		return 0;
+	if (position == SN_INTERN_NONE)
+		return damaged(reader, "a value of a call path that is not there");
+	for (uint64_t i = block->first; i < block->end; i++) {
+		const struct sn_hpcrun_value *value = reader->file->values + i;
+		const struct sn_hpcrun_metric *metric = reader->file->metrics + value->metric;
+		uint32_t number = reader->metrics[value->metric];
+		double amount = value_of(metric, value->bits);
+		struct sn_sums *sums =
+		    sums_of(reader, reader->states + position, metric->is_relation, &major);
+		if (!sums || number == SONDE_NONE || !(amount - amount == 0))
+			return damaged(reader, "a value where none can be");
+		if (major == SONDE_NONE || sn_sums_add(sums, major, number, amount) < 0)
+			return no_memory(reader);
+	}
+	return 0;
+}
+
+int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *thread,
+			 struct sn_error *error)
+{
+	if (sn_hpct_thread_finish(thread, &import->reconstructions) != 0)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (size_t i = 0; i < thread->values.count; i++) {
+		const struct sn_sum *sum = thread->values.entries + i;
+		double value = sum->value;
+		if (value == 0)
+			continue;
+		struct sonde_db_stat stat = {1, value, value, value, value * value};
+		sn_db_builder_value(import->builder, thread->profile, sum->major, sum->minor,
+				    &stat);
+	}
+	if (thread->lost)
+		sn_db_builder_drop(import->builder, "hpctoolkit_ranges",
+				   "values of GPU code in a range in which nothing was launched",
+				   thread->lost);
+	return 0;
+}
+
+/* Points that lie in no context of their own (ranges, samples without a call stack) are none. They
+ * need not be in order of time: the writer of events sorts them. */
+static void add_points(struct reader *reader, const struct sn_hpctrace *trace)
+{
+	for (size_t i = 0; i < trace->count; i++) {
+		const struct sn_hpctrace_point *point = trace->points + i;
+		uint32_t position = sn_intern_find(&reader->ids, &point->node, sizeof(point->node));
+		const struct state *state = reader->states + position;
+		if (position == SN_INTERN_NONE || state->type != STATE_CONTEXT)
+			continue;
+		struct sn_event event = {
+		    .start_ns = point->time_ns,
+		    .end_ns = point->time_ns,
+		    .profile = reader->thread.profile,
+		    .context = trace->is_call_trace ? state->called : state->full,
+		    .metric = SONDE_NONE,
+		    .kind = SONDE_TRACK_SAMPLES,
+		};
+		sn_trace_writer_add(reader->import->events, &event);
+	}
+}
+
+/* The trace beside NAME.hpcrun is NAME.hpctrace; there need not be one. */
+static int read_trace(struct reader *reader)
+{
+	char path[PATH_MAX];
+	struct sn_hpctrace trace;
+	size_t length = strlen(reader->path);
+	if (length < 7 || length + 2 > sizeof(path))
+		return 0;
+	snprintf(path, sizeof(path), "%.*s.hpctrace", (int)(length - 7), reader->path);
+	if (access(path, F_OK) < 0)
+		return 0;
+	int code = sn_hpctrace_read(&trace, path, reader->error);
+	if (code == 0)
+		add_points(reader, &trace);
+	sn_hpctrace_release(&trace);
+	return code;
+}
+
+static int read_file(struct reader *reader)
+{
+	int code = add_thread(reader);
+	if (code == 0)
+		code = read_metrics(reader);
+	if (code == 0)
+		code = read_modules(reader);
+	if (code == 0)
+		code = read_nodes(reader);
+	for (size_t i = 0; code == 0 && i < reader->file->block_count; i++)
+		code = read_block(reader, reader->file->blocks + i);
+	if (code == 0)
+		code = sn_hpct_import_flush(reader->import, &reader->thread, reader->error);
+	return code == 0 ? read_trace(reader) : code;
+}
+
+static void note_program(struct sn_hpct_import *import, const struct sn_hpcrun *file)
+{
+	char *program = copy(file->program), *job = copy(file->job);
+	char *path = copy(file->program_path);
+	if (program && path && file->program.length)
+		sn_hpct_program(import->builder, program, *path ? path : program);
+	if (job && file->job.length)
+		sn_db_builder_property(import->builder, "job", job);
+	free(program);
+	free(job);
+	free(path);
+}
+
+int sn_hpct_profile_read(struct sn_hpct_import *import, const char *path, const char *base,
+			 bool *is_unreadable, struct sn_error *error)
+{
+	struct sn_hpcrun file;
+	struct reader reader = {
+	    .import = import, .file = &file, .path = path, .base = base, .error = error};
+	int code = sn_hpcrun_read(&file, path, error);
+	*is_unreadable = code == SN_ERR_FORMAT || code == SN_ERR_VERSION;
+	if (code == 0)
+		code = read_file(&reader);
+	if (code == 0)
+		note_program(import, &file);
+	sn_hpct_thread_release(&reader.thread);
+	sn_intern_release(&reader.ids);
+	free(reader.states);
+	free(reader.modules);
+	free(reader.metrics);
+	sn_hpcrun_release(&file);
+	return code;
+}

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch's execution traces (ExecutionTraceObserver, schemas 1.0 and 1.1): every operator of a
+ * stretch of the program with the operators that it calls and the tensors that it reads and makes,
+ * by number, without times.
+ *
+ * A file becomes a model whose nodes are the file's, in the order in which they began. An edge
+ * leads from the outermost operator that had ended and made a tensor to the outermost that reads
+ * it: what an operator hands on to those that it calls, and they give back, is its own affair.
+ * Numbers of nodes ascend as they begin, and a node has ended before the next one of its thread
+ * that is not called by it, or of another thread.
+ */
+#include "execution_trace.h"
+
+#include "base/intern.h"
+#include "base/vec.h"
+#include "format/database/database_graph_builder.h"
+#include "format/measurement/measurement.h"
+#include "import/json/json_window.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TENSOR_FIELDS = 6, DEPTH_MAX = 8, INPUTS_MAX = 4096, THREADS_MAX = 256 };
+
+/* What a node reads or makes. */
+struct tensor {
+	int64_t tensor, storage, offset; /* together they name it */
+	uint64_t bytes;
+	uint32_t index;
+};
+
+struct node {
+	int64_t id, parent, forward, thread;
+	int64_t sequence, record_function;
+	uint32_t name, schema; /* builder's strings */
+	bool is_backward, has_ended;
+	size_t first_input, input_count, first_output, output_count;
+	uint32_t made; /* builder's node */
+};
+
+struct sn_execution_trace {
+	struct sn_db_builder *builder;
+	const char *path;
+	struct sn_json_window window;
+	struct node *nodes;
+	struct tensor *tensors; /* inputs and outputs of all nodes */
+	size_t node_count, node_capacity, tensor_count, tensor_capacity;
+	int64_t pid;
+	bool has_failed; /* out of memory */
+};
+
+static bool is_text(struct sn_json_text text, const char *word)
+{
+	return text.text && text.length == strlen(word) && !memcmp(text.text, word, text.length);
+}
+
+/* A value that was read as a whole, to be read in its parts. */
+static struct sn_json_parse within(struct sn_execution_trace *reading,
+				   const struct sn_json_value *value)
+{
+	return (struct sn_json_parse){&reading->window, value->text.text,
+				      value->text.text + value->text.length};
+}
+
+/* ---- tensors ---- */
+
+static void add_tensor(struct sn_execution_trace *reading, const struct sn_json_value *fields,
+		       uint32_t index)
+{
+	if (sn_vec_reserve(&reading->tensors, &reading->tensor_capacity,
+			   reading->tensor_count + 1) < 0) {
+		reading->has_failed = true;
+		return;
+	}
+	uint64_t count = fields[3].integer > 0 ? (uint64_t)fields[3].integer : 0;
+	uint64_t size = fields[4].integer > 0 ? (uint64_t)fields[4].integer : 0;
+	reading->tensors[reading->tensor_count++] =
+	    (struct tensor){fields[0].integer, fields[1].integer, fields[2].integer,
+			    size && count < (1ull << 48) / size ? count * size : 0, index};
+}
+
+/* [number, storage, offset, elements, bytes of one, "device"], or a list of such. */
+static void take_tensors(struct sn_execution_trace *reading, const struct sn_json_value *value,
+			 uint32_t index, unsigned depth)
+{
+	struct sn_json_value fields[TENSOR_FIELDS], field;
+	struct sn_json_parse parse = within(reading, value);
+	size_t count = 0;
+	if (depth == DEPTH_MAX || value->kind != SN_JSON_OTHER || sn_json_expect(&parse, '['))
+		return;
+	bool are_numbers = true;
+	while (sn_json_peek(&parse) && sn_json_peek(&parse) != ']') {
+		if ((count && sn_json_expect(&parse, ',')) || sn_json_value(&parse, &field))
+			return;
+		if (field.kind == SN_JSON_OTHER)
+			take_tensors(reading, &field, depth ? index : (uint32_t)count, depth + 1);
+		if (count < TENSOR_FIELDS - 1)
+			are_numbers &= field.kind == SN_JSON_INTEGER;
+		if (count < TENSOR_FIELDS)
+			fields[count] = field;
+		if (++count > INPUTS_MAX)
+			return;
+	}
+	/* depth 0 is the list of arguments itself */
+	if (depth && count == TENSOR_FIELDS && are_numbers &&
+	    fields[TENSOR_FIELDS - 1].kind == SN_JSON_TEXT)
+		add_tensor(reading, fields, index);
+}
+
+/* Since schema 1.1 arguments are an object of values, shapes and types. */
+static void take_arguments(struct sn_execution_trace *reading, const struct sn_json_value *value,
+			   size_t *first, size_t *count)
+{
+	struct sn_json_parse parse = within(reading, value);
+	*first = reading->tensor_count;
+	if (value->kind == SN_JSON_OTHER && sn_json_peek(&parse) == '{') {
+		struct sn_json_text name;
+		struct sn_json_value member;
+		bool is_first = true;
+		if (sn_json_expect(&parse, '{'))
+			return;
+		while (!sn_json_member(&parse, &is_first, &name) && name.text &&
+		       !sn_json_value(&parse, &member))
+			if (is_text(name, "values"))
+				take_tensors(reading, &member, 0, 0);
+	} else {
+		take_tensors(reading, value, 0, 0);
+	}
+	*count = reading->tensor_count - *first;
+}
+
+/* ---- nodes ---- */
+
+static void take_member(struct sn_execution_trace *reading, struct node *node,
+			struct sn_json_text name, const struct sn_json_value *value)
+{
+	int64_t number = value->kind == SN_JSON_INTEGER ? value->integer : 0;
+	if (is_text(name, "id"))
+		node->id = number;
+	else if (is_text(name, "parent") || is_text(name, "ctrl_deps"))
+		node->parent = number;
+	else if (is_text(name, "fw_parent"))
+		node->forward = number;
+	else if (is_text(name, "tid"))
+		node->thread = number;
+	else if (is_text(name, "rf_id"))
+		node->record_function = number;
+	else if (is_text(name, "seq_id"))
+		node->sequence = number;
+	else if (is_text(name, "scope"))
+		node->is_backward = number == 1;
+	else if (is_text(name, "name") && value->text.text)
+		node->name =
+		    sn_db_builder_string_n(reading->builder, value->text.text, value->text.length);
+	else if (is_text(name, "op_schema") && value->text.text && value->text.length)
+		node->schema =
+		    sn_db_builder_string_n(reading->builder, value->text.text, value->text.length);
+	else if (is_text(name, "inputs"))
+		take_arguments(reading, value, &node->first_input, &node->input_count);
+	else if (is_text(name, "outputs"))
+		take_arguments(reading, value, &node->first_output, &node->output_count);
+}
+
+/* Since schema 1.1 some members are a list of {"name": ..., "value": ...}. */
+static void take_attributes(struct sn_execution_trace *reading, struct node *node,
+			    const struct sn_json_value *list)
+{
+	struct sn_json_parse parse = within(reading, list);
+	struct sn_json_value item, member;
+	bool is_first_item = true;
+	if (list->kind != SN_JSON_OTHER || sn_json_expect(&parse, '['))
+		return;
+	while (sn_json_peek(&parse) == '{' || sn_json_peek(&parse) == ',') {
+		struct sn_json_text name, called = {NULL, 0};
+		struct sn_json_value value = {SN_JSON_NONE};
+		bool is_first = true;
+		if ((!is_first_item && sn_json_expect(&parse, ',')) ||
+		    sn_json_value(&parse, &item) || item.kind != SN_JSON_OTHER)
+			return;
+		is_first_item = false;
+		struct sn_json_parse inner = within(reading, &item);
+		if (sn_json_expect(&inner, '{'))
+			return;
+		while (!sn_json_member(&inner, &is_first, &name) && name.text &&
+		       !sn_json_value(&inner, &member)) {
+			if (is_text(name, "name"))
+				called = member.text;
+			else if (is_text(name, "value"))
+				value = member;
+		}
+		take_member(reading, node, called, &value);
+	}
+}
+
+static void take_node(struct sn_execution_trace *reading, const struct sn_json_value *value)
+{
+	struct node node = {.name = SONDE_NONE, .schema = SONDE_NONE, .made = SONDE_NONE};
+	struct sn_json_parse parse = within(reading, value);
+	struct sn_json_text name;
+	struct sn_json_value member;
+	bool is_first = true;
+	if (value->kind != SN_JSON_OTHER || sn_json_expect(&parse, '{'))
+		return;
+	while (!sn_json_member(&parse, &is_first, &name) && name.text &&
+	       !sn_json_value(&parse, &member)) {
+		if (is_text(name, "attrs"))
+			take_attributes(reading, &node, &member);
+		else
+			take_member(reading, &node, name, &member);
+	}
+	if (sn_vec_reserve(&reading->nodes, &reading->node_capacity, reading->node_count + 1) < 0)
+		reading->has_failed = true;
+	else
+		reading->nodes[reading->node_count++] = node;
+}
+
+/* ---- the file ---- */
+
+/* One step: a member of the file, or within "nodes" one of these. */
+static enum sn_json_result step(struct sn_execution_trace *reading, struct sn_json_parse *parse,
+				int *state, bool *is_first)
+{
+	enum { BEGIN, MEMBERS, NODES, END };
+	struct sn_json_text name;
+	struct sn_json_value value;
+	enum sn_json_result result = SN_JSON_DONE;
+	bool first = *is_first;
+	if (*state == BEGIN) {
+		result = sn_json_expect(parse, '{');
+		*state = result ? BEGIN : MEMBERS;
+		return result;
+	}
+	if (*state == NODES) {
+		char next = sn_json_peek(parse);
+		if (next == ']') {
+			parse->at++;
+			*state = MEMBERS;
+			return SN_JSON_DONE;
+		}
+		if (!first && (result = sn_json_expect(parse, ',')))
+			return result;
+		if ((result = sn_json_value(parse, &value)))
+			return result;
+		take_node(reading, &value);
+		*is_first = false;
+		return SN_JSON_DONE;
+	}
+	if (sn_json_peek(parse) == ',' && (result = sn_json_expect(parse, ',')))
+		return result;
+	first = true;
+	if ((result = sn_json_member(parse, &first, &name)))
+		return result;
+	if (!name.text) {
+		*state = END;
+		return SN_JSON_DONE;
+	}
+	if (is_text(name, "nodes")) {
+		result = sn_json_expect(parse, '[');
+		*state = result ? MEMBERS : NODES;
+		*is_first = true;
+		return result;
+	}
+	if ((result = sn_json_value(parse, &value)))
+		return result;
+	if (is_text(name, "pid") && value.kind == SN_JSON_INTEGER)
+		reading->pid = value.integer;
+	return SN_JSON_DONE;
+}
+
+static int read_nodes(struct sn_execution_trace *reading, struct sn_error *error)
+{
+	struct sn_json_window *window = &reading->window;
+	int state = 0, result = sn_json_window_open(window, reading->path, error);
+	bool is_first = true;
+	while (!result && state != 3 && !reading->has_failed) {
+		if (sn_vec_reserve(&window->scratch, &window->scratch_capacity, window->capacity) <
+		    0) {
+			reading->has_failed = true;
+			break;
+		}
+		struct sn_json_parse parse = sn_json_parse_begin(window);
+		enum sn_json_result found = step(reading, &parse, &state, &is_first);
+		if (found == SN_JSON_DONE) {
+			sn_json_parse_end(&parse);
+			sn_json_window_forget(window);
+		} else if (found == SN_JSON_SHORT) {
+			int more = sn_json_window_more(window, error);
+			if (!more)
+				more =
+				    sn_fail(error, SN_ERR_FORMAT,
+					    "cannot read '%s': it ends too early", reading->path);
+			result = more < 0 ? more : 0;
+		} else {
+			result = sn_fail(error, SN_ERR_FORMAT,
+					 "cannot read '%s': not the JSON of an execution trace",
+					 reading->path);
+		}
+	}
+	sn_json_window_close(window);
+	return reading->has_failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : result;
+}
+
+/* ---- the graph ---- */
+
+static int compare_nodes(const void *left, const void *right)
+{
+	const struct node *a = left, *b = right;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static struct node *find_node(const struct sn_execution_trace *reading, int64_t id)
+{
+	struct node wanted = {.id = id};
+	return bsearch(&wanted, reading->nodes, reading->node_count, sizeof(wanted), compare_nodes);
+}
+
+/* What runs on a thread, outermost first, and who made each tensor last. */
+struct thread {
+	int64_t number;
+	struct node **open;
+	size_t count, capacity;
+};
+
+struct joining {
+	struct sn_execution_trace *reading;
+	struct thread threads[THREADS_MAX];
+	unsigned thread_count;
+	struct sn_intern names; /* of tensors: struct tensor's first three */
+	uint32_t *makers;	/* node */
+	size_t maker_capacity;
+};
+
+static uint32_t tensor_number(struct joining *joining, const struct tensor *tensor)
+{
+	int64_t key[3] = {tensor->tensor, tensor->storage, tensor->offset};
+	uint32_t before = joining->names.count;
+	uint32_t number = sn_intern_add(&joining->names, key, sizeof(key));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&joining->makers, &joining->maker_capacity, number + 1ull) < 0) {
+		joining->reading->has_failed = true;
+		return SONDE_NONE;
+	}
+	if (number == before)
+		joining->makers[number] = SONDE_NONE;
+	return number;
+}
+
+static void end_node(struct joining *joining, struct node *node)
+{
+	if (node->has_ended)
+		return;
+	node->has_ended = true;
+	const struct tensor *tensors = joining->reading->tensors + node->first_output;
+	for (size_t i = 0; i < node->output_count && node->made != SONDE_NONE; i++) {
+		uint32_t number = tensor_number(joining, tensors + i);
+		if (number != SONDE_NONE)
+			joining->makers[number] = node->made;
+	}
+}
+
+static bool reads(const struct sn_execution_trace *reading, const struct node *node,
+		  const struct tensor *tensor)
+{
+	const struct tensor *tensors = reading->tensors + node->first_input;
+	for (size_t i = 0; i < node->input_count; i++)
+		if (tensors[i].tensor == tensor->tensor && tensors[i].storage == tensor->storage &&
+		    tensors[i].offset == tensor->offset)
+			return true;
+	return false;
+}
+
+static void begin_node(struct joining *joining, struct thread *thread, struct node *node)
+{
+	struct sn_execution_trace *reading = joining->reading;
+	const struct node *caller = thread->count ? thread->open[thread->count - 1] : NULL;
+	for (size_t i = 0; i < node->input_count && !reading->has_failed; i++) {
+		const struct tensor *tensor = reading->tensors + node->first_input + i;
+		uint32_t number = tensor_number(joining, tensor);
+		uint32_t maker = number == SONDE_NONE ? SONDE_NONE : joining->makers[number];
+		if (maker == SONDE_NONE || maker == node->made ||
+		    (caller && reads(reading, caller, tensor)))
+			continue;
+		sn_db_builder_graph_edge(reading->builder,
+					 &(struct sonde_graph_edge){.from = maker,
+								    .to = node->made,
+								    .index = tensor->index,
+								    .kind = SONDE_EDGE_DATA,
+								    .bytes = tensor->bytes,
+								    .count = 1});
+	}
+	if (sn_vec_reserve(&thread->open, &thread->capacity, thread->count + 1) < 0)
+		reading->has_failed = true;
+	else
+		thread->open[thread->count++] = node;
+}
+
+/* Another thread goes on with what these have made. */
+static void hand_over(struct joining *joining, const struct thread *thread)
+{
+	for (size_t i = thread->count; i--;)
+		end_node(joining, thread->open[i]);
+}
+
+static struct thread *thread_of(struct joining *joining, int64_t number)
+{
+	for (unsigned i = 0; i < joining->thread_count; i++)
+		if (joining->threads[i].number == number)
+			return joining->threads + i;
+	if (joining->thread_count == THREADS_MAX)
+		return joining->threads; /* edges between threads are then too few */
+	joining->threads[joining->thread_count].number = number;
+	return joining->threads + joining->thread_count++;
+}
+
+static bool is_operator(const struct sn_execution_trace *reading, const struct node *node)
+{
+	return node->name != SONDE_NONE &&
+	       strncmp(sn_db_builder_text(reading->builder, node->name), "[pytorch|", 9) != 0;
+}
+
+static void add_node(struct sn_execution_trace *reading, uint32_t model, struct node *node)
+{
+	struct sonde_graph_node made = SN_GRAPH_NODE;
+	const struct node *parent = find_node(reading, node->parent);
+	made.model = model;
+	made.name = made.type = node->name;
+	made.detail = node->schema;
+	made.id = (uint64_t)node->id;
+	made.flags = node->is_backward ? SONDE_NODE_BACKWARD : 0;
+	/* numbers ascend: what is not before it cannot have called it */
+	if (parent && parent < node)
+		made.parent = parent->made;
+	node->made = sn_db_builder_graph_node(reading->builder, &made);
+}
+
+static int join(struct joining *joining)
+{
+	struct sn_execution_trace *reading = joining->reading;
+	const struct thread *last = NULL;
+	for (size_t i = 0; i < reading->node_count && !reading->has_failed; i++) {
+		struct node *node = reading->nodes + i;
+		struct thread *thread = thread_of(joining, node->thread);
+		if (node->made == SONDE_NONE)
+			continue;
+		if (last && last != thread)
+			hand_over(joining, last);
+		last = thread;
+		while (thread->count && thread->open[thread->count - 1]->id != node->parent)
+			end_node(joining, thread->open[--thread->count]);
+		begin_node(joining, thread, node);
+		const struct node *forward =
+		    node->forward ? find_node(reading, node->forward) : NULL;
+		if (forward && forward->made != SONDE_NONE && forward->made != node->made)
+			sn_db_builder_graph_edge(reading->builder, &(struct sonde_graph_edge){
+								       .from = forward->made,
+								       .to = node->made,
+								       .index = SONDE_NONE,
+								       .kind = SONDE_EDGE_SEQUENCE,
+								       .count = 1});
+	}
+	for (unsigned i = 0; i < joining->thread_count; i++)
+		free(joining->threads[i].open);
+	sn_intern_release(&joining->names);
+	free(joining->makers);
+	return reading->has_failed ? SN_ERR_MEMORY : 0;
+}
+
+int sn_execution_trace_make(struct sn_execution_trace *reading, const char *source, int32_t rank,
+			    uint32_t run, struct sn_error *error)
+{
+	struct sonde_graph_model model = SN_GRAPH_MODEL;
+	const char *slash = strrchr(reading->path, '/');
+	model.name = sn_db_builder_string(reading->builder, slash ? slash + 1 : reading->path);
+	model.source = sn_db_builder_string(reading->builder, source);
+	model.edges_by = sn_db_builder_string(reading->builder, "tensors");
+	model.program = sn_db_builder_string(reading->builder, "python");
+	model.pid = (uint64_t)reading->pid;
+	model.rank = rank;
+	model.run = run;
+	uint32_t made = sn_db_builder_graph_model(reading->builder, &model);
+	for (size_t i = 0; i < reading->node_count; i++)
+		if (is_operator(reading, reading->nodes + i))
+			add_node(reading, made, reading->nodes + i);
+	struct joining *joining = calloc(1, sizeof(*joining));
+	if (!joining)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	joining->reading = reading;
+	int result = join(joining);
+	free(joining);
+	return result ? sn_fail(error, result, "out of memory") : 0;
+}
+
+int sn_execution_trace_open(const char *path, struct sn_db_builder *builder,
+			    struct sn_execution_trace **trace, struct sn_error *error)
+{
+	struct sn_execution_trace *reading = calloc(1, sizeof(*reading));
+	if (!reading)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	reading->builder = builder;
+	reading->path = path;
+	int result = read_nodes(reading, error);
+	if (result) {
+		sn_execution_trace_close(reading);
+		return result;
+	}
+	if (reading->node_count)
+		qsort(reading->nodes, reading->node_count, sizeof(*reading->nodes), compare_nodes);
+	*trace = reading;
+	return 0;
+}
+
+void sn_execution_trace_close(struct sn_execution_trace *trace)
+{
+	if (!trace)
+		return;
+	free(trace->nodes);
+	free(trace->tensors);
+	free(trace);
+}
+
+int64_t sn_execution_trace_pid(const struct sn_execution_trace *trace)
+{
+	return trace->pid;
+}
+
+size_t sn_execution_trace_count(const struct sn_execution_trace *trace)
+{
+	return trace->node_count;
+}
+
+struct sn_execution_node sn_execution_trace_node(const struct sn_execution_trace *trace, size_t i)
+{
+	const struct node *node = trace->nodes + i;
+	return (struct sn_execution_node){.record_function = node->record_function,
+					  .thread = node->thread,
+					  .name =
+					      is_operator(trace, node) ? node->name : SONDE_NONE,
+					  .made = node->made};
+}
+
+static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
+		    struct sn_error *error)
+{
+	int result = 0;
+	for (size_t i = 0; i < request->path_count && !result; i++) {
+		struct sn_execution_trace *trace;
+		result = sn_execution_trace_open(request->paths[i], builder, &trace, error);
+		if (result)
+			break;
+		result = sn_execution_trace_make(trace, "execution trace", -1, (uint32_t)i, error);
+		sn_execution_trace_close(trace);
+	}
+	sn_db_builder_set_root(builder,
+			       sn_db_builder_named_frame(builder, SN_FRAME_THREAD, "python"));
+	sn_db_builder_property(builder, "program", "python");
+	return result;
+}
+
+bool sn_execution_trace_probe(const char *path)
+{
+	char head[SN_IMPORT_HEAD_BYTES];
+	return sn_json_window_head(path, head, sizeof(head)) > 0 &&
+	       head[strspn(head, " \t\r\n")] == '{' && strstr(head, "\"schema\"") &&
+	       strstr(head, "\"nodes\"") && !strstr(head, "\"traceEvents\"");
+}
+
+static bool probe(const struct sn_import_input *input)
+{
+	return !input->is_folder && sn_execution_trace_probe(input->path);
+}
+
+const struct sn_importer sn_importer_execution_trace = {
+    .name = "execution_trace",
+    .summary = "execution traces of PyTorch (ExecutionTraceObserver), plain or gzip",
+    .probe = probe,
+    .read = read_all,
+};

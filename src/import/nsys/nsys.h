@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the importer of Nsight Systems' exports: nsys.c reads who was measured and the calls on
+ * threads, nsys_device.c what ran on devices, nsys_range.c NVTX, nsys_sample.c call-path samples.
+ * All of them add to one recording.
+ */
+#ifndef SN_IMPORT_NSYS_H
+#define SN_IMPORT_NSYS_H
+
+#include "import/core/recording.h"
+#include "import/core/sqlite_table.h"
+
+enum sn_nsys_key {
+	SN_NSYS_KEY_RETURNED,
+	SN_NSYS_KEY_GRAPH_NODE,
+	SN_NSYS_KEY_GRAPH,
+	SN_NSYS_KEY_LOCAL,
+	SN_NSYS_KEY_SOURCE,
+	SN_NSYS_KEY_TARGET,
+	SN_NSYS_KEY_FILL,
+	SN_NSYS_KEY_PAYLOAD,
+	SN_NSYS_KEY_CATEGORY,
+	SN_NSYS_KEY_SIZES,
+	SN_NSYS_KEYS
+};
+
+struct sn_nsys {
+	struct sn_recording recording;
+	uint32_t keys[SN_NSYS_KEYS];
+	/* of the file being read */
+	struct sn_sqlite file;
+	sqlite3_stmt *strings;	    /* a string by its id; NULL without any */
+	struct sn_intern processes; /* numbers for the upper bits of global ids */
+	uint32_t *programs;	    /* builder's string by process */
+	size_t program_count, program_capacity;
+	struct sn_intern name_ids; /* {category, id} */
+	uint32_t *name_numbers;	   /* the recording's */
+	size_t name_capacity;
+	struct sn_intern domains; /* of NVTX: "number/process" */
+	uint32_t *domain_names;	  /* builder's string by domain */
+	size_t domain_capacity;
+	int64_t end_ns; /* of the session; 0 unknown */
+};
+
+#define SN_ATTRIBUTES_MAX 24
+struct sn_attributes {
+	struct sn_attribute items[SN_ATTRIBUTES_MAX];
+	uint16_t count;
+};
+/* Left out where there are too many. */
+void sn_attributes_put(struct sn_attributes *attributes, uint32_t key, uint64_t value);
+
+/* A string of the file; valid until the next one is asked for. */
+const char *sn_nsys_string(struct sn_nsys *nsys, int64_t id);
+/* The number of the process of a global id. */
+uint32_t sn_nsys_process(struct sn_nsys *nsys, int64_t global);
+/* Lines, NULL without memory; valid until the next. */
+struct sn_recording_line *sn_nsys_thread(struct sn_nsys *nsys, int64_t global);
+struct sn_recording_line *sn_nsys_stream(struct sn_nsys *nsys, int64_t global, int64_t device,
+					 int64_t context, int64_t stream);
+/* A link that no other process has. */
+uint64_t sn_nsys_correlation(struct sn_nsys *nsys, int64_t global, int64_t correlation);
+/* The recording's number of a string of the file. 0 or SN_ERR_MEMORY. */
+int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64_t id,
+		 uint32_t *number);
+/* Adds an interval; one whose times cannot be is counted. A line of NULL is SN_ERR_MEMORY. */
+int sn_nsys_add(struct sn_nsys *nsys, struct sn_recording_line *line, uint32_t name,
+		int64_t start_ns, int64_t end_ns, uint64_t link,
+		const struct sn_attributes *attributes);
+/* Each row of a table, if there is such a table; `take` returns 0 or SN_ERR_MEMORY. */
+int sn_nsys_each(struct sn_nsys *nsys, const char *table, const char *const *columns,
+		 const char *rest, int (*take)(struct sn_nsys *nsys, sqlite3_stmt *row),
+		 struct sn_error *error);
+
+/* What graphics ran on devices: a table of such a kind. */
+int sn_nsys_workloads(struct sn_nsys *nsys, const char *table, struct sn_error *error);
+int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error);
+int sn_nsys_ranges(struct sn_nsys *nsys, struct sn_error *error);
+int sn_nsys_samples(struct sn_nsys *nsys, struct sn_error *error);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call-path samples of an Nsight Systems export: when in COMPOSITE_EVENTS, where in
+ * SAMPLING_CALLCHAINS, a row for each frame. Both are read side by side in the order of their id,
+ * chains from the outermost frame inwards, so that nothing is kept.
+ */
+#include "nsys.h"
+
+#include "format/measurement/measurement.h"
+
+static const char *const sample_columns[] = {"id", "start", "globalTid", NULL};
+enum { ID, START, THREAD };
+static const char *const frame_columns[] = {"id", "symbol", "module", "kernelMode", NULL};
+enum { FRAME_ID, SYMBOL, MODULE, KERNEL };
+
+static uint32_t frame_of(struct sn_nsys *nsys, sqlite3_stmt *row)
+{
+	struct sn_db_builder *builder = nsys->recording.builder;
+	struct sonde_db_module module = {.build_id = SONDE_NONE};
+	struct sonde_db_frame frame = {.kind = SN_FRAME_NATIVE,
+				       .linkage_name = SONDE_NONE,
+				       .module = SONDE_NONE,
+				       .file = SONDE_NONE};
+	const char *name = sn_nsys_string(nsys, sqlite3_column_int64(row, SYMBOL));
+	frame.name = sn_db_builder_string(builder, *name ? name : "[unknown]");
+	if (sqlite3_column_int(row, KERNEL))
+		frame.kind = SN_FRAME_OS;
+	const char *path = sn_sqlite_is_null(row, MODULE)
+			       ? ""
+			       : sn_nsys_string(nsys, sqlite3_column_int64(row, MODULE));
+	if (*path && frame.kind == SN_FRAME_NATIVE) {
+		module.path = sn_db_builder_string(builder, path);
+		frame.module = sn_db_builder_module(builder, &module);
+	}
+	return sn_db_builder_frame(builder, &frame);
+}
+
+/* The context of the chain of that id; `*found` is whether `frames` stands at a row. */
+static int context_of(struct sn_nsys *nsys, sqlite3_stmt *frames, int64_t id, int *found,
+		      uint32_t *context, struct sn_error *error)
+{
+	*context = 0;
+	while (*found > 0 && sqlite3_column_int64(frames, FRAME_ID) <= id) {
+		if (sqlite3_column_int64(frames, FRAME_ID) == id)
+			*context = sn_db_builder_context(nsys->recording.builder, *context,
+							 frame_of(nsys, frames));
+		*found = sn_sqlite_next(&nsys->file, frames, error);
+	}
+	return *found < 0 ? *found : 0;
+}
+
+static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t context)
+{
+	struct sn_recording_line *line = sn_nsys_thread(nsys, sqlite3_column_int64(row, THREAD));
+	int64_t time = sqlite3_column_int64(row, START);
+	if (!line)
+		return SN_ERR_MEMORY;
+	if (time < -SN_RECORDING_BIAS_NS || time > SN_RECORDING_BIAS_NS) {
+		nsys->recording.misplaced++;
+		return 0;
+	}
+	struct sn_event event = {
+	    .start_ns = (uint64_t)(time + SN_RECORDING_BIAS_NS),
+	    .end_ns = (uint64_t)(time + SN_RECORDING_BIAS_NS),
+	    .context = context,
+	    .metric = SONDE_NONE,
+	    .kind = SONDE_TRACK_SAMPLES,
+	};
+	sn_recording_add(&nsys->recording, line, &event);
+	return 0;
+}
+
+static int merge(struct sn_nsys *nsys, sqlite3_stmt *samples, sqlite3_stmt *frames,
+		 struct sn_error *error)
+{
+	int has_frame = frames ? sn_sqlite_next(&nsys->file, frames, error) : 0;
+	int result = has_frame < 0 ? has_frame : 0;
+	while (!result && (result = sn_sqlite_next(&nsys->file, samples, error)) > 0) {
+		uint32_t context;
+		result = context_of(nsys, frames, sqlite3_column_int64(samples, ID), &has_frame,
+				    &context, error);
+		if (!result && (result = add(nsys, samples, context)))
+			sn_fail(error, result, "out of memory");
+	}
+	return result;
+}
+
+int sn_nsys_samples(struct sn_nsys *nsys, struct sn_error *error)
+{
+	sqlite3_stmt *samples, *frames = NULL;
+	int result = sn_sqlite_select(&nsys->file, "COMPOSITE_EVENTS", sample_columns,
+				      "ORDER BY id", &samples, error);
+	if (!result && samples)
+		result = sn_sqlite_select(&nsys->file, "SAMPLING_CALLCHAINS", frame_columns,
+					  "ORDER BY id, stackDepth DESC", &frames, error);
+	if (!result && samples)
+		result = merge(nsys, samples, frames, error);
+	sqlite3_finalize(samples);
+	sqlite3_finalize(frames);
+	return result;
+}

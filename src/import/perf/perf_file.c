@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The container of perf.data; see perf_file.h. Every length in the file is checked where it is
+ * used. */
+#include "perf_file.h"
+
+#include "base/vec.h"
+#include "import/core/cursor.h"
+#include "import/core/importer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef SN_HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+#define MAGIC	      "PERFILE2"
+#define MAGIC_SWAPPED "2ELIFREP"
+
+/* Features: bits of the header, and numbers of HEADER_FEATURE records. */
+enum {
+	FEATURE_TRACING_DATA = 1,
+	FEATURE_BUILD_ID = 2,
+	FEATURE_HOSTNAME = 3,
+	FEATURE_OSRELEASE = 4,
+	FEATURE_VERSION = 5,
+	FEATURE_CPUDESC = 8,
+	FEATURE_CMDLINE = 11,
+	FEATURE_EVENT_DESC = 12,
+	FEATURE_DIR_FORMAT = 24,
+	FEATURE_CLOCK_DATA = 29,
+	FEATURE_COUNT = 256,
+};
+enum { UPDATE_NAME = 2 };
+#define MISC_BUILD_ID_SIZE (1u << 15)
+
+#define COMMAND_MAX   4096
+#define ATTR_IDS_SIZE 16
+
+bool sn_perf_is_file(const unsigned char *head, size_t length)
+{
+	return length >= 16 && (!memcmp(head, MAGIC, 8) || !memcmp(head, MAGIC_SWAPPED, 8));
+}
+
+static int damaged(const struct sn_perf_file *file, const char *what, struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': damaged (%s)", file->path, what);
+}
+
+/* The part of the file that lies there; failed where it does not. */
+static struct sn_import_cursor part(const struct sn_perf_file *file, uint64_t offset,
+				    uint64_t length)
+{
+	struct sn_import_cursor cursor = {.failed = true};
+	if (offset <= file->length && length <= file->length - offset)
+		cursor = (struct sn_import_cursor){.bytes = file->bytes + offset, .length = length};
+	return cursor;
+}
+
+/* u32 length, text padded with zeroes. NULL where there is none, or no memory. */
+static char *take_string(struct sn_import_cursor *cursor)
+{
+	uint32_t length = (uint32_t)sn_import_cursor_number(cursor, 4);
+	const unsigned char *text = sn_import_cursor_take(cursor, length);
+	return text ? strndup((const char *)text, length) : NULL;
+}
+
+static void set_text(char **text, char *value)
+{
+	free(*text);
+	*text = value;
+}
+
+/* ---- events ---- */
+
+static struct sn_perf_event *add_event(struct sn_perf_file *file, const unsigned char *attr,
+				       size_t length)
+{
+	if (sn_vec_reserve(&file->events, &file->event_capacity, file->event_count + 1) < 0)
+		return NULL;
+	struct sn_perf_event *event = file->events + file->event_count++;
+	*event = (struct sn_perf_event){0};
+	memcpy(&event->attr, attr, length < sizeof(event->attr) ? length : sizeof(event->attr));
+	return event;
+}
+
+static int add_id(struct sn_perf_file *file, uint64_t id, uint32_t event)
+{
+	uint32_t number = sn_intern_add(&file->ids, &id, sizeof(id));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&file->id_events, &file->id_capacity, number + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	file->id_events[number] = event;
+	return 0;
+}
+
+uint32_t sn_perf_file_event(const struct sn_perf_file *file, uint64_t id)
+{
+	uint32_t number = sn_intern_find(&file->ids, &id, sizeof(id));
+	return number == SN_INTERN_NONE ? UINT32_MAX : file->id_events[number];
+}
+
+static int take_ids(struct sn_perf_file *file, struct sn_import_cursor *ids, uint32_t event)
+{
+	while (!ids->failed && ids->length - ids->at >= 8)
+		if (add_id(file, sn_import_cursor_number(ids, 8), event))
+			return SN_ERR_MEMORY;
+	return 0;
+}
+
+static int read_attrs(struct sn_perf_file *file, uint64_t offset, uint64_t length,
+		      uint64_t attr_bytes, struct sn_error *error)
+{
+	struct sn_import_cursor attrs = part(file, offset, length);
+	if (attr_bytes < PERF_ATTR_SIZE_VER0 + ATTR_IDS_SIZE || attrs.failed || !length)
+		return damaged(file, "events", error);
+	while (length - attrs.at >= attr_bytes) {
+		const unsigned char *attr =
+		    sn_import_cursor_take(&attrs, attr_bytes - ATTR_IDS_SIZE);
+		uint64_t ids_offset = sn_import_cursor_number(&attrs, 8);
+		uint64_t ids_bytes = sn_import_cursor_number(&attrs, 8);
+		struct sn_import_cursor ids = part(file, ids_offset, ids_bytes);
+		if (ids.failed)
+			return damaged(file, "events", error);
+		if (!add_event(file, attr, attr_bytes - ATTR_IDS_SIZE) ||
+		    take_ids(file, &ids, (uint32_t)file->event_count - 1))
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	return 0;
+}
+
+/* In a pipe: the attribute says its size, ids follow. */
+static int take_attr(struct sn_perf_file *file, const struct sn_perf_raw *record)
+{
+	uint32_t bytes = 0;
+	if (record->length >= PERF_ATTR_SIZE_VER0)
+		memcpy(&bytes, record->bytes + 4, 4);
+	if (bytes < PERF_ATTR_SIZE_VER0 || bytes > record->length)
+		return SN_ERR_FORMAT;
+	struct sn_import_cursor ids = {
+	    .bytes = record->bytes, .length = record->length, .at = bytes};
+	if (!add_event(file, record->bytes, bytes))
+		return SN_ERR_MEMORY;
+	return take_ids(file, &ids, (uint32_t)file->event_count - 1);
+}
+
+static int take_update(struct sn_perf_file *file, const struct sn_perf_raw *record)
+{
+	struct sn_import_cursor cursor = {.bytes = record->bytes, .length = record->length};
+	uint64_t type = sn_import_cursor_number(&cursor, 8),
+		 id = sn_import_cursor_number(&cursor, 8);
+	uint32_t event = sn_perf_file_event(file, id);
+	if (type != UPDATE_NAME || cursor.failed || event == UINT32_MAX)
+		return 0;
+	char *name = strndup((const char *)cursor.bytes + 16, cursor.length - 16);
+	set_text(&file->events[event].name, name);
+	return name ? 0 : SN_ERR_MEMORY;
+}
+
+/* ---- features ---- */
+
+static int take_build_id(struct sn_perf_file *file, const unsigned char *bytes, size_t length,
+			 uint16_t misc)
+{
+	enum { ID = 4, SIZE = 24, PATH = 28 };
+	if (length <= PATH)
+		return 0;
+	if (sn_vec_reserve(&file->build_ids, &file->build_id_capacity, file->build_id_count + 1) <
+	    0)
+		return SN_ERR_MEMORY;
+	struct sn_perf_build_id *id = file->build_ids + file->build_id_count;
+	*id = (struct sn_perf_build_id){.length = 20};
+	memcpy(id->bytes, bytes + ID, 20);
+	if (misc & MISC_BUILD_ID_SIZE && bytes[SIZE] <= 20)
+		id->length = bytes[SIZE];
+	id->path = strndup((const char *)bytes + PATH, length - PATH);
+	if (!id->path)
+		return SN_ERR_MEMORY;
+	file->build_id_count++;
+	return 0;
+}
+
+static int read_build_ids(struct sn_perf_file *file, struct sn_import_cursor *cursor)
+{
+	struct perf_event_header header;
+	int result = 0;
+	while (!result && cursor->length - cursor->at >= sizeof(header)) {
+		memcpy(&header, sn_import_cursor_take(cursor, sizeof(header)), sizeof(header));
+		if (header.size < sizeof(header))
+			return 0;
+		size_t length = header.size - sizeof(header);
+		const unsigned char *bytes = sn_import_cursor_take(cursor, length);
+		if (!bytes)
+			return 0;
+		result = take_build_id(file, bytes, length, header.misc);
+	}
+	return result;
+}
+
+static int read_event_names(struct sn_perf_file *file, struct sn_import_cursor *cursor)
+{
+	uint32_t count = (uint32_t)sn_import_cursor_number(cursor, 4);
+	uint32_t attr_bytes = (uint32_t)sn_import_cursor_number(cursor, 4);
+	for (uint32_t i = 0; i < count && !cursor->failed; i++) {
+		sn_import_cursor_take(cursor, attr_bytes);
+		uint32_t ids = (uint32_t)sn_import_cursor_number(cursor, 4);
+		char *name = take_string(cursor);
+		uint32_t event = i < file->event_count ? i : UINT32_MAX;
+		for (uint32_t k = 0; k < ids && !cursor->failed; k++) {
+			uint32_t found =
+			    sn_perf_file_event(file, sn_import_cursor_number(cursor, 8));
+			event = found == UINT32_MAX ? event : found;
+		}
+		if (name && *name && event != UINT32_MAX)
+			set_text(&file->events[event].name, name);
+		else
+			free(name);
+	}
+	return 0;
+}
+
+static int read_command(struct sn_perf_file *file, struct sn_import_cursor *cursor)
+{
+	char *line = calloc(1, COMMAND_MAX);
+	uint32_t count = (uint32_t)sn_import_cursor_number(cursor, 4);
+	size_t used = 0;
+	if (!line)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < count && !cursor->failed && used < COMMAND_MAX; i++) {
+		char *word = take_string(cursor);
+		used += (size_t)snprintf(line + used, COMMAND_MAX - used, "%s%s", i ? " " : "",
+					 word ? word : "");
+		free(word);
+	}
+	set_text(&file->command, line);
+	return 0;
+}
+
+/* Two clocks read at once: that of the records, and that of the day. */
+static int read_clock(struct sn_perf_file *file, struct sn_import_cursor *cursor)
+{
+	uint32_t version = (uint32_t)sn_import_cursor_number(cursor, 4);
+	sn_import_cursor_number(cursor, 4);
+	uint64_t wall_ns = sn_import_cursor_number(cursor, 8),
+		 clock_ns = sn_import_cursor_number(cursor, 8);
+	if (version == 1 && !cursor->failed && wall_ns >= clock_ns && wall_ns < 1ull << 62)
+		file->epoch_ns = (int64_t)(wall_ns - clock_ns);
+	return 0;
+}
+
+static int read_feature(struct sn_perf_file *file, unsigned feature, struct sn_import_cursor cursor)
+{
+	switch (feature) {
+	case FEATURE_TRACING_DATA:
+		file->tracing = (struct sn_perf_bytes){cursor.bytes, cursor.length};
+		return 0;
+	case FEATURE_BUILD_ID:
+		return read_build_ids(file, &cursor);
+	case FEATURE_HOSTNAME:
+		set_text(&file->host, take_string(&cursor));
+		return 0;
+	case FEATURE_OSRELEASE:
+		set_text(&file->release, take_string(&cursor));
+		return 0;
+	case FEATURE_VERSION:
+		set_text(&file->version, take_string(&cursor));
+		return 0;
+	case FEATURE_CPUDESC:
+		set_text(&file->processor, take_string(&cursor));
+		return 0;
+	case FEATURE_CMDLINE:
+		return read_command(file, &cursor);
+	case FEATURE_EVENT_DESC:
+		return read_event_names(file, &cursor);
+	case FEATURE_CLOCK_DATA:
+		return read_clock(file, &cursor);
+	default:
+		return 0;
+	}
+}
+
+/* Behind the data, a place and a length for each feature that the header has a bit for. A file
+ * whose perf was killed has none. */
+static int read_features(struct sn_perf_file *file, const unsigned char *bits,
+			 struct sn_error *error)
+{
+	struct sn_import_cursor table = part(file, file->data_end, file->length - file->data_end);
+	for (unsigned feature = 0; feature < FEATURE_COUNT; feature++) {
+		if (!(bits[feature / 8] >> feature % 8 & 1))
+			continue;
+		uint64_t offset = sn_import_cursor_number(&table, 8),
+			 length = sn_import_cursor_number(&table, 8);
+		if (table.failed)
+			return 0;
+		struct sn_import_cursor cursor = part(file, offset, length);
+		if (cursor.failed)
+			return damaged(file, "features", error);
+		if (read_feature(file, feature, cursor))
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	return 0;
+}
+
+/* ---- the file and those beside it ---- */
+
+static int map_bytes(const char *path, struct sn_perf_bytes *mapped, struct sn_error *error)
+{
+	struct stat status = {.st_size = 0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *bytes = MAP_FAILED;
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > 0)
+		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	int reason = errno;
+	if (fd >= 0)
+		close(fd);
+	*mapped = (struct sn_perf_bytes){NULL, 0};
+	if (fd < 0 || (bytes == MAP_FAILED && status.st_size > 0))
+		return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(reason));
+	if (bytes != MAP_FAILED)
+		*mapped = (struct sn_perf_bytes){bytes, (size_t)status.st_size};
+	return 0;
+}
+
+static int map_file(struct sn_perf_file *file, struct sn_error *error)
+{
+	struct sn_perf_bytes mapped;
+	int result = map_bytes(file->path, &mapped, error);
+	file->bytes = mapped.bytes;
+	file->length = mapped.length;
+	return result ? result : mapped.length < 16 ? damaged(file, "header", error) : 0;
+}
+
+/* The files data.0, data.1, ... beside this one, a thread of perf's each: records and nothing
+ * else. */
+static int map_parts(struct sn_perf_file *file, struct sn_error *error)
+{
+	char path[PATH_MAX];
+	for (;;) {
+		int length = snprintf(path, sizeof(path), "%s.%zu", file->path, file->part_count);
+		if ((size_t)length >= sizeof(path) || access(path, F_OK))
+			return 0;
+		if (sn_vec_reserve(&file->parts, &file->part_capacity, file->part_count + 1) < 0)
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		int result = map_bytes(path, file->parts + file->part_count, error);
+		if (result)
+			return result;
+		file->part_count++;
+	}
+}
+
+/* ---- the header ---- */
+
+static int read_header(struct sn_perf_file *file, struct sn_error *error)
+{
+	struct sn_import_cursor cursor = {.bytes = file->bytes, .length = file->length, .at = 8};
+	uint64_t size = sn_import_cursor_number(&cursor, 8);
+	file->is_pipe = size == 16;
+	if (file->is_pipe) {
+		file->data = 16;
+		file->data_end = file->length;
+		return 0;
+	}
+	uint64_t attr_bytes = sn_import_cursor_number(&cursor, 8);
+	uint64_t attrs = sn_import_cursor_number(&cursor, 8),
+		 attrs_length = sn_import_cursor_number(&cursor, 8);
+	uint64_t data = sn_import_cursor_number(&cursor, 8),
+		 data_length = sn_import_cursor_number(&cursor, 8);
+	sn_import_cursor_take(&cursor, 16); /* event types, which nobody writes any more */
+	const unsigned char *features = sn_import_cursor_take(&cursor, FEATURE_COUNT / 8);
+	if (!features || size < cursor.at || data > file->length)
+		return damaged(file, "header", error);
+	file->data = data;
+	/* perf writes the length last: that of a file it was killed over is 0 */
+	file->data_end =
+	    data_length && data_length <= file->length - data ? data + data_length : file->length;
+	file->is_short = data_length > file->length - data;
+	int result = read_attrs(file, attrs, attrs_length, attr_bytes, error);
+	if (!result && features[FEATURE_DIR_FORMAT / 8] >> FEATURE_DIR_FORMAT % 8 & 1)
+		result = map_parts(file, error);
+	return result ? result : read_features(file, features, error);
+}
+
+/* ---- records ---- */
+
+/* What perf_event_header.size does not count follows records of these two kinds. */
+static int skip_trailing(const struct sn_perf_raw *record, size_t *trailing)
+{
+	uint32_t tracing = 0;
+	uint64_t auxiliary = 0;
+	*trailing = 0;
+	if (record->header.type == SN_PERF_HEADER_TRACING_DATA && record->length >= 4) {
+		memcpy(&tracing, record->bytes, 4);
+		*trailing = ((size_t)tracing + 7) & ~7ull;
+	} else if (record->header.type == SN_PERF_AUXTRACE && record->length >= 8) {
+		memcpy(&auxiliary, record->bytes, 8);
+		if (auxiliary > SIZE_MAX / 2)
+			return SN_ERR_FORMAT;
+		*trailing = auxiliary;
+	}
+	return 0;
+}
+
+struct stream {
+	const struct sn_perf_file *file;
+	int (*take)(void *context, const struct sn_perf_raw *record);
+	void *context;
+	struct sn_error *error;
+	bool is_packed; /* leave compressed records out */
+	/* compressed records make one stream, whose records may be cut anywhere */
+	unsigned char *plain;
+	size_t plain_count, plain_capacity;
+	void *decompressor;
+};
+
+static int each_record(struct stream *stream, const unsigned char *bytes, size_t length,
+		       size_t *used);
+
+#ifdef SN_HAVE_ZSTD
+#define PLAIN_STEP (256u << 10)
+
+static int unpack(struct stream *stream, const unsigned char *bytes, size_t length)
+{
+	if (!stream->decompressor)
+		stream->decompressor = ZSTD_createDStream();
+	if (!stream->decompressor)
+		return SN_ERR_MEMORY;
+	ZSTD_inBuffer in = {bytes, length, 0};
+	bool has_more = true;
+	while (in.pos < in.size || has_more) {
+		if (sn_vec_reserve(&stream->plain, &stream->plain_capacity,
+				   stream->plain_count + PLAIN_STEP) < 0)
+			return SN_ERR_MEMORY;
+		ZSTD_outBuffer out = {stream->plain + stream->plain_count, PLAIN_STEP, 0};
+		size_t at = in.pos;
+		size_t got = ZSTD_decompressStream(stream->decompressor, &out, &in);
+		if (ZSTD_isError(got))
+			return SN_ERR_FORMAT;
+		has_more = out.pos == out.size;
+		if (!out.pos && in.pos == at)
+			break;
+		stream->plain_count += out.pos;
+		size_t used;
+		int result = each_record(stream, stream->plain, stream->plain_count, &used);
+		if (result)
+			return result;
+		memmove(stream->plain, stream->plain + used, stream->plain_count - used);
+		stream->plain_count -= used;
+	}
+	return 0;
+}
+#else
+static int unpack(struct stream *stream, const unsigned char *bytes, size_t length)
+{
+	(void)bytes;
+	(void)length;
+	return sn_fail(stream->error, SN_ERR_UNSUPPORTED,
+		       "cannot read '%s': it is compressed, and this build has no zstd",
+		       stream->file->path);
+}
+#endif
+
+static int take_compressed(struct stream *stream, const struct sn_perf_raw *record)
+{
+	const unsigned char *bytes = record->bytes;
+	size_t length = record->length;
+	if (record->header.type == SN_PERF_COMPRESSED2) { /* u64 length, then padded */
+		uint64_t exact = 0;
+		if (length < 8)
+			return SN_ERR_FORMAT;
+		memcpy(&exact, bytes, 8);
+		bytes += 8;
+		length = exact < length - 8 ? exact : length - 8;
+	}
+	return unpack(stream, bytes, length);
+}
+
+/* Whole records at `bytes`; *used is what they take. */
+static int each_record(struct stream *stream, const unsigned char *bytes, size_t length,
+		       size_t *used)
+{
+	size_t at = 0, trailing;
+	int result = 0;
+	while (!result && length - at >= sizeof(struct perf_event_header)) {
+		struct sn_perf_raw record;
+		memcpy(&record.header, bytes + at, sizeof(record.header));
+		if (record.header.size < sizeof(record.header))
+			return SN_ERR_FORMAT;
+		record.bytes = bytes + at + sizeof(record.header);
+		record.length = record.header.size - sizeof(record.header);
+		if (record.header.size > length - at)
+			break;
+		result = skip_trailing(&record, &trailing);
+		if (result || trailing > length - at - record.header.size)
+			break;
+		/* one inside another is nothing that perf writes */
+		bool is_compressed =
+		    bytes != stream->plain && (record.header.type == SN_PERF_COMPRESSED ||
+					       record.header.type == SN_PERF_COMPRESSED2);
+		if (!is_compressed)
+			result = stream->take(stream->context, &record);
+		else if (!stream->is_packed)
+			result = take_compressed(stream, &record);
+		at += record.header.size + trailing;
+	}
+	*used = at;
+	return result;
+}
+
+/* What lies at `bytes`; compressed records of each file are a stream by themselves. */
+static int each_part(struct stream *stream, const unsigned char *bytes, size_t length, bool *is_cut)
+{
+	size_t used;
+	stream->plain_count = 0;
+	int result = each_record(stream, bytes, length, &used);
+	*is_cut |= used < length || stream->plain_count;
+#ifdef SN_HAVE_ZSTD
+	ZSTD_freeDStream(stream->decompressor);
+	stream->decompressor = NULL;
+#endif
+	return result;
+}
+
+static int each(struct stream *stream, bool *is_cut)
+{
+	const struct sn_perf_file *file = stream->file;
+	*stream->error->text = 0;
+	*is_cut = file->is_short;
+	int result =
+	    each_part(stream, file->bytes + file->data, file->data_end - file->data, is_cut);
+	for (size_t i = 0; i < file->part_count && !result; i++)
+		result = each_part(stream, file->parts[i].bytes, file->parts[i].length, is_cut);
+	free(stream->plain);
+	if (result == SN_ERR_MEMORY)
+		return sn_fail(stream->error, result, "out of memory");
+	return result && !*stream->error->text ? damaged(file, "records", stream->error) : result;
+}
+
+int sn_perf_file_each(const struct sn_perf_file *file, bool *is_cut,
+		      int (*take)(void *context, const struct sn_perf_raw *record), void *context,
+		      struct sn_error *error)
+{
+	return each(&(struct stream){file, take, context, error}, is_cut);
+}
+
+/* ---- opening ---- */
+
+/* What a pipe says of itself lies among the records. */
+static int take_about(void *context, const struct sn_perf_raw *record)
+{
+	struct sn_perf_file *file = context;
+	struct sn_import_cursor cursor = {.bytes = record->bytes, .length = record->length};
+	switch (record->header.type) {
+	case SN_PERF_HEADER_ATTR:
+		return take_attr(file, record);
+	case SN_PERF_EVENT_UPDATE:
+		return take_update(file, record);
+	case SN_PERF_HEADER_BUILD_ID:
+		return take_build_id(file, record->bytes, record->length, record->header.misc);
+	case SN_PERF_HEADER_TRACING_DATA:
+		if (record->length >= 4)
+			file->tracing =
+			    (struct sn_perf_bytes){record->bytes + record->length,
+						   (uint32_t)sn_import_cursor_number(&cursor, 4)};
+		return 0;
+	case SN_PERF_HEADER_FEATURE: {
+		uint64_t feature = sn_import_cursor_number(&cursor, 8);
+		if (cursor.failed || feature >= FEATURE_COUNT)
+			return 0;
+		cursor = (struct sn_import_cursor){.bytes = record->bytes + 8,
+						   .length = record->length - 8};
+		return read_feature(file, (unsigned)feature, cursor);
+	}
+	default:
+		return 0;
+	}
+}
+
+/* "cpu-clock", "cycles": what perf calls the events that need no name from elsewhere. */
+static const char *usual_name(const struct perf_event_attr *attr)
+{
+	static const char *const hardware[] = {"cycles",
+					       "instructions",
+					       "cache-references",
+					       "cache-misses",
+					       "branches",
+					       "branch-misses",
+					       "bus-cycles",
+					       "stalled-cycles-frontend",
+					       "stalled-cycles-backend",
+					       "ref-cycles"};
+	static const char *const software[] = {
+	    "cpu-clock",	"task-clock",	"page-faults",	"context-switches",
+	    "cpu-migrations",	"minor-faults", "major-faults", "alignment-faults",
+	    "emulation-faults", "dummy",	"bpf-output",	"cgroup-switches"};
+	if (attr->type == PERF_TYPE_HARDWARE && attr->config < sizeof(hardware) / sizeof(*hardware))
+		return hardware[attr->config];
+	if (attr->type == PERF_TYPE_SOFTWARE && attr->config < sizeof(software) / sizeof(*software))
+		return software[attr->config];
+	return NULL;
+}
+
+static int name_events(struct sn_perf_file *file)
+{
+	for (size_t i = 0; i < file->event_count; i++) {
+		struct sn_perf_event *event = file->events + i;
+		const char *usual = usual_name(&event->attr);
+		char name[80];
+		snprintf(name, sizeof(name), "event-%u-%llx", event->attr.type,
+			 (unsigned long long)event->attr.config);
+		if (!event->name)
+			event->name = strdup(usual ? usual : name);
+		if (!event->name)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+/* All of it comes uncompressed, and is pointed to. */
+static int read_about(struct sn_perf_file *file, struct sn_error *error)
+{
+	bool is_cut;
+	return file->is_pipe ? each(&(struct stream){file, take_about, file, error, true}, &is_cut)
+			     : 0;
+}
+
+int sn_perf_file_open(struct sn_perf_file *file, const char *path, struct sn_error *error)
+{
+	*file = (struct sn_perf_file){.path = path};
+	int result = map_file(file, error);
+	if (result)
+		return result;
+	if (!memcmp(file->bytes, MAGIC_SWAPPED, 8))
+		return sn_fail(error, SN_ERR_UNSUPPORTED,
+			       "cannot read '%s': recorded on a big-endian machine", path);
+	result = read_header(file, error);
+	if (!result)
+		result = read_about(file, error);
+	if (!result && !file->event_count)
+		return damaged(file, "no events", error);
+	if (!result && name_events(file))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return result;
+}
+
+void sn_perf_file_close(struct sn_perf_file *file)
+{
+	for (size_t i = 0; i < file->event_count; i++)
+		free(file->events[i].name);
+	for (size_t i = 0; i < file->build_id_count; i++)
+		free(file->build_ids[i].path);
+	free(file->events);
+	free(file->build_ids);
+	free(file->id_events);
+	sn_intern_release(&file->ids);
+	free(file->host);
+	free(file->release);
+	free(file->command);
+	free(file->processor);
+	free(file->version);
+	for (size_t i = 0; i < file->part_count; i++)
+		if (file->parts[i].bytes)
+			munmap((void *)file->parts[i].bytes, file->parts[i].length);
+	free(file->parts);
+	if (file->bytes)
+		munmap((void *)file->bytes, file->length);
+	*file = (struct sn_perf_file){0};
+}

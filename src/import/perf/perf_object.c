@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files behind mappings; see perf_object.h. */
+#include "perf_object.h"
+
+#include "binary/elf/elf_file.h"
+#include "format/measurement/measurement.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void sn_perf_object_release(struct sn_perf_object *object)
+{
+	sn_perf_image_close(&object->image);
+	free(object->segments);
+	free(object->path);
+}
+
+static bool is_of_build(const struct sn_elf_file *elf, const uint8_t *id, uint32_t length)
+{
+	return !length || (elf->build_id_bytes == length && !memcmp(elf->build_id, id, length));
+}
+
+/* perf keeps copies of what it met: ~/.debug/.build-id/ab/cdef.../elf. */
+static bool cached_path(const uint8_t *id, uint32_t length, char *path, size_t size)
+{
+	const char *home = getenv("HOME");
+	char hex[2 * SN_PERF_BUILD_ID_MAX + 1] = "";
+	for (uint32_t i = 0; i < length; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	return home && length &&
+	       snprintf(path, size, "%s/.debug/.build-id/%.2s/%s/elf", home, hex, hex + 2) <
+		   (int)size &&
+	       access(path, R_OK) == 0;
+}
+
+static int copy_segments(const struct sn_elf_file *elf, struct sn_perf_object *object)
+{
+	object->segments = calloc(elf->segment_count + 1ull, sizeof(*object->segments));
+	if (!object->segments)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < elf->segment_count; i++) {
+		Elf64_Phdr header;
+		memcpy(&header, elf->segments + i * sizeof(header), sizeof(header));
+		if (header.p_type == PT_LOAD && header.p_flags & PF_X)
+			object->segments[object->segment_count++] = (struct sn_perf_segment){
+			    header.p_offset, header.p_filesz, header.p_vaddr};
+	}
+	return 0;
+}
+
+/* *elf is NULL if the file at `path` is not of the object's build. 0 or SN_ERR_MEMORY. */
+static int open_build(const struct sn_perf_object *object, const char *path,
+		      struct sn_elf_file **elf)
+{
+	*elf = NULL;
+	if (sn_elf_file_open(path, elf, NULL) == SN_ERR_MEMORY)
+		return SN_ERR_MEMORY;
+	if (*elf && !is_of_build(*elf, object->id, object->id_bytes)) {
+		sn_elf_file_free(*elf);
+		*elf = NULL;
+	}
+	return 0;
+}
+
+static int find_file(struct sn_perf_object *object, const char **path, char *cached)
+{
+	struct sn_elf_file *elf;
+	int result = open_build(object, *path, &elf);
+	if (!result && !elf && cached_path(object->id, object->id_bytes, cached, PATH_MAX)) {
+		result = open_build(object, cached, &elf);
+		if (elf)
+			*path = cached;
+	}
+	if (elf)
+		result = copy_segments(elf, object);
+	sn_elf_file_free(elf);
+	return result;
+}
+
+int sn_perf_object_open(struct sn_perf_object *object, const uint8_t *id, uint32_t length,
+			const char *path)
+{
+	char cached[PATH_MAX];
+	memcpy(object->id, id, length);
+	object->id_bytes = length;
+	int result = object->flags ? 0 : find_file(object, &path, cached);
+	object->path = strdup(path);
+	return object->path ? result : SN_ERR_MEMORY;
+}
+
+const struct sn_perf_image *sn_perf_object_image(struct sn_perf_object *object)
+{
+	bool has_code = object->segments || object->flags & SN_MODULE_VDSO;
+	if (!object->was_tried && has_code)
+		sn_perf_image_open(&object->image, object->path, object->id, object->id_bytes);
+	object->was_tried = true;
+	return object->image.module.eh_frame_hdr ? &object->image : NULL;
+}
+
+uint64_t sn_perf_object_address(const struct sn_perf_object *object, uint64_t offset)
+{
+	for (size_t i = 0; i < object->segment_count; i++) {
+		const struct sn_perf_segment *segment = object->segments + i;
+		/* mappings are of whole pages, so they begin before the segment's bytes */
+		if (offset >= (segment->offset & ~4095ull) &&
+		    offset < segment->offset + segment->bytes)
+			return offset - segment->offset + segment->address;
+	}
+	return offset;
+}

@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Track events of a Perfetto trace with their annotations, and samples; see perfetto.h. */
+#include "perfetto.h"
+
+#include "import/core/activity_category.h"
+#include "format/measurement/measurement.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NESTED_MAX     4
+#define CATEGORIES_MAX 4
+
+enum { SLICE_BEGIN = 1, SLICE_END, INSTANT, COUNTER, STATE };
+
+/* What a message of a track event says. */
+struct read_event {
+	unsigned type;
+	uint64_t track;
+	bool has_track;
+	uint32_t name, category_text; /* builder's; SONDE_NONE */
+	enum sn_activity_category category;
+	uint64_t flow, callstack;
+	bool is_placed; /* the file is of `sonde export` and tells the call path: */
+	uint32_t context;
+	uint64_t value; /* of a counter */
+	bool has_value, is_real;
+	uint64_t extra_tracks[16];
+	size_t extra_track_count;
+	uint64_t extra_values[16];
+	size_t extra_value_count;
+	int64_t legacy_us;
+	unsigned legacy_time; /* 0 none, 1 from the last, 2 absolute */
+	char phase;	      /* of a legacy event; 0 */
+	int64_t duration_us;
+	int64_t pid, tid; /* of a legacy event that is of another thread; -1 */
+	struct sn_perfetto_attributes attributes;
+};
+
+/* ---- annotations ---- */
+
+void sn_perfetto_add_attribute(struct sn_perfetto *perfetto,
+			       struct sn_perfetto_attributes *attributes, uint32_t key,
+			       uint64_t value)
+{
+	bool is_there = key == SONDE_NONE || attributes->count == SN_PERFETTO_ATTRIBUTES_MAX;
+	for (unsigned i = 0; i < attributes->count && !is_there; i++)
+		is_there = attributes->items[i].key == key;
+	if (is_there)
+		perfetto->annotations_lost++;
+	else
+		attributes->items[attributes->count++] = (struct sn_attribute){key, 0, value};
+}
+
+/* The attribute of an annotation's name, remembered with it where it is interned. */
+static uint32_t key_of(struct sn_perfetto *perfetto, struct sn_perfetto_item *item,
+		       const char *name, enum sonde_attribute_type type)
+{
+	if (item && item->keys[type])
+		return item->keys[type] - 1;
+	uint32_t key = sn_recording_attribute_key(&perfetto->recording, name, strlen(name), type);
+	if (item)
+		item->keys[type] = key + 1;
+	return key;
+}
+
+static int take_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+			   struct sn_proto message, const char *within, unsigned depth,
+			   struct read_event *event);
+
+/* Entries of dictionaries are NAME.KEY, elements of arrays NAME[0]. */
+static int take_entries(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+			struct sn_proto message, const char *name, unsigned depth,
+			struct read_event *event)
+{
+	struct sn_proto_field field;
+	unsigned index = 0;
+	int result = 0;
+	while (!result && sn_proto_next(&message, &field)) {
+		char within[512];
+		if (field.number != 11 && field.number != 12)
+			continue;
+		if (depth == NESTED_MAX) {
+			perfetto->annotations_lost++;
+			continue;
+		}
+		if (field.number == 11)
+			snprintf(within, sizeof(within), "%.400s.", name);
+		else
+			snprintf(within, sizeof(within), "%.400s[%u]", name, index++);
+		result = take_annotation(perfetto, sequence, sn_proto_enter(&field), within,
+					 depth + 1, event);
+	}
+	return result;
+}
+
+static int take_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+			   struct sn_proto message, const char *within, unsigned depth,
+			   struct read_event *event)
+{
+	struct sn_proto all = message;
+	struct sn_proto_field field, value = {0};
+	struct sn_perfetto_item *item = NULL;
+	struct sn_db_builder *builder = perfetto->recording.builder;
+	char name[1024];
+	int used = snprintf(name, sizeof(name), "%s", within);
+	bool has_entries = false;
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1 && field.wire == SN_PROTO_VARINT) {
+			item = sn_perfetto_item(sequence, SN_PERFETTO_ANNOTATION, field.value);
+			snprintf(name + used, sizeof(name) - (size_t)used, "%.500s",
+				 item && item->value != SONDE_NONE
+				     ? sn_db_builder_text(builder, item->value)
+				     : "");
+		} else if (field.number == 10 && field.bytes) {
+			snprintf(name + used, sizeof(name) - (size_t)used, "%.*s",
+				 (int)(field.length < 500 ? field.length : 500), field.bytes);
+		} else if (field.number == 11 || field.number == 12) {
+			has_entries = true;
+		} else if ((field.number >= 2 && field.number <= 9) || field.number == 17) {
+			value = field;
+		}
+	}
+	if (has_entries)
+		return take_entries(perfetto, sequence, all, name, depth, event);
+	enum sonde_attribute_type type = SONDE_ATTRIBUTE_SIGNED;
+	uint64_t bits = value.value;
+	switch (value.number) {
+	case 3:
+	case 7:
+		type = SONDE_ATTRIBUTE_UNSIGNED;
+		break;
+	case 2:
+	case 4:
+		break;
+	case 5:
+		type = SONDE_ATTRIBUTE_REAL;
+		break;
+	case 6:
+	case 9:
+		type = SONDE_ATTRIBUTE_STRING;
+		bits = sn_perfetto_string(perfetto, &value);
+		break;
+	case 17:
+		type = SONDE_ATTRIBUTE_STRING;
+		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, value.value, "");
+		break;
+	default: /* messages of a producer's own */
+		perfetto->annotations_lost++;
+		return 0;
+	}
+	if (!*name || (type == SONDE_ATTRIBUTE_STRING && bits == SONDE_NONE)) {
+		perfetto->annotations_lost++;
+		return 0;
+	}
+	/* what an item is remembered for is its name alone, not that of its dictionary */
+	uint32_t key = key_of(perfetto, *within ? NULL : item, name, type);
+	sn_perfetto_add_attribute(perfetto, &event->attributes, key, bits);
+	return 0;
+}
+
+/* ---- fields ---- */
+
+static void take_category(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+			  const struct sn_proto_field *field, struct read_event *event)
+{
+	const struct sn_perfetto_item *item = NULL;
+	if (field->number == 3) {
+		item = sn_perfetto_item(sequence, SN_PERFETTO_CATEGORY, field->value);
+		if (!item)
+			return;
+	}
+	enum sn_activity_category category =
+	    item ? item->category : sn_activity_category((const char *)field->bytes, field->length);
+	if (event->category_text == SONDE_NONE)
+		event->category_text = item ? item->value : sn_perfetto_string(perfetto, field);
+	if (event->category == SN_ACTIVITY_OTHER)
+		event->category = category;
+}
+
+static void take_legacy(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+			struct sn_proto message, struct read_event *event)
+{
+	struct sn_proto_field field;
+	while (sn_proto_next(&message, &field)) {
+		switch (field.number) {
+		case 1:
+			event->name =
+			    sn_perfetto_text(perfetto, sequence, SN_PERFETTO_NAME, field.value, "");
+			break;
+		case 2:
+			event->phase = (char)field.value;
+			break;
+		case 3:
+			event->duration_us = (int64_t)field.value;
+			break;
+		case 8: /* a flow's number */
+			event->flow = field.value;
+			break;
+		case 18:
+			event->pid = (int32_t)field.value;
+			break;
+		case 19:
+			event->tid = (int32_t)field.value;
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* Numbers of a repeated field, packed or not. */
+static size_t take_numbers(const struct sn_proto_field *field, uint64_t *numbers, size_t count)
+{
+	uint64_t value;
+	if (field->wire != SN_PROTO_BYTES) {
+		if (count < 16)
+			numbers[count++] = field->value;
+		return count;
+	}
+	struct sn_proto packed = sn_proto_enter(field);
+	while (count < 16 && sn_proto_packed(&packed, &value))
+		numbers[count++] = value;
+	return count;
+}
+
+static int take_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+		      const struct sn_proto_field *field, struct read_event *event)
+{
+	switch (field->number) {
+	case 1:
+	case 16:
+		event->legacy_us = (int64_t)field->value;
+		event->legacy_time = field->number == 1 ? 1 : 2;
+		break;
+	case 3:
+	case 22:
+		take_category(perfetto, sequence, field, event);
+		break;
+	case 4:
+		return take_annotation(perfetto, sequence, sn_proto_enter(field), "", 0, event);
+	case 6:
+		take_legacy(perfetto, sequence, sn_proto_enter(field), event);
+		break;
+	case 9:
+		event->type = (unsigned)field->value;
+		break;
+	case 10:
+		event->name = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_NAME, field->value,
+					       "[name lost]");
+		break;
+	case 11:
+		event->track = field->value;
+		event->has_track = true;
+		break;
+	case 12:
+		event->extra_value_count =
+		    take_numbers(field, event->extra_values, event->extra_value_count);
+		break;
+	case 23:
+		event->name = sn_perfetto_string(perfetto, field);
+		break;
+	case 30:
+	case 44:
+		event->value = field->value;
+		event->has_value = true;
+		event->is_real = field->number == 44;
+		break;
+	case 31:
+		event->extra_track_count =
+		    take_numbers(field, event->extra_tracks, event->extra_track_count);
+		break;
+	case 36:
+	case 42:
+	case 47:
+	case 48: /* an event has one link */
+		if (!event->flow && field->wire != SN_PROTO_BYTES)
+			event->flow = field->value;
+		break;
+	case 56:
+		event->callstack = field->value;
+		event->is_placed = perfetto->recording.has_counters;
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* ---- events ---- */
+
+static enum sn_activity_category suited(const struct sn_perfetto_track *track,
+					enum sn_activity_category category)
+{
+	bool is_device = category >= SN_ACTIVITY_KERNEL;
+	if (track->is_device)
+		return is_device ? category : SN_ACTIVITY_DEVICE_ANNOTATION;
+	if (is_device || category == SN_ACTIVITY_INSTANT)
+		return track->is_beside ? SN_ACTIVITY_RANGE : SN_ACTIVITY_OTHER;
+	/* what is known to be a call is one wherever its track lies */
+	if (track->is_beside && category == SN_ACTIVITY_OTHER)
+		return SN_ACTIVITY_RANGE;
+	return category;
+}
+
+static int make_event(struct sn_perfetto *perfetto, struct read_event *read,
+		      enum sn_activity_category category, uint64_t time_ns, struct sn_event *event)
+{
+	uint32_t number;
+	struct sn_db_builder *builder = perfetto->recording.builder;
+	const char *name = read->name == SONDE_NONE ? "" : sn_db_builder_text(builder, read->name);
+	if (!read->is_placed && read->category == SN_ACTIVITY_OTHER &&
+	    read->category_text != SONDE_NONE && *sn_db_builder_text(builder, read->category_text))
+		sn_perfetto_add_attribute(
+		    perfetto, &read->attributes,
+		    key_of(perfetto, NULL, "category", SONDE_ATTRIBUTE_STRING),
+		    read->category_text);
+	name = read->name == SONDE_NONE ? "" : sn_db_builder_text(builder, read->name);
+	int result = read->is_placed && category < SN_ACTIVITY_KERNEL
+			 ? sn_recording_name_placed(&perfetto->recording, category, name,
+						    strlen(name), read->context, &number)
+			 : sn_recording_name_number(&perfetto->recording, category, name,
+						    strlen(name), &number);
+	if (result)
+		return result;
+	*event = (struct sn_event){
+	    .start_ns = time_ns,
+	    .end_ns = time_ns,
+	    .link = read->flow & ((1ull << 48) - 1),
+	    .context = number,
+	    .metric = SONDE_NONE,
+	    .kind = SONDE_TRACK_INTERVALS,
+	    .attribute_count = read->attributes.count,
+	    .attributes = read->attributes.items,
+	};
+	return 0;
+}
+
+static uint32_t metric_of(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+			  uint32_t event_name)
+{
+	struct sn_db_builder *builder = perfetto->recording.builder;
+	uint32_t name = track->name != SONDE_NONE ? track->name : event_name;
+	if (track->metric != SONDE_NONE)
+		return track->metric;
+	if (name == SONDE_NONE)
+		name = sn_db_builder_string(builder, "counter");
+	uint32_t unit =
+	    track->unit != SONDE_NONE ? track->unit : sn_db_builder_string(builder, "1");
+	const char *text = sn_db_builder_text(builder, unit);
+	struct sonde_db_metric metric = {
+	    .name = name,
+	    .unit = unit,
+	    .kind = !strcmp(text, "bytes") ? SN_METRIC_BYTES
+		    : !strcmp(text, "ns")  ? SN_METRIC_TIME
+					   : SN_METRIC_COUNT,
+	};
+	metric.source = sn_db_builder_string(builder, perfetto->recording.source);
+	return track->metric = sn_db_builder_metric(builder, &metric);
+}
+
+static int add_counter(struct sn_perfetto *perfetto, struct sn_perfetto_track *track, uint32_t name,
+		       uint64_t time_ns, uint64_t value, bool is_real)
+{
+	if (!is_real) {
+		value *= (uint64_t)track->multiplier;
+		if (track->is_incremental)
+			value = (uint64_t)(track->sum = (int64_t)((uint64_t)track->sum + value));
+	}
+	struct sn_attribute attribute = {perfetto->value_keys[is_real], 0, value};
+	track->is_counter = true;
+	int result = sn_perfetto_place_track(perfetto, track);
+	if (result)
+		return result;
+	struct sn_event event = {
+	    .start_ns = time_ns,
+	    .end_ns = time_ns,
+	    .metric = metric_of(perfetto, track, name),
+	    .kind = SONDE_TRACK_COUNTER,
+	    .attribute_count = 1,
+	    .attributes = &attribute,
+	};
+	sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line, &event);
+	return 0;
+}
+
+static int add_extra_counters(struct sn_perfetto *perfetto,
+			      const struct sn_perfetto_sequence *sequence,
+			      const struct read_event *read, uint64_t time_ns)
+{
+	const uint64_t *tracks =
+	    read->extra_track_count ? read->extra_tracks : sequence->counter_tracks;
+	size_t count =
+	    read->extra_track_count ? read->extra_track_count : sequence->counter_track_count;
+	int result = 0;
+	for (size_t i = 0; i < read->extra_value_count && i < count && !result; i++) {
+		struct sn_perfetto_track *track = sn_perfetto_track(perfetto, tracks[i]);
+		result = track ? add_counter(perfetto, track, SONDE_NONE, time_ns,
+					     read->extra_values[i], false)
+			       : SN_ERR_MEMORY;
+	}
+	return result;
+}
+
+static int add_sample(struct sn_perfetto *perfetto, struct sn_recording_line *line,
+		      uint32_t context, uint64_t time_ns,
+		      const struct sn_perfetto_attributes *attributes)
+{
+	struct sn_event event = {
+	    .start_ns = time_ns,
+	    .end_ns = time_ns,
+	    .context = context,
+	    .metric = SONDE_NONE,
+	    .kind = SONDE_TRACK_SAMPLES,
+	    .attribute_count = attributes ? attributes->count : 0,
+	    .attributes = attributes ? attributes->items : NULL,
+	};
+	if (!line)
+		return SN_ERR_MEMORY;
+	sn_recording_add(&perfetto->recording, line, &event);
+	return 0;
+}
+
+static int take_instant(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
+			struct sn_perfetto_track *track, struct read_event *read, uint64_t time_ns)
+{
+	struct sn_event event;
+	const struct sn_perfetto_item *stack =
+	    read->callstack ? sn_perfetto_item(sequence, SN_PERFETTO_CALLSTACK, read->callstack)
+			    : NULL;
+	struct sn_recording_line *line = perfetto->recording.lines + track->line;
+	if (stack && !read->is_placed && !track->is_device)
+		return add_sample(perfetto, line, stack->value, time_ns, &read->attributes);
+	int result = make_event(
+	    perfetto, read, track->is_device ? SN_ACTIVITY_DEVICE_ANNOTATION : SN_ACTIVITY_INSTANT,
+	    time_ns, &event);
+	if (!result)
+		sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line,
+				 &event);
+	return result;
+}
+
+/* The kind of a slice beside a thread's: 0 for a call or range. */
+static uint16_t state_kind(struct sn_perfetto *perfetto, const struct sn_perfetto_track *track,
+			   const struct read_event *read)
+{
+	if (!track->is_beside || !perfetto->recording.has_counters ||
+	    read->category_text == SONDE_NONE)
+		return 0;
+	const char *text = sn_db_builder_text(perfetto->recording.builder, read->category_text);
+	if (!strcmp(text, "thread_state"))
+		return SONDE_TRACK_STATES;
+	return !strcmp(text, "system") ? SONDE_TRACK_SYSTEM : 0;
+}
+
+static int take_state(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+		      const struct read_event *read, uint16_t kind, uint64_t time_ns)
+{
+	const char *name = read->name == SONDE_NONE
+			       ? ""
+			       : sn_db_builder_text(perfetto->recording.builder, read->name);
+	struct sn_event event = {
+	    .start_ns = time_ns,
+	    .end_ns = time_ns,
+	    .link = read->flow & ((1ull << 48) - 1),
+	    .context = read->is_placed
+			   ? read->context
+			   : sn_recording_state_context(&perfetto->recording, name, strlen(name)),
+	    .metric = SONDE_NONE,
+	    .kind = kind,
+	    .attribute_count = read->attributes.count,
+	    .attributes = read->attributes.items,
+	};
+	return sn_perfetto_slice_begin(perfetto, track, &event);
+}
+
+static int take_slice(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+		      struct read_event *read, uint64_t time_ns)
+{
+	struct sn_event event;
+	uint16_t kind = state_kind(perfetto, track, read);
+	if (kind)
+		return take_state(perfetto, track, read, kind, time_ns);
+	int result = make_event(perfetto, read, suited(track, read->category), time_ns, &event);
+	if (result)
+		return result;
+	/* what lies in another that is no annotation makes a device one that runs by itself */
+	if (track->is_device && track->open && read->category >= SN_ACTIVITY_KERNEL) {
+		const struct sn_event *outer = &track->items[track->open - 1].event;
+		if (sn_recording_name(&perfetto->recording, outer->context).category !=
+		    SN_ACTIVITY_DEVICE_ANNOTATION)
+			perfetto->recording.lines[track->line].nests = true;
+	}
+	if (read->phase != 'X')
+		return sn_perfetto_slice_begin(perfetto, track, &event);
+	if (read->duration_us > 0 && read->duration_us < INT64_MAX / 2000)
+		event.end_ns += (uint64_t)read->duration_us * 1000;
+	sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line, &event);
+	return 0;
+}
+
+/* The type of an old event. */
+static unsigned type_of(const struct read_event *read)
+{
+	if (read->type || !read->phase)
+		return read->type;
+	switch (read->phase) {
+	case 'X':
+	case 'B':
+		return SLICE_BEGIN;
+	case 'E':
+		return SLICE_END;
+	case 'I':
+	case 'i':
+	case 'R':
+	case 'n':
+		return INSTANT;
+	default:
+		return UINT32_MAX;
+	}
+}
+
+static bool event_time(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet,
+		       const struct read_event *read, uint64_t *time_ns)
+{
+	struct sn_perfetto_sequence *sequence = packet->sequence;
+	if (!read->legacy_time)
+		return sn_perfetto_packet_time(perfetto, packet, time_ns);
+	/* such counts are below any that would overflow */
+	if (read->legacy_us > INT64_MAX / 4000 || read->legacy_us < INT64_MIN / 4000)
+		return false;
+	if (read->legacy_time == 1) {
+		if (sequence->legacy_us > INT64_MAX / 4000)
+			return false;
+		sequence->legacy_us += read->legacy_us;
+	}
+	int64_t us = read->legacy_time == 1 ? sequence->legacy_us : read->legacy_us;
+	return us >= 0 && sn_perfetto_time(perfetto, sequence, SN_PERFETTO_MONOTONIC,
+					   (uint64_t)us * 1000, time_ns);
+}
+
+/* The track of an event: named, the sequence's, that of its thread, or nobody's. */
+static struct sn_perfetto_track *track_of(struct sn_perfetto *perfetto,
+					  const struct sn_perfetto_sequence *sequence,
+					  const struct read_event *read)
+{
+	int64_t pid = read->pid >= 0 ? read->pid : sequence->pid;
+	int64_t tid = read->tid >= 0 ? read->tid : sequence->tid;
+	if (read->has_track && read->tid < 0)
+		return sn_perfetto_track(perfetto, read->track);
+	if (sequence->has_default_track && read->tid < 0)
+		return sn_perfetto_track(perfetto, sequence->default_track);
+	if (tid < 0)
+		return sn_perfetto_track(perfetto, 0);
+	/* numbers of tracks that a hash may give as well, but hardly those of threads */
+	struct sn_perfetto_track *track = sn_perfetto_track(
+	    perfetto, 0x5afe000000000000u ^ ((uint64_t)pid << 32) ^ (uint64_t)tid);
+	if (track && !track->has_thread) {
+		track->has_thread = true;
+		track->pid = pid;
+		track->tid = tid;
+	}
+	return track;
+}
+
+static uint32_t callstack(const struct sn_perfetto_sequence *sequence, uint64_t iid)
+{
+	const struct sn_perfetto_item *item =
+	    iid ? sn_perfetto_item(sequence, SN_PERFETTO_CALLSTACK, iid) : NULL;
+	return item ? item->value : 0;
+}
+
+int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet)
+{
+	struct sn_perfetto_sequence *sequence = packet->sequence;
+	struct sn_proto message = sn_proto_enter(&packet->data);
+	struct sn_proto_field field;
+	struct read_event read;
+	uint64_t time_ns;
+	memset(&read, 0, offsetof(struct read_event, attributes));
+	read.attributes.count = 0;
+	read.name = read.category_text = SONDE_NONE;
+	read.category = SN_ACTIVITY_OTHER;
+	read.pid = read.tid = -1;
+	int result = 0;
+	while (!result && sn_proto_next(&message, &field))
+		result = take_field(perfetto, sequence, &field, &read);
+	if (result)
+		return result;
+	if (!event_time(perfetto, packet, &read, &time_ns)) {
+		perfetto->untimed++;
+		return 0;
+	}
+	if (read.extra_value_count)
+		result = add_extra_counters(perfetto, sequence, &read, time_ns);
+	if (read.is_placed)
+		read.context = callstack(sequence, read.callstack);
+	struct sn_perfetto_track *track = track_of(perfetto, sequence, &read);
+	if (!track || result)
+		return SN_ERR_MEMORY;
+	unsigned type = type_of(&read);
+	if (type == COUNTER)
+		return read.has_value ? add_counter(perfetto, track, read.name, time_ns, read.value,
+						    read.is_real)
+				      : 0;
+	if (type == 0 || type > STATE) { /* a packet of other fields, or flows of old events */
+		perfetto->unknown_types += type != 0;
+		return 0;
+	}
+	result = sn_perfetto_place_track(perfetto, track);
+	if (result)
+		return result;
+	switch (type) {
+	case SLICE_BEGIN:
+		return take_slice(perfetto, track, &read, time_ns);
+	case SLICE_END:
+		return sn_perfetto_slice_end(perfetto, track, time_ns, &read.attributes);
+	case STATE: /* lasts until the next one */
+		if (track->open)
+			result = sn_perfetto_slice_end(perfetto, track, time_ns, NULL);
+		return result || read.name == SONDE_NONE
+			   ? result
+			   : take_slice(perfetto, track, &read, time_ns);
+	default:
+		return take_instant(perfetto, sequence, track, &read, time_ns);
+	}
+}
+
+/* ---- samples ---- */
+
+int sn_perfetto_perf_sample(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet)
+{
+	struct sn_proto message = sn_proto_enter(&packet->data);
+	struct sn_proto_field field;
+	struct sn_perfetto_attributes attributes = {.count = 0};
+	int64_t pid = -1, tid = -1;
+	uint64_t iid = 0, time_ns;
+	bool is_other = false; /* the sampler's own events, and samples it skipped */
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1)
+			sn_perfetto_add_attribute(perfetto, &attributes, perfetto->cpu_key,
+						  field.value);
+		else if (field.number == 2)
+			pid = (int64_t)(uint32_t)field.value;
+		else if (field.number == 3)
+			tid = (int64_t)(uint32_t)field.value;
+		else if (field.number == 4)
+			iid = field.value;
+		else if (field.number >= 17)
+			is_other = true;
+	}
+	if (is_other)
+		return 0;
+	if (!sn_perfetto_packet_time(perfetto, packet, &time_ns)) {
+		perfetto->untimed++;
+		return 0;
+	}
+	return add_sample(perfetto, sn_perfetto_thread_line(perfetto, pid, tid),
+			  callstack(packet->sequence, iid), time_ns, &attributes);
+}
+
+/* Samples of the sequence's own thread, many in a packet. */
+int sn_perfetto_profile(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet)
+{
+	struct sn_proto numbers = sn_proto_enter(&packet->data), deltas = numbers;
+	struct sn_proto_field number, delta;
+	uint64_t time_ns;
+	bool has_time = sn_perfetto_packet_time(perfetto, packet, &time_ns);
+	if (!has_time)
+		has_time = packet->sequence->has_legacy_time &&
+			   packet->sequence->legacy_us < INT64_MAX / 4000 &&
+			   sn_perfetto_time(perfetto, packet->sequence, SN_PERFETTO_MONOTONIC,
+					    (uint64_t)packet->sequence->legacy_us * 1000, &time_ns);
+	int result = 0;
+	while (!result && sn_proto_next(&numbers, &number)) {
+		if (number.number != 1 || number.wire != SN_PROTO_VARINT)
+			continue;
+		while (sn_proto_next(&deltas, &delta) && delta.number != 2)
+			;
+		if (delta.number == 2 && delta.value < (1ull << 40))
+			time_ns += has_time ? delta.value * 1000 : 0;
+		if (!has_time || time_ns > 2 * (uint64_t)SN_RECORDING_BIAS_NS) {
+			perfetto->untimed++;
+			continue;
+		}
+		result = add_sample(
+		    perfetto,
+		    sn_perfetto_thread_line(perfetto, packet->sequence->pid, packet->sequence->tid),
+		    callstack(packet->sequence, number.value), time_ns, NULL);
+	}
+	return result;
+}

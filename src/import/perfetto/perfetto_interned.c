@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interned data of a sequence: what packets name by numbers. */
+#include "perfetto.h"
+
+#include "import/core/activity_category.h"
+#include "base/vec.h"
+#include "format/measurement/measurement.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void sn_perfetto_forget(struct sn_perfetto_sequence *sequence)
+{
+	sn_intern_release(&sequence->numbers);
+}
+
+struct sn_perfetto_item *sn_perfetto_item(const struct sn_perfetto_sequence *sequence,
+					  enum sn_perfetto_kind kind, uint64_t iid)
+{
+	uint64_t key[2] = {kind, iid};
+	uint32_t number = sn_intern_find(&sequence->numbers, key, sizeof(key));
+	return number == SN_INTERN_NONE ? NULL : sequence->items + number;
+}
+
+static struct sn_perfetto_item *add_item(struct sn_perfetto_sequence *sequence, uint32_t kind,
+					 uint64_t iid)
+{
+	uint64_t key[2] = {kind, iid};
+	uint32_t number = sn_intern_add(&sequence->numbers, key, sizeof(key));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&sequence->items, &sequence->item_capacity, number + 1ull) < 0)
+		return NULL;
+	sequence->items[number] = (struct sn_perfetto_item){.value = SONDE_NONE};
+	return sequence->items + number;
+}
+
+uint32_t sn_perfetto_string(struct sn_perfetto *perfetto, const struct sn_proto_field *field)
+{
+	return field->bytes ? sn_db_builder_string_n(perfetto->recording.builder,
+						     (const char *)field->bytes, field->length)
+			    : SONDE_NONE;
+}
+
+uint32_t sn_perfetto_text(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
+			  enum sn_perfetto_kind kind, uint64_t iid, const char *lost)
+{
+	const struct sn_perfetto_item *item = sn_perfetto_item(sequence, kind, iid);
+	if (item && item->value != SONDE_NONE)
+		return item->value;
+	return sn_db_builder_string(perfetto->recording.builder, lost);
+}
+
+/* {iid, text} */
+static int take_text(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+		     uint32_t kind, struct sn_proto message)
+{
+	struct sn_proto_field field, text = {.bytes = (const unsigned char *)""};
+	uint64_t iid = 0;
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1 && field.wire == SN_PROTO_VARINT)
+			iid = field.value;
+		else if (field.wire == SN_PROTO_BYTES &&
+			 (field.number == 2 || (field.number == 3 && kind == SN_PERFETTO_KERNEL)))
+			text = field; /* of a kernel the demangled name, which comes second */
+	}
+	struct sn_perfetto_item *item = add_item(sequence, kind, iid);
+	if (!item)
+		return SN_ERR_MEMORY;
+	item->value = sn_perfetto_string(perfetto, &text);
+	if (kind == SN_PERFETTO_CATEGORY)
+		item->category = sn_activity_category((const char *)text.bytes, text.length);
+	return 0;
+}
+
+static uint32_t text_of(const struct sn_perfetto_sequence *sequence, enum sn_perfetto_kind kind,
+			uint64_t iid)
+{
+	const struct sn_perfetto_item *item = iid ? sn_perfetto_item(sequence, kind, iid) : NULL;
+	return item ? item->value : SONDE_NONE;
+}
+
+static int take_mapping(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+			struct sn_proto message)
+{
+	struct sn_db_builder *builder = perfetto->recording.builder;
+	struct sn_proto_field field;
+	uint64_t iid = 0, build_id = 0;
+	char path[4096] = "";
+	size_t used = 0;
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1)
+			iid = field.value;
+		else if (field.number == 2)
+			build_id = field.value;
+		else if (field.number == 7 && used < sizeof(path)) {
+			/* a path in its parts; one that is whole already begins with a slash */
+			uint32_t part = text_of(sequence, SN_PERFETTO_PATH, field.value);
+			const char *text =
+			    part == SONDE_NONE ? "" : sn_db_builder_text(builder, part);
+			used += (size_t)snprintf(path + used, sizeof(path) - used, "%s%s",
+						 used ? "/" : "", text);
+		}
+	}
+	struct sonde_db_module module = {
+	    .path = sn_db_builder_string(builder, path),
+	    .build_id = text_of(sequence, SN_PERFETTO_BUILD_ID, build_id),
+	};
+	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_MAPPING, iid);
+	if (!item)
+		return SN_ERR_MEMORY;
+	item->value = sn_db_builder_module(builder, &module);
+	return 0;
+}
+
+/* The kind of a frame: Sonde's own name for it, or one of Perfetto's numbers. */
+static unsigned frame_kind(const struct sn_proto_field *field)
+{
+	if (field->number == 7)
+		return field->value == 3   ? SN_FRAME_PYTHON
+		       : field->value == 2 ? SN_FRAME_OS
+					   : SN_FRAME_NATIVE;
+	for (unsigned kind = 1; kind <= SN_FRAME_GPU_OP; kind++) {
+		const char *name = sonde_frame_kind_name(kind);
+		if (field->length == strlen(name) && field->bytes &&
+		    !memcmp(field->bytes, name, field->length))
+			return kind;
+	}
+	return SN_FRAME_NATIVE;
+}
+
+static uint32_t line_of(const struct sn_proto_field *field)
+{
+	return field->value < INT32_MAX ? (uint32_t)field->value : 0;
+}
+
+static int take_frame(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+		      struct sn_proto message)
+{
+	struct sonde_db_frame frame = {.kind = SN_FRAME_NATIVE,
+				       .name = SONDE_NONE,
+				       .linkage_name = SONDE_NONE,
+				       .module = SONDE_NONE,
+				       .file = SONDE_NONE};
+	struct sn_proto_field field;
+	uint64_t iid = 0;
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1)
+			iid = field.value;
+		else if (field.number == 2)
+			frame.name = text_of(sequence, SN_PERFETTO_FUNCTION, field.value);
+		else if (field.number == 3)
+			frame.module = text_of(sequence, SN_PERFETTO_MAPPING, field.value);
+		else if (field.number == 4)
+			frame.offset = field.value;
+		else if (field.number == 5)
+			frame.file = text_of(sequence, SN_PERFETTO_SOURCE, field.value);
+		else if (field.number == 6)
+			frame.line = line_of(&field);
+		else if (field.number == SN_PERFETTO_OWN_LINE)
+			frame.line = line_of(&field); /* comes after what viewers get */
+		else if (field.number == 7 || field.number == 8)
+			frame.kind = (uint8_t)frame_kind(&field);
+		else if (field.number == SN_PERFETTO_OWN_FUNCTION_LINE)
+			frame.function_line = line_of(&field);
+		else if (field.number == SN_PERFETTO_OWN_FLAGS)
+			frame.flags = (uint8_t)field.value;
+	}
+	if (frame.name == SONDE_NONE) {
+		char text[32];
+		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)frame.offset);
+		frame.name = sn_db_builder_string(perfetto->recording.builder, text);
+	}
+	if (frame.kind != SN_FRAME_NATIVE && frame.kind != SN_FRAME_INLINED)
+		frame.offset = 0;
+	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_FRAME, iid);
+	if (!item)
+		return SN_ERR_MEMORY;
+	item->value = sn_db_builder_frame(perfetto->recording.builder, &frame);
+	return 0;
+}
+
+static uint32_t extend(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
+		       uint32_t context, uint64_t iid)
+{
+	uint32_t frame = text_of(sequence, SN_PERFETTO_FRAME, iid);
+	return frame == SONDE_NONE
+		   ? context
+		   : sn_db_builder_context(perfetto->recording.builder, context, frame);
+}
+
+static int take_callstack(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+			  struct sn_proto message)
+{
+	struct sn_proto_field field;
+	uint64_t iid = 0, frame;
+	uint32_t context = 0;
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1) {
+			iid = field.value;
+		} else if (field.number == 2 && field.wire == SN_PROTO_VARINT) {
+			context = extend(perfetto, sequence, context, field.value);
+		} else if (field.number == 2) {
+			struct sn_proto packed = sn_proto_enter(&field);
+			while (sn_proto_packed(&packed, &frame))
+				context = extend(perfetto, sequence, context, frame);
+		}
+	}
+	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_CALLSTACK, iid);
+	if (!item)
+		return SN_ERR_MEMORY;
+	item->value = context;
+	return 0;
+}
+
+static int take_graphics_context(struct sn_perfetto_sequence *sequence, struct sn_proto message)
+{
+	struct sn_proto_field field;
+	uint64_t iid = 0, pid = 0;
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1)
+			iid = field.value;
+		else if (field.number == 2)
+			pid = field.value;
+	}
+	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_GRAPHICS_CONTEXT, iid);
+	if (item)
+		item->value = (uint32_t)pid;
+	return item ? 0 : SN_ERR_MEMORY;
+}
+
+/* Texts come first, then what refers to them: the fields are in no such order. */
+static unsigned pass_of(uint32_t kind)
+{
+	switch (kind) {
+	case SN_PERFETTO_MAPPING:
+		return 1;
+	case SN_PERFETTO_FRAME:
+		return 2;
+	case SN_PERFETTO_CALLSTACK:
+		return 3;
+	default:
+		return 0;
+	}
+}
+
+static int take(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+		const struct sn_proto_field *field)
+{
+	struct sn_proto message = sn_proto_enter(field);
+	switch (field->number) {
+	case SN_PERFETTO_MAPPING:
+		return take_mapping(perfetto, sequence, message);
+	case SN_PERFETTO_FRAME:
+		return take_frame(perfetto, sequence, message);
+	case SN_PERFETTO_CALLSTACK:
+		return take_callstack(perfetto, sequence, message);
+	case SN_PERFETTO_GRAPHICS_CONTEXT:
+		return take_graphics_context(sequence, message);
+	default: /* whatever else is interned has no text that is asked for */
+		return take_text(perfetto, sequence, field->number, message);
+	}
+}
+
+int sn_perfetto_intern(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+		       struct sn_proto interned)
+{
+	unsigned last = 0;
+	for (unsigned pass = 0; pass <= last; pass++) {
+		struct sn_proto message = interned;
+		struct sn_proto_field field;
+		while (sn_proto_next(&message, &field)) {
+			unsigned own = pass_of(field.number);
+			last = own > last ? own : last;
+			if (own == pass && field.wire == SN_PROTO_BYTES &&
+			    take(perfetto, sequence, &field))
+				return SN_ERR_MEMORY;
+		}
+	}
+	return 0;
+}

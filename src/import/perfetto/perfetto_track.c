@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tracks of a Perfetto trace: which thread, stream or row of its own each is, and slices on them.
+ *
+ * A slice is known when it ends, but of two that begin and end together the outer one must be told
+ * first: those that have ended wait until it is known whether the one around them ends with them.
+ */
+#include "perfetto.h"
+
+#include "base/vec.h"
+#include "format/measurement/measurement.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ANCESTORS_MAX 32
+/* Slices that are open at once, in all tracks; of a sound trace as many as calls nest. */
+#define OPEN_MAX      (1u << 20)
+
+struct sn_perfetto_track *sn_perfetto_track(struct sn_perfetto *perfetto, uint64_t uuid)
+{
+	uint32_t before = perfetto->track_ids.count;
+	uint32_t number = sn_intern_add(&perfetto->track_ids, &uuid, sizeof(uuid));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&perfetto->tracks, &perfetto->track_capacity, number + 1ull) < 0)
+		return NULL;
+	struct sn_perfetto_track *track = perfetto->tracks + number;
+	if (number == before)
+		*track = (struct sn_perfetto_track){.uuid = uuid,
+						    .pid = -1,
+						    .tid = -1,
+						    .name = SONDE_NONE,
+						    .description = SONDE_NONE,
+						    .unit = SONDE_NONE,
+						    .multiplier = 1,
+						    .line = SONDE_NONE,
+						    .metric = SONDE_NONE};
+	return track;
+}
+
+static struct sn_perfetto_track *find_track(const struct sn_perfetto *perfetto, uint64_t uuid)
+{
+	uint32_t number = sn_intern_find(&perfetto->track_ids, &uuid, sizeof(uuid));
+	return number == SN_INTERN_NONE ? NULL : perfetto->tracks + number;
+}
+
+struct sn_perfetto_process *sn_perfetto_process(struct sn_perfetto *perfetto, int64_t pid)
+{
+	uint32_t before = perfetto->process_ids.count;
+	uint32_t number = sn_intern_add(&perfetto->process_ids, &pid, sizeof(pid));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&perfetto->processes, &perfetto->process_capacity, number + 1ull) < 0)
+		return NULL;
+	if (number == before)
+		perfetto->processes[number] =
+		    (struct sn_perfetto_process){SONDE_NONE, SONDE_NONE, -1, -1};
+	return perfetto->processes + number;
+}
+
+static struct sn_perfetto_thread *thread_of(struct sn_perfetto *perfetto, int64_t pid, int64_t tid)
+{
+	int64_t key[2] = {pid, tid};
+	uint32_t before = perfetto->thread_ids.count;
+	uint32_t number = sn_intern_add(&perfetto->thread_ids, key, sizeof(key));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&perfetto->threads, &perfetto->thread_capacity, number + 1ull) < 0)
+		return NULL;
+	if (number == before)
+		perfetto->threads[number] = (struct sn_perfetto_thread){SONDE_NONE, -1};
+	return perfetto->threads + number;
+}
+
+struct sn_perfetto_thread *sn_perfetto_thread(struct sn_perfetto *perfetto, int64_t tid)
+{
+	return thread_of(perfetto, INT64_MIN, tid);
+}
+
+int sn_perfetto_name_thread(struct sn_perfetto *perfetto, int64_t pid, int64_t tid,
+			    const struct sn_proto_field *name)
+{
+	int64_t pids[] = {INT64_MIN, pid};
+	for (int i = 0; i < 2; i++) {
+		struct sn_perfetto_thread *thread = thread_of(perfetto, pids[i], tid);
+		if (!thread)
+			return SN_ERR_MEMORY;
+		thread->pid = pid;
+		if (name->bytes && name->length)
+			thread->name = sn_perfetto_string(perfetto, name);
+	}
+	return 0;
+}
+
+/* ---- descriptors ---- */
+
+/* "rank 3, pid 77, host node7", as `sonde export` labels processes. */
+static void take_label(struct sn_perfetto *perfetto, struct sn_perfetto_process *process,
+		       const struct sn_proto_field *field)
+{
+	char text[512];
+	int length = (int)(field->length < sizeof(text) - 1 ? field->length : sizeof(text) - 1);
+	snprintf(text, sizeof(text), "%.*s", length,
+		 field->bytes ? (const char *)field->bytes : "");
+	for (char *part = text, *next; part; part = next) {
+		long long number;
+		next = strstr(part, ", ");
+		if (next) {
+			*next = 0;
+			next += 2;
+		}
+		if (sscanf(part, "rank %lld", &number) == 1)
+			process->rank = number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
+		else if (sscanf(part, "pid %lld", &number) == 1)
+			process->own_pid = number;
+		else if (!strncmp(part, "host ", 5))
+			process->host = sn_db_builder_string(perfetto->recording.builder, part + 5);
+	}
+}
+
+static int take_process(struct sn_perfetto *perfetto, struct sn_proto descriptor, int64_t *pid)
+{
+	struct sn_proto_field field, name = {0}, label = {0};
+	*pid = -1;
+	while (sn_proto_next(&descriptor, &field)) {
+		if (field.number == 1)
+			*pid = (int32_t)field.value;
+		else if (field.number == 6 || (field.number == 2 && !name.bytes))
+			name = field;
+		else if (field.number == 8)
+			label = field;
+	}
+	struct sn_perfetto_process *process = sn_perfetto_process(perfetto, *pid);
+	if (!process)
+		return SN_ERR_MEMORY;
+	if (name.bytes && name.length)
+		process->name = sn_perfetto_string(perfetto, &name);
+	if (label.bytes)
+		take_label(perfetto, process, &label);
+	return 0;
+}
+
+static int take_thread(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+		       struct sn_proto descriptor, int64_t *pid, int64_t *tid)
+{
+	struct sn_proto_field field, name = {0};
+	int64_t legacy_us = 0;
+	*pid = *tid = -1;
+	while (sn_proto_next(&descriptor, &field)) {
+		if (field.number == 1)
+			*pid = (int32_t)field.value;
+		else if (field.number == 2)
+			*tid = (int64_t)field.value;
+		else if (field.number == 5)
+			name = field;
+		else if (field.number == 6)
+			legacy_us = (int64_t)field.value;
+	}
+	if (legacy_us) {
+		sequence->legacy_us = legacy_us;
+		sequence->has_legacy_time = true;
+	}
+	return sn_perfetto_name_thread(perfetto, *pid, *tid, &name);
+}
+
+static void take_counter(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+			 struct sn_proto descriptor)
+{
+	static const char *const units[] = {"1", "ns", "1", "bytes"};
+	struct sn_proto_field field;
+	track->is_counter = true;
+	while (sn_proto_next(&descriptor, &field)) {
+		if (field.number == 3 && field.value < 4)
+			track->unit =
+			    sn_db_builder_string(perfetto->recording.builder, units[field.value]);
+		else if (field.number == 6)
+			track->unit = sn_perfetto_string(perfetto, &field);
+		else if (field.number == 4 && field.value)
+			track->multiplier = (int64_t)field.value;
+		else if (field.number == 5)
+			track->is_incremental = field.value != 0;
+	}
+}
+
+int sn_perfetto_describe_track(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
+			       struct sn_proto descriptor)
+{
+	struct sn_proto_field field;
+	struct sn_proto message = descriptor;
+	uint64_t uuid = 0;
+	while (sn_proto_next(&message, &field))
+		if (field.number == 1)
+			uuid = field.value;
+	struct sn_perfetto_track *track = sn_perfetto_track(perfetto, uuid);
+	int result = track ? 0 : SN_ERR_MEMORY;
+	while (!result && sn_proto_next(&descriptor, &field)) {
+		switch (field.number) {
+		case 5:
+			track->parent = field.value;
+			break;
+		case 2:
+		case 10:
+		case 13:
+			if (field.length)
+				track->name = sn_perfetto_string(perfetto, &field);
+			break;
+		case 14:
+			track->description = sn_perfetto_string(perfetto, &field);
+			break;
+		case 3:
+			result = take_process(perfetto, sn_proto_enter(&field), &track->pid);
+			track->has_process = true;
+			break;
+		case 4:
+			result = take_thread(perfetto, sequence, sn_proto_enter(&field),
+					     &track->pid, &track->tid);
+			track->has_thread = true;
+			break;
+		case 8:
+			take_counter(perfetto, track, sn_proto_enter(&field));
+			break;
+		default:
+			break;
+		}
+	}
+	return result;
+}
+
+static int take_tree_process(struct sn_perfetto *perfetto, struct sn_proto message)
+{
+	struct sn_proto_field field, name = {0};
+	int64_t pid = -1;
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1)
+			pid = (int32_t)field.value;
+		else if (field.number == 3 && !name.bytes)
+			name = field;
+	}
+	struct sn_perfetto_process *process = sn_perfetto_process(perfetto, pid);
+	struct sn_perfetto_thread *thread = process ? sn_perfetto_thread(perfetto, pid) : NULL;
+	if (!thread)
+		return SN_ERR_MEMORY;
+	thread->pid = pid;
+	if (name.bytes && process->name == SONDE_NONE)
+		process->name = sn_perfetto_string(perfetto, &name);
+	return 0;
+}
+
+static int take_tree_thread(struct sn_perfetto *perfetto, struct sn_proto message)
+{
+	struct sn_proto_field field, name = {0};
+	int64_t tid = -1, pid = -1;
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1)
+			tid = (int32_t)field.value;
+		else if (field.number == 3)
+			pid = (int32_t)field.value;
+		else if (field.number == 2)
+			name = field;
+	}
+	return sn_perfetto_name_thread(perfetto, pid, tid, &name);
+}
+
+int sn_perfetto_process_tree(struct sn_perfetto *perfetto, struct sn_proto tree)
+{
+	struct sn_proto_field field;
+	int result = 0;
+	while (!result && sn_proto_next(&tree, &field)) {
+		if (field.number == 1)
+			result = take_tree_process(perfetto, sn_proto_enter(&field));
+		else if (field.number == 2)
+			result = take_tree_thread(perfetto, sn_proto_enter(&field));
+	}
+	return result;
+}
+
+/* ---- places ---- */
+
+struct sn_recording_line *sn_perfetto_thread_line(struct sn_perfetto *perfetto, int64_t pid,
+						  int64_t tid)
+{
+	struct sn_recording_place place = {0, pid, tid, 0, 0};
+	return sn_recording_line(&perfetto->recording, &place);
+}
+
+/* Tracks of one parent and one name are one row to who traced. */
+static uint32_t sibling(struct sn_perfetto *perfetto, const struct sn_perfetto_track *track)
+{
+	uint64_t key[3] = {track->parent, track->name, 0};
+	if (track->name == SONDE_NONE)
+		key[2] = track->uuid;
+	uint32_t before = perfetto->siblings.count;
+	uint32_t number = sn_intern_add(&perfetto->siblings, key, sizeof(key));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&perfetto->sibling_counts, &perfetto->sibling_capacity, number + 1ull) <
+		0)
+		return SONDE_NONE;
+	if (number == before)
+		perfetto->sibling_counts[number] = 0;
+	return number;
+}
+
+int sn_perfetto_merge_tracks(struct sn_perfetto *perfetto)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = 0; i < perfetto->track_ids.count; i++) {
+			struct sn_perfetto_track *track = perfetto->tracks + i;
+			uint32_t number = sibling(perfetto, track);
+			if (number == SONDE_NONE)
+				return SN_ERR_MEMORY;
+			if (pass == 0)
+				perfetto->sibling_counts[number]++;
+			else
+				track->is_merged = perfetto->sibling_counts[number] > 1;
+		}
+	return 0;
+}
+
+/* What `sonde export` says of streams. */
+static bool find_stream(const struct sn_perfetto *perfetto, const struct sn_perfetto_track *track,
+			struct sn_recording_place *place)
+{
+	unsigned device, context, stream;
+	int end = 0;
+	if (track->description == SONDE_NONE)
+		return false;
+	const char *text = sn_db_builder_text(perfetto->recording.builder, track->description);
+	if (sscanf(text, "device %u, context %u, stream %u%n", &device, &context, &stream, &end) !=
+		3 ||
+	    text[end])
+		return false;
+	*place = (struct sn_recording_place){1, device, context, stream, 0};
+	return true;
+}
+
+/* A row that is neither thread nor stream: of a process or of nobody. */
+static int place_own(struct sn_perfetto *perfetto, struct sn_perfetto_track *track, int64_t pid)
+{
+	uint32_t number = sibling(perfetto, track);
+	struct sn_recording_place place = {0, pid, -2 - (int64_t)number, 1, 0};
+	struct sn_perfetto_track *parent = find_track(perfetto, track->parent);
+	if (track->is_counter) /* they are told apart by their metrics */
+		place.second = -1;
+	struct sn_recording_line *line =
+	    number == SONDE_NONE ? NULL : sn_recording_line(&perfetto->recording, &place);
+	if (!line)
+		return SN_ERR_MEMORY;
+	track->line = (uint32_t)(line - perfetto->recording.lines);
+	track->is_beside = track->is_merged;
+	if (track->is_counter || track->name == SONDE_NONE)
+		return 0;
+	if (parent && parent != track && !parent->has_process && parent->name != SONDE_NONE) {
+		char name[512];
+		struct sn_db_builder *builder = perfetto->recording.builder;
+		int used = snprintf(name, sizeof(name), "%.200s/",
+				    sn_db_builder_text(builder, parent->name));
+		snprintf(name + used, sizeof(name) - (size_t)used, "%.200s",
+			 sn_db_builder_text(builder, track->name));
+		line->name = sn_db_builder_string(builder, name);
+	} else {
+		line->name = track->name;
+	}
+	return 0;
+}
+
+static int place_stream(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+			struct sn_recording_place *place, int64_t pid)
+{
+	char usual[64];
+	place->process = pid;
+	if (track->is_counter) /* of the process, since streams have no counters */
+		return place_own(perfetto, track, pid);
+	struct sn_recording_line *line = sn_recording_line(&perfetto->recording, place);
+	if (!line)
+		return SN_ERR_MEMORY;
+	line->pid = pid;
+	track->line = (uint32_t)(line - perfetto->recording.lines);
+	track->is_device = true;
+	snprintf(usual, sizeof(usual), "stream %lld", (long long)place->third);
+	if (track->name != SONDE_NONE &&
+	    strcmp(sn_db_builder_text(perfetto->recording.builder, track->name), usual))
+		line->name = track->name;
+	return 0;
+}
+
+int sn_perfetto_place_track(struct sn_perfetto *perfetto, struct sn_perfetto_track *track)
+{
+	struct sn_recording_place stream;
+	const struct sn_perfetto_track *at = track;
+	bool is_stream = false;
+	if (track->line != SONDE_NONE)
+		return 0;
+	for (int i = 0; i < ANCESTORS_MAX && at; i++) {
+		is_stream = is_stream || find_stream(perfetto, at, &stream);
+		if (at->has_thread || at->has_process || !at->parent)
+			break;
+		at = find_track(perfetto, at->parent);
+	}
+	int64_t pid = at ? at->pid : -1;
+	if (is_stream)
+		return place_stream(perfetto, track, &stream, pid);
+	if (!at || !at->has_thread)
+		return place_own(perfetto, track, pid);
+	struct sn_recording_line *line = sn_perfetto_thread_line(perfetto, pid, at->tid);
+	if (!line)
+		return SN_ERR_MEMORY;
+	track->line = (uint32_t)(line - perfetto->recording.lines);
+	track->is_beside = at != track;
+	return 0;
+}
+
+void sn_perfetto_name_lines(struct sn_perfetto *perfetto)
+{
+	uint32_t *program = &perfetto->recording.program;
+	for (uint32_t i = 0; i < perfetto->process_ids.count && !perfetto->has_program; i++)
+		if (perfetto->processes[i].name != SONDE_NONE) {
+			*program = perfetto->processes[i].name;
+			perfetto->has_program = true;
+		}
+	for (uint32_t i = 0; i < perfetto->recording.places.count; i++) {
+		struct sn_recording_line *line = perfetto->recording.lines + i;
+		uint32_t number =
+		    sn_intern_find(&perfetto->process_ids, &line->pid, sizeof(line->pid));
+		if (!line->is_device && line->name == SONDE_NONE && line->tid >= 0) {
+			int64_t key[2] = {line->pid, line->tid};
+			uint32_t thread = sn_intern_find(&perfetto->thread_ids, key, sizeof(key));
+			if (thread != SN_INTERN_NONE)
+				line->name = perfetto->threads[thread].name;
+		}
+		if (number == SN_INTERN_NONE)
+			continue;
+		const struct sn_perfetto_process *process = perfetto->processes + number;
+		line->program = process->name;
+		line->host = process->host;
+		line->rank = process->rank;
+		if (process->own_pid >= 0)
+			line->pid = process->own_pid;
+	}
+}
+
+/* ---- slices ---- */
+
+static void add(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+		struct sn_perfetto_slice *slice)
+{
+	slice->event.attributes = slice->attributes;
+	sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line,
+			 &slice->event);
+}
+
+/* Those that have ended leave, the outer first. */
+static void flush(struct sn_perfetto *perfetto, struct sn_perfetto_track *track)
+{
+	for (size_t i = track->open; i < track->total; i++)
+		add(perfetto, track, track->items + i);
+	track->total = track->open;
+}
+
+static int set_attributes(struct sn_perfetto_slice *slice, const struct sn_attribute *attributes,
+			  uint16_t count)
+{
+	uint16_t before = slice->event.attribute_count;
+	if (sn_vec_reserve(&slice->attributes, &slice->capacity, before + count + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	if (count)
+		memcpy(slice->attributes + before, attributes, count * sizeof(*attributes));
+	slice->event.attribute_count = (uint16_t)(before + count);
+	return 0;
+}
+
+int sn_perfetto_slice_begin(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+			    const struct sn_event *event)
+{
+	flush(perfetto, track);
+	if (perfetto->open_count == OPEN_MAX) {
+		perfetto->unended++;
+		return 0;
+	}
+	size_t before = track->capacity;
+	if (sn_vec_reserve(&track->items, &track->capacity, track->open + 1) < 0)
+		return SN_ERR_MEMORY;
+	if (track->capacity > before)
+		memset(track->items + before, 0,
+		       (track->capacity - before) * sizeof(*track->items));
+	struct sn_perfetto_slice *slice = track->items + track->open;
+	slice->event = *event;
+	slice->event.attribute_count = 0;
+	if (set_attributes(slice, event->attributes, event->attribute_count))
+		return SN_ERR_MEMORY;
+	track->total = ++track->open;
+	perfetto->open_count++;
+	return 0;
+}
+
+int sn_perfetto_slice_end(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
+			  uint64_t time_ns, const struct sn_perfetto_attributes *more)
+{
+	if (!track->open) {
+		perfetto->unpaired++;
+		return 0;
+	}
+	if (track->total > track->open && track->ended_ns != time_ns)
+		flush(perfetto, track);
+	struct sn_perfetto_slice *slice = track->items + --track->open;
+	perfetto->open_count--;
+	slice->event.end_ns = time_ns > slice->event.start_ns ? time_ns : slice->event.start_ns;
+	track->ended_ns = time_ns;
+	if (!more || !more->count || slice->event.attribute_count > UINT16_MAX / 2)
+		return 0;
+	return set_attributes(slice, more->items, more->count);
+}
+
+void sn_perfetto_end_slices(struct sn_perfetto *perfetto)
+{
+	uint64_t end_ns = 0;
+	for (uint32_t i = 0; i < perfetto->recording.places.count; i++)
+		if (perfetto->recording.lines[i].event_count &&
+		    perfetto->recording.lines[i].end_ns > end_ns)
+			end_ns = perfetto->recording.lines[i].end_ns;
+	for (uint32_t i = 0; i < perfetto->track_ids.count; i++) {
+		struct sn_perfetto_track *track = perfetto->tracks + i;
+		for (size_t j = 0; j < track->open; j++) {
+			struct sn_event *event = &track->items[j].event;
+			event->end_ns = end_ns > event->start_ns ? end_ns : event->start_ns;
+		}
+		perfetto->unended += track->open;
+		perfetto->open_count -= track->open;
+		track->open = 0;
+		flush(perfetto, track);
+	}
+}
+
+void sn_perfetto_tracks_release(struct sn_perfetto *perfetto)
+{
+	for (uint32_t i = 0; i < perfetto->track_ids.count; i++) {
+		struct sn_perfetto_track *track = perfetto->tracks + i;
+		for (size_t j = 0; j < track->capacity; j++)
+			free(track->items[j].attributes);
+		free(track->items);
+	}
+	sn_intern_release(&perfetto->track_ids);
+	sn_intern_release(&perfetto->process_ids);
+	sn_intern_release(&perfetto->thread_ids);
+	sn_intern_release(&perfetto->siblings);
+}

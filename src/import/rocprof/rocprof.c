@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Importer of rocprofv3's results. CSV files come in several to one run, a file for each kind of
+ * activity ("908_kernel_trace.csv", "908_hip_api_trace.csv"): those in one folder whose names begin
+ * alike are one recording. A JSON file is one by itself.
+ */
+#include "rocprof.h"
+
+#include "base/vec.h"
+#include "format/measurement/measurement.h"
+#include "import/core/importer.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ATTRIBUTES_MAX 16
+struct attributes {
+	struct sn_attribute items[ATTRIBUTES_MAX];
+	uint16_t count;
+};
+
+static void put(struct attributes *attributes, uint32_t key, int64_t value)
+{
+	attributes->items[attributes->count++] = (struct sn_attribute){key, 0, (uint64_t)value};
+}
+
+static int add(struct sn_rocprof *rocprof, const struct sn_recording_place *place, uint32_t name,
+	       uint32_t metric, const struct sn_rocprof_activity *activity,
+	       const struct attributes *attributes)
+{
+	struct sn_recording *recording = &rocprof->recording;
+	struct sn_recording_line *line = sn_recording_line(recording, place);
+	if (!line)
+		return SN_ERR_MEMORY;
+	if (activity->start_ns < 0 || activity->end_ns < activity->start_ns ||
+	    activity->end_ns > SN_RECORDING_BIAS_NS) {
+		recording->misplaced++;
+		return 0;
+	}
+	struct sn_event event = {
+	    .start_ns = (uint64_t)(activity->start_ns + SN_RECORDING_BIAS_NS),
+	    .end_ns = (uint64_t)(activity->end_ns + SN_RECORDING_BIAS_NS),
+	    .link = activity->correlation > 0 ? (uint64_t)activity->correlation : 0,
+	    .context = name,
+	    .metric = metric,
+	    .kind = SONDE_TRACK_INTERVALS,
+	    .attribute_count = attributes->count,
+	    .attributes = attributes->items,
+	};
+	uint64_t start_ns = line->start_ns, end_ns = line->end_ns;
+	sn_recording_add(recording, line, &event);
+	if (activity->is_untimed && rocprof->has_kernels) {
+		line->start_ns = start_ns;
+		line->end_ns = end_ns;
+	}
+	return 0;
+}
+
+static struct sn_recording_place device_of(const struct sn_rocprof *rocprof,
+					   const struct sn_rocprof_activity *activity)
+{
+	return (struct sn_recording_place){1, activity->agent, activity->queue, activity->stream,
+					   rocprof->process};
+}
+
+int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category category,
+		    const char *name, const struct sn_rocprof_activity *activity)
+{
+	struct sn_recording_place place = {0, activity->pid, activity->tid, 0, 0};
+	struct sn_rocprof_activity placed = *activity;
+	struct attributes none = {.count = 0};
+	uint32_t number;
+	if (category != SN_ACTIVITY_API)
+		placed.correlation = 0;
+	/* a marker without length is a mark */
+	if (category == SN_ACTIVITY_ANNOTATION && placed.start_ns == placed.end_ns)
+		category = SN_ACTIVITY_INSTANT;
+	if (sn_recording_name_number(&rocprof->recording, category, name, strlen(name), &number))
+		return SN_ERR_MEMORY;
+	return add(rocprof, &place, number, SONDE_NONE, &placed, &none);
+}
+
+int sn_rocprof_dispatch(struct sn_rocprof *rocprof, const char *kernel,
+			const struct sn_rocprof_activity *activity)
+{
+	const struct sn_recording *recording = &rocprof->recording;
+	struct sn_recording_place place = device_of(rocprof, activity);
+	struct attributes attributes = {.count = 0};
+	uint32_t number;
+	if (sn_recording_name_number(&rocprof->recording, SN_ACTIVITY_KERNEL, kernel,
+				     strlen(kernel), &number))
+		return SN_ERR_MEMORY;
+	for (unsigned i = 0; i < 3 && activity->workgroup[0] > 0; i++) {
+		int64_t size = activity->workgroup[i] > 0 ? activity->workgroup[i] : 1;
+		int64_t items = activity->grid[i] > 0 ? activity->grid[i] : 1;
+		put(&attributes, recording->keys[SN_RECORDING_KEY_GRID_X + i],
+		    (items - 1) / size + 1);
+		put(&attributes, recording->keys[SN_RECORDING_KEY_BLOCK_X + i], size);
+	}
+	put(&attributes, recording->keys[SN_RECORDING_KEY_REGISTERS], activity->vector_registers);
+	put(&attributes, recording->keys[SN_RECORDING_KEY_SHARED], activity->shared_bytes);
+	if (activity->accumulation_registers)
+		put(&attributes, rocprof->keys[SN_ROCPROF_KEY_ACCUM],
+		    activity->accumulation_registers);
+	if (activity->scalar_registers)
+		put(&attributes, rocprof->keys[SN_ROCPROF_KEY_SCALAR], activity->scalar_registers);
+	if (activity->scratch_bytes)
+		put(&attributes, rocprof->keys[SN_ROCPROF_KEY_SCRATCH], activity->scratch_bytes);
+	if (activity->dispatch)
+		put(&attributes, rocprof->keys[SN_ROCPROF_KEY_DISPATCH], activity->dispatch);
+	return add(rocprof, &place, number, SONDE_NONE, activity, &attributes);
+}
+
+/* "MEMORY_COPY_HOST_TO_DEVICE" as "[HIP memory copy host to device]". */
+int sn_rocprof_copy(struct sn_rocprof *rocprof, const char *direction,
+		    const struct sn_rocprof_activity *activity)
+{
+	struct sn_recording_place place = device_of(rocprof, activity);
+	struct attributes attributes = {.count = 0};
+	char text[128];
+	uint32_t number;
+	int length = snprintf(text, sizeof(text), "[HIP %.100s]", direction);
+	for (char *at = text + 5; *at; at++)
+		*at = (char)(*at == '_' ? ' ' : tolower((unsigned char)*at));
+	if (sn_recording_name_number(&rocprof->recording, SN_ACTIVITY_COPY, text, (size_t)length,
+				     &number))
+		return SN_ERR_MEMORY;
+	if (activity->bytes >= 0)
+		put(&attributes, rocprof->recording.keys[SN_RECORDING_KEY_BYTES], activity->bytes);
+	return add(rocprof, &place, number, SONDE_NONE, activity, &attributes);
+}
+
+int sn_rocprof_counter(struct sn_rocprof *rocprof, const char *kernel, const char *counter,
+		       double value, const struct sn_rocprof_activity *activity)
+{
+	struct sn_db_builder *builder = rocprof->recording.builder;
+	struct sn_recording_place place = device_of(rocprof, activity);
+	struct sonde_db_metric metric = {
+	    .name = sn_db_builder_string(builder, counter),
+	    .unit = sn_db_builder_string(builder, "1"),
+	    .source = sn_db_builder_string(builder, "rocprofv3"),
+	    .kind = SN_METRIC_COUNT,
+	};
+	struct attributes attributes = {.count = 1};
+	uint32_t name, before = rocprof->dispatches.count;
+	uint32_t at =
+	    sn_intern_add(&rocprof->dispatches, &activity->dispatch, sizeof(activity->dispatch));
+	if (at == SN_INTERN_NONE ||
+	    sn_recording_name_number(&rocprof->recording, SN_ACTIVITY_KERNEL, kernel,
+				     strlen(kernel), &name))
+		return SN_ERR_MEMORY;
+	attributes.items[0] = (struct sn_attribute){rocprof->keys[SN_ROCPROF_KEY_COUNT], 0, 0};
+	memcpy(&attributes.items[0].value, &value, sizeof(value));
+	if (at == before && !rocprof->has_kernels && sn_rocprof_dispatch(rocprof, kernel, activity))
+		return SN_ERR_MEMORY;
+	return add(rocprof, &place, name, sn_db_builder_metric(builder, &metric), activity,
+		   &attributes);
+}
+
+enum sn_activity_category sn_rocprof_category(const char *domain)
+{
+	/* RCCL_API, ROCDECODE_API and others launch as well, where HIP itself is not traced */
+	if (!strncmp(domain, "MARKER_", 7))
+		return SN_ACTIVITY_ANNOTATION;
+	return strstr(domain, "_API") ? SN_ACTIVITY_API : SN_ACTIVITY_OTHER;
+}
+
+/* What a release gives back is what was allocated there. */
+static int keep_size(struct sn_rocprof *rocprof, bool is_release, int64_t address, int64_t *bytes)
+{
+	uint32_t before = rocprof->addresses.count;
+	uint32_t at = sn_intern_add(&rocprof->addresses, &address, sizeof(address));
+	if (at == SN_INTERN_NONE ||
+	    sn_vec_reserve(&rocprof->sizes, &rocprof->size_capacity, at + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	if (is_release)
+		*bytes = *bytes ? -*bytes : at < before ? -rocprof->sizes[at] : 0;
+	rocprof->sizes[at] = is_release ? 0 : *bytes;
+	return 0;
+}
+
+int sn_rocprof_allocation(struct sn_rocprof *rocprof, bool is_release, int64_t address,
+			  int64_t bytes, const struct sn_rocprof_activity *activity)
+{
+	struct sn_recording *recording = &rocprof->recording;
+	bool is_known = activity->tid;
+	struct sn_recording_place place = {0, is_known ? activity->pid : -1,
+					   is_known ? activity->tid : -2, 0, 0};
+	struct sn_recording_line *line = sn_recording_line(recording, &place);
+	struct sn_attribute attribute = {recording->keys[SN_RECORDING_KEY_BYTES], 0, 0};
+	uint32_t name;
+	if (!line || keep_size(rocprof, is_release, address, &bytes) ||
+	    sn_recording_name_number(recording, SN_ACTIVITY_INSTANT, "[memory]", 8, &name))
+		return SN_ERR_MEMORY;
+	if (!is_known)
+		line->name = sn_db_builder_string(recording->builder, "allocations");
+	if (activity->start_ns < 0 || activity->start_ns > SN_RECORDING_BIAS_NS) {
+		recording->misplaced++;
+		return 0;
+	}
+	attribute.value = (uint64_t)bytes;
+	struct sn_event event = {
+	    .start_ns = (uint64_t)(activity->start_ns + SN_RECORDING_BIAS_NS),
+	    .end_ns = (uint64_t)(activity->start_ns + SN_RECORDING_BIAS_NS),
+	    .context = name,
+	    .metric = SONDE_NONE,
+	    .kind = SONDE_TRACK_INTERVALS,
+	    .attribute_count = 1,
+	    .attributes = &attribute,
+	};
+	sn_recording_add(recording, line, &event);
+	return 0;
+}
+
+/* ---- files ---- */
+
+/* What the name of a file says of its kind; what stands before it is the run's. */
+static bool is_word_of_kind(const char *word, size_t length)
+{
+	static const char *const words[] = {
+	    "kernel",  "hip",	   "hsa",      "rccl",	     "rocdecode", "rocjpeg",
+	    "ompt",    "kfd",	   "marker",   "memory",     "copy",	  "scratch",
+	    "api",     "runtime",  "compiler", "core",	     "trace",	  "allocation",
+	    "counter", "agent",	   "info",     "collection", "stats",	  "domain",
+	    "pc",      "sampling", "host",     "trap",	     "stochastic"};
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strlen(words[i]) == length && !memcmp(words[i], word, length))
+			return true;
+	return false;
+}
+
+/* Length of what the files of one run have in common: the folder, and the name up to the kind,
+ * "before_hip_api_trace.csv". */
+static size_t stem_length(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t length = strlen(path), folder = (size_t)(name - path);
+	if (length - folder < 4 || strcmp(path + length - 4, ".csv") != 0)
+		return length;
+	for (size_t end = length - 4;;) {
+		size_t begin = end;
+		while (begin > folder && path[begin - 1] != '_')
+			begin--;
+		if (!is_word_of_kind(path + begin, end - begin))
+			return end == length - 4 ? length : end;
+		if (begin == folder)
+			return folder;
+		end = begin - 1;
+	}
+}
+
+static bool is_same_run(const char *a, const char *b)
+{
+	size_t length = stem_length(a);
+	return length == stem_length(b) && !strncmp(a, b, length) && length < strlen(a);
+}
+
+static bool is_database(const char *path)
+{
+	unsigned char head[16];
+	FILE *file = fopen(path, "re");
+	size_t length = file ? fread(head, 1, sizeof(head), file) : 0;
+	if (file)
+		fclose(file);
+	return length == sizeof(head) && !memcmp(head, "SQLite format 3", 16);
+}
+
+static int read_one(struct sn_rocprof *rocprof, const char *path, struct sn_error *error)
+{
+	if (is_database(path))
+		return sn_rocprof_read_rocpd(rocprof, path, error);
+	return sn_rocprof_is_json(path) ? sn_rocprof_read_json(rocprof, path, error)
+					: sn_rocprof_read_csv(rocprof, path, error);
+}
+
+/* The run that the file of that number is the first of. */
+static int read_run(struct sn_rocprof *rocprof, const struct sn_import_request *request,
+		    size_t first, struct sn_error *error)
+{
+	int result = sn_recording_open(&rocprof->recording, request->paths[first], error);
+	sn_intern_release(&rocprof->dispatches);
+	sn_intern_init(&rocprof->dispatches);
+	sn_intern_release(&rocprof->addresses);
+	sn_intern_init(&rocprof->addresses);
+	rocprof->has_kernels = false;
+	rocprof->process = 0;
+	for (size_t i = first; i < request->path_count; i++)
+		if (is_same_run(request->paths[first], request->paths[i]) &&
+		    strstr(request->paths[i], "kernel_trace.csv"))
+			rocprof->has_kernels = true;
+	for (size_t i = first; i < request->path_count && !result; i++)
+		if (i == first || is_same_run(request->paths[first], request->paths[i]))
+			result = read_one(rocprof, request->paths[i], error);
+	return result ? result
+		      : sn_recording_build(&rocprof->recording, request->path_count, error);
+}
+
+static bool is_first_of_run(const struct sn_import_request *request, size_t number)
+{
+	for (size_t i = 0; i < number; i++)
+		if (is_same_run(request->paths[i], request->paths[number]))
+			return false;
+	return true;
+}
+
+static void begin(struct sn_rocprof *rocprof, const struct sn_import_request *request,
+		  struct sn_db_builder *builder)
+{
+	static const struct {
+		const char *name;
+		enum sonde_attribute_type type;
+	} keys[SN_ROCPROF_KEYS] = {
+	    [SN_ROCPROF_KEY_ACCUM] = {"accumulation registers", SONDE_ATTRIBUTE_SIGNED},
+	    [SN_ROCPROF_KEY_SCALAR] = {"scalar registers", SONDE_ATTRIBUTE_SIGNED},
+	    [SN_ROCPROF_KEY_SCRATCH] = {"scratch memory", SONDE_ATTRIBUTE_SIGNED},
+	    [SN_ROCPROF_KEY_DISPATCH] = {"dispatch", SONDE_ATTRIBUTE_SIGNED},
+	    [SN_ROCPROF_KEY_COUNT] = {"counted", SONDE_ATTRIBUTE_REAL},
+	};
+	sn_recording_begin(&rocprof->recording, "rocprofv3", builder, request->events);
+	for (unsigned i = 0; i < SN_ROCPROF_KEYS; i++)
+		rocprof->keys[i] = sn_recording_attribute_key(&rocprof->recording, keys[i].name,
+							      strlen(keys[i].name), keys[i].type);
+	static const char *const sample_keys[SN_ROCPROF_SAMPLE_FIELDS] = {
+	    [SN_ROCPROF_SAMPLE_TYPE] = "instruction type",
+	    [SN_ROCPROF_SAMPLE_STALL] = "stall reason",
+	    [SN_ROCPROF_SAMPLE_MASK] = "execution mask",
+	    [SN_ROCPROF_SAMPLE_DISPATCH] = "sampled dispatch",
+	    [SN_ROCPROF_SAMPLE_CORRELATION] = "sampled correlation",
+	    [SN_ROCPROF_SAMPLE_ISSUED] = "wave issued",
+	    [SN_ROCPROF_SAMPLE_WAVES] = "waves",
+	};
+	for (unsigned i = 0; i < SN_ROCPROF_SAMPLE_FIELDS; i++)
+		rocprof->sample_keys[i] = sn_recording_attribute_key(
+		    &rocprof->recording, sample_keys[i], strlen(sample_keys[i]),
+		    i < SN_ROCPROF_SAMPLE_TEXTS ? SONDE_ATTRIBUTE_STRING
+						: SONDE_ATTRIBUTE_UNSIGNED);
+}
+
+static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
+		    struct sn_error *error)
+{
+	struct sn_rocprof rocprof = {0};
+	int result = 0;
+	begin(&rocprof, request, builder);
+	for (size_t i = 0; i < request->path_count && !result; i++)
+		if (is_first_of_run(request, i))
+			result = read_run(&rocprof, request, i, error);
+	if (!result && rocprof.plain_files == request->path_count)
+		result = sn_fail(error, SN_ERR_FORMAT,
+				 "'%s' tells of no activity: import the traces beside it",
+				 request->paths[0]);
+	if (rocprof.summaries)
+		sn_db_builder_drop(builder, "import-summaries",
+				   "files of sums, which the traces make as well",
+				   rocprof.summaries);
+	if (!result)
+		sn_recording_finish(&rocprof.recording);
+	sn_intern_release(&rocprof.dispatches);
+	sn_intern_release(&rocprof.addresses);
+	free(rocprof.sizes);
+	sn_recording_release(&rocprof.recording);
+	return result;
+}
+
+static bool probe(const struct sn_import_input *input)
+{
+	return !input->is_folder &&
+	       (sn_rocprof_is_csv((const char *)input->head, input->head_bytes) ||
+		sn_rocprof_is_rocpd(input) || sn_rocprof_is_json(input->path));
+}
+
+const struct sn_importer sn_importer_rocprof = {
+    .name = "rocprof",
+    .summary = "results of rocprofv3: CSV files of a run, JSON, or rocpd databases",
+    .probe = probe,
+    .read = read_all,
+};

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rocprofv3's CSV files: what a file holds is told by its columns, which come in any order. */
+#include "rocprof.h"
+
+#include "import/core/csv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum column {
+	DOMAIN,
+	FUNCTION,
+	DIRECTION,
+	AGENT,
+	SOURCE,
+	TARGET,
+	QUEUE,
+	STREAM,
+	PROCESS,
+	THREAD,
+	DISPATCH,
+	KERNEL,
+	CORRELATION,
+	START,
+	END,
+	SHARED,
+	SCRATCH,
+	VECTOR,
+	ACCUM,
+	SCALAR,
+	GROUP_X,
+	GROUP_Y,
+	GROUP_Z,
+	GRID_X,
+	GRID_Y,
+	GRID_Z,
+	COUNTER,
+	VALUE,
+	SAMPLE_TIME,
+	INSTRUCTION,
+	COMMENT,
+	TYPE,
+	STALL,
+	MASK,
+	ISSUED,
+	WAVES,
+	OPERATION,
+	SIZE,
+	ADDRESS,
+	NODE,
+	AGENT_TYPE,
+	PRODUCT,
+	CALLS,
+	SUM,
+	COLUMNS
+};
+
+static const char *const names[COLUMNS] = {
+    "Domain",
+    "Function",
+    "Direction",
+    "Agent_Id",
+    "Source_Agent_Id",
+    "Destination_Agent_Id",
+    "Queue_Id",
+    "Stream_Id",
+    "Process_Id",
+    "Thread_Id",
+    "Dispatch_Id",
+    "Kernel_Name",
+    "Correlation_Id",
+    "Start_Timestamp",
+    "End_Timestamp",
+    "LDS_Block_Size",
+    "Scratch_Size",
+    "VGPR_Count",
+    "Accum_VGPR_Count",
+    "SGPR_Count",
+    "Workgroup_Size_X",
+    "Workgroup_Size_Y",
+    "Workgroup_Size_Z",
+    "Grid_Size_X",
+    "Grid_Size_Y",
+    "Grid_Size_Z",
+    "Counter_Name",
+    "Counter_Value",
+    "Sample_Timestamp",
+    "Instruction",
+    "Instruction_Comment",
+    "Instruction_Type",
+    "Stall_Reason",
+    "Exec_Mask",
+    "Wave_Issued_Instruction",
+    "Wave_Count",
+    "Operation",
+    "Allocation_Size",
+    "Address",
+    "Node_Id",
+    "Agent_Type",
+    "Product_Name",
+    "Calls",
+    "TotalDurationNs",
+};
+
+struct table {
+	struct sn_rocprof *rocprof;
+	struct sn_csv csv;
+	int at[COLUMNS]; /* -1: the file has no such column */
+};
+
+static void find_columns(struct table *table, const char *const *fields, size_t count)
+{
+	for (unsigned i = 0; i < COLUMNS; i++) {
+		table->at[i] = -1;
+		for (size_t field = 0; field < count; field++)
+			if (!strcmp(fields[field], names[i]))
+				table->at[i] = (int)field;
+	}
+	/* counters have the size of all three dimensions together; the last two are of ROCm 6.2 */
+	for (size_t field = 0; field < count; field++) {
+		if (!strcmp(fields[field], "Grid_Size"))
+			table->at[GRID_X] = (int)field;
+		if (!strcmp(fields[field], "Workgroup_Size"))
+			table->at[GROUP_X] = (int)field;
+		if (!strcmp(fields[field], "Group_Segment_Size"))
+			table->at[SHARED] = (int)field;
+		if (!strcmp(fields[field], "Private_Segment_Size"))
+			table->at[SCRATCH] = (int)field;
+	}
+}
+
+static const char *text(const struct table *table, enum column column)
+{
+	return table->at[column] < 0 ? "" : table->csv.fields[table->at[column]];
+}
+
+static int64_t number(const struct table *table, enum column column)
+{
+	return (int64_t)strtoll(text(table, column), NULL, 10);
+}
+
+/* "Agent 4" or "4". */
+static int64_t agent(const struct table *table, enum column column)
+{
+	const char *at = text(table, column);
+	return (int64_t)strtoll(at + strcspn(at, "0123456789"), NULL, 10);
+}
+
+static struct sn_rocprof_activity activity_of(const struct table *table)
+{
+	struct sn_rocprof_activity activity = {
+	    .start_ns = number(table, START),
+	    .end_ns = number(table, END),
+	    .correlation = number(table, CORRELATION),
+	    .pid = number(table, PROCESS),
+	    .tid = number(table, THREAD),
+	    .agent = agent(table, AGENT),
+	    .queue = number(table, QUEUE),
+	    .stream = number(table, table->at[STREAM] < 0 ? QUEUE : STREAM),
+	    .vector_registers = number(table, VECTOR),
+	    .accumulation_registers = number(table, ACCUM),
+	    .scalar_registers = number(table, SCALAR),
+	    .shared_bytes = number(table, SHARED),
+	    .scratch_bytes = number(table, SCRATCH),
+	    .dispatch = number(table, DISPATCH),
+	    .bytes = -1,
+	    .is_untimed = table->at[START] < 0,
+	};
+	for (unsigned i = 0; i < 3; i++) {
+		activity.workgroup[i] = number(table, GROUP_X + i);
+		activity.grid[i] = number(table, GRID_X + i);
+	}
+	return activity;
+}
+
+static int take_sample(struct table *table)
+{
+	struct sn_rocprof_sample sample = {
+	    .time_ns = number(table, SAMPLE_TIME),
+	    .instruction = text(table, INSTRUCTION),
+	    .comment = text(table, COMMENT),
+	    .fields =
+		{
+		    [SN_ROCPROF_SAMPLE_TYPE] = text(table, TYPE),
+		    [SN_ROCPROF_SAMPLE_STALL] = text(table, STALL),
+		    [SN_ROCPROF_SAMPLE_MASK] = text(table, MASK),
+		    [SN_ROCPROF_SAMPLE_DISPATCH] = text(table, DISPATCH),
+		    [SN_ROCPROF_SAMPLE_CORRELATION] = text(table, CORRELATION),
+		    [SN_ROCPROF_SAMPLE_ISSUED] = text(table, ISSUED),
+		    [SN_ROCPROF_SAMPLE_WAVES] = text(table, WAVES),
+		},
+	};
+	return sn_rocprof_sample(table->rocprof, &sample);
+}
+
+/* Of memory by its address, of scratch memory by its queue, which has one. */
+static int take_allocation(struct table *table)
+{
+	struct sn_rocprof_activity activity = activity_of(table);
+	const char *operation = text(table, OPERATION);
+	bool is_release = strstr(operation, "FREE") || strstr(operation, "RECLAIM");
+	int64_t address = table->at[ADDRESS] < 0 ? activity.queue
+						 : (int64_t)strtoull(text(table, ADDRESS), NULL, 0);
+	activity.pid = activity.pid ? activity.pid : table->rocprof->recording.pid;
+	return sn_rocprof_allocation(table->rocprof, is_release, address, number(table, SIZE),
+				     &activity);
+}
+
+static int take_agent(struct table *table)
+{
+	char key[64];
+	if (strcmp(text(table, AGENT_TYPE), "GPU") != 0)
+		return 0;
+	snprintf(key, sizeof(key), "rocprof.gpu.%lld", (long long)number(table, NODE));
+	sn_db_builder_property(table->rocprof->recording.builder, key, text(table, PRODUCT));
+	return 0;
+}
+
+static int take(struct table *table)
+{
+	if (table->at[SAMPLE_TIME] >= 0)
+		return take_sample(table);
+	if (table->at[AGENT_TYPE] >= 0)
+		return take_agent(table);
+	if (table->at[SUM] >= 0)
+		return 0;
+	if (table->at[SIZE] >= 0)
+		return take_allocation(table);
+	struct sn_rocprof_activity activity = activity_of(table);
+	struct sn_rocprof *rocprof = table->rocprof;
+	if (table->at[COUNTER] >= 0)
+		return sn_rocprof_counter(rocprof, text(table, KERNEL), text(table, COUNTER),
+					  strtod(text(table, VALUE), NULL), &activity);
+	if (table->at[KERNEL] >= 0)
+		return sn_rocprof_dispatch(rocprof, text(table, KERNEL), &activity);
+	if (table->at[DIRECTION] < 0)
+		return sn_rocprof_call(rocprof, sn_rocprof_category(text(table, DOMAIN)),
+				       text(table, FUNCTION), &activity);
+	/* the device's agent is where the copy goes, or where it comes from if that is the host */
+	bool is_to_host = strstr(text(table, DIRECTION), "TO_HOST");
+	activity.agent = agent(table, is_to_host ? SOURCE : TARGET);
+	return sn_rocprof_copy(rocprof, text(table, DIRECTION), &activity);
+}
+
+/* Files without activities: of agents, and of sums (kernel_stats.csv). */
+static bool is_plain(const struct table *table)
+{
+	return (table->at[AGENT_TYPE] >= 0 && table->at[NODE] >= 0) ||
+	       (table->at[SUM] >= 0 && table->at[CALLS] >= 0);
+}
+
+static bool is_known(const struct table *table)
+{
+	if (is_plain(table))
+		return true;
+	if (table->at[SAMPLE_TIME] >= 0)
+		return table->at[INSTRUCTION] >= 0;
+	/* in ROCm 6.2 counters have no time */
+	if (table->at[COUNTER] >= 0 && table->at[VALUE] >= 0 && table->at[KERNEL] >= 0)
+		return true;
+	bool is_allocation = table->at[OPERATION] >= 0 && table->at[SIZE] >= 0;
+	return table->at[START] >= 0 && table->at[END] >= 0 &&
+	       (table->at[KERNEL] >= 0 || table->at[FUNCTION] >= 0 || table->at[DIRECTION] >= 0 ||
+		is_allocation);
+}
+
+bool sn_rocprof_is_csv(const char *head, size_t length)
+{
+	char line[2048];
+	const char *fields[SN_CSV_FIELDS_MAX];
+	struct table table;
+	const char *end = memchr(head, '\n', length);
+	if (!end || (size_t)(end - head) >= sizeof(line))
+		return false;
+	memcpy(line, head, (size_t)(end - head));
+	line[end - head] = 0;
+	line[strcspn(line, "\r")] = 0;
+	int count = sn_csv_split(line, fields, SN_CSV_FIELDS_MAX);
+	if (count < 0)
+		return false;
+	find_columns(&table, fields, (size_t)count);
+	return is_known(&table);
+}
+
+static int read_rows(struct table *table, struct sn_error *error)
+{
+	int found = sn_csv_next(&table->csv, error);
+	if (found <= 0)
+		return found;
+	size_t count = table->csv.count;
+	find_columns(table, table->csv.fields, count);
+	if (!is_known(table))
+		return sn_fail(error, SN_ERR_FORMAT, "'%s' has not the columns of rocprofv3",
+			       table->csv.path);
+	table->rocprof->plain_files += is_plain(table);
+	table->rocprof->summaries += table->at[SUM] >= 0;
+	while ((found = sn_csv_next(&table->csv, error)) > 0) {
+		if (table->csv.count != count)
+			return sn_fail(error, SN_ERR_FORMAT,
+				       "'%s' is damaged in line %llu: %zu fields, not %zu",
+				       table->csv.path, (unsigned long long)table->csv.line_number,
+				       table->csv.count, count);
+		if (take(table))
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	return found;
+}
+
+int sn_rocprof_read_csv(struct sn_rocprof *rocprof, const char *path, struct sn_error *error)
+{
+	struct table table = {.rocprof = rocprof};
+	int result = sn_csv_open(&table.csv, path, error);
+	if (!result)
+		result = read_rows(&table, error);
+	sn_csv_close(&table.csv);
+	return result;
+}

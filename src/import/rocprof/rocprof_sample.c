@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples of program counters on a device: rocprofv3's pc_sampling_host_trap.csv and
+ * pc_sampling_stochastic.csv. A sample's path is the line of the source, where debug information
+ * tells it, and the instruction; all other columns are its attributes. The files do not say which
+ * device it was, so that samples have a line of their own beside the devices' streams.
+ */
+#include "rocprof.h"
+
+#include "format/measurement/measurement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* "/home/me/kernel.cpp:133", or several of them with " -> " between, the innermost first. */
+static uint32_t line_frame(struct sn_db_builder *builder, const char *comment)
+{
+	struct sonde_db_frame frame = {.kind = SN_FRAME_GPU_LINE,
+				       .linkage_name = SONDE_NONE,
+				       .module = SONDE_NONE,
+				       .file = SONDE_NONE};
+	const char *end = comment + strlen(comment), *more = strstr(comment, " -> ");
+	if (more)
+		end = more;
+	const char *colon = memrchr(comment, ':', (size_t)(end - comment));
+	if (!colon)
+		return sn_db_builder_named_frame(builder, SN_FRAME_GPU_LINE, comment);
+	const char *slash = memrchr(comment, '/', (size_t)(colon - comment));
+	const char *name = slash ? slash + 1 : comment;
+	frame.name = sn_db_builder_string_n(builder, name, (size_t)(end - name));
+	frame.file = sn_db_builder_string_n(builder, comment, (size_t)(colon - comment));
+	frame.line = (uint32_t)strtoul(colon + 1, NULL, 10);
+	return sn_db_builder_frame(builder, &frame);
+}
+
+int sn_rocprof_sample(struct sn_rocprof *rocprof, const struct sn_rocprof_sample *sample)
+{
+	struct sn_recording *recording = &rocprof->recording;
+	struct sn_db_builder *builder = recording->builder;
+	struct sn_recording_place place = {0, -1, -1, 0, 0};
+	struct sn_recording_line *line = sn_recording_line(recording, &place);
+	if (!line)
+		return SN_ERR_MEMORY;
+	line->name = sn_db_builder_string(builder, "GPU samples");
+	if (sample->time_ns < 0 || sample->time_ns > SN_RECORDING_BIAS_NS) {
+		recording->misplaced++;
+		return 0;
+	}
+	uint32_t context = 0;
+	if (*sample->comment)
+		context = sn_db_builder_context(builder, 0, line_frame(builder, sample->comment));
+	context = sn_db_builder_context(
+	    builder, context,
+	    sn_db_builder_named_frame(builder, SN_FRAME_GPU_INSTRUCTION, sample->instruction));
+	struct sn_attribute attributes[SN_ROCPROF_SAMPLE_FIELDS];
+	uint16_t count = 0;
+	for (unsigned i = 0; i < SN_ROCPROF_SAMPLE_FIELDS; i++) {
+		const char *text = sample->fields[i];
+		if (!*text)
+			continue;
+		attributes[count++] = (struct sn_attribute){
+		    rocprof->sample_keys[i], 0,
+		    i < SN_ROCPROF_SAMPLE_TEXTS ? sn_db_builder_string(builder, text)
+						: strtoull(text, NULL, 10)};
+	}
+	struct sn_event event = {
+	    .start_ns = (uint64_t)(sample->time_ns + SN_RECORDING_BIAS_NS),
+	    .end_ns = (uint64_t)(sample->time_ns + SN_RECORDING_BIAS_NS),
+	    .context = context,
+	    .metric = SONDE_NONE,
+	    .kind = SONDE_TRACK_SAMPLES,
+	    .attribute_count = count,
+	    .attributes = attributes,
+	};
+	sn_recording_add(recording, line, &event);
+	return 0;
+}

@@ -1,0 +1,769 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Importer of what TensorFlow's sessions record of a run that asked for it: RunMetadata or
+ * StepStats (tensorflow/core/protobuf/config.proto, framework/step_stats.proto) as serialised by
+ * the program, and event files (*tfevents*) that hold some. Plain or gzip.
+ *
+ * A run is an iteration. Each execution of a node says when it was scheduled, began and ended, on
+ * which device, and what it allocated; its label ("NAME = TYPE(INPUT, INPUT:1, ^CONTROL)") says
+ * what it is and reads. All files are one recording. Executions of one device that overlap lie on
+ * lines beside each other, since the recorder does not tell threads. "stream:all" of a GPU says
+ * again what its streams say, and is left out.
+ */
+#include "import/core/importer.h"
+
+#include "base/vec.h"
+#include "format/database/database_graph_builder.h"
+#include "format/measurement/measurement.h"
+#include "import/core/packed_file.h"
+#include "import/core/protobuf.h"
+#include "import/core/recording.h"
+#include "trace/lanes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a run, or of an event file's record: protobuf has none larger. */
+#define RECORD_BYTES_MAX (2ull << 30)
+#define RECORD_HEAD	 12 /* u64 length, u32 checksum; and a checksum follows it */
+#define LINES_A_DEVICE	 1024
+#define MODEL		 "TensorFlow"
+
+struct node {
+	uint32_t name, type, device; /* builder's strings */
+	uint32_t label;		     /* the same, where it is no "NAME = TYPE"; SONDE_NONE */
+	uint32_t number;	     /* of the recording; SONDE_NONE */
+	uint32_t graph_node;
+	size_t first_input, input_count;
+	struct sonde_db_stat time, latency, queue, memory, peak, temporary, persistent;
+	uint64_t last_run, last_end_ns; /* the run's number from 1; 0 none */
+};
+
+struct input {
+	uint32_t name; /* builder's string */
+	uint32_t index;
+	bool is_control;
+};
+
+struct execution {
+	uint64_t scheduled_ns, start_ns, end_ns; /* since the epoch; scheduled_ns 0 unknown */
+	uint32_t node, device, run;		 /* run from 1; device a number of `devices` */
+};
+
+struct device {
+	uint32_t name; /* builder's string */
+	bool is_stream;
+	unsigned number, stream; /* of a GPU's */
+	struct sn_lanes lanes;
+};
+
+struct reading {
+	struct sn_recording recording;
+	struct sn_db_builder *builder;
+	struct sn_intern node_ids; /* {name, device} */
+	struct sn_intern name_ids; /* name: `by_name` */
+	struct sn_intern device_ids;
+	uint32_t *by_name;
+	struct node *nodes;
+	struct input *inputs;
+	struct execution *executions;
+	struct device *devices;
+	size_t name_capacity, node_capacity, input_count, input_capacity, execution_count,
+	    execution_capacity, device_capacity;
+	uint32_t run_count;
+};
+
+static uint32_t string_of(const struct reading *reading, const struct sn_proto_field *field)
+{
+	return sn_db_builder_string_n(reading->builder, (const char *)field->bytes,
+				      field->bytes ? field->length : 0);
+}
+
+static void add_value(struct sonde_db_stat *stat, double value)
+{
+	sonde_db_stat_merge(stat, &(struct sonde_db_stat){1, value, value, value, value * value});
+}
+
+/* ---- nodes and devices ---- */
+
+/* "_SOURCE", "^name" and "name:1": name, which output, whether it is waited for alone. */
+static int take_input(struct reading *reading, struct node *node, const char *text, size_t length)
+{
+	struct input input = {.is_control = length && *text == '^'};
+	if (input.is_control)
+		text++, length--;
+	const char *colon = length ? memrchr(text, ':', length) : NULL;
+	if (colon)
+		length = (size_t)(colon - text);
+	if (!length)
+		return 0;
+	input.name = sn_db_builder_string_n(reading->builder, text, length);
+	input.index = (uint32_t)node->input_count;
+	if (sn_vec_reserve(&reading->inputs, &reading->input_capacity, reading->input_count + 1) <
+	    0)
+		return SN_ERR_MEMORY;
+	if (!node->input_count++)
+		node->first_input = reading->input_count;
+	reading->inputs[reading->input_count++] = input;
+	return 0;
+}
+
+/* "[cpu 0.3MB 0.3MB] NAME = TYPE(INPUT, INPUT)" */
+static int take_label(struct reading *reading, struct node *node, const char *text, size_t length)
+{
+	const char *end = text + length, *type = length ? memmem(text, length, " = ", 3) : NULL;
+	const char *open = type ? memchr(type, '(', (size_t)(end - type)) : NULL;
+	const char *close = open ? memrchr(open, ')', (size_t)(end - open)) : NULL;
+	int result = 0;
+	if (!close) {
+		if (length)
+			node->label = sn_db_builder_string_n(reading->builder, text, length);
+		return 0;
+	}
+	node->type = sn_db_builder_string_n(reading->builder, type + 3, (size_t)(open - type - 3));
+	for (const char *at = open + 1; at < close && !result;) {
+		const char *comma = memchr(at, ',', (size_t)(close - at));
+		const char *stop = comma ? comma : close;
+		while (at < stop && *at == ' ')
+			at++;
+		result = take_input(reading, node, at, (size_t)(stop - at));
+		at = stop + 1;
+	}
+	return result;
+}
+
+static uint32_t find_by_name(const struct reading *reading, uint32_t name)
+{
+	uint32_t found = sn_intern_find(&reading->name_ids, &name, sizeof(name));
+	return found == SN_INTERN_NONE ? SONDE_NONE : reading->by_name[found];
+}
+
+/* The node, new where it is; SONDE_NONE without memory. */
+static uint32_t node_of(struct reading *reading, uint32_t name, uint32_t device,
+			const struct sn_proto_field *label)
+{
+	uint32_t key[2] = {name, device}, before = reading->node_ids.count;
+	uint32_t number = sn_intern_add(&reading->node_ids, key, sizeof(key));
+	if (number < before)
+		return number;
+	uint32_t named = sn_intern_add(&reading->name_ids, &name, sizeof(name));
+	if (number == SN_INTERN_NONE || named == SN_INTERN_NONE ||
+	    sn_vec_reserve(&reading->by_name, &reading->name_capacity, named + 1ull) < 0 ||
+	    sn_vec_reserve(&reading->nodes, &reading->node_capacity, number + 1ull) < 0)
+		return SONDE_NONE;
+	reading->by_name[named] = number;
+	struct node made = {.name = name,
+			    .type = SONDE_NONE,
+			    .device = device,
+			    .label = SONDE_NONE,
+			    .number = SONDE_NONE,
+			    .graph_node = SONDE_NONE};
+	int result = label->bytes
+			 ? take_label(reading, &made, (const char *)label->bytes, label->length)
+			 : 0;
+	reading->nodes[number] = made;
+	return result ? SONDE_NONE : number;
+}
+
+/* "/job:localhost/replica:0/task:0/device:GPU:0/stream:7": which stream it is. */
+static void place_device(struct device *device, const char *name)
+{
+	const char *stream = strstr(name, "/stream:"), *gpu = strrchr(name, '/');
+	if (!stream || sscanf(stream, "/stream:%u", &device->stream) != 1)
+		return;
+	device->is_stream = true;
+	gpu = strcasestr(name, "gpu:");
+	if (gpu)
+		sscanf(gpu + 4, "%u", &device->number);
+}
+
+static uint32_t device_of(struct reading *reading, uint32_t name)
+{
+	uint32_t before = reading->device_ids.count;
+	uint32_t number = sn_intern_add(&reading->device_ids, &name, sizeof(name));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&reading->devices, &reading->device_capacity, number + 1ull) < 0)
+		return SONDE_NONE;
+	if (number == before) {
+		reading->devices[number] = (struct device){.name = name};
+		place_device(reading->devices + number, sn_db_builder_text(reading->builder, name));
+	}
+	return number;
+}
+
+/* ---- executions ---- */
+
+/* Times in ns; those in us alone where the recorder is from before 2018. */
+struct times {
+	uint64_t scheduled[2], start[2], end[2]; /* us, ns; the end is since the start */
+};
+
+static uint64_t either(const uint64_t *values)
+{
+	uint64_t scaled;
+	if (values[1])
+		return values[1];
+	return __builtin_mul_overflow(values[0], 1000, &scaled) ? 0 : scaled;
+}
+
+struct memory {
+	uint64_t total, peak, temporary, persistent;
+};
+
+/* Fields of AllocatorMemoryUsed or of MemoryStats. */
+static void take_memory(struct sn_proto message, bool is_allocator, struct memory *memory)
+{
+	struct sn_proto_field field;
+	while (sn_proto_next(&message, &field)) {
+		if ((int64_t)field.value < 0)
+			continue;
+		if (is_allocator && field.number == 2)
+			memory->total += field.value;
+		else if (is_allocator && field.number == 3)
+			memory->peak += field.value;
+		else if (!is_allocator && field.number == 1)
+			memory->temporary += field.value;
+		else if (!is_allocator && field.number == 3)
+			memory->persistent += field.value;
+	}
+}
+
+static void add_memory(struct node *node, const struct memory *memory)
+{
+	if (memory->total)
+		add_value(&node->memory, (double)memory->total);
+	if (memory->peak)
+		add_value(&node->peak, (double)memory->peak);
+	if (memory->temporary)
+		add_value(&node->temporary, (double)memory->temporary);
+	if (memory->persistent)
+		add_value(&node->persistent, (double)memory->persistent);
+}
+
+static void take_node_field(const struct sn_proto_field *field, struct times *times,
+			    struct memory *memory)
+{
+	switch (field->number) {
+	case 2:
+		times->start[0] = field->value;
+		break;
+	case 5:
+		times->end[0] = field->value;
+		break;
+	case 6:
+		take_memory(sn_proto_enter(field), true, memory);
+		break;
+	case 9:
+		times->scheduled[0] = field->value;
+		break;
+	case 12:
+		take_memory(sn_proto_enter(field), false, memory);
+		break;
+	case 13:
+		times->start[1] = field->value;
+		break;
+	case 16:
+		times->end[1] = field->value;
+		break;
+	case 17:
+		times->scheduled[1] = field->value;
+		break;
+	default:
+		break;
+	}
+}
+
+/* NodeExecStats */
+static int take_execution(struct reading *reading, uint32_t device, struct sn_proto message)
+{
+	struct sn_proto_field field, label = {0};
+	struct times times = {{0}, {0}, {0}};
+	struct memory memory = {0};
+	uint32_t name = SONDE_NONE;
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
+			name = string_of(reading, &field);
+		else if (field.number == 8 && field.wire == SN_PROTO_BYTES)
+			label = field;
+		else
+			take_node_field(&field, &times, &memory);
+	}
+	struct execution made = {.scheduled_ns = either(times.scheduled),
+				 .start_ns = either(times.start),
+				 .device = device,
+				 .run = reading->run_count};
+	if (message.failed || name == SONDE_NONE || !made.start_ns ||
+	    __builtin_add_overflow(made.start_ns, either(times.end), &made.end_ns) ||
+	    made.end_ns > SN_RECORDING_BIAS_NS) {
+		reading->recording.unread++;
+		return 0;
+	}
+	made.node = node_of(reading, name, reading->devices[device].name, &label);
+	if (made.node == SONDE_NONE ||
+	    sn_vec_reserve(&reading->executions, &reading->execution_capacity,
+			   reading->execution_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	add_memory(reading->nodes + made.node, &memory);
+	reading->executions[reading->execution_count++] = made;
+	return 0;
+}
+
+/* DeviceStepStats */
+static int take_device(struct reading *reading, struct sn_proto message)
+{
+	struct sn_proto_field field;
+	struct sn_proto again = message;
+	uint32_t device = SONDE_NONE;
+	int result = 0;
+	while (sn_proto_next(&again, &field))
+		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
+			device = string_of(reading, &field);
+	if (device == SONDE_NONE)
+		device = sn_db_builder_string(reading->builder, "");
+	if (strstr(sn_db_builder_text(reading->builder, device), "/stream:all"))
+		return 0;
+	device = device_of(reading, device);
+	if (device == SONDE_NONE)
+		return SN_ERR_MEMORY;
+	while (!result && sn_proto_next(&message, &field))
+		if (field.number == 2 && field.wire == SN_PROTO_BYTES)
+			result = take_execution(reading, device, sn_proto_enter(&field));
+	reading->recording.unread += message.failed;
+	return result;
+}
+
+static int take_step_stats(struct reading *reading, struct sn_proto message)
+{
+	struct sn_proto_field field;
+	int result = 0;
+	reading->run_count++;
+	while (!result && sn_proto_next(&message, &field))
+		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
+			result = take_device(reading, sn_proto_enter(&field));
+	reading->recording.unread += message.failed;
+	return result;
+}
+
+static int take_run_metadata(struct reading *reading, struct sn_proto message)
+{
+	struct sn_proto_field field;
+	int result = 0;
+	while (!result && sn_proto_next(&message, &field))
+		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
+			result = take_step_stats(reading, sn_proto_enter(&field));
+	reading->recording.unread += message.failed;
+	return result;
+}
+
+/* An event of an event file; most have no run. */
+static int take_event(struct reading *reading, struct sn_proto message)
+{
+	enum { TAGGED_RUN_METADATA = 8, RUN_METADATA = 2 };
+	struct sn_proto_field field, inner;
+	int result = 0;
+	while (!result && sn_proto_next(&message, &field)) {
+		struct sn_proto tagged = sn_proto_enter(&field);
+		while (field.number == TAGGED_RUN_METADATA && !result &&
+		       sn_proto_next(&tagged, &inner))
+			if (inner.number == RUN_METADATA && inner.wire == SN_PROTO_BYTES)
+				result = take_run_metadata(reading, sn_proto_enter(&inner));
+	}
+	reading->recording.unread += message.failed;
+	return result;
+}
+
+/* ---- files ---- */
+
+enum form { NONE, STEP_STATS, RUN_METADATA, EVENTS };
+
+/* Into a message that a field of it is, as far as its head is there; false where it has no such
+ * field first. */
+static bool enter(const unsigned char **at, const unsigned char *end, unsigned tag)
+{
+	if (*at >= end || *(*at)++ != tag)
+		return false;
+	for (int i = 0; i < 10 && *at < end; i++)
+		if (*(*at)++ < 0x80)
+			return true;
+	return false;
+}
+
+static bool is_device(const unsigned char *at, const unsigned char *end)
+{
+	return enter(&at, end, 1 << 3 | SN_PROTO_BYTES) && end - at > 2 && at[0] == '/' &&
+	       at[1] >= 'a' && at[1] <= 'z';
+}
+
+static enum form form_of(const unsigned char *head, size_t length)
+{
+	const unsigned char *at = head, *end = head + length;
+	if (length > RECORD_HEAD && head[RECORD_HEAD] == (1 << 3 | SN_PROTO_FIXED64) &&
+	    memmem(head, length < 64 ? length : 64, "brain.Event:", 12))
+		return EVENTS;
+	if (!enter(&at, end, 1 << 3 | SN_PROTO_BYTES))
+		return NONE;
+	if (is_device(at, end))
+		return STEP_STATS;
+	return enter(&at, end, 1 << 3 | SN_PROTO_BYTES) && is_device(at, end) ? RUN_METADATA : NONE;
+}
+
+static bool probe(const struct sn_import_input *input)
+{
+	unsigned char head[256];
+	const char *why;
+	void *file = input->is_folder ? NULL : sn_packed_file_open(input->path);
+	int64_t length = file ? sn_packed_file_read(file, head, sizeof(head), &why) : 0;
+	bool is_one = length > 0 && form_of(head, (size_t)length) != NONE;
+	sn_packed_file_close(file);
+	return is_one;
+}
+
+struct source {
+	const char *path;
+	void *file;
+	unsigned char *bytes;
+	size_t length, capacity;
+};
+
+static int fail_reading(const struct source *source, const char *why, struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_IO, "cannot read '%s': %s", source->path, why);
+}
+
+/* Up to so many bytes more, which may be fewer at the file's end. */
+static int read_more(struct source *source, uint64_t wanted, struct sn_error *error)
+{
+	const char *why = "";
+	while (wanted) {
+		size_t part = wanted < 1 << 16 ? (size_t)wanted : 1 << 16;
+		if (sn_vec_reserve(&source->bytes, &source->capacity, source->length + part) < 0)
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		int64_t got =
+		    sn_packed_file_read(source->file, source->bytes + source->length, part, &why);
+		if (got < 0)
+			return fail_reading(source, why, error);
+		if (!got)
+			return 0;
+		source->length += (size_t)got;
+		wanted -= (uint64_t)got;
+	}
+	return 0;
+}
+
+static int read_events(struct reading *reading, struct source *source, struct sn_error *error)
+{
+	int result;
+	for (;;) {
+		uint64_t length;
+		source->length = 0;
+		result = read_more(source, RECORD_HEAD, error);
+		if (result || !source->length)
+			return result;
+		if (source->length < RECORD_HEAD)
+			return sn_fail(error, SN_ERR_FORMAT,
+				       "cannot read '%s': it ends in the middle", source->path);
+		memcpy(&length, source->bytes, sizeof(length));
+		if (length > RECORD_BYTES_MAX)
+			return sn_fail(error, SN_ERR_FORMAT,
+				       "cannot read '%s': a record of %llu bytes", source->path,
+				       (unsigned long long)length);
+		source->length = 0;
+		result = read_more(source, length + 4, error);
+		if (result)
+			return result;
+		if (source->length < length)
+			return sn_fail(error, SN_ERR_FORMAT,
+				       "cannot read '%s': it ends in the middle", source->path);
+		if (take_event(reading, sn_proto_of(source->bytes, (size_t)length)))
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+}
+
+static int read_run(struct reading *reading, struct source *source, enum form form,
+		    struct sn_error *error)
+{
+	uint64_t before = reading->recording.unread;
+	int result = read_more(source, RECORD_BYTES_MAX, error);
+	if (result)
+		return result;
+	struct sn_proto message = sn_proto_of(source->bytes, source->length);
+	result = form == STEP_STATS ? take_step_stats(reading, message)
+				    : take_run_metadata(reading, message);
+	if (result)
+		return sn_fail(error, result, "out of memory");
+	return reading->recording.unread == before
+		   ? 0
+		   : sn_fail(error, SN_ERR_FORMAT,
+			     "cannot read '%s': it is damaged or ends in the middle", source->path);
+}
+
+static int read_file(struct reading *reading, const char *path, struct sn_error *error)
+{
+	struct source source = {.path = path};
+	unsigned char head[256];
+	const char *why = "";
+	errno = 0;
+	source.file = sn_packed_file_open(path);
+	if (!source.file)
+		return fail_reading(&source, strerror(errno ? errno : ENOMEM), error);
+	int64_t length = sn_packed_file_read(source.file, head, sizeof(head), &why);
+	enum form form = length > 0 ? form_of(head, (size_t)length) : NONE;
+	sn_packed_file_close(source.file);
+	source.file = sn_packed_file_open(path);
+	int result = !source.file     ? fail_reading(&source, strerror(ENOMEM), error)
+		     : form == EVENTS ? read_events(reading, &source, error)
+		     : form == NONE   ? fail_reading(&source, "no run of TensorFlow", error)
+				      : read_run(reading, &source, form, error);
+	sn_packed_file_close(source.file);
+	free(source.bytes);
+	return result;
+}
+
+/* ---- what is made of it ---- */
+
+static int compare_executions(const void *left, const void *right)
+{
+	const struct execution *a = left, *b = right;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	if (a->end_ns != b->end_ns)
+		return a->end_ns > b->end_ns ? -1 : 1;
+	return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static void add_up(struct reading *reading)
+{
+	for (size_t i = 0; i < reading->execution_count; i++) {
+		const struct execution *one = reading->executions + i;
+		struct node *node = reading->nodes + one->node;
+		uint64_t ready_ns = 0;
+		for (size_t k = 0; k < node->input_count; k++) {
+			const struct input *input = reading->inputs + node->first_input + k;
+			uint32_t from = find_by_name(reading, input->name);
+			if (from != SONDE_NONE && reading->nodes[from].last_run == one->run &&
+			    reading->nodes[from].last_end_ns > ready_ns)
+				ready_ns = reading->nodes[from].last_end_ns;
+		}
+		add_value(&node->time, (double)(one->end_ns - one->start_ns));
+		if (ready_ns && ready_ns <= one->start_ns)
+			add_value(&node->latency, (double)(one->start_ns - ready_ns));
+		if (one->scheduled_ns && one->scheduled_ns <= one->start_ns)
+			add_value(&node->queue, (double)(one->start_ns - one->scheduled_ns));
+		node->last_run = one->run;
+		node->last_end_ns = one->end_ns;
+	}
+}
+
+/* The recording's number of a node's name, with its frame. */
+static int name_node(struct reading *reading, struct node *node, bool is_stream)
+{
+	struct sn_recording *recording = &reading->recording;
+	char name[1024];
+	if (node->number != SONDE_NONE)
+		return 0;
+	snprintf(name, sizeof(name), "%s/%s", MODEL,
+		 sn_db_builder_text(reading->builder, node->name));
+	uint32_t text = sn_db_builder_string(reading->builder, name);
+	int result = sn_recording_name_text(
+	    recording, is_stream ? SN_ACTIVITY_KERNEL : SN_ACTIVITY_OPERATOR, text, &node->number);
+	if (result)
+		return result;
+	struct sonde_db_frame frame = {.kind = SN_FRAME_GRAPH_NODE,
+				       .name = text,
+				       .linkage_name = SONDE_NONE,
+				       .module = SONDE_NONE,
+				       .file = SONDE_NONE};
+	recording->frames[node->number] = sn_db_builder_frame(reading->builder, &frame);
+	return 0;
+}
+
+static struct sn_recording_line *line_of(struct reading *reading, const struct execution *one)
+{
+	struct device *device = reading->devices + one->device;
+	uint32_t lane = sn_lanes_place(&device->lanes, one->start_ns, one->end_ns);
+	struct sn_recording_place place = {0, -1, one->device * LINES_A_DEVICE + lane + 1, 0, 0};
+	if (device->is_stream)
+		place = (struct sn_recording_place){1, device->number, 0, device->stream, 0};
+	struct sn_recording_line *line = sn_recording_line(&reading->recording, &place);
+	if (!line)
+		return NULL;
+	line->name = device->name;
+	line->nests = device->is_stream;
+	return line;
+}
+
+static int add_events(struct reading *reading)
+{
+	int result = 0;
+	for (size_t i = 0; i < reading->execution_count && !result; i++) {
+		const struct execution *one = reading->executions + i;
+		struct node *node = reading->nodes + one->node;
+		struct sn_recording_line *line = line_of(reading, one);
+		result = line ? name_node(reading, node, reading->devices[one->device].is_stream)
+			      : SN_ERR_MEMORY;
+		struct sn_event event = {.start_ns = one->start_ns + SN_RECORDING_BIAS_NS,
+					 .end_ns = one->end_ns + SN_RECORDING_BIAS_NS,
+					 .context = node->number,
+					 .metric = SONDE_NONE,
+					 .kind = SONDE_TRACK_INTERVALS};
+		if (!result)
+			sn_recording_add(&reading->recording, line, &event);
+	}
+	return result;
+}
+
+/* What is short of "/job:localhost/replica:0/task:0", which goes without saying. */
+static uint32_t short_device(const struct reading *reading, uint32_t device)
+{
+	const char *text = sn_db_builder_text(reading->builder, device);
+	const char *at = strstr(text, "/device:");
+	return strstr(text, "/job:") && !strstr(text, "/job:localhost") ? device
+	       : at ? sn_db_builder_string(reading->builder, at + strlen("/device:"))
+		    : device;
+}
+
+static void add_node(struct reading *reading, uint32_t model, struct node *node)
+{
+	const struct {
+		enum sonde_node_stat kind;
+		const struct sonde_db_stat *stat;
+	} stats[] = {{SONDE_NODE_TIME, &node->time},
+		     {SONDE_NODE_LATENCY, &node->latency},
+		     {SONDE_NODE_QUEUE_TIME, &node->queue},
+		     {SONDE_NODE_MEMORY, &node->memory},
+		     {SONDE_NODE_PEAK, &node->peak},
+		     {SONDE_NODE_TEMPORARY, &node->temporary},
+		     {SONDE_NODE_PERSISTENT, &node->persistent}};
+	struct sonde_graph_node made = SN_GRAPH_NODE;
+	made.model = model;
+	made.name = node->name;
+	made.type = node->type;
+	made.device = short_device(reading, node->device);
+	made.detail = node->label;
+	made.flags = SONDE_NODE_HAS_CONTEXTS;
+	node->graph_node = sn_db_builder_graph_node(reading->builder, &made);
+	for (size_t i = 0; i < sizeof(stats) / sizeof(*stats); i++)
+		if (stats[i].stat->count > 0)
+			sn_db_builder_graph_stat(reading->builder, node->graph_node, stats[i].kind,
+						 stats[i].stat);
+}
+
+static void add_edges(struct reading *reading, const struct node *node)
+{
+	for (size_t i = 0; i < node->input_count; i++) {
+		const struct input *input = reading->inputs + node->first_input + i;
+		uint32_t from = find_by_name(reading, input->name);
+		if (from == SONDE_NONE)
+			continue;
+		struct sonde_graph_edge edge = {
+		    .from = reading->nodes[from].graph_node,
+		    .to = node->graph_node,
+		    .index = input->index,
+		    .kind = input->is_control ? SONDE_EDGE_CONTROL : SONDE_EDGE_DATA,
+		    .count = (uint64_t)node->time.count,
+		};
+		sn_db_builder_graph_edge(reading->builder, &edge);
+	}
+}
+
+/* Runs by their first start; executions are in order of start. */
+static int add_iterations(struct reading *reading, uint32_t model)
+{
+	struct sonde_graph_iteration *runs = calloc(reading->run_count + 1ull, sizeof(*runs));
+	uint64_t number = 0;
+	if (!runs)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < reading->execution_count; i++) {
+		const struct execution *one = reading->executions + i;
+		struct sonde_graph_iteration *run = runs + one->run;
+		if (!run->end_ns) {
+			run->number = number++;
+			run->start_ns = one->start_ns;
+		}
+		run->end_ns = one->end_ns > run->end_ns ? one->end_ns : run->end_ns;
+	}
+	for (uint32_t i = 1; i <= reading->run_count; i++) {
+		runs[i].model = model;
+		if (runs[i].end_ns)
+			sn_db_builder_graph_iteration(reading->builder, runs + i);
+	}
+	free(runs);
+	return 0;
+}
+
+static int add_graph(struct reading *reading)
+{
+	struct sonde_graph_model model = SN_GRAPH_MODEL;
+	model.name = sn_db_builder_string(reading->builder, MODEL);
+	model.source = sn_db_builder_string(reading->builder, "TensorFlow session");
+	model.edges_by = sn_db_builder_string(reading->builder, "the session's graph");
+	model.iterations_by = sn_db_builder_string(reading->builder, "runs");
+	model.program = reading->recording.program;
+	uint32_t made = sn_db_builder_graph_model(reading->builder, &model);
+	for (uint32_t i = 0; i < reading->node_ids.count; i++)
+		add_node(reading, made, reading->nodes + i);
+	for (uint32_t i = 0; i < reading->node_ids.count; i++)
+		add_edges(reading, reading->nodes + i);
+	return add_iterations(reading, made);
+}
+
+static int make(struct reading *reading, const struct sn_import_request *request,
+		struct sn_error *error)
+{
+	if (!reading->execution_count)
+		return sn_fail(error, SN_ERR_FORMAT,
+			       "'%s' has no run of TensorFlow that says what it ran",
+			       request->paths[0]);
+	qsort(reading->executions, reading->execution_count, sizeof(*reading->executions),
+	      compare_executions);
+	add_up(reading);
+	if (add_events(reading))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = sn_recording_build(&reading->recording, 1, error);
+	if (!result && add_graph(reading))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		sn_recording_finish(&reading->recording);
+	return result;
+}
+
+static void release(struct reading *reading)
+{
+	sn_recording_release(&reading->recording);
+	sn_intern_release(&reading->node_ids);
+	sn_intern_release(&reading->name_ids);
+	sn_intern_release(&reading->device_ids);
+	free(reading->by_name);
+	free(reading->nodes);
+	free(reading->inputs);
+	free(reading->executions);
+	free(reading->devices);
+	free(reading);
+}
+
+static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
+		    struct sn_error *error)
+{
+	struct reading *reading = calloc(1, sizeof(*reading));
+	if (!reading)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	reading->builder = builder;
+	sn_recording_begin(&reading->recording, "step_stats", builder, request->events);
+	reading->recording.program = sn_db_builder_string(builder, "python");
+	int result = sn_recording_open(&reading->recording, request->paths[0], error);
+	for (size_t i = 0; i < request->path_count && !result; i++)
+		result = read_file(reading, request->paths[i], error);
+	if (!result)
+		result = make(reading, request, error);
+	release(reading);
+	return result;
+}
+
+const struct sn_importer sn_importer_step_stats = {
+    .name = "step_stats",
+    .summary = "runs of TensorFlow's sessions (RunMetadata, StepStats, event files), plain or gzip",
+    .probe = probe,
+    .read = read_all,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What XLA's profiler says of a kernel or a copy in one text, in its protobuf as well as in the
+ * JSON that it writes beside: "regs:32 static_shared:0 dynamic_shared:64 grid:16,1,1
+ * block:128,1,1", "kind_src:pinned kind_dst:device size:64".
+ */
+#ifndef SN_IMPORT_XLA_DETAILS_H
+#define SN_IMPORT_XLA_DETAILS_H
+
+#include "import/core/recording.h"
+
+#define SN_XLA_DETAILS_MAX 9
+
+/* The up to three numbers behind "NAME:", which `name` is: how many. */
+unsigned sn_xla_numbers(const char *text, size_t length, const char *name, uint64_t numbers[3]);
+
+/* Makes attributes of it, under keys[enum sn_recording_key]: how many. */
+unsigned sn_xla_details(const char *text, size_t length, const uint32_t *keys,
+			struct sn_attribute attributes[SN_XLA_DETAILS_MAX]);
+
+#endif

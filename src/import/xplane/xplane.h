@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the importer of XPlane files: what XLA's profiler writes for JAX, TensorFlow and
+ * PyTorch/XLA, an XSpace of tsl/profiler/protobuf/xplane.proto.
+ *
+ * A plane (a device, the host's threads) has lines of events; names of events and of their
+ * statistics are in tables of the plane, which lie behind the lines. So a file is read twice, both
+ * times through a window: first the tables (xplane_names.c), then the events (xplane_event.c).
+ * Programs that XLA compiled come with the tables (hlo.h) and become dataflow graphs
+ * (xplane_graph.c); what TensorFlow's executor tells of its nodes is in xplane_executor.c.
+ *
+ * Times are nanoseconds of a line plus picoseconds of an event: an event's ends are cut to whole
+ * nanoseconds, each by itself, so that what touches or contains still does.
+ */
+#ifndef SN_IMPORT_XPLANE_H
+#define SN_IMPORT_XPLANE_H
+
+#include "hlo.h"
+#include "import/core/importer.h"
+#include "import/core/recording.h"
+
+/* ---- names ---- */
+
+/* What a statistic is to the importer itself; most are only passed on as attributes. */
+enum sn_xplane_role {
+	SN_XPLANE_PASSED_ON,
+	SN_XPLANE_LEFT_OUT, /* said otherwise */
+	SN_XPLANE_CORRELATION,
+	SN_XPLANE_PRODUCER_TYPE, /* of a context that this event handed on */
+	SN_XPLANE_PRODUCER,
+	SN_XPLANE_CONSUMER_TYPE, /* and that this event took up */
+	SN_XPLANE_CONSUMER,
+	SN_XPLANE_HLO_OP,
+	SN_XPLANE_HLO_MODULE,
+	SN_XPLANE_PROGRAM,
+	SN_XPLANE_RUN, /* of a program */
+	SN_XPLANE_TF_OP,
+	SN_XPLANE_DETAILS, /* of a kernel, a copy or a fill: text of several numbers */
+	SN_XPLANE_STEP,
+	SN_XPLANE_ALLOCATION, /* bytes */
+	SN_XPLANE_ALLOCATED,
+	SN_XPLANE_PROCESS,
+	SN_XPLANE_START_TIME,
+	SN_XPLANE_ID,	       /* of an execution of a function of TensorFlow, */
+	SN_XPLANE_STEP_ID,     /* likewise */
+	SN_XPLANE_FUNCTION,    /* that is called, as TensorFlow names it */
+	SN_XPLANE_NODE,	       /* name of an operation, */
+	SN_XPLANE_KERNEL_TYPE, /* and its type */
+	SN_XPLANE_REQUESTED,   /* bytes */
+	SN_XPLANE_REGION,      /* "output", "temp", "persist" */
+	SN_XPLANE_ROLES
+};
+
+/* What an event of the host says of TensorFlow's executor (xplane_executor.c), by its name; in the
+ * order in which events of one moment are looked at. */
+enum sn_xplane_told {
+	SN_XPLANE_TOLD_NOTHING,
+	SN_XPLANE_TOLD_SCHEDULED,   /* something is handed to a pool of threads */
+	SN_XPLANE_TOLD_TAKEN,	    /* and taken up by one of them */
+	SN_XPLANE_TOLD_CALL,	    /* of a function */
+	SN_XPLANE_TOLD_EXECUTION,   /* of a function, begun in a call */
+	SN_XPLANE_TOLD_PROCESS,	    /* a thread runs operations of an execution */
+	SN_XPLANE_TOLD_OPERATION,   /* ran */
+	SN_XPLANE_TOLD_ASYNC_BEGIN, /* an operation that ends elsewhere */
+	SN_XPLANE_TOLD_ASYNC_END,
+	SN_XPLANE_TOLD_ALLOCATION,
+};
+
+struct sn_xplane_mark {
+	uint64_t start_ns, end_ns; /* of an allocation end_ns is the bytes that were asked for */
+	uint64_t number;	   /* of what is handed on; of an execution; bytes allocated */
+	uint64_t execution;	   /* of an operation or an allocation that says so */
+	uint32_t line;
+	uint32_t node; /* of an operation */
+	uint32_t name; /* the recording's, of an operation; else the builder's string */
+	uint8_t told;  /* enum sn_xplane_told */
+	bool has_execution;
+	uint8_t region; /* of an allocation: enum sn_xplane_region */
+};
+enum sn_xplane_region { SN_XPLANE_OUTPUT, SN_XPLANE_TEMPORARY, SN_XPLANE_PERSISTENT };
+
+/* A statistic by its name. */
+struct sn_xplane_stat_kind {
+	uint32_t name;	  /* builder's string */
+	uint32_t role;	  /* enum sn_xplane_role */
+	uint32_t keys[5]; /* by enum sonde_attribute_type: the writer's, SONDE_NONE not made yet */
+};
+
+/* What events of one name have in common. */
+struct sn_xplane_kind {
+	uint32_t name, display; /* builder's strings; display may be SONDE_NONE */
+	uint32_t stat_bytes;
+	size_t stats_at;	   /* in the plane's `bytes`: fields of XEventMetadata */
+	uint32_t category, number; /* of the recording's name made last; number SONDE_NONE none */
+	uint32_t told;		   /* enum sn_xplane_told */
+};
+
+struct sn_xplane_plane {
+	uint32_t name; /* builder's string */
+	bool is_device, has_streams, has_operations;
+	int64_t device, core; /* of a device; core 0 where there is one */
+	struct sn_intern kind_ids, stat_ids;
+	struct sn_xplane_kind *kinds;
+	struct sn_xplane_stat_kind *stats;
+	unsigned char *bytes; /* statistics of kinds and of the plane itself, not yet read */
+	size_t kind_capacity, stat_capacity, byte_count, byte_capacity;
+};
+
+/* One statistic, read. */
+struct sn_xplane_stat {
+	struct sn_xplane_stat_kind *kind;
+	enum sonde_attribute_type type;
+	uint64_t value;			/* a string is the builder's; a double its bits */
+	struct sn_proto_field contents; /* the text or bytes; bytes have no type (0) */
+};
+
+/* ---- programs ---- */
+
+struct sn_xplane_node {
+	uint32_t module;
+	uint32_t name;	      /* builder's string */
+	uint32_t type;	      /* builder's string, where no instruction says it; SONDE_NONE */
+	uint32_t frame;	      /* builder's; SONDE_NONE not made yet */
+	uint32_t frame_name;  /* builder's string: of this node alone */
+	uint32_t instruction; /* of the module; SONDE_NONE */
+	uint32_t graph_node;  /* builder's; SONDE_NONE */
+	uint32_t next;	      /* node of the module; SONDE_NONE */
+	uint32_t device;      /* builder's string; SONDE_NONE: the module's */
+	bool has_run;
+	bool is_elsewhere; /* what it ran on the host is a node's of another module */
+	struct sonde_db_stat host, latency, queue;		       /* ns, on the host */
+	struct sonde_db_stat memory, requested, temporary, persistent; /* bytes */
+	uint64_t last_run, last_end_ns;
+};
+
+/* What one execution of an operation asked allocators for. */
+struct sn_xplane_memory {
+	uint64_t allocated, requested, temporary, persistent; /* bytes */
+};
+
+struct sn_xplane_run {
+	uint64_t start_ns, end_ns;
+};
+
+struct sn_xplane_module {
+	uint32_t name, label; /* builder's strings: the label is of this module alone */
+	bool has_program, has_hlo, is_tensorflow, is_cut;
+	bool by_repetition; /* executions were told apart by what repeats */
+	uint64_t program, execution_count;
+	uint32_t first_node, last_node; /* SONDE_NONE: none */
+	struct sn_hlo hlo;
+	struct sn_intern run_ids;   /* {kind, number} */
+	struct sn_xplane_run *runs; /* by number of run_ids */
+	uint32_t *devices;	    /* builder's strings */
+	size_t run_capacity, device_count, device_capacity;
+};
+
+/* Where an operation of a line was last seen, to tell executions apart. */
+struct sn_xplane_last {
+	uint64_t count; /* executions */
+	uint32_t first, last;
+	uint32_t first_name;
+};
+
+struct sn_xplane_programs {
+	struct sn_xplane_module *modules;
+	struct sn_xplane_node *nodes;
+	struct sn_intern module_ids;   /* {has program, program, name} */
+	struct sn_intern module_names; /* names that are labels */
+	struct sn_intern node_ids;     /* {module, name} */
+	struct sn_intern line_ids;     /* {module, line} */
+	struct sn_xplane_last *lasts;
+	size_t module_capacity, node_capacity, last_capacity;
+};
+
+/* What an event tells of an operation that ran. */
+struct sn_xplane_ran {
+	uint32_t node, name; /* name: of the recording, of what ran for the node */
+	uint32_t line;	     /* of the recording */
+	uint32_t device;     /* builder's string; SONDE_NONE on the host */
+	bool has_run;
+	bool ends_elsewhere; /* than on its line */
+	uint64_t run, start_ns, end_ns;
+	uint64_t scheduled_ns;		/* when it was handed to a pool of threads; 0 unknown */
+	struct sn_xplane_memory memory; /* all 0: nothing is known */
+};
+
+struct sn_xplane {
+	struct sn_recording recording;
+	/* of the file being read */
+	struct sn_proto_stream stream;
+	struct sn_xplane_plane *planes;
+	size_t plane_count, plane_capacity;
+	struct sn_xplane_programs programs;
+	struct sn_intern contexts; /* {type, id} of what is handed on between threads */
+	struct sn_xplane_run *steps;
+	size_t step_count, step_capacity;
+	struct sn_xplane_mark *marks;
+	size_t mark_count, mark_capacity;
+	bool marks_are_cut;
+	uint64_t oversized, damaged_programs; /* of all files */
+	uint64_t start_time_ns;		      /* since the epoch; 0 unknown */
+	int64_t pid;			      /* -1 unknown */
+	uint32_t memory_name;		      /* the recording's, of allocations */
+	bool graphs_only;		      /* no contexts, no events */
+	const char *beside;		      /* folder of dumped programs and graphs; NULL: none */
+};
+
+/* Reads the tables of all planes. */
+int sn_xplane_names(struct sn_xplane *xplane, struct sn_error *error);
+/* Reads the events, once the names are known. */
+int sn_xplane_events(struct sn_xplane *xplane, struct sn_error *error);
+void sn_xplane_release_names(struct sn_xplane *xplane);
+
+/* One XStat of a plane. False where it has no name or is damaged. */
+bool sn_xplane_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+		    struct sn_proto message, struct sn_xplane_stat *stat);
+
+/* A program's bytes. 0 or SN_ERR_MEMORY; what is damaged is counted. */
+int sn_xplane_add_program(struct sn_xplane *xplane, const void *bytes, size_t length);
+/* The node of an operation of a program, new where it is; SONDE_NONE without memory. `module` and
+ * `name` are builder's strings. */
+uint32_t sn_xplane_node(struct sn_xplane *xplane, bool has_program, uint64_t program,
+			uint32_t module, uint32_t name);
+/* The node of an operation of TensorFlow, "dense/MatMul" of type "MatMul". */
+uint32_t sn_xplane_tensorflow_node(struct sn_xplane *xplane, uint32_t name, uint32_t type);
+/* The frame below which a node's work stands. */
+uint32_t sn_xplane_node_frame(struct sn_xplane *xplane, uint32_t node);
+int sn_xplane_ran(struct sn_xplane *xplane, const struct sn_xplane_ran *ran);
+/* The module of a function of TensorFlow, by its name there; SONDE_NONE without memory. */
+uint32_t sn_xplane_function(struct sn_xplane *xplane, uint32_t name);
+/* The same node, of that module. */
+uint32_t sn_xplane_node_in(struct sn_xplane *xplane, uint32_t module, uint32_t node);
+/* Gives the functions that are known by then the graphs that lie beside the file. */
+int sn_xplane_describe_functions(struct sn_xplane *xplane);
+
+/* ---- TensorFlow's executor ---- */
+
+/* What events of that name tell of it. */
+enum sn_xplane_told sn_xplane_told_by(const char *name);
+/* Keeps what one told until all are there; false where there is no room for more. */
+bool sn_xplane_tell(struct sn_xplane *xplane, const struct sn_xplane_mark *mark);
+/* Which execution each operation belongs to, when it was scheduled, what it allocated. Once all
+ * events were read. 0 or SN_ERR_MEMORY. */
+int sn_xplane_executions(struct sn_xplane *xplane);
+/* Makes the file's graphs; the recording's rank and host are known. */
+int sn_xplane_graphs(struct sn_xplane *xplane);
+void sn_xplane_release_programs(struct sn_xplane_programs *programs);
+
+#endif

@@ -1,0 +1,740 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The events of an XPlane file: what each is, on which thread or stream it ran, what it belongs to.
+ *
+ * Streams of GPUs have kernels, copies and fills. The other lines of such a plane ("XLA Ops",
+ * "Steps", "Source code", ...) were derived from those: their events are kept, but are not time
+ * that something ran. Where a device has no streams, the line "XLA Ops" is what ran, operations in
+ * operations. "Async XLA Ops" overlap with these.
+ */
+#include "xla_details.h"
+#include "xplane.h"
+
+#include "base/vec.h"
+#include "format/measurement/measurement.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EVENT_BYTES_MAX (16u << 20)
+#define ATTRIBUTES_MAX	48u
+/* Links of what is handed on between threads; correlations are below. */
+#define CONTEXT_LINK	(1ull << 47)
+/* Larger "thread ids" are hashes. */
+#define THREAD_ID_MAX	(1ll << 31)
+
+/* How the events of a line are taken. */
+enum manner {
+	HOST,	    /* calls */
+	STREAM,	    /* launched */
+	OPERATIONS, /* nested, not launched */
+	DERIVED,    /* annotations of what other lines say */
+	OVERLAPPING /* other activities of a device */
+};
+
+struct line {
+	struct sn_xplane_plane *plane;
+	struct sn_recording_line *to;
+	uint32_t number; /* of the recording */
+	enum manner manner;
+	int64_t start_ns;
+	uint32_t device; /* builder's string; SONDE_NONE on the host */
+};
+
+/* What is known of an event. */
+struct facts {
+	struct sn_attribute attributes[ATTRIBUTES_MAX];
+	unsigned attribute_count;
+	bool is_there[SN_XPLANE_ROLES];
+	unsigned char types[SN_XPLANE_ROLES]; /* enum sonde_attribute_type */
+	uint64_t values[SN_XPLANE_ROLES];
+	struct sn_proto_field details;
+	int64_t start_ns, end_ns;
+	bool has_time;
+};
+
+static const char *text_of(const struct sn_xplane *xplane, uint32_t string)
+{
+	return string == SONDE_NONE ? "" : sn_db_builder_text(xplane->recording.builder, string);
+}
+
+/* ---- statistics of an event ---- */
+
+static void put(struct facts *facts, uint32_t key, uint64_t value)
+{
+	if (facts->attribute_count < ATTRIBUTES_MAX && key != SONDE_NONE)
+		facts->attributes[facts->attribute_count++] = (struct sn_attribute){key, 0, value};
+}
+
+static uint32_t key_of(struct sn_xplane *xplane, struct sn_xplane_stat_kind *kind,
+		       enum sonde_attribute_type type)
+{
+	if (kind->keys[type] == SONDE_NONE)
+		kind->keys[type] =
+		    sn_trace_writer_key(xplane->recording.writer, kind->name, SONDE_NONE, type);
+	return kind->keys[type];
+}
+
+static bool is_attribute(enum sn_xplane_role role)
+{
+	return role == SN_XPLANE_PASSED_ON || role == SN_XPLANE_STEP || role == SN_XPLANE_RUN ||
+	       role == SN_XPLANE_PROCESS || role == SN_XPLANE_START_TIME ||
+	       role == SN_XPLANE_ALLOCATED || role >= SN_XPLANE_ID;
+}
+
+static void take_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+		      struct sn_proto message, struct facts *facts)
+{
+	struct sn_xplane_stat stat;
+	if (!sn_xplane_stat(xplane, plane, message, &stat) || !stat.type)
+		return;
+	facts->is_there[stat.kind->role] = true;
+	facts->types[stat.kind->role] = (unsigned char)stat.type;
+	facts->values[stat.kind->role] = stat.value;
+	if (stat.kind->role == SN_XPLANE_DETAILS)
+		facts->details = stat.contents;
+	if (is_attribute(stat.kind->role))
+		put(facts, key_of(xplane, stat.kind, stat.type), stat.value);
+}
+
+/* Statistics that all events of a name have; those of the event itself come later and count. */
+static void take_common_stats(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+			      const struct sn_xplane_kind *kind, struct facts *facts)
+{
+	for (size_t at = kind->stats_at; at + 2 <= kind->stats_at + kind->stat_bytes;) {
+		size_t length = plane->bytes[at] | (size_t)plane->bytes[at + 1] << 8;
+		take_stat(xplane, plane, sn_proto_of(plane->bytes + at + 2, length), facts);
+		at += 2 + length;
+	}
+}
+
+static void take_details(struct sn_xplane *xplane, struct facts *facts)
+{
+	struct sn_attribute found[SN_XLA_DETAILS_MAX];
+	unsigned count = sn_xla_details((const char *)facts->details.bytes, facts->details.length,
+					xplane->recording.keys, found);
+	for (unsigned i = 0; i < count; i++)
+		put(facts, found[i].key, found[i].value);
+}
+
+/* ---- what an event is ---- */
+
+static bool is_tensorflow_type(const char *text)
+{
+	if (*text != '_' && !isupper((unsigned char)*text))
+		return false;
+	while (*text == '_' || isalnum((unsigned char)*text))
+		text++;
+	return !*text;
+}
+
+/* "gradient_tape/mul/Mul:Mul": a node of a graph and its type, where it is one; else NULL. */
+static const char *tensorflow_type(const char *text)
+{
+	const char *colon = strchr(text, ':');
+	if (!colon || colon == text || !is_tensorflow_type(colon + 1))
+		return NULL;
+	for (const char *at = text; at < colon; at++)
+		if (!isalnum((unsigned char)*at) && !strchr("._/->", *at))
+			return NULL;
+	return colon + 1;
+}
+
+static uint32_t tensorflow_node(struct sn_xplane *xplane, uint32_t string)
+{
+	char name[1024], type_text[256];
+	const char *text = text_of(xplane, string), *type = tensorflow_type(text);
+	if (!type || strlen(text) >= sizeof(name) || strlen(type) >= sizeof(type_text))
+		return SONDE_NONE;
+	snprintf(name, sizeof(name), "%.*s", (int)(type - 1 - text), text);
+	snprintf(type_text, sizeof(type_text), "%s", type);
+	struct sn_db_builder *builder = xplane->recording.builder;
+	return sn_xplane_tensorflow_node(xplane, sn_db_builder_string(builder, name),
+					 sn_db_builder_string(builder, type_text));
+}
+
+static enum sn_activity_category host_category(const struct sn_xplane *xplane,
+					       const struct sn_xplane_kind *kind,
+					       const struct facts *facts)
+{
+	const char *name = text_of(xplane, kind->name);
+	if (facts->is_there[SN_XPLANE_CORRELATION])
+		return SN_ACTIVITY_API;
+	if (facts->is_there[SN_XPLANE_HLO_OP])
+		return SN_ACTIVITY_OPERATOR;
+	if (*name == '$')
+		return SN_ACTIVITY_PYTHON;
+	if (facts->is_there[SN_XPLANE_ALLOCATION] && !strncmp(name, "Memory", 6))
+		return SN_ACTIVITY_INSTANT;
+	if (facts->is_there[SN_XPLANE_STEP])
+		return SN_ACTIVITY_ANNOTATION;
+	if (tensorflow_type(name))
+		return SN_ACTIVITY_OPERATOR;
+	return facts->end_ns == facts->start_ns ? SN_ACTIVITY_INSTANT : SN_ACTIVITY_OTHER;
+}
+
+static enum sn_activity_category stream_category(const struct sn_xplane *xplane,
+						 const struct sn_xplane_kind *kind,
+						 const struct facts *facts)
+{
+	const char *name = text_of(xplane, kind->name);
+	uint64_t numbers[3];
+	if (!strncasecmp(name, "memset", 6))
+		return SN_ACTIVITY_FILL;
+	if (!strncasecmp(name, "memcpy", 6) ||
+	    sn_xla_numbers((const char *)facts->details.bytes, facts->details.length,
+			   "size:", numbers))
+		return SN_ACTIVITY_COPY;
+	return SN_ACTIVITY_KERNEL;
+}
+
+static enum sn_activity_category category_of(const struct sn_xplane *xplane, enum manner manner,
+					     const struct sn_xplane_kind *kind,
+					     const struct facts *facts)
+{
+	switch (manner) {
+	case HOST:
+		return host_category(xplane, kind, facts);
+	case STREAM:
+		return stream_category(xplane, kind, facts);
+	case OPERATIONS:
+		return SN_ACTIVITY_KERNEL;
+	case DERIVED:
+		return SN_ACTIVITY_DEVICE_ANNOTATION;
+	default:
+		return SN_ACTIVITY_DEVICE_OTHER;
+	}
+}
+
+/* "$array.py:268 sharding", as names of Python's frames are written elsewhere:
+ * "array.py(268): sharding"; and "$builtins isinstance" as "builtins.isinstance". */
+static void python_name(const char *text, char *name, size_t size)
+{
+	const char *space = strchr(text, ' ');
+	const char *colon = strchr(text, ':');
+	if (!space)
+		snprintf(name, size, "%s", text + 1);
+	else if (colon && colon < space && isdigit((unsigned char)colon[1]))
+		snprintf(name, size, "%.*s(%.*s): %s", (int)(colon - text - 1), text + 1,
+			 (int)(space - colon - 1), colon + 1, space + 1);
+	else
+		snprintf(name, size, "%.*s.%s", (int)(space - text - 1), text + 1, space + 1);
+}
+
+/* The recording's number of a kind's name, in a category. */
+static int plain_name(struct sn_xplane *xplane, struct sn_xplane_kind *kind,
+		      enum sn_activity_category category, uint32_t *number)
+{
+	char name[4096];
+	uint32_t string = category == SN_ACTIVITY_KERNEL && kind->display != SONDE_NONE
+			      ? kind->display
+			      : kind->name;
+	if (kind->number != SONDE_NONE && kind->category == (uint32_t)category) {
+		*number = kind->number;
+		return 0;
+	}
+	const char *text = text_of(xplane, string);
+	if (category == SN_ACTIVITY_PYTHON)
+		python_name(text, name, sizeof(name));
+	else
+		snprintf(name, sizeof(name), "%s", text);
+	size_t length = strlen(name);
+	/* what AMD's code objects call a kernel's descriptor */
+	if (category == SN_ACTIVITY_KERNEL && length > 3 && !strcmp(name + length - 3, ".kd"))
+		length -= 3;
+	int result = sn_recording_name_number(&xplane->recording, category, name, length, number);
+	kind->category = category;
+	kind->number = *number;
+	return result;
+}
+
+/* The name of a node, with its frame. */
+static int node_name(struct sn_xplane *xplane, enum sn_activity_category category, uint32_t node,
+		     uint32_t *number)
+{
+	struct sn_recording *recording = &xplane->recording;
+	uint32_t frame = sn_xplane_node_frame(xplane, node);
+	int result = frame == SONDE_NONE
+			 ? SN_ERR_MEMORY
+			 : sn_recording_name_text(recording, category,
+						  xplane->programs.nodes[node].frame_name, number);
+	if (!result)
+		recording->frames[*number] = frame;
+	return result;
+}
+
+/* An annotation that says which step it is: an iteration. */
+static int step_name(struct sn_xplane *xplane, uint32_t name)
+{
+	struct sn_recording *recording = &xplane->recording;
+	struct sonde_db_frame frame = {
+	    .kind = SN_FRAME_REGION,
+	    .flags = SN_FRAME_ITERATION,
+	    .name = sn_recording_name(recording, name).text,
+	    .linkage_name = SONDE_NONE,
+	    .module = SONDE_NONE,
+	    .file = SONDE_NONE,
+	};
+	if (recording->frames[name] == SONDE_NONE)
+		recording->frames[name] = sn_db_builder_frame(recording->builder, &frame);
+	return 0;
+}
+
+/* The node that an event ran for, or SONDE_NONE. */
+static uint32_t find_node(struct sn_xplane *xplane, const struct line *line,
+			  const struct sn_xplane_kind *kind, const struct facts *facts)
+{
+	bool is_operation = line->manner == OPERATIONS && facts->is_there[SN_XPLANE_PROGRAM];
+	if (line->manner != HOST && line->manner != STREAM && !is_operation)
+		return SONDE_NONE;
+	if (facts->is_there[SN_XPLANE_HLO_OP] || is_operation) {
+		uint32_t empty = sn_db_builder_string(xplane->recording.builder, "XLA");
+		uint32_t name = facts->is_there[SN_XPLANE_HLO_OP]
+				    ? (uint32_t)facts->values[SN_XPLANE_HLO_OP]
+				: kind->display != SONDE_NONE ? kind->display
+							      : kind->name;
+		return sn_xplane_node(xplane, facts->is_there[SN_XPLANE_PROGRAM],
+				      facts->values[SN_XPLANE_PROGRAM],
+				      facts->is_there[SN_XPLANE_HLO_MODULE]
+					  ? (uint32_t)facts->values[SN_XPLANE_HLO_MODULE]
+					  : empty,
+				      name);
+	}
+	if (line->manner == HOST && !facts->is_there[SN_XPLANE_CORRELATION])
+		return tensorflow_node(xplane, kind->name);
+	return facts->is_there[SN_XPLANE_TF_OP]
+		   ? tensorflow_node(xplane, (uint32_t)facts->values[SN_XPLANE_TF_OP])
+		   : SONDE_NONE;
+}
+
+/* ---- adding it ---- */
+
+static uint64_t link_of(struct sn_xplane *xplane, const struct facts *facts)
+{
+	if (facts->is_there[SN_XPLANE_CORRELATION])
+		return facts->values[SN_XPLANE_CORRELATION];
+	bool is_consumer = facts->is_there[SN_XPLANE_CONSUMER];
+	if (!is_consumer && !facts->is_there[SN_XPLANE_PRODUCER])
+		return 0;
+	uint64_t key[2] = {
+	    facts->values[is_consumer ? SN_XPLANE_CONSUMER_TYPE : SN_XPLANE_PRODUCER_TYPE],
+	    facts->values[is_consumer ? SN_XPLANE_CONSUMER : SN_XPLANE_PRODUCER]};
+	uint32_t number = sn_intern_add(&xplane->contexts, key, sizeof(key));
+	return number == SN_INTERN_NONE ? 0 : CONTEXT_LINK | number;
+}
+
+/* An allocation or a release, as other recordings tell it: bytes, negative where released. */
+static void take_allocation(struct sn_xplane *xplane, const struct sn_xplane_kind *kind,
+			    struct facts *facts)
+{
+	int64_t bytes = (int64_t)facts->values[SN_XPLANE_ALLOCATION];
+	const uint32_t *keys = xplane->recording.keys;
+	bool is_release = strstr(text_of(xplane, kind->name), "Dealloc") != NULL;
+	put(facts, keys[SN_RECORDING_KEY_BYTES], (uint64_t)(is_release ? -bytes : bytes));
+	if (facts->is_there[SN_XPLANE_ALLOCATED])
+		put(facts, keys[SN_RECORDING_KEY_ALLOCATED], facts->values[SN_XPLANE_ALLOCATED]);
+}
+
+static int note_step(struct sn_xplane *xplane, const struct facts *facts)
+{
+	if (sn_vec_reserve(&xplane->steps, &xplane->step_capacity, xplane->step_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	xplane->steps[xplane->step_count++] =
+	    (struct sn_xplane_run){(uint64_t)(facts->start_ns + SN_RECORDING_BIAS_NS),
+				   (uint64_t)(facts->end_ns + SN_RECORDING_BIAS_NS)};
+	return 0;
+}
+
+/* ---- TensorFlow's executor ---- */
+
+static uint32_t text_in(const struct facts *facts, enum sn_xplane_role role)
+{
+	return facts->is_there[role] && facts->types[role] == SONDE_ATTRIBUTE_STRING
+		   ? (uint32_t)facts->values[role]
+		   : SONDE_NONE;
+}
+
+static enum sn_xplane_region region_of(const struct sn_xplane *xplane, const struct facts *facts)
+{
+	const char *text = text_of(xplane, text_in(facts, SN_XPLANE_REGION));
+	return !strncmp(text, "temp", 4)      ? SN_XPLANE_TEMPORARY
+	       : !strncmp(text, "persist", 7) ? SN_XPLANE_PERSISTENT
+					      : SN_XPLANE_OUTPUT;
+}
+
+/* An event that is no operation, as far as it tells of how operations were run. */
+static void tell(struct sn_xplane *xplane, const struct line *line,
+		 const struct sn_xplane_kind *kind, const struct facts *facts)
+{
+	enum sn_xplane_role number = SN_XPLANE_ID;
+	struct sn_xplane_mark mark = {
+	    .start_ns = (uint64_t)(facts->start_ns + SN_RECORDING_BIAS_NS),
+	    .end_ns = (uint64_t)(facts->end_ns + SN_RECORDING_BIAS_NS),
+	    .line = line->number,
+	    .name = SONDE_NONE,
+	    .node = SONDE_NONE,
+	    .told = (uint8_t)kind->told,
+	};
+	if (kind->told == SN_XPLANE_TOLD_SCHEDULED || kind->told == SN_XPLANE_TOLD_ASYNC_BEGIN)
+		number = SN_XPLANE_PRODUCER;
+	else if (kind->told == SN_XPLANE_TOLD_TAKEN || kind->told == SN_XPLANE_TOLD_ASYNC_END)
+		number = SN_XPLANE_CONSUMER;
+	else if (kind->told == SN_XPLANE_TOLD_ALLOCATION)
+		number = SN_XPLANE_ALLOCATION;
+	if (kind->told == SN_XPLANE_TOLD_CALL) {
+		mark.name = text_in(facts, SN_XPLANE_FUNCTION);
+	} else if (!facts->is_there[number]) {
+		return;
+	}
+	mark.number = facts->values[number];
+	if (kind->told == SN_XPLANE_TOLD_ALLOCATION) {
+		mark.name = text_in(facts, SN_XPLANE_TF_OP);
+		mark.end_ns = facts->values[SN_XPLANE_REQUESTED];
+		mark.region = region_of(xplane, facts);
+	}
+	if (kind->told == SN_XPLANE_TOLD_ASYNC_BEGIN) {
+		uint32_t name = text_in(facts, SN_XPLANE_NODE);
+		uint32_t type = text_in(facts, SN_XPLANE_KERNEL_TYPE);
+		if (name == SONDE_NONE || type == SONDE_NONE)
+			return;
+		mark.node = sn_xplane_tensorflow_node(xplane, name, type);
+	}
+	enum sn_xplane_role of =
+	    kind->told == SN_XPLANE_TOLD_ALLOCATION ? SN_XPLANE_ID : SN_XPLANE_STEP_ID;
+	mark.has_execution = facts->is_there[of];
+	mark.execution = facts->values[of];
+	if (mark.name != SONDE_NONE || mark.node != SONDE_NONE ||
+	    (kind->told != SN_XPLANE_TOLD_ALLOCATION && kind->told != SN_XPLANE_TOLD_CALL &&
+	     kind->told != SN_XPLANE_TOLD_ASYNC_BEGIN))
+		sn_xplane_tell(xplane, &mark);
+}
+
+/* An operation of TensorFlow on the host; false: it is not kept. */
+static bool tell_operation(struct sn_xplane *xplane, const struct facts *facts,
+			   const struct sn_xplane_ran *ran)
+{
+	uint32_t module = xplane->programs.nodes[ran->node].module;
+	struct sn_xplane_mark mark = {
+	    .start_ns = ran->start_ns,
+	    .end_ns = ran->end_ns,
+	    .execution = facts->values[SN_XPLANE_STEP_ID],
+	    .line = ran->line,
+	    .node = ran->node,
+	    .name = ran->name,
+	    .told = SN_XPLANE_TOLD_OPERATION,
+	    .has_execution = facts->is_there[SN_XPLANE_STEP_ID],
+	};
+	return ran->device == SONDE_NONE && xplane->programs.modules[module].is_tensorflow &&
+	       sn_xplane_tell(xplane, &mark);
+}
+
+static int note_ran(struct sn_xplane *xplane, const struct line *line, const struct facts *facts,
+		    uint32_t node, uint32_t name)
+{
+	struct sn_xplane_ran ran = {
+	    .node = node,
+	    .name = name,
+	    .line = line->number,
+	    .device = line->device,
+	    .has_run = facts->is_there[SN_XPLANE_RUN],
+	    .run = facts->values[SN_XPLANE_RUN],
+	    .start_ns = (uint64_t)(facts->start_ns + SN_RECORDING_BIAS_NS),
+	    .end_ns = (uint64_t)(facts->end_ns + SN_RECORDING_BIAS_NS),
+	};
+	return tell_operation(xplane, facts, &ran) ? 0 : sn_xplane_ran(xplane, &ran);
+}
+
+/* The name under which an event is recorded, and what it says of programs. */
+static int name_event(struct sn_xplane *xplane, const struct line *line,
+		      struct sn_xplane_kind *kind, enum sn_activity_category category,
+		      const struct facts *facts, uint32_t *name)
+{
+	struct sn_recording *recording = &xplane->recording;
+	uint32_t node = find_node(xplane, line, kind, facts), outer;
+	int result;
+	if (category == SN_ACTIVITY_INSTANT && facts->is_there[SN_XPLANE_ALLOCATION]) {
+		*name = xplane->memory_name;
+		return 0;
+	}
+	/* an operation of the host or of a device without streams is the node itself */
+	if (node != SONDE_NONE &&
+	    (category == SN_ACTIVITY_OPERATOR || line->manner == OPERATIONS)) {
+		result = node_name(xplane, category, node, name);
+		return result ? result : note_ran(xplane, line, facts, node, *name);
+	}
+	result = plain_name(xplane, kind, category, name);
+	if (!result && category == SN_ACTIVITY_ANNOTATION)
+		result = step_name(xplane, *name);
+	if (!result && category == SN_ACTIVITY_ANNOTATION)
+		result = note_step(xplane, facts);
+	if (result || node == SONDE_NONE)
+		return result;
+	result = node_name(xplane,
+			   line->manner == HOST ? SN_ACTIVITY_OTHER : SN_ACTIVITY_DEVICE_ANNOTATION,
+			   node, &outer);
+	if (!result)
+		result = sn_recording_name_within(
+		    recording, category, sn_recording_name(recording, *name).text, outer, name);
+	/* calls are not the node's own time: what they start is */
+	return result || line->manner == HOST ? result : note_ran(xplane, line, facts, node, *name);
+}
+
+/* Only what an event tells of graphs. */
+static int add_to_graph(struct sn_xplane *xplane, const struct line *line,
+			struct sn_xplane_kind *kind, enum sn_activity_category category,
+			const struct facts *facts)
+{
+	uint32_t node, name;
+	if (category == SN_ACTIVITY_ANNOTATION)
+		return note_step(xplane, facts);
+	node = find_node(xplane, line, kind, facts);
+	if (node == SONDE_NONE || (line->manner == HOST && category != SN_ACTIVITY_OPERATOR))
+		return 0;
+	int result = plain_name(xplane, kind, category, &name);
+	return result ? result : note_ran(xplane, line, facts, node, name);
+}
+
+static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xplane_kind *kind,
+	       struct facts *facts)
+{
+	struct sn_recording *recording = &xplane->recording;
+	enum sn_activity_category category = category_of(xplane, line->manner, kind, facts);
+	uint32_t name;
+	if (!facts->has_time || facts->start_ns < -SN_RECORDING_BIAS_NS ||
+	    facts->end_ns > SN_RECORDING_BIAS_NS || facts->end_ns < facts->start_ns) {
+		recording->misplaced++;
+		return 0;
+	}
+	if (kind->told && line->manner == HOST)
+		tell(xplane, line, kind, facts);
+	if (xplane->graphs_only)
+		return add_to_graph(xplane, line, kind, category, facts);
+	if (facts->details.length)
+		take_details(xplane, facts);
+	int result = name_event(xplane, line, kind, category, facts, &name);
+	if (result)
+		return result;
+	if (category == SN_ACTIVITY_INSTANT && facts->is_there[SN_XPLANE_ALLOCATION])
+		take_allocation(xplane, kind, facts);
+	struct sn_event event = {
+	    .start_ns = (uint64_t)(facts->start_ns + SN_RECORDING_BIAS_NS),
+	    .end_ns = (uint64_t)(facts->end_ns + SN_RECORDING_BIAS_NS),
+	    .link = link_of(xplane, facts),
+	    .context = name,
+	    .metric = SONDE_NONE,
+	    .kind = SONDE_TRACK_INTERVALS,
+	    .attribute_count = (uint16_t)facts->attribute_count,
+	    .attributes = facts->attributes,
+	};
+	sn_recording_add(recording, line->to, &event);
+	return 0;
+}
+
+/* Picoseconds to nanoseconds, down. */
+static int64_t to_ns(int64_t ps)
+{
+	return ps / 1000 - (ps % 1000 < 0);
+}
+
+static int take_event(struct sn_xplane *xplane, const struct line *line, struct sn_proto message)
+{
+	struct sn_xplane_plane *plane = line->plane;
+	struct sn_proto again = message;
+	struct sn_proto_field field;
+	struct facts facts;
+	uint64_t id = 0, offset_ps = 0, duration_ps = 0;
+	bool has_offset = true;
+	facts.attribute_count = 0;
+	facts.details = (struct sn_proto_field){0};
+	memset(facts.is_there, 0, sizeof(facts.is_there));
+	memset(facts.values, 0, sizeof(facts.values));
+	while (sn_proto_next(&message, &field)) {
+		if (field.number == 1)
+			id = field.value;
+		else if (field.number == 2)
+			offset_ps = field.value;
+		else if (field.number == 3)
+			duration_ps = field.value;
+		else if (field.number == 5) /* how often: of all of them, at no time */
+			has_offset = false;
+	}
+	uint32_t number = sn_intern_find(&plane->kind_ids, &id, sizeof(id));
+	if (message.failed || number == SN_INTERN_NONE) {
+		xplane->recording.unread++;
+		return 0;
+	}
+	int64_t end_ps;
+	facts.has_time =
+	    has_offset &&
+	    !__builtin_add_overflow((int64_t)offset_ps, (int64_t)duration_ps, &end_ps) &&
+	    (int64_t)duration_ps >= 0;
+	facts.start_ns = facts.end_ns = line->start_ns;
+	if (facts.has_time &&
+	    (__builtin_add_overflow(line->start_ns, to_ns((int64_t)offset_ps), &facts.start_ns) ||
+	     __builtin_add_overflow(line->start_ns, to_ns(end_ps), &facts.end_ns)))
+		facts.has_time = false;
+	take_common_stats(xplane, plane, plane->kinds + number, &facts);
+	while (sn_proto_next(&again, &field))
+		if (field.number == 4)
+			take_stat(xplane, plane, sn_proto_enter(&field), &facts);
+	return add(xplane, line, plane->kinds + number, &facts);
+}
+
+/* ---- lines ---- */
+
+static enum manner manner_of(const struct sn_xplane_plane *plane, const char *name)
+{
+	if (!plane->is_device)
+		return HOST;
+	if (!strncmp(name, "Stream #", 8))
+		return STREAM;
+	if (plane->has_streams)
+		return DERIVED;
+	if (!strcmp(name, "XLA Ops"))
+		return OPERATIONS;
+	if (!strcmp(name, "Async XLA Ops") || !strcmp(name, "XLA TraceMe"))
+		return OVERLAPPING;
+	static const char *const derived[] = {
+	    "Steps",	   "XLA Modules",      "Framework Ops", "Framework Name Scope",
+	    "Source code", "TensorFlow Ops",   "Launch Stats",	"TensorFlow Name Scope",
+	    "Source",	   "Host Offload Ops", "_counters_",	"Scope range id tree"};
+	for (size_t i = 0; i < sizeof(derived) / sizeof(*derived); i++)
+		if (!strcmp(name, derived[i]))
+			return DERIVED;
+	return plane->has_operations ? DERIVED : OPERATIONS;
+}
+
+/* What is known of a line before its first event. */
+struct head {
+	int64_t id, start_ns;
+	char name[256];
+};
+
+static uint32_t line_name(struct sn_xplane *xplane, const struct head *head)
+{
+	char id[32];
+	snprintf(id, sizeof(id), "/%lld", (long long)head->id);
+	size_t length = strlen(head->name), tail = strlen(id);
+	if (length > tail && !strcmp(head->name + length - tail, id))
+		length -= tail;
+	return length ? sn_db_builder_string_n(xplane->recording.builder, head->name, length)
+		      : SONDE_NONE;
+}
+
+static int open_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+		     const struct head *head, struct line *line)
+{
+	struct sn_recording *recording = &xplane->recording;
+	unsigned stream;
+	*line = (struct line){
+	    .plane = plane,
+	    .manner = manner_of(plane, head->name),
+	    .start_ns = head->start_ns,
+	    .device = plane->is_device ? plane->name : SONDE_NONE,
+	};
+	/* times were since the epoch, and are since the profile's begin by now */
+	if (head->start_ns >= 0 && (uint64_t)head->start_ns < xplane->start_time_ns / 2)
+		line->start_ns += (int64_t)xplane->start_time_ns;
+	bool is_stream = sscanf(head->name, "Stream #%u", &stream) == 1;
+	struct sn_recording_place place = {0, xplane->pid, head->id, 0, 0};
+	if (plane->is_device)
+		place =
+		    (struct sn_recording_place){1, plane->device, plane->core,
+						is_stream ? (int64_t)stream : head->id, !is_stream};
+	line->to = sn_recording_line(recording, &place);
+	if (!line->to)
+		return SN_ERR_MEMORY;
+	line->number = (uint32_t)(line->to - recording->lines);
+	line->to->name = line_name(xplane, head);
+	line->to->nests = line->manner == OPERATIONS || line->manner == DERIVED;
+	/* a number of its own for a thread whose id is a hash */
+	if (!plane->is_device && (head->id < 0 || head->id > THREAD_ID_MAX))
+		line->to->tid = line->number + 1;
+	if (plane->is_device)
+		line->to->pid = xplane->pid;
+	return 0;
+}
+
+static int read_head(struct sn_xplane *xplane, struct sn_proto_field *field, struct head *head,
+		     struct sn_error *error)
+{
+	if (field->number == 1)
+		head->id = (int64_t)field->value;
+	if (field->number == 3)
+		head->start_ns = (int64_t)field->value;
+	if (field->number != 2 || field->wire != SN_PROTO_BYTES || field->length > EVENT_BYTES_MAX)
+		return 0;
+	int result = sn_proto_stream_load(&xplane->stream, field, error);
+	if (!result)
+		snprintf(head->name, sizeof(head->name), "%.*s",
+			 (int)(field->length < sizeof(head->name) ? field->length
+								  : sizeof(head->name) - 1),
+			 (const char *)field->bytes);
+	return result;
+}
+
+static int read_event(struct sn_xplane *xplane, const struct line *line,
+		      struct sn_proto_field *field, struct sn_error *error)
+{
+	if (field->length > EVENT_BYTES_MAX) {
+		xplane->oversized++;
+		return 0;
+	}
+	int result = sn_proto_stream_load(&xplane->stream, field, error);
+	if (result)
+		return result;
+	result = take_event(xplane, line, sn_proto_enter(field));
+	return result ? sn_fail(error, result, "out of memory") : 0;
+}
+
+static int read_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+		     struct sn_error *error)
+{
+	struct head head = {0};
+	struct line line = {0};
+	struct sn_proto_field field;
+	int found = sn_proto_stream_enter(&xplane->stream, error);
+	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
+		found = 0;
+		if (field.number == 4 && field.wire == SN_PROTO_BYTES) {
+			if (!line.to && open_line(xplane, plane, &head, &line))
+				found = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			if (!found)
+				found = read_event(xplane, &line, &field, error);
+		} else if (!line.to) {
+			found = read_head(xplane, &field, &head, error);
+		}
+	}
+	return found ? found : sn_proto_stream_leave(&xplane->stream, error);
+}
+
+static int read_plane(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
+		      struct sn_error *error)
+{
+	struct sn_proto_field field;
+	int found = sn_proto_stream_enter(&xplane->stream, error);
+	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0)
+		found = field.number == 3 && field.wire == SN_PROTO_BYTES
+			    ? read_line(xplane, plane, error)
+			    : 0;
+	return found ? found : sn_proto_stream_leave(&xplane->stream, error);
+}
+
+int sn_xplane_events(struct sn_xplane *xplane, struct sn_error *error)
+{
+	struct sn_proto_field field;
+	size_t plane = 0;
+	int found = sn_recording_name_number(&xplane->recording, SN_ACTIVITY_INSTANT, "[memory]", 8,
+					     &xplane->memory_name);
+	if (found)
+		return sn_fail(error, found, "out of memory");
+	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
+		found = 0;
+		/* a file that changed meanwhile has other planes */
+		if (field.number == 1 && field.wire == SN_PROTO_BYTES &&
+		    plane < xplane->plane_count)
+			found = read_plane(xplane, xplane->planes + plane++, error);
+	}
+	return found;
+}

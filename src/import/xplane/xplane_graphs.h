@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs out of the profiles that JAX or TensorFlow wrote below a folder while Sonde measured their
+ * program: only models, nodes and what these took; no contexts, profiles or events, which the
+ * measurement has of its own. Beside the profiles the folder may have
+ *
+ *   dump/	programs that --xla_dump_to wrote before XLA's passes: models of those that ran
+ *   graphs/	functions of TensorFlow, described as XLA describes programs: models with edges
+ */
+#ifndef SN_IMPORT_XPLANE_GRAPHS_H
+#define SN_IMPORT_XPLANE_GRAPHS_H
+
+#include "base/error.h"
+#include "format/database/database_writer.h"
+
+/* A folder that is not there has no graphs. 0 or a negative enum sn_err. */
+int sn_xplane_add_graphs(const char *folder, struct sn_db_builder *builder, struct sn_error *error);
+
+#endif

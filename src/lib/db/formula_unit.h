@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Units of formulas, by the rules of dimensions: what is added must be alike, what is multiplied
+ * multiplies its units. Inside formulas only.
+ */
+#ifndef SN_LIB_FORMULA_UNIT_H
+#define SN_LIB_FORMULA_UNIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SN_DIMENSION_BASES = 4 };
+
+/* A product of powers of units. */
+struct sn_dimension {
+	struct {
+		char unit[24];
+		int power; /* not 0 */
+	} bases[SN_DIMENSION_BASES];
+	int count;
+	bool is_unknown;
+	bool is_literal; /* a bare number, which takes on any unit it is added to */
+	bool is_ratio;	 /* one quantity in parts of another: people read it in percent */
+};
+
+/* Of a metric's unit: "1" and "" are none. */
+struct sn_dimension sn_dimension_of(const char *unit);
+/* Of a sum, a difference, the lesser or greater of two, or either of two. */
+struct sn_dimension sn_dimension_sum(struct sn_dimension a, struct sn_dimension b);
+/* a * b ^ power, power being 1 or -1. */
+struct sn_dimension sn_dimension_product(struct sn_dimension a, struct sn_dimension b, int power);
+/* a ^ exponent; unknown where that is not a power of whole numbers. */
+struct sn_dimension sn_dimension_power(struct sn_dimension a, double exponent);
+
+/* Writes the unit as reports have it; returns what values are to be multiplied by, because rates
+ * are per second and times are nanoseconds. "" is unknown. */
+double sn_dimension_unit(const struct sn_dimension *dimension, char *unit, size_t size);
+
+#endif

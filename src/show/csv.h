@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texts as cells of CSV, for all that write it (RFC 4180). Spreadsheets take a cell that begins
+ * with = + - or @ for a formula, whoever wrote it: such a text gets an apostrophe before it, by
+ * which they know a text. Numbers are written by the caller, and a text that is one stays as it is.
+ */
+#ifndef SN_SHOW_CSV_H
+#define SN_SHOW_CSV_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* The text as a whole cell, in quotes where it needs them; NULL is an empty one. */
+void sn_csv_text(FILE *out, const char *text);
+/* In quotes always. */
+void sn_csv_quoted(FILE *out, const char *text);
+/* A comma, and the head of a column: "NAME:STATISTIC". */
+void sn_csv_head(FILE *out, const char *name, const char *statistic);
+/* Whether a cell that begins with the text would be taken for a formula, numbers included. */
+bool sn_csv_is_formula(const char *text);
+/* A part of a cell, between quotes that the caller writes. Every `separator` in it becomes a colon;
+ * 0: none does. */
+void sn_csv_part(FILE *out, const char *text, char separator);
+
+#endif

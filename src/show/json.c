@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A JSON writer; see json.h. */
+#include "json.h"
+
+#include "base/utf8.h"
+#include "number.h"
+
+#include <string.h>
+
+/* Bytes that are written as they are. */
+static size_t plain_length(const char *text)
+{
+	size_t length = 0;
+	while (text[length] >= ' ' && text[length] < 0x7f && text[length] != '"' &&
+	       text[length] != '\\')
+		length++;
+	return length;
+}
+
+void sn_json_quote(FILE *out, const char *text)
+{
+	putc_unlocked('"', out);
+	while (*text) {
+		size_t plain = plain_length(text);
+		fwrite_unlocked(text, 1, plain, out);
+		text += plain;
+		if (!*text)
+			break;
+		size_t length = sn_utf8_length(text);
+		uint32_t hidden = sn_utf8_hidden(text);
+		if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else if (length == 0 || hidden)
+			fprintf(out, "\\u%04x", hidden ? hidden : 0xfffd);
+		else
+			fwrite(text, 1, length, out);
+		text += length ? length : 1;
+	}
+	putc_unlocked('"', out);
+}
+
+static void separate(struct sn_json *json)
+{
+	if (json->needs_comma)
+		putc_unlocked(',', json->out);
+	json->needs_comma = true;
+}
+
+void sn_json_begin(struct sn_json *json, char bracket)
+{
+	separate(json);
+	putc_unlocked(bracket, json->out);
+	json->needs_comma = false;
+}
+
+void sn_json_end(struct sn_json *json, char bracket)
+{
+	putc_unlocked(bracket, json->out);
+	json->needs_comma = true;
+}
+
+void sn_json_key(struct sn_json *json, const char *key)
+{
+	separate(json);
+	sn_json_quote(json->out, key);
+	putc_unlocked(':', json->out);
+	json->needs_comma = false;
+}
+
+void sn_json_string(struct sn_json *json, const char *text)
+{
+	if (!text) {
+		sn_json_null(json);
+		return;
+	}
+	separate(json);
+	sn_json_quote(json->out, text);
+}
+
+void sn_json_number(struct sn_json *json, double value)
+{
+	char text[SN_NUMBER_CHARS];
+	separate(json);
+	fputs(sn_number_exact(value, text), json->out);
+}
+
+void sn_json_unsigned(struct sn_json *json, uint64_t value)
+{
+	separate(json);
+	fprintf(json->out, "%llu", (unsigned long long)value);
+}
+
+void sn_json_bool(struct sn_json *json, bool value)
+{
+	separate(json);
+	fputs(value ? "true" : "false", json->out);
+}
+
+void sn_json_null(struct sn_json *json)
+{
+	separate(json);
+	fputs("null", json->out);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes JSON to a stream: commas and escapes are taken care of, nesting is the caller's. Bytes
+ * that are not UTF-8 become U+FFFD, so the output is always valid.
+ */
+#ifndef SN_SHOW_JSON_H
+#define SN_SHOW_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct sn_json {
+	FILE *out;
+	bool needs_comma;
+};
+
+void sn_json_begin(struct sn_json *json, char bracket); /* '{' or '[' */
+void sn_json_end(struct sn_json *json, char bracket);	/* '}' or ']' */
+void sn_json_key(struct sn_json *json, const char *key);
+void sn_json_string(struct sn_json *json, const char *text); /* NULL: null */
+void sn_json_number(struct sn_json *json, double value);
+void sn_json_unsigned(struct sn_json *json, uint64_t value); /* exact: times since 1970 */
+void sn_json_bool(struct sn_json *json, bool value);
+void sn_json_null(struct sn_json *json);
+
+/* The text with quotes and escapes, for writers that have their own idea of commas. */
+void sn_json_quote(FILE *out, const char *text);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What frames are called in front of people. Data formats use the database's own strings instead.
+ */
+#ifndef SN_SHOW_LABEL_H
+#define SN_SHOW_LABEL_H
+
+#include "show/tree/group.h"
+#include "sonde/db.h"
+
+#include <stddef.h>
+
+enum { SN_LABEL_CHARS = 1024 };
+
+/*
+ * The name: "train.py:42 train_step" for Python (where the grouping keeps lines, else with the line
+ * the function begins at), the function without parameters and return type for C++ and for kernels
+ * in it, otherwise the name. Never empty.
+ */
+void sn_label_name(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
+		   char text[SN_LABEL_CHARS]);
+/* As above, but whole: all of a C++ function's parameters. */
+void sn_label_full(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
+		   char text[SN_LABEL_CHARS]);
+/* Where it is: "libtorch_cpu.so", "conv.cpp:120 libfoo.so", "kernel"; "" where the name says it
+ * all. */
+void sn_label_place(const struct sonde_db *db, enum sn_grouping grouping, uint32_t frame,
+		    char text[SN_LABEL_CHARS]);
+/* The part of a path after the last slash. */
+const char *sn_label_base(const char *path);
+
+/* A C++ function's name without parameters, return type and noise. */
+void sn_label_shorten(const char *name, char *text, size_t size);
+
+/* How much a frame tells a reader in the middle of a chain: -1 nothing, 0 little, 3 something, 5
+ * most. */
+int sn_label_weight(const struct sonde_db *db, uint32_t frame);
+
+/* The escape sequence for a frame's layer; "" for native code. */
+const char *sn_label_color(const struct sonde_db *db, uint32_t frame);
+
+#endif

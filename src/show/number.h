@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Quantities for people: three significant digits and the unit that suits them.
+ */
+#ifndef SN_SHOW_NUMBER_H
+#define SN_SHOW_NUMBER_H
+
+#include <stddef.h>
+
+enum { SN_NUMBER_CHARS = 32 };
+
+/* "1.23 s", "4.50 MiB", "12.3k", "42.1%", "1.20 GiB/s" by the metric's unit ("ns", "bytes", "1",
+ * "ratio", with "/s" behind it; else as a suffix). "-" where it is no finite number.
+ * Returns `text`. */
+const char *sn_number_format(double value, const char *unit, char text[SN_NUMBER_CHARS]);
+/* A count with its thousands apart: "12,345". */
+const char *sn_number_count(double value, char text[SN_NUMBER_CHARS]);
+/* "42.1%", of a share from 0 to 1. */
+const char *sn_number_share(double share, char text[SN_NUMBER_CHARS]);
+/* The shortest decimal that reads back as the same double; for data, not for people. */
+const char *sn_number_exact(double value, char text[SN_NUMBER_CHARS]);
+
+#endif

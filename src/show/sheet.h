@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers as sheets: titled tables with named, typed columns and a few sentences, made once and
+ * shown as text, JSON or a part of a page. Whoever makes a sheet does not know how it is shown.
+ *
+ * A page is a list of sheets. Without memory a sheet stays incomplete and the page says so
+ * (sn_page_failed); nothing else has to be checked. All texts are copied. Single-threaded.
+ */
+#ifndef SN_SHOW_SHEET_H
+#define SN_SHOW_SHEET_H
+
+#include "json.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sn_sheet_shape {
+	SN_SHEET_TABLE,
+	/* A value over time: the first column is the begin of a step in ns, each other one a line.
+	 * Not printed as text but for a small picture of the line. */
+	SN_SHEET_SERIES,
+};
+
+struct sn_column {
+	char key[40]; /* of JSON */
+	char head[40];
+	char unit[12]; /* of sn_number_format; "count"; "" is text; "id" only in JSON */
+};
+
+enum { SN_SHEET_COLUMNS = 20 };
+/* Rows of a sheet that is shown whole; rows that a sheet takes; series of a page that are drawn. */
+enum { SN_SHEET_WHOLE = 64, SN_SHEET_ROWS = 1000000, SN_PAGE_SERIES = 32 };
+
+struct sn_cell {
+	double number; /* NAN: none */
+	char *text;    /* NULL in columns of numbers */
+};
+
+struct sn_sheet {
+	char key[40];
+	char *title;
+	enum sn_sheet_shape shape;
+	struct sn_column columns[SN_SHEET_COLUMNS];
+	size_t column_count;
+	struct sn_cell *cells; /* row by row */
+	size_t cell_count, cell_capacity;
+	char **notes; /* whole sentences below the table */
+	size_t note_count, note_capacity;
+	bool is_whole;	 /* up to SN_SHEET_WHOLE rows are shown, whatever the limit */
+	size_t left_out; /* cells: beyond SN_SHEET_ROWS, and of rows that were never made */
+};
+
+struct sn_page {
+	char **sentences; /* the answer in short */
+	size_t sentence_count, sentence_capacity;
+	struct sn_sheet **sheets;
+	size_t count, capacity;
+	bool has_failed;
+};
+
+/* All zeroes is an empty page. */
+void sn_page_release(struct sn_page *page);
+void sn_page_sentence(struct sn_page *page, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Never NULL: without memory a sheet that nobody sees. Owned by the page. */
+struct sn_sheet *sn_page_sheet(struct sn_page *page, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+void sn_sheet_column(struct sn_sheet *sheet, const char *key, const char *head, const char *unit);
+/* Cells from left to right, row after row. */
+void sn_sheet_number(struct sn_sheet *sheet, double value);
+void sn_sheet_text(struct sn_sheet *sheet, const char *text);
+void sn_sheet_note(struct sn_sheet *sheet, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+size_t sn_sheet_rows(const struct sn_sheet *sheet);
+/* Says of rows that they are left out. */
+void sn_sheet_leave_out(struct sn_sheet *sheet, size_t rows);
+/* Rows that the sheet did not take. */
+size_t sn_sheet_left_out(const struct sn_sheet *sheet);
+/* Whether all rows are to be shown. */
+bool sn_sheet_is_whole(const struct sn_sheet *sheet);
+/* How many series are not drawn. */
+size_t sn_page_series_left(const struct sn_page *page);
+/* "12.3 ms" as the column's unit says; "" for none. `text` has SN_SHEET_TEXT characters. */
+enum { SN_SHEET_TEXT = 64 };
+const char *sn_sheet_format(const struct sn_column *column, const struct sn_cell *cell,
+			    char text[SN_SHEET_TEXT]);
+
+/* A sentence in lines that are not wider than `width` characters. */
+void sn_page_print_sentence(const char *text, int width, FILE *out);
+/* The sheets as text, at most `limit` rows of each sheet (0: all), in at most `width` columns. */
+void sn_page_print(const struct sn_page *page, size_t limit, int width, bool is_bold, FILE *out);
+/* KEY: {"title", "rows": [{...}], "notes": [...]} for each sheet, inside of an open object; all
+ * rows. Numbers are in nanoseconds, bytes and shares from 0 to 1. */
+void sn_page_json(const struct sn_page *page, struct sn_json *json);
+
+#endif

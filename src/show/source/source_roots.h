@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From where source files may be read. A database names files, and whoever made it need not be a
+ * friend: what is read for a report is in the working tree or in a folder that the user named, is
+ * source by its name, no link leads out of there, and nothing hidden is on the way. See
+ * docs/design/privilege.md.
+ */
+#ifndef SN_SHOW_SOURCE_ROOTS_H
+#define SN_SHOW_SOURCE_ROOTS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sn_source_root {
+	int fd;	    /* O_PATH */
+	char *path; /* without links; ends with a slash */
+};
+
+struct sn_source_roots {
+	struct sn_source_root *roots;
+	size_t count, capacity;
+	/* Files that are there but lie outside of all of these. */
+	size_t outside_count;
+	char *first_outside;
+};
+
+/* None: nothing is read. */
+void sn_source_roots_init(struct sn_source_roots *roots);
+void sn_source_roots_release(struct sn_source_roots *roots);
+/* A folder that the user named. 0, SN_ERR_IO or SN_ERR_MEMORY. */
+int sn_source_roots_add(struct sn_source_roots *roots, const char *folder, struct sn_error *error);
+/* Folders separated by colons; those that are not there are passed over. NULL: none. */
+void sn_source_roots_add_list(struct sn_source_roots *roots, const char *folders);
+/* The current folder, unless it is the root of all, and the top of the git tree that it lies in,
+ * if that is the user's own. What cannot be opened is passed over. */
+void sn_source_roots_add_working_tree(struct sn_source_roots *roots);
+
+/*
+ * Opens a source file for reading; -1 where it is none, is not allowed or cannot be read. `owner`
+ * is the database's: what that user could not read is not opened for him. *bytes and *changed_ns
+ * are set on success.
+ */
+int sn_source_roots_open(struct sn_source_roots *roots, const char *path, uid_t owner,
+			 size_t *bytes, uint64_t *changed_ns);
+
+#endif

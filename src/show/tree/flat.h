@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tree as a table: a row per group of frames.
+ *
+ * A row's exclusive value is the cost of the contexts that belong to it: of the group's own frames,
+ * and where the grouping leaves frames out, of those whose nearest grouped frame above is the
+ * group's. So exclusive values never count a cost twice, and add up to the whole less `outside`. A
+ * row's inclusive value is the cost of all contexts that have the group on their path, each counted
+ * once however deep a recursion is.
+ */
+#ifndef SN_SHOW_FLAT_H
+#define SN_SHOW_FLAT_H
+
+#include "tree.h"
+
+struct sn_flat {
+	uint32_t row_count;
+	uint32_t *frames; /* [row]: a frame that stands for the group */
+	uint32_t metric_count;
+	struct sn_tree_value **values; /* [position][row] */
+	struct sonde_db_stat *outside; /* [position]: cost of contexts below no grouped frame */
+	uint32_t *row_of_frame;	       /* [frame]: SONDE_NONE where it is in no row */
+	/* [row * metric_count + position]: the profiles' inclusive sums; NULL if not asked for */
+	struct sonde_db_stat *across;
+};
+
+/* Rows without any value are left out; the order is that of first appearance in the tree. */
+int sn_flat_init(struct sn_flat *flat, const struct sn_tree *tree, enum sn_grouping grouping,
+		 struct sn_error *error);
+/* Fills in `across`, of the tree's metrics. keep[context] and profiles[profile] may be NULL: all.
+ * Costs as much as reading all values of these metrics, times the depth. */
+int sn_flat_compare(struct sn_flat *flat, const struct sn_tree *tree, const bool *keep,
+		    const bool *profiles, struct sn_error *error);
+void sn_flat_release(struct sn_flat *flat);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which frames count as the same thing: the same function, source line, file, operator and so on.
+ * Tables have a row per group; trees merge siblings of the same group.
+ */
+#ifndef SN_SHOW_GROUP_H
+#define SN_SHOW_GROUP_H
+
+#include "base/error.h"
+#include "sonde/db.h"
+
+enum sn_grouping {
+	SN_GROUP_AUTO,	      /* Python by line, all else by function */
+	SN_GROUP_FUNCTION,    /* an inlined function and its out-of-line copies are one; no loops */
+	SN_GROUP_LINE,	      /* function and line, where the line is known */
+	SN_GROUP_INSTRUCTION, /* every frame for itself */
+	/* The following leave frames out: their cost belongs to the nearest frame above that is in.
+	 */
+	SN_GROUP_SOURCE_LINE, /* source lines, of frames whose file is known */
+	SN_GROUP_USER_LINE,   /* source lines of the user's own code: see sn_frame_is_user */
+	SN_GROUP_FILE,
+	SN_GROUP_OPERATOR,
+	SN_GROUP_KERNEL, /* kernels, and device copies and sets */
+	SN_GROUP_LOOP,	 /* of native code */
+	/* Every frame is in one of these again. */
+	SN_GROUP_MODULE,
+	SN_GROUP_KIND,
+};
+
+struct sn_groups {
+	enum sn_grouping grouping;
+	uint32_t count;
+	uint32_t *of_frame; /* [frame]: its group, or SONDE_NONE where it is left out */
+	uint32_t *frame;    /* [group]: the first frame of the group */
+};
+
+int sn_groups_init(struct sn_groups *groups, const struct sonde_db *db, enum sn_grouping grouping,
+		   struct sn_error *error);
+void sn_groups_release(struct sn_groups *groups);
+
+/*
+ * Whether a frame is the user's own code: a Python frame outside the interpreter's library and the
+ * package folders, or a native frame with a source file in a module outside the system's folders.
+ */
+bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame);
+
+#endif

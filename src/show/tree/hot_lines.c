@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hottest lines of the user's own code: every cost belongs to the innermost such line on its
+ * path, so that the shares add up and library code does not bury the line that called it.
+ */
+#include "base/utf8.h"
+#include "flat.h"
+#include "show/label.h"
+#include "show/number.h"
+#include "show/source/source.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Lines below this share in every metric are not worth a line here. */
+static const double least_share = 0.005;
+/* What lies under no line of the user's is mentioned from this share on. */
+static const double least_outside_share = 0.02;
+
+struct hot_lines {
+	const struct sn_view *view;
+	struct sn_flat flat;
+	double *totals;	 /* [position] */
+	uint32_t *order; /* rows by importance */
+	uint32_t shown;
+	int label_width;
+};
+
+static double importance(const struct hot_lines *lines, uint32_t row)
+{
+	double most = 0;
+	for (uint32_t m = 0; m < lines->view->metric_count; m++) {
+		double share = lines->totals[m] > 0
+				   ? lines->flat.values[m][row].exclusive.sum / lines->totals[m]
+				   : 0;
+		most = share > most ? share : most;
+	}
+	return most;
+}
+
+static int compare_rows(const void *left, const void *right, void *argument)
+{
+	const struct hot_lines *lines = argument;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	double x = lines->flat.values[0][a].exclusive.sum;
+	double y = lines->flat.values[0][b].exclusive.sum;
+	if (x != y)
+		return x > y ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* "train.py:42 train_step", "solver.c:10 step" */
+static void make_label(const struct hot_lines *lines, uint32_t row, char label[SN_LABEL_CHARS])
+{
+	const struct sonde_db *db = lines->view->db;
+	uint32_t id = lines->flat.frames[row];
+	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
+	sn_label_name(db, SN_GROUP_LINE, id, label);
+	if (strcmp(sonde_frame_kind_name(frame->kind), "python") == 0)
+		return;
+	char name[SN_LABEL_CHARS], file[64];
+	memcpy(name, label, sizeof(name));
+	sn_utf8_clean(sn_label_base(sonde_db_string(db, frame->file)), file, sizeof(file));
+	snprintf(label, SN_LABEL_CHARS, "%s:%u %.900s", file, frame->line, name);
+}
+
+static void choose(struct hot_lines *lines, uint32_t limit)
+{
+	char label[SN_LABEL_CHARS];
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < lines->flat.row_count; i++)
+		if (importance(lines, i) >= least_share)
+			lines->order[count++] = i;
+	qsort_r(lines->order, count, sizeof(*lines->order), compare_rows, lines);
+	lines->shown = count < limit ? count : limit;
+	lines->label_width = 12;
+	for (uint32_t i = 0; i < lines->shown; i++) {
+		make_label(lines, lines->order[i], label);
+		int columns = (int)sn_utf8_columns(label);
+		lines->label_width = columns > lines->label_width ? columns : lines->label_width;
+	}
+}
+
+static void print_heading(const struct hot_lines *lines, const struct sn_page *page)
+{
+	const struct sn_view *view = lines->view;
+	sn_text_style(page, "\033[1m");
+	fprintf(page->out, " %6s", "share");
+	for (uint32_t m = 0; m < view->metric_count; m++)
+		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
+	sn_text_formula_names(view, page);
+	fputs("  hottest lines of your code\n", page->out);
+	sn_text_style(page, "\033[0m");
+}
+
+/* A row's own cost, or the cost outside of all rows for SONDE_NONE. */
+static double cost(const struct hot_lines *lines, uint32_t position, uint32_t row)
+{
+	return row == SONDE_NONE ? lines->flat.outside[position].sum
+				 : lines->flat.values[position][row].exclusive.sum;
+}
+
+/* Formulas of a row's own cost. */
+static int print_formulas(const struct hot_lines *lines, const struct sn_page *page, uint32_t row)
+{
+	const struct sn_view *view = lines->view;
+	struct sn_derived derived[SN_FORMULAS_SHOWN_MAX] = {0};
+	struct sn_tree_value values[SN_COLUMNS_MAX] = {0};
+	if (view->formula_count == 0)
+		return 0;
+	for (uint32_t m = 0; m < lines->flat.metric_count; m++)
+		values[m].exclusive = row == SONDE_NONE ? lines->flat.outside[m]
+							: lines->flat.values[m][row].exclusive;
+	sn_view_derive(view, values, NULL, derived);
+	return sn_text_formulas(view, page, derived, true);
+}
+
+static int print_numbers(const struct hot_lines *lines, const struct sn_page *page, uint32_t row)
+{
+	const struct sn_view *view = lines->view;
+	char text[SN_NUMBER_CHARS];
+	double own = cost(lines, 0, row);
+	/* a line that only keeps a device busy has no share of the host's time */
+	if (own > 0 && lines->totals[0] > 0)
+		sn_number_share(own / lines->totals[0], text);
+	else
+		snprintf(text, sizeof(text), "-");
+	int used = fprintf(page->out, " %6s", text);
+	for (uint32_t m = 0; m < view->metric_count; m++) {
+		sn_text_value(cost(lines, m, row), sn_text_unit(view, m), text);
+		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
+	}
+	used += print_formulas(lines, page, row);
+	return used + fprintf(page->out, "  ");
+}
+
+static void print_line(const struct hot_lines *lines, const struct sn_page *page,
+		       struct sn_source *source, uint32_t row)
+{
+	const struct sonde_db *db = lines->view->db;
+	const struct sonde_db_frame *frame = sonde_db_frame(db, lines->flat.frames[row]);
+	char label[SN_LABEL_CHARS], text[512];
+	int room = page->width - print_numbers(lines, page, row);
+	/* The source text is worth about half of the line. */
+	int most = room * 3 / 5 < 44 ? room * 3 / 5 : 44;
+	int width = lines->label_width < most ? lines->label_width : most;
+	make_label(lines, row, label);
+	sn_utf8_elide(label, width > 8 ? (size_t)width : 8);
+	sn_text_style(page, sn_label_color(db, lines->flat.frames[row]));
+	fputs(label, page->out);
+	sn_text_style(page, "\033[0m");
+	room -= width + 2;
+	const char *file = sonde_db_string(db, frame->file);
+	if (room >= 10 && sn_source_line(source, file, frame->line, text, sizeof(text))) {
+		sn_utf8_cut(text, (size_t)room);
+		fprintf(page->out, "%*s%s", width + 2 - (int)sn_utf8_columns(label), "", text);
+	}
+	putc('\n', page->out);
+}
+
+/* A compiler that the script runs, say: all of it lies under no line of the script. */
+static bool has_other_programs(const struct sonde_db *db)
+{
+	uint32_t first = SONDE_NONE;
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++) {
+		const struct sonde_db_profile *profile = sonde_db_profile(db, i);
+		if (profile->kind != SONDE_PROFILE_THREAD)
+			continue;
+		if (first == SONDE_NONE)
+			first = profile->program;
+		else if (profile->program != first)
+			return true;
+	}
+	return false;
+}
+
+/* Returns the lines printed. */
+static uint32_t print_outside(const struct hot_lines *lines, const struct sn_page *page)
+{
+	if (lines->totals[0] <= 0 ||
+	    cost(lines, 0, SONDE_NONE) / lines->totals[0] < least_outside_share)
+		return 0;
+	sn_text_style(page, "\033[2m");
+	int room = page->width - print_numbers(lines, page, SONDE_NONE);
+	char text[96];
+	snprintf(text, sizeof(text), "under no line of your code: %s",
+		 has_other_programs(lines->view->db)
+		     ? "other programs, library threads, waiting, ..."
+		     : "library threads, waiting, start and end");
+	sn_utf8_cut(text, room > 8 ? (size_t)room : 8);
+	fprintf(page->out, "%s\n", text);
+	sn_text_style(page, "\033[0m");
+	return 1;
+}
+
+int sn_text_hot_lines(const struct sn_view *view, const struct sn_page *page,
+		      struct sn_source *source, uint32_t limit, struct sn_error *error)
+{
+	struct hot_lines lines = {.view = view};
+	struct sn_tree tree;
+	int code = sn_view_tree(view, SN_GROUP_INSTRUCTION, &tree, error);
+	if (code != 0)
+		return code;
+	code = sn_flat_init(&lines.flat, &tree, SN_GROUP_USER_LINE, error);
+	lines.order = code == 0 ? malloc((lines.flat.row_count + 1) * sizeof(*lines.order)) : NULL;
+	lines.totals = calloc(view->metric_count + 1, sizeof(*lines.totals));
+	if (code == 0 && (!lines.order || !lines.totals))
+		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (code == 0) {
+		for (uint32_t m = 0; m < view->metric_count; m++)
+			lines.totals[m] = sn_tree_inclusive(&tree, m, 0);
+		choose(&lines, limit);
+		if (lines.shown > 0)
+			print_heading(&lines, page);
+		for (uint32_t i = 0; i < lines.shown; i++)
+			print_line(&lines, page, source, lines.order[i]);
+		if (lines.shown > 0) {
+			code = (int)(lines.shown + 2 + print_outside(&lines, page));
+			putc('\n', page->out);
+		}
+	}
+	free(lines.order);
+	free(lines.totals);
+	sn_flat_release(&lines.flat);
+	sn_tree_release(&tree);
+	return code;
+}

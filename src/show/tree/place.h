@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One place of the program as users name it: a context by its number, or all contexts that a
+ * pattern (query.h) finds and that are the same calls of the same functions. Where contexts are
+ * called exactly as the text, these are meant, and not those that have it in their name.
+ */
+#ifndef SN_SHOW_PLACE_H
+#define SN_SHOW_PLACE_H
+
+#include "query.h"
+
+struct sn_place {
+	uint32_t *contexts; /* ascending; none lies below another */
+	uint32_t count;
+};
+
+/* Places that a pattern might mean, by what they cost in `metric`; contexts[0] stands for each. */
+struct sn_places {
+	struct sn_place *items;
+	double *costs; /* inclusive */
+	uint32_t count;
+};
+
+/*
+ * All places that `text` names: one for a number, none or several for a pattern. The outermost
+ * matches count: a recursion is one place. 0, SN_ERR_ARGUMENT (the pattern is no pattern, or there
+ * is no such context) or SN_ERR_MEMORY. Release in either case.
+ */
+int sn_places_find(struct sn_places *places, const struct sonde_db *db, const char *text,
+		   uint32_t metric, struct sn_error *error);
+void sn_places_release(struct sn_places *places);
+
+/* "main > solve > exchange", cut from the left to `columns`; 0 is whole. */
+void sn_place_path(const struct sonde_db *db, uint32_t context, size_t columns, char *text,
+		   size_t size);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One place over all profiles, on a terminal: statistics, a plot, and who is far from the rest. */
+#include "spread.h"
+
+#include "base/utf8.h"
+#include "show/label.h"
+#include "show/number.h"
+#include "text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLOT_LINES = 8, MOST_COLUMNS = 200, MOST_BINS = 12, BAR_COLUMNS = 40, LEFT_COLUMNS = 10 };
+
+static const char *metric_unit(const struct sn_spread *spread, uint32_t position)
+{
+	return sn_text_unit(spread->view, position);
+}
+
+static void print_header(const struct sn_spread *spread, const struct sn_page *page)
+{
+	const struct sn_view *view = spread->view;
+	char path[1200], value[SN_NUMBER_CHARS];
+	const char *dot = page->is_unicode ? " \xc2\xb7 " : " | ";
+	uint32_t context = view->place->contexts[0];
+	sn_number_format(spread->metrics[0].stat.sum, metric_unit(spread, 0), value);
+	sn_text_style(page, "\033[1m");
+	fprintf(page->out, "%s %s", sn_text_metric(view, 0), value);
+	sn_text_style(page, "\033[0m");
+	fprintf(page->out, "%s%s%s%u of %u profiles%scontext %u", dot,
+		view->sort == SN_SORT_EXCLUSIVE ? "own" : "with all it calls", dot, spread->count,
+		sonde_db_profile_count(view->db), dot, context);
+	if (view->place->count > 1)
+		fprintf(page->out, " and %u like it", view->place->count - 1);
+	sn_place_path(view->db, context, view->is_full ? 0 : (size_t)page->width - 1, path,
+		      sizeof(path));
+	fprintf(page->out, "\n%s\n\n", path);
+}
+
+static void print_statistics(const struct sn_spread *spread, const struct sn_page *page)
+{
+	const struct sn_view *view = spread->view;
+	char text[6][SN_NUMBER_CHARS], who[512];
+	int width = 9;
+	for (uint32_t m = 0; m < view->metric_count; m++)
+		width =
+		    sn_text_metric_width(view, m) > width ? sn_text_metric_width(view, m) : width;
+	sn_text_style(page, "\033[1m");
+	fprintf(page->out, " %-*s %8s %9s %9s %9s %9s %7s  %s\n", width, "across", "profiles",
+		"min", "mean", "max", "deviation", "cv", "who has most");
+	sn_text_style(page, "\033[0m");
+	for (uint32_t m = 0; m < view->metric_count; m++) {
+		const struct sn_spread_summary *summary = &spread->metrics[m];
+		const char *unit = metric_unit(spread, m);
+		if (summary->stat.count == 0)
+			continue;
+		sn_view_profile_name(view->db, summary->most, who, sizeof(who));
+		int room = page->width - width - 64;
+		if (!view->is_full)
+			sn_utf8_elide(who, room > 12 ? (size_t)room : 12);
+		fprintf(page->out, " %-*s %8.0f %9s %9s %9s %9s %7s  %s\n", width,
+			sn_text_metric(view, m), summary->stat.count,
+			sn_number_format(summary->stat.min, unit, text[0]),
+			sn_number_format(summary->mean, unit, text[1]),
+			sn_number_format(summary->stat.max, unit, text[2]),
+			sn_number_format(summary->deviation, unit, text[3]),
+			sn_number_share(summary->cv, text[4]), who);
+	}
+}
+
+/* ---- plots ---- */
+
+static const char *block(const struct sn_page *page, int eighths)
+{
+	static const char *const blocks[] = {" ",
+					     "\xe2\x96\x81",
+					     "\xe2\x96\x82",
+					     "\xe2\x96\x83",
+					     "\xe2\x96\x84",
+					     "\xe2\x96\x85",
+					     "\xe2\x96\x86",
+					     "\xe2\x96\x87",
+					     "\xe2\x96\x88"};
+	if (page->is_unicode)
+		return blocks[eighths];
+	return eighths >= 4 ? "#" : eighths >= 1 ? "_" : " ";
+}
+
+/* The mean and greatest of `count` numbers in each of as many columns as there is room for. */
+struct plot {
+	int columns;
+	double mean[MOST_COLUMNS], most[MOST_COLUMNS];
+	double top; /* of the axis */
+};
+
+static void fill_plot(struct plot *plot, const double *numbers, uint32_t count, int columns)
+{
+	plot->columns = columns < MOST_COLUMNS ? columns : MOST_COLUMNS;
+	if (plot->columns > (int)count)
+		plot->columns = (int)count;
+	plot->top = 0;
+	for (int c = 0; c < plot->columns; c++) {
+		uint32_t first = (uint32_t)((uint64_t)count * c / plot->columns);
+		uint32_t end = (uint32_t)((uint64_t)count * (c + 1) / plot->columns);
+		double sum = 0, most = numbers[first];
+		for (uint32_t i = first; i < end; i++) {
+			sum += numbers[i];
+			most = numbers[i] > most ? numbers[i] : most;
+		}
+		plot->mean[c] = sum / (end - first);
+		plot->most[c] = most;
+		plot->top = most > plot->top ? most : plot->top;
+	}
+}
+
+/* Few profiles get wide columns. */
+static int column_width(const struct plot *plot, int room)
+{
+	int width = plot->columns > 0 ? room / plot->columns : 1;
+	return width < 1 ? 1 : width > 6 ? 6 : width;
+}
+
+static void print_curve(const struct sn_page *page, const struct plot *plot, const char *unit,
+			int room)
+{
+	char label[SN_NUMBER_CHARS];
+	int width = column_width(plot, room);
+	for (int line = PLOT_LINES; line-- > 0;) {
+		label[0] = '\0';
+		if (line == PLOT_LINES - 1)
+			sn_number_format(plot->top, unit, label);
+		else if (line == PLOT_LINES / 2 - 1)
+			sn_number_format(plot->top / 2, unit, label);
+		fprintf(page->out, "%*s %s", LEFT_COLUMNS, label,
+			page->is_unicode ? "\xe2\x94\x82" : "|");
+		for (int c = 0; c < plot->columns; c++) {
+			double scale = plot->top > 0 ? PLOT_LINES * 8 / plot->top : 0;
+			int mean = (int)lrint(plot->mean[c] * scale) - line * 8;
+			int most = (int)lrint(plot->most[c] * scale) - line * 8;
+			bool has_mark = mean <= 0 && most > 0 && most <= 8;
+			int eighths = mean < 0 ? 0 : mean > 8 ? 8 : mean;
+			/* a gap between columns that are wide enough */
+			for (int i = 0; i < width; i++)
+				fputs(width > 2 && i == width - 1 ? " "
+				      : has_mark ? (page->is_unicode ? "\xc2\xb7" : ".")
+						 : block(page, eighths),
+				      page->out);
+		}
+		putc('\n', page->out);
+	}
+	fprintf(page->out, "%*s %s", LEFT_COLUMNS, "0", page->is_unicode ? "\xe2\x94\x94" : "+");
+	for (int i = 0; i < plot->columns * width; i++)
+		fputs(page->is_unicode ? "\xe2\x94\x80" : "-", page->out);
+	putc('\n', page->out);
+}
+
+static void name_end(const struct sn_spread *spread, uint32_t i, char *text, size_t size)
+{
+	const struct sonde_db_profile *profile =
+	    sonde_db_profile(spread->view->db, spread->profiles[i]);
+	if (profile->rank >= 0)
+		snprintf(text, size, "rank %d", profile->rank);
+	else
+		snprintf(text, size, "%llu/%llu", (unsigned long long)profile->pid,
+			 (unsigned long long)profile->tid);
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+	const double *a = left, *b = right;
+	return (*a > *b) - (*a < *b);
+}
+
+static void print_histogram(const struct sn_spread *spread, const struct sn_page *page)
+{
+	const struct sn_spread_summary *all = &spread->metrics[0];
+	uint32_t counts[MOST_BINS] = {0}, most = 0;
+	double low = all->stat.min, range = all->stat.max - low;
+	int bins = range > 0 ? (spread->count < 100 ? 6 : MOST_BINS) : 1;
+	for (uint32_t i = 0; i < spread->count; i++) {
+		int bin = range > 0 ? (int)((sn_spread_value(spread, i) - low) / range * bins) : 0;
+		uint32_t *at = &counts[bin < bins ? bin : bins - 1];
+		(*at)++;
+		most = *at > most ? *at : most;
+	}
+	for (int bin = 0; bin < bins; bin++) {
+		char from[SN_NUMBER_CHARS], to[SN_NUMBER_CHARS], count[SN_NUMBER_CHARS];
+		double eighths = (double)counts[bin] / most * BAR_COLUMNS * 8;
+		fprintf(
+		    page->out, " %9s to %9s %7s  ",
+		    sn_number_format(low + range * bin / bins, metric_unit(spread, 0), from),
+		    sn_number_format(low + range * (bin + 1) / bins, metric_unit(spread, 0), to),
+		    sn_number_count(counts[bin], count));
+		for (int i = 0; i < (int)(eighths / 8); i++)
+			fputs(page->is_unicode ? "\xe2\x96\x88" : "#", page->out);
+		if (counts[bin] && eighths < 8)
+			fputs(page->is_unicode ? "\xe2\x96\x8f" : "|", page->out);
+		putc('\n', page->out);
+	}
+}
+
+static int print_plot(const struct sn_spread *spread, const struct sn_page *page)
+{
+	const struct sn_view *view = spread->view;
+	struct plot plot;
+	char first[64], last[64];
+	if (view->plot == SN_PLOT_NONE || spread->count < 2)
+		return 0;
+	putc('\n', page->out);
+	if (view->plot == SN_PLOT_HISTOGRAM) {
+		print_histogram(spread, page);
+		return 0;
+	}
+	double *numbers = malloc((spread->count + 1ull) * sizeof(*numbers));
+	if (!numbers)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < spread->count; i++)
+		numbers[i] = sn_spread_value(spread, i);
+	if (view->plot == SN_PLOT_SORTED)
+		qsort(numbers, spread->count, sizeof(*numbers), compare_numbers);
+	int room = page->width - LEFT_COLUMNS - 3;
+	fill_plot(&plot, numbers, spread->count, room);
+	free(numbers);
+	print_curve(page, &plot, metric_unit(spread, 0), room);
+	name_end(spread, 0, first, sizeof(first));
+	name_end(spread, spread->count - 1, last, sizeof(last));
+	int width = plot.columns * column_width(&plot, room);
+	if (view->plot == SN_PLOT_SORTED)
+		snprintf(first, sizeof(first), "least"), snprintf(last, sizeof(last), "most");
+	fprintf(page->out, "%*s %s%*s\n", LEFT_COLUMNS + 1, "", first,
+		width - (int)strlen(first) > (int)strlen(last) ? width - (int)strlen(first)
+							       : (int)strlen(last) + 1,
+		last);
+	return 0;
+}
+
+/* ---- who is far from the rest ---- */
+
+static int compare_far(const void *left, const void *right, void *argument)
+{
+	const struct sn_spread *spread = argument;
+	double mean = spread->metrics[0].mean;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	double x = fabs(sn_spread_value(spread, a) - mean);
+	double y = fabs(sn_spread_value(spread, b) - mean);
+	return x != y ? (x > y ? -1 : 1) : (a > b) - (a < b);
+}
+
+static int print_far(const struct sn_spread *spread, const struct sn_page *page, uint32_t limit)
+{
+	const struct sn_view *view = spread->view;
+	const struct sn_spread_summary *all = &spread->metrics[0];
+	uint32_t *order = malloc((spread->count + 1ull) * sizeof(*order));
+	if (!order)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < spread->count; i++)
+		order[i] = i;
+	qsort_r(order, spread->count, sizeof(*order), compare_far, (void *)(uintptr_t)spread);
+	sn_text_style(page, "\033[1m");
+	fprintf(page->out, "\n %*s %8s %10s", sn_text_metric_width(view, 0),
+		sn_text_metric(view, 0), "x mean", "deviations");
+	for (uint32_t m = 1; m < view->metric_count; m++)
+		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
+	sn_text_formula_names(view, page);
+	fputs("  furthest from the mean\n", page->out);
+	sn_text_style(page, "\033[0m");
+	uint32_t columns = sn_view_columns(view), shown = 0;
+	for (; shown < spread->count && (limit == 0 || shown < limit); shown++) {
+		uint32_t i = order[shown];
+		char text[SN_NUMBER_CHARS], who[512];
+		double value = sn_spread_value(spread, i);
+		sn_text_value(value, metric_unit(spread, 0), text);
+		fprintf(page->out, " %*s %8.2f %+10.1f", sn_text_metric_width(view, 0), text,
+			all->mean > 0 ? value / all->mean : 0,
+			all->deviation > 0 ? (value - all->mean) / all->deviation : 0);
+		for (uint32_t m = 1; m < view->metric_count; m++) {
+			sn_text_value(spread->values[(size_t)i * columns + m].inclusive.sum,
+				      metric_unit(spread, m), text);
+			fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
+		}
+		sn_text_formulas(view, page, &spread->derived[(size_t)i * view->formula_count],
+				 false);
+		sn_view_profile_name(view->db, spread->profiles[i], who, sizeof(who));
+		fprintf(page->out, "  %s\n", who);
+	}
+	if (shown < spread->count)
+		fprintf(page->out, " %u more\n", spread->count - shown);
+	free(order);
+	return 0;
+}
+
+int sn_spread_text(const struct sn_view *view, const struct sn_page *page, struct sn_error *error)
+{
+	struct sn_spread spread;
+	int code = sn_spread_init(&spread, view, error);
+	if (code)
+		return code;
+	char words[SN_SPREAD_WORDS][SN_SPREAD_WORD_CHARS];
+	print_header(&spread, page);
+	if (spread.count == 0) {
+		fputs("No profile has a value here.\n", page->out);
+	} else {
+		print_statistics(&spread, page);
+		code = print_plot(&spread, page);
+		uint32_t count = sn_spread_words(&spread, words);
+		if (count)
+			putc('\n', page->out);
+		for (uint32_t i = 0; i < count; i++)
+			fprintf(page->out, " %s\n", words[i]);
+		uint32_t limit = view->limit == 0 ? 0 : view->limit / 3 > 3 ? view->limit / 3 : 3;
+		if (code == 0)
+			code = print_far(&spread, page, limit);
+	}
+	sn_spread_release(&spread);
+	return code ? sn_fail(error, code, "out of memory") : 0;
+}

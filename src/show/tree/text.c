@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Header and footer of text reports; see text.h. */
+#include "text.h"
+
+#include "base/utf8.h"
+#include "show/label.h"
+#include "show/number.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sn_text_style(const struct sn_page *page, const char *sequence)
+{
+	if (page->has_color)
+		fputs(sequence, page->out);
+}
+
+void sn_text_value(double value, const char *unit, char *text)
+{
+	if (value == 0)
+		memcpy(text, "-", 2);
+	else
+		sn_number_format(value, unit, text);
+}
+
+const char *sn_text_unit(const struct sn_view *view, uint32_t position)
+{
+	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[position]);
+	return sonde_db_string(view->db, metric->unit);
+}
+
+/* A name as it is shown; of use until three more are. */
+static const char *shown_name(const char *name)
+{
+	static char texts[4][256];
+	static unsigned next;
+	char *text = texts[next++ % 4];
+	sn_utf8_clean(name, text, sizeof(*texts));
+	return text;
+}
+
+const char *sn_text_metric(const struct sn_view *view, uint32_t position)
+{
+	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[position]);
+	return shown_name(sonde_db_string(view->db, metric->name));
+}
+
+int sn_text_metric_width(const struct sn_view *view, uint32_t position)
+{
+	int width = (int)strlen(sn_text_metric(view, position));
+	return width < 9 ? 9 : width;
+}
+
+int sn_text_formula_width(const struct sn_view *view, uint32_t formula)
+{
+	int width = (int)sn_utf8_columns(shown_name(view->formulas[formula]->name));
+	return width < 9 ? 9 : width;
+}
+
+int sn_text_formula_names(const struct sn_view *view, const struct sn_page *page)
+{
+	int used = 0;
+	for (uint32_t f = 0; f < view->formula_count; f++)
+		used += fprintf(page->out, " %*s", sn_text_formula_width(view, f),
+				shown_name(view->formulas[f]->name));
+	return used;
+}
+
+int sn_text_formulas(const struct sn_view *view, const struct sn_page *page,
+		     const struct sn_derived *derived, bool is_exclusive)
+{
+	int used = 0;
+	char text[SN_NUMBER_CHARS];
+	for (uint32_t f = 0; f < view->formula_count; f++) {
+		double value = is_exclusive ? derived[f].exclusive : derived[f].inclusive;
+		sn_number_format(value, view->formulas[f]->unit, text);
+		used += fprintf(page->out, " %*s", sn_text_formula_width(view, f), text);
+	}
+	return used;
+}
+
+uint64_t sn_text_measured_ns(const struct sonde_db *db)
+{
+	uint64_t end = 0;
+	uint32_t count = sonde_db_profile_count(db);
+	for (uint32_t i = 0; i < count; i++)
+		if (sonde_db_profile(db, i)->end_ns > end)
+			end = sonde_db_profile(db, i)->end_ns;
+	return end;
+}
+
+/* The path as a shell takes it, so that a suggested command can be copied. */
+static void quote_path(const char *path, char *text, size_t size)
+{
+	bool is_plain = !strpbrk(path, " \t\n'\"\\$&;()<>|*?[]#~`!{}") && *path != '-';
+	if (is_plain || strchr(path, '\'')) {
+		sn_utf8_clean(path, text, size);
+		return;
+	}
+	char clean[480];
+	sn_utf8_clean(path, clean, sizeof(clean));
+	snprintf(text, size, "'%s'", clean);
+}
+
+/* Adds a part to the line of what is missing, which begins with the first part. */
+__attribute__((format(printf, 3, 4))) static void print_part(const struct sn_page *page,
+							     bool *has_any, const char *format, ...)
+{
+	va_list arguments;
+	if (!*has_any)
+		sn_text_style(page, "\033[33m");
+	fputs(*has_any ? ", " : "Missing: ", page->out);
+	va_start(arguments, format);
+	vfprintf(page->out, format, arguments);
+	va_end(arguments);
+	*has_any = true;
+}
+
+/* A drop in few words; `info` has the whole sentence. */
+static const char *cause_in_words(const char *cause)
+{
+	static const char *const words[][2] = {
+	    {"sample-busy", "late samples"},
+	    {"sample-memory", "samples beyond the memory limit"},
+	    {"unwind-truncated", "cut call paths"},
+	    {"unwind-scanned", "guessed call paths"},
+	    {"unwind-mismatch", "doubtful call paths"},
+	    {"context-mismatch", "mistaken call paths"},
+	    {"python-unreadable", "paths without Python"},
+	    {"path-too-deep", "paths too deep"},
+	    {"thread-unmeasured", "unsampled threads"},
+	    {"event-unavailable", "unavailable events"},
+	    {"gpu-untimed", "untimed device operations"},
+	    {"gpu-lost", "lost device operations"},
+	    {"forward-unknown", "backward without forward"},
+	    {"tensor-unknown", "tensors of unknown origin"},
+	    {"region-unbalanced", "unbalanced regions"},
+	    {"checkpoint-failed", "failed checkpoints"},
+	    {"metric-overflow", "surplus metrics"},
+	    {"confined", "confined by seccomp"},
+	    {"process-unwritable", "without a place to write"},
+	    {"process-unseen", "made by a system call"},
+	    {"program-unmeasured", "started without the collector"},
+	    {"process-unknown", "known by CPU time alone"},
+	};
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strcmp(words[i][0], cause) == 0)
+			return words[i][1];
+	return cause;
+}
+
+static double number_of(const struct sonde_db *db, const char *key)
+{
+	const char *value = sonde_db_property(db, key);
+	return value ? strtod(value, NULL) : 0;
+}
+
+/* The whole of it before its reasons: processes and CPU time. */
+static void print_missing_whole(const struct sonde_db *db, const struct sn_page *page,
+				bool *has_any)
+{
+	char processes[SN_NUMBER_CHARS], all[SN_NUMBER_CHARS], share[SN_NUMBER_CHARS];
+	double missing = number_of(db, "missing.processes");
+	double cpu_ns = number_of(db, "missing.cpu_ns");
+	double all_cpu_ns = number_of(db, "missing.of_cpu_ns");
+	if (missing <= 0)
+		return;
+	print_part(page, has_any, "%s of %s processes", sn_number_count(missing, processes),
+		   sn_number_count(number_of(db, "missing.of_processes"), all));
+	if (all_cpu_ns > 0)
+		print_part(page, has_any, "%s of the CPU time",
+			   sn_number_share(cpu_ns < all_cpu_ns ? cpu_ns / all_cpu_ns : 1, share));
+}
+
+/* What the drops come to; shares below a thousandth are left to `info`. */
+static void print_missing(const struct sn_view *view, const struct sn_page *page)
+{
+	const struct sonde_db *db = view->db;
+	char text[SN_NUMBER_CHARS], cause[64], path[512];
+	bool has_any = false;
+	print_missing_whole(db, page, &has_any);
+	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
+		const struct sonde_db_drop *drop = sonde_db_drop(db, i);
+		double share = sn_view_drop_share(db, drop);
+		const char *name = sonde_db_string(db, drop->cause);
+		sn_utf8_clean(cause_in_words(name), cause, sizeof(cause));
+		if (share >= 0.001)
+			print_part(page, &has_any, "%s %s", sn_number_share(share, text), cause);
+		else if (share < 0 && drop->count > 0)
+			print_part(page, &has_any, "%s %s",
+				   sn_number_count((double)drop->count, text), cause);
+	}
+	const char *unreadable = sonde_db_property(db, "processes.unreadable");
+	if (unreadable && strcmp(unreadable, "0") != 0)
+		print_part(page, &has_any, "%s process%s of which nothing can be read", unreadable,
+			   strcmp(unreadable, "1") == 0 ? "" : "es");
+	const char *unfinished = sonde_db_property(db, "processes.unfinished");
+	if (unfinished && strcmp(unfinished, "0") != 0)
+		print_part(page, &has_any, "what a process did after its last checkpoint");
+	if (!has_any)
+		return;
+	sn_text_style(page, "\033[0m");
+	quote_path(view->path, path, sizeof(path));
+	fprintf(page->out, " (see sonde info %s)\n", path);
+}
+
+static void print_command(const struct sn_view *view, const struct sn_page *page, int room)
+{
+	const char *command = sonde_db_property(view->db, "command");
+	if (!command)
+		command = sonde_db_property(view->db, "program");
+	if (!command)
+		command = sn_label_base(view->path);
+	char text[1024];
+	sn_utf8_clean(command, text, sizeof(text));
+	if (room > 10)
+		sn_utf8_elide(text, (size_t)room);
+	fputs(text, page->out);
+}
+
+bool sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,
+		    double count)
+{
+	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[0]);
+	const char *dot = page->is_unicode ? " \xc2\xb7 " : " | ";
+	char value[SN_NUMBER_CHARS], counted[SN_NUMBER_CHARS], line[512];
+	sn_number_format(total, sn_text_unit(view, 0), value);
+	sn_number_count(count, counted);
+	uint32_t threads = sonde_db_profile_count(view->db), chosen = 0;
+	for (uint32_t i = 0; i < threads; i++)
+		chosen += !view->profiles || view->profiles[i];
+	char of_all[32] = "", all[SN_NUMBER_CHARS];
+	if (chosen < threads)
+		snprintf(of_all, sizeof(of_all), "%u of ", chosen);
+	const char *met = sonde_db_property(view->db, "threads");
+	double known = met && chosen == threads ? strtod(met, NULL) : 0;
+	sn_number_count(known > threads ? known : threads, all);
+	snprintf(line, sizeof(line), "%s%s %s%s%s%s%s thread%s%s", dot, counted,
+		 !metric->period ? "measured"
+		 : count == 1	 ? "sample"
+				 : "samples",
+		 view->where_count > 0 ? " in the selection" : "", dot, of_all, all,
+		 threads == 1 ? "" : "s", dot);
+	sn_text_style(page, "\033[1m");
+	fprintf(page->out, "%s %s", sn_text_metric(view, 0), value);
+	sn_text_style(page, "\033[0m");
+	fputs(line, page->out);
+	size_t columns =
+	    strlen(sn_text_metric(view, 0)) + 1 + strlen(value) + sn_utf8_columns(line);
+	print_command(view, page, view->is_full ? 0 : page->width - (int)columns);
+	putc('\n', page->out);
+	print_missing(view, page);
+	putc('\n', page->out);
+	if (total != 0)
+		return true;
+	fputs(view->is_restricted
+		  ? "Nothing was measured in this selection.\n"
+		  : "Nothing was measured: the program ended before its first sample, or "
+		    "did not use what this metric counts.\n",
+	      page->out);
+	return false;
+}
+
+/* The word that --where knows a frame by, in the terms of the table it heads. */
+static void name_frame(const struct sn_view *view, uint32_t id, char *text, size_t size)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
+	const char *kind = sonde_frame_kind_name(frame->kind);
+	const char *file = sn_label_base(sonde_db_string(view->db, frame->file));
+	if (view->grouping == SN_GROUP_FILE)
+		snprintf(text, size, "file:%s", file);
+	else if (view->grouping == SN_GROUP_MODULE && frame->module != SONDE_NONE)
+		snprintf(text, size, "module:%s",
+			 sn_label_base(sonde_db_string(
+			     view->db, sonde_db_module(view->db, frame->module)->path)));
+	else if (view->grouping == SN_GROUP_KIND || view->grouping == SN_GROUP_MODULE)
+		snprintf(text, size, "kind:%s", kind);
+	else if (frame->line > 0 &&
+		 (strcmp(kind, "python") == 0 || view->grouping == SN_GROUP_USER_LINE ||
+		  view->grouping == SN_GROUP_SOURCE_LINE))
+		snprintf(text, size, "%s:%u", file, frame->line);
+	else
+		snprintf(text, size, "%s", sonde_db_string(view->db, frame->name));
+}
+
+/* That word if it can be written simply, else "NAME". */
+static void make_pattern(const struct sn_view *view, uint32_t id, char *text, size_t size)
+{
+	enum { LONGEST = 48 };
+	char word[256] = "";
+	if (id != SONDE_NONE)
+		name_frame(view, id, word, sizeof(word));
+	bool is_simple = *word && strlen(word) <= LONGEST && !strpbrk(word, "'\"*?[<>! (");
+	sn_utf8_clean(is_simple ? word : "NAME", text, size);
+}
+
+void sn_text_footer(const struct sn_view *view, const struct sn_page *page, uint32_t frame)
+{
+	char name[512], pattern[256];
+	quote_path(view->path, name, sizeof(name));
+	make_pattern(view, frame, pattern, sizeof(pattern));
+	sn_text_style(page, "\033[2m");
+	fprintf(page->out, "\nNext: sonde report %s ", name);
+	switch (view->kind) {
+	case SN_VIEW_TOP_DOWN:
+		fprintf(page->out, "--view bottom-up, or sonde export --to html %s", name);
+		break;
+	case SN_VIEW_BOTTOM_UP:
+		fputs("--by line, or --by operator", page->out);
+		break;
+	case SN_VIEW_FLAT:
+		fprintf(page->out, "--where '%s' to see how it is reached", pattern);
+		break;
+	case SN_VIEW_THREADS:
+		fputs("--thread TID to see one of them", page->out);
+		break;
+	}
+	sn_text_style(page, "\033[0m");
+	putc('\n', page->out);
+}

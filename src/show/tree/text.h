@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces that all text reports use. */
+#ifndef SN_SHOW_TEXT_H
+#define SN_SHOW_TEXT_H
+
+#include "view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A report that ended with its header. */
+enum { SN_TEXT_NOTHING = 1 };
+
+/* Writes an escape sequence if the page has colours. */
+void sn_text_style(const struct sn_page *page, const char *sequence);
+
+/* A value, "-" for zero. */
+void sn_text_value(double value, const char *unit, char *text);
+const char *sn_text_unit(const struct sn_view *view, uint32_t position);
+/* Its name as it is shown; of use until the width of another is asked for. */
+const char *sn_text_metric(const struct sn_view *view, uint32_t position);
+/* Columns for values of the metric under its name. */
+int sn_text_metric_width(const struct sn_view *view, uint32_t position);
+
+/* The columns of formulas, each with a blank before it: their names, and their values at a row.
+ * Both return the columns used. */
+int sn_text_formula_width(const struct sn_view *view, uint32_t formula);
+int sn_text_formula_names(const struct sn_view *view, const struct sn_page *page);
+int sn_text_formulas(const struct sn_view *view, const struct sn_page *page,
+		     const struct sn_derived *derived, bool is_exclusive);
+
+/* What was measured, how much, how completely: one or two lines, then an empty one. False, and a
+ * word about it, where there is nothing to go on with. */
+bool sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,
+		    double count);
+/* "Next: ..." below an empty line. `frame` is the most expensive one, or SONDE_NONE. */
+void sn_text_footer(const struct sn_view *view, const struct sn_page *page, uint32_t frame);
+
+/* The end of the measurement, ns since the epoch. */
+uint64_t sn_text_measured_ns(const struct sonde_db *db);
+
+/* The source lines of the user's code that cost most; returns the lines printed, or an error. */
+struct sn_source;
+int sn_text_hot_lines(const struct sn_view *view, const struct sn_page *page,
+		      struct sn_source *source, uint32_t limit, struct sn_error *error);
+
+#endif

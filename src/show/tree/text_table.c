@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flat report and the one of threads. */
+#include "base/utf8.h"
+#include "flat.h"
+#include "show/label.h"
+#include "show/number.h"
+#include "show/source/source.h"
+#include "spread.h"
+#include "text.h"
+
+#include <langinfo.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct order {
+	const struct sn_view *view;
+	const struct sn_flat *flat;
+	const struct sn_derived *derived; /* [row * formula_count + formula] */
+};
+
+static int compare_rows(const void *left, const void *right, void *argument)
+{
+	const struct order *order = argument;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct sn_view *view = order->view;
+	if (view->sort == SN_SORT_NAME) {
+		int by_name =
+		    sn_view_compare_names(view, order->flat->frames[a], order->flat->frames[b]);
+		return by_name ? by_name : a < b ? -1 : a > b;
+	}
+	/* The key looks at one metric alone, and the columns are apart. */
+	uint32_t at = view->sort_position;
+	struct sn_view one = *view;
+	one.sort_position = 0;
+	double x = sn_view_sort_key(&one, &order->flat->values[at][a],
+				    order->derived + (size_t)a * view->formula_count);
+	double y = sn_view_sort_key(&one, &order->flat->values[at][b],
+				    order->derived + (size_t)b * view->formula_count);
+	if (x == y) {
+		x = order->flat->values[at][a].inclusive.sum;
+		y = order->flat->values[at][b].inclusive.sum;
+	}
+	if (x != y)
+		return x > y ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* Counts mean something to people where every event was measured. */
+static bool shows_counts(const struct sn_view *view)
+{
+	return sonde_db_metric(view->db, view->metrics[0])->period == 0;
+}
+
+/* Operators and regions hold others of their kind: only their own events are their calls. */
+static bool holds_its_kind(const struct sn_view *view)
+{
+	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[0]);
+	const char *name = sonde_db_string(view->db, metric->name);
+	return strcmp(name, "operator-time") == 0 || strcmp(name, "region-time") == 0;
+}
+
+static void print_counts(const struct sn_view *view, const struct sn_tree_value *value,
+			 const struct sn_page *page, int *used)
+{
+	char count[SN_NUMBER_CHARS], mean[SN_NUMBER_CHARS];
+	double events = value->inclusive.count;
+	if (holds_its_kind(view) && value->exclusive.count > 0)
+		events = value->exclusive.count;
+	sn_number_format(events, "1", count);
+	sn_text_value(events ? value->inclusive.sum / events : 0, sn_text_unit(view, 0), mean);
+	*used += fprintf(page->out, " %9s %9s", count, mean);
+}
+
+static void print_flat_heading(const struct sn_view *view, const struct sn_page *page)
+{
+	sn_text_style(page, "\033[1m");
+	fprintf(page->out, " %6s %9s %6s %9s", "self%", "self", "total%", "total");
+	if (shows_counts(view))
+		fprintf(page->out, " %9s %9s", "count", "mean");
+	for (uint32_t m = 1; m < view->metric_count; m++)
+		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
+	sn_text_formula_names(view, page);
+	fprintf(page->out, "  %s\n", view->by);
+	sn_text_style(page, "\033[0m");
+}
+
+static int print_flat_numbers(const struct sn_view *view, const struct sn_page *page,
+			      const struct order *order, uint32_t row, double total)
+{
+	const struct sn_flat *flat = order->flat;
+	const struct sn_tree_value *value = &flat->values[0][row];
+	char text[4][SN_NUMBER_CHARS];
+	sn_number_share(total > 0 ? value->exclusive.sum / total : 0, text[0]);
+	sn_text_value(value->exclusive.sum, sn_text_unit(view, 0), text[1]);
+	sn_number_share(total > 0 ? value->inclusive.sum / total : 0, text[2]);
+	sn_text_value(value->inclusive.sum, sn_text_unit(view, 0), text[3]);
+	int used = fprintf(page->out, " %6s %9s %6s %9s", text[0], text[1], text[2], text[3]);
+	if (shows_counts(view))
+		print_counts(view, value, page, &used);
+	for (uint32_t m = 1; m < view->metric_count; m++) {
+		sn_text_value(flat->values[m][row].inclusive.sum, sn_text_unit(view, m), text[0]);
+		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text[0]);
+	}
+	used +=
+	    sn_text_formulas(view, page, order->derived + (size_t)row * view->formula_count, false);
+	return used + fprintf(page->out, "  ");
+}
+
+/* The source line for tables of lines, else where the thing is. */
+static void describe(const struct sn_view *view, struct sn_source *source, uint32_t id, char *text)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(view->db, id);
+	bool is_line =
+	    view->grouping == SN_GROUP_SOURCE_LINE || view->grouping == SN_GROUP_USER_LINE;
+	bool is_python = strcmp(sonde_frame_kind_name(frame->kind), "python") == 0;
+	text[0] = '\0';
+	if ((is_line || (is_python && view->grouping == SN_GROUP_AUTO)) &&
+	    sn_frame_is_user(view->db, frame) &&
+	    sn_source_line(source, sonde_db_string(view->db, frame->file), frame->line, text,
+			   SN_LABEL_CHARS))
+		return;
+	char place[SN_LABEL_CHARS - 8];
+	sn_label_place(view->db, view->grouping, id, text);
+	if (*text) {
+		snprintf(place, sizeof(place), "%s", text);
+		snprintf(text, SN_LABEL_CHARS, "[%s]", place);
+	}
+}
+
+static bool is_line_table(const struct sn_view *view)
+{
+	return view->grouping == SN_GROUP_SOURCE_LINE || view->grouping == SN_GROUP_USER_LINE;
+}
+
+/* Shortens name and place to the room there is. Returns the columns of blank between them. */
+static int fit_columns(const struct sn_view *view, int room, char *name, char *place)
+{
+	enum { LINE_NAME_COLUMNS = 36, ROOM_FOR_LINES = 60 };
+	int gap = 2, wanted = (int)sn_utf8_columns(place) + 2;
+	if (view->is_full || room <= 16)
+		return gap;
+	int least = room / 2 > 24 ? room / 2 : 24;
+	bool is_aligned = is_line_table(view) && room > ROOM_FOR_LINES;
+	if (is_aligned)
+		sn_utf8_elide(name, LINE_NAME_COLUMNS);
+	else if ((int)sn_utf8_columns(name) + wanted > room)
+		sn_utf8_elide(name, (size_t)(room - wanted > least ? room - wanted : least));
+	int columns = (int)sn_utf8_columns(name);
+	if (is_aligned)
+		gap += LINE_NAME_COLUMNS - columns;
+	room -= columns + gap;
+	if (room < (int)sn_utf8_columns(place) && room < 24)
+		place[0] = '\0';
+	sn_utf8_cut(place, room > 8 ? (size_t)room : 8);
+	return gap;
+}
+
+static void print_flat_row(const struct sn_view *view, const struct sn_page *page,
+			   struct sn_source *source, const struct order *order, uint32_t row,
+			   double total)
+{
+	const struct sn_flat *flat = order->flat;
+	char name[SN_LABEL_CHARS], place[SN_LABEL_CHARS];
+	uint32_t id = flat->frames[row];
+	int room = page->width - print_flat_numbers(view, page, order, row, total);
+	if (view->is_full)
+		sn_label_full(view->db, view->grouping, id, name);
+	else
+		sn_label_name(view->db, view->grouping, id, name);
+	describe(view, source, id, place);
+	int gap = fit_columns(view, room, name, place);
+	sn_text_style(page, sn_label_color(view->db, id));
+	fputs(name, page->out);
+	sn_text_style(page, "\033[0m");
+	if (*place) {
+		sn_text_style(page, "\033[2m");
+		fprintf(page->out, "%*s%s", gap, "", place);
+		sn_text_style(page, "\033[0m");
+	}
+	putc('\n', page->out);
+}
+
+static void print_flat_rest(const struct sn_view *view, const struct sn_page *page,
+			    const struct sn_flat *flat, const uint32_t *order, uint32_t shown,
+			    double total)
+{
+	double rest = 0;
+	char share[SN_NUMBER_CHARS], count[SN_NUMBER_CHARS];
+	for (uint32_t i = shown; i < flat->row_count; i++)
+		rest += flat->values[0][order[i]].exclusive.sum;
+	if (shown >= flat->row_count)
+		return;
+	sn_text_style(page, "\033[2m");
+	fprintf(page->out, " %6s %9s %6s %9s  %s more\n",
+		sn_number_share(total > 0 ? rest / total : 0, share), "", "", "",
+		sn_number_count(flat->row_count - shown, count));
+	sn_text_style(page, "\033[0m");
+}
+
+/* All formulas of all rows, [row * formula_count + formula]; NULL without memory. */
+static struct sn_derived *derive_rows(const struct sn_view *view, const struct sn_flat *flat)
+{
+	size_t count = (size_t)flat->row_count * view->formula_count;
+	struct sn_derived *derived = malloc((count + 1) * sizeof(*derived));
+	struct sn_tree_value *values = malloc((flat->metric_count + 1) * sizeof(*values));
+	for (uint32_t row = 0; derived && values && count && row < flat->row_count; row++) {
+		for (uint32_t m = 0; m < flat->metric_count; m++)
+			values[m] = flat->values[m][row];
+		sn_view_derive(view, values, sn_view_flat_across(flat, row),
+			       derived + (size_t)row * view->formula_count);
+	}
+	if (!values) {
+		free(derived);
+		derived = NULL;
+	}
+	free(values);
+	return derived;
+}
+
+static int print_flat(const struct sn_view *view, const struct sn_page *page,
+		      const struct sn_tree *tree, const struct sn_flat *flat)
+{
+	uint32_t *rows = malloc((flat->row_count + 1) * sizeof(*rows));
+	struct sn_derived *derived = derive_rows(view, flat);
+	if (!rows || !derived) {
+		free(rows);
+		free(derived);
+		return SN_ERR_MEMORY;
+	}
+	struct order order = {view, flat, derived};
+	for (uint32_t i = 0; i < flat->row_count; i++)
+		rows[i] = i;
+	qsort_r(rows, flat->row_count, sizeof(*rows), compare_rows, &order);
+	struct sn_source source;
+	sn_source_init(&source, view->db, view->sources, sn_text_measured_ns(view->db));
+	double total = sn_tree_inclusive(tree, 0, 0);
+	bool has_any = sn_text_header(view, page, total, tree->values[0][0].inclusive.count);
+	uint32_t shown = 0;
+	if (has_any && flat->row_count > 0)
+		print_flat_heading(view, page);
+	else if (has_any)
+		fprintf(page->out, "No %s was measured here.\n", view->by);
+	for (; has_any && shown < flat->row_count && (view->limit == 0 || shown < view->limit);
+	     shown++) {
+		const struct sn_tree_value *value = &flat->values[0][rows[shown]];
+		bool is_small = value->inclusive.sum < view->min_share * total;
+		if (is_small && view->sort != SN_SORT_NAME)
+			break;
+		print_flat_row(view, page, &source, &order, rows[shown], total);
+	}
+	if (has_any)
+		print_flat_rest(view, page, flat, rows, shown, total);
+	if (has_any && shown > 0 && !view->is_full)
+		sn_text_footer(view, page, flat->frames[rows[0]]);
+	sn_source_release(&source);
+	free(derived);
+	free(rows);
+	return has_any ? 0 : SN_TEXT_NOTHING;
+}
+
+int sn_view_text_flat(const struct sn_view *view, const struct sn_page *page,
+		      struct sn_error *error)
+{
+	struct sn_tree tree;
+	struct sn_flat flat;
+	int code = sn_view_tree(view, SN_GROUP_INSTRUCTION, &tree, error);
+	if (code != 0)
+		return code;
+	code = sn_view_flat(view, &tree, &flat, error);
+	if (code == 0) {
+		code = print_flat(view, page, &tree, &flat);
+		if (code < 0)
+			sn_fail(error, code, "out of memory");
+		sn_flat_release(&flat);
+	}
+	sn_tree_release(&tree);
+	return code;
+}
+
+void sn_view_profile_name(const struct sonde_db *db, uint32_t id, char *text, size_t size)
+{
+	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
+	const char *thread = sonde_db_string(db, profile->thread);
+	const char *program = sn_label_base(sonde_db_string(db, profile->program));
+	char rank[160] = "", raw[768], key[32];
+	size_t used = 0;
+	snprintf(key, sizeof(key), "run.%u", profile->run);
+	const char *run = sonde_db_property(db, "run.1") ? sonde_db_property(db, key) : NULL;
+	if (run)
+		used = (size_t)snprintf(rank, sizeof(rank), "%.120s: ", run);
+	if (profile->rank >= 0)
+		snprintf(rank + used, sizeof(rank) - used, "rank %d ", profile->rank);
+	if (profile->kind == SONDE_PROFILE_STREAM && *thread)
+		snprintf(raw, sizeof(raw), "%s%.200s %llu %.200s", rank, program,
+			 (unsigned long long)profile->pid, thread);
+	else if (profile->kind == SONDE_PROFILE_STREAM)
+		snprintf(raw, sizeof(raw), "%s%.200s %llu device %d stream %d", rank, program,
+			 (unsigned long long)profile->pid, (int)profile->device,
+			 (int)profile->stream);
+	else if (profile->kind == SONDE_PROFILE_PROCESSOR && *thread)
+		snprintf(raw, sizeof(raw), "%s%.200s", rank, thread);
+	else if (profile->pid == profile->tid)
+		snprintf(raw, sizeof(raw), "%s%.200s %llu main thread", rank, program,
+			 (unsigned long long)profile->pid);
+	else
+		snprintf(raw, sizeof(raw), "%s%.200s %llu/%llu %.200s", rank, program,
+			 (unsigned long long)profile->pid, (unsigned long long)profile->tid,
+			 *thread ? thread : "thread");
+	sn_utf8_clean(raw, text, size);
+}
+
+/* One row of the threads view. */
+struct thread_row {
+	uint32_t profile;
+	struct sn_tree_value *values;
+	struct sn_derived *derived; /* behind the values, with them */
+};
+
+struct thread_sink {
+	struct sn_row_sink sink;
+	const struct sn_view *view;
+	struct thread_row *rows;
+	uint32_t count;
+	struct sonde_db_stat across;
+};
+
+static int take_thread(struct sn_row_sink *sink, const struct sn_row *row)
+{
+	struct thread_sink *self = (struct thread_sink *)sink;
+	size_t bytes = (self->view->metric_count + 1) * sizeof(*row->values);
+	size_t derived_bytes = self->view->formula_count * sizeof(*row->derived);
+	struct sn_tree_value *values = malloc(bytes + derived_bytes);
+	if (!values)
+		return SN_ERR_MEMORY;
+	struct sn_derived *derived = (void *)((char *)values + bytes);
+	memcpy(values, row->values, self->view->metric_count * sizeof(*values));
+	memcpy(derived, row->derived, derived_bytes);
+	self->rows[self->count++] = (struct thread_row){row->profile, values, derived};
+	double sum = values[0].inclusive.sum;
+	struct sonde_db_stat one = {1, sum, sum, sum, sum * sum};
+	sonde_db_stat_merge(&self->across, &one);
+	return 0;
+}
+
+static int compare_threads(const void *left, const void *right, void *argument)
+{
+	const struct thread_row *a = left, *b = right;
+	const struct sn_view *view = argument;
+	if (view->sort != SN_SORT_NAME) {
+		double x = sn_view_sort_key(view, a->values, a->derived);
+		double y = sn_view_sort_key(view, b->values, b->derived);
+		if (x != y)
+			return x > y ? -1 : 1;
+	}
+	return a->profile < b->profile ? -1 : a->profile > b->profile;
+}
+
+enum { BAR_COLUMNS = 12, WIDTH_FOR_BARS = 100 };
+
+/* Returns the columns used: none where the names need them more. */
+static int print_bar(const struct sn_page *page, double share)
+{
+	if (page->width < WIDTH_FOR_BARS)
+		return 0;
+	int full = (int)lrint(share * BAR_COLUMNS);
+	sn_text_style(page, "\033[34m");
+	for (int i = 0; i < BAR_COLUMNS; i++)
+		fputs(i >= full ? " " : page->is_unicode ? "\xe2\x96\x88" : "#", page->out);
+	sn_text_style(page, "\033[0m");
+	return BAR_COLUMNS;
+}
+
+static void print_thread(const struct thread_sink *self, const struct sn_page *page,
+			 const struct thread_row *row)
+{
+	const struct sn_view *view = self->view;
+	const struct sonde_db_profile *profile = sonde_db_profile(view->db, row->profile);
+	double sum = row->values[0].inclusive.sum;
+	char share[SN_NUMBER_CHARS], text[SN_NUMBER_CHARS], name[512];
+	sn_number_share(self->across.sum > 0 ? sum / self->across.sum : 0, share);
+	sn_text_value(sum, sn_text_unit(view, 0), text);
+	int used = fprintf(page->out, " %6s %*s ", share, sn_text_metric_width(view, 0), text);
+	used += print_bar(page, self->across.max > 0 ? sum / self->across.max : 0);
+	for (uint32_t m = 1; m < view->metric_count; m++) {
+		sn_text_value(row->values[m].inclusive.sum, sn_text_unit(view, m), text);
+		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
+	}
+	used += sn_text_formulas(view, page, row->derived, false);
+	sn_number_count((double)profile->samples, text);
+	used += fprintf(page->out, " %9s", text);
+	sn_number_format((double)(profile->end_ns - profile->start_ns), "ns", text);
+	used += fprintf(page->out, " %9s  ", text);
+	sn_view_profile_name(view->db, row->profile, name, sizeof(name));
+	if (!view->is_full)
+		sn_utf8_elide(name, page->width - used > 12 ? (size_t)(page->width - used) : 12);
+	fprintf(page->out, "%s\n", name);
+}
+
+static void print_across(const struct thread_sink *self, const struct sn_page *page)
+{
+	const struct sonde_db_stat *across = &self->across;
+	const char *unit = sn_text_unit(self->view, 0);
+	double mean = sonde_db_stat_mean(across);
+	char least[SN_NUMBER_CHARS], middle[SN_NUMBER_CHARS], most[SN_NUMBER_CHARS];
+	char cv[SN_NUMBER_CHARS], imbalance[SN_NUMBER_CHARS];
+	sn_number_share(mean > 0 ? sonde_db_stat_deviation(across) / mean : 0, cv);
+	sn_number_share(mean > 0 ? across->max / mean - 1 : 0, imbalance);
+	fprintf(page->out, "\n %s across %u: min %s, mean %s, max %s\n",
+		sn_text_metric(self->view, 0), self->count,
+		sn_number_format(across->min, unit, least), sn_number_format(mean, unit, middle),
+		sn_number_format(across->max, unit, most));
+	fprintf(page->out, " coefficient of variation %s, imbalance %s (max / mean - 1)\n", cv,
+		imbalance);
+}
+
+static int print_threads(struct thread_sink *self, const struct sn_page *page)
+{
+	const struct sn_view *view = self->view;
+	double count = 0;
+	for (uint32_t i = 0; i < self->count; i++)
+		count += self->rows[i].values[0].inclusive.count;
+	if (!sn_text_header(view, page, self->across.sum, count))
+		return SN_TEXT_NOTHING;
+	sn_text_style(page, "\033[1m");
+	fprintf(page->out, " %6s %*s %*s", "share", sn_text_metric_width(view, 0),
+		sn_text_metric(view, 0), page->width < WIDTH_FOR_BARS ? 0 : BAR_COLUMNS, "");
+	for (uint32_t m = 1; m < view->metric_count; m++)
+		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
+	sn_text_formula_names(view, page);
+	fprintf(page->out, " %9s %9s  %s\n", "samples", "lifetime", "thread");
+	sn_text_style(page, "\033[0m");
+	uint32_t shown = 0;
+	for (; shown < self->count && (view->limit == 0 || shown < view->limit); shown++)
+		print_thread(self, page, &self->rows[shown]);
+	if (shown < self->count)
+		fprintf(page->out, " %u more\n", self->count - shown);
+	print_across(self, page);
+	if (!view->is_full)
+		sn_text_footer(view, page, SONDE_NONE);
+	return 0;
+}
+
+int sn_view_text_threads(const struct sn_view *view, const struct sn_page *page,
+			 struct sn_error *error)
+{
+	struct thread_sink self = {.sink = {take_thread}, .view = view};
+	self.rows = malloc((sonde_db_profile_count(view->db) + 1) * sizeof(*self.rows));
+	if (!self.rows)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int code = sn_view_rows(view, &self.sink, error);
+	if (code == 0) {
+		qsort_r(self.rows, self.count, sizeof(*self.rows), compare_threads, (void *)view);
+		code = print_threads(&self, page);
+	} else if (code == SN_ERR_MEMORY) {
+		sn_fail(error, code, "out of memory");
+	}
+	for (uint32_t i = 0; i < self.count; i++)
+		free(self.rows[i].values);
+	free(self.rows);
+	return code;
+}
+
+int sn_view_text(const struct sn_view *view, const struct sn_page *page, struct sn_error *error)
+{
+	static int (*const views[])(const struct sn_view *, const struct sn_page *,
+				    struct sn_error *) = {
+	    [SN_VIEW_TOP_DOWN] = sn_view_text_top_down,
+	    [SN_VIEW_BOTTOM_UP] = sn_view_text_bottom_up,
+	    [SN_VIEW_FLAT] = sn_view_text_flat,
+	    [SN_VIEW_THREADS] = sn_view_text_threads,
+	};
+	if (view->place)
+		return sn_spread_text(view, page, error);
+	int code = views[view->kind](view, page, error);
+	return code == SN_TEXT_NOTHING ? 0 : code;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a report or an exporter works on: the calling context tree with the values of the metrics
+ * that were asked for, restricted to some threads and paths, siblings of the same group merged.
+ *
+ * Nodes are numbered in pre-order as contexts are: the descendants of n are n + 1 .. nodes[n].end
+ * - 1. A tree that merges nothing and leaves nothing out has the database's own numbers.
+ */
+#ifndef SN_SHOW_TREE_H
+#define SN_SHOW_TREE_H
+
+#include "base/error.h"
+#include "group.h"
+#include "query.h"
+#include "sonde/db.h"
+
+struct sn_tree_node {
+	uint32_t frame; /* of the first context in it */
+	uint32_t parent;
+	uint32_t end;
+	uint32_t depth;
+};
+
+struct sn_tree_value {
+	struct sonde_db_stat exclusive;
+	struct sonde_db_stat inclusive;
+};
+
+struct sn_tree {
+	const struct sonde_db *db;
+	enum sn_grouping grouping;
+	uint32_t metric_count;
+	uint32_t *metrics; /* [position]: the database's number */
+	uint32_t node_count;
+	struct sn_tree_node *nodes;
+	struct sn_tree_value **values; /* [position][node] */
+	/* [node * metric_count + position]: the profiles' inclusive sums; NULL if not asked for */
+	struct sonde_db_stat *across;
+};
+
+struct sn_tree_request {
+	enum sn_grouping grouping; /* AUTO, FUNCTION, LINE or INSTRUCTION */
+	const uint32_t *metrics;
+	uint32_t metric_count;
+	const struct sn_query *const *where; /* all must select a context */
+	size_t where_count;
+	const bool *profiles; /* [profile]: whether it counts; NULL for all */
+	bool needs_across;
+	/* What was measured in a loop is then its function's: no node is a loop. */
+	bool fold_loops;
+};
+
+int sn_tree_init(struct sn_tree *tree, const struct sonde_db *db,
+		 const struct sn_tree_request *request, struct sn_error *error);
+void sn_tree_release(struct sn_tree *tree);
+
+/* Sums of the metric at `position`, for readers. */
+double sn_tree_inclusive(const struct sn_tree *tree, uint32_t position, uint32_t node);
+double sn_tree_exclusive(const struct sn_tree *tree, uint32_t position, uint32_t node);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A record as the kernel puts it into a ring of perf_event_open(2), taken apart.
+ */
+#ifndef SN_SYSTEM_PERF_RECORD_H
+#define SN_SYSTEM_PERF_RECORD_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What every event of ours has in its records... */
+#define SN_PERF_COMMON                                                                             \
+	((uint64_t)PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+/* ... and with something more. */
+#define SN_PERF_TRACEPOINT (SN_PERF_COMMON | PERF_SAMPLE_RAW)
+#define SN_PERF_FAULT	   (SN_PERF_COMMON | PERF_SAMPLE_ADDR)
+
+struct sn_perf_record {
+	uint32_t type; /* enum perf_event_type */
+	uint16_t misc;
+	uint64_t id; /* of the event, PERF_EVENT_IOC_ID */
+	uint64_t time_ns;
+	int32_t pid, tid; /* who ran; -1 somebody outside of our pid namespace */
+	uint32_t cpu;
+	/* by type */
+	const unsigned char *rest; /* of a sample: what follows the common fields; of others their
+				      body */
+	size_t rest_bytes;
+	uint64_t lost;		      /* PERF_RECORD_LOST and PERF_RECORD_LOST_SAMPLES */
+	uint64_t address;	      /* of a sample of SN_PERF_FAULT */
+	int32_t child_pid, child_tid; /* PERF_RECORD_FORK, and who it is of EXIT and COMM */
+	const char *name;	      /* PERF_RECORD_COMM */
+	size_t name_length;
+};
+
+/* Whose event's a sample is, which tells how it is laid out; 0 for every other record. */
+uint64_t sn_perf_record_sample_id(const unsigned char *bytes, size_t length);
+/* Takes apart what begins at `bytes`: a header and all that it says follows. `is_fault`: a sample
+ * is of SN_PERF_FAULT. False: it is shorter than its kind must be. */
+bool sn_perf_record_parse(const unsigned char *bytes, size_t length, bool is_fault,
+			  struct sn_perf_record *record);
+/* What a tracepoint put there: *length bytes, of a sample of SN_PERF_TRACEPOINT. NULL: damaged. */
+const unsigned char *sn_perf_record_raw(const struct sn_perf_record *record, size_t *length);
+
+#endif

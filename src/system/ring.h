@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rings that the kernel writes records into, one for each processor, and reading them as one
+ * sequence in order of time.
+ *
+ * Records are read where they lie and given back to the kernel when they have been taken; what came
+ * too recently to be sure that no other processor has something earlier stays in its ring.
+ */
+#ifndef SN_SYSTEM_RING_H
+#define SN_SYSTEM_RING_H
+
+#include "perf_record.h"
+
+struct sn_ring {
+	struct perf_event_mmap_page *page; /* NULL: not mapped */
+	const unsigned char *data;
+	size_t bytes;	     /* of data, a power of two */
+	uint64_t head, tail; /* what the kernel wrote, what was taken */
+	/* the record at `tail` */
+	bool has_record;
+	struct sn_perf_record record;
+	uint64_t record_bytes;
+	unsigned char *copy; /* of a record that goes over the end */
+	uint64_t last_ns;    /* of the record taken last */
+	uint64_t damaged;    /* records that could not be read */
+};
+
+/* Maps the ring of a perf event: `bytes` of data, a power of two of at least a page. 0, or -1 with
+ * errno. */
+int sn_ring_map(struct sn_ring *ring, int fd, size_t bytes);
+void sn_ring_unmap(struct sn_ring *ring);
+
+/* Whether samples of that event have the fields of SN_PERF_FAULT. */
+typedef bool sn_ring_is_fault(void *context, uint64_t id);
+typedef void sn_ring_take(void *context, struct sn_ring *ring);
+
+/* Calls `take` with each record up to `until_ns`, of all rings, in order of time: ring->record. */
+void sn_rings_read(struct sn_ring *rings, size_t count, uint64_t until_ns,
+		   sn_ring_is_fault *is_fault, sn_ring_take *take, void *context);
+
+#endif

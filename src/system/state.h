@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What threads did, out of what the kernel told: intervals of running, ready and blocked, system
+ * calls, interrupts and I/O.
+ *
+ * The states of a thread and what leads from one to the other:
+ *
+ *            switched in                       woken
+ *   READY ───────────────> RUNNING   BLOCKED ─────────> READY
+ *     ^                     │    │      ^
+ *     └─── switched out, ───┘    └──────┘ switched out, waiting: in the system call that it was in,
+ *          could go on                    outside of one in a page fault
+ *
+ * UNKNOWN is where records were lost: from the last record before the loss to the thread's next
+ * one. Nothing is guessed across it. Without the scheduler's tracepoints nobody tells of waking,
+ * and BLOCKED lasts until the thread runs again.
+ *
+ * What is found goes to the sink as soon as it ended. Memory is proportional to the threads alive
+ * and bounded (SN_OS_THREADS_MAX); what is beyond is counted. Single-threaded.
+ */
+#ifndef SN_SYSTEM_STATE_H
+#define SN_SYSTEM_STATE_H
+
+#include "event.h"
+
+#include "base/error.h"
+
+#define SN_OS_THREADS_MAX (1u << 20)
+
+/* What a line of a timeline shows of its thread or processor. */
+enum sn_os_layer {
+	SN_OS_LAYER_STATE,     /* of a thread, without gaps while it lives */
+	SN_OS_LAYER_SYSCALL,   /* of a thread */
+	SN_OS_LAYER_BLOCK,     /* of a thread: requests to disks, may overlap */
+	SN_OS_LAYER_EVENT,     /* of a thread: instants: faults, packets, wakeups */
+	SN_OS_LAYER_OCCUPANCY, /* of a processor: which thread it runs */
+	SN_OS_LAYER_INTERRUPT, /* of a processor */
+	SN_OS_LAYER_PACKET,    /* of a processor: instants */
+	SN_OS_LAYER_FREQUENCY, /* of a processor: a counter, Hz */
+	SN_OS_LAYERS
+};
+
+enum sn_os_key {
+	SN_OS_KEY_CPU,	    /* of STATE: where it ran */
+	SN_OS_KEY_WAKER,    /* the thread that ended the waiting; 0 an interrupt */
+	SN_OS_KEY_NEXT,	    /* the thread that ran instead */
+	SN_OS_KEY_WOKEN,    /* of a wakeup: whom */
+	SN_OS_KEY_RESULT,   /* of a system call; negative: an error's number */
+	SN_OS_KEY_ARGUMENT, /* the first one, if it is small: a file descriptor */
+	SN_OS_KEY_BYTES,
+	SN_OS_KEY_ADDRESS, /* of a page fault */
+	SN_OS_KEY_DEVICE,  /* of a block request: major << 20 | minor */
+	SN_OS_KEY_SECTOR,
+	SN_OS_KEY_ERROR, /* of a block request */
+	SN_OS_KEYS
+};
+
+/* What happened, under which name. The names are two levels: `group` may be NULL. */
+struct sn_os_item {
+	enum sn_os_layer layer;
+	int32_t pid, tid;	      /* of whom; of a processor's layers: tid its number */
+	uint64_t start_ns, end_ns;    /* CLOCK_MONOTONIC */
+	const char *group, *name;     /* "blocked", "futex"; static or until the next event */
+	int32_t named_pid, named_tid; /* of OCCUPANCY instead of a name: which thread */
+	int64_t value;		      /* of a counter */
+	uint64_t link;		      /* equal: who woke and who was woken. 0: none */
+	uint32_t present;	      /* 1 << enum sn_os_key */
+	int64_t values[SN_OS_KEYS];
+};
+
+struct sn_os_sink {
+	void (*item)(void *context, const struct sn_os_item *item);
+	/* A thread has this name from now on. */
+	void (*thread)(void *context, int32_t pid, int32_t tid, const char *name);
+	void *context;
+};
+
+enum sn_os_loss {
+	SN_OS_LOSS_RECORDS,  /* the kernel's buffer was full */
+	SN_OS_LOSS_DISORDER, /* came later than what it should precede */
+	SN_OS_LOSS_THREADS,  /* more than SN_OS_THREADS_MAX, or no memory */
+	SN_OS_LOSS_REQUESTS, /* block requests in flight beyond what is kept */
+	SN_OS_LOSS_DAMAGED,  /* records that could not be read */
+	SN_OS_LOSSES
+};
+
+struct sn_os_states;
+
+/* `is_wide`: every thread is wanted, not only those that perf follows. NULL without memory. */
+struct sn_os_states *sn_os_states_new(const struct sn_os_sink *sink, bool is_wide);
+void sn_os_states_free(struct sn_os_states *states);
+
+/* The next event, in order of time, as far as records came in order. */
+void sn_os_states_take(struct sn_os_states *states, const struct sn_os_event *event);
+/* Ends what still lasts, at that time. */
+void sn_os_states_finish(struct sn_os_states *states, uint64_t end_ns);
+/* How often, by enum sn_os_loss; the caller adds what it lost itself. */
+uint64_t *sn_os_states_losses(struct sn_os_states *states);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Items into a trace file; see trace.h. */
+#include "trace.h"
+
+#include "base/intern.h"
+#include "base/vec.h"
+#include "format/measurement/measurement.h"
+#include "sonde/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 64, LINE_BYTES = 2 * TEXT_BYTES + 16, RECENT = 256 };
+
+/* Of a stream or a name: what makes it one. No padding. */
+struct stream_key {
+	int32_t kind, pid, tid;
+};
+
+/* What came last under a hash of it: most events are of few names and streams. */
+struct recent_name {
+	const char *group; /* static, as all groups */
+	char name[TEXT_BYTES];
+	uint32_t context;
+};
+struct recent_stream {
+	struct stream_key key;
+	uint32_t stream;
+};
+
+struct sn_os_trace {
+	struct recent_name recent_names[RECENT];
+	struct recent_stream recent_streams[RECENT];
+	struct sn_trace_file *file;
+	struct sn_intern streams;  /* struct stream_key */
+	struct sn_intern names;	   /* parent, 4 bytes, and text */
+	struct sn_intern threads;  /* int32_t tid: */
+	char (*texts)[TEXT_BYTES]; /* the thread's last name */
+	size_t text_capacity;
+	uint32_t keys[SN_OS_KEYS];
+	uint32_t frequency;
+	uint64_t count;
+};
+
+static const struct {
+	const char *name, *unit;
+	enum sonde_attribute_type type;
+} keys[SN_OS_KEYS] = {
+    [SN_OS_KEY_CPU] = {"cpu", "", SONDE_ATTRIBUTE_UNSIGNED},
+    [SN_OS_KEY_WAKER] = {"waker", "", SONDE_ATTRIBUTE_UNSIGNED},
+    [SN_OS_KEY_NEXT] = {"next", "", SONDE_ATTRIBUTE_UNSIGNED},
+    [SN_OS_KEY_WOKEN] = {"woken", "", SONDE_ATTRIBUTE_UNSIGNED},
+    [SN_OS_KEY_RESULT] = {"result", "", SONDE_ATTRIBUTE_SIGNED},
+    [SN_OS_KEY_ARGUMENT] = {"argument", "", SONDE_ATTRIBUTE_UNSIGNED},
+    [SN_OS_KEY_BYTES] = {"bytes", "bytes", SONDE_ATTRIBUTE_UNSIGNED},
+    [SN_OS_KEY_ADDRESS] = {"address", "", SONDE_ATTRIBUTE_UNSIGNED},
+    [SN_OS_KEY_DEVICE] = {"device", "", SONDE_ATTRIBUTE_UNSIGNED},
+    [SN_OS_KEY_SECTOR] = {"sector", "", SONDE_ATTRIBUTE_UNSIGNED},
+    [SN_OS_KEY_ERROR] = {"error", "", SONDE_ATTRIBUTE_SIGNED},
+};
+
+static const struct {
+	enum sn_trace_tag kind;
+	bool is_of_cpu;
+} layers[SN_OS_LAYERS] = {
+    [SN_OS_LAYER_STATE] = {SN_TRACE_STATE, false},
+    [SN_OS_LAYER_SYSCALL] = {SN_TRACE_SYSTEM, false},
+    [SN_OS_LAYER_BLOCK] = {SN_TRACE_SYSTEM, false},
+    [SN_OS_LAYER_EVENT] = {SN_TRACE_INSTANT, false},
+    [SN_OS_LAYER_OCCUPANCY] = {SN_TRACE_STATE, true},
+    [SN_OS_LAYER_INTERRUPT] = {SN_TRACE_SYSTEM, true},
+    [SN_OS_LAYER_PACKET] = {SN_TRACE_INSTANT, true},
+    [SN_OS_LAYER_FREQUENCY] = {SN_TRACE_COUNTER, true},
+};
+
+/* ---- definitions ---- */
+
+/* What the kernel calls a thread that nobody has named to us: one that was there before. */
+static void read_name(int32_t pid, int32_t tid, char text[TEXT_BYTES])
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid > 0 ? pid : tid, tid);
+	FILE *file = fopen(path, "re");
+	text[0] = 0;
+	if (!file)
+		return;
+	if (fgets(text, TEXT_BYTES, file))
+		text[strcspn(text, "\n")] = 0;
+	fclose(file);
+}
+
+/* The place of a thread's name, or NULL without memory. */
+static char *thread_text(struct sn_os_trace *trace, int32_t tid)
+{
+	uint32_t known = trace->threads.count;
+	uint32_t number = sn_intern_add(&trace->threads, &tid, sizeof(tid));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&trace->texts, &trace->text_capacity, number + 1ull))
+		return NULL;
+	if (number == known)
+		trace->texts[number][0] = 0;
+	return trace->texts[number];
+}
+
+static void take_thread(void *context, int32_t pid, int32_t tid, const char *name)
+{
+	char *text = thread_text(context, tid);
+	(void)pid;
+	if (text)
+		snprintf(text, TEXT_BYTES, "%s", name);
+}
+
+static const char *name_of(struct sn_os_trace *trace, int32_t pid, int32_t tid)
+{
+	char *text = thread_text(trace, tid);
+	if (text && !*text)
+		read_name(pid, tid, text);
+	return text ? text : "";
+}
+
+/* The stream of a thread or a processor; SN_ID_NONE without memory. */
+static uint32_t stream_of(struct sn_os_trace *trace, const struct stream_key *key)
+{
+	bool is_of_cpu = key->kind == SN_TRACE_STREAM_PROCESSOR;
+	uint32_t known = trace->streams.count;
+	uint32_t number = sn_intern_add(&trace->streams, key, sizeof(*key));
+	if (number == SN_INTERN_NONE)
+		return SN_ID_NONE;
+	if (number < known)
+		return number;
+	char text[32];
+	snprintf(text, sizeof(text), "CPU %d", key->tid);
+	const char *name = is_of_cpu ? text : name_of(trace, key->pid, key->tid);
+	struct sn_trace_stream stream = {.kind = (uint32_t)key->kind,
+					 .thread = SN_ID_NONE,
+					 .pid = (uint64_t)key->pid,
+					 .tid = (uint64_t)key->tid,
+					 .device = SN_ID_NONE,
+					 .device_context = SN_ID_NONE,
+					 .queue = SN_ID_NONE,
+					 .name_length = (uint32_t)strlen(name),
+					 .name = name};
+	return sn_trace_file_stream(trace->file, &stream);
+}
+
+static uint32_t name_below(struct sn_os_trace *trace, uint32_t parent, const char *text)
+{
+	char line[LINE_BYTES];
+	size_t length = strnlen(text, LINE_BYTES - sizeof(parent));
+	memcpy(line, &parent, sizeof(parent));
+	memcpy(line + sizeof(parent), text, length);
+	uint32_t known = trace->names.count;
+	uint32_t number = sn_intern_add(&trace->names, line, sizeof(parent) + length);
+	if (number == SN_INTERN_NONE || number < known)
+		return number;
+	return sn_trace_file_name(trace->file, SN_FRAME_OS, parent, text);
+}
+
+static uint32_t make_context(struct sn_os_trace *trace, const struct sn_os_item *item)
+{
+	char text[LINE_BYTES];
+	uint32_t name = SN_ID_NONE;
+	if (item->layer == SN_OS_LAYER_FREQUENCY)
+		return name_below(trace, name, "frequency");
+	if (item->group)
+		name = name_below(trace, name, item->group);
+	if (item->layer == SN_OS_LAYER_OCCUPANCY) {
+		name = name_below(trace, name, "running");
+		snprintf(text, sizeof(text), "%s %d",
+			 name_of(trace, item->named_pid, item->named_tid), item->named_tid);
+		return name_below(trace, name, text);
+	}
+	return item->name ? name_below(trace, name, item->name) : name;
+}
+
+/* The same, mostly without looking for it. */
+static uint32_t context_of(struct sn_os_trace *trace, const struct sn_os_item *item)
+{
+	if (!item->name || item->layer == SN_OS_LAYER_OCCUPANCY)
+		return make_context(trace, item);
+	size_t length = strlen(item->name);
+	uint32_t hash = (uint32_t)length;
+	for (size_t i = 0; i < length && i < 16; i++)
+		hash = hash * 31 + (unsigned char)item->name[i];
+	struct recent_name *recent = trace->recent_names + hash % RECENT;
+	if (recent->group == item->group && length < TEXT_BYTES &&
+	    !memcmp(recent->name, item->name, length + 1))
+		return recent->context;
+	uint32_t context = make_context(trace, item);
+	if (length < TEXT_BYTES && context != SN_ID_NONE) {
+		recent->group = item->group;
+		memcpy(recent->name, item->name, length + 1);
+		recent->context = context;
+	}
+	return context;
+}
+
+static uint32_t recent_stream_of(struct sn_os_trace *trace, const struct sn_os_item *item)
+{
+	bool is_of_cpu = layers[item->layer].is_of_cpu;
+	struct stream_key key = {is_of_cpu ? SN_TRACE_STREAM_PROCESSOR : SN_TRACE_STREAM_THREAD,
+				 is_of_cpu ? 0 : item->pid, item->tid};
+	struct recent_stream *recent =
+	    trace->recent_streams + ((uint32_t)key.tid * 2 + is_of_cpu) % RECENT;
+	if (memcmp(&recent->key, &key, sizeof(key))) {
+		recent->stream = stream_of(trace, &key);
+		recent->key = key;
+		if (recent->stream == SN_ID_NONE)
+			recent->key.kind = 0;
+	}
+	return recent->stream;
+}
+
+/* ---- events ---- */
+
+static void take_item(void *context, const struct sn_os_item *item)
+{
+	struct sn_os_trace *trace = context;
+	struct sn_trace_attribute attributes[SN_OS_KEYS];
+	/* a metric that nobody measures would be in all reports */
+	if (item->layer == SN_OS_LAYER_FREQUENCY && trace->frequency == SN_ID_NONE)
+		trace->frequency =
+		    sn_trace_file_counter(trace->file, SN_METRIC_COUNT, "frequency", "Hz");
+	struct sn_trace_event event = {.kind = (uint8_t)layers[item->layer].kind,
+				       .stream = recent_stream_of(trace, item),
+				       .context = context_of(trace, item),
+				       .counter = trace->frequency,
+				       .start_ns = item->start_ns,
+				       .end_ns = item->end_ns,
+				       .value = item->value,
+				       .link = item->link ? SN_TRACE_LINK_WAKEUP + item->link : 0,
+				       .attributes = attributes};
+	if (event.stream == SN_ID_NONE || event.context == SN_ID_NONE) {
+		sn_trace_file_lose(trace->file, SN_TRACE_LOST_BUSY, 1);
+		return;
+	}
+	for (uint32_t key = 0; key < SN_OS_KEYS; key++)
+		if (item->present >> key & 1)
+			attributes[event.attribute_count++] = (struct sn_trace_attribute){
+			    .key = trace->keys[key], .value = (uint64_t)item->values[key]};
+	sn_trace_file_add(trace->file, &event);
+	trace->count++;
+}
+
+struct sn_os_trace *sn_os_trace_new(struct sn_trace_file *file)
+{
+	struct sn_os_trace *trace = calloc(1, sizeof(*trace));
+	if (!trace)
+		return NULL;
+	trace->file = file;
+	for (int key = 0; key < SN_OS_KEYS; key++)
+		trace->keys[key] =
+		    sn_trace_file_key(file, keys[key].type, keys[key].name, keys[key].unit);
+	trace->frequency = SN_ID_NONE;
+	return trace;
+}
+
+void sn_os_trace_free(struct sn_os_trace *trace)
+{
+	if (!trace)
+		return;
+	sn_intern_release(&trace->streams);
+	sn_intern_release(&trace->names);
+	sn_intern_release(&trace->threads);
+	free(trace->texts);
+	free(trace);
+}
+
+struct sn_os_sink sn_os_trace_sink(struct sn_os_trace *trace)
+{
+	return (struct sn_os_sink){take_item, take_thread, trace};
+}
+
+uint64_t sn_os_trace_count(const struct sn_os_trace *trace)
+{
+	return trace->count;
+}

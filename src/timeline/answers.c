@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading for all views; see answers.h. */
+#include "answers.h"
+
+#include "timeline/devices/device_tracks.h"
+#include "show/number.h"
+#include "trace/sections.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct sn_view sn_views[] = {
+#define SN_VIEW(identifier, name, needs, summary)                                                  \
+	{name, summary, SN_ANSWERS_##needs, sn_view_##identifier},
+#include "show/timeline/views.def"
+#undef SN_VIEW
+    {NULL, NULL, SN_ANSWERS_NODES, NULL}};
+
+/* By device the first participant that it is, SONDE_NONE; NULL without memory. */
+static uint32_t *list_participants(const struct sn_answers *answers)
+{
+	const struct sn_details *details = &answers->details;
+	uint32_t *participants = malloc((answers->times.count + 1) * sizeof(*participants));
+	for (size_t i = 0; i < answers->times.count && participants; i++)
+		participants[i] = SONDE_NONE;
+	for (uint32_t i = (uint32_t)details->participant_count; i-- && participants;)
+		if (details->participants[i].device != SONDE_NONE)
+			participants[details->participants[i].device] = i;
+	return participants;
+}
+
+/* `participant` is the one that waited for other ranks, or SONDE_NONE. */
+static int load_device(struct sn_answers *answers, size_t device, uint32_t participant,
+		       struct sn_error *error)
+{
+	struct sn_intervals host = {0};
+	struct sn_waits_input input = {
+	    .db = answers->db,
+	    .trace = answers->trace,
+	    .processes = &answers->processes,
+	    .times = &answers->times,
+	    .launches = answers->launches,
+	    .nodes = &answers->nodes,
+	    .other_ranks = participant == SONDE_NONE ? NULL : answers->ranks.waits + participant,
+	    .host_ranks = &host,
+	};
+	int result = 0;
+	if (sn_deliveries_waits(&answers->processes, &answers->messages,
+				answers->times.devices[device].profile, &host))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_intervals_settle(&host);
+	if (!result)
+		result = sn_waits(&input, device, answers->waits + device, answers->blames + device,
+				  error);
+	sn_intervals_release(&host);
+	return result;
+}
+
+static int load_devices(struct sn_answers *answers, struct sn_error *error)
+{
+	size_t count = answers->times.count;
+	int result = 0;
+	answers->waits = calloc(count + 1, sizeof(*answers->waits));
+	answers->blames = calloc(count + 1, sizeof(*answers->blames));
+	uint32_t *participants = list_participants(answers);
+	if (!answers->waits || !answers->blames || !participants)
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (size_t i = 0; i < count && !result; i++)
+		result = load_device(answers, i, participants[i], error);
+	free(participants);
+	return result;
+}
+
+/* ---- calls ---- */
+
+static int take_calls(struct sn_answers *answers, const struct sonde_track *track,
+		      const struct sonde_event_block *block, struct sn_error *error)
+{
+	/* a stream's copy of an annotation says when its kernels ran */
+	if (sonde_db_profile(answers->db, track->profile)->kind == SONDE_PROFILE_THREAD &&
+	    sn_iterations_take(&answers->iterations, answers->db, track->profile, block))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return sn_launches_take(answers->launches, track->profile, block, error);
+}
+
+static int read_calls(struct sn_answers *answers, uint32_t number, unsigned flags,
+		      struct sonde_event_cursor *reader, struct sn_error *error)
+{
+	const struct sonde_track *track = sonde_trace_track(answers->trace, number);
+	struct sn_event_place place;
+	struct sonde_event_block block;
+	struct sonde_db_error why;
+	int result = 1;
+	sn_event_place_init(&place, answers->trace, number, 0, UINT64_MAX, flags);
+	while (result > 0) {
+		result = sn_event_place_next(&place, reader, &block, &why);
+		if (result < 0)
+			result = sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
+		int taken = result > 0 ? take_calls(answers, track, &block, error) : 0;
+		result = taken ? taken : result;
+	}
+	sn_event_place_release(&place);
+	return result;
+}
+
+/* Iterations, and where there are devices the calls that launch: one pass over threads. */
+static int load_calls(struct sn_answers *answers, struct sn_error *error)
+{
+	const struct sonde_trace *trace = answers->trace;
+	size_t devices;
+	struct sn_device_track *tracks = sn_device_tracks(answers->db, trace, &devices);
+	struct sonde_event_cursor *reader = sn_event_reader_new(trace);
+	int result = tracks && reader ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	answers->launches = calloc(1, sizeof(*answers->launches));
+	if (!answers->launches)
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	else
+		sn_launches_init(answers->launches, 3 * sn_answers_sorting(answers));
+	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
+		const struct sonde_track *track = sonde_trace_track(trace, i);
+		if (track->kind == SONDE_TRACK_INTERVALS &&
+		    sonde_db_profile(answers->db, track->profile)->kind != SONDE_PROFILE_STREAM)
+			result =
+			    read_calls(answers, i, devices ? 0 : SONDE_EVENTS_BRIEF, reader, error);
+	}
+	if (!result && sn_iterations_settle(&answers->iterations))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		result = sn_launches_finish(answers->launches, error);
+	free(tracks);
+	sonde_event_cursor_free(reader);
+	return result;
+}
+
+/* ---- all ---- */
+
+size_t sn_answers_sorting(const struct sn_answers *answers)
+{
+	return (size_t)((answers->memory_bytes ? answers->memory_bytes : SN_ANSWERS_MEMORY) / 6);
+}
+
+static void find_span(struct sn_answers *answers)
+{
+	answers->start_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace); i++) {
+		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
+		if (track->start_ns < answers->start_ns)
+			answers->start_ns = track->start_ns;
+		if (track->end_ns > answers->end_ns)
+			answers->end_ns = track->end_ns;
+	}
+}
+
+static int find_offsets(struct sn_answers *answers)
+{
+	const struct sn_details *details = &answers->details;
+	answers->offsets_ns = calloc(answers->processes.count + 1ull, sizeof(int64_t));
+	/* of several participants the first one's */
+	for (size_t i = details->participant_count; i-- && answers->offsets_ns;)
+		answers
+		    ->offsets_ns[answers->processes.of_profile[details->participants[i].profile]] =
+		    answers->ranks.sums[i].offset_ns;
+	return answers->offsets_ns ? 0 : SN_ERR_MEMORY;
+}
+
+static int load_ranks(struct sn_answers *answers, struct sn_error *error)
+{
+	int result = sn_details(&answers->processes, &answers->times, &answers->details, error);
+	if (!result)
+		result = sn_ranks(&answers->details, &answers->ranks, error);
+	if (!result && find_offsets(answers))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		result = sn_deliveries(&answers->processes, &answers->details, &answers->ranks,
+				       &answers->messages, error);
+	return result;
+}
+
+int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct sn_error *error)
+{
+	const struct sonde_db *db = answers->db;
+	find_span(answers);
+	int result = 0;
+	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++)
+		answers->has_runs |= sonde_db_profile(db, i)->run;
+	if (sn_node_map(db, &answers->nodes) ||
+	    sn_processes_init(&answers->processes, db, answers->trace))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result && needed >= SN_ANSWERS_ITERATIONS)
+		result = load_calls(answers, error);
+	if (!result && needed >= SN_ANSWERS_DEVICES)
+		result =
+		    sn_device_times(db, answers->trace, answers->launched_only, answers->launches,
+				    sn_answers_sorting(answers), &answers->times, error);
+	if (!result && sn_processes_take_devices(&answers->processes, &answers->times))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result && needed >= SN_ANSWERS_RANKS)
+		result = load_ranks(answers, error);
+	if (!result && needed >= SN_ANSWERS_WAITS)
+		result = load_devices(answers, error);
+	return result;
+}
+
+void sn_answers_release(struct sn_answers *answers)
+{
+	for (size_t i = 0; i < answers->times.count; i++) {
+		if (answers->waits)
+			sn_waits_release(answers->waits + i);
+		if (answers->blames)
+			sn_blame_release(answers->blames + i);
+	}
+	free(answers->waits);
+	free(answers->blames);
+	free(answers->offsets_ns);
+	sn_deliveries_release(&answers->messages);
+	sn_ranks_release(&answers->ranks);
+	sn_details_release(&answers->details);
+	sn_node_map_release(&answers->nodes);
+	sn_processes_release(&answers->processes);
+	sn_device_times_release(&answers->times);
+	sn_iterations_release(&answers->iterations);
+	if (answers->launches)
+		sn_launches_release(answers->launches);
+	free(answers->launches);
+}
+
+/* ---- words ---- */
+
+const char *sn_answers_device(const struct sn_answers *answers, size_t number,
+			      char text[SN_PLACE_CHARS])
+{
+	const struct sn_device_time *device = answers->times.devices + number;
+	int used = 0;
+	if (answers->has_runs)
+		used +=
+		    snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "run %u · ", device->run);
+	if (device->rank >= 0)
+		used += snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d · ",
+				 (int)device->rank);
+	snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "device %u", device->device);
+	return text;
+}
+
+const char *sn_answers_participant(const struct sn_answers *answers, size_t number,
+				   char text[SN_PLACE_CHARS])
+{
+	const struct sn_participant *one = answers->details.participants + number;
+	int used = 0;
+	if (one->device != SONDE_NONE && one->rank < 0)
+		return sn_answers_device(answers, one->device, text);
+	if (answers->has_runs)
+		used += snprintf(text, SN_PLACE_CHARS, "run %u · ", one->run);
+	if (one->rank >= 0)
+		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d", (int)one->rank);
+	else
+		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "process %llu",
+			 (unsigned long long)sonde_db_profile(answers->db, one->profile)->pid);
+	return text;
+}
+
+const char *sn_answers_process(const struct sn_answers *answers, uint32_t number,
+			       char text[SN_PLACE_CHARS])
+{
+	const struct sonde_db_profile *profile = sonde_db_profile(answers->db, number);
+	int used = 0;
+	text[0] = 0;
+	if (profile->run)
+		used = snprintf(text, SN_PLACE_CHARS, "run %u · ", profile->run);
+	if (profile->rank >= 0)
+		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d", (int)profile->rank);
+	else
+		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "process %llu",
+			 (unsigned long long)profile->pid);
+	return text;
+}
+
+const char *sn_answers_time(double ns)
+{
+	static char texts[8][SN_NUMBER_CHARS];
+	static unsigned next;
+	return sn_number_format(ns, "ns", texts[next++ % 8]);
+}
+
+const char *sn_answers_share(double part, double whole)
+{
+	static char texts[8][SN_NUMBER_CHARS];
+	static unsigned next;
+	return sn_number_share(whole > 0 ? part / whole : 0, texts[next++ % 8]);
+}
+
+static bool has_sheet(const struct sn_page *page, const char *key)
+{
+	for (size_t i = 0; i < page->count; i++)
+		if (!strcmp(page->sheets[i]->key, key))
+			return true;
+	return false;
+}
+
+void sn_answers_left_out(const struct sn_answers *answers, struct sn_page *page)
+{
+	if (!answers->times.left_out || has_sheet(page, "left_out"))
+		return;
+	struct sn_sheet *sheet = sn_page_sheet(page, "left_out", "left out");
+	sn_sheet_column(sheet, "what", "what", "");
+	sn_sheet_column(sheet, "count", "count", "count");
+	sn_sheet_column(sheet, "of", "of all", "count");
+	sn_sheet_text(sheet, "devices");
+	sn_sheet_number(sheet, (double)answers->times.left_out);
+	sn_sheet_number(sheet, (double)(answers->times.left_out + answers->times.count));
+	sn_sheet_note(sheet,
+		      "of one process the %d devices with the most operations are looked at; no "
+		      "number here has anything of the others",
+		      SN_PROCESS_DEVICES);
+}
+
+void sn_answers_inferred(const struct sn_answers *answers, struct sn_page *page)
+{
+	const char *launches = sonde_db_property(answers->db, "inferred.launches");
+	double all = 0;
+	if (!launches || has_sheet(page, "inferred"))
+		return;
+	for (size_t i = 0; i < answers->times.count; i++)
+		for (unsigned work = 0; work < SN_WORK_KINDS; work++)
+			all += (double)answers->times.devices[i].operation_counts[work];
+	struct sn_sheet *sheet = sn_page_sheet(page, "inferred", "inferred, not recorded");
+	sn_sheet_column(sheet, "what", "what", "");
+	sn_sheet_column(sheet, "count", "of operations", "count");
+	sn_sheet_column(sheet, "of", "of all", "count");
+	sn_sheet_text(sheet, "which call launched them");
+	sn_sheet_number(sheet, strtod(launches, NULL));
+	sn_sheet_number(sheet, all);
+	sn_sheet_note(sheet, "the trace has no correlation numbers: operations are given to calls "
+			     "by their order, where that leaves no choice");
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Several attributes of a block of events at once: a cursor has place for one. */
+#ifndef SN_TIMELINE_ATTRIBUTES_H
+#define SN_TIMELINE_ATTRIBUTES_H
+
+#include "sonde/trace.h"
+
+struct sn_attributes {
+	uint32_t *keys; /* SONDE_NONE: no event has it */
+	size_t count;
+	uint64_t *values; /* by key and event of the block */
+	bool *is_there;
+};
+
+struct sn_attribute_wish {
+	const char *name;
+	enum sonde_attribute_type type; /* signed: unsigned will do */
+};
+
+/* Looks up the attributes by name. 0 or SN_ERR_MEMORY; release in either case. */
+int sn_attributes_init(struct sn_attributes *attributes, const struct sonde_db *db,
+		       const struct sonde_trace *trace, const struct sn_attribute_wish *wishes,
+		       size_t count);
+void sn_attributes_release(struct sn_attributes *attributes);
+/* Those of the block the cursor stands at. */
+void sn_attributes_read(struct sn_attributes *attributes, struct sonde_event_cursor *cursor,
+			const struct sonde_event_block *block);
+/* Of one event of that block; false where it has none. */
+bool sn_attributes_get(const struct sn_attributes *attributes, size_t which, size_t event,
+		       uint64_t *value);
+
+#endif

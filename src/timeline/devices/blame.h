@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Idleness blame (HPCToolkit, section 7.2): the time when a device had nothing to do is the fault
+ * of what the host did meanwhile. At each such moment it is shared equally among the threads of the
+ * device's process that were in some call, and charged to the innermost call of each. Threads that
+ * wait for others are not at fault (sn_host_is_waiting in host.h).
+ */
+#ifndef SN_TIMELINE_BLAME_H
+#define SN_TIMELINE_BLAME_H
+
+#include "sonde/db.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_blame_share {
+	uint32_t context;
+	double time_ns;
+};
+
+struct sn_blame {
+	struct sn_blame_share *shares; /* most first */
+	size_t count;
+	double blamed_ns;
+	double nobody_ns; /* idle time when no thread was in any call */
+};
+void sn_blame_release(struct sn_blame *blame);
+
+/*
+ * Sharing as time goes on: threads begin and end what they are in, the device becomes idle and is
+ * so no longer. Calls must come in order of time; of equal times ends before begins.
+ */
+struct sn_blame_thread {
+	uint32_t context; /* SONDE_NONE: it does nothing, or only waits */
+	double begin;	  /* of its share */
+};
+struct sn_blaming {
+	struct sn_blame_thread *threads;
+	uint64_t *busy;		      /* a bit for each thread that is in something */
+	size_t thread_count, running; /* running: that share the idle time at the moment */
+	bool is_idle;
+	uint64_t now_ns;
+	double *charged;   /* by context */
+	double per_thread; /* charged to each of the running ones since the beginning */
+	double blamed_ns;
+};
+/* 0 or SN_ERR_MEMORY; release in either case. */
+int sn_blaming_init(struct sn_blaming *blaming, const struct sonde_db *db, size_t thread_count);
+void sn_blaming_release(struct sn_blaming *blaming);
+void sn_blaming_begin_idle(struct sn_blaming *blaming, uint64_t time_ns);
+void sn_blaming_end_idle(struct sn_blaming *blaming, uint64_t time_ns);
+void sn_blaming_begin(struct sn_blaming *blaming, size_t thread, uint32_t context,
+		      uint64_t time_ns);
+void sn_blaming_end(struct sn_blaming *blaming, size_t thread, uint64_t time_ns);
+/* The result, of a device that was idle for so long. 0 or SN_ERR_MEMORY. */
+int sn_blaming_finish(const struct sn_blaming *blaming, const struct sonde_db *db, uint64_t idle_ns,
+		      struct sn_blame *blame);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the time of a device went: what it did, what ran beside what, and why it was idle.
+ *
+ * The device's streams are taken together. At every moment it computes, communicates with other
+ * devices, copies, or several of these, or none. "Exposed" is what nothing better hides: time of
+ * communication without computation; time of copying without either. While the device is idle, the
+ * operation that ends the gap tells why: until the call that launched it began, nothing was queued
+ * for the device (the host was late); from then on the launch was under way, or the operation
+ * waited for something else than the device.
+ */
+#ifndef SN_TIMELINE_DEVICE_TIME_H
+#define SN_TIMELINE_DEVICE_TIME_H
+
+#include "launches.h"
+#include "operations.h"
+
+/* Time when nothing runs on the device, and what comes next. */
+struct sn_device_gap {
+	uint64_t start_ns, end_ns;
+	uint64_t launched_ns; /* when the call that launched that began; 0 unknown */
+};
+
+/* Each has a queue of its own, which costs a pass over the device. */
+enum { SN_DEVICE_STREAMS = 64 };
+
+/* Each device costs a pass over all threads of its process, so that no more of one process are
+ * looked at: those with the most operations. No process drives as many. */
+enum { SN_PROCESS_DEVICES = 128 };
+
+struct sn_device_time {
+	int32_t rank;
+	uint32_t device, run;
+	uint32_t profile; /* one of the device's streams */
+	uint32_t stream_count;
+	const uint32_t *tracks; /* of the device, for sn_operations_new */
+	size_t track_count;
+	bool has_work;			    /* false only while it is measured */
+	uint64_t start_ns, end_ns;	    /* first operation to last */
+	uint64_t work_ns[SN_WORK_KINDS];    /* at least one such runs */
+	uint64_t exposed_ns[SN_WORK_KINDS]; /* no lower-numbered kind runs beside it */
+	uint64_t busy_ns, idle_ns;
+	uint64_t operation_counts[SN_WORK_KINDS];
+	/* idle_ns, split */
+	uint64_t not_queued_ns, launch_ns, unexplained_ns;
+	size_t gap_count;
+	/* begin of the call to start, usually: the median of gaps that began before the call did,
+	 * the least of all operations where there are none */
+	uint64_t launch_latency_ns;
+	/* the first streams, by their first operations */
+	uint32_t streams[SN_DEVICE_STREAMS];
+	size_t listed_streams;
+};
+
+struct sn_device_times {
+	struct sn_device_time *devices; /* by run, rank, device */
+	size_t count;
+	size_t left_out;  /* devices, beyond SN_PROCESS_DEVICES of a process */
+	uint32_t *tracks; /* of all devices, one after the other */
+	struct sn_device_works works;
+	double *context_ns; /* time of all devices' operations by context, added up */
+};
+
+/* All devices of a trace; `launched_only`: without the operations whose launch is not recorded, as
+ * some tools count. `memory_bytes` as of sn_runs_init. 0 or a negative enum sn_err; release in
+ * either case. */
+int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, bool launched_only,
+		    struct sn_launches *launches, size_t memory_bytes,
+		    struct sn_device_times *times, struct sn_error *error);
+void sn_device_times_release(struct sn_device_times *times);
+
+/* The operations of a device; see sn_operations_new. */
+struct sn_operations *sn_device_times_read(const struct sn_device_times *times,
+					   const struct sonde_trace *trace, size_t device,
+					   uint32_t profile);
+
+/* Operations that run, by when they end: what a sweep over a device keeps. */
+struct sn_running {
+	uint64_t end_ns;
+	enum sn_device_work work;
+};
+struct sn_running_set {
+	struct sn_running *heap; /* the first to end first */
+	size_t count, capacity;
+	unsigned counts[SN_WORK_KINDS];
+};
+/* 0 or SN_ERR_MEMORY. */
+int sn_running_push(struct sn_running_set *set, uint64_t end_ns, enum sn_device_work work);
+void sn_running_pop(struct sn_running_set *set);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls of threads by the number that ties them to what they launched. Few are kept in memory; many
+ * lie in order in an unnamed file, of which what was used lately is kept: operations that follow
+ * each other were mostly launched by calls that follow each other.
+ *
+ * A failure to read back is remembered: nothing is found any more, and sn_launches_check tells.
+ */
+#ifndef SN_TIMELINE_LAUNCHES_H
+#define SN_TIMELINE_LAUNCHES_H
+
+#include "timeline/runs.h"
+#include "sonde/trace.h"
+
+/* Of equal links the first call, of those that begin together the lowest track's. */
+struct sn_launch {
+	uint64_t link, start_ns, end_ns;
+	uint32_t profile, context;
+};
+
+struct sn_launch_page;
+
+struct sn_launches {
+	struct sn_runs sorted; /* while they are added */
+	struct sn_spill file;  /* all of them, where they are not in memory */
+	struct sn_launch *items;
+	uint64_t *firsts; /* the first link of each page */
+	size_t count, capacity, page_count, page_capacity;
+	struct sn_launch_page *cache;
+	size_t memory_bytes, last_page;
+	int failed;
+	struct sn_error why;
+};
+
+/* About so much is used; nothing is found before sn_launches_finish. */
+void sn_launches_init(struct sn_launches *launches, size_t memory_bytes);
+void sn_launches_release(struct sn_launches *launches);
+/* The calls of a block of a thread's track that have links. 0 or a negative enum sn_err. */
+int sn_launches_take(struct sn_launches *launches, uint32_t profile,
+		     const struct sonde_event_block *block, struct sn_error *error);
+int sn_launches_finish(struct sn_launches *launches, struct sn_error *error);
+
+/* The launch with that link; NULL for 0, or where it is not recorded. Valid until the next one is
+ * looked for. */
+const struct sn_launch *sn_launches_find(struct sn_launches *launches, uint64_t link);
+/* 0, or the first failure. */
+int sn_launches_check(const struct sn_launches *launches, struct sn_error *error);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams merged, without their annotations; see operations.h. */
+#include "operations.h"
+
+#include "device_tracks.h"
+#include "timeline/event_merge.h"
+#include "format/measurement/measurement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Kernels that move data between devices: the collectives of the vendors' libraries. */
+static bool is_communication(const char *name)
+{
+	static const char *const parts[] = {
+	    "ncclKernel", "ncclDevKernel", "ncclSymk",	 "rcclGenericKernel",	"nccl:",
+	    "oneccl",	  "nvshmem",	   "AllReduce_", "cross_device_reduce", "mscclKernel"};
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (strstr(name, parts[i]))
+			return true;
+	return false;
+}
+
+static bool has_value(const struct sonde_db *db, uint32_t context, const char *metric)
+{
+	struct sonde_db_summary summary;
+	uint32_t number = sonde_db_metric_by_name(db, metric);
+	return number != SONDE_NONE && sonde_db_summary(db, context, number, &summary) &&
+	       summary.exclusive.count > 0;
+}
+
+enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context)
+{
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+	if (frame->kind == SN_FRAME_KERNEL)
+		return is_communication(sonde_db_string(db, frame->name)) ? SN_WORK_COMMUNICATION
+									  : SN_WORK_COMPUTE;
+	if (frame->kind != SN_FRAME_GPU_OP)
+		return SN_WORK_NONE;
+	if (has_value(db, context, "copy-time") || has_value(db, context, "map-time"))
+		return SN_WORK_COPY;
+	return has_value(db, context, "fill-time") ? SN_WORK_COMPUTE : SN_WORK_NONE;
+}
+
+int sn_device_works_init(struct sn_device_works *works, const struct sonde_db *db,
+			 bool launched_only)
+{
+	*works = (struct sn_device_works){db, launched_only,
+					  calloc(sonde_db_context_count(db) + 1ull, 1)};
+	return works->known ? 0 : SN_ERR_MEMORY;
+}
+
+void sn_device_works_release(struct sn_device_works *works)
+{
+	free(works->known);
+	works->known = NULL;
+}
+
+enum sn_device_work sn_device_works_of(const struct sn_device_works *works, uint32_t context)
+{
+	if (!works->known[context]) {
+		bool counts = !works->launched_only || sn_device_is_launched(works->db, context);
+		works->known[context] =
+		    (uint8_t)(1 + (counts ? sn_device_work(works->db, context) : SN_WORK_NONE));
+	}
+	return works->known[context] - 1;
+}
+
+struct sn_operations {
+	const struct sonde_trace *trace;
+	const struct sn_device_works *works;
+	struct sn_event_merge *merge;
+};
+
+struct sn_operations *sn_operations_new(const struct sonde_trace *trace,
+					const struct sn_device_works *works, const uint32_t *tracks,
+					size_t count, uint32_t profile)
+{
+	struct sn_operations *operations = malloc(sizeof(*operations));
+	uint32_t *chosen = malloc((count + 1) * sizeof(*chosen));
+	size_t chosen_count = 0;
+	for (size_t i = 0; i < count && chosen; i++)
+		if (profile == SONDE_NONE ||
+		    sonde_trace_track(trace, tracks[i])->profile == profile)
+			chosen[chosen_count++] = tracks[i];
+	if (operations && chosen)
+		*operations = (struct sn_operations){
+		    trace, works,
+		    sn_event_merge_new(trace, chosen, chosen_count, SN_EVENT_WINDOW_ALL(0))};
+	bool has_memory = operations && chosen && operations->merge;
+	free(chosen);
+	if (has_memory)
+		return operations;
+	free(operations);
+	return NULL;
+}
+
+void sn_operations_free(struct sn_operations *operations)
+{
+	if (operations)
+		sn_event_merge_free(operations->merge);
+	free(operations);
+}
+
+int sn_operations_next(struct sn_operations *operations, struct sn_operation *operation,
+		       struct sn_error *error)
+{
+	struct sn_merged_event event;
+	int result;
+	while ((result = sn_event_merge_next(operations->merge, &event, error)) > 0) {
+		enum sn_device_work work = sn_device_works_of(operations->works, event.context);
+		if (work == SN_WORK_NONE)
+			continue;
+		*operation = (struct sn_operation){
+		    .start_ns = event.start_ns,
+		    .end_ns = event.end_ns,
+		    .link = event.link,
+		    .context = event.context,
+		    .profile = sonde_trace_track(operations->trace, event.track)->profile,
+		    .work = work,
+		};
+		return 1;
+	}
+	return result;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operations of a device in order of start: read anew by whoever needs them, and never held.
+ * Memory is a block for each lane of its streams.
+ */
+#ifndef SN_TIMELINE_OPERATIONS_H
+#define SN_TIMELINE_OPERATIONS_H
+
+#include "base/error.h"
+#include "sonde/trace.h"
+
+enum sn_device_work {
+	SN_WORK_COMPUTE, /* kernels and fills */
+	SN_WORK_COMMUNICATION,
+	SN_WORK_COPY,
+	SN_WORK_KINDS,
+	SN_WORK_NONE = SN_WORK_KINDS, /* an annotation of the stream */
+};
+
+/* What a context of a device's stream does. */
+enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context);
+
+/* The same, found out once for each context; `launched_only`: those that nobody recorded has
+ * launched are none. */
+struct sn_device_works {
+	const struct sonde_db *db;
+	bool launched_only;
+	uint8_t *known; /* by context: enum sn_device_work + 1; 0 not known yet */
+};
+/* 0 or SN_ERR_MEMORY; release in either case. */
+int sn_device_works_init(struct sn_device_works *works, const struct sonde_db *db,
+			 bool launched_only);
+void sn_device_works_release(struct sn_device_works *works);
+enum sn_device_work sn_device_works_of(const struct sn_device_works *works, uint32_t context);
+
+struct sn_operation {
+	uint64_t start_ns, end_ns;
+	uint64_t link; /* to the call that launched it (launches.h); 0: none */
+	uint32_t context, profile;
+	enum sn_device_work work;
+};
+
+struct sn_operations;
+
+/* Of the streams whose tracks these are; of one of them alone, unless `profile` is SONDE_NONE.
+ * Trace and works must outlive it. NULL without memory. */
+struct sn_operations *sn_operations_new(const struct sonde_trace *trace,
+					const struct sn_device_works *works, const uint32_t *tracks,
+					size_t count, uint32_t profile);
+void sn_operations_free(struct sn_operations *operations);
+/* 1 and the next operation, 0 at the end, or a negative enum sn_err. */
+int sn_operations_next(struct sn_operations *operations, struct sn_operation *operation,
+		       struct sn_error *error);
+
+#endif

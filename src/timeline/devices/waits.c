@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One walk over the threads of a device's process; see waits.h. */
+#include "waits.h"
+
+#include "base/vec.h"
+#include "format/measurement/measurement.h"
+#include "timeline/threads/host.h"
+
+#include <string.h>
+
+const char *sn_wait_name(enum sn_wait wait)
+{
+	static const char *const names[SN_WAITS] = {
+	    [SN_WAIT_RANK] = "waiting for another rank",
+	    [SN_WAIT_COMMUNICATION] = "communicating",
+	    [SN_WAIT_COPY] = "waiting for copies",
+	    [SN_WAIT_DISPATCH] = "launch-bound",
+	    [SN_WAIT_NO_WORK] = "no work queued",
+	    [SN_WAIT_LAUNCH] = "launching",
+	    [SN_WAIT_HELD] = "held back",
+	    [SN_WAIT_UNKNOWN] = "launch not recorded",
+	};
+	return names[wait];
+}
+
+const char *sn_wait_meaning(enum sn_wait wait)
+{
+	static const char *const texts[SN_WAITS] = {
+	    [SN_WAIT_RANK] =
+		"in a collective that another rank has not reached, or for a message not yet sent",
+	    [SN_WAIT_COMMUNICATION] = "a collective runs, and no computation beside it",
+	    [SN_WAIT_COPY] = "a copy runs, and nothing else",
+	    [SN_WAIT_DISPATCH] = "the host is in operators and calls that launch, too slowly",
+	    [SN_WAIT_NO_WORK] = "the host does something else: nothing is asked for",
+	    [SN_WAIT_LAUNCH] = "from the call to the start, as long as that usually takes",
+	    [SN_WAIT_HELD] = "launched in time, but kept from starting by something else",
+	    [SN_WAIT_UNKNOWN] = "what came next was launched by nobody that is recorded",
+	};
+	return texts[wait];
+}
+
+/* What a context is; waiting for a thread is blameless, for the device it is not. */
+enum { KNOWN = 1, WAITING = 2, DISPATCHING = 4, BLAMELESS = 8 };
+
+static bool launches_work(const struct sonde_db *db, uint32_t context)
+{
+	static const char *const metrics[] = {"kernel-time", "copy-time", "fill-time"};
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
+		struct sonde_db_summary summary;
+		uint32_t metric = sonde_db_metric_by_name(db, metrics[i]);
+		if (metric != SONDE_NONE && sonde_db_summary(db, context, metric, &summary) &&
+		    summary.inclusive.count > 0)
+			return true;
+	}
+	return false;
+}
+
+/* Time when nothing runs, and what comes next. */
+struct gap {
+	uint64_t start_ns, end_ns;
+	uint64_t late_ns; /* until when it has not been launched; start_ns or before: it had been */
+	size_t thread;	  /* that launches it, SIZE_MAX unknown */
+};
+
+/* How far the sweep over a device's operations and the threads of its process has come. */
+struct sweep {
+	const struct sn_waits_input *input;
+	const struct sn_device_time *time;
+	struct sn_waits *waits;
+	uint8_t *kinds; /* by context */
+	struct sn_operations *operations;
+	struct sn_operation next; /* where has_next */
+	bool has_next;
+	struct sn_running_set running;
+	struct sn_host_threads *threads;
+	struct sn_host_part *parts; /* by thread: what it is in; end_ns 0: nothing */
+	size_t host_count;	    /* threads that are in a call and do not wait */
+	struct sn_blaming blaming;
+	struct gap gap;
+	bool is_in_gap;
+	uint64_t now_ns;
+	size_t other_ranks_at; /* the first of those that may not have ended */
+};
+
+static unsigned kind_of(struct sweep *sweep, uint32_t context)
+{
+	if (sweep->kinds[context])
+		return sweep->kinds[context];
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(sweep->input->db, sonde_db_context(sweep->input->db, context)->frame);
+	unsigned kind = KNOWN;
+	bool is_blameless = sn_host_is_waiting(sweep->input->db, context);
+	if (is_blameless)
+		kind |= BLAMELESS;
+	if (is_blameless || sn_host_is_synchronizing(sweep->input->db, context))
+		kind |= WAITING;
+	else if (frame->kind == SN_FRAME_GPU_API ||
+		 (frame->kind == SN_FRAME_OPERATOR && launches_work(sweep->input->db, context)))
+		kind |= DISPATCHING;
+	return sweep->kinds[context] = (uint8_t)kind;
+}
+
+/* ---- time that passes ---- */
+
+/* How much of the time from now on is in other_ranks. */
+static uint64_t waited_for_ranks(struct sweep *sweep, uint64_t until_ns)
+{
+	const struct sn_intervals *set = sweep->input->other_ranks;
+	uint64_t sum = 0;
+	while (set && sweep->other_ranks_at < set->count &&
+	       set->items[sweep->other_ranks_at].end_ns <= sweep->now_ns)
+		sweep->other_ranks_at++;
+	for (size_t i = sweep->other_ranks_at; set && i < set->count; i++) {
+		uint64_t start = set->items[i].start_ns, end = set->items[i].end_ns;
+		if (start >= until_ns)
+			break;
+		start = start > sweep->now_ns ? start : sweep->now_ns;
+		end = end < until_ns ? end : until_ns;
+		sum += end > start ? end - start : 0;
+	}
+	return sum;
+}
+
+/* All has been as it is since now_ns. While nothing runs, gaps tell why. */
+static void pass(struct sweep *sweep, uint64_t time_ns)
+{
+	const unsigned *counts = sweep->running.counts;
+	struct sn_waits *waits = sweep->waits;
+	if (time_ns <= sweep->now_ns)
+		return;
+	uint64_t passed = time_ns - sweep->now_ns;
+	waits->states_ns[(sweep->host_count ? SN_STATE_HOST : 0) |
+			 (counts[SN_WORK_COMPUTE] ? SN_STATE_COMPUTE : 0) |
+			 (counts[SN_WORK_COMMUNICATION] ? SN_STATE_COMMUNICATION : 0) |
+			 (counts[SN_WORK_COPY] ? SN_STATE_COPY : 0)] += passed;
+	if (!counts[SN_WORK_COMPUTE]) {
+		waits->no_compute_ns += passed;
+		if (counts[SN_WORK_COMMUNICATION]) {
+			uint64_t rank = waited_for_ranks(sweep, time_ns);
+			waits->reasons_ns[SN_WAIT_RANK] += rank;
+			waits->reasons_ns[SN_WAIT_COMMUNICATION] += passed - rank;
+		} else if (counts[SN_WORK_COPY]) {
+			waits->reasons_ns[SN_WAIT_COPY] += passed;
+		}
+	}
+	sweep->now_ns = time_ns;
+}
+
+/* ---- gaps ---- */
+
+/* What the launching thread does in the gap before it launches what ends it. */
+static void explain(struct sweep *sweep, const struct sn_host_part *part)
+{
+	const struct gap *gap = &sweep->gap;
+	uint64_t *reasons = sweep->waits->reasons_ns;
+	uint64_t start = part->start_ns > gap->start_ns ? part->start_ns : gap->start_ns;
+	uint64_t end = part->end_ns < gap->late_ns ? part->end_ns : gap->late_ns;
+	if (end <= start)
+		return;
+	bool dispatches = kind_of(sweep, part->context) & DISPATCHING;
+	uint64_t time =
+	    dispatches ? end - start : sn_intervals_within(sweep->input->host_ranks, start, end);
+	reasons[dispatches ? SN_WAIT_DISPATCH : SN_WAIT_RANK] += time;
+	reasons[SN_WAIT_NO_WORK] -= time;
+}
+
+/* Splits the gap at the moment when what ends it is launched. */
+static void split_gap(struct sweep *sweep, const struct sn_launch *launch)
+{
+	struct gap *gap = &sweep->gap;
+	uint64_t *reasons = sweep->waits->reasons_ns, launched = launch->start_ns;
+	uint64_t from = launched > gap->start_ns ? launched : gap->start_ns;
+	uint64_t latency = sweep->time->launch_latency_ns;
+	/* a call that takes longer than others is still launching */
+	uint64_t usual = latency > UINT64_MAX / 4 ? UINT64_MAX : launched + 2 * latency;
+	if (launch->end_ns > usual)
+		usual = launch->end_ns;
+	uint64_t until = usual < from ? from : usual < gap->end_ns ? usual : gap->end_ns;
+	reasons[SN_WAIT_NO_WORK] += from - gap->start_ns;
+	reasons[SN_WAIT_LAUNCH] += until - from;
+	reasons[SN_WAIT_HELD] += gap->end_ns - until;
+	gap->late_ns = launched;
+	gap->thread = sn_host_threads_find(sweep->threads, launch->profile);
+	if (gap->thread != SIZE_MAX && sweep->parts[gap->thread].end_ns)
+		explain(sweep, sweep->parts + gap->thread);
+}
+
+static void begin_gap(struct sweep *sweep)
+{
+	const struct sn_launch *launch = sn_launches_find(sweep->input->launches, sweep->next.link);
+	sweep->gap = (struct gap){sweep->now_ns, sweep->next.start_ns, 0, SIZE_MAX};
+	sweep->is_in_gap = true;
+	sn_blaming_begin_idle(&sweep->blaming, sweep->now_ns);
+	if (launch && launch->start_ns && launch->start_ns < sweep->gap.end_ns)
+		split_gap(sweep, launch);
+	else
+		sweep->waits->reasons_ns[SN_WAIT_UNKNOWN] +=
+		    sweep->gap.end_ns - sweep->gap.start_ns;
+}
+
+/* ---- what happens ---- */
+
+static void end_part(struct sweep *sweep, const struct sn_host_change *change)
+{
+	sweep->host_count -= !(kind_of(sweep, change->ended->context) & WAITING);
+	sweep->parts[change->thread].end_ns = 0;
+	sn_blaming_end(&sweep->blaming, change->thread, change->time_ns);
+}
+
+static void begin_part(struct sweep *sweep, const struct sn_host_change *change)
+{
+	const struct sn_host_part *part = change->begun;
+	unsigned kind = kind_of(sweep, part->context);
+	uint64_t first = sweep->time->start_ns;
+	sweep->parts[change->thread] = *part;
+	if (!(kind & WAITING)) {
+		sweep->host_count++;
+		if (part->start_ns < first)
+			sweep->waits->before[sweep->input->nodes->of_context[part->context]] +=
+			    (double)((part->end_ns < first ? part->end_ns : first) -
+				     part->start_ns);
+	}
+	if (!(kind & BLAMELESS))
+		sn_blaming_begin(&sweep->blaming, change->thread, part->context, change->time_ns);
+	if (sweep->is_in_gap && sweep->gap.thread == change->thread)
+		explain(sweep, part);
+}
+
+static int change_threads(struct sweep *sweep, uint64_t time_ns, struct sn_error *error)
+{
+	struct sn_host_change change;
+	while (sn_host_threads_peek(sweep->threads) <= time_ns) {
+		int result = sn_host_threads_next(sweep->threads, &change, error);
+		if (result <= 0)
+			return result;
+		if (change.ended)
+			end_part(sweep, &change);
+		if (change.begun)
+			begin_part(sweep, &change);
+	}
+	return 0;
+}
+
+static void end_operations(struct sweep *sweep, uint64_t time_ns)
+{
+	while (sweep->running.count && sweep->running.heap[0].end_ns <= time_ns)
+		sn_running_pop(&sweep->running);
+}
+
+static int read_next(struct sweep *sweep, struct sn_error *error)
+{
+	int result = sn_operations_next(sweep->operations, &sweep->next, error);
+	sweep->has_next = result > 0;
+	return result < 0 ? result : 0;
+}
+
+static int begin_operations(struct sweep *sweep, uint64_t time_ns, struct sn_error *error)
+{
+	int result = 0;
+	while (!result && sweep->has_next && sweep->next.start_ns <= time_ns) {
+		if (sn_running_push(&sweep->running, sweep->next.end_ns, sweep->next.work))
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = read_next(sweep, error);
+	}
+	/* of those some have no length */
+	end_operations(sweep, time_ns);
+	return result;
+}
+
+/* When anything next begins or ends; UINT64_MAX once the device has nothing more. */
+static uint64_t next_time(const struct sweep *sweep)
+{
+	uint64_t time = sweep->has_next ? sweep->next.start_ns : UINT64_MAX;
+	if (sweep->running.count && sweep->running.heap[0].end_ns < time)
+		time = sweep->running.heap[0].end_ns;
+	uint64_t host = sn_host_threads_peek(sweep->threads);
+	return host < time ? host : time;
+}
+
+/* Of what happens at one time the order is: the gap's end, threads, operations, the next gap. */
+static int run(struct sweep *sweep, struct sn_error *error)
+{
+	int result = read_next(sweep, error);
+	bool has_begun = false;
+	sweep->now_ns = sweep->time->start_ns;
+	while (!result && (sweep->has_next || sweep->running.count)) {
+		uint64_t time = next_time(sweep);
+		pass(sweep, time);
+		if (sweep->is_in_gap && time >= sweep->gap.end_ns) {
+			sn_blaming_end_idle(&sweep->blaming, time);
+			sweep->is_in_gap = false;
+		}
+		result = change_threads(sweep, time, error);
+		end_operations(sweep, time);
+		has_begun |= sweep->has_next && sweep->next.start_ns <= time;
+		if (!result)
+			result = begin_operations(sweep, time, error);
+		if (has_begun && !sweep->running.count && sweep->has_next && !sweep->is_in_gap)
+			begin_gap(sweep);
+	}
+	return result ? result : sn_launches_check(sweep->input->launches, error);
+}
+
+static int prepare(struct sweep *sweep, size_t device, struct sn_error *error)
+{
+	const struct sn_waits_input *input = sweep->input;
+	int result = sn_host_threads_open(input->processes, sweep->time->profile, true,
+					  &sweep->threads, error);
+	if (result)
+		return result;
+	size_t count = sn_host_threads_count(sweep->threads);
+	sweep->kinds = calloc(sonde_db_context_count(input->db) + 1ull, 1);
+	sweep->parts = calloc(count + 1, sizeof(*sweep->parts));
+	sweep->operations = sn_device_times_read(input->times, input->trace, device, SONDE_NONE);
+	sweep->waits->before = calloc(input->nodes->table.count + 1ull, sizeof(double));
+	if (sn_blaming_init(&sweep->blaming, input->db, count) || !sweep->kinds || !sweep->parts ||
+	    !sweep->operations || !sweep->waits->before)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return 0;
+}
+
+int sn_waits(const struct sn_waits_input *input, size_t device, struct sn_waits *waits,
+	     struct sn_blame *blame, struct sn_error *error)
+{
+	struct sweep sweep = {
+	    .input = input, .time = input->times->devices + device, .waits = waits};
+	*waits = (struct sn_waits){.before = NULL};
+	*blame = (struct sn_blame){0};
+	int result = prepare(&sweep, device, error);
+	if (!result)
+		result = run(&sweep, error);
+	if (!result && sn_blaming_finish(&sweep.blaming, input->db, sweep.time->idle_ns, blame))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_host_threads_free(sweep.threads);
+	sn_operations_free(sweep.operations);
+	sn_blaming_release(&sweep.blaming);
+	free(sweep.running.heap);
+	free(sweep.kinds);
+	free(sweep.parts);
+	return result;
+}
+
+void sn_waits_release(struct sn_waits *waits)
+{
+	free(waits->before);
+	*waits = (struct sn_waits){.before = NULL};
+}

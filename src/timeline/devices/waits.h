@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a device waits for while it does not compute: every nanosecond between its first and its
+ * last operation without a kernel gets one reason, so that reasons add up to that time. And which
+ * states the device and the threads of its process are in together.
+ */
+#ifndef SN_TIMELINE_WAITS_H
+#define SN_TIMELINE_WAITS_H
+
+#include "blame.h"
+#include "device_time.h"
+#include "timeline/intervals.h"
+#include "timeline/node.h"
+
+enum sn_wait {
+	/* A collective runs here, and another rank has not arrived at it; or nothing runs, and the
+	 * thread that launches what comes next waits in a call for another rank. */
+	SN_WAIT_RANK,
+	/* Collectives of which all ranks have arrived, or with unknown partners. */
+	SN_WAIT_COMMUNICATION,
+	/* Copies run, and nothing else. */
+	SN_WAIT_COPY,
+	/* Nothing runs. The call that launches what comes next has not begun, and its thread is
+	 * in an operator that launches work for devices, or in the device's interface: it would
+	 * have to launch faster or less often. */
+	SN_WAIT_DISPATCH,
+	/* The same, but the thread does something else: nobody has asked for anything. */
+	SN_WAIT_NO_WORK,
+	/* That call has begun: the usual time from there to the start. */
+	SN_WAIT_LAUNCH,
+	/* It has been launched for longer than that takes, and has not started: it waits for an
+	 * event, a transfer that is not recorded, another program on the device. */
+	SN_WAIT_HELD,
+	/* The launch of what comes next is not recorded. */
+	SN_WAIT_UNKNOWN,
+	SN_WAITS
+};
+/* "launch-bound", and one line of what it means. */
+const char *sn_wait_name(enum sn_wait wait);
+const char *sn_wait_meaning(enum sn_wait wait);
+
+/* States of a device and its process, as bits. */
+enum { SN_STATE_HOST = 1, SN_STATE_COMPUTE = 2, SN_STATE_COMMUNICATION = 4, SN_STATE_COPY = 8 };
+
+struct sn_waits {
+	uint64_t reasons_ns[SN_WAITS]; /* add up to no_compute_ns */
+	uint64_t no_compute_ns;
+	uint64_t states_ns[16]; /* by combination; add up to the device's whole time */
+	/* time before the first operation of the device, by node of what threads did then */
+	double *before; /* of all nodes */
+};
+
+/* What all of it is found from. */
+struct sn_waits_input {
+	const struct sonde_db *db;
+	const struct sonde_trace *trace;
+	const struct sn_processes *processes;
+	const struct sn_device_times *times;
+	struct sn_launches *launches;
+	const struct sn_node_map *nodes;
+	const struct sn_intervals *other_ranks; /* when the device waited for them; may be NULL */
+	const struct sn_intervals *host_ranks;	/* when threads did */
+};
+
+/* Of one device, in one pass over its operations and the threads of its process; and whose fault it
+ * was that it was idle. 0 or a negative enum sn_err; release both in either case. */
+int sn_waits(const struct sn_waits_input *input, size_t device, struct sn_waits *waits,
+	     struct sn_blame *blame, struct sn_error *error);
+void sn_waits_release(struct sn_waits *waits);
+
+#endif

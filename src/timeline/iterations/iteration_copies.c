@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies, each looked up among the iterations of its process; see iteration_copies.h. */
+#include "iteration_copies.h"
+
+#include "timeline/devices/copies.h"
+#include "timeline/devices/copy_direction.h"
+#include "timeline/threads/host.h"
+#include "timeline/node_sums.h"
+#include "show/label.h"
+
+#include <math.h>
+
+struct sum {
+	double count, bytes, time_ns;
+	size_t iterations, last; /* in how many, and one more than the last of these */
+};
+
+/* Iterations of one context and thread, and what they copy. */
+struct group {
+	const struct sn_answers *answers;
+	const struct sn_iteration *items;
+	size_t count;
+	double whole_ns;
+	struct sum *sums; /* by direction and node */
+};
+
+/* The iteration that has this moment; SIZE_MAX without one. */
+static size_t iteration_at(const struct group *group, uint64_t time_ns)
+{
+	size_t low = 0, high = group->count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (group->items[middle].start_ns <= time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && time_ns < group->items[low - 1].end_ns ? low - 1 : SIZE_MAX;
+}
+
+/* Whether the copy's device counts: one without any launched operation may not. */
+static bool is_counted(const struct sn_answers *answers, uint32_t profile)
+{
+	uint32_t device = sonde_db_profile(answers->db, profile)->device;
+	const uint32_t *devices;
+	size_t count =
+	    sn_processes_list(&answers->processes, &answers->processes.devices, profile, &devices);
+	for (size_t i = 0; i < count; i++)
+		if (answers->times.devices[devices[i]].device == device)
+			return true;
+	return false;
+}
+
+static void take(void *data, const struct sn_copy *copy)
+{
+	struct group *group = data;
+	const struct sn_answers *answers = group->answers;
+	size_t at = iteration_at(group, copy->start_ns);
+	if (at == SIZE_MAX || !is_counted(answers, copy->profile))
+		return;
+	struct sum *sum =
+	    group->sums +
+	    (size_t)sn_copy_direction(answers->db, copy->context) * answers->nodes.table.count +
+	    answers->nodes.of_context[copy->context];
+	sum->count++;
+	sum->bytes += isnan(copy->bytes) ? 0 : copy->bytes;
+	sum->time_ns += (double)(copy->end_ns - copy->start_ns);
+	sum->iterations += sum->last != at + 1;
+	sum->last = at + 1;
+}
+
+static int put_direction(const struct group *group, enum sn_copy_direction direction,
+			 const char *name, struct sn_sheet *sheet)
+{
+	const struct sn_node_map *nodes = &group->answers->nodes;
+	const struct sum *sums = group->sums + (size_t)direction * nodes->table.count;
+	double *values = calloc(nodes->table.count + 1ull, sizeof(*values));
+	char label[SN_NODE_CHARS];
+	size_t count = 0;
+	for (uint32_t i = 0; i < nodes->table.count && values; i++)
+		values[i] = sums[i].time_ns;
+	struct sn_node_sum *sorted = values ? sn_node_sums(nodes, values, &count) : NULL;
+	for (size_t i = 0; sorted && i < count; i++) {
+		const struct sum *sum = sums + sorted[i].node;
+		double times = (double)sum->iterations;
+		sn_sheet_text(sheet, name);
+		sn_sheet_number(sheet, times);
+		sn_sheet_number(sheet, (double)group->count);
+		sn_sheet_text(sheet, sn_copy_direction_name(direction));
+		sn_sheet_number(sheet, sum->count / times);
+		sn_sheet_number(sheet, sum->bytes / times);
+		sn_sheet_number(sheet, sum->time_ns / times);
+		sn_sheet_number(sheet, sum->time_ns / group->whole_ns);
+		sn_sheet_text(sheet, sn_node_map_label(nodes, sorted[i].node, label));
+	}
+	bool has_memory = sorted != NULL;
+	free(sorted);
+	free(values);
+	return has_memory ? 0 : SN_ERR_MEMORY;
+}
+
+static int look(struct group *group, struct sn_sheet *sheet, struct sn_error *error)
+{
+	const struct sn_answers *answers = group->answers;
+	char name[SN_LABEL_CHARS];
+	group->sums = calloc((size_t)SN_COPY_DIRECTIONS * answers->nodes.table.count + 1,
+			     sizeof(*group->sums));
+	if (!group->sums)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (size_t i = 0; i < group->count; i++)
+		group->whole_ns += (double)(group->items[i].end_ns - group->items[i].start_ns);
+	int result = sn_copies_walk(&answers->processes, group->items->profile, take, group, error);
+	sn_label_name(answers->db, SN_GROUP_AUTO,
+		      sonde_db_context(answers->db, group->items->context)->frame, name);
+	for (unsigned d = 0; d < SN_COPY_DIRECTIONS && !result; d++)
+		if (put_direction(group, d, name, sheet))
+			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	free(group->sums);
+	return result;
+}
+
+int sn_iteration_copies(const struct sn_answers *answers, struct sn_page *page,
+			struct sn_error *error)
+{
+	const struct sn_iterations *all = &answers->iterations;
+	if (!all->count)
+		return 0;
+	struct sn_sheet *sheet =
+	    sn_page_sheet(page, "transfer_iterations", "copies in each iteration");
+	sn_sheet_column(sheet, "iteration", "iteration", "");
+	sn_sheet_column(sheet, "iterations", "in", "count");
+	sn_sheet_column(sheet, "of", "of", "count");
+	sn_sheet_column(sheet, "direction", "direction", "");
+	sn_sheet_column(sheet, "count", "copies", "count");
+	sn_sheet_column(sheet, "bytes", "bytes each", "bytes");
+	sn_sheet_column(sheet, "time_ns", "time each", "ns");
+	sn_sheet_column(sheet, "share", "of all", "ratio");
+	sn_sheet_column(sheet, "node", "node", "");
+	int result = 0;
+	for (size_t first = 0, next; first < all->count && !result; first = next) {
+		for (next = first + 1; next < all->count; next++)
+			if (all->items[next].context != all->items[first].context ||
+			    all->items[next].profile != all->items[first].profile)
+				break;
+		struct group group = {
+		    .answers = answers, .items = all->items + first, .count = next - first};
+		result = look(&group, sheet, error);
+	}
+	sn_sheet_note(sheet, "%s",
+		      sn_sheet_rows(sheet) ? "each: of the iterations that copy; of all: of the "
+					     "time of all iterations"
+					   : "iterations copy nothing");
+	return result;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a device did during iterations: one pass over its operations, whatever their number. */
+#ifndef SN_TIMELINE_ITERATION_WORK_H
+#define SN_TIMELINE_ITERATION_WORK_H
+
+#include "timeline/answers.h"
+
+struct sn_iteration_work {
+	uint64_t
+	    first_ns; /* from the begin on, when the device first does anything; else the end */
+	uint64_t times_ns[1 << SN_WORK_KINDS]; /* by which kinds of work ran, as bits */
+};
+
+/* Of iterations of the device's process. works[count] is the caller's. 0 or a negative enum
+ * sn_err. */
+int sn_iteration_work(const struct sn_answers *answers, size_t device,
+		      const struct sn_iteration *items, size_t count,
+		      struct sn_iteration_work *works, struct sn_error *error);
+
+#endif

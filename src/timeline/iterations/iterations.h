@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Iterations: events of contexts that are marked so (a profiler's steps, sonde_iteration), how long
+ * each took, and which are unusual: further from the median than five times the median deviation
+ * from it (a robust measure, because the first iterations are often ten times as long) and than
+ * five per cent of the median.
+ */
+#ifndef SN_TIMELINE_ITERATIONS_H
+#define SN_TIMELINE_ITERATIONS_H
+
+#include "base/error.h"
+#include "sonde/trace.h"
+
+struct sn_iteration {
+	uint64_t start_ns, end_ns;
+	uint32_t profile, context;
+	bool is_unusual;
+};
+
+/* All zeroes: none. */
+struct sn_iterations {
+	struct sn_iteration *items; /* by context, profile, start */
+	size_t count, capacity;
+};
+
+/* Adds those of a block of a thread's track; then sn_iterations_settle. 0 or SN_ERR_MEMORY. */
+int sn_iterations_take(struct sn_iterations *iterations, const struct sonde_db *db,
+		       uint32_t profile, const struct sonde_event_block *block);
+int sn_iterations_settle(struct sn_iterations *iterations);
+void sn_iterations_release(struct sn_iterations *iterations);
+
+/* Of those of one context: mean, population deviation, median, in ns. */
+struct sn_iteration_sum {
+	size_t count, unusual_count;
+	double mean_ns, deviation_ns, median_ns, min_ns, max_ns;
+};
+void sn_iterations_sum(const struct sn_iteration *items, size_t count,
+		       struct sn_iteration_sum *sum);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages between ranks, each with both ends: who was late, and how long the other one waited.
+ *
+ * The waiting states are those of Scalasca (Geimer and others, "The Scalasca performance toolset
+ * architecture", 2010): a receiver that is in its call before the message is sent waits for a late
+ * sender until then; a sender whose call, or whose later wait for it, lasts until the receive
+ * is posted waits for a late receiver until then. From when both are there it is transfer. Waits in
+ * collectives that threads do themselves are of the same kind (ranks.h), and both are listed as
+ * one.
+ */
+#ifndef SN_TIMELINE_DELIVERIES_H
+#define SN_TIMELINE_DELIVERIES_H
+
+#include "timeline/intervals.h"
+#include "ranks.h"
+
+struct sn_delivery {
+	uint64_t link, tag, bytes;
+	uint64_t sent_ns, sent_end_ns;	 /* the sender's call */
+	uint64_t gone_wait_ns, gone_ns;	 /* a later one that waits until it is gone; or 0 */
+	uint64_t waited_ns, received_ns; /* the receiver's, to when it had the message */
+	uint64_t posted_ns;		 /* when the receive was begun; waited_ns or before */
+	uint32_t sender, receiver;	 /* profiles: threads */
+	uint32_t sender_context, receiver_context;
+	uint32_t gone_profile, gone_context;
+};
+
+/* Messages of a process of which the other end is not recorded. */
+struct sn_lone_messages {
+	uint32_t profile;
+	size_t sent, received;
+};
+
+/* A thread that waits for another rank. */
+struct sn_rank_wait {
+	uint64_t from_ns, until_ns; /* what it waited for happened then */
+	uint64_t end_ns;	    /* of the call */
+	uint64_t cause_ns;	    /* the same as until_ns by the other rank's clock */
+	uint32_t profile, cause;    /* threads */
+	uint32_t context;
+};
+
+struct sn_deliveries {
+	struct sn_delivery *items; /* by when they were sent */
+	size_t count, capacity;
+	struct sn_lone_messages *lone;
+	size_t lone_count, lone_capacity;
+	struct sn_rank_wait *waits; /* of messages and collectives, by thread and begin */
+	size_t wait_count, wait_capacity;
+};
+
+/* How long the receiver waited for the sender, the sender for the receiver, and what was left. */
+uint64_t sn_delivery_late_sender_ns(const struct sn_delivery *delivery);
+uint64_t sn_delivery_late_receiver_ns(const struct sn_delivery *delivery);
+uint64_t sn_delivery_transfer_ns(const struct sn_delivery *delivery);
+
+/* Reads threads only where messages are recorded. 0 or a negative enum sn_err; release in either
+ * case. */
+int sn_deliveries(const struct sn_processes *processes, const struct sn_details *details,
+		  const struct sn_ranks *ranks, struct sn_deliveries *messages,
+		  struct sn_error *error);
+void sn_deliveries_release(struct sn_deliveries *messages);
+
+/* Adds when threads of the profile's process wait for another rank; to be settled. 0 or
+ * SN_ERR_MEMORY. */
+int sn_deliveries_waits(const struct sn_processes *processes, const struct sn_deliveries *messages,
+			uint32_t profile, struct sn_intervals *set);
+
+#endif

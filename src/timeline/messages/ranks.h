@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives over ranks: who arrived when, who was last, and who waited for whom.
+ *
+ * A collective's parts are found on the ranks by process group and number where both are recorded
+ * (PyTorch: "Process Group Ranks", "Seq"), else as the n-th of its kind in the group. A rank
+ * arrives when its part starts; until the last has arrived the others wait, and nothing is
+ * transferred. One that goes on meanwhile (MPI_Iallreduce) waits from when it calls for the end.
+ *
+ * That compares clocks of several processes. Parts of one collective all run at the moment when
+ * the last one starts, but for those that may end before (sn_arrival.is_loose). Where one
+ * collective in ten contradicts this, either clocks are apart: then ranks are brought together by
+ * the median difference of the parts' ends, which differ least. Or, where that does not help,
+ * recordings lack some parts, so that counting them was wrong: then those belong together that
+ * overlap in time, and what overlaps with nothing is left out.
+ */
+#ifndef SN_TIMELINE_RANKS_H
+#define SN_TIMELINE_RANKS_H
+
+#include "details.h"
+#include "timeline/intervals.h"
+
+/* Of several participants; its arrivals are next to each other, in order of arrival. */
+struct sn_collective {
+	uint32_t first, count;
+	uint64_t last_ns; /* arrival of the last */
+	uint64_t wait_ns; /* of all the others together */
+};
+
+struct sn_rank_sum {
+	size_t count, last_count;
+	uint64_t waited_ns;  /* for others */
+	uint64_t delayed_ns; /* others for it, when it was last */
+	uint64_t late_ns;    /* behind the one before it, when it was last */
+	int64_t offset_ns;   /* what was added to its times */
+};
+
+struct sn_ranks {
+	struct sn_arrival *arrivals; /* details', by collective and arrival, in one time */
+	struct sn_collective *collectives;
+	size_t count;
+	struct sn_rank_sum *sums;   /* by participant */
+	struct sn_intervals *waits; /* by participant, in its own time */
+	size_t participant_count;
+	size_t alone_count; /* arrivals without a partner */
+	bool is_shifted;    /* clocks were apart */
+	bool is_overlapped; /* recordings lack parts: those that overlap belong together */
+};
+
+/* 0 or a negative enum sn_err; release in either case. Orders details->arrivals anew. */
+int sn_ranks(struct sn_details *details, struct sn_ranks *ranks, struct sn_error *error);
+void sn_ranks_release(struct sn_ranks *ranks);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the root down, each context from its parent; see node.h. */
+#include "node.h"
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "base/vec.h"
+#include "format/measurement/measurement.h"
+#include "show/tree/group.h"
+#include "show/label.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is known of the way down to a context. */
+struct way {
+	uint32_t operator_frame; /* outermost of those that follow each other; SONDE_NONE */
+	uint32_t caller;	 /* innermost function of the program; SONDE_NONE */
+	uint32_t function;	 /* innermost one of machine code, loops and lines left out */
+	uint32_t own_function;	 /* the same, of the program's own; SONDE_NONE */
+};
+
+static const struct way no_way = {SONDE_NONE, SONDE_NONE, SONDE_NONE, SONDE_NONE};
+
+static bool is_call(unsigned kind)
+{
+	return kind == SN_FRAME_KERNEL || kind == SN_FRAME_GPU_OP || kind == SN_FRAME_GPU_API ||
+	       kind == SN_FRAME_OS;
+}
+
+/* Whoever calls the interpreter's or a library's machine code can change the call. */
+static bool is_native(const struct sonde_db *db, uint32_t frame)
+{
+	unsigned kind = sonde_db_frame(db, frame)->kind;
+	return kind == SN_FRAME_NATIVE || kind == SN_FRAME_INLINED || kind == SN_FRAME_LOOP ||
+	       kind == SN_FRAME_LINE;
+}
+
+/* Frames of machine code are lines: the first that was met stands for its function. */
+struct functions {
+	struct sn_intern keys;
+	uint32_t *frames; /* by key */
+	size_t capacity;
+};
+
+/* SONDE_NONE without memory. */
+static uint32_t function_of(struct functions *functions, const struct sonde_db *db, uint32_t number)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
+	uint32_t key[] = {frame->name, frame->module}, before = functions->keys.count;
+	if (frame->name == SONDE_NONE) /* an address */
+		return number;
+	uint32_t place = sn_intern_add(&functions->keys, key, sizeof(key));
+	if (place == SN_INTERN_NONE ||
+	    sn_vec_reserve(&functions->frames, &functions->capacity, place + 1ull) < 0)
+		return SONDE_NONE;
+	if (place == before)
+		functions->frames[place] = number;
+	return functions->frames[place];
+}
+
+static struct way pass(const struct sonde_db *db, struct functions *functions, struct way way,
+		       uint32_t number)
+{
+	const struct sonde_db_frame *frame = sonde_db_frame(db, number);
+	if (frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED) {
+		way.function = function_of(functions, db, number);
+		if (sn_frame_is_user(db, frame))
+			way.own_function = way.function;
+	}
+	if (frame->kind == SN_FRAME_OPERATOR || frame->kind == SN_FRAME_GRAPH_NODE) {
+		if (way.operator_frame == SONDE_NONE)
+			way.operator_frame = number;
+	} else if (!is_call(frame->kind)) {
+		/* what an operator is made of does not end it: native code, libraries, regions */
+		bool is_own = frame->kind == SN_FRAME_PYTHON && sn_frame_is_user(db, frame);
+		bool is_region = frame->kind == SN_FRAME_REGION &&
+				 way.operator_frame == SONDE_NONE &&
+				 !(frame->flags & SN_FRAME_ITERATION);
+		if (is_own)
+			way.operator_frame = SONDE_NONE;
+		if (is_own || is_region)
+			way.caller = number;
+	}
+	return way;
+}
+
+static struct sn_node node_of(const struct sonde_db *db, const struct way *way, uint32_t frame)
+{
+	struct sn_node node = {way->operator_frame, way->caller};
+	if (node.frame == SONDE_NONE && !is_native(db, frame)) {
+		node.frame = frame;
+	} else if (node.frame == SONDE_NONE && way->caller != SONDE_NONE) {
+		node.frame = way->caller;
+	} else if (node.frame == SONDE_NONE) {
+		node.frame = way->function != SONDE_NONE ? way->function : frame;
+		node.caller = way->own_function;
+	}
+	if (node.caller == node.frame)
+		node.caller = SONDE_NONE;
+	return node;
+}
+
+int sn_node_map(const struct sonde_db *db, struct sn_node_map *nodes)
+{
+	uint32_t count = sonde_db_context_count(db);
+	struct functions functions = {0};
+	struct way *ways = malloc((count + 1ull) * sizeof(*ways));
+	*nodes =
+	    (struct sn_node_map){.db = db, .of_context = malloc((count + 1ull) * sizeof(uint32_t))};
+	int result = ways && nodes->of_context ? 0 : SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < count && !result; i++) {
+		const struct sonde_db_context *context = sonde_db_context(db, i);
+		struct way way = i ? ways[context->parent] : no_way;
+		ways[i] = pass(db, &functions, way, context->frame);
+		struct sn_node node = node_of(db, ways + i, context->frame);
+		nodes->of_context[i] = sn_intern_add(&nodes->table, &node, sizeof(node));
+		if (nodes->of_context[i] == SN_INTERN_NONE)
+			result = SN_ERR_MEMORY;
+	}
+	sn_intern_release(&functions.keys);
+	free(functions.frames);
+	free(ways);
+	return result;
+}
+
+void sn_node_map_release(struct sn_node_map *nodes)
+{
+	sn_intern_release(&nodes->table);
+	free(nodes->of_context);
+	*nodes = (struct sn_node_map){0};
+}
+
+struct sn_node sn_node_map_at(const struct sn_node_map *nodes, uint32_t number)
+{
+	struct sn_node node;
+	memcpy(&node, sn_intern_at(&nodes->table, number, NULL), sizeof(node));
+	return node;
+}
+
+static const char *label(const struct sn_node_map *nodes, uint32_t number, size_t name_columns,
+			 size_t caller_columns, char text[SN_NODE_CHARS])
+{
+	char name[SN_LABEL_CHARS], caller[SN_LABEL_CHARS];
+	struct sn_node node = sn_node_map_at(nodes, number);
+	sn_label_name(nodes->db, SN_GROUP_AUTO, node.frame, name);
+	sn_utf8_elide(name, name_columns);
+	if (node.caller == SONDE_NONE) {
+		snprintf(text, SN_NODE_CHARS, "%s", name);
+		return text;
+	}
+	sn_label_name(nodes->db, SN_GROUP_AUTO, node.caller, caller);
+	sn_utf8_elide(caller, caller_columns);
+	snprintf(text, SN_NODE_CHARS, "%.880s in %.640s", name, caller);
+	return text;
+}
+
+const char *sn_node_map_label(const struct sn_node_map *nodes, uint32_t number,
+			      char text[SN_NODE_CHARS])
+{
+	return label(nodes, number, 200, 150, text);
+}
+
+const char *sn_node_map_mention(const struct sn_node_map *nodes, uint32_t number,
+				char text[SN_NODE_CHARS])
+{
+	return label(nodes, number, 80, 60, text);
+}

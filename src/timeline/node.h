@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes: what a reader of a timeline can change. A node is an operator that the program calls (the
+ * outermost one above a kernel or call, so that aten::linear has the work of the aten::addmm in it,
+ * and that of its gradient), in the function of the program that calls it. Where there is no
+ * operator it is the function, the region, or the call itself.
+ */
+#ifndef SN_TIMELINE_NODE_H
+#define SN_TIMELINE_NODE_H
+
+#include "base/intern.h"
+#include "sonde/db.h"
+
+struct sn_node {
+	uint32_t frame; /* of the operator */
+	uint32_t
+	    caller; /* frame of the program's function; SONDE_NONE unknown or the node itself */
+};
+
+struct sn_node_map {
+	const struct sonde_db *db;
+	struct sn_intern table; /* struct sn_node */
+	uint32_t *of_context;
+};
+
+/* Of all contexts. 0 or SN_ERR_MEMORY; release in either case. */
+int sn_node_map(const struct sonde_db *db, struct sn_node_map *nodes);
+void sn_node_map_release(struct sn_node_map *nodes);
+
+struct sn_node sn_node_map_at(const struct sn_node_map *nodes, uint32_t node);
+/* "aten::linear in model.py:33 forward"; names of kernels may take 200 columns each. */
+enum { SN_NODE_CHARS = 1536 };
+const char *sn_node_map_label(const struct sn_node_map *nodes, uint32_t node,
+			      char text[SN_NODE_CHARS]);
+/* As above, short enough for a sentence. */
+const char *sn_node_map_mention(const struct sn_node_map *nodes, uint32_t node,
+				char text[SN_NODE_CHARS]);
+
+#endif

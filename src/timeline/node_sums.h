@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers by node, as the rows of a sheet that people read: greatest first. */
+#ifndef SN_TIMELINE_NODE_SUMS_H
+#define SN_TIMELINE_NODE_SUMS_H
+
+#include "node.h"
+
+#include <stddef.h>
+
+struct sn_node_sum {
+	uint32_t node;
+	double value;
+};
+
+/* Those of `values` (by node) that are greater than zero, greatest first; the caller frees them.
+ * NULL without memory. */
+struct sn_node_sum *sn_node_sums(const struct sn_node_map *nodes, const double *values,
+				 size_t *count);
+
+#endif

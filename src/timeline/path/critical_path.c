@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing a window, walking back from its end, and playing what if; see critical_path.h. */
+#include "critical_path.h"
+
+#include "base/vec.h"
+#include "timeline/threads/host.h"
+#include "timeline/node_sums.h"
+#include "show/label.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Of a trace without iterations no more is looked at: some 200 bytes for each of them. */
+#define MOST_EVENTS 2000000.0
+
+const char *sn_path_kind_name(enum sn_path_kind kind)
+{
+	static const char *const names[SN_PATH_KINDS] = {
+	    [SN_PATH_HOST] = "threads",
+	    [SN_PATH_COMPUTE] = "computation",
+	    [SN_PATH_COMMUNICATION] = "communication",
+	    [SN_PATH_COPY] = "copies",
+	    [SN_PATH_LAUNCH] = "launching",
+	    [SN_PATH_HELD] = "held back",
+	    [SN_PATH_UNRECORDED] = "between recorded calls",
+	    [SN_PATH_HANDOVER] = "from thread to thread",
+	};
+	return names[kind];
+}
+
+/* ---- windows ---- */
+
+struct windows {
+	struct sn_path_window *items;
+	size_t count, capacity;
+	bool *has_process; /* by process */
+};
+
+int64_t sn_path_offset(const struct sn_answers *answers, uint32_t profile)
+{
+	return answers->offsets_ns ? answers->offsets_ns[answers->processes.of_profile[profile]]
+				   : 0;
+}
+
+static int add_window(const struct sn_answers *answers, struct windows *windows, uint32_t profile,
+		      uint64_t from_ns, uint64_t to_ns, bool is_marked)
+{
+	uint32_t process = answers->processes.of_profile[profile];
+	if (windows->has_process[process])
+		return 0;
+	windows->has_process[process] = true;
+	if (sn_vec_reserve(&windows->items, &windows->capacity, windows->count + 1) < 0)
+		return SN_ERR_MEMORY;
+	windows->items[windows->count++] = (struct sn_path_window){
+	    profile, from_ns, to_ns, sn_path_offset(answers, profile), is_marked};
+	return 0;
+}
+
+/* The context with the most iterations: first .. end - 1. */
+static void find_iterations(const struct sn_iterations *all, size_t *first, size_t *end)
+{
+	*first = *end = 0;
+	for (size_t from = 0, next; from < all->count; from = next) {
+		for (next = from + 1; next < all->count; next++)
+			if (all->items[next].context != all->items[from].context)
+				break;
+		if (next - from > *end - *first) {
+			*first = from;
+			*end = next;
+		}
+	}
+}
+
+static double length_of(const struct sn_iteration *one)
+{
+	return (double)(one->end_ns - one->start_ns);
+}
+
+/* Of those of one thread, the number of the one whose length is next to the median. */
+static size_t usual_iteration(const struct sn_iteration *items, size_t count)
+{
+	struct sn_iteration_sum sum;
+	size_t best = 0;
+	sn_iterations_sum(items, count, &sum);
+	for (size_t i = 1; i < count; i++)
+		if (fabs(length_of(items + i) - sum.median_ns) <
+		    fabs(length_of(items + best) - sum.median_ns))
+			best = i;
+	return best;
+}
+
+/* The same iteration of each process. 1; 0: there are none; or negative. */
+static int choose_iteration(const struct sn_answers *answers, struct windows *windows,
+			    struct sn_critical_path *path, struct sn_error *error)
+{
+	const struct sn_iteration *items = answers->iterations.items;
+	char name[SN_LABEL_CHARS];
+	size_t first, end, number = 0;
+	find_iterations(&answers->iterations, &first, &end);
+	if (first == end)
+		return 0;
+	for (size_t from = first, next; from < end; from = next) {
+		for (next = from + 1; next < end; next++)
+			if (items[next].profile != items[from].profile)
+				break;
+		if (from == first)
+			number = answers->iteration ? answers->iteration - 1
+						    : usual_iteration(items + from, next - from);
+		if (number >= next - from) {
+			if (from == first)
+				return sn_fail(error, SN_ERR_ARGUMENT,
+					       "there are %zu iterations, not %zu", next - from,
+					       number + 1);
+			continue;
+		}
+		if (add_window(answers, windows, items[from].profile, items[from + number].start_ns,
+			       items[from + number].end_ns, true))
+			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	}
+	sn_label_name(answers->db, SN_GROUP_AUTO,
+		      sonde_db_context(answers->db, items[first].context)->frame, name);
+	snprintf(path->name, sizeof(path->name), "iteration %zu of %.150s", number + 1, name);
+	return 1;
+}
+
+static int choose_all(const struct sn_answers *answers, struct windows *windows,
+		      struct sn_critical_path *path)
+{
+	double events = (double)sonde_trace_event_count(answers->trace);
+	uint64_t to = answers->end_ns + 1;
+	snprintf(path->name, sizeof(path->name), "the trace");
+	if (events > MOST_EVENTS) {
+		path->is_cut = true;
+		snprintf(path->name, sizeof(path->name), "the begin of the trace");
+		to = answers->start_ns +
+		     (uint64_t)((double)(to - answers->start_ns) * (MOST_EVENTS / events));
+	}
+	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace); i++) {
+		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
+		if (track->kind == SONDE_TRACK_INTERVALS &&
+		    add_window(answers, windows, track->profile, answers->start_ns, to, false))
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+/* ---- the path ---- */
+
+static int add_step(struct sn_critical_path *path, size_t *capacity, struct sn_path_step step)
+{
+	if (step.end_ns <= step.start_ns)
+		return 0;
+	if (sn_vec_reserve(&path->steps, capacity, path->step_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	path->steps[path->step_count++] = step;
+	return 0;
+}
+
+/* From the last activity back to one that waited for nothing. */
+static int walk(const struct sn_path_graph *graph, struct sn_critical_path *path, double *values)
+{
+	size_t capacity = 0;
+	uint32_t at = graph->last;
+	uint64_t until = graph->activities[at].end_ns;
+	for (;;) {
+		const struct sn_path_activity *one = graph->activities + at;
+		struct sn_path_step step = {one->start_ns, until, one->context, one->profile,
+					    one->kind};
+		if (until > one->start_ns) {
+			path->kinds_ns[one->kind] += (double)(until - one->start_ns);
+			if (one->node != SONDE_NONE)
+				values[one->node] += (double)(until - one->start_ns);
+			if (add_step(path, &capacity, step))
+				return SN_ERR_MEMORY;
+		}
+		until = until < one->start_ns ? until : one->start_ns;
+		path->start_ns = until;
+		if (graph->binding[at] == SONDE_NONE)
+			break;
+		const struct sn_path_edge *edge = graph->edges + graph->binding[at];
+		const struct sn_path_activity *from = graph->activities + edge->from;
+		uint64_t base = edge->from_start ? from->start_ns : from->end_ns;
+		if (base < until) {
+			/* what launching takes longer than usual is something else */
+			uint64_t usual = base + (uint64_t)edge->least_ns;
+			usual = edge->kind == SN_PATH_LAUNCH && usual < until ? usual : until;
+			struct sn_path_step held = {usual, until, SONDE_NONE, one->profile,
+						    SN_PATH_HELD};
+			struct sn_path_step lag = {base, usual, SONDE_NONE, one->profile,
+						   edge->kind};
+			path->kinds_ns[SN_PATH_HELD] += (double)(until - usual);
+			path->kinds_ns[edge->kind] += (double)(usual - base);
+			if (add_step(path, &capacity, held) || add_step(path, &capacity, lag))
+				return SN_ERR_MEMORY;
+			until = base;
+		}
+		/* of an activity that something started from within, only the part before */
+		if (edge->from_start)
+			until = until < from->start_ns ? until : from->start_ns;
+		at = edge->from;
+	}
+	for (size_t i = 0; i < path->step_count / 2; i++) {
+		struct sn_path_step swapped = path->steps[i];
+		path->steps[i] = path->steps[path->step_count - 1 - i];
+		path->steps[path->step_count - 1 - i] = swapped;
+	}
+	return 0;
+}
+
+static int find_shares(const struct sn_answers *answers, const struct sn_path_graph *graph,
+		       const double *values, struct sn_critical_path *path)
+{
+	size_t count;
+	struct sn_node_sum *sums = sn_node_sums(&answers->nodes, values, &count);
+	double *starts = malloc((graph->count + 1) * sizeof(*starts));
+	double *ends = malloc((graph->count + 1) * sizeof(*ends));
+	path->shares = calloc(count + 1, sizeof(*path->shares));
+	bool has_memory = sums && starts && ends && path->shares;
+	double whole =
+	    has_memory ? sn_path_graph_play(graph, SONDE_NONE, SN_PATH_KINDS, 1, starts, ends) : 0;
+	for (size_t i = 0; i < count && has_memory; i++) {
+		struct sn_path_share *share = path->shares + path->share_count++;
+		*share = (struct sn_path_share){sums[i].node, sums[i].value, NAN, NAN};
+		if (i >= SN_PATH_SHARES)
+			continue;
+		share->gain_ns = whole - sn_path_graph_play(graph, sums[i].node, SN_PATH_KINDS, 0.9,
+							    starts, ends);
+		share->gain_all_ns =
+		    whole - sn_path_graph_play(graph, sums[i].node, SN_PATH_KINDS, 0, starts, ends);
+	}
+	for (unsigned kind = SN_PATH_LAUNCH; kind < SN_PATH_KINDS && has_memory; kind++)
+		if (path->kinds_ns[kind] > 0)
+			path->kind_gains_ns[kind] =
+			    whole - sn_path_graph_play(graph, SONDE_NONE, kind, 0.9, starts, ends);
+	free(sums);
+	free(starts);
+	free(ends);
+	return has_memory ? 0 : SN_ERR_MEMORY;
+}
+
+static int find_path(const struct sn_answers *answers, struct sn_path_graph *graph,
+		     struct sn_critical_path *path)
+{
+	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
+	int result = values && !sn_path_graph_settle(graph) ? 0 : SN_ERR_MEMORY;
+	if (!result && graph->count) {
+		result = walk(graph, path, values);
+		path->length_ns = (double)(graph->activities[graph->last].end_ns - path->start_ns);
+		path->activity_count = graph->count;
+	}
+	if (!result && graph->count)
+		result = find_shares(answers, graph, values, path);
+	free(values);
+	return result;
+}
+
+int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *path,
+		     struct sn_error *error)
+{
+	struct windows windows = {.has_process =
+				      calloc(answers->processes.count + 1ull, sizeof(bool))};
+	struct sn_path_graph graph = {0};
+	*path = (struct sn_critical_path){.length_ns = 0};
+	int result = windows.has_process ? choose_iteration(answers, &windows, path, error)
+					 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result && choose_all(answers, &windows, path))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (result >= 0)
+		result = sn_path_build(answers, windows.items, windows.count, &graph, error);
+	if (!result && sn_path_join_ranks(answers, windows.items, windows.count, &graph))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result && find_path(answers, &graph, path))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		result = sn_path_samples(answers, path, error);
+	sn_path_graph_release(&graph);
+	free(windows.items);
+	free(windows.has_process);
+	return result;
+}
+
+void sn_critical_path_release(struct sn_critical_path *path)
+{
+	free(path->shares);
+	free(path->steps);
+	free(path->sampled);
+	*path = (struct sn_critical_path){.length_ns = 0};
+}

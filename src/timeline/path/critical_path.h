@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The critical path of an iteration: the chain of activities of threads, streams and ranks, each of
+ * which could not start before the one before it, from the iteration's begin to the end of the last
+ * thing that it caused. And what all of it would gain by a faster node.
+ *
+ * What waits for what:
+ *   a thread's parts           for the part before
+ *   an operation of a device   for the begin of the call that launched it, at least as long as a
+ *                              launch usually takes; for what is before it in its stream; and,
+ *                              inferred where neither explains its start, for what ended last on
+ *                              the device's other streams
+ *   a call that synchronises   for the operation that ended last before it returned
+ *   a call that does not return before what it launched has ended
+ *                              for that operation; path_operations.h says how that is told
+ *   a collective's transfer    for the arrival of all ranks at it
+ *   a thread that receives     for the begin of the call that sent
+ *   a thread that goes on after a silence
+ *                              for the thread of its process that fell silent last before, and
+ *                              stayed so: backward passes run on a thread of their own;
+ *                              where there is none, for what the busiest thread was in
+ */
+#ifndef SN_TIMELINE_CRITICAL_PATH_H
+#define SN_TIMELINE_CRITICAL_PATH_H
+
+#include "timeline/answers.h"
+#include "path_graph.h"
+
+struct sn_path_share {
+	uint32_t node;
+	double time_ns;	    /* on the path */
+	double gain_ns;	    /* of the whole, were it 10 % faster */
+	double gain_all_ns; /* were it free */
+};
+
+struct sn_path_step {
+	uint64_t start_ns, end_ns;
+	uint32_t context, profile; /* SONDE_NONE of lags */
+	uint8_t kind;
+};
+
+/* What a thread was in where the path has none of its calls, by its samples there. */
+struct sn_path_sampled {
+	uint32_t node;
+	double time_ns;
+};
+
+enum { SN_PATH_SHARES = 24 };
+
+struct sn_critical_path {
+	char name[200];	   /* "iteration 3 of ProfilerStep", or "the trace" */
+	uint64_t start_ns; /* the window's */
+	double length_ns;  /* from there to the end of the last activity */
+	double kinds_ns[SN_PATH_KINDS];
+	double kind_gains_ns[SN_PATH_KINDS]; /* lags: were they 10 % shorter */
+	struct sn_path_share *shares; /* most time first; gains of the first SN_PATH_SHARES */
+	size_t share_count;
+	struct sn_path_step *steps; /* in order of time */
+	size_t step_count;
+	size_t activity_count;
+	double own_ns;			 /* of the path: threads in no recorded call */
+	struct sn_path_sampled *sampled; /* of that, what samples tell; most time first */
+	size_t sampled_count;
+	bool is_cut; /* the trace is too long without iterations: its first part */
+};
+
+/* 0 or a negative enum sn_err; release in either case. length_ns 0: nothing is recorded. */
+int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *path,
+		     struct sn_error *error);
+void sn_critical_path_release(struct sn_critical_path *path);
+const char *sn_path_kind_name(enum sn_path_kind kind);
+
+/* path_build.c: the graph of windows, one for each process. */
+struct sn_path_window {
+	uint32_t profile; /* of the process; where the window is marked, the thread that is */
+	uint64_t from_ns, to_ns;
+	int64_t offset_ns; /* of its clock */
+	bool is_marked;	   /* the program says that something ends there */
+};
+int sn_path_build(const struct sn_answers *answers, const struct sn_path_window *windows,
+		  size_t count, struct sn_path_graph *graph, struct sn_error *error);
+/* path_samples.c: own_ns and `sampled` of a path that has its steps; their times are a sample's own
+ * and what sn_path_offset says. 0 or a negative enum sn_err. */
+int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *path,
+		    struct sn_error *error);
+/* From the clock of a profile's process to the common time. */
+int64_t sn_path_offset(const struct sn_answers *answers, uint32_t profile);
+/* path_ranks.c: what threads of one process do once another one's have sent or come. 0 or
+ * SN_ERR_MEMORY. */
+int sn_path_join_ranks(const struct sn_answers *answers, const struct sn_path_window *windows,
+		       size_t count, struct sn_path_graph *graph);
+
+#endif

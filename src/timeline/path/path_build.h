@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What path_build.c and path_devices.c share while they make the graph of a critical path: of one
+ * process after the other the threads first, then the operations of its devices.
+ */
+#ifndef SN_TIMELINE_PATH_BUILD_H
+#define SN_TIMELINE_PATH_BUILD_H
+
+#include "base/intern.h"
+#include "critical_path.h"
+#include "path_operations.h"
+
+/* Of activities that start together: an arrival, their meeting, all else. */
+enum { SN_PATH_RANK_ARRIVAL, SN_PATH_RANK_MEETING, SN_PATH_RANK_OTHER };
+
+/* When an operation ended. */
+struct sn_path_ending {
+	uint64_t end_ns, link;
+	uint32_t activity;
+};
+
+struct sn_path_launchers {
+	struct sn_intern links; /* of calls that have launched something */
+	uint32_t *activities;	/* by number of the link */
+	size_t capacity;
+};
+
+/* Which operations are arrivals at which collective. */
+struct sn_path_meetings {
+	uint32_t *activities;  /* by collective: its meeting, SONDE_NONE: not made yet */
+	uint32_t *collectives; /* by arrival: its collective */
+	uint32_t *arrivals;    /* by participant and own start */
+};
+
+struct sn_path_building {
+	const struct sn_answers *answers;
+	const struct sn_path_window *window; /* of the process being built */
+	struct sn_path_graph *graph;
+	/* of the process: their positions in sn_device_times, and their operations */
+	const uint32_t *numbers;
+	struct sn_path_operations *devices;
+	size_t device_count;
+	uint32_t *participants; /* by position in sn_device_times; SONDE_NONE */
+	struct sn_path_launchers launchers;
+	struct sn_path_meetings meetings;
+	struct sn_path_ending *ends; /* of the process's operations, ascending: what calls may wait
+					for */
+	size_t end_count, end_capacity;
+};
+
+/* A time of the process in the common time. */
+static inline uint64_t sn_path_common(const struct sn_path_building *build, uint64_t time_ns)
+{
+	return time_ns + (uint64_t)build->window->offset_ns;
+}
+
+static inline int sn_path_edge(struct sn_path_building *build, uint32_t from, uint32_t to,
+			       bool from_start, int64_t lag_ns, enum sn_path_kind kind)
+{
+	struct sn_path_edge made = {
+	    .from = from, .to = to, .lag_ns = lag_ns, .kind = kind, .from_start = from_start};
+	return sn_path_graph_edge(build->graph, &made);
+}
+
+/* All of these: 0 or SN_ERR_MEMORY. */
+int sn_path_meetings_init(struct sn_path_building *build);
+void sn_path_meetings_release(struct sn_path_meetings *meetings);
+/* The operations in the window, what they had to wait for, and `ends`; threads are there already.
+ */
+int sn_path_add_operations(struct sn_path_building *build);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The operations of devices that belong to a window of a process: of the whole trace only these are
+ * held while a critical path is found.
+ */
+#ifndef SN_TIMELINE_PATH_OPERATIONS_H
+#define SN_TIMELINE_PATH_OPERATIONS_H
+
+#include "critical_path.h"
+
+/* A call that waits looks so many operations back. */
+enum { SN_PATH_LOOK_BACK = 64 };
+
+struct sn_path_operation {
+	struct sn_operation operation;
+	bool is_in_window; /* launched in it, or where that is not known running in it */
+};
+
+/* Of one device, in order of start: all that start in the window, SN_PATH_LOOK_BACK before these,
+ * and whatever else is in the window. */
+struct sn_path_operations {
+	struct sn_path_operation *items;
+	size_t count, capacity;
+};
+
+/* 0 or a negative enum sn_err; release in either case. */
+int sn_path_operations(const struct sn_answers *answers, size_t device,
+		       const struct sn_path_window *window, struct sn_path_operations *operations,
+		       struct sn_error *error);
+void sn_path_operations_release(struct sn_path_operations *operations);
+
+/* A call that launched something, in the clock of its process, as operations are. */
+struct sn_path_call {
+	uint64_t start_ns, end_ns, link; /* 0: it launched nothing */
+};
+
+/*
+ * When the operation ended for which the call that launched it waited; 0: it waited for none.
+ *
+ * Interfaces have many calls that may block (cudaMemcpy, of pageable memory cudaMemcpyAsync,
+ * clEnqueueWriteBuffer by one of its arguments, every launch under CUDA_LAUNCH_BLOCKING), so times
+ * tell, and not names. The operation must have ended before its call returned, and the call soon
+ * after: within the time that it takes to wake a thread, or less than a quarter of the time from
+ * its begin to that end. A call that does not wait has mostly returned before its operation begins;
+ * where it was held up, by a lock or the scheduler, the operation ended at any time in it.
+ *
+ * Kernels are often so short that they end while a launch returns that does not wait. So for a
+ * kernel a call waits only where that took at least half of the call's time. Copies need not: a
+ * call that waits for a copy is held back by all that was launched before it. Except for a copy
+ * that seems to end after its call, by no more than clocks are apart.
+ */
+uint64_t sn_path_waited_for_own(const struct sn_path_operations *devices, size_t count,
+				const struct sn_path_call *call);
+
+#endif

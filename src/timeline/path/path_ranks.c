@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that wait for another rank, in a graph whose processes have been built each by itself:
+ * what a thread does from when the other rank was there had to wait for that.
+ */
+#include "base/vec.h"
+#include "critical_path.h"
+#include "timeline/threads/host.h"
+
+#include <stdlib.h>
+
+struct joining {
+	const struct sn_answers *answers;
+	const struct sn_path_window **windows; /* by process, or NULL */
+	struct sn_path_graph *graph;
+	uint32_t *order; /* activities of threads by profile and start */
+	size_t count;
+	uint32_t *tails; /* by activity: what it goes on as; SONDE_NONE */
+};
+
+static int compare_activities(const void *left, const void *right, void *data)
+{
+	const struct sn_path_activity *activities = data;
+	uint32_t first = *(const uint32_t *)left, second = *(const uint32_t *)right;
+	const struct sn_path_activity *a = activities + first, *b = activities + second;
+	if (a->profile != b->profile)
+		return a->profile < b->profile ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return first < second ? -1 : first > second;
+}
+
+static int list_activities(struct joining *joining)
+{
+	struct sn_path_graph *graph = joining->graph;
+	joining->order = malloc((graph->count + 1) * sizeof(uint32_t));
+	joining->tails = malloc((graph->count + 1) * sizeof(uint32_t));
+	if (!joining->order || !joining->tails)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < graph->count; i++) {
+		joining->tails[i] = SONDE_NONE;
+		if (graph->activities[i].kind == SN_PATH_HOST)
+			joining->order[joining->count++] = i;
+	}
+	qsort_r(joining->order, joining->count, sizeof(uint32_t), compare_activities,
+		graph->activities);
+	return 0;
+}
+
+/* A thread's time in the time of all; false where its process has no window. */
+static bool to_common(const struct joining *joining, uint32_t profile, uint64_t *time_ns)
+{
+	const struct sn_path_window *window =
+	    joining->windows[joining->answers->processes.of_profile[profile]];
+	if (window)
+		*time_ns += (uint64_t)window->offset_ns;
+	return window;
+}
+
+/* What the thread was in at that time, or did last before; SONDE_NONE. */
+static uint32_t find_activity(const struct joining *joining, uint32_t profile, uint64_t time_ns)
+{
+	const struct sn_path_activity *activities = joining->graph->activities;
+	size_t low = 0, high = joining->count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct sn_path_activity *one = activities + joining->order[middle];
+		if (one->profile < profile || (one->profile == profile && one->start_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && activities[joining->order[low - 1]].profile == profile
+		   ? joining->order[low - 1]
+		   : SONDE_NONE;
+}
+
+static int add_edge(struct sn_path_graph *graph, uint32_t from, uint32_t to, bool from_start,
+		    enum sn_path_kind kind)
+{
+	struct sn_path_edge edge = {
+	    .from = from, .to = to, .from_start = from_start, .kind = (uint8_t)kind};
+	return sn_path_graph_edge(graph, &edge);
+}
+
+/* What waited is cut where the other rank came; that part is what follows from it. */
+static int join(struct joining *joining, const struct sn_rank_wait *wait)
+{
+	uint64_t until = wait->until_ns, cause_at = wait->cause_ns;
+	if (!to_common(joining, wait->profile, &until) ||
+	    !to_common(joining, wait->cause, &cause_at))
+		return 0;
+	uint32_t waiting = find_activity(joining, wait->profile, until);
+	uint32_t cause = find_activity(joining, wait->cause, cause_at);
+	if (waiting == SONDE_NONE || cause == SONDE_NONE || joining->tails[waiting] != SONDE_NONE)
+		return 0;
+	struct sn_path_activity *head = joining->graph->activities + waiting, tail = *head;
+	if (head->start_ns >= until || head->end_ns <= until)
+		return 0;
+	bool is_within = joining->graph->activities[cause].end_ns > cause_at;
+	tail.start_ns = until;
+	tail.kind = SN_PATH_COMMUNICATION;
+	tail.ends = head->ends;
+	head->end_ns = until;
+	head->ends = false; /* it would have waited for less */
+	uint32_t made = sn_path_graph_add(joining->graph, &tail);
+	if (made == SONDE_NONE)
+		return SN_ERR_MEMORY;
+	joining->tails[waiting] = made;
+	return add_edge(joining->graph, cause, made, is_within, SN_PATH_HELD);
+}
+
+/* What came after an activity comes after its tail. */
+static int move_edges(struct joining *joining, size_t activity_count)
+{
+	struct sn_path_graph *graph = joining->graph;
+	for (size_t i = 0; i < graph->edge_count; i++) {
+		struct sn_path_edge *edge = graph->edges + i;
+		if (!edge->from_start && edge->from < activity_count &&
+		    joining->tails[edge->from] != SONDE_NONE)
+			edge->from = joining->tails[edge->from];
+	}
+	for (uint32_t i = 0; i < activity_count; i++)
+		if (joining->tails[i] != SONDE_NONE &&
+		    add_edge(graph, i, joining->tails[i], true, SN_PATH_UNRECORDED))
+			return SN_ERR_MEMORY;
+	return 0;
+}
+
+int sn_path_join_ranks(const struct sn_answers *answers, const struct sn_path_window *windows,
+		       size_t count, struct sn_path_graph *graph)
+{
+	struct joining joining = {.answers = answers, .graph = graph};
+	size_t activity_count = graph->count;
+	if (!answers->messages.wait_count)
+		return 0;
+	joining.windows = calloc(answers->processes.count + 1ull, sizeof(*joining.windows));
+	for (size_t i = count; i-- && joining.windows;)
+		joining.windows[answers->processes.of_profile[windows[i].profile]] = windows + i;
+	int result = joining.windows ? list_activities(&joining) : SN_ERR_MEMORY;
+	for (size_t i = 0; i < answers->messages.wait_count && !result; i++)
+		result = join(&joining, answers->messages.waits + i);
+	if (!result)
+		result = move_edges(&joining, activity_count);
+	free(joining.windows);
+	free(joining.order);
+	free(joining.tails);
+	return result;
+}

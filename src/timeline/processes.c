@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes by number, and lists by process as a counting sort makes them; see processes.h. */
+#include "processes.h"
+
+#include "base/error.h"
+#include "base/intern.h"
+#include "format/measurement/measurement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What sn_host_is_same_process compares. */
+struct process_key {
+	uint64_t pid; /* 0 of ranks */
+	int64_t rank;
+	uint32_t run, host;
+};
+
+static struct process_key key_of(const struct sonde_db_profile *profile)
+{
+	return (struct process_key){profile->rank >= 0 ? 0 : profile->pid, profile->rank,
+				    profile->run, profile->host};
+}
+
+static bool is_thread(const struct sn_processes *processes, uint32_t profile)
+{
+	return sonde_db_profile(processes->db, profile)->kind == SONDE_PROFILE_THREAD;
+}
+
+static int number_profiles(struct sn_processes *processes)
+{
+	uint32_t count = sonde_db_profile_count(processes->db);
+	struct sn_intern keys = {0};
+	processes->of_profile = malloc((count + 1ull) * sizeof(uint32_t));
+	processes->callers = malloc((count + 1ull) * sizeof(uint32_t));
+	bool has_memory = processes->of_profile && processes->callers;
+	for (uint32_t i = 0; i < count && has_memory; i++) {
+		struct process_key key = key_of(sonde_db_profile(processes->db, i));
+		uint32_t before = keys.count, number = sn_intern_add(&keys, &key, sizeof(key));
+		has_memory = number != SN_INTERN_NONE;
+		if (!has_memory)
+			break;
+		processes->of_profile[i] = number;
+		if (number == before ||
+		    (is_thread(processes, i) && !is_thread(processes, processes->callers[number])))
+			processes->callers[number] = i;
+	}
+	processes->count = keys.count;
+	sn_intern_release(&keys);
+	return has_memory ? 0 : SN_ERR_MEMORY;
+}
+
+typedef uint32_t (*profile_function)(const void *data, uint32_t item);
+
+static int sort(const struct sn_processes *processes, size_t count, profile_function profile_of,
+		const void *data, struct sn_process_lists *lists)
+{
+	free(lists->items);
+	free(lists->starts);
+	lists->items = malloc((count + 1) * sizeof(uint32_t));
+	lists->starts = calloc(processes->count + 2ull, sizeof(uint32_t));
+	if (!lists->items || !lists->starts)
+		return SN_ERR_MEMORY;
+	/* one place further, so that filling moves each begin to where the next one's is */
+	uint32_t *begins = lists->starts + 1;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t process = processes->of_profile[profile_of(data, i)];
+		if (process + 1 < processes->count)
+			begins[process + 1]++;
+	}
+	for (uint32_t p = 1; p < processes->count; p++)
+		begins[p] += begins[p - 1];
+	for (uint32_t i = 0; i < count; i++)
+		lists->items[begins[processes->of_profile[profile_of(data, i)]]++] = i;
+	return 0;
+}
+
+static uint32_t itself(const void *data, uint32_t item)
+{
+	(void)data;
+	return item;
+}
+
+static uint32_t profile_of_track(const void *data, uint32_t track)
+{
+	return sonde_trace_track(data, track)->profile;
+}
+
+static uint32_t profile_of_device(const void *data, uint32_t device)
+{
+	return ((const struct sn_device_times *)data)->devices[device].profile;
+}
+
+int sn_processes_init(struct sn_processes *processes, const struct sonde_db *db,
+		      const struct sonde_trace *trace)
+{
+	uint32_t tracks = sonde_trace_track_count(trace);
+	static const struct sn_device_times none;
+	*processes = (struct sn_processes){.db = db, .trace = trace};
+	processes->all_tracks = malloc((tracks + 1ull) * sizeof(uint32_t));
+	for (uint32_t i = 0; i < tracks && processes->all_tracks; i++)
+		processes->all_tracks[i] = i;
+	return processes->all_tracks && !number_profiles(processes) &&
+		       !sort(processes, sonde_db_profile_count(db), itself, NULL,
+			     &processes->profiles) &&
+		       !sort(processes, tracks, profile_of_track, trace, &processes->tracks) &&
+		       !sn_processes_take_devices(processes, &none)
+		   ? 0
+		   : SN_ERR_MEMORY;
+}
+
+int sn_processes_take_devices(struct sn_processes *processes, const struct sn_device_times *times)
+{
+	return sort(processes, times->count, profile_of_device, times, &processes->devices);
+}
+
+void sn_processes_release(struct sn_processes *processes)
+{
+	struct sn_process_lists *lists[] = {&processes->profiles, &processes->tracks,
+					    &processes->devices};
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		free(lists[i]->items);
+		free(lists[i]->starts);
+	}
+	free(processes->of_profile);
+	free(processes->callers);
+	free(processes->all_tracks);
+	*processes = (struct sn_processes){0};
+}
+
+size_t sn_processes_list(const struct sn_processes *processes, const struct sn_process_lists *lists,
+			 uint32_t profile, const uint32_t **items)
+{
+	uint32_t process = processes->of_profile[profile];
+	*items = lists->items + lists->starts[process];
+	return lists->starts[process + 1] - lists->starts[process];
+}
+
+size_t sn_processes_tracks(const struct sn_processes *processes, uint32_t profile,
+			   const uint32_t **tracks)
+{
+	if (profile != SONDE_NONE)
+		return sn_processes_list(processes, &processes->tracks, profile, tracks);
+	*tracks = processes->all_tracks;
+	return sonde_trace_track_count(processes->trace);
+}

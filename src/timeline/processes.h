@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which profiles are of one process: numbers for processes, and of each its profiles, tracks and
+ * devices, so that nobody looks through those of all others. Made once for a trace.
+ */
+#ifndef SN_TIMELINE_PROCESSES_H
+#define SN_TIMELINE_PROCESSES_H
+
+#include "timeline/devices/device_time.h"
+#include "sonde/trace.h"
+
+/* Of each process the items from starts[process] to starts[process + 1] - 1, which ascend. */
+struct sn_process_lists {
+	uint32_t *items, *starts;
+};
+
+struct sn_processes {
+	const struct sonde_db *db;
+	const struct sonde_trace *trace;
+	uint32_t count;
+	uint32_t *of_profile; /* the process's number, from 0, by profile */
+	uint32_t *callers;    /* its first thread, or else first profile, by which it is called */
+	uint32_t *all_tracks; /* 0, 1, 2, ... */
+	struct sn_process_lists profiles, tracks, devices;
+};
+
+/* 0 or SN_ERR_MEMORY; release in either case. db and trace stay the caller's, and must last as
+ * long. No process has devices yet. */
+int sn_processes_init(struct sn_processes *processes, const struct sonde_db *db,
+		      const struct sonde_trace *trace);
+/* The devices of each. 0 or SN_ERR_MEMORY. */
+int sn_processes_take_devices(struct sn_processes *processes, const struct sn_device_times *times);
+void sn_processes_release(struct sn_processes *processes);
+
+/* How many profiles, tracks or devices the process of a profile has, and which. */
+size_t sn_processes_list(const struct sn_processes *processes, const struct sn_process_lists *lists,
+			 uint32_t profile, const uint32_t **items);
+/* The tracks of the process of a profile; of all for SONDE_NONE. */
+size_t sn_processes_tracks(const struct sn_processes *processes, uint32_t profile,
+			   const uint32_t **tracks);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records in order, however many: what does not fit into memory is sorted in runs that lie in an
+ * unnamed file and are merged when read. For what an analysis has to sort and cannot take as it
+ * comes: delays of which it wants a quantile, calls by what they launched.
+ *
+ * Records consist of 64-bit words, of which the first ones are what they are sorted by; records
+ * equal in those come in any order. What comes in order already is never sorted.
+ */
+#ifndef SN_TIMELINE_RUNS_H
+#define SN_TIMELINE_RUNS_H
+
+#include "base/error.h"
+#include "trace/spill.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_run; /* in the file, and being read */
+
+struct sn_runs {
+	size_t words, key_words; /* of a record */
+	size_t memory_bytes;	 /* about as much is used, sorting included */
+	uint64_t *items;	 /* the last run, in memory */
+	size_t count, capacity, at;
+	uint64_t total; /* records */
+	struct sn_spill file;
+	struct sn_run *runs;
+	size_t run_count, run_capacity;
+	uint32_t *heap; /* of runs being read */
+	size_t heap_count;
+	bool is_ordered; /* of the last run */
+};
+
+void sn_runs_init(struct sn_runs *runs, size_t words, size_t key_words, size_t memory_bytes);
+void sn_runs_release(struct sn_runs *runs);
+
+/* 0 or a negative enum sn_err. */
+int sn_runs_add(struct sn_runs *runs, const uint64_t *record, struct sn_error *error);
+/* No more are added. 0 or a negative enum sn_err. */
+int sn_runs_finish(struct sn_runs *runs, struct sn_error *error);
+/* The next record, in ascending order. 1, 0 at the end, or a negative enum sn_err. */
+int sn_runs_next(struct sn_runs *runs, uint64_t *record, struct sn_error *error);
+
+#endif

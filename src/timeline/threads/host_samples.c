@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread's samples beside its calls; see host_samples.h. */
+#include "host_samples.h"
+
+#include "host_flow.h"
+#include "timeline/track_blocks.h"
+
+#include <stdlib.h>
+
+/* Enough distances for their median. */
+enum { GAPS_MAX = 65536 };
+
+struct samples {
+	sn_host_take_sample take;
+	void *data;
+	uint64_t *gaps_ns; /* of all threads, the first of them */
+	size_t gap_count;
+	/* of the thread at hand */
+	struct sn_host_parts *parts; /* NULL: it has no calls */
+	struct sn_host_part part;    /* the first that ends after the last sample */
+	bool has_part, has_before;
+	uint64_t before_ns;
+	struct sn_error *error;
+};
+
+/* Whether the thread was in a call then. 1, 0, or a negative enum sn_err. */
+static int is_in_call(struct samples *samples, uint64_t time_ns)
+{
+	while (samples->has_part && samples->part.end_ns <= time_ns) {
+		int result = sn_host_parts_next(samples->parts, &samples->part, samples->error);
+		if (result < 0)
+			return result;
+		samples->has_part = result > 0;
+	}
+	return samples->has_part && samples->part.start_ns <= time_ns;
+}
+
+static int take_samples(void *data, const struct sonde_track *track,
+			struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+{
+	struct samples *samples = data;
+	int result = 0;
+	(void)track;
+	(void)cursor;
+	for (size_t i = 0; i < block->count && result >= 0; i++) {
+		uint64_t start = block->starts_ns[i];
+		if (samples->has_before && samples->before_ns < start &&
+		    samples->gap_count < GAPS_MAX)
+			samples->gaps_ns[samples->gap_count++] = start - samples->before_ns;
+		samples->before_ns = start;
+		samples->has_before = true;
+		result = is_in_call(samples, start);
+		if (!result)
+			result = samples->take(samples->data, block->contexts[i], start);
+	}
+	return result < 0 ? result : 0;
+}
+
+static const struct sn_host_lanes *lanes_of(const struct sn_host_lanes *lanes, size_t count,
+					    uint32_t profile)
+{
+	size_t low = 0, high = count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (lanes[middle].profile < profile)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && lanes[low].profile == profile ? lanes + low : NULL;
+}
+
+static int take_track(const struct sonde_trace *trace, uint32_t track,
+		      const struct sn_host_lanes *lanes, struct samples *samples)
+{
+	struct sn_host_parts parts;
+	int result = 0;
+	samples->parts = NULL;
+	samples->has_part = samples->has_before = false;
+	if (lanes) {
+		samples->parts = &parts;
+		result = sn_host_parts_init(
+		    &parts, trace, lanes, SN_EVENT_WINDOW_ALL(SONDE_EVENTS_BRIEF), samples->error);
+		if (!result)
+			result = sn_host_parts_next(&parts, &samples->part, samples->error);
+		samples->has_part = result > 0;
+	}
+	if (result >= 0)
+		result = sn_track_blocks(trace, track, SONDE_EVENTS_BRIEF, take_samples, samples,
+					 samples->error);
+	if (lanes)
+		sn_host_parts_release(&parts);
+	return result;
+}
+
+int sn_host_samples(const struct sn_processes *processes, uint32_t profile,
+		    sn_host_take_sample take, void *data, uint64_t *each_ns, struct sn_error *error)
+{
+	size_t count;
+	struct sn_host_lanes *threads = sn_host_lanes(processes, profile, false, &count);
+	struct samples samples = {.take = take,
+				  .data = data,
+				  .gaps_ns = calloc(GAPS_MAX, sizeof(uint64_t)),
+				  .error = error};
+	int result =
+	    threads && samples.gaps_ns ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	const uint32_t *tracks;
+	size_t track_count = sn_processes_tracks(processes, profile, &tracks);
+	for (size_t i = 0; i < track_count && !result; i++) {
+		const struct sonde_track *track = sonde_trace_track(processes->trace, tracks[i]);
+		if (track->kind == SONDE_TRACK_SAMPLES)
+			result = take_track(processes->trace, tracks[i],
+					    lanes_of(threads, count, track->profile), &samples);
+	}
+	*each_ns = result ? 0 : sn_host_flow_median(samples.gaps_ns, samples.gap_count);
+	if (!*each_ns) /* a sample alone has no length that anybody knows */
+		*each_ns = 1;
+	sn_host_lanes_free(threads, count);
+	free(samples.gaps_ns);
+	return result;
+}

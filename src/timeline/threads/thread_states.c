@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums over states; see thread_states.h. */
+#include "thread_states.h"
+
+#include "base/vec.h"
+#include "format/measurement/measurement.h"
+#include "timeline/track_blocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct reading {
+	const struct sonde_db *db;
+	struct sn_thread_times *times;
+	uint32_t waker, result, bytes; /* attribute keys */
+};
+
+static const char *name_of(const struct sonde_db *db, uint32_t context)
+{
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+	return sonde_db_string(db, frame->name);
+}
+
+/* The outermost context but the root says which state; what is below it says more. */
+static enum sn_thread_state state_of(const struct sonde_db *db, uint32_t context)
+{
+	static const char *const names[] = {"running", "ready", "blocked"};
+	while (context && sonde_db_context(db, context)->parent)
+		context = sonde_db_context(db, context)->parent;
+	for (int state = 0; context && state < SN_THREAD_UNKNOWN; state++)
+		if (!strcmp(name_of(db, context), names[state]))
+			return (enum sn_thread_state)state;
+	return SN_THREAD_UNKNOWN;
+}
+
+/* ---- sums ---- */
+
+static struct sn_thread_time *thread_of(struct sn_thread_times *times,
+					const struct sonde_track *track)
+{
+	struct sn_thread_time *last =
+	    times->thread_count ? times->threads + times->thread_count - 1 : NULL;
+	if (last && last->profile == track->profile) {
+		last->start_ns =
+		    track->start_ns < last->start_ns ? track->start_ns : last->start_ns;
+		last->end_ns = track->end_ns > last->end_ns ? track->end_ns : last->end_ns;
+		return last;
+	}
+	if (sn_vec_reserve(&times->threads, &times->thread_capacity, times->thread_count + 1) < 0)
+		return NULL;
+	times->threads[times->thread_count] = (struct sn_thread_time){
+	    .profile = track->profile, .start_ns = track->start_ns, .end_ns = track->end_ns};
+	return times->threads + times->thread_count++;
+}
+
+/* Each finds the sum that a key stands for, new where it is; NULL without memory. */
+static struct sn_state_share *share_of(struct sn_thread_times *times, uint32_t profile,
+				       uint32_t context)
+{
+	const uint32_t key[] = {profile, context};
+	uint32_t known = times->share_keys.count;
+	uint32_t number = sn_intern_add(&times->share_keys, key, sizeof(key));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&times->shares, &times->share_capacity, number + 1ull) < 0)
+		return NULL;
+	if (number == known)
+		times->shares[number] =
+		    (struct sn_state_share){.profile = profile, .context = context};
+	return times->shares + number;
+}
+
+static struct sn_wakeup_sum *wakeup_of(struct sn_thread_times *times, uint32_t profile,
+				       uint32_t waker)
+{
+	const uint32_t key[] = {profile, waker};
+	uint32_t known = times->wakeup_keys.count;
+	uint32_t number = sn_intern_add(&times->wakeup_keys, key, sizeof(key));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&times->wakeups, &times->wakeup_capacity, number + 1ull) < 0)
+		return NULL;
+	if (number == known)
+		times->wakeups[number] = (struct sn_wakeup_sum){.profile = profile, .waker = waker};
+	return times->wakeups + number;
+}
+
+static struct sn_system_sum *system_of(struct sn_thread_times *times, uint32_t context)
+{
+	uint32_t known = times->system_keys.count;
+	uint32_t number = sn_intern_add(&times->system_keys, &context, sizeof(context));
+	if (number == SN_INTERN_NONE ||
+	    sn_vec_reserve(&times->systems, &times->system_capacity, number + 1ull) < 0)
+		return NULL;
+	if (number == known)
+		times->systems[number] = (struct sn_system_sum){.context = context};
+	return times->systems + number;
+}
+
+/* ---- tracks ---- */
+
+bool sn_is_page_fault(const struct sonde_db *db, uint32_t context)
+{
+	uint32_t parent = sonde_db_context(db, context)->parent;
+	if (parent == SONDE_NONE || parent >= sonde_db_context_count(db))
+		return false;
+	const struct sonde_db_frame *frame =
+	    sonde_db_frame(db, sonde_db_context(db, parent)->frame);
+	return frame->kind == SN_FRAME_OS &&
+	       !strcmp(sonde_db_string(db, frame->name), "page fault");
+}
+
+/* An event's attribute; false where it has none. */
+static bool value_at(const struct sonde_attribute_column *column, size_t place, uint64_t *value)
+{
+	if (!column->values || (column->is_present && !column->is_present[place]))
+		return false;
+	*value = column->values[place];
+	return true;
+}
+
+static struct sonde_attribute_column column_of(struct sonde_event_cursor *cursor, uint32_t key)
+{
+	struct sonde_attribute_column column = {0};
+	if (key == SONDE_NONE || !sonde_event_cursor_attribute(cursor, key, &column))
+		column.values = NULL;
+	return column;
+}
+
+static int add_states(struct reading *reading, const struct sonde_track *track,
+		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+{
+	struct sn_thread_times *times = reading->times;
+	struct sonde_attribute_column wakers = column_of(cursor, reading->waker);
+	struct sn_thread_time *thread = thread_of(times, track);
+	if (!thread)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < block->count; i++) {
+		uint64_t time = block->ends_ns[i] - block->starts_ns[i], waker;
+		enum sn_thread_state state = state_of(reading->db, block->contexts[i]);
+		struct sn_state_share *share = share_of(times, track->profile, block->contexts[i]);
+		if (!share)
+			return SN_ERR_MEMORY;
+		thread->times_ns[state] += time;
+		thread->counts[state]++;
+		share->time_ns += time;
+		share->count++;
+		share->longest_ns = time > share->longest_ns ? time : share->longest_ns;
+		if (!value_at(&wakers, i, &waker))
+			continue;
+		struct sn_wakeup_sum *wakeup = wakeup_of(times, track->profile, (uint32_t)waker);
+		if (!wakeup)
+			return SN_ERR_MEMORY;
+		wakeup->count++;
+		wakeup->waited_ns += time;
+	}
+	return 0;
+}
+
+static int add_system(struct reading *reading, struct sonde_event_cursor *cursor,
+		      const struct sonde_event_block *block)
+{
+	struct sonde_attribute_column results = column_of(cursor, reading->result);
+	struct sonde_attribute_column bytes = column_of(cursor, reading->bytes);
+	for (size_t i = 0; i < block->count; i++) {
+		uint64_t time = block->ends_ns[i] - block->starts_ns[i], value;
+		struct sn_system_sum *sum = system_of(reading->times, block->contexts[i]);
+		if (!sum)
+			return SN_ERR_MEMORY;
+		sum->time_ns += time;
+		sum->count++;
+		sum->longest_ns = time > sum->longest_ns ? time : sum->longest_ns;
+		/* addresses are negative as well: errors are the last page of them */
+		if (value_at(&results, i, &value)) {
+			sum->error_count += value >= (uint64_t)-4095;
+			sum->results += value >= (uint64_t)-4095 ? 0 : value;
+		}
+		if (value_at(&bytes, i, &value))
+			sum->bytes += value;
+	}
+	return 0;
+}
+
+/* Page faults alone: other instants say nothing that could be added up. */
+static int add_instants(struct reading *reading, const struct sonde_event_block *block)
+{
+	for (size_t i = 0; i < block->count; i++) {
+		if (!sn_is_page_fault(reading->db, block->contexts[i]))
+			continue;
+		struct sn_system_sum *sum = system_of(reading->times, block->contexts[i]);
+		if (!sum)
+			return SN_ERR_MEMORY;
+		sum->count++;
+	}
+	return 0;
+}
+
+static int take_block(void *data, const struct sonde_track *track,
+		      struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
+{
+	struct reading *reading = data;
+	if (track->kind == SONDE_TRACK_STATES)
+		return add_states(reading, track, cursor, block);
+	if (track->kind == SONDE_TRACK_INSTANTS)
+		return add_instants(reading, block);
+	return add_system(reading, cursor, block);
+}
+
+/* ---- order ---- */
+
+static int descending(uint64_t a, uint64_t b)
+{
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static int compare_shares(const void *left, const void *right)
+{
+	const struct sn_state_share *a = left, *b = right;
+	int order = descending(a->time_ns, b->time_ns);
+	if (!order)
+		order = descending(b->profile, a->profile);
+	return order ? order : descending(b->context, a->context);
+}
+
+static int compare_wakeups(const void *left, const void *right)
+{
+	const struct sn_wakeup_sum *a = left, *b = right;
+	int order = descending(a->count, b->count);
+	if (!order)
+		order = descending(b->profile, a->profile);
+	return order ? order : descending(b->waker, a->waker);
+}
+
+static int compare_systems(const void *left, const void *right)
+{
+	const struct sn_system_sum *a = left, *b = right;
+	int order = descending(a->time_ns, b->time_ns);
+	return order ? order : descending(b->context, a->context);
+}
+
+/* Whether instants are worth reading. */
+static bool has_page_faults(const struct sonde_db *db)
+{
+	for (uint32_t i = 0; i < sonde_db_context_count(db); i++)
+		if (sn_is_page_fault(db, i))
+			return true;
+	return false;
+}
+
+int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
+		    struct sn_thread_times *times, struct sn_error *error)
+{
+	struct reading reading = {
+	    .db = db,
+	    .times = times,
+	    .waker = sonde_trace_key_by_name(trace, "waker"),
+	    .result = sonde_trace_key_by_name(trace, "result"),
+	    .bytes = sonde_trace_key_by_name(trace, "bytes"),
+	};
+	bool has_faults = has_page_faults(db);
+	int result = 0;
+	*times = (struct sn_thread_times){0};
+	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
+		uint16_t kind = sonde_trace_track(trace, i)->kind;
+		if (kind == SONDE_TRACK_STATES || kind == SONDE_TRACK_SYSTEM ||
+		    (kind == SONDE_TRACK_INSTANTS && has_faults))
+			result = sn_track_blocks(trace, i, 0, take_block, &reading, error);
+	}
+	if (times->shares)
+		qsort(times->shares, times->share_keys.count, sizeof(*times->shares),
+		      compare_shares);
+	if (times->wakeups)
+		qsort(times->wakeups, times->wakeup_keys.count, sizeof(*times->wakeups),
+		      compare_wakeups);
+	if (times->systems)
+		qsort(times->systems, times->system_keys.count, sizeof(*times->systems),
+		      compare_systems);
+	return result;
+}
+
+void sn_thread_times_release(struct sn_thread_times *times)
+{
+	free(times->threads);
+	free(times->shares);
+	free(times->wakeups);
+	free(times->systems);
+	sn_intern_release(&times->share_keys);
+	sn_intern_release(&times->wakeup_keys);
+	sn_intern_release(&times->system_keys);
+	*times = (struct sn_thread_times){0};
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What threads did with their time, as the operating system told it: running, ready but waiting for
+ * a processor, blocked and in what; who ended the waiting; which system calls they made; and which
+ * threads processors ran. Exact sums over all events of tracks of states and of the system.
+ */
+#ifndef SN_TIMELINE_THREAD_STATES_H
+#define SN_TIMELINE_THREAD_STATES_H
+
+#include "base/error.h"
+#include "base/intern.h"
+#include "sonde/trace.h"
+
+enum sn_thread_state {
+	SN_THREAD_RUNNING,
+	SN_THREAD_READY,
+	SN_THREAD_BLOCKED,
+	SN_THREAD_UNKNOWN, /* records were lost */
+	SN_THREAD_STATES
+};
+
+/* A thread, or a processor: then RUNNING is when it ran one of the threads. */
+struct sn_thread_time {
+	uint32_t profile;
+	uint64_t start_ns, end_ns;
+	uint64_t times_ns[SN_THREAD_STATES];
+	uint64_t counts[SN_THREAD_STATES];
+};
+
+/* Time in one context of one profile: blocked in a call, or a processor's thread. */
+struct sn_state_share {
+	uint32_t profile, context;
+	uint64_t time_ns, longest_ns, count;
+};
+
+/* How often one thread ended another's waiting, and how long that had been. */
+struct sn_wakeup_sum {
+	uint32_t profile; /* who had waited */
+	uint32_t waker;	  /* a thread's number, 0 an interrupt */
+	uint64_t count, waited_ns;
+};
+
+/* All calls of one name, or requests, or interrupts: a context of a track of the system. Or page
+ * faults, which have no length. */
+struct sn_system_sum {
+	uint32_t context;
+	uint64_t count, error_count, time_ns, longest_ns, bytes;
+	uint64_t results; /* of calls: what those without error returned, added up */
+};
+
+struct sn_thread_times {
+	struct sn_thread_time *threads; /* by profile; processors too */
+	size_t thread_count, thread_capacity;
+	struct sn_intern share_keys;   /* profile, context: */
+	struct sn_state_share *shares; /* most first */
+	size_t share_capacity;
+	struct sn_intern wakeup_keys;  /* profile, waker: */
+	struct sn_wakeup_sum *wakeups; /* most first */
+	size_t wakeup_capacity;
+	struct sn_intern system_keys;  /* context: */
+	struct sn_system_sum *systems; /* most time first */
+	size_t system_capacity;
+};
+
+/* 0 or a negative enum sn_err; release in either case. */
+int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
+		    struct sn_thread_times *times, struct sn_error *error);
+/* Whether instants of that context are page faults. */
+bool sn_is_page_fault(const struct sonde_db *db, uint32_t context);
+void sn_thread_times_release(struct sn_thread_times *times);
+
+#endif

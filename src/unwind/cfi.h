@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call frame information: from a module's .eh_frame, how to find the caller's registers at a pc.
+ *
+ * The format is DWARF 5, section 6.4, as the Linux Standard Base's .eh_frame varies it. Pure
+ * decoding: bytes in, a row out; nothing is cached and no register or stack is read here. Every
+ * read is checked against the readable segment that holds it, so that damaged tables give an error
+ * and nothing else. Tables of modules that can be unloaded are copied by the kernel, a stretch at a
+ * time: another thread may unmap them at any moment.
+ */
+#ifndef SN_UNWIND_CFI_H
+#define SN_UNWIND_CFI_H
+
+#include "machine.h"
+#include "module.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sn_cfi_kind {
+	SN_CFI_UNSET,		 /* nothing is said: what the ABI says holds */
+	SN_CFI_SAME,		 /* the caller's value is this frame's */
+	SN_CFI_UNDEFINED,	 /* lost */
+	SN_CFI_OFFSET,		 /* at CFA + value */
+	SN_CFI_VALUE_OFFSET,	 /* is CFA + value */
+	SN_CFI_REGISTER,	 /* in register `value` */
+	SN_CFI_EXPRESSION,	 /* at the address the expression gives */
+	SN_CFI_VALUE_EXPRESSION, /* is what the expression gives */
+};
+
+struct sn_cfi_expression {
+	uintptr_t address; /* of its bytes in the module's memory, which may have been unmapped */
+	uint32_t length;
+};
+
+/* One row of the table that the information describes: the rules in force at a pc. */
+struct sn_cfi_row {
+	bool cfa_is_expression;
+	bool is_signal_frame; /* the caller was interrupted, not calling */
+	uint8_t cfa_register;
+	int64_t cfa_offset;
+	struct sn_cfi_expression cfa_expression;
+	uint8_t kinds[SN_REG_COUNT]; /* enum sn_cfi_kind */
+	uint16_t lengths[SN_REG_COUNT];
+	int64_t values[SN_REG_COUNT]; /* of an expression, its address */
+};
+
+/* The expression that a register's rule consists of. */
+static inline struct sn_cfi_expression sn_cfi_expression_of(const struct sn_cfi_row *row,
+							    unsigned number)
+{
+	return (struct sn_cfi_expression){(uintptr_t)row->values[number], row->lengths[number]};
+}
+
+/* 0; -ENOENT where no information covers `pc`; -EINVAL where it is damaged. AS-safe: yes. MT: yes.
+ */
+int sn_cfi_find(const struct sn_module *module, uintptr_t pc, struct sn_cfi_row *row);
+
+/* The same from one FDE; nothing outside [low, high) is read. For tests and fuzzers. */
+int sn_cfi_decode(const unsigned char *low, const unsigned char *high, const unsigned char *fde,
+		  uintptr_t pc, struct sn_cfi_row *row);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From one frame to its caller by a row of call frame information. The collector steps so through
+ * frames whose rule is not simple, importers through recorded stacks.
+ */
+#ifndef SN_UNWIND_STEP_ROW_H
+#define SN_UNWIND_STEP_ROW_H
+
+#include "cfi.h"
+#include "memory.h"
+
+enum sn_native_flags {
+	SN_NATIVE_RETURN_ADDRESS = 1, /* pc is where a call returns to */
+	SN_NATIVE_SIGNAL = 2,	      /* the kernel's signal trampoline */
+	SN_NATIVE_FRAME_POINTER = 4,  /* found by a frame pointer, not by tables */
+	SN_NATIVE_SCANNED = 8,	      /* found by scanning: may be wrong */
+};
+
+struct sn_cursor {
+	struct sn_registers registers;
+	bool is_return; /* the program counter is a return address */
+	struct sn_stack *stack;
+};
+
+enum sn_step {
+	SN_STEP_CALLER, /* the cursor is at the caller now */
+	SN_STEP_END,	/* the thread's first frame */
+	SN_STEP_LOST,	/* the caller cannot be found */
+};
+
+/* What a step learns. */
+struct sn_step_result {
+	uintptr_t cfa;	       /* of the frame left */
+	uint32_t flags;	       /* to add to the frame left: SN_NATIVE_SIGNAL */
+	uint32_t caller_flags; /* to add to the caller: how it was found */
+};
+
+/* Steps by `row`, which describes the code at the cursor; every word is read through its stack.
+ * AS-safe: yes. */
+enum sn_step sn_step_by_row(struct sn_cursor *cursor, const struct sn_cfi_row *row,
+			    struct sn_step_result *result);
+
+#endif
