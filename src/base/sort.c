@@ -51,6 +51,25 @@ void sn_sort_u64(uint64_t *numbers, size_t count)
 	free(other);
 }
 
+static int compare_doubles(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+	return SN_ORDER(a, b);
+}
+
+void sn_sort_doubles(double *numbers, size_t count)
+{
+	if (count)
+		qsort(numbers, count, sizeof(*numbers), compare_doubles);
+}
+
+double sn_sort_median(double *numbers, size_t count)
+{
+	sn_sort_doubles(numbers, count);
+	double middle = numbers[count / 2];
+	return count % 2 ? middle : (numbers[count / 2 - 1] + middle) / 2;
+}
+
 void sn_sort_keys(uint64_t *keys, uint64_t *other, size_t count)
 {
 	if (count >= FEW)

@@ -25,6 +25,10 @@ static inline int sn_order_then(int first, int second)
 
 /* Ascending. Takes memory for as many once more, or without it more time. */
 void sn_sort_u64(uint64_t *numbers, size_t count);
+/* Ascending; of numbers, none of which is a NaN. */
+void sn_sort_doubles(double *numbers, size_t count);
+/* Sorts them; the one in the middle, or the mean of two. There must be one. */
+double sn_sort_median(double *numbers, size_t count);
 /* By the upper 32 bits; where those are equal the lower ones, which must ascend at first, still
  * ascend afterwards. `other` is as long as `keys`. */
 void sn_sort_keys(uint64_t *keys, uint64_t *other, size_t count);

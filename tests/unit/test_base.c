@@ -177,6 +177,8 @@ static void test_sort(void **state)
 	assert_int_equal(sn_sort_unique(twice, 7), 4);
 	assert_memory_equal(twice, ((uint64_t[]){1, 2, 5, 8}), 4 * sizeof(*twice));
 	assert_int_equal(sn_sort_unique(twice, 0), 0);
+	assert_true(sn_sort_median((double[]){3, -1, 2}, 3) == 2);
+	assert_true(sn_sort_median((double[]){4, 3, -1, 2}, 4) == 2.5);
 	assert_int_equal(SN_ORDER(1, 2.5), -1);
 	assert_int_equal(sn_order_then(0, -1), -1);
 	assert_int_equal(sn_order_then(1, -1), 1);
