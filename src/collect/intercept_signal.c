@@ -69,12 +69,21 @@ static void write_last(void *text)
 	sn_stop(text);
 }
 
+/* The first process of a namespace does not get signals that it has no handler for. */
+static bool is_ignored_by_first(int signal, int code)
+{
+	return syscall(SYS_getpid) == 1 && !happens_again(signal, code);
+}
+
 static void on_fatal(int signal, siginfo_t *info, void *context)
 {
 	char text[16];
 	sn_machine_flags_tame();
-	if (signal == SIGIO && sn_sampling_is_overflow(info)) {
-		sn_drop(NULL, SN_DROP_SAMPLE_BUSY, 1);
+	bool is_sample = signal == SIGIO && sn_sampling_is_overflow(info);
+	if (is_sample || is_ignored_by_first(signal, info->si_code)) {
+		sn_interrupted_call_mend(context);
+		if (is_sample)
+			sn_drop(NULL, SN_DROP_SAMPLE_BUSY, 1);
 		return;
 	}
 	describe(signal, text);
@@ -85,17 +94,17 @@ static void on_fatal(int signal, siginfo_t *info, void *context)
 		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), signal);
 }
 
-void sn_signal_end_program(int signal)
+void sn_signal_end_program(int signal, void *context)
 {
 	siginfo_t sent = {.si_code = SI_USER};
-	on_fatal(signal, &sent, NULL);
+	on_fatal(signal, &sent, context);
 }
 
 static const struct sigaction *fatal_action(void)
 {
 	static struct sigaction action;
 	action.sa_sigaction = on_fatal;
-	action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
 	/* nothing of the program's runs on our stack; errors there end the program, as they should
 	 */
 	sigfillset(&action.sa_mask);

@@ -526,7 +526,7 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 		send_again(signal, info);
 		sn_interrupted_call_mend(context); /* what is blocked interrupts nothing */
 	} else {
-		sn_signal_end_program(signal);
+		sn_signal_end_program(signal, context);
 	}
 }
 
