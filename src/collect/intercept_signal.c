@@ -379,6 +379,30 @@ SN_EXPORT int sigpending(sigset_t *set)
 	return status;
 }
 
+/* The C library's own change the mask where no wrapper stands. */
+static int hold(int how, int number)
+{
+	sigset_t one;
+	sigemptyset(&one);
+	return sigaddset(&one, number) ? -1 : sigprocmask(how, &one, NULL);
+}
+
+SN_EXPORT int sighold(int number)
+{
+	return hold(SIG_BLOCK, number);
+}
+
+SN_EXPORT int sigrelse(int number)
+{
+	return hold(SIG_UNBLOCK, number);
+}
+
+SN_EXPORT int sigignore(int number)
+{
+	struct sigaction action = {.sa_handler = SIG_IGN};
+	return sigaction(number, &action, NULL);
+}
+
 /* ---- waiting for signals ---- */
 
 /* The program's set, or a copy of its `bits` with those of samples in it. The kernel reads no more
