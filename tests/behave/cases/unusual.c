@@ -168,6 +168,25 @@ CASE(executed_only)
 	say("%ld\n", found);
 }
 
+/* Nothing but the end of the child, or of the process, ends this wait. */
+CASE(ended_in_vfork)
+{
+	pid_t parent = fork();
+	if (!parent) {
+		work(10);
+		if (!vfork()) {
+			pause_ns(700000000);
+			_exit(0);
+		}
+		_exit(3);
+	}
+	pause_ns(250000000);
+	uint64_t start_ns = now_ns(CLOCK_MONOTONIC);
+	kill(parent, SIGTERM);
+	say("%s", ended(parent));
+	say(" %s\n", now_ns(CLOCK_MONOTONIC) - start_ns < 200000000 ? "at once" : "later");
+}
+
 CASE(counter_taken)
 {
 	SAY_RESULT(prctl(PR_SET_TSC, PR_TSC_SIGSEGV));
