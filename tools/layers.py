@@ -13,7 +13,7 @@ LAYERS = {"base": 0, "unwind": 0, "format": 1, "lib": 2, "binary": 2, "trace": 2
           "import": 4, "timeline": 4, "show": 5, "export": 6, "cmd": 7}
 # Rooms of which neither may include the other, and what the unwinder and the collector may see: what depends on libc alone.
 ASIDE = {("import", "timeline"), ("timeline", "import"), ("binary", "trace"), ("binary", "system"), ("trace", "binary"),
-         ("trace", "system"), ("system", "binary"), ("system", "trace")}
+         ("trace", "system"), ("trace", "lib"), ("lib", "trace"), ("system", "binary"), ("system", "trace")}
 UNWIND_MAY = {"format/measurement/measurement.h"}
 COLLECT_MAY = UNWIND_MAY | {"format/container.h", "format/checksum.h", "format/frame_kinds.def", "format/torch_name.h",
                "format/secret.h", "format/trace_file/trace_file.h", "format/trace_file/trace_encode.h",

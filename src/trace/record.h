@@ -7,8 +7,8 @@
 #ifndef SN_TRACE_RECORD_H
 #define SN_TRACE_RECORD_H
 
-#include "buffer.h"
 #include "event.h"
+#include "format/events/buffer.h"
 
 struct sn_record {
 	uint64_t start_ns, end_ns, link;

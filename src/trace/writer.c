@@ -3,9 +3,9 @@
 #include "writer.h"
 
 #include "base/vec.h"
-#include "block.h"
+#include "format/events/block.h"
+#include "format/events/pyramid.h"
 #include "lanes.h"
-#include "pyramid.h"
 #include "sorter.h"
 #include "spill.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/output.h"
 #include "export/event_walk.h"
-#include "trace/buffer.h"
+#include "format/events/buffer.h"
 
 #include <stdarg.h>
 

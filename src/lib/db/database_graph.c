@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading dataflow graphs, all of which is checked on opening; see sonde/graph.h. */
 #include "base/error.h"
-#include "database.h"
+#include "database_access.h"
 #include "sonde/graph.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 /*
  * A growing run of bytes to encode into, and a bounded one to decode from.
  */
-#ifndef SN_TRACE_BUFFER_H
-#define SN_TRACE_BUFFER_H
+#ifndef SN_FORMAT_BUFFER_H
+#define SN_FORMAT_BUFFER_H
 
 #include "base/vec.h"
 
