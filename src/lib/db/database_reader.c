@@ -24,6 +24,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+_Static_assert((int)SONDE_DB_CANNOT_READ == SN_ERR_IO && (int)SONDE_DB_DAMAGED == SN_ERR_FORMAT &&
+		   (int)SONDE_DB_NEWER == SN_ERR_VERSION &&
+		   (int)SONDE_DB_NO_MEMORY == SN_ERR_MEMORY &&
+		   (int)SONDE_DB_MISTAKE == SN_ERR_ARGUMENT &&
+		   (int)SONDE_DB_CANNOT_DO == SN_ERR_UNSUPPORTED,
+	       "codes are public");
+_Static_assert((int)SONDE_METRIC_TIME == SN_METRIC_TIME &&
+		   (int)SONDE_METRIC_COUNT == SN_METRIC_COUNT &&
+		   (int)SONDE_METRIC_BYTES == SN_METRIC_BYTES &&
+		   (int)SONDE_METRIC_RATIO == SN_METRIC_RATIO,
+	       "kinds of metrics are public");
+_Static_assert((int)SONDE_MODULE_MAIN == SN_MODULE_MAIN &&
+		   (int)SONDE_MODULE_VDSO == SN_MODULE_VDSO &&
+		   (int)SONDE_MODULE_UNLOADED == SN_MODULE_UNLOADED &&
+		   (int)SONDE_MODULE_ANONYMOUS == SN_MODULE_ANONYMOUS,
+	       "flags of modules are public");
+
 static int map_file(struct sonde_db *db, const char *path, struct sn_error *error)
 {
 	/* O_NONBLOCK: opening a pipe must not wait for its writer */
