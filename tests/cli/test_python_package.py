@@ -16,6 +16,7 @@ SCRIPT = """
 import sys, sonde
 with sonde.open(sys.argv[1]) as db:
     assert type(db.contexts.parent).__name__ == "memoryview"
+    assert db.tracks == []
     print(sonde.__file__, db.root.inclusive("cpu-time"), db.root.inclusive("cpu_time_imbalance"))
 with sonde.region("x"):
     pass
@@ -43,7 +44,7 @@ def wheel(tmp_path_factory) -> Path:
 def test_the_wheel_holds_the_library(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     packed = {name.rsplit("/purelib/", 1)[-1] for name in names}
-    assert {"sonde/__init__.py", "sonde/_database.py", "sonde/py.typed", ".sonde.mesonpy.libs/libsonde-db.so"} <= packed
+    assert {"sonde/__init__.py", "sonde/_database.py", "sonde/_events.py", "sonde/py.typed", ".sonde.mesonpy.libs/libsonde-db.so"} <= packed
     # of any Python 3, but of one kind of machine
     assert "-py3-none-" in wheel.name and not wheel.name.endswith("-any.whl")
     assert not any(name.endswith((".a", ".h")) or "/include/" in name or name.startswith("..") for name in names)
