@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a Sonde database (.sdb): the C interface that every report, exporter and binding uses.
+ * Library: libsonde-db.so (pkg-config sonde-db).
  *
- * A database is memory-mapped and immutable; every pointer given out stays valid until
- * sonde_db_close. All functions may be called by several threads at once on one database.
+ * A database is memory-mapped and immutable; every pointer given out is the database's and stays
+ * valid until sonde_db_close. The file must not be truncated meanwhile: reading what is gone raises
+ * SIGBUS. MT: all functions may be called by several threads at once on one database, but for
+ * sonde_db_close.
  *
  * Contexts are numbered in pre-order from 0, the root: the descendants of context c are exactly
- * c + 1 .. sonde_db_context(db, c)->end - 1. Times are nanoseconds. Functions that can fail return
- * 0 or a negative code and fill in an optional text of one line.
+ * c + 1 .. sonde_db_context(db, c)->end - 1. Strings, records and metrics are numbered from 0 as
+ * well. Of a number that is none, a record is NULL, a string "", a plane empty. Times are
+ * nanoseconds.
+ *
+ * Functions that can fail return 0 or a negative enum sonde_db_code, and fill in an optional text
+ * of one line (`error` may be NULL).
  */
 #ifndef SONDE_DB_H
 #define SONDE_DB_H
@@ -22,14 +29,23 @@ extern "C" {
 
 struct sonde_db;
 
-#define SONDE_NONE UINT32_MAX
+#define SONDE_NONE UINT32_MAX /* instead of a number: there is none */
+
+enum sonde_db_code {
+	SONDE_DB_CANNOT_READ = -1, /* the system refused */
+	SONDE_DB_DAMAGED = -2,	   /* not a database, or damaged */
+	SONDE_DB_NEWER = -3,	   /* made by a newer version */
+	SONDE_DB_NO_MEMORY = -4,
+	SONDE_DB_MISTAKE = -5,	 /* the caller's: a formula that means nothing, a wrong number */
+	SONDE_DB_CANNOT_DO = -7, /* events are compressed, and this build cannot decompress */
+};
 
 struct sonde_db_error {
-	char text[512];
+	char text[512]; /* ends with NUL; lower case, no full stop */
 };
 
 /* Opens a database and checks it but for its values (see sonde_db_damage). *db is set only on
- * success; free it with sonde_db_close. */
+ * success; free it with sonde_db_close, to which NULL is nothing. */
 int sonde_db_open(const char *path, struct sonde_db **db, struct sonde_db_error *error);
 void sonde_db_close(struct sonde_db *db);
 
@@ -37,10 +53,17 @@ void sonde_db_close(struct sonde_db *db);
 const char *sonde_db_string(const struct sonde_db *db, uint32_t string);
 size_t sonde_db_string_length(const struct sonde_db *db, uint32_t string);
 
+enum sonde_module_flags {
+	SONDE_MODULE_MAIN = 1,	    /* the program itself */
+	SONDE_MODULE_VDSO = 2,	    /* the kernel's shared object */
+	SONDE_MODULE_UNLOADED = 4,  /* no longer mapped when the measurement ended */
+	SONDE_MODULE_ANONYMOUS = 8, /* executable memory without a file: JIT code */
+};
+
 struct sonde_db_module {
 	uint32_t path;	   /* string */
 	uint32_t build_id; /* string, hexadecimal; SONDE_NONE without one */
-	uint32_t flags;	   /* enum sn_module_flags of the measurement format */
+	uint32_t flags;	   /* enum sonde_module_flags; ignore others */
 	uint32_t reserved;
 };
 uint32_t sonde_db_module_count(const struct sonde_db *db);
@@ -48,8 +71,12 @@ const struct sonde_db_module *sonde_db_module(const struct sonde_db *db, uint32_
 
 /* A level of a call path. Two frames are the same frame if all fields are equal. */
 struct sonde_db_frame {
-	uint8_t kind;  /* enum sn_frame_kind; sonde_frame_kind_name() */
-	uint8_t flags; /* enum sn_frame_flags */
+	uint8_t kind; /* sonde_frame_kind_name() */
+	/* 1: the offset is a return address, its call lies before it; 8: an operator that runs for
+	 * a backward pass; 16: a region that is an iteration; 32: the offset is of the function's
+	 * entry; 64: a line or loop that was called by its parent and does not lie in it. Ignore
+	 * others. */
+	uint8_t flags;
 	uint16_t reserved;
 	uint32_t name;		/* string: function (demangled), operator, kernel, region, ... */
 	uint32_t linkage_name;	/* string: the function's symbol, SONDE_NONE where it is the name */
@@ -60,9 +87,12 @@ struct sonde_db_frame {
 	uint32_t loop_number;	/* of several loops of one line: which, from 1; 0 the only one */
 	uint64_t offset;	/* native: ELF virtual address of the instruction; else 0 */
 };
-const char *sonde_frame_kind_name(unsigned kind); /* "native", ...; "unknown" */
+/* "thread", "python", "operator", "region", "graph-node", "native", "inlined", "loop", "line",
+ * "gpu-api", "kernel", "gpu-function", "gpu-loop", "gpu-line", "gpu-instruction", "os", "idle",
+ * "gpu-op"; "unknown" for a kind of a later version. Static, as is the layer. */
+const char *sonde_frame_kind_name(unsigned kind);
 /* What pictures colour by: "python", "operator", "native", "gpu-api", "gpu", "region", "os",
- * "thread", "idle". */
+ * "thread", "idle"; "unknown". */
 const char *sonde_frame_kind_layer(unsigned kind);
 uint32_t sonde_db_frame_count(const struct sonde_db *db);
 const struct sonde_db_frame *sonde_db_frame(const struct sonde_db *db, uint32_t frame);
@@ -76,11 +106,18 @@ struct sonde_db_context {
 uint32_t sonde_db_context_count(const struct sonde_db *db);
 const struct sonde_db_context *sonde_db_context(const struct sonde_db *db, uint32_t context);
 
+enum sonde_metric_kind {
+	SONDE_METRIC_TIME = 1,
+	SONDE_METRIC_COUNT = 2,
+	SONDE_METRIC_BYTES = 3,
+	SONDE_METRIC_RATIO = 4,
+};
+
 struct sonde_db_metric {
 	uint32_t name;	 /* string, e.g. "cpu-time" */
 	uint32_t unit;	 /* string: "ns", "bytes", "1" */
 	uint32_t source; /* string: what measured it */
-	uint32_t kind;	 /* enum sn_metric_kind */
+	uint32_t kind;	 /* enum sonde_metric_kind */
 	uint64_t period; /* units between two samples; 0 where every event is measured */
 };
 uint32_t sonde_db_metric_count(const struct sonde_db *db);
@@ -94,7 +131,7 @@ enum sonde_profile_kind {
 	SONDE_PROFILE_STREAM = 1,    /* a queue of a device */
 	SONDE_PROFILE_PROCESSOR = 2, /* its number is the tid */
 };
-/* "thread", "stream", "processor"; "unknown" for a kind of a later version. */
+/* "thread", "stream", "processor"; "unknown" for a kind of a later version. Static. */
 const char *sonde_profile_kind_name(uint32_t kind);
 
 struct sonde_db_profile {
@@ -119,8 +156,8 @@ const struct sonde_db_profile *sonde_db_profile(const struct sonde_db *db, uint3
 struct sonde_db_stat {
 	double count, sum, min, max, sum_squares;
 };
-double sonde_db_stat_mean(const struct sonde_db_stat *stat);
-double sonde_db_stat_deviation(const struct sonde_db_stat *stat); /* of the population */
+double sonde_db_stat_mean(const struct sonde_db_stat *stat);	  /* 0 of nothing */
+double sonde_db_stat_deviation(const struct sonde_db_stat *stat); /* of the population; likewise */
 /* Takes `other` into `stat`; a stat of all zeroes is empty. */
 void sonde_db_stat_merge(struct sonde_db_stat *stat, const struct sonde_db_stat *other);
 
@@ -159,10 +196,12 @@ struct sonde_db_plane sonde_db_context_row(const struct sonde_db *db, uint32_t c
 					   uint32_t metric);
 /* The position of an id, or plane->count. Binary search. */
 size_t sonde_db_plane_find(const struct sonde_db_plane *plane, uint32_t id);
+/* At a position < plane->count; numbers are always finite. */
 double sonde_db_plane_sum(const struct sonde_db_plane *plane, size_t position);
 void sonde_db_plane_stat(const struct sonde_db_plane *plane, size_t position,
 			 struct sonde_db_stat *stat);
-/* One part of `count` elements from `first`, as an array: faster than one by one. */
+/* One part of `count` elements from `first`, all within the plane, as an array numbers[count]:
+ * faster than one by one. */
 void sonde_db_plane_numbers(const struct sonde_db_plane *plane, enum sonde_db_part part,
 			    size_t first, size_t count, double *numbers);
 
@@ -184,7 +223,7 @@ struct sonde_db_summary_plane sonde_db_summary_plane(const struct sonde_db *db, 
 /* One of the three statistics of an element; the others are not looked at. */
 void sonde_db_summary_stat(const struct sonde_db_summary_plane *plane, size_t position,
 			   enum sonde_db_scope scope, struct sonde_db_stat *stat);
-/* One part of `count` elements from `first`, as an array. */
+/* One part of `count` elements from `first`, all within the plane, as an array numbers[count]. */
 void sonde_db_summary_numbers(const struct sonde_db_summary_plane *plane, enum sonde_db_scope scope,
 			      enum sonde_db_part part, size_t first, size_t count, double *numbers);
 /* The summary of one context; false, and all zeroes, where there is none. Binary search. */
@@ -202,8 +241,8 @@ const char *sonde_db_damage(const struct sonde_db *db);
  * those by profile. 0, or a negative code with the first thing that is wrong. */
 int sonde_db_verify(const struct sonde_db *db, struct sonde_db_error *error);
 
-/* Formulas that are stored by name, in the order in which they may use each other
- * (sonde-formula(7)). False where there is no such one. Both end with NUL. */
+/* Formulas that are stored by name, numbered from 0 in the order in which they may use each other
+ * (sonde-formula(7)). False, and nothing is set, where there is no such one. Both end with NUL. */
 bool sonde_db_formula(const struct sonde_db *db, uint32_t formula, const char **name,
 		      const char **text);
 
@@ -211,7 +250,7 @@ bool sonde_db_formula(const struct sonde_db *db, uint32_t formula, const char **
 struct sonde_db_drop {
 	uint32_t cause; /* string: stable name */
 	uint32_t text;	/* string: what it means */
-	uint64_t count;
+	uint64_t count; /* how often; of what, the text says */
 };
 uint32_t sonde_db_drop_count(const struct sonde_db *db);
 const struct sonde_db_drop *sonde_db_drop(const struct sonde_db *db, uint32_t drop);

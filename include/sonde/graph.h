@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the dataflow graphs of a Sonde database: models, their nodes and edges, what each node
- * took over the iterations, and the iterations.
+ * took over the iterations, and the iterations. Library: libsonde-db.so (pkg-config sonde-db),
+ * since 2.1. A program describes a graph of its own through sonde.h.
  *
  * A model is one graph of one process: what a program described through sonde.h, what was seen of a
  * framework, what another tool's file holds. Its nodes have consecutive numbers, in the order in
  * which they first ran or were described; so do its edges, by the node they lead to, and its
  * iterations, by start. Numbers of nodes, edges and iterations are of the whole database.
  *
- * Strings are those of the database. MT: one struct sonde_graph may be used by several threads.
+ * Strings are those of the database. Of a number that is none, a record is NULL. MT: one struct
+ * sonde_graph may be used by several threads, but for sonde_graph_close.
  */
 #ifndef SONDE_GRAPH_H
 #define SONDE_GRAPH_H
@@ -115,9 +117,9 @@ struct sonde_graph_iteration {
 };
 
 /*
- * The graphs of an open database, which must stay open as long. Checks all of them. *graph is set
- * only on success (a database without graphs is one with no models); free it with
- * sonde_graph_close.
+ * The graphs of an open database, which must stay open as long: records are the database's. Checks
+ * all of them. 0 or a negative enum sonde_db_code. *graph is set only on success (a database
+ * without graphs is one with no models); free it with sonde_graph_close.
  */
 int sonde_graph_open(const struct sonde_db *db, struct sonde_graph **graph,
 		     struct sonde_db_error *error);
@@ -133,7 +135,7 @@ uint32_t sonde_graph_iteration_count(const struct sonde_graph *graph);
 const struct sonde_graph_iteration *sonde_graph_iteration(const struct sonde_graph *graph,
 							  uint32_t iteration);
 
-/* The edges that lead to a node: the first of *count in a row. */
+/* The edges that lead to a node: the first of *count in a row. Binary search. */
 const struct sonde_graph_edge *sonde_graph_inputs(const struct sonde_graph *graph, uint32_t node,
 						  uint32_t *count);
 /* A statistic of a node; false, and all zeroes, where it is not known. Binary search. */

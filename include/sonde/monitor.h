@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The monitor: what Sonde sees of a running program, for other tools.
+ * The monitor: what Sonde sees of a running program, for other tools. Library: libsonde.so, which
+ *is preloaded: a tool is not linked with it, and finds its functions in the program.
  *
  * A tool is a shared object. It is loaded into the program by
  *	SONDE_TOOL=/path/tool.so LD_PRELOAD=libsonde.so PROGRAM...
@@ -9,8 +10,9 @@
  *	2. the tool calls sonde_monitor_init and registers callbacks;
  *	3. callbacks run on the thread on which the thing happens, and may ask for the call path;
  *	4. Sonde calls `void sonde_tool_stop(void)` of the tool, where it has one, when the program
- *ends. A tool that is preloaded beside libsonde.so may do step 2 from a constructor of its own
- *instead. examples/monitor/count_operators.c is a complete tool.
+ *	   ends.
+ * A tool that is preloaded beside libsonde.so may do step 2 from a constructor of its own instead.
+ * examples/monitor/count_operators.c is a complete tool.
  *
  * A callback may do what a function may that is called at that place. It must not throw, and events
  * that it causes itself are not reported. Strings are not terminated: use the lengths.
@@ -88,7 +90,7 @@ struct sonde_frame {
 	uint64_t offset;  /* the same in the module, as its symbol table counts */
 };
 
-/* Numbers of src/format/frame_kinds.def. */
+/* The same numbers as those of struct sonde_db_frame; a later version may report others. */
 enum sonde_frame_kind {
 	SONDE_FRAME_PYTHON = 2,
 	SONDE_FRAME_OPERATOR = 3,

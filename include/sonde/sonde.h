@@ -21,7 +21,7 @@
  *
  * `sonde graph` then tells what each node took, and what it waited for. A node that runs is a frame
  * of every call path below it, so that work it gives to a GPU is counted with it. Any thread may
- *run any node, and several at once; one that begins a node ends it. Where the program marks no
+ * run any node, and several at once; one that begins a node ends it. Where the program marks no
  * iterations of a model, those of sonde_iteration_begin are taken.
  *
  * and which part of a run is recorded over time, under `sonde run --trace --trace-paused`:
@@ -40,7 +40,10 @@
  * where the program runs. A region costs the test of one variable when the program is not profiled.
  * Regions nest, belong to the thread that began them, and end in the reverse order; one that is
  * ended by nobody, or twice, is counted as unbalanced and harms nothing. Names may be any text;
- *they are copied. All functions are thread-safe; none may be called from a signal handler.
+ * they are copied. MT: all functions are safe; none may be called from a signal handler.
+ *
+ * Library: libsonde.so, which is preloaded, exports functions of the same names for languages that
+ * cannot include this; a program that includes it needs none.
  *
  * How it is found: each program or library that includes this header carries an ELF note that says
  * where its pointer sonde_hooks_v1 lies. The collector reads the notes of all that is loaded and

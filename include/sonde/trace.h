@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the events of a Sonde database: what happened when.
+ * Reading the events of a Sonde database: what happened when. Library: libsonde-db.so (pkg-config
+ * sonde-db), since 2.1.
  *
  * Events lie in tracks. A track belongs to one profile (a thread, a device stream) and holds events
  * of one kind in order of time; intervals of one track never overlap, so that nested calls and
@@ -10,7 +11,11 @@
  * Times are nanoseconds since the Unix epoch. Finding a window costs a binary search; drawing it
  * costs time proportional to its pixels, however many events it has (docs/design/trace.md).
  *
- * MT: one struct sonde_trace may be used by several threads at once; a cursor by one.
+ * Functions that can fail return 0 or a negative enum sonde_db_code, and fill in an optional text
+ * (`error` may be NULL). Events are checked when they are read, not on opening.
+ *
+ * MT: one struct sonde_trace may be used by several threads at once, but for sonde_trace_close; a
+ * cursor by one.
  */
 #ifndef SONDE_TRACE_H
 #define SONDE_TRACE_H
@@ -24,8 +29,9 @@ extern "C" {
 struct sonde_trace;
 
 /*
- * The events of an open database, which must stay open as long. *trace is set only on success (a
- * database without events is one with no tracks); free it with sonde_trace_close.
+ * The events of an open database, which must stay open as long: tracks and keys are the database's.
+ * *trace is set only on success (a database without events is one with no tracks); free it with
+ * sonde_trace_close, after its cursors.
  */
 int sonde_trace_open(const struct sonde_db *db, struct sonde_trace **trace,
 		     struct sonde_db_error *error);
@@ -53,15 +59,15 @@ static inline int sonde_track_lasts(uint32_t kind)
 	       kind == SONDE_TRACK_SYSTEM;
 }
 
-#define SONDE_TRACK_OVERLAPS                                                                       \
-	1u /* flag: more overlapped than there are lanes; in order of start                        \
-	    */
+/* Flag of a track: more events overlapped than there are lanes, and they do so in this one, in
+ * order of start. */
+#define SONDE_TRACK_OVERLAPS 1u
 
 struct sonde_track {
 	uint32_t profile;
-	uint16_t kind; /* enum sonde_track_kind */
-	uint16_t flags;
-	uint32_t metric; /* of a counter; else SONDE_NONE */
+	uint16_t kind;	 /* enum sonde_track_kind */
+	uint16_t flags;	 /* SONDE_TRACK_OVERLAPS; ignore others */
+	uint32_t metric; /* of a counter; else SONDE_NONE. Not checked on opening */
 	uint32_t lane;	 /* 0 is the outermost */
 	uint64_t event_count;
 	uint64_t start_ns, end_ns; /* from the first start to the last end */
@@ -70,7 +76,7 @@ struct sonde_track {
 	uint32_t block_count, summary_count;
 };
 
-/* Tracks are ordered by profile, kind, metric, lane. */
+/* Tracks are ordered by profile, kind, metric, lane. NULL for a number that is none. */
 uint32_t sonde_trace_track_count(const struct sonde_trace *trace);
 const struct sonde_track *sonde_trace_track(const struct sonde_trace *trace, uint32_t track);
 /* The first track of the profile; those of the profile follow each other. SONDE_NONE without one.
@@ -93,6 +99,7 @@ struct sonde_attribute_key {
 	uint32_t reserved;
 };
 uint32_t sonde_trace_key_count(const struct sonde_trace *trace);
+/* NULL for a number that is none. */
 const struct sonde_attribute_key *sonde_trace_key(const struct sonde_trace *trace, uint32_t key);
 /* The key of that name, or SONDE_NONE. */
 uint32_t sonde_trace_key_by_name(const struct sonde_trace *trace, const char *name);
@@ -113,25 +120,30 @@ struct sonde_event_block {
 
 struct sonde_event_cursor;
 
-#define SONDE_EVENTS_BRIEF 1u /* flag: neither links nor attributes: faster */
+#define SONDE_EVENTS_BRIEF                                                                         \
+	1u /* flag of a cursor: neither links nor attributes, which is faster                      \
+	    */
 
 /*
  * A cursor over the blocks that may have events in [from_ns, to_ns]; 0 and UINT64_MAX for all. The
- * first and last block may reach beyond. NULL without memory; free it with sonde_event_cursor_free.
+ * first and last block may reach beyond. `flags` is 0 or SONDE_EVENTS_BRIEF. NULL without memory,
+ * or where there is no such track; free it with sonde_event_cursor_free.
  */
 struct sonde_event_cursor *sonde_event_cursor_new(const struct sonde_trace *trace, uint32_t track,
 						  uint64_t from_ns, uint64_t to_ns, unsigned flags);
 void sonde_event_cursor_free(struct sonde_event_cursor *cursor);
-/* 1: *block is the next one; 0: there is none; negative: the file is damaged there. */
+/* 1: *block is the next one; 0: there is none; negative: the file is damaged there, memory is
+ * short, or this build cannot decompress. */
 int sonde_event_cursor_next(struct sonde_event_cursor *cursor, struct sonde_event_block *block,
 			    struct sonde_db_error *error);
 
 /* Column of an attribute in the block the cursor stands at: values[count], and which events have
- * one. False where no event of the block has it. */
+ * one. Valid until the cursor moves or gives out another column. */
 struct sonde_attribute_column {
 	const uint64_t *values; /* as the key's type says; 0 where the event has none */
 	const bool *is_present; /* NULL: all events have it */
 };
+/* False where no event of the block has the attribute, or the cursor is brief. */
 bool sonde_event_cursor_attribute(struct sonde_event_cursor *cursor, uint32_t key,
 				  struct sonde_attribute_column *column);
 
@@ -144,7 +156,8 @@ struct sonde_pixel {
 /*
  * Draws [from_ns, to_ns) of a track into pixels[count], left to right. Exact but where 32 events
  * (64 samples) next to each other take less than four pixels: those are drawn as one, with the
- * context that took most of their time. 0, or a negative number where the file is damaged.
+ * context that took most of their time. 0, or a negative code as from a cursor. Of a track that is
+ * none, nothing happened.
  */
 int sonde_trace_draw(const struct sonde_trace *trace, uint32_t track, uint64_t from_ns,
 		     uint64_t to_ns, struct sonde_pixel *pixels, size_t count,

@@ -4,6 +4,8 @@
     with sonde.open("train.sdb") as db:   # see Database
         for context in db.root.children:
             print(context.name, context.inclusive("cpu-time"))
+        for event in db.events():         # what happened when, where that was recorded
+            print(event.start_ns, event.end_ns, event.context.name)
 
 Names for parts of a program:
 
@@ -48,16 +50,20 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from ._database import Context, Database, Error, Formula, FormulaError, Frame, Metric, Plane, Profile, Stat
+    from ._events import Event, Events, Track
     from ._graph import Model, Node
 
     _F = TypeVar("_F", bound=Callable[..., Any])
 
 _DATABASE = ("Context", "Database", "Error", "Formula", "FormulaError", "Frame", "Metric", "Plane", "Profile", "Stat")
+_EVENTS = ("Event", "Events", "Track")
 _GRAPH = ("Model", "Node")
 __all__ = [
     "Context",
     "Database",
     "Error",
+    "Event",
+    "Events",
     "Formula",
     "FormulaError",
     "Frame",
@@ -67,6 +73,7 @@ __all__ = [
     "Plane",
     "Profile",
     "Stat",
+    "Track",
     "enabled",
     "iteration",
     "message_begin",
@@ -244,6 +251,10 @@ def __getattr__(name: str) -> Any:
         from . import _graph
 
         return getattr(_graph, name)
+    if name in _EVENTS:
+        from . import _events
+
+        return getattr(_events, name)
     if name not in _DATABASE:
         raise AttributeError(f"module 'sonde' has no attribute '{name}'")
     from . import _database
@@ -252,4 +263,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_DATABASE, *_GRAPH])
+    return sorted([*globals(), *_DATABASE, *_EVENTS, *_GRAPH])

@@ -18,7 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, Union, overload
 
+from . import _events
 from . import _library as c
+from ._events import Event, Track
 from ._library import Error
 
 try:
@@ -578,6 +580,7 @@ class Database:
     metrics    Metric by name
     properties provenance: "command", "host", "duration_ns", "complete", ... to text
     drops      what was not measured: cause to count
+    tracks     a sequence of Track: the events, where the database has any
     formulas   definitions by name, of those that come with Sonde and those stored
     """
 
@@ -591,6 +594,7 @@ class Database:
         self._metrics = _Table(self._handle, "metric", c.Metric)
         self._profiles = _Table(self._handle, "profile", c.Profile)
         self._frame_cache: dict[int, Frame] = {}
+        self._opened_trace: _events.Trace | None = None
         self.contexts: _Objects[Context] = _Objects(self, self._contexts, Context, ("frame", "parent", "end", "depth"))
         self.frames: _Objects[Frame] = _Objects(self, self._frames, Database._frame, _names(c.Frame))
         self.profiles: _Objects[Profile] = _Objects(self, self._profiles, Profile, _names(c.Profile))
@@ -612,6 +616,7 @@ class Database:
         if not self._is_closed:
             self._is_closed = True
             del self._handle
+            self._opened_trace = None
             for table in (self._modules, self._frames, self._contexts, self._metrics, self._profiles):
                 del table.memory, table.handle
 
@@ -707,6 +712,61 @@ class Database:
     def row(self, context: Context | int, metric: Metric | str) -> Plane:
         """Own values of all profiles at one context; `ids` are profiles."""
         return (context if isinstance(context, Context) else self.contexts[context]).row(metric)
+
+    def _trace(self) -> _events.Trace:
+        handle = self._open()
+        if self._opened_trace is None:
+            self._opened_trace = _events.Trace(handle)
+        return self._opened_trace
+
+    @property
+    def tracks(self) -> list[Track]:
+        """Ordered by profile, kind, metric and lane; none where nothing was recorded over time."""
+        trace = self._trace()
+        return [Track(self, number) for number in range(trace.library.sonde_trace_track_count(trace.pointer))]
+
+    def _chosen_tracks(self, profile: Profile | int | None, kind: str | None) -> list[Track]:
+        if kind is not None:
+            _position(tuple(_events.KINDS.values()), kind)
+        number = self.profiles[profile].number if isinstance(profile, int) else profile and profile.number
+        return [
+            track
+            for track in self.tracks
+            if (number is None or track.profile.number == number) and (kind is None or track.kind == kind)
+        ]
+
+    def events(
+        self,
+        profile: Profile | int | None = None,
+        kind: str | None = None,
+        start_ns: int = 0,
+        end_ns: int = _events.FOREVER,
+    ) -> Iterator[Event]:
+        """Events of all tracks, one track after the other, by start: of one profile, of one kind (see Track), and those
+        under way in [start_ns, end_ns]. `Track.blocks` gives them as arrays, which is faster."""
+        for track in self._chosen_tracks(profile, kind):
+            yield from track.events(start_ns, end_ns)
+
+    def events_to_pandas(
+        self,
+        profile: Profile | int | None = None,
+        kind: str | None = None,
+        start_ns: int = 0,
+        end_ns: int = _events.FOREVER,
+    ) -> pandas.DataFrame:
+        """A frame with a row for each event of `events`, in the same order.
+
+        Columns: track, profile, kind, lane, start_ns, end_ns, context (an id), name (the context's), link, then
+        "attribute.NAME" for each attribute that any of them has. Needs pandas and numpy.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("events_to_pandas needs pandas: pip install 'sonde[pandas]'") from error
+        columns: dict[str, Any] = dict(_events.table(self._chosen_tracks(profile, kind), start_ns, end_ns))
+        for name in ("start_ns", "end_ns", "link"):
+            columns[name] = numpy.asarray(columns[name], dtype="uint64")
+        return pandas.DataFrame(columns)
 
     def verify(self) -> None:
         """Reads and checks the whole file. Raises Error with the first thing that is wrong."""

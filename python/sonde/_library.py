@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libsonde-db.so through ctypes: where it is, and what its functions take (include/sonde/db.h, formula.h).
+"""libsonde-db.so through ctypes: where it is, and what its functions take (include/sonde/db.h, formula.h, trace.h).
 
 Nothing here knows about lifetimes or types of Python; `_database` does.
 """
@@ -20,6 +20,7 @@ from ctypes import (
     c_int,
     c_int32,
     c_size_t,
+    c_uint,
     c_uint8,
     c_uint16,
     c_uint32,
@@ -129,6 +130,42 @@ class FormulaEntry(Structure):
     _fields_ = [("name", c_char_p), ("text", c_char_p), ("unit", c_char_p), ("about", c_char_p)]
 
 
+class Track(Structure):
+    _fields_ = [
+        ("profile", c_uint32),
+        ("kind", c_uint16),
+        ("flags", c_uint16),
+        ("metric", c_uint32),
+        ("lane", c_uint32),
+        ("event_count", c_uint64),
+        ("start_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("first_block", c_uint64),
+        ("first_summary", c_uint64),
+        ("block_count", c_uint32),
+        ("summary_count", c_uint32),
+    ]
+
+
+class AttributeKey(Structure):
+    _fields_ = [("name", c_uint32), ("unit", c_uint32), ("type", c_uint32), ("reserved", c_uint32)]
+
+
+class EventBlock(Structure):
+    _fields_ = [
+        ("count", c_size_t),
+        ("first", c_uint64),
+        ("starts_ns", c_void_p),
+        ("ends_ns", c_void_p),
+        ("contexts", c_void_p),
+        ("links", c_void_p),
+    ]
+
+
+class AttributeColumn(Structure):
+    _fields_ = [("values", c_void_p), ("is_present", c_void_p)]
+
+
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sonde_db_open": (c_int, [c_char_p, POINTER(c_void_p), POINTER(ErrorText)]),
     "sonde_db_close": (None, [c_void_p]),
@@ -158,6 +195,16 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sonde_formula_list_close": (None, [c_void_p]),
     "sonde_formula_list_count": (c_uint32, [c_void_p]),
     "sonde_formula_list_entry": (FormulaEntry, [c_void_p, c_uint32]),
+    "sonde_trace_open": (c_int, [c_void_p, POINTER(c_void_p), POINTER(ErrorText)]),
+    "sonde_trace_close": (None, [c_void_p]),
+    "sonde_trace_track_count": (c_uint32, [c_void_p]),
+    "sonde_trace_track": (c_void_p, [c_void_p, c_uint32]),
+    "sonde_trace_key_count": (c_uint32, [c_void_p]),
+    "sonde_trace_key": (c_void_p, [c_void_p, c_uint32]),
+    "sonde_event_cursor_new": (c_void_p, [c_void_p, c_uint32, c_uint64, c_uint64, c_uint]),
+    "sonde_event_cursor_free": (None, [c_void_p]),
+    "sonde_event_cursor_next": (c_int, [c_void_p, POINTER(EventBlock), POINTER(ErrorText)]),
+    "sonde_event_cursor_attribute": (c_bool, [c_void_p, c_uint32, POINTER(AttributeColumn)]),
 }
 for _records in ("module", "frame", "context", "metric", "profile", "drop"):
     _FUNCTIONS[f"sonde_db_{_records}_count"] = (c_uint32, [c_void_p])

@@ -109,8 +109,8 @@ int sn_symbolizer_save(struct sn_symbolizer *symbolizer, struct sn_error *error)
 
 /*
  * Makes a module known and numbers it from 0. Opens nothing. `flags` is enum sn_module_flags of
- * format/measurement.h. A build id of 0 bytes is unknown: the file is then believed as it lies
- * there.
+ * format/measurement/measurement.h. A build id of 0 bytes is unknown: the file is then believed as
+ * it lies there.
  */
 int sn_symbolizer_module(struct sn_symbolizer *symbolizer, const char *path,
 			 const uint8_t *build_id, size_t build_id_bytes, uint32_t flags,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From where commands read source files that a database names; report/source_roots.h. */
+/* From where commands read source files that a database names; show/source/source_roots.h. */
 #ifndef SN_CMD_SOURCES_H
 #define SN_CMD_SOURCES_H
 

@@ -3,7 +3,7 @@
 #include "event_walk.h"
 
 #include "base/vec.h"
-#include "trace/sections.h"
+#include "lib/db/trace_reader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "timeline/devices/device_tracks.h"
 #include "show/number.h"
-#include "trace/sections.h"
+#include "lib/db/trace_reader.h"
 
 #include <stdio.h>
 #include <string.h>

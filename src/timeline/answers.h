@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a trace says, all together: loaded once, and shown by views that make sheets of it
- * (report/sheet.h). docs/design/answers.md defines each number.
+ * (show/sheet.h). docs/design/answers.md defines each number.
  *
  * To add a view: a file view_NAME.c with sn_view_NAME, a line in views.def, a paragraph in
  * docs/man/sonde-timeline.1.

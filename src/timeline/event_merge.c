@@ -2,7 +2,7 @@
 /* A heap of feeds, each begun when its track does; see event_merge.h. */
 #include "event_merge.h"
 
-#include "trace/sections.h"
+#include "lib/db/trace_reader.h"
 
 #include <stdlib.h>
 

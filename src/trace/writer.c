@@ -4,9 +4,9 @@
 
 #include "base/spill.h"
 #include "base/vec.h"
-#include "block.h"
+#include "format/events/block.h"
+#include "format/events/pyramid.h"
 #include "lanes.h"
-#include "pyramid.h"
 #include "sorter.h"
 
 #include <errno.h>

@@ -16,6 +16,7 @@ SCRIPT = """
 import sys, sonde
 with sonde.open(sys.argv[1]) as db:
     assert type(db.contexts.parent).__name__ == "memoryview"
+    assert db.tracks == []
     print(sonde.__file__, db.root.inclusive("cpu-time"), db.root.inclusive("cpu_time_imbalance"))
 with sonde.region("x"):
     pass
@@ -43,7 +44,7 @@ def wheel(tmp_path_factory) -> Path:
 def test_the_wheel_holds_the_library(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     packed = {name.rsplit("/purelib/", 1)[-1] for name in names}
-    assert {"sonde/__init__.py", "sonde/_database.py", "sonde/py.typed", ".sonde.mesonpy.libs/libsonde-db.so"} <= packed
+    assert {"sonde/__init__.py", "sonde/_database.py", "sonde/_events.py", "sonde/py.typed", ".sonde.mesonpy.libs/libsonde-db.so"} <= packed
     # of any Python 3, but of one kind of machine
     assert "-py3-none-" in wheel.name and not wheel.name.endswith("-any.whl")
     assert not any(name.endswith((".a", ".h")) or "/include/" in name or name.startswith("..") for name in names)
@@ -67,15 +68,24 @@ def test_other_programs_find_the_library(small_db, tmp_path):
     source = tmp_path / "count.c"
     source.write_text("""
 #include <sonde/formula.h>
+#include <sonde/graph.h>
+#include <sonde/trace.h>
 #include <stdio.h>
 int main(int argc, char **argv)
 {
 	struct sonde_db *db;
 	struct sonde_db_error error;
 	struct sonde_formula *formula;
+	struct sonde_graph *graph;
+	struct sonde_trace *trace;
 	if (sonde_db_open(argv[1], &db, &error) || sonde_formula_open(db, "cpu-time/1ms", &formula, &error, NULL))
 		return puts(error.text), 1;
-	printf("%u %g\\n", sonde_db_context_count(db), sonde_formula_value(formula, 0, false));
+	if (sonde_graph_open(db, &graph, &error) || sonde_trace_open(db, &trace, &error))
+		return puts(error.text), 1;
+	printf("%u %g %u %u\\n", sonde_db_context_count(db), sonde_formula_value(formula, 0, false),
+	       sonde_graph_model_count(graph), sonde_trace_track_count(trace));
+	sonde_trace_close(trace);
+	sonde_graph_close(graph);
 	sonde_formula_close(formula);
 	sonde_db_close(db);
 }
@@ -87,4 +97,4 @@ int main(int argc, char **argv)
     program, library = tmp_path / "count", pc.parents[1]
     done = quiet("cc", source, "-o", program, *flags, f"-Wl,-rpath,{library}")
     assert done.returncode == 0, done.stderr
-    assert quiet(program, small_db).stdout == "15 500\n"
+    assert quiet(program, small_db).stdout == "15 500 0 0\n"

@@ -6,7 +6,7 @@
 #include "fuzz_file.h"
 #include "fuzz_trace.h"
 
-#include "trace/block.h"
+#include "format/events/block.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -50,6 +50,11 @@ static void check_second(const struct sonde_db *db, const struct sonde_graph *gr
 	assert_int_equal(count, 1);
 	assert_int_equal(edges->count, 2);
 	assert_int_equal(edges->bytes, 32);
+	/* of no node */
+	assert_null(sonde_graph_inputs(graph, sonde_graph_node_count(graph), &count));
+	assert_int_equal(count, 0);
+	assert_null(sonde_graph_inputs(graph, SONDE_NONE, &count));
+	assert_int_equal(count, 0);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(sonde_graph_iteration(graph, i)->number, i);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events through every stage of src/trace, and what a damaged block does. */
 #include "base/vec.h"
-#include "format/database/database.h"
-#include "trace/block.h"
+#include "lib/db/database_access.h"
+#include "format/events/block.h"
 #include "trace/lanes.h"
-#include "trace/pyramid.h"
+#include "format/events/pyramid.h"
 #include "trace/sorter.h"
 #include "trace/writer.h"
 

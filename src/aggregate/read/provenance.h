@@ -39,7 +39,7 @@ void sn_provenance_release(struct sn_provenance *provenance);
  * SN_ERR_MEMORY. */
 int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurement *measurement,
 		      uint32_t run, struct sn_db_builder *builder);
-/* What a cause of collect/errors.def means, for people. Static. */
+/* What a cause of collect/core/errors.def means, for people. Static. */
 const char *sn_provenance_drop_text(const char *cause);
 /* Counts a process whose file could not be read. */
 void sn_provenance_add_unreadable(struct sn_provenance *provenance);

@@ -2,7 +2,7 @@
 /*
  * The control flow of one function, of any machine: basic blocks and the edges between them.
  *
- * Whoever decodes instructions makes one of these (for CPUs code_flow.c, for GPUs the decoders of
+ * Whoever decodes instructions makes one of these (for CPUs flow.c, for GPUs the decoders of
  * their instruction sets); whoever asks for loops (loop_forest.h) needs no more. Calls are no
  * edges: a call that returns is in the middle of its block, one that does not ends its block
  * without an edge, as a return does. A jump to another function is no edge either.

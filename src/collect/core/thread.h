@@ -110,7 +110,7 @@ struct sn_thread {
 /* Whether edges are looked for in some of the iterations, or in all. */
 enum sn_graph_mode { SN_GRAPH_OFF, SN_GRAPH_SOME, SN_GRAPH_ALL };
 
-/* What the process is told to measure; fixed after init. See config.c for the environment. */
+/* What the process is told to measure; fixed after init. See init.c for the environment. */
 struct sn_config {
 	const char *output;    /* absolute path of the measurement folder, NULL: measure nothing */
 	unsigned file_mode;    /* of its files; 0: 0600, and nobody else may write to it */

@@ -2,7 +2,7 @@
 /*
  * dlclose: what was known of the addresses unloaded no longer holds. dlopen is left alone, because
  * the loader looks at who calls it to decide where to search; new modules are found when a pc of
- * theirs is met (module.c).
+ * theirs is met (module_list.c).
  */
 #include "intercept.h"
 #include "collect/unwind/module_list.h"

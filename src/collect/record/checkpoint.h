@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing the measurement file (format/measurement.h): checkpoints while the program runs, and the
- * last snapshot when it ends.
+ * Writing the measurement file (format/measurement/measurement.h): checkpoints while the program
+ * runs, and the last snapshot when it ends.
  *
  * A checkpoint is taken by whichever thread's sample finds it due, inside the signal handler: a
  * thread of our own would be one the program did not make, and programs notice. It takes no lock

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recording what happened when, into the process's trace file (format/trace_file.h).
+ * Recording what happened when, into the process's trace file (format/trace_file/trace_file.h).
  *
  * Every thread fills a chunk of its own in memory (trace_buffer.h) and writes it to the file every
  * 10 ms at most; no lock is shared. Whatever happens to the file, the program goes on. It is made

@@ -3,6 +3,7 @@
  * Formulas of the database in the description of an HPCToolkit database, where `sonde import` finds
  * them again. They are in the names that metrics have there; see docs/design/hpctoolkit.md.
  */
+#include "formula_rewrite.h"
 #include "hpctoolkit.h"
 
 #include <stdio.h>

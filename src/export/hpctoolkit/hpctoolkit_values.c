@@ -12,7 +12,7 @@
  * where the loop has a value of its own. Viewers show the former; both are as it writes them.
  *
  * No more than one profile's values are in memory: profiles are written one after the other, and
- * sorted by context in runs on disk (analyze/runs.h), from which contexts and statistics follow.
+ * sorted by context in runs on disk (base/runs.h), from which contexts and statistics follow.
  */
 #include "hpctoolkit.h"
 

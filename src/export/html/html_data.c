@@ -7,6 +7,8 @@
  */
 #include "html_data.h"
 
+#include "formula_steps.h"
+
 #include "base/intern.h"
 #include "base/utf8.h"
 #include "base/vec.h"

@@ -21,8 +21,6 @@
 #include "sonde/db.h"
 #include "sonde/graph.h"
 
-#include <sys/types.h>
-
 #define SN_DATABASE_MAGIC	  "SONDEDB" /* with its NUL, 8 bytes */
 #define SN_DATABASE_VERSION_MAJOR 3
 #define SN_DATABASE_VERSION_MINOR 1
@@ -49,7 +47,7 @@ enum sn_database_section {
 	SN_DATABASE_SECTION_COUNT,
 	/* reserved: 19, 20 findings */
 
-	/* Events (src/trace), missing where nothing was traced. */
+	/* Events (sonde/trace.h), missing where nothing was traced. */
 	SN_DATABASE_EVENT_TRACKS = 22,	  /* struct sonde_track[] */
 	SN_DATABASE_EVENT_KEYS = 23,	  /* struct sonde_attribute_key[] */
 	SN_DATABASE_EVENT_BLOCKS = 24,	  /* struct sn_block_entry[], by track */
@@ -66,11 +64,6 @@ enum sn_database_section {
 };
 /* Sections that need not be there. */
 enum { SN_DATABASE_FORMULAS = 21 }; /* struct sn_database_formulas and what it says; since 2.1 */
-
-/* The bytes of a section of an open database, for those who read it elsewhere; NULL and 0 where it
- * is missing. Aligned to 8 bytes; checked for nothing but lying within the file, and its checksum
- * where it has one. */
-const void *sn_db_section(const struct sonde_db *db, unsigned type, uint64_t *length);
 
 /*
  * STRINGS: this, then uint64_t offset[count + 1] (from the first byte after that array), then the
@@ -147,8 +140,5 @@ _Static_assert(sizeof(struct sonde_graph_node) == 56, "node is on disk");
 _Static_assert(sizeof(struct sonde_graph_edge) == 32, "edge is on disk");
 _Static_assert(sizeof(struct sonde_graph_stat) == 48, "statistic of a node is on disk");
 _Static_assert(sizeof(struct sonde_graph_iteration) == 32, "iteration is on disk");
-
-/* The user who owns the file that is open. */
-uid_t sn_db_owner(const struct sonde_db *db);
 
 #endif

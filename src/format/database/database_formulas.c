@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formulas of a database: storing, and reading them back; see database_formulas.h. */
+/* Storing formulas in a database; see database_formulas.h. */
 #include "database_formulas.h"
 
+#include "database.h"
 #include "format/checksum.h"
-#include "database_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,53 +12,6 @@
 #include <unistd.h>
 
 enum { SECTIONS_MAX = 1024 };
-
-/* ---- reading ---- */
-
-static const struct sn_section_entry *find_section(const struct sonde_db *db)
-{
-	const struct sn_container_header *header = (const void *)db->bytes;
-	const struct sn_section_entry *table = (const void *)(db->bytes + header->table_offset);
-	for (uint32_t i = 0; i < header->section_count; i++)
-		if (table[i].type == SN_DATABASE_FORMULAS && table[i].index == 0)
-			return table + i;
-	return NULL;
-}
-
-bool sn_db_check_formulas(const struct sonde_db *db)
-{
-	const struct sn_section_entry *entry = find_section(db);
-	const struct sn_database_formulas *head;
-	if (!entry)
-		return true;
-	const char *at = (const char *)db->bytes + entry->offset, *end = at + entry->length;
-	if (entry->version != 1 || entry->length < sizeof(*head) ||
-	    entry->checksum != sn_checksum(at, entry->length))
-		return false;
-	head = (const void *)at;
-	uint64_t strings = 0;
-	for (at += sizeof(*head); at < end; at++)
-		strings += !*at;
-	return strings == 2ull * head->count && (head->count == 0 || !end[-1]);
-}
-
-bool sonde_db_formula(const struct sonde_db *db, uint32_t formula, const char **name,
-		      const char **text)
-{
-	const struct sn_section_entry *entry = find_section(db);
-	const struct sn_database_formulas *head =
-	    entry ? (const void *)(db->bytes + entry->offset) : NULL;
-	if (!head || formula >= head->count)
-		return false;
-	const char *at = (const char *)(head + 1);
-	for (uint64_t i = 0; i < 2ull * formula; i++)
-		at += strlen(at) + 1;
-	*name = at;
-	*text = at + strlen(at) + 1;
-	return true;
-}
-
-/* ---- storing ---- */
 
 static int write_at(int fd, const void *bytes, size_t length, uint64_t offset)
 {

@@ -49,7 +49,7 @@ void sn_db_builder_property(struct sn_db_builder *builder, const char *key, cons
 /* Adds to an earlier count of the cause. */
 void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const char *text,
 			uint64_t count);
-/* Known by its name from then on, after those added before; see report/formula.h. Nobody checks it
+/* Known by its name from then on, after those added before; see lib/db/formula.h. Nobody checks it
  * but its readers, who leave out what they cannot read. The same again is one. */
 void sn_db_builder_formula(struct sn_db_builder *builder, const char *name, const char *text);
 /* Exclusive. Values of one profile, context and metric are merged. What is beyond a double becomes

@@ -68,9 +68,10 @@ enum sn_frame_flags {
  *   native             module index, or SN_ID_NONE; offset in the module (its ELF virtual address),
  *                      or the absolute address where the module is SN_ID_NONE (JIT code)
  *   gpu-instruction    module index, of a GPU binary; the address that binary/gpu/gpu_binary.h
- * gives the instruction: in a cubin its offset in the file python             index into the
- * thread's code table; line number, 0 where unknown operator, region, graph-node, gpu-api, kernel,
- * gpu-op (a copy, fill, map, ...), os, idle string id of the thread's string table; 0
+ *                      gives the instruction: in a cubin its offset in the file
+ *   python             index into the thread's code table; line number, 0 where unknown
+ *   operator, region, graph-node, gpu-api, kernel, gpu-op (a copy, fill, map, ...), os, idle
+ *                      string id of the thread's string table; 0
  */
 struct sn_frame {
 	uint8_t kind;

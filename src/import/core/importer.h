@@ -8,9 +8,9 @@
  * A test fails until all of these are there.
  *
  * An importer recognises its inputs by what is in them and adds what they say to a database builder
- * (format/database_writer.h), several inputs to one. It neither names nor writes the output. It is
- * given one kind of input at a time and reads what it can in one pass; of what it cannot use it
- * adds a drop (sn_db_builder_drop), so that nothing is lost in silence.
+ * (format/database/database_writer.h), several inputs to one. It neither names nor writes the
+ * output. It is given one kind of input at a time and reads what it can in one pass; of what it
+ * cannot use it adds a drop (sn_db_builder_drop), so that nothing is lost in silence.
  */
 #ifndef SN_IMPORT_IMPORTER_H
 #define SN_IMPORT_IMPORTER_H

@@ -3,8 +3,8 @@
  * Inside the importer of perf.data: perf.c reads records and finishes the database, perf_path.c
  * makes contexts of samples, perf_state.c makes states of threads out of the scheduler's events.
  *
- * Contexts are nodes of a merge (aggregate/merge.h) until all files are read, because symbols are
- * looked up for all addresses of a module at once; then they become the builder's.
+ * Contexts are nodes of a merge (aggregate/unify/merge.h) until all files are read, because symbols
+ * are looked up for all addresses of a module at once; then they become the builder's.
  */
 #ifndef SN_IMPORT_PERF_H
 #define SN_IMPORT_PERF_H

@@ -76,28 +76,6 @@ double sn_formula_evaluate(const struct sn_formula *formula, const struct sn_for
 double sn_formula_at_context(const struct sn_formula *formula, const struct sonde_db *db,
 			     uint32_t context, bool is_exclusive);
 
-/*
- * The formula's steps as a JSON array in postfix order, for programs that evaluate it themselves
- * (docs/format/html.md). free() it; NULL without memory.
- */
-char *sn_formula_steps_json(const struct sn_formula *formula);
-
-/* What a metric is called elsewhere, where a value is the sum of those of its context. */
-struct sn_formula_rename {
-	const char *sum;   /* NULL: it is not there */
-	const char *count; /* how many values there were, where that is a metric there; NULL: values
-			      were single ones */
-};
-struct sn_formulas;
-/*
- * The text of a known formula in the names of elsewhere, with the formulas that it uses in place of
- * their names. What was rewritten once does not change any more. 0, SN_ERR_UNSUPPORTED with the
- * reason ("it needs ...") where it would not mean the same there, or SN_ERR_MEMORY.
- */
-int sn_formula_rewrite(const struct sn_formulas *known, uint32_t number,
-		       const struct sn_formula_rename *renames, char *text, size_t size,
-		       struct sn_error *error);
-
 /* A metric's name in a formula: in double quotes where it must be. */
 void sn_formula_quote(const char *name, char *text, size_t size);
 

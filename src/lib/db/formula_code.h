@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside formulas: what formula_parse.c and formula_name.c make and formula.c runs. Nobody else
- * includes this.
+ * Inside formulas: what formula_parse.c and formula_name.c make and formula.c runs. Besides these,
+ * only exporters include this that write formulas in another form.
  */
 #ifndef SN_LIB_FORMULA_CODE_H
 #define SN_LIB_FORMULA_CODE_H

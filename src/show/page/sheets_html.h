@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sheets (report/sheet.h) as one self-contained page: sentences on top, a picture, then a table for
+ * Sheets (show/sheet.h) as one self-contained page: sentences on top, a picture, then a table for
  * each sheet, shares as bars, values over time as curves. No scripts, nothing from elsewhere, light
  * and dark as the reader's system is.
  */

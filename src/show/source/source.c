@@ -3,7 +3,7 @@
 #include "source.h"
 
 #include "base/utf8.h"
-#include "format/database/database.h"
+#include "lib/db/database_access.h"
 #include "source_roots.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "timeline/attributes.h"
 #include "base/vec.h"
-#include "trace/sections.h"
+#include "lib/db/trace_reader.h"
 
 enum wanted { BYTES, ADDRESS, TYPE, ID, ALLOCATED, RESERVED, WANTED };
 static const struct sn_attribute_wish wishes[WANTED] = {

@@ -4,7 +4,7 @@
 
 #include "host_parts.h"
 #include "format/measurement/measurement.h"
-#include "trace/sections.h"
+#include "lib/db/trace_reader.h"
 
 #include <string.h>
 

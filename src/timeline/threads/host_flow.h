@@ -11,7 +11,7 @@
 #define SN_TIMELINE_HOST_FLOW_H
 
 #include "host_parts.h"
-#include "trace/sections.h"
+#include "lib/db/trace_reader.h"
 
 struct sn_host_sample {
 	uint64_t time_ns;

@@ -2,7 +2,7 @@
 /* All threads of a process in order of time: a heap of what each does next; see host.h. */
 #include "host_flow.h"
 
-#include "trace/sections.h"
+#include "lib/db/trace_reader.h"
 
 #include <stdlib.h>
 

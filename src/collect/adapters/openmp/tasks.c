@@ -46,7 +46,8 @@ static uint32_t model(void)
 	return sn_graph_model(name, sizeof(name) - 1, "OpenMP", "depend clauses");
 }
 
-/* Its name is the address: analysis makes a function and a line of it (aggregate/graphs.c). */
+/* Its name is the address: analysis makes a function and a line of it (aggregate/unify/graphs.c).
+ */
 static uint32_t node_of(uintptr_t address)
 {
 	uint32_t tasks = model(), known = sn_graph_find(tasks, address);

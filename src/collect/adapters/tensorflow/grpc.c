@@ -2,7 +2,7 @@
 /*
  * Messages between processes: the tensors that TensorFlow sends by gRPC, for graphs that are spread
  * over processes (RecvTensor) and for its collectives (RecvBuf). Recorded over time alone
- * (collect/message.h).
+ * (interface/message.h).
  *
  * The receiver asks, and the answer is the tensor. Each request has a number that no other has, so
  * that both ends know which message it is. We stand in front of

@@ -2,7 +2,7 @@
 /*
  * Messages between processes: what gloo, which carries torch.distributed's operations on CPUs,
  * sends and receives over TCP, to and from whom, how long it waits for them, and in which
- * collective operation. Recorded over time alone (collect/message.h).
+ * collective operation. Recorded over time alone (interface/message.h).
  *
  * This library stands in front of gloo's virtual functions: the tables of its classes name them by
  * their symbols, which the loader binds to ours, whether gloo is a library of its own or a part of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading dataflow graphs, all of which is checked on opening; see sonde/graph.h. */
 #include "base/error.h"
-#include "database.h"
+#include "database_access.h"
 #include "sonde/graph.h"
 
 #include <math.h>
@@ -198,6 +198,9 @@ static uint32_t first_input(const struct sonde_graph *graph, uint32_t node)
 const struct sonde_graph_edge *sonde_graph_inputs(const struct sonde_graph *graph, uint32_t node,
 						  uint32_t *count)
 {
+	*count = 0;
+	if (node >= graph->node_count)
+		return NULL;
 	uint32_t first = first_input(graph, node);
 	*count = first_input(graph, node + 1) - first;
 	return graph->edges + first;

@@ -7,7 +7,7 @@
  * So no more groups of a level are opened than there are pixels, and of the events only those that
  * the window shows nearly one by one: the cost is a few steps for each pixel.
  */
-#include "sections.h"
+#include "trace_reader.h"
 
 #include "base/vec.h"
 

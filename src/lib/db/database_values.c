@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding planes and giving them out; see sonde/db.h and database_reader.h. */
-#include "format/checksum.h"
-#include "database_plane.h"
 #include "database_reader.h"
+#include "format/checksum.h"
+#include "format/database/database_plane.h"
 
 #include <stdio.h>
 #include <stdlib.h>

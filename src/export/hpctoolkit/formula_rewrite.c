@@ -4,7 +4,9 @@
  * move to the metric they are of: count(total(m)) is total(count(m)). What was rewritten once stays
  * as it is when it is rewritten again.
  */
-#include "formula_code.h"
+#include "formula_rewrite.h"
+
+#include "lib/db/formula_code.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -10,10 +10,10 @@
  *
  * All levels of a track lie together, the lowest first. Their sizes follow from the event count.
  */
-#ifndef SN_TRACE_PYRAMID_H
-#define SN_TRACE_PYRAMID_H
+#ifndef SN_FORMAT_PYRAMID_H
+#define SN_FORMAT_PYRAMID_H
 
-#include "event.h"
+#include "sonde/trace.h"
 
 #define SN_PYRAMID_FANOUT 8u
 #define SN_PYRAMID_LEVELS 24u /* 32 * 8^23 events are enough for everybody */

@@ -14,8 +14,8 @@
  *
  * Values are 64 bits; arithmetic wraps around, so signed ones and doubles' bits pass unharmed.
  */
-#ifndef SN_TRACE_COLUMN_H
-#define SN_TRACE_COLUMN_H
+#ifndef SN_FORMAT_COLUMN_H
+#define SN_FORMAT_COLUMN_H
 
 #include "base/buffer.h"
 

@@ -5,8 +5,8 @@
  * All planes, as they are checked when they are used, and that the two orders hold the same values.
  * Memory does not grow with the file's length.
  */
-#include "database_plane.h"
 #include "database_reader.h"
+#include "format/database/database_plane.h"
 
 #include <stdio.h>
 #include <string.h>

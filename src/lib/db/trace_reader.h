@@ -3,11 +3,12 @@
  * Events as they lie in a database, and reading them from there. What is read is checked where it
  * is used: opening costs the directories, whatever the number of events.
  */
-#ifndef SN_TRACE_SECTIONS_H
-#define SN_TRACE_SECTIONS_H
+#ifndef SN_LIB_TRACE_READER_H
+#define SN_LIB_TRACE_READER_H
 
-#include "block.h"
-#include "pyramid.h"
+#include "format/events/block.h"
+#include "format/events/pyramid.h"
+#include "sonde/trace.h"
 
 struct sonde_trace {
 	const struct sonde_db *db;

@@ -3,12 +3,12 @@
  * Inside an open database: what database_reader.c finds on opening, database_values.c gives out and
  * database_verify.c checks from end to end. Nobody else includes this.
  */
-#ifndef SN_FORMAT_DATABASE_READER_H
-#define SN_FORMAT_DATABASE_READER_H
+#ifndef SN_LIB_DATABASE_READER_H
+#define SN_LIB_DATABASE_READER_H
 
 #include "base/error.h"
-#include "database.h"
-#include "database_blocks.h"
+#include "format/database/database.h"
+#include "format/database/database_blocks.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -61,8 +61,6 @@ struct sonde_db {
 /* The records of a section; false where its length is not a multiple of theirs. */
 bool sn_db_records(const struct sonde_db *db, unsigned type, size_t record_bytes,
 		   const void *array_pointer, size_t *count);
-/* Whether the section of formulas, which may be missing, is whole. */
-bool sn_db_check_formulas(const struct sonde_db *db);
 /* Finds the sections of values. 0 or a negative enum sn_err. */
 int sn_db_find_values(struct sonde_db *db, struct sn_error *error);
 /* The planes of a major, which may be anything, and one of them, counted over all. */

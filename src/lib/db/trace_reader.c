@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tracks, cursors and attributes of the events of a database; see sonde/trace.h. */
-#include "sections.h"
+#include "trace_reader.h"
 
-#include "base/vec.h"
-#include "format/database/database.h"
+#include "database_access.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

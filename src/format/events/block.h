@@ -6,12 +6,11 @@
  * contexts; and whatever else events carry, which costs nothing where it is absent. The layout of
  * both is in docs/format/database.md.
  */
-#ifndef SN_TRACE_BLOCK_H
-#define SN_TRACE_BLOCK_H
+#ifndef SN_FORMAT_BLOCK_H
+#define SN_FORMAT_BLOCK_H
 
 #include "base/error.h"
 #include "column.h"
-#include "event.h"
 
 #define SN_BLOCK_EVENTS SN_COLUMN_MAX
 

@@ -8,12 +8,11 @@
  * that refers to nothing, whatever the file's bytes, and opening a file costs nothing for its
  * values.
  */
-#include "database.h"
+#include "database_reader.h"
 
 #include "base/error.h"
+#include "database_access.h"
 #include "format/checksum.h"
-#include "database_plane.h"
-#include "database_reader.h"
 #include "format/measurement/measurement.h"
 
 #include <errno.h>
@@ -24,6 +23,23 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+_Static_assert((int)SONDE_DB_CANNOT_READ == SN_ERR_IO && (int)SONDE_DB_DAMAGED == SN_ERR_FORMAT &&
+		   (int)SONDE_DB_NEWER == SN_ERR_VERSION &&
+		   (int)SONDE_DB_NO_MEMORY == SN_ERR_MEMORY &&
+		   (int)SONDE_DB_MISTAKE == SN_ERR_ARGUMENT &&
+		   (int)SONDE_DB_CANNOT_DO == SN_ERR_UNSUPPORTED,
+	       "codes are public");
+_Static_assert((int)SONDE_METRIC_TIME == SN_METRIC_TIME &&
+		   (int)SONDE_METRIC_COUNT == SN_METRIC_COUNT &&
+		   (int)SONDE_METRIC_BYTES == SN_METRIC_BYTES &&
+		   (int)SONDE_METRIC_RATIO == SN_METRIC_RATIO,
+	       "kinds of metrics are public");
+_Static_assert((int)SONDE_MODULE_MAIN == SN_MODULE_MAIN &&
+		   (int)SONDE_MODULE_VDSO == SN_MODULE_VDSO &&
+		   (int)SONDE_MODULE_UNLOADED == SN_MODULE_UNLOADED &&
+		   (int)SONDE_MODULE_ANONYMOUS == SN_MODULE_ANONYMOUS,
+	       "flags of modules are public");
 
 static int map_file(struct sonde_db *db, const char *path, struct sn_error *error)
 {
@@ -263,6 +279,34 @@ static bool check_notes(struct sonde_db *db)
 	return true;
 }
 
+static const struct sn_section_entry *find_formulas(const struct sonde_db *db)
+{
+	const struct sn_container_header *header = (const void *)db->bytes;
+	const struct sn_section_entry *table = (const void *)(db->bytes + header->table_offset);
+	for (uint32_t i = 0; i < header->section_count; i++)
+		if (table[i].type == SN_DATABASE_FORMULAS && table[i].index == 0)
+			return table + i;
+	return NULL;
+}
+
+/* Whether the section of formulas, which may be missing, is whole. */
+static bool check_formulas(const struct sonde_db *db)
+{
+	const struct sn_section_entry *entry = find_formulas(db);
+	const struct sn_database_formulas *head;
+	if (!entry)
+		return true;
+	const char *at = (const char *)db->bytes + entry->offset, *end = at + entry->length;
+	if (entry->version != 1 || entry->length < sizeof(*head) ||
+	    entry->checksum != sn_checksum(at, entry->length))
+		return false;
+	head = (const void *)at;
+	uint64_t strings = 0;
+	for (at += sizeof(*head); at < end; at++)
+		strings += !*at;
+	return strings == 2ull * head->count && (head->count == 0 || !end[-1]);
+}
+
 static int check_contents(struct sonde_db *db, struct sn_error *error)
 {
 	const char *part = NULL;
@@ -280,7 +324,7 @@ static int check_contents(struct sonde_db *db, struct sn_error *error)
 		part = "profiles";
 	else if (!check_notes(db))
 		part = "drops or properties";
-	else if (!sn_db_check_formulas(db))
+	else if (!check_formulas(db))
 		part = "formulas";
 	return part ? sn_fail(error, SN_ERR_FORMAT, "damaged (inconsistent %s)", part)
 		    : sn_db_find_values(db, error);
@@ -458,6 +502,22 @@ const char *sonde_frame_kind_layer(unsigned kind)
 #undef SN_FRAME_KIND
 	}
 	return "unknown";
+}
+
+bool sonde_db_formula(const struct sonde_db *db, uint32_t formula, const char **name,
+		      const char **text)
+{
+	const struct sn_section_entry *entry = find_formulas(db);
+	const struct sn_database_formulas *head =
+	    entry ? (const void *)(db->bytes + entry->offset) : NULL;
+	if (!head || formula >= head->count)
+		return false;
+	const char *at = (const char *)(head + 1);
+	for (uint64_t i = 0; i < 2ull * formula; i++)
+		at += strlen(at) + 1;
+	*name = at;
+	*text = at + strlen(at) + 1;
+	return true;
 }
 
 const void *sn_db_section(const struct sonde_db *db, unsigned type, uint64_t *length)

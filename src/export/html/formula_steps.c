@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A formula's steps as text; see sn_formula_steps_json in formula.h. */
-#include "formula_code.h"
+/* A formula's steps as text; see formula_steps.h. */
+#include "formula_steps.h"
+
+#include "lib/db/formula_code.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What Sonde itself asks of an open database beyond sonde/db.h. Nothing of it is exported.
+ *
+ * MT: safe, as all of sonde/db.h.
+ */
+#ifndef SN_LIB_DATABASE_ACCESS_H
+#define SN_LIB_DATABASE_ACCESS_H
+
+#include "format/database/database.h"
+
+#include <sys/types.h>
+
+/* The bytes of a section (enum sn_database_section), which are the database's; NULL and 0 where it
+ * is missing. Aligned to 8 bytes; checked for nothing but lying within the file, and its checksum
+ * where it has one. */
+const void *sn_db_section(const struct sonde_db *db, unsigned type, uint64_t *length);
+
+/* The user who owned the file when it was opened. */
+uid_t sn_db_owner(const struct sonde_db *db);
+
+#endif
