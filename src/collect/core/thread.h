@@ -5,8 +5,7 @@
  * A hook is: enter, work, leave. sn_enter saves errno and takes the recursion guard, so that a
  * sample falling inside a hook, or a hook reached from a sample, is turned away and counted.
  *
- * Lock order: there is one lock, the registry's (thread.c), taken by thread start, thread exit and
- * checkpoints; nothing is called under it that could take another.
+ * The collector's locks and their order: locks.def.
  */
 #ifndef SN_COLLECT_THREAD_H
 #define SN_COLLECT_THREAD_H

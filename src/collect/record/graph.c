@@ -3,11 +3,11 @@
 #include "graph.h"
 
 #include "collect/core/arena.h"
+#include "collect/core/lock.h"
 
-#include <sched.h>
 #include <string.h>
 
-enum { NODE_HEADS = 4096, EDGE_HEADS = 8192, TEXT_HEADS = 1024, MODELS_MAX = 64, SPINS = 64 };
+enum { NODE_HEADS = 4096, EDGE_HEADS = 8192, TEXT_HEADS = 1024, MODELS_MAX = 64 };
 
 /* Written with atomic additions by whoever runs the node. */
 struct live_stat {
@@ -61,25 +61,6 @@ static struct sn_array texts = {.element_bytes = sizeof(struct live_text), .firs
 static struct sn_bump text_memory;
 static _Atomic uint32_t node_heads[NODE_HEADS], edge_heads[EDGE_HEADS]; /* number + 1 */
 static uint32_t text_heads[TEXT_HEADS];
-static _Atomic int locked;
-
-/* Held for one insertion. A thread that was interrupted while it holds it is waited for. */
-static void lock(void)
-{
-	for (unsigned spins = 0;; spins++) {
-		int expected = 0;
-		if (atomic_compare_exchange_weak_explicit(
-			&locked, &expected, 1, memory_order_acquire, memory_order_relaxed))
-			return;
-		if (spins > SPINS)
-			sched_yield();
-	}
-}
-
-static void unlock(void)
-{
-	atomic_store_explicit(&locked, 0, memory_order_release);
-}
 
 static uint64_t mix(uint64_t value)
 {
@@ -188,11 +169,11 @@ uint32_t sn_graph_model(const char *name, size_t length, const char *source, con
 	uint32_t found = find_model(name, length, source);
 	if (found != SN_GRAPH_NONE)
 		return found;
-	lock();
+	sn_lock_take(SN_LOCK_GRAPH);
 	found = find_model(name, length, source);
 	if (found == SN_GRAPH_NONE)
 		found = add_model(name, length, source, edges_by);
-	unlock();
+	sn_lock_release(SN_LOCK_GRAPH);
 	return found;
 }
 
@@ -283,11 +264,11 @@ uint32_t sn_graph_node(const struct sn_graph_new *node)
 	uint32_t found = sn_graph_find(node->model, node->key);
 	if (found != SN_GRAPH_NONE)
 		return found;
-	lock();
+	sn_lock_take(SN_LOCK_GRAPH);
 	found = sn_graph_find(node->model, node->key);
 	if (found == SN_GRAPH_NONE)
 		found = add_node(node);
-	unlock();
+	sn_lock_release(SN_LOCK_GRAPH);
 	return found;
 }
 
@@ -362,11 +343,11 @@ void sn_graph_edge(uint32_t from, uint32_t to, uint32_t index, enum sonde_edge_k
 		return;
 	struct live_edge *edge = find_edge(from, to, index, kind);
 	if (!edge) {
-		lock();
+		sn_lock_take(SN_LOCK_GRAPH);
 		edge = find_edge(from, to, index, kind);
 		if (!edge)
 			edge = add_edge(from, to, index, kind);
-		unlock();
+		sn_lock_release(SN_LOCK_GRAPH);
 	}
 	if (!edge)
 		return;
@@ -654,7 +635,6 @@ void sn_graph_write(void (*put)(void *out, const void *bytes, size_t length), vo
 
 void sn_graph_after_fork(void)
 {
-	unlock();
 	for (uint32_t i = 0; i < sn_array_count(&nodes); i++) {
 		clear_stat(&node_at(i)->time);
 		clear_stat(&node_at(i)->latency);

@@ -26,8 +26,9 @@ struct sn_trace_buffer {
 	struct sn_trace_chunk parked; /* the header, while there is no memory; sequence 0: none */
 };
 
-/* False while another thread writes the buffer out. All AS-safe: yes. */
+/* False while another thread writes the buffer out; the second waits for that, with a bound. */
 bool sn_trace_buffer_lock(struct sn_trace_buffer *buffer);
+bool sn_trace_buffer_wait(struct sn_trace_buffer *buffer);
 void sn_trace_buffer_unlock(struct sn_trace_buffer *buffer);
 
 /* ---- of the thread that fills it, or locked ---- */

@@ -10,6 +10,10 @@
 #ifdef SN_SIGNAL_CHECK
 void sn_signal_check_enter(void);
 void sn_signal_check_leave(void);
+/* Ends the program, with a line that says why. */
+void sn_signal_check_refuse(const char *why);
+/* The same, in the handler only. */
+void sn_signal_check_outside(const char *why);
 #else
 static inline void sn_signal_check_enter(void)
 {

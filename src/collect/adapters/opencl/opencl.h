@@ -44,7 +44,7 @@ struct sn_cl_corner {
  * clock, lies between the host's times before and after the call. Constant memory.
  */
 struct sn_cl_clock {
-	_Atomic bool busy; /* what follows is being used, up to corners */
+	_Atomic int busy; /* what follows is being used, up to corners */
 	uint64_t origin_ns;
 	int64_t base_ns;
 	unsigned corner_count; /* 0: nothing is known */

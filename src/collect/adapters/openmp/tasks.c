@@ -10,6 +10,7 @@
  */
 #include "openmp.h"
 
+#include "collect/core/lock.h"
 #include "collect/record/graph.h"
 #include "collect/unwind/module_list.h"
 #include "collect/core/thread.h"
@@ -35,7 +36,6 @@ struct place {
 };
 
 static struct place *places;
-static _Atomic int locked;
 static _Atomic uint64_t regions, tasks_made;
 static _Atomic uint64_t region_start_ns, region_tasks;
 static _Atomic int depth;
@@ -134,8 +134,7 @@ void sn_ompt_dependences(union sn_ompt_data *task, const void *list, int count)
 	if (!task || !task->value || !sn_measuring())
 		return;
 	uint32_t node = (uint32_t)(task->value >> START_BITS) - 1;
-	while (atomic_exchange_explicit(&locked, 1, memory_order_acquire))
-		;
+	sn_lock_take(SN_LOCK_OPENMP_TASKS);
 	for (int i = 0; i < count && places; i++) {
 		struct place *place = place_of(dependences[i].variable);
 		if (dependences[i].kind == DEPEND_IN)
@@ -143,7 +142,7 @@ void sn_ompt_dependences(union sn_ompt_data *task, const void *list, int count)
 		else if (dependences[i].kind <= DEPEND_INOUT || dependences[i].kind == 4)
 			write_variable(place, node, (uint32_t)i, dependences[i].kind != DEPEND_OUT);
 	}
-	atomic_store_explicit(&locked, 0, memory_order_release);
+	sn_lock_release(SN_LOCK_OPENMP_TASKS);
 }
 
 /* ---- iterations: parallel regions that made tasks, where the program marks none ---- */
