@@ -14,6 +14,7 @@ while read -r lines file; do
 	[ "$file" = total ] || [ "$lines" -le 1000 ] || fail "$file: $lines lines; 1000 is the limit"
 done < <(git ls-files '*.c' '*.h' '*.py' '*.ts' | xargs wc -l)
 python3 tools/layers.py || status=1
+python3 tools/contracts.py || status=1
 marked=$(git grep -lE '^(<{7}|>{7}) ' -- . ':!viewer/dist') && fail "left of a merge: $marked"
 # pages that comments send the reader to
 while read -r page; do

@@ -89,10 +89,3 @@ void sn_adapters_thread_end(struct sn_thread *thread)
 	if (adapters[slot]->thread_end)
 		adapters[slot]->thread_end(thread);
 }
-
-void sn_adapters_fold(struct sn_thread *thread)
-{
-	FOR_EACH_ATTACHED(slot)
-	if (adapters[slot]->fold)
-		adapters[slot]->fold(thread);
-}

@@ -8,8 +8,7 @@
  *
  * No locks, and therefore not here: cells that a thread claims by compare-and-swap and that nobody
  * waits for (kept messages, tensors' addresses, NVTX ranges, places of descriptors, starts of
- * threads), states that are left once (init.c's phase), and metric.c, where a thread that has
- * claimed a number waits for those with a lower number to be published.
+ * threads), and states that are left once (init.c's phase).
  *
  * libsonde-checked.so ends the program where a lock is waited for without bound in a handler, or
  * while one that stands below it in locks.def is held.

@@ -49,15 +49,6 @@ static const struct known_event known_events[] = {
 };
 #define KNOWN_COUNT (sizeof(known_events) / sizeof(known_events[0]))
 
-const char *sn_event_name_at(size_t index)
-{
-	if (index == 0)
-		return "cpu-time";
-	if (index == 1)
-		return "real-time";
-	return index - 2 < KNOWN_COUNT ? known_events[index - 2].name : NULL;
-}
-
 static const char *parse_number(const char *text, uint64_t *number)
 {
 	uint64_t value = 0;
