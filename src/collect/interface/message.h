@@ -73,6 +73,11 @@ bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message);
 void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message);
 /* The context of a call: its name below the caller's call path. SN_NODE_NONE without memory. */
 uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t kind);
+/* Both of the calling thread, outside sn_enter: records the message at the context of a call, if
+ * messages are recorded now. `as` is sn_message_record or sn_message_record_wait. */
+typedef void sn_message_recorder(struct sn_thread *, uint32_t, const struct sn_message *);
+void sn_message_record_call(const char *name, const struct sn_message *message,
+			    sn_message_recorder *as);
 /* A number for `request`. */
 uint64_t sn_message_request(void);
 /* That the process waits until what it has sent is gone: message->start_ns to end_ns. */

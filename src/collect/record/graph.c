@@ -3,6 +3,7 @@
 #include "graph.h"
 
 #include "collect/core/arena.h"
+#include "collect/core/hash.h"
 #include "collect/core/lock.h"
 
 #include <string.h>
@@ -62,12 +63,6 @@ static struct sn_bump text_memory;
 static _Atomic uint32_t node_heads[NODE_HEADS], edge_heads[EDGE_HEADS]; /* number + 1 */
 static uint32_t text_heads[TEXT_HEADS];
 
-static uint64_t mix(uint64_t value)
-{
-	value *= 0x9E3779B97F4A7C15ull;
-	return value ^ value >> 29;
-}
-
 static struct live_node *node_at(uint32_t node)
 {
 	return sn_array_at(&nodes, node);
@@ -80,19 +75,11 @@ static struct live_edge *edge_at(uint32_t edge)
 
 /* ---- texts; under the lock ---- */
 
-static uint32_t hash_text(const char *text, size_t length)
-{
-	uint32_t hash = 0x811c9dc5;
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x01000193;
-	return hash;
-}
-
 /* Its offset among the section's strings; SN_ID_NONE for none and without memory. */
 static uint32_t keep_text(const char *text)
 {
 	size_t length = text ? strnlen(text, 4000) : 0;
-	uint32_t hash = hash_text(text, length), place = hash % TEXT_HEADS;
+	uint32_t hash = (uint32_t)sn_hash_text(text, length), place = hash % TEXT_HEADS;
 	if (!text)
 		return SN_ID_NONE;
 	for (uint32_t i = text_heads[place]; i;) {
@@ -200,7 +187,7 @@ void sn_graph_own_iterations(uint32_t model)
 
 static uint32_t node_place(uint32_t model, uint64_t key)
 {
-	return (uint32_t)(mix(key + model) >> 32) % NODE_HEADS;
+	return (uint32_t)(sn_hash_mix(key, model) >> 32) % NODE_HEADS;
 }
 
 uint32_t sn_graph_find(uint32_t model, uint64_t key)
@@ -298,8 +285,8 @@ const char *sn_graph_module(uint32_t node, char *text, size_t size)
 
 static uint32_t edge_place(uint32_t from, uint32_t to, uint32_t index, uint32_t kind)
 {
-	uint64_t key = mix((uint64_t)from << 32 | to) + ((uint64_t)index << 8 | kind);
-	return (uint32_t)(mix(key) >> 32) % EDGE_HEADS;
+	uint64_t key = sn_hash_mix((uint64_t)from << 32 | to, (uint64_t)index << 8 | kind);
+	return (uint32_t)(key >> 32) % EDGE_HEADS;
 }
 
 static struct live_edge *find_edge(uint32_t from, uint32_t to, uint32_t index, uint32_t kind)

@@ -22,9 +22,10 @@
 
 /* Calls that get a frame and are timed; the names are what reports show. */
 enum sn_cl_api {
-#define SN_CL_API(name) SN_CL_##name,
+#define SN_CL_ENQUEUE(name) SN_CL_##name,
+#define SN_CL_QUEUE(name)   SN_CL_##name,
+#define SN_CL_CALL(name)    SN_CL_##name,
 #include "apis.def"
-#undef SN_CL_API
 	SN_CL_API_COUNT
 };
 
@@ -161,10 +162,8 @@ void sn_cl_fill_enqueue(struct _cl_icd_dispatch *table);
 void sn_cl_fill_queue(struct _cl_icd_dispatch *table);
 void sn_cl_fill_calls(struct _cl_icd_dispatch *table);
 
-#define SN_CL_FILL(table, name)                                                                    \
-	do {                                                                                       \
-		if (sn_cl_real.name)                                                               \
-			(table)->name = layer_##name;                                              \
-	} while (0)
+#define SN_CL_FILL(name)                                                                           \
+	if (sn_cl_real.name)                                                                       \
+		table->name = layer_##name;
 
 #endif

@@ -69,9 +69,10 @@ static _Atomic uint32_t orphaned; /* ended threads with operations left */
 static _Atomic bool closed;	  /* the runtime may be gone: it is no longer called */
 
 static const char *const api_names[] = {
-#define SN_CL_API(name) #name,
+#define SN_CL_ENQUEUE(name) #name,
+#define SN_CL_QUEUE(name)   #name,
+#define SN_CL_CALL(name)    #name,
 #include "apis.def"
-#undef SN_CL_API
 };
 
 /* ---- metrics ---- */

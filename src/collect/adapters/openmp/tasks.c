@@ -10,6 +10,7 @@
  */
 #include "openmp.h"
 
+#include "collect/core/line.h"
 #include "collect/core/lock.h"
 #include "collect/record/graph.h"
 #include "collect/unwind/module_list.h"
@@ -56,14 +57,12 @@ static uint32_t node_of(uintptr_t address)
 	const struct sn_module *module = number == SN_MODULE_NONE ? NULL : sn_module_at(number);
 	uint64_t offset = address - (module ? module->bias : 0);
 	char name[24];
-	size_t at = sizeof(name);
-	name[--at] = 0;
-	for (; offset; offset >>= 4)
-		name[--at] = "0123456789abcdef"[offset & 15];
+	struct sn_line line = SN_LINE(name);
+	sn_line_add_in_base(&line, offset, 16);
 	return sn_graph_node(&(struct sn_graph_new){
 	    .model = tasks,
 	    .key = address,
-	    .name = name + at,
+	    .name = name,
 	    .type = "task",
 	    .file = module ? module->path : NULL,
 	    .flags = SN_GRAPH_ADDRESS,

@@ -14,8 +14,8 @@
  */
 #include "torch.h"
 
-#include "collect/core/arena.h"
 #include "collect/core/lock.h"
+#include "collect/interface/keep.h"
 #include "collect/intercept/real_symbol.h"
 
 #include <dlfcn.h>
@@ -110,21 +110,11 @@ static void read_numbers(const uint64_t *words, struct sn_torch_node *out)
 
 /* ---- names ---- */
 
-/* Never gives back: there are as many texts as classes. Under TORCH_CLASSES. */
 static const char *keep_text(const char *text, size_t length)
 {
-	static char *page;
-	static size_t used, page_bytes;
-	if (!page || used + length > page_bytes) {
-		page_bytes = length > 65536 ? length : 65536;
-		page = sn_pages_map(page_bytes);
-		used = 0;
-		if (!page)
-			return NULL;
-	}
-	char *kept = page + used;
-	memcpy(kept, text, length);
-	used += length;
+	char *kept = sn_keep(length);
+	if (kept)
+		memcpy(kept, text, length);
 	return kept;
 }
 
