@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks all adapters in turn; see adapters.h. */
+/* Calls each function of an adapter for all adapters that have attached. */
 #include "adapters.h"
 #include "lock.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's metrics: a small table that only grows; see thread.h. */
+/* The process's metrics (declared in thread.h): a small table that only grows. */
 #include "thread.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's dataflow graphs; see graph.h. */
+/* Keeps the process's dataflow graphs in memory and writes them as a section of a snapshot. */
 #include "graph.h"
 
 #include "collect/core/arena.h"

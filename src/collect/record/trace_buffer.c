@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks in private memory; see trace_buffer.h. */
+/* Keeps a chunk of the trace file in private memory and writes it to the file. */
 #include "trace_buffer.h"
 
 #include "collect/core/arena.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and rates of events; see event.h. */
+/* Parses names and rates of events. */
 #include "event.h"
 
 #include <linux/perf_event.h>

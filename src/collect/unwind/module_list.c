@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of load modules, read from /proc/self/maps; see module.h.
+ * The list of load modules, read from /proc/self/maps.
  *
  * Refreshing may happen inside a signal handler, in any thread: it takes a try-lock (whoever does
  * not get it uses the list as it is), reads with plain system calls into its own buffer, and
