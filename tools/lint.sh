@@ -18,6 +18,7 @@ while read -r count folder; do
 	[ "$count" -le 40 ] || fail "$folder holds $count files; 40 are the limit"
 done < <(git ls-files src | xargs -n1 dirname | sort | uniq -c)
 python3 tools/names.py || status=1
+python3 tools/contracts.py || status=1
 marked=$(git grep -lE '^(<{7}|>{7}) ' -- . ':!viewer/dist') && fail "left of a merge: $marked"
 # pages that comments send the reader to
 while read -r page; do

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoding .eh_frame_hdr and .eh_frame; see cfi.h. */
+/* Decodes .eh_frame_hdr and .eh_frame. */
 #include "cfi.h"
 #include "memory.h"
 

@@ -7,6 +7,8 @@
  * read is checked against the readable segment that holds it, so that damaged tables give an error
  * and nothing else. Tables of modules that can be unloaded are copied by the kernel, a stretch at a
  * time: another thread may unmap them at any moment.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_UNWIND_CFI_H
 #define SN_UNWIND_CFI_H
@@ -52,8 +54,7 @@ static inline struct sn_cfi_expression sn_cfi_expression_of(const struct sn_cfi_
 	return (struct sn_cfi_expression){(uintptr_t)row->values[number], row->lengths[number]};
 }
 
-/* 0; -ENOENT where no information covers `pc`; -EINVAL where it is damaged. AS-safe: yes. MT: yes.
- */
+/* 0; -ENOENT where no information covers `pc`; -EINVAL where it is damaged. */
 int sn_cfi_find(const struct sn_module *module, uintptr_t pc, struct sn_cfi_row *row);
 
 /* The same from one FDE; nothing outside [low, high) is read. For tests and fuzzers. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stack machine over numbers and simple forms; see expression.h. */
+/* Evaluates DWARF expressions: a stack machine over numbers and simple forms. */
 #include "expression.h"
 
 #include <string.h>

@@ -5,6 +5,8 @@
  * One evaluator serves twice. With registers and a stack it computes a number. Without them it
  * computes a form, such as "the word at rbp - 8": most expressions in real files reduce to one, and
  * a form can be cached where a number cannot.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_UNWIND_EXPRESSION_H
 #define SN_UNWIND_EXPRESSION_H
@@ -31,8 +33,7 @@ struct sn_expression_input {
 	const uintptr_t *cfa; /* pushed first, where not NULL */
 };
 
-/* False where it needs something unknown, is damaged, too long, or has no such form. AS-safe: yes.
- */
+/* False where it needs something unknown, is damaged, too long, or has no such form. */
 bool sn_expression_evaluate(struct sn_cfi_expression expression,
 			    const struct sn_expression_input *input, struct sn_value *result);
 

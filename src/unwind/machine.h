@@ -4,6 +4,8 @@
  * from a signal's context, what a call and a signal return look like in memory. Everything else of
  * the unwinder speaks of a stack pointer, a frame pointer and a program counter only. Another
  * processor is another machine_*.c and another block below.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_UNWIND_MACHINE_H
 #define SN_UNWIND_MACHINE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The x86-64 part of unwinding; see machine.h. */
+/* What unwinding needs to know of x86-64: registers, calls, signal returns, prologues. */
 #include "machine.h"
 
 #include <string.h>

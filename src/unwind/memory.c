@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guarded reads of our own memory; see memory.h. */
+/* Reads memory of this process through the kernel, which reports what is not mapped. */
 #include "memory.h"
 
 #include <errno.h>

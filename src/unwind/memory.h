@@ -5,6 +5,8 @@
  * Memory that is surely mapped (the thread's own stack, from the interrupted stack pointer up) is
  * read directly. Everything else (a coroutine's stack, a signal handler's, code, headers of files)
  * is copied by the kernel, which answers with an error where there is nothing.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_UNWIND_MEMORY_H
 #define SN_UNWIND_MEMORY_H
@@ -13,10 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Copies as much of [address, address + bytes) as is mapped and readable, from its start; the
- * number of bytes copied. Leaves errno alone. AS-safe: yes. MT: yes.
- */
+/* Copies as much of [address, address + bytes) as is mapped and readable, from its start; the
+ * number of bytes copied. Leaves errno alone. */
 size_t sn_memory_read(uintptr_t address, void *into, size_t bytes);
 
 #define SN_WINDOW_BYTES 8192u
@@ -48,8 +48,7 @@ __attribute__((no_sanitize("address"))) static inline uintptr_t sn_word_at(uintp
 	return *(const word *)address;
 }
 
-/* The word at `address`; false where it cannot be read. AS-safe: yes. MT: each thread its own
- * stack. */
+/* The word at `address`; false where it cannot be read. */
 __attribute__((no_sanitize("address"))) static inline bool
 sn_stack_read(struct sn_stack *stack, uintptr_t address, uintptr_t *word)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One frame to its caller by call frame information; see step.h. Nothing here asks what this
- * process has loaded: commands unwind recorded stacks with it. */
+/* One frame to its caller by call frame information. Nothing here asks what this process has
+ * loaded: commands unwind recorded stacks with it. */
 #include "step_row.h"
 #include "expression.h"
 #include "format/measurement/measurement.h"

@@ -2,6 +2,8 @@
 /*
  * From one frame to its caller by a row of call frame information. The collector steps so through
  * frames whose rule is not simple, importers through recorded stacks.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_UNWIND_STEP_ROW_H
 #define SN_UNWIND_STEP_ROW_H
@@ -35,12 +37,11 @@ struct sn_step_result {
 	uint32_t caller_flags; /* to add to the caller: how it was found */
 };
 
-/* Steps by `row`, which describes the code at the cursor; every word is read through its stack.
- * AS-safe: yes. */
+/* As sn_cfi_find, with what compilers are known to get wrong put right. */
+int sn_row_find(const struct sn_module *module, uintptr_t inside, struct sn_cfi_row *row);
+
+/* Steps by `row`, which describes the code at the cursor; every word is read through its stack. */
 enum sn_step sn_step_by_row(struct sn_cursor *cursor, const struct sn_cfi_row *row,
 			    struct sn_step_result *result);
-
-/* As sn_cfi_find, with what compilers are known to get wrong put right. AS-safe: yes. */
-int sn_row_find(const struct sn_module *module, uintptr_t inside, struct sn_cfi_row *row);
 
 #endif

@@ -11,6 +11,8 @@
  * once, when measuring ends.
  *
  * An adapter finds its runtime with dlsym or by reading modules; it links nothing but libc.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
 #ifndef SN_COLLECT_ADAPTER_H
 #define SN_COLLECT_ADAPTER_H
@@ -36,9 +38,6 @@ struct sn_adapter {
 	 */
 	void (*thread_begin)(struct sn_thread *thread);
 	void (*thread_end)(struct sn_thread *thread);
-	/* Called at most every few milliseconds from hooks and samples: fold in what devices
-	 * reported. AS-safe. */
-	void (*fold)(struct sn_thread *thread);
 	/* One line: what is measured, or why nothing is. Written to the environment section. Static
 	 * storage. */
 	const char *(*status)(void);
@@ -46,46 +45,36 @@ struct sn_adapter {
 
 /* --- what callpath.c asks of the Python adapter (adapters/python) --- */
 
-/*
- * The Python frames of the calling thread, innermost first, into frames[0..max); their number, 0
- * where the thread runs no Python, or negative errno where they cannot be read. AS-safe: yes.
- */
+/* The Python frames of the calling thread, innermost first, into frames[0..max); their number, 0
+ * where the thread runs no Python, or negative errno where they cannot be read. */
 int sn_python_walk(struct sn_thread *thread, struct sn_python_frame *frames, uint32_t max);
-/*
- * The innermost Python frame of the calling thread, the interpreter's own; 0 where it runs no
- * Python, SN_PYTHON_UNKNOWN where that cannot be read. Not for signal handlers, in which a frame
- * may be half made.
- */
+/* The innermost Python frame of the calling thread, the interpreter's own; 0 where it runs no
+ * Python, SN_PYTHON_UNKNOWN where that cannot be read. AS-safe: no, a frame may be half made. */
 uintptr_t sn_python_innermost(struct sn_thread *thread);
-/*
- * A number that stands for what sn_python_walk would give, at a fraction of the price: where it is
- * the same again, so are the frames' codes, lines and is_entry, by the same signs by which the walk
- * knows a code object. `innermost` is what sn_python_innermost has just given. 0 where there is
- * none: too many frames, or some that cannot be read. Not for signal handlers either.
- */
+/* A number that stands for what sn_python_walk would give, at a fraction of the price: where it is
+ * the same again, so are the frames' codes, lines and is_entry, by the same signs by which the
+ * walk knows a code object. `innermost` is what sn_python_innermost has just given. 0 where there
+ * is none: too many frames, or some that cannot be read. AS-safe: no. */
 uint64_t sn_python_print(struct sn_thread *thread, uintptr_t innermost);
-/* The frame that called `frame`, or 0. As sn_python_print otherwise. */
+/* The frame that called `frame`, or 0. AS-safe: no. */
 uintptr_t sn_python_caller(struct sn_thread *thread, uintptr_t frame);
-/*
- * The name of the code object that is the first argument of the function which `frame` of the last
+/* The name of the code object that is the first argument of the function which `frame` of the last
  * walk runs, into name[0..capacity); its length in bytes, not terminated. -ENOENT where that is no
- * code object, -EFAULT where it cannot be read. AS-safe: yes. MT: the thread itself.
- */
+ * code object, -EFAULT where it cannot be read. */
 ssize_t sn_python_code_argument(struct sn_thread *thread, const struct sn_python_frame *frame,
 				char *name, size_t capacity);
 /* The object that is the first argument of the function which `frame` of the last walk runs; 0
- * where it cannot be read. AS-safe: yes. MT: the thread itself. */
+ * where it cannot be read. */
 uintptr_t sn_python_first_argument(struct sn_thread *thread, const struct sn_python_frame *frame);
-/* The calling thread's PyThreadState, by which another thread can walk its frames; 0 for none.
- * AS-safe: yes. */
+/* The calling thread's PyThreadState, by which another thread can walk its frames; 0 for none. */
 uintptr_t sn_python_state(void);
 /* As sn_python_walk, into `thread`'s tree, of the frames of another thread that stands still: its
- * state and its pthread_t. AS-safe: yes. */
+ * state and its pthread_t. */
 int sn_python_walk_other(struct sn_thread *thread, uintptr_t state, uintptr_t other,
 			 struct sn_python_frame *frames, uint32_t max);
-/* True where `pc` lies in the interpreter's evaluation loop. AS-safe: yes. */
+/* True where `pc` lies in the interpreter's evaluation loop. MT: yes. */
 bool sn_python_is_eval(uintptr_t pc);
-/* True where `pc` lies in the interpreter (its executable or libpython). AS-safe: yes. */
+/* True where `pc` lies in the interpreter (its executable or libpython). MT: yes. */
 bool sn_python_is_interpreter(uintptr_t pc);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks all adapters in turn; see adapters.h. */
+/* Calls each function of an adapter for all adapters that have attached. */
 #include "adapters.h"
+#include "lock.h"
 
 #include <errno.h>
 
@@ -16,7 +17,6 @@ static const struct sn_adapter *const adapters[] = {
 
 enum adapter_state { WAITING, ATTACHED, OFF };
 static _Atomic int states[SN_ADAPTER_SLOT_COUNT + 1];
-static _Atomic int attaching;
 static _Atomic uint32_t tried_generation;
 
 uint32_t sn_adapter_count(void)
@@ -43,18 +43,14 @@ static void attach_one(uint32_t slot)
 void sn_adapters_attach(void)
 {
 	uint32_t generation = sn_module_generation();
-	int expected = 0;
 	if (generation == atomic_load_explicit(&tried_generation, memory_order_relaxed))
 		return;
-	/* acquire and release: one thread at a time runs attach functions, and sees the last one's
-	 * work */
-	if (!atomic_compare_exchange_strong_explicit(&attaching, &expected, 1, memory_order_acquire,
-						     memory_order_relaxed))
+	if (!sn_lock_try(SN_LOCK_ADAPTERS))
 		return;
 	for (uint32_t slot = 0; slot < sn_adapter_count(); slot++)
 		attach_one(slot);
 	atomic_store_explicit(&tried_generation, generation, memory_order_relaxed);
-	atomic_store_explicit(&attaching, 0, memory_order_release);
+	sn_lock_release(SN_LOCK_ADAPTERS);
 }
 
 void sn_adapters_retry(void)
@@ -75,7 +71,6 @@ void sn_adapters_detach(void)
 
 void sn_adapters_after_fork(void)
 {
-	atomic_store_explicit(&attaching, 0, memory_order_relaxed);
 	FOR_EACH_ATTACHED(slot)
 	if (adapters[slot]->after_fork)
 		adapters[slot]->after_fork();
@@ -93,11 +88,4 @@ void sn_adapters_thread_end(struct sn_thread *thread)
 	FOR_EACH_ATTACHED(slot)
 	if (adapters[slot]->thread_end)
 		adapters[slot]->thread_end(thread);
-}
-
-void sn_adapters_fold(struct sn_thread *thread)
-{
-	FOR_EACH_ATTACHED(slot)
-	if (adapters[slot]->fold)
-		adapters[slot]->fold(thread);
 }

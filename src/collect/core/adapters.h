@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of adapters compiled in (adapters/list.def), and what is done with all of them. */
+/*
+ * The list of adapters compiled in (adapters/list.def), and what is done with all of them.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
+ */
 #ifndef SN_COLLECT_ADAPTERS_H
 #define SN_COLLECT_ADAPTERS_H
 
@@ -12,20 +16,21 @@ enum sn_adapter_slot {
 	SN_ADAPTER_SLOT_COUNT
 };
 
+/* AS-safe: yes. */
 uint32_t sn_adapter_count(void);
 const struct sn_adapter *sn_adapter_at(uint32_t index);
 
-/* Tries every adapter that has not found its runtime yet; from hooks, never from signal handlers.
- */
+/* Tries every adapter that has not found its runtime yet. From hooks. */
 void sn_adapters_attach(void);
 /* Lets the next sn_adapters_attach try although the list of modules is the same: an adapter has
- * learned that its runtime is ready. MT: yes. */
+ * learned that its runtime is ready. AS-safe: yes. */
 void sn_adapters_retry(void);
+/* MT: once. The handler of a fatal signal comes here too, unless it interrupted a hook. */
 void sn_adapters_detach(void);
+/* MT: the only thread. */
 void sn_adapters_after_fork(void);
 /* On the thread itself, between sn_enter and sn_leave. */
 void sn_adapters_thread_begin(struct sn_thread *thread);
 void sn_adapters_thread_end(struct sn_thread *thread);
-void sn_adapters_fold(struct sn_thread *thread);
 
 #endif

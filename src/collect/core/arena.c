@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory straight from mmap; see arena.h. Counts what it maps, so that a limit can be kept. */
+/* Maps memory for the collector, counts it, and keeps it below the limits of user and process. */
 #include "arena.h"
 #include "collect/unwind/own_stack.h"
 

@@ -4,6 +4,8 @@
  *
  * Owned by one thread, which alone inserts; a checkpoint running in another thread may read all
  * that has been published at any time. Inserting a path that is already there allocates nothing.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: the tree's owner.
  */
 #ifndef SN_COLLECT_CCT_H
 #define SN_COLLECT_CCT_H
@@ -61,21 +63,20 @@ struct sn_cct {
 	uint32_t first_live_value; /* values below it were measured by the parent before fork */
 };
 
-/* 0, or -ENOMEM. The tree then has its root, of kind SN_FRAME_THREAD. AS-safe: yes. */
+/* 0, or -ENOMEM. The tree then has its root, of kind SN_FRAME_THREAD. */
 int sn_cct_init(struct sn_cct *cct);
 void sn_cct_release(struct sn_cct *cct);
 /* Forgets every value but keeps contexts, strings and codes: for the child of a fork. */
 void sn_cct_forget_values(struct sn_cct *cct);
 
-/* The child of `parent` for `frame`, made where it is missing; SN_NODE_NONE without memory.
- * AS-safe: yes. MT: owner. */
+/* The child of `parent` for `frame`, made where it is missing; SN_NODE_NONE without memory. */
 uint32_t sn_cct_child(struct sn_cct *cct, uint32_t parent, const struct sn_frame *frame);
 
-/* Adds one measured value at a node. False without memory. AS-safe: yes. MT: owner. */
+/* Adds one measured value at a node. False without memory. */
 bool sn_cct_add(struct sn_cct *cct, uint32_t node, uint32_t metric, uint64_t value);
 
-/* Asks the processor for a node, or for its newest value, that will soon be added to; costs no miss
- * of the cache itself where the node is there. AS-safe: yes. MT: owner. */
+/* Asks the processor for a node, or for its newest value, that will soon be added to; costs no
+ * miss of the cache itself where the node is there. */
 static inline void sn_cct_prefetch_node(const struct sn_cct *cct, uint32_t node)
 {
 	__builtin_prefetch(sn_array_at(&cct->nodes, node), 1);
@@ -89,17 +90,15 @@ static inline void sn_cct_prefetch_value(const struct sn_cct *cct, uint32_t node
 }
 
 /* A value as it is now, while its owner may be adding to it: each field whole, though perhaps not
- * all of one instant. AS-safe: yes. MT: yes. */
+ * all of one instant. MT: yes. */
 void sn_cct_value_read(const struct sn_cct_value *value, struct sn_value_record *record);
 
-/* The id of a string, made where it is missing; SN_ID_NONE without memory. Any bytes; cut at 4,095.
- * AS-safe: yes. MT: owner. */
+/* The id of a string, made where it is missing; SN_ID_NONE without memory. Any bytes; cut at
+ * 4,095. */
 uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length);
 
-/*
- * The index of a Python code object, made where it is missing; SN_ID_NONE without memory.
- * Two code objects of one file, name and first line are one. AS-safe: yes. MT: owner.
- */
+/* The index of a Python code object, made where it is missing; SN_ID_NONE without memory. Two code
+ * objects of one file, name and first line are one. */
 uint32_t sn_cct_code(struct sn_cct *cct, const char *file, size_t file_length, const char *name,
 		     size_t name_length, uint32_t first_line);
 

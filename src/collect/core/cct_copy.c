@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From one thread's tree to another's; see cct_copy.h. */
+/* Copies frames and paths from one thread's calling context tree to another's. */
 #include "cct_copy.h"
 
 static uint32_t copy_string(struct sn_cct *to, const struct sn_cct *from, uint32_t id)

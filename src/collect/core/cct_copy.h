@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contexts of one thread's tree made in another's. The source may grow meanwhile: what has been
- * published of it never changes. All AS-safe: yes. MT: the owner of `to`.
+ * published of it never changes.
+ *
+ * All functions here: AS-safe: yes. MT: the owner of `to`.
  */
 #ifndef SN_COLLECT_CCT_COPY_H
 #define SN_COLLECT_CCT_COPY_H

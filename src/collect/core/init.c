@@ -13,6 +13,7 @@
 #include "collect/record/graph.h"
 #include "collect/intercept/intercept.h"
 #include "kernel.h"
+#include "lock.h"
 #include "collect/record/losses.h"
 #include "collect/interface/monitor.h"
 #include "collect/record/own_fd.h"
@@ -150,6 +151,7 @@ static void begin_child(void *unused)
 		return;
 	sn_losses_after_fork();
 	measured_pid = getpid();
+	sn_locks_after_fork();
 	sn_modules_after_fork();
 	if (now == LOST)
 		sn_losses_add(SN_LOSS_UNWRITABLE, 1);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Putting a line of text together without the C library's formatting, which is not for handlers. */
+/*
+ * Putting a line of text together without the C library's formatting, which is not for handlers.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
+ */
 #ifndef SN_COLLECT_LINE_H
 #define SN_COLLECT_LINE_H
 
@@ -14,7 +18,6 @@ struct sn_line {
 
 #define SN_LINE(storage) ((struct sn_line){(storage), sizeof(storage), 0})
 
-/* All AS-safe: yes. */
 static inline void sn_line_add(struct sn_line *line, const char *text)
 {
 	while (*text && line->length + 1 < line->bytes)

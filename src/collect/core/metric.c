@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's metrics: a small table that only grows; see thread.h. */
+/* The process's metrics (declared in thread.h): a small table that only grows. */
 #include "thread.h"
 
 #include <string.h>
 
 #define METRIC_MAX 64u
 
-static struct sn_metric_info metrics[METRIC_MAX];
-static _Atomic uint32_t metric_claimed, metric_published;
+static struct {
+	_Atomic bool is_there;
+	struct sn_metric_info info;
+} metrics[METRIC_MAX];
+static _Atomic uint32_t claimed;
 
 static uint32_t find_metric(const char *name)
 {
 	uint32_t count = sn_metric_count();
 	for (uint32_t metric = 0; metric < count; metric++)
-		if (!strcmp(metrics[metric].name, name))
+		if (!strcmp(sn_metric_at(metric)->name, name))
 			return metric;
 	return SN_ID_NONE;
 }
@@ -24,27 +27,29 @@ uint32_t sn_metric(const char *name, const char *unit, const char *source, enum 
 	uint32_t known = find_metric(name);
 	if (known != SN_ID_NONE)
 		return known;
-	/* relaxed: the number is only claimed here; publication is below */
-	uint32_t metric = atomic_fetch_add_explicit(&metric_claimed, 1, memory_order_relaxed);
+	/* relaxed: the number is only claimed here */
+	uint32_t metric = atomic_fetch_add_explicit(&claimed, 1, memory_order_relaxed);
 	if (metric >= METRIC_MAX) {
 		sn_drop(NULL, SN_DROP_METRIC_OVERFLOW, 1);
 		return SN_ID_NONE;
 	}
-	metrics[metric] = (struct sn_metric_info){name, unit, source, kind, period};
-	/* publish in order: whoever claimed an earlier number is about to publish it */
-	uint32_t expected = metric;
-	while (!atomic_compare_exchange_weak_explicit(&metric_published, &expected, metric + 1,
-						      memory_order_release, memory_order_relaxed))
-		expected = metric;
+	metrics[metric].info = (struct sn_metric_info){name, unit, source, kind, period};
+	/* release: who sees that it is there sees all of it */
+	atomic_store_explicit(&metrics[metric].is_there, true, memory_order_release);
 	return metric;
 }
 
 uint32_t sn_metric_count(void)
 {
-	return atomic_load_explicit(&metric_published, memory_order_acquire);
+	uint32_t count = atomic_load_explicit(&claimed, memory_order_relaxed);
+	return count < METRIC_MAX ? count : METRIC_MAX;
 }
 
+/* A thread may have been interrupted between claiming a number and saying what it is. */
 const struct sn_metric_info *sn_metric_at(uint32_t metric)
 {
-	return &metrics[metric];
+	static const struct sn_metric_info unknown = {.name = "", .unit = "", .source = ""};
+	return atomic_load_explicit(&metrics[metric].is_there, memory_order_acquire)
+		   ? &metrics[metric].info
+		   : &unknown;
 }

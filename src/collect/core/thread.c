@@ -8,6 +8,7 @@
  * the record of one that has ended, and the record says that it stands for several.
  */
 #include "thread.h"
+#include "lock.h"
 #include "collect/sample/sample.h"
 #include "collect/record/trace.h"
 
@@ -27,7 +28,6 @@
 static __thread struct sn_thread *self __attribute__((tls_model("initial-exec")));
 
 static struct sn_array registry = {.element_bytes = sizeof(struct sn_thread *), .first_shift = 6};
-static _Atomic int registry_lock;
 static _Atomic uint64_t adopted; /* threads that continue in the record of another one */
 static _Atomic uint64_t process_drops[SN_DROP_COUNT];
 
@@ -71,23 +71,6 @@ void sn_leave(struct sn_thread *thread)
 }
 
 /* ---- the registry ---- */
-
-/* Never taken in a signal handler, and held for a few instructions. */
-static void lock_registry(void)
-{
-	int expected = 0;
-	while (!atomic_compare_exchange_weak_explicit(&registry_lock, &expected, 1,
-						      memory_order_acquire, memory_order_relaxed)) {
-		expected = 0;
-		struct timespec pause = {0, 1000};
-		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
-	}
-}
-
-static void unlock_registry(void)
-{
-	atomic_store_explicit(&registry_lock, 0, memory_order_release);
-}
 
 uint32_t sn_thread_count(void)
 {
@@ -177,9 +160,9 @@ static bool register_thread(struct sn_thread *thread)
 
 static struct sn_thread *take_record(void)
 {
-	lock_registry();
+	sn_lock_take(SN_LOCK_THREADS);
 	struct sn_thread *thread = adopt_ended();
-	unlock_registry();
+	sn_lock_release(SN_LOCK_THREADS);
 	if (thread)
 		return thread;
 	thread = thread_new();
@@ -187,9 +170,9 @@ static struct sn_thread *take_record(void)
 		return NULL;
 	bool registered =
 	    sn_pages_keep_reserve(RESERVE_BYTES + (sn_thread_count() + 1) * RESERVE_THREAD_BYTES);
-	lock_registry();
+	sn_lock_take(SN_LOCK_THREADS);
 	registered = registered && register_thread(thread);
-	unlock_registry();
+	sn_lock_release(SN_LOCK_THREADS);
 	if (registered)
 		return thread;
 	sn_cct_release(&thread->cct);
@@ -199,9 +182,8 @@ static struct sn_thread *take_record(void)
 
 void sn_threads_ended(void (*act)(struct sn_thread *thread))
 {
-	int free = 0;
 	/* a handler of a fatal signal, too, comes here, perhaps in the thread that has the lock */
-	if (!atomic_compare_exchange_strong(&registry_lock, &free, 1))
+	if (!sn_lock_try(SN_LOCK_THREADS))
 		return;
 	uint32_t count = sn_thread_count();
 	for (uint32_t index = SEPARATE_THREADS / 2; index < count; index++) {
@@ -209,7 +191,7 @@ void sn_threads_ended(void (*act)(struct sn_thread *thread))
 		if (atomic_load_explicit(&thread->ended, memory_order_acquire))
 			act(thread);
 	}
-	unlock_registry();
+	sn_lock_release(SN_LOCK_THREADS);
 }
 
 static void thread_identify(struct sn_thread *thread)
@@ -276,7 +258,6 @@ void sn_thread_end(void)
 
 void sn_threads_after_fork(void)
 {
-	atomic_store_explicit(&registry_lock, 0, memory_order_relaxed);
 	for (size_t cause = 0; cause < SN_DROP_COUNT; cause++)
 		atomic_store_explicit(&process_drops[cause], 0, memory_order_relaxed);
 	struct sn_thread *thread = self;

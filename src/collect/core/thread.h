@@ -5,8 +5,15 @@
  * A hook is: enter, work, leave. sn_enter saves errno and takes the recursion guard, so that a
  * sample falling inside a hook, or a hook reached from a sample, is turned away and counted.
  *
- * Lock order: there is one lock, the registry's (thread.c), taken by thread start, thread exit and
- * checkpoints; nothing is called under it that could take another.
+ * The collector's locks and their order: locks.def.
+ *
+ * Every header of the collector says of its functions: "AS-safe: yes" where our signal handlers may
+ * call it, whatever they interrupt; "MT: yes" where any thread may call it at any time; else who
+ * alone may: "the thread itself" whose record or state it is about, the "owner" of an object, who
+ * starts or ends something "once", "the only thread" of a process that starts or of a fork's child.
+ * tools/contracts.py checks that nothing is left out.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
 #ifndef SN_COLLECT_THREAD_H
 #define SN_COLLECT_THREAD_H
@@ -126,30 +133,29 @@ struct sn_config {
 };
 extern struct sn_config sn_config;
 
-/* True once measuring has begun and until it ends. MT: yes. */
+/* True once measuring has begun and until it ends. */
 bool sn_measuring(void);
 
-/* This thread's, or NULL where it is not measured. AS-safe: yes. */
+/* This thread's, or NULL where it is not measured. */
 struct sn_thread *sn_thread_self(void);
 
 /* Takes the guard. NULL: not measured, or already inside; then do nothing but the real work.
- * AS-safe: yes. */
+ * MT: the thread itself. */
 struct sn_thread *sn_enter(void);
 void sn_leave(struct sn_thread *thread);
 
-/* Counts something not measured. `thread` may be NULL: then it counts for the process. AS-safe:
- * yes. MT: yes. */
+/* Counts something not measured. `thread` may be NULL: then it counts for the process. */
 void sn_drop(struct sn_thread *thread, enum sn_drop cause, uint64_t count);
 
-/* Shadow frames of this thread; between sn_enter and sn_leave. AS-safe: yes. A function called
- * directly by the code that enters passes its own canonical frame address, SN_CALLER_STACK; a
- * callback deeper down passes the address of an object that lives in the entering function's frame.
- * The returned shadow may be filled in further; NULL when the stack of shadows is full (still pop
- * it). */
+/* Shadow frames of this thread; between sn_enter and sn_leave. A function called directly by the
+ * code that enters passes its own canonical frame address, SN_CALLER_STACK; a callback deeper down
+ * passes the address of an object that lives in the entering function's frame. The returned shadow
+ * may be filled in further; NULL when the stack of shadows is full (still pop it). */
 #define SN_CALLER_STACK ((uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *))
+/* MT: the thread itself. */
 struct sn_shadow *sn_shadow_push(struct sn_thread *thread, const struct sn_frame *frame,
 				 uintptr_t stack);
-/* Pops the top; NULL when there is none. Valid until the next push. */
+/* Pops the top; NULL when there is none. Valid until the next push. MT: the thread itself. */
 struct sn_shadow *sn_shadow_pop(struct sn_thread *thread);
 
 /* Which sources a call path is made of. */
@@ -160,37 +166,33 @@ enum sn_source {
 	SN_SOURCE_REGION = 8
 };
 
-/*
- * The context of this thread's call path, made where it is missing; SN_NODE_NONE without memory.
+/* The context of this thread's call path, made where it is missing; SN_NODE_NONE without memory.
  * `context` is the interrupted state in a signal handler, or NULL for the caller of this function
- * (whose own frames inside libsonde are left out). `sources` is 0 for what the user chose.
- * AS-safe: yes. MT: the thread itself, between sn_enter and sn_leave.
- */
+ * (whose own frames inside libsonde are left out). `sources` is 0 for what the user chose. MT: the
+ * thread itself, between sn_enter and sn_leave. */
 uint32_t sn_callpath(struct sn_thread *thread, const ucontext_t *context, unsigned sources);
 
-/* The registry: every thread ever measured, by index. MT: yes. */
+/* The registry: every thread ever measured, by index. */
 uint32_t sn_thread_count(void);
-/* How many threads these stand for. MT: yes. */
+/* How many threads these stand for. */
 uint64_t sn_threads_met(void);
 struct sn_thread *sn_thread_at(uint32_t index);
 /* Calls `act` for each record that may stand for several threads, none of which runs, while nobody
- * can adopt it; for none while a thread is being registered. AS-safe: yes. */
+ * can adopt it; for none while a thread is being registered. */
 void sn_threads_ended(void (*act)(struct sn_thread *thread));
-/*
- * Begins and ends measuring the calling thread. `stack_bytes` is what pthread_create() was asked
+/* Begins and ends measuring the calling thread. `stack_bytes` is what pthread_create() was asked
  * for; 0 asks the C library, which allocates: a thread's first instructions are too early for that
- * where a sanitizer has replaced malloc. Not for signal handlers.
- */
+ * where a sanitizer has replaced malloc. AS-safe: no. MT: the thread itself. */
 struct sn_thread *sn_thread_begin(size_t stack_bytes);
 void sn_thread_end(void);
-/* In the child of a fork: only the calling thread is left. */
+/* In the child of a fork: only the calling thread is left. MT: the only thread. */
 void sn_threads_after_fork(void);
 /* Drops by cause over all threads and the process. */
 uint64_t sn_drops(enum sn_drop cause);
 const char *sn_drop_name(enum sn_drop cause);
 
 /* Registers a metric for the process, once; its number, or SN_ID_NONE when there are too many.
- * Strings must live for ever. MT: yes. AS-safe: yes. */
+ * Strings must live for ever. */
 uint32_t sn_metric(const char *name, const char *unit, const char *source, enum sn_metric_kind kind,
 		   uint64_t period);
 
@@ -203,17 +205,17 @@ struct sn_metric_info {
 uint32_t sn_metric_count(void);
 const struct sn_metric_info *sn_metric_at(uint32_t metric);
 
-/* Gives back callpath.c's buffers of a thread that ends. */
+/* Gives back callpath.c's buffers of a thread that ends. AS-safe: no. MT: the thread itself. */
 void sn_callpath_release(struct sn_thread *thread);
 
 /* [from, end) can be read no more: what is below it on a stack is read as memory that may not be
- * there. AS-safe: yes. MT: yes. */
+ * there. */
 void sn_threads_hide_stack(uintptr_t from, uintptr_t end);
 
-/* Nanoseconds of CLOCK_MONOTONIC. AS-safe: yes. */
+/* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t sn_now_ns(void);
 
-/* CPU time of the calling thread, in nanoseconds. AS-safe: yes. */
+/* CPU time of the calling thread, in nanoseconds. */
 uint64_t sn_thread_cpu_ns(void);
 
 #endif

@@ -2,17 +2,18 @@
 /*
  * What a symbol of a framework means to the program, where this library stands in front of it: also
  * in what Python loads for itself, where dlsym does not look.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
 #ifndef SN_COLLECT_REAL_SYMBOL_H
 #define SN_COLLECT_REAL_SYMBOL_H
 
 #include <stdatomic.h>
 
-/* The definition that the program would use of a symbol that we stand in front of, or of any other;
- * NULL for none. Not for signal handlers. */
+/* The definition that the program would use of a symbol that we stand in front of, or of any
+ * other; NULL for none. */
 void *sn_real_symbol(const char *name);
-/* The same, found once and then kept in *known, NULL at first. Not for signal handlers before it is
- * found. MT: yes. */
+/* The same, found once and then kept in *known, NULL at first. AS-safe: yes once it is found. */
 void *sn_real_symbol_once(_Atomic(void *) *known, const char *name);
 
 /* sn_real_symbol of a constant name, found once at each place that says this. */

@@ -12,6 +12,7 @@
 
 #include "collect/intercept/intercept.h"
 #include "region.h"
+#include "collect/core/hash.h"
 #include "collect/core/thread.h"
 
 #include <string.h>
@@ -19,13 +20,6 @@
 #define ITERATION_DEPTH 16u
 
 static _Atomic uint64_t iteration_starts[ITERATION_DEPTH][2]; /* model + 1, start */
-
-static uint64_t hash_text(const char *text, uint64_t hash)
-{
-	for (; text && *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-	return hash;
-}
 
 static uint32_t model(const char *name)
 {
@@ -40,7 +34,7 @@ static uint32_t node(uint32_t number, const struct sonde_node_description *given
 		return 0;
 	struct sn_graph_new made = {
 	    .model = number - 1,
-	    .key = hash_text(given->name, 0xcbf29ce484222325ull),
+	    .key = sn_hash_text(given->name, strlen(given->name)),
 	    .name = given->name,
 	    .type = given->type,
 	    .module = given->module,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks of pages that threads take places in without a lock; see keep.h. */
+/* Memory that is never given back: threads take pieces of shared chunks by an atomic addition. */
 #include "keep.h"
 #include "collect/core/arena.h"
 

@@ -253,6 +253,16 @@ void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_
 		sn_trace_message(thread, &event);
 }
 
+void sn_message_record_call(const char *name, const struct sn_message *message,
+			    sn_message_recorder *as)
+{
+	struct sn_thread *thread = sn_trace_wants(SN_TRACE_SOURCE_MESSAGES) ? sn_enter() : NULL;
+	if (!thread)
+		return;
+	as(thread, sn_message_context(thread, name, SN_FRAME_OS), message);
+	sn_leave(thread);
+}
+
 uint64_t sn_message_request(void)
 {
 	static _Atomic uint64_t requests;
@@ -312,14 +322,9 @@ static void hook_end(uint64_t begun, int is_sent, uint32_t peer, uint64_t tag, u
 				     .rank = SN_ID_NONE,
 				     .is_sent = is_sent != 0};
 	message.number = count_message(&message);
-	struct sn_thread *thread = sn_trace_wants(SN_TRACE_SOURCE_MESSAGES) ? sn_enter() : NULL;
-	if (!thread)
-		return;
-	sn_message_record(thread,
-			  sn_message_context(thread, is_sent ? "send" : "receive", SN_FRAME_OS),
-			  &message);
-	sn_leave(thread);
+	sn_message_record_call(is_sent ? "send" : "receive", &message, sn_message_record);
 }
+
 const struct sonde_message_hooks sn_message_hooks = {hook_begin, hook_end};
 
 SN_EXPORT void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer);

@@ -12,6 +12,8 @@
  * from whom gets its number then; one from anybody when it is done, and then only if no other was
  * posted meanwhile, because nobody tells in which order those took theirs. What has no number has
  * its place in the order of posting instead, and analysis finds what is left for it, or nothing.
+ *
+ * All functions here: AS-safe: yes. MT: yes; of a `thread`, that thread itself.
  */
 #ifndef SN_COLLECT_MESSAGE_H
 #define SN_COLLECT_MESSAGE_H
@@ -45,35 +47,38 @@ struct sn_message {
 	const void *of;
 };
 
-/* True where messages may be recorded now or later, so that they have to be counted. AS-safe: yes.
- */
+/* True where messages may be recorded now or later, so that they have to be counted. */
 bool sn_messages_are_wanted(void);
 
-/* Before it is sent. MT: yes. */
+/* Before it is sent. */
 void sn_message_send(struct sn_message *message);
-/* Before it is posted, or waited for. MT: yes. */
+/* Before it is posted, or waited for. */
 void sn_message_post(struct sn_message *message);
 /* Instead of either, where the tag is used for a moment only: of those the order is enough. */
 void sn_message_enlist(struct sn_message *message);
-/* A posted one is done: who sent it, with which tag. MT: yes. */
+/* A posted one is done: who sent it, with which tag. */
 void sn_message_receive(struct sn_message *message, uint32_t peer, uint64_t tag);
 
 /* What was counted did not come to be (it was cancelled, or its call failed): those of its kind
- * that were counted later, and are kept, have the number before theirs. MT: yes. */
+ * that were counted later, and are kept, have the number before theirs. */
 void sn_message_withdraw(struct sn_message *message);
 
-/* Keeps a posted receive until it is done; false where there is no room. MT: yes. */
+/* Keeps a posted receive until it is done; false where there is no room. */
 bool sn_message_keep(uintptr_t key, const struct sn_message *message);
 /* Takes the one that was kept first with that key and from that peer; else, where there is none,
- * the first with that key. False for none. MT: yes. */
+ * the first with that key. False for none. */
 bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message);
 
-/* Into the trace, at a context of `thread`, if that is recorded now. AS-safe: yes. */
+/* Into the trace, at a context of `thread`, if that is recorded now. */
 void sn_message_record(struct sn_thread *thread, uint32_t node, const struct sn_message *message);
-/* The context of a call: its name below the caller's call path. SN_NODE_NONE without memory.
- * AS-safe: yes. */
+/* The context of a call: its name below the caller's call path. SN_NODE_NONE without memory. */
 uint32_t sn_message_context(struct sn_thread *thread, const char *name, uint32_t kind);
-/* A number for `request`. MT: yes. */
+/* Both of the calling thread, outside sn_enter: records the message at the context of a call, if
+ * messages are recorded now. `as` is sn_message_record or sn_message_record_wait. */
+typedef void sn_message_recorder(struct sn_thread *, uint32_t, const struct sn_message *);
+void sn_message_record_call(const char *name, const struct sn_message *message,
+			    sn_message_recorder *as);
+/* A number for `request`. */
 uint64_t sn_message_request(void);
 /* That the process waits until what it has sent is gone: message->start_ns to end_ns. */
 void sn_message_record_wait(struct sn_thread *thread, uint32_t node,

@@ -2,6 +2,8 @@
 /*
  * How adapters and interceptors report to tools that use sonde/monitor.h. With no tool an event
  * costs the test of one variable.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
 #ifndef SN_COLLECT_MONITOR_H
 #define SN_COLLECT_MONITOR_H
@@ -14,7 +16,7 @@
 /* Bit for each domain that somebody listens to. */
 extern _Atomic uint32_t sn_monitored;
 
-/* AS-safe: yes. MT: yes. */
+/* AS-safe: yes. */
 static inline bool sn_monitor_wants(enum sonde_domain domain)
 {
 	/* relaxed: a listener sees events from some moment on */
@@ -24,14 +26,14 @@ static inline bool sn_monitor_wants(enum sonde_domain domain)
 
 /*
  * Calls the listeners; domain, kind and what the kind has must be set, the rest is filled in. Not
- * between sn_enter and sn_leave, not in signal handlers. MT: yes.
+ * between sn_enter and sn_leave.
  */
 void sn_monitor_emit(struct sonde_event event);
 /* The same between sn_enter and sn_leave of `thread`, which is left meanwhile. */
 struct sn_thread;
 void sn_monitor_emit_inside(struct sn_thread *thread, struct sonde_event event);
 
-/* Loads the tool of SONDE_TOOL and starts it; stops it. */
+/* Loads the tool of SONDE_TOOL and starts it; stops it. MT: once. */
 void sn_monitor_tool_start(void);
 void sn_monitor_tool_stop(void);
 

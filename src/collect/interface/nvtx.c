@@ -135,15 +135,24 @@ static void name_of_event(struct name *name, const struct text *domain,
 		name_append(name, "range", 5);
 }
 
-static struct nvtx_event event_a(const char *text)
-{
-	return (struct nvtx_event){.message_type = NVTX_MESSAGE_ASCII, .message.ascii = text};
-}
-
-static struct nvtx_event event_w(const wchar_t *text)
-{
-	return (struct nvtx_event){.message_type = NVTX_MESSAGE_UNICODE, .message.unicode = text};
-}
+/* The forms of a function that are of no domain: by an event's structure, a text, a wide text. */
+#define OF_NO_DOMAIN(result, name, call)                                                           \
+	static result name##_ex(const struct nvtx_event *event)                                    \
+	{                                                                                          \
+		call;                                                                              \
+	}                                                                                          \
+	static result name##_a(const char *text)                                                   \
+	{                                                                                          \
+		const struct nvtx_event *event = &(struct nvtx_event){                             \
+		    .message_type = NVTX_MESSAGE_ASCII, .message.ascii = text};                    \
+		call;                                                                              \
+	}                                                                                          \
+	static result name##_w(const wchar_t *text)                                                \
+	{                                                                                          \
+		const struct nvtx_event *event = &(struct nvtx_event){                             \
+		    .message_type = NVTX_MESSAGE_UNICODE, .message.unicode = text};                \
+		call;                                                                              \
+	}
 
 /* ---- push and pop ---- */
 
@@ -169,22 +178,7 @@ static int domain_push_ex(const struct text *domain, const struct nvtx_event *ev
 	return push(domain, event, SN_CALLER_STACK);
 }
 
-static int push_ex(const struct nvtx_event *event)
-{
-	return push(NULL, event, SN_CALLER_STACK);
-}
-
-static int push_a(const char *message)
-{
-	struct nvtx_event event = event_a(message);
-	return push(NULL, &event, SN_CALLER_STACK);
-}
-
-static int push_w(const wchar_t *message)
-{
-	struct nvtx_event event = event_w(message);
-	return push(NULL, &event, SN_CALLER_STACK);
-}
+OF_NO_DOMAIN(int, push, return push(NULL, event, SN_CALLER_STACK))
 
 static int domain_pop(const struct text *domain)
 {
@@ -229,22 +223,7 @@ static uint64_t domain_start_ex(const struct text *domain, const struct nvtx_eve
 	return id;
 }
 
-static uint64_t start_ex(const struct nvtx_event *event)
-{
-	return domain_start_ex(NULL, event);
-}
-
-static uint64_t start_a(const char *message)
-{
-	struct nvtx_event event = event_a(message);
-	return domain_start_ex(NULL, &event);
-}
-
-static uint64_t start_w(const wchar_t *message)
-{
-	struct nvtx_event event = event_w(message);
-	return domain_start_ex(NULL, &event);
-}
+OF_NO_DOMAIN(uint64_t, start, return domain_start_ex(NULL, event))
 
 static void range_end(uint64_t id)
 {
@@ -278,22 +257,7 @@ static void domain_mark_ex(const struct text *domain, const struct nvtx_event *e
 	sn_region_mark(name.bytes, name.length);
 }
 
-static void mark_ex(const struct nvtx_event *event)
-{
-	domain_mark_ex(NULL, event);
-}
-
-static void mark_a(const char *message)
-{
-	struct nvtx_event event = event_a(message);
-	domain_mark_ex(NULL, &event);
-}
-
-static void mark_w(const wchar_t *message)
-{
-	struct nvtx_event event = event_w(message);
-	domain_mark_ex(NULL, &event);
-}
+OF_NO_DOMAIN(void, mark, domain_mark_ex(NULL, event))
 
 /* ---- strings and domains ---- */
 

@@ -2,6 +2,8 @@
 /*
  * Regions that the program marks, whatever interface it marks them through (sonde.h, Python, NVTX,
  * ITT). docs/design/regions.md says where a region lies among native and Python frames and why.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
 #ifndef SN_COLLECT_REGION_H
 #define SN_COLLECT_REGION_H
@@ -39,21 +41,20 @@ struct sn_region_start {
 	uint8_t frame_kind; /* 0: a region */
 };
 
-/* Begins a region of the calling thread; a token for sn_region_end, 0 where nothing is measured.
- * AS-safe: yes. */
+/* Begins a region of the calling thread; a token for sn_region_end, 0 where nothing is measured. */
 uint32_t sn_region_begin(const struct sn_region_start *start);
 
-/* Ends the region of a token, or the innermost one of `user` for token 0. AS-safe: yes. */
+/* Ends the region of a token, or the innermost one of `user` for token 0. */
 void sn_region_end(uint32_t user, uint32_t token);
 
 /* Between sn_enter and sn_leave: what to record of a region that ends, instead of its interval. */
 struct sn_thread;
 typedef void sn_region_tracer(struct sn_thread *thread, uint32_t node, uint64_t start_ns,
 			      uint64_t end_ns, void *data);
-/* As sn_region_end. The tracer is not called where the region is not found. AS-safe: yes. */
+/* As sn_region_end. The tracer is not called where the region is not found. */
 void sn_region_end_traced(uint32_t user, uint32_t token, sn_region_tracer *tracer, void *data);
 
-/* Counts an instant the program marked, at its call path. AS-safe: yes. */
+/* Counts an instant the program marked, at its call path. */
 void sn_region_mark(const char *name, size_t length);
 
 /* Adds the time of a range that is no region because it may end anywhere: attributed where it
@@ -63,12 +64,12 @@ struct sn_range {
 	uint32_t thread; /* index in the registry */
 	uint64_t start_ns;
 };
-/* False where nothing is measured. AS-safe: yes. */
+/* False where nothing is measured. */
 bool sn_range_begin(struct sn_range *range, const char *name, size_t length);
-/* A range ended by another thread than began it is counted as unbalanced. AS-safe: yes. */
+/* A range ended by another thread than began it is counted as unbalanced. */
 void sn_range_end(const struct sn_range *range);
 
-/* The UTF-8 form of a wide string, cut to fit; its length. AS-safe: yes. MT: yes. */
+/* The UTF-8 form of a wide string, cut to fit; its length. MT: yes. */
 size_t sn_region_narrow(const wchar_t *wide, char *narrow, size_t size);
 
 #endif

@@ -2,6 +2,7 @@
 /* Snapshots of everything measured so far; see checkpoint.h. What a section holds is in snapshot.c.
  */
 #include "checkpoint.h"
+#include "collect/core/lock.h"
 #include "collect/intercept/intercept.h"
 #include "losses.h"
 #include "own_file.h"
@@ -36,7 +37,6 @@ static struct {
 	uint64_t begun_ns;
 } file = {.own.fd = -1};
 
-static _Atomic int writing;
 static _Atomic uint64_t due_ns;
 
 static int write_header(int fd)
@@ -56,7 +56,6 @@ static int write_header(int fd)
 int sn_checkpoint_open(void)
 {
 	uint64_t now = sn_now_ns();
-	atomic_store_explicit(&writing, 0, memory_order_relaxed); /* by the parent, before a fork */
 	file.sequence = file.offset = file.length = 0;
 	file.begun_ns = now;
 	sn_trace_begin(now);
@@ -184,14 +183,10 @@ static void write_checkpoint(void *text)
 
 void sn_checkpoint_now(const char *exit_text)
 {
-	int expected = 0;
-	/* acquire and release: the file's state passes from one writer to the next */
-	if (!sn_config.output ||
-	    !atomic_compare_exchange_strong_explicit(&writing, &expected, 1, memory_order_acquire,
-						     memory_order_relaxed))
+	if (!sn_config.output || !sn_lock_try(SN_LOCK_CHECKPOINT))
 		return;
 	sn_on_own_stack(write_checkpoint, (void *)exit_text);
-	atomic_store_explicit(&writing, 0, memory_order_release);
+	sn_lock_release(SN_LOCK_CHECKPOINT);
 }
 
 void sn_checkpoint_if_due(uint64_t now_ns)

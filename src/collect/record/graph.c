@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's dataflow graphs; see graph.h. */
+/* Keeps the process's dataflow graphs in memory and writes them as a section of a snapshot. */
 #include "graph.h"
 
 #include "collect/core/arena.h"
+#include "collect/core/hash.h"
+#include "collect/core/lock.h"
 
-#include <sched.h>
 #include <string.h>
 
-enum { NODE_HEADS = 4096, EDGE_HEADS = 8192, TEXT_HEADS = 1024, MODELS_MAX = 64, SPINS = 64 };
+enum { NODE_HEADS = 4096, EDGE_HEADS = 8192, TEXT_HEADS = 1024, MODELS_MAX = 64 };
 
 /* Written with atomic additions by whoever runs the node. */
 struct live_stat {
@@ -61,31 +62,6 @@ static struct sn_array texts = {.element_bytes = sizeof(struct live_text), .firs
 static struct sn_bump text_memory;
 static _Atomic uint32_t node_heads[NODE_HEADS], edge_heads[EDGE_HEADS]; /* number + 1 */
 static uint32_t text_heads[TEXT_HEADS];
-static _Atomic int locked;
-
-/* Held for one insertion. A thread that was interrupted while it holds it is waited for. */
-static void lock(void)
-{
-	for (unsigned spins = 0;; spins++) {
-		int expected = 0;
-		if (atomic_compare_exchange_weak_explicit(
-			&locked, &expected, 1, memory_order_acquire, memory_order_relaxed))
-			return;
-		if (spins > SPINS)
-			sched_yield();
-	}
-}
-
-static void unlock(void)
-{
-	atomic_store_explicit(&locked, 0, memory_order_release);
-}
-
-static uint64_t mix(uint64_t value)
-{
-	value *= 0x9E3779B97F4A7C15ull;
-	return value ^ value >> 29;
-}
 
 static struct live_node *node_at(uint32_t node)
 {
@@ -99,19 +75,11 @@ static struct live_edge *edge_at(uint32_t edge)
 
 /* ---- texts; under the lock ---- */
 
-static uint32_t hash_text(const char *text, size_t length)
-{
-	uint32_t hash = 0x811c9dc5;
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x01000193;
-	return hash;
-}
-
 /* Its offset among the section's strings; SN_ID_NONE for none and without memory. */
 static uint32_t keep_text(const char *text)
 {
 	size_t length = text ? strnlen(text, 4000) : 0;
-	uint32_t hash = hash_text(text, length), place = hash % TEXT_HEADS;
+	uint32_t hash = (uint32_t)sn_hash_text(text, length), place = hash % TEXT_HEADS;
 	if (!text)
 		return SN_ID_NONE;
 	for (uint32_t i = text_heads[place]; i;) {
@@ -188,11 +156,11 @@ uint32_t sn_graph_model(const char *name, size_t length, const char *source, con
 	uint32_t found = find_model(name, length, source);
 	if (found != SN_GRAPH_NONE)
 		return found;
-	lock();
+	sn_lock_take(SN_LOCK_GRAPH);
 	found = find_model(name, length, source);
 	if (found == SN_GRAPH_NONE)
 		found = add_model(name, length, source, edges_by);
-	unlock();
+	sn_lock_release(SN_LOCK_GRAPH);
 	return found;
 }
 
@@ -219,7 +187,7 @@ void sn_graph_own_iterations(uint32_t model)
 
 static uint32_t node_place(uint32_t model, uint64_t key)
 {
-	return (uint32_t)(mix(key + model) >> 32) % NODE_HEADS;
+	return (uint32_t)(sn_hash_mix(key, model) >> 32) % NODE_HEADS;
 }
 
 uint32_t sn_graph_find(uint32_t model, uint64_t key)
@@ -283,11 +251,11 @@ uint32_t sn_graph_node(const struct sn_graph_new *node)
 	uint32_t found = sn_graph_find(node->model, node->key);
 	if (found != SN_GRAPH_NONE)
 		return found;
-	lock();
+	sn_lock_take(SN_LOCK_GRAPH);
 	found = sn_graph_find(node->model, node->key);
 	if (found == SN_GRAPH_NONE)
 		found = add_node(node);
-	unlock();
+	sn_lock_release(SN_LOCK_GRAPH);
 	return found;
 }
 
@@ -317,8 +285,8 @@ const char *sn_graph_module(uint32_t node, char *text, size_t size)
 
 static uint32_t edge_place(uint32_t from, uint32_t to, uint32_t index, uint32_t kind)
 {
-	uint64_t key = mix((uint64_t)from << 32 | to) + ((uint64_t)index << 8 | kind);
-	return (uint32_t)(mix(key) >> 32) % EDGE_HEADS;
+	uint64_t key = sn_hash_mix((uint64_t)from << 32 | to, (uint64_t)index << 8 | kind);
+	return (uint32_t)(key >> 32) % EDGE_HEADS;
 }
 
 static struct live_edge *find_edge(uint32_t from, uint32_t to, uint32_t index, uint32_t kind)
@@ -362,11 +330,11 @@ void sn_graph_edge(uint32_t from, uint32_t to, uint32_t index, enum sonde_edge_k
 		return;
 	struct live_edge *edge = find_edge(from, to, index, kind);
 	if (!edge) {
-		lock();
+		sn_lock_take(SN_LOCK_GRAPH);
 		edge = find_edge(from, to, index, kind);
 		if (!edge)
 			edge = add_edge(from, to, index, kind);
-		unlock();
+		sn_lock_release(SN_LOCK_GRAPH);
 	}
 	if (!edge)
 		return;
@@ -654,7 +622,6 @@ void sn_graph_write(void (*put)(void *out, const void *bytes, size_t length), vo
 
 void sn_graph_after_fork(void)
 {
-	unlock();
 	for (uint32_t i = 0; i < sn_array_count(&nodes); i++) {
 		clear_stat(&node_at(i)->time);
 		clear_stat(&node_at(i)->latency);

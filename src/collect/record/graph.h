@@ -6,6 +6,8 @@
  * One table for the process. Looking a node or an edge up and adding to its statistics takes no
  * lock; adding a node or an edge that is new takes one, which nobody holds for longer than that.
  * Numbers are given out from 0 and never change. docs/design/graph.md says how nodes become known.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: yes.
  */
 #ifndef SN_COLLECT_GRAPH_H
 #define SN_COLLECT_GRAPH_H
@@ -22,8 +24,8 @@
 /* The list of iterations of a model: the last so many. */
 #define SN_GRAPH_ITERATIONS 4096u
 
-/* A model, new where there is none of that name and source; SN_GRAPH_NONE without memory. The texts
- * of `source` and `edges_by` live for ever. Not for signal handlers. MT: yes. */
+/* A model, new where there is none of that name and source; SN_GRAPH_NONE without memory. The
+ * texts of `source` and `edges_by` live for ever. AS-safe: no. */
 uint32_t sn_graph_model(const char *name, size_t length, const char *source, const char *edges_by);
 /* Replaces the text, which lives for ever. */
 void sn_graph_set_edges_by(uint32_t model, const char *edges_by);
@@ -42,33 +44,33 @@ struct sn_graph_new {
 	uint32_t line, flags;
 	uint32_t parent; /* SN_GRAPH_NONE */
 };
-/* The node of that key, or SN_GRAPH_NONE. AS-safe: yes. MT: yes. */
+/* The node of that key, or SN_GRAPH_NONE. */
 uint32_t sn_graph_find(uint32_t model, uint64_t key);
-/* The same, new where it is not there. Not for signal handlers. MT: yes. */
+/* The same, new where it is not there. AS-safe: no. */
 uint32_t sn_graph_node(const struct sn_graph_new *node);
 /* "MODEL/NODE", by which the node's frames are called; lives for ever. */
 const char *sn_graph_label(uint32_t node, size_t *length);
 uint32_t sn_graph_model_of(uint32_t node);
-/* The node's module into `text`, or NULL where it has none. AS-safe: yes. */
+/* The node's module into `text`, or NULL where it has none. */
 const char *sn_graph_module(uint32_t node, char *text, size_t size);
 
-/* An edge, new where it is not there; counts it `count` times. Not for signal handlers. MT: yes. */
+/* An edge, new where it is not there; counts it `count` times. AS-safe: no. */
 void sn_graph_edge(uint32_t from, uint32_t to, uint32_t index, enum sonde_edge_kind kind,
 		   uint64_t bytes, uint64_t count);
 
 /* A node ran. Its latency is from the end of the last of its inputs that ended before it began and
- * after it began the last time. AS-safe: yes. MT: yes. */
+ * after it began the last time. */
 void sn_graph_executed(uint32_t node, uint64_t start_ns, uint64_t end_ns);
 
-/* An iteration of a model; `by` ("marked", ...) lives for ever. AS-safe: yes. MT: one at a time for
- * each model. */
+/* An iteration of a model; `by` ("marked", ...) lives for ever. MT: one at a time for each model.
+ */
 void sn_graph_iteration(uint32_t model, uint64_t start_ns, uint64_t end_ns, const char *by);
 /* One turn of a loop that the program marks for nobody in particular: an iteration of every model
  * of which a node ran in it, unless that is told its iterations otherwise, or this one contains
- * others. AS-safe: yes. MT: one at a time. */
+ * others. MT: one at a time. */
 void sn_graph_marked(uint64_t start_ns, uint64_t end_ns);
 /* The number of loops' turns that the program has marked as begun so far, and whether one is open.
- * AS-safe: yes. MT: yes. */
+ */
 uint64_t sn_graph_turn(void);
 bool sn_graph_in_turn(void);
 void sn_graph_turn_begins(void);
@@ -76,11 +78,11 @@ void sn_graph_turn_begins(void);
 void sn_graph_own_iterations(uint32_t model);
 
 /* For snapshots: an upper bound of what is written, 0 where there is no graph; and the section's
- * bytes, piece by piece. AS-safe: yes. */
+ * bytes, piece by piece. */
 uint64_t sn_graph_bound(void);
 void sn_graph_write(void (*put)(void *out, const void *bytes, size_t length), void *out);
 
-/* In the child of a fork: what ran so far was the parent's. */
+/* In the child of a fork: what ran so far was the parent's. MT: the only thread. */
 void sn_graph_after_fork(void);
 
 /* Node begins and ends as the public interface announces them, in graph_hooks.c. */

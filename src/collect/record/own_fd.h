@@ -8,7 +8,7 @@
  * descriptor, done to it or closed unless it has just been asked who it is, by a call that does
  * nothing to a file of anybody else's; one that is not ours any more is left alone.
  *
- * All AS-safe: yes. MT: yes.
+ * All functions here: AS-safe: yes. MT: yes; of an event, the thread whose it is.
  */
 #ifndef SN_COLLECT_OWN_FD_H
 #define SN_COLLECT_OWN_FD_H

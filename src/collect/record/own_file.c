@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of ours in somebody else's process; see own_file.h. */
+/* Makes, checks, reopens and closes the collector's files in the measurement folder. */
 #include "own_file.h"
 
 #include "collect/core/line.h"

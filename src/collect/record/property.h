@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the PROCESS section says of this process image: KEY=VALUE lines. Keys:
- * docs/format/measurement.md. */
+/*
+ * What the PROCESS section says of this process image: KEY=VALUE lines. Keys:
+ * docs/format/measurement.md.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: one at a time.
+ */
 #ifndef SN_COLLECT_PROPERTY_H
 #define SN_COLLECT_PROPERTY_H
 
@@ -13,21 +17,17 @@
 #define SN_PROPERTY_LINE_BYTES 4608u
 #define SN_PROPERTY_BYTES      (SN_PROPERTY_MAX * SN_PROPERTY_LINE_BYTES)
 
-/* Reads command line, host, parallel rank and clocks of this process image. Not for signal
- * handlers. */
+/* Reads command line, host, parallel rank and clocks of this process image. */
 void sn_properties_init(void);
-/* Adds a line, or replaces the line of that key. The strings are copied. Not for signal handlers.
- */
+/* Adds a line, or replaces the line of that key. The strings are copied. */
 void sn_property_set(const char *key, const char *value);
 bool sn_property_has(const char *key);
 /* The process's rank, found where the launcher's environment did not tell it. */
 void sn_property_set_rank(uint32_t rank);
-/* In the child of a fork: who made it, which may be over already. Not for signal handlers. */
+/* In the child of a fork: who made it, which may be over already. */
 void sn_property_set_parent(pid_t parent);
-/*
- * Writes property `index` with its terminating NUL into `line`; its length with the NUL, or 0 past
- * the last one. `exit_text` is the value of "exit". AS-safe: yes.
- */
+/* Writes property `index` with its terminating NUL into `line`; its length with the NUL, or 0 past
+ * the last one. `exit_text` is the value of "exit". AS-safe: yes. MT: yes. */
 size_t sn_property_line(uint32_t index, const char *exit_text, char line[SN_PROPERTY_LINE_BYTES]);
 
 #endif

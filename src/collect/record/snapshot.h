@@ -2,6 +2,8 @@
 /*
  * One snapshot: the sections of the measurement format, made from the collector's live data and
  * written with checksums as they go. Async-signal-safe; memory is mapped for the time of the write.
+ *
+ * All functions here: AS-safe: yes. MT: who holds the lock CHECKPOINT.
  */
 #ifndef SN_COLLECT_SNAPSHOT_H
 #define SN_COLLECT_SNAPSHOT_H

@@ -11,6 +11,7 @@
 
 #include "collect/intercept/intercept.h"
 #include "collect/core/line.h"
+#include "collect/core/lock.h"
 #include "own_file.h"
 #include "collect/unwind/own_stack.h"
 #include "property.h"
@@ -27,13 +28,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long somebody who defines something is waited for. */
-#define DEFINE_TRIES	200u
-#define DEFINE_PAUSE_NS 5000
+/* Pauses in which threads that are writing to the file are waited for. */
+#define WRITER_PAUSES 2000u
 /* Where there is no space, until it is asked for again. */
-#define RETRY_NS	100000000u
+#define RETRY_NS      100000000u
 /* How long a record may wait until it is in the file, while its thread records others. */
-#define WRITE_NS	10000000u
+#define WRITE_NS      10000000u
 
 _Atomic unsigned sn_trace_active;
 static _Atomic bool has_ended;
@@ -57,7 +57,6 @@ static struct {
 	uint32_t stream_count;
 } file = {.own.fd = -1};
 
-static _Atomic int defining;
 static _Atomic uint32_t generation; /* of the file: what threads have is of this one, or void */
 /* Cleared by the kernel in a child that came by no fork() of the C library: what such a child
  * recorded would go into its parent's file. */
@@ -166,7 +165,6 @@ void sn_trace_begin(uint64_t now_ns)
 		forget_parent();
 	forget_file();
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
-	atomic_store_explicit(&defining, 0, memory_order_relaxed);
 	atomic_store_explicit(is_ours, 1, memory_order_relaxed);
 	if (!is_fork && !config.is_paused)
 		atomic_store_explicit(&sn_trace_active, config.sources, memory_order_relaxed);
@@ -322,7 +320,7 @@ static int write_header(void)
 	return error ? error : put(&identity, sizeof(identity), SN_TRACE_IDENTITY_OFFSET);
 }
 
-/* Under `defining`. 0, or negative errno where there can be none; then nothing is left of it. */
+/* Under TRACE_FILE. 0, or negative errno where there can be none; then nothing is left of it. */
 static int make_new_file(void)
 {
 	bool is_new = file.own.fd < 0;
@@ -359,30 +357,6 @@ static int make_file(void)
 
 /* ---- definitions ---- */
 
-static void pause_shortly(void)
-{
-	struct timespec pause = {0, DEFINE_PAUSE_NS};
-	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
-}
-
-/* Never held by the calling thread itself, whose guard is taken: waiting comes to an end. */
-static bool begin_defining(void)
-{
-	for (unsigned tries = 0; tries < DEFINE_TRIES; tries++) {
-		int expected = 0;
-		if (atomic_compare_exchange_strong_explicit(
-			&defining, &expected, 1, memory_order_acquire, memory_order_relaxed))
-			return true;
-		pause_shortly();
-	}
-	return false;
-}
-
-static void end_defining(void)
-{
-	atomic_store_explicit(&defining, 0, memory_order_release);
-}
-
 /* Definitions do not wait: nothing can be read without them. 0 or negative errno. */
 static int write_definitions(void)
 {
@@ -413,10 +387,10 @@ static int define_in_file(const struct sn_trace_stream *stream, uint32_t *number
 static int define(const struct sn_trace_stream *stream, uint32_t *number)
 {
 	*number = SN_ID_NONE;
-	if (!begin_defining())
+	if (!sn_lock_wait(SN_LOCK_TRACE_FILE))
 		return -EBUSY;
 	int error = define_in_file(stream, number);
-	end_defining();
+	sn_lock_release(SN_LOCK_TRACE_FILE);
 	return error;
 }
 
@@ -551,12 +525,12 @@ static void end_writing(void)
 static void begin_again(uint32_t seen)
 {
 	struct stat status;
-	if (!begin_defining())
+	if (!sn_lock_wait(SN_LOCK_TRACE_FILE))
 		return;
 	if (sn_trace_generation() == seen && sn_own_file_status(&file.own, &status)) {
 		atomic_fetch_add(&generation, 1);
-		for (unsigned tries = 0; tries < 10 * DEFINE_TRIES && file.writers; tries++)
-			pause_shortly();
+		for (unsigned tries = 0; tries < WRITER_PAUSES && file.writers; tries++)
+			sn_lock_pause();
 		sn_drop(NULL, SN_DROP_TRACE_TRUNCATED, file.recorded);
 		forget_file();
 		if (!status.st_nlink)
@@ -564,7 +538,7 @@ static void begin_again(uint32_t seen)
 		else if (ftruncate(file.own.fd, 0))
 			file.error = -errno;
 	}
-	end_defining();
+	sn_lock_release(SN_LOCK_TRACE_FILE);
 }
 
 /* Locked. 0 or negative errno: then all that waits still does. */
@@ -591,9 +565,9 @@ static int write_waiting(struct sn_thread_trace *trace)
 static bool open_again(void)
 {
 	bool is_open = sn_own_file_is_open(&file.own);
-	if (!is_open && begin_defining()) {
+	if (!is_open && sn_lock_wait(SN_LOCK_TRACE_FILE)) {
 		is_open = sn_own_file_ready(&file.own);
-		end_defining();
+		sn_lock_release(SN_LOCK_TRACE_FILE);
 	}
 	return is_open;
 }
@@ -609,16 +583,6 @@ static void give_up(struct sn_thread_trace *trace, int error)
 	sn_trace_buffer_drop(&trace->buffer);
 	trace->error = error;
 	trace->retry_ns = error == -ESTALE ? 0 : sn_now_ns() + RETRY_NS;
-}
-
-static bool lock_patiently(struct sn_trace_buffer *buffer)
-{
-	bool is_locked = sn_trace_buffer_lock(buffer);
-	for (unsigned tries = 0; tries < DEFINE_TRIES && !is_locked; tries++) {
-		pause_shortly();
-		is_locked = sn_trace_buffer_lock(buffer);
-	}
-	return is_locked;
 }
 
 /* By the thread itself, locked. False where what waited is lost. */
@@ -685,7 +649,7 @@ void sn_trace_thread_end(struct sn_thread *thread)
 {
 	struct sn_thread_trace *trace = &thread->trace;
 	if (!config.sources || !atomic_load_explicit(is_ours, memory_order_relaxed) ||
-	    !lock_patiently(&trace->buffer))
+	    !sn_trace_buffer_wait(&trace->buffer))
 		return;
 	write_own(trace);
 	sn_trace_buffer_park(&trace->buffer);
@@ -746,7 +710,7 @@ static void prepare_here(void *argument)
 	uint32_t seen = sn_trace_generation();
 	if (it->base_ns >= trace->retry_ns) {
 		error = -EBUSY;
-		if (lock_patiently(&trace->buffer)) {
+		if (sn_trace_buffer_wait(&trace->buffer)) {
 			error = make_room(it->thread, it->base_ns);
 			sn_trace_buffer_unlock(&trace->buffer);
 		}

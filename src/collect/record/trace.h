@@ -9,6 +9,8 @@
  *
  * Whoever has something to record asks sn_trace_wants first, which costs a load where nothing is
  * recorded; all else here is called between sn_enter and sn_leave.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
 #ifndef SN_COLLECT_TRACE_H
 #define SN_COLLECT_TRACE_H
@@ -30,7 +32,7 @@ enum sn_trace_source {
 /* The sources being recorded at this moment; 0 while recording is stopped. */
 extern _Atomic unsigned sn_trace_active;
 
-/* AS-safe: yes. MT: yes. */
+/* MT: yes. */
 static inline bool sn_trace_wants(enum sn_trace_source source)
 {
 	/* relaxed: an event at the moment of starting or stopping is recorded or not */
@@ -66,27 +68,25 @@ enum sn_trace_key {
 #define SN_TRACE_MEMORY_STREAM 0u
 enum sn_trace_counter { SN_TRACE_TENSOR_MEMORY, SN_TRACE_COUNTER_COUNT };
 
-/* Reads SONDE_TRACE and what goes with it. Not for signal handlers. */
+/* Reads SONDE_TRACE and what goes with it. AS-safe: no. MT: once. */
 void sn_trace_init(void);
-/* What the user asked for, enum sn_trace_source; 0: nothing is ever recorded. */
+/* What the user asked for, enum sn_trace_source; 0: nothing is ever recorded. MT: yes. */
 unsigned sn_trace_sources(void);
 /* From now on events go to a file of the measurement that begins at `now_ns`: called when a
- * process begins, and in the child of a fork. AS-safe: yes. */
+ * process begins, and in the child of a fork. MT: the only thread. */
 void sn_trace_begin(uint64_t now_ns);
-/* Measuring has ended: what has been recorded is written. AS-safe: yes. */
+/* Measuring has ended: what has been recorded is written. MT: once. */
 void sn_trace_end(void);
-/* Writes what any thread has recorded and not written yet. AS-safe: yes. MT: yes. */
+/* Writes what any thread has recorded and not written yet. MT: yes. */
 void sn_trace_write_out(void);
 /* Writes what the calling thread has recorded, which ends, and gives back its memory. */
 void sn_trace_thread_end(struct sn_thread *thread);
-/* Starts or stops recording, where the user has asked for any. AS-safe: yes. MT: yes. */
+/* Starts or stops recording, where the user has asked for any. MT: yes. */
 void sn_trace_run(bool is_running);
 
-/*
- * Records an event of `thread`, the calling one. event->stream is set unless has_stream; contexts
+/* Records an event of `thread`, the calling one. event->stream is set unless has_stream; contexts
  * are nodes of `thread`, or of another thread's tree where has_owner. Lost, and counted, where
- * there is no room. AS-safe: yes. MT: the thread itself.
- */
+ * there is no room. */
 void sn_trace_add(struct sn_thread *thread, struct sn_trace_event *event);
 
 /*
@@ -100,10 +100,9 @@ void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_n
 void sn_trace_sample(struct sn_thread *thread, uint32_t node, uint64_t at_ns);
 
 /* The number of a queue of a device, for events' `stream`; SN_ID_NONE where it cannot be had, then
- * its events go to no stream. In the child of a fork numbers begin anew. Not for signal handlers.
- */
+ * its events go to no stream. In the child of a fork numbers begin anew. AS-safe: no. MT: yes. */
 uint32_t sn_trace_queue(uint32_t device, uint32_t queue, const char *name);
-/* Grows with each fork: numbers given before are the parent's. */
+/* Grows with each fork: numbers given before are the parent's. MT: yes. */
 uint32_t sn_trace_generation(void);
 
 #endif

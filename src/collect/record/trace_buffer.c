@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks in private memory; see trace_buffer.h. */
+/* Keeps a chunk of the trace file in private memory and writes it to the file. */
 #include "trace_buffer.h"
 
 #include "collect/core/arena.h"
+#include "collect/core/lock.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 bool sn_trace_buffer_lock(struct sn_trace_buffer *buffer)
 {
-	int expected = 0;
-	return atomic_compare_exchange_strong_explicit(&buffer->is_locked, &expected, 1,
-						       memory_order_acquire, memory_order_relaxed);
+	return sn_lock_try_one(SN_LOCK_TRACE_BUFFER, &buffer->is_locked);
+}
+
+bool sn_trace_buffer_wait(struct sn_trace_buffer *buffer)
+{
+	return sn_lock_wait_one(SN_LOCK_TRACE_BUFFER, &buffer->is_locked);
 }
 
 void sn_trace_buffer_unlock(struct sn_trace_buffer *buffer)
 {
-	atomic_store_explicit(&buffer->is_locked, 0, memory_order_release);
+	sn_lock_release_one(SN_LOCK_TRACE_BUFFER, &buffer->is_locked);
 }
 
 bool sn_trace_buffer_reserve(struct sn_trace_buffer *buffer)

@@ -8,6 +8,8 @@
  * may wait is trace.c's.
  *
  * One thread fills a buffer. Any may write it out, one at a time: sn_trace_buffer_lock.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: who fills it or holds its lock.
  */
 #ifndef SN_COLLECT_TRACE_BUFFER_H
 #define SN_COLLECT_TRACE_BUFFER_H
@@ -26,8 +28,10 @@ struct sn_trace_buffer {
 	struct sn_trace_chunk parked; /* the header, while there is no memory; sequence 0: none */
 };
 
-/* False while another thread writes the buffer out. All AS-safe: yes. */
+/* False while another thread writes the buffer out; the second waits for that, with a bound.
+ * MT: yes. */
 bool sn_trace_buffer_lock(struct sn_trace_buffer *buffer);
+bool sn_trace_buffer_wait(struct sn_trace_buffer *buffer);
 void sn_trace_buffer_unlock(struct sn_trace_buffer *buffer);
 
 /* ---- of the thread that fills it, or locked ---- */

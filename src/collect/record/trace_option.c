@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading SONDE_TRACE and what goes with it; see trace_option.h. */
+/* Reads SONDE_TRACE and the other settings of recording from the environment. */
 #include "trace_option.h"
 
 #include "collect/core/thread.h"

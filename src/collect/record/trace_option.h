@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user asked to be recorded, and how much of it. */
+/*
+ * What the user asked to be recorded, and how much of it.
+ *
+ * All functions here: AS-safe: no. MT: once.
+ */
 #ifndef SN_COLLECT_TRACE_OPTION_H
 #define SN_COLLECT_TRACE_OPTION_H
 
@@ -14,7 +18,7 @@ struct sn_trace_options {
 	int signal;	/* that starts and stops recording, 0 none */
 };
 
-/* From the environment. Not for signal handlers. */
+/* From the environment. */
 void sn_trace_options_read(struct sn_trace_options *options);
 
 #endif

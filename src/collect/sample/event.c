@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and rates of events; see event.h. */
+/* Parses names and rates of events. */
 #include "event.h"
 
 #include <linux/perf_event.h>
@@ -48,15 +48,6 @@ static const struct known_event known_events[] = {
     {"iTLB-load-misses", PERF_TYPE_HW_CACHE, CACHE(ITLB, READ, MISS), 10000},
 };
 #define KNOWN_COUNT (sizeof(known_events) / sizeof(known_events[0]))
-
-const char *sn_event_name_at(size_t index)
-{
-	if (index == 0)
-		return "cpu-time";
-	if (index == 1)
-		return "real-time";
-	return index - 2 < KNOWN_COUNT ? known_events[index - 2].name : NULL;
-}
 
 static const char *parse_number(const char *text, uint64_t *number)
 {

@@ -6,6 +6,8 @@
  * perf events it is the number of events between two samples, or samples a second when it ends in
  * "Hz". Shared by the collector, `sonde run` (to check what the user typed) and `sonde doctor`;
  * libc only.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_COLLECT_EVENT_H
 #define SN_COLLECT_EVENT_H
@@ -30,16 +32,11 @@ struct sn_event {
 	uint64_t config; /* perf_event_attr.config */
 };
 
-/*
- * Parses a list into events[0..SN_EVENT_MAX); their number, or -1 with *wrong pointing at the first
- * character of the item that is not understood, or -2 where there are too many. AS-safe: yes.
- */
+/* Parses a list into events[0..SN_EVENT_MAX); their number, or -1 with *wrong pointing at the
+ * first character of the item that is not understood, or -2 where there are too many. */
 int sn_events_parse(const char *list, struct sn_event *events, const char **wrong);
 
-/* True for "none": nothing is sampled; such a list has 0 events. AS-safe: yes. */
+/* True for "none": nothing is sampled; such a list has 0 events. */
 bool sn_events_are_none(const char *list);
-
-/* The names known, one after the other; NULL at the end. */
-const char *sn_event_name_at(size_t index);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two lines of /proc/self/status; see filters.h. */
+/* Counts system call filters by two lines of /proc/self/status. */
 #include "filters.h"
 
 #include <errno.h>

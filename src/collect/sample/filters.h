@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many filters of system calls (seccomp) are in force; `sonde run` asks it as well. */
+/*
+ * How many filters of system calls (seccomp) are in force; `sonde run` asks it as well.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
+ */
 #ifndef SN_COLLECT_FILTERS_H
 #define SN_COLLECT_FILTERS_H
 
-/*
- * Filters of the calling thread. 1 for any number before Linux 5.9, which tells only that there
+/* Filters of the calling thread. 1 for any number before Linux 5.9, which tells only that there
  * are some. Negative errno where that cannot be found out. Makes no system calls but openat, read
- * and close, which any filter must allow under which a dynamically linked program starts. AS-safe:
- * yes. MT: yes.
- */
+ * and close, which any filter must allow under which a dynamically linked program starts. */
 int sn_filters_in_force(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Go's note and the libraries needed, in the main program's headers; see go_program.h. */
+/* Tells a Go program by the note and the needed libraries in the main program's headers. */
 #include "go_program.h"
 
 #include <link.h>

@@ -7,6 +7,8 @@
  * handler makes them start again, by the interrupted registers. What was transferred in part comes
  * back short; the wrapper of such a call (intercept_transfer.c) asks sn_call_was_cut and goes on.
  * Where a signal of the program's is due at the same moment, the call ends as that signal ends it.
+ *
+ * All functions here: AS-safe: yes. MT: the thread itself.
  */
 #ifndef SN_COLLECT_INTERRUPTED_CALL_H
 #define SN_COLLECT_INTERRUPTED_CALL_H
@@ -47,14 +49,12 @@ extern __thread struct sn_call_deadline sn_call_deadline
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline void sn_call_wait_begins(long milliseconds);
 
-/* For the sample handler, with all signals blocked: mends the interrupted registers. AS-safe: yes.
- */
+/* For the sample handler, with all signals blocked: mends the interrupted registers. */
 void sn_interrupted_call_mend(ucontext_t *context);
 
-/* The handler of `signal`, one of the program's, is about to run where `context` was interrupted: a
- * call that ended there has ended for it, and a sample that comes just when it returns leaves it
- * so. AS-safe: yes.
- */
+/* The handler of `signal`, one of the program's, is about to run where `context` was interrupted:
+ * a call that ended there has ended for it, and a sample that comes just when it returns leaves it
+ * so. */
 void sn_interrupted_call_handled(ucontext_t *context, int signal);
 
 /*

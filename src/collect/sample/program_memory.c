@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guarded access to what the program hands over; see program_memory.h. */
+/* Reads and writes memory of the program through the kernel, which reports a bad pointer. */
 #include "program_memory.h"
 
 #include "collect/intercept/intercept.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that the program hands to a wrapper, which looks at it before the kernel does. Where the
- * kernel says EFAULT of a pointer the program must hear that, and not end in our code. AS-safe:
- * yes. MT: yes.
+ * kernel says EFAULT of a pointer the program must hear that, and not end in our code.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_COLLECT_PROGRAM_MEMORY_H
 #define SN_COLLECT_PROGRAM_MEMORY_H

@@ -413,7 +413,6 @@ static void take_sample(struct sn_thread *thread, const ucontext_t *context)
 	if (sampling->driver_hz)
 		watch_driver(sampling, start_cpu_ns);
 	thread->samples++;
-	sn_adapters_fold(thread);
 	sn_checkpoint_if_due(start_ns);
 	/* CPU time: a thread that waits for a processor here costs nobody anything */
 	sampling->done_ns = sn_thread_cpu_ns();

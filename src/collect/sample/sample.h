@@ -6,6 +6,8 @@
  * privilege but cannot be faster than the kernel's tick; beyond that rate, and for all other
  * events, from Linux perf events. Every sample charges what was really used since the last one, so
  * totals are exact whatever the rate. docs/design/sampling.md explains the choice and the signal.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
 #ifndef SN_COLLECT_SAMPLE_H
 #define SN_COLLECT_SAMPLE_H
@@ -15,7 +17,8 @@
 #include <signal.h>
 #include <ucontext.h>
 
-/* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno. */
+/* Parses sn_config.events, registers the metrics and installs the handler. 0 or negative errno.
+ * AS-safe: no. MT: once. */
 int sn_sampling_init(void);
 /* Arms and disarms the calling thread's timers and events. Stopping charges what is left to the
  * root; in a record that stands for several threads it goes on to the next one. */
@@ -26,25 +29,24 @@ void sn_sampling_stop(struct sn_thread *thread);
 void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns);
 void sn_sampling_stop_self(void);
 /* Charges to its root what a thread that still runs has used since its last sample, when no more
- * samples can come. From any thread. */
+ * samples can come. MT: yes. */
 void sn_sampling_settle(struct sn_thread *thread);
-/* The same for a record whose threads have all ended; while nobody can adopt it. */
+/* The same for a record whose threads have all ended; while nobody can adopt it. MT: yes. */
 void sn_sampling_settle_ended(struct sn_thread *thread);
-/* Takes every timer, event and the handler away, once measuring has ended for good. */
+/* Takes every timer, event and the handler away, once measuring has ended for good. MT: once. */
 void sn_sampling_release(void);
-/* True where a signal is a sample of ours, whatever its number. AS-safe: yes. MT: yes. */
+/* True where a signal is a sample of ours, whatever its number. MT: yes. */
 bool sn_sampling_is_sample(const siginfo_t *info);
-/* The calling thread's samples come by the current signal from now on, where another was taken.
- * AS-safe: yes. */
+/* The calling thread's samples come by the current signal from now on, where another was taken. */
 void sn_sampling_renew(void);
 /* The same in a handler, after which the kernel takes the mask from `context`. */
 void sn_sampling_renew_in(ucontext_t *context);
-/* Sends no signal to the calling thread until told otherwise. AS-safe: yes. */
+/* Sends no signal to the calling thread until told otherwise. */
 void sn_sampling_suspend(bool suspended);
 /* Has the calling thread sampled once, now. */
 void sn_sampling_provoke(void);
 /* Takes what is pending of samples away, if the calling thread stands on a signal stack of the
- * program's with samples blocked. AS-safe: yes. */
+ * program's with samples blocked. */
 void sn_sampling_drain(void);
 /*
  * Before an image is replaced, or one is started: nothing of perf's may be pending then, for it
@@ -62,12 +64,12 @@ void sn_sampling_resume_after_exec(struct sn_sampling_pause pause);
  * SIGIO in its place. Timers have theirs from the start.
  */
 #define SN_LEAST_SIGPENDING 1024u
-/* From now on no perf event sends signals; timers go on. From any thread. */
+/* From now on no perf event sends signals; timers go on. MT: yes. */
 void sn_sampling_spare_queue(void);
 /* True for a SIGIO that the kernel sends because there was no room for a sample of perf's; false
  * for one that the program asked for. In a handler with all signals blocked. */
 bool sn_sampling_is_overflow(const siginfo_t *info);
-/* One line for the PROCESS section: how samples are taken. Static. */
+/* One line for the PROCESS section: how samples are taken. Static. MT: yes. */
 const char *sn_sampling_status(void);
 
 #endif

@@ -11,6 +11,9 @@
  *
  * Many programs fill a mask with all signals. Ours stays open in the kernel, and the program is
  * told that it is blocked (sn_believed_*). docs/design/sampling.md gives the reasons.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: yes; what is believed, each
+ * thread its own.
  */
 #ifndef SN_COLLECT_SAMPLE_SIGNAL_H
 #define SN_COLLECT_SAMPLE_SIGNAL_H
@@ -24,35 +27,35 @@
 
 /*
  * Installs `handler` for the first signal of ours; in Go programs SIGRTMIN of the C library, the
- * only one that their runtime leaves alone. 0, or -EBUSY where every signal is in use.
+ * only one that their runtime leaves alone. 0, or -EBUSY where every signal is in use. AS-safe: no.
+ * MT: once.
  */
 int sn_sample_signal_init(void (*handler)(int, siginfo_t *, void *));
-/* The current one; 0: none is left. AS-safe: yes. MT: yes. */
+/* The current one; 0: none is left. MT: yes. */
 int sn_sample_signal(void);
-/* True once one was taken. AS-safe: yes. MT: yes. */
+/* True once one was taken. MT: yes. */
 bool sn_sample_signal_is_chosen(void);
-/* True for one that is or was ours. AS-safe: yes. MT: yes. */
+/* True for one that is or was ours. MT: yes. */
 bool sn_sample_signal_is_served(int signal);
 /* The program wants these signals: none of them is taken any more, and where the current one is
- * among them another is taken. AS-safe: yes. MT: yes. */
+ * among them another is taken. MT: yes. */
 void sn_sample_signal_yield(uint64_t signals);
 /* The kernel's action for a served signal as long as the program has none of its own. */
 const struct sigaction *sn_sample_signal_action(void);
 
 /* True where a set names every real-time signal we could take: it was filled, and does not mean
- * ours. AS-safe: yes. */
+ * ours. */
 bool sn_sample_signal_in_filled(uint64_t set);
 
 /*
  * What this thread's program believes blocked and the kernel has open; bits of served signals.
- * AS-safe: yes. MT: each thread its own.
  */
 uint64_t sn_believed_blocked(uint64_t kernel_mask);
 void sn_believed_set(uint64_t bits);
 /* The same for as long as the kernel's mask holds `companions`. */
 void sn_believed_set_with(uint64_t bits, uint64_t companions);
-/* What any thread has believed so far: for one that was made unseen, by a thread that is not known.
- * AS-safe: yes. */
+/* What any thread has believed so far: for one that was made unseen, by a thread that is not
+ * known. */
 uint64_t sn_believed_anywhere(void);
 /* A thread or a process starts with the beliefs of the one that made it. */
 struct sn_belief {
@@ -60,17 +63,13 @@ struct sn_belief {
 };
 struct sn_belief sn_believed_get(void);
 void sn_believed_inherit(struct sn_belief belief);
-/*
- * Makes the kernel's mask what the program believes, before this image is replaced; returns what to
- * give to sn_believed_end where that failed. AS-safe: yes.
- */
+/* Makes the kernel's mask what the program believes, before this image is replaced; returns what
+ * to give to sn_believed_end where that failed. */
 uint64_t sn_believed_begin(void);
 void sn_believed_end(uint64_t blocked);
 
-/*
- * No sample comes to the calling thread between the two, for a call that undoes what it did when a
- * signal comes: made again it might never end. Both keep errno. AS-safe: yes.
- */
+/* No sample comes to the calling thread between the two, for a call that undoes what it did when a
+ * signal comes: made again it might never end. Both keep errno. */
 uint64_t sn_samples_hold(void);
 void sn_samples_release(uint64_t held);
 

@@ -38,7 +38,7 @@ void sn_signal_check_leave(void)
 	depth--;
 }
 
-static void refuse(const char *function)
+void sn_signal_check_refuse(const char *function)
 {
 	static const char before[] = "sonde: not async-signal-safe, called from a handler: ";
 	syscall(SYS_write, 2, before, sizeof(before) - 1);
@@ -47,11 +47,11 @@ static void refuse(const char *function)
 	syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGKILL);
 }
 
-#define CHECK(name)                                                                                \
-	do {                                                                                       \
-		if (__builtin_expect(depth > 0, 0))                                                \
-			refuse(name);                                                              \
-	} while (0)
+void sn_signal_check_outside(const char *function)
+{
+	if (__builtin_expect(depth > 0, 0))
+		sn_signal_check_refuse(function);
+}
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -62,25 +62,25 @@ void __libc_free(void *memory);
 
 EXPORT void *malloc(size_t bytes)
 {
-	CHECK("malloc");
+	sn_signal_check_outside("malloc");
 	return __libc_malloc(bytes);
 }
 
 EXPORT void *calloc(size_t count, size_t bytes)
 {
-	CHECK("calloc");
+	sn_signal_check_outside("calloc");
 	return __libc_calloc(count, bytes);
 }
 
 EXPORT void *realloc(void *memory, size_t bytes)
 {
-	CHECK("realloc");
+	sn_signal_check_outside("realloc");
 	return __libc_realloc(memory, bytes);
 }
 
 EXPORT void free(void *memory)
 {
-	CHECK("free");
+	sn_signal_check_outside("free");
 	__libc_free(memory);
 }
 
@@ -89,7 +89,7 @@ EXPORT void free(void *memory)
 	EXPORT result name parameters                                                              \
 	{                                                                                          \
 		static result(*real) parameters;                                                   \
-		CHECK(#name);                                                                      \
+		sn_signal_check_outside(#name);                                                    \
 		if (!real)                                                                         \
 			real = (result(*) parameters)dlsym(RTLD_NEXT, #name);                      \
 		return real arguments;                                                             \
@@ -106,7 +106,7 @@ FORWARD(int, pthread_getattr_np, (pthread_t thread, pthread_attr_t *attributes),
 EXPORT int snprintf(char *text, size_t bytes, const char *format, ...)
 {
 	va_list list;
-	CHECK("snprintf");
+	sn_signal_check_outside("snprintf");
 	va_start(list, format);
 	int length = vsnprintf(text, bytes, format, list);
 	va_end(list);

@@ -5,6 +5,8 @@
  * dlsym finds only what is in scope of its caller: not a library opened with RTLD_LOCAL, which is
  * how embedding programs often load an interpreter. It also takes the loader's lock. This reads
  * mapped memory and nothing else.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_COLLECT_ELF_SYMBOL_H
 #define SN_COLLECT_ELF_SYMBOL_H
@@ -13,16 +15,14 @@
 
 #include <stddef.h>
 
-/*
- * The address of the function or object that `module` itself defines and exports under `name`; 0
+/* The address of the function or object that `module` itself defines and exports under `name`; 0
  * where it defines none. `size_bytes`, when not NULL, receives its size as the symbol table gives
- * it. A weak definition counts; a thread-local one and an indirect function do not. The module must
- * be mapped and stay so during the call. AS-safe: yes. MT: yes.
- */
+ * it. A weak definition counts; a thread-local one and an indirect function do not. The module
+ * must be mapped and stay so during the call. */
 uintptr_t sn_elf_symbol(const struct sn_module *module, const char *name, size_t *size_bytes);
 
-/* As much of a module as that needs, out of what dl_iterate_phdr() tells; false where nothing of it
- * is mapped. AS-safe: yes. MT: yes. */
+/* As much of a module as that needs, out of what dl_iterate_phdr() tells; false where nothing of
+ * it is mapped. */
 struct dl_phdr_info;
 bool sn_elf_module_of(const struct dl_phdr_info *info, struct sn_module *module);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of load modules, read from /proc/self/maps; see module.h.
+ * The list of load modules, read from /proc/self/maps.
  *
  * Refreshing may happen inside a signal handler, in any thread: it takes a try-lock (whoever does
  * not get it uses the list as it is), reads with plain system calls into its own buffer, and
@@ -16,6 +16,7 @@
 
 #include "own_stack.h"
 #include "collect/core/arena.h"
+#include "collect/core/lock.h"
 #include "unwind/memory.h"
 #include "format/measurement/measurement.h"
 
@@ -54,7 +55,6 @@ static struct sn_array modules; /* struct sn_module */
 static struct sn_bump paths;
 static _Atomic(struct index *) current;
 static _Atomic uint32_t generation, unloads;
-static _Atomic int refreshing;
 /* The list is stale where these differ, or while something is being unloaded. */
 static _Atomic uint32_t marks, marks_seen;
 static _Atomic int32_t unloading;
@@ -571,7 +571,7 @@ static void publish(struct index *next)
 
 static int refresh_list(void)
 {
-	static struct refresh refresh; /* guarded by `refreshing` */
+	static struct refresh refresh; /* under MODULES */
 	struct index *old = atomic_load_explicit(&current, memory_order_acquire);
 	uint32_t count = old ? atomic_load_explicit(&old->count, memory_order_relaxed) : 0;
 	char *buffer = sn_pages_map(MAPS_BUFFER_BYTES);
@@ -601,9 +601,7 @@ static void refresh(void *status)
 
 static int try_refresh(void)
 {
-	int expected = 0;
-	if (!atomic_compare_exchange_strong_explicit(&refreshing, &expected, 1,
-						     memory_order_acquire, memory_order_relaxed))
+	if (!sn_lock_try(SN_LOCK_MODULES))
 		return -EBUSY;
 	/* marks made while the list is being read may be about what was read already */
 	uint32_t seen = atomic_load_explicit(&marks, memory_order_acquire);
@@ -611,7 +609,7 @@ static int try_refresh(void)
 	sn_on_own_stack(refresh, &status);
 	if (!status)
 		atomic_store_explicit(&marks_seen, seen, memory_order_release);
-	atomic_store_explicit(&refreshing, 0, memory_order_release);
+	sn_lock_release(SN_LOCK_MODULES);
 	return status;
 }
 
@@ -624,7 +622,6 @@ int sn_modules_init(void)
 
 void sn_modules_after_fork(void)
 {
-	atomic_store_explicit(&refreshing, 0, memory_order_relaxed);
 	/* of threads that are not here; the one that forked may be among them, see below */
 	atomic_store_explicit(&unloading, 0, memory_order_relaxed);
 }

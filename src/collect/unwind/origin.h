@@ -18,6 +18,8 @@
  * Whoever has a pool of threads whose caller waits (OpenMP here; parallel_for of PyTorch's own
  * pool is another) can use the same two calls. A queue whose caller does not wait needs its
  * context when it enqueues: sn_callpath() then, and a copy by sn_cct_copy_path().
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
 #ifndef SN_COLLECT_ORIGIN_H
 #define SN_COLLECT_ORIGIN_H
@@ -63,22 +65,20 @@ struct sn_origin {
 
 #define SN_ORIGIN_MAX 8u /* nested starts by one thread; further ones are not noted */
 
-/*
- * Notes that the calling thread starts work in `runtime` and waits for it; `frame` is the calling
- * function's frame pointer. NULL where it is not measured or too deep: then start the work without.
- * AS-safe: no. MT: the thread itself.
- */
+/* Notes that the calling thread starts work in `runtime` and waits for it; `frame` is the calling
+ * function's frame pointer. NULL where it is not measured or too deep: then start the work
+ * without. AS-safe: no. */
 struct sn_origin *sn_origin_begin(const struct sn_runtime *runtime, const uintptr_t *frame);
 void sn_origin_end(struct sn_origin *origin);
 /* Keeps the registers that a call preserves, for callers whose unwinding asks for them. */
 #define SN_ORIGIN_HERE(origin) SN_MACHINE_CAPTURE(&(origin)->registers)
 
-/* The calling thread, in its own stack frames of the runtime, is about to do its part. MT: yes. */
+/* The calling thread, in its own stack frames of the runtime, is about to do its part. */
 void sn_origin_work(struct sn_origin *origin);
 
 /* ---- callpath.c ---- */
 
-/* True where the work goes on. AS-safe: yes. MT: yes. */
+/* True where the work goes on. MT: yes. */
 static inline bool sn_work_is_live(const struct sn_work *work)
 {
 	/* acquire: what was noted of the start is read after this */
@@ -86,7 +86,7 @@ static inline bool sn_work_is_live(const struct sn_work *work)
 	       atomic_load_explicit(&work->origin->serial, memory_order_acquire) == work->serial;
 }
 
-/* True where `pc` is the runtime's, the C library's or our own. AS-safe: yes. */
+/* True where `pc` is the runtime's, the C library's or our own. */
 bool sn_origin_is_runtime(const struct sn_origin *origin, uintptr_t pc);
 
 #endif

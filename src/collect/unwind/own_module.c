@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which addresses are the collector's own and the C library's; see callpath.h. */
+/* Tells which addresses are the collector's own and the C library's. */
 #include "collect/core/callpath.h"
 #include "module_list.h"
 

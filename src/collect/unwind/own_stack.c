@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector's stacks; see own_stack.h. */
+/* Maps the collector's own stack of each thread, and switches to it and back. */
 #include "own_stack.h"
 
 #include "collect/core/arena.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling call frame information to rules, and the table that threads share; see rule.h. */
+/* Compiles call frame information to rules, and keeps them in a table that threads share. */
 #include "rule.h"
 
 #include "module_list.h"

@@ -12,6 +12,8 @@
  *   bits 15-28  module, SN_RULE_MODULE_NONE where there is none
  *   bits 29-39  added to the word of SN_RULE_WORD_*, signed
  *   bits 40-63  offset, signed
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_COLLECT_RULE_H
 #define SN_COLLECT_RULE_H
@@ -41,10 +43,8 @@ enum sn_rule_kind {
 #define SN_RULE_OFFSET(rule)	 ((int64_t)(rule) >> 40)
 #define SN_RULE_MODULE_NONE	 0x3fffu
 
-/*
- * The rule for code at `inside` (of a return address: one byte before it). AS-safe: yes. MT: yes.
- * `*lasting` is false where the answer may change while no module is unloaded: unknown code.
- */
+/* The rule for code at `inside` (of a return address: one byte before it). `*lasting` is false
+ * where the answer may change while no module is unloaded: unknown code. */
 uint64_t sn_rule_find(uintptr_t inside, bool *lasting);
 
 /* The same without the shared table; for tests. */

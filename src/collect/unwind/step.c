@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One frame to its caller with every register; see step.h. */
+/* Steps from one frame to its caller with every register, without any cache. */
 #include "step.h"
 
 #include "module_list.h"

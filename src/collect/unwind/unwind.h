@@ -8,6 +8,8 @@
  * kept with the stack slots its return addresses lay in: as soon as the new path meets it and the
  * slots still hold the same addresses, the rest is reused. Code without tables falls back to frame
  * pointers, then to a bounded scan. docs/design/unwinding.md gives reasons and costs.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.
  */
 #ifndef SN_COLLECT_UNWIND_H
 #define SN_COLLECT_UNWIND_H
@@ -43,11 +45,9 @@ struct sn_unwinder {
 
 void sn_unwinder_release(struct sn_unwinder *unwinder);
 
-/*
- * Unwinds the calling thread from `context`, innermost first, into frames[0..max). `stack_low` and
- * `stack_high` bound the thread's own stack (0: unknown); other stacks are read through the kernel,
- * so nothing faults. At most SN_UNWIND_MAX frames. AS-safe: yes. MT: the thread itself.
- */
+/* Unwinds the calling thread from `context`, innermost first, into frames[0..max). `stack_low` and
+ * `stack_high` bound the thread's own stack (0: unknown); other stacks are read through the
+ * kernel, so nothing faults. At most SN_UNWIND_MAX frames. */
 struct sn_unwind_result sn_unwind(struct sn_unwinder *unwinder, const ucontext_t *context,
 				  uintptr_t stack_low, uintptr_t stack_high,
 				  struct sn_native_frame *frames, uint32_t max);
@@ -68,13 +68,16 @@ struct sn_unwind_result sn_unwind_origin(struct sn_unwinder *unwinder,
 					 const struct sn_origin *origin,
 					 struct sn_native_frame *frames, uint32_t max);
 
-/* Every unwind is repeated the slow, sure way and compared (SONDE_SHADOW=1). */
+/* Every unwind is repeated the slow, sure way and compared (SONDE_SHADOW=1). MT: once, at the
+ * start. */
 void sn_unwind_set_shadow(bool on);
+/* MT: yes. */
 bool sn_unwind_shadow(void);
-/* Whether frame pointers may lead from a thread's stack to another (Go calls C so); off by default.
- */
+/* Whether frame pointers may lead from a thread's stack to another (Go calls C so); off by
+ * default. MT: once, at the start. */
 void sn_unwind_set_other_stacks(bool on);
-/* Whether the previous path is made use of; on by default. For measuring. */
+/* Whether the previous path is made use of; on by default. For measuring. MT: once, at the start.
+ */
 void sn_unwind_set_reuse(bool on);
 
 #endif

@@ -102,42 +102,20 @@ int sn_mpi_enter(const struct sn_mpi_entry *entry)
 
 /* ---- the table ---- */
 
-#define NOTHING                                                                                    \
+#define AMOUNT(how, ...)                                                                           \
 	{                                                                                          \
-		SN_MPI_NOTHING, 0, 0, 0                                                            \
+		how, __VA_ARGS__                                                                   \
 	}
-#define ONE(buffer, count, type)                                                                   \
-	{                                                                                          \
-		SN_MPI_ONE, buffer, count, type                                                    \
-	}
-#define EACH(buffer, count, type)                                                                  \
-	{                                                                                          \
-		SN_MPI_EACH, buffer, count, type                                                   \
-	}
-#define SUM(buffer, count, type)                                                                   \
-	{                                                                                          \
-		SN_MPI_SUM, buffer, count, type                                                    \
-	}
-#define TYPES(buffer, count, type)                                                                 \
-	{                                                                                          \
-		SN_MPI_TYPES, buffer, count, type                                                  \
-	}
-#define OWN(buffer, count, type)                                                                   \
-	{                                                                                          \
-		SN_MPI_OWN, buffer, count, type                                                    \
-	}
-#define NEAR_EACH(buffer, count, type)                                                             \
-	{                                                                                          \
-		SN_MPI_NEAR | SN_MPI_EACH, buffer, count, type                                     \
-	}
-#define NEAR_SUM(buffer, count, type)                                                              \
-	{                                                                                          \
-		SN_MPI_NEAR | SN_MPI_SUM, buffer, count, type                                      \
-	}
-#define NEAR_TYPES(buffer, count, type)                                                            \
-	{                                                                                          \
-		SN_MPI_NEAR | SN_MPI_TYPES, buffer, count, type                                    \
-	}
+#define NOTHING		AMOUNT(SN_MPI_NOTHING, 0, 0, 0)
+/* of a buffer, a count and a type, which are arguments */
+#define ONE(...)	AMOUNT(SN_MPI_ONE, __VA_ARGS__)
+#define EACH(...)	AMOUNT(SN_MPI_EACH, __VA_ARGS__)
+#define SUM(...)	AMOUNT(SN_MPI_SUM, __VA_ARGS__)
+#define TYPES(...)	AMOUNT(SN_MPI_TYPES, __VA_ARGS__)
+#define OWN(...)	AMOUNT(SN_MPI_OWN, __VA_ARGS__)
+#define NEAR_EACH(...)	AMOUNT(SN_MPI_NEAR | SN_MPI_EACH, __VA_ARGS__)
+#define NEAR_SUM(...)	AMOUNT(SN_MPI_NEAR | SN_MPI_SUM, __VA_ARGS__)
+#define NEAR_TYPES(...) AMOUNT(SN_MPI_NEAR | SN_MPI_TYPES, __VA_ARGS__)
 
 /* Arguments by position. */
 #define WORDS_1	      sn_word a

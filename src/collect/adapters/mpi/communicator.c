@@ -7,9 +7,9 @@
 #include "mpi.h"
 
 #include "collect/core/arena.h"
+#include "collect/core/lock.h"
 #include "collect/record/property.h"
 
-#include <sched.h>
 #include <string.h>
 
 #define COMMUNICATORS 1024u
@@ -17,7 +17,6 @@
 #define GONE	      1u /* of a handle: somebody else may have the place */
 
 static struct sn_mpi_communicator all[COMMUNICATORS];
-static _Atomic int lock;
 
 /* How many communicators have had these members. */
 static struct {
@@ -27,13 +26,6 @@ static struct {
 typedef int ask_comm(sn_word, void *);
 typedef int translate(sn_word, int, const int *, sn_word, int *);
 typedef int free_group(void *);
-
-static void take_lock(void)
-{
-	/* acquire and release: the tables as the last holder left them */
-	while (atomic_exchange_explicit(&lock, 1, memory_order_acquire))
-		sched_yield();
-}
 
 static struct sn_mpi_communicator *find(sn_word handle)
 {
@@ -172,7 +164,7 @@ static struct sn_mpi_communicator *look_up(sn_word handle, uint64_t reserved)
 	const struct sn_mpi_library *library = sn_mpi_library();
 	if (!library || handle == library->no_communicator || handle <= GONE)
 		return NULL;
-	take_lock();
+	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
 	/* the world is the first of its members */
 	struct sn_mpi_communicator *world = find(library->world);
 	if (!world && has_world())
@@ -180,7 +172,7 @@ static struct sn_mpi_communicator *look_up(sn_word handle, uint64_t reserved)
 	struct sn_mpi_communicator *one = find(handle);
 	if (world && !one)
 		one = add(library, handle, reserved);
-	atomic_store_explicit(&lock, 0, memory_order_release);
+	sn_lock_release(SN_LOCK_MPI_COMMUNICATORS);
 	return one;
 }
 
@@ -208,9 +200,9 @@ void sn_mpi_communicator_made(const void *handle)
 
 uint64_t sn_mpi_communicator_reserve(const struct sn_mpi_communicator *parent)
 {
-	take_lock();
+	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
 	uint64_t before = count_before(parent->members);
-	atomic_store_explicit(&lock, 0, memory_order_release);
+	sn_lock_release(SN_LOCK_MPI_COMMUNICATORS);
 	return before;
 }
 
@@ -223,7 +215,7 @@ void sn_mpi_child_made(struct sn_mpi_communicator *parent, sn_word handle, enum 
 {
 	sn_word key = key_of(handle, kind);
 	uint64_t number = atomic_fetch_add_explicit(&parent->children, 1, memory_order_relaxed);
-	take_lock();
+	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
 	struct sn_mpi_communicator *one = find_place(key);
 	if (one && make_room(one, parent->size)) {
 		one->name = (uint32_t)sn_message_mix(parent->name + (number + 1) * 4 + kind) | 1;
@@ -238,17 +230,17 @@ void sn_mpi_child_made(struct sn_mpi_communicator *parent, sn_word handle, enum 
 		/* release: who finds the handle finds all of it */
 		atomic_store_explicit(&one->handle, key, memory_order_release);
 	}
-	atomic_store_explicit(&lock, 0, memory_order_release);
+	sn_lock_release(SN_LOCK_MPI_COMMUNICATORS);
 }
 
 void sn_mpi_gone(sn_word handle, enum sn_mpi_kind kind)
 {
 	sn_word key = key_of(handle, kind);
-	take_lock();
+	sn_lock_take(SN_LOCK_MPI_COMMUNICATORS);
 	struct sn_mpi_communicator *one = key > GONE ? find(key) : NULL;
 	if (one)
 		atomic_store_explicit(&one->handle, GONE, memory_order_relaxed);
-	atomic_store_explicit(&lock, 0, memory_order_release);
+	sn_lock_release(SN_LOCK_MPI_COMMUNICATORS);
 }
 
 uint32_t sn_mpi_world_rank(const struct sn_mpi_communicator *communicator, int rank)

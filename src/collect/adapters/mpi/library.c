@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which MPI it is; see mpi.h. */
+/* Finds out which MPI it is, and with that how large handles and statuses are. */
 #include "collect/unwind/own_stack.h"
 #include "mpi.h"
 

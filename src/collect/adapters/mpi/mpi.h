@@ -9,7 +9,8 @@
  *	calls.c		... and their entry points
  *	run.c		a call: what its arguments say before it, and what came of it after
  *	request.c	calls about requests: waiting, starting, cancelling; messages looked for
- *first amount.c	how many bytes
+ *			first
+ *	amount.c	how many bytes
  *	epoch.c		who waits for whom between MPI_Win_post, start, complete and wait
  *	call.c		a call as a region, and what is recorded of it
  *	adapter.c	the line of `sonde info`
@@ -18,13 +19,15 @@
  * in MPI_Status, which library.c knows of MPICH (and what has its binary interface: Intel MPI,
  * MVAPICH, Cray), of Open MPI and of the interface that MPI 5.0 defines for all (libmpi_abi). With
  * any other one calls are regions without messages. Handles and all other arguments travel as
- *words, as the calling conventions of 64-bit Linux have them.
+ * words, as the calling conventions of 64-bit Linux have them.
  *
  * MPI_Init, MPI_Initialized, MPI_Comm_rank and the like are not stood in front of: by looking for
  * these do programs find out whether there is an MPI.
  *
  * What is wrong in a call is the library's to tell: nothing is asked of MPI about an argument
  * before the call has accepted it, since asking would call the program's error handler.
+ *
+ * All functions here: AS-safe: no. MT: yes.
  */
 #ifndef SN_COLLECT_MPI_H
 #define SN_COLLECT_MPI_H

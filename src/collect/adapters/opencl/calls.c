@@ -142,27 +142,7 @@ static cl_kernel CL_API_CALL layer_clCloneKernel(cl_kernel source, cl_int *error
 
 void sn_cl_fill_calls(struct _cl_icd_dispatch *table)
 {
-	SN_CL_FILL(table, clFinish);
-	SN_CL_FILL(table, clFlush);
-	SN_CL_FILL(table, clWaitForEvents);
-	SN_CL_FILL(table, clEnqueueMarkerWithWaitList);
-	SN_CL_FILL(table, clEnqueueBarrierWithWaitList);
-	SN_CL_FILL(table, clBuildProgram);
-	SN_CL_FILL(table, clCompileProgram);
-	SN_CL_FILL(table, clLinkProgram);
-	SN_CL_FILL(table, clCreateContext);
-	SN_CL_FILL(table, clCreateContextFromType);
-	SN_CL_FILL(table, clCreateProgramWithSource);
-	SN_CL_FILL(table, clCreateProgramWithBinary);
-	SN_CL_FILL(table, clCreateBuffer);
-	SN_CL_FILL(table, clCreateImage);
-	SN_CL_FILL(table, clReleaseMemObject);
-	SN_CL_FILL(table, clSVMAlloc);
-	SN_CL_FILL(table, clSVMFree);
-	SN_CL_FILL(table, clReleaseCommandQueue);
-	SN_CL_FILL(table, clReleaseContext);
-	SN_CL_FILL(table, clGetContextInfo);
-	SN_CL_FILL(table, clCreateKernel);
-	SN_CL_FILL(table, clCreateKernelsInProgram);
-	SN_CL_FILL(table, clCloneKernel);
+#define SN_CL_CALL(name)       SN_CL_FILL(name)
+#define SN_CL_CALL_QUIET(name) SN_CL_FILL(name)
+#include "apis.def"
 }

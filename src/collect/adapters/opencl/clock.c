@@ -10,11 +10,10 @@
  */
 #include "opencl.h"
 
-#include <sched.h>
+#include "collect/core/lock.h"
 
 #define SLOPE_MOST 1e-3 /* no clock is worse */
 #define SLACK_NS   0.5	/* of rounding */
-#define SPINS_MAX  1000u
 
 void sn_cl_clock_init(struct sn_cl_clock *clock)
 {
@@ -29,17 +28,12 @@ void sn_cl_clock_init(struct sn_cl_clock *clock)
 /* False where whoever holds it does not let go: its process has forked meanwhile. */
 static bool take(struct sn_cl_clock *clock)
 {
-	for (unsigned spins = 0; spins < SPINS_MAX; spins++) {
-		if (!atomic_exchange_explicit(&clock->busy, true, memory_order_acquire))
-			return true;
-		sched_yield();
-	}
-	return false;
+	return sn_lock_wait_one(SN_LOCK_OPENCL_CLOCK, &clock->busy);
 }
 
 static void release(struct sn_cl_clock *clock)
 {
-	atomic_store_explicit(&clock->busy, false, memory_order_release);
+	sn_lock_release_one(SN_LOCK_OPENCL_CLOCK, &clock->busy);
 }
 
 /* What the polygon's corner says of the offset at `at`, less base_ns. */

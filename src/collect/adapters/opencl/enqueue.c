@@ -272,29 +272,6 @@ static void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem 
 
 void sn_cl_fill_enqueue(struct _cl_icd_dispatch *table)
 {
-	SN_CL_FILL(table, clEnqueueNDRangeKernel);
-	SN_CL_FILL(table, clEnqueueTask);
-	SN_CL_FILL(table, clEnqueueNativeKernel);
-	SN_CL_FILL(table, clEnqueueReadBuffer);
-	SN_CL_FILL(table, clEnqueueWriteBuffer);
-	SN_CL_FILL(table, clEnqueueCopyBuffer);
-	SN_CL_FILL(table, clEnqueueReadBufferRect);
-	SN_CL_FILL(table, clEnqueueWriteBufferRect);
-	SN_CL_FILL(table, clEnqueueCopyBufferRect);
-	SN_CL_FILL(table, clEnqueueReadImage);
-	SN_CL_FILL(table, clEnqueueWriteImage);
-	SN_CL_FILL(table, clEnqueueCopyImage);
-	SN_CL_FILL(table, clEnqueueCopyImageToBuffer);
-	SN_CL_FILL(table, clEnqueueCopyBufferToImage);
-	SN_CL_FILL(table, clEnqueueFillBuffer);
-	SN_CL_FILL(table, clEnqueueFillImage);
-	SN_CL_FILL(table, clEnqueueMapBuffer);
-	SN_CL_FILL(table, clEnqueueMapImage);
-	SN_CL_FILL(table, clEnqueueUnmapMemObject);
-	SN_CL_FILL(table, clEnqueueMigrateMemObjects);
-	SN_CL_FILL(table, clEnqueueSVMMemcpy);
-	SN_CL_FILL(table, clEnqueueSVMMemFill);
-	SN_CL_FILL(table, clEnqueueSVMMap);
-	SN_CL_FILL(table, clEnqueueSVMUnmap);
-	SN_CL_FILL(table, clEnqueueSVMMigrateMem);
+#define SN_CL_ENQUEUE(name) SN_CL_FILL(name)
+#include "apis.def"
 }

@@ -3,6 +3,8 @@
  * The parts of the OpenCL adapter: the layer (layer.c, enqueue.c) that the program's calls pass
  * through, the operations it has started and not yet seen end (pending.c), what is known of queues,
  * kernels and devices (object.c), and device clocks (clock.c). docs/design/opencl.md gives reasons.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
 #ifndef SN_COLLECT_OPENCL_H
 #define SN_COLLECT_OPENCL_H
@@ -20,9 +22,10 @@
 
 /* Calls that get a frame and are timed; the names are what reports show. */
 enum sn_cl_api {
-#define SN_CL_API(name) SN_CL_##name,
+#define SN_CL_ENQUEUE(name) SN_CL_##name,
+#define SN_CL_QUEUE(name)   SN_CL_##name,
+#define SN_CL_CALL(name)    SN_CL_##name,
 #include "apis.def"
-#undef SN_CL_API
 	SN_CL_API_COUNT
 };
 
@@ -44,7 +47,7 @@ struct sn_cl_corner {
  * clock, lies between the host's times before and after the call. Constant memory.
  */
 struct sn_cl_clock {
-	_Atomic bool busy; /* what follows is being used, up to corners */
+	_Atomic int busy; /* what follows is being used, up to corners */
 	uint64_t origin_ns;
 	int64_t base_ns;
 	unsigned corner_count; /* 0: nothing is known */
@@ -55,12 +58,13 @@ struct sn_cl_clock {
 	_Atomic uint32_t drifted;  /* how often the drift changed, and all began anew */
 };
 
+/* MT: before others know the clock. */
 void sn_cl_clock_init(struct sn_cl_clock *clock);
-/* One observation: device_ns lay between the two host times. AS-safe: no. MT: yes. */
+/* One observation: device_ns lay between the two host times. */
 void sn_cl_clock_bound(struct sn_cl_clock *clock, uint64_t device_ns, uint64_t before_ns,
 		       uint64_t after_ns);
-/* The host time of a device time, in the middle of what is possible; the device's own where nothing
- * is known. AS-safe: no. MT: yes. */
+/* The host time of a device time, in the middle of what is possible; the device's own where
+ * nothing is known. */
 uint64_t sn_cl_clock_host_ns(struct sn_cl_clock *clock, uint64_t device_ns);
 
 /* ---- objects ---- */
@@ -89,19 +93,19 @@ struct sn_cl_name {
 	char text[];
 };
 
-/* Remembers a queue just made. NULL without memory. MT: yes. */
+/* Remembers a queue just made. NULL without memory. */
 struct sn_cl_queue *sn_cl_queue_add(cl_command_queue queue, cl_device_id device);
-/* NULL where it is not known. MT: yes. */
+/* NULL where it is not known. */
 struct sn_cl_queue *sn_cl_queue_find(cl_command_queue queue);
 
-/* The function a kernel runs; lives for ever. NULL where it cannot be told. MT: yes. */
+/* The function a kernel runs; lives for ever. NULL where it cannot be told. */
 const struct sn_cl_name *sn_cl_kernel_name(cl_kernel kernel);
-/* A kernel was made: what was known under its handle was of one that is gone. MT: yes. */
+/* A kernel was made: what was known under its handle was of one that is gone. */
 void sn_cl_kernel_forget(cl_kernel kernel);
 
-/* The number of a device, from 0. MT: yes. */
+/* The number of a device, from 0. */
 uint32_t sn_cl_device_number(const struct sn_cl_device *device);
-/* Device number `index`, NULL beyond the last. MT: yes. */
+/* Device number `index`, NULL beyond the last. */
 const struct sn_cl_device *sn_cl_device_at(uint32_t index);
 
 /* ---- operations ---- */
@@ -138,7 +142,7 @@ void sn_cl_call_end_operation(struct sn_cl_call *call, cl_command_queue queue, c
 
 /* Collects all that has ended of the calling thread's operations, and of ended threads'. */
 void sn_cl_collect(void);
-/* References that the collector holds on an event. MT: yes. */
+/* References that the collector holds on an event. */
 cl_uint sn_cl_references(cl_event event);
 /* Collects what is left, of ended threads too, waiting for a bounded time; then touches OpenCL no
  * more. Between sn_enter and sn_leave of `thread`, the calling one. */
@@ -147,19 +151,19 @@ void sn_cl_finish(struct sn_thread *thread);
 void sn_cl_finish_at_exit(void);
 void sn_cl_thread_begin(struct sn_thread *thread);
 void sn_cl_thread_end(struct sn_thread *thread);
+/* MT: the only thread. */
 void sn_cl_pending_after_fork(void);
 
 /* ---- the layer ---- */
 
-/* Fill the table with the functions of their file where the function below exists. */
+/* Fill the table with the functions of their file where the function below exists. MT: once, as
+ * the layer is loaded. */
 void sn_cl_fill_enqueue(struct _cl_icd_dispatch *table);
 void sn_cl_fill_queue(struct _cl_icd_dispatch *table);
 void sn_cl_fill_calls(struct _cl_icd_dispatch *table);
 
-#define SN_CL_FILL(table, name)                                                                    \
-	do {                                                                                       \
-		if (sn_cl_real.name)                                                               \
-			(table)->name = layer_##name;                                              \
-	} while (0)
+#define SN_CL_FILL(name)                                                                           \
+	if (sn_cl_real.name)                                                                       \
+		table->name = layer_##name;
 
 #endif

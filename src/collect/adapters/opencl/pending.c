@@ -10,6 +10,7 @@
  */
 #include "opencl.h"
 
+#include "collect/core/lock.h"
 #include "collect/interface/monitor.h"
 #include "collect/record/trace.h"
 
@@ -65,13 +66,13 @@ struct state {
 
 static _Atomic(struct state *) states;
 static _Atomic uint32_t orphaned; /* ended threads with operations left */
-static _Atomic int orphan_lock;
-static _Atomic bool closed; /* the runtime may be gone: it is no longer called */
+static _Atomic bool closed;	  /* the runtime may be gone: it is no longer called */
 
 static const char *const api_names[] = {
-#define SN_CL_API(name) #name,
+#define SN_CL_ENQUEUE(name) #name,
+#define SN_CL_QUEUE(name)   #name,
+#define SN_CL_CALL(name)    #name,
 #include "apis.def"
-#undef SN_CL_API
 };
 
 /* ---- metrics ---- */
@@ -396,23 +397,11 @@ static void pause_ns(long nanoseconds)
 	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &(struct timespec){0, nanoseconds}, NULL);
 }
 
-static bool lock_orphans(void)
-{
-	int expected = 0;
-	/* acquire and release: what the last holder collected */
-	return atomic_compare_exchange_strong_explicit(&orphan_lock, &expected, 1,
-						       memory_order_acquire, memory_order_relaxed);
-}
-
-static void unlock_orphans(void)
-{
-	atomic_store_explicit(&orphan_lock, 0, memory_order_release);
-}
-
 static void collect_orphans(void)
 {
 	/* relaxed: only a hint; `ended` is read under the lock */
-	if (!atomic_load_explicit(&orphaned, memory_order_relaxed) || !lock_orphans())
+	if (!atomic_load_explicit(&orphaned, memory_order_relaxed) ||
+	    !sn_lock_try(SN_LOCK_OPENCL_ORPHANS))
 		return;
 	struct state *state = atomic_load_explicit(&states, memory_order_acquire);
 	for (; state; state = state->next) {
@@ -422,7 +411,7 @@ static void collect_orphans(void)
 		if (look_at_all(state) == COLLECTED)
 			atomic_fetch_sub_explicit(&orphaned, 1, memory_order_relaxed);
 	}
-	unlock_orphans();
+	sn_lock_release(SN_LOCK_OPENCL_ORPHANS);
 }
 
 void sn_cl_thread_end(struct sn_thread *thread)
@@ -444,12 +433,11 @@ void sn_cl_thread_begin(struct sn_thread *thread)
 	struct state *state = thread->adapters[SN_ADAPTER_SLOT_opencl];
 	if (!state)
 		return;
-	while (!lock_orphans())
-		pause_ns(100000);
+	sn_lock_take(SN_LOCK_OPENCL_ORPHANS);
 	atomic_store_explicit(&state->ended, false, memory_order_relaxed);
 	if (head_of(state) != tail_of(state))
 		atomic_fetch_sub_explicit(&orphaned, 1, memory_order_relaxed);
-	unlock_orphans();
+	sn_lock_release(SN_LOCK_OPENCL_ORPHANS);
 }
 
 /* ---- calls ---- */
@@ -722,6 +710,5 @@ void sn_cl_pending_after_fork(void)
 		atomic_store_explicit(&state->head, tail_of(state), memory_order_relaxed);
 		state->probe = 0;
 	}
-	atomic_store_explicit(&orphan_lock, 0, memory_order_relaxed);
 	atomic_store_explicit(&orphaned, 0, memory_order_relaxed);
 }

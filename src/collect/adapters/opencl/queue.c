@@ -191,10 +191,7 @@ static cl_int CL_API_CALL layer_clGetEventInfo(cl_event event, cl_event_info nam
 
 void sn_cl_fill_queue(struct _cl_icd_dispatch *table)
 {
-	SN_CL_FILL(table, clCreateCommandQueue);
-	SN_CL_FILL(table, clCreateCommandQueueWithProperties);
-	SN_CL_FILL(table, clSetCommandQueueProperty);
-	SN_CL_FILL(table, clGetCommandQueueInfo);
-	SN_CL_FILL(table, clGetEventProfilingInfo);
-	SN_CL_FILL(table, clGetEventInfo);
+#define SN_CL_QUEUE(name)	SN_CL_FILL(name)
+#define SN_CL_QUEUE_QUIET(name) SN_CL_FILL(name)
+#include "apis.def"
 }

@@ -15,6 +15,7 @@
  */
 #include "openmp.h"
 
+#include "collect/core/lock.h"
 #include "collect/unwind/elf_symbol.h"
 
 #include <dlfcn.h>
@@ -26,7 +27,6 @@
 
 static struct sn_gomp libraries[LIBRARIES_MAX];
 static _Atomic uint32_t library_count;
-static _Atomic int lock;
 
 /* A body's address and the number of its library + 1 in the low bits: one word, so that it is read
  * whole. */
@@ -208,13 +208,9 @@ static const struct sn_gomp *__attribute__((noinline))
 find(void (*function)(void *), _Atomic uint64_t *entry)
 {
 	struct search search = {.inside = (uintptr_t)function};
-	int expected = 0;
-	/* not for handlers, and held for the time of a look at the modules */
-	while (!atomic_compare_exchange_weak_explicit(&lock, &expected, 1, memory_order_acquire,
-						      memory_order_relaxed))
-		expected = 0;
+	sn_lock_take(SN_LOCK_OPENMP_LIBRARIES);
 	dl_iterate_phdr(look_at, &search);
-	atomic_store_explicit(&lock, 0, memory_order_release);
+	sn_lock_release(SN_LOCK_OPENMP_LIBRARIES);
 	uint32_t number = choose(&search);
 	if (number == UINT32_MAX)
 		return NULL;

@@ -9,6 +9,8 @@
  *	openmp.c   the adapter
  *
  * docs/design/openmp.md says why it is done so and what it costs.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: yes.
  */
 #ifndef SN_COLLECT_OPENMP_H
 #define SN_COLLECT_OPENMP_H
@@ -31,13 +33,13 @@ struct sn_gomp {
 };
 
 /* The runtime that `function`, the outlined body of a region, was linked with; NULL where there is
- * none. Not for signal handlers. MT: yes. */
+ * none. */
 const struct sn_gomp *sn_gomp_of(void (*function)(void *));
-/* Forgets which function belongs to which: something was unloaded. MT: yes. */
+/* Forgets which function belongs to which: something was unloaded. */
 void sn_gomp_forget(void);
 uint32_t sn_gomp_count(void);
 
-/* Whether regions are to be followed at all. MT: yes. */
+/* Whether regions are to be followed at all. */
 bool sn_openmp_wanted(void);
 
 /* --- tasks.c: explicit tasks as a graph; callbacks of OMPT --- */
@@ -47,7 +49,7 @@ union sn_ompt_data {
 	void *pointer;
 };
 
-/* Whether they are to be followed; makes room for them. */
+/* Whether they are to be followed; makes room for them. MT: once, as the runtime starts. */
 bool sn_ompt_tasks_wanted(void);
 void sn_ompt_task_create(union sn_ompt_data *encountering, const void *frame,
 			 union sn_ompt_data *task, int flags, int has_dependences,
@@ -58,7 +60,7 @@ void sn_ompt_dependences(union sn_ompt_data *task, const void *list, int count);
 void sn_ompt_tasks_begin(void);
 void sn_ompt_tasks_end(void);
 
-/* True where `address` lies in a runtime that reports by OMPT. MT: yes. */
+/* True where `address` lies in a runtime that reports by OMPT. */
 bool sn_ompt_is_runtime(uintptr_t address);
 /* The name and version of the runtime that reports by OMPT, NULL for none. */
 const char *sn_ompt_runtime(void);

@@ -10,6 +10,8 @@
  */
 #include "openmp.h"
 
+#include "collect/core/line.h"
+#include "collect/core/lock.h"
 #include "collect/record/graph.h"
 #include "collect/unwind/module_list.h"
 #include "collect/core/thread.h"
@@ -35,7 +37,6 @@ struct place {
 };
 
 static struct place *places;
-static _Atomic int locked;
 static _Atomic uint64_t regions, tasks_made;
 static _Atomic uint64_t region_start_ns, region_tasks;
 static _Atomic int depth;
@@ -57,14 +58,12 @@ static uint32_t node_of(uintptr_t address)
 	const struct sn_module *module = number == SN_MODULE_NONE ? NULL : sn_module_at(number);
 	uint64_t offset = address - (module ? module->bias : 0);
 	char name[24];
-	size_t at = sizeof(name);
-	name[--at] = 0;
-	for (; offset; offset >>= 4)
-		name[--at] = "0123456789abcdef"[offset & 15];
+	struct sn_line line = SN_LINE(name);
+	sn_line_add_in_base(&line, offset, 16);
 	return sn_graph_node(&(struct sn_graph_new){
 	    .model = tasks,
 	    .key = address,
-	    .name = name + at,
+	    .name = name,
 	    .type = "task",
 	    .file = module ? module->path : NULL,
 	    .flags = SN_GRAPH_ADDRESS,
@@ -135,8 +134,7 @@ void sn_ompt_dependences(union sn_ompt_data *task, const void *list, int count)
 	if (!task || !task->value || !sn_measuring())
 		return;
 	uint32_t node = (uint32_t)(task->value >> START_BITS) - 1;
-	while (atomic_exchange_explicit(&locked, 1, memory_order_acquire))
-		;
+	sn_lock_take(SN_LOCK_OPENMP_TASKS);
 	for (int i = 0; i < count && places; i++) {
 		struct place *place = place_of(dependences[i].variable);
 		if (dependences[i].kind == DEPEND_IN)
@@ -144,7 +142,7 @@ void sn_ompt_dependences(union sn_ompt_data *task, const void *list, int count)
 		else if (dependences[i].kind <= DEPEND_INOUT || dependences[i].kind == 4)
 			write_variable(place, node, (uint32_t)i, dependences[i].kind != DEPEND_OUT);
 	}
-	atomic_store_explicit(&locked, 0, memory_order_release);
+	sn_lock_release(SN_LOCK_OPENMP_TASKS);
 }
 
 /* ---- iterations: parallel regions that made tasks, where the program marks none ---- */

@@ -8,6 +8,8 @@
  * path would, depending on where things happen to lie in this process, push each other out for
  * ever, at a system call each. It is forgotten every SN_GUARD_WALKS walks because pages do get
  * unmapped.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: the guard's owner.
  */
 #ifndef SN_PYTHON_GUARD_H
 #define SN_PYTHON_GUARD_H
@@ -27,18 +29,18 @@ struct sn_guard {
 	uintptr_t pages[SN_GUARD_SETS][SN_GUARD_WAYS];
 };
 
-/* 0, or -ENOSYS where the kernel does not answer as the guard needs; then nothing may be read. */
+/* 0, or -ENOSYS where the kernel does not answer as the guard needs; then nothing may be read.
+ * MT: yes. */
 int sn_guard_test(void);
-/* To be called once for each walk. AS-safe: yes. MT: the guard's owner. */
+/* To be called once for each walk. MT: the guard's owner. */
 void sn_guard_begin(struct sn_guard *guard);
-/* Forgets what is known of [address, address + bytes), so that the kernel is asked again. AS-safe:
- * yes. */
+/* Forgets what is known of [address, address + bytes), so that the kernel is asked again. */
 void sn_guard_forget(struct sn_guard *guard, uintptr_t address, size_t bytes);
 void sn_guard_forget_all(struct sn_guard *guard);
-/* The slow way: looks behind the front, then asks the kernel. AS-safe: yes. */
+/* The slow way: looks behind the front, then asks the kernel. */
 bool sn_guard_ask(struct sn_guard *guard, uintptr_t address, size_t bytes);
 
-/* True where [address, address + bytes) can be read. AS-safe: yes. MT: the guard's owner. */
+/* True where [address, address + bytes) can be read. MT: the guard's owner. */
 static inline bool sn_guard_readable(struct sn_guard *guard, uintptr_t address, size_t bytes)
 {
 	uintptr_t page = address >> SN_GUARD_PAGE_SHIFT;

@@ -3,6 +3,8 @@
  * Where things lie in the structures of one CPython: offsets in bytes, and the few ways in which
  * versions differ in kind. A layout is chosen by version and then proved on a real stack
  * (python.c).
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_PYTHON_LAYOUT_H
 #define SN_PYTHON_LAYOUT_H

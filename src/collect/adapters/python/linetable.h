@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CPython's three encodings of "which line does this instruction belong to".
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_PYTHON_LINETABLE_H
 #define SN_PYTHON_LINETABLE_H
@@ -14,11 +16,9 @@ enum sn_linetable_format {
 	SN_LINETABLE_LOCATION, /* co_linetable of PEP 657, from 3.11 */
 };
 
-/*
- * The line of the instruction at `offset` bytes from the code's start; `first_line` for an offset
+/* The line of the instruction at `offset` bytes from the code's start; `first_line` for an offset
  * below 0 (a frame that has not begun), 0 where the compiler gave the instruction no line or where
- * the table does not reach so far. Any bytes are safe to pass. AS-safe: yes. MT: yes.
- */
+ * the table does not reach so far. Any bytes are safe to pass. */
 uint32_t sn_linetable_line(enum sn_linetable_format format, const unsigned char *table,
 			   size_t bytes, uint32_t first_line, int64_t offset);
 

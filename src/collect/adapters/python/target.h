@@ -3,6 +3,9 @@
  * An interpreter found in this process: its module, its symbols, its layout, and where its
  * evaluation loop lies. Filled once, outside signal handlers, and not changed after it is
  * published.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: once, before the target is
+ * published.
  */
 #ifndef SN_PYTHON_TARGET_H
 #define SN_PYTHON_TARGET_H
@@ -32,24 +35,20 @@ struct sn_python_target {
 	struct sn_address_range ranges[SN_EVAL_RANGES];
 };
 
-/*
- * Looks for a CPython in `module` and fills `target`. 0; -ENOENT: none here; -ENOTSUP: one that is
- * not supported, with the reason in `reason`. AS-safe: no.
- */
+/* Looks for a CPython in `module` and fills `target`. 0; -ENOENT: none here; -ENOTSUP: one that is
+ * not supported, with the reason in `reason`. */
 int sn_python_target_find(struct sn_python_target *target, const struct sn_module *module,
 			  const char **reason);
 
-/*
- * The calling thread's PyThreadState, also while it has released the global lock; 0 where it has
- * none. The address is not checked. AS-safe: yes.
- */
+/* The calling thread's PyThreadState, also while it has released the global lock; 0 where it has
+ * none. The address is not checked. AS-safe: yes. MT: yes. */
 uintptr_t sn_python_thread_state(const struct sn_python_target *target);
 
 /* To be called while the layout is not proved: finds out whether the runtime's key is what it
  * seems. */
 void sn_python_check_key(struct sn_python_target *target);
 
-/* Adds the parts of the evaluation loop that lie away from its function. AS-safe: no. */
+/* Adds the parts of the evaluation loop that lie away from its function. */
 void sn_python_eval_parts(struct sn_python_target *target);
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walking a thread's Python frames, with what the thread remembers between walks.
+ *
+ * All functions here, unless they say otherwise: AS-safe: yes. MT: the cache's owner, which is the
+ * thread walked.
  */
 #ifndef SN_PYTHON_WALK_H
 #define SN_PYTHON_WALK_H
@@ -53,18 +56,16 @@ ssize_t sn_python_read_code_argument(const struct sn_python_layout *layout, stru
 uintptr_t sn_python_read_first_argument(const struct sn_python_layout *layout,
 					struct sn_guard *guard, uintptr_t frame);
 
-/*
- * As sn_python_walk, for one interpreter. Where `cct` is NULL, code indices are 0: the walk is only
- * a proof. AS-safe: yes. MT: the cache's owner, which is the thread walked.
- */
+/* As sn_python_walk, for one interpreter. Where `cct` is NULL, code indices are 0: the walk is
+ * only a proof. MT: the cache's owner, which is the thread walked. */
 int sn_python_walk_frames(const struct sn_python_target *target, struct sn_python_cache *cache,
 			  struct sn_cct *cct, struct sn_python_frame *frames, uint32_t max);
 
-/* As sn_python_print, for one interpreter. */
+/* As sn_python_print, for one interpreter. AS-safe: no. */
 uint64_t sn_python_print_frames(const struct sn_python_target *target,
 				struct sn_python_cache *cache, uintptr_t innermost);
 
-/* As sn_python_innermost, for one interpreter. */
+/* As sn_python_innermost, for one interpreter. AS-safe: no. */
 uintptr_t sn_python_innermost_frame(const struct sn_python_target *target,
 				    struct sn_python_cache *cache);
 

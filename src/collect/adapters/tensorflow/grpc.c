@@ -122,12 +122,8 @@ static bool take(uintptr_t answer, bool is_sent, struct sn_message *message)
 
 static void record(const char *name, struct sn_message *message)
 {
-	struct sn_thread *thread = sn_trace_wants(SN_TRACE_SOURCE_MESSAGES) ? sn_enter() : NULL;
 	message->end_ns = sn_now_ns();
-	if (!thread)
-		return;
-	sn_message_record(thread, sn_message_context(thread, name, SN_FRAME_OS), message);
-	sn_leave(thread);
+	sn_message_record_call(name, message, sn_message_record);
 }
 
 typedef uintptr_t any(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);

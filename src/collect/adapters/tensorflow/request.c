@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests for tensors, and ranks of tasks; see tensorflow.h. */
+/* Decodes requests for tensors, and finds the ranks of tasks. */
 #include "tensorflow.h"
 
 #include "collect/interface/message.h"

@@ -6,6 +6,8 @@
  * A task is "/job:NAME/.../task:N". Its rank is its place among all tasks of TF_CONFIG, jobs in the
  * order chief, master, worker, ps, then as they stand there. Without TF_CONFIG it is N, plus 1,000
  * for each of those jobs before its own.
+ *
+ * All functions here: AS-safe: yes. MT: yes.
  */
 #ifndef SN_COLLECT_TENSORFLOW_H
 #define SN_COLLECT_TENSORFLOW_H
@@ -22,7 +24,7 @@ struct sn_tf_request {
 
 /*
  * Decodes a RecvTensorRequest, or a RecvBufRequest where is_buffer. `bytes` ends with a zero or
- * with a whole field. False where it is damaged or does not say who sends and receives. AS-safe.
+ * with a whole field. False where it is damaged or does not say who sends and receives.
  */
 bool sn_tf_decode(const unsigned char *bytes, size_t length, bool is_buffer,
 		  struct sn_tf_request *request);

@@ -21,6 +21,7 @@
  */
 #include "torch.h"
 
+#include "collect/core/hash.h"
 #include "collect/unwind/module_list.h"
 
 #define MEMO_SETS  1024u /* a step of a training has some hundred operators, each a path */
@@ -55,12 +56,6 @@ static inline uint64_t term(uint64_t value, uint32_t n)
 	return value * (0x9E3779B97F4A7C15ull + n * 0xC2B2AE3D27D4EB4Eull);
 }
 
-static inline uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9E3779B97F4A7C15ull;
-	return hash ^ hash >> 29;
-}
-
 /* Slots rise outwards, so the last one is the highest. */
 static bool slots_readable(const struct sn_thread *thread, const struct entry *entry,
 			   uintptr_t stack)
@@ -92,10 +87,10 @@ static uint64_t hash_shadows(const struct sn_thread *thread, uint64_t hash)
 	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
 	for (uint32_t index = 0; index < depth; index++) {
 		const struct sn_shadow *shadow = &thread->shadows[index];
-		hash = mix(hash, (uint64_t)shadow->frame.id << 32 | shadow->prefix);
-		hash = mix(hash, shadow->stack ^ (uint64_t)shadow->python_depth << 48 ^
-				     (uint64_t)shadow->frame.kind << 56);
-		hash = mix(hash, shadow->python_line);
+		hash = sn_hash_mix(hash, (uint64_t)shadow->frame.id << 32 | shadow->prefix);
+		hash = sn_hash_mix(hash, shadow->stack ^ (uint64_t)shadow->python_depth << 48 ^
+					     (uint64_t)shadow->frame.kind << 56);
+		hash = sn_hash_mix(hash, shadow->python_line);
 	}
 	return hash;
 }
@@ -126,14 +121,14 @@ static uint64_t inner_key(const struct sn_thread *thread, const struct base *bas
 			  uintptr_t pc, bool of_shadow)
 {
 	const struct sn_shadow *top = &thread->shadows[thread->shadow_depth - 1];
-	uint64_t hash = mix(base->operator->node + 1ull, base->operator->stack - stack);
-	hash = mix(hash, (pc << 1) + of_shadow);
-	hash = mix(hash, sn_module_generation());
+	uint64_t hash = sn_hash_mix(base->operator->node + 1ull, base->operator->stack - stack);
+	hash = sn_hash_mix(hash, (pc << 1) + of_shadow);
+	hash = sn_hash_mix(hash, sn_module_generation());
 	if (!of_shadow)
 		return hash | 1;
-	hash = mix(hash, (uint64_t)top->frame.id << 32 | top->prefix);
-	return mix(hash, (top->stack - stack) ^ (uint64_t)top->frame.kind << 56 ^
-			     (uint64_t)top->frame.flags << 48) |
+	hash = sn_hash_mix(hash, (uint64_t)top->frame.id << 32 | top->prefix);
+	return sn_hash_mix(hash, (top->stack - stack) ^ (uint64_t)top->frame.kind << 56 ^
+				     (uint64_t)top->frame.flags << 48) |
 	       1;
 }
 
@@ -141,18 +136,18 @@ static uint64_t inner_key(const struct sn_thread *thread, const struct base *bas
 static uint64_t path_key(struct sn_torch_thread *self, const struct base *base, uintptr_t stack,
 			 uintptr_t pc, bool of_shadow)
 {
-	uint64_t hash = mix(stack, pc + of_shadow);
+	uint64_t hash = sn_hash_mix(stack, pc + of_shadow);
 	const struct sn_work *work = &self->thread->work;
 	if (work->origin) /* the path begins with another thread's, which this work alone has */
-		hash = mix(hash, (uintptr_t)work->origin ^ work->serial << 48);
-	hash = mix(hash, sn_module_generation());
+		hash = sn_hash_mix(hash, (uintptr_t)work->origin ^ work->serial << 48);
+	hash = sn_hash_mix(hash, sn_module_generation());
 	if (sn_config.sources & SN_SOURCE_PYTHON) {
 		uint64_t print = base->python_frame == SN_PYTHON_UNKNOWN
 				     ? 0
 				     : sn_python_print(self->thread, base->python_frame);
 		if (!print)
 			return 0;
-		hash = mix(hash, print);
+		hash = sn_hash_mix(hash, print);
 	}
 	hash = hash_shadows(self->thread, hash) & ~1ull; /* inner ones are odd */
 	return hash ? hash : 2;

@@ -238,17 +238,6 @@ COLLECTIVE(scatter, "_ZN4gloo7scatterERNS_14ScatterOptionsE")
 
 /* ---- messages ---- */
 
-typedef void recorder(struct sn_thread *, uint32_t, const struct sn_message *);
-
-static void record(const char *name, const struct sn_message *message, recorder *as)
-{
-	struct sn_thread *thread = sn_enter();
-	if (!thread)
-		return;
-	as(thread, sn_message_context(thread, name, SN_FRAME_OS), message);
-	sn_leave(thread);
-}
-
 /* Where what is sent with a buffer is kept, and what is received. */
 static uintptr_t key_of(const struct buffer *buffer, bool is_sent)
 {
@@ -300,10 +289,10 @@ static void transfer_to_or_from(transfer *function, bool is_sent, struct buffer 
 		sn_message_keep(key_of(buffer, is_sent), &message);
 	}
 	function(buffer, peer, slot, offset, bytes);
-	if (!wanted || !is_sent || !sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+	if (!wanted || !is_sent)
 		return;
 	message.end_ns = sn_now_ns();
-	record("gloo send", &message, sn_message_record);
+	sn_message_record_call("gloo send", &message, sn_message_record);
 }
 
 SN_EXPORT transfer sn_gloo_send __asm__(BUFFER "4sendEimmm");
@@ -345,8 +334,7 @@ static void record_sent(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
 		return;
 	message.start_ns = start_ns;
 	message.end_ns = sn_now_ns();
-	if (sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
-		record("gloo wait to send", &message, sn_message_record_wait);
+	sn_message_record_call("gloo wait to send", &message, sn_message_record_wait);
 }
 
 static void record_received(struct buffer *buffer, uint32_t peer, uint64_t start_ns)
@@ -364,8 +352,7 @@ static void record_received(struct buffer *buffer, uint32_t peer, uint64_t start
 	message.posted_ns = message.start_ns;
 	message.start_ns = start_ns;
 	message.end_ns = sn_now_ns();
-	if (sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
-		record("gloo receive", &message, sn_message_record);
+	sn_message_record_call("gloo receive", &message, sn_message_record);
 }
 
 /* `peer` may be NULL; it is who the message went to or came from. */

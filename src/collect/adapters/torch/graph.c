@@ -11,6 +11,7 @@
  */
 #include "graph.h"
 
+#include "collect/core/hash.h"
 #include "collect/unwind/own_stack.h"
 
 #include <errno.h>
@@ -66,20 +67,6 @@ const char *sn_torch_graph_lack(void)
 	if (lack)
 		return lack;
 	return has_tensors && sn_torch_tensors_readable() ? NULL : "edges by sequence number only";
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9E3779B97F4A7C15ull;
-	return hash ^ hash >> 29;
-}
-
-static uint64_t hash_text(const char *text, size_t length)
-{
-	uint64_t hash = 0xcbf29ce484222325ull;
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ull;
-	return hash;
 }
 
 /* ---- iterations whose tensors are looked at ---- */
@@ -232,13 +219,13 @@ static uint32_t node_of_operator(struct sn_torch_thread *self, const char *name,
 				 uint64_t *turn)
 {
 	struct sn_torch_where where;
-	uint64_t hash = hash_text(name, strlen(name));
+	uint64_t hash = sn_hash_text(name, strlen(name));
 	sn_torch_where(self, &where);
-	hash = mix(hash, where.module_hash);
-	if (!sn_torch_turn(self, mix(hash, where.line_hash), now_ns, turn))
+	hash = sn_hash_mix(hash, where.module_hash);
+	if (!sn_torch_turn(self, sn_hash_mix(hash, where.line_hash), now_ns, turn))
 		return SN_GRAPH_NONE;
 	uint32_t model = sn_torch_graph_model();
-	uint64_t key = mix(hash, count_in_turn(hash, *turn));
+	uint64_t key = sn_hash_mix(hash, count_in_turn(hash, *turn));
 	uint32_t known = sn_graph_find(model, key);
 	return known != SN_GRAPH_NONE || model == SN_GRAPH_NONE
 		   ? known
@@ -395,8 +382,9 @@ static uint32_t node_of_backward(const struct sn_torch_node *read, uint64_t *tur
 	uint32_t forward = forward_of(read);
 	if (!sn_torch_turn_now(turn))
 		return SN_GRAPH_NONE;
-	uint64_t key = mix(hash_text(read->name, backward_name_length(read)), forward + 1ull);
-	key = mix(key, count_in_turn(key, *turn));
+	uint64_t key =
+	    sn_hash_mix(sn_hash_text(read->name, backward_name_length(read)), forward + 1ull);
+	key = sn_hash_mix(key, count_in_turn(key, *turn));
 	uint32_t model = sn_torch_graph_model(), known = sn_graph_find(model, key);
 	if (known == SN_GRAPH_NONE && model != SN_GRAPH_NONE) {
 		struct new_backward fresh = {read, key, model, forward, SN_GRAPH_NONE};

@@ -8,6 +8,9 @@
  *	graph_turn.c	iterations, where the program does not mark them
  *
  * docs/design/graph.md says how it is done.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: yes, each thread with its own
+ * `self`.
  */
 #ifndef SN_COLLECT_TORCH_GRAPH_H
 #define SN_COLLECT_TORCH_GRAPH_H
@@ -17,7 +20,7 @@
 
 /* --- graph.c --- */
 
-/* Registers the callback. 0, or negative errno. */
+/* Registers the callback. 0, or negative errno. MT: once. */
 int sn_torch_graph_start(void);
 bool sn_torch_graph_on(void);
 /* What the graph wants of an operator that the calling thread, at `stack`, is about to begin. */
@@ -41,7 +44,7 @@ struct sn_torch_tensor {
 	uint32_t index; /* of the argument */
 };
 
-/* Finds the functions it needs. False where tensors cannot be read. */
+/* Finds the functions it needs. False where tensors cannot be read. MT: once. */
 bool sn_torch_tensor_init(void);
 /* The tensors among the inputs, or outputs, of an at::RecordFunction; their number. AS-safe: yes.
  */
@@ -58,6 +61,7 @@ bool sn_torch_tensors_readable(void);
 
 /* --- graph_module.c --- */
 
+/* MT: once. */
 void sn_torch_module_init(void);
 /* An nn.Module is being called, by the calling thread, which holds the interpreter's lock. Outside
  * sn_enter. */
@@ -97,6 +101,7 @@ bool sn_torch_turn(struct sn_torch_thread *self, uint64_t hash, uint64_t now_ns,
 /* The turn as it is, for who begins none. */
 bool sn_torch_turn_now(uint64_t *turn);
 uint32_t sn_torch_graph_model(void);
+/* MT: the only thread. */
 void sn_torch_turn_after_fork(void);
 
 #endif

@@ -11,6 +11,8 @@
 #include "collect/core/callpath.h"
 #include "graph.h"
 
+#include "collect/core/hash.h"
+
 #include "collect/core/adapter.h"
 #include "collect/intercept/real_symbol.h"
 #include "collect/interface/region.h"
@@ -82,14 +84,6 @@ static struct known *find(uintptr_t module, bool for_adding)
 	return NULL;
 }
 
-static uint64_t hash_bytes(const char *text, size_t length)
-{
-	uint64_t hash = 0xcbf29ce484222325ull;
-	for (size_t at = 0; at < length; at++)
-		hash = (hash ^ (unsigned char)text[at]) * 0x100000001b3ull;
-	return hash;
-}
-
 /* Under the interpreter's lock: one thread at a time. */
 static void add(uintptr_t module, const char *path)
 {
@@ -101,7 +95,7 @@ static void add(uintptr_t module, const char *path)
 	memcpy(copy, path, length + 1);
 	entry->type = type_of(module);
 	entry->path = copy;
-	entry->hash = hash_bytes(copy, length);
+	entry->hash = sn_hash_text(copy, length);
 	atomic_store_explicit(&entry->module, module, memory_order_release);
 }
 
@@ -245,7 +239,7 @@ static const struct sn_torch_code *code_of(struct sn_torch_thread *self, uint32_
 		return known;
 	known->is_module_call = is_module_call(cct, code);
 	known->is_torch_file = is_torch_file(cct, code, &file);
-	known->file_hash = hash_bytes(file->text, file->length);
+	known->file_hash = sn_hash_text(file->text, file->length);
 	known->code_and_one = code + 1;
 	return known;
 }

@@ -148,39 +148,27 @@ static uint64_t no_function(void)
 	return 0;
 }
 
-#define REAL_OF_ADDING(variable, symbol)                                                           \
-	__attribute__((used, visibility("hidden"))) void *variable(void);                          \
-	void *variable(void)                                                                       \
+#define ADDING(name, symbol)                                                                       \
+	__attribute__((used, visibility("hidden"))) void *sn_torch_real_##name(void);              \
+	void *sn_torch_real_##name(void)                                                           \
 	{                                                                                          \
 		void *function = SN_REAL_SYMBOL(symbol);                                           \
 		sn_torch_callbacks_others(1);                                                      \
 		return function ? function : (void *)no_function;                                  \
+	}                                                                                          \
+	SN_EXPORT __attribute__((naked)) void sn_torch_##name(void) __asm__(symbol);               \
+	void sn_torch_##name(void)                                                                 \
+	{                                                                                          \
+		__asm__("sub $8, %rsp\n\t"                                                         \
+			".cfi_adjust_cfa_offset 8\n\t"                                             \
+			"call sn_torch_real_" #name "\n\t"                                         \
+			"add $8, %rsp\n\t"                                                         \
+			".cfi_adjust_cfa_offset -8\n\t"                                            \
+			"jmp *%rax");                                                              \
 	}
 
-REAL_OF_ADDING(sn_torch_real_add_global, SN_TORCH_ADD_GLOBAL)
-REAL_OF_ADDING(sn_torch_real_add_local, SN_TORCH_ADD_LOCAL)
-
-SN_EXPORT __attribute__((naked)) void sn_torch_add_global(void) __asm__(SN_TORCH_ADD_GLOBAL);
-void sn_torch_add_global(void)
-{
-	__asm__("sub $8, %rsp\n\t"
-		".cfi_adjust_cfa_offset 8\n\t"
-		"call sn_torch_real_add_global\n\t"
-		"add $8, %rsp\n\t"
-		".cfi_adjust_cfa_offset -8\n\t"
-		"jmp *%rax");
-}
-
-SN_EXPORT __attribute__((naked)) void sn_torch_add_local(void) __asm__(SN_TORCH_ADD_LOCAL);
-void sn_torch_add_local(void)
-{
-	__asm__("sub $8, %rsp\n\t"
-		".cfi_adjust_cfa_offset 8\n\t"
-		"call sn_torch_real_add_local\n\t"
-		"add $8, %rsp\n\t"
-		".cfi_adjust_cfa_offset -8\n\t"
-		"jmp *%rax");
-}
+ADDING(add_global, SN_TORCH_ADD_GLOBAL)
+ADDING(add_local, SN_TORCH_ADD_LOCAL)
 
 /* void at::removeCallback(uint64_t) */
 SN_EXPORT void sn_torch_remove(uint64_t handle) __asm__(SN_TORCH_REMOVE);

@@ -14,7 +14,8 @@
  */
 #include "torch.h"
 
-#include "collect/core/arena.h"
+#include "collect/core/lock.h"
+#include "collect/interface/keep.h"
 #include "collect/intercept/real_symbol.h"
 
 #include <dlfcn.h>
@@ -44,7 +45,6 @@ struct cxx_string {
 };
 
 static struct node_class classes[CLASS_ENTRIES];
-static _Atomic bool class_being_added;
 static _Atomic uint32_t weights_for[CANDIDATES], weights_against[CANDIDATES], nodes_seen;
 #define UNSETTLED UINT32_MAX
 static _Atomic uint32_t settled = UNSETTLED; /* the candidate, once enough nodes have been seen */
@@ -110,21 +110,11 @@ static void read_numbers(const uint64_t *words, struct sn_torch_node *out)
 
 /* ---- names ---- */
 
-/* Never gives back: there are as many texts as classes. Under class_being_added. */
 static const char *keep_text(const char *text, size_t length)
 {
-	static char *page;
-	static size_t used, page_bytes;
-	if (!page || used + length > page_bytes) {
-		page_bytes = length > 65536 ? length : 65536;
-		page = sn_pages_map(page_bytes);
-		used = 0;
-		if (!page)
-			return NULL;
-	}
-	char *kept = page + used;
-	memcpy(kept, text, length);
-	used += length;
+	char *kept = sn_keep(length);
+	if (kept)
+		memcpy(kept, text, length);
 	return kept;
 }
 
@@ -204,10 +194,8 @@ static struct node_class *class_at(uintptr_t vtable, bool for_adding)
 
 static void add_class(uintptr_t vtable, enum class_kind kind, const char *name, size_t length)
 {
-	bool expected = false;
 	/* another thread is adding: this class is asked again next time */
-	if (!atomic_compare_exchange_strong_explicit(&class_being_added, &expected, true,
-						     memory_order_acquire, memory_order_relaxed))
+	if (!sn_lock_try(SN_LOCK_TORCH_CLASSES))
 		return;
 	struct node_class *entry = class_at(vtable, true);
 	if (entry && atomic_load_explicit(&entry->vtable, memory_order_relaxed) != vtable) {
@@ -217,7 +205,7 @@ static void add_class(uintptr_t vtable, enum class_kind kind, const char *name, 
 		if (kind != NAMED || entry->name)
 			atomic_store_explicit(&entry->vtable, vtable, memory_order_release);
 	}
-	atomic_store_explicit(&class_being_added, false, memory_order_release);
+	sn_lock_release(SN_LOCK_TORCH_CLASSES);
 }
 
 static void read_name(const void *node, struct sn_torch_node *out, char *storage, size_t bytes)

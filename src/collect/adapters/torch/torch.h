@@ -17,6 +17,9 @@
  *	graph*.c    the dataflow graph, on request; graph.h
  *
  * docs/design/torch-operators.md says why it is done so and what it costs.
+ *
+ * All functions here, unless they say otherwise: AS-safe: no. MT: yes, each thread with its own
+ * `self`.
  */
 #ifndef SN_COLLECT_TORCH_H
 #define SN_COLLECT_TORCH_H
@@ -28,6 +31,7 @@
 #define SN_TORCH_SHADOW	     0x746f7262u
 #define SN_TORCH_SHADOW_IDLE 0x746f7263u
 
+/* AS-safe: yes. */
 static inline bool sn_torch_is_ours(const struct sn_shadow *shadow)
 {
 	return (shadow->user | 1) == SN_TORCH_SHADOW_IDLE;
@@ -77,9 +81,9 @@ struct sn_torch_duties {
 	_Atomic bool memory;
 };
 extern struct sn_torch_duties sn_torch_duties;
-/* The first call from inside PyTorch: tries to attach. Not for signal handlers. */
+/* The first call from inside PyTorch: tries to attach. */
 void sn_torch_called(uintptr_t from);
-/* True until that has been decided. */
+/* True until that has been decided. AS-safe: yes. */
 bool sn_torch_undecided(void);
 /* The state of `thread`, made where it is missing; NULL without memory. Between sn_enter and
  * sn_leave. */
@@ -120,7 +124,7 @@ struct sn_torch_node {
 	size_t name_length;
 	bool unproved; /* it has numbers, but where they lie is not known */
 };
-/* Prepares names. Not for signal handlers. */
+/* Prepares names. MT: once. */
 void sn_torch_node_init(void);
 /* Reads a torch::autograd::Node. `storage` holds a name that is not kept. May run the program's
  * code (the node's own name function); call it outside sn_enter. */
@@ -146,7 +150,7 @@ void sn_torch_compile_ends(void);
 
 /* --- operators.c --- */
 
-/* Lists libtorch_cpu's dispatcher entry points. Not for signal handlers. Their number. */
+/* Lists libtorch_cpu's dispatcher entry points. Their number. MT: once. */
 uint32_t sn_torch_operators_init(const struct sn_module *module);
 
 /* The id in `self`'s tree of a text that lives for ever at one address. AS-safe: yes. */
@@ -169,8 +173,7 @@ struct sn_torch_callback {
 };
 enum { SN_TORCH_SCOPE_FUNCTION = 0, SN_TORCH_SCOPE_BACKWARD_FUNCTION = 1 };
 
-/* Looks at how PyTorch answers without callbacks; before the first is added. Not for signal
- * handlers, like the next two. */
+/* Looks at how PyTorch answers without callbacks; before the first is added. MT: once. */
 void sn_torch_callbacks_learn(void);
 /* Registers one. 0, or negative errno. */
 int sn_torch_callbacks_add(struct sn_torch_callback callback);
@@ -197,13 +200,13 @@ uint8_t sn_torch_callbacks_scope(uint8_t scope, uintptr_t stack, uintptr_t pc);
 /* --- exact.c --- */
 
 /* Registers the callback: for all operators, or for those that the program calls itself. 0, or
- * negative errno. */
+ * negative errno. MT: once. */
 int sn_torch_exact_start(bool of_nodes);
 /* What it wants of an operator that the calling thread, at `stack`, is about to begin. */
 enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack);
 /* The autograd node that `thread`, the calling one, evaluates runs. */
 void sn_torch_exact_node_runs(struct sn_thread *thread);
-/* Registers a callback that tells of it, where sn_torch_callbacks_known is false. */
+/* Registers a callback that tells of it, where sn_torch_callbacks_known is false. MT: once. */
 void sn_torch_exact_announce_nodes(void);
 /* The metric of exact operator times, SN_ID_NONE while there is none. */
 uint32_t sn_torch_exact_metric(void);
@@ -216,6 +219,7 @@ void sn_torch_exact_pop(struct sn_torch_thread *self);
 
 /* --- memory.c --- */
 
+/* MT: once. */
 int sn_torch_memory_start(void);
 void sn_torch_allocated(const void *memory, size_t bytes, uintptr_t stack, uintptr_t pc);
 void sn_torch_released(const void *memory, uintptr_t stack, uintptr_t pc);
