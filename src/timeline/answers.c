@@ -19,13 +19,13 @@ const struct sn_view sn_views[] = {
 /* By device the first participant that it is, SONDE_NONE; NULL without memory. */
 static uint32_t *list_participants(const struct sn_answers *answers)
 {
-	const struct sn_details *details = &answers->details;
+	const struct sn_collectives *collectives = &answers->collectives;
 	uint32_t *participants = malloc((answers->times.count + 1) * sizeof(*participants));
 	for (size_t i = 0; i < answers->times.count && participants; i++)
 		participants[i] = SONDE_NONE;
-	for (uint32_t i = (uint32_t)details->participant_count; i-- && participants;)
-		if (details->participants[i].device != SONDE_NONE)
-			participants[details->participants[i].device] = i;
+	for (uint32_t i = (uint32_t)collectives->participant_count; i-- && participants;)
+		if (collectives->participants[i].device != SONDE_NONE)
+			participants[collectives->participants[i].device] = i;
 	return participants;
 }
 
@@ -45,8 +45,8 @@ static int load_device(struct sn_answers *answers, size_t device, uint32_t parti
 	    .host_ranks = &host,
 	};
 	int result = 0;
-	if (sn_deliveries_waits(&answers->processes, &answers->messages,
-				answers->times.devices[device].profile, &host))
+	if (sn_message_matching_waits(&answers->processes, &answers->messages,
+				      answers->times.devices[device].profile, &host))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	sn_intervals_settle(&host);
 	if (!result)
@@ -153,26 +153,27 @@ static void find_span(struct sn_answers *answers)
 
 static int find_offsets(struct sn_answers *answers)
 {
-	const struct sn_details *details = &answers->details;
+	const struct sn_collectives *collectives = &answers->collectives;
 	answers->offsets_ns = calloc(answers->processes.count + 1ull, sizeof(int64_t));
 	/* of several participants the first one's */
-	for (size_t i = details->participant_count; i-- && answers->offsets_ns;)
-		answers
-		    ->offsets_ns[answers->processes.of_profile[details->participants[i].profile]] =
+	for (size_t i = collectives->participant_count; i-- && answers->offsets_ns;)
+		answers->offsets_ns[answers->processes
+					.of_profile[collectives->participants[i].profile]] =
 		    answers->ranks.sums[i].offset_ns;
 	return answers->offsets_ns ? 0 : SN_ERR_MEMORY;
 }
 
 static int load_ranks(struct sn_answers *answers, struct sn_error *error)
 {
-	int result = sn_details(&answers->processes, &answers->times, &answers->details, error);
+	int result =
+	    sn_collectives(&answers->processes, &answers->times, &answers->collectives, error);
 	if (!result)
-		result = sn_ranks(&answers->details, &answers->ranks, error);
+		result = sn_ranks(&answers->collectives, &answers->ranks, error);
 	if (!result && find_offsets(answers))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result)
-		result = sn_deliveries(&answers->processes, &answers->details, &answers->ranks,
-				       &answers->messages, error);
+		result = sn_message_matching(&answers->processes, &answers->collectives,
+					     &answers->ranks, &answers->messages, error);
 	return result;
 }
 
@@ -212,9 +213,9 @@ void sn_answers_release(struct sn_answers *answers)
 	free(answers->waits);
 	free(answers->blames);
 	free(answers->offsets_ns);
-	sn_deliveries_release(&answers->messages);
+	sn_message_matching_release(&answers->messages);
 	sn_ranks_release(&answers->ranks);
-	sn_details_release(&answers->details);
+	sn_collectives_release(&answers->collectives);
 	sn_node_map_release(&answers->nodes);
 	sn_processes_release(&answers->processes);
 	sn_device_times_release(&answers->times);
@@ -244,7 +245,7 @@ const char *sn_answers_device(const struct sn_answers *answers, size_t number,
 const char *sn_answers_participant(const struct sn_answers *answers, size_t number,
 				   char text[SN_PLACE_CHARS])
 {
-	const struct sn_participant *one = answers->details.participants + number;
+	const struct sn_participant *one = answers->collectives.participants + number;
 	int used = 0;
 	if (one->device != SONDE_NONE && one->rank < 0)
 		return sn_answers_device(answers, one->device, text);

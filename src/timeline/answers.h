@@ -11,7 +11,7 @@
 
 #include "timeline/devices/blame.h"
 #include "timeline/iterations/iterations.h"
-#include "timeline/messages/deliveries.h"
+#include "timeline/messages/message_matching.h"
 #include "processes.h"
 #include "timeline/messages/ranks.h"
 #include "show/sheet.h"
@@ -32,7 +32,7 @@ enum sn_answers_part {
 	SN_ANSWERS_NODES,      /* the span of all events, `nodes` */
 	SN_ANSWERS_ITERATIONS, /* `iterations`, `launches` */
 	SN_ANSWERS_DEVICES,    /* `times` */
-	SN_ANSWERS_RANKS,      /* `details`, `ranks`, `messages` */
+	SN_ANSWERS_RANKS,      /* `collectives`, `ranks`, `messages` */
 	SN_ANSWERS_WAITS,      /* `waits`, `blames` */
 };
 
@@ -49,10 +49,10 @@ struct sn_answers {
 	struct sn_launches *launches;
 	struct sn_device_times times;
 	struct sn_node_map nodes;
-	struct sn_details details;
+	struct sn_collectives collectives;
 	struct sn_ranks ranks;
 	int64_t *offsets_ns; /* by process: what its times need to be in the time of all */
-	struct sn_deliveries messages;
+	struct sn_message_matching messages;
 	struct sn_waits *waits; /* by device, as is `blames` */
 	struct sn_blame *blames;
 	struct sn_iterations iterations;

@@ -8,9 +8,9 @@
 
 #include "timeline/answers.h"
 #include "timeline/path/critical_path.h"
-#include "timeline/threads/host.h"
-#include "timeline/threads/host_samples.h"
-#include "timeline/threads/host_times.h"
+#include "timeline/threads/thread_activity.h"
+#include "timeline/threads/activity_samples.h"
+#include "timeline/threads/activity_times.h"
 #include "timeline/memory/memory.h"
 #include "timeline/devices/queue.h"
 #include "timeline/threads/thread_states.h"
@@ -189,7 +189,7 @@ static void check_blame(const struct sn_answers *answers, size_t number)
 	for (size_t i = 0; i < blame->count; i++) {
 		CHECK(blame->shares[i].time_ns > 0);
 		CHECK(!i || blame->shares[i].time_ns <= blame->shares[i - 1].time_ns);
-		CHECK(!sn_host_is_waiting(answers->db, blame->shares[i].context));
+		CHECK(!sn_activity_is_waiting(answers->db, blame->shares[i].context));
 		shares += blame->shares[i].time_ns;
 	}
 	CHECK(is_near(shares, blame->blamed_ns));
@@ -371,12 +371,12 @@ static void check_path(const struct sn_answers *answers)
 }
 
 struct walked {
-	struct sn_host_part last;
+	struct sn_activity_part last;
 	const struct sonde_db *db;
 	double time_ns;
 };
 
-static int take_part(void *data, const struct sn_host_part *part)
+static int take_part(void *data, const struct sn_activity_part *part)
 {
 	struct walked *walked = data;
 	CHECK(part->end_ns > part->start_ns);
@@ -403,10 +403,10 @@ static void check_host(const struct sn_answers *answers)
 	struct sn_error error;
 	double *times = calloc(sonde_db_context_count(answers->db), sizeof(*times)), sum = 0;
 	if (!times ||
-	    sn_host_walk(&answers->processes, SONDE_NONE, 0, take_part, &walked, &error) ||
-	    sn_host_samples(&answers->processes, SONDE_NONE, count_sample, &samples, &each_ns,
-			    &error) ||
-	    sn_host_times(&answers->processes, times, &error))
+	    sn_activity_walk(&answers->processes, SONDE_NONE, 0, take_part, &walked, &error) ||
+	    sn_activity_samples(&answers->processes, SONDE_NONE, count_sample, &samples, &each_ns,
+				&error) ||
+	    sn_activity_times(&answers->processes, times, &error))
 		abort();
 	for (uint32_t i = 0; i < sonde_db_context_count(answers->db); i++) {
 		CHECK(times[i] >= 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time by call path cut off at a depth: the profile that a trace shows at that depth. */
 #include "timeline/answers.h"
-#include "timeline/threads/host_times.h"
+#include "timeline/threads/activity_times.h"
 #include "show/label.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct depths {
 static int collect(struct depths *depths, struct sn_error *error)
 {
 	const struct sn_answers *answers = depths->answers;
-	int result = sn_host_times(&answers->processes, depths->host, error);
+	int result = sn_activity_times(&answers->processes, depths->host, error);
 	for (uint32_t i = 0; i < sonde_db_context_count(answers->db); i++)
 		depths->device[i] = answers->times.context_ns[i];
 	return result;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long iterations take, what their devices did meanwhile, and what grew in the unusual ones. */
 #include "timeline/answers.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "timeline/iterations/iteration_work.h"
 #include "timeline/node_sums.h"
 #include "show/label.h"
@@ -116,14 +116,14 @@ static void add_inside(struct inside *inside, uint32_t profile, uint32_t context
 		uint64_t start = start_ns > one->start_ns ? start_ns : one->start_ns;
 		uint64_t end = end_ns < one->end_ns ? end_ns : one->end_ns;
 		if (start < end &&
-		    sn_host_is_same_process(inside->answers->db, profile, one->profile))
+		    sn_activity_is_same_process(inside->answers->db, profile, one->profile))
 			inside->values[i * inside->nodes +
 				       inside->answers->nodes.of_context[context]] +=
 			    (double)(end - start);
 	}
 }
 
-static int take_part(void *data, const struct sn_host_part *part)
+static int take_part(void *data, const struct sn_activity_part *part)
 {
 	add_inside(data, part->profile, part->context, part->start_ns, part->end_ns);
 	return 0;
@@ -153,8 +153,8 @@ static int collect(struct inside *inside, struct sn_error *error)
 	for (size_t i = 0; i < count && !result; i++)
 		result = collect_device(inside, devices[i], error);
 	return result ? result
-		      : sn_host_walk(&answers->processes, inside->items[0]->profile,
-				     SONDE_EVENTS_BRIEF, take_part, inside, error);
+		      : sn_activity_walk(&answers->processes, inside->items[0]->profile,
+					 SONDE_EVENTS_BRIEF, take_part, inside, error);
 }
 
 static int put_causes(const struct inside *inside, size_t number, size_t shown_number,

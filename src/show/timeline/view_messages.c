@@ -3,7 +3,7 @@
 #include "timeline/messages/accesses.h"
 #include "timeline/answers.h"
 #include "base/vec.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "timeline/messages/message_calls.h"
 #include "timeline/node_sums.h"
 #include "show/label.h"
@@ -31,7 +31,7 @@ static void routes_release(struct routes *routes)
 }
 
 static struct route *route_of(const struct sn_answers *answers, struct routes *routes,
-			      const struct sn_delivery *one)
+			      const struct sn_matched_message *one)
 {
 	const uint32_t *processes = answers->processes.of_profile;
 	uint32_t key[2] = {processes[one->sender], processes[one->receiver]};
@@ -73,7 +73,7 @@ static void tell_lone(const struct sn_answers *answers, struct sn_sheet *sheet)
 
 static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 {
-	const struct sn_deliveries *messages = &answers->messages;
+	const struct sn_message_matching *messages = &answers->messages;
 	char place[SN_PLACE_CHARS];
 	struct routes routes = {0};
 	struct sn_sheet *sheet = sn_page_sheet(page, "messages", "messages between ranks");
@@ -87,7 +87,7 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 	sn_sheet_column(sheet, "transfer_ns", "transfer", "ns");
 	sn_sheet_column(sheet, "bytes_per_s", "rate", "bytes/s");
 	for (size_t i = 0; i < messages->count; i++) {
-		const struct sn_delivery *one = messages->items + i;
+		const struct sn_matched_message *one = messages->items + i;
 		struct route *route = route_of(answers, &routes, one);
 		if (!route) {
 			routes_release(&routes);
@@ -95,9 +95,9 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 		}
 		route->count++;
 		route->bytes += (double)one->bytes;
-		route->late_sender_ns += (double)sn_delivery_late_sender_ns(one);
-		route->late_receiver_ns += (double)sn_delivery_late_receiver_ns(one);
-		route->transfer_ns += (double)sn_delivery_transfer_ns(one);
+		route->late_sender_ns += (double)sn_matched_message_late_sender_ns(one);
+		route->late_receiver_ns += (double)sn_matched_message_late_receiver_ns(one);
+		route->transfer_ns += (double)sn_matched_message_transfer_ns(one);
 	}
 	if (routes.count)
 		qsort(routes.items, routes.count, sizeof(*routes.items), by_cost);
@@ -127,7 +127,7 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 
 static int show_waits(const struct sn_answers *answers, struct sn_page *page)
 {
-	const struct sn_deliveries *messages = &answers->messages;
+	const struct sn_message_matching *messages = &answers->messages;
 	char place[SN_PLACE_CHARS], label[SN_NODE_CHARS];
 	struct sn_sheet *sheet =
 	    sn_page_sheet(page, "rank_waits", "threads that wait for another rank");
@@ -177,7 +177,7 @@ struct together {
 
 static bool is_by_thread(const struct sn_answers *answers, const struct sn_arrival *one)
 {
-	return answers->details.participants[one->participant].device == SONDE_NONE;
+	return answers->collectives.participants[one->participant].device == SONDE_NONE;
 }
 
 static uint32_t frame_of(const struct sn_answers *answers, const struct sn_arrival *one)
@@ -242,8 +242,8 @@ static int show_collectives(const struct sn_answers *answers, struct sn_page *pa
 	size_t frames = sonde_db_frame_count(answers->db), count = 0;
 	struct together *sums = calloc(frames + 1, sizeof(*sums));
 	uint32_t *order = malloc((frames + 1) * sizeof(*order));
-	for (size_t i = 0; sums && order && i < answers->details.arrival_count; i++) {
-		const struct sn_arrival *one = answers->details.arrivals + i;
+	for (size_t i = 0; sums && order && i < answers->collectives.arrival_count; i++) {
+		const struct sn_arrival *one = answers->collectives.arrivals + i;
 		uint32_t frame = frame_of(answers, one);
 		if (!is_by_thread(answers, one))
 			continue;
@@ -271,14 +271,14 @@ static int show_collectives(const struct sn_answers *answers, struct sn_page *pa
 
 /* ---- each ---- */
 
-static uint64_t waited(const struct sn_delivery *one)
+static uint64_t waited(const struct sn_matched_message *one)
 {
-	return sn_delivery_late_sender_ns(one) + sn_delivery_late_receiver_ns(one);
+	return sn_matched_message_late_sender_ns(one) + sn_matched_message_late_receiver_ns(one);
 }
 
 static int by_wait(const void *left, const void *right, void *data)
 {
-	const struct sn_delivery *items = data;
+	const struct sn_matched_message *items = data;
 	uint32_t first = *(const uint32_t *)left, second = *(const uint32_t *)right;
 	uint64_t a = waited(items + first), b = waited(items + second);
 	if (a != b)
@@ -288,7 +288,7 @@ static int by_wait(const void *left, const void *right, void *data)
 
 static int show_each(const struct sn_answers *answers, struct sn_page *page)
 {
-	const struct sn_deliveries *messages = &answers->messages;
+	const struct sn_message_matching *messages = &answers->messages;
 	char place[SN_PLACE_CHARS], label[SN_LABEL_CHARS];
 	uint32_t *order = malloc((messages->count + 1) * sizeof(*order));
 	if (!order)
@@ -310,9 +310,9 @@ static int show_each(const struct sn_answers *answers, struct sn_page *page)
 	sn_sheet_column(sheet, "late", "late was", "");
 	sn_sheet_column(sheet, "call", "received by", "");
 	for (size_t i = 0; i < messages->count; i++) {
-		const struct sn_delivery *one = messages->items + order[i];
-		uint64_t sender = sn_delivery_late_sender_ns(one),
-			 receiver = sn_delivery_late_receiver_ns(one);
+		const struct sn_matched_message *one = messages->items + order[i];
+		uint64_t sender = sn_matched_message_late_sender_ns(one),
+			 receiver = sn_matched_message_late_receiver_ns(one);
 		sn_sheet_number(sheet, (double)(one->sent_ns - answers->start_ns));
 		sn_sheet_number(sheet, (double)(one->received_ns - answers->start_ns));
 		sn_sheet_text(sheet, sn_answers_process(answers, one->sender, place));
@@ -321,7 +321,7 @@ static int show_each(const struct sn_answers *answers, struct sn_page *page)
 		sn_sheet_number(sheet, (double)one->bytes);
 		sn_sheet_number(sheet, (double)sender);
 		sn_sheet_number(sheet, (double)receiver);
-		sn_sheet_number(sheet, (double)sn_delivery_transfer_ns(one));
+		sn_sheet_number(sheet, (double)sn_matched_message_transfer_ns(one));
 		sn_sheet_text(
 		    sheet,
 		    sender || receiver
@@ -338,7 +338,7 @@ static int show_each(const struct sn_answers *answers, struct sn_page *page)
 
 int sn_view_messages(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
-	const struct sn_deliveries *messages = &answers->messages;
+	const struct sn_message_matching *messages = &answers->messages;
 	size_t sheets = page->count;
 	if ((messages->count && show_routes(answers, page)) ||
 	    (messages->wait_count && show_waits(answers, page)) || show_collectives(answers, page))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who comes late to collectives, what it did instead, and where the others waited. */
 #include "timeline/answers.h"
-#include "timeline/threads/host.h"
-#include "timeline/threads/host_samples.h"
+#include "timeline/threads/thread_activity.h"
+#include "timeline/threads/activity_samples.h"
 #include "timeline/node_sums.h"
 
 /* ---- what the last did while the others waited ---- */
@@ -23,7 +23,7 @@ struct causes {
 	bool has_next;
 	uint64_t covered_ns; /* until then the device's operations have been looked at */
 	uint64_t quiet_ns;   /* of the windows before that, when the device did nothing */
-	struct sn_host_threads *threads;
+	struct sn_activity_threads *threads;
 	uint64_t *begins; /* by thread: quiet_ns when it began what it is in */
 	uint8_t *waits;	  /* by context: 0 not known yet, 1 does something, 2 waits */
 };
@@ -84,18 +84,19 @@ static bool does_something(struct causes *causes, uint32_t context)
 	const struct sonde_db *db = causes->answers->db;
 	uint8_t *waits = causes->waits + context;
 	if (!*waits)
-		*waits = sn_host_is_waiting(db, context) || sn_host_is_synchronizing(db, context)
-			     ? 2
-			     : 1;
+		*waits =
+		    sn_activity_is_waiting(db, context) || sn_activity_is_synchronizing(db, context)
+			? 2
+			: 1;
 	return *waits == 1;
 }
 
 static int run(struct causes *causes, struct sn_error *error)
 {
-	struct sn_host_change change;
+	struct sn_activity_change change;
 	uint64_t quiet;
 	int result = read_next(causes, error), found;
-	while (!result && (found = sn_host_threads_next(causes->threads, &change, error))) {
+	while (!result && (found = sn_activity_threads_next(causes->threads, &change, error))) {
 		if (found < 0)
 			return found;
 		result = quiet_until(causes, change.time_ns, &quiet, error);
@@ -137,9 +138,9 @@ static int add_samples(struct late *late, size_t participant, struct sn_error *e
 	uint64_t each_ns;
 	if (!counted.counts)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result =
-	    sn_host_samples(&answers->processes, answers->details.participants[participant].profile,
-			    take_sample, &counted, &each_ns, error);
+	int result = sn_activity_samples(&answers->processes,
+					 answers->collectives.participants[participant].profile,
+					 take_sample, &counted, &each_ns, error);
 	for (uint32_t i = 0; !result && i < answers->nodes.table.count; i++)
 		late->values[i] += (double)each_ns * counted.counts[i];
 	free(counted.counts);
@@ -152,17 +153,18 @@ static int add_samples(struct late *late, size_t participant, struct sn_error *e
 static int find_causes(struct late *late, size_t participant, struct sn_error *error)
 {
 	const struct sn_answers *answers = late->answers;
-	const struct sn_participant *one = answers->details.participants + participant;
+	const struct sn_participant *one = answers->collectives.participants + participant;
 	struct causes causes = {
 	    .answers = answers,
 	    .windows = late->windows + participant,
 	    .values = late->values,
 	    .waits = calloc(sonde_db_context_count(answers->db) + 1ull, 1),
 	};
-	int result =
-	    sn_host_threads_open(&answers->processes, one->profile, false, &causes.threads, error);
+	int result = sn_activity_threads_open(&answers->processes, one->profile, false,
+					      &causes.threads, error);
 	if (!result)
-		causes.begins = calloc(sn_host_threads_count(causes.threads) + 1, sizeof(uint64_t));
+		causes.begins =
+		    calloc(sn_activity_threads_count(causes.threads) + 1, sizeof(uint64_t));
 	if (one->device != SONDE_NONE)
 		causes.operations =
 		    sn_device_times_read(&answers->times, answers->trace, one->device, SONDE_NONE);
@@ -171,7 +173,7 @@ static int find_causes(struct late *late, size_t participant, struct sn_error *e
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result)
 		result = run(&causes, error);
-	sn_host_threads_free(causes.threads);
+	sn_activity_threads_free(causes.threads);
 	sn_operations_free(causes.operations);
 	free(causes.begins);
 	free(causes.waits);
@@ -187,7 +189,7 @@ static int sum_causes(struct late *late, size_t participant, struct sn_node_sum 
 		late->values[i] = 0;
 	int result = find_causes(late, participant, error);
 	/* a device has operations when its threads are in no call, too: those say more */
-	if (!result && answers->details.participants[participant].device == SONDE_NONE)
+	if (!result && answers->collectives.participants[participant].device == SONDE_NONE)
 		result = add_samples(late, participant, error);
 	if (result)
 		return result;
@@ -388,7 +390,7 @@ int sn_view_stragglers(const struct sn_answers *answers, struct sn_page *page,
 	if (!answers->ranks.count) {
 		struct sn_sheet *sheet = sn_page_sheet(page, "ranks", "arrival at collectives");
 		sn_sheet_note(sheet, "%s",
-			      answers->details.arrival_count
+			      answers->collectives.arrival_count
 				  ? "no collective has partners in this trace: import the "
 				    "files of all ranks together"
 				  : "no collectives are recorded");

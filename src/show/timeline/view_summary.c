@@ -2,7 +2,7 @@
 /* The three sentences: where the time goes, what devices wait for, which node to change. */
 #include "timeline/path/critical_path.h"
 #include "format/measurement/measurement.h"
-#include "timeline/threads/host_times.h"
+#include "timeline/threads/activity_times.h"
 #include "timeline/node_sums.h"
 
 #include <stdio.h>
@@ -331,7 +331,7 @@ static int say_threads(const struct sn_answers *answers, struct sn_page *page,
 	double *times = calloc(contexts + 1ull, sizeof(*times)), all = 0;
 	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
 	size_t count = 0;
-	int result = times && values ? sn_host_times(&answers->processes, times, error)
+	int result = times && values ? sn_activity_times(&answers->processes, times, error)
 				     : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < contexts && !result; i++) {
 		all += times[i];

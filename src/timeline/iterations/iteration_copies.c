@@ -4,7 +4,7 @@
 
 #include "timeline/devices/copies.h"
 #include "timeline/devices/copy_direction.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "timeline/node_sums.h"
 #include "show/label.h"
 

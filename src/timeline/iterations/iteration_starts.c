@@ -3,7 +3,7 @@
  */
 #include "iteration_starts.h"
 
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "iteration_work.h"
 #include "timeline/node_sums.h"
 #include "show/label.h"
@@ -45,15 +45,16 @@ static int find_before(struct starts *starts, size_t device, const struct sn_ite
 	return result;
 }
 
-static int take_part(void *data, const struct sn_host_part *part)
+static int take_part(void *data, const struct sn_activity_part *part)
 {
 	struct starts *starts = data;
 	const struct sonde_db *db = starts->answers->db;
 	if (!starts->waits[part->context])
-		starts->waits[part->context] = sn_host_is_waiting(db, part->context) ||
-						       sn_host_is_synchronizing(db, part->context)
-						   ? 2
-						   : 1;
+		starts->waits[part->context] =
+		    sn_activity_is_waiting(db, part->context) ||
+			    sn_activity_is_synchronizing(db, part->context)
+			? 2
+			: 1;
 	if (starts->waits[part->context] == 1)
 		starts->values[starts->answers->nodes.of_context[part->context]] +=
 		    (double)sn_intervals_within(&starts->before, part->start_ns, part->end_ns);
@@ -96,8 +97,8 @@ static int look(const struct sn_answers *answers, size_t device, size_t first, s
 	if (!result)
 		result = find_before(&starts, device, items + first, next - first, error);
 	if (!result && starts.count)
-		result = sn_host_walk(&answers->processes, items[first].profile, SONDE_EVENTS_BRIEF,
-				      take_part, &starts, error);
+		result = sn_activity_walk(&answers->processes, items[first].profile,
+					  SONDE_EVENTS_BRIEF, take_part, &starts, error);
 	sn_label_name(answers->db, SN_GROUP_AUTO,
 		      sonde_db_context(answers->db, items[first].context)->frame, name);
 	if (!result && starts.count)

@@ -5,7 +5,7 @@
 #include "timeline/attributes.h"
 #include "base/intern.h"
 #include "base/vec.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "show/label.h"
 #include "timeline/track_blocks.h"
 

@@ -6,7 +6,7 @@
 #include "base/intern.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "timeline/track_blocks.h"
 
 #include <stdio.h>

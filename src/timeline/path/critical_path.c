@@ -3,7 +3,7 @@
 #include "critical_path.h"
 
 #include "base/vec.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "timeline/node_sums.h"
 #include "show/label.h"
 
