@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that dependencies between the folders of src/ point one way.
 
-cmd -> export -> show -> timeline, import -> aggregate -> binary, trace, system, lib -> format -> base; `collect`
+cmd -> export -> show -> timeline, import -> aggregate -> binary, trace, system, lib, frame -> format -> base; `collect`
 includes libc, itself, `unwind` and the parts of `format` that depend on libc alone.
 """
 import pathlib
 import re
 import sys
 
-LAYERS = {"base": 0, "unwind": 0, "format": 1, "lib": 2, "binary": 2, "trace": 2, "system": 2, "aggregate": 3,
+LAYERS = {"base": 0, "unwind": 0, "format": 1, "lib": 2, "binary": 2, "trace": 2, "system": 2, "frame": 2, "aggregate": 3,
           "import": 4, "timeline": 4, "show": 5, "export": 6, "cmd": 7}
 # Rooms of which neither may include the other, and what the unwinder and the collector may see: what depends on libc alone.
 ASIDE = {("import", "timeline"), ("timeline", "import"), ("binary", "trace"), ("binary", "system"), ("trace", "binary"),
@@ -20,11 +20,6 @@ COLLECT_MAY = UNWIND_MAY | {"format/container.h", "format/checksum.h", "format/f
                "format/trace_file/trace_identity.h"}
 # Parts of the collector that depend on libc alone and are compiled into the commands too.
 COLLECT_FOR = {"cmd": {"collect/sample/event.h", "collect/sample/filters.h"}, "aggregate": {"collect/core/errors.def"}}
-
-# Analyses that still include presentation: docs/plan.md has what is to become of them. No more may come.
-KNOWN = {"timeline/answers.c", "timeline/answers.h", "timeline/iterations/iteration_copies.c",
-         "timeline/iterations/iteration_starts.c", "timeline/messages/accesses.c", "timeline/node.c",
-         "timeline/path/critical_path.c"}
 
 source = pathlib.Path(__file__).parent.parent / "src"
 wrong = []
@@ -43,7 +38,7 @@ for path in sorted(source.rglob("*.[ch]")):
             allowed = include in COLLECT_FOR.get(layer, ())
         else:
             allowed = LAYERS[target] <= LAYERS[layer] and (layer, target) not in ASIDE
-        if not allowed and not (target == "show" and name in KNOWN):
+        if not allowed:
             wrong.append(f"lint: src/{name} includes {include}: {layer} may not depend on {target}")
 print("\n".join(wrong), end="\n" if wrong else "")
 sys.exit(bool(wrong))

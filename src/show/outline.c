@@ -6,6 +6,7 @@
 #include "outline.h"
 
 #include "base/utf8.h"
+#include "frame/user_frame.h"
 #include "label.h"
 #include "number.h"
 #include "show/tree/text.h"

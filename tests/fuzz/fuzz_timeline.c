@@ -6,7 +6,7 @@
  */
 #include "trace_fixture.h"
 
-#include "timeline/answers.h"
+#include "show/timeline/views.h"
 #include "timeline/path/critical_path.h"
 #include "timeline/threads/thread_activity.h"
 #include "timeline/threads/activity_samples.h"
@@ -443,7 +443,7 @@ static char *page_text(const struct sn_page *page)
 	return text;
 }
 
-static void check_view(const struct sn_view *view, const struct sn_answers *all,
+static void check_view(const struct sn_timeline_view *view, const struct sn_answers *all,
 		       const struct sn_answers *least)
 {
 	struct sn_page pages[2] = {0};
@@ -463,7 +463,7 @@ static void check_view(const struct sn_view *view, const struct sn_answers *all,
  * view says it needs the page is the same. */
 static void check_views(const struct sn_answers *answers)
 {
-	for (enum sn_answers_part part = SN_ANSWERS_NODES; part <= SN_ANSWERS_WAITS; part++) {
+	for (enum sn_answers_part part = SN_ANSWERS_NODES; part <= SN_ANSWERS_FINDINGS; part++) {
 		struct sn_answers least = {.db = answers->db,
 					   .trace = answers->trace,
 					   .launched_only = answers->launched_only,
@@ -471,9 +471,9 @@ static void check_views(const struct sn_answers *answers)
 		struct sn_error error;
 		if (sn_answers(&least, part, &error))
 			abort();
-		for (size_t i = 0; sn_views[i].name; i++)
-			if (sn_views[i].needs == part)
-				check_view(sn_views + i, answers, &least);
+		for (size_t i = 0; sn_timeline_views[i].name; i++)
+			if (sn_timeline_views[i].needs == part)
+				check_view(sn_timeline_views + i, answers, &least);
 		sn_answers_release(&least);
 	}
 }
@@ -511,7 +511,7 @@ static void check_all(const struct trace_fixture *fixture, bool launched_only, b
 	struct sn_answers answers = {
 	    .db = fixture->db, .trace = fixture->trace, .launched_only = launched_only, .depth = 3};
 	struct sn_error error;
-	if (sn_answers(&answers, SN_ANSWERS_WAITS, &error)) {
+	if (sn_answers(&answers, SN_ANSWERS_FINDINGS, &error)) {
 		fprintf(stderr, "%s\n", error.text);
 		abort();
 	}

@@ -2,6 +2,7 @@
 /* The flat report and the one of threads. */
 #include "base/utf8.h"
 #include "flat.h"
+#include "frame/user_frame.h"
 #include "show/label.h"
 #include "show/number.h"
 #include "show/source/source.h"

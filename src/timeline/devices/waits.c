@@ -340,6 +340,16 @@ int sn_waits(const struct sn_waits_input *input, size_t device, struct sn_waits 
 	return result;
 }
 
+struct sn_overlap sn_waits_overlap(const struct sn_waits *waits, unsigned of, unsigned beside)
+{
+	struct sn_overlap overlap = {0};
+	for (unsigned mask = 0; mask < 16; mask++) {
+		overlap.all_ns += mask & of ? waits->states_ns[mask] : 0;
+		overlap.hidden_ns += mask & of && mask & beside ? waits->states_ns[mask] : 0;
+	}
+	return overlap;
+}
+
 void sn_waits_release(struct sn_waits *waits)
 {
 	free(waits->before);

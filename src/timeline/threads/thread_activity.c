@@ -78,3 +78,14 @@ int sn_activity_walk(const struct sn_processes *processes, uint32_t profile, uns
 {
 	return sn_activity_walk_window(processes, profile, 0, UINT64_MAX, flags, take, data, error);
 }
+
+bool sn_activity_does_something(const struct sonde_db *db, uint8_t *known, uint32_t context)
+{
+	enum { UNKNOWN, DOES, WAITS };
+	if (known[context] == UNKNOWN)
+		known[context] =
+		    sn_activity_is_waiting(db, context) || sn_activity_is_synchronizing(db, context)
+			? WAITS
+			: DOES;
+	return known[context] == DOES;
+}
