@@ -96,6 +96,8 @@ make_system() {
 	tell_registries "$root"
 	mount -t proc proc "$root/proc"
 	mount --rbind /sys "$root/sys"
+	# as systemd does at every start of a Debian
+	mountpoint -q "$root/sys/kernel/tracing" || mount -t tracefs tracefs "$root/sys/kernel/tracing" || true
 	mount --bind /dev/pts "$root/dev/pts"
 	mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 	mkdir -p "$root/var/cache/apt/archives"

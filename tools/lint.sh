@@ -14,6 +14,9 @@ while read -r lines file; do
 	[ "$file" = total ] || [ "$lines" -le 1000 ] || fail "$file: $lines lines; 1000 is the limit"
 done < <(git ls-files '*.c' '*.h' '*.py' '*.ts' | xargs wc -l)
 python3 tools/layers.py || status=1
+while read -r count folder; do
+	[ "$count" -le 40 ] || fail "$folder holds $count files; 40 are the limit"
+done < <(git ls-files src | xargs -n1 dirname | sort | uniq -c)
 marked=$(git grep -lE '^(<{7}|>{7}) ' -- . ':!viewer/dist') && fail "left of a merge: $marked"
 # pages that comments send the reader to
 while read -r page; do

@@ -45,7 +45,9 @@ def graph_of(build):
             arguments[arguments.index("-o") + 1] = place
             cut = arguments.index("-MD")
             del arguments[cut:cut + 5]
-            subprocess.run(arguments + ["-fcallgraph-info=su"], cwd=entry["directory"], check=True)
+            # ccache, which Meson takes where it is installed, does not know that this writes a second file
+            subprocess.run(arguments + ["-fcallgraph-info=su"], cwd=entry["directory"], check=True,
+                           env={**os.environ, "CCACHE_DISABLE": "1"})
             read_graph(place[:-2] + ".ci", frames, calls)
     return frames, calls
 

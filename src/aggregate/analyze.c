@@ -8,12 +8,12 @@
 #include "analyze.h"
 
 #include "base/output.h"
+#include "base/pool.h"
 #include "base/vec.h"
 #include "comm.h"
 #include "aggregate/read/events.h"
 #include "aggregate/unify/expand.h"
 #include "aggregate/read/inputs.h"
-#include "jobs.h"
 #include "pipeline.h"
 #include "aggregate/unify/resolve.h"
 
@@ -31,8 +31,8 @@ struct analysis {
 	struct sn_inputs inputs;
 	struct sn_output output; /* rank 0 */
 	bool has_output;
-	struct sn_overflow pipe; /* rank 0: where the output is no file, until it is whole */
-	int shared_fd;		 /* other ranks: the output */
+	struct sn_spill pipe; /* rank 0: where the output is no file, until it is whole */
+	int shared_fd;	      /* other ranks: the output */
 };
 
 static uint64_t now_ns(void)
@@ -224,7 +224,7 @@ static int open_output(struct analysis *analysis)
 	analysis->has_output = true;
 	int fd = analysis->output.fd;
 	if (lseek(fd, 0, SEEK_CUR) < 0) {
-		result = sn_overflow_open(&analysis->pipe, pipeline->output, &error);
+		result = sn_spill_open_beside(&analysis->pipe, pipeline->output, &error);
 		fd = analysis->pipe.fd;
 	}
 	sn_db_file_init(&pipeline->file, fd);
@@ -466,7 +466,7 @@ static int copy_to_pipe(struct analysis *analysis)
 	uint64_t length = pipeline->file.next;
 	for (uint64_t at = 0; at < length; at += PART) {
 		size_t part = length - at < PART ? length - at : PART;
-		int result = sn_overflow_read(&analysis->pipe, at, bytes, part, &error);
+		int result = sn_spill_read(&analysis->pipe, bytes, part, at, &error);
 		if (result)
 			return sn_pipeline_fail(pipeline, result, "%s", error.text);
 		sn_output_write(&analysis->output, bytes, part);
@@ -607,10 +607,10 @@ static void release(struct analysis *analysis)
 	free(pipeline->pairs);
 	sn_universe_release(&pipeline->universe);
 	sn_db_ordered_release(&pipeline->ordered);
-	sn_overflow_release(&pipeline->values);
-	sn_overflow_release(&pipeline->planes);
-	sn_overflow_release(&pipeline->rows);
-	sn_overflow_release(&analysis->pipe);
+	sn_spill_close(&pipeline->values);
+	sn_spill_close(&pipeline->planes);
+	sn_spill_close(&pipeline->rows);
+	sn_spill_close(&analysis->pipe);
 	sn_inputs_release(&analysis->inputs);
 	if (analysis->has_output)
 		sn_output_abandon(&analysis->output);
@@ -642,7 +642,7 @@ int sn_analyze(const char *const *folders, size_t count, const char *output,
 	memset(pipeline->result, 0, sizeof(*pipeline->result));
 	if (!count)
 		return sn_fail(error, SN_ERR_ARGUMENT, "no measurement was given");
-	pipeline->threads = sn_jobs_threads(pipeline->options->jobs);
+	pipeline->threads = sn_pool_threads(pipeline->options->jobs);
 	pipeline->memory =
 	    pipeline->options->memory_bytes ? pipeline->options->memory_bytes : UINT64_MAX;
 	pthread_mutex_init(&pipeline->mutex, NULL);

@@ -21,8 +21,9 @@
 #include "format/database/database_file.h"
 #include "format/database/database_major.h"
 #include "aggregate/read/inputs.h"
-#include "aggregate/values/overflow.h"
 #include "aggregate/unify/unify.h"
+
+#include "base/spill.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -121,7 +122,7 @@ struct sn_pipeline {
 	size_t input_count;
 	uint32_t folder_count;
 	struct sn_worker *workers; /* [threads] */
-	struct sn_overflow values, planes, rows;
+	struct sn_spill values, planes, rows;
 	struct sn_universe universe;
 	struct sn_db_ordered ordered; /* rank 0 */
 	struct sn_db_file file;

@@ -30,6 +30,16 @@ int sn_fail(struct sn_error *error, enum sn_err code, const char *format, ...)
 	return code;
 }
 
+int sn_fail_memory(struct sn_error *error)
+{
+	return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+}
+
+int sn_fail_code(struct sn_error *error, int code)
+{
+	return code == SN_ERR_MEMORY ? sn_fail_memory(error) : code;
+}
+
 void sn_error_rename(struct sn_error *error, const char *from, const char *to)
 {
 	char renamed[sizeof(error->text)];

@@ -29,6 +29,11 @@ void sn_one_line(char *text);
  * `return sn_fail(...)` reads well. */
 int sn_fail(struct sn_error *error, enum sn_err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* "out of memory"; returns SN_ERR_MEMORY. */
+int sn_fail_memory(struct sn_error *error);
+/* Returns `code`, of a function that writes no text: where it is SN_ERR_MEMORY, writes that text.
+ */
+int sn_fail_code(struct sn_error *error, int code);
 /* Puts `to` for each `from` in the text: a path that the user gave for one that we made. */
 void sn_error_rename(struct sn_error *error, const char *from, const char *to);
 /* Puts "format: " in front of a text already there. */

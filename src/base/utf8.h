@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names come from files and programs and may hold any bytes; what we print is UTF-8, and nothing in
- * a name may act on the terminal, page or spreadsheet that shows it. Each family of outputs has one
- * escaper, and all rest on sn_utf8_hidden: sn_utf8_show for text, tables and lines of other tools,
- * sn_csv_text, sn_json_quote, and sn_markup_next for XML and HTML.
+ * a name may act on the terminal, page or spreadsheet that shows it. Formats with signs of their
+ * own have escape.h, which rests on this.
  */
 #ifndef SN_BASE_UTF8_H
 #define SN_BASE_UTF8_H

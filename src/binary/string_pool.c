@@ -5,63 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES (64u << 10)
-
-struct sn_pool_block {
-	struct sn_pool_block *next;
-	size_t used, size;
-	_Alignas(8) char bytes[];
-};
-
 void sn_string_pool_release(struct sn_string_pool *pool)
 {
-	while (pool->blocks) {
-		struct sn_pool_block *next = pool->blocks->next;
-		free(pool->blocks);
-		pool->blocks = next;
-	}
+	sn_arena_release(&pool->arena);
 	free(pool->slots);
 	*pool = (struct sn_string_pool){0};
 }
 
 void sn_string_pool_clear(struct sn_string_pool *pool)
 {
-	struct sn_pool_block *kept = pool->blocks;
-	if (kept && kept->size == BLOCK_BYTES) {
-		pool->blocks = kept->next;
-		memset(kept->bytes, 0, kept->used);
-		kept->next = NULL;
-		kept->used = 0;
-	} else {
-		kept = NULL;
-	}
+	struct sn_arena arena = pool->arena;
+	sn_arena_clear(&arena);
+	pool->arena = (struct sn_arena){0};
 	sn_string_pool_release(pool);
-	pool->blocks = kept;
+	pool->arena = arena;
 }
 
 void *sn_string_pool_allocate(struct sn_string_pool *pool, size_t bytes)
 {
-	struct sn_pool_block *block = pool->blocks;
-	bytes = (bytes + 7) & ~(size_t)7;
-	if (!block || block->size - block->used < bytes) {
-		size_t size = bytes > BLOCK_BYTES / 4 ? bytes : BLOCK_BYTES;
-		struct sn_pool_block *added = calloc(1, sizeof(*added) + size);
-		if (!added)
-			return NULL;
-		added->size = size;
-		/* a large one goes behind the block still being filled */
-		if (block && size != BLOCK_BYTES) {
-			added->next = block->next;
-			block->next = added;
-		} else {
-			added->next = block;
-			pool->blocks = added;
-		}
-		block = added;
-	}
-	void *place = block->bytes + block->used;
-	block->used += bytes;
-	return place;
+	return sn_arena_allocate(&pool->arena, bytes);
 }
 
 static uint32_t hash_of(const char *text, size_t length)

@@ -6,6 +6,8 @@
 #ifndef SN_BINARY_STRING_POOL_H
 #define SN_BINARY_STRING_POOL_H
 
+#include "base/arena.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +22,7 @@ struct sn_pooled {
 };
 
 struct sn_string_pool {
-	struct sn_pool_block *blocks;
+	struct sn_arena arena;
 	struct sn_pooled **slots; /* open addressing */
 	uint32_t slot_count;	  /* a power of two, or 0 */
 	uint32_t count;

@@ -6,7 +6,7 @@
 
 #include "aggregate/analyze.h"
 #include "aggregate/comm.h"
-#include "aggregate/jobs.h"
+#include "base/pool.h"
 #include "base/utf8.h"
 #include "show/json.h"
 
@@ -279,7 +279,7 @@ static size_t count_once(char **folders, size_t count)
 static void keep_little(const struct sn_analyze_options *options)
 {
 	enum { LEAST = 256 << 10, MOST = 32 << 20 };
-	uint64_t share = options->memory_bytes / 64 / sn_jobs_threads(options->jobs);
+	uint64_t share = options->memory_bytes / 64 / sn_pool_threads(options->jobs);
 	int bytes = share < LEAST ? LEAST : share < MOST ? (int)share : MOST;
 	mallopt(M_MMAP_THRESHOLD, bytes);
 	mallopt(M_TRIM_THRESHOLD, bytes);

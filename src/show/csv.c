@@ -2,7 +2,7 @@
 /* Cells of CSV; see csv.h. */
 #include "csv.h"
 
-#include "base/utf8.h"
+#include "base/escape.h"
 
 #include <string.h>
 
@@ -40,28 +40,19 @@ static bool is_number(const char *text)
 	return !*text;
 }
 
-/* Bytes that are written as they are. */
-static size_t plain_length(const char *text, char separator)
-{
-	size_t length = 0;
-	while (text[length] >= ' ' && text[length] < 0x7f && text[length] != '"' &&
-	       text[length] != separator)
-		length++;
-	return length;
-}
-
 void sn_csv_part(FILE *out, const char *text, char separator)
 {
-	char shown[SN_UTF8_SHOWN];
+	char shown[SN_ESCAPED];
 	while (*text) {
-		size_t plain = plain_length(text, separator);
+		size_t plain = sn_escape_plain(SN_ESCAPE_CELL, text);
+		const char *colon = separator ? memchr(text, separator, plain) : NULL;
+		if (colon)
+			plain = (size_t)(colon - text);
 		fwrite_unlocked(text, 1, plain, out);
 		text += plain;
 		if (!*text)
 			break;
-		text += sn_utf8_show(text, shown);
-		if (*shown == '"')
-			putc_unlocked('"', out);
+		text += sn_escape_next(SN_ESCAPE_CELL, text, shown);
 		if (separator && *shown == separator)
 			*shown = ':';
 		fputs_unlocked(shown, out);

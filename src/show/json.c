@@ -2,41 +2,12 @@
 /* A JSON writer; see json.h. */
 #include "json.h"
 
-#include "base/utf8.h"
+#include "base/escape.h"
 #include "number.h"
-
-#include <string.h>
-
-/* Bytes that are written as they are. */
-static size_t plain_length(const char *text)
-{
-	size_t length = 0;
-	while (text[length] >= ' ' && text[length] < 0x7f && text[length] != '"' &&
-	       text[length] != '\\')
-		length++;
-	return length;
-}
 
 void sn_json_quote(FILE *out, const char *text)
 {
-	putc_unlocked('"', out);
-	while (*text) {
-		size_t plain = plain_length(text);
-		fwrite_unlocked(text, 1, plain, out);
-		text += plain;
-		if (!*text)
-			break;
-		size_t length = sn_utf8_length(text);
-		uint32_t hidden = sn_utf8_hidden(text);
-		if (*text == '"' || *text == '\\')
-			fprintf(out, "\\%c", *text);
-		else if (length == 0 || hidden)
-			fprintf(out, "\\u%04x", hidden ? hidden : 0xfffd);
-		else
-			fwrite(text, 1, length, out);
-		text += length ? length : 1;
-	}
-	putc_unlocked('"', out);
+	sn_quote_write(out, SN_ESCAPE_JSON, text);
 }
 
 static void separate(struct sn_json *json)

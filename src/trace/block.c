@@ -2,6 +2,7 @@
 /* Columns of events in compressed frames; see block.h. */
 #include "block.h"
 
+#include "base/vec.h"
 #include "format/checksum.h"
 
 #ifdef SN_HAVE_ZSTD

@@ -17,7 +17,7 @@
 #ifndef SN_TRACE_COLUMN_H
 #define SN_TRACE_COLUMN_H
 
-#include "buffer.h"
+#include "base/buffer.h"
 
 #include <stdint.h>
 

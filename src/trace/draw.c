@@ -9,6 +9,8 @@
  */
 #include "sections.h"
 
+#include "base/vec.h"
+
 /* Contexts told apart within a pixel: a table by their hash, of which `used` lists the places
  * taken. */
 #define NEAR_BITS  6

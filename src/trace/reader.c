@@ -2,6 +2,7 @@
 /* Tracks, cursors and attributes of the events of a database; see sonde/trace.h. */
 #include "sections.h"
 
+#include "base/vec.h"
 #include "format/database/database.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #ifndef SN_TRACE_RECORD_H
 #define SN_TRACE_RECORD_H
 
-#include "buffer.h"
+#include "base/buffer.h"
 #include "event.h"
 
 struct sn_record {

@@ -12,10 +12,9 @@
 #include "sorter.h"
 
 #include "base/intern.h"
+#include "base/spill.h"
+#include "base/vec.h"
 #include "record.h"
-#include "spill.h"
-
-#include <errno.h>
 
 #define MEMORY_BYTES  (256u << 20)
 #define FRAME_RECORDS 1024u
@@ -85,9 +84,7 @@ struct sn_sorter *sn_sorter_new(size_t memory_bytes, const char *folder)
 	struct sn_sorter *sorter = calloc(1, sizeof(*sorter));
 	if (!sorter)
 		return NULL;
-	if (!folder)
-		folder = getenv("TMPDIR");
-	sorter->folder = strdup(folder && *folder ? folder : "/tmp");
+	sorter->folder = strdup(sn_spill_folder(folder));
 	sorter->memory_bytes = memory_bytes ? memory_bytes : MEMORY_BYTES;
 	if (!sorter->folder) {
 		free(sorter);
@@ -154,16 +151,7 @@ const char *sn_sorter_folder(const struct sn_sorter *sorter)
 static int no_memory(struct sn_sorter *sorter)
 {
 	if (!sorter->failed)
-		sorter->failed = sn_fail(&sorter->why, SN_ERR_MEMORY, "out of memory");
-	return sorter->failed;
-}
-
-static int cannot_read(struct sn_sorter *sorter)
-{
-	if (!sorter->failed)
-		sorter->failed = sn_fail(&sorter->why, SN_ERR_IO,
-					 "cannot read events back from a file in '%s': %s",
-					 sorter->folder, strerror(errno));
+		sorter->failed = sn_fail_memory(&sorter->why);
 	return sorter->failed;
 }
 
@@ -405,12 +393,15 @@ static int refill(struct sn_sorter *sorter, struct source *source)
 	    sn_vec_reserve(&source->attributes, &source->attribute_capacity,
 			   frame->attribute_count) < 0)
 		return no_memory(sorter);
-	if (sn_spill_read(&sorter->file, bytes, frame->bytes, frame->offset))
-		return cannot_read(sorter);
-	errno = EIO;
-	if (!sn_records_decode((struct sn_span){bytes, frame->bytes}, source->records, frame->count,
+	sorter->failed =
+	    sn_spill_read(&sorter->file, bytes, frame->bytes, frame->offset, &sorter->why);
+	if (!sorter->failed &&
+	    !sn_records_decode((struct sn_span){bytes, frame->bytes}, source->records, frame->count,
 			       source->attributes, frame->attribute_count))
-		return cannot_read(sorter);
+		sorter->failed =
+		    sn_fail(&sorter->why, SN_ERR_IO, "cannot read a temporary file: it is damaged");
+	if (sorter->failed)
+		return sorter->failed;
 	source->count = frame->count;
 	return 0;
 }

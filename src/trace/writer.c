@@ -2,12 +2,12 @@
 /* From sorted events to tracks; see writer.h. */
 #include "writer.h"
 
+#include "base/spill.h"
 #include "base/vec.h"
 #include "block.h"
 #include "lanes.h"
 #include "pyramid.h"
 #include "sorter.h"
-#include "spill.h"
 
 #include <errno.h>
 #include <string.h>

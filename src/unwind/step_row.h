@@ -40,4 +40,7 @@ struct sn_step_result {
 enum sn_step sn_step_by_row(struct sn_cursor *cursor, const struct sn_cfi_row *row,
 			    struct sn_step_result *result);
 
+/* As sn_cfi_find, with what compilers are known to get wrong put right. AS-safe: yes. */
+int sn_row_find(const struct sn_module *module, uintptr_t inside, struct sn_cfi_row *row);
+
 #endif

@@ -230,3 +230,10 @@ def test_a_thread_that_ends_by_number(tmp_path: Path) -> None:
                          if name in (frame["name"] for frame in frames)) for name in ("before", "after"))
     assert before + after > 20
     assert abs(after / (before + after) - 2 / 3) <= program.bound(2 / 3, before + after)
+
+
+def test_a_last_thread_that_ends_by_number(tmp_path: Path) -> None:
+    """After a main thread that did so: nothing is lost of what came after the last checkpoint."""
+    done = program.run(tmp_path, program.compiled("last_by_number.c", "-O1"))
+    measured_ms = sum(value["sum"] for _, value in program.paths(tmp_path)) / 1e6
+    assert abs(measured_ms - int(done.stdout)) <= 0.03 * int(done.stdout)

@@ -207,7 +207,8 @@ def test_text_goes_into_a_named_pipe(tmp_path: Path, inputs: dict[str, Path], ca
 
 def test_waiting_for_a_reader_can_be_interrupted(tmp_path: Path, inputs: dict[str, Path]) -> None:
     os.mkfifo(tmp_path / "out")
-    process = subprocess.Popen(words("export-csv", inputs, tmp_path / "out"), stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(words("export-csv", inputs, tmp_path / "out"), stdin=subprocess.DEVNULL,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell's background ignores it
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=SECONDS) == -signal.SIGINT

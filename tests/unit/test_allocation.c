@@ -2,9 +2,8 @@
 /*
  * Every allocation of reading, merging, expanding and writing fails once, one after the other: the
  * failure is reported, nothing is left behind, and under a sanitizer nothing leaks.
- *
- * The linker puts these functions in front of the C library's (tests/unit/meson.build).
  */
+#include "allocation_faults.h"
 #include "db_fixture.h"
 #include "measurement_fixture.h"
 
@@ -24,44 +23,6 @@
 
 static char folder[] = "/tmp/sonde-test-allocation-XXXXXX";
 static char measured[128], output[128];
-/* How many allocations still succeed; negative: all. */
-static long allowed = -1;
-static unsigned long refused;
-static bool only_one; /* fails; else all that follow as well */
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-
-static bool is_refused(void)
-{
-	if (allowed < 0)
-		return false;
-	if (allowed-- > 0)
-		return false;
-	refused++;
-	allowed = only_one ? -1 : 0;
-	return true;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-	return is_refused() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-	return is_refused() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-	return is_refused() ? NULL : __real_realloc(memory, bytes);
-}
-
 /* Native frames are nameless; the table of locations itself is not under test. */
 static const struct sn_symbol_location **nameless(const struct sn_merge *merge)
 {
@@ -123,39 +84,23 @@ static int open_database(void)
 	return result;
 }
 
-static unsigned long fail_each_one_way(int (*action)(void), bool makes_output)
+static void remove_output(void)
 {
-	for (long n = 0;; n++) {
-		unlink(output);
-		allowed = n;
-		refused = 0;
-		int result = action();
-		allowed = -1;
-		if (!refused) {
-			assert_int_equal(result, 0);
-			return (unsigned long)n;
-		}
-		if (result != SN_ERR_MEMORY)
-			fail_msg("allocation %ld: result %d", n, result);
-		if (makes_output)
-			assert_int_not_equal(access(output, F_OK), 0);
-	}
+	unlink(output);
 }
 
-/* Fails each allocation of the action alone, then with all that follow; how many there are. */
-static unsigned long fail_each(int (*action)(void), bool makes_output)
+static void expect_no_output(void)
 {
-	only_one = true;
-	unsigned long count = fail_each_one_way(action, makes_output);
-	only_one = false;
-	assert_int_equal(fail_each_one_way(action, makes_output), count);
-	return count;
+	assert_int_not_equal(access(output, F_OK), 0);
 }
+
+static const struct failing leaves_no_output = {remove_output, expect_no_output};
+static const struct failing leaves_output;
 
 static void analysis_reports_each_failure(void **state)
 {
 	/* more than one for each table that grows */
-	assert_true(fail_each(analyze, true) > 60);
+	assert_true(fail_each(analyze, &leaves_no_output) > 60);
 }
 
 static int write_small(void)
@@ -168,13 +113,14 @@ static int write_small(void)
 
 static void writing_reports_each_failure(void **state)
 {
-	assert_true(fail_each(write_small, true) > 30);
+	assert_true(fail_each(write_small, &leaves_no_output) > 30);
 }
 
 static int open_small(void)
 {
 	long still_allowed = allowed;
 	allowed = -1;
+	unlink(output);
 	write_small();
 	allowed = still_allowed;
 	return open_database();
@@ -183,7 +129,7 @@ static int open_small(void)
 static void opening_reports_each_failure(void **state)
 {
 	/* the database; of its three directories what is known of majors and of large blocks */
-	assert_int_equal(fail_each(open_small, false), 7);
+	assert_int_equal(fail_each(open_small, &leaves_output), 7);
 }
 
 static int list_measurements(void)
@@ -198,7 +144,7 @@ static int list_measurements(void)
 
 static void listing_reports_each_failure(void **state)
 {
-	assert_true(fail_each(list_measurements, false) >= 1);
+	assert_true(fail_each(list_measurements, &leaves_output) >= 1);
 }
 
 static void write_measurement(void)

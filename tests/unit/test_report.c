@@ -8,6 +8,7 @@
  */
 #include "db_fixture.h"
 
+#include "base/escape.h"
 #include "base/utf8.h"
 #include "export/ctf/ctf.h"
 #include "export/exporter.h"
@@ -17,7 +18,6 @@
 #include "show/tree/flat.h"
 #include "show/json.h"
 #include "show/label.h"
-#include "show/markup.h"
 #include "show/number.h"
 #include "show/tree/query.h"
 #include "show/sheet.h"
@@ -448,12 +448,12 @@ static void test_hidden(void **state)
 	    {"\x9b", 0, "?"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char shown[SN_UTF8_SHOWN], markup[SN_MARKUP_SHOWN];
+		char shown[SN_UTF8_SHOWN], markup[SN_ESCAPED];
 		size_t bytes = strlen(cases[i].text);
 		assert_int_equal(sn_utf8_hidden(cases[i].text), cases[i].code);
 		assert_int_equal(sn_utf8_show(cases[i].text, shown), bytes);
 		assert_string_equal(shown, cases[i].shown);
-		assert_int_equal(sn_markup_next(cases[i].text, markup), bytes);
+		assert_int_equal(sn_escape_next(SN_ESCAPE_MARKUP, cases[i].text, markup), bytes);
 		assert_string_equal(markup, cases[i].shown);
 		char *whole = sn_utf8_cleaned(cases[i].text);
 		assert_string_equal(whole, cases[i].shown);
@@ -487,13 +487,6 @@ static void test_json(void **state)
 		assert_string_equal(text, cases[i][1]);
 		free(text);
 	}
-}
-
-static void test_markup(void **state)
-{
-	char *text = text_of(sn_markup_text, "<a b=\"&\">\x1b\xe2\x80\xae");
-	assert_string_equal(text, "&lt;a b=&quot;&amp;&quot;&gt;?\\u202e");
-	free(text);
 }
 
 static void test_ctf_text(void **state)
@@ -651,7 +644,6 @@ int main(void)
 	    cmocka_unit_test(test_utf8),
 	    cmocka_unit_test(test_hidden),
 	    cmocka_unit_test(test_json),
-	    cmocka_unit_test(test_markup),
 	    cmocka_unit_test(test_ctf_text),
 	    cmocka_unit_test(test_sheet),
 	    cmocka_unit_test(test_csv),

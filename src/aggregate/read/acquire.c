@@ -6,9 +6,9 @@
  * which every rank works out by itself; a rank's threads take them from a counter.
  */
 #include "aggregate/comm.h"
-#include "aggregate/jobs.h"
 #include "aggregate/pipeline.h"
 
+#include "base/pool.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static int write_block(struct sn_worker *worker, uint32_t profile_thread)
 	sn_pack_put(pack, major->entries, entry_bytes);
 	sn_pack_put(pack, major->data, major->data_bytes);
 	int result = pack->failed ? SN_ERR_MEMORY
-				  : sn_overflow_append(&pipeline->values, pack->bytes, pack->length,
-						       &data, &error);
+				  : sn_spill_append(&pipeline->values, pack->bytes, pack->length,
+						    &data, &error);
 	sn_pack_release(pack);
 	block.offset = data;
 	worker->blocks[worker->block_count++] = block;
@@ -260,7 +260,7 @@ int sn_acquire(struct sn_pipeline *pipeline)
 {
 	struct share share = {.pipeline = pipeline};
 	struct sn_error error = {""};
-	int result = sn_overflow_open(&pipeline->values, pipeline->output, &error);
+	int result = sn_spill_open_beside(&pipeline->values, pipeline->output, &error);
 	if (result)
 		return sn_pipeline_fail(pipeline, result, "%s", error.text);
 	for (unsigned i = 0; i < pipeline->threads && !result; i++) {
@@ -275,7 +275,7 @@ int sn_acquire(struct sn_pipeline *pipeline)
 	if (!result)
 		result = take_share(pipeline, &share);
 	if (!result)
-		result = sn_jobs_run(pipeline->threads, share.count, read_one, &share);
+		result = sn_pool_run(pipeline->threads, share.count, read_one, &share);
 	free(share.inputs);
 	return result;
 }

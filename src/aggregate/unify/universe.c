@@ -6,8 +6,9 @@
  * what they are, so that it can be asked later what became of them.
  */
 #include "aggregate/comm.h"
-#include "aggregate/jobs.h"
 #include "aggregate/pipeline.h"
+
+#include "base/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static int unify_threads(struct sn_pipeline *pipeline)
 	for (unsigned step = 1; step < pipeline->threads && !result; step *= 2) {
 		struct pairing pairing = {pipeline, step};
 		size_t pairs = (pipeline->threads + 2 * step - 1) / (2 * step);
-		result = sn_jobs_run(pipeline->threads, pairs, absorb_pair, &pairing);
+		result = sn_pool_run(pipeline->threads, pairs, absorb_pair, &pairing);
 	}
 	return result;
 }
@@ -298,7 +299,7 @@ int sn_universe_share(struct sn_pipeline *pipeline)
 	if (sn_comm_rank())
 		translating.all = &received;
 	if (!result)
-		result = sn_jobs_run(pipeline->threads, pipeline->threads, translate_worker,
+		result = sn_pool_run(pipeline->threads, pipeline->threads, translate_worker,
 				     &translating);
 	for (unsigned i = 0; i < pipeline->threads; i++)
 		sn_unified_release(&pipeline->workers[i].unified);

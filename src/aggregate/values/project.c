@@ -7,10 +7,10 @@
  * alone is worked out once: the order by context, which nodes became one context, and the part of
  * the tree that lies above.
  */
-#include "aggregate/jobs.h"
 #include "aggregate/pipeline.h"
-#include "sort.h"
 
+#include "base/pool.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "format/database/database_plane.h"
 
@@ -248,8 +248,8 @@ static int flush_bucket(struct sn_pipeline *pipeline, struct sn_bucket *bucket)
 	if (bucket->pack.failed ||
 	    sn_vec_reserve(&bucket->chunks, &bucket->capacity, bucket->count + 1) < 0)
 		return sn_pipeline_out_of_memory(pipeline);
-	int result = sn_overflow_append(&pipeline->rows, bucket->pack.bytes, bucket->pack.length,
-					&chunk.offset, &error);
+	int result = sn_spill_append(&pipeline->rows, bucket->pack.bytes, bucket->pack.length,
+				     &chunk.offset, &error);
 	bucket->chunks[bucket->count++] = chunk;
 	bucket->pack.length = 0;
 	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
@@ -367,8 +367,8 @@ static int keep_planes(struct scratch *scratch, uint32_t profile)
 	sn_pack_put(&pack, major->entries, major->entry_count * sn_major_entry_bytes(major));
 	sn_pack_put(&pack, major->data, major->data_bytes);
 	int result = pack.failed ? SN_ERR_MEMORY
-				 : sn_overflow_append(&scratch->pipeline->planes, pack.bytes,
-						      pack.length, &data, &error);
+				 : sn_spill_append(&scratch->pipeline->planes, pack.bytes,
+						   pack.length, &data, &error);
 	sn_pack_release(&pack);
 	made.offset = data;
 	worker->made[worker->made_count++] = made;
@@ -398,8 +398,8 @@ static int project_block(struct scratch *scratch, const struct sn_worker *owner,
 	if (sn_vec_reserve(&scratch->block, &scratch->block_capacity,
 			   entry_bytes + block->data_bytes + 1) < 0)
 		return sn_pipeline_out_of_memory(pipeline);
-	int result = sn_overflow_read(&pipeline->values, block->offset, scratch->block,
-				      entry_bytes + block->data_bytes, &error);
+	int result = sn_spill_read(&pipeline->values, scratch->block,
+				   entry_bytes + block->data_bytes, block->offset, &error);
 	if (result)
 		return sn_pipeline_fail(pipeline, result, "%s", error.text);
 	const struct sn_database_plane *entries = (const void *)scratch->block;
@@ -494,8 +494,8 @@ int sn_project(struct sn_pipeline *pipeline)
 	    !projecting.scratches || !projecting.firsts || prepare_universe(&pipeline->universe)
 		? sn_pipeline_out_of_memory(pipeline)
 		: 0;
-	if (!result && (sn_overflow_open(&pipeline->planes, pipeline->output, &error) ||
-			sn_overflow_open(&pipeline->rows, pipeline->output, &error)))
+	if (!result && (sn_spill_open_beside(&pipeline->planes, pipeline->output, &error) ||
+			sn_spill_open_beside(&pipeline->rows, pipeline->output, &error)))
 		result = sn_pipeline_fail(pipeline, SN_ERR_IO, "%s", error.text);
 	for (unsigned i = 0; i < pipeline->threads && !result; i++) {
 		struct sn_worker *worker = pipeline->workers + i;
@@ -507,7 +507,7 @@ int sn_project(struct sn_pipeline *pipeline)
 	size_t blocks = result ? 0 : projecting.firsts[pipeline->threads];
 	if (!result)
 		result =
-		    sn_jobs_run(pipeline->threads, (blocks + BLOCKS_PER_ITEM - 1) / BLOCKS_PER_ITEM,
+		    sn_pool_run(pipeline->threads, (blocks + BLOCKS_PER_ITEM - 1) / BLOCKS_PER_ITEM,
 				project_item, &projecting);
 	for (unsigned i = 0; i < pipeline->threads && !result; i++)
 		for (uint32_t b = 0; b < pipeline->universe.bucket_count && !result; b++)
@@ -520,7 +520,7 @@ int sn_project(struct sn_pipeline *pipeline)
 	}
 	free(projecting.scratches);
 	free(projecting.firsts);
-	sn_overflow_release(&pipeline->values); /* its room on the disk is wanted */
+	sn_spill_close(&pipeline->values); /* its room on the disk is wanted */
 	return result;
 }
 
@@ -536,8 +536,8 @@ static int write_made(struct writing *writing, const struct sn_made *made, unsig
 	const struct sn_database_index *index = writing->index + made->profile;
 	size_t entry_bytes = made->entry_count * sizeof(struct sn_database_plane);
 	struct sn_error error = {""};
-	int result = sn_overflow_read(&pipeline->planes, made->offset, bytes,
-				      entry_bytes + made->data_bytes, &error);
+	int result = sn_spill_read(&pipeline->planes, bytes, entry_bytes + made->data_bytes,
+				   made->offset, &error);
 	if (result)
 		return sn_pipeline_fail(pipeline, result, "%s", error.text);
 	int failed =
@@ -572,7 +572,7 @@ int sn_project_write(struct sn_pipeline *pipeline, const struct sn_database_inde
 		     uint64_t entries_at, uint64_t data_at)
 {
 	struct writing writing = {pipeline, index, entries_at, data_at};
-	int result = sn_jobs_run(pipeline->threads, pipeline->threads, write_worker, &writing);
-	sn_overflow_release(&pipeline->planes);
+	int result = sn_pool_run(pipeline->threads, pipeline->threads, write_worker, &writing);
+	sn_spill_close(&pipeline->planes);
 	return result;
 }

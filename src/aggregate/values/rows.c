@@ -8,10 +8,10 @@
  * and everybody writes.
  */
 #include "aggregate/comm.h"
-#include "aggregate/jobs.h"
 #include "aggregate/pipeline.h"
-#include "sort.h"
 
+#include "base/pool.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "format/database/database_plane.h"
 
@@ -269,8 +269,8 @@ static int read_slices(struct sn_pipeline *pipeline, uint32_t bucket, unsigned c
 		const struct sn_bucket *from = pipeline->workers[i].buckets + bucket;
 		for (size_t j = 0; j < from->count; j++) {
 			int result =
-			    sn_overflow_read(&pipeline->rows, from->chunks[j].offset,
-					     grown + *length, from->chunks[j].length, &error);
+			    sn_spill_read(&pipeline->rows, grown + *length, from->chunks[j].length,
+					  from->chunks[j].offset, &error);
 			if (result)
 				return sn_pipeline_fail(pipeline, result, "%s", error.text);
 			*length += from->chunks[j].length;
@@ -388,7 +388,7 @@ static void place_buckets(struct round *round, uint64_t *used)
 {
 	struct sn_pipeline *pipeline = round->pipeline;
 	unsigned threads = pipeline->threads, ranks = sn_comm_size();
-	uint64_t sizes[SN_JOBS_MAX], base = *used;
+	uint64_t sizes[SN_POOL_THREADS], base = *used;
 	for (unsigned t = 0; t < threads; t++)
 		sizes[t] = round->makings[t].all.data_bytes;
 	struct sn_comm_part *parts = sn_comm_gather(sizes, threads * sizeof(*sizes));
@@ -488,11 +488,11 @@ static int work_round(struct round *round, uint64_t *used)
 	struct sn_pipeline *pipeline = round->pipeline;
 	int result = begin_round(round);
 	if (!result)
-		result = sn_jobs_run(pipeline->threads, pipeline->threads, make_bucket, round);
+		result = sn_pool_run(pipeline->threads, pipeline->threads, make_bucket, round);
 	result = sn_comm_agree(result, pipeline->error);
 	if (!result) {
 		place_buckets(round, used);
-		result = sn_jobs_run(pipeline->threads, pipeline->threads, write_bucket, round);
+		result = sn_pool_run(pipeline->threads, pipeline->threads, write_bucket, round);
 		int failed = collect_buckets(round);
 		result = sn_comm_agree(result ? result : failed, pipeline->error);
 	}
@@ -527,6 +527,6 @@ int sn_rows_write(struct sn_pipeline *pipeline, uint64_t entries_at, uint64_t da
 		pipeline->row_index[universe->context_count] =
 		    (struct sn_database_index){rows, used, 0};
 	free(round.makings);
-	sn_overflow_release(&pipeline->rows);
+	sn_spill_close(&pipeline->rows);
 	return result;
 }

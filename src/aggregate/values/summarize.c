@@ -4,9 +4,9 @@
  * work, and all contexts of it are in memory at once.
  */
 #include "aggregate/comm.h"
-#include "aggregate/jobs.h"
 #include "aggregate/pipeline.h"
 
+#include "base/pool.h"
 #include "base/vec.h"
 
 #include <float.h>
@@ -148,11 +148,11 @@ static int put_metric(struct sn_pipeline *pipeline, struct sections *sections, u
 static int put_metrics(struct sn_pipeline *pipeline, struct sections *sections, uint32_t first,
 		       uint32_t count)
 {
-	struct sn_major majors[SN_JOBS_MAX];
+	struct sn_major majors[SN_POOL_THREADS];
 	struct summarizing summarizing = {pipeline, first, majors};
 	for (uint32_t i = 0; i < count; i++)
 		sn_major_init(majors + i, SONDE_DB_SCOPES);
-	int result = sn_jobs_run(pipeline->threads, count, summarize_metric, &summarizing);
+	int result = sn_pool_run(pipeline->threads, count, summarize_metric, &summarizing);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!result)
 			result = put_metric(pipeline, sections, first + i, majors + i);

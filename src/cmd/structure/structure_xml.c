@@ -6,7 +6,7 @@
  */
 #include "structure_write.h"
 
-#include "show/markup.h"
+#include "base/escape.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void begin(FILE *out)
 static void put_attribute(const char *name, const char *text, FILE *out)
 {
 	fprintf(out, " %s=\"", name);
-	sn_markup_text(out, text);
+	sn_escape_write(out, SN_ESCAPE_MARKUP, text);
 	putc('"', out);
 }
 

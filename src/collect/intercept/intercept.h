@@ -60,8 +60,8 @@ void sn_signalfds_complete(void *signal);
 void sn_signal_wait_complete(uint64_t theirs);
 
 /* Does what a signal's default action does to the program, with the last snapshot before. For our
- * handlers. */
-void sn_signal_end_program(int signal);
+ * handlers; `context` is what they interrupted. */
+void sn_signal_end_program(int signal, void *context);
 
 /* A mask for the time of one call, without our signal where it was filled; where the program means
  * that signal, it gets it. AS-safe: yes. */

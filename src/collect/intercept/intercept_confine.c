@@ -19,6 +19,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -112,13 +113,28 @@ unsigned char sn_watched_calls[TABLE_LENGTH] __attribute__((visibility("hidden")
     [SYS_prlimit64] = 1,
 };
 
-/* Whether the calling thread is the process's last; threads that clone(2) made are in no list of
- * ours. */
+/* A main thread that has ended before the others stays, as a zombie, until they have. */
+static bool main_has_ended(void)
+{
+	char text[128]; /* "NUMBER (NAME) STATE ..." */
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	long length = fd < 0 ? 0 : syscall(SYS_read, fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	text[length > 0 ? length : 0] = '\0';
+	const char *end_of_name = strrchr(text, ')');
+	return end_of_name && end_of_name[1] == ' ' && end_of_name[2] == 'Z';
+}
+
+/* Whether the calling thread is the process's last that runs; threads that clone(2) made are in no
+ * list of ours. */
 static bool is_alone(void)
 {
 	struct stat tasks;
-	return !syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) &&
-	       tasks.st_nlink == 3; /* the folder's own two links, and one for each thread */
+	if (syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0))
+		return false;
+	/* the folder's own two links, and one for each thread */
+	return tasks.st_nlink == 3 || (tasks.st_nlink == 4 && main_has_ended());
 }
 
 /* The process's memory is copied, and with it the stack, so that the call may return here. */

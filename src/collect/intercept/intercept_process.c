@@ -377,7 +377,8 @@ static void count_started(int by)
 /* What is to be taken back where an image was not replaced after all. */
 struct replacing {
 	bool was_counted;
-	uint64_t believed, paused; /* of sn_believed_begin, sn_sampling_pause_for_exec */
+	struct sn_sampling_pause pause;
+	uint64_t believed; /* of sn_believed_begin */
 };
 
 /* True in a child in which that was counted. */
@@ -405,7 +406,7 @@ static struct replacing before_exec(const char *path)
 	struct replacing it = {.was_counted = tell_of_exec(path)};
 	if (sn_confined())
 		return it;
-	it.paused = sn_sampling_pause_for_exec();
+	it.pause = sn_sampling_pause_for_exec();
 	it.believed = sn_believed_begin();
 	return it;
 }
@@ -413,7 +414,7 @@ static struct replacing before_exec(const char *path)
 static int after_exec(struct replacing it, int result)
 {
 	sn_believed_end(it.believed);
-	sn_sampling_resume_after_exec(it.paused);
+	sn_sampling_resume_after_exec(it.pause);
 	if (it.was_counted)
 		count_started(-1);
 	return result;
@@ -506,16 +507,23 @@ SN_EXPORT int execle(const char *path, const char *first, ...)
 }
 
 /* A child of the C library's own making is about to execute something, with this thread's mask. */
-static uint64_t before_start(void)
+static struct replacing before_start(void)
 {
+	struct replacing it = {0};
 	if (sn_measuring() && !sn_confined_unasked())
 		sn_losses_note_unseen();
-	return sn_confined() ? 0 : sn_believed_begin();
+	if (sn_confined())
+		return it;
+	if (sn_samples_spared())
+		it.pause = sn_sampling_pause_for_exec();
+	it.believed = sn_believed_begin();
+	return it;
 }
 
-static void started(bool is_running, uint64_t believed)
+static void started(bool is_running, struct replacing it)
 {
-	sn_believed_end(believed);
+	sn_believed_end(it.believed);
+	sn_sampling_resume_after_exec(it.pause);
 	if (is_running && sn_measuring() && sn_is_measured_process())
 		sn_losses_add(SN_LOSS_STARTED, 1);
 }
@@ -524,10 +532,10 @@ SN_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_a
 			  const posix_spawnattr_t *attributes, char *const arguments[],
 			  char *const environment[])
 {
-	uint64_t believed = before_start();
+	struct replacing it = before_start();
 	int error = real_posix_spawn_get()(pid, path, actions, attributes, arguments,
 					   carried_with(path, environment));
-	started(!error, believed);
+	started(!error, it);
 	return error;
 }
 
@@ -535,29 +543,29 @@ SN_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_
 			   const posix_spawnattr_t *attributes, char *const arguments[],
 			   char *const environment[])
 {
-	uint64_t believed = before_start();
+	struct replacing it = before_start();
 	int error = real_posix_spawnp_get()(pid, file, actions, attributes, arguments,
 					    carried_with(slashed(file), environment));
-	started(!error, believed);
+	started(!error, it);
 	return error;
 }
 
 SN_EXPORT int system(const char *command)
 {
-	uint64_t believed = before_start();
+	struct replacing it = before_start();
 	int status = real_system_get()(command);
 	int saved_errno = errno;
-	started(command && status != -1, believed);
+	started(command && status != -1, it);
 	errno = saved_errno;
 	return status;
 }
 
 SN_EXPORT FILE *popen(const char *command, const char *mode)
 {
-	uint64_t believed = before_start();
+	struct replacing it = before_start();
 	FILE *stream = real_popen_get()(command, mode);
 	int saved_errno = errno;
-	started(stream != NULL, believed);
+	started(stream != NULL, it);
 	errno = saved_errno;
 	return stream;
 }

@@ -26,6 +26,7 @@
 SN_REAL(int, sigaction, (int, const struct sigaction *, struct sigaction *))
 SN_REAL(int, pthread_sigmask, (int, const sigset_t *, sigset_t *))
 SN_REAL(int, sigprocmask, (int, const sigset_t *, sigset_t *))
+SN_REAL(int, sigpending, (sigset_t *))
 SN_REAL(int, sigwait, (const sigset_t *, int *))
 SN_REAL(int, sigtimedwait, (const sigset_t *, siginfo_t *, const struct timespec *))
 SN_REAL(int, signalfd, (int, const sigset_t *, int))
@@ -69,12 +70,21 @@ static void write_last(void *text)
 	sn_stop(text);
 }
 
+/* The first process of a namespace does not get signals that it has no handler for. */
+static bool is_ignored_by_first(int signal, int code)
+{
+	return syscall(SYS_getpid) == 1 && !happens_again(signal, code);
+}
+
 static void on_fatal(int signal, siginfo_t *info, void *context)
 {
 	char text[16];
 	sn_machine_flags_tame();
-	if (signal == SIGIO && sn_sampling_is_overflow(info)) {
-		sn_drop(NULL, SN_DROP_SAMPLE_BUSY, 1);
+	bool is_sample = signal == SIGIO && sn_sampling_is_overflow(info);
+	if (is_sample || is_ignored_by_first(signal, info->si_code)) {
+		sn_interrupted_call_mend(context);
+		if (is_sample)
+			sn_drop(NULL, SN_DROP_SAMPLE_BUSY, 1);
 		return;
 	}
 	describe(signal, text);
@@ -85,17 +95,17 @@ static void on_fatal(int signal, siginfo_t *info, void *context)
 		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), signal);
 }
 
-void sn_signal_end_program(int signal)
+void sn_signal_end_program(int signal, void *context)
 {
 	siginfo_t sent = {.si_code = SI_USER};
-	on_fatal(signal, &sent, NULL);
+	on_fatal(signal, &sent, context);
 }
 
 static const struct sigaction *fatal_action(void)
 {
 	static struct sigaction action;
 	action.sa_sigaction = on_fatal;
-	action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
 	/* nothing of the program's runs on our stack; errors there end the program, as they should
 	 */
 	sigfillset(&action.sa_mask);
@@ -296,24 +306,33 @@ static uint64_t belief_after(int how, uint64_t before, uint64_t bits)
 	return how == SIG_UNBLOCK ? before & ~bits : bits & sample_bit();
 }
 
+/* What the kernel gets of such a change: samples stay as they are. */
+static uint64_t passed_bits(int how, uint64_t bits, uint64_t spared)
+{
+	if (how == SIG_UNBLOCK)
+		return bits & ~spared;
+	return (bits & ~sample_bit()) | (how == SIG_SETMASK ? spared : 0);
+}
+
 static int change_mask(mask_function *real, int how, const sigset_t *new_set, sigset_t *old_set)
 {
 	sigset_t old, passed;
 	bool is_known = how == SIG_BLOCK || how == SIG_UNBLOCK || how == SIG_SETMASK;
+	uint64_t spared = sn_samples_spared();
 	/* samples of before that this thread must not find in its way */
 	sn_sampling_renew();
 	uint64_t bits = new_set ? bits_of(new_set) : 0;
-	if (new_set && is_known && how != SIG_UNBLOCK) {
+	if (new_set && is_known) {
 		passed = *new_set;
-		put_bits(&passed, bits & ~sample_bit());
+		put_bits(&passed, passed_bits(how, bits, spared));
 	}
-	int status = real(how, new_set && is_known && how != SIG_UNBLOCK ? &passed : new_set, &old);
+	int status = real(how, new_set && is_known ? &passed : new_set, &old);
 	if (status)
 		return status;
 	uint64_t believed = sn_believed_blocked(bits_of(&old));
 	if (old_set) {
 		*old_set = old;
-		put_bits(old_set, bits_of(&old) | believed);
+		put_bits(old_set, (bits_of(&old) & ~spared) | believed);
 	}
 	if (new_set && (believed || bits & sample_bit()))
 		sn_believed_set(belief_after(how, believed, bits));
@@ -324,9 +343,11 @@ static int change_mask(mask_function *real, int how, const sigset_t *new_set, si
 static int change_mask_of_child(mask_function *real, int how, const sigset_t *new_set,
 				sigset_t *old_set)
 {
+	uint64_t spared = old_set ? sn_samples_spared() : 0;
 	int status = real(how, new_set, old_set);
 	if (!status && old_set)
-		put_bits(old_set, bits_of(old_set) | sn_believed_blocked(bits_of(old_set)));
+		put_bits(old_set,
+			 (bits_of(old_set) & ~spared) | sn_believed_blocked(bits_of(old_set)));
 	return status;
 }
 
@@ -348,16 +369,51 @@ SN_EXPORT int sigprocmask(int how, const sigset_t *new_set, sigset_t *old_set)
 	return mask(real_sigprocmask_get(), how, new_set, old_set);
 }
 
+/* A sample that waits until a handler has left a small signal stack is none of the program's. */
+SN_EXPORT int sigpending(sigset_t *set)
+{
+	int status = real_sigpending_get()(set);
+	uint64_t spared = status ? 0 : sn_samples_spared();
+	if (spared)
+		put_bits(set, bits_of(set) & ~spared);
+	return status;
+}
+
+/* The C library's own change the mask where no wrapper stands. */
+static int hold(int how, int number)
+{
+	sigset_t one;
+	sigemptyset(&one);
+	return sigaddset(&one, number) ? -1 : sigprocmask(how, &one, NULL);
+}
+
+SN_EXPORT int sighold(int number)
+{
+	return hold(SIG_BLOCK, number);
+}
+
+SN_EXPORT int sigrelse(int number)
+{
+	return hold(SIG_UNBLOCK, number);
+}
+
+SN_EXPORT int sigignore(int number)
+{
+	struct sigaction action = {.sa_handler = SIG_IGN};
+	return sigaction(number, &action, NULL);
+}
+
 /* ---- waiting for signals ---- */
 
-/* The program's set, or a copy of its `bits` without the sample signal. The kernel reads no more
+/* The program's set, or a copy of its `bits` with those of samples in it. The kernel reads no more
  * than those. */
-static const sigset_t *without_sample(const sigset_t *set, uint64_t bits, sigset_t *storage)
+static const sigset_t *with_sample(const sigset_t *set, uint64_t bits, uint64_t samples,
+				   sigset_t *storage)
 {
-	if (!sn_thread_self() || !(bits & sample_bit()))
+	if (!sn_thread_self() || (bits & sample_bit()) == samples)
 		return set;
 	sigemptyset(storage);
-	put_bits(storage, bits & ~sample_bit());
+	put_bits(storage, (bits & ~sample_bit()) | samples);
 	return storage;
 }
 
@@ -380,7 +436,7 @@ const sigset_t *sn_signal_mask_of_call(const sigset_t *mask, sigset_t *storage)
 	uint64_t bits;
 	if (!mask || !sn_thread_self() || !sn_program_take(mask, &bits, sizeof(bits)))
 		return mask;
-	return without_sample(mask, bits, storage);
+	return with_sample(mask, bits, sn_samples_spared(), storage);
 }
 
 /*
@@ -456,7 +512,7 @@ SN_EXPORT int signalfd(int fd, const sigset_t *set, int flags)
 	if (!is_filled(set, &bits))
 		return real_signalfd_get()(fd, set, flags);
 	atomic_store_explicit(&has_filled_signalfds, true, memory_order_relaxed);
-	return real_signalfd_get()(fd, without_sample(set, bits, &storage), flags);
+	return real_signalfd_get()(fd, with_sample(set, bits, 0, &storage), flags);
 }
 
 /* What a signalfd takes, by /proc/self/fdinfo/NUMBER; 0 for other files. */

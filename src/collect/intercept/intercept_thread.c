@@ -19,6 +19,7 @@ struct start {
 	void *argument;
 	size_t stack_bytes;
 	struct sn_belief belief;
+	uint64_t spared; /* sn_samples_spared of who made it */
 	bool has_own_mask;
 	_Atomic bool is_taken;
 };
@@ -79,7 +80,10 @@ static struct start begin_thread(struct start *from)
 {
 	struct start start = *from;
 	start_free(from);
-	sn_believed_inherit(start.has_own_mask ? (struct sn_belief){0} : start.belief);
+	if (start.has_own_mask)
+		start.spared = start.belief.blocked = 0;
+	sn_samples_release(start.spared);
+	sn_believed_inherit(start.belief);
 	struct sn_thread *thread = sn_thread_begin(start.stack_bytes);
 	if (thread && have_end_key)
 		pthread_setspecific(end_key, (void *)(uintptr_t)3);
@@ -133,6 +137,7 @@ static struct start *before_create(const pthread_attr_t *attributes)
 		sn_adapters_attach();
 	start->stack_bytes = stack_bytes(attributes);
 	start->belief = sn_believed_get();
+	start->spared = sn_samples_spared();
 	start->has_own_mask = names_mask(attributes);
 	return start;
 }

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PIECE_BYTES 1024u
+#define PIECE_BYTES 768u
 #define LINE_BYTES  64u /* a line that is looked for is shorter */
 
 /* The number of a line that is there whole. Not by strtoull(3), which asks for the locale: a thread

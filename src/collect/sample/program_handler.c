@@ -191,6 +191,8 @@ static struct sn_gate_way way_of(int signal, siginfo_t *info, ucontext_t *contex
 	sn_interrupted_call_handled(context, signal);
 	believe(action, context);
 	bool has_room = has_room_for_samples(&context->uc_stack, (uintptr_t)frame);
+	if (!has_room)
+		sn_samples_spare_stack(&context->uc_stack);
 	hide_own_stack(&context->uc_stack);
 	uintptr_t interrupted = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 	if (sn_own_stack_has((uintptr_t)frame) && !sn_own_stack_has(interrupted))

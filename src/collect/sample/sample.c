@@ -526,7 +526,7 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 		send_again(signal, info);
 		sn_interrupted_call_mend(context); /* what is blocked interrupts nothing */
 	} else {
-		sn_signal_end_program(signal);
+		sn_signal_end_program(signal, context);
 	}
 }
 
@@ -815,24 +815,29 @@ void sn_sampling_drain(void)
 	errno = saved_errno;
 }
 
-uint64_t sn_sampling_pause_for_exec(void)
+struct sn_sampling_pause sn_sampling_pause_for_exec(void)
 {
 	struct sn_sampling *sampling = own_sampling();
-	if (!sampling || !sn_is_measured_process() || !sampling->signal || sampling->suspended ||
-	    !has_events)
-		return 0;
+	struct sn_sampling_pause pause = {.spared = sn_samples_spared()};
+	if (!sampling || !sampling->signal || (!has_events && !pause.spared))
+		return (struct sn_sampling_pause){0};
 	uint64_t bit = SN_SIGNAL_BIT(sampling->signal), before = 0;
+	pause.is_paused = sn_is_measured_process() && !sampling->suspended;
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, &before, sizeof(bit));
-	disarm(sampling);
-	drop_waiting_samples(sampling);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(before));
-	return bit;
+	if (pause.is_paused) {
+		disarm(sampling);
+		drop_waiting_samples(sampling);
+	}
+	set_mask(NULL, before & ~pause.spared);
+	return pause;
 }
 
-void sn_sampling_resume_after_exec(uint64_t paused)
+void sn_sampling_resume_after_exec(struct sn_sampling_pause pause)
 {
-	struct sn_sampling *sampling = paused ? own_sampling() : NULL;
+	struct sn_sampling *sampling = pause.is_paused ? own_sampling() : NULL;
 	int saved_errno = errno;
+	if (pause.spared)
+		syscall(SYS_rt_sigprocmask, SIG_BLOCK, &pause.spared, NULL, sizeof(pause.spared));
 	if (sampling)
 		arm(sn_thread_self(), sampling);
 	errno = saved_errno;

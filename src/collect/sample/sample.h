@@ -46,10 +46,17 @@ void sn_sampling_provoke(void);
 /* Takes what is pending of samples away, if the calling thread stands on a signal stack of the
  * program's with samples blocked. AS-safe: yes. */
 void sn_sampling_drain(void);
-/* Before an image is replaced: nothing of perf's may be pending then, for it would end the new
- * image. Returns what the second takes where the image was not replaced. AS-safe: yes. */
-uint64_t sn_sampling_pause_for_exec(void);
-void sn_sampling_resume_after_exec(uint64_t paused);
+/*
+ * Before an image is replaced, or one is started: nothing of perf's may be pending then, for it
+ * would end the new image, which does not begin with samples blocked where this thread has them so
+ * (sn_samples_spared). The second goes back where the image was not replaced. AS-safe: yes.
+ */
+struct sn_sampling_pause {
+	bool is_paused;
+	uint64_t spared;
+};
+struct sn_sampling_pause sn_sampling_pause_for_exec(void);
+void sn_sampling_resume_after_exec(struct sn_sampling_pause pause);
 /*
  * Room for pending signals below which no perf event sends any: where none is left the kernel sends
  * SIGIO in its place. Timers have theirs from the start.

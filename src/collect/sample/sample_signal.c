@@ -195,3 +195,22 @@ void sn_samples_release(uint64_t held)
 {
 	sn_believed_end(held);
 }
+
+static __thread uintptr_t spared_low __attribute__((tls_model("initial-exec")));
+static __thread size_t spared_bytes __attribute__((tls_model("initial-exec")));
+
+void sn_samples_spare_stack(const stack_t *stack)
+{
+	spared_low = (uintptr_t)stack->ss_sp;
+	spared_bytes = stack->ss_size;
+}
+
+uint64_t sn_samples_spared(void)
+{
+	int signal = sn_sample_signal();
+	/* memory that was a signal stack once may be another stack now */
+	if ((uintptr_t)__builtin_frame_address(0) - spared_low >= spared_bytes || !signal ||
+	    sn_confined())
+		return 0;
+	return kernel_mask() & SN_SIGNAL_BIT(signal);
+}

@@ -74,4 +74,13 @@ void sn_believed_end(uint64_t blocked);
 uint64_t sn_samples_hold(void);
 void sn_samples_release(uint64_t held);
 
+/*
+ * A handler begins on this signal stack of the program's, which has no room for a sample's frame
+ * below its own: the kernel keeps samples blocked there.
+ */
+void sn_samples_spare_stack(const stack_t *stack);
+/* The bit of samples that are blocked for that where the caller stands; the program knows nothing
+ * of it. 0 on every other stack. AS-safe: yes. MT: each thread its own. */
+uint64_t sn_samples_spared(void);
+
 #endif

@@ -19,9 +19,6 @@ enum sn_step sn_step_guess(struct sn_cursor *cursor, struct sn_step_result *resu
  */
 enum sn_step sn_step_signal(struct sn_cursor *cursor, struct sn_step_result *result);
 
-/* As sn_cfi_find, with what compilers are known to get wrong put right. AS-safe: yes. */
-int sn_row_find(const struct sn_module *module, uintptr_t inside, struct sn_cfi_row *row);
-
 /* What begins at `pc`, where code without information may be. AS-safe: yes. */
 enum sn_code sn_code_at(uintptr_t pc);
 

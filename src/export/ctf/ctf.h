@@ -9,9 +9,9 @@
 #ifndef SN_EXPORT_CTF_H
 #define SN_EXPORT_CTF_H
 
+#include "base/buffer.h"
 #include "base/output.h"
 #include "export/event_walk.h"
-#include "trace/buffer.h"
 
 #include <stdarg.h>
 

@@ -10,6 +10,7 @@
  */
 #include "ctf.h"
 
+#include "base/vec.h"
 #include "trace/sorter.h"
 
 #include <ctype.h>

@@ -14,15 +14,17 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-static int copy_spill(const struct sn_spill *spill, struct sn_output *output)
+static int copy_spill(const struct sn_spill *spill, struct sn_output *output,
+		      struct sn_error *error)
 {
 	unsigned char bytes[1 << 16];
 	uint64_t at = 0;
 	while (at < spill->length) {
 		uint64_t left = spill->length - at;
 		size_t length = left < sizeof(bytes) ? (size_t)left : sizeof(bytes);
-		if (sn_spill_read(spill, bytes, length, at) < 0)
-			return -1;
+		int code = sn_spill_read(spill, bytes, length, at, error);
+		if (code < 0)
+			return code;
 		sn_output_write(output, bytes, length);
 		at += length;
 	}
@@ -41,13 +43,13 @@ int sn_hpcx_save(const char *folder, const char *name, const struct sn_hpcx_byte
 	if (code != 0)
 		return code;
 	sn_output_write(&output, head->bytes, head->length);
-	for (size_t i = 0; bodies && bodies[i]; i++)
-		if (copy_spill(bodies[i], &output) < 0) {
-			sn_fail(error, SN_ERR_IO, "cannot read back a file in '%s': %s", folder,
-				strerror(errno));
+	for (size_t i = 0; bodies && bodies[i]; i++) {
+		code = copy_spill(bodies[i], &output, error);
+		if (code < 0) {
 			sn_output_abandon(&output);
-			return SN_ERR_IO;
+			return code;
 		}
+	}
 	if (end) {
 		sn_output_write(&output, (char[8]){0}, -output.written % 8);
 		sn_output_write(&output, end, 8);

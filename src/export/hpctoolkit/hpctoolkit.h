@@ -11,8 +11,8 @@
 
 #include "export/exporter.h"
 
+#include "base/spill.h"
 #include "base/vec.h"
-#include "trace/spill.h"
 
 #include <stdbool.h>
 #include <stddef.h>

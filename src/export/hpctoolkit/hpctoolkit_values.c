@@ -16,7 +16,7 @@
  */
 #include "hpctoolkit.h"
 
-#include "timeline/runs.h"
+#include "base/runs.h"
 #include "base/vec.h"
 
 #include <stdlib.h>

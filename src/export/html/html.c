@@ -9,7 +9,7 @@
 #include "export/exporter.h"
 #include "html_data.h"
 
-#include "show/markup.h"
+#include "base/escape.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static int write_html(const struct sn_export_request *request, FILE *out, struct
 		result = compress_data(&data, &encoding, error);
 	if (!result) {
 		const char *rest = write_until(out, sn_html_page, "@TITLE@");
-		sn_markup_text(out, program_name(request->db));
+		sn_escape_write(out, SN_ESCAPE_MARKUP, program_name(request->db));
 		fputs(" – Sonde", out);
 		rest = write_until(out, rest, "@ENCODING@");
 		fputs(encoding, out);

@@ -2,8 +2,8 @@
 /* Pictures of graphs as SVG and for Graphviz; see graph_picture.h. */
 #include "graph_picture.h"
 
+#include "base/escape.h"
 #include "base/utf8.h"
-#include "show/markup.h"
 #include "show/number.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static void put_text(FILE *out, const char *text, size_t most)
 	char line[2048];
 	sn_utf8_clean(text, line, sizeof(line));
 	sn_utf8_cut(line, most);
-	sn_markup_text(out, line);
+	sn_escape_write(out, SN_ESCAPE_MARKUP, line);
 }
 
 static const char *duration(double ns)

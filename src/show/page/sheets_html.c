@@ -2,8 +2,8 @@
 /* Tables and curves; see sheets_html.h. */
 #include "sheets_html.h"
 
+#include "base/escape.h"
 #include "base/output.h"
-#include "show/markup.h"
 #include "show/number.h"
 
 #include <math.h>
@@ -61,9 +61,9 @@ __attribute__((format(printf, 2, 3))) static void put(struct sn_output *out, con
 
 static void put_text(struct sn_output *out, const char *text)
 {
-	char shown[SN_MARKUP_SHOWN];
+	char shown[SN_ESCAPED];
 	while (*text) {
-		text += sn_markup_next(text, shown);
+		text += sn_escape_next(SN_ESCAPE_MARKUP, text, shown);
 		sn_output_write(out, shown, strlen(shown));
 	}
 }

@@ -2,9 +2,9 @@
 /* Rows of rectangles; see timeline_svg.h. */
 #include "timeline_svg.h"
 
+#include "base/escape.h"
 #include "base/utf8.h"
 #include "show/label.h"
-#include "show/markup.h"
 #include "show/number.h"
 
 #include <math.h>
@@ -49,11 +49,11 @@ __attribute__((format(printf, 2, 3))) static void put(struct drawing *drawing, c
 /* What has more than `most` characters ends in an ellipsis. */
 static void put_text(struct drawing *drawing, const char *text, size_t most)
 {
-	char line[2048], shown[SN_MARKUP_SHOWN];
+	char line[2048], shown[SN_ESCAPED];
 	sn_utf8_clean(text, line, sizeof(line));
 	sn_utf8_cut(line, most);
 	for (const char *at = line; *at;) {
-		at += sn_markup_next(at, shown);
+		at += sn_escape_next(SN_ESCAPE_MARKUP, at, shown);
 		sn_output_write(drawing->output, shown, strlen(shown));
 	}
 }

@@ -149,25 +149,18 @@ static size_t page_of(struct sn_launches *launches, uint64_t link)
 	return launches->last_page = low - 1;
 }
 
-static void fail(struct sn_launches *launches)
-{
-	if (!launches->failed)
-		launches->failed =
-		    sn_fail(&launches->why, SN_ERR_IO, "cannot read back from a file in '%s': %s",
-			    launches->file.folder, strerror(errno));
-}
-
 static const struct sn_launch *read_page(struct sn_launches *launches, size_t number, size_t count)
 {
 	struct sn_launch_page *page = launches->cache + number % CACHE_PAGES;
 	if (page->number == number + 1)
 		return page->items;
 	page->number = 0;
-	if (sn_spill_read(&launches->file, page->items, count * sizeof(*page->items),
-			  number * sizeof(page->items))) {
-		fail(launches);
+	if (!launches->failed)
+		launches->failed =
+		    sn_spill_read(&launches->file, page->items, count * sizeof(*page->items),
+				  number * sizeof(page->items), &launches->why);
+	if (launches->failed)
 		return NULL;
-	}
 	page->number = number + 1;
 	return page->items;
 }

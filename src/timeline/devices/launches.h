@@ -9,7 +9,7 @@
 #ifndef SN_TIMELINE_LAUNCHES_H
 #define SN_TIMELINE_LAUNCHES_H
 
-#include "timeline/runs.h"
+#include "base/runs.h"
 #include "sonde/trace.h"
 
 /* Of equal links the first call, of those that begin together the lowest track's. */

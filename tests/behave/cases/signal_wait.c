@@ -522,6 +522,33 @@ static void say_raw_mask(const char *when)
 	say("%s: %016llx\n", when, (unsigned long long)mask);
 }
 
+/* System V's way to change one signal of the mask. */
+CASE(held_and_released)
+{
+	sigset_t all, now;
+	sigfillset(&all);
+	EACH_SIGNAL(number)
+	{
+		work(2);
+		MUST(sighold(number));
+		work(2);
+		MUST(sigprocmask(SIG_SETMASK, &all, &now));
+		say("%d: held %d", number, sigismember(&now, number));
+		MUST(sigrelse(number));
+		work(2);
+		MUST(sigprocmask(SIG_SETMASK, NULL, &now));
+		say(", then %d", sigismember(&now, number));
+		sigemptyset(&now);
+		MUST(sigprocmask(SIG_SETMASK, &now, NULL));
+		MUST(sigignore(number));
+		raise(number);
+		say(", ignored %d\n", signal(number, SIG_DFL) == SIG_IGN);
+	}
+	SAY_RESULT(sighold(0));
+	SAY_RESULT(sigrelse(65));
+	SAY_RESULT(sigignore(SIGKILL));
+}
+
 CASE(mask_raw)
 {
 	uint64_t full = ~0ull, old = 0;

@@ -6,6 +6,7 @@
  */
 #include "../behave.h"
 
+#include <spawn.h>
 #include <sys/auxv.h>
 
 #ifndef AT_MINSIGSTKSZ
@@ -212,6 +213,83 @@ static void used(size_t bytes)
 	say("calls %d, on it %d, below: %s\n", (int)calls,
 	    is_within(handler_stack, stack.start, stack.bytes),
 	    guarded_overrun(&stack) ? "OVERWRITTEN" : "whole");
+}
+
+/*
+ * What a handler on a small stack reads of masks, and what it hands on to whom it makes. It opens
+ * every signal, and none comes.
+ */
+static void say_blocked(const char *who)
+{
+	sigset_t blocked, pending;
+	MUST(sigprocmask(SIG_BLOCK, NULL, &blocked));
+	MUST(sigpending(&pending));
+	say("%s blocks", who);
+	EACH_SIGNAL(number)
+	{
+		if (sigismember(&blocked, number) || sigismember(&pending, number))
+			say(" %d", number);
+	}
+	say(".\n");
+}
+
+PART(blocked_from_the_start)
+{
+	say_blocked("a program");
+}
+
+static void *blocked_in_thread(void *nothing)
+{
+	say_blocked("a thread");
+	return nothing;
+}
+
+static void look_and_make(int number)
+{
+	char *arguments[] = {"behave", "blocked_from_the_start", NULL};
+	sigset_t none;
+	pthread_t thread;
+	pid_t child;
+	work(20);
+	say_blocked("the handler");
+	sigemptyset(&none);
+	MUST(sigprocmask(SIG_SETMASK, &none, NULL));
+	work(20);
+	say_blocked("the handler");
+	if (number != SIGUSR1)
+		return;
+	child = fork();
+	if (!child)
+		become("blocked_from_the_start", NULL);
+	say("%s\n", ended(child));
+	child = vfork();
+	if (!child) {
+		execv(own_program(), arguments);
+		_exit(127);
+	}
+	say("%s\n", ended(child));
+	if (posix_spawn(&child, own_program(), NULL, NULL, arguments, environ))
+		behave_fail("posix_spawn");
+	say("%s\n", ended(child));
+	if (!pthread_create(&thread, NULL, blocked_in_thread, NULL))
+		pthread_join(thread, NULL);
+	execl("/nowhere", "nowhere", (char *)NULL);
+	say_blocked("the handler");
+}
+
+CASE(masks_on_a_small_stack)
+{
+	struct guarded stack = guarded_new(frame_bytes() + 12288);
+	use_stack(stack.start, stack.bytes, 0);
+	set_handler(SIGUSR1, look_and_make, SA_ONSTACK);
+	set_handler(SIGUSR2, look_and_make, SA_ONSTACK);
+	work(20);
+	raise(SIGUSR1);
+	for (int round = 0; round < 10; round++)
+		raise(SIGUSR2);
+	work(20);
+	say_blocked("the program");
+	say("below: %s\n", guarded_overrun(&stack) ? "OVERWRITTEN" : "whole");
 }
 
 CASE(used_tight)

@@ -358,6 +358,40 @@ CASE(name_and_stack_of_thread)
 
 /* ---- namespaces, folders, users ---- */
 
+/* The first process of a namespace does not get signals that it has no handler for. */
+static void be_the_first(void)
+{
+	struct timespec time = {0, 400000000}, left;
+	work(20);
+	pid_t sender = fork();
+	if (!sender) {
+		until_asleep(getppid(), getppid());
+		EACH_SIGNAL(number)
+		kill(1, number);
+		for (int number = 1; number < SIGURG; number++)
+			if (number != SIGKILL && number != SIGSTOP && number != SIGCHLD &&
+			    number != SIGTSTP && number != SIGTTIN && number != SIGTTOU)
+				kill(1, number);
+		_exit(0);
+	}
+	SAY_RESULT(clock_nanosleep(CLOCK_MONOTONIC, 0, &time, &left));
+	SAY_RESULT(raise(SIGTERM));
+	work(20);
+	say("%s\n", ended(sender));
+}
+
+CASE(first_of_a_namespace)
+{
+	if (unshare(CLONE_NEWPID))
+		skip("no namespace for processes here");
+	pid_t child = fork();
+	if (!child) {
+		be_the_first();
+		_exit(5);
+	}
+	say("%s\n", ended(child));
+}
+
 CASE(unshare)
 {
 	work(20);

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records in order, however many: what does not fit into memory is sorted in runs that lie in an
- * unnamed file and are merged when read. For what an analysis has to sort and cannot take as it
- * comes: delays of which it wants a quantile, calls by what they launched.
+ * External sort: records in order, however many. What does not fit into memory is sorted in runs,
+ * which lie in an unnamed file and are merged when they are read.
  *
  * Records consist of 64-bit words, of which the first ones are what they are sorted by; records
  * equal in those come in any order. What comes in order already is never sorted.
+ *
+ *	sn_runs_init(&runs, 3, 2, 64 << 20);
+ *	result = sn_runs_add(&runs, (uint64_t[]){major, minor, value}, error);	... for each
+ *	result = sn_runs_finish(&runs, error);
+ *	while ((result = sn_runs_next(&runs, record, error)) > 0) ...
+ *	sn_runs_release(&runs);
+ *
+ * A record costs the sorting of a run and, where there are several, the logarithm of their number.
  */
-#ifndef SN_TIMELINE_RUNS_H
-#define SN_TIMELINE_RUNS_H
+#ifndef SN_BASE_RUNS_H
+#define SN_BASE_RUNS_H
 
-#include "base/error.h"
-#include "trace/spill.h"
+#include "error.h"
+#include "spill.h"
 
 #include <stdbool.h>
 #include <stddef.h>

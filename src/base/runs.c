@@ -2,12 +2,13 @@
 /* Sorted in memory, written, and merged by a heap; see runs.h. */
 #include "runs.h"
 
-#include "base/vec.h"
+#include "heap.h"
+#include "sort.h"
+#include "vec.h"
 
-#include <errno.h>
 #include <string.h>
 
-/* Of each run as much is in memory while it is merged. */
+/* Merging keeps BUFFER_BYTES of each run in memory. */
 enum { BUFFER_BYTES = 16 << 10, WORDS_MAX = 8 };
 
 struct sn_run {
@@ -18,13 +19,12 @@ struct sn_run {
 
 void sn_runs_init(struct sn_runs *runs, size_t words, size_t key_words, size_t memory_bytes)
 {
-	const char *folder = getenv("TMPDIR");
 	*runs = (struct sn_runs){
 	    .words = words,
 	    .key_words = key_words,
 	    .memory_bytes = memory_bytes,
 	    .is_ordered = true,
-	    .file = {.folder = folder && *folder ? folder : "/tmp", .fd = -1},
+	    .file = {.folder = sn_spill_folder(NULL), .fd = -1},
 	};
 }
 
@@ -49,12 +49,6 @@ static int compare(const uint64_t *left, const uint64_t *right, size_t key_words
 	return 0;
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-	return (a > b) - (a < b);
-}
-
 static int compare_records(const void *left, const void *right, void *key_words)
 {
 	return compare(left, right, *(size_t *)key_words);
@@ -64,15 +58,10 @@ static void sort(struct sn_runs *runs)
 {
 	size_t record_bytes = runs->words * sizeof(uint64_t);
 	if (!runs->is_ordered && runs->words == 1)
-		qsort(runs->items, runs->count, record_bytes, compare_numbers);
+		sn_sort_u64(runs->items, runs->count);
 	else if (!runs->is_ordered)
 		qsort_r(runs->items, runs->count, record_bytes, compare_records, &runs->key_words);
 	runs->is_ordered = true;
-}
-
-static int no_memory(struct sn_error *error)
-{
-	return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 }
 
 static struct sn_run *new_run(struct sn_runs *runs)
@@ -88,7 +77,7 @@ static int write_run(struct sn_runs *runs, struct sn_error *error)
 {
 	struct sn_run *run = new_run(runs);
 	if (!run)
-		return no_memory(error);
+		return sn_fail_memory(error);
 	sort(runs);
 	run->offset = runs->file.length;
 	run->left = runs->count;
@@ -107,7 +96,7 @@ int sn_runs_add(struct sn_runs *runs, const uint64_t *record, struct sn_error *e
 			return result;
 	}
 	if (sn_vec_reserve(&runs->items, &runs->capacity, (runs->count + 1) * words) < 0)
-		return no_memory(error);
+		return sn_fail_memory(error);
 	uint64_t *item = runs->items + runs->count * words;
 	memcpy(item, record, words * sizeof(uint64_t));
 	if (runs->count && compare(item, item - words, runs->key_words) < 0)
@@ -131,18 +120,7 @@ static bool goes_before(const struct sn_runs *runs, uint32_t left, uint32_t righ
 	return order ? order < 0 : left < right;
 }
 
-static void sink(struct sn_runs *runs, size_t place)
-{
-	uint32_t *heap = runs->heap, moved = heap[place];
-	for (size_t child; (child = 2 * place + 1) < runs->heap_count; place = child) {
-		if (child + 1 < runs->heap_count && goes_before(runs, heap[child + 1], heap[child]))
-			child++;
-		if (!goes_before(runs, heap[child], moved))
-			break;
-		heap[place] = heap[child];
-	}
-	heap[place] = moved;
-}
+SN_HEAP(heads, uint32_t, const struct sn_runs *, goes_before(of, *a, *b));
 
 /* The next records of a run; run->count is 0 where there are none. */
 static int refill(struct sn_runs *runs, struct sn_run *run, struct sn_error *error)
@@ -155,10 +133,11 @@ static int refill(struct sn_runs *runs, struct sn_run *run, struct sn_error *err
 	if (!run->buffer)
 		run->buffer = malloc(BUFFER_BYTES);
 	if (!run->buffer)
-		return no_memory(error);
-	if (sn_spill_read(&runs->file, run->buffer, run->count * record_bytes, run->offset))
-		return sn_fail(error, SN_ERR_IO, "cannot read back from a file in '%s': %s",
-			       runs->file.folder, strerror(errno));
+		return sn_fail_memory(error);
+	int result =
+	    sn_spill_read(&runs->file, run->buffer, run->count * record_bytes, run->offset, error);
+	if (result)
+		return result;
 	run->offset += run->count * record_bytes;
 	run->left -= run->count;
 	return 0;
@@ -171,7 +150,7 @@ int sn_runs_finish(struct sn_runs *runs, struct sn_error *error)
 	struct sn_run *last = result ? NULL : new_run(runs);
 	runs->heap = calloc(runs->run_count + 1, sizeof(*runs->heap));
 	if (!result && (!last || !runs->heap))
-		return no_memory(error);
+		return sn_fail_memory(error);
 	for (size_t i = 0; i + 1 < runs->run_count && !result; i++)
 		result = refill(runs, runs->runs + i, error);
 	if (result)
@@ -180,8 +159,7 @@ int sn_runs_finish(struct sn_runs *runs, struct sn_error *error)
 	for (uint32_t i = 0; i < runs->run_count; i++)
 		if (runs->runs[i].count)
 			runs->heap[runs->heap_count++] = i;
-	for (size_t i = runs->heap_count / 2; i--;)
-		sink(runs, i);
+	heads_build(runs->heap, runs->heap_count, runs);
 	return 0;
 }
 
@@ -198,7 +176,6 @@ int sn_runs_next(struct sn_runs *runs, uint64_t *record, struct sn_error *error)
 		if (!run->count)
 			runs->heap[0] = runs->heap[--runs->heap_count];
 	}
-	if (runs->heap_count > 1)
-		sink(runs, 0);
+	heads_sink(runs->heap, runs->heap_count, 0, runs);
 	return 1;
 }

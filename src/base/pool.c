@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads around a counter; see jobs.h. */
-#include "jobs.h"
+/* Threads around a counter; see pool.h. */
+#include "pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 struct pool {
-	sn_jobs_work *work;
+	sn_pool_work *work;
 	void *context;
 	size_t count;
 	atomic_size_t next;
@@ -16,7 +16,7 @@ struct pool {
 	atomic_int result;
 };
 
-unsigned sn_jobs_threads(unsigned wanted)
+unsigned sn_pool_threads(unsigned wanted)
 {
 	if (!wanted) {
 		/* those that this process may run on: mpirun gives each rank its own */
@@ -26,7 +26,7 @@ unsigned sn_jobs_threads(unsigned wanted)
 			online = CPU_COUNT(&processors);
 		wanted = online > 0 ? (unsigned)online : 1;
 	}
-	return wanted < SN_JOBS_MAX ? wanted : SN_JOBS_MAX;
+	return wanted < SN_POOL_THREADS ? wanted : SN_POOL_THREADS;
 }
 
 static void *take_items(void *argument)
@@ -46,12 +46,12 @@ static void *take_items(void *argument)
 	return NULL;
 }
 
-int sn_jobs_run(unsigned threads, size_t count, sn_jobs_work *work, void *context)
+int sn_pool_run(unsigned threads, size_t count, sn_pool_work *work, void *context)
 {
 	struct pool pool = {.work = work, .context = context, .count = count};
-	pthread_t started[SN_JOBS_MAX];
+	pthread_t started[SN_POOL_THREADS];
 	unsigned others = 0;
-	while (others + 1 < threads && others + 1 < count && others + 1 < SN_JOBS_MAX &&
+	while (others + 1 < threads && others + 1 < count && others + 1 < SN_POOL_THREADS &&
 	       !pthread_create(started + others, NULL, take_items, &pool))
 		others++;
 	take_items(&pool);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A growing run of bytes to encode or write into, and a bounded one to decode from.
+ *
+ * Failure for lack of memory is remembered: writers need no checks, whoever takes the bytes looks
+ * at `failed` once. Appending costs constant time on average.
+ *
+ *	struct sn_buffer buffer = {0};
+ *	sn_buffer_varint(&buffer, count);
+ *	sn_buffer_print(&buffer, "%s:%u", name, line);
+ *	if (buffer.failed) ...
+ *	sn_buffer_release(&buffer);
+ */
+#ifndef SN_BASE_BUFFER_H
+#define SN_BASE_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* All zeroes is an empty buffer. */
+struct sn_buffer {
+	unsigned char *bytes; /* from malloc */
+	size_t count, capacity;
+	bool failed; /* bytes put are missing */
+};
+
+void sn_buffer_release(struct sn_buffer *buffer);
+/* Only for sn_buffer_room: the same where the buffer must grow. */
+unsigned char *sn_buffer_grow(struct sn_buffer *buffer, size_t length);
+
+/* Room for `length` more bytes, which the caller fills and which count as put. NULL on failure. */
+static inline unsigned char *sn_buffer_room(struct sn_buffer *buffer, size_t length)
+{
+	/* a byte is left for the NUL of sn_buffer_string */
+	if (__builtin_expect(length >= buffer->capacity - buffer->count, 0))
+		return sn_buffer_grow(buffer, length);
+	unsigned char *room = buffer->bytes + buffer->count;
+	buffer->count += length;
+	return room;
+}
+
+static inline void sn_buffer_put(struct sn_buffer *buffer, const void *bytes, size_t length)
+{
+	unsigned char *room = sn_buffer_room(buffer, length);
+	if (room && length)
+		memcpy(room, bytes, length);
+}
+
+static inline void sn_buffer_byte(struct sn_buffer *buffer, unsigned char byte)
+{
+	unsigned char *room = sn_buffer_room(buffer, 1);
+	if (room)
+		*room = byte;
+}
+
+/* Without its NUL. */
+static inline void sn_buffer_text(struct sn_buffer *buffer, const char *text)
+{
+	sn_buffer_put(buffer, text, strlen(text));
+}
+
+/* The lower `bytes` bytes of a number, the lowest first. */
+static inline void sn_buffer_number(struct sn_buffer *buffer, uint64_t number, unsigned bytes)
+{
+	unsigned char *room = sn_buffer_room(buffer, bytes);
+	for (unsigned i = 0; room && i < bytes; i++)
+		room[i] = (unsigned char)(number >> 8 * i);
+}
+
+/* LEB128: seven bits a byte, the lowest first; the upper bit says that more follow. */
+void sn_buffer_varint(struct sn_buffer *buffer, uint64_t number);
+/* As printf, of any length. */
+void sn_buffer_print(struct sn_buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Zeroes up to a multiple of `alignment`, a power of two. */
+void sn_buffer_align(struct sn_buffer *buffer, size_t alignment);
+/* Overwrites bytes that are there, as sn_buffer_number writes them. */
+void sn_buffer_patch(struct sn_buffer *buffer, size_t at, uint64_t number, unsigned bytes);
+
+/* Keeps the first `count` bytes, and the memory. */
+static inline void sn_buffer_cut(struct sn_buffer *buffer, size_t count)
+{
+	if (count < buffer->count)
+		buffer->count = count;
+}
+
+/* The bytes as a text, valid until more are put: a NUL follows them, which does not count. "" where
+ * nothing was put. */
+const char *sn_buffer_string(struct sn_buffer *buffer);
+/* The same of the heap, now the caller's, and the buffer is empty. NULL where it has failed. */
+char *sn_buffer_take(struct sn_buffer *buffer);
+
+/* What is left to decode. */
+struct sn_span {
+	const unsigned char *bytes;
+	size_t count;
+};
+
+/* The next `length` bytes, or NULL where there are fewer. */
+static inline const unsigned char *sn_span_take(struct sn_span *span, size_t length)
+{
+	if (length > span->count)
+		return NULL;
+	const unsigned char *taken = span->bytes;
+	span->bytes += length;
+	span->count -= length;
+	return taken;
+}
+
+static inline bool sn_span_get(struct sn_span *span, void *to, size_t length)
+{
+	const unsigned char *taken = sn_span_take(span, length);
+	if (taken)
+		memcpy(to, taken, length);
+	return taken != NULL;
+}
+
+#endif

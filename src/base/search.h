@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Binary search over anything that is in order, by a condition instead of a comparison function:
+ * it holds for the first items and for none behind them, and the index of the first for which it
+ * does not hold is found. `i` names the index in the condition, and the result has count's type.
+ *
+ *	first item that starts at 10 or later:	sn_search(i, count, items[i].start < 10)
+ *	first item that starts later than 10:	sn_search(i, count, items[i].start <= 10)
+ *	the item that 10 lies in:	the latter less one, where it is not 0
+ *
+ * Costs log2(count) + 1 evaluations of the condition; nothing is called.
+ */
+#ifndef SN_BASE_SEARCH_H
+#define SN_BASE_SEARCH_H
+
+/* Among the indices from `first` up to `end`, which is the result where it holds for all. */
+#define sn_search_from(i, first, end, condition)                                                   \
+	({                                                                                         \
+		__typeof__(end) sn_high = (end), sn_low = (first);                                 \
+		while (sn_low < sn_high) {                                                         \
+			__typeof__(end) i = sn_low + (sn_high - sn_low) / 2;                       \
+			if (condition)                                                             \
+				sn_low = i + 1;                                                    \
+			else                                                                       \
+				sn_high = i;                                                       \
+		}                                                                                  \
+		sn_low;                                                                            \
+	})
+#define sn_search(i, count, condition) sn_search_from(i, 0, count, condition)
+
+#endif

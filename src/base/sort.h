@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sorting numbers by their bytes, which takes no comparisons; and what comparison functions for
+ * qsort consist of:
+ *
+ *	return sn_order_then(SN_ORDER(a->module, b->module), SN_ORDER(a->address, b->address));
+ *
+ * Numbers that carry where they came from have it in their lower 32 bits. Costs a pass over all for
+ * each byte in which any two differ; few are sorted by qsort.
+ */
+#ifndef SN_BASE_SORT_H
+#define SN_BASE_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* -1, 0 or 1: a before, with, or behind b. For numbers of any type. */
+#define SN_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* By the first order, and where that is 0 by the second. */
+static inline int sn_order_then(int first, int second)
+{
+	return first ? first : second;
+}
+
+/* Ascending. Takes memory for as many once more, or without it more time. */
+void sn_sort_u64(uint64_t *numbers, size_t count);
+/* Ascending; of numbers, none of which is a NaN. */
+void sn_sort_doubles(double *numbers, size_t count);
+/* Sorts them; the one in the middle, or the mean of two. There must be one. */
+double sn_sort_median(double *numbers, size_t count);
+/* By the upper 32 bits; where those are equal the lower ones, which must ascend at first, still
+ * ascend afterwards. `other` is as long as `keys`. */
+void sn_sort_keys(uint64_t *keys, uint64_t *other, size_t count);
+/* Of ascending numbers each once, in front. Returns how many these are. */
+size_t sn_sort_unique(uint64_t *numbers, size_t count);
+
+#endif
