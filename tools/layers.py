@@ -13,10 +13,6 @@ COLLECT_MAY = UNWIND_MAY | {"format/container.h", "format/checksum.h", "format/f
                             "format/trace_file/trace_identity.h"}
 # Parts of the collector that depend on libc alone and are compiled into the commands too.
 COLLECT_FOR = {"cmd": {"collect/sample/event.h", "collect/sample/filters.h"}, "aggregate": {"collect/core/errors.def"}}
-# Analyses that still include presentation: docs/plan.md has what is to become of them. No more may come.
-KNOWN = {"timeline/answers.c", "timeline/answers.h", "timeline/iterations/iteration_copies.c",
-         "timeline/iterations/iteration_starts.c", "timeline/messages/accesses.c", "timeline/node.c",
-         "timeline/path/critical_path.c"}
 
 
 def floors() -> dict[str, int]:
@@ -25,14 +21,14 @@ def floors() -> dict[str, int]:
     return {room: floor for floor, line in enumerate(reversed(drawing)) for room in line[:36].split()}
 
 
-def is_allowed(name: str, room: str, include: str, target: str, height: dict[str, int]) -> bool:
+def is_allowed(room: str, include: str, target: str, height: dict[str, int]) -> bool:
     if room == "collect":
         return target == "unwind" or include in COLLECT_MAY
     if room == "unwind":
         return include in UNWIND_MAY
     if target == "collect":
         return include in COLLECT_FOR.get(room, ())
-    return target == "unwind" or height[target] < height[room] or (target == "show" and name in KNOWN)
+    return target == "unwind" or height[target] < height[room]
 
 
 def main() -> int:
@@ -45,7 +41,7 @@ def main() -> int:
         room = name.split("/")[0]
         for include in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.M):
             target = include.split("/")[0]
-            if "/" in include and target in rooms - {room} and not is_allowed(name, room, include, target, height):
+            if "/" in include and target in rooms - {room} and not is_allowed(room, include, target, height):
                 wrong.append(f"src/{name} includes {include}: {room} may not depend on {target}")
     for line in wrong:
         print("lint: " + line)

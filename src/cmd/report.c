@@ -6,6 +6,7 @@
 #include "metrics.h"
 #include "sources.h"
 
+#include "frame/user_frame.h"
 #include "show/label.h"
 #include "show/number.h"
 #include "show/tree/place.h"

@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "format/measurement/measurement.h"
+#include "frame/user_frame.h"
 
 #include <stdio.h>
 #include <string.h>

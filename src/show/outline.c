@@ -6,6 +6,7 @@
 #include "outline.h"
 
 #include "base/utf8.h"
+#include "frame/user_frame.h"
 #include "label.h"
 #include "number.h"
 #include "show/tree/text.h"
@@ -128,44 +129,27 @@ static uint32_t link_rows(struct sn_outline *outline)
 	return first;
 }
 
-static void print_numbers(const struct sn_outline *outline, const struct sn_page *page,
-			  const struct sn_outline_row *row)
+/* Returns the columns used. */
+static int print_numbers(const struct sn_outline *outline, const struct sn_page *page,
+			 const struct sn_outline_row *row, struct sn_table *table)
 {
 	const struct sn_view *view = outline->view;
 	const struct sn_tree_value *values = &outline->values[row->values];
-	char share[SN_NUMBER_CHARS], total[SN_NUMBER_CHARS], self[SN_NUMBER_CHARS];
-	const char *unit = sn_text_unit(view, 0);
-	double part =
-	    outline->shows_exclusive_share ? values[0].exclusive.sum : values[0].inclusive.sum;
-	sn_number_share(outline->total > 0 ? part / outline->total : 0, share);
-	sn_text_value(values[0].inclusive.sum, unit, total);
-	sn_text_value(values[0].exclusive.sum, unit, self);
-	const char *mark = row->is_hot ? (page->is_unicode ? "\xe2\x96\xb6" : ">") : " ";
-	sn_text_style(page, row->is_hot ? "\033[1;31m" : "");
-	fprintf(page->out, "%s%6s", mark, share);
-	sn_text_style(page, row->is_hot ? "\033[0m" : "");
-	if (outline->shows_exclusive_share)
-		fprintf(page->out, " %9s %9s", self, total);
-	else
-		fprintf(page->out, " %9s %9s", total, self);
-	for (uint32_t m = 1; m < view->metric_count; m++) {
-		sn_text_value(values[m].inclusive.sum, sn_text_unit(view, m), total);
-		fprintf(page->out, " %*s", sn_text_metric_width(view, m), total);
-	}
+	char share[SN_NUMBER_CHARS];
+	double parts[] = {values[0].inclusive.sum, values[0].exclusive.sum};
+	bool is_own = outline->shows_exclusive_share;
 	size_t number = (size_t)(row - outline->rows);
-	sn_text_formulas(view, page, &outline->derived[number * view->formula_count],
-			 outline->shows_exclusive_share);
-	fputs("  ", page->out);
-}
-
-static int numbers_width(const struct sn_view *view)
-{
-	int width = 1 + 6 + 10 + 10 + 2;
+	sn_number_share(outline->total > 0 ? parts[is_own] / outline->total : 0, share);
+	table->mark = row->is_hot ? (page->is_unicode ? "\xe2\x96\xb6" : ">") : " ";
+	sn_text_style(page, row->is_hot ? "\033[1;31m" : "");
+	sn_table_cell(table, share);
+	sn_text_style(page, row->is_hot ? "\033[0m" : "");
+	sn_text_cell(view, 0, parts[is_own], table);
+	sn_text_cell(view, 0, parts[!is_own], table);
 	for (uint32_t m = 1; m < view->metric_count; m++)
-		width += 1 + sn_text_metric_width(view, m);
-	for (uint32_t f = 0; f < view->formula_count; f++)
-		width += 1 + sn_text_formula_width(view, f);
-	return width;
+		sn_text_cell(view, m, values[m].inclusive.sum, table);
+	sn_text_formulas(view, &outline->derived[number * view->formula_count], is_own, table);
+	return sn_table_rest(table);
 }
 
 /* The lines that lead from a row's elders to it. Returns the columns used. */
@@ -345,12 +329,11 @@ static void print_place(const struct sn_outline *outline, const struct sn_page *
 }
 
 static void print_row(const struct sn_outline *outline, const struct sn_page *page,
-		      const struct sn_outline_row *row)
+		      const struct sn_outline_row *row, struct sn_table *table)
 {
 	static struct chain chain; /* 70 KiB: too much for the stack of a thread one day */
-	print_numbers(outline, page, row);
-	int used = numbers_width(outline->view) + print_guides(outline, page, row);
-	int room = page->width - used;
+	int used = print_numbers(outline, page, row, table);
+	int room = page->width - used - print_guides(outline, page, row);
 	take_parts(outline, row, &chain);
 	chain.last_may_go = outline->shows_exclusive_share ||
 			    (row->first_child != SONDE_NONE && chain.weights[chain.count - 1] <= 1);
@@ -359,36 +342,15 @@ static void print_row(const struct sn_outline *outline, const struct sn_page *pa
 	print_chain(outline, page, &chain, row->is_hot);
 	if (chain.shown[chain.count - 1])
 		print_place(outline, page, &chain, room - (int)chain_columns(outline, &chain) - 2);
-	putc('\n', page->out);
+	sn_table_end(table);
 }
 
-static void print_heading(const struct sn_outline *outline, const struct sn_page *page,
-			  const char *heading)
+static void print_rows(const struct sn_outline *outline, const struct sn_page *page, uint32_t at,
+		       struct sn_table *table)
 {
-	sn_text_style(page, "\033[1m");
-	if (outline->shows_exclusive_share)
-		fprintf(page->out, " %6s %9s %9s", "share", "self", "total");
-	else
-		fprintf(page->out, " %6s %9s %9s", "share", "total", "self");
-	for (uint32_t m = 1; m < outline->view->metric_count; m++)
-		fprintf(page->out, " %*s", sn_text_metric_width(outline->view, m),
-			sn_text_metric(outline->view, m));
-	sn_text_formula_names(outline->view, page);
-	fprintf(page->out, "  %s\n", heading);
-	sn_text_style(page, "\033[0m");
-}
-
-int sn_outline_print(struct sn_outline *outline, const struct sn_page *page, const char *heading)
-{
-	if (outline->row_count == 0)
-		return 0;
-	uint32_t at = link_rows(outline);
-	if (at == SONDE_NONE)
-		return SN_ERR_MEMORY;
-	print_heading(outline, page, heading);
 	while (at != SONDE_NONE) {
 		const struct sn_outline_row *row = &outline->rows[at];
-		print_row(outline, page, row);
+		print_row(outline, page, row, table);
 		if (row->first_child != SONDE_NONE) {
 			at = row->first_child;
 			continue;
@@ -398,5 +360,22 @@ int sn_outline_print(struct sn_outline *outline, const struct sn_page *page, con
 		if (at != SONDE_NONE)
 			at = outline->rows[at].next_sibling;
 	}
+}
+
+int sn_outline_print(struct sn_outline *outline, const struct sn_page *page, const char *heading)
+{
+	if (outline->row_count == 0)
+		return 0;
+	uint32_t at = link_rows(outline);
+	if (at == SONDE_NONE)
+		return SN_ERR_MEMORY;
+	struct sn_table table = {.out = page->out, .gap = 1};
+	sn_text_style(page, "\033[1m");
+	sn_table_column(&table, "share", 6);
+	sn_table_column(&table, outline->shows_exclusive_share ? "self" : "total", 9);
+	sn_table_column(&table, outline->shows_exclusive_share ? "total" : "self", 9);
+	sn_text_columns(outline->view, 1, &table);
+	sn_text_end_heads(page, &table, heading);
+	print_rows(outline, page, at, &table);
 	return 0;
 }

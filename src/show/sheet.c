@@ -2,9 +2,9 @@
 /* Tables in memory, as text and as JSON; see sheet.h. */
 #include "sheet.h"
 
-#include "base/utf8.h"
 #include "base/vec.h"
 #include "number.h"
+#include "table.h"
 
 #include <limits.h>
 #include <math.h>
@@ -176,113 +176,55 @@ static bool is_printed(const struct sn_column *column)
 	return strcmp(column->unit, "id") != 0;
 }
 
-/* In characters, as they are shown. */
-static int width_to(const char *text, const char *end)
-{
-	int count = 0;
-	char shown[SN_UTF8_SHOWN];
-	while (text < end) {
-		text += sn_utf8_show(text, shown);
-		count += (int)sn_utf8_columns(shown);
-	}
-	return count;
-}
-
-static int width_of(const char *text)
-{
-	return width_to(text, text + strlen(text));
-}
-
-/* At most `most` columns of the text, whole characters; the columns taken. */
-static int put_shown(FILE *out, const char *text, int most)
-{
-	char shown[SN_UTF8_SHOWN];
-	int used = 0;
-	while (*text) {
-		text += sn_utf8_show(text, shown);
-		int columns = (int)sn_utf8_columns(shown);
-		if (columns > most - used)
-			break;
-		fputs(shown, out);
-		used += columns;
-	}
-	return used;
-}
-
-/* Pads or cuts; a text that is cut ends in an ellipsis. */
-static void put_padded(FILE *out, const char *text, int width, bool is_left)
-{
-	int wide = width_of(text);
-	if (!is_left && wide < width)
-		fprintf(out, "%*s", width - wide, "");
-	if (wide > width) {
-		wide = put_shown(out, text, width - 1) + 1;
-		fputs("…", out);
-	} else {
-		put_shown(out, text, width);
-	}
-	if (is_left && wide < width)
-		fprintf(out, "%*s", width - wide, "");
-}
-
-struct layout {
-	int widths[SN_SHEET_COLUMNS];
-	size_t last; /* printed */
-};
-
 /* Numbers get what they need; texts share what is left, the widest giving way first. */
-static struct layout lay_out(const struct sn_sheet *sheet, size_t rows, int width)
+static void lay_out(const struct sn_sheet *sheet, size_t rows, int width, struct sn_table *table)
 {
-	struct layout layout = {{0}, 0};
+	int widths[SN_SHEET_COLUMNS] = {0}, total = 2;
 	char text[SN_SHEET_TEXT];
-	int total = 2;
 	for (size_t c = 0; c < sheet->column_count; c++) {
 		const struct sn_column *column = sheet->columns + c;
 		if (!is_printed(column))
 			continue;
-		layout.widths[c] = width_of(column->head);
+		widths[c] = sn_table_width_of(column->head, NULL);
 		for (size_t r = 0; r < rows; r++) {
-			int wide = width_of(sn_sheet_format(
-			    column, sheet->cells + r * sheet->column_count + c, text));
-			layout.widths[c] = wide > layout.widths[c] ? wide : layout.widths[c];
+			int wide = sn_table_width_of(
+			    sn_sheet_format(column, sheet->cells + r * sheet->column_count + c,
+					    text),
+			    NULL);
+			widths[c] = wide > widths[c] ? wide : widths[c];
 		}
-		layout.last = c;
-		total += layout.widths[c] + 2;
+		total += widths[c] + 2;
 	}
-	while (total > width) {
+	for (; total > width; total--) {
 		size_t widest = SN_SHEET_COLUMNS;
 		for (size_t c = 0; c < sheet->column_count; c++)
-			if (is_text(sheet->columns + c) && layout.widths[c] > 12 &&
-			    (widest == SN_SHEET_COLUMNS ||
-			     layout.widths[c] > layout.widths[widest]))
+			if (is_text(sheet->columns + c) && widths[c] > 12 &&
+			    (widest == SN_SHEET_COLUMNS || widths[c] > widths[widest]))
 				widest = c;
 		if (widest == SN_SHEET_COLUMNS)
 			break;
-		layout.widths[widest]--;
-		total--;
+		widths[widest]--;
 	}
-	return layout;
+	for (size_t c = 0; c < sheet->column_count; c++)
+		if (is_printed(sheet->columns + c))
+			sn_table_column(table, sheet->columns[c].head,
+					is_text(sheet->columns + c) ? -widths[c] : widths[c]);
 }
 
-static void print_row(const struct sn_sheet *sheet, const struct layout *layout,
-		      const struct sn_cell *cells, FILE *out)
+static void print_table(const struct sn_sheet *sheet, size_t rows, int width, FILE *out)
 {
+	struct sn_table table = {.out = out, .gap = 2, .cuts = true};
 	char text[SN_SHEET_TEXT];
-	fputs("  ", out);
-	for (size_t c = 0; c < sheet->column_count; c++) {
-		const struct sn_column *column = sheet->columns + c;
-		if (!is_printed(column))
-			continue;
-		const char *shown = cells ? sn_sheet_format(column, cells + c, text) : column->head;
-		bool ends = c == layout->last && is_text(column);
-		put_padded(out, shown,
-			   ends && width_of(shown) < layout->widths[c] ? width_of(shown)
-								       : layout->widths[c],
-			   is_text(column));
-		if (c != layout->last)
-			fputs("  ", out);
+	lay_out(sheet, rows, width, &table);
+	sn_table_end(&table);
+	for (size_t r = 0; r < rows; r++) {
+		const struct sn_cell *cells = sheet->cells + r * sheet->column_count;
+		for (size_t c = 0; c < sheet->column_count; c++)
+			if (is_printed(sheet->columns + c))
+				sn_table_cell(&table,
+					      sn_sheet_format(sheet->columns + c, cells + c, text));
+		sn_table_end(&table);
 	}
-	putc('\n', out);
 }
 
 /* A line of a series as eighths of blocks, the greatest value of each of `width` parts. */
@@ -310,59 +252,33 @@ static void print_line(const struct sn_sheet *sheet, size_t column, int width, F
 		sheet->column_count > 2 ? sheet->columns[column].head : "");
 }
 
-/* Words in lines of the width; the first begins at `indent`, the others at 4. */
-static void print_wrapped(const char *text, int indent, int width, FILE *out)
-{
-	int column = 0;
-	fprintf(out, "%*s", indent, "");
-	width -= indent;
-	while (*text) {
-		size_t length = strcspn(text, " ");
-		int wide = width_to(text, text + length);
-		if (column && column + 1 + wide > width) {
-			fputs("\n    ", out);
-			column = 4 - indent;
-		} else if (column) {
-			putc(' ', out);
-			column++;
-		}
-		put_shown(out, text, wide);
-		column += wide;
-		text += length;
-		while (*text == ' ')
-			text++;
-	}
-	putc('\n', out);
-}
-
 static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, bool is_bold,
 			FILE *out)
 {
 	size_t rows = sn_sheet_rows(sheet);
 	size_t shown = limit && !sn_sheet_is_whole(sheet) && rows > limit ? limit : rows;
 	fprintf(out, "\n%s", is_bold ? "\033[1m" : "");
-	put_shown(out, sheet->title ? sheet->title : "", INT_MAX);
+	sn_table_put(out, sheet->title ? sheet->title : "", INT_MAX);
 	fprintf(out, "%s\n", is_bold ? "\033[0m" : "");
 	if (sheet->shape == SN_SHEET_SERIES) {
 		for (size_t c = 1; c < sheet->column_count && rows; c++)
 			print_line(sheet, c, width - 34, out);
 	} else if (rows) {
-		struct layout layout = lay_out(sheet, shown, width);
-		print_row(sheet, &layout, NULL, out);
-		for (size_t r = 0; r < shown; r++)
-			print_row(sheet, &layout, sheet->cells + r * sheet->column_count, out);
+		print_table(sheet, shown, width, out);
 		if (shown < rows)
 			fprintf(out, "  %zu more: --limit 0\n", rows - shown);
 	}
 	if (sheet->left_out)
 		fprintf(out, "  %zu more are left out\n", sn_sheet_left_out(sheet));
-	for (size_t i = 0; i < sheet->note_count; i++)
-		print_wrapped(sheet->notes[i], 2, width, out);
+	for (size_t i = 0; i < sheet->note_count; i++) {
+		fputs("  ", out);
+		sn_table_wrap(out, sheet->notes[i], 2, 4, width);
+	}
 }
 
 void sn_page_print_sentence(const char *text, int width, FILE *out)
 {
-	print_wrapped(text, 0, width, out);
+	sn_table_wrap(out, text, 0, 4, width);
 }
 
 void sn_page_print(const struct sn_page *page, size_t limit, int width, bool is_bold, FILE *out)

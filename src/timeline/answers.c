@@ -1,31 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading for all views; see answers.h. */
+/* Each part after what it needs; see answers.h. */
 #include "answers.h"
 
 #include "timeline/devices/device_tracks.h"
-#include "show/number.h"
 #include "lib/db/trace_reader.h"
-
-#include <stdio.h>
-#include <string.h>
-
-const struct sn_view sn_views[] = {
-#define SN_VIEW(identifier, name, needs, summary)                                                  \
-	{name, summary, SN_ANSWERS_##needs, sn_view_##identifier},
-#include "show/timeline/views.def"
-#undef SN_VIEW
-    {NULL, NULL, SN_ANSWERS_NODES, NULL}};
 
 /* By device the first participant that it is, SONDE_NONE; NULL without memory. */
 static uint32_t *list_participants(const struct sn_answers *answers)
 {
-	const struct sn_details *details = &answers->details;
+	const struct sn_collectives *collectives = &answers->collectives;
 	uint32_t *participants = malloc((answers->times.count + 1) * sizeof(*participants));
 	for (size_t i = 0; i < answers->times.count && participants; i++)
 		participants[i] = SONDE_NONE;
-	for (uint32_t i = (uint32_t)details->participant_count; i-- && participants;)
-		if (details->participants[i].device != SONDE_NONE)
-			participants[details->participants[i].device] = i;
+	for (uint32_t i = (uint32_t)collectives->participant_count; i-- && participants;)
+		if (collectives->participants[i].device != SONDE_NONE)
+			participants[collectives->participants[i].device] = i;
 	return participants;
 }
 
@@ -45,8 +34,8 @@ static int load_device(struct sn_answers *answers, size_t device, uint32_t parti
 	    .host_ranks = &host,
 	};
 	int result = 0;
-	if (sn_deliveries_waits(&answers->processes, &answers->messages,
-				answers->times.devices[device].profile, &host))
+	if (sn_message_matching_waits(&answers->processes, &answers->messages,
+				      answers->times.devices[device].profile, &host))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	sn_intervals_settle(&host);
 	if (!result)
@@ -153,26 +142,27 @@ static void find_span(struct sn_answers *answers)
 
 static int find_offsets(struct sn_answers *answers)
 {
-	const struct sn_details *details = &answers->details;
+	const struct sn_collectives *collectives = &answers->collectives;
 	answers->offsets_ns = calloc(answers->processes.count + 1ull, sizeof(int64_t));
 	/* of several participants the first one's */
-	for (size_t i = details->participant_count; i-- && answers->offsets_ns;)
-		answers
-		    ->offsets_ns[answers->processes.of_profile[details->participants[i].profile]] =
+	for (size_t i = collectives->participant_count; i-- && answers->offsets_ns;)
+		answers->offsets_ns[answers->processes
+					.of_profile[collectives->participants[i].profile]] =
 		    answers->ranks.sums[i].offset_ns;
 	return answers->offsets_ns ? 0 : SN_ERR_MEMORY;
 }
 
 static int load_ranks(struct sn_answers *answers, struct sn_error *error)
 {
-	int result = sn_details(&answers->processes, &answers->times, &answers->details, error);
+	int result =
+	    sn_collectives(&answers->processes, &answers->times, &answers->collectives, error);
 	if (!result)
-		result = sn_ranks(&answers->details, &answers->ranks, error);
+		result = sn_ranks(&answers->collectives, &answers->ranks, error);
 	if (!result && find_offsets(answers))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result)
-		result = sn_deliveries(&answers->processes, &answers->details, &answers->ranks,
-				       &answers->messages, error);
+		result = sn_message_matching(&answers->processes, &answers->collectives,
+					     &answers->ranks, &answers->messages, error);
 	return result;
 }
 
@@ -198,6 +188,10 @@ int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct s
 		result = load_ranks(answers, error);
 	if (!result && needed >= SN_ANSWERS_WAITS)
 		result = load_devices(answers, error);
+	if (!result && needed >= SN_ANSWERS_FINDINGS && sn_threads_are_known(answers->trace))
+		result = sn_thread_times(db, answers->trace, &answers->threads, error);
+	if (!result && needed >= SN_ANSWERS_FINDINGS)
+		result = sn_findings(answers, &answers->findings, error);
 	return result;
 }
 
@@ -211,10 +205,12 @@ void sn_answers_release(struct sn_answers *answers)
 	}
 	free(answers->waits);
 	free(answers->blames);
+	sn_findings_release(&answers->findings);
+	sn_thread_times_release(&answers->threads);
 	free(answers->offsets_ns);
-	sn_deliveries_release(&answers->messages);
+	sn_message_matching_release(&answers->messages);
 	sn_ranks_release(&answers->ranks);
-	sn_details_release(&answers->details);
+	sn_collectives_release(&answers->collectives);
 	sn_node_map_release(&answers->nodes);
 	sn_processes_release(&answers->processes);
 	sn_device_times_release(&answers->times);
@@ -222,113 +218,4 @@ void sn_answers_release(struct sn_answers *answers)
 	if (answers->launches)
 		sn_launches_release(answers->launches);
 	free(answers->launches);
-}
-
-/* ---- words ---- */
-
-const char *sn_answers_device(const struct sn_answers *answers, size_t number,
-			      char text[SN_PLACE_CHARS])
-{
-	const struct sn_device_time *device = answers->times.devices + number;
-	int used = 0;
-	if (answers->has_runs)
-		used +=
-		    snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "run %u · ", device->run);
-	if (device->rank >= 0)
-		used += snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d · ",
-				 (int)device->rank);
-	snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "device %u", device->device);
-	return text;
-}
-
-const char *sn_answers_participant(const struct sn_answers *answers, size_t number,
-				   char text[SN_PLACE_CHARS])
-{
-	const struct sn_participant *one = answers->details.participants + number;
-	int used = 0;
-	if (one->device != SONDE_NONE && one->rank < 0)
-		return sn_answers_device(answers, one->device, text);
-	if (answers->has_runs)
-		used += snprintf(text, SN_PLACE_CHARS, "run %u · ", one->run);
-	if (one->rank >= 0)
-		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d", (int)one->rank);
-	else
-		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "process %llu",
-			 (unsigned long long)sonde_db_profile(answers->db, one->profile)->pid);
-	return text;
-}
-
-const char *sn_answers_process(const struct sn_answers *answers, uint32_t number,
-			       char text[SN_PLACE_CHARS])
-{
-	const struct sonde_db_profile *profile = sonde_db_profile(answers->db, number);
-	int used = 0;
-	text[0] = 0;
-	if (profile->run)
-		used = snprintf(text, SN_PLACE_CHARS, "run %u · ", profile->run);
-	if (profile->rank >= 0)
-		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "rank %d", (int)profile->rank);
-	else
-		snprintf(text + used, SN_PLACE_CHARS - (size_t)used, "process %llu",
-			 (unsigned long long)profile->pid);
-	return text;
-}
-
-const char *sn_answers_time(double ns)
-{
-	static char texts[8][SN_NUMBER_CHARS];
-	static unsigned next;
-	return sn_number_format(ns, "ns", texts[next++ % 8]);
-}
-
-const char *sn_answers_share(double part, double whole)
-{
-	static char texts[8][SN_NUMBER_CHARS];
-	static unsigned next;
-	return sn_number_share(whole > 0 ? part / whole : 0, texts[next++ % 8]);
-}
-
-static bool has_sheet(const struct sn_page *page, const char *key)
-{
-	for (size_t i = 0; i < page->count; i++)
-		if (!strcmp(page->sheets[i]->key, key))
-			return true;
-	return false;
-}
-
-void sn_answers_left_out(const struct sn_answers *answers, struct sn_page *page)
-{
-	if (!answers->times.left_out || has_sheet(page, "left_out"))
-		return;
-	struct sn_sheet *sheet = sn_page_sheet(page, "left_out", "left out");
-	sn_sheet_column(sheet, "what", "what", "");
-	sn_sheet_column(sheet, "count", "count", "count");
-	sn_sheet_column(sheet, "of", "of all", "count");
-	sn_sheet_text(sheet, "devices");
-	sn_sheet_number(sheet, (double)answers->times.left_out);
-	sn_sheet_number(sheet, (double)(answers->times.left_out + answers->times.count));
-	sn_sheet_note(sheet,
-		      "of one process the %d devices with the most operations are looked at; no "
-		      "number here has anything of the others",
-		      SN_PROCESS_DEVICES);
-}
-
-void sn_answers_inferred(const struct sn_answers *answers, struct sn_page *page)
-{
-	const char *launches = sonde_db_property(answers->db, "inferred.launches");
-	double all = 0;
-	if (!launches || has_sheet(page, "inferred"))
-		return;
-	for (size_t i = 0; i < answers->times.count; i++)
-		for (unsigned work = 0; work < SN_WORK_KINDS; work++)
-			all += (double)answers->times.devices[i].operation_counts[work];
-	struct sn_sheet *sheet = sn_page_sheet(page, "inferred", "inferred, not recorded");
-	sn_sheet_column(sheet, "what", "what", "");
-	sn_sheet_column(sheet, "count", "of operations", "count");
-	sn_sheet_column(sheet, "of", "of all", "count");
-	sn_sheet_text(sheet, "which call launched them");
-	sn_sheet_number(sheet, strtod(launches, NULL));
-	sn_sheet_number(sheet, all);
-	sn_sheet_note(sheet, "the trace has no correlation numbers: operations are given to calls "
-			     "by their order, where that leaves no choice");
 }

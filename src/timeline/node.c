@@ -3,13 +3,10 @@
 #include "node.h"
 
 #include "base/error.h"
-#include "base/utf8.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
-#include "show/tree/group.h"
-#include "show/label.h"
+#include "frame/user_frame.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,31 +136,10 @@ struct sn_node sn_node_map_at(const struct sn_node_map *nodes, uint32_t number)
 	return node;
 }
 
-static const char *label(const struct sn_node_map *nodes, uint32_t number, size_t name_columns,
-			 size_t caller_columns, char text[SN_NODE_CHARS])
+uint32_t sn_node_map_context(const struct sn_node_map *nodes, uint32_t node)
 {
-	char name[SN_LABEL_CHARS], caller[SN_LABEL_CHARS];
-	struct sn_node node = sn_node_map_at(nodes, number);
-	sn_label_name(nodes->db, SN_GROUP_AUTO, node.frame, name);
-	sn_utf8_elide(name, name_columns);
-	if (node.caller == SONDE_NONE) {
-		snprintf(text, SN_NODE_CHARS, "%s", name);
-		return text;
-	}
-	sn_label_name(nodes->db, SN_GROUP_AUTO, node.caller, caller);
-	sn_utf8_elide(caller, caller_columns);
-	snprintf(text, SN_NODE_CHARS, "%.880s in %.640s", name, caller);
-	return text;
-}
-
-const char *sn_node_map_label(const struct sn_node_map *nodes, uint32_t number,
-			      char text[SN_NODE_CHARS])
-{
-	return label(nodes, number, 200, 150, text);
-}
-
-const char *sn_node_map_mention(const struct sn_node_map *nodes, uint32_t number,
-				char text[SN_NODE_CHARS])
-{
-	return label(nodes, number, 80, 60, text);
+	for (uint32_t i = 0; i < sonde_db_context_count(nodes->db); i++)
+		if (nodes->of_context[i] == node)
+			return i;
+	return SONDE_NONE;
 }

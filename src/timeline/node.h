@@ -28,12 +28,7 @@ int sn_node_map(const struct sonde_db *db, struct sn_node_map *nodes);
 void sn_node_map_release(struct sn_node_map *nodes);
 
 struct sn_node sn_node_map_at(const struct sn_node_map *nodes, uint32_t node);
-/* "aten::linear in model.py:33 forward"; names of kernels may take 200 columns each. */
-enum { SN_NODE_CHARS = 1536 };
-const char *sn_node_map_label(const struct sn_node_map *nodes, uint32_t node,
-			      char text[SN_NODE_CHARS]);
-/* As above, short enough for a sentence. */
-const char *sn_node_map_mention(const struct sn_node_map *nodes, uint32_t node,
-				char text[SN_NODE_CHARS]);
+/* The first context of a node. */
+uint32_t sn_node_map_context(const struct sn_node_map *nodes, uint32_t node);
 
 #endif

@@ -4,6 +4,7 @@
 #define SN_TIMELINE_NODE_SUMS_H
 
 #include "node.h"
+#include "timeline/devices/blame.h"
 
 #include <stddef.h>
 
@@ -16,5 +17,11 @@ struct sn_node_sum {
  * NULL without memory. */
 struct sn_node_sum *sn_node_sums(const struct sn_node_map *nodes, const double *values,
 				 size_t *count);
+/* The same of values by context, and of what some devices' idle time is blamed on. */
+struct sn_node_sum *sn_node_sums_of_contexts(const struct sn_node_map *nodes, const double *values,
+					     size_t *count);
+struct sn_node_sum *sn_node_sums_of_blames(const struct sn_node_map *nodes,
+					   const struct sn_blame *blames, size_t blame_count,
+					   size_t *count);
 
 #endif

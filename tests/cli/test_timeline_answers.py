@@ -371,6 +371,15 @@ def test_ranks_without_devices(sonde, tmp_path):
     assert answer["sentences"][1].startswith(f"What ranks wait for: {waited:.1f} ms together in 3 collectives, 100.0% of it for "
                                              "rank 11, which came last to 3; meanwhile that was most in ProfilerStep")
     assert "of that path is the program's own code" in answer["sentences"][2]
+    findings = {one["rule"]: one for one in answer["findings"]}
+    assert [one["rule"] for one in answer["findings"]] == ["thread_time", "rank_waits", "critical_node", "own_code"]
+    evidence = {one["name"]: one for one in findings["rank_waits"]["evidence"]}
+    assert evidence["waited"] == {"name": "waited", "unit": "ns", "value": waited * 1e6}
+    assert (evidence["collectives"]["value"], evidence["last"]["value"], evidence["rank_share"]["value"]) == (3, 3, 1)
+    assert evidence["node"]["text"].startswith("ProfilerStep")
+    # 3 * 5.4 ms of 12 ranks for some 2.8 ms
+    assert findings["rank_waits"]["severity"] == "major" and findings["rank_waits"]["suggestion"] is None
+    assert "with_stack=True" in findings["own_code"]["suggestion"]
     first = next(line for line in sonde("timeline", tmp_path / "ranks", "--view", "stragglers").out.splitlines() if line.startswith("  rank"))
     assert first.split()[:5] == ["rank", "11", "3", "3", "0"]  # of many only the first are shown
 

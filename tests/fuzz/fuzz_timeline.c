@@ -6,11 +6,11 @@
  */
 #include "trace_fixture.h"
 
-#include "timeline/answers.h"
+#include "show/timeline/views.h"
 #include "timeline/path/critical_path.h"
-#include "timeline/threads/host.h"
-#include "timeline/threads/host_samples.h"
-#include "timeline/threads/host_times.h"
+#include "timeline/threads/thread_activity.h"
+#include "timeline/threads/activity_samples.h"
+#include "timeline/threads/activity_times.h"
 #include "timeline/memory/memory.h"
 #include "timeline/devices/queue.h"
 #include "timeline/threads/thread_states.h"
@@ -189,7 +189,7 @@ static void check_blame(const struct sn_answers *answers, size_t number)
 	for (size_t i = 0; i < blame->count; i++) {
 		CHECK(blame->shares[i].time_ns > 0);
 		CHECK(!i || blame->shares[i].time_ns <= blame->shares[i - 1].time_ns);
-		CHECK(!sn_host_is_waiting(answers->db, blame->shares[i].context));
+		CHECK(!sn_activity_is_waiting(answers->db, blame->shares[i].context));
 		shares += blame->shares[i].time_ns;
 	}
 	CHECK(is_near(shares, blame->blamed_ns));
@@ -371,12 +371,12 @@ static void check_path(const struct sn_answers *answers)
 }
 
 struct walked {
-	struct sn_host_part last;
+	struct sn_activity_part last;
 	const struct sonde_db *db;
 	double time_ns;
 };
 
-static int take_part(void *data, const struct sn_host_part *part)
+static int take_part(void *data, const struct sn_activity_part *part)
 {
 	struct walked *walked = data;
 	CHECK(part->end_ns > part->start_ns);
@@ -403,10 +403,10 @@ static void check_host(const struct sn_answers *answers)
 	struct sn_error error;
 	double *times = calloc(sonde_db_context_count(answers->db), sizeof(*times)), sum = 0;
 	if (!times ||
-	    sn_host_walk(&answers->processes, SONDE_NONE, 0, take_part, &walked, &error) ||
-	    sn_host_samples(&answers->processes, SONDE_NONE, count_sample, &samples, &each_ns,
-			    &error) ||
-	    sn_host_times(&answers->processes, times, &error))
+	    sn_activity_walk(&answers->processes, SONDE_NONE, 0, take_part, &walked, &error) ||
+	    sn_activity_samples(&answers->processes, SONDE_NONE, count_sample, &samples, &each_ns,
+				&error) ||
+	    sn_activity_times(&answers->processes, times, &error))
 		abort();
 	for (uint32_t i = 0; i < sonde_db_context_count(answers->db); i++) {
 		CHECK(times[i] >= 0);
@@ -443,7 +443,7 @@ static char *page_text(const struct sn_page *page)
 	return text;
 }
 
-static void check_view(const struct sn_view *view, const struct sn_answers *all,
+static void check_view(const struct sn_timeline_view *view, const struct sn_answers *all,
 		       const struct sn_answers *least)
 {
 	struct sn_page pages[2] = {0};
@@ -463,7 +463,7 @@ static void check_view(const struct sn_view *view, const struct sn_answers *all,
  * view says it needs the page is the same. */
 static void check_views(const struct sn_answers *answers)
 {
-	for (enum sn_answers_part part = SN_ANSWERS_NODES; part <= SN_ANSWERS_WAITS; part++) {
+	for (enum sn_answers_part part = SN_ANSWERS_NODES; part <= SN_ANSWERS_FINDINGS; part++) {
 		struct sn_answers least = {.db = answers->db,
 					   .trace = answers->trace,
 					   .launched_only = answers->launched_only,
@@ -471,9 +471,9 @@ static void check_views(const struct sn_answers *answers)
 		struct sn_error error;
 		if (sn_answers(&least, part, &error))
 			abort();
-		for (size_t i = 0; sn_views[i].name; i++)
-			if (sn_views[i].needs == part)
-				check_view(sn_views + i, answers, &least);
+		for (size_t i = 0; sn_timeline_views[i].name; i++)
+			if (sn_timeline_views[i].needs == part)
+				check_view(sn_timeline_views + i, answers, &least);
 		sn_answers_release(&least);
 	}
 }
@@ -511,7 +511,7 @@ static void check_all(const struct trace_fixture *fixture, bool launched_only, b
 	struct sn_answers answers = {
 	    .db = fixture->db, .trace = fixture->trace, .launched_only = launched_only, .depth = 3};
 	struct sn_error error;
-	if (sn_answers(&answers, SN_ANSWERS_WAITS, &error)) {
+	if (sn_answers(&answers, SN_ANSWERS_FINDINGS, &error)) {
 		fprintf(stderr, "%s\n", error.text);
 		abort();
 	}

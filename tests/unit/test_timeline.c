@@ -2,10 +2,10 @@
 /* Each analysis of events on a trace so small that its answer is computed by hand beside it. */
 #include "timeline_fixture.h"
 
-#include "timeline/path/critical_path.h"
-#include "timeline/threads/host.h"
-#include "timeline/threads/host_flow.h"
-#include "timeline/threads/host_times.h"
+#include "show/timeline/views.h"
+#include "timeline/threads/thread_activity.h"
+#include "timeline/threads/activity_flow.h"
+#include "timeline/threads/activity_times.h"
 #include "timeline/memory/memory.h"
 #include "timeline/devices/queue.h"
 #include "timeline/threads/thread_states.h"
@@ -271,10 +271,10 @@ static void test_queue(void **state)
 
 /* ---- threads ---- */
 
-static struct sn_host_part parts[16];
+static struct sn_activity_part parts[16];
 static size_t part_count;
 
-static int take_part(void *data, const struct sn_host_part *part)
+static int take_part(void *data, const struct sn_activity_part *part)
 {
 	assert_true(part_count < 16);
 	parts[part_count++] = *part;
@@ -282,10 +282,10 @@ static int take_part(void *data, const struct sn_host_part *part)
 }
 
 /* Cut to the window: what lies beyond may be anything. */
-static int take_window_part(void *data, const struct sn_host_part *part)
+static int take_window_part(void *data, const struct sn_activity_part *part)
 {
 	const uint64_t *window = data;
-	struct sn_host_part cut = *part;
+	struct sn_activity_part cut = *part;
 	cut.start_ns = cut.start_ns > window[0] ? cut.start_ns : window[0];
 	cut.end_ns = cut.end_ns < window[1] ? cut.end_ns : window[1];
 	return cut.start_ns < cut.end_ns ? take_part(NULL, &cut) : 0;
@@ -305,7 +305,8 @@ static void test_host(void **state)
 	struct sn_error error;
 	uint32_t number = sonde_trace_track(fixture.trace, 0)->profile;
 	part_count = 0;
-	assert_int_equal(sn_host_walk(&answers.processes, number, 0, take_part, NULL, &error), 0);
+	assert_int_equal(sn_activity_walk(&answers.processes, number, 0, take_part, NULL, &error),
+			 0);
 	static const struct {
 		uint64_t start_ns, end_ns, link;
 		const char *name;
@@ -319,7 +320,7 @@ static void test_host(void **state)
 		assert_int_equal(parts[i].context, trace_fixture_named(&fixture, expected[i].name));
 	}
 	double *times = calloc(sonde_db_context_count(fixture.db), sizeof(*times));
-	assert_int_equal(sn_host_times(&answers.processes, times, &error), 0);
+	assert_int_equal(sn_activity_times(&answers.processes, times, &error), 0);
 	assert_true(times[trace_fixture_named(&fixture, "a")] == 20 + 50 + 7);
 	assert_true(times[trace_fixture_named(&fixture, "b")] == 10 + 10);
 	assert_true(times[trace_fixture_named(&fixture, "c")] == 10 + 10);
@@ -339,8 +340,8 @@ static void test_host_window(void **state)
 	struct sn_error error;
 	uint64_t from = BEGIN_NS + 1000030, to = BEGIN_NS + 1000220;
 	part_count = 0;
-	assert_int_equal(sn_host_walk_window(&answers.processes, SONDE_NONE, from, to, 0,
-					     take_window_part, &(uint64_t[]){from, to}, &error),
+	assert_int_equal(sn_activity_walk_window(&answers.processes, SONDE_NONE, from, to, 0,
+						 take_window_part, &(uint64_t[]){from, to}, &error),
 			 0);
 	static const uint64_t expected[][3] = {{30, 50, 10001},	  {50, 90, 0},	 {100, 120, 0},
 					       {120, 150, 10002}, {150, 190, 0}, {200, 220, 0}};
@@ -370,23 +371,23 @@ static void test_host_threads(void **state)
 	} expected[] = {{10, 0, false, true}, {20, 0, true, true},  {20, 1, false, true},
 			{30, 0, true, true},  {50, 0, true, false}, {50, 1, true, false}};
 	struct sn_error error;
-	struct sn_host_threads *threads;
-	struct sn_host_change change;
+	struct sn_activity_threads *threads;
+	struct sn_activity_change change;
 	uint32_t number = sonde_trace_track(fixture.trace, 0)->profile;
-	assert_int_equal(sn_host_threads_open(&answers.processes, number, false, &threads, &error),
-			 0);
-	assert_int_equal(sn_host_threads_count(threads), 2);
-	assert_int_equal(sn_host_threads_find(threads, number), 0);
+	assert_int_equal(
+	    sn_activity_threads_open(&answers.processes, number, false, &threads, &error), 0);
+	assert_int_equal(sn_activity_threads_count(threads), 2);
+	assert_int_equal(sn_activity_threads_find(threads, number), 0);
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
-		assert_int_equal(sn_host_threads_peek(threads), BEGIN_NS + expected[i].time_ns);
-		assert_int_equal(sn_host_threads_next(threads, &change, &error), 1);
+		assert_int_equal(sn_activity_threads_peek(threads), BEGIN_NS + expected[i].time_ns);
+		assert_int_equal(sn_activity_threads_next(threads, &change, &error), 1);
 		assert_int_equal(change.time_ns, BEGIN_NS + expected[i].time_ns);
 		assert_int_equal(change.thread, expected[i].thread);
 		assert_int_equal(change.ended != NULL, expected[i].has_ended);
 		assert_int_equal(change.begun != NULL, expected[i].has_begun);
 	}
-	assert_int_equal(sn_host_threads_next(threads, &change, &error), 0);
-	sn_host_threads_free(threads);
+	assert_int_equal(sn_activity_threads_next(threads, &change, &error), 0);
+	sn_activity_threads_free(threads);
 }
 
 /*
@@ -420,24 +421,25 @@ static void test_samples_between_calls(void **unused)
 				  BEGIN_NS + samples[i].time_ns, BEGIN_NS + samples[i].time_ns, 0,
 				  NULL, 0);
 	analyse();
-	struct sn_host_flow flow;
-	struct sn_host_part part;
+	struct sn_activity_flow flow;
+	struct sn_activity_part part;
 	struct sn_error error;
 	size_t count;
-	struct sn_host_lanes *lanes = sn_host_lanes(&answers.processes, SONDE_NONE, true, &count);
+	struct sn_activity_lanes *lanes =
+	    sn_activity_lanes(&answers.processes, SONDE_NONE, true, &count);
 	assert_true(lanes && count == 1 && lanes->samples != SONDE_NONE);
-	assert_int_equal(sn_host_flow_init(&flow, fixture.db, fixture.trace, lanes, 10,
-					   SN_EVENT_WINDOW_ALL(0), &error),
+	assert_int_equal(sn_activity_flow_init(&flow, fixture.db, fixture.trace, lanes, 10,
+					       SN_EVENT_WINDOW_ALL(0), &error),
 			 0);
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
-		assert_int_equal(sn_host_flow_next(&flow, &part, &error), 1);
+		assert_int_equal(sn_activity_flow_next(&flow, &part, &error), 1);
 		assert_int_equal(part.context, trace_fixture_named(&fixture, expected[i].name));
 		assert_int_equal(part.start_ns, BEGIN_NS + expected[i].start_ns);
 		assert_int_equal(part.end_ns, BEGIN_NS + expected[i].end_ns);
 	}
-	assert_int_equal(sn_host_flow_next(&flow, &part, &error), 0);
-	sn_host_flow_release(&flow);
-	sn_host_lanes_free(lanes, count);
+	assert_int_equal(sn_activity_flow_next(&flow, &part, &error), 0);
+	sn_activity_flow_release(&flow);
+	sn_activity_lanes_free(lanes, count);
 }
 
 static void state(uint32_t of, uint64_t start_ns, uint64_t end_ns, uint64_t waker)
@@ -504,7 +506,7 @@ static void test_ranks(void **unused)
 	assert_int_equal(ranks->count, 2);
 	assert_int_equal(ranks->alone_count, 1);
 	assert_false(ranks->is_shifted || ranks->is_overlapped);
-	unsigned zero = answers.details.participants[0].rank == 0 ? 0 : 1;
+	unsigned zero = answers.collectives.participants[0].rank == 0 ? 0 : 1;
 	const struct sn_rank_sum *a = ranks->sums + zero, *b = ranks->sums + 1 - zero;
 	assert_true(a->waited_ns == 150 && a->delayed_ns == 20 && a->late_ns == 20);
 	assert_true(b->waited_ns == 20 && b->delayed_ns == 150 && b->late_ns == 150);
@@ -707,7 +709,9 @@ static void test_critical_path_of_a_step(void **unused)
 	struct sn_error error;
 	make_simple();
 	assert_int_equal(sn_critical_path(&answers, &path, &error), 0);
-	assert_string_equal(path.name, "iteration 1 of step (iterations)");
+	char name[SN_PATH_CHARS];
+	assert_string_equal(sn_name_path(answers.db, &path.extent, name),
+			    "iteration 1 of step (iterations)");
 	assert_true(path.length_ns == 1000 && path.kinds_ns[SN_PATH_HOST] == 1000);
 	sn_critical_path_release(&path);
 	answers.iteration = 2;

@@ -5,6 +5,7 @@
  */
 #include "doctor.h"
 #include "cmd/command.h"
+#include "show/table.h"
 
 #include "base/error.h"
 #include "show/json.h"
@@ -62,33 +63,12 @@ static bool is_fatal(const struct sn_diagnosis *diagnosis)
 	return false;
 }
 
-/* Words from `at` on, folded at the terminal's width, further lines indented. */
-static void print_folded(const char *text, int indent, int width)
-{
-	int column = indent, room = width > indent + 20 ? width : indent + 20;
-	while (*text) {
-		int length = (int)strcspn(text, " ");
-		if (column > indent && column + 1 + length > room) {
-			printf("\n%*s", indent, "");
-			column = indent;
-		} else if (column > indent) {
-			putchar(' ');
-			column++;
-		}
-		printf("%.*s", length, text);
-		column += length;
-		text += length;
-		text += strspn(text, " ");
-	}
-	putchar('\n');
-}
-
 static void print_text(const struct sn_diagnosis *diagnosis)
 {
 	static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m"};
 	enum { INDENT = 30 };
 	bool has_color = sn_terminal_has_color(stdout);
-	int width = sn_terminal_width();
+	int width = sn_terminal_width() > INDENT + 20 ? sn_terminal_width() : INDENT + 20;
 	const char *group = "", *bold = has_color ? "\033[1m" : "";
 	const char *plain = has_color ? "\033[0m" : "", *dim = has_color ? "\033[2m" : "";
 	for (size_t i = 0; i < diagnosis->count; i++) {
@@ -100,7 +80,7 @@ static void print_text(const struct sn_diagnosis *diagnosis)
 		       verdicts[check->verdict], plain, check->name);
 		if (strlen(check->name) > 19)
 			printf("\n%*s", INDENT, "");
-		print_folded(check->text, INDENT, width);
+		sn_table_wrap(stdout, check->text, INDENT, INDENT, width);
 		if (*check->fix)
 			printf("%*s%senable: %s%s\n", INDENT, "", dim, check->fix, plain);
 	}

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "cmd/command.h"
 #include "show/number.h"
+#include "show/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,13 +13,6 @@
 #include <unistd.h>
 
 enum { UNUSUAL_MAX = 5, LIST_MAX = 20, LEAST_NAME = 24 };
-
-static const char *duration(double ns)
-{
-	static char texts[8][SN_NUMBER_CHARS];
-	static unsigned next;
-	return sn_number_format(ns, "ns", texts[next++ % 8]);
-}
 
 static const char *counted(double count)
 {
@@ -64,14 +58,25 @@ static void print_title(const struct sn_graph_view *view, const struct sonde_gra
 }
 
 static void print_iteration(const struct sonde_graph_iteration *one, uint64_t first_ns,
-			    double median_ns, bool is_unusual, FILE *out)
+			    double median_ns, bool is_unusual, struct sn_table *table)
 {
 	double length = (double)(one->end_ns - one->start_ns);
-	fprintf(out, "  %8llu  %10s  %10s", (unsigned long long)one->number,
-		duration((double)(one->start_ns - first_ns)), duration(length));
-	if (is_unusual && median_ns > 0)
-		fprintf(out, "  unusual: %.1f times the median", length / median_ns);
-	fputc('\n', out);
+	sn_table_format(table, "%llu", (unsigned long long)one->number);
+	sn_table_cell(table, sn_number_time((double)(one->start_ns - first_ns)));
+	sn_table_cell(table, sn_number_time(length));
+	if (is_unusual && median_ns > 0) {
+		sn_table_rest(table);
+		fprintf(table->out, "unusual: %.1f times the median", length / median_ns);
+	}
+	sn_table_end(table);
+}
+
+static void print_iteration_heads(struct sn_table *table)
+{
+	sn_table_column(table, "number", 8);
+	sn_table_column(table, "started", 10);
+	sn_table_column(table, "took", 10);
+	sn_table_end(table);
 }
 
 /* All of them where they were asked for, else the unusual ones. */
@@ -79,6 +84,7 @@ static void print_iterations(const struct sn_graph_view *view, uint32_t number,
 			     const struct sn_graph_iterations *usual, FILE *out)
 {
 	const struct sonde_graph_model *model = sonde_graph_model(view->graph, number);
+	struct sn_table table = {.out = out, .gap = 2};
 	uint32_t printed = 0, unusual = 0, count = model->iteration_count;
 	uint64_t first_ns =
 	    count ? sonde_graph_iteration(view->graph, model->first_iteration)->start_ns : 0;
@@ -91,8 +97,8 @@ static void print_iterations(const struct sn_graph_view *view, uint32_t number,
 		if (!view->wants_iterations && (!is_unusual || printed == UNUSUAL_MAX))
 			continue;
 		if (!printed++)
-			fprintf(out, "  %8s  %10s  %10s\n", "number", "started", "took");
-		print_iteration(one, first_ns, usual->median_ns, is_unusual, out);
+			print_iteration_heads(&table);
+		print_iteration(one, first_ns, usual->median_ns, is_unusual, &table);
 	}
 	if (!view->wants_iterations && unusual > printed)
 		fprintf(out, "  %u more are unusual (--iterations lists all)\n", unusual - printed);
@@ -111,11 +117,11 @@ static int print_times(const struct sn_graph_view *view, uint32_t number, FILE *
 		return 0;
 	const char *by = name_of(view, model->iterations_by);
 	fprintf(out, "%s iterations%s%s: %s on average (± %s)", counted(time->count),
-		*by ? ", known by " : "", by, duration(time->sum / time->count),
-		duration(deviation(time)));
+		*by ? ", known by " : "", by, sn_number_time(time->sum / time->count),
+		sn_number_time(deviation(time)));
 	if (usual.median_ns > 0)
-		fprintf(out, ", median %s", duration(usual.median_ns));
-	fprintf(out, ", %s to %s", duration(time->min), duration(time->max));
+		fprintf(out, ", median %s", sn_number_time(usual.median_ns));
+	fprintf(out, ", %s to %s", sn_number_time(time->min), sn_number_time(time->max));
 	if (model->flags & SONDE_MODEL_SAMPLED)
 		fprintf(out, "; nodes were measured in some of them");
 	fputc('\n', out);
@@ -135,29 +141,36 @@ static double mean(const struct sonde_db_stat *stat)
 	return stat->count > 0 ? stat->sum / stat->count : 0;
 }
 
-/* A duration in the width of a column, or a dash. */
-static void column(double value, bool is_known, FILE *out)
+static void put_time(struct sn_table *table, double ns, bool is_known)
 {
-	fprintf(out, "  %9s", is_known ? duration(value) : "-");
+	sn_table_cell(table, is_known ? sn_number_time(ns) : "-");
 }
 
-static void print_heading(const struct sn_graph_table *table, enum sn_graph_by by, FILE *out)
+static void print_heads(const struct sn_graph_table *rows, enum sn_graph_by by,
+			struct sn_table *table)
 {
 	static const char *const things[] = {"node", "operator type", "module"};
-	/* "±" is two bytes, and one column */
-	fprintf(out, "\n  %9s  %6s  %8s  %9s  %10s", table->has_parts ? "own time" : "time",
-		"share", "times", "mean", "± dev.");
-	if (table->has_latency)
-		fprintf(out, "  %9s", "latency");
-	if (table->has_queue)
-		fprintf(out, "  %9s", "queued");
-	if (table->has_memory)
-		fprintf(out, "  %9s", "memory");
-	if (table->has_device)
-		fprintf(out, "  %9s  %8s", "on device", "kernels");
-	if (table->has_copies)
-		fprintf(out, "  %9s", "copies");
-	fprintf(out, "  %s\n", things[by]);
+	fputc('\n', table->out);
+	sn_table_column(table, rows->has_parts ? "own time" : "time", 9);
+	sn_table_column(table, "share", 6);
+	sn_table_column(table, "times", 8);
+	sn_table_column(table, "mean", 9);
+	sn_table_column(table, "± dev.", 9);
+	if (rows->has_latency)
+		sn_table_column(table, "latency", 9);
+	if (rows->has_queue)
+		sn_table_column(table, "queued", 9);
+	if (rows->has_memory)
+		sn_table_column(table, "memory", 9);
+	if (rows->has_device) {
+		sn_table_column(table, "on device", 9);
+		sn_table_column(table, "kernels", 8);
+	}
+	if (rows->has_copies)
+		sn_table_column(table, "copies", 9);
+	sn_table_rest(table);
+	fputs(things[by], table->out);
+	sn_table_end(table);
 }
 
 /* Names are whole in files and pipes, where nobody asks for a width. */
@@ -204,37 +217,33 @@ static void print_name(const struct sn_graph_view *view, const struct sn_graph_r
 	size_t behind = sn_utf8_columns(place);
 	if (used < sizeof(text))
 		sn_utf8_elide(text, room > behind + LEAST_NAME ? room - behind : LEAST_NAME);
-	fprintf(out, "%s%s\n", text, place);
+	fprintf(out, "%s%s", text, place);
 }
 
-static void print_row(const struct sn_graph_view *view, const struct sn_graph_table *table,
-		      const struct sn_graph_row *row, size_t columns, FILE *out)
+static void print_row(const struct sn_graph_view *view, const struct sn_graph_table *rows,
+		      const struct sn_graph_row *row, size_t columns, struct sn_table *table)
 {
-	char share[SN_NUMBER_CHARS];
 	const struct sonde_db_stat *time = &row->time;
-	fprintf(out, "  %9s  %6s  %8s", duration(row->self_ns),
-		sn_number_share(table->cost_ns > 0 ? row->cost_ns / table->cost_ns : 0, share),
-		counted(time->count));
-	column(time->count > 0 ? time->sum / time->count : 0, time->count > 0, out);
-	column(deviation(time), time->count > 1, out);
-	if (table->has_latency)
-		column(mean(&row->latency), row->latency.count > 0, out);
-	if (table->has_queue)
-		column(mean(&row->queue), row->queue.count > 0, out);
-	if (table->has_memory)
-		fprintf(out, "  %9s", row->memory.count > 0 ? size_of(mean(&row->memory)) : "-");
-	if (table->has_device) {
-		column(row->device.sum, row->device.count > 0, out);
-		fprintf(out, "  %8s", counted(row->device.count));
+	sn_table_cell(table, sn_number_time(row->self_ns));
+	sn_table_cell(table, sn_number_part(row->cost_ns, rows->cost_ns));
+	sn_table_cell(table, counted(time->count));
+	put_time(table, mean(time), time->count > 0);
+	put_time(table, deviation(time), time->count > 1);
+	if (rows->has_latency)
+		put_time(table, mean(&row->latency), row->latency.count > 0);
+	if (rows->has_queue)
+		put_time(table, mean(&row->queue), row->queue.count > 0);
+	if (rows->has_memory)
+		sn_table_cell(table, row->memory.count > 0 ? size_of(mean(&row->memory)) : "-");
+	if (rows->has_device) {
+		put_time(table, row->device.sum, row->device.count > 0);
+		sn_table_cell(table, counted(row->device.count));
 	}
-	if (table->has_copies)
-		column(row->copy.sum, row->copy.count > 0, out);
-	fputs("  ", out);
-	size_t used = 2 + 9 + 2 + 6 + 2 + 8 + 2 * (2 + 9) + 2 +
-		      11 * (size_t)(table->has_latency + table->has_queue + table->has_memory +
-				    table->has_device + table->has_copies) +
-		      10 * (size_t)table->has_device;
-	print_name(view, row, columns > used ? columns - used : 0, out);
+	if (rows->has_copies)
+		put_time(table, row->copy.sum, row->copy.count > 0);
+	size_t used = (size_t)sn_table_rest(table);
+	print_name(view, row, columns > used ? columns - used : 0, table->out);
+	sn_table_end(table);
 }
 
 /* A graph that nothing is known to have run has no times: its nodes by operator type. */
@@ -244,28 +253,27 @@ static void print_rows(const struct sn_graph_view *view, const struct sn_graph_t
 	size_t shown = view->top && table->count > view->top ? view->top : table->count;
 	bool is_timed = table->has_time || table->has_device || table->has_copies;
 	size_t columns = columns_of(out);
+	struct sn_table printed = {.out = out, .gap = 2};
 	if (is_timed)
-		print_heading(table, view->by, out);
+		print_heads(table, view->by, &printed);
 	else
 		fputs("  nothing says how long its nodes took\n", out);
 	for (size_t i = 0; i < shown; i++) {
 		if (is_timed) {
-			print_row(view, table, table->rows + i, columns, out);
+			print_row(view, table, table->rows + i, columns, &printed);
 		} else {
 			fputs("  ", out);
 			print_name(view, table->rows + i, columns - 2, out);
+			fputc('\n', out);
 		}
 	}
 	double rest = 0;
-	char share[SN_NUMBER_CHARS];
 	for (size_t i = shown; i < table->count; i++)
 		rest += table->rows[i].cost_ns;
 	if (shown < table->count)
 		fprintf(out, "  %s more%s%s (--top 0 shows all)\n",
 			counted((double)(table->count - shown)), is_timed ? ", " : "",
-			is_timed
-			    ? sn_number_share(table->cost_ns > 0 ? rest / table->cost_ns : 0, share)
-			    : "");
+			is_timed ? sn_number_part(rest, table->cost_ns) : "");
 }
 
 int sn_graph_text(const struct sn_graph_view *view, FILE *out, struct sn_error *error)

@@ -103,7 +103,7 @@ static const char usage[] =
 struct timeline {
 	struct sn_answers answers;
 	size_t limit;
-	int view; /* position in sn_views, -1: all */
+	int view; /* position in sn_timeline_views, -1: all */
 	const char *picture;
 	double from_s, to_s; /* negative: not given */
 	bool is_json;
@@ -112,11 +112,11 @@ struct timeline {
 static int show_views(const struct timeline *timeline, struct sn_page *page, struct sn_error *error)
 {
 	int result = 0;
-	for (int i = 0; sn_views[i].name && !result; i++)
+	for (int i = 0; sn_timeline_views[i].name && !result; i++)
 		if (timeline->view < 0 || timeline->view == i)
-			result = sn_views[i].show(&timeline->answers, page, error);
+			result = sn_timeline_views[i].show(&timeline->answers, page, error);
 	if (!result)
-		sn_answers_left_out(&timeline->answers, page);
+		sn_show_left_out(&timeline->answers, page);
 	if (!result && page->has_failed)
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	return result;
@@ -216,7 +216,7 @@ static int draw(const struct timeline *timeline, struct sn_error *error)
 static enum sn_answers_part needed(const struct timeline *timeline)
 {
 	bool is_all = timeline->view < 0 || (timeline->picture && is_page(timeline->picture));
-	return is_all ? SN_ANSWERS_WAITS : sn_views[timeline->view].needs;
+	return is_all ? SN_ANSWERS_FINDINGS : sn_timeline_views[timeline->view].needs;
 }
 
 /* Nothing is printed before all of it is known. */
@@ -260,8 +260,8 @@ static int find_view(const struct sn_options *options, const char *name, int *vi
 {
 	const char *names[MAX_VIEWS];
 	int count = 0;
-	for (; sn_views[count].name && count + 2 < MAX_VIEWS; count++)
-		names[count] = sn_views[count].name;
+	for (; sn_timeline_views[count].name && count + 2 < MAX_VIEWS; count++)
+		names[count] = sn_timeline_views[count].name;
 	names[count] = "all";
 	names[count + 1] = NULL;
 	int found = sn_options_choice(options, "--view", name, names);

@@ -3,7 +3,7 @@
 #ifndef SN_CMD_TIMELINE_H
 #define SN_CMD_TIMELINE_H
 
-#include "timeline/answers.h"
+#include "show/timeline/views.h"
 
 /* Devices, one after the other, and iterations. Of lists at most `limit` lines; 0: all. */
 void sn_timeline_text(const struct sn_answers *answers, size_t limit);

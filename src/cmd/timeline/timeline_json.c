@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices and iterations of a trace as JSON; see timeline.h. */
+/* Findings, devices and iterations of a trace as JSON; see timeline.h. */
 #include "timeline.h"
 
-#include "show/label.h"
-
 #include <stdio.h>
+#include <string.h>
 
 static const char *const work_keys[] = {"computation", "communication", "copy"};
 
@@ -90,8 +89,52 @@ static void json_iterations(const struct sn_answers *answers, struct sn_json *js
 	sn_json_end(json, ']');
 }
 
+/* Numbers are numbers of database contexts and profiles where the unit says so. */
+static void json_finding(const struct sn_answers *answers, const struct sn_finding *finding,
+			 struct sn_json *json)
+{
+	sn_json_begin(json, '{');
+	sn_json_key(json, "rule");
+	sn_json_string(json, sn_rule_name(finding->rule));
+	sn_json_key(json, "severity");
+	sn_json_string(json, sn_severity_name(finding->severity));
+	sn_json_key(json, "evidence");
+	sn_json_begin(json, '[');
+	for (size_t i = 0; i < finding->evidence_count; i++) {
+		const struct sn_evidence *one = finding->evidence + i;
+		sn_json_begin(json, '{');
+		sn_json_key(json, "name");
+		sn_json_string(json, one->name);
+		sn_json_key(json, "unit");
+		sn_json_string(json, one->unit);
+		put(json, "value", one->value);
+		if (!strcmp(one->unit, "context")) {
+			char name[SN_LABEL_CHARS];
+			sn_json_key(json, "text");
+			sn_json_string(json,
+				       sn_name_context(answers->db, (uint32_t)one->value, name));
+		} else if (!strcmp(one->unit, "wait")) {
+			sn_json_key(json, "text");
+			sn_json_string(json, sn_wait_name((enum sn_wait)one->value));
+		}
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
+	sn_json_key(json, "suggestion");
+	if (finding->suggestion)
+		sn_json_string(json, finding->suggestion);
+	else
+		sn_json_null(json);
+	sn_json_end(json, '}');
+}
+
 void sn_timeline_json(const struct sn_answers *answers, struct sn_json *json)
 {
+	sn_json_key(json, "findings");
+	sn_json_begin(json, '[');
+	for (size_t i = 0; i < answers->findings.count; i++)
+		json_finding(answers, answers->findings.items + i, json);
+	sn_json_end(json, ']');
 	put(json, "events", (double)sonde_trace_event_count(answers->trace));
 	sn_json_key(json, "devices");
 	sn_json_begin(json, '[');

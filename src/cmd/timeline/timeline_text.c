@@ -5,33 +5,17 @@
 #include "base/utf8.h"
 #include "cmd/command.h"
 #include "format/measurement/measurement.h"
-#include "show/label.h"
-#include "show/number.h"
+#include "timeline/threads/thread_states.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const work_names[] = {"computation", "communication", "copies"};
 
-static const char *duration(double ns)
-{
-	static char texts[8][SN_NUMBER_CHARS];
-	static unsigned next;
-	return sn_number_format(ns, "ns", texts[next++ % 8]);
-}
-
-/* "42.1%" of a device's time, in the width of a column. */
-static const char *part(double ns, double whole)
-{
-	static char texts[4][SN_NUMBER_CHARS];
-	static unsigned next;
-	return sn_number_share(whole > 0 ? ns / whole : 0, texts[next++ % 4]);
-}
-
 static void print_row(const char *name, double ns, double whole, const char *note)
 {
-	printf("  %-24s %9s  %6s%s%s\n", name, duration(ns), part(ns, whole), *note ? "  " : "",
-	       note);
+	printf("  %-24s %9s  %6s%s%s\n", name, sn_number_time(ns), sn_number_part(ns, whole),
+	       *note ? "  " : "", note);
 }
 
 static void device_title(const struct sn_answers *answers, const struct sn_device_time *time)
@@ -47,7 +31,7 @@ static void device_title(const struct sn_answers *answers, const struct sn_devic
 	if (time->rank >= 0)
 		printf("rank %d · ", (int)time->rank);
 	printf("device %u%s: %s, %s operation%s on %s stream%s\n", time->device,
-	       is_bold ? "\033[0m" : "", duration((double)(time->end_ns - time->start_ns)),
+	       is_bold ? "\033[0m" : "", sn_number_time((double)(time->end_ns - time->start_ns)),
 	       sn_number_count((double)operations, count), operations == 1 ? "" : "s",
 	       sn_number_count(time->stream_count, streams), time->stream_count == 1 ? "" : "s");
 }
@@ -62,7 +46,7 @@ static void print_work(const struct sn_device_time *time)
 		note[0] = 0;
 		if (i != SN_WORK_COMPUTE && time->work_ns[i] != time->exposed_ns[i])
 			snprintf(note, sizeof(note), "of %s; the rest is hidden",
-				 duration((double)time->work_ns[i]));
+				 sn_number_time((double)time->work_ns[i]));
 		char name[64];
 		snprintf(name, sizeof(name), "%s%s", i == SN_WORK_COMPUTE ? "" : "exposed ",
 			 work_names[i]);
@@ -168,16 +152,17 @@ static void print_blame(const struct sn_answers *answers, size_t limit,
 			sn_label_name(answers->db, SN_GROUP_AUTO, python, above);
 		sn_utf8_cut(name, 48);
 		sn_utf8_cut(above, 40);
-		printf("  %9s  %6s  %s%s%s\n", duration(frames[i].time_ns),
-		       part(frames[i].time_ns, (double)time->idle_ns), name, *above ? "  in " : "",
-		       above);
+		printf("  %9s  %6s  %s%s%s\n", sn_number_time(frames[i].time_ns),
+		       sn_number_part(frames[i].time_ns, (double)time->idle_ns), name,
+		       *above ? "  in " : "", above);
 	}
 	if (rest > 0)
-		printf("  %9s  %6s  %zu more\n", duration(rest), part(rest, (double)time->idle_ns),
-		       count - shown);
+		printf("  %9s  %6s  %zu more\n", sn_number_time(rest),
+		       sn_number_part(rest, (double)time->idle_ns), count - shown);
 	if (blame->nobody_ns > 0.005 * (double)time->idle_ns)
 		printf("  %9s  %6s  no recorded call, or only waiting\n",
-		       duration(blame->nobody_ns), part(blame->nobody_ns, (double)time->idle_ns));
+		       sn_number_time(blame->nobody_ns),
+		       sn_number_part(blame->nobody_ns, (double)time->idle_ns));
 	free(frames);
 }
 
@@ -188,15 +173,13 @@ static void print_iterations(const struct sn_answers *answers, size_t limit)
 		struct sn_iteration_sum sum;
 		char name[SN_LABEL_CHARS];
 		uint32_t context = all->items[first].context;
-		for (next = first + 1; next < all->count; next++)
-			if (all->items[next].context != context)
-				break;
+		next = sn_iterations_end_of_context(all, first);
 		sn_iterations_sum(all->items + first, next - first, &sum);
-		sn_label_name(answers->db, SN_GROUP_AUTO,
-			      sonde_db_context(answers->db, context)->frame, name);
+		sn_name_context(answers->db, context, name);
 		printf("\niterations of %s: %zu, %s on average (± %s), median %s, %s to %s\n", name,
-		       sum.count, duration(sum.mean_ns), duration(sum.deviation_ns),
-		       duration(sum.median_ns), duration(sum.min_ns), duration(sum.max_ns));
+		       sum.count, sn_number_time(sum.mean_ns), sn_number_time(sum.deviation_ns),
+		       sn_number_time(sum.median_ns), sn_number_time(sum.min_ns),
+		       sn_number_time(sum.max_ns));
 		size_t shown = 0;
 		for (size_t i = first; i < next; i++) {
 			const struct sn_iteration *one = all->items + i;
@@ -204,7 +187,7 @@ static void print_iterations(const struct sn_answers *answers, size_t limit)
 				continue;
 			double length = (double)(one->end_ns - one->start_ns);
 			printf("  unusual: number %zu, %s, %.1f times the median\n", i - first + 1,
-			       duration(length), length / sum.median_ns);
+			       sn_number_time(length), length / sum.median_ns);
 			shown++;
 		}
 	}

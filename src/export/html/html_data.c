@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
+#include "frame/user_frame.h"
 #include "show/tree/group.h"
 #include "show/source/source.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The critical path of an iteration: what it consists of, and what would shorten it. */
-#include "timeline/path/critical_path.h"
-#include "show/label.h"
+#include "views.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,10 +8,10 @@
 static void shares(const struct sn_answers *answers, const struct sn_critical_path *path,
 		   struct sn_page *page)
 {
-	char label[SN_NODE_CHARS];
-	struct sn_sheet *sheet =
-	    sn_page_sheet(page, "critical_path", "critical path of %s: %s, by node", path->name,
-			  sn_answers_time(path->length_ns));
+	char label[SN_NODE_CHARS], name[SN_PATH_CHARS];
+	struct sn_sheet *sheet = sn_page_sheet(
+	    page, "critical_path", "critical path of %s: %s, by node",
+	    sn_name_path(answers->db, &path->extent, name), sn_number_time(path->length_ns));
 	sn_sheet_column(sheet, "time_ns", "on the path", "ns");
 	sn_sheet_column(sheet, "share", "share", "ratio");
 	sn_sheet_column(sheet, "gain_ns", "gain if 10% faster", "ns");
@@ -26,11 +25,11 @@ static void shares(const struct sn_answers *answers, const struct sn_critical_pa
 		sn_sheet_number(sheet, one->gain_ns);
 		sn_sheet_number(sheet, one->gain_ns / path->length_ns);
 		sn_sheet_number(sheet, one->gain_all_ns);
-		sn_sheet_text(sheet, sn_node_map_label(&answers->nodes, one->node, label));
+		sn_sheet_text(sheet, sn_name_node(&answers->nodes, one->node, label));
 	}
 	sn_sheet_note(sheet, "gain: all is played again with that node's work on threads and "
 			     "devices faster, and all else in the same order");
-	if (path->is_cut)
+	if (path->extent.is_cut)
 		sn_sheet_note(sheet, "the trace is long and has no iterations: only its begin is "
 				     "looked at");
 }
@@ -72,14 +71,13 @@ static void sampled(const struct sn_answers *answers, const struct sn_critical_p
 	for (size_t i = 0; i < path->sampled_count; i++) {
 		sn_sheet_number(sheet, path->sampled[i].time_ns);
 		sn_sheet_number(sheet, path->sampled[i].time_ns / path->length_ns);
-		sn_sheet_text(sheet,
-			      sn_node_map_label(&answers->nodes, path->sampled[i].node, label));
+		sn_sheet_text(sheet, sn_name_node(&answers->nodes, path->sampled[i].node, label));
 	}
 	if (path->own_ns > 1.01 * known)
 		sn_sheet_note(sheet,
 			      "%s of the path were in no recorded call; parts too short "
 			      "for a sample are nobody's",
-			      sn_answers_time(path->own_ns));
+			      sn_number_time(path->own_ns));
 }
 
 /* "rank 0 · stream 7", "rank 0 · thread 12". */
@@ -117,8 +115,7 @@ static void steps(const struct sn_answers *answers, const struct sn_critical_pat
 		sn_sheet_number(sheet, (double)(one->end_ns - one->start_ns));
 		sn_sheet_text(sheet, place_of(answers, one->profile, place));
 		if (one->context != SONDE_NONE)
-			sn_label_name(answers->db, SN_GROUP_AUTO,
-				      sonde_db_context(answers->db, one->context)->frame, label);
+			sn_name_context(answers->db, one->context, label);
 		else
 			snprintf(label, sizeof(label), "[%s]", sn_path_kind_name(one->kind));
 		sn_sheet_text(sheet, label);

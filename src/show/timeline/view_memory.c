@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory over time, and who owns the peak. */
-#include "timeline/answers.h"
 #include "timeline/memory/memory.h"
+#include "timeline/memory/memory_counters.h"
 #include "timeline/node_sums.h"
-#include "timeline/track_blocks.h"
+#include "views.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char *place_of(const struct sn_answers *answers, const struct sn_memory_device *device,
 			    char text[SN_PLACE_CHARS])
@@ -79,8 +78,7 @@ static int owners(const struct sn_answers *answers, const struct sn_memory *memo
 						   ? sums[k].value / (double)one->peak_bytes
 						   : NAN);
 			sn_sheet_number(sheet, one->owner_counts[sums[k].node]);
-			sn_sheet_text(sheet,
-				      sn_node_map_label(&answers->nodes, sums[k].node, label));
+			sn_sheet_text(sheet, sn_name_node(&answers->nodes, sums[k].node, label));
 		}
 		free(sums);
 	}
@@ -112,86 +110,33 @@ static void curves(const struct sn_answers *answers, const struct sn_memory *mem
 	}
 }
 
-/* ---- counters, where no allocation has an address ---- */
-
-static bool is_memory(const struct sonde_db *db, uint32_t metric)
-{
-	return metric != SONDE_NONE &&
-	       !strcmp(sonde_db_string(db, sonde_db_metric(db, metric)->unit), "bytes");
-}
-
-/* The greatest value of a counter, when, and in what. */
-struct peak {
-	double value;
-	uint64_t time_ns;
-	uint32_t context;
-	uint32_t key; /* the attribute that holds values */
-	bool is_real;
-};
-
-static int take_values(void *data, const struct sonde_track *track,
-		       struct sonde_event_cursor *cursor, const struct sonde_event_block *block)
-{
-	struct peak *peak = data;
-	struct sonde_attribute_column values;
-	(void)track;
-	if (!sonde_event_cursor_attribute(cursor, peak->key, &values))
-		return 0;
-	for (size_t i = 0; i < block->count; i++) {
-		double value = (double)(int64_t)values.values[i];
-		if (peak->is_real)
-			memcpy(&value, values.values + i, sizeof(value));
-		if (value <= peak->value)
-			continue;
-		peak->value = value;
-		peak->time_ns = block->starts_ns[i];
-		peak->context = block->contexts[i];
-	}
-	return 0;
-}
-
-static int read_counter(const struct sn_answers *answers, uint32_t track, struct peak *peak,
-			struct sn_error *error)
-{
-	*peak = (struct peak){.value = -1, .key = sonde_trace_key_by_name(answers->trace, "value")};
-	if (peak->key == SONDE_NONE)
-		return 0;
-	peak->is_real = sonde_trace_key(answers->trace, peak->key)->type == SONDE_ATTRIBUTE_REAL;
-	return sn_track_blocks(answers->trace, track, 0, take_values, peak, error);
-}
-
+/* Where no allocation has an address. */
 static int counters(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
+	const struct sonde_db *db = answers->db;
 	char label[SN_NODE_CHARS], place[SN_PLACE_CHARS];
-	int result = 0;
+	struct sn_memory_peaks peaks;
+	int result = sn_memory_peaks(answers, &peaks, error);
 	struct sn_sheet *sheet = sn_page_sheet(page, "memory", "memory");
 	sn_sheet_column(sheet, "device", "of", "");
 	sn_sheet_column(sheet, "counter", "counter", "");
 	sn_sheet_column(sheet, "peak_bytes", "peak", "bytes");
 	sn_sheet_column(sheet, "peak_at_ns", "at", "ns");
 	sn_sheet_column(sheet, "node", "then in", "");
-	for (uint32_t i = 0; i < sonde_trace_track_count(answers->trace) && !result; i++) {
-		const struct sonde_track *track = sonde_trace_track(answers->trace, i);
-		struct peak peak;
-		if (track->kind != SONDE_TRACK_COUNTER || !is_memory(answers->db, track->metric))
-			continue;
-		result = read_counter(answers, i, &peak, error);
-		if (result || peak.value < 0)
-			continue;
-		struct sn_memory_device device = {.profile = track->profile};
+	for (size_t i = 0; i < peaks.count && !result; i++) {
+		const struct sn_memory_peak *peak = peaks.items + i;
+		struct sn_memory_device device = {.profile = peak->profile};
 		sn_sheet_text(sheet, place_of(answers, &device, place));
-		sn_sheet_text(sheet,
-			      sonde_db_string(answers->db,
-					      sonde_db_metric(answers->db, track->metric)->name));
-		sn_sheet_number(sheet, peak.value);
-		sn_sheet_number(sheet, (double)(peak.time_ns - answers->start_ns));
-		sn_sheet_text(sheet,
-			      sn_node_map_label(&answers->nodes,
-						answers->nodes.of_context[peak.context], label));
+		sn_sheet_text(sheet, sonde_db_string(db, sonde_db_metric(db, peak->metric)->name));
+		sn_sheet_number(sheet, peak->bytes);
+		sn_sheet_number(sheet, (double)(peak->time_ns - answers->start_ns));
+		sn_sheet_text(sheet, sn_name_node(&answers->nodes,
+						  answers->nodes.of_context[peak->context], label));
 	}
-	if (!result && !sn_sheet_rows(sheet))
+	if (!result && !peaks.count)
 		sn_sheet_note(sheet, "no memory is recorded: torch.profiler does with "
 				     "profile_memory=True, sonde run with --trace");
+	free(peaks.items);
 	return result;
 }
 

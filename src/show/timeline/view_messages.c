@@ -1,62 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages between ranks: by sender and receiver, where they are waited for, and each of them. */
 #include "timeline/messages/accesses.h"
-#include "timeline/answers.h"
-#include "base/vec.h"
-#include "timeline/threads/host.h"
 #include "timeline/messages/message_calls.h"
-#include "timeline/node_sums.h"
-#include "show/label.h"
+#include "timeline/messages/message_sums.h"
+#include "views.h"
 
 #include <math.h>
 #include <stdio.h>
-
-/* From one process to another. */
-struct route {
-	uint32_t from, to; /* profiles, one of each process */
-	size_t count;
-	double bytes, late_sender_ns, late_receiver_ns, transfer_ns;
-};
-
-struct routes {
-	struct route *items;
-	size_t count, capacity;
-	struct sn_intern keys; /* processes from and to */
-};
-
-static void routes_release(struct routes *routes)
-{
-	free(routes->items);
-	sn_intern_release(&routes->keys);
-}
-
-static struct route *route_of(const struct sn_answers *answers, struct routes *routes,
-			      const struct sn_delivery *one)
-{
-	const uint32_t *processes = answers->processes.of_profile;
-	uint32_t key[2] = {processes[one->sender], processes[one->receiver]};
-	uint32_t number = sn_intern_add(&routes->keys, key, sizeof(key));
-	if (number == SN_INTERN_NONE)
-		return NULL;
-	if (number < routes->count)
-		return routes->items + number;
-	if (sn_vec_reserve(&routes->items, &routes->capacity, routes->count + 1) < 0)
-		return NULL;
-	routes->items[routes->count] = (struct route){.from = one->sender, .to = one->receiver};
-	return routes->items + routes->count++;
-}
-
-static int by_cost(const void *left, const void *right)
-{
-	const struct route *a = left, *b = right;
-	double x = a->late_sender_ns + a->late_receiver_ns + a->transfer_ns;
-	double y = b->late_sender_ns + b->late_receiver_ns + b->transfer_ns;
-	if (x != y)
-		return x > y ? -1 : 1;
-	return a->from != b->from ? (a->from < b->from ? -1 : 1)
-	       : a->to < b->to	  ? -1
-				  : a->to > b->to;
-}
 
 static void tell_lone(const struct sn_answers *answers, struct sn_sheet *sheet)
 {
@@ -66,16 +16,18 @@ static void tell_lone(const struct sn_answers *answers, struct sn_sheet *sheet)
 		sn_sheet_note(sheet,
 			      "without a partner in the trace, and in no sum: of %s %zu sent and "
 			      "%zu received",
-			      sn_answers_process(answers, one->profile, place), one->sent,
+			      sn_name_process(answers, one->profile, place), one->sent,
 			      one->received);
 	}
 }
 
 static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 {
-	const struct sn_deliveries *messages = &answers->messages;
 	char place[SN_PLACE_CHARS];
-	struct routes routes = {0};
+	size_t count;
+	struct sn_route *routes = sn_routes(answers, &count);
+	if (!routes)
+		return SN_ERR_MEMORY;
 	struct sn_sheet *sheet = sn_page_sheet(page, "messages", "messages between ranks");
 	sheet->is_whole = true;
 	sn_sheet_column(sheet, "from", "from", "");
@@ -86,25 +38,10 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 	sn_sheet_column(sheet, "late_receiver_ns", "sender waited", "ns");
 	sn_sheet_column(sheet, "transfer_ns", "transfer", "ns");
 	sn_sheet_column(sheet, "bytes_per_s", "rate", "bytes/s");
-	for (size_t i = 0; i < messages->count; i++) {
-		const struct sn_delivery *one = messages->items + i;
-		struct route *route = route_of(answers, &routes, one);
-		if (!route) {
-			routes_release(&routes);
-			return SN_ERR_MEMORY;
-		}
-		route->count++;
-		route->bytes += (double)one->bytes;
-		route->late_sender_ns += (double)sn_delivery_late_sender_ns(one);
-		route->late_receiver_ns += (double)sn_delivery_late_receiver_ns(one);
-		route->transfer_ns += (double)sn_delivery_transfer_ns(one);
-	}
-	if (routes.count)
-		qsort(routes.items, routes.count, sizeof(*routes.items), by_cost);
-	for (size_t i = 0; i < routes.count; i++) {
-		const struct route *route = routes.items + i;
-		sn_sheet_text(sheet, sn_answers_process(answers, route->from, place));
-		sn_sheet_text(sheet, sn_answers_process(answers, route->to, place));
+	for (size_t i = 0; i < count; i++) {
+		const struct sn_route *route = routes + i;
+		sn_sheet_text(sheet, sn_name_process(answers, route->from, place));
+		sn_sheet_text(sheet, sn_name_process(answers, route->to, place));
 		sn_sheet_number(sheet, (double)route->count);
 		sn_sheet_number(sheet, route->bytes);
 		sn_sheet_number(sheet, route->late_sender_ns);
@@ -114,7 +51,7 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 					   ? route->bytes / route->transfer_ns * 1e9
 					   : (double)NAN);
 	}
-	routes_release(&routes);
+	free(routes);
 	sn_sheet_note(sheet,
 		      "receiver waited: in its call before the message was sent; sender "
 		      "waited: in its call until somebody wanted the message; transfer: from "
@@ -123,96 +60,42 @@ static int show_routes(const struct sn_answers *answers, struct sn_page *page)
 	return 0;
 }
 
-/* ---- who waits where ---- */
-
 static int show_waits(const struct sn_answers *answers, struct sn_page *page)
 {
-	const struct sn_deliveries *messages = &answers->messages;
 	char place[SN_PLACE_CHARS], label[SN_NODE_CHARS];
+	size_t count;
+	struct sn_node_wait *waits = sn_node_waits(answers, &count);
+	if (!waits)
+		return SN_ERR_MEMORY;
 	struct sn_sheet *sheet =
 	    sn_page_sheet(page, "rank_waits", "threads that wait for another rank");
 	sn_sheet_column(sheet, "waiting", "who", "");
 	sn_sheet_column(sheet, "late", "for", "");
 	sn_sheet_column(sheet, "wait_ns", "waited", "ns");
 	sn_sheet_column(sheet, "node", "in", "");
-	size_t nodes = answers->nodes.table.count, count;
-	double *values = calloc(nodes + 1, sizeof(*values)),
-	       *most = calloc(nodes + 1, sizeof(*most));
-	uint32_t *first = malloc((nodes + 1) * sizeof(*first));
-	for (size_t i = 0; i < messages->wait_count && values && most && first; i++) {
-		const struct sn_rank_wait *wait = messages->waits + i;
-		uint32_t node = answers->nodes.of_context[wait->context];
-		double time = (double)(wait->until_ns - wait->from_ns);
-		values[node] += time;
-		if (time > most[node]) {
-			most[node] = time;
-			first[node] = (uint32_t)i;
-		}
+	for (size_t i = 0; i < count; i++) {
+		const struct sn_rank_wait *longest = waits[i].longest;
+		sn_sheet_text(sheet, sn_name_process(answers, longest->profile, place));
+		sn_sheet_text(sheet, sn_name_process(answers, longest->cause, place));
+		sn_sheet_number(sheet, waits[i].time_ns);
+		sn_sheet_text(sheet, sn_name_node(&answers->nodes, waits[i].node, label));
 	}
-	struct sn_node_sum *sums =
-	    values && most && first ? sn_node_sums(&answers->nodes, values, &count) : NULL;
-	for (size_t i = 0; sums && i < count; i++) {
-		const struct sn_rank_wait *wait = messages->waits + first[sums[i].node];
-		sn_sheet_text(sheet, sn_answers_process(answers, wait->profile, place));
-		sn_sheet_text(sheet, sn_answers_process(answers, wait->cause, place));
-		sn_sheet_number(sheet, sums[i].value);
-		sn_sheet_text(sheet, sn_node_map_label(&answers->nodes, sums[i].node, label));
-	}
+	free(waits);
 	sn_sheet_note(sheet, "who and for whom: in the longest of these waits");
-	bool has_memory = sums != NULL;
-	free(sums);
-	free(values);
-	free(most);
-	free(first);
-	return has_memory ? 0 : SN_ERR_MEMORY;
+	return 0;
 }
 
-/* ---- what all do together ---- */
-
-/* Of one kind of call, by name. */
-struct together {
-	size_t count;
-	double bytes, apart_ns, wait_ns, called_ns;
-};
-
-static bool is_by_thread(const struct sn_answers *answers, const struct sn_arrival *one)
-{
-	return answers->details.participants[one->participant].device == SONDE_NONE;
-}
-
-static uint32_t frame_of(const struct sn_answers *answers, const struct sn_arrival *one)
-{
-	return sonde_db_context(answers->db, one->context)->frame;
-}
-
-static void add_arrival(struct together *sum, const struct sn_arrival *one)
-{
-	sum->count++;
-	sum->bytes += (double)one->bytes;
-	sum->apart_ns += (double)(one->called_ns - one->start_ns);
-	sum->called_ns += (double)(one->end_ns - one->called_ns);
-}
-
-/* As sn_ranks counts it. */
-static double wait_of(const struct sn_collective *of, const struct sn_arrival *one)
-{
-	uint64_t until = of->last_ns < one->end_ns ? of->last_ns : one->end_ns;
-	return until > one->called_ns ? (double)(until - one->called_ns) : 0;
-}
-
-static int by_time(const void *left, const void *right, void *data)
-{
-	const struct together *sums = data;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	if (sums[a].called_ns != sums[b].called_ns)
-		return sums[a].called_ns > sums[b].called_ns ? -1 : 1;
-	return a < b ? -1 : a > b;
-}
-
-static void put_together(const struct sn_answers *answers, const struct together *sums,
-			 const uint32_t *order, size_t count, struct sn_page *page)
+static int show_collectives(const struct sn_answers *answers, struct sn_page *page)
 {
 	char label[SN_LABEL_CHARS];
+	size_t count;
+	struct sn_collective_sum *sums = sn_collective_sums(answers, &count);
+	if (!sums)
+		return SN_ERR_MEMORY;
+	if (!count) {
+		free(sums);
+		return 0;
+	}
 	struct sn_sheet *sheet =
 	    sn_page_sheet(page, "collectives", "what ranks do together, all ranks' parts");
 	sn_sheet_column(sheet, "operation", "operation", "");
@@ -222,8 +105,8 @@ static void put_together(const struct sn_answers *answers, const struct together
 	sn_sheet_column(sheet, "wait_ns", "waited for others", "ns");
 	sn_sheet_column(sheet, "rest_ns", "rest in calls", "ns");
 	for (size_t i = 0; i < count; i++) {
-		const struct together *sum = sums + order[i];
-		sn_label_name(answers->db, SN_GROUP_AUTO, order[i], label);
+		const struct sn_collective_sum *sum = sums + i;
+		sn_label_name(answers->db, SN_GROUP_AUTO, sum->frame, label);
 		sn_sheet_text(sheet, label);
 		sn_sheet_number(sheet, (double)sum->count);
 		sn_sheet_number(sheet, sum->bytes);
@@ -231,71 +114,125 @@ static void put_together(const struct sn_answers *answers, const struct together
 		sn_sheet_number(sheet, sum->wait_ns);
 		sn_sheet_number(sheet, sum->called_ns - sum->wait_ns);
 	}
+	free(sums);
 	sn_sheet_note(sheet, "bytes: what ranks give, or get where they give nothing; under way "
 			     "beside other work: from the call that begins it to the call that "
 			     "waits for its end");
+	return 0;
 }
 
-static int show_collectives(const struct sn_answers *answers, struct sn_page *page)
+static int show_calls(const struct sn_answers *answers, struct sn_page *page,
+		      struct sn_error *error)
 {
-	const struct sn_ranks *ranks = &answers->ranks;
-	size_t frames = sonde_db_frame_count(answers->db), count = 0;
-	struct together *sums = calloc(frames + 1, sizeof(*sums));
-	uint32_t *order = malloc((frames + 1) * sizeof(*order));
-	for (size_t i = 0; sums && order && i < answers->details.arrival_count; i++) {
-		const struct sn_arrival *one = answers->details.arrivals + i;
-		uint32_t frame = frame_of(answers, one);
-		if (!is_by_thread(answers, one))
-			continue;
-		if (!sums[frame].count)
-			order[count++] = frame;
-		add_arrival(sums + frame, one);
+	char label[SN_NODE_CHARS], text[SN_PLACE_CHARS];
+	struct sn_message_calls calls;
+	struct sn_sheet *sheet = NULL;
+	int result = sn_message_calls(answers, &calls, error);
+	if (!result && calls.count) {
+		sheet = sn_page_sheet(page, "message_calls", "calls that send and receive");
+		sn_sheet_column(sheet, "who", "who", "");
+		sn_sheet_column(sheet, "peer", "peer", "");
+		sn_sheet_column(sheet, "count", "messages", "count");
+		sn_sheet_column(sheet, "bytes", "bytes", "bytes");
+		sn_sheet_column(sheet, "bytes_each", "each", "bytes");
+		sn_sheet_column(sheet, "wait_ns", "time in them", "ns");
+		sn_sheet_column(sheet, "longest_ns", "longest", "ns");
+		sn_sheet_column(sheet, "node", "node", "");
+		sn_sheet_note(sheet, "time in the calls that send, receive and wait for either");
 	}
-	for (size_t i = 0; sums && order && i < ranks->count; i++) {
-		const struct sn_collective *of = ranks->collectives + i;
-		for (uint32_t k = 0; k < of->count; k++) {
-			const struct sn_arrival *one = ranks->arrivals + of->first + k;
-			if (is_by_thread(answers, one))
-				sums[frame_of(answers, one)].wait_ns += wait_of(of, one);
+	for (size_t i = 0; i < calls.count && sheet; i++) {
+		const struct sn_message_call *one = calls.items + i;
+		sn_sheet_text(sheet, sn_name_process(answers, one->process, text));
+		snprintf(text, sizeof(text), "%s rank %lld", one->is_sent ? "to" : "from",
+			 (long long)one->peer);
+		sn_sheet_text(sheet, text);
+		sn_sheet_number(sheet, one->count);
+		sn_sheet_number(sheet, one->bytes);
+		sn_sheet_number(sheet, one->count ? one->bytes / one->count : 0);
+		sn_sheet_number(sheet, one->time_ns);
+		sn_sheet_number(sheet, one->longest_ns);
+		sn_sheet_text(sheet, sn_name_node(&answers->nodes, one->node, label));
+	}
+	free(calls.items);
+	return result;
+}
+
+static bool is_of_file(const struct sn_access *one)
+{
+	return one->kind >= SN_ACCESS_READ;
+}
+
+static struct sn_sheet *access_sheet(bool of_files, struct sn_page *page)
+{
+	struct sn_sheet *sheet =
+	    of_files ? sn_page_sheet(page, "files", "files that ranks share")
+		     : sn_page_sheet(page, "one_sided", "in the memory of other ranks");
+	sn_sheet_column(sheet, "who", "who", "");
+	sn_sheet_column(sheet, "operation", "operation", "");
+	if (!of_files) {
+		sn_sheet_column(sheet, "access", "does", "");
+		sn_sheet_column(sheet, "peer", "with", "");
+	}
+	sn_sheet_column(sheet, "count", "times", "count");
+	sn_sheet_column(sheet, "bytes", "bytes", "bytes");
+	sn_sheet_column(sheet, "time_ns", "in calls", "ns");
+	sn_sheet_column(sheet, "longest_ns", "longest", "ns");
+	sn_sheet_column(sheet, "apart_ns", "beside other work", "ns");
+	if (of_files)
+		sn_sheet_column(sheet, "bytes_per_s", "rate", "bytes/s");
+	return sheet;
+}
+
+static void put_access(const struct sn_answers *answers, const struct sn_access *one,
+		       struct sn_sheet *sheet)
+{
+	static const char *const does[] = {"", "writes", "reads", "reads and writes",
+					   "synchronises"};
+	char place[SN_PLACE_CHARS], label[SN_LABEL_CHARS], peer[40] = "";
+	sn_sheet_text(sheet, sn_name_process(answers, one->process, place));
+	sn_label_name(answers->db, SN_GROUP_AUTO, one->frame, label);
+	sn_sheet_text(sheet, label);
+	if (!is_of_file(one)) {
+		if (one->peer != UINT64_MAX)
+			snprintf(peer, sizeof(peer), "rank %llu", (unsigned long long)one->peer);
+		sn_sheet_text(sheet, does[one->kind]);
+		sn_sheet_text(sheet, peer);
+	}
+	sn_sheet_number(sheet, one->count);
+	sn_sheet_number(sheet, one->bytes);
+	sn_sheet_number(sheet, one->time_ns);
+	sn_sheet_number(sheet, one->longest_ns);
+	sn_sheet_number(sheet, one->apart_ns);
+	if (is_of_file(one))
+		sn_sheet_number(sheet,
+				one->time_ns > 0 ? one->bytes / one->time_ns * 1e9 : (double)NAN);
+}
+
+static int show_accesses(const struct sn_answers *answers, struct sn_page *page,
+			 struct sn_error *error)
+{
+	struct sn_accesses accesses;
+	int result = sn_accesses(answers, &accesses, error);
+	for (int of_files = 0; of_files < 2 && !result; of_files++) {
+		struct sn_sheet *sheet = NULL;
+		for (size_t i = 0; i < accesses.count; i++) {
+			if (is_of_file(accesses.items + i) != of_files)
+				continue;
+			sheet = sheet ? sheet : access_sheet(of_files, page);
+			put_access(answers, accesses.items + i, sheet);
 		}
 	}
-	bool has_memory = sums && order;
-	if (has_memory)
-		qsort_r(order, count, sizeof(*order), by_time, sums);
-	if (has_memory && count)
-		put_together(answers, sums, order, count, page);
-	free(sums);
-	free(order);
-	return has_memory ? 0 : SN_ERR_MEMORY;
-}
-
-/* ---- each ---- */
-
-static uint64_t waited(const struct sn_delivery *one)
-{
-	return sn_delivery_late_sender_ns(one) + sn_delivery_late_receiver_ns(one);
-}
-
-static int by_wait(const void *left, const void *right, void *data)
-{
-	const struct sn_delivery *items = data;
-	uint32_t first = *(const uint32_t *)left, second = *(const uint32_t *)right;
-	uint64_t a = waited(items + first), b = waited(items + second);
-	if (a != b)
-		return a > b ? -1 : 1;
-	return first < second ? -1 : first > second;
+	free(accesses.items);
+	return result;
 }
 
 static int show_each(const struct sn_answers *answers, struct sn_page *page)
 {
-	const struct sn_deliveries *messages = &answers->messages;
+	const struct sn_message_matching *messages = &answers->messages;
 	char place[SN_PLACE_CHARS], label[SN_LABEL_CHARS];
-	uint32_t *order = malloc((messages->count + 1) * sizeof(*order));
+	uint32_t *order = sn_messages_by_wait(messages);
 	if (!order)
 		return SN_ERR_MEMORY;
-	for (uint32_t i = 0; i < messages->count; i++)
-		order[i] = i;
-	qsort_r(order, messages->count, sizeof(*order), by_wait, messages->items);
 	struct sn_sheet *sheet =
 	    sn_page_sheet(page, "message_list", "each message, the longest waits first");
 	sn_sheet_column(sheet, "sent_ns", "sent at", "ns");
@@ -310,27 +247,25 @@ static int show_each(const struct sn_answers *answers, struct sn_page *page)
 	sn_sheet_column(sheet, "late", "late was", "");
 	sn_sheet_column(sheet, "call", "received by", "");
 	for (size_t i = 0; i < messages->count; i++) {
-		const struct sn_delivery *one = messages->items + order[i];
-		uint64_t sender = sn_delivery_late_sender_ns(one),
-			 receiver = sn_delivery_late_receiver_ns(one);
+		const struct sn_matched_message *one = messages->items + order[i];
+		uint64_t sender = sn_matched_message_late_sender_ns(one),
+			 receiver = sn_matched_message_late_receiver_ns(one);
 		sn_sheet_number(sheet, (double)(one->sent_ns - answers->start_ns));
 		sn_sheet_number(sheet, (double)(one->received_ns - answers->start_ns));
-		sn_sheet_text(sheet, sn_answers_process(answers, one->sender, place));
-		sn_sheet_text(sheet, sn_answers_process(answers, one->receiver, place));
+		sn_sheet_text(sheet, sn_name_process(answers, one->sender, place));
+		sn_sheet_text(sheet, sn_name_process(answers, one->receiver, place));
 		sn_sheet_number(sheet, (double)one->tag);
 		sn_sheet_number(sheet, (double)one->bytes);
 		sn_sheet_number(sheet, (double)sender);
 		sn_sheet_number(sheet, (double)receiver);
-		sn_sheet_number(sheet, (double)sn_delivery_transfer_ns(one));
-		sn_sheet_text(
-		    sheet,
-		    sender || receiver
-			? sn_answers_process(answers,
-					     sender > receiver ? one->sender : one->receiver, place)
-			: "");
-		sn_label_name(answers->db, SN_GROUP_AUTO,
-			      sonde_db_context(answers->db, one->receiver_context)->frame, label);
-		sn_sheet_text(sheet, label);
+		sn_sheet_number(sheet, (double)sn_matched_message_transfer_ns(one));
+		sn_sheet_text(sheet,
+			      sender || receiver
+				  ? sn_name_process(answers,
+						    sender > receiver ? one->sender : one->receiver,
+						    place)
+				  : "");
+		sn_sheet_text(sheet, sn_name_context(answers->db, one->receiver_context, label));
 	}
 	free(order);
 	return 0;
@@ -338,14 +273,14 @@ static int show_each(const struct sn_answers *answers, struct sn_page *page)
 
 int sn_view_messages(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
-	const struct sn_deliveries *messages = &answers->messages;
+	const struct sn_message_matching *messages = &answers->messages;
 	size_t sheets = page->count;
 	if ((messages->count && show_routes(answers, page)) ||
 	    (messages->wait_count && show_waits(answers, page)) || show_collectives(answers, page))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result = sn_message_calls(answers, page, error);
+	int result = show_calls(answers, page, error);
 	if (!result)
-		result = sn_accesses(answers, page, error);
+		result = show_accesses(answers, page, error);
 	if (result || (messages->count && show_each(answers, page)))
 		return result ? result : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (page->count > sheets && (messages->count || !messages->lone_count))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much work lies ready for devices, and for each of their streams. */
-#include "timeline/answers.h"
 #include "timeline/devices/queue.h"
+#include "views.h"
 
 #include <stdio.h>
 
@@ -45,7 +45,7 @@ static void add_series(const struct sn_answers *answers, struct sn_page *page, s
 	char place[SN_PLACE_CHARS], key[40];
 	snprintf(key, sizeof(key), "queue_%zu", device);
 	struct sn_sheet *sheet =
-	    sn_page_sheet(page, key, "queue of %s", sn_answers_device(answers, device, place));
+	    sn_page_sheet(page, key, "queue of %s", sn_name_device(answers, device, place));
 	sheet->shape = SN_SHEET_SERIES;
 	sn_sheet_column(sheet, "start_ns", "time", "ns");
 	sn_sheet_column(sheet, "length", "operations", "1");
@@ -63,7 +63,7 @@ static int show_device(const struct sn_answers *answers, size_t number, struct s
 	char place[SN_PLACE_CHARS], stream[32];
 	int result = sn_queue(answers, number, SONDE_NONE, whole, error);
 	if (!result)
-		add_row(sheet, sn_answers_device(answers, number, place), "all", whole);
+		add_row(sheet, sn_name_device(answers, number, place), "all", whole);
 	for (size_t i = 0; i < device->listed_streams && !result; i++) {
 		struct sn_queue queue;
 		uint32_t profile = device->streams[i];
@@ -80,7 +80,7 @@ static int show_device(const struct sn_answers *answers, size_t number, struct s
 
 int sn_view_queue(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
 {
-	sn_answers_inferred(answers, page);
+	sn_show_inferred(answers, page);
 	struct sn_sheet *sheet = make_sheet(page);
 	struct sn_queue *queues = calloc(answers->times.count + 1, sizeof(*queues));
 	int result = queues ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");

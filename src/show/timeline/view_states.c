@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a device and its process goes on at the same time. */
-#include "timeline/answers.h"
+#include "views.h"
 
 #include <string.h>
 
@@ -24,20 +24,16 @@ static void overlaps(const struct sn_answers *answers, struct sn_page *page)
 	sn_sheet_column(sheet, "behind", "behind", "");
 	for (size_t i = 0; i < answers->times.count; i++)
 		for (size_t p = 0; p < sizeof(pairs) / sizeof(*pairs); p++) {
-			uint64_t all = 0, hidden = 0;
-			for (unsigned mask = 0; mask < 16; mask++) {
-				uint64_t time = answers->waits[i].states_ns[mask];
-				all += mask & pairs[p].of ? time : 0;
-				hidden +=
-				    (mask & pairs[p].of) && (mask & pairs[p].beside) ? time : 0;
-			}
-			if (!all)
+			struct sn_overlap overlap =
+			    sn_waits_overlap(answers->waits + i, pairs[p].of, pairs[p].beside);
+			double all = (double)overlap.all_ns, hidden = (double)overlap.hidden_ns;
+			if (!overlap.all_ns)
 				continue;
-			sn_sheet_text(sheet, sn_answers_device(answers, i, place));
+			sn_sheet_text(sheet, sn_name_device(answers, i, place));
 			sn_sheet_text(sheet, pairs[p].what);
-			sn_sheet_number(sheet, (double)all);
-			sn_sheet_number(sheet, (double)hidden);
-			sn_sheet_number(sheet, (double)hidden / (double)all);
+			sn_sheet_number(sheet, all);
+			sn_sheet_number(sheet, hidden);
+			sn_sheet_number(sheet, hidden / all);
 			sn_sheet_text(sheet, pairs[p].of == SN_STATE_HOST ? "work of the device"
 									  : "computation");
 		}
@@ -66,7 +62,7 @@ static void combinations(const struct sn_answers *answers, struct sn_page *page)
 						strcat(text, " + ");
 					strcat(text, names[bit]);
 				}
-			sn_sheet_text(sheet, sn_answers_device(answers, i, place));
+			sn_sheet_text(sheet, sn_name_device(answers, i, place));
 			sn_sheet_text(sheet, *text ? text : "nothing");
 			sn_sheet_number(sheet, (double)ns);
 			sn_sheet_number(sheet,

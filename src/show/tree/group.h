@@ -38,10 +38,4 @@ int sn_groups_init(struct sn_groups *groups, const struct sonde_db *db, enum sn_
 		   struct sn_error *error);
 void sn_groups_release(struct sn_groups *groups);
 
-/*
- * Whether a frame is the user's own code: a Python frame outside the interpreter's library and the
- * package folders, or a native frame with a source file in a module outside the system's folders.
- */
-bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame);
-
 #endif

@@ -82,18 +82,6 @@ static void choose(struct hot_lines *lines, uint32_t limit)
 	}
 }
 
-static void print_heading(const struct hot_lines *lines, const struct sn_page *page)
-{
-	const struct sn_view *view = lines->view;
-	sn_text_style(page, "\033[1m");
-	fprintf(page->out, " %6s", "share");
-	for (uint32_t m = 0; m < view->metric_count; m++)
-		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
-	sn_text_formula_names(view, page);
-	fputs("  hottest lines of your code\n", page->out);
-	sn_text_style(page, "\033[0m");
-}
-
 /* A row's own cost, or the cost outside of all rows for SONDE_NONE. */
 static double cost(const struct hot_lines *lines, uint32_t position, uint32_t row)
 {
@@ -102,46 +90,40 @@ static double cost(const struct hot_lines *lines, uint32_t position, uint32_t ro
 }
 
 /* Formulas of a row's own cost. */
-static int print_formulas(const struct hot_lines *lines, const struct sn_page *page, uint32_t row)
+static void print_formulas(const struct hot_lines *lines, uint32_t row, struct sn_table *table)
 {
 	const struct sn_view *view = lines->view;
 	struct sn_derived derived[SN_FORMULAS_SHOWN_MAX] = {0};
 	struct sn_tree_value values[SN_COLUMNS_MAX] = {0};
 	if (view->formula_count == 0)
-		return 0;
+		return;
 	for (uint32_t m = 0; m < lines->flat.metric_count; m++)
 		values[m].exclusive = row == SONDE_NONE ? lines->flat.outside[m]
 							: lines->flat.values[m][row].exclusive;
 	sn_view_derive(view, values, NULL, derived);
-	return sn_text_formulas(view, page, derived, true);
+	sn_text_formulas(view, derived, true, table);
 }
 
-static int print_numbers(const struct hot_lines *lines, const struct sn_page *page, uint32_t row)
+/* Returns the columns used. */
+static int print_numbers(const struct hot_lines *lines, uint32_t row, struct sn_table *table)
 {
-	const struct sn_view *view = lines->view;
-	char text[SN_NUMBER_CHARS];
 	double own = cost(lines, 0, row);
 	/* a line that only keeps a device busy has no share of the host's time */
-	if (own > 0 && lines->totals[0] > 0)
-		sn_number_share(own / lines->totals[0], text);
-	else
-		snprintf(text, sizeof(text), "-");
-	int used = fprintf(page->out, " %6s", text);
-	for (uint32_t m = 0; m < view->metric_count; m++) {
-		sn_text_value(cost(lines, m, row), sn_text_unit(view, m), text);
-		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
-	}
-	used += print_formulas(lines, page, row);
-	return used + fprintf(page->out, "  ");
+	sn_table_cell(table, own > 0 && lines->totals[0] > 0 ? sn_number_part(own, lines->totals[0])
+							     : "-");
+	for (uint32_t m = 0; m < lines->view->metric_count; m++)
+		sn_text_cell(lines->view, m, cost(lines, m, row), table);
+	print_formulas(lines, row, table);
+	return sn_table_rest(table);
 }
 
 static void print_line(const struct hot_lines *lines, const struct sn_page *page,
-		       struct sn_source *source, uint32_t row)
+		       struct sn_source *source, uint32_t row, struct sn_table *table)
 {
 	const struct sonde_db *db = lines->view->db;
 	const struct sonde_db_frame *frame = sonde_db_frame(db, lines->flat.frames[row]);
 	char label[SN_LABEL_CHARS], text[512];
-	int room = page->width - print_numbers(lines, page, row);
+	int room = page->width - print_numbers(lines, row, table);
 	/* The source text is worth about half of the line. */
 	int most = room * 3 / 5 < 44 ? room * 3 / 5 : 44;
 	int width = lines->label_width < most ? lines->label_width : most;
@@ -156,7 +138,7 @@ static void print_line(const struct hot_lines *lines, const struct sn_page *page
 		sn_utf8_cut(text, (size_t)room);
 		fprintf(page->out, "%*s%s", width + 2 - (int)sn_utf8_columns(label), "", text);
 	}
-	putc('\n', page->out);
+	sn_table_end(table);
 }
 
 /* A compiler that the script runs, say: all of it lies under no line of the script. */
@@ -176,22 +158,40 @@ static bool has_other_programs(const struct sonde_db *db)
 }
 
 /* Returns the lines printed. */
-static uint32_t print_outside(const struct hot_lines *lines, const struct sn_page *page)
+static uint32_t print_outside(const struct hot_lines *lines, const struct sn_page *page,
+			      struct sn_table *table)
 {
 	if (lines->totals[0] <= 0 ||
 	    cost(lines, 0, SONDE_NONE) / lines->totals[0] < least_outside_share)
 		return 0;
 	sn_text_style(page, "\033[2m");
-	int room = page->width - print_numbers(lines, page, SONDE_NONE);
+	int room = page->width - print_numbers(lines, SONDE_NONE, table);
 	char text[96];
 	snprintf(text, sizeof(text), "under no line of your code: %s",
 		 has_other_programs(lines->view->db)
 		     ? "other programs, library threads, waiting, ..."
 		     : "library threads, waiting, start and end");
 	sn_utf8_cut(text, room > 8 ? (size_t)room : 8);
-	fprintf(page->out, "%s\n", text);
+	fputs(text, page->out);
+	sn_table_end(table);
 	sn_text_style(page, "\033[0m");
 	return 1;
+}
+
+/* Returns the lines printed. */
+static int print_lines(const struct hot_lines *lines, const struct sn_page *page,
+		       struct sn_source *source)
+{
+	struct sn_table table = {.out = page->out, .gap = 1};
+	sn_text_style(page, "\033[1m");
+	sn_table_column(&table, "share", 6);
+	sn_text_columns(lines->view, 0, &table);
+	sn_text_end_heads(page, &table, "hottest lines of your code");
+	for (uint32_t i = 0; i < lines->shown; i++)
+		print_line(lines, page, source, lines->order[i], &table);
+	int count = (int)lines->shown + 2 + (int)print_outside(lines, page, &table);
+	putc('\n', page->out);
+	return count;
 }
 
 int sn_text_hot_lines(const struct sn_view *view, const struct sn_page *page,
@@ -212,13 +212,7 @@ int sn_text_hot_lines(const struct sn_view *view, const struct sn_page *page,
 			lines.totals[m] = sn_tree_inclusive(&tree, m, 0);
 		choose(&lines, limit);
 		if (lines.shown > 0)
-			print_heading(&lines, page);
-		for (uint32_t i = 0; i < lines.shown; i++)
-			print_line(&lines, page, source, lines.order[i]);
-		if (lines.shown > 0) {
-			code = (int)(lines.shown + 2 + print_outside(&lines, page));
-			putc('\n', page->out);
-		}
+			code = print_lines(&lines, page, source);
 	}
 	free(lines.order);
 	free(lines.totals);

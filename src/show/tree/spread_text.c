@@ -41,31 +41,40 @@ static void print_header(const struct sn_spread *spread, const struct sn_page *p
 static void print_statistics(const struct sn_spread *spread, const struct sn_page *page)
 {
 	const struct sn_view *view = spread->view;
-	char text[6][SN_NUMBER_CHARS], who[512];
+	char text[SN_NUMBER_CHARS], who[512];
 	int width = 9;
 	for (uint32_t m = 0; m < view->metric_count; m++)
 		width =
 		    sn_text_metric_width(view, m) > width ? sn_text_metric_width(view, m) : width;
+	struct sn_table table = {.out = page->out, .gap = 1};
 	sn_text_style(page, "\033[1m");
-	fprintf(page->out, " %-*s %8s %9s %9s %9s %9s %7s  %s\n", width, "across", "profiles",
-		"min", "mean", "max", "deviation", "cv", "who has most");
-	sn_text_style(page, "\033[0m");
+	sn_table_column(&table, "across", -width);
+	sn_table_column(&table, "profiles", 8);
+	sn_table_column(&table, "min", 9);
+	sn_table_column(&table, "mean", 9);
+	sn_table_column(&table, "max", 9);
+	sn_table_column(&table, "deviation", 9);
+	sn_table_column(&table, "cv", 7);
+	sn_text_end_heads(page, &table, "who has most");
 	for (uint32_t m = 0; m < view->metric_count; m++) {
 		const struct sn_spread_summary *summary = &spread->metrics[m];
-		const char *unit = metric_unit(spread, m);
+		double values[] = {summary->stat.min, summary->mean, summary->stat.max,
+				   summary->deviation};
 		if (summary->stat.count == 0)
 			continue;
+		sn_table_cell(&table, sn_text_metric(view, m));
+		sn_table_format(&table, "%.0f", summary->stat.count);
+		for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+			sn_table_cell(&table,
+				      sn_number_format(values[i], metric_unit(spread, m), text));
+		sn_table_cell(&table, sn_number_share(summary->cv, text));
+		sn_table_rest(&table);
 		sn_view_profile_name(view->db, summary->most, who, sizeof(who));
 		int room = page->width - width - 64;
 		if (!view->is_full)
 			sn_utf8_elide(who, room > 12 ? (size_t)room : 12);
-		fprintf(page->out, " %-*s %8.0f %9s %9s %9s %9s %7s  %s\n", width,
-			sn_text_metric(view, m), summary->stat.count,
-			sn_number_format(summary->stat.min, unit, text[0]),
-			sn_number_format(summary->mean, unit, text[1]),
-			sn_number_format(summary->stat.max, unit, text[2]),
-			sn_number_format(summary->deviation, unit, text[3]),
-			sn_number_share(summary->cv, text[4]), who);
+		fputs(who, page->out);
+		sn_table_end(&table);
 	}
 }
 
@@ -257,32 +266,32 @@ static int print_far(const struct sn_spread *spread, const struct sn_page *page,
 	for (uint32_t i = 0; i < spread->count; i++)
 		order[i] = i;
 	qsort_r(order, spread->count, sizeof(*order), compare_far, (void *)(uintptr_t)spread);
+	struct sn_table table = {.out = page->out, .gap = 1};
 	sn_text_style(page, "\033[1m");
-	fprintf(page->out, "\n %*s %8s %10s", sn_text_metric_width(view, 0),
-		sn_text_metric(view, 0), "x mean", "deviations");
-	for (uint32_t m = 1; m < view->metric_count; m++)
-		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
-	sn_text_formula_names(view, page);
-	fputs("  furthest from the mean\n", page->out);
-	sn_text_style(page, "\033[0m");
+	putc('\n', page->out);
+	sn_table_column(&table, sn_text_metric(view, 0), sn_text_metric_width(view, 0));
+	sn_table_column(&table, "x mean", 8);
+	sn_table_column(&table, "deviations", 10);
+	sn_text_columns(view, 1, &table);
+	sn_text_end_heads(page, &table, "furthest from the mean");
 	uint32_t columns = sn_view_columns(view), shown = 0;
 	for (; shown < spread->count && (limit == 0 || shown < limit); shown++) {
 		uint32_t i = order[shown];
-		char text[SN_NUMBER_CHARS], who[512];
+		char who[512];
 		double value = sn_spread_value(spread, i);
-		sn_text_value(value, metric_unit(spread, 0), text);
-		fprintf(page->out, " %*s %8.2f %+10.1f", sn_text_metric_width(view, 0), text,
-			all->mean > 0 ? value / all->mean : 0,
-			all->deviation > 0 ? (value - all->mean) / all->deviation : 0);
-		for (uint32_t m = 1; m < view->metric_count; m++) {
-			sn_text_value(spread->values[(size_t)i * columns + m].inclusive.sum,
-				      metric_unit(spread, m), text);
-			fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
-		}
-		sn_text_formulas(view, page, &spread->derived[(size_t)i * view->formula_count],
-				 false);
+		sn_text_cell(view, 0, value, &table);
+		sn_table_format(&table, "%.2f", all->mean > 0 ? value / all->mean : 0);
+		sn_table_format(&table, "%+.1f",
+				all->deviation > 0 ? (value - all->mean) / all->deviation : 0);
+		for (uint32_t m = 1; m < view->metric_count; m++)
+			sn_text_cell(view, m, spread->values[(size_t)i * columns + m].inclusive.sum,
+				     &table);
+		sn_text_formulas(view, &spread->derived[(size_t)i * view->formula_count], false,
+				 &table);
+		sn_table_rest(&table);
 		sn_view_profile_name(view->db, spread->profiles[i], who, sizeof(who));
-		fprintf(page->out, "  %s\n", who);
+		fputs(who, page->out);
+		sn_table_end(&table);
 	}
 	if (shown < spread->count)
 		fprintf(page->out, " %u more\n", spread->count - shown);

@@ -46,38 +46,51 @@ const char *sn_text_metric(const struct sn_view *view, uint32_t position)
 	return shown_name(sonde_db_string(view->db, metric->name));
 }
 
+static int width_of(const char *name)
+{
+	int width = (int)sn_utf8_columns(name);
+	return width < 9 ? 9 : width;
+}
+
 int sn_text_metric_width(const struct sn_view *view, uint32_t position)
 {
-	int width = (int)strlen(sn_text_metric(view, position));
-	return width < 9 ? 9 : width;
+	return width_of(sn_text_metric(view, position));
 }
 
-int sn_text_formula_width(const struct sn_view *view, uint32_t formula)
+void sn_text_columns(const struct sn_view *view, uint32_t first, struct sn_table *table)
 {
-	int width = (int)sn_utf8_columns(shown_name(view->formulas[formula]->name));
-	return width < 9 ? 9 : width;
-}
-
-int sn_text_formula_names(const struct sn_view *view, const struct sn_page *page)
-{
-	int used = 0;
-	for (uint32_t f = 0; f < view->formula_count; f++)
-		used += fprintf(page->out, " %*s", sn_text_formula_width(view, f),
-				shown_name(view->formulas[f]->name));
-	return used;
-}
-
-int sn_text_formulas(const struct sn_view *view, const struct sn_page *page,
-		     const struct sn_derived *derived, bool is_exclusive)
-{
-	int used = 0;
-	char text[SN_NUMBER_CHARS];
+	for (uint32_t m = first; m < view->metric_count; m++)
+		sn_table_column(table, sn_text_metric(view, m), sn_text_metric_width(view, m));
 	for (uint32_t f = 0; f < view->formula_count; f++) {
-		double value = is_exclusive ? derived[f].exclusive : derived[f].inclusive;
-		sn_number_format(value, view->formulas[f]->unit, text);
-		used += fprintf(page->out, " %*s", sn_text_formula_width(view, f), text);
+		const char *name = shown_name(view->formulas[f]->name);
+		sn_table_column(table, name, width_of(name));
 	}
-	return used;
+}
+
+void sn_text_cell(const struct sn_view *view, uint32_t position, double value,
+		  struct sn_table *table)
+{
+	char text[SN_NUMBER_CHARS];
+	sn_text_value(value, sn_text_unit(view, position), text);
+	sn_table_cell(table, text);
+}
+
+void sn_text_formulas(const struct sn_view *view, const struct sn_derived *derived,
+		      bool is_exclusive, struct sn_table *table)
+{
+	char text[SN_NUMBER_CHARS];
+	for (uint32_t f = 0; f < view->formula_count; f++)
+		sn_table_cell(table, sn_number_format(is_exclusive ? derived[f].exclusive
+								   : derived[f].inclusive,
+						      view->formulas[f]->unit, text));
+}
+
+void sn_text_end_heads(const struct sn_page *page, struct sn_table *table, const char *rest)
+{
+	sn_table_rest(table);
+	fputs(rest, page->out);
+	sn_table_end(table);
+	sn_text_style(page, "\033[0m");
 }
 
 uint64_t sn_text_measured_ns(const struct sonde_db *db)

@@ -3,6 +3,7 @@
 #ifndef SN_SHOW_TEXT_H
 #define SN_SHOW_TEXT_H
 
+#include "show/table.h"
 #include "view.h"
 
 #include <stdbool.h>
@@ -19,15 +20,18 @@ void sn_text_value(double value, const char *unit, char *text);
 const char *sn_text_unit(const struct sn_view *view, uint32_t position);
 /* Its name as it is shown; of use until the width of another is asked for. */
 const char *sn_text_metric(const struct sn_view *view, uint32_t position);
-/* Columns for values of the metric under its name. */
+/* Columns that a table of values needs for it. */
 int sn_text_metric_width(const struct sn_view *view, uint32_t position);
 
-/* The columns of formulas, each with a blank before it: their names, and their values at a row.
- * Both return the columns used. */
-int sn_text_formula_width(const struct sn_view *view, uint32_t formula);
-int sn_text_formula_names(const struct sn_view *view, const struct sn_page *page);
-int sn_text_formulas(const struct sn_view *view, const struct sn_page *page,
-		     const struct sn_derived *derived, bool is_exclusive);
+/* Columns for the metrics from `first` on and for all formulas; and their values at a row. */
+void sn_text_columns(const struct sn_view *view, uint32_t first, struct sn_table *table);
+void sn_text_cell(const struct sn_view *view, uint32_t position, double value,
+		  struct sn_table *table);
+void sn_text_formulas(const struct sn_view *view, const struct sn_derived *derived,
+		      bool is_exclusive, struct sn_table *table);
+/* Ends the heads of a table, which stand out on the page, with the word for what follows the
+ * columns. */
+void sn_text_end_heads(const struct sn_page *page, struct sn_table *table, const char *rest);
 
 /* What was measured, how much, how completely: one or two lines, then an empty one. False, and a
  * word about it, where there is nothing to go on with. */

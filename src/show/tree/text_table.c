@@ -2,6 +2,7 @@
 /* The flat report and the one of threads. */
 #include "base/utf8.h"
 #include "flat.h"
+#include "frame/user_frame.h"
 #include "show/label.h"
 #include "show/number.h"
 #include "show/source/source.h"
@@ -61,50 +62,48 @@ static bool holds_its_kind(const struct sn_view *view)
 }
 
 static void print_counts(const struct sn_view *view, const struct sn_tree_value *value,
-			 const struct sn_page *page, int *used)
+			 struct sn_table *table)
 {
-	char count[SN_NUMBER_CHARS], mean[SN_NUMBER_CHARS];
+	char count[SN_NUMBER_CHARS];
 	double events = value->inclusive.count;
 	if (holds_its_kind(view) && value->exclusive.count > 0)
 		events = value->exclusive.count;
-	sn_number_format(events, "1", count);
-	sn_text_value(events ? value->inclusive.sum / events : 0, sn_text_unit(view, 0), mean);
-	*used += fprintf(page->out, " %9s %9s", count, mean);
+	sn_table_cell(table, sn_number_format(events, "1", count));
+	sn_text_cell(view, 0, events ? value->inclusive.sum / events : 0, table);
 }
 
-static void print_flat_heading(const struct sn_view *view, const struct sn_page *page)
+static void print_flat_heads(const struct sn_view *view, const struct sn_page *page,
+			     struct sn_table *table)
 {
 	sn_text_style(page, "\033[1m");
-	fprintf(page->out, " %6s %9s %6s %9s", "self%", "self", "total%", "total");
-	if (shows_counts(view))
-		fprintf(page->out, " %9s %9s", "count", "mean");
-	for (uint32_t m = 1; m < view->metric_count; m++)
-		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
-	sn_text_formula_names(view, page);
-	fprintf(page->out, "  %s\n", view->by);
-	sn_text_style(page, "\033[0m");
+	sn_table_column(table, "self%", 6);
+	sn_table_column(table, "self", 9);
+	sn_table_column(table, "total%", 6);
+	sn_table_column(table, "total", 9);
+	if (shows_counts(view)) {
+		sn_table_column(table, "count", 9);
+		sn_table_column(table, "mean", 9);
+	}
+	sn_text_columns(view, 1, table);
+	sn_text_end_heads(page, table, view->by);
 }
 
-static int print_flat_numbers(const struct sn_view *view, const struct sn_page *page,
-			      const struct order *order, uint32_t row, double total)
+/* Returns the columns used. */
+static int print_flat_numbers(const struct sn_view *view, const struct order *order, uint32_t row,
+			      double total, struct sn_table *table)
 {
 	const struct sn_flat *flat = order->flat;
 	const struct sn_tree_value *value = &flat->values[0][row];
-	char text[4][SN_NUMBER_CHARS];
-	sn_number_share(total > 0 ? value->exclusive.sum / total : 0, text[0]);
-	sn_text_value(value->exclusive.sum, sn_text_unit(view, 0), text[1]);
-	sn_number_share(total > 0 ? value->inclusive.sum / total : 0, text[2]);
-	sn_text_value(value->inclusive.sum, sn_text_unit(view, 0), text[3]);
-	int used = fprintf(page->out, " %6s %9s %6s %9s", text[0], text[1], text[2], text[3]);
+	sn_table_cell(table, sn_number_part(value->exclusive.sum, total));
+	sn_text_cell(view, 0, value->exclusive.sum, table);
+	sn_table_cell(table, sn_number_part(value->inclusive.sum, total));
+	sn_text_cell(view, 0, value->inclusive.sum, table);
 	if (shows_counts(view))
-		print_counts(view, value, page, &used);
-	for (uint32_t m = 1; m < view->metric_count; m++) {
-		sn_text_value(flat->values[m][row].inclusive.sum, sn_text_unit(view, m), text[0]);
-		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text[0]);
-	}
-	used +=
-	    sn_text_formulas(view, page, order->derived + (size_t)row * view->formula_count, false);
-	return used + fprintf(page->out, "  ");
+		print_counts(view, value, table);
+	for (uint32_t m = 1; m < view->metric_count; m++)
+		sn_text_cell(view, m, flat->values[m][row].inclusive.sum, table);
+	sn_text_formulas(view, order->derived + (size_t)row * view->formula_count, false, table);
+	return sn_table_rest(table);
 }
 
 /* The source line for tables of lines, else where the thing is. */
@@ -158,12 +157,12 @@ static int fit_columns(const struct sn_view *view, int room, char *name, char *p
 
 static void print_flat_row(const struct sn_view *view, const struct sn_page *page,
 			   struct sn_source *source, const struct order *order, uint32_t row,
-			   double total)
+			   double total, struct sn_table *table)
 {
 	const struct sn_flat *flat = order->flat;
 	char name[SN_LABEL_CHARS], place[SN_LABEL_CHARS];
 	uint32_t id = flat->frames[row];
-	int room = page->width - print_flat_numbers(view, page, order, row, total);
+	int room = page->width - print_flat_numbers(view, order, row, total, table);
 	if (view->is_full)
 		sn_label_full(view->db, view->grouping, id, name);
 	else
@@ -178,23 +177,26 @@ static void print_flat_row(const struct sn_view *view, const struct sn_page *pag
 		fprintf(page->out, "%*s%s", gap, "", place);
 		sn_text_style(page, "\033[0m");
 	}
-	putc('\n', page->out);
+	sn_table_end(table);
 }
 
-static void print_flat_rest(const struct sn_view *view, const struct sn_page *page,
-			    const struct sn_flat *flat, const uint32_t *order, uint32_t shown,
-			    double total)
+static void print_flat_rest(const struct sn_page *page, const struct sn_flat *flat,
+			    const uint32_t *order, uint32_t shown, double total,
+			    struct sn_table *table)
 {
 	double rest = 0;
-	char share[SN_NUMBER_CHARS], count[SN_NUMBER_CHARS];
+	char count[SN_NUMBER_CHARS];
 	for (uint32_t i = shown; i < flat->row_count; i++)
 		rest += flat->values[0][order[i]].exclusive.sum;
 	if (shown >= flat->row_count)
 		return;
 	sn_text_style(page, "\033[2m");
-	fprintf(page->out, " %6s %9s %6s %9s  %s more\n",
-		sn_number_share(total > 0 ? rest / total : 0, share), "", "", "",
-		sn_number_count(flat->row_count - shown, count));
+	sn_table_cell(table, sn_number_part(rest, total));
+	for (int i = 0; i < 3; i++)
+		sn_table_cell(table, "");
+	sn_table_rest(table);
+	fprintf(page->out, "%s more", sn_number_count(flat->row_count - shown, count));
+	sn_table_end(table);
 	sn_text_style(page, "\033[0m");
 }
 
@@ -218,6 +220,30 @@ static struct sn_derived *derive_rows(const struct sn_view *view, const struct s
 	return derived;
 }
 
+static uint32_t print_flat_rows(const struct sn_view *view, const struct sn_page *page,
+				const struct order *order, const uint32_t *rows, double total)
+{
+	const struct sn_flat *flat = order->flat;
+	uint32_t shown = 0;
+	struct sn_source source;
+	struct sn_table table = {.out = page->out, .gap = 1};
+	sn_source_init(&source, view->db, view->sources, sn_text_measured_ns(view->db));
+	if (flat->row_count > 0)
+		print_flat_heads(view, page, &table);
+	else
+		fprintf(page->out, "No %s was measured here.\n", view->by);
+	for (; shown < flat->row_count && (view->limit == 0 || shown < view->limit); shown++) {
+		const struct sn_tree_value *value = &flat->values[0][rows[shown]];
+		bool is_small = value->inclusive.sum < view->min_share * total;
+		if (is_small && view->sort != SN_SORT_NAME)
+			break;
+		print_flat_row(view, page, &source, order, rows[shown], total, &table);
+	}
+	print_flat_rest(page, flat, rows, shown, total, &table);
+	sn_source_release(&source);
+	return shown;
+}
+
 static int print_flat(const struct sn_view *view, const struct sn_page *page,
 		      const struct sn_tree *tree, const struct sn_flat *flat)
 {
@@ -232,28 +258,10 @@ static int print_flat(const struct sn_view *view, const struct sn_page *page,
 	for (uint32_t i = 0; i < flat->row_count; i++)
 		rows[i] = i;
 	qsort_r(rows, flat->row_count, sizeof(*rows), compare_rows, &order);
-	struct sn_source source;
-	sn_source_init(&source, view->db, view->sources, sn_text_measured_ns(view->db));
 	double total = sn_tree_inclusive(tree, 0, 0);
 	bool has_any = sn_text_header(view, page, total, tree->values[0][0].inclusive.count);
-	uint32_t shown = 0;
-	if (has_any && flat->row_count > 0)
-		print_flat_heading(view, page);
-	else if (has_any)
-		fprintf(page->out, "No %s was measured here.\n", view->by);
-	for (; has_any && shown < flat->row_count && (view->limit == 0 || shown < view->limit);
-	     shown++) {
-		const struct sn_tree_value *value = &flat->values[0][rows[shown]];
-		bool is_small = value->inclusive.sum < view->min_share * total;
-		if (is_small && view->sort != SN_SORT_NAME)
-			break;
-		print_flat_row(view, page, &source, &order, rows[shown], total);
-	}
-	if (has_any)
-		print_flat_rest(view, page, flat, rows, shown, total);
-	if (has_any && shown > 0 && !view->is_full)
+	if (has_any && print_flat_rows(view, page, &order, rows, total) > 0 && !view->is_full)
 		sn_text_footer(view, page, flat->frames[rows[0]]);
-	sn_source_release(&source);
 	free(derived);
 	free(rows);
 	return has_any ? 0 : SN_TEXT_NOTHING;
@@ -358,43 +366,38 @@ static int compare_threads(const void *left, const void *right, void *argument)
 
 enum { BAR_COLUMNS = 12, WIDTH_FOR_BARS = 100 };
 
-/* Returns the columns used: none where the names need them more. */
-static int print_bar(const struct sn_page *page, double share)
+static void print_bar(const struct sn_page *page, double share)
 {
-	if (page->width < WIDTH_FOR_BARS)
-		return 0;
 	int full = (int)lrint(share * BAR_COLUMNS);
 	sn_text_style(page, "\033[34m");
 	for (int i = 0; i < BAR_COLUMNS; i++)
 		fputs(i >= full ? " " : page->is_unicode ? "\xe2\x96\x88" : "#", page->out);
 	sn_text_style(page, "\033[0m");
-	return BAR_COLUMNS;
 }
 
 static void print_thread(const struct thread_sink *self, const struct sn_page *page,
-			 const struct thread_row *row)
+			 const struct thread_row *row, struct sn_table *table)
 {
 	const struct sn_view *view = self->view;
 	const struct sonde_db_profile *profile = sonde_db_profile(view->db, row->profile);
 	double sum = row->values[0].inclusive.sum;
-	char share[SN_NUMBER_CHARS], text[SN_NUMBER_CHARS], name[512];
-	sn_number_share(self->across.sum > 0 ? sum / self->across.sum : 0, share);
-	sn_text_value(sum, sn_text_unit(view, 0), text);
-	int used = fprintf(page->out, " %6s %*s ", share, sn_text_metric_width(view, 0), text);
-	used += print_bar(page, self->across.max > 0 ? sum / self->across.max : 0);
-	for (uint32_t m = 1; m < view->metric_count; m++) {
-		sn_text_value(row->values[m].inclusive.sum, sn_text_unit(view, m), text);
-		used += fprintf(page->out, " %*s", sn_text_metric_width(view, m), text);
-	}
-	used += sn_text_formulas(view, page, row->derived, false);
-	sn_number_count((double)profile->samples, text);
-	used += fprintf(page->out, " %9s", text);
-	sn_number_format((double)(profile->end_ns - profile->start_ns), "ns", text);
-	used += fprintf(page->out, " %9s  ", text);
+	char text[SN_NUMBER_CHARS], name[512];
+	sn_table_cell(table, sn_number_part(sum, self->across.sum));
+	sn_text_cell(view, 0, sum, table);
+	sn_table_own_cell(table);
+	if (page->width >= WIDTH_FOR_BARS)
+		print_bar(page, self->across.max > 0 ? sum / self->across.max : 0);
+	for (uint32_t m = 1; m < view->metric_count; m++)
+		sn_text_cell(view, m, row->values[m].inclusive.sum, table);
+	sn_text_formulas(view, row->derived, false, table);
+	sn_table_cell(table, sn_number_count((double)profile->samples, text));
+	sn_table_cell(table, sn_number_time((double)(profile->end_ns - profile->start_ns)));
+	int room = page->width - sn_table_rest(table);
 	sn_view_profile_name(view->db, row->profile, name, sizeof(name));
 	if (!view->is_full)
-		sn_utf8_elide(name, page->width - used > 12 ? (size_t)(page->width - used) : 12);
-	fprintf(page->out, "%s\n", name);
+		sn_utf8_elide(name, room > 12 ? (size_t)room : 12);
+	fputs(name, page->out);
+	sn_table_end(table);
 }
 
 static void print_across(const struct thread_sink *self, const struct sn_page *page)
@@ -422,17 +425,19 @@ static int print_threads(struct thread_sink *self, const struct sn_page *page)
 		count += self->rows[i].values[0].inclusive.count;
 	if (!sn_text_header(view, page, self->across.sum, count))
 		return SN_TEXT_NOTHING;
+	struct sn_table table = {.out = page->out, .gap = 1};
 	sn_text_style(page, "\033[1m");
-	fprintf(page->out, " %6s %*s %*s", "share", sn_text_metric_width(view, 0),
-		sn_text_metric(view, 0), page->width < WIDTH_FOR_BARS ? 0 : BAR_COLUMNS, "");
-	for (uint32_t m = 1; m < view->metric_count; m++)
-		fprintf(page->out, " %*s", sn_text_metric_width(view, m), sn_text_metric(view, m));
-	sn_text_formula_names(view, page);
-	fprintf(page->out, " %9s %9s  %s\n", "samples", "lifetime", "thread");
-	sn_text_style(page, "\033[0m");
+	sn_table_column(&table, "share", 6);
+	sn_table_column(&table, sn_text_metric(view, 0), sn_text_metric_width(view, 0));
+	/* names need the room more where there is little */
+	sn_table_column(&table, "", page->width < WIDTH_FOR_BARS ? 0 : BAR_COLUMNS);
+	sn_text_columns(view, 1, &table);
+	sn_table_column(&table, "samples", 9);
+	sn_table_column(&table, "lifetime", 9);
+	sn_text_end_heads(page, &table, "thread");
 	uint32_t shown = 0;
 	for (; shown < self->count && (view->limit == 0 || shown < view->limit); shown++)
-		print_thread(self, page, &self->rows[shown]);
+		print_thread(self, page, &self->rows[shown], &table);
 	if (shown < self->count)
 		fprintf(page->out, " %u more\n", self->count - shown);
 	print_across(self, page);

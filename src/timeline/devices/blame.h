@@ -3,7 +3,7 @@
  * Idleness blame (HPCToolkit, section 7.2): the time when a device had nothing to do is the fault
  * of what the host did meanwhile. At each such moment it is shared equally among the threads of the
  * device's process that were in some call, and charged to the innermost call of each. Threads that
- * wait for others are not at fault (sn_host_is_waiting in host.h).
+ * wait for others are not at fault (sn_activity_is_waiting in thread_activity.h).
  */
 #ifndef SN_TIMELINE_BLAME_H
 #define SN_TIMELINE_BLAME_H

@@ -3,7 +3,7 @@
 #include "copies.h"
 
 #include "timeline/attributes.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "operations.h"
 #include "timeline/track_blocks.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 
 #include <string.h>
 
@@ -72,9 +72,9 @@ struct sweep {
 	struct sn_operation next; /* where has_next */
 	bool has_next;
 	struct sn_running_set running;
-	struct sn_host_threads *threads;
-	struct sn_host_part *parts; /* by thread: what it is in; end_ns 0: nothing */
-	size_t host_count;	    /* threads that are in a call and do not wait */
+	struct sn_activity_threads *threads;
+	struct sn_activity_part *parts; /* by thread: what it is in; end_ns 0: nothing */
+	size_t host_count;		/* threads that are in a call and do not wait */
 	struct sn_blaming blaming;
 	struct gap gap;
 	bool is_in_gap;
@@ -89,10 +89,10 @@ static unsigned kind_of(struct sweep *sweep, uint32_t context)
 	const struct sonde_db_frame *frame =
 	    sonde_db_frame(sweep->input->db, sonde_db_context(sweep->input->db, context)->frame);
 	unsigned kind = KNOWN;
-	bool is_blameless = sn_host_is_waiting(sweep->input->db, context);
+	bool is_blameless = sn_activity_is_waiting(sweep->input->db, context);
 	if (is_blameless)
 		kind |= BLAMELESS;
-	if (is_blameless || sn_host_is_synchronizing(sweep->input->db, context))
+	if (is_blameless || sn_activity_is_synchronizing(sweep->input->db, context))
 		kind |= WAITING;
 	else if (frame->kind == SN_FRAME_GPU_API ||
 		 (frame->kind == SN_FRAME_OPERATOR && launches_work(sweep->input->db, context)))
@@ -149,7 +149,7 @@ static void pass(struct sweep *sweep, uint64_t time_ns)
 /* ---- gaps ---- */
 
 /* What the launching thread does in the gap before it launches what ends it. */
-static void explain(struct sweep *sweep, const struct sn_host_part *part)
+static void explain(struct sweep *sweep, const struct sn_activity_part *part)
 {
 	const struct gap *gap = &sweep->gap;
 	uint64_t *reasons = sweep->waits->reasons_ns;
@@ -180,7 +180,7 @@ static void split_gap(struct sweep *sweep, const struct sn_launch *launch)
 	reasons[SN_WAIT_LAUNCH] += until - from;
 	reasons[SN_WAIT_HELD] += gap->end_ns - until;
 	gap->late_ns = launched;
-	gap->thread = sn_host_threads_find(sweep->threads, launch->profile);
+	gap->thread = sn_activity_threads_find(sweep->threads, launch->profile);
 	if (gap->thread != SIZE_MAX && sweep->parts[gap->thread].end_ns)
 		explain(sweep, sweep->parts + gap->thread);
 }
@@ -200,16 +200,16 @@ static void begin_gap(struct sweep *sweep)
 
 /* ---- what happens ---- */
 
-static void end_part(struct sweep *sweep, const struct sn_host_change *change)
+static void end_part(struct sweep *sweep, const struct sn_activity_change *change)
 {
 	sweep->host_count -= !(kind_of(sweep, change->ended->context) & WAITING);
 	sweep->parts[change->thread].end_ns = 0;
 	sn_blaming_end(&sweep->blaming, change->thread, change->time_ns);
 }
 
-static void begin_part(struct sweep *sweep, const struct sn_host_change *change)
+static void begin_part(struct sweep *sweep, const struct sn_activity_change *change)
 {
-	const struct sn_host_part *part = change->begun;
+	const struct sn_activity_part *part = change->begun;
 	unsigned kind = kind_of(sweep, part->context);
 	uint64_t first = sweep->time->start_ns;
 	sweep->parts[change->thread] = *part;
@@ -228,9 +228,9 @@ static void begin_part(struct sweep *sweep, const struct sn_host_change *change)
 
 static int change_threads(struct sweep *sweep, uint64_t time_ns, struct sn_error *error)
 {
-	struct sn_host_change change;
-	while (sn_host_threads_peek(sweep->threads) <= time_ns) {
-		int result = sn_host_threads_next(sweep->threads, &change, error);
+	struct sn_activity_change change;
+	while (sn_activity_threads_peek(sweep->threads) <= time_ns) {
+		int result = sn_activity_threads_next(sweep->threads, &change, error);
 		if (result <= 0)
 			return result;
 		if (change.ended)
@@ -273,7 +273,7 @@ static uint64_t next_time(const struct sweep *sweep)
 	uint64_t time = sweep->has_next ? sweep->next.start_ns : UINT64_MAX;
 	if (sweep->running.count && sweep->running.heap[0].end_ns < time)
 		time = sweep->running.heap[0].end_ns;
-	uint64_t host = sn_host_threads_peek(sweep->threads);
+	uint64_t host = sn_activity_threads_peek(sweep->threads);
 	return host < time ? host : time;
 }
 
@@ -304,11 +304,11 @@ static int run(struct sweep *sweep, struct sn_error *error)
 static int prepare(struct sweep *sweep, size_t device, struct sn_error *error)
 {
 	const struct sn_waits_input *input = sweep->input;
-	int result = sn_host_threads_open(input->processes, sweep->time->profile, true,
-					  &sweep->threads, error);
+	int result = sn_activity_threads_open(input->processes, sweep->time->profile, true,
+					      &sweep->threads, error);
 	if (result)
 		return result;
-	size_t count = sn_host_threads_count(sweep->threads);
+	size_t count = sn_activity_threads_count(sweep->threads);
 	sweep->kinds = calloc(sonde_db_context_count(input->db) + 1ull, 1);
 	sweep->parts = calloc(count + 1, sizeof(*sweep->parts));
 	sweep->operations = sn_device_times_read(input->times, input->trace, device, SONDE_NONE);
@@ -331,13 +331,23 @@ int sn_waits(const struct sn_waits_input *input, size_t device, struct sn_waits 
 		result = run(&sweep, error);
 	if (!result && sn_blaming_finish(&sweep.blaming, input->db, sweep.time->idle_ns, blame))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_host_threads_free(sweep.threads);
+	sn_activity_threads_free(sweep.threads);
 	sn_operations_free(sweep.operations);
 	sn_blaming_release(&sweep.blaming);
 	free(sweep.running.heap);
 	free(sweep.kinds);
 	free(sweep.parts);
 	return result;
+}
+
+struct sn_overlap sn_waits_overlap(const struct sn_waits *waits, unsigned of, unsigned beside)
+{
+	struct sn_overlap overlap = {0};
+	for (unsigned mask = 0; mask < 16; mask++) {
+		overlap.all_ns += mask & of ? waits->states_ns[mask] : 0;
+		overlap.hidden_ns += mask & of && mask & beside ? waits->states_ns[mask] : 0;
+	}
+	return overlap;
 }
 
 void sn_waits_release(struct sn_waits *waits)

@@ -66,6 +66,12 @@ struct sn_waits_input {
  * was that it was idle. 0 or a negative enum sn_err; release both in either case. */
 int sn_waits(const struct sn_waits_input *input, size_t device, struct sn_waits *waits,
 	     struct sn_blame *blame, struct sn_error *error);
+/* How long the device was in any of the states `of`, and how much of that also in any of `beside`.
+ */
+struct sn_overlap {
+	uint64_t all_ns, hidden_ns;
+};
+struct sn_overlap sn_waits_overlap(const struct sn_waits *waits, unsigned of, unsigned beside);
 void sn_waits_release(struct sn_waits *waits);
 
 #endif

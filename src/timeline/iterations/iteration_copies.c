@@ -2,11 +2,10 @@
 /* Copies, each looked up among the iterations of its process; see iteration_copies.h. */
 #include "iteration_copies.h"
 
+#include "base/vec.h"
 #include "timeline/devices/copies.h"
-#include "timeline/devices/copy_direction.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "timeline/node_sums.h"
-#include "show/label.h"
 
 #include <math.h>
 
@@ -69,86 +68,65 @@ static void take(void *data, const struct sn_copy *copy)
 	sum->last = at + 1;
 }
 
-static int put_direction(const struct group *group, enum sn_copy_direction direction,
-			 const char *name, struct sn_sheet *sheet)
+static int add_nodes(const struct group *group, enum sn_copy_direction direction,
+		     struct sn_iteration_copies *copies)
 {
 	const struct sn_node_map *nodes = &group->answers->nodes;
 	const struct sum *sums = group->sums + (size_t)direction * nodes->table.count;
 	double *values = calloc(nodes->table.count + 1ull, sizeof(*values));
-	char label[SN_NODE_CHARS];
 	size_t count = 0;
 	for (uint32_t i = 0; i < nodes->table.count && values; i++)
 		values[i] = sums[i].time_ns;
 	struct sn_node_sum *sorted = values ? sn_node_sums(nodes, values, &count) : NULL;
-	for (size_t i = 0; sorted && i < count; i++) {
+	bool has_memory =
+	    sorted && !sn_vec_reserve(&copies->items, &copies->capacity, copies->count + count);
+	for (size_t i = 0; has_memory && i < count; i++) {
 		const struct sum *sum = sums + sorted[i].node;
-		double times = (double)sum->iterations;
-		sn_sheet_text(sheet, name);
-		sn_sheet_number(sheet, times);
-		sn_sheet_number(sheet, (double)group->count);
-		sn_sheet_text(sheet, sn_copy_direction_name(direction));
-		sn_sheet_number(sheet, sum->count / times);
-		sn_sheet_number(sheet, sum->bytes / times);
-		sn_sheet_number(sheet, sum->time_ns / times);
-		sn_sheet_number(sheet, sum->time_ns / group->whole_ns);
-		sn_sheet_text(sheet, sn_node_map_label(nodes, sorted[i].node, label));
+		copies->items[copies->count++] = (struct sn_iteration_copy){
+		    .context = group->items->context,
+		    .node = sorted[i].node,
+		    .direction = direction,
+		    .iterations = (double)sum->iterations,
+		    .of = (double)group->count,
+		    .count = sum->count,
+		    .bytes = sum->bytes,
+		    .time_ns = sum->time_ns,
+		    .whole_ns = group->whole_ns,
+		};
 	}
-	bool has_memory = sorted != NULL;
 	free(sorted);
 	free(values);
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
-static int look(struct group *group, struct sn_sheet *sheet, struct sn_error *error)
+static int look(struct group *group, struct sn_iteration_copies *copies, struct sn_error *error)
 {
 	const struct sn_answers *answers = group->answers;
-	char name[SN_LABEL_CHARS];
 	group->sums = calloc((size_t)SN_COPY_DIRECTIONS * answers->nodes.table.count + 1,
 			     sizeof(*group->sums));
 	if (!group->sums)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < group->count; i++)
-		group->whole_ns += (double)(group->items[i].end_ns - group->items[i].start_ns);
+		group->whole_ns += sn_iteration_length_ns(group->items + i);
 	int result = sn_copies_walk(&answers->processes, group->items->profile, take, group, error);
-	sn_label_name(answers->db, SN_GROUP_AUTO,
-		      sonde_db_context(answers->db, group->items->context)->frame, name);
 	for (unsigned d = 0; d < SN_COPY_DIRECTIONS && !result; d++)
-		if (put_direction(group, d, name, sheet))
+		if (add_nodes(group, d, copies))
 			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	free(group->sums);
 	return result;
 }
 
-int sn_iteration_copies(const struct sn_answers *answers, struct sn_page *page,
+int sn_iteration_copies(const struct sn_answers *answers, struct sn_iteration_copies *copies,
 			struct sn_error *error)
 {
 	const struct sn_iterations *all = &answers->iterations;
-	if (!all->count)
-		return 0;
-	struct sn_sheet *sheet =
-	    sn_page_sheet(page, "transfer_iterations", "copies in each iteration");
-	sn_sheet_column(sheet, "iteration", "iteration", "");
-	sn_sheet_column(sheet, "iterations", "in", "count");
-	sn_sheet_column(sheet, "of", "of", "count");
-	sn_sheet_column(sheet, "direction", "direction", "");
-	sn_sheet_column(sheet, "count", "copies", "count");
-	sn_sheet_column(sheet, "bytes", "bytes each", "bytes");
-	sn_sheet_column(sheet, "time_ns", "time each", "ns");
-	sn_sheet_column(sheet, "share", "of all", "ratio");
-	sn_sheet_column(sheet, "node", "node", "");
 	int result = 0;
+	*copies = (struct sn_iteration_copies){0};
 	for (size_t first = 0, next; first < all->count && !result; first = next) {
-		for (next = first + 1; next < all->count; next++)
-			if (all->items[next].context != all->items[first].context ||
-			    all->items[next].profile != all->items[first].profile)
-				break;
+		next = sn_iterations_end_of_thread(all, first);
 		struct group group = {
 		    .answers = answers, .items = all->items + first, .count = next - first};
-		result = look(&group, sheet, error);
+		result = look(&group, copies, error);
 	}
-	sn_sheet_note(sheet, "%s",
-		      sn_sheet_rows(sheet) ? "each: of the iterations that copy; of all: of the "
-					     "time of all iterations"
-					   : "iterations copy nothing");
 	return result;
 }

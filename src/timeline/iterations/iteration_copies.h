@@ -7,9 +7,23 @@
 #define SN_TIMELINE_ITERATION_COPIES_H
 
 #include "timeline/answers.h"
+#include "timeline/devices/copy_direction.h"
 
-/* The sheet "transfer_iterations"; none without iterations. 0 or a negative enum sn_err. */
-int sn_iteration_copies(const struct sn_answers *answers, struct sn_page *page,
+/* What a node copies in one direction in the iterations of one context and thread. */
+struct sn_iteration_copy {
+	uint32_t context, node;
+	enum sn_copy_direction direction;
+	double iterations, of;			/* how many of them have such copies, of how many */
+	double count, bytes, time_ns, whole_ns; /* whole_ns: of all these iterations */
+};
+
+struct sn_iteration_copies {
+	struct sn_iteration_copy *items; /* of each context and direction the longest first */
+	size_t count, capacity;
+};
+
+/* 0 or a negative enum sn_err; free the items in either case. */
+int sn_iteration_copies(const struct sn_answers *answers, struct sn_iteration_copies *copies,
 			struct sn_error *error);
 
 #endif

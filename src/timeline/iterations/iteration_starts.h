@@ -9,9 +9,23 @@
 
 #include "timeline/answers.h"
 
-/* The sheet "before_each". Without iterations or devices there is none. 0 or a negative enum
- * sn_err. */
-int sn_iteration_starts(const struct sn_answers *answers, struct sn_page *page,
+/* A node in the iterations of one context and thread before a device, all of them together. */
+struct sn_iteration_start {
+	size_t device;
+	uint32_t context, node;
+	double count;		    /* iterations in which the device works */
+	double before_ns, whole_ns; /* before it does so; of these iterations */
+	double time_ns;		    /* of threads in the node, before the device */
+};
+
+struct sn_iteration_starts {
+	struct sn_iteration_start *items; /* of each device and context the longest first, few */
+	size_t count, capacity;
+};
+
+/* Empty without iterations or devices. 0 or a negative enum sn_err; free the items in either case.
+ */
+int sn_iteration_starts(const struct sn_answers *answers, struct sn_iteration_starts *starts,
 			struct sn_error *error);
 
 #endif

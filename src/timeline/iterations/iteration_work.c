@@ -132,3 +132,26 @@ int sn_iteration_work(const struct sn_answers *answers, size_t device,
 	free(sweep.waiting);
 	return result;
 }
+
+size_t sn_iteration_device(const struct sn_answers *answers, const struct sn_iteration *iteration)
+{
+	const uint32_t *devices;
+	size_t count = sn_processes_list(&answers->processes, &answers->processes.devices,
+					 iteration->profile, &devices);
+	return count ? devices[0] : SIZE_MAX;
+}
+
+int sn_iteration_works(const struct sn_answers *answers, struct sn_iteration_work *works,
+		       struct sn_error *error)
+{
+	const struct sn_iterations *all = &answers->iterations;
+	int result = 0;
+	for (size_t first = 0, next; first < all->count && !result; first = next) {
+		size_t device = sn_iteration_device(answers, all->items + first);
+		next = sn_iterations_end_of_thread(all, first);
+		if (device != SIZE_MAX)
+			result = sn_iteration_work(answers, device, all->items + first,
+						   next - first, works + first, error);
+	}
+	return result;
+}

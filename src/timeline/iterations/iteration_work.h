@@ -17,4 +17,10 @@ int sn_iteration_work(const struct sn_answers *answers, size_t device,
 		      const struct sn_iteration *items, size_t count,
 		      struct sn_iteration_work *works, struct sn_error *error);
 
+/* A device of the process that an iteration is of; SIZE_MAX without one. */
+size_t sn_iteration_device(const struct sn_answers *answers, const struct sn_iteration *iteration);
+/* works[] of all iterations that have one, the caller's. 0 or a negative enum sn_err. */
+int sn_iteration_works(const struct sn_answers *answers, struct sn_iteration_work *works,
+		       struct sn_error *error);
+
 #endif

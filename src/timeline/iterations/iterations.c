@@ -51,9 +51,28 @@ static double median(double *numbers, size_t count)
 	return count % 2 ? numbers[count / 2] : (numbers[count / 2 - 1] + numbers[count / 2]) / 2;
 }
 
-static double length_of(const struct sn_iteration *iteration)
+double sn_iteration_length_ns(const struct sn_iteration *iteration)
 {
 	return (double)(iteration->end_ns - iteration->start_ns);
+}
+
+size_t sn_iterations_end_of_context(const struct sn_iterations *iterations, size_t first)
+{
+	const struct sn_iteration *items = iterations->items;
+	size_t next = first + 1;
+	while (next < iterations->count && items[next].context == items[first].context)
+		next++;
+	return next;
+}
+
+size_t sn_iterations_end_of_thread(const struct sn_iterations *iterations, size_t first)
+{
+	const struct sn_iteration *items = iterations->items;
+	size_t next = first + 1;
+	while (next < iterations->count && items[next].context == items[first].context &&
+	       items[next].profile == items[first].profile)
+		next++;
+	return next;
 }
 
 /* Marks the unusual ones of one context. */
@@ -63,14 +82,15 @@ static int mark(struct sn_iteration *items, size_t count)
 	if (!numbers)
 		return SN_ERR_MEMORY;
 	for (size_t i = 0; i < count; i++)
-		numbers[i] = length_of(items + i);
+		numbers[i] = sn_iteration_length_ns(items + i);
 	double middle = median(numbers, count);
 	for (size_t i = 0; i < count; i++)
-		numbers[i] = fabs(length_of(items + i) - middle);
+		numbers[i] = fabs(sn_iteration_length_ns(items + i) - middle);
 	double limit = 5 * median(numbers, count);
 	limit = limit > 0.05 * middle ? limit : 0.05 * middle;
 	for (size_t i = 0; i < count; i++)
-		items[i].is_unusual = count > 2 && fabs(length_of(items + i) - middle) > limit;
+		items[i].is_unusual =
+		    count > 2 && fabs(sn_iteration_length_ns(items + i) - middle) > limit;
 	free(numbers);
 	return 0;
 }
@@ -80,9 +100,7 @@ int sn_iterations_settle(struct sn_iterations *iterations)
 	if (iterations->count)
 		qsort(iterations->items, iterations->count, sizeof(*iterations->items), compare);
 	for (size_t first = 0, next; first < iterations->count; first = next) {
-		for (next = first + 1; next < iterations->count; next++)
-			if (iterations->items[next].context != iterations->items[first].context)
-				break;
+		next = sn_iterations_end_of_context(iterations, first);
 		if (mark(iterations->items + first, next - first))
 			return SN_ERR_MEMORY;
 	}
@@ -101,7 +119,7 @@ void sn_iterations_sum(const struct sn_iteration *items, size_t count, struct sn
 	*sum = (struct sn_iteration_sum){.count = count};
 	double *numbers = malloc(count * sizeof(*numbers));
 	for (size_t i = 0; i < count; i++) {
-		double length = length_of(items + i);
+		double length = sn_iteration_length_ns(items + i);
 		total += length;
 		sum->unusual_count += items[i].is_unusual;
 		sum->min_ns = !i || length < sum->min_ns ? length : sum->min_ns;
@@ -111,9 +129,21 @@ void sn_iterations_sum(const struct sn_iteration *items, size_t count, struct sn
 	}
 	sum->mean_ns = total / (double)count;
 	for (size_t i = 0; i < count; i++)
-		squares +=
-		    (length_of(items + i) - sum->mean_ns) * (length_of(items + i) - sum->mean_ns);
+		squares += (sn_iteration_length_ns(items + i) - sum->mean_ns) *
+			   (sn_iteration_length_ns(items + i) - sum->mean_ns);
 	sum->deviation_ns = sqrt(squares / (double)count);
 	sum->median_ns = numbers ? median(numbers, count) : sum->mean_ns;
 	free(numbers);
+}
+
+size_t sn_iterations_usual(const struct sn_iteration *items, size_t count)
+{
+	struct sn_iteration_sum sum;
+	size_t best = 0;
+	sn_iterations_sum(items, count, &sum);
+	for (size_t i = 1; i < count; i++)
+		if (fabs(sn_iteration_length_ns(items + i) - sum.median_ns) <
+		    fabs(sn_iteration_length_ns(items + best) - sum.median_ns))
+			best = i;
+	return best;
 }

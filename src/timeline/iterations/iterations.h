@@ -29,6 +29,11 @@ int sn_iterations_take(struct sn_iterations *iterations, const struct sonde_db *
 int sn_iterations_settle(struct sn_iterations *iterations);
 void sn_iterations_release(struct sn_iterations *iterations);
 
+/* The number behind those of the same context, or of the same context and thread. */
+size_t sn_iterations_end_of_context(const struct sn_iterations *iterations, size_t first);
+size_t sn_iterations_end_of_thread(const struct sn_iterations *iterations, size_t first);
+double sn_iteration_length_ns(const struct sn_iteration *iteration);
+
 /* Of those of one context: mean, population deviation, median, in ns. */
 struct sn_iteration_sum {
 	size_t count, unusual_count;
@@ -36,5 +41,7 @@ struct sn_iteration_sum {
 };
 void sn_iterations_sum(const struct sn_iteration *items, size_t count,
 		       struct sn_iteration_sum *sum);
+/* The first one whose length is next to the median. */
+size_t sn_iterations_usual(const struct sn_iteration *items, size_t count);
 
 #endif

@@ -3,7 +3,7 @@
 #include "memory.h"
 
 #include "base/vec.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "memory_events.h"
 
 #include <string.h>

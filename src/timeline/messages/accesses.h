@@ -9,7 +9,30 @@
 
 #include "timeline/answers.h"
 
-/* The sheets "one_sided" and "files", where there are any. 0 or a negative enum sn_err. */
-int sn_accesses(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error);
+/* format/trace-file.md */
+enum sn_access_kind {
+	SN_ACCESS_TO = 1,
+	SN_ACCESS_FROM,
+	SN_ACCESS_BOTH,
+	SN_ACCESS_SYNCHRONISED,
+	SN_ACCESS_READ, /* this one and the next: of files */
+	SN_ACCESS_WRITTEN
+};
+
+struct sn_access {
+	uint64_t peer;			 /* a rank; UINT64_MAX: nobody by himself */
+	uint32_t process, frame, number; /* process: a profile of it; number: in order of begin */
+	enum sn_access_kind kind;
+	double count, bytes, time_ns, apart_ns, longest_ns; /* apart: under way beside other work */
+};
+
+struct sn_accesses {
+	struct sn_access *items; /* most time first */
+	size_t count, capacity;
+};
+
+/* 0 or a negative enum sn_err; free the items in either case. */
+int sn_accesses(const struct sn_answers *answers, struct sn_accesses *accesses,
+		struct sn_error *error);
 
 #endif

@@ -6,10 +6,9 @@
 #include "base/intern.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "timeline/track_blocks.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum wanted { PEER, BYTES, MESSAGE, WANTED };
@@ -27,18 +26,12 @@ struct call_key {
 	struct sn_node place;
 };
 
-struct call_sum {
-	double count, bytes, time_ns, longest_ns;
-	uint32_t node; /* one that says how much, where any does */
-};
-
 struct pass {
 	const struct sn_answers *answers;
 	uint32_t process; /* whose thread is read */
 	struct sn_attributes attributes;
 	struct sn_intern keys;
-	struct call_sum *sums; /* by key */
-	size_t capacity;
+	struct sn_message_calls *calls; /* by key */
 };
 
 enum direction { NONE, SENT, RECEIVED };
@@ -86,13 +79,20 @@ static int take(struct pass *pass, const struct sonde_event_block *block, size_t
 	uint64_t bytes;
 	if (!sn_attributes_get(&pass->attributes, PEER, at, &key.peer))
 		return 0;
-	uint32_t before = pass->keys.count, number = sn_intern_add(&pass->keys, &key, sizeof(key));
+	struct sn_message_calls *calls = pass->calls;
+	uint32_t number = sn_intern_add(&pass->keys, &key, sizeof(key));
 	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&pass->sums, &pass->capacity, number + 1ull) < 0)
+	    sn_vec_reserve(&calls->items, &calls->capacity, number + 1ull) < 0)
 		return SN_ERR_MEMORY;
-	if (number == before)
-		pass->sums[number] = (struct call_sum){.node = node};
-	struct call_sum *sum = pass->sums + number;
+	if (number == calls->count)
+		calls->items[calls->count++] = (struct sn_message_call){
+		    .peer = (int64_t)key.peer,
+		    .process = key.profile,
+		    .number = number,
+		    .node = node,
+		    .is_sent = key.is_sent,
+		};
+	struct sn_message_call *sum = calls->items + number;
 	/* waiting for a message has no size: the call that asked for it has */
 	if (sn_attributes_get(&pass->attributes, BYTES, at, &bytes)) {
 		sum->count++;
@@ -123,64 +123,22 @@ static int take_block(void *data, const struct sonde_track *track,
 	return result;
 }
 
-/* ---- the sheet ---- */
-
-static void put_row(const struct pass *pass, uint32_t number, struct sn_sheet *sheet)
-{
-	const struct call_sum *sum = pass->sums + number;
-	struct call_key key;
-	char label[SN_NODE_CHARS], text[SN_PLACE_CHARS];
-	memcpy(&key, sn_intern_at(&pass->keys, number, NULL), sizeof(key));
-	sn_sheet_text(sheet, sn_answers_process(pass->answers, key.profile, text));
-	snprintf(text, sizeof(text), "%s rank %lld", key.is_sent ? "to" : "from",
-		 (long long)key.peer);
-	sn_sheet_text(sheet, text);
-	sn_sheet_number(sheet, sum->count);
-	sn_sheet_number(sheet, sum->bytes);
-	sn_sheet_number(sheet, sum->count ? sum->bytes / sum->count : 0);
-	sn_sheet_number(sheet, sum->time_ns);
-	sn_sheet_number(sheet, sum->longest_ns);
-	sn_sheet_text(sheet, sn_node_map_label(&pass->answers->nodes, sum->node, label));
-}
-
 /* Most bytes first, then most time; equal ones as they were met. */
-static bool comes_before(const struct call_sum *left, const struct call_sum *right)
+static int by_bytes(const void *left, const void *right)
 {
-	return left->bytes != right->bytes ? left->bytes > right->bytes
-					   : left->time_ns > right->time_ns;
+	const struct sn_message_call *a = left, *b = right;
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	if (a->time_ns != b->time_ns)
+		return a->time_ns > b->time_ns ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static int show(const struct pass *pass, struct sn_page *page)
+int sn_message_calls(const struct sn_answers *answers, struct sn_message_calls *calls,
+		     struct sn_error *error)
 {
-	uint32_t count = pass->keys.count, *order = malloc((count + 1ull) * sizeof(*order));
-	if (!order)
-		return SN_ERR_MEMORY;
-	for (uint32_t i = 0; i < count; i++) { /* few: a row for each peer and node */
-		uint32_t at = i;
-		for (; at && comes_before(pass->sums + i, pass->sums + order[at - 1]); at--)
-			order[at] = order[at - 1];
-		order[at] = i;
-	}
-	struct sn_sheet *sheet =
-	    sn_page_sheet(page, "message_calls", "calls that send and receive");
-	sn_sheet_column(sheet, "who", "who", "");
-	sn_sheet_column(sheet, "peer", "peer", "");
-	sn_sheet_column(sheet, "count", "messages", "count");
-	sn_sheet_column(sheet, "bytes", "bytes", "bytes");
-	sn_sheet_column(sheet, "bytes_each", "each", "bytes");
-	sn_sheet_column(sheet, "wait_ns", "time in them", "ns");
-	sn_sheet_column(sheet, "longest_ns", "longest", "ns");
-	sn_sheet_column(sheet, "node", "node", "");
-	for (uint32_t i = 0; i < count; i++)
-		put_row(pass, order[i], sheet);
-	sn_sheet_note(sheet, "time in the calls that send, receive and wait for either");
-	free(order);
-	return 0;
-}
-
-int sn_message_calls(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error)
-{
-	struct pass pass = {.answers = answers};
+	struct pass pass = {.answers = answers, .calls = calls};
+	*calls = (struct sn_message_calls){0};
 	int result =
 	    sn_attributes_init(&pass.attributes, answers->db, answers->trace, wishes, WANTED)
 		? sn_fail(error, SN_ERR_MEMORY, "out of memory")
@@ -199,10 +157,9 @@ int sn_message_calls(const struct sn_answers *answers, struct sn_page *page, str
 		    answers->processes.callers[answers->processes.of_profile[track->profile]];
 		result = sn_track_blocks(answers->trace, i, 0, take_block, &pass, error);
 	}
-	if (!result && pass.keys.count && show(&pass, page))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (calls->count)
+		qsort(calls->items, calls->count, sizeof(*calls->items), by_bytes);
 	sn_attributes_release(&pass.attributes);
 	sn_intern_release(&pass.keys);
-	free(pass.sums);
 	return result;
 }

@@ -10,8 +10,21 @@
 
 #include "timeline/answers.h"
 
-/* The sheet "message_calls", where there are any. 0 or a negative enum sn_err. */
-int sn_message_calls(const struct sn_answers *answers, struct sn_page *page,
+struct sn_message_call {
+	int64_t peer;		  /* a rank */
+	uint32_t process, number; /* process: a profile of it; number: in order of begin */
+	uint32_t node;		  /* one that says how much, where any does */
+	bool is_sent;
+	double count, bytes, time_ns, longest_ns;
+};
+
+struct sn_message_calls {
+	struct sn_message_call *items; /* most bytes first */
+	size_t count, capacity;
+};
+
+/* 0 or a negative enum sn_err; free the items in either case. */
+int sn_message_calls(const struct sn_answers *answers, struct sn_message_calls *calls,
 		     struct sn_error *error);
 
 #endif

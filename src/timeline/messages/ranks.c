@@ -77,41 +77,42 @@ static int number_group(struct sn_arrival *arrivals, size_t count)
 
 typedef int (*number_function)(struct sn_arrival *arrivals, size_t count);
 
-static int each_group(struct sn_details *details, number_function number)
+static int each_group(struct sn_collectives *collectives, number_function number)
 {
 	int result = 0;
-	for (size_t first = 0, next; first < details->arrival_count && !result; first = next) {
-		for (next = first + 1; next < details->arrival_count; next++)
-			if (details->arrivals[next].group != details->arrivals[first].group)
+	for (size_t first = 0, next; first < collectives->arrival_count && !result; first = next) {
+		for (next = first + 1; next < collectives->arrival_count; next++)
+			if (collectives->arrivals[next].group != collectives->arrivals[first].group)
 				break;
-		result = number(details->arrivals + first, next - first);
+		result = number(collectives->arrivals + first, next - first);
 	}
-	qsort(details->arrivals, details->arrival_count, sizeof(*details->arrivals), by_collective);
+	qsort(collectives->arrivals, collectives->arrival_count, sizeof(*collectives->arrivals),
+	      by_collective);
 	return result;
 }
 
 /* ---- clocks ---- */
 
-static size_t end_of(const struct sn_details *details, size_t first)
+static size_t end_of(const struct sn_collectives *collectives, size_t first)
 {
 	size_t next = first + 1;
-	while (next < details->arrival_count &&
-	       details->arrivals[next].group == details->arrivals[first].group &&
-	       details->arrivals[next].number == details->arrivals[first].number)
+	while (next < collectives->arrival_count &&
+	       collectives->arrivals[next].group == collectives->arrivals[first].group &&
+	       collectives->arrivals[next].number == collectives->arrivals[first].number)
 		next++;
 	return next;
 }
 
-static bool are_clocks_apart(const struct sn_details *details)
+static bool are_clocks_apart(const struct sn_collectives *collectives)
 {
 	size_t all = 0, impossible = 0;
-	for (size_t first = 0, next; first < details->arrival_count; first = next) {
+	for (size_t first = 0, next; first < collectives->arrival_count; first = next) {
 		uint64_t last = 0, first_end = UINT64_MAX;
-		next = end_of(details, first);
-		if (details->arrivals[first].is_loose)
+		next = end_of(collectives, first);
+		if (collectives->arrivals[first].is_loose)
 			continue;
 		for (size_t i = first; i < next; i++) {
-			const struct sn_arrival *one = details->arrivals + i;
+			const struct sn_arrival *one = collectives->arrivals + i;
 			last = one->start_ns > last ? one->start_ns : last;
 			first_end = one->end_ns < first_end ? one->end_ns : first_end;
 		}
@@ -130,7 +131,7 @@ struct distance {
 
 /* What is known while participants are placed, one after the other. */
 struct placing {
-	const struct sn_details *details;
+	const struct sn_collectives *collectives;
 	struct sn_ranks *ranks;
 	bool *is_placed;	/* by participant */
 	bool *is_done;		/* by a collective's first arrival: all of it are placed */
@@ -167,9 +168,9 @@ static int compare_participants(const void *left, const void *right, void *data)
 
 static void take_distances(struct placing *placing, uint32_t base, uint32_t first)
 {
-	const struct sn_arrival *arrivals = placing->details->arrivals;
+	const struct sn_arrival *arrivals = placing->collectives->arrivals;
 	const struct sn_arrival *of_base = NULL;
-	uint32_t end = (uint32_t)end_of(placing->details, first);
+	uint32_t end = (uint32_t)end_of(placing->collectives, first);
 	placing->is_done[first] = true;
 	if (arrivals[first].is_loose)
 		return;
@@ -219,13 +220,13 @@ static void place(struct placing *placing, uint32_t base)
  * looked at once: with the first of it, all of it are placed. */
 static void place_all(struct placing *placing)
 {
-	const struct sn_details *details = placing->details;
-	for (size_t i = 0, next; i < details->arrival_count; i = next) {
-		uint32_t base = details->arrivals[placing->order[i]].participant;
+	const struct sn_collectives *collectives = placing->collectives;
+	for (size_t i = 0, next; i < collectives->arrival_count; i = next) {
+		uint32_t base = collectives->arrivals[placing->order[i]].participant;
 		placing->is_placed[base] = true;
-		for (next = i; next < details->arrival_count; next++) {
+		for (next = i; next < collectives->arrival_count; next++) {
 			uint32_t arrival = placing->order[next];
-			if (details->arrivals[arrival].participant != base)
+			if (collectives->arrivals[arrival].participant != base)
 				break;
 			if (!placing->is_done[placing->firsts[arrival]])
 				take_distances(placing, base, placing->firsts[arrival]);
@@ -235,11 +236,11 @@ static void place_all(struct placing *placing)
 	}
 }
 
-static int find_offsets(const struct sn_details *details, struct sn_ranks *ranks)
+static int find_offsets(const struct sn_collectives *collectives, struct sn_ranks *ranks)
 {
-	size_t count = details->arrival_count;
+	size_t count = collectives->arrival_count;
 	struct placing placing = {
-	    .details = details,
+	    .collectives = collectives,
 	    .ranks = ranks,
 	    .is_placed = calloc(ranks->participant_count + 1, sizeof(bool)),
 	    .is_done = calloc(count + 1, sizeof(bool)),
@@ -250,7 +251,7 @@ static int find_offsets(const struct sn_details *details, struct sn_ranks *ranks
 	bool has_memory = placing.is_placed && placing.is_done && placing.firsts && placing.order &&
 			  placing.items;
 	for (size_t first = 0, next; first < count && has_memory; first = next) {
-		next = end_of(details, first);
+		next = end_of(collectives, first);
 		for (size_t i = first; i < next; i++) {
 			placing.firsts[i] = (uint32_t)first;
 			placing.order[i] = (uint32_t)i;
@@ -258,7 +259,7 @@ static int find_offsets(const struct sn_details *details, struct sn_ranks *ranks
 	}
 	if (has_memory && count) {
 		qsort_r(placing.order, count, sizeof(*placing.order), compare_participants,
-			details->arrivals);
+			collectives->arrivals);
 		place_all(&placing);
 	}
 	free(placing.is_placed);
@@ -270,41 +271,42 @@ static int find_offsets(const struct sn_details *details, struct sn_ranks *ranks
 }
 
 /* Adds the offsets to all times, or takes them off again. */
-static void move(struct sn_details *details, const struct sn_ranks *ranks, bool forth)
+static void move(struct sn_collectives *collectives, const struct sn_ranks *ranks, bool forth)
 {
-	for (size_t i = 0; i < details->arrival_count; i++) {
-		struct sn_arrival *one = details->arrivals + i;
+	for (size_t i = 0; i < collectives->arrival_count; i++) {
+		struct sn_arrival *one = collectives->arrivals + i;
 		uint64_t offset = (uint64_t)ranks->sums[one->participant].offset_ns;
 		one->start_ns += forth ? offset : -offset;
 		one->end_ns += forth ? offset : -offset;
 		one->called_ns += forth ? offset : -offset;
 	}
-	qsort(details->arrivals, details->arrival_count, sizeof(*details->arrivals), by_collective);
+	qsort(collectives->arrivals, collectives->arrival_count, sizeof(*collectives->arrivals),
+	      by_collective);
 }
 
-static int reconcile(struct sn_details *details, struct sn_ranks *ranks)
+static int reconcile(struct sn_collectives *collectives, struct sn_ranks *ranks)
 {
-	if (!are_clocks_apart(details))
+	if (!are_clocks_apart(collectives))
 		return 0;
-	if (find_offsets(details, ranks))
+	if (find_offsets(collectives, ranks))
 		return SN_ERR_MEMORY;
-	move(details, ranks, true);
-	ranks->is_shifted = !are_clocks_apart(details);
+	move(collectives, ranks, true);
+	ranks->is_shifted = !are_clocks_apart(collectives);
 	if (ranks->is_shifted)
 		return 0;
-	move(details, ranks, false);
+	move(collectives, ranks, false);
 	for (size_t i = 0; i < ranks->participant_count; i++)
 		ranks->sums[i].offset_ns = 0;
 	ranks->is_overlapped = true;
-	return each_group(details, number_by_time);
+	return each_group(collectives, number_by_time);
 }
 
 /* ---- who waited ---- */
 
-static int take_collective(const struct sn_details *details, size_t first, size_t count,
+static int take_collective(const struct sn_collectives *collectives, size_t first, size_t count,
 			   struct sn_ranks *ranks)
 {
-	const struct sn_arrival *arrivals = details->arrivals + first;
+	const struct sn_arrival *arrivals = collectives->arrivals + first;
 	const struct sn_arrival *last = arrivals + count - 1;
 	struct sn_collective *made = ranks->collectives + ranks->count++;
 	*made = (struct sn_collective){(uint32_t)first, (uint32_t)count, last->start_ns, 0};
@@ -334,13 +336,13 @@ static bool is_alone(const struct sn_arrival *arrivals, size_t count)
 	return true;
 }
 
-static int take_all(struct sn_details *details, struct sn_ranks *ranks)
+static int take_all(struct sn_collectives *collectives, struct sn_ranks *ranks)
 {
-	for (size_t first = 0, next; first < details->arrival_count; first = next) {
-		next = end_of(details, first);
-		if (is_alone(details->arrivals + first, next - first))
+	for (size_t first = 0, next; first < collectives->arrival_count; first = next) {
+		next = end_of(collectives, first);
+		if (is_alone(collectives->arrivals + first, next - first))
 			ranks->alone_count += next - first;
-		else if (take_collective(details, first, next - first, ranks))
+		else if (take_collective(collectives, first, next - first, ranks))
 			return SN_ERR_MEMORY;
 	}
 	for (size_t i = 0; i < ranks->participant_count; i++)
@@ -348,26 +350,26 @@ static int take_all(struct sn_details *details, struct sn_ranks *ranks)
 	return 0;
 }
 
-int sn_ranks(struct sn_details *details, struct sn_ranks *ranks, struct sn_error *error)
+int sn_ranks(struct sn_collectives *collectives, struct sn_ranks *ranks, struct sn_error *error)
 {
-	size_t count = details->participant_count;
+	size_t count = collectives->participant_count;
 	*ranks = (struct sn_ranks){
-	    .arrivals = details->arrivals,
-	    .collectives = calloc(details->arrival_count + 1, sizeof(*ranks->collectives)),
+	    .arrivals = collectives->arrivals,
+	    .collectives = calloc(collectives->arrival_count + 1, sizeof(*ranks->collectives)),
 	    .sums = calloc(count + 1, sizeof(*ranks->sums)),
 	    .waits = calloc(count + 1, sizeof(*ranks->waits)),
 	    .participant_count = count,
 	};
 	int result = ranks->collectives && ranks->sums && ranks->waits ? 0 : SN_ERR_MEMORY;
-	if (!result && details->arrival_count) {
-		qsort(details->arrivals, details->arrival_count, sizeof(*details->arrivals),
-		      by_participant);
-		result = each_group(details, number_group);
+	if (!result && collectives->arrival_count) {
+		qsort(collectives->arrivals, collectives->arrival_count,
+		      sizeof(*collectives->arrivals), by_participant);
+		result = each_group(collectives, number_group);
 		if (!result)
-			result = reconcile(details, ranks);
+			result = reconcile(collectives, ranks);
 	}
 	if (!result)
-		result = take_all(details, ranks);
+		result = take_all(collectives, ranks);
 	return result ? sn_fail(error, result, "out of memory") : 0;
 }
 

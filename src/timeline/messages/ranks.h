@@ -17,7 +17,7 @@
 #ifndef SN_TIMELINE_RANKS_H
 #define SN_TIMELINE_RANKS_H
 
-#include "details.h"
+#include "collectives.h"
 #include "timeline/intervals.h"
 
 /* Of several participants; its arrivals are next to each other, in order of arrival. */
@@ -36,7 +36,7 @@ struct sn_rank_sum {
 };
 
 struct sn_ranks {
-	struct sn_arrival *arrivals; /* details', by collective and arrival, in one time */
+	struct sn_arrival *arrivals; /* collectives', by collective and arrival, in one time */
 	struct sn_collective *collectives;
 	size_t count;
 	struct sn_rank_sum *sums;   /* by participant */
@@ -47,8 +47,8 @@ struct sn_ranks {
 	bool is_overlapped; /* recordings lack parts: those that overlap belong together */
 };
 
-/* 0 or a negative enum sn_err; release in either case. Orders details->arrivals anew. */
-int sn_ranks(struct sn_details *details, struct sn_ranks *ranks, struct sn_error *error);
+/* 0 or a negative enum sn_err; release in either case. Orders collectives->arrivals anew. */
+int sn_ranks(struct sn_collectives *collectives, struct sn_ranks *ranks, struct sn_error *error);
 void sn_ranks_release(struct sn_ranks *ranks);
 
 #endif

@@ -3,12 +3,10 @@
 #include "critical_path.h"
 
 #include "base/vec.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "timeline/node_sums.h"
-#include "show/label.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* Of a trace without iterations no more is looked at: some 200 bytes for each of them. */
 #define MOST_EVENTS 2000000.0
@@ -61,9 +59,7 @@ static void find_iterations(const struct sn_iterations *all, size_t *first, size
 {
 	*first = *end = 0;
 	for (size_t from = 0, next; from < all->count; from = next) {
-		for (next = from + 1; next < all->count; next++)
-			if (all->items[next].context != all->items[from].context)
-				break;
+		next = sn_iterations_end_of_context(all, from);
 		if (next - from > *end - *first) {
 			*first = from;
 			*end = next;
@@ -71,41 +67,21 @@ static void find_iterations(const struct sn_iterations *all, size_t *first, size
 	}
 }
 
-static double length_of(const struct sn_iteration *one)
-{
-	return (double)(one->end_ns - one->start_ns);
-}
-
-/* Of those of one thread, the number of the one whose length is next to the median. */
-static size_t usual_iteration(const struct sn_iteration *items, size_t count)
-{
-	struct sn_iteration_sum sum;
-	size_t best = 0;
-	sn_iterations_sum(items, count, &sum);
-	for (size_t i = 1; i < count; i++)
-		if (fabs(length_of(items + i) - sum.median_ns) <
-		    fabs(length_of(items + best) - sum.median_ns))
-			best = i;
-	return best;
-}
-
 /* The same iteration of each process. 1; 0: there are none; or negative. */
 static int choose_iteration(const struct sn_answers *answers, struct windows *windows,
 			    struct sn_critical_path *path, struct sn_error *error)
 {
 	const struct sn_iteration *items = answers->iterations.items;
-	char name[SN_LABEL_CHARS];
 	size_t first, end, number = 0;
 	find_iterations(&answers->iterations, &first, &end);
 	if (first == end)
 		return 0;
 	for (size_t from = first, next; from < end; from = next) {
-		for (next = from + 1; next < end; next++)
-			if (items[next].profile != items[from].profile)
-				break;
+		next = sn_iterations_end_of_thread(&answers->iterations, from);
 		if (from == first)
-			number = answers->iteration ? answers->iteration - 1
-						    : usual_iteration(items + from, next - from);
+			number = answers->iteration
+				     ? answers->iteration - 1
+				     : sn_iterations_usual(items + from, next - from);
 		if (number >= next - from) {
 			if (from == first)
 				return sn_fail(error, SN_ERR_ARGUMENT,
@@ -117,9 +93,7 @@ static int choose_iteration(const struct sn_answers *answers, struct windows *wi
 			       items[from + number].end_ns, true))
 			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	}
-	sn_label_name(answers->db, SN_GROUP_AUTO,
-		      sonde_db_context(answers->db, items[first].context)->frame, name);
-	snprintf(path->name, sizeof(path->name), "iteration %zu of %.150s", number + 1, name);
+	path->extent = (struct sn_path_extent){items[first].context, number + 1, false};
 	return 1;
 }
 
@@ -128,10 +102,8 @@ static int choose_all(const struct sn_answers *answers, struct windows *windows,
 {
 	double events = (double)sonde_trace_event_count(answers->trace);
 	uint64_t to = answers->end_ns + 1;
-	snprintf(path->name, sizeof(path->name), "the trace");
 	if (events > MOST_EVENTS) {
-		path->is_cut = true;
-		snprintf(path->name, sizeof(path->name), "the begin of the trace");
+		path->extent.is_cut = true;
 		to = answers->start_ns +
 		     (uint64_t)((double)(to - answers->start_ns) * (MOST_EVENTS / events));
 	}
@@ -260,7 +232,7 @@ int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *
 	struct windows windows = {.has_process =
 				      calloc(answers->processes.count + 1ull, sizeof(bool))};
 	struct sn_path_graph graph = {0};
-	*path = (struct sn_critical_path){.length_ns = 0};
+	*path = (struct sn_critical_path){.extent.context = SONDE_NONE};
 	int result = windows.has_process ? choose_iteration(answers, &windows, path, error)
 					 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result && choose_all(answers, &windows, path))

@@ -47,8 +47,15 @@ struct sn_path_sampled {
 
 enum { SN_PATH_SHARES = 24 };
 
+/* What the path is of. */
+struct sn_path_extent {
+	uint32_t context; /* of iterations; SONDE_NONE: the trace */
+	size_t iteration; /* from 1 */
+	bool is_cut;	  /* the trace is too long without iterations: its first part */
+};
+
 struct sn_critical_path {
-	char name[200];	   /* "iteration 3 of ProfilerStep", or "the trace" */
+	struct sn_path_extent extent;
 	uint64_t start_ns; /* the window's */
 	double length_ns;  /* from there to the end of the last activity */
 	double kinds_ns[SN_PATH_KINDS];
@@ -61,7 +68,6 @@ struct sn_critical_path {
 	double own_ns;			 /* of the path: threads in no recorded call */
 	struct sn_path_sampled *sampled; /* of that, what samples tell; most time first */
 	size_t sampled_count;
-	bool is_cut; /* the trace is too long without iterations: its first part */
 };
 
 /* 0 or a negative enum sn_err; release in either case. length_ns 0: nothing is recorded. */

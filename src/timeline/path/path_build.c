@@ -4,7 +4,7 @@
 
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 
 #include <string.h>
 
@@ -46,10 +46,10 @@ static bool is_quiet(const struct build *build, uint32_t context)
 	bool is_call =
 	    frame->kind == SN_FRAME_REGION && !strncmp(sonde_db_string(db, frame->name), "MPI_", 4);
 	return frame->kind == SN_FRAME_PYTHON || (frame->kind == SN_FRAME_REGION && !is_call) ||
-	       frame->kind == SN_FRAME_THREAD || sn_host_is_waiting(db, context);
+	       frame->kind == SN_FRAME_THREAD || sn_activity_is_waiting(db, context);
 }
 
-static int take_part(void *data, const struct sn_host_part *read)
+static int take_part(void *data, const struct sn_activity_part *read)
 {
 	struct build *build = data;
 	const struct sn_path_window *window = build->path.window;
@@ -321,13 +321,14 @@ static bool is_beginning(const struct build *build, const struct chain *chain,
 	size_t number = (size_t)(part - build->parts);
 	if (number >= threads->main_first && number < threads->main_end)
 		return false;
-	if (part->is_quiet && sn_host_is_waiting(build->path.answers->db, part->context))
+	if (part->is_quiet && sn_activity_is_waiting(build->path.answers->db, part->context))
 		return false;
 	if (chain->last == SONDE_NONE)
 		return part->start_ns >
 		       sn_path_common(&build->path, build->path.window->from_ns) + SILENCE_NS;
 	return part->start_ns > part[-1].end_ns + SILENCE_NS ||
-	       (part[-1].is_quiet && sn_host_is_waiting(build->path.answers->db, part[-1].context));
+	       (part[-1].is_quiet &&
+		sn_activity_is_waiting(build->path.answers->db, part[-1].context));
 }
 
 static int take_part_alone(struct build *build, struct chain *chain, struct part *part,
@@ -379,7 +380,7 @@ static uint64_t waited_until(const struct build *build, const struct part *part)
 static struct wait wait_of(const struct build *build, const struct part *part)
 {
 	struct wait wait = {.begin_ns = part->start_ns};
-	if (sn_host_is_synchronizing(build->path.answers->db, part->context)) {
+	if (sn_activity_is_synchronizing(build->path.answers->db, part->context)) {
 		wait.ended_ns = waited_until(build, part);
 		wait.is_for_all = waits_for_all(build, part);
 		return wait;
@@ -589,10 +590,10 @@ static int build_process(struct build *build, struct sn_error *error)
 	build->part_count = build->silence_count = 0;
 	int result = load_devices(build, error);
 	if (!result)
-		result =
-		    sn_host_walk_window(&build->path.answers->processes,
-					build->path.window->profile, build->path.window->from_ns,
-					build->path.window->to_ns, 0, take_part, build, error);
+		result = sn_activity_walk_window(
+		    &build->path.answers->processes, build->path.window->profile,
+		    build->path.window->from_ns, build->path.window->to_ns, 0, take_part, build,
+		    error);
 	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
 		for (next = first + 1; next < build->part_count; next++)
 			if (build->parts[next].profile != build->parts[first].profile)

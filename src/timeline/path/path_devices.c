@@ -40,7 +40,7 @@ int sn_path_meetings_init(struct sn_path_building *build)
 {
 	const struct sn_answers *answers = build->answers;
 	const struct sn_ranks *ranks = &answers->ranks;
-	size_t count = answers->details.arrival_count;
+	size_t count = answers->collectives.arrival_count;
 	build->meetings.arrivals = malloc((count + 1) * sizeof(uint32_t));
 	build->meetings.collectives = malloc((count + 1) * sizeof(uint32_t));
 	build->meetings.activities = malloc((ranks->count + 1) * sizeof(uint32_t));
@@ -49,9 +49,9 @@ int sn_path_meetings_init(struct sn_path_building *build)
 	    !build->meetings.activities || !build->participants)
 		return SN_ERR_MEMORY;
 	memset(build->participants, 0xff, (answers->times.count + 1) * sizeof(uint32_t));
-	for (uint32_t i = (uint32_t)answers->details.participant_count; i--;)
-		if (answers->details.participants[i].device != SONDE_NONE)
-			build->participants[answers->details.participants[i].device] = i;
+	for (uint32_t i = (uint32_t)answers->collectives.participant_count; i--;)
+		if (answers->collectives.participants[i].device != SONDE_NONE)
+			build->participants[answers->collectives.participants[i].device] = i;
 	memset(build->meetings.collectives, 0xff, (count + 1) * sizeof(uint32_t));
 	memset(build->meetings.activities, 0xff, (ranks->count + 1) * sizeof(uint32_t));
 	for (uint32_t i = 0; i < count; i++)
@@ -79,7 +79,7 @@ static uint32_t find_collective(const struct sn_path_building *build, size_t dev
 {
 	const struct sn_answers *answers = build->answers;
 	uint32_t participant = build->participants[device];
-	size_t low = 0, high = answers->details.arrival_count;
+	size_t low = 0, high = answers->collectives.arrival_count;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 		const struct sn_arrival *one =
@@ -90,7 +90,7 @@ static uint32_t find_collective(const struct sn_path_building *build, size_t dev
 		else
 			high = middle;
 	}
-	if (low == answers->details.arrival_count)
+	if (low == answers->collectives.arrival_count)
 		return SONDE_NONE;
 	const struct sn_arrival *one = answers->ranks.arrivals + build->meetings.arrivals[low];
 	return one->participant == participant && one->start_ns == start

@@ -5,7 +5,7 @@
  */
 #include "base/vec.h"
 #include "critical_path.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 
 #include <stdlib.h>
 

@@ -6,6 +6,7 @@
 #include "format/measurement/measurement.h"
 #include "timeline/track_blocks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +16,16 @@ struct reading {
 	uint32_t waker, result, bytes; /* attribute keys */
 };
 
-static const char *name_of(const struct sonde_db *db, uint32_t context)
+const char *sn_state_name(const struct sonde_db *db, uint32_t context)
 {
 	const struct sonde_db_frame *frame =
 	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
 	return sonde_db_string(db, frame->name);
+}
+
+const char *sn_state_group(const struct sonde_db *db, uint32_t context)
+{
+	return sn_state_name(db, sonde_db_context(db, context)->parent);
 }
 
 /* The outermost context but the root says which state; what is below it says more. */
@@ -29,7 +35,7 @@ static enum sn_thread_state state_of(const struct sonde_db *db, uint32_t context
 	while (context && sonde_db_context(db, context)->parent)
 		context = sonde_db_context(db, context)->parent;
 	for (int state = 0; context && state < SN_THREAD_UNKNOWN; state++)
-		if (!strcmp(name_of(db, context), names[state]))
+		if (!strcmp(sn_state_name(db, context), names[state]))
 			return (enum sn_thread_state)state;
 	return SN_THREAD_UNKNOWN;
 }
@@ -258,7 +264,7 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 	};
 	bool has_faults = has_page_faults(db);
 	int result = 0;
-	*times = (struct sn_thread_times){0};
+	*times = (struct sn_thread_times){.db = db};
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
 		uint16_t kind = sonde_trace_track(trace, i)->kind;
 		if (kind == SONDE_TRACK_STATES || kind == SONDE_TRACK_SYSTEM ||
@@ -287,4 +293,99 @@ void sn_thread_times_release(struct sn_thread_times *times)
 	sn_intern_release(&times->wakeup_keys);
 	sn_intern_release(&times->system_keys);
 	*times = (struct sn_thread_times){0};
+}
+
+/* ---- which ---- */
+
+bool sn_threads_are_known(const struct sonde_trace *trace)
+{
+	for (uint32_t i = 0; i < sonde_trace_track_count(trace); i++) {
+		uint16_t kind = sonde_trace_track(trace, i)->kind;
+		if (kind == SONDE_TRACK_STATES || kind == SONDE_TRACK_SYSTEM)
+			return true;
+	}
+	return false;
+}
+
+bool sn_is_processor(const struct sonde_db *db, uint32_t profile)
+{
+	enum { PROFILE_CPU = 2 };
+	return sonde_db_profile(db, profile)->kind == PROFILE_CPU;
+}
+
+bool sn_is_blocked(const struct sonde_db *db, uint32_t context)
+{
+	return !strcmp(sn_state_name(db, context), "blocked") ||
+	       !strcmp(sn_state_group(db, context), "blocked");
+}
+
+/* Shares are in order of time. */
+const struct sn_state_share *sn_thread_worst(const struct sn_thread_times *times, uint32_t profile)
+{
+	for (uint32_t i = 0; i < times->share_keys.count; i++)
+		if (times->shares[i].profile == profile &&
+		    sn_is_blocked(times->db, times->shares[i].context))
+			return times->shares + i;
+	return NULL;
+}
+
+double sn_thread_whole_ns(const struct sn_thread_time *thread)
+{
+	double whole = 0;
+	for (int state = 0; state < SN_THREAD_STATES; state++)
+		whole += (double)thread->times_ns[state];
+	return whole;
+}
+
+static int compare_threads(const void *left, const void *right)
+{
+	const struct sn_thread_time *a = *(struct sn_thread_time *const *)left,
+				    *b = *(struct sn_thread_time *const *)right;
+	uint64_t ran = a->times_ns[SN_THREAD_RUNNING], other = b->times_ns[SN_THREAD_RUNNING];
+	if (ran != other)
+		return ran > other ? -1 : 1;
+	return a->profile < b->profile ? -1 : a->profile > b->profile;
+}
+
+const struct sn_thread_time **sn_threads_by_running(const struct sn_thread_times *times,
+						    bool are_processors, size_t *count)
+{
+	const struct sn_thread_time **list = malloc((times->thread_count + 1) * sizeof(*list));
+	*count = 0;
+	for (size_t i = 0; list && i < times->thread_count; i++)
+		if (sn_is_processor(times->db, times->threads[i].profile) == are_processors)
+			list[(*count)++] = times->threads + i;
+	if (list)
+		qsort(list, *count, sizeof(*list), compare_threads);
+	return list;
+}
+
+uint32_t sn_thread_profile(const struct sn_thread_times *times, uint32_t tid)
+{
+	for (size_t i = 0; i < times->thread_count; i++) {
+		const struct sonde_db_profile *profile =
+		    sonde_db_profile(times->db, times->threads[i].profile);
+		if (profile->kind == 0 && profile->tid == tid)
+			return times->threads[i].profile;
+	}
+	return SONDE_NONE;
+}
+
+/* Whether what a call returns is how many bytes it has moved. */
+static bool returns_bytes(const char *call)
+{
+	static const char *const names[] = {
+	    "read",	"pread64",  "readv",	"preadv", "preadv2",	     "recvfrom",
+	    "recvmsg",	"write",    "pwrite64", "writev", "pwritev",	     "pwritev2",
+	    "sendto",	"sendmsg",  "sendfile", "splice", "copy_file_range", "process_vm_readv",
+	    "vmsplice", "getrandom"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(call, names[i]))
+			return true;
+	return false;
+}
+
+double sn_system_call_bytes(const struct sonde_db *db, const struct sn_system_sum *sum)
+{
+	return returns_bytes(sn_state_name(db, sum->context)) ? (double)sum->results : (double)NAN;
 }

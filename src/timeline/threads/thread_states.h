@@ -49,6 +49,7 @@ struct sn_system_sum {
 };
 
 struct sn_thread_times {
+	const struct sonde_db *db;
 	struct sn_thread_time *threads; /* by profile; processors too */
 	size_t thread_count, thread_capacity;
 	struct sn_intern share_keys;   /* profile, context: */
@@ -68,5 +69,27 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 /* Whether instants of that context are page faults. */
 bool sn_is_page_fault(const struct sonde_db *db, uint32_t context);
 void sn_thread_times_release(struct sn_thread_times *times);
+
+/* Whether the operating system told of threads. */
+bool sn_threads_are_known(const struct sonde_trace *trace);
+/* Whether a profile is a processor's, and whether a context says that a thread was blocked. */
+bool sn_is_processor(const struct sonde_db *db, uint32_t profile);
+bool sn_is_blocked(const struct sonde_db *db, uint32_t context);
+/* The name of a context's frame, as recorded, and of the one above: states, calls, requests. */
+const char *sn_state_name(const struct sonde_db *db, uint32_t context);
+const char *sn_state_group(const struct sonde_db *db, uint32_t context);
+
+/* Threads, or processors, in order of what they ran, most first; the caller frees them. NULL
+ * without memory. */
+const struct sn_thread_time **sn_threads_by_running(const struct sn_thread_times *times,
+						    bool are_processors, size_t *count);
+/* All states together. */
+double sn_thread_whole_ns(const struct sn_thread_time *thread);
+/* What a thread was blocked in most, or NULL. */
+const struct sn_state_share *sn_thread_worst(const struct sn_thread_times *times, uint32_t profile);
+/* The profile of the thread of that number; SONDE_NONE. */
+uint32_t sn_thread_profile(const struct sn_thread_times *times, uint32_t tid);
+/* How many bytes system calls of one name have moved; NAN where they do not say. */
+double sn_system_call_bytes(const struct sonde_db *db, const struct sn_system_sum *sum);
 
 #endif

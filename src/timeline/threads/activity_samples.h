@@ -6,20 +6,20 @@
  * Each sample counts as much as every other: the median distance of samples of one thread. That a
  * sample stood until the next would charge what a thread waits for to what it did before.
  */
-#ifndef SN_TIMELINE_HOST_SAMPLES_H
-#define SN_TIMELINE_HOST_SAMPLES_H
+#ifndef SN_TIMELINE_ACTIVITY_SAMPLES_H
+#define SN_TIMELINE_ACTIVITY_SAMPLES_H
 
 #include "base/error.h"
 #include "timeline/processes.h"
 
 /* Of each thread in turn, in order of time. A negative result ends the walk with it. */
-typedef int (*sn_host_take_sample)(void *data, uint32_t context, uint64_t time_ns);
+typedef int (*sn_activity_take_sample)(void *data, uint32_t context, uint64_t time_ns);
 
 /* The threads of the process that the profile belongs to; all threads for SONDE_NONE. *each_ns:
  * what a sample counts, 1 where no thread has two. Memory is a block for each lane of one thread. 0
  * or a negative enum sn_err. */
-int sn_host_samples(const struct sn_processes *processes, uint32_t profile,
-		    sn_host_take_sample take, void *data, uint64_t *each_ns,
-		    struct sn_error *error);
+int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
+			sn_activity_take_sample take, void *data, uint64_t *each_ns,
+			struct sn_error *error);
 
 #endif

@@ -3,8 +3,8 @@
  * Who took part in which collective, and when: read in one pass over the streams (and, for those of
  * gloo and MPI, over threads), where the program has any; 64 bytes for each part.
  */
-#ifndef SN_TIMELINE_DETAILS_H
-#define SN_TIMELINE_DETAILS_H
+#ifndef SN_TIMELINE_COLLECTIVES_H
+#define SN_TIMELINE_COLLECTIVES_H
 
 #include "base/intern.h"
 #include "timeline/processes.h"
@@ -22,14 +22,14 @@ struct sn_arrival {
 	uint64_t called_ns; /* the call that waits for it begins: start_ns, or later */
 	uint64_t number;    /* in the group, as recorded; UINT64_MAX not */
 	uint64_t bytes;	    /* 0: not known */
-	uint32_t group;	    /* of which participants can be compared: sn_details.groups */
+	uint32_t group;	    /* of which participants can be compared: sn_collectives.groups */
 	uint32_t context, participant;
 	uint32_t profile; /* the stream's or thread's */
 	bool is_counted;  /* the number was found by counting; see ranks.h */
 	bool is_loose;	  /* may end before all have arrived: MPI_Bcast of who gives */
 };
 
-struct sn_details {
+struct sn_collectives {
 	struct sn_participant *participants;
 	size_t participant_count, participant_capacity;
 	struct sn_arrival *arrivals; /* by track, in order of start */
@@ -38,8 +38,8 @@ struct sn_details {
 };
 
 /* 0 or a negative enum sn_err; release in either case. */
-int sn_details(const struct sn_processes *processes, const struct sn_device_times *times,
-	       struct sn_details *details, struct sn_error *error);
-void sn_details_release(struct sn_details *details);
+int sn_collectives(const struct sn_processes *processes, const struct sn_device_times *times,
+		   struct sn_collectives *collectives, struct sn_error *error);
+void sn_collectives_release(struct sn_collectives *collectives);
 
 #endif

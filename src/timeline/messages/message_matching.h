@@ -9,13 +9,13 @@
  * collectives that threads do themselves are of the same kind (ranks.h), and both are listed as
  * one.
  */
-#ifndef SN_TIMELINE_DELIVERIES_H
-#define SN_TIMELINE_DELIVERIES_H
+#ifndef SN_TIMELINE_MESSAGE_MATCHING_H
+#define SN_TIMELINE_MESSAGE_MATCHING_H
 
 #include "timeline/intervals.h"
 #include "ranks.h"
 
-struct sn_delivery {
+struct sn_matched_message {
 	uint64_t link, tag, bytes;
 	uint64_t sent_ns, sent_end_ns;	 /* the sender's call */
 	uint64_t gone_wait_ns, gone_ns;	 /* a later one that waits until it is gone; or 0 */
@@ -41,8 +41,8 @@ struct sn_rank_wait {
 	uint32_t context;
 };
 
-struct sn_deliveries {
-	struct sn_delivery *items; /* by when they were sent */
+struct sn_message_matching {
+	struct sn_matched_message *items; /* by when they were sent */
 	size_t count, capacity;
 	struct sn_lone_messages *lone;
 	size_t lone_count, lone_capacity;
@@ -51,20 +51,21 @@ struct sn_deliveries {
 };
 
 /* How long the receiver waited for the sender, the sender for the receiver, and what was left. */
-uint64_t sn_delivery_late_sender_ns(const struct sn_delivery *delivery);
-uint64_t sn_delivery_late_receiver_ns(const struct sn_delivery *delivery);
-uint64_t sn_delivery_transfer_ns(const struct sn_delivery *delivery);
+uint64_t sn_matched_message_late_sender_ns(const struct sn_matched_message *message);
+uint64_t sn_matched_message_late_receiver_ns(const struct sn_matched_message *message);
+uint64_t sn_matched_message_transfer_ns(const struct sn_matched_message *message);
 
 /* Reads threads only where messages are recorded. 0 or a negative enum sn_err; release in either
  * case. */
-int sn_deliveries(const struct sn_processes *processes, const struct sn_details *details,
-		  const struct sn_ranks *ranks, struct sn_deliveries *messages,
-		  struct sn_error *error);
-void sn_deliveries_release(struct sn_deliveries *messages);
+int sn_message_matching(const struct sn_processes *processes,
+			const struct sn_collectives *collectives, const struct sn_ranks *ranks,
+			struct sn_message_matching *messages, struct sn_error *error);
+void sn_message_matching_release(struct sn_message_matching *messages);
 
 /* Adds when threads of the profile's process wait for another rank; to be settled. 0 or
  * SN_ERR_MEMORY. */
-int sn_deliveries_waits(const struct sn_processes *processes, const struct sn_deliveries *messages,
-			uint32_t profile, struct sn_intervals *set);
+int sn_message_matching_waits(const struct sn_processes *processes,
+			      const struct sn_message_matching *messages, uint32_t profile,
+			      struct sn_intervals *set);
 
 #endif

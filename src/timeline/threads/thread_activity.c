@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call of a thread is, and threads one after the other; see host.h. */
-#include "host.h"
+/* What a call of a thread is, and threads one after the other; see thread_activity.h. */
+#include "thread_activity.h"
 
-#include "host_parts.h"
+#include "activity_parts.h"
 #include "format/measurement/measurement.h"
 #include "lib/db/trace_reader.h"
 
 #include <string.h>
 
-bool sn_host_is_waiting(const struct sonde_db *db, uint32_t context)
+bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context)
 {
 	static const char *const names[] = {
 	    "acquire", "wait", "_wait_for_tstate_lock", "select", "poll", "epoll", "recv", "sleep",
@@ -30,7 +30,7 @@ bool sn_host_is_waiting(const struct sonde_db *db, uint32_t context)
 	return false;
 }
 
-bool sn_host_is_synchronizing(const struct sonde_db *db, uint32_t context)
+bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context)
 {
 	const struct sonde_db_frame *frame =
 	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
@@ -40,7 +40,7 @@ bool sn_host_is_synchronizing(const struct sonde_db *db, uint32_t context)
 		strstr(name, "clWaitForEvents"));
 }
 
-bool sn_host_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t right)
+bool sn_activity_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t right)
 {
 	const struct sonde_db_profile *a = sonde_db_profile(db, left),
 				      *b = sonde_db_profile(db, right);
@@ -48,32 +48,44 @@ bool sn_host_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t 
 	       (a->rank >= 0 || a->pid == b->pid);
 }
 
-int sn_host_walk_window(const struct sn_processes *processes, uint32_t profile, uint64_t from_ns,
-			uint64_t to_ns, unsigned flags, sn_host_take take, void *data,
-			struct sn_error *error)
+int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profile,
+			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_activity_take take,
+			    void *data, struct sn_error *error)
 {
 	struct sn_event_window window = {from_ns, to_ns, flags,
 					 sn_event_reader_new(processes->trace)};
 	size_t count;
-	struct sn_host_lanes *threads = sn_host_lanes(processes, profile, false, &count);
+	struct sn_activity_lanes *threads = sn_activity_lanes(processes, profile, false, &count);
 	int result = threads && window.reader ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < count && !result; i++) {
-		struct sn_host_parts parts;
-		struct sn_host_part part;
-		result = sn_host_parts_init(&parts, processes->trace, threads + i, &window, error);
-		while (!result && (result = sn_host_parts_next(&parts, &part, error)) > 0)
+		struct sn_activity_parts parts;
+		struct sn_activity_part part;
+		result =
+		    sn_activity_parts_init(&parts, processes->trace, threads + i, &window, error);
+		while (!result && (result = sn_activity_parts_next(&parts, &part, error)) > 0)
 			result = take(data, &part);
 		if (result == SN_ERR_MEMORY)
 			sn_fail(error, result, "out of memory");
-		sn_host_parts_release(&parts);
+		sn_activity_parts_release(&parts);
 	}
-	sn_host_lanes_free(threads, count);
+	sn_activity_lanes_free(threads, count);
 	sonde_event_cursor_free(window.reader);
 	return result;
 }
 
-int sn_host_walk(const struct sn_processes *processes, uint32_t profile, unsigned flags,
-		 sn_host_take take, void *data, struct sn_error *error)
+int sn_activity_walk(const struct sn_processes *processes, uint32_t profile, unsigned flags,
+		     sn_activity_take take, void *data, struct sn_error *error)
 {
-	return sn_host_walk_window(processes, profile, 0, UINT64_MAX, flags, take, data, error);
+	return sn_activity_walk_window(processes, profile, 0, UINT64_MAX, flags, take, data, error);
+}
+
+bool sn_activity_does_something(const struct sonde_db *db, uint8_t *known, uint32_t context)
+{
+	enum { UNKNOWN, DOES, WAITS };
+	if (known[context] == UNKNOWN)
+		known[context] =
+		    sn_activity_is_waiting(db, context) || sn_activity_is_synchronizing(db, context)
+			? WAITS
+			: DOES;
+	return known[context] == DOES;
 }

@@ -3,8 +3,8 @@
  * Python's own library and the large frameworks, told by their names alone: some tools leave the
  * folder that they are in out of a path.
  */
-#ifndef SN_SHOW_PYTHON_LIBRARY_H
-#define SN_SHOW_PYTHON_LIBRARY_H
+#ifndef SN_FRAME_PYTHON_LIBRARY_H
+#define SN_FRAME_PYTHON_LIBRARY_H
 
 #include <stdbool.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends of messages with equal links; see deliveries.h. */
-#include "deliveries.h"
+/* Ends of messages with equal links; see message_matching.h. */
+#include "message_matching.h"
 
 #include "timeline/attributes.h"
 #include "base/vec.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "timeline/track_blocks.h"
 
 #include <stdlib.h>
@@ -21,13 +21,13 @@ static const struct sn_attribute_wish wishes[WANTED] = {
     [POSTED] = {"posted", SONDE_ATTRIBUTE_UNSIGNED},
 };
 
-uint64_t sn_delivery_late_sender_ns(const struct sn_delivery *one)
+uint64_t sn_matched_message_late_sender_ns(const struct sn_matched_message *one)
 {
 	uint64_t until = one->sent_ns < one->received_ns ? one->sent_ns : one->received_ns;
 	return until > one->waited_ns ? until - one->waited_ns : 0;
 }
 
-uint64_t sn_delivery_late_receiver_ns(const struct sn_delivery *one)
+uint64_t sn_matched_message_late_receiver_ns(const struct sn_matched_message *one)
 {
 	/* a call that returned before did not need the receiver */
 	if (one->posted_ns > one->sent_ns && one->sent_end_ns > one->posted_ns)
@@ -37,7 +37,7 @@ uint64_t sn_delivery_late_receiver_ns(const struct sn_delivery *one)
 		   : 0;
 }
 
-uint64_t sn_delivery_transfer_ns(const struct sn_delivery *one)
+uint64_t sn_matched_message_transfer_ns(const struct sn_matched_message *one)
 {
 	uint64_t from = one->sent_ns > one->waited_ns ? one->sent_ns : one->waited_ns;
 	return one->received_ns > from ? one->received_ns - from : 0;
@@ -57,7 +57,7 @@ struct reading {
 	const struct sonde_trace *trace;
 	const struct sn_processes *processes;
 	uint32_t *lone; /* by process: its place among the lone, SONDE_NONE */
-	struct sn_deliveries *messages;
+	struct sn_message_matching *messages;
 	struct sn_attributes attributes;
 	struct end *ends;
 	size_t count, capacity;
@@ -73,7 +73,7 @@ static uint64_t value_of(const struct reading *reading, enum wanted which, size_
 
 static int note_lone(struct reading *reading, const struct end *end)
 {
-	struct sn_deliveries *messages = reading->messages;
+	struct sn_message_matching *messages = reading->messages;
 	size_t at = reading->lone[end->process];
 	if (at == SONDE_NONE) {
 		at = messages->lone_count;
@@ -153,9 +153,9 @@ static int compare_ends(const void *left, const void *right)
 	return a->is_sent == b->is_sent ? 0 : a->is_sent ? -1 : 1;
 }
 
-static int compare_deliveries(const void *left, const void *right)
+static int compare_messages(const void *left, const void *right)
 {
-	const struct sn_delivery *a = left, *b = right;
+	const struct sn_matched_message *a = left, *b = right;
 	if (a->sent_ns != b->sent_ns)
 		return a->sent_ns < b->sent_ns ? -1 : 1;
 	return (a->link > b->link) - (a->link < b->link);
@@ -190,14 +190,14 @@ static const struct end *find_gone(const struct reading *reading, const struct e
 	return is_found ? reading->gone + low : NULL;
 }
 
-static int add_delivery(const struct reading *reading, const struct end *sent,
-			const struct end *received)
+static int add_message(const struct reading *reading, const struct end *sent,
+		       const struct end *received)
 {
-	struct sn_deliveries *messages = reading->messages;
+	struct sn_message_matching *messages = reading->messages;
 	const struct end *gone = find_gone(reading, sent);
 	if (sn_vec_reserve(&messages->items, &messages->capacity, messages->count + 1) < 0)
 		return SN_ERR_MEMORY;
-	messages->items[messages->count++] = (struct sn_delivery){
+	messages->items[messages->count++] = (struct sn_matched_message){
 	    .link = sent->link,
 	    .tag = sent->tag,
 	    .bytes = sent->bytes,
@@ -220,7 +220,7 @@ static int add_delivery(const struct reading *reading, const struct end *sent,
 
 static int pair(struct reading *reading)
 {
-	struct sn_deliveries *messages = reading->messages;
+	struct sn_message_matching *messages = reading->messages;
 	if (reading->gone_count)
 		qsort(reading->gone, reading->gone_count, sizeof(*reading->gone), compare_requests);
 	if (reading->count)
@@ -229,13 +229,12 @@ static int pair(struct reading *reading)
 		const struct end *one = reading->ends + i;
 		bool is_pair = i + 1 < reading->count && one[1].link == one->link && one->is_sent &&
 			       !one[1].is_sent;
-		if (is_pair ? add_delivery(reading, one, one + 1) : note_lone(reading, one))
+		if (is_pair ? add_message(reading, one, one + 1) : note_lone(reading, one))
 			return SN_ERR_MEMORY;
 		i += is_pair;
 	}
 	if (messages->count)
-		qsort(messages->items, messages->count, sizeof(*messages->items),
-		      compare_deliveries);
+		qsort(messages->items, messages->count, sizeof(*messages->items), compare_messages);
 	return 0;
 }
 
@@ -251,7 +250,7 @@ static int compare_waits(const void *left, const void *right)
 	return (a->until_ns > b->until_ns) - (a->until_ns < b->until_ns);
 }
 
-static int add_wait(struct sn_deliveries *messages, const struct sn_rank_wait *wait)
+static int add_wait(struct sn_message_matching *messages, const struct sn_rank_wait *wait)
 {
 	if (wait->until_ns <= wait->from_ns)
 		return 0;
@@ -262,11 +261,12 @@ static int add_wait(struct sn_deliveries *messages, const struct sn_rank_wait *w
 	return 0;
 }
 
-static int add_delivery_waits(struct sn_deliveries *messages, const struct sn_delivery *one)
+static int add_message_waits(struct sn_message_matching *messages,
+			     const struct sn_matched_message *one)
 {
 	struct sn_rank_wait receiver = {
 	    .from_ns = one->waited_ns,
-	    .until_ns = one->waited_ns + sn_delivery_late_sender_ns(one),
+	    .until_ns = one->waited_ns + sn_matched_message_late_sender_ns(one),
 	    .end_ns = one->received_ns,
 	    .cause_ns = one->sent_ns,
 	    .profile = one->receiver,
@@ -277,7 +277,7 @@ static int add_delivery_waits(struct sn_deliveries *messages, const struct sn_de
 	uint64_t from_ns = is_in_call ? one->sent_ns : one->gone_wait_ns;
 	struct sn_rank_wait sender = {
 	    .from_ns = from_ns,
-	    .until_ns = from_ns + sn_delivery_late_receiver_ns(one),
+	    .until_ns = from_ns + sn_matched_message_late_receiver_ns(one),
 	    .end_ns = is_in_call ? one->sent_end_ns : one->gone_ns,
 	    .cause_ns = one->posted_ns,
 	    .profile = is_in_call ? one->sender : one->gone_profile,
@@ -296,9 +296,9 @@ static bool has_messages(const struct sonde_db *db, uint32_t context)
 }
 
 /* Of collectives that threads do themselves; times of ranks' clocks as they were. */
-static int add_collective_waits(const struct sonde_db *db, const struct sn_details *details,
+static int add_collective_waits(const struct sonde_db *db, const struct sn_collectives *collectives,
 				const struct sn_ranks *ranks, const struct sn_collective *one,
-				struct sn_deliveries *messages)
+				struct sn_message_matching *messages)
 {
 	const struct sn_arrival *last = ranks->arrivals + one->first + one->count - 1;
 	uint64_t last_offset = (uint64_t)ranks->sums[last->participant].offset_ns;
@@ -316,7 +316,7 @@ static int add_collective_waits(const struct sonde_db *db, const struct sn_detai
 		    .cause = last->profile,
 		    .context = arrival->context,
 		};
-		if (details->participants[arrival->participant].device == SONDE_NONE &&
+		if (collectives->participants[arrival->participant].device == SONDE_NONE &&
 		    until > arrival->called_ns && !has_messages(db, arrival->context) &&
 		    add_wait(messages, &wait))
 			return SN_ERR_MEMORY;
@@ -324,23 +324,24 @@ static int add_collective_waits(const struct sonde_db *db, const struct sn_detai
 	return 0;
 }
 
-static int find_waits(const struct sonde_db *db, const struct sn_details *details,
-		      const struct sn_ranks *ranks, struct sn_deliveries *messages)
+static int find_waits(const struct sonde_db *db, const struct sn_collectives *collectives,
+		      const struct sn_ranks *ranks, struct sn_message_matching *messages)
 {
 	int result = 0;
 	for (size_t i = 0; i < messages->count && !result; i++)
-		result = add_delivery_waits(messages, messages->items + i);
+		result = add_message_waits(messages, messages->items + i);
 	for (size_t i = 0; i < ranks->count && !result; i++)
-		result = add_collective_waits(db, details, ranks, ranks->collectives + i, messages);
+		result =
+		    add_collective_waits(db, collectives, ranks, ranks->collectives + i, messages);
 	if (messages->wait_count)
 		qsort(messages->waits, messages->wait_count, sizeof(*messages->waits),
 		      compare_waits);
 	return result;
 }
 
-int sn_deliveries(const struct sn_processes *processes, const struct sn_details *details,
-		  const struct sn_ranks *ranks, struct sn_deliveries *messages,
-		  struct sn_error *error)
+int sn_message_matching(const struct sn_processes *processes,
+			const struct sn_collectives *collectives, const struct sn_ranks *ranks,
+			struct sn_message_matching *messages, struct sn_error *error)
 {
 	const struct sonde_db *db = processes->db;
 	const struct sonde_trace *trace = processes->trace;
@@ -351,14 +352,14 @@ int sn_deliveries(const struct sn_processes *processes, const struct sn_details 
 	    .lone = malloc((processes->count + 1ull) * sizeof(uint32_t)),
 	    .messages = messages,
 	};
-	*messages = (struct sn_deliveries){0};
+	*messages = (struct sn_message_matching){0};
 	for (uint32_t i = 0; i < processes->count && reading.lone; i++)
 		reading.lone[i] = SONDE_NONE;
 	int result =
 	    sn_attributes_init(&reading.attributes, db, trace, wishes, WANTED) || !reading.lone
 		? sn_fail(error, SN_ERR_MEMORY, "out of memory")
 		: read_threads(&reading, error);
-	if (!result && (pair(&reading) || find_waits(db, details, ranks, messages)))
+	if (!result && (pair(&reading) || find_waits(db, collectives, ranks, messages)))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	sn_attributes_release(&reading.attributes);
 	free(reading.ends);
@@ -367,16 +368,16 @@ int sn_deliveries(const struct sn_processes *processes, const struct sn_details 
 	return result;
 }
 
-void sn_deliveries_release(struct sn_deliveries *messages)
+void sn_message_matching_release(struct sn_message_matching *messages)
 {
 	free(messages->items);
 	free(messages->lone);
 	free(messages->waits);
-	*messages = (struct sn_deliveries){0};
+	*messages = (struct sn_message_matching){0};
 }
 
 /* The first wait of the profile, or of one behind it. */
-static size_t first_wait(const struct sn_deliveries *messages, uint32_t profile)
+static size_t first_wait(const struct sn_message_matching *messages, uint32_t profile)
 {
 	size_t low = 0, high = messages->wait_count;
 	while (low < high) {
@@ -389,8 +390,9 @@ static size_t first_wait(const struct sn_deliveries *messages, uint32_t profile)
 	return low;
 }
 
-int sn_deliveries_waits(const struct sn_processes *processes, const struct sn_deliveries *messages,
-			uint32_t profile, struct sn_intervals *set)
+int sn_message_matching_waits(const struct sn_processes *processes,
+			      const struct sn_message_matching *messages, uint32_t profile,
+			      struct sn_intervals *set)
 {
 	const uint32_t *profiles;
 	size_t count = sn_processes_list(processes, &processes->profiles, profile, &profiles);

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All threads of a process in order of time: a heap of what each does next; see host.h. */
-#include "host_flow.h"
+/* All threads of a process in order of time: a heap of what each does next; see thread_activity.h.
+ */
+#include "activity_flow.h"
 
 #include "lib/db/trace_reader.h"
 
 #include <stdlib.h>
 
 struct thread {
-	struct sn_host_flow flow;
-	struct sn_host_part now, next; /* what it is in, where is_in; what comes then */
+	struct sn_activity_flow flow;
+	struct sn_activity_part now, next; /* what it is in, where is_in; what comes then */
 	uint64_t change_ns;
 	bool is_in;
 };
 
-struct sn_host_threads {
+struct sn_activity_threads {
 	struct thread *threads;
-	struct sn_host_lanes *lanes; /* of each */
+	struct sn_activity_lanes *lanes; /* of each */
 	size_t count;
 	uint32_t *heap; /* of threads that have not ended, the next change first */
 	size_t heap_count;
 	struct sonde_event_cursor *reader; /* of all of them */
-	struct sn_host_part ended;
+	struct sn_activity_part ended;
 };
 
-static bool goes_before(const struct sn_host_threads *all, uint32_t left, uint32_t right)
+static bool goes_before(const struct sn_activity_threads *all, uint32_t left, uint32_t right)
 {
 	uint64_t a = all->threads[left].change_ns, b = all->threads[right].change_ns;
 	return a != b ? a < b : left < right;
 }
 
-static void sink(struct sn_host_threads *all, size_t place)
+static void sink(struct sn_activity_threads *all, size_t place)
 {
 	uint32_t *heap = all->heap, moved = heap[place];
 	for (size_t child; (child = 2 * place + 1) < all->heap_count; place = child) {
@@ -42,23 +43,23 @@ static void sink(struct sn_host_threads *all, size_t place)
 	heap[place] = moved;
 }
 
-static int begin(struct sn_host_threads *all, const struct sn_processes *processes,
+static int begin(struct sn_activity_threads *all, const struct sn_processes *processes,
 		 bool has_samples, struct sn_error *error)
 {
 	struct sn_event_window window = {0, UINT64_MAX, SONDE_EVENTS_BRIEF, all->reader};
 	uint64_t each_ns = 0;
 	if (has_samples) {
-		int result = sn_host_flow_distance(processes->trace, all->lanes, all->count,
-						   &each_ns, error);
+		int result = sn_activity_flow_distance(processes->trace, all->lanes, all->count,
+						       &each_ns, error);
 		if (result)
 			return result;
 	}
 	for (size_t i = 0; i < all->count; i++) {
 		struct thread *thread = all->threads + i;
-		int result = sn_host_flow_init(&thread->flow, processes->db, processes->trace,
-					       all->lanes + i, each_ns, &window, error);
+		int result = sn_activity_flow_init(&thread->flow, processes->db, processes->trace,
+						   all->lanes + i, each_ns, &window, error);
 		if (!result)
-			result = sn_host_flow_next(&thread->flow, &thread->next, error);
+			result = sn_activity_flow_next(&thread->flow, &thread->next, error);
 		if (result < 0)
 			return result;
 		thread->change_ns = thread->next.start_ns;
@@ -70,13 +71,14 @@ static int begin(struct sn_host_threads *all, const struct sn_processes *process
 	return 0;
 }
 
-int sn_host_threads_open(const struct sn_processes *processes, uint32_t profile, bool with_samples,
-			 struct sn_host_threads **threads, struct sn_error *error)
+int sn_activity_threads_open(const struct sn_processes *processes, uint32_t profile,
+			     bool with_samples, struct sn_activity_threads **threads,
+			     struct sn_error *error)
 {
-	struct sn_host_threads *all = *threads = calloc(1, sizeof(*all));
+	struct sn_activity_threads *all = *threads = calloc(1, sizeof(*all));
 	if (!all)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	all->lanes = sn_host_lanes(processes, profile, with_samples, &all->count);
+	all->lanes = sn_activity_lanes(processes, profile, with_samples, &all->count);
 	all->threads = calloc(all->count + 1, sizeof(*all->threads));
 	all->heap = calloc(all->count + 1, sizeof(*all->heap));
 	all->reader = sn_event_reader_new(processes->trace);
@@ -85,25 +87,25 @@ int sn_host_threads_open(const struct sn_processes *processes, uint32_t profile,
 	return begin(all, processes, with_samples, error);
 }
 
-void sn_host_threads_free(struct sn_host_threads *all)
+void sn_activity_threads_free(struct sn_activity_threads *all)
 {
 	if (!all)
 		return;
 	for (size_t i = 0; i < all->count && all->threads; i++)
-		sn_host_flow_release(&all->threads[i].flow);
-	sn_host_lanes_free(all->lanes, all->count);
+		sn_activity_flow_release(&all->threads[i].flow);
+	sn_activity_lanes_free(all->lanes, all->count);
 	sonde_event_cursor_free(all->reader);
 	free(all->threads);
 	free(all->heap);
 	free(all);
 }
 
-size_t sn_host_threads_count(const struct sn_host_threads *all)
+size_t sn_activity_threads_count(const struct sn_activity_threads *all)
 {
 	return all->count;
 }
 
-size_t sn_host_threads_find(const struct sn_host_threads *all, uint32_t profile)
+size_t sn_activity_threads_find(const struct sn_activity_threads *all, uint32_t profile)
 {
 	size_t low = 0, high = all->count;
 	while (low < high) {
@@ -116,17 +118,17 @@ size_t sn_host_threads_find(const struct sn_host_threads *all, uint32_t profile)
 	return low < all->count && all->lanes[low].profile == profile ? low : SIZE_MAX;
 }
 
-uint64_t sn_host_threads_peek(const struct sn_host_threads *all)
+uint64_t sn_activity_threads_peek(const struct sn_activity_threads *all)
 {
 	return all->heap_count ? all->threads[all->heap[0]].change_ns : UINT64_MAX;
 }
 
 /* The part that ends now gives place to the next one, at once or after a silence. */
-static int end_part(struct sn_host_threads *all, struct thread *thread, struct sn_error *error)
+static int end_part(struct sn_activity_threads *all, struct thread *thread, struct sn_error *error)
 {
 	uint64_t time_ns = thread->change_ns;
 	all->ended = thread->now;
-	int result = sn_host_flow_next(&thread->flow, &thread->next, error);
+	int result = sn_activity_flow_next(&thread->flow, &thread->next, error);
 	if (result < 0)
 		return result;
 	thread->is_in = false;
@@ -136,15 +138,15 @@ static int end_part(struct sn_host_threads *all, struct thread *thread, struct s
 	return result;
 }
 
-int sn_host_threads_next(struct sn_host_threads *all, struct sn_host_change *change,
-			 struct sn_error *error)
+int sn_activity_threads_next(struct sn_activity_threads *all, struct sn_activity_change *change,
+			     struct sn_error *error)
 {
 	if (!all->heap_count)
 		return 0;
 	uint32_t number = all->heap[0];
 	struct thread *thread = all->threads + number;
 	int result = 1;
-	*change = (struct sn_host_change){.time_ns = thread->change_ns, .thread = number};
+	*change = (struct sn_activity_change){.time_ns = thread->change_ns, .thread = number};
 	if (thread->is_in) {
 		result = end_part(all, thread, error);
 		if (result < 0)

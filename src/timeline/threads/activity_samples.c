@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread's samples beside its calls; see host_samples.h. */
-#include "host_samples.h"
+/* A thread's samples beside its calls; see activity_samples.h. */
+#include "activity_samples.h"
 
-#include "host_flow.h"
+#include "activity_flow.h"
 #include "timeline/track_blocks.h"
 
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 enum { GAPS_MAX = 65536 };
 
 struct samples {
-	sn_host_take_sample take;
+	sn_activity_take_sample take;
 	void *data;
 	uint64_t *gaps_ns; /* of all threads, the first of them */
 	size_t gap_count;
 	/* of the thread at hand */
-	struct sn_host_parts *parts; /* NULL: it has no calls */
-	struct sn_host_part part;    /* the first that ends after the last sample */
+	struct sn_activity_parts *parts; /* NULL: it has no calls */
+	struct sn_activity_part part;	 /* the first that ends after the last sample */
 	bool has_part, has_before;
 	uint64_t before_ns;
 	struct sn_error *error;
@@ -27,7 +27,7 @@ struct samples {
 static int is_in_call(struct samples *samples, uint64_t time_ns)
 {
 	while (samples->has_part && samples->part.end_ns <= time_ns) {
-		int result = sn_host_parts_next(samples->parts, &samples->part, samples->error);
+		int result = sn_activity_parts_next(samples->parts, &samples->part, samples->error);
 		if (result < 0)
 			return result;
 		samples->has_part = result > 0;
@@ -56,8 +56,8 @@ static int take_samples(void *data, const struct sonde_track *track,
 	return result < 0 ? result : 0;
 }
 
-static const struct sn_host_lanes *lanes_of(const struct sn_host_lanes *lanes, size_t count,
-					    uint32_t profile)
+static const struct sn_activity_lanes *lanes_of(const struct sn_activity_lanes *lanes, size_t count,
+						uint32_t profile)
 {
 	size_t low = 0, high = count;
 	while (low < high) {
@@ -71,33 +71,34 @@ static const struct sn_host_lanes *lanes_of(const struct sn_host_lanes *lanes, s
 }
 
 static int take_track(const struct sonde_trace *trace, uint32_t track,
-		      const struct sn_host_lanes *lanes, struct samples *samples)
+		      const struct sn_activity_lanes *lanes, struct samples *samples)
 {
-	struct sn_host_parts parts;
+	struct sn_activity_parts parts;
 	int result = 0;
 	samples->parts = NULL;
 	samples->has_part = samples->has_before = false;
 	if (lanes) {
 		samples->parts = &parts;
-		result = sn_host_parts_init(
+		result = sn_activity_parts_init(
 		    &parts, trace, lanes, SN_EVENT_WINDOW_ALL(SONDE_EVENTS_BRIEF), samples->error);
 		if (!result)
-			result = sn_host_parts_next(&parts, &samples->part, samples->error);
+			result = sn_activity_parts_next(&parts, &samples->part, samples->error);
 		samples->has_part = result > 0;
 	}
 	if (result >= 0)
 		result = sn_track_blocks(trace, track, SONDE_EVENTS_BRIEF, take_samples, samples,
 					 samples->error);
 	if (lanes)
-		sn_host_parts_release(&parts);
+		sn_activity_parts_release(&parts);
 	return result;
 }
 
-int sn_host_samples(const struct sn_processes *processes, uint32_t profile,
-		    sn_host_take_sample take, void *data, uint64_t *each_ns, struct sn_error *error)
+int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
+			sn_activity_take_sample take, void *data, uint64_t *each_ns,
+			struct sn_error *error)
 {
 	size_t count;
-	struct sn_host_lanes *threads = sn_host_lanes(processes, profile, false, &count);
+	struct sn_activity_lanes *threads = sn_activity_lanes(processes, profile, false, &count);
 	struct samples samples = {.take = take,
 				  .data = data,
 				  .gaps_ns = calloc(GAPS_MAX, sizeof(uint64_t)),
@@ -112,10 +113,10 @@ int sn_host_samples(const struct sn_processes *processes, uint32_t profile,
 			result = take_track(processes->trace, tracks[i],
 					    lanes_of(threads, count, track->profile), &samples);
 	}
-	*each_ns = result ? 0 : sn_host_flow_median(samples.gaps_ns, samples.gap_count);
+	*each_ns = result ? 0 : sn_activity_flow_median(samples.gaps_ns, samples.gap_count);
 	if (!*each_ns) /* a sample alone has no length that anybody knows */
 		*each_ns = 1;
-	sn_host_lanes_free(threads, count);
+	sn_activity_lanes_free(threads, count);
 	free(samples.gaps_ns);
 	return result;
 }

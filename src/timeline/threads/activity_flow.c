@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls, and samples between them; see host_flow.h. */
-#include "host_flow.h"
+/* Calls, and samples between them; see activity_flow.h. */
+#include "activity_flow.h"
 
 #include "format/measurement/measurement.h"
 
@@ -14,7 +14,7 @@ static int damaged(struct sn_error *error, const struct sonde_db_error *why)
 }
 
 /* 1, 0: there are no more, or a negative enum sn_err. */
-static int read_sample(struct sn_host_flow *flow, struct sn_host_sample *sample,
+static int read_sample(struct sn_activity_flow *flow, struct sn_activity_sample *sample,
 		       struct sn_error *error)
 {
 	struct sonde_db_error why = {""};
@@ -38,13 +38,13 @@ static int read_sample(struct sn_host_flow *flow, struct sn_host_sample *sample,
 			return result < 0 ? damaged(error, &why) : 0;
 		}
 	}
-	*sample =
-	    (struct sn_host_sample){flow->feed.starts_ns[flow->at], flow->feed.contexts[flow->at]};
+	*sample = (struct sn_activity_sample){flow->feed.starts_ns[flow->at],
+					      flow->feed.contexts[flow->at]};
 	flow->at++;
 	return 1;
 }
 
-static int next_sample(struct sn_host_flow *flow, struct sn_error *error)
+static int next_sample(struct sn_activity_flow *flow, struct sn_error *error)
 {
 	flow->sample = flow->after;
 	flow->has_sample = flow->has_after;
@@ -55,37 +55,37 @@ static int next_sample(struct sn_host_flow *flow, struct sn_error *error)
 
 /* ---- parts ---- */
 
-static int next_call(struct sn_host_flow *flow, struct sn_error *error)
+static int next_call(struct sn_activity_flow *flow, struct sn_error *error)
 {
-	int result = sn_host_parts_next(&flow->parts, &flow->call, error);
+	int result = sn_activity_parts_next(&flow->parts, &flow->call, error);
 	flow->has_call = result > 0;
 	return result < 0 ? result : 0;
 }
 
-int sn_host_flow_init(struct sn_host_flow *flow, const struct sonde_db *db,
-		      const struct sonde_trace *trace, const struct sn_host_lanes *lanes,
-		      uint64_t each_ns, const struct sn_event_window *window,
-		      struct sn_error *error)
+int sn_activity_flow_init(struct sn_activity_flow *flow, const struct sonde_db *db,
+			  const struct sonde_trace *trace, const struct sn_activity_lanes *lanes,
+			  uint64_t each_ns, const struct sn_event_window *window,
+			  struct sn_error *error)
 {
-	*flow = (struct sn_host_flow){.db = db,
-				      .trace = trace,
-				      .track = each_ns ? lanes->samples : SONDE_NONE,
-				      .each_ns = each_ns,
-				      .reader = window->reader};
-	int result = sn_host_parts_init(&flow->parts, trace, lanes, window, error);
+	*flow = (struct sn_activity_flow){.db = db,
+					  .trace = trace,
+					  .track = each_ns ? lanes->samples : SONDE_NONE,
+					  .each_ns = each_ns,
+					  .reader = window->reader};
+	int result = sn_activity_parts_init(&flow->parts, trace, lanes, window, error);
 	return result ? result : next_call(flow, error);
 }
 
-void sn_host_flow_release(struct sn_host_flow *flow)
+void sn_activity_flow_release(struct sn_activity_flow *flow)
 {
-	sn_host_parts_release(&flow->parts);
+	sn_activity_parts_release(&flow->parts);
 	sn_event_feed_release(&flow->feed);
 	sonde_event_cursor_free(flow->own);
 	flow->own = NULL;
 }
 
 /* Whether samples say more than the call: it is a step of the program as such. */
-static bool is_background(const struct sn_host_flow *flow)
+static bool is_background(const struct sn_activity_flow *flow)
 {
 	uint32_t frame = sonde_db_context(flow->db, flow->call.context)->frame;
 	return sonde_db_frame(flow->db, frame)->flags & SN_FRAME_ITERATION;
@@ -93,8 +93,8 @@ static bool is_background(const struct sn_host_flow *flow)
 
 /* What the sample at hand stands for, not before `from_ns`; nobody else has the time up to `to_ns`.
  * Perhaps of no length. */
-static struct sn_host_part part_of_sample(const struct sn_host_flow *flow, uint64_t from_ns,
-					  uint64_t to_ns)
+static struct sn_activity_part part_of_sample(const struct sn_activity_flow *flow, uint64_t from_ns,
+					      uint64_t to_ns)
 {
 	uint64_t time = flow->sample.time_ns, start = from_ns, end = time;
 	if (time > flow->each_ns && time - flow->each_ns > start)
@@ -102,7 +102,7 @@ static struct sn_host_part part_of_sample(const struct sn_host_flow *flow, uint6
 	bool is_last = !flow->has_after || flow->after.time_ns >= to_ns;
 	if (is_last && to_ns - time < flow->each_ns)
 		end = to_ns;
-	return (struct sn_host_part){
+	return (struct sn_activity_part){
 	    .start_ns = start,
 	    .end_ns = end,
 	    .call_start_ns = start,
@@ -113,7 +113,8 @@ static struct sn_host_part part_of_sample(const struct sn_host_flow *flow, uint6
 }
 
 /* The call, or what is left of it. */
-static int take_call(struct sn_host_flow *flow, struct sn_host_part *part, struct sn_error *error)
+static int take_call(struct sn_activity_flow *flow, struct sn_activity_part *part,
+		     struct sn_error *error)
 {
 	*part = flow->call;
 	flow->until_ns = part->end_ns;
@@ -123,12 +124,13 @@ static int take_call(struct sn_host_flow *flow, struct sn_host_part *part, struc
 
 /* Of a call that samples meet the part before the next one, or what that stands for. 0: there is
  * none of either. */
-static int take_background(struct sn_host_flow *flow, struct sn_host_part *part,
+static int take_background(struct sn_activity_flow *flow, struct sn_activity_part *part,
 			   struct sn_error *error)
 {
-	struct sn_host_part *call = &flow->call;
+	struct sn_activity_part *call = &flow->call;
 	while (flow->has_sample && flow->sample.time_ns < call->end_ns) {
-		struct sn_host_part sampled = part_of_sample(flow, call->start_ns, call->end_ns);
+		struct sn_activity_part sampled =
+		    part_of_sample(flow, call->start_ns, call->end_ns);
 		bool is_before = flow->sample.time_ns < call->start_ns;
 		if (!is_before && sampled.start_ns > call->start_ns) {
 			*part = *call;
@@ -149,7 +151,7 @@ static int take_background(struct sn_host_flow *flow, struct sn_host_part *part,
 }
 
 /* Samples before the next call. 0: none of them stands for anything. */
-static int take_silence(struct sn_host_flow *flow, struct sn_host_part *part,
+static int take_silence(struct sn_activity_flow *flow, struct sn_activity_part *part,
 			struct sn_error *error)
 {
 	uint64_t to_ns = flow->has_call ? flow->call.start_ns : UINT64_MAX;
@@ -168,7 +170,8 @@ static int take_silence(struct sn_host_flow *flow, struct sn_host_part *part,
 	return 0;
 }
 
-int sn_host_flow_next(struct sn_host_flow *flow, struct sn_host_part *part, struct sn_error *error)
+int sn_activity_flow_next(struct sn_activity_flow *flow, struct sn_activity_part *part,
+			  struct sn_error *error)
 {
 	bool is_begun = flow->has_begun || flow->track == SONDE_NONE;
 	/* a track says when its first sample is: until then it need not be read */
@@ -197,7 +200,7 @@ static int by_length(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-uint64_t sn_host_flow_median(uint64_t *gaps_ns, size_t count)
+uint64_t sn_activity_flow_median(uint64_t *gaps_ns, size_t count)
 {
 	if (count)
 		qsort(gaps_ns, count, sizeof(*gaps_ns), by_length);
@@ -221,8 +224,9 @@ static int add_gaps(const struct sonde_trace *trace, uint32_t track, uint64_t *g
 	return found < 0 ? damaged(error, &why) : 0;
 }
 
-int sn_host_flow_distance(const struct sonde_trace *trace, const struct sn_host_lanes *lanes,
-			  size_t count, uint64_t *each_ns, struct sn_error *error)
+int sn_activity_flow_distance(const struct sonde_trace *trace,
+			      const struct sn_activity_lanes *lanes, size_t count,
+			      uint64_t *each_ns, struct sn_error *error)
 {
 	uint64_t *gaps = malloc(GAPS_MAX * sizeof(*gaps));
 	size_t found = 0;
@@ -230,7 +234,7 @@ int sn_host_flow_distance(const struct sonde_trace *trace, const struct sn_host_
 	for (size_t i = 0; i < count && !result && found < GAPS_MAX; i++)
 		if (lanes[i].samples != SONDE_NONE)
 			result = add_gaps(trace, lanes[i].samples, gaps, &found, error);
-	*each_ns = gaps ? sn_host_flow_median(gaps, found) : 0;
+	*each_ns = gaps ? sn_activity_flow_median(gaps, found) : 0;
 	free(gaps);
 	return result;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stack of open calls; see host_parts.h. */
-#include "host_parts.h"
+/* A stack of open calls; see activity_parts.h. */
+#include "activity_parts.h"
 
 #include "base/vec.h"
 
-struct sn_host_lanes *sn_host_lanes(const struct sn_processes *processes, uint32_t profile,
-				    bool or_samples, size_t *count)
+struct sn_activity_lanes *sn_activity_lanes(const struct sn_processes *processes, uint32_t profile,
+					    bool or_samples, size_t *count)
 {
 	const uint32_t *candidates;
 	size_t track_count = sn_processes_tracks(processes, profile, &candidates);
 	uint32_t *tracks = malloc((track_count + 1) * sizeof(*tracks));
-	struct sn_host_lanes *all = calloc(track_count + 1, sizeof(*all));
+	struct sn_activity_lanes *all = calloc(track_count + 1, sizeof(*all));
 	*count = 0;
 	if (!tracks || !all) {
 		free(tracks);
@@ -21,7 +21,7 @@ struct sn_host_lanes *sn_host_lanes(const struct sn_processes *processes, uint32
 	for (size_t at = 0; at < track_count; at++) {
 		uint32_t i = candidates[at];
 		const struct sonde_track *track = sonde_trace_track(processes->trace, i);
-		struct sn_host_lanes *last = *count ? all + *count - 1 : NULL;
+		struct sn_activity_lanes *last = *count ? all + *count - 1 : NULL;
 		bool is_call = track->kind == SONDE_TRACK_INTERVALS;
 		bool is_sampled = or_samples && track->kind == SONDE_TRACK_SAMPLES;
 		if ((!is_call && !is_sampled) ||
@@ -29,7 +29,7 @@ struct sn_host_lanes *sn_host_lanes(const struct sn_processes *processes, uint32
 			continue;
 		if (!last || last->profile != track->profile) {
 			last = all + (*count)++;
-			*last = (struct sn_host_lanes){track->profile, tracks, 0, SONDE_NONE};
+			*last = (struct sn_activity_lanes){track->profile, tracks, 0, SONDE_NONE};
 		}
 		if (is_sampled && last->samples == SONDE_NONE)
 			last->samples = i;
@@ -41,7 +41,7 @@ struct sn_host_lanes *sn_host_lanes(const struct sn_processes *processes, uint32
 	return all;
 }
 
-void sn_host_lanes_free(struct sn_host_lanes *lanes, size_t count)
+void sn_activity_lanes_free(struct sn_activity_lanes *lanes, size_t count)
 {
 	(void)count;
 	if (lanes)
@@ -49,11 +49,11 @@ void sn_host_lanes_free(struct sn_host_lanes *lanes, size_t count)
 	free(lanes);
 }
 
-int sn_host_parts_init(struct sn_host_parts *parts, const struct sonde_trace *trace,
-		       const struct sn_host_lanes *lanes, const struct sn_event_window *window,
-		       struct sn_error *error)
+int sn_activity_parts_init(struct sn_activity_parts *parts, const struct sonde_trace *trace,
+			   const struct sn_activity_lanes *lanes,
+			   const struct sn_event_window *window, struct sn_error *error)
 {
-	*parts = (struct sn_host_parts){
+	*parts = (struct sn_activity_parts){
 	    .merge = sn_event_merge_new(trace, lanes->tracks, lanes->count, window),
 	    .to_ns = window->to_ns,
 	    .profile = lanes->profile,
@@ -63,24 +63,24 @@ int sn_host_parts_init(struct sn_host_parts *parts, const struct sonde_trace *tr
 	return 0;
 }
 
-void sn_host_parts_release(struct sn_host_parts *parts)
+void sn_activity_parts_release(struct sn_activity_parts *parts)
 {
 	sn_event_merge_free(parts->merge);
 	free(parts->calls);
-	*parts = (struct sn_host_parts){0};
+	*parts = (struct sn_activity_parts){0};
 }
 
 /* The innermost call's time up to `time_ns`, without those that have ended. 1, or 0: there is none
  * before that. */
-static int unwind(struct sn_host_parts *parts, uint64_t time_ns, struct sn_host_part *part)
+static int unwind(struct sn_activity_parts *parts, uint64_t time_ns, struct sn_activity_part *part)
 {
 	while (parts->depth && parts->now_ns < time_ns) {
-		const struct sn_host_call *top = parts->calls + parts->depth - 1;
+		const struct sn_activity_call *top = parts->calls + parts->depth - 1;
 		uint64_t start = parts->now_ns, end = top->end_ns < time_ns ? top->end_ns : time_ns;
 		parts->depth -= top->end_ns <= time_ns;
 		if (end <= start)
 			continue;
-		*part = (struct sn_host_part){
+		*part = (struct sn_activity_part){
 		    .start_ns = start,
 		    .end_ns = end,
 		    .call_start_ns = top->start_ns,
@@ -96,19 +96,19 @@ static int unwind(struct sn_host_parts *parts, uint64_t time_ns, struct sn_host_
 	return 0;
 }
 
-static int push(struct sn_host_parts *parts, struct sn_error *error)
+static int push(struct sn_activity_parts *parts, struct sn_error *error)
 {
 	const struct sn_merged_event *event = &parts->event;
 	if (sn_vec_reserve(&parts->calls, &parts->capacity, parts->depth + 1) < 0)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	parts->calls[parts->depth++] =
-	    (struct sn_host_call){event->start_ns, event->end_ns, event->link, event->context};
+	    (struct sn_activity_call){event->start_ns, event->end_ns, event->link, event->context};
 	parts->has_event = false;
 	return 0;
 }
 
-int sn_host_parts_next(struct sn_host_parts *parts, struct sn_host_part *part,
-		       struct sn_error *error)
+int sn_activity_parts_next(struct sn_activity_parts *parts, struct sn_activity_part *part,
+			   struct sn_error *error)
 {
 	for (;;) {
 		int result = 1;

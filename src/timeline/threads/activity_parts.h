@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of one thread, one by one: what host.h is made of.
+ * The parts of one thread, one by one: what thread_activity.h is made of.
  *
  * At each moment a thread is in the call that began last of those that have not ended. So whoever
  * begins to read somewhere in the middle has, from there on, what a reader from the start has.
  */
-#ifndef SN_TIMELINE_HOST_PARTS_H
-#define SN_TIMELINE_HOST_PARTS_H
+#ifndef SN_TIMELINE_ACTIVITY_PARTS_H
+#define SN_TIMELINE_ACTIVITY_PARTS_H
 
 #include "timeline/event_merge.h"
-#include "host.h"
+#include "thread_activity.h"
 
 /* The tracks of one thread. */
-struct sn_host_lanes {
+struct sn_activity_lanes {
 	uint32_t profile;
 	const uint32_t *tracks; /* of calls; of the first thread's array, which all share */
 	size_t count;
@@ -21,32 +21,32 @@ struct sn_host_lanes {
 
 /* Of the threads of a process, or of all for SONDE_NONE, by profile: those that have calls, or that
  * have `or_samples`. NULL without memory. */
-struct sn_host_lanes *sn_host_lanes(const struct sn_processes *processes, uint32_t profile,
-				    bool or_samples, size_t *count);
-void sn_host_lanes_free(struct sn_host_lanes *lanes, size_t count);
+struct sn_activity_lanes *sn_activity_lanes(const struct sn_processes *processes, uint32_t profile,
+					    bool or_samples, size_t *count);
+void sn_activity_lanes_free(struct sn_activity_lanes *lanes, size_t count);
 
-struct sn_host_call {
+struct sn_activity_call {
 	uint64_t start_ns, end_ns, link;
 	uint32_t context;
 };
 
-struct sn_host_parts {
+struct sn_activity_parts {
 	struct sn_event_merge *merge;
 	struct sn_merged_event event; /* the next one, where has_event */
 	bool has_event;
 	uint64_t now_ns, to_ns; /* until when time has been handed out; where it ends */
 	uint32_t profile;
-	struct sn_host_call *calls; /* that are open */
+	struct sn_activity_call *calls; /* that are open */
 	size_t depth, capacity;
 };
 
 /* 0 or SN_ERR_MEMORY; release in either case. */
-int sn_host_parts_init(struct sn_host_parts *parts, const struct sonde_trace *trace,
-		       const struct sn_host_lanes *lanes, const struct sn_event_window *window,
-		       struct sn_error *error);
-void sn_host_parts_release(struct sn_host_parts *parts);
+int sn_activity_parts_init(struct sn_activity_parts *parts, const struct sonde_trace *trace,
+			   const struct sn_activity_lanes *lanes,
+			   const struct sn_event_window *window, struct sn_error *error);
+void sn_activity_parts_release(struct sn_activity_parts *parts);
 /* In order of time. 1, 0 at the end, or a negative enum sn_err. */
-int sn_host_parts_next(struct sn_host_parts *parts, struct sn_host_part *part,
-		       struct sn_error *error);
+int sn_activity_parts_next(struct sn_activity_parts *parts, struct sn_activity_part *part,
+			   struct sn_error *error);
 
 #endif

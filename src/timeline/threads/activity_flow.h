@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one thread did: its calls (host_parts.h) and what its samples met between them, or where
+ * What one thread did: its calls (activity_parts.h) and what its samples met between them, or where
  * the innermost call is a step of the program as such (SN_FRAME_ITERATION).
  *
  * A sample is taken when the thread has run for as long as samples are apart. So it stands for that
  * long before it, and for what is left until the next call where that is shorter; as long as no
  * call and no other sample has that time. What remains of a silence is nobody's: the thread waited.
  */
-#ifndef SN_TIMELINE_HOST_FLOW_H
-#define SN_TIMELINE_HOST_FLOW_H
+#ifndef SN_TIMELINE_ACTIVITY_FLOW_H
+#define SN_TIMELINE_ACTIVITY_FLOW_H
 
-#include "host_parts.h"
+#include "activity_parts.h"
 #include "lib/db/trace_reader.h"
 
-struct sn_host_sample {
+struct sn_activity_sample {
 	uint64_t time_ns;
 	uint32_t context;
 };
 
-struct sn_host_flow {
-	struct sn_host_parts parts;
-	struct sn_host_part call; /* the next one, where has_call */
+struct sn_activity_flow {
+	struct sn_activity_parts parts;
+	struct sn_activity_part call; /* the next one, where has_call */
 	bool has_call;
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
@@ -29,25 +29,28 @@ struct sn_host_flow {
 	struct sn_event_feed feed;		 /* of samples */
 	size_t at;				 /* in its block */
 	bool has_begun;				 /* to read samples */
-	struct sn_host_sample sample, after; /* the next one, where has_sample, and that after it */
+	struct sn_activity_sample sample,
+	    after; /* the next one, where has_sample, and that after it */
 	bool has_sample, has_after;
 	uint64_t each_ns, until_ns; /* that a sample stands for; end of the last part */
 };
 
 /* `each_ns` 0: calls alone. 0 or a negative enum sn_err; release in either case. */
-int sn_host_flow_init(struct sn_host_flow *flow, const struct sonde_db *db,
-		      const struct sonde_trace *trace, const struct sn_host_lanes *lanes,
-		      uint64_t each_ns, const struct sn_event_window *window,
-		      struct sn_error *error);
-void sn_host_flow_release(struct sn_host_flow *flow);
+int sn_activity_flow_init(struct sn_activity_flow *flow, const struct sonde_db *db,
+			  const struct sonde_trace *trace, const struct sn_activity_lanes *lanes,
+			  uint64_t each_ns, const struct sn_event_window *window,
+			  struct sn_error *error);
+void sn_activity_flow_release(struct sn_activity_flow *flow);
 /* In order of time. 1, 0 at the end, or a negative enum sn_err. */
-int sn_host_flow_next(struct sn_host_flow *flow, struct sn_host_part *part, struct sn_error *error);
+int sn_activity_flow_next(struct sn_activity_flow *flow, struct sn_activity_part *part,
+			  struct sn_error *error);
 
 /* Of distances, which it sorts; 0: there are none. */
-uint64_t sn_host_flow_median(uint64_t *gaps_ns, size_t count);
+uint64_t sn_activity_flow_median(uint64_t *gaps_ns, size_t count);
 /* How far samples of these threads are apart: the median in their first blocks; 0: none are. 0 or a
  * negative enum sn_err. */
-int sn_host_flow_distance(const struct sonde_trace *trace, const struct sn_host_lanes *lanes,
-			  size_t count, uint64_t *each_ns, struct sn_error *error);
+int sn_activity_flow_distance(const struct sonde_trace *trace,
+			      const struct sn_activity_lanes *lanes, size_t count,
+			      uint64_t *each_ns, struct sn_error *error);
 
 #endif

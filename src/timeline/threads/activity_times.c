@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See host_times.h. */
-#include "host_times.h"
+/* See activity_times.h. */
+#include "activity_times.h"
 
-#include "host.h"
-#include "host_samples.h"
+#include "thread_activity.h"
+#include "activity_samples.h"
 
 #include <stdlib.h>
 
-static int take_part(void *data, const struct sn_host_part *part)
+static int take_part(void *data, const struct sn_activity_part *part)
 {
 	double *times_ns = data;
 	times_ns[part->context] += (double)(part->end_ns - part->start_ns);
@@ -22,17 +22,18 @@ static int take_sample(void *data, uint32_t context, uint64_t time_ns)
 	return 0;
 }
 
-int sn_host_times(const struct sn_processes *processes, double *times_ns, struct sn_error *error)
+int sn_activity_times(const struct sn_processes *processes, double *times_ns,
+		      struct sn_error *error)
 {
 	uint32_t contexts = sonde_db_context_count(processes->db);
 	uint64_t each_ns = 0;
 	double *counts = calloc(contexts + 1ull, sizeof(*counts));
-	int result = counts ? sn_host_walk(processes, SONDE_NONE, SONDE_EVENTS_BRIEF, take_part,
-					   times_ns, error)
+	int result = counts ? sn_activity_walk(processes, SONDE_NONE, SONDE_EVENTS_BRIEF, take_part,
+					       times_ns, error)
 			    : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result)
-		result =
-		    sn_host_samples(processes, SONDE_NONE, take_sample, counts, &each_ns, error);
+		result = sn_activity_samples(processes, SONDE_NONE, take_sample, counts, &each_ns,
+					     error);
 	for (uint32_t i = 0; !result && i < contexts; i++)
 		times_ns[i] += (double)each_ns * counts[i];
 	free(counts);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cursors with attributes; see details.h. */
-#include "details.h"
+/* Cursors with attributes; see collectives.h. */
+#include "collectives.h"
 
 #include "timeline/attributes.h"
 #include "base/vec.h"
 #include "timeline/devices/device_tracks.h"
 #include "format/measurement/measurement.h"
-#include "timeline/threads/host.h"
+#include "timeline/threads/thread_activity.h"
 #include "timeline/track_blocks.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct pass {
 	const struct sonde_db *db;
 	const struct sn_processes *processes;
 	const struct sn_device_times *times;
-	struct sn_details *details;
+	struct sn_collectives *collectives;
 	struct sn_intern numbers; /* participants by process and device */
 	uint8_t *kinds;		  /* by context: 1 + enum sn_device_work; of threads SN_WORK_NONE or
 				     communication */
@@ -67,7 +67,7 @@ static enum sn_device_work kind_of(struct pass *pass, uint32_t context, bool is_
 static uint32_t participant_of(struct pass *pass, uint32_t profile_number, bool is_device)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(pass->db, profile_number);
-	struct sn_details *details = pass->details;
+	struct sn_collectives *collectives = pass->collectives;
 	struct sn_participant one = {profile->run, SONDE_NONE, profile->rank, profile_number};
 	const uint32_t *devices;
 	size_t count =
@@ -77,13 +77,13 @@ static uint32_t participant_of(struct pass *pass, uint32_t profile_number, bool 
 			one.device = devices[i];
 	uint32_t key[2] = {pass->processes->of_profile[profile_number], one.device};
 	uint32_t number = sn_intern_add(&pass->numbers, key, sizeof(key));
-	if (number == SN_INTERN_NONE || number < details->participant_count)
+	if (number == SN_INTERN_NONE || number < collectives->participant_count)
 		return number;
-	if (sn_vec_reserve(&details->participants, &details->participant_capacity,
-			   details->participant_count + 1) < 0)
+	if (sn_vec_reserve(&collectives->participants, &collectives->participant_capacity,
+			   collectives->participant_count + 1) < 0)
 		return SONDE_NONE;
-	details->participants[details->participant_count] = one;
-	return (uint32_t)details->participant_count++;
+	collectives->participants[collectives->participant_count] = one;
+	return (uint32_t)collectives->participant_count++;
 }
 
 static const char *text_of(const struct pass *pass, enum wanted which, size_t at)
@@ -145,18 +145,18 @@ static bool is_loose(const struct pass *pass, uint32_t context)
 static int take_arrival(struct pass *pass, const struct sonde_event_block *block, size_t at,
 			uint32_t participant, uint32_t profile)
 {
-	struct sn_details *details = pass->details;
+	struct sn_collectives *collectives = pass->collectives;
 	char group[800];
 	uint64_t number, posted = 0, bytes = 0;
 	name_group(pass, at, block->contexts[at], group, sizeof(group), &number);
-	uint32_t group_number = sn_intern_add(&details->groups, group, strlen(group) + 1);
+	uint32_t group_number = sn_intern_add(&collectives->groups, group, strlen(group) + 1);
 	if (group_number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&details->arrivals, &details->arrival_capacity,
-			   details->arrival_count + 1) < 0)
+	    sn_vec_reserve(&collectives->arrivals, &collectives->arrival_capacity,
+			   collectives->arrival_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	sn_attributes_get(&pass->attributes, POSTED, at, &posted);
 	sn_attributes_get(&pass->attributes, BYTES, at, &bytes);
-	details->arrivals[details->arrival_count++] = (struct sn_arrival){
+	collectives->arrivals[collectives->arrival_count++] = (struct sn_arrival){
 	    .start_ns = block->starts_ns[at] - posted,
 	    .end_ns = block->ends_ns[at],
 	    .called_ns = block->starts_ns[at],
@@ -224,8 +224,8 @@ static bool has_device_collectives(const struct sonde_db *db)
 	return false;
 }
 
-int sn_details(const struct sn_processes *processes, const struct sn_device_times *times,
-	       struct sn_details *details, struct sn_error *error)
+int sn_collectives(const struct sn_processes *processes, const struct sn_device_times *times,
+		   struct sn_collectives *collectives, struct sn_error *error)
 {
 	const struct sonde_db *db = processes->db;
 	const struct sonde_trace *trace = processes->trace;
@@ -233,12 +233,12 @@ int sn_details(const struct sn_processes *processes, const struct sn_device_time
 	    .db = db,
 	    .processes = processes,
 	    .times = times,
-	    .details = details,
+	    .collectives = collectives,
 	    .kinds = calloc(sonde_db_context_count(db) + 1ull, 1),
 	};
 	bool reads_threads = has_host_collectives(db);
 	bool reads_streams = reads_threads || has_device_collectives(db);
-	*details = (struct sn_details){0};
+	*collectives = (struct sn_collectives){0};
 	int result = pass.kinds && !sn_attributes_init(&pass.attributes, db, trace, wishes, WANTED)
 			 ? 0
 			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
@@ -256,10 +256,10 @@ int sn_details(const struct sn_processes *processes, const struct sn_device_time
 	return result;
 }
 
-void sn_details_release(struct sn_details *details)
+void sn_collectives_release(struct sn_collectives *collectives)
 {
-	sn_intern_release(&details->groups);
-	free(details->participants);
-	free(details->arrivals);
-	*details = (struct sn_details){0};
+	sn_intern_release(&collectives->groups);
+	free(collectives->participants);
+	free(collectives->arrivals);
+	*collectives = (struct sn_collectives){0};
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* By files and modules; see user_frame.h. */
+#include "user_frame.h"
+
+#include "format/measurement/measurement.h"
+#include "frame/python_library.h"
+
+#include <string.h>
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_package_path(const char *path)
+{
+	return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
+}
+
+/* Whether a script was run: what else is given to exec is then somebody's on its behalf. */
+static bool has_script(const struct sonde_db *db)
+{
+	const char *at = sonde_db_property(db, "command");
+	while (at && (at = strstr(at, ".py")) && at[3] != '\0' && at[3] != ' ')
+		at++;
+	return at != NULL;
+}
+
+/*
+ * Code given with -c, typed in, or run by a program that embeds Python. Generated methods, as of
+ * data classes, have such a file as well, and so have the interpreter's own preparations (site) and
+ * those of its worker processes (multiprocessing).
+ */
+static bool is_typed_in(const struct sonde_db *db, const char *file, const char *function)
+{
+	if (strcmp(file, "<string>") == 0)
+		return !has_prefix(function, "__") && !has_script(db);
+	return strcmp(file, "<stdin>") == 0 || has_prefix(file, "<python-input") ||
+	       has_prefix(file, "<ipython-input");
+}
+
+/* Kineto and XLA take the folder of libraries off a path. */
+static bool is_bare_library(const struct sonde_db *db, const char *file)
+{
+	const char *from = sonde_db_property(db, "imported.from");
+	return from && (strcmp(from, "kineto") == 0 || strcmp(from, "xplane") == 0) &&
+	       sn_is_python_library(file);
+}
+
+/* What `sonde run` starts in a program's Pythons: a framework that is imported runs below it. */
+static bool is_own_hook(const char *file)
+{
+	return strstr(file, "/xla-hook/sitecustomize.py") != NULL;
+}
+
+static bool is_user_python(const struct sonde_db *db, const char *file, const char *function)
+{
+	if (*file == '<')
+		return is_typed_in(db, file, function);
+	return *file && !is_package_path(file) && !strstr(file, "/lib/python") &&
+	       !is_own_hook(file) && !is_bare_library(db, file);
+}
+
+static bool is_system_path(const char *path)
+{
+	return has_prefix(path, "/usr/") || has_prefix(path, "/lib") || has_prefix(path, "/opt/") ||
+	       is_package_path(path) || *path == '[';
+}
+
+/* The standard libraries and packages that a compiler built into the program. */
+static bool is_library_source(const char *file)
+{
+	return has_prefix(file, "/usr/") || has_prefix(file, "/rustc/") ||
+	       has_prefix(file, "/rust/deps/") || strstr(file, "/.cargo/registry/") ||
+	       strstr(file, "/.cargo/git/") || strstr(file, "/.rustup/toolchains/");
+}
+
+bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame)
+{
+	if (frame->file == SONDE_NONE)
+		return false;
+	const char *file = sonde_db_string(db, frame->file);
+	if (frame->kind == SN_FRAME_PYTHON)
+		return is_user_python(db, file, sonde_db_string(db, frame->name));
+	bool is_code = frame->kind == SN_FRAME_NATIVE || frame->kind == SN_FRAME_INLINED ||
+		       frame->kind == SN_FRAME_LOOP;
+	if (!is_code || frame->module == SONDE_NONE || frame->line == 0)
+		return false;
+	const struct sonde_db_module *module = sonde_db_module(db, frame->module);
+	const char *path = sonde_db_string(db, module->path);
+	return !is_system_path(path) && !strstr(path, "/.pyenv/") && !strstr(path, "/libpython") &&
+	       !strstr(path, "/libsonde.so") && !strstr(path, "/bin/python") &&
+	       !is_library_source(file);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which frames of a database are the user's own code: what a reader can change. */
+#ifndef SN_FRAME_USER_FRAME_H
+#define SN_FRAME_USER_FRAME_H
+
+#include "sonde/db.h"
+
+#include <stdbool.h>
+
+/*
+ * Whether a frame is the user's own code: a Python frame outside the interpreter's library and the
+ * package folders, or a native frame with a source file in a module outside the system's folders.
+ */
+bool sn_frame_is_user(const struct sonde_db *db, const struct sonde_db_frame *frame);
+
+#endif

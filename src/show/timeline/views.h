@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What analyses of a timeline find, as sheets (show/sheet.h): a view for each question. A view lays
+ * out and computes nothing.
+ *
+ * To add a view: a file view_NAME.c with sn_view_NAME, a line in views.def, a paragraph in
+ * docs/man/sonde-timeline.1.
+ */
+#ifndef SN_SHOW_TIMELINE_VIEWS_H
+#define SN_SHOW_TIMELINE_VIEWS_H
+
+#include "show/number.h"
+#include "show/sheet.h"
+#include "show/timeline/names.h"
+
+/* More devices than that are shown as lines of a table. */
+enum { SN_FEW_DEVICES = 2 };
+
+struct sn_timeline_view {
+	const char *name, *summary;
+	enum sn_answers_part needs;
+	/* Adds its sheets. 0 or a negative enum sn_err. */
+	int (*show)(const struct sn_answers *answers, struct sn_page *page, struct sn_error *error);
+};
+/* In the order of views.def; ends with a NULL name. */
+extern const struct sn_timeline_view sn_timeline_views[];
+
+#define SN_VIEW(identifier, name, needs, summary)                                                  \
+	int sn_view_##identifier(const struct sn_answers *answers, struct sn_page *page,           \
+				 struct sn_error *error);
+#include "show/timeline/views.def"
+#undef SN_VIEW
+
+/* What of the trace is looked at only in part, as a sheet; once, and only where anything is. */
+void sn_show_left_out(const struct sn_answers *answers, struct sn_page *page);
+/* What of the trace is inferred, as a sheet of the page; once, and only where anything is. */
+void sn_show_inferred(const struct sn_answers *answers, struct sn_page *page);
+
+/* What threads did, as a sheet. 0 or SN_ERR_MEMORY. */
+int sn_show_thread_times(const struct sn_thread_times *times, struct sn_page *page);
+
+/* Findings as sentences of the page, of each rule at most so many. */
+void sn_show_findings(const struct sn_answers *answers, const struct sn_findings *findings,
+		      size_t most, struct sn_page *page);
+
+#endif

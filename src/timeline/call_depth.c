@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Own times, given to the parent as long as that is needed; see call_depth.h. */
+#include "call_depth.h"
+
+#include "timeline/threads/activity_times.h"
+
+static int compare(const void *left, const void *right)
+{
+	const struct sn_depth_time *a = left, *b = right;
+	double x = a->host_ns + a->device_ns, y = b->host_ns + b->device_ns;
+	if (x != y)
+		return x > y ? -1 : 1;
+	return a->context < b->context ? -1 : a->context > b->context;
+}
+
+/* Contexts are in pre-order, so that parents come first: from the last one up. */
+static void roll_up(const struct sn_answers *answers, struct sn_depth_time *items)
+{
+	for (uint32_t i = sonde_db_context_count(answers->db); i-- > 1;) {
+		const struct sonde_db_context *context = sonde_db_context(answers->db, i);
+		if (context->depth <= answers->depth)
+			continue;
+		items[context->parent].host_ns += items[i].host_ns;
+		items[context->parent].device_ns += items[i].device_ns;
+		items[i].host_ns = items[i].device_ns = 0;
+	}
+}
+
+int sn_depth_times(const struct sn_answers *answers, struct sn_depth_times *times,
+		   struct sn_error *error)
+{
+	uint32_t count = sonde_db_context_count(answers->db);
+	double *host = calloc(count + 1ull, sizeof(*host));
+	*times = (struct sn_depth_times){.items = malloc((count + 1ull) * sizeof(*times->items))};
+	int result = host && times->items ? sn_activity_times(&answers->processes, host, error)
+					  : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < count && !result; i++)
+		times->items[i] = (struct sn_depth_time){i, host[i], answers->times.context_ns[i]};
+	free(host);
+	if (result)
+		return result;
+	roll_up(answers, times->items);
+	for (uint32_t i = 0; i < count; i++) {
+		struct sn_depth_time one = times->items[i];
+		times->host_ns += one.host_ns;
+		times->device_ns += one.device_ns;
+		if (one.host_ns + one.device_ns > 0)
+			times->items[times->count++] = one;
+	}
+	qsort(times->items, times->count, sizeof(*times->items), compare);
+	return 0;
+}

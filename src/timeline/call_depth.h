@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time by call path cut off at a depth: the profile that a trace shows at that depth. */
+#ifndef SN_TIMELINE_CALL_DEPTH_H
+#define SN_TIMELINE_CALL_DEPTH_H
+
+#include "timeline/answers.h"
+
+/* What a context and, where it is as deep as is asked for, all below it took. */
+struct sn_depth_time {
+	uint32_t context;
+	double host_ns, device_ns;
+};
+
+struct sn_depth_times {
+	struct sn_depth_time *items; /* most time first */
+	size_t count;
+	double host_ns, device_ns; /* all together */
+};
+
+/* To answers->depth. 0 or a negative enum sn_err; free the items in either case. */
+int sn_depth_times(const struct sn_answers *answers, struct sn_depth_times *times,
+		   struct sn_error *error);
+
+#endif

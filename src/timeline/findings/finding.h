@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Findings: what the analyses of a trace conclude. A rule asks one question and, where the answer
+ * tells the reader something, adds a finding: how much is at stake, the call paths concerned, the
+ * numbers that it rests on, and what to do. docs/design/findings.md lists rules and their evidence.
+ * What a finding says in words is in show/timeline/sentences.c.
+ *
+ * To add a rule: a file rule_NAME.c with sn_rule_NAME, a line in rules.def, a function say_NAME in
+ * show/timeline/sentences.c, a row in docs/design/findings.md.
+ */
+#ifndef SN_TIMELINE_FINDING_H
+#define SN_TIMELINE_FINDING_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_answers;
+struct sn_critical_path;
+struct sn_thread_times;
+
+enum sn_rule {
+#define SN_RULE(name, follows) SN_RULE_##name,
+#include "timeline/findings/rules.def"
+#undef SN_RULE
+	SN_RULES
+};
+/* "device_time". */
+const char *sn_rule_name(enum sn_rule rule);
+
+/* Of the time that is at stake: below 5 %, below 25 %, or more. */
+enum sn_severity { SN_SEVERITY_NOTE, SN_SEVERITY_MINOR, SN_SEVERITY_MAJOR, SN_SEVERITIES };
+enum sn_severity sn_severity_of(double stake);
+const char *sn_severity_name(enum sn_severity severity);
+
+/* A number, in the unit "ns", "ratio" or "count"; or the number of what it names: "context",
+ * "profile", "wait" (enum sn_wait). Texts are not copied. */
+struct sn_evidence {
+	const char *name, *unit;
+	double value;
+};
+
+enum { SN_FINDING_EVIDENCE = 16 };
+
+struct sn_finding {
+	enum sn_rule rule;
+	enum sn_severity severity;
+	struct sn_evidence evidence[SN_FINDING_EVIDENCE];
+	size_t evidence_count;
+	const char *suggestion; /* a clause; NULL: none */
+};
+
+/* All zeroes: none. */
+struct sn_findings {
+	struct sn_finding *items; /* in the order of rules */
+	size_t count, capacity;
+	bool has_failed; /* no memory for one of them */
+};
+
+/* What rules look at. */
+struct sn_rule_input {
+	const struct sn_answers *answers;
+	const struct sn_critical_path *path;
+	const struct sn_thread_times *threads; /* what the operating system told */
+};
+
+/* All rules. answers has all parts before the findings. 0 or a negative enum sn_err; release in
+ * either case. */
+int sn_findings(const struct sn_answers *answers, struct sn_findings *findings,
+		struct sn_error *error);
+void sn_findings_release(struct sn_findings *findings);
+
+/* One rule: adds what it finds. 0 or a negative enum sn_err. */
+#define SN_RULE(name, follows)                                                                     \
+	int sn_rule_##name(const struct sn_rule_input *input, struct sn_findings *findings,        \
+			   struct sn_error *error);
+#include "timeline/findings/rules.def"
+#undef SN_RULE
+
+/* A new finding, of which a part of all time is at stake; until the next call. Never NULL: without
+ * memory one that nobody sees, and has_failed. */
+struct sn_finding *sn_findings_add(struct sn_findings *findings, enum sn_rule rule, double stake);
+void sn_finding_put(struct sn_finding *finding, const char *name, const char *unit, double value);
+/* NAN where there is no such evidence. */
+double sn_finding_value(const struct sn_finding *finding, const char *name);
+bool sn_finding_has(const struct sn_finding *finding, const char *name);
+
+/* part / whole; 0 of nothing. */
+double sn_share(double part, double whole);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes against each other; see path_choice.h. */
+#include "path_choice.h"
+
+#include "format/measurement/measurement.h"
+
+/* A step as such is only what nobody else has recorded. */
+static bool is_step(const struct sn_answers *answers, uint32_t node)
+{
+	uint32_t frame = sn_node_map_at(&answers->nodes, node).frame;
+	return sonde_db_frame(answers->db, frame)->flags & SN_FRAME_ITERATION;
+}
+
+/* The step's own code, or else all but that: what would gain most. */
+static const struct sn_path_share *best_of(const struct sn_rule_input *input, bool are_steps)
+{
+	const struct sn_critical_path *path = input->path;
+	const struct sn_path_share *best = NULL;
+	for (size_t i = 0; i < path->share_count && i < SN_PATH_SHARES; i++)
+		if (is_step(input->answers, path->shares[i].node) == are_steps &&
+		    (!best || path->shares[i].gain_ns > best->gain_ns))
+			best = path->shares + i;
+	return best;
+}
+
+struct sn_path_choice sn_path_choose(const struct sn_rule_input *input)
+{
+	const struct sn_critical_path *path = input->path;
+	double whole = (double)(input->answers->end_ns - input->answers->start_ns);
+	const struct sn_path_share *best = best_of(input, false), *step = best_of(input, true);
+	struct sn_path_choice choice = {.best = best};
+	choice.is_too_short = path->extent.is_cut && path->length_ns < 0.1 * whole;
+	choice.is_mostly_own =
+	    path->own_ns > 0.2 * path->length_ns &&
+	    (!best || best->time_ns < path->own_ns || (step && step->gain_ns > best->gain_ns));
+	choice.is_mostly_sampled = choice.is_mostly_own && path->sampled_count &&
+				   (!best || best->time_ns < path->sampled[0].time_ns);
+	return choice;
+}
+
+bool sn_path_tells_best(const struct sn_path_choice *choice)
+{
+	return choice->best && !choice->is_too_short && !choice->is_mostly_sampled;
+}
+
+void sn_path_put_extent(const struct sn_critical_path *path, struct sn_finding *finding)
+{
+	sn_finding_put(finding, "path", "ns", path->length_ns);
+	if (path->extent.context != SONDE_NONE) {
+		sn_finding_put(finding, "iteration_of", "context", path->extent.context);
+		sn_finding_put(finding, "iteration", "count", (double)path->extent.iteration);
+	}
+	if (path->extent.is_cut)
+		sn_finding_put(finding, "is_cut", "count", 1);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What devices wait for while they do not compute, and what threads are in while they are idle. */
+#include "finding.h"
+
+#include "timeline/answers.h"
+#include "timeline/node_sums.h"
+
+struct reasons {
+	double ns[SN_WAITS], all, time, idle;
+	unsigned first, second;
+};
+
+static struct reasons sum_up(const struct sn_answers *answers)
+{
+	struct reasons reasons = {.second = SN_WAITS};
+	for (size_t i = 0; i < answers->times.count; i++) {
+		const struct sn_device_time *time = answers->times.devices + i;
+		reasons.time += (double)(time->end_ns - time->start_ns);
+		reasons.idle += (double)time->idle_ns;
+		for (unsigned r = 0; r < SN_WAITS; r++)
+			reasons.ns[r] += (double)answers->waits[i].reasons_ns[r];
+	}
+	for (unsigned r = 0; r < SN_WAITS; r++) {
+		reasons.all += reasons.ns[r];
+		if (reasons.ns[r] > reasons.ns[reasons.first])
+			reasons.first = r;
+	}
+	for (unsigned r = 0; r < SN_WAITS; r++)
+		if (r != reasons.first &&
+		    (reasons.second == SN_WAITS || reasons.ns[r] > reasons.ns[reasons.second]))
+			reasons.second = r;
+	return reasons;
+}
+
+static int put_host(const struct sn_answers *answers, const struct reasons *reasons,
+		    struct sn_finding *finding)
+{
+	size_t count;
+	struct sn_node_sum *sums =
+	    sn_node_sums_of_blames(&answers->nodes, answers->blames, answers->times.count, &count);
+	if (!sums)
+		return SN_ERR_MEMORY;
+	if (count && reasons->idle > 0.1 * reasons->all) {
+		sn_finding_put(finding, "host", "context",
+			       sn_node_map_context(&answers->nodes, sums[0].node));
+		sn_finding_put(finding, "host_share", "ratio",
+			       sn_share(sums[0].value, reasons->idle));
+	}
+	free(sums);
+	return 0;
+}
+
+int sn_rule_device_waits(const struct sn_rule_input *input, struct sn_findings *findings,
+			 struct sn_error *error)
+{
+	struct reasons reasons = sum_up(input->answers);
+	if (reasons.time <= 0)
+		return 0;
+	double part = reasons.all / reasons.time;
+	struct sn_finding *finding = sn_findings_add(findings, SN_RULE_device_waits, part);
+	sn_finding_put(finding, "without_computation", "ratio", part);
+	if (!reasons.all)
+		return 0;
+	sn_finding_put(finding, "reason", "wait", reasons.first);
+	sn_finding_put(finding, "reason_share", "ratio", reasons.ns[reasons.first] / reasons.all);
+	if (reasons.ns[reasons.second] >= 0.05 * reasons.all) {
+		sn_finding_put(finding, "then", "wait", reasons.second);
+		sn_finding_put(finding, "then_share", "ratio",
+			       reasons.ns[reasons.second] / reasons.all);
+	}
+	return put_host(input->answers, &reasons, finding)
+		   ? sn_fail(error, SN_ERR_MEMORY, "out of memory")
+		   : 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A critical path on which the program's own code, in no recorded call, is more than the node. */
+#include "path_choice.h"
+
+int sn_rule_own_code(const struct sn_rule_input *input, struct sn_findings *findings,
+		     struct sn_error *error)
+{
+	struct sn_path_choice choice = sn_path_choose(input);
+	(void)error;
+	if (!sn_path_tells_best(&choice) || !choice.is_mostly_own)
+		return 0;
+	double share = sn_share(input->path->own_ns, input->path->length_ns);
+	struct sn_finding *finding = sn_findings_add(findings, SN_RULE_own_code, share);
+	sn_finding_put(finding, "share", "ratio", share);
+	if (!input->path->sampled_count)
+		finding->suggestion = "samples, or torch.profiler's with_stack=True, tell which";
+	return 0;
+}

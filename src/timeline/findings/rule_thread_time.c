@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Without devices: what threads do, and what of that is most. */
+#include "finding.h"
+
+#include "timeline/answers.h"
+#include "timeline/node_sums.h"
+#include "timeline/threads/activity_times.h"
+
+static void put(const struct sn_answers *answers, double all_ns, const struct sn_node_sum *nodes,
+		size_t count, struct sn_findings *findings)
+{
+	double whole_ns = (double)(answers->end_ns - answers->start_ns);
+	struct sn_finding *finding =
+	    sn_findings_add(findings, SN_RULE_thread_time, sn_share(nodes[0].value, all_ns));
+	sn_finding_put(finding, "time", "ns", all_ns);
+	/* where little of a run is recorded, the reader would take that for all of it */
+	if (all_ns < 0.5 * whole_ns) {
+		sn_finding_put(finding, "covered", "ratio", sn_share(all_ns, whole_ns));
+		sn_finding_put(finding, "trace", "ns", whole_ns);
+	}
+	sn_finding_put(finding, "node", "context",
+		       sn_node_map_context(&answers->nodes, nodes[0].node));
+	sn_finding_put(finding, "node_share", "ratio", sn_share(nodes[0].value, all_ns));
+	if (count == 1)
+		return;
+	sn_finding_put(finding, "then", "context",
+		       sn_node_map_context(&answers->nodes, nodes[1].node));
+	sn_finding_put(finding, "then_share", "ratio", sn_share(nodes[1].value, all_ns));
+}
+
+int sn_rule_thread_time(const struct sn_rule_input *input, struct sn_findings *findings,
+			struct sn_error *error)
+{
+	const struct sn_answers *answers = input->answers;
+	uint32_t contexts = sonde_db_context_count(answers->db);
+	size_t count = 0;
+	double all = 0;
+	if (answers->times.count)
+		return 0;
+	double *times = calloc(contexts + 1ull, sizeof(*times));
+	int result = times ? sn_activity_times(&answers->processes, times, error)
+			   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < contexts && !result; i++)
+		all += times[i];
+	struct sn_node_sum *sums =
+	    result ? NULL : sn_node_sums_of_contexts(&answers->nodes, times, &count);
+	if (!result && !sums)
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (count)
+		put(answers, all, sums, count, findings);
+	free(sums);
+	free(times);
+	return result;
+}

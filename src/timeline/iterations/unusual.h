@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is different in unusual iterations: each node's own time on threads and on devices within
+ * the iteration, less that in the iteration of median length. Threads and devices together, so that
+ * parts may be more than the whole.
+ */
+#ifndef SN_TIMELINE_UNUSUAL_H
+#define SN_TIMELINE_UNUSUAL_H
+
+#include "timeline/answers.h"
+
+/* A node that has part in the difference. */
+struct sn_unusual {
+	size_t number;		   /* of the iteration, from 1, in its context and thread */
+	double length_ns, more_ns; /* of it, and than usual; negative where it is shorter */
+	double node_more_ns;	   /* of that */
+	uint32_t node;
+};
+
+struct sn_unusuals {
+	struct sn_unusual *items; /* of each iteration the first causes; of the first iterations */
+	size_t count, capacity;
+};
+
+/* 0 or a negative enum sn_err; free the items in either case. */
+int sn_unusuals(const struct sn_answers *answers, struct sn_unusuals *unusuals,
+		struct sn_error *error);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The threads of a process as what they did innermost: each thread's nested calls, flattened into
+ * parts of which each lies in one call and none of its callees. One thread after the other, or all
+ * at once in order of time. Memory is a block for each lane of one thread, or of all that run.
+ */
+#ifndef SN_TIMELINE_THREAD_ACTIVITY_H
+#define SN_TIMELINE_THREAD_ACTIVITY_H
+
+#include "base/error.h"
+#include "timeline/processes.h"
+#include "sonde/trace.h"
+
+struct sn_activity_part {
+	uint64_t start_ns, end_ns;	     /* longer than nothing */
+	uint64_t call_start_ns, call_end_ns; /* of the call that this is a part of */
+	uint64_t link;			     /* of that call */
+	uint32_t context, profile;
+};
+
+/* Of each thread in turn the parts in order of time. A negative result ends the walk with it. */
+typedef int (*sn_activity_take)(void *data, const struct sn_activity_part *part);
+
+/* The threads of the process that the profile (a stream, or one of its threads) belongs to; all
+ * threads for SONDE_NONE. `flags` as of a cursor: brief ones have no links. */
+int sn_activity_walk(const struct sn_processes *processes, uint32_t profile, unsigned flags,
+		     sn_activity_take take, void *data, struct sn_error *error);
+
+/* The same of what was in [from_ns, to_ns) alone, which costs what that has. Parts may reach beyond
+ * and, outside of it, not be what they were. */
+int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profile,
+			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_activity_take take,
+			    void *data, struct sn_error *error);
+
+/* A thread stops doing one thing, or starts, or both. */
+struct sn_activity_change {
+	uint64_t time_ns;
+	size_t thread;				      /* 0, 1, ... by profile */
+	const struct sn_activity_part *ended, *begun; /* NULL: none; valid until the next call */
+};
+
+struct sn_activity_threads;
+
+/* The threads of the process that the profile belongs to, without links; with what their samples
+ * tell of the time between calls, as activity_flow.h says. 0 or a negative enum sn_err; free them
+ * in either case. */
+int sn_activity_threads_open(const struct sn_processes *processes, uint32_t profile,
+			     bool with_samples, struct sn_activity_threads **threads,
+			     struct sn_error *error);
+void sn_activity_threads_free(struct sn_activity_threads *threads);
+size_t sn_activity_threads_count(const struct sn_activity_threads *threads);
+/* The number of the thread with that profile, SIZE_MAX: not of this process. */
+size_t sn_activity_threads_find(const struct sn_activity_threads *threads, uint32_t profile);
+/* When the next change is; UINT64_MAX once there is none. */
+uint64_t sn_activity_threads_peek(const struct sn_activity_threads *threads);
+/* In order of time, of equal times the lower thread's first. 1, 0 at the end, or a negative enum
+ * sn_err. */
+int sn_activity_threads_next(struct sn_activity_threads *threads, struct sn_activity_change *change,
+			     struct sn_error *error);
+
+/* Whether both profiles are of one process. */
+bool sn_activity_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t right);
+
+/* Whether a call only waits for another thread: a lock, a queue, a poll. */
+bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context);
+/* Whether a call of a device's interface waits for the device. */
+bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context);
+/* Whether it does neither. `known`, by context, is the caller's and zero at first: what has been
+ * asked before. */
+bool sn_activity_does_something(const struct sonde_db *db, uint8_t *known, uint32_t context);
+
+#endif
