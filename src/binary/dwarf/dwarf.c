@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From addresses to units, and from what units say to locations; see dwarf.h. */
 #include "dwarf.h"
+#include "base/search.h"
 #include "dwarf_function.h"
 #include "dwarf_split.h"
 
@@ -155,19 +156,12 @@ void sn_dwarf_free(struct sn_dwarf *dwarf)
 /* The unit that holds an address: the range that begins last before it. SN_DWARF_NO_NODE: none. */
 static uint32_t unit_of_address(struct sn_dwarf *dwarf, uint64_t address)
 {
-	size_t low = 0, high = dwarf->range_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (dwarf->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low > 0 && dwarf->ranges[low - 1].furthest > address &&
+	size_t next = sn_search(i, dwarf->range_count, dwarf->ranges[i].start <= address);
+	while (next > 0 && dwarf->ranges[next - 1].furthest > address &&
 	       sn_dwarf_spend(&dwarf->file, 1)) {
-		low--;
-		if (dwarf->ranges[low].end > address)
-			return dwarf->ranges[low].unit;
+		next--;
+		if (dwarf->ranges[next].end > address)
+			return dwarf->ranges[next].unit;
 	}
 	return SN_DWARF_NO_NODE;
 }

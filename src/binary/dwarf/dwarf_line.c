@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Line number programs; see dwarf_line.h. */
 #include "dwarf_line.h"
+#include "base/search.h"
+#include "base/vec.h"
 
 #include <stdlib.h>
 
@@ -30,17 +32,7 @@ struct sn_dwarf_lines {
 
 size_t sn_dwarf_target_at(const struct sn_dwarf_target *targets, size_t count, uint64_t address)
 {
-	size_t low = 0;
-	while (count > 0) {
-		size_t half = count / 2;
-		if (targets[low + half].address < address) {
-			low += half + 1;
-			count -= half + 1;
-		} else {
-			count = half;
-		}
-	}
-	return low;
+	return sn_search(i, count, targets[i].address < address);
 }
 
 /* ---- tables of folders and files ---- */

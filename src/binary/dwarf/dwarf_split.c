@@ -21,25 +21,21 @@ static void take_sections(struct sn_dwarf_file *file, struct sn_elf_file *elf)
 }
 
 /* Cuts a section down to a unit's part of it. */
-static void cut(struct sn_bytes *section, uint64_t offset, uint64_t bytes)
-{
-	if (offset > section->size || bytes > section->size - offset)
-		*section = (struct sn_bytes){0};
-	else
-		*section = (struct sn_bytes){section->data + offset, (size_t)bytes};
-}
-
 static void cut_column(struct sn_dwarf_file *file, uint32_t column, uint64_t offset, uint64_t bytes)
 {
 	switch (column) {
 	case COLUMN_INFO:
-		return cut(&file->info, offset, bytes);
+		file->info = sn_bytes_slice(file->info, offset, bytes);
+		break;
 	case COLUMN_ABBREV:
-		return cut(&file->abbrev, offset, bytes);
+		file->abbrev = sn_bytes_slice(file->abbrev, offset, bytes);
+		break;
 	case COLUMN_STR_OFFSETS:
-		return cut(&file->str_offsets, offset, bytes);
+		file->str_offsets = sn_bytes_slice(file->str_offsets, offset, bytes);
+		break;
 	case COLUMN_RNGLISTS:
-		return cut(&file->rnglists, offset, bytes);
+		file->rnglists = sn_bytes_slice(file->rnglists, offset, bytes);
+		break;
 	}
 }
 

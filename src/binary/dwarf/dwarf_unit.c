@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units, abbreviations and attributes; see dwarf_unit.h. */
 #include "dwarf_unit.h"
+#include "base/search.h"
 
 #include <stdlib.h>
 
@@ -124,18 +125,11 @@ void sn_dwarf_file_view(const struct sn_dwarf_file *file, uint64_t *budget,
 
 struct sn_dwarf_unit *sn_dwarf_unit_at(struct sn_dwarf_file *file, uint64_t offset)
 {
-	uint32_t low = 0, high = file->unit_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (file->units[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || offset < file->units[low - 1].first_die ||
-	    offset >= file->units[low - 1].end)
+	uint32_t next = sn_search(i, file->unit_count, file->units[i].offset <= offset);
+	if (next == 0 || offset < file->units[next - 1].first_die ||
+	    offset >= file->units[next - 1].end)
 		return NULL;
-	return &file->units[low - 1];
+	return &file->units[next - 1];
 }
 
 /* ---- attributes ---- */

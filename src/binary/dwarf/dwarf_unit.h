@@ -6,7 +6,7 @@
 #ifndef SN_BINARY_DWARF_UNIT_H
 #define SN_BINARY_DWARF_UNIT_H
 
-#include "binary/bytes.h"
+#include "base/cursor.h"
 #include "dwarf_constants.h"
 #include "binary/elf/elf_file.h"
 

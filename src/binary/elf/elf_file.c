@@ -20,13 +20,6 @@
 #define SECTIONS_MAX	   1000000u
 #define UNPACKED_BYTES_MAX (8ull << 30)
 
-static struct sn_bytes slice(struct sn_bytes bytes, uint64_t offset, uint64_t size)
-{
-	if (!bytes.data || offset > bytes.size || size > bytes.size - offset)
-		return (struct sn_bytes){NULL, 0};
-	return (struct sn_bytes){bytes.data + offset, (size_t)size};
-}
-
 static void read_build_id_notes(struct sn_elf_file *file, struct sn_bytes notes, uint64_t align)
 {
 	struct sn_cursor cursor = sn_cursor_at(notes, 0);
@@ -66,9 +59,9 @@ static void read_build_id(struct sn_elf_file *file)
 	for (uint32_t i = 0; i < file->segment_count && file->build_id_bytes == 0; i++) {
 		Elf64_Phdr header = segment(file, i);
 		if (header.p_type == PT_NOTE)
-			read_build_id_notes(file,
-					    slice(file->bytes, header.p_offset, header.p_filesz),
-					    header.p_align);
+			read_build_id_notes(
+			    file, sn_bytes_slice(file->bytes, header.p_offset, header.p_filesz),
+			    header.p_align);
 	}
 }
 
@@ -79,7 +72,7 @@ static int read_sections(struct sn_elf_file *file, const Elf64_Ehdr *elf, struct
 	uint64_t count = elf->e_shnum;
 	uint64_t names = elf->e_shstrndx;
 	Elf64_Shdr first;
-	struct sn_bytes zeroth = slice(file->bytes, elf->e_shoff, sizeof(first));
+	struct sn_bytes zeroth = sn_bytes_slice(file->bytes, elf->e_shoff, sizeof(first));
 	file->is_truncated = !zeroth.data;
 	if (!zeroth.data)
 		return 0;
@@ -90,13 +83,14 @@ static int read_sections(struct sn_elf_file *file, const Elf64_Ehdr *elf, struct
 		names = first.sh_link;
 	if (count > SECTIONS_MAX)
 		return sn_fail(error, SN_ERR_FORMAT, "too many sections");
-	struct sn_bytes table = slice(file->bytes, elf->e_shoff, count * sizeof(Elf64_Shdr));
+	struct sn_bytes table =
+	    sn_bytes_slice(file->bytes, elf->e_shoff, count * sizeof(Elf64_Shdr));
 	file->is_truncated = !table.data;
 	if (!table.data || count == 0)
 		return 0;
 	file->sections = calloc((size_t)count, sizeof(*file->sections));
 	if (!file->sections)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	file->section_count = (uint32_t)count;
 	for (uint32_t i = 0; i < count; i++) {
 		memcpy(&file->sections[i].header, table.data + i * sizeof(Elf64_Shdr),
@@ -124,7 +118,7 @@ static int read_headers(struct sn_elf_file *file, struct sn_error *error)
 	file->machine = elf.e_machine;
 	file->type = elf.e_type;
 	struct sn_bytes segments =
-	    slice(file->bytes, elf.e_phoff, (uint64_t)elf.e_phnum * sizeof(Elf64_Phdr));
+	    sn_bytes_slice(file->bytes, elf.e_phoff, (uint64_t)elf.e_phnum * sizeof(Elf64_Phdr));
 	if (segments.data && elf.e_phentsize == sizeof(Elf64_Phdr)) {
 		file->segments = segments.data;
 		file->segment_count = elf.e_phnum;
@@ -154,7 +148,7 @@ static int adopt(struct sn_bytes bytes, int ownership, struct sn_elf_file **out,
 		munmap((void *)bytes.data, bytes.size);
 	else if (ownership == SN_ELF_HEAP)
 		free((void *)bytes.data);
-	return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return sn_fail_memory(error);
 }
 
 int sn_elf_file_open(const char *path, struct sn_elf_file **file, struct sn_error *error)
@@ -292,13 +286,13 @@ static void read_contents(struct sn_elf_file *file, struct sn_elf_section *secti
 	if (section->header.sh_type == SHT_NOBITS)
 		return;
 	struct sn_bytes raw =
-	    slice(file->bytes, section->header.sh_offset, section->header.sh_size);
+	    sn_bytes_slice(file->bytes, section->header.sh_offset, section->header.sh_size);
 	if (section->header.sh_flags & SHF_COMPRESSED) {
 		Elf64_Chdr packed;
 		if (raw.size < sizeof(packed))
 			return;
 		memcpy(&packed, raw.data, sizeof(packed));
-		raw = slice(raw, sizeof(packed), raw.size - sizeof(packed));
+		raw = sn_bytes_slice(raw, sizeof(packed), raw.size - sizeof(packed));
 		if (packed.ch_type == ELFCOMPRESS_ZLIB || packed.ch_type == ELFCOMPRESS_ZSTD_)
 			unpack(section, raw, packed.ch_type, packed.ch_size);
 	} else if (strncmp(section->name, ".zdebug", 7) == 0) {
@@ -306,7 +300,7 @@ static void read_contents(struct sn_elf_file *file, struct sn_elf_section *secti
 			return;
 		uint64_t size;
 		memcpy(&size, raw.data + 4, sizeof(size));
-		unpack(section, slice(raw, 12, raw.size - 12), ELFCOMPRESS_ZLIB,
+		unpack(section, sn_bytes_slice(raw, 12, raw.size - 12), ELFCOMPRESS_ZLIB,
 		       __builtin_bswap64(size));
 	} else {
 		section->contents = raw;

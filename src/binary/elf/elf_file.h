@@ -12,7 +12,7 @@
 #define SN_BINARY_ELF_FILE_H
 
 #include "base/error.h"
-#include "binary/bytes.h"
+#include "base/cursor.h"
 
 #include <elf.h>
 

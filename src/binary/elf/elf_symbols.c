@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbols that contain addresses; see elf_symbols.h. */
 #include "elf_symbols.h"
+#include "base/search.h"
 
 /* Bounds what symbols that overlap (never in real files) can cost. */
 #define COVERED_MAX 20000000u
@@ -40,15 +41,8 @@ static size_t lower_bound(const struct locator *locator, uint64_t value)
 	if (value > addresses[locator->count - 1])
 		return locator->count;
 	uint64_t bucket = (value - addresses[0]) >> locator->shift;
-	size_t low = locator->first[bucket], high = locator->first[bucket + 1];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (addresses[middle] < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search_from(i, locator->first[bucket], locator->first[bucket + 1],
+			      addresses[i] < value);
 }
 
 static unsigned leading_underscores(const char *name)

@@ -27,7 +27,7 @@ static const struct {
 static int read_target(struct sn_gpu_binary *binary, struct sn_error *error)
 {
 	struct sn_bytes field =
-	    sn_gpu_file_bytes(binary->private->file, offsetof(Elf64_Ehdr, e_flags), 4);
+	    sn_bytes_slice(binary->private->file->bytes, offsetof(Elf64_Ehdr, e_flags), 4);
 	uint8_t machine = field.data ? field.data[0] : 0;
 	binary->vendor = SN_GPU_AMD;
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
@@ -68,8 +68,8 @@ static uint64_t old_kernel_entry(struct sn_elf_file *file, const struct sn_elf_s
 	if (within >= section->header.sh_size ||
 	    section->header.sh_size - within < OLD_KERNEL_ENTRY_FIELD + 8)
 		return 0;
-	struct sn_bytes field =
-	    sn_gpu_file_bytes(file, section->header.sh_offset + within + OLD_KERNEL_ENTRY_FIELD, 8);
+	struct sn_bytes field = sn_bytes_slice(
+	    file->bytes, section->header.sh_offset + within + OLD_KERNEL_ENTRY_FIELD, 8);
 	uint64_t distance = 0;
 	if (field.data)
 		memcpy(&distance, field.data, 8);

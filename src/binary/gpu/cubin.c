@@ -17,7 +17,7 @@
 
 static uint32_t file_u32(const struct sn_elf_file *file, uint64_t offset)
 {
-	struct sn_bytes bytes = sn_gpu_file_bytes(file, offset, 4);
+	struct sn_bytes bytes = sn_bytes_slice(file->bytes, offset, 4);
 	uint32_t value = 0;
 	if (bytes.data)
 		memcpy(&value, bytes.data, 4);

@@ -10,6 +10,7 @@
  * inlined function itself. Addresses are relocated by .rel.debug_line or .rela.debug_line.
  */
 #include "base/intern.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "gpu_private.h"
 
@@ -120,17 +121,10 @@ static int read_relocations(struct lines *lines, const char *name)
 
 static const struct relocation *relocation_at(const struct lines *lines, uint64_t offset)
 {
-	size_t low = 0, high = lines->relocation_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (lines->relocations[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == lines->relocation_count || lines->relocations[low].offset != offset)
+	size_t first = sn_search(i, lines->relocation_count, lines->relocations[i].offset < offset);
+	if (first == lines->relocation_count || lines->relocations[first].offset != offset)
 		return NULL;
-	return &lines->relocations[low];
+	return &lines->relocations[first];
 }
 
 static int read_folders(struct lines *lines, struct sn_cursor *cursor)

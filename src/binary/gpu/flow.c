@@ -10,6 +10,7 @@
  * understood.
  */
 #include "base/vec.h"
+#include "base/search.h"
 #include "gpu_private.h"
 
 #include <string.h>
@@ -38,17 +39,11 @@ struct building {
 static const struct sn_gpu_relocation *relocation_at(const struct sn_gpu_private *private,
 						     uint64_t address)
 {
-	size_t low = 0, high = private->relocation_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (private->relocations[middle].at < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == private->relocation_count || private->relocations[low].at != address)
+	size_t first =
+	    sn_search(i, private->relocation_count, private->relocations[i].at < address);
+	if (first == private->relocation_count || private->relocations[first].at != address)
 		return NULL;
-	return &private->relocations[low];
+	return &private->relocations[first];
 }
 
 /*
@@ -144,15 +139,8 @@ static int decode(struct building *b)
 /* The instruction at an address of this function; count where there is none. */
 static size_t instruction_at(const struct building *b, uint64_t address)
 {
-	size_t low = 0, high = b->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (b->instructions[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < b->count && b->instructions[low].address == address ? low : b->count;
+	size_t first = sn_search(i, b->count, b->instructions[i].address < address);
+	return first < b->count && b->instructions[first].address == address ? first : b->count;
 }
 
 static void lead(struct building *b, uint64_t address)
@@ -165,15 +153,7 @@ static void lead(struct building *b, uint64_t address)
 /* The jumps of one instruction's table. */
 static size_t first_jump(const struct sn_gpu_private *private, uint64_t from)
 {
-	size_t low = 0, high = private->jump_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (private->jumps[middle].from < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, private->jump_count, private->jumps[i].from < from);
 }
 
 static void lead_jumps(struct building *b, uint64_t from)
@@ -190,17 +170,12 @@ static void lead_jumps(struct building *b, uint64_t from)
 static void lead_relocations(struct building *b)
 {
 	const struct sn_gpu_private *private = b->binary->private;
-	size_t low = 0, high = private->relocation_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (private->relocations[middle].at < b->function->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < private->relocation_count && private->relocations[low].at < b->function->end;
-	     low++)
-		lead(b, private->relocations[low].value);
+	size_t first = sn_search(i, private->relocation_count,
+				 private->relocations[i].at < b->function->start);
+	for (;
+	     first < private->relocation_count && private->relocations[first].at < b->function->end;
+	     first++)
+		lead(b, private->relocations[first].value);
 }
 
 static bool ends_block(const struct sn_gpu_instruction *instruction)
@@ -260,15 +235,8 @@ static int make_blocks(struct building *b)
 /* The block that begins at an address, or SN_GPU_NONE. */
 static uint32_t block_at(const struct building *b, uint64_t address)
 {
-	uint32_t low = 0, high = b->block_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (b->blocks[middle].start < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < b->block_count && b->blocks[low].start == address ? low : SN_GPU_NONE;
+	uint32_t first = sn_search(i, b->block_count, b->blocks[i].start < address);
+	return first < b->block_count && b->blocks[first].start == address ? first : SN_GPU_NONE;
 }
 
 static int add_edge(struct building *b, uint32_t from, uint32_t to)
@@ -392,16 +360,9 @@ static int number_reached(struct building *b, uint32_t *kept)
 	}
 	while (pending > 0) {
 		uint32_t from = work[--pending];
-		size_t low = 0, high = b->edge_count;
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-			if (b->edges[middle].from < from)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		for (; low < b->edge_count && b->edges[low].from == from; low++) {
-			uint32_t to = b->edges[low].to;
+		size_t first = sn_search(i, b->edge_count, b->edges[i].from < from);
+		for (; first < b->edge_count && b->edges[first].from == from; first++) {
+			uint32_t to = b->edges[first].to;
 			if (numbers[to] == SN_GPU_NONE) {
 				numbers[to] = 0;
 				work[pending++] = to;
@@ -438,15 +399,8 @@ static int keep_blocks(struct building *b, uint32_t kept)
 /* The kept block that holds an address, or false: calls in code that is not reached count not. */
 static bool is_kept(const struct building *b, uint64_t address)
 {
-	uint32_t low = 0, high = b->block_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (b->blocks[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && b->numbers[low - 1] != SN_GPU_NONE;
+	uint32_t next = sn_search(i, b->block_count, b->blocks[i].start <= address);
+	return next > 0 && b->numbers[next - 1] != SN_GPU_NONE;
 }
 
 static int keep_calls(struct building *b)

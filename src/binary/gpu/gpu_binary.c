@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPU binaries of both vendors; see gpu_binary.h. Who owns which code is decided here. */
 #include "gpu_binary.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "gpu_private.h"
 
@@ -85,17 +86,10 @@ static void sort_sections(struct sn_gpu_private *private)
 const struct sn_gpu_section *sn_gpu_section_at(const struct sn_gpu_binary *binary, uint64_t address)
 {
 	const struct sn_gpu_private *private = binary->private;
-	size_t low = 0, high = private->section_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (private->sections[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
+	size_t next = sn_search(i, private->section_count, private->sections[i].start <= address);
+	if (next == 0)
 		return NULL;
-	const struct sn_gpu_section *section = &private->sections[low - 1];
+	const struct sn_gpu_section *section = &private->sections[next - 1];
 	return address - section->start < section->code.size ? section : NULL;
 }
 
@@ -287,33 +281,19 @@ int sn_gpu_binary_read_lines(struct sn_gpu_binary *binary)
 
 uint32_t sn_gpu_binary_function_at(const struct sn_gpu_binary *binary, uint64_t address)
 {
-	uint32_t low = 0, high = binary->function_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (binary->functions[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= binary->functions[low - 1].end)
+	uint32_t next = sn_search(i, binary->function_count, binary->functions[i].start <= address);
+	if (next == 0 || address >= binary->functions[next - 1].end)
 		return SN_GPU_NONE;
-	return low - 1;
+	return next - 1;
 }
 
 const struct sn_gpu_line *sn_gpu_binary_line_at(const struct sn_gpu_binary *binary,
 						uint64_t address)
 {
-	uint32_t low = 0, high = binary->line_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (binary->lines[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= binary->lines[low - 1].end)
+	uint32_t next = sn_search(i, binary->line_count, binary->lines[i].start <= address);
+	if (next == 0 || address >= binary->lines[next - 1].end)
 		return NULL;
-	return &binary->lines[low - 1];
+	return &binary->lines[next - 1];
 }
 
 uint32_t sn_gpu_binary_find(const struct sn_gpu_binary *binary, const char *name)

@@ -58,14 +58,4 @@ int sn_cubin_lines(struct sn_gpu_binary *binary);
 int sn_code_object_lines(struct sn_gpu_binary *binary);
 int sn_gpu_add_line(struct sn_gpu_binary *binary, const struct sn_gpu_line *line);
 
-/* Unaligned, little endian. */
-static inline struct sn_bytes sn_gpu_file_bytes(const struct sn_elf_file *file, uint64_t offset,
-						uint64_t bytes)
-{
-	struct sn_bytes nothing = {0};
-	if (offset > file->bytes.size || bytes > file->bytes.size - offset)
-		return nothing;
-	return (struct sn_bytes){file->bytes.data + offset, bytes};
-}
-
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections, loaded data and lookups; see code.h. */
 #include "code.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "code_private.h"
 
@@ -57,32 +58,18 @@ static int find_sections(struct sn_code *code)
 
 const struct sn_code_section *sn_code_section_at(const struct sn_code *code, uint64_t address)
 {
-	uint32_t low = 0, high = code->section_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (code->sections[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= code->sections[low - 1].end)
+	uint32_t next = sn_search(i, code->section_count, code->sections[i].start <= address);
+	if (next == 0 || address >= code->sections[next - 1].end)
 		return NULL;
-	return &code->sections[low - 1];
+	return &code->sections[next - 1];
 }
 
 uint32_t sn_code_function_at(const struct sn_code *code, uint64_t address)
 {
-	uint32_t low = 0, high = code->function_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (code->functions[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= code->functions[low - 1].end)
+	uint32_t next = sn_search(i, code->function_count, code->functions[i].start <= address);
+	if (next == 0 || address >= code->functions[next - 1].end)
 		return SN_CODE_NONE;
-	return low - 1;
+	return next - 1;
 }
 
 struct sn_bytes sn_code_bytes(const struct sn_code *code, uint64_t address)
@@ -157,17 +144,10 @@ static int find_pointers(struct sn_code *code)
 
 uint64_t sn_code_pointer_at(const struct sn_code *code, uint64_t at)
 {
-	size_t low = 0, high = code->pointer_count;
 	uint64_t value;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (code->pointers[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < code->pointer_count && code->pointers[low].at == at)
-		return code->pointers[low].value;
+	size_t first = sn_search(i, code->pointer_count, code->pointers[i].at < at);
+	if (first < code->pointer_count && code->pointers[first].at == at)
+		return code->pointers[first].value;
 	struct sn_bytes bytes = sn_code_data(code, at);
 	if (bytes.size < sizeof(value))
 		return 0;

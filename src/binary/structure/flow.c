@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See flow.h. */
 #include "flow.h"
+#include "base/search.h"
 #include "base/error.h"
 #include "base/vec.h"
 #include "flow_private.h"
@@ -275,15 +276,7 @@ static void sort_origins(struct sn_flow *flow)
 
 uint32_t sn_flow_origins_of(const struct sn_flow *flow, uint64_t to)
 {
-	uint32_t low = 0, high = flow->origin_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (flow->origins[middle].to < to)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, flow->origin_count, flow->origins[i].to < to);
 }
 
 static bool has_open_jump(const struct sn_flow *flow)
@@ -395,15 +388,9 @@ static void add_edge(struct sn_flow *flow, uint32_t from, uint32_t to, bool is_t
 static uint32_t block_from(const struct sn_flow *flow, uint64_t start)
 {
 	const struct sn_flow_graph *graph = &flow->graph;
-	uint32_t low = 0, high = graph->block_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (graph->blocks[middle].start < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < graph->block_count && graph->blocks[low].start == start ? low : SN_FLOW_NONE;
+	uint32_t first = sn_search(i, graph->block_count, graph->blocks[i].start < start);
+	return first < graph->block_count && graph->blocks[first].start == start ? first
+										 : SN_FLOW_NONE;
 }
 
 static int by_origin(const void *a, const void *b)
@@ -417,15 +404,7 @@ static int by_origin(const void *a, const void *b)
 /* The first way from `from`, or way_count. */
 static uint32_t ways_from(const struct sn_flow *flow, uint64_t from)
 {
-	uint32_t low = 0, high = flow->way_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (flow->ways[middle].from < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, flow->way_count, flow->ways[i].from < from);
 }
 
 static void add_edges_of(struct sn_flow *flow, uint32_t block)
@@ -451,15 +430,7 @@ static void add_edges_of(struct sn_flow *flow, uint32_t block)
 /* The first edge from a block; those of each follow each other. */
 static uint32_t edges_from(const struct sn_flow_graph *graph, uint32_t block)
 {
-	uint32_t low = 0, high = graph->edge_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (graph->edges[middle].from < block)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, graph->edge_count, graph->edges[i].from < block);
 }
 
 static void find_unwinding(struct sn_flow *flow)
@@ -559,17 +530,10 @@ void sn_flow_release(struct sn_flow *flow)
 uint32_t sn_flow_block_at(const struct sn_flow *flow, uint64_t address)
 {
 	const struct sn_flow_graph *graph = &flow->graph;
-	uint32_t low = 0, high = graph->block_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (graph->blocks[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t next = sn_search(i, graph->block_count, graph->blocks[i].start <= address);
 	/* blocks overlap only where instructions do */
-	for (unsigned tries = 0; low > 0 && tries < 4; tries++)
-		if (address < graph->blocks[--low].end)
-			return low;
+	for (unsigned tries = 0; next > 0 && tries < 4; tries++)
+		if (address < graph->blocks[--next].end)
+			return next;
 	return SN_FLOW_NONE;
 }
