@@ -331,6 +331,28 @@ struct sn_bytes sn_elf_file_contents(struct sn_elf_file *file, const char *name)
 	return sn_elf_section_contents(file, sn_elf_file_section(file, name));
 }
 
+struct sn_elf_symbols sn_elf_symbols(struct sn_elf_file *file, struct sn_elf_section *table)
+{
+	struct sn_elf_symbols symbols = {.symbols = sn_elf_section_contents(file, table)};
+	symbols.count = symbols.symbols.size / sizeof(Elf64_Sym);
+	if (table && table->header.sh_link < file->section_count)
+		symbols.names =
+		    sn_elf_section_strings(file, &file->sections[table->header.sh_link]);
+	return symbols;
+}
+
+struct sn_elf_relocations sn_elf_relocations(struct sn_elf_file *file,
+					     struct sn_elf_section *section)
+{
+	struct sn_elf_relocations relocations = {
+	    .cursor = sn_cursor_at(sn_elf_section_contents(file, section), 0)};
+	if (!section || section->header.sh_link >= file->section_count)
+		return relocations;
+	relocations.symbols = sn_elf_symbols(file, &file->sections[section->header.sh_link]);
+	relocations.has_addends = section->header.sh_type == SHT_RELA;
+	return relocations;
+}
+
 bool sn_elf_file_is_code(const struct sn_elf_file *file, uint64_t address)
 {
 	for (uint32_t i = 0; i < file->segment_count; i++) {
