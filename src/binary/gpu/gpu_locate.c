@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOPS_AROUND_MAX  64
 #define INLINED_DEPTH_MAX 256
 
 static const char *readable(struct sn_gpu_locator *locator, const char *symbol)
@@ -165,14 +164,7 @@ int sn_gpu_locator_enter(struct sn_gpu_locator *locator, uint32_t function)
 int sn_gpu_locator_insert_loops(struct sn_gpu_locator *locator, uint32_t loop,
 				struct sn_symbol_location *location)
 {
-	const struct sn_nest_loop *chain[LOOPS_AROUND_MAX];
-	uint32_t depth = 0;
-	for (uint32_t at = loop; at != SN_FLOW_NONE && depth < LOOPS_AROUND_MAX;
-	     at = locator->loops[at].parent)
-		chain[LOOPS_AROUND_MAX - ++depth] = &locator->loops[at];
-	if (depth == 0)
-		return 0;
-	return sn_nest_insert(chain + LOOPS_AROUND_MAX - depth, depth, locator->pool, location);
+	return sn_nest_insert(locator->loops, loop, locator->pool, location);
 }
 
 void sn_gpu_locator_release(struct sn_gpu_locator *locator)
