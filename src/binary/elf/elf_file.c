@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mapped and checked ELF file; see elf_file.h. */
 #include "elf_file.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -198,7 +199,7 @@ void sn_elf_file_free(struct sn_elf_file *file)
 
 struct sn_elf_section *sn_elf_file_section(struct sn_elf_file *file, const char *name)
 {
-	bool is_debug = strncmp(name, ".debug_", 7) == 0;
+	bool is_debug = sn_text_begins(name, ".debug_");
 	for (uint32_t i = 0; i < file->section_count; i++) {
 		const char *own = file->sections[i].name;
 		if (strcmp(own, name) == 0 ||
@@ -295,7 +296,7 @@ static void read_contents(struct sn_elf_file *file, struct sn_elf_section *secti
 		raw = sn_bytes_slice(raw, sizeof(packed), raw.size - sizeof(packed));
 		if (packed.ch_type == ELFCOMPRESS_ZLIB || packed.ch_type == ELFCOMPRESS_ZSTD_)
 			unpack(section, raw, packed.ch_type, packed.ch_size);
-	} else if (strncmp(section->name, ".zdebug", 7) == 0) {
+	} else if (sn_text_begins(section->name, ".zdebug")) {
 		if (raw.size < 12 || memcmp(raw.data, "ZLIB", 4) != 0)
 			return;
 		uint64_t size;
@@ -324,6 +325,11 @@ struct sn_bytes sn_elf_section_strings(struct sn_elf_file *file, struct sn_elf_s
 	const uint8_t *last = strings.size ? memrchr(strings.data, 0, strings.size) : NULL;
 	strings.size = last ? (size_t)(last - strings.data) + 1 : 0;
 	return strings;
+}
+
+bool sn_elf_section_is_plt(const struct sn_elf_section *section)
+{
+	return sn_text_begins(section->name, ".plt") || strcmp(section->name, ".iplt") == 0;
 }
 
 struct sn_bytes sn_elf_file_contents(struct sn_elf_file *file, const char *name)

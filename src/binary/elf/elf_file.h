@@ -59,7 +59,9 @@ struct sn_elf_section *sn_elf_file_section_of_type(struct sn_elf_file *file, uin
 struct sn_bytes sn_elf_section_contents(struct sn_elf_file *file, struct sn_elf_section *section);
 /* The same of a string table: cut after its last NUL. */
 struct sn_bytes sn_elf_section_strings(struct sn_elf_file *file, struct sn_elf_section *section);
-/* Both steps. */
+/* Whether it holds entries of the procedure linkage table. */
+bool sn_elf_section_is_plt(const struct sn_elf_section *section);
+/* The contents of the section of that name. */
 struct sn_bytes sn_elf_file_contents(struct sn_elf_file *file, const char *name);
 
 /* A symbol table and its names. */
@@ -107,6 +109,17 @@ static inline bool sn_elf_relocations_next(struct sn_elf_relocations *relocation
 	memcpy(entry, relocations->cursor.at, bytes);
 	relocations->cursor.at += bytes;
 	return true;
+}
+
+/* The name of the symbol that a relocation refers to; NULL none. */
+static inline const char *sn_elf_relocation_name(const struct sn_elf_relocations *relocations,
+						 const Elf64_Rela *entry)
+{
+	Elf64_Sym symbol;
+	uint64_t index = ELF64_R_SYM(entry->r_info);
+	return index && sn_elf_symbol_at(&relocations->symbols, index, &symbol)
+		   ? sn_elf_symbol_name(&relocations->symbols, &symbol)
+		   : NULL;
 }
 
 /* Whether `address` lies in an executable segment. */
