@@ -13,12 +13,13 @@
 #ifndef SN_BASE_SEARCH_H
 #define SN_BASE_SEARCH_H
 
-/* Among the indices from `first` up to `end`, which is the result where it holds for all. */
+/* Among the indices from `first` up to `end`, which is the result where it holds for all. (The type
+ * is that of `end` without its const.) */
 #define sn_search_from(i, first, end, condition)                                                   \
 	({                                                                                         \
-		__typeof__(end) sn_high = (end), sn_low = (first);                                 \
+		__typeof__((end) + 0) sn_high = (end), sn_low = (first);                           \
 		while (sn_low < sn_high) {                                                         \
-			__typeof__(end) i = sn_low + (sn_high - sn_low) / 2;                       \
+			__typeof__((end) + 0) i = sn_low + (sn_high - sn_low) / 2;                 \
 			if (condition)                                                             \
 				sn_low = i + 1;                                                    \
 			else                                                                       \

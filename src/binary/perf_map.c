@@ -8,6 +8,7 @@
  * that holds for an address is the latest one on the way from its leaf to the root.
  */
 #include "perf_map.h"
+#include "base/search.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -110,15 +111,7 @@ void sn_perf_map_free(struct sn_perf_map *map)
 /* How many of the addresses are less. */
 static size_t count_below(const struct search *search, uint64_t address)
 {
-	size_t low = 0, high = search->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (search->addresses[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, search->count, search->addresses[i] < address);
 }
 
 static void note_line(struct search *search, const char *text, uint64_t offset)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The symbol cache's files; see symbol_cache.h. All numbers are little endian. */
 #include "symbol_cache.h"
+#include "base/buffer.h"
+#include "base/sort.h"
+#include "base/vec.h"
 #include "format/checksum.h"
 
 #include <dirent.h>
@@ -264,9 +267,8 @@ bool sn_symbol_cache_load(const struct sn_symbol_cache_key *key, struct sn_symbo
 /* ---- writing ---- */
 
 struct writer {
-	struct sn_string_pool pool; /* of strings; derived: offset + 1 as a pointer */
-	char *strings;
-	size_t string_bytes, string_capacity;
+	struct sn_string_pool pool; /* of strings; derived: the offset as a pointer */
+	struct sn_buffer strings;   /* the first is empty, so that no other one is at 0 */
 	bool failed;
 };
 
@@ -275,31 +277,14 @@ static uint32_t add_string(struct writer *writer, const char *string)
 	if (!string || writer->failed)
 		return 0;
 	struct sn_pooled *pooled = sn_string_pool_intern(&writer->pool, string, strlen(string));
-	if (!pooled) {
-		writer->failed = true;
+	writer->failed = !pooled || writer->strings.failed ||
+			 writer->strings.count + pooled->length + 1u > UINT32_MAX / 2;
+	if (writer->failed)
 		return 0;
+	if (!pooled->derived) {
+		pooled->derived = (const char *)(uintptr_t)writer->strings.count;
+		sn_buffer_put(&writer->strings, pooled->text, pooled->length + 1u);
 	}
-	if (pooled->derived)
-		return (uint32_t)(uintptr_t)pooled->derived;
-	size_t bytes = pooled->length + 1u;
-	if (writer->string_bytes + bytes > UINT32_MAX / 2) {
-		writer->failed = true;
-		return 0;
-	}
-	if (writer->string_bytes + bytes > writer->string_capacity) {
-		size_t capacity = (writer->string_bytes + bytes) * 2;
-		char *grown = realloc(writer->strings, capacity);
-		if (!grown) {
-			writer->failed = true;
-			return 0;
-		}
-		writer->strings = grown;
-		writer->string_capacity = capacity;
-	}
-	memcpy(writer->strings + writer->string_bytes, pooled->text, bytes);
-	/* the offset takes the derived string's place: 0, the empty first string, is never one */
-	pooled->derived = (const char *)(uintptr_t)writer->string_bytes;
-	writer->string_bytes += bytes;
 	return (uint32_t)(uintptr_t)pooled->derived;
 }
 
@@ -354,10 +339,9 @@ static void *encode(const struct sn_symbol_cache_key *key, const struct sn_symbo
 		       cache->known_count * sizeof(struct cache_location) +
 		       frame_count * sizeof(struct cache_frame);
 	image = calloc(1, fixed);
-	writer.strings = calloc(1, writer.string_capacity = 4096);
-	if (!image || !writer.strings)
+	if (!image)
 		goto fail;
-	writer.string_bytes = 1;
+	sn_buffer_byte(&writer.strings, 0);
 	memcpy(header.magic, MAGIC, 8);
 	header.dependency_count = (uint32_t)cache->dependency_count;
 	header.location_count = (uint32_t)cache->known_count;
@@ -390,14 +374,15 @@ static void *encode(const struct sn_symbol_cache_key *key, const struct sn_symbo
 						 from->frames[j].loop_number,
 						 0};
 	}
-	uint8_t *grown = writer.failed ? NULL : realloc(image, fixed + writer.string_bytes);
+	writer.failed |= writer.strings.failed;
+	uint8_t *grown = writer.failed ? NULL : realloc(image, fixed + writer.strings.count);
 	if (!grown)
 		goto fail;
 	image = grown;
-	header.string_bytes = (uint32_t)writer.string_bytes;
+	header.string_bytes = (uint32_t)writer.strings.count;
 	memcpy(image, &header, sizeof(header));
-	memcpy(image + fixed, writer.strings, writer.string_bytes);
-	*size = fixed + writer.string_bytes;
+	memcpy(image + fixed, writer.strings.bytes, writer.strings.count);
+	*size = fixed + writer.strings.count;
 	header.checksum = sn_checksum(image, *size);
 	memcpy(image, &header, sizeof(header));
 	goto done;
@@ -405,7 +390,7 @@ fail:
 	free(image);
 	image = NULL;
 done:
-	free(writer.strings);
+	sn_buffer_release(&writer.strings);
 	sn_string_pool_release(&writer.pool);
 	return image;
 }
@@ -440,7 +425,7 @@ struct kept_file {
 static int by_use(const void *a, const void *b)
 {
 	const struct kept_file *left = a, *right = b;
-	return (left->used_s > right->used_s) - (left->used_s < right->used_s);
+	return SN_ORDER(left->used_s, right->used_s);
 }
 
 /* Removes the files longest unused until the rest is small enough. */
@@ -457,17 +442,12 @@ static void trim_folder(const char *folder)
 		    strlen(entry->d_name) >= sizeof(files->name) ||
 		    fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (count == capacity) {
-			capacity = capacity ? capacity * 2 : 64;
-			struct kept_file *grown = realloc(files, capacity * sizeof(*grown));
-			if (!grown)
-				break;
-			files = grown;
-		}
-		strcpy(files[count].name, entry->d_name);
-		files[count].used_s = (int64_t)status.st_mtim.tv_sec;
-		files[count].bytes = (uint64_t)status.st_size;
-		total += files[count++].bytes;
+		struct kept_file file = {.used_s = (int64_t)status.st_mtim.tv_sec,
+					 .bytes = (uint64_t)status.st_size};
+		strcpy(file.name, entry->d_name);
+		if (sn_vec_push(&files, &capacity, &count, file))
+			break;
+		total += file.bytes;
 	}
 	if (total > SN_SYMBOL_CACHE_BYTES_MAX) {
 		qsort(files, count, sizeof(*files), by_use);
@@ -524,8 +504,7 @@ int sn_symbol_cache_save(const struct sn_symbol_cache_key *key, const struct sn_
 	if (both.known != cache->known)
 		free(both.known);
 	sn_symbol_cache_release(&theirs);
-	result = image ? write_beside(path, image, size, error)
-		       : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	result = image ? write_beside(path, image, size, error) : sn_fail_memory(error);
 	free(image);
 	if (result == 0)
 		trim_folder(key->folder);

@@ -6,6 +6,7 @@
  */
 #include "symbolize.h"
 #include "base/safe_path.h"
+#include "base/sort.h"
 #include "binary/elf/debug_file.h"
 #include "binary/demangle/demangle.h"
 #include "binary/dwarf/dwarf.h"
@@ -81,7 +82,7 @@ int sn_symbolizer_new(const struct sn_symbolizer_options *options,
 	const char *debug_path = getenv("SONDE_DEBUG_PATH");
 	struct sn_symbolizer *made = calloc(1, sizeof(*made));
 	if (!made)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	if (!options)
 		options = &defaults;
 	if (options->debug_path)
@@ -96,7 +97,7 @@ int sn_symbolizer_new(const struct sn_symbolizer_options *options,
 	made->no_loops = options->no_loops;
 	if (!made->cache_folder || !made->debug_path || !made->sysroot) {
 		sn_symbolizer_free(made);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	}
 	*symbolizer = made;
 	return 0;
@@ -624,7 +625,7 @@ static int without_loops(struct module *module, struct sn_symbol_location *locat
 static int by_address(const void *a, const void *b)
 {
 	const struct sn_symbol_known *left = a, *right = b;
-	return (left->address > right->address) - (left->address < right->address);
+	return SN_ORDER(left->address, right->address);
 }
 
 /* Resolves what of addresses[count] is not known and makes it known. */

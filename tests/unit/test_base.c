@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/cursor.h"
 #include "base/escape.h"
 #include "base/heap.h"
 #include "base/pool.h"
@@ -94,7 +95,7 @@ static void test_search(void **state)
 	const size_t first[] = {0, 0, 0, 1, 1, 4, 4, 4, 4, 4, 5};
 	const size_t behind[] = {0, 0, 1, 1, 4, 4, 4, 4, 4, 5, 5};
 	for (uint32_t value = 0; value <= 10; value++) {
-		uint32_t count = 5;
+		const uint32_t count = 5;
 		assert_int_equal(sn_search(i, count, numbers[i] < value), first[value]);
 		assert_int_equal(sn_search(i, count, items[i].start <= value), behind[value]);
 		assert_int_equal(sn_search_from(i, 4, count, numbers[i] < value),
@@ -252,6 +253,37 @@ static void test_buffer(void **state)
 	text = sn_buffer_take(&buffer);
 	assert_string_equal(text, "");
 	free(text);
+}
+
+static void test_cursor(void **state)
+{
+	static uint8_t bytes[] = {0x34, 0x12, 0xe5, 0x8e, 0x26, 0x80, 0x7f, 2, 'a', 0, 'b'};
+	struct sn_bytes all = {bytes, sizeof(bytes)};
+	struct sn_cursor cursor = sn_cursor_at(all, 0);
+	assert_int_equal(sn_cursor_u16(&cursor), 0x1234);
+	assert_int_equal(sn_cursor_uleb(&cursor), 624485);
+	assert_int_equal(sn_cursor_sleb(&cursor), -128);
+	struct sn_cursor part = sn_cursor_take(&cursor, sn_cursor_u8(&cursor));
+	assert_string_equal(sn_cursor_string(&part), "a");
+	assert_int_equal(sn_cursor_left(&part), 0);
+	assert_int_equal(sn_cursor_u8(&part), 0);
+	assert_true(part.failed);
+	assert_false(cursor.failed);
+	/* of what there is too little both have failed, and a string that does not end is none */
+	part = cursor;
+	assert_null(sn_cursor_string(&part));
+	part = sn_cursor_take(&cursor, 2);
+	assert_true(part.failed && cursor.failed);
+	assert_int_equal(sn_cursor_left(&part), 0);
+	assert_true(sn_cursor_at(all, sizeof(bytes) + 1).failed);
+
+	assert_int_equal(sn_bytes_slice(all, 8, 3).size, 3);
+	assert_ptr_equal(sn_bytes_slice(all, 8, 3).data, bytes + 8);
+	assert_null(sn_bytes_slice(all, 8, 4).data);
+	assert_null(sn_bytes_slice(all, 12, 0).data);
+	assert_null(sn_bytes_slice(all, 1, UINT64_MAX).data);
+	assert_string_equal(sn_bytes_string((struct sn_bytes){bytes + 8, 2}, 0), "a");
+	assert_null(sn_bytes_string((struct sn_bytes){bytes + 8, 2}, 2));
 }
 
 static void test_buffer_remembers_failure(void **state)
@@ -561,6 +593,7 @@ int main(void)
 	    cmocka_unit_test(test_sort),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test(test_buffer),
+	    cmocka_unit_test(test_cursor),
 	    cmocka_unit_test(test_buffer_remembers_failure),
 	    cmocka_unit_test(test_escape),
 	    cmocka_unit_test(test_arena),

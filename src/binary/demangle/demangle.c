@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the scheme of a symbol, and cuts full names down for people; see demangle.h. */
 #include "demangle.h"
-#include "binary/text.h"
+#include "base/buffer.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* A template argument list is shown up to this length, longer ones as <...>. */
 #define ARGUMENTS_SHOWN_MAX 40
@@ -16,7 +18,7 @@ extern char *__cxa_demangle(const char *symbol, char *out, size_t *length, int *
 char *sn_demangle_cplus(const char *symbol)
 {
 	int status;
-	if (strncmp(symbol, "_Z", 2) != 0 || strlen(symbol) > SN_DEMANGLE_SYMBOL_MAX)
+	if (!sn_text_begins(symbol, "_Z") || strlen(symbol) > SN_DEMANGLE_SYMBOL_MAX)
 		return NULL;
 	return __cxa_demangle(symbol, NULL, NULL, &status);
 }
@@ -154,16 +156,16 @@ static const char *group_end(const char *start, const char *at)
 	return NULL;
 }
 
-static void shorten_into(struct sn_text *out, const char *start, const char *end, bool is_type,
+static void shorten_into(struct sn_buffer *out, const char *start, const char *end, bool is_type,
 			 unsigned depth);
 
 /* Copies <...>, shortened, dropping default arguments; as <...> where it is still long. */
-static void add_arguments(struct sn_text *out, const char *open, const char *end, unsigned depth)
+static void add_arguments(struct sn_buffer *out, const char *open, const char *end, unsigned depth)
 {
-	size_t mark = out->length;
+	size_t mark = out->count;
 	const char *at = open + 1, *last = end - 1;
 	bool is_first = true;
-	sn_text_char(out, '<');
+	sn_buffer_byte(out, '<');
 	while (at < last) {
 		const char *stop = at;
 		while (stop < last && *stop != ',') {
@@ -178,18 +180,18 @@ static void add_arguments(struct sn_text *out, const char *open, const char *end
 			at++;
 		if (!is_default_argument(at, (size_t)(stop - at))) {
 			if (!is_first)
-				sn_text_string(out, ", ");
+				sn_buffer_text(out, ", ");
 			shorten_into(out, at, stop, true, depth + 1);
 			is_first = false;
 		}
 		at = stop + 1;
 	}
-	while (out->length > mark + 1 && out->data[out->length - 1] == ' ')
-		sn_text_cut(out, out->length - 1);
-	sn_text_char(out, '>');
-	if (!out->failed && out->length - mark > ARGUMENTS_SHOWN_MAX) {
-		sn_text_cut(out, mark);
-		sn_text_string(out, "<...>");
+	while (out->count > mark + 1 && out->bytes[out->count - 1] == ' ')
+		sn_buffer_cut(out, out->count - 1);
+	sn_buffer_byte(out, '>');
+	if (!out->failed && out->count - mark > ARGUMENTS_SHOWN_MAX) {
+		sn_buffer_cut(out, mark);
+		sn_buffer_text(out, "<...>");
 	}
 }
 
@@ -209,10 +211,10 @@ static const char *skip_qualifiers(const char *at, const char *end)
 }
 
 /* "operator" and what belongs to it: a symbol, new, delete, a literal, a type. */
-static const char *add_operator(struct sn_text *out, const char *at, const char *end,
+static const char *add_operator(struct sn_buffer *out, const char *at, const char *end,
 				unsigned depth)
 {
-	sn_text_string(out, "operator");
+	sn_buffer_text(out, "operator");
 	at += 8;
 	size_t bytes = operator_symbol_bytes(at);
 	if (bytes == 0 && *at == ' ') {
@@ -222,21 +224,21 @@ static const char *add_operator(struct sn_text *out, const char *at, const char 
 			const char *inner = *stop == '<' ? group_end(at, stop) : NULL;
 			stop = inner && inner <= end ? inner : stop + 1;
 		}
-		sn_text_char(out, ' ');
+		sn_buffer_byte(out, ' ');
 		shorten_into(out, at + 1, stop, true, depth + 1);
 		return stop;
 	}
 	while (bytes == 0 && at < end && ispunct((unsigned char)*at) && *at != '(' && *at != '<') {
-		sn_text_char(out, *at);
+		sn_buffer_byte(out, *at);
 		at++;
 	}
-	sn_text_add(out, at, bytes);
+	sn_buffer_put(out, at, bytes);
 	at += bytes;
 	return at + 1 < end && at[0] == ' ' && at[1] == '<' ? at + 1 : at;
 }
 
 /* "{lambda(int)#1}" as "{lambda#1}"; the like with 'lambda'. */
-static void add_braces(struct sn_text *out, const char *at, const char *end)
+static void add_braces(struct sn_buffer *out, const char *at, const char *end)
 {
 	while (at < end) {
 		const char *inner = *at == '(' ? group_end(at, at) : NULL;
@@ -244,7 +246,7 @@ static void add_braces(struct sn_text *out, const char *at, const char *end)
 			at = inner;
 			continue;
 		}
-		sn_text_char(out, *at++);
+		sn_buffer_byte(out, *at++);
 	}
 }
 
@@ -252,19 +254,19 @@ static void add_braces(struct sn_text *out, const char *at, const char *end)
  * Copies [start, end) shortened. A name (not is_type) loses what precedes its last space outside
  * brackets (the return type) and its parameter lists; a type keeps both.
  */
-static void shorten_into(struct sn_text *out, const char *start, const char *end, bool is_type,
+static void shorten_into(struct sn_buffer *out, const char *start, const char *end, bool is_type,
 			 unsigned depth)
 {
-	size_t mark = out->length;
+	size_t mark = out->count;
 	if (depth > 64) {
-		sn_text_string(out, "...");
+		sn_buffer_text(out, "...");
 		return;
 	}
 	for (const char *at = start; at < end;) {
 		/* most characters begin nothing */
 		if ((isalnum((unsigned char)*at) && *at != 'o' && *at != 's') || *at == '_' ||
 		    *at == ':') {
-			sn_text_char(out, *at++);
+			sn_buffer_byte(out, *at++);
 			continue;
 		}
 		const char *inner = strchr("([{<", *at) ? group_end(start, at) : NULL;
@@ -273,10 +275,10 @@ static void shorten_into(struct sn_text *out, const char *start, const char *end
 		if (*at == 'o' && is_word_at(start, at, "operator")) {
 			at = add_operator(out, at, end, depth);
 		} else if (strncmp(at, "std::__cxx11::", 14) == 0) {
-			sn_text_string(out, "std::");
+			sn_buffer_text(out, "std::");
 			at += 14;
 		} else if (strncmp(at, "(anonymous namespace)", 21) == 0) {
-			sn_text_add(out, at, 21);
+			sn_buffer_put(out, at, 21);
 			at += 21;
 		} else if (*at == '<' && inner) {
 			if (at == start || at[-1] == ' ' ||
@@ -293,7 +295,7 @@ static void shorten_into(struct sn_text *out, const char *start, const char *end
 			at = inner;
 		} else if (*at == '(' && inner && !is_type && (at[1] == '*' || at[1] == '&')) {
 			/* void (*name(int))(char): the name of what returns a function */
-			sn_text_cut(out, mark);
+			sn_buffer_cut(out, mark);
 			shorten_into(out, at + 2, inner - 1, false, depth + 1);
 			return;
 		} else if (*at == '(' && inner && !is_type) {
@@ -303,10 +305,10 @@ static void shorten_into(struct sn_text *out, const char *start, const char *end
 		} else if (*at == ' ' && !is_type) {
 			if (strncmp(at, " [clone", 7) == 0)
 				return;
-			sn_text_cut(out, mark);
+			sn_buffer_cut(out, mark);
 			at++;
 		} else {
-			sn_text_char(out, *at++);
+			sn_buffer_byte(out, *at++);
 		}
 	}
 }
@@ -333,15 +335,15 @@ static const char *skip_special_prefix(const char *name)
 
 char *sn_demangle_shorten(const char *name)
 {
-	struct sn_text out = {0};
+	struct sn_buffer out = {0};
 	const char *body = skip_special_prefix(name);
-	sn_text_add(&out, name, (size_t)(body - name));
-	size_t mark = out.length;
+	sn_buffer_put(&out, name, (size_t)(body - name));
+	size_t mark = out.count;
 	shorten_into(&out, body, body + strlen(body), false, 0);
 	/* a shape not understood: better too long than wrong */
-	if (!out.failed && out.length == mark)
-		sn_text_string(&out, body);
-	return sn_text_take(&out);
+	if (!out.failed && out.count == mark)
+		sn_buffer_text(&out, body);
+	return sn_buffer_take(&out);
 }
 
 /*
@@ -351,14 +353,14 @@ char *sn_demangle_shorten(const char *name)
  */
 static char *outline(const char *symbol)
 {
-	struct sn_text out = {0};
+	struct sn_buffer out = {0};
 	const char *at = symbol + 2;
-	if (strncmp(symbol, "_Z", 2) != 0 || strlen(symbol) < 512)
+	if (!sn_text_begins(symbol, "_Z") || strlen(symbol) < 512)
 		return NULL;
 	at += *at == 'N';
 	at += strspn(at, "rVKRO");
 	if (strncmp(at, "St", 2) == 0) {
-		sn_text_string(&out, "std");
+		sn_buffer_text(&out, "std");
 		at += 2;
 	}
 	while (isdigit((unsigned char)*at)) {
@@ -366,17 +368,18 @@ static char *outline(const char *symbol)
 		unsigned long length = strtoul(at, &name, 10);
 		if (length == 0 || length > strlen(name))
 			break;
-		if (out.length > 0)
-			sn_text_string(&out, "::");
+		if (out.count > 0)
+			sn_buffer_text(&out, "::");
 		if (strncmp(name, "_GLOBAL__N_1", length) == 0)
-			sn_text_string(&out, "(anonymous namespace)");
+			sn_buffer_text(&out, "(anonymous namespace)");
 		else
-			sn_text_add(&out, name, length);
+			sn_buffer_put(&out, name, length);
 		at = name + length;
 	}
-	if (out.length > 0 && *at != 'E' && *at != '\0')
-		sn_text_string(&out, "<...>");
-	return sn_text_take(&out);
+	if (out.count > 0 && *at != 'E' && *at != '\0')
+		sn_buffer_text(&out, "<...>");
+	out.failed |= !out.count;
+	return sn_buffer_take(&out);
 }
 
 char *sn_demangle_short(const char *symbol)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readable names from linkers' symbols: C++, Rust (both schemes) and Swift.
+ * Readable names from linkers' symbols: C++, Rust (both schemes), and Swift where its runtime is
+ * installed.
  *
  * Two forms: the full one says all that the symbol says; the short one is what a profile shows,
  * without return types and parameter lists, and with long template argument lists as <...>. Symbols

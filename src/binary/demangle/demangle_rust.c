@@ -6,10 +6,12 @@
  * Hashes and disambiguators are not shown.
  */
 #include "demangle.h"
-#include "binary/text.h"
+#include "base/buffer.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* ---- legacy: _ZN 4core 3fmt 5Write 17h0123456789abcdefE ---- */
 
@@ -23,7 +25,7 @@ static bool is_hash(const char *part, size_t length)
 	return true;
 }
 
-static size_t add_legacy_escape(struct sn_text *out, const char *at, size_t length)
+static size_t add_legacy_escape(struct sn_buffer *out, const char *at, size_t length)
 {
 	static const struct {
 		const char *code, *text;
@@ -32,7 +34,7 @@ static size_t add_legacy_escape(struct sn_text *out, const char *at, size_t leng
 	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {
 		size_t bytes = strlen(escapes[i].code);
 		if (length >= bytes && strncmp(at, escapes[i].code, bytes) == 0) {
-			sn_text_string(out, escapes[i].text);
+			sn_buffer_text(out, escapes[i].text);
 			return bytes;
 		}
 	}
@@ -48,11 +50,11 @@ static size_t add_legacy_escape(struct sn_text *out, const char *at, size_t leng
 	if (digits == 0 || 2 + digits >= length || at[2 + digits] != '$' || value < 32 ||
 	    value > 126)
 		return 0;
-	sn_text_char(out, (char)value);
+	sn_buffer_byte(out, (unsigned char)value);
 	return digits + 3;
 }
 
-static void add_legacy_part(struct sn_text *out, const char *part, size_t length)
+static void add_legacy_part(struct sn_buffer *out, const char *part, size_t length)
 {
 	/* a leading underscore keeps an escape from beginning an identifier */
 	size_t at = length >= 2 && part[0] == '_' && part[1] == '$' ? 1 : 0;
@@ -61,18 +63,18 @@ static void add_legacy_part(struct sn_text *out, const char *part, size_t length
 		if (part[at] == '$') {
 			taken = add_legacy_escape(out, part + at, length - at);
 		} else if (part[at] == '.' && at + 1 < length && part[at + 1] == '.') {
-			sn_text_string(out, "::");
+			sn_buffer_text(out, "::");
 			taken = 2;
 		}
 		if (taken == 0)
-			sn_text_char(out, part[at]);
+			sn_buffer_byte(out, part[at]);
 		at += taken ? taken : 1;
 	}
 }
 
 static char *demangle_legacy(const char *symbol)
 {
-	struct sn_text out = {0};
+	struct sn_buffer out = {0};
 	const char *at = symbol + 3;
 	bool has_hash = false;
 	while (isdigit((unsigned char)*at) && !has_hash) {
@@ -84,21 +86,22 @@ static char *demangle_legacy(const char *symbol)
 		}
 		has_hash = rest[length] == 'E' && is_hash(rest, length);
 		if (!has_hash) {
-			if (out.length > 0)
-				sn_text_string(&out, "::");
+			if (out.count > 0)
+				sn_buffer_text(&out, "::");
 			add_legacy_part(&out, rest, length);
 		}
 		at = rest + length;
 	}
-	if (!has_hash || at[0] != 'E' || (at[1] != '\0' && at[1] != '.'))
-		out.failed = true;
-	return sn_text_take(&out);
+	out.failed |= !has_hash || at[0] != 'E' || (at[1] != '\0' && at[1] != '.') || !out.count;
+	return sn_buffer_take(&out);
 }
 
 /* ---- v0 ---- */
 
 #define V0_DEPTH_MAX 200
-#define V0_STEPS_MAX 100000 /* back references can make small symbols stand for huge ones */
+/* back references can make small symbols stand for huge ones */
+#define V0_STEPS_MAX 100000
+#define V0_BYTES_MAX (1u << 20)
 
 struct v0 {
 	const char *symbol; /* after "_R" */
@@ -109,7 +112,7 @@ struct v0 {
 	uint64_t lifetimes; /* bound by for<...> around here */
 	bool failed;
 	bool is_silent; /* parse, but do not print */
-	struct sn_text out;
+	struct sn_buffer out;
 };
 
 struct identifier {
@@ -126,7 +129,7 @@ static void add_const(struct v0 *v0);
 static void add(struct v0 *v0, const char *string)
 {
 	if (!v0->is_silent)
-		sn_text_string(&v0->out, string);
+		sn_buffer_text(&v0->out, string);
 }
 
 static char peek(const struct v0 *v0)
@@ -154,7 +157,8 @@ static char next(struct v0 *v0)
 
 static bool enter(struct v0 *v0)
 {
-	if (v0->failed || v0->out.failed || v0->depth >= V0_DEPTH_MAX || v0->steps++ > V0_STEPS_MAX)
+	if (v0->failed || v0->out.count > V0_BYTES_MAX || v0->depth >= V0_DEPTH_MAX ||
+	    v0->steps++ > V0_STEPS_MAX)
 		v0->failed = true;
 	else
 		v0->depth++;
@@ -216,23 +220,13 @@ static struct identifier read_identifier(struct v0 *v0)
 	return id;
 }
 
-static void add_utf8(struct sn_text *out, uint32_t c)
+static void add_utf8(struct sn_buffer *out, uint32_t c)
 {
-	if (c < 0x80) {
-		sn_text_char(out, (char)c);
-	} else if (c < 0x800) {
-		sn_text_char(out, (char)(0xc0 | c >> 6));
-		sn_text_char(out, (char)(0x80 | (c & 63)));
-	} else if (c < 0x10000) {
-		sn_text_char(out, (char)(0xe0 | c >> 12));
-		sn_text_char(out, (char)(0x80 | (c >> 6 & 63)));
-		sn_text_char(out, (char)(0x80 | (c & 63)));
-	} else {
-		sn_text_char(out, (char)(0xf0 | c >> 18));
-		sn_text_char(out, (char)(0x80 | (c >> 12 & 63)));
-		sn_text_char(out, (char)(0x80 | (c >> 6 & 63)));
-		sn_text_char(out, (char)(0x80 | (c & 63)));
-	}
+	unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+	unsigned first = more ? 0xff00u >> (more + 1) & 0xff : 0; /* says how many follow */
+	sn_buffer_byte(out, (unsigned char)(first | c >> 6 * more));
+	while (more-- > 0)
+		sn_buffer_byte(out, (unsigned char)(0x80 | (c >> 6 * more & 63)));
 }
 
 static uint32_t punycode_adapt(uint32_t delta, uint32_t count, bool is_first)
@@ -300,7 +294,7 @@ static void add_identifier(struct v0 *v0, const struct identifier *id)
 		for (uint32_t i = 0; i < count; i++)
 			add_utf8(&v0->out, chars[i]);
 	} else {
-		sn_text_add(&v0->out, id->text, id->length);
+		sn_buffer_put(&v0->out, id->text, id->length);
 	}
 }
 
@@ -380,16 +374,8 @@ static void add_nested(struct v0 *v0, bool in_value)
 			add(v0, ":");
 			add_identifier(v0, &id);
 		}
-		char number[32];
-		size_t n = sizeof(number) - 1;
-		uint64_t value = id.disambiguator;
-		number[n] = '\0';
-		number[--n] = '}';
-		do
-			number[--n] = (char)('0' + value % 10);
-		while ((value /= 10) > 0);
-		number[--n] = '#';
-		add(v0, number + n);
+		if (!v0->is_silent)
+			sn_buffer_print(&v0->out, "#%llu}", (unsigned long long)id.disambiguator);
 	} else if (id.length > 0) {
 		add(v0, "::");
 		add_identifier(v0, &id);
@@ -665,24 +651,18 @@ static void add_const_number(struct v0 *v0, char type)
 	if (digits > 16) { /* more than fits: as it is written */
 		add(v0, "0x");
 		if (!v0->is_silent)
-			sn_text_add(&v0->out, v0->symbol + begin, digits);
+			sn_buffer_put(&v0->out, v0->symbol + begin, digits);
 		return;
 	}
-	char number[24];
-	size_t n = sizeof(number) - 1;
-	number[n] = '\0';
-	do
-		number[--n] = (char)('0' + value % 10);
-	while ((value /= 10) > 0);
+	if (v0->is_silent)
+		return;
 	if (type == 'c') {
-		value = strtoull(number + n, NULL, 10);
-		add(v0, "'");
-		if (!v0->is_silent)
-			add_utf8(&v0->out, (uint32_t)value & 0x1fffff);
-		add(v0, "'");
+		sn_buffer_byte(&v0->out, '\'');
+		add_utf8(&v0->out, (uint32_t)value & 0x1fffff);
+		sn_buffer_byte(&v0->out, '\'');
 		return;
 	}
-	add(v0, number + n);
+	sn_buffer_print(&v0->out, "%llu", (unsigned long long)value);
 }
 
 static void add_const(struct v0 *v0)
@@ -714,8 +694,8 @@ static char *demangle_v0(const char *symbol)
 		v0.is_silent = true; /* the crate that instantiated it */
 		add_path(&v0, false);
 	}
-	v0.out.failed |= v0.failed || v0.at != v0.length;
-	return sn_text_take(&v0.out);
+	v0.out.failed |= v0.failed || v0.at != v0.length || !v0.out.count;
+	return sn_buffer_take(&v0.out);
 }
 
 char *sn_demangle_rust(const char *symbol)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From addresses to units, and from what units say to locations; see dwarf.h. */
 #include "dwarf.h"
+#include "base/pool.h"
+#include "base/search.h"
+#include "base/sort.h"
+#include "base/vec.h"
 #include "dwarf_function.h"
 #include "dwarf_split.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /*
  * What one resolve may do, in steps of about 10 ns. The largest real files need a tenth of it;
@@ -27,11 +28,6 @@ struct unit_range {
 	uint32_t unit;
 };
 
-struct function_slot {
-	uint64_t die; /* offset + 1, and which split file; 0 free */
-	struct sn_dwarf_function function;
-};
-
 struct sn_dwarf {
 	struct sn_dwarf_file file, shared;
 	const struct sn_elf_file *code;
@@ -41,9 +37,10 @@ struct sn_dwarf {
 	size_t range_count, range_capacity;
 	uint32_t unit; /* while indexing */
 	bool failed;
-	/* names of entries already followed, by offset in `file` */
-	struct function_slot *functions;
-	uint32_t function_count, function_slots;
+	/* names of entries already followed, by offset in `file`, and which split file */
+	struct sn_table entries;
+	struct sn_dwarf_function *functions;
+	size_t function_capacity;
 };
 
 /* ---- index of units ---- */
@@ -53,26 +50,16 @@ static bool add_unit_range(void *data, uint64_t start, uint64_t end)
 	struct sn_dwarf *dwarf = data;
 	if (!sn_elf_file_is_code(dwarf->code, start))
 		return true;
-	if (dwarf->range_count == dwarf->range_capacity) {
-		size_t capacity = dwarf->range_capacity ? dwarf->range_capacity * 2 : 256;
-		struct unit_range *grown = realloc(dwarf->ranges, capacity * sizeof(*grown));
-		if (!grown) {
-			dwarf->failed = true;
-			return false;
-		}
-		dwarf->ranges = grown;
-		dwarf->range_capacity = capacity;
-	}
-	dwarf->ranges[dwarf->range_count++] = (struct unit_range){start, end, 0, dwarf->unit};
-	return true;
+	dwarf->failed |= sn_vec_push(&dwarf->ranges, &dwarf->range_capacity, &dwarf->range_count,
+				     (struct unit_range){start, end, 0, dwarf->unit}) < 0;
+	return !dwarf->failed;
 }
 
 static int by_start(const void *a, const void *b)
 {
 	const struct unit_range *left = a, *right = b;
-	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
-	return (left->unit > right->unit) - (left->unit < right->unit);
+	return sn_order_then(SN_ORDER(left->start, right->start),
+			     SN_ORDER(left->unit, right->unit));
 }
 
 static void index_units(struct sn_dwarf *dwarf)
@@ -133,9 +120,7 @@ void sn_dwarf_forget(struct sn_dwarf *dwarf)
 {
 	for (uint32_t i = 0; i < dwarf->file.unit_count; i++)
 		sn_dwarf_lines_free(&dwarf->file.units[i]);
-	free(dwarf->functions);
-	dwarf->functions = NULL;
-	dwarf->function_count = dwarf->function_slots = 0;
+	sn_table_clear(&dwarf->entries);
 }
 
 void sn_dwarf_free(struct sn_dwarf *dwarf)
@@ -145,6 +130,8 @@ void sn_dwarf_free(struct sn_dwarf *dwarf)
 	sn_dwarf_forget(dwarf);
 	for (uint32_t i = 0; i < dwarf->file.unit_count; i++)
 		sn_dwarf_split_free(dwarf->file.units[i].split);
+	sn_table_release(&dwarf->entries);
+	free(dwarf->functions);
 	sn_dwarf_places_release(&dwarf->places);
 	sn_dwarf_file_release(&dwarf->file);
 	sn_dwarf_file_release(&dwarf->shared);
@@ -155,67 +142,36 @@ void sn_dwarf_free(struct sn_dwarf *dwarf)
 /* The unit that holds an address: the range that begins last before it. SN_DWARF_NO_NODE: none. */
 static uint32_t unit_of_address(struct sn_dwarf *dwarf, uint64_t address)
 {
-	size_t low = 0, high = dwarf->range_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (dwarf->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low > 0 && dwarf->ranges[low - 1].furthest > address &&
+	size_t next = sn_search(i, dwarf->range_count, dwarf->ranges[i].start <= address);
+	while (next > 0 && dwarf->ranges[next - 1].furthest > address &&
 	       sn_dwarf_spend(&dwarf->file, 1)) {
-		low--;
-		if (dwarf->ranges[low].end > address)
-			return dwarf->ranges[low].unit;
+		next--;
+		if (dwarf->ranges[next].end > address)
+			return dwarf->ranges[next].unit;
 	}
 	return SN_DWARF_NO_NODE;
 }
 
 /* ---- names ---- */
 
-static bool grow_functions(struct sn_dwarf *dwarf)
-{
-	uint32_t slots = dwarf->function_slots ? dwarf->function_slots * 2 : 1024;
-	struct function_slot *grown = calloc(slots, sizeof(*grown));
-	if (!grown)
-		return false;
-	for (uint32_t i = 0; i < dwarf->function_slots; i++) {
-		if (dwarf->functions[i].die == 0)
-			continue;
-		uint32_t at = (uint32_t)(dwarf->functions[i].die * 0x9e3779b97f4a7c15u >> 32);
-		while (grown[at & (slots - 1)].die != 0)
-			at++;
-		grown[at & (slots - 1)] = dwarf->functions[i];
-	}
-	free(dwarf->functions);
-	dwarf->functions = grown;
-	dwarf->function_slots = slots;
-	return true;
-}
-
 static const struct sn_dwarf_function *function_at(struct sn_dwarf *dwarf,
 						   struct sn_dwarf_unit *unit, uint64_t die,
 						   struct sn_string_pool *pool)
 {
-	if (dwarf->function_count >= dwarf->function_slots / 2 && !grow_functions(dwarf))
-		return NULL;
-	uint32_t mask = dwarf->function_slots - 1;
-	uint64_t key = die + 1;
+	uint64_t key = die;
+	uint32_t count = dwarf->entries.count;
 	if (unit->split) { /* each has offsets of its own */
 		key += (uint64_t)(unit - dwarf->file.units + 1) << SPLIT_KEY_SHIFT;
 		unit = unit->split->unit;
 	}
-	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32);
-	while (dwarf->functions[at & mask].die != 0 && dwarf->functions[at & mask].die != key)
-		at++;
-	struct function_slot *slot = &dwarf->functions[at & mask];
-	if (slot->die == 0) {
-		slot->die = key;
-		slot->function = sn_dwarf_function_at(unit, die, pool);
-		dwarf->function_count++;
-	}
-	return &slot->function;
+	if (sn_vec_reserve(&dwarf->functions, &dwarf->function_capacity, count + 1u) < 0)
+		return NULL;
+	uint32_t number = sn_table_add(&dwarf->entries, key);
+	if (number == SN_TABLE_NONE)
+		return NULL;
+	if (number == count)
+		dwarf->functions[number] = sn_dwarf_function_at(unit, die, pool);
+	return &dwarf->functions[number];
 }
 
 /* ---- locations ---- */
@@ -280,9 +236,8 @@ static int locate(struct sn_dwarf *dwarf, const struct sn_dwarf_target *target,
 static int by_unit(const void *a, const void *b)
 {
 	const struct sn_dwarf_target *left = a, *right = b;
-	if (left->unit != right->unit)
-		return left->unit < right->unit ? -1 : 1;
-	return (left->address > right->address) - (left->address < right->address);
+	return sn_order_then(SN_ORDER(left->unit, right->unit),
+			     SN_ORDER(left->address, right->address));
 }
 
 /* The targets in one unit. */
@@ -292,12 +247,17 @@ struct group {
 	struct sn_dwarf_nodes nodes;
 };
 
+/* A thread's own view of the file. */
+struct view {
+	struct sn_dwarf_file file;
+	uint64_t budget;
+};
+
 struct job {
 	struct sn_dwarf *dwarf;
 	struct group *groups;
 	size_t group_count;
-	atomic_size_t next; /* group nobody has taken */
-	atomic_int result;
+	struct view *views; /* by thread */
 };
 
 /* In the unit itself (`own` is this thread's copy), or in what it is a skeleton of. */
@@ -319,64 +279,53 @@ static int find_functions(struct sn_dwarf *dwarf, const struct sn_dwarf_unit *un
 }
 
 /*
- * Finds functions and lines of groups until none is left. Every unit is walked by one thread only,
- * on a copy that refers to this thread's view of the file; names, which cross units, come later.
+ * Finds functions and lines of a group. Every unit is walked by one thread only, on a copy that
+ * refers to this thread's view of the file; names, which cross units, come later.
  */
-static void *work(void *opaque)
+static int work(void *context, unsigned worker, size_t item)
 {
-	struct job *job = opaque;
+	struct job *job = context;
+	struct group *group = &job->groups[item];
 	struct sn_dwarf *dwarf = job->dwarf;
-	uint64_t budget = BUDGET_STEPS;
-	struct sn_dwarf_file view;
-	sn_dwarf_file_view(&dwarf->file, &budget, &view);
-	for (;;) {
-		/* relaxed: a group is given to one thread, and results are read after joining */
-		size_t index = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-		if (index >= job->group_count)
-			break;
-		struct group *group = &job->groups[index];
-		struct sn_dwarf_unit *unit = &dwarf->file.units[group->targets[0].unit];
-		struct sn_dwarf_unit own = *unit;
-		own.file = &view;
-		own.abbrevs = NULL;
-		if (find_functions(dwarf, unit, &own, group) < 0)
-			atomic_store_explicit(&job->result, SN_ERR_MEMORY, memory_order_relaxed);
-		sn_dwarf_lines_resolve(&own, dwarf->code, group->targets, group->count);
-		unit->lines = own.lines;
-		unit->has_lines = own.has_lines;
-	}
-	sn_dwarf_file_release(&view);
-	return NULL;
+	struct sn_dwarf_unit *unit = &dwarf->file.units[group->targets[0].unit];
+	struct sn_dwarf_unit own = *unit;
+	own.file = &job->views[worker].file;
+	own.abbrevs = NULL;
+	int result = find_functions(dwarf, unit, &own, group);
+	sn_dwarf_lines_resolve(&own, dwarf->code, group->targets, group->count);
+	unit->lines = own.lines;
+	unit->has_lines = own.has_lines;
+	return result;
 }
 
 static unsigned thread_count(const struct job *job)
 {
 	uint64_t bytes = 0;
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	for (size_t i = 0; i < job->group_count; i++) {
 		const struct sn_dwarf_unit *unit =
 		    &job->dwarf->file.units[job->groups[i].targets[0].unit];
 		bytes += unit->end - unit->offset;
 	}
 	uint64_t count = bytes / THREAD_BYTES_AT_LEAST;
-	if (count > (uint64_t)cores)
-		count = (uint64_t)cores;
-	if (count > job->group_count)
-		count = job->group_count;
-	return count < 1 ? 1 : count > THREADS_MAX ? THREADS_MAX : (unsigned)count;
+	unsigned most = sn_pool_threads(0) < THREADS_MAX ? sn_pool_threads(0) : THREADS_MAX;
+	return count < 1 ? 1 : count > most ? most : (unsigned)count;
 }
 
 static int resolve_groups(struct job *job, struct sn_string_pool *pool,
 			  struct sn_symbol_location *out)
 {
-	pthread_t threads[THREADS_MAX];
-	unsigned wanted = thread_count(job), started = 0;
-	while (started + 1 < wanted && pthread_create(&threads[started], NULL, work, job) == 0)
-		started++;
-	work(job);
-	while (started > 0)
-		pthread_join(threads[--started], NULL);
-	int result = job->result;
+	unsigned threads = thread_count(job);
+	job->views = calloc(threads, sizeof(*job->views));
+	if (!job->views)
+		return SN_ERR_MEMORY;
+	for (unsigned i = 0; i < threads; i++) {
+		job->views[i].budget = BUDGET_STEPS;
+		sn_dwarf_file_view(&job->dwarf->file, &job->views[i].budget, &job->views[i].file);
+	}
+	int result = sn_pool_run(threads, job->group_count, work, job);
+	for (unsigned i = 0; i < threads; i++)
+		sn_dwarf_file_release(&job->views[i].file);
+	free(job->views);
 	for (size_t i = 0; i < job->group_count; i++) {
 		struct group *group = &job->groups[i];
 		for (size_t j = 0; j < group->count && result == 0; j++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walk over a unit's entries; see dwarf_function.h. */
 #include "dwarf_function.h"
-#include "binary/text.h"
+#include "base/buffer.h"
+#include "base/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,92 +10,70 @@
 #define SCOPES_MAX 512
 #define CHAIN_MAX  16 /* origins and specifications in a row */
 
-/* The attributes of one entry that matter here. */
-struct entry {
-	struct sn_dwarf_value low, high, ranges, origin, specification;
-	const char *name, *linkage_name;
-	uint64_t call_file;
-	uint32_t line, call_line, call_column;
-	uint64_t sibling; /* offset; 0 unknown */
+/* The attributes of an entry that matter here. */
+enum attribute {
+	UNWANTED,
+	LOW_PC,
+	HIGH_PC,
+	RANGES,
+	ORIGIN,
+	SPECIFICATION,
+	NAME,
+	LINKAGE_NAME,
+	LINE,
+	CALL_FILE,
+	CALL_LINE,
+	CALL_COLUMN,
+	SIBLING,
+	ATTRIBUTES,
 };
 
-static void take_attribute(struct entry *entry, uint16_t name, struct sn_dwarf_value value)
+struct entry {
+	struct sn_dwarf_value of[ATTRIBUTES];
+};
+
+static enum attribute attribute_of(uint16_t name)
 {
-	switch (name) {
-	case DW_AT_low_pc:
-		entry->low = value;
-		break;
-	case DW_AT_high_pc:
-		entry->high = value;
-		break;
-	case DW_AT_ranges:
-		entry->ranges = value;
-		break;
-	case DW_AT_abstract_origin:
-		entry->origin = value;
-		break;
-	case DW_AT_specification:
-		entry->specification = value;
-		break;
-	case DW_AT_name:
-		entry->name = value.string;
-		break;
-	case DW_AT_linkage_name:
-	case DW_AT_MIPS_linkage_name:
-		entry->linkage_name = value.string;
-		break;
-	case DW_AT_decl_line:
-		entry->line = (uint32_t)value.number;
-		break;
-	case DW_AT_call_file:
-		entry->call_file = value.number;
-		break;
-	case DW_AT_call_line:
-		entry->call_line = (uint32_t)value.number;
-		break;
-	case DW_AT_call_column:
-		entry->call_column = (uint32_t)value.number;
-		break;
-	case DW_AT_sibling:
-		entry->sibling = value.class == SN_DWARF_REFERENCE ? value.number : 0;
-		break;
-	}
+	static const uint8_t wanted[] = {[DW_AT_low_pc] = LOW_PC,
+					 [DW_AT_high_pc] = HIGH_PC,
+					 [DW_AT_ranges] = RANGES,
+					 [DW_AT_abstract_origin] = ORIGIN,
+					 [DW_AT_name] = NAME,
+					 [DW_AT_specification] = SPECIFICATION,
+					 [DW_AT_decl_line] = LINE,
+					 [DW_AT_linkage_name] = LINKAGE_NAME,
+					 [DW_AT_call_file] = CALL_FILE,
+					 [DW_AT_call_line] = CALL_LINE,
+					 [DW_AT_call_column] = CALL_COLUMN,
+					 [DW_AT_sibling] = SIBLING};
+	if (name == DW_AT_MIPS_linkage_name)
+		return LINKAGE_NAME;
+	return name < sizeof(wanted) ? wanted[name] : UNWANTED;
 }
 
-static bool is_wanted(uint16_t name)
+static uint32_t number_of(const struct entry *entry, enum attribute attribute)
 {
-	switch (name) {
-	case DW_AT_low_pc:
-	case DW_AT_high_pc:
-	case DW_AT_ranges:
-	case DW_AT_abstract_origin:
-	case DW_AT_specification:
-	case DW_AT_name:
-	case DW_AT_linkage_name:
-	case DW_AT_MIPS_linkage_name:
-	case DW_AT_decl_line:
-	case DW_AT_call_file:
-	case DW_AT_call_line:
-	case DW_AT_call_column:
-	case DW_AT_sibling:
-		return true;
-	}
-	return false;
+	return (uint32_t)entry->of[attribute].number;
 }
 
 static void read_entry(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
 		       const struct sn_dwarf_abbrev *abbrev, struct entry *entry)
 {
-	const struct sn_dwarf_attribute *attribute = unit->abbrevs->attributes + abbrev->first;
+	const struct sn_dwarf_attribute *at = unit->abbrevs->attributes + abbrev->first;
 	memset(entry, 0, sizeof(*entry));
-	for (unsigned i = 0; i < abbrev->count && !cursor->failed; i++, attribute++) {
-		if (is_wanted(attribute->name))
-			take_attribute(
-			    entry, attribute->name,
-			    sn_dwarf_read(unit, cursor, attribute->form, attribute->implicit));
+	for (unsigned i = 0; i < abbrev->count && !cursor->failed; i++, at++) {
+		enum attribute attribute = attribute_of(at->name);
+		if (attribute)
+			entry->of[attribute] = sn_dwarf_read(unit, cursor, at->form, at->implicit);
 		else
-			sn_dwarf_skip_value(unit, cursor, attribute->form);
+			sn_dwarf_skip_value(unit, cursor, at->form);
 	}
+}
+
+/* Where the next entry of the same level begins; 0 unknown. */
+static uint64_t sibling_of(const struct entry *entry)
+{
+	return entry->of[SIBLING].class == SN_DWARF_REFERENCE ? entry->of[SIBLING].number : 0;
 }
 
 static struct sn_cursor cursor_in_unit(const struct sn_dwarf_unit *unit, uint64_t offset)
@@ -176,25 +155,16 @@ struct walk {
 static bool new_node(struct walk *walk)
 {
 	struct sn_dwarf_nodes *nodes = walk->nodes;
-	if (nodes->count == nodes->capacity) {
-		uint32_t capacity = nodes->capacity ? nodes->capacity * 2 : 256;
-		struct sn_dwarf_node *grown = realloc(nodes->list, capacity * sizeof(*grown));
-		if (!grown) {
-			walk->failed = true;
-			return false;
-		}
-		nodes->list = grown;
-		nodes->capacity = capacity;
-	}
-	walk->node = nodes->count++;
-	nodes->list[walk->node] = (struct sn_dwarf_node){.parent = walk->parent,
-							 .call_line = walk->entry.call_line,
-							 .call_column = walk->entry.call_column,
-							 .call_block = walk->block,
-							 .call_file = walk->entry.call_file,
-							 .die = walk->die,
-							 .start = UINT64_MAX};
-	return true;
+	struct sn_dwarf_node node = {.parent = walk->parent,
+				     .call_line = number_of(&walk->entry, CALL_LINE),
+				     .call_column = number_of(&walk->entry, CALL_COLUMN),
+				     .call_block = walk->block,
+				     .call_file = walk->entry.of[CALL_FILE].number,
+				     .die = walk->die,
+				     .start = UINT64_MAX};
+	walk->node = nodes->count;
+	walk->failed |= sn_vec_push(&nodes->list, &nodes->capacity, &nodes->count, node) < 0;
+	return !walk->failed;
 }
 
 /* Gives the targets of one range to the entry, if they are its parent's so far; to a block those
@@ -231,22 +201,23 @@ static bool match_range(void *data, uint64_t start, uint64_t end)
 /* The node made for the entry, or SN_DWARF_NO_NODE where it encloses no target, or is a block. */
 static uint32_t match_entry(struct walk *walk, uint32_t parent)
 {
-	const struct entry *entry = &walk->entry;
+	const struct sn_dwarf_value *of = walk->entry.of;
+	uint64_t low = of[LOW_PC].number;
 	walk->parent = parent;
 	walk->node = SN_DWARF_NO_NODE;
 	walk->start = UINT64_MAX;
-	if (entry->ranges.class != SN_DWARF_NONE) {
-		sn_dwarf_ranges(walk->unit, entry->ranges, match_range, walk);
+	if (of[RANGES].class != SN_DWARF_NONE) {
+		sn_dwarf_ranges(walk->unit, of[RANGES], match_range, walk);
 		/* the entry point, where it is said */
-		if (entry->low.class == SN_DWARF_ADDRESS && entry->low.number > 0)
-			walk->start = entry->low.number;
-	} else if (entry->low.class == SN_DWARF_ADDRESS) {
-		uint64_t end = entry->low.number + 1;
-		if (entry->high.class == SN_DWARF_ADDRESS)
-			end = entry->high.number;
-		else if (entry->high.class == SN_DWARF_NUMBER)
-			end = entry->low.number + entry->high.number;
-		match_range(walk, entry->low.number, end);
+		if (of[LOW_PC].class == SN_DWARF_ADDRESS && low > 0)
+			walk->start = low;
+	} else if (of[LOW_PC].class == SN_DWARF_ADDRESS) {
+		uint64_t end = low + 1;
+		if (of[HIGH_PC].class == SN_DWARF_ADDRESS)
+			end = of[HIGH_PC].number;
+		else if (of[HIGH_PC].class == SN_DWARF_NUMBER)
+			end = low + of[HIGH_PC].number;
+		match_range(walk, low, end);
 	}
 	if (walk->node != SN_DWARF_NO_NODE)
 		walk->nodes->list[walk->node].start = walk->start;
@@ -310,13 +281,13 @@ static void walk_unit(struct walk *walk)
 		if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine) {
 			bool is_function = abbrev->tag == DW_TAG_subprogram;
 			read_entry(unit, &cursor, abbrev, &walk->entry);
-			sibling = walk->entry.sibling;
+			sibling = sibling_of(&walk->entry);
 			scope = match_entry(walk, is_function ? SN_DWARF_NO_NODE : scope);
 			is_entered = scope != SN_DWARF_NO_NODE || (is_function && walk->into_types);
 			walk->block = 0;
 		} else if (abbrev->tag == DW_TAG_lexical_block && scope != SN_DWARF_NO_NODE) {
 			read_entry(unit, &cursor, abbrev, &walk->entry);
-			sibling = walk->entry.sibling;
+			sibling = sibling_of(&walk->entry);
 			match_block(walk, scope);
 		} else {
 			skip_entry(unit, &cursor, abbrev, &sibling);
@@ -416,10 +387,10 @@ static const char *scope_name(uint16_t tag, const char *name)
 }
 
 /* A type without a name whose operator() is asked for is a lambda's: told by the line it is on. */
-static const char *lambda_name(const struct entry *entry, struct sn_string_pool *pool)
+static const char *lambda_name(uint32_t line, struct sn_string_pool *pool)
 {
 	char name[32];
-	snprintf(name, sizeof(name), "{lambda:%u}", entry->line);
+	snprintf(name, sizeof(name), "{lambda:%u}", line);
 	return sn_string_pool_string(pool, name);
 }
 
@@ -428,7 +399,7 @@ static const char *qualify(struct sn_dwarf_unit *unit, uint64_t die, const char 
 			   struct sn_string_pool *pool)
 {
 	const char *scopes[64];
-	struct sn_text text = {0};
+	struct sn_buffer text = {0};
 	struct sn_cursor cursor = cursor_in_unit(unit, unit->first_die);
 	uint32_t depth = 0;
 	bool is_call = strcmp(name, "operator()") == 0;
@@ -447,26 +418,25 @@ static const char *qualify(struct sn_dwarf_unit *unit, uint64_t die, const char 
 			continue;
 		}
 		read_entry(unit, &cursor, abbrev, &entry);
-		if (entry.sibling && entry.sibling <= die && jump(unit, &cursor, entry.sibling))
+		uint64_t sibling = sibling_of(&entry);
+		if (sibling && sibling <= die && jump(unit, &cursor, sibling))
 			continue;
 		if (depth < sizeof(scopes) / sizeof(scopes[0]))
-			scopes[depth] = is_call && is_type(abbrev->tag) && !entry.name && entry.line
-					    ? lambda_name(&entry, pool)
-					    : scope_name(abbrev->tag, entry.name);
+			scopes[depth] = is_call && is_type(abbrev->tag) && !entry.of[NAME].string &&
+						number_of(&entry, LINE)
+					    ? lambda_name(number_of(&entry, LINE), pool)
+					    : scope_name(abbrev->tag, entry.of[NAME].string);
 		depth++;
 	}
 	if (offset_of(unit, &cursor) != die || depth > sizeof(scopes) / sizeof(scopes[0]))
 		return name;
-	for (uint32_t i = 0; i < depth; i++) {
-		if (!scopes[i])
-			continue;
-		sn_text_string(&text, scopes[i]);
-		sn_text_string(&text, "::");
-	}
-	sn_text_string(&text, name);
-	char *qualified = sn_text_take(&text);
-	const char *kept = sn_string_pool_string(pool, qualified);
-	free(qualified);
+	for (uint32_t i = 0; i < depth; i++)
+		if (scopes[i])
+			sn_buffer_print(&text, "%.*s::", SN_POOL_STRING_MAX, scopes[i]);
+	sn_buffer_text(&text, name);
+	const char *kept =
+	    text.failed ? NULL : sn_string_pool_string(pool, sn_buffer_string(&text));
+	sn_buffer_release(&text);
 	return kept ? kept : name;
 }
 
@@ -479,13 +449,14 @@ struct sn_dwarf_function sn_dwarf_function_at(struct sn_dwarf_unit *unit, uint64
 		return function;
 	for (unsigned i = 0; i < CHAIN_MAX && read_entry_at(unit, die, &entry); i++) {
 		if (!function.linkage_name)
-			function.linkage_name = entry.linkage_name;
+			function.linkage_name = entry.of[LINKAGE_NAME].string;
 		if (!function.name)
-			function.name = entry.name;
+			function.name = entry.of[NAME].string;
 		if (!function.line)
-			function.line = entry.line;
-		struct sn_dwarf_value next =
-		    entry.origin.class != SN_DWARF_NONE ? entry.origin : entry.specification;
+			function.line = number_of(&entry, LINE);
+		struct sn_dwarf_value next = entry.of[ORIGIN];
+		if (next.class == SN_DWARF_NONE)
+			next = entry.of[SPECIFICATION];
 		struct sn_dwarf_unit *other = unit_of(unit, next);
 		if (!other)
 			break;

@@ -22,7 +22,8 @@ struct sn_dwarf_node {
 
 struct sn_dwarf_nodes {
 	struct sn_dwarf_node *list;
-	uint32_t count, capacity;
+	uint32_t count;
+	size_t capacity;
 };
 
 /* Finds the innermost node of each target of a unit; targets' nodes start SN_DWARF_NO_NODE. 0 or

@@ -1,13 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Line number programs (.debug_line): the line of given addresses, and names of source files.
- * Internal to the DWARF reader (dwarf.h). Rows are matched as they are produced; none is kept.
+ * Internal to the DWARF reader (dwarf.h); NVIDIA's dialect (gpu/cubin_lines.c) runs programs too.
+ * Rows are matched as they are produced; none is kept.
  */
 #ifndef SN_BINARY_DWARF_LINE_H
 #define SN_BINARY_DWARF_LINE_H
 
 #include "dwarf_unit.h"
 #include "binary/string_pool.h"
+
+struct sn_dwarf_source {
+	const char *name; /* NULL unknown */
+	uint64_t folder;
+	const char *path; /* once asked for, the pool's */
+};
+
+/* The header of a program, with its folders and files. */
+struct sn_dwarf_lines {
+	struct sn_cursor program;
+	uint16_t version;
+	uint8_t min_instruction_bytes, operations_max, line_range, opcode_base;
+	int8_t line_base;
+	const uint8_t *operand_counts; /* of opcodes 1 .. opcode_base - 1 */
+	const char **folders;
+	struct sn_dwarf_source *files; /* from 0, which is the unit's own */
+	uint32_t folder_count, file_count;
+	size_t folder_capacity, file_capacity;
+	bool failed; /* some are missing for lack of memory */
+};
+
+/* Reads the header of the unit's program. False where there is none that could be run. `rest` is
+ * what follows the tables; a table that is cut short has what is before the cut. */
+bool sn_dwarf_lines_read(struct sn_dwarf_unit *unit, struct sn_dwarf_lines *lines,
+			 struct sn_cursor *rest);
+void sn_dwarf_lines_release(struct sn_dwarf_lines *lines);
+
+struct sn_dwarf_row {
+	uint64_t address;
+	uint32_t file, line, column, discriminator;
+};
+
+/* A program while it runs. Zeroed at first but for its lines and cursor, which is lines->program.
+ */
+struct sn_dwarf_run {
+	const struct sn_dwarf_lines *lines;
+	struct sn_cursor cursor;
+	struct sn_cursor operands; /* of SN_DWARF_ADDRESS_SET and SN_DWARF_EXTENDED */
+	struct sn_dwarf_row row;
+	uint32_t operation; /* within an instruction bundle */
+	uint8_t opcode;	    /* of SN_DWARF_EXTENDED */
+	bool in_sequence;
+};
+
+enum sn_dwarf_event {
+	SN_DWARF_PROGRAM_END,
+	SN_DWARF_ROW,
+	SN_DWARF_SEQUENCE_END, /* row.address is one past it */
+	SN_DWARF_ADDRESS_SET,
+	SN_DWARF_EXTENDED, /* an opcode that this does not know */
+};
+
+/* Runs to the next event. A step for each opcode is taken from the file's budget. */
+enum sn_dwarf_event sn_dwarf_run_next(struct sn_dwarf_run *run, struct sn_dwarf_file *file);
 
 /* An address that is sought, and what was found. A unit's targets ascend. */
 struct sn_dwarf_target {
@@ -30,6 +85,7 @@ void sn_dwarf_lines_resolve(struct sn_dwarf_unit *unit, const struct sn_elf_file
 /* The path of a file of the unit's line program, tidied and kept in the pool; NULL unknown. */
 const char *sn_dwarf_lines_file(struct sn_dwarf_unit *unit, uint64_t file,
 				struct sn_string_pool *pool);
+/* Forgets the unit's program and paths. */
 void sn_dwarf_lines_free(struct sn_dwarf_unit *unit);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files beside the module that hold its functions; see dwarf_split.h. */
 #include "dwarf_split.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,25 +22,21 @@ static void take_sections(struct sn_dwarf_file *file, struct sn_elf_file *elf)
 }
 
 /* Cuts a section down to a unit's part of it. */
-static void cut(struct sn_bytes *section, uint64_t offset, uint64_t bytes)
-{
-	if (offset > section->size || bytes > section->size - offset)
-		*section = (struct sn_bytes){0};
-	else
-		*section = (struct sn_bytes){section->data + offset, (size_t)bytes};
-}
-
 static void cut_column(struct sn_dwarf_file *file, uint32_t column, uint64_t offset, uint64_t bytes)
 {
 	switch (column) {
 	case COLUMN_INFO:
-		return cut(&file->info, offset, bytes);
+		file->info = sn_bytes_slice(file->info, offset, bytes);
+		break;
 	case COLUMN_ABBREV:
-		return cut(&file->abbrev, offset, bytes);
+		file->abbrev = sn_bytes_slice(file->abbrev, offset, bytes);
+		break;
 	case COLUMN_STR_OFFSETS:
-		return cut(&file->str_offsets, offset, bytes);
+		file->str_offsets = sn_bytes_slice(file->str_offsets, offset, bytes);
+		break;
 	case COLUMN_RNGLISTS:
-		return cut(&file->rnglists, offset, bytes);
+		file->rnglists = sn_bytes_slice(file->rnglists, offset, bytes);
+		break;
 	}
 }
 
@@ -149,7 +146,7 @@ static struct sn_dwarf_split *open_own(const struct sn_dwarf_places *places,
 {
 	char path[PATH_MAX];
 	const char *name = skeleton->dwo_name, *folder = skeleton->folder ? skeleton->folder : "";
-	const char *base = strrchr(name, '/'), *slash = strrchr(places->path, '/');
+	size_t beside = (size_t)(sn_text_base_name(places->path) - places->path);
 	for (unsigned attempt = 0; attempt < 2; attempt++) {
 		int length;
 		if (attempt == 0)
@@ -157,9 +154,8 @@ static struct sn_dwarf_split *open_own(const struct sn_dwarf_places *places,
 			    snprintf(path, sizeof(path), "%s%s%s%s", places->search.sysroot,
 				     name[0] == '/' ? "" : folder, name[0] == '/' ? "" : "/", name);
 		else
-			length = snprintf(path, sizeof(path), "%.*s%s",
-					  slash ? (int)(slash + 1 - places->path) : 0, places->path,
-					  base ? base + 1 : name);
+			length = snprintf(path, sizeof(path), "%.*s%s", (int)beside, places->path,
+					  sn_text_base_name(name));
 		struct sn_elf_file *elf =
 		    length < (int)sizeof(path) ? try_path(places, path) : NULL;
 		struct sn_dwarf_split *split = elf ? open_unit(elf, false, skeleton) : NULL;

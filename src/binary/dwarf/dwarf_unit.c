@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units, abbreviations and attributes; see dwarf_unit.h. */
 #include "dwarf_unit.h"
+#include "base/search.h"
+#include "base/vec.h"
 
 #include <stdlib.h>
 
@@ -10,6 +12,13 @@
 #define INDIRECT_FORMS_MAX 4u
 
 /* ---- units ---- */
+
+uint64_t sn_dwarf_initial_length(struct sn_cursor *cursor, uint8_t *offset_bytes)
+{
+	uint64_t length = sn_cursor_u32(cursor);
+	*offset_bytes = length == UINT32_MAX ? 8 : 4;
+	return *offset_bytes == 8 ? sn_cursor_u64(cursor) : length;
+}
 
 static uint64_t read_offset(const struct sn_dwarf_unit *unit, struct sn_cursor *cursor)
 {
@@ -21,13 +30,8 @@ static bool read_unit_header(struct sn_dwarf_file *file, uint64_t offset,
 			     struct sn_dwarf_unit *unit)
 {
 	struct sn_cursor cursor = sn_cursor_at(file->info, offset);
-	*unit = (struct sn_dwarf_unit){
-	    .file = file, .offset = offset, .offset_bytes = 4, .type = DW_UT_compile};
-	uint64_t length = sn_cursor_u32(&cursor);
-	if (length == UINT32_MAX) {
-		unit->offset_bytes = 8;
-		length = sn_cursor_u64(&cursor);
-	}
+	*unit = (struct sn_dwarf_unit){.file = file, .offset = offset, .type = DW_UT_compile};
+	uint64_t length = sn_dwarf_initial_length(&cursor, &unit->offset_bytes);
 	if (cursor.failed || length == 0 || length > sn_cursor_left(&cursor))
 		return false;
 	unit->end = (uint64_t)(cursor.at - file->info.data) + length;
@@ -73,41 +77,32 @@ int sn_dwarf_file_init(struct sn_dwarf_file *file, struct sn_elf_file *elf, uint
 
 int sn_dwarf_file_list(struct sn_dwarf_file *file)
 {
-	uint32_t capacity = 0;
+	size_t capacity = 0;
 	struct sn_dwarf_unit unit;
-	for (uint64_t at = 0; read_unit_header(file, at, &unit); at = unit.end) {
-		if (!is_readable(&unit))
-			continue;
-		if (file->unit_count == capacity) {
-			capacity = capacity ? capacity * 2 : 64;
-			struct sn_dwarf_unit *grown =
-			    realloc(file->units, capacity * sizeof(*grown));
-			if (!grown)
-				return SN_ERR_MEMORY;
-			file->units = grown;
-		}
-		file->units[file->unit_count++] = unit;
-	}
+	for (uint64_t at = 0; read_unit_header(file, at, &unit); at = unit.end)
+		if (is_readable(&unit) &&
+		    sn_vec_push(&file->units, &capacity, &file->unit_count, unit))
+			return SN_ERR_MEMORY;
 	return 0;
 }
 
 static void free_abbrevs(struct sn_dwarf_abbrevs *abbrevs)
 {
-	free(abbrevs->list);
-	free(abbrevs->attributes);
+	if (abbrevs) {
+		free(abbrevs->list);
+		free(abbrevs->attributes);
+	}
 	free(abbrevs);
 }
 
 void sn_dwarf_file_release(struct sn_dwarf_file *file)
 {
-	for (unsigned i = 0; i < SN_DWARF_ABBREV_BUCKETS; i++) {
-		while (file->abbrevs[i]) {
-			struct sn_dwarf_abbrevs *next = file->abbrevs[i]->next;
-			free_abbrevs(file->abbrevs[i]);
-			file->abbrevs[i] = next;
-		}
-	}
+	for (uint32_t i = 0; i < file->abbrevs.count; i++)
+		free_abbrevs(file->abbrev_lists[i]);
+	sn_table_release(&file->abbrevs);
+	free(file->abbrev_lists);
 	free(file->units);
+	file->abbrev_lists = NULL;
 	file->units = NULL;
 	file->unit_count = 0;
 }
@@ -119,75 +114,111 @@ void sn_dwarf_file_view(const struct sn_dwarf_file *file, uint64_t *budget,
 	view->units = NULL;
 	view->unit_count = 0;
 	view->budget = budget;
-	memset(view->abbrevs, 0, sizeof(view->abbrevs));
+	view->abbrevs = (struct sn_table){0};
+	view->abbrev_lists = NULL;
+	view->abbrev_capacity = 0;
 }
 
 struct sn_dwarf_unit *sn_dwarf_unit_at(struct sn_dwarf_file *file, uint64_t offset)
 {
-	uint32_t low = 0, high = file->unit_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (file->units[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || offset < file->units[low - 1].first_die ||
-	    offset >= file->units[low - 1].end)
+	uint32_t next = sn_search(i, file->unit_count, file->units[i].offset <= offset);
+	if (next == 0 || offset < file->units[next - 1].first_die ||
+	    offset >= file->units[next - 1].end)
 		return NULL;
-	return &file->units[low - 1];
+	return &file->units[next - 1];
 }
 
 /* ---- attributes ---- */
 
-/* The bytes a form takes in units of a format; -1 where that differs from value to value. */
-static int form_bytes(unsigned version, unsigned address_bytes, unsigned offset_bytes,
-		      uint16_t form)
+/* How long the value of a form is, where that is not fixed. */
+enum { OF_ADDRESS = -1, OF_OFFSET = -2, OF_REFERENCE = -3, VARIES = -4 };
+
+/* What it is. */
+enum kind {
+	UNKNOWN, /* what follows it cannot be found */
+	NOTHING,
+	NUMBER,
+	SIGNED,
+	ADDRESS,
+	ADDRESS_INDEX,
+	OFFSET,
+	RANGES_INDEX,
+	REFERENCE, /* from the unit's beginning */
+	FILE_REFERENCE,
+	SHARED_REFERENCE,
+	STRING,
+	STRING_INDEX,
+	STRING_AT,
+	LINE_STRING_AT,
+	SHARED_STRING_AT,
+	BLOCK, /* its length comes first */
+};
+
+struct form {
+	int8_t bytes;
+	uint8_t kind;
+};
+
+/* clang-format off */
+static const struct form forms[] = {
+	[DW_FORM_addr] = {OF_ADDRESS, ADDRESS}, [DW_FORM_addrx] = {VARIES, ADDRESS_INDEX},
+	[DW_FORM_addrx1] = {1, ADDRESS_INDEX}, [DW_FORM_addrx2] = {2, ADDRESS_INDEX},
+	[DW_FORM_addrx3] = {3, ADDRESS_INDEX}, [DW_FORM_addrx4] = {4, ADDRESS_INDEX},
+	[DW_FORM_data1] = {1, NUMBER}, [DW_FORM_data2] = {2, NUMBER}, [DW_FORM_data4] = {4, NUMBER},
+	[DW_FORM_data8] = {8, NUMBER}, [DW_FORM_data16] = {16, NOTHING},
+	[DW_FORM_sdata] = {VARIES, SIGNED}, [DW_FORM_udata] = {VARIES, NUMBER}, [DW_FORM_flag] = {1, NUMBER},
+	[DW_FORM_flag_present] = {0, NUMBER}, [DW_FORM_implicit_const] = {0, NUMBER},
+	[DW_FORM_string] = {VARIES, STRING}, [DW_FORM_strx] = {VARIES, STRING_INDEX},
+	[DW_FORM_strx1] = {1, STRING_INDEX}, [DW_FORM_strx2] = {2, STRING_INDEX},
+	[DW_FORM_strx3] = {3, STRING_INDEX}, [DW_FORM_strx4] = {4, STRING_INDEX},
+	[DW_FORM_strp] = {OF_OFFSET, STRING_AT}, [DW_FORM_line_strp] = {OF_OFFSET, LINE_STRING_AT},
+	[DW_FORM_strp_sup] = {OF_OFFSET, SHARED_STRING_AT},
+	[DW_FORM_ref1] = {1, REFERENCE}, [DW_FORM_ref2] = {2, REFERENCE}, [DW_FORM_ref4] = {4, REFERENCE},
+	[DW_FORM_ref8] = {8, REFERENCE}, [DW_FORM_ref_udata] = {VARIES, REFERENCE},
+	[DW_FORM_ref_addr] = {OF_REFERENCE, FILE_REFERENCE}, [DW_FORM_ref_sig8] = {8, NOTHING},
+	[DW_FORM_ref_sup4] = {4, SHARED_REFERENCE}, [DW_FORM_ref_sup8] = {8, SHARED_REFERENCE},
+	[DW_FORM_sec_offset] = {OF_OFFSET, OFFSET}, [DW_FORM_rnglistx] = {VARIES, RANGES_INDEX},
+	[DW_FORM_loclistx] = {VARIES, NUMBER}, [DW_FORM_exprloc] = {VARIES, BLOCK}, [DW_FORM_block] = {VARIES, BLOCK},
+	[DW_FORM_block1] = {1, BLOCK}, [DW_FORM_block2] = {2, BLOCK}, [DW_FORM_block4] = {4, BLOCK},
+};
+/* clang-format on */
+
+static struct form form_of(uint16_t form)
 {
+	if (form < sizeof(forms) / sizeof(*forms))
+		return forms[form];
 	switch (form) {
-	case DW_FORM_flag_present:
-	case DW_FORM_implicit_const:
-		return 0;
-	case DW_FORM_data1:
-	case DW_FORM_ref1:
-	case DW_FORM_flag:
-	case DW_FORM_strx1:
-	case DW_FORM_addrx1:
-		return 1;
-	case DW_FORM_data2:
-	case DW_FORM_ref2:
-	case DW_FORM_strx2:
-	case DW_FORM_addrx2:
-		return 2;
-	case DW_FORM_strx3:
-	case DW_FORM_addrx3:
-		return 3;
-	case DW_FORM_data4:
-	case DW_FORM_ref4:
-	case DW_FORM_strx4:
-	case DW_FORM_addrx4:
-	case DW_FORM_ref_sup4:
-		return 4;
-	case DW_FORM_data8:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_sig8:
-	case DW_FORM_ref_sup8:
-		return 8;
-	case DW_FORM_data16:
-		return 16;
-	case DW_FORM_addr:
-		return (int)address_bytes;
-	case DW_FORM_ref_addr:
-		return version < 3 ? (int)address_bytes : (int)offset_bytes;
-	case DW_FORM_strp:
-	case DW_FORM_line_strp:
-	case DW_FORM_strp_sup:
-	case DW_FORM_sec_offset:
-	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_GNU_addr_index:
+		return forms[DW_FORM_addrx];
+	case DW_FORM_GNU_str_index:
+		return forms[DW_FORM_strx];
 	case DW_FORM_GNU_strp_alt:
-		return (int)offset_bytes;
+		return forms[DW_FORM_strp_sup];
+	case DW_FORM_GNU_ref_alt:
+		return (struct form){OF_OFFSET, SHARED_REFERENCE};
 	}
-	return -1;
+	return (struct form){0, UNKNOWN};
+}
+
+/* The bytes of the number that a form begins with, in units of a format; -1: LEB128 or none. */
+static int number_bytes(struct form form, unsigned version, unsigned address_bytes,
+			unsigned offset_bytes)
+{
+	if (form.bytes >= 0)
+		return form.bytes;
+	if (form.bytes == OF_ADDRESS || (form.bytes == OF_REFERENCE && version < 3))
+		return (int)address_bytes;
+	return form.bytes == VARIES ? -1 : (int)offset_bytes;
+}
+
+/* The bytes of all of it; -1 where that differs from value to value. */
+static int form_bytes(unsigned version, unsigned address_bytes, unsigned offset_bytes,
+		      uint16_t name)
+{
+	struct form form = form_of(name);
+	return form.kind == BLOCK || form.kind == UNKNOWN
+		   ? -1
+		   : number_bytes(form, version, address_bytes, offset_bytes);
 }
 
 static const char *indexed_string(struct sn_dwarf_unit *unit, uint64_t index)
@@ -228,116 +259,81 @@ static struct sn_dwarf_value address_value(struct sn_dwarf_unit *unit, uint64_t 
 	return value_of(SN_DWARF_ADDRESS, address);
 }
 
-/* Forms of one fixed size: `number` are their bytes. */
-static struct sn_dwarf_value fixed_value(struct sn_dwarf_unit *unit, uint16_t form, uint64_t number)
+/* `number` are the form's bytes. */
+static struct sn_dwarf_value value_from(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
+					enum kind kind, uint64_t number)
 {
-	struct sn_dwarf_file *file = unit->file;
-	switch (form) {
-	case DW_FORM_addr:
+	const struct sn_dwarf_file *file = unit->file;
+	switch (kind) {
+	case NUMBER:
+	case SIGNED:
+		return value_of(SN_DWARF_NUMBER, number);
+	case ADDRESS:
 		return value_of(SN_DWARF_ADDRESS, number);
-	case DW_FORM_addrx1:
-	case DW_FORM_addrx2:
-	case DW_FORM_addrx3:
-	case DW_FORM_addrx4:
+	case ADDRESS_INDEX:
 		return address_value(unit, number);
-	case DW_FORM_strx1:
-	case DW_FORM_strx2:
-	case DW_FORM_strx3:
-	case DW_FORM_strx4:
+	case OFFSET:
+		return value_of(SN_DWARF_OFFSET, number);
+	case RANGES_INDEX:
+		return value_of(SN_DWARF_INDEX, number);
+	case REFERENCE:
+		return value_of(SN_DWARF_REFERENCE, unit->offset + number);
+	case FILE_REFERENCE:
+		return value_of(SN_DWARF_REFERENCE, number);
+	case SHARED_REFERENCE:
+		return value_of(SN_DWARF_SHARED_REFERENCE, number);
+	case STRING:
+		return string_value(sn_cursor_string(cursor));
+	case STRING_INDEX:
 		return string_value(indexed_string(unit, number));
-	case DW_FORM_strp:
+	case STRING_AT:
 		return string_value(sn_bytes_string(file->str, number));
-	case DW_FORM_line_strp:
+	case LINE_STRING_AT:
 		return string_value(sn_bytes_string(file->line_str, number));
-	case DW_FORM_strp_sup:
-	case DW_FORM_GNU_strp_alt:
+	case SHARED_STRING_AT:
 		return string_value(file->shared ? sn_bytes_string(file->shared->str, number)
 						 : NULL);
-	case DW_FORM_ref1:
-	case DW_FORM_ref2:
-	case DW_FORM_ref4:
-	case DW_FORM_ref8:
-		return value_of(SN_DWARF_REFERENCE, unit->offset + number);
-	case DW_FORM_ref_addr:
-		return value_of(SN_DWARF_REFERENCE, number);
-	case DW_FORM_ref_sup4:
-	case DW_FORM_ref_sup8:
-	case DW_FORM_GNU_ref_alt:
-		return value_of(SN_DWARF_SHARED_REFERENCE, number);
-	case DW_FORM_sec_offset:
-		return value_of(SN_DWARF_OFFSET, number);
-	case DW_FORM_ref_sig8:
-	case DW_FORM_data16:
-		return value_of(SN_DWARF_NONE, 0);
-	}
-	return value_of(SN_DWARF_NUMBER, form == DW_FORM_flag_present ? 1 : number);
-}
-
-static struct sn_dwarf_value varying_value(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
-					   uint16_t form)
-{
-	switch (form) {
-	case DW_FORM_string:
-		return string_value(sn_cursor_string(cursor));
-	case DW_FORM_sdata:
-		return value_of(SN_DWARF_NUMBER, (uint64_t)sn_cursor_sleb(cursor));
-	case DW_FORM_udata:
-	case DW_FORM_loclistx:
-		return value_of(SN_DWARF_NUMBER, sn_cursor_uleb(cursor));
-	case DW_FORM_rnglistx:
-		return value_of(SN_DWARF_INDEX, sn_cursor_uleb(cursor));
-	case DW_FORM_ref_udata:
-		return value_of(SN_DWARF_REFERENCE, unit->offset + sn_cursor_uleb(cursor));
-	case DW_FORM_strx:
-	case DW_FORM_GNU_str_index:
-		return string_value(indexed_string(unit, sn_cursor_uleb(cursor)));
-	case DW_FORM_addrx:
-	case DW_FORM_GNU_addr_index:
-		return address_value(unit, sn_cursor_uleb(cursor));
-	case DW_FORM_block1:
-		sn_cursor_skip(cursor, sn_cursor_u8(cursor));
+	case BLOCK:
+		sn_cursor_skip(cursor, number);
 		break;
-	case DW_FORM_block2:
-		sn_cursor_skip(cursor, sn_cursor_u16(cursor));
+	case UNKNOWN:
+		sn_cursor_fail(cursor);
 		break;
-	case DW_FORM_block4:
-		sn_cursor_skip(cursor, sn_cursor_u32(cursor));
+	case NOTHING:
 		break;
-	case DW_FORM_block:
-	case DW_FORM_exprloc:
-		sn_cursor_skip(cursor, sn_cursor_uleb(cursor));
-		break;
-	default:
-		sn_cursor_fail(cursor); /* what follows cannot be found */
 	}
 	return value_of(SN_DWARF_NONE, 0);
 }
 
 struct sn_dwarf_value sn_dwarf_read(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
-				    uint16_t form, int64_t implicit)
+				    uint16_t name, int64_t implicit)
 {
-	for (unsigned i = 0; form == DW_FORM_indirect && i < INDIRECT_FORMS_MAX; i++)
-		form = (uint16_t)sn_cursor_uleb(cursor);
-	if (form == DW_FORM_implicit_const)
-		return value_of(SN_DWARF_NUMBER, (uint64_t)implicit);
-	int bytes = form_bytes(unit->version, unit->address_bytes, unit->offset_bytes, form);
-	if (bytes < 0)
-		return varying_value(unit, cursor, form);
-	if (bytes > 8) {
+	for (unsigned i = 0; name == DW_FORM_indirect && i < INDIRECT_FORMS_MAX; i++)
+		name = (uint16_t)sn_cursor_uleb(cursor);
+	struct form form = form_of(name);
+	int bytes = number_bytes(form, unit->version, unit->address_bytes, unit->offset_bytes);
+	uint64_t number = 0;
+	if (name == DW_FORM_flag_present || name == DW_FORM_implicit_const)
+		number = name == DW_FORM_flag_present ? 1 : (uint64_t)implicit;
+	else if (form.kind == NOTHING)
 		sn_cursor_skip(cursor, (unsigned)bytes);
-		return value_of(SN_DWARF_NONE, 0);
-	}
-	uint64_t number = sn_cursor_uint(cursor, (unsigned)bytes);
-	return cursor->failed ? value_of(SN_DWARF_NONE, 0) : fixed_value(unit, form, number);
+	else if (form.kind == SIGNED)
+		number = (uint64_t)sn_cursor_sleb(cursor);
+	else if (bytes >= 0)
+		number = sn_cursor_uint(cursor, (unsigned)bytes);
+	else if (form.kind != STRING)
+		number = sn_cursor_uleb(cursor);
+	return cursor->failed ? value_of(SN_DWARF_NONE, 0)
+			      : value_from(unit, cursor, form.kind, number);
 }
 
-void sn_dwarf_skip_value(struct sn_dwarf_unit *unit, struct sn_cursor *cursor, uint16_t form)
+void sn_dwarf_skip_value(struct sn_dwarf_unit *unit, struct sn_cursor *cursor, uint16_t name)
 {
-	int bytes = form_bytes(unit->version, unit->address_bytes, unit->offset_bytes, form);
+	int bytes = form_bytes(unit->version, unit->address_bytes, unit->offset_bytes, name);
 	if (bytes >= 0)
 		sn_cursor_skip(cursor, (unsigned)bytes);
 	else
-		sn_dwarf_read(unit, cursor, form, 0);
+		sn_dwarf_read(unit, cursor, name, 0);
 }
 
 void sn_dwarf_skip(struct sn_dwarf_unit *unit, struct sn_cursor *cursor,
@@ -365,40 +361,17 @@ static bool read_specification(struct sn_cursor *cursor, struct sn_dwarf_attribu
 	return !cursor->failed && (name != 0 || form != 0);
 }
 
-static bool grow_list(struct sn_dwarf_abbrevs *abbrevs, uint32_t *capacity, uint64_t code)
+static bool grow_list(struct sn_dwarf_abbrevs *abbrevs, size_t *capacity, uint64_t code)
 {
-	if (code < *capacity)
-		return true;
-	uint32_t wanted = *capacity ? *capacity * 2 : 128;
-	while (wanted <= code)
-		wanted *= 2;
-	struct sn_dwarf_abbrev *grown = realloc(abbrevs->list, wanted * sizeof(*grown));
-	if (!grown)
+	size_t before = *capacity;
+	if (sn_vec_reserve(&abbrevs->list, capacity, code + 1) < 0)
 		return false;
-	memset(grown + *capacity, 0, (wanted - *capacity) * sizeof(*grown));
-	abbrevs->list = grown;
-	*capacity = wanted;
-	return true;
-}
-
-static bool add_attribute(struct sn_dwarf_abbrevs *abbrevs, uint32_t *capacity,
-			  const struct sn_dwarf_attribute *attribute)
-{
-	if (abbrevs->attribute_count == *capacity) {
-		uint32_t wanted = *capacity ? *capacity * 2 : 512;
-		struct sn_dwarf_attribute *grown =
-		    realloc(abbrevs->attributes, wanted * sizeof(*grown));
-		if (!grown)
-			return false;
-		abbrevs->attributes = grown;
-		*capacity = wanted;
-	}
-	abbrevs->attributes[abbrevs->attribute_count++] = *attribute;
+	memset(abbrevs->list + before, 0, (*capacity - before) * sizeof(*abbrevs->list));
 	return true;
 }
 
 static bool read_abbrev(struct sn_dwarf_abbrevs *abbrevs, struct sn_dwarf_abbrev *abbrev,
-			struct sn_cursor *cursor, uint32_t *capacity)
+			struct sn_cursor *cursor, size_t *capacity)
 {
 	struct sn_dwarf_attribute attribute;
 	uint64_t tag = sn_cursor_uleb(cursor);
@@ -407,7 +380,8 @@ static bool read_abbrev(struct sn_dwarf_abbrevs *abbrevs, struct sn_dwarf_abbrev
 					   .has_children = sn_cursor_u8(cursor) != 0,
 					   .sibling_at = -1};
 	while (read_specification(cursor, &attribute) && abbrev->count < ATTRIBUTES_MAX) {
-		if (!add_attribute(abbrevs, capacity, &attribute))
+		if (sn_vec_push(&abbrevs->attributes, capacity, &abbrevs->attribute_count,
+				attribute))
 			return false;
 		abbrev->count++;
 		int bytes = form_bytes(abbrevs->version, abbrevs->address_bytes,
@@ -427,10 +401,9 @@ static struct sn_dwarf_abbrevs *read_abbrevs(struct sn_dwarf_unit *unit)
 {
 	struct sn_dwarf_abbrevs *abbrevs = calloc(1, sizeof(*abbrevs));
 	struct sn_cursor cursor = sn_cursor_at(unit->file->abbrev, unit->abbrev_offset);
-	uint32_t capacity = 0, attribute_capacity = 0;
+	size_t capacity = 0, attribute_capacity = 0;
 	if (!abbrevs)
 		return NULL;
-	abbrevs->offset = unit->abbrev_offset;
 	abbrevs->version = unit->version;
 	abbrevs->address_bytes = unit->address_bytes;
 	abbrevs->offset_bytes = unit->offset_bytes;
@@ -448,24 +421,21 @@ static struct sn_dwarf_abbrevs *read_abbrevs(struct sn_dwarf_unit *unit)
 
 bool sn_dwarf_unit_abbrevs(struct sn_dwarf_unit *unit)
 {
+	struct sn_dwarf_file *file = unit->file;
+	/* no file has offsets of more than 48 bits; a damaged unit may get another's table */
+	uint64_t key = unit->abbrev_offset << 16 | (unsigned)unit->version << 8 |
+		       (unsigned)unit->address_bytes << 4 | unit->offset_bytes;
 	if (unit->abbrevs)
 		return true;
-	struct sn_dwarf_abbrevs **bucket =
-	    &unit->file->abbrevs[(unit->abbrev_offset * 0x9e3779b97f4a7c15u) >> 54];
-	struct sn_dwarf_abbrevs *at = *bucket;
-	while (at && !(at->offset == unit->abbrev_offset && at->version == unit->version &&
-		       at->address_bytes == unit->address_bytes &&
-		       at->offset_bytes == unit->offset_bytes))
-		at = at->next;
-	if (!at) {
-		at = read_abbrevs(unit);
-		if (!at)
-			return false;
-		at->next = *bucket;
-		*bucket = at;
-	}
-	unit->abbrevs = at;
-	return true;
+	if (sn_vec_reserve(&file->abbrev_lists, &file->abbrev_capacity, file->abbrevs.count + 1u))
+		return false;
+	uint32_t count = file->abbrevs.count, number = sn_table_add(&file->abbrevs, key);
+	if (number == SN_TABLE_NONE)
+		return false;
+	if (number == count)
+		file->abbrev_lists[number] = read_abbrevs(unit);
+	unit->abbrevs = file->abbrev_lists[number];
+	return unit->abbrevs != NULL;
 }
 
 /* ---- the unit's own entry ---- */

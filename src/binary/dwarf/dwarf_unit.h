@@ -6,7 +6,8 @@
 #ifndef SN_BINARY_DWARF_UNIT_H
 #define SN_BINARY_DWARF_UNIT_H
 
-#include "binary/bytes.h"
+#include "base/cursor.h"
+#include "base/table.h"
 #include "dwarf_constants.h"
 #include "binary/elf/elf_file.h"
 
@@ -27,8 +28,6 @@ struct sn_dwarf_abbrev {
 
 /* All abbreviations of one offset in .debug_abbrev, read for units of one format. */
 struct sn_dwarf_abbrevs {
-	struct sn_dwarf_abbrevs *next;
-	uint64_t offset;
 	uint8_t version, address_bytes, offset_bytes;
 	struct sn_dwarf_abbrev *list; /* by code; tag 0 where a code is unused */
 	uint32_t count;
@@ -60,14 +59,14 @@ struct sn_dwarf_unit {
 	struct sn_dwarf_lines *lines; /* dwarf_line.c's */
 };
 
-#define SN_DWARF_ABBREV_BUCKETS 1024
-
 struct sn_dwarf_file {
 	struct sn_bytes info, abbrev, str, line, line_str, ranges, rnglists, addr, str_offsets;
 	struct sn_dwarf_unit *units; /* by ascending offset */
 	uint32_t unit_count;
 	struct sn_dwarf_file *shared; /* dwz's, or NULL */
-	struct sn_dwarf_abbrevs *abbrevs[SN_DWARF_ABBREV_BUCKETS];
+	struct sn_table abbrevs;      /* by offset and the format of units */
+	struct sn_dwarf_abbrevs **abbrev_lists;
+	size_t abbrev_capacity;
 	/* What is left of the work that one resolve may do, in steps of some nanoseconds. */
 	uint64_t *budget;
 };
@@ -100,6 +99,8 @@ static inline bool sn_dwarf_spend(struct sn_dwarf_file *file, uint64_t steps)
 	return true;
 }
 
+/* The length at the beginning of a unit or line program, and what it says of offsets in there. */
+uint64_t sn_dwarf_initial_length(struct sn_cursor *cursor, uint8_t *offset_bytes);
 /* 0 or SN_ERR_MEMORY. Lists the units; stops where a header makes no sense. */
 int sn_dwarf_file_init(struct sn_dwarf_file *file, struct sn_elf_file *elf, uint64_t *budget);
 /* The second half of it: lists the units of sections that are set. */

@@ -7,7 +7,7 @@
 #ifndef SN_BINARY_ENCODED_H
 #define SN_BINARY_ENCODED_H
 
-#include "binary/bytes.h"
+#include "base/cursor.h"
 
 enum {
 	SN_ENCODED_OMIT = 0xff,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mapped and checked ELF file; see elf_file.h. */
 #include "elf_file.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,13 +20,6 @@
 /* More than any linker makes of one program; bounds what a hostile file can ask for. */
 #define SECTIONS_MAX	   1000000u
 #define UNPACKED_BYTES_MAX (8ull << 30)
-
-static struct sn_bytes slice(struct sn_bytes bytes, uint64_t offset, uint64_t size)
-{
-	if (!bytes.data || offset > bytes.size || size > bytes.size - offset)
-		return (struct sn_bytes){NULL, 0};
-	return (struct sn_bytes){bytes.data + offset, (size_t)size};
-}
 
 static void read_build_id_notes(struct sn_elf_file *file, struct sn_bytes notes, uint64_t align)
 {
@@ -66,9 +60,9 @@ static void read_build_id(struct sn_elf_file *file)
 	for (uint32_t i = 0; i < file->segment_count && file->build_id_bytes == 0; i++) {
 		Elf64_Phdr header = segment(file, i);
 		if (header.p_type == PT_NOTE)
-			read_build_id_notes(file,
-					    slice(file->bytes, header.p_offset, header.p_filesz),
-					    header.p_align);
+			read_build_id_notes(
+			    file, sn_bytes_slice(file->bytes, header.p_offset, header.p_filesz),
+			    header.p_align);
 	}
 }
 
@@ -79,7 +73,7 @@ static int read_sections(struct sn_elf_file *file, const Elf64_Ehdr *elf, struct
 	uint64_t count = elf->e_shnum;
 	uint64_t names = elf->e_shstrndx;
 	Elf64_Shdr first;
-	struct sn_bytes zeroth = slice(file->bytes, elf->e_shoff, sizeof(first));
+	struct sn_bytes zeroth = sn_bytes_slice(file->bytes, elf->e_shoff, sizeof(first));
 	file->is_truncated = !zeroth.data;
 	if (!zeroth.data)
 		return 0;
@@ -90,13 +84,14 @@ static int read_sections(struct sn_elf_file *file, const Elf64_Ehdr *elf, struct
 		names = first.sh_link;
 	if (count > SECTIONS_MAX)
 		return sn_fail(error, SN_ERR_FORMAT, "too many sections");
-	struct sn_bytes table = slice(file->bytes, elf->e_shoff, count * sizeof(Elf64_Shdr));
+	struct sn_bytes table =
+	    sn_bytes_slice(file->bytes, elf->e_shoff, count * sizeof(Elf64_Shdr));
 	file->is_truncated = !table.data;
 	if (!table.data || count == 0)
 		return 0;
 	file->sections = calloc((size_t)count, sizeof(*file->sections));
 	if (!file->sections)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	file->section_count = (uint32_t)count;
 	for (uint32_t i = 0; i < count; i++) {
 		memcpy(&file->sections[i].header, table.data + i * sizeof(Elf64_Shdr),
@@ -124,7 +119,7 @@ static int read_headers(struct sn_elf_file *file, struct sn_error *error)
 	file->machine = elf.e_machine;
 	file->type = elf.e_type;
 	struct sn_bytes segments =
-	    slice(file->bytes, elf.e_phoff, (uint64_t)elf.e_phnum * sizeof(Elf64_Phdr));
+	    sn_bytes_slice(file->bytes, elf.e_phoff, (uint64_t)elf.e_phnum * sizeof(Elf64_Phdr));
 	if (segments.data && elf.e_phentsize == sizeof(Elf64_Phdr)) {
 		file->segments = segments.data;
 		file->segment_count = elf.e_phnum;
@@ -154,7 +149,7 @@ static int adopt(struct sn_bytes bytes, int ownership, struct sn_elf_file **out,
 		munmap((void *)bytes.data, bytes.size);
 	else if (ownership == SN_ELF_HEAP)
 		free((void *)bytes.data);
-	return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return sn_fail_memory(error);
 }
 
 int sn_elf_file_open(const char *path, struct sn_elf_file **file, struct sn_error *error)
@@ -204,7 +199,7 @@ void sn_elf_file_free(struct sn_elf_file *file)
 
 struct sn_elf_section *sn_elf_file_section(struct sn_elf_file *file, const char *name)
 {
-	bool is_debug = strncmp(name, ".debug_", 7) == 0;
+	bool is_debug = sn_text_begins(name, ".debug_");
 	for (uint32_t i = 0; i < file->section_count; i++) {
 		const char *own = file->sections[i].name;
 		if (strcmp(own, name) == 0 ||
@@ -292,21 +287,21 @@ static void read_contents(struct sn_elf_file *file, struct sn_elf_section *secti
 	if (section->header.sh_type == SHT_NOBITS)
 		return;
 	struct sn_bytes raw =
-	    slice(file->bytes, section->header.sh_offset, section->header.sh_size);
+	    sn_bytes_slice(file->bytes, section->header.sh_offset, section->header.sh_size);
 	if (section->header.sh_flags & SHF_COMPRESSED) {
 		Elf64_Chdr packed;
 		if (raw.size < sizeof(packed))
 			return;
 		memcpy(&packed, raw.data, sizeof(packed));
-		raw = slice(raw, sizeof(packed), raw.size - sizeof(packed));
+		raw = sn_bytes_slice(raw, sizeof(packed), raw.size - sizeof(packed));
 		if (packed.ch_type == ELFCOMPRESS_ZLIB || packed.ch_type == ELFCOMPRESS_ZSTD_)
 			unpack(section, raw, packed.ch_type, packed.ch_size);
-	} else if (strncmp(section->name, ".zdebug", 7) == 0) {
+	} else if (sn_text_begins(section->name, ".zdebug")) {
 		if (raw.size < 12 || memcmp(raw.data, "ZLIB", 4) != 0)
 			return;
 		uint64_t size;
 		memcpy(&size, raw.data + 4, sizeof(size));
-		unpack(section, slice(raw, 12, raw.size - 12), ELFCOMPRESS_ZLIB,
+		unpack(section, sn_bytes_slice(raw, 12, raw.size - 12), ELFCOMPRESS_ZLIB,
 		       __builtin_bswap64(size));
 	} else {
 		section->contents = raw;
@@ -332,9 +327,36 @@ struct sn_bytes sn_elf_section_strings(struct sn_elf_file *file, struct sn_elf_s
 	return strings;
 }
 
+bool sn_elf_section_is_plt(const struct sn_elf_section *section)
+{
+	return sn_text_begins(section->name, ".plt") || strcmp(section->name, ".iplt") == 0;
+}
+
 struct sn_bytes sn_elf_file_contents(struct sn_elf_file *file, const char *name)
 {
 	return sn_elf_section_contents(file, sn_elf_file_section(file, name));
+}
+
+struct sn_elf_symbols sn_elf_symbols(struct sn_elf_file *file, struct sn_elf_section *table)
+{
+	struct sn_elf_symbols symbols = {.symbols = sn_elf_section_contents(file, table)};
+	symbols.count = symbols.symbols.size / sizeof(Elf64_Sym);
+	if (table && table->header.sh_link < file->section_count)
+		symbols.names =
+		    sn_elf_section_strings(file, &file->sections[table->header.sh_link]);
+	return symbols;
+}
+
+struct sn_elf_relocations sn_elf_relocations(struct sn_elf_file *file,
+					     struct sn_elf_section *section)
+{
+	struct sn_elf_relocations relocations = {
+	    .cursor = sn_cursor_at(sn_elf_section_contents(file, section), 0)};
+	if (!section || section->header.sh_link >= file->section_count)
+		return relocations;
+	relocations.symbols = sn_elf_symbols(file, &file->sections[section->header.sh_link]);
+	relocations.has_addends = section->header.sh_type == SHT_RELA;
+	return relocations;
 }
 
 bool sn_elf_file_is_code(const struct sn_elf_file *file, uint64_t address)

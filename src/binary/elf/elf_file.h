@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A 64-bit little-endian ELF file, mapped and checked: its sections, its build id, what it loads.
+ * A 64-bit little-endian ELF file, mapped and checked: its sections, its build id, what it loads,
+ * the entries of its tables of symbols and relocations.
  *
  * Nothing is trusted: sections that reach beyond the file are empty. Compressed sections are
- * unpacked when first asked for. Knows nothing about symbols or DWARF.
+ * unpacked when first asked for. What symbols and relocations mean is not known here.
  *
  * A file that is truncated by somebody else while it is mapped here raises SIGBUS, as in every
  * program that maps files; installers replace files by renaming, which is safe.
@@ -12,7 +13,7 @@
 #define SN_BINARY_ELF_FILE_H
 
 #include "base/error.h"
-#include "binary/bytes.h"
+#include "base/cursor.h"
 
 #include <elf.h>
 
@@ -58,8 +59,68 @@ struct sn_elf_section *sn_elf_file_section_of_type(struct sn_elf_file *file, uin
 struct sn_bytes sn_elf_section_contents(struct sn_elf_file *file, struct sn_elf_section *section);
 /* The same of a string table: cut after its last NUL. */
 struct sn_bytes sn_elf_section_strings(struct sn_elf_file *file, struct sn_elf_section *section);
-/* Both steps. */
+/* Whether it holds entries of the procedure linkage table. */
+bool sn_elf_section_is_plt(const struct sn_elf_section *section);
+/* The contents of the section of that name. */
 struct sn_bytes sn_elf_file_contents(struct sn_elf_file *file, const char *name);
+
+/* A symbol table and its names. */
+struct sn_elf_symbols {
+	struct sn_bytes symbols, names;
+	size_t count;
+};
+
+/* Of a section, which may be NULL: then there are none. */
+struct sn_elf_symbols sn_elf_symbols(struct sn_elf_file *file, struct sn_elf_section *table);
+/* False where there are not so many. */
+static inline bool sn_elf_symbol_at(const struct sn_elf_symbols *table, uint64_t index,
+				    Elf64_Sym *symbol)
+{
+	if (index >= table->count)
+		return false;
+	memcpy(symbol, table->symbols.data + index * sizeof(*symbol), sizeof(*symbol));
+	return true;
+}
+/* NULL where it is not in the table of names. */
+static inline const char *sn_elf_symbol_name(const struct sn_elf_symbols *table,
+					     const Elf64_Sym *symbol)
+{
+	return sn_bytes_string(table->names, symbol->st_name);
+}
+
+/* Relocations one after the other, with or without addends, and the symbols they refer to. */
+struct sn_elf_relocations {
+	struct sn_cursor cursor;
+	struct sn_elf_symbols symbols;
+	bool has_addends;
+};
+
+/* Of a section, which may be NULL: then there are none. */
+struct sn_elf_relocations sn_elf_relocations(struct sn_elf_file *file,
+					     struct sn_elf_section *section);
+/* An addend that there is not is 0. False at the end. */
+static inline bool sn_elf_relocations_next(struct sn_elf_relocations *relocations,
+					   Elf64_Rela *entry)
+{
+	size_t bytes = relocations->has_addends ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+	if (sn_cursor_left(&relocations->cursor) < bytes)
+		return false;
+	entry->r_addend = 0;
+	memcpy(entry, relocations->cursor.at, bytes);
+	relocations->cursor.at += bytes;
+	return true;
+}
+
+/* The name of the symbol that a relocation refers to; NULL none. */
+static inline const char *sn_elf_relocation_name(const struct sn_elf_relocations *relocations,
+						 const Elf64_Rela *entry)
+{
+	Elf64_Sym symbol;
+	uint64_t index = ELF64_R_SYM(entry->r_info);
+	return index && sn_elf_symbol_at(&relocations->symbols, index, &symbol)
+		   ? sn_elf_symbol_name(&relocations->symbols, &symbol)
+		   : NULL;
+}
 
 /* Whether `address` lies in an executable segment. */
 bool sn_elf_file_is_code(const struct sn_elf_file *file, uint64_t address);

@@ -62,22 +62,6 @@ uint64_t sn_elf_plt_slot(const struct sn_elf_file *file, const uint8_t *code, si
 	return file->machine == EM_AARCH64 ? arm_slot(code, bytes, address) : 0;
 }
 
-static const char *symbol_name(struct sn_elf_file *file, struct sn_elf_section *relocations,
-			       uint64_t index)
-{
-	if (relocations->header.sh_link >= file->section_count)
-		return NULL;
-	struct sn_elf_section *table = &file->sections[relocations->header.sh_link];
-	struct sn_bytes symbols = sn_elf_section_contents(file, table);
-	Elf64_Sym symbol;
-	if (index == 0 || index >= symbols.size / sizeof(symbol) ||
-	    table->header.sh_link >= file->section_count)
-		return NULL;
-	memcpy(&symbol, symbols.data + index * sizeof(symbol), sizeof(symbol));
-	return sn_bytes_string(sn_elf_section_strings(file, &file->sections[table->header.sh_link]),
-			       symbol.st_name);
-}
-
 /* The symbol that a slot is bound to, or the one of the index-th .rela.plt entry. */
 static const char *bound_symbol(struct sn_elf_file *file, uint64_t slot, int64_t index)
 {
@@ -86,14 +70,13 @@ static const char *bound_symbol(struct sn_elf_file *file, uint64_t slot, int64_t
 		bool is_plt = strcmp(section->name, ".rela.plt") == 0;
 		if (section->header.sh_type != SHT_RELA || (slot == 0 && !is_plt))
 			continue;
-		struct sn_bytes contents = sn_elf_section_contents(file, section);
-		size_t count = contents.size / sizeof(Elf64_Rela);
-		for (size_t j = slot ? 0 : (size_t)index; j < count; j++) {
-			Elf64_Rela entry;
-			memcpy(&entry, contents.data + j * sizeof(entry), sizeof(entry));
+		struct sn_elf_relocations relocations = sn_elf_relocations(file, section);
+		Elf64_Rela entry;
+		if (slot == 0)
+			sn_cursor_skip(&relocations.cursor, (uint64_t)index * sizeof(entry));
+		while (sn_elf_relocations_next(&relocations, &entry))
 			if (slot == 0 || entry.r_offset == slot)
-				return symbol_name(file, section, ELF64_R_SYM(entry.r_info));
-		}
+				return sn_elf_relocation_name(&relocations, &entry);
 	}
 	return NULL;
 }
@@ -125,7 +108,7 @@ void sn_elf_plt_resolve(struct sn_elf_file *file, const uint64_t *addresses, siz
 {
 	for (uint32_t i = 0; i < file->section_count; i++) {
 		struct sn_elf_section *section = &file->sections[i];
-		if (strncmp(section->name, ".plt", 4) != 0 && strcmp(section->name, ".iplt") != 0)
+		if (!sn_elf_section_is_plt(section))
 			continue;
 		struct sn_bytes code = sn_elf_section_contents(file, section);
 		for (size_t j = 0; j < count; j++) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbols that contain addresses; see elf_symbols.h. */
 #include "elf_symbols.h"
+#include "base/search.h"
+#include "base/text.h"
 
 /* Bounds what symbols that overlap (never in real files) can cost. */
 #define COVERED_MAX 20000000u
@@ -40,21 +42,14 @@ static size_t lower_bound(const struct locator *locator, uint64_t value)
 	if (value > addresses[locator->count - 1])
 		return locator->count;
 	uint64_t bucket = (value - addresses[0]) >> locator->shift;
-	size_t low = locator->first[bucket], high = locator->first[bucket + 1];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (addresses[middle] < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search_from(i, locator->first[bucket], locator->first[bucket + 1],
+			      addresses[i] < value);
 }
 
 static unsigned leading_underscores(const char *name)
 {
 	/* what these begin is mangling, not modesty */
-	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0)
+	if (sn_text_begins(name, "_Z") || sn_text_begins(name, "_R"))
 		return 0;
 	unsigned count = 0;
 	while (name[count] == '_' && count < 3)
@@ -97,7 +92,7 @@ static bool is_function_name(const char *name)
 
 struct pass {
 	struct sn_elf_file *file;
-	struct sn_bytes strings;
+	struct sn_elf_symbols table;
 	const uint64_t *addresses;
 	size_t count;
 	struct sn_elf_hit *hits;
@@ -117,7 +112,7 @@ static void take_sized(struct pass *pass, const Elf64_Sym *symbol, size_t first)
 		if (pass->covered++ > COVERED_MAX)
 			return;
 		if (!name) {
-			name = sn_bytes_string(pass->strings, symbol->st_name);
+			name = sn_elf_symbol_name(&pass->table, symbol);
 			if (!name || !is_function_name(name))
 				return;
 			rank = rank_of(symbol, name);
@@ -136,7 +131,7 @@ static void take_unsized(struct pass *pass, const Elf64_Sym *symbol, size_t firs
 	struct sn_elf_near *near = &pass->near[first];
 	if (near->name && near->start > symbol->st_value)
 		return;
-	const char *name = sn_bytes_string(pass->strings, symbol->st_name);
+	const char *name = sn_elf_symbol_name(&pass->table, symbol);
 	if (!name || !is_function_name(name))
 		return;
 	uint8_t rank = rank_of(symbol, name);
@@ -187,18 +182,12 @@ void sn_elf_symbols_resolve(struct sn_elf_file *file, struct sn_elf_section *tab
 {
 	if (!table || count == 0 || table->header.sh_link >= file->section_count)
 		return;
-	struct sn_bytes symbols = sn_elf_section_contents(file, table);
-	struct pass pass = {
-	    file,      sn_elf_section_strings(file, &file->sections[table->header.sh_link]),
-	    addresses, count,
-	    hits,      near,
-	    0};
+	struct pass pass = {file, sn_elf_symbols(file, table), addresses, count, hits, near, 0};
 	struct locator locator;
 	memset(near, 0, count * sizeof(*near));
 	locator_init(&locator, addresses, count);
-	for (size_t at = 0; symbols.size - at >= sizeof(Elf64_Sym); at += sizeof(Elf64_Sym)) {
-		Elf64_Sym symbol;
-		memcpy(&symbol, symbols.data + at, sizeof(symbol));
+	Elf64_Sym symbol;
+	for (size_t i = 0; sn_elf_symbol_at(&pass.table, i, &symbol); i++) {
 		if (!is_candidate(file, &symbol) || symbol.st_size > UINT64_MAX - symbol.st_value)
 			continue;
 		size_t first = lower_bound(&locator, symbol.st_value);

@@ -4,6 +4,7 @@
  * .eh_frame_hdr, which every linker in use writes. Files without that table stay without starts.
  */
 #include "elf_symbols.h"
+#include "base/search.h"
 #include "binary/dwarf/encoded.h"
 
 enum { TABLE_ENCODING = SN_ENCODED_DATA_RELATIVE | SN_ENCODED_SDATA4 };
@@ -197,18 +198,11 @@ static uint64_t exceptions_of(const struct unwind_table *table, uint32_t index)
 
 static void resolve_one(const struct unwind_table *table, uint64_t address, struct sn_elf_hit *hit)
 {
-	uint32_t low = 0, high = table->count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (entry_start(table, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
+	uint32_t next = sn_search(i, table->count, entry_start(table, i) <= address);
+	if (next == 0)
 		return;
-	uint64_t start = entry_start(table, low - 1);
-	uint64_t length = entry_length(table, low - 1);
+	uint64_t start = entry_start(table, next - 1);
+	uint64_t length = entry_length(table, next - 1);
 	if (address - start < length) {
 		hit->start = start;
 		hit->end = start + length;

@@ -8,7 +8,7 @@
 #define SN_BINARY_GPU_BUNDLE_H
 
 #include "base/error.h"
-#include "binary/bytes.h"
+#include "base/cursor.h"
 
 #include <stdbool.h>
 #include <stddef.h>

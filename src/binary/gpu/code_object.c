@@ -3,9 +3,8 @@
  * AMD's code objects: ordinary shared libraries whose kernels are known by their descriptors
  * (NAME.kd), from version 3 of the ABI on, or by the type of their symbol before.
  */
+#include "base/text.h"
 #include "gpu_private.h"
-
-#include "binary/dwarf/dwarf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +25,9 @@ static const struct {
 
 static int read_target(struct sn_gpu_binary *binary, struct sn_error *error)
 {
-	struct sn_bytes field =
-	    sn_gpu_file_bytes(binary->private->file, offsetof(Elf64_Ehdr, e_flags), 4);
-	uint8_t machine = field.data ? field.data[0] : 0;
+	struct sn_cursor flags =
+	    sn_cursor_at(binary->private->file->bytes, offsetof(Elf64_Ehdr, e_flags));
+	uint8_t machine = sn_cursor_u8(&flags);
 	binary->vendor = SN_GPU_AMD;
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
 		if (targets[i].machine != machine)
@@ -47,17 +46,13 @@ static bool is_code(const struct sn_elf_section *section)
 	       (section->header.sh_flags & SHF_EXECINSTR) && (section->header.sh_flags & SHF_ALLOC);
 }
 
-static int read_sections(struct sn_gpu_binary *binary)
+static void read_sections(struct sn_gpu_binary *binary)
 {
 	struct sn_elf_file *file = binary->private->file;
-	for (uint32_t i = 0; i < file->section_count; i++) {
-		struct sn_elf_section *section = &file->sections[i];
-		if (is_code(section) &&
-		    sn_gpu_add_section(binary, section->header.sh_addr,
-				       sn_elf_section_contents(file, section), i) != 0)
-			return SN_ERR_MEMORY;
-	}
-	return 0;
+	for (uint32_t i = 0; i < file->section_count; i++)
+		if (is_code(&file->sections[i]))
+			sn_gpu_add_section(binary, file->sections[i].header.sh_addr,
+					   sn_elf_section_contents(file, &file->sections[i]), i);
 }
 
 /* Where the code of a kernel of the old ABI begins, or 0. */
@@ -68,137 +63,79 @@ static uint64_t old_kernel_entry(struct sn_elf_file *file, const struct sn_elf_s
 	if (within >= section->header.sh_size ||
 	    section->header.sh_size - within < OLD_KERNEL_ENTRY_FIELD + 8)
 		return 0;
-	struct sn_bytes field =
-	    sn_gpu_file_bytes(file, section->header.sh_offset + within + OLD_KERNEL_ENTRY_FIELD, 8);
-	uint64_t distance = 0;
-	if (field.data)
-		memcpy(&distance, field.data, 8);
-	return address + distance;
+	struct sn_cursor field =
+	    sn_cursor_at(file->bytes, section->header.sh_offset + within + OLD_KERNEL_ENTRY_FIELD);
+	return address + sn_cursor_u64(&field);
 }
 
-struct names {
-	const char **items;
-	size_t count;
-};
-
-static int by_text(const void *a, const void *b)
+/* The names in front of ".kd". */
+static void find_descriptors(const struct sn_elf_file *file, const struct sn_elf_symbols *table,
+			     struct sn_intern *descriptors, bool *failed)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Whether a descriptor of that name is among the sorted names of descriptors. */
-static bool has_descriptor(const struct names *descriptors, const char *name)
-{
-	size_t length = strlen(name), low = 0, high = descriptors->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const char *item = descriptors->items[middle];
-		int order = strncmp(item, name, length);
-		if (order == 0)
-			order = strcmp(item + length, ".kd");
-		if (order == 0)
-			return true;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
+	Elf64_Sym symbol;
+	for (size_t i = 0; sn_elf_symbol_at(table, i, &symbol); i++) {
+		const char *name = sn_elf_symbol_name(table, &symbol);
+		if (name && name[0] && symbol.st_shndx < file->section_count &&
+		    sn_text_ends(name, ".kd"))
+			*failed |=
+			    sn_intern_add(descriptors, name, strlen(name) - 3) == SN_INTERN_NONE;
 	}
-	return false;
 }
 
-struct table {
-	struct sn_elf_file *file;
-	struct sn_bytes symbols, names;
-};
-
-static bool symbol_at(const struct table *table, size_t index, Elf64_Sym *symbol, const char **name)
+static void add_functions(struct sn_gpu_binary *binary, const struct sn_elf_symbols *table,
+			  const struct sn_intern *descriptors)
 {
-	memcpy(symbol, table->symbols.data + index * sizeof(*symbol), sizeof(*symbol));
-	*name = sn_bytes_string(table->names, symbol->st_name);
-	return *name && (*name)[0] && symbol->st_shndx < table->file->section_count;
-}
-
-static int find_descriptors(const struct table *table, struct names *descriptors)
-{
-	size_t count = table->symbols.size / sizeof(Elf64_Sym);
-	descriptors->items = calloc(count + 1, sizeof(*descriptors->items));
-	if (!descriptors->items)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < count; i++) {
-		Elf64_Sym symbol;
-		const char *name;
-		if (!symbol_at(table, i, &symbol, &name))
-			continue;
-		size_t length = strlen(name);
-		if (length > 3 && strcmp(name + length - 3, ".kd") == 0)
-			descriptors->items[descriptors->count++] = name;
-	}
-	qsort(descriptors->items, descriptors->count, sizeof(*descriptors->items), by_text);
-	return 0;
-}
-
-static int add_functions(struct sn_gpu_binary *binary, const struct table *table,
-			 const struct names *descriptors)
-{
-	for (size_t i = 0; i < table->symbols.size / sizeof(Elf64_Sym); i++) {
-		Elf64_Sym symbol;
-		const char *name;
-		if (!symbol_at(table, i, &symbol, &name))
-			continue;
-		const struct sn_elf_section *section = &table->file->sections[symbol.st_shndx];
+	struct sn_elf_file *file = binary->private->file;
+	Elf64_Sym symbol;
+	for (size_t i = 0; sn_elf_symbol_at(table, i, &symbol); i++) {
+		const char *name = sn_elf_symbol_name(table, &symbol);
 		unsigned type = ELF64_ST_TYPE(symbol.st_info);
 		uint64_t start = symbol.st_value;
-		if (!is_code(section) || (type != STT_FUNC && type != OLD_KERNEL_SYMBOL))
+		if (!name || !name[0] || symbol.st_shndx >= file->section_count ||
+		    !is_code(&file->sections[symbol.st_shndx]) ||
+		    (type != STT_FUNC && type != OLD_KERNEL_SYMBOL))
 			continue;
 		if (type == OLD_KERNEL_SYMBOL)
-			start = old_kernel_entry(table->file, section, start);
-		bool is_kernel = type == OLD_KERNEL_SYMBOL || has_descriptor(descriptors, name);
-		if (sn_gpu_add_function(binary, name, start, 0, is_kernel) != 0)
-			return SN_ERR_MEMORY;
+			start = old_kernel_entry(file, &file->sections[symbol.st_shndx], start);
+		bool is_kernel = type == OLD_KERNEL_SYMBOL ||
+				 sn_intern_find(descriptors, name, strlen(name)) != SN_INTERN_NONE;
+		sn_gpu_add_function(binary, name, start, 0, is_kernel);
 	}
-	return 0;
 }
 
-static int read_symbols(struct sn_gpu_binary *binary)
+static void read_symbols(struct sn_gpu_binary *binary)
 {
-	struct table table = {.file = binary->private->file};
-	struct sn_elf_section *section = sn_elf_file_section_of_type(table.file, SHT_SYMTAB);
+	struct sn_elf_file *file = binary->private->file;
+	struct sn_intern descriptors = {0};
+	struct sn_elf_section *section = sn_elf_file_section_of_type(file, SHT_SYMTAB);
 	if (!section)
-		section = sn_elf_file_section_of_type(table.file, SHT_DYNSYM);
-	if (!section || section->header.sh_link >= table.file->section_count)
-		return 0;
-	table.symbols = sn_elf_section_contents(table.file, section);
-	table.names =
-	    sn_elf_section_strings(table.file, &table.file->sections[section->header.sh_link]);
-	struct names descriptors = {0};
-	int status = find_descriptors(&table, &descriptors);
-	if (status == 0)
-		status = add_functions(binary, &table, &descriptors);
-	free(descriptors.items);
-	return status;
+		section = sn_elf_file_section_of_type(file, SHT_DYNSYM);
+	struct sn_elf_symbols table = sn_elf_symbols(file, section);
+	find_descriptors(file, &table, &descriptors, &binary->private->failed);
+	add_functions(binary, &table, &descriptors);
+	sn_intern_release(&descriptors);
 }
 
 /* Code that no symbol begins: still code, and named by its place. */
-static int name_the_rest(struct sn_gpu_binary *binary)
+static void name_the_rest(struct sn_gpu_binary *binary)
 {
 	char name[32];
 	if (binary->function_count > 0)
-		return 0;
+		return;
 	for (size_t i = 0; i < binary->private->section_count; i++) {
 		uint64_t start = binary->private->sections[i].start;
 		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)start);
-		if (sn_gpu_add_function(binary, name, start, 0, false) != 0)
-			return SN_ERR_MEMORY;
+		sn_gpu_add_function(binary, name, start, 0, false);
 	}
-	return 0;
 }
 
 int sn_code_object_read(struct sn_gpu_binary *binary, struct sn_error *error)
 {
 	int status = read_target(binary, error);
-	if (status == 0)
-		status = read_sections(binary);
-	if (status == 0)
-		status = read_symbols(binary);
-	return status != 0 ? status : name_the_rest(binary);
+	if (status == 0) {
+		read_sections(binary);
+		read_symbols(binary);
+		name_the_rest(binary);
+	}
+	return status;
 }

@@ -10,6 +10,7 @@
  * understood.
  */
 #include "base/vec.h"
+#include "base/search.h"
 #include "gpu_private.h"
 
 #include <string.h>
@@ -32,23 +33,18 @@ struct building {
 	size_t call_count, call_capacity;
 	uint32_t *numbers; /* by block: its number among those kept; also a work list */
 	size_t numbers_capacity;
+	bool failed;		 /* for lack of memory */
 	uint64_t addresses[256]; /* NVIDIA: by register, the function whose address was put in */
 };
 
 static const struct sn_gpu_relocation *relocation_at(const struct sn_gpu_private *private,
 						     uint64_t address)
 {
-	size_t low = 0, high = private->relocation_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (private->relocations[middle].at < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == private->relocation_count || private->relocations[low].at != address)
+	size_t first =
+	    sn_search(i, private->relocation_count, private->relocations[i].at < address);
+	if (first == private->relocation_count || private->relocations[first].at != address)
 		return NULL;
-	return &private->relocations[low];
+	return &private->relocations[first];
 }
 
 /*
@@ -92,15 +88,12 @@ static void call_or_jump(const struct building *b, struct sn_gpu_instruction *in
 		instruction->flow = SN_GPU_BRANCH;
 }
 
-static int add_instruction(struct building *b, const struct sn_gpu_instruction *instruction)
+static void add_instruction(struct building *b, const struct sn_gpu_instruction *instruction)
 {
-	if (sn_vec_reserve(&b->instructions, &b->capacity, b->count + 1) != 0)
-		return SN_ERR_MEMORY;
-	b->instructions[b->count++] = *instruction;
-	return 0;
+	b->failed |= sn_vec_push(&b->instructions, &b->capacity, &b->count, *instruction) < 0;
 }
 
-static int decode_sass(struct building *b, const uint8_t *code, uint64_t bytes)
+static void decode_sass(struct building *b, const uint8_t *code, uint64_t bytes)
 {
 	memset(b->addresses, 0, sizeof(b->addresses));
 	for (uint64_t at = 0; at + 16 <= bytes; at += 16) {
@@ -110,13 +103,11 @@ static int decode_sass(struct building *b, const uint8_t *code, uint64_t bytes)
 		if (b->binary->private->relocation_count > 0)
 			apply_relocation(b, &instruction);
 		call_or_jump(b, &instruction);
-		if (add_instruction(b, &instruction) != 0)
-			return SN_ERR_MEMORY;
+		add_instruction(b, &instruction);
 	}
-	return 0;
 }
 
-static int decode_gcn(struct building *b, const uint8_t *code, uint64_t bytes)
+static void decode_gcn(struct building *b, const uint8_t *code, uint64_t bytes)
 {
 	struct sn_gcn_registers registers = {0};
 	enum sn_gcn_isa isa = (enum sn_gcn_isa)b->binary->architecture;
@@ -125,34 +116,27 @@ static int decode_gcn(struct building *b, const uint8_t *code, uint64_t bytes)
 		if (sn_gcn_decode(code + at, bytes - at, isa, b->function->start + at,
 				  &instruction))
 			sn_gcn_follow(&registers, code + at, isa, &instruction);
-		if (add_instruction(b, &instruction) != 0)
-			return SN_ERR_MEMORY;
+		add_instruction(b, &instruction);
 		at += instruction.length;
 	}
-	return 0;
 }
 
-static int decode(struct building *b)
+static void decode(struct building *b)
 {
 	uint64_t bytes = b->function->end - b->function->start;
 	const uint8_t *code = b->section->code.data + (b->function->start - b->section->start);
 	b->count = 0;
-	return b->binary->vendor == SN_GPU_NVIDIA ? decode_sass(b, code, bytes)
-						  : decode_gcn(b, code, bytes);
+	if (b->binary->vendor == SN_GPU_NVIDIA)
+		decode_sass(b, code, bytes);
+	else
+		decode_gcn(b, code, bytes);
 }
 
 /* The instruction at an address of this function; count where there is none. */
 static size_t instruction_at(const struct building *b, uint64_t address)
 {
-	size_t low = 0, high = b->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (b->instructions[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < b->count && b->instructions[low].address == address ? low : b->count;
+	size_t first = sn_search(i, b->count, b->instructions[i].address < address);
+	return first < b->count && b->instructions[first].address == address ? first : b->count;
 }
 
 static void lead(struct building *b, uint64_t address)
@@ -165,15 +149,7 @@ static void lead(struct building *b, uint64_t address)
 /* The jumps of one instruction's table. */
 static size_t first_jump(const struct sn_gpu_private *private, uint64_t from)
 {
-	size_t low = 0, high = private->jump_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (private->jumps[middle].from < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, private->jump_count, private->jumps[i].from < from);
 }
 
 static void lead_jumps(struct building *b, uint64_t from)
@@ -190,17 +166,12 @@ static void lead_jumps(struct building *b, uint64_t from)
 static void lead_relocations(struct building *b)
 {
 	const struct sn_gpu_private *private = b->binary->private;
-	size_t low = 0, high = private->relocation_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (private->relocations[middle].at < b->function->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < private->relocation_count && private->relocations[low].at < b->function->end;
-	     low++)
-		lead(b, private->relocations[low].value);
+	size_t first = sn_search(i, private->relocation_count,
+				 private->relocations[i].at < b->function->start);
+	for (;
+	     first < private->relocation_count && private->relocations[first].at < b->function->end;
+	     first++)
+		lead(b, private->relocations[first].value);
 }
 
 static bool ends_block(const struct sn_gpu_instruction *instruction)
@@ -216,10 +187,11 @@ static bool ends_block(const struct sn_gpu_instruction *instruction)
 	}
 }
 
-static int find_leaders(struct building *b)
+static void find_leaders(struct building *b)
 {
-	if (sn_vec_reserve(&b->leads, &b->leads_capacity, b->count + 1) != 0)
-		return SN_ERR_MEMORY;
+	b->failed |= sn_vec_reserve(&b->leads, &b->leads_capacity, b->count + 1) < 0;
+	if (b->failed)
+		return;
 	memset(b->leads, 0, b->count + 1);
 	b->leads[0] = 1;
 	lead_relocations(b);
@@ -233,65 +205,51 @@ static int find_leaders(struct building *b)
 		else if (instruction->flow == SN_GPU_INDIRECT)
 			lead_jumps(b, instruction->address);
 	}
-	return 0;
 }
 
-static int make_blocks(struct building *b)
+static void make_blocks(struct building *b)
 {
 	b->block_count = 0;
 	for (size_t i = 0; i < b->count; i++) {
 		const struct sn_gpu_instruction *instruction = &b->instructions[i];
-		if (b->leads[i]) {
-			uint32_t count = b->block_count;
-			if (sn_vec_reserve(&b->blocks, &b->block_capacity, (size_t)count + 1) !=
-				0 ||
-			    sn_vec_reserve(&b->firsts, &b->first_capacity, (size_t)count + 1) != 0)
-				return SN_ERR_MEMORY;
-			b->blocks[count] = (struct sn_flow_block){.start = instruction->address};
-			b->firsts[count] = (uint32_t)i;
-			b->block_count++;
+		uint32_t count = b->block_count;
+		if (b->leads[i] &&
+		    (sn_vec_reserve(&b->firsts, &b->first_capacity, (size_t)count + 1) < 0 ||
+		     sn_vec_push(&b->blocks, &b->block_capacity, &b->block_count,
+				 (struct sn_flow_block){.start = instruction->address}))) {
+			b->failed = true;
+			return;
 		}
+		if (b->leads[i])
+			b->firsts[count] = (uint32_t)i;
 		b->blocks[b->block_count - 1].last = instruction->address;
 		b->blocks[b->block_count - 1].end = instruction->address + instruction->length;
 	}
-	return 0;
 }
 
 /* The block that begins at an address, or SN_GPU_NONE. */
 static uint32_t block_at(const struct building *b, uint64_t address)
 {
-	uint32_t low = 0, high = b->block_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (b->blocks[middle].start < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < b->block_count && b->blocks[low].start == address ? low : SN_GPU_NONE;
+	uint32_t first = sn_search(i, b->block_count, b->blocks[i].start < address);
+	return first < b->block_count && b->blocks[first].start == address ? first : SN_GPU_NONE;
 }
 
-static int add_edge(struct building *b, uint32_t from, uint32_t to)
+static void add_edge(struct building *b, uint32_t from, uint32_t to)
 {
 	const struct sn_flow_edge *last = b->edge_count > 0 ? &b->edges[b->edge_count - 1] : NULL;
-	if (last && last->from == from && last->to == to)
-		return 0;
-	if (sn_vec_reserve(&b->edges, &b->edge_capacity, b->edge_count + 1) != 0)
-		return SN_ERR_MEMORY;
-	b->edges[b->edge_count++] = (struct sn_flow_edge){from, to};
-	return 0;
+	if (!last || last->from != from || last->to != to)
+		b->failed |= sn_vec_push(&b->edges, &b->edge_capacity, &b->edge_count,
+					 (struct sn_flow_edge){from, to}) < 0;
 }
 
-static int add_call(struct building *b, const struct sn_gpu_instruction *instruction, bool is_tail)
+static void add_call(struct building *b, const struct sn_gpu_instruction *instruction, bool is_tail)
 {
 	uint32_t function =
 	    instruction->has_target ? entered_at(b->binary, instruction->target) : SN_GPU_NONE;
-	if (is_tail && function == SN_GPU_NONE)
-		return 0;
-	if (sn_vec_reserve(&b->calls, &b->call_capacity, b->call_count + 1) != 0)
-		return SN_ERR_MEMORY;
-	b->calls[b->call_count++] = (struct sn_gpu_call){instruction->address, function, is_tail};
-	return 0;
+	if (!is_tail || function != SN_GPU_NONE)
+		b->failed |=
+		    sn_vec_push(&b->calls, &b->call_capacity, &b->call_count,
+				(struct sn_gpu_call){instruction->address, function, is_tail}) < 0;
 }
 
 static bool is_inside(const struct building *b, uint64_t address)
@@ -300,48 +258,43 @@ static bool is_inside(const struct building *b, uint64_t address)
 }
 
 /* Calls, and jumps to other functions. */
-static int find_calls(struct building *b)
+static void find_calls(struct building *b)
 {
 	b->call_count = 0;
 	for (size_t i = 0; i < b->count; i++) {
 		const struct sn_gpu_instruction *instruction = &b->instructions[i];
-		int status = 0;
 		if (instruction->flow == SN_GPU_CALL)
-			status = add_call(b, instruction, false);
+			add_call(b, instruction, false);
 		else if ((instruction->flow == SN_GPU_BRANCH ||
 			  instruction->flow == SN_GPU_INDIRECT) &&
 			 instruction->has_target && !is_inside(b, instruction->target))
-			status = add_call(b, instruction, true);
-		if (status != 0)
-			return status;
+			add_call(b, instruction, true);
 	}
-	return 0;
 }
 
-static int add_branch(struct building *b, uint32_t from,
-		      const struct sn_gpu_instruction *instruction)
+static void add_branch(struct building *b, uint32_t from, uint64_t target)
 {
-	uint32_t to =
-	    is_inside(b, instruction->target) ? block_at(b, instruction->target) : SN_GPU_NONE;
-	return to == SN_GPU_NONE ? 0 : add_edge(b, from, to);
+	uint32_t to = is_inside(b, target) ? block_at(b, target) : SN_GPU_NONE;
+	if (to != SN_GPU_NONE)
+		add_edge(b, from, to);
 }
 
-static int add_jumps(struct building *b, uint32_t from,
-		     const struct sn_gpu_instruction *instruction)
+static void add_jumps(struct building *b, uint32_t from,
+		      const struct sn_gpu_instruction *instruction)
 {
 	const struct sn_gpu_private *private = b->binary->private;
 	size_t first = first_jump(private, instruction->address), at = first;
 	for (; at < private->jump_count && private->jumps[at].from == instruction->address; at++) {
 		uint32_t to = block_at(b, private->jumps[at].to);
-		if (to != SN_GPU_NONE && add_edge(b, from, to) != 0)
-			return SN_ERR_MEMORY;
+		if (to != SN_GPU_NONE)
+			add_edge(b, from, to);
 	}
 	if (at > first)
-		return 0;
+		return;
 	if (instruction->has_target)
-		return add_branch(b, from, instruction);
-	b->function->has_unknown_jump = true;
-	return 0;
+		add_branch(b, from, instruction->target);
+	else
+		b->function->has_unknown_jump = true;
 }
 
 static bool goes_on(const struct sn_gpu_instruction *instruction)
@@ -357,31 +310,29 @@ static bool goes_on(const struct sn_gpu_instruction *instruction)
 	}
 }
 
-static int make_edges(struct building *b)
+static void make_edges(struct building *b)
 {
 	b->edge_count = 0;
 	for (uint32_t block = 0; block < b->block_count; block++) {
 		size_t next = block + 1 < b->block_count ? b->firsts[block + 1] : b->count;
 		const struct sn_gpu_instruction *last = &b->instructions[next - 1];
-		int status = 0;
 		if (last->flow == SN_GPU_BRANCH)
-			status = add_branch(b, block, last);
+			add_branch(b, block, last->target);
 		else if (last->flow == SN_GPU_INDIRECT)
-			status = add_jumps(b, block, last);
-		if (status == 0 && goes_on(last) && block + 1 < b->block_count)
-			status = add_edge(b, block, block + 1);
-		if (status != 0)
-			return status;
+			add_jumps(b, block, last);
+		if (goes_on(last) && block + 1 < b->block_count)
+			add_edge(b, block, block + 1);
 	}
-	return 0;
 }
 
 /* Numbers the blocks that are kept, in order; the others are SN_GPU_NONE. Edges ascend by from. */
-static int number_reached(struct building *b, uint32_t *kept)
+static uint32_t number_reached(struct building *b)
 {
 	size_t count = b->block_count;
-	if (sn_vec_reserve(&b->numbers, &b->numbers_capacity, count * 2 + 1) != 0)
-		return SN_ERR_MEMORY;
+	uint32_t kept = 0;
+	b->failed |= sn_vec_reserve(&b->numbers, &b->numbers_capacity, count * 2 + 1) < 0;
+	if (b->failed)
+		return 0;
 	uint32_t *numbers = b->numbers, *work = b->numbers + count, pending = 0;
 	bool all = b->function->has_unknown_jump;
 	for (size_t i = 0; i < count; i++)
@@ -392,37 +343,29 @@ static int number_reached(struct building *b, uint32_t *kept)
 	}
 	while (pending > 0) {
 		uint32_t from = work[--pending];
-		size_t low = 0, high = b->edge_count;
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-			if (b->edges[middle].from < from)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		for (; low < b->edge_count && b->edges[low].from == from; low++) {
-			uint32_t to = b->edges[low].to;
+		size_t first = sn_search(i, b->edge_count, b->edges[i].from < from);
+		for (; first < b->edge_count && b->edges[first].from == from; first++) {
+			uint32_t to = b->edges[first].to;
 			if (numbers[to] == SN_GPU_NONE) {
 				numbers[to] = 0;
 				work[pending++] = to;
 			}
 		}
 	}
-	*kept = 0;
 	for (size_t i = 0; i < count; i++)
 		if (numbers[i] != SN_GPU_NONE)
-			numbers[i] = (*kept)++;
-	return 0;
+			numbers[i] = kept++;
+	return kept;
 }
 
-static int keep_blocks(struct building *b, uint32_t kept)
+static void keep_blocks(struct building *b, uint32_t kept)
 {
 	struct sn_flow_graph *flow = &b->function->flow;
-	struct sn_string_pool *pool = &b->binary->private->pool;
-	flow->blocks = sn_string_pool_allocate(pool, (size_t)kept * sizeof(*flow->blocks) + 1);
-	flow->edges = sn_string_pool_allocate(pool, b->edge_count * sizeof(*flow->edges) + 1);
-	if (!flow->blocks || !flow->edges)
-		return SN_ERR_MEMORY;
+	struct sn_arena *arena = &b->binary->private->pool.arena;
+	flow->blocks = sn_arena_array(arena, struct sn_flow_block, kept);
+	flow->edges = sn_arena_array(arena, struct sn_flow_edge, b->edge_count);
+	if (arena->failed)
+		return;
 	for (uint32_t i = 0; i < b->block_count; i++)
 		if (b->numbers[i] != SN_GPU_NONE)
 			flow->blocks[b->numbers[i]] = b->blocks[i];
@@ -432,65 +375,53 @@ static int keep_blocks(struct building *b, uint32_t kept)
 		if (from != SN_GPU_NONE)
 			flow->edges[flow->edge_count++] = (struct sn_flow_edge){from, to};
 	}
-	return 0;
 }
 
 /* The kept block that holds an address, or false: calls in code that is not reached count not. */
 static bool is_kept(const struct building *b, uint64_t address)
 {
-	uint32_t low = 0, high = b->block_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (b->blocks[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 && b->numbers[low - 1] != SN_GPU_NONE;
+	uint32_t next = sn_search(i, b->block_count, b->blocks[i].start <= address);
+	return next > 0 && b->numbers[next - 1] != SN_GPU_NONE;
 }
 
-static int keep_calls(struct building *b)
+static void keep_calls(struct building *b)
 {
 	struct sn_gpu_function *function = b->function;
-	function->calls = sn_string_pool_allocate(&b->binary->private->pool,
-						  b->call_count * sizeof(*function->calls) + 1);
-	if (!function->calls)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < b->call_count; i++)
+	function->calls =
+	    sn_arena_array(&b->binary->private->pool.arena, struct sn_gpu_call, b->call_count);
+	for (size_t i = 0; i < b->call_count && function->calls; i++)
 		if (is_kept(b, b->calls[i].address))
 			function->calls[function->call_count++] = b->calls[i];
-	return 0;
 }
 
-static int build(struct building *b)
+static void build(struct building *b)
 {
-	uint32_t kept;
-	int status = decode(b);
-	if (status != 0 || b->count == 0)
-		return status;
-	status = find_leaders(b);
-	if (status == 0)
-		status = make_blocks(b);
-	if (status == 0)
-		status = make_edges(b);
-	if (status == 0)
-		status = find_calls(b);
-	if (status == 0)
-		status = number_reached(b, &kept);
-	if (status == 0)
-		status = keep_blocks(b, kept);
-	return status != 0 ? status : keep_calls(b);
+	decode(b);
+	if (b->count == 0)
+		return;
+	find_leaders(b);
+	if (!b->failed)
+		make_blocks(b);
+	if (b->failed)
+		return;
+	make_edges(b);
+	find_calls(b);
+	uint32_t kept = number_reached(b);
+	if (b->failed)
+		return;
+	keep_blocks(b, kept);
+	keep_calls(b);
 }
 
-int sn_gpu_build_flow(struct sn_gpu_binary *binary)
+void sn_gpu_build_flow(struct sn_gpu_binary *binary)
 {
 	struct building b = {.binary = binary};
-	int status = 0;
-	for (uint32_t i = 0; i < binary->function_count && status == 0; i++) {
+	for (uint32_t i = 0; i < binary->function_count && !b.failed; i++) {
 		b.function = &binary->functions[i];
 		b.section = sn_gpu_section_at(binary, b.function->start);
-		status = build(&b);
+		build(&b);
 	}
+	binary->private->failed |= b.failed || binary->private->pool.arena.failed;
 	free(b.instructions);
 	free(b.leads);
 	free(b.blocks);
@@ -498,5 +429,4 @@ int sn_gpu_build_flow(struct sn_gpu_binary *binary)
 	free(b.edges);
 	free(b.calls);
 	free(b.numbers);
-	return status;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPU binaries of both vendors; see gpu_binary.h. Who owns which code is decided here. */
 #include "gpu_binary.h"
+#include "base/search.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "gpu_private.h"
 
@@ -14,18 +16,14 @@ bool sn_gpu_is_binary(const struct sn_elf_file *file)
 	return file->machine == MACHINE_CUDA || file->machine == MACHINE_AMDGPU;
 }
 
-int sn_gpu_add_section(struct sn_gpu_binary *binary, uint64_t start, struct sn_bytes code,
-		       uint32_t index)
+void sn_gpu_add_section(struct sn_gpu_binary *binary, uint64_t start, struct sn_bytes code,
+			uint32_t index)
 {
 	struct sn_gpu_private *private = binary->private;
-	if (code.size == 0 || start + code.size < start)
-		return 0;
-	if (sn_vec_reserve(&private->sections, &private->section_capacity,
-			   private->section_count + 1) != 0)
-		return SN_ERR_MEMORY;
-	private->sections[private->section_count++] =
-	    (struct sn_gpu_section){.start = start, .code = code, .index = index};
-	return 0;
+	if (code.size > 0 && start + code.size > start)
+	private->failed |=
+	    sn_vec_push(&private->sections, &private->section_capacity, &private->section_count,
+			(struct sn_gpu_section){start, code, index}) < 0;
 }
 
 /* $kernel$function and $__internal_0_$function: what the compiler put in front of names that it
@@ -36,32 +34,26 @@ static const char *plain_name(const char *symbol)
 	return second && second[1] ? second + 1 : symbol;
 }
 
-int sn_gpu_add_function(struct sn_gpu_binary *binary, const char *symbol, uint64_t start,
-			uint64_t base, bool is_kernel)
+void sn_gpu_add_function(struct sn_gpu_binary *binary, const char *symbol, uint64_t start,
+			 uint64_t base, bool is_kernel)
 {
 	struct sn_gpu_private *private = binary->private;
-	if (binary->function_count >= UINT32_MAX / 2 ||
-	    sn_vec_reserve(&binary->functions, &private->function_capacity,
-			   (size_t)binary->function_count + 1) != 0)
-		return SN_ERR_MEMORY;
 	const char *kept = sn_string_pool_string(&private->pool, symbol);
-	if (!kept)
-		return SN_ERR_MEMORY;
-	binary->functions[binary->function_count++] =
-	    (struct sn_gpu_function){.symbol = kept,
-				     .name = plain_name(kept),
-				     .start = start,
-				     .base = base,
-				     .kernel = SN_GPU_NONE,
-				     .is_kernel = is_kernel};
-	return 0;
+	private->failed |=
+	    !kept || binary->function_count >= UINT32_MAX / 2 ||
+	    sn_vec_push(&binary->functions, &private->function_capacity, &binary->function_count,
+			(struct sn_gpu_function){.symbol = kept,
+						 .name = plain_name(kept),
+						 .start = start,
+						 .base = base,
+						 .kernel = SN_GPU_NONE,
+						 .is_kernel = is_kernel}) < 0;
 }
 
 static int by_section_start(const void *a, const void *b)
 {
 	const struct sn_gpu_section *x = a, *y = b;
-	return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
-				    : (x->index > y->index) - (x->index < y->index);
+	return sn_order_then(SN_ORDER(x->start, y->start), SN_ORDER(x->index, y->index));
 }
 
 /* Of sections that overlap, as only damaged files have them, the first stays. */
@@ -85,17 +77,10 @@ static void sort_sections(struct sn_gpu_private *private)
 const struct sn_gpu_section *sn_gpu_section_at(const struct sn_gpu_binary *binary, uint64_t address)
 {
 	const struct sn_gpu_private *private = binary->private;
-	size_t low = 0, high = private->section_count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (private->sections[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
+	size_t next = sn_search(i, private->section_count, private->sections[i].start <= address);
+	if (next == 0)
 		return NULL;
-	const struct sn_gpu_section *section = &private->sections[low - 1];
+	const struct sn_gpu_section *section = &private->sections[next - 1];
 	return address - section->start < section->code.size ? section : NULL;
 }
 
@@ -103,11 +88,9 @@ const struct sn_gpu_section *sn_gpu_section_at(const struct sn_gpu_binary *binar
 static int by_function_start(const void *a, const void *b)
 {
 	const struct sn_gpu_function *x = a, *y = b;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->is_kernel != y->is_kernel)
-		return x->is_kernel ? -1 : 1;
-	return strcmp(x->symbol, y->symbol);
+	return sn_order_then(
+	    SN_ORDER(x->start, y->start),
+	    sn_order_then(SN_ORDER(y->is_kernel, x->is_kernel), strcmp(x->symbol, y->symbol)));
 }
 
 /* Leaves one function of those that begin at the same place, and none outside code. */
@@ -156,17 +139,13 @@ static void find_ends(struct sn_gpu_binary *binary)
 static int by_jump(const void *a, const void *b)
 {
 	const struct sn_gpu_jump *x = a, *y = b;
-	if (x->from != y->from)
-		return x->from < y->from ? -1 : 1;
-	return (x->to > y->to) - (x->to < y->to);
+	return sn_order_then(SN_ORDER(x->from, y->from), SN_ORDER(x->to, y->to));
 }
 
 static int by_relocation(const void *a, const void *b)
 {
 	const struct sn_gpu_relocation *x = a, *y = b;
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	return (x->value > y->value) - (x->value < y->value);
+	return sn_order_then(SN_ORDER(x->at, y->at), SN_ORDER(x->value, y->value));
 }
 
 static int read_all(struct sn_gpu_binary *binary, struct sn_error *error)
@@ -174,8 +153,8 @@ static int read_all(struct sn_gpu_binary *binary, struct sn_error *error)
 	struct sn_gpu_private *private = binary->private;
 	int status = private->file->machine == MACHINE_CUDA ? sn_cubin_read(binary, error)
 							    : sn_code_object_read(binary, error);
-	if (status != 0)
-		return status;
+	if (status != 0 || private->failed)
+		return status ? status : SN_ERR_MEMORY;
 	sort_sections(private);
 	sort_functions(binary);
 	if (private->jump_count > 0)
@@ -184,7 +163,8 @@ static int read_all(struct sn_gpu_binary *binary, struct sn_error *error)
 		qsort(private->relocations, private->relocation_count,
 		      sizeof(*private->relocations), by_relocation);
 	find_ends(binary);
-	return sn_gpu_build_flow(binary);
+	sn_gpu_build_flow(binary);
+	return private->failed ? SN_ERR_MEMORY : 0;
 }
 
 int sn_gpu_binary_read(struct sn_elf_file *file, struct sn_gpu_binary **out, struct sn_error *error)
@@ -196,16 +176,14 @@ int sn_gpu_binary_read(struct sn_elf_file *file, struct sn_gpu_binary **out, str
 	if (!binary || !private) {
 		free(binary);
 		free(private);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	}
 	binary->private = private;
 	private->file = file;
 	int status = read_all(binary, error);
 	if (status != 0) {
-		if (status == SN_ERR_MEMORY)
-			sn_fail(error, SN_ERR_MEMORY, "out of memory");
 		sn_gpu_binary_free(binary);
-		return status;
+		return sn_fail_code(error, status);
 	}
 	*out = binary;
 	return 0;
@@ -220,40 +198,44 @@ void sn_gpu_binary_free(struct sn_gpu_binary *binary)
 	free(private->sections);
 	free(private->jumps);
 	free(private->relocations);
+	sn_intern_release(&private->inlined);
 	free(private);
 	free(binary->functions);
 	free(binary->lines);
-	free(binary->inlined);
 	free(binary);
 }
 
-int sn_gpu_add_line(struct sn_gpu_binary *binary, const struct sn_gpu_line *line)
+void sn_gpu_add_line(struct sn_gpu_binary *binary, const struct sn_gpu_line *line)
 {
-	if (line->start >= line->end)
-		return 0;
+	struct sn_gpu_private *private = binary->private;
 	struct sn_gpu_line *last =
 	    binary->line_count > 0 ? &binary->lines[binary->line_count - 1] : NULL;
+	if (line->start >= line->end)
+		return;
 	if (last && last->end == line->start && last->file == line->file &&
-	    last->line == line->line && last->inlined == line->inlined) {
+	    last->line == line->line && last->inlined == line->inlined)
 		last->end = line->end;
-		return 0;
-	}
-	if (binary->line_count >= UINT32_MAX / 2 ||
-	    sn_vec_reserve(&binary->lines, &binary->private->line_capacity,
-			   (size_t)binary->line_count + 1) != 0)
-		return SN_ERR_MEMORY;
-	binary->lines[binary->line_count++] = *line;
-	return 0;
+	else
+	private->failed |=
+	    binary->line_count >= UINT32_MAX / 2 ||
+	    sn_vec_push(&binary->lines, &private->line_capacity, &binary->line_count, *line) < 0;
+}
+
+uint32_t sn_gpu_add_inlined(struct sn_gpu_binary *binary, uint32_t parent, const char *call_file,
+			    uint32_t call_line, const char *function)
+{
+	struct sn_gpu_inlined key = {parent, call_line, call_file, function};
+	_Static_assert(sizeof(key) == 24, "without padding: it is interned by its bytes");
+	uint32_t number = sn_intern_add(&binary->private->inlined, &key, sizeof(key));
+	binary->private->failed |= number == SN_INTERN_NONE;
+	return number;
 }
 
 static int by_line_start(const void *a, const void *b)
 {
 	const struct sn_gpu_line *x = a, *y = b;
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->end != y->end)
-		return x->end < y->end ? -1 : 1;
-	return (x->line > y->line) - (x->line < y->line);
+	return sn_order_then(SN_ORDER(x->start, y->start),
+			     sn_order_then(SN_ORDER(x->end, y->end), SN_ORDER(x->line, y->line)));
 }
 
 /* Two sequences of one function (which only damaged files have): the first keeps its code. */
@@ -277,8 +259,11 @@ int sn_gpu_binary_read_lines(struct sn_gpu_binary *binary)
 {
 	int status =
 	    binary->vendor == SN_GPU_NVIDIA ? sn_cubin_lines(binary) : sn_code_object_lines(binary);
-	if (status != 0)
-		return status;
+	if (status != 0 || binary->private->failed)
+		return SN_ERR_MEMORY;
+	/* all of one size, they lie as an array */
+	binary->inlined = (struct sn_gpu_inlined *)binary->private->inlined.bytes;
+	binary->inlined_count = binary->private->inlined.count;
 	if (binary->line_count > 0)
 		qsort(binary->lines, binary->line_count, sizeof(*binary->lines), by_line_start);
 	make_disjoint(binary);
@@ -287,33 +272,19 @@ int sn_gpu_binary_read_lines(struct sn_gpu_binary *binary)
 
 uint32_t sn_gpu_binary_function_at(const struct sn_gpu_binary *binary, uint64_t address)
 {
-	uint32_t low = 0, high = binary->function_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (binary->functions[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= binary->functions[low - 1].end)
+	uint32_t next = sn_search(i, binary->function_count, binary->functions[i].start <= address);
+	if (next == 0 || address >= binary->functions[next - 1].end)
 		return SN_GPU_NONE;
-	return low - 1;
+	return next - 1;
 }
 
 const struct sn_gpu_line *sn_gpu_binary_line_at(const struct sn_gpu_binary *binary,
 						uint64_t address)
 {
-	uint32_t low = 0, high = binary->line_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (binary->lines[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= binary->lines[low - 1].end)
+	uint32_t next = sn_search(i, binary->line_count, binary->lines[i].start <= address);
+	if (next == 0 || address >= binary->lines[next - 1].end)
 		return NULL;
-	return &binary->lines[low - 1];
+	return &binary->lines[next - 1];
 }
 
 uint32_t sn_gpu_binary_find(const struct sn_gpu_binary *binary, const char *name)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See gpu_locate.h. Where loops stand among inlined calls is decided as for CPUs (nest.h). */
 #include "gpu_locate.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "binary/demangle/demangle.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOPS_AROUND_MAX  64
 #define INLINED_DEPTH_MAX 256
 
 static const char *readable(struct sn_gpu_locator *locator, const char *symbol)
@@ -38,15 +38,7 @@ static void describe_function(struct sn_gpu_locator *locator, struct sn_symbol_f
 /* The first line that ends behind an address. */
 static uint32_t first_line_after(const struct sn_gpu_binary *binary, uint64_t address)
 {
-	uint32_t low = 0, high = binary->line_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (binary->lines[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, binary->line_count, binary->lines[i].end <= address);
 }
 
 static int begin_function(struct sn_gpu_locator *locator, const struct sn_gpu_function *function)
@@ -115,15 +107,8 @@ static int make_location(struct sn_gpu_locator *locator, const struct sn_gpu_lin
 /* The line of the function's code that holds an address, or its last_line. */
 uint32_t sn_gpu_locator_line_at(const struct sn_gpu_locator *locator, uint64_t address)
 {
-	uint32_t low = locator->first_line, high = locator->last_line;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (locator->binary->lines[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search_from(i, locator->first_line, locator->last_line,
+			      locator->binary->lines[i].end <= address);
 }
 
 int sn_gpu_locator_line(struct sn_gpu_locator *locator, uint64_t address,
@@ -179,14 +164,7 @@ int sn_gpu_locator_enter(struct sn_gpu_locator *locator, uint32_t function)
 int sn_gpu_locator_insert_loops(struct sn_gpu_locator *locator, uint32_t loop,
 				struct sn_symbol_location *location)
 {
-	const struct sn_nest_loop *chain[LOOPS_AROUND_MAX];
-	uint32_t depth = 0;
-	for (uint32_t at = loop; at != SN_FLOW_NONE && depth < LOOPS_AROUND_MAX;
-	     at = locator->loops[at].parent)
-		chain[LOOPS_AROUND_MAX - ++depth] = &locator->loops[at];
-	if (depth == 0)
-		return 0;
-	return sn_nest_insert(chain + LOOPS_AROUND_MAX - depth, depth, locator->pool, location);
+	return sn_nest_insert(locator->loops, loop, locator->pool, location);
 }
 
 void sn_gpu_locator_release(struct sn_gpu_locator *locator)
@@ -200,17 +178,10 @@ void sn_gpu_locator_release(struct sn_gpu_locator *locator)
 static uint32_t loop_at(const struct sn_gpu_locator *locator, uint64_t address)
 {
 	const struct sn_flow_graph *flow = &locator->function->flow;
-	uint32_t low = 0, high = flow->block_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (flow->blocks[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= flow->blocks[low - 1].end)
+	uint32_t next = sn_search(i, flow->block_count, flow->blocks[i].start <= address);
+	if (next == 0 || address >= flow->blocks[next - 1].end)
 		return SN_FLOW_NONE;
-	return locator->forest.block_loops[low - 1];
+	return locator->forest.block_loops[next - 1];
 }
 
 static int locate_one(struct sn_gpu_locator *locator, bool with_loops, uint64_t address,

@@ -7,6 +7,7 @@
 
 #include "gpu_binary.h"
 #include "instruction.h"
+#include "base/intern.h"
 #include "binary/string_pool.h"
 
 /* Code at `start` of the binary's address space. */
@@ -33,39 +34,38 @@ struct sn_gpu_private {
 	struct sn_gpu_jump *jumps;	       /* by from */
 	struct sn_gpu_relocation *relocations; /* by address */
 	size_t section_count, section_capacity, jump_count, jump_capacity;
-	size_t relocation_count, relocation_capacity, function_capacity;
-	size_t line_capacity, inlined_capacity;
+	size_t relocation_count, relocation_capacity, function_capacity, line_capacity;
+	struct sn_intern inlined; /* struct sn_gpu_inlined */
+	bool failed;		  /* something is missing for lack of memory */
 };
 
-/* A function that a symbol table names. `name` is copied; end is clipped to its section. */
-int sn_gpu_add_function(struct sn_gpu_binary *binary, const char *symbol, uint64_t start,
-			uint64_t base, bool is_kernel);
-int sn_gpu_add_section(struct sn_gpu_binary *binary, uint64_t start, struct sn_bytes code,
-		       uint32_t index);
+/* What is added is missing for lack of memory where private->failed is set, which is looked at
+ * once.
+ *
+ * A function that a symbol table names. `symbol` is copied; where it ends is found later. */
+void sn_gpu_add_function(struct sn_gpu_binary *binary, const char *symbol, uint64_t start,
+			 uint64_t base, bool is_kernel);
+void sn_gpu_add_section(struct sn_gpu_binary *binary, uint64_t start, struct sn_bytes code,
+			uint32_t index);
+/* Joins the last one where it is of the same source and goes on from there. */
+void sn_gpu_add_line(struct sn_gpu_binary *binary, const struct sn_gpu_line *line);
+/* The number of an inlined call, new or not. */
+uint32_t sn_gpu_add_inlined(struct sn_gpu_binary *binary, uint32_t parent, const char *call_file,
+			    uint32_t call_line, const char *function);
 /* The section that an address lies in, or NULL. */
 const struct sn_gpu_section *sn_gpu_section_at(const struct sn_gpu_binary *binary,
 					       uint64_t address);
 
-/* Fill in vendor, target, sections, functions, jumps and relocations, in any order. */
+/* Fill in vendor, target, sections, functions, jumps and relocations, in any order. 0 or
+ * SN_ERR_UNSUPPORTED. */
 int sn_cubin_read(struct sn_gpu_binary *binary, struct sn_error *error);
 int sn_code_object_read(struct sn_gpu_binary *binary, struct sn_error *error);
 
-/* Makes the blocks and calls of all functions. 0 or SN_ERR_MEMORY. */
-int sn_gpu_build_flow(struct sn_gpu_binary *binary);
+/* Makes the blocks and calls of all functions. */
+void sn_gpu_build_flow(struct sn_gpu_binary *binary);
 
-/* Append lines and inlined calls. 0 or SN_ERR_MEMORY. */
+/* Add lines and inlined calls. 0 or SN_ERR_MEMORY. */
 int sn_cubin_lines(struct sn_gpu_binary *binary);
 int sn_code_object_lines(struct sn_gpu_binary *binary);
-int sn_gpu_add_line(struct sn_gpu_binary *binary, const struct sn_gpu_line *line);
-
-/* Unaligned, little endian. */
-static inline struct sn_bytes sn_gpu_file_bytes(const struct sn_elf_file *file, uint64_t offset,
-						uint64_t bytes)
-{
-	struct sn_bytes nothing = {0};
-	if (offset > file->bytes.size || bytes > file->bytes.size - offset)
-		return nothing;
-	return (struct sn_bytes){file->bytes.data + offset, bytes};
-}
 
 #endif

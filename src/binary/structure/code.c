@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections, loaded data and lookups; see code.h. */
 #include "code.h"
+#include "base/search.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "code_private.h"
 
@@ -14,14 +16,7 @@
 static int by_section_start(const void *a, const void *b)
 {
 	const struct sn_code_section *left = a, *right = b;
-	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
-	return (left->end > right->end) - (left->end < right->end);
-}
-
-static bool is_plt(const char *name)
-{
-	return strncmp(name, ".plt", 4) == 0 || strcmp(name, ".iplt") == 0;
+	return sn_order_then(SN_ORDER(left->start, right->start), SN_ORDER(left->end, right->end));
 }
 
 static int find_sections(struct sn_code *code)
@@ -42,7 +37,7 @@ static int find_sections(struct sn_code *code)
 			continue;
 		code->sections[code->section_count++] =
 		    (struct sn_code_section){header->sh_addr, header->sh_addr + bytes.size,
-					     bytes.data, is_plt(section->name)};
+					     bytes.data, sn_elf_section_is_plt(section)};
 	}
 	if (code->section_count > 0)
 		qsort(code->sections, code->section_count, sizeof(*code->sections),
@@ -57,32 +52,18 @@ static int find_sections(struct sn_code *code)
 
 const struct sn_code_section *sn_code_section_at(const struct sn_code *code, uint64_t address)
 {
-	uint32_t low = 0, high = code->section_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (code->sections[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= code->sections[low - 1].end)
+	uint32_t next = sn_search(i, code->section_count, code->sections[i].start <= address);
+	if (next == 0 || address >= code->sections[next - 1].end)
 		return NULL;
-	return &code->sections[low - 1];
+	return &code->sections[next - 1];
 }
 
 uint32_t sn_code_function_at(const struct sn_code *code, uint64_t address)
 {
-	uint32_t low = 0, high = code->function_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (code->functions[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address >= code->functions[low - 1].end)
+	uint32_t next = sn_search(i, code->function_count, code->functions[i].start <= address);
+	if (next == 0 || address >= code->functions[next - 1].end)
 		return SN_CODE_NONE;
-	return low - 1;
+	return next - 1;
 }
 
 struct sn_bytes sn_code_bytes(const struct sn_code *code, uint64_t address)
@@ -116,7 +97,7 @@ struct sn_bytes sn_code_data(const struct sn_code *code, uint64_t address)
 static int by_place(const void *a, const void *b)
 {
 	const struct sn_code_pointer *left = a, *right = b;
-	return (left->at > right->at) - (left->at < right->at);
+	return SN_ORDER(left->at, right->at);
 }
 
 static uint32_t relative_type(const struct sn_code *code)
@@ -134,20 +115,18 @@ static int find_pointers(struct sn_code *code)
 		struct sn_elf_section *section = &code->file->sections[i];
 		if (section->header.sh_type != SHT_RELA)
 			continue;
-		struct sn_bytes contents = sn_elf_section_contents(code->file, section);
-		for (size_t at = 0; contents.size - at >= sizeof(Elf64_Rela);
-		     at += sizeof(Elf64_Rela)) {
-			Elf64_Rela entry;
-			memcpy(&entry, contents.data + at, sizeof(entry));
+		struct sn_elf_relocations relocations = sn_elf_relocations(code->file, section);
+		Elf64_Rela entry;
+		while (sn_elf_relocations_next(&relocations, &entry)) {
+			uint64_t value = (uint64_t)entry.r_addend;
 			if (ELF64_R_TYPE(entry.r_info) != relative ||
-			    !sn_code_section_at(code, (uint64_t)entry.r_addend))
+			    !sn_code_section_at(code, value))
 				continue;
-			if (sn_vec_reserve(&code->pointers, &capacity, code->pointer_count + 1) < 0)
-				return SN_ERR_MEMORY;
 			is_sorted &= code->pointer_count == 0 ||
 				     code->pointers[code->pointer_count - 1].at <= entry.r_offset;
-			code->pointers[code->pointer_count++] =
-			    (struct sn_code_pointer){entry.r_offset, (uint64_t)entry.r_addend};
+			if (sn_vec_push(&code->pointers, &capacity, &code->pointer_count,
+					(struct sn_code_pointer){entry.r_offset, value}))
+				return SN_ERR_MEMORY;
 		}
 	}
 	if (!is_sorted)
@@ -157,17 +136,10 @@ static int find_pointers(struct sn_code *code)
 
 uint64_t sn_code_pointer_at(const struct sn_code *code, uint64_t at)
 {
-	size_t low = 0, high = code->pointer_count;
 	uint64_t value;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (code->pointers[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < code->pointer_count && code->pointers[low].at == at)
-		return code->pointers[low].value;
+	size_t first = sn_search(i, code->pointer_count, code->pointers[i].at < at);
+	if (first < code->pointer_count && code->pointers[first].at == at)
+		return code->pointers[first].value;
 	struct sn_bytes bytes = sn_code_data(code, at);
 	if (bytes.size < sizeof(value))
 		return 0;
@@ -177,24 +149,6 @@ uint64_t sn_code_pointer_at(const struct sn_code *code, uint64_t at)
 
 /* ---- slots of functions that never return ---- */
 
-static const char *symbol_name(struct sn_elf_file *file, struct sn_elf_section *table,
-			       struct sn_bytes symbols, uint64_t index)
-{
-	Elf64_Sym symbol;
-	if (index == 0 || index >= symbols.size / sizeof(symbol) ||
-	    table->header.sh_link >= file->section_count)
-		return NULL;
-	memcpy(&symbol, symbols.data + index * sizeof(symbol), sizeof(symbol));
-	return sn_bytes_string(sn_elf_section_strings(file, &file->sections[table->header.sh_link]),
-			       symbol.st_name);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *left = a, *right = b;
-	return (*left > *right) - (*left < *right);
-}
-
 static bool is_function_slot(const struct sn_code *code, uint32_t type)
 {
 	if (code->file->machine == EM_AARCH64)
@@ -202,24 +156,18 @@ static bool is_function_slot(const struct sn_code *code, uint32_t type)
 	return type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT;
 }
 
-static int take_slots(struct sn_code *code, struct sn_elf_section *relocations, size_t *capacity)
+static int take_slots(struct sn_code *code, struct sn_elf_section *section, size_t *capacity)
 {
-	struct sn_elf_file *file = code->file;
-	struct sn_elf_section *table = &file->sections[relocations->header.sh_link];
-	struct sn_bytes symbols = sn_elf_section_contents(file, table);
-	struct sn_bytes contents = sn_elf_section_contents(file, relocations);
-	for (size_t at = 0; contents.size - at >= sizeof(Elf64_Rela); at += sizeof(Elf64_Rela)) {
-		Elf64_Rela entry;
-		memcpy(&entry, contents.data + at, sizeof(entry));
-		if (!is_function_slot(code, (uint32_t)ELF64_R_TYPE(entry.r_info)))
-			continue;
-		const char *name = symbol_name(file, table, symbols, ELF64_R_SYM(entry.r_info));
-		if (!name || !sn_code_name_is_noreturn(name))
-			continue;
-		if (sn_vec_reserve(&code->noreturn_slots, capacity,
-				   code->noreturn_slot_count + 1u) < 0)
+	struct sn_elf_relocations relocations = sn_elf_relocations(code->file, section);
+	Elf64_Rela entry;
+	while (sn_elf_relocations_next(&relocations, &entry)) {
+		const char *name = is_function_slot(code, (uint32_t)ELF64_R_TYPE(entry.r_info))
+				       ? sn_elf_relocation_name(&relocations, &entry)
+				       : NULL;
+		if (name && sn_code_name_is_noreturn(name) &&
+		    sn_vec_push(&code->noreturn_slots, capacity, &code->noreturn_slot_count,
+				entry.r_offset))
 			return SN_ERR_MEMORY;
-		code->noreturn_slots[code->noreturn_slot_count++] = entry.r_offset;
 	}
 	return 0;
 }
@@ -229,13 +177,11 @@ static int find_noreturn_slots(struct sn_code *code)
 	size_t capacity = 0;
 	for (uint32_t i = 0; i < code->file->section_count; i++) {
 		struct sn_elf_section *section = &code->file->sections[i];
-		if (section->header.sh_type == SHT_RELA &&
-		    section->header.sh_link < code->file->section_count &&
-		    section->header.sh_link > 0 && take_slots(code, section, &capacity) < 0)
+		if (section->header.sh_type == SHT_RELA && section->header.sh_link > 0 &&
+		    take_slots(code, section, &capacity) < 0)
 			return SN_ERR_MEMORY;
 	}
-	if (code->noreturn_slot_count > 0)
-		qsort(code->noreturn_slots, code->noreturn_slot_count, sizeof(uint64_t), by_value);
+	sn_sort_u64(code->noreturn_slots, code->noreturn_slot_count);
 	return 0;
 }
 
@@ -251,12 +197,9 @@ int sn_code_open(struct sn_elf_file *file, struct sn_elf_file *symbols, struct s
 	made->file = file;
 	made->decode = sn_insn_decoder(file->machine);
 	made->alignment = sn_insn_alignment(made->decode);
-	if (find_sections(made) < 0 || find_pointers(made) < 0 || find_noreturn_slots(made) < 0 ||
-	    sn_code_find_functions(made, symbols) < 0) {
-		sn_code_free(made);
-		return SN_ERR_MEMORY;
-	}
-	made->returns = calloc(made->function_count + 1u, sizeof(*made->returns));
+	if (find_sections(made) == 0 && find_pointers(made) == 0 &&
+	    find_noreturn_slots(made) == 0 && sn_code_find_functions(made, symbols) == 0)
+		made->returns = calloc(made->function_count + 1u, sizeof(*made->returns));
 	if (!made->returns) {
 		sn_code_free(made);
 		return SN_ERR_MEMORY;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See flow.h. */
 #include "flow.h"
+#include "base/search.h"
+#include "base/sort.h"
 #include "base/error.h"
 #include "base/vec.h"
 #include "flow_private.h"
@@ -32,19 +34,29 @@ size_t sn_flow_position(const struct sn_flow *flow, uint64_t address,
 
 /* ---- split-off parts ---- */
 
+/* The next jump or branch of a piece from *at on, which is moved past it; false where there is none
+ * more. */
+static bool next_jump(const struct sn_code *code, const struct sn_code_function *piece, size_t *at,
+		      struct sn_insn *insn)
+{
+	struct sn_bytes bytes = sn_code_bytes(code, piece->start);
+	size_t size = (size_t)(piece->end - piece->start);
+	while (*at < size && size <= bytes.size &&
+	       code->decode(bytes.data + *at, size - *at, piece->start + *at, insn)) {
+		*at += insn->length;
+		if (insn->kind == SN_INSN_JUMP || insn->kind == SN_INSN_BRANCH)
+			return true;
+	}
+	return false;
+}
+
 /* The function into the middle of which an unnamed piece jumps: what tail calls never do. */
 static uint32_t owner_by_jumps(const struct sn_code *code, uint32_t index)
 {
 	const struct sn_code_function *piece = &code->functions[index];
-	struct sn_bytes bytes = sn_code_bytes(code, piece->start);
-	size_t size = (size_t)(piece->end - piece->start);
-	for (size_t at = 0; at < size && size <= bytes.size;) {
-		struct sn_insn insn;
-		if (!code->decode(bytes.data + at, size - at, piece->start + at, &insn))
-			break;
-		at += insn.length;
-		if ((insn.kind != SN_INSN_JUMP && insn.kind != SN_INSN_BRANCH) ||
-		    insn.target - piece->start < size)
+	struct sn_insn insn;
+	for (size_t at = 0; next_jump(code, piece, &at, &insn);) {
+		if (insn.target - piece->start < piece->end - piece->start)
 			continue;
 		uint32_t other = sn_code_function_at(code, insn.target);
 		if (other != SN_CODE_NONE && code->functions[other].start != insn.target)
@@ -55,18 +67,10 @@ static uint32_t owner_by_jumps(const struct sn_code *code, uint32_t index)
 
 static bool jumps_to(const struct sn_code *code, uint32_t index, uint64_t target)
 {
-	const struct sn_code_function *piece = &code->functions[index];
-	struct sn_bytes bytes = sn_code_bytes(code, piece->start);
-	size_t size = (size_t)(piece->end - piece->start);
-	for (size_t at = 0; at < size && size <= bytes.size;) {
-		struct sn_insn insn;
-		if (!code->decode(bytes.data + at, size - at, piece->start + at, &insn))
-			break;
-		at += insn.length;
-		if ((insn.kind == SN_INSN_JUMP || insn.kind == SN_INSN_BRANCH) &&
-		    insn.target == target)
+	struct sn_insn insn;
+	for (size_t at = 0; next_jump(code, &code->functions[index], &at, &insn);)
+		if (insn.target == target)
 			return true;
-	}
 	return false;
 }
 
@@ -134,10 +138,8 @@ size_t sn_flow_target_position(struct sn_flow *flow, uint64_t target)
 
 static void push(struct sn_flow *flow, uint64_t address)
 {
-	if (sn_vec_reserve(&flow->work, &flow->work_capacity, flow->work_count + 1u) < 0)
-		flow->failed = true;
-	else
-		flow->work[flow->work_count++] = address;
+	flow->failed |=
+	    sn_vec_push(&flow->work, &flow->work_capacity, &flow->work_count, address) < 0;
 }
 
 static void add_any_way(struct sn_flow *flow, uint64_t from, uint64_t to, bool is_throw)
@@ -145,11 +147,8 @@ static void add_any_way(struct sn_flow *flow, uint64_t from, uint64_t to, bool i
 	size_t position = sn_flow_target_position(flow, to);
 	if (position == SIZE_MAX || (to & (flow->code->alignment - 1)))
 		return;
-	if (sn_vec_reserve(&flow->ways, &flow->way_capacity, flow->way_count + 1u) < 0) {
-		flow->failed = true;
-		return;
-	}
-	flow->ways[flow->way_count++] = (struct sn_flow_way){from, to, is_throw};
+	flow->failed |= sn_vec_push(&flow->ways, &flow->way_capacity, &flow->way_count,
+				    (struct sn_flow_way){from, to, is_throw}) < 0;
 	flow->marks[position] |= MARK_BLOCK;
 	if (!(flow->marks[position] & MARK_LENGTH))
 		push(flow, to);
@@ -163,13 +162,9 @@ static void add_way(struct sn_flow *flow, uint64_t from, uint64_t to)
 
 static void add_call(struct sn_flow *flow, uint64_t at, uint8_t length, uint64_t target)
 {
-	if (!flow->wants_calls)
-		return;
-	if (sn_vec_reserve(&flow->calls, &flow->call_capacity, flow->call_count + 1u) < 0) {
-		flow->failed = true;
-		return;
-	}
-	flow->calls[flow->call_count++] = (struct sn_flow_call){at, at + length, target};
+	if (flow->wants_calls)
+		flow->failed |= sn_vec_push(&flow->calls, &flow->call_capacity, &flow->call_count,
+					    (struct sn_flow_call){at, at + length, target}) < 0;
 }
 
 /* Notes a call, and where an exception from it goes, if that is in the function. */
@@ -188,11 +183,8 @@ static uint8_t take_call(struct sn_flow *flow, uint64_t at, const struct sn_insn
 
 static void add_jump(struct sn_flow *flow, uint64_t at)
 {
-	if (sn_vec_reserve(&flow->jumps, &flow->jump_capacity, flow->jump_count + 1u) < 0) {
-		flow->failed = true;
-		return;
-	}
-	flow->jumps[flow->jump_count++] = (struct sn_flow_jump){.at = at};
+	flow->failed |= sn_vec_push(&flow->jumps, &flow->jump_capacity, &flow->jump_count,
+				    (struct sn_flow_jump){.at = at}) < 0;
 }
 
 /* What an instruction does to the flow: MARK_ENDS and MARK_WAYS. */
@@ -255,9 +247,7 @@ static void follow_all(struct sn_flow *flow)
 static int by_target(const void *a, const void *b)
 {
 	const struct sn_flow_way *left = a, *right = b;
-	if (left->to != right->to)
-		return left->to < right->to ? -1 : 1;
-	return (left->from > right->from) - (left->from < right->from);
+	return sn_order_then(SN_ORDER(left->to, right->to), SN_ORDER(left->from, right->from));
 }
 
 static void sort_origins(struct sn_flow *flow)
@@ -275,15 +265,7 @@ static void sort_origins(struct sn_flow *flow)
 
 uint32_t sn_flow_origins_of(const struct sn_flow *flow, uint64_t to)
 {
-	uint32_t low = 0, high = flow->origin_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (flow->origins[middle].to < to)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, flow->origin_count, flow->origins[i].to < to);
 }
 
 static bool has_open_jump(const struct sn_flow *flow)
@@ -361,7 +343,7 @@ static void follow_rest(struct sn_flow *flow)
 static int by_part_start(const void *a, const void *b)
 {
 	const struct sn_flow_part *left = a, *right = b;
-	return (left->start > right->start) - (left->start < right->start);
+	return SN_ORDER(left->start, right->start);
 }
 
 static void add_block(struct sn_flow *flow, const struct sn_flow_part *part, size_t at)
@@ -369,63 +351,42 @@ static void add_block(struct sn_flow *flow, const struct sn_flow_part *part, siz
 	struct sn_flow_graph *graph = &flow->graph;
 	const uint8_t *marks = flow->marks + part->position;
 	size_t size = (size_t)(part->end - part->start), last = at, start = at;
-	if (sn_vec_reserve(&graph->blocks, &flow->block_capacity, graph->block_count + 1u) < 0) {
-		flow->failed = true;
-		return;
-	}
 	do {
 		last = at;
 		at += marks[at] & MARK_LENGTH;
 	} while (!(marks[last] & (MARK_ENDS | MARK_WAYS)) && at < size &&
 		 (marks[at] & MARK_LENGTH) && !(marks[at] & MARK_BLOCK));
-	graph->blocks[graph->block_count++] = (struct sn_flow_block){
-	    part->start + start, part->start + at, part->start + last, false};
+	flow->failed |= sn_vec_push(&graph->blocks, &flow->block_capacity, &graph->block_count,
+				    (struct sn_flow_block){part->start + start, part->start + at,
+							   part->start + last, false}) < 0;
 }
 
 static void add_edge(struct sn_flow *flow, uint32_t from, uint32_t to, bool is_throw)
 {
-	struct sn_flow_graph *graph = &flow->graph;
-	if (sn_vec_reserve(&graph->edges, &flow->edge_capacity, graph->edge_count + 1u) < 0)
-		flow->failed = true;
-	else
-		graph->edges[graph->edge_count++] = (struct sn_flow_edge){from, to, is_throw};
+	flow->failed |=
+	    sn_vec_push(&flow->graph.edges, &flow->edge_capacity, &flow->graph.edge_count,
+			(struct sn_flow_edge){from, to, is_throw}) < 0;
 }
 
 /* The block that begins at an address, or SN_FLOW_NONE. */
 static uint32_t block_from(const struct sn_flow *flow, uint64_t start)
 {
 	const struct sn_flow_graph *graph = &flow->graph;
-	uint32_t low = 0, high = graph->block_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (graph->blocks[middle].start < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < graph->block_count && graph->blocks[low].start == start ? low : SN_FLOW_NONE;
+	uint32_t first = sn_search(i, graph->block_count, graph->blocks[i].start < start);
+	return first < graph->block_count && graph->blocks[first].start == start ? first
+										 : SN_FLOW_NONE;
 }
 
 static int by_origin(const void *a, const void *b)
 {
 	const struct sn_flow_way *left = a, *right = b;
-	if (left->from != right->from)
-		return left->from < right->from ? -1 : 1;
-	return (left->to > right->to) - (left->to < right->to);
+	return sn_order_then(SN_ORDER(left->from, right->from), SN_ORDER(left->to, right->to));
 }
 
 /* The first way from `from`, or way_count. */
 static uint32_t ways_from(const struct sn_flow *flow, uint64_t from)
 {
-	uint32_t low = 0, high = flow->way_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (flow->ways[middle].from < from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, flow->way_count, flow->ways[i].from < from);
 }
 
 static void add_edges_of(struct sn_flow *flow, uint32_t block)
@@ -451,15 +412,7 @@ static void add_edges_of(struct sn_flow *flow, uint32_t block)
 /* The first edge from a block; those of each follow each other. */
 static uint32_t edges_from(const struct sn_flow_graph *graph, uint32_t block)
 {
-	uint32_t low = 0, high = graph->edge_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (graph->edges[middle].from < block)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, graph->edge_count, graph->edges[i].from < block);
 }
 
 static void find_unwinding(struct sn_flow *flow)
@@ -559,17 +512,10 @@ void sn_flow_release(struct sn_flow *flow)
 uint32_t sn_flow_block_at(const struct sn_flow *flow, uint64_t address)
 {
 	const struct sn_flow_graph *graph = &flow->graph;
-	uint32_t low = 0, high = graph->block_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (graph->blocks[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t next = sn_search(i, graph->block_count, graph->blocks[i].start <= address);
 	/* blocks overlap only where instructions do */
-	for (unsigned tries = 0; low > 0 && tries < 4; tries++)
-		if (address < graph->blocks[--low].end)
-			return low;
+	for (unsigned tries = 0; next > 0 && tries < 4; tries++)
+		if (address < graph->blocks[--next].end)
+			return next;
 	return SN_FLOW_NONE;
 }

@@ -3,6 +3,8 @@
 #include "code.h"
 #include "code_private.h"
 
+#include "base/intern.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "binary/elf/elf_symbols.h"
 
@@ -37,11 +39,8 @@ static void add_start(struct finding *finding, struct start start)
 		return;
 	if (start.end > section->end || start.end < start.at)
 		start.end = start.at;
-	if (sn_vec_reserve(&finding->starts, &finding->capacity, finding->count + 1) < 0) {
-		finding->failed = true;
-		return;
-	}
-	finding->starts[finding->count++] = start;
+	finding->failed |=
+	    sn_vec_push(&finding->starts, &finding->capacity, &finding->count, start) < 0;
 }
 
 /* ---- symbols ---- */
@@ -74,31 +73,19 @@ static bool is_function_symbol(const Elf64_Sym *symbol, const char *name)
 
 /* Each symbol of the table in turn; `group` numbers the source files that symbols are of. */
 struct symbol_walk {
-	struct sn_bytes symbols, strings;
+	struct sn_elf_symbols table;
 	size_t at;
 	uint32_t group;
 	Elf64_Sym symbol;
 	const char *name;
 };
 
-static struct symbol_walk begin_symbols(struct sn_elf_file *file, struct sn_elf_section *table)
-{
-	struct symbol_walk walk = {0};
-	if (table && table->header.sh_link < file->section_count) {
-		walk.symbols = sn_elf_section_contents(file, table);
-		walk.strings = sn_elf_section_strings(file, &file->sections[table->header.sh_link]);
-	}
-	return walk;
-}
-
 static bool next_function_symbol(struct symbol_walk *walk)
 {
-	while (walk->symbols.size - walk->at >= sizeof(walk->symbol)) {
-		memcpy(&walk->symbol, walk->symbols.data + walk->at, sizeof(walk->symbol));
-		walk->at += sizeof(walk->symbol);
+	while (sn_elf_symbol_at(&walk->table, walk->at++, &walk->symbol)) {
 		if (ELF64_ST_TYPE(walk->symbol.st_info) == STT_FILE)
 			walk->group++;
-		walk->name = sn_bytes_string(walk->strings, walk->symbol.st_name);
+		walk->name = sn_elf_symbol_name(&walk->table, &walk->symbol);
 		if (walk->name && is_function_symbol(&walk->symbol, walk->name))
 			return true;
 	}
@@ -108,7 +95,7 @@ static bool next_function_symbol(struct symbol_walk *walk)
 static void add_symbols(struct finding *finding, struct sn_elf_file *file,
 			struct sn_elf_section *table)
 {
-	struct symbol_walk walk = begin_symbols(file, table);
+	struct symbol_walk walk = {sn_elf_symbols(file, table)};
 	while (next_function_symbol(&walk)) {
 		bool is_label = ELF64_ST_TYPE(walk.symbol.st_info) == STT_NOTYPE;
 		struct start start = {
@@ -135,15 +122,10 @@ static void add_frame(void *data, const struct sn_elf_frame *frame)
 static int by_place(const void *a, const void *b)
 {
 	const struct start *left = a, *right = b;
-	if (left->at != right->at)
-		return left->at < right->at ? -1 : 1;
-	if (left->rank != right->rank)
-		return left->rank - right->rank;
-	if (left->is_local != right->is_local)
-		return left->is_local - right->is_local;
-	if (!left->name || !right->name)
-		return 0;
-	return strcmp(left->name, right->name);
+	int order = sn_order_then(SN_ORDER(left->at, right->at),
+				  sn_order_then(SN_ORDER(left->rank, right->rank),
+						SN_ORDER(left->is_local, right->is_local)));
+	return order || !left->name || !right->name ? order : strcmp(left->name, right->name);
 }
 
 /* ---- from starts to functions ---- */
@@ -169,17 +151,12 @@ static struct sn_code_function unite(const struct start *starts, size_t count)
 	return made;
 }
 
-static void append(struct finding *finding, const struct sn_code_function *function)
+static void append(struct finding *finding, struct sn_code_function *function)
 {
 	struct sn_code *code = finding->code;
-	if (sn_vec_reserve(&code->functions, &finding->function_capacity,
-			   code->function_count + 1u) < 0) {
-		finding->failed = true;
-		return;
-	}
-	code->functions[code->function_count] = *function;
-	code->functions[code->function_count].owner = code->function_count;
-	code->function_count++;
+	function->owner = code->function_count;
+	finding->failed |= sn_vec_push(&code->functions, &finding->function_capacity,
+				       &code->function_count, *function) < 0;
 }
 
 /*
@@ -368,81 +345,60 @@ static void add_entry(struct finding *finding)
 
 /* ---- parts with names ---- */
 
-struct cold_name {
-	const char *name;
-	size_t length; /* up to ".cold" */
-	uint32_t part, next;
-};
-
-static uint32_t hash_of(const char *name, size_t length)
-{
-	uint32_t hash = 2166136261u;
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (uint8_t)name[i]) * 16777619u;
-	return hash;
-}
-
+/* Parts by the names of their functions: those of one name in a list. */
 struct cold_names {
-	struct cold_name *list;
-	uint32_t *buckets;
-	uint32_t count, mask;
+	struct sn_intern names;
+	uint32_t *first; /* part, by name */
+	uint32_t *next;	 /* by function of the code; SN_CODE_NONE */
+	size_t capacity;
 };
 
-static bool list_cold_names(const struct sn_code *code, struct cold_names *names)
+static bool list_cold_names(const struct sn_code *code, struct cold_names *cold)
 {
-	uint32_t count = 0, size = 16;
-	for (uint32_t i = 0; i < code->function_count; i++)
-		count += code->functions[i].is_cold;
-	while (size < count * 2)
-		size *= 2;
-	names->mask = size - 1;
-	names->list = calloc(count + 1u, sizeof(*names->list));
-	names->buckets = malloc(size * sizeof(*names->buckets));
-	if (!names->list || !names->buckets)
-		return false;
-	memset(names->buckets, 0xff, size * sizeof(*names->buckets));
-	for (uint32_t i = 0; i < code->function_count; i++) {
+	cold->next = malloc((code->function_count + 1ull) * sizeof(*cold->next));
+	for (uint32_t i = 0; i < code->function_count && cold->next; i++) {
 		const char *name = code->functions[i].name;
-		const char *cold = code->functions[i].is_cold ? strstr(name, ".cold") : NULL;
-		if (!cold)
+		const char *suffix = code->functions[i].is_cold ? strstr(name, ".cold") : NULL;
+		uint32_t count = cold->names.count;
+		if (!suffix)
 			continue;
-		size_t length = (size_t)(cold - name);
-		uint32_t *bucket = &names->buckets[hash_of(name, length) & names->mask];
-		names->list[names->count] = (struct cold_name){name, length, i, *bucket};
-		*bucket = names->count++;
+		uint32_t number = sn_intern_add(&cold->names, name, (size_t)(suffix - name));
+		if (number == SN_INTERN_NONE ||
+		    sn_vec_reserve(&cold->first, &cold->capacity, count + 1u) < 0)
+			return false;
+		cold->next[i] = number < count ? cold->first[number] : SN_CODE_NONE;
+		cold->first[number] = i;
 	}
-	return true;
+	return cold->next != NULL;
 }
 
 /* A local function's parts are of its own source file; else the name decides. */
-static void take_owner(struct sn_code *code, const struct symbol_walk *walk,
-		       const struct cold_name *cold)
+static void take_owner(struct sn_code *code, const struct symbol_walk *walk, uint32_t cold)
 {
-	struct sn_code_function *part = &code->functions[cold->part];
+	struct sn_code_function *part = &code->functions[cold];
 	uint32_t owner = sn_code_function_at(code, walk->symbol.st_value);
 	bool is_near = walk->group == part->group;
 	if (owner == SN_CODE_NONE || code->functions[owner].is_cold ||
 	    (!is_near && ELF64_ST_BIND(walk->symbol.st_info) == STB_LOCAL))
 		return;
-	if (is_near || part->owner == cold->part)
+	if (is_near || part->owner == cold)
 		part->owner = owner;
 }
 
 static int find_owners(struct sn_code *code, struct sn_elf_file *file, struct sn_elf_section *table)
 {
-	struct cold_names names = {0};
-	bool has_memory = list_cold_names(code, &names);
-	struct symbol_walk walk = begin_symbols(file, table);
-	while (has_memory && names.count > 0 && next_function_symbol(&walk)) {
-		size_t length = strlen(walk.name);
-		uint32_t at = names.buckets[hash_of(walk.name, length) & names.mask];
-		for (; at != SN_CODE_NONE; at = names.list[at].next)
-			if (names.list[at].length == length &&
-			    memcmp(names.list[at].name, walk.name, length) == 0)
-				take_owner(code, &walk, &names.list[at]);
+	struct cold_names cold = {0};
+	bool has_memory = list_cold_names(code, &cold);
+	struct symbol_walk walk = {sn_elf_symbols(file, table)};
+	while (has_memory && cold.names.count > 0 && next_function_symbol(&walk)) {
+		uint32_t number = sn_intern_find(&cold.names, walk.name, strlen(walk.name));
+		uint32_t at = number == SN_INTERN_NONE ? SN_CODE_NONE : cold.first[number];
+		for (; at != SN_CODE_NONE; at = cold.next[at])
+			take_owner(code, &walk, at);
 	}
-	free(names.list);
-	free(names.buckets);
+	sn_intern_release(&cold.names);
+	free(cold.first);
+	free(cold.next);
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 

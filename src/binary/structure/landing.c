@@ -2,6 +2,7 @@
 /* See landing.h. */
 #include "landing.h"
 #include "base/error.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "binary/dwarf/encoded.h"
 
@@ -25,12 +26,8 @@ static bool open_table(const struct sn_code *code, const struct sn_code_function
 	if (sn_cursor_u8(&cursor) != SN_ENCODED_OMIT)
 		sn_cursor_uleb(&cursor); /* where its table of types ends */
 	table->encoding = sn_cursor_u8(&cursor);
-	uint64_t bytes = sn_cursor_uleb(&cursor);
-	table->sites = cursor;
-	if (cursor.failed || bytes > sn_cursor_left(&cursor))
-		return false;
-	table->sites.end = cursor.at + bytes;
-	return true;
+	table->sites = sn_cursor_take(&cursor, sn_cursor_uleb(&cursor));
+	return !cursor.failed;
 }
 
 int sn_landings_read(struct sn_landings *landings, const struct sn_code *code,
@@ -53,10 +50,10 @@ int sn_landings_read(struct sn_landings *landings, const struct sn_code *code,
 		reached = start + length;
 		if (pad == 0)
 			continue;
-		if (sn_vec_reserve(&landings->list, &landings->capacity, landings->count + 1u) < 0)
+		if (sn_vec_push(&landings->list, &landings->capacity, &landings->count,
+				(struct sn_landing){function->start + start,
+						    function->start + reached, table.pads + pad}))
 			return SN_ERR_MEMORY;
-		landings->list[landings->count++] = (struct sn_landing){
-		    function->start + start, function->start + reached, table.pads + pad};
 	}
 	return 0;
 }
@@ -64,15 +61,6 @@ int sn_landings_read(struct sn_landings *landings, const struct sn_code *code,
 uint64_t sn_landings_at(const struct sn_landings *landings, uint32_t first, uint32_t end,
 			uint64_t address)
 {
-	while (first < end) {
-		uint32_t middle = first + (end - first) / 2;
-		const struct sn_landing *at = &landings->list[middle];
-		if (address < at->start)
-			end = middle;
-		else if (address >= at->end)
-			first = middle + 1;
-		else
-			return at->pad;
-	}
-	return 0;
+	uint32_t i = sn_search_from(j, first, end, landings->list[j].end <= address);
+	return i < end && landings->list[i].start <= address ? landings->list[i].pad : 0;
 }

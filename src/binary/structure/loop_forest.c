@@ -241,17 +241,16 @@ static int write_loops(struct building *b)
 		forest->block_loops[b->block[v]] = around;
 		if (!(b->flags[v] & IS_HEADER))
 			continue;
-		if (sn_vec_reserve(&forest->loops, &forest->loop_capacity,
-				   forest->loop_count + 1u) < 0)
-			return SN_ERR_MEMORY;
 		number[v] = forest->loop_count;
 		forest->block_loops[b->block[v]] = number[v];
-		forest->loops[forest->loop_count++] = (struct sn_loop){
+		struct sn_loop loop = {
 		    .header = b->block[v],
 		    .parent = around,
 		    .depth = around == NONE ? 1 : forest->loops[around].depth + 1,
 		    .is_irreducible = b->flags[v] & IS_IRREDUCIBLE,
 		};
+		if (sn_vec_push(&forest->loops, &forest->loop_capacity, &forest->loop_count, loop))
+			return SN_ERR_MEMORY;
 	}
 	return 0;
 }

@@ -2,6 +2,8 @@
 /* See nest.h. */
 #include "nest.h"
 #include "base/error.h"
+#include "base/search.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "same_line.h"
 
@@ -289,12 +291,18 @@ static struct sn_symbol_frame loop_frame(const struct sn_nest_loop *loop,
 	};
 }
 
-int sn_nest_insert(const struct sn_nest_loop *const *chain, uint32_t count,
-		   struct sn_string_pool *pool, struct sn_symbol_location *location)
+int sn_nest_insert(const struct sn_nest_loop *loops, uint32_t loop, struct sn_string_pool *pool,
+		   struct sn_symbol_location *location)
 {
+	const struct sn_nest_loop *around[LOOPS_MAX];
+	uint32_t count = 0, level = 1, depth = 1;
+	for (; loop != SN_FLOW_NONE && count < LOOPS_MAX; loop = loops[loop].parent)
+		around[LOOPS_MAX - ++count] = &loops[loop];
+	if (count == 0)
+		return 0;
+	const struct sn_nest_loop *const *chain = around + LOOPS_MAX - count; /* outermost first */
 	struct sn_symbol_frame *frames =
-	    sn_string_pool_allocate(pool, (location->depth + (size_t)count) * sizeof(*frames));
-	uint32_t level = 1, depth = 1;
+	    sn_arena_array(&pool->arena, struct sn_symbol_frame, location->depth + (size_t)count);
 	if (!frames)
 		return SN_ERR_MEMORY;
 	frames[0] = location->frames[0];
@@ -315,6 +323,31 @@ int sn_nest_insert(const struct sn_nest_loop *const *chain, uint32_t count,
 	location->frames = frames;
 	location->depth = depth;
 	return 0;
+}
+
+/* ---- all loops of some functions ---- */
+
+const struct sn_symbol_location *sn_nest_place(const struct sn_nest_places *places,
+					       uint64_t address)
+{
+	return &places->locations[sn_search(i, places->count, places->addresses[i] < address)];
+}
+
+int sn_nest_settle_all(struct sn_nest_loop *loops, const struct sn_nest_marks *marks,
+		       uint32_t count, const struct sn_nest_places *places,
+		       struct sn_same_line *line)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct sn_symbol_location *locations[SN_NEST_MARKS_MAX];
+		if (marks[i].count == 0)
+			continue;
+		for (uint32_t j = 0; j < marks[i].all_count; j++)
+			locations[j] = sn_nest_place(places, marks[i].addresses[j]);
+		sn_nest_settle(&loops[i], &marks[i], locations);
+		if (sn_same_line_add(line, loops, i, &marks[i], locations) < 0)
+			return SN_ERR_MEMORY;
+	}
+	return sn_same_line_number(line, loops, count);
 }
 
 struct sn_nest_loop sn_nest_loop_of(const struct sn_flow_graph *graph,
@@ -352,9 +385,8 @@ struct nesting {
 static int by_function(const void *a, const void *b)
 {
 	const struct place *left = a, *right = b;
-	if (left->function != right->function)
-		return left->function < right->function ? -1 : 1;
-	return (left->index > right->index) - (left->index < right->index);
+	return sn_order_then(SN_ORDER(left->function, right->function),
+			     SN_ORDER(left->index, right->index));
 }
 
 /* All loops of the function, asked for or not: which of a line they are takes all of them. */
@@ -415,71 +447,31 @@ static int look_into_all(struct nesting *nesting, const uint64_t *addresses, siz
 	return result;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *left = a, *right = b;
-	return (*left > *right) - (*left < *right);
-}
-
-static const struct sn_symbol_location *location_of(const uint64_t *addresses, size_t count,
-						    const struct sn_symbol_location *locations,
-						    uint64_t address)
-{
-	const uint64_t *found = bsearch(&address, addresses, count, sizeof(address), by_value);
-	return &locations[found - addresses];
-}
-
 /* Asks for the locations of all marks at once, and settles all loops by them. */
 static int settle_all(struct nesting *nesting, sn_nest_resolve *resolve, void *data,
 		      struct sn_symbol_location **kept)
 {
-	size_t count = 0, distinct = 0;
+	size_t count = 0;
 	for (uint32_t i = 0; i < nesting->loop_count; i++)
 		count += nesting->marks[i].all_count;
 	uint64_t *addresses = malloc((count + 1) * sizeof(*addresses));
-	struct sn_symbol_location *locations = calloc(count + 1, sizeof(*locations));
-	*kept = locations;
-	if (!addresses || !locations) {
-		free(addresses);
-		return SN_ERR_MEMORY;
+	*kept = calloc(count + 1, sizeof(**kept));
+	int result = addresses && *kept ? 0 : SN_ERR_MEMORY;
+	if (result == 0) {
+		count = 0;
+		for (uint32_t i = 0; i < nesting->loop_count; i++)
+			for (uint32_t j = 0; j < nesting->marks[i].all_count; j++)
+				addresses[count++] = nesting->marks[i].addresses[j];
+		sn_sort_u64(addresses, count);
+		count = sn_sort_unique(addresses, count);
+		result = resolve(data, addresses, count, *kept);
 	}
-	count = 0;
-	for (uint32_t i = 0; i < nesting->loop_count; i++)
-		for (uint32_t j = 0; j < nesting->marks[i].all_count; j++)
-			addresses[count++] = nesting->marks[i].addresses[j];
-	qsort(addresses, count, sizeof(*addresses), by_value);
-	for (size_t i = 0; i < count; i++)
-		if (i == 0 || addresses[i] != addresses[i - 1])
-			addresses[distinct++] = addresses[i];
-	int result = resolve(data, addresses, distinct, locations);
-	for (uint32_t i = 0; i < nesting->loop_count && result == 0; i++) {
-		const struct sn_symbol_location *marks[SN_NEST_MARKS_MAX];
-		for (uint32_t j = 0; j < nesting->marks[i].all_count; j++)
-			marks[j] = location_of(addresses, distinct, locations,
-					       nesting->marks[i].addresses[j]);
-		sn_nest_settle(&nesting->loops[i], &nesting->marks[i], marks);
-		result =
-		    sn_same_line_add(&nesting->line, nesting->loops, i, &nesting->marks[i], marks);
-	}
+	struct sn_nest_places places = {addresses, *kept, count};
 	if (result == 0)
-		result = sn_same_line_number(&nesting->line, nesting->loops, nesting->loop_count);
+		result = sn_nest_settle_all(nesting->loops, nesting->marks, nesting->loop_count,
+					    &places, &nesting->line);
 	free(addresses);
 	return result;
-}
-
-static int insert_all(const struct nesting *nesting, size_t count, struct sn_string_pool *pool,
-		      struct sn_symbol_location *locations)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct sn_nest_loop *chain[LOOPS_MAX];
-		uint32_t depth = 0, at = nesting->of_address[i];
-		for (; at != SN_FLOW_NONE && depth < LOOPS_MAX; at = nesting->loops[at].parent)
-			chain[LOOPS_MAX - ++depth] = &nesting->loops[at];
-		if (depth > 0 &&
-		    sn_nest_insert(chain + LOOPS_MAX - depth, depth, pool, &locations[i]) < 0)
-			return SN_ERR_MEMORY;
-	}
-	return 0;
 }
 
 int sn_nest_locate(struct sn_code *code, const uint64_t *addresses, size_t count,
@@ -496,8 +488,8 @@ int sn_nest_locate(struct sn_code *code, const uint64_t *addresses, size_t count
 	}
 	if (result == 0 && nesting.loop_count > 0)
 		result = settle_all(&nesting, resolve, data, &kept);
-	if (result == 0)
-		result = insert_all(&nesting, count, pool, locations);
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = sn_nest_insert(nesting.loops, nesting.of_address[i], pool, &locations[i]);
 	free(kept);
 	free(nesting.of_address);
 	sn_same_line_release(&nesting.line);

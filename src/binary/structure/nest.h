@@ -20,6 +20,8 @@
 #include "flow.h"
 #include "binary/symbolize.h"
 
+struct sn_same_line;
+
 /* A loop of the binary, with what the debug information says of it. */
 struct sn_nest_loop {
 	uint64_t header;		       /* address */
@@ -61,16 +63,30 @@ void sn_nest_marks(const struct sn_flow_graph *graph, const struct sn_loop_fores
 void sn_nest_settle(struct sn_nest_loop *loop, const struct sn_nest_marks *marks,
 		    const struct sn_symbol_location *const *locations);
 
+/* Locations of ascending addresses, among them all marks of some loops. */
+struct sn_nest_places {
+	const uint64_t *addresses;
+	const struct sn_symbol_location *locations;
+	size_t count;
+};
+/* That of one of the addresses. */
+const struct sn_symbol_location *sn_nest_place(const struct sn_nest_places *places,
+					       uint64_t address);
+/* Settles all loops that have marks, and numbers those of one line. SN_ERR_MEMORY or 0. */
+int sn_nest_settle_all(struct sn_nest_loop *loops, const struct sn_nest_marks *marks,
+		       uint32_t count, const struct sn_nest_places *places,
+		       struct sn_same_line *line);
+
 /* The frame of a location in the loop's home and file; NULL where it is elsewhere. */
 const struct sn_symbol_frame *sn_nest_home_frame(const struct sn_nest_loop *loop,
 						 const struct sn_symbol_location *of);
 
 /*
- * Puts the loops into location, which has none: chain[count] are those around the address,
- * outermost first. Frames are the pool's. SN_ERR_MEMORY or 0.
+ * Puts `loop`, and those around it, into a location that has none; SN_FLOW_NONE: nothing. Frames
+ * are the pool's. SN_ERR_MEMORY or 0.
  */
-int sn_nest_insert(const struct sn_nest_loop *const *chain, uint32_t count,
-		   struct sn_string_pool *pool, struct sn_symbol_location *location);
+int sn_nest_insert(const struct sn_nest_loop *loops, uint32_t loop, struct sn_string_pool *pool,
+		   struct sn_symbol_location *location);
 
 /* All of it: locations[count] of ascending addresses get their loops. SN_ERR_MEMORY or 0. */
 int sn_nest_locate(struct sn_code *code, const uint64_t *addresses, size_t count,

@@ -9,6 +9,7 @@
  * depend on what was asked before.
  */
 #include "code.h"
+#include "base/search.h"
 #include "code_private.h"
 
 #include "binary/elf/elf_symbols.h"
@@ -54,15 +55,8 @@ bool sn_code_name_is_noreturn(const char *symbol)
 
 static bool is_noreturn_slot(const struct sn_code *code, uint64_t slot)
 {
-	uint32_t low = 0, high = code->noreturn_slot_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (code->noreturn_slots[middle] < slot)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < code->noreturn_slot_count && code->noreturn_slots[low] == slot;
+	uint32_t first = sn_search(i, code->noreturn_slot_count, code->noreturn_slots[i] < slot);
+	return first < code->noreturn_slot_count && code->noreturn_slots[first] == slot;
 }
 
 static bool is_noreturn_plt(const struct sn_code *code, uint64_t target)

@@ -88,17 +88,17 @@ static void add_range(struct sn_scopes *scopes, uint32_t scope, uint64_t start, 
 		scopes->ranges[of->last_range].end = end;
 		return;
 	}
-	if (sn_vec_reserve(&scopes->ranges, &scopes->range_capacity, scopes->range_count + 1u) <
-	    0) {
-		scopes->failed = true;
+	uint32_t added = scopes->range_count;
+	scopes->failed |=
+	    sn_vec_push(&scopes->ranges, &scopes->range_capacity, &scopes->range_count,
+			(struct sn_scope_range){start, end, SN_SCOPE_NONE}) < 0;
+	if (scopes->failed)
 		return;
-	}
-	scopes->ranges[scopes->range_count] = (struct sn_scope_range){start, end, SN_SCOPE_NONE};
 	if (of->last_range == SN_SCOPE_NONE)
-		of->first_range = scopes->range_count;
+		of->first_range = added;
 	else
-		scopes->ranges[of->last_range].next = scopes->range_count;
-	of->last_range = scopes->range_count++;
+		scopes->ranges[of->last_range].next = added;
+	of->last_range = added;
 }
 
 uint32_t sn_scopes_add(struct sn_scopes *scopes, const struct sn_symbol_location *location,

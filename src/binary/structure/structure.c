@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches of functions, their threads, and the order of what they write; see structure.h. */
 #include "structure.h"
+#include "base/pool.h"
+#include "base/sort.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "binary/demangle/demangle.h"
 #include "binary/gpu/gpu_structure.h"
@@ -11,15 +14,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define JOBS_MAX	  256
 /* A batch is a pass over the symbol table, and all its instructions in memory. */
 #define BATCH_CODE_BYTES  (512u << 10) /* with lines */
 #define BATCH_PLAIN_BYTES (4u << 20)   /* without */
 #define BATCH_FUNCTIONS	  8192u
 #define BATCHES_OF_MANY	  64u /* ... where functions are so many that the passes would count */
-#define LOOPS_AROUND_MAX  64
 
 struct sn_structure {
 	char *path;
@@ -65,21 +65,14 @@ struct worker {
 	uint64_t *addresses;
 	struct sn_symbol_location *locations;
 	uint32_t item_count, entry_count, loop_count, call_count;
+	struct sn_nest_places places; /* of the addresses */
+	bool failed;		      /* something is missing for lack of memory */
 	size_t address_count;
 	size_t item_capacity, entry_capacity, loop_capacity, mark_capacity, flag_capacity,
 	    address_capacity, location_capacity, call_capacity;
 };
 
 /* ---- opening ---- */
-
-static unsigned job_count(const struct sn_structure *structure)
-{
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned jobs = structure->options.jobs;
-	if (jobs == 0)
-		jobs = online > 0 ? (unsigned)online : 1;
-	return jobs < JOBS_MAX ? jobs : JOBS_MAX;
-}
 
 static int new_symbolizer(const struct sn_structure *structure, struct sn_symbolizer **symbolizer,
 			  uint32_t *module, struct sn_error *error)
@@ -143,10 +136,8 @@ static int divide(struct sn_structure *structure)
 		    !is_first && (bytes + size > most ||
 				  i - structure->batches[structure->batch_count - 1] >= functions);
 		if (is_first || is_last || is_full_batch) {
-			if (sn_vec_reserve(&structure->batches, &capacity,
-					   structure->batch_count + 1u) < 0)
+			if (sn_vec_push(&structure->batches, &capacity, &structure->batch_count, i))
 				return SN_ERR_MEMORY;
-			structure->batches[structure->batch_count++] = i;
 			bytes = 0;
 		}
 		bytes += size;
@@ -161,7 +152,7 @@ static int open_gpu(struct sn_structure *structure, struct sn_error *error)
 	if (result < 0)
 		return sn_fail_prefix(error, result, "cannot read '%s'", structure->path);
 	if (sn_gpu_binary_read_lines(structure->gpu) < 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	sn_gpu_structure_describe(structure->gpu, &structure->info);
 	return 0;
 }
@@ -194,9 +185,7 @@ static int open_all(struct sn_structure *structure, struct sn_error *error)
 	if (result == 0 && structure->file->is_truncated && structure->info.code_bytes == 0)
 		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': truncated",
 			       structure->path);
-	if (result == SN_ERR_MEMORY)
-		sn_fail(error, result, "out of memory");
-	return result;
+	return sn_fail_code(error, result);
 }
 
 static struct sn_structure *make(const char *path, const struct sn_structure_options *options)
@@ -218,7 +207,7 @@ int sn_structure_open(const char *path, const struct sn_structure_options *optio
 {
 	struct sn_structure *made = make(path, options);
 	if (!made)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	int result = open_all(made, error);
 	if (result < 0)
 		sn_structure_free(made);
@@ -233,7 +222,7 @@ int sn_structure_open_image(const void *image, size_t bytes, const char *name,
 {
 	struct sn_structure *made = make(name, options);
 	if (!made)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	int result = sn_elf_file_from_memory(image, bytes, false, &made->file, error);
 	if (result < 0)
 		result = sn_fail_prefix(error, result, "cannot read '%s'", name);
@@ -273,39 +262,36 @@ static bool is_full(const struct worker *worker)
 	return worker->structure->info.has_lines && !worker->structure->options.no_lines;
 }
 
-static int add_address(struct worker *worker, uint64_t address)
+static void add_address(struct worker *worker, uint64_t address)
 {
-	if (sn_vec_reserve(&worker->addresses, &worker->address_capacity,
-			   worker->address_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	worker->addresses[worker->address_count++] = address;
-	return 0;
+	worker->failed |= sn_vec_push(&worker->addresses, &worker->address_capacity,
+				      &worker->address_count, address) < 0;
 }
 
-static int add_item(struct worker *worker, uint64_t start, uint64_t end, uint32_t loop)
+static void add_item(struct worker *worker, uint64_t start, uint64_t end, uint32_t loop)
 {
-	if (sn_vec_reserve(&worker->items, &worker->item_capacity, worker->item_count + 1u) < 0)
-		return SN_ERR_MEMORY;
-	worker->items[worker->item_count++] = (struct item){start, end, loop};
-	return is_full(worker) ? add_address(worker, start) : 0;
+	worker->failed |= sn_vec_push(&worker->items, &worker->item_capacity, &worker->item_count,
+				      (struct item){start, end, loop}) < 0;
+	if (is_full(worker))
+		add_address(worker, start);
 }
 
-static int add_block(struct worker *worker, const struct sn_flow_block *block, uint32_t loop)
+static void add_block(struct worker *worker, const struct sn_flow_block *block, uint32_t loop)
 {
 	struct sn_code *code = worker->structure->code;
 	struct sn_bytes bytes = sn_code_bytes(code, block->start);
-	if (!is_full(worker))
-		return add_item(worker, block->start, block->end, loop);
+	if (!is_full(worker)) {
+		add_item(worker, block->start, block->end, loop);
+		return;
+	}
 	for (uint64_t at = block->start; at < block->end;) {
 		struct sn_insn insn;
 		size_t into = (size_t)(at - block->start);
 		if (!code->decode(bytes.data + into, bytes.size - into, at, &insn))
 			break;
-		if (add_item(worker, at, at + insn.length, loop) < 0)
-			return SN_ERR_MEMORY;
+		add_item(worker, at, at + insn.length, loop);
 		at += insn.length;
 	}
-	return 0;
 }
 
 static int add_loops(struct worker *worker, uint32_t function)
@@ -326,8 +312,7 @@ static int add_loops(struct worker *worker, uint32_t function)
 		    sn_nest_loop_of(&worker->flow.graph, forest, i, first, function);
 		worker->is_irreducible[first + i] = forest->loops[i].is_irreducible;
 		for (uint32_t j = 0; j < marks->all_count; j++)
-			if (add_address(worker, marks->addresses[j]) < 0)
-				return SN_ERR_MEMORY;
+			add_address(worker, marks->addresses[j]);
 	}
 	worker->loop_count = count;
 	return 0;
@@ -336,13 +321,13 @@ static int add_loops(struct worker *worker, uint32_t function)
 static int by_start(const void *a, const void *b)
 {
 	const struct item *left = a, *right = b;
-	return (left->start > right->start) - (left->start < right->start);
+	return SN_ORDER(left->start, right->start);
 }
 
 static int by_call(const void *a, const void *b)
 {
 	const struct sn_structure_call *left = a, *right = b;
-	return (left->start > right->start) - (left->start < right->start);
+	return SN_ORDER(left->start, right->start);
 }
 
 static int add_calls(struct worker *worker)
@@ -370,16 +355,15 @@ static int add_function(struct worker *worker, uint32_t function)
 	uint32_t first_loop = worker->loop_count;
 	if (sn_flow_build(&worker->flow, code, function) < 0 ||
 	    sn_loop_forest_build(&worker->forest, &worker->flow.graph) < 0 ||
-	    add_calls(worker) < 0 || add_loops(worker, function) < 0 ||
-	    add_address(worker, code->functions[function].start) < 0)
+	    add_calls(worker) < 0 || add_loops(worker, function) < 0)
 		return SN_ERR_MEMORY;
+	add_address(worker, code->functions[function].start);
 	const struct sn_flow_graph *graph = &worker->flow.graph;
 	for (uint32_t i = 0; i < graph->block_count; i++) {
 		uint32_t loop = worker->forest.block_loops[i];
 		if (loop != SN_FLOW_NONE)
 			loop += first_loop;
-		if (add_block(worker, &graph->blocks[i], loop) < 0)
-			return SN_ERR_MEMORY;
+		add_block(worker, &graph->blocks[i], loop);
 	}
 	entry.item_count = worker->item_count - entry.first_item;
 	if (entry.item_count > 0)
@@ -396,54 +380,29 @@ static int add_function(struct worker *worker, uint32_t function)
 	};
 	for (uint32_t i = 0; i < worker->forest.loop_count; i++)
 		entry.result.irreducible_count += worker->forest.loops[i].is_irreducible;
-	if (sn_vec_reserve(&worker->entries, &worker->entry_capacity, worker->entry_count + 1u) < 0)
-		return SN_ERR_MEMORY;
-	worker->entries[worker->entry_count++] = entry;
-	return 0;
+	worker->failed |=
+	    sn_vec_push(&worker->entries, &worker->entry_capacity, &worker->entry_count, entry) < 0;
+	return worker->failed ? SN_ERR_MEMORY : 0;
 }
 
 /* ---- what the debug information says ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *left = a, *right = b;
-	return (*left > *right) - (*left < *right);
-}
-
-static const struct sn_symbol_location *location_of(const struct worker *worker, uint64_t address)
-{
-	const uint64_t *found =
-	    bsearch(&address, worker->addresses, worker->address_count, sizeof(address), by_value);
-	return &worker->locations[found - worker->addresses];
-}
-
 static int look_up(struct worker *worker)
 {
-	size_t count = 0;
 	if (worker->address_count == 0)
 		return 0;
-	qsort(worker->addresses, worker->address_count, sizeof(*worker->addresses), by_value);
-	for (size_t i = 0; i < worker->address_count; i++)
-		if (i == 0 || worker->addresses[i] != worker->addresses[i - 1])
-			worker->addresses[count++] = worker->addresses[i];
-	worker->address_count = count;
-	if (sn_vec_reserve(&worker->locations, &worker->location_capacity, count) < 0)
+	sn_sort_u64(worker->addresses, worker->address_count);
+	worker->address_count = sn_sort_unique(worker->addresses, worker->address_count);
+	if (sn_vec_reserve(&worker->locations, &worker->location_capacity, worker->address_count) <
+	    0)
 		return SN_ERR_MEMORY;
+	worker->places =
+	    (struct sn_nest_places){worker->addresses, worker->locations, worker->address_count};
 	int result = sn_symbolizer_lookup(worker->symbolizer, worker->module, worker->addresses,
-					  count, worker->locations);
-	for (uint32_t i = 0; i < worker->loop_count && result == 0; i++) {
-		const struct sn_symbol_location *marks[SN_NEST_MARKS_MAX];
-		for (uint32_t j = 0; j < worker->marks[i].all_count; j++)
-			marks[j] = location_of(worker, worker->marks[i].addresses[j]);
-		if (worker->marks[i].count == 0)
-			continue;
-		sn_nest_settle(&worker->loops[i], &worker->marks[i], marks);
-		result =
-		    sn_same_line_add(&worker->line, worker->loops, i, &worker->marks[i], marks);
-	}
-	if (result == 0)
-		result = sn_same_line_number(&worker->line, worker->loops, worker->loop_count);
-	return result;
+					  worker->address_count, worker->locations);
+	return result < 0 ? result
+			  : sn_nest_settle_all(worker->loops, worker->marks, worker->loop_count,
+					       &worker->places, &worker->line);
 }
 
 /* ---- writing a batch ---- */
@@ -453,7 +412,7 @@ static struct sn_symbol_location place_of(const struct worker *worker, const str
 					  const struct sn_symbol_location *function)
 {
 	if (is_full(worker))
-		return *location_of(worker, item->start);
+		return *sn_nest_place(&worker->places, item->start);
 	struct sn_symbol_location place = *function;
 	place.depth = 1;
 	if (item->loop != SN_FLOW_NONE && worker->loops[item->loop].like) {
@@ -466,13 +425,8 @@ static struct sn_symbol_location place_of(const struct worker *worker, const str
 static int place_item(struct worker *worker, const struct item *item,
 		      const struct sn_symbol_location *function, struct sn_string_pool *pool)
 {
-	const struct sn_nest_loop *chain[LOOPS_AROUND_MAX];
-	uint32_t depth = 0;
 	struct sn_symbol_location place = place_of(worker, item, function);
-	for (uint32_t at = item->loop; at != SN_FLOW_NONE && depth < LOOPS_AROUND_MAX;
-	     at = worker->loops[at].parent)
-		chain[LOOPS_AROUND_MAX - ++depth] = &worker->loops[at];
-	if (depth > 0 && sn_nest_insert(chain + LOOPS_AROUND_MAX - depth, depth, pool, &place) < 0)
+	if (sn_nest_insert(worker->loops, item->loop, pool, &place) < 0)
 		return SN_ERR_MEMORY;
 	uint32_t scope =
 	    sn_scopes_add(&worker->scopes, &place, item->start, item->end, is_full(worker));
@@ -486,7 +440,7 @@ static int write_function(struct worker *worker, struct entry *entry,
 {
 	const struct sn_code_function *function =
 	    &worker->structure->code->functions[entry->function];
-	const struct sn_symbol_location *location = location_of(worker, function->start);
+	const struct sn_symbol_location *location = sn_nest_place(&worker->places, function->start);
 	int result = 0;
 	sn_scopes_begin(&worker->scopes, location, function->start);
 	for (uint32_t i = 0; i < entry->item_count && result == 0; i++)
@@ -513,7 +467,7 @@ static bool is_asked(const struct sn_structure *structure, uint32_t function)
 	char *end;
 	if (!asked || (of->name && strcmp(of->name, asked) == 0))
 		return true;
-	if (strncmp(asked, "0x", 2) == 0)
+	if (sn_text_begins(asked, "0x"))
 		return strtoull(asked, &end, 16) == of->start && *end == '\0';
 	char *name = of->name ? sn_demangle_short(of->name) : NULL;
 	bool is_it = name && strcmp(name, asked) == 0;
@@ -567,120 +521,110 @@ struct written {
 	bool is_done;
 };
 
+enum { STOPPED = 1 }; /* by the taker */
+
 struct work {
 	struct sn_structure *structure;
 	const struct sn_structure_writer *writer;
+	struct worker *workers;
+	unsigned ahead_max;
 	pthread_mutex_t lock; /* of all below; the only one */
 	pthread_cond_t changed;
 	struct written *written; /* by batch */
-	uint32_t next, taken, ahead_max;
-	int result;
+	uint32_t taken;
+	bool is_handing_on; /* some thread is */
 	bool is_stopped;
 };
 
-/* The next batch to work on, as soon as it is not too far ahead; SN_SCOPE_NONE: no more. */
-static uint32_t next_batch(struct work *work)
+/* Waits until a batch is not too far ahead of what was taken. False: there is nothing to do any
+ * more. The batch that is to be taken next never waits. */
+static bool wait_for_turn(struct work *work, size_t batch)
 {
-	uint32_t batch = SN_SCOPE_NONE;
 	pthread_mutex_lock(&work->lock);
-	while (!work->is_stopped && work->next < work->structure->batch_count &&
-	       work->next >= work->taken + work->ahead_max)
+	while (!work->is_stopped && batch >= work->taken + work->ahead_max)
 		pthread_cond_wait(&work->changed, &work->lock);
-	if (!work->is_stopped && work->next < work->structure->batch_count)
-		batch = work->next++;
+	bool goes_on = !work->is_stopped;
 	pthread_mutex_unlock(&work->lock);
-	return batch;
+	return goes_on;
 }
 
-static void finish_batch(struct work *work, uint32_t batch, char *text, size_t length, int result)
+/* Hands on what is written, in order, while other threads go on; the lock is held before and
+ * after. What is written meanwhile is handed on by the same thread. */
+static void hand_on(struct work *work)
 {
-	pthread_mutex_lock(&work->lock);
-	work->written[batch] = (struct written){text, length, true};
-	if (result < 0) {
-		work->result = result;
-		work->is_stopped = true;
-	}
-	pthread_cond_broadcast(&work->changed);
-	pthread_mutex_unlock(&work->lock);
-}
-
-static void *run_worker(void *data)
-{
-	struct work *work = data;
-	struct worker worker = {.structure = work->structure,
-				.flow.wants_calls = work->structure->options.wants_calls};
-	int result = new_symbolizer(work->structure, &worker.symbolizer, &worker.module, NULL);
-	uint32_t batch;
-	while ((batch = next_batch(work)) != SN_SCOPE_NONE) {
-		char *text = NULL;
-		size_t length = 0;
-		FILE *out = open_memstream(&text, &length);
-		if (result == 0)
-			result =
-			    out ? write_batch(&worker, batch, work->writer, out) : SN_ERR_MEMORY;
-		if (out && fclose(out) != 0)
-			result = SN_ERR_MEMORY;
-		finish_batch(work, batch, text, length, result);
-	}
-	worker_release(&worker);
-	return NULL;
-}
-
-/* Hands on what is written, in order; the workers go on meanwhile. */
-static void take_all(struct work *work)
-{
-	pthread_mutex_lock(&work->lock);
-	while (!work->is_stopped && work->taken < work->structure->batch_count) {
+	const struct sn_structure_writer *writer = work->writer;
+	while (!work->is_handing_on && !work->is_stopped && work->written[work->taken].is_done) {
 		struct written *written = &work->written[work->taken];
-		if (!written->is_done) {
-			pthread_cond_wait(&work->changed, &work->lock);
-			continue;
-		}
+		work->is_handing_on = true;
 		pthread_mutex_unlock(&work->lock);
-		bool goes_on =
-		    work->writer->take(work->writer->data, written->text, written->length);
+		bool goes_on = writer->take(writer->data, written->text, written->length);
 		free(written->text);
 		written->text = NULL;
 		pthread_mutex_lock(&work->lock);
+		work->is_handing_on = false;
 		work->taken++;
 		work->is_stopped |= !goes_on;
-		pthread_cond_broadcast(&work->changed);
 	}
-	work->is_stopped = true;
 	pthread_cond_broadcast(&work->changed);
+}
+
+static int begin_worker(struct work *work, struct worker *worker)
+{
+	if (worker->symbolizer)
+		return 0;
+	worker->structure = work->structure;
+	worker->flow.wants_calls = work->structure->options.wants_calls;
+	return new_symbolizer(work->structure, &worker->symbolizer, &worker->module, NULL);
+}
+
+static int run_batch(void *context, unsigned index, size_t batch)
+{
+	struct work *work = context;
+	struct worker *worker = &work->workers[index];
+	struct written written = {.is_done = true};
+	if (!wait_for_turn(work, batch))
+		return STOPPED;
+	int result = begin_worker(work, worker);
+	FILE *out = result == 0 ? open_memstream(&written.text, &written.length) : NULL;
+	result = out ? write_batch(worker, (uint32_t)batch, work->writer, out) : SN_ERR_MEMORY;
+	if (out && fclose(out) != 0)
+		result = SN_ERR_MEMORY;
+	pthread_mutex_lock(&work->lock);
+	work->written[batch] = written;
+	work->is_stopped |= result < 0;
+	hand_on(work);
 	pthread_mutex_unlock(&work->lock);
+	return result;
+}
+
+static int run_batches(struct work *work, unsigned jobs)
+{
+	uint32_t count = work->structure->batch_count;
+	work->written = calloc(count + 1u, sizeof(*work->written)); /* the last is never done */
+	work->workers = calloc(jobs, sizeof(*work->workers));
+	int result = work->written && work->workers ? sn_pool_run(jobs, count, run_batch, work)
+						    : SN_ERR_MEMORY;
+	for (unsigned i = 0; i < jobs && work->workers; i++)
+		worker_release(&work->workers[i]);
+	for (uint32_t i = 0; i < count && work->written; i++)
+		free(work->written[i].text);
+	free(work->workers);
+	free(work->written);
+	return result;
 }
 
 int sn_structure_write(struct sn_structure *structure, const struct sn_structure_writer *writer,
 		       struct sn_error *error)
 {
-	pthread_t threads[JOBS_MAX];
-	unsigned jobs = job_count(structure), started = 0;
-	if (structure->gpu) {
-		int result = sn_gpu_structure_write(structure->gpu, &structure->options, writer);
-		return result < 0 ? sn_fail(error, result, "out of memory") : 0;
-	}
+	if (structure->gpu)
+		return sn_fail_code(
+		    error, sn_gpu_structure_write(structure->gpu, &structure->options, writer));
+	unsigned jobs = sn_pool_threads(structure->options.jobs);
 	struct work work = {.structure = structure,
 			    .writer = writer,
 			    .ahead_max = 2 * jobs,
 			    .lock = PTHREAD_MUTEX_INITIALIZER,
 			    .changed = PTHREAD_COND_INITIALIZER};
-	work.written = calloc(structure->batch_count + 1u, sizeof(*work.written));
-	if (!work.written)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	while (started < jobs && started < structure->batch_count &&
-	       pthread_create(&threads[started], NULL, run_worker, &work) == 0)
-		started++;
-	if (started == 0 && structure->batch_count > 0)
-		work.result = SN_ERR_MEMORY;
-	else
-		take_all(&work);
-	while (started > 0)
-		pthread_join(threads[--started], NULL);
-	for (uint32_t i = 0; i < structure->batch_count; i++)
-		free(work.written[i].text);
-	free(work.written);
-	if (work.result < 0)
-		return sn_fail(error, work.result, "out of memory");
-	return 0;
+	int result = run_batches(&work, jobs);
+	return result == STOPPED ? 0 : sn_fail_code(error, result);
 }

@@ -100,7 +100,8 @@ const struct sn_structure_info *sn_structure_info(const struct sn_structure *str
 struct sn_structure_writer {
 	/* Writes one function; called by several threads at once. MT: must be. */
 	void (*write)(void *data, const struct sn_structure_function *function, FILE *out);
-	/* Takes what was written of the next functions; called by one thread. False: stop. */
+	/* Takes what was written of the next functions; called by one thread at a time, which may
+	 * be any. False: stop. */
 	bool (*take)(void *data, const char *text, size_t length);
 	void *data;
 };

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bounded cursor over untrusted bytes, for the ELF and DWARF readers.
+ * A bounded cursor over untrusted bytes, for readers of binary formats.
  *
  * Every read checks the bound; a read past the end gives 0, moves to the end and sets `failed`, so
  * that a reader checks once per record instead of once per field. Little endian.
+ *
+ *	struct sn_cursor cursor = sn_cursor_at(section, offset);
+ *	uint32_t version = sn_cursor_u32(&cursor);
+ *	struct sn_cursor record = sn_cursor_take(&cursor, sn_cursor_uleb(&cursor));
+ *	const char *name = sn_cursor_string(&record);
+ *	if (record.failed) ...
  */
-#ifndef SN_BINARY_BYTES_H
-#define SN_BINARY_BYTES_H
+#ifndef SN_BASE_CURSOR_H
+#define SN_BASE_CURSOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +29,14 @@ struct sn_cursor {
 	const uint8_t *end;
 	bool failed;
 };
+
+/* `size` bytes at an offset; none where they do not all lie in `bytes`. */
+static inline struct sn_bytes sn_bytes_slice(struct sn_bytes bytes, uint64_t offset, uint64_t size)
+{
+	if (!bytes.data || offset > bytes.size || size > bytes.size - offset)
+		return (struct sn_bytes){0};
+	return (struct sn_bytes){bytes.data + offset, (size_t)size};
+}
 
 static inline struct sn_cursor sn_cursor_at(struct sn_bytes bytes, uint64_t offset)
 {
@@ -50,6 +64,19 @@ static inline void sn_cursor_skip(struct sn_cursor *cursor, uint64_t bytes)
 		sn_cursor_fail(cursor);
 	else
 		cursor->at += bytes;
+}
+
+/* A cursor over the next bytes, which this one moves past. Where there are fewer both have failed.
+ */
+static inline struct sn_cursor sn_cursor_take(struct sn_cursor *cursor, uint64_t bytes)
+{
+	struct sn_cursor taken = *cursor;
+	sn_cursor_skip(cursor, bytes);
+	taken.failed |= cursor->failed;
+	taken.end = cursor->at;
+	if (cursor->failed)
+		taken.at = taken.end;
+	return taken;
 }
 
 /* An unsigned integer of 1 to 8 bytes. */
@@ -135,8 +162,7 @@ static inline const char *sn_cursor_string(struct sn_cursor *cursor)
 	return string;
 }
 
-/* The string at `offset` of a table that sn_elf_file_strings gave (its last byte is NUL), or NULL.
- */
+/* The string at `offset` of a table whose last byte is NUL, or NULL. */
 static inline const char *sn_bytes_string(struct sn_bytes table, uint64_t offset)
 {
 	return offset < table.size ? (const char *)table.data + offset : NULL;
