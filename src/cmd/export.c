@@ -21,15 +21,6 @@
 #include <sys/stat.h>
 
 enum { MAX_FORMATS = 32 };
-enum option_code { OPTION_TO = 256, OPTION_METRIC, OPTION_SOURCE, OPTION_NO_SOURCE };
-
-static const struct option table[] = {{"to", required_argument, NULL, OPTION_TO},
-				      {"output", required_argument, NULL, 'o'},
-				      {"metric", required_argument, NULL, OPTION_METRIC},
-				      {"source", required_argument, NULL, OPTION_SOURCE},
-				      {"no-source", no_argument, NULL, OPTION_NO_SOURCE},
-				      SN_OPTION_HELP,
-				      {0}};
 
 static const char usage[] =
     "USAGE\n"
@@ -151,13 +142,7 @@ static void name_output(const char *path, const struct sn_exporter *exporter, ch
 		 exporter->extension);
 }
 
-/* What was asked for with --metric. */
-struct lists {
-	const char *items[SN_CHOICE_LISTS_MAX];
-	size_t count;
-};
-
-static int choose(const struct sn_exporter *exporter, const struct lists *lists,
+static int choose(const struct sn_exporter *exporter, const struct sn_texts *lists,
 		  struct sn_metric_choice *choice)
 {
 	int status = 0;
@@ -186,7 +171,8 @@ static uint32_t *every_metric(uint32_t count)
 }
 
 static int export_to(const struct sn_exporter *exporter, const char *path,
-		     const struct lists *lists, struct sn_source_roots *sources, const char *output)
+		     const struct sn_texts *lists, struct sn_source_roots *sources,
+		     const char *output)
 {
 	struct sonde_db *db = NULL;
 	struct sn_metric_choice choice;
@@ -246,52 +232,25 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	return sn_command_close(db, status);
 }
 
-static const struct sn_exporter *find_exporter(const struct sn_options *options, const char *name)
-{
-	const char *names[MAX_FORMATS];
-	int count = 0;
-	for (; sn_exporters[count] && count + 1 < MAX_FORMATS; count++)
-		names[count] = sn_exporters[count]->name;
-	names[count] = NULL;
-	int choice = sn_options_choice(options, "--to", name, names);
-	return choice < 0 ? NULL : sn_exporters[choice];
-}
-
 static int run(int argc, char **argv)
 {
-	struct sn_options options = {&sn_command_export, argc, argv, "o:", table};
-	const struct sn_exporter *exporter = NULL;
-	struct lists lists = {.count = 0};
-	const char *output = NULL;
+	struct sn_options options = {&sn_command_export, argc, argv};
+	const char *formats[MAX_FORMATS] = {NULL}, *output = NULL;
+	for (int i = 0; sn_exporters[i] && i + 1 < MAX_FORMATS; i++)
+		formats[i] = sn_exporters[i]->name;
+	struct sn_texts lists = {.count = 0};
 	struct sn_source_roots sources = {0};
+	int to = -1;
 	bool no_source = false;
-	for (int option; (option = sn_options_next(&options)) != -1;) {
-		switch (option) {
-		case SN_OPTION_STOP:
-			return options.status;
-		case OPTION_TO:
-			exporter = find_exporter(&options, optarg);
-			if (!exporter)
-				return SN_EXIT_USAGE;
-			break;
-		case OPTION_METRIC:
-			if (lists.count == SN_CHOICE_LISTS_MAX)
-				return sn_command_misuse(options.command,
-							 "more than %d times '--metric'",
-							 SN_CHOICE_LISTS_MAX);
-			lists.items[lists.count++] = optarg;
-			break;
-		case OPTION_SOURCE:
-			if (sn_sources_take(&sources, optarg))
-				return SN_EXIT_FAILED;
-			break;
-		case OPTION_NO_SOURCE:
-			no_source = true;
-			break;
-		default:
-			output = optarg;
-		}
-	}
+	const struct sn_option table[] = {{"to", .choice = &to, .choices = formats},
+					  {"output", 'o', .text = &output},
+					  {"metric", .texts = &lists, .most = SN_CHOICE_LISTS_MAX},
+					  {"source", .take = sn_sources_take, .context = &sources},
+					  {"no-source", .flag = &no_source},
+					  {0}};
+	if (!sn_options_read(&options, table))
+		return options.status;
+	const struct sn_exporter *exporter = to < 0 ? NULL : sn_exporters[to];
 	const char *path = sn_options_operand(&options, "database");
 	if (!path)
 		return SN_EXIT_USAGE;

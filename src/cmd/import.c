@@ -11,21 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum {
-	OPTION_FROM = 256,
-	OPTION_NO_STRUCTURE,
-	OPTION_SHARE,
-	MAX_FORMATS = 32,
-	MAX_STRUCTURES = 256
-};
-
-static const struct option table[] = {{"output", required_argument, NULL, 'o'},
-				      {"from", required_argument, NULL, OPTION_FROM},
-				      {"structure", required_argument, NULL, 'S'},
-				      {"no-structure", no_argument, NULL, OPTION_NO_STRUCTURE},
-				      {"share", no_argument, NULL, OPTION_SHARE},
-				      SN_OPTION_HELP,
-				      {0}};
+enum { MAX_FORMATS = 32, MAX_STRUCTURES = 256 };
 
 static const char usage[] =
     "USAGE\n"
@@ -86,54 +72,38 @@ struct arguments {
 	struct sn_import_notes notes;
 };
 
-static const struct sn_importer *find_importer(const struct sn_options *options, const char *name)
+static int take_structure(void *context, const struct sn_options *options, const char *path)
 {
-	const char *names[MAX_FORMATS];
-	int count = 0;
-	for (; sn_importers[count] && count + 1 < MAX_FORMATS; count++)
-		names[count] = sn_importers[count]->name;
-	names[count] = NULL;
-	int choice = sn_options_choice(options, "--from", name, names);
-	return choice < 0 ? NULL : sn_importers[choice];
+	struct arguments *arguments = context;
+	if (arguments->request.structure_count == MAX_STRUCTURES)
+		return sn_command_misuse(options->command,
+					 "more than %d times -S: put the files into a folder",
+					 MAX_STRUCTURES);
+	arguments->structures[arguments->request.structure_count++] = path;
+	return 0;
 }
 
 /* 0 to go on, or -1 to end with *status. */
 static int parse(int argc, char **argv, struct arguments *arguments, int *status)
 {
-	struct sn_options options = {&sn_command_import, argc, argv, "o:S:", table};
-	*status = SN_EXIT_USAGE;
-	for (int option; (option = sn_options_next(&options)) != -1;) {
-		switch (option) {
-		case SN_OPTION_STOP:
-			*status = options.status;
-			return -1;
-		case 'o':
-			arguments->output = optarg;
-			break;
-		case 'S':
-			if (arguments->request.structure_count == MAX_STRUCTURES) {
-				sn_command_misuse(
-				    options.command,
-				    "more than %d times -S: put the files into a folder",
-				    MAX_STRUCTURES);
-				return -1;
-			}
-			arguments->structures[arguments->request.structure_count++] = optarg;
-			break;
-		case OPTION_NO_STRUCTURE:
-			arguments->request.no_structure = true;
-			break;
-		case OPTION_SHARE:
-			arguments->request.is_shared = true;
-			break;
-		default:
-			arguments->importer = find_importer(&options, optarg);
-			if (!arguments->importer)
-				return -1;
-		}
-	}
+	struct sn_options options = {&sn_command_import, argc, argv};
+	const char *formats[MAX_FORMATS] = {NULL};
+	for (int i = 0; sn_importers[i] && i + 1 < MAX_FORMATS; i++)
+		formats[i] = sn_importers[i]->name;
+	int from = -1;
+	const struct sn_option table[] = {
+	    {"output", 'o', .text = &arguments->output},
+	    {"from", .choice = &from, .choices = formats},
+	    {"structure", 'S', .take = take_structure, .context = arguments},
+	    {"no-structure", .flag = &arguments->request.no_structure},
+	    {"share", .flag = &arguments->request.is_shared},
+	    {0}};
+	bool goes_on = sn_options_read(&options, table);
+	*status = options.status;
+	if (goes_on && from >= 0)
+		arguments->importer = sn_importers[from];
 	arguments->request.structures = arguments->structures;
-	return 0;
+	return goes_on ? 0 : -1;
 }
 
 static int check_inputs(struct arguments *arguments, struct sn_error *error)

@@ -19,7 +19,7 @@ def listed_commands() -> list[str]:
     """The names in src/cmd/commands.def whose file is there."""
     text = (ROOT / "src/cmd/commands.def").read_text()
     names = re.findall(r"^SN_COMMAND\((\w+)\)", text, re.M)
-    return [name for name in names if (ROOT / f"src/cmd/{name}.c").exists()]
+    return [name for name in names if list((ROOT / "src/cmd").rglob(f"{name}.c"))]
 
 
 COMMANDS = listed_commands()

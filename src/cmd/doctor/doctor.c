@@ -13,11 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_FORMAT = 256 };
-
-static const struct option table[] = {
-    {"format", required_argument, NULL, OPTION_FORMAT}, SN_OPTION_HELP, {0}};
-
 static const char usage[] =
     "USAGE\n"
     "    sonde doctor [--format text|json]\n\n"
@@ -115,27 +110,18 @@ static void print_json(const struct sn_diagnosis *diagnosis)
 {
 	struct sn_json json = {.out = stdout};
 	sn_json_begin(&json, '{');
-	sn_json_key(&json, "version");
-	sn_json_string(&json, SN_VERSION);
-	sn_json_key(&json, "can_measure");
-	sn_json_bool(&json, !is_fatal(diagnosis));
-	sn_json_key(&json, "checks");
-	sn_json_begin(&json, '[');
+	sn_json_put_text(&json, "version", SN_VERSION);
+	sn_json_put_bool(&json, "can_measure", !is_fatal(diagnosis));
+	sn_json_open(&json, "checks", '[');
 	for (size_t i = 0; i < diagnosis->count; i++) {
 		const struct sn_check *check = &diagnosis->checks[i];
 		sn_json_begin(&json, '{');
-		sn_json_key(&json, "group");
-		sn_json_string(&json, check->group);
-		sn_json_key(&json, "name");
-		sn_json_string(&json, check->name);
-		sn_json_key(&json, "verdict");
-		sn_json_string(&json, verdicts[check->verdict]);
-		sn_json_key(&json, "essential");
-		sn_json_bool(&json, check->is_essential);
-		sn_json_key(&json, "text");
-		sn_json_string(&json, check->text);
-		sn_json_key(&json, "fix");
-		sn_json_string(&json, *check->fix ? check->fix : NULL);
+		sn_json_put_text(&json, "group", check->group);
+		sn_json_put_text(&json, "name", check->name);
+		sn_json_put_text(&json, "verdict", verdicts[check->verdict]);
+		sn_json_put_bool(&json, "essential", check->is_essential);
+		sn_json_put_text(&json, "text", check->text);
+		sn_json_put_text(&json, "fix", *check->fix ? check->fix : NULL);
 		sn_json_end(&json, '}');
 	}
 	sn_json_end(&json, ']');
@@ -146,15 +132,11 @@ static void print_json(const struct sn_diagnosis *diagnosis)
 static int run(int argc, char **argv)
 {
 	static const char *const forms[] = {"text", "json", NULL};
-	struct sn_options options = {&sn_command_doctor, argc, argv, "", table};
+	struct sn_options options = {&sn_command_doctor, argc, argv};
 	int form = 0;
-	for (int option; (option = sn_options_next(&options)) != -1;) {
-		if (option == SN_OPTION_STOP)
-			return options.status;
-		form = sn_options_choice(&options, "--format", optarg, forms);
-		if (form < 0)
-			return SN_EXIT_USAGE;
-	}
+	const struct sn_option table[] = {{"format", .choice = &form, .choices = forms}, {0}};
+	if (!sn_options_read(&options, table))
+		return options.status;
 	if (optind < argc)
 		return sn_command_misuse(options.command, "'%s' is too much", argv[optind]);
 	struct sn_diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));

@@ -12,19 +12,7 @@
 #include <string.h>
 
 enum { DEFAULT_TOP = 20, TOP_MAX = 100000000 };
-enum option_code { OPTION_FORMAT = 256, OPTION_MODEL, OPTION_TOP, OPTION_ITERATIONS, OPTION_BY };
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_DOT, FORM_SVG };
-
-static const struct option table[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"model", required_argument, NULL, OPTION_MODEL},
-    {"top", required_argument, NULL, OPTION_TOP},
-    {"by", required_argument, NULL, OPTION_BY},
-    {"iterations", no_argument, NULL, OPTION_ITERATIONS},
-    {"format", required_argument, NULL, OPTION_FORMAT},
-    SN_OPTION_HELP,
-    {0},
-};
 
 static const char usage[] =
     "USAGE\n"
@@ -152,46 +140,22 @@ static int run(int argc, char **argv)
 {
 	static const char *const forms[] = {"text", "json", "csv", "dot", "svg", NULL};
 	static const char *const ways[] = {"node", "type", "module", NULL};
-	struct sn_options options = {&sn_command_graph, argc, argv, "o:", table};
-	struct sn_graph_view view = {.top = DEFAULT_TOP};
+	struct sn_options options = {&sn_command_graph, argc, argv};
+	struct sn_graph_view view = {.top = SIZE_MAX};
 	const char *output = NULL;
-	bool has_top = false;
 	int form = FORM_TEXT, by = SN_GRAPH_BY_NODE;
-	for (int option; (option = sn_options_next(&options)) != -1;) {
-		double number;
-		switch (option) {
-		case SN_OPTION_STOP:
-			return options.status;
-		case OPTION_FORMAT:
-			form = sn_options_choice(&options, "--format", optarg, forms);
-			if (form < 0)
-				return SN_EXIT_USAGE;
-			break;
-		case OPTION_BY:
-			by = sn_options_choice(&options, "--by", optarg, ways);
-			if (by < 0)
-				return SN_EXIT_USAGE;
-			break;
-		case OPTION_TOP:
-			if (sn_options_number(&options, "--top", optarg, 0, TOP_MAX, &number))
-				return SN_EXIT_USAGE;
-			view.top = (size_t)number;
-			has_top = true;
-			break;
-		case OPTION_MODEL:
-			view.model = optarg;
-			break;
-		case OPTION_ITERATIONS:
-			view.wants_iterations = true;
-			break;
-		case 'o':
-			output = optarg;
-			break;
-		}
-	}
+	const struct sn_option table[] = {{"output", 'o', .text = &output},
+					  {"model", .text = &view.model},
+					  {"top", SN_OPTION_WHOLE(view.top, 0, TOP_MAX)},
+					  {"by", .choice = &by, .choices = ways},
+					  {"iterations", .flag = &view.wants_iterations},
+					  {"format", .choice = &form, .choices = forms},
+					  {0}};
+	if (!sn_options_read(&options, table))
+		return options.status;
 	view.by = (enum sn_graph_by)by;
-	if (form != FORM_TEXT && !has_top)
-		view.top = 0; /* data for programs is whole unless they ask */
+	if (view.top == SIZE_MAX) /* data for programs is whole unless they ask */
+		view.top = form == FORM_TEXT ? DEFAULT_TOP : 0;
 	view.path = sn_options_operand(&options, "DB");
 	struct sonde_db *db;
 	if (!view.path)

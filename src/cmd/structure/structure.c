@@ -17,16 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPTION_FORMAT = 256, OPTION_FUNCTION, OPTION_FULL, OPTION_GPU, JOBS_MAX = 256 };
-
-static const struct option table[] = {{"output", required_argument, NULL, 'o'},
-				      {"jobs", required_argument, NULL, 'j'},
-				      {"format", required_argument, NULL, OPTION_FORMAT},
-				      {"function", required_argument, NULL, OPTION_FUNCTION},
-				      {"full", no_argument, NULL, OPTION_FULL},
-				      {"gpu", no_argument, NULL, OPTION_GPU},
-				      SN_OPTION_HELP,
-				      {0}};
+enum { JOBS_MAX = 256 };
 
 static const char usage[] =
     "USAGE\n"
@@ -73,41 +64,20 @@ static int parse(int argc, char **argv, struct request *request, int *status)
 	static const char *const formats[] = {"text", "json", "xml", NULL};
 	static const struct sn_structure_form *const forms[] = {
 	    &sn_structure_text, &sn_structure_json, &sn_structure_xml};
-	struct sn_options options = {&sn_command_structure, argc, argv, "o:j:", table};
-	double number = 0;
-	int choice, option;
-	*status = SN_EXIT_USAGE;
-	while ((option = sn_options_next(&options)) != -1) {
-		switch (option) {
-		case SN_OPTION_STOP:
-			*status = options.status;
-			return -1;
-		case 'o':
-			request->output = optarg;
-			break;
-		case 'j':
-			if (sn_options_number(&options, "-j", optarg, 1, JOBS_MAX, &number))
-				return -1;
-			request->structure.jobs = (unsigned)number;
-			break;
-		case OPTION_FORMAT:
-			choice = sn_options_choice(&options, "--format", optarg, formats);
-			if (choice < 0)
-				return -1;
-			request->form = forms[choice];
-			break;
-		case OPTION_FUNCTION:
-			request->structure.function = optarg;
-			break;
-		case OPTION_FULL:
-			request->is_full = true;
-			break;
-		case OPTION_GPU:
-			request->wants_gpu = true;
-			break;
-		}
-	}
-	return 0;
+	struct sn_options options = {&sn_command_structure, argc, argv};
+	int form = 0;
+	const struct sn_option table[] = {
+	    {"output", 'o', .text = &request->output},
+	    {"jobs", 'j', SN_OPTION_WHOLE(request->structure.jobs, 1, JOBS_MAX)},
+	    {"format", .choice = &form, .choices = formats},
+	    {"function", .text = &request->structure.function},
+	    {"full", .flag = &request->is_full},
+	    {"gpu", .flag = &request->wants_gpu},
+	    {0}};
+	bool goes_on = sn_options_read(&options, table);
+	*status = options.status;
+	request->form = forms[form];
+	return goes_on ? 0 : -1;
 }
 
 /* ---- writing in order ---- */
@@ -360,7 +330,7 @@ static int write_to_standard_output(struct request *request, char **paths, int c
 
 static int run(int argc, char **argv)
 {
-	struct request request = {.form = &sn_structure_text};
+	struct request request = {0};
 	struct sn_error error = {""};
 	int status;
 	if (parse(argc, argv, &request, &status))
