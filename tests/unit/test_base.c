@@ -271,7 +271,7 @@ static void test_escape(void **state)
 	static const char text[] = "a<b c=\"&\\\">\x1b\n\xc3\xa9\xff\xe2\x80\xae.";
 	static const char *const expected[] = {
 	    [SN_ESCAPE_SHOWN] = "a<b c=\"&\\\">? \xc3\xa9?\\u202e.",
-	    [SN_ESCAPE_QUOTED] = "a<b c=\\\"&\\\\\\\">? \xc3\xa9?\\u202e.",
+	    [SN_ESCAPE_QUOTED] = "a<b c=\\\"&\\\\\\\">? \xc3\xa9?\\\\u202e.",
 	    [SN_ESCAPE_CELL] = "a<b c=\"\"&\\\"\">? \xc3\xa9?\\u202e.",
 	    [SN_ESCAPE_MARKUP] = "a&lt;b c=&quot;&amp;\\&quot;&gt;? \xc3\xa9?\\u202e.",
 	    [SN_ESCAPE_JSON] = "a<b c=\\\"&\\\\\\\">\\u001b\\u000a\xc3\xa9\\ufffd\\u202e.",
