@@ -10,8 +10,8 @@
 
 #include "base/folder.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "export/exporter.h"
-#include "show/label.h"
 #include "sonde/db.h"
 
 #include <errno.h>
@@ -61,16 +61,6 @@ static const char usage[] =
     "    sonde export --to pprof train.sdb && go tool pprof -http : train.pb.gz\n"
     "    sonde export --to perfetto trace.sdb -o trace.pftrace\n";
 
-static ssize_t stream_write(void *cookie, const char *bytes, size_t length)
-{
-	struct sn_output *output = cookie;
-	sn_output_write(output, bytes, length);
-	if (output->failed == 0)
-		return (ssize_t)length;
-	errno = output->failed;
-	return 0;
-}
-
 static bool is_same_file(const char *a, const char *b)
 {
 	struct stat first, second;
@@ -87,10 +77,8 @@ static int write_file(const struct sn_exporter *exporter, const struct sn_export
 		return sn_command_fail("'%s' is the database itself", path);
 	if (sn_output_open(&output, path, &error) != 0)
 		return sn_command_fail("%s", error.text);
-	cookie_io_functions_t functions = {.write = stream_write};
-	FILE *stream = fopencookie(&output, "w", functions);
-	int code = stream ? exporter->write(request, stream, &error)
-			  : sn_fail(&error, SN_ERR_MEMORY, "out of memory");
+	FILE *stream = sn_output_stream(&output);
+	int code = stream ? exporter->write(request, stream, &error) : sn_fail_memory(&error);
 	if (stream)
 		fclose(stream); /* what went wrong is in output.failed */
 	if (code == 0 && sonde_db_damage(request->db))
@@ -134,9 +122,9 @@ static int write_stream(const struct sn_exporter *exporter, const struct sn_expo
 static void name_output(const char *path, const struct sn_exporter *exporter, char *name,
 			size_t size)
 {
-	const char *base = sn_label_base(path);
+	const char *base = sn_text_base_name(path);
 	size_t length = strlen(base);
-	if (length > 4 && strcmp(base + length - 4, ".sdb") == 0)
+	if (length > 4 && sn_text_ends(base, ".sdb"))
 		length -= 4;
 	snprintf(name, size, "%.*s.%s", (int)(length < 3000 ? length : 3000), base,
 		 exporter->extension);

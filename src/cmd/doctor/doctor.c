@@ -30,14 +30,16 @@ static const char usage[] =
 
 static const char *const verdicts[] = {"ok", "limited", "no"};
 
-struct sn_check *sn_diagnose(struct sn_diagnosis *diagnosis, const char *group, const char *name,
-			     enum sn_verdict verdict, const char *format, ...)
+void sn_diagnose(struct sn_diagnosis *diagnosis, const char *name, enum sn_verdict verdict,
+		 const char *fix, const char *format, ...)
 {
-	static struct sn_check scrap;
-	struct sn_check *check =
-	    diagnosis->count < SN_MAX_CHECKS ? &diagnosis->checks[diagnosis->count++] : &scrap;
-	*check = (struct sn_check){.group = group, .verdict = verdict};
+	if (diagnosis->count == SN_MAX_CHECKS)
+		return;
+	struct sn_check *check = &diagnosis->checks[diagnosis->count++];
+	*check = (struct sn_check){
+	    .group = diagnosis->group, .verdict = verdict, .is_essential = diagnosis->is_essential};
 	snprintf(check->name, sizeof(check->name), "%s", name);
+	snprintf(check->fix, sizeof(check->fix), "%s", fix ? fix : "");
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(check->text, sizeof(check->text), format, arguments);
@@ -45,7 +47,6 @@ struct sn_check *sn_diagnose(struct sn_diagnosis *diagnosis, const char *group, 
 	/* Versions and paths are what other programs and folders say. */
 	sn_one_line(check->name);
 	sn_one_line(check->text);
-	return check;
 }
 
 static bool is_fatal(const struct sn_diagnosis *diagnosis)

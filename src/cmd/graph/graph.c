@@ -74,25 +74,20 @@ static int write_form(const struct sn_graph_view *view, enum form form, uint32_t
 	return sn_graph_text(view, out, error);
 }
 
-/* All of it first, so that the file is whole or not there. */
 static int write_file(const struct sn_graph_view *view, enum form form, uint32_t model,
 		      const char *path, struct sn_error *error)
 {
-	char *text = NULL;
-	size_t length = 0;
 	struct sn_output output;
-	FILE *out = open_memstream(&text, &length);
-	int result = out ? write_form(view, form, model, out, error)
-			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (out && fclose(out) && !result)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = sn_output_open(&output, path, error);
+	if (result)
+		return result;
+	FILE *out = sn_output_stream(&output);
+	result = out ? write_form(view, form, model, out, error) : sn_fail_memory(error);
+	if (out)
+		fclose(out); /* what went wrong is known to the output */
 	if (!result)
-		result = sn_output_open(&output, path, error);
-	if (!result) {
-		sn_output_write(&output, text, length);
-		result = sn_output_commit(&output, error);
-	}
-	free(text);
+		return sn_output_commit(&output, error);
+	sn_output_abandon(&output);
 	return result;
 }
 
