@@ -22,32 +22,6 @@
 
 enum { JOBS_MAX = 256 };
 
-static const char usage[] =
-    "USAGE\n"
-    "    sonde analyze MEASUREMENT... -o OUT.sdb [-j N] [--memory LIMIT] [--no-cache]\n"
-    "    mpirun -n RANKS sonde-mpi analyze MEASUREMENT... -o OUT.sdb ...\n\n"
-    "    Makes one database of one or many measurement folders (NAME.sonde), as 'sonde run' does\n"
-    "    at its end. Do it again after having installed debug symbols, or to put several runs,\n"
-    "    ranks or machines into one database.\n\n"
-    "OPTIONS\n"
-    "    -o, --output OUT.sdb  the database to write\n"
-    "    -j, --jobs N          threads of each process (default: one for each processor)\n"
-    "    --memory LIMIT        memory that each process may use, such as 800M or 2G: what does\n"
-    "                          not fit goes to files beside the output until it is written\n"
-    "    --no-cache            neither read nor write the cache of symbols\n"
-    "    --metric NAME=FORMULA store a formula in the database, which all commands then know by\n"
-    "                          its name; may be given several times; see man 7 sonde-formula\n"
-    "    --no-loops            leave loops out of call paths\n"
-    "    --share               let others read the database as your umask says; else only you can\n"
-    "    --format FORM         of the summary: text (default) or json\n"
-    "    -h, --help            this text\n\n"
-    "EXIT STATUS\n"
-    "    0 done; 128 no database was written; 129 usage.\n\n"
-    "EXAMPLES\n"
-    "    sonde analyze train.sonde -o train.sdb\n"
-    "    sonde analyze rank*.sonde -o all.sdb\n"
-    "    sonde analyze --memory 2G -j 16 big.sonde -o big.sdb\n";
-
 struct arguments {
 	struct sn_analyze_options analyze;
 	const char *output;
@@ -282,6 +256,6 @@ static int run(int argc, char **argv)
 const struct sn_command sn_command_analyze = {
     .name = "analyze",
     .summary = "make a database of measurement folders",
-    .usage = usage,
+    .usage = sn_usage_analyze,
     .run = run,
 };

@@ -5,7 +5,7 @@
  *
  * To add the command `sonde NAME`:
  *   1. src/cmd/NAME.c defines `const struct sn_command sn_command_NAME` and is listed in
- * meson.build;
+ *      meson.build, as is usage/NAME.txt, what `sonde NAME -h` prints;
  *   2. commands.def gets a line SN_COMMAND(NAME);
  *   3. docs/man/sonde-NAME.1 is its page, and tests/cli/ gets its golden case.
  * A test fails until all three are there.
@@ -41,7 +41,10 @@ struct sn_command {
 	int (*run)(int argc, char **argv);
 };
 
-#define SN_COMMAND(name) extern const struct sn_command sn_command_##name;
+/* sn_usage_NAME is usage/NAME.txt, made a C array by export/html/embed.py. */
+#define SN_COMMAND(name)                                                                           \
+	extern const struct sn_command sn_command_##name;                                          \
+	extern const char sn_usage_##name[];
 #include "commands.def"
 #undef SN_COMMAND
 

@@ -22,45 +22,6 @@
 
 enum { MAX_FORMATS = 32 };
 
-static const char usage[] =
-    "USAGE\n"
-    "    sonde export --to FORMAT [-o FILE] [--metric NAME,...] DB\n\n"
-    "    Writes a database as a file of another tool.\n\n"
-    "OPTIONS\n"
-    "    --to FORMAT           what to write; see below\n"
-    "    -o, --output FILE     where to; '-' is standard output. Default: the database's name with "
-    "the\n"
-    "                          format's ending, in the current directory\n"
-    "    --metric NAME[,...]   metrics to write; default all. Formats that hold one take the "
-    "first.\n"
-    "                          html, csv and hatchet also hold formulas: NAME, or 'NAME=FORMULA'\n"
-    "                          (see sonde report -h); an html page shows the first that is named\n"
-    "    --source DIR          html: take lines of source files below this folder, too; else only "
-    "from\n"
-    "                          below the one you are in; may be given several times\n"
-    "    --no-source           html: take no lines of source files. The page lists those it has\n"
-    "    -h, --help            this text\n\n"
-    "FORMATS\n"
-    "    html         a self-contained page with a flame graph, for any browser\n"
-    "    folded       folded stacks of one metric, for flamegraph.pl and inferno\n"
-    "    speedscope   for www.speedscope.app, a flame graph viewer\n"
-    "    pprof        for go tool pprof, Pyroscope and others that read profile.proto\n"
-    "    callgrind    for KCachegrind, QCachegrind and callgrind_annotate\n"
-    "    hatchet      a literal for GraphFrame.from_literal of Hatchet\n"
-    "    csv          a row per calling context, for spreadsheets, pandas and R\n"
-    "    hpctoolkit   a database (a folder) for hpcviewer and Hatchet\n"
-    "  of the events of a trace:\n"
-    "    perfetto     for ui.perfetto.dev and trace_processor: calls, kernels with arrows from\n"
-    "                 their launches, counters, samples as flame graphs\n"
-    "    chrome       JSON as torch.profiler's, for chrome://tracing and tools that read those\n"
-    "    ctf          events as CTF 1.8 (a folder), for babeltrace2 and Trace Compass\n"
-    "    events       a row per event, CSV, for pandas and R\n\n"
-    "EXAMPLES\n"
-    "    sonde export --to html train.sdb -o train.html\n"
-    "    sonde export --to folded train.sdb -o - | flamegraph.pl > train.svg\n"
-    "    sonde export --to pprof train.sdb && go tool pprof -http : train.pb.gz\n"
-    "    sonde export --to perfetto trace.sdb -o trace.pftrace\n";
-
 static bool is_same_file(const char *a, const char *b)
 {
 	struct stat first, second;
@@ -255,4 +216,4 @@ static int run(int argc, char **argv)
 }
 
 const struct sn_command sn_command_export = {"export", "write a database as a file of another tool",
-					     usage, run};
+					     sn_usage_export, run};

@@ -13,57 +13,6 @@
 
 enum { MAX_FORMATS = 32, MAX_STRUCTURES = 256 };
 
-static const char usage[] =
-    "USAGE\n"
-    "    sonde import [--from FORMAT] [-S FILE]... FILE... -o OUT.sdb\n\n"
-    "    Makes one database of measurements and results of another tool. The format is recognised\n"
-    "    by what is in the files. Several files of one format make one database; a folder of\n"
-    "    them stands for all that it holds.\n\n"
-    "OPTIONS\n"
-    "    -o, --output OUT.sdb  the database to write\n"
-    "    --from FORMAT         take the files for this format; see below\n"
-    "    -S, --structure FILE  hpctoolkit: program structure, a file or a folder of them, beside\n"
-    "                          what is in a measurement's own folder structs\n"
-    "    --no-structure        hpctoolkit: use no program structure, show addresses\n"
-    "    --share               let others read the database as your umask says; else only you can\n"
-    "    -h, --help            this text\n\n"
-    "FORMATS\n"
-    "    hpctoolkit   measurements (.m folders, .hpcrun files) and databases (.d folders) of\n"
-    "                 HPCToolkit: CPU and GPU profiles, program structure, kernel symbols\n"
-    "    ctf          folders of CTF traces: LTTng's of programs and of the kernel, barectf's, "
-    "and\n"
-    "                 what sonde export --to ctf wrote, which comes back whole\n"
-    "    kineto       traces of torch.profiler, JSON, plain or gzip: operators, Python, kernels,\n"
-    "                 copies, memory, with all events (sonde timeline); a file for each rank;\n"
-    "                 a trace of a capture before one of replays says what graphs run;\n"
-    "                 other programs' traces in Chrome's JSON as well\n"
-    "    nsys         reports of Nsight Systems as SQLite (nsys export --type sqlite): CUDA, "
-    "NVTX,\n"
-    "                 OS calls, samples, with all events\n"
-    "    rocprof      results of rocprofv3: the CSV files of a run, JSON, or rocpd databases:\n"
-    "                 kernels, copies, calls of HIP, HSA and RCCL, markers, counters\n"
-    "    perf         files of perf record, or what it wrote into a pipe: samples with call "
-    "paths,\n"
-    "                 tracepoints with their fields, states of threads from sched events\n"
-    "    xplane       profiles of JAX and TensorFlow (HOST.xplane.pb, or the folder they were\n"
-    "                 written to): threads, GPU streams, TPUs; compiled programs as graphs\n"
-    "                 (sonde graph)\n"
-    "    step_stats   runs of TensorFlow's sessions (RunMetadata or StepStats, event files), "
-    "plain\n"
-    "                 or gzip: what each node waited, took and allocated (sonde graph)\n"
-    "    perfetto     traces of Perfetto, protobuf, plain or gzip: track events, samples, GPU\n"
-    "                 stages, the scheduler's switches as states of threads\n"
-    "    execution_trace  PyTorch's ExecutionTraceObserver, JSON, plain or gzip: the graph of\n"
-    "                 operators and tensors, without times (sonde graph)\n\n"
-    "EXIT STATUS\n"
-    "    0 done; 128 no database was written; 129 usage.\n\n"
-    "EXAMPLES\n"
-    "    sonde import hpctoolkit-app-measurements -o app.sdb\n"
-    "    sonde import hpctoolkit-app-database -o app.sdb\n"
-    "    sonde import rank*.pt.trace.json.gz -o ranks.sdb && sonde timeline ranks.sdb\n"
-    "    sonde import folder-of-ranks -o ranks.sdb\n"
-    "    sonde import run1.m run2.m -o both.sdb && sonde report both.sdb\n";
-
 struct arguments {
 	const char *output;
 	const struct sn_importer *importer;
@@ -184,6 +133,6 @@ static int run(int argc, char **argv)
 const struct sn_command sn_command_import = {
     .name = "import",
     .summary = "make a database of another tool's files",
-    .usage = usage,
+    .usage = sn_usage_import,
     .run = run,
 };

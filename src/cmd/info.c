@@ -18,20 +18,6 @@
 
 enum { MAX_THREADS_SHOWN = 12, TEXT_CHARS = 1024 };
 
-static const char usage[] =
-    "USAGE\n"
-    "    sonde info [--format text|json] [--verify] DB\n\n"
-    "    Tells what a database holds: the program and its command, threads and devices, metrics,\n"
-    "    the number of calling contexts, what was lost and why, and how much time and memory the\n"
-    "    measurement itself has taken.\n\n"
-    "OPTIONS\n"
-    "    --format FORM   text (default) or json\n"
-    "    --verify        read all of the database and check it: checksums, values, both orders\n"
-    "    -h, --help      this text\n\n"
-    "EXAMPLES\n"
-    "    sonde info train.sdb\n"
-    "    sonde info --format json train.sdb | jq .drops\n";
-
 /* Sums over all profiles. */
 struct totals {
 	double samples, own_ns, cpu_ns;
@@ -695,4 +681,4 @@ static int run(int argc, char **argv)
 }
 
 const struct sn_command sn_command_info = {
-    "info", "tell what a database holds and what is missing in it", usage, run};
+    "info", "tell what a database holds and what is missing in it", sn_usage_info, run};

@@ -20,66 +20,6 @@ enum { MAX_WHERE = 16, DEFAULT_LIMIT = 30 };
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
 #define LIMIT_DEFAULT UINT32_MAX
 
-static const char usage[] =
-    "USAGE\n"
-    "    sonde report [OPTIONS] DB\n\n"
-    "    Shows where the measured cost is: the hottest lines of your code and the call paths that\n"
-    "    lead to it, in the most useful 30 lines. A row that stands for several frames shows them "
-    "as\n"
-    "    a chain, a > b > c; rows marked by an arrow are the hottest path.\n\n"
-    "OPTIONS\n"
-    "    --view VIEW          top-down (default), bottom-up, flat or threads\n"
-    "    --metric NAME[,...]  metrics to show; the first decides shares and order. Default: CPU "
-    "time,\n"
-    "                         else real time, with the time on devices beside it. Also a "
-    "formula's\n"
-    "                         name, or one of your own: 'NAME=FORMULA'; see below\n"
-    "    --by WHAT            rows of the flat view: function (default), line (of your code),\n"
-    "                         any-line, file, module, kind, loop, operator or kernel\n"
-    "    --granularity G      what is one row in a tree: function, line or instruction. Default:\n"
-    "                         lines of Python, functions of all else\n"
-    "    --where EXPR         only what lies on matching call paths; may be given several times\n"
-    "    --thread WHO         only threads whose name, pid, tid or run this is\n"
-    "    --context WHAT       one place over all threads and streams: how they differ there, "
-    "plotted,\n"
-    "                         and whether it is balanced. A context's number (\"id\" in JSON) or "
-    "an\n"
-    "                         expression as below; --sort exclusive is of its own cost alone\n"
-    "    --plot PLOT          of that: order (default: by rank and thread), sorted, histogram, "
-    "none\n"
-    "    --sort KEY           inclusive, exclusive, count, name, or a metric or formula\n"
-    "    --min-share PERCENT  leave out rows below this share of the whole\n"
-    "    --depth N            leave out rows deeper than this\n"
-    "    --limit N            lines of text, 30 by default; 0 for all\n"
-    "    --full               text without limit, abbreviations and collapsed chains\n"
-    "    --format FORM        text (default), json or csv: raw numbers, all rows\n"
-    "    --source DIR         read source files below this folder, too, to show their lines; else "
-    "only\n"
-    "                         below the one you are in; may be given several times\n"
-    "    -h, --help           this text\n\n"
-    "EXPRESSIONS\n"
-    "    train_step              frames with this in their name, and all below them\n"
-    "    train.py:42             a source line\n"
-    "    file:model.py           also: name: kind: layer: module: line:\n"
-    "    'module:libtorch*'      with * ? [ the whole name must match\n"
-    "    'forward > aten::mm'    aten::mm somewhere below forward\n"
-    "    '!kind:idle'            all but that\n\n"
-    "FORMULAS\n"
-    "    --metric 'NAME=FORMULA' computes each row from the values that were added up for it.\n"
-    "    + - * / ^, comparisons, ( ), numbers such as 2k 5ms 1MiB 10%; a metric is its sum; "
-    "names\n"
-    "    may be written with _ for -; count(m) mean(m) min(m) max(m) dev(m), total(m) of the "
-    "whole,\n"
-    "    across(m) of the threads' sums, min(a,b) if(c,a,b) and more: man 7 sonde-formula.\n"
-    "    'sonde info' lists the formulas that have names.\n\n"
-    "EXAMPLES\n"
-    "    sonde report train.sdb\n"
-    "    sonde report train.sdb --metric cpu-time,'share=cpu_time/total(cpu_time)'\n"
-    "    sonde report train.sdb --view flat --by operator\n"
-    "    sonde report train.sdb --where 'train.py:42' --view bottom-up\n"
-    "    sonde report all.sdb --context exchange_halo --plot sorted\n"
-    "    sonde report train.sdb --format json | jq '.rows[0]'\n";
-
 static const char *const bys[] = {"function", "line",	"file",	    "module", "kind",
 				  "operator", "kernel", "any-line", "loop",   NULL};
 static const enum sn_grouping by_groupings[] = {
@@ -540,4 +480,4 @@ static int run(int argc, char **argv)
 }
 
 const struct sn_command sn_command_report = {
-    "report", "show where the cost is, as tables and call paths", usage, run};
+    "report", "show where the cost is, as tables and call paths", sn_usage_report, run};

@@ -13,21 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "USAGE\n"
-    "    sonde doctor [--format text|json]\n\n"
-    "    Looks at this machine and tells for every layer whether it can be measured: ok, limited "
-    "or\n"
-    "    no, with the reason and, where there is one, the command that enables it. Nothing is "
-    "changed.\n"
-    "    The exit status is 1 if something is missing without which nothing can be measured.\n\n"
-    "OPTIONS\n"
-    "    --format FORM   text (default) or json\n"
-    "    -h, --help      this text\n\n"
-    "EXAMPLES\n"
-    "    sonde doctor\n"
-    "    sonde doctor --format json | jq '.checks[] | select(.verdict != \"ok\")'\n";
-
 static const char *const verdicts[] = {"ok", "limited", "no"};
 
 void sn_diagnose(struct sn_diagnosis *diagnosis, const char *name, enum sn_verdict verdict,
@@ -160,4 +145,4 @@ static int run(int argc, char **argv)
 }
 
 const struct sn_command sn_command_doctor = {
-    "doctor", "tell what can be measured here, and how to enable the rest", usage, run};
+    "doctor", "tell what can be measured here, and how to enable the rest", sn_usage_doctor, run};

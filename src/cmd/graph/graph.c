@@ -14,31 +14,6 @@
 enum { DEFAULT_TOP = 20, TOP_MAX = 100000000 };
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_DOT, FORM_SVG };
 
-static const char usage[] =
-    "USAGE\n"
-    "    sonde graph [OPTIONS] DB\n\n"
-    "    Shows the dataflow graphs of a program: which nodes take the time over all iterations\n"
-    "    (how often, how long on average, how far from it), the work on devices that they\n"
-    "    started, how long they waited once their inputs were ready, and which iterations were\n"
-    "    unusual.\n\n"
-    "OPTIONS\n"
-    "    --model NAME    only the models of this name\n"
-    "    --top N         rows of each model, 20 by default; 0 for all\n"
-    "    --by WHAT       a row for each node (default), type of operator or module\n"
-    "    --iterations    list every iteration, not only the unusual ones\n"
-    "    --format FORM   text (default), json, csv; or a picture of one model: svg, or dot for\n"
-    "                    Graphviz\n"
-    "    -o, --output FILE  write there, not to the terminal\n"
-    "    -h, --help      this text\n\n"
-    "WHERE GRAPHS COME FROM\n"
-    "    sonde run --graph           PyTorch, JAX and TensorFlow programs, OpenMP tasks\n"
-    "    sonde/sonde.h, import sonde programs that describe their graph (libsonde(7))\n"
-    "    sonde import                files of other tools that hold one\n\n"
-    "EXAMPLES\n"
-    "    sonde run --graph -o train -- python3 train.py && sonde graph train.sdb\n"
-    "    sonde graph train.sdb --by module --top 10\n"
-    "    sonde graph train.sdb --format svg -o model.svg\n";
-
 bool sn_graph_is_wanted(const struct sn_graph_view *view, uint32_t model)
 {
 	const struct sonde_graph_model *one = sonde_graph_model(view->graph, model);
@@ -165,6 +140,6 @@ static int run(int argc, char **argv)
 const struct sn_command sn_command_graph = {
     .name = "graph",
     .summary = "show dataflow graphs: which nodes take the time, and pictures of them",
-    .usage = usage,
+    .usage = sn_usage_graph,
     .run = run,
 };

@@ -19,30 +19,6 @@
 
 enum { JOBS_MAX = 256 };
 
-static const char usage[] =
-    "USAGE\n"
-    "    sonde structure BINARY... [OPTIONS]\n\n"
-    "    Shows the loops of programs and libraries for x86-64 and AArch64, found in their machine\n"
-    "    code: how they nest, and which lines and inlined functions they are of. 'sonde analyze'\n"
-    "    does the same by itself for what was measured. GPU code is shown as well: cubins (sm_70\n"
-    "    and later), AMD code objects (gfx9 to gfx12), and fatbins and bundles of them.\n\n"
-    "OPTIONS\n"
-    "    --function NAME    only this function, with all its inlined calls and lines: a name, a\n"
-    "                       symbol, or an address (0x1234) where it begins\n"
-    "    --full             text: all functions with all inlined calls and lines, not only loops\n"
-    "    --gpu              the GPU code inside of programs and libraries, not their own\n"
-    "    --format FORM      text (default), json, or xml, which HPCToolkit reads\n"
-    "    -o, --output FILE  where to write; standard output by default\n"
-    "    -j, --jobs N       threads (default: one for each processor)\n"
-    "    -h, --help         this text\n\n"
-    "EXIT STATUS\n"
-    "    0 done; 1 there is no such function; 128 failed; 129 usage.\n\n"
-    "EXAMPLES\n"
-    "    sonde structure ./solver\n"
-    "    sonde structure ./solver --function multiply\n"
-    "    sonde structure --gpu libkernels.so\n"
-    "    sonde structure --format xml libm.so.6 -o libm.so.6.hpcstruct\n";
-
 struct request {
 	struct sn_structure_options structure;
 	const struct sn_structure_form *form;
@@ -324,6 +300,6 @@ static int run(int argc, char **argv)
 const struct sn_command sn_command_structure = {
     .name = "structure",
     .summary = "show the loops and inlined calls of a program's code",
-    .usage = usage,
+    .usage = sn_usage_structure,
     .run = run,
 };

@@ -19,60 +19,6 @@
 enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000, PICTURE_WIDTH = 1400, PICTURE_ROWS = 120 };
 enum { PAGE_WIDTH = 765, PAGE_ROWS = 60 };
 enum { MAX_VIEWS = 24, MAX_DEPTH = 10000, LEAST_MEMORY = 4096 };
-static const char usage[] =
-    "USAGE\n"
-    "    sonde timeline [OPTIONS] DB\n"
-    "    sonde timeline [OPTIONS] FILE... | FOLDER\n\n"
-    "    Says in three sentences where the time of a trace went, what devices waited for, and\n"
-    "    which node of the program to change; and then what these rest on.\n\n"
-    "    FILE is a trace that 'sonde import' reads, such as torch.profiler's, one for each rank;\n"
-    "    a FOLDER's files are taken together.\n\n"
-    "VIEWS\n"
-    "    summary         the sentences, devices and iterations; the default\n"
-    "    idle            why devices did not compute, and what the host did then\n"
-    "    states          what overlaps: threads, computation, communication, copies\n"
-    "    queue           how much work lies ready for devices, over time\n"
-    "    memory          memory over time, and who owns the peak\n"
-    "    transfers       copies by direction, size, node and iteration\n"
-    "    critical-path   what an iteration's time consists of, and what a faster node would gain\n"
-    "    threads         what threads ran, waited for and were blocked in; who wakes whom\n"
-    "    stragglers      who comes late to collectives, and who waits\n"
-    "    messages        messages between ranks: sizes, who was late, who waited for it\n"
-    "    iterations      how long iterations take, and why unusual ones do\n"
-    "    depth           time by call path, cut off at a depth\n"
-    "    all             all of them\n\n"
-    "OPTIONS\n"
-    "    --view VIEW     one of the views above\n"
-    "    -o, --output FILE\n"
-    "                    FILE.html: the timeline and all views on one page; FILE.svg: the\n"
-    "                    timeline, a row for each lane of each stream and thread\n"
-    "    --depth N       of the view depth; default 3\n"
-    "    --iteration N   of the critical path, from 1; default one of median length\n"
-    "    --from SECONDS  begin of the timeline, from the first event; default 0\n"
-    "    --to SECONDS    end of the timeline; default the last event\n"
-    "    --limit N       lines of each list, 8 by default; 0 for all\n"
-    "    --launched-only leave out operations of devices whose launch is not recorded\n"
-    "    --memory LIMIT  for what has to be sorted, such as 16M or 1G; default 48M. More than "
-    "that\n"
-    "                    goes to files without a name in TMPDIR, or /tmp\n"
-    "    --format FORM   text (default) or json: nanoseconds, everything\n"
-    "    -h, --help      this text\n\n"
-    "WORDS\n"
-    "    exposed         communication without computation beside it; copies without either\n"
-    "    nothing queued  the device was idle and the call that launched its next operation had\n"
-    "                    not begun: the host was late\n"
-    "    launching, waiting\n"
-    "                    from the begin of that call to the operation's start\n"
-    "    the host was in the idle time, shared equally among the threads that were in some call,\n"
-    "                    and charged to the innermost call of each\n"
-    "    node            an operator that the program calls, in the function that calls it\n\n"
-    "EXAMPLES\n"
-    "    sonde timeline traces/\n"
-    "    sonde timeline rank0.json.gz rank1.json.gz --view stragglers\n"
-    "    sonde import trace.json.gz -o trace.sdb && sonde timeline trace.sdb -o answers.html\n"
-    "    sonde timeline trace.sdb -o trace.svg --from 1.2 --to 1.25\n"
-    "    sonde timeline trace.sdb --view idle --format json | jq '.waits.rows'\n";
-
 struct timeline {
 	struct sn_answers answers;
 	size_t limit;
@@ -271,6 +217,6 @@ static int run(int argc, char **argv)
 const struct sn_command sn_command_timeline = {
     .name = "timeline",
     .summary = "say where the time of a trace went, and what devices waited for",
-    .usage = usage,
+    .usage = sn_usage_timeline,
     .run = run,
 };
