@@ -341,6 +341,19 @@ static void remove_temporary(const struct sn_output *output)
 		unlinkat(output->place.folder, output->temporary->name, 0);
 }
 
+static ssize_t write_stream(void *output, const char *bytes, size_t length)
+{
+	struct sn_output *to = output;
+	sn_output_write(to, bytes, length);
+	errno = to->failed;
+	return to->failed ? 0 : (ssize_t)length;
+}
+
+FILE *sn_output_stream(struct sn_output *output)
+{
+	return fopencookie(output, "w", (cookie_io_functions_t){.write = write_stream});
+}
+
 int sn_output_commit(struct sn_output *output, struct sn_error *error)
 {
 	flush(output);

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct sn_output {
 	char *path;	      /* where it is going, as it was asked for */
@@ -45,6 +46,9 @@ int sn_output_check_database(const char *path, struct sn_error *error);
 const char *sn_output_name(struct sn_output *output);
 /* Buffered. A failure is remembered and reported by sn_output_commit. */
 void sn_output_write(struct sn_output *output, const void *bytes, size_t length);
+/* A stream that writes there, to be closed before the output is; what goes wrong is told by
+ * sn_output_commit. NULL without memory. */
+FILE *sn_output_stream(struct sn_output *output);
 /* Writes what is buffered and gives the file its name; on failure removes it. Closes in any case.
  */
 int sn_output_commit(struct sn_output *output, struct sn_error *error);

@@ -20,74 +20,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	OPTION_FORMAT = 256,
-	OPTION_NO_CACHE,
-	OPTION_NO_LOOPS,
-	OPTION_METRIC,
-	OPTION_MEMORY,
-	OPTION_SHARE,
-	JOBS_MAX = 256
-};
-
-static const struct option table[] = {{"output", required_argument, NULL, 'o'},
-				      {"jobs", required_argument, NULL, 'j'},
-				      {"no-cache", no_argument, NULL, OPTION_NO_CACHE},
-				      {"memory", required_argument, NULL, OPTION_MEMORY},
-				      {"metric", required_argument, NULL, OPTION_METRIC},
-				      {"no-loops", no_argument, NULL, OPTION_NO_LOOPS},
-				      {"share", no_argument, NULL, OPTION_SHARE},
-				      {"format", required_argument, NULL, OPTION_FORMAT},
-				      SN_OPTION_HELP,
-				      {0}};
-
-static const char usage[] =
-    "USAGE\n"
-    "    sonde analyze MEASUREMENT... -o OUT.sdb [-j N] [--memory LIMIT] [--no-cache]\n"
-    "    mpirun -n RANKS sonde-mpi analyze MEASUREMENT... -o OUT.sdb ...\n\n"
-    "    Makes one database of one or many measurement folders (NAME.sonde), as 'sonde run' does\n"
-    "    at its end. Do it again after having installed debug symbols, or to put several runs,\n"
-    "    ranks or machines into one database.\n\n"
-    "OPTIONS\n"
-    "    -o, --output OUT.sdb  the database to write\n"
-    "    -j, --jobs N          threads of each process (default: one for each processor)\n"
-    "    --memory LIMIT        memory that each process may use, such as 800M or 2G: what does\n"
-    "                          not fit goes to files beside the output until it is written\n"
-    "    --no-cache            neither read nor write the cache of symbols\n"
-    "    --metric NAME=FORMULA store a formula in the database, which all commands then know by\n"
-    "                          its name; may be given several times; see man 7 sonde-formula\n"
-    "    --no-loops            leave loops out of call paths\n"
-    "    --share               let others read the database as your umask says; else only you can\n"
-    "    --format FORM         of the summary: text (default) or json\n"
-    "    -h, --help            this text\n\n"
-    "EXIT STATUS\n"
-    "    0 done; 128 no database was written; 129 usage.\n\n"
-    "EXAMPLES\n"
-    "    sonde analyze train.sonde -o train.sdb\n"
-    "    sonde analyze rank*.sonde -o all.sdb\n"
-    "    sonde analyze --memory 2G -j 16 big.sonde -o big.sdb\n";
+enum { JOBS_MAX = 256 };
 
 struct arguments {
 	struct sn_analyze_options analyze;
 	const char *output;
-	const char *formulas[SN_CHOICE_LISTS_MAX]; /* NAME=FORMULA */
-	size_t formula_count;
-	bool is_json;
+	struct sn_texts formulas; /* NAME=FORMULA */
+	int form;		  /* 0 text, 1 JSON */
 };
 
-static int take_formula(const struct sn_options *options, struct arguments *arguments)
+static int take_formula(void *context, const struct sn_options *options, const char *text)
 {
+	struct sn_texts *formulas = context;
 	size_t name_length;
-	if (!sn_formula_is_definition(optarg, &name_length)) {
-		sn_command_fail_definition(optarg);
-		return -1;
+	if (!sn_formula_is_definition(text, &name_length)) {
+		sn_command_fail_definition(text);
+		return SN_EXIT_USAGE;
 	}
-	if (arguments->formula_count == SN_CHOICE_LISTS_MAX) {
-		sn_command_misuse(options->command, "more than %d times '--metric'",
-				  SN_CHOICE_LISTS_MAX);
-		return -1;
-	}
-	arguments->formulas[arguments->formula_count++] = optarg;
+	if (formulas->count == SN_CHOICE_LISTS_MAX)
+		return sn_command_misuse(options->command, "more than %d times '--metric'",
+					 SN_CHOICE_LISTS_MAX);
+	formulas->items[formulas->count++] = text;
 	return 0;
 }
 
@@ -95,50 +48,21 @@ static int take_formula(const struct sn_options *options, struct arguments *argu
 static int parse(int argc, char **argv, struct arguments *arguments, int *status)
 {
 	static const char *const formats[] = {"text", "json", NULL};
-	struct sn_options options = {&sn_command_analyze, argc, argv, "o:j:", table};
-	double number = 0;
-	int choice = 0, option;
-	*status = SN_EXIT_USAGE;
-	while ((option = sn_options_next(&options)) != -1) {
-		switch (option) {
-		case SN_OPTION_STOP:
-			*status = options.status;
-			return -1;
-		case 'o':
-			arguments->output = optarg;
-			break;
-		case 'j':
-			if (sn_options_number(&options, "-j", optarg, 1, JOBS_MAX, &number))
-				return -1;
-			arguments->analyze.jobs = (unsigned)number;
-			break;
-		case OPTION_MEMORY:
-			if (sn_options_memory(&options, "--memory", optarg, 64 << 20,
-					      &arguments->analyze.memory_bytes))
-				return -1;
-			break;
-		case OPTION_NO_CACHE:
-			arguments->analyze.no_cache = true;
-			break;
-		case OPTION_METRIC:
-			if (take_formula(&options, arguments))
-				return -1;
-			break;
-		case OPTION_SHARE:
-			arguments->analyze.is_shared = true;
-			break;
-		case OPTION_NO_LOOPS:
-			arguments->analyze.no_loops = true;
-			break;
-		case OPTION_FORMAT:
-			choice = sn_options_choice(&options, "--format", optarg, formats);
-			if (choice < 0)
-				return -1;
-			arguments->is_json = choice == 1;
-			break;
-		}
-	}
-	return 0;
+	struct sn_options options = {&sn_command_analyze, argc, argv};
+	struct sn_analyze_options *analyze = &arguments->analyze;
+	const struct sn_option table[] = {
+	    {"output", 'o', .text = &arguments->output},
+	    {"jobs", 'j', SN_OPTION_WHOLE(analyze->jobs, 1, JOBS_MAX)},
+	    {"no-cache", .flag = &analyze->no_cache},
+	    {"memory", .memory = &analyze->memory_bytes, .least = 64 << 20},
+	    {"metric", .take = take_formula, .context = &arguments->formulas},
+	    {"no-loops", .flag = &analyze->no_loops},
+	    {"share", .flag = &analyze->is_shared},
+	    {"format", .choice = &arguments->form, .choices = formats},
+	    {0}};
+	bool goes_on = sn_options_read(&options, table);
+	*status = options.status;
+	return goes_on ? 0 : -1;
 }
 
 static double seconds(uint64_t ns)
@@ -163,35 +87,25 @@ static void print_text(const char *output, const struct sn_analyze_result *resul
 	       seconds(result->symbols_ns), seconds(result->write_ns));
 }
 
-static void put_number(struct sn_json *json, const char *key, double value)
-{
-	sn_json_key(json, key);
-	sn_json_number(json, value);
-}
-
 static void print_json(const char *output, const struct sn_analyze_result *result)
 {
 	struct sn_json json = {.out = stdout};
 	sn_json_begin(&json, '{');
-	sn_json_key(&json, "output");
-	sn_json_string(&json, output);
-	put_number(&json, "contexts", result->contexts);
-	put_number(&json, "processes", (double)result->processes);
-	put_number(&json, "unreadable", (double)result->unreadable);
-	put_number(&json, "older_snapshots", (double)result->fallbacks);
-	put_number(&json, "lone_hosts", (double)result->lone_hosts);
-	put_number(&json, "addresses", (double)result->addresses);
-	put_number(&json, "read_ns", (double)result->read_ns);
-	put_number(&json, "symbols_ns", (double)result->symbols_ns);
-	put_number(&json, "write_ns", (double)result->write_ns);
-	sn_json_key(&json, "without_symbols");
-	sn_json_begin(&json, '[');
+	sn_json_put_text(&json, "output", output);
+	sn_json_put_number(&json, "contexts", result->contexts);
+	sn_json_put_number(&json, "processes", (double)result->processes);
+	sn_json_put_number(&json, "unreadable", (double)result->unreadable);
+	sn_json_put_number(&json, "older_snapshots", (double)result->fallbacks);
+	sn_json_put_number(&json, "lone_hosts", (double)result->lone_hosts);
+	sn_json_put_number(&json, "addresses", (double)result->addresses);
+	sn_json_put_number(&json, "read_ns", (double)result->read_ns);
+	sn_json_put_number(&json, "symbols_ns", (double)result->symbols_ns);
+	sn_json_put_number(&json, "write_ns", (double)result->write_ns);
+	sn_json_open(&json, "without_symbols", '[');
 	for (uint32_t i = 0; i < result->nameless_count && i < SN_ANALYZE_NAMELESS_MAX; i++) {
 		sn_json_begin(&json, '{');
-		sn_json_key(&json, "module");
-		sn_json_string(&json, result->nameless[i].module);
-		sn_json_key(&json, "why");
-		sn_json_string(&json, result->nameless[i].why);
+		sn_json_put_text(&json, "module", result->nameless[i].module);
+		sn_json_put_text(&json, "why", result->nameless[i].why);
 		sn_json_end(&json, '}');
 	}
 	sn_json_end(&json, ']');
@@ -225,7 +139,7 @@ static bool is_direct(const char *output)
 
 static int check_formulas(const struct arguments *arguments)
 {
-	return arguments->formula_count > 0 && is_direct(arguments->output)
+	return arguments->formulas.count > 0 && is_direct(arguments->output)
 		   ? sn_command_fail("cannot store formulas in '%s': not a regular file",
 				     arguments->output)
 		   : 0;
@@ -235,8 +149,8 @@ static int check_formulas(const struct arguments *arguments)
 static int add_formulas(void *context, const char *path)
 {
 	const struct arguments *arguments = context;
-	return sn_command_store_formulas(path, arguments->output, arguments->formulas,
-					 arguments->formula_count);
+	return sn_command_store_formulas(path, arguments->output, arguments->formulas.items,
+					 arguments->formulas.count);
 }
 
 /* Only the first of many ranks has something to say. */
@@ -302,7 +216,7 @@ static int run_rank(int argc, char **argv)
 	/* all ranks look, because all must go on or none; the first writes */
 	if (check_formulas(&arguments))
 		return SN_EXIT_FAILED;
-	if (arguments.formula_count > 0) {
+	if (arguments.formulas.count > 0) {
 		arguments.analyze.complete = add_formulas;
 		arguments.analyze.complete_context = &arguments;
 	}
@@ -317,7 +231,7 @@ static int run_rank(int argc, char **argv)
 		return SN_EXIT_DONE;
 	warn(&result);
 	sn_command_speak_beside(arguments.output);
-	if (arguments.is_json)
+	if (arguments.form)
 		print_json(arguments.output, &result);
 	else
 		print_text(arguments.output, &result);
@@ -342,6 +256,6 @@ static int run(int argc, char **argv)
 const struct sn_command sn_command_analyze = {
     .name = "analyze",
     .summary = "make a database of measurement folders",
-    .usage = usage,
+    .usage = sn_usage_analyze,
     .run = run,
 };

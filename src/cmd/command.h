@@ -5,7 +5,7 @@
  *
  * To add the command `sonde NAME`:
  *   1. src/cmd/NAME.c defines `const struct sn_command sn_command_NAME` and is listed in
- * meson.build;
+ *      meson.build, as is usage/NAME.txt, what `sonde NAME -h` prints;
  *   2. commands.def gets a line SN_COMMAND(NAME);
  *   3. docs/man/sonde-NAME.1 is its page, and tests/cli/ gets its golden case.
  * A test fails until all three are there.
@@ -17,6 +17,7 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -40,7 +41,10 @@ struct sn_command {
 	int (*run)(int argc, char **argv);
 };
 
-#define SN_COMMAND(name) extern const struct sn_command sn_command_##name;
+/* sn_usage_NAME is usage/NAME.txt, made a C array by export/html/embed.py. */
+#define SN_COMMAND(name)                                                                           \
+	extern const struct sn_command sn_command_##name;                                          \
+	extern const char sn_usage_##name[];
 #include "commands.def"
 #undef SN_COMMAND
 
@@ -69,41 +73,68 @@ int sn_command_close(struct sonde_db *db, int status);
 void sn_command_speak_beside(const char *output);
 
 /*
- * Options, by getopt_long. A command writes
+ * Options, as a table of where their values go:
  *
- *	struct sn_options options = {&sn_command_NAME, argc, argv, "o:", table};
- *	for (int option; (option = sn_options_next(&options)) != -1;) {
- *		switch (option) {
- *		case SN_OPTION_STOP:
- *			return options.status;
+ *	const struct sn_option table[] = {
+ *	    {"output", 'o', .text = &output},
+ *	    {"format", .choice = &form, .choices = (const char *const[]){"text", "json", NULL}},
+ *	    {"limit", SN_OPTION_WHOLE(limit, 0, 1e9)},
+ *	    {"quiet", 'q', .flag = &is_quiet},
+ *	    {"event", 'e', .take = take_event, .context = &run},
+ *	    {0}};
+ *	struct sn_options options = {&sn_command_NAME, argc, argv};
+ *	if (!sn_options_read(&options, table))
+ *		return options.status;
  *
- * where `table` contains SN_OPTION_HELP. -h is answered and mistakes are explained here. Options
- *and operands may be mixed unless `letters` starts with "+"; operands begin at optind afterwards.
+ * -h is answered and mistakes are explained here. Options and operands may be mixed unless
+ * `is_ordered`; operands begin at optind afterwards.
  */
 struct sn_options {
 	const struct sn_command *command;
 	int argc;
 	char **argv;
-	const char *letters; /* as for getopt; "h" and ":" are added */
-	const struct option *table;
-	int status; /* after SN_OPTION_STOP */
-	bool started;
+	bool is_ordered; /* the first operand ends the options */
+	int status;	 /* of the process, after sn_options_read has returned false */
 };
-#define SN_OPTION_STOP (-2)
-/* clang-format off */
-#define SN_OPTION_HELP {"help", no_argument, NULL, 'h'}
-/* clang-format on */
-int sn_options_next(struct sn_options *options);
 
-/* One of `choices` (ends with NULL) to its position, or -1 after having explained the mistake. */
-int sn_options_choice(const struct sn_options *options, const char *option, const char *text,
-		      const char *const *choices);
+/* What an option is given each time that it comes. */
+struct sn_texts {
+	const char *items[64];
+	size_t count;
+};
+
+struct sn_option {
+	const char *name;
+	char letter; /* 0: none */
+	/* One of these says what its value is and where it goes. */
+	bool *flag;		/* no value */
+	const char **text;	/* with `choices`, one of them */
+	int *choice;		/* its position in `choices`, which end with NULL */
+	double *number;		/* from `least` to `most` */
+	void *whole;		/* the same in an unsigned integer; see below */
+	uint64_t *memory;	/* bytes of "800M" and the like, at least `least` */
+	struct sn_texts *texts; /* may be given `most` times */
+	/* 0, or the exit status after having explained the mistake. */
+	int (*take)(void *context, const struct sn_options *options, const char *text);
+	void *context;
+	bool is_optional; /* the text is NULL where none is given, as in --os[=LIST] */
+	const char *const *choices;
+	double least, most;
+	size_t whole_bytes;
+	double unit; /* what is written is in: 1 << 20 of a size in MiB; 0: 1 */
+};
+#define SN_OPTION_WHOLE(variable, from, to)                                                        \
+	.whole = &(variable), .whole_bytes = sizeof(variable), .least = (from), .most = (to)
+
+bool sn_options_read(struct sn_options *options, const struct sn_option *table);
 /* A number from min to max; 0, or -1 after having explained the mistake. */
 int sn_options_number(const struct sn_options *options, const char *option, const char *text,
 		      double min, double max, double *value);
-/* An amount of memory such as "800M", in bytes; 0, or -1 after having explained the mistake. */
-int sn_options_memory(const struct sn_options *options, const char *option, const char *text,
-		      uint64_t least, uint64_t *bytes);
+/* The bytes of "800M", "2G" or a plain number, or -1 where the text is no amount. */
+double sn_options_bytes(const char *text);
+/* 0, or -1: the first of the words in a list with commas that is none of `words` (ends with NULL)
+ * begins at *wrong. */
+int sn_options_check_list(const char *list, const char *const *words, const char **wrong);
 /* The one operand (optind must be past the options), or NULL after having explained the mistake. */
 const char *sn_options_operand(const struct sn_options *options, const char *what);
 

@@ -10,8 +10,8 @@
 
 #include "base/folder.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "export/exporter.h"
-#include "show/label.h"
 #include "sonde/db.h"
 
 #include <errno.h>
@@ -21,64 +21,6 @@
 #include <sys/stat.h>
 
 enum { MAX_FORMATS = 32 };
-enum option_code { OPTION_TO = 256, OPTION_METRIC, OPTION_SOURCE, OPTION_NO_SOURCE };
-
-static const struct option table[] = {{"to", required_argument, NULL, OPTION_TO},
-				      {"output", required_argument, NULL, 'o'},
-				      {"metric", required_argument, NULL, OPTION_METRIC},
-				      {"source", required_argument, NULL, OPTION_SOURCE},
-				      {"no-source", no_argument, NULL, OPTION_NO_SOURCE},
-				      SN_OPTION_HELP,
-				      {0}};
-
-static const char usage[] =
-    "USAGE\n"
-    "    sonde export --to FORMAT [-o FILE] [--metric NAME,...] DB\n\n"
-    "    Writes a database as a file of another tool.\n\n"
-    "OPTIONS\n"
-    "    --to FORMAT           what to write; see below\n"
-    "    -o, --output FILE     where to; '-' is standard output. Default: the database's name with "
-    "the\n"
-    "                          format's ending, in the current directory\n"
-    "    --metric NAME[,...]   metrics to write; default all. Formats that hold one take the "
-    "first.\n"
-    "                          html, csv and hatchet also hold formulas: NAME, or 'NAME=FORMULA'\n"
-    "                          (see sonde report -h); an html page shows the first that is named\n"
-    "    --source DIR          html: take lines of source files below this folder, too; else only "
-    "from\n"
-    "                          below the one you are in; may be given several times\n"
-    "    --no-source           html: take no lines of source files. The page lists those it has\n"
-    "    -h, --help            this text\n\n"
-    "FORMATS\n"
-    "    html         a self-contained page with a flame graph, for any browser\n"
-    "    folded       folded stacks of one metric, for flamegraph.pl and inferno\n"
-    "    speedscope   for www.speedscope.app, a flame graph viewer\n"
-    "    pprof        for go tool pprof, Pyroscope and others that read profile.proto\n"
-    "    callgrind    for KCachegrind, QCachegrind and callgrind_annotate\n"
-    "    hatchet      a literal for GraphFrame.from_literal of Hatchet\n"
-    "    csv          a row per calling context, for spreadsheets, pandas and R\n"
-    "    hpctoolkit   a database (a folder) for hpcviewer and Hatchet\n"
-    "  of the events of a trace:\n"
-    "    perfetto     for ui.perfetto.dev and trace_processor: calls, kernels with arrows from\n"
-    "                 their launches, counters, samples as flame graphs\n"
-    "    chrome       JSON as torch.profiler's, for chrome://tracing and tools that read those\n"
-    "    ctf          events as CTF 1.8 (a folder), for babeltrace2 and Trace Compass\n"
-    "    events       a row per event, CSV, for pandas and R\n\n"
-    "EXAMPLES\n"
-    "    sonde export --to html train.sdb -o train.html\n"
-    "    sonde export --to folded train.sdb -o - | flamegraph.pl > train.svg\n"
-    "    sonde export --to pprof train.sdb && go tool pprof -http : train.pb.gz\n"
-    "    sonde export --to perfetto trace.sdb -o trace.pftrace\n";
-
-static ssize_t stream_write(void *cookie, const char *bytes, size_t length)
-{
-	struct sn_output *output = cookie;
-	sn_output_write(output, bytes, length);
-	if (output->failed == 0)
-		return (ssize_t)length;
-	errno = output->failed;
-	return 0;
-}
 
 static bool is_same_file(const char *a, const char *b)
 {
@@ -96,10 +38,8 @@ static int write_file(const struct sn_exporter *exporter, const struct sn_export
 		return sn_command_fail("'%s' is the database itself", path);
 	if (sn_output_open(&output, path, &error) != 0)
 		return sn_command_fail("%s", error.text);
-	cookie_io_functions_t functions = {.write = stream_write};
-	FILE *stream = fopencookie(&output, "w", functions);
-	int code = stream ? exporter->write(request, stream, &error)
-			  : sn_fail(&error, SN_ERR_MEMORY, "out of memory");
+	FILE *stream = sn_output_stream(&output);
+	int code = stream ? exporter->write(request, stream, &error) : sn_fail_memory(&error);
 	if (stream)
 		fclose(stream); /* what went wrong is in output.failed */
 	if (code == 0 && sonde_db_damage(request->db))
@@ -143,21 +83,15 @@ static int write_stream(const struct sn_exporter *exporter, const struct sn_expo
 static void name_output(const char *path, const struct sn_exporter *exporter, char *name,
 			size_t size)
 {
-	const char *base = sn_label_base(path);
+	const char *base = sn_text_base_name(path);
 	size_t length = strlen(base);
-	if (length > 4 && strcmp(base + length - 4, ".sdb") == 0)
+	if (length > 4 && sn_text_ends(base, ".sdb"))
 		length -= 4;
 	snprintf(name, size, "%.*s.%s", (int)(length < 3000 ? length : 3000), base,
 		 exporter->extension);
 }
 
-/* What was asked for with --metric. */
-struct lists {
-	const char *items[SN_CHOICE_LISTS_MAX];
-	size_t count;
-};
-
-static int choose(const struct sn_exporter *exporter, const struct lists *lists,
+static int choose(const struct sn_exporter *exporter, const struct sn_texts *lists,
 		  struct sn_metric_choice *choice)
 {
 	int status = 0;
@@ -186,7 +120,8 @@ static uint32_t *every_metric(uint32_t count)
 }
 
 static int export_to(const struct sn_exporter *exporter, const char *path,
-		     const struct lists *lists, struct sn_source_roots *sources, const char *output)
+		     const struct sn_texts *lists, struct sn_source_roots *sources,
+		     const char *output)
 {
 	struct sonde_db *db = NULL;
 	struct sn_metric_choice choice;
@@ -246,52 +181,25 @@ static int export_to(const struct sn_exporter *exporter, const char *path,
 	return sn_command_close(db, status);
 }
 
-static const struct sn_exporter *find_exporter(const struct sn_options *options, const char *name)
-{
-	const char *names[MAX_FORMATS];
-	int count = 0;
-	for (; sn_exporters[count] && count + 1 < MAX_FORMATS; count++)
-		names[count] = sn_exporters[count]->name;
-	names[count] = NULL;
-	int choice = sn_options_choice(options, "--to", name, names);
-	return choice < 0 ? NULL : sn_exporters[choice];
-}
-
 static int run(int argc, char **argv)
 {
-	struct sn_options options = {&sn_command_export, argc, argv, "o:", table};
-	const struct sn_exporter *exporter = NULL;
-	struct lists lists = {.count = 0};
-	const char *output = NULL;
+	struct sn_options options = {&sn_command_export, argc, argv};
+	const char *formats[MAX_FORMATS] = {NULL}, *output = NULL;
+	for (int i = 0; sn_exporters[i] && i + 1 < MAX_FORMATS; i++)
+		formats[i] = sn_exporters[i]->name;
+	struct sn_texts lists = {.count = 0};
 	struct sn_source_roots sources = {0};
+	int to = -1;
 	bool no_source = false;
-	for (int option; (option = sn_options_next(&options)) != -1;) {
-		switch (option) {
-		case SN_OPTION_STOP:
-			return options.status;
-		case OPTION_TO:
-			exporter = find_exporter(&options, optarg);
-			if (!exporter)
-				return SN_EXIT_USAGE;
-			break;
-		case OPTION_METRIC:
-			if (lists.count == SN_CHOICE_LISTS_MAX)
-				return sn_command_misuse(options.command,
-							 "more than %d times '--metric'",
-							 SN_CHOICE_LISTS_MAX);
-			lists.items[lists.count++] = optarg;
-			break;
-		case OPTION_SOURCE:
-			if (sn_sources_take(&sources, optarg))
-				return SN_EXIT_FAILED;
-			break;
-		case OPTION_NO_SOURCE:
-			no_source = true;
-			break;
-		default:
-			output = optarg;
-		}
-	}
+	const struct sn_option table[] = {{"to", .choice = &to, .choices = formats},
+					  {"output", 'o', .text = &output},
+					  {"metric", .texts = &lists, .most = SN_CHOICE_LISTS_MAX},
+					  {"source", .take = sn_sources_take, .context = &sources},
+					  {"no-source", .flag = &no_source},
+					  {0}};
+	if (!sn_options_read(&options, table))
+		return options.status;
+	const struct sn_exporter *exporter = to < 0 ? NULL : sn_exporters[to];
 	const char *path = sn_options_operand(&options, "database");
 	if (!path)
 		return SN_EXIT_USAGE;
@@ -308,4 +216,4 @@ static int run(int argc, char **argv)
 }
 
 const struct sn_command sn_command_export = {"export", "write a database as a file of another tool",
-					     usage, run};
+					     sn_usage_export, run};

@@ -16,26 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_FORMAT = 256, OPTION_VERIFY, MAX_THREADS_SHOWN = 12, TEXT_CHARS = 1024 };
-
-static const struct option table[] = {{"format", required_argument, NULL, OPTION_FORMAT},
-				      {"verify", no_argument, NULL, OPTION_VERIFY},
-				      SN_OPTION_HELP,
-				      {0}};
-
-static const char usage[] =
-    "USAGE\n"
-    "    sonde info [--format text|json] [--verify] DB\n\n"
-    "    Tells what a database holds: the program and its command, threads and devices, metrics,\n"
-    "    the number of calling contexts, what was lost and why, and how much time and memory the\n"
-    "    measurement itself has taken.\n\n"
-    "OPTIONS\n"
-    "    --format FORM   text (default) or json\n"
-    "    --verify        read all of the database and check it: checksums, values, both orders\n"
-    "    -h, --help      this text\n\n"
-    "EXAMPLES\n"
-    "    sonde info train.sdb\n"
-    "    sonde info --format json train.sdb | jq .drops\n";
+enum { MAX_THREADS_SHOWN = 12, TEXT_CHARS = 1024 };
 
 /* Sums over all profiles. */
 struct totals {
@@ -94,28 +75,6 @@ static const char *property_text(const struct sonde_db *db, const char *key, cha
 	return text;
 }
 
-static void put_string(struct sn_json *json, const char *key, const char *value)
-{
-	sn_json_key(json, key);
-	sn_json_string(json, value);
-}
-
-static void put_number(struct sn_json *json, const char *key, double value)
-{
-	sn_json_key(json, key);
-	sn_json_number(json, value);
-}
-
-/* SONDE_NONE stands for "not a device". */
-static void put_id(struct sn_json *json, const char *key, uint32_t value)
-{
-	sn_json_key(json, key);
-	if (value == SONDE_NONE)
-		sn_json_null(json);
-	else
-		sn_json_number(json, value);
-}
-
 /* Of a trace; 0 where it is damaged, which whoever reads the events will say. */
 static double event_count(const struct sonde_db *db)
 {
@@ -127,31 +86,36 @@ static double event_count(const struct sonde_db *db)
 	return (double)count;
 }
 
+/* SONDE_NONE stands for "not a device". */
+static double or_nan(uint32_t number)
+{
+	return number == SONDE_NONE ? NAN : number;
+}
+
 static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32_t id)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
 	bool is_stream = profile->kind == SONDE_PROFILE_STREAM;
 	sn_json_begin(json, '{');
-	put_string(json, "kind", sonde_profile_kind_name(profile->kind));
-	put_string(json, "host", sonde_db_string(db, profile->host));
-	put_string(json, "program", sonde_db_string(db, profile->program));
-	put_string(json, "thread",
-		   profile->thread == SONDE_NONE ? NULL : sonde_db_string(db, profile->thread));
-	put_number(json, "rank", profile->rank);
-	put_number(json, "pid", (double)profile->pid);
-	put_number(json, "tid", (double)profile->tid);
+	sn_json_put_text(json, "kind", sonde_profile_kind_name(profile->kind));
+	sn_json_put_text(json, "host", sonde_db_string(db, profile->host));
+	sn_json_put_text(json, "program", sonde_db_string(db, profile->program));
+	sn_json_put_text(json, "thread",
+			 profile->thread == SONDE_NONE ? NULL
+						       : sonde_db_string(db, profile->thread));
+	sn_json_put_number(json, "rank", profile->rank);
+	sn_json_put_number(json, "pid", (double)profile->pid);
+	sn_json_put_number(json, "tid", (double)profile->tid);
 	if (is_stream) {
-		put_id(json, "device", profile->device);
-		put_id(json, "context", profile->device_context);
-		put_id(json, "stream", profile->stream);
+		sn_json_put_known(json, "device", or_nan(profile->device));
+		sn_json_put_known(json, "context", or_nan(profile->device_context));
+		sn_json_put_known(json, "stream", or_nan(profile->stream));
 	}
-	sn_json_key(json, "start_ns");
-	sn_json_unsigned(json, profile->start_ns);
-	sn_json_key(json, "end_ns");
-	sn_json_unsigned(json, profile->end_ns);
-	put_number(json, "cpu_ns", (double)profile->cpu_ns);
-	put_number(json, "samples", (double)profile->samples);
-	put_number(json, "own_ns", (double)profile->own_ns);
+	sn_json_put_unsigned(json, "start_ns", profile->start_ns);
+	sn_json_put_unsigned(json, "end_ns", profile->end_ns);
+	sn_json_put_number(json, "cpu_ns", (double)profile->cpu_ns);
+	sn_json_put_number(json, "samples", (double)profile->samples);
+	sn_json_put_number(json, "own_ns", (double)profile->own_ns);
 	sn_json_end(json, '}');
 }
 
@@ -167,14 +131,14 @@ static void json_metric(const struct sonde_db *db, struct sn_json *json, uint32_
 	const struct sonde_db_metric *metric = sonde_db_metric(db, id);
 	struct sonde_db_stat stat = metric_stat(db, id);
 	sn_json_begin(json, '{');
-	put_string(json, "name", sonde_db_string(db, metric->name));
-	put_string(json, "unit", sonde_db_string(db, metric->unit));
-	put_string(json, "source", sonde_db_string(db, metric->source));
-	put_number(json, "period", (double)metric->period);
-	put_number(json, "count", stat.count);
-	put_number(json, "sum", stat.sum);
-	put_number(json, "min", stat.min);
-	put_number(json, "max", stat.max);
+	sn_json_put_text(json, "name", sonde_db_string(db, metric->name));
+	sn_json_put_text(json, "unit", sonde_db_string(db, metric->unit));
+	sn_json_put_text(json, "source", sonde_db_string(db, metric->source));
+	sn_json_put_number(json, "period", (double)metric->period);
+	sn_json_put_number(json, "count", stat.count);
+	sn_json_put_number(json, "sum", stat.sum);
+	sn_json_put_number(json, "min", stat.min);
+	sn_json_put_number(json, "max", stat.max);
 	sn_json_end(json, '}');
 }
 
@@ -182,23 +146,17 @@ static void json_formulas(const struct sonde_db *db, struct sn_json *json)
 {
 	struct sn_formulas known;
 	int code = sn_formulas_init(&known, db);
-	sn_json_key(json, "formulas");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "formulas", '[');
 	for (uint32_t i = 0; code == 0 && i < known.count; i++) {
 		const struct sn_formula *formula = known.items[i];
 		if (sn_formulas_index(&known, formula->name) != i)
 			continue;
-		double value = sn_formula_at_context(formula, db, 0, false);
 		sn_json_begin(json, '{');
-		put_string(json, "name", formula->name);
-		put_string(json, "formula", formula->text);
-		put_string(json, "unit", formula->unit);
-		put_string(json, "about", known.about[i]);
-		sn_json_key(json, "value");
-		if (isnan(value))
-			sn_json_null(json);
-		else
-			sn_json_number(json, value);
+		sn_json_put_text(json, "name", formula->name);
+		sn_json_put_text(json, "formula", formula->text);
+		sn_json_put_text(json, "unit", formula->unit);
+		sn_json_put_text(json, "about", known.about[i]);
+		sn_json_put_known(json, "value", sn_formula_at_context(formula, db, 0, false));
 		sn_json_end(json, '}');
 	}
 	sn_formulas_release(&known);
@@ -208,13 +166,12 @@ static void json_formulas(const struct sonde_db *db, struct sn_json *json)
 static void json_overhead(const struct sonde_db *db, struct sn_json *json)
 {
 	struct totals totals = add_up(db);
-	sn_json_key(json, "overhead");
-	sn_json_begin(json, '{');
-	put_number(json, "own_ns", totals.own_ns);
-	put_number(json, "process_own_ns", property_number(db, "own_ns"));
-	put_number(json, "cpu_ns", totals.cpu_ns);
-	put_number(json, "share", totals.cpu_ns > 0 ? totals.own_ns / totals.cpu_ns : 0);
-	put_number(json, "peak_bytes", property_number(db, "peak_bytes"));
+	sn_json_open(json, "overhead", '{');
+	sn_json_put_number(json, "own_ns", totals.own_ns);
+	sn_json_put_number(json, "process_own_ns", property_number(db, "own_ns"));
+	sn_json_put_number(json, "cpu_ns", totals.cpu_ns);
+	sn_json_put_number(json, "share", totals.cpu_ns > 0 ? totals.own_ns / totals.cpu_ns : 0);
+	sn_json_put_number(json, "peak_bytes", property_number(db, "peak_bytes"));
 	sn_json_end(json, '}');
 }
 
@@ -238,15 +195,14 @@ static void json_clocks(const struct sonde_db *db, struct sn_json *json)
 {
 	static const char *const keys[] = {"processes", "messages",  "violations", "offset_ns",
 					   "error_ns",	"drift_ppb", "calendar_ns"};
-	sn_json_key(json, "clocks");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "clocks", '[');
 	for (unsigned host = 0; clock_text(db, host, "host"); host++) {
 		sn_json_begin(json, '{');
-		put_string(json, "host", clock_text(db, host, "host"));
-		put_string(json, "joined", clock_text(db, host, "joined"));
+		sn_json_put_text(json, "host", clock_text(db, host, "host"));
+		sn_json_put_text(json, "joined", clock_text(db, host, "joined"));
 		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 			if (clock_text(db, host, keys[i]))
-				put_number(json, keys[i], clock_number(db, host, keys[i]));
+				sn_json_put_number(json, keys[i], clock_number(db, host, keys[i]));
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
@@ -256,12 +212,11 @@ static void json_clocks(const struct sonde_db *db, struct sn_json *json)
  */
 static void json_missing(const struct sonde_db *db, struct sn_json *json)
 {
-	sn_json_key(json, "missing");
-	sn_json_begin(json, '{');
-	put_number(json, "processes", property_number(db, "missing.processes"));
-	put_number(json, "of_processes", property_number(db, "missing.of_processes"));
-	put_number(json, "cpu_ns", property_number(db, "missing.cpu_ns"));
-	put_number(json, "of_cpu_ns", property_number(db, "missing.of_cpu_ns"));
+	sn_json_open(json, "missing", '{');
+	sn_json_put_number(json, "processes", property_number(db, "missing.processes"));
+	sn_json_put_number(json, "of_processes", property_number(db, "missing.of_processes"));
+	sn_json_put_number(json, "cpu_ns", property_number(db, "missing.cpu_ns"));
+	sn_json_put_number(json, "of_cpu_ns", property_number(db, "missing.of_cpu_ns"));
 	sn_json_end(json, '}');
 }
 
@@ -269,31 +224,28 @@ static void print_json(const struct sonde_db *db)
 {
 	struct sn_json writer = {.out = stdout}, *json = &writer;
 	sn_json_begin(json, '{');
-	put_string(json, "program", sonde_db_property(db, "program"));
-	put_string(json, "command", sonde_db_property(db, "command"));
-	put_number(json, "duration_ns", duration_ns(db));
-	sn_json_key(json, "profiles");
-	sn_json_begin(json, '[');
+	sn_json_put_text(json, "program", sonde_db_property(db, "program"));
+	sn_json_put_text(json, "command", sonde_db_property(db, "command"));
+	sn_json_put_number(json, "duration_ns", duration_ns(db));
+	sn_json_open(json, "profiles", '[');
 	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++)
 		json_profile(db, json, i);
 	sn_json_end(json, ']');
-	sn_json_key(json, "metrics");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "metrics", '[');
 	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++)
 		json_metric(db, json, i);
 	sn_json_end(json, ']');
 	json_formulas(db, json);
-	put_number(json, "contexts", sonde_db_context_count(db));
-	put_number(json, "frames", sonde_db_frame_count(db));
-	put_number(json, "events", event_count(db));
-	put_number(json, "modules", sonde_db_module_count(db));
-	put_number(json, "samples", add_up(db).samples);
+	sn_json_put_number(json, "contexts", sonde_db_context_count(db));
+	sn_json_put_number(json, "frames", sonde_db_frame_count(db));
+	sn_json_put_number(json, "events", event_count(db));
+	sn_json_put_number(json, "modules", sonde_db_module_count(db));
+	sn_json_put_number(json, "samples", add_up(db).samples);
 	json_clocks(db, json);
-	sn_json_key(json, "drops");
-	sn_json_begin(json, '{');
+	sn_json_open(json, "drops", '{');
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
 		const struct sonde_db_drop *drop = sonde_db_drop(db, i);
-		put_number(json, sonde_db_string(db, drop->cause), (double)drop->count);
+		sn_json_put_number(json, sonde_db_string(db, drop->cause), (double)drop->count);
 	}
 	sn_json_end(json, '}');
 	json_missing(db, json);
@@ -303,10 +255,10 @@ static void print_json(const struct sonde_db *db)
 	else
 		sn_json_null(json);
 	json_overhead(db, json);
-	sn_json_key(json, "properties");
-	sn_json_begin(json, '{');
+	sn_json_open(json, "properties", '{');
 	for (uint32_t i = 0; i < sonde_db_property_count(db); i++)
-		put_string(json, sonde_db_property_key(db, i), sonde_db_property_value(db, i));
+		sn_json_put_text(json, sonde_db_property_key(db, i),
+				 sonde_db_property_value(db, i));
 	sn_json_end(json, '}');
 	sn_json_end(json, '}');
 	putchar('\n');
@@ -702,20 +654,13 @@ static void print_text(struct sonde_db *db, const char *path)
 static int run(int argc, char **argv)
 {
 	static const char *const forms[] = {"text", "json", NULL};
-	struct sn_options options = {&sn_command_info, argc, argv, "", table};
+	struct sn_options options = {&sn_command_info, argc, argv};
 	int form = 0;
 	bool is_verifying = false;
-	for (int option; (option = sn_options_next(&options)) != -1;) {
-		if (option == SN_OPTION_STOP)
-			return options.status;
-		if (option == OPTION_VERIFY) {
-			is_verifying = true;
-			continue;
-		}
-		form = sn_options_choice(&options, "--format", optarg, forms);
-		if (form < 0)
-			return SN_EXIT_USAGE;
-	}
+	const struct sn_option table[] = {
+	    {"format", .choice = &form, .choices = forms}, {"verify", .flag = &is_verifying}, {0}};
+	if (!sn_options_read(&options, table))
+		return options.status;
 	const char *path = sn_options_operand(&options, "database");
 	if (!path)
 		return SN_EXIT_USAGE;
@@ -736,4 +681,4 @@ static int run(int argc, char **argv)
 }
 
 const struct sn_command sn_command_info = {
-    "info", "tell what a database holds and what is missing in it", usage, run};
+    "info", "tell what a database holds and what is missing in it", sn_usage_info, run};

@@ -112,12 +112,13 @@ const char *sn_options_nearest(const char *word, const char *const *candidates)
 	return nearest;
 }
 
-static int misuse_unknown_long(const struct sn_options *options, const char *word)
+static int misuse_unknown_long(const struct sn_options *options, const struct option *known,
+			       const char *word)
 {
 	const char *names[64];
 	size_t count = 0;
-	for (const struct option *option = options->table; option->name && count < 63; option++)
-		names[count++] = option->name;
+	for (; known->name && count < 63; known++)
+		names[count++] = known->name;
 	names[count] = NULL;
 	char name[65];
 	size_t length = strcspn(word + 2, "=");
@@ -135,7 +136,7 @@ static int misuse_unknown_long(const struct sn_options *options, const char *wor
 }
 
 /* getopt_long has returned '?' or ':'; says what is wrong with argv[optind - 1]. */
-static int misuse_option(const struct sn_options *options, int code)
+static int misuse_option(const struct sn_options *options, const struct option *known, int code)
 {
 	const char *word = options->argv[optind - 1];
 	bool is_long = strncmp(word, "--", 2) == 0;
@@ -150,35 +151,12 @@ static int misuse_option(const struct sn_options *options, int code)
 					 (int)strcspn(word, "="), word);
 	if (optopt != 0)
 		return sn_command_misuse(options->command, "unknown option '-%c'", optopt);
-	return misuse_unknown_long(options, word);
+	return misuse_unknown_long(options, known, word);
 }
 
-int sn_options_next(struct sn_options *options)
-{
-	char letters[128];
-	const char *given = options->letters;
-	bool is_ordered = *given == '+';
-	snprintf(letters, sizeof(letters), "%s:h%s", is_ordered ? "+" : "", given + is_ordered);
-	if (!options->started) {
-		options->started = true;
-		optind = 0;
-		opterr = 0;
-	}
-	int code = getopt_long(options->argc, options->argv, letters, options->table, NULL);
-	if (code == 'h') {
-		sn_command_help(options->command, stdout);
-		options->status = SN_EXIT_DONE;
-		return SN_OPTION_STOP;
-	}
-	if (code == '?' || code == ':') {
-		options->status = misuse_option(options, code);
-		return SN_OPTION_STOP;
-	}
-	return code;
-}
-
-int sn_options_choice(const struct sn_options *options, const char *option, const char *text,
-		      const char *const *choices)
+/* What of the choices it is; -1 after having explained the mistake. */
+static int choose(const struct sn_options *options, const char *option, const char *text,
+		  const char *const *choices)
 {
 	char list[1024] = "";
 	for (int i = 0; choices[i]; i++) {
@@ -208,8 +186,7 @@ int sn_options_number(const struct sn_options *options, const char *option, cons
 	return 0;
 }
 
-/* Bytes of "800M", "2G", ...; 0 where the text is no amount of memory. */
-static uint64_t memory_of(const char *text)
+double sn_options_bytes(const char *text)
 {
 	static const char suffixes[] = "KMGT";
 	char *end;
@@ -218,25 +195,139 @@ static uint64_t memory_of(const char *text)
 	for (const char *at = suffixes; suffix && at <= suffix; at++)
 		number *= 1024;
 	bool is_whole = suffix ? !end[1] : !*end;
-	return end != text && is_whole && number >= 1 && number < 1e18 ? (uint64_t)number : 0;
+	return end != text && is_whole && number >= 0 && number < 1e18 ? number : -1;
 }
 
-int sn_options_memory(const struct sn_options *options, const char *option, const char *text,
-		      uint64_t least, uint64_t *bytes)
+static int take_memory(const struct sn_options *options, const char *option, const char *text,
+		       double least, uint64_t *memory)
 {
+	double bytes = sn_options_bytes(text);
 	bool is_mib = least >= 1 << 20;
-	*bytes = memory_of(text);
-	if (*bytes >= least)
+	if (bytes >= least) {
+		*memory = (uint64_t)bytes;
 		return 0;
-	if (*bytes)
+	}
+	if (bytes >= 1)
 		sn_command_misuse(options->command, "option '%s': '%s' is less than %u%c", option,
-				  text, (unsigned)(least >> (is_mib ? 20 : 10)),
-				  is_mib ? 'M' : 'K');
+				  text, (unsigned)least >> (is_mib ? 20 : 10), is_mib ? 'M' : 'K');
 	else
 		sn_command_misuse(options->command,
 				  "option '%s': '%s' is no amount of memory, such as 800M or 2G",
 				  option, text);
 	return -1;
+}
+
+int sn_options_check_list(const char *list, const char *const *words, const char **wrong)
+{
+	for (const char *item = list;; item++) {
+		size_t length = strcspn(item, ",");
+		const char *const *word = words;
+		while (*word && (strlen(*word) != length || strncmp(item, *word, length) != 0))
+			word++;
+		*wrong = item;
+		if (!*word)
+			return -1;
+		item += length;
+		if (!*item)
+			return 0;
+	}
+}
+
+static int take_number(const struct sn_options *options, const char *option, const char *text,
+		       const struct sn_option *wanted)
+{
+	double number;
+	if (sn_options_number(options, option, text, wanted->least, wanted->most, &number) < 0)
+		return -1;
+	if (wanted->number) {
+		*wanted->number = number;
+		return 0;
+	}
+	/* little endian, as all we support */
+	uint64_t whole = (uint64_t)(number * (wanted->unit > 0 ? wanted->unit : 1));
+	memcpy(wanted->whole, &whole, wanted->whole_bytes);
+	return 0;
+}
+
+/* 0, or the status to exit with. */
+static int take_option(const struct sn_options *options, const struct sn_option *wanted,
+		       const char *text)
+{
+	char option[64];
+	int result = 0;
+	if (wanted->letter)
+		snprintf(option, sizeof(option), "-%c", wanted->letter);
+	else
+		snprintf(option, sizeof(option), "--%s", wanted->name);
+	if (wanted->take)
+		return wanted->take(wanted->context, options, text);
+	if (wanted->flag)
+		*wanted->flag = true;
+	else if (wanted->memory)
+		result = take_memory(options, option, text, wanted->least, wanted->memory);
+	else if (wanted->number || wanted->whole)
+		result = take_number(options, option, text, wanted);
+	else if (wanted->choices)
+		result = choose(options, option, text, wanted->choices);
+	if (wanted->choice)
+		*wanted->choice = result;
+	if (wanted->text)
+		*wanted->text = text;
+	if (wanted->texts && wanted->texts->count >= wanted->most)
+		return sn_command_misuse(options->command, "more than %.0f times '%s'",
+					 wanted->most, option);
+	if (wanted->texts)
+		wanted->texts->items[wanted->texts->count++] = text;
+	return result < 0 ? SN_EXIT_USAGE : 0;
+}
+
+/* What getopt_long knows of the table: long options by their position, letters as they are. */
+enum { LONG = 256, MAX_OPTIONS = 40 };
+
+static void prepare(const struct sn_options *options, const struct sn_option *table,
+		    struct option known[MAX_OPTIONS], char letters[3 * MAX_OPTIONS])
+{
+	size_t count = 0;
+	letters += sprintf(letters, "%s:h", options->is_ordered ? "+" : "");
+	for (; table[count].name && count + 2 < MAX_OPTIONS; count++) {
+		const struct sn_option *one = table + count;
+		int has_text = one->flag	  ? no_argument
+			       : one->is_optional ? optional_argument
+						  : required_argument;
+		known[count] = (struct option){one->name, has_text, NULL, LONG + (int)count};
+		if (one->letter)
+			letters += sprintf(letters, "%c%s", one->letter, one->flag ? "" : ":");
+	}
+	known[count] = (struct option){"help", no_argument, NULL, 'h'};
+	known[count + 1] = (struct option){0};
+}
+
+bool sn_options_read(struct sn_options *options, const struct sn_option *table)
+{
+	struct option known[MAX_OPTIONS];
+	char letters[3 * MAX_OPTIONS];
+	prepare(options, table, known, letters);
+	optind = 0;
+	opterr = 0;
+	for (int code;
+	     (code = getopt_long(options->argc, options->argv, letters, known, NULL)) != -1;) {
+		const struct sn_option *one = table + (code >= LONG ? code - LONG : 0);
+		if (code == 'h') {
+			sn_command_help(options->command, stdout);
+			options->status = SN_EXIT_DONE;
+			return false;
+		}
+		if (code == '?' || code == ':') {
+			options->status = misuse_option(options, known, code);
+			return false;
+		}
+		while (code < LONG && one->letter != code)
+			one++;
+		options->status = take_option(options, one, optarg);
+		if (options->status)
+			return false;
+	}
+	return true;
 }
 
 const char *sn_options_operand(const struct sn_options *options, const char *what)

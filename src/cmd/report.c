@@ -19,243 +19,43 @@
 
 enum { MAX_WHERE = 16, DEFAULT_LIMIT = 30 };
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV };
+#define LIMIT_DEFAULT UINT32_MAX
 
-enum option_code {
-	OPTION_VIEW = 256,
-	OPTION_METRIC,
-	OPTION_DEPTH,
-	OPTION_MIN_SHARE,
-	OPTION_SORT,
-	OPTION_WHERE,
-	OPTION_THREAD,
-	OPTION_CONTEXT,
-	OPTION_PLOT,
-	OPTION_GRANULARITY,
-	OPTION_BY,
-	OPTION_LIMIT,
-	OPTION_FULL,
-	OPTION_FORMAT,
-	OPTION_SOURCE,
-};
-
-static const struct option table[] = {
-    {"view", required_argument, NULL, OPTION_VIEW},
-    {"metric", required_argument, NULL, OPTION_METRIC},
-    {"depth", required_argument, NULL, OPTION_DEPTH},
-    {"min-share", required_argument, NULL, OPTION_MIN_SHARE},
-    {"sort", required_argument, NULL, OPTION_SORT},
-    {"where", required_argument, NULL, OPTION_WHERE},
-    {"thread", required_argument, NULL, OPTION_THREAD},
-    {"context", required_argument, NULL, OPTION_CONTEXT},
-    {"plot", required_argument, NULL, OPTION_PLOT},
-    {"granularity", required_argument, NULL, OPTION_GRANULARITY},
-    {"by", required_argument, NULL, OPTION_BY},
-    {"limit", required_argument, NULL, OPTION_LIMIT},
-    {"full", no_argument, NULL, OPTION_FULL},
-    {"format", required_argument, NULL, OPTION_FORMAT},
-    {"source", required_argument, NULL, OPTION_SOURCE},
-    SN_OPTION_HELP,
-    {0},
-};
-
-static const char usage[] =
-    "USAGE\n"
-    "    sonde report [OPTIONS] DB\n\n"
-    "    Shows where the measured cost is: the hottest lines of your code and the call paths that\n"
-    "    lead to it, in the most useful 30 lines. A row that stands for several frames shows them "
-    "as\n"
-    "    a chain, a > b > c; rows marked by an arrow are the hottest path.\n\n"
-    "OPTIONS\n"
-    "    --view VIEW          top-down (default), bottom-up, flat or threads\n"
-    "    --metric NAME[,...]  metrics to show; the first decides shares and order. Default: CPU "
-    "time,\n"
-    "                         else real time, with the time on devices beside it. Also a "
-    "formula's\n"
-    "                         name, or one of your own: 'NAME=FORMULA'; see below\n"
-    "    --by WHAT            rows of the flat view: function (default), line (of your code),\n"
-    "                         any-line, file, module, kind, loop, operator or kernel\n"
-    "    --granularity G      what is one row in a tree: function, line or instruction. Default:\n"
-    "                         lines of Python, functions of all else\n"
-    "    --where EXPR         only what lies on matching call paths; may be given several times\n"
-    "    --thread WHO         only threads whose name, pid, tid or run this is\n"
-    "    --context WHAT       one place over all threads and streams: how they differ there, "
-    "plotted,\n"
-    "                         and whether it is balanced. A context's number (\"id\" in JSON) or "
-    "an\n"
-    "                         expression as below; --sort exclusive is of its own cost alone\n"
-    "    --plot PLOT          of that: order (default: by rank and thread), sorted, histogram, "
-    "none\n"
-    "    --sort KEY           inclusive, exclusive, count, name, or a metric or formula\n"
-    "    --min-share PERCENT  leave out rows below this share of the whole\n"
-    "    --depth N            leave out rows deeper than this\n"
-    "    --limit N            lines of text, 30 by default; 0 for all\n"
-    "    --full               text without limit, abbreviations and collapsed chains\n"
-    "    --format FORM        text (default), json or csv: raw numbers, all rows\n"
-    "    --source DIR         read source files below this folder, too, to show their lines; else "
-    "only\n"
-    "                         below the one you are in; may be given several times\n"
-    "    -h, --help           this text\n\n"
-    "EXPRESSIONS\n"
-    "    train_step              frames with this in their name, and all below them\n"
-    "    train.py:42             a source line\n"
-    "    file:model.py           also: name: kind: layer: module: line:\n"
-    "    'module:libtorch*'      with * ? [ the whole name must match\n"
-    "    'forward > aten::mm'    aten::mm somewhere below forward\n"
-    "    '!kind:idle'            all but that\n\n"
-    "FORMULAS\n"
-    "    --metric 'NAME=FORMULA' computes each row from the values that were added up for it.\n"
-    "    + - * / ^, comparisons, ( ), numbers such as 2k 5ms 1MiB 10%; a metric is its sum; "
-    "names\n"
-    "    may be written with _ for -; count(m) mean(m) min(m) max(m) dev(m), total(m) of the "
-    "whole,\n"
-    "    across(m) of the threads' sums, min(a,b) if(c,a,b) and more: man 7 sonde-formula.\n"
-    "    'sonde info' lists the formulas that have names.\n\n"
-    "EXAMPLES\n"
-    "    sonde report train.sdb\n"
-    "    sonde report train.sdb --metric cpu-time,'share=cpu_time/total(cpu_time)'\n"
-    "    sonde report train.sdb --view flat --by operator\n"
-    "    sonde report train.sdb --where 'train.py:42' --view bottom-up\n"
-    "    sonde report all.sdb --context exchange_halo --plot sorted\n"
-    "    sonde report train.sdb --format json | jq '.rows[0]'\n";
+static const char *const bys[] = {"function", "line",	"file",	    "module", "kind",
+				  "operator", "kernel", "any-line", "loop",   NULL};
+static const enum sn_grouping by_groupings[] = {
+    SN_GROUP_FUNCTION, SN_GROUP_USER_LINE, SN_GROUP_FILE,	 SN_GROUP_MODULE, SN_GROUP_KIND,
+    SN_GROUP_OPERATOR, SN_GROUP_KERNEL,	   SN_GROUP_SOURCE_LINE, SN_GROUP_LOOP};
 
 struct request {
 	struct sn_options options;
 	struct sn_view view;
 	struct sn_source_roots sources;
-	enum form form;
-	const char *metric_lists[SN_CHOICE_LISTS_MAX];
-	size_t metric_list_count;
+	struct sn_texts metrics, where; /* what is asked for */
 	const char *sort, *thread, *context;
+	int kind, form, plot, granularity, by; /* the last two: -1 not given */
+	double min_percent;		       /* negative: not given */
 	struct sn_places places;
-	const char *where[MAX_WHERE];
-	size_t where_count;
-	int granularity, by;
-	bool by_kernel;
-	bool has_min_share, has_limit, has_depth;
 	/* What the view points to. */
 	struct sn_metric_choice choice;
 	struct sn_query *queries[MAX_WHERE];
 	bool *profiles;
 };
 
-static int take_choice(struct request *request, const char *option, const char *const *choices,
-		       int *choice)
-{
-	*choice = sn_options_choice(&request->options, option, optarg, choices);
-	return *choice < 0 ? SN_EXIT_USAGE : 0;
-}
-
-static int take_number(struct request *request, const char *option, double max, double *number)
-{
-	return sn_options_number(&request->options, option, optarg, 0, max, number) == 0
-		   ? 0
-		   : SN_EXIT_USAGE;
-}
-
-static int take_tree_option(struct request *request, int option)
-{
-	static const char *const granularities[] = {"auto", "function", "line", "instruction",
-						    NULL};
-	static const char *const bys[] = {"function", "line",	"file",	    "module", "kind",
-					  "operator", "kernel", "any-line", "loop",   NULL};
-	double number = 0;
-	int code = 0;
-	switch (option) {
-	case OPTION_DEPTH:
-		code = take_number(request, "--depth", 1e9, &number);
-		request->view.max_depth = (uint32_t)number;
-		request->has_depth = true;
-		break;
-	case OPTION_MIN_SHARE:
-		code = take_number(request, "--min-share", 100, &number);
-		request->view.min_share = number / 100;
-		request->has_min_share = true;
-		break;
-	case OPTION_LIMIT:
-		code = take_number(request, "--limit", 1e9, &number);
-		request->view.limit = (uint32_t)number;
-		request->has_limit = true;
-		break;
-	case OPTION_GRANULARITY:
-		code = take_choice(request, "--granularity", granularities, &request->granularity);
-		break;
-	case OPTION_BY:
-		code = take_choice(request, "--by", bys, &request->by);
-		request->view.by = code == 0 ? bys[request->by] : NULL;
-		request->by_kernel = code == 0 && strcmp(request->view.by, "kernel") == 0;
-		break;
-	default:
-		break;
-	}
-	return code;
-}
-
-static int take_option(struct request *request, int option)
-{
-	static const char *const views[] = {"top-down", "bottom-up", "flat", "threads", NULL};
-	static const char *const forms[] = {"text", "json", "csv", NULL};
-	static const char *const plots[] = {"order", "sorted", "histogram", "none", NULL};
-	int choice = 0, code = 0;
-	switch (option) {
-	case OPTION_VIEW:
-		code = take_choice(request, "--view", views, &choice);
-		request->view.kind = (enum sn_view_kind)choice;
-		break;
-	case OPTION_FORMAT:
-		code = take_choice(request, "--format", forms, &choice);
-		request->form = (enum form)choice;
-		break;
-	case OPTION_METRIC:
-		if (request->metric_list_count == SN_CHOICE_LISTS_MAX)
-			return sn_command_misuse(request->options.command,
-						 "more than %d times '--metric'",
-						 SN_CHOICE_LISTS_MAX);
-		request->metric_lists[request->metric_list_count++] = optarg;
-		break;
-	case OPTION_SORT:
-		request->sort = optarg;
-		break;
-	case OPTION_THREAD:
-		request->thread = optarg;
-		break;
-	case OPTION_CONTEXT:
-		request->context = optarg;
-		break;
-	case OPTION_PLOT:
-		code = take_choice(request, "--plot", plots, &choice);
-		request->view.plot = (enum sn_plot)choice;
-		break;
-	case OPTION_SOURCE:
-		return sn_sources_take(&request->sources, optarg);
-	case OPTION_FULL:
-		request->view.is_full = true;
-		break;
-	case OPTION_WHERE:
-		if (request->where_count == MAX_WHERE)
-			return sn_command_misuse(request->options.command,
-						 "more than %d times '--where'", MAX_WHERE);
-		request->where[request->where_count++] = optarg;
-		break;
-	default:
-		code = take_tree_option(request, option);
-	}
-	return code;
-}
-
 static int choose_metrics(struct request *request)
 {
 	const struct sonde_db *db = request->view.db;
 	struct sn_metric_choice *choice = &request->choice;
 	int code = sn_choice_init(choice, db);
-	for (size_t i = 0; i < request->metric_list_count && code == 0; i++)
-		code = sn_choice_take(choice, request->metric_lists[i]);
-	if (code != 0 || request->metric_list_count > 0)
+	for (size_t i = 0; i < request->metrics.count && code == 0; i++)
+		code = sn_choice_take(choice, request->metrics.items[i]);
+	if (code != 0 || request->metrics.count > 0)
 		return code;
 	/* Data is for programs, which want all there is. */
 	if (request->form != FORM_TEXT)
 		sn_choice_take_all(choice);
 	/* Kernels have cost on their devices only. */
-	else if (request->by_kernel)
+	else if (request->by >= 0 && by_groupings[request->by] == SN_GROUP_KERNEL)
 		choice->metric_count = sn_view_device_metrics(db, choice->metrics, SN_COLUMNS_MAX);
 	if (choice->metric_count == 0)
 		choice->metric_count = sn_view_default_metrics(db, choice->metrics, SN_COLUMNS_MAX);
@@ -410,8 +210,7 @@ static void choose_first_metric(struct request *request)
 	uint32_t was = choice->metrics[0], metric = find_measured(request), position = 0;
 	if (metric == SONDE_NONE || metric == was)
 		return;
-	if (request->metric_list_count || request->view.sort_position ||
-	    request->view.sort_formula) {
+	if (request->metrics.count || request->view.sort_position || request->view.sort_formula) {
 		sn_command_warn("metric '%s' has no values there; '%s' has",
 				sonde_db_string(db, sonde_db_metric(db, was)->name),
 				sonde_db_string(db, sonde_db_metric(db, metric)->name));
@@ -451,15 +250,15 @@ static int choose_place(struct request *request)
 static int parse_where(struct request *request)
 {
 	struct sn_error error = {""};
-	for (size_t i = 0; i < request->where_count; i++) {
-		if (sn_query_parse(request->where[i], &request->queries[i], &error) != 0)
+	for (size_t i = 0; i < request->where.count; i++) {
+		if (sn_query_parse(request->where.items[i], &request->queries[i], &error) != 0)
 			return sn_command_misuse(request->options.command,
-						 "cannot read '--where %s': %s", request->where[i],
-						 error.text);
+						 "cannot read '--where %s': %s",
+						 request->where.items[i], error.text);
 		request->view.is_restricted = true;
 	}
 	request->view.where = (const struct sn_query *const *)request->queries;
-	request->view.where_count = request->where_count;
+	request->view.where_count = request->where.count;
 	return 0;
 }
 
@@ -475,16 +274,12 @@ static bool has_user_code(const struct sonde_db *db)
 /* What was not asked for takes the form that suits the view. */
 static void choose_defaults(struct request *request)
 {
-	static const enum sn_grouping bys[] = {
-	    SN_GROUP_FUNCTION, SN_GROUP_USER_LINE,   SN_GROUP_FILE,
-	    SN_GROUP_MODULE,   SN_GROUP_KIND,	     SN_GROUP_OPERATOR,
-	    SN_GROUP_KERNEL,   SN_GROUP_SOURCE_LINE, SN_GROUP_LOOP};
 	static const enum sn_grouping granularities[] = {SN_GROUP_AUTO, SN_GROUP_FUNCTION,
 							 SN_GROUP_LINE, SN_GROUP_INSTRUCTION};
 	struct sn_view *view = &request->view;
 	bool is_text = request->form == FORM_TEXT, is_flat = view->kind == SN_VIEW_FLAT;
 	if (request->by >= 0)
-		view->grouping = bys[request->by];
+		view->grouping = by_groupings[request->by];
 	else if (request->granularity >= 0)
 		view->grouping = granularities[request->granularity];
 	else if (is_flat)
@@ -493,14 +288,15 @@ static void choose_defaults(struct request *request)
 		view->grouping = SN_GROUP_INSTRUCTION;
 	if (view->grouping == SN_GROUP_USER_LINE && !has_user_code(view->db))
 		view->grouping = SN_GROUP_SOURCE_LINE;
-	if (!view->by)
-		view->by = "function";
-	view->min_share_is_given = request->has_min_share;
-	if (!request->has_min_share && is_text && !view->is_full && view->kind == SN_VIEW_TOP_DOWN)
+	view->by = bys[request->by >= 0 ? request->by : 0];
+	view->min_share_is_given = request->min_percent >= 0;
+	if (view->min_share_is_given)
+		view->min_share = request->min_percent / 100;
+	else if (is_text && !view->is_full && view->kind == SN_VIEW_TOP_DOWN)
 		view->min_share = 0.005;
-	else if (!request->has_min_share && !is_text && view->kind == SN_VIEW_BOTTOM_UP)
+	else if (!is_text && view->kind == SN_VIEW_BOTTOM_UP)
 		view->min_share = 0.001;
-	if (!request->has_limit)
+	if (view->limit == LIMIT_DEFAULT)
 		view->limit = view->is_full ? 0 : DEFAULT_LIMIT;
 }
 
@@ -610,27 +406,53 @@ static int run_request(struct request *request)
 	return status;
 }
 
+static bool read_options(struct request *request)
+{
+	static const char *const views[] = {"top-down", "bottom-up", "flat", "threads", NULL};
+	static const char *const granularities[] = {"auto", "function", "line", "instruction",
+						    NULL};
+	static const char *const forms[] = {"text", "json", "csv", NULL};
+	static const char *const plots[] = {"order", "sorted", "histogram", "none", NULL};
+	struct sn_view *view = &request->view;
+	const struct sn_option table[] = {
+	    {"view", .choice = &request->kind, .choices = views},
+	    {"metric", .texts = &request->metrics, .most = SN_CHOICE_LISTS_MAX},
+	    {"depth", SN_OPTION_WHOLE(view->max_depth, 0, 1e9)},
+	    {"min-share", .number = &request->min_percent, .most = 100},
+	    {"sort", .text = &request->sort},
+	    {"where", .texts = &request->where, .most = MAX_WHERE},
+	    {"thread", .text = &request->thread},
+	    {"context", .text = &request->context},
+	    {"plot", .choice = &request->plot, .choices = plots},
+	    {"granularity", .choice = &request->granularity, .choices = granularities},
+	    {"by", .choice = &request->by, .choices = bys},
+	    {"limit", SN_OPTION_WHOLE(view->limit, 0, 1e9)},
+	    {"full", .flag = &view->is_full},
+	    {"format", .choice = &request->form, .choices = forms},
+	    {"source", .take = sn_sources_take, .context = &request->sources},
+	    {0}};
+	if (!sn_options_read(&request->options, table))
+		return false;
+	view->kind = (enum sn_view_kind)(request->by >= 0 ? SN_VIEW_FLAT : request->kind);
+	view->plot = (enum sn_plot)request->plot;
+	return true;
+}
+
 static int run(int argc, char **argv)
 {
 	struct request request = {
-	    .options = {&sn_command_report, argc, argv, "", table},
-	    .view = {.max_depth = SONDE_NONE},
+	    .options = {&sn_command_report, argc, argv},
+	    .view = {.max_depth = SONDE_NONE, .limit = LIMIT_DEFAULT},
 	    .granularity = -1,
 	    .by = -1,
+	    .min_percent = -1,
 	};
-	for (int option; (option = sn_options_next(&request.options)) != -1;) {
-		if (option == SN_OPTION_STOP)
-			return request.options.status;
-		int code = take_option(&request, option);
-		if (code != 0)
-			return code;
-	}
-	if (request.by >= 0 && request.view.kind != SN_VIEW_FLAT)
-		request.view.kind = SN_VIEW_FLAT;
+	if (!read_options(&request))
+		return request.options.status;
 	if (request.context && request.by >= 0)
 		return sn_command_misuse(&sn_command_report,
 					 "'--context' and '--by' exclude each other");
-	if (request.context && request.where_count > 0)
+	if (request.context && request.where.count > 0)
 		return sn_command_misuse(&sn_command_report,
 					 "'--context' and '--where' exclude each other: say a > b");
 	if (request.context)
@@ -649,7 +471,7 @@ static int run(int argc, char **argv)
 		status = run_request(&request);
 		status = sn_command_close(db, status);
 	}
-	for (size_t i = 0; i < request.where_count; i++)
+	for (size_t i = 0; i < request.where.count; i++)
 		sn_query_free(request.queries[i]);
 	sn_places_release(&request.places);
 	sn_choice_release(&request.choice);
@@ -659,4 +481,4 @@ static int run(int argc, char **argv)
 }
 
 const struct sn_command sn_command_report = {
-    "report", "show where the cost is, as tables and call paths", usage, run};
+    "report", "show where the cost is, as tables and call paths", sn_usage_report, run};

@@ -11,6 +11,8 @@
  */
 #include "exporter.h"
 
+#include "base/arena.h"
+#include "base/escape.h"
 #include "base/utf8.h"
 #include "show/tree/tree.h"
 
@@ -23,6 +25,7 @@ struct writer {
 	const struct sonde_db *db;
 	struct sn_tree tree;
 	struct sn_groups groups;
+	struct sn_arena arena;
 	uint32_t *outermost; /* [node]: the outermost node of the same function on its path */
 	double *inner;	 /* [position * node_count + node]: own cost, within this node's subtree,
 			    of contexts of its parent's function whose outermost is the parent */
@@ -37,21 +40,10 @@ static const char *file_of(const struct writer *writer, uint32_t id)
 	return frame->file == SONDE_NONE ? "???" : sonde_db_string(writer->db, frame->file);
 }
 
-/* Names end at the line's end, and a bracket at their beginning would be a number. */
-static void put_name(FILE *out, const char *name)
-{
-	char shown[SN_UTF8_SHOWN];
-	while (*name) {
-		name += sn_utf8_show(name, shown);
-		for (const char *c = shown; *c; c++)
-			putc_unlocked(*c, out);
-	}
-}
-
 static void put_file(struct writer *writer, const char *key, uint32_t id)
 {
 	fprintf(writer->out, "%s=", key);
-	put_name(writer->out, file_of(writer, id));
+	sn_escape_write(writer->out, SN_ESCAPE_SHOWN, file_of(writer, id));
 	putc('\n', writer->out);
 }
 
@@ -63,7 +55,7 @@ static void put_module(struct writer *writer, const char *key, uint32_t id)
 		path =
 		    sonde_db_string(writer->db, sonde_db_module(writer->db, frame->module)->path);
 	fprintf(writer->out, "%s=", key);
-	put_name(writer->out, path);
+	sn_escape_write(writer->out, SN_ESCAPE_SHOWN, path);
 	putc('\n', writer->out);
 }
 
@@ -77,7 +69,7 @@ static void put_function(struct writer *writer, const char *key, uint32_t id)
 		const char *name = sonde_db_string(writer->db, frame->name);
 		putc(' ', writer->out);
 		if (*name)
-			put_name(writer->out, name);
+			sn_escape_write(writer->out, SN_ESCAPE_SHOWN, name);
 		else
 			fprintf(writer->out, "0x%llx", (unsigned long long)frame->offset);
 	}
@@ -142,7 +134,7 @@ static void put_head(struct writer *writer)
 	fputs("# callgrind format\nversion: 1\ncreator: sonde " SN_VERSION "\n", writer->out);
 	if (command) {
 		fputs("cmd: ", writer->out);
-		put_name(writer->out, command);
+		sn_escape_write(writer->out, SN_ESCAPE_SHOWN, command);
 		putc('\n', writer->out);
 	}
 	fputs("positions: line\nevents:", writer->out);
@@ -193,15 +185,15 @@ static void book_inner_costs(struct writer *writer)
 static int prepare(struct writer *writer, struct sn_error *error)
 {
 	size_t nodes = writer->tree.node_count, groups = writer->groups.count + 1;
-	writer->outermost = malloc(nodes * sizeof(*writer->outermost));
-	writer->inner = calloc(nodes * (writer->tree.metric_count + 1), sizeof(*writer->inner));
-	writer->child = calloc(nodes, sizeof(*writer->child));
-	writer->open = calloc(groups, sizeof(*writer->open));
-	writer->open_until = calloc(groups, sizeof(*writer->open_until));
-	writer->name_is_known = calloc(groups, sizeof(*writer->name_is_known));
-	if (!writer->outermost || !writer->inner || !writer->child || !writer->open ||
-	    !writer->open_until || !writer->name_is_known)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	struct sn_arena *arena = &writer->arena;
+	writer->outermost = sn_arena_array(arena, uint32_t, nodes);
+	writer->inner = sn_arena_array(arena, double, nodes *(writer->tree.metric_count + 1));
+	writer->child = sn_arena_array(arena, uint32_t, nodes);
+	writer->open = sn_arena_array(arena, uint32_t, groups);
+	writer->open_until = sn_arena_array(arena, uint32_t, groups);
+	writer->name_is_known = sn_arena_array(arena, bool, groups);
+	if (arena->failed)
+		return sn_fail_memory(error);
 	find_outermost(writer);
 	book_inner_costs(writer);
 	return 0;
@@ -226,12 +218,7 @@ static int write_callgrind(const struct sn_export_request *request, FILE *out,
 		for (uint32_t node = 0; node < writer.tree.node_count; node++)
 			put_node(&writer, node);
 	}
-	free(writer.outermost);
-	free(writer.inner);
-	free(writer.child);
-	free(writer.open);
-	free(writer.open_until);
-	free(writer.name_is_known);
+	sn_arena_release(&writer.arena);
 	sn_groups_release(&writer.groups);
 	sn_tree_release(&writer.tree);
 	return code;

@@ -2,8 +2,9 @@
 /* What exporters of traces call things; see event_walk.h. */
 #include "event_walk.h"
 
+#include "base/intern.h"
+#include "base/sort.h"
 #include "base/vec.h"
-
 #include "format/measurement/measurement.h"
 
 #include <stdio.h>
@@ -147,12 +148,13 @@ static void place_profile(struct sn_trace_export *export, uint32_t number, struc
 static int place_profiles(struct sn_trace_export *export)
 {
 	uint32_t count = sonde_db_profile_count(export->db);
-	struct placing placing = {.process_pids = calloc(count + 1ull, sizeof(uint64_t)),
-				  .device_pids = calloc(count + 1ull, sizeof(uint64_t)),
-				  .process_programs = calloc(count + 1ull, sizeof(uint32_t))};
-	export->places = calloc(count + 1ull, sizeof(*export->places));
-	bool failed = !export->places || !placing.process_pids || !placing.device_pids ||
-		      !placing.process_programs;
+	struct sn_arena arena = {0};
+	struct placing placing = {.process_pids = sn_arena_array(&arena, uint64_t, count + 1ull),
+				  .device_pids = sn_arena_array(&arena, uint64_t, count + 1ull),
+				  .process_programs =
+				      sn_arena_array(&arena, uint32_t, count + 1ull)};
+	export->places = sn_arena_array(&export->arena, struct sn_trace_place, count + 1ull);
+	bool failed = arena.failed || export->arena.failed;
 	for (uint32_t i = 0; i < count && !failed; i++) {
 		place_profile(export, i, &placing);
 		failed = export->places[i].process == SN_INTERN_NONE;
@@ -173,9 +175,7 @@ static int place_profiles(struct sn_trace_export *export)
 	sn_intern_release(&placing.devices);
 	sn_intern_release(&placing.pids);
 	sn_intern_release(&placing.tids);
-	free(placing.process_pids);
-	free(placing.device_pids);
-	free(placing.process_programs);
+	sn_arena_release(&arena);
 	return failed ? SN_ERR_MEMORY : 0;
 }
 
@@ -315,13 +315,17 @@ static void join_path(const struct sn_trace_export *export, uint32_t context, ch
 		 sonde_db_string(export->db, frame_of(export, context)->name));
 }
 
-/* Without memory a later profile goes on where this one came to. */
-static void note_iterated(struct sn_trace_export *export, uint32_t frame)
+/* How many of that frame came before in the profile. Without memory: none. */
+static uint64_t next_iteration(struct sn_trace_export *export, uint32_t frame)
 {
-	if (!export->iterations[frame] &&
-	    sn_vec_reserve(&export->iterated, &export->iterated_capacity,
-			   export->iterated_count + 1) == 0)
-		export->iterated[export->iterated_count++] = frame;
+	uint32_t before = export->iterated.count;
+	uint32_t number = sn_table_add(&export->iterated, frame);
+	if (number == SN_TABLE_NONE ||
+	    sn_vec_reserve(&export->iterations, &export->iteration_capacity, number + 1ull) < 0)
+		return 0;
+	if (number == before)
+		export->iterations[number] = 0;
+	return export->iterations[number]++;
 }
 
 void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_event *event,
@@ -338,9 +342,8 @@ void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_e
 			 frame->function_line, name);
 	} else if (frame->flags & SN_FRAME_ITERATION) {
 		uint32_t number = sonde_db_context(export->db, event->context)->frame;
-		note_iterated(export, number);
 		snprintf(text, size, "%s#%llu", name,
-			 (unsigned long long)export->iterations[number]++);
+			 (unsigned long long)next_iteration(export, number));
 	} else {
 		snprintf(text, size, "%s", name);
 	}
@@ -348,22 +351,67 @@ void sn_trace_export_name(struct sn_trace_export *export, const struct sn_walk_e
 
 /* ---- all of it ---- */
 
+bool sn_trace_export_has(const struct sn_trace_export *export, uint32_t profile)
+{
+	return sonde_trace_first_track(export->trace, profile) != SONDE_NONE;
+}
+
+bool sn_trace_export_is_device(const struct sn_trace_export *export, uint32_t profile)
+{
+	return sonde_db_profile(export->db, profile)->kind == SONDE_PROFILE_STREAM;
+}
+
 void sn_trace_export_begin(struct sn_trace_export *export)
 {
-	for (size_t i = 0; i < export->iterated_count; i++)
-		export->iterations[export->iterated[i]] = 0;
-	export->iterated_count = 0;
+	sn_table_clear(&export->iterated);
 }
 
 void sn_trace_export_close(struct sn_trace_export *export)
 {
 	sonde_trace_close(export->trace);
-	free(export->places);
-	free(export->uses);
+	sn_table_release(&export->iterated);
 	free(export->iterations);
-	free(export->iterated);
-	free(export->key_places);
+	sn_arena_release(&export->arena);
 	*export = (struct sn_trace_export){0};
+}
+
+static int compare_keys(const void *left, const void *right, void *context)
+{
+	const struct sn_trace_export *export = context;
+	const struct sonde_attribute_key *a =
+	    sonde_trace_key(export->trace, *(const uint32_t *)left);
+	const struct sonde_attribute_key *b =
+	    sonde_trace_key(export->trace, *(const uint32_t *)right);
+	return sn_order_then(
+	    strcmp(sonde_db_string(export->db, a->name), sonde_db_string(export->db, b->name)),
+	    SN_ORDER(a->type, b->type));
+}
+
+static void order_keys(struct sn_trace_export *export)
+{
+	uint32_t count = sonde_trace_key_count(export->trace);
+	for (uint32_t i = 0; i < count; i++)
+		export->keys[i] = i;
+	qsort_r(export->keys, count, sizeof(*export->keys), compare_keys, export);
+	for (uint32_t i = 0; i < count; i++)
+		export->key_places[export->keys[i]] = i;
+}
+
+static int prepare(struct sn_trace_export *export, struct sn_error *error)
+{
+	const struct sonde_db *db = export->db;
+	uint32_t keys = sonde_trace_key_count(export->trace);
+	export->metrics[METRIC_RANGE] = sonde_db_metric_by_name(db, "range-time");
+	export->metrics[METRIC_COPY] = sonde_db_metric_by_name(db, "copy-time");
+	export->metrics[METRIC_FILL] = sonde_db_metric_by_name(db, "fill-time");
+	export->uses =
+	    sn_arena_array(&export->arena, unsigned char, sonde_db_context_count(db) + 1ull);
+	export->keys = sn_arena_array(&export->arena, uint32_t, keys + 1ull);
+	export->key_places = sn_arena_array(&export->arena, uint32_t, keys + 1ull);
+	if (export->arena.failed)
+		return sn_fail_memory(error);
+	order_keys(export);
+	return place_profiles(export) ? sn_fail_memory(error) : measure_links(export, error);
 }
 
 int sn_trace_export_open(struct sn_trace_export *export, const struct sonde_db *db,
@@ -373,25 +421,11 @@ int sn_trace_export_open(struct sn_trace_export *export, const struct sonde_db *
 	*export = (struct sn_trace_export){.db = db};
 	if (sonde_trace_open(db, &export->trace, &why))
 		return sn_fail(error, SN_ERR_FORMAT, "%s", why.text);
-	if (!sonde_trace_event_count(export->trace)) {
-		sn_trace_export_close(export);
-		return sn_fail(error, SN_ERR_ARGUMENT,
-			       "'%s' holds no events: measure with --trace, or import a trace",
-			       path);
-	}
-	export->metrics[METRIC_RANGE] = sonde_db_metric_by_name(db, "range-time");
-	export->metrics[METRIC_COPY] = sonde_db_metric_by_name(db, "copy-time");
-	export->metrics[METRIC_FILL] = sonde_db_metric_by_name(db, "fill-time");
-	export->uses = calloc(sonde_db_context_count(db) + 1ull, 1);
-	export->iterations = calloc(sonde_db_frame_count(db) + 1ull, sizeof(*export->iterations));
-	export->key_places = sn_trace_key_places(db, export->trace);
-	int result = export->uses && export->iterations && export->key_places
-			 ? place_profiles(export)
-			 : SN_ERR_MEMORY;
-	if (result)
-		sn_fail(error, result, "out of memory");
-	else
-		result = measure_links(export, error);
+	int result =
+	    sonde_trace_event_count(export->trace)
+		? prepare(export, error)
+		: sn_fail(error, SN_ERR_ARGUMENT,
+			  "'%s' holds no events: measure with --trace, or import a trace", path);
 	if (result)
 		sn_trace_export_close(export);
 	return result;

@@ -9,9 +9,12 @@
 #ifndef SN_EXPORT_EVENT_WALK_H
 #define SN_EXPORT_EVENT_WALK_H
 
+#include "base/arena.h"
 #include "base/error.h"
-#include "base/intern.h"
+#include "base/table.h"
 #include "sonde/trace.h"
+
+#include <stdbool.h>
 
 struct sn_walk_attribute {
 	uint32_t key, at; /* of the trace; place in the block */
@@ -27,24 +30,18 @@ struct sn_walk_event {
 	    *attributes; /* by name and type; valid until the next event */
 };
 
-struct sn_event_walk;
+/* 0, or a code that ends the walk. */
+typedef int sn_event_take(void *context, const struct sn_walk_event *event);
+
 struct sn_trace_export;
 
-/* The events of a profile; NULL without memory. `export` must last as long. */
-struct sn_event_walk *sn_event_walk_new(const struct sn_trace_export *export, uint32_t profile);
-/* To be said before the first event: only instants are to have their attributes, which tell what
- * they are. */
-void sn_event_walk_skip_attributes(struct sn_event_walk *walk);
-void sn_event_walk_free(struct sn_event_walk *walk);
-/* 1 and the next event, 0 at the end, or a negative enum sn_err. */
-int sn_event_walk_next(struct sn_event_walk *walk, struct sn_walk_event *event,
-		       struct sn_error *error);
-
-/* All keys of a trace by name and type, whatever order they came in: of the heap. NULL without
- * memory. */
-uint32_t *sn_trace_keys_by_name(const struct sonde_db *db, const struct sonde_trace *trace);
-/* The place of each key in that order; likewise. */
-uint32_t *sn_trace_key_places(const struct sonde_db *db, const struct sonde_trace *trace);
+/* Gives all events of a profile to `take`. 0 or a negative enum sn_err: SN_ERR_MEMORY has its text,
+ * whoever found it; other codes of `take` are handed on as they are. */
+int sn_event_walk(struct sn_trace_export *export, uint32_t profile, sn_event_take *take,
+		  void *context, struct sn_error *error);
+/* The same, but only instants have their attributes, which tell what they are. */
+int sn_event_walk_brief(struct sn_trace_export *export, uint32_t profile, sn_event_take *take,
+			void *context, struct sn_error *error);
 
 /* Where viewers put a profile. Numbers of processes and threads that were measured twice (by
  * several hosts, one after another) are replaced by free ones, since in one file they must be
@@ -62,11 +59,14 @@ struct sn_trace_export {
 	struct sonde_trace *trace;
 	struct sn_trace_place *places; /* by profile */
 	uint32_t process_count, device_count;
-	unsigned char *uses;  /* by context: enum sn_context_use, 0 unknown yet */
-	uint32_t *key_places; /* of keys of attributes, by name */
-	uint64_t *iterations; /* by frame: how many of the profile were written */
-	uint32_t *iterated;   /* the frames that have any */
-	size_t iterated_count, iterated_capacity;
+	unsigned char *uses; /* by context: enum sn_context_use, 0 unknown yet */
+	/* Keys of attributes by name and type, whatever order they came in, and the place of each
+	 * key in that order. */
+	uint32_t *keys, *key_places;
+	struct sn_table iterated; /* frames of iterations of the profile, */
+	uint64_t *iterations;	  /* and how many of each were written */
+	size_t iteration_capacity;
+	struct sn_arena arena; /* of all that lasts as long as this */
 	uint32_t metrics[3];
 	unsigned link_bits;  /* of the lower part of links */
 	uint64_t link_group; /* least upper part */
@@ -77,6 +77,10 @@ struct sn_trace_export {
 int sn_trace_export_open(struct sn_trace_export *export, const struct sonde_db *db,
 			 const char *path, struct sn_error *error);
 void sn_trace_export_close(struct sn_trace_export *export);
+/* Whether there are events of a profile. */
+bool sn_trace_export_has(const struct sn_trace_export *export, uint32_t profile);
+/* Whether a profile is a device's stream. */
+bool sn_trace_export_is_device(const struct sn_trace_export *export, uint32_t profile);
 /* To be said before the events of each profile. */
 void sn_trace_export_begin(struct sn_trace_export *export);
 

@@ -17,7 +17,7 @@ struct events {
 	const struct sonde_db *db;
 	FILE *out;
 	struct sn_trace_export export;
-	uint32_t *keys; /* in the order of their columns */
+	uint32_t profile; /* the one being written */
 	uint32_t *path;
 	size_t path_capacity;
 };
@@ -32,8 +32,8 @@ static void put_cell(struct events *events, const char *text)
 static bool begins_column(const struct events *events, uint32_t position)
 {
 	const struct sonde_trace *trace = events->export.trace;
-	return position == 0 || sonde_trace_key(trace, events->keys[position])->name !=
-				    sonde_trace_key(trace, events->keys[position - 1])->name;
+	return position == 0 || sonde_trace_key(trace, events->export.keys[position])->name !=
+				    sonde_trace_key(trace, events->export.keys[position - 1])->name;
 }
 
 static void write_head(struct events *events)
@@ -43,14 +43,13 @@ static void write_head(struct events *events)
 	    "name,path,link",
 	    events->out);
 	for (uint32_t i = 0; i < sonde_trace_key_count(events->export.trace); i++) {
-		if (!begins_column(events, i))
-			continue;
 		const struct sonde_attribute_key *key =
-		    sonde_trace_key(events->export.trace, events->keys[i]);
+		    sonde_trace_key(events->export.trace, events->export.keys[i]);
 		char name[512];
-		snprintf(name, sizeof(name), "%s%s", "attribute.",
+		snprintf(name, sizeof(name), "attribute.%s",
 			 sonde_db_string(events->db, key->name));
-		put_cell(events, name);
+		if (begins_column(events, i))
+			put_cell(events, name);
 	}
 	fputc('\n', events->out);
 }
@@ -71,10 +70,10 @@ static void write_profile_cells(struct events *events, uint32_t number)
 	put_cell(events, sonde_db_string(events->db, profile->host));
 	fprintf(events->out, ",%" PRIu64 ",%" PRIu64, profile->pid, profile->tid);
 	put_cell(events, sonde_db_string(events->db, profile->thread));
-	put_number(events, profile->kind == SONDE_PROFILE_STREAM ? profile->device : SONDE_NONE);
-	put_number(events,
-		   profile->kind == SONDE_PROFILE_STREAM ? profile->device_context : SONDE_NONE);
-	put_number(events, profile->kind == SONDE_PROFILE_STREAM ? profile->stream : SONDE_NONE);
+	bool is_stream = profile->kind == SONDE_PROFILE_STREAM;
+	put_number(events, is_stream ? profile->device : SONDE_NONE);
+	put_number(events, is_stream ? profile->device_context : SONDE_NONE);
+	put_number(events, is_stream ? profile->stream : SONDE_NONE);
 }
 
 static const char *name_at(const struct events *events, uint32_t context)
@@ -87,11 +86,9 @@ static const char *name_at(const struct events *events, uint32_t context)
 static int write_path(struct events *events, uint32_t context)
 {
 	size_t count = 0;
-	for (; context; context = sonde_db_context(events->db, context)->parent) {
-		if (sn_vec_reserve(&events->path, &events->path_capacity, count + 1) < 0)
+	for (; context; context = sonde_db_context(events->db, context)->parent)
+		if (sn_vec_push(&events->path, &events->path_capacity, &count, context))
 			return SN_ERR_MEMORY;
-		events->path[count++] = context;
-	}
 	fputs(",\"", events->out);
 	if (count && sn_csv_is_formula(name_at(events, events->path[count - 1])))
 		fputc('\'', events->out);
@@ -108,7 +105,7 @@ static void write_attributes(struct events *events, const struct sn_walk_event *
 {
 	uint32_t next = 0;
 	for (uint32_t i = 0; i < sonde_trace_key_count(events->export.trace); i++) {
-		uint32_t key = events->keys[i];
+		uint32_t key = events->export.keys[i];
 		if (begins_column(events, i))
 			fputc(',', events->out);
 		if (next == event->attribute_count || event->attributes[next].key != key)
@@ -132,12 +129,13 @@ static void write_attributes(struct events *events, const struct sn_walk_event *
 	}
 }
 
-static int write_event(struct events *events, uint32_t profile, const struct sn_walk_event *event)
+static int write_event(void *context, const struct sn_walk_event *event)
 {
+	struct events *events = context;
 	static const char *const kinds[] = {"",	       "sample", "interval", "instant",
 					    "counter", "state",	 "system"};
 	char name[8192] = "";
-	bool is_device = sonde_db_profile(events->db, profile)->kind == SONDE_PROFILE_STREAM;
+	bool is_device = sn_trace_export_is_device(&events->export, events->profile);
 	const char *category = "";
 	if (event->kind == SONDE_TRACK_COUNTER && sonde_db_metric(events->db, event->metric)) {
 		snprintf(
@@ -147,7 +145,7 @@ static int write_event(struct events *events, uint32_t profile, const struct sn_
 		sn_trace_export_name(&events->export, event, name, sizeof(name));
 		category = sn_trace_export_category(&events->export, event, is_device);
 	}
-	write_profile_cells(events, profile);
+	write_profile_cells(events, events->profile);
 	fprintf(events->out, ",%s,%" PRIu64 ",%" PRIu64, kinds[event->kind % 7], event->start_ns,
 		event->end_ns);
 	put_cell(events, category);
@@ -164,36 +162,20 @@ static int write_event(struct events *events, uint32_t profile, const struct sn_
 	return ferror(events->out) ? SN_ERR_IO : 0;
 }
 
-static int write_profile(struct events *events, uint32_t profile, struct sn_error *error)
-{
-	struct sn_event_walk *walk = sn_event_walk_new(&events->export, profile);
-	struct sn_walk_event event;
-	int result = walk ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_trace_export_begin(&events->export);
-	while (result > 0 && (result = sn_event_walk_next(walk, &event, error)) > 0) {
-		int written = write_event(events, profile, &event);
-		if (written)
-			result = sn_fail(error, written, "out of memory");
-	}
-	sn_event_walk_free(walk);
-	return result;
-}
-
 static int write_events(const struct sn_export_request *request, FILE *out, struct sn_error *error)
 {
 	struct events events = {.db = request->db, .out = out};
 	int result = sn_trace_export_open(&events.export, request->db, request->path, error);
 	if (result)
 		return result;
-	events.keys = sn_trace_keys_by_name(request->db, events.export.trace);
-	if (events.keys)
-		write_head(&events);
-	else
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (uint32_t i = 0; i < sonde_db_profile_count(request->db) && !result; i++)
-		if (sonde_trace_first_track(events.export.trace, i) != SONDE_NONE)
-			result = write_profile(&events, i, error);
-	free(events.keys);
+	write_head(&events);
+	for (uint32_t i = 0; i < sonde_db_profile_count(request->db) && !result; i++) {
+		if (!sn_trace_export_has(&events.export, i))
+			continue;
+		events.profile = i;
+		sn_trace_export_begin(&events.export);
+		result = sn_event_walk(&events.export, i, write_event, &events, error);
+	}
 	free(events.path);
 	sn_trace_export_close(&events.export);
 	return result;

@@ -5,6 +5,8 @@
  */
 #include "exporter.h"
 
+#include "base/buffer.h"
+#include "base/vec.h"
 #include "stack.h"
 #include "show/tree/tree.h"
 
@@ -13,50 +15,35 @@
 
 /* The path to the current node: names joined by semicolons, and where each depth's part ends. */
 struct path {
-	char *text;
-	size_t capacity;
-	size_t *ends;
-	uint32_t depth_capacity;
+	struct sn_buffer text;
+	size_t *ends, end_capacity;
 };
 
 static int path_set(struct path *path, uint32_t depth, const char *name)
 {
-	if (depth >= path->depth_capacity) {
-		uint32_t capacity = (depth + 1) * 2;
-		size_t *ends = realloc(path->ends, capacity * sizeof(*ends));
-		if (!ends)
-			return -1;
-		path->ends = ends;
-		path->depth_capacity = capacity;
-	}
-	size_t at = depth == 0 ? 0 : path->ends[depth - 1], length = strlen(name);
-	if (at + length + 2 > path->capacity) {
-		size_t capacity = (at + length + 2) * 2;
-		char *text = realloc(path->text, capacity);
-		if (!text)
-			return -1;
-		path->text = text;
-		path->capacity = capacity;
-	}
-	if (depth > 0)
-		path->text[at++] = ';';
-	for (size_t i = 0; i < length; i++)
-		path->text[at + i] = name[i] == ';' ? ':' : name[i];
-	path->text[at + length] = '\0';
-	path->ends[depth] = at + length;
-	return 0;
+	if (sn_vec_reserve(&path->ends, &path->end_capacity, depth + 1ull) < 0)
+		return SN_ERR_MEMORY;
+	sn_buffer_cut(&path->text, depth ? path->ends[depth - 1] : 0);
+	if (depth)
+		sn_buffer_byte(&path->text, ';');
+	size_t length = strlen(name);
+	unsigned char *room = sn_buffer_room(&path->text, length);
+	for (size_t i = 0; room && i < length; i++)
+		room[i] = (unsigned char)(name[i] == ';' ? ':' : name[i]);
+	path->ends[depth] = path->text.count;
+	return path->text.failed ? SN_ERR_MEMORY : 0;
 }
 
 static void write_path(const struct path *path, uint32_t depth, const struct sn_stack_cut *cut,
 		       FILE *out)
 {
-	const char *rest = path->text;
+	size_t rest = 0;
 	if (sn_stack_is_cut(cut, cut->limit / 2, depth + 1)) {
-		fwrite(path->text, 1, path->ends[cut->limit / 2 - 1], out);
+		fwrite(path->text.bytes, 1, path->ends[cut->limit / 2 - 1], out);
 		fputs(";" SN_STACK_CUT_NAME, out);
-		rest = path->text + path->ends[depth - cut->limit / 2]; /* from its semicolon on */
+		rest = path->ends[depth - cut->limit / 2]; /* from its semicolon on */
 	}
-	fputs(rest, out);
+	fwrite(path->text.bytes + rest, 1, path->text.count - rest, out);
 }
 
 static int write_tree(const struct sn_tree *tree, const struct sn_stack_cut *cut, FILE *out,
@@ -69,14 +56,13 @@ static int write_tree(const struct sn_tree *tree, const struct sn_stack_cut *cut
 		const struct sn_tree_node *n = &tree->nodes[node];
 		sn_stack_name(tree->db, n->frame, name, sizeof(name));
 		double value = sn_tree_exclusive(tree, 0, node);
-		if (path_set(&path, n->depth, name) != 0)
-			code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		code = sn_fail_code(error, path_set(&path, n->depth, name));
 		if (code != 0 || value < 0.5)
 			continue;
 		write_path(&path, n->depth, cut, out);
 		fprintf(out, " %.0f\n", value);
 	}
-	free(path.text);
+	sn_buffer_release(&path.text);
 	free(path.ends);
 	return code;
 }

@@ -17,10 +17,8 @@ static void write_pair(struct sn_json *json, const char *name, const struct sn_t
 {
 	char key[512];
 	snprintf(key, sizeof(key), "%.480s (inc)", name);
-	sn_json_key(json, name);
-	sn_json_number(json, value->exclusive.sum);
-	sn_json_key(json, key);
-	sn_json_number(json, value->inclusive.sum);
+	sn_json_put_number(json, name, value->exclusive.sum);
+	sn_json_put_number(json, key, value->inclusive.sum);
 }
 
 static void write_frame(struct sn_json *json, const struct sonde_db *db, uint32_t id)
@@ -28,20 +26,15 @@ static void write_frame(struct sn_json *json, const struct sonde_db *db, uint32_
 	const struct sonde_db_frame *frame = sonde_db_frame(db, id);
 	char name[4096];
 	sn_stack_name(db, id, name, sizeof(name));
-	sn_json_key(json, "frame");
-	sn_json_begin(json, '{');
-	sn_json_key(json, "name");
-	sn_json_string(json, name);
-	sn_json_key(json, "type");
-	sn_json_string(json, sonde_frame_kind_name(frame->kind));
-	sn_json_key(json, "file");
-	sn_json_string(json, sonde_db_string(db, frame->file));
-	sn_json_key(json, "line");
-	sn_json_number(json, frame->line);
-	sn_json_key(json, "module");
-	sn_json_string(json, frame->module == SONDE_NONE
-				 ? ""
-				 : sonde_db_string(db, sonde_db_module(db, frame->module)->path));
+	sn_json_open(json, "frame", '{');
+	sn_json_put_text(json, "name", name);
+	sn_json_put_text(json, "type", sonde_frame_kind_name(frame->kind));
+	sn_json_put_text(json, "file", sonde_db_string(db, frame->file));
+	sn_json_put_number(json, "line", frame->line);
+	sn_json_put_text(json, "module",
+			 frame->module == SONDE_NONE
+			     ? ""
+			     : sonde_db_string(db, sonde_db_module(db, frame->module)->path));
 	sn_json_end(json, '}');
 }
 
@@ -64,11 +57,7 @@ static void write_formulas(struct sn_json *json, const struct sn_view *view,
 		for (int i = 0; i < 2; i++) {
 			snprintf(key, sizeof(key), "%.480s%s", view->formulas[f]->name,
 				 i ? " (inc)" : "");
-			sn_json_key(json, key);
-			if (isnan(both[i]))
-				sn_json_null(json);
-			else
-				sn_json_number(json, both[i]);
+			sn_json_put_known(json, key, both[i]);
 		}
 	}
 }
@@ -79,8 +68,7 @@ static void begin_node(struct sn_json *json, const struct sn_view *view, const s
 {
 	sn_json_begin(json, '{');
 	write_frame(json, tree->db, tree->nodes[node].frame);
-	sn_json_key(json, "metrics");
-	sn_json_begin(json, '{');
+	sn_json_open(json, "metrics", '{');
 	write_pair(json, "time", &tree->values[0][node]);
 	for (uint32_t m = 0; m < view->metric_count; m++) {
 		uint32_t name = sonde_db_metric(tree->db, tree->metrics[m])->name;
@@ -88,8 +76,7 @@ static void begin_node(struct sn_json *json, const struct sn_view *view, const s
 	}
 	write_formulas(json, view, tree, node);
 	sn_json_end(json, '}');
-	sn_json_key(json, "children");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "children", '[');
 }
 
 static int write_hatchet(const struct sn_export_request *request, FILE *out, struct sn_error *error)

@@ -10,7 +10,9 @@
  */
 #include "exporter.h"
 
-#include "base/utf8.h"
+#include "base/arena.h"
+#include "base/escape.h"
+#include "base/table.h"
 #include "protobuf.h"
 #include "stack.h"
 #include "format/measurement/measurement.h"
@@ -55,11 +57,11 @@ struct writer {
 	const struct sn_export_request *request;
 	const struct sonde_db *db;
 	struct sink sink;
-	struct sn_protobuf message, part, packed;
-	struct sn_protobuf strings; /* the string table's fields as they will be written */
+	struct sn_buffer message, part, packed;
+	struct sn_buffer strings; /* the string table's fields as they will be written */
 	uint32_t string_count;
-	uint32_t *string_ids,
-	    id_capacity; /* [string of the database]: number in the table, 0 none */
+	struct sn_table string_ids; /* strings of the database: number in the table */
+	struct sn_arena arena;
 	struct sn_groups functions;
 	struct sn_stack_cut cut;
 	uint32_t *lengths; /* [context]: functions on its path */
@@ -120,12 +122,8 @@ static void sink_close(struct sink *sink)
 
 static uint32_t add_text(struct writer *writer, const char *text)
 {
-	char *shown = sn_utf8_cleaned(text);
-	if (shown)
-		sn_protobuf_bytes(&writer->strings, PROFILE_STRING_TABLE, shown, strlen(shown));
-	else
-		writer->strings.failed = true;
-	free(shown);
+	sn_escape_put(&writer->packed, SN_ESCAPE_SHOWN, text);
+	sn_protobuf_message(&writer->strings, PROFILE_STRING_TABLE, &writer->packed);
 	return writer->string_count++;
 }
 
@@ -135,30 +133,25 @@ static uint32_t add_string(struct writer *writer, uint32_t id)
 	const char *text = sonde_db_string(writer->db, id);
 	if (*text == '\0')
 		return 0;
-	if (id >= writer->id_capacity) {
-		uint32_t capacity = (id + 64) * 2;
-		uint32_t *ids = realloc(writer->string_ids, capacity * sizeof(*ids));
-		if (!ids) {
-			writer->strings.failed = true;
-			return 0;
-		}
-		memset(ids + writer->id_capacity, 0,
-		       (capacity - writer->id_capacity) * sizeof(*ids));
-		writer->string_ids = ids;
-		writer->id_capacity = capacity;
+	uint32_t number = sn_table_find(&writer->string_ids, id);
+	if (number == SN_TABLE_NONE) {
+		number = add_text(writer, text);
+		writer->strings.failed |= sn_table_put(&writer->string_ids, id, number) < 0;
 	}
-	if (writer->string_ids[id] == 0)
-		writer->string_ids[id] = add_text(writer, text);
-	return writer->string_ids[id];
+	return number;
+}
+
+static void put_part(struct writer *writer)
+{
+	sink_write(&writer->sink, writer->part.bytes, writer->part.count);
+	writer->part.count = 0;
 }
 
 /* Writes writer->message as a field of the profile and empties it. */
 static void put_message(struct writer *writer, unsigned field)
 {
-	sn_protobuf_clear(&writer->part);
 	sn_protobuf_message(&writer->part, field, &writer->message);
-	sink_write(&writer->sink, writer->part.bytes, writer->part.length);
-	sn_protobuf_clear(&writer->message);
+	put_part(writer);
 }
 
 static void put_value_type(struct writer *writer, unsigned field, uint32_t type, uint32_t unit)
@@ -170,9 +163,8 @@ static void put_value_type(struct writer *writer, unsigned field, uint32_t type,
 
 static void put_number(struct writer *writer, unsigned field, uint64_t value)
 {
-	sn_protobuf_clear(&writer->part);
 	sn_protobuf_number(&writer->part, field, value);
-	sink_write(&writer->sink, writer->part.bytes, writer->part.length);
+	put_part(writer);
 }
 
 static uint32_t unit_of(struct writer *writer, const struct sonde_db_metric *metric)
@@ -291,7 +283,6 @@ static void put_locations(struct writer *writer)
 		if (is_mapped)
 			sn_protobuf_number(&writer->message, 3,
 					   (frame->module + 1) * MAPPING_BYTES + frame->offset);
-		sn_protobuf_clear(&writer->packed);
 		sn_protobuf_number(&writer->packed, 1, writer->functions.of_frame[i] + 1);
 		sn_protobuf_number(&writer->packed, 2, frame->line);
 		sn_protobuf_message(&writer->message, 4, &writer->packed);
@@ -299,7 +290,6 @@ static void put_locations(struct writer *writer)
 	}
 	if (writer->cut.limit > 0) {
 		sn_protobuf_number(&writer->message, 1, count + 1);
-		sn_protobuf_clear(&writer->packed);
 		sn_protobuf_number(&writer->packed, 1, writer->functions.count + 1);
 		sn_protobuf_message(&writer->message, 4, &writer->packed);
 		put_message(writer, PROFILE_LOCATION);
@@ -308,19 +298,18 @@ static void put_locations(struct writer *writer)
 
 /* What stays the same for all samples of a thread: its labels, as they will be written. */
 static void make_labels(struct writer *writer, uint32_t profile, const uint32_t keys[3],
-			struct sn_protobuf *labels)
+			struct sn_buffer *labels)
 {
 	char name[512];
 	const struct sonde_db_profile *p = sonde_db_profile(writer->db, profile);
 	sn_view_profile_name(writer->db, profile, name, sizeof(name));
-	sn_protobuf_clear(labels);
-	sn_protobuf_clear(&writer->packed);
+	uint32_t text = add_text(writer, name);
+	labels->count = 0;
 	sn_protobuf_number(&writer->packed, 1, keys[0]);
-	sn_protobuf_number(&writer->packed, 2, add_text(writer, name));
+	sn_protobuf_number(&writer->packed, 2, text);
 	sn_protobuf_message(labels, 3, &writer->packed);
 	const uint64_t numbers[] = {p->pid, p->tid};
 	for (int i = 0; i < 2; i++) {
-		sn_protobuf_clear(&writer->packed);
 		sn_protobuf_number(&writer->packed, 1, keys[1 + i]);
 		sn_protobuf_number(&writer->packed, 3, numbers[i]);
 		sn_protobuf_message(labels, 3, &writer->packed);
@@ -331,17 +320,17 @@ static int find_lengths(struct writer *writer)
 {
 	const struct sonde_db *db = writer->db;
 	uint32_t count = sonde_db_context_count(db), longest = 0;
-	writer->lengths = malloc((count + 1ull) * sizeof(*writer->lengths));
+	writer->lengths = sn_arena_array(&writer->arena, uint32_t, count + 1ull);
 	if (!writer->lengths)
-		return -1;
+		return SN_ERR_MEMORY;
 	for (uint32_t c = 0; c < count; c++) {
 		const struct sonde_db_context *context = sonde_db_context(db, c);
 		uint32_t above = c > 0 ? writer->lengths[context->parent] : 0;
 		writer->lengths[c] = above + is_function(writer, context->frame);
 		longest = writer->lengths[c] > longest ? writer->lengths[c] : longest;
 	}
-	writer->path = malloc((longest + 1ull) * sizeof(*writer->path));
-	uint64_t *lengths = calloc(longest + 1ull, sizeof(*lengths));
+	writer->path = sn_arena_array(&writer->arena, uint32_t, longest + 1ull);
+	uint64_t *lengths = sn_arena_array(&writer->arena, uint64_t, longest + 1ull);
 	for (uint32_t p = 0; lengths && p < sonde_db_profile_count(db); p++)
 		for (uint32_t m = 0; m < writer->request->metric_count; m++) {
 			struct sonde_db_plane plane =
@@ -351,8 +340,7 @@ static int find_lengths(struct writer *writer)
 		}
 	if (lengths)
 		sn_stack_cut_init(&writer->cut, lengths, longest + 1);
-	free(lengths);
-	return writer->path && lengths ? 0 : -1;
+	return writer->arena.failed ? SN_ERR_MEMORY : 0;
 }
 
 /* Contexts come in pre-order, so that the path to the next one is at hand when those between have
@@ -373,84 +361,94 @@ static void pack_path(struct writer *writer, uint32_t context)
 	for (uint32_t depth = length; depth-- > 0;) {
 		bool is_cut = sn_stack_is_cut(cut, depth, length);
 		uint32_t location = is_cut ? sonde_db_frame_count(writer->db) : writer->path[depth];
-		sn_protobuf_varint(&writer->packed, location + 1);
+		sn_buffer_varint(&writer->packed, location + 1);
 		if (is_cut)
 			depth = cut->limit / 2; /* the outermost one left out */
 	}
 }
 
 static void put_sample(struct writer *writer, uint32_t context, const struct sonde_db_stat *stats,
-		       const struct sn_protobuf *labels)
+		       const struct sn_buffer *labels)
 {
-	sn_protobuf_clear(&writer->packed);
 	go_to(writer, context);
 	pack_path(writer, context);
 	sn_protobuf_message(&writer->message, 1, &writer->packed);
-	sn_protobuf_clear(&writer->packed);
-	sn_protobuf_varint(&writer->packed, (uint64_t)llround(stats[0].count));
+	sn_buffer_varint(&writer->packed, (uint64_t)llround(stats[0].count));
 	for (uint32_t m = 0; m < writer->request->metric_count; m++)
-		sn_protobuf_varint(&writer->packed, (uint64_t)llround(stats[m].sum));
+		sn_buffer_varint(&writer->packed, (uint64_t)llround(stats[m].sum));
 	sn_protobuf_message(&writer->message, 2, &writer->packed);
 	/* The labels are encoded already. */
-	sn_protobuf_clear(&writer->part);
-	sn_protobuf_varint(&writer->part, PROFILE_SAMPLE << 3 | 2);
-	sn_protobuf_varint(&writer->part, writer->message.length + labels->length);
-	sink_write(&writer->sink, writer->part.bytes, writer->part.length);
-	sink_write(&writer->sink, writer->message.bytes, writer->message.length);
-	sink_write(&writer->sink, labels->bytes, labels->length);
-	sn_protobuf_clear(&writer->message);
+	sn_buffer_varint(&writer->part, PROFILE_SAMPLE << 3 | 2);
+	sn_buffer_varint(&writer->part, writer->message.count + labels->count);
+	put_part(writer);
+	sink_write(&writer->sink, writer->message.bytes, writer->message.count);
+	sink_write(&writer->sink, labels->bytes, labels->count);
+	writer->message.count = 0;
 }
 
-/* Goes through the metrics' planes of one profile side by side, by ascending context. */
-static void put_profile(struct writer *writer, uint32_t profile, struct sonde_db_plane *planes,
-			size_t *cursors, struct sonde_db_stat *stats,
-			const struct sn_protobuf *labels)
+/* A metric's values of one profile, and where in them we are. */
+struct values {
+	struct sonde_db_plane plane;
+	size_t at;
+};
+
+/* Goes through the metrics' values of one profile side by side, by ascending context. */
+static void put_profile(struct writer *writer, uint32_t profile, struct values *values,
+			struct sonde_db_stat *stats, const struct sn_buffer *labels)
 {
 	uint32_t metrics = writer->request->metric_count;
 	writer->at = 0;
-	for (uint32_t m = 0; m < metrics; m++) {
-		planes[m] =
-		    sonde_db_profile_plane(writer->db, profile, writer->request->metrics[m]);
-		cursors[m] = 0;
-	}
+	for (uint32_t m = 0; m < metrics; m++)
+		values[m] = (struct values){
+		    sonde_db_profile_plane(writer->db, profile, writer->request->metrics[m]), 0};
 	for (;;) {
 		uint32_t context = SONDE_NONE;
-		for (uint32_t m = 0; m < metrics; m++)
-			if (cursors[m] < planes[m].count && planes[m].ids[cursors[m]] < context)
-				context = planes[m].ids[cursors[m]];
+		for (struct values *one = values; one < values + metrics; one++)
+			if (one->at < one->plane.count && one->plane.ids[one->at] < context)
+				context = one->plane.ids[one->at];
 		if (context == SONDE_NONE)
 			return;
 		for (uint32_t m = 0; m < metrics; m++) {
-			bool is_here =
-			    cursors[m] < planes[m].count && planes[m].ids[cursors[m]] == context;
+			struct values *one = values + m;
 			stats[m] = (struct sonde_db_stat){0};
-			if (is_here)
-				sonde_db_plane_stat(planes + m, cursors[m]++, stats + m);
+			if (one->at < one->plane.count && one->plane.ids[one->at] == context)
+				sonde_db_plane_stat(&one->plane, one->at++, stats + m);
 		}
 		put_sample(writer, context, stats, labels);
 	}
 }
 
-static int put_samples(struct writer *writer)
+static void put_samples(struct writer *writer)
 {
 	uint32_t metrics = writer->request->metric_count;
 	uint32_t keys[3] = {add_text(writer, "thread"), add_text(writer, "pid"),
 			    add_text(writer, "tid")};
-	struct sonde_db_plane *planes = calloc(metrics, sizeof(*planes));
-	size_t *cursors = calloc(metrics, sizeof(*cursors));
-	struct sonde_db_stat *stats = calloc(metrics, sizeof(*stats));
-	struct sn_protobuf labels = {0};
-	bool has_memory = planes && cursors && stats;
-	for (uint32_t p = 0; has_memory && p < sonde_db_profile_count(writer->db); p++) {
+	struct values *values = sn_arena_array(&writer->arena, struct values, metrics);
+	struct sonde_db_stat *stats = sn_arena_array(&writer->arena, struct sonde_db_stat, metrics);
+	struct sn_buffer labels = {0};
+	for (uint32_t p = 0; values && stats && p < sonde_db_profile_count(writer->db); p++) {
 		make_labels(writer, p, keys, &labels);
-		put_profile(writer, p, planes, cursors, stats, &labels);
+		put_profile(writer, p, values, stats, &labels);
 	}
-	has_memory = has_memory && !labels.failed;
-	free(planes);
-	free(cursors);
-	free(stats);
-	sn_protobuf_release(&labels);
-	return has_memory ? 0 : -1;
+	writer->strings.failed |= labels.failed;
+	sn_buffer_release(&labels);
+}
+
+static int write_all(struct writer *writer)
+{
+	if (find_lengths(writer) != 0 || sink_open(&writer->sink) != 0)
+		return SN_ERR_MEMORY;
+	add_text(writer, "");
+	put_head(writer);
+	put_mappings(writer);
+	put_functions(writer);
+	put_locations(writer);
+	put_samples(writer);
+	sink_write(&writer->sink, writer->strings.bytes, writer->strings.count);
+	sink_close(&writer->sink);
+	bool failed = writer->strings.failed || writer->message.failed || writer->part.failed ||
+		      writer->packed.failed || writer->arena.failed;
+	return failed ? SN_ERR_MEMORY : 0;
 }
 
 static int write_pprof(const struct sn_export_request *request, FILE *out, struct sn_error *error)
@@ -459,33 +457,17 @@ static int write_pprof(const struct sn_export_request *request, FILE *out, struc
 	int code = sn_groups_init(&writer.functions, request->db, SN_GROUP_FUNCTION, error);
 	if (code != 0)
 		return code;
-	if (find_lengths(&writer) != 0 || sink_open(&writer.sink) != 0) {
-		free(writer.lengths);
-		free(writer.path);
-		sn_groups_release(&writer.functions);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	}
-	add_text(&writer, "");
-	put_head(&writer);
-	put_mappings(&writer);
-	put_functions(&writer);
-	put_locations(&writer);
-	bool failed = put_samples(&writer) != 0;
-	sink_write(&writer.sink, writer.strings.bytes, writer.strings.length);
-	sink_close(&writer.sink);
-	failed = failed || writer.strings.failed || writer.message.failed || writer.part.failed ||
-		 writer.packed.failed;
-	sn_protobuf_release(&writer.message);
-	sn_protobuf_release(&writer.part);
-	sn_protobuf_release(&writer.packed);
-	sn_protobuf_release(&writer.strings);
-	free(writer.string_ids);
-	free(writer.lengths);
-	free(writer.path);
+	code = write_all(&writer);
+	sn_buffer_release(&writer.message);
+	sn_buffer_release(&writer.part);
+	sn_buffer_release(&writer.packed);
+	sn_buffer_release(&writer.strings);
+	sn_table_release(&writer.string_ids);
+	sn_arena_release(&writer.arena);
 	if (request->cut)
 		*request->cut = writer.cut;
 	sn_groups_release(&writer.functions);
-	return failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
+	return sn_fail_code(error, code);
 }
 
 const struct sn_exporter sn_exporter_pprof = {

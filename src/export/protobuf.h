@@ -1,33 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * As much of protobuf's encoding as the exporters need: a growing buffer with varint, fixed and
- * length-delimited fields. Memory running out is remembered and found at the end.
+ * As much of protobuf's encoding as the exporters need: varint, fixed and length-delimited fields
+ * into a buffer, which remembers that memory ran out.
  */
 #ifndef SN_EXPORT_PROTOBUF_H
 #define SN_EXPORT_PROTOBUF_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/buffer.h"
 
-struct sn_protobuf {
-	unsigned char *bytes;
-	size_t length, capacity;
-	bool failed;
-};
+static inline void sn_protobuf_varint_field(struct sn_buffer *to, unsigned field, uint64_t value)
+{
+	sn_buffer_varint(to, field << 3);
+	sn_buffer_varint(to, value);
+}
 
-/* All zeroes is an empty buffer. */
-void sn_protobuf_release(struct sn_protobuf *buffer);
-void sn_protobuf_clear(struct sn_protobuf *buffer);
-void sn_protobuf_varint(struct sn_protobuf *buffer, uint64_t value);
-/* A field; zero, protobuf's default, is left out. */
-void sn_protobuf_number(struct sn_protobuf *buffer, unsigned field, uint64_t value);
-/* The same, but zero is written. */
-void sn_protobuf_varint_field(struct sn_protobuf *buffer, unsigned field, uint64_t value);
-void sn_protobuf_fixed64(struct sn_protobuf *buffer, unsigned field, uint64_t value);
-void sn_protobuf_bytes(struct sn_protobuf *buffer, unsigned field, const void *bytes,
-		       size_t length);
-void sn_protobuf_message(struct sn_protobuf *buffer, unsigned field,
-			 const struct sn_protobuf *message);
+/* The same, but zero, protobuf's default, is left out. */
+static inline void sn_protobuf_number(struct sn_buffer *to, unsigned field, uint64_t value)
+{
+	if (value)
+		sn_protobuf_varint_field(to, field, value);
+}
+
+static inline void sn_protobuf_fixed64(struct sn_buffer *to, unsigned field, uint64_t value)
+{
+	sn_buffer_varint(to, field << 3 | 1);
+	sn_buffer_number(to, value, 8);
+}
+
+static inline void sn_protobuf_text(struct sn_buffer *to, unsigned field, const char *text)
+{
+	size_t length = strlen(text);
+	sn_buffer_varint(to, field << 3 | 2);
+	sn_buffer_varint(to, length);
+	sn_buffer_put(to, text, length);
+}
+
+/* Moves the message there, so that the next one can be put together in it. */
+static inline void sn_protobuf_message(struct sn_buffer *to, unsigned field,
+				       struct sn_buffer *message)
+{
+	to->failed |= message->failed;
+	sn_buffer_varint(to, field << 3 | 2);
+	sn_buffer_varint(to, message->count);
+	sn_buffer_put(to, message->bytes, message->count);
+	message->count = 0;
+}
 
 #endif

@@ -65,12 +65,9 @@ int sn_shown_callers_take(struct sn_shown_callers *callers, struct sn_trace_expo
 	uint32_t caller = caller_of(callers, event);
 	if (!is_interval && sn_trace_export_is_memory(export, event))
 		return event->context != caller;
-	if (is_interval) {
-		if (sn_vec_reserve(&callers->open, &callers->capacity, callers->count + 1) < 0)
-			return SN_ERR_MEMORY;
-		callers->open[callers->count++] =
-		    (struct sn_shown_call){event->end_ns, event->context};
-	}
+	if (is_interval && sn_vec_push(&callers->open, &callers->capacity, &callers->count,
+				       (struct sn_shown_call){event->end_ns, event->context}))
+		return SN_ERR_MEMORY;
 	/* an instant is read as a region */
 	return node->parent != caller || !is_plain(frame) ||
 	       (!is_interval && frame->kind != SN_FRAME_REGION);

@@ -18,36 +18,29 @@ static void write_frames(struct sn_json *json, const struct sonde_db *db,
 			 const struct sn_groups *groups, const struct sn_stack_cut *cut)
 {
 	char name[4096];
-	sn_json_key(json, "shared");
-	sn_json_begin(json, '{');
-	sn_json_key(json, "frames");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "shared", '{');
+	sn_json_open(json, "frames", '[');
 	for (uint32_t i = 0; i < groups->count; i++) {
 		const struct sonde_db_frame *frame = sonde_db_frame(db, groups->frame[i]);
 		bool is_python = frame->kind == SN_FRAME_PYTHON;
 		uint32_t line = is_python ? frame->line : frame->function_line;
 		sn_stack_name(db, groups->frame[i], name, sizeof(name));
 		sn_json_begin(json, '{');
-		sn_json_key(json, "name");
-		sn_json_string(json, name);
+		sn_json_put_text(json, "name", name);
 		if (frame->file != SONDE_NONE) {
-			sn_json_key(json, "file");
-			sn_json_string(json, sonde_db_string(db, frame->file));
+			sn_json_put_text(json, "file", sonde_db_string(db, frame->file));
 			if (line > 0) {
-				sn_json_key(json, "line");
-				sn_json_number(json, line);
+				sn_json_put_number(json, "line", line);
 			}
 		} else if (frame->module != SONDE_NONE) {
 			uint32_t path = sonde_db_module(db, frame->module)->path;
-			sn_json_key(json, "file");
-			sn_json_string(json, sonde_db_string(db, path));
+			sn_json_put_text(json, "file", sonde_db_string(db, path));
 		}
 		sn_json_end(json, '}');
 	}
 	if (cut->limit > 0) { /* the frame after those of the groups */
 		sn_json_begin(json, '{');
-		sn_json_key(json, "name");
-		sn_json_string(json, SN_STACK_CUT_NAME);
+		sn_json_put_text(json, "name", SN_STACK_CUT_NAME);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
@@ -66,8 +59,7 @@ static void write_samples(struct sn_json *json, const struct sn_tree *tree,
 			  const struct sn_groups *groups, uint32_t metric, uint32_t *stack,
 			  const struct sn_stack_cut *cut)
 {
-	sn_json_key(json, "samples");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "samples", '[');
 	for (uint32_t node = 0; node < tree->node_count; node++) {
 		const struct sn_tree_node *n = &tree->nodes[node];
 		stack[n->depth] = groups->of_frame[n->frame];
@@ -83,8 +75,7 @@ static void write_samples(struct sn_json *json, const struct sn_tree *tree,
 		sn_json_end(json, ']');
 	}
 	sn_json_end(json, ']');
-	sn_json_key(json, "weights");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "weights", '[');
 	for (uint32_t node = 0; node < tree->node_count; node++)
 		if (sn_tree_exclusive(tree, metric, node) > 0)
 			sn_json_number(json, sn_tree_exclusive(tree, metric, node));
@@ -98,16 +89,11 @@ static void write_profile(struct sn_json *json, const struct sn_tree *tree,
 	const struct sonde_db *db = tree->db;
 	const struct sonde_db_metric *metric = sonde_db_metric(db, tree->metrics[position]);
 	sn_json_begin(json, '{');
-	sn_json_key(json, "type");
-	sn_json_string(json, "sampled");
-	sn_json_key(json, "name");
-	sn_json_string(json, sonde_db_string(db, metric->name));
-	sn_json_key(json, "unit");
-	sn_json_string(json, unit_of(sonde_db_string(db, metric->unit)));
-	sn_json_key(json, "startValue");
-	sn_json_number(json, 0);
-	sn_json_key(json, "endValue");
-	sn_json_number(json, sn_tree_inclusive(tree, position, 0));
+	sn_json_put_text(json, "type", "sampled");
+	sn_json_put_text(json, "name", sonde_db_string(db, metric->name));
+	sn_json_put_text(json, "unit", unit_of(sonde_db_string(db, metric->unit)));
+	sn_json_put_number(json, "startValue", 0);
+	sn_json_put_number(json, "endValue", sn_tree_inclusive(tree, position, 0));
 	write_samples(json, tree, groups, position, stack, cut);
 	sn_json_end(json, '}');
 	putc('\n', json->out);
@@ -120,17 +106,12 @@ static void write_file(const struct sn_export_request *request, const struct sn_
 	struct sn_json writer = {.out = out}, *json = &writer;
 	const char *command = sonde_db_property(request->db, "command");
 	sn_json_begin(json, '{');
-	sn_json_key(json, "$schema");
-	sn_json_string(json, "https://www.speedscope.app/file-format-schema.json");
-	sn_json_key(json, "exporter");
-	sn_json_string(json, "sonde@" SN_VERSION);
-	sn_json_key(json, "name");
-	sn_json_string(json, command ? command : request->path);
-	sn_json_key(json, "activeProfileIndex");
-	sn_json_number(json, 0);
+	sn_json_put_text(json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	sn_json_put_text(json, "exporter", "sonde@" SN_VERSION);
+	sn_json_put_text(json, "name", command ? command : request->path);
+	sn_json_put_number(json, "activeProfileIndex", 0);
 	write_frames(json, request->db, groups, cut);
-	sn_json_key(json, "profiles");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "profiles", '[');
 	for (uint32_t m = 0; m < tree->metric_count; m++)
 		write_profile(json, tree, groups, m, stack, cut);
 	sn_json_end(json, ']');
@@ -161,7 +142,7 @@ static int write_speedscope(const struct sn_export_request *request, FILE *out,
 		if (stack)
 			write_file(request, &tree, &groups, stack, &cut, out);
 		else
-			code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			code = sn_fail_memory(error);
 		free(stack);
 		if (request->cut)
 			*request->cut = cut;

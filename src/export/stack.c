@@ -62,7 +62,7 @@ int sn_stack_cut_tree(struct sn_stack_cut *cut, const struct sn_tree *tree, stru
 		deepest = tree->nodes[node].depth > deepest ? tree->nodes[node].depth : deepest;
 	uint64_t *lengths = calloc(deepest + 2ull, sizeof(*lengths));
 	if (!lengths)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	for (uint32_t m = 0; m < tree->metric_count; m++)
 		for (uint32_t node = 0; node < tree->node_count; node++)
 			lengths[tree->nodes[node].depth + 1] +=

@@ -5,6 +5,8 @@
 #include "base/escape.h"
 #include "number.h"
 
+#include <math.h>
+
 void sn_json_quote(FILE *out, const char *text)
 {
 	sn_quote_write(out, SN_ESCAPE_JSON, text);
@@ -71,4 +73,43 @@ void sn_json_null(struct sn_json *json)
 {
 	separate(json);
 	fputs("null", json->out);
+}
+
+void sn_json_put_text(struct sn_json *json, const char *key, const char *text)
+{
+	sn_json_key(json, key);
+	sn_json_string(json, text);
+}
+
+void sn_json_put_number(struct sn_json *json, const char *key, double value)
+{
+	sn_json_key(json, key);
+	sn_json_number(json, value);
+}
+
+void sn_json_put_known(struct sn_json *json, const char *key, double value)
+{
+	sn_json_key(json, key);
+	if (isnan(value))
+		sn_json_null(json);
+	else
+		sn_json_number(json, value);
+}
+
+void sn_json_put_unsigned(struct sn_json *json, const char *key, uint64_t value)
+{
+	sn_json_key(json, key);
+	sn_json_unsigned(json, value);
+}
+
+void sn_json_put_bool(struct sn_json *json, const char *key, bool value)
+{
+	sn_json_key(json, key);
+	sn_json_bool(json, value);
+}
+
+void sn_json_open(struct sn_json *json, const char *key, char bracket)
+{
+	sn_json_key(json, key);
+	sn_json_begin(json, bracket);
 }

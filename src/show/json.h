@@ -24,6 +24,14 @@ void sn_json_unsigned(struct sn_json *json, uint64_t value); /* exact: times sin
 void sn_json_bool(struct sn_json *json, bool value);
 void sn_json_null(struct sn_json *json);
 
+/* Members of an object: the key and its value. */
+void sn_json_put_text(struct sn_json *json, const char *key, const char *text); /* NULL: null */
+void sn_json_put_number(struct sn_json *json, const char *key, double value);
+void sn_json_put_known(struct sn_json *json, const char *key, double value); /* NAN: null */
+void sn_json_put_unsigned(struct sn_json *json, const char *key, uint64_t value);
+void sn_json_put_bool(struct sn_json *json, const char *key, bool value);
+void sn_json_open(struct sn_json *json, const char *key, char bracket); /* as sn_json_begin */
+
 /* The text with quotes and escapes, for writers that have their own idea of commas. */
 void sn_json_quote(FILE *out, const char *text);
 

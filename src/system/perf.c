@@ -2,6 +2,7 @@
 /* Perf events of the operating system; see perf.h and perf_event_open(2). */
 #include "perf.h"
 
+#include "base/table.h"
 #include "base/vec.h"
 #include "tracefs.h"
 
@@ -25,11 +26,6 @@ enum {
 /* Events that need no tracepoint, after the kinds of tracepoints. */
 #define KIND_DUMMY SN_OS_EVENT_KINDS
 
-struct known_id {
-	uint64_t id;
-	uint32_t kind;
-};
-
 struct opened {
 	int fd;
 	uint32_t kind;
@@ -43,8 +39,7 @@ struct sn_os_perf {
 	uint64_t tracepoint_ids[SN_OS_TRACEPOINTS]; /* 0: not recorded */
 	struct opened *events;
 	size_t event_count, event_capacity;
-	struct known_id *ids; /* a table by id; id 0 is a free place */
-	size_t id_count, id_slots;
+	struct sn_table kinds; /* by the kernel's id */
 	struct sn_ring *rings; /* by processor */
 	struct pollfd *polled; /* rings, and one more */
 	uint32_t cpu_count;
@@ -140,21 +135,10 @@ static void miss_refused(struct sn_os_gap *gap, int why)
 
 /* ---- events ---- */
 
-static void remember_id(struct sn_os_perf *perf, uint64_t id, uint32_t kind)
-{
-	size_t place = id & (perf->id_slots - 1);
-	while (perf->ids[place].id)
-		place = (place + 1) & (perf->id_slots - 1);
-	perf->ids[place] = (struct known_id){id, kind};
-	perf->id_count++;
-}
-
 static uint32_t kind_of(const struct sn_os_perf *perf, uint64_t id)
 {
-	size_t place = id & (perf->id_slots - 1);
-	while (perf->ids[place].id && perf->ids[place].id != id)
-		place = (place + 1) & (perf->id_slots - 1);
-	return perf->ids[place].id ? perf->ids[place].kind : KIND_DUMMY + 1;
+	uint32_t kind = sn_table_find(&perf->kinds, id);
+	return kind == SN_TABLE_NONE ? KIND_DUMMY + 1 : kind;
 }
 
 static struct perf_event_attr attributes_of(const struct sn_os_perf *perf, uint32_t kind)
@@ -215,13 +199,12 @@ static int open_event(const struct sn_os_perf *perf, uint32_t kind, uint32_t cpu
 static int keep(struct sn_os_perf *perf, int fd, uint32_t kind)
 {
 	uint64_t id;
-	if (sn_vec_reserve(&perf->events, &perf->event_capacity, perf->event_count + 1) ||
-	    perf->id_count * 2 >= perf->id_slots || ioctl(fd, PERF_EVENT_IOC_ID, &id)) {
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &id) || sn_table_put(&perf->kinds, id, kind) ||
+	    sn_vec_push(&perf->events, &perf->event_capacity, &perf->event_count,
+			(struct opened){fd, kind})) {
 		close(fd);
 		return -1;
 	}
-	perf->events[perf->event_count++] = (struct opened){fd, kind};
-	remember_id(perf, id, kind);
 	return 0;
 }
 
@@ -375,7 +358,6 @@ static bool may_see_kernel(pid_t pid)
 static int open_all(struct sn_os_perf *perf, struct sn_error *error)
 {
 	size_t bytes = perf->options.ring_bytes ? perf->options.ring_bytes : RING_BYTES;
-
 	while (!perf->options.ring_bytes && bytes > RING_LEAST &&
 	       bytes > RINGS_BYTES / perf->cpu_count)
 		bytes /= 2;
@@ -404,20 +386,15 @@ int sn_os_perf_open(const struct sn_os_options *options, pid_t pid, struct sn_os
 	struct sn_os_perf *made = calloc(1, sizeof(*made));
 	*coverage = (struct sn_os_coverage){0};
 	if (!made)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	made->options = *options;
 	made->coverage = coverage;
 	made->pid = pid;
 	made->cpu_count = cpus > 0 ? (uint32_t)cpus : 1;
 	made->is_privileged = may_see_kernel(options->is_wide ? 0 : pid);
-	for (made->id_slots = 64; made->id_slots < made->cpu_count * 4ull * SN_OS_EVENT_KINDS;)
-		made->id_slots *= 2;
-	made->ids = calloc(made->id_slots, sizeof(*made->ids));
 	made->rings = calloc(made->cpu_count, sizeof(*made->rings));
 	made->polled = calloc(made->cpu_count + 1ull, sizeof(*made->polled));
-	int status = made->ids && made->rings && made->polled
-			 ? 0
-			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int status = made->rings && made->polled ? 0 : sn_fail_memory(error);
 	for (uint32_t cpu = 0; !status && cpu <= made->cpu_count; cpu++)
 		made->polled[cpu].fd = -1;
 	allow_descriptors();
@@ -441,7 +418,7 @@ void sn_os_perf_close(struct sn_os_perf *perf)
 	for (size_t i = 0; i < perf->event_count; i++)
 		close(perf->events[i].fd);
 	free(perf->events);
-	free(perf->ids);
+	sn_table_release(&perf->kinds);
 	free(perf->rings);
 	free(perf->polled);
 	free(perf);

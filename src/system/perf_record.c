@@ -13,109 +13,88 @@ struct record_back {
 	uint64_t id;
 };
 
-static bool take(struct sn_perf_record *record, void *to, size_t bytes)
-{
-	if (bytes > record->rest_bytes)
-		return false;
-	memcpy(to, record->rest, bytes);
-	record->rest += bytes;
-	record->rest_bytes -= bytes;
-	return true;
-}
-
 static bool parse_sample(struct sn_perf_record *record, bool is_fault)
 {
+	struct sn_span *rest = &record->rest;
 	uint32_t cpu[2];
-	bool is_whole = take(record, &record->id, 8) && take(record, &record->pid, 4) &&
-			take(record, &record->tid, 4) && take(record, &record->time_ns, 8) &&
-			(!is_fault || take(record, &record->address, 8)) &&
-			take(record, cpu, sizeof(cpu));
+	bool is_whole = sn_span_get(rest, &record->id, 8) && sn_span_get(rest, &record->pid, 4) &&
+			sn_span_get(rest, &record->tid, 4) &&
+			sn_span_get(rest, &record->time_ns, 8) &&
+			(!is_fault || sn_span_get(rest, &record->address, 8)) &&
+			sn_span_get(rest, cpu, sizeof(cpu));
 	record->cpu = is_whole ? cpu[0] : 0;
 	return is_whole;
 }
 
 /* { u32 pid, ppid, tid, ptid; u64 time } */
-static bool parse_task(struct sn_perf_record *record)
+static bool parse_task(struct sn_perf_record *record, struct sn_span body)
 {
-	uint32_t numbers[4];
-	if (record->rest_bytes < sizeof(numbers))
-		return false;
-	memcpy(numbers, record->rest, sizeof(numbers));
-	record->child_pid = (int32_t)numbers[0];
-	record->child_tid = (int32_t)numbers[2];
-	return true;
+	int32_t numbers[4] = {0};
+	bool is_whole = sn_span_get(&body, numbers, sizeof(numbers));
+	record->child_pid = numbers[0];
+	record->child_tid = numbers[2];
+	return is_whole;
 }
 
 /* { u32 pid, tid; char comm[] } */
-static bool parse_name(struct sn_perf_record *record)
+static bool parse_name(struct sn_perf_record *record, struct sn_span body)
 {
-	uint32_t numbers[2];
-	if (record->rest_bytes < sizeof(numbers))
-		return false;
-	memcpy(numbers, record->rest, sizeof(numbers));
-	record->child_pid = (int32_t)numbers[0];
-	record->child_tid = (int32_t)numbers[1];
-	record->name = (const char *)record->rest + sizeof(numbers);
-	record->name_length = strnlen(record->name, record->rest_bytes - sizeof(numbers));
-	return true;
+	bool is_whole =
+	    sn_span_get(&body, &record->child_pid, 4) && sn_span_get(&body, &record->child_tid, 4);
+	record->name = (const char *)body.bytes;
+	record->name_length = is_whole ? strnlen(record->name, body.count) : 0;
+	return is_whole;
 }
 
 /* { u64 id, lost } or, of LOST_SAMPLES, { u64 lost } */
-static bool parse_lost(struct sn_perf_record *record)
+static bool parse_lost(struct sn_perf_record *record, struct sn_span body)
 {
-	size_t place = record->type == PERF_RECORD_LOST ? 8 : 0;
-	if (record->rest_bytes < place + 8)
-		return false;
-	memcpy(&record->lost, record->rest + place, 8);
-	return true;
+	return (record->type != PERF_RECORD_LOST || sn_span_take(&body, 8)) &&
+	       sn_span_get(&body, &record->lost, 8);
 }
 
 uint64_t sn_perf_record_sample_id(const unsigned char *bytes, size_t length)
 {
+	struct sn_span span = {bytes, length};
 	struct perf_event_header header;
 	uint64_t id;
-	if (length < sizeof(header) + sizeof(id))
-		return 0;
-	memcpy(&header, bytes, sizeof(header));
-	memcpy(&id, bytes + sizeof(header), sizeof(id));
-	return header.type == PERF_RECORD_SAMPLE ? id : 0;
+	bool is_sample = sn_span_get(&span, &header, sizeof(header)) &&
+			 header.type == PERF_RECORD_SAMPLE && sn_span_get(&span, &id, sizeof(id));
+	return is_sample ? id : 0;
 }
 
 bool sn_perf_record_parse(const unsigned char *bytes, size_t length, bool is_fault,
 			  struct sn_perf_record *record)
 {
+	struct sn_span span = {bytes, length};
 	struct perf_event_header header;
 	struct record_back back;
-	if (length < sizeof(header))
+	if (!sn_span_get(&span, &header, sizeof(header)) || header.size < sizeof(header) ||
+	    header.size > length)
 		return false;
-	memcpy(&header, bytes, sizeof(header));
-	if (header.size < sizeof(header) || header.size > length)
-		return false;
-	*record = (struct sn_perf_record){.type = header.type, .misc = header.misc};
-	const unsigned char *body = bytes + sizeof(header);
-	length = header.size - sizeof(header);
-	record->rest = body;
-	record->rest_bytes = length;
+	span.count = header.size - sizeof(header);
+	*record = (struct sn_perf_record){.type = header.type, .misc = header.misc, .rest = span};
 	if (header.type == PERF_RECORD_SAMPLE)
 		return parse_sample(record, is_fault);
-	if (length < sizeof(back))
+	if (span.count < sizeof(back))
 		return false;
-	memcpy(&back, body + length - sizeof(back), sizeof(back));
+	span.count -= sizeof(back);
+	memcpy(&back, span.bytes + span.count, sizeof(back));
 	record->pid = (int32_t)back.pid;
 	record->tid = (int32_t)back.tid;
 	record->time_ns = back.time_ns;
 	record->cpu = back.cpu;
 	record->id = back.id;
-	record->rest_bytes = length - sizeof(back);
+	record->rest = span;
 	switch (header.type) {
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
-		return parse_task(record);
+		return parse_task(record, span);
 	case PERF_RECORD_COMM:
-		return parse_name(record);
+		return parse_name(record, span);
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
-		return parse_lost(record);
+		return parse_lost(record, span);
 	default:
 		return true;
 	}
@@ -123,12 +102,10 @@ bool sn_perf_record_parse(const unsigned char *bytes, size_t length, bool is_fau
 
 const unsigned char *sn_perf_record_raw(const struct sn_perf_record *record, size_t *length)
 {
+	struct sn_span rest = record->rest;
 	uint32_t bytes;
-	if (record->rest_bytes < sizeof(bytes))
-		return NULL;
-	memcpy(&bytes, record->rest, sizeof(bytes));
-	if (bytes > record->rest_bytes - sizeof(bytes))
+	if (!sn_span_get(&rest, &bytes, sizeof(bytes)) || bytes > rest.count)
 		return NULL;
 	*length = bytes;
-	return record->rest + sizeof(bytes);
+	return rest.bytes;
 }

@@ -5,6 +5,8 @@
 #ifndef SN_SYSTEM_PERF_RECORD_H
 #define SN_SYSTEM_PERF_RECORD_H
 
+#include "base/buffer.h"
+
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,11 +27,9 @@ struct sn_perf_record {
 	int32_t pid, tid; /* who ran; -1 somebody outside of our pid namespace */
 	uint32_t cpu;
 	/* by type */
-	const unsigned char *rest; /* of a sample: what follows the common fields; of others their
-				      body */
-	size_t rest_bytes;
-	uint64_t lost;		      /* PERF_RECORD_LOST and PERF_RECORD_LOST_SAMPLES */
-	uint64_t address;	      /* of a sample of SN_PERF_FAULT */
+	struct sn_span rest; /* of a sample: what follows the common fields; of others their body */
+	uint64_t lost;	     /* PERF_RECORD_LOST and PERF_RECORD_LOST_SAMPLES */
+	uint64_t address;    /* of a sample of SN_PERF_FAULT */
 	int32_t child_pid, child_tid; /* PERF_RECORD_FORK, and who it is of EXIT and COMM */
 	const char *name;	      /* PERF_RECORD_COMM */
 	size_t name_length;

@@ -87,7 +87,7 @@ int sn_os_recorder_start(const struct sn_os_options *options, pid_t pid, struct 
 {
 	struct sn_os_recorder *made = calloc(1, sizeof(*made));
 	if (!made)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	made->file = file;
 	made->stop_fd = eventfd(0, EFD_CLOEXEC);
 	made->trace = sn_os_trace_new(file);
@@ -97,7 +97,7 @@ int sn_os_recorder_start(const struct sn_os_options *options, pid_t pid, struct 
 	}
 	int status = made->states && made->stop_fd >= 0
 			 ? sn_os_perf_open(options, pid, &made->perf, coverage, error)
-			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			 : sn_fail_memory(error);
 	if (!status && start_thread(made))
 		status = sn_fail(error, SN_ERR_MEMORY, "cannot start a thread");
 	if (status) {

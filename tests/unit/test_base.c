@@ -7,6 +7,7 @@
 #include "base/cursor.h"
 #include "base/escape.h"
 #include "base/heap.h"
+#include "base/output.h"
 #include "base/pool.h"
 #include "base/runs.h"
 #include "base/search.h"
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct failing nothing;
 
@@ -303,7 +305,7 @@ static void test_escape(void **state)
 	static const char text[] = "a<b c=\"&\\\">\x1b\n\xc3\xa9\xff\xe2\x80\xae.";
 	static const char *const expected[] = {
 	    [SN_ESCAPE_SHOWN] = "a<b c=\"&\\\">? \xc3\xa9?\\u202e.",
-	    [SN_ESCAPE_QUOTED] = "a<b c=\\\"&\\\\\\\">? \xc3\xa9?\\u202e.",
+	    [SN_ESCAPE_QUOTED] = "a<b c=\\\"&\\\\\\\">? \xc3\xa9?\\\\u202e.",
 	    [SN_ESCAPE_CELL] = "a<b c=\"\"&\\\"\">? \xc3\xa9?\\u202e.",
 	    [SN_ESCAPE_MARKUP] = "a&lt;b c=&quot;&amp;\\&quot;&gt;? \xc3\xa9?\\u202e.",
 	    [SN_ESCAPE_JSON] = "a<b c=\\\"&\\\\\\\">\\u001b\\u000a\xc3\xa9\\ufffd\\u202e.",
@@ -325,6 +327,32 @@ static void test_escape(void **state)
 		free(written);
 		sn_buffer_release(&put);
 	}
+}
+
+static void test_output_stream(void **state)
+{
+	char path[64], text[32] = "";
+	struct sn_output output;
+	struct sn_error error = {""};
+	snprintf(path, sizeof(path), "/tmp/sonde-test-output-%d", (int)getpid());
+	assert_int_equal(sn_output_open(&output, path, &error), 0);
+	FILE *stream = sn_output_stream(&output);
+	assert_non_null(stream);
+	fprintf(stream, "%d and %s", 7, "more");
+	assert_int_equal(fclose(stream), 0);
+	assert_int_equal(sn_output_commit(&output, &error), 0);
+	FILE *file = fopen(path, "re");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	assert_string_equal(text, "7 and more");
+	fclose(file);
+	unlink(path);
+	assert_int_equal(sn_output_open(&output, "/dev/full", &error), 0);
+	stream = sn_output_stream(&output);
+	for (int i = 0; i < 100000; i++)
+		fputs("0123456789", stream);
+	assert_int_not_equal(fclose(stream), 0);
+	assert_int_equal(sn_output_commit(&output, &error), SN_ERR_IO);
 }
 
 static void test_arena(void **state)
@@ -596,6 +624,7 @@ int main(void)
 	    cmocka_unit_test(test_cursor),
 	    cmocka_unit_test(test_buffer_remembers_failure),
 	    cmocka_unit_test(test_escape),
+	    cmocka_unit_test(test_output_stream),
 	    cmocka_unit_test(test_arena),
 	    cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_vec),

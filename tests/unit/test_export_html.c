@@ -37,12 +37,12 @@ static struct sonde_db *open_built(struct sn_db_builder *builder)
 	return db;
 }
 
-static size_t header_length(const struct sn_html_data *data)
+static size_t header_length(const struct sn_buffer *data)
 {
 	return data->bytes[12] | data->bytes[13] << 8 | data->bytes[14] << 16;
 }
 
-static char *header_of(const struct sn_html_data *data)
+static char *header_of(const struct sn_buffer *data)
 {
 	return strndup((const char *)data->bytes + 16, header_length(data));
 }
@@ -61,12 +61,12 @@ static struct column find_column(const char *header, const char *name)
 }
 
 /* A column's values added up, whichever type it has. */
-static double column_sum(const struct sn_html_data *data, const struct column *column)
+static double column_sum(const struct sn_buffer *data, const struct column *column)
 {
 	const unsigned char *at =
 	    data->bytes + (16 + header_length(data) + 7) / 8 * 8 + column->offset;
 	const unsigned char *end = at + column->bytes;
-	assert_true(end <= data->bytes + data->length);
+	assert_true(end <= data->bytes + data->count);
 	double sum = 0;
 	for (size_t i = 0; i < column->count; i++) {
 		double value = 0, scale = 1;
@@ -103,7 +103,7 @@ static void holds_the_values_of_the_database(void **state)
 	    {"metric.1.max", 1, 150 * FIXTURE_MS},
 	};
 	struct sonde_db *db = open_built(db_fixture_small());
-	struct sn_html_data data;
+	struct sn_buffer data;
 	assert_int_equal(sn_html_data_build(&data, db, &(struct sn_html_shown){.metric = 1}, NULL),
 			 0);
 	assert_memory_equal(data.bytes, "SONDEHTM\1\0\1\0", 12);
@@ -117,7 +117,7 @@ static void holds_the_values_of_the_database(void **state)
 			assert_true(sum == expected[i].sum);
 	}
 	free(header);
-	sn_html_data_release(&data);
+	sn_buffer_release(&data);
 	sonde_db_close(db);
 }
 
@@ -136,7 +136,7 @@ static void keeps_fractions_and_negative_numbers(void **state)
 	struct sonde_db_stat stat = {2, -0.5, -1, 0.5, 1.25};
 	sn_db_builder_value(builder, owner, 0, number, &stat);
 	struct sonde_db *db = open_built(builder);
-	struct sn_html_data data;
+	struct sn_buffer data;
 	assert_int_equal(sn_html_data_build(&data, db, &(struct sn_html_shown){.metric = 0}, NULL),
 			 0);
 	char *header = header_of(&data);
@@ -149,7 +149,7 @@ static void keeps_fractions_and_negative_numbers(void **state)
 	column = find_column(header, "metric.0.count");
 	assert_string_equal(column.type, "varint");
 	free(header);
-	sn_html_data_release(&data);
+	sn_buffer_release(&data);
 	sonde_db_close(db);
 }
 
@@ -159,13 +159,13 @@ static void escapes_what_it_quotes(void **state)
 	sn_db_builder_property(builder, "program", "/bin/<script>&");
 	sn_db_builder_property(builder, "command", "a\"b\\c\nd\x01");
 	struct sonde_db *db = open_built(builder);
-	struct sn_html_data data;
+	struct sn_buffer data;
 	assert_int_equal(sn_html_data_build(&data, db, &(struct sn_html_shown){.metric = 0}, NULL),
 			 0);
 	char *header = header_of(&data);
 	assert_non_null(strstr(header, "\"command\":\"a\\\"b\\\\c d?\""));
 	free(header);
-	sn_html_data_release(&data);
+	sn_buffer_release(&data);
 	sonde_db_close(db);
 }
 

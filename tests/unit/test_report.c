@@ -10,7 +10,6 @@
 
 #include "base/escape.h"
 #include "base/utf8.h"
-#include "export/ctf/ctf.h"
 #include "export/exporter.h"
 #include "format/measurement/measurement.h"
 #include "show/tree/callers.h"
@@ -489,15 +488,6 @@ static void test_json(void **state)
 	}
 }
 
-static void test_ctf_text(void **state)
-{
-	struct sn_buffer text = {0};
-	sn_ctf_quote(&text, "a\"\\\x1b\n\xe2\x80\xae\xc3\xa9");
-	sn_buffer_put(&text, "", 1);
-	assert_string_equal((char *)text.bytes, "\"a\\\"\\\\? \\\\u202e\xc3\xa9\"");
-	free(text.bytes);
-}
-
 /* A text that is wider as it is shown, cut and whole. */
 static void test_sheet(void **state)
 {
@@ -644,7 +634,6 @@ int main(void)
 	    cmocka_unit_test(test_utf8),
 	    cmocka_unit_test(test_hidden),
 	    cmocka_unit_test(test_json),
-	    cmocka_unit_test(test_ctf_text),
 	    cmocka_unit_test(test_sheet),
 	    cmocka_unit_test(test_csv),
 	    cmocka_unit_test(test_csv_parts),

@@ -14,36 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_FORMAT = 256 };
-
-static const struct option table[] = {
-    {"format", required_argument, NULL, OPTION_FORMAT}, SN_OPTION_HELP, {0}};
-
-static const char usage[] =
-    "USAGE\n"
-    "    sonde doctor [--format text|json]\n\n"
-    "    Looks at this machine and tells for every layer whether it can be measured: ok, limited "
-    "or\n"
-    "    no, with the reason and, where there is one, the command that enables it. Nothing is "
-    "changed.\n"
-    "    The exit status is 1 if something is missing without which nothing can be measured.\n\n"
-    "OPTIONS\n"
-    "    --format FORM   text (default) or json\n"
-    "    -h, --help      this text\n\n"
-    "EXAMPLES\n"
-    "    sonde doctor\n"
-    "    sonde doctor --format json | jq '.checks[] | select(.verdict != \"ok\")'\n";
-
 static const char *const verdicts[] = {"ok", "limited", "no"};
 
-struct sn_check *sn_diagnose(struct sn_diagnosis *diagnosis, const char *group, const char *name,
-			     enum sn_verdict verdict, const char *format, ...)
+void sn_diagnose(struct sn_diagnosis *diagnosis, const char *name, enum sn_verdict verdict,
+		 const char *fix, const char *format, ...)
 {
-	static struct sn_check scrap;
-	struct sn_check *check =
-	    diagnosis->count < SN_MAX_CHECKS ? &diagnosis->checks[diagnosis->count++] : &scrap;
-	*check = (struct sn_check){.group = group, .verdict = verdict};
+	if (diagnosis->count == SN_MAX_CHECKS)
+		return;
+	struct sn_check *check = &diagnosis->checks[diagnosis->count++];
+	*check = (struct sn_check){
+	    .group = diagnosis->group, .verdict = verdict, .is_essential = diagnosis->is_essential};
 	snprintf(check->name, sizeof(check->name), "%s", name);
+	snprintf(check->fix, sizeof(check->fix), "%s", fix ? fix : "");
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(check->text, sizeof(check->text), format, arguments);
@@ -51,7 +33,6 @@ struct sn_check *sn_diagnose(struct sn_diagnosis *diagnosis, const char *group, 
 	/* Versions and paths are what other programs and folders say. */
 	sn_one_line(check->name);
 	sn_one_line(check->text);
-	return check;
 }
 
 static bool is_fatal(const struct sn_diagnosis *diagnosis)
@@ -95,27 +76,18 @@ static void print_json(const struct sn_diagnosis *diagnosis)
 {
 	struct sn_json json = {.out = stdout};
 	sn_json_begin(&json, '{');
-	sn_json_key(&json, "version");
-	sn_json_string(&json, SN_VERSION);
-	sn_json_key(&json, "can_measure");
-	sn_json_bool(&json, !is_fatal(diagnosis));
-	sn_json_key(&json, "checks");
-	sn_json_begin(&json, '[');
+	sn_json_put_text(&json, "version", SN_VERSION);
+	sn_json_put_bool(&json, "can_measure", !is_fatal(diagnosis));
+	sn_json_open(&json, "checks", '[');
 	for (size_t i = 0; i < diagnosis->count; i++) {
 		const struct sn_check *check = &diagnosis->checks[i];
 		sn_json_begin(&json, '{');
-		sn_json_key(&json, "group");
-		sn_json_string(&json, check->group);
-		sn_json_key(&json, "name");
-		sn_json_string(&json, check->name);
-		sn_json_key(&json, "verdict");
-		sn_json_string(&json, verdicts[check->verdict]);
-		sn_json_key(&json, "essential");
-		sn_json_bool(&json, check->is_essential);
-		sn_json_key(&json, "text");
-		sn_json_string(&json, check->text);
-		sn_json_key(&json, "fix");
-		sn_json_string(&json, *check->fix ? check->fix : NULL);
+		sn_json_put_text(&json, "group", check->group);
+		sn_json_put_text(&json, "name", check->name);
+		sn_json_put_text(&json, "verdict", verdicts[check->verdict]);
+		sn_json_put_bool(&json, "essential", check->is_essential);
+		sn_json_put_text(&json, "text", check->text);
+		sn_json_put_text(&json, "fix", *check->fix ? check->fix : NULL);
 		sn_json_end(&json, '}');
 	}
 	sn_json_end(&json, ']');
@@ -126,15 +98,11 @@ static void print_json(const struct sn_diagnosis *diagnosis)
 static int run(int argc, char **argv)
 {
 	static const char *const forms[] = {"text", "json", NULL};
-	struct sn_options options = {&sn_command_doctor, argc, argv, "", table};
+	struct sn_options options = {&sn_command_doctor, argc, argv};
 	int form = 0;
-	for (int option; (option = sn_options_next(&options)) != -1;) {
-		if (option == SN_OPTION_STOP)
-			return options.status;
-		form = sn_options_choice(&options, "--format", optarg, forms);
-		if (form < 0)
-			return SN_EXIT_USAGE;
-	}
+	const struct sn_option table[] = {{"format", .choice = &form, .choices = forms}, {0}};
+	if (!sn_options_read(&options, table))
+		return options.status;
 	if (optind < argc)
 		return sn_command_misuse(options.command, "'%s' is too much", argv[optind]);
 	struct sn_diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
@@ -157,4 +125,4 @@ static int run(int argc, char **argv)
 }
 
 const struct sn_command sn_command_doctor = {
-    "doctor", "tell what can be measured here, and how to enable the rest", usage, run};
+    "doctor", "tell what can be measured here, and how to enable the rest", sn_usage_doctor, run};

@@ -29,13 +29,22 @@ enum { SN_MAX_CHECKS = 128 };
 struct sn_diagnosis {
 	struct sn_check checks[SN_MAX_CHECKS];
 	size_t count;
+	/* of the checks that follow */
+	const char *group;
+	bool is_essential;
 };
 
-/* Appends a check; the text is formatted. Returns it, or a scrap one where the list is full. */
-struct sn_check *sn_diagnose(struct sn_diagnosis *diagnosis, const char *group, const char *name,
-			     enum sn_verdict verdict, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+/* Appends a check; the text is formatted, `fix` may be NULL. What the list has no room for is left
+ * out. */
+void sn_diagnose(struct sn_diagnosis *diagnosis, const char *name, enum sn_verdict verdict,
+		 const char *fix, const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* SN_VERDICT_OK, or else SN_VERDICT_LIMITED. */
+static inline enum sn_verdict sn_verdict_of(bool is_ok)
+{
+	return is_ok ? SN_VERDICT_OK : SN_VERDICT_LIMITED;
+}
 
+/* A group of checks each. */
 void sn_diagnose_sampling(struct sn_diagnosis *diagnosis);  /* timers, perf events, the clock */
 void sn_diagnose_collector(struct sn_diagnosis *diagnosis); /* libsonde.so and preloading */
 void sn_diagnose_python(struct sn_diagnosis *diagnosis);    /* interpreters, PyTorch */

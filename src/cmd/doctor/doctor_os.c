@@ -8,14 +8,14 @@
 
 void sn_diagnose_os(struct sn_diagnosis *diagnosis)
 {
-	static const char group[] = "Operating system";
+	diagnosis->group = "Operating system";
 	struct sn_os_options options = {.sources = SN_OS_SOURCES_ALL, .ring_bytes = 65536};
 	struct sn_os_coverage coverage;
 	struct sn_os_perf *perf = NULL;
 	struct sn_error error = {""};
 	/* opened for ourselves, and never enabled: we do not execute anything */
 	if (sn_os_perf_open(&options, 0, &perf, &coverage, &error)) {
-		sn_diagnose(diagnosis, group, "sonde run --os", SN_VERDICT_NO, "%s", error.text);
+		sn_diagnose(diagnosis, "sonde run --os", SN_VERDICT_NO, NULL, "%s", error.text);
 		return;
 	}
 	sn_os_perf_close(perf);
@@ -24,13 +24,12 @@ void sn_diagnose_os(struct sn_diagnosis *diagnosis)
 		const char *name = sn_os_source_name((enum sn_os_source)source);
 		const char *what = sn_os_source_text((enum sn_os_source)source);
 		if (!gap->is_missing) {
-			sn_diagnose(diagnosis, group, name, SN_VERDICT_OK, "%s", what);
+			sn_diagnose(diagnosis, name, SN_VERDICT_OK, NULL, "%s", what);
 			continue;
 		}
 		bool is_limited = source == SN_OS_SOURCE_SCHEDULER && coverage.has_switches;
-		struct sn_check *check = sn_diagnose(
-		    diagnosis, group, name, is_limited ? SN_VERDICT_LIMITED : SN_VERDICT_NO, "%s%s",
-		    is_limited ? "only a program's own context switches: " : "", gap->why);
-		snprintf(check->fix, sizeof(check->fix), "%s", gap->fix);
+		sn_diagnose(diagnosis, name, is_limited ? SN_VERDICT_LIMITED : SN_VERDICT_NO,
+			    gap->fix, "%s%s",
+			    is_limited ? "only a program's own context switches: " : "", gap->why);
 	}
 }

@@ -5,6 +5,8 @@
  */
 #include "doctor.h"
 
+#include "base/text.h"
+
 #include <dirent.h>
 #include <glob.h>
 #include <limits.h>
@@ -40,16 +42,14 @@ static bool is_elf(const char *path)
 
 static bool is_python_name(const char *name)
 {
-	if (strncmp(name, "python", 6) != 0)
-		return false;
-	return name[6 + strspn(name + 6, "0123456789.")] == '\0';
+	return sn_text_begins(name, "python") && !name[6 + strspn(name + 6, "0123456789.")];
 }
 
 /* The version from the real file's name, or from the interpreter itself. */
 static bool find_version(struct interpreter *interpreter)
 {
-	const char *base = strrchr(interpreter->real, '/');
-	if (base && sscanf(base, "/python%d.%d", &interpreter->major, &interpreter->minor) == 2)
+	const char *base = sn_text_base_name(interpreter->real);
+	if (sscanf(base, "python%d.%d", &interpreter->major, &interpreter->minor) == 2)
 		return true;
 	char command[MAX_PATH_CHARS + 32], line[128] = "";
 	if (strchr(interpreter->real, '\''))
@@ -116,15 +116,14 @@ static void check_interpreters(struct sn_diagnosis *diagnosis, const struct inte
 		char name[64];
 		bool is_known = one->major == 3 && one->minor >= 9 && one->minor <= 14;
 		snprintf(name, sizeof(name), "Python %d.%d", one->major, one->minor);
-		sn_diagnose(diagnosis, "Python", name,
-			    is_known ? SN_VERDICT_OK : SN_VERDICT_LIMITED,
+		sn_diagnose(diagnosis, name, sn_verdict_of(is_known), NULL,
 			    is_known ? "%s"
 				     : "%s: its frames are not known, 3.9 to 3.14 are; it shows as "
 				       "C functions",
 			    one->path);
 	}
 	if (list->count == 0)
-		sn_diagnose(diagnosis, "Python", "interpreter", SN_VERDICT_NO, "none on PATH");
+		sn_diagnose(diagnosis, "interpreter", SN_VERDICT_NO, NULL, "none on PATH");
 }
 
 /* The version in a package's version.py, or "". */
@@ -155,8 +154,7 @@ static void check_torch_at(struct sn_diagnosis *diagnosis, const char *pattern, 
 		char version[64], name[96];
 		bool is_seen = false;
 		for (size_t j = 0; j < diagnosis->count; j++)
-			is_seen = is_seen || strncmp(diagnosis->checks[j].text, files.gl_pathv[i],
-						     strlen(files.gl_pathv[i])) == 0;
+			is_seen |= sn_text_begins(diagnosis->checks[j].text, files.gl_pathv[i]);
 		read_package_version(files.gl_pathv[i], version, sizeof(version));
 		if (is_seen || !*version)
 			continue;
@@ -165,8 +163,7 @@ static void check_torch_at(struct sn_diagnosis *diagnosis, const char *pattern, 
 		int major = 0, minor = 0;
 		sscanf(version, "%d.%d", &major, &minor);
 		bool is_known = major > 1 || (major == 1 && minor >= 13);
-		sn_diagnose(diagnosis, "Python", name,
-			    is_known ? SN_VERDICT_OK : SN_VERDICT_LIMITED,
+		sn_diagnose(diagnosis, name, sn_verdict_of(is_known), NULL,
 			    is_known ? "%s" : "%s: older than 1.13, the first that is tested",
 			    files.gl_pathv[i]);
 	}
@@ -203,15 +200,15 @@ static void check_torch(struct sn_diagnosis *diagnosis, const struct interpreter
 		check_torch_at(diagnosis, pattern, &has_any);
 	}
 	if (!has_any) {
-		struct sn_check *check = sn_diagnose(diagnosis, "Python", "PyTorch", SN_VERDICT_NO,
-						     "not installed for an interpreter on PATH; "
-						     "needed only to measure its programs");
-		snprintf(check->fix, sizeof(check->fix), "pip install torch");
+		sn_diagnose(diagnosis, "PyTorch", SN_VERDICT_NO, "pip install torch",
+			    "not installed for an interpreter on PATH; "
+			    "needed only to measure its programs");
 	}
 }
 
 void sn_diagnose_python(struct sn_diagnosis *diagnosis)
 {
+	diagnosis->group = "Python";
 	struct interpreters *list = calloc(1, sizeof(*list));
 	if (!list)
 		return;
@@ -270,7 +267,7 @@ static size_t list_vendors(char *text, size_t size)
 	if (glob(pattern, 0, NULL, &files) != 0)
 		return 0;
 	for (; count < files.gl_pathc; count++) {
-		const char *base = strrchr(files.gl_pathv[count], '/') + 1;
+		const char *base = sn_text_base_name(files.gl_pathv[count]);
 		size_t used = strlen(text);
 		snprintf(text + used, size - used, "%s%.*s", used ? ", " : "",
 			 (int)strcspn(base, "."), base);
@@ -282,71 +279,57 @@ static size_t list_vendors(char *text, size_t size)
 static void check_opencl(struct sn_diagnosis *diagnosis)
 {
 	char loader[512], vendors[160];
-	struct sn_check *check;
 	if (!find_library("libOpenCL.so.1", loader, sizeof(loader))) {
-		check =
-		    sn_diagnose(diagnosis, "Devices", "OpenCL", SN_VERDICT_NO, "no libOpenCL.so.1");
-		snprintf(check->fix, sizeof(check->fix), "sudo apt install ocl-icd-libopencl1");
+		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_NO,
+			    "sudo apt install ocl-icd-libopencl1", "no libOpenCL.so.1");
 		return;
 	}
 	if (list_vendors(vendors, sizeof(vendors)) == 0) {
-		check = sn_diagnose(diagnosis, "Devices", "OpenCL", SN_VERDICT_NO,
-				    "a loader, but no platform in /etc/OpenCL/vendors");
-		snprintf(check->fix, sizeof(check->fix), "sudo apt install pocl-opencl-icd");
+		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_NO, "sudo apt install pocl-opencl-icd",
+			    "a loader, but no platform in /etc/OpenCL/vendors");
 	} else if (!file_contains(loader, "OPENCL_LAYERS")) {
-		check = sn_diagnose(diagnosis, "Devices", "OpenCL", SN_VERDICT_LIMITED,
-				    "platforms %s; the loader %s has no layers and is too old",
-				    vendors, loader);
-		snprintf(check->fix, sizeof(check->fix),
-			 "sudo apt install ocl-icd-libopencl1 (2.3 or "
-			 "later)");
+		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_LIMITED,
+			    "sudo apt install ocl-icd-libopencl1 (2.3 or later)",
+			    "platforms %s; the loader %s has no layers and is too old", vendors,
+			    loader);
 	} else {
-		sn_diagnose(diagnosis, "Devices", "OpenCL", SN_VERDICT_OK,
+		sn_diagnose(diagnosis, "OpenCL", SN_VERDICT_OK, NULL,
 			    "platforms %s; the loader has layers", vendors);
 	}
 }
 
-static void check_nvidia(struct sn_diagnosis *diagnosis)
+/* Of a vendor: its device's file, its library and what to call that, whose calls show as C
+ * functions. */
+static void check_gpu(struct sn_diagnosis *diagnosis, const char *vendor, const char *device,
+		      const char *library, const char *what, const char *missing, const char *calls)
 {
-	char library[512];
-	bool has_device = access("/dev/nvidiactl", F_OK) == 0;
-	bool has_library = find_library("libcuda.so.1", library, sizeof(library));
+	char path[512];
+	bool has_device = access(device, F_OK) == 0;
+	bool has_library = find_library(library, path, sizeof(path));
 	if (!has_device && !has_library)
-		sn_diagnose(diagnosis, "Devices", "NVIDIA", SN_VERDICT_NO,
-			    "no device (/dev/nvidiactl) and no driver library (libcuda.so.1)");
+		sn_diagnose(diagnosis, vendor, SN_VERDICT_NO, NULL, "no device (%s) and no %s",
+			    device, what);
 	else
-		sn_diagnose(diagnosis, "Devices", "NVIDIA", SN_VERDICT_LIMITED,
-			    "%s, %s; kernels are measured through OpenCL, CUDA calls show as C "
+		sn_diagnose(diagnosis, vendor, SN_VERDICT_LIMITED, NULL,
+			    "%s, %s; kernels are measured through OpenCL, %s calls show as C "
 			    "functions",
-			    has_device ? "a device" : "no device",
-			    has_library ? library : "no libcuda.so.1");
-}
-
-static void check_amd(struct sn_diagnosis *diagnosis)
-{
-	char library[512];
-	bool has_device = access("/dev/kfd", F_OK) == 0;
-	bool has_library = find_library("libamdhip64.so", library, sizeof(library));
-	if (!has_device && !has_library)
-		sn_diagnose(diagnosis, "Devices", "AMD", SN_VERDICT_NO,
-			    "no device (/dev/kfd) and no HIP library");
-	else
-		sn_diagnose(
-		    diagnosis, "Devices", "AMD", SN_VERDICT_LIMITED,
-		    "%s, %s; kernels are measured through OpenCL, HIP calls show as C functions",
-		    has_device ? "a device" : "no device",
-		    has_library ? library : "no HIP library");
+			    has_device ? "a device" : "no device", has_library ? path : missing,
+			    calls);
 }
 
 void sn_diagnose_devices(struct sn_diagnosis *diagnosis)
 {
+	diagnosis->group = "Devices";
 	check_opencl(diagnosis);
-	check_nvidia(diagnosis);
-	check_amd(diagnosis);
+	check_gpu(diagnosis, "NVIDIA", "/dev/nvidiactl", "libcuda.so.1",
+		  "driver library (libcuda.so.1)", "no libcuda.so.1", "CUDA");
+	check_gpu(diagnosis, "AMD", "/dev/kfd", "libamdhip64.so", "HIP library", "no HIP library",
+		  "HIP");
 }
 
 void sn_diagnose_ranks(struct sn_diagnosis *diagnosis)
 {
+	diagnosis->group = "Ranks";
 	/* Debian, and who builds it himself; Open MPI 3 to 5 */
 	static const char *const names[] = {"libmpich.so.12", "libmpi.so.12", "libmpi.so.40"};
 	char library[512], all[300] = "";
@@ -356,14 +339,14 @@ void sn_diagnose_ranks(struct sn_diagnosis *diagnosis)
 			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s",
 						 used ? ", " : "", library);
 	if (used)
-		sn_diagnose(diagnosis, "Ranks", "MPI", SN_VERDICT_OK, "%s", all);
+		sn_diagnose(diagnosis, "MPI", SN_VERDICT_OK, NULL, "%s", all);
 	else if (find_library("libmpi_abi.so.0", library, sizeof(library)))
-		sn_diagnose(diagnosis, "Ranks", "MPI", SN_VERDICT_LIMITED,
+		sn_diagnose(diagnosis, "MPI", SN_VERDICT_LIMITED, NULL,
 			    "%s; of programs that are linked with this one calls are measured, "
 			    "and no messages",
 			    library);
 	else
-		sn_diagnose(diagnosis, "Ranks", "MPI", SN_VERDICT_NO,
+		sn_diagnose(diagnosis, "MPI", SN_VERDICT_NO, NULL,
 			    "neither MPICH (or what has its interface) nor Open MPI where the "
 			    "loader looks");
 }

@@ -34,27 +34,21 @@ static bool read_line(const char *path, char *text, size_t size)
 	return has_line;
 }
 
-static void set_fix(struct sn_check *check, const char *fix)
-{
-	snprintf(check->fix, sizeof(check->fix), "%s", fix);
-}
-
 static void check_timers(struct sn_diagnosis *diagnosis)
 {
 	timer_t timer;
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF};
 	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-	bool works = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0;
-	struct sn_check *check;
-	if (works) {
+	diagnosis->is_essential = true;
+	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0) {
 		timer_delete(timer);
-		check = sn_diagnose(diagnosis, "Sampling", "CPU and real time", SN_VERDICT_OK,
-				    "a timer for each thread");
+		sn_diagnose(diagnosis, "CPU and real time", SN_VERDICT_OK, NULL,
+			    "a timer for each thread");
 	} else {
-		check = sn_diagnose(diagnosis, "Sampling", "CPU and real time", SN_VERDICT_NO,
-				    "no timers for threads: %s", strerror(errno));
+		sn_diagnose(diagnosis, "CPU and real time", SN_VERDICT_NO, NULL,
+			    "no timers for threads: %s", strerror(errno));
 	}
-	check->is_essential = true;
+	diagnosis->is_essential = false;
 }
 
 static int try_event(uint32_t type, uint64_t config)
@@ -80,23 +74,21 @@ static void explain_event(struct sn_diagnosis *diagnosis, const char *name, int 
 	char paranoid[32];
 	bool has_setting =
 	    read_line("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
-	struct sn_check *check;
 	if (why == ENOENT || why == EOPNOTSUPP || why == ENODEV) {
 		sn_diagnose(
-		    diagnosis, "Sampling", name, SN_VERDICT_NO,
+		    diagnosis, name, SN_VERDICT_NO, NULL,
 		    "no such counters: a virtual machine without them, or an unknown processor");
 	} else if ((why == EACCES || why == EPERM) && has_setting && atoi(paranoid) > 2) {
-		check = sn_diagnose(diagnosis, "Sampling", name, SN_VERDICT_NO,
-				    "kernel.perf_event_paranoid is %s and forbids it", paranoid);
-		set_fix(check, "sudo sysctl kernel.perf_event_paranoid=1");
+		sn_diagnose(diagnosis, name, SN_VERDICT_NO,
+			    "sudo sysctl kernel.perf_event_paranoid=1",
+			    "kernel.perf_event_paranoid is %s and forbids it", paranoid);
 	} else if (why == EACCES || why == EPERM) {
-		check = sn_diagnose(diagnosis, "Sampling", name, SN_VERDICT_NO,
-				    "%s: a container's seccomp profile forbids perf_event_open",
-				    strerror(why));
-		set_fix(check,
-			"docker run --cap-add PERFMON --security-opt seccomp=unconfined ...");
+		sn_diagnose(diagnosis, name, SN_VERDICT_NO,
+			    "docker run --cap-add PERFMON --security-opt seccomp=unconfined ...",
+			    "%s: a container's seccomp profile forbids perf_event_open",
+			    strerror(why));
 	} else {
-		sn_diagnose(diagnosis, "Sampling", name, SN_VERDICT_NO, "perf_event_open: %s",
+		sn_diagnose(diagnosis, name, SN_VERDICT_NO, NULL, "perf_event_open: %s",
 			    strerror(why));
 	}
 }
@@ -105,7 +97,7 @@ static void check_events(struct sn_diagnosis *diagnosis)
 {
 	int software = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
 	if (software == 0)
-		sn_diagnose(diagnosis, "Sampling", "software events", SN_VERDICT_OK,
+		sn_diagnose(diagnosis, "software events", SN_VERDICT_OK, NULL,
 			    "page faults, context switches and others of the kernel");
 	else
 		explain_event(diagnosis, "software events", software);
@@ -128,8 +120,7 @@ static void check_events(struct sn_diagnosis *diagnosis)
 			first = why;
 	}
 	if (*have)
-		sn_diagnose(diagnosis, "Sampling", "hardware events",
-			    first ? SN_VERDICT_LIMITED : SN_VERDICT_OK, "%s", have);
+		sn_diagnose(diagnosis, "hardware events", sn_verdict_of(!first), NULL, "%s", have);
 	else
 		explain_event(diagnosis, "hardware events", first);
 }
@@ -142,16 +133,17 @@ static void check_clock(struct sn_diagnosis *diagnosis)
 		return;
 	bool is_fast = strcmp(source, "tsc") == 0 || strstr(source, "kvm") ||
 		       strstr(source, "hyperv") || strstr(source, "arch_sys");
-	sn_diagnose(diagnosis, "Sampling", "clock", is_fast ? SN_VERDICT_OK : SN_VERDICT_LIMITED,
+	sn_diagnose(diagnosis, "clock", sn_verdict_of(is_fast), NULL,
 		    is_fast ? "%s" : "%s: reading the time needs a system call, which costs more",
 		    source);
 }
 
 void sn_diagnose_sampling(struct sn_diagnosis *diagnosis)
 {
+	diagnosis->group = "Sampling";
 	struct utsname system;
 	if (uname(&system) == 0)
-		sn_diagnose(diagnosis, "Sampling", "kernel", SN_VERDICT_OK, "%s %s %s, %ld CPUs",
+		sn_diagnose(diagnosis, "kernel", SN_VERDICT_OK, NULL, "%s %s %s, %ld CPUs",
 			    system.sysname, system.release, system.machine,
 			    sysconf(_SC_NPROCESSORS_ONLN));
 	check_timers(diagnosis);
@@ -180,43 +172,35 @@ void sn_diagnose_collector(struct sn_diagnosis *diagnosis)
 {
 	struct sn_launch *launch = calloc(1, sizeof(*launch));
 	struct sn_error error = {"out of memory"};
-	struct sn_check *check;
+	diagnosis->group = "Collector";
+	diagnosis->is_essential = true;
 	if (!launch || sn_launch_library(launch, &error) != 0) {
-		check = sn_diagnose(diagnosis, "Collector", "libsonde.so", SN_VERDICT_NO, "%s",
-				    error.text);
-		check->is_essential = true;
-		set_fix(check, "make install");
-		free(launch);
-		return;
-	}
-	const char *path = launch->library;
-	check = sn_diagnose(diagnosis, "Collector", "libsonde.so", SN_VERDICT_OK, "%s", path);
-	check->is_essential = true;
-	if (preload_works(path))
-		check = sn_diagnose(diagnosis, "Collector", "preloading", SN_VERDICT_OK,
-				    "the dynamic loader takes LD_PRELOAD");
-	else
-		check = sn_diagnose(diagnosis, "Collector", "preloading", SN_VERDICT_NO,
-				    "LD_PRELOAD had no effect: a static or foreign C library, or a "
+		sn_diagnose(diagnosis, "libsonde.so", SN_VERDICT_NO, "make install", "%s",
+			    error.text);
+	} else {
+		sn_diagnose(diagnosis, "libsonde.so", SN_VERDICT_OK, NULL, "%s", launch->library);
+		bool works = preload_works(launch->library);
+		sn_diagnose(diagnosis, "preloading", works ? SN_VERDICT_OK : SN_VERDICT_NO, NULL,
+			    "%s",
+			    works ? "the dynamic loader takes LD_PRELOAD"
+				  : "LD_PRELOAD had no effect: a static or foreign C library, or a "
 				    "security policy");
-	check->is_essential = true;
+	}
+	diagnosis->is_essential = false;
 	free(launch);
 }
 
 static void check_debug_files(struct sn_diagnosis *diagnosis)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
-	bool has_files = access("/usr/lib/debug/.build-id", R_OK) == 0;
-	struct sn_check *check;
-	if (has_files) {
-		sn_diagnose(diagnosis, "System", "debug files", SN_VERDICT_OK,
+	if (access("/usr/lib/debug/.build-id", R_OK) == 0)
+		sn_diagnose(diagnosis, "debug files", SN_VERDICT_OK, NULL,
 			    "/usr/lib/debug has separate debug files");
-		return;
-	}
-	check = sn_diagnose(diagnosis, "System", "debug files", SN_VERDICT_LIMITED,
+	else
+		sn_diagnose(diagnosis, "debug files", SN_VERDICT_LIMITED,
+			    "sudo apt install libc6-dbg",
 			    "none in /usr/lib/debug: system libraries show functions, not lines%s",
 			    urls && *urls ? " (debuginfod is configured, but not asked)" : "");
-	set_fix(check, "sudo apt install libc6-dbg");
 }
 
 static void check_disk(struct sn_diagnosis *diagnosis)
@@ -229,7 +213,7 @@ static void check_disk(struct sn_diagnosis *diagnosis)
 	bool is_writable = access(".", W_OK) == 0;
 	enum sn_verdict verdict =
 	    !is_writable || free_bytes < 64e6 ? SN_VERDICT_LIMITED : SN_VERDICT_OK;
-	sn_diagnose(diagnosis, "System", "disk space", verdict, "%s free in this directory%s",
+	sn_diagnose(diagnosis, "disk space", verdict, NULL, "%s free in this directory%s",
 		    sn_number_format(free_bytes, "bytes", text),
 		    is_writable ? "" : ", which is not writable: use sonde run -o");
 }
@@ -245,19 +229,20 @@ static void check_bpf(struct sn_diagnosis *diagnosis)
 	bool has_types = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	if (map >= 0) {
 		close(map);
-		sn_diagnose(
-		    diagnosis, "System", "eBPF", has_types ? SN_VERDICT_OK : SN_VERDICT_LIMITED,
-		    has_types ? "maps can be made, and the kernel describes its types"
-			      : "maps can be made, but the kernel does not describe its types "
-				"(no /sys/kernel/btf/vmlinux)");
+		sn_diagnose(diagnosis, "eBPF", sn_verdict_of(has_types), NULL,
+			    has_types
+				? "maps can be made, and the kernel describes its types"
+				: "maps can be made, but the kernel does not describe its types "
+				  "(no /sys/kernel/btf/vmlinux)");
 		return;
 	}
-	sn_diagnose(diagnosis, "System", "eBPF", SN_VERDICT_NO,
+	sn_diagnose(diagnosis, "eBPF", SN_VERDICT_NO, NULL,
 		    "%s; only whole-machine profiling will need it", strerror(errno));
 }
 
 void sn_diagnose_system(struct sn_diagnosis *diagnosis)
 {
+	diagnosis->group = "System";
 	check_debug_files(diagnosis);
 	check_disk(diagnosis);
 	check_bpf(diagnosis);

@@ -12,44 +12,7 @@
 #include <string.h>
 
 enum { DEFAULT_TOP = 20, TOP_MAX = 100000000 };
-enum option_code { OPTION_FORMAT = 256, OPTION_MODEL, OPTION_TOP, OPTION_ITERATIONS, OPTION_BY };
 enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_DOT, FORM_SVG };
-
-static const struct option table[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"model", required_argument, NULL, OPTION_MODEL},
-    {"top", required_argument, NULL, OPTION_TOP},
-    {"by", required_argument, NULL, OPTION_BY},
-    {"iterations", no_argument, NULL, OPTION_ITERATIONS},
-    {"format", required_argument, NULL, OPTION_FORMAT},
-    SN_OPTION_HELP,
-    {0},
-};
-
-static const char usage[] =
-    "USAGE\n"
-    "    sonde graph [OPTIONS] DB\n\n"
-    "    Shows the dataflow graphs of a program: which nodes take the time over all iterations\n"
-    "    (how often, how long on average, how far from it), the work on devices that they\n"
-    "    started, how long they waited once their inputs were ready, and which iterations were\n"
-    "    unusual.\n\n"
-    "OPTIONS\n"
-    "    --model NAME    only the models of this name\n"
-    "    --top N         rows of each model, 20 by default; 0 for all\n"
-    "    --by WHAT       a row for each node (default), type of operator or module\n"
-    "    --iterations    list every iteration, not only the unusual ones\n"
-    "    --format FORM   text (default), json, csv; or a picture of one model: svg, or dot for\n"
-    "                    Graphviz\n"
-    "    -o, --output FILE  write there, not to the terminal\n"
-    "    -h, --help      this text\n\n"
-    "WHERE GRAPHS COME FROM\n"
-    "    sonde run --graph           PyTorch, JAX and TensorFlow programs, OpenMP tasks\n"
-    "    sonde/sonde.h, import sonde programs that describe their graph (libsonde(7))\n"
-    "    sonde import                files of other tools that hold one\n\n"
-    "EXAMPLES\n"
-    "    sonde run --graph -o train -- python3 train.py && sonde graph train.sdb\n"
-    "    sonde graph train.sdb --by module --top 10\n"
-    "    sonde graph train.sdb --format svg -o model.svg\n";
 
 bool sn_graph_is_wanted(const struct sn_graph_view *view, uint32_t model)
 {
@@ -86,25 +49,20 @@ static int write_form(const struct sn_graph_view *view, enum form form, uint32_t
 	return sn_graph_text(view, out, error);
 }
 
-/* All of it first, so that the file is whole or not there. */
 static int write_file(const struct sn_graph_view *view, enum form form, uint32_t model,
 		      const char *path, struct sn_error *error)
 {
-	char *text = NULL;
-	size_t length = 0;
 	struct sn_output output;
-	FILE *out = open_memstream(&text, &length);
-	int result = out ? write_form(view, form, model, out, error)
-			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	if (out && fclose(out) && !result)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = sn_output_open(&output, path, error);
+	if (result)
+		return result;
+	FILE *out = sn_output_stream(&output);
+	result = out ? write_form(view, form, model, out, error) : sn_fail_memory(error);
+	if (out)
+		fclose(out); /* what went wrong is known to the output */
 	if (!result)
-		result = sn_output_open(&output, path, error);
-	if (!result) {
-		sn_output_write(&output, text, length);
-		result = sn_output_commit(&output, error);
-	}
-	free(text);
+		return sn_output_commit(&output, error);
+	sn_output_abandon(&output);
 	return result;
 }
 
@@ -152,46 +110,22 @@ static int run(int argc, char **argv)
 {
 	static const char *const forms[] = {"text", "json", "csv", "dot", "svg", NULL};
 	static const char *const ways[] = {"node", "type", "module", NULL};
-	struct sn_options options = {&sn_command_graph, argc, argv, "o:", table};
-	struct sn_graph_view view = {.top = DEFAULT_TOP};
+	struct sn_options options = {&sn_command_graph, argc, argv};
+	struct sn_graph_view view = {.top = SIZE_MAX};
 	const char *output = NULL;
-	bool has_top = false;
 	int form = FORM_TEXT, by = SN_GRAPH_BY_NODE;
-	for (int option; (option = sn_options_next(&options)) != -1;) {
-		double number;
-		switch (option) {
-		case SN_OPTION_STOP:
-			return options.status;
-		case OPTION_FORMAT:
-			form = sn_options_choice(&options, "--format", optarg, forms);
-			if (form < 0)
-				return SN_EXIT_USAGE;
-			break;
-		case OPTION_BY:
-			by = sn_options_choice(&options, "--by", optarg, ways);
-			if (by < 0)
-				return SN_EXIT_USAGE;
-			break;
-		case OPTION_TOP:
-			if (sn_options_number(&options, "--top", optarg, 0, TOP_MAX, &number))
-				return SN_EXIT_USAGE;
-			view.top = (size_t)number;
-			has_top = true;
-			break;
-		case OPTION_MODEL:
-			view.model = optarg;
-			break;
-		case OPTION_ITERATIONS:
-			view.wants_iterations = true;
-			break;
-		case 'o':
-			output = optarg;
-			break;
-		}
-	}
+	const struct sn_option table[] = {{"output", 'o', .text = &output},
+					  {"model", .text = &view.model},
+					  {"top", SN_OPTION_WHOLE(view.top, 0, TOP_MAX)},
+					  {"by", .choice = &by, .choices = ways},
+					  {"iterations", .flag = &view.wants_iterations},
+					  {"format", .choice = &form, .choices = forms},
+					  {0}};
+	if (!sn_options_read(&options, table))
+		return options.status;
 	view.by = (enum sn_graph_by)by;
-	if (form != FORM_TEXT && !has_top)
-		view.top = 0; /* data for programs is whole unless they ask */
+	if (view.top == SIZE_MAX) /* data for programs is whole unless they ask */
+		view.top = form == FORM_TEXT ? DEFAULT_TOP : 0;
 	view.path = sn_options_operand(&options, "DB");
 	struct sonde_db *db;
 	if (!view.path)
@@ -206,6 +140,6 @@ static int run(int argc, char **argv)
 const struct sn_command sn_command_graph = {
     .name = "graph",
     .summary = "show dataflow graphs: which nodes take the time, and pictures of them",
-    .usage = usage,
+    .usage = sn_usage_graph,
     .run = run,
 };

@@ -15,41 +15,30 @@ enum { BOXES = 80 };
 
 /* ---- JSON ---- */
 
-static void put(struct sn_json *json, const char *key, double value)
-{
-	sn_json_key(json, key);
-	sn_json_number(json, value);
-}
-
 static void put_string(struct sn_json *json, const struct sn_graph_view *view, const char *key,
 		       uint32_t string)
 {
-	sn_json_key(json, key);
-	sn_json_string(json, string == SONDE_NONE ? NULL : sonde_db_string(view->db, string));
+	sn_json_put_text(json, key,
+			 string == SONDE_NONE ? NULL : sonde_db_string(view->db, string));
 }
 
 static void put_stat(struct sn_json *json, const char *key, const struct sonde_db_stat *stat)
 {
 	if (!(stat->count > 0))
 		return;
-	sn_json_key(json, key);
-	sn_json_begin(json, '{');
-	put(json, "count", stat->count);
-	put(json, "sum", stat->sum);
-	put(json, "min", stat->min);
-	put(json, "max", stat->max);
-	put(json, "mean", stat->sum / stat->count);
-	put(json, "std", sonde_db_stat_deviation(stat));
+	sn_json_open(json, key, '{');
+	sn_json_put_number(json, "count", stat->count);
+	sn_json_put_number(json, "sum", stat->sum);
+	sn_json_put_number(json, "min", stat->min);
+	sn_json_put_number(json, "max", stat->max);
+	sn_json_put_number(json, "mean", stat->sum / stat->count);
+	sn_json_put_number(json, "std", sonde_db_stat_deviation(stat));
 	sn_json_end(json, '}');
 }
 
-static void put_number(struct sn_json *json, const char *key, uint32_t number)
+static double or_nan(uint32_t number)
 {
-	sn_json_key(json, key);
-	if (number == SONDE_NONE)
-		sn_json_null(json);
-	else
-		sn_json_number(json, number);
+	return number == SONDE_NONE ? NAN : number;
 }
 
 static void put_row(struct sn_json *json, const struct sn_graph_view *view,
@@ -57,27 +46,25 @@ static void put_row(struct sn_json *json, const struct sn_graph_view *view,
 {
 	const struct sonde_graph_node *node = sonde_graph_node(view->graph, row->node);
 	sn_json_begin(json, '{');
-	put(json, "node", row->node);
+	sn_json_put_number(json, "node", row->node);
 	if (view->by == SN_GRAPH_BY_NODE) {
 		put_string(json, view, "name", node->name);
-		put_number(json, "parent", node->parent);
-		put_number(json, "context", node->context);
-		sn_json_key(json, "id");
-		sn_json_unsigned(json, node->id);
+		sn_json_put_known(json, "parent", or_nan(node->parent));
+		sn_json_put_known(json, "context", or_nan(node->context));
+		sn_json_put_unsigned(json, "id", node->id);
 		put_string(json, view, "device", node->device);
 		put_string(json, view, "file", node->file);
-		put(json, "line", node->line);
+		sn_json_put_number(json, "line", node->line);
 		put_string(json, view, "detail", node->detail);
-		sn_json_key(json, "backward");
-		sn_json_bool(json, node->flags & SONDE_NODE_BACKWARD);
+		sn_json_put_bool(json, "backward", node->flags & SONDE_NODE_BACKWARD);
 	} else {
-		put(json, "nodes", row->nodes);
+		sn_json_put_number(json, "nodes", row->nodes);
 	}
 	if (view->by != SN_GRAPH_BY_MODULE)
 		put_string(json, view, "type", node->type != SONDE_NONE ? node->type : node->name);
 	if (view->by != SN_GRAPH_BY_TYPE)
 		put_string(json, view, "module", node->module);
-	put(json, "self_ns", row->self_ns);
+	sn_json_put_number(json, "self_ns", row->self_ns);
 	put_stat(json, "time_ns", &row->time);
 	put_stat(json, "latency_ns", &row->latency);
 	put_stat(json, "queue_ns", &row->queue);
@@ -95,21 +82,17 @@ static void put_edges(struct sn_json *json, const struct sn_graph_view *view,
 		      const struct sonde_graph_model *model)
 {
 	static const char *const kinds[] = {"data", "data", "control", "sequence"};
-	sn_json_key(json, "edges");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "edges", '[');
 	for (uint32_t i = 0; i < model->edge_count; i++) {
 		const struct sonde_graph_edge *edge =
 		    sonde_graph_edge(view->graph, model->first_edge + i);
 		sn_json_begin(json, '{');
-		put(json, "from", edge->from);
-		put(json, "to", edge->to);
-		put_number(json, "index", edge->index);
-		sn_json_key(json, "kind");
-		sn_json_string(json, kinds[edge->kind < 4 ? edge->kind : 0]);
-		sn_json_key(json, "bytes");
-		sn_json_unsigned(json, edge->bytes);
-		sn_json_key(json, "count");
-		sn_json_unsigned(json, edge->count);
+		sn_json_put_number(json, "from", edge->from);
+		sn_json_put_number(json, "to", edge->to);
+		sn_json_put_known(json, "index", or_nan(edge->index));
+		sn_json_put_text(json, "kind", kinds[edge->kind < 4 ? edge->kind : 0]);
+		sn_json_put_unsigned(json, "bytes", edge->bytes);
+		sn_json_put_unsigned(json, "count", edge->count);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
@@ -120,21 +103,18 @@ static void put_iterations(struct sn_json *json, const struct sn_graph_view *vie
 			   const struct sn_graph_iterations *usual)
 {
 	put_stat(json, "iteration_ns", &model->iteration_time);
-	put(json, "iteration_median_ns", usual->median_ns);
-	sn_json_key(json, "iterations");
-	sn_json_begin(json, '[');
+	sn_json_put_number(json, "iteration_median_ns", usual->median_ns);
+	sn_json_open(json, "iterations", '[');
 	for (uint32_t i = 0; i < model->iteration_count; i++) {
 		const struct sonde_graph_iteration *one =
 		    sonde_graph_iteration(view->graph, model->first_iteration + i);
 		double length = (double)(one->end_ns - one->start_ns);
 		sn_json_begin(json, '{');
-		sn_json_key(json, "number");
-		sn_json_unsigned(json, one->number);
-		sn_json_key(json, "start_ns");
-		sn_json_unsigned(json, one->start_ns);
-		put(json, "duration_ns", length);
-		sn_json_key(json, "unusual");
-		sn_json_bool(json, fabs(length - usual->median_ns) > usual->tolerance_ns);
+		sn_json_put_unsigned(json, "number", one->number);
+		sn_json_put_unsigned(json, "start_ns", one->start_ns);
+		sn_json_put_number(json, "duration_ns", length);
+		sn_json_put_bool(json, "unusual",
+				 fabs(length - usual->median_ns) > usual->tolerance_ns);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
@@ -157,19 +137,15 @@ static int put_model(struct sn_json *json, const struct sn_graph_view *view, uin
 		put_string(json, view, "edges_by", model->edges_by);
 		put_string(json, view, "iterations_by", model->iterations_by);
 		put_string(json, view, "host", model->host);
-		sn_json_key(json, "pid");
-		sn_json_unsigned(json, model->pid);
-		put(json, "rank", model->rank);
-		put(json, "run", model->run);
-		put(json, "node_count", model->node_count);
-		put(json, "edge_count", model->edge_count);
-		sn_json_key(json, "sampled");
-		sn_json_bool(json, model->flags & SONDE_MODEL_SAMPLED);
-		sn_json_key(json, "edges_sampled");
-		sn_json_bool(json, model->flags & SONDE_MODEL_EDGES_SAMPLED);
+		sn_json_put_unsigned(json, "pid", model->pid);
+		sn_json_put_number(json, "rank", model->rank);
+		sn_json_put_number(json, "run", model->run);
+		sn_json_put_number(json, "node_count", model->node_count);
+		sn_json_put_number(json, "edge_count", model->edge_count);
+		sn_json_put_bool(json, "sampled", model->flags & SONDE_MODEL_SAMPLED);
+		sn_json_put_bool(json, "edges_sampled", model->flags & SONDE_MODEL_EDGES_SAMPLED);
 		put_iterations(json, view, model, &usual);
-		sn_json_key(json, "rows");
-		sn_json_begin(json, '[');
+		sn_json_open(json, "rows", '[');
 		for (size_t i = 0; i < shown; i++)
 			put_row(json, view, table.rows + i);
 		sn_json_end(json, ']');
@@ -185,8 +161,7 @@ int sn_graph_json(const struct sn_graph_view *view, FILE *out, struct sn_error *
 	struct sn_json json = {.out = out};
 	int result = 0;
 	sn_json_begin(&json, '{');
-	sn_json_key(&json, "models");
-	sn_json_begin(&json, '[');
+	sn_json_open(&json, "models", '[');
 	for (uint32_t i = 0; i < sonde_graph_model_count(view->graph) && !result; i++)
 		if (sn_graph_is_wanted(view, i))
 			result = put_model(&json, view, i, error);

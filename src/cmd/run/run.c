@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 #include "aggregate/analyze.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "binary/elf/elf_kind.h"
 #include "collect/sample/event.h"
 #include "format/measurement/measurement.h"
@@ -33,57 +34,9 @@ struct run {
 	struct sn_run_trace trace;
 	const char *output; /* as the user gave it, or NULL */
 	char *const *command;
-	bool analyze, quiet, no_loops;
+	bool no_analyze, quiet, no_loops;
 	char folder[4096], database[4096];
 };
-
-enum {
-	OPTION_CALL_PATH = 256,
-	OPTION_OPERATORS,
-	OPTION_NO_ANALYZE,
-	OPTION_NO_LOOPS,
-	OPTION_CHECKPOINT,
-	OPTION_LIMIT,
-	OPTION_SHADOW,
-	OPTION_SHARE,
-	OPTION_NO_COMMAND,
-	OPTION_GRAPH,
-	OPTION_OS,
-	OPTION_OS_WIDE,
-	OPTION_OS_LIMIT,
-	OPTION_TRACE,
-	OPTION_TRACE_LIMIT,
-	OPTION_TRACE_WINDOW,
-	OPTION_TRACE_SIGNAL,
-	OPTION_TRACE_PAUSED
-};
-
-static const struct option option_table[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"event", required_argument, NULL, 'e'},
-    {"rate", required_argument, NULL, 'F'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"call-path", required_argument, NULL, OPTION_CALL_PATH},
-    {"operators", required_argument, NULL, OPTION_OPERATORS},
-    {"memory", no_argument, NULL, 'm'},
-    {"graph", optional_argument, NULL, OPTION_GRAPH},
-    {"no-analyze", no_argument, NULL, OPTION_NO_ANALYZE},
-    {"no-loops", no_argument, NULL, OPTION_NO_LOOPS},
-    {"checkpoint", required_argument, NULL, OPTION_CHECKPOINT},
-    {"memory-limit", required_argument, NULL, OPTION_LIMIT},
-    {"shadow", no_argument, NULL, OPTION_SHADOW},
-    {"share", no_argument, NULL, OPTION_SHARE},
-    {"no-command", no_argument, NULL, OPTION_NO_COMMAND},
-    {"os", optional_argument, NULL, OPTION_OS},
-    {"os-wide", optional_argument, NULL, OPTION_OS_WIDE},
-    {"os-limit", required_argument, NULL, OPTION_OS_LIMIT},
-    {"trace", optional_argument, NULL, OPTION_TRACE},
-    {"trace-limit", required_argument, NULL, OPTION_TRACE_LIMIT},
-    {"trace-window", required_argument, NULL, OPTION_TRACE_WINDOW},
-    {"trace-signal", required_argument, NULL, OPTION_TRACE_SIGNAL},
-    {"trace-paused", no_argument, NULL, OPTION_TRACE_PAUSED},
-    SN_OPTION_HELP,
-    {0}};
 
 /* Why a perf event cannot be measured here, or 0. */
 static int event_error(const struct sn_event *event)
@@ -120,11 +73,13 @@ static int check_available(const char *list)
 		   : sn_command_fail("none of the events asked for can be measured here");
 }
 
-static int check_events(const struct sn_options *options, const char *list)
+static int take_events(void *context, const struct sn_options *options, const char *list)
 {
+	struct run *run = context;
 	struct sn_event events[SN_EVENT_MAX];
 	const char *wrong;
 	int count = sn_events_parse(list, events, &wrong);
+	run->launch.events = list;
 	if (count > 0 || sn_events_are_none(list))
 		return 0;
 	if (count == -2)
@@ -134,41 +89,36 @@ static int check_events(const struct sn_options *options, const char *list)
 				 count ? (int)strcspn(wrong, ",") : 0, count ? wrong : "");
 }
 
-static int check_call_path(const struct sn_options *options, const char *list)
+static int take_call_path(void *context, const struct sn_options *options, const char *list)
 {
 	static const char *const sources[] = {"python", "operator", "native", NULL};
-	for (const char *item = list;;) {
-		size_t length = strcspn(item, ",");
-		bool known = false;
-		for (const char *const *source = sources; *source; source++)
-			known |= strlen(*source) == length && !strncmp(item, *source, length);
-		if (!known)
-			return sn_command_misuse(options->command,
-						 "'%.*s' is not a source of call paths "
-						 "(python, operator, native)",
-						 (int)length, item);
-		if (!item[length])
-			return 0;
-		item += length + 1;
-	}
+	struct run *run = context;
+	const char *wrong;
+	run->launch.call_path = list;
+	if (!sn_options_check_list(list, sources, &wrong))
+		return 0;
+	return sn_command_misuse(options->command,
+				 "'%.*s' is not a source of call paths (python, operator, native)",
+				 (int)strcspn(wrong, ","), wrong);
 }
 
-static int set_rate(struct run *run, const struct sn_options *options)
+static int take_rate(void *context, const struct sn_options *options, const char *text)
 {
 	static char events[64];
+	struct run *run = context;
 	double hz;
-	if (sn_options_number(options, "--rate", optarg, 1, SN_EVENT_HIGHEST_HZ, &hz))
+	if (sn_options_number(options, "--rate", text, 1, SN_EVENT_HIGHEST_HZ, &hz))
 		return SN_EXIT_USAGE;
 	snprintf(events, sizeof(events), "cpu-time@%.0f", hz);
 	run->launch.events = events;
 	return 0;
 }
 
-static int set_os(struct run *run, const struct sn_options *options, bool is_wide)
+static int take_os(void *context, const struct sn_options *options, const char *list)
 {
+	struct run *run = context;
 	const char *wrong;
-	run->os.options.is_wide |= is_wide;
-	run->os.options.sources = optarg ? sn_os_sources_parse(optarg, &wrong) : SN_OS_SOURCES_ALL;
+	run->os.options.sources = list ? sn_os_sources_parse(list, &wrong) : SN_OS_SOURCES_ALL;
 	if (run->os.options.sources)
 		return 0;
 	return sn_command_misuse(options->command,
@@ -177,103 +127,72 @@ static int set_os(struct run *run, const struct sn_options *options, bool is_wid
 				 (int)strcspn(wrong, ","), wrong);
 }
 
-static int take_option(struct run *run, struct sn_options *options, int option)
+static int take_os_wide(void *context, const struct sn_options *options, const char *list)
+{
+	struct run *run = context;
+	run->os.options.is_wide = true;
+	return take_os(run, options, list);
+}
+
+static int take_output(void *context, const struct sn_options *options, const char *name)
+{
+	struct run *run = context;
+	run->output = name;
+	return name[strspn(name, "/")]
+		   ? 0
+		   : sn_command_misuse(options->command, "option '--output': '%s' is no name",
+				       name);
+}
+
+static int take_graph(void *context, const struct sn_options *options, const char *text)
+{
+	struct run *run = context;
+	run->launch.graph = text ? text : "1";
+	return text && strcmp(text, "all")
+		   ? sn_command_misuse(options->command, "option '--graph': '%s' is not all", text)
+		   : 0;
+}
+
+static bool read_options(struct run *run, struct sn_options *options)
 {
 	static const char *const operator_modes[] = {"sampled", "nodes", "exact", "off", NULL};
-	double number;
-	switch (option) {
-	case 'o':
-		if (optarg[strspn(optarg, "/")] == 0)
-			return sn_command_misuse(options->command,
-						 "option '--output': '%s' is no name", optarg);
-		run->output = optarg;
-		return 0;
-	case 'e':
-		run->launch.events = optarg;
-		return check_events(options, optarg);
-	case 'F':
-		return set_rate(run, options);
-	case 'q':
-		run->quiet = true;
-		return 0;
-	case 'm':
-		run->launch.tensor_memory = true;
-		return 0;
-	case OPTION_GRAPH:
-		run->launch.graph = optarg ? optarg : "1";
-		return optarg && strcmp(optarg, "all")
-			   ? sn_command_misuse(options->command,
-					       "option '--graph': '%s' is not all", optarg)
-			   : 0;
-	case OPTION_CALL_PATH:
-		run->launch.call_path = optarg;
-		return check_call_path(options, optarg);
-	case OPTION_OPERATORS:
-		run->launch.operators = optarg;
-		return sn_options_choice(options, "--operators", optarg, operator_modes) < 0
-			   ? SN_EXIT_USAGE
-			   : 0;
-	case OPTION_NO_ANALYZE:
-		run->analyze = false;
-		return 0;
-	case OPTION_NO_LOOPS:
-		run->no_loops = true;
-		return 0;
-	case OPTION_SHARE:
-		run->launch.is_shared = true;
-		return 0;
-	case OPTION_NO_COMMAND:
-		run->launch.no_command = true;
-		return 0;
-	case OPTION_SHADOW:
-		run->launch.shadow = true;
-		return 0;
-	case OPTION_CHECKPOINT:
-		if (sn_options_number(options, "--checkpoint", optarg, 0.01, 86400, &number))
-			return SN_EXIT_USAGE;
-		run->launch.checkpoint_ms = (unsigned long)(number * 1000);
-		return 0;
-	case OPTION_OS:
-	case OPTION_OS_WIDE:
-		return set_os(run, options, option == OPTION_OS_WIDE);
-	case OPTION_OS_LIMIT:
-		if (sn_options_number(options, "--os-limit", optarg, 1, 1 << 20, &number))
-			return SN_EXIT_USAGE;
-		run->os.limit_bytes = (uint64_t)(number * (1 << 20));
-		return 0;
-	case OPTION_LIMIT:
-		if (sn_options_number(options, "--memory-limit", optarg, 1, 1 << 20, &number))
-			return SN_EXIT_USAGE;
-		run->launch.memory_limit_mb = (unsigned long)number;
-		return 0;
-	case OPTION_TRACE:
-		return sn_run_trace_sources(&run->trace, options, optarg);
-	case OPTION_TRACE_LIMIT:
-		return sn_run_trace_limit(&run->trace, options, optarg);
-	case OPTION_TRACE_WINDOW:
-		return sn_run_trace_window(&run->trace, options, optarg);
-	case OPTION_TRACE_SIGNAL:
-		return sn_run_trace_signal(&run->trace, options, optarg);
-	case OPTION_TRACE_PAUSED:
-		run->trace.is_paused = true;
-		return 0;
-	}
-	return SN_EXIT_USAGE;
+	struct sn_launch *launch = &run->launch;
+	struct sn_run_trace *trace = &run->trace;
+	const struct sn_option table[] = {
+	    {"output", 'o', .take = take_output, .context = run},
+	    {"event", 'e', .take = take_events, .context = run},
+	    {"rate", 'F', .take = take_rate, .context = run},
+	    {"quiet", 'q', .flag = &run->quiet},
+	    {"call-path", .take = take_call_path, .context = run},
+	    {"operators", .text = &launch->operators, .choices = operator_modes},
+	    {"memory", 'm', .flag = &launch->tensor_memory},
+	    {"graph", .take = take_graph, .context = run, .is_optional = true},
+	    {"no-analyze", .flag = &run->no_analyze},
+	    {"no-loops", .flag = &run->no_loops},
+	    {"checkpoint", SN_OPTION_WHOLE(launch->checkpoint_ms, 0.01, 86400), .unit = 1000},
+	    {"memory-limit", SN_OPTION_WHOLE(launch->memory_limit_mb, 1, 1 << 20)},
+	    {"shadow", .flag = &launch->shadow},
+	    {"share", .flag = &launch->is_shared},
+	    {"no-command", .flag = &launch->no_command},
+	    {"os", .take = take_os, .context = run, .is_optional = true},
+	    {"os-wide", .take = take_os_wide, .context = run, .is_optional = true},
+	    {"os-limit", SN_OPTION_WHOLE(run->os.limit_bytes, 1, 1 << 20), .unit = 1 << 20},
+	    {"trace", .take = sn_run_trace_sources, .context = trace, .is_optional = true},
+	    {"trace-limit", .take = sn_run_trace_limit, .context = trace},
+	    {"trace-window", .take = sn_run_trace_window, .context = trace},
+	    {"trace-signal", .take = sn_run_trace_signal, .context = trace},
+	    {"trace-paused", .flag = &trace->is_paused},
+	    {0}};
+	return sn_options_read(options, table);
 }
 
 /* ---- names ---- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 /* The script of an interpreter says more than the interpreter: train.py, not python3. */
 static const char *subject(char *const *command)
 {
-	const char *program = base_name(command[0]);
-	if (strncmp(program, "python", 6))
+	const char *program = sn_text_base_name(command[0]);
+	if (!sn_text_begins(program, "python"))
 		return program;
 	for (char *const *argument = command + 1; *argument; argument++) {
 		if (!strcmp(*argument, "-c"))
@@ -281,7 +200,7 @@ static const char *subject(char *const *command)
 		if (!strcmp(*argument, "-m"))
 			return argument[1] ? argument[1] : program;
 		if (**argument != '-')
-			return base_name(*argument);
+			return sn_text_base_name(*argument);
 		if (!strcmp(*argument, "-W") || !strcmp(*argument, "-X"))
 			argument += argument[1] != NULL;
 	}
@@ -416,7 +335,7 @@ static int prepare(struct run *run, char *const *command)
 	struct sn_error error = {0};
 	/* what would be refused at the end is said before anything runs, and before an earlier
 	 * measurement is removed */
-	bool is_written = run->analyze && !sn_launch_is_joined();
+	bool is_written = !run->no_analyze && !sn_launch_is_joined();
 	if (is_written && sn_output_check_database(run->database, &error))
 		return sn_command_fail("%s", error.text);
 	if (sn_launch_folder(&run->launch, run->folder, &error))
@@ -450,7 +369,7 @@ static int finish(struct run *run, int status)
 	if (foreign_map)
 		sn_command_warn("/tmp/perf-%d.map is not used: it belongs to another user",
 				foreign_map);
-	if (!run->analyze) {
+	if (run->no_analyze) {
 		if (!run->quiet)
 			fprintf(stderr, "sonde: measured into %s\n", run->folder);
 		return status;
@@ -473,15 +392,10 @@ static int finish(struct run *run, int status)
 
 static int run_run(int argc, char **argv)
 {
-	struct run run = {.analyze = true, .os.limit_bytes = (uint64_t)SN_RUN_OS_LIMIT_MB << 20};
-	struct sn_options options = {&sn_command_run, argc, argv, "+o:e:F:qm", option_table};
-	for (int option; (option = sn_options_next(&options)) != -1;) {
-		if (option == SN_OPTION_STOP)
-			return options.status;
-		int status = take_option(&run, &options, option);
-		if (status)
-			return status;
-	}
+	struct run run = {.os.limit_bytes = (uint64_t)SN_RUN_OS_LIMIT_MB << 20};
+	struct sn_options options = {&sn_command_run, argc, argv, .is_ordered = true};
+	if (!read_options(&run, &options))
+		return options.status;
 	if (optind == argc)
 		return sn_command_misuse(&sn_command_run, "which program?");
 	int status = sn_run_trace_check(&run.trace, &options);
@@ -509,85 +423,6 @@ static int run_run(int argc, char **argv)
 const struct sn_command sn_command_run = {
     .name = "run",
     .summary = "measure a program",
-    .usage =
-	"USAGE\n"
-	"    sonde run [options] [--] PROGRAM [ARGUMENT...]\n"
-	"\n"
-	"    Runs PROGRAM with all its threads and child processes measured, writes what was "
-	"measured\n"
-	"    to NAME.sonde/, analyses it into NAME.sdb and prints a summary on standard error.\n"
-	"    NAME is the program's or the script's name unless -o says otherwise. The exit status "
-	"is\n"
-	"    the program's own, or 128 + N where signal N ended it; 128 where the program "
-	"succeeded\n"
-	"    but its measurement could not be analysed.\n"
-	"\n"
-	"OPTIONS\n"
-	"    -o, --output NAME       write NAME.sonde/ and NAME.sdb\n"
-	"    -F, --rate HZ           samples of CPU time a second and thread (default 199, 1 to "
-	"10000)\n"
-	"    -e, --event LIST        what to sample: NAME[@RATE],...  cpu-time@199 is the "
-	"default;\n"
-	"                            real-time, page-faults, context-switches, cycles, "
-	"instructions,\n"
-	"                            cache-misses, ...  `sonde doctor` lists what works here;\n"
-	"                            none: sample nothing\n"
-	"    --call-path LIST        layers of a call path: python,operator,native (default all;\n"
-	"                            leaving native out is cheaper)\n"
-	"    --operators MODE        PyTorch operators: sampled (default; costs next to nothing),\n"
-	"                            nodes (those that the program calls and autograd nodes, each\n"
-	"                            counted and timed), exact (also those inside; costs most) or "
-	"off\n"
-	"    -m, --memory            count tensor allocations and releases\n"
-	"    --trace[=LIST]          record what happened when, for sonde timeline: samples, "
-	"operators,\n"
-	"                            api, gpu, regions, messages (all of these by default), "
-	"memory\n"
-	"    --trace-limit SIZE      most a process's trace may take (default 1G; 0: no limit); "
-	"the\n"
-	"                            latest events are kept\n"
-	"    --trace-window START[:LENGTH]\n"
-	"                            record only from START seconds on, for LENGTH seconds\n"
-	"    --trace-signal SIGNAL   USR1, USR2, WINCH or RTMIN+N starts and stops recording\n"
-	"    --trace-paused          begin without recording, until the signal or the program "
-	"starts it\n"
-	"    --graph[=all]           capture the dataflow graph of PyTorch, JAX and TensorFlow "
-	"programs\n"
-	"                            and of OpenMP tasks (sonde graph); all: look for PyTorch's "
-	"edges\n"
-	"                            in all iterations, not in the first and some later ones\n"
-	"    --checkpoint SECONDS    least time between two checkpoints (default 2; sooner at "
-	"first)\n"
-	"    --memory-limit MIB      most memory the collector may use in a process (default 512)\n"
-	"    --os[=LIST]             record what the operating system does for the program: when "
-	"threads\n"
-	"                            run, are ready or blocked, and in what. LIST of scheduler,\n"
-	"                            syscalls, faults, interrupts, block, network, frequency; "
-	"default\n"
-	"                            all. Without privilege only own context switches and faults\n"
-	"    --os-wide[=LIST]        the same of the whole machine\n"
-	"    --os-limit MIB          most disk space for that (default 1024); then the newest are "
-	"kept\n"
-	"    --no-analyze            only measure; analyse later with `sonde analyze`\n"
-	"    --no-loops              leave loops of native code out of call paths\n"
-	"    --share                 let others read what is measured, as your umask says; else "
-	"only you\n"
-	"                            can\n"
-	"    --no-command            do not keep the command line; what looks like a secret in it "
-	"is\n"
-	"                            masked in any case\n"
-	"    --shadow                unwind every call path twice, a fast and a sure way, and "
-	"count\n"
-	"                            where they differ\n"
-	"    -q, --quiet             no summary\n"
-	"    -h, --help              this text\n"
-	"\n"
-	"EXAMPLES\n"
-	"    sonde run -- python3 train.py\n"
-	"    sonde run -F 1000 -o fast -- ./solver input.dat\n"
-	"    sonde run --os -o job -- ./server && sonde timeline job.sdb\n"
-	"    sonde run --trace -- python3 train.py && sonde timeline train.sdb\n"
-	"    sonde run -e cpu-time@199,page-faults@50 -- make -j4\n"
-	"    mpirun -n 4 sonde run -o job -- ./simulation && sonde analyze job.sonde -o job.sdb\n",
+    .usage = sn_usage_run,
     .run = run_run,
 };

@@ -2,7 +2,8 @@
 /* The options of `sonde run` about recording; see run_trace.h. */
 #include "run_trace.h"
 
-#include <ctype.h>
+#include "base/text.h"
+
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,38 +12,26 @@
 
 #define LEAST_LIMIT_BYTES (1u << 20)
 
-int sn_run_trace_sources(struct sn_run_trace *trace, const struct sn_options *options,
-			 const char *text)
+int sn_run_trace_sources(void *context, const struct sn_options *options, const char *text)
 {
+	struct sn_run_trace *trace = context;
 	static const char *const sources[] = {"samples", "operators", "api",	  "gpu",
 					      "regions", "memory",    "messages", NULL};
+	const char *wrong;
 	trace->sources = text ? text : "default";
-	for (const char *item = text; item;) {
-		size_t length = strcspn(item, ",");
-		bool known = false;
-		for (const char *const *source = sources; *source; source++)
-			known |= strlen(*source) == length && !strncmp(item, *source, length);
-		if (!known)
-			return sn_command_misuse(options->command,
-						 "'%.*s' is nothing that can be recorded (samples, "
-						 "operators, api, gpu, regions, memory, messages)",
-						 (int)length, item);
-		item = item[length] ? item + length + 1 : NULL;
-	}
-	return 0;
+	if (!text || !sn_options_check_list(text, sources, &wrong))
+		return 0;
+	return sn_command_misuse(options->command,
+				 "'%.*s' is nothing that can be recorded (samples, operators, api, "
+				 "gpu, regions, memory, messages)",
+				 (int)strcspn(wrong, ","), wrong);
 }
 
-int sn_run_trace_limit(struct sn_run_trace *trace, const struct sn_options *options,
-		       const char *text)
+int sn_run_trace_limit(void *context, const struct sn_options *options, const char *text)
 {
-	static const char suffixes[] = "KMGT";
-	char *end;
-	double bytes = strtod(text, &end);
-	const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
-	for (const char *at = suffixes; suffix && at <= suffix; at++)
-		bytes *= 1024;
-	bool is_whole = end != text && (suffix ? !end[1] : !*end);
-	if (!is_whole || !(bytes >= 0 && bytes < 1e15))
+	struct sn_run_trace *trace = context;
+	double bytes = sn_options_bytes(text);
+	if (bytes < 0 || bytes >= 1e15)
 		return sn_command_misuse(options->command,
 					 "option '--trace-limit': '%s' is no size, such as 500M or "
 					 "2G (0: no limit)",
@@ -54,9 +43,9 @@ int sn_run_trace_limit(struct sn_run_trace *trace, const struct sn_options *opti
 	return 0;
 }
 
-int sn_run_trace_window(struct sn_run_trace *trace, const struct sn_options *options,
-			const char *text)
+int sn_run_trace_window(void *context, const struct sn_options *options, const char *text)
 {
+	struct sn_run_trace *trace = context;
 	char *end;
 	double start = strtod(text, &end), length = 0;
 	bool is_known = end != text;
@@ -75,19 +64,19 @@ int sn_run_trace_window(struct sn_run_trace *trace, const struct sn_options *opt
 	return 0;
 }
 
-int sn_run_trace_signal(struct sn_run_trace *trace, const struct sn_options *options,
-			const char *text)
+int sn_run_trace_signal(void *context, const struct sn_options *options, const char *text)
 {
+	struct sn_run_trace *trace = context;
 	static const struct {
 		const char *name;
 		int number;
 	} signals[] = {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"WINCH", SIGWINCH}};
-	const char *name = strncmp(text, "SIG", 3) ? text : text + 3;
+	const char *name = sn_text_begins(text, "SIG") ? text + 3 : text;
 	int number = 0;
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		if (!strcmp(name, signals[i].name))
 			number = signals[i].number;
-	if (!strncmp(name, "RTMIN+", 6))
+	if (sn_text_begins(name, "RTMIN+"))
 		number = SIGRTMIN + (int)strtol(name + 6, NULL, 10);
 	if (!number || number > SIGRTMAX)
 		return sn_command_misuse(options->command,

@@ -15,15 +15,12 @@ struct sn_run_trace {
 	bool is_paused;
 };
 
-/* Each takes the option's text (NULL: none was given). 0, or SN_EXIT_USAGE with a message. */
-int sn_run_trace_sources(struct sn_run_trace *trace, const struct sn_options *options,
-			 const char *text);
-int sn_run_trace_limit(struct sn_run_trace *trace, const struct sn_options *options,
-		       const char *text);
-int sn_run_trace_window(struct sn_run_trace *trace, const struct sn_options *options,
-			const char *text);
-int sn_run_trace_signal(struct sn_run_trace *trace, const struct sn_options *options,
-			const char *text);
+/* For a struct sn_option; `trace` is a struct sn_run_trace, `text` NULL where none was given. 0, or
+ * SN_EXIT_USAGE with a message. */
+int sn_run_trace_sources(void *trace, const struct sn_options *options, const char *text);
+int sn_run_trace_limit(void *trace, const struct sn_options *options, const char *text);
+int sn_run_trace_window(void *trace, const struct sn_options *options, const char *text);
+int sn_run_trace_signal(void *trace, const struct sn_options *options, const char *text);
 /* Options that mean nothing without --trace. 0, or SN_EXIT_USAGE with a message. */
 int sn_run_trace_check(const struct sn_run_trace *trace, const struct sn_options *options);
 /* Into this process's environment, for the program's. */

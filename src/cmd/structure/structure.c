@@ -17,40 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPTION_FORMAT = 256, OPTION_FUNCTION, OPTION_FULL, OPTION_GPU, JOBS_MAX = 256 };
-
-static const struct option table[] = {{"output", required_argument, NULL, 'o'},
-				      {"jobs", required_argument, NULL, 'j'},
-				      {"format", required_argument, NULL, OPTION_FORMAT},
-				      {"function", required_argument, NULL, OPTION_FUNCTION},
-				      {"full", no_argument, NULL, OPTION_FULL},
-				      {"gpu", no_argument, NULL, OPTION_GPU},
-				      SN_OPTION_HELP,
-				      {0}};
-
-static const char usage[] =
-    "USAGE\n"
-    "    sonde structure BINARY... [OPTIONS]\n\n"
-    "    Shows the loops of programs and libraries for x86-64 and AArch64, found in their machine\n"
-    "    code: how they nest, and which lines and inlined functions they are of. 'sonde analyze'\n"
-    "    does the same by itself for what was measured. GPU code is shown as well: cubins (sm_70\n"
-    "    and later), AMD code objects (gfx9 to gfx12), and fatbins and bundles of them.\n\n"
-    "OPTIONS\n"
-    "    --function NAME    only this function, with all its inlined calls and lines: a name, a\n"
-    "                       symbol, or an address (0x1234) where it begins\n"
-    "    --full             text: all functions with all inlined calls and lines, not only loops\n"
-    "    --gpu              the GPU code inside of programs and libraries, not their own\n"
-    "    --format FORM      text (default), json, or xml, which HPCToolkit reads\n"
-    "    -o, --output FILE  where to write; standard output by default\n"
-    "    -j, --jobs N       threads (default: one for each processor)\n"
-    "    -h, --help         this text\n\n"
-    "EXIT STATUS\n"
-    "    0 done; 1 there is no such function; 128 failed; 129 usage.\n\n"
-    "EXAMPLES\n"
-    "    sonde structure ./solver\n"
-    "    sonde structure ./solver --function multiply\n"
-    "    sonde structure --gpu libkernels.so\n"
-    "    sonde structure --format xml libm.so.6 -o libm.so.6.hpcstruct\n";
+enum { JOBS_MAX = 256 };
 
 struct request {
 	struct sn_structure_options structure;
@@ -61,8 +28,8 @@ struct request {
 	bool has_begun; /* a binary has been written */
 	/* while writing */
 	struct sn_structure_counts counts;
-	struct sn_output file;
-	FILE *held; /* of several files, until the last could be read */
+	FILE *to;  /* where all goes in the end, */
+	FILE *out; /* and what a form's own pieces are written into */
 	unsigned long long number, functions;
 	bool failed; /* nothing more can be written */
 };
@@ -73,73 +40,44 @@ static int parse(int argc, char **argv, struct request *request, int *status)
 	static const char *const formats[] = {"text", "json", "xml", NULL};
 	static const struct sn_structure_form *const forms[] = {
 	    &sn_structure_text, &sn_structure_json, &sn_structure_xml};
-	struct sn_options options = {&sn_command_structure, argc, argv, "o:j:", table};
-	double number = 0;
-	int choice, option;
-	*status = SN_EXIT_USAGE;
-	while ((option = sn_options_next(&options)) != -1) {
-		switch (option) {
-		case SN_OPTION_STOP:
-			*status = options.status;
-			return -1;
-		case 'o':
-			request->output = optarg;
-			break;
-		case 'j':
-			if (sn_options_number(&options, "-j", optarg, 1, JOBS_MAX, &number))
-				return -1;
-			request->structure.jobs = (unsigned)number;
-			break;
-		case OPTION_FORMAT:
-			choice = sn_options_choice(&options, "--format", optarg, formats);
-			if (choice < 0)
-				return -1;
-			request->form = forms[choice];
-			break;
-		case OPTION_FUNCTION:
-			request->structure.function = optarg;
-			break;
-		case OPTION_FULL:
-			request->is_full = true;
-			break;
-		case OPTION_GPU:
-			request->wants_gpu = true;
-			break;
-		}
-	}
-	return 0;
+	struct sn_options options = {&sn_command_structure, argc, argv};
+	int form = 0;
+	const struct sn_option table[] = {
+	    {"output", 'o', .text = &request->output},
+	    {"jobs", 'j', SN_OPTION_WHOLE(request->structure.jobs, 1, JOBS_MAX)},
+	    {"format", .choice = &form, .choices = formats},
+	    {"function", .text = &request->structure.function},
+	    {"full", .flag = &request->is_full},
+	    {"gpu", .flag = &request->wants_gpu},
+	    {0}};
+	bool goes_on = sn_options_read(&options, table);
+	*status = options.status;
+	request->form = forms[form];
+	return goes_on ? 0 : -1;
 }
 
 /* ---- writing in order ---- */
-
-static void put(struct request *request, const char *text, size_t length)
-{
-	if (!request->output) {
-		FILE *out = request->held ? request->held : stdout;
-		request->failed |= fwrite(text, 1, length, out) != length;
-		return; /* main looks at the stream */
-	}
-	sn_output_write(&request->file, text, length);
-	request->failed |= request->file.failed != 0;
-}
 
 /* Puts running numbers where a form has left room for them. */
 static bool take(void *data, const char *text, size_t length)
 {
 	struct request *request = data;
 	while (length > 0) {
-		char number[24];
 		const char *mark = memchr(text, SN_STRUCTURE_NUMBER, length);
 		size_t before = mark ? (size_t)(mark - text) : length;
-		put(request, text, before);
+		request->failed |= fwrite(text, 1, before, request->to) != before;
 		if (!mark)
 			break;
-		int digits = snprintf(number, sizeof(number), "%llu", request->number++);
-		put(request, number, (size_t)digits);
+		request->failed |= fprintf(request->to, "%llu", request->number++) < 0;
 		text += before + 1;
 		length -= before + 1;
 	}
 	return !request->failed;
+}
+
+static ssize_t take_piece(void *request, const char *text, size_t length)
+{
+	return take(request, text, length) ? (ssize_t)length : 0;
 }
 
 static uint64_t loop_scopes(const struct sn_structure_function *function)
@@ -163,67 +101,28 @@ static void write_function(void *data, const struct sn_structure_function *funct
 	request->form->write(function, request->is_full, out);
 }
 
-/* What one of a form's own pieces writes, taken like the functions. */
-struct piece {
-	char *text;
-	size_t length;
-	FILE *out;
-};
-
-static FILE *begin_piece(struct piece *piece)
-{
-	piece->text = NULL;
-	piece->length = 0;
-	piece->out = open_memstream(&piece->text, &piece->length);
-	return piece->out;
-}
-
-static int end_piece(struct request *request, struct piece *piece)
-{
-	int closed = fclose(piece->out);
-	if (closed == 0)
-		take(request, piece->text, piece->length);
-	free(piece->text);
-	return closed == 0 ? 0 : sn_command_fail("out of memory");
-}
-
-static int write_frame(struct request *request, void (*write)(FILE *out))
-{
-	struct piece piece;
-	if (!begin_piece(&piece))
-		return sn_command_fail("out of memory");
-	write(piece.out);
-	return end_piece(request, &piece);
-}
-
 /* Frees the structure. */
 static int write_structure(struct request *request, const char *path,
 			   struct sn_structure *structure)
 {
 	struct sn_structure_writer writer = {write_function, take, request};
 	struct sn_error error = {""};
-	struct piece piece;
 	int status = 0;
 	const struct sn_structure_info *info = sn_structure_info(structure);
 	memset(&request->counts, 0, sizeof(request->counts));
 	if (!info->has_jump_tables && !request->has_begun)
 		sn_command_warn("this build is without capstone: loops through switch statements "
 				"may be missing");
-	if (!begin_piece(&piece)) {
-		sn_structure_free(structure);
-		return sn_command_fail("out of memory");
-	}
 	if (!request->has_begun)
-		request->form->begin(piece.out); /* not before a file could be read */
-	request->form->begin_binary(path, info, !request->has_begun, piece.out);
+		request->form->begin(request->out); /* not before a file could be read */
+	request->form->begin_binary(path, info, !request->has_begun, request->out);
 	request->has_begun = true;
-	status = end_piece(request, &piece);
-	if (status == 0 && sn_structure_write(structure, &writer, &error) < 0)
+	fflush(request->out);
+	if (sn_structure_write(structure, &writer, &error) < 0)
 		status = sn_command_fail("%s", error.text);
-	if (status == 0 && begin_piece(&piece)) {
-		request->form->end_binary(info, &request->counts, piece.out);
-		status = end_piece(request, &piece);
-	}
+	else
+		request->form->end_binary(info, &request->counts, request->out);
+	fflush(request->out);
 	request->functions += request->counts.functions;
 	sn_structure_free(structure);
 	return status;
@@ -310,15 +209,20 @@ static int write_binary(struct request *request, const char *path)
 	return write_structure(request, path, structure);
 }
 
+/* Into request->to. */
 static int write_all(struct request *request, char **paths, int count)
 {
 	int status = 0;
+	request->out = fopencookie(request, "w", (cookie_io_functions_t){.write = take_piece});
+	if (!request->out || !request->to)
+		return sn_command_fail("out of memory");
 	for (int i = 0; i < count && status == 0 && !request->failed; i++)
 		status = write_binary(request, paths[i]);
 	if (status == 0 && !request->has_begun)
-		status = write_frame(request, request->form->begin);
+		request->form->begin(request->out);
 	if (status == 0)
-		status = write_frame(request, request->form->end);
+		request->form->end(request->out);
+	fclose(request->out);
 	if (status == 0 && request->functions == 0 && request->structure.function) {
 		sn_command_warn("no function '%s' begins in %s", request->structure.function,
 				count == 1 ? paths[0] : "these files");
@@ -328,15 +232,15 @@ static int write_all(struct request *request, char **paths, int count)
 }
 
 /* What was held, to standard output. */
-static int let_go(struct request *request)
+static int let_go(struct request *request, FILE *held)
 {
 	char text[1 << 16];
 	size_t length;
-	rewind(request->held);
-	while ((length = fread(text, 1, sizeof(text), request->held)) > 0 &&
+	rewind(held);
+	while ((length = fread(text, 1, sizeof(text), held)) > 0 &&
 	       fwrite(text, 1, length, stdout) == length)
 		; /* main looks at the stream */
-	if (request->failed || ferror(request->held))
+	if (request->failed || ferror(held))
 		return sn_command_fail("cannot write a temporary file: %s", strerror(errno));
 	return 0;
 }
@@ -345,23 +249,40 @@ static int let_go(struct request *request)
  * that cannot be read. */
 static int write_to_standard_output(struct request *request, char **paths, int count)
 {
-	request->held = count > 1 ? tmpfile() : NULL;
-	if (count > 1 && !request->held)
+	FILE *held = count > 1 ? tmpfile() : NULL;
+	if (count > 1 && !held)
 		return sn_command_fail("cannot write a temporary file: %s", strerror(errno));
+	request->to = held ? held : stdout;
 	int status = write_all(request, paths, count);
-	if (request->held && status != SN_EXIT_FAILED) {
-		int failed = let_go(request);
+	if (held && status != SN_EXIT_FAILED) {
+		int failed = let_go(request, held);
 		status = failed ? failed : status;
 	}
-	if (request->held)
-		fclose(request->held);
+	if (held)
+		fclose(held);
+	return status;
+}
+
+static int write_to_file(struct request *request, char **paths, int count)
+{
+	struct sn_error error = {""};
+	struct sn_output file;
+	if (sn_output_open(&file, request->output, &error) < 0)
+		return sn_command_fail("%s", error.text);
+	request->to = sn_output_stream(&file);
+	int status = write_all(request, paths, count);
+	if (request->to)
+		fclose(request->to);
+	if (status == SN_EXIT_FAILED)
+		sn_output_abandon(&file);
+	else if (sn_output_commit(&file, &error) < 0)
+		status = sn_command_fail("%s", error.text);
 	return status;
 }
 
 static int run(int argc, char **argv)
 {
-	struct request request = {.form = &sn_structure_text};
-	struct sn_error error = {""};
+	struct request request = {0};
 	int status;
 	if (parse(argc, argv, &request, &status))
 		return status;
@@ -372,23 +293,13 @@ static int run(int argc, char **argv)
 	request.structure.wants_calls = request.form->wants_calls;
 	if (request.output && strcmp(request.output, "-") == 0)
 		request.output = NULL;
-	if (!request.output)
-		return write_to_standard_output(&request, argv + optind, argc - optind);
-	if (sn_output_open(&request.file, request.output, &error) < 0)
-		return sn_command_fail("%s", error.text);
-	status = write_all(&request, argv + optind, argc - optind);
-	if (status == SN_EXIT_FAILED) {
-		sn_output_abandon(&request.file);
-		return status;
-	}
-	if (sn_output_commit(&request.file, &error) < 0)
-		return sn_command_fail("%s", error.text);
-	return status;
+	return (request.output ? write_to_file : write_to_standard_output)(&request, argv + optind,
+									   argc - optind);
 }
 
 const struct sn_command sn_command_structure = {
     .name = "structure",
     .summary = "show the loops and inlined calls of a program's code",
-    .usage = usage,
+    .usage = sn_usage_structure,
     .run = run,
 };

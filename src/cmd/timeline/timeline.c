@@ -19,94 +19,13 @@
 enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000, PICTURE_WIDTH = 1400, PICTURE_ROWS = 120 };
 enum { PAGE_WIDTH = 765, PAGE_ROWS = 60 };
 enum { MAX_VIEWS = 24, MAX_DEPTH = 10000, LEAST_MEMORY = 4096 };
-enum option_code {
-	OPTION_FORMAT = 256,
-	OPTION_LIMIT,
-	OPTION_LAUNCHED,
-	OPTION_FROM,
-	OPTION_TO,
-	OPTION_VIEW,
-	OPTION_DEPTH,
-	OPTION_ITERATION,
-	OPTION_MEMORY,
-};
-
-static const struct option table[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"view", required_argument, NULL, OPTION_VIEW},
-    {"depth", required_argument, NULL, OPTION_DEPTH},
-    {"iteration", required_argument, NULL, OPTION_ITERATION},
-    {"from", required_argument, NULL, OPTION_FROM},
-    {"to", required_argument, NULL, OPTION_TO},
-    {"format", required_argument, NULL, OPTION_FORMAT},
-    {"limit", required_argument, NULL, OPTION_LIMIT},
-    {"memory", required_argument, NULL, OPTION_MEMORY},
-    {"launched-only", no_argument, NULL, OPTION_LAUNCHED},
-    SN_OPTION_HELP,
-    {0},
-};
-
-static const char usage[] =
-    "USAGE\n"
-    "    sonde timeline [OPTIONS] DB\n"
-    "    sonde timeline [OPTIONS] FILE... | FOLDER\n\n"
-    "    Says in three sentences where the time of a trace went, what devices waited for, and\n"
-    "    which node of the program to change; and then what these rest on.\n\n"
-    "    FILE is a trace that 'sonde import' reads, such as torch.profiler's, one for each rank;\n"
-    "    a FOLDER's files are taken together.\n\n"
-    "VIEWS\n"
-    "    summary         the sentences, devices and iterations; the default\n"
-    "    idle            why devices did not compute, and what the host did then\n"
-    "    states          what overlaps: threads, computation, communication, copies\n"
-    "    queue           how much work lies ready for devices, over time\n"
-    "    memory          memory over time, and who owns the peak\n"
-    "    transfers       copies by direction, size, node and iteration\n"
-    "    critical-path   what an iteration's time consists of, and what a faster node would gain\n"
-    "    threads         what threads ran, waited for and were blocked in; who wakes whom\n"
-    "    stragglers      who comes late to collectives, and who waits\n"
-    "    messages        messages between ranks: sizes, who was late, who waited for it\n"
-    "    iterations      how long iterations take, and why unusual ones do\n"
-    "    depth           time by call path, cut off at a depth\n"
-    "    all             all of them\n\n"
-    "OPTIONS\n"
-    "    --view VIEW     one of the views above\n"
-    "    -o, --output FILE\n"
-    "                    FILE.html: the timeline and all views on one page; FILE.svg: the\n"
-    "                    timeline, a row for each lane of each stream and thread\n"
-    "    --depth N       of the view depth; default 3\n"
-    "    --iteration N   of the critical path, from 1; default one of median length\n"
-    "    --from SECONDS  begin of the timeline, from the first event; default 0\n"
-    "    --to SECONDS    end of the timeline; default the last event\n"
-    "    --limit N       lines of each list, 8 by default; 0 for all\n"
-    "    --launched-only leave out operations of devices whose launch is not recorded\n"
-    "    --memory LIMIT  for what has to be sorted, such as 16M or 1G; default 48M. More than "
-    "that\n"
-    "                    goes to files without a name in TMPDIR, or /tmp\n"
-    "    --format FORM   text (default) or json: nanoseconds, everything\n"
-    "    -h, --help      this text\n\n"
-    "WORDS\n"
-    "    exposed         communication without computation beside it; copies without either\n"
-    "    nothing queued  the device was idle and the call that launched its next operation had\n"
-    "                    not begun: the host was late\n"
-    "    launching, waiting\n"
-    "                    from the begin of that call to the operation's start\n"
-    "    the host was in the idle time, shared equally among the threads that were in some call,\n"
-    "                    and charged to the innermost call of each\n"
-    "    node            an operator that the program calls, in the function that calls it\n\n"
-    "EXAMPLES\n"
-    "    sonde timeline traces/\n"
-    "    sonde timeline rank0.json.gz rank1.json.gz --view stragglers\n"
-    "    sonde import trace.json.gz -o trace.sdb && sonde timeline trace.sdb -o answers.html\n"
-    "    sonde timeline trace.sdb -o trace.svg --from 1.2 --to 1.25\n"
-    "    sonde timeline trace.sdb --view idle --format json | jq '.waits.rows'\n";
-
 struct timeline {
 	struct sn_answers answers;
 	size_t limit;
 	int view; /* position in sn_timeline_views, -1: all */
 	const char *picture;
 	double from_s, to_s; /* negative: not given */
-	bool is_json;
+	int form;	     /* 0 text, 1 JSON */
 };
 
 static int show_views(const struct timeline *timeline, struct sn_page *page, struct sn_error *error)
@@ -148,8 +67,7 @@ static void print_json(const struct timeline *timeline, const struct sn_page *pa
 {
 	struct sn_json json = {.out = stdout};
 	sn_json_begin(&json, '{');
-	sn_json_key(&json, "sentences");
-	sn_json_begin(&json, '[');
+	sn_json_open(&json, "sentences", '[');
 	for (size_t i = 0; i < page->sentence_count; i++)
 		sn_json_string(&json, page->sentences[i]);
 	sn_json_end(&json, ']');
@@ -232,7 +150,7 @@ static int answer(struct timeline *timeline, const char *path)
 		 (is_page(timeline->picture) ? write_page(timeline, path, &error)
 					     : draw(timeline, &error)))
 		status = sn_command_fail("%s", error.text);
-	else if (timeline->is_json)
+	else if (timeline->form)
 		print_json(timeline, &page);
 	else
 		print_text(timeline, &page);
@@ -256,71 +174,35 @@ static int show(struct timeline *timeline, const char *path)
 	return status;
 }
 
-static int find_view(const struct sn_options *options, const char *name, int *view)
-{
-	const char *names[MAX_VIEWS];
-	int count = 0;
-	for (; sn_timeline_views[count].name && count + 2 < MAX_VIEWS; count++)
-		names[count] = sn_timeline_views[count].name;
-	names[count] = "all";
-	names[count + 1] = NULL;
-	int found = sn_options_choice(options, "--view", name, names);
-	*view = found == count ? -1 : found;
-	return found < 0 ? -1 : 0;
-}
-
-/* One option; 0, or -1 after having explained the mistake. */
-static int take_option(const struct sn_options *options, int option, struct timeline *timeline)
-{
-	static const char *const forms[] = {"text", "json", NULL};
-	double number = 0;
-	int result = 0, form;
-	switch (option) {
-	case OPTION_FORMAT:
-		form = sn_options_choice(options, "--format", optarg, forms);
-		timeline->is_json = form == 1;
-		return form < 0 ? -1 : 0;
-	case OPTION_VIEW:
-		return find_view(options, optarg, &timeline->view);
-	case OPTION_FROM:
-		return sn_options_number(options, "--from", optarg, 0, 1e9, &timeline->from_s);
-	case OPTION_TO:
-		return sn_options_number(options, "--to", optarg, 0, 1e9, &timeline->to_s);
-	case OPTION_LIMIT:
-		result = sn_options_number(options, "--limit", optarg, 0, LIMIT_MAX, &number);
-		timeline->limit = (size_t)number;
-		return result;
-	case OPTION_DEPTH:
-		result = sn_options_number(options, "--depth", optarg, 1, MAX_DEPTH, &number);
-		timeline->answers.depth = (uint32_t)number;
-		return result;
-	case OPTION_ITERATION:
-		result = sn_options_number(options, "--iteration", optarg, 1, 1e9, &number);
-		timeline->answers.iteration = (uint64_t)number;
-		return result;
-	case OPTION_MEMORY:
-		return sn_options_memory(options, "--memory", optarg, LEAST_MEMORY,
-					 &timeline->answers.memory_bytes);
-	case OPTION_LAUNCHED:
-		timeline->answers.launched_only = true;
-		return 0;
-	default:
-		timeline->picture = optarg;
-		return 0;
-	}
-}
-
 static int run(int argc, char **argv)
 {
-	struct sn_options options = {&sn_command_timeline, argc, argv, "o:", table};
+	static const char *const forms[] = {"text", "json", NULL};
+	const char *views[MAX_VIEWS];
+	int view_count = 0;
+	for (; sn_timeline_views[view_count].name && view_count + 2 < MAX_VIEWS; view_count++)
+		views[view_count] = sn_timeline_views[view_count].name;
+	views[view_count] = "all";
+	views[view_count + 1] = NULL;
+	struct sn_options options = {&sn_command_timeline, argc, argv};
 	struct timeline timeline = {
 	    .limit = DEFAULT_LIMIT, .from_s = -1, .to_s = -1, .answers.depth = 3};
-	for (int option; (option = sn_options_next(&options)) != -1;) {
-		if (option == SN_OPTION_STOP)
-			return options.status;
-		if (take_option(&options, option, &timeline))
-			return SN_EXIT_USAGE;
-	}
+	struct sn_answers *answers = &timeline.answers;
+	const struct sn_option table[] = {
+	    {"output", 'o', .text = &timeline.picture},
+	    {"view", .choice = &timeline.view, .choices = views},
+	    {"depth", SN_OPTION_WHOLE(answers->depth, 1, MAX_DEPTH)},
+	    {"iteration", SN_OPTION_WHOLE(answers->iteration, 1, 1e9)},
+	    {"from", .number = &timeline.from_s, .most = 1e9},
+	    {"to", .number = &timeline.to_s, .most = 1e9},
+	    {"format", .choice = &timeline.form, .choices = forms},
+	    {"limit", SN_OPTION_WHOLE(timeline.limit, 0, LIMIT_MAX)},
+	    {"memory", .memory = &answers->memory_bytes, .least = LEAST_MEMORY},
+	    {"launched-only", .flag = &answers->launched_only},
+	    {0}};
+	if (!sn_options_read(&options, table))
+		return options.status;
+	if (timeline.view == view_count)
+		timeline.view = -1;
 	struct sonde_db *db;
 	if (optind == argc)
 		return sn_command_misuse(&sn_command_timeline, "no DB given");
@@ -335,6 +217,6 @@ static int run(int argc, char **argv)
 const struct sn_command sn_command_timeline = {
     .name = "timeline",
     .summary = "say where the time of a trace went, and what devices waited for",
-    .usage = usage,
+    .usage = sn_usage_timeline,
     .run = run,
 };

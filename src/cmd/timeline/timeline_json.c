@@ -7,59 +7,44 @@
 
 static const char *const work_keys[] = {"computation", "communication", "copy"};
 
-static void put(struct sn_json *json, const char *key, double value)
-{
-	sn_json_key(json, key);
-	sn_json_number(json, value);
-}
-
-static void put_time(struct sn_json *json, const char *key, uint64_t time_ns)
-{
-	sn_json_key(json, key);
-	sn_json_unsigned(json, time_ns);
-}
-
 static void json_device(const struct sn_answers *answers, size_t number, struct sn_json *json)
 {
 	const struct sn_device_time *time = answers->times.devices + number;
 	const struct sn_blame *blame = answers->blames + number;
 	char key[64];
 	sn_json_begin(json, '{');
-	put(json, "run", time->run);
-	put(json, "rank", time->rank);
-	put(json, "device", time->device);
-	put(json, "streams", time->stream_count);
-	put_time(json, "start_ns", time->start_ns);
-	put(json, "total_ns", (double)(time->end_ns - time->start_ns));
-	put(json, "busy_ns", (double)time->busy_ns);
-	put(json, "idle_ns", (double)time->idle_ns);
+	sn_json_put_number(json, "run", time->run);
+	sn_json_put_number(json, "rank", time->rank);
+	sn_json_put_number(json, "device", time->device);
+	sn_json_put_number(json, "streams", time->stream_count);
+	sn_json_put_unsigned(json, "start_ns", time->start_ns);
+	sn_json_put_number(json, "total_ns", (double)(time->end_ns - time->start_ns));
+	sn_json_put_number(json, "busy_ns", (double)time->busy_ns);
+	sn_json_put_number(json, "idle_ns", (double)time->idle_ns);
 	for (unsigned i = 0; i < SN_WORK_KINDS; i++) {
 		snprintf(key, sizeof(key), "%s_ns", work_keys[i]);
-		put(json, key, (double)time->work_ns[i]);
+		sn_json_put_number(json, key, (double)time->work_ns[i]);
 		snprintf(key, sizeof(key), "exposed_%s_ns", work_keys[i]);
-		put(json, key, (double)time->exposed_ns[i]);
+		sn_json_put_number(json, key, (double)time->exposed_ns[i]);
 		snprintf(key, sizeof(key), "%s_count", work_keys[i]);
-		put(json, key, (double)time->operation_counts[i]);
+		sn_json_put_number(json, key, (double)time->operation_counts[i]);
 	}
-	sn_json_key(json, "idle");
-	sn_json_begin(json, '{');
-	put(json, "gaps", (double)time->gap_count);
-	put(json, "not_queued_ns", (double)time->not_queued_ns);
-	put(json, "launching_ns", (double)time->launch_ns);
-	put(json, "launch_not_recorded_ns", (double)time->unexplained_ns);
-	put(json, "nobody_ns", blame->nobody_ns);
-	sn_json_key(json, "blame");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "idle", '{');
+	sn_json_put_number(json, "gaps", (double)time->gap_count);
+	sn_json_put_number(json, "not_queued_ns", (double)time->not_queued_ns);
+	sn_json_put_number(json, "launching_ns", (double)time->launch_ns);
+	sn_json_put_number(json, "launch_not_recorded_ns", (double)time->unexplained_ns);
+	sn_json_put_number(json, "nobody_ns", blame->nobody_ns);
+	sn_json_open(json, "blame", '[');
 	for (size_t i = 0; i < blame->count; i++) {
 		char name[SN_LABEL_CHARS];
 		uint32_t context = blame->shares[i].context;
 		sn_label_full(answers->db, SN_GROUP_AUTO,
 			      sonde_db_context(answers->db, context)->frame, name);
 		sn_json_begin(json, '{');
-		put(json, "context", context);
-		sn_json_key(json, "name");
-		sn_json_string(json, name);
-		put(json, "time_ns", blame->shares[i].time_ns);
+		sn_json_put_number(json, "context", context);
+		sn_json_put_text(json, "name", name);
+		sn_json_put_number(json, "time_ns", blame->shares[i].time_ns);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
@@ -76,14 +61,12 @@ static void json_iterations(const struct sn_answers *answers, struct sn_json *js
 		const struct sonde_db_frame *frame =
 		    sonde_db_frame(answers->db, sonde_db_context(answers->db, one->context)->frame);
 		sn_json_begin(json, '{');
-		put(json, "context", one->context);
-		sn_json_key(json, "name");
-		sn_json_string(json, sonde_db_string(answers->db, frame->name));
-		put(json, "profile", one->profile);
-		put_time(json, "start_ns", one->start_ns);
-		put(json, "duration_ns", (double)(one->end_ns - one->start_ns));
-		sn_json_key(json, "unusual");
-		sn_json_bool(json, one->is_unusual);
+		sn_json_put_number(json, "context", one->context);
+		sn_json_put_text(json, "name", sonde_db_string(answers->db, frame->name));
+		sn_json_put_number(json, "profile", one->profile);
+		sn_json_put_unsigned(json, "start_ns", one->start_ns);
+		sn_json_put_number(json, "duration_ns", (double)(one->end_ns - one->start_ns));
+		sn_json_put_bool(json, "unusual", one->is_unusual);
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
@@ -94,50 +77,39 @@ static void json_finding(const struct sn_answers *answers, const struct sn_findi
 			 struct sn_json *json)
 {
 	sn_json_begin(json, '{');
-	sn_json_key(json, "rule");
-	sn_json_string(json, sn_rule_name(finding->rule));
-	sn_json_key(json, "severity");
-	sn_json_string(json, sn_severity_name(finding->severity));
-	sn_json_key(json, "evidence");
-	sn_json_begin(json, '[');
+	sn_json_put_text(json, "rule", sn_rule_name(finding->rule));
+	sn_json_put_text(json, "severity", sn_severity_name(finding->severity));
+	sn_json_open(json, "evidence", '[');
 	for (size_t i = 0; i < finding->evidence_count; i++) {
 		const struct sn_evidence *one = finding->evidence + i;
 		sn_json_begin(json, '{');
-		sn_json_key(json, "name");
-		sn_json_string(json, one->name);
-		sn_json_key(json, "unit");
-		sn_json_string(json, one->unit);
-		put(json, "value", one->value);
+		sn_json_put_text(json, "name", one->name);
+		sn_json_put_text(json, "unit", one->unit);
+		sn_json_put_number(json, "value", one->value);
 		if (!strcmp(one->unit, "context")) {
 			char name[SN_LABEL_CHARS];
-			sn_json_key(json, "text");
-			sn_json_string(json,
-				       sn_name_context(answers->db, (uint32_t)one->value, name));
+			sn_json_put_text(json, "text",
+					 sn_name_context(answers->db, (uint32_t)one->value, name));
 		} else if (!strcmp(one->unit, "wait")) {
-			sn_json_key(json, "text");
-			sn_json_string(json, sn_wait_name((enum sn_wait)one->value));
+			sn_json_put_text(json, "text", sn_wait_name((enum sn_wait)one->value));
 		}
 		sn_json_end(json, '}');
 	}
 	sn_json_end(json, ']');
-	sn_json_key(json, "suggestion");
-	if (finding->suggestion)
-		sn_json_string(json, finding->suggestion);
-	else
-		sn_json_null(json);
+	sn_json_put_text(json, "suggestion", finding->suggestion); /* or null */
 	sn_json_end(json, '}');
 }
 
 void sn_timeline_json(const struct sn_answers *answers, struct sn_json *json)
 {
-	sn_json_key(json, "findings");
-	sn_json_begin(json, '[');
+	sn_json_open(json, "findings", '[');
 	for (size_t i = 0; i < answers->findings.count; i++)
 		json_finding(answers, answers->findings.items + i, json);
 	sn_json_end(json, ']');
-	put(json, "events", (double)sonde_trace_event_count(answers->trace));
-	sn_json_key(json, "devices");
-	sn_json_begin(json, '[');
+	sn_json_put_number(json, "events", (double)sonde_trace_event_count(answers->trace));
+	sn_json_open(json, "devices", '[');
+	sn_json_put_number(json, "events", (double)sonde_trace_event_count(answers->trace));
+	sn_json_open(json, "devices", '[');
 	for (size_t i = 0; i < answers->times.count; i++)
 		json_device(answers, i, json);
 	sn_json_end(json, ']');

@@ -12,7 +12,6 @@
 #include "export/event_walk.h"
 #include "format/measurement/measurement.h"
 #include "show/json.h"
-#include "export/shown_callers.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -66,7 +65,7 @@ static void set_profile(struct chrome *chrome, uint32_t number)
 {
 	const struct sn_trace_place *place = chrome->export.places + number;
 	chrome->profile = sonde_db_profile(chrome->db, number);
-	chrome->is_device = chrome->profile->kind == SONDE_PROFILE_STREAM;
+	chrome->is_device = sn_trace_export_is_device(&chrome->export, number);
 	chrome->pid = chrome->is_device ? place->device_pid : place->pid;
 	chrome->tid = place->tid;
 }
@@ -102,12 +101,12 @@ static void write_thread(struct chrome *chrome)
 static int write_places(struct chrome *chrome)
 {
 	uint32_t count = chrome->export.process_count + chrome->export.device_count;
-	bool *is_named = calloc(count + 1ull, sizeof(*is_named));
+	bool *is_named = sn_arena_array(&chrome->export.arena, bool, count + 1ull);
 	if (!is_named)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < sonde_db_profile_count(chrome->db); i++) {
 		const struct sn_trace_place *place = chrome->export.places + i;
-		if (sonde_trace_first_track(chrome->export.trace, i) == SONDE_NONE)
+		if (!sn_trace_export_has(&chrome->export, i))
 			continue;
 		set_profile(chrome, i);
 		uint32_t process = chrome->is_device ? chrome->export.process_count + place->device
@@ -117,7 +116,6 @@ static int write_places(struct chrome *chrome)
 		is_named[process] = true;
 		write_thread(chrome);
 	}
-	free(is_named);
 	return 0;
 }
 
@@ -242,11 +240,6 @@ static void put_attributes(struct chrome *chrome, const struct sn_walk_event *ev
 	fputc('}', chrome->out);
 }
 
-static void end_event(struct chrome *chrome)
-{
-	fputc('}', chrome->out);
-}
-
 /* An arrow's end. Its begin is the host's, but where that receives. */
 static void write_arrow(struct chrome *chrome, const struct sn_walk_event *event, const char *name)
 {
@@ -257,7 +250,7 @@ static void write_arrow(struct chrome *chrome, const struct sn_walk_event *event
 		sn_trace_export_link(&chrome->export, event->link));
 	put_time(chrome, "ts", event->start_ns - chrome->export.origin_ns);
 	fputs(is_target ? ",\"bp\":\"e\"" : "", chrome->out);
-	end_event(chrome);
+	fputc('}', chrome->out);
 }
 
 static void write_range_end(struct chrome *chrome, const struct sn_walk_event *event,
@@ -269,7 +262,7 @@ static void write_range_end(struct chrome *chrome, const struct sn_walk_event *e
 	put_text(chrome, "name", name);
 	put_time(chrome, "ts", event->end_ns - chrome->export.origin_ns);
 	fprintf(chrome->out, ",\"id\":%" PRIu64, chrome->range_count);
-	end_event(chrome);
+	fputc('}', chrome->out);
 }
 
 static int write_interval(struct chrome *chrome, const struct sn_walk_event *event)
@@ -295,10 +288,9 @@ static int write_interval(struct chrome *chrome, const struct sn_walk_event *eve
 	else
 		put_time(chrome, "dur", event->end_ns - event->start_ns);
 	if (needs_path) /* 0 is of no call */
-		fprintf(chrome->out, ",\"sf\":%u",
-			sn_chrome_stack_find(&chrome->stack, event->context));
+		fprintf(chrome->out, ",\"sf\":%u", chrome->stack.numbers[event->context]);
 	put_attributes(chrome, event);
-	end_event(chrome);
+	fputc('}', chrome->out);
 	if (is_range)
 		write_range_end(chrome, event, name);
 	if (event->link)
@@ -313,7 +305,7 @@ static void write_counter(struct chrome *chrome, const struct sn_walk_event *eve
 	put_text(chrome, "name", metric ? sonde_db_string(chrome->db, metric->name) : "");
 	put_time(chrome, "ts", event->start_ns - chrome->export.origin_ns);
 	put_attributes(chrome, event);
-	end_event(chrome);
+	fputc('}', chrome->out);
 }
 
 static void write_sample(struct chrome *chrome, const struct sn_walk_event *event)
@@ -322,34 +314,33 @@ static void write_sample(struct chrome *chrome, const struct sn_walk_event *even
 	put_text(chrome, "cat", "sample");
 	put_text(chrome, "name", "sample");
 	put_time(chrome, "ts", event->start_ns - chrome->export.origin_ns);
-	uint32_t frame = sn_chrome_stack_find(&chrome->stack, event->context);
+	uint32_t frame = chrome->stack.numbers[event->context];
 	if (frame) /* without one the sample is of no call at all */
 		fprintf(chrome->out, ",\"sf\":%u", frame);
 	if (event->attribute_count || chrome->is_device)
 		put_attributes(chrome, event);
-	end_event(chrome);
+	fputc('}', chrome->out);
+}
+
+static int take_event(void *context, const struct sn_walk_event *event)
+{
+	struct chrome *chrome = context;
+	int result = 0;
+	if (event->kind == SONDE_TRACK_COUNTER)
+		write_counter(chrome, event);
+	else if (event->kind == SONDE_TRACK_SAMPLES)
+		write_sample(chrome, event);
+	else
+		result = write_interval(chrome, event);
+	return ferror(chrome->out) ? SN_ERR_IO : result; /* the caller says what */
 }
 
 static int write_profile(struct chrome *chrome, uint32_t number, struct sn_error *error)
 {
-	struct sn_event_walk *walk = sn_event_walk_new(&chrome->export, number);
-	struct sn_walk_event event;
-	int result = walk ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	set_profile(chrome, number);
 	sn_trace_export_begin(&chrome->export);
 	sn_shown_callers_begin(&chrome->callers);
-	while (result > 0 && (result = sn_event_walk_next(walk, &event, error)) > 0) {
-		if (event.kind == SONDE_TRACK_COUNTER)
-			write_counter(chrome, &event);
-		else if (event.kind == SONDE_TRACK_SAMPLES)
-			write_sample(chrome, &event);
-		else if (write_interval(chrome, &event))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		if (ferror(chrome->out))
-			result = SN_ERR_IO; /* the caller says what */
-	}
-	sn_event_walk_free(walk);
-	return result;
+	return sn_event_walk(&chrome->export, number, take_event, chrome, error);
 }
 
 /* The rank that all profiles have, or -1. */
@@ -375,9 +366,9 @@ static int write_all(struct chrome *chrome, struct sn_error *error)
 	fputs(",\"traceEvents\":[", out);
 	int result = write_places(chrome);
 	if (result)
-		return sn_fail(error, result, "out of memory");
+		return sn_fail_memory(error);
 	for (uint32_t i = 0; i < sonde_db_profile_count(chrome->db) && !result; i++)
-		if (sonde_trace_first_track(chrome->export.trace, i) != SONDE_NONE)
+		if (sn_trace_export_has(&chrome->export, i))
 			result = write_profile(chrome, i, error);
 	fputs("\n]}\n", out);
 	return result;

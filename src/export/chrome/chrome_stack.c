@@ -2,8 +2,8 @@
 /* Call paths of samples in Chrome's JSON; see chrome_stack.h. */
 #include "chrome_stack.h"
 
+#include "base/vec.h"
 #include "show/json.h"
-#include "export/shown_callers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,16 +18,14 @@ struct frame_key {
 /* Numbers the context's frame and first those of its callers; the root is none. */
 static int number_context(struct sn_chrome_stack *stack, uint32_t context)
 {
-	uint32_t depth = sonde_db_context(stack->db, context)->depth;
-	uint32_t *path = malloc((depth + 1ull) * sizeof(*path));
-	uint32_t count = 0;
-	if (!path)
-		return SN_ERR_MEMORY;
+	size_t count = 0;
 	for (uint32_t at = context; at && !stack->numbers[at];
 	     at = sonde_db_context(stack->db, at)->parent)
-		path[count++] = at;
+		if (sn_vec_push(&stack->path, &stack->path_capacity, &count, at))
+			return SN_ERR_MEMORY;
 	while (count--) {
-		const struct sonde_db_context *node = sonde_db_context(stack->db, path[count]);
+		const struct sonde_db_context *node =
+		    sonde_db_context(stack->db, stack->path[count]);
 		const struct sonde_db_frame *frame = sonde_db_frame(stack->db, node->frame);
 		struct frame_key key = {frame->offset, stack->numbers[node->parent],
 					frame->kind,   frame->flags,
@@ -36,64 +34,44 @@ static int number_context(struct sn_chrome_stack *stack, uint32_t context)
 					frame->module};
 		uint32_t number = sn_intern_add(&stack->frames, &key, sizeof(key));
 		if (number == SN_INTERN_NONE)
-			break;
-		stack->numbers[path[count]] = number + 1;
+			return SN_ERR_MEMORY;
+		stack->numbers[stack->path[count]] = number + 1;
 	}
-	free(path);
-	return stack->numbers[context] || !context ? 0 : SN_ERR_MEMORY;
+	return 0;
 }
 
-static int take_event(struct sn_chrome_stack *stack, struct sn_shown_callers *callers,
-		      struct sn_trace_export *export, const struct sn_walk_event *event,
-		      bool is_device)
+static int take_event(void *context, const struct sn_walk_event *event)
 {
-	int needs_path = event->kind == SONDE_TRACK_SAMPLES
-			     ? 1
-			     : sn_shown_callers_take(callers, export, event, is_device);
-	if (needs_path <= 0 || stack->numbers[event->context])
-		return needs_path < 0 ? needs_path : 0;
-	return number_context(stack, event->context);
-}
-
-static int take_profile(struct sn_chrome_stack *stack, struct sn_shown_callers *callers,
-			struct sn_trace_export *export, uint32_t profile, struct sn_error *error)
-{
-	bool is_device = sonde_db_profile(stack->db, profile)->kind == SONDE_PROFILE_STREAM;
-	struct sn_event_walk *walk = sn_event_walk_new(export, profile);
-	struct sn_walk_event event;
-	int result = 1;
-	if (!walk)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_event_walk_skip_attributes(walk);
-	sn_shown_callers_begin(callers);
-	while (result > 0 && (result = sn_event_walk_next(walk, &event, error)) > 0)
-		if (take_event(stack, callers, export, &event, is_device))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_event_walk_free(walk);
-	return result;
+	struct sn_chrome_stack *stack = context;
+	int needs_path =
+	    event->kind == SONDE_TRACK_SAMPLES
+		? 1
+		: sn_shown_callers_take(&stack->callers, stack->export, event, stack->is_device);
+	return needs_path > 0 ? number_context(stack, event->context) : needs_path;
 }
 
 int sn_chrome_stack_init(struct sn_chrome_stack *stack, struct sn_trace_export *export,
 			 struct sn_error *error)
 {
-	struct sn_shown_callers callers = {0};
-	*stack = (struct sn_chrome_stack){.db = export->db};
-	stack->numbers = calloc(sonde_db_context_count(export->db) + 1ull, sizeof(*stack->numbers));
-	int result = stack->numbers ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (uint32_t i = 0; i < sonde_db_profile_count(export->db) && !result; i++)
-		if (sonde_trace_first_track(export->trace, i) != SONDE_NONE)
-			result = take_profile(stack, &callers, export, i, error);
-	sn_shown_callers_release(&callers);
-	if (result)
-		sn_chrome_stack_release(stack);
+	*stack = (struct sn_chrome_stack){.db = export->db, .export = export};
+	stack->numbers =
+	    sn_arena_array(&export->arena, uint32_t, sonde_db_context_count(export->db) + 1ull);
+	int result = stack->numbers ? 0 : sn_fail_memory(error);
+	for (uint32_t i = 0; i < sonde_db_profile_count(export->db) && !result; i++) {
+		if (!sn_trace_export_has(export, i))
+			continue;
+		stack->is_device = sn_trace_export_is_device(export, i);
+		sn_shown_callers_begin(&stack->callers);
+		result = sn_event_walk_brief(export, i, take_event, stack, error);
+	}
 	return result;
 }
 
 void sn_chrome_stack_release(struct sn_chrome_stack *stack)
 {
 	sn_intern_release(&stack->frames);
-	free(stack->numbers);
-	*stack = (struct sn_chrome_stack){0};
+	sn_shown_callers_release(&stack->callers);
+	free(stack->path);
 }
 
 static void put_text(FILE *out, const char *key, const char *text)
@@ -138,9 +116,4 @@ void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out)
 		fputc('}', out);
 	}
 	fputs("\n}", out);
-}
-
-uint32_t sn_chrome_stack_find(const struct sn_chrome_stack *stack, uint32_t context)
-{
-	return stack->numbers ? stack->numbers[context] : 0;
 }

@@ -9,24 +9,29 @@
 
 #include "base/error.h"
 #include "base/intern.h"
-#include "export/event_walk.h"
+#include "export/shown_callers.h"
 #include "sonde/trace.h"
 
 #include <stdio.h>
 
 struct sn_chrome_stack {
 	const struct sonde_db *db;
+	uint32_t *numbers; /* of frames, by context; 0 none */
 	struct sn_intern frames;
-	uint32_t *numbers; /* by context; 0 none */
+	/* while they are found: */
+	struct sn_trace_export *export;
+	struct sn_shown_callers callers;
+	bool is_device;
+	uint32_t *path;
+	size_t path_capacity;
 };
 
 /* Finds the frames of all events whose paths must be told: samples, and what shown_callers.h says.
- * 0 or a negative enum sn_err; then there is nothing to release. */
+ * 0 or a negative enum sn_err. To be released in either case, before the export is closed. */
 int sn_chrome_stack_init(struct sn_chrome_stack *stack, struct sn_trace_export *export,
 			 struct sn_error *error);
 void sn_chrome_stack_release(struct sn_chrome_stack *stack);
 /* ,"stackFrames":{...}; nothing where there are none. */
 void sn_chrome_stack_write(const struct sn_chrome_stack *stack, FILE *out);
-uint32_t sn_chrome_stack_find(const struct sn_chrome_stack *stack, uint32_t context);
 
 #endif

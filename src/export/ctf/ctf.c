@@ -13,6 +13,10 @@
 #include "ctf.h"
 #include "export/exporter.h"
 
+#include "base/escape.h"
+#include "base/heap.h"
+#include "base/intern.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <ctype.h>
@@ -91,6 +95,9 @@ struct open_interval {
 	uint32_t shape; /* of its end */
 };
 
+/* How fields of definitions are written: bytes of a number, or these; 0 ends them. */
+enum { FIELDS_MAX = 24, TEXT_FIELD = 's', REAL_FIELD = 'd' };
+
 struct ctf {
 	const struct sonde_db *db;
 	struct sn_trace_export export;
@@ -98,14 +105,14 @@ struct ctf {
 	unsigned char uuid[16];
 	struct sn_ctf_stream stream;
 	struct sn_intern classes;
-	uint32_t *key_ranks; /* by key: its number in the file */
-	uint32_t *keys;	     /* by rank */
-	char (*fields)[80];  /* by rank */
+	unsigned char ways[DEFINITIONS][FIELDS_MAX]; /* how fields of definitions are written */
+	char (*fields)[80]; /* of keys, by rank: their place by name, and number in the file */
 	uint32_t key_count;
 	/* of the profile: a heap by end, the last begun first */
 	struct open_interval *open;
 	size_t open_count, open_capacity;
 	uint64_t number;
+	bool is_device;
 	bool *taken[SHAPES]; /* lanes, by the shape of the begin */
 	size_t taken_capacity[SHAPES], taken_count[SHAPES];
 };
@@ -126,44 +133,85 @@ static uint8_t presence(const uint32_t *strings, unsigned count)
 	return bits;
 }
 
-static struct sn_buffer *define(struct ctf *ctf, enum definition what)
+/* A field's value: as its declaration says, one of these. */
+struct field {
+	uint64_t number;
+	double real;
+	const char *text;
+};
+
+static struct field whole(uint64_t number)
 {
+	return (struct field){.number = number};
+}
+
+static struct field real(double number)
+{
+	return (struct field){.real = number};
+}
+
+static struct field text(const char *value)
+{
+	return (struct field){.text = value};
+}
+
+static struct field string(const struct ctf *ctf, uint32_t string)
+{
+	return text(text_of(ctf, string));
+}
+
+static void read_declarations(struct ctf *ctf)
+{
+	for (unsigned i = 0; i < DEFINITIONS; i++) {
+		unsigned char *way = ctf->ways[i];
+		for (const char *at = definitions[i].fields; *at; at += strspn(at, "; ")) {
+			bool is_number = strcspn(at, "0123456789") < strcspn(at, " ");
+			*way++ = is_number ? (unsigned char)(atoi(strpbrk(at, "1368")) / 8)
+				 : *at == TEXT_FIELD ? TEXT_FIELD
+						     : REAL_FIELD;
+			at += strcspn(at, ";");
+		}
+	}
+}
+
+/* Writes a definition, each field as its declaration says. */
+static void define(struct ctf *ctf, enum definition what, const struct field *field)
+{
+	struct sn_buffer *event = &ctf->stream.event;
 	sn_ctf_begin(&ctf->stream, (uint16_t)what,
 		     ctf->export.origin_ns ? ctf->export.origin_ns - 1 : 0);
-	return &ctf->stream.event;
+	for (const unsigned char *way = ctf->ways[what]; *way; way++, field++) {
+		if (*way == TEXT_FIELD)
+			sn_ctf_text(event, field->text);
+		else if (*way == REAL_FIELD)
+			sn_buffer_put(event, &field->real, sizeof(field->real));
+		else
+			sn_buffer_number(event, field->number, *way);
+	}
+	sn_ctf_end(&ctf->stream);
 }
+#define DEFINE(ctf, what, ...) define(ctf, what, (const struct field[]){__VA_ARGS__})
 
 static void define_texts(struct ctf *ctf)
 {
-	for (uint32_t i = 0; i < sonde_db_property_count(ctf->db); i++) {
-		const char *key = sonde_db_property_key(ctf->db, i);
+	const struct sonde_db *db = ctf->db;
+	for (uint32_t i = 0; i < sonde_db_property_count(db); i++) {
+		const char *key = sonde_db_property_key(db, i);
+		const char *value = sonde_db_property_value(db, i);
 		/* what an import of this would put there itself */
-		if (!strcmp(key, "imported.from") &&
-		    !strcmp(sonde_db_property_value(ctf->db, i), "ctf"))
-			continue;
-		struct sn_buffer *event = define(ctf, DEFINE_PROPERTY);
-		sn_ctf_text(event, key);
-		sn_ctf_text(event, sonde_db_property_value(ctf->db, i));
-		sn_ctf_end(&ctf->stream);
+		if (strcmp(key, "imported.from") != 0 || strcmp(value, "ctf") != 0)
+			DEFINE(ctf, DEFINE_PROPERTY, text(key), text(value));
 	}
-	for (uint32_t i = 0; i < sonde_db_drop_count(ctf->db); i++) {
-		const struct sonde_db_drop *drop = sonde_db_drop(ctf->db, i);
-		struct sn_buffer *event = define(ctf, DEFINE_DROP);
-		sn_ctf_text(event, text_of(ctf, drop->cause));
-		sn_ctf_text(event, text_of(ctf, drop->text));
-		sn_ctf_number(event, drop->count, 8);
-		sn_ctf_end(&ctf->stream);
+	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
+		const struct sonde_db_drop *drop = sonde_db_drop(db, i);
+		DEFINE(ctf, DEFINE_DROP, string(ctf, drop->cause), string(ctf, drop->text),
+		       whole(drop->count));
 	}
-	for (uint32_t i = 0; i < sonde_db_metric_count(ctf->db); i++) {
-		const struct sonde_db_metric *metric = sonde_db_metric(ctf->db, i);
-		struct sn_buffer *event = define(ctf, DEFINE_METRIC);
-		sn_ctf_number(event, i, 4);
-		sn_ctf_text(event, text_of(ctf, metric->name));
-		sn_ctf_text(event, text_of(ctf, metric->unit));
-		sn_ctf_text(event, text_of(ctf, metric->source));
-		sn_ctf_number(event, metric->kind, 4);
-		sn_ctf_number(event, metric->period, 8);
-		sn_ctf_end(&ctf->stream);
+	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++) {
+		const struct sonde_db_metric *metric = sonde_db_metric(db, i);
+		DEFINE(ctf, DEFINE_METRIC, whole(i), string(ctf, metric->name),
+		       string(ctf, metric->unit), string(ctf, metric->source), whole(metric->kind),
+		       whole(metric->period));
 	}
 }
 
@@ -171,75 +219,45 @@ static void define_code(struct ctf *ctf)
 {
 	for (uint32_t i = 0; i < sonde_db_module_count(ctf->db); i++) {
 		const struct sonde_db_module *module = sonde_db_module(ctf->db, i);
-		struct sn_buffer *event = define(ctf, DEFINE_MODULE);
-		sn_ctf_number(event, i, 4);
-		sn_ctf_number(event, presence((uint32_t[]){module->path, module->build_id}, 2), 1);
-		sn_ctf_text(event, text_of(ctf, module->path));
-		sn_ctf_text(event, text_of(ctf, module->build_id));
-		sn_ctf_number(event, module->flags, 4);
-		sn_ctf_end(&ctf->stream);
+		const uint32_t strings[] = {module->path, module->build_id};
+		DEFINE(ctf, DEFINE_MODULE, whole(i), whole(presence(strings, 2)),
+		       string(ctf, module->path), string(ctf, module->build_id),
+		       whole(module->flags));
 	}
 	for (uint32_t i = 0; i < sonde_db_context_count(ctf->db); i++) {
 		const struct sonde_db_context *context = sonde_db_context(ctf->db, i);
 		const struct sonde_db_frame *frame = sonde_db_frame(ctf->db, context->frame);
-		struct sn_buffer *event = define(ctf, DEFINE_CONTEXT);
-		sn_ctf_number(event, i, 4);
-		sn_ctf_number(event, context->parent, 4);
-		sn_ctf_number(event, frame->kind, 1);
-		sn_ctf_number(event, frame->flags, 1);
-		sn_ctf_number(
-		    event, presence((uint32_t[]){frame->name, frame->linkage_name, frame->file}, 3),
-		    1);
-		sn_ctf_text(event, text_of(ctf, frame->name));
-		sn_ctf_text(event, text_of(ctf, frame->linkage_name));
-		sn_ctf_number(event, frame->module, 4);
-		sn_ctf_text(event, text_of(ctf, frame->file));
-		sn_ctf_number(event, frame->line, 4);
-		sn_ctf_number(event, frame->function_line, 4);
-		sn_ctf_number(event, frame->offset, 8);
-		sn_ctf_end(&ctf->stream);
+		const uint32_t strings[] = {frame->name, frame->linkage_name, frame->file};
+		DEFINE(ctf, DEFINE_CONTEXT, whole(i), whole(context->parent), whole(frame->kind),
+		       whole(frame->flags), whole(presence(strings, 3)), string(ctf, frame->name),
+		       string(ctf, frame->linkage_name), whole(frame->module),
+		       string(ctf, frame->file), whole(frame->line), whole(frame->function_line),
+		       whole(frame->offset));
 	}
 }
 
 static void define_profile(struct ctf *ctf, uint32_t number)
 {
 	const struct sonde_db_profile *profile = sonde_db_profile(ctf->db, number);
-	struct sn_buffer *event = define(ctf, DEFINE_PROFILE);
-	sn_ctf_number(event, number, 4);
-	sn_ctf_number(
-	    event, presence((uint32_t[]){profile->host, profile->program, profile->thread}, 3), 1);
-	sn_ctf_text(event, text_of(ctf, profile->host));
-	sn_ctf_text(event, text_of(ctf, profile->program));
-	sn_ctf_text(event, text_of(ctf, profile->thread));
-	sn_ctf_number(event, (uint32_t)profile->rank, 4);
-	sn_ctf_number(event, profile->pid, 8);
-	sn_ctf_number(event, profile->tid, 8);
-	sn_ctf_number(event, profile->kind, 4);
-	sn_ctf_number(event, profile->device, 4);
-	sn_ctf_number(event, profile->device_context, 4);
-	sn_ctf_number(event, profile->stream, 4);
-	sn_ctf_number(event, profile->start_ns, 8);
-	sn_ctf_number(event, profile->end_ns, 8);
-	sn_ctf_number(event, profile->cpu_ns, 8);
-	sn_ctf_number(event, profile->samples, 8);
-	sn_ctf_number(event, profile->own_ns, 8);
-	sn_ctf_number(event, profile->run, 4);
-	sn_ctf_end(&ctf->stream);
+	const uint32_t strings[] = {profile->host, profile->program, profile->thread};
+	DEFINE(ctf, DEFINE_PROFILE, whole(number), whole(presence(strings, 3)),
+	       string(ctf, profile->host), string(ctf, profile->program),
+	       string(ctf, profile->thread), whole((uint64_t)profile->rank), whole(profile->pid),
+	       whole(profile->tid), whole(profile->kind), whole(profile->device),
+	       whole(profile->device_context), whole(profile->stream), whole(profile->start_ns),
+	       whole(profile->end_ns), whole(profile->cpu_ns), whole(profile->samples),
+	       whole(profile->own_ns), whole(profile->run));
 }
 
 static void define_keys(struct ctf *ctf)
 {
 	for (uint32_t rank = 0; rank < ctf->key_count; rank++) {
 		const struct sonde_attribute_key *key =
-		    sonde_trace_key(ctf->export.trace, ctf->keys[rank]);
-		struct sn_buffer *event = define(ctf, DEFINE_KEY);
-		sn_ctf_number(event, rank, 4);
-		sn_ctf_number(event, presence((uint32_t[]){key->name, key->unit}, 2), 1);
-		sn_ctf_text(event, text_of(ctf, key->name));
-		sn_ctf_text(event, text_of(ctf, key->unit));
-		sn_ctf_number(event, key->type, 4);
-		sn_ctf_text(event, ctf->fields[rank]);
-		sn_ctf_end(&ctf->stream);
+		    sonde_trace_key(ctf->export.trace, ctf->export.keys[rank]);
+		const uint32_t strings[] = {key->name, key->unit};
+		DEFINE(ctf, DEFINE_KEY, whole(rank), whole(presence(strings, 2)),
+		       string(ctf, key->name), string(ctf, key->unit), whole(key->type),
+		       text(ctf->fields[rank]));
 	}
 }
 
@@ -249,16 +267,9 @@ static void define_values(struct ctf *ctf, uint32_t profile, uint32_t metric)
 	for (size_t i = 0; i < plane.count; i++) {
 		struct sonde_db_stat stat;
 		sonde_db_plane_stat(&plane, i, &stat);
-		struct sn_buffer *event = define(ctf, DEFINE_VALUE);
-		sn_ctf_number(event, profile, 4);
-		sn_ctf_number(event, plane.ids[i], 4);
-		sn_ctf_number(event, metric, 4);
-		sn_ctf_real(event, stat.count);
-		sn_ctf_real(event, stat.sum);
-		sn_ctf_real(event, stat.min);
-		sn_ctf_real(event, stat.max);
-		sn_ctf_real(event, stat.sum_squares);
-		sn_ctf_end(&ctf->stream);
+		DEFINE(ctf, DEFINE_VALUE, whole(profile), whole(plane.ids[i]), whole(metric),
+		       real(stat.count), real(stat.sum), real(stat.min), real(stat.max),
+		       real(stat.sum_squares));
 	}
 }
 
@@ -267,6 +278,7 @@ static int write_definitions(struct ctf *ctf, struct sn_error *error)
 	int result = sn_ctf_open(&ctf->stream, ctf->folder, "definitions", ctf->uuid, 0, error);
 	if (result)
 		return result;
+	read_declarations(ctf);
 	define_texts(ctf);
 	define_code(ctf);
 	define_keys(ctf);
@@ -287,7 +299,7 @@ static int class_of(struct ctf *ctf, enum shape shape, const struct sn_walk_even
 	uint32_t key[2 + KEYS_MAX] = {shape, event && event->link};
 	uint32_t count = 2;
 	for (uint32_t i = 0; event && i < event->attribute_count && i < KEYS_MAX; i++)
-		key[count++] = ctf->key_ranks[event->attributes[i].key];
+		key[count++] = ctf->export.key_places[event->attributes[i].key];
 	uint32_t number = sn_intern_add(&ctf->classes, key, count * sizeof(*key));
 	return number < CLASSES_MAX ? (int)number : -1;
 }
@@ -302,14 +314,14 @@ static void put_attributes(struct ctf *ctf, const struct sn_walk_event *event)
 {
 	struct sn_buffer *buffer = &ctf->stream.event;
 	if (event->link)
-		sn_ctf_number(buffer, event->link, 8);
+		sn_buffer_number(buffer, event->link, 8);
 	for (uint32_t i = 0; i < event->attribute_count && i < KEYS_MAX; i++) {
 		const struct sn_walk_attribute *attribute = event->attributes + i;
 		if (sonde_trace_key(ctf->export.trace, attribute->key)->type ==
 		    SONDE_ATTRIBUTE_STRING)
 			sn_ctf_text(buffer, text_of(ctf, (uint32_t)attribute->value));
 		else
-			sn_ctf_number(buffer, attribute->value, 8);
+			sn_buffer_number(buffer, attribute->value, 8);
 	}
 }
 
@@ -319,37 +331,7 @@ static bool ends_before(const struct open_interval *a, const struct open_interva
 	return a->end_ns != b->end_ns ? a->end_ns < b->end_ns : a->number > b->number;
 }
 
-static int push(struct ctf *ctf, struct open_interval interval)
-{
-	if (sn_vec_reserve(&ctf->open, &ctf->open_capacity, ctf->open_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	size_t place = ctf->open_count++;
-	for (; place && ends_before(&interval, ctf->open + (place - 1) / 2);
-	     place = (place - 1) / 2)
-		ctf->open[place] = ctf->open[(place - 1) / 2];
-	ctf->open[place] = interval;
-	return 0;
-}
-
-static struct open_interval pop(struct ctf *ctf)
-{
-	struct open_interval first = ctf->open[0], last = ctf->open[--ctf->open_count];
-	size_t place = 0;
-	for (;;) {
-		size_t child = 2 * place + 1;
-		if (child >= ctf->open_count)
-			break;
-		if (child + 1 < ctf->open_count &&
-		    ends_before(ctf->open + child + 1, ctf->open + child))
-			child++;
-		if (!ends_before(ctf->open + child, &last))
-			break;
-		ctf->open[place] = ctf->open[child];
-		place = child;
-	}
-	ctf->open[place] = last;
-	return first;
-}
+SN_HEAP(ends, struct open_interval, const void *, ends_before(a, b));
 
 /* The lowest lane that is free; UINT32_MAX without memory. */
 static uint32_t take_lane(struct ctf *ctf, enum shape shape)
@@ -369,12 +351,13 @@ static uint32_t take_lane(struct ctf *ctf, enum shape shape)
 static int end_until(struct ctf *ctf, uint64_t time_ns)
 {
 	while (ctf->open_count && ctf->open[0].end_ns <= time_ns) {
-		struct open_interval ended = pop(ctf);
+		struct open_interval ended = ctf->open[0];
+		ends_pop(ctf->open, &ctf->open_count, NULL);
 		int number = class_of(ctf, ended.shape, NULL);
 		if (number < 0)
 			return SN_ERR_MEMORY;
 		sn_ctf_begin(&ctf->stream, (uint16_t)number, ended.end_ns);
-		sn_ctf_number(&ctf->stream.event, ended.lane, 4);
+		sn_buffer_number(&ctf->stream.event, ended.lane, 4);
 		sn_ctf_end(&ctf->stream);
 		ctf->taken[ended.shape - 1][ended.lane] = false;
 	}
@@ -399,24 +382,26 @@ static enum shape shape_of(const struct sn_walk_event *event, bool is_device)
 	}
 }
 
-static int write_event(struct ctf *ctf, const struct sn_walk_event *event, bool is_device)
+static int take_event(void *context, const struct sn_walk_event *event)
 {
-	enum shape shape = shape_of(event, is_device);
+	struct ctf *ctf = context;
+	enum shape shape = shape_of(event, ctf->is_device);
 	struct sn_buffer *buffer = &ctf->stream.event;
 	int number = class_of(ctf, shape, event);
 	if (number < 0 || end_until(ctf, event->start_ns))
 		return SN_ERR_MEMORY;
 	sn_ctf_begin(&ctf->stream, (uint16_t)number, event->start_ns);
-	sn_ctf_number(buffer, event->context, 4);
+	sn_buffer_number(buffer, event->context, 4);
 	if (sonde_track_lasts(event->kind)) {
 		uint32_t lane = take_lane(ctf, shape);
 		if (lane == UINT32_MAX ||
-		    push(ctf,
-			 (struct open_interval){event->end_ns, ctf->number++, lane, shape + 1}))
+		    sn_vec_reserve(&ctf->open, &ctf->open_capacity, ctf->open_count + 1) < 0)
 			return SN_ERR_MEMORY;
-		sn_ctf_number(buffer, lane, 4);
+		struct open_interval open = {event->end_ns, ctf->number++, lane, shape + 1};
+		ends_push(ctf->open, &ctf->open_count, open, NULL);
+		sn_buffer_number(buffer, lane, 4);
 	} else if (shape == COUNTER) {
-		sn_ctf_number(buffer, event->metric, 4);
+		sn_buffer_number(buffer, event->metric, 4);
 	}
 	sn_ctf_text(buffer, shape == COUNTER
 				? text_of(ctf, sonde_db_metric(ctf->db, event->metric)->name)
@@ -432,7 +417,7 @@ static void put_profile(struct ctf *ctf, uint32_t number)
 	const struct sonde_db_profile *profile = sonde_db_profile(ctf->db, number);
 	struct sn_ctf_stream *stream = &ctf->stream;
 	uint32_t each[] = {number, (uint32_t)profile->pid, (uint32_t)profile->tid};
-	sn_ctf_number(&stream->context, profile->kind, 4);
+	sn_buffer_number(&stream->context, profile->kind, 4);
 	sn_ctf_text(&stream->context, profile->thread == SONDE_NONE
 					  ? text_of(ctf, profile->program)
 					  : text_of(ctf, profile->thread));
@@ -442,44 +427,27 @@ static void put_profile(struct ctf *ctf, uint32_t number)
 #define PROFILE_FIELDS "\t\tuint32_t _kind;\n\t\tstring _thread;\n"
 #define EVENT_FIELDS   "\t\tuint32_t _profile;\n\t\tuint32_t _pid;\n\t\tuint32_t _tid;\n"
 
-static int write_events(struct ctf *ctf, struct sn_event_walk *walk, bool is_device,
-			struct sn_error *error)
-{
-	struct sn_walk_event event;
-	int result;
-	ctf->open_count = 0;
-	memset(ctf->taken_count, 0, sizeof(ctf->taken_count));
-	while ((result = sn_event_walk_next(walk, &event, error)) > 0)
-		if (write_event(ctf, &event, is_device))
-			return sn_fail(error, SN_ERR_MEMORY,
-				       ctf->classes.count >= CLASSES_MAX
-					   ? "events have too many different sets of attributes"
-					   : "out of memory");
-	if (!result && end_until(ctf, UINT64_MAX))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return result;
-}
-
 static int write_profile(struct ctf *ctf, uint32_t number, struct sn_error *error)
 {
 	char name[32];
 	snprintf(name, sizeof(name), "profile_%06u", number);
-	struct sn_event_walk *walk = sn_event_walk_new(&ctf->export, number);
-	if (!walk)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	int result = sn_ctf_open(&ctf->stream, ctf->folder, name, ctf->uuid, 1, error);
-	if (!result) {
-		put_profile(ctf, number);
-		result = write_events(
-		    ctf, walk, sonde_db_profile(ctf->db, number)->kind == SONDE_PROFILE_STREAM,
-		    error);
-		if (result)
-			sn_ctf_abandon(&ctf->stream);
-		else
-			result = sn_ctf_close(&ctf->stream, error);
-	}
-	sn_event_walk_free(walk);
-	return result;
+	if (result)
+		return result;
+	put_profile(ctf, number);
+	ctf->is_device = sn_trace_export_is_device(&ctf->export, number);
+	ctf->open_count = 0;
+	memset(ctf->taken_count, 0, sizeof(ctf->taken_count));
+	result = sn_event_walk(&ctf->export, number, take_event, ctf, error);
+	if (!result)
+		result = sn_fail_code(error, end_until(ctf, UINT64_MAX));
+	if (!result)
+		return sn_ctf_close(&ctf->stream, error);
+	sn_ctf_abandon(&ctf->stream);
+	return ctf->classes.count < CLASSES_MAX
+		   ? result
+		   : sn_fail(error, SN_ERR_UNSUPPORTED,
+			     "events have too many different sets of attributes");
 }
 
 /* ---- metadata ---- */
@@ -489,7 +457,8 @@ static void name_field(struct ctf *ctf, uint32_t rank)
 {
 	static const char *const own[] = {"context", "lane", "name", "link", "metric"};
 	char *field = ctf->fields[rank];
-	const char *text = text_of(ctf, sonde_trace_key(ctf->export.trace, ctf->keys[rank])->name);
+	const char *text =
+	    text_of(ctf, sonde_trace_key(ctf->export.trace, ctf->export.keys[rank])->name);
 	size_t length = 0;
 	for (; *text && length < 60; text++)
 		field[length++] = isalnum((unsigned char)*text) ? *text : '_';
@@ -503,18 +472,15 @@ static void name_field(struct ctf *ctf, uint32_t rank)
 		snprintf(field + length, 20, "_%u", rank);
 }
 
-static int number_keys(struct ctf *ctf, struct sn_error *error)
+static int name_fields(struct ctf *ctf, struct sn_error *error)
 {
 	ctf->key_count = sonde_trace_key_count(ctf->export.trace);
-	ctf->keys = sn_trace_keys_by_name(ctf->db, ctf->export.trace);
-	ctf->key_ranks = malloc((ctf->key_count + 1) * sizeof(*ctf->key_ranks));
-	ctf->fields = calloc(ctf->key_count + 1, sizeof(*ctf->fields));
-	if (!ctf->keys || !ctf->key_ranks || !ctf->fields)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	for (uint32_t rank = 0; rank < ctf->key_count; rank++) {
-		ctf->key_ranks[ctf->keys[rank]] = rank;
+	ctf->fields = sn_arena_allocate_array(&ctf->export.arena, ctf->key_count + 1ull,
+					      sizeof(*ctf->fields));
+	if (!ctf->fields)
+		return sn_fail_memory(error);
+	for (uint32_t rank = 0; rank < ctf->key_count; rank++)
 		name_field(ctf, rank);
-	}
 	return 0;
 }
 
@@ -524,44 +490,44 @@ static void declare_class(const struct ctf *ctf, struct sn_buffer *text, uint32_
 	size_t bytes;
 	const uint32_t *key = sn_intern_at(&ctf->classes, number, &bytes);
 	uint32_t shape = key[0];
-	sn_ctf_print(text, "event {\n\tid = %u;\n\tname = \"%s\";\n\tstream_id = 1;\n", number,
-		     shape_names[shape]);
-	sn_ctf_print(text, "\tfields := struct {\n");
+	sn_buffer_print(text, "event {\n\tid = %u;\n\tname = \"%s\";\n\tstream_id = 1;\n", number,
+			shape_names[shape]);
+	sn_buffer_print(text, "\tfields := struct {\n");
 	bool is_end = shape < SAMPLE && shape & 1;
 	if (!is_end)
-		sn_ctf_print(text, "\t\tuint32_t _context;\n");
+		sn_buffer_print(text, "\t\tuint32_t _context;\n");
 	if (shape < SAMPLE)
-		sn_ctf_print(text, "\t\tuint32_t _lane;\n");
+		sn_buffer_print(text, "\t\tuint32_t _lane;\n");
 	if (shape == COUNTER)
-		sn_ctf_print(text, "\t\tuint32_t _metric;\n");
+		sn_buffer_print(text, "\t\tuint32_t _metric;\n");
 	if (!is_end)
-		sn_ctf_print(text, "\t\tstring _name;\n");
+		sn_buffer_print(text, "\t\tstring _name;\n");
 	if (key[1])
-		sn_ctf_print(text, "\t\tuint64_t _link;\n");
+		sn_buffer_print(text, "\t\tuint64_t _link;\n");
 	for (size_t i = 2; i < bytes / sizeof(*key); i++) {
-		uint32_t type = sonde_trace_key(ctf->export.trace, ctf->keys[key[i]])->type;
+		uint32_t type = sonde_trace_key(ctf->export.trace, ctf->export.keys[key[i]])->type;
 		/* the first underscore is not part of the name: it keeps keywords apart */
-		sn_ctf_print(text, "\t\t%s _%s;\n", types[type <= 4 ? type : 0],
-			     ctf->fields[key[i]]);
+		sn_buffer_print(text, "\t\t%s _%s;\n", types[type <= 4 ? type : 0],
+				ctf->fields[key[i]]);
 	}
-	sn_ctf_print(text, "\t};\n};\n\n");
+	sn_buffer_print(text, "\t};\n};\n\n");
 }
 
 static void declare_definitions(struct sn_buffer *text)
 {
 	for (unsigned i = 0; i < DEFINITIONS; i++) {
-		sn_ctf_print(text,
-			     "event {\n\tid = %u;\n\tname = \"%s\";\n\tstream_id = 0;\n"
-			     "\tfields := struct {\n",
-			     i, definitions[i].name);
+		sn_buffer_print(text,
+				"event {\n\tid = %u;\n\tname = \"%s\";\n\tstream_id = 0;\n"
+				"\tfields := struct {\n",
+				i, definitions[i].name);
 		for (const char *at = definitions[i].fields; *at;) {
 			size_t type = strcspn(at, " "), name = strcspn(at + type + 1, ";");
-			sn_ctf_print(text, "\t\t%.*s _%.*s;\n", (int)type, at, (int)name,
-				     at + type + 1);
+			sn_buffer_print(text, "\t\t%.*s _%.*s;\n", (int)type, at, (int)name,
+					at + type + 1);
 			at += type + name + 2;
 			at += strspn(at, " ");
 		}
-		sn_ctf_print(text, "\t};\n};\n\n");
+		sn_buffer_print(text, "\t};\n};\n\n");
 	}
 }
 
@@ -570,10 +536,10 @@ static int write_metadata(const struct ctf *ctf, struct sn_error *error)
 	struct sn_buffer text = {0};
 	const char *host = sonde_db_property(ctf->db, "host");
 	sn_ctf_head(&text, ctf->uuid);
-	sn_ctf_print(&text, "env {\n\tdomain = \"sonde\";\n\ttracer_name = \"sonde\";\n"
-			    "\tsonde_format = 1;\n\thostname = ");
-	sn_ctf_quote(&text, host ? host : "");
-	sn_ctf_print(&text, ";\n};\n\n");
+	sn_buffer_print(&text, "env {\n\tdomain = \"sonde\";\n\ttracer_name = \"sonde\";\n"
+			       "\tsonde_format = 1;\n\thostname = ");
+	sn_quote_put(&text, SN_ESCAPE_QUOTED, host ? host : "");
+	sn_buffer_print(&text, ";\n};\n\n");
 	sn_ctf_declare_stream(&text, 0, "", "");
 	sn_ctf_declare_stream(&text, 1, PROFILE_FIELDS, EVENT_FIELDS);
 	declare_definitions(&text);
@@ -584,11 +550,11 @@ static int write_metadata(const struct ctf *ctf, struct sn_error *error)
 
 static int write_all(struct ctf *ctf, struct sn_error *error)
 {
-	int result = number_keys(ctf, error);
+	int result = name_fields(ctf, error);
 	if (!result)
 		result = write_definitions(ctf, error);
 	for (uint32_t i = 0; i < sonde_db_profile_count(ctf->db) && !result; i++)
-		if (sonde_trace_first_track(ctf->export.trace, i) != SONDE_NONE)
+		if (sn_trace_export_has(&ctf->export, i))
 			result = write_profile(ctf, i, error);
 	return result ? result : write_metadata(ctf, error);
 }
@@ -612,9 +578,6 @@ static int write_folder(const struct sn_export_request *request, const char *fol
 	for (unsigned i = 0; i < SHAPES; i++)
 		free(ctf.taken[i]);
 	free(ctf.open);
-	free(ctf.keys);
-	free(ctf.key_ranks);
-	free(ctf.fields);
 	sn_intern_release(&ctf.classes);
 	sn_trace_export_close(&ctf.export);
 	return result;

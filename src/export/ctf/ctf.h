@@ -13,9 +13,13 @@
 #include "base/output.h"
 #include "export/event_walk.h"
 
-#include <stdarg.h>
-
 #define SN_CTF_PACKET_BYTES (256u << 10)
+
+/* A text with its NUL. */
+static inline void sn_ctf_text(struct sn_buffer *buffer, const char *text)
+{
+	sn_buffer_put(buffer, text, strlen(text) + 1);
+}
 
 /* A file of packets. Numbers are little endian and begin at whole bytes. */
 struct sn_ctf_stream {
@@ -34,22 +38,15 @@ struct sn_ctf_stream {
 /* 0 or a negative enum sn_err. The context is put by the caller before the first event. */
 int sn_ctf_open(struct sn_ctf_stream *stream, const char *folder, const char *name,
 		const unsigned char *uuid, uint32_t stream_class, struct sn_error *error);
-/* Begins an event; its fields follow, then sn_ctf_end. */
+/* Begins an event; its fields follow in stream->event, then sn_ctf_end. */
 void sn_ctf_begin(struct sn_ctf_stream *stream, uint16_t id, uint64_t time_ns);
-void sn_ctf_number(struct sn_buffer *buffer, uint64_t value, unsigned bytes);
-void sn_ctf_real(struct sn_buffer *buffer, double value);
-void sn_ctf_text(struct sn_buffer *buffer, const char *text);
 void sn_ctf_end(struct sn_ctf_stream *stream);
 /* Writes the last packet, and the file. Releases in any case. */
 int sn_ctf_close(struct sn_ctf_stream *stream, struct sn_error *error);
 /* Without. */
 void sn_ctf_abandon(struct sn_ctf_stream *stream);
 
-/* Text of metadata. */
-void sn_ctf_print(struct sn_buffer *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* Text within quotes. */
-void sn_ctf_quote(struct sn_buffer *text, const char *value);
+/* Metadata is text in a buffer. */
 /* What all of them begin with: types, the trace, its clock (nanoseconds since 1970). */
 void sn_ctf_head(struct sn_buffer *text, const unsigned char *uuid);
 /* A stream's declaration: how packets and events begin. `more`: what the packet context ends with;
@@ -64,7 +61,6 @@ void sn_ctf_uuid(const struct sn_trace_export *export, uint32_t part, unsigned c
 
 /* The kernel's trace, into a folder that it makes; nothing where the database has no states of
  * threads. 0 or a negative enum sn_err. */
-int sn_ctf_write_kernel(const struct sn_trace_export *export, const char *folder,
-			struct sn_error *error);
+int sn_ctf_write_kernel(struct sn_trace_export *export, const char *folder, struct sn_error *error);
 
 #endif

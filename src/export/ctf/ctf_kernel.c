@@ -10,6 +10,9 @@
  */
 #include "ctf.h"
 
+#include "base/escape.h"
+#include "base/intern.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "trace/sorter.h"
 
@@ -31,7 +34,7 @@ enum what { WAKE, OUT, IN, CALL, RETURN, INTERRUPT, INTERRUPT_END, SOFTIRQ, SOFT
 enum { SWITCH_ID, WAKEUP_ID, INTERRUPT_ID, INTERRUPT_END_ID, SOFTIRQ_ID, SOFTIRQ_END_ID, CALL_ID };
 
 struct kernel {
-	const struct sn_trace_export *export;
+	struct sn_trace_export *export;
 	const struct sonde_db *db;
 	struct sn_sorter *sorter; /* by processor; context: what; link: tid; attribute: value */
 	uint32_t cpu_key, result_key, ret_key; /* the last one is LTTng's */
@@ -40,7 +43,7 @@ struct kernel {
 	/* of the thread being read */
 	uint32_t profile, tid;
 	enum what last; /* WAKE: ready, OUT: unknown or blocked, IN: running */
-	bool is_blocked;
+	bool is_blocked, is_processor;
 	uint64_t last_end_ns, woken_ns;
 	uint32_t last_cpu;
 	uint64_t return_ns; /* of the call it is in; 0: in none */
@@ -146,7 +149,7 @@ static uint32_t call_number(struct kernel *kernel, const char *name)
 {
 	char text[64];
 	size_t length;
-	if (!strncmp(name, "syscall_", 8))
+	if (sn_text_begins(name, "syscall_"))
 		name += 8;
 	for (length = 0; name[length] && length < sizeof(text); length++)
 		text[length] = isalnum((unsigned char)name[length]) ? name[length] : '_';
@@ -156,7 +159,7 @@ static uint32_t call_number(struct kernel *kernel, const char *name)
 static int take_call(struct kernel *kernel, const struct sn_walk_event *event)
 {
 	const char *name, *group = state_of(kernel, event->context, &name);
-	bool is_call = !strcmp(group, "system call") || !strncmp(name, "syscall_", 8);
+	bool is_call = !strcmp(group, "system call") || sn_text_begins(name, "syscall_");
 	if (!is_call || kernel->last != IN || event->start_ns > kernel->last_end_ns)
 		return 0; /* on which processor is not known */
 	uint32_t number = call_number(kernel, name);
@@ -199,19 +202,17 @@ static void take_interrupt(struct kernel *kernel, const struct sn_walk_event *ev
 	add(kernel, kernel->tid, event->end_ns, is_soft ? SOFTIRQ_END : INTERRUPT_END, value);
 }
 
-static int take_event(struct kernel *kernel, const struct sn_walk_event *event, bool is_processor)
+static int take_event(void *context, const struct sn_walk_event *event)
 {
-	switch (event->kind) {
-	case SONDE_TRACK_STATES:
-		if (!is_processor)
-			take_state(kernel, event);
-		return 0;
-	case SONDE_TRACK_SYSTEM:
-	case SONDE_TRACK_INTERVALS: /* imported */
-		if (!is_processor)
-			return take_call(kernel, event);
+	struct kernel *kernel = context;
+	bool is_system = event->kind == SONDE_TRACK_SYSTEM ||
+			 event->kind == SONDE_TRACK_INTERVALS; /* imported */
+	if (kernel->is_processor && is_system)
 		take_interrupt(kernel, event);
-	}
+	else if (event->kind == SONDE_TRACK_STATES && !kernel->is_processor)
+		take_state(kernel, event);
+	else if (is_system)
+		return take_call(kernel, event);
 	return 0;
 }
 
@@ -229,25 +230,18 @@ static int note_name(struct kernel *kernel)
 
 static int read_profile(struct kernel *kernel, struct sn_error *error)
 {
-	struct sn_walk_event event;
 	const struct sonde_db_profile *profile = sonde_db_profile(kernel->db, kernel->profile);
-	struct sn_event_walk *walk = sn_event_walk_new(kernel->export, kernel->profile);
-	bool is_processor = profile->kind == SONDE_PROFILE_PROCESSOR;
-	int result, failed = 0;
 	kernel->tid = (uint32_t)profile->tid;
-	if (!walk || (!is_processor && note_name(kernel))) {
-		sn_event_walk_free(walk);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	}
+	kernel->is_processor = profile->kind == SONDE_PROFILE_PROCESSOR;
+	if (!kernel->is_processor && note_name(kernel))
+		return sn_fail_memory(error);
 	kernel->last = OUT;
 	kernel->is_blocked = false;
 	kernel->last_end_ns = kernel->woken_ns = kernel->return_ns = 0;
-	while (!failed && (result = sn_event_walk_next(walk, &event, error)) > 0)
-		failed = take_event(kernel, &event, is_processor);
-	if (!failed && !result && kernel->last == IN)
+	int result = sn_event_walk(kernel->export, kernel->profile, take_event, kernel, error);
+	if (!result && kernel->last == IN)
 		add(kernel, kernel->last_cpu, kernel->last_end_ns, OUT, 0);
-	sn_event_walk_free(walk);
-	return failed ? sn_fail(error, failed, "out of memory") : result;
+	return result;
 }
 
 static bool is_of_kernel(const struct kernel *kernel, uint32_t profile)
@@ -289,8 +283,8 @@ static void put_thread(const struct kernel *kernel, struct sn_buffer *event, uin
 		       uint32_t cpu)
 {
 	put_comm(kernel, event, tid, cpu);
-	sn_ctf_number(event, tid, 4);
-	sn_ctf_number(event, tid ? PRIORITY : 20, 4);
+	sn_buffer_number(event, tid, 4);
+	sn_buffer_number(event, tid ? PRIORITY : 20, 4);
 }
 
 static void write_switch(const struct kernel *kernel, struct sn_ctf_stream *stream, uint32_t cpu,
@@ -298,7 +292,7 @@ static void write_switch(const struct kernel *kernel, struct sn_ctf_stream *stre
 {
 	sn_ctf_begin(stream, SWITCH_ID, time_ns);
 	put_thread(kernel, &stream->event, from, cpu);
-	sn_ctf_number(&stream->event, state, 8);
+	sn_buffer_number(&stream->event, state, 8);
 	put_thread(kernel, &stream->event, to, cpu);
 	sn_ctf_end(stream);
 }
@@ -328,12 +322,11 @@ static void write_interrupt(const struct kernel *kernel, struct sn_ctf_stream *s
 	char *rest;
 	long number = strtol(name, &rest, 10);
 	sn_ctf_begin(stream, is_entry ? INTERRUPT_ID : INTERRUPT_END_ID, event->start_ns);
-	sn_ctf_number(&stream->event, (uint64_t)number, 4);
+	sn_buffer_number(&stream->event, (uint64_t)number, 4);
 	if (is_entry)
-		sn_buffer_put(&stream->event, rest + (*rest == ' '),
-			      strlen(rest + (*rest == ' ')) + 1);
+		sn_ctf_text(&stream->event, rest + (*rest == ' '));
 	else
-		sn_ctf_number(&stream->event, 1, 4); /* it was handled */
+		sn_buffer_number(&stream->event, 1, 4); /* it was handled */
 	sn_ctf_end(stream);
 }
 
@@ -341,7 +334,7 @@ static void write_softirq(struct sn_ctf_stream *stream, const struct sn_event *e
 {
 	sn_ctf_begin(stream, event->context == SOFTIRQ ? SOFTIRQ_ID : SOFTIRQ_END_ID,
 		     event->start_ns);
-	sn_ctf_number(&stream->event, event->attributes->value, 4);
+	sn_buffer_number(&stream->event, event->attributes->value, 4);
 	sn_ctf_end(stream);
 }
 
@@ -351,7 +344,7 @@ static void write_call(struct sn_ctf_stream *stream, const struct sn_event *even
 	bool is_return = event->context == RETURN;
 	sn_ctf_begin(stream, CALL_ID + 2 * number + is_return, event->start_ns);
 	if (is_return)
-		sn_ctf_number(&stream->event, event->attributes[1].value, 8);
+		sn_buffer_number(&stream->event, event->attributes[1].value, 8);
 	sn_ctf_end(stream);
 }
 
@@ -360,7 +353,7 @@ static void write_wakeup(const struct kernel *kernel, struct sn_ctf_stream *stre
 {
 	sn_ctf_begin(stream, WAKEUP_ID, event->start_ns);
 	put_thread(kernel, &stream->event, (uint32_t)event->link, cpu);
-	sn_ctf_number(&stream->event, cpu, 4);
+	sn_buffer_number(&stream->event, cpu, 4);
 	sn_ctf_end(stream);
 }
 
@@ -406,7 +399,7 @@ static int write_cpu(const struct kernel *kernel, const char *folder, const unsi
 		result = sn_ctf_open(&stream, folder, name, uuid, 0, error);
 	if (result)
 		return result;
-	sn_ctf_number(&stream.context, cpu, 4);
+	sn_buffer_number(&stream.context, cpu, 4);
 	while ((result = sn_sorter_next(kernel->sorter, &event, error)) > 0) {
 		if (event.start_ns != moment.time_ns)
 			end_moment(kernel, &stream, cpu, &moment);
@@ -421,10 +414,10 @@ static int write_cpu(const struct kernel *kernel, const char *folder, const unsi
 
 static void declare_event(struct sn_buffer *text, unsigned id, const char *name, const char *fields)
 {
-	sn_ctf_print(text,
-		     "\nevent {\n\tid = %u;\n\tname = \"%s\";\n\tstream_id = 0;\n"
-		     "\tfields := struct {\n%s\t};\n};\n",
-		     id, name, fields);
+	sn_buffer_print(text,
+			"\nevent {\n\tid = %u;\n\tname = \"%s\";\n\tstream_id = 0;\n"
+			"\tfields := struct {\n%s\t};\n};\n",
+			id, name, fields);
 }
 
 static void declare_events(const struct kernel *kernel, struct sn_buffer *text)
@@ -460,13 +453,13 @@ static int write_metadata(const struct kernel *kernel, const char *folder,
 	struct sn_buffer text = {0};
 	const char *host = sonde_db_property(kernel->db, "host");
 	sn_ctf_head(&text, uuid);
-	sn_ctf_print(&text, "env {\n\tdomain = \"kernel\";\n\tsysname = \"Linux\";\n"
-			    "\ttracer_name = \"lttng-modules\";\n\ttracer_major = 2;\n"
-			    "\ttracer_minor = 13;\n\ttracer_patchlevel = 0;\n"
-			    "\tmade_by = \"sonde\";\n\thostname = ");
-	sn_ctf_quote(&text, host ? host : "");
-	sn_ctf_print(&text, ";\n};\n\ntypealias integer { size = 8; align = 8; signed = true; "
-			    "encoding = UTF8; } := char_t;\n\n");
+	sn_buffer_print(&text, "env {\n\tdomain = \"kernel\";\n\tsysname = \"Linux\";\n"
+			       "\ttracer_name = \"lttng-modules\";\n\ttracer_major = 2;\n"
+			       "\ttracer_minor = 13;\n\ttracer_patchlevel = 0;\n"
+			       "\tmade_by = \"sonde\";\n\thostname = ");
+	sn_quote_put(&text, SN_ESCAPE_QUOTED, host ? host : "");
+	sn_buffer_print(&text, ";\n};\n\ntypealias integer { size = 8; align = 8; signed = true; "
+			       "encoding = UTF8; } := char_t;\n\n");
 	sn_ctf_declare_stream(&text, 0, "\t\tuint32_t cpu_id;\n", "");
 	declare_events(kernel, &text);
 	return sn_ctf_save(&text, folder, error);
@@ -488,8 +481,7 @@ static int write_all(struct kernel *kernel, const char *folder, struct sn_error 
 	return result ? result : write_metadata(kernel, path, uuid, error);
 }
 
-int sn_ctf_write_kernel(const struct sn_trace_export *export, const char *folder,
-			struct sn_error *error)
+int sn_ctf_write_kernel(struct sn_trace_export *export, const char *folder, struct sn_error *error)
 {
 	struct kernel kernel = {
 	    .export = export,
@@ -499,7 +491,7 @@ int sn_ctf_write_kernel(const struct sn_trace_export *export, const char *folder
 	    .result_key = sonde_trace_key_by_name(export->trace, "result"),
 	    .ret_key = sonde_trace_key_by_name(export->trace, "ret"),
 	};
-	int result = kernel.sorter ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = kernel.sorter ? 0 : sn_fail_memory(error);
 	for (uint32_t i = 0; i < sonde_db_profile_count(export->db) && !result; i++) {
 		kernel.profile = i;
 		if (is_of_kernel(&kernel, i))

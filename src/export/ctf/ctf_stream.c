@@ -2,7 +2,6 @@
 /* Packets and metadata; see ctf.h. */
 #include "ctf.h"
 
-#include "base/utf8.h"
 #include "format/checksum.h"
 
 #include <limits.h>
@@ -12,21 +11,6 @@
 #define MAGIC	   0xc1fc1fc1u
 /* packet header: magic, uuid, class; context: begin, end, content, size, sequence, lost */
 #define HEAD_BYTES (24 + 6 * 8)
-
-void sn_ctf_number(struct sn_buffer *buffer, uint64_t value, unsigned bytes)
-{
-	sn_buffer_put(buffer, &value, bytes);
-}
-
-void sn_ctf_real(struct sn_buffer *buffer, double value)
-{
-	sn_buffer_put(buffer, &value, sizeof(value));
-}
-
-void sn_ctf_text(struct sn_buffer *buffer, const char *text)
-{
-	sn_buffer_put(buffer, text, strlen(text) + 1);
-}
 
 int sn_ctf_open(struct sn_ctf_stream *stream, const char *folder, const char *name,
 		const unsigned char *uuid, uint32_t stream_class, struct sn_error *error)
@@ -42,15 +26,15 @@ static void write_packet(struct sn_ctf_stream *stream)
 {
 	struct sn_buffer head = {0};
 	uint64_t bits = 8 * (HEAD_BYTES + stream->context.count + stream->packet.count);
-	sn_ctf_number(&head, MAGIC, 4);
+	sn_buffer_number(&head, MAGIC, 4);
 	sn_buffer_put(&head, stream->uuid, sizeof(stream->uuid));
-	sn_ctf_number(&head, stream->stream_class, 4);
-	sn_ctf_number(&head, stream->begin_ns, 8);
-	sn_ctf_number(&head, stream->end_ns, 8);
-	sn_ctf_number(&head, bits, 8);
-	sn_ctf_number(&head, bits, 8);
-	sn_ctf_number(&head, stream->sequence++, 8);
-	sn_ctf_number(&head, 0, 8);
+	sn_buffer_number(&head, stream->stream_class, 4);
+	sn_buffer_number(&head, stream->begin_ns, 8);
+	sn_buffer_number(&head, stream->end_ns, 8);
+	sn_buffer_number(&head, bits, 8);
+	sn_buffer_number(&head, bits, 8);
+	sn_buffer_number(&head, stream->sequence++, 8);
+	sn_buffer_number(&head, 0, 8);
 	stream->packet.failed |= head.failed || stream->context.failed;
 	sn_output_write(&stream->output, head.bytes, head.count);
 	sn_output_write(&stream->output, stream->context.bytes, stream->context.count);
@@ -62,8 +46,8 @@ static void write_packet(struct sn_ctf_stream *stream)
 void sn_ctf_begin(struct sn_ctf_stream *stream, uint16_t id, uint64_t time_ns)
 {
 	stream->event.count = 0;
-	sn_ctf_number(&stream->event, id, 2);
-	sn_ctf_number(&stream->event, time_ns, 8);
+	sn_buffer_number(&stream->event, id, 2);
+	sn_buffer_number(&stream->event, time_ns, 8);
 	sn_buffer_put(&stream->event, stream->event_context, stream->event_context_bytes);
 }
 
@@ -100,7 +84,7 @@ int sn_ctf_close(struct sn_ctf_stream *stream, struct sn_error *error)
 	if (!release(stream))
 		return sn_output_commit(&stream->output, error);
 	sn_output_abandon(&stream->output);
-	return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return sn_fail_memory(error);
 }
 
 void sn_ctf_abandon(struct sn_ctf_stream *stream)
@@ -111,30 +95,6 @@ void sn_ctf_abandon(struct sn_ctf_stream *stream)
 
 /* ---- metadata ---- */
 
-void sn_ctf_print(struct sn_buffer *text, const char *format, ...)
-{
-	char line[2048];
-	va_list arguments;
-	va_start(arguments, format);
-	int length = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	sn_buffer_put(text, line,
-		      (size_t)length < sizeof(line) ? (size_t)length : sizeof(line) - 1);
-}
-
-void sn_ctf_quote(struct sn_buffer *text, const char *value)
-{
-	char shown[SN_UTF8_SHOWN];
-	sn_buffer_put(text, "\"", 1);
-	while (*value) {
-		value += sn_utf8_show(value, shown);
-		if (*shown == '"' || *shown == '\\')
-			sn_buffer_put(text, "\\", 1);
-		sn_buffer_put(text, shown, strlen(shown));
-	}
-	sn_buffer_put(text, "\"", 1);
-}
-
 void sn_ctf_head(struct sn_buffer *text, const unsigned char *uuid)
 {
 	char hex[40];
@@ -142,41 +102,44 @@ void sn_ctf_head(struct sn_buffer *text, const unsigned char *uuid)
 		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", uuid[0],
 		 uuid[1], uuid[2], uuid[3], uuid[4], uuid[5], uuid[6], uuid[7], uuid[8], uuid[9],
 		 uuid[10], uuid[11], uuid[12], uuid[13], uuid[14], uuid[15]);
-	sn_ctf_print(text, "/* CTF 1.8 */\n\n");
+	sn_buffer_print(text, "/* CTF 1.8 */\n\n");
 	for (unsigned bits = 8; bits <= 64; bits *= 2)
 		for (int is_signed = 0; is_signed < 2; is_signed++)
-			sn_ctf_print(text,
-				     "typealias integer { size = %u; align = 8; signed = %s; } := "
-				     "%sint%u_t;\n",
-				     bits, is_signed ? "true" : "false", is_signed ? "" : "u",
-				     bits);
-	sn_ctf_print(text, "typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } "
-			   ":= double;\n\n");
-	sn_ctf_print(text,
-		     "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"%s\";\n\tbyte_order = le;\n"
-		     "\tpacket.header := struct {\n\t\tuint32_t magic;\n\t\tuint8_t uuid[16];\n"
-		     "\t\tuint32_t stream_id;\n\t};\n};\n\n",
-		     hex);
-	sn_ctf_print(text,
-		     "clock {\n\tname = \"monotonic\";\n\tdescription = \"nanoseconds since "
-		     "1970\";\n\tfreq = 1000000000;\n\toffset = 0;\n\tabsolute = true;\n};\n\n");
-	sn_ctf_print(text, "typealias integer {\n\tsize = 64; align = 8; signed = false;\n"
-			   "\tmap = clock.monotonic.value;\n} := clock_t;\n\n");
+			sn_buffer_print(
+			    text,
+			    "typealias integer { size = %u; align = 8; signed = %s; } := "
+			    "%sint%u_t;\n",
+			    bits, is_signed ? "true" : "false", is_signed ? "" : "u", bits);
+	sn_buffer_print(text,
+			"typealias floating_point { exp_dig = 11; mant_dig = 53; align = 8; } "
+			":= double;\n\n");
+	sn_buffer_print(
+	    text,
+	    "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"%s\";\n\tbyte_order = le;\n"
+	    "\tpacket.header := struct {\n\t\tuint32_t magic;\n\t\tuint8_t uuid[16];\n"
+	    "\t\tuint32_t stream_id;\n\t};\n};\n\n",
+	    hex);
+	sn_buffer_print(text,
+			"clock {\n\tname = \"monotonic\";\n\tdescription = \"nanoseconds since "
+			"1970\";\n\tfreq = 1000000000;\n\toffset = 0;\n\tabsolute = true;\n};\n\n");
+	sn_buffer_print(text, "typealias integer {\n\tsize = 64; align = 8; signed = false;\n"
+			      "\tmap = clock.monotonic.value;\n} := clock_t;\n\n");
 }
 
 void sn_ctf_declare_stream(struct sn_buffer *text, uint32_t stream_class, const char *more,
 			   const char *each)
 {
-	sn_ctf_print(text,
-		     "stream {\n\tid = %u;\n\tpacket.context := struct {\n"
-		     "\t\tclock_t timestamp_begin;\n\t\tclock_t timestamp_end;\n"
-		     "\t\tuint64_t content_size;\n\t\tuint64_t packet_size;\n"
-		     "\t\tuint64_t packet_seq_num;\n\t\tuint64_t events_discarded;\n%s\t};\n"
-		     "\tevent.header := struct {\n\t\tuint16_t id;\n\t\tclock_t timestamp;\n\t};\n",
-		     stream_class, more);
+	sn_buffer_print(
+	    text,
+	    "stream {\n\tid = %u;\n\tpacket.context := struct {\n"
+	    "\t\tclock_t timestamp_begin;\n\t\tclock_t timestamp_end;\n"
+	    "\t\tuint64_t content_size;\n\t\tuint64_t packet_size;\n"
+	    "\t\tuint64_t packet_seq_num;\n\t\tuint64_t events_discarded;\n%s\t};\n"
+	    "\tevent.header := struct {\n\t\tuint16_t id;\n\t\tclock_t timestamp;\n\t};\n",
+	    stream_class, more);
 	if (*each)
-		sn_ctf_print(text, "\tevent.context := struct {\n%s\t};\n", each);
-	sn_ctf_print(text, "};\n\n");
+		sn_buffer_print(text, "\tevent.context := struct {\n%s\t};\n", each);
+	sn_buffer_print(text, "};\n\n");
 }
 
 int sn_ctf_save(struct sn_buffer *text, const char *folder, struct sn_error *error)
@@ -184,8 +147,7 @@ int sn_ctf_save(struct sn_buffer *text, const char *folder, struct sn_error *err
 	char path[PATH_MAX];
 	struct sn_output output;
 	snprintf(path, sizeof(path), "%s/metadata", folder);
-	int result = text->failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory")
-				  : sn_output_open(&output, path, error);
+	int result = text->failed ? sn_fail_memory(error) : sn_output_open(&output, path, error);
 	if (!result) {
 		sn_output_write(&output, text->bytes, text->count);
 		result = sn_output_commit(&output, error);

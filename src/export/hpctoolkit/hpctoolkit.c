@@ -31,7 +31,7 @@ static int copy_spill(const struct sn_spill *spill, struct sn_output *output,
 	return 0;
 }
 
-int sn_hpcx_save(const char *folder, const char *name, const struct sn_hpcx_bytes *head,
+int sn_hpcx_save(const char *folder, const char *name, const struct sn_buffer *head,
 		 const struct sn_spill *const *bodies, const char *end, struct sn_error *error)
 {
 	char path[PATH_MAX];
@@ -42,7 +42,7 @@ int sn_hpcx_save(const char *folder, const char *name, const struct sn_hpcx_byte
 	int code = sn_output_open(&output, path, error);
 	if (code != 0)
 		return code;
-	sn_output_write(&output, head->bytes, head->length);
+	sn_output_write(&output, head->bytes, head->count);
 	for (size_t i = 0; bodies && bodies[i]; i++) {
 		code = copy_spill(bodies[i], &output, error);
 		if (code < 0) {
@@ -59,7 +59,7 @@ int sn_hpcx_save(const char *folder, const char *name, const struct sn_hpcx_byte
 
 static int save_all(struct sn_hpcx_out *out, const char *folder, struct sn_error *error)
 {
-	struct sn_hpcx_bytes meta = {0}, yaml = {0};
+	struct sn_buffer meta = {0}, yaml = {0};
 	char metrics[PATH_MAX];
 	int code = sn_hpcx_write_values(out, folder, error);
 	if (code == 0)
@@ -74,9 +74,9 @@ static int save_all(struct sn_hpcx_out *out, const char *folder, struct sn_error
 		code = sn_hpcx_save(folder, "meta.db", &meta, NULL, NULL, error);
 	if (code == 0)
 		code = sn_hpcx_save(folder, "metrics/default.yaml", &yaml, NULL, NULL, error);
-	free(meta.bytes);
-	free(yaml.bytes);
-	return code == SN_ERR_MEMORY ? sn_fail(error, code, "out of memory") : code;
+	sn_buffer_release(&meta);
+	sn_buffer_release(&yaml);
+	return sn_fail_code(error, code);
 }
 
 static int write_hpctoolkit(const struct sn_export_request *request, const char *folder,
@@ -91,7 +91,7 @@ static int write_hpctoolkit(const struct sn_export_request *request, const char 
 	if (code == 0)
 		code = sn_hpcx_tree_make(&out);
 	if (code != 0)
-		sn_fail(error, code, "out of memory");
+		sn_fail_memory(error);
 	else if (out.metric_count > UINT16_MAX / SN_HPCX_IDS_PER_METRIC)
 		code = sn_fail(error, SN_ERR_UNSUPPORTED,
 			       "%zu metrics are more than an HPCToolkit database can have: choose "
@@ -99,12 +99,9 @@ static int write_hpctoolkit(const struct sn_export_request *request, const char 
 			       out.metric_count);
 	else
 		code = save_all(&out, folder, error);
-	for (size_t i = 0; i < out.metric_count; i++)
-		free(out.metrics[i].name);
-	free(out.metrics);
-	free(out.profiles);
-	free(out.description.bytes);
-	sn_hpcx_tree_free(&out.tree);
+	sn_buffer_release(&out.description);
+	free(out.tree.nodes);
+	sn_arena_release(&out.arena);
 	return code;
 }
 

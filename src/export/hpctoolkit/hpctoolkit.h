@@ -11,6 +11,8 @@
 
 #include "export/exporter.h"
 
+#include "base/arena.h"
+#include "base/buffer.h"
 #include "base/spill.h"
 #include "base/vec.h"
 
@@ -44,70 +46,31 @@ enum sn_hpcx_statistic {
 /* Numbers of a metric's scopes and statistics: a metric has this many. */
 #define SN_HPCX_IDS_PER_METRIC (SN_HPCX_SCOPES * SN_HPCX_STATISTICS)
 
-static inline void sn_hpcx_little(uint64_t number, unsigned bytes, unsigned char little[8])
+/* A text with its NUL. */
+static inline void sn_hpcx_put_text(struct sn_buffer *out, const char *text)
 {
-	for (unsigned i = 0; i < bytes; i++)
-		little[i] = (unsigned char)(number >> 8 * i);
+	sn_buffer_put(out, text, strlen(text) + 1);
 }
-
-/* Little-endian bytes as they grow. Failure is remembered. */
-struct sn_hpcx_bytes {
-	unsigned char *bytes;
-	size_t length, capacity;
-	bool failed;
-};
-static inline void sn_hpcx_put(struct sn_hpcx_bytes *out, const void *bytes, size_t length)
+/* Zeroes. */
+static inline void sn_hpcx_put_room(struct sn_buffer *out, size_t bytes)
 {
-	if (out->failed || sn_vec_reserve(&out->bytes, &out->capacity, out->length + length) < 0) {
-		out->failed = true;
-		return;
-	}
-	if (length)
-		memcpy(out->bytes + out->length, bytes, length);
-	out->length += length;
+	void *room = sn_buffer_room(out, bytes);
+	if (room)
+		memset(room, 0, bytes);
 }
-static inline void sn_hpcx_put_number(struct sn_hpcx_bytes *out, uint64_t number, unsigned bytes)
-{
-	unsigned char little[8];
-	sn_hpcx_little(number, bytes, little);
-	sn_hpcx_put(out, little, bytes);
-}
-static inline void sn_hpcx_put_double(struct sn_hpcx_bytes *out, double value)
-{
-	uint64_t bits;
-	memcpy(&bits, &value, sizeof(bits));
-	sn_hpcx_put_number(out, bits, 8);
-}
-static inline void sn_hpcx_put_text(struct sn_hpcx_bytes *out, const char *text)
-{
-	sn_hpcx_put(out, text, strlen(text) + 1);
-}
-static inline void sn_hpcx_align(struct sn_hpcx_bytes *out, unsigned alignment)
-{
-	while (!out->failed && out->length % alignment)
-		sn_hpcx_put_number(out, 0, 1);
-}
-/* The same of what is too much for memory. */
+/* The same as sn_buffer_number and sn_buffer_align, of what is too much for memory. */
 static inline void sn_hpcx_spill_number(struct sn_spill *out, uint64_t number, unsigned bytes)
 {
-	unsigned char little[8];
-	sn_hpcx_little(number, bytes, little);
-	sn_spill_write(out, little, bytes);
+	sn_spill_write(out, &number, bytes); /* little endian, as all we support */
 }
 static inline void sn_hpcx_spill_align(struct sn_spill *out, unsigned alignment)
 {
 	sn_hpcx_spill_number(out, 0, (unsigned)(-out->length % alignment));
 }
-/* Overwrites 8 bytes that are there. */
-static inline void sn_hpcx_patch(struct sn_hpcx_bytes *out, size_t at, uint64_t number)
-{
-	for (unsigned i = 0; i < 8 && !out->failed; i++)
-		out->bytes[at + i] = (unsigned char)(number >> 8 * i);
-}
 /* The start of a file: names its format and leaves room for `sections` sizes and positions. */
-void sn_hpcx_begin_file(struct sn_hpcx_bytes *out, const char *format, unsigned sections);
+void sn_hpcx_begin_file(struct sn_buffer *out, const char *format, unsigned sections);
 /* Notes a section that lies from `start` to the end of what is there. */
-void sn_hpcx_end_section(struct sn_hpcx_bytes *out, unsigned section, size_t start);
+void sn_hpcx_end_section(struct sn_buffer *out, unsigned section, size_t start);
 
 /* A function as HPCToolkit describes it; strings are the database's. */
 struct sn_hpcx_function {
@@ -153,13 +116,12 @@ struct sn_hpcx_out_tree {
 };
 enum { SN_HPCX_IS_CALL = 1, SN_HPCX_IS_LOOP = 2, SN_HPCX_IS_KNOWN = 4 };
 
-void sn_hpcx_tree_free(struct sn_hpcx_out_tree *tree);
 /* The name of an entry point. */
 const char *sn_hpcx_entry_name(const struct sonde_db *db, const struct sn_hpcx_node *node);
 
 /* A metric of the file. */
 struct sn_hpcx_out_metric {
-	char *name;
+	const char *name;
 	uint32_t metric; /* of the database */
 	bool is_count;	 /* how many values, not their sum */
 	double divisor;	 /* from the database's unit to the file's */
@@ -181,7 +143,8 @@ struct sn_hpcx_out_profile {
 
 struct sn_hpcx_out {
 	const struct sonde_db *db;
-	struct sn_hpcx_bytes description; /* with a NUL */
+	struct sn_arena arena;	      /* of all but nodes and the description */
+	struct sn_buffer description; /* with a NUL */
 	struct sn_hpcx_out_tree tree;
 	struct sn_hpcx_out_metric *metrics; /* by name */
 	size_t metric_count;
@@ -202,13 +165,13 @@ int sn_hpcx_tree_make(struct sn_hpcx_out *out);
 /* Writes one of them: its head, what is spilled, in that order (ends with NULL), and the 8
  * characters that end it, aligned; NULL: none. Errors of these have their text, but for
  * SN_ERR_MEMORY. */
-int sn_hpcx_save(const char *folder, const char *name, const struct sn_hpcx_bytes *head,
+int sn_hpcx_save(const char *folder, const char *name, const struct sn_buffer *head,
 		 const struct sn_spill *const *bodies, const char *end, struct sn_error *error);
-void sn_hpcx_write_meta(struct sn_hpcx_out *out, struct sn_hpcx_bytes *meta);
+void sn_hpcx_write_meta(struct sn_hpcx_out *out, struct sn_buffer *meta);
 /* profile.db and cct.db. */
 int sn_hpcx_write_values(struct sn_hpcx_out *out, const char *folder, struct sn_error *error);
 /* trace.db, where anything was traced. */
 int sn_hpcx_write_trace(struct sn_hpcx_out *out, const char *folder, struct sn_error *error);
-void sn_hpcx_write_yaml(const struct sn_hpcx_out *out, struct sn_hpcx_bytes *yaml);
+void sn_hpcx_write_yaml(const struct sn_hpcx_out *out, struct sn_buffer *yaml);
 
 #endif

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What the metrics are called in the file; [metric], from calloc. */
-static struct sn_formula_rename *list_names(const struct sn_hpcx_out *out)
+/* What the metrics are called in the file; [metric]. */
+static struct sn_formula_rename *list_names(struct sn_hpcx_out *out)
 {
-	struct sn_formula_rename *names =
-	    calloc((size_t)sonde_db_metric_count(out->db) + 1, sizeof(*names));
+	struct sn_formula_rename *names = sn_arena_array(
+	    &out->arena, struct sn_formula_rename, (size_t)sonde_db_metric_count(out->db) + 1);
 	for (size_t i = 0; names && i < out->metric_count; i++) {
 		const struct sn_hpcx_out_metric *metric = out->metrics + i;
 		if (metric->is_count)
@@ -35,7 +35,7 @@ static void note(struct sn_export_loss *loss, const char *name, const struct sn_
 static int put_formula(struct sn_hpcx_out *out, const struct sn_export_request *request,
 		       const struct sn_formula_rename *names, const char *name)
 {
-	char text[SN_FORMULA_TEXT_MAX / 4], *line = NULL;
+	char text[SN_FORMULA_TEXT_MAX / 4];
 	struct sn_error why = {""};
 	uint32_t number = sn_formulas_index(request->known, name);
 	int code = SN_ERR_UNSUPPORTED;
@@ -47,10 +47,9 @@ static int put_formula(struct sn_hpcx_out *out, const struct sn_export_request *
 		note(request->loss, name, &why);
 		return 0;
 	}
-	if (code || asprintf(&line, SN_HPCX_FORMULA, name, text) < 0)
+	if (code)
 		return SN_ERR_MEMORY;
-	sn_hpcx_put(&out->description, line, strlen(line));
-	free(line);
+	sn_buffer_print(&out->description, SN_HPCX_FORMULA, name, text);
 	return 0;
 }
 
@@ -60,15 +59,14 @@ int sn_hpcx_description_make(struct sn_hpcx_out *out, const struct sn_export_req
 	struct sn_formula_rename *names = list_names(out);
 	const char *name, *text;
 	int code = names ? 0 : SN_ERR_MEMORY;
-	sn_hpcx_put(&out->description, SN_HPCX_DESCRIPTION, strlen(SN_HPCX_DESCRIPTION));
-	size_t plain = out->description.length;
-	sn_hpcx_put(&out->description, introduction, strlen(introduction));
-	size_t empty = out->description.length;
+	sn_buffer_text(&out->description, SN_HPCX_DESCRIPTION);
+	size_t plain = out->description.count;
+	sn_buffer_text(&out->description, introduction);
+	size_t empty = out->description.count;
 	for (uint32_t i = 0; !code && sonde_db_formula(out->db, i, &name, &text); i++)
 		code = put_formula(out, request, names, name);
-	if (out->description.length == empty)
-		out->description.length = plain;
-	sn_hpcx_put(&out->description, "", 1);
-	free(names);
+	if (out->description.count == empty)
+		out->description.count = plain;
+	sn_buffer_byte(&out->description, 0);
 	return code ? code : out->description.failed ? SN_ERR_MEMORY : 0;
 }

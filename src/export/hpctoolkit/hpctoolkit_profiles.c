@@ -7,7 +7,8 @@
  */
 #include "hpctoolkit.h"
 
-#include "base/intern.h"
+#include "base/sort.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -98,15 +99,12 @@ static int compare_profiles(const void *left, const void *right)
 {
 	const struct sn_hpcx_out_profile *a = left, *b = right;
 	for (size_t i = 0; i < a->id_count && i < b->id_count; i++) {
-		int order = strcmp(a->ids[i].name, b->ids[i].name);
+		int order = sn_order_then(strcmp(a->ids[i].name, b->ids[i].name),
+					  SN_ORDER(a->ids[i].number, b->ids[i].number));
 		if (order)
 			return order;
-		if (a->ids[i].number != b->ids[i].number)
-			return a->ids[i].number < b->ids[i].number ? -1 : 1;
 	}
-	if (a->id_count != b->id_count)
-		return a->id_count < b->id_count ? -1 : 1;
-	return (a->profile > b->profile) - (a->profile < b->profile);
+	return sn_order_then(SN_ORDER(a->id_count, b->id_count), SN_ORDER(a->profile, b->profile));
 }
 
 static int compare_names(const void *left, const void *right)
@@ -115,7 +113,7 @@ static int compare_names(const void *left, const void *right)
 }
 
 /* Numbers for the kinds that are met. */
-static int list_kinds(struct sn_hpcx_out *out)
+static void list_kinds(struct sn_hpcx_out *out)
 {
 	for (; out->kind_count < STANDARD_KINDS; out->kind_count++)
 		snprintf(out->kinds[out->kind_count], 32, "%s", standard_kinds[out->kind_count]);
@@ -130,7 +128,6 @@ static int list_kinds(struct sn_hpcx_out *out)
 		}
 	}
 	qsort(out->kinds + STANDARD_KINDS, out->kind_count - STANDARD_KINDS, 32, compare_names);
-	return 0;
 }
 
 static bool same_prefix(const struct sn_hpcx_out_profile *a, const struct sn_hpcx_out_profile *b,
@@ -168,7 +165,7 @@ int sn_hpcx_profiles_make(struct sn_hpcx_out *out)
 {
 	uint32_t count = sonde_db_profile_count(out->db);
 	bool has_runs = false;
-	out->profiles = calloc((size_t)count + 1, sizeof(*out->profiles));
+	out->profiles = sn_arena_array(&out->arena, struct sn_hpcx_out_profile, (size_t)count + 1);
 	if (!out->profiles)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < count; i++)
@@ -192,18 +189,16 @@ int sn_hpcx_profiles_make(struct sn_hpcx_out *out)
  * "gpu-kernel" in nanoseconds is "gpu-kernel (sec)", as HPCToolkit has its times; the two metrics
  * of ours that it has as well get its names, because that is what its readers look for.
  */
-static char *metric_name(const struct sonde_db *db, const struct sonde_db_metric *metric,
-			 bool is_count, double *divisor)
+static const char *metric_name(struct sn_hpcx_out *out, const struct sonde_db_metric *metric,
+			       bool is_count, double *divisor)
 {
-	const char *name = sonde_db_string(db, metric->name),
-		   *unit = sonde_db_string(db, metric->unit);
-	size_t length = strlen(name);
-	char *made = NULL;
+	const char *name = sonde_db_string(out->db, metric->name),
+		   *unit = sonde_db_string(out->db, metric->unit);
 	*divisor = 1;
 	if (is_count)
-		return asprintf(&made, "%s:COUNT", name) < 0 ? NULL : made;
-	if (strcmp(unit, "1") == 0 || !*unit || (length && name[length - 1] == ')'))
-		return strdup(name);
+		return sn_arena_print(&out->arena, "%s:COUNT", name);
+	if (strcmp(unit, "1") == 0 || !*unit || sn_text_ends(name, ")"))
+		return name;
 	if (strcmp(unit, "ns") == 0) {
 		*divisor = 1e9;
 		unit = "sec";
@@ -211,7 +206,7 @@ static char *metric_name(const struct sonde_db *db, const struct sonde_db_metric
 		       : strcmp(name, "real-time") == 0 ? "REALTIME"
 							: name;
 	}
-	return asprintf(&made, "%s (%s)", name, unit) < 0 ? NULL : made;
+	return sn_arena_print(&out->arena, "%s (%s)", name, unit);
 }
 
 /* Whether any of its values is made of other than one. */
@@ -234,13 +229,13 @@ static bool has_counts(const struct sonde_db *db, uint32_t metric)
 static int compare_metrics(const void *left, const void *right)
 {
 	const struct sn_hpcx_out_metric *a = left, *b = right;
-	int order = strcmp(a->name, b->name);
-	return order ? order : (a->metric > b->metric) - (a->metric < b->metric);
+	return sn_order_then(strcmp(a->name, b->name), SN_ORDER(a->metric, b->metric));
 }
 
 int sn_hpcx_metrics_make(struct sn_hpcx_out *out, const struct sn_export_request *request)
 {
-	out->metrics = calloc(2 * (size_t)request->metric_count + 1, sizeof(*out->metrics));
+	out->metrics = sn_arena_array(&out->arena, struct sn_hpcx_out_metric,
+				      2 * (size_t)request->metric_count + 1);
 	if (!out->metrics)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < request->metric_count; i++) {
@@ -249,7 +244,7 @@ int sn_hpcx_metrics_make(struct sn_hpcx_out *out, const struct sn_export_request
 		for (int k = 0; k < kinds; k++) {
 			struct sn_hpcx_out_metric *made = out->metrics + out->metric_count++;
 			*made = (struct sn_hpcx_out_metric){.metric = metric, .is_count = k == 1};
-			made->name = metric_name(out->db, sonde_db_metric(out->db, metric), k == 1,
+			made->name = metric_name(out, sonde_db_metric(out->db, metric), k == 1,
 						 &made->divisor);
 			if (!made->name)
 				return SN_ERR_MEMORY;

@@ -8,6 +8,7 @@
  */
 #include "hpctoolkit.h"
 
+#include "base/sort.h"
 #include "sonde/trace.h"
 
 #include <stdlib.h>
@@ -37,10 +38,10 @@ static int add_point(struct line *line, uint64_t time_ns, uint32_t context)
 {
 	if (context == 0 && line->count && line->points[line->count - 1].context == 0)
 		return 0;
-	if (sn_vec_reserve(&line->points, &line->capacity, line->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	line->points[line->count++] = (struct point){time_ns, context};
-	return 0;
+	return sn_vec_push(&line->points, &line->capacity, &line->count,
+			   (struct point){time_ns, context})
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 static uint32_t context_id(const struct sn_hpcx_out *out, uint32_t context)
@@ -88,11 +89,9 @@ static int collect_intervals(struct sonde_event_cursor *cursor, uint32_t lane,
 static int compare_intervals(const void *left, const void *right)
 {
 	const struct interval *a = left, *b = right;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->lane != b->lane)
-		return a->lane < b->lane ? -1 : 1;
-	return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+	return sn_order_then(
+	    SN_ORDER(a->start_ns, b->start_ns),
+	    sn_order_then(SN_ORDER(a->lane, b->lane), SN_ORDER(b->end_ns, a->end_ns)));
 }
 
 /* Closes what ends up to `time_ns`; what is below it goes on where it is still open. */
@@ -162,7 +161,7 @@ static int read_line(const struct sn_hpcx_out *out, const struct sonde_trace *tr
 
 /* The file: its table of lines, and their points. */
 struct lines {
-	struct sn_hpcx_bytes head;
+	struct sn_buffer head;
 	struct sn_spill points;
 	uint64_t from_ns, to_ns;
 };
@@ -171,13 +170,13 @@ static void write_line(struct lines *lines, size_t entry, uint32_t profile, size
 		       const struct line *line)
 {
 	sn_hpcx_spill_align(&lines->points, 8);
-	sn_hpcx_patch(&lines->head, entry, profile);
-	sn_hpcx_patch(&lines->head, entry + 8, points_at + lines->points.length);
+	sn_buffer_patch(&lines->head, entry, profile, 8);
+	sn_buffer_patch(&lines->head, entry + 8, points_at + lines->points.length, 8);
 	for (size_t i = 0; i < line->count; i++) {
 		sn_hpcx_spill_number(&lines->points, line->points[i].time_ns, 8);
 		sn_hpcx_spill_number(&lines->points, line->points[i].context, 4);
 	}
-	sn_hpcx_patch(&lines->head, entry + 16, points_at + lines->points.length);
+	sn_buffer_patch(&lines->head, entry + 16, points_at + lines->points.length, 8);
 	if (line->count && line->points[0].time_ns < lines->from_ns)
 		lines->from_ns = line->points[0].time_ns;
 	if (line->count && line->points[line->count - 1].time_ns > lines->to_ns)
@@ -188,25 +187,24 @@ static int write_lines(struct sn_hpcx_out *out, const struct sonde_trace *trace,
 		       struct lines *lines, struct sn_error *error)
 {
 	enum { ENTRY_BYTES = 24 };
-	struct sn_hpcx_bytes *head = &lines->head;
+	struct sn_buffer *head = &lines->head;
 	int code = 0;
 	sn_hpcx_begin_file(head, "trce", 1);
-	size_t start = head->length, entries = start + 32;
-	sn_hpcx_put_number(head, entries, 8);
-	sn_hpcx_put_number(head, out->profile_count, 4);
-	sn_hpcx_put_number(head, ENTRY_BYTES, 4);
-	for (size_t i = 0; i < 2 + out->profile_count * (ENTRY_BYTES / 8); i++)
-		sn_hpcx_put_number(head, 0, 8);
+	size_t start = head->count, entries = start + 32;
+	sn_buffer_number(head, entries, 8);
+	sn_buffer_number(head, out->profile_count, 4);
+	sn_buffer_number(head, ENTRY_BYTES, 4);
+	sn_hpcx_put_room(head, 16 + out->profile_count * ENTRY_BYTES);
 	sn_hpcx_end_section(head, 0, start);
-	sn_hpcx_align(head, 8);
+	sn_buffer_align(head, 8);
 	for (size_t i = 0; i < out->profile_count && code == 0; i++) {
 		struct line line = {0};
 		code = read_line(out, trace, out->profiles[i].profile, &line, error);
-		write_line(lines, entries + ENTRY_BYTES * i, (uint32_t)i + 1, head->length, &line);
+		write_line(lines, entries + ENTRY_BYTES * i, (uint32_t)i + 1, head->count, &line);
 		free(line.points);
 	}
-	sn_hpcx_patch(head, start + 16, lines->from_ns == UINT64_MAX ? 0 : lines->from_ns);
-	sn_hpcx_patch(head, start + 24, lines->to_ns);
+	sn_buffer_patch(head, start + 16, lines->from_ns == UINT64_MAX ? 0 : lines->from_ns, 8);
+	sn_buffer_patch(head, start + 24, lines->to_ns, 8);
 	return code;
 }
 
@@ -221,7 +219,7 @@ static int save_lines(struct sn_hpcx_out *out, const struct sonde_trace *trace, 
 	if (code == 0)
 		code = sn_hpcx_save(folder, "trace.db", &lines.head, bodies, "trace.db", error);
 	sn_spill_close(&lines.points);
-	free(lines.head.bytes);
+	sn_buffer_release(&lines.head);
 	return code;
 }
 

@@ -11,6 +11,7 @@
 #include "hpctoolkit.h"
 
 #include "base/intern.h"
+#include "base/sort.h"
 #include "format/measurement/measurement.h"
 
 #include <stdlib.h>
@@ -26,11 +27,11 @@ struct node_key {
 
 struct maker {
 	struct sn_hpcx_out_tree *tree;
+	struct sn_arena *arena; /* of the tree */
 	const struct sonde_db *db;
 	struct sn_intern keys; /* of the nodes, by number */
 	uint32_t *anchors;     /* of each database context: the node its children go below */
 	uint32_t *scopes;      /* but loops go below this: the function or the loop around them */
-	uint32_t *modules;     /* path of each module */
 	bool failed;
 };
 
@@ -62,15 +63,13 @@ static uint32_t find_or_add(struct maker *maker, uint64_t place, uint32_t parent
 	    .module = node.module,
 	};
 	uint32_t number = sn_intern_add(&maker->keys, &key, sizeof(key));
+	node.parent = parent;
+	node.order = order;
 	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&tree->nodes, &tree->node_capacity, tree->node_count + 1) < 0) {
+	    (number == tree->node_count &&
+	     sn_vec_push(&tree->nodes, &tree->node_capacity, &tree->node_count, node))) {
 		maker->failed = true;
 		return 0;
-	}
-	if (number == tree->node_count) {
-		node.parent = parent;
-		node.order = order;
-		tree->nodes[tree->node_count++] = node;
 	}
 	return number;
 }
@@ -83,7 +82,7 @@ static bool is_line(unsigned kind)
 
 static uint32_t module_path(const struct maker *maker, uint32_t module)
 {
-	return module == SONDE_NONE ? SONDE_NONE : maker->modules[module];
+	return module == SONDE_NONE ? SONDE_NONE : sonde_db_module(maker->db, module)->path;
 }
 
 static void set_place(const struct maker *maker, struct sn_hpcx_node *node,
@@ -257,52 +256,34 @@ static int compare_text(const struct sonde_db *db, uint32_t a, uint32_t b)
 	return strcmp(sonde_db_string(db, a), sonde_db_string(db, b));
 }
 
-#define COMPARE(a, b)                                                                              \
-	do {                                                                                       \
-		if ((a) != (b))                                                                    \
-			return (a) < (b) ? -1 : 1;                                                 \
-	} while (0)
-#define COMPARE_TEXT(db, a, b)                                                                     \
-	do {                                                                                       \
-		int text_order = compare_text(db, a, b);                                           \
-		if (text_order)                                                                    \
-			return text_order;                                                         \
-	} while (0)
-
 static int compare_functions(const struct sonde_db *db, const struct sn_hpcx_function *a,
 			     const struct sn_hpcx_function *b)
 {
-	COMPARE_TEXT(db, a->name, b->name);
-	COMPARE_TEXT(db, a->module, b->module);
-	COMPARE_TEXT(db, a->file, b->file);
-	COMPARE(a->offset, b->offset);
-	COMPARE(a->line, b->line);
-	return 0;
+	return compare_text(db, a->name, b->name) ?: compare_text(db, a->module, b->module) ?:
+	       compare_text(db, a->file, b->file) ?: SN_ORDER(a->offset, b->offset) ?:
+	       SN_ORDER(a->line, b->line);
+}
+
+static int compare_entries(const struct sonde_db *db, const struct sn_hpcx_node *a,
+			   const struct sn_hpcx_node *b)
+{
+	return a->is_entry && b->is_entry
+		   ? strcmp(sn_hpcx_entry_name(db, a), sn_hpcx_entry_name(db, b))
+		   : 0;
 }
 
 static int compare_nodes(const void *left, const void *right, void *context)
 {
 	const struct maker *maker = context;
+	const struct sonde_db *db = maker->db;
 	const struct sn_hpcx_node *a = maker->tree->nodes + *(const uint32_t *)left;
 	const struct sn_hpcx_node *b = maker->tree->nodes + *(const uint32_t *)right;
-	COMPARE(a->parent, b->parent);
-	if (a->is_entry && b->is_entry) {
-		int names =
-		    strcmp(sn_hpcx_entry_name(maker->db, a), sn_hpcx_entry_name(maker->db, b));
-		if (names)
-			return names;
-	}
-	COMPARE(a->lexical, b->lexical);
-	COMPARE(a->relation, b->relation);
-	int order = compare_functions(maker->db, &a->function, &b->function);
-	if (order)
-		return order;
-	COMPARE_TEXT(maker->db, a->file, b->file);
-	COMPARE(a->line, b->line);
-	COMPARE_TEXT(maker->db, a->module, b->module);
-	COMPARE(a->offset, b->offset);
-	COMPARE(a->order, b->order);
-	return 0;
+	return SN_ORDER(a->parent, b->parent) ?: compare_entries(db, a, b) ?:
+	       SN_ORDER(a->lexical, b->lexical) ?: SN_ORDER(a->relation, b->relation) ?:
+	       compare_functions(db, &a->function, &b->function) ?:
+	       compare_text(db, a->file, b->file) ?: SN_ORDER(a->line, b->line) ?:
+	       compare_text(db, a->module, b->module) ?: SN_ORDER(a->offset, b->offset) ?:
+	       SN_ORDER(a->order, b->order);
 }
 
 /* Children of each node, in order. */
@@ -310,7 +291,7 @@ static int order_children(struct maker *maker)
 {
 	struct sn_hpcx_out_tree *tree = maker->tree;
 	size_t count = tree->node_count - 1;
-	tree->children = malloc((count + 1) * sizeof(*tree->children));
+	tree->children = sn_arena_array(maker->arena, uint32_t, count + 1);
 	if (!tree->children)
 		return -1;
 	for (size_t i = 0; i < count; i++)
@@ -325,16 +306,14 @@ static int order_children(struct maker *maker)
 }
 
 /* Pre-order, with the number of what is hidden right after what it is hidden in. */
-static int number(struct sn_hpcx_out_tree *tree)
+static int number(struct sn_hpcx_out_tree *tree, struct sn_arena *arena)
 {
-	uint32_t *stack = malloc((tree->node_count + 1) * sizeof(*stack));
+	uint32_t *stack = sn_arena_array(arena, uint32_t, tree->node_count + 1);
 	size_t depth = 0;
-	tree->parent_of = calloc(2 * tree->node_count + 2, sizeof(*tree->parent_of));
-	tree->flags = calloc(2 * tree->node_count + 2, 1);
-	if (!stack || !tree->parent_of || !tree->flags) {
-		free(stack);
+	tree->parent_of = sn_arena_array(arena, uint32_t, 2 * tree->node_count + 2);
+	tree->flags = sn_arena_array(arena, uint8_t, 2 * tree->node_count + 2);
+	if (arena->failed)
 		return -1;
-	}
 	stack[depth++] = 0;
 	while (depth) {
 		struct sn_hpcx_node *node = tree->nodes + stack[--depth];
@@ -348,7 +327,6 @@ static int number(struct sn_hpcx_out_tree *tree)
 		for (uint32_t i = node->child_count; i-- > 0;)
 			stack[depth++] = tree->children[node->first_child + i];
 	}
-	free(stack);
 	return 0;
 }
 
@@ -372,17 +350,12 @@ static int make(struct maker *maker, const struct sn_hpcx_out *out)
 {
 	struct sn_hpcx_out_tree *tree = maker->tree;
 	uint32_t contexts = sonde_db_context_count(maker->db);
-	uint32_t modules = sonde_db_module_count(maker->db);
-	maker->anchors = calloc((size_t)contexts + 1, sizeof(*maker->anchors));
-	maker->scopes = calloc((size_t)contexts + 1, sizeof(*maker->scopes));
-	maker->modules = malloc(((size_t)modules + 1) * sizeof(*maker->modules));
-	tree->node_of = calloc((size_t)contexts + 1, sizeof(*tree->node_of));
-	tree->is_hidden = calloc((size_t)contexts + 1, sizeof(*tree->is_hidden));
-	if (!maker->anchors || !maker->scopes || !maker->modules || !tree->node_of ||
-	    !tree->is_hidden)
+	maker->anchors = sn_arena_array(maker->arena, uint32_t, (size_t)contexts + 1);
+	maker->scopes = sn_arena_array(maker->arena, uint32_t, (size_t)contexts + 1);
+	tree->node_of = sn_arena_array(maker->arena, uint32_t, (size_t)contexts + 1);
+	tree->is_hidden = sn_arena_array(maker->arena, bool, (size_t)contexts + 1);
+	if (maker->arena->failed)
 		return -1;
-	for (uint32_t i = 0; i < modules; i++)
-		maker->modules[i] = sonde_db_module(maker->db, i)->path;
 	find_or_add(maker, UINT64_MAX, 0, 0, empty_node);
 	for (uint32_t i = 1; i < contexts && !maker->failed; i++)
 		add_context(maker, i);
@@ -390,26 +363,13 @@ static int make(struct maker *maker, const struct sn_hpcx_out *out)
 		mark_hidden(maker, out->metrics + i);
 	if (maker->failed || order_children(maker) < 0)
 		return -1;
-	return number(tree);
+	return number(tree, maker->arena);
 }
 
 int sn_hpcx_tree_make(struct sn_hpcx_out *out)
 {
-	struct maker maker = {.tree = &out->tree, .db = out->db};
+	struct maker maker = {.tree = &out->tree, .arena = &out->arena, .db = out->db};
 	int code = make(&maker, out);
 	sn_intern_release(&maker.keys);
-	free(maker.anchors);
-	free(maker.scopes);
-	free(maker.modules);
 	return code < 0 ? SN_ERR_MEMORY : 0;
-}
-
-void sn_hpcx_tree_free(struct sn_hpcx_out_tree *tree)
-{
-	free(tree->nodes);
-	free(tree->children);
-	free(tree->node_of);
-	free(tree->is_hidden);
-	free(tree->parent_of);
-	free(tree->flags);
 }

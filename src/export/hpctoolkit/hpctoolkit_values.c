@@ -17,6 +17,7 @@
 #include "hpctoolkit.h"
 
 #include "base/runs.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -54,12 +55,13 @@ struct blocks {
 	unsigned key_bytes, id_bytes; /* of a number in the file: what a value is by, and of what */
 	struct block open;
 	uint64_t last_key;
-	struct sn_hpcx_bytes keys; /* of the open one */
+	struct sn_buffer keys; /* of the open one */
 };
 
 struct writer {
 	const struct sn_hpcx_out *out;
 	struct sn_error *error;
+	struct sn_arena arena; /* of what is by profile and by context */
 	struct sums sums;
 	struct values values; /* of the profile being read, or statistics of a context */
 	struct sn_runs runs;  /* of all profiles: context and metric, profile, value */
@@ -73,7 +75,7 @@ static void begin_block(struct blocks *blocks)
 {
 	sn_hpcx_spill_align(&blocks->spill, 4);
 	blocks->open = (struct block){.values_at = blocks->spill.length};
-	blocks->keys.length = 0;
+	blocks->keys.count = 0;
 }
 
 /* By ascending keys. */
@@ -82,8 +84,8 @@ static void put_value(struct blocks *blocks, uint64_t key, uint64_t id, double v
 	uint64_t bits;
 	memcpy(&bits, &value, sizeof(bits));
 	if (!blocks->open.count || key != blocks->last_key) {
-		sn_hpcx_put_number(&blocks->keys, key, blocks->key_bytes);
-		sn_hpcx_put_number(&blocks->keys, blocks->open.count, 8);
+		sn_buffer_number(&blocks->keys, key, blocks->key_bytes);
+		sn_buffer_number(&blocks->keys, blocks->open.count, 8);
 		blocks->open.key_count++;
 	}
 	blocks->last_key = key;
@@ -96,7 +98,7 @@ static struct block end_block(struct blocks *blocks)
 {
 	sn_hpcx_spill_align(&blocks->spill, 4);
 	blocks->open.keys_at = blocks->spill.length;
-	sn_spill_write(&blocks->spill, blocks->keys.bytes, blocks->keys.length);
+	sn_spill_write(&blocks->spill, blocks->keys.bytes, blocks->keys.count);
 	return blocks->open;
 }
 
@@ -110,7 +112,7 @@ static void blocks_init(struct blocks *blocks, const char *folder, unsigned key_
 static void blocks_release(struct blocks *blocks)
 {
 	sn_spill_close(&blocks->spill);
-	free(blocks->keys.bytes);
+	sn_buffer_release(&blocks->keys);
 }
 
 static int finish_blocks(struct blocks *blocks, struct sn_error *error)
@@ -120,23 +122,14 @@ static int finish_blocks(struct blocks *blocks, struct sn_error *error)
 
 /* ---- sums of a profile ---- */
 
-static int sums_init(struct sums *sums, size_t contexts)
+static void sums_init(struct sums *sums, struct sn_arena *arena, size_t contexts)
 {
-	double *numbers = calloc(4 * contexts, sizeof(*numbers));
-	sums->point = numbers;
-	sums->function = numbers + contexts;
-	sums->no_loops = numbers + 2 * contexts;
-	sums->execution = numbers + 3 * contexts;
-	sums->is_touched = calloc(contexts, sizeof(*sums->is_touched));
-	sums->touched = malloc(contexts * sizeof(*sums->touched));
-	return numbers && sums->is_touched && sums->touched ? 0 : -1;
-}
-
-static void sums_release(struct sums *sums)
-{
-	free(sums->point);
-	free(sums->is_touched);
-	free(sums->touched);
+	sums->point = sn_arena_array(arena, double, contexts);
+	sums->function = sn_arena_array(arena, double, contexts);
+	sums->no_loops = sn_arena_array(arena, double, contexts);
+	sums->execution = sn_arena_array(arena, double, contexts);
+	sums->is_touched = sn_arena_array(arena, bool, contexts);
+	sums->touched = sn_arena_array(arena, uint32_t, contexts);
 }
 
 /* A context and all above it take part. */
@@ -153,7 +146,7 @@ static void touch(struct writer *writer, uint32_t context)
 static int compare_down(const void *left, const void *right)
 {
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	return (a < b) - (a > b);
+	return SN_ORDER(b, a);
 }
 
 static int add_value(struct writer *writer, uint32_t context, size_t metric, unsigned scope,
@@ -162,11 +155,9 @@ static int add_value(struct writer *writer, uint32_t context, size_t metric, uns
 	struct values *values = &writer->values;
 	if (value == 0)
 		return 0;
-	if (sn_vec_reserve(&values->items, &values->capacity, values->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	values->items[values->count++] =
-	    (struct value){context, (uint16_t)(metric * SN_HPCX_IDS_PER_METRIC + scope), value};
-	return 0;
+	struct value item = {context, (uint16_t)(metric * SN_HPCX_IDS_PER_METRIC + scope), value};
+	return sn_vec_push(&values->items, &values->capacity, &values->count, item) ? SN_ERR_MEMORY
+										    : 0;
 }
 
 /* Parents have lower numbers than their children, so going down meets children first. */
@@ -246,9 +237,7 @@ static unsigned scope_of(uint16_t metric)
 static int compare_values(const void *left, const void *right)
 {
 	const struct value *a = left, *b = right;
-	if (a->context != b->context)
-		return a->context < b->context ? -1 : 1;
-	return (a->metric > b->metric) - (a->metric < b->metric);
+	return sn_order_then(SN_ORDER(a->context, b->context), SN_ORDER(a->metric, b->metric));
 }
 
 static void sort_values(struct values *values)
@@ -368,45 +357,43 @@ static int write_contexts(struct writer *writer)
 
 /* ---- files ---- */
 
-static void write_tuples(const struct sn_hpcx_out *out, struct sn_hpcx_bytes *file,
-			 size_t profiles_at)
+static void write_tuples(const struct sn_hpcx_out *out, struct sn_buffer *file, size_t profiles_at)
 {
 	enum { PROFILE_BYTES = 48 };
-	size_t start = file->length;
+	size_t start = file->count;
 	for (size_t i = 0; i < out->profile_count; i++) {
 		const struct sn_hpcx_out_profile *profile = out->profiles + i;
-		sn_hpcx_patch(file, profiles_at + PROFILE_BYTES * (i + 1) + 0x20, file->length);
-		sn_hpcx_put_number(file, profile->id_count, 8);
+		sn_buffer_patch(file, profiles_at + PROFILE_BYTES * (i + 1) + 0x20, file->count, 8);
+		sn_buffer_number(file, profile->id_count, 8);
 		for (size_t k = 0; k < profile->id_count; k++) {
 			const struct sn_hpcx_out_id *id = profile->ids + k;
-			sn_hpcx_put_number(file, id->kind, 2);
-			sn_hpcx_put_number(file, id->is_physical, 2);
-			sn_hpcx_put_number(file, id->logical, 4);
-			sn_hpcx_put_number(file, id->number, 8);
+			sn_buffer_number(file, id->kind, 2);
+			sn_buffer_number(file, id->is_physical, 2);
+			sn_buffer_number(file, id->logical, 4);
+			sn_buffer_number(file, id->number, 8);
 		}
 	}
 	sn_hpcx_end_section(file, 1, start);
 }
 
 /* A block's entry in the table at `entry`, its positions from `start`. */
-static void patch_block(struct sn_hpcx_bytes *head, size_t entry, const struct block *block,
+static void patch_block(struct sn_buffer *head, size_t entry, const struct block *block,
 			uint64_t start)
 {
-	sn_hpcx_patch(head, entry, block->count);
-	sn_hpcx_patch(head, entry + 8, start + block->values_at);
-	sn_hpcx_patch(head, entry + 16, block->key_count);
-	sn_hpcx_patch(head, entry + 24, start + block->keys_at);
+	sn_buffer_patch(head, entry, block->count, 8);
+	sn_buffer_patch(head, entry + 8, start + block->values_at, 8);
+	sn_buffer_patch(head, entry + 16, block->key_count, 8);
+	sn_buffer_patch(head, entry + 24, start + block->keys_at, 8);
 }
 
 /* A file's first section: a table of `count` entries, all zeroes. Gives where it begins. */
-static size_t begin_table(struct sn_hpcx_bytes *head, size_t count, unsigned entry_bytes)
+static size_t begin_table(struct sn_buffer *head, size_t count, unsigned entry_bytes)
 {
-	size_t start = head->length, entries = start + 16;
-	sn_hpcx_put_number(head, entries, 8);
-	sn_hpcx_put_number(head, count, 4);
-	sn_hpcx_put_number(head, entry_bytes, 4);
-	for (size_t i = 0; i < count * (entry_bytes / 8); i++)
-		sn_hpcx_put_number(head, 0, 8);
+	size_t start = head->count, entries = start + 16;
+	sn_buffer_number(head, entries, 8);
+	sn_buffer_number(head, count, 4);
+	sn_buffer_number(head, entry_bytes, 4);
+	sn_hpcx_put_room(head, count * entry_bytes);
 	return entries;
 }
 
@@ -414,20 +401,20 @@ static int save_profiles(struct writer *writer, const char *folder)
 {
 	enum { PROFILE_BYTES = 48 };
 	size_t count = writer->out->profile_count;
-	struct sn_hpcx_bytes head = {0};
+	struct sn_buffer head = {0};
 	sn_hpcx_begin_file(&head, "prof", 2);
-	size_t start = head.length, entries = begin_table(&head, count + 1, PROFILE_BYTES);
-	sn_hpcx_patch(&head, entries + 0x28, 1); /* the first one is the summary */
+	size_t start = head.count, entries = begin_table(&head, count + 1, PROFILE_BYTES);
+	sn_buffer_patch(&head, entries + 0x28, 1, 8); /* the first one is the summary */
 	sn_hpcx_end_section(&head, 0, start);
 	write_tuples(writer->out, &head, entries);
-	sn_hpcx_align(&head, 4);
-	patch_block(&head, entries, writer->profile_blocks + count, head.length);
+	sn_buffer_align(&head, 4);
+	patch_block(&head, entries, writer->profile_blocks + count, head.count);
 	for (size_t i = 0; i < count; i++)
 		patch_block(&head, entries + PROFILE_BYTES * (i + 1), writer->profile_blocks + i,
-			    head.length + writer->summary.spill.length);
+			    head.count + writer->summary.spill.length);
 	const struct sn_spill *bodies[] = {&writer->summary.spill, &writer->profiles.spill, NULL};
 	int code = sn_hpcx_save(folder, "profile.db", &head, bodies, "_prof.db", writer->error);
-	free(head.bytes);
+	sn_buffer_release(&head);
 	return code;
 }
 
@@ -435,28 +422,31 @@ static int save_contexts(struct writer *writer, const char *folder)
 {
 	enum { CONTEXT_BYTES = 32 };
 	size_t count = writer->out->tree.id_count;
-	struct sn_hpcx_bytes head = {0};
+	struct sn_buffer head = {0};
 	sn_hpcx_begin_file(&head, "ctxt", 1);
-	size_t start = head.length, entries = begin_table(&head, count, CONTEXT_BYTES);
+	size_t start = head.count, entries = begin_table(&head, count, CONTEXT_BYTES);
 	sn_hpcx_end_section(&head, 0, start);
-	sn_hpcx_align(&head, 4);
+	sn_buffer_align(&head, 4);
 	for (size_t i = 0; i < count; i++)
 		if (writer->context_blocks[i].count)
 			patch_block(&head, entries + CONTEXT_BYTES * i, writer->context_blocks + i,
-				    head.length);
+				    head.count);
 	const struct sn_spill *bodies[] = {&writer->contexts.spill, NULL};
 	int code = sn_hpcx_save(folder, "cct.db", &head, bodies, "__ctx.db", writer->error);
-	free(head.bytes);
+	sn_buffer_release(&head);
 	return code;
 }
 
 static int write_values(struct writer *writer, const char *folder)
 {
 	const struct sn_hpcx_out *out = writer->out;
-	int code = sums_init(&writer->sums, (size_t)out->tree.id_count + 1);
-	writer->profile_blocks = calloc(out->profile_count + 1, sizeof(struct block));
-	writer->context_blocks = calloc((size_t)out->tree.id_count + 1, sizeof(struct block));
-	if (code != 0 || !writer->profile_blocks || !writer->context_blocks)
+	struct sn_arena *arena = &writer->arena;
+	int code = 0;
+	sums_init(&writer->sums, arena, (size_t)out->tree.id_count + 1);
+	writer->profile_blocks = sn_arena_array(arena, struct block, out->profile_count + 1);
+	writer->context_blocks =
+	    sn_arena_array(arena, struct block, (size_t)out->tree.id_count + 1);
+	if (arena->failed)
 		return SN_ERR_MEMORY;
 	for (uint32_t profile = 0; profile < out->profile_count && code == 0; profile++)
 		code = write_profile(writer, profile);
@@ -485,9 +475,7 @@ int sn_hpcx_write_values(struct sn_hpcx_out *out, const char *folder, struct sn_
 	blocks_release(&writer.summary);
 	blocks_release(&writer.contexts);
 	sn_runs_release(&writer.runs);
-	sums_release(&writer.sums);
 	free(writer.values.items);
-	free(writer.profile_blocks);
-	free(writer.context_blocks);
+	sn_arena_release(&writer.arena);
 	return code;
 }

@@ -55,20 +55,21 @@ static void write_base64(FILE *out, const unsigned char *bytes, size_t length)
 }
 
 /* Deflates the data in place where this build can. *encoding is what the page is told. */
-static int compress_data(struct sn_html_data *data, const char **encoding, struct sn_error *error)
+static int compress_data(struct sn_buffer *data, const char **encoding, struct sn_error *error)
 {
 	*encoding = "none";
 #ifdef SN_HAVE_ZLIB
-	uLongf length = compressBound(data->length);
-	unsigned char *bytes = malloc(length);
+	uLongf length = compressBound(data->count);
+	struct sn_buffer packed = {0};
+	unsigned char *bytes = sn_buffer_room(&packed, length);
 	if (!bytes ||
-	    compress2(bytes, &length, data->bytes, data->length, DEFLATE_QUALITY) != Z_OK) {
-		free(bytes);
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	    compress2(bytes, &length, data->bytes, data->count, DEFLATE_QUALITY) != Z_OK) {
+		sn_buffer_release(&packed);
+		return sn_fail_memory(error);
 	}
-	free(data->bytes);
-	data->bytes = bytes;
-	data->length = length;
+	sn_buffer_cut(&packed, length);
+	sn_buffer_release(data);
+	*data = packed;
 	*encoding = "deflate";
 #endif
 	return 0;
@@ -96,7 +97,7 @@ static const char *write_until(FILE *out, const char *page, const char *mark)
 
 static int write_html(const struct sn_export_request *request, FILE *out, struct sn_error *error)
 {
-	struct sn_html_data data;
+	struct sn_buffer data;
 	const char *encoding;
 	struct sn_html_shown shown = {
 	    .metric = request->metrics[0],
@@ -120,10 +121,10 @@ static int write_html(const struct sn_export_request *request, FILE *out, struct
 		rest = write_until(out, rest, "@ENCODING@");
 		fputs(encoding, out);
 		rest = write_until(out, rest, "@DATA@");
-		write_base64(out, data.bytes, data.length);
+		write_base64(out, data.bytes, data.count);
 		fputs(rest, out);
 	}
-	sn_html_data_release(&data);
+	sn_buffer_release(&data);
 	return result;
 }
 

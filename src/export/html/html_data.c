@@ -9,9 +9,8 @@
 
 #include "formula_steps.h"
 
+#include "base/escape.h"
 #include "base/intern.h"
-#include "base/utf8.h"
-#include "base/vec.h"
 #include "format/measurement/measurement.h"
 #include "frame/user_frame.h"
 #include "show/tree/group.h"
@@ -19,7 +18,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,17 +26,10 @@
 #define MAGIC	      "SONDEHTM"
 #define VERSION_MAJOR 1
 #define VERSION_MINOR 1
-#define FIXED_BYTES   16
 #define SOURCE_CHARS  256
 #define MOST_PROFILES 4096 /* listed one by one; a page tells of them in one line */
 /* The largest whole number up to which a double has all of them. */
 #define LARGEST_WHOLE 9007199254740992.0
-
-struct buffer {
-	unsigned char *bytes;
-	size_t length, capacity;
-	bool failed; /* out of memory; what follows is ignored */
-};
 
 /* What the page tells frames apart by. Interned by its bytes: no padding. */
 struct shown_frame {
@@ -50,88 +41,36 @@ _Static_assert(sizeof(struct shown_frame) == 28, "interned by its bytes");
 
 struct payload {
 	const struct sonde_db *db;
-	struct buffer header; /* JSON */
-	struct buffer data;
-	struct buffer columns; /* JSON: the directory of `data` */
+	struct sn_buffer header; /* JSON */
+	struct sn_buffer data;
+	struct sn_buffer columns; /* JSON: the directory of `data` */
 	struct sn_intern strings, frames;
 	struct sn_source source;
 	uint32_t *frame_of; /* database frame to shown frame */
 	bool failed;
 };
 
-static void put(struct buffer *buffer, const void *bytes, size_t length)
+static void put_member(struct sn_buffer *buffer, const char *name, const char *text)
 {
-	if (buffer->failed ||
-	    sn_vec_reserve(&buffer->bytes, &buffer->capacity, buffer->length + length)) {
-		buffer->failed = true;
-		return;
-	}
-	memcpy(buffer->bytes + buffer->length, bytes, length);
-	buffer->length += length;
-}
-
-static void put_text(struct buffer *buffer, const char *text)
-{
-	put(buffer, text, strlen(text));
-}
-
-__attribute__((format(printf, 2, 3))) static void put_format(struct buffer *buffer,
-							     const char *format, ...)
-{
-	char text[512];
-	va_list arguments;
-	va_start(arguments, format);
-	int length = vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	if (length > 0)
-		put(buffer, text,
-		    (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
-}
-
-static void put_json_string(struct buffer *buffer, const char *text)
-{
-	char shown[SN_UTF8_SHOWN];
-	put(buffer, "\"", 1);
-	while (*text) {
-		text += sn_utf8_show(text, shown);
-		if (*shown == '"' || *shown == '\\')
-			put(buffer, "\\", 1);
-		put_text(buffer, shown);
-	}
-	put(buffer, "\"", 1);
-}
-
-static void put_member(struct buffer *buffer, const char *name, const char *text)
-{
-	put_format(buffer, "\"%s\":", name);
-	put_json_string(buffer, text);
-	put(buffer, ",", 1);
+	sn_buffer_print(buffer, "\"%s\":", name);
+	sn_quote_put(buffer, SN_ESCAPE_QUOTED, text);
+	sn_buffer_byte(buffer, ',');
 }
 
 /* A list's last comma becomes its end. */
-static void put_end(struct buffer *buffer, char close)
+static void put_end(struct sn_buffer *buffer, char close)
 {
-	if (!buffer->failed && buffer->length && buffer->bytes[buffer->length - 1] == ',')
-		buffer->length--;
-	put(buffer, &close, 1);
-}
-
-static void put_varint(struct buffer *buffer, uint64_t value)
-{
-	unsigned char bytes[10];
-	size_t length = 0;
-	for (; value >= 0x80; value >>= 7)
-		bytes[length++] = (unsigned char)(value | 0x80);
-	bytes[length++] = (unsigned char)value;
-	put(buffer, bytes, length);
+	if (buffer->count && buffer->bytes[buffer->count - 1] == ',')
+		buffer->count--;
+	sn_buffer_byte(buffer, (unsigned char)close);
 }
 
 /* Lists in the directory the column whose bytes begin at `start` of the data. */
 static void end_column(struct payload *payload, const char *name, const char *type, size_t start,
 		       size_t count)
 {
-	put_format(&payload->columns, "\"%s\":[\"%s\",%zu,%zu,%zu],", name, type, start,
-		   payload->data.length - start, count);
+	sn_buffer_print(&payload->columns, "\"%s\":[\"%s\",%zu,%zu,%zu],", name, type, start,
+			payload->data.count - start, count);
 }
 
 static uint32_t string_number(struct payload *payload, uint32_t string)
@@ -199,62 +138,54 @@ static const struct shown_frame *shown_frame(const struct payload *payload, uint
 
 #define PUT_FRAME_COLUMN(payload, column, type, put_value)                                         \
 	do {                                                                                       \
-		size_t start_ = (payload)->data.length;                                            \
+		size_t start_ = (payload)->data.count;                                             \
 		for (uint32_t i_ = 0; i_ < (payload)->frames.count; i_++)                          \
 			put_value(&(payload)->data, shown_frame(payload, i_)->column);             \
 		end_column(payload, "frame." #column, type, start_, (payload)->frames.count);      \
 	} while (0)
 
-static void put_byte(struct buffer *buffer, uint8_t value)
-{
-	put(buffer, &value, 1);
-}
-
 static void put_frames(struct payload *payload)
 {
-	PUT_FRAME_COLUMN(payload, kind, "u8", put_byte);
-	PUT_FRAME_COLUMN(payload, flags, "u8", put_byte);
-	PUT_FRAME_COLUMN(payload, name, "varint", put_varint);
-	PUT_FRAME_COLUMN(payload, module, "varint", put_varint);
-	PUT_FRAME_COLUMN(payload, file, "varint", put_varint);
-	PUT_FRAME_COLUMN(payload, line, "varint", put_varint);
-	PUT_FRAME_COLUMN(payload, function_line, "varint", put_varint);
-	PUT_FRAME_COLUMN(payload, user, "varint", put_varint);
-	PUT_FRAME_COLUMN(payload, source, "varint", put_varint);
+	PUT_FRAME_COLUMN(payload, kind, "u8", sn_buffer_byte);
+	PUT_FRAME_COLUMN(payload, flags, "u8", sn_buffer_byte);
+	PUT_FRAME_COLUMN(payload, name, "varint", sn_buffer_varint);
+	PUT_FRAME_COLUMN(payload, module, "varint", sn_buffer_varint);
+	PUT_FRAME_COLUMN(payload, file, "varint", sn_buffer_varint);
+	PUT_FRAME_COLUMN(payload, line, "varint", sn_buffer_varint);
+	PUT_FRAME_COLUMN(payload, function_line, "varint", sn_buffer_varint);
+	PUT_FRAME_COLUMN(payload, user, "varint", sn_buffer_varint);
+	PUT_FRAME_COLUMN(payload, source, "varint", sn_buffer_varint);
 }
 
 /* Texts as they are shown, which the page need not look at again. */
 static void put_strings(struct payload *payload)
 {
-	struct buffer texts = {0};
-	size_t start = payload->data.length, length;
+	struct sn_buffer texts = {0};
+	size_t start = payload->data.count;
 	for (uint32_t i = 0; i < payload->strings.count; i++) {
-		char *text = sn_utf8_cleaned(sn_intern_at(&payload->strings, i, &length));
-		payload->failed |= !text;
-		length = text ? strlen(text) : 0;
-		put_varint(&payload->data, length);
-		put(&texts, text, length);
-		free(text);
+		size_t before = texts.count;
+		sn_escape_put(&texts, SN_ESCAPE_SHOWN, sn_intern_at(&payload->strings, i, NULL));
+		sn_buffer_varint(&payload->data, texts.count - before);
 	}
 	end_column(payload, "string.length", "varint", start, payload->strings.count);
-	start = payload->data.length;
-	put(&payload->data, texts.bytes, texts.length);
+	start = payload->data.count;
+	sn_buffer_put(&payload->data, texts.bytes, texts.count);
 	payload->failed |= texts.failed;
-	free(texts.bytes);
-	end_column(payload, "string.bytes", "u8", start, payload->data.length - start);
+	sn_buffer_release(&texts);
+	end_column(payload, "string.bytes", "u8", start, payload->data.count - start);
 }
 
 static void put_contexts(struct payload *payload)
 {
 	uint32_t count = sonde_db_context_count(payload->db);
-	size_t start = payload->data.length;
+	size_t start = payload->data.count;
 	for (uint32_t c = 0; c < count; c++)
-		put_varint(&payload->data,
-			   payload->frame_of[sonde_db_context(payload->db, c)->frame]);
+		sn_buffer_varint(&payload->data,
+				 payload->frame_of[sonde_db_context(payload->db, c)->frame]);
 	end_column(payload, "context.frame", "varint", start, count);
-	start = payload->data.length;
+	start = payload->data.count;
 	for (uint32_t c = 0; c < count; c++)
-		put_varint(&payload->data, sonde_db_context(payload->db, c)->depth);
+		sn_buffer_varint(&payload->data, sonde_db_context(payload->db, c)->depth);
 	end_column(payload, "context.depth", "varint", start, count);
 }
 
@@ -267,12 +198,12 @@ static void put_stat_part(struct payload *payload, const double *values, uint32_
 	for (size_t i = 0; i < entries && whole; i++)
 		whole =
 		    values[i] >= 0 && values[i] <= LARGEST_WHOLE && values[i] == floor(values[i]);
-	size_t start = payload->data.length;
+	size_t start = payload->data.count;
 	for (size_t i = 0; i < entries; i++)
 		if (whole)
-			put_varint(&payload->data, (uint64_t)values[i]);
+			sn_buffer_varint(&payload->data, (uint64_t)values[i]);
 		else
-			put(&payload->data, values + i, sizeof(*values));
+			sn_buffer_put(&payload->data, values + i, sizeof(*values));
 	char name[64];
 	snprintf(name, sizeof(name), "metric.%" PRIu32 ".%s", metric, names[part]);
 	end_column(payload, name, whole ? "varint" : "f64", start, entries);
@@ -291,7 +222,7 @@ static size_t pack(const double *counts, size_t count, double *values)
 static void put_metric_values(struct payload *payload, uint32_t metric)
 {
 	struct sonde_db_summary_plane plane = sonde_db_summary_plane(payload->db, metric);
-	size_t start = payload->data.length, entries = 0;
+	size_t start = payload->data.count, entries = 0;
 	double *counts = malloc((plane.count + 1) * sizeof(*counts));
 	double *values = malloc((plane.count + 1) * sizeof(*values));
 	uint32_t previous = 0;
@@ -302,7 +233,7 @@ static void put_metric_values(struct payload *payload, uint32_t metric)
 	for (size_t i = 0; i < plane.count && !payload->data.failed; i++) {
 		if (counts[i] <= 0)
 			continue;
-		put_varint(&payload->data, plane.contexts[i] - previous);
+		sn_buffer_varint(&payload->data, plane.contexts[i] - previous);
 		previous = plane.contexts[i];
 		entries++;
 	}
@@ -319,13 +250,13 @@ static void put_metric_values(struct payload *payload, uint32_t metric)
 
 static void put_properties(struct payload *payload)
 {
-	struct buffer *out = &payload->header;
-	put_text(out, "\"properties\":{");
+	struct sn_buffer *out = &payload->header;
+	sn_buffer_text(out, "\"properties\":{");
 	for (uint32_t i = 0; i < sonde_db_property_count(payload->db); i++) {
-		put_json_string(out, sonde_db_property_key(payload->db, i));
-		put(out, ":", 1);
-		put_json_string(out, sonde_db_property_value(payload->db, i));
-		put(out, ",", 1);
+		sn_quote_put(out, SN_ESCAPE_QUOTED, sonde_db_property_key(payload->db, i));
+		sn_buffer_byte(out, ':');
+		sn_quote_put(out, SN_ESCAPE_QUOTED, sonde_db_property_value(payload->db, i));
+		sn_buffer_byte(out, ',');
 	}
 	put_end(out, '}');
 }
@@ -333,51 +264,51 @@ static void put_properties(struct payload *payload)
 static void put_profiles(struct payload *payload)
 {
 	const struct sonde_db *db = payload->db;
-	struct buffer *out = &payload->header;
+	struct sn_buffer *out = &payload->header;
 	uint32_t count = sonde_db_profile_count(db);
 	uint64_t samples = 0;
 	for (uint32_t i = 0; i < count; i++)
 		samples += sonde_db_profile(db, i)->samples;
-	put_format(out, ",\"samples\":%" PRIu64, samples);
-	put_format(out, ",\"profile_count\":%" PRIu32 ",\"profiles\":[", count);
+	sn_buffer_print(out, ",\"samples\":%" PRIu64, samples);
+	sn_buffer_print(out, ",\"profile_count\":%" PRIu32 ",\"profiles\":[", count);
 	for (uint32_t i = 0; i < count && i < MOST_PROFILES; i++) {
 		const struct sonde_db_profile *profile = sonde_db_profile(db, i);
-		put(out, "{", 1);
+		sn_buffer_byte(out, '{');
 		put_member(out, "host", sonde_db_string(db, profile->host));
 		put_member(out, "program", sonde_db_string(db, profile->program));
 		put_member(out, "thread", sonde_db_string(db, profile->thread));
-		put_format(out, "\"rank\":%" PRId32 ",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64,
-			   profile->rank, profile->pid, profile->tid);
-		put_format(out, ",\"device\":%s,\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64,
-			   profile->kind == SONDE_PROFILE_STREAM ? "true" : "false",
-			   profile->start_ns, profile->end_ns);
-		put_format(out, ",\"cpu_ns\":%" PRIu64 ",\"samples\":%" PRIu64 "},",
-			   profile->cpu_ns, profile->samples);
+		sn_buffer_print(out, "\"rank\":%" PRId32 ",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64,
+				profile->rank, profile->pid, profile->tid);
+		sn_buffer_print(out, ",\"device\":%s,\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64,
+				profile->kind == SONDE_PROFILE_STREAM ? "true" : "false",
+				profile->start_ns, profile->end_ns);
+		sn_buffer_print(out, ",\"cpu_ns\":%" PRIu64 ",\"samples\":%" PRIu64 "},",
+				profile->cpu_ns, profile->samples);
 	}
 	put_end(out, ']');
 }
 
 static void put_drops(struct payload *payload)
 {
-	struct buffer *out = &payload->header;
-	put_text(out, ",\"drops\":[");
+	struct sn_buffer *out = &payload->header;
+	sn_buffer_text(out, ",\"drops\":[");
 	for (uint32_t i = 0; i < sonde_db_drop_count(payload->db); i++) {
 		const struct sonde_db_drop *drop = sonde_db_drop(payload->db, i);
-		put(out, "{", 1);
+		sn_buffer_byte(out, '{');
 		put_member(out, "cause", sonde_db_string(payload->db, drop->cause));
 		put_member(out, "text", sonde_db_string(payload->db, drop->text));
-		put_format(out, "\"count\":%" PRIu64 "},", drop->count);
+		sn_buffer_print(out, "\"count\":%" PRIu64 "},", drop->count);
 	}
 	put_end(out, ']');
 }
 
 static void put_kinds(struct payload *payload)
 {
-	struct buffer *out = &payload->header;
-	put_text(out, ",\"kinds\":[");
+	struct sn_buffer *out = &payload->header;
+	sn_buffer_text(out, ",\"kinds\":[");
 	for (unsigned kind = 1; kind < SN_FRAME_KIND_COUNT; kind++)
-		put_format(out, "{\"number\":%u,\"name\":\"%s\",\"layer\":\"%s\"},", kind,
-			   sonde_frame_kind_name(kind), sonde_frame_kind_layer(kind));
+		sn_buffer_print(out, "{\"number\":%u,\"name\":\"%s\",\"layer\":\"%s\"},", kind,
+				sonde_frame_kind_name(kind), sonde_frame_kind_layer(kind));
 	put_end(out, ']');
 }
 
@@ -398,16 +329,16 @@ static const char *metric_kind_name(uint32_t kind)
 
 static void put_metrics(struct payload *payload)
 {
-	struct buffer *out = &payload->header;
-	put_text(out, ",\"metrics\":[");
+	struct sn_buffer *out = &payload->header;
+	sn_buffer_text(out, ",\"metrics\":[");
 	for (uint32_t i = 0; i < sonde_db_metric_count(payload->db); i++) {
 		const struct sonde_db_metric *metric = sonde_db_metric(payload->db, i);
-		put(out, "{", 1);
+		sn_buffer_byte(out, '{');
 		put_member(out, "name", sonde_db_string(payload->db, metric->name));
 		put_member(out, "unit", sonde_db_string(payload->db, metric->unit));
 		put_member(out, "source", sonde_db_string(payload->db, metric->source));
 		put_member(out, "kind", metric_kind_name(metric->kind));
-		put_format(out, "\"period\":%" PRIu64 "},", metric->period);
+		sn_buffer_print(out, "\"period\":%" PRIu64 "},", metric->period);
 		put_metric_values(payload, i);
 	}
 	put_end(out, ']');
@@ -417,17 +348,17 @@ static void put_metrics(struct payload *payload)
 static void put_formula(struct payload *payload, const struct sn_formula *formula,
 			const char *about)
 {
-	struct buffer *out = &payload->header;
-	put(out, "{", 1);
+	struct sn_buffer *out = &payload->header;
+	sn_buffer_byte(out, '{');
 	put_member(out, "name", formula->name);
 	put_member(out, "text", formula->text);
 	put_member(out, "about", about);
 	put_member(out, "unit", formula->unit);
-	put_format(out, "\"scale\":%.17g,\"steps\":", formula->scale);
+	sn_buffer_print(out, "\"scale\":%.17g,\"steps\":", formula->scale);
 	char *steps = formula->needs_across ? NULL : sn_formula_steps_json(formula);
 	payload->failed |= !steps && !formula->needs_across;
-	put_text(out, steps ? steps : "null");
-	put_text(out, "},");
+	sn_buffer_text(out, steps ? steps : "null");
+	sn_buffer_text(out, "},");
 	free(steps);
 }
 
@@ -435,7 +366,7 @@ static void put_formulas(struct payload *payload, const struct sn_html_shown *sh
 {
 	const struct sn_formulas *formulas = shown->formulas;
 	int first = -1, count = 0;
-	put_text(&payload->header, ",\"formulas\":[");
+	sn_buffer_text(&payload->header, ",\"formulas\":[");
 	for (uint32_t i = 0; formulas && i < formulas->count; i++) {
 		const struct sn_formula *formula = formulas->items[i];
 		if (sn_formulas_index(formulas, formula->name) != i)
@@ -446,39 +377,28 @@ static void put_formulas(struct payload *payload, const struct sn_html_shown *sh
 		count++;
 	}
 	put_end(&payload->header, ']');
-	put_format(&payload->header, ",\"formula\":%d", first);
-}
-
-static void put_little_endian(unsigned char *at, uint32_t value, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		at[i] = (unsigned char)(value >> (8 * i));
+	sn_buffer_print(&payload->header, ",\"formula\":%d", first);
 }
 
 /* Fixed part, header padded to 8, data. */
-static int assemble(struct payload *payload, struct sn_html_data *data)
+static void assemble(struct payload *payload, struct sn_buffer *page)
 {
-	size_t header = payload->header.length;
-	size_t data_start = (FIXED_BYTES + header + 7) / 8 * 8;
-	data->length = data_start + payload->data.length;
-	data->bytes = calloc(1, data->length);
-	if (!data->bytes)
-		return SN_ERR_MEMORY;
-	memcpy(data->bytes, MAGIC, 8);
-	put_little_endian(data->bytes + 8, VERSION_MAJOR, 2);
-	put_little_endian(data->bytes + 10, VERSION_MINOR, 2);
-	put_little_endian(data->bytes + 12, (uint32_t)header, 4);
-	memcpy(data->bytes + FIXED_BYTES, payload->header.bytes, header);
-	memcpy(data->bytes + data_start, payload->data.bytes, payload->data.length);
-	return 0;
+	sn_buffer_text(page, MAGIC);
+	sn_buffer_number(page, VERSION_MAJOR, 2);
+	sn_buffer_number(page, VERSION_MINOR, 2);
+	sn_buffer_number(page, payload->header.count, 4);
+	sn_buffer_put(page, payload->header.bytes, payload->header.count);
+	sn_buffer_align(page, 8);
+	sn_buffer_put(page, payload->data.bytes, payload->data.count);
+	payload->failed |= page->failed;
 }
 
 static void put_header_end(struct payload *payload)
 {
-	put_text(&payload->header, ",\"columns\":{");
-	put(&payload->header, payload->columns.bytes, payload->columns.length);
+	sn_buffer_text(&payload->header, ",\"columns\":{");
+	sn_buffer_put(&payload->header, payload->columns.bytes, payload->columns.count);
 	put_end(&payload->header, '}');
-	put(&payload->header, "}", 1);
+	sn_buffer_byte(&payload->header, '}');
 	payload->failed |=
 	    payload->header.failed || payload->data.failed || payload->columns.failed;
 }
@@ -497,23 +417,21 @@ static void payload_release(struct payload *payload)
 	sn_intern_release(&payload->strings);
 	sn_intern_release(&payload->frames);
 	sn_source_release(&payload->source);
-	free(payload->header.bytes);
-	free(payload->data.bytes);
-	free(payload->columns.bytes);
+	sn_buffer_release(&payload->header);
+	sn_buffer_release(&payload->data);
+	sn_buffer_release(&payload->columns);
 	free(payload->frame_of);
 }
 
-int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db,
+int sn_html_data_build(struct sn_buffer *data, const struct sonde_db *db,
 		       const struct sn_html_shown *shown, struct sn_error *error)
 {
 	struct payload payload = {.db = db};
-	*data = (struct sn_html_data){0};
-	sn_intern_init(&payload.strings);
-	sn_intern_init(&payload.frames);
+	*data = (struct sn_buffer){0};
 	sn_source_init(&payload.source, db, shown->sources, measured_until(db));
 	number_frames(&payload);
 	if (!payload.failed) {
-		put_format(&payload.header, "{\"metric\":%" PRIu32 ",", shown->metric);
+		sn_buffer_print(&payload.header, "{\"metric\":%" PRIu32 ",", shown->metric);
 		put_strings(&payload);
 		put_frames(&payload);
 		put_contexts(&payload);
@@ -525,13 +443,8 @@ int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db,
 		put_formulas(&payload, shown);
 		put_header_end(&payload);
 	}
-	int result = payload.failed ? SN_ERR_MEMORY : assemble(&payload, data);
+	if (!payload.failed)
+		assemble(&payload, data);
 	payload_release(&payload);
-	return result ? sn_fail(error, result, "out of memory") : 0;
-}
-
-void sn_html_data_release(struct sn_html_data *data)
-{
-	free(data->bytes);
-	*data = (struct sn_html_data){0};
+	return payload.failed ? sn_fail_memory(error) : 0;
 }

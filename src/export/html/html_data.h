@@ -6,18 +6,12 @@
 #ifndef SN_EXPORT_HTML_DATA_H
 #define SN_EXPORT_HTML_DATA_H
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "lib/db/formula.h"
 #include "sonde/db.h"
 
-#include <stddef.h>
-
 struct sn_source_roots;
-
-struct sn_html_data {
-	unsigned char *bytes; /* owned; NULL where building failed */
-	size_t length;
-};
 
 /* What the page knows besides the database's values. */
 struct sn_html_shown {
@@ -27,9 +21,8 @@ struct sn_html_shown {
 	struct sn_source_roots *sources;    /* where lines of source may come from; or NULL */
 };
 
-/* 0 or SN_ERR_MEMORY. */
-int sn_html_data_build(struct sn_html_data *data, const struct sonde_db *db,
+/* Into an empty buffer, to be released in either case. 0 or SN_ERR_MEMORY. */
+int sn_html_data_build(struct sn_buffer *data, const struct sonde_db *db,
 		       const struct sn_html_shown *shown, struct sn_error *error);
-void sn_html_data_release(struct sn_html_data *data);
 
 #endif

@@ -10,6 +10,8 @@
  */
 #include "export/exporter.h"
 
+#include "base/intern.h"
+#include "base/table.h"
 #include "base/vec.h"
 #include "export/event_walk.h"
 #include "format/measurement/measurement.h"
@@ -85,16 +87,11 @@ struct perfetto {
 	const struct sonde_db *db;
 	FILE *out;
 	struct sn_trace_export export;
-	struct sn_protobuf packet, event, part, annotation, interned;
+	struct sn_buffer packet, event, part, annotation, interned;
 	uint32_t sequence;
 	uint64_t next_uuid, last_ns; /* of the sequence */
 	uint64_t *process_uuids, *device_uuids;
-	/* numbers in the sequence, 0 none yet: */
-	uint32_t *name_iids;   /* by frame */
-	uint32_t *string_iids; /* by string */
-	size_t string_capacity;
-	uint32_t *key_iids;
-	uint32_t name_count, string_count, key_count;
+	struct sn_table names, strings, keys; /* numbers in the sequence, less 1, by frame, ... */
 	struct sn_intern categories;
 	struct sn_perfetto_stack callstacks;
 	struct sn_shown_callers callers;
@@ -110,33 +107,20 @@ struct perfetto {
 
 /* ---- packets ---- */
 
-static void begin_packet(struct perfetto *perfetto)
-{
-	sn_protobuf_clear(&perfetto->packet);
-}
-
+/* Writes the packet and empties it for the next one. */
 static int end_packet(struct perfetto *perfetto)
 {
-	struct sn_protobuf *packet = &perfetto->packet;
-	unsigned char head[12];
-	size_t length = 0;
+	struct sn_buffer *packet = &perfetto->packet, *head = &perfetto->part;
 	sn_protobuf_number(packet, PACKET_SEQUENCE, perfetto->sequence);
-	if (packet->failed || perfetto->event.failed || perfetto->part.failed ||
+	sn_buffer_varint(head, TRACE_PACKET << 3 | 2);
+	sn_buffer_varint(head, packet->count);
+	if (packet->failed || head->failed || perfetto->event.failed ||
 	    perfetto->annotation.failed || perfetto->interned.failed)
 		return SN_ERR_MEMORY;
-	head[length++] = TRACE_PACKET << 3 | 2;
-	uint64_t left = packet->length;
-	for (; left >= 0x80; left >>= 7)
-		head[length++] = (unsigned char)(left | 0x80);
-	head[length++] = (unsigned char)left;
-	fwrite(head, 1, length, perfetto->out);
-	fwrite(packet->bytes, 1, packet->length, perfetto->out);
+	fwrite(head->bytes, 1, head->count, perfetto->out);
+	fwrite(packet->bytes, 1, packet->count, perfetto->out);
+	head->count = packet->count = 0;
 	return ferror(perfetto->out) ? SN_ERR_IO : 0;
-}
-
-static void put_string(struct sn_protobuf *buffer, unsigned field, const char *text)
-{
-	sn_protobuf_bytes(buffer, field, text, strlen(text));
 }
 
 /* A clock of the sequence's own, which ticks from one packet to the next; the same instant by the
@@ -144,11 +128,8 @@ static void put_string(struct sn_protobuf *buffer, unsigned field, const char *t
 static int write_clock(struct perfetto *perfetto)
 {
 	static const unsigned clocks[] = {CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_OWN};
-	struct sn_protobuf *snapshot = &perfetto->event, *part = &perfetto->part;
-	begin_packet(perfetto);
-	sn_protobuf_clear(snapshot);
+	struct sn_buffer *snapshot = &perfetto->event, *part = &perfetto->part;
 	for (unsigned i = 0; i < 3; i++) {
-		sn_protobuf_clear(part);
 		sn_protobuf_number(part, 1, clocks[i]);
 		sn_protobuf_number(part, 2, perfetto->export.origin_ns);
 		sn_protobuf_number(part, 3, clocks[i] == CLOCK_OWN);
@@ -157,8 +138,7 @@ static int write_clock(struct perfetto *perfetto)
 	sn_protobuf_number(snapshot, 2, CLOCK_REALTIME);
 	sn_protobuf_message(&perfetto->packet, PACKET_CLOCK_SNAPSHOT, snapshot);
 	sn_protobuf_number(&perfetto->packet, PACKET_FLAGS, STATE_CLEARED);
-	sn_protobuf_clear(part); /* packets of this sequence use that clock and this track */
-	sn_protobuf_clear(snapshot);
+	/* packets of this sequence use that clock and this track */
 	sn_protobuf_number(part, 58, CLOCK_OWN);
 	sn_protobuf_number(snapshot, 11, perfetto->track);
 	sn_protobuf_message(part, 11, snapshot);
@@ -170,19 +150,16 @@ static int write_clock(struct perfetto *perfetto)
 static int write_attributes(struct perfetto *perfetto)
 {
 	static const char *const keys[] = {"program", "command", "host", "rank"};
-	struct sn_protobuf *all = &perfetto->event, *part = &perfetto->part;
-	sn_protobuf_clear(all);
+	struct sn_buffer *all = &perfetto->event, *part = &perfetto->part;
 	for (unsigned i = 0; i < 5; i++) {
 		const char *key = i ? keys[i - 1] : "sonde";
 		const char *value = i ? sonde_db_property(perfetto->db, key) : SN_VERSION;
 		if (!value)
 			continue;
-		sn_protobuf_clear(part);
-		put_string(part, 1, key);
-		put_string(part, 3, value);
+		sn_protobuf_text(part, 1, key);
+		sn_protobuf_text(part, 3, value);
 		sn_protobuf_message(all, 1, part);
 	}
-	begin_packet(perfetto);
 	sn_protobuf_message(&perfetto->packet, PACKET_ATTRIBUTES, all);
 	return end_packet(perfetto);
 }
@@ -192,7 +169,6 @@ static int write_attributes(struct perfetto *perfetto)
 /* The descriptor that lies in perfetto->event. */
 static int write_descriptor(struct perfetto *perfetto)
 {
-	begin_packet(perfetto);
 	sn_protobuf_message(&perfetto->packet, PACKET_DESCRIPTOR, &perfetto->event);
 	return end_packet(perfetto);
 }
@@ -200,42 +176,39 @@ static int write_descriptor(struct perfetto *perfetto)
 static uint64_t begin_descriptor(struct perfetto *perfetto, uint64_t parent, const char *name)
 {
 	uint64_t uuid = ++perfetto->next_uuid;
-	sn_protobuf_clear(&perfetto->event);
 	sn_protobuf_number(&perfetto->event, TRACK_UUID, uuid);
 	sn_protobuf_number(&perfetto->event, TRACK_PARENT, parent);
 	if (name && *name)
-		put_string(&perfetto->event, TRACK_NAME, name);
+		sn_protobuf_text(&perfetto->event, TRACK_NAME, name);
 	return uuid;
 }
 
 static int write_process(struct perfetto *perfetto, uint32_t number)
 {
 	char label[512];
-	struct sn_protobuf *part = &perfetto->part;
+	struct sn_buffer *part = &perfetto->part;
 	uint64_t *uuid = perfetto->process_uuids + perfetto->place->process;
 	if (*uuid)
 		return 0;
 	*uuid = begin_descriptor(perfetto, 0, NULL);
-	sn_protobuf_clear(part);
 	sn_protobuf_varint_field(part, 1, perfetto->place->pid);
-	put_string(part, 6, sonde_db_string(perfetto->db, perfetto->profile->program));
+	sn_protobuf_text(part, 6, sonde_db_string(perfetto->db, perfetto->profile->program));
 	sn_trace_export_label(&perfetto->export, number, label, sizeof(label));
 	if (*label)
-		put_string(part, 8, label);
+		sn_protobuf_text(part, 8, label);
 	sn_protobuf_message(&perfetto->event, TRACK_PROCESS, part);
 	return write_descriptor(perfetto);
 }
 
 static int write_thread(struct perfetto *perfetto)
 {
-	struct sn_protobuf *part = &perfetto->part;
+	struct sn_buffer *part = &perfetto->part;
 	perfetto->track =
 	    begin_descriptor(perfetto, perfetto->process_uuids[perfetto->place->process], NULL);
-	sn_protobuf_clear(part);
 	sn_protobuf_varint_field(part, 1, perfetto->place->pid);
 	sn_protobuf_varint_field(part, 2, perfetto->place->tid);
 	if (perfetto->profile->thread != SONDE_NONE)
-		put_string(part, 5, sonde_db_string(perfetto->db, perfetto->profile->thread));
+		sn_protobuf_text(part, 5, sonde_db_string(perfetto->db, perfetto->profile->thread));
 	sn_protobuf_message(&perfetto->event, TRACK_THREAD, part);
 	return write_descriptor(perfetto);
 }
@@ -255,7 +228,7 @@ static uint64_t begin_stream(struct perfetto *perfetto)
 	uint64_t uuid = begin_descriptor(perfetto, perfetto->device_uuids[perfetto->place->device],
 					 *own ? own : name);
 	stream_description(perfetto, text, sizeof(text));
-	put_string(&perfetto->event, TRACK_DESCRIPTION, text);
+	sn_protobuf_text(&perfetto->event, TRACK_DESCRIPTION, text);
 	return uuid;
 }
 
@@ -288,7 +261,7 @@ static int write_counter_track(struct perfetto *perfetto, uint32_t number)
 {
 	const struct sonde_db_metric *metric = sonde_db_metric(perfetto->db, number);
 	const char *unit = sonde_db_string(perfetto->db, metric->unit);
-	struct sn_protobuf *part = &perfetto->part;
+	struct sn_buffer *part = &perfetto->part;
 	char text[96];
 	unsigned known = !strcmp(unit, "ns")	  ? 1u
 			 : !strcmp(unit, "1")	  ? 2u
@@ -296,14 +269,13 @@ static int write_counter_track(struct perfetto *perfetto, uint32_t number)
 						  : 0;
 	perfetto->counter_uuids[number] = begin_descriptor(
 	    perfetto, perfetto->track, sonde_db_string(perfetto->db, metric->name));
-	sn_protobuf_clear(part);
 	sn_protobuf_number(part, 3, known);
 	if (!known)
-		put_string(part, 6, unit);
+		sn_protobuf_text(part, 6, unit);
 	sn_protobuf_message(&perfetto->event, TRACK_COUNTER, part);
 	if (perfetto->is_device) {
 		stream_description(perfetto, text, sizeof(text));
-		put_string(&perfetto->event, TRACK_DESCRIPTION, text);
+		sn_protobuf_text(&perfetto->event, TRACK_DESCRIPTION, text);
 	}
 	return write_descriptor(perfetto);
 }
@@ -313,10 +285,20 @@ static int write_counter_track(struct perfetto *perfetto, uint32_t number)
 /* An interned text: {iid, text} in perfetto->interned. */
 static void put_interned(struct perfetto *perfetto, unsigned field, uint32_t iid, const char *text)
 {
-	sn_protobuf_clear(&perfetto->part);
 	sn_protobuf_number(&perfetto->part, 1, iid);
-	put_string(&perfetto->part, 2, text);
+	sn_protobuf_text(&perfetto->part, 2, text);
 	sn_protobuf_message(&perfetto->interned, field, &perfetto->part);
+}
+
+/* The number of what `key` stands for, from 1; its text is written where it is new. */
+static uint32_t iid_of(struct perfetto *perfetto, struct sn_table *table, uint32_t key,
+		       unsigned field, const char *text)
+{
+	uint32_t before = table->count, number = sn_table_add(table, key);
+	perfetto->event.failed |= number == SN_TABLE_NONE;
+	if (number == before)
+		put_interned(perfetto, field, number + 1, text);
+	return number + 1;
 }
 
 static void put_category(struct perfetto *perfetto, const struct sn_walk_event *event)
@@ -336,56 +318,35 @@ static void put_name(struct perfetto *perfetto, const struct sn_walk_event *even
 {
 	char name[NAME_CHARS];
 	uint32_t frame = sonde_db_context(perfetto->db, event->context)->frame;
-	bool is_own = sn_trace_export_has_own_name(&perfetto->export, event);
-	if (!is_own || !perfetto->name_iids[frame])
+	if (!sn_trace_export_has_own_name(&perfetto->export, event)) {
 		sn_trace_export_name(&perfetto->export, event, name, sizeof(name));
-	if (!is_own) {
-		put_string(&perfetto->event, EVENT_NAME, name);
+		sn_protobuf_text(&perfetto->event, EVENT_NAME, name);
 		return;
 	}
-	if (!perfetto->name_iids[frame]) {
-		perfetto->name_iids[frame] = ++perfetto->name_count;
-		put_interned(perfetto, INTERNED_NAME, perfetto->name_count, name);
-	}
-	sn_protobuf_number(&perfetto->event, EVENT_NAME_IID, perfetto->name_iids[frame]);
-}
-
-static uint32_t string_iid(struct perfetto *perfetto, uint32_t string)
-{
-	size_t before = perfetto->string_capacity;
-	if (sn_vec_reserve(&perfetto->string_iids, &perfetto->string_capacity, string + 1ull) < 0) {
-		perfetto->event.failed = true;
-		return 0;
-	}
-	if (perfetto->string_capacity > before)
-		memset(perfetto->string_iids + before, 0,
-		       (perfetto->string_capacity - before) * sizeof(*perfetto->string_iids));
-	if (!perfetto->string_iids[string]) {
-		perfetto->string_iids[string] = ++perfetto->string_count;
-		put_interned(perfetto, INTERNED_STRING_VALUE, perfetto->string_count,
-			     sonde_db_string(perfetto->db, string));
-	}
-	return perfetto->string_iids[string];
+	if (sn_table_find(&perfetto->names, frame) == SN_TABLE_NONE)
+		sn_trace_export_name(&perfetto->export, event, name, sizeof(name));
+	sn_protobuf_number(&perfetto->event, EVENT_NAME_IID,
+			   iid_of(perfetto, &perfetto->names, frame, INTERNED_NAME, name));
 }
 
 static void put_annotation(struct perfetto *perfetto, const struct sn_walk_attribute *attribute)
 {
 	const struct sonde_attribute_key *key =
 	    sonde_trace_key(perfetto->export.trace, attribute->key);
-	struct sn_protobuf *annotation = &perfetto->annotation;
-	if (!perfetto->key_iids[attribute->key]) {
-		perfetto->key_iids[attribute->key] = ++perfetto->key_count;
-		put_interned(perfetto, INTERNED_ANNOTATION_NAME, perfetto->key_count,
-			     sonde_db_string(perfetto->db, key->name));
-	}
-	sn_protobuf_clear(annotation);
-	sn_protobuf_number(annotation, ANNOTATION_NAME_IID, perfetto->key_iids[attribute->key]);
+	struct sn_buffer *annotation = &perfetto->annotation;
+	sn_protobuf_number(annotation, ANNOTATION_NAME_IID,
+			   iid_of(perfetto, &perfetto->keys, attribute->key,
+				  INTERNED_ANNOTATION_NAME,
+				  sonde_db_string(perfetto->db, key->name)));
 	/* a value of 0 must be there: it is one of several fields */
 	if (key->type == SONDE_ATTRIBUTE_REAL)
 		sn_protobuf_fixed64(annotation, ANNOTATION_REAL, attribute->value);
 	else if (key->type == SONDE_ATTRIBUTE_STRING)
-		sn_protobuf_number(annotation, ANNOTATION_STRING_IID,
-				   string_iid(perfetto, (uint32_t)attribute->value));
+		sn_protobuf_number(
+		    annotation, ANNOTATION_STRING_IID,
+		    iid_of(perfetto, &perfetto->strings, (uint32_t)attribute->value,
+			   INTERNED_STRING_VALUE,
+			   sonde_db_string(perfetto->db, (uint32_t)attribute->value)));
 	else
 		sn_protobuf_varint_field(annotation,
 					 key->type == SONDE_ATTRIBUTE_SIGNED ? ANNOTATION_SIGNED
@@ -398,9 +359,6 @@ static void put_annotation(struct perfetto *perfetto, const struct sn_walk_attri
 
 static void begin_event(struct perfetto *perfetto, unsigned type, uint64_t uuid)
 {
-	begin_packet(perfetto);
-	sn_protobuf_clear(&perfetto->event);
-	sn_protobuf_clear(&perfetto->interned);
 	sn_protobuf_number(&perfetto->event, EVENT_TYPE, type);
 	if (uuid != perfetto->track)
 		sn_protobuf_number(&perfetto->event, EVENT_TRACK, uuid);
@@ -417,7 +375,7 @@ static int end_event(struct perfetto *perfetto, unsigned field, uint64_t time_ns
 {
 	put_time(perfetto, time_ns);
 	sn_protobuf_message(&perfetto->packet, field, &perfetto->event);
-	if (perfetto->interned.length)
+	if (perfetto->interned.count)
 		sn_protobuf_message(&perfetto->packet, PACKET_INTERNED, &perfetto->interned);
 	sn_protobuf_number(&perfetto->packet, PACKET_FLAGS, STATE_NEEDED);
 	return end_packet(perfetto);
@@ -437,8 +395,8 @@ static void put_details(struct perfetto *perfetto, const struct sn_walk_event *e
 	if (needs_path > 0) /* 0 is of no call, and must be there */
 		sn_protobuf_varint_field(&perfetto->event, EVENT_CALLSTACK_IID,
 					 sn_perfetto_stack_iid(&perfetto->callstacks,
-							       event->context, &perfetto->interned,
-							       &perfetto->part));
+							       event->context,
+							       &perfetto->interned));
 	perfetto->event.failed |= needs_path < 0;
 }
 
@@ -492,12 +450,10 @@ static struct stack *choose_stack(struct perfetto *perfetto, uint64_t end_ns, ui
 	for (size_t i = is_range; i < perfetto->stack_count; i++)
 		if (nests(perfetto, perfetto->stacks + i, end_ns, context) || i + 1 == STACKS_MAX)
 			return perfetto->stacks + i;
-	if (sn_vec_reserve(&perfetto->stacks, &perfetto->stack_capacity,
-			   perfetto->stack_count + 1) < 0)
+	if (sn_vec_push(&perfetto->stacks, &perfetto->stack_capacity, &perfetto->stack_count,
+			(struct stack){0}))
 		return NULL;
-	struct stack *stack = perfetto->stacks + perfetto->stack_count++;
-	*stack = (struct stack){0};
-	return stack;
+	return perfetto->stacks + perfetto->stack_count - 1;
 }
 
 static int write_interval(struct perfetto *perfetto, const struct sn_walk_event *event)
@@ -513,12 +469,14 @@ static int write_interval(struct perfetto *perfetto, const struct sn_walk_event 
 		return result ? result : SN_ERR_MEMORY;
 	if (!stack->uuid)
 		result = write_beside(perfetto, &stack->uuid);
-	if (result || sn_vec_reserve(&stack->open, &stack->capacity, stack->count + 1) < 0)
-		return result ? result : SN_ERR_MEMORY;
+	if (result)
+		return result;
 	uint32_t frame = sonde_db_context(perfetto->db, event->context)->frame;
 	unsigned kind = sonde_db_frame(perfetto->db, frame)->kind;
-	stack->open[stack->count++] = (struct open_slice){
-	    event->end_ns, event->context, !perfetto->is_device || kind == SN_FRAME_REGION};
+	struct open_slice open = {event->end_ns, event->context,
+				  !perfetto->is_device || kind == SN_FRAME_REGION};
+	if (sn_vec_push(&stack->open, &stack->capacity, &stack->count, open))
+		return SN_ERR_MEMORY;
 	begin_event(perfetto, SLICE_BEGIN, stack->uuid);
 	put_details(perfetto, event);
 	return end_event(perfetto, PACKET_TRACK_EVENT, event->start_ns);
@@ -563,24 +521,22 @@ static int write_counter(struct perfetto *perfetto, const struct sn_walk_event *
 /* A sample of a thread: viewers make a flame graph of those of any stretch of time. */
 static int write_sample(struct perfetto *perfetto, const struct sn_walk_event *event)
 {
-	struct sn_protobuf *sample = &perfetto->event;
+	struct sn_buffer *sample = &perfetto->event;
 	int result = end_until(perfetto, event->start_ns);
 	if (result)
 		return result;
-	begin_packet(perfetto);
-	sn_protobuf_clear(sample);
-	sn_protobuf_clear(&perfetto->interned);
 	sn_protobuf_varint_field(sample, 2, perfetto->place->pid);
 	sn_protobuf_varint_field(sample, 3, perfetto->place->tid);
-	uint32_t iid = sn_perfetto_stack_iid(&perfetto->callstacks, event->context,
-					     &perfetto->interned, &perfetto->part);
+	uint32_t iid =
+	    sn_perfetto_stack_iid(&perfetto->callstacks, event->context, &perfetto->interned);
 	sn_protobuf_number(sample, 4, iid);
 	sn_protobuf_number(sample, 5, 2); /* in user mode */
 	return end_event(perfetto, PACKET_PERF_SAMPLE, event->start_ns);
 }
 
-static int write_event(struct perfetto *perfetto, const struct sn_walk_event *event)
+static int take_event(void *context, const struct sn_walk_event *event)
 {
+	struct perfetto *perfetto = context;
 	switch (event->kind) {
 	case SONDE_TRACK_INTERVALS:
 	case SONDE_TRACK_STATES:
@@ -602,18 +558,13 @@ static int write_event(struct perfetto *perfetto, const struct sn_walk_event *ev
 /* Numbers of names begin anew with each sequence. */
 static void forget_names(struct perfetto *perfetto)
 {
-	memset(perfetto->name_iids, 0,
-	       sonde_db_frame_count(perfetto->db) * sizeof(*perfetto->name_iids));
-	memset(perfetto->key_iids, 0,
-	       sonde_trace_key_count(perfetto->export.trace) * sizeof(*perfetto->key_iids));
-	if (perfetto->string_iids)
-		memset(perfetto->string_iids, 0,
-		       perfetto->string_capacity * sizeof(*perfetto->string_iids));
+	sn_table_clear(&perfetto->names);
+	sn_table_clear(&perfetto->strings);
+	sn_table_clear(&perfetto->keys);
 	memset(perfetto->counter_uuids, 0,
 	       sonde_db_metric_count(perfetto->db) * sizeof(*perfetto->counter_uuids));
 	sn_intern_release(&perfetto->categories);
 	sn_perfetto_stack_forget(&perfetto->callstacks);
-	perfetto->name_count = perfetto->string_count = perfetto->key_count = 0;
 }
 
 static int begin_profile(struct perfetto *perfetto, uint32_t number)
@@ -621,7 +572,7 @@ static int begin_profile(struct perfetto *perfetto, uint32_t number)
 	perfetto->sequence++;
 	perfetto->profile = sonde_db_profile(perfetto->db, number);
 	perfetto->place = perfetto->export.places + number;
-	perfetto->is_device = perfetto->profile->kind == SONDE_PROFILE_STREAM;
+	perfetto->is_device = sn_trace_export_is_device(&perfetto->export, number);
 	for (size_t i = 0; i < perfetto->stack_count; i++)
 		free(perfetto->stacks[i].open);
 	perfetto->stack_count = 0;
@@ -641,32 +592,24 @@ static int begin_profile(struct perfetto *perfetto, uint32_t number)
 
 static int write_profile(struct perfetto *perfetto, uint32_t number, struct sn_error *error)
 {
-	struct sn_event_walk *walk = sn_event_walk_new(&perfetto->export, number);
-	struct sn_walk_event event;
-	int result = walk ? begin_profile(perfetto, number) : SN_ERR_MEMORY, found = 1;
-	while (!result && (found = sn_event_walk_next(walk, &event, error)) > 0)
-		result = write_event(perfetto, &event);
-	if (!result && !found)
+	int result = begin_profile(perfetto, number);
+	if (!result)
+		result = sn_event_walk(&perfetto->export, number, take_event, perfetto, error);
+	if (!result)
 		result = end_until(perfetto, UINT64_MAX);
-	sn_event_walk_free(walk);
-	if (result == SN_ERR_MEMORY)
-		sn_fail(error, result, "out of memory");
-	return result ? result : found;
+	return sn_fail_code(error, result);
 }
 
 static int allocate(struct perfetto *perfetto, struct sn_error *error)
 {
-	const struct sonde_db *db = perfetto->db;
-	perfetto->process_uuids = calloc(perfetto->export.process_count + 1ull, sizeof(uint64_t));
-	perfetto->device_uuids = calloc(perfetto->export.device_count + 1ull, sizeof(uint64_t));
-	perfetto->name_iids = calloc(sonde_db_frame_count(db) + 1ull, sizeof(uint32_t));
-	perfetto->key_iids =
-	    calloc(sonde_trace_key_count(perfetto->export.trace) + 1ull, sizeof(uint32_t));
-	perfetto->counter_uuids = calloc(sonde_db_metric_count(db) + 1ull, sizeof(uint64_t));
-	bool failed = !perfetto->process_uuids || !perfetto->device_uuids || !perfetto->name_iids ||
-		      !perfetto->key_iids || !perfetto->counter_uuids ||
-		      sn_perfetto_stack_init(&perfetto->callstacks, db);
-	return failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
+	struct sn_trace_export *export = &perfetto->export;
+	perfetto->process_uuids =
+	    sn_arena_array(&export->arena, uint64_t, export->process_count + 1ull);
+	perfetto->device_uuids =
+	    sn_arena_array(&export->arena, uint64_t, export->device_count + 1ull);
+	perfetto->counter_uuids =
+	    sn_arena_array(&export->arena, uint64_t, sonde_db_metric_count(export->db) + 1ull);
+	return export->arena.failed ? sn_fail_memory(error) : 0;
 }
 
 static void release(struct perfetto *perfetto)
@@ -674,27 +617,25 @@ static void release(struct perfetto *perfetto)
 	for (size_t i = 0; i < perfetto->stack_count; i++)
 		free(perfetto->stacks[i].open);
 	free(perfetto->stacks);
-	free(perfetto->process_uuids);
-	free(perfetto->device_uuids);
-	free(perfetto->name_iids);
-	free(perfetto->key_iids);
-	free(perfetto->string_iids);
-	free(perfetto->counter_uuids);
+	sn_table_release(&perfetto->names);
+	sn_table_release(&perfetto->strings);
+	sn_table_release(&perfetto->keys);
 	sn_intern_release(&perfetto->categories);
 	sn_perfetto_stack_release(&perfetto->callstacks);
 	sn_shown_callers_release(&perfetto->callers);
-	sn_protobuf_release(&perfetto->packet);
-	sn_protobuf_release(&perfetto->event);
-	sn_protobuf_release(&perfetto->part);
-	sn_protobuf_release(&perfetto->annotation);
-	sn_protobuf_release(&perfetto->interned);
+	sn_buffer_release(&perfetto->packet);
+	sn_buffer_release(&perfetto->event);
+	sn_buffer_release(&perfetto->part);
+	sn_buffer_release(&perfetto->annotation);
+	sn_buffer_release(&perfetto->interned);
 	sn_trace_export_close(&perfetto->export);
 }
 
 static int write_perfetto(const struct sn_export_request *request, FILE *out,
 			  struct sn_error *error)
 {
-	struct perfetto perfetto = {.db = request->db, .out = out, .sequence = 1};
+	struct perfetto perfetto = {
+	    .db = request->db, .out = out, .sequence = 1, .callstacks.db = request->db};
 	int result = sn_trace_export_open(&perfetto.export, request->db, request->path, error);
 	if (result)
 		return result;
@@ -702,7 +643,7 @@ static int write_perfetto(const struct sn_export_request *request, FILE *out,
 	if (!result)
 		result = write_attributes(&perfetto);
 	for (uint32_t i = 0; i < sonde_db_profile_count(request->db) && !result; i++)
-		if (sonde_trace_first_track(perfetto.export.trace, i) != SONDE_NONE)
+		if (sn_trace_export_has(&perfetto.export, i))
 			result = write_profile(&perfetto, i, error);
 	if (request->cut)
 		*request->cut = perfetto.callstacks.cut;

@@ -6,7 +6,6 @@
 #include "format/measurement/measurement.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define FRAMES_MAX 4096u
 
@@ -23,131 +22,111 @@ enum {
 	MAPPINGS = 19
 };
 
-int sn_perfetto_stack_init(struct sn_perfetto_stack *stack, const struct sonde_db *db)
-{
-	*stack = (struct sn_perfetto_stack){.db = db};
-	stack->contexts = calloc(sonde_db_context_count(db) + 1ull, sizeof(uint32_t));
-	stack->frames = calloc(sonde_db_frame_count(db) + 1ull, sizeof(uint32_t));
-	stack->modules = calloc(sonde_db_module_count(db) + 1ull, sizeof(uint32_t));
-	return stack->contexts && stack->frames && stack->modules ? 0 : -1;
-}
-
 void sn_perfetto_stack_release(struct sn_perfetto_stack *stack)
 {
-	free(stack->contexts);
-	free(stack->frames);
-	free(stack->modules);
+	sn_table_release(&stack->contexts);
+	sn_table_release(&stack->frames);
+	sn_table_release(&stack->modules);
+	sn_buffer_release(&stack->message);
+	free(stack->path);
 }
 
 void sn_perfetto_stack_forget(struct sn_perfetto_stack *stack)
 {
-	if (stack->context_count)
-		memset(stack->contexts, 0, sonde_db_context_count(stack->db) * sizeof(uint32_t));
-	if (stack->frame_count)
-		memset(stack->frames, 0, sonde_db_frame_count(stack->db) * sizeof(uint32_t));
-	if (stack->module_count)
-		memset(stack->modules, 0, sonde_db_module_count(stack->db) * sizeof(uint32_t));
-	stack->context_count = stack->frame_count = stack->module_count = 0;
+	sn_table_clear(&stack->contexts);
+	sn_table_clear(&stack->frames);
+	sn_table_clear(&stack->modules);
+}
+
+/* Its number, from 1; *is_new: what it stands for is to be written. */
+static uint32_t number_of(struct sn_table *table, uint32_t key, bool *is_new,
+			  struct sn_buffer *interned)
+{
+	uint32_t before = table->count, number = sn_table_add(table, key);
+	*is_new = number == before;
+	interned->failed |= number == SN_TABLE_NONE;
+	return number + 1;
 }
 
 /* Texts of frames and modules have the number of the frame or module that brings them: few are
  * shared. */
-static void put_text(struct sn_protobuf *interned, struct sn_protobuf *scratch, unsigned field,
-		     uint32_t iid, const char *text)
+static void put_text(struct sn_perfetto_stack *stack, struct sn_buffer *interned, unsigned field,
+		     uint32_t iid, uint32_t string)
 {
-	sn_protobuf_clear(scratch);
-	sn_protobuf_number(scratch, 1, iid);
-	sn_protobuf_bytes(scratch, 2, text, strlen(text));
-	sn_protobuf_message(interned, field, scratch);
+	sn_protobuf_number(&stack->message, 1, iid);
+	sn_protobuf_text(&stack->message, 2, sonde_db_string(stack->db, string));
+	sn_protobuf_message(interned, field, &stack->message);
 }
 
 static uint32_t module_iid(struct sn_perfetto_stack *stack, uint32_t number,
-			   struct sn_protobuf *interned, struct sn_protobuf *scratch)
+			   struct sn_buffer *interned)
 {
 	const struct sonde_db_module *module = sonde_db_module(stack->db, number);
-	if (stack->modules[number])
-		return stack->modules[number];
-	uint32_t iid = stack->modules[number] = ++stack->module_count;
-	const char *build_id = sonde_db_string(stack->db, module->build_id);
-	put_text(interned, scratch, PATHS, iid, sonde_db_string(stack->db, module->path));
-	if (*build_id)
-		put_text(interned, scratch, BUILD_IDS, iid, build_id);
-	sn_protobuf_clear(scratch);
-	sn_protobuf_number(scratch, 1, iid);
-	sn_protobuf_number(scratch, 2, *build_id ? iid : 0);
-	sn_protobuf_number(scratch, 7, iid);
-	sn_protobuf_message(interned, MAPPINGS, scratch);
+	bool is_new, has_id = *sonde_db_string(stack->db, module->build_id);
+	uint32_t iid = number_of(&stack->modules, number, &is_new, interned);
+	if (!is_new)
+		return iid;
+	put_text(stack, interned, PATHS, iid, module->path);
+	if (has_id)
+		put_text(stack, interned, BUILD_IDS, iid, module->build_id);
+	sn_protobuf_number(&stack->message, 1, iid);
+	sn_protobuf_number(&stack->message, 2, has_id ? iid : 0);
+	sn_protobuf_number(&stack->message, 7, iid);
+	sn_protobuf_message(interned, MAPPINGS, &stack->message);
 	return iid;
 }
 
 static uint32_t frame_iid(struct sn_perfetto_stack *stack, uint32_t number,
-			  struct sn_protobuf *interned, struct sn_protobuf *scratch)
+			  struct sn_buffer *interned)
 {
 	const struct sonde_db_frame *frame = sonde_db_frame(stack->db, number);
-	if (stack->frames[number])
-		return stack->frames[number];
-	uint32_t iid = stack->frames[number] = ++stack->frame_count, module = 0;
-	const char *kind = sonde_frame_kind_name(frame->kind);
-	put_text(interned, scratch, FUNCTIONS, iid, sonde_db_string(stack->db, frame->name));
+	struct sn_buffer *message = &stack->message;
+	bool is_new;
+	uint32_t iid = number_of(&stack->frames, number, &is_new, interned), module = 0;
+	if (!is_new)
+		return iid;
+	put_text(stack, interned, FUNCTIONS, iid, frame->name);
 	if (frame->file != SONDE_NONE)
-		put_text(interned, scratch, FILES, iid, sonde_db_string(stack->db, frame->file));
+		put_text(stack, interned, FILES, iid, frame->file);
 	if (frame->module != SONDE_NONE)
-		module = module_iid(stack, frame->module, interned, scratch);
-	sn_protobuf_clear(scratch);
-	sn_protobuf_number(scratch, 1, iid);
-	sn_protobuf_number(scratch, 2, iid);
-	sn_protobuf_number(scratch, 3, module);
-	sn_protobuf_number(scratch, 4, frame->offset);
-	sn_protobuf_number(scratch, 5, frame->file != SONDE_NONE ? iid : 0);
-	sn_protobuf_number(scratch, 6, frame->line ? frame->line : frame->function_line);
-	sn_protobuf_bytes(scratch, 8, kind, strlen(kind));
+		module = module_iid(stack, frame->module, interned);
+	sn_protobuf_number(message, 1, iid);
+	sn_protobuf_number(message, 2, iid);
+	sn_protobuf_number(message, 3, module);
+	sn_protobuf_number(message, 4, frame->offset);
+	sn_protobuf_number(message, 5, frame->file != SONDE_NONE ? iid : 0);
+	sn_protobuf_number(message, 6, frame->line ? frame->line : frame->function_line);
+	sn_protobuf_text(message, 8, sonde_frame_kind_name(frame->kind));
 	if (frame->function_line) /* 0 as well: viewers get the function's line then */
-		sn_protobuf_varint_field(scratch, OWN_LINE, frame->line);
-	sn_protobuf_number(scratch, OWN_FUNCTION_LINE, frame->function_line);
-	sn_protobuf_number(scratch, OWN_FLAGS, frame->flags);
-	sn_protobuf_message(interned, FRAMES, scratch);
+		sn_protobuf_varint_field(message, OWN_LINE, frame->line);
+	sn_protobuf_number(message, OWN_FUNCTION_LINE, frame->function_line);
+	sn_protobuf_number(message, OWN_FLAGS, frame->flags);
+	sn_protobuf_message(interned, FRAMES, message);
 	return iid;
 }
 
-/* The frames of a path, outermost first, into a message. */
-static void put_path(struct sn_perfetto_stack *stack, const uint32_t *path, uint32_t count,
-		     struct sn_protobuf *message)
-{
-	bool is_long = count > FRAMES_MAX;
-	for (uint32_t i = 0; i < count; i++) {
-		if (is_long && i >= FRAMES_MAX / 2 && i < count - FRAMES_MAX / 2)
-			continue;
-		uint32_t context = path[count - 1 - i];
-		sn_protobuf_number(message, 2,
-				   stack->frames[sonde_db_context(stack->db, context)->frame]);
-	}
-	if (!is_long)
-		return;
-	stack->cut.limit = FRAMES_MAX;
-	stack->cut.paths++;
-}
-
 uint32_t sn_perfetto_stack_iid(struct sn_perfetto_stack *stack, uint32_t context,
-			       struct sn_protobuf *interned, struct sn_protobuf *scratch)
+			       struct sn_buffer *interned)
 {
-	uint32_t count = sonde_db_context(stack->db, context)->depth;
-	uint32_t *path = malloc((count + 1ull) * sizeof(*path));
-	uint32_t found = 0;
-	if (!context || stack->contexts[context] || !path) {
-		interned->failed |= !path;
-		free(path);
-		return stack->contexts[context];
+	size_t count = 0;
+	bool is_new;
+	uint32_t iid = context ? number_of(&stack->contexts, context, &is_new, interned) : 0;
+	if (!context || !is_new)
+		return iid;
+	for (uint32_t at = context; at; at = sonde_db_context(stack->db, at)->parent) {
+		uint32_t frame = frame_iid(stack, sonde_db_context(stack->db, at)->frame, interned);
+		if (sn_vec_push(&stack->path, &stack->path_capacity, &count, frame))
+			interned->failed = true;
 	}
-	for (uint32_t at = context; at && found < count;
-	     at = sonde_db_context(stack->db, at)->parent) {
-		path[found++] = at;
-		frame_iid(stack, sonde_db_context(stack->db, at)->frame, interned, scratch);
+	bool is_long = count > FRAMES_MAX;
+	sn_protobuf_number(&stack->message, 1, iid);
+	for (size_t i = 0; i < count; i++) /* the outermost first */
+		if (!is_long || i < FRAMES_MAX / 2 || i >= count - FRAMES_MAX / 2)
+			sn_protobuf_number(&stack->message, 2, stack->path[count - 1 - i]);
+	sn_protobuf_message(interned, CALLSTACKS, &stack->message);
+	if (is_long) {
+		stack->cut.limit = FRAMES_MAX;
+		stack->cut.paths++;
 	}
-	stack->contexts[context] = ++stack->context_count;
-	sn_protobuf_clear(scratch);
-	sn_protobuf_number(scratch, 1, stack->contexts[context]);
-	put_path(stack, path, found, scratch);
-	sn_protobuf_message(interned, CALLSTACKS, scratch);
-	free(path);
-	return stack->contexts[context];
+	return iid;
 }

@@ -6,24 +6,27 @@
 #ifndef SN_EXPORT_PERFETTO_STACK_H
 #define SN_EXPORT_PERFETTO_STACK_H
 
+#include "base/table.h"
 #include "export/stack.h"
 #include "export/protobuf.h"
 #include "sonde/db.h"
 
 struct sn_perfetto_stack {
 	const struct sonde_db *db;
-	/* numbers, 0 none yet: */
-	uint32_t *contexts, *frames, *modules;
-	uint32_t context_count, frame_count, module_count;
+	struct sn_table contexts, frames, modules; /* numbers, less 1 */
 	struct sn_stack_cut cut; /* paths of more frames are written without the middle */
+	struct sn_buffer message;
+	uint32_t *path;
+	size_t path_capacity;
 };
 
-int sn_perfetto_stack_init(struct sn_perfetto_stack *stack, const struct sonde_db *db);
+/* All zeroes but `db` is an empty one. */
 void sn_perfetto_stack_release(struct sn_perfetto_stack *stack);
 /* Another sequence begins. */
 void sn_perfetto_stack_forget(struct sn_perfetto_stack *stack);
-/* The number of a context's path; what of it is new goes to `interned`. 0 for the root. */
+/* The number of a context's path; what of it is new goes to `interned`, which fails without memory.
+ * 0 for the root. */
 uint32_t sn_perfetto_stack_iid(struct sn_perfetto_stack *stack, uint32_t context,
-			       struct sn_protobuf *interned, struct sn_protobuf *scratch);
+			       struct sn_buffer *interned);
 
 #endif
