@@ -10,12 +10,15 @@
  * many of its low bits as the metric's total says, the same for all. The sum itself is not kept: it
  * is the inclusive one. Contexts without descendants need nothing of this; their rows tell.
  */
-#ifndef SN_AGGREGATE_ACROSS_H
-#define SN_AGGREGATE_ACROSS_H
+#ifndef SN_FORMAT_ACROSS_H
+#define SN_FORMAT_ACROSS_H
 
-#include "aggregate/unify/pack.h"
+#include "pack.h"
 
 #include <stdint.h>
+
+/* What all sums of a metric together may have, above the bits that are left out. */
+#define SN_ACROSS_BITS 63
 
 struct sn_across {
 	unsigned __int128 squares;
