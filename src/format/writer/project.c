@@ -221,7 +221,7 @@ static int add_across(struct scratch *scratch, const struct set *set, uint32_t m
 {
 	struct sn_across_metric *across = sn_across_metric(&scratch->worker->across, metric);
 	const struct place *places = scratch->places + set->tree;
-	uint32_t shift = scratch->writer->axes.shifts[metric];
+	int32_t shift = scratch->writer->axes.shifts[metric];
 	if (!across || sn_vec_reserve(&scratch->sums, &scratch->sum_capacity, set->tree_count) < 0)
 		return SN_ERR_MEMORY;
 	double *sums = scratch->sums;
