@@ -52,6 +52,9 @@ void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const 
 /* Known by its name from then on, after those added before; see report/formula.h. Nobody checks it
  * but its readers, who leave out what they cannot read. The same again is one. */
 void sn_db_builder_formula(struct sn_db_builder *builder, const char *name, const char *text);
+/* By how many threads it is written: 1, unless something else is said here. */
+void sn_db_builder_set_threads(struct sn_db_builder *builder, unsigned threads);
+
 /* Exclusive. Values of one profile, context and metric are merged. What is beyond a double becomes
  * the largest one; what is no number at all is a failure. */
 void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,

@@ -391,7 +391,8 @@ static void place_buckets(struct round *round, uint64_t *used)
 	uint64_t sizes[SN_POOL_THREADS], base = *used;
 	for (unsigned t = 0; t < threads; t++)
 		sizes[t] = round->makings[t].all.data_bytes;
-	struct sn_peer_part *parts = writer->peers->gather(sizes, threads * sizeof(*sizes));
+	struct sn_peer_part *parts =
+	    ranks > 1 ? writer->peers->gather(sizes, threads * sizeof(*sizes)) : NULL;
 	for (unsigned r = 0; r < ranks; r++) {
 		if (parts)
 			memcpy(sizes, parts[r].bytes, threads * sizeof(*sizes));
@@ -429,10 +430,27 @@ static int write_bucket(void *context, unsigned number, size_t item)
 	return sn_db_writer_cannot_write(writer, failed);
 }
 
-/* Every rank's index and pairs of the round, into rank 0's. */
+/* A rank's index and pairs of the round, into rank 0's. */
+static void take_buckets(struct sn_db_writer *writer, const struct sn_peer_part *part)
+{
+	struct sn_unpack unpack = {part->bytes, part->length, false};
+	while (unpack.left && !unpack.failed) {
+		uint64_t context = sn_unpack_number(&unpack);
+		size_t contexts = sn_unpack_number(&unpack) * sizeof(*writer->row_index);
+		const void *index = sn_unpack_take(&unpack, contexts);
+		size_t pairs = sn_unpack_number(&unpack) * sizeof(*writer->pairs);
+		const void *pair = sn_unpack_take(&unpack, pairs);
+		if (unpack.failed)
+			break;
+		memcpy(writer->row_index + context, index, contexts);
+		memcpy(writer->pairs + writer->first_rows[context], pair, pairs);
+	}
+}
+
 static int collect_buckets(struct round *round)
 {
 	struct sn_db_writer *writer = round->writer;
+	unsigned ranks = writer->peers->size();
 	struct sn_pack pack = {0};
 	for (unsigned t = 0; t < writer->threads; t++) {
 		const struct making *making = round->makings + t;
@@ -443,25 +461,15 @@ static int collect_buckets(struct round *round)
 			      sizeof(*making->index));
 		sn_pack_array(&pack, making->pairs, pair_count(making), sizeof(*making->pairs));
 	}
+	struct sn_peer_part own = {pack.bytes, pack.failed ? 0 : pack.length};
 	struct sn_peer_part *parts =
-	    writer->peers->gather(pack.bytes, pack.failed ? 0 : pack.length);
+	    ranks > 1 ? writer->peers->gather(own.bytes, own.length) : &own;
+	for (unsigned r = 0; parts && r < ranks; r++)
+		take_buckets(writer, parts + r);
+	if (parts != &own)
+		sn_peers_free_parts(parts, parts ? ranks : 0);
 	bool has_failed = pack.failed;
 	sn_pack_release(&pack);
-	for (unsigned r = 0; parts && r < writer->peers->size(); r++) {
-		struct sn_unpack unpack = {parts[r].bytes, parts[r].length, false};
-		while (unpack.left && !unpack.failed) {
-			uint64_t context = sn_unpack_number(&unpack);
-			size_t contexts = sn_unpack_number(&unpack) * sizeof(*writer->row_index);
-			const void *index = sn_unpack_take(&unpack, contexts);
-			size_t pairs = sn_unpack_number(&unpack) * sizeof(*writer->pairs);
-			const void *pair = sn_unpack_take(&unpack, pairs);
-			if (unpack.failed)
-				break;
-			memcpy(writer->row_index + context, index, contexts);
-			memcpy(writer->pairs + writer->first_rows[context], pair, pairs);
-		}
-	}
-	sn_peers_free_parts(parts, parts ? writer->peers->size() : 0);
 	return has_failed ? sn_db_writer_out_of_memory(writer) : 0;
 }
 

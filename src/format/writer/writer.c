@@ -350,6 +350,14 @@ void sn_unpack_axes(struct sn_unpack *unpack, struct sn_db_axes *axes)
 
 /* ---- values ---- */
 
+static void note_made(struct sn_database_index *index, const void *bytes, size_t length)
+{
+	const struct sn_made *made = bytes;
+	for (size_t i = 0; i < length / sizeof(*made); i++)
+		index[made[i].profile] = (struct sn_database_index){
+		    made[i].entry_count, made[i].data_bytes, made[i].checksum};
+}
+
 /* Where every profile's planes lie; from malloc, NULL without memory. */
 static struct sn_database_index *index_planes(struct sn_db_writer *writer)
 {
@@ -367,15 +375,14 @@ static struct sn_database_index *index_planes(struct sn_db_writer *writer)
 		free(index);
 		return NULL;
 	}
-	struct sn_peer_part *parts = peers->gather(pack.bytes, pack.length);
+	struct sn_peer_part own = {pack.bytes, pack.length};
+	struct sn_peer_part *parts =
+	    peers->size() > 1 ? peers->gather(own.bytes, own.length) : &own;
+	for (unsigned r = 0; parts && r < peers->size(); r++)
+		note_made(index, parts[r].bytes, parts[r].length);
+	if (parts != &own)
+		sn_peers_free_parts(parts, parts ? peers->size() : 0);
 	sn_pack_release(&pack);
-	for (unsigned r = 0; parts && r < peers->size(); r++) {
-		const struct sn_made *made = parts[r].bytes;
-		for (size_t i = 0; i < parts[r].length / sizeof(*made); i++)
-			index[made[i].profile] = (struct sn_database_index){
-			    made[i].entry_count, made[i].data_bytes, made[i].checksum};
-	}
-	sn_peers_free_parts(parts, parts ? peers->size() : 0);
 	/* sizes become positions: an exclusive scan */
 	uint64_t first = 0, data = 0;
 	for (uint32_t p = 0; p <= count; p++) {
