@@ -208,6 +208,14 @@ static int add_provenance(struct analysis *analysis)
 	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
 }
 
+/* Threads that make tracks of events: each has a block for every lane of the profile it is at. */
+static unsigned event_threads(const struct sn_db_writer *writer)
+{
+	enum { THREAD_BYTES = 64 << 20 };
+	uint64_t most = writer->memory / THREAD_BYTES;
+	return most < 1 ? 1 : most < writer->threads ? (unsigned)most : writer->threads;
+}
+
 /* Everything but values: looked up, in order, and written. On rank 0. */
 static int describe(struct analysis *analysis)
 {
@@ -224,6 +232,7 @@ static int describe(struct analysis *analysis)
 	pipeline->result->contexts = sn_db_builder_context_count(all->builder);
 	if (sn_db_order(all->builder, &pipeline->ordered))
 		return sn_pipeline_out_of_memory(pipeline);
+	sn_db_builder_set_threads(all->builder, event_threads(&pipeline->writer));
 	result = sn_db_writer_open(&pipeline->writer);
 	if (!result)
 		result = sn_db_writer_describe(&pipeline->writer, all->builder, &pipeline->ordered);

@@ -16,7 +16,8 @@ enum {
 	OPTION_NO_STRUCTURE,
 	OPTION_SHARE,
 	MAX_FORMATS = 32,
-	MAX_STRUCTURES = 256
+	MAX_STRUCTURES = 256,
+	JOBS_MAX = 256
 };
 
 static const struct option table[] = {{"output", required_argument, NULL, 'o'},
@@ -24,6 +25,7 @@ static const struct option table[] = {{"output", required_argument, NULL, 'o'},
 				      {"structure", required_argument, NULL, 'S'},
 				      {"no-structure", no_argument, NULL, OPTION_NO_STRUCTURE},
 				      {"share", no_argument, NULL, OPTION_SHARE},
+				      {"jobs", required_argument, NULL, 'j'},
 				      SN_OPTION_HELP,
 				      {0}};
 
@@ -39,6 +41,7 @@ static const char usage[] =
     "    -S, --structure FILE  hpctoolkit: program structure, a file or a folder of them, beside\n"
     "                          what is in a measurement's own folder structs\n"
     "    --no-structure        hpctoolkit: use no program structure, show addresses\n"
+    "    -j, --jobs N          threads that write (default: one for each processor)\n"
     "    --share               let others read the database as your umask says; else only you can\n"
     "    -h, --help            this text\n\n"
     "FORMATS\n"
@@ -100,7 +103,8 @@ static const struct sn_importer *find_importer(const struct sn_options *options,
 /* 0 to go on, or -1 to end with *status. */
 static int parse(int argc, char **argv, struct arguments *arguments, int *status)
 {
-	struct sn_options options = {&sn_command_import, argc, argv, "o:S:", table};
+	struct sn_options options = {&sn_command_import, argc, argv, "o:S:j:", table};
+	double number = 0;
 	*status = SN_EXIT_USAGE;
 	for (int option; (option = sn_options_next(&options)) != -1;) {
 		switch (option) {
@@ -119,6 +123,11 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 				return -1;
 			}
 			arguments->structures[arguments->request.structure_count++] = optarg;
+			break;
+		case 'j':
+			if (sn_options_number(&options, "-j", optarg, 1, JOBS_MAX, &number))
+				return -1;
+			arguments->request.jobs = (unsigned)number;
 			break;
 		case OPTION_NO_STRUCTURE:
 			arguments->request.no_structure = true;

@@ -135,14 +135,14 @@ int sn_db_file_graph(struct sn_db_file *file, const struct sn_db_builder *builde
 	return failed;
 }
 
-/* The first bytes of a file that events lie in. */
-static int copy_events(struct sn_db_file *file, const struct sn_db_section *section, uint64_t at)
+static int copy_extract(struct sn_db_file *file, const struct sn_db_extract *extract, uint64_t at)
 {
 	unsigned char buffer[1 << 16];
-	for (uint64_t done = 0; done < section->length;) {
-		uint64_t left = section->length - done;
-		ssize_t got = pread(section->fd, buffer,
-				    left < sizeof(buffer) ? left : sizeof(buffer), (off_t)done);
+	for (uint64_t done = 0; done < extract->length;) {
+		uint64_t left = extract->length - done;
+		ssize_t got =
+		    pread(extract->fd, buffer, left < sizeof(buffer) ? left : sizeof(buffer),
+			  (off_t)(extract->offset + done));
 		if (got == 0 || (got < 0 && errno != EINTR))
 			return got ? errno : EIO;
 		int failed = got > 0 ? sn_db_file_put(file->fd, buffer, (size_t)got, at + done) : 0;
@@ -151,6 +151,15 @@ static int copy_events(struct sn_db_file *file, const struct sn_db_section *sect
 		done += got > 0 ? (uint64_t)got : 0;
 	}
 	return 0;
+}
+
+static int copy_events(struct sn_db_file *file, const struct sn_db_section *section, uint64_t at)
+{
+	int failed = 0;
+	const struct sn_db_extract *extract = section->extracts;
+	for (uint64_t done = 0; done < section->length && !failed; done += extract++->length)
+		failed = copy_extract(file, extract, at + done);
+	return failed;
 }
 
 /* Asks for the sections of events, which are empty where the builder has none. */
@@ -169,7 +178,8 @@ static int ask_for_events(const struct sn_db_builder *builder, const struct sn_d
 	    .profile_count = (uint32_t)builder->profile_count,
 	};
 	memset(events, 0, SN_DB_EVENT_SECTIONS * sizeof(*events));
-	return builder->events ? builder->events->sections(builder->events, &numbers, events, error)
+	return builder->events ? builder->events->sections(builder->events, &numbers,
+							   builder->threads, events, error)
 			       : 0;
 }
 
