@@ -160,7 +160,8 @@ static int check_tree(struct sn_pipeline *pipeline, const struct sn_worker *work
 {
 	uint64_t bytes = sn_unified_bytes(&worker->unified);
 	/* the tables of a worker, the universe's, and what orders it */
-	if (pipeline->writer.memory == UINT64_MAX || bytes <= pipeline->writer.memory / (2 + pipeline->writer.threads))
+	if (pipeline->writer.memory == UINT64_MAX ||
+	    bytes <= pipeline->writer.memory / (2 + pipeline->writer.threads))
 		return 0;
 	return sn_pipeline_fail(pipeline, SN_ERR_ARGUMENT,
 				"the calling contexts alone need more than %llu MiB of memory: "
