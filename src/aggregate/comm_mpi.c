@@ -53,7 +53,7 @@ bool sn_comm_is_split(void)
 	return is_job && size == 1;
 }
 
-bool sn_comm_is_one_host(void)
+static bool comm_is_one_host(void)
 {
 	return is_one_host;
 }
@@ -65,12 +65,12 @@ void sn_comm_end(void)
 	has_begun = false;
 }
 
-unsigned sn_comm_rank(void)
+static unsigned comm_rank(void)
 {
 	return (unsigned)rank;
 }
 
-unsigned sn_comm_size(void)
+static unsigned comm_size(void)
 {
 	return (unsigned)size;
 }
@@ -82,7 +82,7 @@ static void *must(void *memory)
 	return memory;
 }
 
-void sn_comm_broadcast(void *bytes, size_t length)
+static void comm_broadcast(void *bytes, size_t length)
 {
 	for (size_t at = 0; at < length && size > 1; at += PART_BYTES) {
 		size_t part = length - at < PART_BYTES ? length - at : PART_BYTES;
@@ -90,7 +90,7 @@ void sn_comm_broadcast(void *bytes, size_t length)
 	}
 }
 
-void sn_comm_broadcast_part(struct sn_comm_part *part)
+void sn_comm_broadcast_part(struct sn_peer_part *part)
 {
 	uint64_t length = part->length;
 	if (size == 1)
@@ -100,10 +100,10 @@ void sn_comm_broadcast_part(struct sn_comm_part *part)
 		part->length = length;
 		part->bytes = must(malloc(length + 1));
 	}
-	sn_comm_broadcast(part->bytes, length);
+	comm_broadcast(part->bytes, length);
 }
 
-void sn_comm_send(unsigned to, const void *bytes, size_t length)
+static void comm_send(unsigned to, const void *bytes, size_t length)
 {
 	uint64_t announced = length;
 	MPI_Send(&announced, 1, MPI_UINT64_T, (int)to, TAG_LENGTH, MPI_COMM_WORLD);
@@ -114,7 +114,7 @@ void sn_comm_send(unsigned to, const void *bytes, size_t length)
 	}
 }
 
-void sn_comm_receive(unsigned from, struct sn_comm_part *part)
+static void comm_receive(unsigned from, struct sn_peer_part *part)
 {
 	uint64_t length;
 	MPI_Recv(&length, 1, MPI_UINT64_T, (int)from, TAG_LENGTH, MPI_COMM_WORLD,
@@ -128,38 +128,31 @@ void sn_comm_receive(unsigned from, struct sn_comm_part *part)
 	}
 }
 
-struct sn_comm_part *sn_comm_gather(const void *bytes, size_t length)
+static struct sn_peer_part *comm_gather(const void *bytes, size_t length)
 {
 	if (rank) {
-		sn_comm_send(0, bytes, length);
+		comm_send(0, bytes, length);
 		return NULL;
 	}
-	struct sn_comm_part *parts = must(calloc((size_t)size, sizeof(*parts)));
-	parts[0] = (struct sn_comm_part){must(malloc(length + 1)), length};
+	struct sn_peer_part *parts = must(calloc((size_t)size, sizeof(*parts)));
+	parts[0] = (struct sn_peer_part){must(malloc(length + 1)), length};
 	if (length)
 		memcpy(parts[0].bytes, bytes, length);
 	for (int i = 1; i < size; i++)
-		sn_comm_receive((unsigned)i, parts + i);
+		comm_receive((unsigned)i, parts + i);
 	return parts;
-}
-
-void sn_comm_free_parts(struct sn_comm_part *parts, unsigned count)
-{
-	for (unsigned i = 0; parts && i < count; i++)
-		free(parts[i].bytes);
-	free(parts);
 }
 
 /* In size steps: in step i every rank sends to the i-th after it and receives from the i-th before
  * it, so that nobody waits for more than one. */
-void sn_comm_exchange(const struct sn_comm_part *out, struct sn_comm_part *in)
+static void comm_exchange(const struct sn_peer_part *out, struct sn_peer_part *in)
 {
 	for (int step = 0; step < size; step++) {
 		int to = (rank + step) % size, from = (rank + size - step) % size;
 		uint64_t sent = out[to].length, coming;
 		MPI_Sendrecv(&sent, 1, MPI_UINT64_T, to, TAG_EXCHANGE, &coming, 1, MPI_UINT64_T,
 			     from, TAG_EXCHANGE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		in[from] = (struct sn_comm_part){must(malloc(coming + 1)), coming};
+		in[from] = (struct sn_peer_part){must(malloc(coming + 1)), coming};
 		for (size_t at = 0; at < sent || at < coming; at += PART_BYTES) {
 			size_t give = at < sent ? sent - at : 0,
 			       take = at < coming ? coming - at : 0;
@@ -184,7 +177,7 @@ uint64_t sn_comm_sum(uint64_t value)
 	return sum;
 }
 
-void sn_comm_or(uint64_t *words, size_t count)
+static void comm_or(uint64_t *words, size_t count)
 {
 	enum { MOST = PART_BYTES / sizeof(*words) };
 	for (size_t at = 0; at < count && size > 1; at += MOST) {
@@ -194,7 +187,7 @@ void sn_comm_or(uint64_t *words, size_t count)
 	}
 }
 
-int sn_comm_agree(int code, struct sn_error *error)
+static int comm_agree(int code, struct sn_error *error)
 {
 	int mine = code ? rank : size, first;
 	struct sn_error text = {""};
@@ -210,4 +203,21 @@ int sn_comm_agree(int code, struct sn_error *error)
 	if (error)
 		*error = text;
 	return code;
+}
+
+const struct sn_peers *sn_comm(void)
+{
+	static const struct sn_peers peers = {
+	    .rank = comm_rank,
+	    .size = comm_size,
+	    .is_one_host = comm_is_one_host,
+	    .broadcast = comm_broadcast,
+	    .gather = comm_gather,
+	    .exchange = comm_exchange,
+	    .send = comm_send,
+	    .receive = comm_receive,
+	    .merge_bits = comm_or,
+	    .agree = comm_agree,
+	};
+	return &peers;
 }

@@ -37,6 +37,13 @@ uint32_t sn_intern_add(struct sn_intern *intern, const void *bytes, size_t lengt
 uint32_t sn_intern_add_text(struct sn_intern *intern, const char *text, size_t length);
 /* The number of these bytes, or SN_INTERN_NONE. */
 uint32_t sn_intern_find(const struct sn_intern *intern, const void *bytes, size_t length);
+/* What the table takes of memory. */
+static inline uint64_t sn_intern_memory_bytes(const struct sn_intern *intern)
+{
+	return intern->bytes_capacity + intern->capacity * sizeof(*intern->ends) +
+	       intern->slot_count * sizeof(*intern->slots);
+}
+
 /* The bytes of a number below count; valid until the next addition. `length` may be NULL. */
 static inline const void *sn_intern_at(const struct sn_intern *intern, uint32_t number,
 				       size_t *length)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_FORMATS = 32, MAX_STRUCTURES = 256 };
+enum { MAX_FORMATS = 32, MAX_STRUCTURES = 256, JOBS_MAX = 256 };
 
 struct arguments {
 	const char *output;
@@ -44,6 +44,7 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 	    {"output", 'o', .text = &arguments->output},
 	    {"from", .choice = &from, .choices = formats},
 	    {"structure", 'S', .take = take_structure, .context = arguments},
+	    {"jobs", 'j', SN_OPTION_WHOLE(arguments->request.jobs, 1, JOBS_MAX)},
 	    {"no-structure", .flag = &arguments->request.no_structure},
 	    {"share", .flag = &arguments->request.is_shared},
 	    {0}};

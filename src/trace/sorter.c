@@ -55,6 +55,20 @@ struct source {
 	bool owns_buffers; /* else they are the stream's */
 };
 
+/* A profile being read: its streams in order, and the runs of the one at hand. */
+struct sn_sorter_reader {
+	struct sn_sorter *sorter;
+	int failed;
+	struct sn_error why;
+	struct sn_buffer bytes; /* of a frame */
+	uint32_t *queue;
+	size_t queue_at, queue_count, queue_capacity;
+	const struct stream *stream;
+	struct source *sources;
+	struct source **order; /* those that are not used up, by their heads */
+	size_t source_count, source_capacity, ordered_count, order_capacity;
+};
+
 struct sn_sorter {
 	int failed;
 	struct sn_error why;
@@ -70,13 +84,7 @@ struct sn_sorter {
 	struct frame *frames;
 	size_t frame_count, frame_capacity;
 	struct sn_buffer bytes; /* of a frame */
-	/* the profile being read: its streams in order, and the runs of the one at hand */
-	uint32_t *queue;
-	size_t queue_at, queue_count, queue_capacity;
-	const struct stream *stream;
-	struct source *sources;
-	struct source **order; /* those that are not used up, by their heads */
-	size_t source_count, source_capacity, ordered_count, order_capacity;
+	struct sn_sorter_reader own;
 };
 
 struct sn_sorter *sn_sorter_new(size_t memory_bytes, const char *folder)
@@ -90,19 +98,29 @@ struct sn_sorter *sn_sorter_new(size_t memory_bytes, const char *folder)
 		free(sorter);
 		return NULL;
 	}
+	sorter->own.sorter = sorter;
 	sorter->file = (struct sn_spill){.folder = sorter->folder, .fd = -1};
 	return sorter;
 }
 
-static void end_sources(struct sn_sorter *sorter)
+static void end_sources(struct sn_sorter_reader *reader)
 {
-	for (size_t i = 0; i < sorter->source_count; i++) {
-		if (!sorter->sources[i].owns_buffers)
+	for (size_t i = 0; i < reader->source_count; i++) {
+		if (!reader->sources[i].owns_buffers)
 			continue;
-		free(sorter->sources[i].records);
-		free(sorter->sources[i].attributes);
+		free(reader->sources[i].records);
+		free(reader->sources[i].attributes);
 	}
-	sorter->source_count = sorter->ordered_count = 0;
+	reader->source_count = reader->ordered_count = 0;
+}
+
+static void release_reader(struct sn_sorter_reader *reader)
+{
+	end_sources(reader);
+	sn_buffer_release(&reader->bytes);
+	free(reader->queue);
+	free(reader->sources);
+	free(reader->order);
 }
 
 static void forget_records(struct stream *stream)
@@ -120,7 +138,7 @@ void sn_sorter_free(struct sn_sorter *sorter)
 {
 	if (!sorter)
 		return;
-	end_sources(sorter);
+	release_reader(&sorter->own);
 	for (size_t i = 0; i < sorter->stream_count; i++) {
 		forget_records(sorter->streams + i);
 		free(sorter->streams[i].runs);
@@ -131,9 +149,6 @@ void sn_sorter_free(struct sn_sorter *sorter)
 	free(sorter->first_streams);
 	sn_intern_release(&sorter->keys);
 	free(sorter->frames);
-	free(sorter->queue);
-	free(sorter->sources);
-	free(sorter->order);
 	free(sorter->folder);
 	free(sorter);
 }
@@ -188,13 +203,13 @@ static void merge(const struct sn_record *from, size_t first, size_t middle, siz
 }
 
 /* Natural merge sort: pairs of neighbouring stretches become one, until one is left. */
-static int sort(struct sn_sorter *sorter, struct stream *stream)
+static int sort(struct stream *stream)
 {
 	bool are_intervals = sonde_track_lasts(stream->kind);
 	size_t count = stream->record_count, stretches = 2;
 	struct sn_record *to = malloc(count * sizeof(*to));
 	if (!to)
-		return no_memory(sorter);
+		return SN_ERR_MEMORY;
 	while (stretches > 1) {
 		struct sn_record *from = stream->records;
 		stretches = 0;
@@ -266,8 +281,8 @@ static struct stream *stream_of(struct sn_sorter *sorter, const struct sn_event 
 /* The run that the stream has in memory, as frames in the file. */
 static int write_run(struct sn_sorter *sorter, struct stream *stream)
 {
-	if (stream->is_disordered && sort(sorter, stream))
-		return sorter->failed;
+	if (stream->is_disordered && sort(stream))
+		return no_memory(sorter);
 	if (sn_vec_reserve(&stream->runs, &stream->run_capacity, stream->run_count + 1) < 0)
 		return no_memory(sorter);
 	struct run *run = stream->runs + stream->run_count++;
@@ -378,30 +393,37 @@ int sn_sorter_finish(struct sn_sorter *sorter, struct sn_error *error)
 
 /* ---- reading ---- */
 
+static int lacks_memory(struct sn_sorter_reader *reader)
+{
+	if (!reader->failed)
+		reader->failed = sn_fail(&reader->why, SN_ERR_MEMORY, "out of memory");
+	return reader->failed;
+}
+
 /* The next records of a run; none where it is used up. */
-static int refill(struct sn_sorter *sorter, struct source *source)
+static int refill(struct sn_sorter_reader *reader, struct source *source)
 {
 	source->at = source->count = 0;
 	if (!source->left.frame_count)
 		return 0;
-	const struct frame *frame = sorter->frames + source->left.first_frame++;
+	const struct frame *frame = reader->sorter->frames + source->left.first_frame++;
 	source->left.frame_count--;
-	sorter->bytes.count = 0;
-	unsigned char *bytes = sn_buffer_room(&sorter->bytes, frame->bytes);
+	reader->bytes.count = 0;
+	unsigned char *bytes = sn_buffer_room(&reader->bytes, frame->bytes);
 	if (!bytes ||
 	    sn_vec_reserve(&source->records, &source->record_capacity, frame->count) < 0 ||
 	    sn_vec_reserve(&source->attributes, &source->attribute_capacity,
 			   frame->attribute_count) < 0)
-		return no_memory(sorter);
-	sorter->failed =
-	    sn_spill_read(&sorter->file, bytes, frame->bytes, frame->offset, &sorter->why);
-	if (!sorter->failed &&
+		return lacks_memory(reader);
+	reader->failed =
+	    sn_spill_read(&reader->sorter->file, bytes, frame->bytes, frame->offset, &reader->why);
+	if (!reader->failed &&
 	    !sn_records_decode((struct sn_span){bytes, frame->bytes}, source->records, frame->count,
 			       source->attributes, frame->attribute_count))
-		sorter->failed =
-		    sn_fail(&sorter->why, SN_ERR_IO, "cannot read a temporary file: it is damaged");
-	if (sorter->failed)
-		return sorter->failed;
+		reader->failed =
+		    sn_fail(&reader->why, SN_ERR_IO, "cannot read a temporary file: it is damaged");
+	if (reader->failed)
+		return reader->failed;
 	source->count = frame->count;
 	return 0;
 }
@@ -409,12 +431,12 @@ static int refill(struct sn_sorter *sorter, struct source *source)
 /* Moves the source at `place` back to where its head belongs: of equals, the older run's, which
  * comes first among the sources, goes first. Runs that overlap do so with few others at a time, so
  * that it is not far. */
-static void settle(struct sn_sorter *sorter, size_t place)
+static void settle(struct sn_sorter_reader *reader, size_t place)
 {
-	bool are_intervals = sonde_track_lasts(sorter->stream->kind);
-	struct source **order = sorter->order, *moved = order[place];
+	bool are_intervals = sonde_track_lasts(reader->stream->kind);
+	struct source **order = reader->order, *moved = order[place];
 	const struct sn_record *head = moved->records + moved->at;
-	for (; place + 1 < sorter->ordered_count; place++) {
+	for (; place + 1 < reader->ordered_count; place++) {
 		const struct source *next = order[place + 1];
 		const struct sn_record *other = next->records + next->at;
 		if (next > moved ? !is_before(other, head, are_intervals)
@@ -425,41 +447,41 @@ static void settle(struct sn_sorter *sorter, size_t place)
 	order[place] = moved;
 }
 
-static void order_sources(struct sn_sorter *sorter)
+static void order_sources(struct sn_sorter_reader *reader)
 {
-	sorter->ordered_count = 0;
-	for (size_t i = sorter->source_count; i--;) {
-		if (sorter->sources[i].at == sorter->sources[i].count)
+	reader->ordered_count = 0;
+	for (size_t i = reader->source_count; i--;) {
+		if (reader->sources[i].at == reader->sources[i].count)
 			continue;
-		memmove(sorter->order + 1, sorter->order,
-			sorter->ordered_count++ * sizeof(*sorter->order));
-		sorter->order[0] = sorter->sources + i;
-		settle(sorter, 0);
+		memmove(reader->order + 1, reader->order,
+			reader->ordered_count++ * sizeof(*reader->order));
+		reader->order[0] = reader->sources + i;
+		settle(reader, 0);
 	}
 }
 
-static int begin_stream(struct sn_sorter *sorter, struct stream *stream)
+static int begin_stream(struct sn_sorter_reader *reader, struct stream *stream)
 {
-	end_sources(sorter);
-	sorter->stream = stream;
-	if (sn_vec_reserve(&sorter->sources, &sorter->source_capacity, stream->run_count + 1) < 0 ||
-	    sn_vec_reserve(&sorter->order, &sorter->order_capacity, stream->run_count + 1) < 0)
-		return no_memory(sorter);
-	for (size_t i = 0; i < stream->run_count && !sorter->failed; i++) {
-		struct source *source = sorter->sources + sorter->source_count++;
+	end_sources(reader);
+	reader->stream = stream;
+	if (sn_vec_reserve(&reader->sources, &reader->source_capacity, stream->run_count + 1) < 0 ||
+	    sn_vec_reserve(&reader->order, &reader->order_capacity, stream->run_count + 1) < 0)
+		return lacks_memory(reader);
+	for (size_t i = 0; i < stream->run_count && !reader->failed; i++) {
+		struct source *source = reader->sources + reader->source_count++;
 		*source = (struct source){.left = stream->runs[i], .owns_buffers = true};
-		refill(sorter, source);
+		refill(reader, source);
 	}
-	if (stream->is_disordered && !sorter->failed)
-		sort(sorter, stream);
+	if (stream->is_disordered && !reader->failed && sort(stream))
+		lacks_memory(reader);
 	if (stream->record_count)
-		sorter->sources[sorter->source_count++] =
+		reader->sources[reader->source_count++] =
 		    (struct source){.records = stream->records,
 				    .attributes = stream->attributes,
 				    .count = stream->record_count};
-	if (!sorter->failed)
-		order_sources(sorter);
-	return sorter->failed;
+	if (!reader->failed)
+		order_sources(reader);
+	return reader->failed;
 }
 
 static int compare_streams(const void *left, const void *right, void *data)
@@ -472,61 +494,91 @@ static int compare_streams(const void *left, const void *right, void *data)
 	return a->metric < b->metric ? -1 : a->metric > b->metric;
 }
 
-int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error *error)
+int sn_sorter_reader_begin(struct sn_sorter_reader *reader, uint32_t profile,
+			   struct sn_error *error)
 {
-	end_sources(sorter);
-	sorter->queue_at = sorter->queue_count = 0;
-	uint32_t next = profile < sorter->profile_count ? sorter->first_streams[profile] : 0;
-	for (; next && !sorter->failed; next = sorter->streams[next - 1].next) {
-		if (sn_vec_reserve(&sorter->queue, &sorter->queue_capacity,
-				   sorter->queue_count + 1) < 0)
-			no_memory(sorter);
+	end_sources(reader);
+	reader->queue_at = reader->queue_count = 0;
+	uint32_t next =
+	    profile < reader->sorter->profile_count ? reader->sorter->first_streams[profile] : 0;
+	for (; next && !reader->failed; next = reader->sorter->streams[next - 1].next) {
+		if (sn_vec_reserve(&reader->queue, &reader->queue_capacity,
+				   reader->queue_count + 1) < 0)
+			lacks_memory(reader);
 		else
-			sorter->queue[sorter->queue_count++] = next - 1;
+			reader->queue[reader->queue_count++] = next - 1;
 	}
-	if (sorter->queue_count > 1)
-		qsort_r(sorter->queue, sorter->queue_count, sizeof(*sorter->queue), compare_streams,
-			sorter->streams);
-	return sorter->failed ? sn_fail(error, sorter->failed, "%s", sorter->why.text) : 0;
+	if (reader->queue_count > 1)
+		qsort_r(reader->queue, reader->queue_count, sizeof(*reader->queue), compare_streams,
+			reader->sorter->streams);
+	return reader->failed ? sn_fail(error, reader->failed, "%s", reader->why.text) : 0;
 }
 
 /* Past the record that the caller has had: only its source's head has changed. */
-static void advance(struct sn_sorter *sorter)
+static void advance(struct sn_sorter_reader *reader)
 {
-	struct source *current = sorter->order[0];
+	struct source *current = reader->order[0];
 	current->at++;
-	if (current->at == current->count && refill(sorter, current))
+	if (current->at == current->count && refill(reader, current))
 		return;
 	if (current->at < current->count)
-		settle(sorter, 0);
+		settle(reader, 0);
 	else
-		memmove(sorter->order, sorter->order + 1,
-			--sorter->ordered_count * sizeof(*sorter->order));
+		memmove(reader->order, reader->order + 1,
+			--reader->ordered_count * sizeof(*reader->order));
 }
 
-int sn_sorter_next(struct sn_sorter *sorter, struct sn_event *event, struct sn_error *error)
+int sn_sorter_reader_next(struct sn_sorter_reader *reader, struct sn_event *event,
+			  struct sn_error *error)
 {
-	if (sorter->ordered_count)
-		advance(sorter);
-	while (!sorter->ordered_count && sorter->queue_at < sorter->queue_count && !sorter->failed)
-		begin_stream(sorter, sorter->streams + sorter->queue[sorter->queue_at++]);
-	if (sorter->failed)
-		return sn_fail(error, sorter->failed, "%s", sorter->why.text);
-	if (!sorter->ordered_count)
+	if (reader->ordered_count)
+		advance(reader);
+	while (!reader->ordered_count && reader->queue_at < reader->queue_count && !reader->failed)
+		begin_stream(reader, reader->sorter->streams + reader->queue[reader->queue_at++]);
+	if (reader->failed)
+		return sn_fail(error, reader->failed, "%s", reader->why.text);
+	if (!reader->ordered_count)
 		return 0;
-	const struct source *source = sorter->order[0];
+	const struct source *source = reader->order[0];
 	const struct sn_record *record = source->records + source->at;
 	bool has_attributes = record->attribute_count;
 	*event = (struct sn_event){
 	    .start_ns = record->start_ns,
 	    .end_ns = record->end_ns,
 	    .link = record->link,
-	    .profile = sorter->stream->profile,
+	    .profile = reader->stream->profile,
 	    .context = record->context,
-	    .metric = sorter->stream->metric,
-	    .kind = sorter->stream->kind,
+	    .metric = reader->stream->metric,
+	    .kind = reader->stream->kind,
 	    .attribute_count = record->attribute_count,
 	    .attributes = has_attributes ? source->attributes + record->first_attribute : NULL,
 	};
 	return 1;
+}
+
+struct sn_sorter_reader *sn_sorter_reader_new(struct sn_sorter *sorter)
+{
+	struct sn_sorter_reader *reader = calloc(1, sizeof(*reader));
+	if (reader)
+		reader->sorter = sorter;
+	return reader;
+}
+
+void sn_sorter_reader_free(struct sn_sorter_reader *reader)
+{
+	if (reader)
+		release_reader(reader);
+	free(reader);
+}
+
+int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error *error)
+{
+	if (sorter->failed)
+		return sn_fail(error, sorter->failed, "%s", sorter->why.text);
+	return sn_sorter_reader_begin(&sorter->own, profile, error);
+}
+
+int sn_sorter_next(struct sn_sorter *sorter, struct sn_event *event, struct sn_error *error)
+{
+	return sn_sorter_reader_next(&sorter->own, event, error);
 }

@@ -7,7 +7,7 @@
  * sorted by merging the ascending stretches that are there already. Sorting is stable, so that
  * what is equal stays in the order of arrival.
  *
- * Single-threaded. Failures are remembered and returned by sn_sorter_begin and sn_sorter_next.
+ * Single-threaded, but for readers. Failures are remembered and returned by sn_sorter_finish.
  */
 #ifndef SN_TRACE_SORTER_H
 #define SN_TRACE_SORTER_H
@@ -34,5 +34,15 @@ int sn_sorter_finish(struct sn_sorter *sorter, struct sn_error *error);
 int sn_sorter_begin(struct sn_sorter *sorter, uint32_t profile, struct sn_error *error);
 /* The next event, valid until the next call. 1, 0 at the end, or a negative enum sn_err. */
 int sn_sorter_next(struct sn_sorter *sorter, struct sn_event *event, struct sn_error *error);
+
+/* The same for several threads, each with a reader of its own and profiles that no other reads. */
+struct sn_sorter_reader;
+/* After sn_sorter_finish; NULL without memory. */
+struct sn_sorter_reader *sn_sorter_reader_new(struct sn_sorter *sorter);
+void sn_sorter_reader_free(struct sn_sorter_reader *reader);
+int sn_sorter_reader_begin(struct sn_sorter_reader *reader, uint32_t profile,
+			   struct sn_error *error);
+int sn_sorter_reader_next(struct sn_sorter_reader *reader, struct sn_event *event,
+			  struct sn_error *error);
 
 #endif

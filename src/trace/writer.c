@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From sorted events to tracks; see writer.h. */
+/*
+ * From sorted events to tracks; see writer.h.
+ *
+ * A profile is an item of work: each thread makes tracks of its own (struct maker), and what a
+ * profile came to is a piece of them. Pieces are put together in the order of profiles, so that
+ * nothing depends on who made them.
+ */
 #include "writer.h"
 
 #include "base/spill.h"
+#include "base/pool.h"
 #include "base/vec.h"
 #include "format/events/block.h"
 #include "format/events/pyramid.h"
@@ -22,14 +29,11 @@ struct lane {
 	struct sn_pyramid pyramid;
 };
 
-struct sn_trace_writer {
-	struct sn_db_events events; /* first: what the builder knows of this */
-	struct sn_sorter *sorter;
-	struct sonde_attribute_key *keys;
-	size_t key_count, key_capacity;
-	int failed;
-	/* while finishing */
-	const struct sn_db_numbers *numbers;
+/* What one thread makes. */
+struct maker {
+	struct sn_trace_writer *writer;
+	struct sn_sorter_reader *reader;
+	struct sn_error error;
 	struct sn_block_codec codec;
 	struct sn_buffer encoded;
 	struct sn_spill data, summaries;
@@ -41,8 +45,38 @@ struct sn_trace_writer {
 	uint64_t put_count;
 };
 
+/* Where a maker stands. */
+struct place {
+	size_t track, entry;
+	uint64_t data, summaries; /* bytes */
+};
+
+/* What a maker made of a profile. */
+struct piece {
+	const struct maker *maker; /* NULL: nothing */
+	struct place begin, end;
+};
+
+struct sn_trace_writer {
+	struct sn_db_events events; /* first: what the builder knows of this */
+	struct sn_sorter *sorter;
+	struct sonde_attribute_key *keys;
+	size_t key_count, key_capacity;
+	int failed;
+	/* while finishing */
+	const struct sn_db_numbers *numbers;
+	struct maker *makers;
+	unsigned maker_count;
+	struct piece *pieces; /* [final profile] */
+	struct sonde_track *tracks;
+	struct sn_block_entry *entries;
+	size_t track_count, entry_count;
+	struct sn_db_extract *data, *summaries;
+	size_t data_count, summary_count;
+};
+
 static int make_sections(struct sn_db_events *events, const struct sn_db_numbers *numbers,
-			 struct sn_db_section *sections, struct sn_error *error);
+			 unsigned threads, struct sn_db_section *sections, struct sn_error *error);
 static void free_events(struct sn_db_events *events);
 
 struct sn_trace_writer *sn_trace_writer_new(size_t memory_bytes, const char *folder)
@@ -52,13 +86,11 @@ struct sn_trace_writer *sn_trace_writer_new(size_t memory_bytes, const char *fol
 		return NULL;
 	writer->events.sections = make_sections;
 	writer->events.free = free_events;
-	writer->data.fd = writer->summaries.fd = -1;
 	writer->sorter = sn_sorter_new(memory_bytes, folder);
 	if (!writer->sorter) {
 		free(writer);
 		return NULL;
 	}
-	writer->data.folder = writer->summaries.folder = sn_sorter_folder(writer->sorter);
 	return writer;
 }
 
@@ -72,20 +104,33 @@ static void lane_free(struct lane *lane)
 	free(lane);
 }
 
+static void release_maker(struct maker *maker)
+{
+	for (unsigned i = 0; i <= SN_LANES_MAX; i++)
+		lane_free(maker->open[i]);
+	sn_sorter_reader_free(maker->reader);
+	sn_block_codec_release(&maker->codec);
+	sn_buffer_release(&maker->encoded);
+	sn_spill_close(&maker->data);
+	sn_spill_close(&maker->summaries);
+	free(maker->tracks);
+	free(maker->entries);
+}
+
 void sn_trace_writer_free(struct sn_trace_writer *writer)
 {
 	if (!writer)
 		return;
-	for (unsigned i = 0; i <= SN_LANES_MAX; i++)
-		lane_free(writer->open[i]);
-	sn_block_codec_release(&writer->codec);
-	sn_buffer_release(&writer->encoded);
-	sn_spill_close(&writer->data);
-	sn_spill_close(&writer->summaries);
+	for (unsigned i = 0; i < writer->maker_count; i++)
+		release_maker(writer->makers + i);
 	sn_sorter_free(writer->sorter);
+	free(writer->makers);
+	free(writer->pieces);
 	free(writer->keys);
 	free(writer->tracks);
 	free(writer->entries);
+	free(writer->data);
+	free(writer->summaries);
 	free(writer);
 }
 
@@ -123,67 +168,67 @@ void sn_trace_writer_attach(struct sn_trace_writer *writer, struct sn_db_builder
 	sn_db_builder_set_events(builder, &writer->events);
 }
 
-static int end_block(struct sn_trace_writer *writer, struct lane *lane)
+static int end_block(struct maker *maker, struct lane *lane)
 {
 	struct sn_block_entry entry;
 	if (!lane->block.count)
 		return 0;
-	writer->encoded.count = 0;
+	maker->encoded.count = 0;
 	if (sn_vec_reserve(&lane->entries, &lane->entry_capacity, lane->entry_count + 1) < 0 ||
-	    sn_block_encode(&writer->codec, &lane->block, sonde_track_lasts(lane->track.kind),
-			    lane->attributes, lane->attribute_count, &writer->encoded, &entry) < 0)
+	    sn_block_encode(&maker->codec, &lane->block, sonde_track_lasts(lane->track.kind),
+			    lane->attributes, lane->attribute_count, &maker->encoded, &entry) < 0)
 		return SN_ERR_MEMORY;
-	entry.offset = writer->data.length;
-	sn_spill_write(&writer->data, writer->encoded.bytes, writer->encoded.count);
+	entry.offset = maker->data.length;
+	sn_spill_write(&maker->data, maker->encoded.bytes, maker->encoded.count);
 	lane->entries[lane->entry_count++] = entry;
 	lane->block.count = lane->attribute_count = 0;
 	return 0;
 }
 
 /* The directory's part of a track that is complete. */
-static int end_track(struct sn_trace_writer *writer, struct lane *lane)
+static int end_track(struct maker *maker, struct lane *lane)
 {
 	struct sonde_track *track = &lane->track;
-	if (end_block(writer, lane) || sn_pyramid_finish(&lane->pyramid) ||
-	    sn_vec_reserve(&writer->tracks, &writer->track_capacity, writer->track_count + 1) < 0 ||
-	    sn_vec_reserve(&writer->entries, &writer->entry_capacity,
-			   writer->entry_count + lane->entry_count) < 0)
+	if (end_block(maker, lane) || sn_pyramid_finish(&lane->pyramid) ||
+	    sn_vec_reserve(&maker->tracks, &maker->track_capacity, maker->track_count + 1) < 0 ||
+	    sn_vec_reserve(&maker->entries, &maker->entry_capacity,
+			   maker->entry_count + lane->entry_count) < 0)
 		return SN_ERR_MEMORY;
-	track->first_block = writer->entry_count;
+	track->first_block = maker->entry_count;
 	track->block_count = (uint32_t)lane->entry_count;
-	track->first_summary = writer->summaries.length / sizeof(struct sn_summary);
+	track->first_summary = maker->summaries.length / sizeof(struct sn_summary);
 	track->summary_count = (uint32_t)lane->pyramid.count;
-	memcpy(writer->entries + writer->entry_count, lane->entries,
+	memcpy(maker->entries + maker->entry_count, lane->entries,
 	       lane->entry_count * sizeof(*lane->entries));
-	writer->entry_count += lane->entry_count;
-	sn_spill_write(&writer->summaries, lane->pyramid.summaries,
+	maker->entry_count += lane->entry_count;
+	sn_spill_write(&maker->summaries, lane->pyramid.summaries,
 		       lane->pyramid.count * sizeof(*lane->pyramid.summaries));
-	writer->tracks[writer->track_count++] = *track;
+	maker->tracks[maker->track_count++] = *track;
 	lane->entry_count = lane->pyramid.count = 0;
 	track->event_count = 0;
 	return 0;
 }
 
-static int end_tracks(struct sn_trace_writer *writer)
+static int end_tracks(struct maker *maker)
 {
 	for (unsigned i = 0; i <= SN_LANES_MAX; i++) {
-		struct lane *lane = writer->open[i];
-		if (lane && lane->track.event_count && end_track(writer, lane))
+		struct lane *lane = maker->open[i];
+		if (lane && lane->track.event_count && end_track(maker, lane))
 			return SN_ERR_MEMORY;
 	}
-	writer->lanes.count = 0;
+	maker->lanes.count = 0;
 	return 0;
 }
 
 /* The lane for an event in final numbers, ready to take it. NULL without memory. */
-static struct lane *open_lane(struct sn_trace_writer *writer, const struct sn_event *event)
+static struct lane *open_lane(struct maker *maker, const struct sn_event *event)
 {
 	uint32_t number = 0;
 	if (sonde_track_lasts(event->kind))
-		number = sn_lanes_place(&writer->lanes, event->start_ns, event->end_ns);
-	if (!writer->open[number])
-		writer->open[number] = calloc(1, sizeof(struct lane));
-	struct lane *lane = writer->open[number];
+		number = sn_lanes_place(&maker->lanes, event->start_ns, event->end_ns);
+	if (!maker->open[number])
+		maker->open[number] = calloc(1, sizeof(struct lane));
+	struct lane *lane = maker->open[number];
 	if (!lane || lane->track.event_count)
 		return lane;
 	lane->track = (struct sonde_track){
@@ -217,22 +262,22 @@ static int put_attributes(const struct sn_trace_writer *writer, struct lane *lan
 	return 0;
 }
 
-static int put_event(struct sn_trace_writer *writer, const struct sn_event *event)
+static int put_event(struct maker *maker, const struct sn_event *event)
 {
-	struct lane *lane = open_lane(writer, event);
+	struct lane *lane = open_lane(maker, event);
 	if (!lane)
 		return SN_ERR_MEMORY;
 	struct sn_block *block = &lane->block;
-	if (block->count == SN_BLOCK_EVENTS && end_block(writer, lane))
+	if (block->count == SN_BLOCK_EVENTS && end_block(maker, lane))
 		return SN_ERR_MEMORY;
-	if (event->attribute_count && put_attributes(writer, lane, event))
+	if (event->attribute_count && put_attributes(maker->writer, lane, event))
 		return SN_ERR_MEMORY;
 	block->starts_ns[block->count] = event->start_ns;
 	block->ends_ns[block->count] = event->end_ns;
 	block->links[block->count] = event->link;
 	block->contexts[block->count++] = event->context;
 	lane->track.event_count++;
-	writer->put_count++;
+	maker->put_count++;
 	if (event->end_ns > lane->track.end_ns)
 		lane->track.end_ns = event->end_ns;
 	return sn_pyramid_add(&lane->pyramid, event->start_ns, event->end_ns, event->context);
@@ -261,27 +306,84 @@ static bool renumber(const struct sn_trace_writer *writer, struct sn_event *even
 	return true;
 }
 
-static int put_profile(struct sn_trace_writer *writer, uint32_t profile, struct sn_error *error)
+static int put_profile(struct maker *maker, uint32_t profile, struct sn_error *error)
 {
 	struct sn_event event;
 	unsigned kind = 0;
 	uint32_t metric = SONDE_NONE;
-	int result = sn_sorter_begin(writer->sorter, profile, error);
-	while (!result && (result = sn_sorter_next(writer->sorter, &event, error)) > 0) {
-		if (!renumber(writer, &event))
+	int result = sn_sorter_reader_begin(maker->reader, profile, error);
+	while (!result && (result = sn_sorter_reader_next(maker->reader, &event, error)) > 0) {
+		if (!renumber(maker->writer, &event))
 			return sn_fail(error, SN_ERR_ARGUMENT, "an event refers to nothing");
 		result = 0;
 		if (event.kind != kind || event.metric != metric)
-			result = end_tracks(writer);
+			result = end_tracks(maker);
 		kind = event.kind;
 		metric = event.metric;
 		if (!result)
-			result = put_event(writer, &event);
+			result = put_event(maker, &event);
 		if (result)
 			return sn_fail(error, result, "out of memory");
 	}
-	if (!result && end_tracks(writer))
+	if (!result && end_tracks(maker))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	return result;
+}
+
+static struct place place_of(const struct maker *maker)
+{
+	return (struct place){maker->track_count, maker->entry_count, maker->data.length,
+			      maker->summaries.length};
+}
+
+static int make_piece(void *context, unsigned number, size_t profile)
+{
+	struct sn_trace_writer *writer = context;
+	struct maker *maker = writer->makers + number;
+	struct place begin = place_of(maker);
+	int result = put_profile(maker, writer->numbers->profile_at[profile], &maker->error);
+	if (maker->track_count > begin.track)
+		writer->pieces[profile] = (struct piece){maker, begin, place_of(maker)};
+	return result;
+}
+
+static int start_makers(struct sn_trace_writer *writer, unsigned threads)
+{
+	writer->makers = calloc(threads, sizeof(*writer->makers));
+	writer->pieces = calloc(writer->numbers->profile_count + 1ull, sizeof(*writer->pieces));
+	if (!writer->makers || !writer->pieces)
+		return SN_ERR_MEMORY;
+	for (; writer->maker_count < threads; writer->maker_count++) {
+		struct maker *maker = writer->makers + writer->maker_count;
+		maker->writer = writer;
+		maker->data.fd = maker->summaries.fd = -1;
+		maker->data.folder = maker->summaries.folder = sn_sorter_folder(writer->sorter);
+		maker->reader = sn_sorter_reader_new(writer->sorter);
+		if (!maker->reader)
+			return SN_ERR_MEMORY;
+	}
+	return 0;
+}
+
+static int make_pieces(struct sn_trace_writer *writer, unsigned threads, struct sn_error *error)
+{
+	uint64_t put_count = 0;
+	if (start_makers(writer, threads))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = sn_pool_run(threads, writer->numbers->profile_count, make_piece, writer);
+	for (unsigned i = 0; i < threads; i++) {
+		struct maker *maker = writer->makers + i;
+		if (*maker->error.text)
+			return sn_fail(error, result, "%s", maker->error.text);
+		put_count += maker->put_count;
+	}
+	if (put_count != sn_sorter_count(writer->sorter))
+		return sn_fail(error, SN_ERR_ARGUMENT, "an event refers to nothing");
+	for (unsigned i = 0; i < threads && !result; i++) {
+		result = sn_spill_finish(&writer->makers[i].data, error);
+		if (!result)
+			result = sn_spill_finish(&writer->makers[i].summaries, error);
+	}
 	return result;
 }
 
@@ -297,6 +399,69 @@ static int compare_tracks(const void *left, const void *right)
 	return (a->lane > b->lane) - (a->lane < b->lane);
 }
 
+/* Bytes of a file behind those that are there. */
+static void add_extract(struct sn_db_extract *extracts, size_t *count, int fd, uint64_t begin,
+			uint64_t end)
+{
+	struct sn_db_extract *last = *count ? extracts + *count - 1 : NULL;
+	if (last && last->fd == fd && last->offset + last->length == begin)
+		last->length += end - begin;
+	else if (end > begin)
+		extracts[(*count)++] = (struct sn_db_extract){fd, begin, end - begin};
+}
+
+/* Adds a profile's tracks to those of the profiles before it, whose data and summaries have so many
+ * bytes. */
+static void join_piece(struct sn_trace_writer *writer, const struct piece *piece, uint64_t data,
+		       uint64_t summaries)
+{
+	const struct maker *maker = piece->maker;
+	const struct place *begin = &piece->begin, *end = &piece->end;
+	uint64_t first_summary = begin->summaries / sizeof(struct sn_summary);
+	for (size_t i = begin->track; i < end->track; i++) {
+		struct sonde_track *track = writer->tracks + writer->track_count++;
+		*track = maker->tracks[i];
+		track->first_block += writer->entry_count - begin->entry;
+		track->first_summary += summaries / sizeof(struct sn_summary) - first_summary;
+	}
+	for (size_t i = begin->entry; i < end->entry; i++) {
+		struct sn_block_entry *entry = writer->entries + writer->entry_count++;
+		*entry = maker->entries[i];
+		entry->offset += data - begin->data;
+	}
+	add_extract(writer->data, &writer->data_count, maker->data.fd, begin->data, end->data);
+	add_extract(writer->summaries, &writer->summary_count, maker->summaries.fd,
+		    begin->summaries, end->summaries);
+}
+
+static int join_pieces(struct sn_trace_writer *writer, struct place *all)
+{
+	uint32_t profiles = writer->numbers->profile_count;
+	size_t tracks = 0, entries = 0, pieces = 0;
+	for (unsigned i = 0; i < writer->maker_count; i++) {
+		tracks += writer->makers[i].track_count;
+		entries += writer->makers[i].entry_count;
+	}
+	for (uint32_t i = 0; i < profiles; i++)
+		pieces += writer->pieces[i].maker != NULL;
+	writer->tracks = malloc((tracks + 1) * sizeof(*writer->tracks));
+	writer->entries = malloc((entries + 1) * sizeof(*writer->entries));
+	writer->data = malloc((pieces + 1) * sizeof(*writer->data));
+	writer->summaries = malloc((pieces + 1) * sizeof(*writer->summaries));
+	if (!writer->tracks || !writer->entries || !writer->data || !writer->summaries)
+		return SN_ERR_MEMORY;
+	for (uint32_t i = 0; i < profiles; i++) {
+		const struct piece *piece = writer->pieces + i;
+		if (!piece->maker)
+			continue;
+		join_piece(writer, piece, all->data, all->summaries);
+		all->data += piece->end.data - piece->begin.data;
+		all->summaries += piece->end.summaries - piece->begin.summaries;
+	}
+	qsort(writer->tracks, writer->track_count, sizeof(*writer->tracks), compare_tracks);
+	return 0;
+}
+
 static void renumber_keys(struct sn_trace_writer *writer)
 {
 	const struct sn_db_numbers *numbers = writer->numbers;
@@ -308,36 +473,31 @@ static void renumber_keys(struct sn_trace_writer *writer)
 }
 
 static int make_sections(struct sn_db_events *events, const struct sn_db_numbers *numbers,
-			 struct sn_db_section *sections, struct sn_error *error)
+			 unsigned threads, struct sn_db_section *sections, struct sn_error *error)
 {
 	struct sn_trace_writer *writer = (struct sn_trace_writer *)events;
+	struct place all = {0};
 	writer->numbers = numbers;
 	int result = writer->failed;
 	if (result)
 		return sn_fail(error, result, "out of memory");
 	result = sn_sorter_finish(writer->sorter, error);
-	for (uint32_t i = 0; i < numbers->profile_count && !result; i++)
-		result = put_profile(writer, numbers->profile_at[i], error);
-	if (!result && writer->put_count != sn_sorter_count(writer->sorter))
-		result = sn_fail(error, SN_ERR_ARGUMENT, "an event refers to nothing");
 	if (!result)
-		result = sn_spill_finish(&writer->data, error);
-	if (!result)
-		result = sn_spill_finish(&writer->summaries, error);
+		result = make_pieces(writer, threads, error);
 	if (result)
 		return result;
-	if (writer->track_count)
-		qsort(writer->tracks, writer->track_count, sizeof(*writer->tracks), compare_tracks);
+	if (join_pieces(writer, &all))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	renumber_keys(writer);
 	sections[SN_DB_EVENT_TRACKS] = (struct sn_db_section){
-	    writer->tracks, -1, writer->track_count * sizeof(*writer->tracks)};
-	sections[SN_DB_EVENT_KEYS] =
-	    (struct sn_db_section){writer->keys, -1, writer->key_count * sizeof(*writer->keys)};
+	    .data = writer->tracks, .length = writer->track_count * sizeof(*writer->tracks)};
+	sections[SN_DB_EVENT_KEYS] = (struct sn_db_section){
+	    .data = writer->keys, .length = writer->key_count * sizeof(*writer->keys)};
 	sections[SN_DB_EVENT_BLOCKS] = (struct sn_db_section){
-	    writer->entries, -1, writer->entry_count * sizeof(*writer->entries)};
+	    .data = writer->entries, .length = writer->entry_count * sizeof(*writer->entries)};
 	sections[SN_DB_EVENT_DATA] =
-	    (struct sn_db_section){NULL, writer->data.fd, writer->data.length};
+	    (struct sn_db_section){.extracts = writer->data, .length = all.data};
 	sections[SN_DB_EVENT_SUMMARIES] =
-	    (struct sn_db_section){NULL, writer->summaries.fd, writer->summaries.length};
+	    (struct sn_db_section){.extracts = writer->summaries, .length = all.summaries};
 	return 0;
 }

@@ -5,9 +5,12 @@
 
 #include "aggregate/analyze.h"
 #include "aggregate/unify/operators.h"
+#include "aggregate/unify/unify.h"
+#include "format/database/database_builder.h"
 #include "sonde/db.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -508,6 +511,28 @@ static void unreadable_files_are_counted(void **state)
 	assert_true(sn_analyze(inputs, 0, output, NULL, &result, &error) < 0);
 }
 
+/* What --memory bounds: every array of a table, as the C library has it. */
+static void tables_are_counted_whole(void **state)
+{
+	struct sn_unified unified;
+	assert_int_equal(sn_unified_init(&unified), 0);
+	struct sn_intern *interns[] = {&unified.builder->strings, &unified.merge.modules,
+				       &unified.merge.codes, &unified.merge.frames};
+	uint64_t held = 0;
+	for (size_t t = 0; t < sizeof(interns) / sizeof(*interns); t++) {
+		for (uint64_t i = 0; i < 100000; i++)
+			assert_int_not_equal(sn_intern_add(interns[t], &i, sizeof(i)),
+					     SN_INTERN_NONE);
+		held += malloc_usable_size(interns[t]->bytes) +
+			malloc_usable_size(interns[t]->ends) +
+			malloc_usable_size(interns[t]->slots);
+	}
+	uint64_t counted = sn_unified_bytes(&unified);
+	/* the C library rounds up to pages */
+	assert_in_range(counted, held - held / 50, held + held / 50);
+	sn_unified_release(&unified);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -523,6 +548,7 @@ int main(void)
 	    cmocka_unit_test(provenance_is_of_all_processes),
 	    cmocka_unit_test(order_and_jobs_make_no_difference),
 	    cmocka_unit_test(unreadable_files_are_counted),
+	    cmocka_unit_test(tables_are_counted_whole),
 	};
 	library = dlopen(FAKE_TORCH, RTLD_NOW);
 	if (!library || !mkdtemp(folder)) {

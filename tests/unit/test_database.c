@@ -5,7 +5,7 @@
 
 #include "../fuzz/fuzz_database_checksums.h"
 #include "format/checksum.h"
-#include "format/database/database.h"
+#include "format/database/database_builder.h"
 #include "format/measurement/measurement.h"
 
 #include <dirent.h>
@@ -778,6 +778,72 @@ static void a_full_disk_leaves_nothing(void **state)
 	sn_db_builder_free(builder);
 }
 
+/* Values of 40 profiles at a chain of contexts with branches, each three times, whole numbers and
+ * others, in an order that `step` makes. */
+static struct sn_db_builder *build_many(uint32_t step, size_t limit)
+{
+	enum { PROFILES = 40, CONTEXTS = 30, METRICS = 3, ALL = PROFILES * CONTEXTS * METRICS };
+	static const char *const names[METRICS] = {"time", "bytes", "ratio"};
+	struct sn_db_builder *builder = sn_db_builder_new();
+	uint32_t contexts[CONTEXTS] = {0}, metrics[METRICS], profiles[PROFILES];
+	builder->values.limit = limit;
+	for (uint32_t m = 0; m < METRICS; m++)
+		metrics[m] = sn_db_builder_metric(
+		    builder,
+		    &(struct sonde_db_metric){.name = sn_db_builder_string(builder, names[m]),
+					      .unit = SONDE_NONE,
+					      .source = SONDE_NONE});
+	for (uint32_t c = 1; c < CONTEXTS; c++) {
+		char name[16];
+		snprintf(name, sizeof(name), "f%u", c);
+		contexts[c] = sn_db_builder_context(
+		    builder, contexts[c % 3 ? c - 1 : c / 2],
+		    sn_db_builder_named_frame(builder, SN_FRAME_NATIVE, name));
+	}
+	for (uint32_t p = 0; p < PROFILES; p++)
+		profiles[p] =
+		    sn_db_builder_profile(builder, &(struct sonde_db_profile){.host = SONDE_NONE,
+									      .program = SONDE_NONE,
+									      .thread = SONDE_NONE,
+									      .tid = 100 - p});
+	for (uint32_t i = 0, at = 0; i < ALL; i++, at = (at + step) % ALL) {
+		uint32_t p = at % PROFILES, c = at / PROFILES % CONTEXTS, m = at % METRICS;
+		double value = m == 2 ? 1 / (1.0 + at) : (double)at * at;
+		struct sonde_db_stat stat = {1, value, value, value, value * value};
+		if ((p + c) % 4)
+			sn_db_builder_value(builder, profiles[p], contexts[c], metrics[m], &stat);
+	}
+	return builder;
+}
+
+/* However many values are in memory at once, in whatever order they come, by whatever threads. */
+static void values_beyond_memory_are_the_same(void **state)
+{
+	static const struct {
+		uint32_t step;
+		size_t limit;
+		unsigned threads;
+	} ways[] = {{1, 1 << 20, 1}, {7, 1 << 20, 3}, {11, 100, 1}, {1, 64, 4}, {3599, 1, 2}};
+	size_t length, first_length = 0;
+	unsigned char *first = NULL;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		struct sn_db_builder *builder = build_many(ways[i].step, ways[i].limit);
+		sn_db_builder_set_threads(builder, ways[i].threads);
+		assert_int_equal(sn_db_builder_write(builder, path, NULL), 0);
+		sn_db_builder_free(builder);
+		unsigned char *bytes = read_whole(path, &length);
+		if (first) {
+			assert_int_equal(length, first_length);
+			assert_memory_equal(bytes, first, length);
+			free(bytes);
+		} else {
+			first = bytes;
+			first_length = length;
+		}
+	}
+	free(first);
+}
+
 static size_t files_in_folder(void)
 {
 	size_t count = 0;
@@ -902,6 +968,7 @@ int main(void)
 	    cmocka_unit_test(every_cut_is_noticed),
 	    cmocka_unit_test(every_flipped_byte_is_noticed),
 	    cmocka_unit_test(forged_numbers_are_noticed),
+	    cmocka_unit_test(values_beyond_memory_are_the_same),
 	    cmocka_unit_test(a_full_disk_leaves_nothing),
 	    cmocka_unit_test(a_cut_write_leaves_what_was_there),
 	    cmocka_unit_test(the_output_may_be_a_link),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events through every stage of src/trace, and what a damaged block does. */
+#include "whole_file.h"
 #include "base/vec.h"
 #include "lib/db/database_access.h"
 #include "format/events/block.h"
@@ -752,6 +753,48 @@ static void damaged_summaries_are_noticed(void **unused)
 	end(&traced);
 }
 
+/* Twenty profiles, by one thread and by several: the same file. Memory is for a part of the events,
+ * so that each profile has runs of several spills. */
+static unsigned char *write_by(unsigned threads, size_t *length)
+{
+	enum { PROFILES = 20, EVENTS = 60000 };
+	struct traced traced;
+	uint32_t profiles[PROFILES];
+	begin(&traced);
+	for (uint64_t i = 0; i < PROFILES; i++)
+		profiles[i] = sn_db_builder_profile(
+		    traced.builder, &(struct sonde_db_profile){.host = SONDE_NONE,
+							       .program = SONDE_NONE,
+							       .thread = SONDE_NONE,
+							       .tid = 1000 - i * i});
+	for (uint64_t i = 0; i < EVENTS; i++) {
+		struct sn_attribute bytes = {traced.bytes, 0, i};
+		traced.profiles[0] = profiles[i * i % 7919 % PROFILES];
+		add(&traced, 0, i % 3 ? SONDE_TRACK_INTERVALS : SONDE_TRACK_SAMPLES, 10 * i,
+		    10 * i + i * 37 % 400, i % 3, i % 5 ? NULL : &bytes);
+	}
+	sn_db_builder_set_threads(traced.builder, threads);
+	write_and_open(&traced);
+	assert_int_equal(sonde_trace_event_count(traced.trace), EVENTS);
+	unsigned char *bytes = read_whole(traced.path, length);
+	end(&traced);
+	return bytes;
+}
+
+static void threads_make_no_difference(void **state)
+{
+	size_t length, other_length;
+	unsigned char *bytes = write_by(1, &length);
+	(void)state;
+	for (unsigned threads = 2; threads < 30; threads += 9) {
+		unsigned char *other = write_by(threads, &other_length);
+		assert_int_equal(other_length, length);
+		assert_memory_equal(other, bytes, length);
+		free(other);
+	}
+	free(bytes);
+}
+
 /* Of a profile that is not there, or that end before they start. */
 static void events_of_nobody_are_refused(void **unused)
 {
@@ -802,6 +845,7 @@ int main(void)
 	    cmocka_unit_test(counters_have_their_own_tracks),
 	    cmocka_unit_test(events_that_overlap_are_found),
 	    cmocka_unit_test(damaged_summaries_are_noticed),
+	    cmocka_unit_test(threads_make_no_difference),
 	    cmocka_unit_test(events_of_nobody_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,17 +22,17 @@ static int wrong;
 	} while (0)
 
 /* The bytes that rank `from` has for rank `to`, other ones at every position. */
-static struct sn_comm_part made(unsigned from, unsigned to, size_t length)
+static struct sn_peer_part made(unsigned from, unsigned to, size_t length)
 {
 	unsigned char *bytes = malloc(length + 1);
 	for (size_t i = 0; i < length; i++)
 		bytes[i] = (unsigned char)(i * 7 + from * 31 + to * 101 + 1);
-	return (struct sn_comm_part){bytes, length};
+	return (struct sn_peer_part){bytes, length};
 }
 
-static int is_same(struct sn_comm_part part, unsigned from, unsigned to, size_t length)
+static int is_same(struct sn_peer_part part, unsigned from, unsigned to, size_t length)
 {
-	struct sn_comm_part known = made(from, to, length);
+	struct sn_peer_part known = made(from, to, length);
 	int same = part.length == length && (!length || !memcmp(part.bytes, known.bytes, length));
 	free(known.bytes);
 	return same;
@@ -40,11 +40,11 @@ static int is_same(struct sn_comm_part part, unsigned from, unsigned to, size_t 
 
 static void check_broadcast(size_t length)
 {
-	struct sn_comm_part part = made(rank, 0, length);
-	sn_comm_broadcast(part.bytes, length);
+	struct sn_peer_part part = made(rank, 0, length);
+	sn_comm()->broadcast(part.bytes, length);
 	CHECK(is_same(part, 0, 0, length));
 	free(part.bytes);
-	part = rank ? (struct sn_comm_part){0} : made(0, 1, length);
+	part = rank ? (struct sn_peer_part){0} : made(0, 1, length);
 	sn_comm_broadcast_part(&part);
 	CHECK(is_same(part, 0, 1, length));
 	free(part.bytes);
@@ -58,21 +58,21 @@ static size_t length_of(unsigned from, unsigned to)
 
 static void check_gather(void)
 {
-	struct sn_comm_part mine = made(rank, 9, length_of(rank, 0));
-	struct sn_comm_part *parts = sn_comm_gather(mine.bytes, mine.length);
+	struct sn_peer_part mine = made(rank, 9, length_of(rank, 0));
+	struct sn_peer_part *parts = sn_comm()->gather(mine.bytes, mine.length);
 	CHECK(!parts == (rank != 0));
 	for (unsigned r = 0; parts && r < size; r++)
 		CHECK(is_same(parts[r], r, 9, length_of(r, 0)));
-	sn_comm_free_parts(parts, size);
+	sn_peers_free_parts(parts, size);
 	free(mine.bytes);
 }
 
 static void check_exchange(void)
 {
-	struct sn_comm_part out[16], in[16];
+	struct sn_peer_part out[16], in[16];
 	for (unsigned r = 0; r < size; r++)
 		out[r] = made(rank, r, length_of(rank, r));
-	sn_comm_exchange(out, in);
+	sn_comm()->exchange(out, in);
 	for (unsigned r = 0; r < size; r++) {
 		CHECK(is_same(in[r], r, rank, length_of(r, rank)));
 		free(out[r].bytes);
@@ -83,13 +83,13 @@ static void check_exchange(void)
 static void check_send(void)
 {
 	if (rank + 1 < size) {
-		struct sn_comm_part part = made(rank, rank + 1, 40);
-		sn_comm_send(rank + 1, part.bytes, part.length);
+		struct sn_peer_part part = made(rank, rank + 1, 40);
+		sn_comm()->send(rank + 1, part.bytes, part.length);
 		free(part.bytes);
 	}
 	if (rank) {
-		struct sn_comm_part part;
-		sn_comm_receive(rank - 1, &part);
+		struct sn_peer_part part;
+		sn_comm()->receive(rank - 1, &part);
 		CHECK(is_same(part, rank - 1, rank, 40));
 		free(part.bytes);
 	}
@@ -101,7 +101,7 @@ static void check_reductions(void)
 	      ((uint64_t)size << 40 | size * (size - 1) / 2));
 	/* a bit that all have, one that each has, a word beyond a part */
 	uint64_t words[5] = {1, UINT64_C(1) << (63 - rank), 0, 0, UINT64_C(8) << rank};
-	sn_comm_or(words, 5);
+	sn_comm()->merge_bits(words, 5);
 	CHECK(words[0] == 1 && words[2] == 0);
 	CHECK(words[1] == ~UINT64_C(0) << (64 - size) &&
 	      words[4] == ((UINT64_C(1) << size) - 1) * 8);

@@ -119,7 +119,7 @@ static int take(void *context, const struct sn_measurement_thread *thread, uint3
 /* Waits until the file fits under the limit beside the others that are being read. */
 static void wait_for_room(struct sn_pipeline *pipeline, uint64_t bytes)
 {
-	uint64_t limit = pipeline->memory / 4;
+	uint64_t limit = pipeline->writer.memory / 4;
 	pthread_mutex_lock(&pipeline->mutex);
 	while (pipeline->in_flight_bytes && pipeline->in_flight_bytes + bytes > limit)
 		pthread_cond_wait(&pipeline->room, &pipeline->mutex);
@@ -160,12 +160,13 @@ static int check_tree(struct sn_pipeline *pipeline, const struct sn_worker *work
 {
 	uint64_t bytes = sn_unified_bytes(&worker->unified);
 	/* the tables of a worker, the universe's, and what orders it */
-	if (pipeline->memory == UINT64_MAX || bytes <= pipeline->memory / (2 + pipeline->threads))
+	if (pipeline->writer.memory == UINT64_MAX ||
+	    bytes <= pipeline->writer.memory / (2 + pipeline->writer.threads))
 		return 0;
 	return sn_pipeline_fail(pipeline, SN_ERR_ARGUMENT,
 				"the calling contexts alone need more than %llu MiB of memory: "
 				"allow more with --memory",
-				(unsigned long long)(pipeline->memory >> 20));
+				(unsigned long long)(pipeline->writer.memory >> 20));
 }
 
 static int read_input(struct sn_worker *worker, size_t number)
@@ -204,12 +205,12 @@ static int read_one(void *context, unsigned number, size_t item)
 	struct sn_pipeline *pipeline = share->pipeline;
 	size_t input = share->inputs[item];
 	uint64_t bytes = pipeline->inputs[input].bytes;
-	if (bytes > pipeline->memory / 2)
+	if (bytes > pipeline->writer.memory / 2)
 		return sn_pipeline_fail(pipeline, SN_ERR_ARGUMENT,
 					"'%s' alone needs more than %llu MiB of memory: allow more "
 					"with --memory",
 					pipeline->inputs[input].path,
-					(unsigned long long)(pipeline->memory >> 20));
+					(unsigned long long)(pipeline->writer.memory >> 20));
 	wait_for_room(pipeline, bytes);
 	int result = read_input(pipeline->workers + number, input);
 	make_room(pipeline, bytes);
@@ -260,10 +261,10 @@ int sn_acquire(struct sn_pipeline *pipeline)
 {
 	struct share share = {.pipeline = pipeline};
 	struct sn_error error = {""};
-	int result = sn_spill_open_beside(&pipeline->values, pipeline->output, &error);
+	int result = sn_spill_open_beside(&pipeline->values, pipeline->writer.output, &error);
 	if (result)
 		return sn_pipeline_fail(pipeline, result, "%s", error.text);
-	for (unsigned i = 0; i < pipeline->threads && !result; i++) {
+	for (unsigned i = 0; i < pipeline->writer.threads && !result; i++) {
 		struct sn_worker *worker = pipeline->workers + i;
 		*worker = (struct sn_worker){.pipeline = pipeline};
 		sn_major_init(&worker->major, 1);
@@ -275,7 +276,7 @@ int sn_acquire(struct sn_pipeline *pipeline)
 	if (!result)
 		result = take_share(pipeline, &share);
 	if (!result)
-		result = sn_pool_run(pipeline->threads, share.count, read_one, &share);
+		result = sn_pool_run(pipeline->writer.threads, share.count, read_one, &share);
 	free(share.inputs);
 	return result;
 }

@@ -36,11 +36,11 @@ uint64_t sn_unified_bytes(const struct sn_unified *unified)
 	uint64_t bytes = merge->nodes.capacity * sizeof(*merge->nodes.items) +
 			 merge->nodes.slot_count * sizeof(*merge->nodes.slots) +
 			 unified->count_capacity * sizeof(*unified->value_counts) +
+			 unified->origin_capacity * sizeof(*unified->origins) +
 			 unified->processes.capacity +
 			 unified->builder->profile_capacity * sizeof(struct sonde_db_profile);
 	for (size_t i = 0; i < sizeof(interns) / sizeof(*interns); i++)
-		bytes += interns[i]->bytes_capacity + interns[i]->capacity * sizeof(uint64_t) +
-			 interns[i]->slot_count * sizeof(uint32_t);
+		bytes += sn_intern_memory_bytes(interns[i]);
 	return bytes;
 }
 

@@ -11,8 +11,8 @@
 #define SN_AGGREGATE_UNIFY_H
 
 #include "merge.h"
-#include "pack.h"
 #include "aggregate/read/provenance.h"
+#include "format/writer/pack.h"
 
 /* Which of all inputs a profile comes from: the same whoever has read it. */
 struct sn_origin {

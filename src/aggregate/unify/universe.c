@@ -24,7 +24,7 @@ static int absorb_pair(void *context, unsigned worker, size_t item)
 	struct sn_pipeline *pipeline = pairing->pipeline;
 	unsigned into = (unsigned)item * 2 * pairing->step, from = into + pairing->step;
 	(void)worker;
-	if (from >= pipeline->threads)
+	if (from >= pipeline->writer.threads)
 		return 0;
 	return sn_unified_absorb(&pipeline->workers[into].unified, &pipeline->workers[from].unified)
 		   ? sn_pipeline_out_of_memory(pipeline)
@@ -34,10 +34,10 @@ static int absorb_pair(void *context, unsigned worker, size_t item)
 static int unify_threads(struct sn_pipeline *pipeline)
 {
 	int result = 0;
-	for (unsigned step = 1; step < pipeline->threads && !result; step *= 2) {
+	for (unsigned step = 1; step < pipeline->writer.threads && !result; step *= 2) {
 		struct pairing pairing = {pipeline, step};
-		size_t pairs = (pipeline->threads + 2 * step - 1) / (2 * step);
-		result = sn_pool_run(pipeline->threads, pairs, absorb_pair, &pairing);
+		size_t pairs = (pipeline->writer.threads + 2 * step - 1) / (2 * step);
+		result = sn_pool_run(pipeline->writer.threads, pairs, absorb_pair, &pairing);
 	}
 	return result;
 }
@@ -50,15 +50,15 @@ static void send_tables(struct sn_pipeline *pipeline, unsigned to, int *result)
 		sn_pack_unified(&pack, &pipeline->workers->unified);
 	if (pack.failed)
 		*result = sn_pipeline_out_of_memory(pipeline);
-	sn_comm_send(to, pack.bytes, *result ? 0 : pack.length);
+	sn_comm()->send(to, pack.bytes, *result ? 0 : pack.length);
 	sn_pack_release(&pack);
 }
 
 static void receive_tables(struct sn_pipeline *pipeline, unsigned from, int *result)
 {
-	struct sn_comm_part part;
+	struct sn_peer_part part;
 	struct sn_unified other = {0};
-	sn_comm_receive(from, &part);
+	sn_comm()->receive(from, &part);
 	struct sn_unpack unpack = {part.bytes, part.length, false};
 	if (part.length && !*result) {
 		if (sn_unified_init(&other))
@@ -87,68 +87,34 @@ int sn_universe_make(struct sn_pipeline *pipeline)
 	return result;
 }
 
-/* Buckets of contexts with about as many values each; rows.c holds one for each thread. */
-static int make_buckets(struct sn_pipeline *pipeline, uint64_t capacity)
+/* Bits to leave out so that the square of all of a metric's values together fits; see across.h. */
+static int32_t shift_of(unsigned __int128 total)
 {
-	struct sn_universe *universe = &pipeline->universe;
-	const struct sn_unified *all = &pipeline->workers->unified;
-	uint64_t *counts = calloc(universe->context_count + 1ull, sizeof(*counts));
-	uint64_t total = 0, used = 0;
-	universe->bucket_ends =
-	    malloc((universe->context_count + 1ull) * sizeof(*universe->bucket_ends));
-	if (!counts || !universe->bucket_ends) {
-		free(counts);
-		return SN_ERR_MEMORY;
-	}
-	for (uint32_t i = 0; i < universe->node_count && i < all->count_capacity; i++) {
-		counts[universe->node_contexts[i]] += all->value_counts[i];
-		total += all->value_counts[i];
-	}
-	/* enough of them that everybody has several to take, unless they would be tiny */
-	uint64_t shares = 4ull * pipeline->threads * sn_comm_size();
-	if (capacity > total / shares + 1)
-		capacity = total / shares + 1;
-	if (capacity < 4096)
-		capacity = 4096;
-	for (uint32_t c = 0; c < universe->context_count; c++) {
-		if (used && used + counts[c] > capacity) {
-			universe->bucket_ends[universe->bucket_count++] = c;
-			used = 0;
-		}
-		used += counts[c];
-	}
-	universe->bucket_ends[universe->bucket_count++] = universe->context_count;
-	free(counts);
-	return 0;
-}
-
-/* Bits to leave out so that the square of all of a metric's values together fits 128 bits. */
-static uint32_t shift_of(unsigned __int128 total)
-{
-	uint32_t bits = 0;
+	int32_t bits = 0;
 	for (; total; total >>= 1)
 		bits++;
-	return bits > 63 ? bits - 63 : 0;
+	return bits > SN_ACROSS_BITS ? bits - SN_ACROSS_BITS : 0;
 }
 
-static int number_metrics(struct sn_pipeline *pipeline)
+/* The writer's axes: how many values each context has, and how large each metric's are. */
+static int make_axes(struct sn_pipeline *pipeline)
 {
-	struct sn_universe *universe = &pipeline->universe;
+	const struct sn_universe *universe = &pipeline->universe;
 	const struct sn_unified *all = &pipeline->workers->unified;
-	const struct sn_db_ordered *ordered = &pipeline->ordered;
-	uint32_t count = universe->metric_count;
-	universe->periods = malloc((count + 1ull) * sizeof(*universe->periods));
-	universe->shifts = calloc(count + 1ull, sizeof(*universe->shifts));
-	universe->metric_numbers = malloc((count + 1ull) * sizeof(*universe->metric_numbers));
-	if (!universe->periods || !universe->shifts || !universe->metric_numbers)
-		return SN_ERR_MEMORY;
-	for (uint32_t m = 0; m < count; m++) {
-		universe->periods[m] = (double)ordered->metrics[m].period;
-		universe->metric_numbers[m] = ordered->metric_rank[m];
-	}
-	for (uint32_t m = 0; m < count && m < all->total_count; m++)
-		universe->shifts[ordered->metric_rank[m]] = shift_of(all->totals[m]);
-	return 0;
+	struct sn_db_ordered *ordered = &pipeline->ordered;
+	uint64_t *counts = calloc(ordered->context_count + 1ull, sizeof(*counts));
+	int32_t *shifts = calloc(universe->metric_count + 1ull, sizeof(*shifts));
+	int result = counts && shifts ? 0 : sn_pipeline_out_of_memory(pipeline);
+	for (uint32_t i = 0; i < universe->node_count && i < all->count_capacity && !result; i++)
+		counts[universe->node_contexts[i]] += all->value_counts[i];
+	for (uint32_t m = 0; m < universe->metric_count && m < all->total_count && !result; m++)
+		shifts[universe->metric_numbers[m]] = shift_of(all->totals[m]);
+	if (!result)
+		result = sn_db_writer_axes(&pipeline->writer, ordered, universe->metric_count,
+					   universe->profile_count, counts, shifts);
+	free(counts);
+	free(shifts);
+	return result;
 }
 
 static int number_profiles(struct sn_pipeline *pipeline)
@@ -170,77 +136,57 @@ static int number_profiles(struct sn_pipeline *pipeline)
 	return 0;
 }
 
-int sn_universe_number(struct sn_pipeline *pipeline, uint64_t bucket_capacity)
+int sn_universe_number(struct sn_pipeline *pipeline)
 {
 	struct sn_universe *universe = &pipeline->universe;
 	const struct sn_unified *all = &pipeline->workers->unified;
-	struct sn_db_ordered *ordered = &pipeline->ordered;
+	const struct sn_db_ordered *ordered = &pipeline->ordered;
 	uint32_t nodes = all->merge.nodes.count;
+	uint32_t metrics = (uint32_t)all->builder->metric_count;
 	*universe = (struct sn_universe){
-	    .context_count = ordered->context_count,
-	    .metric_count = (uint32_t)all->builder->metric_count,
-	    .profile_count = (uint32_t)all->builder->profile_count,
 	    .node_count = nodes,
-	    .source_metric_count = (uint32_t)all->builder->metric_count,
-	    .contexts = ordered->contexts,
+	    .metric_count = metrics,
+	    .profile_count = (uint32_t)all->builder->profile_count,
 	    .node_contexts = malloc((nodes + 1ull) * sizeof(*universe->node_contexts)),
+	    .metric_numbers = malloc((metrics + 1ull) * sizeof(*universe->metric_numbers)),
 	};
-	ordered->contexts = NULL; /* moved */
-	if (!universe->node_contexts)
-		return SN_ERR_MEMORY;
+	if (!universe->node_contexts || !universe->metric_numbers || number_profiles(pipeline))
+		return sn_pipeline_out_of_memory(pipeline);
 	for (uint32_t i = 0; i < nodes; i++)
 		universe->node_contexts[i] = ordered->context_rank[all->merge.contexts[i]];
-	int result = number_metrics(pipeline);
-	if (!result)
-		result = number_profiles(pipeline);
-	return result ? result : make_buckets(pipeline, bucket_capacity);
+	memcpy(universe->metric_numbers, ordered->metric_rank,
+	       metrics * sizeof(*ordered->metric_rank));
+	return make_axes(pipeline);
 }
 
 void sn_universe_release(struct sn_universe *universe)
 {
-	free(universe->contexts);
-	free(universe->periods);
-	free(universe->shifts);
 	free(universe->node_contexts);
 	free(universe->metric_numbers);
 	free(universe->first_profiles);
 	free(universe->profile_numbers);
-	free(universe->bucket_ends);
-	free(universe->inner_numbers);
-	free(universe->rows);
 	*universe = (struct sn_universe){0};
 }
 
 static void pack_universe(struct sn_pack *pack, const struct sn_universe *u)
 {
-	sn_pack_array(pack, u->contexts, u->context_count, sizeof(*u->contexts));
-	sn_pack_array(pack, u->periods, u->metric_count, sizeof(*u->periods));
-	sn_pack_array(pack, u->shifts, u->metric_count, sizeof(*u->shifts));
 	sn_pack_array(pack, u->node_contexts, u->node_count, sizeof(*u->node_contexts));
-	sn_pack_array(pack, u->metric_numbers, u->source_metric_count, sizeof(*u->metric_numbers));
+	sn_pack_array(pack, u->metric_numbers, u->metric_count, sizeof(*u->metric_numbers));
 	sn_pack_array(pack, u->first_profiles, u->file_count + 1ull, sizeof(*u->first_profiles));
 	sn_pack_array(pack, u->profile_numbers, u->profile_count, sizeof(*u->profile_numbers));
-	sn_pack_array(pack, u->bucket_ends, u->bucket_count, sizeof(*u->bucket_ends));
 }
 
 static void unpack_universe(struct sn_unpack *unpack, struct sn_universe *u)
 {
 	uint64_t count, files;
-	u->contexts = sn_unpack_array(unpack, &count, sizeof(*u->contexts));
-	u->context_count = (uint32_t)count;
-	u->periods = sn_unpack_array(unpack, &count, sizeof(*u->periods));
-	u->shifts = sn_unpack_array(unpack, &count, sizeof(*u->shifts));
-	u->metric_count = (uint32_t)count;
 	u->node_contexts = sn_unpack_array(unpack, &count, sizeof(*u->node_contexts));
 	u->node_count = (uint32_t)count;
 	u->metric_numbers = sn_unpack_array(unpack, &count, sizeof(*u->metric_numbers));
-	u->source_metric_count = (uint32_t)count;
+	u->metric_count = (uint32_t)count;
 	u->first_profiles = sn_unpack_array(unpack, &files, sizeof(*u->first_profiles));
 	u->file_count = (uint32_t)(files ? files - 1 : 0);
 	u->profile_numbers = sn_unpack_array(unpack, &count, sizeof(*u->profile_numbers));
 	u->profile_count = (uint32_t)count;
-	u->bucket_ends = sn_unpack_array(unpack, &count, sizeof(*u->bucket_ends));
-	u->bucket_count = (uint32_t)count;
 }
 
 struct translating {
@@ -271,14 +217,16 @@ static int broadcast(struct sn_pipeline *pipeline, struct sn_unified *all)
 	struct sn_pack pack = {0};
 	bool is_first = sn_comm_rank() == 0;
 	if (is_first) {
+		sn_pack_axes(&pack, &pipeline->writer.axes);
 		pack_universe(&pack, &pipeline->universe);
 		sn_pack_unified(&pack, &pipeline->workers->unified);
 	}
 	/* an empty message: rank 0 has no memory for it */
-	struct sn_comm_part part = {pack.bytes, pack.failed ? 0 : pack.length};
+	struct sn_peer_part part = {pack.bytes, pack.failed ? 0 : pack.length};
 	sn_comm_broadcast_part(&part);
 	struct sn_unpack unpack = {part.bytes, part.length, !part.length};
 	if (!is_first && !unpack.failed) {
+		sn_unpack_axes(&unpack, &pipeline->writer.axes);
 		unpack_universe(&unpack, &pipeline->universe);
 		if (sn_unified_init(all))
 			unpack.failed = true;
@@ -299,9 +247,9 @@ int sn_universe_share(struct sn_pipeline *pipeline)
 	if (sn_comm_rank())
 		translating.all = &received;
 	if (!result)
-		result = sn_pool_run(pipeline->threads, pipeline->threads, translate_worker,
-				     &translating);
-	for (unsigned i = 0; i < pipeline->threads; i++)
+		result = sn_pool_run(pipeline->writer.threads, pipeline->writer.threads,
+				     translate_worker, &translating);
+	for (unsigned i = 0; i < pipeline->writer.threads; i++)
 		sn_unified_release(&pipeline->workers[i].unified);
 	sn_unified_release(&received);
 	return result;

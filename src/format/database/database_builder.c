@@ -27,6 +27,8 @@ struct sn_db_builder *sn_db_builder_new(void)
 	if (sn_intern_add(&builder->contexts, &root, sizeof(root)) != 0)
 		fail(builder, SN_ERR_MEMORY);
 	builder->root_frame = SONDE_NONE;
+	builder->threads = 1;
+	sn_db_values_init(&builder->values);
 	return builder;
 }
 
@@ -43,7 +45,7 @@ void sn_db_builder_free(struct sn_db_builder *builder)
 	free(builder->profiles);
 	free(builder->drops);
 	free(builder->properties);
-	free(builder->values);
+	sn_db_values_release(&builder->values);
 	for (size_t i = 0; i < builder->formula_count; i++) {
 		free((void *)(uintptr_t)builder->formulas[i].name);
 		free((void *)(uintptr_t)builder->formulas[i].text);
@@ -115,6 +117,11 @@ uint32_t sn_db_builder_context(struct sn_db_builder *builder, uint32_t parent, u
 		return fail(builder, SN_ERR_ARGUMENT);
 	struct sn_db_context_key key = {parent, frame};
 	return intern(builder, &builder->contexts, &key, sizeof(key));
+}
+
+void sn_db_builder_set_threads(struct sn_db_builder *builder, unsigned threads)
+{
+	builder->threads = threads;
 }
 
 void sn_db_builder_set_events(struct sn_db_builder *builder, struct sn_db_events *events)
@@ -279,11 +286,8 @@ void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32
 		fail(builder, SN_ERR_ARGUMENT);
 		return;
 	}
-	if (sn_vec_reserve(&builder->values, &builder->value_capacity, builder->value_count + 1) <
-	    0) {
-		fail(builder, SN_ERR_MEMORY);
-		return;
-	}
-	builder->values[builder->value_count++] =
-	    (struct sn_db_value){profile, metric, context, 0, kept};
+	int result = sn_db_values_add(&builder->values,
+				      &(struct sn_db_value){profile, metric, context, kept});
+	if (result)
+		fail(builder, result);
 }

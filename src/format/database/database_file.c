@@ -56,11 +56,48 @@ int sn_db_file_write(struct sn_db_file *file, unsigned type, const void *data, s
 	return sn_db_file_put(file->fd, data, length, entry->offset);
 }
 
+/* The strings section, from malloc; NULL without memory. */
+static unsigned char *lay_strings(const struct sn_db_builder *builder,
+				  const struct sn_db_ordered *ordered, size_t *length)
+{
+	struct sn_database_strings header = {ordered->string_count, 0};
+	size_t table_bytes = (header.count + 1ull) * sizeof(uint64_t);
+	size_t text_bytes = header.count ? builder->strings.ends[header.count - 1] : 0;
+	*length = sizeof(header) + table_bytes + text_bytes;
+	unsigned char *section = malloc(*length);
+	if (!section)
+		return NULL;
+	memcpy(section, &header, sizeof(header));
+	uint64_t *offsets = (uint64_t *)(section + sizeof(header));
+	unsigned char *text = section + sizeof(header) + table_bytes;
+	uint64_t offset = 0;
+	for (uint32_t i = 0; i < header.count; i++) {
+		size_t bytes;
+		const void *string = sn_intern_at(&builder->strings, ordered->string_at[i], &bytes);
+		memcpy(text + offset, string, bytes);
+		offsets[i] = offset;
+		offset += bytes;
+	}
+	offsets[header.count] = offset;
+	return section;
+}
+
+static int write_formulas(struct sn_db_file *file, const struct sn_db_builder *builder)
+{
+	size_t length;
+	unsigned char *formulas =
+	    sn_db_lay_formulas(builder->formulas, (uint32_t)builder->formula_count, &length);
+	int failed =
+	    formulas ? sn_db_file_write(file, SN_DATABASE_FORMULAS, formulas, length) : ENOMEM;
+	free(formulas);
+	return failed;
+}
+
 int sn_db_file_describe(struct sn_db_file *file, const struct sn_db_builder *builder,
 			const struct sn_db_ordered *ordered)
 {
 	size_t length;
-	unsigned char *strings = sn_db_lay_strings(builder, ordered, &length);
+	unsigned char *strings = lay_strings(builder, ordered, &length);
 	int failed =
 	    strings ? sn_db_file_write(file, SN_DATABASE_STRINGS, strings, length) : ENOMEM;
 	free(strings);
@@ -82,7 +119,7 @@ int sn_db_file_describe(struct sn_db_file *file, const struct sn_db_builder *bui
 	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections) && !failed; i++)
 		failed =
 		    sn_db_file_write(file, sections[i].type, sections[i].data, sections[i].length);
-	return failed;
+	return failed || !builder->formula_count ? failed : write_formulas(file, builder);
 }
 
 int sn_db_file_graph(struct sn_db_file *file, const struct sn_db_builder *builder,
@@ -98,14 +135,14 @@ int sn_db_file_graph(struct sn_db_file *file, const struct sn_db_builder *builde
 	return failed;
 }
 
-/* The first bytes of a file that events lie in. */
-static int copy_events(struct sn_db_file *file, const struct sn_db_section *section, uint64_t at)
+static int copy_extract(struct sn_db_file *file, const struct sn_db_extract *extract, uint64_t at)
 {
 	unsigned char buffer[1 << 16];
-	for (uint64_t done = 0; done < section->length;) {
-		uint64_t left = section->length - done;
-		ssize_t got = pread(section->fd, buffer,
-				    left < sizeof(buffer) ? left : sizeof(buffer), (off_t)done);
+	for (uint64_t done = 0; done < extract->length;) {
+		uint64_t left = extract->length - done;
+		ssize_t got =
+		    pread(extract->fd, buffer, left < sizeof(buffer) ? left : sizeof(buffer),
+			  (off_t)(extract->offset + done));
 		if (got == 0 || (got < 0 && errno != EINTR))
 			return got ? errno : EIO;
 		int failed = got > 0 ? sn_db_file_put(file->fd, buffer, (size_t)got, at + done) : 0;
@@ -116,11 +153,41 @@ static int copy_events(struct sn_db_file *file, const struct sn_db_section *sect
 	return 0;
 }
 
+static int copy_events(struct sn_db_file *file, const struct sn_db_section *section, uint64_t at)
+{
+	int failed = 0;
+	const struct sn_db_extract *extract = section->extracts;
+	for (uint64_t done = 0; done < section->length && !failed; done += extract++->length)
+		failed = copy_extract(file, extract, at + done);
+	return failed;
+}
+
+/* Asks for the sections of events, which are empty where the builder has none. */
+static int ask_for_events(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,
+			  struct sn_db_section events[SN_DB_EVENT_SECTIONS], struct sn_error *error)
+{
+	const struct sn_db_numbers numbers = {
+	    .strings = ordered->string_rank,
+	    .contexts = ordered->context_rank,
+	    .metrics = ordered->metric_rank,
+	    .profiles = ordered->profile_rank,
+	    .profile_at = ordered->profile_at,
+	    .string_count = ordered->string_count,
+	    .context_count = ordered->context_count,
+	    .metric_count = (uint32_t)builder->metric_count,
+	    .profile_count = (uint32_t)builder->profile_count,
+	};
+	memset(events, 0, SN_DB_EVENT_SECTIONS * sizeof(*events));
+	return builder->events ? builder->events->sections(builder->events, &numbers,
+							   builder->threads, events, error)
+			       : 0;
+}
+
 int sn_db_file_events(struct sn_db_file *file, const struct sn_db_builder *builder,
 		      const struct sn_db_ordered *ordered, struct sn_error *error)
 {
 	struct sn_db_section events[SN_DB_EVENT_SECTIONS];
-	int result = sn_db_events_sections(builder, ordered, events, error), failed = 0;
+	int result = ask_for_events(builder, ordered, events, error), failed = 0;
 	for (unsigned i = 0; i < SN_DB_EVENT_SECTIONS && !result && !failed; i++) {
 		/* blocks have checksums in their entries */
 		bool is_large = i == SN_DB_EVENT_DATA || i == SN_DB_EVENT_SUMMARIES;

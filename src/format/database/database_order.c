@@ -4,7 +4,7 @@
  *
  * Strings by their bytes; modules and frames by their fields, in which strings and modules already
  * have their final numbers; contexts in pre-order, siblings by frame; metrics by kind and name;
- * profiles by host, rank, process, kind, start and thread; values by profile, metric and context.
+ * profiles by host, rank, process, kind, start and thread.
  * Nothing depends on the order of insertion.
  */
 #include "database_builder.h"
@@ -122,20 +122,6 @@ static int compare_profiles(const void *left, const void *right, void *profiles)
 	COMPARE(a->samples, b->samples);
 	COMPARE(a->own_ns, b->own_ns);
 	COMPARE(a_number, b_number);
-	return 0;
-}
-
-static int compare_values(const void *left, const void *right)
-{
-	const struct sn_db_value *a = left, *b = right;
-	COMPARE(a->profile, b->profile);
-	COMPARE(a->metric, b->metric);
-	COMPARE(a->context, b->context);
-	/* so that the sums of equal keys are formed in one order only: addition of doubles rounds
-	 */
-	COMPARE(a->stat.sum, b->stat.sum);
-	COMPARE(a->stat.sum_squares, b->stat.sum_squares);
-	COMPARE(a->stat.count, b->stat.count);
 	return 0;
 }
 
@@ -373,32 +359,6 @@ static int order_notes(const struct sn_db_builder *builder, const struct ranks *
 	return 0;
 }
 
-static int order_values(const struct sn_db_builder *builder, const struct ranks *ranks,
-			struct sn_db_ordered *ordered)
-{
-	size_t count = 0;
-	struct sn_db_value *values = copy(builder->values, builder->value_count, sizeof(*values));
-	ordered->values = values;
-	if (!values)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < builder->value_count; i++) {
-		values[i].profile = ranks->profile[values[i].profile];
-		values[i].metric = ranks->metric[values[i].metric];
-		values[i].context = ranks->context[values[i].context];
-	}
-	qsort(values, builder->value_count, sizeof(*values), compare_values);
-	for (size_t i = 0; i < builder->value_count; i++) {
-		struct sn_db_value *last = count ? values + count - 1 : NULL;
-		if (last && last->profile == values[i].profile &&
-		    last->metric == values[i].metric && last->context == values[i].context)
-			sonde_db_stat_merge(&last->stat, &values[i].stat);
-		else if (values[i].stat.count > 0)
-			values[count++] = values[i];
-	}
-	ordered->value_count = count;
-	return 0;
-}
-
 /* What the events refer to; the ranks are the ordered's from here on. */
 static int keep_ranks(const struct sn_db_builder *builder, struct ranks *ranks,
 		      struct sn_db_ordered *ordered)
@@ -434,8 +394,6 @@ int sn_db_order(const struct sn_db_builder *builder, struct sn_db_ordered *order
 	if (!result)
 		result = order_notes(builder, &ranks, ordered);
 	if (!result)
-		result = order_values(builder, &ranks, ordered);
-	if (!result)
 		result = keep_ranks(builder, &ranks, ordered);
 	free(ranks.string);
 	free(ranks.module);
@@ -456,7 +414,6 @@ void sn_db_ordered_release(struct sn_db_ordered *ordered)
 	free(ordered->profiles);
 	free(ordered->drops);
 	free(ordered->properties);
-	free(ordered->values);
 	free(ordered->string_rank);
 	free(ordered->context_rank);
 	free(ordered->metric_rank);

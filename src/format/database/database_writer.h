@@ -52,6 +52,9 @@ void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const 
 /* Known by its name from then on, after those added before; see lib/db/formula.h. Nobody checks it
  * but its readers, who leave out what they cannot read. The same again is one. */
 void sn_db_builder_formula(struct sn_db_builder *builder, const char *name, const char *text);
+/* By how many threads it is written: 1, unless something else is said here. */
+void sn_db_builder_set_threads(struct sn_db_builder *builder, unsigned threads);
+
 /* Exclusive. Values of one profile, context and metric are merged. What is beyond a double becomes
  * the largest one; what is no number at all is a failure. */
 void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
@@ -68,11 +71,16 @@ struct sn_db_numbers {
 	uint32_t string_count, context_count, metric_count, profile_count;
 };
 
-/* The bytes of a section: at `data`, or where that is NULL the first ones of a file. The events'
- * source owns both. */
+/* Bytes of a file. */
+struct sn_db_extract {
+	int fd;
+	uint64_t offset, length;
+};
+/* The bytes of a section: at `data`, or where that is NULL those of extracts, one after the other.
+ * The events' source owns both. */
 struct sn_db_section {
 	const void *data;
-	int fd;
+	const struct sn_db_extract *extracts;
 	uint64_t length;
 };
 enum sn_db_event_section {
@@ -84,9 +92,10 @@ enum sn_db_event_section {
 	SN_DB_EVENT_SECTIONS
 };
 struct sn_db_events {
-	/* Fills in all sections. 0 or a negative enum sn_err with its text. */
+	/* Fills in all sections, by up to so many threads. 0 or a negative enum sn_err with its
+	 * text. */
 	int (*sections)(struct sn_db_events *events, const struct sn_db_numbers *numbers,
-			struct sn_db_section *sections, struct sn_error *error);
+			unsigned threads, struct sn_db_section *sections, struct sn_error *error);
 	void (*free)(struct sn_db_events *events);
 };
 /* The builder's from then on: asked once, by sn_db_builder_write, and freed with the builder. */

@@ -2,6 +2,7 @@
 /* From names of files to a database; see import_files.h. */
 #include "import_files.h"
 
+#include "base/pool.h"
 #include "base/vec.h"
 #include "format/database/database.h"
 
@@ -125,6 +126,7 @@ int sn_import(const struct sn_importer *importer, const struct sn_import_request
 		sn_trace_writer_attach(with_events.events, builder); /* whose they are then */
 	else
 		sn_trace_writer_free(with_events.events);
+	sn_db_builder_set_threads(builder, sn_pool_threads(request->jobs));
 	if (request->is_shared)
 		sn_db_builder_share(builder);
 	if (!result)

@@ -50,6 +50,7 @@ struct sn_import_request {
 	size_t structure_count;
 	bool no_structure;		/* do not use any */
 	bool is_shared;			/* the database is for others to read as the umask says */
+	unsigned jobs;			/* threads that write; 0: one for each processor */
 	struct sn_trace_writer *events; /* where events go; attached to the builder by the caller */
 };
 

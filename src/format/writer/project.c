@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values to their final contexts: the second pass over them; see pipeline.h.
+ * Values to their final contexts: see writer.h.
  *
  * A profile is an item of work. Its metrics were mostly measured at few different sets of nodes
  * (all that there is to say of a kernel is said at the same ones), so that what depends on the set
  * alone is worked out once: the order by context, which nodes became one context, and the part of
  * the tree that lies above.
  */
-#include "aggregate/pipeline.h"
+#include "writer.h"
 
 #include "base/pool.h"
 #include "base/sort.h"
@@ -36,10 +36,9 @@ struct place {
 };
 
 struct scratch {
-	struct sn_pipeline *pipeline;
-	struct sn_worker *worker; /* whose scratch it is */
-	unsigned char *block;
-	size_t block_capacity;
+	struct sn_db_writer *writer;
+	struct sn_db_worker *worker; /* whose scratch it is */
+	struct sn_profile_block block;
 	struct set *sets;
 	size_t set_count, set_capacity;
 	uint32_t *numbers; /* of all sets */
@@ -61,7 +60,8 @@ struct scratch {
 
 static void release_scratch(struct scratch *scratch)
 {
-	free(scratch->block);
+	free(scratch->block.bytes);
+	sn_major_release(&scratch->block.major);
 	free(scratch->sets);
 	free(scratch->numbers);
 	free(scratch->keys);
@@ -111,7 +111,7 @@ static int push_place(struct scratch *scratch, size_t *depth, size_t first, uint
 	uint32_t number = (uint32_t)(scratch->place_count - first);
 	scratch->places[scratch->place_count++] =
 	    (struct place){*depth ? scratch->path[2 * *depth - 1] : 0,
-			   scratch->pipeline->universe.inner_numbers[context], element};
+			   scratch->writer->axes.inner_numbers[context], element};
 	scratch->path[2 * *depth] = context;
 	scratch->path[2 * *depth + 1] = number;
 	++*depth;
@@ -121,7 +121,7 @@ static int push_place(struct scratch *scratch, size_t *depth, size_t first, uint
 /* All contexts of the set and above them, in pre-order. The path holds pairs: context, number. */
 static int make_tree(struct scratch *scratch, struct set *set)
 {
-	const struct sonde_db_context *contexts = scratch->pipeline->universe.contexts;
+	const struct sonde_db_context *contexts = scratch->writer->axes.contexts;
 	size_t depth = 0, first = scratch->place_count;
 	set->tree = first;
 	for (uint32_t i = 0; i < set->unique; i++) {
@@ -221,7 +221,7 @@ static int add_across(struct scratch *scratch, const struct set *set, uint32_t m
 {
 	struct sn_across_metric *across = sn_across_metric(&scratch->worker->across, metric);
 	const struct place *places = scratch->places + set->tree;
-	uint32_t shift = scratch->pipeline->universe.shifts[metric];
+	int32_t shift = scratch->writer->axes.shifts[metric];
 	if (!across || sn_vec_reserve(&scratch->sums, &scratch->sum_capacity, set->tree_count) < 0)
 		return SN_ERR_MEMORY;
 	double *sums = scratch->sums;
@@ -239,7 +239,7 @@ static int add_across(struct scratch *scratch, const struct set *set, uint32_t m
 	return 0;
 }
 
-static int flush_bucket(struct sn_pipeline *pipeline, struct sn_bucket *bucket)
+static int flush_bucket(struct sn_db_writer *writer, struct sn_bucket *bucket)
 {
 	struct sn_chunk chunk = {.length = bucket->pack.length};
 	struct sn_error error = {""};
@@ -247,12 +247,12 @@ static int flush_bucket(struct sn_pipeline *pipeline, struct sn_bucket *bucket)
 		return 0;
 	if (bucket->pack.failed ||
 	    sn_vec_reserve(&bucket->chunks, &bucket->capacity, bucket->count + 1) < 0)
-		return sn_pipeline_out_of_memory(pipeline);
-	int result = sn_spill_append(&pipeline->rows, bucket->pack.bytes, bucket->pack.length,
+		return sn_db_writer_out_of_memory(writer);
+	int result = sn_spill_append(&writer->slices, bucket->pack.bytes, bucket->pack.length,
 				     &chunk.offset, &error);
 	bucket->chunks[bucket->count++] = chunk;
 	bucket->pack.length = 0;
-	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
+	return result ? sn_db_writer_fail(writer, result, "%s", error.text) : 0;
 }
 
 /* Elements `first` to `end` of the plane that was made last, to a bucket. */
@@ -268,19 +268,19 @@ static int put_slice(struct scratch *scratch, uint32_t bucket_number, uint32_t p
 	sn_pack_put(&bucket->pack, data + 4ull * (plane->ids + first), 4ull * count);
 	if (bucket->pack.failed || sn_vec_reserve(&bucket->pack.bytes, &bucket->pack.capacity,
 						  bucket->pack.length + bytes) < 0)
-		return sn_pipeline_out_of_memory(scratch->pipeline);
+		return sn_db_writer_out_of_memory(scratch->writer);
 	sn_plane_slice(data + 4ull * plane->values, plane->forms, plane->count, first, count,
 		       bucket->pack.bytes + bucket->pack.length);
 	bucket->pack.length += bytes;
 	sn_pack_put(&bucket->pack, (const char[8]){0}, -bucket->pack.length & 7);
 	return bucket->pack.length < scratch->flush_bytes ? 0
-							  : flush_bucket(scratch->pipeline, bucket);
+							  : flush_bucket(scratch->writer, bucket);
 }
 
 /* Sets a bit that other threads may set as well. */
-static void set_row(struct sn_universe *universe, uint32_t context, uint32_t metric)
+static void set_row(struct sn_db_axes *axes, uint32_t context, uint32_t metric)
 {
-	uint64_t *word = universe->rows + (size_t)context * universe->row_words + metric / 64;
+	uint64_t *word = axes->rows + (size_t)context * axes->row_words + metric / 64;
 	uint64_t bit = 1ull << metric % 64;
 	/* relaxed: read after all threads have been joined; mostly it is set already */
 	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
@@ -290,7 +290,7 @@ static void set_row(struct sn_universe *universe, uint32_t context, uint32_t met
 /* The plane that was made last, by buckets of contexts. */
 static int put_rows(struct scratch *scratch, uint32_t profile)
 {
-	struct sn_universe *universe = &scratch->pipeline->universe;
+	struct sn_db_axes *axes = &scratch->writer->axes;
 	const struct sn_major *major = &scratch->worker->major;
 	struct sn_database_plane plane;
 	memcpy(&plane, major->entries + (major->entry_count - 1) * sizeof(plane), sizeof(plane));
@@ -298,17 +298,17 @@ static int put_rows(struct scratch *scratch, uint32_t profile)
 	uint32_t bucket = 0;
 	for (uint32_t first = 0, end; first < plane.count; first = end) {
 		/* the first bucket that ends behind this context */
-		uint32_t high = universe->bucket_count - 1;
+		uint32_t high = axes->bucket_count - 1;
 		while (bucket < high) {
 			uint32_t middle = bucket + (high - bucket) / 2;
-			if (universe->bucket_ends[middle] <= contexts[first])
+			if (axes->bucket_ends[middle] <= contexts[first])
 				bucket = middle + 1;
 			else
 				high = middle;
 		}
-		for (end = first;
-		     end < plane.count && contexts[end] < universe->bucket_ends[bucket]; end++)
-			set_row(universe, contexts[end], plane.metric);
+		for (end = first; end < plane.count && contexts[end] < axes->bucket_ends[bucket];
+		     end++)
+			set_row(axes, contexts[end], plane.metric);
 		int result = put_slice(scratch, bucket, profile, &plane, first, end);
 		if (result)
 			return result;
@@ -316,44 +316,45 @@ static int put_rows(struct scratch *scratch, uint32_t profile)
 	return 0;
 }
 
-static int project_entry(struct scratch *scratch, const struct sn_worker *owner,
-			 const struct sn_database_plane *entry, const unsigned char *data,
-			 uint32_t profile)
+static int project_entry(struct scratch *scratch, const struct sn_database_plane *entry)
 {
-	struct sn_pipeline *pipeline = scratch->pipeline;
+	const struct sn_profile_block *block = &scratch->block;
+	const unsigned char *data = block->data;
+	struct sn_db_writer *writer = scratch->writer;
 	struct sonde_db_columns columns;
-	uint32_t metric = owner->metrics[entry->metric];
-	const struct set *set = find_set(scratch, entry, data, owner->nodes);
+	uint32_t metric = block->metrics[entry->metric];
+	const struct set *set = find_set(scratch, entry, data, block->contexts);
 	if (!set)
-		return sn_pipeline_out_of_memory(pipeline);
+		return sn_db_writer_out_of_memory(writer);
 	sn_plane_find_columns(data + 4ull * entry->values, entry->forms, entry->count, 0, &columns);
 	if (gather_stats(scratch, set, &columns) ||
 	    sn_major_add(&scratch->worker->major, metric, scratch->numbers + set->contexts,
-			 scratch->stats, set->unique, pipeline->universe.periods[metric]) ||
+			 scratch->stats, set->unique, writer->axes.periods[metric]) ||
 	    add_across(scratch, set, metric))
-		return sn_pipeline_out_of_memory(pipeline);
-	return put_rows(scratch, profile);
+		return sn_db_writer_out_of_memory(writer);
+	return put_rows(scratch, block->profile);
 }
 
 /* Entries by final metric: there are few. */
-static int order_entries(struct scratch *scratch, const struct sn_worker *owner,
-			 const struct sn_database_plane *entries, uint32_t count)
+static int order_entries(struct scratch *scratch)
 {
+	const struct sn_profile_block *block = &scratch->block;
+	uint32_t count = block->entry_count;
 	if (sn_vec_reserve(&scratch->entry_order, &scratch->entry_capacity, count + 1ull) < 0 ||
 	    sn_vec_reserve(&scratch->keys, &scratch->key_capacity, 2ull * count + 2) < 0)
 		return SN_ERR_MEMORY;
 	for (uint32_t i = 0; i < count; i++)
-		scratch->keys[i] = (uint64_t)owner->metrics[entries[i].metric] << 32 | i;
+		scratch->keys[i] = (uint64_t)block->metrics[block->entries[i].metric] << 32 | i;
 	sn_sort_keys(scratch->keys, scratch->keys + count, count);
 	for (uint32_t i = 0; i < count; i++)
 		scratch->entry_order[i] = (uint32_t)scratch->keys[i];
 	return 0;
 }
 
-/* The profile's planes, which the worker's major now holds, to the second spill. */
+/* The profile's planes, which the worker's major now holds, to the first spill. */
 static int keep_planes(struct scratch *scratch, uint32_t profile)
 {
-	struct sn_worker *worker = scratch->worker;
+	struct sn_db_worker *worker = scratch->worker;
 	const struct sn_major *major = &worker->major;
 	struct sn_error error = {""};
 	struct sn_made made = {.profile = profile,
@@ -362,67 +363,58 @@ static int keep_planes(struct scratch *scratch, uint32_t profile)
 			       .checksum = sn_major_checksum(major)};
 	uint64_t data;
 	if (sn_vec_reserve(&worker->made, &worker->made_capacity, worker->made_count + 1) < 0)
-		return sn_pipeline_out_of_memory(scratch->pipeline);
+		return sn_db_writer_out_of_memory(scratch->writer);
 	struct sn_pack pack = {0};
 	sn_pack_put(&pack, major->entries, major->entry_count * sn_major_entry_bytes(major));
 	sn_pack_put(&pack, major->data, major->data_bytes);
 	int result = pack.failed ? SN_ERR_MEMORY
-				 : sn_spill_append(&scratch->pipeline->planes, pack.bytes,
+				 : sn_spill_append(&scratch->writer->planes, pack.bytes,
 						   pack.length, &data, &error);
 	sn_pack_release(&pack);
 	made.offset = data;
 	worker->made[worker->made_count++] = made;
-	return result ? sn_pipeline_fail(scratch->pipeline, result, "%s",
-					 result == SN_ERR_MEMORY ? "out of memory" : error.text)
+	return result ? sn_db_writer_fail(scratch->writer, result, "%s",
+					  result == SN_ERR_MEMORY ? "out of memory" : error.text)
 		      : 0;
 }
 
 /* Accumulators become more as profiles come; checked after each. */
 static int check_across(struct scratch *scratch, uint64_t before)
 {
-	struct sn_pipeline *pipeline = scratch->pipeline;
+	struct sn_db_writer *writer = scratch->writer;
 	uint64_t bytes = scratch->worker->across.bytes;
 	if (bytes == before)
 		return 0;
-	atomic_fetch_add_explicit(&pipeline->sum_bytes, bytes - before, memory_order_relaxed);
-	return sn_pipeline_check_memory(pipeline, 0);
-}
-
-static int project_block(struct scratch *scratch, const struct sn_worker *owner,
-			 const struct sn_block *block)
-{
-	struct sn_pipeline *pipeline = scratch->pipeline;
-	const struct sn_universe *universe = &pipeline->universe;
-	size_t entry_bytes = block->entry_count * sizeof(struct sn_database_plane);
-	struct sn_error error = {""};
-	if (sn_vec_reserve(&scratch->block, &scratch->block_capacity,
-			   entry_bytes + block->data_bytes + 1) < 0)
-		return sn_pipeline_out_of_memory(pipeline);
-	int result = sn_spill_read(&pipeline->values, scratch->block,
-				   entry_bytes + block->data_bytes, block->offset, &error);
-	if (result)
-		return sn_pipeline_fail(pipeline, result, "%s", error.text);
-	const struct sn_database_plane *entries = (const void *)scratch->block;
-	uint32_t profile = universe->profile_numbers[universe->first_profiles[block->origin.file] +
-						     block->origin.thread];
-	uint64_t across = scratch->worker->across.bytes;
-	scratch->set_count = scratch->number_count = scratch->place_count = 0;
-	sn_major_clear(&scratch->worker->major);
-	if (order_entries(scratch, owner, entries, block->entry_count))
-		return sn_pipeline_out_of_memory(pipeline);
-	for (uint32_t i = 0; i < block->entry_count && !result; i++)
-		result = project_entry(scratch, owner, entries + scratch->entry_order[i],
-				       scratch->block + entry_bytes, profile);
-	if (!result)
-		result = check_across(scratch, across);
-	return result ? result : keep_planes(scratch, profile);
+	atomic_fetch_add_explicit(&writer->sum_bytes, bytes - before, memory_order_relaxed);
+	return sn_db_writer_check_memory(writer, 0);
 }
 
 struct projecting {
-	struct sn_pipeline *pipeline;
+	struct sn_db_writer *writer;
+	const struct sn_block_source *source;
 	struct scratch *scratches; /* [thread] */
-	size_t *firsts;		   /* [worker + 1]: its blocks among all of this rank's */
 };
+
+static int project_block(struct projecting *projecting, struct scratch *scratch, size_t number)
+{
+	struct sn_db_writer *writer = projecting->writer;
+	const struct sn_block_source *source = projecting->source;
+	const struct sn_profile_block *block = &scratch->block;
+	struct sn_error error = {""};
+	int result = source->read(source->context, number, &scratch->block, &error);
+	if (result)
+		return sn_db_writer_fail(writer, result, "%s", error.text);
+	uint64_t across = scratch->worker->across.bytes;
+	scratch->set_count = scratch->number_count = scratch->place_count = 0;
+	sn_major_clear(&scratch->worker->major);
+	if (order_entries(scratch))
+		return sn_db_writer_out_of_memory(writer);
+	for (uint32_t i = 0; i < block->entry_count && !result; i++)
+		result = project_entry(scratch, block->entries + scratch->entry_order[i]);
+	if (!result)
+		result = check_across(scratch, across);
+	return result ? result : keep_planes(scratch, block->profile);
+}
 
 /* Items are some profiles each, so that threads seldom meet at the counter. */
 enum { BLOCKS_PER_ITEM = 8 };
@@ -430,131 +422,122 @@ enum { BLOCKS_PER_ITEM = 8 };
 static int project_item(void *context, unsigned number, size_t item)
 {
 	struct projecting *projecting = context;
-	struct sn_pipeline *pipeline = projecting->pipeline;
 	size_t first = item * BLOCKS_PER_ITEM, end = first + BLOCKS_PER_ITEM;
-	unsigned worker = 0;
 	int result = 0;
-	for (size_t i = first; i < end && !result; i++) {
-		while (worker < pipeline->threads && i >= projecting->firsts[worker + 1])
-			worker++;
-		if (worker == pipeline->threads)
-			break;
-		const struct sn_worker *owner = pipeline->workers + worker;
-		result = project_block(projecting->scratches + number, owner,
-				       owner->blocks + (i - projecting->firsts[worker]));
-	}
+	for (size_t i = first; i < end && i < projecting->source->count && !result; i++)
+		result = project_block(projecting, projecting->scratches + number, i);
 	return result;
 }
 
 /* Which contexts have descendants, and room for the bits of rows. */
-static int prepare_universe(struct sn_universe *universe)
+static int prepare_axes(struct sn_db_axes *axes)
 {
-	universe->row_words = (universe->metric_count + 63) / 64;
-	universe->rows = calloc((size_t)universe->context_count * universe->row_words + 1,
-				sizeof(*universe->rows));
-	universe->inner_numbers =
-	    malloc((universe->context_count + 1ull) * sizeof(*universe->inner_numbers));
-	if (!universe->rows || !universe->inner_numbers)
+	axes->row_words = (axes->metric_count + 63) / 64;
+	axes->rows = calloc((size_t)axes->context_count * axes->row_words + 1, sizeof(*axes->rows));
+	axes->inner_numbers = malloc((axes->context_count + 1ull) * sizeof(*axes->inner_numbers));
+	if (!axes->rows || !axes->inner_numbers)
 		return SN_ERR_MEMORY;
-	for (uint32_t c = 0; c < universe->context_count; c++)
-		universe->inner_numbers[c] =
-		    universe->contexts[c].end > c + 1 ? universe->inner_count++ : SONDE_NONE;
+	for (uint32_t c = 0; c < axes->context_count; c++)
+		axes->inner_numbers[c] =
+		    axes->contexts[c].end > c + 1 ? axes->inner_count++ : SONDE_NONE;
 	return 0;
 }
 
-static int prepare_worker(struct sn_pipeline *pipeline, struct sn_worker *worker)
+static int prepare_worker(struct sn_db_writer *writer, struct sn_db_worker *worker)
 {
-	const struct sn_universe *universe = &pipeline->universe;
-	worker->buckets = calloc(universe->bucket_count + 1ull, sizeof(*worker->buckets));
-	return sn_across_init(&worker->across, universe->metric_count, universe->inner_count) ||
+	const struct sn_db_axes *axes = &writer->axes;
+	sn_major_init(&worker->major, 1);
+	worker->buckets = calloc(axes->bucket_count + 1ull, sizeof(*worker->buckets));
+	return sn_across_init(&worker->across, axes->metric_count, axes->inner_count) ||
 		       !worker->buckets
-		   ? sn_pipeline_out_of_memory(pipeline)
+		   ? sn_db_writer_out_of_memory(writer)
 		   : 0;
 }
 
 /* Every thread has a part of every bucket in memory, and there are the more of both the larger the
  * input and the smaller the limit. What grows takes up to twice of what it holds. */
-static size_t flush_bytes(const struct sn_pipeline *pipeline)
+static size_t flush_bytes(const struct sn_db_writer *writer)
 {
 	enum { USUAL = 64 << 10, LEAST = 1 << 10 };
-	uint64_t parts = (uint64_t)pipeline->threads * pipeline->universe.bucket_count;
-	uint64_t share = pipeline->memory / 12 / parts;
+	uint64_t parts = (uint64_t)writer->threads * writer->axes.bucket_count;
+	uint64_t share = writer->memory / 12 / parts;
 	return share < LEAST ? LEAST : share < USUAL ? share : USUAL;
 }
 
-int sn_project(struct sn_pipeline *pipeline)
+static int prepare(struct projecting *projecting)
 {
+	struct sn_db_writer *writer = projecting->writer;
 	struct sn_error error = {""};
-	struct projecting projecting = {
-	    .pipeline = pipeline,
-	    .scratches = calloc(pipeline->threads, sizeof(*projecting.scratches)),
-	    .firsts = calloc(pipeline->threads + 1ull, sizeof(*projecting.firsts)),
-	};
-	int result =
-	    !projecting.scratches || !projecting.firsts || prepare_universe(&pipeline->universe)
-		? sn_pipeline_out_of_memory(pipeline)
-		: 0;
-	if (!result && (sn_spill_open_beside(&pipeline->planes, pipeline->output, &error) ||
-			sn_spill_open_beside(&pipeline->rows, pipeline->output, &error)))
-		result = sn_pipeline_fail(pipeline, SN_ERR_IO, "%s", error.text);
-	for (unsigned i = 0; i < pipeline->threads && !result; i++) {
-		struct sn_worker *worker = pipeline->workers + i;
-		projecting.scratches[i] = (struct scratch){
-		    .pipeline = pipeline, .worker = worker, .flush_bytes = flush_bytes(pipeline)};
-		projecting.firsts[i + 1] = projecting.firsts[i] + worker->block_count;
-		result = prepare_worker(pipeline, worker);
+	projecting->scratches = calloc(writer->threads, sizeof(*projecting->scratches));
+	writer->workers = calloc(writer->threads, sizeof(*writer->workers));
+	if (!projecting->scratches || !writer->workers || prepare_axes(&writer->axes))
+		return sn_db_writer_out_of_memory(writer);
+	if (sn_spill_open_beside(&writer->planes, writer->output, &error) ||
+	    sn_spill_open_beside(&writer->slices, writer->output, &error))
+		return sn_db_writer_fail(writer, SN_ERR_IO, "%s", error.text);
+	int result = 0;
+	for (unsigned i = 0; i < writer->threads && !result; i++) {
+		struct scratch *scratch = projecting->scratches + i;
+		*scratch = (struct scratch){.writer = writer,
+					    .worker = writer->workers + i,
+					    .flush_bytes = flush_bytes(writer)};
+		sn_major_init(&scratch->block.major, 1);
+		result = prepare_worker(writer, writer->workers + i);
 	}
-	size_t blocks = result ? 0 : projecting.firsts[pipeline->threads];
+	return result;
+}
+
+int sn_project(struct sn_db_writer *writer, const struct sn_block_source *source)
+{
+	struct projecting projecting = {.writer = writer, .source = source};
+	size_t items = (source->count + BLOCKS_PER_ITEM - 1) / BLOCKS_PER_ITEM;
+	int result = prepare(&projecting);
 	if (!result)
-		result =
-		    sn_pool_run(pipeline->threads, (blocks + BLOCKS_PER_ITEM - 1) / BLOCKS_PER_ITEM,
-				project_item, &projecting);
-	for (unsigned i = 0; i < pipeline->threads && !result; i++)
-		for (uint32_t b = 0; b < pipeline->universe.bucket_count && !result; b++)
-			result = flush_bucket(pipeline, pipeline->workers[i].buckets + b);
-	for (unsigned i = 0; projecting.scratches && i < pipeline->threads; i++) {
+		result = sn_pool_run(writer->threads, items, project_item, &projecting);
+	for (unsigned i = 0; i < writer->threads && writer->workers; i++)
+		for (uint32_t b = 0; writer->workers[i].buckets && b < writer->axes.bucket_count;
+		     b++) {
+			if (!result)
+				result = flush_bucket(writer, writer->workers[i].buckets + b);
+			sn_pack_release(&writer->workers[i].buckets[b].pack);
+		}
+	for (unsigned i = 0; projecting.scratches && i < writer->threads; i++)
 		release_scratch(projecting.scratches + i);
-		for (uint32_t b = 0;
-		     pipeline->workers[i].buckets && b < pipeline->universe.bucket_count; b++)
-			sn_pack_release(&pipeline->workers[i].buckets[b].pack);
-	}
 	free(projecting.scratches);
-	free(projecting.firsts);
-	sn_spill_close(&pipeline->values); /* its room on the disk is wanted */
+	if (source->release)
+		source->release(source->context);
 	return result;
 }
 
 struct writing {
-	struct sn_pipeline *pipeline;
+	struct sn_db_writer *writer;
 	const struct sn_database_index *index;
 	uint64_t entries_at, data_at;
 };
 
 static int write_made(struct writing *writing, const struct sn_made *made, unsigned char *bytes)
 {
-	struct sn_pipeline *pipeline = writing->pipeline;
+	struct sn_db_writer *writer = writing->writer;
 	const struct sn_database_index *index = writing->index + made->profile;
 	size_t entry_bytes = made->entry_count * sizeof(struct sn_database_plane);
 	struct sn_error error = {""};
-	int result = sn_spill_read(&pipeline->planes, bytes, entry_bytes + made->data_bytes,
+	int result = sn_spill_read(&writer->planes, bytes, entry_bytes + made->data_bytes,
 				   made->offset, &error);
 	if (result)
-		return sn_pipeline_fail(pipeline, result, "%s", error.text);
+		return sn_db_writer_fail(writer, result, "%s", error.text);
 	int failed =
-	    sn_db_file_put(pipeline->file.fd, bytes, entry_bytes,
+	    sn_db_file_put(writer->file.fd, bytes, entry_bytes,
 			   writing->entries_at + index->first * sizeof(struct sn_database_plane));
 	if (!failed)
-		failed = sn_db_file_put(pipeline->file.fd, bytes + entry_bytes, made->data_bytes,
+		failed = sn_db_file_put(writer->file.fd, bytes + entry_bytes, made->data_bytes,
 					writing->data_at + index->data);
-	return failed ? sn_pipeline_fail(pipeline, SN_ERR_IO, "cannot write '%s': %s",
-					 pipeline->output, strerror(failed))
-		      : 0;
+	return sn_db_writer_cannot_write(writer, failed);
 }
 
 static int write_worker(void *context, unsigned number, size_t item)
 {
 	struct writing *writing = context;
-	struct sn_worker *worker = writing->pipeline->workers + item;
+	struct sn_db_worker *worker = writing->writer->workers + item;
 	(void)number;
 	int result = 0;
 	for (size_t i = 0; i < worker->made_count && !result; i++) {
@@ -562,17 +545,17 @@ static int write_worker(void *context, unsigned number, size_t item)
 		unsigned char *bytes = malloc(made->entry_count * sizeof(struct sn_database_plane) +
 					      made->data_bytes + 1);
 		result = bytes ? write_made(writing, made, bytes)
-			       : sn_pipeline_out_of_memory(writing->pipeline);
+			       : sn_db_writer_out_of_memory(writing->writer);
 		free(bytes);
 	}
 	return result;
 }
 
-int sn_project_write(struct sn_pipeline *pipeline, const struct sn_database_index *index,
+int sn_project_write(struct sn_db_writer *writer, const struct sn_database_index *index,
 		     uint64_t entries_at, uint64_t data_at)
 {
-	struct writing writing = {pipeline, index, entries_at, data_at};
-	int result = sn_pool_run(pipeline->threads, pipeline->threads, write_worker, &writing);
-	sn_spill_close(&pipeline->planes);
+	struct writing writing = {writer, index, entries_at, data_at};
+	int result = sn_pool_run(writer->threads, writer->threads, write_worker, &writing);
+	sn_spill_close(&writer->planes);
 	return result;
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values by context, out of core: every bucket's slices become rows; see pipeline.h.
+ * Values by context, out of core: every bucket's slices become rows; see writer.h.
  *
  * A bucket is as much as one thread may hold. Buckets are worked on in rounds, one for each thread
  * of each rank, because where a bucket's rows lie in the file is known when those before it are
  * made: the ranks send each other slices, every thread makes its bucket's rows, sizes are added up,
  * and everybody writes.
  */
-#include "aggregate/comm.h"
-#include "aggregate/pipeline.h"
+#include "writer.h"
 
 #include "base/pool.h"
 #include "base/sort.h"
@@ -28,41 +27,41 @@ static uint32_t count_bits(const uint64_t *words, uint32_t count)
 
 /* Rows' sums, which rank 0 has until they are summaries, first beside the buckets, then beside the
  * summaries of as many metrics as there are threads. */
-static int check_sums(struct sn_pipeline *pipeline, uint64_t rows)
+static int check_sums(struct sn_db_writer *writer, uint64_t rows)
 {
-	uint64_t contexts = pipeline->universe.context_count;
-	uint64_t sums = contexts * sizeof(*pipeline->first_rows);
-	uint64_t buckets = sn_pipeline_bucket_bytes(pipeline), summaries = 0;
-	if (!sn_comm_rank()) {
+	uint64_t contexts = writer->axes.context_count;
+	uint64_t sums = contexts * sizeof(*writer->first_rows);
+	uint64_t buckets = sn_db_writer_bucket_bytes(writer), summaries = 0;
+	if (!writer->peers->rank()) {
 		/* filled in, encoded, and their contexts */
 		uint64_t summary = 2 * sizeof(struct sonde_db_summary) + 2 * sizeof(uint32_t);
-		sums += rows * sizeof(*pipeline->pairs) + contexts * sizeof(*pipeline->row_index);
-		summaries = pipeline->threads * contexts * summary;
+		sums += rows * sizeof(*writer->pairs) + contexts * sizeof(*writer->row_index);
+		summaries = writer->threads * contexts * summary;
 	}
-	atomic_fetch_add_explicit(&pipeline->sum_bytes, sums, memory_order_relaxed);
-	return sn_pipeline_check_memory(pipeline, buckets > summaries ? buckets : summaries);
+	atomic_fetch_add_explicit(&writer->sum_bytes, sums, memory_order_relaxed);
+	return sn_db_writer_check_memory(writer, buckets > summaries ? buckets : summaries);
 }
 
-int sn_rows_count(struct sn_pipeline *pipeline)
+int sn_rows_count(struct sn_db_writer *writer)
 {
-	struct sn_universe *universe = &pipeline->universe;
-	size_t contexts = universe->context_count;
-	pipeline->first_rows = malloc((contexts + 1) * sizeof(*pipeline->first_rows));
-	sn_comm_or(universe->rows, contexts * universe->row_words);
-	if (!pipeline->first_rows)
-		return sn_pipeline_out_of_memory(pipeline);
+	struct sn_db_axes *axes = &writer->axes;
+	size_t contexts = axes->context_count;
+	writer->first_rows = malloc((contexts + 1) * sizeof(*writer->first_rows));
+	writer->peers->merge_bits(axes->rows, contexts * axes->row_words);
+	if (!writer->first_rows)
+		return sn_db_writer_out_of_memory(writer);
 	uint64_t rows = 0;
 	for (size_t c = 0; c < contexts; c++) {
-		pipeline->first_rows[c] = rows;
-		rows += count_bits(universe->rows + c * universe->row_words, universe->row_words);
+		writer->first_rows[c] = rows;
+		rows += count_bits(axes->rows + c * axes->row_words, axes->row_words);
 	}
-	pipeline->first_rows[contexts] = rows;
-	return check_sums(pipeline, rows);
+	writer->first_rows[contexts] = rows;
+	return check_sums(writer, rows);
 }
 
 /* A bucket while its rows are made. */
 struct making {
-	struct sn_pipeline *pipeline;
+	struct sn_db_writer *writer;
 	uint32_t bucket, first_context, end_context;
 	unsigned char *bytes; /* slices */
 	size_t length;
@@ -93,12 +92,12 @@ static void release_making(struct making *making)
 /* The row of a metric at a context, counted from the bucket's first. */
 static size_t pair_of(const struct making *making, uint32_t context, uint32_t metric)
 {
-	const struct sn_universe *universe = &making->pipeline->universe;
-	const uint64_t *words = universe->rows + (size_t)context * universe->row_words;
+	const struct sn_db_axes *axes = &making->writer->axes;
+	const uint64_t *words = axes->rows + (size_t)context * axes->row_words;
 	uint64_t below = words[metric / 64] & ((1ull << metric % 64) - 1);
-	return making->pipeline->first_rows[context] -
-	       making->pipeline->first_rows[making->first_context] +
-	       count_bits(words, metric / 64) + (uint32_t)__builtin_popcountll(below);
+	return making->writer->first_rows[context] -
+	       making->writer->first_rows[making->first_context] + count_bits(words, metric / 64) +
+	       (uint32_t)__builtin_popcountll(below);
 }
 
 static const uint32_t *contexts_of(const struct sn_slice *slice)
@@ -144,7 +143,7 @@ static int list_slices(struct making *making)
 
 static size_t pair_count(const struct making *making)
 {
-	const uint64_t *first_rows = making->pipeline->first_rows;
+	const uint64_t *first_rows = making->writer->first_rows;
 	return first_rows[making->end_context] - first_rows[making->first_context];
 }
 
@@ -172,7 +171,7 @@ static int place_elements(struct making *making)
 		struct sonde_db_columns columns;
 		sn_plane_find_columns((const unsigned char *)(contexts + slice->count),
 				      slice->forms, slice->count,
-				      making->pipeline->universe.periods[slice->metric], &columns);
+				      making->writer->axes.periods[slice->metric], &columns);
 		for (uint32_t j = 0; j < slice->count; j++) {
 			size_t at = making->starts[pair_of(making, contexts[j], slice->metric)]++;
 			struct sonde_db_stat stat;
@@ -222,7 +221,7 @@ static int append_context(struct making *making, const struct sn_major *planes, 
 
 static int encode_rows(struct making *making)
 {
-	const struct sn_universe *universe = &making->pipeline->universe;
+	const struct sn_db_axes *axes = &making->writer->axes;
 	struct sn_major planes;
 	size_t pair = 0, first = 0;
 	int result = 0;
@@ -233,15 +232,15 @@ static int encode_rows(struct making *making)
 	if (!making->pairs || !making->index)
 		result = SN_ERR_MEMORY;
 	for (uint32_t c = making->first_context; c < making->end_context && !result; c++) {
-		const uint64_t *words = universe->rows + (size_t)c * universe->row_words;
+		const uint64_t *words = axes->rows + (size_t)c * axes->row_words;
 		sn_major_clear(&planes);
-		for (uint32_t m = 0; m < universe->metric_count && !result; m++) {
+		for (uint32_t m = 0; m < axes->metric_count && !result; m++) {
 			if (!(words[m / 64] >> m % 64 & 1))
 				continue;
 			size_t end = making->starts[pair];
 			const double *numbers = making->numbers + first * SONDE_DB_PART_COUNT;
 			result = sn_major_add(&planes, m, making->profiles + first, numbers,
-					      end - first, universe->periods[m]);
+					      end - first, axes->periods[m]);
 			sum_row(making->pairs + pair++, numbers, end - first);
 			first = end;
 		}
@@ -253,26 +252,26 @@ static int encode_rows(struct making *making)
 }
 
 /* This rank's slices of a bucket, from the spill; appended. */
-static int read_slices(struct sn_pipeline *pipeline, uint32_t bucket, unsigned char **bytes,
+static int read_slices(struct sn_db_writer *writer, uint32_t bucket, unsigned char **bytes,
 		       size_t *length)
 {
 	struct sn_error error = {""};
 	size_t total = *length;
-	for (unsigned i = 0; i < pipeline->threads; i++)
-		for (size_t j = 0; j < pipeline->workers[i].buckets[bucket].count; j++)
-			total += pipeline->workers[i].buckets[bucket].chunks[j].length;
+	for (unsigned i = 0; i < writer->threads; i++)
+		for (size_t j = 0; j < writer->workers[i].buckets[bucket].count; j++)
+			total += writer->workers[i].buckets[bucket].chunks[j].length;
 	unsigned char *grown = realloc(*bytes, total + 1);
 	if (!grown)
-		return sn_pipeline_out_of_memory(pipeline);
+		return sn_db_writer_out_of_memory(writer);
 	*bytes = grown;
-	for (unsigned i = 0; i < pipeline->threads; i++) {
-		const struct sn_bucket *from = pipeline->workers[i].buckets + bucket;
+	for (unsigned i = 0; i < writer->threads; i++) {
+		const struct sn_bucket *from = writer->workers[i].buckets + bucket;
 		for (size_t j = 0; j < from->count; j++) {
 			int result =
-			    sn_spill_read(&pipeline->rows, grown + *length, from->chunks[j].length,
+			    sn_spill_read(&writer->slices, grown + *length, from->chunks[j].length,
 					  from->chunks[j].offset, &error);
 			if (result)
-				return sn_pipeline_fail(pipeline, result, "%s", error.text);
+				return sn_db_writer_fail(writer, result, "%s", error.text);
 			*length += from->chunks[j].length;
 		}
 	}
@@ -281,7 +280,7 @@ static int read_slices(struct sn_pipeline *pipeline, uint32_t bucket, unsigned c
 
 /* A round: buckets first .. first + ranks * threads - 1, of which this rank has `threads`. */
 struct round {
-	struct sn_pipeline *pipeline;
+	struct sn_db_writer *writer;
 	uint32_t first;
 	struct making *makings; /* [thread] */
 	uint64_t entries_at, data_at;
@@ -289,24 +288,24 @@ struct round {
 
 static uint32_t bucket_at(const struct round *round, unsigned rank, unsigned thread)
 {
-	return round->first + rank * round->pipeline->threads + thread;
+	return round->first + rank * round->writer->threads + thread;
 }
 
 static int make_bucket(void *context, unsigned number, size_t item)
 {
 	struct round *round = context;
-	struct sn_pipeline *pipeline = round->pipeline;
+	struct sn_db_writer *writer = round->writer;
 	struct making *making = round->makings + item;
 	int result = 0;
 	(void)number;
-	if (making->bucket >= pipeline->universe.bucket_count)
+	if (making->bucket >= writer->axes.bucket_count)
 		return 0;
-	if (sn_comm_size() == 1)
-		result = read_slices(pipeline, making->bucket, &making->bytes, &making->length);
+	if (writer->peers->size() == 1)
+		result = read_slices(writer, making->bucket, &making->bytes, &making->length);
 	if (result)
 		return result;
 	if (list_slices(making) || place_elements(making) || encode_rows(making))
-		return sn_pipeline_out_of_memory(pipeline);
+		return sn_db_writer_out_of_memory(writer);
 	/* what is left is written after everybody's size is known */
 	free(making->bytes);
 	free(making->profiles);
@@ -320,33 +319,33 @@ static int make_bucket(void *context, unsigned number, size_t item)
 /* Packs a rank's buckets of the round, each after its length. */
 static int pack_for(struct round *round, unsigned rank, struct sn_pack *pack)
 {
-	struct sn_pipeline *pipeline = round->pipeline;
-	for (unsigned t = 0; t < pipeline->threads; t++) {
+	struct sn_db_writer *writer = round->writer;
+	for (unsigned t = 0; t < writer->threads; t++) {
 		uint32_t bucket = bucket_at(round, rank, t);
 		unsigned char *bytes = NULL;
 		size_t length = 0;
-		if (bucket >= pipeline->universe.bucket_count)
+		if (bucket >= writer->axes.bucket_count)
 			break;
-		int result = read_slices(pipeline, bucket, &bytes, &length);
+		int result = read_slices(writer, bucket, &bytes, &length);
 		sn_pack_array(pack, bytes, result ? 0 : length, 1);
 		free(bytes);
 		if (result)
 			return result;
 	}
-	return pack->failed ? sn_pipeline_out_of_memory(pipeline) : 0;
+	return pack->failed ? sn_db_writer_out_of_memory(writer) : 0;
 }
 
-static int take_slices(struct round *round, const struct sn_comm_part *part)
+static int take_slices(struct round *round, const struct sn_peer_part *part)
 {
 	struct sn_unpack unpack = {part->bytes, part->length, false};
-	for (unsigned t = 0; t < round->pipeline->threads && unpack.left; t++) {
+	for (unsigned t = 0; t < round->writer->threads && unpack.left; t++) {
 		struct making *making = round->makings + t;
 		uint64_t length = sn_unpack_number(&unpack);
 		const void *bytes = sn_unpack_take(&unpack, length);
 		unsigned char *grown =
 		    bytes ? realloc(making->bytes, making->length + length + 1) : NULL;
 		if (!grown)
-			return sn_pipeline_out_of_memory(round->pipeline);
+			return sn_db_writer_out_of_memory(round->writer);
 		memcpy(grown + making->length, bytes, length);
 		making->bytes = grown;
 		making->length += length;
@@ -357,10 +356,11 @@ static int take_slices(struct round *round, const struct sn_comm_part *part)
 /* Sends slices to the ranks that make their buckets' rows. A rank that fails sends what it has. */
 static int exchange_slices(struct round *round)
 {
-	unsigned ranks = sn_comm_size();
-	struct sn_comm_part *out = calloc(ranks, sizeof(*out)), *in = calloc(ranks, sizeof(*in));
-	int result = out && in ? 0 : sn_pipeline_out_of_memory(round->pipeline);
-	if (sn_comm_agree(result, NULL)) {
+	struct sn_db_writer *writer = round->writer;
+	unsigned ranks = writer->peers->size();
+	struct sn_peer_part *out = calloc(ranks, sizeof(*out)), *in = calloc(ranks, sizeof(*in));
+	int result = out && in ? 0 : sn_db_writer_out_of_memory(writer);
+	if (writer->peers->agree(result, NULL)) {
 		free(out);
 		free(in);
 		return result ? result : SN_ERR_MEMORY;
@@ -369,9 +369,9 @@ static int exchange_slices(struct round *round)
 		struct sn_pack pack = {0};
 		int failed = pack_for(round, r, &pack);
 		result = result ? result : failed;
-		out[r] = (struct sn_comm_part){pack.bytes, pack.failed ? 0 : pack.length};
+		out[r] = (struct sn_peer_part){pack.bytes, pack.failed ? 0 : pack.length};
 	}
-	sn_comm_exchange(out, in);
+	writer->peers->exchange(out, in);
 	for (unsigned r = 0; r < ranks; r++) {
 		int failed = result ? 0 : take_slices(round, in + r);
 		result = result ? result : failed;
@@ -386,147 +386,153 @@ static int exchange_slices(struct round *round)
 /* Where each bucket's data lie: after those of the buckets before it, on whichever rank. */
 static void place_buckets(struct round *round, uint64_t *used)
 {
-	struct sn_pipeline *pipeline = round->pipeline;
-	unsigned threads = pipeline->threads, ranks = sn_comm_size();
+	struct sn_db_writer *writer = round->writer;
+	unsigned threads = writer->threads, ranks = writer->peers->size();
 	uint64_t sizes[SN_POOL_THREADS], base = *used;
 	for (unsigned t = 0; t < threads; t++)
 		sizes[t] = round->makings[t].all.data_bytes;
-	struct sn_comm_part *parts = sn_comm_gather(sizes, threads * sizeof(*sizes));
+	struct sn_peer_part *parts =
+	    ranks > 1 ? writer->peers->gather(sizes, threads * sizeof(*sizes)) : NULL;
 	for (unsigned r = 0; r < ranks; r++) {
 		if (parts)
 			memcpy(sizes, parts[r].bytes, threads * sizeof(*sizes));
-		sn_comm_broadcast(sizes, threads * sizeof(*sizes));
+		writer->peers->broadcast(sizes, threads * sizeof(*sizes));
 		for (unsigned t = 0; t < threads; t++) {
-			if (r == sn_comm_rank())
+			if (r == writer->peers->rank())
 				round->makings[t].data_at = base;
 			base += sizes[t];
 		}
 	}
-	sn_comm_free_parts(parts, parts ? ranks : 0);
+	sn_peers_free_parts(parts, parts ? ranks : 0);
 	*used = base;
 }
 
 static int write_bucket(void *context, unsigned number, size_t item)
 {
 	struct round *round = context;
-	struct sn_pipeline *pipeline = round->pipeline;
+	struct sn_db_writer *writer = round->writer;
 	struct making *making = round->makings + item;
 	size_t entry_bytes = sn_major_entry_bytes(&making->all);
 	(void)number;
-	if (making->bucket >= pipeline->universe.bucket_count)
+	if (making->bucket >= writer->axes.bucket_count)
 		return 0;
-	uint64_t first_row = pipeline->first_rows[making->first_context];
-	int failed = sn_db_file_put(pipeline->file.fd, making->all.entries,
+	uint64_t first_row = writer->first_rows[making->first_context];
+	int failed = sn_db_file_put(writer->file.fd, making->all.entries,
 				    making->all.entry_count * entry_bytes,
 				    round->entries_at + first_row * entry_bytes);
 	if (!failed)
-		failed = sn_db_file_put(pipeline->file.fd, making->all.data, making->all.data_bytes,
+		failed = sn_db_file_put(writer->file.fd, making->all.data, making->all.data_bytes,
 					round->data_at + making->data_at);
 	for (uint32_t c = 0; c < making->end_context - making->first_context; c++) {
 		making->index[c].first += first_row;
 		making->index[c].data += making->data_at;
 	}
-	return failed ? sn_pipeline_fail(pipeline, SN_ERR_IO, "cannot write '%s': %s",
-					 pipeline->output, strerror(failed))
-		      : 0;
+	return sn_db_writer_cannot_write(writer, failed);
 }
 
-/* Every rank's index and pairs of the round, into rank 0's. */
+/* A rank's index and pairs of the round, into rank 0's. */
+static void take_buckets(struct sn_db_writer *writer, const struct sn_peer_part *part)
+{
+	struct sn_unpack unpack = {part->bytes, part->length, false};
+	while (unpack.left && !unpack.failed) {
+		uint64_t context = sn_unpack_number(&unpack);
+		size_t contexts = sn_unpack_number(&unpack) * sizeof(*writer->row_index);
+		const void *index = sn_unpack_take(&unpack, contexts);
+		size_t pairs = sn_unpack_number(&unpack) * sizeof(*writer->pairs);
+		const void *pair = sn_unpack_take(&unpack, pairs);
+		if (unpack.failed)
+			break;
+		memcpy(writer->row_index + context, index, contexts);
+		memcpy(writer->pairs + writer->first_rows[context], pair, pairs);
+	}
+}
+
 static int collect_buckets(struct round *round)
 {
-	struct sn_pipeline *pipeline = round->pipeline;
+	struct sn_db_writer *writer = round->writer;
+	unsigned ranks = writer->peers->size();
 	struct sn_pack pack = {0};
-	for (unsigned t = 0; t < pipeline->threads; t++) {
+	for (unsigned t = 0; t < writer->threads; t++) {
 		const struct making *making = round->makings + t;
-		if (making->bucket >= pipeline->universe.bucket_count || !making->index)
+		if (making->bucket >= writer->axes.bucket_count || !making->index)
 			break;
 		sn_pack_number(&pack, making->first_context);
 		sn_pack_array(&pack, making->index, making->end_context - making->first_context,
 			      sizeof(*making->index));
 		sn_pack_array(&pack, making->pairs, pair_count(making), sizeof(*making->pairs));
 	}
-	struct sn_comm_part *parts = sn_comm_gather(pack.bytes, pack.failed ? 0 : pack.length);
+	struct sn_peer_part own = {pack.bytes, pack.failed ? 0 : pack.length};
+	struct sn_peer_part *parts =
+	    ranks > 1 ? writer->peers->gather(own.bytes, own.length) : &own;
+	for (unsigned r = 0; parts && r < ranks; r++)
+		take_buckets(writer, parts + r);
+	if (parts != &own)
+		sn_peers_free_parts(parts, parts ? ranks : 0);
 	bool has_failed = pack.failed;
 	sn_pack_release(&pack);
-	for (unsigned r = 0; parts && r < sn_comm_size(); r++) {
-		struct sn_unpack unpack = {parts[r].bytes, parts[r].length, false};
-		while (unpack.left && !unpack.failed) {
-			uint64_t context = sn_unpack_number(&unpack);
-			size_t contexts = sn_unpack_number(&unpack) * sizeof(*pipeline->row_index);
-			const void *index = sn_unpack_take(&unpack, contexts);
-			size_t pairs = sn_unpack_number(&unpack) * sizeof(*pipeline->pairs);
-			const void *pair = sn_unpack_take(&unpack, pairs);
-			if (unpack.failed)
-				break;
-			memcpy(pipeline->row_index + context, index, contexts);
-			memcpy(pipeline->pairs + pipeline->first_rows[context], pair, pairs);
-		}
-	}
-	sn_comm_free_parts(parts, parts ? sn_comm_size() : 0);
-	return has_failed ? sn_pipeline_out_of_memory(pipeline) : 0;
+	return has_failed ? sn_db_writer_out_of_memory(writer) : 0;
 }
 
 static int begin_round(struct round *round)
 {
-	struct sn_pipeline *pipeline = round->pipeline;
-	const struct sn_universe *universe = &pipeline->universe;
-	for (unsigned t = 0; t < pipeline->threads; t++) {
-		uint32_t bucket = bucket_at(round, sn_comm_rank(), t);
+	struct sn_db_writer *writer = round->writer;
+	const struct sn_db_axes *axes = &writer->axes;
+	for (unsigned t = 0; t < writer->threads; t++) {
+		uint32_t bucket = bucket_at(round, writer->peers->rank(), t);
 		struct making *making = round->makings + t;
-		*making = (struct making){.pipeline = pipeline, .bucket = bucket};
+		*making = (struct making){.writer = writer, .bucket = bucket};
 		sn_major_init(&making->all, 1);
-		if (bucket >= universe->bucket_count)
+		if (bucket >= axes->bucket_count)
 			continue;
-		making->first_context = bucket ? universe->bucket_ends[bucket - 1] : 0;
-		making->end_context = universe->bucket_ends[bucket];
+		making->first_context = bucket ? axes->bucket_ends[bucket - 1] : 0;
+		making->end_context = axes->bucket_ends[bucket];
 	}
-	return sn_comm_size() > 1 ? exchange_slices(round) : 0;
+	return writer->peers->size() > 1 ? exchange_slices(round) : 0;
 }
 
 static int work_round(struct round *round, uint64_t *used)
 {
-	struct sn_pipeline *pipeline = round->pipeline;
+	struct sn_db_writer *writer = round->writer;
 	int result = begin_round(round);
 	if (!result)
-		result = sn_pool_run(pipeline->threads, pipeline->threads, make_bucket, round);
-	result = sn_comm_agree(result, pipeline->error);
+		result = sn_pool_run(writer->threads, writer->threads, make_bucket, round);
+	result = writer->peers->agree(result, writer->error);
 	if (!result) {
 		place_buckets(round, used);
-		result = sn_pool_run(pipeline->threads, pipeline->threads, write_bucket, round);
+		result = sn_pool_run(writer->threads, writer->threads, write_bucket, round);
 		int failed = collect_buckets(round);
-		result = sn_comm_agree(result ? result : failed, pipeline->error);
+		result = writer->peers->agree(result ? result : failed, writer->error);
 	}
-	for (unsigned t = 0; t < pipeline->threads; t++)
+	for (unsigned t = 0; t < writer->threads; t++)
 		release_making(round->makings + t);
 	return result;
 }
 
-int sn_rows_write(struct sn_pipeline *pipeline, uint64_t entries_at, uint64_t data_at)
+int sn_rows_write(struct sn_db_writer *writer, uint64_t entries_at, uint64_t data_at)
 {
-	const struct sn_universe *universe = &pipeline->universe;
-	uint32_t step = pipeline->threads * sn_comm_size();
-	uint64_t used = 0, rows = pipeline->first_rows[universe->context_count];
-	struct round round = {.pipeline = pipeline,
-			      .makings = calloc(pipeline->threads, sizeof(*round.makings)),
+	const struct sn_db_axes *axes = &writer->axes;
+	uint32_t step = writer->threads * writer->peers->size();
+	uint64_t used = 0, rows = writer->first_rows[axes->context_count];
+	struct round round = {.writer = writer,
+			      .makings = calloc(writer->threads, sizeof(*round.makings)),
 			      .entries_at = entries_at,
 			      .data_at = data_at};
 	int result = round.makings ? 0 : SN_ERR_MEMORY;
-	if (!sn_comm_rank()) {
-		pipeline->row_index =
-		    malloc((universe->context_count + 1ull) * sizeof(*pipeline->row_index));
-		pipeline->pairs = malloc((rows + 1) * sizeof(*pipeline->pairs));
-		if (!pipeline->row_index || !pipeline->pairs)
+	if (!writer->peers->rank()) {
+		writer->row_index =
+		    malloc((axes->context_count + 1ull) * sizeof(*writer->row_index));
+		writer->pairs = malloc((rows + 1) * sizeof(*writer->pairs));
+		if (!writer->row_index || !writer->pairs)
 			result = SN_ERR_MEMORY;
 	}
 	if (result)
-		sn_pipeline_out_of_memory(pipeline);
-	result = sn_comm_agree(result, pipeline->error);
-	for (; round.first < universe->bucket_count && !result; round.first += step)
+		sn_db_writer_out_of_memory(writer);
+	result = writer->peers->agree(result, writer->error);
+	for (; round.first < axes->bucket_count && !result; round.first += step)
 		result = work_round(&round, &used);
-	if (!result && !sn_comm_rank())
-		pipeline->row_index[universe->context_count] =
-		    (struct sn_database_index){rows, used, 0};
+	if (!result && !writer->peers->rank())
+		writer->row_index[axes->context_count] = (struct sn_database_index){rows, used, 0};
 	free(round.makings);
-	sn_spill_close(&pipeline->rows);
+	sn_spill_close(&writer->slices);
 	return result;
 }

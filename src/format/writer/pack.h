@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes that one rank puts together and another takes apart, both of the same program. */
-#ifndef SN_AGGREGATE_PACK_H
-#define SN_AGGREGATE_PACK_H
+#ifndef SN_FORMAT_PACK_H
+#define SN_FORMAT_PACK_H
 
 #include "base/intern.h"
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,15 +62,50 @@ static void widen(struct sn_across *item, double min, double max)
 		item->max = max;
 }
 
+typedef unsigned __int128 wide;
+
+/* Adds to the limbs from `at` on. */
+static void add_limbs(uint64_t squares[4], unsigned at, wide number)
+{
+	for (; number && at < 4; at++) {
+		wide sum = (wide)squares[at] + (uint64_t)number;
+		squares[at] = (uint64_t)sum;
+		number = (number >> 64) + (sum >> 64);
+	}
+}
+
+/* In units of 2^shift. */
+static wide whole_of(double sum, int32_t shift)
+{
+	enum { MANTISSA_BITS = 53 };
+	sum = fabs(sum);
+	if (!shift && sum < 0x1p64)
+		return (uint64_t)sum;
+	int exponent;
+	uint64_t mantissa = (uint64_t)ldexp(frexp(sum, &exponent), MANTISSA_BITS);
+	int place = exponent - MANTISSA_BITS - shift;
+	if (place < 0)
+		return place > -64 ? mantissa >> -place : 0;
+	return (wide)mantissa << (place < 128 - MANTISSA_BITS ? place : 128 - MANTISSA_BITS);
+}
+
 int sn_across_add(struct sn_across_table *table, struct sn_across_metric *metric, uint32_t inner,
-		  double sum, uint32_t shift)
+		  double sum, int32_t shift)
 {
 	struct sn_across *item = item_of(table, metric, inner);
 	if (!item)
 		return SN_ERR_MEMORY;
-	unsigned __int128 whole = (uint64_t)(shift ? ldexp(sum, -(int)shift) : sum);
+	if (!isfinite(sum)) /* added up beyond what a double holds */
+		sum = sum < 0 ? -DBL_MAX : DBL_MAX;
+	wide whole = whole_of(sum, shift);
+	uint64_t low = (uint64_t)whole, high = (uint64_t)(whole >> 64);
 	widen(item, sum, sum);
-	item->squares += whole * whole;
+	add_limbs(item->squares, 0, (wide)low * low);
+	if (high) {
+		add_limbs(item->squares, 1, (wide)low * high);
+		add_limbs(item->squares, 1, (wide)low * high);
+		add_limbs(item->squares, 2, (wide)high * high);
+	}
 	item->count++;
 	return 0;
 }
@@ -89,7 +125,8 @@ int sn_across_absorb(struct sn_across_table *into, const struct sn_across_table 
 			if (!sum)
 				return SN_ERR_MEMORY;
 			widen(sum, item->min, item->max);
-			sum->squares += item->squares;
+			for (unsigned limb = 0; limb < 4; limb++)
+				add_limbs(sum->squares, limb, item->squares[limb]);
 			sum->count += item->count;
 		}
 	}
@@ -103,9 +140,18 @@ const struct sn_across *sn_across_at(const struct sn_across_table *table, uint32
 	return found->slots && found->slots[inner] ? found->items + found->slots[inner] - 1 : NULL;
 }
 
-double sn_across_squares(const struct sn_across *across, uint32_t shift)
+double sn_across_squares(const struct sn_across *across, int32_t shift)
 {
-	return ldexp((double)across->squares, 2 * (int)shift);
+	const uint64_t *squares = across->squares;
+	int top = 3;
+	while (top > 1 && !squares[top])
+		top--;
+	/* the upper two limbs, which round as all would: of the lower ones it only matters whether
+	 * anything is there */
+	wide number = (wide)squares[top] << 64 | squares[top - 1];
+	for (int limb = 0; limb < top - 1; limb++)
+		number |= squares[limb] != 0;
+	return ldexp((double)number, 64 * (top - 1) + 2 * shift);
 }
 
 void sn_pack_across(struct sn_pack *pack, const struct sn_across_table *table)

@@ -5,20 +5,25 @@
  * sums.
  *
  * Profiles come in any order and are added up by many threads, yet the result must be the same. So
- * the squares are added as integers of 128 bits: sums of measurements are whole numbers, and no
- * order of adding whole numbers rounds. A sum so large that squares might not fit leaves out as
- * many of its low bits as the metric's total says, the same for all. The sum itself is not kept: it
- * is the inclusive one. Contexts without descendants need nothing of this; their rows tell.
+ * the squares are added without rounding: a sum becomes a whole number of 128 bits, in units of
+ * 2^shift, and its square one of 256. The shift is the metric's: 0 where its values are whole and
+ * all of them together have 127 bits at most; else what leaves that many. A sum then loses bits
+ * only where it is below 2^-74 of what the metric's values could come to together. The sum itself
+ * is not kept: it is the inclusive one. Contexts without descendants need nothing of this; their
+ * rows tell.
  */
-#ifndef SN_AGGREGATE_ACROSS_H
-#define SN_AGGREGATE_ACROSS_H
+#ifndef SN_FORMAT_ACROSS_H
+#define SN_FORMAT_ACROSS_H
 
-#include "aggregate/unify/pack.h"
+#include "pack.h"
 
 #include <stdint.h>
 
+/* What all sums of a metric together may have, above the bits that are left out. */
+#define SN_ACROSS_BITS 127
+
 struct sn_across {
-	unsigned __int128 squares;
+	uint64_t squares[4]; /* the lowest first */
 	double min, max;
 	uint32_t count;
 };
@@ -45,12 +50,12 @@ void sn_across_release(struct sn_across_table *table);
 struct sn_across_metric *sn_across_metric(struct sn_across_table *table, uint32_t metric);
 /* One profile's inclusive sum, to a metric of the table. 0 or SN_ERR_MEMORY. */
 int sn_across_add(struct sn_across_table *table, struct sn_across_metric *metric, uint32_t inner,
-		  double sum, uint32_t shift);
+		  double sum, int32_t shift);
 int sn_across_absorb(struct sn_across_table *into, const struct sn_across_table *from);
 /* What was added up, or NULL. */
 const struct sn_across *sn_across_at(const struct sn_across_table *table, uint32_t metric,
 				     uint32_t inner);
-double sn_across_squares(const struct sn_across *across, uint32_t shift);
+double sn_across_squares(const struct sn_across *across, int32_t shift);
 
 void sn_pack_across(struct sn_pack *pack, const struct sn_across_table *table);
 /* Into what sn_across_init has made. */

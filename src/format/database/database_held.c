@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A builder's values on their way to the writer; see database_held.h. */
+#include "database_held.h"
+
+#include "base/sort.h"
+#include "base/vec.h"
+#include "database_builder.h"
+#include "format/writer/writer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HELD_VALUES ((size_t)1 << 20) /* some 60 MB */
+
+void sn_db_values_init(struct sn_db_values *values)
+{
+	*values = (struct sn_db_values){.limit = HELD_VALUES, .file.fd = -1};
+}
+
+void sn_db_values_release(struct sn_db_values *values)
+{
+	for (size_t i = 0; i < values->run_count; i++)
+		free(values->runs[i].starts);
+	free(values->runs);
+	free(values->items);
+	free(values->context_counts);
+	free(values->extents);
+	sn_spill_close(&values->file);
+	sn_db_values_init(values);
+}
+
+/* Puts the values in memory in the order of their profiles; values of one stay in the order in
+ * which they came. */
+static int sort_items(struct sn_db_values *values)
+{
+	size_t count = values->item_count;
+	uint64_t *keys = malloc((2 * count + 1) * sizeof(*keys));
+	struct sn_db_value *sorted = malloc((count + 1) * sizeof(*sorted));
+	if (!keys || !sorted) {
+		free(keys);
+		free(sorted);
+		return SN_ERR_MEMORY;
+	}
+	for (size_t i = 0; i < count; i++)
+		keys[i] = (uint64_t)values->items[i].profile << 32 | i;
+	sn_sort_keys(keys, keys + count, count);
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = values->items[(uint32_t)keys[i]];
+	free(keys);
+	free(values->items);
+	values->items = sorted;
+	values->item_capacity = count;
+	return 0;
+}
+
+/* The values in memory as a run, which stay there. */
+static int make_run(struct sn_db_values *values)
+{
+	if (!values->item_count || values->is_sorted)
+		return 0;
+	if (sort_items(values) ||
+	    sn_vec_reserve(&values->runs, &values->run_capacity, values->run_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	uint32_t profiles = values->items[values->item_count - 1].profile + 1;
+	struct sn_db_run run = {.starts = calloc(profiles + 1ull, sizeof(*run.starts)),
+				.profile_count = profiles};
+	if (!run.starts)
+		return SN_ERR_MEMORY;
+	for (size_t i = 0; i < values->item_count; i++)
+		run.starts[values->items[i].profile + 1]++;
+	for (uint32_t p = 0; p < profiles; p++)
+		run.starts[p + 1] += run.starts[p];
+	values->runs[values->run_count++] = run;
+	values->is_sorted = true;
+	return 0;
+}
+
+static int spill(struct sn_db_values *values)
+{
+	int result = make_run(values);
+	if (result)
+		return result;
+	values->file.folder = sn_spill_folder(NULL);
+	values->runs[values->run_count - 1].offset = values->file.length;
+	sn_spill_write(&values->file, values->items, values->item_count * sizeof(*values->items));
+	values->item_count = 0;
+	values->is_sorted = false;
+	return 0;
+}
+
+/* Grows a table that is indexed by something else's numbers; what is new is zero. */
+static int reserve_zeroed(void **items, size_t *capacity, size_t *count, size_t needed,
+			  size_t item_bytes)
+{
+	if (needed <= *count)
+		return 0;
+	if (sn_vec_reserve_bytes(items, capacity, needed, item_bytes) < 0)
+		return SN_ERR_MEMORY;
+	memset((char *)*items + *count * item_bytes, 0, (needed - *count) * item_bytes);
+	*count = needed;
+	return 0;
+}
+
+/* What the writer wants to know beforehand of all values. */
+static int note(struct sn_db_values *values, const struct sn_db_value *value)
+{
+	if (reserve_zeroed((void **)&values->context_counts, &values->context_capacity,
+			   &values->context_count, value->context + 1ull,
+			   sizeof(*values->context_counts)) ||
+	    reserve_zeroed((void **)&values->extents, &values->metric_capacity,
+			   &values->metric_count, value->metric + 1ull, sizeof(*values->extents)))
+		return SN_ERR_MEMORY;
+	struct sn_db_extent *extent = values->extents + value->metric;
+	double sum = fabs(value->stat.sum);
+	values->context_counts[value->context]++;
+	extent->count++;
+	extent->max = sum > extent->max ? sum : extent->max;
+	extent->is_fractional |= sum != floor(sum);
+	return 0;
+}
+
+int sn_db_values_add(struct sn_db_values *values, const struct sn_db_value *value)
+{
+	if (!(value->stat.count > 0))
+		return 0;
+	if (values->item_count >= values->limit && spill(values))
+		return SN_ERR_MEMORY;
+	if (values->is_sorted) { /* it was written, and goes on */
+		free(values->runs[--values->run_count].starts);
+		values->is_sorted = false;
+	}
+	if (sn_vec_reserve(&values->items, &values->item_capacity, values->item_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	values->items[values->item_count++] = *value;
+	return note(values, value);
+}
+
+/* ---- as blocks ---- */
+
+struct giving {
+	const struct sn_db_values *values;
+	const struct sn_db_ordered *ordered;
+	size_t metric_count;
+	uint32_t *profiles; /* [block]: the builder's numbers of those that have values */
+};
+
+/* The profile's values of all runs; the last run is in memory. */
+static int gather(const struct sn_db_values *values, uint32_t profile, struct sn_db_value *items,
+		  struct sn_error *error)
+{
+	for (size_t i = 0; i < values->run_count; i++) {
+		const struct sn_db_run *run = values->runs + i;
+		if (profile >= run->profile_count)
+			continue;
+		uint64_t first = run->starts[profile], count = run->starts[profile + 1] - first;
+		size_t bytes = count * sizeof(*items);
+		int result = 0;
+		if (values->is_sorted && i + 1 == values->run_count)
+			memcpy(items, values->items + first, bytes);
+		else if (count)
+			result = sn_spill_read(&values->file, items, bytes,
+					       run->offset + first * sizeof(*items), error);
+		if (result)
+			return result;
+		items += count;
+	}
+	return 0;
+}
+
+static size_t count_of(const struct sn_db_values *values, uint32_t profile)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < values->run_count; i++)
+		if (profile < values->runs[i].profile_count)
+			count +=
+			    values->runs[i].starts[profile + 1] - values->runs[i].starts[profile];
+	return count;
+}
+
+/* A profile's values while they become a block; all in one piece of memory. */
+struct parts {
+	struct sn_db_value *items;
+	double *numbers;
+	size_t *ends; /* [metric + 1] */
+	uint32_t *ids;
+};
+
+static int lay_parts(struct sn_profile_block *block, size_t count, size_t metrics,
+		     struct parts *parts)
+{
+	enum { NUMBERS = SONDE_DB_PART_COUNT * sizeof(double) };
+	size_t item_bytes = (count * sizeof(struct sn_db_value) + 7) & ~(size_t)7;
+	size_t bytes = item_bytes + count * NUMBERS + (metrics + 1) * sizeof(size_t) +
+		       count * sizeof(uint32_t);
+	if (sn_vec_reserve(&block->bytes, &block->capacity, bytes) < 0)
+		return SN_ERR_MEMORY;
+	parts->items = (struct sn_db_value *)block->bytes;
+	parts->numbers = (double *)(block->bytes + item_bytes);
+	parts->ends = (size_t *)(parts->numbers + count * SONDE_DB_PART_COUNT);
+	parts->ids = (uint32_t *)(parts->ends + metrics + 1);
+	memset(parts->ends, 0, (metrics + 1) * sizeof(*parts->ends));
+	return 0;
+}
+
+/* By metric, counting; afterwards ends[m] is one past the values of m. */
+static void sort_by_metric(const struct parts *parts, size_t count, size_t metrics)
+{
+	for (size_t i = 0; i < count; i++)
+		parts->ends[parts->items[i].metric + 1]++;
+	for (size_t m = 0; m < metrics; m++)
+		parts->ends[m + 1] += parts->ends[m];
+	for (size_t i = 0; i < count; i++) {
+		const struct sn_db_value *item = parts->items + i;
+		const struct sonde_db_stat *stat = &item->stat;
+		const double numbers[SONDE_DB_PART_COUNT] = {stat->count, stat->sum, stat->min,
+							     stat->max, stat->sum_squares};
+		size_t at = parts->ends[item->metric]++;
+		parts->ids[at] = item->context;
+		memcpy(parts->numbers + at * SONDE_DB_PART_COUNT, numbers, sizeof(numbers));
+	}
+}
+
+static int read_block(void *context, size_t number, struct sn_profile_block *block,
+		      struct sn_error *error)
+{
+	const struct giving *giving = context;
+	uint32_t profile = giving->profiles[number];
+	size_t count = count_of(giving->values, profile), metrics = giving->metric_count;
+	struct parts parts;
+	if (lay_parts(block, count, metrics, &parts))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = gather(giving->values, profile, parts.items, error);
+	if (result)
+		return result;
+	sort_by_metric(&parts, count, metrics);
+	sn_major_clear(&block->major);
+	for (size_t m = 0, first = 0; m < metrics && !result; first = parts.ends[m++])
+		if (parts.ends[m] > first)
+			result = sn_major_add(&block->major, (uint32_t)m, parts.ids + first,
+					      parts.numbers + first * SONDE_DB_PART_COUNT,
+					      parts.ends[m] - first, 0);
+	if (result)
+		return sn_fail(error, result, "out of memory");
+	block->profile = giving->ordered->profile_rank[profile];
+	block->entries = (const struct sn_database_plane *)block->major.entries;
+	block->entry_count = (uint32_t)block->major.entry_count;
+	block->data = block->major.data;
+	block->contexts = giving->ordered->context_rank;
+	block->metrics = giving->ordered->metric_rank;
+	return 0;
+}
+
+/* See across.h: all of a metric's values together have no more bits than this leaves. */
+static int32_t shift_of(const struct sn_db_extent *extent)
+{
+	if (!(extent->max > 0))
+		return 0;
+	int32_t bits = ilogb(extent->max) + 2 + ilogb((double)extent->count);
+	return extent->is_fractional || bits > SN_ACROSS_BITS ? bits - SN_ACROSS_BITS : 0;
+}
+
+static int make_axes(const struct sn_db_values *values, const struct sn_db_builder *builder,
+		     struct sn_db_ordered *ordered, struct sn_db_writer *writer)
+{
+	uint32_t metrics = (uint32_t)builder->metric_count;
+	uint64_t *counts = calloc(ordered->context_count + 1ull, sizeof(*counts));
+	int32_t *shifts = calloc(metrics + 1ull, sizeof(*shifts));
+	int result = counts && shifts ? 0 : sn_db_writer_out_of_memory(writer);
+	for (size_t c = 0; c < values->context_count && !result; c++)
+		counts[ordered->context_rank[c]] = values->context_counts[c];
+	for (size_t m = 0; m < values->metric_count && !result; m++)
+		shifts[ordered->metric_rank[m]] = shift_of(values->extents + m);
+	if (!result)
+		result = sn_db_writer_axes(writer, ordered, metrics,
+					   (uint32_t)builder->profile_count, counts, shifts);
+	free(counts);
+	free(shifts);
+	return result;
+}
+
+int sn_db_values_write(struct sn_db_values *values, const struct sn_db_builder *builder,
+		       struct sn_db_ordered *ordered, struct sn_db_writer *writer)
+{
+	struct sn_error error = {""};
+	int result = make_run(values) ? sn_db_writer_out_of_memory(writer) : 0;
+	if (!result && sn_spill_finish(&values->file, &error))
+		result = sn_db_writer_fail(writer, SN_ERR_IO, "%s", error.text);
+	if (!result)
+		result = make_axes(values, builder, ordered, writer);
+	struct giving giving = {
+	    .values = values,
+	    .ordered = ordered,
+	    .metric_count = builder->metric_count,
+	    .profiles = malloc((builder->profile_count + 1) * sizeof(*giving.profiles)),
+	};
+	struct sn_block_source source = {.read = read_block, .context = &giving};
+	for (uint32_t p = 0; p < builder->profile_count && giving.profiles; p++)
+		if (count_of(values, p))
+			giving.profiles[source.count++] = p;
+	if (!result && !giving.profiles)
+		result = sn_db_writer_out_of_memory(writer);
+	if (!result)
+		result = sn_db_writer_values(writer, &source);
+	free(giving.profiles);
+	return result;
+}

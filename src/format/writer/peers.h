@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes that write one database together: one alone, or the ranks of an MPI job, which
+ * aggregate/comm.h knows and hands to a writer like this.
+ *
+ * Every function but rank, size and is_one_host is called by all of them, in the same order, by one
+ * thread of each. One that has no memory for what it is sent ends the job, as one that dies does:
+ * the others wait for it and cannot be told otherwise. Errors of the work itself are agreed on
+ * before anybody goes on.
+ */
+#ifndef SN_FORMAT_PEERS_H
+#define SN_FORMAT_PEERS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes that lie in memory, from malloc. */
+struct sn_peer_part {
+	void *bytes;
+	size_t length;
+};
+
+struct sn_peers {
+	unsigned (*rank)(void);
+	unsigned (*size)(void);
+	/* All of them run on one machine, so that one may use the /proc of another. The same answer
+	 * on all. */
+	bool (*is_one_host)(void);
+	/* `bytes` of rank 0 to all the others' `bytes`, which have the same length. */
+	void (*broadcast)(void *bytes, size_t length);
+	/* To rank 0, which gets an array of size() parts, its own among them. The array and the
+	 * parts are from malloc; others get NULL. */
+	struct sn_peer_part *(*gather)(const void *bytes, size_t length);
+	/* Part i goes to rank i; what comes from rank i is in[i], whose bytes are from malloc. */
+	void (*exchange)(const struct sn_peer_part *out, struct sn_peer_part *in);
+	/* One sends to the other; the receiver gets memory of its own. */
+	void (*send)(unsigned rank, const void *bytes, size_t length);
+	void (*receive)(unsigned rank, struct sn_peer_part *part);
+	/* The bits that any rank has set, on all of them. */
+	void (*merge_bits)(uint64_t *words, size_t count);
+	/* What went wrong anywhere: 0 where nothing did, else the code and text of the lowest rank
+	 * that failed, on all of them. */
+	int (*agree)(int code, struct sn_error *error);
+};
+
+/* A process that has no others. */
+extern const struct sn_peers sn_peers_alone;
+
+void sn_peers_free_parts(struct sn_peer_part *parts, unsigned count);
+
+#endif
