@@ -328,7 +328,7 @@ int sn_recording_name_number(struct sn_recording *recording, enum sn_activity_ca
 int sn_recording_name_text(struct sn_recording *recording, enum sn_activity_category category,
 			   uint32_t text, uint32_t *number)
 {
-	struct sn_recording_name name = {category, text, 0, 0};
+	struct sn_recording_name name = {category, text, 0};
 	return text == SONDE_NONE ? number_of(recording, &name, number)
 				  : number_of_text(recording, &name, number);
 }
@@ -336,33 +336,8 @@ int sn_recording_name_text(struct sn_recording *recording, enum sn_activity_cate
 int sn_recording_name_within(struct sn_recording *recording, enum sn_activity_category category,
 			     uint32_t text, uint32_t within, uint32_t *number)
 {
-	struct sn_recording_name name = {category, text, within + 1, 0};
+	struct sn_recording_name name = {category, text, within + 1};
 	return number_of(recording, &name, number);
-}
-
-int sn_recording_name_placed(struct sn_recording *recording, enum sn_activity_category category,
-			     const char *text, size_t length, uint32_t context, uint32_t *number)
-{
-	struct sn_recording_name name = {
-	    category, sn_db_builder_string_n(recording->builder, text, length), 0, context + 1};
-	return number_of(recording, &name, number);
-}
-
-uint32_t sn_recording_state_context(struct sn_recording *recording, const char *text, size_t length)
-{
-	char parts[512];
-	uint32_t context = 0;
-	snprintf(parts, sizeof(parts), "%.*s", (int)(length < sizeof(parts) ? length : 511), text);
-	for (char *part = parts, *next; part; part = next) {
-		next = strstr(part, ": ");
-		if (next) {
-			*next = 0;
-			next += 2;
-		}
-		uint32_t frame = sn_db_builder_named_frame(recording->builder, SN_FRAME_OS, part);
-		context = sn_db_builder_context(recording->builder, context, frame);
-	}
-	return context;
 }
 
 static bool is_there(const struct sn_recording *recording, const struct sn_event *event,
@@ -448,7 +423,6 @@ int sn_recording_open(struct sn_recording *recording, const char *path, struct s
 	recording->file_count++;
 	recording->rank = -1;
 	recording->base_ns = 0;
-	recording->has_counters = false;
 	recording->pid = -1;
 	recording->launch_count = recording->forward_count = 0;
 	recording->are_launches_ordered = false;

@@ -78,8 +78,6 @@ struct sn_recording_name {
 	uint32_t category; /* enum sn_activity_category */
 	uint32_t text;	   /* builder's string */
 	uint32_t within;   /* one more than the number of a name; see sn_recording_name_within */
-	uint32_t placed;   /* one more than the builder's context that such events are of, whatever
-			      calls them; 0: it is made of their caller's and their name */
 };
 
 /* What the text of a name says; found out once, as names are few and events are many. */
@@ -201,7 +199,6 @@ struct sn_recording {
 	size_t rank_capacity;
 	const char *first_path;
 	uint64_t unread, unlaunched, misplaced, file_count;
-	bool has_counters;	   /* the file tells them beside the events that they come from */
 	uint64_t start_ns, end_ns; /* of all files */
 	uint32_t host, program;	   /* builder's strings */
 	/* of the file being read */
@@ -257,14 +254,6 @@ int sn_recording_name_text(struct sn_recording *recording, enum sn_activity_cate
  */
 int sn_recording_name_within(struct sn_recording *recording, enum sn_activity_category category,
 			     uint32_t text, uint32_t within, uint32_t *number);
-/* The same for events of a thread whose whole call path the file tells: a context of the builder.
- */
-int sn_recording_name_placed(struct sn_recording *recording, enum sn_activity_category category,
-			     const char *text, size_t length, uint32_t context, uint32_t *number);
-/* The context of what `sonde export` names "blocked: interruptible": states of threads and work of
- * the system. */
-uint32_t sn_recording_state_context(struct sn_recording *recording, const char *text,
-				    size_t length);
 /* The context below which events of that name stand, of one that calls or launches them. */
 uint32_t sn_recording_under(struct sn_recording *recording, uint32_t parent, uint32_t name);
 

@@ -170,13 +170,10 @@ static const struct sn_recording_forward *forward_of(struct thread *thread,
 	return find_forward(thread->recording, sequence, event->start_ns, event->context);
 }
 
-/* The context of an event: below its caller's, where the file does not tell it. */
+/* The context of an event: below its caller's. */
 static uint32_t context_of(struct sn_recording *recording, const struct sn_event *event,
 			   uint32_t caller)
 {
-	uint32_t placed = sn_recording_name(recording, event->context).placed;
-	if (placed)
-		return placed - 1;
 	return sn_db_builder_context(recording->builder,
 				     sn_recording_under(recording, caller, event->context),
 				     sn_recording_frame(recording, event->context));
@@ -258,7 +255,7 @@ static int take_memory(struct thread *thread, struct sn_event *event)
 		enum sn_activity_metric metric;
 	} counters[] = {{SN_RECORDING_KEY_ALLOCATED, SN_ACTIVITY_ALLOCATED},
 			{SN_RECORDING_KEY_RESERVED, SN_ACTIVITY_RESERVED}};
-	for (int i = 0; i < 2 && !recording->has_counters; i++) {
+	for (int i = 0; i < 2; i++) {
 		struct sn_attribute value = {recording->keys[SN_RECORDING_KEY_VALUE], 0, 0};
 		if (!sn_recording_attribute(recording, event, counters[i].key, &value.value))
 			continue;
@@ -280,9 +277,7 @@ static int take_instant(struct thread *thread, struct sn_event *event)
 	struct open_event *caller = find_caller(thread, event->start_ns, event->start_ns);
 	uint32_t parent = caller ? caller->context : 0;
 	bool is_memory = sn_recording_is(thread->recording, event->context, SN_RECORDING_MEMORY);
-	bool is_placed = sn_recording_name(thread->recording, event->context).placed;
-	event->context =
-	    is_memory && !is_placed ? parent : context_of(thread->recording, event, parent);
+	event->context = is_memory ? parent : context_of(thread->recording, event, parent);
 	return is_memory ? take_memory(thread, event) : 0;
 }
 

@@ -41,8 +41,6 @@ struct known_arg {
 
 struct kineto {
 	struct sn_recording recording;
-	bool is_own;  /* the file is of `sonde export` */
-	bool is_host; /* and the event at hand is of a thread */
 	struct sn_stack_frames frames;
 	bool has_frames; /* all of the file's, though they may come behind its events */
 	struct sn_kineto_processes processes; /* of the file being read */
@@ -266,9 +264,7 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 	struct arg *arg = known_arg(kineto, read, type);
 	if (arg->role == RECORD_FUNCTION && kineto->has_traces)
 		put(attributes, arg->key, bits);
-	/* a thread's events of our own tell nothing else by such names */
-	bool is_attribute = kineto->is_host && arg->role != CORRELATION;
-	if (arg->role != PASSED_ON && !is_attribute) {
+	if (arg->role != PASSED_ON) {
 		roles->is_there[arg->role] = type == SONDE_ATTRIBUTE_SIGNED;
 		roles->values[arg->role] = value->integer;
 		return;
@@ -288,21 +284,6 @@ static int64_t role(const struct roles *roles, enum role which, int64_t missing)
 	return roles->is_there[which] ? roles->values[which] : missing;
 }
 
-/* The name of a stream, which `sonde export` tells before its events as that of a thread. */
-static void name_stream(struct kineto *kineto, struct sn_recording_line *line, int64_t pid,
-			int64_t tid)
-{
-	char usual[64];
-	struct sn_recording_place place = {0, pid, tid, 0, 0};
-	uint32_t found = sn_intern_find(&kineto->recording.places, &place, sizeof(place));
-	if (found == SN_INTERN_NONE || kineto->recording.lines[found].name == SONDE_NONE)
-		return;
-	uint32_t name = kineto->recording.lines[found].name;
-	snprintf(usual, sizeof(usual), "stream %u", line->stream);
-	if (strcmp(sn_db_builder_text(kineto->recording.builder, name), usual))
-		line->name = name;
-}
-
 /* The thread or stream an event belongs to. Where a kernel does not say its device and stream, the
  * trace's "process" and "thread" do. */
 static struct sn_recording_line *line_of_event(struct kineto *kineto,
@@ -313,17 +294,14 @@ static struct sn_recording_line *line_of_event(struct kineto *kineto,
 	int64_t pid = number_of(kineto, &event->pid), tid = number_of(kineto, &event->tid);
 	struct sn_recording_place key = {0, pid, tid, 0, 0};
 	if (category >= SN_ACTIVITY_KERNEL)
-		key = (struct sn_recording_place){
-		    1, role(roles, DEVICE, pid < 0 ? 0 : pid), role(roles, CONTEXT, 0),
-		    role(roles, STREAM, tid < 0 ? 0 : tid), kineto->is_own ? pid : 0};
+		key = (struct sn_recording_place){1, role(roles, DEVICE, pid < 0 ? 0 : pid),
+						  role(roles, CONTEXT, 0),
+						  role(roles, STREAM, tid < 0 ? 0 : tid), 0};
 	int64_t gpu = category >= SN_ACTIVITY_KERNEL ? gpu_of(kineto, event) : -1;
 	if (gpu >= 0)
 		key = (struct sn_recording_place){
 		    1, gpu, 0, sn_xla_stream(&kineto->recording, pid, tid, tid), 0};
-	struct sn_recording_line *line = sn_recording_line(&kineto->recording, &key);
-	if (line && line->is_device && kineto->is_own && !line->event_count)
-		name_stream(kineto, line, pid, tid);
-	return line;
+	return sn_recording_line(&kineto->recording, &key);
 }
 
 /* Transfers of Meta's accelerators tell direction and size apart: the name gets the direction. */
@@ -341,27 +319,6 @@ static struct sn_json_text name_transfer(struct kineto *kineto, const struct sn_
 	return (struct sn_json_text){name, (size_t)length < size ? (size_t)length : size - 1};
 }
 
-/* An event of our own that tells its whole call path. */
-static bool is_placed(const struct kineto *kineto, const struct sn_json_event *read,
-		      enum sn_activity_category category)
-{
-	return kineto->is_own && read->stack.text.text && category < SN_ACTIVITY_KERNEL;
-}
-
-static int name_number(struct kineto *kineto, const struct sn_json_event *read,
-		       enum sn_activity_category category, struct sn_json_text text,
-		       uint32_t *number)
-{
-	const char *name = text.text ? text.text : "";
-	if (!is_placed(kineto, read, category))
-		return sn_recording_name_number(&kineto->recording, category, name, text.length,
-						number);
-	uint32_t context =
-	    sn_stack_frames_context(&kineto->frames, &read->stack, kineto->recording.builder);
-	return sn_recording_name_placed(&kineto->recording, category, name, text.length, context,
-					number);
-}
-
 /* An event and its line out of what was read. 1; 0: it has no valid time and is counted; or
  * SN_ERR_MEMORY. */
 static int make_event(struct kineto *kineto, const struct sn_json_event *read,
@@ -377,17 +334,16 @@ static int make_event(struct kineto *kineto, const struct sn_json_event *read,
 		kineto->recording.misplaced++;
 		return 0;
 	}
-	kineto->is_host = kineto->is_own && category < SN_ACTIVITY_KERNEL;
 	for (size_t i = 0; i < read->arg_count; i++)
 		put_arg(kineto, read->args + i, attributes, &roles);
-	kineto->is_host = false;
 	*line = line_of_event(kineto, read, category, &roles);
 	uint32_t name;
 	char transfer[128];
 	struct sn_json_text text = read->name;
 	if (category == SN_ACTIVITY_COPY && is_mtia(read))
 		text = name_transfer(kineto, read, attributes, transfer, sizeof(transfer));
-	if (!*line || name_number(kineto, read, category, text, &name))
+	if (!*line || sn_recording_name_number(&kineto->recording, category,
+					       text.text ? text.text : "", text.length, &name))
 		return SN_ERR_MEMORY;
 	int64_t correlation = role(&roles, CORRELATION, 0);
 	if (!read->category.text) {
@@ -428,29 +384,6 @@ static int take_event(struct kineto *kineto, const struct sn_json_event *read,
 	return made < 0 ? made : 0;
 }
 
-/* What the operating system did, of our own files: 0 for all else. */
-static uint16_t state_kind(const struct kineto *kineto, const struct sn_json_event *read)
-{
-	if (!kineto->is_own || !read->category.text)
-		return 0;
-	return is_text(read->category, "thread_state") ? SONDE_TRACK_STATES
-	       : is_text(read->category, "system")     ? SONDE_TRACK_SYSTEM
-						       : 0;
-}
-
-/* Makes an event what the operating system did. */
-static void make_state(struct kineto *kineto, const struct sn_json_event *read, uint16_t kind,
-		       struct sn_event *event)
-{
-	struct sn_recording_name name = sn_recording_name(&kineto->recording, event->context);
-	event->kind = kind;
-	event->context = name.placed
-			     ? name.placed - 1
-			     : sn_recording_state_context(&kineto->recording,
-							  read->name.text ? read->name.text : "",
-							  read->name.length);
-}
-
 /* ---- events in two parts ---- */
 
 /* What begin and end have in common: on a thread they nest, elsewhere they have an id. */
@@ -482,8 +415,6 @@ static int take_begin(struct kineto *kineto, const struct sn_json_event *read, b
 	int made = make_event(kineto, read, category, &attributes, &event, &line);
 	if (made <= 0)
 		return made;
-	if (is_async && state_kind(kineto, read))
-		make_state(kineto, read, state_kind(kineto, read), &event);
 	return sn_begins_begin(&kineto->pairs, &key, sizeof(key), &event,
 			       (uint32_t)(line - kineto->recording.lines));
 }
@@ -586,10 +517,7 @@ static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event
 	struct sn_db_builder *builder = kineto->recording.builder;
 	char name[512];
 	bool is_alone = read->arg_count == 1;
-	char unit[64] = "1", id[64] = "";
-	if (kineto->is_own && !is_text(series, "value"))
-		snprintf(unit, sizeof(unit), "%.*s", (int)(series.length < 60 ? series.length : 60),
-			 series.text);
+	char id[64] = "";
 	if (read->id.text.text) /* several of one name, told apart by it */
 		snprintf(id, sizeof(id), "[%.*s]",
 			 (int)(read->id.text.length < 60 ? read->id.text.length : 60),
@@ -603,9 +531,9 @@ static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event
 		 series.text);
 	struct sonde_db_metric metric = {
 	    .name = sn_db_builder_string(builder, name),
-	    .unit = sn_db_builder_string(builder, unit),
+	    .unit = sn_db_builder_string(builder, "1"),
 	    .source = sn_db_builder_string(builder, kineto->recording.source),
-	    .kind = !strcmp(unit, "bytes") ? SN_METRIC_BYTES : SN_METRIC_COUNT,
+	    .kind = SN_METRIC_COUNT,
 	};
 	return sn_db_builder_metric(builder, &metric);
 }
@@ -734,24 +662,18 @@ static int take_sample(struct kineto *kineto, const struct sn_json_event *read)
 static int take_metadata(struct kineto *kineto, const struct sn_json_event *read)
 {
 	const struct sn_json_value *name = find_arg(read, "name");
-	if (kineto->is_own && is_text(read->name, "process_labels"))
-		name = find_arg(read, "labels");
 	if (!name || name->kind != SN_JSON_TEXT || !name->text.length)
 		return 0;
-	bool is_label = kineto->is_own && is_text(read->name, "process_labels");
-	if (is_label || is_text(read->name, "process_name")) {
+	if (is_text(read->name, "process_name")) {
 		struct sn_kineto_process *process =
 		    sn_kineto_processes_add(&kineto->processes, number_of(kineto, &read->pid));
 		if (!process)
 			return SN_ERR_MEMORY;
-		if (is_label)
-			sn_kineto_process_label(process, kineto->recording.builder, name->text);
-		else
-			process->program = sn_db_builder_string_n(
-			    kineto->recording.builder, name->text.text, name->text.length);
+		process->program = sn_db_builder_string_n(kineto->recording.builder,
+							  name->text.text, name->text.length);
 		/* where no process has events of threads */
 		kineto->processes.has_devices |= gpu_of(kineto, read) >= 0;
-		if (!is_label && read->pid.kind == SN_JSON_INTEGER)
+		if (read->pid.kind == SN_JSON_INTEGER)
 			kineto->recording.program = process->program;
 	}
 	if (!is_text(read->name, "thread_name"))
@@ -857,8 +779,6 @@ static int take_member(struct kineto *kineto, const struct sn_json_member *membe
 		kineto->recording.base_ns = member->value.integer;
 		return 0;
 	}
-	if (is_text(member->name, "sonde"))
-		kineto->is_own = kineto->recording.has_counters = true;
 	if (!kineto->has_frames && is_text(member->name, "stackFrames")) {
 		kineto->has_frames = true;
 		if (take_frames(kineto, member))
@@ -917,8 +837,8 @@ static int read_file(struct kineto *kineto, const char *path, size_t path_count,
 		result = read_events(kineto, reader, error);
 	sn_trace_json_close(reader);
 	end_pairs(kineto);
-	sn_kineto_processes_apply(&kineto->processes, &kineto->recording, kineto->is_own);
-	kineto->is_own = kineto->has_frames = false;
+	sn_kineto_processes_apply(&kineto->processes, &kineto->recording);
+	kineto->has_frames = false;
 	sn_stack_frames_release(&kineto->frames);
 	if (!result)
 		result = sn_recording_build(&kineto->recording, path_count, error);

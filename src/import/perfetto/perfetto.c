@@ -151,18 +151,6 @@ static int take_own_thread(struct sn_perfetto *perfetto, struct sn_perfetto_pack
 	return sn_perfetto_name_thread(perfetto, sequence->pid, sequence->tid, &name);
 }
 
-static bool is_of_sonde(struct sn_proto attributes)
-{
-	struct sn_proto_field field, part;
-	while (sn_proto_next(&attributes, &field)) {
-		struct sn_proto attribute = sn_proto_enter(&field);
-		while (sn_proto_next(&attribute, &part))
-			if (part.number == 1 && part.length == 5 && !memcmp(part.bytes, "sonde", 5))
-				return true;
-	}
-	return false;
-}
-
 static int describe(struct sn_perfetto *perfetto, struct sn_perfetto_packet *packet)
 {
 	struct sn_proto data = sn_proto_enter(&packet->data);
@@ -175,10 +163,6 @@ static int describe(struct sn_perfetto *perfetto, struct sn_perfetto_packet *pac
 		return sn_perfetto_process_tree(perfetto, data);
 	case THREAD:
 		return take_own_thread(perfetto, packet);
-	case ATTRIBUTES:
-		if (is_of_sonde(data))
-			perfetto->recording.has_counters = true;
-		return 0;
 	default:
 		return 0;
 	}

@@ -73,13 +73,6 @@ enum sn_perfetto_kind { /* the field of InternedData */
 			SN_PERFETTO_ARGUMENT = 1001,
 };
 
-/* Fields of a frame that `sonde export` adds. */
-enum {
-	SN_PERFETTO_OWN_LINE = 7000,
-	SN_PERFETTO_OWN_FUNCTION_LINE = 7001,
-	SN_PERFETTO_OWN_FLAGS = 7002,
-};
-
 struct sn_perfetto_item {
 	uint32_t value; /* builder's string, frame, module or context by kind */
 	uint32_t category;
@@ -114,12 +107,11 @@ struct sn_perfetto_track {
 	uint64_t uuid, parent;
 	bool has_thread, has_process, is_counter, is_incremental, is_merged;
 	int64_t pid, tid;
-	uint32_t name, description, unit; /* builder's strings; SONDE_NONE */
+	uint32_t name, unit; /* builder's strings; SONDE_NONE */
 	int64_t multiplier, sum;
 	/* once asked for: */
-	uint32_t line;	/* SONDE_NONE before */
-	bool is_beside; /* its slices call nothing: the line has others with which they overlap */
-	bool is_device;
+	uint32_t line;	 /* SONDE_NONE before */
+	bool is_beside;	 /* its slices call nothing: the line has others with which they overlap */
 	uint32_t metric; /* SONDE_NONE before */
 	/* items[0 .. open - 1] are open, those up to `total` have ended at `ended_ns` */
 	struct sn_perfetto_slice *items;
@@ -129,9 +121,7 @@ struct sn_perfetto_track {
 
 /* What is known of a process. */
 struct sn_perfetto_process {
-	uint32_t name, host; /* builder's, SONDE_NONE */
-	int32_t rank;
-	int64_t own_pid; /* where the trace has another; -1 */
+	uint32_t name; /* builder's, SONDE_NONE */
 };
 
 struct sn_perfetto_thread {

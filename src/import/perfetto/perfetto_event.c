@@ -21,8 +21,6 @@ struct read_event {
 	uint32_t name, category_text; /* builder's; SONDE_NONE */
 	enum sn_activity_category category;
 	uint64_t flow, callstack;
-	bool is_placed; /* the file is of `sonde export` and tells the call path: */
-	uint32_t context;
 	uint64_t value; /* of a counter */
 	bool has_value, is_real;
 	uint64_t extra_tracks[16];
@@ -279,7 +277,6 @@ static int take_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 		break;
 	case 56:
 		event->callstack = field->value;
-		event->is_placed = perfetto->recording.has_counters;
 		break;
 	default:
 		break;
@@ -292,10 +289,7 @@ static int take_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 static enum sn_activity_category suited(const struct sn_perfetto_track *track,
 					enum sn_activity_category category)
 {
-	bool is_device = category >= SN_ACTIVITY_KERNEL;
-	if (track->is_device)
-		return is_device ? category : SN_ACTIVITY_DEVICE_ANNOTATION;
-	if (is_device || category == SN_ACTIVITY_INSTANT)
+	if (category >= SN_ACTIVITY_KERNEL || category == SN_ACTIVITY_INSTANT)
 		return track->is_beside ? SN_ACTIVITY_RANGE : SN_ACTIVITY_OTHER;
 	/* what is known to be a call is one wherever its track lies */
 	if (track->is_beside && category == SN_ACTIVITY_OTHER)
@@ -309,20 +303,15 @@ static int make_event(struct sn_perfetto *perfetto, struct read_event *read,
 	uint32_t number;
 	struct sn_db_builder *builder = perfetto->recording.builder;
 	const char *name = read->name == SONDE_NONE ? "" : sn_db_builder_text(builder, read->name);
-	if (!read->is_placed && read->category == SN_ACTIVITY_OTHER &&
-	    read->category_text != SONDE_NONE && *sn_db_builder_text(builder, read->category_text))
+	if (read->category == SN_ACTIVITY_OTHER && read->category_text != SONDE_NONE &&
+	    *sn_db_builder_text(builder, read->category_text))
 		sn_perfetto_add_attribute(
 		    perfetto, &read->attributes,
 		    key_of(perfetto, NULL, "category", SONDE_ATTRIBUTE_STRING),
 		    read->category_text);
 	name = read->name == SONDE_NONE ? "" : sn_db_builder_text(builder, read->name);
-	int result = read->is_placed && category < SN_ACTIVITY_KERNEL
-			 ? sn_recording_name_placed(&perfetto->recording, category, name,
-						    strlen(name), read->context, &number)
-			 : sn_recording_name_number(&perfetto->recording, category, name,
-						    strlen(name), &number);
-	if (result)
-		return result;
+	if (sn_recording_name_number(&perfetto->recording, category, name, strlen(name), &number))
+		return SN_ERR_MEMORY;
 	*event = (struct sn_event){
 	    .start_ns = time_ns,
 	    .end_ns = time_ns,
@@ -429,68 +418,22 @@ static int take_instant(struct sn_perfetto *perfetto, const struct sn_perfetto_s
 	    read->callstack ? sn_perfetto_item(sequence, SN_PERFETTO_CALLSTACK, read->callstack)
 			    : NULL;
 	struct sn_recording_line *line = perfetto->recording.lines + track->line;
-	if (stack && !read->is_placed && !track->is_device)
+	if (stack)
 		return add_sample(perfetto, line, stack->value, time_ns, &read->attributes);
-	int result = make_event(
-	    perfetto, read, track->is_device ? SN_ACTIVITY_DEVICE_ANNOTATION : SN_ACTIVITY_INSTANT,
-	    time_ns, &event);
+	int result = make_event(perfetto, read, SN_ACTIVITY_INSTANT, time_ns, &event);
 	if (!result)
 		sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line,
 				 &event);
 	return result;
 }
 
-/* The kind of a slice beside a thread's: 0 for a call or range. */
-static uint16_t state_kind(struct sn_perfetto *perfetto, const struct sn_perfetto_track *track,
-			   const struct read_event *read)
-{
-	if (!track->is_beside || !perfetto->recording.has_counters ||
-	    read->category_text == SONDE_NONE)
-		return 0;
-	const char *text = sn_db_builder_text(perfetto->recording.builder, read->category_text);
-	if (!strcmp(text, "thread_state"))
-		return SONDE_TRACK_STATES;
-	return !strcmp(text, "system") ? SONDE_TRACK_SYSTEM : 0;
-}
-
-static int take_state(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
-		      const struct read_event *read, uint16_t kind, uint64_t time_ns)
-{
-	const char *name = read->name == SONDE_NONE
-			       ? ""
-			       : sn_db_builder_text(perfetto->recording.builder, read->name);
-	struct sn_event event = {
-	    .start_ns = time_ns,
-	    .end_ns = time_ns,
-	    .link = read->flow & ((1ull << 48) - 1),
-	    .context = read->is_placed
-			   ? read->context
-			   : sn_recording_state_context(&perfetto->recording, name, strlen(name)),
-	    .metric = SONDE_NONE,
-	    .kind = kind,
-	    .attribute_count = read->attributes.count,
-	    .attributes = read->attributes.items,
-	};
-	return sn_perfetto_slice_begin(perfetto, track, &event);
-}
-
 static int take_slice(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
 		      struct read_event *read, uint64_t time_ns)
 {
 	struct sn_event event;
-	uint16_t kind = state_kind(perfetto, track, read);
-	if (kind)
-		return take_state(perfetto, track, read, kind, time_ns);
 	int result = make_event(perfetto, read, suited(track, read->category), time_ns, &event);
 	if (result)
 		return result;
-	/* what lies in another that is no annotation makes a device one that runs by itself */
-	if (track->is_device && track->open && read->category >= SN_ACTIVITY_KERNEL) {
-		const struct sn_event *outer = &track->items[track->open - 1].event;
-		if (sn_recording_name(&perfetto->recording, outer->context).category !=
-		    SN_ACTIVITY_DEVICE_ANNOTATION)
-			perfetto->recording.lines[track->line].nests = true;
-	}
 	if (read->phase != 'X')
 		return sn_perfetto_slice_begin(perfetto, track, &event);
 	if (read->duration_us > 0 && read->duration_us < INT64_MAX / 2000)
@@ -593,8 +536,6 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 	}
 	if (read.extra_value_count)
 		result = add_extra_counters(perfetto, sequence, &read, time_ns);
-	if (read.is_placed)
-		read.context = callstack(sequence, read.callstack);
 	struct sn_perfetto_track *track = track_of(perfetto, sequence, &read);
 	if (!track || result)
 		return SN_ERR_MEMORY;

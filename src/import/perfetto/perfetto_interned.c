@@ -112,20 +112,9 @@ static int take_mapping(struct sn_perfetto *perfetto, struct sn_perfetto_sequenc
 	return 0;
 }
 
-/* The kind of a frame: Sonde's own name for it, or one of Perfetto's numbers. */
-static unsigned frame_kind(const struct sn_proto_field *field)
+static uint8_t frame_kind(uint64_t kind)
 {
-	if (field->number == 7)
-		return field->value == 3   ? SN_FRAME_PYTHON
-		       : field->value == 2 ? SN_FRAME_OS
-					   : SN_FRAME_NATIVE;
-	for (unsigned kind = 1; kind <= SN_FRAME_GPU_OP; kind++) {
-		const char *name = sonde_frame_kind_name(kind);
-		if (field->length == strlen(name) && field->bytes &&
-		    !memcmp(field->bytes, name, field->length))
-			return kind;
-	}
-	return SN_FRAME_NATIVE;
+	return kind == 3 ? SN_FRAME_PYTHON : kind == 2 ? SN_FRAME_OS : SN_FRAME_NATIVE;
 }
 
 static uint32_t line_of(const struct sn_proto_field *field)
@@ -156,21 +145,15 @@ static int take_frame(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 			frame.file = text_of(sequence, SN_PERFETTO_SOURCE, field.value);
 		else if (field.number == 6)
 			frame.line = line_of(&field);
-		else if (field.number == SN_PERFETTO_OWN_LINE)
-			frame.line = line_of(&field); /* comes after what viewers get */
-		else if (field.number == 7 || field.number == 8)
-			frame.kind = (uint8_t)frame_kind(&field);
-		else if (field.number == SN_PERFETTO_OWN_FUNCTION_LINE)
-			frame.function_line = line_of(&field);
-		else if (field.number == SN_PERFETTO_OWN_FLAGS)
-			frame.flags = (uint8_t)field.value;
+		else if (field.number == 7)
+			frame.kind = frame_kind(field.value);
 	}
 	if (frame.name == SONDE_NONE) {
 		char text[32];
 		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)frame.offset);
 		frame.name = sn_db_builder_string(perfetto->recording.builder, text);
 	}
-	if (frame.kind != SN_FRAME_NATIVE && frame.kind != SN_FRAME_INLINED)
+	if (frame.kind != SN_FRAME_NATIVE)
 		frame.offset = 0;
 	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_FRAME, iid);
 	if (!item)

@@ -30,7 +30,6 @@ struct sn_perfetto_track *sn_perfetto_track(struct sn_perfetto *perfetto, uint64
 						    .pid = -1,
 						    .tid = -1,
 						    .name = SONDE_NONE,
-						    .description = SONDE_NONE,
 						    .unit = SONDE_NONE,
 						    .multiplier = 1,
 						    .line = SONDE_NONE,
@@ -52,8 +51,7 @@ struct sn_perfetto_process *sn_perfetto_process(struct sn_perfetto *perfetto, in
 	    sn_vec_reserve(&perfetto->processes, &perfetto->process_capacity, number + 1ull) < 0)
 		return NULL;
 	if (number == before)
-		perfetto->processes[number] =
-		    (struct sn_perfetto_process){SONDE_NONE, SONDE_NONE, -1, -1};
+		perfetto->processes[number] = (struct sn_perfetto_process){SONDE_NONE};
 	return perfetto->processes + number;
 }
 
@@ -92,49 +90,21 @@ int sn_perfetto_name_thread(struct sn_perfetto *perfetto, int64_t pid, int64_t t
 
 /* ---- descriptors ---- */
 
-/* "rank 3, pid 77, host node7", as `sonde export` labels processes. */
-static void take_label(struct sn_perfetto *perfetto, struct sn_perfetto_process *process,
-		       const struct sn_proto_field *field)
-{
-	char text[512];
-	int length = (int)(field->length < sizeof(text) - 1 ? field->length : sizeof(text) - 1);
-	snprintf(text, sizeof(text), "%.*s", length,
-		 field->bytes ? (const char *)field->bytes : "");
-	for (char *part = text, *next; part; part = next) {
-		long long number;
-		next = strstr(part, ", ");
-		if (next) {
-			*next = 0;
-			next += 2;
-		}
-		if (sscanf(part, "rank %lld", &number) == 1)
-			process->rank = number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
-		else if (sscanf(part, "pid %lld", &number) == 1)
-			process->own_pid = number;
-		else if (!strncmp(part, "host ", 5))
-			process->host = sn_db_builder_string(perfetto->recording.builder, part + 5);
-	}
-}
-
 static int take_process(struct sn_perfetto *perfetto, struct sn_proto descriptor, int64_t *pid)
 {
-	struct sn_proto_field field, name = {0}, label = {0};
+	struct sn_proto_field field, name = {0};
 	*pid = -1;
 	while (sn_proto_next(&descriptor, &field)) {
 		if (field.number == 1)
 			*pid = (int32_t)field.value;
 		else if (field.number == 6 || (field.number == 2 && !name.bytes))
 			name = field;
-		else if (field.number == 8)
-			label = field;
 	}
 	struct sn_perfetto_process *process = sn_perfetto_process(perfetto, *pid);
 	if (!process)
 		return SN_ERR_MEMORY;
 	if (name.bytes && name.length)
 		process->name = sn_perfetto_string(perfetto, &name);
-	if (label.bytes)
-		take_label(perfetto, process, &label);
 	return 0;
 }
 
@@ -201,9 +171,6 @@ int sn_perfetto_describe_track(struct sn_perfetto *perfetto, struct sn_perfetto_
 		case 13:
 			if (field.length)
 				track->name = sn_perfetto_string(perfetto, &field);
-			break;
-		case 14:
-			track->description = sn_perfetto_string(perfetto, &field);
 			break;
 		case 3:
 			result = take_process(perfetto, sn_proto_enter(&field), &track->pid);
@@ -314,23 +281,6 @@ int sn_perfetto_merge_tracks(struct sn_perfetto *perfetto)
 	return 0;
 }
 
-/* What `sonde export` says of streams. */
-static bool find_stream(const struct sn_perfetto *perfetto, const struct sn_perfetto_track *track,
-			struct sn_recording_place *place)
-{
-	unsigned device, context, stream;
-	int end = 0;
-	if (track->description == SONDE_NONE)
-		return false;
-	const char *text = sn_db_builder_text(perfetto->recording.builder, track->description);
-	if (sscanf(text, "device %u, context %u, stream %u%n", &device, &context, &stream, &end) !=
-		3 ||
-	    text[end])
-		return false;
-	*place = (struct sn_recording_place){1, device, context, stream, 0};
-	return true;
-}
-
 /* A row that is neither thread nor stream: of a process or of nobody. */
 static int place_own(struct sn_perfetto *perfetto, struct sn_perfetto_track *track, int64_t pid)
 {
@@ -361,42 +311,17 @@ static int place_own(struct sn_perfetto *perfetto, struct sn_perfetto_track *tra
 	return 0;
 }
 
-static int place_stream(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
-			struct sn_recording_place *place, int64_t pid)
-{
-	char usual[64];
-	place->process = pid;
-	if (track->is_counter) /* of the process, since streams have no counters */
-		return place_own(perfetto, track, pid);
-	struct sn_recording_line *line = sn_recording_line(&perfetto->recording, place);
-	if (!line)
-		return SN_ERR_MEMORY;
-	line->pid = pid;
-	track->line = (uint32_t)(line - perfetto->recording.lines);
-	track->is_device = true;
-	snprintf(usual, sizeof(usual), "stream %lld", (long long)place->third);
-	if (track->name != SONDE_NONE &&
-	    strcmp(sn_db_builder_text(perfetto->recording.builder, track->name), usual))
-		line->name = track->name;
-	return 0;
-}
-
 int sn_perfetto_place_track(struct sn_perfetto *perfetto, struct sn_perfetto_track *track)
 {
-	struct sn_recording_place stream;
 	const struct sn_perfetto_track *at = track;
-	bool is_stream = false;
 	if (track->line != SONDE_NONE)
 		return 0;
 	for (int i = 0; i < ANCESTORS_MAX && at; i++) {
-		is_stream = is_stream || find_stream(perfetto, at, &stream);
 		if (at->has_thread || at->has_process || !at->parent)
 			break;
 		at = find_track(perfetto, at->parent);
 	}
 	int64_t pid = at ? at->pid : -1;
-	if (is_stream)
-		return place_stream(perfetto, track, &stream, pid);
 	if (!at || !at->has_thread)
 		return place_own(perfetto, track, pid);
 	struct sn_recording_line *line = sn_perfetto_thread_line(perfetto, pid, at->tid);
@@ -429,10 +354,6 @@ void sn_perfetto_name_lines(struct sn_perfetto *perfetto)
 			continue;
 		const struct sn_perfetto_process *process = perfetto->processes + number;
 		line->program = process->name;
-		line->host = process->host;
-		line->rank = process->rank;
-		if (process->own_pid >= 0)
-			line->pid = process->own_pid;
 	}
 }
 
