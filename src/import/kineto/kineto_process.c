@@ -33,24 +33,17 @@ static const struct sn_kineto_process *find(const struct sn_kineto_processes *pr
 	return number == SN_INTERN_NONE ? NULL : processes->items + number;
 }
 
-void sn_kineto_processes_apply(struct sn_kineto_processes *processes,
-			       struct sn_recording *recording)
+void sn_kineto_processes_apply(struct sn_kineto_processes *processes, struct sn_track_sink *sink)
 {
-	uint64_t most = 0;
-	for (uint32_t i = 0; i < recording->places.count; i++) {
-		struct sn_recording_line *line = recording->lines + i;
-		const struct sn_recording_place *place = sn_intern_at(&recording->places, i, NULL);
+	for (uint32_t i = 0; i < sn_track_sink_count(sink); i++) {
 		/* streams are "threads" of processes that are devices */
-		if (line->is_device)
-			continue;
-		const struct sn_kineto_process *process = find(processes, place->first);
-		if (!process)
-			continue;
-		line->program = process->program;
-		if (line->event_count > most && process->program != SONDE_NONE) {
-			most = line->event_count;
-			recording->program = process->program;
-		}
+		const struct sn_kineto_process *process =
+		    sn_track_sink_at(sink, i)->is_device
+			? NULL
+			: find(processes, sn_track_sink_place(sink, i)->first);
+		if (process)
+			sn_track_sink_set_track_program(sink, i, process->program);
 	}
+	sn_track_sink_set_busiest_program(sink);
 	sn_kineto_processes_release(processes);
 }

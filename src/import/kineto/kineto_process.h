@@ -5,7 +5,8 @@
 #ifndef SN_IMPORT_KINETO_PROCESS_H
 #define SN_IMPORT_KINETO_PROCESS_H
 
-#include "import/core/recording.h"
+#include "base/intern.h"
+#include "import/core/track_sink.h"
 #include "import/json/trace_json.h"
 
 struct sn_kineto_process {
@@ -25,10 +26,9 @@ void sn_kineto_processes_release(struct sn_kineto_processes *processes);
 struct sn_kineto_process *sn_kineto_processes_add(struct sn_kineto_processes *processes,
 						  int64_t pid);
 /*
- * Tells the lines of a file of what is known of their processes, and forgets these. The program of
+ * Tells the tracks of a file what is known of their processes, and forgets these. The program of
  * the whole is that of the process with most events.
  */
-void sn_kineto_processes_apply(struct sn_kineto_processes *processes,
-			       struct sn_recording *recording);
+void sn_kineto_processes_apply(struct sn_kineto_processes *processes, struct sn_track_sink *sink);
 
 #endif

@@ -36,8 +36,8 @@ static struct sn_perfetto_item *add_item(struct sn_perfetto_sequence *sequence, 
 
 uint32_t sn_perfetto_string(struct sn_perfetto *perfetto, const struct sn_proto_field *field)
 {
-	return field->bytes ? sn_db_builder_string_n(perfetto->recording.builder,
-						     (const char *)field->bytes, field->length)
+	return field->bytes ? sn_db_builder_string_n(perfetto->builder, (const char *)field->bytes,
+						     field->length)
 			    : SONDE_NONE;
 }
 
@@ -47,7 +47,7 @@ uint32_t sn_perfetto_text(struct sn_perfetto *perfetto, const struct sn_perfetto
 	const struct sn_perfetto_item *item = sn_perfetto_item(sequence, kind, iid);
 	if (item && item->value != SONDE_NONE)
 		return item->value;
-	return sn_db_builder_string(perfetto->recording.builder, lost);
+	return sn_db_builder_string(perfetto->builder, lost);
 }
 
 /* {iid, text} */
@@ -82,7 +82,7 @@ static uint32_t text_of(const struct sn_perfetto_sequence *sequence, enum sn_per
 static int take_mapping(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			struct sn_proto message)
 {
-	struct sn_db_builder *builder = perfetto->recording.builder;
+	struct sn_db_builder *builder = perfetto->builder;
 	struct sn_proto_field field;
 	uint64_t iid = 0, build_id = 0;
 	char path[4096] = "";
@@ -151,14 +151,14 @@ static int take_frame(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 	if (frame.name == SONDE_NONE) {
 		char text[32];
 		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)frame.offset);
-		frame.name = sn_db_builder_string(perfetto->recording.builder, text);
+		frame.name = sn_db_builder_string(perfetto->builder, text);
 	}
 	if (frame.kind != SN_FRAME_NATIVE)
 		frame.offset = 0;
 	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_FRAME, iid);
 	if (!item)
 		return SN_ERR_MEMORY;
-	item->value = sn_db_builder_frame(perfetto->recording.builder, &frame);
+	item->value = sn_db_builder_frame(perfetto->builder, &frame);
 	return 0;
 }
 
@@ -166,9 +166,8 @@ static uint32_t extend(struct sn_perfetto *perfetto, const struct sn_perfetto_se
 		       uint32_t context, uint64_t iid)
 {
 	uint32_t frame = text_of(sequence, SN_PERFETTO_FRAME, iid);
-	return frame == SONDE_NONE
-		   ? context
-		   : sn_db_builder_context(perfetto->recording.builder, context, frame);
+	return frame == SONDE_NONE ? context
+				   : sn_db_builder_context(perfetto->builder, context, frame);
 }
 
 static int take_callstack(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,

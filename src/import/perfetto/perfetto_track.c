@@ -32,7 +32,7 @@ struct sn_perfetto_track *sn_perfetto_track(struct sn_perfetto *perfetto, uint64
 						    .name = SONDE_NONE,
 						    .unit = SONDE_NONE,
 						    .multiplier = 1,
-						    .line = SONDE_NONE,
+						    .number = SONDE_NONE,
 						    .metric = SONDE_NONE};
 	return track;
 }
@@ -139,8 +139,7 @@ static void take_counter(struct sn_perfetto *perfetto, struct sn_perfetto_track 
 	track->is_counter = true;
 	while (sn_proto_next(&descriptor, &field)) {
 		if (field.number == 3 && field.value < 4)
-			track->unit =
-			    sn_db_builder_string(perfetto->recording.builder, units[field.value]);
+			track->unit = sn_db_builder_string(perfetto->builder, units[field.value]);
 		else if (field.number == 6)
 			track->unit = sn_perfetto_string(perfetto, &field);
 		else if (field.number == 4 && field.value)
@@ -241,11 +240,10 @@ int sn_perfetto_process_tree(struct sn_perfetto *perfetto, struct sn_proto tree)
 
 /* ---- places ---- */
 
-struct sn_recording_line *sn_perfetto_thread_line(struct sn_perfetto *perfetto, int64_t pid,
-						  int64_t tid)
+uint32_t sn_perfetto_thread_track(struct sn_perfetto *perfetto, int64_t pid, int64_t tid)
 {
-	struct sn_recording_place place = {0, pid, tid, 0, 0};
-	return sn_recording_line(&perfetto->recording, &place);
+	struct sn_track_place place = {0, pid, tid, 0, 0};
+	return sn_track_sink_track(perfetto->sink, &place);
 }
 
 /* Tracks of one parent and one name are one row to who traced. */
@@ -285,28 +283,28 @@ int sn_perfetto_merge_tracks(struct sn_perfetto *perfetto)
 static int place_own(struct sn_perfetto *perfetto, struct sn_perfetto_track *track, int64_t pid)
 {
 	uint32_t number = sibling(perfetto, track);
-	struct sn_recording_place place = {0, pid, -2 - (int64_t)number, 1, 0};
+	struct sn_track_place place = {0, pid, -2 - (int64_t)number, 1, 0};
 	struct sn_perfetto_track *parent = find_track(perfetto, track->parent);
 	if (track->is_counter) /* they are told apart by their metrics */
 		place.second = -1;
-	struct sn_recording_line *line =
-	    number == SONDE_NONE ? NULL : sn_recording_line(&perfetto->recording, &place);
-	if (!line)
+	if (number != SONDE_NONE)
+		track->number = sn_track_sink_track(perfetto->sink, &place);
+	if (track->number == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	track->line = (uint32_t)(line - perfetto->recording.lines);
 	track->is_beside = track->is_merged;
 	if (track->is_counter || track->name == SONDE_NONE)
 		return 0;
 	if (parent && parent != track && !parent->has_process && parent->name != SONDE_NONE) {
 		char name[512];
-		struct sn_db_builder *builder = perfetto->recording.builder;
+		struct sn_db_builder *builder = perfetto->builder;
 		int used = snprintf(name, sizeof(name), "%.200s/",
 				    sn_db_builder_text(builder, parent->name));
 		snprintf(name + used, sizeof(name) - (size_t)used, "%.200s",
 			 sn_db_builder_text(builder, track->name));
-		line->name = sn_db_builder_string(builder, name);
+		sn_track_sink_name_track(perfetto->sink, track->number,
+					 sn_db_builder_string(builder, name));
 	} else {
-		line->name = track->name;
+		sn_track_sink_name_track(perfetto->sink, track->number, track->name);
 	}
 	return 0;
 }
@@ -314,7 +312,7 @@ static int place_own(struct sn_perfetto *perfetto, struct sn_perfetto_track *tra
 int sn_perfetto_place_track(struct sn_perfetto *perfetto, struct sn_perfetto_track *track)
 {
 	const struct sn_perfetto_track *at = track;
-	if (track->line != SONDE_NONE)
+	if (track->number != SONDE_NONE)
 		return 0;
 	for (int i = 0; i < ANCESTORS_MAX && at; i++) {
 		if (at->has_thread || at->has_process || !at->parent)
@@ -324,54 +322,49 @@ int sn_perfetto_place_track(struct sn_perfetto *perfetto, struct sn_perfetto_tra
 	int64_t pid = at ? at->pid : -1;
 	if (!at || !at->has_thread)
 		return place_own(perfetto, track, pid);
-	struct sn_recording_line *line = sn_perfetto_thread_line(perfetto, pid, at->tid);
-	if (!line)
+	track->number = sn_perfetto_thread_track(perfetto, pid, at->tid);
+	if (track->number == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	track->line = (uint32_t)(line - perfetto->recording.lines);
 	track->is_beside = at != track;
 	return 0;
 }
 
-void sn_perfetto_name_lines(struct sn_perfetto *perfetto)
+static void name_track(struct sn_perfetto *perfetto, uint32_t number)
 {
-	uint32_t *program = &perfetto->recording.program;
+	const struct sn_track *track = sn_track_sink_at(perfetto->sink, number);
+	uint32_t process = sn_intern_find(&perfetto->process_ids, &track->pid, sizeof(track->pid));
+	int64_t key[2] = {track->pid, track->tid};
+	if (!track->is_device && track->name == SONDE_NONE && track->tid >= 0) {
+		uint32_t thread = sn_intern_find(&perfetto->thread_ids, key, sizeof(key));
+		if (thread != SN_INTERN_NONE)
+			sn_track_sink_name_track(perfetto->sink, number,
+						 perfetto->threads[thread].name);
+	}
+	if (process != SN_INTERN_NONE)
+		sn_track_sink_set_track_program(perfetto->sink, number,
+						perfetto->processes[process].name);
+}
+
+void sn_perfetto_name_tracks(struct sn_perfetto *perfetto)
+{
 	for (uint32_t i = 0; i < perfetto->process_ids.count && !perfetto->has_program; i++)
 		if (perfetto->processes[i].name != SONDE_NONE) {
-			*program = perfetto->processes[i].name;
+			sn_track_sink_set_program(perfetto->sink, perfetto->processes[i].name);
 			perfetto->has_program = true;
 		}
-	for (uint32_t i = 0; i < perfetto->recording.places.count; i++) {
-		struct sn_recording_line *line = perfetto->recording.lines + i;
-		uint32_t number =
-		    sn_intern_find(&perfetto->process_ids, &line->pid, sizeof(line->pid));
-		if (!line->is_device && line->name == SONDE_NONE && line->tid >= 0) {
-			int64_t key[2] = {line->pid, line->tid};
-			uint32_t thread = sn_intern_find(&perfetto->thread_ids, key, sizeof(key));
-			if (thread != SN_INTERN_NONE)
-				line->name = perfetto->threads[thread].name;
-		}
-		if (number == SN_INTERN_NONE)
-			continue;
-		const struct sn_perfetto_process *process = perfetto->processes + number;
-		line->program = process->name;
-	}
+	for (uint32_t i = 0; i < sn_track_sink_count(perfetto->sink); i++)
+		name_track(perfetto, i);
 }
 
 /* ---- slices ---- */
 
-static void add(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
-		struct sn_perfetto_slice *slice)
-{
-	slice->event.attributes = slice->attributes;
-	sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line,
-			 &slice->event);
-}
-
 /* Those that have ended leave, the outer first. */
 static void flush(struct sn_perfetto *perfetto, struct sn_perfetto_track *track)
 {
-	for (size_t i = track->open; i < track->total; i++)
-		add(perfetto, track, track->items + i);
+	for (size_t i = track->open; i < track->total; i++) {
+		track->items[i].event.attributes = track->items[i].attributes;
+		sn_track_sink_event(perfetto->sink, &track->items[i].event);
+	}
 	track->total = track->open;
 }
 
@@ -388,11 +381,11 @@ static int set_attributes(struct sn_perfetto_slice *slice, const struct sn_attri
 }
 
 int sn_perfetto_slice_begin(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
-			    const struct sn_event *event)
+			    const struct sn_track_event *event)
 {
 	flush(perfetto, track);
 	if (perfetto->open_count == OPEN_MAX) {
-		perfetto->unended++;
+		sn_track_sink_unended(perfetto->sink, 1);
 		return 0;
 	}
 	size_t before = track->capacity;
@@ -415,14 +408,16 @@ int sn_perfetto_slice_end(struct sn_perfetto *perfetto, struct sn_perfetto_track
 			  uint64_t time_ns, const struct sn_perfetto_attributes *more)
 {
 	if (!track->open) {
-		perfetto->unpaired++;
+		sn_track_sink_unpaired(perfetto->sink, 1);
 		return 0;
 	}
 	if (track->total > track->open && track->ended_ns != time_ns)
 		flush(perfetto, track);
 	struct sn_perfetto_slice *slice = track->items + --track->open;
 	perfetto->open_count--;
-	slice->event.end_ns = time_ns > slice->event.start_ns ? time_ns : slice->event.start_ns;
+	slice->event.end_ns = slice->event.start_ns;
+	if ((int64_t)time_ns > slice->event.start_ns)
+		slice->event.end_ns = (int64_t)time_ns;
 	track->ended_ns = time_ns;
 	if (!more || !more->count || slice->event.attribute_count > UINT16_MAX / 2)
 		return 0;
@@ -431,18 +426,14 @@ int sn_perfetto_slice_end(struct sn_perfetto *perfetto, struct sn_perfetto_track
 
 void sn_perfetto_end_slices(struct sn_perfetto *perfetto)
 {
-	uint64_t end_ns = 0;
-	for (uint32_t i = 0; i < perfetto->recording.places.count; i++)
-		if (perfetto->recording.lines[i].event_count &&
-		    perfetto->recording.lines[i].end_ns > end_ns)
-			end_ns = perfetto->recording.lines[i].end_ns;
+	int64_t end_ns = sn_track_sink_last(perfetto->sink);
 	for (uint32_t i = 0; i < perfetto->track_ids.count; i++) {
 		struct sn_perfetto_track *track = perfetto->tracks + i;
 		for (size_t j = 0; j < track->open; j++) {
-			struct sn_event *event = &track->items[j].event;
+			struct sn_track_event *event = &track->items[j].event;
 			event->end_ns = end_ns > event->start_ns ? end_ns : event->start_ns;
 		}
-		perfetto->unended += track->open;
+		sn_track_sink_unended(perfetto->sink, track->open);
 		perfetto->open_count -= track->open;
 		track->open = 0;
 		flush(perfetto, track);
