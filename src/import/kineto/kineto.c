@@ -579,7 +579,7 @@ static int take_metadata(struct kineto *kineto, const struct sn_json_event *read
 	return 0;
 }
 
-/* Arrows of Kineto and of Sonde say what correlation numbers say as well (recording.h); those of
+/* Arrows of Kineto and of Sonde say what correlation numbers say as well (track_thread.c); those of
  * other programs are not read. */
 static void count_arrow(struct kineto *kineto, const struct sn_json_event *event)
 {
