@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* As in src/import/core/recording_thread.c: old files have whole microseconds. */
+/* As in src/import/core/track_thread.c: old files have whole microseconds. */
 #define TOLERANCE_NS 2000
 
 void sn_shown_callers_begin(struct sn_shown_callers *callers)

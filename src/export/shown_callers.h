@@ -5,7 +5,7 @@
  * in Python and C of which there are no events, states and system calls are of no call at all.
  * Those are exported with their whole path.
  *
- * This repeats how src/import/core/recording_thread.c finds the callers of a thread's events, with
+ * This repeats how src/import/core/track_thread.c finds the callers of a thread's events, with
  * its tolerance, so that what is left out is what that will find. Single-threaded.
  */
 #ifndef SN_EXPORT_SHOWN_CALLERS_H

@@ -3,7 +3,7 @@
 #ifndef SN_IMPORT_ACTIVITY_CATEGORY_H
 #define SN_IMPORT_ACTIVITY_CATEGORY_H
 
-#include "recording.h"
+#include "track_sink.h"
 
 /* SN_ACTIVITY_OTHER where the text is no known category, or NULL. */
 enum sn_activity_category sn_activity_category(const char *text, size_t length);

@@ -40,7 +40,7 @@ static uint32_t place(struct sn_begins *pairs)
 }
 
 int sn_begins_begin(struct sn_begins *pairs, const void *key, size_t key_bytes,
-		    const struct sn_event *event, uint32_t line)
+		    const struct sn_event *event)
 {
 	uint32_t before = pairs->keys.count;
 	uint32_t number = sn_intern_add(&pairs->keys, key, key_bytes);
@@ -58,7 +58,7 @@ int sn_begins_begin(struct sn_begins *pairs, const void *key, size_t key_bytes,
 	}
 	if (bytes)
 		memcpy(attributes, event->attributes, bytes);
-	pairs->items[at] = (struct sn_begin){*event, line, pairs->heads[number]};
+	pairs->items[at] = (struct sn_begin){*event, pairs->heads[number]};
 	pairs->items[at].event.attributes = attributes;
 	pairs->heads[number] = at;
 	return 0;

@@ -12,8 +12,7 @@
 /* A begin that waits for its end. */
 struct sn_begin {
 	struct sn_event event; /* its attributes are the pair's own, to be freed with it */
-	uint32_t line;
-	uint32_t below; /* with the same key; UINT32_MAX none */
+	uint32_t below;	       /* with the same key; UINT32_MAX none */
 };
 
 struct sn_begins {
@@ -28,7 +27,7 @@ void sn_begins_init(struct sn_begins *pairs);
 void sn_begins_release(struct sn_begins *pairs);
 /* Remembers a begin. 0 or SN_ERR_MEMORY. */
 int sn_begins_begin(struct sn_begins *pairs, const void *key, size_t key_bytes,
-		    const struct sn_event *event, uint32_t line);
+		    const struct sn_event *event);
 /* The begin that this end is of, forgotten here; false: there is none. The caller frees
  * pair->event.attributes. */
 bool sn_begins_end(struct sn_begins *pairs, const void *key, size_t key_bytes,

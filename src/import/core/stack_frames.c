@@ -34,9 +34,9 @@ static bool is(struct sn_json_text text, const char *other)
 	return text.length == strlen(other) && !memcmp(text.text, other, text.length);
 }
 
-static unsigned kind_of(struct sn_json_text category)
+static uint8_t kind_of(struct sn_json_text category)
 {
-	for (unsigned kind = 1; kind <= SN_FRAME_GPU_OP; kind++)
+	for (uint8_t kind = 1; kind <= SN_FRAME_GPU_OP; kind++)
 		if (category.text && is(category, sonde_frame_kind_name(kind)))
 			return kind;
 	return SN_FRAME_NATIVE;
@@ -49,11 +49,6 @@ static uint32_t string(struct sn_db_builder *builder, const struct sn_json_value
 		   : SONDE_NONE;
 }
 
-static uint32_t line_of(const struct sn_json_value *value)
-{
-	return value->integer > 0 && value->integer < INT32_MAX ? (uint32_t)value->integer : 0;
-}
-
 /* One frame's object. */
 static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t number,
 				      struct sn_json_parse *parse, struct sn_db_builder *builder)
@@ -63,7 +58,6 @@ static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t n
 				       .linkage_name = SONDE_NONE,
 				       .module = SONDE_NONE,
 				       .file = SONDE_NONE};
-	struct sonde_db_module module = {.path = SONDE_NONE, .build_id = SONDE_NONE};
 	uint32_t parent = SONDE_NONE;
 	bool is_first = true;
 	enum sn_json_result result = sn_json_expect(parse, '{');
@@ -76,30 +70,17 @@ static enum sn_json_result take_frame(struct sn_stack_frames *frames, uint32_t n
 		result = sn_json_value(parse, &value);
 		if (result)
 			break;
-		if (is(name, "name")) {
+		if (is(name, "name"))
 			frame.name = string(builder, &value);
-		} else if (is(name, "category")) {
-			frame.kind = (uint8_t)kind_of(value.text);
-		} else if (is(name, "parent") && value.text.text) {
+		else if (is(name, "category"))
+			frame.kind = kind_of(value.text);
+		else if (is(name, "parent") && value.text.text)
 			parent = number_of(frames, value.text);
-		} else if (is(name, "file")) {
+		else if (is(name, "file"))
 			frame.file = string(builder, &value);
-		} else if (is(name, "line")) {
-			frame.line = line_of(&value);
-		} else if (is(name, "function_line")) {
-			frame.function_line = line_of(&value);
-		} else if (is(name, "flags")) {
-			frame.flags = (uint8_t)value.integer;
-		} else if (is(name, "offset")) {
-			frame.offset = (uint64_t)value.integer;
-		} else if (is(name, "module")) {
-			module.path = string(builder, &value);
-		} else if (is(name, "build_id")) {
-			module.build_id = string(builder, &value);
-		}
+		else if (is(name, "line") && value.integer > 0 && value.integer < INT32_MAX)
+			frame.line = (uint32_t)value.integer;
 	}
-	if (module.path != SONDE_NONE)
-		frame.module = sn_db_builder_module(builder, &module);
 	frames->frames[number].parent = parent;
 	frames->frames[number].frame = sn_db_builder_frame(builder, &frame);
 	return result;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The "stackFrames" of Chrome's JSON: {"5": {"name": ..., "category": ..., "parent": "4"}, ...},
- * numbers or texts by which samples ("sf") name call paths. `sonde export` adds "file", "line",
- * "function_line", "flags", "offset", "module" and "build_id"; its categories are kinds of frames.
+ * numbers or texts by which samples ("sf") name call paths. A frame may have "file" and "line", and
+ * as category a kind of frame.
  */
 #ifndef SN_IMPORT_STACK_FRAMES_H
 #define SN_IMPORT_STACK_FRAMES_H

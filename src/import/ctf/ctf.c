@@ -182,31 +182,9 @@ static int run_graph(const char *const *paths, size_t count, struct sn_ctf_taker
 
 /* ---- paths ---- */
 
-static int read_own(const struct sn_import_request *request, const char *folder, uint32_t run,
-		    struct sn_db_builder *builder, struct sn_error *error)
-{
-	struct sn_ctf_own *own = sn_ctf_own_new(request, builder, run);
-	struct sn_ctf_taker taker = {.event = sn_ctf_own_take, .context = own};
-	if (!own)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result = run_graph(&folder, 1, &taker, error);
-	if (!result)
-		result = sn_ctf_own_finish(own, folder, error);
-	sn_ctf_own_free(own);
-	return result;
-}
-
-static bool has_own(const struct sn_ctf_folders *folders)
-{
-	for (size_t i = 0; i < folders->count; i++)
-		if (folders->kinds[i] == SN_CTF_OWN)
-			return true;
-	return false;
-}
-
-static int read_any(const struct sn_import_request *request, const char *path,
-		    const struct sn_ctf_folders *folders, struct sn_ctf_any *any,
-		    struct sn_error *error)
+static int read_folders(const struct sn_import_request *request, const char *path,
+			const struct sn_ctf_folders *folders, struct sn_ctf_any *any,
+			struct sn_error *error)
 {
 	struct sn_ctf_taker taker = {.event = sn_ctf_any_take, .context = any};
 	int result = sn_ctf_any_begin(any, path, error);
@@ -216,25 +194,15 @@ static int read_any(const struct sn_import_request *request, const char *path,
 	return result ? result : sn_ctf_any_end(any, request->path_count, &taker, error);
 }
 
-/* *any is made when it is first needed: it has attributes of its own. */
-static int read_path(const struct sn_import_request *request, size_t path, struct sn_ctf_any **any,
-		     struct sn_db_builder *builder, struct sn_error *error)
+static int read_path(const struct sn_import_request *request, const char *path,
+		     struct sn_ctf_any *any, struct sn_error *error)
 {
 	struct sn_ctf_folders folders;
-	int result = sn_ctf_folders_find(&folders, request->paths[path]);
-	bool is_own = has_own(&folders);
-	if (!result && !is_own && !*any) {
-		*any = sn_ctf_any_new(request, builder);
-		result = *any ? 0 : SN_ERR_MEMORY;
-	}
+	int result = sn_ctf_folders_find(&folders, path);
 	if (result)
 		sn_fail(error, result, "out of memory");
-	else if (!is_own)
-		result = read_any(request, request->paths[path], &folders, *any, error);
-	for (size_t i = 0; i < folders.count && is_own && !result; i++)
-		if (folders.kinds[i] == SN_CTF_OWN)
-			result =
-			    read_own(request, folders.paths[i], (uint32_t)path, builder, error);
+	else
+		result = read_folders(request, path, &folders, any, error);
 	sn_ctf_folders_release(&folders);
 	return result;
 }
@@ -242,16 +210,16 @@ static int read_path(const struct sn_import_request *request, size_t path, struc
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
 		    struct sn_error *error)
 {
-	struct sn_ctf_any *any = NULL;
-	int result = 0;
 	if (!sn_late_babeltrace_load())
 		return sn_fail(error, SN_ERR_UNSUPPORTED,
 			       "cannot read '%s': libbabeltrace2 cannot be loaded",
 			       request->paths[0]);
 	bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
+	struct sn_ctf_any *any = sn_ctf_any_new(request, builder);
+	int result = any ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < request->path_count && !result; i++)
-		result = read_path(request, i, &any, builder, error);
-	if (!result && any)
+		result = read_path(request, request->paths[i], any, error);
+	if (!result)
 		sn_ctf_any_finish(any);
 	sn_ctf_any_free(any);
 	return result;
@@ -259,7 +227,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 
 const struct sn_importer sn_importer_ctf = {
     .name = "ctf",
-    .summary = "folders of CTF traces: LTTng, barectf, Sonde's own",
+    .summary = "folders of CTF traces: LTTng, barectf",
     .probe = sn_ctf_probe,
     .read = read_all,
 };

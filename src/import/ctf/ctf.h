@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the importer of CTF traces: ctf.c finds traces and has libbabeltrace2 read them, ctf_own.c
- * takes what Sonde itself exported, ctf_any.c traces of LTTng, barectf and others, ctf_field.c gets
- * values out of events.
+ * Inside the importer of CTF traces: ctf.c finds traces and has libbabeltrace2 read them, ctf_any.c
+ * makes of their events a recording, ctf_field.c gets values out of events.
  */
 #ifndef SN_IMPORT_CTF_H
 #define SN_IMPORT_CTF_H
@@ -36,15 +35,6 @@ bool sn_ctf_scalar(struct sn_db_builder *builder, const bt_field *field,
 		   enum sonde_attribute_type *type, uint64_t *value);
 
 /* ---- takers ---- */
-
-struct sn_ctf_own;
-/* NULL without memory. `run` is added to the runs of profiles. */
-struct sn_ctf_own *sn_ctf_own_new(const struct sn_import_request *request,
-				  struct sn_db_builder *builder, uint32_t run);
-void sn_ctf_own_free(struct sn_ctf_own *own);
-int sn_ctf_own_take(void *own, const bt_event *event, uint64_t time_ns);
-/* 0, or SN_ERR_FORMAT where the trace refers to what it does not define. */
-int sn_ctf_own_finish(struct sn_ctf_own *own, const char *path, struct sn_error *error);
 
 struct sn_ctf_any;
 struct sn_ctf_any *sn_ctf_any_new(const struct sn_import_request *request,

@@ -11,30 +11,26 @@
  */
 #include "ctf.h"
 
+#include "base/intern.h"
 #include "base/vec.h"
-#include "import/core/begin_end.h"
 #include "format/measurement/measurement.h"
-#include "import/core/recording.h"
-#include "import/core/scheduler.h"
+#include "import/core/track_sink.h"
+#include "system/scheduler.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define ATTRIBUTES_MAX	 48
-#define KERNEL_PROCESSOR 1 /* `third` of the place of a processor's line */
+#define ATTRIBUTES_MAX 48
 
 struct sn_ctf_any {
-	struct sn_recording recording;
-	struct sn_begins begins;
-	struct sn_sched sched;
+	struct sn_db_builder *builder;
+	struct sn_track_sink *sink;
 	uint32_t *current; /* by processor: the thread, UINT32_MAX not known */
 	size_t current_count, current_capacity;
 	struct sn_intern tids;	/* uint32_t */
 	uint32_t *pids, *names; /* by tid: process, builder's string */
 	size_t pid_capacity, name_capacity;
-	uint32_t key_cpu, key_waker, key_tid;
-	uint64_t unended, unpaired, discarded;
-	uint64_t last_ns;
+	uint64_t discarded;
 };
 
 /* What an event says of who it was. */
@@ -104,95 +100,44 @@ static int note_thread(struct sn_ctf_any *any, uint32_t pid, uint32_t tid, const
 		any->names[number] = SONDE_NONE;
 	}
 	if (name && *name)
-		any->names[number] = sn_db_builder_string(any->recording.builder, name);
+		any->names[number] = sn_db_builder_string(any->builder, name);
 	return 0;
 }
 
-/* NULL without memory. */
-static struct sn_recording_line *thread_line(struct sn_ctf_any *any, uint32_t tid)
-{
-	uint32_t number = sn_intern_find(&any->tids, &tid, sizeof(tid));
-	uint32_t pid = number == SN_INTERN_NONE ? tid : any->pids[number];
-	struct sn_recording_place place = {0, pid, tid, 0, 0};
-	struct sn_recording_line *line = sn_recording_line(&any->recording, &place);
-	if (line && number != SN_INTERN_NONE && any->names[number] != SONDE_NONE)
-		line->name = any->names[number];
-	return line;
-}
-
-static struct sn_recording_line *cpu_line(struct sn_ctf_any *any, uint32_t cpu)
-{
-	char name[32];
-	struct sn_recording_place place = {0, 0, cpu, KERNEL_PROCESSOR, 0};
-	struct sn_recording_line *line = sn_recording_line(&any->recording, &place);
-	snprintf(name, sizeof(name), "CPU %u", cpu);
-	if (!line)
-		return NULL;
-	line->name = sn_db_builder_string(any->recording.builder, name);
-	line->is_processor = true;
-	return line;
-}
-
-static struct sn_recording_line *line_of(struct sn_ctf_any *any, const struct who *who)
-{
-	if (who->has_tid)
-		return note_thread(any, who->pid, who->tid, who->name) ? NULL
-								       : thread_line(any, who->tid);
-	return cpu_line(any, who->has_cpu ? who->cpu : 0);
-}
-
-/* ---- states ---- */
-
-static int add_state(struct sn_ctf_any *any, struct sn_recording_line *line, uint32_t context,
-		     const struct sn_sched_interval *interval, const struct sn_attribute *attribute)
-{
-	struct sn_event event = {
-	    .start_ns = interval->start_ns + SN_RECORDING_BIAS_NS,
-	    .end_ns = interval->end_ns + SN_RECORDING_BIAS_NS,
-	    .context = context,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_STATES,
-	    .attribute_count = attribute->key != SONDE_NONE,
-	    .attributes = attribute,
-	};
-	if (!line)
-		return SN_ERR_MEMORY;
-	sn_recording_add(&any->recording, line, &event);
-	return 0;
-}
-
-static uint32_t child(struct sn_ctf_any *any, uint32_t parent, unsigned kind, const char *name)
-{
-	struct sn_db_builder *builder = any->recording.builder;
-	return sn_db_builder_context(builder, parent,
-				     sn_db_builder_named_frame(builder, kind, name));
-}
-
-static int take_state(void *context, const struct sn_sched_interval *interval)
+/* SONDE_NONE without memory. */
+static uint32_t thread_track(void *context, uint32_t tid)
 {
 	struct sn_ctf_any *any = context;
-	struct sn_attribute attribute = {any->key_tid, 0, interval->tid};
-	if (interval->processor != UINT32_MAX) {
-		char name[256];
-		uint32_t number = sn_intern_find(&any->tids, &interval->tid, sizeof(interval->tid));
-		uint32_t text = number == SN_INTERN_NONE ? SONDE_NONE : any->names[number];
-		snprintf(name, sizeof(name), "thread %u", interval->tid);
-		if (text != SONDE_NONE)
-			snprintf(name, sizeof(name), "%s",
-				 sn_db_builder_text(any->recording.builder, text));
-		return add_state(any, cpu_line(any, interval->processor),
-				 child(any, 0, SN_FRAME_THREAD, name), interval, &attribute);
-	}
-	const struct sn_sched_thread *thread = &interval->thread;
-	uint32_t state = child(any, 0, SN_FRAME_OS, sn_sched_state_name(thread->state));
-	if (thread->state == SN_SCHED_BLOCKED)
-		state = child(any, state, SN_FRAME_OS, sn_sched_reason(thread->why));
-	attribute = (struct sn_attribute){SONDE_NONE, 0, 0};
-	if (thread->state == SN_SCHED_RUNNING)
-		attribute = (struct sn_attribute){any->key_cpu, 0, thread->cpu};
-	else if (thread->waker)
-		attribute = (struct sn_attribute){any->key_waker, 0, thread->waker};
-	return add_state(any, thread_line(any, interval->tid), state, interval, &attribute);
+	uint32_t number = sn_intern_find(&any->tids, &tid, sizeof(tid));
+	uint32_t pid = number == SN_INTERN_NONE ? tid : any->pids[number];
+	struct sn_track_place place = {0, pid, tid, 0, 0};
+	uint32_t track = sn_track_sink_track(any->sink, &place);
+	if (track != SONDE_NONE && number != SN_INTERN_NONE && any->names[number] != SONDE_NONE)
+		sn_track_sink_name_track(any->sink, track, any->names[number]);
+	return track;
+}
+
+static uint32_t thread_name(void *context, uint32_t tid)
+{
+	const struct sn_ctf_any *any = context;
+	uint32_t number = sn_intern_find(&any->tids, &tid, sizeof(tid));
+	return number == SN_INTERN_NONE ? SONDE_NONE : any->names[number];
+}
+
+static uint32_t track_of(struct sn_ctf_any *any, const struct who *who)
+{
+	if (!who->has_tid)
+		return sn_track_sink_processor(any->sink, who->has_cpu ? who->cpu : 0);
+	return note_thread(any, who->pid, who->tid, who->name) ? SONDE_NONE
+							       : thread_track(any, who->tid);
+}
+
+/* ---- the scheduler ---- */
+
+static struct sn_sched *scheduler(struct sn_ctf_any *any)
+{
+	return sn_track_sink_scheduler(any->sink,
+				       &(struct sn_track_threads){thread_track, thread_name, any});
 }
 
 static int set_current(struct sn_ctf_any *any, uint32_t cpu, uint32_t tid)
@@ -222,8 +167,10 @@ static int take_switch(struct sn_ctf_any *any, const bt_field *payload, const st
 	    (to && note_thread(any, (uint32_t)to, (uint32_t)to, names[1])) ||
 	    set_current(any, who->cpu, (uint32_t)to))
 		return SN_ERR_MEMORY;
-	return sn_sched_switch(&any->sched, time_ns, who->cpu, (uint32_t)from, could_go_on, why,
-			       (uint32_t)to);
+	struct sn_sched *sched = scheduler(any);
+	return !sched ? SN_ERR_MEMORY
+		      : sn_sched_switch(sched, time_ns, who->cpu, (uint32_t)from, could_go_on, why,
+					(uint32_t)to);
 }
 
 static int take_wakeup(struct sn_ctf_any *any, const bt_field *payload, const struct who *who,
@@ -232,7 +179,9 @@ static int take_wakeup(struct sn_ctf_any *any, const bt_field *payload, const st
 	uint64_t tid;
 	if (!sn_ctf_integer(sn_ctf_member(payload, "tid"), &tid))
 		return 0;
-	return sn_sched_wake(&any->sched, time_ns, (uint32_t)tid, who->has_tid ? who->tid : 0);
+	struct sn_sched *sched = scheduler(any);
+	return !sched ? SN_ERR_MEMORY
+		      : sn_sched_wake(sched, time_ns, (uint32_t)tid, who->has_tid ? who->tid : 0);
 }
 
 /* ---- events ---- */
@@ -242,7 +191,7 @@ static void put_attribute(struct sn_ctf_any *any, struct attributes *attributes,
 {
 	if (attributes->count == ATTRIBUTES_MAX)
 		return;
-	uint32_t key = sn_recording_attribute_key(&any->recording, name, strlen(name), type);
+	uint32_t key = sn_track_sink_key(any->sink, name, strlen(name), type);
 	attributes->items[attributes->count++] = (struct sn_attribute){key, 0, value};
 }
 
@@ -261,7 +210,7 @@ static void put_array(struct sn_ctf_any *any, struct attributes *attributes, con
 	snprintf(text + used, sizeof(text) - used, "]");
 	if (used > 1)
 		put_attribute(any, attributes, name, SONDE_ATTRIBUTE_STRING,
-			      sn_db_builder_string(any->recording.builder, text));
+			      sn_db_builder_string(any->builder, text));
 }
 
 static void put_members(struct sn_ctf_any *any, struct attributes *attributes,
@@ -281,7 +230,7 @@ static void put_members(struct sn_ctf_any *any, struct attributes *attributes,
 		snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "." : "",
 			 bt_field_class_structure_member_get_name(
 			     bt_field_class_structure_borrow_member_by_index_const(class, i)));
-		if (sn_ctf_scalar(any->recording.builder, field, &scalar, &value))
+		if (sn_ctf_scalar(any->builder, field, &scalar, &value))
 			put_attribute(any, attributes, name, scalar, value);
 		else if (type == BT_FIELD_CLASS_TYPE_STRUCTURE && depth < 3)
 			put_members(any, attributes, field, name, depth + 1);
@@ -337,64 +286,49 @@ static void name_event(const bt_field *payload, char *base, size_t size)
 		snprintf(base, size, "0x%llx", (unsigned long long)address);
 }
 
-static int add(struct sn_ctf_any *any, uint32_t line, enum sn_activity_category category,
-	       const char *name, struct sn_event *event)
+static int add_instant(struct sn_ctf_any *any, const char *name, struct sn_track_event *event)
 {
-	if (sn_recording_name_number(&any->recording, category, name, strlen(name),
-				     &event->context))
+	if (sn_track_sink_name(any->sink, SN_ACTIVITY_INSTANT, name, strlen(name), &event->name))
 		return SN_ERR_MEMORY;
-	sn_recording_add(&any->recording, any->recording.lines + line, event);
-	return 0;
-}
-
-static int end_interval(struct sn_ctf_any *any, uint32_t line, const void *key, size_t key_bytes,
-			const char *name, struct sn_event *event)
-{
-	struct sn_begin begin;
-	if (!sn_begins_end(&any->begins, key, key_bytes, &begin)) {
-		any->unpaired++;
-		return add(any, line, SN_ACTIVITY_INSTANT, name, event);
-	}
-	/* what came back belongs to the whole */
-	struct sn_attribute all[2 * ATTRIBUTES_MAX];
-	uint16_t count = begin.event.attribute_count;
-	memcpy(all, begin.event.attributes, count * sizeof(*all));
-	for (uint16_t i = 0; i < event->attribute_count; i++) {
-		bool is_new = true;
-		for (uint16_t k = 0; k < begin.event.attribute_count && is_new; k++)
-			is_new = all[k].key != event->attributes[i].key;
-		if (is_new)
-			all[count++] = event->attributes[i];
-	}
-	free((void *)begin.event.attributes);
-	begin.event.end_ns = event->end_ns;
-	begin.event.attributes = all;
-	begin.event.attribute_count = count;
-	sn_recording_add(&any->recording, any->recording.lines + begin.line, &begin.event);
+	sn_track_sink_event(any->sink, event);
 	return 0;
 }
 
 struct begin_key {
-	uint32_t line, name;
+	uint32_t track, name;
 };
 
+static int end_interval(struct sn_ctf_any *any, const struct begin_key *key, const char *name,
+			struct sn_track_event *event)
+{
+	/* what came back belongs to the whole */
+	struct sn_track_end end = {
+	    .key = key,
+	    .key_bytes = sizeof(*key),
+	    .time_ns = event->end_ns,
+	    .attributes = event->attributes,
+	    .attribute_count = event->attribute_count,
+	    .begin_prevails = true,
+	};
+	int found = sn_track_sink_end(any->sink, &end);
+	return found ? (found < 0 ? found : 0) : add_instant(any, name, event);
+}
+
 static int take_named(struct sn_ctf_any *any, const char *name, const bt_field *payload,
-		      struct sn_recording_line *line, struct sn_event *event)
+		      struct sn_track_event *event)
 {
 	char base[256];
 	int part = part_of(name, base, sizeof(base));
 	enum sn_activity_category category = category_of(base);
-	struct begin_key key = {(uint32_t)(line - any->recording.lines),
-				sn_db_builder_string(any->recording.builder, base)};
+	struct begin_key key = {event->track, sn_db_builder_string(any->builder, base)};
 	if (!part)
-		return add(any, key.line, SN_ACTIVITY_INSTANT, name, event);
+		return add_instant(any, name, event);
 	if (part < 0)
-		return end_interval(any, key.line, &key, sizeof(key), name, event);
+		return end_interval(any, &key, name, event);
 	name_event(payload, base, sizeof(base));
-	if (sn_recording_name_number(&any->recording, category, base, strlen(base),
-				     &event->context))
+	if (sn_track_sink_name(any->sink, category, base, strlen(base), &event->name))
 		return SN_ERR_MEMORY;
-	return sn_begins_begin(&any->begins, &key, sizeof(key), event, key.line);
+	return sn_track_sink_begin(any->sink, &key, sizeof(key), event);
 }
 
 int sn_ctf_any_take(void *context, const bt_event *event, uint64_t time_ns)
@@ -403,32 +337,27 @@ int sn_ctf_any_take(void *context, const bt_event *event, uint64_t time_ns)
 	const char *name = bt_event_class_get_name(bt_event_borrow_class_const(event));
 	const bt_field *payload = bt_event_borrow_payload_field_const(event);
 	struct who who = who_of(any, event);
-	struct sn_recording_line *line = line_of(any, &who);
 	struct attributes attributes;
 	attributes.count = 0;
-	int result = line ? 0 : SN_ERR_MEMORY;
+	struct sn_track_event made = {.track = track_of(any, &who)};
+	int result = made.track == SONDE_NONE ? SN_ERR_MEMORY : 0;
 	if (!name)
 		name = "[unnamed]";
-	if (time_ns >= (uint64_t)SN_RECORDING_BIAS_NS) {
-		any->recording.misplaced++;
+	if (time_ns >= (uint64_t)SN_TRACK_TIME_MAX) {
+		sn_track_sink_untimed(any->sink, 1);
 		return result;
 	}
-	any->last_ns = time_ns;
+	sn_track_sink_lasts(any->sink, (int64_t)time_ns);
 	put_members(any, &attributes, payload, "", 0);
 	put_members(any, &attributes, bt_event_borrow_specific_context_field_const(event),
 		    "context", 0);
 	if (who.has_cpu)
 		put_attribute(any, &attributes, "cpu", SONDE_ATTRIBUTE_UNSIGNED, who.cpu);
-	struct sn_event made = {
-	    .start_ns = time_ns + SN_RECORDING_BIAS_NS,
-	    .end_ns = time_ns + SN_RECORDING_BIAS_NS,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_INTERVALS,
-	    .attribute_count = attributes.count,
-	    .attributes = attributes.items,
-	};
+	made.start_ns = made.end_ns = (int64_t)time_ns;
+	made.attributes = attributes.items;
+	made.attribute_count = attributes.count;
 	if (!result)
-		result = take_named(any, name, payload, line, &made);
+		result = take_named(any, name, payload, &made);
 	if (!result && !strcmp(name, "sched_switch"))
 		result = take_switch(any, payload, &who, time_ns);
 	else if (!result && (!strcmp(name, "sched_wakeup") || !strcmp(name, "sched_waking") ||
@@ -445,35 +374,20 @@ struct sn_ctf_any *sn_ctf_any_new(const struct sn_import_request *request,
 	struct sn_ctf_any *any = calloc(1, sizeof(*any));
 	if (!any)
 		return NULL;
-	sn_recording_begin(&any->recording, "ctf", builder, request->events);
-	sn_begins_init(&any->begins);
-	any->sched.take = take_state;
-	any->sched.context = any;
-	any->key_cpu =
-	    sn_recording_attribute_key(&any->recording, "cpu", 3, SONDE_ATTRIBUTE_UNSIGNED);
-	any->key_waker =
-	    sn_recording_attribute_key(&any->recording, "waker", 5, SONDE_ATTRIBUTE_UNSIGNED);
-	any->key_tid =
-	    sn_recording_attribute_key(&any->recording, "tid", 3, SONDE_ATTRIBUTE_UNSIGNED);
-	return any;
-}
-
-static void forget(struct sn_ctf_any *any)
-{
-	sn_sched_release(&any->sched);
-	any->sched = (struct sn_sched){.take = take_state, .context = any};
-	sn_intern_release(&any->tids);
-	sn_intern_init(&any->tids);
-	any->current_count = 0;
+	any->builder = builder;
+	any->sink = sn_track_sink_new("ctf", builder, request->events);
+	if (any->sink)
+		return any;
+	free(any);
+	return NULL;
 }
 
 void sn_ctf_any_free(struct sn_ctf_any *any)
 {
 	if (!any)
 		return;
-	forget(any);
-	sn_begins_release(&any->begins);
-	sn_recording_release(&any->recording);
+	sn_intern_release(&any->tids);
+	sn_track_sink_free(any->sink);
 	free(any->current);
 	free(any->pids);
 	free(any->names);
@@ -482,70 +396,41 @@ void sn_ctf_any_free(struct sn_ctf_any *any)
 
 int sn_ctf_any_begin(struct sn_ctf_any *any, const char *path, struct sn_error *error)
 {
-	forget(any);
-	return sn_recording_open(&any->recording, path, error);
-}
-
-/* What has no end is taken to the end of the trace. */
-static void end_begun(struct sn_ctf_any *any)
-{
-	struct sn_begin begin;
-	while (sn_begins_left(&any->begins, &begin)) {
-		any->unended++;
-		begin.event.end_ns = any->last_ns + SN_RECORDING_BIAS_NS;
-		sn_recording_add(&any->recording, any->recording.lines + begin.line, &begin.event);
-		free((void *)begin.event.attributes);
-	}
-	sn_begins_release(&any->begins);
+	sn_intern_release(&any->tids);
+	sn_intern_init(&any->tids);
+	any->current_count = 0;
+	return sn_track_sink_open(any->sink, path, error);
 }
 
 /* The program of a thread is what its process's first thread is called, that of the whole what most
  * events are of. */
 static void name_programs(struct sn_ctf_any *any)
 {
-	struct sn_recording *recording = &any->recording;
-	uint64_t most = 0;
-	for (uint32_t i = 0; i < recording->places.count; i++) {
-		struct sn_recording_line *line = recording->lines + i;
-		const struct sn_recording_place *place = sn_intern_at(&recording->places, i, NULL);
-		uint32_t first = (uint32_t)place->first;
-		uint32_t number = sn_intern_find(&any->tids, &first, sizeof(first));
-		if (line->is_processor)
-			continue;
-		line->program = number == SN_INTERN_NONE || any->names[number] == SONDE_NONE
-				    ? line->name
-				    : any->names[number];
-		if (line->event_count > most && line->program != SONDE_NONE) {
-			most = line->event_count;
-			recording->program = line->program;
-		}
+	for (uint32_t i = 0; i < sn_track_sink_count(any->sink); i++) {
+		const struct sn_track *track = sn_track_sink_at(any->sink, i);
+		uint32_t first =
+		    thread_name(any, (uint32_t)sn_track_sink_place(any->sink, i)->first);
+		if (!track->is_processor)
+			sn_track_sink_set_track_program(any->sink, i,
+							first == SONDE_NONE ? track->name : first);
 	}
+	sn_track_sink_set_busiest_program(any->sink);
 }
 
 int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, const struct sn_ctf_taker *taker,
 		   struct sn_error *error)
 {
-	end_begun(any);
-	if (sn_sched_finish(&any->sched))
+	if (sn_track_sink_close(any->sink))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	name_programs(any);
-	any->recording.misplaced += taker->untimed;
+	sn_track_sink_untimed(any->sink, taker->untimed);
 	any->discarded += taker->discarded;
-	return sn_recording_build(&any->recording, path_count, error);
+	return sn_track_sink_build(any->sink, path_count, error);
 }
 
 void sn_ctf_any_finish(struct sn_ctf_any *any)
 {
-	struct sn_db_builder *builder = any->recording.builder;
-	sn_recording_finish(&any->recording);
-	if (any->discarded)
-		sn_db_builder_drop(builder, "ctf-discarded",
-				   "events that the tracer had no room for", any->discarded);
-	if (any->unpaired)
-		sn_db_builder_drop(builder, "import-unpaired", "ends of events without a begin",
-				   any->unpaired);
-	if (any->unended)
-		sn_db_builder_drop(builder, "import-unended",
-				   "events without an end, taken to the end of the recording",
-				   any->unended);
+	sn_track_sink_finish(any->sink);
+	sn_track_sink_lost(any->sink, "ctf-discarded", "events that the tracer had no room for",
+			   any->discarded);
 }

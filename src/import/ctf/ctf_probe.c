@@ -11,12 +11,12 @@
 
 #define DEPTH_MAX	6
 #define FOLDERS_MAX	1024
-#define METADATA_LOOKED 8192
+#define METADATA_LOOKED 16
 
 /* What a packet of metadata begins with, for who does not write text. */
 static const unsigned char packet_magic[] = {0x57, 0x1d, 0xd1, 0x75};
 
-static bool look(const char *path, enum sn_ctf_kind *kind)
+static bool is_trace(const char *path)
 {
 	char name[PATH_MAX], text[METADATA_LOOKED];
 	snprintf(name, sizeof(name), "%s/metadata", path);
@@ -24,25 +24,18 @@ static bool look(const char *path, enum sn_ctf_kind *kind)
 	size_t length = file ? fread(text, 1, sizeof(text), file) : 0;
 	if (file)
 		fclose(file);
-	if (memmem(text, length, "tracer_name = \"sonde\"", 21))
-		*kind = SN_CTF_OWN;
-	else
-		*kind =
-		    memmem(text, length, "made_by = \"sonde\"", 17) ? SN_CTF_DERIVED : SN_CTF_ANY;
 	return length >= 10 && (!memcmp(text, "/* CTF 1.", 9) ||
 				!memcmp(text, packet_magic, sizeof(packet_magic)) ||
 				!memcmp(text, (unsigned char[]){0x75, 0xd1, 0x1d, 0x57}, 4));
 }
 
-static int add(struct sn_ctf_folders *folders, const char *path, enum sn_ctf_kind kind)
+static int add(struct sn_ctf_folders *folders, const char *path)
 {
-	if (sn_vec_reserve(&folders->paths, &folders->path_capacity, folders->count + 1) < 0 ||
-	    sn_vec_reserve(&folders->kinds, &folders->kind_capacity, folders->count + 1) < 0)
+	if (sn_vec_reserve(&folders->paths, &folders->capacity, folders->count + 1) < 0)
 		return SN_ERR_MEMORY;
 	char *copy = strdup(path);
 	if (!copy)
 		return SN_ERR_MEMORY;
-	folders->kinds[folders->count] = kind;
 	folders->paths[folders->count++] = copy;
 	return 0;
 }
@@ -54,9 +47,8 @@ static int is_visible(const struct dirent *entry)
 
 static int search(struct sn_ctf_folders *folders, const char *path, unsigned depth)
 {
-	enum sn_ctf_kind kind;
-	if (look(path, &kind))
-		return add(folders, path, kind);
+	if (is_trace(path))
+		return add(folders, path);
 	struct dirent **entries;
 	int count = depth < DEPTH_MAX && folders->count < FOLDERS_MAX
 			? scandir(path, &entries, is_visible, alphasort)
@@ -85,7 +77,6 @@ void sn_ctf_folders_release(struct sn_ctf_folders *folders)
 	for (size_t i = 0; i < folders->count; i++)
 		free(folders->paths[i]);
 	free(folders->paths);
-	free(folders->kinds);
 }
 
 bool sn_ctf_probe(const struct sn_import_input *input)

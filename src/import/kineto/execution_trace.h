@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PyTorch's execution traces, for those who also know when its nodes ran: an importer of the
- * profiler's trace of the same program (recording_match.c). Without one the graph has no times.
+ * profiler's trace of the same program (track_match.c). Without one the graph has no times.
  */
 #ifndef SN_IMPORT_EXECUTION_TRACE_H
 #define SN_IMPORT_EXECUTION_TRACE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Importer of PyTorch profiler traces: from JSON to threads and streams; see recording.h.
+ * Importer of PyTorch profiler traces: from JSON to threads and streams; see track_sink.h.
  *
  * Times are "ts" plus the file's baseTimeNanoseconds, if it has one. Arguments become attributes
  * under their own names, but for those that only number the events of a file.
@@ -9,13 +9,11 @@
 #include "format/measurement/measurement.h"
 #include "import/core/importer.h"
 #include "import/core/activity_category.h"
-#include "import/core/begin_end.h"
-#include "kineto_process.h"
-#include "kineto_xla.h"
-#include "import/xplane/xla_details.h"
-#include "import/core/recording_dataflow.h"
 #include "import/core/stack_frames.h"
 #include "import/json/trace_json.h"
+#include "import/xplane/xla_details.h"
+#include "kineto_process.h"
+#include "kineto_xla.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,9 +23,9 @@ struct arg {
 	bool is_known;
 	enum sonde_attribute_type type;
 	unsigned role;
-	uint32_t key;		    /* the writer's */
-	enum sn_recording_key size; /* the first of three in brackets; SN_RECORDING_KEYS: none */
-	uint32_t text;		    /* builder's string: its last value; or SONDE_NONE */
+	uint32_t key;		/* the writer's */
+	enum sn_track_key size; /* the first of three in brackets; SN_TRACK_KEYS: none */
+	uint32_t text;		/* builder's string: its last value; or SONDE_NONE */
 	size_t text_length;
 };
 
@@ -40,18 +38,18 @@ struct known_arg {
 #define KNOWN_STEPS 4
 
 struct kineto {
-	struct sn_recording recording;
-	bool is_own;  /* the file is of `sonde export` */
-	bool is_host; /* and the event at hand is of a thread */
+	struct sn_db_builder *builder;
+	struct sn_track_sink *sink;
+	const uint32_t *keys; /* the sink's */
 	struct sn_stack_frames frames;
 	bool has_frames; /* all of the file's, though they may come behind its events */
 	struct sn_kineto_processes processes; /* of the file being read */
 	struct known_arg args[KNOWN_ARGS];    /* those met lately, by a hash of the name */
 	/* of the file being read, by where in its events an argument is; 0: it is not known */
 	struct arg step_args[SN_JSON_STEPS_MAX];
-	struct sn_begins pairs; /* of the file being read */
-	uint64_t unpaired, unended, arrows, parts;
-	bool has_traces; /* execution traces are to be matched */
+	uint64_t arrows, parts;
+	const char *path; /* of the file being read */
+	bool has_traces;  /* execution traces are to be matched */
 };
 
 /* ---- reading a file ---- */
@@ -71,7 +69,7 @@ static int64_t gpu_of(const struct kineto *kineto, const struct sn_json_event *e
 {
 	if (event->category.text || event->pid.kind != SN_JSON_INTEGER)
 		return -1;
-	return sn_xla_device(&kineto->processes, event->pid.integer, kineto->recording.builder);
+	return sn_xla_device(&kineto->processes, event->pid.integer, kineto->builder);
 }
 
 static enum sn_activity_category categorise(const struct kineto *kineto,
@@ -94,7 +92,7 @@ static int64_t number_of(struct kineto *kineto, const struct sn_json_value *valu
 	if (!value->text.text)
 		return 0;
 	uint32_t text =
-	    sn_db_builder_string_n(kineto->recording.builder, value->text.text, value->text.length);
+	    sn_db_builder_string_n(kineto->builder, value->text.text, value->text.length);
 	return -2 - (int64_t)text;
 }
 
@@ -143,15 +141,15 @@ static uint32_t make_key(struct kineto *kineto, const char *name, size_t length,
 {
 	if (length == 5 && !memcmp(name, "Bytes", 5) && type == SONDE_ATTRIBUTE_SIGNED)
 		name = "bytes";
-	return sn_recording_attribute_key(&kineto->recording, name, length, type);
+	return sn_track_sink_key(kineto->sink, name, length, type);
 }
 
-static enum sn_recording_key size_of(const char *name, size_t length)
+static enum sn_track_key size_of(const char *name, size_t length)
 {
 	struct sn_json_text text = {name, length};
-	return is_text(text, "grid")	? SN_RECORDING_KEY_GRID_X
-	       : is_text(text, "block") ? SN_RECORDING_KEY_BLOCK_X
-					: SN_RECORDING_KEYS;
+	return is_text(text, "grid")	? SN_TRACK_KEY_GRID_X
+	       : is_text(text, "block") ? SN_TRACK_KEY_BLOCK_X
+					: SN_TRACK_KEYS;
 }
 
 /* What is known of an argument of that name and type. */
@@ -197,7 +195,7 @@ static struct arg *known_arg(struct kineto *kineto, const struct sn_json_arg *re
 /* The builder's string for a value: many arguments have the same in event after event. */
 static uint32_t text_of(struct kineto *kineto, struct arg *arg, struct sn_json_text text)
 {
-	struct sn_db_builder *builder = kineto->recording.builder;
+	struct sn_db_builder *builder = kineto->builder;
 	if (arg->text != SONDE_NONE && arg->text_length == text.length &&
 	    !memcmp(sn_db_builder_text(builder, arg->text), text.text, text.length))
 		return arg->text;
@@ -231,14 +229,14 @@ static bool parse_sizes(struct sn_json_text text, uint64_t *sizes)
 }
 
 /* "[2400, 1, 1]" as three attributes. */
-static bool put_sizes(struct kineto *kineto, struct sn_json_text text, enum sn_recording_key first,
+static bool put_sizes(struct kineto *kineto, struct sn_json_text text, enum sn_track_key first,
 		      struct attributes *attributes)
 {
 	uint64_t sizes[3];
-	if (first == SN_RECORDING_KEYS || !parse_sizes(text, sizes))
+	if (first == SN_TRACK_KEYS || !parse_sizes(text, sizes))
 		return false;
 	for (unsigned i = 0; i < 3; i++)
-		put(attributes, kineto->recording.keys[first + i], sizes[i]);
+		put(attributes, kineto->keys[first + i], sizes[i]);
 	return true;
 }
 
@@ -266,9 +264,7 @@ static void put_arg(struct kineto *kineto, const struct sn_json_arg *read,
 	struct arg *arg = known_arg(kineto, read, type);
 	if (arg->role == RECORD_FUNCTION && kineto->has_traces)
 		put(attributes, arg->key, bits);
-	/* a thread's events of our own tell nothing else by such names */
-	bool is_attribute = kineto->is_host && arg->role != CORRELATION;
-	if (arg->role != PASSED_ON && !is_attribute) {
+	if (arg->role != PASSED_ON) {
 		roles->is_there[arg->role] = type == SONDE_ATTRIBUTE_SIGNED;
 		roles->values[arg->role] = value->integer;
 		return;
@@ -288,42 +284,28 @@ static int64_t role(const struct roles *roles, enum role which, int64_t missing)
 	return roles->is_there[which] ? roles->values[which] : missing;
 }
 
-/* The name of a stream, which `sonde export` tells before its events as that of a thread. */
-static void name_stream(struct kineto *kineto, struct sn_recording_line *line, int64_t pid,
-			int64_t tid)
+/* The track of an event's thread; SONDE_NONE without memory. */
+static uint32_t thread_of(struct kineto *kineto, const struct sn_json_event *event)
 {
-	char usual[64];
-	struct sn_recording_place place = {0, pid, tid, 0, 0};
-	uint32_t found = sn_intern_find(&kineto->recording.places, &place, sizeof(place));
-	if (found == SN_INTERN_NONE || kineto->recording.lines[found].name == SONDE_NONE)
-		return;
-	uint32_t name = kineto->recording.lines[found].name;
-	snprintf(usual, sizeof(usual), "stream %u", line->stream);
-	if (strcmp(sn_db_builder_text(kineto->recording.builder, name), usual))
-		line->name = name;
+	struct sn_track_place place = {0, number_of(kineto, &event->pid),
+				       number_of(kineto, &event->tid), 0, 0};
+	return sn_track_sink_track(kineto->sink, &place);
 }
 
-/* The thread or stream an event belongs to. Where a kernel does not say its device and stream, the
- * trace's "process" and "thread" do. */
-static struct sn_recording_line *line_of_event(struct kineto *kineto,
-					       const struct sn_json_event *event,
-					       enum sn_activity_category category,
-					       const struct roles *roles)
+/* That of its stream. Where a kernel does not say its device and stream, the trace's "process" and
+ * "thread" do. */
+static uint32_t stream_of(struct kineto *kineto, const struct sn_json_event *event,
+			  const struct roles *roles)
 {
 	int64_t pid = number_of(kineto, &event->pid), tid = number_of(kineto, &event->tid);
-	struct sn_recording_place key = {0, pid, tid, 0, 0};
-	if (category >= SN_ACTIVITY_KERNEL)
-		key = (struct sn_recording_place){
-		    1, role(roles, DEVICE, pid < 0 ? 0 : pid), role(roles, CONTEXT, 0),
-		    role(roles, STREAM, tid < 0 ? 0 : tid), kineto->is_own ? pid : 0};
-	int64_t gpu = category >= SN_ACTIVITY_KERNEL ? gpu_of(kineto, event) : -1;
+	int64_t gpu = gpu_of(kineto, event);
+	struct sn_track_place place = {1, role(roles, DEVICE, pid < 0 ? 0 : pid),
+				       role(roles, CONTEXT, 0),
+				       role(roles, STREAM, tid < 0 ? 0 : tid), 0};
 	if (gpu >= 0)
-		key = (struct sn_recording_place){
-		    1, gpu, 0, sn_xla_stream(&kineto->recording, pid, tid, tid), 0};
-	struct sn_recording_line *line = sn_recording_line(&kineto->recording, &key);
-	if (line && line->is_device && kineto->is_own && !line->event_count)
-		name_stream(kineto, line, pid, tid);
-	return line;
+		place = (struct sn_track_place){
+		    1, gpu, 0, sn_xla_stream(kineto->sink, kineto->builder, pid, tid), 0};
+	return sn_track_sink_track(kineto->sink, &place);
 }
 
 /* Transfers of Meta's accelerators tell direction and size apart: the name gets the direction. */
@@ -336,119 +318,65 @@ static struct sn_json_text name_transfer(struct kineto *kineto, const struct sn_
 			      way && way->text.text ? (int)way->text.length : 0,
 			      way && way->text.text ? way->text.text : "");
 	if (bytes && bytes->kind == SN_JSON_INTEGER)
-		put(attributes, kineto->recording.keys[SN_RECORDING_KEY_BYTES],
-		    (uint64_t)bytes->integer);
+		put(attributes, kineto->keys[SN_TRACK_KEY_BYTES], (uint64_t)bytes->integer);
 	return (struct sn_json_text){name, (size_t)length < size ? (size_t)length : size - 1};
 }
 
-/* An event of our own that tells its whole call path. */
-static bool is_placed(const struct kineto *kineto, const struct sn_json_event *read,
-		      enum sn_activity_category category)
+/* What an event of XLA's profiler says in texts. */
+static void put_xla(struct kineto *kineto, const struct sn_json_event *read,
+		    struct attributes *attributes)
 {
-	return kineto->is_own && read->stack.text.text && category < SN_ACTIVITY_KERNEL;
+	if (attributes->count + SN_XLA_DETAILS_MAX <= 3 * SN_JSON_ARGS_MAX)
+		attributes->count =
+		    (uint16_t)(attributes->count +
+			       sn_xla_attributes(read, kineto->keys,
+						 attributes->items + attributes->count));
 }
 
-static int name_number(struct kineto *kineto, const struct sn_json_event *read,
-		       enum sn_activity_category category, struct sn_json_text text,
-		       uint32_t *number)
-{
-	const char *name = text.text ? text.text : "";
-	if (!is_placed(kineto, read, category))
-		return sn_recording_name_number(&kineto->recording, category, name, text.length,
-						number);
-	uint32_t context =
-	    sn_stack_frames_context(&kineto->frames, &read->stack, kineto->recording.builder);
-	return sn_recording_name_placed(&kineto->recording, category, name, text.length, context,
-					number);
-}
-
-/* An event and its line out of what was read. 1; 0: it has no valid time and is counted; or
- * SN_ERR_MEMORY. */
+/* An event out of what was read; its attributes lie in `attributes`. 0 or SN_ERR_MEMORY. */
 static int make_event(struct kineto *kineto, const struct sn_json_event *read,
 		      enum sn_activity_category category, struct attributes *attributes,
-		      struct sn_event *event, struct sn_recording_line **line)
+		      struct sn_track_event *event)
 {
-	int64_t start = read->time_ns + SN_RECORDING_BIAS_NS;
-	int64_t length = read->phase == 'X' && read->has_duration ? read->duration_ns : 0;
 	struct roles roles = {{0}, {false}};
+	struct sn_json_text text = read->name;
+	char transfer[128];
 	attributes->count = 0;
-	if (!read->has_time || read->time_ns < -SN_RECORDING_BIAS_NS ||
-	    read->time_ns > SN_RECORDING_BIAS_NS || length < 0) {
-		kineto->recording.misplaced++;
-		return 0;
-	}
-	kineto->is_host = kineto->is_own && category < SN_ACTIVITY_KERNEL;
 	for (size_t i = 0; i < read->arg_count; i++)
 		put_arg(kineto, read->args + i, attributes, &roles);
-	kineto->is_host = false;
-	*line = line_of_event(kineto, read, category, &roles);
-	uint32_t name;
-	char transfer[128];
-	struct sn_json_text text = read->name;
+	int64_t correlation = role(&roles, CORRELATION, 0);
+	event->track = category >= SN_ACTIVITY_KERNEL ? stream_of(kineto, read, &roles)
+						      : thread_of(kineto, read);
 	if (category == SN_ACTIVITY_COPY && is_mtia(read))
 		text = name_transfer(kineto, read, attributes, transfer, sizeof(transfer));
-	if (!*line || name_number(kineto, read, category, text, &name))
+	if (event->track == SONDE_NONE ||
+	    sn_track_sink_name(kineto->sink, category, text.text ? text.text : "", text.length,
+			       &event->name))
 		return SN_ERR_MEMORY;
-	int64_t correlation = role(&roles, CORRELATION, 0);
 	if (!read->category.text) {
 		correlation = correlation ? correlation : sn_xla_correlation(read);
-		if (category >= SN_ACTIVITY_KERNEL &&
-		    attributes->count + SN_XLA_DETAILS_MAX <= 3 * SN_JSON_ARGS_MAX)
-			attributes->count =
-			    (uint16_t)(attributes->count +
-				       sn_xla_attributes(read, kineto->recording.keys,
-							 attributes->items + attributes->count));
+		if (category >= SN_ACTIVITY_KERNEL)
+			put_xla(kineto, read, attributes);
 	}
-	*event = (struct sn_event){
-	    .start_ns = (uint64_t)start,
-	    .end_ns = (uint64_t)(start + length),
-	    .link = correlation > 0 ? (uint64_t)correlation : 0,
-	    .context = name,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_INTERVALS,
-	    .attribute_count = attributes->count,
-	    .attributes = attributes->items,
-	};
-	return 1;
+	event->start_ns = event->end_ns = read->time_ns;
+	event->link = correlation > 0 ? (uint64_t)correlation : 0;
+	event->attributes = attributes->items;
+	event->attribute_count = attributes->count;
+	return 0;
 }
 
 static int take_event(struct kineto *kineto, const struct sn_json_event *read,
 		      enum sn_activity_category category)
 {
 	struct attributes attributes;
-	struct sn_recording_line *line;
-	struct sn_event event;
-	int made = make_event(kineto, read, category, &attributes, &event, &line);
-	if (made > 0)
-		sn_recording_add(&kineto->recording, line, &event);
-	if (made > 0 && category == SN_ACTIVITY_ANNOTATION && read->name.length > 13 &&
-	    !memcmp(read->name.text, "ProfilerStep#", 13) &&
-	    sn_dataflow_step(kineto->recording.dataflow, event.start_ns, event.end_ns))
+	struct sn_track_event event;
+	if (make_event(kineto, read, category, &attributes, &event))
 		return SN_ERR_MEMORY;
-	return made < 0 ? made : 0;
-}
-
-/* What the operating system did, of our own files: 0 for all else. */
-static uint16_t state_kind(const struct kineto *kineto, const struct sn_json_event *read)
-{
-	if (!kineto->is_own || !read->category.text)
-		return 0;
-	return is_text(read->category, "thread_state") ? SONDE_TRACK_STATES
-	       : is_text(read->category, "system")     ? SONDE_TRACK_SYSTEM
-						       : 0;
-}
-
-/* Makes an event what the operating system did. */
-static void make_state(struct kineto *kineto, const struct sn_json_event *read, uint16_t kind,
-		       struct sn_event *event)
-{
-	struct sn_recording_name name = sn_recording_name(&kineto->recording, event->context);
-	event->kind = kind;
-	event->context = name.placed
-			     ? name.placed - 1
-			     : sn_recording_state_context(&kineto->recording,
-							  read->name.text ? read->name.text : "",
-							  read->name.length);
+	if (read->phase == 'X' && read->has_duration &&
+	    __builtin_add_overflow(event.start_ns, read->duration_ns, &event.end_ns))
+		event.end_ns = INT64_MAX;
+	sn_track_sink_event(kineto->sink, &event);
+	return 0;
 }
 
 /* ---- events in two parts ---- */
@@ -464,9 +392,8 @@ static struct pair_key pair_key(struct kineto *kineto, const struct sn_json_even
 	if (!is_async)
 		return (struct pair_key){0, number_of(kineto, &read->pid),
 					 number_of(kineto, &read->tid), 0};
-	uint32_t category = sn_db_builder_string_n(kineto->recording.builder,
-						   read->category.text ? read->category.text : "",
-						   read->category.length);
+	uint32_t category = sn_db_builder_string_n(
+	    kineto->builder, read->category.text ? read->category.text : "", read->category.length);
 	return (struct pair_key){1, number_of(kineto, &read->id), category,
 				 number_of(kineto, &read->scope)};
 }
@@ -474,107 +401,39 @@ static struct pair_key pair_key(struct kineto *kineto, const struct sn_json_even
 static int take_begin(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
 {
 	struct attributes attributes;
-	struct sn_recording_line *line;
-	struct sn_event event;
+	struct sn_track_event event;
 	enum sn_activity_category category =
 	    is_async ? SN_ACTIVITY_RANGE : categorise(kineto, read);
 	struct pair_key key = pair_key(kineto, read, is_async);
-	int made = make_event(kineto, read, category, &attributes, &event, &line);
-	if (made <= 0)
-		return made;
-	if (is_async && state_kind(kineto, read))
-		make_state(kineto, read, state_kind(kineto, read), &event);
-	return sn_begins_begin(&kineto->pairs, &key, sizeof(key), &event,
-			       (uint32_t)(line - kineto->recording.lines));
+	if (make_event(kineto, read, category, &attributes, &event))
+		return SN_ERR_MEMORY;
+	return sn_track_sink_begin(kineto->sink, &key, sizeof(key), &event);
 }
 
-static void add_pair(struct kineto *kineto, struct sn_begin *pair, uint64_t end_ns)
-{
-	pair->event.end_ns = end_ns > pair->event.start_ns ? end_ns : pair->event.start_ns;
-	sn_recording_add(&kineto->recording, kineto->recording.lines + pair->line, &pair->event);
-}
-
-/* What an end of its own id may tell of its begin. */
-struct end {
-	const struct kineto *kineto;
-	int64_t pid;
-	uint32_t name; /* builder's string; SONDE_NONE: any */
-};
-
-static bool is_begin_of(const void *context, const struct sn_begin *begin)
-{
-	const struct end *end = context;
-	const struct sn_recording *recording = &end->kineto->recording;
-	const struct sn_recording_place *place =
-	    sn_intern_at(&recording->places, begin->line, NULL);
-	return place->first == end->pid &&
-	       (end->name == SONDE_NONE ||
-		sn_recording_name(recording, begin->event.context).text == end->name);
-}
-
-/* The begin of an end. Ids are often of one process, and may be of one name, though they need not
- * be; so the last begin of both is the first choice, the last of any the last one. */
-static bool find_begin(struct kineto *kineto, const struct sn_json_event *read, bool is_async,
-		       struct sn_begin *pair)
-{
-	struct pair_key key = pair_key(kineto, read, is_async);
-	if (is_async) {
-		struct end end = {kineto, number_of(kineto, &read->pid), SONDE_NONE};
-		if (read->name.text)
-			end.name = sn_db_builder_string_n(kineto->recording.builder,
-							  read->name.text, read->name.length);
-		if (sn_begins_end_fitting(&kineto->pairs, &key, sizeof(key), is_begin_of, &end,
-					  pair))
-			return true;
-		end.name = SONDE_NONE;
-		if (sn_begins_end_fitting(&kineto->pairs, &key, sizeof(key), is_begin_of, &end,
-					  pair))
-			return true;
-	}
-	return sn_begins_end(&kineto->pairs, &key, sizeof(key), pair);
-}
-
+/* Ids are often of one process, and may be of one name, though they need not be. */
 static int take_end(struct kineto *kineto, const struct sn_json_event *read, bool is_async)
 {
 	struct attributes attributes = {.count = 0};
 	struct roles roles = {{0}, {false}};
-	struct sn_begin pair;
-	if (!read->has_time || read->time_ns < -SN_RECORDING_BIAS_NS ||
-	    read->time_ns > SN_RECORDING_BIAS_NS) {
-		kineto->recording.misplaced++;
-		return 0;
-	}
-	if (!find_begin(kineto, read, is_async, &pair)) {
-		kineto->unpaired++;
-		return 0;
-	}
+	struct pair_key key = pair_key(kineto, read, is_async);
 	/* arguments may come with the end as well */
-	struct sn_attribute *own = (struct sn_attribute *)pair.event.attributes;
-	memcpy(attributes.items, own, pair.event.attribute_count * sizeof(*own));
-	attributes.count = pair.event.attribute_count;
-	for (size_t i = 0; i < read->arg_count && attributes.count + 3 <= 3 * SN_JSON_ARGS_MAX; i++)
+	for (size_t i = 0; i < read->arg_count; i++)
 		put_arg(kineto, read->args + i, &attributes, &roles);
-	pair.event.attributes = attributes.items;
-	pair.event.attribute_count = attributes.count;
-	add_pair(kineto, &pair, (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS));
-	free(own);
-	return 0;
-}
-
-/* What has begun and not ended lasts until the end of the recording. */
-static void end_pairs(struct kineto *kineto)
-{
-	struct sn_begin pair;
-	uint64_t end_ns = 0;
-	for (uint32_t i = 0; i < kineto->recording.places.count; i++)
-		if (kineto->recording.lines[i].end_ns > end_ns)
-			end_ns = kineto->recording.lines[i].end_ns;
-	while (sn_begins_left(&kineto->pairs, &pair)) {
-		add_pair(kineto, &pair, end_ns);
-		free((void *)pair.event.attributes);
-		kineto->unended++;
-	}
-	sn_begins_release(&kineto->pairs);
+	struct sn_track_end end = {
+	    .key = &key,
+	    .key_bytes = sizeof(key),
+	    .time_ns = read->time_ns,
+	    .attributes = attributes.items,
+	    .attribute_count = attributes.count,
+	    .is_async = is_async,
+	    .pid = number_of(kineto, &read->pid),
+	    .name = SONDE_NONE,
+	};
+	if (is_async && read->name.text)
+		end.name =
+		    sn_db_builder_string_n(kineto->builder, read->name.text, read->name.length);
+	int result = sn_track_sink_end(kineto->sink, &end);
+	return result < 0 ? result : 0;
 }
 
 /* ---- counters ---- */
@@ -583,13 +442,9 @@ static void end_pairs(struct kineto *kineto)
 static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event *read,
 			       struct sn_json_text series)
 {
-	struct sn_db_builder *builder = kineto->recording.builder;
 	char name[512];
 	bool is_alone = read->arg_count == 1;
-	char unit[64] = "1", id[64] = "";
-	if (kineto->is_own && !is_text(series, "value"))
-		snprintf(unit, sizeof(unit), "%.*s", (int)(series.length < 60 ? series.length : 60),
-			 series.text);
+	char id[64] = "";
 	if (read->id.text.text) /* several of one name, told apart by it */
 		snprintf(id, sizeof(id), "[%.*s]",
 			 (int)(read->id.text.length < 60 ? read->id.text.length : 60),
@@ -601,13 +456,7 @@ static uint32_t counter_metric(struct kineto *kineto, const struct sn_json_event
 		       : series.length < 200 ? series.length
 					     : 200),
 		 series.text);
-	struct sonde_db_metric metric = {
-	    .name = sn_db_builder_string(builder, name),
-	    .unit = sn_db_builder_string(builder, unit),
-	    .source = sn_db_builder_string(builder, kineto->recording.source),
-	    .kind = !strcmp(unit, "bytes") ? SN_METRIC_BYTES : SN_METRIC_COUNT,
-	};
-	return sn_db_builder_metric(builder, &metric);
+	return sn_track_sink_metric(kineto->sink, sn_db_builder_string(kineto->builder, name), "1");
 }
 
 /* A value of a counter as a number; some programs write a text. */
@@ -636,43 +485,23 @@ static bool counter_value(const struct sn_json_value *value, bool *is_real, uint
 
 static int take_counter(struct kineto *kineto, const struct sn_json_event *read)
 {
-	struct sn_recording_place place = {0, number_of(kineto, &read->pid),
-					   number_of(kineto, &read->tid), 0, 0};
-	if (!read->has_time || read->time_ns < -SN_RECORDING_BIAS_NS ||
-	    read->time_ns > SN_RECORDING_BIAS_NS) {
-		kineto->recording.misplaced++;
-		return 0;
-	}
-	for (size_t i = 0; i < read->arg_count; i++) {
+	uint32_t track = thread_of(kineto, read);
+	for (size_t i = 0; i < read->arg_count && track != SONDE_NONE; i++) {
 		bool is_real;
 		uint64_t bits;
-		if (!counter_value(&read->args[i].value, &is_real, &bits))
-			continue;
-		struct arg arg = arg_of(kineto, "value", 5,
-					is_real ? SONDE_ATTRIBUTE_REAL : SONDE_ATTRIBUTE_SIGNED);
-		struct sn_attribute attribute = {arg.key, 0, bits};
-		struct sn_event event = {
-		    .start_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
-		    .end_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
-		    .metric = counter_metric(kineto, read, read->args[i].name),
-		    .kind = SONDE_TRACK_COUNTER,
-		    .attribute_count = 1,
-		    .attributes = &attribute,
-		};
-		struct sn_recording_line *line = sn_recording_line(&kineto->recording, &place);
-		if (!line)
-			return SN_ERR_MEMORY;
-		sn_recording_add(&kineto->recording, line, &event);
+		if (counter_value(&read->args[i].value, &is_real, &bits))
+			sn_track_sink_counter(kineto->sink, track,
+					      counter_metric(kineto, read, read->args[i].name),
+					      read->time_ns, is_real, bits);
 	}
-	return 0;
+	return track == SONDE_NONE ? SN_ERR_MEMORY : 0;
 }
 
 static int take_frames(struct kineto *kineto, const struct sn_json_member *member)
 {
 	if (!is_text(member->name, "stackFrames") || !member->value.text.text)
 		return 0;
-	int result =
-	    sn_stack_frames_take(&kineto->frames, member->value.text, kineto->recording.builder);
+	int result = sn_stack_frames_take(&kineto->frames, member->value.text, kineto->builder);
 	return result == SN_ERR_MEMORY ? result : 0;
 }
 
@@ -686,7 +515,7 @@ static int seek_frames(struct kineto *kineto)
 	struct sn_json_event *event = malloc(sizeof(*event));
 	int found = 1, result = event ? 0 : SN_ERR_MEMORY;
 	kineto->has_frames = true;
-	if (!event || sn_trace_json_open(kineto->recording.path, &reader, &ignored)) {
+	if (!event || sn_trace_json_open(kineto->path, &reader, &ignored)) {
 		free(event);
 		return result;
 	}
@@ -700,33 +529,23 @@ static int seek_frames(struct kineto *kineto)
 
 static int take_sample(struct kineto *kineto, const struct sn_json_event *read)
 {
-	struct sn_recording_place place = {0, number_of(kineto, &read->pid),
-					   number_of(kineto, &read->tid), 0, 0};
 	struct attributes attributes = {.count = 0};
 	struct roles roles = {{0}, {false}};
-	if (!read->has_time || read->time_ns < -SN_RECORDING_BIAS_NS ||
-	    read->time_ns > SN_RECORDING_BIAS_NS) {
-		kineto->recording.misplaced++;
-		return 0;
-	}
 	if (!kineto->has_frames && read->stack.text.text && seek_frames(kineto))
 		return SN_ERR_MEMORY;
 	for (size_t i = 0; i < read->arg_count; i++)
 		put_arg(kineto, read->args + i, &attributes, &roles);
-	struct sn_event event = {
-	    .start_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
-	    .end_ns = (uint64_t)(read->time_ns + SN_RECORDING_BIAS_NS),
-	    .context =
-		sn_stack_frames_context(&kineto->frames, &read->stack, kineto->recording.builder),
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_SAMPLES,
-	    .attribute_count = attributes.count,
+	struct sn_track_event event = {
+	    .track = thread_of(kineto, read),
+	    .name = sn_stack_frames_context(&kineto->frames, &read->stack, kineto->builder),
+	    .start_ns = read->time_ns,
+	    .end_ns = read->time_ns,
 	    .attributes = attributes.items,
+	    .attribute_count = attributes.count,
 	};
-	struct sn_recording_line *line = sn_recording_line(&kineto->recording, &place);
-	if (!line)
+	if (event.track == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	sn_recording_add(&kineto->recording, line, &event);
+	sn_track_sink_sample(kineto->sink, &event);
 	return 0;
 }
 
@@ -734,41 +553,33 @@ static int take_sample(struct kineto *kineto, const struct sn_json_event *read)
 static int take_metadata(struct kineto *kineto, const struct sn_json_event *read)
 {
 	const struct sn_json_value *name = find_arg(read, "name");
-	if (kineto->is_own && is_text(read->name, "process_labels"))
-		name = find_arg(read, "labels");
 	if (!name || name->kind != SN_JSON_TEXT || !name->text.length)
 		return 0;
-	bool is_label = kineto->is_own && is_text(read->name, "process_labels");
-	if (is_label || is_text(read->name, "process_name")) {
+	if (is_text(read->name, "process_name")) {
 		struct sn_kineto_process *process =
 		    sn_kineto_processes_add(&kineto->processes, number_of(kineto, &read->pid));
 		if (!process)
 			return SN_ERR_MEMORY;
-		if (is_label)
-			sn_kineto_process_label(process, kineto->recording.builder, name->text);
-		else
-			process->program = sn_db_builder_string_n(
-			    kineto->recording.builder, name->text.text, name->text.length);
+		process->program =
+		    sn_db_builder_string_n(kineto->builder, name->text.text, name->text.length);
 		/* where no process has events of threads */
 		kineto->processes.has_devices |= gpu_of(kineto, read) >= 0;
-		if (!is_label && read->pid.kind == SN_JSON_INTEGER)
-			kineto->recording.program = process->program;
+		if (read->pid.kind == SN_JSON_INTEGER)
+			sn_track_sink_set_program(kineto->sink, process->program);
 	}
 	if (!is_text(read->name, "thread_name"))
 		return 0;
-	struct sn_recording_place key = {0, number_of(kineto, &read->pid),
-					 number_of(kineto, &read->tid), 0, 0};
-	uint32_t text =
-	    sn_db_builder_string_n(kineto->recording.builder, name->text.text, name->text.length);
 	/* such records come before the events of their thread as well as after */
-	struct sn_recording_line *line = sn_recording_line(&kineto->recording, &key);
-	if (!line)
+	uint32_t track = thread_of(kineto, read);
+	if (track == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	line->name = text;
+	sn_track_sink_name_track(
+	    kineto->sink, track,
+	    sn_db_builder_string_n(kineto->builder, name->text.text, name->text.length));
 	return 0;
 }
 
-/* Arrows of Kineto and of Sonde say what correlation numbers say as well (recording.h); those of
+/* Arrows of Kineto and of Sonde say what correlation numbers say as well (track_thread.c); those of
  * other programs are not read. */
 static void count_arrow(struct kineto *kineto, const struct sn_json_event *event)
 {
@@ -780,8 +591,18 @@ static void count_arrow(struct kineto *kineto, const struct sn_json_event *event
 	kineto->arrows++;
 }
 
+/* Has an event of this phase a time? */
+static bool is_timed(char phase)
+{
+	return phase && strchr("XiInBEbSeFCP", phase);
+}
+
 static int take(struct kineto *kineto, const struct sn_json_event *event)
 {
+	if (!event->has_time && is_timed(event->phase)) {
+		sn_track_sink_untimed(kineto->sink, 1);
+		return 0;
+	}
 	switch (event->phase) {
 	case 'X':
 		/* the profiler's own span over all of it */
@@ -793,15 +614,13 @@ static int take(struct kineto *kineto, const struct sn_json_event *event)
 	case 'n':
 		return take_event(kineto, event, SN_ACTIVITY_INSTANT);
 	case 'B':
-	case 'E':
-		return event->phase == 'B' ? take_begin(kineto, event, false)
-					   : take_end(kineto, event, false);
 	case 'b':
 	case 'S':
-		return take_begin(kineto, event, true);
+		return take_begin(kineto, event, event->phase != 'B');
+	case 'E':
 	case 'e':
 	case 'F':
-		return take_end(kineto, event, true);
+		return take_end(kineto, event, event->phase != 'E');
 	case 'C':
 		return take_counter(kineto, event);
 	case 'P':
@@ -815,10 +634,11 @@ static int take(struct kineto *kineto, const struct sn_json_event *event)
 	case 'f':
 		return 0;
 	case 0: /* {} after the last comma */
-		kineto->recording.unread += event->name.text || event->has_time || event->arg_count;
+		sn_track_sink_unread(kineto->sink,
+				     event->name.text || event->has_time || event->arg_count);
 		return 0;
 	default:
-		kineto->recording.unread++;
+		sn_track_sink_unread(kineto->sink, 1);
 		return 0;
 	}
 }
@@ -843,6 +663,7 @@ static bool find_rank(struct sn_json_text text, int32_t *rank)
 
 static int take_member(struct kineto *kineto, const struct sn_json_member *member)
 {
+	int32_t rank;
 	static const char *const kept[] = {"cuda_runtime_version",
 					   "cuda_driver_version",
 					   "hip_runtime_version",
@@ -854,11 +675,9 @@ static int take_member(struct kineto *kineto, const struct sn_json_member *membe
 					   "distributedInfo",
 					   "deviceProperties"};
 	if (is_text(member->name, "baseTimeNanoseconds") && member->value.kind == SN_JSON_INTEGER) {
-		kineto->recording.base_ns = member->value.integer;
+		sn_track_sink_set_base(kineto->sink, member->value.integer);
 		return 0;
 	}
-	if (is_text(member->name, "sonde"))
-		kineto->is_own = kineto->recording.has_counters = true;
 	if (!kineto->has_frames && is_text(member->name, "stackFrames")) {
 		kineto->has_frames = true;
 		if (take_frames(kineto, member))
@@ -867,8 +686,9 @@ static int take_member(struct kineto *kineto, const struct sn_json_member *membe
 	if ((is_text(member->name, "samples") || is_text(member->name, "systemTraceEvents")) &&
 	    member->value.text.length > 2)
 		kineto->parts++;
-	if (is_text(member->name, "distributedInfo") && member->value.text.text)
-		find_rank(member->value.text, &kineto->recording.rank);
+	if (is_text(member->name, "distributedInfo") && member->value.text.text &&
+	    find_rank(member->value.text, &rank))
+		sn_track_sink_set_rank(kineto->sink, rank);
 	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
 		char key[64], value[1024];
 		if (!is_text(member->name, kept[i]) || !member->value.text.text)
@@ -880,7 +700,7 @@ static int take_member(struct kineto *kineto, const struct sn_json_member *membe
 		for (char *at = value; *at; at++) /* one line */
 			if (*at == '\n' || *at == '\t')
 				*at = ' ';
-		sn_db_builder_property(kineto->recording.builder, key, value);
+		sn_db_builder_property(kineto->builder, key, value);
 	}
 	return 0;
 }
@@ -911,39 +731,29 @@ static int read_file(struct kineto *kineto, const char *path, size_t path_count,
 	int result = sn_trace_json_open(path, &reader, error);
 	if (result)
 		return result;
+	kineto->path = path;
 	memset(kineto->step_args, 0, sizeof(kineto->step_args));
-	result = sn_recording_open(&kineto->recording, path, error);
+	result = sn_track_sink_open(kineto->sink, path, error);
 	if (!result)
 		result = read_events(kineto, reader, error);
 	sn_trace_json_close(reader);
-	end_pairs(kineto);
-	sn_kineto_processes_apply(&kineto->processes, &kineto->recording, kineto->is_own);
-	kineto->is_own = kineto->has_frames = false;
+	if (!result && sn_track_sink_close(kineto->sink))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_kineto_processes_apply(&kineto->processes, kineto->sink);
+	kineto->has_frames = false;
 	sn_stack_frames_release(&kineto->frames);
-	if (!result)
-		result = sn_recording_build(&kineto->recording, path_count, error);
-	return result;
+	return result ? result : sn_track_sink_build(kineto->sink, path_count, error);
 }
 
 static void finish(struct kineto *kineto)
 {
-	struct sn_db_builder *builder = kineto->recording.builder;
-	sn_recording_finish(&kineto->recording);
-	if (kineto->unpaired)
-		sn_db_builder_drop(builder, "import-unpaired", "ends of events without a begin",
-				   kineto->unpaired);
-	if (kineto->arrows)
-		sn_db_builder_drop(builder, "import-arrows",
-				   "arrows (flow events), which are read only of torch.profiler",
-				   kineto->arrows);
-	if (kineto->parts)
-		sn_db_builder_drop(builder, "import-parts",
-				   "parts of the file beside its events: samples, system trace",
-				   kineto->parts);
-	if (kineto->unended)
-		sn_db_builder_drop(builder, "import-unended",
-				   "events without an end, taken to the end of the recording",
-				   kineto->unended);
+	sn_track_sink_finish(kineto->sink);
+	sn_track_sink_lost(kineto->sink, "import-arrows",
+			   "arrows (flow events), which are read only of torch.profiler",
+			   kineto->arrows);
+	sn_track_sink_lost(kineto->sink, "import-parts",
+			   "parts of the file beside its events: samples, system trace",
+			   kineto->parts);
 }
 
 static int read_inputs(struct kineto *kineto, const struct sn_import_request *request,
@@ -951,10 +761,8 @@ static int read_inputs(struct kineto *kineto, const struct sn_import_request *re
 {
 	size_t files = request->path_count, traces = 0;
 	bool *are_traces = calloc(files + 1, sizeof(*are_traces));
-	kineto->recording.dataflow = sn_dataflow_new();
-	int result = are_traces && kineto->recording.dataflow
-			 ? sn_dataflow_traces(&kineto->recording, request, are_traces, error)
-			 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = are_traces ? sn_track_sink_make_graph(kineto->sink, request, are_traces, error)
+				: sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < files && !result; i++)
 		traces += are_traces[i];
 	kineto->has_traces = traces > 0;
@@ -962,7 +770,7 @@ static int read_inputs(struct kineto *kineto, const struct sn_import_request *re
 		if (!are_traces[i])
 			result = read_file(kineto, request->paths[i], files - traces, error);
 	if (!result)
-		result = sn_dataflow_finish(&kineto->recording, error);
+		result = sn_track_sink_finish_graph(kineto->sink, error);
 	free(are_traces);
 	return result;
 }
@@ -971,16 +779,19 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 		    struct sn_error *error)
 {
 	struct kineto *kineto = calloc(1, sizeof(*kineto));
-	if (!kineto)
+	if (kineto)
+		kineto->sink = sn_track_sink_new("kineto", builder, request->events);
+	if (!kineto || !kineto->sink) {
+		free(kineto);
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_begins_init(&kineto->pairs);
-	sn_recording_begin(&kineto->recording, "kineto", builder, request->events);
-	kineto->recording.program = sn_db_builder_string(builder, "python");
+	}
+	kineto->builder = builder;
+	kineto->keys = sn_track_sink_keys(kineto->sink);
+	sn_track_sink_set_program(kineto->sink, sn_db_builder_string(builder, "python"));
 	int result = read_inputs(kineto, request, error);
 	if (!result)
 		finish(kineto);
-	sn_begins_release(&kineto->pairs);
-	sn_recording_release(&kineto->recording);
+	sn_track_sink_free(kineto->sink);
 	sn_kineto_processes_release(&kineto->processes);
 	free(kineto);
 	return result;

@@ -50,16 +50,16 @@ enum sn_activity_category sn_xla_category(const struct sn_json_event *event, int
 	return has_devices && find(event, "correlation_id") ? SN_ACTIVITY_API : SN_ACTIVITY_OTHER;
 }
 
-int64_t sn_xla_stream(const struct sn_recording *recording, int64_t pid, int64_t tid,
-		      int64_t missing)
+int64_t sn_xla_stream(const struct sn_track_sink *sink, const struct sn_db_builder *builder,
+		      int64_t pid, int64_t tid)
 {
-	struct sn_recording_place place = {0, pid, tid, 0, 0};
-	uint32_t line = sn_intern_find(&recording->places, &place, sizeof(place));
-	if (line == SN_INTERN_NONE || recording->lines[line].name == SONDE_NONE)
-		return missing;
+	struct sn_track_place place = {0, pid, tid, 0, 0};
+	uint32_t track = sn_track_sink_find(sink, &place);
 	long long number;
-	const char *name = sn_db_builder_text(recording->builder, recording->lines[line].name);
-	return sscanf(name, "Stream #%lld", &number) == 1 ? number : missing;
+	if (track == SONDE_NONE || sn_track_sink_at(sink, track)->name == SONDE_NONE)
+		return tid;
+	const char *name = sn_db_builder_text(builder, sn_track_sink_at(sink, track)->name);
+	return sscanf(name, "Stream #%lld", &number) == 1 ? number : tid;
 }
 
 int64_t sn_xla_correlation(const struct sn_json_event *event)

@@ -8,7 +8,7 @@
 #define SN_IMPORT_KINETO_XLA_H
 
 #include "kineto_process.h"
-#include "import/core/recording.h"
+#include "import/core/track_sink.h"
 #include "import/json/trace_json.h"
 
 /* The number of the GPU that a process stands for; -1: it does not. */
@@ -17,9 +17,9 @@ int64_t sn_xla_device(const struct sn_kineto_processes *processes, int64_t pid,
 /* What an event of that device (-1: of a thread) is, in a file that has devices or not. */
 enum sn_activity_category sn_xla_category(const struct sn_json_event *event, int64_t device,
 					  bool has_devices);
-/* The number of the stream that a thread of a device is; `missing` where its name does not say. */
-int64_t sn_xla_stream(const struct sn_recording *recording, int64_t pid, int64_t tid,
-		      int64_t missing);
+/* The number of the stream that a thread of a device is; `tid` where its name does not say. */
+int64_t sn_xla_stream(const struct sn_track_sink *sink, const struct sn_db_builder *builder,
+		      int64_t pid, int64_t tid);
 /* The event's correlation, which is a text; 0 without. */
 int64_t sn_xla_correlation(const struct sn_json_event *event);
 /* Attributes of what the event says of a kernel or copy: how many. */

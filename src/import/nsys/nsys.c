@@ -39,27 +39,27 @@ static uint32_t program_of(struct sn_nsys *nsys, uint32_t process)
 	return process < nsys->program_count ? nsys->programs[process] : SONDE_NONE;
 }
 
-struct sn_recording_line *sn_nsys_thread(struct sn_nsys *nsys, int64_t global)
+uint32_t sn_nsys_thread(struct sn_nsys *nsys, int64_t global)
 {
 	uint32_t process = sn_nsys_process(nsys, global);
-	struct sn_recording_place place = {0, PID_OF(global), TID_OF(global), 0, process};
-	struct sn_recording_line *line = sn_recording_line(&nsys->recording, &place);
-	if (line)
-		line->program = program_of(nsys, process);
-	return line;
+	struct sn_track_place place = {0, PID_OF(global), TID_OF(global), 0, process};
+	uint32_t track = sn_track_sink_track(nsys->sink, &place);
+	if (track != SONDE_NONE)
+		sn_track_sink_set_track_program(nsys->sink, track, program_of(nsys, process));
+	return track;
 }
 
-struct sn_recording_line *sn_nsys_stream(struct sn_nsys *nsys, int64_t global, int64_t device,
-					 int64_t context, int64_t stream)
+uint32_t sn_nsys_stream(struct sn_nsys *nsys, int64_t global, int64_t device, int64_t context,
+			int64_t stream)
 {
 	uint32_t process = sn_nsys_process(nsys, global);
-	struct sn_recording_place place = {1, device, context, stream, process};
-	struct sn_recording_line *line = sn_recording_line(&nsys->recording, &place);
-	if (line) {
-		line->pid = PID_OF(global);
-		line->program = program_of(nsys, process);
-	}
-	return line;
+	struct sn_track_place place = {1, device, context, stream, process};
+	uint32_t track = sn_track_sink_track(nsys->sink, &place);
+	if (track == SONDE_NONE)
+		return track;
+	sn_track_sink_set_track_pid(nsys->sink, track, PID_OF(global));
+	sn_track_sink_set_track_program(nsys->sink, track, program_of(nsys, process));
+	return track;
 }
 
 uint64_t sn_nsys_correlation(struct sn_nsys *nsys, int64_t global, int64_t correlation)
@@ -90,36 +90,21 @@ int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64
 	if (at == before) {
 		const char *text = sn_nsys_string(nsys, id);
 		size_t length = category == SN_ACTIVITY_API ? api_length(text) : strlen(text);
-		if (sn_recording_name_number(&nsys->recording, category, text, length,
-					     nsys->name_numbers + at))
+		if (sn_track_sink_name(nsys->sink, category, text, length, nsys->name_numbers + at))
 			return SN_ERR_MEMORY;
 	}
 	*number = nsys->name_numbers[at];
 	return 0;
 }
 
-int sn_nsys_add(struct sn_nsys *nsys, struct sn_recording_line *line, uint32_t name,
-		int64_t start_ns, int64_t end_ns, uint64_t link,
-		const struct sn_attributes *attributes)
+int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t start_ns,
+		int64_t end_ns, uint64_t link, const struct sn_attributes *attributes)
 {
-	if (!line)
+	if (track == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	if (end_ns < start_ns || start_ns < -SN_RECORDING_BIAS_NS ||
-	    end_ns > SN_RECORDING_BIAS_NS) {
-		nsys->recording.misplaced++;
-		return 0;
-	}
-	struct sn_event event = {
-	    .start_ns = (uint64_t)(start_ns + SN_RECORDING_BIAS_NS),
-	    .end_ns = (uint64_t)(end_ns + SN_RECORDING_BIAS_NS),
-	    .link = link,
-	    .context = name,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_INTERVALS,
-	    .attribute_count = attributes->count,
-	    .attributes = attributes->items,
-	};
-	sn_recording_add(&nsys->recording, line, &event);
+	struct sn_track_event event = {
+	    track, name, start_ns, end_ns, link, attributes->items, attributes->count};
+	sn_track_sink_event(nsys->sink, &event);
 	return 0;
 }
 
@@ -226,7 +211,7 @@ static int count_unread(struct sn_nsys *nsys, const char *table, struct sn_error
 		result = sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", nsys->file.path,
 				 sqlite3_errmsg(nsys->file.db));
 	else if ((result = sn_sqlite_next(&nsys->file, rows, error)) > 0)
-		nsys->recording.unread += (uint64_t)sqlite3_column_int64(rows, 0);
+		sn_track_sink_unread(nsys->sink, (uint64_t)sqlite3_column_int64(rows, 0));
 	sqlite3_finalize(rows);
 	sqlite3_free(sql);
 	return result < 0 ? result : 0;
@@ -283,16 +268,16 @@ static int64_t look_up(struct sn_nsys *nsys, const char *table, const char *colu
 static int read_session(struct sn_nsys *nsys, struct sn_error *error)
 {
 	static const char *const columns[] = {"name", "value", NULL};
-	struct sn_db_builder *builder = nsys->recording.builder;
 	sqlite3_stmt *rows;
 	int64_t begin = look_up(nsys, "ANALYSIS_DETAILS", "startTime", 0);
-	nsys->recording.base_ns =
-	    look_up(nsys, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs", begin) - begin;
+	int64_t epoch = look_up(nsys, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs", begin);
+	sn_track_sink_set_base(nsys->sink, epoch - begin);
 	nsys->end_ns = look_up(nsys, "ANALYSIS_DETAILS", "stopTime", 0);
 	int result = sn_sqlite_select(&nsys->file, "TARGET_INFO_SYSTEM_ENV", columns,
 				      "WHERE name='Hostname'", &rows, error);
 	if (!result && rows && (result = sn_sqlite_next(&nsys->file, rows, error)) > 0)
-		nsys->recording.host = sn_db_builder_string(builder, sn_sqlite_text(rows, 1));
+		sn_track_sink_set_host(
+		    nsys->sink, sn_db_builder_string(nsys->builder, sn_sqlite_text(rows, 1)));
 	sqlite3_finalize(rows);
 	return result < 0 ? result : 0;
 }
@@ -301,7 +286,7 @@ static int take_device(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
 	char key[64];
 	snprintf(key, sizeof(key), "nsys.gpu.%lld", (long long)sqlite3_column_int64(row, 0));
-	sn_db_builder_property(nsys->recording.builder, key, sn_sqlite_text(row, 1));
+	sn_db_builder_property(nsys->builder, key, sn_sqlite_text(row, 1));
 	return 0;
 }
 
@@ -316,17 +301,19 @@ static int take_process(struct sn_nsys *nsys, sqlite3_stmt *row)
 		nsys->programs[nsys->program_count] = SONDE_NONE;
 	if (*text)
 		nsys->programs[process] =
-		    sn_db_builder_string(nsys->recording.builder, slash ? slash + 1 : text);
+		    sn_db_builder_string(nsys->builder, slash ? slash + 1 : text);
 	return 0;
 }
 
 static int take_thread_name(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
-	struct sn_recording_line *line = sn_nsys_thread(nsys, sqlite3_column_int64(row, 0));
-	if (!line)
+	uint32_t track = sn_nsys_thread(nsys, sqlite3_column_int64(row, 0));
+	if (track == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	line->name = sn_db_builder_string(nsys->recording.builder,
-					  sn_nsys_string(nsys, sqlite3_column_int64(row, 1)));
+	sn_track_sink_name_track(
+	    nsys->sink, track,
+	    sn_db_builder_string(nsys->builder,
+				 sn_nsys_string(nsys, sqlite3_column_int64(row, 1))));
 	return 0;
 }
 
@@ -346,13 +333,10 @@ static int read_names(struct sn_nsys *nsys, struct sn_error *error)
 /* A rank of MPI is a process: all its threads and streams. */
 static int take_rank(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
-	struct sn_recording *recording = &nsys->recording;
 	uint32_t process = sn_nsys_process(nsys, sqlite3_column_int64(row, 0));
-	for (uint32_t i = 0; i < recording->places.count; i++) {
-		const struct sn_recording_place *place = sn_intern_at(&recording->places, i, NULL);
-		if (place->process == process)
-			recording->lines[i].rank = sqlite3_column_int(row, 1);
-	}
+	for (uint32_t i = 0; i < sn_track_sink_count(nsys->sink); i++)
+		if (sn_track_sink_place(nsys->sink, i)->process == process)
+			sn_track_sink_set_track_rank(nsys->sink, i, sqlite3_column_int(row, 1));
 	return 0;
 }
 
@@ -360,20 +344,6 @@ static int read_ranks(struct sn_nsys *nsys, struct sn_error *error)
 {
 	static const char *const columns[] = {"globalTid", "rank", NULL};
 	return sn_nsys_each(nsys, "MPI_RANKS", columns, "LIMIT 65536", take_rank, error);
-}
-
-/* The program is that of the process with most events. */
-static void name_program(struct sn_nsys *nsys)
-{
-	const struct sn_recording *recording = &nsys->recording;
-	uint64_t most = 0;
-	for (uint32_t i = 0; i < recording->places.count; i++) {
-		const struct sn_recording_line *line = recording->lines + i;
-		if (line->event_count <= most || line->program == SONDE_NONE)
-			continue;
-		most = line->event_count;
-		nsys->recording.program = line->program;
-	}
 }
 
 /* ---- files ---- */
@@ -388,10 +358,9 @@ static int open_file(struct sn_nsys *nsys, const char *path, struct sn_error *er
 			       &nsys->strings, NULL) != SQLITE_OK)
 		return sn_fail(error, SN_ERR_FORMAT, "cannot read '%s': %s", path,
 			       sqlite3_errmsg(nsys->file.db));
-	if (!nsys->strings)
-		sn_db_builder_drop(nsys->recording.builder, "import-unnamed",
-				   "files without their table of names, StringIds", 1);
-	return sn_recording_open(&nsys->recording, path, error);
+	sn_track_sink_lost(nsys->sink, "import-unnamed",
+			   "files without their table of names, StringIds", !nsys->strings);
+	return sn_track_sink_open(nsys->sink, path, error);
 }
 
 static void close_file(struct sn_nsys *nsys)
@@ -418,8 +387,8 @@ static int read_file(struct sn_nsys *nsys, const char *path, size_t path_count,
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && !result; i++)
 		result = steps[i](nsys, error);
 	close_file(nsys);
-	name_program(nsys);
-	return result ? result : sn_recording_build(&nsys->recording, path_count, error);
+	sn_track_sink_set_busiest_program(nsys->sink);
+	return result ? result : sn_track_sink_build(nsys->sink, path_count, error);
 }
 
 static void make_keys(struct sn_nsys *nsys)
@@ -440,8 +409,8 @@ static void make_keys(struct sn_nsys *nsys)
 	    [SN_NSYS_KEY_SIZES] = {"sizes", SONDE_ATTRIBUTE_STRING},
 	};
 	for (unsigned i = 0; i < SN_NSYS_KEYS; i++)
-		nsys->keys[i] = sn_recording_attribute_key(&nsys->recording, keys[i].name,
-							   strlen(keys[i].name), keys[i].type);
+		nsys->keys[i] =
+		    sn_track_sink_key(nsys->sink, keys[i].name, strlen(keys[i].name), keys[i].type);
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
@@ -451,13 +420,17 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	int result = sn_sqlite_load(request->paths[0], error);
 	if (result)
 		return result;
-	sn_recording_begin(&nsys.recording, "nsys", builder, request->events);
+	nsys.sink = sn_track_sink_new("nsys", builder, request->events);
+	if (!nsys.sink)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	nsys.builder = builder;
+	nsys.known = sn_track_sink_keys(nsys.sink);
 	make_keys(&nsys);
 	for (size_t i = 0; i < request->path_count && !result; i++)
 		result = read_file(&nsys, request->paths[i], request->path_count, error);
 	if (!result)
-		sn_recording_finish(&nsys.recording);
-	sn_recording_release(&nsys.recording);
+		sn_track_sink_finish(nsys.sink);
+	sn_track_sink_free(nsys.sink);
 	free(nsys.programs);
 	free(nsys.name_numbers);
 	free(nsys.domain_names);

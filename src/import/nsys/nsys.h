@@ -2,12 +2,14 @@
 /*
  * Inside the importer of Nsight Systems' exports: nsys.c reads who was measured and the calls on
  * threads, nsys_device.c what ran on devices, nsys_range.c NVTX, nsys_sample.c call-path samples.
- * All of them add to one recording.
+ * All of them say it to one sink.
  */
 #ifndef SN_IMPORT_NSYS_H
 #define SN_IMPORT_NSYS_H
 
-#include "import/core/recording.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "import/core/track_sink.h"
 #include "import/core/sqlite_table.h"
 
 enum sn_nsys_key {
@@ -25,7 +27,9 @@ enum sn_nsys_key {
 };
 
 struct sn_nsys {
-	struct sn_recording recording;
+	struct sn_db_builder *builder;
+	struct sn_track_sink *sink;
+	const uint32_t *known; /* the sink's keys */
 	uint32_t keys[SN_NSYS_KEYS];
 	/* of the file being read */
 	struct sn_sqlite file;
@@ -34,7 +38,7 @@ struct sn_nsys {
 	uint32_t *programs;	    /* builder's string by process */
 	size_t program_count, program_capacity;
 	struct sn_intern name_ids; /* {category, id} */
-	uint32_t *name_numbers;	   /* the recording's */
+	uint32_t *name_numbers;	   /* the sink's */
 	size_t name_capacity;
 	struct sn_intern domains; /* of NVTX: "number/process" */
 	uint32_t *domain_names;	  /* builder's string by domain */
@@ -54,19 +58,18 @@ void sn_attributes_put(struct sn_attributes *attributes, uint32_t key, uint64_t 
 const char *sn_nsys_string(struct sn_nsys *nsys, int64_t id);
 /* The number of the process of a global id. */
 uint32_t sn_nsys_process(struct sn_nsys *nsys, int64_t global);
-/* Lines, NULL without memory; valid until the next. */
-struct sn_recording_line *sn_nsys_thread(struct sn_nsys *nsys, int64_t global);
-struct sn_recording_line *sn_nsys_stream(struct sn_nsys *nsys, int64_t global, int64_t device,
-					 int64_t context, int64_t stream);
+/* Tracks; SONDE_NONE without memory. */
+uint32_t sn_nsys_thread(struct sn_nsys *nsys, int64_t global);
+uint32_t sn_nsys_stream(struct sn_nsys *nsys, int64_t global, int64_t device, int64_t context,
+			int64_t stream);
 /* A link that no other process has. */
 uint64_t sn_nsys_correlation(struct sn_nsys *nsys, int64_t global, int64_t correlation);
-/* The recording's number of a string of the file. 0 or SN_ERR_MEMORY. */
+/* The sink's number of a string of the file. 0 or SN_ERR_MEMORY. */
 int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64_t id,
 		 uint32_t *number);
-/* Adds an interval; one whose times cannot be is counted. A line of NULL is SN_ERR_MEMORY. */
-int sn_nsys_add(struct sn_nsys *nsys, struct sn_recording_line *line, uint32_t name,
-		int64_t start_ns, int64_t end_ns, uint64_t link,
-		const struct sn_attributes *attributes);
+/* Says an interval. A track of SONDE_NONE is SN_ERR_MEMORY. */
+int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t start_ns,
+		int64_t end_ns, uint64_t link, const struct sn_attributes *attributes);
 /* Each row of a table, if there is such a table; `take` returns 0 or SN_ERR_MEMORY. */
 int sn_nsys_each(struct sn_nsys *nsys, const char *table, const char *const *columns,
 		 const char *rest, int (*take)(struct sn_nsys *nsys, sqlite3_stmt *row),

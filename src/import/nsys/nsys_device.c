@@ -13,11 +13,11 @@ static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
 	       const struct sn_attributes *attributes)
 {
 	int64_t global = sqlite3_column_int64(row, PROCESS);
-	struct sn_recording_line *line =
+	uint32_t track =
 	    sn_nsys_stream(nsys, global, sqlite3_column_int64(row, DEVICE),
 			   sqlite3_column_int64(row, CONTEXT), sqlite3_column_int64(row, STREAM));
 	return sn_nsys_add(
-	    nsys, line, name, sqlite3_column_int64(row, START), sqlite3_column_int64(row, END),
+	    nsys, track, name, sqlite3_column_int64(row, START), sqlite3_column_int64(row, END),
 	    sn_nsys_correlation(nsys, global, sqlite3_column_int64(row, CORRELATION)), attributes);
 }
 
@@ -60,16 +60,16 @@ static const char *const kernel_columns[] = {COMMON,
 
 static int take_kernel(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
-	const uint32_t *keys = nsys->recording.keys;
+	const uint32_t *keys = nsys->known;
 	struct sn_attributes attributes = {0};
 	int64_t shared = sqlite3_column_int64(row, SHARED) + sqlite3_column_int64(row, DYNAMIC);
 	uint32_t name;
 	for (unsigned i = 0; i < 3; i++)
-		put(&attributes, row, GRID + (int)i, keys[SN_RECORDING_KEY_GRID_X + i]);
+		put(&attributes, row, GRID + (int)i, keys[SN_TRACK_KEY_GRID_X + i]);
 	for (unsigned i = 0; i < 3; i++)
-		put(&attributes, row, BLOCK + (int)i, keys[SN_RECORDING_KEY_BLOCK_X + i]);
-	put(&attributes, row, REGISTERS, keys[SN_RECORDING_KEY_REGISTERS]);
-	sn_attributes_put(&attributes, keys[SN_RECORDING_KEY_SHARED], (uint64_t)shared);
+		put(&attributes, row, BLOCK + (int)i, keys[SN_TRACK_KEY_BLOCK_X + i]);
+	put(&attributes, row, REGISTERS, keys[SN_TRACK_KEY_REGISTERS]);
+	sn_attributes_put(&attributes, keys[SN_TRACK_KEY_SHARED], (uint64_t)shared);
 	if (sqlite3_column_int64(row, LOCAL))
 		put(&attributes, row, LOCAL, nsys->keys[SN_NSYS_KEY_LOCAL]);
 	put(&attributes, row, NODE, nsys->keys[SN_NSYS_KEY_GRAPH_NODE]);
@@ -89,8 +89,7 @@ static int take_graph(struct sn_nsys *nsys, sqlite3_stmt *row)
 	struct sn_attributes attributes = {0};
 	uint32_t name;
 	put(&attributes, row, SPECIFIC, nsys->keys[SN_NSYS_KEY_GRAPH]);
-	if (sn_recording_name_number(&nsys->recording, SN_ACTIVITY_KERNEL, text, sizeof(text) - 1,
-				     &name))
+	if (sn_track_sink_name(nsys->sink, SN_ACTIVITY_KERNEL, text, sizeof(text) - 1, &name))
 		return SN_ERR_MEMORY;
 	return add(nsys, row, name, &attributes);
 }
@@ -103,7 +102,7 @@ static int named(struct sn_nsys *nsys, enum sn_activity_category category, const
 	char text[128];
 	int length = snprintf(text, sizeof(text), "[CUDA %s%s%s]", prefix, kind ? " " : "",
 			      kind ? kind : "");
-	return sn_recording_name_number(&nsys->recording, category, text, (size_t)length, name);
+	return sn_track_sink_name(nsys->sink, category, text, (size_t)length, name);
 }
 
 static const char *const copy_columns[] = {COMMON,	  "bytes",	 "copyKind", "srcDeviceId",
@@ -130,7 +129,7 @@ static int take_copy(struct sn_nsys *nsys, sqlite3_stmt *row)
 	int64_t kind = sqlite3_column_int64(row, SPECIFIC + 1);
 	uint32_t name;
 	bool is_known = kind >= 0 && kind < (int64_t)(sizeof(kinds) / sizeof(*kinds));
-	put(&attributes, row, SPECIFIC, nsys->recording.keys[SN_RECORDING_KEY_BYTES]);
+	put(&attributes, row, SPECIFIC, nsys->known[SN_TRACK_KEY_BYTES]);
 	put(&attributes, row, SPECIFIC + 2, nsys->keys[SN_NSYS_KEY_SOURCE]);
 	put(&attributes, row, SPECIFIC + 3, nsys->keys[SN_NSYS_KEY_TARGET]);
 	put(&attributes, row, SPECIFIC + 4, nsys->keys[SN_NSYS_KEY_GRAPH_NODE]);
@@ -145,7 +144,7 @@ static int take_fill(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
 	struct sn_attributes attributes = {0};
 	uint32_t name;
-	put(&attributes, row, SPECIFIC, nsys->recording.keys[SN_RECORDING_KEY_BYTES]);
+	put(&attributes, row, SPECIFIC, nsys->known[SN_TRACK_KEY_BYTES]);
 	put(&attributes, row, SPECIFIC + 1, nsys->keys[SN_NSYS_KEY_FILL]);
 	put(&attributes, row, SPECIFIC + 2, nsys->keys[SN_NSYS_KEY_GRAPH_NODE]);
 	if (named(nsys, SN_ACTIVITY_FILL, "memset", NULL, &name))
@@ -178,12 +177,12 @@ static int take_workload(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
 	struct sn_attributes attributes = {0};
 	uint32_t name;
-	struct sn_recording_line *line =
+	uint32_t track =
 	    sn_nsys_stream(nsys, sqlite3_column_int64(row, 4), sqlite3_column_int64(row, 2),
 			   sqlite3_column_int64(row, sn_sqlite_is_null(row, 3) ? 5 : 3), 0);
 	if (sn_nsys_name(nsys, SN_ACTIVITY_DEVICE_OTHER, sqlite3_column_int64(row, 6), &name))
 		return SN_ERR_MEMORY;
-	return sn_nsys_add(nsys, line, name, sqlite3_column_int64(row, 0),
+	return sn_nsys_add(nsys, track, name, sqlite3_column_int64(row, 0),
 			   sqlite3_column_int64(row, 1), 0, &attributes);
 }
 
@@ -206,17 +205,18 @@ static int take_memory(struct sn_nsys *nsys, sqlite3_stmt *row)
 	int64_t start = sqlite3_column_int64(row, 0);
 	uint32_t name;
 	if (operation != ALLOCATION && operation != RELEASE) {
-		nsys->recording.unread++;
+		sn_track_sink_unread(nsys->sink, 1);
 		return 0;
 	}
-	struct sn_recording_line *line = sn_nsys_thread(nsys, sqlite3_column_int64(row, 1));
-	if (!line ||
-	    sn_recording_name_number(&nsys->recording, SN_ACTIVITY_INSTANT, "[memory]", 8, &name))
+	uint32_t track = sn_nsys_thread(nsys, sqlite3_column_int64(row, 1));
+	if (track == SONDE_NONE ||
+	    sn_track_sink_name(nsys->sink, SN_ACTIVITY_INSTANT, "[memory]", 8, &name))
 		return SN_ERR_MEMORY;
-	line->name = sn_db_builder_string(nsys->recording.builder, "memory of devices");
-	sn_attributes_put(&attributes, nsys->recording.keys[SN_RECORDING_KEY_BYTES],
+	sn_track_sink_name_track(nsys->sink, track,
+				 sn_db_builder_string(nsys->builder, "memory of devices"));
+	sn_attributes_put(&attributes, nsys->known[SN_TRACK_KEY_BYTES],
 			  (uint64_t)(operation == RELEASE ? -bytes : bytes));
-	return sn_nsys_add(nsys, line, name, start, start, 0, &attributes);
+	return sn_nsys_add(nsys, track, name, start, start, 0, &attributes);
 }
 
 int sn_nsys_devices(struct sn_nsys *nsys, struct sn_error *error)

@@ -50,11 +50,11 @@ static void put_operator(struct sn_nsys *nsys, const char *text, struct sn_attri
 {
 	const char *sequence = strstr(text, ", seq = "), *sizes = strstr(text, ", sizes = ");
 	if (sequence)
-		sn_attributes_put(attributes, nsys->recording.keys[SN_RECORDING_KEY_SEQUENCE],
+		sn_attributes_put(attributes, nsys->known[SN_TRACK_KEY_SEQUENCE],
 				  strtoull(sequence + 8, NULL, 10));
 	if (sizes)
 		sn_attributes_put(attributes, nsys->keys[SN_NSYS_KEY_SIZES],
-				  sn_db_builder_string(nsys->recording.builder, sizes + 10));
+				  sn_db_builder_string(nsys->builder, sizes + 10));
 }
 
 /* "domain:text" where the domain has a name. */
@@ -68,10 +68,10 @@ static int range_name(struct sn_nsys *nsys, sqlite3_stmt *row, const char *text,
 	uint32_t at = domain ? sn_intern_find(&nsys->domains, key, strlen(key)) : SN_INTERN_NONE;
 	size_t length = category == SN_ACTIVITY_OPERATOR ? operator_length(text) : strlen(text);
 	if (at == SN_INTERN_NONE || category == SN_ACTIVITY_OPERATOR)
-		return sn_recording_name_number(&nsys->recording, category, text, length, name);
+		return sn_track_sink_name(nsys->sink, category, text, length, name);
 	snprintf(joined, sizeof(joined), "%s:%s",
-		 sn_db_builder_text(nsys->recording.builder, nsys->domain_names[at]), text);
-	return sn_recording_name_number(&nsys->recording, category, joined, strlen(joined), name);
+		 sn_db_builder_text(nsys->builder, nsys->domain_names[at]), text);
+	return sn_track_sink_name(nsys->sink, category, joined, strlen(joined), name);
 }
 
 static int take_range(struct sn_nsys *nsys, sqlite3_stmt *row)
@@ -105,7 +105,7 @@ static int take_range(struct sn_nsys *nsys, sqlite3_stmt *row)
 	const char *payload = text_of(nsys, row, JSON, JSON_ID);
 	if (*payload)
 		sn_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_PAYLOAD],
-				  sn_db_builder_string(nsys->recording.builder, payload));
+				  sn_db_builder_string(nsys->builder, payload));
 	const char *text = text_of(nsys, row, TEXT, TEXT_ID);
 	if (category == SN_ACTIVITY_ANNOTATION && operator_length(text)) {
 		category = SN_ACTIVITY_OPERATOR;
@@ -113,8 +113,8 @@ static int take_range(struct sn_nsys *nsys, sqlite3_stmt *row)
 	}
 	if (range_name(nsys, row, *text ? text : "[NVTX]", category, &name))
 		return SN_ERR_MEMORY;
-	struct sn_recording_line *line = sn_nsys_thread(nsys, sqlite3_column_int64(row, THREAD));
-	return sn_nsys_add(nsys, line, name, start, end < start ? start : end, 0, &attributes);
+	uint32_t track = sn_nsys_thread(nsys, sqlite3_column_int64(row, THREAD));
+	return sn_nsys_add(nsys, track, name, start, end < start ? start : end, 0, &attributes);
 }
 
 static int take_domain(struct sn_nsys *nsys, sqlite3_stmt *row)
@@ -129,7 +129,7 @@ static int take_domain(struct sn_nsys *nsys, sqlite3_stmt *row)
 	if (at == SN_INTERN_NONE ||
 	    sn_vec_reserve(&nsys->domain_names, &nsys->domain_capacity, at + 1ull) < 0)
 		return SN_ERR_MEMORY;
-	nsys->domain_names[at] = sn_db_builder_string(nsys->recording.builder, text);
+	nsys->domain_names[at] = sn_db_builder_string(nsys->builder, text);
 	return 0;
 }
 

@@ -15,7 +15,7 @@ enum { FRAME_ID, SYMBOL, MODULE, KERNEL };
 
 static uint32_t frame_of(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
-	struct sn_db_builder *builder = nsys->recording.builder;
+	struct sn_db_builder *builder = nsys->builder;
 	struct sonde_db_module module = {.build_id = SONDE_NONE};
 	struct sonde_db_frame frame = {.kind = SN_FRAME_NATIVE,
 				       .linkage_name = SONDE_NONE,
@@ -42,8 +42,8 @@ static int context_of(struct sn_nsys *nsys, sqlite3_stmt *frames, int64_t id, in
 	*context = 0;
 	while (*found > 0 && sqlite3_column_int64(frames, FRAME_ID) <= id) {
 		if (sqlite3_column_int64(frames, FRAME_ID) == id)
-			*context = sn_db_builder_context(nsys->recording.builder, *context,
-							 frame_of(nsys, frames));
+			*context =
+			    sn_db_builder_context(nsys->builder, *context, frame_of(nsys, frames));
 		*found = sn_sqlite_next(&nsys->file, frames, error);
 	}
 	return *found < 0 ? *found : 0;
@@ -51,22 +51,13 @@ static int context_of(struct sn_nsys *nsys, sqlite3_stmt *frames, int64_t id, in
 
 static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t context)
 {
-	struct sn_recording_line *line = sn_nsys_thread(nsys, sqlite3_column_int64(row, THREAD));
+	uint32_t track = sn_nsys_thread(nsys, sqlite3_column_int64(row, THREAD));
 	int64_t time = sqlite3_column_int64(row, START);
-	if (!line)
+	if (track == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	if (time < -SN_RECORDING_BIAS_NS || time > SN_RECORDING_BIAS_NS) {
-		nsys->recording.misplaced++;
-		return 0;
-	}
-	struct sn_event event = {
-	    .start_ns = (uint64_t)(time + SN_RECORDING_BIAS_NS),
-	    .end_ns = (uint64_t)(time + SN_RECORDING_BIAS_NS),
-	    .context = context,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_SAMPLES,
-	};
-	sn_recording_add(&nsys->recording, line, &event);
+	struct sn_track_event event = {
+	    .track = track, .name = context, .start_ns = time, .end_ns = time};
+	sn_track_sink_sample(nsys->sink, &event);
 	return 0;
 }
 

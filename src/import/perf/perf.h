@@ -14,7 +14,7 @@
 #include "perf_sample.h"
 #include "perf_space.h"
 #include "perf_tracepoint.h"
-#include "import/core/scheduler.h"
+#include "system/scheduler.h"
 #include "trace/sorter.h"
 
 /* Who was measured: a thread, or a processor of which the scheduler told. */

@@ -151,18 +151,6 @@ static int take_own_thread(struct sn_perfetto *perfetto, struct sn_perfetto_pack
 	return sn_perfetto_name_thread(perfetto, sequence->pid, sequence->tid, &name);
 }
 
-static bool is_of_sonde(struct sn_proto attributes)
-{
-	struct sn_proto_field field, part;
-	while (sn_proto_next(&attributes, &field)) {
-		struct sn_proto attribute = sn_proto_enter(&field);
-		while (sn_proto_next(&attribute, &part))
-			if (part.number == 1 && part.length == 5 && !memcmp(part.bytes, "sonde", 5))
-				return true;
-	}
-	return false;
-}
-
 static int describe(struct sn_perfetto *perfetto, struct sn_perfetto_packet *packet)
 {
 	struct sn_proto data = sn_proto_enter(&packet->data);
@@ -175,10 +163,6 @@ static int describe(struct sn_perfetto *perfetto, struct sn_perfetto_packet *pac
 		return sn_perfetto_process_tree(perfetto, data);
 	case THREAD:
 		return take_own_thread(perfetto, packet);
-	case ATTRIBUTES:
-		if (is_of_sonde(data))
-			perfetto->recording.has_counters = true;
-		return 0;
 	default:
 		return 0;
 	}
@@ -383,7 +367,7 @@ static int read_file(struct sn_perfetto *perfetto, const char *path, size_t path
 	int result = sn_proto_stream_open(&stream, path, error);
 	if (result)
 		return result;
-	result = sn_recording_open(&perfetto->recording, path, error);
+	result = sn_track_sink_open(perfetto->sink, path, error);
 	if (!result)
 		result = read_packets(perfetto, &stream, DESCRIBE, error);
 	if (!result && sn_perfetto_merge_tracks(perfetto))
@@ -397,18 +381,14 @@ static int read_file(struct sn_perfetto *perfetto, const char *path, size_t path
 		sn_perfetto_end_slices(perfetto);
 	if (!result)
 		result = sn_perfetto_sched(perfetto, error);
+	if (!result && sn_track_sink_close(perfetto->sink))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result) {
-		sn_perfetto_name_lines(perfetto);
-		result = sn_recording_build(&perfetto->recording, path_count, error);
+		sn_perfetto_name_tracks(perfetto);
+		result = sn_track_sink_build(perfetto->sink, path_count, error);
 	}
 	forget_file(perfetto);
 	return result;
-}
-
-static void drop(struct sn_perfetto *perfetto, const char *cause, const char *text, uint64_t count)
-{
-	if (count)
-		sn_db_builder_drop(perfetto->recording.builder, cause, text, count);
 }
 
 /* "12 sys_stats, 3 android_log": for the user, and the database. */
@@ -431,27 +411,18 @@ static void note_unread(struct sn_perfetto *perfetto, struct sn_import_notes *no
 						 "%s%" PRIu64 " %s", used ? ", " : "",
 						 perfetto->unread[field], name ? name : number);
 	}
-	drop(perfetto, "import-packets", "packets of a kind that is not read", total);
+	sn_track_sink_lost(perfetto->sink, "import-packets", "packets of a kind that is not read",
+			   total);
 }
 
 static void finish(struct sn_perfetto *perfetto, struct sn_import_notes *notes)
 {
-	sn_recording_finish(&perfetto->recording);
+	sn_track_sink_finish(perfetto->sink);
 	note_unread(perfetto, notes);
-	drop(perfetto, "import-unpaired", "ends of events without a begin", perfetto->unpaired);
-	drop(perfetto, "import-unended", "events without an end, taken to the end of the recording",
-	     perfetto->unended);
-	drop(perfetto, "import-untimed", "events without a valid time", perfetto->untimed);
-	drop(perfetto, "import-damaged", "packets that cannot be decoded", perfetto->undecoded);
-	drop(perfetto, "import-unread", "events of a kind that is not read",
-	     perfetto->unknown_types);
-	drop(perfetto, "import-annotations", "annotations of a form that is not read",
-	     perfetto->annotations_lost);
-}
-
-static uint32_t key(struct sn_perfetto *perfetto, const char *name, enum sonde_attribute_type type)
-{
-	return sn_recording_attribute_key(&perfetto->recording, name, strlen(name), type);
+	sn_track_sink_lost(perfetto->sink, "import-damaged", "packets that cannot be decoded",
+			   perfetto->undecoded);
+	sn_track_sink_lost(perfetto->sink, "import-annotations",
+			   "annotations of a form that is not read", perfetto->annotations_lost);
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
@@ -459,17 +430,19 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 {
 	struct sn_perfetto *perfetto = calloc(1, sizeof(*perfetto));
 	int result = 0;
-	if (!perfetto)
+	if (perfetto)
+		perfetto->sink = sn_track_sink_new("perfetto", builder, request->events);
+	if (!perfetto || !perfetto->sink) {
+		free(perfetto);
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_recording_begin(&perfetto->recording, "perfetto", builder, request->events);
-	perfetto->value_keys[0] = key(perfetto, "value", SONDE_ATTRIBUTE_SIGNED);
-	perfetto->value_keys[1] = key(perfetto, "value", SONDE_ATTRIBUTE_REAL);
-	perfetto->cpu_key = key(perfetto, "cpu", SONDE_ATTRIBUTE_UNSIGNED);
+	}
+	perfetto->builder = builder;
+	perfetto->cpu_key = sn_track_sink_key(perfetto->sink, "cpu", 3, SONDE_ATTRIBUTE_UNSIGNED);
 	for (size_t i = 0; i < request->path_count && !result; i++)
 		result = read_file(perfetto, request->paths[i], request->path_count, error);
 	if (!result)
 		finish(perfetto, request->notes);
-	sn_recording_release(&perfetto->recording);
+	sn_track_sink_free(perfetto->sink);
 	free(perfetto->sequences);
 	free(perfetto->tracks);
 	free(perfetto->processes);

@@ -17,9 +17,11 @@
 #ifndef SN_IMPORT_PERFETTO_H
 #define SN_IMPORT_PERFETTO_H
 
+#include "base/intern.h"
 #include "import/core/importer.h"
 #include "import/core/protobuf.h"
-#include "import/core/recording.h"
+#include "import/core/track_sink.h"
+#include "trace/sorter.h"
 
 #define SN_PERFETTO_ATTRIBUTES_MAX 256
 
@@ -73,13 +75,6 @@ enum sn_perfetto_kind { /* the field of InternedData */
 			SN_PERFETTO_ARGUMENT = 1001,
 };
 
-/* Fields of a frame that `sonde export` adds. */
-enum {
-	SN_PERFETTO_OWN_LINE = 7000,
-	SN_PERFETTO_OWN_FUNCTION_LINE = 7001,
-	SN_PERFETTO_OWN_FLAGS = 7002,
-};
-
 struct sn_perfetto_item {
 	uint32_t value; /* builder's string, frame, module or context by kind */
 	uint32_t category;
@@ -105,7 +100,7 @@ struct sn_perfetto_sequence {
 
 /* An interval that is open, or has ended and waits whether the one around it ends with it. */
 struct sn_perfetto_slice {
-	struct sn_event event;
+	struct sn_track_event event;
 	struct sn_attribute *attributes;
 	size_t capacity;
 };
@@ -114,12 +109,11 @@ struct sn_perfetto_track {
 	uint64_t uuid, parent;
 	bool has_thread, has_process, is_counter, is_incremental, is_merged;
 	int64_t pid, tid;
-	uint32_t name, description, unit; /* builder's strings; SONDE_NONE */
+	uint32_t name, unit; /* builder's strings; SONDE_NONE */
 	int64_t multiplier, sum;
 	/* once asked for: */
-	uint32_t line;	/* SONDE_NONE before */
-	bool is_beside; /* its slices call nothing: the line has others with which they overlap */
-	bool is_device;
+	uint32_t number; /* the sink's; SONDE_NONE before */
+	bool is_beside;	 /* its slices call nothing: others overlap with them */
 	uint32_t metric; /* SONDE_NONE before */
 	/* items[0 .. open - 1] are open, those up to `total` have ended at `ended_ns` */
 	struct sn_perfetto_slice *items;
@@ -129,9 +123,7 @@ struct sn_perfetto_track {
 
 /* What is known of a process. */
 struct sn_perfetto_process {
-	uint32_t name, host; /* builder's, SONDE_NONE */
-	int32_t rank;
-	int64_t own_pid; /* where the trace has another; -1 */
+	uint32_t name; /* builder's, SONDE_NONE */
 };
 
 struct sn_perfetto_thread {
@@ -142,7 +134,8 @@ struct sn_perfetto_thread {
 #define SN_PERFETTO_PACKETS 1024
 
 struct sn_perfetto {
-	struct sn_recording recording;
+	struct sn_db_builder *builder;
+	struct sn_track_sink *sink;
 	struct sn_perfetto_clocks clocks;
 	struct sn_intern sequence_ids, track_ids, process_ids, thread_ids, siblings;
 	struct sn_perfetto_sequence *sequences;
@@ -152,12 +145,11 @@ struct sn_perfetto {
 	uint32_t *sibling_counts;
 	size_t sequence_capacity, track_capacity, process_capacity, thread_capacity,
 	    sibling_capacity;
-	bool has_program;		      /* of the recording: that of the first process */
+	bool has_program;		      /* of the whole: that of the first process */
 	uint64_t open_count;		      /* slices in all tracks */
 	struct sn_sorter *switches;	      /* of the scheduler, by time */
 	uint64_t unread[SN_PERFETTO_PACKETS]; /* packets by field */
-	uint64_t unknown_types, undecoded, unpaired, unended, untimed, annotations_lost;
-	uint32_t value_keys[2]; /* of counters: whole, real */
+	uint64_t undecoded, annotations_lost;
 	uint32_t cpu_key;
 };
 
@@ -180,12 +172,12 @@ struct sn_perfetto_attributes {
 int sn_perfetto_clock_snapshot(struct sn_perfetto *perfetto, struct sn_perfetto_clocks *clocks,
 			       struct sn_proto snapshot, bool is_own);
 void sn_perfetto_clocks_release(struct sn_perfetto_clocks *clocks);
-/* The biased time (recording.h) of a clock's; false where it is not known or out of range. */
+/* The time by the Unix epoch of a clock's; false where it is not known or out of range. */
 bool sn_perfetto_time(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
-		      uint32_t clock, uint64_t time, uint64_t *biased_ns);
+		      uint32_t clock, uint64_t time, uint64_t *time_ns);
 /* That of a packet; advances incremental clocks, so to be asked for once. */
 bool sn_perfetto_packet_time(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet,
-			     uint64_t *biased_ns);
+			     uint64_t *time_ns);
 
 /* Interned data. */
 int sn_perfetto_intern(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
@@ -210,23 +202,22 @@ struct sn_perfetto_thread *sn_perfetto_thread(struct sn_perfetto *perfetto, int6
 int sn_perfetto_name_thread(struct sn_perfetto *perfetto, int64_t pid, int64_t tid,
 			    const struct sn_proto_field *name);
 int sn_perfetto_process_tree(struct sn_perfetto *perfetto, struct sn_proto tree);
-/* The line of a thread. */
-struct sn_recording_line *sn_perfetto_thread_line(struct sn_perfetto *perfetto, int64_t pid,
-						  int64_t tid);
-/* Finds the track's line. 0 or SN_ERR_MEMORY. */
+/* The sink's track of a thread; SONDE_NONE without memory. */
+uint32_t sn_perfetto_thread_track(struct sn_perfetto *perfetto, int64_t pid, int64_t tid);
+/* Finds the sink's track of a track. 0 or SN_ERR_MEMORY. */
 int sn_perfetto_place_track(struct sn_perfetto *perfetto, struct sn_perfetto_track *track);
-/* Siblings of one name become one line; once all tracks are known. */
+/* Siblings of one name become one; once all tracks are known. */
 int sn_perfetto_merge_tracks(struct sn_perfetto *perfetto);
 int sn_perfetto_slice_begin(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
-			    const struct sn_event *event);
+			    const struct sn_track_event *event);
 /* More attributes may come with the end. */
 int sn_perfetto_slice_end(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
 			  uint64_t time_ns, const struct sn_perfetto_attributes *more);
 /* What is still open lasts until the end of the trace. */
 void sn_perfetto_end_slices(struct sn_perfetto *perfetto);
 void sn_perfetto_tracks_release(struct sn_perfetto *perfetto);
-/* Tells lines of their processes, once all are there. */
-void sn_perfetto_name_lines(struct sn_perfetto *perfetto);
+/* Tells the sink's tracks of their processes, once all are there. */
+void sn_perfetto_name_tracks(struct sn_perfetto *perfetto);
 
 /* Events. 0 or SN_ERR_MEMORY. */
 int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet);

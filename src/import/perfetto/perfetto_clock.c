@@ -132,7 +132,7 @@ void sn_perfetto_clocks_release(struct sn_perfetto_clocks *clocks)
 }
 
 bool sn_perfetto_time(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
-		      uint32_t id, uint64_t time, uint64_t *biased_ns)
+		      uint32_t id, uint64_t time, uint64_t *time_ns)
 {
 	uint64_t boot_ns = time;
 	struct sn_perfetto_clock *clock =
@@ -147,17 +147,17 @@ bool sn_perfetto_time(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 		return false;
 	}
 	int64_t at = (int64_t)(boot_ns + (uint64_t)perfetto->clocks.to_real_ns);
-	if (at < 0 || at > SN_RECORDING_BIAS_NS)
+	if (at < 0 || at > SN_TRACK_TIME_MAX)
 		return false;
-	*biased_ns = (uint64_t)(at + SN_RECORDING_BIAS_NS);
+	*time_ns = (uint64_t)at;
 	return true;
 }
 
 bool sn_perfetto_packet_time(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet,
-			     uint64_t *biased_ns)
+			     uint64_t *time_ns)
 {
 	uint32_t clock = packet->clock ? packet->clock : packet->sequence->default_clock;
 	return packet->has_timestamp &&
 	       sn_perfetto_time(perfetto, packet->sequence, clock ? clock : SN_PERFETTO_BOOTTIME,
-				packet->timestamp, biased_ns);
+				packet->timestamp, time_ns);
 }

@@ -21,8 +21,6 @@ struct read_event {
 	uint32_t name, category_text; /* builder's; SONDE_NONE */
 	enum sn_activity_category category;
 	uint64_t flow, callstack;
-	bool is_placed; /* the file is of `sonde export` and tells the call path: */
-	uint32_t context;
 	uint64_t value; /* of a counter */
 	bool has_value, is_real;
 	uint64_t extra_tracks[16];
@@ -58,7 +56,7 @@ static uint32_t key_of(struct sn_perfetto *perfetto, struct sn_perfetto_item *it
 {
 	if (item && item->keys[type])
 		return item->keys[type] - 1;
-	uint32_t key = sn_recording_attribute_key(&perfetto->recording, name, strlen(name), type);
+	uint32_t key = sn_track_sink_key(perfetto->sink, name, strlen(name), type);
 	if (item)
 		item->keys[type] = key + 1;
 	return key;
@@ -101,7 +99,7 @@ static int take_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequ
 	struct sn_proto all = message;
 	struct sn_proto_field field, value = {0};
 	struct sn_perfetto_item *item = NULL;
-	struct sn_db_builder *builder = perfetto->recording.builder;
+	struct sn_db_builder *builder = perfetto->builder;
 	char name[1024];
 	int used = snprintf(name, sizeof(name), "%s", within);
 	bool has_entries = false;
@@ -279,7 +277,6 @@ static int take_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 		break;
 	case 56:
 		event->callstack = field->value;
-		event->is_placed = perfetto->recording.has_counters;
 		break;
 	default:
 		break;
@@ -292,10 +289,7 @@ static int take_field(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 static enum sn_activity_category suited(const struct sn_perfetto_track *track,
 					enum sn_activity_category category)
 {
-	bool is_device = category >= SN_ACTIVITY_KERNEL;
-	if (track->is_device)
-		return is_device ? category : SN_ACTIVITY_DEVICE_ANNOTATION;
-	if (is_device || category == SN_ACTIVITY_INSTANT)
+	if (category >= SN_ACTIVITY_KERNEL || category == SN_ACTIVITY_INSTANT)
 		return track->is_beside ? SN_ACTIVITY_RANGE : SN_ACTIVITY_OTHER;
 	/* what is known to be a call is one wherever its track lies */
 	if (track->is_beside && category == SN_ACTIVITY_OTHER)
@@ -303,35 +297,30 @@ static enum sn_activity_category suited(const struct sn_perfetto_track *track,
 	return category;
 }
 
-static int make_event(struct sn_perfetto *perfetto, struct read_event *read,
-		      enum sn_activity_category category, uint64_t time_ns, struct sn_event *event)
+static int make_event(struct sn_perfetto *perfetto, const struct sn_perfetto_track *track,
+		      struct read_event *read, enum sn_activity_category category, uint64_t time_ns,
+		      struct sn_track_event *event)
 {
 	uint32_t number;
-	struct sn_db_builder *builder = perfetto->recording.builder;
+	struct sn_db_builder *builder = perfetto->builder;
 	const char *name = read->name == SONDE_NONE ? "" : sn_db_builder_text(builder, read->name);
-	if (!read->is_placed && read->category == SN_ACTIVITY_OTHER &&
-	    read->category_text != SONDE_NONE && *sn_db_builder_text(builder, read->category_text))
+	if (read->category == SN_ACTIVITY_OTHER && read->category_text != SONDE_NONE &&
+	    *sn_db_builder_text(builder, read->category_text))
 		sn_perfetto_add_attribute(
 		    perfetto, &read->attributes,
 		    key_of(perfetto, NULL, "category", SONDE_ATTRIBUTE_STRING),
 		    read->category_text);
 	name = read->name == SONDE_NONE ? "" : sn_db_builder_text(builder, read->name);
-	int result = read->is_placed && category < SN_ACTIVITY_KERNEL
-			 ? sn_recording_name_placed(&perfetto->recording, category, name,
-						    strlen(name), read->context, &number)
-			 : sn_recording_name_number(&perfetto->recording, category, name,
-						    strlen(name), &number);
-	if (result)
-		return result;
-	*event = (struct sn_event){
-	    .start_ns = time_ns,
-	    .end_ns = time_ns,
+	if (sn_track_sink_name(perfetto->sink, category, name, strlen(name), &number))
+		return SN_ERR_MEMORY;
+	*event = (struct sn_track_event){
+	    .track = track->number,
+	    .name = number,
+	    .start_ns = (int64_t)time_ns,
+	    .end_ns = (int64_t)time_ns,
 	    .link = read->flow & ((1ull << 48) - 1),
-	    .context = number,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_INTERVALS,
-	    .attribute_count = read->attributes.count,
 	    .attributes = read->attributes.items,
+	    .attribute_count = read->attributes.count,
 	};
 	return 0;
 }
@@ -339,24 +328,17 @@ static int make_event(struct sn_perfetto *perfetto, struct read_event *read,
 static uint32_t metric_of(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
 			  uint32_t event_name)
 {
-	struct sn_db_builder *builder = perfetto->recording.builder;
+	char unit[64];
 	uint32_t name = track->name != SONDE_NONE ? track->name : event_name;
 	if (track->metric != SONDE_NONE)
 		return track->metric;
 	if (name == SONDE_NONE)
-		name = sn_db_builder_string(builder, "counter");
-	uint32_t unit =
-	    track->unit != SONDE_NONE ? track->unit : sn_db_builder_string(builder, "1");
-	const char *text = sn_db_builder_text(builder, unit);
-	struct sonde_db_metric metric = {
-	    .name = name,
-	    .unit = unit,
-	    .kind = !strcmp(text, "bytes") ? SN_METRIC_BYTES
-		    : !strcmp(text, "ns")  ? SN_METRIC_TIME
-					   : SN_METRIC_COUNT,
-	};
-	metric.source = sn_db_builder_string(builder, perfetto->recording.source);
-	return track->metric = sn_db_builder_metric(builder, &metric);
+		name = sn_db_builder_string(perfetto->builder, "counter");
+	/* the builder's texts move when it gets another string */
+	snprintf(unit, sizeof(unit), "%s",
+		 track->unit == SONDE_NONE ? "1"
+					   : sn_db_builder_text(perfetto->builder, track->unit));
+	return track->metric = sn_track_sink_metric(perfetto->sink, name, unit);
 }
 
 static int add_counter(struct sn_perfetto *perfetto, struct sn_perfetto_track *track, uint32_t name,
@@ -367,21 +349,13 @@ static int add_counter(struct sn_perfetto *perfetto, struct sn_perfetto_track *t
 		if (track->is_incremental)
 			value = (uint64_t)(track->sum = (int64_t)((uint64_t)track->sum + value));
 	}
-	struct sn_attribute attribute = {perfetto->value_keys[is_real], 0, value};
 	track->is_counter = true;
 	int result = sn_perfetto_place_track(perfetto, track);
-	if (result)
-		return result;
-	struct sn_event event = {
-	    .start_ns = time_ns,
-	    .end_ns = time_ns,
-	    .metric = metric_of(perfetto, track, name),
-	    .kind = SONDE_TRACK_COUNTER,
-	    .attribute_count = 1,
-	    .attributes = &attribute,
-	};
-	sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line, &event);
-	return 0;
+	if (!result)
+		sn_track_sink_counter(perfetto->sink, track->number,
+				      metric_of(perfetto, track, name), (int64_t)time_ns, is_real,
+				      value);
+	return result;
 }
 
 static int add_extra_counters(struct sn_perfetto *perfetto,
@@ -402,100 +376,52 @@ static int add_extra_counters(struct sn_perfetto *perfetto,
 	return result;
 }
 
-static int add_sample(struct sn_perfetto *perfetto, struct sn_recording_line *line,
-		      uint32_t context, uint64_t time_ns,
-		      const struct sn_perfetto_attributes *attributes)
+static int add_sample(struct sn_perfetto *perfetto, uint32_t track, uint32_t context,
+		      uint64_t time_ns, const struct sn_perfetto_attributes *attributes)
 {
-	struct sn_event event = {
-	    .start_ns = time_ns,
-	    .end_ns = time_ns,
-	    .context = context,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_SAMPLES,
-	    .attribute_count = attributes ? attributes->count : 0,
+	struct sn_track_event event = {
+	    .track = track,
+	    .name = context,
+	    .start_ns = (int64_t)time_ns,
+	    .end_ns = (int64_t)time_ns,
 	    .attributes = attributes ? attributes->items : NULL,
+	    .attribute_count = attributes ? attributes->count : 0,
 	};
-	if (!line)
+	if (track == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	sn_recording_add(&perfetto->recording, line, &event);
+	sn_track_sink_sample(perfetto->sink, &event);
 	return 0;
 }
 
 static int take_instant(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
 			struct sn_perfetto_track *track, struct read_event *read, uint64_t time_ns)
 {
-	struct sn_event event;
+	struct sn_track_event event;
 	const struct sn_perfetto_item *stack =
 	    read->callstack ? sn_perfetto_item(sequence, SN_PERFETTO_CALLSTACK, read->callstack)
 			    : NULL;
-	struct sn_recording_line *line = perfetto->recording.lines + track->line;
-	if (stack && !read->is_placed && !track->is_device)
-		return add_sample(perfetto, line, stack->value, time_ns, &read->attributes);
-	int result = make_event(
-	    perfetto, read, track->is_device ? SN_ACTIVITY_DEVICE_ANNOTATION : SN_ACTIVITY_INSTANT,
-	    time_ns, &event);
+	if (stack)
+		return add_sample(perfetto, track->number, stack->value, time_ns,
+				  &read->attributes);
+	int result = make_event(perfetto, track, read, SN_ACTIVITY_INSTANT, time_ns, &event);
 	if (!result)
-		sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line,
-				 &event);
+		sn_track_sink_event(perfetto->sink, &event);
 	return result;
-}
-
-/* The kind of a slice beside a thread's: 0 for a call or range. */
-static uint16_t state_kind(struct sn_perfetto *perfetto, const struct sn_perfetto_track *track,
-			   const struct read_event *read)
-{
-	if (!track->is_beside || !perfetto->recording.has_counters ||
-	    read->category_text == SONDE_NONE)
-		return 0;
-	const char *text = sn_db_builder_text(perfetto->recording.builder, read->category_text);
-	if (!strcmp(text, "thread_state"))
-		return SONDE_TRACK_STATES;
-	return !strcmp(text, "system") ? SONDE_TRACK_SYSTEM : 0;
-}
-
-static int take_state(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
-		      const struct read_event *read, uint16_t kind, uint64_t time_ns)
-{
-	const char *name = read->name == SONDE_NONE
-			       ? ""
-			       : sn_db_builder_text(perfetto->recording.builder, read->name);
-	struct sn_event event = {
-	    .start_ns = time_ns,
-	    .end_ns = time_ns,
-	    .link = read->flow & ((1ull << 48) - 1),
-	    .context = read->is_placed
-			   ? read->context
-			   : sn_recording_state_context(&perfetto->recording, name, strlen(name)),
-	    .metric = SONDE_NONE,
-	    .kind = kind,
-	    .attribute_count = read->attributes.count,
-	    .attributes = read->attributes.items,
-	};
-	return sn_perfetto_slice_begin(perfetto, track, &event);
 }
 
 static int take_slice(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
 		      struct read_event *read, uint64_t time_ns)
 {
-	struct sn_event event;
-	uint16_t kind = state_kind(perfetto, track, read);
-	if (kind)
-		return take_state(perfetto, track, read, kind, time_ns);
-	int result = make_event(perfetto, read, suited(track, read->category), time_ns, &event);
+	struct sn_track_event event;
+	int result =
+	    make_event(perfetto, track, read, suited(track, read->category), time_ns, &event);
 	if (result)
 		return result;
-	/* what lies in another that is no annotation makes a device one that runs by itself */
-	if (track->is_device && track->open && read->category >= SN_ACTIVITY_KERNEL) {
-		const struct sn_event *outer = &track->items[track->open - 1].event;
-		if (sn_recording_name(&perfetto->recording, outer->context).category !=
-		    SN_ACTIVITY_DEVICE_ANNOTATION)
-			perfetto->recording.lines[track->line].nests = true;
-	}
 	if (read->phase != 'X')
 		return sn_perfetto_slice_begin(perfetto, track, &event);
 	if (read->duration_us > 0 && read->duration_us < INT64_MAX / 2000)
-		event.end_ns += (uint64_t)read->duration_us * 1000;
-	sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line, &event);
+		event.end_ns += read->duration_us * 1000;
+	sn_track_sink_event(perfetto->sink, &event);
 	return 0;
 }
 
@@ -588,13 +514,11 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 	if (result)
 		return result;
 	if (!event_time(perfetto, packet, &read, &time_ns)) {
-		perfetto->untimed++;
+		sn_track_sink_untimed(perfetto->sink, 1);
 		return 0;
 	}
 	if (read.extra_value_count)
 		result = add_extra_counters(perfetto, sequence, &read, time_ns);
-	if (read.is_placed)
-		read.context = callstack(sequence, read.callstack);
 	struct sn_perfetto_track *track = track_of(perfetto, sequence, &read);
 	if (!track || result)
 		return SN_ERR_MEMORY;
@@ -604,7 +528,7 @@ int sn_perfetto_track_event(struct sn_perfetto *perfetto, const struct sn_perfet
 						    read.is_real)
 				      : 0;
 	if (type == 0 || type > STATE) { /* a packet of other fields, or flows of old events */
-		perfetto->unknown_types += type != 0;
+		sn_track_sink_unread(perfetto->sink, type != 0);
 		return 0;
 	}
 	result = sn_perfetto_place_track(perfetto, track);
@@ -652,10 +576,10 @@ int sn_perfetto_perf_sample(struct sn_perfetto *perfetto, const struct sn_perfet
 	if (is_other)
 		return 0;
 	if (!sn_perfetto_packet_time(perfetto, packet, &time_ns)) {
-		perfetto->untimed++;
+		sn_track_sink_untimed(perfetto->sink, 1);
 		return 0;
 	}
-	return add_sample(perfetto, sn_perfetto_thread_line(perfetto, pid, tid),
+	return add_sample(perfetto, sn_perfetto_thread_track(perfetto, pid, tid),
 			  callstack(packet->sequence, iid), time_ns, &attributes);
 }
 
@@ -679,14 +603,14 @@ int sn_perfetto_profile(struct sn_perfetto *perfetto, const struct sn_perfetto_p
 			;
 		if (delta.number == 2 && delta.value < (1ull << 40))
 			time_ns += has_time ? delta.value * 1000 : 0;
-		if (!has_time || time_ns > 2 * (uint64_t)SN_RECORDING_BIAS_NS) {
-			perfetto->untimed++;
+		if (!has_time || time_ns > SN_TRACK_TIME_MAX) {
+			sn_track_sink_untimed(perfetto->sink, 1);
 			continue;
 		}
-		result = add_sample(
-		    perfetto,
-		    sn_perfetto_thread_line(perfetto, packet->sequence->pid, packet->sequence->tid),
-		    callstack(packet->sequence, number.value), time_ns, NULL);
+		result = add_sample(perfetto,
+				    sn_perfetto_thread_track(perfetto, packet->sequence->pid,
+							     packet->sequence->tid),
+				    callstack(packet->sequence, number.value), time_ns, NULL);
 	}
 	return result;
 }

@@ -22,8 +22,8 @@ static void add_text(struct sn_perfetto *perfetto, struct stage *stage,
 {
 	if (!name->bytes || !name->length || !value->bytes)
 		return;
-	uint32_t key = sn_recording_attribute_key(&perfetto->recording, (const char *)name->bytes,
-						  name->length, SONDE_ATTRIBUTE_STRING);
+	uint32_t key = sn_track_sink_key(perfetto->sink, (const char *)name->bytes, name->length,
+					 SONDE_ATTRIBUTE_STRING);
 	sn_perfetto_add_attribute(perfetto, &stage->attributes, key,
 				  sn_perfetto_string(perfetto, value));
 }
@@ -40,8 +40,8 @@ static void take_extra(struct sn_perfetto *perfetto, struct stage *stage, struct
 	add_text(perfetto, stage, &name, &value);
 }
 
-static void take_sizes(struct sn_perfetto *perfetto, struct stage *stage,
-		       enum sn_recording_key first, struct sn_proto message)
+static void take_sizes(struct sn_perfetto *perfetto, struct stage *stage, enum sn_track_key first,
+		       struct sn_proto message)
 {
 	struct sn_proto_field field;
 	uint64_t sizes[3] = {1, 1, 1};
@@ -50,7 +50,7 @@ static void take_sizes(struct sn_perfetto *perfetto, struct stage *stage,
 			sizes[field.number - 1] = field.value;
 	for (unsigned i = 0; i < 3; i++)
 		sn_perfetto_add_attribute(perfetto, &stage->attributes,
-					  perfetto->recording.keys[first + i], sizes[i]);
+					  sn_track_sink_keys(perfetto->sink)[first + i], sizes[i]);
 }
 
 /* An argument of a kernel, with a typed value. */
@@ -64,9 +64,8 @@ static void take_argument(struct sn_perfetto *perfetto, const struct sn_perfetto
 			uint32_t text = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_ARGUMENT,
 							 field.value, "");
 			/* the builder's texts move */
-			name.length =
-			    (size_t)snprintf(interned, sizeof(interned), "%.200s",
-					     sn_db_builder_text(perfetto->recording.builder, text));
+			name.length = (size_t)snprintf(interned, sizeof(interned), "%.200s",
+						       sn_db_builder_text(perfetto->builder, text));
 			name.bytes = (const unsigned char *)interned;
 		} else if (field.number == 2) {
 			name = field;
@@ -87,11 +86,9 @@ static void take_argument(struct sn_perfetto *perfetto, const struct sn_perfetto
 		bits = sn_perfetto_string(perfetto, &value);
 	else if (value.number == 7)
 		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, value.value, "");
-	sn_perfetto_add_attribute(perfetto, &stage->attributes,
-				  sn_recording_attribute_key(&perfetto->recording,
-							     (const char *)name.bytes, name.length,
-							     type),
-				  bits);
+	sn_perfetto_add_attribute(
+	    perfetto, &stage->attributes,
+	    sn_track_sink_key(perfetto->sink, (const char *)name.bytes, name.length, type), bits);
 }
 
 static void take_launch(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
@@ -101,11 +98,9 @@ static void take_launch(struct sn_perfetto *perfetto, const struct sn_perfetto_s
 	stage->has_launch = true;
 	while (sn_proto_next(&message, &field)) {
 		if (field.number == 1)
-			take_sizes(perfetto, stage, SN_RECORDING_KEY_GRID_X,
-				   sn_proto_enter(&field));
+			take_sizes(perfetto, stage, SN_TRACK_KEY_GRID_X, sn_proto_enter(&field));
 		else if (field.number == 2)
-			take_sizes(perfetto, stage, SN_RECORDING_KEY_BLOCK_X,
-				   sn_proto_enter(&field));
+			take_sizes(perfetto, stage, SN_TRACK_KEY_BLOCK_X, sn_proto_enter(&field));
 		else if (field.number == 3)
 			take_argument(perfetto, sequence, stage, sn_proto_enter(&field));
 	}
@@ -155,30 +150,29 @@ static uint32_t name_of(struct sn_perfetto *perfetto, const struct sn_perfetto_s
 					"[name lost]");
 	char text[48];
 	snprintf(text, sizeof(text), "stage %lld", (long long)stage->old_stage);
-	return sn_db_builder_string(perfetto->recording.builder, text);
+	return sn_db_builder_string(perfetto->builder, text);
 }
 
-static struct sn_recording_line *line_of(struct sn_perfetto *perfetto,
-					 const struct sn_perfetto_sequence *sequence,
-					 const struct stage *stage)
+static uint32_t track_of(struct sn_perfetto *perfetto, const struct sn_perfetto_sequence *sequence,
+			 const struct stage *stage)
 {
 	const struct sn_perfetto_item *context =
 	    sn_perfetto_item(sequence, SN_PERFETTO_GRAPHICS_CONTEXT, stage->context);
 	int64_t pid = context ? (int32_t)context->value : -1;
 	uint64_t queue = stage->queue_iid ? stage->queue_iid : (uint64_t)stage->old_queue;
-	struct sn_recording_place place = {1, stage->gpu, (int64_t)(uint32_t)stage->context,
-					   (int64_t)(uint32_t)queue, pid};
-	struct sn_recording_line *line = sn_recording_line(&perfetto->recording, &place);
-	if (!line)
-		return NULL;
-	line->pid = pid;
-	if (stage->queue_iid && line->name == SONDE_NONE) {
+	struct sn_track_place place = {1, stage->gpu, (int64_t)(uint32_t)stage->context,
+				       (int64_t)(uint32_t)queue, pid};
+	uint32_t track = sn_track_sink_track(perfetto->sink, &place);
+	if (track == SONDE_NONE)
+		return track;
+	sn_track_sink_set_track_pid(perfetto->sink, track, pid);
+	if (stage->queue_iid && sn_track_sink_at(perfetto->sink, track)->name == SONDE_NONE) {
 		uint32_t name = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_GPU_STAGE,
 						 stage->queue_iid, "");
-		if (*sn_db_builder_text(perfetto->recording.builder, name))
-			line->name = name;
+		if (*sn_db_builder_text(perfetto->builder, name))
+			sn_track_sink_name_track(perfetto->sink, track, name);
 	}
-	return line;
+	return track;
 }
 
 int sn_perfetto_gpu_stage(struct sn_perfetto *perfetto, const struct sn_perfetto_packet *packet)
@@ -192,30 +186,28 @@ int sn_perfetto_gpu_stage(struct sn_perfetto *perfetto, const struct sn_perfetto
 	if (!packet->has_timestamp && !stage.duration)
 		return 0; /* only specifications */
 	if (!sn_perfetto_packet_time(perfetto, packet, &time_ns) ||
-	    stage.duration > (uint64_t)SN_RECORDING_BIAS_NS) {
-		perfetto->untimed++;
+	    stage.duration > SN_TRACK_TIME_MAX) {
+		sn_track_sink_untimed(perfetto->sink, 1);
 		return 0;
 	}
 	uint32_t number, name = name_of(perfetto, packet->sequence, &stage);
 	bool is_kernel = stage.has_launch || stage.kernel_iid;
-	const char *text = sn_db_builder_text(perfetto->recording.builder, name);
-	if (sn_recording_name_number(&perfetto->recording,
-				     is_kernel ? SN_ACTIVITY_KERNEL : SN_ACTIVITY_DEVICE_OTHER,
-				     text, strlen(text), &number))
+	const char *text = sn_db_builder_text(perfetto->builder, name);
+	if (sn_track_sink_name(perfetto->sink,
+			       is_kernel ? SN_ACTIVITY_KERNEL : SN_ACTIVITY_DEVICE_OTHER, text,
+			       strlen(text), &number))
 		return SN_ERR_MEMORY;
-	struct sn_recording_line *line = line_of(perfetto, packet->sequence, &stage);
-	if (!line)
-		return SN_ERR_MEMORY;
-	struct sn_event event = {
-	    .start_ns = time_ns,
-	    .end_ns = time_ns + stage.duration,
+	struct sn_track_event event = {
+	    .track = track_of(perfetto, packet->sequence, &stage),
+	    .name = number,
+	    .start_ns = (int64_t)time_ns,
+	    .end_ns = (int64_t)(time_ns + stage.duration),
 	    .link = stage.submission & ((1ull << 48) - 1),
-	    .context = number,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_INTERVALS,
-	    .attribute_count = stage.attributes.count,
 	    .attributes = stage.attributes.items,
+	    .attribute_count = stage.attributes.count,
 	};
-	sn_recording_add(&perfetto->recording, line, &event);
+	if (event.track == SONDE_NONE)
+		return SN_ERR_MEMORY;
+	sn_track_sink_event(perfetto->sink, &event);
 	return 0;
 }

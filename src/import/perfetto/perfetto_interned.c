@@ -36,8 +36,8 @@ static struct sn_perfetto_item *add_item(struct sn_perfetto_sequence *sequence, 
 
 uint32_t sn_perfetto_string(struct sn_perfetto *perfetto, const struct sn_proto_field *field)
 {
-	return field->bytes ? sn_db_builder_string_n(perfetto->recording.builder,
-						     (const char *)field->bytes, field->length)
+	return field->bytes ? sn_db_builder_string_n(perfetto->builder, (const char *)field->bytes,
+						     field->length)
 			    : SONDE_NONE;
 }
 
@@ -47,7 +47,7 @@ uint32_t sn_perfetto_text(struct sn_perfetto *perfetto, const struct sn_perfetto
 	const struct sn_perfetto_item *item = sn_perfetto_item(sequence, kind, iid);
 	if (item && item->value != SONDE_NONE)
 		return item->value;
-	return sn_db_builder_string(perfetto->recording.builder, lost);
+	return sn_db_builder_string(perfetto->builder, lost);
 }
 
 /* {iid, text} */
@@ -82,7 +82,7 @@ static uint32_t text_of(const struct sn_perfetto_sequence *sequence, enum sn_per
 static int take_mapping(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,
 			struct sn_proto message)
 {
-	struct sn_db_builder *builder = perfetto->recording.builder;
+	struct sn_db_builder *builder = perfetto->builder;
 	struct sn_proto_field field;
 	uint64_t iid = 0, build_id = 0;
 	char path[4096] = "";
@@ -112,20 +112,9 @@ static int take_mapping(struct sn_perfetto *perfetto, struct sn_perfetto_sequenc
 	return 0;
 }
 
-/* The kind of a frame: Sonde's own name for it, or one of Perfetto's numbers. */
-static unsigned frame_kind(const struct sn_proto_field *field)
+static uint8_t frame_kind(uint64_t kind)
 {
-	if (field->number == 7)
-		return field->value == 3   ? SN_FRAME_PYTHON
-		       : field->value == 2 ? SN_FRAME_OS
-					   : SN_FRAME_NATIVE;
-	for (unsigned kind = 1; kind <= SN_FRAME_GPU_OP; kind++) {
-		const char *name = sonde_frame_kind_name(kind);
-		if (field->length == strlen(name) && field->bytes &&
-		    !memcmp(field->bytes, name, field->length))
-			return kind;
-	}
-	return SN_FRAME_NATIVE;
+	return kind == 3 ? SN_FRAME_PYTHON : kind == 2 ? SN_FRAME_OS : SN_FRAME_NATIVE;
 }
 
 static uint32_t line_of(const struct sn_proto_field *field)
@@ -156,26 +145,20 @@ static int take_frame(struct sn_perfetto *perfetto, struct sn_perfetto_sequence 
 			frame.file = text_of(sequence, SN_PERFETTO_SOURCE, field.value);
 		else if (field.number == 6)
 			frame.line = line_of(&field);
-		else if (field.number == SN_PERFETTO_OWN_LINE)
-			frame.line = line_of(&field); /* comes after what viewers get */
-		else if (field.number == 7 || field.number == 8)
-			frame.kind = (uint8_t)frame_kind(&field);
-		else if (field.number == SN_PERFETTO_OWN_FUNCTION_LINE)
-			frame.function_line = line_of(&field);
-		else if (field.number == SN_PERFETTO_OWN_FLAGS)
-			frame.flags = (uint8_t)field.value;
+		else if (field.number == 7)
+			frame.kind = frame_kind(field.value);
 	}
 	if (frame.name == SONDE_NONE) {
 		char text[32];
 		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)frame.offset);
-		frame.name = sn_db_builder_string(perfetto->recording.builder, text);
+		frame.name = sn_db_builder_string(perfetto->builder, text);
 	}
-	if (frame.kind != SN_FRAME_NATIVE && frame.kind != SN_FRAME_INLINED)
+	if (frame.kind != SN_FRAME_NATIVE)
 		frame.offset = 0;
 	struct sn_perfetto_item *item = add_item(sequence, SN_PERFETTO_FRAME, iid);
 	if (!item)
 		return SN_ERR_MEMORY;
-	item->value = sn_db_builder_frame(perfetto->recording.builder, &frame);
+	item->value = sn_db_builder_frame(perfetto->builder, &frame);
 	return 0;
 }
 
@@ -183,9 +166,8 @@ static uint32_t extend(struct sn_perfetto *perfetto, const struct sn_perfetto_se
 		       uint32_t context, uint64_t iid)
 {
 	uint32_t frame = text_of(sequence, SN_PERFETTO_FRAME, iid);
-	return frame == SONDE_NONE
-		   ? context
-		   : sn_db_builder_context(perfetto->recording.builder, context, frame);
+	return frame == SONDE_NONE ? context
+				   : sn_db_builder_context(perfetto->builder, context, frame);
 }
 
 static int take_callstack(struct sn_perfetto *perfetto, struct sn_perfetto_sequence *sequence,

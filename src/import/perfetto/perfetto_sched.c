@@ -10,7 +10,7 @@
 
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
-#include "import/core/scheduler.h"
+#include "system/scheduler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,23 +22,23 @@ enum { SWITCH, WAKE };
 
 /* What one of them says, as an event of the sorter. `other`: the thread before, or the one that
  * wakes; NOT_TOLD. */
-static int add(struct sn_perfetto *perfetto, unsigned what, int64_t offset_ns, uint64_t time_ns,
+static int add(struct sn_perfetto *perfetto, unsigned what, int64_t offset_ns, uint64_t at_ns,
 	       uint32_t cpu, uint32_t tid, uint32_t name, uint64_t state, uint64_t other)
 {
-	uint64_t biased_ns;
+	uint64_t time_ns;
 	if (!perfetto->switches)
 		perfetto->switches = sn_sorter_new(SORTER_BYTES, NULL);
 	if (!perfetto->switches)
 		return SN_ERR_MEMORY;
 	if (cpu >= SN_SCHED_PROCESSORS_MAX ||
-	    !sn_perfetto_time(perfetto, NULL, SN_PERFETTO_BOOTTIME, time_ns + (uint64_t)offset_ns,
-			      &biased_ns)) {
-		perfetto->untimed++;
+	    !sn_perfetto_time(perfetto, NULL, SN_PERFETTO_BOOTTIME, at_ns + (uint64_t)offset_ns,
+			      &time_ns)) {
+		sn_track_sink_untimed(perfetto->sink, 1);
 		return 0;
 	}
 	struct sn_attribute attributes[] = {{what, 0, state}, {what, 0, other}};
-	struct sn_event event = {.start_ns = biased_ns,
-				 .end_ns = biased_ns,
+	struct sn_event event = {.start_ns = time_ns,
+				 .end_ns = time_ns,
 				 .link = (uint64_t)cpu << 32 | tid,
 				 .context = name,
 				 .metric = SONDE_NONE,
@@ -171,91 +171,20 @@ int sn_perfetto_ftrace(struct sn_perfetto *perfetto, struct sn_proto bundle)
 
 /* ---- states ---- */
 
-struct states {
-	struct sn_perfetto *perfetto;
-	uint32_t tid_key, waker_key;
-};
-
-static const char *thread_name(struct sn_perfetto *perfetto, uint32_t tid, char *text, size_t size)
+static uint32_t thread_track(void *context, uint32_t tid)
 {
-	const struct sn_perfetto_thread *thread = sn_perfetto_thread(perfetto, tid);
-	if (thread && thread->name != SONDE_NONE)
-		snprintf(text, size, "%s",
-			 sn_db_builder_text(perfetto->recording.builder, thread->name));
-	else
-		snprintf(text, size, "thread %u", tid);
-	return text;
+	struct sn_perfetto *perfetto = context;
+	const struct sn_perfetto_thread *known = sn_perfetto_thread(perfetto, tid);
+	uint32_t track = known ? sn_perfetto_thread_track(perfetto, known->pid, tid) : SONDE_NONE;
+	if (track != SONDE_NONE && sn_track_sink_at(perfetto->sink, track)->name == SONDE_NONE)
+		sn_track_sink_name_track(perfetto->sink, track, known->name);
+	return track;
 }
 
-static uint32_t context_below(struct sn_perfetto *perfetto, uint32_t parent, unsigned kind,
-			      const char *name)
+static uint32_t thread_name(void *context, uint32_t tid)
 {
-	struct sn_db_builder *builder = perfetto->recording.builder;
-	return sn_db_builder_context(builder, parent,
-				     sn_db_builder_named_frame(builder, kind, name));
-}
-
-static uint32_t state_context(struct sn_perfetto *perfetto, const struct sn_sched_thread *thread)
-{
-	uint32_t context =
-	    context_below(perfetto, 0, SN_FRAME_OS, sn_sched_state_name(thread->state));
-	return thread->state == SN_SCHED_BLOCKED
-		   ? context_below(perfetto, context, SN_FRAME_OS, sn_sched_reason(thread->why))
-		   : context;
-}
-
-static struct sn_recording_line *cpu_line(struct sn_perfetto *perfetto, uint32_t cpu)
-{
-	char name[32];
-	struct sn_recording_place place = {0, -1, cpu, 3, 0};
-	snprintf(name, sizeof(name), "CPU %u", cpu);
-	uint32_t text = sn_db_builder_string(perfetto->recording.builder, name);
-	struct sn_recording_line *line = sn_recording_line(&perfetto->recording, &place);
-	if (line) {
-		line->name = text;
-		line->tid = cpu;
-		line->is_processor = true;
-	}
-	return line;
-}
-
-static int take_interval(void *context, const struct sn_sched_interval *interval)
-{
-	const struct states *states = context;
-	struct sn_perfetto *perfetto = states->perfetto;
-	bool is_cpu = interval->processor != UINT32_MAX;
-	char name[256];
-	const struct sn_perfetto_thread *known = sn_perfetto_thread(perfetto, interval->tid);
-	struct sn_recording_line *line =
-	    !known   ? NULL
-	    : is_cpu ? cpu_line(perfetto, interval->processor)
-		     : sn_perfetto_thread_line(perfetto, known->pid, interval->tid);
-	if (!line)
-		return SN_ERR_MEMORY;
-	struct sn_attribute attribute = {perfetto->cpu_key, 0, interval->thread.cpu};
-	bool has_attribute = is_cpu || interval->thread.state == SN_SCHED_RUNNING;
-	if (is_cpu) {
-		attribute = (struct sn_attribute){states->tid_key, 0, interval->tid};
-	} else if (interval->thread.waker) {
-		attribute = (struct sn_attribute){states->waker_key, 0, interval->thread.waker};
-		has_attribute = true;
-	}
-	if (line->name == SONDE_NONE)
-		line->name = known->name;
-	struct sn_event event = {
-	    .start_ns = interval->start_ns,
-	    .end_ns = interval->end_ns,
-	    .context = is_cpu
-			   ? context_below(perfetto, 0, SN_FRAME_THREAD,
-					   thread_name(perfetto, interval->tid, name, sizeof(name)))
-			   : state_context(perfetto, &interval->thread),
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_STATES,
-	    .attribute_count = has_attribute,
-	    .attributes = &attribute,
-	};
-	sn_recording_add(&perfetto->recording, line, &event);
-	return 0;
+	const struct sn_perfetto_thread *known = sn_perfetto_thread(context, tid);
+	return known ? known->name : SONDE_NONE;
 }
 
 static int feed(struct sn_perfetto *perfetto, struct sn_sched *sched, const struct sn_event *event)
@@ -278,29 +207,21 @@ static int feed(struct sn_perfetto *perfetto, struct sn_sched *sched, const stru
 	return sn_sched_switch(sched, event->start_ns, cpu, (uint32_t)other, could_go_on, why, tid);
 }
 
-static uint32_t key(struct sn_perfetto *perfetto, const char *name)
-{
-	return sn_recording_attribute_key(&perfetto->recording, name, strlen(name),
-					  SONDE_ATTRIBUTE_UNSIGNED);
-}
-
 int sn_perfetto_sched(struct sn_perfetto *perfetto, struct sn_error *error)
 {
 	struct sn_event event;
 	if (!perfetto->switches)
 		return 0;
-	struct states states = {perfetto, key(perfetto, "tid"), key(perfetto, "waker")};
-	struct sn_sched sched = {.take = take_interval, .context = &states};
-	int result = sn_sorter_finish(perfetto->switches, error);
+	struct sn_track_threads threads = {thread_track, thread_name, perfetto};
+	struct sn_sched *sched = sn_track_sink_scheduler(perfetto->sink, &threads);
+	int result = sched ? sn_sorter_finish(perfetto->switches, error)
+			   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result)
 		result = sn_sorter_begin(perfetto->switches, 0, error);
 	while (!result && (result = sn_sorter_next(perfetto->switches, &event, error)) > 0) {
-		result = feed(perfetto, &sched, &event);
+		result = feed(perfetto, sched, &event);
 		if (result)
 			sn_fail(error, result, "out of memory");
 	}
-	if (!result && sn_sched_finish(&sched))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_sched_release(&sched);
 	return result;
 }

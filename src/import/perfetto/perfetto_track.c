@@ -30,10 +30,9 @@ struct sn_perfetto_track *sn_perfetto_track(struct sn_perfetto *perfetto, uint64
 						    .pid = -1,
 						    .tid = -1,
 						    .name = SONDE_NONE,
-						    .description = SONDE_NONE,
 						    .unit = SONDE_NONE,
 						    .multiplier = 1,
-						    .line = SONDE_NONE,
+						    .number = SONDE_NONE,
 						    .metric = SONDE_NONE};
 	return track;
 }
@@ -52,8 +51,7 @@ struct sn_perfetto_process *sn_perfetto_process(struct sn_perfetto *perfetto, in
 	    sn_vec_reserve(&perfetto->processes, &perfetto->process_capacity, number + 1ull) < 0)
 		return NULL;
 	if (number == before)
-		perfetto->processes[number] =
-		    (struct sn_perfetto_process){SONDE_NONE, SONDE_NONE, -1, -1};
+		perfetto->processes[number] = (struct sn_perfetto_process){SONDE_NONE};
 	return perfetto->processes + number;
 }
 
@@ -92,49 +90,21 @@ int sn_perfetto_name_thread(struct sn_perfetto *perfetto, int64_t pid, int64_t t
 
 /* ---- descriptors ---- */
 
-/* "rank 3, pid 77, host node7", as `sonde export` labels processes. */
-static void take_label(struct sn_perfetto *perfetto, struct sn_perfetto_process *process,
-		       const struct sn_proto_field *field)
-{
-	char text[512];
-	int length = (int)(field->length < sizeof(text) - 1 ? field->length : sizeof(text) - 1);
-	snprintf(text, sizeof(text), "%.*s", length,
-		 field->bytes ? (const char *)field->bytes : "");
-	for (char *part = text, *next; part; part = next) {
-		long long number;
-		next = strstr(part, ", ");
-		if (next) {
-			*next = 0;
-			next += 2;
-		}
-		if (sscanf(part, "rank %lld", &number) == 1)
-			process->rank = number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
-		else if (sscanf(part, "pid %lld", &number) == 1)
-			process->own_pid = number;
-		else if (!strncmp(part, "host ", 5))
-			process->host = sn_db_builder_string(perfetto->recording.builder, part + 5);
-	}
-}
-
 static int take_process(struct sn_perfetto *perfetto, struct sn_proto descriptor, int64_t *pid)
 {
-	struct sn_proto_field field, name = {0}, label = {0};
+	struct sn_proto_field field, name = {0};
 	*pid = -1;
 	while (sn_proto_next(&descriptor, &field)) {
 		if (field.number == 1)
 			*pid = (int32_t)field.value;
 		else if (field.number == 6 || (field.number == 2 && !name.bytes))
 			name = field;
-		else if (field.number == 8)
-			label = field;
 	}
 	struct sn_perfetto_process *process = sn_perfetto_process(perfetto, *pid);
 	if (!process)
 		return SN_ERR_MEMORY;
 	if (name.bytes && name.length)
 		process->name = sn_perfetto_string(perfetto, &name);
-	if (label.bytes)
-		take_label(perfetto, process, &label);
 	return 0;
 }
 
@@ -169,8 +139,7 @@ static void take_counter(struct sn_perfetto *perfetto, struct sn_perfetto_track 
 	track->is_counter = true;
 	while (sn_proto_next(&descriptor, &field)) {
 		if (field.number == 3 && field.value < 4)
-			track->unit =
-			    sn_db_builder_string(perfetto->recording.builder, units[field.value]);
+			track->unit = sn_db_builder_string(perfetto->builder, units[field.value]);
 		else if (field.number == 6)
 			track->unit = sn_perfetto_string(perfetto, &field);
 		else if (field.number == 4 && field.value)
@@ -201,9 +170,6 @@ int sn_perfetto_describe_track(struct sn_perfetto *perfetto, struct sn_perfetto_
 		case 13:
 			if (field.length)
 				track->name = sn_perfetto_string(perfetto, &field);
-			break;
-		case 14:
-			track->description = sn_perfetto_string(perfetto, &field);
 			break;
 		case 3:
 			result = take_process(perfetto, sn_proto_enter(&field), &track->pid);
@@ -274,11 +240,10 @@ int sn_perfetto_process_tree(struct sn_perfetto *perfetto, struct sn_proto tree)
 
 /* ---- places ---- */
 
-struct sn_recording_line *sn_perfetto_thread_line(struct sn_perfetto *perfetto, int64_t pid,
-						  int64_t tid)
+uint32_t sn_perfetto_thread_track(struct sn_perfetto *perfetto, int64_t pid, int64_t tid)
 {
-	struct sn_recording_place place = {0, pid, tid, 0, 0};
-	return sn_recording_line(&perfetto->recording, &place);
+	struct sn_track_place place = {0, pid, tid, 0, 0};
+	return sn_track_sink_track(perfetto->sink, &place);
 }
 
 /* Tracks of one parent and one name are one row to who traced. */
@@ -314,143 +279,92 @@ int sn_perfetto_merge_tracks(struct sn_perfetto *perfetto)
 	return 0;
 }
 
-/* What `sonde export` says of streams. */
-static bool find_stream(const struct sn_perfetto *perfetto, const struct sn_perfetto_track *track,
-			struct sn_recording_place *place)
-{
-	unsigned device, context, stream;
-	int end = 0;
-	if (track->description == SONDE_NONE)
-		return false;
-	const char *text = sn_db_builder_text(perfetto->recording.builder, track->description);
-	if (sscanf(text, "device %u, context %u, stream %u%n", &device, &context, &stream, &end) !=
-		3 ||
-	    text[end])
-		return false;
-	*place = (struct sn_recording_place){1, device, context, stream, 0};
-	return true;
-}
-
 /* A row that is neither thread nor stream: of a process or of nobody. */
 static int place_own(struct sn_perfetto *perfetto, struct sn_perfetto_track *track, int64_t pid)
 {
 	uint32_t number = sibling(perfetto, track);
-	struct sn_recording_place place = {0, pid, -2 - (int64_t)number, 1, 0};
+	struct sn_track_place place = {0, pid, -2 - (int64_t)number, 1, 0};
 	struct sn_perfetto_track *parent = find_track(perfetto, track->parent);
 	if (track->is_counter) /* they are told apart by their metrics */
 		place.second = -1;
-	struct sn_recording_line *line =
-	    number == SONDE_NONE ? NULL : sn_recording_line(&perfetto->recording, &place);
-	if (!line)
+	if (number != SONDE_NONE)
+		track->number = sn_track_sink_track(perfetto->sink, &place);
+	if (track->number == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	track->line = (uint32_t)(line - perfetto->recording.lines);
 	track->is_beside = track->is_merged;
 	if (track->is_counter || track->name == SONDE_NONE)
 		return 0;
 	if (parent && parent != track && !parent->has_process && parent->name != SONDE_NONE) {
 		char name[512];
-		struct sn_db_builder *builder = perfetto->recording.builder;
+		struct sn_db_builder *builder = perfetto->builder;
 		int used = snprintf(name, sizeof(name), "%.200s/",
 				    sn_db_builder_text(builder, parent->name));
 		snprintf(name + used, sizeof(name) - (size_t)used, "%.200s",
 			 sn_db_builder_text(builder, track->name));
-		line->name = sn_db_builder_string(builder, name);
+		sn_track_sink_name_track(perfetto->sink, track->number,
+					 sn_db_builder_string(builder, name));
 	} else {
-		line->name = track->name;
+		sn_track_sink_name_track(perfetto->sink, track->number, track->name);
 	}
-	return 0;
-}
-
-static int place_stream(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
-			struct sn_recording_place *place, int64_t pid)
-{
-	char usual[64];
-	place->process = pid;
-	if (track->is_counter) /* of the process, since streams have no counters */
-		return place_own(perfetto, track, pid);
-	struct sn_recording_line *line = sn_recording_line(&perfetto->recording, place);
-	if (!line)
-		return SN_ERR_MEMORY;
-	line->pid = pid;
-	track->line = (uint32_t)(line - perfetto->recording.lines);
-	track->is_device = true;
-	snprintf(usual, sizeof(usual), "stream %lld", (long long)place->third);
-	if (track->name != SONDE_NONE &&
-	    strcmp(sn_db_builder_text(perfetto->recording.builder, track->name), usual))
-		line->name = track->name;
 	return 0;
 }
 
 int sn_perfetto_place_track(struct sn_perfetto *perfetto, struct sn_perfetto_track *track)
 {
-	struct sn_recording_place stream;
 	const struct sn_perfetto_track *at = track;
-	bool is_stream = false;
-	if (track->line != SONDE_NONE)
+	if (track->number != SONDE_NONE)
 		return 0;
 	for (int i = 0; i < ANCESTORS_MAX && at; i++) {
-		is_stream = is_stream || find_stream(perfetto, at, &stream);
 		if (at->has_thread || at->has_process || !at->parent)
 			break;
 		at = find_track(perfetto, at->parent);
 	}
 	int64_t pid = at ? at->pid : -1;
-	if (is_stream)
-		return place_stream(perfetto, track, &stream, pid);
 	if (!at || !at->has_thread)
 		return place_own(perfetto, track, pid);
-	struct sn_recording_line *line = sn_perfetto_thread_line(perfetto, pid, at->tid);
-	if (!line)
+	track->number = sn_perfetto_thread_track(perfetto, pid, at->tid);
+	if (track->number == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	track->line = (uint32_t)(line - perfetto->recording.lines);
 	track->is_beside = at != track;
 	return 0;
 }
 
-void sn_perfetto_name_lines(struct sn_perfetto *perfetto)
+static void name_track(struct sn_perfetto *perfetto, uint32_t number)
 {
-	uint32_t *program = &perfetto->recording.program;
+	const struct sn_track *track = sn_track_sink_at(perfetto->sink, number);
+	uint32_t process = sn_intern_find(&perfetto->process_ids, &track->pid, sizeof(track->pid));
+	int64_t key[2] = {track->pid, track->tid};
+	if (!track->is_device && track->name == SONDE_NONE && track->tid >= 0) {
+		uint32_t thread = sn_intern_find(&perfetto->thread_ids, key, sizeof(key));
+		if (thread != SN_INTERN_NONE)
+			sn_track_sink_name_track(perfetto->sink, number,
+						 perfetto->threads[thread].name);
+	}
+	if (process != SN_INTERN_NONE)
+		sn_track_sink_set_track_program(perfetto->sink, number,
+						perfetto->processes[process].name);
+}
+
+void sn_perfetto_name_tracks(struct sn_perfetto *perfetto)
+{
 	for (uint32_t i = 0; i < perfetto->process_ids.count && !perfetto->has_program; i++)
 		if (perfetto->processes[i].name != SONDE_NONE) {
-			*program = perfetto->processes[i].name;
+			sn_track_sink_set_program(perfetto->sink, perfetto->processes[i].name);
 			perfetto->has_program = true;
 		}
-	for (uint32_t i = 0; i < perfetto->recording.places.count; i++) {
-		struct sn_recording_line *line = perfetto->recording.lines + i;
-		uint32_t number =
-		    sn_intern_find(&perfetto->process_ids, &line->pid, sizeof(line->pid));
-		if (!line->is_device && line->name == SONDE_NONE && line->tid >= 0) {
-			int64_t key[2] = {line->pid, line->tid};
-			uint32_t thread = sn_intern_find(&perfetto->thread_ids, key, sizeof(key));
-			if (thread != SN_INTERN_NONE)
-				line->name = perfetto->threads[thread].name;
-		}
-		if (number == SN_INTERN_NONE)
-			continue;
-		const struct sn_perfetto_process *process = perfetto->processes + number;
-		line->program = process->name;
-		line->host = process->host;
-		line->rank = process->rank;
-		if (process->own_pid >= 0)
-			line->pid = process->own_pid;
-	}
+	for (uint32_t i = 0; i < sn_track_sink_count(perfetto->sink); i++)
+		name_track(perfetto, i);
 }
 
 /* ---- slices ---- */
 
-static void add(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
-		struct sn_perfetto_slice *slice)
-{
-	slice->event.attributes = slice->attributes;
-	sn_recording_add(&perfetto->recording, perfetto->recording.lines + track->line,
-			 &slice->event);
-}
-
 /* Those that have ended leave, the outer first. */
 static void flush(struct sn_perfetto *perfetto, struct sn_perfetto_track *track)
 {
-	for (size_t i = track->open; i < track->total; i++)
-		add(perfetto, track, track->items + i);
+	for (size_t i = track->open; i < track->total; i++) {
+		track->items[i].event.attributes = track->items[i].attributes;
+		sn_track_sink_event(perfetto->sink, &track->items[i].event);
+	}
 	track->total = track->open;
 }
 
@@ -467,11 +381,11 @@ static int set_attributes(struct sn_perfetto_slice *slice, const struct sn_attri
 }
 
 int sn_perfetto_slice_begin(struct sn_perfetto *perfetto, struct sn_perfetto_track *track,
-			    const struct sn_event *event)
+			    const struct sn_track_event *event)
 {
 	flush(perfetto, track);
 	if (perfetto->open_count == OPEN_MAX) {
-		perfetto->unended++;
+		sn_track_sink_unended(perfetto->sink, 1);
 		return 0;
 	}
 	size_t before = track->capacity;
@@ -494,14 +408,16 @@ int sn_perfetto_slice_end(struct sn_perfetto *perfetto, struct sn_perfetto_track
 			  uint64_t time_ns, const struct sn_perfetto_attributes *more)
 {
 	if (!track->open) {
-		perfetto->unpaired++;
+		sn_track_sink_unpaired(perfetto->sink, 1);
 		return 0;
 	}
 	if (track->total > track->open && track->ended_ns != time_ns)
 		flush(perfetto, track);
 	struct sn_perfetto_slice *slice = track->items + --track->open;
 	perfetto->open_count--;
-	slice->event.end_ns = time_ns > slice->event.start_ns ? time_ns : slice->event.start_ns;
+	slice->event.end_ns = slice->event.start_ns;
+	if ((int64_t)time_ns > slice->event.start_ns)
+		slice->event.end_ns = (int64_t)time_ns;
 	track->ended_ns = time_ns;
 	if (!more || !more->count || slice->event.attribute_count > UINT16_MAX / 2)
 		return 0;
@@ -510,18 +426,14 @@ int sn_perfetto_slice_end(struct sn_perfetto *perfetto, struct sn_perfetto_track
 
 void sn_perfetto_end_slices(struct sn_perfetto *perfetto)
 {
-	uint64_t end_ns = 0;
-	for (uint32_t i = 0; i < perfetto->recording.places.count; i++)
-		if (perfetto->recording.lines[i].event_count &&
-		    perfetto->recording.lines[i].end_ns > end_ns)
-			end_ns = perfetto->recording.lines[i].end_ns;
+	int64_t end_ns = sn_track_sink_last(perfetto->sink);
 	for (uint32_t i = 0; i < perfetto->track_ids.count; i++) {
 		struct sn_perfetto_track *track = perfetto->tracks + i;
 		for (size_t j = 0; j < track->open; j++) {
-			struct sn_event *event = &track->items[j].event;
+			struct sn_track_event *event = &track->items[j].event;
 			event->end_ns = end_ns > event->start_ns ? end_ns : event->start_ns;
 		}
-		perfetto->unended += track->open;
+		sn_track_sink_unended(perfetto->sink, track->open);
 		perfetto->open_count -= track->open;
 		track->open = 0;
 		flush(perfetto, track);

@@ -142,12 +142,14 @@ static void who_of(struct rocpd *rocpd, sqlite3_stmt *row, int process, int thre
 	found = look(rocpd, THREAD, row, thread);
 	activity->tid = found ? sqlite3_column_int64(found, 0) : sqlite3_column_int64(row, thread);
 	const char *name = found ? sn_sqlite_text(found, 2) : "";
-	struct sn_recording_place place = {0, activity->pid, activity->tid, 0, 0};
+	struct sn_track_place place = {0, activity->pid, activity->tid, 0, 0};
 	if (!*name)
 		return;
-	struct sn_recording_line *line = sn_recording_line(&rocpd->rocprof->recording, &place);
-	if (line && line->name == SONDE_NONE)
-		line->name = sn_db_builder_string(rocpd->rocprof->recording.builder, name);
+	uint32_t track = sn_track_sink_track(rocpd->rocprof->sink, &place);
+	if (track != SONDE_NONE &&
+	    sn_track_sink_at(rocpd->rocprof->sink, track)->name == SONDE_NONE)
+		sn_track_sink_name_track(rocpd->rocprof->sink, track,
+					 sn_db_builder_string(rocpd->rocprof->builder, name));
 }
 
 /* Each row of a table; `take` returns 0 or SN_ERR_MEMORY. */
@@ -358,38 +360,23 @@ static int track_line(struct rocpd *rocpd, int64_t track, struct sn_rocprof_acti
 /* Values over time: whole ones, as counters of a timeline are. */
 static int take_sample(struct rocpd *rocpd, sqlite3_stmt *row)
 {
-	struct sn_recording *recording = &rocpd->rocprof->recording;
+	struct sn_track_sink *sink = rocpd->rocprof->sink;
 	struct sn_rocprof_activity activity = {.start_ns = sqlite3_column_int64(row, 1)};
 	char counter[256];
 	double value;
 	track_line(rocpd, sqlite3_column_int64(row, 0), &activity);
-	struct sn_recording_place place = {0, activity.pid, activity.tid, 0, 0};
-	struct sn_recording_line *line = sn_recording_line(recording, &place);
-	while (line && next_counter(rocpd, sqlite3_column_int64(row, 2), counter, sizeof(counter),
-				    &value)) {
-		struct sonde_db_metric metric = {
-		    .name = sn_db_builder_string(recording->builder, counter),
-		    .unit = sn_db_builder_string(recording->builder, "1"),
-		    .source = sn_db_builder_string(recording->builder, "rocprofv3"),
-		    .kind = SN_METRIC_COUNT,
-		};
+	struct sn_track_place place = {0, activity.pid, activity.tid, 0, 0};
+	uint32_t track = sn_track_sink_track(sink, &place);
+	while (track != SONDE_NONE && next_counter(rocpd, sqlite3_column_int64(row, 2), counter,
+						   sizeof(counter), &value)) {
 		bool fits = value > -9e18 && value < 9e18;
-		struct sn_attribute attribute = {recording->keys[SN_RECORDING_KEY_VALUE], 0,
-						 fits ? (uint64_t)(int64_t)value : 0};
-		struct sn_event event = {
-		    .start_ns = (uint64_t)(activity.start_ns + SN_RECORDING_BIAS_NS),
-		    .end_ns = (uint64_t)(activity.start_ns + SN_RECORDING_BIAS_NS),
-		    .metric = sn_db_builder_metric(recording->builder, &metric),
-		    .kind = SONDE_TRACK_COUNTER,
-		    .attribute_count = 1,
-		    .attributes = &attribute,
-		};
-		if (activity.start_ns < 0 || activity.start_ns > SN_RECORDING_BIAS_NS)
-			recording->misplaced++;
-		else
-			sn_recording_add(recording, line, &event);
+		uint32_t metric = sn_track_sink_metric(
+		    sink, sn_db_builder_string(rocpd->rocprof->builder, counter), "1");
+		sn_track_sink_counter(sink, track, metric,
+				      activity.start_ns < 0 ? INT64_MIN : activity.start_ns, false,
+				      fits ? (uint64_t)(int64_t)value : 0);
 	}
-	return line ? 0 : SN_ERR_MEMORY;
+	return track == SONDE_NONE ? SN_ERR_MEMORY : 0;
 }
 
 /* ---- who was measured ---- */
@@ -402,7 +389,7 @@ static int take_agent(struct rocpd *rocpd, sqlite3_stmt *row)
 	if (strcmp(sn_sqlite_text(row, 1), "GPU") != 0)
 		return 0;
 	snprintf(key, sizeof(key), "rocprof.gpu.%lld", (long long)sqlite3_column_int64(row, 0));
-	sn_db_builder_property(rocpd->rocprof->recording.builder, key,
+	sn_db_builder_property(rocpd->rocprof->builder, key,
 			       sn_sqlite_text(row, sn_sqlite_is_null(row, 2) ? 3 : 2));
 	return 0;
 }
@@ -411,8 +398,8 @@ static const char *const node_columns[] = {"hostname", NULL};
 
 static int take_node(struct rocpd *rocpd, sqlite3_stmt *row)
 {
-	struct sn_recording *recording = &rocpd->rocprof->recording;
-	recording->host = sn_db_builder_string(recording->builder, sn_sqlite_text(row, 0));
+	sn_track_sink_set_host(rocpd->rocprof->sink, sn_db_builder_string(rocpd->rocprof->builder,
+									  sn_sqlite_text(row, 0)));
 	return 0;
 }
 
@@ -420,14 +407,14 @@ static const char *const process_columns[] = {"command", NULL};
 
 static int take_process(struct rocpd *rocpd, sqlite3_stmt *row)
 {
-	struct sn_recording *recording = &rocpd->rocprof->recording;
 	const char *command = sn_sqlite_text(row, 0);
 	char word[256];
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(command, " "), command);
 	const char *slash = strrchr(word, '/');
 	if (*word)
-		recording->program =
-		    sn_db_builder_string(recording->builder, slash ? slash + 1 : word);
+		sn_track_sink_set_program(
+		    rocpd->rocprof->sink,
+		    sn_db_builder_string(rocpd->rocprof->builder, slash ? slash + 1 : word));
 	return 0;
 }
 

@@ -26,49 +26,43 @@ static void put(struct attributes *attributes, uint32_t key, int64_t value)
 	attributes->items[attributes->count++] = (struct sn_attribute){key, 0, (uint64_t)value};
 }
 
-static int add(struct sn_rocprof *rocprof, const struct sn_recording_place *place, uint32_t name,
-	       uint32_t metric, const struct sn_rocprof_activity *activity,
-	       const struct attributes *attributes)
+/* What an activity is to the sink. 0 or SN_ERR_MEMORY. */
+static int make(struct sn_rocprof *rocprof, const struct sn_track_place *place, uint32_t name,
+		const struct sn_rocprof_activity *activity, struct sn_track_event *event)
 {
-	struct sn_recording *recording = &rocprof->recording;
-	struct sn_recording_line *line = sn_recording_line(recording, place);
-	if (!line)
-		return SN_ERR_MEMORY;
-	if (activity->start_ns < 0 || activity->end_ns < activity->start_ns ||
-	    activity->end_ns > SN_RECORDING_BIAS_NS) {
-		recording->misplaced++;
-		return 0;
-	}
-	struct sn_event event = {
-	    .start_ns = (uint64_t)(activity->start_ns + SN_RECORDING_BIAS_NS),
-	    .end_ns = (uint64_t)(activity->end_ns + SN_RECORDING_BIAS_NS),
+	*event = (struct sn_track_event){
+	    .track = sn_track_sink_track(rocprof->sink, place),
+	    .name = name,
+	    .start_ns = activity->start_ns < 0 ? INT64_MIN : activity->start_ns,
+	    .end_ns = activity->end_ns,
 	    .link = activity->correlation > 0 ? (uint64_t)activity->correlation : 0,
-	    .context = name,
-	    .metric = metric,
-	    .kind = SONDE_TRACK_INTERVALS,
-	    .attribute_count = attributes->count,
-	    .attributes = attributes->items,
 	};
-	uint64_t start_ns = line->start_ns, end_ns = line->end_ns;
-	sn_recording_add(recording, line, &event);
-	if (activity->is_untimed && rocprof->has_kernels) {
-		line->start_ns = start_ns;
-		line->end_ns = end_ns;
-	}
+	return event->track == SONDE_NONE ? SN_ERR_MEMORY : 0;
+}
+
+static int add(struct sn_rocprof *rocprof, const struct sn_track_place *place, uint32_t name,
+	       const struct sn_rocprof_activity *activity, const struct attributes *attributes)
+{
+	struct sn_track_event event;
+	if (make(rocprof, place, name, activity, &event))
+		return SN_ERR_MEMORY;
+	event.attributes = attributes->items;
+	event.attribute_count = attributes->count;
+	sn_track_sink_event(rocprof->sink, &event);
 	return 0;
 }
 
-static struct sn_recording_place device_of(const struct sn_rocprof *rocprof,
-					   const struct sn_rocprof_activity *activity)
+static struct sn_track_place device_of(const struct sn_rocprof *rocprof,
+				       const struct sn_rocprof_activity *activity)
 {
-	return (struct sn_recording_place){1, activity->agent, activity->queue, activity->stream,
-					   rocprof->process};
+	return (struct sn_track_place){1, activity->agent, activity->queue, activity->stream,
+				       rocprof->process};
 }
 
 int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category category,
 		    const char *name, const struct sn_rocprof_activity *activity)
 {
-	struct sn_recording_place place = {0, activity->pid, activity->tid, 0, 0};
+	struct sn_track_place place = {0, activity->pid, activity->tid, 0, 0};
 	struct sn_rocprof_activity placed = *activity;
 	struct attributes none = {.count = 0};
 	uint32_t number;
@@ -77,30 +71,27 @@ int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category catego
 	/* a marker without length is a mark */
 	if (category == SN_ACTIVITY_ANNOTATION && placed.start_ns == placed.end_ns)
 		category = SN_ACTIVITY_INSTANT;
-	if (sn_recording_name_number(&rocprof->recording, category, name, strlen(name), &number))
+	if (sn_track_sink_name(rocprof->sink, category, name, strlen(name), &number))
 		return SN_ERR_MEMORY;
-	return add(rocprof, &place, number, SONDE_NONE, &placed, &none);
+	return add(rocprof, &place, number, &placed, &none);
 }
 
 int sn_rocprof_dispatch(struct sn_rocprof *rocprof, const char *kernel,
 			const struct sn_rocprof_activity *activity)
 {
-	const struct sn_recording *recording = &rocprof->recording;
-	struct sn_recording_place place = device_of(rocprof, activity);
+	struct sn_track_place place = device_of(rocprof, activity);
 	struct attributes attributes = {.count = 0};
 	uint32_t number;
-	if (sn_recording_name_number(&rocprof->recording, SN_ACTIVITY_KERNEL, kernel,
-				     strlen(kernel), &number))
+	if (sn_track_sink_name(rocprof->sink, SN_ACTIVITY_KERNEL, kernel, strlen(kernel), &number))
 		return SN_ERR_MEMORY;
 	for (unsigned i = 0; i < 3 && activity->workgroup[0] > 0; i++) {
 		int64_t size = activity->workgroup[i] > 0 ? activity->workgroup[i] : 1;
 		int64_t items = activity->grid[i] > 0 ? activity->grid[i] : 1;
-		put(&attributes, recording->keys[SN_RECORDING_KEY_GRID_X + i],
-		    (items - 1) / size + 1);
-		put(&attributes, recording->keys[SN_RECORDING_KEY_BLOCK_X + i], size);
+		put(&attributes, rocprof->known[SN_TRACK_KEY_GRID_X + i], (items - 1) / size + 1);
+		put(&attributes, rocprof->known[SN_TRACK_KEY_BLOCK_X + i], size);
 	}
-	put(&attributes, recording->keys[SN_RECORDING_KEY_REGISTERS], activity->vector_registers);
-	put(&attributes, recording->keys[SN_RECORDING_KEY_SHARED], activity->shared_bytes);
+	put(&attributes, rocprof->known[SN_TRACK_KEY_REGISTERS], activity->vector_registers);
+	put(&attributes, rocprof->known[SN_TRACK_KEY_SHARED], activity->shared_bytes);
 	if (activity->accumulation_registers)
 		put(&attributes, rocprof->keys[SN_ROCPROF_KEY_ACCUM],
 		    activity->accumulation_registers);
@@ -110,53 +101,47 @@ int sn_rocprof_dispatch(struct sn_rocprof *rocprof, const char *kernel,
 		put(&attributes, rocprof->keys[SN_ROCPROF_KEY_SCRATCH], activity->scratch_bytes);
 	if (activity->dispatch)
 		put(&attributes, rocprof->keys[SN_ROCPROF_KEY_DISPATCH], activity->dispatch);
-	return add(rocprof, &place, number, SONDE_NONE, activity, &attributes);
+	return add(rocprof, &place, number, activity, &attributes);
 }
 
 /* "MEMORY_COPY_HOST_TO_DEVICE" as "[HIP memory copy host to device]". */
 int sn_rocprof_copy(struct sn_rocprof *rocprof, const char *direction,
 		    const struct sn_rocprof_activity *activity)
 {
-	struct sn_recording_place place = device_of(rocprof, activity);
+	struct sn_track_place place = device_of(rocprof, activity);
 	struct attributes attributes = {.count = 0};
 	char text[128];
 	uint32_t number;
 	int length = snprintf(text, sizeof(text), "[HIP %.100s]", direction);
 	for (char *at = text + 5; *at; at++)
 		*at = (char)(*at == '_' ? ' ' : tolower((unsigned char)*at));
-	if (sn_recording_name_number(&rocprof->recording, SN_ACTIVITY_COPY, text, (size_t)length,
-				     &number))
+	if (sn_track_sink_name(rocprof->sink, SN_ACTIVITY_COPY, text, (size_t)length, &number))
 		return SN_ERR_MEMORY;
 	if (activity->bytes >= 0)
-		put(&attributes, rocprof->recording.keys[SN_RECORDING_KEY_BYTES], activity->bytes);
-	return add(rocprof, &place, number, SONDE_NONE, activity, &attributes);
+		put(&attributes, rocprof->known[SN_TRACK_KEY_BYTES], activity->bytes);
+	return add(rocprof, &place, number, activity, &attributes);
 }
 
 int sn_rocprof_counter(struct sn_rocprof *rocprof, const char *kernel, const char *counter,
 		       double value, const struct sn_rocprof_activity *activity)
 {
-	struct sn_db_builder *builder = rocprof->recording.builder;
-	struct sn_recording_place place = device_of(rocprof, activity);
-	struct sonde_db_metric metric = {
-	    .name = sn_db_builder_string(builder, counter),
-	    .unit = sn_db_builder_string(builder, "1"),
-	    .source = sn_db_builder_string(builder, "rocprofv3"),
-	    .kind = SN_METRIC_COUNT,
-	};
-	struct attributes attributes = {.count = 1};
+	struct sn_track_place place = device_of(rocprof, activity);
+	struct sn_track_event event;
+	uint32_t metric = sn_track_sink_metric(
+	    rocprof->sink, sn_db_builder_string(rocprof->builder, counter), "1");
 	uint32_t name, before = rocprof->dispatches.count;
 	uint32_t at =
 	    sn_intern_add(&rocprof->dispatches, &activity->dispatch, sizeof(activity->dispatch));
 	if (at == SN_INTERN_NONE ||
-	    sn_recording_name_number(&rocprof->recording, SN_ACTIVITY_KERNEL, kernel,
-				     strlen(kernel), &name))
+	    sn_track_sink_name(rocprof->sink, SN_ACTIVITY_KERNEL, kernel, strlen(kernel), &name))
 		return SN_ERR_MEMORY;
-	attributes.items[0] = (struct sn_attribute){rocprof->keys[SN_ROCPROF_KEY_COUNT], 0, 0};
-	memcpy(&attributes.items[0].value, &value, sizeof(value));
 	if (at == before && !rocprof->has_kernels && sn_rocprof_dispatch(rocprof, kernel, activity))
 		return SN_ERR_MEMORY;
-	return add(rocprof, &place, name, sn_db_builder_metric(builder, &metric), activity,
-		   &attributes);
+	if (make(rocprof, &place, name, activity, &event))
+		return SN_ERR_MEMORY;
+	sn_track_sink_value(rocprof->sink, &event, metric, rocprof->keys[SN_ROCPROF_KEY_COUNT],
+			    value);
+	return 0;
 }
 
 enum sn_activity_category sn_rocprof_category(const char *domain)
@@ -184,33 +169,25 @@ static int keep_size(struct sn_rocprof *rocprof, bool is_release, int64_t addres
 int sn_rocprof_allocation(struct sn_rocprof *rocprof, bool is_release, int64_t address,
 			  int64_t bytes, const struct sn_rocprof_activity *activity)
 {
-	struct sn_recording *recording = &rocprof->recording;
 	bool is_known = activity->tid;
-	struct sn_recording_place place = {0, is_known ? activity->pid : -1,
-					   is_known ? activity->tid : -2, 0, 0};
-	struct sn_recording_line *line = sn_recording_line(recording, &place);
-	struct sn_attribute attribute = {recording->keys[SN_RECORDING_KEY_BYTES], 0, 0};
+	struct sn_track_place place = {0, is_known ? activity->pid : -1,
+				       is_known ? activity->tid : -2, 0, 0};
+	struct sn_rocprof_activity instant = {.start_ns = activity->start_ns,
+					      .end_ns = activity->start_ns};
+	struct attributes attributes = {.count = 0};
+	struct sn_track_event event;
 	uint32_t name;
-	if (!line || keep_size(rocprof, is_release, address, &bytes) ||
-	    sn_recording_name_number(recording, SN_ACTIVITY_INSTANT, "[memory]", 8, &name))
+	if (keep_size(rocprof, is_release, address, &bytes) ||
+	    sn_track_sink_name(rocprof->sink, SN_ACTIVITY_INSTANT, "[memory]", 8, &name) ||
+	    make(rocprof, &place, name, &instant, &event))
 		return SN_ERR_MEMORY;
 	if (!is_known)
-		line->name = sn_db_builder_string(recording->builder, "allocations");
-	if (activity->start_ns < 0 || activity->start_ns > SN_RECORDING_BIAS_NS) {
-		recording->misplaced++;
-		return 0;
-	}
-	attribute.value = (uint64_t)bytes;
-	struct sn_event event = {
-	    .start_ns = (uint64_t)(activity->start_ns + SN_RECORDING_BIAS_NS),
-	    .end_ns = (uint64_t)(activity->start_ns + SN_RECORDING_BIAS_NS),
-	    .context = name,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_INTERVALS,
-	    .attribute_count = 1,
-	    .attributes = &attribute,
-	};
-	sn_recording_add(recording, line, &event);
+		sn_track_sink_name_track(rocprof->sink, event.track,
+					 sn_db_builder_string(rocprof->builder, "allocations"));
+	put(&attributes, rocprof->known[SN_TRACK_KEY_BYTES], bytes);
+	event.attributes = attributes.items;
+	event.attribute_count = attributes.count;
+	sn_track_sink_event(rocprof->sink, &event);
 	return 0;
 }
 
@@ -280,7 +257,7 @@ static int read_one(struct sn_rocprof *rocprof, const char *path, struct sn_erro
 static int read_run(struct sn_rocprof *rocprof, const struct sn_import_request *request,
 		    size_t first, struct sn_error *error)
 {
-	int result = sn_recording_open(&rocprof->recording, request->paths[first], error);
+	int result = sn_track_sink_open(rocprof->sink, request->paths[first], error);
 	sn_intern_release(&rocprof->dispatches);
 	sn_intern_init(&rocprof->dispatches);
 	sn_intern_release(&rocprof->addresses);
@@ -294,8 +271,7 @@ static int read_run(struct sn_rocprof *rocprof, const struct sn_import_request *
 	for (size_t i = first; i < request->path_count && !result; i++)
 		if (i == first || is_same_run(request->paths[first], request->paths[i]))
 			result = read_one(rocprof, request->paths[i], error);
-	return result ? result
-		      : sn_recording_build(&rocprof->recording, request->path_count, error);
+	return result ? result : sn_track_sink_build(rocprof->sink, request->path_count, error);
 }
 
 static bool is_first_of_run(const struct sn_import_request *request, size_t number)
@@ -306,8 +282,7 @@ static bool is_first_of_run(const struct sn_import_request *request, size_t numb
 	return true;
 }
 
-static void begin(struct sn_rocprof *rocprof, const struct sn_import_request *request,
-		  struct sn_db_builder *builder)
+static void make_keys(struct sn_rocprof *rocprof)
 {
 	static const struct {
 		const char *name;
@@ -319,10 +294,9 @@ static void begin(struct sn_rocprof *rocprof, const struct sn_import_request *re
 	    [SN_ROCPROF_KEY_DISPATCH] = {"dispatch", SONDE_ATTRIBUTE_SIGNED},
 	    [SN_ROCPROF_KEY_COUNT] = {"counted", SONDE_ATTRIBUTE_REAL},
 	};
-	sn_recording_begin(&rocprof->recording, "rocprofv3", builder, request->events);
 	for (unsigned i = 0; i < SN_ROCPROF_KEYS; i++)
-		rocprof->keys[i] = sn_recording_attribute_key(&rocprof->recording, keys[i].name,
-							      strlen(keys[i].name), keys[i].type);
+		rocprof->keys[i] = sn_track_sink_key(rocprof->sink, keys[i].name,
+						     strlen(keys[i].name), keys[i].type);
 	static const char *const sample_keys[SN_ROCPROF_SAMPLE_FIELDS] = {
 	    [SN_ROCPROF_SAMPLE_TYPE] = "instruction type",
 	    [SN_ROCPROF_SAMPLE_STALL] = "stall reason",
@@ -333,10 +307,10 @@ static void begin(struct sn_rocprof *rocprof, const struct sn_import_request *re
 	    [SN_ROCPROF_SAMPLE_WAVES] = "waves",
 	};
 	for (unsigned i = 0; i < SN_ROCPROF_SAMPLE_FIELDS; i++)
-		rocprof->sample_keys[i] = sn_recording_attribute_key(
-		    &rocprof->recording, sample_keys[i], strlen(sample_keys[i]),
-		    i < SN_ROCPROF_SAMPLE_TEXTS ? SONDE_ATTRIBUTE_STRING
-						: SONDE_ATTRIBUTE_UNSIGNED);
+		rocprof->sample_keys[i] =
+		    sn_track_sink_key(rocprof->sink, sample_keys[i], strlen(sample_keys[i]),
+				      i < SN_ROCPROF_SAMPLE_TEXTS ? SONDE_ATTRIBUTE_STRING
+								  : SONDE_ATTRIBUTE_UNSIGNED);
 }
 
 static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
@@ -344,7 +318,12 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 {
 	struct sn_rocprof rocprof = {0};
 	int result = 0;
-	begin(&rocprof, request, builder);
+	rocprof.sink = sn_track_sink_new("rocprofv3", builder, request->events);
+	if (!rocprof.sink)
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	rocprof.builder = builder;
+	rocprof.known = sn_track_sink_keys(rocprof.sink);
+	make_keys(&rocprof);
 	for (size_t i = 0; i < request->path_count && !result; i++)
 		if (is_first_of_run(request, i))
 			result = read_run(&rocprof, request, i, error);
@@ -352,16 +331,14 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 		result = sn_fail(error, SN_ERR_FORMAT,
 				 "'%s' tells of no activity: import the traces beside it",
 				 request->paths[0]);
-	if (rocprof.summaries)
-		sn_db_builder_drop(builder, "import-summaries",
-				   "files of sums, which the traces make as well",
-				   rocprof.summaries);
+	sn_track_sink_lost(rocprof.sink, "import-summaries",
+			   "files of sums, which the traces make as well", rocprof.summaries);
 	if (!result)
-		sn_recording_finish(&rocprof.recording);
+		sn_track_sink_finish(rocprof.sink);
 	sn_intern_release(&rocprof.dispatches);
 	sn_intern_release(&rocprof.addresses);
 	free(rocprof.sizes);
-	sn_recording_release(&rocprof.recording);
+	sn_track_sink_free(rocprof.sink);
 	return result;
 }
 

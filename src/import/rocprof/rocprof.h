@@ -10,8 +10,10 @@
 #ifndef SN_IMPORT_ROCPROF_H
 #define SN_IMPORT_ROCPROF_H
 
+#include "base/intern.h"
+#include "base/vec.h"
 #include "import/core/importer.h"
-#include "import/core/recording.h"
+#include "import/core/track_sink.h"
 
 enum sn_rocprof_key {
 	SN_ROCPROF_KEY_ACCUM,
@@ -43,7 +45,9 @@ struct sn_rocprof_sample {
 };
 
 struct sn_rocprof {
-	struct sn_recording recording;
+	struct sn_db_builder *builder;
+	struct sn_track_sink *sink;
+	const uint32_t *known; /* the sink's keys */
 	uint32_t keys[SN_ROCPROF_KEYS], sample_keys[SN_ROCPROF_SAMPLE_FIELDS];
 	/* of the recording being read */
 	struct sn_intern dispatches; /* those that counters made events of */

@@ -202,7 +202,7 @@ static int take_allocation(struct table *table)
 	bool is_release = strstr(operation, "FREE") || strstr(operation, "RECLAIM");
 	int64_t address = table->at[ADDRESS] < 0 ? activity.queue
 						 : (int64_t)strtoull(text(table, ADDRESS), NULL, 0);
-	activity.pid = activity.pid ? activity.pid : table->rocprof->recording.pid;
+	activity.pid = activity.pid ? activity.pid : sn_track_sink_pid(table->rocprof->sink);
 	return sn_rocprof_allocation(table->rocprof, is_release, address, number(table, SIZE),
 				     &activity);
 }
@@ -213,7 +213,7 @@ static int take_agent(struct table *table)
 	if (strcmp(text(table, AGENT_TYPE), "GPU") != 0)
 		return 0;
 	snprintf(key, sizeof(key), "rocprof.gpu.%lld", (long long)number(table, NODE));
-	sn_db_builder_property(table->rocprof->recording.builder, key, text(table, PRODUCT));
+	sn_db_builder_property(table->rocprof->builder, key, text(table, PRODUCT));
 	return 0;
 }
 

@@ -210,9 +210,9 @@ struct wanted {
 
 static uint32_t keep_text(struct reader *reader, struct sn_json_text text)
 {
-	return reader->keeps_names ? sn_intern_add(&reader->symbol_names, text.text, text.length)
-				   : sn_db_builder_string_n(reader->rocprof->recording.builder,
-							    text.text, text.length);
+	return reader->keeps_names
+		   ? sn_intern_add(&reader->symbol_names, text.text, text.length)
+		   : sn_db_builder_string_n(reader->rocprof->builder, text.text, text.length);
 }
 
 static int visit(struct reader *reader, struct sn_json_text object, const char *prefix,
@@ -302,7 +302,7 @@ static int take_agent(struct reader *reader, const struct sn_json_value *value)
 		product = name;
 	if (agent.is_device && product != SONDE_NONE) {
 		char key[64], text[256];
-		struct sn_db_builder *builder = reader->rocprof->recording.builder;
+		struct sn_db_builder *builder = reader->rocprof->builder;
 		snprintf(key, sizeof(key), "rocprofv3.gpu.%lld", (long long)agent.number);
 		snprintf(text, sizeof(text), "%s", sn_db_builder_text(builder, product));
 		sn_db_builder_property(builder, key, text);
@@ -367,7 +367,7 @@ static int add_operation(struct reader *reader, struct sn_json_text text)
 			   reader->operation_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	reader->operations[reader->operation_count++] = sn_db_builder_string_n(
-	    reader->rocprof->recording.builder, text.text ? text.text : "", text.length);
+	    reader->rocprof->builder, text.text ? text.text : "", text.length);
 	return 0;
 }
 
@@ -427,7 +427,8 @@ static int take_strings(struct reader *reader, struct member *member, struct sn_
 
 static int take_metadata(struct reader *reader, const struct sn_json_value *value)
 {
-	struct sn_recording *recording = &reader->rocprof->recording;
+	struct sn_track_sink *sink = reader->rocprof->sink;
+	struct sn_db_builder *builder = reader->rocprof->builder;
 	uint32_t host = SONDE_NONE, command = SONDE_NONE;
 	struct wanted wanted[] = {{"pid", &reader->pid, NULL},
 				  {"node.hostname", NULL, &host},
@@ -436,15 +437,15 @@ static int take_metadata(struct reader *reader, const struct sn_json_value *valu
 	int result = visit_element(reader, value, wanted);
 	if (result)
 		return result;
-	recording->pid = reader->pid;
+	sn_track_sink_set_pid(sink, reader->pid);
 	if (host != SONDE_NONE)
-		recording->host = host;
+		sn_track_sink_set_host(sink, host);
 	if (command != SONDE_NONE) {
 		char name[1024];
-		const char *text = sn_db_builder_text(recording->builder, command);
+		const char *text = sn_db_builder_text(builder, command);
 		const char *slash = strrchr(text, '/');
 		snprintf(name, sizeof(name), "%s", slash ? slash + 1 : text);
-		recording->program = sn_db_builder_string(recording->builder, name);
+		sn_track_sink_set_program(sink, sn_db_builder_string(builder, name));
 	}
 	return 0;
 }
@@ -571,9 +572,9 @@ static void counter_name(const struct reader *reader, int64_t handle, char *name
 	snprintf(name, size, "counter %lld", (long long)handle);
 	for (size_t i = 0; i < reader->counter_count; i++)
 		if (reader->counters[i].handle == handle && reader->counters[i].name != SONDE_NONE)
-			snprintf(name, size, "%s",
-				 sn_db_builder_text(reader->rocprof->recording.builder,
-						    reader->counters[i].name));
+			snprintf(
+			    name, size, "%s",
+			    sn_db_builder_text(reader->rocprof->builder, reader->counters[i].name));
 }
 
 /* A dispatch with what was counted: {"dispatch_data": {...}, "records": [...]}. */
@@ -630,7 +631,7 @@ static int read_call(struct reader *reader, const struct sn_json_value *value, s
 static void call_names(const struct reader *reader, const struct call *call, char *domain,
 		       char *operation, size_t size)
 {
-	struct sn_db_builder *builder = reader->rocprof->recording.builder;
+	struct sn_db_builder *builder = reader->rocprof->builder;
 	snprintf(domain, size, "[unknown]");
 	snprintf(operation, size, "%s[%lld]", reader->list, (long long)call->operation);
 	if (call->kind < 0 || (size_t)call->kind >= reader->domain_count)
@@ -661,9 +662,9 @@ static int take_call(struct reader *reader, const struct sn_json_value *value)
 	uint32_t message = sn_intern_find(&reader->messages, &call.activity.correlation,
 					  sizeof(call.activity.correlation));
 	if (!strcmp(reader->list, "marker_api") && message != SN_INTERN_NONE)
-		snprintf(operation, sizeof(operation), "%s",
-			 sn_db_builder_text(reader->rocprof->recording.builder,
-					    reader->message_texts[message]));
+		snprintf(
+		    operation, sizeof(operation), "%s",
+		    sn_db_builder_text(reader->rocprof->builder, reader->message_texts[message]));
 	return sn_rocprof_call(reader->rocprof, sn_rocprof_category(domain), operation,
 			       &call.activity);
 }
@@ -686,15 +687,15 @@ static int take_allocation(struct reader *reader, const struct sn_json_value *va
 	call_names(reader, &call, domain, operation, sizeof(domain));
 	address = queue;
 	if (text != SONDE_NONE)
-		address = (int64_t)strtoull(
-		    sn_db_builder_text(reader->rocprof->recording.builder, text), NULL, 0);
+		address =
+		    (int64_t)strtoull(sn_db_builder_text(reader->rocprof->builder, text), NULL, 0);
 	bool is_release = strstr(operation, "FREE") || strstr(operation, "RECLAIM");
 	return sn_rocprof_allocation(reader->rocprof, is_release, address, bytes, &call.activity);
 }
 
 static int count_unread(struct reader *reader, const struct sn_json_value *value)
 {
-	reader->rocprof->recording.unread++;
+	sn_track_sink_unread(reader->rocprof->sink, 1);
 	return 0;
 }
 

@@ -35,43 +35,34 @@ static uint32_t line_frame(struct sn_db_builder *builder, const char *comment)
 
 int sn_rocprof_sample(struct sn_rocprof *rocprof, const struct sn_rocprof_sample *sample)
 {
-	struct sn_recording *recording = &rocprof->recording;
-	struct sn_db_builder *builder = recording->builder;
-	struct sn_recording_place place = {0, -1, -1, 0, 0};
-	struct sn_recording_line *line = sn_recording_line(recording, &place);
-	if (!line)
-		return SN_ERR_MEMORY;
-	line->name = sn_db_builder_string(builder, "GPU samples");
-	if (sample->time_ns < 0 || sample->time_ns > SN_RECORDING_BIAS_NS) {
-		recording->misplaced++;
-		return 0;
-	}
-	uint32_t context = 0;
-	if (*sample->comment)
-		context = sn_db_builder_context(builder, 0, line_frame(builder, sample->comment));
-	context = sn_db_builder_context(
-	    builder, context,
-	    sn_db_builder_named_frame(builder, SN_FRAME_GPU_INSTRUCTION, sample->instruction));
+	struct sn_db_builder *builder = rocprof->builder;
+	struct sn_track_place place = {0, -1, -1, 0, 0};
 	struct sn_attribute attributes[SN_ROCPROF_SAMPLE_FIELDS];
-	uint16_t count = 0;
+	struct sn_track_event event = {
+	    .track = sn_track_sink_track(rocprof->sink, &place),
+	    .start_ns = sample->time_ns < 0 ? INT64_MIN : sample->time_ns,
+	    .end_ns = sample->time_ns,
+	    .attributes = attributes,
+	};
+	if (event.track == SONDE_NONE)
+		return SN_ERR_MEMORY;
+	sn_track_sink_name_track(rocprof->sink, event.track,
+				 sn_db_builder_string(builder, "GPU samples"));
+	if (*sample->comment)
+		event.name =
+		    sn_db_builder_context(builder, 0, line_frame(builder, sample->comment));
+	event.name = sn_db_builder_context(
+	    builder, event.name,
+	    sn_db_builder_named_frame(builder, SN_FRAME_GPU_INSTRUCTION, sample->instruction));
 	for (unsigned i = 0; i < SN_ROCPROF_SAMPLE_FIELDS; i++) {
 		const char *text = sample->fields[i];
 		if (!*text)
 			continue;
-		attributes[count++] = (struct sn_attribute){
+		attributes[event.attribute_count++] = (struct sn_attribute){
 		    rocprof->sample_keys[i], 0,
 		    i < SN_ROCPROF_SAMPLE_TEXTS ? sn_db_builder_string(builder, text)
 						: strtoull(text, NULL, 10)};
 	}
-	struct sn_event event = {
-	    .start_ns = (uint64_t)(sample->time_ns + SN_RECORDING_BIAS_NS),
-	    .end_ns = (uint64_t)(sample->time_ns + SN_RECORDING_BIAS_NS),
-	    .context = context,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_SAMPLES,
-	    .attribute_count = count,
-	    .attributes = attributes,
-	};
-	sn_recording_add(recording, line, &event);
+	sn_track_sink_sample(rocprof->sink, &event);
 	return 0;
 }

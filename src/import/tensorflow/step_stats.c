@@ -6,18 +6,19 @@
  *
  * A run is an iteration. Each execution of a node says when it was scheduled, began and ended, on
  * which device, and what it allocated; its label ("NAME = TYPE(INPUT, INPUT:1, ^CONTROL)") says
- * what it is and reads. All files are one recording. Executions of one device that overlap lie on
+ * what it is and reads. All files are one to the sink. Executions of one device that overlap lie on
  * lines beside each other, since the recorder does not tell threads. "stream:all" of a GPU says
  * again what its streams say, and is left out.
  */
 #include "import/core/importer.h"
 
+#include "base/intern.h"
 #include "base/vec.h"
 #include "format/database/database_graph_builder.h"
 #include "format/measurement/measurement.h"
 #include "import/core/packed_file.h"
 #include "import/core/protobuf.h"
-#include "import/core/recording.h"
+#include "import/core/track_sink.h"
 #include "trace/lanes.h"
 
 #include <errno.h>
@@ -28,13 +29,13 @@
 /* Of a run, or of an event file's record: protobuf has none larger. */
 #define RECORD_BYTES_MAX (2ull << 30)
 #define RECORD_HEAD	 12 /* u64 length, u32 checksum; and a checksum follows it */
-#define LINES_A_DEVICE	 1024
+#define LANES_A_DEVICE	 1024
 #define MODEL		 "TensorFlow"
 
 struct node {
 	uint32_t name, type, device; /* builder's strings */
 	uint32_t label;		     /* the same, where it is no "NAME = TYPE"; SONDE_NONE */
-	uint32_t number;	     /* of the recording; SONDE_NONE */
+	uint32_t number;	     /* of the sink; SONDE_NONE */
 	uint32_t graph_node;
 	size_t first_input, input_count;
 	struct sonde_db_stat time, latency, queue, memory, peak, temporary, persistent;
@@ -60,7 +61,7 @@ struct device {
 };
 
 struct reading {
-	struct sn_recording recording;
+	struct sn_track_sink *sink;
 	struct sn_db_builder *builder;
 	struct sn_intern node_ids; /* {name, device} */
 	struct sn_intern name_ids; /* name: `by_name` */
@@ -296,8 +297,8 @@ static int take_execution(struct reading *reading, uint32_t device, struct sn_pr
 				 .run = reading->run_count};
 	if (message.failed || name == SONDE_NONE || !made.start_ns ||
 	    __builtin_add_overflow(made.start_ns, either(times.end), &made.end_ns) ||
-	    made.end_ns > SN_RECORDING_BIAS_NS) {
-		reading->recording.unread++;
+	    made.end_ns > SN_TRACK_TIME_MAX) {
+		sn_track_sink_unread(reading->sink, 1);
 		return 0;
 	}
 	made.node = node_of(reading, name, reading->devices[device].name, &label);
@@ -330,7 +331,7 @@ static int take_device(struct reading *reading, struct sn_proto message)
 	while (!result && sn_proto_next(&message, &field))
 		if (field.number == 2 && field.wire == SN_PROTO_BYTES)
 			result = take_execution(reading, device, sn_proto_enter(&field));
-	reading->recording.unread += message.failed;
+	sn_track_sink_unread(reading->sink, message.failed);
 	return result;
 }
 
@@ -342,7 +343,7 @@ static int take_step_stats(struct reading *reading, struct sn_proto message)
 	while (!result && sn_proto_next(&message, &field))
 		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
 			result = take_device(reading, sn_proto_enter(&field));
-	reading->recording.unread += message.failed;
+	sn_track_sink_unread(reading->sink, message.failed);
 	return result;
 }
 
@@ -353,7 +354,7 @@ static int take_run_metadata(struct reading *reading, struct sn_proto message)
 	while (!result && sn_proto_next(&message, &field))
 		if (field.number == 1 && field.wire == SN_PROTO_BYTES)
 			result = take_step_stats(reading, sn_proto_enter(&field));
-	reading->recording.unread += message.failed;
+	sn_track_sink_unread(reading->sink, message.failed);
 	return result;
 }
 
@@ -370,7 +371,7 @@ static int take_event(struct reading *reading, struct sn_proto message)
 			if (inner.number == RUN_METADATA && inner.wire == SN_PROTO_BYTES)
 				result = take_run_metadata(reading, sn_proto_enter(&inner));
 	}
-	reading->recording.unread += message.failed;
+	sn_track_sink_unread(reading->sink, message.failed);
 	return result;
 }
 
@@ -484,7 +485,7 @@ static int read_events(struct reading *reading, struct source *source, struct sn
 static int read_run(struct reading *reading, struct source *source, enum form form,
 		    struct sn_error *error)
 {
-	uint64_t before = reading->recording.unread;
+	uint64_t before = sn_track_sink_unread_count(reading->sink);
 	int result = read_more(source, RECORD_BYTES_MAX, error);
 	if (result)
 		return result;
@@ -493,7 +494,7 @@ static int read_run(struct reading *reading, struct source *source, enum form fo
 				    : take_run_metadata(reading, message);
 	if (result)
 		return sn_fail(error, result, "out of memory");
-	return reading->recording.unread == before
+	return sn_track_sink_unread_count(reading->sink) == before
 		   ? 0
 		   : sn_fail(error, SN_ERR_FORMAT,
 			     "cannot read '%s': it is damaged or ends in the middle", source->path);
@@ -556,18 +557,18 @@ static void add_up(struct reading *reading)
 	}
 }
 
-/* The recording's number of a node's name, with its frame. */
+/* The sink's number of a node's name, with its frame. */
 static int name_node(struct reading *reading, struct node *node, bool is_stream)
 {
-	struct sn_recording *recording = &reading->recording;
 	char name[1024];
 	if (node->number != SONDE_NONE)
 		return 0;
 	snprintf(name, sizeof(name), "%s/%s", MODEL,
 		 sn_db_builder_text(reading->builder, node->name));
 	uint32_t text = sn_db_builder_string(reading->builder, name);
-	int result = sn_recording_name_text(
-	    recording, is_stream ? SN_ACTIVITY_KERNEL : SN_ACTIVITY_OPERATOR, text, &node->number);
+	int result = sn_track_sink_name_string(
+	    reading->sink, is_stream ? SN_ACTIVITY_KERNEL : SN_ACTIVITY_OPERATOR, text,
+	    &node->number);
 	if (result)
 		return result;
 	struct sonde_db_frame frame = {.kind = SN_FRAME_GRAPH_NODE,
@@ -575,43 +576,41 @@ static int name_node(struct reading *reading, struct node *node, bool is_stream)
 				       .linkage_name = SONDE_NONE,
 				       .module = SONDE_NONE,
 				       .file = SONDE_NONE};
-	recording->frames[node->number] = sn_db_builder_frame(reading->builder, &frame);
+	sn_track_sink_set_frame(reading->sink, node->number,
+				sn_db_builder_frame(reading->builder, &frame));
 	return 0;
 }
 
-static struct sn_recording_line *line_of(struct reading *reading, const struct execution *one)
+static uint32_t track_of(struct reading *reading, const struct execution *one)
 {
 	struct device *device = reading->devices + one->device;
 	uint32_t lane = sn_lanes_place(&device->lanes, one->start_ns, one->end_ns);
-	struct sn_recording_place place = {0, -1, one->device * LINES_A_DEVICE + lane + 1, 0, 0};
+	struct sn_track_place place = {0, -1, one->device * LANES_A_DEVICE + lane + 1, 0, 0};
 	if (device->is_stream)
-		place = (struct sn_recording_place){1, device->number, 0, device->stream, 0};
-	struct sn_recording_line *line = sn_recording_line(&reading->recording, &place);
-	if (!line)
-		return NULL;
-	line->name = device->name;
-	line->nests = device->is_stream;
-	return line;
+		place = (struct sn_track_place){1, device->number, 0, device->stream, 0};
+	uint32_t track = sn_track_sink_track(reading->sink, &place);
+	if (track == SONDE_NONE)
+		return track;
+	sn_track_sink_name_track(reading->sink, track, device->name);
+	sn_track_sink_nest_track(reading->sink, track, device->is_stream);
+	return track;
 }
 
 static int add_events(struct reading *reading)
 {
-	int result = 0;
-	for (size_t i = 0; i < reading->execution_count && !result; i++) {
+	for (size_t i = 0; i < reading->execution_count; i++) {
 		const struct execution *one = reading->executions + i;
 		struct node *node = reading->nodes + one->node;
-		struct sn_recording_line *line = line_of(reading, one);
-		result = line ? name_node(reading, node, reading->devices[one->device].is_stream)
-			      : SN_ERR_MEMORY;
-		struct sn_event event = {.start_ns = one->start_ns + SN_RECORDING_BIAS_NS,
-					 .end_ns = one->end_ns + SN_RECORDING_BIAS_NS,
-					 .context = node->number,
-					 .metric = SONDE_NONE,
-					 .kind = SONDE_TRACK_INTERVALS};
-		if (!result)
-			sn_recording_add(&reading->recording, line, &event);
+		struct sn_track_event event = {.track = track_of(reading, one),
+					       .start_ns = (int64_t)one->start_ns,
+					       .end_ns = (int64_t)one->end_ns};
+		if (event.track == SONDE_NONE ||
+		    name_node(reading, node, reading->devices[one->device].is_stream))
+			return SN_ERR_MEMORY;
+		event.name = node->number;
+		sn_track_sink_event(reading->sink, &event);
 	}
-	return result;
+	return 0;
 }
 
 /* What is short of "/job:localhost/replica:0/task:0", which goes without saying. */
@@ -700,7 +699,7 @@ static int add_graph(struct reading *reading)
 	model.source = sn_db_builder_string(reading->builder, "TensorFlow session");
 	model.edges_by = sn_db_builder_string(reading->builder, "the session's graph");
 	model.iterations_by = sn_db_builder_string(reading->builder, "runs");
-	model.program = reading->recording.program;
+	sn_track_sink_sign(reading->sink, &model);
 	uint32_t made = sn_db_builder_graph_model(reading->builder, &model);
 	for (uint32_t i = 0; i < reading->node_ids.count; i++)
 		add_node(reading, made, reading->nodes + i);
@@ -721,17 +720,17 @@ static int make(struct reading *reading, const struct sn_import_request *request
 	add_up(reading);
 	if (add_events(reading))
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	int result = sn_recording_build(&reading->recording, 1, error);
+	int result = sn_track_sink_build(reading->sink, 1, error);
 	if (!result && add_graph(reading))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result)
-		sn_recording_finish(&reading->recording);
+		sn_track_sink_finish(reading->sink);
 	return result;
 }
 
 static void release(struct reading *reading)
 {
-	sn_recording_release(&reading->recording);
+	sn_track_sink_free(reading->sink);
 	sn_intern_release(&reading->node_ids);
 	sn_intern_release(&reading->name_ids);
 	sn_intern_release(&reading->device_ids);
@@ -750,9 +749,11 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	if (!reading)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	reading->builder = builder;
-	sn_recording_begin(&reading->recording, "step_stats", builder, request->events);
-	reading->recording.program = sn_db_builder_string(builder, "python");
-	int result = sn_recording_open(&reading->recording, request->paths[0], error);
+	reading->sink = sn_track_sink_new("step_stats", builder, request->events);
+	int result = reading->sink ? sn_track_sink_open(reading->sink, request->paths[0], error)
+				   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	if (!result)
+		sn_track_sink_set_program(reading->sink, sn_db_builder_string(builder, "python"));
 	for (size_t i = 0; i < request->path_count && !result; i++)
 		result = read_file(reading, request->paths[i], error);
 	if (!result)

@@ -38,24 +38,24 @@ unsigned sn_xla_details(const char *text, size_t length, const uint32_t *keys,
 	if (sn_xla_numbers(text, length, "grid:", numbers) == 3)
 		for (unsigned i = 0; i < 3; i++)
 			attributes[count++] =
-			    (struct sn_attribute){keys[SN_RECORDING_KEY_GRID_X + i], 0, numbers[i]};
+			    (struct sn_attribute){keys[SN_TRACK_KEY_GRID_X + i], 0, numbers[i]};
 	if (sn_xla_numbers(text, length, "block:", numbers) == 3)
 		for (unsigned i = 0; i < 3; i++)
-			attributes[count++] = (struct sn_attribute){
-			    keys[SN_RECORDING_KEY_BLOCK_X + i], 0, numbers[i]};
+			attributes[count++] =
+			    (struct sn_attribute){keys[SN_TRACK_KEY_BLOCK_X + i], 0, numbers[i]};
 	if (sn_xla_numbers(text, length, "regs:", numbers))
 		attributes[count++] =
-		    (struct sn_attribute){keys[SN_RECORDING_KEY_REGISTERS], 0, numbers[0]};
+		    (struct sn_attribute){keys[SN_TRACK_KEY_REGISTERS], 0, numbers[0]};
 	bool has_shared = sn_xla_numbers(text, length, "group_mem:", numbers);
 	if (!has_shared && sn_xla_numbers(text, length, "static_shared:", numbers)) {
 		has_shared = true;
 		sn_xla_numbers(text, length, "dynamic_shared:", dynamic);
 	}
 	if (has_shared)
-		attributes[count++] = (struct sn_attribute){keys[SN_RECORDING_KEY_SHARED], 0,
-							    numbers[0] + dynamic[0]};
+		attributes[count++] =
+		    (struct sn_attribute){keys[SN_TRACK_KEY_SHARED], 0, numbers[0] + dynamic[0]};
 	if (sn_xla_numbers(text, length, "size:", numbers))
 		attributes[count++] =
-		    (struct sn_attribute){keys[SN_RECORDING_KEY_BYTES], 0, numbers[0]};
+		    (struct sn_attribute){keys[SN_TRACK_KEY_BYTES], 0, numbers[0]};
 	return count;
 }

@@ -7,14 +7,14 @@
 #ifndef SN_IMPORT_XLA_DETAILS_H
 #define SN_IMPORT_XLA_DETAILS_H
 
-#include "import/core/recording.h"
+#include "import/core/track_sink.h"
 
 #define SN_XLA_DETAILS_MAX 9
 
 /* The up to three numbers behind "NAME:", which `name` is: how many. */
 unsigned sn_xla_numbers(const char *text, size_t length, const char *name, uint64_t numbers[3]);
 
-/* Makes attributes of it, under keys[enum sn_recording_key]: how many. */
+/* Makes attributes of it, under keys[enum sn_track_key]: how many. */
 unsigned sn_xla_details(const char *text, size_t length, const uint32_t *keys,
 			struct sn_attribute attributes[SN_XLA_DETAILS_MAX]);
 

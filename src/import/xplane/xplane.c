@@ -124,9 +124,9 @@ static uint32_t host_of(struct sn_xplane *xplane, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	const char *suffix = strstr(name, SUFFIX);
-	return suffix && suffix > name ? sn_db_builder_string_n(xplane->recording.builder, name,
-								(size_t)(suffix - name))
-				       : sn_db_builder_string(xplane->recording.builder, "");
+	return suffix && suffix > name
+		   ? sn_db_builder_string_n(xplane->builder, name, (size_t)(suffix - name))
+		   : sn_db_builder_string(xplane->builder, "");
 }
 
 static bool same_folder(const char *left, const char *right)
@@ -168,23 +168,25 @@ static int read_file(struct sn_xplane *xplane, const struct files *files, size_t
 	const char *path = files->paths[index];
 	xplane->pid = -1;
 	xplane->start_time_ns = 0;
-	xplane->recording.host = host_of(xplane, path);
+	xplane->host = host_of(xplane, path);
 	int result = sn_proto_stream_open(&xplane->stream, path, error);
 	if (!result)
-		result = sn_recording_open(&xplane->recording, path, error);
+		result = sn_track_sink_open(xplane->sink, path, error);
 	if (!result)
 		result = sn_xplane_names(xplane, error);
 	if (!result)
 		result = sn_proto_stream_rewind(&xplane->stream, error);
 	if (!result)
 		result = sn_xplane_events(xplane, error);
+	if (!result)
+		sn_track_sink_set_host(xplane->sink, xplane->host);
 	if (!result && sn_xplane_executions(xplane))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	if (!result && !xplane->graphs_only) {
-		xplane->recording.rank = rank_of(files, index);
+		sn_track_sink_set_rank(xplane->sink, rank_of(files, index));
 		if (xplane->pid >= 0)
-			xplane->recording.pid = xplane->pid;
-		result = sn_recording_build(&xplane->recording, files->count, error);
+			sn_track_sink_set_pid(xplane->sink, xplane->pid);
+		result = sn_track_sink_build(xplane->sink, files->count, error);
 	}
 	if (!result && sn_xplane_graphs(xplane))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
@@ -194,16 +196,11 @@ static int read_file(struct sn_xplane *xplane, const struct files *files, size_t
 
 static void finish(struct sn_xplane *xplane)
 {
-	struct sn_db_builder *builder = xplane->recording.builder;
-	sn_recording_finish(&xplane->recording);
-	if (xplane->oversized)
-		sn_db_builder_drop(builder, "import-oversized",
-				   "records that are larger than any that is read",
-				   xplane->oversized);
-	if (xplane->damaged_programs)
-		sn_db_builder_drop(builder, "import-program",
-				   "compiled programs that could not be read",
-				   xplane->damaged_programs);
+	sn_track_sink_finish(xplane->sink);
+	sn_track_sink_lost(xplane->sink, "import-oversized",
+			   "records that are larger than any that is read", xplane->oversized);
+	sn_track_sink_lost(xplane->sink, "import-program",
+			   "compiled programs that could not be read", xplane->damaged_programs);
 }
 
 static int list_files(const struct sn_import_request *request, struct files *files)
@@ -220,55 +217,64 @@ static int list_files(const struct sn_import_request *request, struct files *fil
 	return result;
 }
 
-static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
-		    struct sn_error *error)
+static struct sn_xplane *new (struct sn_db_builder *builder, struct sn_trace_writer *writer)
 {
 	struct sn_xplane *xplane = calloc(1, sizeof(*xplane));
-	struct files files = {0};
-	int result = xplane ? list_files(request, &files) : SN_ERR_MEMORY;
-	if (result) {
-		release_files(&files);
-		free(xplane);
-		return sn_fail(error, result, "out of memory");
-	}
-	sn_recording_begin(&xplane->recording, "xplane", builder, request->events);
-	xplane->recording.program = sn_db_builder_string(builder, "python");
-	for (size_t i = 0; i < files.count && !result; i++)
-		result = read_file(xplane, &files, i, error);
-	if (!result)
+	if (!xplane)
+		return NULL;
+	xplane->builder = builder;
+	xplane->writer = writer;
+	xplane->sink = sn_track_sink_new("xplane", builder, writer);
+	if (xplane->sink)
+		return xplane;
+	free(xplane);
+	return NULL;
+}
+
+/* All files, which are released; `xplane` as well, which may be NULL. */
+static int read_files(struct sn_xplane *xplane, struct files *files, int result,
+		      struct sn_error *error)
+{
+	if (result || !xplane)
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	for (size_t i = 0; i < files->count && !result; i++)
+		result = read_file(xplane, files, i, error);
+	if (!result && !xplane->graphs_only)
 		finish(xplane);
-	sn_recording_release(&xplane->recording);
-	free(xplane->planes);
-	release_files(&files);
+	if (xplane) {
+		sn_track_sink_free(xplane->sink);
+		free(xplane->planes);
+	}
+	release_files(files);
 	free(xplane);
 	return result;
 }
 
+static int read_all(const struct sn_import_request *request, struct sn_db_builder *builder,
+		    struct sn_error *error)
+{
+	struct sn_xplane *xplane = new (builder, request->events);
+	struct files files = {0};
+	if (xplane)
+		sn_track_sink_set_program(xplane->sink, sn_db_builder_string(builder, "python"));
+	return read_files(xplane, &files, list_files(request, &files), error);
+}
+
 int sn_xplane_add_graphs(const char *folder, struct sn_db_builder *builder, struct sn_error *error)
 {
-	struct sn_xplane *xplane = calloc(1, sizeof(*xplane));
 	/* takes the names of attributes, and no events */
 	struct sn_trace_writer *writer = sn_trace_writer_new(1 << 16, NULL);
+	struct sn_xplane *xplane = writer ? new (builder, writer) : NULL;
 	struct files files = {0};
-	int result = xplane && writer ? find_files(&files, folder, DEPTH_MAX) : SN_ERR_MEMORY;
-	if (result) {
-		release_files(&files);
-		sn_trace_writer_free(writer);
-		free(xplane);
-		return sn_fail(error, result, "out of memory");
+	int result = find_files(&files, folder, DEPTH_MAX);
+	if (xplane) {
+		xplane->graphs_only = true;
+		xplane->beside = folder;
 	}
-	sn_recording_begin(&xplane->recording, "xplane", builder, writer);
-	xplane->graphs_only = true;
-	xplane->beside = folder;
 	if (files.count)
 		qsort(files.paths, files.count, sizeof(*files.paths), compare_paths);
-	for (size_t i = 0; i < files.count && !result; i++)
-		result = read_file(xplane, &files, i, error);
-	sn_recording_release(&xplane->recording);
+	result = read_files(xplane, &files, result, error);
 	sn_trace_writer_free(writer);
-	free(xplane->planes);
-	release_files(&files);
-	free(xplane);
 	return result;
 }
 

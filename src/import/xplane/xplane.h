@@ -17,7 +17,9 @@
 
 #include "hlo.h"
 #include "import/core/importer.h"
-#include "import/core/recording.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "import/core/track_sink.h"
 
 /* ---- names ---- */
 
@@ -72,7 +74,7 @@ struct sn_xplane_mark {
 	uint64_t execution;	   /* of an operation or an allocation that says so */
 	uint32_t line;
 	uint32_t node; /* of an operation */
-	uint32_t name; /* the recording's, of an operation; else the builder's string */
+	uint32_t name; /* the sink's, of an operation; else the builder's string */
 	uint8_t told;  /* enum sn_xplane_told */
 	bool has_execution;
 	uint8_t region; /* of an allocation: enum sn_xplane_region */
@@ -91,7 +93,7 @@ struct sn_xplane_kind {
 	uint32_t name, display; /* builder's strings; display may be SONDE_NONE */
 	uint32_t stat_bytes;
 	size_t stats_at;	   /* in the plane's `bytes`: fields of XEventMetadata */
-	uint32_t category, number; /* of the recording's name made last; number SONDE_NONE none */
+	uint32_t category, number; /* of the sink's name made last; number SONDE_NONE none */
 	uint32_t told;		   /* enum sn_xplane_told */
 };
 
@@ -176,7 +178,7 @@ struct sn_xplane_programs {
 /* What an event tells of an operation that ran. */
 struct sn_xplane_ran {
 	uint32_t node, name; /* name: of the recording, of what ran for the node */
-	uint32_t line;	     /* of the recording */
+	uint32_t line;	     /* of the sink */
 	uint32_t device;     /* builder's string; SONDE_NONE on the host */
 	bool has_run;
 	bool ends_elsewhere; /* than on its line */
@@ -186,7 +188,9 @@ struct sn_xplane_ran {
 };
 
 struct sn_xplane {
-	struct sn_recording recording;
+	struct sn_db_builder *builder;
+	struct sn_trace_writer *writer;
+	struct sn_track_sink *sink;
 	/* of the file being read */
 	struct sn_proto_stream stream;
 	struct sn_xplane_plane *planes;
@@ -201,7 +205,8 @@ struct sn_xplane {
 	uint64_t oversized, damaged_programs; /* of all files */
 	uint64_t start_time_ns;		      /* since the epoch; 0 unknown */
 	int64_t pid;			      /* -1 unknown */
-	uint32_t memory_name;		      /* the recording's, of allocations */
+	uint32_t host;			      /* builder's string */
+	uint32_t memory_name;		      /* the sink's, of allocations */
 	bool graphs_only;		      /* no contexts, no events */
 	const char *beside;		      /* folder of dumped programs and graphs; NULL: none */
 };
@@ -243,7 +248,7 @@ bool sn_xplane_tell(struct sn_xplane *xplane, const struct sn_xplane_mark *mark)
 /* Which execution each operation belongs to, when it was scheduled, what it allocated. Once all
  * events were read. 0 or SN_ERR_MEMORY. */
 int sn_xplane_executions(struct sn_xplane *xplane);
-/* Makes the file's graphs; the recording's rank and host are known. */
+/* Makes the file's graphs; the sink's rank and host are known. */
 int sn_xplane_graphs(struct sn_xplane *xplane);
 void sn_xplane_release_programs(struct sn_xplane_programs *programs);
 

@@ -35,8 +35,8 @@ enum manner {
 
 struct line {
 	struct sn_xplane_plane *plane;
-	struct sn_recording_line *to;
-	uint32_t number; /* of the recording */
+	bool is_open;
+	uint32_t number; /* the sink's */
 	enum manner manner;
 	int64_t start_ns;
 	uint32_t device; /* builder's string; SONDE_NONE on the host */
@@ -56,7 +56,7 @@ struct facts {
 
 static const char *text_of(const struct sn_xplane *xplane, uint32_t string)
 {
-	return string == SONDE_NONE ? "" : sn_db_builder_text(xplane->recording.builder, string);
+	return string == SONDE_NONE ? "" : sn_db_builder_text(xplane->builder, string);
 }
 
 /* ---- statistics of an event ---- */
@@ -72,7 +72,7 @@ static uint32_t key_of(struct sn_xplane *xplane, struct sn_xplane_stat_kind *kin
 {
 	if (kind->keys[type] == SONDE_NONE)
 		kind->keys[type] =
-		    sn_trace_writer_key(xplane->recording.writer, kind->name, SONDE_NONE, type);
+		    sn_trace_writer_key(xplane->writer, kind->name, SONDE_NONE, type);
 	return kind->keys[type];
 }
 
@@ -113,7 +113,7 @@ static void take_details(struct sn_xplane *xplane, struct facts *facts)
 {
 	struct sn_attribute found[SN_XLA_DETAILS_MAX];
 	unsigned count = sn_xla_details((const char *)facts->details.bytes, facts->details.length,
-					xplane->recording.keys, found);
+					sn_track_sink_keys(xplane->sink), found);
 	for (unsigned i = 0; i < count; i++)
 		put(facts, found[i].key, found[i].value);
 }
@@ -149,7 +149,7 @@ static uint32_t tensorflow_node(struct sn_xplane *xplane, uint32_t string)
 		return SONDE_NONE;
 	snprintf(name, sizeof(name), "%.*s", (int)(type - 1 - text), text);
 	snprintf(type_text, sizeof(type_text), "%s", type);
-	struct sn_db_builder *builder = xplane->recording.builder;
+	struct sn_db_builder *builder = xplane->builder;
 	return sn_xplane_tensorflow_node(xplane, sn_db_builder_string(builder, name),
 					 sn_db_builder_string(builder, type_text));
 }
@@ -243,7 +243,7 @@ static int plain_name(struct sn_xplane *xplane, struct sn_xplane_kind *kind,
 	/* what AMD's code objects call a kernel's descriptor */
 	if (category == SN_ACTIVITY_KERNEL && length > 3 && !strcmp(name + length - 3, ".kd"))
 		length -= 3;
-	int result = sn_recording_name_number(&xplane->recording, category, name, length, number);
+	int result = sn_track_sink_name(xplane->sink, category, name, length, number);
 	kind->category = category;
 	kind->number = *number;
 	return result;
@@ -253,32 +253,29 @@ static int plain_name(struct sn_xplane *xplane, struct sn_xplane_kind *kind,
 static int node_name(struct sn_xplane *xplane, enum sn_activity_category category, uint32_t node,
 		     uint32_t *number)
 {
-	struct sn_recording *recording = &xplane->recording;
 	uint32_t frame = sn_xplane_node_frame(xplane, node);
-	int result = frame == SONDE_NONE
-			 ? SN_ERR_MEMORY
-			 : sn_recording_name_text(recording, category,
-						  xplane->programs.nodes[node].frame_name, number);
+	int result =
+	    frame == SONDE_NONE
+		? SN_ERR_MEMORY
+		: sn_track_sink_name_string(xplane->sink, category,
+					    xplane->programs.nodes[node].frame_name, number);
 	if (!result)
-		recording->frames[*number] = frame;
+		sn_track_sink_set_frame(xplane->sink, *number, frame);
 	return result;
 }
 
 /* An annotation that says which step it is: an iteration. */
-static int step_name(struct sn_xplane *xplane, uint32_t name)
+static void step_name(struct sn_xplane *xplane, uint32_t name)
 {
-	struct sn_recording *recording = &xplane->recording;
 	struct sonde_db_frame frame = {
 	    .kind = SN_FRAME_REGION,
 	    .flags = SN_FRAME_ITERATION,
-	    .name = sn_recording_name(recording, name).text,
+	    .name = sn_track_sink_text(xplane->sink, name),
 	    .linkage_name = SONDE_NONE,
 	    .module = SONDE_NONE,
 	    .file = SONDE_NONE,
 	};
-	if (recording->frames[name] == SONDE_NONE)
-		recording->frames[name] = sn_db_builder_frame(recording->builder, &frame);
-	return 0;
+	sn_track_sink_set_frame(xplane->sink, name, sn_db_builder_frame(xplane->builder, &frame));
 }
 
 /* The node that an event ran for, or SONDE_NONE. */
@@ -289,7 +286,7 @@ static uint32_t find_node(struct sn_xplane *xplane, const struct line *line,
 	if (line->manner != HOST && line->manner != STREAM && !is_operation)
 		return SONDE_NONE;
 	if (facts->is_there[SN_XPLANE_HLO_OP] || is_operation) {
-		uint32_t empty = sn_db_builder_string(xplane->recording.builder, "XLA");
+		uint32_t empty = sn_db_builder_string(xplane->builder, "XLA");
 		uint32_t name = facts->is_there[SN_XPLANE_HLO_OP]
 				    ? (uint32_t)facts->values[SN_XPLANE_HLO_OP]
 				: kind->display != SONDE_NONE ? kind->display
@@ -329,11 +326,11 @@ static void take_allocation(struct sn_xplane *xplane, const struct sn_xplane_kin
 			    struct facts *facts)
 {
 	int64_t bytes = (int64_t)facts->values[SN_XPLANE_ALLOCATION];
-	const uint32_t *keys = xplane->recording.keys;
+	const uint32_t *keys = sn_track_sink_keys(xplane->sink);
 	bool is_release = strstr(text_of(xplane, kind->name), "Dealloc") != NULL;
-	put(facts, keys[SN_RECORDING_KEY_BYTES], (uint64_t)(is_release ? -bytes : bytes));
+	put(facts, keys[SN_TRACK_KEY_BYTES], (uint64_t)(is_release ? -bytes : bytes));
 	if (facts->is_there[SN_XPLANE_ALLOCATED])
-		put(facts, keys[SN_RECORDING_KEY_ALLOCATED], facts->values[SN_XPLANE_ALLOCATED]);
+		put(facts, keys[SN_TRACK_KEY_ALLOCATED], facts->values[SN_XPLANE_ALLOCATED]);
 }
 
 static int note_step(struct sn_xplane *xplane, const struct facts *facts)
@@ -341,8 +338,8 @@ static int note_step(struct sn_xplane *xplane, const struct facts *facts)
 	if (sn_vec_reserve(&xplane->steps, &xplane->step_capacity, xplane->step_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	xplane->steps[xplane->step_count++] =
-	    (struct sn_xplane_run){(uint64_t)(facts->start_ns + SN_RECORDING_BIAS_NS),
-				   (uint64_t)(facts->end_ns + SN_RECORDING_BIAS_NS)};
+	    (struct sn_xplane_run){(uint64_t)(facts->start_ns + SN_TRACK_TIME_MAX),
+				   (uint64_t)(facts->end_ns + SN_TRACK_TIME_MAX)};
 	return 0;
 }
 
@@ -369,8 +366,8 @@ static void tell(struct sn_xplane *xplane, const struct line *line,
 {
 	enum sn_xplane_role number = SN_XPLANE_ID;
 	struct sn_xplane_mark mark = {
-	    .start_ns = (uint64_t)(facts->start_ns + SN_RECORDING_BIAS_NS),
-	    .end_ns = (uint64_t)(facts->end_ns + SN_RECORDING_BIAS_NS),
+	    .start_ns = (uint64_t)(facts->start_ns + SN_TRACK_TIME_MAX),
+	    .end_ns = (uint64_t)(facts->end_ns + SN_TRACK_TIME_MAX),
 	    .line = line->number,
 	    .name = SONDE_NONE,
 	    .node = SONDE_NONE,
@@ -439,8 +436,8 @@ static int note_ran(struct sn_xplane *xplane, const struct line *line, const str
 	    .device = line->device,
 	    .has_run = facts->is_there[SN_XPLANE_RUN],
 	    .run = facts->values[SN_XPLANE_RUN],
-	    .start_ns = (uint64_t)(facts->start_ns + SN_RECORDING_BIAS_NS),
-	    .end_ns = (uint64_t)(facts->end_ns + SN_RECORDING_BIAS_NS),
+	    .start_ns = (uint64_t)(facts->start_ns + SN_TRACK_TIME_MAX),
+	    .end_ns = (uint64_t)(facts->end_ns + SN_TRACK_TIME_MAX),
 	};
 	return tell_operation(xplane, facts, &ran) ? 0 : sn_xplane_ran(xplane, &ran);
 }
@@ -450,7 +447,6 @@ static int name_event(struct sn_xplane *xplane, const struct line *line,
 		      struct sn_xplane_kind *kind, enum sn_activity_category category,
 		      const struct facts *facts, uint32_t *name)
 {
-	struct sn_recording *recording = &xplane->recording;
 	uint32_t node = find_node(xplane, line, kind, facts), outer;
 	int result;
 	if (category == SN_ACTIVITY_INSTANT && facts->is_there[SN_XPLANE_ALLOCATION]) {
@@ -465,7 +461,7 @@ static int name_event(struct sn_xplane *xplane, const struct line *line,
 	}
 	result = plain_name(xplane, kind, category, name);
 	if (!result && category == SN_ACTIVITY_ANNOTATION)
-		result = step_name(xplane, *name);
+		step_name(xplane, *name);
 	if (!result && category == SN_ACTIVITY_ANNOTATION)
 		result = note_step(xplane, facts);
 	if (result || node == SONDE_NONE)
@@ -474,8 +470,8 @@ static int name_event(struct sn_xplane *xplane, const struct line *line,
 			   line->manner == HOST ? SN_ACTIVITY_OTHER : SN_ACTIVITY_DEVICE_ANNOTATION,
 			   node, &outer);
 	if (!result)
-		result = sn_recording_name_within(
-		    recording, category, sn_recording_name(recording, *name).text, outer, name);
+		result = sn_track_sink_name_within(
+		    xplane->sink, category, sn_track_sink_text(xplane->sink, *name), outer, name);
 	/* calls are not the node's own time: what they start is */
 	return result || line->manner == HOST ? result : note_ran(xplane, line, facts, node, *name);
 }
@@ -498,12 +494,11 @@ static int add_to_graph(struct sn_xplane *xplane, const struct line *line,
 static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xplane_kind *kind,
 	       struct facts *facts)
 {
-	struct sn_recording *recording = &xplane->recording;
 	enum sn_activity_category category = category_of(xplane, line->manner, kind, facts);
 	uint32_t name;
-	if (!facts->has_time || facts->start_ns < -SN_RECORDING_BIAS_NS ||
-	    facts->end_ns > SN_RECORDING_BIAS_NS || facts->end_ns < facts->start_ns) {
-		recording->misplaced++;
+	if (!facts->has_time || facts->start_ns < -SN_TRACK_TIME_MAX ||
+	    facts->end_ns > SN_TRACK_TIME_MAX || facts->end_ns < facts->start_ns) {
+		sn_track_sink_untimed(xplane->sink, 1);
 		return 0;
 	}
 	if (kind->told && line->manner == HOST)
@@ -517,17 +512,16 @@ static int add(struct sn_xplane *xplane, const struct line *line, struct sn_xpla
 		return result;
 	if (category == SN_ACTIVITY_INSTANT && facts->is_there[SN_XPLANE_ALLOCATION])
 		take_allocation(xplane, kind, facts);
-	struct sn_event event = {
-	    .start_ns = (uint64_t)(facts->start_ns + SN_RECORDING_BIAS_NS),
-	    .end_ns = (uint64_t)(facts->end_ns + SN_RECORDING_BIAS_NS),
+	struct sn_track_event event = {
+	    .track = line->number,
+	    .name = name,
+	    .start_ns = facts->start_ns,
+	    .end_ns = facts->end_ns,
 	    .link = link_of(xplane, facts),
-	    .context = name,
-	    .metric = SONDE_NONE,
-	    .kind = SONDE_TRACK_INTERVALS,
-	    .attribute_count = (uint16_t)facts->attribute_count,
 	    .attributes = facts->attributes,
+	    .attribute_count = (uint16_t)facts->attribute_count,
 	};
-	sn_recording_add(recording, line->to, &event);
+	sn_track_sink_event(xplane->sink, &event);
 	return 0;
 }
 
@@ -561,7 +555,7 @@ static int take_event(struct sn_xplane *xplane, const struct line *line, struct 
 	}
 	uint32_t number = sn_intern_find(&plane->kind_ids, &id, sizeof(id));
 	if (message.failed || number == SN_INTERN_NONE) {
-		xplane->recording.unread++;
+		sn_track_sink_unread(xplane->sink, 1);
 		return 0;
 	}
 	int64_t end_ps;
@@ -618,14 +612,13 @@ static uint32_t line_name(struct sn_xplane *xplane, const struct head *head)
 	size_t length = strlen(head->name), tail = strlen(id);
 	if (length > tail && !strcmp(head->name + length - tail, id))
 		length -= tail;
-	return length ? sn_db_builder_string_n(xplane->recording.builder, head->name, length)
-		      : SONDE_NONE;
+	return length ? sn_db_builder_string_n(xplane->builder, head->name, length) : SONDE_NONE;
 }
 
 static int open_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		     const struct head *head, struct line *line)
 {
-	struct sn_recording *recording = &xplane->recording;
+	struct sn_track_sink *sink = xplane->sink;
 	unsigned stream;
 	*line = (struct line){
 	    .plane = plane,
@@ -637,22 +630,22 @@ static int open_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	if (head->start_ns >= 0 && (uint64_t)head->start_ns < xplane->start_time_ns / 2)
 		line->start_ns += (int64_t)xplane->start_time_ns;
 	bool is_stream = sscanf(head->name, "Stream #%u", &stream) == 1;
-	struct sn_recording_place place = {0, xplane->pid, head->id, 0, 0};
+	struct sn_track_place place = {0, xplane->pid, head->id, 0, 0};
 	if (plane->is_device)
-		place =
-		    (struct sn_recording_place){1, plane->device, plane->core,
+		place = (struct sn_track_place){1, plane->device, plane->core,
 						is_stream ? (int64_t)stream : head->id, !is_stream};
-	line->to = sn_recording_line(recording, &place);
-	if (!line->to)
+	line->number = sn_track_sink_track(sink, &place);
+	if (line->number == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	line->number = (uint32_t)(line->to - recording->lines);
-	line->to->name = line_name(xplane, head);
-	line->to->nests = line->manner == OPERATIONS || line->manner == DERIVED;
+	line->is_open = true;
+	sn_track_sink_name_track(sink, line->number, line_name(xplane, head));
+	sn_track_sink_nest_track(sink, line->number,
+				 line->manner == OPERATIONS || line->manner == DERIVED);
 	/* a number of its own for a thread whose id is a hash */
 	if (!plane->is_device && (head->id < 0 || head->id > THREAD_ID_MAX))
-		line->to->tid = line->number + 1;
+		sn_track_sink_set_track_tid(sink, line->number, line->number + 1);
 	if (plane->is_device)
-		line->to->pid = xplane->pid;
+		sn_track_sink_set_track_pid(sink, line->number, xplane->pid);
 	return 0;
 }
 
@@ -698,11 +691,11 @@ static int read_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
 		found = 0;
 		if (field.number == 4 && field.wire == SN_PROTO_BYTES) {
-			if (!line.to && open_line(xplane, plane, &head, &line))
+			if (!line.is_open && open_line(xplane, plane, &head, &line))
 				found = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 			if (!found)
 				found = read_event(xplane, &line, &field, error);
-		} else if (!line.to) {
+		} else if (!line.is_open) {
 			found = read_head(xplane, &field, &head, error);
 		}
 	}
@@ -725,8 +718,8 @@ int sn_xplane_events(struct sn_xplane *xplane, struct sn_error *error)
 {
 	struct sn_proto_field field;
 	size_t plane = 0;
-	int found = sn_recording_name_number(&xplane->recording, SN_ACTIVITY_INSTANT, "[memory]", 8,
-					     &xplane->memory_name);
+	int found = sn_track_sink_name(xplane->sink, SN_ACTIVITY_INSTANT, "[memory]", 8,
+				       &xplane->memory_name);
 	if (found)
 		return sn_fail(error, found, "out of memory");
 	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {

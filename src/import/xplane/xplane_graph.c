@@ -28,7 +28,7 @@
 
 static const char *text_of(const struct sn_xplane *xplane, uint32_t string)
 {
-	return string == SONDE_NONE ? "" : sn_db_builder_text(xplane->recording.builder, string);
+	return string == SONDE_NONE ? "" : sn_db_builder_text(xplane->builder, string);
 }
 
 /* ---- modules and nodes ---- */
@@ -47,7 +47,7 @@ static uint32_t make_label(struct sn_xplane *xplane, uint32_t name, uint64_t pro
 	char label[512];
 	snprintf(label, sizeof(label), "%.480s(%llu)", text_of(xplane, name),
 		 (unsigned long long)program);
-	return sn_db_builder_string(xplane->recording.builder, label);
+	return sn_db_builder_string(xplane->builder, label);
 }
 
 /* The module, new where it is; SONDE_NONE without memory. */
@@ -112,8 +112,8 @@ uint32_t sn_xplane_node(struct sn_xplane *xplane, bool has_program, uint64_t pro
 
 uint32_t sn_xplane_tensorflow_node(struct sn_xplane *xplane, uint32_t name, uint32_t type)
 {
-	uint32_t module = module_of(xplane, false, 0,
-				    sn_db_builder_string(xplane->recording.builder, "TensorFlow"));
+	uint32_t module =
+	    module_of(xplane, false, 0, sn_db_builder_string(xplane->builder, "TensorFlow"));
 	uint32_t node = module == SONDE_NONE ? SONDE_NONE : node_of(xplane, module, name);
 	if (node == SONDE_NONE)
 		return SONDE_NONE;
@@ -141,7 +141,7 @@ static int adopt(struct sn_xplane *xplane, uint32_t number, struct sn_hlo *hlo)
 int sn_xplane_add_program(struct sn_xplane *xplane, const void *bytes, size_t length)
 {
 	struct sn_hlo hlo;
-	int result = sn_hlo_read(&hlo, xplane->recording.builder, bytes, length);
+	int result = sn_hlo_read(&hlo, xplane->builder, bytes, length);
 	if (result == SN_ERR_FORMAT) {
 		xplane->damaged_programs++;
 		sn_hlo_release(&hlo);
@@ -198,7 +198,7 @@ uint32_t sn_xplane_node_frame(struct sn_xplane *xplane, uint32_t number)
 		 text_of(xplane, xplane->programs.modules[node->module].label));
 	size_t used = strlen(name);
 	snprintf(name + used, sizeof(name) - used, "%s", text_of(xplane, node->name));
-	node->frame_name = sn_db_builder_string(xplane->recording.builder, name);
+	node->frame_name = sn_db_builder_string(xplane->builder, name);
 	struct sonde_db_frame frame = {
 	    .kind = SN_FRAME_GRAPH_NODE,
 	    .name = node->frame_name,
@@ -207,7 +207,7 @@ uint32_t sn_xplane_node_frame(struct sn_xplane *xplane, uint32_t number)
 	    .file = instruction ? instruction->file : SONDE_NONE,
 	    .line = instruction && instruction->file != SONDE_NONE ? instruction->line : 0,
 	};
-	return node->frame = sn_db_builder_frame(xplane->recording.builder, &frame);
+	return node->frame = sn_db_builder_frame(xplane->builder, &frame);
 }
 
 /* ---- what ran ---- */
@@ -391,12 +391,12 @@ static uint32_t devices_text(struct sn_xplane *xplane, const struct sn_xplane_mo
 					 text_of(xplane, module->devices[i]));
 	if (!used)
 		snprintf(text, sizeof(text), "CPU");
-	return sn_db_builder_string(xplane->recording.builder, text);
+	return sn_db_builder_string(xplane->builder, text);
 }
 
 static void add_statistics(struct sn_xplane *xplane, const struct sn_xplane_node *node)
 {
-	struct sn_db_builder *builder = xplane->recording.builder;
+	struct sn_db_builder *builder = xplane->builder;
 	const struct {
 		enum sonde_node_stat kind;
 		const struct sonde_db_stat *stat;
@@ -439,7 +439,7 @@ static uint32_t device_of(struct sn_xplane *xplane, const struct drawing *drawin
 		return drawing->device;
 	const char *text = text_of(xplane, instruction->target);
 	const char *at = strstr(text, "/device:");
-	return at ? sn_db_builder_string(xplane->recording.builder, at + strlen("/device:"))
+	return at ? sn_db_builder_string(xplane->builder, at + strlen("/device:"))
 		  : instruction->target;
 }
 
@@ -448,7 +448,7 @@ static int add_instruction(struct sn_xplane *xplane, struct drawing *drawing, ui
 {
 	const struct sn_hlo *hlo = drawing->hlo;
 	const struct sn_hlo_instruction *instruction = hlo->instructions + index;
-	struct sn_db_builder *builder = xplane->recording.builder;
+	struct sn_db_builder *builder = xplane->builder;
 	uint32_t key[2] = {drawing->module, instruction->name};
 	uint32_t number = sn_intern_find(&xplane->programs.node_ids, key, sizeof(key));
 	struct sn_xplane_node *node =
@@ -506,7 +506,7 @@ static void add_edges(struct sn_xplane *xplane, const struct drawing *drawing)
 			    .kind = SONDE_EDGE_DATA,
 			    .bytes = hlo->instructions[from].bytes,
 			};
-			sn_db_builder_graph_edge(xplane->recording.builder, &edge);
+			sn_db_builder_graph_edge(xplane->builder, &edge);
 		}
 	}
 }
@@ -578,7 +578,7 @@ static void draw_seen(struct sn_xplane *xplane, uint32_t number, uint32_t model)
 		made.type = node->type;
 		made.device = node->device != SONDE_NONE ? node->device : device;
 		made.flags = node->frame != SONDE_NONE ? SONDE_NODE_HAS_CONTEXTS : 0;
-		node->graph_node = sn_db_builder_graph_node(xplane->recording.builder, &made);
+		node->graph_node = sn_db_builder_graph_node(xplane->builder, &made);
 		add_statistics(xplane, node);
 	}
 }
@@ -587,6 +587,12 @@ static int compare_runs(const void *left, const void *right)
 {
 	const struct sn_xplane_run *a = left, *b = right;
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Times of runs are the file's plus SN_TRACK_TIME_MAX. */
+static uint64_t time_of(const struct sn_xplane *xplane, uint64_t raw_ns)
+{
+	return sn_track_sink_time(xplane->sink, (int64_t)raw_ns - SN_TRACK_TIME_MAX);
 }
 
 static void add_iterations(struct sn_xplane *xplane, struct sn_xplane_run *runs, size_t count,
@@ -598,10 +604,10 @@ static void add_iterations(struct sn_xplane *xplane, struct sn_xplane_run *runs,
 		struct sonde_graph_iteration made = {
 		    .model = model,
 		    .number = i,
-		    .start_ns = sn_recording_time(&xplane->recording, runs[i].start_ns),
-		    .end_ns = sn_recording_time(&xplane->recording, runs[i].end_ns),
+		    .start_ns = time_of(xplane, runs[i].start_ns),
+		    .end_ns = time_of(xplane, runs[i].end_ns),
 		};
-		sn_db_builder_graph_iteration(xplane->recording.builder, &made);
+		sn_db_builder_graph_iteration(xplane->builder, &made);
 	}
 }
 
@@ -610,11 +616,9 @@ static struct sonde_graph_model model_of(struct sn_xplane *xplane, uint32_t name
 {
 	struct sonde_graph_model model = SN_GRAPH_MODEL;
 	model.name = name;
-	model.source = sn_db_builder_string(xplane->recording.builder, source);
-	model.host = xplane->recording.host;
-	model.program = xplane->recording.program;
-	model.rank = xplane->recording.rank;
-	model.run = xplane->recording.run;
+	model.source = sn_db_builder_string(xplane->builder, source);
+	sn_track_sink_sign(xplane->sink, &model);
+	model.host = xplane->host;
 	model.pid = xplane->pid > 0 ? (uint64_t)xplane->pid : 0;
 	return model;
 }
@@ -622,7 +626,7 @@ static struct sonde_graph_model model_of(struct sn_xplane *xplane, uint32_t name
 static int draw(struct sn_xplane *xplane, uint32_t number)
 {
 	struct sn_xplane_module *module = xplane->programs.modules + number;
-	struct sn_db_builder *builder = xplane->recording.builder;
+	struct sn_db_builder *builder = xplane->builder;
 	bool is_marked = module->is_tensorflow && xplane->step_count;
 	struct sonde_graph_model model =
 	    model_of(xplane, module->label, module->is_tensorflow ? "TensorFlow" : "XLA");
@@ -666,7 +670,7 @@ static int read_program(struct sn_xplane *xplane, const char *path, struct sn_hl
 	int result = sn_import_cursor_load(path, &bytes, &length, &error);
 	if (result)
 		return result == SN_ERR_MEMORY ? result : SN_ERR_FORMAT;
-	result = sn_hlo_read(hlo, xplane->recording.builder, bytes, length);
+	result = sn_hlo_read(hlo, xplane->builder, bytes, length);
 	free(bytes);
 	return result;
 }
@@ -674,7 +678,7 @@ static int read_program(struct sn_xplane *xplane, const char *path, struct sn_hl
 /* A program that ran is a model beside it, as it was: "NAME before XLA's passes". */
 static int draw_before(struct sn_xplane *xplane, struct sn_hlo *hlo)
 {
-	struct sn_db_builder *builder = xplane->recording.builder;
+	struct sn_db_builder *builder = xplane->builder;
 	struct module_key key = {true, hlo->id, 0};
 	uint32_t number = sn_intern_find(&xplane->programs.module_ids, &key, sizeof(key));
 	char name[512];
@@ -693,7 +697,7 @@ static int draw_before(struct sn_xplane *xplane, struct sn_hlo *hlo)
 /* A function of TensorFlow of which anything ran that no other function has taken. */
 static int draw_function(struct sn_xplane *xplane, struct sn_hlo *hlo)
 {
-	struct sn_db_builder *builder = xplane->recording.builder;
+	struct sn_db_builder *builder = xplane->builder;
 	struct module_key key = {false, 0, sn_db_builder_string(builder, "TensorFlow")};
 	uint32_t number = sn_intern_find(&xplane->programs.module_ids, &key, sizeof(key));
 	bool any_ran = false;

@@ -49,7 +49,7 @@ static const struct {
 
 static uint32_t string_of(struct sn_xplane *xplane, const struct sn_proto_field *field)
 {
-	return sn_db_builder_string_n(xplane->recording.builder, (const char *)field->bytes,
+	return sn_db_builder_string_n(xplane->builder, (const char *)field->bytes,
 				      field->bytes ? field->length : 0);
 }
 
@@ -112,9 +112,9 @@ static int take_stat_name(struct sn_xplane *xplane, struct sn_xplane_plane *plan
 				made.name = string_of(xplane, &inner);
 	}
 	if (made.name == SONDE_NONE)
-		made.name = sn_db_builder_string(xplane->recording.builder, "");
+		made.name = sn_db_builder_string(xplane->builder, "");
 	memset(made.keys, 0xff, sizeof(made.keys));
-	const char *text = sn_db_builder_text(xplane->recording.builder, made.name);
+	const char *text = sn_db_builder_text(xplane->builder, made.name);
 	for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++)
 		if (!strcmp(roles[i].name, text))
 			made.role = roles[i].role;
@@ -159,7 +159,7 @@ static int take_event_value(struct sn_xplane *xplane, struct sn_xplane_plane *pl
 {
 	struct sn_proto_field field;
 	bool has_programs =
-	    !strcmp(sn_db_builder_text(xplane->recording.builder, plane->name), "/host:metadata");
+	    !strcmp(sn_db_builder_text(xplane->builder, plane->name), "/host:metadata");
 	int result = 0;
 	while (!result && sn_proto_next(&value, &field)) {
 		if (field.number == 2)
@@ -199,8 +199,8 @@ static int take_event_name(struct sn_xplane *xplane, struct sn_xplane_plane *pla
 		return result;
 	kind.stat_bytes = (uint32_t)(plane->byte_count - kind.stats_at);
 	if (kind.name == SONDE_NONE)
-		kind.name = sn_db_builder_string(xplane->recording.builder, "");
-	kind.told = sn_xplane_told_by(sn_db_builder_text(xplane->recording.builder, kind.name));
+		kind.name = sn_db_builder_string(xplane->builder, "");
+	kind.told = sn_xplane_told_by(sn_db_builder_text(xplane->builder, kind.name));
 	uint32_t number = sn_intern_add(&plane->kind_ids, &id, sizeof(id));
 	if (number == SN_INTERN_NONE ||
 	    sn_vec_reserve(&plane->kinds, &plane->kind_capacity, number + 1ull) < 0)
@@ -216,7 +216,7 @@ static void name_plane(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		       const struct sn_proto_field *field)
 {
 	plane->name = string_of(xplane, field);
-	const char *name = sn_db_builder_text(xplane->recording.builder, plane->name);
+	const char *name = sn_db_builder_text(xplane->builder, plane->name);
 	const char *colon = strrchr(name, ':');
 	plane->is_device = !strncmp(name, "/device:", 8) && colon > name + 7;
 	if (!plane->is_device)
@@ -287,7 +287,7 @@ static int take_plane_field(struct sn_xplane *xplane, struct sn_xplane_plane *pl
 static void describe(struct sn_xplane *xplane, const struct sn_xplane_stat *stat, char *text,
 		     size_t size)
 {
-	const struct sn_db_builder *builder = xplane->recording.builder;
+	const struct sn_db_builder *builder = xplane->builder;
 	double real;
 	memcpy(&real, &stat->value, sizeof(real));
 	if (stat->type == SONDE_ATTRIBUTE_STRING)
@@ -304,7 +304,7 @@ static void describe(struct sn_xplane *xplane, const struct sn_xplane_stat *stat
 /* What a plane says of itself: `first` is where in its bytes. */
 static void take_plane_stats(struct sn_xplane *xplane, struct sn_xplane_plane *plane, size_t first)
 {
-	struct sn_db_builder *builder = xplane->recording.builder;
+	struct sn_db_builder *builder = xplane->builder;
 	char device[1024] = "", name[256], value[256];
 	size_t used = 0;
 	for (size_t at = first; at + 2 <= plane->byte_count;) {
@@ -344,8 +344,7 @@ static int look_at_plane(struct sn_xplane *xplane, struct sn_error *error)
 	if (sn_vec_reserve(&xplane->planes, &xplane->plane_capacity, xplane->plane_count + 1) < 0)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	struct sn_xplane_plane *plane = xplane->planes + xplane->plane_count++;
-	*plane =
-	    (struct sn_xplane_plane){.name = sn_db_builder_string(xplane->recording.builder, "")};
+	*plane = (struct sn_xplane_plane){.name = sn_db_builder_string(xplane->builder, "")};
 	int found = sn_proto_stream_enter(&xplane->stream, error);
 	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
 		/* of this number are the last fields of a plane */
@@ -366,7 +365,7 @@ static int take_host(struct sn_xplane *xplane, struct sn_proto_field *field, str
 {
 	int result = sn_proto_stream_load(&xplane->stream, field, error);
 	if (!result && field->length)
-		xplane->recording.host = string_of(xplane, field);
+		xplane->host = string_of(xplane, field);
 	return result;
 }
 

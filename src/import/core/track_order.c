@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stretches between moments when the device had nothing left to do; see recording_order.h. */
-#include "recording_order.h"
+/* Stretches between moments when the device had nothing left to do; see track_order.h. */
+#include "track_order.h"
 
-#include "recording.h"
+#include "track_sink_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,15 +38,15 @@ static uint32_t work_of_call(const char *name)
 	return SN_ACTIVITY_CATEGORIES;
 }
 
-void sn_order_add(struct sn_recording *recording, uint32_t line, uint32_t category,
+void sn_order_add(struct sn_track_sink *sink, uint32_t track, uint32_t category,
 		  const struct sn_event *event)
 {
-	struct sn_order *order = &recording->order;
-	struct sn_order_item item = {event->start_ns, event->end_ns, 0, line, category};
+	struct sn_order *order = &sink->order;
+	struct sn_order_item item = {event->start_ns, event->end_ns, 0, track, category};
 	bool is_call = category == SN_ACTIVITY_API;
 	if (is_call)
-		item.work = work_of_call(sn_db_builder_text(
-		    recording->builder, sn_recording_name(recording, event->context).text));
+		item.work = work_of_call(
+		    sn_db_builder_text(sink->builder, sn_sink_name(sink, event->context).text));
 	if (item.work == SN_ACTIVITY_CATEGORIES)
 		return;
 	if (is_call
@@ -67,7 +67,7 @@ static int compare_items(const void *left, const void *right)
 		return a->start_ns < b->start_ns ? -1 : 1;
 	if (a->end_ns != b->end_ns)
 		return a->end_ns > b->end_ns ? -1 : 1; /* the outer one first */
-	return (a->line > b->line) - (a->line < b->line);
+	return (a->track > b->track) - (a->track < b->track);
 }
 
 /* Of a call and those that it is made of, the outer one. */
@@ -78,7 +78,7 @@ static void drop_inner(struct sn_order *order)
 		bool is_inner = false;
 		/* of all threads, but few overlap */
 		for (size_t k = kept; k-- && kept - k <= 16 && !is_inner;)
-			is_inner = order->calls[k].line == order->calls[i].line &&
+			is_inner = order->calls[k].track == order->calls[i].track &&
 				   order->calls[k].end_ns >= order->calls[i].end_ns;
 		if (!is_inner)
 			order->calls[kept++] = order->calls[i];
@@ -87,15 +87,15 @@ static void drop_inner(struct sn_order *order)
 }
 
 /* Whether one stream has all operations, and one process all calls. */
-static bool is_one_queue(const struct sn_recording *recording)
+static bool is_one_queue(const struct sn_track_sink *sink)
 {
-	const struct sn_order *order = &recording->order;
+	const struct sn_order *order = &sink->order;
 	for (size_t i = 1; i < order->operation_count; i++)
-		if (order->operations[i].line != order->operations->line)
+		if (order->operations[i].track != order->operations->track)
 			return false;
 	for (size_t i = 1; i < order->call_count; i++)
-		if (recording->lines[order->calls[i].line].pid !=
-		    recording->lines[order->calls->line].pid)
+		if (sink->tracks[order->calls[i].track].pid !=
+		    sink->tracks[order->calls->track].pid)
 			return false;
 	return order->operation_count && order->call_count;
 }
@@ -133,7 +133,7 @@ static bool are_in_order(const struct sn_order *order, const struct stretch *str
 		const struct sn_order_item *call = order->calls + i;
 		if (!call->work)
 			continue;
-		if (last && last->line != call->line && last->end_ns > call->start_ns)
+		if (last && last->track != call->track && last->end_ns > call->start_ns)
 			return false;
 		last = call;
 	}
@@ -228,12 +228,12 @@ static void drop_equal(struct sn_order_item *items, size_t count)
 			items[i - 1].correlation = items[i].correlation = 0;
 }
 
-int sn_order_match(struct sn_recording *recording)
+int sn_order_match(struct sn_track_sink *sink)
 {
-	struct sn_order *order = &recording->order;
+	struct sn_order *order = &sink->order;
 	if (order->has_failed)
 		return SN_ERR_MEMORY;
-	if (!is_one_queue(recording)) {
+	if (!is_one_queue(sink)) {
 		order->refused += order->call_count ? order->operation_count : 0;
 		return 0;
 	}
@@ -246,11 +246,11 @@ int sn_order_match(struct sn_recording *recording)
 	return 0;
 }
 
-uint64_t sn_order_find(const struct sn_order *order, bool is_operation, uint32_t line,
+uint64_t sn_order_find(const struct sn_order *order, bool is_operation, uint32_t track,
 		       uint64_t start_ns, uint64_t end_ns)
 {
 	const struct sn_order_item *items = is_operation ? order->operations : order->calls;
-	struct sn_order_item wanted = {start_ns, end_ns, 0, line, 0};
+	struct sn_order_item wanted = {start_ns, end_ns, 0, track, 0};
 	size_t low = 0, high = is_operation ? order->operation_count : order->call_count;
 	size_t count = high;
 	while (low < high) {

@@ -9,13 +9,13 @@
  * to which the sequence number leads; other edges a recording does not tell.
  *
  * With an execution trace of the same process the graph is that one's, with its edges, and the
- * recording gives it times (recording_match.c).
+ * recording gives it times (track_match.c).
  */
 #ifndef SN_IMPORT_RECORDING_DATAFLOW_H
 #define SN_IMPORT_RECORDING_DATAFLOW_H
 
 #include "import/kineto/execution_trace.h"
-#include "recording.h"
+#include "track_sink_internal.h"
 
 /* Where in the graph something on a thread is. */
 struct sn_dataflow_place {
@@ -29,37 +29,30 @@ struct sn_dataflow_place {
 struct sn_dataflow_operation {
 	int64_t record_function, external; /* 0 none */
 	uint32_t name;			   /* builder's string */
-	uint32_t line;
+	uint32_t track;
 	double time_ns;
 	struct sonde_db_stat device, copy;
 };
 
-/* NULL without memory. */
-struct sn_dataflow *sn_dataflow_new(void);
 void sn_dataflow_free(struct sn_dataflow *dataflow);
-/* Reads the execution traces among the inputs, before any other is; are_traces[i]: which. */
-int sn_dataflow_traces(struct sn_recording *recording, const struct sn_import_request *request,
-		       bool *are_traces, struct sn_error *error);
 
-/* A step of the profiler in the file being read; times as of sn_recording_add. */
-int sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t end_ns);
+/* A step of the profiler in the file being read; times as in the sorter. */
+void sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t end_ns);
 
-/* Before and after the threads and devices of a file; by sn_recording_build. */
-void sn_dataflow_begin(struct sn_recording *recording);
-int sn_dataflow_end(struct sn_recording *recording, struct sn_error *error);
+/* Before and after the threads and devices of a file; by sn_sink_build. */
+void sn_dataflow_begin(struct sn_track_sink *sink);
+int sn_dataflow_end(struct sn_track_sink *sink, struct sn_error *error);
 /* An event of a thread in order of time. `place`: that of its caller; becomes its own, which is
  * another where it is an operator or a module. 0 or SN_ERR_MEMORY. */
-int sn_dataflow_event(struct sn_recording *recording, const struct sn_event *event, uint32_t line,
+int sn_dataflow_event(struct sn_track_sink *sink, const struct sn_event *event, uint32_t track,
 		      uint32_t context, uint32_t forward, struct sn_dataflow_place *place);
 /* What a call in that node started on a device. */
 void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t category,
 			double time_ns);
-/* After the last file: models of execution traces that nothing gave times. */
-int sn_dataflow_finish(struct sn_recording *recording, struct sn_error *error);
 
-/* recording_match.c: makes the model of the trace and gives its nodes the times of operations, in
- * the order in which they began on each line. *untimed: nodes without. */
-int sn_dataflow_match(struct sn_recording *recording, struct sn_execution_trace *trace,
+/* track_match.c: makes the model of the trace and gives its nodes the times of operations, in
+ * the order in which they began on each track. *untimed: nodes without. */
+int sn_dataflow_match(struct sn_track_sink *sink, struct sn_execution_trace *trace,
 		      const struct sn_dataflow_operation *operations, size_t count,
 		      uint64_t *untimed, struct sn_error *error);
 

@@ -18,13 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sn_recording;
+struct sn_track_sink;
 struct sn_event;
 
 struct sn_order_item {
 	uint64_t start_ns, end_ns; /* as in the file */
 	uint64_t correlation;	   /* what it was given; 0 none */
-	uint32_t line;
+	uint32_t track;
 	uint32_t work; /* of a launch and an operation: enum sn_activity_category; 0 waits */
 };
 
@@ -38,12 +38,12 @@ struct sn_order {
 
 void sn_order_release(struct sn_order *order);
 /* An event without correlation, before it is known what others there are. */
-void sn_order_add(struct sn_recording *recording, uint32_t line, uint32_t category,
+void sn_order_add(struct sn_track_sink *sink, uint32_t track, uint32_t category,
 		  const struct sn_event *event);
 /* All events are there: matches. 0 or SN_ERR_MEMORY. */
-int sn_order_match(struct sn_recording *recording);
+int sn_order_match(struct sn_track_sink *sink);
 /* The correlation that an event got, times as they were added; 0 none. */
-uint64_t sn_order_find(const struct sn_order *order, bool is_operation, uint32_t line,
+uint64_t sn_order_find(const struct sn_order *order, bool is_operation, uint32_t track,
 		       uint64_t start_ns, uint64_t end_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes out of the operators of a recording; see recording_dataflow.h. */
-#include "recording_dataflow.h"
+/* Nodes out of the operators of a sink; see track_dataflow.h. */
+#include "track_dataflow.h"
 
 #include "format/database/database_graph_builder.h"
 #include "format/measurement/measurement.h"
@@ -28,7 +28,7 @@ struct counter {
 };
 
 struct counter_key {
-	uint32_t context, parent, forward, line;
+	uint32_t context, parent, forward, track;
 };
 
 struct node_key {
@@ -43,6 +43,7 @@ struct sn_dataflow {
 	/* of the file being read */
 	struct step *steps;
 	size_t step_count, step_capacity;
+	bool has_failed; /* out of memory */
 	/* of the file being built */
 	size_t trace; /* that of its process; SIZE_MAX without */
 	uint32_t model, record_key, external_key, shapes_key;
@@ -53,11 +54,6 @@ struct sn_dataflow {
 	struct sn_dataflow_operation *operations;
 	size_t counter_capacity, node_capacity, operation_count, operation_capacity;
 };
-
-struct sn_dataflow *sn_dataflow_new(void)
-{
-	return calloc(1, sizeof(struct sn_dataflow));
-}
 
 static void release_file(struct sn_dataflow *dataflow)
 {
@@ -94,18 +90,18 @@ static int add_trace(struct sn_dataflow *dataflow, struct sn_execution_trace *tr
 	return 0;
 }
 
-int sn_dataflow_traces(struct sn_recording *recording, const struct sn_import_request *request,
-		       bool *are_traces, struct sn_error *error)
+int sn_track_sink_make_graph(struct sn_track_sink *sink, const struct sn_import_request *request,
+			     bool *are_traces, struct sn_error *error)
 {
-	int result = 0;
+	sink->dataflow = calloc(1, sizeof(*sink->dataflow));
+	int result = sink->dataflow ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < request->path_count && !result; i++) {
 		struct sn_execution_trace *trace;
 		are_traces[i] = sn_execution_trace_probe(request->paths[i]);
 		if (!are_traces[i])
 			continue;
-		result =
-		    sn_execution_trace_open(request->paths[i], recording->builder, &trace, error);
-		if (!result && add_trace(recording->dataflow, trace)) {
+		result = sn_execution_trace_open(request->paths[i], sink->builder, &trace, error);
+		if (!result && add_trace(sink->dataflow, trace)) {
 			sn_execution_trace_close(trace);
 			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 		}
@@ -113,13 +109,13 @@ int sn_dataflow_traces(struct sn_recording *recording, const struct sn_import_re
 	return result;
 }
 
-int sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t end_ns)
+void sn_dataflow_step(struct sn_dataflow *dataflow, uint64_t start_ns, uint64_t end_ns)
 {
 	if (sn_vec_reserve(&dataflow->steps, &dataflow->step_capacity, dataflow->step_count + 1) <
 	    0)
-		return SN_ERR_MEMORY;
-	dataflow->steps[dataflow->step_count++] = (struct step){start_ns, end_ns};
-	return 0;
+		dataflow->has_failed = true;
+	else
+		dataflow->steps[dataflow->step_count++] = (struct step){start_ns, end_ns};
 }
 
 /* ---- a file ---- */
@@ -131,36 +127,34 @@ static int compare_steps(const void *left, const void *right)
 }
 
 /* The execution trace of the process that was recorded, which is not made yet. */
-static size_t trace_of(const struct sn_recording *recording)
+static size_t trace_of(const struct sn_track_sink *sink)
 {
-	const struct sn_dataflow *dataflow = recording->dataflow;
+	const struct sn_dataflow *dataflow = sink->dataflow;
 	for (size_t i = 0; i < dataflow->trace_count; i++)
 		if (!dataflow->is_made[i] &&
-		    sn_execution_trace_pid(dataflow->traces[i]) == recording->pid)
+		    sn_execution_trace_pid(dataflow->traces[i]) == sink->pid)
 			return i;
 	return SIZE_MAX;
 }
 
-void sn_dataflow_begin(struct sn_recording *recording)
+void sn_dataflow_begin(struct sn_track_sink *sink)
 {
-	struct sn_dataflow *dataflow = recording->dataflow;
+	struct sn_dataflow *dataflow = sink->dataflow;
 	for (size_t i = 0; i < dataflow->step_count; i++) {
 		struct step *step = dataflow->steps + i;
-		step->start_ns = sn_recording_time(recording, step->start_ns);
-		step->end_ns = sn_recording_time(recording, step->end_ns);
+		step->start_ns = sn_sink_time(sink, step->start_ns);
+		step->end_ns = sn_sink_time(sink, step->end_ns);
 	}
 	if (dataflow->step_count)
 		qsort(dataflow->steps, dataflow->step_count, sizeof(*dataflow->steps),
 		      compare_steps);
-	dataflow->trace = trace_of(recording);
+	dataflow->trace = trace_of(sink);
 	dataflow->model = SONDE_NONE;
 	dataflow->instances = 0;
 	dataflow->record_key =
-	    sn_recording_attribute_key(recording, "Record function id", 18, SONDE_ATTRIBUTE_SIGNED);
-	dataflow->external_key =
-	    sn_recording_attribute_key(recording, "External id", 11, SONDE_ATTRIBUTE_SIGNED);
-	dataflow->shapes_key =
-	    sn_recording_attribute_key(recording, "Input Dims", 10, SONDE_ATTRIBUTE_STRING);
+	    sn_track_sink_key(sink, "Record function id", 18, SONDE_ATTRIBUTE_SIGNED);
+	dataflow->external_key = sn_track_sink_key(sink, "External id", 11, SONDE_ATTRIBUTE_SIGNED);
+	dataflow->shapes_key = sn_track_sink_key(sink, "Input Dims", 10, SONDE_ATTRIBUTE_STRING);
 }
 
 /* ---- nodes ---- */
@@ -205,19 +199,17 @@ static int count_like(struct sn_dataflow *dataflow, const struct counter_key *ke
 	return 0;
 }
 
-static uint32_t make_model(struct sn_recording *recording)
+static uint32_t make_model(struct sn_track_sink *sink)
 {
-	struct sn_dataflow *dataflow = recording->dataflow;
-	struct sn_db_builder *builder = recording->builder;
+	struct sn_dataflow *dataflow = sink->dataflow;
+	struct sn_db_builder *builder = sink->builder;
 	struct sonde_graph_model model = SN_GRAPH_MODEL;
-	const char *slash = strrchr(recording->path, '/');
-	model.name = sn_db_builder_string(builder, slash ? slash + 1 : recording->path);
-	model.source = sn_db_builder_string(builder, recording->source);
+	const char *slash = strrchr(sink->path, '/');
+	model.name = sn_db_builder_string(builder, slash ? slash + 1 : sink->path);
+	model.source = sn_db_builder_string(builder, sink->source);
 	model.edges_by = sn_db_builder_string(builder, "sequence numbers");
-	model.program = recording->program;
-	model.pid = (uint64_t)(recording->pid > 0 ? recording->pid : 0);
-	model.rank = recording->rank;
-	model.run = recording->run;
+	sn_track_sink_sign(sink, &model);
+	model.pid = (uint64_t)(sink->pid > 0 ? sink->pid : 0);
 	if (dataflow->step_count)
 		model.iterations_by = sn_db_builder_string(builder, "the profiler's steps");
 	dataflow->model = sn_db_builder_graph_model(builder, &model);
@@ -230,33 +222,30 @@ static uint32_t make_model(struct sn_recording *recording)
 	return dataflow->model;
 }
 
-static uint32_t make_node(struct sn_recording *recording, const struct sn_event *event,
+static uint32_t make_node(struct sn_track_sink *sink, const struct sn_event *event,
 			  uint32_t context, const struct sn_dataflow_place *caller)
 {
-	struct sn_dataflow *dataflow = recording->dataflow;
+	struct sn_dataflow *dataflow = sink->dataflow;
 	struct sonde_graph_node node = SN_GRAPH_NODE;
 	uint64_t shapes;
-	node.model = dataflow->model == SONDE_NONE ? make_model(recording) : dataflow->model;
-	node.name = node.type = sn_recording_name(recording, event->context).text;
+	node.model = dataflow->model == SONDE_NONE ? make_model(sink) : dataflow->model;
+	node.name = node.type = sn_sink_name(sink, event->context).text;
 	node.module = caller->module;
 	node.context = context;
-	node.flags = sn_recording_is(recording, event->context, SN_RECORDING_BACKWARD)
-			 ? SONDE_NODE_BACKWARD
-			 : 0;
+	node.flags = sn_sink_is(sink, event->context, SN_TRAIT_BACKWARD) ? SONDE_NODE_BACKWARD : 0;
 	if (caller->node != SONDE_NONE)
 		node.parent = dataflow->nodes[caller->node].made;
 	if (attribute_of(event, dataflow->shapes_key, &shapes))
 		node.detail = (uint32_t)shapes;
-	return sn_db_builder_graph_node(recording->builder, &node);
+	return sn_db_builder_graph_node(sink->builder, &node);
 }
 
-static int take_operator(struct sn_recording *recording, const struct sn_event *event,
-			 uint32_t line, uint32_t context, uint32_t forward,
-			 struct sn_dataflow_place *place)
+static int take_operator(struct sn_track_sink *sink, const struct sn_event *event, uint32_t track,
+			 uint32_t context, uint32_t forward, struct sn_dataflow_place *place)
 {
-	struct sn_dataflow *dataflow = recording->dataflow;
+	struct sn_dataflow *dataflow = sink->dataflow;
 	struct counter_key key = {context, place->node, forward,
-				  place->node == SONDE_NONE ? line : 0};
+				  place->node == SONDE_NONE ? track : 0};
 	bool is_outermost = place->node == SONDE_NONE;
 	double time = (double)(event->end_ns - event->start_ns);
 	struct node_key node_key;
@@ -274,8 +263,8 @@ static int take_operator(struct sn_recording *recording, const struct sn_event *
 		if (number == SN_INTERN_NONE ||
 		    sn_vec_reserve(&dataflow->nodes, &dataflow->node_capacity, number + 1ull) < 0)
 			return SN_ERR_MEMORY;
-		dataflow->nodes[number] = (struct node){
-		    make_node(recording, event, context, place), forward, {0}, {0}, {0}};
+		dataflow->nodes[number] =
+		    (struct node){make_node(sink, event, context, place), forward, {0}, {0}, {0}};
 	}
 	sonde_db_stat_merge(&dataflow->nodes[number].time,
 			    &(struct sonde_db_stat){1, time, time, time, time * time});
@@ -286,10 +275,10 @@ static int take_operator(struct sn_recording *recording, const struct sn_event *
 
 /* ---- events ---- */
 
-static int take_operation(struct sn_recording *recording, const struct sn_event *event,
-			  uint32_t line, struct sn_dataflow_place *place)
+static int take_operation(struct sn_track_sink *sink, const struct sn_event *event, uint32_t track,
+			  struct sn_dataflow_place *place)
 {
-	struct sn_dataflow *dataflow = recording->dataflow;
+	struct sn_dataflow *dataflow = sink->dataflow;
 	uint64_t record = 0, external = 0;
 	if (sn_vec_reserve(&dataflow->operations, &dataflow->operation_capacity,
 			   dataflow->operation_count + 1) < 0)
@@ -299,36 +288,36 @@ static int take_operation(struct sn_recording *recording, const struct sn_event 
 	dataflow->operations[dataflow->operation_count] = (struct sn_dataflow_operation){
 	    .record_function = (int64_t)record,
 	    .external = (int64_t)external,
-	    .name = sn_recording_name(recording, event->context).text,
-	    .line = line,
+	    .name = sn_sink_name(sink, event->context).text,
+	    .track = track,
 	    .time_ns = (double)(event->end_ns - event->start_ns),
 	};
 	place->node = (uint32_t)dataflow->operation_count++;
 	return 0;
 }
 
-int sn_dataflow_event(struct sn_recording *recording, const struct sn_event *event, uint32_t line,
+int sn_dataflow_event(struct sn_track_sink *sink, const struct sn_event *event, uint32_t track,
 		      uint32_t context, uint32_t forward, struct sn_dataflow_place *place)
 {
 	static const char module[] = "nn.Module: ";
-	struct sn_recording_name name = sn_recording_name(recording, event->context);
-	bool has_trace = recording->dataflow->trace != SIZE_MAX;
+	struct sn_track_name name = sn_sink_name(sink, event->context);
+	bool has_trace = sink->dataflow->trace != SIZE_MAX;
 	if (name.category == SN_ACTIVITY_PYTHON) {
-		const char *text = sn_db_builder_text(recording->builder, name.text);
+		const char *text = sn_db_builder_text(sink->builder, name.text);
 		if (!strncmp(text, module, sizeof(module) - 1)) {
 			char called[256]; /* the builder's texts move when it gets another string */
 			snprintf(called, sizeof(called), "%s", text + sizeof(module) - 1);
-			place->module = sn_db_builder_string(recording->builder, called);
+			place->module = sn_db_builder_string(sink->builder, called);
 		}
 		return 0;
 	}
 	/* execution traces have what programs name with record_function as well */
 	if (has_trace &&
 	    (name.category == SN_ACTIVITY_OPERATOR || name.category == SN_ACTIVITY_ANNOTATION))
-		return take_operation(recording, event, line, place);
+		return take_operation(sink, event, track, place);
 	if (name.category != SN_ACTIVITY_OPERATOR)
 		return 0;
-	return take_operator(recording, event, line, context, forward, place);
+	return take_operator(sink, event, track, context, forward, place);
 }
 
 void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t category,
@@ -349,9 +338,9 @@ void sn_dataflow_device(struct sn_dataflow *dataflow, uint32_t node, uint32_t ca
 
 /* ---- the end ---- */
 
-static void put_node(struct sn_recording *recording, const struct node *node)
+static void put_node(struct sn_track_sink *sink, const struct node *node)
 {
-	struct sn_db_builder *builder = recording->builder;
+	struct sn_db_builder *builder = sink->builder;
 	sn_db_builder_graph_stat(builder, node->made, SONDE_NODE_TIME, &node->time);
 	if (node->device.count > 0)
 		sn_db_builder_graph_stat(builder, node->made, SONDE_NODE_DEVICE_TIME,
@@ -360,7 +349,7 @@ static void put_node(struct sn_recording *recording, const struct node *node)
 		sn_db_builder_graph_stat(builder, node->made, SONDE_NODE_COPY_TIME, &node->copy);
 	if (node->forward == SONDE_NONE)
 		return;
-	const struct sn_dataflow *dataflow = recording->dataflow;
+	const struct sn_dataflow *dataflow = sink->dataflow;
 	sn_db_builder_graph_edge(
 	    builder, &(struct sonde_graph_edge){.from = dataflow->nodes[node->forward].made,
 						.to = node->made,
@@ -369,25 +358,25 @@ static void put_node(struct sn_recording *recording, const struct node *node)
 						.count = (uint64_t)node->time.count});
 }
 
-int sn_dataflow_end(struct sn_recording *recording, struct sn_error *error)
+int sn_dataflow_end(struct sn_track_sink *sink, struct sn_error *error)
 {
-	struct sn_dataflow *dataflow = recording->dataflow;
-	int result = 0;
+	struct sn_dataflow *dataflow = sink->dataflow;
+	int result = dataflow->has_failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
 	for (uint32_t i = 0; i < dataflow->node_keys.count; i++)
-		put_node(recording, dataflow->nodes + i);
-	if (dataflow->trace != SIZE_MAX) {
-		result = sn_dataflow_match(recording, dataflow->traces[dataflow->trace],
-					   dataflow->operations, dataflow->operation_count,
-					   &dataflow->untimed, error);
+		put_node(sink, dataflow->nodes + i);
+	if (!result && dataflow->trace != SIZE_MAX) {
+		result =
+		    sn_dataflow_match(sink, dataflow->traces[dataflow->trace], dataflow->operations,
+				      dataflow->operation_count, &dataflow->untimed, error);
 		dataflow->is_made[dataflow->trace] = true;
 	}
 	release_file(dataflow);
 	return result;
 }
 
-int sn_dataflow_finish(struct sn_recording *recording, struct sn_error *error)
+int sn_track_sink_finish_graph(struct sn_track_sink *sink, struct sn_error *error)
 {
-	struct sn_dataflow *dataflow = recording->dataflow;
+	struct sn_dataflow *dataflow = sink->dataflow;
 	int result = 0;
 	for (size_t i = 0; i < dataflow->trace_count && !result; i++) {
 		if (dataflow->is_made[i])
@@ -395,15 +384,13 @@ int sn_dataflow_finish(struct sn_recording *recording, struct sn_error *error)
 		dataflow->is_made[i] = true;
 		dataflow->untimed += sn_execution_trace_count(dataflow->traces[i]);
 		result = sn_execution_trace_make(dataflow->traces[i], "execution trace", -1,
-						 (uint32_t)(recording->file_count + i), error);
+						 (uint32_t)(sink->file_count + i), error);
 	}
-	if (dataflow->untimed)
-		sn_db_builder_drop(recording->builder, "graph-untimed",
-				   "nodes of execution traces that no trace here has times of",
-				   dataflow->untimed);
-	if (dataflow->left_out)
-		sn_db_builder_drop(recording->builder, "graph-nodes",
-				   "executions of operators that are in no graph: too many of them",
-				   dataflow->left_out);
+	sn_track_sink_lost(sink, "graph-untimed",
+			   "nodes of execution traces that no trace here has times of",
+			   dataflow->untimed);
+	sn_track_sink_lost(sink, "graph-nodes",
+			   "executions of operators that are in no graph: too many of them",
+			   dataflow->left_out);
 	return result;
 }

@@ -9,7 +9,7 @@
  * every iteration that did the same: then times are inferred, and the model says so. A sequence
  * that several threads have, or that is short, is not matched.
  */
-#include "recording_dataflow.h"
+#include "track_dataflow.h"
 
 #include "format/database/database_graph_builder.h"
 
@@ -20,7 +20,7 @@ enum { LEAST_SEQUENCE = 4 };
 enum identity { RECORD_FUNCTION, EXTERNAL, IDENTITIES };
 
 struct match {
-	struct sn_recording *recording;
+	struct sn_track_sink *sink;
 	struct sn_execution_trace *trace;
 	const struct sn_dataflow_operation *operations;
 	size_t count, node_count;
@@ -119,14 +119,14 @@ static int node_sequence(const struct match *match, int64_t thread, const struct
 	return 0;
 }
 
-static int line_sequence(const struct match *match, uint32_t line, const struct sn_intern *common,
-			 struct sequence *sequence)
+static int track_sequence(const struct match *match, uint32_t track, const struct sn_intern *common,
+			  struct sequence *sequence)
 {
 	if (sequence_begin(sequence, match->count))
 		return SN_ERR_MEMORY;
 	for (size_t i = 0; i < match->count; i++) {
 		const struct sn_dataflow_operation *one = match->operations + i;
-		if (one->line == line &&
+		if (one->track == track &&
 		    sn_intern_find(common, &one->name, sizeof(one->name)) != SN_INTERN_NONE)
 			sequence_add(sequence, one->name, i);
 	}
@@ -168,7 +168,7 @@ static size_t find_all(const struct sequence *pattern, const uint32_t *border,
 	return times;
 }
 
-/* The only line on which a thread's nodes ran as they are. */
+/* The only track on which a thread's nodes ran as they are. */
 static int match_thread(struct match *match, int64_t thread, const struct sn_intern *common)
 {
 	struct sequence pattern = {0}, text = {0}, best = {0};
@@ -177,12 +177,12 @@ static int match_thread(struct match *match, int64_t thread, const struct sn_int
 	uint32_t *border = result ? NULL : borders(&pattern);
 	if (!border)
 		result = SN_ERR_MEMORY;
-	for (uint32_t line = 0;
-	     line < match->recording->places.count && !result && pattern.count >= LEAST_SEQUENCE;
-	     line++) {
-		result = match->recording->lines[line].is_device
+	for (uint32_t track = 0;
+	     track < match->sink->places.count && !result && pattern.count >= LEAST_SEQUENCE;
+	     track++) {
+		result = match->sink->tracks[track].is_device
 			     ? 0
-			     : line_sequence(match, line, common, &text);
+			     : track_sequence(match, track, common, &text);
 		if (!result && text.count && find_all(&pattern, border, &text, NULL)) {
 			is_alone = !best.count;
 			sequence_release(&best);
@@ -248,7 +248,7 @@ struct sums {
 
 static int put_times(const struct match *match, uint64_t *untimed)
 {
-	struct sn_db_builder *builder = match->recording->builder;
+	struct sn_db_builder *builder = match->sink->builder;
 	struct sums *sums = calloc(match->node_count + 1, sizeof(*sums));
 	if (!sums)
 		return SN_ERR_MEMORY;
@@ -280,11 +280,11 @@ static int put_times(const struct match *match, uint64_t *untimed)
 	return 0;
 }
 
-int sn_dataflow_match(struct sn_recording *recording, struct sn_execution_trace *trace,
+int sn_dataflow_match(struct sn_track_sink *sink, struct sn_execution_trace *trace,
 		      const struct sn_dataflow_operation *operations, size_t count,
 		      uint64_t *untimed, struct sn_error *error)
 {
-	struct match match = {recording,
+	struct match match = {sink,
 			      trace,
 			      operations,
 			      count,
@@ -300,9 +300,9 @@ int sn_dataflow_match(struct sn_recording *recording, struct sn_execution_trace 
 		source = "execution trace, times inferred by order";
 		found = match_order(&match);
 	}
-	int result = found < 0 ? sn_fail(error, found, "out of memory")
-			       : sn_execution_trace_make(trace, source, recording->rank,
-							 recording->run, error);
+	int result = found < 0
+			 ? sn_fail(error, found, "out of memory")
+			 : sn_execution_trace_make(trace, source, sink->rank, sink->run, error);
 	if (!result && put_times(&match, untimed))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	free(match.found);

@@ -7,8 +7,8 @@
  * without a wakeup, until it runs again. What it did before its first event is not known and is not
  * guessed. Events must come in order of time.
  */
-#ifndef SN_IMPORT_SCHEDULER_H
-#define SN_IMPORT_SCHEDULER_H
+#ifndef SN_SYSTEM_SCHEDULER_H
+#define SN_SYSTEM_SCHEDULER_H
 
 #include "base/intern.h"
 

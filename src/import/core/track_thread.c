@@ -8,8 +8,8 @@
  *
  * In the sorter all events are intervals, so that instants lie between them in order of time.
  */
-#include "recording.h"
-#include "recording_dataflow.h"
+#include "track_sink_internal.h"
+#include "track_dataflow.h"
 
 #include "format/measurement/measurement.h"
 
@@ -28,8 +28,8 @@ struct open_event {
 };
 
 struct thread {
-	struct sn_recording *recording;
-	struct sn_recording_line *line;
+	struct sn_track_sink *sink;
+	struct sn_track *track;
 	uint32_t number;
 	uint32_t capture; /* of a graph, that goes on; SONDE_NONE */
 	struct open_event *open;
@@ -39,15 +39,14 @@ struct thread {
 /* An event that is over: its own time is what those it called did not take. */
 static int close_event(struct thread *thread, const struct open_event *event)
 {
-	struct sn_recording *recording = thread->recording;
+	struct sn_track_sink *sink = thread->sink;
 	uint64_t length = event->end_ns - event->start_ns;
 	double own = (double)(event->callee_ns < length ? length - event->callee_ns : 0);
-	int result = sn_totals_add(&recording->totals, event->context,
-				   sn_recording_metric(recording, SN_ACTIVITY_REAL_TIME), own);
+	int result = sn_totals_add(&sink->totals, event->context,
+				   sn_sink_metric(sink, SN_ACTIVITY_REAL_TIME), own);
 	if (!result && event->category == SN_ACTIVITY_API)
-		result = sn_totals_add(&recording->totals, event->context,
-				       sn_recording_metric(recording, SN_ACTIVITY_API_TIME),
-				       (double)length);
+		result = sn_totals_add(&sink->totals, event->context,
+				       sn_sink_metric(sink, SN_ACTIVITY_API_TIME), (double)length);
 	return result;
 }
 
@@ -94,25 +93,24 @@ static void plain_name(const char *name, char *plain, size_t size)
  * sequence number that started before it, the one of its name (a call and what it calls share the
  * number), else the last.
  */
-static const struct sn_recording_forward *find_forward(const struct sn_recording *recording,
-						       uint64_t sequence, uint64_t start_ns,
-						       uint32_t name)
+static const struct sn_sink_forward *
+find_forward(const struct sn_track_sink *sink, uint64_t sequence, uint64_t start_ns, uint32_t name)
 {
-	const struct sn_recording_forward *found = NULL;
+	const struct sn_sink_forward *found = NULL;
 	char wanted[128], plain[128];
-	uint32_t number = sn_intern_find(&recording->sequences, &sequence, sizeof(sequence));
+	uint32_t number = sn_intern_find(&sink->sequences, &sequence, sizeof(sequence));
 	if (number == SN_INTERN_NONE)
 		return NULL;
-	plain_name(sn_db_builder_text(recording->builder, sn_recording_name(recording, name).text),
-		   wanted, sizeof(wanted));
-	for (uint32_t i = recording->forward_heads[number]; i != SONDE_NONE;
-	     i = recording->forwards[i].next) {
-		const struct sn_recording_forward *forward = recording->forwards + i;
+	plain_name(sn_db_builder_text(sink->builder, sn_sink_name(sink, name).text), wanted,
+		   sizeof(wanted));
+	for (uint32_t i = sink->forward_heads[number]; i != SONDE_NONE;
+	     i = sink->forwards[i].next) {
+		const struct sn_sink_forward *forward = sink->forwards + i;
 		if (forward->start_ns > start_ns)
 			continue;
-		plain_name(sn_db_builder_text(recording->builder,
-					      sn_recording_name(recording, forward->name).text),
-			   plain, sizeof(plain));
+		plain_name(
+		    sn_db_builder_text(sink->builder, sn_sink_name(sink, forward->name).text),
+		    plain, sizeof(plain));
 		if (!strcmp(plain, wanted))
 			return forward;
 		if (!found || forward->start_ns > found->start_ns)
@@ -124,98 +122,87 @@ static const struct sn_recording_forward *find_forward(const struct sn_recording
 static int note_forward(struct thread *thread, uint64_t sequence, const struct sn_event *event,
 			uint32_t context, uint32_t node)
 {
-	struct sn_recording *recording = thread->recording;
-	uint32_t before = recording->sequences.count;
-	uint32_t number = sn_intern_add(&recording->sequences, &sequence, sizeof(sequence));
+	struct sn_track_sink *sink = thread->sink;
+	uint32_t before = sink->sequences.count;
+	uint32_t number = sn_intern_add(&sink->sequences, &sequence, sizeof(sequence));
 	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&recording->forward_heads, &recording->head_capacity, number + 1ull) <
-		0 ||
-	    sn_vec_reserve(&recording->forwards, &recording->forward_capacity,
-			   recording->forward_count + 1) < 0)
+	    sn_vec_reserve(&sink->forward_heads, &sink->head_capacity, number + 1ull) < 0 ||
+	    sn_vec_reserve(&sink->forwards, &sink->forward_capacity, sink->forward_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	if (number == before)
-		recording->forward_heads[number] = SONDE_NONE;
-	recording->forwards[recording->forward_count] =
-	    (struct sn_recording_forward){recording->forward_heads[number],
-					  thread->number,
-					  context,
-					  event->context,
-					  node,
-					  event->start_ns};
-	recording->forward_heads[number] = (uint32_t)recording->forward_count++;
+		sink->forward_heads[number] = SONDE_NONE;
+	sink->forwards[sink->forward_count] = (struct sn_sink_forward){sink->forward_heads[number],
+								       thread->number,
+								       context,
+								       event->context,
+								       node,
+								       event->start_ns};
+	sink->forward_heads[number] = (uint32_t)sink->forward_count++;
 	return 0;
 }
 
-static int note_launch(struct sn_recording *recording, const struct sn_event *event,
-		       uint32_t context, uint32_t node)
+static int note_launch(struct sn_track_sink *sink, const struct sn_event *event, uint32_t context,
+		       uint32_t node)
 {
-	if (sn_vec_reserve(&recording->launches, &recording->launch_capacity,
-			   recording->launch_count + 1) < 0)
+	if (sn_vec_reserve(&sink->launches, &sink->launch_capacity, sink->launch_count + 1) < 0)
 		return SN_ERR_MEMORY;
-	recording->launches[recording->launch_count++] = (struct sn_recording_launch){
-	    event->link, context, node, sn_recording_name(recording, event->context).within != 0,
-	    sn_recording_is(recording, event->context, SN_RECORDING_GRAPH_LAUNCH)};
+	sink->launches[sink->launch_count++] = (struct sn_sink_launch){
+	    event->link, context, node, sn_sink_name(sink, event->context).within != 0,
+	    sn_sink_is(sink, event->context, SN_TRAIT_GRAPH_LAUNCH)};
 	return 0;
 }
 
 /* The forward operator whose gradient an event is, and below which it belongs; else it belongs
  * below its caller. */
-static const struct sn_recording_forward *forward_of(struct thread *thread,
-						     const struct sn_event *event,
-						     const struct open_event *caller,
-						     uint64_t sequence, bool is_backward)
+static const struct sn_sink_forward *forward_of(struct thread *thread, const struct sn_event *event,
+						const struct open_event *caller, uint64_t sequence,
+						bool is_backward)
 {
 	if (!is_backward || (caller && caller->sequence == sequence))
 		return NULL;
-	return find_forward(thread->recording, sequence, event->start_ns, event->context);
+	return find_forward(thread->sink, sequence, event->start_ns, event->context);
 }
 
-/* The context of an event: below its caller's, where the file does not tell it. */
-static uint32_t context_of(struct sn_recording *recording, const struct sn_event *event,
+/* The context of an event: below its caller's. */
+static uint32_t context_of(struct sn_track_sink *sink, const struct sn_event *event,
 			   uint32_t caller)
 {
-	uint32_t placed = sn_recording_name(recording, event->context).placed;
-	if (placed)
-		return placed - 1;
-	return sn_db_builder_context(recording->builder,
-				     sn_recording_under(recording, caller, event->context),
-				     sn_recording_frame(recording, event->context));
+	return sn_db_builder_context(sink->builder, sn_sink_under(sink, caller, event->context),
+				     sn_sink_frame(sink, event->context));
 }
 
 /* What of the graph the event is in, or is itself. */
 static int find_place(struct thread *thread, const struct sn_event *event, uint32_t context,
-		      const struct open_event *caller, const struct sn_recording_forward *forward,
+		      const struct open_event *caller, const struct sn_sink_forward *forward,
 		      struct sn_dataflow_place *place)
 {
 	*place = caller ? caller->place : SN_DATAFLOW_NOWHERE;
-	if (!thread->recording->dataflow)
+	if (!thread->sink->dataflow)
 		return 0;
-	return sn_dataflow_event(thread->recording, event, thread->number, context,
+	return sn_dataflow_event(thread->sink, event, thread->number, context,
 				 forward ? forward->node : SONDE_NONE, place);
 }
 
 static int take_interval(struct thread *thread, struct sn_event *event)
 {
-	struct sn_recording *recording = thread->recording;
-	uint32_t category = sn_recording_name(recording, event->context).category;
+	struct sn_track_sink *sink = thread->sink;
+	uint32_t category = sn_sink_name(sink, event->context).category;
 	uint64_t sequence = UINT64_MAX, forward_thread = 0,
 		 length = event->end_ns - event->start_ns;
 	if (close_until(thread, event->start_ns))
 		return SN_ERR_MEMORY;
 	struct open_event *caller = find_caller(thread, event->start_ns, event->end_ns);
 	if (category == SN_ACTIVITY_OPERATOR) {
-		if (sn_recording_attribute(recording, event, SN_RECORDING_KEY_SEQUENCE, &sequence))
-			sequence ^= (uint64_t)thread->line->process << 48;
+		if (sn_sink_attribute(sink, event, SN_TRACK_KEY_SEQUENCE, &sequence))
+			sequence ^= (uint64_t)thread->track->process << 48;
 		/* who does not say the forward thread says it by the name */
-		if (!sn_recording_attribute(recording, event, SN_RECORDING_KEY_FORWARD_THREAD,
-					    &forward_thread))
-			forward_thread =
-			    sn_recording_is(recording, event->context, SN_RECORDING_BACKWARD);
+		if (!sn_sink_attribute(sink, event, SN_TRACK_KEY_FORWARD_THREAD, &forward_thread))
+			forward_thread = sn_sink_is(sink, event->context, SN_TRAIT_BACKWARD);
 	}
 	bool is_backward = sequence != UINT64_MAX && forward_thread;
-	const struct sn_recording_forward *forward =
+	const struct sn_sink_forward *forward =
 	    forward_of(thread, event, caller, sequence, is_backward);
-	uint32_t context = context_of(recording, event,
+	uint32_t context = context_of(sink, event,
 				      forward  ? forward->context
 				      : caller ? caller->context
 					       : 0);
@@ -226,11 +213,11 @@ static int take_interval(struct thread *thread, struct sn_event *event)
 	if (!result && sequence != UINT64_MAX && !is_backward)
 		result = note_forward(thread, sequence, event, context, place.node);
 	if (!result && category == SN_ACTIVITY_API && event->link)
-		result = note_launch(recording, event, context, place.node);
+		result = note_launch(sink, event, context, place.node);
 	/* of a call and the one that it is made of, the outer one */
 	bool is_outer = !caller || caller->category != SN_ACTIVITY_API;
 	if (!result && category == SN_ACTIVITY_API && is_outer)
-		result = sn_recording_graph_call(recording, event, context, &thread->capture);
+		result = sn_sink_graph_call(sink, event, context, &thread->capture);
 	if (result ||
 	    sn_vec_reserve(&thread->open, &thread->open_capacity, thread->open_count + 1) < 0)
 		return SN_ERR_MEMORY;
@@ -243,31 +230,30 @@ static int take_interval(struct thread *thread, struct sn_event *event)
 /* An allocation or release: its owner is what runs, and the totals are counters. */
 static int take_memory(struct thread *thread, struct sn_event *event)
 {
-	struct sn_recording *recording = thread->recording;
+	struct sn_track_sink *sink = thread->sink;
 	uint64_t bits;
-	if (sn_recording_attribute(recording, event, SN_RECORDING_KEY_BYTES, &bits)) {
+	if (sn_sink_attribute(sink, event, SN_TRACK_KEY_BYTES, &bits)) {
 		int64_t bytes = (int64_t)bits;
 		enum sn_activity_metric metric = bytes < 0 ? SN_ACTIVITY_FREE : SN_ACTIVITY_ALLOC;
-		if (sn_totals_add(&recording->totals, event->context,
-				  sn_recording_metric(recording, metric),
+		if (sn_totals_add(&sink->totals, event->context, sn_sink_metric(sink, metric),
 				  bytes < 0 ? -(double)bytes : (double)bytes))
 			return SN_ERR_MEMORY;
 	}
 	static const struct {
-		enum sn_recording_key key;
+		enum sn_track_key key;
 		enum sn_activity_metric metric;
-	} counters[] = {{SN_RECORDING_KEY_ALLOCATED, SN_ACTIVITY_ALLOCATED},
-			{SN_RECORDING_KEY_RESERVED, SN_ACTIVITY_RESERVED}};
-	for (int i = 0; i < 2 && !recording->has_counters; i++) {
-		struct sn_attribute value = {recording->keys[SN_RECORDING_KEY_VALUE], 0, 0};
-		if (!sn_recording_attribute(recording, event, counters[i].key, &value.value))
+	} counters[] = {{SN_TRACK_KEY_ALLOCATED, SN_ACTIVITY_ALLOCATED},
+			{SN_TRACK_KEY_RESERVED, SN_ACTIVITY_RESERVED}};
+	for (int i = 0; i < 2; i++) {
+		struct sn_attribute value = {sink->keys[SN_TRACK_KEY_VALUE], 0, 0};
+		if (!sn_sink_attribute(sink, event, counters[i].key, &value.value))
 			continue;
 		struct sn_event counter = *event;
 		counter.kind = SONDE_TRACK_COUNTER;
-		counter.metric = sn_recording_metric(recording, counters[i].metric);
+		counter.metric = sn_sink_metric(sink, counters[i].metric);
 		counter.attributes = &value;
 		counter.attribute_count = 1;
-		sn_trace_writer_add(recording->writer, &counter);
+		sn_trace_writer_add(sink->writer, &counter);
 	}
 	return 0;
 }
@@ -279,82 +265,78 @@ static int take_instant(struct thread *thread, struct sn_event *event)
 		return SN_ERR_MEMORY;
 	struct open_event *caller = find_caller(thread, event->start_ns, event->start_ns);
 	uint32_t parent = caller ? caller->context : 0;
-	bool is_memory = sn_recording_is(thread->recording, event->context, SN_RECORDING_MEMORY);
-	bool is_placed = sn_recording_name(thread->recording, event->context).placed;
-	event->context =
-	    is_memory && !is_placed ? parent : context_of(thread->recording, event, parent);
+	bool is_memory = sn_sink_is(thread->sink, event->context, SN_TRAIT_MEMORY);
+	event->context = is_memory ? parent : context_of(thread->sink, event, parent);
 	return is_memory ? take_memory(thread, event) : 0;
 }
 
 /* What begins and ends regardless of calls stands by itself. */
 static int take_range(struct thread *thread, struct sn_event *event)
 {
-	struct sn_recording *recording = thread->recording;
-	event->context = context_of(recording, event, 0);
-	return sn_totals_add(&recording->totals, event->context,
-			     sn_recording_metric(recording, SN_ACTIVITY_RANGE_TIME),
+	struct sn_track_sink *sink = thread->sink;
+	event->context = context_of(sink, event, 0);
+	return sn_totals_add(&sink->totals, event->context,
+			     sn_sink_metric(sink, SN_ACTIVITY_RANGE_TIME),
 			     (double)(event->end_ns - event->start_ns));
 }
 
 /* An event whose context is known. */
 static int take_placed(struct thread *thread, struct sn_event *event)
 {
-	struct sn_recording *recording = thread->recording;
+	struct sn_track_sink *sink = thread->sink;
 	if (event->link) /* a wake-up */
-		event->link = sn_recording_link(recording, event->link);
-	sn_trace_writer_add(recording->writer, event);
-	if (event->kind == SONDE_TRACK_STATES && thread->line->tid >= 0)
-		return sn_totals_add(&recording->totals, event->context,
-				     sn_recording_metric(recording, SN_ACTIVITY_STATE_TIME),
+		event->link = sn_sink_link(sink, event->link);
+	sn_trace_writer_add(sink->writer, event);
+	if (event->kind == SONDE_TRACK_STATES && thread->track->tid >= 0)
+		return sn_totals_add(&sink->totals, event->context,
+				     sn_sink_metric(sink, SN_ACTIVITY_STATE_TIME),
 				     (double)(event->end_ns - event->start_ns));
 	if (event->kind != SONDE_TRACK_SAMPLES)
 		return 0;
-	return sn_totals_add(&recording->totals, event->context,
-			     sn_recording_metric(recording, SN_ACTIVITY_SAMPLES), 1);
+	return sn_totals_add(&sink->totals, event->context,
+			     sn_sink_metric(sink, SN_ACTIVITY_SAMPLES), 1);
 }
 
 static int take(struct thread *thread, struct sn_event *event)
 {
 	if (event->kind != SONDE_TRACK_INTERVALS)
 		return take_placed(thread, event);
-	struct sn_recording *recording = thread->recording;
-	uint32_t category = sn_recording_name(recording, event->context).category;
+	struct sn_track_sink *sink = thread->sink;
+	uint32_t category = sn_sink_name(sink, event->context).category;
 	bool is_instant = category == SN_ACTIVITY_INSTANT;
 	int result = is_instant			     ? take_instant(thread, event)
 		     : category == SN_ACTIVITY_RANGE ? take_range(thread, event)
 						     : take_interval(thread, event);
 	event->kind = is_instant ? SONDE_TRACK_INSTANTS : SONDE_TRACK_INTERVALS;
 	if (event->link)
-		event->link = sn_recording_link(recording, event->link);
+		event->link = sn_sink_link(sink, event->link);
 	if (!result)
-		sn_trace_writer_add(recording->writer, event);
+		sn_trace_writer_add(sink->writer, event);
 	return result;
 }
 
-int sn_recording_thread(struct sn_recording *recording, uint32_t line, struct sn_error *error)
+int sn_sink_thread(struct sn_track_sink *sink, uint32_t track, struct sn_error *error)
 {
-	struct thread thread = {.recording = recording,
-				.line = recording->lines + line,
-				.number = line,
-				.capture = SONDE_NONE};
+	struct thread thread = {
+	    .sink = sink, .track = sink->tracks + track, .number = track, .capture = SONDE_NONE};
 	struct sn_event event;
-	sn_recording_profile(recording, thread.line);
-	int result = sn_sorter_begin(recording->sorter, line, error);
-	while (!result && (result = sn_sorter_next(recording->sorter, &event, error)) > 0) {
+	sn_sink_profile(sink, thread.track);
+	int result = sn_sorter_begin(sink->sorter, track, error);
+	while (!result && (result = sn_sorter_next(sink->sorter, &event, error)) > 0) {
 		if (!event.link && event.kind == SONDE_TRACK_INTERVALS &&
-		    sn_recording_name(recording, event.context).category == SN_ACTIVITY_API)
-			event.link = sn_order_find(&recording->order, false, line, event.start_ns,
-						   event.end_ns);
-		event.start_ns = sn_recording_time(recording, event.start_ns);
-		event.end_ns = sn_recording_time(recording, event.end_ns);
-		event.profile = thread.line->profile;
+		    sn_sink_name(sink, event.context).category == SN_ACTIVITY_API)
+			event.link =
+			    sn_order_find(&sink->order, false, track, event.start_ns, event.end_ns);
+		event.start_ns = sn_sink_time(sink, event.start_ns);
+		event.end_ns = sn_sink_time(sink, event.end_ns);
+		event.profile = thread.track->profile;
 		result = take(&thread, &event);
 		if (result)
 			sn_fail(error, result, "out of memory");
 	}
 	if (!result && close_until(&thread, UINT64_MAX))
 		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	sn_totals_flush(&recording->totals, recording->builder, thread.line->profile);
+	sn_totals_flush(&sink->totals, sink->builder, thread.track->profile);
 	free(thread.open);
 	return result;
 }

@@ -9,7 +9,7 @@
  * say it (ROCm), else one by one, provided that there are as many of each kind. Both are inferences
  * and are marked as such; what nothing explains stays below the launch, and is counted.
  */
-#include "recording.h"
+#include "track_sink_internal.h"
 
 #include "format/measurement/measurement.h"
 
@@ -17,21 +17,21 @@
 
 #define REPLAYED "[as captured]"
 
-unsigned sn_recording_graph_traits(const char *text)
+unsigned sn_sink_graph_traits(const char *text)
 {
-	return (strstr(text, "GraphLaunch") ? SN_RECORDING_GRAPH_LAUNCH : 0) |
-	       (strstr(text, "StreamBeginCapture") ? SN_RECORDING_BEGINS_CAPTURE : 0) |
-	       (strstr(text, "StreamEndCapture") ? SN_RECORDING_ENDS_CAPTURE : 0);
+	return (strstr(text, "GraphLaunch") ? SN_TRAIT_GRAPH_LAUNCH : 0) |
+	       (strstr(text, "StreamBeginCapture") ? SN_TRAIT_BEGINS_CAPTURE : 0) |
+	       (strstr(text, "StreamEndCapture") ? SN_TRAIT_ENDS_CAPTURE : 0);
 }
 
-static int begin_capture(struct sn_recording_graphs *graphs, uint32_t context, uint32_t *capture)
+static int begin_capture(struct sn_sink_graphs *graphs, uint32_t context, uint32_t *capture)
 {
 	if (sn_vec_reserve(&graphs->captures, &graphs->capture_capacity,
 			   graphs->capture_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	*capture = (uint32_t)graphs->capture_count++;
 	graphs->captures[*capture] =
-	    (struct sn_recording_capture){(uint32_t)graphs->captured_count, 0, context};
+	    (struct sn_sink_capture){(uint32_t)graphs->captured_count, 0, context};
 	return 0;
 }
 
@@ -47,41 +47,40 @@ static uint32_t category_of(const char *name)
 	return SN_ACTIVITY_OTHER;
 }
 
-static uint32_t kernel_name(const struct sn_recording *recording, const struct sn_event *event)
+static uint32_t kernel_name(const struct sn_track_sink *sink, const struct sn_event *event)
 {
 	for (unsigned i = 0; i < event->attribute_count; i++)
-		if (event->attributes[i].key == recording->graphs.kernel_key)
+		if (event->attributes[i].key == sink->graphs.kernel_key)
 			return (uint32_t)event->attributes[i].value;
 	return SONDE_NONE;
 }
 
-int sn_recording_graph_call(struct sn_recording *recording, const struct sn_event *event,
-			    uint32_t context, uint32_t *capture)
+int sn_sink_graph_call(struct sn_track_sink *sink, const struct sn_event *event, uint32_t context,
+		       uint32_t *capture)
 {
-	struct sn_recording_graphs *graphs = &recording->graphs;
-	if (sn_recording_is(recording, event->context, SN_RECORDING_BEGINS_CAPTURE))
+	struct sn_sink_graphs *graphs = &sink->graphs;
+	if (sn_sink_is(sink, event->context, SN_TRAIT_BEGINS_CAPTURE))
 		return begin_capture(graphs, context, capture);
-	if (sn_recording_is(recording, event->context, SN_RECORDING_ENDS_CAPTURE))
+	if (sn_sink_is(sink, event->context, SN_TRAIT_ENDS_CAPTURE))
 		*capture = SONDE_NONE;
-	if (*capture == SONDE_NONE ||
-	    sn_recording_is(recording, event->context, SN_RECORDING_GRAPH_LAUNCH))
+	if (*capture == SONDE_NONE || sn_sink_is(sink, event->context, SN_TRAIT_GRAPH_LAUNCH))
 		return 0;
-	uint32_t category = category_of(sn_db_builder_text(
-	    recording->builder, sn_recording_name(recording, event->context).text));
+	uint32_t category =
+	    category_of(sn_db_builder_text(sink->builder, sn_sink_name(sink, event->context).text));
 	if (category == SN_ACTIVITY_OTHER)
 		return 0;
 	if (sn_vec_reserve(&graphs->captured, &graphs->captured_capacity,
 			   graphs->captured_count + 1) < 0)
 		return SN_ERR_MEMORY;
 	graphs->captured[graphs->captured_count++] =
-	    (struct sn_recording_captured){context, kernel_name(recording, event), category};
+	    (struct sn_sink_captured){context, kernel_name(sink, event), category};
 	graphs->captures[*capture].count++;
 	return 0;
 }
 
 /* ---- replays ---- */
 
-int sn_recording_replay_add(struct sn_recording_replay *replay, const struct sn_event *event)
+int sn_sink_replay_add(struct sn_sink_replay *replay, const struct sn_event *event)
 {
 	/* with place for the one that says how it was matched */
 	size_t items = event->attribute_count + 1u;
@@ -99,12 +98,12 @@ int sn_recording_replay_add(struct sn_recording_replay *replay, const struct sn_
 	return 0;
 }
 
-void sn_recording_replay_release(struct sn_recording_replay *replay)
+void sn_sink_replay_release(struct sn_sink_replay *replay)
 {
 	free(replay->events);
 	free(replay->items);
 	free(replay->used);
-	*replay = (struct sn_recording_replay){0};
+	*replay = (struct sn_sink_replay){0};
 }
 
 struct numbered {
@@ -121,15 +120,15 @@ static int compare_nodes(const void *left, const void *right)
 }
 
 /* The order in which they were captured, as far as known; whether nodes tell it. */
-static bool order_events(const struct sn_recording *recording,
-			 const struct sn_recording_replay *replay, struct numbered *order)
+static bool order_events(const struct sn_track_sink *sink, const struct sn_sink_replay *replay,
+			 struct numbered *order)
 {
 	size_t with_node = 0;
 	for (uint32_t i = 0; i < replay->count; i++) {
 		const struct sn_event *event = replay->events + i;
 		order[i] = (struct numbered){0, i};
 		for (unsigned k = 0; k < event->attribute_count; k++)
-			if (event->attributes[k].key == recording->graphs.node_key) {
+			if (event->attributes[k].key == sink->graphs.node_key) {
 				order[i].node = event->attributes[k].value;
 				with_node++;
 			}
@@ -142,19 +141,18 @@ static bool order_events(const struct sn_recording *recording,
 }
 
 struct match {
-	struct sn_recording *recording;
-	struct sn_recording_replay *replay;
+	struct sn_track_sink *sink;
+	struct sn_sink_replay *replay;
 	const struct numbered *order;
 	uint32_t *found; /* by event: position in the capture, SONDE_NONE */
 	uint32_t *best;
 	bool *used; /* by position */
 };
 
-static bool knows_names(const struct sn_recording_graphs *graphs,
-			const struct sn_recording_capture *capture)
+static bool knows_names(const struct sn_sink_graphs *graphs, const struct sn_sink_capture *capture)
 {
 	for (uint32_t i = 0; i < capture->count; i++) {
-		const struct sn_recording_captured *one = graphs->captured + capture->first + i;
+		const struct sn_sink_captured *one = graphs->captured + capture->first + i;
 		if (one->category == SN_ACTIVITY_KERNEL && one->name == SONDE_NONE)
 			return false;
 	}
@@ -162,19 +160,18 @@ static bool knows_names(const struct sn_recording_graphs *graphs,
 }
 
 static bool fits(const struct match *match, const struct sn_event *event,
-		 const struct sn_recording_captured *captured, bool by_name)
+		 const struct sn_sink_captured *captured, bool by_name)
 {
-	struct sn_recording_name name = sn_recording_name(match->recording, event->context);
+	struct sn_track_name name = sn_sink_name(match->sink, event->context);
 	return name.category == captured->category &&
 	       (!by_name || name.category != SN_ACTIVITY_KERNEL || name.text == captured->name);
 }
 
 /* Each operation to the next call that it fits to; branches that run side by side come in another
  * order, so that one further back is taken as well. */
-static size_t match_by_name(struct match *match, const struct sn_recording_capture *capture)
+static size_t match_by_name(struct match *match, const struct sn_sink_capture *capture)
 {
-	const struct sn_recording_captured *captured =
-	    match->recording->graphs.captured + capture->first;
+	const struct sn_sink_captured *captured = match->sink->graphs.captured + capture->first;
 	size_t matched = 0;
 	uint32_t next = 0, first_free = 0;
 	for (size_t i = 0; i < match->replay->count; i++) {
@@ -202,10 +199,9 @@ static size_t match_by_name(struct match *match, const struct sn_recording_captu
 }
 
 /* One by one, where all fit. */
-static size_t match_by_order(struct match *match, const struct sn_recording_capture *capture)
+static size_t match_by_order(struct match *match, const struct sn_sink_capture *capture)
 {
-	const struct sn_recording_captured *captured =
-	    match->recording->graphs.captured + capture->first;
+	const struct sn_sink_captured *captured = match->sink->graphs.captured + capture->first;
 	if (capture->count != match->replay->count)
 		return 0;
 	for (uint32_t i = 0; i < capture->count; i++) {
@@ -220,7 +216,7 @@ static size_t match_by_order(struct match *match, const struct sn_recording_capt
 /* What the streams before have of the same launch is no longer free. */
 static void recall_used(struct match *match, uint32_t number, uint32_t count)
 {
-	struct sn_recording_replay *replay = match->replay;
+	struct sn_sink_replay *replay = match->replay;
 	memset(match->used, 0, count * sizeof(*match->used));
 	if (replay->used_correlation == replay->correlation && replay->used_capture == number &&
 	    replay->used)
@@ -229,7 +225,7 @@ static void recall_used(struct match *match, uint32_t number, uint32_t count)
 
 static int keep_used(struct match *match, uint32_t number, uint32_t count)
 {
-	struct sn_recording_replay *replay = match->replay;
+	struct sn_sink_replay *replay = match->replay;
 	if (sn_vec_reserve(&replay->used, &replay->used_capacity, count + 1ull) < 0)
 		return SN_ERR_MEMORY;
 	recall_used(match, number, count);
@@ -245,11 +241,11 @@ static int keep_used(struct match *match, uint32_t number, uint32_t count)
 /* The capture that explains most, best->[event] its positions; SONDE_NONE: none does. */
 static uint32_t find_capture(struct match *match, bool *by_name)
 {
-	const struct sn_recording_graphs *graphs = &match->recording->graphs;
+	const struct sn_sink_graphs *graphs = &match->sink->graphs;
 	size_t most = 0, largest = 0;
 	uint32_t best = SONDE_NONE;
 	for (uint32_t i = 0; i < graphs->capture_count; i++) {
-		const struct sn_recording_capture *capture = graphs->captures + i;
+		const struct sn_sink_capture *capture = graphs->captures + i;
 		bool has_names = knows_names(graphs, capture);
 		recall_used(match, i, capture->count);
 		size_t matched =
@@ -296,10 +292,10 @@ static size_t path_below(const struct sn_db_builder *builder, uint32_t context, 
 }
 
 /* Below the launch: that it is a replay, and the captured path within what captured. */
-static uint32_t replayed_parent(struct sn_recording *recording, uint32_t launch, uint32_t captured,
+static uint32_t replayed_parent(struct sn_track_sink *sink, uint32_t launch, uint32_t captured,
 				uint32_t began)
 {
-	struct sn_db_builder *builder = recording->builder;
+	struct sn_db_builder *builder = sink->builder;
 	uint32_t frames[PATH_MAX_FRAMES];
 	size_t count = path_below(builder, captured, began, frames);
 	uint32_t at = sn_db_builder_context(
@@ -309,45 +305,45 @@ static uint32_t replayed_parent(struct sn_recording *recording, uint32_t launch,
 	return at;
 }
 
-static void mark(struct sn_recording *recording, struct sn_event *event, const char *how)
+static void mark(struct sn_track_sink *sink, struct sn_event *event, const char *how)
 {
 	struct sn_attribute *items = (struct sn_attribute *)event->attributes;
 	items[event->attribute_count++] = (struct sn_attribute){
-	    recording->graphs.how_key, 0, sn_db_builder_string(recording->builder, how)};
+	    sink->graphs.how_key, 0, sn_db_builder_string(sink->builder, how)};
 }
 
 static void give_parents(struct match *match, uint32_t number, const char *how, uint32_t *parents)
 {
-	struct sn_recording *recording = match->recording;
-	struct sn_recording_replay *replay = match->replay;
+	struct sn_track_sink *sink = match->sink;
+	struct sn_sink_replay *replay = match->replay;
 	for (size_t i = 0; i < replay->count; i++) {
 		parents[i] = replay->launch;
 		if (number == SONDE_NONE || match->best[i] == SONDE_NONE) {
-			recording->graphs.unmatched++;
+			sink->graphs.unmatched++;
 			continue;
 		}
-		const struct sn_recording_capture *capture = recording->graphs.captures + number;
-		parents[i] = replayed_parent(
-		    recording, replay->launch,
-		    recording->graphs.captured[capture->first + match->best[i]].context,
-		    capture->context);
-		mark(recording, replay->events + i, how);
-		recording->graphs.matched++;
+		const struct sn_sink_capture *capture = sink->graphs.captures + number;
+		parents[i] =
+		    replayed_parent(sink, replay->launch,
+				    sink->graphs.captured[capture->first + match->best[i]].context,
+				    capture->context);
+		mark(sink, replay->events + i, how);
+		sink->graphs.matched++;
 	}
 }
 
-int sn_recording_replay_match(struct sn_recording *recording, struct sn_recording_replay *replay,
-			      uint32_t *parents)
+int sn_sink_replay_match(struct sn_track_sink *sink, struct sn_sink_replay *replay,
+			 uint32_t *parents)
 {
 	size_t most = 0;
-	for (size_t i = 0; i < recording->graphs.capture_count; i++)
-		if (recording->graphs.captures[i].count > most)
-			most = recording->graphs.captures[i].count;
+	for (size_t i = 0; i < sink->graphs.capture_count; i++)
+		if (sink->graphs.captures[i].count > most)
+			most = sink->graphs.captures[i].count;
 	for (size_t i = 0; i < replay->count; i++)
 		replay->events[i].attributes =
 		    replay->items + (uintptr_t)replay->events[i].attributes;
 	struct numbered *order = malloc((replay->count + 1) * sizeof(*order));
-	struct match match = {recording,
+	struct match match = {sink,
 			      replay,
 			      order,
 			      malloc((replay->count + 1) * sizeof(uint32_t)),
@@ -356,11 +352,10 @@ int sn_recording_replay_match(struct sn_recording *recording, struct sn_recordin
 	int result = order && match.found && match.best && match.used ? 0 : SN_ERR_MEMORY;
 	if (!result) {
 		bool by_name = false;
-		bool by_node = order_events(recording, replay, order);
+		bool by_node = order_events(sink, replay, order);
 		uint32_t number = find_capture(&match, &by_name);
 		if (number != SONDE_NONE)
-			result =
-			    keep_used(&match, number, recording->graphs.captures[number].count);
+			result = keep_used(&match, number, sink->graphs.captures[number].count);
 		give_parents(&match, number,
 			     by_node   ? "graph node order"
 			     : by_name ? "kernel names in order"

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stream of a recording: what ran on the device, below the call that launched it.
+ *
+ * Launch and operation have one correlation number. All kernels of a graph have that of the call
+ * that launched the graph; track_graph.c finds out which calls they come from. What has none,
+ * or one that no call in the file has (the launch came before the sink), stands below a frame
+ * that says so, and is counted.
+ */
+#include "track_sink_internal.h"
+#include "track_dataflow.h"
+
+#include "format/measurement/measurement.h"
+
+#include <string.h>
+
+enum { ATTRIBUTES_MOST = 400 };
+#define NO_LAUNCH "[launched before the recording]"
+
+static bool is_before(const struct sn_sink_launch *a, const struct sn_sink_launch *b)
+{
+	return a->correlation != b->correlation ? a->correlation < b->correlation
+						: a->context < b->context;
+}
+
+static size_t stretch_end(const struct sn_sink_launch *launches, size_t begin, size_t count)
+{
+	size_t i = begin + 1;
+	while (i < count && !is_before(launches + i, launches + i - 1))
+		i++;
+	return i < count ? i : count;
+}
+
+/* Neighbouring ascending stretches of `from` become one in `to`; how many there are then. */
+static size_t merge_stretches(const struct sn_sink_launch *from, struct sn_sink_launch *to,
+			      size_t count)
+{
+	size_t stretches = 0, i = 0;
+	for (size_t left = 0, end; left < count; left = end, stretches++) {
+		size_t middle = stretch_end(from, left, count), right = middle;
+		end = middle < count ? stretch_end(from, middle, count) : count;
+		while (i < end) {
+			bool takes_right =
+			    right < end && (left == middle || is_before(from + right, from + left));
+			to[i++] = takes_right ? from[right++] : from[left++];
+		}
+	}
+	return stretches;
+}
+
+static bool are_ordered(const struct sn_track_sink *sink)
+{
+	for (size_t i = 1; i < sink->launch_count; i++)
+		if (sink->launches[i].correlation < sink->launches[i - 1].correlation)
+			return false;
+	return true;
+}
+
+/* Launches by correlation. Those of a thread mostly ascend, so threads are merged. */
+static int order_launches(struct sn_track_sink *sink)
+{
+	size_t count = sink->launch_count;
+	if (sink->are_launches_ordered || are_ordered(sink)) {
+		sink->are_launches_ordered = true;
+		return 0;
+	}
+	struct sn_sink_launch *to = malloc(count * sizeof(*to));
+	if (!to)
+		return SN_ERR_MEMORY;
+	for (size_t stretches = 2; stretches > 1;) {
+		stretches = merge_stretches(sink->launches, to, count);
+		memcpy(sink->launches, to, count * sizeof(*to));
+	}
+	free(to);
+	sink->are_launches_ordered = true;
+	return 0;
+}
+
+/* A stream runs mostly in the order of launches, so the next one is looked for from the last one
+ * on, in steps that double. */
+static const struct sn_sink_launch *find_launch(struct sn_track_sink *sink, uint64_t correlation)
+{
+	size_t low = sink->last_launch, high, step = 1;
+	if (low >= sink->launch_count || sink->launches[low].correlation > correlation)
+		low = 0;
+	for (high = low;
+	     high < sink->launch_count && sink->launches[high].correlation < correlation;
+	     step *= 2) {
+		low = high + 1;
+		high += step;
+	}
+	high = high < sink->launch_count ? high : sink->launch_count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (sink->launches[middle].correlation < correlation)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	sink->last_launch = low;
+	bool is_there = low < sink->launch_count && sink->launches[low].correlation == correlation;
+	return is_there ? sink->launches + low : NULL;
+}
+
+/* `parent`: where its launch is, or what a graph captured it from; SONDE_NONE: not recorded. */
+static uint32_t place(struct sn_track_sink *sink, const struct sn_event *event, uint32_t category,
+		      const struct sn_sink_launch *launch, uint32_t parent)
+{
+	if (parent == SONDE_NONE && category >= SN_ACTIVITY_DEVICE_ANNOTATION) {
+		parent = 0;
+	} else if (parent == SONDE_NONE) {
+		sink->losses[SN_SINK_UNLAUNCHED] += event->metric == SONDE_NONE;
+		parent = sn_db_builder_context(
+		    sink->builder, 0,
+		    sn_db_builder_named_frame(sink->builder, SN_FRAME_IDLE, NO_LAUNCH));
+	}
+	if (!launch || !launch->is_within)
+		parent = sn_sink_under(sink, parent, event->context);
+	return sn_db_builder_context(sink->builder, parent, sn_sink_frame(sink, event->context));
+}
+
+static int add(struct sn_track_sink *sink, uint32_t context, enum sn_activity_metric metric,
+	       double value)
+{
+	return sn_totals_add(&sink->totals, context, sn_sink_metric(sink, metric), value);
+}
+
+/* The product of three attributes; 0 where there are none. */
+static double product(const struct sn_track_sink *sink, const struct sn_event *event,
+		      enum sn_track_key first)
+{
+	double all = 1;
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t one;
+		if (!sn_sink_attribute(sink, event, first + i, &one))
+			return 0;
+		all *= (double)one;
+	}
+	return all;
+}
+
+static int add_kernel(struct sn_track_sink *sink, uint32_t context, const struct sn_event *event)
+{
+	uint64_t value;
+	double blocks = product(sink, event, SN_TRACK_KEY_GRID_X);
+	double threads = product(sink, event, SN_TRACK_KEY_BLOCK_X);
+	int result =
+	    add(sink, context, SN_ACTIVITY_KERNEL_TIME, (double)(event->end_ns - event->start_ns));
+	if (!result && blocks)
+		result = add(sink, context, SN_ACTIVITY_BLOCKS, blocks);
+	if (!result && threads)
+		result = add(sink, context, SN_ACTIVITY_BLOCK_THREADS, threads);
+	if (!result && sn_sink_attribute(sink, event, SN_TRACK_KEY_REGISTERS, &value))
+		result = add(sink, context, SN_ACTIVITY_REGISTERS, (double)value);
+	if (!result && sn_sink_attribute(sink, event, SN_TRACK_KEY_SHARED, &value))
+		result = add(sink, context, SN_ACTIVITY_SHARED_BYTES, (double)value);
+	return result;
+}
+
+static int add_values(struct sn_track_sink *sink, uint32_t context, uint32_t category,
+		      const struct sn_event *event)
+{
+	if (category == SN_ACTIVITY_KERNEL)
+		return add_kernel(sink, context, event);
+	if (category != SN_ACTIVITY_COPY && category != SN_ACTIVITY_FILL)
+		return 0;
+	bool is_copy = category == SN_ACTIVITY_COPY;
+	uint64_t bytes;
+	int result = add(sink, context, is_copy ? SN_ACTIVITY_COPY_TIME : SN_ACTIVITY_FILL_TIME,
+			 (double)(event->end_ns - event->start_ns));
+	if (!result && sn_sink_attribute(sink, event, SN_TRACK_KEY_BYTES, &bytes))
+		result =
+		    add(sink, context, is_copy ? SN_ACTIVITY_COPY_BYTES : SN_ACTIVITY_FILL_BYTES,
+			(double)bytes);
+	return result;
+}
+
+/* One event of a stream, which is none where it only adds a value to the place of another. */
+static int take_placed(struct sn_track_sink *sink, struct sn_event *event,
+		       const struct sn_sink_launch *launch, uint32_t parent)
+{
+	uint32_t category = sn_sink_name(sink, event->context).category;
+	event->context = place(sink, event, category, launch, parent);
+	if (event->metric != SONDE_NONE && event->attribute_count) {
+		double value;
+		memcpy(&value, &event->attributes[0].value, sizeof(value));
+		return sn_totals_add(&sink->totals, event->context, event->metric, value);
+	}
+	if (event->link)
+		event->link = sn_sink_link(sink, event->link);
+	sn_trace_writer_add(sink->writer, event);
+	if (launch && sink->dataflow)
+		sn_dataflow_device(sink->dataflow, launch->node, category,
+				   (double)(event->end_ns - event->start_ns));
+	return add_values(sink, event->context, category, event);
+}
+
+/* What one launch of a graph started: below the calls that captured it. */
+static int take_replay(struct sn_track_sink *sink, struct sn_sink_replay *replay)
+{
+	if (!replay->count)
+		return 0;
+	uint32_t *parents = malloc(replay->count * sizeof(*parents));
+	int result = parents ? sn_sink_replay_match(sink, replay, parents) : SN_ERR_MEMORY;
+	for (size_t i = 0; i < replay->count && !result; i++)
+		result = take_placed(sink, replay->events + i,
+				     find_launch(sink, replay->correlation), parents[i]);
+	free(parents);
+	replay->count = replay->item_count = 0;
+	return result;
+}
+
+static int take(struct sn_track_sink *sink, struct sn_sink_replay *replay, struct sn_event *event)
+{
+	const struct sn_sink_launch *launch = event->link ? find_launch(sink, event->link) : NULL;
+	uint32_t category = sn_sink_name(sink, event->context).category;
+	bool is_replayed = launch && launch->is_graph && event->metric == SONDE_NONE &&
+			   category < SN_ACTIVITY_DEVICE_ANNOTATION;
+	if (!is_replayed)
+		return take_placed(sink, event, launch, launch ? launch->context : SONDE_NONE);
+	if (replay->count && replay->correlation != event->link && take_replay(sink, replay))
+		return SN_ERR_MEMORY;
+	replay->correlation = event->link;
+	replay->launch = launch->context;
+	return sn_sink_replay_add(replay, event);
+}
+
+/* An operation whose launch was found by order alone says so. `items` has place for one more. */
+static void infer(struct sn_track_sink *sink, uint32_t track, struct sn_event *event,
+		  struct sn_attribute *items)
+{
+	uint32_t category = sn_sink_name(sink, event->context).category;
+	if (event->link || event->attribute_count >= ATTRIBUTES_MOST ||
+	    category < SN_ACTIVITY_KERNEL || category > SN_ACTIVITY_FILL)
+		return;
+	event->link = sn_order_find(&sink->order, true, track, event->start_ns, event->end_ns);
+	if (!event->link)
+		return;
+	if (event->attribute_count)
+		memcpy(items, event->attributes, event->attribute_count * sizeof(*items));
+	items[event->attribute_count++] = (struct sn_attribute){
+	    sink->graphs.how_key, 0, sn_db_builder_string(sink->builder, "order of launches")};
+	event->attributes = items;
+}
+
+int sn_sink_device(struct sn_track_sink *sink, uint32_t number, struct sn_error *error)
+{
+	struct sn_attribute items[ATTRIBUTES_MOST + 1];
+	struct sn_track *track = sink->tracks + number;
+	struct sn_event event;
+	if (order_launches(sink))
+		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_sink_profile(sink, track);
+	int result = sn_sorter_begin(sink->sorter, number, error);
+	while (!result && (result = sn_sorter_next(sink->sorter, &event, error)) > 0) {
+		infer(sink, number, &event, items);
+		event.start_ns = sn_sink_time(sink, event.start_ns);
+		event.end_ns = sn_sink_time(sink, event.end_ns);
+		event.profile = track->profile;
+		result = take(sink, &sink->replay, &event);
+		if (result)
+			sn_fail(error, result, "out of memory");
+	}
+	if (!result && take_replay(sink, &sink->replay))
+		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	sn_totals_flush(&sink->totals, sink->builder, track->profile);
+	return result;
+}

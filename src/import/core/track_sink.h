@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where importers say what a file holds: tracks, events, attributes, counters, states, links and
+ * losses, in any order, in the clock of the file. The sink makes a database's calling contexts,
+ * metrics and events of it.
+ *
+ *   struct sn_track_sink *sink = sn_track_sink_new("nsys", builder, writer);
+ *   for each file
+ *       sn_track_sink_open
+ *       in any order: sn_track_sink_track, _name, _event, _begin, _end, _sample, _counter, ...
+ *       sn_track_sink_close    no more events come; what is known of tracks may still be said
+ *       sn_track_sink_build
+ *   sn_track_sink_finish, sn_track_sink_free
+ *
+ * A track is a row of a timeline: a thread, a stream of a device, a processor. Of a thread it is
+ * told what ran when; what is nested in what gives calling contexts. A link is a number that an API
+ * call and what it started on a device have in common: the operation goes below the call. Where the
+ * file has none, the order of calls and operations tells (track_order.c); what a replayed graph
+ * runs goes below the call that captured it (track_graph.c).
+ *
+ * Times are nanoseconds by the file's clock; sn_track_sink_set_base brings them to the Unix epoch
+ * and may come last. What has no valid time, none within SN_TRACK_TIME_MAX, is left out and
+ * counted.
+ *
+ * Strings, frames, contexts and metrics are the builder's numbers, SONDE_NONE for none. Functions
+ * that return int: 0 or a negative enum sn_err; without `error` that is SN_ERR_MEMORY. One thread.
+ */
+#ifndef SN_IMPORT_TRACK_SINK_H
+#define SN_IMPORT_TRACK_SINK_H
+
+#include "format/database/database_writer.h"
+#include "trace/event.h"
+#include "trace/writer.h"
+
+#define SN_TRACK_TIME_MAX (1ll << 61)
+
+struct sn_import_request;
+struct sonde_graph_model;
+struct sn_track_sink;
+
+/* ---- files ---- */
+
+/* `source`, which outlives the sink, is who measured: of all metrics. NULL without memory. */
+struct sn_track_sink *sn_track_sink_new(const char *source, struct sn_db_builder *builder,
+					struct sn_trace_writer *writer);
+void sn_track_sink_free(struct sn_track_sink *sink);
+/* Sets about a file: numbers of tracks and names begin anew. */
+int sn_track_sink_open(struct sn_track_sink *sink, const char *path, struct sn_error *error);
+/* Ends what is still open. */
+int sn_track_sink_close(struct sn_track_sink *sink);
+/* Makes profiles, contexts and events of the file; closes it where that is still to be done.
+ * `path_count`: how many files there are. */
+int sn_track_sink_build(struct sn_track_sink *sink, size_t path_count, struct sn_error *error);
+/* After the last file: what is known of the whole, and what of it could not be read or placed. */
+void sn_track_sink_finish(struct sn_track_sink *sink);
+
+/* Operators become a graph for `sonde graph`, in the steps that annotations tell. Reads the
+ * execution traces among the inputs, before any other file is; are_traces[i]: which. */
+int sn_track_sink_make_graph(struct sn_track_sink *sink, const struct sn_import_request *request,
+			     bool *are_traces, struct sn_error *error);
+/* After the last file: models of execution traces that no file gave times. */
+int sn_track_sink_finish_graph(struct sn_track_sink *sink, struct sn_error *error);
+
+/* ---- who was measured ---- */
+
+void sn_track_sink_set_host(struct sn_track_sink *sink, uint32_t host);
+void sn_track_sink_set_program(struct sn_track_sink *sink, uint32_t program);
+/* The program is that of the track with most events, of those that have one. */
+void sn_track_sink_set_busiest_program(struct sn_track_sink *sink);
+/* Of the file being read: its rank, its process where tracks do not say theirs (-1), and what is
+ * added to its times. */
+void sn_track_sink_set_rank(struct sn_track_sink *sink, int32_t rank);
+void sn_track_sink_set_pid(struct sn_track_sink *sink, int64_t pid);
+int64_t sn_track_sink_pid(const struct sn_track_sink *sink);
+void sn_track_sink_set_base(struct sn_track_sink *sink, int64_t base_ns);
+/* Nanoseconds since the Unix epoch. */
+uint64_t sn_track_sink_time(const struct sn_track_sink *sink, int64_t time_ns);
+/* Fills in of a graph whose it is. */
+void sn_track_sink_sign(const struct sn_track_sink *sink, struct sonde_graph_model *model);
+
+/* ---- tracks ---- */
+
+/* Which thread (process, thread, 0) or stream (device, context, stream) a track is. Streams of
+ * several processes are told apart by `process`, where the file has several. */
+struct sn_track_place {
+	int64_t is_device, first, second, third, process;
+};
+
+/* What is known of a track; to be changed by the functions below alone. */
+struct sn_track {
+	bool is_device, is_processor;
+	bool nests;	  /* of a device: its events contain each other, nothing launched them */
+	uint32_t profile; /* builder's, once it is made */
+	uint32_t name, program, host; /* builder's strings, or SONDE_NONE: that of the whole */
+	int32_t rank;		      /* -1: that of the file */
+	int64_t pid, tid;	      /* -1: not a number, then the name is the text */
+	uint32_t device, context, stream, process;
+	uint64_t forward_count; /* operators that a backward pass may refer to */
+	uint64_t start_ns, end_ns, event_count;
+};
+
+/* The number of the track at that place, new where it is; SONDE_NONE without memory. */
+uint32_t sn_track_sink_track(struct sn_track_sink *sink, const struct sn_track_place *place);
+/* The same, SONDE_NONE where there is none. */
+uint32_t sn_track_sink_find(const struct sn_track_sink *sink, const struct sn_track_place *place);
+/* A processor's, of which it is known which threads it ran. */
+uint32_t sn_track_sink_processor(struct sn_track_sink *sink, uint32_t cpu);
+uint32_t sn_track_sink_count(const struct sn_track_sink *sink);
+/* Valid until the next track is made. */
+const struct sn_track *sn_track_sink_at(const struct sn_track_sink *sink, uint32_t track);
+const struct sn_track_place *sn_track_sink_place(const struct sn_track_sink *sink, uint32_t track);
+void sn_track_sink_name_track(struct sn_track_sink *sink, uint32_t track, uint32_t name);
+void sn_track_sink_set_track_program(struct sn_track_sink *sink, uint32_t track, uint32_t program);
+void sn_track_sink_set_track_rank(struct sn_track_sink *sink, uint32_t track, int32_t rank);
+void sn_track_sink_set_track_pid(struct sn_track_sink *sink, uint32_t track, int64_t pid);
+void sn_track_sink_set_track_tid(struct sn_track_sink *sink, uint32_t track, int64_t tid);
+/* Of a device that runs a program by itself: its events contain each other. */
+void sn_track_sink_nest_track(struct sn_track_sink *sink, uint32_t track, bool nests);
+
+/* ---- names of events ---- */
+
+enum sn_activity_category {
+	SN_ACTIVITY_OTHER, /* any that is not known: an interval of its thread */
+	SN_ACTIVITY_OPERATOR,
+	SN_ACTIVITY_ANNOTATION,
+	SN_ACTIVITY_PYTHON,
+	SN_ACTIVITY_API,
+	SN_ACTIVITY_OVERHEAD,
+	SN_ACTIVITY_SYSTEM,  /* a call of the operating system's libraries */
+	SN_ACTIVITY_RANGE,   /* begins and ends anywhere: calls nothing, is called by nothing */
+	SN_ACTIVITY_INSTANT, /* has no length; "[memory]" with `bytes` is an allocation */
+	SN_ACTIVITY_KERNEL,  /* from here on on a device */
+	SN_ACTIVITY_COPY,
+	SN_ACTIVITY_FILL,
+	SN_ACTIVITY_DEVICE_ANNOTATION,
+	SN_ACTIVITY_DEVICE_OTHER,
+	SN_ACTIVITY_CATEGORIES
+};
+
+/* The number of a name of events of a category, within the file. */
+int sn_track_sink_name(struct sn_track_sink *sink, enum sn_activity_category category,
+		       const char *text, size_t length, uint32_t *number);
+/* The same by a string of the builder. */
+int sn_track_sink_name_string(struct sn_track_sink *sink, enum sn_activity_category category,
+			      uint32_t text, uint32_t *number);
+/*
+ * The same for what stands below the frame of another name, whatever calls or launches it: an
+ * operation of a compiled program. `within` is that name's number. What a call launched does not
+ * bring it along where the call did already.
+ */
+int sn_track_sink_name_within(struct sn_track_sink *sink, enum sn_activity_category category,
+			      uint32_t text, uint32_t within, uint32_t *number);
+/* The builder's string of a name. */
+uint32_t sn_track_sink_text(const struct sn_track_sink *sink, uint32_t name);
+/* The frame of a name, where it is not what its category makes of the text. */
+void sn_track_sink_set_frame(struct sn_track_sink *sink, uint32_t name, uint32_t frame);
+
+/* ---- attributes ---- */
+
+/* Those that the sink itself looks at. */
+enum sn_track_key {
+	SN_TRACK_KEY_VALUE,
+	SN_TRACK_KEY_SEQUENCE,
+	SN_TRACK_KEY_FORWARD_THREAD,
+	SN_TRACK_KEY_BYTES,
+	SN_TRACK_KEY_GRID_X,
+	SN_TRACK_KEY_GRID_Y,
+	SN_TRACK_KEY_GRID_Z,
+	SN_TRACK_KEY_BLOCK_X,
+	SN_TRACK_KEY_BLOCK_Y,
+	SN_TRACK_KEY_BLOCK_Z,
+	SN_TRACK_KEY_REGISTERS,
+	SN_TRACK_KEY_SHARED,
+	SN_TRACK_KEY_ALLOCATED,
+	SN_TRACK_KEY_RESERVED,
+	SN_TRACK_KEYS
+};
+
+/* The writer's numbers of those; all are signed. */
+const uint32_t *sn_track_sink_keys(const struct sn_track_sink *sink);
+/* That of any other, which is only passed on. */
+uint32_t sn_track_sink_key(struct sn_track_sink *sink, const char *name, size_t length,
+			   enum sonde_attribute_type type);
+
+/* ---- events ---- */
+
+struct sn_track_event {
+	uint32_t track, name;
+	int64_t start_ns, end_ns;
+	uint64_t link; /* 0 none */
+	const struct sn_attribute *attributes;
+	uint16_t attribute_count;
+};
+
+void sn_track_sink_event(struct sn_track_sink *sink, const struct sn_track_event *event);
+/* A value of an operation of a device, which only adds to the place where that is. */
+void sn_track_sink_value(struct sn_track_sink *sink, const struct sn_track_event *operation,
+			 uint32_t metric, uint32_t key, double value);
+/* A call path seen on a thread; event->name is a context. */
+void sn_track_sink_sample(struct sn_track_sink *sink, const struct sn_track_event *event);
+/* A metric of a track's, counted by this sink's source; its kind goes by the unit. */
+uint32_t sn_track_sink_metric(struct sn_track_sink *sink, uint32_t name, const char *unit);
+/* What a metric was at a time; `bits` are an int64_t's or a double's. */
+void sn_track_sink_counter(struct sn_track_sink *sink, uint32_t track, uint32_t metric,
+			   int64_t time_ns, bool is_real, uint64_t bits);
+
+/*
+ * An event that is told in two parts. Those of one key nest: an end is that of the last begin. What
+ * has no end lasts until the end of the recording and is counted, as is an end without a begin.
+ */
+int sn_track_sink_begin(struct sn_track_sink *sink, const void *key, size_t key_bytes,
+			const struct sn_track_event *event);
+
+struct sn_track_end {
+	const void *key;
+	size_t key_bytes;
+	int64_t time_ns;
+	const struct sn_attribute *attributes; /* added to the begin's */
+	uint16_t attribute_count;
+	bool begin_prevails; /* where both have an attribute */
+	/* Where begins of one key need not nest, the last of this process and name is the first
+	 * choice, the last of this process the second. */
+	bool is_async;
+	int64_t pid;
+	uint32_t name; /* builder's string; SONDE_NONE */
+};
+
+/* 1; 0: it has no begin; or SN_ERR_MEMORY. */
+int sn_track_sink_end(struct sn_track_sink *sink, const struct sn_track_end *end);
+/* The recording lasts until then at least. */
+void sn_track_sink_lasts(struct sn_track_sink *sink, int64_t time_ns);
+/* Until when it lasts, as far as is known. */
+int64_t sn_track_sink_last(const struct sn_track_sink *sink);
+
+/* ---- the scheduler ---- */
+
+/* Who a thread is that the scheduler tells of: its track (SONDE_NONE without memory) and name. */
+struct sn_track_threads {
+	uint32_t (*track)(void *context, uint32_t tid);
+	uint32_t (*name)(void *context, uint32_t tid); /* SONDE_NONE */
+	void *context;
+};
+
+struct sn_sched;
+
+/* The machine (system/scheduler.h) that makes states of threads and processors out of switches and
+ * wakeups, which come in order of time by the file's clock. NULL without memory. */
+struct sn_sched *sn_track_sink_scheduler(struct sn_track_sink *sink,
+					 const struct sn_track_threads *threads);
+
+/* ---- losses ---- */
+
+/* Events of a kind that is not read. */
+void sn_track_sink_unread(struct sn_track_sink *sink, uint64_t count);
+uint64_t sn_track_sink_unread_count(const struct sn_track_sink *sink);
+/* Events without a valid time, where the importer finds that out. */
+void sn_track_sink_untimed(struct sn_track_sink *sink, uint64_t count);
+/* Parts of events that cannot be joined, where the importer joins them. */
+void sn_track_sink_unpaired(struct sn_track_sink *sink, uint64_t count);
+void sn_track_sink_unended(struct sn_track_sink *sink, uint64_t count);
+/* Any other cause, where there are some. */
+void sn_track_sink_lost(struct sn_track_sink *sink, const char *cause, const char *text,
+			uint64_t count);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the track sink (track_sink.h): calls on threads, and what they started on devices.
+ *
+ *   track_add.c        what importers say, by track, into a sorter (trace/sorter.h)
+ *   track_name.c       names of events with their frames, keys, metrics
+ *   track_state.c      the scheduler's switches become states
+ *   track_sink.c       at the end of a file the rest, track by track:
+ *   track_thread.c     each thread in order of time: what is nested in what gives calling
+ *                          contexts; backward operators go under the forward ones that caused them
+ *   track_device.c     each stream: a kernel goes under the call that launched it, by
+ *                          correlation
+ *   track_graph.c      what a replayed graph runs goes under the path that captured it, below
+ *                          the one that replays it
+ *   track_dataflow.c   operators become nodes of a graph, where the importer wants one
+ *   track_order.c      where the file has no correlation at all, by the order of launches
+ *   track_nested.c     each track of a device that runs a program by itself
+ *
+ * Nothing is matched by Kineto's "External id": it means the operator in some versions and the
+ * correlation in others, and flow arrows, of which many ends have no start, are not needed.
+ */
+#ifndef SN_IMPORT_TRACK_SINK_INTERNAL_H
+#define SN_IMPORT_TRACK_SINK_INTERNAL_H
+
+#include "base/intern.h"
+#include "base/vec.h"
+#include "begin_end.h"
+#include "totals.h"
+#include "trace/sorter.h"
+#include "track_order.h"
+#include "track_sink.h"
+
+#include <string.h>
+
+enum sn_activity_metric {
+	SN_ACTIVITY_REAL_TIME,
+	SN_ACTIVITY_API_TIME,
+	SN_ACTIVITY_RANGE_TIME,
+	SN_ACTIVITY_KERNEL_TIME,
+	SN_ACTIVITY_COPY_TIME,
+	SN_ACTIVITY_FILL_TIME,
+	SN_ACTIVITY_COPY_BYTES,
+	SN_ACTIVITY_FILL_BYTES,
+	SN_ACTIVITY_BLOCKS,
+	SN_ACTIVITY_BLOCK_THREADS,
+	SN_ACTIVITY_REGISTERS,
+	SN_ACTIVITY_SHARED_BYTES,
+	SN_ACTIVITY_ALLOC,
+	SN_ACTIVITY_FREE,
+	SN_ACTIVITY_SAMPLES,
+	SN_ACTIVITY_STATE_TIME,
+	SN_ACTIVITY_ALLOCATED, /* counters */
+	SN_ACTIVITY_RESERVED,
+	SN_ACTIVITY_METRICS
+};
+
+/* A category and a name; what events are of. */
+struct sn_track_name {
+	uint32_t category; /* enum sn_activity_category */
+	uint32_t text;	   /* builder's string */
+	uint32_t within;   /* one more than the number of a name; see sn_track_sink_name_within */
+};
+
+/* What the text of a name says; found out once, as names are few and events are many. */
+enum sn_track_trait {
+	SN_TRAIT_BACKWARD = 1, /* an operator of a backward pass */
+	SN_TRAIT_MEMORY = 2,   /* an allocation or release */
+	SN_TRAIT_GRAPH_LAUNCH = 4,
+	SN_TRAIT_BEGINS_CAPTURE = 8, /* of a graph */
+	SN_TRAIT_ENDS_CAPTURE = 16,
+	SN_TRAIT_STEP = 32, /* of the profiler: an iteration */
+};
+
+/* An API call that may have started something. */
+struct sn_sink_launch {
+	uint64_t correlation;
+	uint32_t context;
+	uint32_t node;	/* of the graph: sn_dataflow_operator */
+	bool is_within; /* a frame that its name brought along */
+	bool is_graph;	/* it launched a graph: what runs was captured elsewhere */
+};
+
+/* Something that was not run but captured into a graph. */
+struct sn_sink_captured {
+	uint32_t context; /* of the call */
+	uint32_t name; /* builder's string: the kernel's; SONDE_NONE where the call does not say */
+	uint32_t category; /* enum sn_activity_category */
+};
+
+/* Graphs that were captured, of all files; track_graph.c. */
+struct sn_sink_capture {
+	uint32_t first, count; /* captured */
+	uint32_t context;      /* of the call that began it */
+};
+
+struct sn_sink_graphs {
+	struct sn_sink_capture *captures;
+	struct sn_sink_captured *captured;
+	size_t capture_count, capture_capacity, captured_count, captured_capacity;
+	uint32_t kernel_key, node_key, how_key; /* attributes; the writer's */
+	uint64_t matched, unmatched;
+};
+
+/* An operator of the forward pass. */
+struct sn_sink_forward {
+	uint32_t next; /* with this sequence number; SONDE_NONE */
+	uint32_t track, context, name;
+	uint32_t node; /* of the graph: sn_dataflow_operator */
+	uint64_t start_ns;
+};
+
+/* Operations that one launch of a graph started on one stream, until they are placed. */
+struct sn_sink_replay {
+	uint64_t correlation;
+	uint32_t launch;	 /* context */
+	struct sn_event *events; /* context is a name's number; attributes by position in `items` */
+	size_t count, capacity;
+	struct sn_attribute *items;
+	size_t item_count, item_capacity;
+	uint64_t used_correlation; /* what of the capture the streams before had, */
+	uint32_t used_capture;	   /* where one launch has several */
+	bool *used;
+	size_t used_capacity;
+};
+
+#define SN_SINK_RECENT 16
+
+enum sn_sink_loss {
+	SN_SINK_UNLAUNCHED,
+	SN_SINK_UNREAD,
+	SN_SINK_UNTIMED,
+	SN_SINK_UNPAIRED,
+	SN_SINK_UNENDED,
+	SN_SINK_LOSSES
+};
+
+struct sn_track_sink {
+	const char *source; /* who measured: of all metrics */
+	struct sn_db_builder *builder;
+	struct sn_trace_writer *writer;
+	uint32_t metrics[SN_ACTIVITY_METRICS]; /* SONDE_NONE before the first use */
+	uint32_t keys[SN_TRACK_KEYS];
+	uint32_t real_value_key; /* SONDE_NONE before the first use */
+	struct sn_totals totals;
+	struct sn_sink_graphs graphs;
+	struct sn_sink_replay replay;
+	struct sn_order order;	      /* of calls and operations without a correlation */
+	struct sn_dataflow *dataflow; /* NULL: no graph of operators is made */
+	struct sn_intern ranks;	      /* of files that were read, int32_t */
+	uint32_t *rank_counts;
+	size_t rank_capacity;
+	const char *first_path;
+	uint64_t losses[SN_SINK_LOSSES];
+	uint64_t file_count;
+	uint64_t start_ns, end_ns; /* of all files */
+	uint32_t host, program;	   /* builder's strings */
+	/* of the file being read */
+	const char *path;
+	struct sn_sorter *sorter;
+	struct sn_intern names;	 /* struct sn_track_name */
+	uint32_t *frames;	 /* by name: builder's frame, SONDE_NONE not made yet */
+	uint8_t *traits;	 /* by name: enum sn_track_trait */
+	uint32_t *text_names;	 /* by builder's string: one more than a name of that text; 0 */
+	struct sn_intern places; /* struct sn_track_place */
+	uint32_t recent_tracks[SN_SINK_RECENT]; /* by a hash of the place: one more than a track */
+	struct sn_track *tracks;
+	struct sn_sink_launch *launches;
+	struct sn_intern sequences; /* sequence number: forward_heads */
+	uint32_t *forward_heads;
+	struct sn_sink_forward *forwards;
+	size_t frame_capacity, trait_capacity, text_name_count, text_name_capacity, track_capacity,
+	    launch_count, launch_capacity, head_capacity, forward_count, forward_capacity;
+	bool are_launches_ordered;
+	size_t last_launch; /* found */
+	struct sn_begins begins;
+	struct sn_sink_states *states; /* NULL: no scheduler tells of any */
+	uint64_t last_ns;	       /* it lasts until then at least, biased */
+	bool is_closed;
+	int64_t base_ns; /* added to all times; may become known last */
+	int32_t rank;
+	uint32_t run;
+	int64_t pid; /* of most operators and API calls; -1 unknown */
+};
+
+/* The context below which events of that name stand, of one that calls or launches them. */
+uint32_t sn_sink_under(struct sn_track_sink *sink, uint32_t parent, uint32_t name);
+
+/* Times in the sorter are the file's plus this; see track_add.c. */
+#define SN_SINK_BIAS_NS	  SN_TRACK_TIME_MAX
+/* `third` of the place of a processor's track. */
+#define SN_SINK_PROCESSOR 3
+
+/* An event of any kind; of what is no interval event->name is a context. */
+void sn_sink_say(struct sn_track_sink *sink, const struct sn_track_event *event, uint16_t kind);
+/* Begins without an end. */
+int sn_sink_end_begun(struct sn_track_sink *sink);
+/* track_state.c: what threads and processors do at the end of the file; forgets the scheduler. */
+int sn_sink_states_finish(struct sn_track_sink *sink);
+void sn_sink_states_release(struct sn_track_sink *sink);
+
+/* Makes keys and forgets metrics. */
+void sn_sink_make_keys(struct sn_track_sink *sink);
+/* The builder's metric; made when it is first used, so that reports show no empty ones. */
+uint32_t sn_sink_metric(struct sn_track_sink *sink, enum sn_activity_metric metric);
+static inline struct sn_track_name sn_sink_name(const struct sn_track_sink *sink, uint32_t name)
+{
+	struct sn_track_name found;
+	memcpy(&found, sink->names.bytes + name * sizeof(found), sizeof(found));
+	return found;
+}
+/* Whether a name has that trait. */
+static inline bool sn_sink_is(const struct sn_track_sink *sink, uint32_t name,
+			      enum sn_track_trait trait)
+{
+	return sink->traits[name] & trait;
+}
+/* The builder's frame for a name. */
+uint32_t sn_sink_frame(struct sn_track_sink *sink, uint32_t name);
+/* The value of an attribute of the event; false without. */
+bool sn_sink_attribute(const struct sn_track_sink *sink, const struct sn_event *event,
+		       enum sn_track_key key, uint64_t *value);
+uint64_t sn_sink_time(const struct sn_track_sink *sink, uint64_t raw_ns);
+/* Makes the track's profile. */
+void sn_sink_profile(struct sn_track_sink *sink, struct sn_track *track);
+/* A number for what events of this file have in common; never 0, and of no other file. */
+uint64_t sn_sink_link(const struct sn_track_sink *sink, uint64_t correlation);
+
+/* track_graph.c. A call of a device's interface on a thread: begins or ends a capture, or is
+ * captured. `capture`: of that thread, SONDE_NONE while there is none. 0 or SN_ERR_MEMORY. */
+int sn_sink_graph_call(struct sn_track_sink *sink, const struct sn_event *event, uint32_t context,
+		       uint32_t *capture);
+/* The traits that a text has of those. */
+unsigned sn_sink_graph_traits(const char *text);
+
+int sn_sink_replay_add(struct sn_sink_replay *replay, const struct sn_event *event);
+/*
+ * Finds out what each event is of the captures. parents[i]: below which context it belongs: that of
+ * its call at capture, below the launch; the launch itself where it was not captured in these
+ * files. Events get an attribute that says how they were matched. 0 or SN_ERR_MEMORY.
+ */
+int sn_sink_replay_match(struct sn_track_sink *sink, struct sn_sink_replay *replay,
+			 uint32_t *parents);
+void sn_sink_replay_release(struct sn_sink_replay *replay);
+
+/* All events of a thread, all of whose track is known, into builder and writer. */
+int sn_sink_thread(struct sn_track_sink *sink, uint32_t track, struct sn_error *error);
+/* The same for a stream; all threads must be done. */
+int sn_sink_device(struct sn_track_sink *sink, uint32_t track, struct sn_error *error);
+/* The same for a track of a device whose events contain each other (track_nested.c). */
+int sn_sink_nested(struct sn_track_sink *sink, uint32_t track, struct sn_error *error);
+
+#endif
