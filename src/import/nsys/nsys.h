@@ -10,7 +10,7 @@
 #include "base/intern.h"
 #include "base/vec.h"
 #include "import/core/track_sink.h"
-#include "import/core/sqlite_table.h"
+#include "import/sqlite/sqlite_table.h"
 
 enum sn_nsys_key {
 	SN_NSYS_KEY_RETURNED,

@@ -10,7 +10,7 @@
  */
 #include "rocprof.h"
 #include "format/measurement/measurement.h"
-#include "import/core/sqlite_table.h"
+#include "import/sqlite/sqlite_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
