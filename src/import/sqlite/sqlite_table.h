@@ -10,7 +10,7 @@
 #define SN_IMPORT_SQLITE_TABLE_H
 
 #include "base/error.h"
-#include "importer.h"
+#include "import/core/importer.h"
 
 #include "late_sqlite.h"
 #include <stdbool.h>
