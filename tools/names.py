@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the sources which comments and design notes name are in the tree."""
+"""Checks that the sources which comments and design notes name are in the tree, and that no struct has two definitions."""
 import pathlib
 import re
 import subprocess
@@ -26,5 +26,11 @@ for name in files:
             if match[1] not in known and "NAME" not in match[1] and match[1] != "view_identifier.c":
                 line = text.count("\n", 0, start + match.start()) + 1
                 wrong.append(f"lint: {name}:{line} names {match[1]}: there is no such file")
+structs: dict[str, set[str]] = {}
+for name in files:
+    if name.startswith("src/") and name.endswith(".h"):
+        for struct in re.findall(r"^struct (sn_\w+) \{", (root / name).read_text(), re.M):
+            structs.setdefault(struct, set()).add(name)
+wrong += [f"lint: struct {struct} means two things: {' and '.join(sorted(where))}" for struct, where in structs.items() if len(where) > 1]
 print("\n".join(wrong), end="\n" if wrong else "")
 sys.exit(bool(wrong))

@@ -140,13 +140,13 @@ static int resolve_and_expand(struct sn_pipeline *pipeline)
 }
 
 struct arrival {
-	struct sn_origin origin;
+	struct sn_input_thread origin;
 	uint32_t number;
 };
 
 static int compare_arrivals(const void *left, const void *right)
 {
-	const struct sn_origin *a = left, *b = right;
+	const struct sn_input_thread *a = left, *b = right;
 	if (a->file != b->file)
 		return a->file < b->file ? -1 : 1;
 	return (a->thread > b->thread) - (a->thread < b->thread);
@@ -258,7 +258,7 @@ static int read_block(void *context, size_t number, struct sn_profile_block *blo
 	const struct sn_pipeline *pipeline = context;
 	const struct sn_universe *universe = &pipeline->universe;
 	const struct sn_worker *owner = owner_of(pipeline, &number);
-	const struct sn_block *from = owner->blocks + number;
+	const struct sn_spilled_profile *from = owner->blocks + number;
 	size_t entry_bytes = from->entry_count * sizeof(struct sn_database_plane);
 	if (sn_vec_reserve(&block->bytes, &block->capacity, entry_bytes + from->data_bytes + 1) < 0)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
@@ -290,7 +290,7 @@ static int write_values(struct sn_pipeline *pipeline)
 	    universe->node_count * sizeof(*universe->node_contexts) +
 	    universe->file_count * sizeof(*universe->first_profiles) +
 	    universe->profile_count *
-		(sizeof(*universe->profile_numbers) + sizeof(struct sn_block));
+		(sizeof(*universe->profile_numbers) + sizeof(struct sn_spilled_profile));
 	int result = sn_db_writer_values(&pipeline->writer, &source);
 	if (result)
 		return result;

@@ -26,9 +26,9 @@
 
 /* A profile's values in the first spill: a struct sn_major's entries and data, in which ids are
  * the worker's nodes and metrics are the worker's. */
-struct sn_block {
+struct sn_spilled_profile {
 	uint64_t offset;
-	struct sn_origin origin;
+	struct sn_input_thread origin;
 	uint32_t entry_count;
 	uint64_t data_bytes;
 };
@@ -37,7 +37,7 @@ struct sn_block {
 struct sn_worker {
 	struct sn_pipeline *pipeline;
 	struct sn_unified unified;
-	struct sn_block *blocks;
+	struct sn_spilled_profile *blocks;
 	size_t block_count, block_capacity;
 	uint32_t *nodes,
 	    *metrics;	       /* final contexts and metrics, by the worker's nodes and metrics */

@@ -329,8 +329,8 @@ static void write_ascii(const char *text, FILE *out)
 
 static int print_text(const struct sn_view *view, struct sn_error *error)
 {
-	struct sn_page page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
-			       locale_is_unicode()};
+	struct sn_terminal page = {stdout, sn_terminal_width(), sn_terminal_has_color(stdout),
+				   locale_is_unicode()};
 	if (page.is_unicode)
 		return sn_view_text(view, &page, error);
 	char *text = NULL;

@@ -26,7 +26,7 @@ void sn_summary_print(const struct sonde_db *db, const char *path, struct sn_sou
 	    .limit = SUMMARY_LINES,
 	    .sources = sources,
 	};
-	struct sn_page page = {out, sn_terminal_width(), sn_terminal_has_color(out), true};
+	struct sn_terminal page = {out, sn_terminal_width(), sn_terminal_has_color(out), true};
 	struct sn_error error = {""};
 	putc('\n', out);
 	const char *events = sonde_db_property(db, "events");

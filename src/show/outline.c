@@ -130,8 +130,8 @@ static uint32_t link_rows(struct sn_outline *outline)
 }
 
 /* Returns the columns used. */
-static int print_numbers(const struct sn_outline *outline, const struct sn_page *page,
-			 const struct sn_outline_row *row, struct sn_table *table)
+static int print_numbers(const struct sn_outline *outline, const struct sn_terminal *page,
+			 const struct sn_outline_row *row, struct sn_text_table *table)
 {
 	const struct sn_view *view = outline->view;
 	const struct sn_tree_value *values = &outline->values[row->values];
@@ -142,18 +142,18 @@ static int print_numbers(const struct sn_outline *outline, const struct sn_page 
 	sn_number_share(outline->total > 0 ? parts[is_own] / outline->total : 0, share);
 	table->mark = row->is_hot ? (page->is_unicode ? "\xe2\x96\xb6" : ">") : " ";
 	sn_text_style(page, row->is_hot ? "\033[1;31m" : "");
-	sn_table_cell(table, share);
+	sn_text_table_cell(table, share);
 	sn_text_style(page, row->is_hot ? "\033[0m" : "");
 	sn_text_cell(view, 0, parts[is_own], table);
 	sn_text_cell(view, 0, parts[!is_own], table);
 	for (uint32_t m = 1; m < view->metric_count; m++)
 		sn_text_cell(view, m, values[m].inclusive.sum, table);
 	sn_text_formulas(view, &outline->derived[number * view->formula_count], is_own, table);
-	return sn_table_rest(table);
+	return sn_text_table_rest(table);
 }
 
 /* The lines that lead from a row's elders to it. Returns the columns used. */
-static int print_guides(const struct sn_outline *outline, const struct sn_page *page,
+static int print_guides(const struct sn_outline *outline, const struct sn_terminal *page,
 			const struct sn_outline_row *row)
 {
 	enum { MAX_LEVELS = 24 };
@@ -270,7 +270,7 @@ static void fit_chain(const struct sn_outline *outline, struct chain *chain, siz
 		chain->part_columns--;
 }
 
-static void print_chain(const struct sn_outline *outline, const struct sn_page *page,
+static void print_chain(const struct sn_outline *outline, const struct sn_terminal *page,
 			const struct chain *chain, bool is_hot)
 {
 	char label[SN_LABEL_CHARS];
@@ -298,7 +298,7 @@ static void print_chain(const struct sn_outline *outline, const struct sn_page *
 }
 
 /* What the last frame is, or the source line of the user's code, where there is room for it. */
-static void print_place(const struct sn_outline *outline, const struct sn_page *page,
+static void print_place(const struct sn_outline *outline, const struct sn_terminal *page,
 			const struct chain *chain, int room)
 {
 	const struct sn_view *view = outline->view;
@@ -328,8 +328,8 @@ static void print_place(const struct sn_outline *outline, const struct sn_page *
 	sn_text_style(page, "\033[0m");
 }
 
-static void print_row(const struct sn_outline *outline, const struct sn_page *page,
-		      const struct sn_outline_row *row, struct sn_table *table)
+static void print_row(const struct sn_outline *outline, const struct sn_terminal *page,
+		      const struct sn_outline_row *row, struct sn_text_table *table)
 {
 	static struct chain chain; /* 70 KiB: too much for the stack of a thread one day */
 	int used = print_numbers(outline, page, row, table);
@@ -342,11 +342,11 @@ static void print_row(const struct sn_outline *outline, const struct sn_page *pa
 	print_chain(outline, page, &chain, row->is_hot);
 	if (chain.shown[chain.count - 1])
 		print_place(outline, page, &chain, room - (int)chain_columns(outline, &chain) - 2);
-	sn_table_end(table);
+	sn_text_table_end(table);
 }
 
-static void print_rows(const struct sn_outline *outline, const struct sn_page *page, uint32_t at,
-		       struct sn_table *table)
+static void print_rows(const struct sn_outline *outline, const struct sn_terminal *page,
+		       uint32_t at, struct sn_text_table *table)
 {
 	while (at != SONDE_NONE) {
 		const struct sn_outline_row *row = &outline->rows[at];
@@ -362,18 +362,19 @@ static void print_rows(const struct sn_outline *outline, const struct sn_page *p
 	}
 }
 
-int sn_outline_print(struct sn_outline *outline, const struct sn_page *page, const char *heading)
+int sn_outline_print(struct sn_outline *outline, const struct sn_terminal *page,
+		     const char *heading)
 {
 	if (outline->row_count == 0)
 		return 0;
 	uint32_t at = link_rows(outline);
 	if (at == SONDE_NONE)
 		return SN_ERR_MEMORY;
-	struct sn_table table = {.out = page->out, .gap = 1};
+	struct sn_text_table table = {.out = page->out, .gap = 1};
 	sn_text_style(page, "\033[1m");
-	sn_table_column(&table, "share", 6);
-	sn_table_column(&table, outline->shows_exclusive_share ? "self" : "total", 9);
-	sn_table_column(&table, outline->shows_exclusive_share ? "total" : "self", 9);
+	sn_text_table_column(&table, "share", 6);
+	sn_text_table_column(&table, outline->shows_exclusive_share ? "self" : "total", 9);
+	sn_text_table_column(&table, outline->shows_exclusive_share ? "total" : "self", 9);
 	sn_text_columns(outline->view, 1, &table);
 	sn_text_end_heads(page, &table, heading);
 	print_rows(outline, page, at, &table);

@@ -44,6 +44,7 @@ void sn_outline_derive(struct sn_outline *outline, const struct sonde_db_stat *a
 int sn_outline_add_frame(struct sn_outline *outline, uint32_t frame);
 
 /* Sorts siblings as the view says and prints headings and rows. 0 or SN_ERR_MEMORY. */
-int sn_outline_print(struct sn_outline *outline, const struct sn_page *page, const char *heading);
+int sn_outline_print(struct sn_outline *outline, const struct sn_terminal *page,
+		     const char *heading);
 
 #endif

@@ -177,7 +177,8 @@ static bool is_printed(const struct sn_column *column)
 }
 
 /* Numbers get what they need; texts share what is left, the widest giving way first. */
-static void lay_out(const struct sn_sheet *sheet, size_t rows, int width, struct sn_table *table)
+static void lay_out(const struct sn_sheet *sheet, size_t rows, int width,
+		    struct sn_text_table *table)
 {
 	int widths[SN_SHEET_COLUMNS] = {0}, total = 2;
 	char text[SN_SHEET_TEXT];
@@ -185,9 +186,9 @@ static void lay_out(const struct sn_sheet *sheet, size_t rows, int width, struct
 		const struct sn_column *column = sheet->columns + c;
 		if (!is_printed(column))
 			continue;
-		widths[c] = sn_table_width_of(column->head, NULL);
+		widths[c] = sn_text_table_width_of(column->head, NULL);
 		for (size_t r = 0; r < rows; r++) {
-			int wide = sn_table_width_of(
+			int wide = sn_text_table_width_of(
 			    sn_sheet_format(column, sheet->cells + r * sheet->column_count + c,
 					    text),
 			    NULL);
@@ -207,23 +208,23 @@ static void lay_out(const struct sn_sheet *sheet, size_t rows, int width, struct
 	}
 	for (size_t c = 0; c < sheet->column_count; c++)
 		if (is_printed(sheet->columns + c))
-			sn_table_column(table, sheet->columns[c].head,
-					is_text(sheet->columns + c) ? -widths[c] : widths[c]);
+			sn_text_table_column(table, sheet->columns[c].head,
+					     is_text(sheet->columns + c) ? -widths[c] : widths[c]);
 }
 
 static void print_table(const struct sn_sheet *sheet, size_t rows, int width, FILE *out)
 {
-	struct sn_table table = {.out = out, .gap = 2, .cuts = true};
+	struct sn_text_table table = {.out = out, .gap = 2, .cuts = true};
 	char text[SN_SHEET_TEXT];
 	lay_out(sheet, rows, width, &table);
-	sn_table_end(&table);
+	sn_text_table_end(&table);
 	for (size_t r = 0; r < rows; r++) {
 		const struct sn_cell *cells = sheet->cells + r * sheet->column_count;
 		for (size_t c = 0; c < sheet->column_count; c++)
 			if (is_printed(sheet->columns + c))
-				sn_table_cell(&table,
-					      sn_sheet_format(sheet->columns + c, cells + c, text));
-		sn_table_end(&table);
+				sn_text_table_cell(
+				    &table, sn_sheet_format(sheet->columns + c, cells + c, text));
+		sn_text_table_end(&table);
 	}
 }
 
@@ -258,7 +259,7 @@ static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, b
 	size_t rows = sn_sheet_rows(sheet);
 	size_t shown = limit && !sn_sheet_is_whole(sheet) && rows > limit ? limit : rows;
 	fprintf(out, "\n%s", is_bold ? "\033[1m" : "");
-	sn_table_put(out, sheet->title ? sheet->title : "", INT_MAX);
+	sn_text_table_put(out, sheet->title ? sheet->title : "", INT_MAX);
 	fprintf(out, "%s\n", is_bold ? "\033[0m" : "");
 	if (sheet->shape == SN_SHEET_SERIES) {
 		for (size_t c = 1; c < sheet->column_count && rows; c++)
@@ -272,13 +273,13 @@ static void print_sheet(const struct sn_sheet *sheet, size_t limit, int width, b
 		fprintf(out, "  %zu more are left out\n", sn_sheet_left_out(sheet));
 	for (size_t i = 0; i < sheet->note_count; i++) {
 		fputs("  ", out);
-		sn_table_wrap(out, sheet->notes[i], 2, 4, width);
+		sn_text_table_wrap(out, sheet->notes[i], 2, 4, width);
 	}
 }
 
 void sn_page_print_sentence(const char *text, int width, FILE *out)
 {
-	sn_table_wrap(out, text, 0, 4, width);
+	sn_text_table_wrap(out, text, 0, 4, width);
 }
 
 void sn_page_print(const struct sn_page *page, size_t limit, int width, bool is_bold, FILE *out)

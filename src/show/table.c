@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_blanks(struct sn_table *table, int count)
+static void put_blanks(struct sn_text_table *table, int count)
 {
 	fprintf(table->out, "%*s", count, "");
 	table->used += count;
 }
 
-static void put_gap(struct sn_table *table)
+static void put_gap(struct sn_text_table *table)
 {
 	put_blanks(table, table->owed);
 	table->owed = 0;
@@ -24,47 +24,47 @@ static void put_gap(struct sn_table *table)
 		return;
 	}
 	fputs(table->mark, table->out);
-	table->used += sn_table_width_of(table->mark, NULL);
+	table->used += sn_text_table_width_of(table->mark, NULL);
 	table->mark = NULL;
 }
 
-void sn_table_cell(struct sn_table *table, const char *text)
+void sn_text_table_cell(struct sn_text_table *table, const char *text)
 {
 	if (table->at == table->count)
 		return;
-	int wide = sn_table_width_of(text, NULL), width = abs(table->widths[table->at]);
+	int wide = sn_text_table_width_of(text, NULL), width = abs(table->widths[table->at]);
 	bool is_left = table->widths[table->at++] < 0;
 	put_gap(table);
 	if (!is_left && wide < width)
 		put_blanks(table, width - wide);
 	if (table->cuts && wide > width) {
-		table->used += sn_table_put(table->out, text, width - 1) + 1;
+		table->used += sn_text_table_put(table->out, text, width - 1) + 1;
 		fputs("…", table->out);
 		return;
 	}
-	table->used += sn_table_put(table->out, text, INT_MAX);
+	table->used += sn_text_table_put(table->out, text, INT_MAX);
 	table->owed = is_left && wide < width ? width - wide : 0;
 }
 
-void sn_table_column(struct sn_table *table, const char *head, int width)
+void sn_text_table_column(struct sn_text_table *table, const char *head, int width)
 {
 	if (table->count == SN_TABLE_COLUMNS)
 		return;
 	table->widths[table->count++] = width;
-	sn_table_cell(table, head);
+	sn_text_table_cell(table, head);
 }
 
-void sn_table_format(struct sn_table *table, const char *format, ...)
+void sn_text_table_format(struct sn_text_table *table, const char *format, ...)
 {
 	char text[64];
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	sn_table_cell(table, text);
+	sn_text_table_cell(table, text);
 }
 
-void sn_table_own_cell(struct sn_table *table)
+void sn_text_table_own_cell(struct sn_text_table *table)
 {
 	if (table->at == table->count)
 		return;
@@ -72,14 +72,14 @@ void sn_table_own_cell(struct sn_table *table)
 	table->used += abs(table->widths[table->at++]);
 }
 
-int sn_table_rest(struct sn_table *table)
+int sn_text_table_rest(struct sn_text_table *table)
 {
 	put_blanks(table, table->owed + 2);
 	table->owed = 0;
 	return table->used;
 }
 
-void sn_table_end(struct sn_table *table)
+void sn_text_table_end(struct sn_text_table *table)
 {
 	putc('\n', table->out);
 	table->at = 0;
@@ -89,7 +89,7 @@ void sn_table_end(struct sn_table *table)
 
 /* ---- texts ---- */
 
-int sn_table_width_of(const char *text, const char *end)
+int sn_text_table_width_of(const char *text, const char *end)
 {
 	int count = 0;
 	char shown[SN_UTF8_SHOWN];
@@ -100,7 +100,7 @@ int sn_table_width_of(const char *text, const char *end)
 	return count;
 }
 
-int sn_table_put(FILE *out, const char *text, int most)
+int sn_text_table_put(FILE *out, const char *text, int most)
 {
 	char shown[SN_UTF8_SHOWN];
 	int used = 0;
@@ -115,12 +115,12 @@ int sn_table_put(FILE *out, const char *text, int most)
 	return used;
 }
 
-void sn_table_wrap(FILE *out, const char *text, int at, int indent, int width)
+void sn_text_table_wrap(FILE *out, const char *text, int at, int indent, int width)
 {
 	bool is_first = true;
 	while (*text) {
 		size_t length = strcspn(text, " ");
-		int wide = sn_table_width_of(text, text + length);
+		int wide = sn_text_table_width_of(text, text + length);
 		if (!is_first && at + 1 + wide > width) {
 			fprintf(out, "\n%*s", indent, "");
 			at = indent;
@@ -129,7 +129,7 @@ void sn_table_wrap(FILE *out, const char *text, int at, int indent, int width)
 			at++;
 		}
 		is_first = false;
-		at += sn_table_put(out, text, wide);
+		at += sn_text_table_put(out, text, wide);
 		text += length;
 		text += strspn(text, " ");
 	}

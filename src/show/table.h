@@ -6,7 +6,7 @@
  *
  * Rows are written cell by cell: each column has a gap before it, numbers stand right and texts
  * left. What follows the last column in a row, such as a name of any length, is the caller's: see
- * sn_table_rest.
+ * sn_text_table_rest.
  */
 #ifndef SN_SHOW_TABLE_H
 #define SN_SHOW_TABLE_H
@@ -19,7 +19,7 @@
 enum { SN_TABLE_COLUMNS = 600 };
 
 /* All zeroes but for `out` and `gap`: without columns. */
-struct sn_table {
+struct sn_text_table {
 	FILE *out;
 	int gap;	  /* blanks before a column */
 	bool cuts;	  /* a cell that is too wide ends in an ellipsis; else it takes more room */
@@ -31,26 +31,26 @@ struct sn_table {
 	int used;  /* columns of the terminal that the row has taken */
 };
 
-/* Adds a column and writes its head: all columns first, then sn_table_end. A negative width is that
- * of a text, which stands left. */
-void sn_table_column(struct sn_table *table, const char *head, int width);
+/* Adds a column and writes its head: all columns first, then sn_text_table_end. A negative width is
+ * that of a text, which stands left. */
+void sn_text_table_column(struct sn_text_table *table, const char *head, int width);
 
-void sn_table_cell(struct sn_table *table, const char *text);
-void sn_table_format(struct sn_table *table, const char *format, ...)
+void sn_text_table_cell(struct sn_text_table *table, const char *text);
+void sn_text_table_format(struct sn_text_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The gap before a cell that the caller writes, in that column's width. */
-void sn_table_own_cell(struct sn_table *table);
+void sn_text_table_own_cell(struct sn_text_table *table);
 /* Two blanks before what follows the columns; the columns of the terminal taken so far. */
-int sn_table_rest(struct sn_table *table);
+int sn_text_table_rest(struct sn_text_table *table);
 /* The line's end. */
-void sn_table_end(struct sn_table *table);
+void sn_text_table_end(struct sn_text_table *table);
 
 /* Columns that a text takes up to `end`; NULL: all of it. */
-int sn_table_width_of(const char *text, const char *end);
+int sn_text_table_width_of(const char *text, const char *end);
 /* At most `most` columns of the text, whole characters; the columns taken. */
-int sn_table_put(FILE *out, const char *text, int most);
+int sn_text_table_put(FILE *out, const char *text, int most);
 /* Words from column `at` on, in lines that end before column `width`; further lines begin at
  * `indent`. */
-void sn_table_wrap(FILE *out, const char *text, int at, int indent, int width);
+void sn_text_table_wrap(FILE *out, const char *text, int at, int indent, int width);
 
 #endif

@@ -16,7 +16,7 @@ int sn_row_find(const struct sn_module *module, uintptr_t inside, struct sn_cfi_
 	return status;
 }
 
-static bool find_cfa(struct sn_cursor *cursor, const struct sn_cfi_row *row, uintptr_t *cfa)
+static bool find_cfa(struct sn_unwind_cursor *cursor, const struct sn_cfi_row *row, uintptr_t *cfa)
 {
 	const struct sn_registers *registers = &cursor->registers;
 	if (row->cfa_is_expression) {
@@ -31,8 +31,8 @@ static bool find_cfa(struct sn_cursor *cursor, const struct sn_cfi_row *row, uin
 	return registers->known & SN_KNOWN(row->cfa_register);
 }
 
-static bool evaluate_rule(struct sn_cursor *cursor, const struct sn_cfi_row *row, unsigned number,
-			  uintptr_t cfa, uintptr_t *value)
+static bool evaluate_rule(struct sn_unwind_cursor *cursor, const struct sn_cfi_row *row,
+			  unsigned number, uintptr_t cfa, uintptr_t *value)
 {
 	struct sn_expression_input input = {
 	    .registers = &cursor->registers, .stack = cursor->stack, .cfa = &cfa};
@@ -44,7 +44,7 @@ static bool evaluate_rule(struct sn_cursor *cursor, const struct sn_cfi_row *row
 }
 
 /* The caller's value of one register; false where it is not known. */
-static bool recover(struct sn_cursor *cursor, const struct sn_cfi_row *row, unsigned number,
+static bool recover(struct sn_unwind_cursor *cursor, const struct sn_cfi_row *row, unsigned number,
 		    uintptr_t cfa, uintptr_t *value)
 {
 	const struct sn_registers *registers = &cursor->registers;
@@ -79,7 +79,7 @@ static bool recover(struct sn_cursor *cursor, const struct sn_cfi_row *row, unsi
 	return registers->known & SN_KNOWN(source);
 }
 
-enum sn_step sn_step_by_row(struct sn_cursor *cursor, const struct sn_cfi_row *row,
+enum sn_step sn_step_by_row(struct sn_unwind_cursor *cursor, const struct sn_cfi_row *row,
 			    struct sn_step_result *result)
 {
 	struct sn_registers next = {.known = 0};

@@ -18,7 +18,7 @@ enum sn_native_flags {
 	SN_NATIVE_SCANNED = 8,	      /* found by scanning: may be wrong */
 };
 
-struct sn_cursor {
+struct sn_unwind_cursor {
 	struct sn_registers registers;
 	bool is_return; /* the program counter is a return address */
 	struct sn_stack *stack;
@@ -41,7 +41,7 @@ struct sn_step_result {
 int sn_row_find(const struct sn_module *module, uintptr_t inside, struct sn_cfi_row *row);
 
 /* Steps by `row`, which describes the code at the cursor; every word is read through its stack. */
-enum sn_step sn_step_by_row(struct sn_cursor *cursor, const struct sn_cfi_row *row,
+enum sn_step sn_step_by_row(struct sn_unwind_cursor *cursor, const struct sn_cfi_row *row,
 			    struct sn_step_result *result);
 
 #endif

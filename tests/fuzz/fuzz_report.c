@@ -49,8 +49,8 @@ static void write_views(const struct sonde_db *db, const uint32_t *metrics, uint
 			unsigned choice, const struct sn_query *query)
 {
 	FILE *out = open_sink(true), *colored = open_sink(false);
-	struct sn_page page = {choice & 1 ? colored : out, 20 + (int)(choice % 7) * 20, choice & 1,
-			       choice & 2};
+	struct sn_terminal page = {choice & 1 ? colored : out, 20 + (int)(choice % 7) * 20,
+				   choice & 1, choice & 2};
 	for (int kind = SN_VIEW_TOP_DOWN; kind <= SN_VIEW_THREADS; kind++) {
 		struct sn_view view = {
 		    .db = db,

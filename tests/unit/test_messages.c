@@ -21,22 +21,22 @@ static int release(void **state)
 }
 
 /* File n is of rank n. */
-static struct sn_message message(bool is_sent, uint32_t from, uint32_t to, uint64_t number,
-				 uint64_t at_ns)
+static struct sn_recorded_message message(bool is_sent, uint32_t from, uint32_t to, uint64_t number,
+					  uint64_t at_ns)
 {
-	return (struct sn_message){.file = is_sent ? from : to,
-				   .from = from,
-				   .to = to,
-				   .is_sent = is_sent,
-				   .is_numbered = true,
-				   .number = number,
-				   .tag = 5,
-				   .bytes = 8,
-				   .start_ns = at_ns,
-				   .end_ns = at_ns + 10};
+	return (struct sn_recorded_message){.file = is_sent ? from : to,
+					    .from = from,
+					    .to = to,
+					    .is_sent = is_sent,
+					    .is_numbered = true,
+					    .number = number,
+					    .tag = 5,
+					    .bytes = 8,
+					    .start_ns = at_ns,
+					    .end_ns = at_ns + 10};
 }
 
-static void add(struct sn_message added)
+static void add(struct sn_recorded_message added)
 {
 	assert_int_equal(sn_messages_add(&messages, &added), 0);
 }
@@ -51,12 +51,14 @@ static void match(size_t expected)
 static void test_size_of_one_end(void **state)
 {
 	(void)state;
-	struct sn_message sent = message(true, 0, 1, 0, 100), received = message(false, 0, 1, 0, 7);
+	struct sn_recorded_message sent = message(true, 0, 1, 0, 100),
+				   received = message(false, 0, 1, 0, 7);
 	received.bytes = UINT64_MAX;
 	add(received);
 	add(sent);
 	match(1);
-	struct sn_message other = message(true, 0, 1, 1, 100), larger = message(false, 0, 1, 1, 7);
+	struct sn_recorded_message other = message(true, 0, 1, 1, 100),
+				   larger = message(false, 0, 1, 1, 7);
 	larger.bytes++;
 	add(other);
 	add(larger);
@@ -67,8 +69,9 @@ static void test_size_of_one_end(void **state)
 static void test_pairs_have_one_link(void **state)
 {
 	(void)state;
-	struct sn_message sent = message(true, 0, 1, 0, 100), received = message(false, 0, 1, 0, 7);
-	struct sn_message answer = message(true, 1, 0, 0, 30);
+	struct sn_recorded_message sent = message(true, 0, 1, 0, 100),
+				   received = message(false, 0, 1, 0, 7);
+	struct sn_recorded_message answer = message(true, 1, 0, 0, 30);
 	add(answer);
 	add(received);
 	add(sent);
@@ -100,8 +103,8 @@ static void test_without_numbers(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 6; i++) {
-		struct sn_message sent = message(true, 0, 1, 0, 1000 * (6 - i));
-		struct sn_message received = message(false, 0, 1, 0, 1000 * (i + 1) + 5);
+		struct sn_recorded_message sent = message(true, 0, 1, 0, 1000 * (6 - i));
+		struct sn_recorded_message received = message(false, 0, 1, 0, 1000 * (i + 1) + 5);
 		sent.is_numbered = received.is_numbered = false;
 		received.tag = i % 2;
 		sent.tag = (5 - i) % 2; /* the last was added first */
@@ -117,7 +120,8 @@ static void test_without_numbers(void **state)
 static void test_doubtful_ones(void **state)
 {
 	(void)state;
-	struct sn_message child = message(true, 0, 1, 0, 50), larger = message(false, 0, 1, 1, 60);
+	struct sn_recorded_message child = message(true, 0, 1, 0, 50),
+				   larger = message(false, 0, 1, 1, 60);
 	child.file = 2;
 	larger.bytes = 9;
 	add(message(true, 0, 1, 0, 10));
@@ -125,7 +129,7 @@ static void test_doubtful_ones(void **state)
 	add(message(false, 0, 1, 0, 20));
 	add(message(true, 0, 1, 1, 30));
 	add(larger);
-	struct sn_message twice = message(false, 0, 1, 3, 95);
+	struct sn_recorded_message twice = message(false, 0, 1, 3, 95);
 	twice.file = 2;
 	add(message(true, 0, 1, 3, 90));
 	add(message(false, 0, 1, 3, 94));
@@ -143,7 +147,7 @@ static void receive_from_anybody(unsigned lost)
 		add(message(true, 0, 1, i, 1000 * i));
 	for (uint64_t i = 0; i < 6; i++) {
 		/* the third and fifth have no number, and were done in the other order */
-		struct sn_message received = message(false, 0, 1, i, 1000 * i + 5);
+		struct sn_recorded_message received = message(false, 0, 1, i, 1000 * i + 5);
 		received.recorded = i;
 		if (i == 2 || i == 4) {
 			received.is_numbered = false;
@@ -183,8 +187,8 @@ static void test_not_as_many(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 4; i++) {
-		struct sn_message sent = message(true, 0, 1, 0, 1000 * i);
-		struct sn_message received = message(false, 0, 1, 0, 1000 * i + 5);
+		struct sn_recorded_message sent = message(true, 0, 1, 0, 1000 * i);
+		struct sn_recorded_message received = message(false, 0, 1, 0, 1000 * i + 5);
 		sent.is_numbered = received.is_numbered = false;
 		add(sent);
 		if (i != 1)
@@ -197,7 +201,7 @@ static void test_not_as_many(void **state)
 static void test_one_place(void **state)
 {
 	(void)state;
-	struct sn_message received[3];
+	struct sn_recorded_message received[3];
 	for (uint64_t i = 0; i < 3; i++) {
 		add(message(true, 0, 1, i, 1000 * i));
 		received[i] = message(false, 0, 1, i, 9000);
@@ -221,8 +225,10 @@ static void test_groups(void **state)
 		uint64_t communicator, from_group, to_group;
 	} sent[] = {{0, 1, 50, 7, 8}, {1, 2, 51, 8, 9}, {0, 1, 60, 17, 18}};
 	for (uint64_t i = 0; i < 3; i++) {
-		struct sn_message one = message(true, sent[i].from, sent[i].to, 0, 1000 * i);
-		struct sn_message other = message(false, sent[i].from, sent[i].to, 0, 1000 * i + 5);
+		struct sn_recorded_message one =
+		    message(true, sent[i].from, sent[i].to, 0, 1000 * i);
+		struct sn_recorded_message other =
+		    message(false, sent[i].from, sent[i].to, 0, 1000 * i + 5);
 		one.communicator = other.communicator = sent[i].communicator;
 		one.group = sent[i].from_group;
 		other.group = sent[i].to_group;
@@ -242,7 +248,7 @@ static void test_groups(void **state)
 static void test_none(void **state)
 {
 	(void)state;
-	struct sn_message sent = message(true, 0, 1, 0, 100);
+	struct sn_recorded_message sent = message(true, 0, 1, 0, 100);
 	match(0);
 	assert_int_equal(sn_messages_link(&messages, &sent), 0);
 }

@@ -28,18 +28,18 @@ static void end(FILE *out, const char *expected)
 
 static void test_texts_left_and_numbers_right(void **unused)
 {
-	struct sn_table table = {.out = begin(), .gap = 2};
-	sn_table_column(&table, "who", -6);
-	sn_table_column(&table, "± dev.", 8);
-	sn_table_end(&table);
-	sn_table_cell(&table, "rank 0");
-	sn_table_format(&table, "%.1f", 1.5);
-	sn_table_end(&table);
-	sn_table_cell(&table, "two");
-	sn_table_cell(&table, "");
-	assert_int_equal(sn_table_rest(&table), 2 + 6 + 2 + 8 + 2);
+	struct sn_text_table table = {.out = begin(), .gap = 2};
+	sn_text_table_column(&table, "who", -6);
+	sn_text_table_column(&table, "± dev.", 8);
+	sn_text_table_end(&table);
+	sn_text_table_cell(&table, "rank 0");
+	sn_text_table_format(&table, "%.1f", 1.5);
+	sn_text_table_end(&table);
+	sn_text_table_cell(&table, "two");
+	sn_text_table_cell(&table, "");
+	assert_int_equal(sn_text_table_rest(&table), 2 + 6 + 2 + 8 + 2);
 	fputs("rest", table.out);
-	sn_table_end(&table);
+	sn_text_table_end(&table);
 	end(table.out, "  who       ± dev.\n"
 		       "  rank 0       1.5\n"
 		       "  two               rest\n");
@@ -48,42 +48,42 @@ static void test_texts_left_and_numbers_right(void **unused)
 /* A text that ends its row has no blanks behind it; what is behind the last column is nobody's. */
 static void test_a_row_ends_without_blanks(void **unused)
 {
-	struct sn_table table = {.out = begin(), .gap = 1};
-	sn_table_column(&table, "n", 3);
-	sn_table_column(&table, "name", -8);
-	sn_table_end(&table);
+	struct sn_text_table table = {.out = begin(), .gap = 1};
+	sn_text_table_column(&table, "n", 3);
+	sn_text_table_column(&table, "name", -8);
+	sn_text_table_end(&table);
 	table.mark = ">";
-	sn_table_cell(&table, "7");
-	sn_table_cell(&table, "a\nb");
-	sn_table_cell(&table, "lost");
-	sn_table_end(&table);
+	sn_text_table_cell(&table, "7");
+	sn_text_table_cell(&table, "a\nb");
+	sn_text_table_cell(&table, "lost");
+	sn_text_table_end(&table);
 	end(table.out, "   n name\n>  7 a b\n");
 }
 
 static void test_wide_cells(void **unused)
 {
-	struct sn_table table = {.out = begin(), .gap = 1};
-	sn_table_column(&table, "a", -4);
-	sn_table_column(&table, "b", 2);
-	sn_table_end(&table);
-	sn_table_cell(&table, "abcdef");
-	sn_table_cell(&table, "123");
+	struct sn_text_table table = {.out = begin(), .gap = 1};
+	sn_text_table_column(&table, "a", -4);
+	sn_text_table_column(&table, "b", 2);
+	sn_text_table_end(&table);
+	sn_text_table_cell(&table, "abcdef");
+	sn_text_table_cell(&table, "123");
 	assert_int_equal(table.used, 1 + 6 + 1 + 3);
-	sn_table_end(&table);
+	sn_text_table_end(&table);
 	table.cuts = true;
-	sn_table_cell(&table, "äbcdef");
-	sn_table_own_cell(&table);
+	sn_text_table_cell(&table, "äbcdef");
+	sn_text_table_own_cell(&table);
 	fputs("##", table.out);
 	assert_int_equal(table.used, 1 + 4 + 1 + 2);
-	sn_table_end(&table);
+	sn_text_table_end(&table);
 	end(table.out, " a     b\n abcdef 123\n äbc… ##\n");
 }
 
 static void test_words_wrap(void **unused)
 {
 	FILE *out = begin();
-	sn_table_wrap(out, "one two three  four", 0, 4, 8);
-	sn_table_wrap(out, "unbreakable x", 2, 2, 6);
+	sn_text_table_wrap(out, "one two three  four", 0, 4, 8);
+	sn_text_table_wrap(out, "unbreakable x", 2, 2, 6);
 	end(out, "one two\n    three\n    four\nunbreakable\n  x\n");
 }
 

@@ -21,9 +21,9 @@ static int write_block(struct sn_worker *worker, uint32_t profile_thread)
 	const struct sn_major *major = &worker->major;
 	size_t entry_bytes = major->entry_count * sn_major_entry_bytes(major);
 	struct sn_error error = {""};
-	struct sn_block block = {.origin = {worker->file, profile_thread},
-				 .entry_count = (uint32_t)major->entry_count,
-				 .data_bytes = major->data_bytes};
+	struct sn_spilled_profile block = {.origin = {worker->file, profile_thread},
+					   .entry_count = (uint32_t)major->entry_count,
+					   .data_bytes = major->data_bytes};
 	uint64_t data;
 	if (sn_vec_reserve(&worker->blocks, &worker->block_capacity, worker->block_count + 1) < 0)
 		return sn_pipeline_out_of_memory(pipeline);

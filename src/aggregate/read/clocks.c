@@ -123,7 +123,7 @@ static int read_messages(struct sn_clocks *clocks, uint32_t number,
 	struct file *file = clocks->files + number;
 	const char *rank = sn_measurement_property(measurement, "rank");
 	struct sn_trace_event event;
-	struct sn_message message;
+	struct sn_recorded_message message;
 	int result = 0;
 	if (rank && *rank)
 		file->rank = (uint32_t)strtoul(rank, NULL, 10);
@@ -391,7 +391,7 @@ uint64_t sn_clocks_convert(const struct sn_clocks *clocks, uint32_t file, uint64
 uint64_t sn_clocks_link(const struct sn_clocks *clocks, uint32_t file,
 			const struct sn_trace_event *event)
 {
-	struct sn_message message;
+	struct sn_recorded_message message;
 	const struct file *of = clocks->files + file;
 	return clocks->messages.count && sn_message_of(&of->keys, event, file, of->rank, &message)
 		   ? sn_messages_link(&clocks->messages, &message)

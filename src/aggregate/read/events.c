@@ -106,7 +106,7 @@ static uint32_t profile_of(const struct process *process, uint32_t thread)
 	size_t low = 0, high = all->builder->profile_count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct sn_origin *origin = all->origins + middle;
+		const struct sn_input_thread *origin = all->origins + middle;
 		if (origin->file < process->file ||
 		    (origin->file == process->file && origin->thread < thread))
 			low = middle + 1;

@@ -54,10 +54,10 @@ static bool value_of(const struct sn_trace_event *event, uint32_t key, uint64_t 
 }
 
 bool sn_message_of(const struct sn_message_keys *keys, const struct sn_trace_event *event,
-		   uint32_t file, uint32_t rank, struct sn_message *message)
+		   uint32_t file, uint32_t rank, struct sn_recorded_message *message)
 {
 	uint64_t direction, peer, own = rank;
-	*message = (struct sn_message){
+	*message = (struct sn_recorded_message){
 	    .file = file, .bytes = NO_BYTES, .start_ns = event->start_ns, .end_ns = event->end_ns};
 	if (keys->message == SN_ID_NONE || !event->attribute_count ||
 	    !value_of(event, keys->message, &direction) || direction < SENT ||
@@ -79,7 +79,7 @@ bool sn_message_of(const struct sn_message_keys *keys, const struct sn_trace_eve
 	return true;
 }
 
-int sn_messages_add(struct sn_messages *messages, const struct sn_message *message)
+int sn_messages_add(struct sn_messages *messages, const struct sn_recorded_message *message)
 {
 	if (sn_vec_reserve(&messages->items, &messages->capacity, messages->count + 1) < 0)
 		return SN_ERR_MEMORY;
@@ -89,7 +89,7 @@ int sn_messages_add(struct sn_messages *messages, const struct sn_message *messa
 
 /* ---- which is which ---- */
 
-static int compare_kinds(const struct sn_message *a, const struct sn_message *b)
+static int compare_kinds(const struct sn_recorded_message *a, const struct sn_recorded_message *b)
 {
 	COMPARE(a->from, b->from);
 	COMPARE(a->to, b->to);
@@ -101,7 +101,7 @@ static int compare_kinds(const struct sn_message *a, const struct sn_message *b)
 /* Those of one file and direction, in the order in which they were done. */
 static int compare_order(const void *left, const void *right)
 {
-	const struct sn_message *a = left, *b = right;
+	const struct sn_recorded_message *a = left, *b = right;
 	int order = compare_kinds(a, b);
 	if (order)
 		return order;
@@ -115,7 +115,7 @@ static int compare_order(const void *left, const void *right)
 
 static int compare_numbers(const void *left, const void *right)
 {
-	const struct sn_message *a = left, *b = right;
+	const struct sn_recorded_message *a = left, *b = right;
 	int order = compare_kinds(a, b);
 	if (order)
 		return order;
@@ -129,7 +129,7 @@ static int compare_numbers(const void *left, const void *right)
 
 static int compare_places(const void *left, const void *right)
 {
-	const struct sn_message *a = left, *b = right;
+	const struct sn_recorded_message *a = left, *b = right;
 	COMPARE(a->file, b->file);
 	COMPARE(a->end_ns, b->end_ns);
 	COMPARE(a->start_ns, b->start_ns);
@@ -148,11 +148,11 @@ static void sort(struct sn_messages *messages, int (*compare)(const void *, cons
 
 /* Messages of one kind, those received before those sent, each in order. */
 struct kind {
-	struct sn_message *items;
+	struct sn_recorded_message *items;
 	size_t count, received;
 };
 
-static size_t count_numbered(const struct sn_message *items, size_t count)
+static size_t count_numbered(const struct sn_recorded_message *items, size_t count)
 {
 	size_t numbered = 0;
 	for (size_t i = 0; i < count; i++)
@@ -160,7 +160,7 @@ static size_t count_numbered(const struct sn_message *items, size_t count)
 	return numbered;
 }
 
-static bool is_of_one_file(const struct sn_message *items, size_t count)
+static bool is_of_one_file(const struct sn_recorded_message *items, size_t count)
 {
 	return !count || items[0].file == items[count - 1].file;
 }
@@ -266,7 +266,7 @@ static int list_groups(struct sn_messages *messages)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < messages->count; i++) {
-		const struct sn_message *one = messages->items + i;
+		const struct sn_recorded_message *one = messages->items + i;
 		if (!one->group)
 			continue;
 		if (sn_vec_reserve(&messages->groups, &messages->group_capacity,
@@ -322,8 +322,8 @@ uint64_t sn_messages_group(const struct sn_messages *messages, uint32_t file, ui
 
 /* ---- pairs ---- */
 
-static int add_pair(struct sn_messages *messages, struct sn_message *sent,
-		    struct sn_message *received, uint64_t first_link)
+static int add_pair(struct sn_messages *messages, struct sn_recorded_message *sent,
+		    struct sn_recorded_message *received, uint64_t first_link)
 {
 	if (sn_vec_reserve(&messages->pairs, &messages->pair_capacity, messages->pair_count + 1) <
 	    0)
@@ -342,7 +342,7 @@ int sn_messages_match(struct sn_messages *messages, uint64_t first_link)
 		return result;
 	sort(messages, compare_numbers);
 	for (size_t first = 0, end; first < messages->count && !result; first = end) {
-		struct sn_message *one = messages->items + first;
+		struct sn_recorded_message *one = messages->items + first;
 		for (end = first + 1;
 		     end < messages->count && !compare_kinds(one, messages->items + end) &&
 		     one->is_numbered == messages->items[end].is_numbered &&
@@ -358,11 +358,12 @@ int sn_messages_match(struct sn_messages *messages, uint64_t first_link)
 	return result ? result : join_groups(messages);
 }
 
-uint64_t sn_messages_link(const struct sn_messages *messages, const struct sn_message *message)
+uint64_t sn_messages_link(const struct sn_messages *messages,
+			  const struct sn_recorded_message *message)
 {
-	const struct sn_message *found = messages->count
-					     ? bsearch(message, messages->items, messages->count,
-						       sizeof(*messages->items), compare_places)
-					     : NULL;
+	const struct sn_recorded_message *found =
+	    messages->count ? bsearch(message, messages->items, messages->count,
+				      sizeof(*messages->items), compare_places)
+			    : NULL;
 	return found ? found->link : 0;
 }

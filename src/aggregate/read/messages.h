@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct sn_message {
+struct sn_recorded_message {
 	uint32_t file;
 	uint32_t from, to; /* ranks in the communicator */
 	bool is_sent, is_numbered;
@@ -48,7 +48,7 @@ struct sn_message_group {
 };
 
 struct sn_messages {
-	struct sn_message *items;
+	struct sn_recorded_message *items;
 	struct sn_message_pair *pairs;
 	size_t count, capacity, pair_count, pair_capacity;
 	struct sn_message_group *groups; /* by file and name */
@@ -65,13 +65,14 @@ void sn_message_keys_find(const struct sn_trace_directory *all, struct sn_messag
 /* Whether the event, of a process with that rank (SN_ID_NONE: not known), is a message whose sender
  * and receiver are known; then which. */
 bool sn_message_of(const struct sn_message_keys *keys, const struct sn_trace_event *event,
-		   uint32_t file, uint32_t rank, struct sn_message *message);
+		   uint32_t file, uint32_t rank, struct sn_recorded_message *message);
 /* 0 or SN_ERR_MEMORY. */
-int sn_messages_add(struct sn_messages *messages, const struct sn_message *message);
+int sn_messages_add(struct sn_messages *messages, const struct sn_recorded_message *message);
 /* Fills in pairs, and links from `first_link` on. 0 or SN_ERR_MEMORY. */
 int sn_messages_match(struct sn_messages *messages, uint64_t first_link);
 /* The link of a message that was added, after matching; 0 for none. */
-uint64_t sn_messages_link(const struct sn_messages *messages, const struct sn_message *message);
+uint64_t sn_messages_link(const struct sn_messages *messages,
+			  const struct sn_recorded_message *message);
 
 /* One name in all files for what this one calls a group, after matching. */
 uint64_t sn_messages_group(const struct sn_messages *messages, uint32_t file, uint64_t name);

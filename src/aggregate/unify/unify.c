@@ -113,7 +113,7 @@ int sn_unified_add(struct sn_unified *unified, const struct sn_measurement *meas
 	if (sn_vec_reserve(&unified->origins, &unified->origin_capacity, count) < 0)
 		return SN_ERR_MEMORY;
 	for (size_t i = first; i < count; i++)
-		unified->origins[i] = (struct sn_origin){file, (uint32_t)(i - first)};
+		unified->origins[i] = (struct sn_input_thread){file, (uint32_t)(i - first)};
 	keep_process(unified, measurement, file);
 	return unified->processes.failed || unified->builder->failed ? SN_ERR_MEMORY : 0;
 }

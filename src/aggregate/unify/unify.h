@@ -15,7 +15,7 @@
 #include "format/writer/pack.h"
 
 /* Which of all inputs a profile comes from: the same whoever has read it. */
-struct sn_origin {
+struct sn_input_thread {
 	uint32_t file, thread; /* position in the sorted list of files; of its threads */
 };
 
@@ -25,8 +25,8 @@ struct sn_unified {
 	uint32_t profile_thread;  /* for merge.take: of its file, the profile that is being added */
 	struct sn_pack processes; /* what provenance wants of each measurement */
 	uint64_t *value_counts;	  /* [node]: values measured there, over all profiles */
-	struct sn_origin *origins; /* [profile] */
-	unsigned __int128 *totals; /* [metric]: all sums */
+	struct sn_input_thread *origins; /* [profile] */
+	unsigned __int128 *totals;	 /* [metric]: all sums */
 	size_t count_capacity, origin_capacity, total_capacity;
 	size_t total_count;
 };

@@ -61,7 +61,7 @@ static void print_text(const struct sn_diagnosis *diagnosis)
 		       verdicts[check->verdict], plain, check->name);
 		if (strlen(check->name) > 19)
 			printf("\n%*s", INDENT, "");
-		sn_table_wrap(stdout, check->text, INDENT, INDENT, width);
+		sn_text_table_wrap(stdout, check->text, INDENT, INDENT, width);
 		if (*check->fix)
 			printf("%*s%senable: %s%s\n", INDENT, "", dim, check->fix, plain);
 	}

@@ -170,7 +170,7 @@ static bool preload_works(const char *library)
 
 void sn_diagnose_collector(struct sn_diagnosis *diagnosis)
 {
-	struct sn_launch *launch = calloc(1, sizeof(*launch));
+	struct sn_launch_request *launch = calloc(1, sizeof(*launch));
 	struct sn_error error = {"out of memory"};
 	diagnosis->group = "Collector";
 	diagnosis->is_essential = true;

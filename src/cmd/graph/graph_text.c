@@ -58,25 +58,25 @@ static void print_title(const struct sn_graph_view *view, const struct sonde_gra
 }
 
 static void print_iteration(const struct sonde_graph_iteration *one, uint64_t first_ns,
-			    double median_ns, bool is_unusual, struct sn_table *table)
+			    double median_ns, bool is_unusual, struct sn_text_table *table)
 {
 	double length = (double)(one->end_ns - one->start_ns);
-	sn_table_format(table, "%llu", (unsigned long long)one->number);
-	sn_table_cell(table, sn_number_time((double)(one->start_ns - first_ns)));
-	sn_table_cell(table, sn_number_time(length));
+	sn_text_table_format(table, "%llu", (unsigned long long)one->number);
+	sn_text_table_cell(table, sn_number_time((double)(one->start_ns - first_ns)));
+	sn_text_table_cell(table, sn_number_time(length));
 	if (is_unusual && median_ns > 0) {
-		sn_table_rest(table);
+		sn_text_table_rest(table);
 		fprintf(table->out, "unusual: %.1f times the median", length / median_ns);
 	}
-	sn_table_end(table);
+	sn_text_table_end(table);
 }
 
-static void print_iteration_heads(struct sn_table *table)
+static void print_iteration_heads(struct sn_text_table *table)
 {
-	sn_table_column(table, "number", 8);
-	sn_table_column(table, "started", 10);
-	sn_table_column(table, "took", 10);
-	sn_table_end(table);
+	sn_text_table_column(table, "number", 8);
+	sn_text_table_column(table, "started", 10);
+	sn_text_table_column(table, "took", 10);
+	sn_text_table_end(table);
 }
 
 /* All of them where they were asked for, else the unusual ones. */
@@ -84,7 +84,7 @@ static void print_iterations(const struct sn_graph_view *view, uint32_t number,
 			     const struct sn_graph_iterations *usual, FILE *out)
 {
 	const struct sonde_graph_model *model = sonde_graph_model(view->graph, number);
-	struct sn_table table = {.out = out, .gap = 2};
+	struct sn_text_table table = {.out = out, .gap = 2};
 	uint32_t printed = 0, unusual = 0, count = model->iteration_count;
 	uint64_t first_ns =
 	    count ? sonde_graph_iteration(view->graph, model->first_iteration)->start_ns : 0;
@@ -141,36 +141,36 @@ static double mean(const struct sonde_db_stat *stat)
 	return stat->count > 0 ? stat->sum / stat->count : 0;
 }
 
-static void put_time(struct sn_table *table, double ns, bool is_known)
+static void put_time(struct sn_text_table *table, double ns, bool is_known)
 {
-	sn_table_cell(table, is_known ? sn_number_time(ns) : "-");
+	sn_text_table_cell(table, is_known ? sn_number_time(ns) : "-");
 }
 
 static void print_heads(const struct sn_graph_table *rows, enum sn_graph_by by,
-			struct sn_table *table)
+			struct sn_text_table *table)
 {
 	static const char *const things[] = {"node", "operator type", "module"};
 	fputc('\n', table->out);
-	sn_table_column(table, rows->has_parts ? "own time" : "time", 9);
-	sn_table_column(table, "share", 6);
-	sn_table_column(table, "times", 8);
-	sn_table_column(table, "mean", 9);
-	sn_table_column(table, "± dev.", 9);
+	sn_text_table_column(table, rows->has_parts ? "own time" : "time", 9);
+	sn_text_table_column(table, "share", 6);
+	sn_text_table_column(table, "times", 8);
+	sn_text_table_column(table, "mean", 9);
+	sn_text_table_column(table, "± dev.", 9);
 	if (rows->has_latency)
-		sn_table_column(table, "latency", 9);
+		sn_text_table_column(table, "latency", 9);
 	if (rows->has_queue)
-		sn_table_column(table, "queued", 9);
+		sn_text_table_column(table, "queued", 9);
 	if (rows->has_memory)
-		sn_table_column(table, "memory", 9);
+		sn_text_table_column(table, "memory", 9);
 	if (rows->has_device) {
-		sn_table_column(table, "on device", 9);
-		sn_table_column(table, "kernels", 8);
+		sn_text_table_column(table, "on device", 9);
+		sn_text_table_column(table, "kernels", 8);
 	}
 	if (rows->has_copies)
-		sn_table_column(table, "copies", 9);
-	sn_table_rest(table);
+		sn_text_table_column(table, "copies", 9);
+	sn_text_table_rest(table);
 	fputs(things[by], table->out);
-	sn_table_end(table);
+	sn_text_table_end(table);
 }
 
 /* Names are whole in files and pipes, where nobody asks for a width. */
@@ -221,12 +221,12 @@ static void print_name(const struct sn_graph_view *view, const struct sn_graph_r
 }
 
 static void print_row(const struct sn_graph_view *view, const struct sn_graph_table *rows,
-		      const struct sn_graph_row *row, size_t columns, struct sn_table *table)
+		      const struct sn_graph_row *row, size_t columns, struct sn_text_table *table)
 {
 	const struct sonde_db_stat *time = &row->time;
-	sn_table_cell(table, sn_number_time(row->self_ns));
-	sn_table_cell(table, sn_number_part(row->cost_ns, rows->cost_ns));
-	sn_table_cell(table, counted(time->count));
+	sn_text_table_cell(table, sn_number_time(row->self_ns));
+	sn_text_table_cell(table, sn_number_part(row->cost_ns, rows->cost_ns));
+	sn_text_table_cell(table, counted(time->count));
 	put_time(table, mean(time), time->count > 0);
 	put_time(table, deviation(time), time->count > 1);
 	if (rows->has_latency)
@@ -234,16 +234,17 @@ static void print_row(const struct sn_graph_view *view, const struct sn_graph_ta
 	if (rows->has_queue)
 		put_time(table, mean(&row->queue), row->queue.count > 0);
 	if (rows->has_memory)
-		sn_table_cell(table, row->memory.count > 0 ? size_of(mean(&row->memory)) : "-");
+		sn_text_table_cell(table,
+				   row->memory.count > 0 ? size_of(mean(&row->memory)) : "-");
 	if (rows->has_device) {
 		put_time(table, row->device.sum, row->device.count > 0);
-		sn_table_cell(table, counted(row->device.count));
+		sn_text_table_cell(table, counted(row->device.count));
 	}
 	if (rows->has_copies)
 		put_time(table, row->copy.sum, row->copy.count > 0);
-	size_t used = (size_t)sn_table_rest(table);
+	size_t used = (size_t)sn_text_table_rest(table);
 	print_name(view, row, columns > used ? columns - used : 0, table->out);
-	sn_table_end(table);
+	sn_text_table_end(table);
 }
 
 /* A graph that nothing is known to have run has no times: its nodes by operator type. */
@@ -253,7 +254,7 @@ static void print_rows(const struct sn_graph_view *view, const struct sn_graph_t
 	size_t shown = view->top && table->count > view->top ? view->top : table->count;
 	bool is_timed = table->has_time || table->has_device || table->has_copies;
 	size_t columns = columns_of(out);
-	struct sn_table printed = {.out = out, .gap = 2};
+	struct sn_text_table printed = {.out = out, .gap = 2};
 	if (is_timed)
 		print_heads(table, view->by, &printed);
 	else

@@ -33,7 +33,7 @@ static int fail_to_write(struct sn_error *error)
 }
 
 /* The ranks of one run write the same, and each finds it whole. */
-static int write_hook(const struct sn_launch *launch, struct sn_error *error)
+static int write_hook(const struct sn_launch_request *launch, struct sn_error *error)
 {
 	char name[NAME_MAX + 1];
 	mode_t folder_mode = launch->is_shared ? 0777 : 0700;
@@ -56,7 +56,7 @@ static int write_hook(const struct sn_launch *launch, struct sn_error *error)
 	return result;
 }
 
-int sn_frameworks_begin(const struct sn_launch *launch, struct sn_error *error)
+int sn_frameworks_begin(const struct sn_launch_request *launch, struct sn_error *error)
 {
 	const char *before = getenv("PYTHONPATH"), *folder = launch->folder;
 	if (!sn_path_is_guarded(folder)) {
@@ -79,7 +79,7 @@ int sn_frameworks_begin(const struct sn_launch *launch, struct sn_error *error)
 	return failed ? sn_fail(error, SN_ERR_MEMORY, "out of memory") : 0;
 }
 
-void sn_frameworks_end(const struct sn_launch *launch)
+void sn_frameworks_end(const struct sn_launch_request *launch)
 {
 	sn_path_remove_tree(launch->directory, HOOK);
 }

@@ -19,9 +19,9 @@ bool sn_frameworks_owns(const char *name);
 /* Sets the environment for a program that is started after this. Where others can change what the
  * folder's path leads to they could have the program's Pythons run their code: then a line says so,
  * and there will be no such graphs. */
-int sn_frameworks_begin(const struct sn_launch *launch, struct sn_error *error);
+int sn_frameworks_begin(const struct sn_launch_request *launch, struct sn_error *error);
 /* Removes what only the running program needed. */
-void sn_frameworks_end(const struct sn_launch *launch);
+void sn_frameworks_end(const struct sn_launch_request *launch);
 
 /* Measurement folders whose graphs are added to a database; the context of what follows. */
 struct sn_frameworks {

@@ -103,7 +103,7 @@ static bool is_ours(const char *name)
 /* ---- the folder ---- */
 
 /* What is in the folder; NULL with errno. */
-static DIR *open_entries(const struct sn_launch *launch)
+static DIR *open_entries(const struct sn_launch_request *launch)
 {
 	int fd = openat(launch->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
@@ -112,7 +112,8 @@ static DIR *open_entries(const struct sn_launch *launch)
 	return entries;
 }
 
-static int empty_folder(const struct sn_launch *launch, const char *folder, struct sn_error *error)
+static int empty_folder(const struct sn_launch_request *launch, const char *folder,
+			struct sn_error *error)
 {
 	DIR *directory = open_entries(launch);
 	if (!directory)
@@ -141,7 +142,7 @@ static int empty_folder(const struct sn_launch *launch, const char *folder, stru
  * Until this process ends, by whatever means, nobody else may take the folder; the ranks of one run
  * share it. File systems that cannot lock a folder (some network ones) go without.
  */
-static int lock_folder(const struct sn_launch *launch, const char *folder, bool is_shared,
+static int lock_folder(const struct sn_launch_request *launch, const char *folder, bool is_shared,
 		       struct sn_error *error)
 {
 	if (flock(launch->directory, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB) &&
@@ -152,7 +153,7 @@ static int lock_folder(const struct sn_launch *launch, const char *folder, bool 
 	return 0; /* never closed: the lock is to last as long as this process */
 }
 
-int sn_launch_folder(struct sn_launch *launch, const char *folder, struct sn_error *error)
+int sn_launch_folder(struct sn_launch_request *launch, const char *folder, struct sn_error *error)
 {
 	bool is_joined = sn_launch_is_joined(), is_new;
 	int status = sn_launch_open_folder(launch, folder, &is_new, error);
@@ -166,7 +167,7 @@ int sn_launch_folder(struct sn_launch *launch, const char *folder, struct sn_err
 	return status;
 }
 
-bool sn_launch_is_empty(const struct sn_launch *launch)
+bool sn_launch_is_empty(const struct sn_launch_request *launch)
 {
 	DIR *directory = open_entries(launch);
 	bool found = false;
@@ -220,7 +221,7 @@ static bool is_process_alive(const char *name)
 	return pid > 0 && (!kill(pid, 0) || errno == EPERM);
 }
 
-static unsigned count_running(const struct sn_launch *launch)
+static unsigned count_running(const struct sn_launch_request *launch)
 {
 	unsigned running = 0;
 	DIR *directory = open_entries(launch);
@@ -233,7 +234,7 @@ static unsigned count_running(const struct sn_launch *launch)
 	return running;
 }
 
-unsigned sn_launch_settle(const struct sn_launch *launch)
+unsigned sn_launch_settle(const struct sn_launch_request *launch)
 {
 	unsigned running = count_running(launch);
 	for (int step = 0; running && step < SETTLE_STEPS; step++) {
@@ -296,7 +297,7 @@ static void keep_perf_map(int directory, int from, int pid, mode_t mode)
 		unlinkat(directory, name, 0);
 }
 
-int sn_launch_keep_perf_maps(const struct sn_launch *launch)
+int sn_launch_keep_perf_maps(const struct sn_launch_request *launch)
 {
 	DIR *directory = open_entries(launch);
 	int foreign = 0;
@@ -320,7 +321,7 @@ int sn_launch_keep_perf_maps(const struct sn_launch *launch)
 
 /* ---- the library ---- */
 
-int sn_launch_library(struct sn_launch *launch, struct sn_error *error)
+int sn_launch_library(struct sn_launch_request *launch, struct sn_error *error)
 {
 	static const char *const places[] = {"../collect/libsonde.so",
 					     "../" SN_LIBDIR "/libsonde.so", "../lib/libsonde.so",
@@ -376,7 +377,7 @@ static void set_number(const char *name, unsigned long number)
 }
 
 /* Of files that others may read: what the umask leaves, which the program may change. */
-static void set_sharing(const struct sn_launch *launch)
+static void set_sharing(const struct sn_launch_request *launch)
 {
 	char text[8];
 	mode_t mask = umask(0);
@@ -388,7 +389,7 @@ static void set_sharing(const struct sn_launch *launch)
 		unsetenv("SONDE_SHARE");
 }
 
-static void set_environment(const struct sn_launch *launch)
+static void set_environment(const struct sn_launch_request *launch)
 {
 	char number[16];
 	if (!launch->not_preloaded)
@@ -485,7 +486,8 @@ static uint64_t time_ns(const struct timeval *time)
  * What the kernel says the program used, with all processes that were waited for: what of it no
  * measurement accounts for was lost. Where it cannot be written the analysis does without.
  */
-static void write_run(const struct sn_launch *launch, uint64_t start_ns, const struct rusage *used)
+static void write_run(const struct sn_launch_request *launch, uint64_t start_ns,
+		      const struct rusage *used)
 {
 	char name[512];
 	struct utsname host;
@@ -521,7 +523,7 @@ static int wait_for_program(int *status, struct rusage *used)
 
 /* In the child; reports through the pipe only if the program could not be started. Begins when the
  * other end of `hold` is closed. */
-static void become_program(const struct sn_launch *launch, char *const *command, int report,
+static void become_program(const struct sn_launch_request *launch, char *const *command, int report,
 			   const int hold[2])
 {
 	char nothing;
@@ -537,7 +539,7 @@ static void become_program(const struct sn_launch *launch, char *const *command,
 	_exit(127);
 }
 
-int sn_launch_program(const struct sn_launch *launch, char *const *command, int *status,
+int sn_launch_program(const struct sn_launch_request *launch, char *const *command, int *status,
 		      struct sn_error *error)
 {
 	int report[2], hold[2], reason = 0;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 /* What the collector is told; NULL and 0 leave its defaults (src/collect/core/init.c). */
-struct sn_launch {
+struct sn_launch_request {
 	const char *events;    /* SONDE_EVENTS */
 	const char *call_path; /* SONDE_CALL_PATH */
 	const char *operators; /* SONDE_OPERATORS */
@@ -42,7 +42,7 @@ int sn_launch_find(const char *command, char *path, size_t path_bytes);
 
 /* Makes a folder that nobody has for sn_launch_folder to take; 0 or a negative errno, or as
  * sn_path_open. */
-int sn_launch_reserve(const struct sn_launch *launch, const char *folder);
+int sn_launch_reserve(const struct sn_launch_request *launch, const char *folder);
 
 /*
  * Makes the measurement folder, for the user alone, or empties one that an earlier run left; a
@@ -52,41 +52,41 @@ int sn_launch_reserve(const struct sn_launch *launch, const char *folder);
  * others can write to, is refused: what is in it, and what its names lead to, would be theirs to
  * choose.
  */
-int sn_launch_folder(struct sn_launch *launch, const char *folder, struct sn_error *error);
+int sn_launch_folder(struct sn_launch_request *launch, const char *folder, struct sn_error *error);
 
 /* Its first part: the folder, open, without looking into it. *is_new: there was none. */
-int sn_launch_open_folder(struct sn_launch *launch, const char *folder, bool *is_new,
+int sn_launch_open_folder(struct sn_launch_request *launch, const char *folder, bool *is_new,
 			  struct sn_error *error);
 /* Whether its name still leads to it; removes it, empty, if so. */
-bool sn_launch_is_in_place(const struct sn_launch *launch, const char *folder);
-void sn_launch_remove_folder(const struct sn_launch *launch, const char *folder);
+bool sn_launch_is_in_place(const struct sn_launch_request *launch, const char *folder);
+void sn_launch_remove_folder(const struct sn_launch_request *launch, const char *folder);
 
 /* Finds libsonde.so beside this program: installed, or in the build tree. */
-int sn_launch_library(struct sn_launch *launch, struct sn_error *error);
+int sn_launch_library(struct sn_launch_request *launch, struct sn_error *error);
 
 /*
  * Runs the command to its end. *status is its exit status, or 128 + N where signal N ended it.
  * Interrupts from the terminal go to the program, which decides; SIGTERM and SIGHUP are passed on.
  */
-int sn_launch_program(const struct sn_launch *launch, char *const *command, int *status,
+int sn_launch_program(const struct sn_launch_request *launch, char *const *command, int *status,
 		      struct sn_error *error);
 
 /* The signal that ended the command that was run; 0: it exited. */
 int sn_launch_signal(void);
 
 /* True where no process wrote anything into the folder. */
-bool sn_launch_is_empty(const struct sn_launch *launch);
+bool sn_launch_is_empty(const struct sn_launch_request *launch);
 /*
  * Waits a moment for processes that outlive the program by an instant, as Python's resource tracker
  * does. Returns how many still run.
  */
-unsigned sn_launch_settle(const struct sn_launch *launch);
+unsigned sn_launch_settle(const struct sn_launch_request *launch);
 /*
  * Keeps what just-in-time compilers of the measured processes wrote of their code to
  * /tmp/perf-PID.map: it would be gone, or another process's, when it is asked for. Returns a
  * process whose map was left alone because another user owns it, or 0.
  */
-int sn_launch_keep_perf_maps(const struct sn_launch *launch);
+int sn_launch_keep_perf_maps(const struct sn_launch_request *launch);
 /* True inside mpirun, srun or torchrun: others measure into the same folder. */
 bool sn_launch_is_joined(void);
 

@@ -16,12 +16,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static mode_t folder_mode(const struct sn_launch *launch)
+static mode_t folder_mode(const struct sn_launch_request *launch)
 {
 	return launch->is_shared ? 0777 : 0700;
 }
 
-int sn_launch_reserve(const struct sn_launch *launch, const char *folder)
+int sn_launch_reserve(const struct sn_launch_request *launch, const char *folder)
 {
 	struct sn_path place;
 	int result = sn_path_open(&place, folder);
@@ -61,7 +61,7 @@ static int refuse_owner(const char *folder, uid_t owner, struct sn_error *error)
 		       folder, user ? user->pw_name : number);
 }
 
-static int check(const struct sn_launch *launch, const char *folder, struct stat *status,
+static int check(const struct sn_launch_request *launch, const char *folder, struct stat *status,
 		 struct sn_error *error)
 {
 	if (fstat(launch->directory, status))
@@ -77,7 +77,7 @@ static int check(const struct sn_launch *launch, const char *folder, struct stat
 }
 
 /* Its path for the program, in which no link is left. */
-static int find_path(struct sn_launch *launch, const char *folder, struct sn_error *error)
+static int find_path(struct sn_launch_request *launch, const char *folder, struct sn_error *error)
 {
 	char self[64];
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", launch->directory);
@@ -90,7 +90,7 @@ static int find_path(struct sn_launch *launch, const char *folder, struct sn_err
 }
 
 /* What the collector compares the folder with; see own_file.c. */
-static void identify(struct sn_launch *launch, const struct stat *status)
+static void identify(struct sn_launch_request *launch, const struct stat *status)
 {
 	struct utsname host = {.nodename = ""};
 	uname(&host);
@@ -99,7 +99,7 @@ static void identify(struct sn_launch *launch, const struct stat *status)
 		 (unsigned)status->st_uid, host.nodename);
 }
 
-int sn_launch_open_folder(struct sn_launch *launch, const char *folder, bool *is_new,
+int sn_launch_open_folder(struct sn_launch_request *launch, const char *folder, bool *is_new,
 			  struct sn_error *error)
 {
 	struct stat status;
@@ -123,14 +123,14 @@ int sn_launch_open_folder(struct sn_launch *launch, const char *folder, bool *is
 	return result;
 }
 
-bool sn_launch_is_in_place(const struct sn_launch *launch, const char *folder)
+bool sn_launch_is_in_place(const struct sn_launch_request *launch, const char *folder)
 {
 	struct stat own, named;
 	return !fstat(launch->directory, &own) && !stat(folder, &named) &&
 	       own.st_dev == named.st_dev && own.st_ino == named.st_ino;
 }
 
-void sn_launch_remove_folder(const struct sn_launch *launch, const char *folder)
+void sn_launch_remove_folder(const struct sn_launch_request *launch, const char *folder)
 {
 	if (sn_launch_is_in_place(launch, folder))
 		unlinkat(launch->place.folder, launch->place.name, AT_REMOVEDIR);

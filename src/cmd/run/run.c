@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 struct run {
-	struct sn_launch launch;
+	struct sn_launch_request launch;
 	struct sn_run_os os;
 	struct sn_run_trace trace;
 	const char *output; /* as the user gave it, or NULL */
@@ -39,7 +39,7 @@ struct run {
 };
 
 /* Why a perf event cannot be measured here, or 0. */
-static int event_error(const struct sn_event *event)
+static int event_error(const struct sn_sample_event *event)
 {
 	struct perf_event_attr attributes = {.type = event->type,
 					     .size = sizeof(attributes),
@@ -57,7 +57,7 @@ static int event_error(const struct sn_event *event)
  * nothing to run for. */
 static int check_available(const char *list)
 {
-	struct sn_event events[SN_EVENT_MAX];
+	struct sn_sample_event events[SN_EVENT_MAX];
 	const char *wrong;
 	int count = sn_events_parse(list, events, &wrong), left = count;
 	for (int index = 0; index < count; index++) {
@@ -76,7 +76,7 @@ static int check_available(const char *list)
 static int take_events(void *context, const struct sn_options *options, const char *list)
 {
 	struct run *run = context;
-	struct sn_event events[SN_EVENT_MAX];
+	struct sn_sample_event events[SN_EVENT_MAX];
 	const char *wrong;
 	int count = sn_events_parse(list, events, &wrong);
 	run->launch.events = list;
@@ -156,7 +156,7 @@ static int take_graph(void *context, const struct sn_options *options, const cha
 static bool read_options(struct run *run, struct sn_options *options)
 {
 	static const char *const operator_modes[] = {"sampled", "nodes", "exact", "off", NULL};
-	struct sn_launch *launch = &run->launch;
+	struct sn_launch_request *launch = &run->launch;
 	struct sn_run_trace *trace = &run->trace;
 	const struct sn_option table[] = {
 	    {"output", 'o', .take = take_output, .context = run},

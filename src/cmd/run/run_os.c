@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sn_run_os_prepare(struct sn_run_os *os, const struct sn_launch *launch, const char *program)
+void sn_run_os_prepare(struct sn_run_os *os, const struct sn_launch_request *launch,
+		       const char *program)
 {
 	struct sn_error error = {""};
 	/* for tests of what happens when it is too small */

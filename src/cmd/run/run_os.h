@@ -20,7 +20,8 @@ struct sn_run_os {
 #define SN_RUN_OS_LIMIT_MB 1024u
 
 /* Creates the file in the measurement folder, if anything was asked for. */
-void sn_run_os_prepare(struct sn_run_os *os, const struct sn_launch *launch, const char *program);
+void sn_run_os_prepare(struct sn_run_os *os, const struct sn_launch_request *launch,
+		       const char *program);
 /* A callback for sn_launch: `os` is the struct. */
 void sn_run_os_begin(void *os, int pid);
 /* The program has ended. Says what was lost. */

@@ -77,7 +77,7 @@ static const char *parse_hexadecimal(const char *text, uint64_t *number)
 }
 
 /* A processor's own event as perf writes it: r and its hexadecimal number. */
-static bool parse_raw(struct sn_event *event)
+static bool parse_raw(struct sn_sample_event *event)
 {
 	const char *end =
 	    event->name[0] == 'r' ? parse_hexadecimal(event->name + 1, &event->config) : NULL;
@@ -88,7 +88,7 @@ static bool parse_raw(struct sn_event *event)
 	return true;
 }
 
-static bool parse_name(struct sn_event *event)
+static bool parse_name(struct sn_sample_event *event)
 {
 	if (!strcmp(event->name, "cpu-time") || !strcmp(event->name, "real-time")) {
 		event->source = event->name[0] == 'c' ? SN_EVENT_CPU_TIME : SN_EVENT_REAL_TIME;
@@ -109,7 +109,7 @@ static bool parse_name(struct sn_event *event)
 }
 
 /* What follows '@', up to `end`. */
-static bool parse_rate(struct sn_event *event, const char *text, const char *end)
+static bool parse_rate(struct sn_sample_event *event, const char *text, const char *end)
 {
 	bool is_counted = event->source == SN_EVENT_PERF && event->rate == 0;
 	text = parse_number(text, &event->rate);
@@ -122,11 +122,11 @@ static bool parse_rate(struct sn_event *event, const char *text, const char *end
 	return text == end && (!event->is_rate || event->rate <= SN_EVENT_HIGHEST_HZ);
 }
 
-static bool parse_item(const char *item, const char *end, struct sn_event *event)
+static bool parse_item(const char *item, const char *end, struct sn_sample_event *event)
 {
 	const char *at = memchr(item, '@', (size_t)(end - item));
 	size_t length = (size_t)((at ? at : end) - item);
-	*event = (struct sn_event){0};
+	*event = (struct sn_sample_event){0};
 	if (!length || length >= sizeof(event->name))
 		return false;
 	memcpy(event->name, item, length);
@@ -138,7 +138,7 @@ bool sn_events_are_none(const char *list)
 	return !strcmp(list, "none");
 }
 
-int sn_events_parse(const char *list, struct sn_event *events, const char **wrong)
+int sn_events_parse(const char *list, struct sn_sample_event *events, const char **wrong)
 {
 	int count = 0;
 	if (sn_events_are_none(list))

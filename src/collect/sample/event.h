@@ -23,7 +23,7 @@
 
 enum sn_event_source { SN_EVENT_CPU_TIME, SN_EVENT_REAL_TIME, SN_EVENT_PERF };
 
-struct sn_event {
+struct sn_sample_event {
 	char name[32];
 	enum sn_event_source source;
 	bool is_rate;	 /* rate is in samples a second; else in events a sample */
@@ -34,7 +34,7 @@ struct sn_event {
 
 /* Parses a list into events[0..SN_EVENT_MAX); their number, or -1 with *wrong pointing at the
  * first character of the item that is not understood, or -2 where there are too many. */
-int sn_events_parse(const char *list, struct sn_event *events, const char **wrong);
+int sn_events_parse(const char *list, struct sn_sample_event *events, const char **wrong);
 
 /* True for "none": nothing is sampled; such a list has 0 events. */
 bool sn_events_are_none(const char *list);

@@ -61,7 +61,7 @@ struct sn_sampling {
 	    cost_ns; /* thread CPU time when the last sample was done, and what it took */
 };
 
-static struct sn_event events[SN_EVENT_MAX];
+static struct sn_sample_event events[SN_EVENT_MAX];
 static uint32_t event_metrics[SN_EVENT_MAX];
 static int event_count;
 static int cpu_event = -1, real_event = -1;
@@ -72,7 +72,7 @@ static _Atomic bool queue_is_spared; /* and none does any more */
 
 /* ---- perf events ---- */
 
-static struct perf_event_attr attributes_of(const struct sn_event *event)
+static struct perf_event_attr attributes_of(const struct sn_sample_event *event)
 {
 	struct perf_event_attr attributes = {
 	    .type = event->type,
@@ -104,7 +104,7 @@ static bool queue_has_room(void)
 }
 
 /* 0, or negative errno: -EMFILE where the program's descriptors are spared. */
-static int perf_start(const struct sn_event *event, const struct sn_thread *thread,
+static int perf_start(const struct sn_sample_event *event, const struct sn_thread *thread,
 		      struct sn_own_event *perf)
 {
 	struct perf_event_attr attributes = attributes_of(event);
@@ -555,7 +555,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 
 /* ---- start and stop ---- */
 
-static uint64_t period_of(const struct sn_event *event)
+static uint64_t period_of(const struct sn_sample_event *event)
 {
 	if (!event->is_rate)
 		return event->rate;
@@ -564,7 +564,7 @@ static uint64_t period_of(const struct sn_event *event)
 
 static void register_metric(int index)
 {
-	struct sn_event *event = &events[index];
+	struct sn_sample_event *event = &events[index];
 	bool is_time = event->source != SN_EVENT_PERF;
 	event_metrics[index] =
 	    sn_metric(event->name, is_time ? "ns" : "1", is_time ? "timer" : "perf",
@@ -589,7 +589,7 @@ int sn_sampling_init(void)
 	return sn_sample_signal_init(on_signal);
 }
 
-static void describe(const struct sn_event *driver, bool by_timer)
+static void describe(const struct sn_sample_event *driver, bool by_timer)
 {
 	struct sn_line line = SN_LINE(status);
 	sn_line_add(&line, driver->name);
@@ -613,7 +613,7 @@ static void start_time(struct sn_thread *thread, struct sn_sampling *sampling, u
 	int index = cpu_event >= 0 ? cpu_event : real_event;
 	if (index < 0)
 		return;
-	struct sn_event driver = events[index];
+	struct sn_sample_event driver = events[index];
 	driver.source = SN_EVENT_CPU_TIME;
 	uint64_t used_ns = carried_ns ? carried_ns : chance(thread, driver.rate);
 	int error = -ENOTSUP;

@@ -63,7 +63,7 @@ static bool is_return_address(uintptr_t pc)
 /* ---- without information ---- */
 
 /* The kernel leaves struct ucontext where the handler's return takes the stack pointer. */
-enum sn_step sn_step_signal(struct sn_cursor *cursor, struct sn_step_result *result)
+enum sn_step sn_step_signal(struct sn_unwind_cursor *cursor, struct sn_step_result *result)
 {
 	uintptr_t words[offsetof(ucontext_t, uc_mcontext) / 8 + sizeof(gregset_t) / 8];
 	uintptr_t at = cursor->registers.value[SN_REG_SP];
@@ -79,8 +79,8 @@ enum sn_step sn_step_signal(struct sn_cursor *cursor, struct sn_step_result *res
 	return SN_STEP_CALLER;
 }
 
-static void enter_caller(struct sn_cursor *cursor, struct sn_step_result *result, uintptr_t cfa,
-			 uintptr_t pc)
+static void enter_caller(struct sn_unwind_cursor *cursor, struct sn_step_result *result,
+			 uintptr_t cfa, uintptr_t pc)
 {
 	result->cfa = cfa;
 	cursor->registers.value[SN_REG_PC] = pc;
@@ -90,7 +90,7 @@ static void enter_caller(struct sn_cursor *cursor, struct sn_step_result *result
 
 /* A function that has not yet pushed anything, or has popped all: the caller's address is on top.
  */
-static bool is_on_top(struct sn_cursor *cursor, enum sn_frame_stage stage, uintptr_t word)
+static bool is_on_top(struct sn_unwind_cursor *cursor, enum sn_frame_stage stage, uintptr_t word)
 {
 	uintptr_t pc = cursor->registers.value[SN_REG_PC], entry;
 	if (!follows_call(word, &entry))
@@ -108,7 +108,7 @@ static bool is_put_before(uintptr_t pc, const unsigned char *code, size_t bytes)
 	return sn_machine_is_prologue(code, bytes) && sn_module_find(pc) != SN_MODULE_NONE;
 }
 
-static bool step_from_interrupted(struct sn_cursor *cursor, struct sn_step_result *result)
+static bool step_from_interrupted(struct sn_unwind_cursor *cursor, struct sn_step_result *result)
 {
 	unsigned char code[8];
 	uintptr_t sp = cursor->registers.value[SN_REG_SP], top, below;
@@ -142,7 +142,7 @@ void sn_unwind_set_other_stacks(bool on)
 }
 
 /* True where the frame pointer may be that of this frame, by where it points. */
-static bool is_frame_pointer(const struct sn_cursor *cursor)
+static bool is_frame_pointer(const struct sn_unwind_cursor *cursor)
 {
 	uintptr_t sp = cursor->registers.value[SN_REG_SP], fp = cursor->registers.value[SN_REG_FP];
 	if (!(cursor->registers.known & SN_KNOWN(SN_REG_FP)) || !fp || fp % 8)
@@ -155,7 +155,7 @@ static bool is_frame_pointer(const struct sn_cursor *cursor)
 
 /* True where this frame's frame pointer leads to a saved one of 0: nobody called it, whatever its
  * return address (Go's is in the middle of a function made for the purpose). */
-static bool is_last_by_frame_pointer(const struct sn_cursor *cursor)
+static bool is_last_by_frame_pointer(const struct sn_unwind_cursor *cursor)
 {
 	uintptr_t fp = cursor->registers.value[SN_REG_FP], pc, saved;
 	if (!atomic_load_explicit(&other_stacks, memory_order_relaxed) ||
@@ -177,7 +177,7 @@ static bool continues_chain(uintptr_t fp, uintptr_t saved, uintptr_t pc)
 	       module != SN_MODULE_NONE && sn_module_at(module)->flags & SN_MODULE_ANONYMOUS;
 }
 
-static bool step_by_frame_pointer(struct sn_cursor *cursor, struct sn_step_result *result)
+static bool step_by_frame_pointer(struct sn_unwind_cursor *cursor, struct sn_step_result *result)
 {
 	uintptr_t fp = cursor->registers.value[SN_REG_FP], pc, saved;
 	if (!is_frame_pointer(cursor))
@@ -193,7 +193,7 @@ static bool step_by_frame_pointer(struct sn_cursor *cursor, struct sn_step_resul
 	return true;
 }
 
-static bool step_by_scan(struct sn_cursor *cursor, struct sn_step_result *result)
+static bool step_by_scan(struct sn_unwind_cursor *cursor, struct sn_step_result *result)
 {
 	uintptr_t sp = cursor->registers.value[SN_REG_SP], word;
 	for (uint32_t index = 0; index < SCAN_WORDS; index++) {
@@ -211,7 +211,7 @@ static bool step_by_scan(struct sn_cursor *cursor, struct sn_step_result *result
 
 /* The ABI asks a thread's first frame to have the frame pointer 0. JIT code uses that register
  * freely. */
-static bool is_first_frame(const struct sn_cursor *cursor)
+static bool is_first_frame(const struct sn_unwind_cursor *cursor)
 {
 	const struct sn_registers *registers = &cursor->registers;
 	if (!cursor->is_return || !(registers->known & SN_KNOWN(SN_REG_FP)) ||
@@ -221,7 +221,7 @@ static bool is_first_frame(const struct sn_cursor *cursor)
 	return module != SN_MODULE_NONE && !(sn_module_at(module)->flags & SN_MODULE_ANONYMOUS);
 }
 
-enum sn_step sn_step_guess(struct sn_cursor *cursor, struct sn_step_result *result)
+enum sn_step sn_step_guess(struct sn_unwind_cursor *cursor, struct sn_step_result *result)
 {
 	result->cfa = cursor->registers.value[SN_REG_SP];
 	enum sn_code code = sn_code_at(cursor->registers.value[SN_REG_PC]);
@@ -238,7 +238,7 @@ enum sn_step sn_step_guess(struct sn_cursor *cursor, struct sn_step_result *resu
 	return step_by_scan(cursor, result) ? SN_STEP_CALLER : SN_STEP_LOST;
 }
 
-enum sn_step sn_step(struct sn_cursor *cursor, struct sn_step_result *result)
+enum sn_step sn_step(struct sn_unwind_cursor *cursor, struct sn_step_result *result)
 {
 	struct sn_cfi_row row;
 	uintptr_t pc = cursor->registers.value[SN_REG_PC], inside = pc - cursor->is_return;

@@ -12,14 +12,14 @@
 #include "unwind.h"
 
 /* Of a frame of this process. */
-enum sn_step sn_step(struct sn_cursor *cursor, struct sn_step_result *result);
+enum sn_step sn_step(struct sn_unwind_cursor *cursor, struct sn_step_result *result);
 
 /* The part of it for code without call frame information. */
-enum sn_step sn_step_guess(struct sn_cursor *cursor, struct sn_step_result *result);
+enum sn_step sn_step_guess(struct sn_unwind_cursor *cursor, struct sn_step_result *result);
 
 /* The part of it for the kernel's signal frame; the stack pointer is where the handler returned to.
  */
-enum sn_step sn_step_signal(struct sn_cursor *cursor, struct sn_step_result *result);
+enum sn_step sn_step_signal(struct sn_unwind_cursor *cursor, struct sn_step_result *result);
 
 /* What begins at `pc`, where code without information may be. */
 enum sn_code sn_code_at(uintptr_t pc);

@@ -70,7 +70,7 @@ struct walk {
 	struct sn_unwind_result result;
 
 	/* Every register of frame `deep_index`, for frames that need more than fp and sp. */
-	struct sn_cursor deep;
+	struct sn_unwind_cursor deep;
 	int32_t deep_index;
 
 	uint32_t meeting;     /* known[meeting - 1] is the next that could be met; 0 none */
@@ -83,8 +83,8 @@ struct state {
 	uint64_t salt;	     /* in the keys of the cache: changes when a module is unloaded */
 	uint32_t generation; /* of the module list, when the path was walked */
 	uint32_t known_count;
-	uintptr_t stack_high;	/* of the path */
-	struct sn_cursor start; /* of the walk, for the shadow check */
+	uintptr_t stack_high;	       /* of the path */
+	struct sn_unwind_cursor start; /* of the walk, for the shadow check */
 	struct walk walk;
 	struct sn_window window;
 	struct cached_rule cache[CACHE_ENTRIES];
@@ -238,7 +238,7 @@ static void put_frame(struct walk *walk, uintptr_t cfa, uint64_t rule)
 	    (struct sn_native_frame){walk->pc, cfa, module_of(rule), walk->flags};
 }
 
-static void enter(struct walk *walk, const struct sn_cursor *cursor,
+static void enter(struct walk *walk, const struct sn_unwind_cursor *cursor,
 		  const struct sn_step_result *result)
 {
 	walk->pc = cursor->registers.value[SN_REG_PC];
@@ -256,10 +256,10 @@ static void finish(struct walk *walk, enum sn_step step)
 	walk->result.complete = step == SN_STEP_END;
 }
 
-static struct sn_cursor cursor_at(struct walk *walk)
+static struct sn_unwind_cursor cursor_at(struct walk *walk)
 {
-	struct sn_cursor cursor = {.is_return = walk->flags & SN_NATIVE_RETURN_ADDRESS,
-				   .stack = &walk->stack};
+	struct sn_unwind_cursor cursor = {.is_return = walk->flags & SN_NATIVE_RETURN_ADDRESS,
+					  .stack = &walk->stack};
 	cursor.registers.value[SN_REG_PC] = walk->pc;
 	cursor.registers.value[SN_REG_SP] = walk->sp;
 	cursor.registers.value[SN_REG_FP] = walk->fp;
@@ -293,7 +293,7 @@ static void step_deep(struct walk *walk, uint64_t rule)
 
 static void step_by_guess(struct walk *walk, uint64_t rule)
 {
-	struct sn_cursor cursor = cursor_at(walk);
+	struct sn_unwind_cursor cursor = cursor_at(walk);
 	struct sn_step_result result = {0};
 	uintptr_t fp = walk->fp;
 	enum sn_step step = sn_step_guess(&cursor, &result);
@@ -311,7 +311,7 @@ static void step_by_guess(struct walk *walk, uint64_t rule)
 
 static void step_signal(struct walk *walk, uint64_t rule)
 {
-	struct sn_cursor cursor = cursor_at(walk);
+	struct sn_unwind_cursor cursor = cursor_at(walk);
 	struct sn_step_result result = {0};
 	enum sn_step step = sn_step_signal(&cursor, &result);
 	put_frame(walk, step == SN_STEP_CALLER ? result.cfa : walk->sp, rule);
@@ -585,7 +585,7 @@ static struct sn_stack own_stack(struct state *state, uintptr_t sp, uintptr_t lo
 }
 
 /* The same path, walked from the start by sn_step alone. False where it differs. */
-static bool agrees(const struct walk *walk, struct sn_cursor cursor)
+static bool agrees(const struct walk *walk, struct sn_unwind_cursor cursor)
 {
 	enum { COMPARED = SN_NATIVE_RETURN_ADDRESS | SN_NATIVE_SIGNAL };
 	enum sn_step step = SN_STEP_CALLER;
@@ -636,7 +636,7 @@ static void check(void *argument)
 static void check_from_here(void *argument)
 {
 	struct walk *walk = argument;
-	struct sn_cursor cursor = walk->state->start;
+	struct sn_unwind_cursor cursor = walk->state->start;
 	struct sn_step_result result;
 	walk->result.mismatch =
 	    sn_step(&cursor, &result) != SN_STEP_CALLER || !agrees(walk, cursor);

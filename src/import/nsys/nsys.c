@@ -98,7 +98,7 @@ int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64
 }
 
 int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t start_ns,
-		int64_t end_ns, uint64_t link, const struct sn_attributes *attributes)
+		int64_t end_ns, uint64_t link, const struct sn_nsys_attributes *attributes)
 {
 	if (track == SONDE_NONE)
 		return SN_ERR_MEMORY;
@@ -108,7 +108,7 @@ int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t sta
 	return 0;
 }
 
-void sn_attributes_put(struct sn_attributes *attributes, uint32_t key, uint64_t value)
+void sn_nsys_attributes_put(struct sn_nsys_attributes *attributes, uint32_t key, uint64_t value)
 {
 	if (attributes->count < SN_ATTRIBUTES_MAX)
 		attributes->items[attributes->count++] = (struct sn_attribute){key, 0, value};
@@ -149,7 +149,7 @@ enum { START, END, THREAD, NAME, TEXT, CORRELATION, RETURNED };
 
 static int take_call(struct sn_nsys *nsys, sqlite3_stmt *row, enum sn_activity_category category)
 {
-	struct sn_attributes attributes = {0};
+	struct sn_nsys_attributes attributes = {0};
 	int64_t global = sqlite3_column_int64(row, THREAD);
 	int64_t start = sqlite3_column_int64(row, START);
 	int64_t end = sn_sqlite_is_null(row, END) ? start : sqlite3_column_int64(row, END);
@@ -161,8 +161,8 @@ static int take_call(struct sn_nsys *nsys, sqlite3_stmt *row, enum sn_activity_c
 	if (category == SN_ACTIVITY_API)
 		link = sn_nsys_correlation(nsys, global, sqlite3_column_int64(row, CORRELATION));
 	if (sqlite3_column_int64(row, RETURNED))
-		sn_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_RETURNED],
-				  (uint64_t)sqlite3_column_int64(row, RETURNED));
+		sn_nsys_attributes_put(&attributes, nsys->keys[SN_NSYS_KEY_RETURNED],
+				       (uint64_t)sqlite3_column_int64(row, RETURNED));
 	return sn_nsys_add(nsys, sn_nsys_thread(nsys, global), name, start, end, link, &attributes);
 }
 

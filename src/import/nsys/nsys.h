@@ -47,12 +47,12 @@ struct sn_nsys {
 };
 
 #define SN_ATTRIBUTES_MAX 24
-struct sn_attributes {
+struct sn_nsys_attributes {
 	struct sn_attribute items[SN_ATTRIBUTES_MAX];
 	uint16_t count;
 };
 /* Left out where there are too many. */
-void sn_attributes_put(struct sn_attributes *attributes, uint32_t key, uint64_t value);
+void sn_nsys_attributes_put(struct sn_nsys_attributes *attributes, uint32_t key, uint64_t value);
 
 /* A string of the file; valid until the next one is asked for. */
 const char *sn_nsys_string(struct sn_nsys *nsys, int64_t id);
@@ -69,7 +69,7 @@ int sn_nsys_name(struct sn_nsys *nsys, enum sn_activity_category category, int64
 		 uint32_t *number);
 /* Says an interval. A track of SONDE_NONE is SN_ERR_MEMORY. */
 int sn_nsys_add(struct sn_nsys *nsys, uint32_t track, uint32_t name, int64_t start_ns,
-		int64_t end_ns, uint64_t link, const struct sn_attributes *attributes);
+		int64_t end_ns, uint64_t link, const struct sn_nsys_attributes *attributes);
 /* Each row of a table, if there is such a table; `take` returns 0 or SN_ERR_MEMORY. */
 int sn_nsys_each(struct sn_nsys *nsys, const char *table, const char *const *columns,
 		 const char *rest, int (*take)(struct sn_nsys *nsys, sqlite3_stmt *row),

@@ -10,7 +10,7 @@
 enum { START, END, DEVICE, CONTEXT, STREAM, CORRELATION, PROCESS, SPECIFIC };
 
 static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
-	       const struct sn_attributes *attributes)
+	       const struct sn_nsys_attributes *attributes)
 {
 	int64_t global = sqlite3_column_int64(row, PROCESS);
 	uint32_t track =
@@ -21,10 +21,11 @@ static int add(struct sn_nsys *nsys, sqlite3_stmt *row, uint32_t name,
 	    sn_nsys_correlation(nsys, global, sqlite3_column_int64(row, CORRELATION)), attributes);
 }
 
-static void put(struct sn_attributes *attributes, sqlite3_stmt *row, int column, uint32_t key)
+static void put(struct sn_nsys_attributes *attributes, sqlite3_stmt *row, int column, uint32_t key)
 {
 	if (!sn_sqlite_is_null(row, column))
-		sn_attributes_put(attributes, key, (uint64_t)sqlite3_column_int64(row, column));
+		sn_nsys_attributes_put(attributes, key,
+				       (uint64_t)sqlite3_column_int64(row, column));
 }
 
 /* ---- kernels ---- */
@@ -61,7 +62,7 @@ static const char *const kernel_columns[] = {COMMON,
 static int take_kernel(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
 	const uint32_t *keys = nsys->known;
-	struct sn_attributes attributes = {0};
+	struct sn_nsys_attributes attributes = {0};
 	int64_t shared = sqlite3_column_int64(row, SHARED) + sqlite3_column_int64(row, DYNAMIC);
 	uint32_t name;
 	for (unsigned i = 0; i < 3; i++)
@@ -69,7 +70,7 @@ static int take_kernel(struct sn_nsys *nsys, sqlite3_stmt *row)
 	for (unsigned i = 0; i < 3; i++)
 		put(&attributes, row, BLOCK + (int)i, keys[SN_TRACK_KEY_BLOCK_X + i]);
 	put(&attributes, row, REGISTERS, keys[SN_TRACK_KEY_REGISTERS]);
-	sn_attributes_put(&attributes, keys[SN_TRACK_KEY_SHARED], (uint64_t)shared);
+	sn_nsys_attributes_put(&attributes, keys[SN_TRACK_KEY_SHARED], (uint64_t)shared);
 	if (sqlite3_column_int64(row, LOCAL))
 		put(&attributes, row, LOCAL, nsys->keys[SN_NSYS_KEY_LOCAL]);
 	put(&attributes, row, NODE, nsys->keys[SN_NSYS_KEY_GRAPH_NODE]);
@@ -86,7 +87,7 @@ static const char *const graph_columns[] = {COMMON, "graphId", NULL};
 static int take_graph(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
 	static const char text[] = "[CUDA graph]";
-	struct sn_attributes attributes = {0};
+	struct sn_nsys_attributes attributes = {0};
 	uint32_t name;
 	put(&attributes, row, SPECIFIC, nsys->keys[SN_NSYS_KEY_GRAPH]);
 	if (sn_track_sink_name(nsys->sink, SN_ACTIVITY_KERNEL, text, sizeof(text) - 1, &name))
@@ -125,7 +126,7 @@ static int take_copy(struct sn_nsys *nsys, sqlite3_stmt *row)
 					    "Unified Host-to-Device",
 					    "Unified Device-to-Host",
 					    "Unified Device-to-Device"};
-	struct sn_attributes attributes = {0};
+	struct sn_nsys_attributes attributes = {0};
 	int64_t kind = sqlite3_column_int64(row, SPECIFIC + 1);
 	uint32_t name;
 	bool is_known = kind >= 0 && kind < (int64_t)(sizeof(kinds) / sizeof(*kinds));
@@ -142,7 +143,7 @@ static const char *const fill_columns[] = {COMMON, "bytes", "value", "graphNodeI
 
 static int take_fill(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
-	struct sn_attributes attributes = {0};
+	struct sn_nsys_attributes attributes = {0};
 	uint32_t name;
 	put(&attributes, row, SPECIFIC, nsys->known[SN_TRACK_KEY_BYTES]);
 	put(&attributes, row, SPECIFIC + 1, nsys->keys[SN_NSYS_KEY_FILL]);
@@ -159,7 +160,7 @@ static int take_wait(struct sn_nsys *nsys, sqlite3_stmt *row)
 	/* CUpti_ActivitySynchronizationType */
 	static const char *const kinds[] = {"sync", "Event sync", "Stream wait sync", "Stream sync",
 					    "Context sync"};
-	struct sn_attributes attributes = {0};
+	struct sn_nsys_attributes attributes = {0};
 	int64_t kind = sqlite3_column_int64(row, SPECIFIC);
 	uint32_t name;
 	bool is_known = kind >= 0 && kind < (int64_t)(sizeof(kinds) / sizeof(*kinds));
@@ -175,7 +176,7 @@ static const char *const workload_columns[] = {"start",	    "end",	     "gpu",  
 
 static int take_workload(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
-	struct sn_attributes attributes = {0};
+	struct sn_nsys_attributes attributes = {0};
 	uint32_t name;
 	uint32_t track =
 	    sn_nsys_stream(nsys, sqlite3_column_int64(row, 4), sqlite3_column_int64(row, 2),
@@ -200,7 +201,7 @@ static const char *const memory_columns[] = {"start", "globalPid", "bytes", "mem
 static int take_memory(struct sn_nsys *nsys, sqlite3_stmt *row)
 {
 	enum { ALLOCATION, RELEASE };
-	struct sn_attributes attributes = {0};
+	struct sn_nsys_attributes attributes = {0};
 	int64_t operation = sqlite3_column_int64(row, 3), bytes = sqlite3_column_int64(row, 2);
 	int64_t start = sqlite3_column_int64(row, 0);
 	uint32_t name;
@@ -214,8 +215,8 @@ static int take_memory(struct sn_nsys *nsys, sqlite3_stmt *row)
 		return SN_ERR_MEMORY;
 	sn_track_sink_name_track(nsys->sink, track,
 				 sn_db_builder_string(nsys->builder, "memory of devices"));
-	sn_attributes_put(&attributes, nsys->known[SN_TRACK_KEY_BYTES],
-			  (uint64_t)(operation == RELEASE ? -bytes : bytes));
+	sn_nsys_attributes_put(&attributes, nsys->known[SN_TRACK_KEY_BYTES],
+			       (uint64_t)(operation == RELEASE ? -bytes : bytes));
 	return sn_nsys_add(nsys, track, name, start, start, 0, &attributes);
 }
 

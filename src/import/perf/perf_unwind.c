@@ -30,7 +30,7 @@ struct walk {
 	uint64_t recorded, bytes; /* the stack: where it was, how much of it there is */
 	uintptr_t copy;		  /* where it is now */
 	struct sn_stack stack;
-	struct sn_cursor cursor;
+	struct sn_unwind_cursor cursor;
 };
 
 static bool take_registers(const struct sn_perf_sample *sample, uint64_t mask,

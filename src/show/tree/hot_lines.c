@@ -90,7 +90,7 @@ static double cost(const struct hot_lines *lines, uint32_t position, uint32_t ro
 }
 
 /* Formulas of a row's own cost. */
-static void print_formulas(const struct hot_lines *lines, uint32_t row, struct sn_table *table)
+static void print_formulas(const struct hot_lines *lines, uint32_t row, struct sn_text_table *table)
 {
 	const struct sn_view *view = lines->view;
 	struct sn_derived derived[SN_FORMULAS_SHOWN_MAX] = {0};
@@ -105,20 +105,20 @@ static void print_formulas(const struct hot_lines *lines, uint32_t row, struct s
 }
 
 /* Returns the columns used. */
-static int print_numbers(const struct hot_lines *lines, uint32_t row, struct sn_table *table)
+static int print_numbers(const struct hot_lines *lines, uint32_t row, struct sn_text_table *table)
 {
 	double own = cost(lines, 0, row);
 	/* a line that only keeps a device busy has no share of the host's time */
-	sn_table_cell(table, own > 0 && lines->totals[0] > 0 ? sn_number_part(own, lines->totals[0])
-							     : "-");
+	sn_text_table_cell(
+	    table, own > 0 && lines->totals[0] > 0 ? sn_number_part(own, lines->totals[0]) : "-");
 	for (uint32_t m = 0; m < lines->view->metric_count; m++)
 		sn_text_cell(lines->view, m, cost(lines, m, row), table);
 	print_formulas(lines, row, table);
-	return sn_table_rest(table);
+	return sn_text_table_rest(table);
 }
 
-static void print_line(const struct hot_lines *lines, const struct sn_page *page,
-		       struct sn_source *source, uint32_t row, struct sn_table *table)
+static void print_line(const struct hot_lines *lines, const struct sn_terminal *page,
+		       struct sn_source *source, uint32_t row, struct sn_text_table *table)
 {
 	const struct sonde_db *db = lines->view->db;
 	const struct sonde_db_frame *frame = sonde_db_frame(db, lines->flat.frames[row]);
@@ -138,7 +138,7 @@ static void print_line(const struct hot_lines *lines, const struct sn_page *page
 		sn_utf8_cut(text, (size_t)room);
 		fprintf(page->out, "%*s%s", width + 2 - (int)sn_utf8_columns(label), "", text);
 	}
-	sn_table_end(table);
+	sn_text_table_end(table);
 }
 
 /* A compiler that the script runs, say: all of it lies under no line of the script. */
@@ -158,8 +158,8 @@ static bool has_other_programs(const struct sonde_db *db)
 }
 
 /* Returns the lines printed. */
-static uint32_t print_outside(const struct hot_lines *lines, const struct sn_page *page,
-			      struct sn_table *table)
+static uint32_t print_outside(const struct hot_lines *lines, const struct sn_terminal *page,
+			      struct sn_text_table *table)
 {
 	if (lines->totals[0] <= 0 ||
 	    cost(lines, 0, SONDE_NONE) / lines->totals[0] < least_outside_share)
@@ -173,18 +173,18 @@ static uint32_t print_outside(const struct hot_lines *lines, const struct sn_pag
 		     : "library threads, waiting, start and end");
 	sn_utf8_cut(text, room > 8 ? (size_t)room : 8);
 	fputs(text, page->out);
-	sn_table_end(table);
+	sn_text_table_end(table);
 	sn_text_style(page, "\033[0m");
 	return 1;
 }
 
 /* Returns the lines printed. */
-static int print_lines(const struct hot_lines *lines, const struct sn_page *page,
+static int print_lines(const struct hot_lines *lines, const struct sn_terminal *page,
 		       struct sn_source *source)
 {
-	struct sn_table table = {.out = page->out, .gap = 1};
+	struct sn_text_table table = {.out = page->out, .gap = 1};
 	sn_text_style(page, "\033[1m");
-	sn_table_column(&table, "share", 6);
+	sn_text_table_column(&table, "share", 6);
 	sn_text_columns(lines->view, 0, &table);
 	sn_text_end_heads(page, &table, "hottest lines of your code");
 	for (uint32_t i = 0; i < lines->shown; i++)
@@ -194,7 +194,7 @@ static int print_lines(const struct hot_lines *lines, const struct sn_page *page
 	return count;
 }
 
-int sn_text_hot_lines(const struct sn_view *view, const struct sn_page *page,
+int sn_text_hot_lines(const struct sn_view *view, const struct sn_terminal *page,
 		      struct sn_source *source, uint32_t limit, struct sn_error *error)
 {
 	struct hot_lines lines = {.view = view};

@@ -58,7 +58,8 @@ enum { SN_SPREAD_WORDS = 4, SN_SPREAD_WORD_CHARS = 400 };
 uint32_t sn_spread_words(const struct sn_spread *spread,
 			 char words[SN_SPREAD_WORDS][SN_SPREAD_WORD_CHARS]);
 
-int sn_spread_text(const struct sn_view *view, const struct sn_page *page, struct sn_error *error);
+int sn_spread_text(const struct sn_view *view, const struct sn_terminal *page,
+		   struct sn_error *error);
 int sn_spread_json(const struct sn_view *view, FILE *out, struct sn_error *error);
 int sn_spread_csv(const struct sn_view *view, FILE *out, struct sn_error *error);
 

@@ -18,7 +18,7 @@ static const char *metric_unit(const struct sn_spread *spread, uint32_t position
 	return sn_text_unit(spread->view, position);
 }
 
-static void print_header(const struct sn_spread *spread, const struct sn_page *page)
+static void print_header(const struct sn_spread *spread, const struct sn_terminal *page)
 {
 	const struct sn_view *view = spread->view;
 	char path[1200], value[SN_NUMBER_CHARS];
@@ -38,7 +38,7 @@ static void print_header(const struct sn_spread *spread, const struct sn_page *p
 	fprintf(page->out, "\n%s\n\n", path);
 }
 
-static void print_statistics(const struct sn_spread *spread, const struct sn_page *page)
+static void print_statistics(const struct sn_spread *spread, const struct sn_terminal *page)
 {
 	const struct sn_view *view = spread->view;
 	char text[SN_NUMBER_CHARS], who[512];
@@ -46,15 +46,15 @@ static void print_statistics(const struct sn_spread *spread, const struct sn_pag
 	for (uint32_t m = 0; m < view->metric_count; m++)
 		width =
 		    sn_text_metric_width(view, m) > width ? sn_text_metric_width(view, m) : width;
-	struct sn_table table = {.out = page->out, .gap = 1};
+	struct sn_text_table table = {.out = page->out, .gap = 1};
 	sn_text_style(page, "\033[1m");
-	sn_table_column(&table, "across", -width);
-	sn_table_column(&table, "profiles", 8);
-	sn_table_column(&table, "min", 9);
-	sn_table_column(&table, "mean", 9);
-	sn_table_column(&table, "max", 9);
-	sn_table_column(&table, "deviation", 9);
-	sn_table_column(&table, "cv", 7);
+	sn_text_table_column(&table, "across", -width);
+	sn_text_table_column(&table, "profiles", 8);
+	sn_text_table_column(&table, "min", 9);
+	sn_text_table_column(&table, "mean", 9);
+	sn_text_table_column(&table, "max", 9);
+	sn_text_table_column(&table, "deviation", 9);
+	sn_text_table_column(&table, "cv", 7);
 	sn_text_end_heads(page, &table, "who has most");
 	for (uint32_t m = 0; m < view->metric_count; m++) {
 		const struct sn_spread_summary *summary = &spread->metrics[m];
@@ -62,25 +62,25 @@ static void print_statistics(const struct sn_spread *spread, const struct sn_pag
 				   summary->deviation};
 		if (summary->stat.count == 0)
 			continue;
-		sn_table_cell(&table, sn_text_metric(view, m));
-		sn_table_format(&table, "%.0f", summary->stat.count);
+		sn_text_table_cell(&table, sn_text_metric(view, m));
+		sn_text_table_format(&table, "%.0f", summary->stat.count);
 		for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
-			sn_table_cell(&table,
-				      sn_number_format(values[i], metric_unit(spread, m), text));
-		sn_table_cell(&table, sn_number_share(summary->cv, text));
-		sn_table_rest(&table);
+			sn_text_table_cell(
+			    &table, sn_number_format(values[i], metric_unit(spread, m), text));
+		sn_text_table_cell(&table, sn_number_share(summary->cv, text));
+		sn_text_table_rest(&table);
 		sn_view_profile_name(view->db, summary->most, who, sizeof(who));
 		int room = page->width - width - 64;
 		if (!view->is_full)
 			sn_utf8_elide(who, room > 12 ? (size_t)room : 12);
 		fputs(who, page->out);
-		sn_table_end(&table);
+		sn_text_table_end(&table);
 	}
 }
 
 /* ---- plots ---- */
 
-static const char *block(const struct sn_page *page, int eighths)
+static const char *block(const struct sn_terminal *page, int eighths)
 {
 	static const char *const blocks[] = {" ",
 					     "\xe2\x96\x81",
@@ -130,7 +130,7 @@ static int column_width(const struct plot *plot, int room)
 	return width < 1 ? 1 : width > 6 ? 6 : width;
 }
 
-static void print_curve(const struct sn_page *page, const struct plot *plot, const char *unit,
+static void print_curve(const struct sn_terminal *page, const struct plot *plot, const char *unit,
 			int room)
 {
 	char label[SN_NUMBER_CHARS];
@@ -181,7 +181,7 @@ static int compare_numbers(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-static void print_histogram(const struct sn_spread *spread, const struct sn_page *page)
+static void print_histogram(const struct sn_spread *spread, const struct sn_terminal *page)
 {
 	const struct sn_spread_summary *all = &spread->metrics[0];
 	uint32_t counts[MOST_BINS] = {0}, most = 0;
@@ -209,7 +209,7 @@ static void print_histogram(const struct sn_spread *spread, const struct sn_page
 	}
 }
 
-static int print_plot(const struct sn_spread *spread, const struct sn_page *page)
+static int print_plot(const struct sn_spread *spread, const struct sn_terminal *page)
 {
 	const struct sn_view *view = spread->view;
 	struct plot plot;
@@ -256,7 +256,7 @@ static int compare_far(const void *left, const void *right, void *argument)
 	return x != y ? (x > y ? -1 : 1) : (a > b) - (a < b);
 }
 
-static int print_far(const struct sn_spread *spread, const struct sn_page *page, uint32_t limit)
+static int print_far(const struct sn_spread *spread, const struct sn_terminal *page, uint32_t limit)
 {
 	const struct sn_view *view = spread->view;
 	const struct sn_spread_summary *all = &spread->metrics[0];
@@ -266,12 +266,12 @@ static int print_far(const struct sn_spread *spread, const struct sn_page *page,
 	for (uint32_t i = 0; i < spread->count; i++)
 		order[i] = i;
 	qsort_r(order, spread->count, sizeof(*order), compare_far, (void *)(uintptr_t)spread);
-	struct sn_table table = {.out = page->out, .gap = 1};
+	struct sn_text_table table = {.out = page->out, .gap = 1};
 	sn_text_style(page, "\033[1m");
 	putc('\n', page->out);
-	sn_table_column(&table, sn_text_metric(view, 0), sn_text_metric_width(view, 0));
-	sn_table_column(&table, "x mean", 8);
-	sn_table_column(&table, "deviations", 10);
+	sn_text_table_column(&table, sn_text_metric(view, 0), sn_text_metric_width(view, 0));
+	sn_text_table_column(&table, "x mean", 8);
+	sn_text_table_column(&table, "deviations", 10);
 	sn_text_columns(view, 1, &table);
 	sn_text_end_heads(page, &table, "furthest from the mean");
 	uint32_t columns = sn_view_columns(view), shown = 0;
@@ -280,18 +280,18 @@ static int print_far(const struct sn_spread *spread, const struct sn_page *page,
 		char who[512];
 		double value = sn_spread_value(spread, i);
 		sn_text_cell(view, 0, value, &table);
-		sn_table_format(&table, "%.2f", all->mean > 0 ? value / all->mean : 0);
-		sn_table_format(&table, "%+.1f",
-				all->deviation > 0 ? (value - all->mean) / all->deviation : 0);
+		sn_text_table_format(&table, "%.2f", all->mean > 0 ? value / all->mean : 0);
+		sn_text_table_format(&table, "%+.1f",
+				     all->deviation > 0 ? (value - all->mean) / all->deviation : 0);
 		for (uint32_t m = 1; m < view->metric_count; m++)
 			sn_text_cell(view, m, spread->values[(size_t)i * columns + m].inclusive.sum,
 				     &table);
 		sn_text_formulas(view, &spread->derived[(size_t)i * view->formula_count], false,
 				 &table);
-		sn_table_rest(&table);
+		sn_text_table_rest(&table);
 		sn_view_profile_name(view->db, spread->profiles[i], who, sizeof(who));
 		fputs(who, page->out);
-		sn_table_end(&table);
+		sn_text_table_end(&table);
 	}
 	if (shown < spread->count)
 		fprintf(page->out, " %u more\n", spread->count - shown);
@@ -299,7 +299,8 @@ static int print_far(const struct sn_spread *spread, const struct sn_page *page,
 	return 0;
 }
 
-int sn_spread_text(const struct sn_view *view, const struct sn_page *page, struct sn_error *error)
+int sn_spread_text(const struct sn_view *view, const struct sn_terminal *page,
+		   struct sn_error *error)
 {
 	struct sn_spread spread;
 	int code = sn_spread_init(&spread, view, error);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sn_text_style(const struct sn_page *page, const char *sequence)
+void sn_text_style(const struct sn_terminal *page, const char *sequence)
 {
 	if (page->has_color)
 		fputs(sequence, page->out);
@@ -57,39 +57,40 @@ int sn_text_metric_width(const struct sn_view *view, uint32_t position)
 	return width_of(sn_text_metric(view, position));
 }
 
-void sn_text_columns(const struct sn_view *view, uint32_t first, struct sn_table *table)
+void sn_text_columns(const struct sn_view *view, uint32_t first, struct sn_text_table *table)
 {
 	for (uint32_t m = first; m < view->metric_count; m++)
-		sn_table_column(table, sn_text_metric(view, m), sn_text_metric_width(view, m));
+		sn_text_table_column(table, sn_text_metric(view, m), sn_text_metric_width(view, m));
 	for (uint32_t f = 0; f < view->formula_count; f++) {
 		const char *name = shown_name(view->formulas[f]->name);
-		sn_table_column(table, name, width_of(name));
+		sn_text_table_column(table, name, width_of(name));
 	}
 }
 
 void sn_text_cell(const struct sn_view *view, uint32_t position, double value,
-		  struct sn_table *table)
+		  struct sn_text_table *table)
 {
 	char text[SN_NUMBER_CHARS];
 	sn_text_value(value, sn_text_unit(view, position), text);
-	sn_table_cell(table, text);
+	sn_text_table_cell(table, text);
 }
 
 void sn_text_formulas(const struct sn_view *view, const struct sn_derived *derived,
-		      bool is_exclusive, struct sn_table *table)
+		      bool is_exclusive, struct sn_text_table *table)
 {
 	char text[SN_NUMBER_CHARS];
 	for (uint32_t f = 0; f < view->formula_count; f++)
-		sn_table_cell(table, sn_number_format(is_exclusive ? derived[f].exclusive
-								   : derived[f].inclusive,
-						      view->formulas[f]->unit, text));
+		sn_text_table_cell(table, sn_number_format(is_exclusive ? derived[f].exclusive
+									: derived[f].inclusive,
+							   view->formulas[f]->unit, text));
 }
 
-void sn_text_end_heads(const struct sn_page *page, struct sn_table *table, const char *rest)
+void sn_text_end_heads(const struct sn_terminal *page, struct sn_text_table *table,
+		       const char *rest)
 {
-	sn_table_rest(table);
+	sn_text_table_rest(table);
 	fputs(rest, page->out);
-	sn_table_end(table);
+	sn_text_table_end(table);
 	sn_text_style(page, "\033[0m");
 }
 
@@ -117,7 +118,7 @@ static void quote_path(const char *path, char *text, size_t size)
 }
 
 /* Adds a part to the line of what is missing, which begins with the first part. */
-__attribute__((format(printf, 3, 4))) static void print_part(const struct sn_page *page,
+__attribute__((format(printf, 3, 4))) static void print_part(const struct sn_terminal *page,
 							     bool *has_any, const char *format, ...)
 {
 	va_list arguments;
@@ -170,7 +171,7 @@ static double number_of(const struct sonde_db *db, const char *key)
 }
 
 /* The whole of it before its reasons: processes and CPU time. */
-static void print_missing_whole(const struct sonde_db *db, const struct sn_page *page,
+static void print_missing_whole(const struct sonde_db *db, const struct sn_terminal *page,
 				bool *has_any)
 {
 	char processes[SN_NUMBER_CHARS], all[SN_NUMBER_CHARS], share[SN_NUMBER_CHARS];
@@ -187,7 +188,7 @@ static void print_missing_whole(const struct sonde_db *db, const struct sn_page 
 }
 
 /* What the drops come to; shares below a thousandth are left to `info`. */
-static void print_missing(const struct sn_view *view, const struct sn_page *page)
+static void print_missing(const struct sn_view *view, const struct sn_terminal *page)
 {
 	const struct sonde_db *db = view->db;
 	char text[SN_NUMBER_CHARS], cause[64], path[512];
@@ -218,7 +219,7 @@ static void print_missing(const struct sn_view *view, const struct sn_page *page
 	fprintf(page->out, " (see sonde info %s)\n", path);
 }
 
-static void print_command(const struct sn_view *view, const struct sn_page *page, int room)
+static void print_command(const struct sn_view *view, const struct sn_terminal *page, int room)
 {
 	const char *command = sonde_db_property(view->db, "command");
 	if (!command)
@@ -232,7 +233,7 @@ static void print_command(const struct sn_view *view, const struct sn_page *page
 	fputs(text, page->out);
 }
 
-bool sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,
+bool sn_text_header(const struct sn_view *view, const struct sn_terminal *page, double total,
 		    double count)
 {
 	const struct sonde_db_metric *metric = sonde_db_metric(view->db, view->metrics[0]);
@@ -308,7 +309,7 @@ static void make_pattern(const struct sn_view *view, uint32_t id, char *text, si
 	sn_utf8_clean(is_simple ? word : "NAME", text, size);
 }
 
-void sn_text_footer(const struct sn_view *view, const struct sn_page *page, uint32_t frame)
+void sn_text_footer(const struct sn_view *view, const struct sn_terminal *page, uint32_t frame)
 {
 	char name[512], pattern[256];
 	quote_path(view->path, name, sizeof(name));

@@ -13,7 +13,7 @@
 enum { SN_TEXT_NOTHING = 1 };
 
 /* Writes an escape sequence if the page has colours. */
-void sn_text_style(const struct sn_page *page, const char *sequence);
+void sn_text_style(const struct sn_terminal *page, const char *sequence);
 
 /* A value, "-" for zero. */
 void sn_text_value(double value, const char *unit, char *text);
@@ -24,28 +24,29 @@ const char *sn_text_metric(const struct sn_view *view, uint32_t position);
 int sn_text_metric_width(const struct sn_view *view, uint32_t position);
 
 /* Columns for the metrics from `first` on and for all formulas; and their values at a row. */
-void sn_text_columns(const struct sn_view *view, uint32_t first, struct sn_table *table);
+void sn_text_columns(const struct sn_view *view, uint32_t first, struct sn_text_table *table);
 void sn_text_cell(const struct sn_view *view, uint32_t position, double value,
-		  struct sn_table *table);
+		  struct sn_text_table *table);
 void sn_text_formulas(const struct sn_view *view, const struct sn_derived *derived,
-		      bool is_exclusive, struct sn_table *table);
+		      bool is_exclusive, struct sn_text_table *table);
 /* Ends the heads of a table, which stand out on the page, with the word for what follows the
  * columns. */
-void sn_text_end_heads(const struct sn_page *page, struct sn_table *table, const char *rest);
+void sn_text_end_heads(const struct sn_terminal *page, struct sn_text_table *table,
+		       const char *rest);
 
 /* What was measured, how much, how completely: one or two lines, then an empty one. False, and a
  * word about it, where there is nothing to go on with. */
-bool sn_text_header(const struct sn_view *view, const struct sn_page *page, double total,
+bool sn_text_header(const struct sn_view *view, const struct sn_terminal *page, double total,
 		    double count);
 /* "Next: ..." below an empty line. `frame` is the most expensive one, or SONDE_NONE. */
-void sn_text_footer(const struct sn_view *view, const struct sn_page *page, uint32_t frame);
+void sn_text_footer(const struct sn_view *view, const struct sn_terminal *page, uint32_t frame);
 
 /* The end of the measurement, ns since the epoch. */
 uint64_t sn_text_measured_ns(const struct sonde_db *db);
 
 /* The source lines of the user's code that cost most; returns the lines printed, or an error. */
 struct sn_source;
-int sn_text_hot_lines(const struct sn_view *view, const struct sn_page *page,
+int sn_text_hot_lines(const struct sn_view *view, const struct sn_terminal *page,
 		      struct sn_source *source, uint32_t limit, struct sn_error *error);
 
 #endif

@@ -62,27 +62,27 @@ static bool holds_its_kind(const struct sn_view *view)
 }
 
 static void print_counts(const struct sn_view *view, const struct sn_tree_value *value,
-			 struct sn_table *table)
+			 struct sn_text_table *table)
 {
 	char count[SN_NUMBER_CHARS];
 	double events = value->inclusive.count;
 	if (holds_its_kind(view) && value->exclusive.count > 0)
 		events = value->exclusive.count;
-	sn_table_cell(table, sn_number_format(events, "1", count));
+	sn_text_table_cell(table, sn_number_format(events, "1", count));
 	sn_text_cell(view, 0, events ? value->inclusive.sum / events : 0, table);
 }
 
-static void print_flat_heads(const struct sn_view *view, const struct sn_page *page,
-			     struct sn_table *table)
+static void print_flat_heads(const struct sn_view *view, const struct sn_terminal *page,
+			     struct sn_text_table *table)
 {
 	sn_text_style(page, "\033[1m");
-	sn_table_column(table, "self%", 6);
-	sn_table_column(table, "self", 9);
-	sn_table_column(table, "total%", 6);
-	sn_table_column(table, "total", 9);
+	sn_text_table_column(table, "self%", 6);
+	sn_text_table_column(table, "self", 9);
+	sn_text_table_column(table, "total%", 6);
+	sn_text_table_column(table, "total", 9);
 	if (shows_counts(view)) {
-		sn_table_column(table, "count", 9);
-		sn_table_column(table, "mean", 9);
+		sn_text_table_column(table, "count", 9);
+		sn_text_table_column(table, "mean", 9);
 	}
 	sn_text_columns(view, 1, table);
 	sn_text_end_heads(page, table, view->by);
@@ -90,20 +90,20 @@ static void print_flat_heads(const struct sn_view *view, const struct sn_page *p
 
 /* Returns the columns used. */
 static int print_flat_numbers(const struct sn_view *view, const struct order *order, uint32_t row,
-			      double total, struct sn_table *table)
+			      double total, struct sn_text_table *table)
 {
 	const struct sn_flat *flat = order->flat;
 	const struct sn_tree_value *value = &flat->values[0][row];
-	sn_table_cell(table, sn_number_part(value->exclusive.sum, total));
+	sn_text_table_cell(table, sn_number_part(value->exclusive.sum, total));
 	sn_text_cell(view, 0, value->exclusive.sum, table);
-	sn_table_cell(table, sn_number_part(value->inclusive.sum, total));
+	sn_text_table_cell(table, sn_number_part(value->inclusive.sum, total));
 	sn_text_cell(view, 0, value->inclusive.sum, table);
 	if (shows_counts(view))
 		print_counts(view, value, table);
 	for (uint32_t m = 1; m < view->metric_count; m++)
 		sn_text_cell(view, m, flat->values[m][row].inclusive.sum, table);
 	sn_text_formulas(view, order->derived + (size_t)row * view->formula_count, false, table);
-	return sn_table_rest(table);
+	return sn_text_table_rest(table);
 }
 
 /* The source line for tables of lines, else where the thing is. */
@@ -155,9 +155,9 @@ static int fit_columns(const struct sn_view *view, int room, char *name, char *p
 	return gap;
 }
 
-static void print_flat_row(const struct sn_view *view, const struct sn_page *page,
+static void print_flat_row(const struct sn_view *view, const struct sn_terminal *page,
 			   struct sn_source *source, const struct order *order, uint32_t row,
-			   double total, struct sn_table *table)
+			   double total, struct sn_text_table *table)
 {
 	const struct sn_flat *flat = order->flat;
 	char name[SN_LABEL_CHARS], place[SN_LABEL_CHARS];
@@ -177,12 +177,12 @@ static void print_flat_row(const struct sn_view *view, const struct sn_page *pag
 		fprintf(page->out, "%*s%s", gap, "", place);
 		sn_text_style(page, "\033[0m");
 	}
-	sn_table_end(table);
+	sn_text_table_end(table);
 }
 
-static void print_flat_rest(const struct sn_page *page, const struct sn_flat *flat,
+static void print_flat_rest(const struct sn_terminal *page, const struct sn_flat *flat,
 			    const uint32_t *order, uint32_t shown, double total,
-			    struct sn_table *table)
+			    struct sn_text_table *table)
 {
 	double rest = 0;
 	char count[SN_NUMBER_CHARS];
@@ -191,12 +191,12 @@ static void print_flat_rest(const struct sn_page *page, const struct sn_flat *fl
 	if (shown >= flat->row_count)
 		return;
 	sn_text_style(page, "\033[2m");
-	sn_table_cell(table, sn_number_part(rest, total));
+	sn_text_table_cell(table, sn_number_part(rest, total));
 	for (int i = 0; i < 3; i++)
-		sn_table_cell(table, "");
-	sn_table_rest(table);
+		sn_text_table_cell(table, "");
+	sn_text_table_rest(table);
 	fprintf(page->out, "%s more", sn_number_count(flat->row_count - shown, count));
-	sn_table_end(table);
+	sn_text_table_end(table);
 	sn_text_style(page, "\033[0m");
 }
 
@@ -220,13 +220,13 @@ static struct sn_derived *derive_rows(const struct sn_view *view, const struct s
 	return derived;
 }
 
-static uint32_t print_flat_rows(const struct sn_view *view, const struct sn_page *page,
+static uint32_t print_flat_rows(const struct sn_view *view, const struct sn_terminal *page,
 				const struct order *order, const uint32_t *rows, double total)
 {
 	const struct sn_flat *flat = order->flat;
 	uint32_t shown = 0;
 	struct sn_source source;
-	struct sn_table table = {.out = page->out, .gap = 1};
+	struct sn_text_table table = {.out = page->out, .gap = 1};
 	sn_source_init(&source, view->db, view->sources, sn_text_measured_ns(view->db));
 	if (flat->row_count > 0)
 		print_flat_heads(view, page, &table);
@@ -244,7 +244,7 @@ static uint32_t print_flat_rows(const struct sn_view *view, const struct sn_page
 	return shown;
 }
 
-static int print_flat(const struct sn_view *view, const struct sn_page *page,
+static int print_flat(const struct sn_view *view, const struct sn_terminal *page,
 		      const struct sn_tree *tree, const struct sn_flat *flat)
 {
 	uint32_t *rows = malloc((flat->row_count + 1) * sizeof(*rows));
@@ -267,7 +267,7 @@ static int print_flat(const struct sn_view *view, const struct sn_page *page,
 	return has_any ? 0 : SN_TEXT_NOTHING;
 }
 
-int sn_view_text_flat(const struct sn_view *view, const struct sn_page *page,
+int sn_view_text_flat(const struct sn_view *view, const struct sn_terminal *page,
 		      struct sn_error *error)
 {
 	struct sn_tree tree;
@@ -366,7 +366,7 @@ static int compare_threads(const void *left, const void *right, void *argument)
 
 enum { BAR_COLUMNS = 12, WIDTH_FOR_BARS = 100 };
 
-static void print_bar(const struct sn_page *page, double share)
+static void print_bar(const struct sn_terminal *page, double share)
 {
 	int full = (int)lrint(share * BAR_COLUMNS);
 	sn_text_style(page, "\033[34m");
@@ -375,32 +375,32 @@ static void print_bar(const struct sn_page *page, double share)
 	sn_text_style(page, "\033[0m");
 }
 
-static void print_thread(const struct thread_sink *self, const struct sn_page *page,
-			 const struct thread_row *row, struct sn_table *table)
+static void print_thread(const struct thread_sink *self, const struct sn_terminal *page,
+			 const struct thread_row *row, struct sn_text_table *table)
 {
 	const struct sn_view *view = self->view;
 	const struct sonde_db_profile *profile = sonde_db_profile(view->db, row->profile);
 	double sum = row->values[0].inclusive.sum;
 	char text[SN_NUMBER_CHARS], name[512];
-	sn_table_cell(table, sn_number_part(sum, self->across.sum));
+	sn_text_table_cell(table, sn_number_part(sum, self->across.sum));
 	sn_text_cell(view, 0, sum, table);
-	sn_table_own_cell(table);
+	sn_text_table_own_cell(table);
 	if (page->width >= WIDTH_FOR_BARS)
 		print_bar(page, self->across.max > 0 ? sum / self->across.max : 0);
 	for (uint32_t m = 1; m < view->metric_count; m++)
 		sn_text_cell(view, m, row->values[m].inclusive.sum, table);
 	sn_text_formulas(view, row->derived, false, table);
-	sn_table_cell(table, sn_number_count((double)profile->samples, text));
-	sn_table_cell(table, sn_number_time((double)(profile->end_ns - profile->start_ns)));
-	int room = page->width - sn_table_rest(table);
+	sn_text_table_cell(table, sn_number_count((double)profile->samples, text));
+	sn_text_table_cell(table, sn_number_time((double)(profile->end_ns - profile->start_ns)));
+	int room = page->width - sn_text_table_rest(table);
 	sn_view_profile_name(view->db, row->profile, name, sizeof(name));
 	if (!view->is_full)
 		sn_utf8_elide(name, room > 12 ? (size_t)room : 12);
 	fputs(name, page->out);
-	sn_table_end(table);
+	sn_text_table_end(table);
 }
 
-static void print_across(const struct thread_sink *self, const struct sn_page *page)
+static void print_across(const struct thread_sink *self, const struct sn_terminal *page)
 {
 	const struct sonde_db_stat *across = &self->across;
 	const char *unit = sn_text_unit(self->view, 0);
@@ -417,7 +417,7 @@ static void print_across(const struct thread_sink *self, const struct sn_page *p
 		imbalance);
 }
 
-static int print_threads(struct thread_sink *self, const struct sn_page *page)
+static int print_threads(struct thread_sink *self, const struct sn_terminal *page)
 {
 	const struct sn_view *view = self->view;
 	double count = 0;
@@ -425,15 +425,15 @@ static int print_threads(struct thread_sink *self, const struct sn_page *page)
 		count += self->rows[i].values[0].inclusive.count;
 	if (!sn_text_header(view, page, self->across.sum, count))
 		return SN_TEXT_NOTHING;
-	struct sn_table table = {.out = page->out, .gap = 1};
+	struct sn_text_table table = {.out = page->out, .gap = 1};
 	sn_text_style(page, "\033[1m");
-	sn_table_column(&table, "share", 6);
-	sn_table_column(&table, sn_text_metric(view, 0), sn_text_metric_width(view, 0));
+	sn_text_table_column(&table, "share", 6);
+	sn_text_table_column(&table, sn_text_metric(view, 0), sn_text_metric_width(view, 0));
 	/* names need the room more where there is little */
-	sn_table_column(&table, "", page->width < WIDTH_FOR_BARS ? 0 : BAR_COLUMNS);
+	sn_text_table_column(&table, "", page->width < WIDTH_FOR_BARS ? 0 : BAR_COLUMNS);
 	sn_text_columns(view, 1, &table);
-	sn_table_column(&table, "samples", 9);
-	sn_table_column(&table, "lifetime", 9);
+	sn_text_table_column(&table, "samples", 9);
+	sn_text_table_column(&table, "lifetime", 9);
 	sn_text_end_heads(page, &table, "thread");
 	uint32_t shown = 0;
 	for (; shown < self->count && (view->limit == 0 || shown < view->limit); shown++)
@@ -446,7 +446,7 @@ static int print_threads(struct thread_sink *self, const struct sn_page *page)
 	return 0;
 }
 
-int sn_view_text_threads(const struct sn_view *view, const struct sn_page *page,
+int sn_view_text_threads(const struct sn_view *view, const struct sn_terminal *page,
 			 struct sn_error *error)
 {
 	struct thread_sink self = {.sink = {take_thread}, .view = view};
@@ -466,9 +466,9 @@ int sn_view_text_threads(const struct sn_view *view, const struct sn_page *page,
 	return code;
 }
 
-int sn_view_text(const struct sn_view *view, const struct sn_page *page, struct sn_error *error)
+int sn_view_text(const struct sn_view *view, const struct sn_terminal *page, struct sn_error *error)
 {
-	static int (*const views[])(const struct sn_view *, const struct sn_page *,
+	static int (*const views[])(const struct sn_view *, const struct sn_terminal *,
 				    struct sn_error *) = {
 	    [SN_VIEW_TOP_DOWN] = sn_view_text_top_down,
 	    [SN_VIEW_BOTTOM_UP] = sn_view_text_bottom_up,

@@ -191,7 +191,7 @@ static int fill_top_down(struct sn_outline *outline, const struct sn_tree *tree,
 	return code;
 }
 
-int sn_view_text_top_down(const struct sn_view *view, const struct sn_page *page,
+int sn_view_text_top_down(const struct sn_view *view, const struct sn_terminal *page,
 			  struct sn_error *error)
 {
 	struct sn_tree tree;
@@ -313,7 +313,7 @@ static int fill_bottom_up(struct sn_outline *outline, struct sn_callers *callers
 	return code;
 }
 
-int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_page *page,
+int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_terminal *page,
 			   struct sn_error *error)
 {
 	struct sn_tree tree;

@@ -59,14 +59,15 @@ struct sn_view {
 };
 
 /* What a text report is laid out for. */
-struct sn_page {
+struct sn_terminal {
 	FILE *out;
 	int width;
 	bool has_color;
 	bool is_unicode;
 };
 
-int sn_view_text(const struct sn_view *view, const struct sn_page *page, struct sn_error *error);
+int sn_view_text(const struct sn_view *view, const struct sn_terminal *page,
+		 struct sn_error *error);
 int sn_view_json(const struct sn_view *view, FILE *out, struct sn_error *error);
 int sn_view_csv(const struct sn_view *view, FILE *out, struct sn_error *error);
 
@@ -141,13 +142,13 @@ void sn_view_profile_value(const struct sn_view *view, const bool *keep, uint32_
  * "RUN: ...". */
 void sn_view_profile_name(const struct sonde_db *db, uint32_t profile, char *text, size_t size);
 
-int sn_view_text_top_down(const struct sn_view *view, const struct sn_page *page,
+int sn_view_text_top_down(const struct sn_view *view, const struct sn_terminal *page,
 			  struct sn_error *error);
-int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_page *page,
+int sn_view_text_bottom_up(const struct sn_view *view, const struct sn_terminal *page,
 			   struct sn_error *error);
-int sn_view_text_flat(const struct sn_view *view, const struct sn_page *page,
+int sn_view_text_flat(const struct sn_view *view, const struct sn_terminal *page,
 		      struct sn_error *error);
-int sn_view_text_threads(const struct sn_view *view, const struct sn_page *page,
+int sn_view_text_threads(const struct sn_view *view, const struct sn_terminal *page,
 			 struct sn_error *error);
 
 #endif
