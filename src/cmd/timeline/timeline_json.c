@@ -108,8 +108,6 @@ void sn_timeline_json(const struct sn_answers *answers, struct sn_json *json)
 	sn_json_end(json, ']');
 	sn_json_put_number(json, "events", (double)sonde_trace_event_count(answers->trace));
 	sn_json_open(json, "devices", '[');
-	sn_json_put_number(json, "events", (double)sonde_trace_event_count(answers->trace));
-	sn_json_open(json, "devices", '[');
 	for (size_t i = 0; i < answers->times.count; i++)
 		json_device(answers, i, json);
 	sn_json_end(json, ']');
