@@ -134,11 +134,12 @@ static void set_address(struct lines *lines, struct sn_dwarf_run *run)
 {
 	uint64_t offset = (uint64_t)(run->operands.at - lines->file.line.data);
 	size_t first = sn_search(i, lines->relocation_count, lines->relocations[i].offset < offset);
-	const struct relocation *relocation = lines->relocations + first;
-	lines->has_address = first < lines->relocation_count && relocation->offset == offset;
-	if (lines->has_address)
-		run->row.address =
-		    relocation->value + (relocation->has_addend ? 0 : run->row.address);
+	lines->has_address =
+	    first < lines->relocation_count && lines->relocations[first].offset == offset;
+	if (!lines->has_address)
+		return;
+	const struct relocation *relocation = &lines->relocations[first];
+	run->row.address = relocation->value + (relocation->has_addend ? 0 : run->row.address);
 }
 
 static void run(struct lines *lines)
