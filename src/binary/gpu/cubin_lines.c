@@ -149,9 +149,9 @@ static void run(struct lines *lines)
 	begin_sequence(lines);
 	while ((event = sn_dwarf_run_next(&run, &lines->file)) != SN_DWARF_PROGRAM_END) {
 		if (event == SN_DWARF_ROW) {
-			lines->failed |=
-			    sn_vec_push(&lines->rows, &lines->row_capacity, &lines->row_count,
-					(struct row){run.row, inlined_of_row(lines)}) < 0;
+			struct row row = {run.row, inlined_of_row(lines)};
+			lines->failed |= sn_vec_push(&lines->rows, &lines->row_capacity,
+						     &lines->row_count, row) < 0;
 		} else if (event == SN_DWARF_SEQUENCE_END) {
 			end_sequence(lines, run.row.address);
 		} else if (event == SN_DWARF_ADDRESS_SET) {
