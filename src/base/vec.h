@@ -35,11 +35,11 @@ static inline int sn_vec_reserve_bytes(void **items, size_t *capacity, size_t ne
 #define sn_vec_reserve(items, capacity, needed)                                                    \
 	sn_vec_reserve_bytes((void **)(items), capacity, needed, sizeof(**(items)))
 
-/* Appends an item and counts it: sn_vec_push(&items, &capacity, &count, (struct item){a, b}). 0, or
- * -1 without memory. */
+/* Appends an item and counts it, in this order: sn_vec_push(&items, &capacity, &count, (struct
+ * item){a, b}). 0, or -1 without memory. */
 #define sn_vec_push(items, capacity, count, ...)                                                   \
 	(sn_vec_reserve(items, capacity, (size_t) * (count) + 1) < 0                               \
 	     ? -1                                                                                  \
-	     : ((*(items))[(*(count))++] = (__VA_ARGS__), 0))
+	     : ((*(items))[*(count)] = (__VA_ARGS__), ++*(count), 0))
 
 #endif
