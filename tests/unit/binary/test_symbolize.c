@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses to functions, inlined calls and lines. The fixtures (tests/workloads/binary/symbols) are
- * loaded and called; the addresses they call back from are resolved and compared with marks in
+ * Addresses to functions, inlined calls and lines. The fixtures (tests/workloads/binary/symbols)
+ * are loaded and called; the addresses they call back from are resolved and compared with marks in
  * their sources. tests/cli/binary/test_symbols.py compares whole functions with addr2line.
  */
 #include "binary/elf/elf_file.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions whose loops are known. The line of each loop's controlling statement carries its name,
- * as in "loop a1"; tests/cli/binary/test_structure.py says how they nest, and in what each line marked by
- * "in NAME" must lie.
+ * as in "loop a1"; tests/cli/binary/test_structure.py says how they nest, and in what each line
+ * marked by "in NAME" must lie.
  */
 #define KEEP __attribute__((noinline))
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that use descriptor numbers as they please, for tests/cli/collect/test_descriptors.py. What they
- * print does not depend on who else has descriptors in them:
+ * Programs that use descriptor numbers as they please, for tests/cli/collect/test_descriptors.py.
+ *What they print does not depend on who else has descriptors in them:
  *
  *	take		put the read end of a pipe on every number by the bare system call, work,
  *end threads, fork: is every byte and every number still the program's? close		the same,

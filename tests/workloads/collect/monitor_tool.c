@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tool for tests/cli/collect/test_monitor.py: prints every event of every domain to the file MONITOR_OUT,
- * one line each, with the call path for the enter of a GPU call and for the begin of a thread or a
- * compilation.
+ * A tool for tests/cli/collect/test_monitor.py: prints every event of every domain to the file
+ * MONITOR_OUT, one line each, with the call path for the enter of a GPU call and for the begin of a
+ * thread or a compilation.
  */
 #include <sonde/monitor.h>
 

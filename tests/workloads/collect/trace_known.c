@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions whose number is known, in the ways that tests/cli/collect/test_trace_record.py records them:
+ * Regions whose number is known, in the ways that tests/cli/collect/test_trace_record.py records
+ *them:
  *
  *	threads N M	N threads with M regions "work" each, every one holding 2 regions "part"
  *	deep N		regions nested N deep

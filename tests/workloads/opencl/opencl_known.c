@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A known amount of OpenCL work, for tests/cli/collect/test_opencl.py: kernels of two kinds through two
- * call paths, copies, fills and maps of known sizes, in-order and out-of-order queues, user events,
- * events released early or not wanted at all, several threads.
+ * A known amount of OpenCL work, for tests/cli/collect/test_opencl.py: kernels of two kinds through
+ * two call paths, copies, fills and maps of known sizes, in-order and out-of-order queues, user
+ * events, events released early or not wanted at all, several threads.
  *
  * Prints what it asked the runtime about its queues and events, which must be the same whether it
  * is measured or not. With --profiling it asks for profiling itself, keeps every event and also

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions and iterations whose number and place are known, for tests/cli/collect/test_region.py. The same
- * file is compiled as C and C++, in many ways, and once more as a library that is loaded while
- * running.
+ * Regions and iterations whose number and place are known, for tests/cli/collect/test_region.py.
+ * The same file is compiled as C and C++, in many ways, and once more as a library that is loaded
+ * while running.
  */
 #include <sonde/sonde.h>
 
