@@ -16,7 +16,7 @@ done < <(git ls-files '*.c' '*.h' '*.py' '*.ts' | xargs wc -l)
 python3 tools/layers.py || status=1
 while read -r count folder; do
 	[ "$count" -le 40 ] || fail "$folder holds $count files; 40 are the limit"
-done < <(git ls-files src | xargs -n1 dirname | sort | uniq -c)
+done < <(git ls-files src tests | xargs -n1 dirname | sort | uniq -c)
 python3 tools/names.py || status=1
 python3 tools/contracts.py || status=1
 marked=$(git grep -lE '^(<{7}|>{7}) ' -- . ':!viewer/dist') && fail "left of a merge: $marked"
