@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions whose number is known, in the ways that tests/cli/collect/test_trace_record.py records
- *them:
+ * Regions whose number is known, recorded by tests/cli/collect/test_trace_record.py in these ways:
  *
  *	threads N M	N threads with M regions "work" each, every one holding 2 regions "part"
  *	deep N		regions nested N deep
@@ -9,8 +8,9 @@
  *	raw-fork	the same with a child that comes by the bare system call
  *	many N		N regions "turn"
  *	forever N	N regions "turn", the line "ready", then regions without end
- *	api N		N regions "before", "during" and "after", recording started and stopped
- *between signal N	the same by SIGUSR2 sleep MS	a region "early", a pause, a region "late"
+ *	api N		N regions each "before", "during", "after" a recording
+ *	signal N	the same by SIGUSR2
+ *	sleep MS	a region "early", a pause, a region "late"
  */
 #include <sonde/sonde.h>
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVTX ranges of every form, for tests/cli/collect/test_region.py; built where NVTX's headers are
- * at hand.
- */
+/* NVTX ranges of every form, for tests/cli/collect/test_region.py. Wants NVTX's headers. */
 #include <nvtx3/nvToolsExt.h>
 
 #include <stdio.h>
