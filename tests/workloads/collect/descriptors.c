@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs that use descriptor numbers as they please, for tests/cli/collect/test_descriptors.py.
- *What they print does not depend on who else has descriptors in them:
+ * What they print does not depend on who else has descriptors in them:
  *
- *	take		put the read end of a pipe on every number by the bare system call, work,
- *end threads, fork: is every byte and every number still the program's? close		the same,
- *then close() each number
+ *	take		put the read end of a pipe on every number by the bare system call, work, end
+ *			threads, fork: is every byte and every number still the program's?
+ *	close		the same, then close() each number
  *	fill N		N threads, then open files until there is no descriptor left
- *	count N		the numbers in use before, while and after N threads work, the most and
- *least limits		lower and raise the limit while threads come and go
+ *	count N		the numbers in use before, while and after N threads work, the most and least
+ *	limits		lower and raise the limit while threads come and go
  *	swap		a second thread moves files between numbers all the time
  */
 #include <errno.h>

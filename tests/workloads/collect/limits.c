@@ -2,13 +2,14 @@
 /*
  * Programs that meet limits, for tests/cli/collect/test_limits.py:
  *
- *	regions MS N	N threads with regions "turn" for MS ms after the line "ready"; prints how
- *many idle MS		10 regions "turn", then the line "ready", then nothing for MS ms threads N
- *N threads at once that work and use the C library's memory; prints what the process has mapped, in
- *KiB, while they live fill MIB	sets RLIMIT_AS to MIB more than is mapped, starts 64 threads that
- *work, and takes memory, MiB by MiB, until there is none: prints how much data MIB	the same
- *with RLIMIT_DATA size		regions, while the limit of a file's size is lowered to what the
- *files have
+ *	regions MS N	N threads with regions "turn" for MS ms after the line "ready"; prints how many
+ *	idle MS		10 regions "turn", then the line "ready", then nothing for MS ms
+ *	threads N	N threads at once that work and use the C library's memory; prints what the
+ *			process has mapped, in KiB, while they live
+ *	fill MIB	sets RLIMIT_AS to MIB more than is mapped, starts 64 threads that work, and takes
+ *			memory, MiB by MiB, until there is none: prints how much
+ *	data MIB	the same with RLIMIT_DATA
+ *	size		regions, while the limit of a file's size is lowered to what the files have
  */
 #include <sonde/sonde.h>
 

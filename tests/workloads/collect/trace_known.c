@@ -8,7 +8,7 @@
  *	raw-fork	the same with a child that comes by the bare system call
  *	many N		N regions "turn"
  *	forever N	N regions "turn", the line "ready", then regions without end
- *	api N		N regions each "before", "during", "after" a recording
+ *	api N		N regions "before", "during" and "after", recording started and stopped between
  *	signal N	the same by SIGUSR2
  *	sleep MS	a region "early", a pause, a region "late"
  */

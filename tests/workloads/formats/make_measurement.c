@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a measurement file to try analysis on: a small one with every kind of frame, or a made-up
- *big one. Its modules are not there, so that native frames are named by their places.
+ * Writes a measurement file to try analysis on: a small one with every kind of frame, or a large one
+ * of made-up contexts. Its modules do not exist, so native frames are named by module and offset.
  *
  *	make-measurement OUT.sonde-process [CONTEXTS]
  */

@@ -3,14 +3,15 @@
  * What MPI programs call beside sending and receiving, with known answers: mpi_calls CASE... Rank 0
  * prints what came out. Made for three ranks.
  *
- *	together	nonblocking collectives; rank 1 is LATE_MS late at the first, which the
- *others wait for WORK_MS after they have begun it neighbours	in a ring memory
- *one-sided: fences, locks, requests
+ *	together	nonblocking collectives; rank 1 is LATE_MS late at the first, which the others
+ *			wait for WORK_MS after they have begun it
+ *	neighbours	in a ring
+ *	memory		one-sided: fences, locks, requests
  *	epochs		rank 1 posts LATE_MS late, then rank 0 completes LATE_MS late
  *	again		persistent collectives, messages in parts, large counts: where there are any
  *	cancelled	receives that are cancelled, requests that are freed
  *	communicators	of all kinds, with messages in each
- *	types		derived types, absolute addresses, nobody
+ *	types		derived types, absolute addresses, MPI_PROC_NULL
  *	files		shared by all
  *	errors		calls that fail and return
  *	threads		collectives and one-sided calls of several threads at once

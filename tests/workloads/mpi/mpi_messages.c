@@ -2,14 +2,15 @@
 /*
  * Ranks that exchange messages of known sizes: mpi_messages CASE. Rank 0 prints what came out.
  *
- *	ring		MESSAGES blocking ones to the next rank; rank 1 is LATE_MS late with message
- *7 requests	the same, nonblocking, done in another order than they were posted in anybody
- *rank 0 receives from anybody, blocking and with several requests open persistent	the same,
- *over and over with persistent requests probed		received after MPI_Mprobe, as mpi4py does
- *	exchange	MPI_Sendrecv in communicators made of others, whose ranks are the other way
- *round collectives	rank 1 is late at the third; then half of the ranks among themselves threads
- *several threads of each rank at once, a communicator each pingpong N	N round trips between two
- *ranks of BYTES bytes; prints nanoseconds for each
+ *	ring		MESSAGES blocking ones to the next rank; rank 1 is LATE_MS late with message 7
+ *	requests	the same, nonblocking, completed in another order than they were posted in
+ *	anybody		rank 0 receives from anybody, blocking and with several requests open
+ *	persistent	the same, over and over with persistent requests
+ *	probed		received after MPI_Mprobe, as mpi4py does
+ *	exchange	MPI_Sendrecv in communicators made of others, whose ranks are in reverse order
+ *	collectives	rank 1 is late at the third; then half of the ranks among themselves
+ *	threads		several threads of each rank at once, a communicator each
+ *	pingpong N	N round trips between two ranks of BYTES bytes; prints nanoseconds for each
  *	killed		rank 1 is killed with a message on the way to it
  */
 #include <mpi.h>
