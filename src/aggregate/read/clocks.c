@@ -2,6 +2,7 @@
 /* Hosts and their clocks; see clocks.h. */
 #include "clocks.h"
 
+#include "base/sort.h"
 #include "base/vec.h"
 #include "format/measurement/measurement_trace.h"
 #include "trace/clock.h"
@@ -177,11 +178,7 @@ struct passed {
 static int compare_passed(const void *left, const void *right)
 {
 	const struct passed *a = left, *b = right;
-	if (a->low != b->low)
-		return a->low < b->low ? -1 : 1;
-	if (a->high != b->high)
-		return a->high < b->high ? -1 : 1;
-	return (a->pair > b->pair) - (a->pair < b->pair);
+	return SN_ORDER_BY(a, b, low, high, pair);
 }
 
 /* By hosts; from malloc, NULL without memory. */

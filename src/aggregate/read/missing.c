@@ -3,6 +3,7 @@
 #include "missing.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -117,13 +118,7 @@ int sn_missing_tell(struct sn_missing *missing, const struct sn_run_record *reco
 static int compare_images(const void *left, const void *right)
 {
 	const struct sn_missing_image *a = left, *b = right;
-	if (a->run != b->run)
-		return a->run < b->run ? -1 : 1;
-	if (a->host != b->host)
-		return a->host < b->host ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+	return SN_ORDER_BY(a, b, run, host, pid, start_ns);
 }
 
 /* The same process that has become another program; numbers are given again. */

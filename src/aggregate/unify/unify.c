@@ -2,6 +2,7 @@
 /* Tables into tables; see unify.h. */
 #include "unify.h"
 
+#include "base/sort.h"
 #include "base/vec.h"
 #include "graphs.h"
 #include "format/database/database_builder.h"
@@ -34,7 +35,7 @@ uint64_t sn_unified_bytes(const struct sn_unified *unified)
 	const struct sn_intern *interns[] = {&unified->builder->strings, &merge->modules,
 					     &merge->codes, &merge->frames};
 	uint64_t bytes = merge->nodes.capacity * sizeof(*merge->nodes.items) +
-			 merge->nodes.slot_count * sizeof(*merge->nodes.slots) +
+			 merge->nodes.table.slot_count * sizeof(*merge->nodes.table.slots) +
 			 unified->count_capacity * sizeof(*unified->value_counts) +
 			 unified->origin_capacity * sizeof(*unified->origins) +
 			 unified->processes.capacity +
@@ -499,7 +500,7 @@ static void take_process(struct sn_unpack *unpack, struct process *process)
 static int compare_processes(const void *left, const void *right)
 {
 	const struct process *a = left, *b = right;
-	return (a->file > b->file) - (a->file < b->file);
+	return SN_ORDER_BY(a, b, file);
 }
 
 int sn_unified_tell(const struct sn_unified *unified, struct sn_provenance *provenance)

@@ -2,6 +2,7 @@
 /* Collecting dataflow graphs and putting them in order; see database_graph_builder.h. */
 #include "database_graph_builder.h"
 
+#include "base/sort.h"
 #include "database_builder.h"
 
 #include <math.h>
@@ -109,12 +110,6 @@ uint32_t sn_db_builder_graph_count(const struct sn_db_builder *builder)
 
 /* ---- ordering ---- */
 
-#define COMPARE(a, b)                                                                              \
-	do {                                                                                       \
-		if ((a) != (b))                                                                    \
-			return (a) < (b) ? -1 : 1;                                                 \
-	} while (0)
-
 struct numbered {
 	uint32_t model, number;
 };
@@ -122,9 +117,7 @@ struct numbered {
 static int compare_numbered(const void *left, const void *right)
 {
 	const struct numbered *a = left, *b = right;
-	COMPARE(a->model, b->model);
-	COMPARE(a->number, b->number);
-	return 0;
+	return SN_ORDER_BY(a, b, model, number);
 }
 
 /* Nodes of one model lie together. A node of model m has a number below one of a later model, so
@@ -132,33 +125,20 @@ static int compare_numbered(const void *left, const void *right)
 static int compare_edges(const void *left, const void *right)
 {
 	const struct sonde_graph_edge *a = left, *b = right;
-	COMPARE(a->to, b->to);
-	COMPARE(a->index, b->index);
-	COMPARE(a->from, b->from);
-	COMPARE(a->kind, b->kind);
-	COMPARE(a->bytes, b->bytes);
-	COMPARE(a->count, b->count);
-	return 0;
+	return SN_ORDER_BY(a, b, to, index, from, kind, bytes, count);
 }
 
+/* By sum and count as well, so that merging is in one order. */
 static int compare_stats(const void *left, const void *right)
 {
 	const struct sonde_graph_stat *a = left, *b = right;
-	COMPARE(a->node, b->node);
-	COMPARE(a->kind, b->kind);
-	COMPARE(a->stat.sum, b->stat.sum); /* so that merging is in one order */
-	COMPARE(a->stat.count, b->stat.count);
-	return 0;
+	return SN_ORDER_BY(a, b, node, kind, stat.sum, stat.count);
 }
 
 static int compare_iterations(const void *left, const void *right)
 {
 	const struct sonde_graph_iteration *a = left, *b = right;
-	COMPARE(a->model, b->model);
-	COMPARE(a->start_ns, b->start_ns);
-	COMPARE(a->number, b->number);
-	COMPARE(a->end_ns, b->end_ns);
-	return 0;
+	return SN_ORDER_BY(a, b, model, start_ns, number, end_ns);
 }
 
 static uint32_t string_of(const struct sn_db_builder *builder, const struct sn_db_ordered *ordered,

@@ -7,6 +7,7 @@
  * profiles by host, rank, process, kind, start and thread.
  * Nothing depends on the order of insertion.
  */
+#include "base/sort.h"
 #include "database_builder.h"
 
 #include <stdlib.h>
@@ -53,51 +54,28 @@ static int compare_strings(const void *left, const void *right, void *intern)
 	const void *b = sn_intern_at(intern, *(const uint32_t *)right, &right_length);
 	size_t common = left_length < right_length ? left_length : right_length;
 	int order = memcmp(a, b, common);
-	return order ? order : (left_length > right_length) - (left_length < right_length);
+	return sn_order_then(order, SN_ORDER(left_length, right_length));
 }
-
-#define COMPARE(a, b)                                                                              \
-	do {                                                                                       \
-		if ((a) != (b))                                                                    \
-			return (a) < (b) ? -1 : 1;                                                 \
-	} while (0)
 
 static int compare_modules(const void *left, const void *right, void *modules)
 {
 	const struct sonde_db_module *a = (struct sonde_db_module *)modules + *(uint32_t *)left;
 	const struct sonde_db_module *b = (struct sonde_db_module *)modules + *(uint32_t *)right;
-	COMPARE(a->path, b->path);
-	COMPARE(a->build_id, b->build_id);
-	COMPARE(a->flags, b->flags);
-	COMPARE(a->reserved, b->reserved);
-	return 0;
+	return SN_ORDER_BY(a, b, path, build_id, flags, reserved);
 }
 
 static int compare_frames(const void *left, const void *right, void *frames)
 {
 	const struct sonde_db_frame *a = (struct sonde_db_frame *)frames + *(uint32_t *)left;
 	const struct sonde_db_frame *b = (struct sonde_db_frame *)frames + *(uint32_t *)right;
-	COMPARE(a->kind, b->kind);
-	COMPARE(a->name, b->name);
-	COMPARE(a->module, b->module);
-	COMPARE(a->file, b->file);
-	COMPARE(a->line, b->line);
-	COMPARE(a->offset, b->offset);
-	COMPARE(a->function_line, b->function_line);
-	COMPARE(a->linkage_name, b->linkage_name);
-	COMPARE(a->flags, b->flags);
-	COMPARE(a->reserved, b->reserved);
-	COMPARE(a->loop_number, b->loop_number);
-	return 0;
+	return SN_ORDER_BY(a, b, kind, name, module, file, line, offset, function_line, linkage_name, flags, reserved, loop_number);
 }
 
 static int compare_metrics(const void *left, const void *right, void *metrics)
 {
 	const struct sonde_db_metric *a = (struct sonde_db_metric *)metrics + *(uint32_t *)left;
 	const struct sonde_db_metric *b = (struct sonde_db_metric *)metrics + *(uint32_t *)right;
-	COMPARE(a->kind, b->kind);
-	COMPARE(a->name, b->name);
-	return 0;
+	return SN_ORDER_BY(a, b, kind, name);
 }
 
 static int compare_profiles(const void *left, const void *right, void *profiles)
@@ -105,38 +83,19 @@ static int compare_profiles(const void *left, const void *right, void *profiles)
 	const struct sonde_db_profile *a = (struct sonde_db_profile *)profiles + *(uint32_t *)left;
 	const struct sonde_db_profile *b = (struct sonde_db_profile *)profiles + *(uint32_t *)right;
 	uint32_t a_number = *(uint32_t *)left, b_number = *(uint32_t *)right;
-	COMPARE(a->run, b->run);
-	COMPARE(a->host, b->host);
-	COMPARE(a->rank, b->rank);
-	COMPARE(a->pid, b->pid);
-	COMPARE(a->kind, b->kind);
-	COMPARE(a->start_ns, b->start_ns);
-	COMPARE(a->tid, b->tid);
-	COMPARE(a->device, b->device);
-	COMPARE(a->device_context, b->device_context);
-	COMPARE(a->stream, b->stream);
-	COMPARE(a->thread, b->thread);
-	COMPARE(a->program, b->program);
-	COMPARE(a->end_ns, b->end_ns);
-	COMPARE(a->cpu_ns, b->cpu_ns);
-	COMPARE(a->samples, b->samples);
-	COMPARE(a->own_ns, b->own_ns);
-	COMPARE(a_number, b_number);
-	return 0;
+	return SN_ORDER_BY(a, b, run, host, rank, pid, kind, start_ns, tid, device, device_context, stream, thread, program, end_ns, cpu_ns, samples, own_ns) ?: SN_ORDER(a_number, b_number);
 }
 
 static int compare_drops(const void *left, const void *right)
 {
 	const struct sonde_db_drop *a = left, *b = right;
-	COMPARE(a->cause, b->cause);
-	return 0;
+	return SN_ORDER_BY(a, b, cause);
 }
 
 static int compare_properties(const void *left, const void *right)
 {
 	const struct sn_database_property *a = left, *b = right;
-	COMPARE(a->key, b->key);
-	return 0;
+	return SN_ORDER_BY(a, b, key);
 }
 
 struct child {
@@ -146,9 +105,7 @@ struct child {
 static int compare_children(const void *left, const void *right)
 {
 	const struct child *a = left, *b = right;
-	COMPARE(a->parent, b->parent);
-	COMPARE(a->frame, b->frame);
-	return 0;
+	return SN_ORDER_BY(a, b, parent, frame);
 }
 
 static int order_strings(const struct sn_db_builder *builder, struct ranks *ranks,

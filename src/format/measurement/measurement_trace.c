@@ -9,6 +9,7 @@
  */
 #include "measurement_trace.h"
 
+#include "base/sort.h"
 #include "base/vec.h"
 
 #include <dirent.h>
@@ -170,9 +171,7 @@ struct known {
 static int compare_keys(const void *left, const void *right)
 {
 	const struct thread_key *a = left, *b = right;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return a->tid < b->tid ? -1 : a->tid > b->tid;
+	return SN_ORDER_BY(a, b, pid, tid);
 }
 
 /* Of no measured thread, or of one that came too late for the last checkpoint. */

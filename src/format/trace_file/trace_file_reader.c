@@ -2,6 +2,7 @@
 /* Finding, checking and decoding the chunks of a trace file; see trace_file_reader.h. */
 #include "trace_file_reader.h"
 
+#include "base/sort.h"
 #include "base/vec.h"
 #include "format/checksum.h"
 
@@ -237,9 +238,7 @@ static int open_chunk(struct sn_trace_reader *reader, const struct place *place)
 static int compare_places(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
-	if (a->sequence != b->sequence)
-		return a->sequence < b->sequence ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
+	return SN_ORDER_BY(a, b, sequence, number);
 }
 
 static int note_chunk(struct sn_trace_reader *reader, uint64_t number)

@@ -170,11 +170,7 @@ static const struct set *find_set(struct scratch *scratch, const struct sn_datab
 static int compare_stats(const void *left, const void *right)
 {
 	const struct sonde_db_stat *a = left, *b = right;
-	if (a->sum != b->sum)
-		return a->sum < b->sum ? -1 : 1;
-	if (a->sum_squares != b->sum_squares)
-		return a->sum_squares < b->sum_squares ? -1 : 1;
-	return (a->count > b->count) - (a->count < b->count);
+	return SN_ORDER_BY(a, b, sum, sum_squares, count);
 }
 
 /* Several nodes that became one context: added in the order that the builder adds them in
