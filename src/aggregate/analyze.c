@@ -9,6 +9,7 @@
 
 #include "base/output.h"
 #include "base/pool.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "comm.h"
 #include "aggregate/read/events.h"
@@ -139,42 +140,34 @@ static int resolve_and_expand(struct sn_pipeline *pipeline)
 		      : 0;
 }
 
-struct arrival {
-	struct sn_input_thread origin;
-	uint32_t number;
-};
-
-static int compare_arrivals(const void *left, const void *right)
-{
-	const struct sn_input_thread *a = left, *b = right;
-	if (a->file != b->file)
-		return a->file < b->file ? -1 : 1;
-	return (a->thread > b->thread) - (a->thread < b->thread);
-}
-
-/* Profiles in the order of their files, whoever has read them: what sn_universe_number expects, and
- * what decides between two that are alike. */
+/* Profiles in the order of their files, whoever has read them: what sn_numbering_assign expects,
+ * and what decides between two that are alike. */
 static int sort_profiles(struct sn_unified *all)
 {
 	size_t count = all->builder->profile_count;
-	struct arrival *arrivals = malloc((count + 1) * sizeof(*arrivals));
-	struct sonde_db_profile *sorted = malloc((count + 1) * sizeof(*sorted));
-	if (!arrivals || !sorted) {
-		free(arrivals);
-		free(sorted);
+	struct sn_input_thread *origins = malloc((count + 1) * sizeof(*origins));
+	struct sonde_db_profile *profiles = malloc((count + 1) * sizeof(*profiles));
+	uint64_t *keys = malloc((2 * count + 1) * sizeof(*keys));
+	if (!origins || !profiles || !keys) {
+		free(origins);
+		free(profiles);
+		free(keys);
 		return SN_ERR_MEMORY;
 	}
+	/* those of one file follow each other already */
 	for (size_t i = 0; i < count; i++)
-		arrivals[i] = (struct arrival){all->origins[i], (uint32_t)i};
-	qsort(arrivals, count, sizeof(*arrivals), compare_arrivals);
+		keys[i] = (uint64_t)all->origins[i].file << 32 | i;
+	sn_sort_keys(keys, keys + count, count);
 	for (size_t i = 0; i < count; i++) {
-		sorted[i] = all->builder->profiles[arrivals[i].number];
-		all->origins[i] = arrivals[i].origin;
+		profiles[i] = all->builder->profiles[(uint32_t)keys[i]];
+		origins[i] = all->origins[(uint32_t)keys[i]];
 	}
-	free(arrivals);
+	free(keys);
+	free(all->origins);
 	free(all->builder->profiles);
-	all->builder->profiles = sorted;
-	all->builder->profile_capacity = count;
+	all->origins = origins;
+	all->builder->profiles = profiles;
+	all->origin_capacity = all->builder->profile_capacity = count;
 	return 0;
 }
 
@@ -184,7 +177,7 @@ static int add_provenance(struct analysis *analysis)
 	struct sn_unified *all = &pipeline->workers->unified;
 	struct sn_provenance provenance;
 	sn_provenance_init(&provenance);
-	int result = sn_unified_tell(all, &provenance);
+	int result = sn_unified_provenance(all, &provenance);
 	for (uint64_t i = 0; i < pipeline->result->unreadable; i++)
 		sn_provenance_add_unreadable(&provenance);
 	const struct sn_told *told = analysis->inputs.told;
@@ -237,7 +230,7 @@ static int describe(struct analysis *analysis)
 	if (!result)
 		result = sn_db_writer_describe(&pipeline->writer, all->builder, &pipeline->ordered);
 	if (!result)
-		result = sn_universe_number(pipeline);
+		result = sn_numbering_assign(pipeline);
 	sn_db_ordered_release(&pipeline->ordered);
 	pipeline->ordered = (struct sn_db_ordered){0};
 	return result;
@@ -256,14 +249,14 @@ static int read_block(void *context, size_t number, struct sn_profile_block *blo
 		      struct sn_error *error)
 {
 	const struct sn_pipeline *pipeline = context;
-	const struct sn_universe *universe = &pipeline->universe;
+	const struct sn_numbering *numbering = &pipeline->numbering;
 	const struct sn_worker *owner = owner_of(pipeline, &number);
 	const struct sn_spilled_profile *from = owner->blocks + number;
 	size_t entry_bytes = from->entry_count * sizeof(struct sn_database_plane);
 	if (sn_vec_reserve(&block->bytes, &block->capacity, entry_bytes + from->data_bytes + 1) < 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	block->profile = universe->profile_numbers[universe->first_profiles[from->origin.file] +
-						   from->origin.thread];
+		return sn_fail_memory(error);
+	block->profile = numbering->profile_numbers[numbering->first_profiles[from->origin.file] +
+						    from->origin.thread];
 	block->entry_count = from->entry_count;
 	block->entries = (const void *)block->bytes;
 	block->data = block->bytes + entry_bytes;
@@ -281,16 +274,16 @@ static void release_blocks(void *context)
 
 static int write_values(struct sn_pipeline *pipeline)
 {
-	const struct sn_universe *universe = &pipeline->universe;
+	const struct sn_numbering *numbering = &pipeline->numbering;
 	struct sn_block_source source = {
 	    .read = read_block, .release = release_blocks, .context = pipeline};
 	for (unsigned i = 0; i < pipeline->writer.threads; i++)
 		source.count += pipeline->workers[i].block_count;
 	pipeline->writer.other_bytes =
-	    universe->node_count * sizeof(*universe->node_contexts) +
-	    universe->file_count * sizeof(*universe->first_profiles) +
-	    universe->profile_count *
-		(sizeof(*universe->profile_numbers) + sizeof(struct sn_spilled_profile));
+	    numbering->node_count * sizeof(*numbering->node_contexts) +
+	    numbering->file_count * sizeof(*numbering->first_profiles) +
+	    numbering->profile_count *
+		(sizeof(*numbering->profile_numbers) + sizeof(struct sn_spilled_profile));
 	int result = sn_db_writer_values(&pipeline->writer, &source);
 	if (result)
 		return result;
@@ -330,7 +323,7 @@ static int run(struct analysis *analysis, const char *const *folders, size_t cou
 	uint64_t start = now_ns();
 	int result = read_all(analysis, folders, count);
 	if (!result)
-		result = sn_comm_agree(sn_universe_make(pipeline), pipeline->writer.error);
+		result = sn_comm_agree(sn_unify_all(pipeline), pipeline->writer.error);
 	pipeline->result->read_ns = now_ns() - start;
 	if (!result)
 		result =
@@ -340,7 +333,7 @@ static int run(struct analysis *analysis, const char *const *folders, size_t cou
 		result =
 		    sn_comm_agree(sn_db_writer_share(&pipeline->writer), pipeline->writer.error);
 	if (!result)
-		result = sn_comm_agree(sn_universe_share(pipeline), pipeline->writer.error);
+		result = sn_comm_agree(sn_numbering_share(pipeline), pipeline->writer.error);
 	if (!result)
 		result = write_values(pipeline);
 	pipeline->result->write_ns = now_ns() - start;
@@ -354,9 +347,7 @@ static void release_worker(struct sn_worker *worker)
 	free(worker->blocks);
 	free(worker->nodes);
 	free(worker->metrics);
-	free(worker->ids);
-	free(worker->starts);
-	free(worker->numbers);
+	free(worker->values);
 }
 
 static void release(struct analysis *analysis)
@@ -366,7 +357,7 @@ static void release(struct analysis *analysis)
 		release_worker(pipeline->workers + i);
 	free(pipeline->workers);
 	free(pipeline->readable);
-	sn_universe_release(&pipeline->universe);
+	sn_numbering_release(&pipeline->numbering);
 	sn_db_ordered_release(&pipeline->ordered);
 	sn_spill_close(&pipeline->values);
 	sn_inputs_release(&analysis->inputs);

@@ -18,14 +18,15 @@
 /* -1, 0 or 1: a before, with, or behind b. For numbers of any type. */
 #define SN_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* The same of two structs, by up to 20 of their fields (part.field is one, too), the first first. */
+/* The same of two structs, by up to 20 of their fields (part.field is one, too), the first first.
+ */
 #define SN_ORDER_BY(a, b, ...)                                                                     \
-	SN_ORDER_SCAN4(SN_ORDER_SCAN4(                                                             \
-	    SN_ORDER_SCAN4(SN_ORDER_SCAN4(SN_ORDER_FIELDS(a, b, __VA_ARGS__)))))
+	SN_ORDER_SCAN4(                                                                            \
+	    SN_ORDER_SCAN4(SN_ORDER_SCAN4(SN_ORDER_SCAN4(SN_ORDER_FIELDS(a, b, __VA_ARGS__)))))
 /* One field, and the rest at the next scan: within itself a macro is not expanded. */
 #define SN_ORDER_FIELDS(a, b, field, ...)                                                          \
 	SN_ORDER((a)->field, (b)->field)                                                           \
-	__VA_OPT__(?: SN_ORDER_AGAIN SN_ORDER_PARENTHESES (a, b, __VA_ARGS__))
+	__VA_OPT__(?: SN_ORDER_AGAIN SN_ORDER_PARENTHESES(a, b, __VA_ARGS__))
 #define SN_ORDER_AGAIN()     SN_ORDER_FIELDS
 #define SN_ORDER_PARENTHESES ()
 #define SN_ORDER_SCAN4(...)  SN_ORDER_SCAN(SN_ORDER_SCAN(SN_ORDER_SCAN(SN_ORDER_SCAN(__VA_ARGS__))))

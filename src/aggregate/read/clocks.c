@@ -43,12 +43,6 @@ struct sn_clocks {
 	size_t host_capacity;
 };
 
-static uint64_t number_of(const struct sn_measurement *measurement, const char *key)
-{
-	const char *text = sn_measurement_property(measurement, key);
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 /* ---- hosts ---- */
 
 static bool is_known(const struct sn_trace_identity *identity)
@@ -110,8 +104,8 @@ int sn_clocks_begin_file(struct sn_clocks *clocks, uint32_t number,
 	if (host->has_calendar)
 		return 0;
 	host->has_calendar = true;
-	host->calendar_ns = number_of(measurement, "start_realtime_ns") -
-			    number_of(measurement, "start_monotonic_ns");
+	host->calendar_ns = sn_measurement_number(measurement, "start_realtime_ns") -
+			    sn_measurement_number(measurement, "start_monotonic_ns");
 	snprintf(host->name, sizeof(host->name), "%s", name ? name : "");
 	return 0;
 }

@@ -48,12 +48,6 @@ struct process {
 	uint64_t allowance_ns; /* for their ends */
 };
 
-static uint64_t number(const struct sn_measurement *measurement, const char *key)
-{
-	const char *text = sn_measurement_property(measurement, key);
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 static bool is_text(const struct sn_measurement *measurement, const char *key, const char *text)
 {
 	const char *value = sn_measurement_property(measurement, key);
@@ -79,18 +73,18 @@ int sn_missing_add(struct sn_missing *missing, const struct sn_measurement *meas
 	if (known == SN_INTERN_NONE || sn_vec_reserve(&missing->images, &missing->image_capacity,
 						      missing->image_count + 1) < 0)
 		return SN_ERR_MEMORY;
-	uint64_t start_ns = number(measurement, "start_monotonic_ns");
+	uint64_t start_ns = sn_measurement_number(measurement, "start_monotonic_ns");
 	const uint32_t *losses = measurement->losses.counts;
 	missing->images[missing->image_count++] = (struct sn_missing_image){
 	    .run = run,
 	    .host = known,
-	    .pid = number(measurement, "pid"),
-	    .ppid = number(measurement, "ppid"),
+	    .pid = sn_measurement_number(measurement, "pid"),
+	    .ppid = sn_measurement_number(measurement, "ppid"),
 	    .start_ns = start_ns,
-	    .end_ns = start_ns + number(measurement, "duration_ns"),
-	    .cpu_ns = number(measurement, "process_cpu_ns"),
-	    .children_cpu_ns = number(measurement, "children_cpu_ns"),
-	    .resident_bytes = number(measurement, "resident_bytes"),
+	    .end_ns = start_ns + sn_measurement_number(measurement, "duration_ns"),
+	    .cpu_ns = sn_measurement_number(measurement, "process_cpu_ns"),
+	    .children_cpu_ns = sn_measurement_number(measurement, "children_cpu_ns"),
+	    .resident_bytes = sn_measurement_number(measurement, "resident_bytes"),
 	    .started = losses[SN_LOSS_STARTED],
 	    .unwritable = losses[SN_LOSS_UNWRITABLE],
 	    .unseen = losses[SN_LOSS_UNSEEN],

@@ -21,12 +21,6 @@ struct adding {
 	uint32_t run;
 };
 
-static uint64_t number_of(const struct sn_measurement *m, const char *key)
-{
-	const char *value = sn_measurement_property(m, key);
-	return value ? strtoull(value, NULL, 10) : 0;
-}
-
 static uint32_t text_of(const struct adding *adding, uint32_t string)
 {
 	return sn_db_builder_string(adding->builder,
@@ -69,7 +63,7 @@ static void add_model(struct adding *adding, uint32_t number)
 		adding->builder, sn_measurement_property(adding->measurement, "program")),
 	    .rank = rank && *rank ? atoi(rank) : -1,
 	    .run = adding->run,
-	    .pid = number_of(adding->measurement, "pid"),
+	    .pid = sn_measurement_number(adding->measurement, "pid"),
 	    .flags = record->flags,
 	    .iteration_time = stat_of(&record->iteration_time),
 	};
@@ -142,8 +136,8 @@ static void add_node(struct adding *adding, uint32_t number)
 static void add_rest(struct adding *adding)
 {
 	const struct sn_graph_header *header = adding->graph.header;
-	uint64_t epoch_ns = number_of(adding->measurement, "start_realtime_ns") -
-			    number_of(adding->measurement, "start_monotonic_ns");
+	uint64_t epoch_ns = sn_measurement_number(adding->measurement, "start_realtime_ns") -
+			    sn_measurement_number(adding->measurement, "start_monotonic_ns");
 	for (uint32_t i = 0; i < header->edge_count; i++) {
 		const struct sn_graph_edge_record *record = adding->graph.edges + i;
 		struct sonde_graph_edge edge = {adding->nodes[record->from],

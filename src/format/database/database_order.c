@@ -68,7 +68,8 @@ static int compare_frames(const void *left, const void *right, void *frames)
 {
 	const struct sonde_db_frame *a = (struct sonde_db_frame *)frames + *(uint32_t *)left;
 	const struct sonde_db_frame *b = (struct sonde_db_frame *)frames + *(uint32_t *)right;
-	return SN_ORDER_BY(a, b, kind, name, module, file, line, offset, function_line, linkage_name, flags, reserved, loop_number);
+	return SN_ORDER_BY(a, b, kind, name, module, file, line, offset, function_line,
+			   linkage_name, flags, reserved, loop_number);
 }
 
 static int compare_metrics(const void *left, const void *right, void *metrics)
@@ -83,7 +84,9 @@ static int compare_profiles(const void *left, const void *right, void *profiles)
 	const struct sonde_db_profile *a = (struct sonde_db_profile *)profiles + *(uint32_t *)left;
 	const struct sonde_db_profile *b = (struct sonde_db_profile *)profiles + *(uint32_t *)right;
 	uint32_t a_number = *(uint32_t *)left, b_number = *(uint32_t *)right;
-	return SN_ORDER_BY(a, b, run, host, rank, pid, kind, start_ns, tid, device, device_context, stream, thread, program, end_ns, cpu_ns, samples, own_ns) ?: SN_ORDER(a_number, b_number);
+	return SN_ORDER_BY(a, b, run, host, rank, pid, kind, start_ns, tid, device, device_context,
+			   stream, thread, program, end_ns, cpu_ns, samples, own_ns)
+		   ?: SN_ORDER(a_number, b_number);
 }
 
 static int compare_drops(const void *left, const void *right)

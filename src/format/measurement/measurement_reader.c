@@ -512,3 +512,9 @@ const char *sn_measurement_property(const struct sn_measurement *measurement, co
 			return property + length + 1;
 	return NULL;
 }
+
+uint64_t sn_measurement_number(const struct sn_measurement *measurement, const char *key)
+{
+	const char *text = sn_measurement_property(measurement, key);
+	return text ? strtoull(text, NULL, 10) : 0;
+}

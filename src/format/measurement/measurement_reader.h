@@ -102,6 +102,8 @@ const char *sn_measurement_string(const struct sn_measurement_strings *strings, 
 				  size_t *length);
 /* The value of a key of PROCESS, or NULL. */
 const char *sn_measurement_property(const struct sn_measurement *measurement, const char *key);
+/* The same as a number; 0 where it is not there. */
+uint64_t sn_measurement_number(const struct sn_measurement *measurement, const char *key);
 /* Steps through PROCESS: pass NULL first, then what was returned; NULL at the end. */
 const char *sn_measurement_next_property(const struct sn_measurement *measurement,
 					 const char *property);
