@@ -10,12 +10,13 @@
 #include "base/sort.h"
 #include "database_builder.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Ranks of the things being ordered, by the builder's numbers. */
 struct ranks {
-	uint32_t *string, *module, *frame, *context, *metric, *profile;
+	uint32_t *string, *module, *frame, *context, *metric, *profile, *drop, *property;
 };
 
 static uint32_t apply(const uint32_t *rank, uint32_t number)
@@ -89,15 +90,18 @@ static int compare_profiles(const void *left, const void *right, void *profiles)
 		   ?: SN_ORDER(a_number, b_number);
 }
 
-static int compare_drops(const void *left, const void *right)
+static int compare_drops(const void *left, const void *right, void *drops)
 {
-	const struct sonde_db_drop *a = left, *b = right;
+	const struct sonde_db_drop *a = (struct sonde_db_drop *)drops + *(uint32_t *)left;
+	const struct sonde_db_drop *b = (struct sonde_db_drop *)drops + *(uint32_t *)right;
 	return SN_ORDER_BY(a, b, cause);
 }
 
-static int compare_properties(const void *left, const void *right)
+static int compare_properties(const void *left, const void *right, void *properties)
 {
-	const struct sn_database_property *a = left, *b = right;
+	const struct sn_database_property *all = properties;
+	const struct sn_database_property *a = all + *(uint32_t *)left,
+					  *b = all + *(uint32_t *)right;
 	return SN_ORDER_BY(a, b, key);
 }
 
@@ -121,72 +125,44 @@ static int order_strings(const struct sn_db_builder *builder, struct ranks *rank
 	return ranks->string ? 0 : SN_ERR_MEMORY;
 }
 
+/* A field that is the number of something else, whose ranks are known. */
+struct reference {
+	size_t offset;
+	uint32_t *const *rank; /* NULL: the last of a list */
+};
+
+static void renumber(unsigned char *item, const struct reference *references)
+{
+	for (; references->rank; references++) {
+		uint32_t *number = (uint32_t *)(item + references->offset);
+		*number = apply(*references->rank, *number);
+	}
+}
+
 /*
- * Sorts `count` things of `item_bytes` in place and fills in *rank. `things` holds them with the
- * final numbers of what they refer to.
+ * Copies of the builder's items, with the final numbers of what they refer to, in their order; and
+ * the rank of each. `items` and `rank` are from malloc.
  */
-static int order_things(void **things, size_t count, size_t item_bytes, uint32_t **rank,
-			int (*compare)(const void *, const void *, void *))
+static int order_items(const void *from, size_t count, size_t item_bytes,
+		       const struct reference *references,
+		       int (*compare)(const void *, const void *, void *), void *items_pointer,
+		       uint32_t **rank)
 {
+	void **items = items_pointer;
 	uint32_t *numbers = identity(count);
+	unsigned char *copy = calloc(count + 1, item_bytes);
 	unsigned char *sorted = malloc(count * item_bytes + 1);
-	*rank = rank_by(numbers, count, compare, *things);
-	if (*rank && sorted) {
-		for (size_t i = 0; i < count; i++)
-			memcpy(sorted + i * item_bytes,
-			       (unsigned char *)*things + numbers[i] * item_bytes, item_bytes);
-		free(*things);
-		*things = sorted;
-	}
-	bool done = *things == sorted;
-	if (!done)
-		free(sorted);
+	if (copy && count)
+		memcpy(copy, from, count * item_bytes);
+	for (size_t i = 0; copy && i < count; i++)
+		renumber(copy + i * item_bytes, references);
+	*rank = copy && sorted ? rank_by(numbers, count, compare, copy) : NULL;
+	for (size_t i = 0; *rank && i < count; i++)
+		memcpy(sorted + i * item_bytes, copy + numbers[i] * item_bytes, item_bytes);
+	*items = sorted;
+	free(copy);
 	free(numbers);
-	return done ? 0 : SN_ERR_MEMORY;
-}
-
-static void *copy(const void *things, size_t count, size_t item_bytes)
-{
-	void *copied = malloc(count * item_bytes + 1);
-	if (copied && count)
-		memcpy(copied, things, count * item_bytes);
-	return copied;
-}
-
-static int order_modules(const struct sn_db_builder *builder, struct ranks *ranks,
-			 struct sn_db_ordered *ordered)
-{
-	ordered->module_count = builder->modules.count;
-	ordered->modules =
-	    copy(builder->modules.bytes, ordered->module_count, sizeof(*ordered->modules));
-	if (!ordered->modules)
-		return SN_ERR_MEMORY;
-	for (uint32_t i = 0; i < ordered->module_count; i++) {
-		struct sonde_db_module *module = ordered->modules + i;
-		module->path = apply(ranks->string, module->path);
-		module->build_id = apply(ranks->string, module->build_id);
-	}
-	return order_things((void **)&ordered->modules, ordered->module_count,
-			    sizeof(*ordered->modules), &ranks->module, compare_modules);
-}
-
-static int order_frames(const struct sn_db_builder *builder, struct ranks *ranks,
-			struct sn_db_ordered *ordered)
-{
-	ordered->frame_count = builder->frames.count;
-	ordered->frames =
-	    copy(builder->frames.bytes, ordered->frame_count, sizeof(*ordered->frames));
-	if (!ordered->frames)
-		return SN_ERR_MEMORY;
-	for (uint32_t i = 0; i < ordered->frame_count; i++) {
-		struct sonde_db_frame *frame = ordered->frames + i;
-		frame->name = apply(ranks->string, frame->name);
-		frame->linkage_name = apply(ranks->string, frame->linkage_name);
-		frame->file = apply(ranks->string, frame->file);
-		frame->module = apply(ranks->module, frame->module);
-	}
-	return order_things((void **)&ordered->frames, ordered->frame_count,
-			    sizeof(*ordered->frames), &ranks->frame, compare_frames);
+	return *rank ? 0 : SN_ERR_MEMORY;
 }
 
 /* All contexts but the root, by parent and frame. */
@@ -263,62 +239,6 @@ static int order_contexts(const struct sn_db_builder *builder, struct ranks *ran
 	return has_memory ? 0 : SN_ERR_MEMORY;
 }
 
-static int order_metrics(const struct sn_db_builder *builder, struct ranks *ranks,
-			 struct sn_db_ordered *ordered)
-{
-	size_t count = builder->metric_count;
-	ordered->metrics = copy(builder->metrics, count, sizeof(*ordered->metrics));
-	if (!ordered->metrics)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < count; i++) {
-		struct sonde_db_metric *metric = ordered->metrics + i;
-		metric->name = apply(ranks->string, metric->name);
-		metric->unit = apply(ranks->string, metric->unit);
-		metric->source = apply(ranks->string, metric->source);
-	}
-	return order_things((void **)&ordered->metrics, count, sizeof(*ordered->metrics),
-			    &ranks->metric, compare_metrics);
-}
-
-static int order_profiles(const struct sn_db_builder *builder, struct ranks *ranks,
-			  struct sn_db_ordered *ordered)
-{
-	size_t count = builder->profile_count;
-	ordered->profiles = copy(builder->profiles, count, sizeof(*ordered->profiles));
-	if (!ordered->profiles)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < count; i++) {
-		struct sonde_db_profile *profile = ordered->profiles + i;
-		profile->host = apply(ranks->string, profile->host);
-		profile->program = apply(ranks->string, profile->program);
-		profile->thread = apply(ranks->string, profile->thread);
-	}
-	return order_things((void **)&ordered->profiles, count, sizeof(*ordered->profiles),
-			    &ranks->profile, compare_profiles);
-}
-
-static int order_notes(const struct sn_db_builder *builder, const struct ranks *ranks,
-		       struct sn_db_ordered *ordered)
-{
-	ordered->drops = copy(builder->drops, builder->drop_count, sizeof(*ordered->drops));
-	ordered->properties =
-	    copy(builder->properties, builder->property_count, sizeof(*ordered->properties));
-	if (!ordered->drops || !ordered->properties)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < builder->drop_count; i++) {
-		ordered->drops[i].cause = apply(ranks->string, ordered->drops[i].cause);
-		ordered->drops[i].text = apply(ranks->string, ordered->drops[i].text);
-	}
-	for (size_t i = 0; i < builder->property_count; i++) {
-		ordered->properties[i].key = apply(ranks->string, ordered->properties[i].key);
-		ordered->properties[i].value = apply(ranks->string, ordered->properties[i].value);
-	}
-	qsort(ordered->drops, builder->drop_count, sizeof(*ordered->drops), compare_drops);
-	qsort(ordered->properties, builder->property_count, sizeof(*ordered->properties),
-	      compare_properties);
-	return 0;
-}
-
 /* What the events refer to; the ranks are the ordered's from here on. */
 static int keep_ranks(const struct sn_db_builder *builder, struct ranks *ranks,
 		      struct sn_db_ordered *ordered)
@@ -339,29 +259,50 @@ static int keep_ranks(const struct sn_db_builder *builder, struct ranks *ranks,
 int sn_db_order(const struct sn_db_builder *builder, struct sn_db_ordered *ordered)
 {
 	struct ranks ranks = {0};
-	*ordered = (struct sn_db_ordered){0};
-	int result = order_strings(builder, &ranks, ordered);
-	if (!result)
-		result = order_modules(builder, &ranks, ordered);
-	if (!result)
-		result = order_frames(builder, &ranks, ordered);
-	if (!result)
-		result = order_contexts(builder, &ranks, ordered);
-	if (!result)
-		result = order_metrics(builder, &ranks, ordered);
-	if (!result)
-		result = order_profiles(builder, &ranks, ordered);
-	if (!result)
-		result = order_notes(builder, &ranks, ordered);
-	if (!result)
-		result = keep_ranks(builder, &ranks, ordered);
-	free(ranks.string);
-	free(ranks.module);
-	free(ranks.frame);
-	free(ranks.context);
-	free(ranks.metric);
-	free(ranks.profile);
-	return result;
+#define STRING(type, field)                                                                        \
+	{                                                                                          \
+		offsetof(struct type, field), &ranks.string                                        \
+	}
+	const struct reference module[] = {
+	    STRING(sonde_db_module, path), STRING(sonde_db_module, build_id), {0}};
+	const struct reference frame[] = {STRING(sonde_db_frame, name),
+					  STRING(sonde_db_frame, linkage_name),
+					  STRING(sonde_db_frame, file),
+					  {offsetof(struct sonde_db_frame, module), &ranks.module},
+					  {0}};
+	const struct reference metric[] = {STRING(sonde_db_metric, name),
+					   STRING(sonde_db_metric, unit),
+					   STRING(sonde_db_metric, source),
+					   {0}};
+	const struct reference profile[] = {STRING(sonde_db_profile, host),
+					    STRING(sonde_db_profile, program),
+					    STRING(sonde_db_profile, thread),
+					    {0}};
+	const struct reference drop[] = {
+	    STRING(sonde_db_drop, cause), STRING(sonde_db_drop, text), {0}};
+	const struct reference property[] = {
+	    STRING(sn_database_property, key), STRING(sn_database_property, value), {0}};
+#undef STRING
+#define ORDER(from, count, name, names)                                                            \
+	order_items(from, count, sizeof(*ordered->names), name, compare_##names, &ordered->names,  \
+		    &ranks.name)
+	*ordered = (struct sn_db_ordered){.module_count = builder->modules.count,
+					  .frame_count = builder->frames.count};
+	int result = order_strings(builder, &ranks, ordered) ||
+		     ORDER(builder->modules.bytes, builder->modules.count, module, modules) ||
+		     ORDER(builder->frames.bytes, builder->frames.count, frame, frames) ||
+		     order_contexts(builder, &ranks, ordered) ||
+		     ORDER(builder->metrics, builder->metric_count, metric, metrics) ||
+		     ORDER(builder->profiles, builder->profile_count, profile, profiles) ||
+		     ORDER(builder->drops, builder->drop_count, drop, drops) ||
+		     ORDER(builder->properties, builder->property_count, property, properties) ||
+		     keep_ranks(builder, &ranks, ordered);
+#undef ORDER
+	uint32_t *const unused[] = {ranks.string, ranks.module,	 ranks.frame, ranks.context,
+				    ranks.metric, ranks.profile, ranks.drop,  ranks.property};
+	for (size_t i = 0; i < sizeof(unused) / sizeof(*unused); i++)
+		free(unused[i]);
+	return result ? SN_ERR_MEMORY : 0;
 }
 
 void sn_db_ordered_release(struct sn_db_ordered *ordered)
