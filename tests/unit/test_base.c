@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "base/escape.h"
+#include "base/file_at.h"
 #include "base/heap.h"
 #include "base/output.h"
 #include "base/pool.h"
@@ -17,9 +18,11 @@
 #include "base/text.h"
 #include "base/vec.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static const struct failing nothing;
@@ -449,6 +452,26 @@ static void test_error(void **state)
 
 /* ---- files and threads ---- */
 
+static void test_file_at(void **state)
+{
+	int fd = memfd_create("file_at", MFD_CLOEXEC), pipes[2];
+	char got[8] = "";
+	assert_true(fd >= 0);
+	assert_int_equal(sn_write_at(fd, "sonde", 5, 3), 0);
+	assert_int_equal(sn_write_at(fd, NULL, 0, 100), 0);
+	assert_int_equal(sn_read_at(fd, got, 8, 0), 0);
+	assert_memory_equal(got, "\0\0\0sonde", 8);
+	assert_int_equal(sn_read_at(fd, got, 3, 5), 0);
+	assert_memory_equal(got, "nde", 3);
+	assert_int_equal(sn_read_at(fd, got, 2, 7), ENODATA);
+	close(fd);
+	assert_int_equal(sn_read_at(fd, got, 1, 0), EBADF);
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(sn_write_at(pipes[1], "x", 1, 0), ESPIPE);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 static void test_spill(void **state)
 {
 	struct sn_spill spill = {.folder = sn_spill_folder(NULL), .fd = -1};
@@ -652,6 +675,7 @@ int main(void)
 	    cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_vec),
 	    cmocka_unit_test(test_error),
+	    cmocka_unit_test(test_file_at),
 	    cmocka_unit_test(test_spill),
 	    cmocka_unit_test(test_spill_remembers_failure),
 	    cmocka_unit_test(test_pool_appends_to_spill),

@@ -9,6 +9,7 @@
  */
 #include "writer.h"
 
+#include "base/file_at.h"
 #include "base/pool.h"
 #include "base/search.h"
 #include "base/sort.h"
@@ -510,11 +511,11 @@ static int write_spilled(struct writing *writing, const struct sn_spilled_planes
 	if (result)
 		return sn_db_writer_fail(writer, result, "%s", error.text);
 	int failed =
-	    sn_db_file_put(writer->file.fd, bytes, entry_bytes,
-			   writing->entries_at + index->first * sizeof(struct sn_database_plane));
+	    sn_write_at(writer->file.fd, bytes, entry_bytes,
+			writing->entries_at + index->first * sizeof(struct sn_database_plane));
 	if (!failed)
-		failed = sn_db_file_put(writer->file.fd, bytes + entry_bytes, planes->data_bytes,
-					writing->data_at + index->data);
+		failed = sn_write_at(writer->file.fd, bytes + entry_bytes, planes->data_bytes,
+				     writing->data_at + index->data);
 	return sn_db_writer_cannot_write(writer, failed);
 }
 

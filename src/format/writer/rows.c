@@ -9,6 +9,7 @@
  */
 #include "writer.h"
 
+#include "base/file_at.h"
 #include "base/pool.h"
 #include "base/sort.h"
 #include "base/vec.h"
@@ -410,12 +411,12 @@ static int write_bucket(void *context, unsigned number, size_t item)
 	if (bucket->number >= writer->axes.bucket_count)
 		return 0;
 	uint64_t first_row = writer->first_rows[bucket->first_context];
-	int failed = sn_db_file_put(writer->file.fd, bucket->all.entries,
-				    bucket->all.entry_count * entry_bytes,
-				    round->entries_at + first_row * entry_bytes);
+	int failed =
+	    sn_write_at(writer->file.fd, bucket->all.entries, bucket->all.entry_count * entry_bytes,
+			round->entries_at + first_row * entry_bytes);
 	if (!failed)
-		failed = sn_db_file_put(writer->file.fd, bucket->all.data, bucket->all.data_bytes,
-					round->data_at + bucket->data_at);
+		failed = sn_write_at(writer->file.fd, bucket->all.data, bucket->all.data_bytes,
+				     round->data_at + bucket->data_at);
 	for (uint32_t c = 0; c < bucket->end_context - bucket->first_context; c++) {
 		bucket->index[c].first += first_row;
 		bucket->index[c].data += bucket->data_at;

@@ -5,6 +5,7 @@
  */
 #include "writer.h"
 
+#include "base/file_at.h"
 #include "base/pool.h"
 #include "base/vec.h"
 
@@ -129,8 +130,8 @@ static int put_metric(struct sn_db_writer *writer, struct sections *sections, ui
 	    sections->entry_count, sections->data_bytes, sn_major_checksum(major)};
 	sn_buffer_put(&sections->entries, major->entries,
 		      major->entry_count * sn_major_entry_bytes(major));
-	int failed = sn_db_file_put(writer->file.fd, major->data, major->data_bytes,
-				    sections->data_at + sections->data_bytes);
+	int failed = sn_write_at(writer->file.fd, major->data, major->data_bytes,
+				 sections->data_at + sections->data_bytes);
 	sections->entry_count += major->entry_count;
 	sections->data_bytes += major->data_bytes;
 	return sn_db_writer_cannot_write(writer, failed);
@@ -174,8 +175,8 @@ int sn_summarize(struct sn_db_writer *writer)
 		sn_db_file_place(file, SN_DATABASE_SUMMARY_DATA, sections.data_bytes);
 		uint64_t entries_at =
 		    sn_db_file_place(file, SN_DATABASE_SUMMARIES, sections.entries.count);
-		failed = sn_db_file_put(file->fd, sections.entries.bytes, sections.entries.count,
-					entries_at);
+		failed = sn_write_at(file->fd, sections.entries.bytes, sections.entries.count,
+				     entries_at);
 		if (!failed)
 			failed = sn_db_file_write(file, SN_DATABASE_SUMMARY_INDEX, sections.index,
 						  (metrics + 1ull) * sizeof(*sections.index));
