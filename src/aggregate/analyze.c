@@ -180,9 +180,10 @@ static int add_provenance(struct analysis *analysis)
 	int result = sn_unified_provenance(all, &provenance);
 	for (uint64_t i = 0; i < pipeline->result->unreadable; i++)
 		sn_provenance_add_unreadable(&provenance);
-	const struct sn_told *told = analysis->inputs.told;
-	for (size_t i = 0; i < analysis->inputs.told_count && !result; i++)
-		result = sn_missing_tell(&provenance.missing, &told[i].record, told[i].run);
+	const struct sn_input_run *records = analysis->inputs.records;
+	for (size_t i = 0; i < analysis->inputs.record_count && !result; i++)
+		result =
+		    sn_missing_add_run(&provenance.missing, &records[i].record, records[i].run);
 	if (!result)
 		result = sn_provenance_finish(&provenance, all->builder);
 	sn_provenance_release(&provenance);

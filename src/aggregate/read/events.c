@@ -328,7 +328,7 @@ static int begin(struct adding *adding)
 	struct sn_pipeline *pipeline = adding->pipeline;
 	uint64_t memory = pipeline->writer.memory == UINT64_MAX ? 0 : pipeline->writer.memory / 4;
 	adding->writer = sn_trace_writer_new(memory, NULL);
-	if (!adding->writer || sn_clocks_make(pipeline, &adding->clocks))
+	if (!adding->writer || sn_clocks_new(pipeline, &adding->clocks))
 		return sn_pipeline_out_of_memory(pipeline);
 	sn_clocks_describe(adding->clocks, pipeline);
 	return 0;

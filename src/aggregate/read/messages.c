@@ -78,10 +78,9 @@ bool sn_message_of(const struct sn_message_keys *keys, const struct sn_trace_eve
 
 int sn_messages_add(struct sn_messages *messages, const struct sn_recorded_message *message)
 {
-	if (sn_vec_reserve(&messages->items, &messages->capacity, messages->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	messages->items[messages->count++] = *message;
-	return 0;
+	return sn_vec_push(&messages->items, &messages->capacity, &messages->count, *message)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* ---- which is which ---- */
@@ -236,13 +235,11 @@ static int list_groups(struct sn_messages *messages)
 	size_t kept = 0;
 	for (size_t i = 0; i < messages->count; i++) {
 		const struct sn_recorded_message *one = messages->items + i;
-		if (!one->group)
-			continue;
-		if (sn_vec_reserve(&messages->groups, &messages->group_capacity,
-				   messages->group_count + 1) < 0)
+		if (one->group &&
+		    sn_vec_push(&messages->groups, &messages->group_capacity,
+				&messages->group_count,
+				(struct sn_message_group){.file = one->file, .name = one->group}))
 			return SN_ERR_MEMORY;
-		messages->groups[messages->group_count++] =
-		    (struct sn_message_group){.file = one->file, .name = one->group};
 	}
 	if (messages->group_count)
 		qsort(messages->groups, messages->group_count, sizeof(*messages->groups),
@@ -294,14 +291,12 @@ uint64_t sn_messages_group(const struct sn_messages *messages, uint32_t file, ui
 static int add_pair(struct sn_messages *messages, struct sn_recorded_message *sent,
 		    struct sn_recorded_message *received, uint64_t first_link)
 {
-	if (sn_vec_reserve(&messages->pairs, &messages->pair_capacity, messages->pair_count + 1) <
-	    0)
-		return SN_ERR_MEMORY;
+	struct sn_message_pair pair = {sent->file,	 received->file, sent->start_ns,
+				       received->end_ns, sent->group,	 received->group};
 	sent->link = received->link = first_link + messages->pair_count;
-	messages->pairs[messages->pair_count++] =
-	    (struct sn_message_pair){sent->file,       received->file, sent->start_ns,
-				     received->end_ns, sent->group,    received->group};
-	return 0;
+	return sn_vec_push(&messages->pairs, &messages->pair_capacity, &messages->pair_count, pair)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 int sn_messages_match(struct sn_messages *messages, uint64_t first_link)

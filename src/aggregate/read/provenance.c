@@ -217,13 +217,6 @@ int sn_provenance_add(struct sn_provenance *provenance, const struct sn_measurem
 	return result ? result : add_answers(provenance, measurement);
 }
 
-static void put_number(struct sn_db_builder *builder, const char *key, uint64_t value)
-{
-	char digits[32];
-	snprintf(digits, sizeof(digits), "%" PRIu64, value);
-	sn_db_builder_property(builder, key, digits);
-}
-
 static void put_start(struct sn_db_builder *builder, uint64_t start_ns)
 {
 	char date[64];
@@ -314,10 +307,10 @@ static void put_missing(const struct sn_missing_found *found, struct sn_db_build
 					   sn_provenance_drop_text(drops[i].cause), drops[i].count);
 	if (!found->missing)
 		return;
-	put_number(builder, "missing.processes", found->missing);
-	put_number(builder, "missing.of_processes", found->processes);
-	put_number(builder, "missing.cpu_ns", found->missing_cpu_ns);
-	put_number(builder, "missing.of_cpu_ns", found->cpu_ns);
+	sn_db_builder_property_number(builder, "missing.processes", found->missing);
+	sn_db_builder_property_number(builder, "missing.of_processes", found->processes);
+	sn_db_builder_property_number(builder, "missing.cpu_ns", found->missing_cpu_ns);
+	sn_db_builder_property_number(builder, "missing.of_cpu_ns", found->cpu_ns);
 }
 
 struct answer {
@@ -397,14 +390,16 @@ int sn_provenance_finish(struct sn_provenance *provenance, struct sn_db_builder 
 	uint64_t start_ns = has_process
 				? provenance->start_ns
 				: sn_measurement_number(&provenance->first, "start_realtime_ns");
-	put_number(builder, "processes", provenance->processes ? provenance->processes : 1);
-	put_number(builder, "processes.unreadable", provenance->unreadable);
-	put_number(builder, "processes.unfinished", provenance->unfinished);
-	put_number(builder, "threads", provenance->threads);
-	put_number(builder, "samples", provenance->samples);
-	put_number(builder, "own_ns", provenance->own_ns);
-	put_number(builder, "peak_bytes", provenance->peak_bytes);
-	put_number(builder, "duration_ns", has_process ? provenance->end_ns - start_ns : 0);
+	sn_db_builder_property_number(builder, "processes",
+				      provenance->processes ? provenance->processes : 1);
+	sn_db_builder_property_number(builder, "processes.unreadable", provenance->unreadable);
+	sn_db_builder_property_number(builder, "processes.unfinished", provenance->unfinished);
+	sn_db_builder_property_number(builder, "threads", provenance->threads);
+	sn_db_builder_property_number(builder, "samples", provenance->samples);
+	sn_db_builder_property_number(builder, "own_ns", provenance->own_ns);
+	sn_db_builder_property_number(builder, "peak_bytes", provenance->peak_bytes);
+	sn_db_builder_property_number(builder, "duration_ns",
+				      has_process ? provenance->end_ns - start_ns : 0);
 	sn_db_builder_property(builder, "complete", incomplete ? "false" : "true");
 	if (incomplete)
 		sn_db_builder_property(builder, "incomplete", incomplete);

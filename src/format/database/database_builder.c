@@ -8,7 +8,9 @@
 #include "base/vec.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +220,13 @@ void sn_db_builder_property(struct sn_db_builder *builder, const char *key, cons
 		add_command(builder, value);
 	else
 		add_property(builder, key, value);
+}
+
+void sn_db_builder_property_number(struct sn_db_builder *builder, const char *key, int64_t value)
+{
+	char digits[32];
+	snprintf(digits, sizeof(digits), "%" PRId64, value);
+	add_property(builder, key, digits);
 }
 
 void sn_db_builder_formula(struct sn_db_builder *builder, const char *name, const char *text)
