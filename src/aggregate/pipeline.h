@@ -59,6 +59,12 @@ struct sn_numbering {
 	uint32_t *profile_numbers;
 };
 
+/* Why a file could not be read. */
+struct sn_problem {
+	uint64_t input; /* UINT64_MAX: all could */
+	struct sn_error why;
+};
+
 struct sn_pipeline {
 	const struct sn_analyze_options *options;
 	struct sn_db_writer writer; /* its threads, memory and error are everybody's */
@@ -75,10 +81,11 @@ struct sn_pipeline {
 	uint64_t in_flight_bytes; /* of files that are being read */
 	uint64_t *readable;	  /* [folder]: files of it that were read */
 	uint64_t processes, unreadable, fallbacks;
-	size_t first_problem_input; /* of the files that were not */
-	struct sn_error first_problem;
+	struct sn_problem first_problem;
 };
 
+#define sn_pipeline_check(pipeline, code, error)                                                   \
+	sn_db_writer_check(&(pipeline)->writer, code, error)
 #define sn_pipeline_fail(pipeline, ...) sn_db_writer_fail(&(pipeline)->writer, __VA_ARGS__)
 
 static inline int sn_pipeline_out_of_memory(struct sn_pipeline *pipeline)

@@ -27,7 +27,7 @@ static int write_block(struct sn_worker *worker)
 	struct sn_error error = {""};
 	int result = sn_major_spill(major, &pipeline->values, &block.offset, &error);
 	if (result)
-		return sn_pipeline_fail(pipeline, result, "%s", error.text);
+		return sn_pipeline_check(pipeline, result, &error);
 	return sn_vec_push(&worker->blocks, &worker->block_capacity, &worker->block_count, block)
 		   ? sn_pipeline_out_of_memory(pipeline)
 		   : 0;
@@ -89,10 +89,9 @@ static void make_room(struct sn_pipeline *pipeline, uint64_t bytes)
 static void note_unreadable(struct sn_pipeline *pipeline, size_t input, const struct sn_error *why)
 {
 	pthread_mutex_lock(&pipeline->mutex);
-	if (!pipeline->unreadable++ || input < pipeline->first_problem_input) {
-		pipeline->first_problem = *why;
-		pipeline->first_problem_input = input;
-	}
+	pipeline->unreadable++;
+	if (input < pipeline->first_problem.input)
+		pipeline->first_problem = (struct sn_problem){input, *why};
 	pthread_mutex_unlock(&pipeline->mutex);
 }
 
@@ -208,7 +207,7 @@ int sn_acquire(struct sn_pipeline *pipeline)
 	struct sn_error error = {""};
 	int result = sn_spill_open_beside(&pipeline->values, pipeline->writer.output, &error);
 	if (result)
-		return sn_pipeline_fail(pipeline, result, "%s", error.text);
+		return sn_pipeline_check(pipeline, result, &error);
 	for (unsigned i = 0; i < pipeline->writer.threads && !result; i++) {
 		struct sn_worker *worker = pipeline->workers + i;
 		*worker = (struct sn_worker){.pipeline = pipeline};

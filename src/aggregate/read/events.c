@@ -320,7 +320,7 @@ static int add_input(const struct adding *adding, uint32_t file)
 	else
 		add_drop(pipeline->workers->unified.builder, "trace-damaged", 1);
 	sn_measurement_free(measurement);
-	return result ? sn_pipeline_fail(pipeline, result, "%s", error.text) : 0;
+	return sn_pipeline_check(pipeline, result, &error);
 }
 
 static int begin(struct adding *adding)

@@ -246,7 +246,7 @@ static int flush_bucket(struct sn_db_writer *writer, struct sn_bucket *bucket)
 	int result = sn_spill_append(&writer->slices, bucket->slices.bytes, chunk.length,
 				     &chunk.offset, &error);
 	if (result)
-		return sn_db_writer_fail(writer, result, "%s", error.text);
+		return sn_db_writer_check(writer, result, &error);
 	sn_buffer_cut(&bucket->slices, 0);
 	return sn_vec_push(&bucket->chunks, &bucket->capacity, &bucket->count, chunk)
 		   ? sn_db_writer_out_of_memory(writer)

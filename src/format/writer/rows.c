@@ -425,24 +425,22 @@ static int write_bucket(void *context, unsigned number, size_t item)
 }
 
 /* A rank's index and rows of the round, into rank 0's. */
-static void store_buckets(struct sn_db_writer *writer, const struct sn_peer_part *part)
+static void store_buckets(void *context, struct sn_span part)
 {
-	struct sn_span in = {part->bytes, part->length};
+	struct sn_db_writer *writer = context;
+	const uint64_t *first_rows = writer->first_rows;
 	uint32_t contexts[2]; /* the first, and one past the last */
-	while (sn_span_get(&in, contexts, sizeof(contexts))) {
-		const uint64_t *first_rows = writer->first_rows;
-		sn_span_get(&in, writer->row_index + contexts[0],
+	while (sn_span_get(&part, contexts, sizeof(contexts))) {
+		uint64_t first = first_rows[contexts[0]], rows = first_rows[contexts[1]] - first;
+		sn_span_get(&part, writer->row_index + contexts[0],
 			    (contexts[1] - contexts[0]) * sizeof(*writer->row_index));
-		sn_span_get(&in, writer->rows + first_rows[contexts[0]],
-			    (first_rows[contexts[1]] - first_rows[contexts[0]]) *
-				sizeof(*writer->rows));
+		sn_span_get(&part, writer->rows + first, rows * sizeof(*writer->rows));
 	}
 }
 
 static int collect_buckets(struct round *round)
 {
 	struct sn_db_writer *writer = round->writer;
-	unsigned ranks = writer->peers->size();
 	struct sn_buffer out = {0};
 	for (unsigned t = 0; t < writer->threads; t++) {
 		const struct bucket *bucket = round->buckets + t;
@@ -454,13 +452,7 @@ static int collect_buckets(struct round *round)
 			      (contexts[1] - contexts[0]) * sizeof(*bucket->index));
 		sn_buffer_put(&out, bucket->rows, row_count(bucket) * sizeof(*bucket->rows));
 	}
-	struct sn_peer_part own = {out.bytes, out.failed ? 0 : out.count};
-	struct sn_peer_part *parts =
-	    ranks > 1 ? writer->peers->gather(own.bytes, own.length) : &own;
-	for (unsigned r = 0; parts && r < ranks; r++)
-		store_buckets(writer, parts + r);
-	if (parts != &own)
-		sn_peers_free_parts(parts, parts ? ranks : 0);
+	sn_peers_collect(writer->peers, &out, store_buckets, writer);
 	bool has_failed = out.failed;
 	sn_buffer_release(&out);
 	return has_failed ? sn_db_writer_out_of_memory(writer) : 0;

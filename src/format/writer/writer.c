@@ -98,6 +98,11 @@ int sn_db_writer_cannot_write(struct sn_db_writer *writer, int failed)
 		      : 0;
 }
 
+int sn_db_writer_check(struct sn_db_writer *writer, int code, const struct sn_error *error)
+{
+	return code ? sn_db_writer_fail(writer, code, "%s", error->text) : 0;
+}
+
 /* ---- memory ---- */
 
 uint64_t sn_db_writer_bucket_bytes(const struct sn_db_writer *writer)
@@ -151,7 +156,7 @@ int sn_db_writer_open(struct sn_db_writer *writer)
 		fd = writer->pipe.fd;
 	}
 	sn_db_file_init(&writer->file, fd);
-	return result ? sn_db_writer_fail(writer, result, "%s", error.text) : 0;
+	return sn_db_writer_check(writer, result, &error);
 }
 
 int sn_db_writer_describe(struct sn_db_writer *writer, const struct sn_db_builder *builder,
@@ -163,8 +168,8 @@ int sn_db_writer_describe(struct sn_db_writer *writer, const struct sn_db_builde
 		failed = sn_db_file_graph(&writer->file, builder, ordered);
 	if (failed)
 		return sn_db_writer_cannot_write(writer, failed);
-	int result = sn_db_file_events(&writer->file, builder, ordered, &error);
-	return result ? sn_db_writer_fail(writer, result, "%s", error.text) : 0;
+	return sn_db_writer_check(
+	    writer, sn_db_file_events(&writer->file, builder, ordered, &error), &error);
 }
 
 /* How the other ranks can open the output: as rank 0 has it open, where they are on its machine, so
@@ -261,8 +266,7 @@ int sn_db_writer_finish(struct sn_db_writer *writer)
 	if (result)
 		return result;
 	writer->is_open = false;
-	result = sn_output_commit(&writer->named, &error);
-	return result ? sn_db_writer_fail(writer, result, "%s", error.text) : 0;
+	return sn_db_writer_check(writer, sn_output_commit(&writer->named, &error), &error);
 }
 
 /* ---- the axes ---- */
@@ -337,12 +341,13 @@ void sn_db_axes_pack(struct sn_pack *pack, struct sn_db_axes *axes)
 
 /* ---- values ---- */
 
-static void note_sizes(struct sn_database_index *index, const void *bytes, size_t length)
+static void note_sizes(void *context, struct sn_span part)
 {
-	const struct sn_spilled_planes *planes = bytes;
-	for (size_t i = 0; i < length / sizeof(*planes); i++)
-		index[planes[i].profile] = (struct sn_database_index){
-		    planes[i].entry_count, planes[i].data_bytes, planes[i].checksum};
+	struct sn_database_index *index = context;
+	struct sn_spilled_planes planes;
+	while (sn_span_get(&part, &planes, sizeof(planes)))
+		index[planes.profile] = (struct sn_database_index){
+		    planes.entry_count, planes.data_bytes, planes.checksum};
 }
 
 /* Where every profile's planes lie; from malloc, NULL without memory. */
@@ -356,20 +361,14 @@ static struct sn_database_index *index_planes(struct sn_db_writer *writer)
 	for (unsigned i = 0; i < writer->threads; i++)
 		sn_buffer_put(&sizes, writer->workers[i].spilled,
 			      writer->workers[i].spilled_count * sizeof(struct sn_spilled_planes));
-	int failed = sizes.failed || !index;
-	if (peers->agree(failed ? SN_ERR_MEMORY : 0, NULL)) {
-		sn_buffer_release(&sizes);
+	int failed = peers->agree(sizes.failed || !index ? SN_ERR_MEMORY : 0, NULL);
+	if (!failed)
+		sn_peers_collect(peers, &sizes, note_sizes, index);
+	sn_buffer_release(&sizes);
+	if (failed) {
 		free(index);
 		return NULL;
 	}
-	struct sn_peer_part own = {sizes.bytes, sizes.count};
-	struct sn_peer_part *parts =
-	    peers->size() > 1 ? peers->gather(own.bytes, own.length) : &own;
-	for (unsigned r = 0; parts && r < peers->size(); r++)
-		note_sizes(index, parts[r].bytes, parts[r].length);
-	if (parts != &own)
-		sn_peers_free_parts(parts, parts ? peers->size() : 0);
-	sn_buffer_release(&sizes);
 	/* sizes become positions: an exclusive scan */
 	uint64_t first = 0, data = 0;
 	for (uint32_t p = 0; p <= count; p++) {

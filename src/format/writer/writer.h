@@ -166,6 +166,8 @@ void sn_db_writer_release(struct sn_db_writer *writer);
 int sn_db_writer_fail(struct sn_db_writer *writer, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int sn_db_writer_out_of_memory(struct sn_db_writer *writer);
+/* For the code of a function that has written a text; 0 for 0. */
+int sn_db_writer_check(struct sn_db_writer *writer, int code, const struct sn_error *error);
 /* For an errno; 0 for 0. */
 int sn_db_writer_cannot_write(struct sn_db_writer *writer, int failed);
 
