@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collecting what goes into a database; see database_writer.h. No order and no file here. */
 #include "database_builder.h"
+#include "statistics.h"
 
 #include "format/secret.h"
 
 #include "base/sort.h"
 #include "base/vec.h"
 
-#include <float.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,26 +258,14 @@ void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const 
 			   drop);
 }
 
-/* Sums, and squares first of all, may be beyond what a double holds. False for no number at all. */
-static bool bound(double *number)
-{
-	if (isinf(*number))
-		*number = *number < 0 ? -DBL_MAX : DBL_MAX;
-	return !isnan(*number);
-}
-
 void sn_db_builder_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
 			 uint32_t metric, const struct sonde_db_stat *stat)
 {
 	struct sonde_db_stat kept = *stat;
-	bool is_number = bound(&kept.count) && bound(&kept.sum) && bound(&kept.min) &&
-			 bound(&kept.max) && bound(&kept.sum_squares);
 	if (profile >= builder->profile_count || context >= builder->contexts.count ||
-	    metric >= builder->metric_count || !is_number) {
+	    metric >= builder->metric_count || !sn_stat_bound(&kept))
 		sn_db_builder_fail(builder, SN_ERR_ARGUMENT);
-		return;
-	}
-	if (sn_db_values_add(&builder->values,
-			     &(struct sn_db_value){profile, metric, context, kept}))
+	else if (sn_db_values_add(&builder->values,
+				  &(struct sn_db_value){profile, metric, context, kept}))
 		sn_db_builder_fail(builder, SN_ERR_MEMORY);
 }

@@ -4,8 +4,8 @@
 
 #include "base/sort.h"
 #include "database_builder.h"
+#include "statistics.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,9 +52,8 @@ void sn_db_builder_graph_stat(struct sn_db_builder *builder, uint32_t node,
 			      enum sonde_node_stat kind, const struct sonde_db_stat *stat)
 {
 	struct sn_graph_parts *graph = &builder->graph;
-	bool is_finite = isfinite(stat->count) && isfinite(stat->sum) && isfinite(stat->min) &&
-			 isfinite(stat->max) && isfinite(stat->sum_squares);
-	if (!is_finite || node >= graph->node_count || !kind || kind >= SONDE_NODE_STAT_END) {
+	if (!sn_stat_is_finite(stat) || node >= graph->node_count || !kind ||
+	    kind >= SONDE_NODE_STAT_END) {
 		sn_db_builder_fail(builder, SN_ERR_ARGUMENT);
 		return;
 	}

@@ -7,10 +7,8 @@
 
 #include "base/file_at.h"
 #include "base/pool.h"
-#include "base/vec.h"
+#include "format/database/statistics.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,14 +17,6 @@ struct summarizing {
 	uint32_t first;		 /* metric of the first item */
 	struct sn_major *majors; /* [item] */
 };
-
-void sn_stat_bound(struct sonde_db_stat *stat)
-{
-	double *numbers[] = {&stat->count, &stat->sum, &stat->min, &stat->max, &stat->sum_squares};
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		if (!isfinite(*numbers[i]))
-			*numbers[i] = *numbers[i] < 0 ? -DBL_MAX : DBL_MAX;
-}
 
 /* The row of a metric at a context among all, or UINT64_MAX. */
 static uint64_t row_of(const struct sn_db_writer *writer, uint32_t context, uint32_t metric)

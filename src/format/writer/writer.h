@@ -214,8 +214,6 @@ int sn_rows_count(struct sn_db_writer *writer);
  * on what it returns. */
 int sn_rows_write(struct sn_db_writer *writer, uint64_t entries_at, uint64_t data_at);
 
-/* Sums can be beyond what a double holds; readers rely on every number being finite. */
-void sn_stat_bound(struct sonde_db_stat *stat);
 /* On rank 0, after all ranks' accumulators are in the first worker's: writes the summaries'
  * sections. */
 int sn_summarize(struct sn_db_writer *writer);
