@@ -49,8 +49,9 @@ static int merge_and_write(struct sn_db_builder *builder, struct sn_merge *merge
 	if (result)
 		return result;
 	result = sn_merge_add(merge, measurement);
+	struct sn_process_totals totals = sn_process_totals(measurement, builder);
 	if (!result)
-		result = sn_provenance_add(provenance, measurement, 0, builder);
+		result = sn_provenance_add(provenance, measurement, &totals, 0);
 	if (!result)
 		result = sn_provenance_finish(provenance, builder);
 	sn_measurement_free(measurement);

@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "base/escape.h"
+#include "base/file_at.h"
 #include "base/heap.h"
 #include "base/output.h"
 #include "base/pool.h"
@@ -17,9 +18,11 @@
 #include "base/text.h"
 #include "base/vec.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static const struct failing nothing;
@@ -183,6 +186,23 @@ static void test_sort(void **state)
 	assert_true(sn_sort_median((double[]){3, -1, 2}, 3) == 2);
 	assert_true(sn_sort_median((double[]){4, 3, -1, 2}, 4) == 2.5);
 	assert_int_equal(SN_ORDER(1, 2.5), -1);
+	/* by the first field in which they differ, also within a part; equal in all that are named
+	 */
+	struct ordered {
+		struct {
+			double least;
+		} range;
+		uint64_t f[22];
+	} a = {.f = {[21] = 1}}, b = {.f = {[0] = 1, [19] = 1}};
+	assert_int_equal(SN_ORDER_BY(&a, &b, f[1]), 0);
+	assert_int_equal(SN_ORDER_BY(&a, &b, f[1], f[0], f[21]), -1);
+	assert_int_equal(SN_ORDER_BY(&a, &b, f[1], f[21], f[0]), 1);
+	assert_int_equal(SN_ORDER_BY(&a, &b, f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9],
+				     f[10], f[11], f[12], f[13], f[14], f[15], f[16], f[17], f[18],
+				     f[20], f[19]),
+			 -1);
+	b.range.least = -0.5;
+	assert_int_equal(SN_ORDER_BY(&a, &b, range.least, f[0]), 1);
 	assert_int_equal(sn_order_then(0, -1), -1);
 	assert_int_equal(sn_order_then(1, -1), 1);
 }
@@ -410,6 +430,12 @@ static void test_vec(void **state)
 	assert_int_equal(count, 1000);
 	assert_int_equal(items[999].end, 999);
 	assert_int_equal(items[0].number, 7);
+	/* what it grows by is zero, what was there stays */
+	assert_int_equal(sn_vec_reserve_zeroed(&items, &capacity, 3 * capacity), 0);
+	for (size_t i = 2 * capacity / 3; i < capacity; i++)
+		assert_true(!items[i].end && !items[i].number);
+	assert_int_equal(items[999].end, 999);
+	assert_int_equal(sn_vec_reserve_zeroed(&items, &capacity, SIZE_MAX / 4), -1);
 	free(items);
 }
 
@@ -425,6 +451,26 @@ static void test_error(void **state)
 }
 
 /* ---- files and threads ---- */
+
+static void test_file_at(void **state)
+{
+	int fd = memfd_create("file_at", MFD_CLOEXEC), pipes[2];
+	char got[8] = "";
+	assert_true(fd >= 0);
+	assert_int_equal(sn_write_at(fd, "sonde", 5, 3), 0);
+	assert_int_equal(sn_write_at(fd, NULL, 0, 100), 0);
+	assert_int_equal(sn_read_at(fd, got, 8, 0), 0);
+	assert_memory_equal(got, "\0\0\0sonde", 8);
+	assert_int_equal(sn_read_at(fd, got, 3, 5), 0);
+	assert_memory_equal(got, "nde", 3);
+	assert_int_equal(sn_read_at(fd, got, 2, 7), ENODATA);
+	close(fd);
+	assert_int_equal(sn_read_at(fd, got, 1, 0), EBADF);
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(sn_write_at(pipes[1], "x", 1, 0), ESPIPE);
+	close(pipes[0]);
+	close(pipes[1]);
+}
 
 static void test_spill(void **state)
 {
@@ -629,6 +675,7 @@ int main(void)
 	    cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_vec),
 	    cmocka_unit_test(test_error),
+	    cmocka_unit_test(test_file_at),
 	    cmocka_unit_test(test_spill),
 	    cmocka_unit_test(test_spill_remembers_failure),
 	    cmocka_unit_test(test_pool_appends_to_spill),
