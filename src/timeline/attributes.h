@@ -17,6 +17,9 @@ struct sn_attribute_wish {
 	enum sonde_attribute_type type; /* signed: unsigned will do */
 };
 
+/* The key of the trace; SONDE_NONE. */
+uint32_t sn_attribute_key(const struct sonde_db *db, const struct sonde_trace *trace,
+			  const struct sn_attribute_wish *wish);
 /* Looks up the attributes by name. 0 or SN_ERR_MEMORY; release in either case. */
 int sn_attributes_init(struct sn_attributes *attributes, const struct sonde_db *db,
 		       const struct sonde_trace *trace, const struct sn_attribute_wish *wishes,

@@ -33,7 +33,7 @@ int sn_depth_times(const struct sn_answers *answers, struct sn_depth_times *time
 	double *host = calloc(count + 1ull, sizeof(*host));
 	*times = (struct sn_depth_times){.items = malloc((count + 1ull) * sizeof(*times->items))};
 	int result = host && times->items ? sn_activity_times(&answers->processes, host, error)
-					  : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+					  : sn_fail_memory(error);
 	for (uint32_t i = 0; i < count && !result; i++)
 		times->items[i] = (struct sn_depth_time){i, host[i], answers->times.context_ns[i]};
 	free(host);

@@ -239,14 +239,14 @@ int sn_graph_table(const struct sonde_db *db, const struct sonde_graph *graph, u
 	*table = (struct sn_graph_table){.count = on.model->node_count};
 	on.rows = table->rows = calloc(table->count + 1, sizeof(*table->rows));
 	if (!table->rows)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	fill_rows(&on);
 	bool has_contexts = false;
 	for (size_t i = 0; i < table->count && !has_contexts; i++)
 		has_contexts =
 		    sonde_graph_node(graph, table->rows[i].node)->flags & SONDE_NODE_HAS_CONTEXTS;
 	if (has_contexts && add_work_of_contexts(&on))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	sum_table(graph, table);
 	if (by != SN_GRAPH_BY_NODE)
 		group_rows(graph, by, table);

@@ -396,7 +396,7 @@ int sn_sorter_finish(struct sn_sorter *sorter, struct sn_error *error)
 static int lacks_memory(struct sn_sorter_reader *reader)
 {
 	if (!reader->failed)
-		reader->failed = sn_fail(&reader->why, SN_ERR_MEMORY, "out of memory");
+		reader->failed = sn_fail_memory(&reader->why);
 	return reader->failed;
 }
 

@@ -323,10 +323,10 @@ static int put_profile(struct maker *maker, uint32_t profile, struct sn_error *e
 		if (!result)
 			result = put_event(maker, &event);
 		if (result)
-			return sn_fail(error, result, "out of memory");
+			return sn_fail_code(error, result);
 	}
 	if (!result && end_tracks(maker))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	return result;
 }
 
@@ -369,7 +369,7 @@ static int make_pieces(struct sn_trace_writer *writer, unsigned threads, struct 
 {
 	uint64_t put_count = 0;
 	if (start_makers(writer, threads))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	int result = sn_pool_run(threads, writer->numbers->profile_count, make_piece, writer);
 	for (unsigned i = 0; i < threads; i++) {
 		struct maker *maker = writer->makers + i;
@@ -480,14 +480,14 @@ static int make_sections(struct sn_db_events *events, const struct sn_db_numbers
 	writer->numbers = numbers;
 	int result = writer->failed;
 	if (result)
-		return sn_fail(error, result, "out of memory");
+		return sn_fail_code(error, result);
 	result = sn_sorter_finish(writer->sorter, error);
 	if (!result)
 		result = make_pieces(writer, threads, error);
 	if (result)
 		return result;
 	if (join_pieces(writer, &all))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	renumber_keys(writer);
 	sections[SN_DB_EVENT_TRACKS] = (struct sn_db_section){
 	    .data = writer->tracks, .length = writer->track_count * sizeof(*writer->tracks)};

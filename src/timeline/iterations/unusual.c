@@ -44,7 +44,7 @@ static int collect_device(struct inside *inside, size_t device, struct sn_error 
 	struct sn_operations *operations =
 	    sn_device_times_read(&answers->times, answers->trace, device, SONDE_NONE);
 	struct sn_operation one;
-	int result = operations ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = operations ? 1 : sn_fail_memory(error);
 	while (result > 0 && (result = sn_operations_next(operations, &one, error)) > 0)
 		add_inside(inside, answers->times.devices[device].profile, one.context,
 			   one.start_ns, one.end_ns);
@@ -104,11 +104,10 @@ static int explain(const struct sn_answers *answers, const struct sn_iteration *
 		return 0;
 	inside.items[inside.count++] = items + sn_iterations_usual(items, count);
 	inside.values = calloc(inside.count * inside.nodes + 1, sizeof(*inside.values));
-	int result = inside.values ? collect(&inside, error)
-				   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = inside.values ? collect(&inside, error) : sn_fail_memory(error);
 	for (size_t i = 0; i + 1 < inside.count && !result; i++)
 		if (add_causes(&inside, i, numbers[i] + 1, unusuals))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			result = sn_fail_memory(error);
 	free(inside.values);
 	return result;
 }

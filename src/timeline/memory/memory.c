@@ -286,7 +286,7 @@ static int play_all(struct reading *reading, const struct sonde_trace *trace, bo
 		if (number == SONDE_NONE && is_full)
 			reading->memory->left_out += again;
 		else if (number == SONDE_NONE || (again && replay(reading, number, &event)))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			result = sn_fail_memory(error);
 		else if (!again)
 			measure(reading->memory->devices + number, reading->plays + number, &event);
 	}
@@ -303,14 +303,14 @@ int sn_memory(const struct sn_processes *processes, const struct sn_node_map *no
 	*memory = (struct sn_memory){0};
 	int result = play_all(&reading, trace, false, error);
 	if (order_devices(&reading) && !result)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	for (size_t i = 0; i < memory->device_count; i++)
 		reading.plays[i] = (struct play){.step = 0};
 	if (!result && memory->device_count)
 		result = play_all(&reading, trace, true, error);
 	for (uint32_t i = 0; i < memory->device_count; i++) {
 		if (!result && finish(&reading, i))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			result = sn_fail_memory(error);
 		free(reading.plays[i].held.items);
 	}
 	free(reading.plays);

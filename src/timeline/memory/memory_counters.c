@@ -61,7 +61,7 @@ int sn_memory_peaks(const struct sn_answers *answers, struct sn_memory_peaks *pe
 		if (result || reading.peak.bytes < 0)
 			continue;
 		if (sn_vec_reserve(&peaks->items, &peaks->capacity, peaks->count + 1) < 0)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 		peaks->items[peaks->count++] = reading.peak;
 	}
 	return result;

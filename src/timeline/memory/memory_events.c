@@ -61,14 +61,14 @@ int sn_memory_events_open(const struct sonde_db *db, const struct sonde_trace *t
 	uint32_t count = sonde_trace_track_count(trace);
 	struct sn_memory_events *events = *opened = calloc(1, sizeof(*events));
 	if (!events)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	events->trace = trace;
 	events->sources = calloc(count + 1ull, sizeof(*events->sources));
 	events->heap = calloc(count + 1ull, sizeof(*events->heap));
 	events->reader = sn_event_reader_new(trace);
 	if (!events->sources || !events->heap || !events->reader ||
 	    sn_attributes_init(&events->attributes, db, trace, wishes, WANTED))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	bool has_addresses = events->attributes.keys[ADDRESS] != SONDE_NONE;
 	for (uint32_t i = 0; i < count && has_addresses; i++) {
 		const struct sonde_track *track = sonde_trace_track(trace, i);
@@ -158,7 +158,7 @@ static int refill(struct sn_memory_events *events, struct sn_error *error)
 		if (result)
 			sn_attributes_read(&events->attributes, events->reader, &block);
 		if (result && take_block(events, source, &block))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 	}
 	if (source->count) {
 		source->next_ns = source->items[0].time_ns;
@@ -190,7 +190,7 @@ static int add(struct sn_memory_events *events, struct sn_error *error)
 	struct source *source = events->sources + events->heap[0];
 	int result = 0;
 	if (sn_vec_reserve(&events->moment, &events->moment_capacity, events->moment_count + 1) < 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	events->moment[events->moment_count++] = source->items[source->at++];
 	if (source->at < source->count)
 		source->next_ns = source->items[source->at].time_ns;

@@ -91,7 +91,7 @@ static int choose_iteration(const struct sn_answers *answers, struct windows *wi
 		}
 		if (add_window(answers, windows, items[from].profile, items[from + number].start_ns,
 			       items[from + number].end_ns, true))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 	}
 	path->extent = (struct sn_path_extent){items[first].context, number + 1, false};
 	return 1;
@@ -234,15 +234,15 @@ int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *
 	struct sn_path_graph graph = {0};
 	*path = (struct sn_critical_path){.extent.context = SONDE_NONE};
 	int result = windows.has_process ? choose_iteration(answers, &windows, path, error)
-					 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+					 : sn_fail_memory(error);
 	if (!result && choose_all(answers, &windows, path))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (result >= 0)
 		result = sn_path_build(answers, windows.items, windows.count, &graph, error);
 	if (!result && sn_path_join_ranks(answers, windows.items, windows.count, &graph))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result && find_path(answers, &graph, path))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result)
 		result = sn_path_samples(answers, path, error);
 	sn_path_graph_release(&graph);

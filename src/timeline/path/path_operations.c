@@ -73,15 +73,15 @@ int sn_path_operations(const struct sn_answers *answers, size_t device,
 	    sn_device_times_read(&answers->times, answers->trace, device, SONDE_NONE);
 	struct before before = {.count = 0};
 	struct sn_path_operation one;
-	int result = read ? 1 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = read ? 1 : sn_fail_memory(error);
 	*operations = (struct sn_path_operations){0};
 	while (result > 0 && (result = sn_operations_next(read, &one.operation, error)) > 0) {
 		one.is_in_window = is_in_window(answers, window, &one.operation);
 		if (take(&one, window, &before, operations))
-			result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			result = sn_fail_memory(error);
 	}
 	if (!result && flush(&before, operations))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	sn_operations_free(read);
 	return result ? result : sn_launches_check(answers->launches, error);
 }

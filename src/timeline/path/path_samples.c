@@ -78,7 +78,7 @@ static int read_samples(struct sharing *sharing, uint32_t track, struct sn_error
 	if (sharing->at < path->step_count)
 		end_step(sharing);
 	if (result)
-		return sn_fail(error, result, "out of memory");
+		return sn_fail_code(error, result);
 	return found < 0 ? sn_fail(error, SN_ERR_FORMAT, "%s", why.text) : 0;
 }
 
@@ -103,7 +103,7 @@ int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *p
 	    .path = path,
 	    .values_ns = calloc(answers->nodes.table.count + 1ull, sizeof(double)),
 	};
-	int result = sharing.values_ns ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = sharing.values_ns ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < path->step_count; i++)
 		if (is_own(answers, path->steps + i))
 			path->own_ns += (double)(path->steps[i].end_ns - path->steps[i].start_ns);
@@ -116,7 +116,7 @@ int sn_path_samples(const struct sn_answers *answers, struct sn_critical_path *p
 		result = read_samples(&sharing, i, error);
 	}
 	if (!result && list_sampled(&sharing, path))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	free(sharing.nodes);
 	free(sharing.values_ns);
 	return result;

@@ -28,7 +28,7 @@ static int read_sample(struct sn_activity_flow *flow, struct sn_activity_sample 
 		flow->has_begun = true;
 	}
 	if (!flow->reader)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	while (flow->at == flow->feed.count) {
 		int result = sn_event_feed_next(&flow->feed, flow->reader, &why);
 		flow->at = 0;
@@ -220,7 +220,7 @@ static int add_gaps(const struct sonde_trace *trace, uint32_t track, uint64_t *g
 			gaps[(*count)++] = block.starts_ns[i] - block.starts_ns[i - 1];
 	sonde_event_cursor_free(cursor);
 	if (!cursor)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	return found < 0 ? damaged(error, &why) : 0;
 }
 
@@ -230,7 +230,7 @@ int sn_activity_flow_distance(const struct sonde_trace *trace,
 {
 	uint64_t *gaps = malloc(GAPS_MAX * sizeof(*gaps));
 	size_t found = 0;
-	int result = gaps ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = gaps ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result && found < GAPS_MAX; i++)
 		if (lanes[i].samples != SONDE_NONE)
 			result = add_gaps(trace, lanes[i].samples, gaps, &found, error);

@@ -59,7 +59,7 @@ int sn_activity_parts_init(struct sn_activity_parts *parts, const struct sonde_t
 	    .profile = lanes->profile,
 	};
 	if (!parts->merge)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ static int push(struct sn_activity_parts *parts, struct sn_error *error)
 {
 	const struct sn_merged_event *event = &parts->event;
 	if (sn_vec_reserve(&parts->calls, &parts->capacity, parts->depth + 1) < 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	parts->calls[parts->depth++] =
 	    (struct sn_activity_call){event->start_ns, event->end_ns, event->link, event->context};
 	parts->has_event = false;

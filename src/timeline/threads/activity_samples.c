@@ -103,8 +103,7 @@ int sn_activity_samples(const struct sn_processes *processes, uint32_t profile,
 				  .data = data,
 				  .gaps_ns = calloc(GAPS_MAX, sizeof(uint64_t)),
 				  .error = error};
-	int result =
-	    threads && samples.gaps_ns ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = threads && samples.gaps_ns ? 0 : sn_fail_memory(error);
 	const uint32_t *tracks;
 	size_t track_count = sn_processes_tracks(processes, profile, &tracks);
 	for (size_t i = 0; i < track_count && !result; i++) {

@@ -77,13 +77,13 @@ int sn_activity_threads_open(const struct sn_processes *processes, uint32_t prof
 {
 	struct sn_activity_threads *all = *threads = calloc(1, sizeof(*all));
 	if (!all)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	all->lanes = sn_activity_lanes(processes, profile, with_samples, &all->count);
 	all->threads = calloc(all->count + 1, sizeof(*all->threads));
 	all->heap = calloc(all->count + 1, sizeof(*all->heap));
 	all->reader = sn_event_reader_new(processes->trace);
 	if (!all->reader || !all->lanes || !all->threads || !all->heap)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	return begin(all, processes, with_samples, error);
 }
 

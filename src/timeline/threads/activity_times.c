@@ -30,7 +30,7 @@ int sn_activity_times(const struct sn_processes *processes, double *times_ns,
 	double *counts = calloc(contexts + 1ull, sizeof(*counts));
 	int result = counts ? sn_activity_walk(processes, SONDE_NONE, SONDE_EVENTS_BRIEF, take_part,
 					       times_ns, error)
-			    : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			    : sn_fail_memory(error);
 	if (!result)
 		result = sn_activity_samples(processes, SONDE_NONE, take_sample, counts, &each_ns,
 					     error);

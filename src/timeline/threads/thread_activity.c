@@ -56,7 +56,7 @@ int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profi
 					 sn_event_reader_new(processes->trace)};
 	size_t count;
 	struct sn_activity_lanes *threads = sn_activity_lanes(processes, profile, false, &count);
-	int result = threads && window.reader ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = threads && window.reader ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result; i++) {
 		struct sn_activity_parts parts;
 		struct sn_activity_part part;
@@ -65,7 +65,7 @@ int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profi
 		while (!result && (result = sn_activity_parts_next(&parts, &part, error)) > 0)
 			result = take(data, &part);
 		if (result == SN_ERR_MEMORY)
-			sn_fail(error, result, "out of memory");
+			sn_fail_code(error, result);
 		sn_activity_parts_release(&parts);
 	}
 	sn_activity_lanes_free(threads, count);
