@@ -67,7 +67,7 @@ static int take_calls(struct sn_answers *answers, const struct sonde_track *trac
 {
 	/* a stream's copy of an annotation says when its kernels ran */
 	if (sonde_db_profile(answers->db, track->profile)->kind == SONDE_PROFILE_THREAD &&
-	    sn_iterations_take(&answers->iterations, answers->db, track->profile, block))
+	    sn_iterations_add(&answers->iterations, answers->db, track->profile, block))
 		return sn_fail_memory(error);
 	return sn_launches_add(answers->launches, track->profile, block, error);
 }

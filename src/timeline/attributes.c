@@ -49,9 +49,9 @@ void sn_attributes_release(struct sn_attributes *attributes)
 }
 
 void sn_attributes_read(struct sn_attributes *attributes, struct sonde_event_cursor *cursor,
-			const struct sonde_event_block *block)
+			size_t count)
 {
-	size_t count = block->count < BLOCK ? block->count : BLOCK;
+	count = count < BLOCK ? count : BLOCK;
 	for (size_t w = 0; w < attributes->count; w++) {
 		struct sonde_attribute_column column;
 		bool *is_there = attributes->is_there + w * BLOCK;

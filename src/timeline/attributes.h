@@ -25,9 +25,9 @@ int sn_attributes_init(struct sn_attributes *attributes, const struct sonde_db *
 		       const struct sonde_trace *trace, const struct sn_attribute_wish *wishes,
 		       size_t count);
 void sn_attributes_release(struct sn_attributes *attributes);
-/* Those of the block the cursor stands at. */
+/* Those of the block the cursor stands at, of so many events. */
 void sn_attributes_read(struct sn_attributes *attributes, struct sonde_event_cursor *cursor,
-			const struct sonde_event_block *block);
+			size_t count);
 /* Of one event of that block; false where it has none. */
 bool sn_attributes_get(const struct sn_attributes *attributes, size_t which, size_t event,
 		       uint64_t *value);

@@ -21,7 +21,7 @@ static int visit_block(void *data, const struct sonde_track *track,
 		if (walk->contexts && !walk->contexts[block->contexts[i]])
 			continue;
 		if (!is_read)
-			sn_attributes_read(&walking->attributes, cursor, block);
+			sn_attributes_read(&walking->attributes, cursor, block->count);
 		is_read = true;
 		if (walk->needs_first && !sn_attributes_get(&walking->attributes, 0, i, &value))
 			continue;

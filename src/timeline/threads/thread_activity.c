@@ -40,14 +40,6 @@ bool sn_activity_is_synchronizing(const struct sonde_db *db, uint32_t context)
 		strstr(name, "clWaitForEvents"));
 }
 
-bool sn_activity_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t right)
-{
-	const struct sonde_db_profile *a = sonde_db_profile(db, left),
-				      *b = sonde_db_profile(db, right);
-	return a->run == b->run && a->rank == b->rank && a->host == b->host &&
-	       (a->rank >= 0 || a->pid == b->pid);
-}
-
 int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profile,
 			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_activity_take take,
 			    void *data, struct sn_error *error)

@@ -58,9 +58,6 @@ uint64_t sn_activity_threads_peek(const struct sn_activity_threads *threads);
 int sn_activity_threads_next(struct sn_activity_threads *threads, struct sn_activity_change *change,
 			     struct sn_error *error);
 
-/* Whether both profiles are of one process. */
-bool sn_activity_is_same_process(const struct sonde_db *db, uint32_t left, uint32_t right);
-
 /* Whether a call only waits for another thread: a lock, a queue, a poll. */
 bool sn_activity_is_waiting(const struct sonde_db *db, uint32_t context);
 /* Whether a call of a device's interface waits for the device. */
