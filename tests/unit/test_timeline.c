@@ -439,7 +439,7 @@ static void test_samples_between_calls(void **unused)
 	}
 	assert_int_equal(sn_activity_flow_next(&flow, &part, &error), 0);
 	sn_activity_flow_release(&flow);
-	sn_activity_lanes_free(lanes, count);
+	sn_activity_lanes_free(lanes);
 }
 
 static void state(uint32_t of, uint64_t start_ns, uint64_t end_ns, uint64_t waker)

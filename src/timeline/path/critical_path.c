@@ -44,14 +44,14 @@ static int add_window(const struct sn_answers *answers, struct windows *windows,
 		      uint64_t from_ns, uint64_t to_ns, bool is_marked)
 {
 	uint32_t process = answers->processes.of_profile[profile];
+	struct sn_path_window window = {profile, from_ns, to_ns, sn_path_offset(answers, profile),
+					is_marked};
 	if (windows->has_process[process])
 		return 0;
 	windows->has_process[process] = true;
-	if (sn_vec_reserve(&windows->items, &windows->capacity, windows->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	windows->items[windows->count++] = (struct sn_path_window){
-	    profile, from_ns, to_ns, sn_path_offset(answers, profile), is_marked};
-	return 0;
+	return sn_vec_push(&windows->items, &windows->capacity, &windows->count, window)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* The context with the most iterations: first .. end - 1. */
@@ -120,12 +120,10 @@ static int choose_all(const struct sn_answers *answers, struct windows *windows,
 
 static int add_step(struct sn_critical_path *path, size_t *capacity, struct sn_path_step step)
 {
-	if (step.end_ns <= step.start_ns)
-		return 0;
-	if (sn_vec_reserve(&path->steps, capacity, path->step_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	path->steps[path->step_count++] = step;
-	return 0;
+	return step.end_ns > step.start_ns &&
+		       sn_vec_push(&path->steps, capacity, &path->step_count, step)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* From the last activity back to one that waited for nothing. */

@@ -19,17 +19,17 @@ struct sn_activity_part {
 };
 
 /* Of each thread in turn the parts in order of time. A negative result ends the walk with it. */
-typedef int (*sn_activity_take)(void *data, const struct sn_activity_part *part);
+typedef int sn_visit_part(void *data, const struct sn_activity_part *part);
 
 /* The threads of the process that the profile (a stream, or one of its threads) belongs to; all
  * threads for SONDE_NONE. `flags` as of a cursor: brief ones have no links. */
 int sn_activity_walk(const struct sn_processes *processes, uint32_t profile, unsigned flags,
-		     sn_activity_take take, void *data, struct sn_error *error);
+		     sn_visit_part *visit, void *data, struct sn_error *error);
 
 /* The same of what was in [from_ns, to_ns) alone, which costs what that has. Parts may reach beyond
  * and, outside of it, not be what they were. */
 int sn_activity_walk_window(const struct sn_processes *processes, uint32_t profile,
-			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_activity_take take,
+			    uint64_t from_ns, uint64_t to_ns, unsigned flags, sn_visit_part *visit,
 			    void *data, struct sn_error *error);
 
 /* A thread stops doing one thing, or starts, or both. */
