@@ -25,9 +25,7 @@ int sn_intervals_append(struct sn_intervals *set, uint64_t start_ns, uint64_t en
 		return 0;
 	}
 	return sn_vec_push(&set->items, &set->capacity, &set->count,
-			   (struct sn_interval){start_ns, end_ns})
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   (struct sn_interval){start_ns, end_ns});
 }
 
 int sn_intervals_add(struct sn_intervals *set, uint64_t start_ns, uint64_t end_ns)

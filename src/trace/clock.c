@@ -29,9 +29,7 @@ void sn_clock_release(struct sn_clock *clock)
 static int add(struct sn_clock *clock, int64_t at_ns, int64_t other_ns, bool is_upper)
 {
 	struct sn_clock_bound bound = {at_ns, other_ns - at_ns, is_upper};
-	return sn_vec_push(&clock->bounds, &clock->bound_capacity, &clock->bound_count, bound)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&clock->bounds, &clock->bound_capacity, &clock->bound_count, bound);
 }
 
 int sn_clock_after(struct sn_clock *clock, int64_t at_ns, int64_t other_ns)

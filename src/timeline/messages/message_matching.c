@@ -149,9 +149,7 @@ static int add_message(const struct reading *reading, const struct end *sent,
 	    .sender_context = sent->context,
 	    .receiver_context = received->context,
 	};
-	return sn_vec_push(&messages->items, &messages->capacity, &messages->count, message)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&messages->items, &messages->capacity, &messages->count, message);
 }
 
 static int pair(struct reading *reading)

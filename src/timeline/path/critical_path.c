@@ -49,9 +49,7 @@ static int add_window(const struct sn_answers *answers, struct windows *windows,
 	if (windows->has_process[process])
 		return 0;
 	windows->has_process[process] = true;
-	return sn_vec_push(&windows->items, &windows->capacity, &windows->count, window)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&windows->items, &windows->capacity, &windows->count, window);
 }
 
 /* The context with the most iterations: first .. end - 1. */

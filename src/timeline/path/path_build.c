@@ -79,9 +79,7 @@ static int read_part(void *data, const struct sn_activity_part *read)
 		last->end_ns = part.end_ns;
 		return 0;
 	}
-	return sn_vec_push(&build->parts, &build->part_capacity, &build->part_count, part)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&build->parts, &build->part_capacity, &build->part_count, part);
 }
 
 /* One past the parts of the thread that the first is of. */

@@ -35,9 +35,7 @@ struct reading {
 
 static int keep(struct sn_path_operations *operations, const struct sn_path_operation *one)
 {
-	return sn_vec_push(&operations->items, &operations->capacity, &operations->count, *one)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&operations->items, &operations->capacity, &operations->count, *one);
 }
 
 static int flush(struct reading *reading)

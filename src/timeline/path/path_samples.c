@@ -54,9 +54,7 @@ static int add_sample(struct sharing *sharing, uint32_t context, uint64_t time_n
 	    !is_own(sharing->answers, step))
 		return 0;
 	return sn_vec_push(&sharing->nodes, &sharing->capacity, &sharing->count,
-			   sharing->answers->nodes.of_context[context])
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   sharing->answers->nodes.of_context[context]);
 }
 
 /* The samples of a thread during the path. */
