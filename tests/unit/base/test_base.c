@@ -8,11 +8,12 @@
 #include "base/escape.h"
 #include "base/file_at.h"
 #include "base/heap.h"
+#include "base/keyed.h"
 #include "base/output.h"
 #include "base/pool.h"
 #include "base/runs.h"
 #include "base/search.h"
-#include "base/sort.h"
+#include "base/sort_by.h"
 #include "base/spill.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -205,6 +206,41 @@ static void test_sort(void **state)
 	assert_int_equal(SN_ORDER_BY(&a, &b, range.least, f[0]), 1);
 	assert_int_equal(sn_order_then(0, -1), -1);
 	assert_int_equal(sn_order_then(1, -1), 1);
+}
+
+SN_SORT_BY(sort_intervals, struct interval, const void *,
+	   SN_ORDER(b->end, a->end) ?: SN_ORDER(a->number, b->number));
+SN_SORT_BY(sort_numbers, uint32_t, const struct interval *, SN_ORDER(of[*a].end, of[*b].end));
+
+static void test_sort_by(void **state)
+{
+	struct interval intervals[] = {{5, 1}, {9, 2}, {7, 3}, {9, 0}, {1, 4}};
+	const uint32_t expected[] = {0, 2, 3, 1, 4};
+	uint32_t numbers[] = {0, 1, 2, 3, 4};
+	sort_numbers(numbers, 3, intervals);
+	assert_memory_equal(numbers, ((uint32_t[]){0, 2, 1, 3, 4}), sizeof(numbers));
+	sort_intervals(intervals, 5, NULL);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(intervals[i].number, expected[i]);
+	sort_intervals(NULL, 0, NULL);
+}
+
+static void test_keyed(void **state)
+{
+	struct interval *items = NULL;
+	struct sn_intern keys = {0};
+	size_t capacity = 0;
+	for (uint32_t i = 0; i < 3000; i++) {
+		uint64_t key = i * 7919 % 1000;
+		struct interval *item = sn_keyed(&keys, &key, &items, &capacity);
+		assert_int_equal(item->number, i / 1000);
+		assert_int_equal(item->end, i / 1000 ? key + 1 : 0);
+		item->end = key + 1;
+		item->number++;
+	}
+	assert_int_equal(keys.count, 1000);
+	free(items);
+	sn_intern_release(&keys);
 }
 
 static void expect_sorted(size_t memory_bytes, size_t count, size_t runs_at_least)
@@ -665,6 +701,8 @@ int main(void)
 	    cmocka_unit_test(test_heap),
 	    cmocka_unit_test(test_heap_merges),
 	    cmocka_unit_test(test_sort),
+	    cmocka_unit_test(test_sort_by),
+	    cmocka_unit_test(test_keyed),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test(test_buffer),
 	    cmocka_unit_test(test_cursor),
