@@ -124,10 +124,10 @@ static void note_drops(const struct sn_hpct_import *import)
 	if (import->demoted)
 		sn_db_builder_drop(import->builder, "hpctoolkit_partial",
 				   "call paths of which the beginning is unknown", import->demoted);
-	if (import->graphs.unresolved)
+	if (import->reconstruction.unresolved)
 		sn_db_builder_drop(import->builder, "hpctoolkit_calls",
 				   "places in GPU code whose callers could not be told",
-				   import->graphs.unresolved);
+				   import->reconstruction.unresolved);
 }
 
 static int read_all(struct sn_hpct_import *import, const struct sn_import_request *request,
@@ -159,10 +159,11 @@ int sn_hpct_measurement_read(const struct sn_import_request *request, const char
 	struct sn_hpct_import import = {.builder = builder, .events = request->events};
 	import.tree.builder = builder;
 	import.code.tree = &import.tree;
-	import.graphs.code = &import.code;
-	import.reconstructions.graphs = &import.graphs;
-	import.reconstructions.samples = import.reconstructions.launches =
-	    import.reconstructions.sampled_launches = SONDE_NONE;
+	import.reconstruction =
+	    (struct sn_hpct_reconstruction){.code = &import.code,
+					    .sample_metric = SONDE_NONE,
+					    .launch_metric = SONDE_NONE,
+					    .sampled_launch_metric = SONDE_NONE};
 	int code = read_all(&import, request, paths, count, runs, error);
 	note_drops(&import);
 	for (size_t i = 0; i < import.merged_count; i++) {
@@ -171,8 +172,7 @@ int sn_hpct_measurement_read(const struct sn_import_request *request, const char
 	}
 	free(import.merged);
 	sn_intern_release(&import.merged_keys);
-	sn_hpct_reconstructions_release(&import.reconstructions);
-	sn_hpct_graphs_release(&import.graphs);
+	sn_hpct_reconstruction_release(&import.reconstruction);
 	sn_hpct_code_release(&import.code);
 	sn_hpct_tree_release(&import.tree);
 	return code;

@@ -16,8 +16,7 @@ struct sn_hpct_import {
 	struct sn_db_builder *builder;
 	struct sn_hpct_tree tree;
 	struct sn_hpct_code code;
-	struct sn_hpct_graphs graphs;
-	struct sn_hpct_reconstructions reconstructions;
+	struct sn_hpct_reconstruction reconstruction;
 	struct sn_hpct_thread **merged; /* streams that profiles write into */
 	struct sn_intern merged_keys;	/* their numbers by host and identifiers */
 	size_t merged_count, merged_capacity;

@@ -39,10 +39,10 @@ enum state_type {
 
 struct state {
 	enum state_type type;
-	uint32_t parent, full, called;	/* contexts: above, of the instruction, of the function */
-	uint32_t module, function;	/* that was called; SONDE_NONE where it is not known */
-	uint32_t reconstruction, graph; /* SAMPLE, RANGE_SAMPLE */
-	struct sn_hpct_thread *thread;	/* device's */
+	uint32_t parent, full, called; /* contexts: above, of the instruction, of the function */
+	uint32_t module, function;     /* that was called; SONDE_NONE where it is not known */
+	uint32_t sample, address;      /* numbers: SAMPLE, RANGE_SAMPLE */
+	struct sn_hpct_thread *thread; /* device's */
 	uint64_t range;
 };
 
@@ -175,13 +175,13 @@ static int read_metrics(struct reader *reader)
 			return no_memory(reader);
 		reader->metrics[i] = sn_hpct_metric(reader->import->builder, name,
 						    metric->period > 1 ? metric->period : 0);
-		struct sn_hpct_reconstructions *all = &reader->import->reconstructions;
+		struct sn_hpct_reconstruction *all = &reader->import->reconstruction;
 		if (strcmp(name, "GINS") == 0)
-			all->samples = reader->metrics[i];
+			all->sample_metric = reader->metrics[i];
 		else if (strcmp(name, "GKER:COUNT") == 0)
-			all->launches = reader->metrics[i];
+			all->launch_metric = reader->metrics[i];
 		else if (strcmp(name, "GKER:SAMPLED_COUNT") == 0)
-			all->sampled_launches = reader->metrics[i];
+			all->sampled_launch_metric = reader->metrics[i];
 		free(name);
 	}
 	return 0;
@@ -272,15 +272,15 @@ static int read_sample(struct reader *reader, const struct sn_hpcrun_node *node,
 		       uint32_t module, struct state *state)
 {
 	struct sn_hpct_import *import = reader->import;
-	uint32_t graph;
-	if (sn_hpct_graph_find(&import->graphs, module, node->ip, &graph) != 0)
-		return no_memory(reader);
-	if (graph != SN_HPCT_NO_GRAPH) {
+	struct sn_hpct_reconstruction *all = &import->reconstruction;
+	uint32_t address;
+	if (sn_hpct_reconstruct_address(all, module, node->ip, &address) != 0)
+		return sn_fail_memory(reader->error);
+	if (address != SN_HPCT_NO_CALLERS) {
 		state->type = STATE_SAMPLE;
-		return sn_hpct_reconstruct(&import->reconstructions, graph, parent,
-					   &state->reconstruction) == 0
-			   ? 0
-			   : no_memory(reader);
+		return sn_fail_code(
+		    reader->error,
+		    sn_hpct_thread_sample(&reader->thread, all, address, parent, &state->sample));
 	}
 	uint32_t unknown = sn_hpct_tree_unknown(&import->tree, parent);
 	struct sn_hpct_place_found found =
@@ -329,13 +329,13 @@ static int read_range_sample(struct reader *reader, const struct sn_hpcrun_node 
 			     const struct state *above, struct state *state)
 {
 	struct sn_hpct_import *import = reader->import;
-	uint32_t module, graph;
+	uint32_t module, address;
 	int code = module_of(reader, node, &module);
 	if (code != 0)
 		return code;
-	if (sn_hpct_graph_find(&import->graphs, module, node->ip, &graph) != 0)
-		return no_memory(reader);
-	if (graph == SN_HPCT_NO_GRAPH) {
+	if (sn_hpct_reconstruct_address(&import->reconstruction, module, node->ip, &address) != 0)
+		return sn_fail_memory(reader->error);
+	if (address == SN_HPCT_NO_CALLERS) {
 		uint32_t unknown = sn_hpct_tree_entry(&import->tree, SN_HPCT_ENTRY_UNKNOWN, 0);
 		struct sn_hpct_place_found found =
 		    sn_hpct_code_place(&import->code, unknown, module, node->ip);
@@ -347,11 +347,11 @@ static int read_range_sample(struct reader *reader, const struct sn_hpcrun_node 
 		return 0;
 	}
 	struct sn_hpct_group *group = sn_hpct_thread_group(above->thread, above->range);
-	if (!group || sn_hpct_group_graph(group, graph) != 0)
-		return no_memory(reader);
+	if (!group || sn_sums_add(&group->samples, address, SONDE_NONE, 0) < 0)
+		return sn_fail_memory(reader->error);
 	*state = *above;
 	state->type = STATE_RANGE_SAMPLE;
-	state->graph = graph;
+	state->address = address;
 	return 0;
 }
 
@@ -445,11 +445,11 @@ static struct sn_sums *sums_of(struct reader *reader, const struct state *state,
 	if (state->type == STATE_LAUNCH_RANGE && is_relation)
 		return sums_of_range(state, true);
 	if (state->type == STATE_SAMPLE && !is_relation) {
-		*major = state->reconstruction;
+		*major = state->sample;
 		return &reader->thread.samples;
 	}
 	if (state->type == STATE_RANGE_SAMPLE && !is_relation) {
-		*major = state->graph;
+		*major = state->address;
 		return sums_of_range(state, false);
 	}
 	return NULL;
@@ -490,7 +490,7 @@ static int read_block(struct reader *reader, const struct sn_hpcrun_block *block
 int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *thread,
 			 struct sn_error *error)
 {
-	if (sn_hpct_thread_finish(thread, &import->reconstructions) != 0)
+	if (sn_hpct_thread_finish(thread, &import->reconstruction) != 0)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	for (size_t i = 0; i < thread->values.count; i++) {
 		const struct sn_sum *sum = thread->values.entries + i;
