@@ -11,6 +11,7 @@
 #include "base/sort.h"
 #include "base/table.h"
 #include "base/vec.h"
+#include "import/core/packed_file.h"
 
 #include <errno.h>
 #include <search.h>
@@ -20,9 +21,6 @@
 
 #ifdef SN_HAVE_EXPAT
 #include <expat.h>
-#endif
-#ifdef SN_HAVE_ZLIB
-#include <zlib.h>
 #endif
 
 void sn_hpcstruct_release(struct sn_hpcstruct *structure)
@@ -436,20 +434,7 @@ static void XMLCALL end(void *context, const XML_Char *name)
 		parser->level_count--;
 }
 
-/* gzread gives files that are not compressed as they are. */
-#ifdef SN_HAVE_ZLIB
-typedef gzFile source;
-#define OPEN(path)		 gzopen(path, "rb")
-#define READ(file, buffer, size) gzread(file, buffer, (unsigned)(size))
-#define CLOSE(file)		 gzclose(file)
-#else
-typedef FILE *source;
-#define OPEN(path)		 fopen(path, "rb")
-#define READ(file, buffer, size) (int)fread(buffer, 1, size, file)
-#define CLOSE(file)		 fclose(file)
-#endif
-
-static void feed(struct parser *parser, source file)
+static void feed(struct parser *parser, void *file)
 {
 	enum { CHUNK = 65536 };
 	bool is_last = false;
@@ -459,7 +444,8 @@ static void feed(struct parser *parser, source file)
 			fail_memory(parser);
 			return;
 		}
-		int got = READ(file, buffer, CHUNK);
+		const char *why;
+		int got = (int)sn_packed_file_read(file, buffer, CHUNK, &why);
 		is_last = got == 0;
 		if (got < 0) {
 			parser->code =
@@ -477,20 +463,20 @@ static void feed(struct parser *parser, source file)
 
 static int run(struct parser *parser)
 {
-	source file = OPEN(parser->path);
+	void *file = sn_packed_file_open(parser->path);
 	if (!file)
 		return sn_fail(parser->error, SN_ERR_IO, "cannot open '%s': %s", parser->path,
 			       strerror(errno));
 	parser->xml = XML_ParserCreate(NULL);
 	if (!parser->xml) {
-		CLOSE(file);
+		sn_packed_file_close(file);
 		return sn_fail_memory(parser->error);
 	}
 	XML_SetUserData(parser->xml, parser);
 	XML_SetElementHandler(parser->xml, begin, end);
 	feed(parser, file);
 	XML_ParserFree(parser->xml);
-	CLOSE(file);
+	sn_packed_file_close(file);
 	free(parser->levels);
 	return parser->code;
 }

@@ -18,7 +18,7 @@ struct sn_hpct_import {
 	struct sn_hpct_code code;
 	struct sn_hpct_reconstruction reconstruction;
 	struct sn_hpct_thread **merged; /* streams that profiles write into */
-	struct sn_intern merged_keys;	/* their numbers by host and identifiers */
+	struct sn_table merged_keys;	/* their numbers by run and identifiers */
 	size_t merged_count, merged_capacity;
 	struct sn_trace_writer *events;
 	uint32_t run;	  /* that is being read */

@@ -10,6 +10,7 @@
 #include "hpctoolkit_measurement.h"
 #include "hpctoolkit_names.h"
 
+#include "base/arena.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
 
@@ -51,10 +52,11 @@ struct reader {
 	const struct sn_hpcrun *file;
 	const char *path, *base;
 	struct sn_error *error;
-	struct sn_intern ids; /* position of a node by its id */
-	struct state *states; /* by position */
-	uint32_t *modules;    /* of the import, by the file's number; SONDE_NONE */
-	uint32_t *metrics;    /* of the builder, by the file's number */
+	struct sn_arena arena; /* of all that follows */
+	struct sn_table ids;   /* position of a node by its id */
+	struct state *states;  /* by position */
+	uint32_t *modules;     /* of the import, by the file's number; SONDE_NONE */
+	uint32_t *metrics;     /* of the builder, by the file's number */
 	struct sn_hpct_thread thread;
 };
 
@@ -63,27 +65,23 @@ static int damaged(const struct reader *reader, const char *what)
 	return sn_fail(reader->error, SN_ERR_FORMAT, "cannot read '%s': %s", reader->path, what);
 }
 
-static int no_memory(const struct reader *reader)
+/* NULL without memory. */
+static char *copy(struct reader *reader, struct sn_hpcrun_text text)
 {
-	return sn_fail(reader->error, SN_ERR_MEMORY, "out of memory");
-}
-
-static char *copy(struct sn_hpcrun_text text)
-{
-	return strndup(text.length ? text.text : "", text.length);
+	return sn_arena_copy(&reader->arena, text.text, text.length);
 }
 
 /* The name the file has for a kind of identifier. Valid while the file is. */
 static const char *id_name(const struct sn_hpcrun *file, unsigned kind, char text[64])
 {
+	snprintf(text, 64, "KIND%u", kind);
 	for (size_t i = 0; i < file->name_count; i++) {
-		if (file->names[i].kind == kind && file->names[i].name.length < 63) {
-			memcpy(text, file->names[i].name.text, file->names[i].name.length);
-			text[file->names[i].name.length] = '\0';
-			return text;
+		struct sn_hpcrun_text name = file->names[i].name;
+		if (file->names[i].kind == kind && name.length < 63) {
+			snprintf(text, 64, "%.*s", (int)name.length, name.text);
+			break;
 		}
 	}
-	snprintf(text, 64, "KIND%u", kind);
 	return text;
 }
 
@@ -91,13 +89,13 @@ static const char *id_name(const struct sn_hpcrun *file, unsigned kind, char tex
 enum { MOST_IDS = 16 };
 
 static size_t convert_ids(const struct reader *reader, const struct sn_hpcrun_id *ids, size_t count,
-			  struct sn_hpct_id *made, char names[MOST_IDS][64])
+			  struct sn_hpct_id *converted, char names[MOST_IDS][64])
 {
 	size_t used = 0;
 	for (; used < count && used < MOST_IDS; used++) {
 		unsigned kind = sn_hpcrun_kind(ids[used].kind);
 		bool is_physical = sn_hpcrun_numbering(ids[used].kind) != SN_HPCRUN_LOGICAL_ONLY;
-		made[used] =
+		converted[used] =
 		    (struct sn_hpct_id){id_name(reader->file, kind, names[used]), is_physical,
 					is_physical ? ids[used].physical : ids[used].logical};
 	}
@@ -107,10 +105,10 @@ static size_t convert_ids(const struct reader *reader, const struct sn_hpcrun_id
 static struct sonde_db_profile convert_profile(const struct reader *reader,
 					       const struct sn_hpcrun_id *ids, size_t count)
 {
-	struct sn_hpct_id made[MOST_IDS];
+	struct sn_hpct_id converted[MOST_IDS];
 	char names[MOST_IDS][64];
-	size_t used = convert_ids(reader, ids, count, made, names);
-	struct sonde_db_profile profile = sn_hpct_profile(reader->import->builder, made, used);
+	size_t used = convert_ids(reader, ids, count, converted, names);
+	struct sonde_db_profile profile = sn_hpct_profile(reader->import->builder, converted, used);
 	profile.run = reader->import->run;
 	const struct sn_hpcrun_text *program = reader->file->program_path.length
 						   ? &reader->file->program_path
@@ -125,7 +123,7 @@ static int add_thread(struct reader *reader)
 	struct sonde_db_profile profile =
 	    convert_profile(reader, reader->file->ids, reader->file->id_count);
 	reader->thread.profile = sn_db_builder_profile(reader->import->builder, &profile);
-	return reader->thread.profile == SONDE_NONE ? no_memory(reader) : 0;
+	return reader->thread.profile == SONDE_NONE ? sn_fail_memory(reader->error) : 0;
 }
 
 /* A device's context seen from this process: its own identifiers as far as the rank, then that. */
@@ -142,37 +140,36 @@ static struct sn_hpct_thread *device_thread(struct reader *reader, uint64_t devi
 	ids[count++] = (struct sn_hpcrun_id){SN_HPCRUN_GPU_CONTEXT | SN_HPCRUN_LOGICAL_LOCAL << 14,
 					     device_context, 0};
 	struct sonde_db_profile profile = convert_profile(reader, ids, count);
-	const uint32_t key[] = {profile.run, profile.thread};
-	uint32_t number = sn_intern_add(&import->merged_keys, key, sizeof(key));
-	if (number == SN_INTERN_NONE)
+	uint32_t number =
+	    sn_table_add(&import->merged_keys, sn_table_pair(profile.run, profile.thread));
+	if (number == SN_TABLE_NONE)
 		return NULL;
 	if (number < import->merged_count)
 		return import->merged[number];
 	struct sn_hpct_thread *thread = calloc(1, sizeof(*thread));
-	if (!thread ||
-	    sn_vec_reserve(&import->merged, &import->merged_capacity, (size_t)number + 1) < 0) {
+	if (!thread || sn_vec_push(&import->merged, &import->merged_capacity, &import->merged_count,
+				   thread) < 0) {
 		free(thread);
 		return NULL;
 	}
 	thread->profile = sn_db_builder_profile(import->builder, &profile);
-	import->merged[import->merged_count++] = thread;
 	return thread;
 }
 
 static int read_metrics(struct reader *reader)
 {
 	const struct sn_hpcrun *file = reader->file;
-	reader->metrics = calloc(file->metric_count + 1, sizeof(*reader->metrics));
+	reader->metrics = sn_arena_array(&reader->arena, uint32_t, file->metric_count);
 	if (!reader->metrics)
-		return no_memory(reader);
+		return sn_fail_memory(reader->error);
 	for (size_t i = 0; i < file->metric_count; i++) {
 		const struct sn_hpcrun_metric *metric = file->metrics + i;
 		reader->metrics[i] = SONDE_NONE;
 		if (metric->formula.length) /* is computed of the others: no values of its own */
 			continue;
-		char *name = copy(metric->name);
+		char *name = copy(reader, metric->name);
 		if (!name)
-			return no_memory(reader);
+			return sn_fail_memory(reader->error);
 		reader->metrics[i] = sn_hpct_metric(reader->import->builder, name,
 						    metric->period > 1 ? metric->period : 0);
 		struct sn_hpct_reconstruction *all = &reader->import->reconstruction;
@@ -182,7 +179,6 @@ static int read_metrics(struct reader *reader)
 			all->launch_metric = reader->metrics[i];
 		else if (strcmp(name, "GKER:SAMPLED_COUNT") == 0)
 			all->sampled_launch_metric = reader->metrics[i];
-		free(name);
 	}
 	return 0;
 }
@@ -190,17 +186,16 @@ static int read_metrics(struct reader *reader)
 static int read_modules(struct reader *reader)
 {
 	const struct sn_hpcrun *file = reader->file;
-	reader->modules = malloc(65536 * sizeof(*reader->modules));
+	reader->modules = sn_arena_array(&reader->arena, uint32_t, 65536);
 	if (!reader->modules)
-		return no_memory(reader);
+		return sn_fail_memory(reader->error);
 	memset(reader->modules, 0xff, 65536 * sizeof(*reader->modules));
 	for (size_t i = 0; i < file->module_count; i++) {
-		char *path = copy(file->modules[i].path);
+		char *path = copy(reader, file->modules[i].path);
 		int code =
 		    path ? sn_hpct_code_module(&reader->import->code, reader->base, path,
 					       reader->modules + file->modules[i].id, reader->error)
-			 : no_memory(reader);
-		free(path);
+			 : sn_fail_memory(reader->error);
 		if (code != 0)
 			return code;
 	}
@@ -361,7 +356,7 @@ static int read_device(struct reader *reader, const struct sn_hpcrun_node *node,
 	*state = *above;
 	state->type = above->type == STATE_CONTEXT ? STATE_LAUNCH_DEVICE : STATE_DEVICE;
 	state->thread = device_thread(reader, node->ip);
-	return state->thread ? 0 : no_memory(reader);
+	return state->thread ? 0 : sn_fail_memory(reader->error);
 }
 
 static int read_range(struct reader *reader, const struct sn_hpcrun_node *node,
@@ -374,15 +369,16 @@ static int read_range(struct reader *reader, const struct sn_hpcrun_node *node,
 		return 0;
 	struct sn_hpct_group *group = sn_hpct_thread_group(state->thread, state->range);
 	struct sn_hpct_launch launch = {state->module, state->function, state->parent};
-	return group && sn_hpct_group_launch(group, launch) == 0 ? 0 : no_memory(reader);
+	return group && sn_hpct_group_launch(group, launch) == 0 ? 0
+								 : sn_fail_memory(reader->error);
 }
 
 static int read_node(struct reader *reader, const struct sn_hpcrun_node *node, struct state *state)
 {
 	if (node->parent == 0)
 		return read_root(reader, node, state);
-	uint32_t position = sn_intern_find(&reader->ids, &node->parent, sizeof(node->parent));
-	if (position == SN_INTERN_NONE || reader->states + position >= state)
+	uint32_t position = sn_table_find(&reader->ids, node->parent);
+	if (position == SN_TABLE_NONE || reader->states + position >= state)
 		return damaged(reader, "a call path whose caller is not there");
 	const struct state *above = reader->states + position;
 	bool is_device = node->module == MODULE_GPU_CONTEXT;
@@ -411,14 +407,14 @@ static int read_node(struct reader *reader, const struct sn_hpcrun_node *node, s
 static int read_nodes(struct reader *reader)
 {
 	const struct sn_hpcrun *file = reader->file;
-	reader->states = calloc(file->node_count + 1, sizeof(*reader->states));
+	reader->states = sn_arena_array(&reader->arena, struct state, file->node_count);
 	if (!reader->states)
-		return no_memory(reader);
+		return sn_fail_memory(reader->error);
 	for (size_t i = 0; i < file->node_count; i++) {
 		const struct sn_hpcrun_node *node = file->nodes + i;
-		uint32_t position = sn_intern_add(&reader->ids, &node->id, sizeof(node->id));
-		if (position == SN_INTERN_NONE)
-			return no_memory(reader);
+		uint32_t position = sn_table_add(&reader->ids, node->id);
+		if (position == SN_TABLE_NONE)
+			return sn_fail_memory(reader->error);
 		if (position != i || node->id == 0)
 			return damaged(reader, "two call paths of one number");
 		int code = read_node(reader, node, reader->states + i);
@@ -467,10 +463,10 @@ static double value_of(const struct sn_hpcrun_metric *metric, uint64_t bits)
 
 static int read_block(struct reader *reader, const struct sn_hpcrun_block *block)
 {
-	uint32_t position = sn_intern_find(&reader->ids, &block->node, sizeof(block->node)), major;
+	uint32_t position = sn_table_find(&reader->ids, block->node), major;
 	if (block->first == block->end)
 		return 0;
-	if (position == SN_INTERN_NONE)
+	if (position == SN_TABLE_NONE)
 		return damaged(reader, "a value of a call path that is not there");
 	for (uint64_t i = block->first; i < block->end; i++) {
 		const struct sn_hpcrun_value *value = reader->file->values + i;
@@ -482,7 +478,7 @@ static int read_block(struct reader *reader, const struct sn_hpcrun_block *block
 		if (!sums || number == SONDE_NONE || !(amount - amount == 0))
 			return damaged(reader, "a value where none can be");
 		if (major == SONDE_NONE || sn_sums_add(sums, major, number, amount) < 0)
-			return no_memory(reader);
+			return sn_fail_memory(reader->error);
 	}
 	return 0;
 }
@@ -491,7 +487,7 @@ int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *t
 			 struct sn_error *error)
 {
 	if (sn_hpct_thread_finish(thread, &import->reconstruction) != 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	for (size_t i = 0; i < thread->values.count; i++) {
 		const struct sn_sum *sum = thread->values.entries + i;
 		double value = sum->value;
@@ -514,9 +510,9 @@ static void add_points(struct reader *reader, const struct sn_hpctrace *trace)
 {
 	for (size_t i = 0; i < trace->count; i++) {
 		const struct sn_hpctrace_point *point = trace->points + i;
-		uint32_t position = sn_intern_find(&reader->ids, &point->node, sizeof(point->node));
+		uint32_t position = sn_table_find(&reader->ids, point->node);
 		const struct state *state = reader->states + position;
-		if (position == SN_INTERN_NONE || state->type != STATE_CONTEXT)
+		if (position == SN_TABLE_NONE || state->type != STATE_CONTEXT)
 			continue;
 		struct sn_event event = {
 		    .start_ns = point->time_ns,
@@ -550,13 +546,11 @@ static int read_trace(struct reader *reader)
 
 static int read_file(struct reader *reader)
 {
-	int code = add_thread(reader);
-	if (code == 0)
-		code = read_metrics(reader);
-	if (code == 0)
-		code = read_modules(reader);
-	if (code == 0)
-		code = read_nodes(reader);
+	static int (*const steps[])(struct reader *) = {add_thread, read_metrics, read_modules,
+							read_nodes};
+	int code = 0;
+	for (size_t i = 0; code == 0 && i < sizeof(steps) / sizeof(*steps); i++)
+		code = steps[i](reader);
 	for (size_t i = 0; code == 0 && i < reader->file->block_count; i++)
 		code = read_block(reader, reader->file->blocks + i);
 	if (code == 0)
@@ -564,17 +558,16 @@ static int read_file(struct reader *reader)
 	return code == 0 ? read_trace(reader) : code;
 }
 
-static void note_program(struct sn_hpct_import *import, const struct sn_hpcrun *file)
+static void note_program(struct reader *reader)
 {
-	char *program = copy(file->program), *job = copy(file->job);
-	char *path = copy(file->program_path);
-	if (program && path && file->program.length)
-		sn_hpct_program(import->builder, program, *path ? path : program);
-	if (job && file->job.length)
-		sn_db_builder_property(import->builder, "job", job);
-	free(program);
-	free(job);
-	free(path);
+	const struct sn_hpcrun *file = reader->file;
+	struct sn_db_builder *builder = reader->import->builder;
+	char *program = copy(reader, file->program), *job = copy(reader, file->job);
+	char *path = copy(reader, file->program_path);
+	if (program && path && *program)
+		sn_hpct_program(builder, program, *path ? path : program);
+	if (job && *job)
+		sn_db_builder_property(builder, "job", job);
 }
 
 int sn_hpct_profile_read(struct sn_hpct_import *import, const char *path, const char *base,
@@ -588,12 +581,10 @@ int sn_hpct_profile_read(struct sn_hpct_import *import, const char *path, const 
 	if (code == 0)
 		code = read_file(&reader);
 	if (code == 0)
-		note_program(import, &file);
+		note_program(&reader);
 	sn_hpct_thread_release(&reader.thread);
-	sn_intern_release(&reader.ids);
-	free(reader.states);
-	free(reader.modules);
-	free(reader.metrics);
+	sn_table_release(&reader.ids);
+	sn_arena_release(&reader.arena);
 	sn_hpcrun_release(&file);
 	return code;
 }
