@@ -358,10 +358,7 @@ static unsigned place_kind(const struct reader *reader, uint32_t parent,
 		return is_gpu ? SN_FRAME_GPU_LOOP : SN_FRAME_LOOP;
 	if (record->kind == LINE || record->relation == SN_HPCT_NESTED)
 		return is_gpu ? SN_FRAME_GPU_LINE : SN_FRAME_LINE;
-	if (!is_gpu)
-		return SN_FRAME_NATIVE;
-	return sn_hpct_tree_kind(&reader->tree, parent) == SN_FRAME_GPU_OP ? SN_FRAME_KERNEL
-									   : SN_FRAME_GPU_FUNCTION;
+	return sn_hpct_tree_called_kind(&reader->tree, parent, is_gpu);
 }
 
 static int record_frame(struct reader *reader, uint32_t parent, const struct record *record,
@@ -461,7 +458,7 @@ static int add_child(struct reader *reader, uint32_t parent, const struct siblin
 	if (sibling->twin)
 		above = sn_hpct_tree_hidden(&reader->tree, above, sibling->twin);
 	struct node node = {record->id, parent,
-			    sn_hpct_tree_add(&reader->tree, above, &sibling->frame),
+			    sn_hpct_tree_add(&reader->tree, above, sibling->frame),
 			    (uint8_t)record->relation};
 	return add_parent(reader, node, record->children, record->children_bytes);
 }
@@ -641,13 +638,9 @@ static void add_sums(struct reader *reader, uint32_t profile, const struct sn_su
 	for (size_t i = 0; i < sums->count; i++) {
 		const struct sn_sum *sum = sums->entries + i;
 		uint32_t context = reader->nodes[sum->major].context;
-		double value = sum->value;
-		if (value == 0)
-			continue;
-		if (is_hidden)
+		if (is_hidden && sum->value != 0)
 			context = sn_hpct_tree_hidden(&reader->tree, context, 0);
-		struct sonde_db_stat stat = {1, value, value, value, value * value};
-		sn_db_builder_value(reader->builder, profile, context, sum->minor, &stat);
+		sn_hpct_value(reader->builder, profile, context, sum->minor, sum->value);
 	}
 }
 
@@ -737,15 +730,8 @@ static int read_line(struct reader *reader, uint64_t at)
 	struct sn_cursor points = cursor_at(file, start);
 	for (; start < end; start += POINT_BYTES) {
 		uint64_t time_ns = sn_cursor_u64(&points);
-		struct sn_event event = {
-		    .start_ns = time_ns,
-		    .end_ns = time_ns,
-		    .profile = reader->profiles[profile],
-		    .context = traced_context(reader, sn_cursor_u32(&points)),
-		    .metric = SONDE_NONE,
-		    .kind = SONDE_TRACK_SAMPLES,
-		};
-		sn_trace_writer_add(reader->events, &event);
+		sn_hpct_point(reader->events, time_ns, reader->profiles[profile],
+			      traced_context(reader, sn_cursor_u32(&points)));
 	}
 	return 0;
 }

@@ -40,7 +40,8 @@ enum state_type {
 
 struct state {
 	enum state_type type;
-	uint32_t parent, full, called; /* contexts: above, of the instruction, of the function */
+	uint32_t parent; /* context above */
+	struct sn_hpct_place_found place;
 	uint32_t module, function;     /* that was called; SONDE_NONE where it is not known */
 	uint32_t sample, address;      /* numbers: SAMPLE, RANGE_SAMPLE */
 	struct sn_hpct_thread *thread; /* device's */
@@ -247,7 +248,7 @@ static uint32_t placeholder_context(struct reader *reader, uint32_t parent,
 	/* two of them have the same name: the letters tell them apart */
 	struct sonde_db_frame frame = sn_hpct_frame_named(tree, kind, name);
 	frame.linkage_name = sn_db_builder_string(tree->builder, text);
-	return sn_hpct_tree_add(tree, parent, &frame);
+	return sn_hpct_tree_add(tree, parent, frame);
 }
 
 static int read_root(struct reader *reader, const struct sn_hpcrun_node *node, struct state *state)
@@ -278,10 +279,7 @@ static int read_sample(struct reader *reader, const struct sn_hpcrun_node *node,
 		    sn_hpct_thread_sample(&reader->thread, all, address, parent, &state->sample));
 	}
 	uint32_t unknown = sn_hpct_tree_unknown(&import->tree, parent);
-	struct sn_hpct_place_found found =
-	    sn_hpct_code_place(&import->code, unknown, module, node->ip);
-	state->full = found.full;
-	state->called = found.called;
+	state->place = sn_hpct_code_place(&import->code, unknown, module, node->ip);
 	return 0;
 }
 
@@ -296,13 +294,13 @@ static int read_code(struct reader *reader, const struct sn_hpcrun_node *node,
 		     const struct state *above, struct state *state)
 {
 	struct sn_hpct_code *code = &reader->import->code;
-	uint32_t module, parent = above->full;
+	uint32_t module, parent = above->place.full;
 	*state = (struct state){.type = STATE_CONTEXT, .module = SONDE_NONE};
 	if (node->module == MODULE_PLACEHOLDER && node->is_unwound) {
 		if (node->ip == SN_HPCT_ROOT_PRIMARY)
 			return damaged(reader, "a root inside a call path");
 		state->parent = parent;
-		state->full = state->called = placeholder_context(reader, parent, node);
+		state->place.full = state->place.called = placeholder_context(reader, parent, node);
 		return 0;
 	}
 	int failed = module_of(reader, node, &module);
@@ -311,9 +309,7 @@ static int read_code(struct reader *reader, const struct sn_hpcrun_node *node,
 	state->parent = parent = below_entry(reader, parent);
 	if (!node->is_unwound)
 		return read_sample(reader, node, parent, module, state);
-	struct sn_hpct_place_found found = sn_hpct_code_place(code, parent, module, node->ip);
-	state->full = found.full;
-	state->called = found.called;
+	state->place = sn_hpct_code_place(code, parent, module, node->ip);
 	state->module = module;
 	state->function = function_called(code, module, node->ip);
 	return 0;
@@ -332,13 +328,11 @@ static int read_range_sample(struct reader *reader, const struct sn_hpcrun_node 
 		return sn_fail_memory(reader->error);
 	if (address == SN_HPCT_NO_CALLERS) {
 		uint32_t unknown = sn_hpct_tree_entry(&import->tree, SN_HPCT_ENTRY_UNKNOWN, 0);
-		struct sn_hpct_place_found found =
-		    sn_hpct_code_place(&import->code, unknown, module, node->ip);
-		*state = (struct state){.type = STATE_CONTEXT,
-					.parent = unknown,
-					.full = found.full,
-					.called = found.called,
-					.module = SONDE_NONE};
+		*state = (struct state){
+		    .type = STATE_CONTEXT,
+		    .parent = unknown,
+		    .place = sn_hpct_code_place(&import->code, unknown, module, node->ip),
+		    .module = SONDE_NONE};
 		return 0;
 	}
 	struct sn_hpct_group *group = sn_hpct_thread_group(above->thread, above->range);
@@ -435,7 +429,7 @@ static struct sn_sums *sums_of_range(const struct state *state, bool of_launches
 static struct sn_sums *sums_of(struct reader *reader, const struct state *state, bool is_relation,
 			       uint32_t *major)
 {
-	*major = is_relation ? state->called : state->full;
+	*major = is_relation ? state->place.called : state->place.full;
 	if (state->type == STATE_CONTEXT)
 		return &reader->thread.values;
 	if (state->type == STATE_LAUNCH_RANGE && is_relation)
@@ -490,12 +484,7 @@ int sn_hpct_import_flush(struct sn_hpct_import *import, struct sn_hpct_thread *t
 		return sn_fail_memory(error);
 	for (size_t i = 0; i < thread->values.count; i++) {
 		const struct sn_sum *sum = thread->values.entries + i;
-		double value = sum->value;
-		if (value == 0)
-			continue;
-		struct sonde_db_stat stat = {1, value, value, value, value * value};
-		sn_db_builder_value(import->builder, thread->profile, sum->major, sum->minor,
-				    &stat);
+		sn_hpct_value(import->builder, thread->profile, sum->major, sum->minor, sum->value);
 	}
 	if (thread->lost)
 		sn_db_builder_drop(import->builder, "hpctoolkit_ranges",
@@ -514,15 +503,8 @@ static void add_points(struct reader *reader, const struct sn_hpctrace *trace)
 		const struct state *state = reader->states + position;
 		if (position == SN_TABLE_NONE || state->type != STATE_CONTEXT)
 			continue;
-		struct sn_event event = {
-		    .start_ns = point->time_ns,
-		    .end_ns = point->time_ns,
-		    .profile = reader->thread.profile,
-		    .context = trace->is_call_trace ? state->called : state->full,
-		    .metric = SONDE_NONE,
-		    .kind = SONDE_TRACK_SAMPLES,
-		};
-		sn_trace_writer_add(reader->import->events, &event);
+		sn_hpct_point(reader->import->events, point->time_ns, reader->thread.profile,
+			      trace->is_call_trace ? state->place.called : state->place.full);
 	}
 }
 
