@@ -71,10 +71,10 @@ static int find_function(struct sn_hpct_reconstruction *all, struct sn_hpct_addr
 	const struct sn_hpcstruct_leaf *leaf = sn_hpcstruct_find(structure, address->address);
 	if (!leaf)
 		return 0;
-	if (sn_vec_reserve(&all->calls, &all->call_capacity, (size_t)address->module + 1) < 0)
-		return SN_ERR_MEMORY;
 	while (all->call_count <= address->module)
-		all->calls[all->call_count++] = (struct sn_hpct_calls){0};
+		if (sn_vec_push(&all->calls, &all->call_capacity, &all->call_count,
+				(struct sn_hpct_calls){0}) < 0)
+			return SN_ERR_MEMORY;
 	struct sn_hpct_calls *calls = all->calls + address->module;
 	if (!calls->is_read && read_calls(structure, calls) != 0)
 		return SN_ERR_MEMORY;
@@ -173,8 +173,19 @@ static struct sample *list_samples(const struct sn_hpct_reconstruction *all,
 	return samples;
 }
 
+/* A thread's own samples, or those of one of its groups. */
+struct finishing {
+	const struct sn_hpct_reconstruction *all;
+	struct sn_hpct_thread *thread;
+	const struct sn_hpct_group *group; /* NULL: the thread's own */
+	const struct sn_sums *launches;	   /* with other values: all that are known */
+	struct sn_table contexts;	   /* in them */
+	struct sn_sums *output;
+};
+
 /* Samples of one module, below one root or in one group. */
 struct division {
+	const struct finishing *of;
 	const struct sn_hpct_reconstruction *all;
 	const struct sn_gpu_call_graph *graph;
 	const struct sample *samples;
@@ -200,12 +211,6 @@ struct division {
 	/* by function */
 	uint8_t *is_reached; /* its samples are dealt with */
 };
-
-static void division_release(struct division *division)
-{
-	sn_gpu_contexts_release(&division->contexts);
-	sn_arena_release(&division->arena);
-}
 
 static double weight_at(const struct division *division, uint64_t address)
 {
@@ -240,11 +245,12 @@ static void division_allocate(struct division *division)
 
 /* The paths to all samples from `samples` on that are of its module and root. Release it in either
  * case. 0 or SN_ERR_MEMORY. */
-static int division_init(struct division *division, const struct sn_hpct_reconstruction *all,
+static int division_init(struct division *division, const struct finishing *of,
 			 const struct sample *samples, size_t left)
 {
-	*division = (struct division){.all = all,
-				      .graph = all->calls[samples->module].graph,
+	*division = (struct division){.of = of,
+				      .all = of->all,
+				      .graph = of->all->calls[samples->module].graph,
 				      .samples = samples,
 				      .module = samples->module};
 	double *measured =
@@ -302,12 +308,6 @@ static double value_of(const struct sn_sums *sums, uint32_t major, uint32_t mino
 	return sum ? sum->value : 0;
 }
 
-/* Contexts with values of a thread, and these. */
-struct known {
-	const struct sn_sums *values;
-	struct sn_table contexts;
-};
-
 /* Of kernels' flags those of all functions to which they lead. */
 static void spread(const struct division *division, uint8_t *flags)
 {
@@ -316,7 +316,7 @@ static void spread(const struct division *division, uint8_t *flags)
 }
 
 /* Launches measured over launches sampled, by kernel, and of which functions both are known. */
-static void find_scales(struct division *division, const struct known *known)
+static void find_scales(struct division *division)
 {
 	uint32_t launches = division->all->launch_metric,
 		 sampled = division->all->sampled_launch_metric;
@@ -327,15 +327,15 @@ static void find_scales(struct division *division, const struct known *known)
 		uint32_t entry = division->entries[function];
 		if (division->tops[i] != function || !division->is_needed[i])
 			continue;
-		double total = value_of(known->values, entry, sampled);
+		double total = value_of(division->of->launches, entry, sampled);
 		division->is_present[function] =
-		    sn_table_find(&known->contexts, entry) != SN_TABLE_NONE;
+		    sn_table_find(&division->of->contexts, entry) != SN_TABLE_NONE;
 		division->has_launches[function] =
-		    launches != SONDE_NONE && sn_sums_find(known->values, entry, launches);
+		    launches != SONDE_NONE && sn_sums_find(division->of->launches, entry, launches);
 		division->has_sampled[function] =
-		    sampled != SONDE_NONE && sn_sums_find(known->values, entry, sampled);
+		    sampled != SONDE_NONE && sn_sums_find(division->of->launches, entry, sampled);
 		division->scales[function] =
-		    total != 0 ? value_of(known->values, entry, launches) / total : 0;
+		    total != 0 ? value_of(division->of->launches, entry, launches) / total : 0;
 	}
 	spread(division, division->has_launches);
 	spread(division, division->has_sampled);
@@ -355,7 +355,7 @@ static double scale_of(const struct division *division, uint32_t function, uint3
 
 /* Adds each sample's value by the contexts' factors, and makes their contexts also where it has
  * none. */
-static int give_values(const struct division *division, struct sn_sums *output)
+static int add_values(const struct division *division)
 {
 	const struct sn_gpu_contexts *contexts = &division->contexts;
 	for (size_t i = 0; i < division->sample_count; i++) {
@@ -373,8 +373,9 @@ static int give_values(const struct division *division, struct sn_sums *output)
 						       division->nodes[context], division->module,
 						       sample->address)
 					.full;
-			if (value != 0 && sn_sums_add(output, division->finals[context],
-						      sample->metric, value) < 0)
+			if (value != 0 &&
+			    sn_sums_add(division->of->output, division->finals[context],
+					sample->metric, value) < 0)
 				return SN_ERR_MEMORY;
 		}
 	}
@@ -383,7 +384,7 @@ static int give_values(const struct division *division, struct sn_sums *output)
 
 /* The samples of functions for which launches and sampled ones are known, or of the others: other
  * kernels count as launched. */
-static int divide_by_scale(struct division *division, bool is_known, struct sn_sums *output)
+static int divide_by_scale(struct division *division, bool is_known)
 {
 	const struct sn_gpu_context *contexts = division->contexts.contexts;
 	for (uint32_t i = 0; i < division->graph->function_count; i++) {
@@ -397,34 +398,17 @@ static int divide_by_scale(struct division *division, bool is_known, struct sn_s
 	for (uint32_t i = 0; i < division->contexts.count; i++)
 		division->factors[i] =
 		    contexts[i].share * scale_of(division, contexts[i].function, division->tops[i]);
-	return give_values(division, output);
+	return add_values(division);
 }
 
 /* What one root's launches have sampled, by the thread's own launches. */
-static int divide_root(struct division *division, const struct known *known, struct sn_sums *output)
+static int divide_by_root(struct division *division)
 {
 	memset(division->is_needed, 1, division->contexts.count);
 	make_nodes(division, division->samples->root);
-	find_scales(division, known);
-	int code = divide_by_scale(division, true, output);
-	return code == 0 ? divide_by_scale(division, false, output) : code;
-}
-
-static int divide_samples(const struct sn_hpct_thread *thread, const struct known *known,
-			  const struct sn_hpct_reconstruction *all, struct sn_sums *output)
-{
-	struct sample *samples = list_samples(all, &thread->samples, false);
-	int code = samples ? 0 : SN_ERR_MEMORY;
-	for (size_t i = 0; code == 0 && i < thread->samples.count;) {
-		struct division division;
-		code = division_init(&division, all, samples + i, thread->samples.count - i);
-		if (code == 0)
-			code = divide_root(&division, known, output);
-		i += division.sample_count;
-		division_release(&division);
-	}
-	free(samples);
-	return code;
+	find_scales(division);
+	int code = divide_by_scale(division, true);
+	return code == 0 ? divide_by_scale(division, false) : code;
 }
 
 /* Whether it launched a kernel where a path begins. */
@@ -441,12 +425,11 @@ static bool is_launch(const struct division *division, const struct sn_hpct_laun
 
 /* The launches of each kernel in the group by that metric. `is_known`, by function, is set where
  * that was measured of a kernel which leads there. */
-static void sum_launches(struct division *division, const struct sn_hpct_group *group,
-			 uint32_t metric, uint8_t *is_known)
+static void sum_launches(struct division *division, uint32_t metric, uint8_t *is_known)
 {
+	const struct sn_hpct_group *group = division->of->group;
 	uint32_t functions = division->graph->function_count;
 	memset(division->totals, 0, functions * sizeof(*division->totals));
-	memset(is_known, 0, functions);
 	for (size_t i = 0; metric != SONDE_NONE && i < group->root_count; i++) {
 		const struct sn_hpct_launch *launch = group->roots + i;
 		if (!is_launch(division, launch))
@@ -454,9 +437,8 @@ static void sum_launches(struct division *division, const struct sn_hpct_group *
 		uint32_t entry =
 		    sn_hpct_code_function(division->all->code, launch->root, SN_HPCT_CALLED,
 					  division->module, launch->function);
-		const struct sn_sum *sum = sn_sums_find(&group->launches, entry, metric);
-		is_known[launch->function] |= sum != NULL;
-		division->totals[launch->function] += sum ? sum->value : 0;
+		is_known[launch->function] |= sn_sums_find(&group->launches, entry, metric) != NULL;
+		division->totals[launch->function] += value_of(&group->launches, entry, metric);
 	}
 	for (uint32_t i = 0; i < functions; i++)
 		division->is_entered[i] = division->totals[i] != 0;
@@ -465,9 +447,9 @@ static void sum_launches(struct division *division, const struct sn_hpct_group *
 
 /* Functions that kernels launched at the root lead to, as far as they are wanted, and all their
  * contexts with those above them. */
-static void find_needed(struct division *division, const struct sn_hpct_group *group, uint32_t root,
-			const uint8_t *is_wanted)
+static void find_needed(struct division *division, uint32_t root, const uint8_t *is_wanted)
 {
+	const struct sn_hpct_group *group = division->of->group;
 	const struct sn_gpu_context *contexts = division->contexts.contexts;
 	uint32_t functions = division->graph->function_count;
 	memset(division->is_reached, 0, functions);
@@ -486,22 +468,21 @@ static void find_needed(struct division *division, const struct sn_hpct_group *g
 }
 
 /* What the launches below one root have of the group's samples. */
-static int divide_group_root(struct division *division, const struct sn_hpct_group *group,
-			     uint32_t root, uint32_t metric, const struct known *known,
-			     struct sn_sums *output)
+static int divide_below(struct division *division, uint32_t root, uint32_t metric)
 {
 	const struct sn_gpu_context *contexts = division->contexts.contexts;
 	make_nodes(division, root);
-	find_scales(division, known);
+	find_scales(division);
 	for (uint32_t i = 0; i < division->contexts.count; i++) {
 		uint32_t kernel = division->tops[i];
-		double own = value_of(&group->launches, division->entries[kernel], metric);
+		double own =
+		    value_of(&division->of->group->launches, division->entries[kernel], metric);
 		division->factors[i] = division->is_entered[kernel] && division->is_needed[i]
 					   ? own / division->totals[kernel] * contexts[i].share *
 						 scale_of(division, contexts[i].function, kernel)
 					   : 0;
 	}
-	return give_values(division, output);
+	return add_values(division);
 }
 
 static bool is_first_of_root(const struct sn_hpct_group *group, size_t number)
@@ -513,26 +494,22 @@ static bool is_first_of_root(const struct sn_hpct_group *group, size_t number)
 }
 
 /* Divides the samples of functions that are wanted by launches of that metric. */
-static int divide_by_launches(struct division *division, const struct sn_hpct_group *group,
-			      uint32_t metric, const uint8_t *is_wanted, const struct known *known,
-			      struct sn_sums *output)
+static int divide_by_launches(struct division *division, uint32_t metric, const uint8_t *is_wanted)
 {
+	const struct sn_hpct_group *group = division->of->group;
 	int code = sn_gpu_contexts_share(division->graph, division->is_entered, division->weights,
 					 &division->contexts);
 	for (size_t i = 0; code == 0 && i < group->root_count; i++) {
 		if (!is_first_of_root(group, i))
 			continue;
-		find_needed(division, group, group->roots[i].root, is_wanted);
-		code =
-		    divide_group_root(division, group, group->roots[i].root, metric, known, output);
+		find_needed(division, group->roots[i].root, is_wanted);
+		code = divide_below(division, group->roots[i].root, metric);
 	}
 	return code;
 }
 
 /* What is launched in a group is counted by the sampled launches, else by all. */
-static int divide_module(struct division *division, struct sn_hpct_thread *thread,
-			 const struct sn_hpct_group *group, const struct known *known,
-			 struct sn_sums *output)
+static int divide_by_group(struct division *division)
 {
 	const struct sn_hpct_reconstruction *all = division->all;
 	uint32_t functions = division->graph->function_count;
@@ -540,36 +517,35 @@ static int divide_module(struct division *division, struct sn_hpct_thread *threa
 	uint8_t *by_all = sn_arena_array(&division->arena, uint8_t, functions);
 	if (division->arena.failed)
 		return SN_ERR_MEMORY;
-	sum_launches(division, group, all->sampled_launch_metric, by_sampled);
-	int code = divide_by_launches(division, group, all->sampled_launch_metric, by_sampled,
-				      known, output);
+	sum_launches(division, all->sampled_launch_metric, by_sampled);
+	int code = divide_by_launches(division, all->sampled_launch_metric, by_sampled);
 	if (code != 0)
 		return code;
-	sum_launches(division, group, all->launch_metric, by_all);
+	sum_launches(division, all->launch_metric, by_all);
 	for (size_t i = 0; i < division->sample_count; i++) {
 		uint32_t function = division->samples[i].function;
-		thread->lost += !by_sampled[function] && !by_all[function] &&
-				division->samples[i].metric != SONDE_NONE;
+		division->of->thread->lost += !by_sampled[function] && !by_all[function] &&
+					      division->samples[i].metric != SONDE_NONE;
 	}
 	/* with those that have no launches by either: their contexts are there nevertheless */
 	for (uint32_t i = 0; i < functions; i++)
 		by_all[i] = !by_sampled[i];
-	return divide_by_launches(division, group, all->launch_metric, by_all, known, output);
+	return divide_by_launches(division, all->launch_metric, by_all);
 }
 
-static int divide_group(struct sn_hpct_thread *thread, const struct sn_hpct_group *group,
-			const struct known *known, const struct sn_hpct_reconstruction *all,
-			struct sn_sums *output)
+static int divide_samples(const struct finishing *of)
 {
-	struct sample *samples = list_samples(all, &group->samples, true);
+	const struct sn_sums *sums = of->group ? &of->group->samples : &of->thread->samples;
+	struct sample *samples = list_samples(of->all, sums, of->group);
 	int code = samples ? 0 : SN_ERR_MEMORY;
-	for (size_t i = 0; code == 0 && i < group->samples.count;) {
+	for (size_t i = 0; code == 0 && i < sums->count;) {
 		struct division division;
-		code = division_init(&division, all, samples + i, group->samples.count - i);
+		code = division_init(&division, of, samples + i, sums->count - i);
 		if (code == 0)
-			code = divide_module(&division, thread, group, known, output);
+			code = of->group ? divide_by_group(&division) : divide_by_root(&division);
 		i += division.sample_count;
-		division_release(&division);
+		sn_gpu_contexts_release(&division.contexts);
+		sn_arena_release(&division.arena);
 	}
 	free(samples);
 	return code;
@@ -584,32 +560,34 @@ static int add_all(struct sn_sums *into, const struct sn_sums *from)
 	return 0;
 }
 
-static int list_contexts(struct known *known)
+static int list_contexts(struct finishing *of)
 {
-	for (size_t i = 0; i < known->values->count; i++)
-		if (sn_table_add(&known->contexts, known->values->entries[i].major) ==
-		    SN_TABLE_NONE)
+	sn_table_clear(&of->contexts);
+	for (size_t i = 0; i < of->launches->count; i++)
+		if (sn_table_add(&of->contexts, of->launches->entries[i].major) == SN_TABLE_NONE)
 			return SN_ERR_MEMORY;
 	return 0;
 }
 
-static int divide_groups(struct sn_hpct_thread *thread, const struct sn_hpct_reconstruction *all,
-			 struct sn_sums *output)
+/* Launches in groups are values of the thread too, but only groups' samples are scaled by them. */
+static int divide_groups(struct finishing *of)
 {
+	struct sn_hpct_thread *thread = of->thread;
 	struct sn_sums launches = {0};
-	struct known known = {.values = &launches};
 	int code = 0;
 	for (size_t i = 0; code == 0 && i < thread->group_count; i++) {
 		code = add_all(&launches, &thread->groups[i].launches);
 		if (code == 0)
 			code = add_all(&thread->values, &thread->groups[i].launches);
 	}
+	of->launches = &launches;
 	if (code == 0)
-		code = list_contexts(&known);
-	for (size_t i = 0; code == 0 && i < thread->group_count; i++)
-		code = divide_group(thread, thread->groups + i, &known, all, output);
+		code = list_contexts(of);
+	for (size_t i = 0; code == 0 && i < thread->group_count; i++) {
+		of->group = thread->groups + i;
+		code = divide_samples(of);
+	}
 	sn_sums_release(&launches);
-	sn_table_release(&known.contexts);
 	return code;
 }
 
@@ -617,18 +595,21 @@ int sn_hpct_thread_finish(struct sn_hpct_thread *thread,
 			  struct sn_hpct_reconstruction *reconstruction)
 {
 	struct sn_sums output = {0};
-	struct known known = {.values = &thread->values};
+	struct finishing of = {.all = reconstruction,
+			       .thread = thread,
+			       .launches = &thread->values,
+			       .output = &output};
 	int code = 0;
 	if (thread->samples.count) {
-		code = list_contexts(&known);
+		code = list_contexts(&of);
 		if (code == 0)
-			code = divide_samples(thread, &known, reconstruction, &output);
+			code = divide_samples(&of);
 	}
 	if (code == 0 && thread->group_count)
-		code = divide_groups(thread, reconstruction, &output);
+		code = divide_groups(&of);
 	if (code == 0)
 		code = add_all(&thread->values, &output);
 	sn_sums_release(&output);
-	sn_table_release(&known.contexts);
+	sn_table_release(&of.contexts);
 	return code;
 }
