@@ -26,7 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 /* What `sonde export` says of itself: it numbers what is left out right after what it lies in. */
 #define OWN_DESCRIPTION "Written by Sonde"
@@ -78,7 +78,7 @@ struct reader {
 
 bool sn_hpct_is_database(const char *folder)
 {
-	char path[4096], head[14] = "";
+	char path[PATH_MAX], head[14] = "";
 	snprintf(path, sizeof(path), "%s/meta.db", folder);
 	FILE *file = fopen(path, "rbe");
 	bool is_database = file && fread(head, 1, sizeof(head), file) == sizeof(head) &&
@@ -144,6 +144,22 @@ static bool has_array(const struct file *file, uint64_t at, uint64_t count, uint
 {
 	return count == 0 || (size >= least && at <= file->contents.size &&
 			      count <= (file->contents.size - at) / size);
+}
+
+/* Records that a section lists: where, how many, and how long each is. */
+struct list {
+	uint64_t at, count, size;
+};
+
+/* False where they do not lie in the file or are shorter than `least`. `cursor` is left behind what
+ * tells their length. */
+static bool list_at(const struct file *file, struct sn_cursor *cursor, unsigned count_bytes,
+		    uint64_t least, struct list *list)
+{
+	list->at = sn_cursor_u64(cursor);
+	list->count = sn_cursor_uint(cursor, count_bytes);
+	list->size = sn_cursor_u8(cursor);
+	return !cursor->failed && has_array(file, list->at, list->count, list->size, least);
 }
 
 /* Formulas that `sonde export` put into the description: lines "    NAME = TEXT". */
@@ -236,21 +252,20 @@ static int read_metrics(struct reader *reader)
 {
 	const struct file *file = &reader->meta;
 	struct sn_cursor cursor = section_at(file, 2);
-	uint64_t metrics = sn_cursor_u64(&cursor), count = sn_cursor_u32(&cursor);
-	uint64_t size = sn_cursor_u8(&cursor), instance_size = sn_cursor_u8(&cursor);
+	struct list metrics;
+	bool is_there = list_at(file, &cursor, 4, 0x1c, &metrics);
+	uint64_t instance_size = sn_cursor_u8(&cursor);
 	reader->properties = malloc(65536 * sizeof(*reader->properties));
 	if (!reader->properties)
 		return sn_fail_memory(reader->error);
 	for (int i = 0; i < 65536; i++)
 		reader->properties[i] = (struct property){SONDE_NONE, SCOPE_OTHER};
-	if (cursor.failed || !has_array(file, metrics, count, size, 0x1c))
-		return damaged(reader, file, "damaged list of metrics");
-	for (uint64_t i = 0; i < count; i++) {
-		int code = read_metric(reader, metrics + i * size, instance_size);
-		if (code != 0)
-			return code;
-	}
-	return 0;
+	if (!is_there || cursor.failed)
+		return damaged_meta(reader, "damaged list of metrics");
+	int code = 0;
+	for (uint64_t i = 0; i < metrics.count && code == 0; i++)
+		code = read_metric(reader, metrics.at + i * metrics.size, instance_size);
+	return code;
 }
 
 /* A module or a file by its record; SONDE_NONE for a pointer of 0. -1 where it is damaged. */
@@ -481,13 +496,12 @@ static int read_entries(struct reader *reader)
 {
 	const struct file *file = &reader->meta;
 	struct sn_cursor cursor = section_at(file, 3);
-	uint64_t entries = sn_cursor_u64(&cursor), count = sn_cursor_u16(&cursor);
-	uint64_t size = sn_cursor_u8(&cursor);
-	if (cursor.failed || !has_array(file, entries, count, size, 0x20))
+	struct list entries;
+	if (!list_at(file, &cursor, 2, 0x20, &entries))
 		return damaged_meta(reader, "damaged entry points");
 	int code = add_node(reader, (struct node){0});
-	for (uint64_t i = 0; code == 0 && i < count; i++) {
-		struct sn_cursor entry = cursor_at(file, entries + i * size);
+	for (uint64_t i = 0; code == 0 && i < entries.count; i++) {
+		struct sn_cursor entry = cursor_at(file, entries.at + i * entries.size);
 		uint64_t bytes = sn_cursor_u64(&entry), at = sn_cursor_u64(&entry);
 		struct node node = {.id = sn_cursor_u32(&entry), .relation = SN_HPCT_CALLED};
 		unsigned kind = sn_cursor_u16(&entry);
@@ -692,20 +706,17 @@ static int read_profiles(struct reader *reader)
 {
 	const struct file *file = &reader->values;
 	struct sn_cursor cursor = section_at(file, 0);
-	uint64_t profiles = sn_cursor_u64(&cursor), count = sn_cursor_u32(&cursor);
-	uint64_t size = sn_cursor_u8(&cursor);
-	if (cursor.failed || !has_array(file, profiles, count, size, 0x2c))
+	struct list profiles;
+	if (!list_at(file, &cursor, 4, 0x2c, &profiles))
 		return damaged(reader, file, "damaged list of profiles");
-	reader->profiles = malloc((count + 1) * sizeof(*reader->profiles));
+	reader->profiles = malloc((profiles.count + 1) * sizeof(*reader->profiles));
 	if (!reader->profiles)
 		return sn_fail_memory(reader->error);
-	reader->profile_count = count;
-	for (uint64_t i = 0; i < count; i++) {
-		int code = read_profile(reader, profiles + i * size, reader->profiles + i);
-		if (code != 0)
-			return code;
-	}
-	return 0;
+	reader->profile_count = profiles.count;
+	int code = 0;
+	for (uint64_t i = 0; i < profiles.count && code == 0; i++)
+		code = read_profile(reader, profiles.at + i * profiles.size, reader->profiles + i);
+	return code;
 }
 
 /* The context of an id; one that is not shown is what it lies in. */
@@ -736,23 +747,26 @@ static int read_line(struct reader *reader, uint64_t at)
 	return 0;
 }
 
+static bool is_there(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return access(path, F_OK) == 0;
+}
+
 static int read_traces(struct reader *reader, const char *folder)
 {
-	char path[4096];
-	struct stat status;
-	snprintf(path, sizeof(path), "%s/trace.db", folder);
-	if (stat(path, &status) < 0)
+	if (!is_there(folder, "trace.db"))
 		return 0;
 	int code = load(reader, &reader->trace, folder, "trace.db", "trce", "trace.db");
 	if (code != 0)
 		return code;
 	struct sn_cursor cursor = section_at(&reader->trace, 0);
-	uint64_t lines = sn_cursor_u64(&cursor), count = sn_cursor_u32(&cursor);
-	uint64_t size = sn_cursor_u8(&cursor);
-	if (cursor.failed || !has_array(&reader->trace, lines, count, size, 24))
+	struct list lines;
+	if (!list_at(&reader->trace, &cursor, 4, 24, &lines))
 		return damaged(reader, &reader->trace, "damaged list of traces");
-	for (uint64_t i = 0; i < count && code == 0; i++)
-		code = read_line(reader, lines + i * size);
+	for (uint64_t i = 0; i < lines.count && code == 0; i++)
+		code = read_line(reader, lines.at + i * lines.size);
 	return code;
 }
 
@@ -774,9 +788,7 @@ static void release(struct reader *reader)
 static int check_contexts(struct reader *reader, const char *folder)
 {
 	struct file contexts = {0};
-	struct stat status;
-	snprintf(contexts.path, sizeof(contexts.path), "%s/cct.db", folder);
-	if (stat(contexts.path, &status) < 0)
+	if (!is_there(folder, "cct.db"))
 		return 0;
 	int code = load(reader, &contexts, folder, "cct.db", "ctxt", "__ctx.db");
 	if (code == 0)
