@@ -52,12 +52,11 @@ static void check(const struct call *calls, size_t count, const double *measured
 	char text[1024];
 	for (size_t i = 0; i < count; i++)
 		sites[i] = (struct sn_gpu_call_site){calls[i].caller, calls[i].callee, i * 16};
-	assert_int_equal(sn_gpu_call_graph_new(functions, sites, count, &graph), 0);
-	size_t known;
-	const struct sn_gpu_call_site *sorted = sn_gpu_call_graph_sites(graph, &known);
-	assert_int_equal(known, count);
+	assert_int_equal(
+	    sn_gpu_call_graph_new(functions, sites, count, SN_GPU_RECURSION_ALL, &graph), 0);
+	assert_int_equal(graph->site_count, count);
 	for (size_t i = 0; i < count; i++)
-		weights[i] = calls[sorted[i].address / 16].weight;
+		weights[i] = calls[graph->sites[i].address / 16].weight;
 	assert_int_equal(sn_gpu_contexts_build(graph, A, measured, weights, limit, &contexts), 0);
 	describe(&contexts, text, sizeof(text));
 	assert_string_equal(text, expected);
@@ -152,29 +151,91 @@ static void wrong_numbers(void **state)
 	struct sn_gpu_contexts contexts;
 	static const struct sn_gpu_call_site site = {0, 2, 0};
 	static const double measured[2];
-	assert_int_equal(sn_gpu_call_graph_new(2, &site, 1, &graph), SN_ERR_ARGUMENT);
-	assert_int_equal(sn_gpu_call_graph_new(2, NULL, 0, &graph), 0);
+	assert_int_equal(sn_gpu_call_graph_new(2, &site, 1, SN_GPU_RECURSION_ALL, &graph),
+			 SN_ERR_ARGUMENT);
+	assert_int_equal(sn_gpu_call_graph_new(2, NULL, 0, SN_GPU_RECURSION_ALL, &graph), 0);
 	assert_int_equal(sn_gpu_contexts_build(graph, 2, measured, measured, 0, &contexts),
 			 SN_ERR_ARGUMENT);
 	sn_gpu_call_graph_free(graph);
 }
 
-static void counts_are_divided_without_rest(void **state)
+/* The same by HPCToolkit's rule: all paths, of which those count that begin where `entered` says.
+ */
+static void check_paths(const struct call *calls, size_t count, const double *measured,
+			const uint8_t *entered, uint32_t functions, const char *expected)
 {
+	struct sn_gpu_call_site sites[64];
+	double weights[64];
 	struct sn_gpu_call_graph *graph;
 	struct sn_gpu_contexts contexts;
-	static const struct sn_gpu_call_site sites[] = {{A, B, 0}, {A, B, 16}, {A, B, 32}};
-	static const double measured[] = {0, 1}, weights[] = {1, 1, 1};
-	assert_int_equal(sn_gpu_call_graph_new(2, sites, 3, &graph), 0);
-	assert_int_equal(sn_gpu_contexts_build(graph, A, measured, weights, 0, &contexts), 0);
-	uint64_t parts[3];
-	sn_gpu_contexts_divide_count(&contexts, B, 10, parts);
-	assert_int_equal(parts[0], 3);
-	assert_int_equal(parts[1], 4);
-	assert_int_equal(parts[2], 3);
-	sn_gpu_contexts_divide_count(&contexts, B, UINT64_MAX, parts);
-	assert_true(parts[0] + parts[1] + parts[2] == UINT64_MAX);
+	uint32_t paths[8];
+	char text[1024];
+	for (size_t i = 0; i < count; i++)
+		sites[i] = (struct sn_gpu_call_site){calls[i].caller, calls[i].callee, i * 16};
+	assert_int_equal(
+	    sn_gpu_call_graph_new(functions, sites, count, SN_GPU_RECURSION_ROOT, &graph), 0);
+	for (size_t i = 0; i < count; i++)
+		weights[i] = calls[graph->sites[i].address / 16].weight;
+	assert_int_equal(sn_gpu_contexts_find(graph, measured, &contexts), 0);
+	assert_int_equal(sn_gpu_contexts_share(graph, entered, weights, &contexts), 0);
+	describe(&contexts, text, sizeof(text));
+	assert_string_equal(text, expected);
+	assert_int_equal(sn_gpu_call_graph_count_paths(graph, 100, 100, paths), 0);
+	for (uint32_t i = 0; i < functions; i++)
+		if (measured[i] > 0)
+			assert_int_equal(paths[i], contexts.first[i + 1] - contexts.first[i]);
 	sn_gpu_contexts_release(&contexts);
+	sn_gpu_call_graph_free(graph);
+}
+
+#define CHECK_PATHS(calls, measured, entered, expected)                                            \
+	check_paths(calls, sizeof(calls) / sizeof((calls)[0]), measured, entered,                  \
+		    sizeof(measured) / sizeof((measured)[0]), expected)
+
+/* B is the root of the cycle: a call to it leads to B and C, one to C to C alone. */
+static void calls_to_the_root_of_a_cycle_lead_to_all(void **state)
+{
+	static const struct call calls[] = {{A, B, 30}, {A, C, 10}, {B, C, 5}, {C, B, 5}};
+	static const double measured[] = {0, 1, 1};
+	static const uint8_t entered[] = {1, 0, 0}, nowhere[] = {0, 0, 0};
+	CHECK_PATHS(calls, measured, entered, "A=1 AB=1 AC=0.75 AC=0.25");
+	CHECK_PATHS(calls, measured, nowhere, "A=0 AB=0 AC=0 AC=0");
+	/* only B is wanted */
+	static const double one[] = {0, 1, 0};
+	CHECK_PATHS(calls, one, entered, "A=1 AB=1");
+	/* nobody outside calls the root: both are found by way of C; equal calls are one */
+	static const struct call other[] = {{A, C, 10}, {B, C, 5}, {C, B, 5}};
+	CHECK_PATHS(other, measured, entered, "A=1 AB=1 AC=1");
+}
+
+static void paths_begin_where_execution_can_have_begun(void **state)
+{
+	/* D's call was measured, but D was not launched: A has all of C, and nothing tells B's two
+	 * calls apart */
+	static const struct call calls[] = {{A, C, 0}, {D, C, 7}, {A, B, 0}, {A, B, 0}};
+	static const double measured[] = {0, 1, 1, 0};
+	static const uint8_t one[] = {1, 0, 0, 0}, both[] = {1, 0, 0, 1};
+	CHECK_PATHS(calls, measured, one, "A=1 D=0 AC=1 AB=0.5 AB=0.5 DC=0");
+	CHECK_PATHS(calls, measured, both, "A=1 D=1 AC=0 AB=0.5 AB=0.5 DC=1");
+	/* what is not measured and leads to nothing that is, is not there */
+	static const double little[] = {0, 0, 1, 0};
+	CHECK_PATHS(calls, little, both, "A=1 D=1 AC=0 DC=1");
+}
+
+static void paths_are_counted_to_a_limit(void **state)
+{
+	struct sn_gpu_call_site sites[40];
+	struct sn_gpu_call_graph *graph;
+	uint32_t paths[21];
+	for (uint32_t i = 0; i < 40; i++)
+		sites[i] = (struct sn_gpu_call_site){i / 2, i / 2 + 1, i * 16};
+	assert_int_equal(sn_gpu_call_graph_new(21, sites, 40, SN_GPU_RECURSION_ROOT, &graph), 0);
+	assert_int_equal(sn_gpu_call_graph_count_paths(graph, 1000, 20, paths), 0);
+	for (uint32_t i = 0; i < 21; i++)
+		assert_int_equal(paths[i], i < 10 ? 1u << i : 1001);
+	assert_int_equal(sn_gpu_call_graph_count_paths(graph, 1000, 3, paths), 0);
+	assert_int_equal(paths[3], 8);
+	assert_int_equal(paths[4], 1001);
 	sn_gpu_call_graph_free(graph);
 }
 
@@ -227,32 +288,13 @@ static void check_tree(const struct sn_gpu_contexts *contexts, const struct sn_g
 static void check_totals(const struct random_graph *random, const struct sn_gpu_contexts *contexts)
 {
 	for (uint32_t i = 0; i < random->functions; i++) {
-		uint32_t count = contexts->first[i + 1] - contexts->first[i];
-		double sum = 0, value = random->measured[i], left = value;
-		if (random->measured[i] > 0)
-			assert_true(count > 0);
-		if (count == 0)
-			continue;
+		double sum = 0;
 		for (uint32_t j = contexts->first[i]; j < contexts->first[i + 1]; j++)
 			sum += contexts->contexts[contexts->by_function[j]].share;
-		assert_true(fabs(sum - 1) <= 1e-9);
-		uint64_t *parts = calloc(count, sizeof(*parts));
-		double *quantities = calloc(count, sizeof(*quantities));
-		assert_true(parts && quantities);
-		sn_gpu_contexts_divide_count(contexts, i, (uint64_t)value, parts);
-		sn_gpu_contexts_divide(contexts, i, value, quantities);
-		for (uint32_t j = 0; j < count; j++) {
-			left -= (double)parts[j];
-			assert_true(
-			    fabs(quantities[j] -
-				 value *
-				     contexts
-					 ->contexts[contexts->by_function[contexts->first[i] + j]]
-					 .share) <= 1e-9 * value);
-		}
-		assert_true(left == 0);
-		free(parts);
-		free(quantities);
+		if (random->measured[i] > 0)
+			assert_true(contexts->first[i] < contexts->first[i + 1]);
+		if (contexts->first[i] < contexts->first[i + 1])
+			assert_true(fabs(sum - 1) <= 1e-9);
 	}
 }
 
@@ -264,14 +306,14 @@ static void build_random(const struct random_graph *random, uint32_t limit,
 	struct sn_gpu_call_graph *graph;
 	for (size_t i = 0; i < random->sites; i++)
 		calls[i] = random->calls[reversed ? random->sites - 1 - i : i];
-	assert_int_equal(sn_gpu_call_graph_new(random->functions, calls, random->sites, &graph), 0);
-	size_t count;
-	const struct sn_gpu_call_site *sites = sn_gpu_call_graph_sites(graph, &count);
-	for (size_t i = 0; i < count; i++)
-		weights[i] = random->weights[sites[i].address / 16];
+	assert_int_equal(sn_gpu_call_graph_new(random->functions, calls, random->sites,
+					       SN_GPU_RECURSION_ALL, &graph),
+			 0);
+	for (size_t i = 0; i < graph->site_count; i++)
+		weights[i] = random->weights[graph->sites[i].address / 16];
 	assert_int_equal(
 	    sn_gpu_contexts_build(graph, 0, random->measured, weights, limit, contexts), 0);
-	check_tree(contexts, sites);
+	check_tree(contexts, graph->sites);
 	sn_gpu_call_graph_free(graph);
 }
 
@@ -372,7 +414,6 @@ static void random_graphs_without_circles(void **state)
 		struct sn_gpu_contexts contexts;
 		struct sn_gpu_call_graph *graph;
 		double weights[64];
-		size_t count;
 		make_random(&random, seed * 104729);
 		random.functions = 2 + below(9);
 		random.sites = random.functions - 1 + below(6);
@@ -382,16 +423,16 @@ static void random_graphs_without_circles(void **state)
 			    i + 1 < random.functions ? i + 1 : 1 + below(random.functions - 1);
 			random.calls[i] = (struct sn_gpu_call_site){below(callee), callee, i * 16};
 		}
-		assert_int_equal(
-		    sn_gpu_call_graph_new(random.functions, random.calls, random.sites, &graph), 0);
-		const struct sn_gpu_call_site *sites = sn_gpu_call_graph_sites(graph, &count);
-		for (size_t i = 0; i < count; i++)
-			weights[i] = random.weights[sites[i].address / 16];
+		assert_int_equal(sn_gpu_call_graph_new(random.functions, random.calls, random.sites,
+						       SN_GPU_RECURSION_ALL, &graph),
+				 0);
+		for (size_t i = 0; i < graph->site_count; i++)
+			weights[i] = random.weights[graph->sites[i].address / 16];
 		assert_int_equal(
 		    sn_gpu_contexts_build(graph, 0, random.measured, weights, 0, &contexts), 0);
-		check_tree(&contexts, sites);
+		check_tree(&contexts, graph->sites);
 		check_totals(&random, &contexts);
-		check_against_naive(&random, &contexts, sites);
+		check_against_naive(&random, &contexts, graph->sites);
 		sn_gpu_contexts_release(&contexts);
 		sn_gpu_call_graph_free(graph);
 	}
@@ -410,7 +451,7 @@ static void exponentially_many_contexts(void **state)
 	}
 	for (uint32_t i = 0; i < 60; i++)
 		measured[i] = 1;
-	assert_int_equal(sn_gpu_call_graph_new(60, sites, 118, &graph), 0);
+	assert_int_equal(sn_gpu_call_graph_new(60, sites, 118, SN_GPU_RECURSION_ALL, &graph), 0);
 	assert_int_equal(sn_gpu_contexts_build(graph, 0, measured, weights, 0, &contexts), 0);
 	assert_true(contexts.count <= SN_GPU_CONTEXTS_MAX + 61);
 	for (uint32_t i = 0; i < 60; i++) {
@@ -435,7 +476,9 @@ int main(void)
 	    cmocka_unit_test(too_many_contexts_are_merged),
 	    cmocka_unit_test(nothing_measured),
 	    cmocka_unit_test(wrong_numbers),
-	    cmocka_unit_test(counts_are_divided_without_rest),
+	    cmocka_unit_test(calls_to_the_root_of_a_cycle_lead_to_all),
+	    cmocka_unit_test(paths_begin_where_execution_can_have_begun),
+	    cmocka_unit_test(paths_are_counted_to_a_limit),
 	    cmocka_unit_test(random_graphs_keep_their_totals),
 	    cmocka_unit_test(random_graphs_without_circles),
 	    cmocka_unit_test(exponentially_many_contexts),
