@@ -327,30 +327,19 @@ static void hook_end(uint64_t begun, int is_sent, uint32_t peer, uint64_t tag, u
 
 const struct sonde_message_hooks sn_message_hooks = {hook_begin, hook_end};
 
-SN_EXPORT void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer);
-
-void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer)
-{
-	if (sn_measuring())
-		*pointer = &sn_message_hooks;
-}
-
 /* For other languages, by dlsym. */
-SN_EXPORT uint64_t sonde_message_begin(void);
-SN_EXPORT void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes);
-SN_EXPORT void sonde_message_received(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes);
-
-uint64_t sonde_message_begin(void)
+SN_PUBLIC(uint64_t, sonde_message_begin, (void))
 {
 	return hook_begin();
 }
 
-void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes)
+SN_PUBLIC(void, sonde_message_sent, (uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes))
 {
 	hook_end(begun, 1, peer, tag, bytes);
 }
 
-void sonde_message_received(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes)
+SN_PUBLIC(void, sonde_message_received,
+	  (uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes))
 {
 	hook_end(begun, 0, peer, tag, bytes);
 }

@@ -112,9 +112,23 @@ static bool called_by_binding(struct sn_thread *thread)
 
 /* ---- begin and end ---- */
 
+static struct sn_thread *enter(void)
+{
+	return sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+}
+
+/* The context of a name below the caller's call path; SN_NODE_NONE without memory. */
+static uint32_t context_of(struct sn_thread *thread, const char *name, size_t length)
+{
+	struct sn_frame frame = {.kind = SN_FRAME_REGION,
+				 .id = sn_cct_string(&thread->cct, name, length)};
+	uint32_t path = sn_callpath(thread, NULL, 0);
+	return path == SN_NODE_NONE ? path : sn_cct_child(&thread->cct, path, &frame);
+}
+
 uint32_t sn_region_begin(const struct sn_region_start *start)
 {
-	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	struct sn_thread *thread = enter();
 	if (!thread)
 		return 0;
 	struct sn_frame frame = {.kind = start->frame_kind ? start->frame_kind : SN_FRAME_REGION,
@@ -235,7 +249,7 @@ void sn_region_end(uint32_t user, uint32_t token)
 
 void sn_region_end_traced(uint32_t user, uint32_t token, sn_region_tracer *function, void *data)
 {
-	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	struct sn_thread *thread = enter();
 	if (!thread)
 		return;
 	end_region(thread, user, token, &(struct tracer){function, data});
@@ -244,13 +258,10 @@ void sn_region_end_traced(uint32_t user, uint32_t token, sn_region_tracer *funct
 
 void sn_region_mark(const char *name, size_t length)
 {
-	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	struct sn_thread *thread = enter();
 	if (!thread)
 		return;
-	struct sn_frame frame = {.kind = SN_FRAME_REGION,
-				 .id = sn_cct_string(&thread->cct, name, length)};
-	uint32_t path = sn_callpath(thread, NULL, 0);
-	uint32_t node = path == SN_NODE_NONE ? path : sn_cct_child(&thread->cct, path, &frame);
+	uint32_t node = context_of(thread, name, length);
 	if (node != SN_NODE_NONE)
 		sn_cct_add(&thread->cct, node,
 			   metric_of(&mark_metric, "marks", "marks", SN_METRIC_COUNT), 1);
@@ -263,13 +274,10 @@ void sn_region_mark(const char *name, size_t length)
 
 bool sn_range_begin(struct sn_range *range, const char *name, size_t length)
 {
-	struct sn_thread *thread = sn_config.sources & SN_SOURCE_REGION ? sn_enter() : NULL;
+	struct sn_thread *thread = enter();
 	if (!thread)
 		return false;
-	struct sn_frame frame = {.kind = SN_FRAME_REGION,
-				 .id = sn_cct_string(&thread->cct, name, length)};
-	uint32_t path = sn_callpath(thread, NULL, 0);
-	range->node = path == SN_NODE_NONE ? path : sn_cct_child(&thread->cct, path, &frame);
+	range->node = context_of(thread, name, length);
 	range->thread = thread->index;
 	range->start_ns = sn_now_ns();
 	sn_leave(thread);
@@ -342,55 +350,44 @@ static void hook_trace(int is_running)
 
 static const struct sonde_trace_hooks trace_hooks = {hook_trace};
 
-/* For other languages, by dlsym. */
-SN_EXPORT void sonde_trace_start(void);
-SN_EXPORT void sonde_trace_stop(void);
-
-void sonde_trace_start(void)
+/* For other languages, by dlsym. The caller's stack pointer is as near as they can come. */
+SN_PUBLIC(void, sonde_trace_start, (void))
 {
 	sn_trace_run(true);
 }
 
-void sonde_trace_stop(void)
+SN_PUBLIC(void, sonde_trace_stop, (void))
 {
 	sn_trace_run(false);
 }
 
-/* For other languages, by dlsym. The caller's stack pointer is as near as they can come. */
-SN_EXPORT void sonde_region_begin(const char *name);
-SN_EXPORT void sonde_region_end(void);
-SN_EXPORT void sonde_iteration_begin(const char *name);
-SN_EXPORT void sonde_iteration_end(void);
-/* For Python: a token, so that regions of interleaved coroutines may end in any order. */
-SN_EXPORT uint32_t sonde_python_region_begin(const char *name, unsigned flags);
-SN_EXPORT void sonde_python_region_end(uint32_t token);
-
-void sonde_region_begin(const char *name)
+SN_PUBLIC(void, sonde_region_begin, (const char *name))
 {
 	begin(name, 0, SN_CALLER_STACK, SN_REGION_EITHER);
 }
 
-void sonde_region_end(void)
+SN_PUBLIC(void, sonde_region_end, (void))
 {
-	sn_region_end(SN_REGION_SONDE, 0);
+	hook_end();
 }
 
-void sonde_iteration_begin(const char *name)
+SN_PUBLIC(void, sonde_iteration_begin, (const char *name))
 {
 	begin(name, SONDE_REGION_ITERATION, SN_CALLER_STACK, SN_REGION_EITHER);
 }
 
-void sonde_iteration_end(void)
+SN_PUBLIC(void, sonde_iteration_end, (void))
 {
-	sn_region_end(SN_REGION_SONDE, 0);
+	hook_end();
 }
 
-uint32_t sonde_python_region_begin(const char *name, unsigned flags)
+/* For Python: a token, so that regions of interleaved coroutines may end in any order. */
+SN_PUBLIC(uint32_t, sonde_python_region_begin, (const char *name, unsigned flags))
 {
 	return begin(name, flags, SN_CALLER_STACK, SN_REGION_PYTHON);
 }
 
-void sonde_python_region_end(uint32_t token)
+SN_PUBLIC(void, sonde_python_region_end, (uint32_t token))
 {
 	if (token)
 		sn_region_end(SN_REGION_SONDE, token);
@@ -416,8 +413,8 @@ static bool is_writable(const struct dl_phdr_info *info, uintptr_t address)
 	return false;
 }
 
-static void take_note(const struct dl_phdr_info *info, const ElfW(Nhdr) * note, const char *owner,
-		      const unsigned char *field)
+static void fill_hooks(const struct dl_phdr_info *info, const ElfW(Nhdr) * note, const char *owner,
+		       const unsigned char *field)
 {
 	int64_t distance;
 	const void *const tables[] = {[NOTE_HOOKS] = &hooks,
@@ -451,7 +448,7 @@ static int read_notes(struct dl_phdr_info *info, size_t size, void *unused)
 			at += sizeof(*note);
 			if (name_bytes + field_bytes > (size_t)(end - at))
 				break;
-			take_note(info, note, (const char *)at, at + name_bytes);
+			fill_hooks(info, note, (const char *)at, at + name_bytes);
 			at += name_bytes + field_bytes;
 		}
 	}
@@ -460,30 +457,17 @@ static int read_notes(struct dl_phdr_info *info, size_t size, void *unused)
 
 /* ---- the adapter ---- */
 
-/* For modules loaded later: sonde.h's constructor calls it. */
-SN_EXPORT void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer);
-
-void sonde_register_hooks_v1(const struct sonde_hooks *volatile *pointer)
-{
-	if (sn_measuring())
-		*pointer = &hooks;
-}
-
-SN_EXPORT void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer);
-
-void sonde_register_graph_hooks_v1(const struct sonde_graph_hooks *volatile *pointer)
-{
-	if (sn_measuring())
-		*pointer = &sn_graph_hooks;
-}
-
-SN_EXPORT void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer);
-
-void sonde_register_trace_hooks_v1(const struct sonde_trace_hooks *volatile *pointer)
-{
-	if (sn_measuring())
-		*pointer = &trace_hooks;
-}
+/* For modules loaded later: sonde.h's constructors call these. */
+#define REGISTERS(name, type, hooks)                                                               \
+	SN_PUBLIC(void, name, (const struct type *volatile *pointer))                              \
+	{                                                                                          \
+		if (sn_measuring())                                                                \
+			*pointer = hooks;                                                          \
+	}
+REGISTERS(sonde_register_hooks_v1, sonde_hooks, &hooks)
+REGISTERS(sonde_register_graph_hooks_v1, sonde_graph_hooks, &sn_graph_hooks)
+REGISTERS(sonde_register_trace_hooks_v1, sonde_trace_hooks, &trace_hooks)
+REGISTERS(sonde_register_message_hooks_v1, sonde_message_hooks, &sn_message_hooks)
 
 static int region_attach(void)
 {
@@ -494,8 +478,7 @@ static int region_attach(void)
 /* Regions that nobody ended. */
 static void region_thread_end(struct sn_thread *thread)
 {
-	if (thread->shadow_depth > SN_SHADOW_DEPTH)
-		thread->shadow_depth = SN_SHADOW_DEPTH;
+	thread->shadow_depth = sn_shadow_count(thread);
 	for (uint32_t index = thread->shadow_depth; index--;) {
 		if (thread->shadows[index].frame.kind != SN_FRAME_REGION &&
 		    thread->shadows[index].frame.kind != SN_FRAME_GRAPH_NODE)

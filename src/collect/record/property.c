@@ -17,7 +17,6 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #define VALUE_BYTES 4096u
@@ -105,14 +104,12 @@ static void quote_command(const char *arguments, size_t bytes, bool is_cut, char
 static void set_command(void)
 {
 	static char arguments[VALUE_BYTES], command[SN_PROPERTY_LINE_BYTES];
-	int fd = sn_config.no_command ? -1 : open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = fd < 0 ? 0 : syscall(SYS_read, fd, arguments, sizeof(arguments) - 1);
-	if (fd >= 0)
-		syscall(SYS_close, fd);
-	if (bytes <= 0)
+	size_t bytes = sn_config.no_command ? 0
+					    : sn_read_text(AT_FDCWD, "/proc/self/cmdline",
+							   arguments, sizeof(arguments));
+	if (!bytes)
 		return;
-	arguments[bytes] = 0;
-	quote_command(arguments, (size_t)bytes, bytes == sizeof(arguments) - 1, command);
+	quote_command(arguments, bytes, bytes == sizeof(arguments) - 1, command);
 	sn_property_set("command", command);
 }
 
@@ -161,11 +158,8 @@ void sn_property_set_parent(pid_t parent)
 
 static void set_clocks(void)
 {
-	struct timespec real;
-	clock_gettime(CLOCK_REALTIME, &real);
 	start_ns = sn_now_ns();
-	set_number("start_realtime_ns",
-		   (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec);
+	set_number("start_realtime_ns", sn_clock_ns(CLOCK_REALTIME));
 	set_number("start_monotonic_ns", start_ns);
 }
 
@@ -205,14 +199,6 @@ void sn_properties_init(void)
 	set_sources();
 }
 
-static uint64_t process_cpu_ns(void)
-{
-	struct timespec used;
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used))
-		return 0;
-	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 static uint64_t time_ns(const struct timeval *time)
 {
 	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
@@ -234,7 +220,8 @@ static size_t live_line(uint32_t index, const char *exit_text, char *line)
 	case 4:
 		return make_line(line, "sampling", sn_sampling_status());
 	case 5:
-		return make_number_line(line, "process_cpu_ns", process_cpu_ns());
+		return make_number_line(line, "process_cpu_ns",
+					sn_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 	case 6:
 		getrusage(RUSAGE_CHILDREN, &used);
 		return make_number_line(line, "children_cpu_ns",

@@ -25,7 +25,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Pauses in which threads that are writing to the file are waited for. */
@@ -213,17 +212,15 @@ static void lose(enum sn_drop drop, uint64_t count)
 
 static void fill_header(struct sn_trace_file_header *header)
 {
-	struct timespec real;
 	*header = (struct sn_trace_file_header){
 	    .version_major = SN_TRACE_FILE_VERSION_MAJOR,
 	    .version_minor = SN_TRACE_FILE_VERSION_MINOR,
 	    .chunk_bytes = SN_TRACE_CHUNK_BYTES,
 	    .pid = (uint64_t)getpid(),
 	    .start_monotonic_ns = sn_now_ns(),
+	    .start_realtime_ns = sn_clock_ns(CLOCK_REALTIME),
 	    .limit_bytes = config.limit_chunks * SN_TRACE_CHUNK_BYTES,
 	};
-	clock_gettime(CLOCK_REALTIME, &real);
-	header->start_realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
 	memcpy(header->magic, SN_TRACE_FILE_MAGIC, sizeof(header->magic));
 	header->checksum = sn_checksum(header, offsetof(struct sn_trace_file_header, checksum));
 }

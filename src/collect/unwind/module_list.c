@@ -16,6 +16,8 @@
 
 #include "own_stack.h"
 #include "collect/core/arena.h"
+#include "collect/core/clock.h"
+#include "collect/core/line.h"
 #include "collect/core/lock.h"
 #include "unwind/memory.h"
 #include "format/measurement/measurement.h"
@@ -25,7 +27,6 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
-#include <time.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -67,13 +68,6 @@ static struct quiet {
 
 static _Atomic bool full;
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool read_memory(uintptr_t address, void *into, size_t bytes)
 {
 	return sn_memory_read(address, into, bytes) == bytes;
@@ -88,21 +82,6 @@ struct mapping {
 	const char *path; /* "" for anonymous memory */
 };
 
-static const char *parse_hexadecimal(const char *text, uint64_t *number)
-{
-	uint64_t value = 0;
-	for (;; text++) {
-		if (*text >= '0' && *text <= '9')
-			value = value << 4 | (uint64_t)(*text - '0');
-		else if (*text >= 'a' && *text <= 'f')
-			value = value << 4 | (uint64_t)(*text - 'a' + 10);
-		else
-			break;
-	}
-	*number = value;
-	return text;
-}
-
 static const char *skip_word(const char *text)
 {
 	while (*text && *text != ' ')
@@ -116,21 +95,19 @@ static const char *skip_word(const char *text)
 static bool parse_mapping(const char *line, struct mapping *mapping)
 {
 	uint64_t start, end;
-	line = parse_hexadecimal(line, &start);
+	line = sn_parse_number(line, 16, &start);
 	if (*line++ != '-')
 		return false;
-	line = parse_hexadecimal(line, &end);
+	line = sn_parse_number(line, 16, &end);
 	if (*line++ != ' ')
 		return false;
 	mapping->start = start;
 	mapping->end = end;
 	mapping->readable = line[0] == 'r';
 	mapping->executable = line[0] && line[1] && line[2] == 'x';
-	line = parse_hexadecimal(skip_word(line), &mapping->offset);
+	line = sn_parse_number(skip_word(line), 16, &mapping->offset);
 	line = skip_word(skip_word(line)); /* now at the inode */
-	mapping->inode = 0;
-	for (; *line >= '0' && *line <= '9'; line++)
-		mapping->inode = mapping->inode * 10 + (uint64_t)(*line - '0');
+	line = sn_parse_number(line, 10, &mapping->inode);
 	while (*line == ' ')
 		line++;
 	mapping->path = line;
@@ -726,7 +703,7 @@ uint32_t sn_module_find_or_refresh(uintptr_t address)
 	/* neither the first page nor the kernel's half holds code of ours: no reason to look */
 	if ((intptr_t)address < 4096)
 		return SN_MODULE_NONE;
-	uint64_t now = now_ns();
+	uint64_t now = sn_now_ns();
 	struct quiet *quiet = find_quiet(address, now);
 	if (!quiet)
 		return SN_MODULE_NONE;
