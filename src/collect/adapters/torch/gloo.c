@@ -16,6 +16,7 @@
  */
 #include "torch.h"
 
+#include "collect/core/word_table.h"
 #include "collect/intercept/intercept.h"
 #include "collect/interface/message.h"
 #include "collect/record/property.h"
@@ -50,13 +51,10 @@ struct bytes {
 
 /* ---- connections and groups ---- */
 
-#define PAIRS  4096u
-#define PROBES 32u
-
-static struct {
-	_Atomic uintptr_t pair; /* gloo::transport::tcp::Pair */
-	_Atomic uint32_t connection;
-} pairs[PAIRS];
+/* Connections by gloo::transport::tcp::Pair; they are made before anything is sent over them. */
+#define PAIR_BITS 12u
+static struct sn_word_slot pair_slots[1u << PAIR_BITS];
+static const struct sn_word_table connections = {pair_slots, PAIR_BITS};
 /* Of the group with most members, which is all processes: who knows no other rank has that one. */
 static _Atomic int largest_group;
 static _Atomic bool has_rank;
@@ -89,22 +87,6 @@ static uint64_t hash_end(const struct end *end)
 	return sn_message_mix(sn_message_mix(words[0]) + (port << 32) + (uint64_t)end->sequence);
 }
 
-static void note_pair(uintptr_t pair, uint32_t connection)
-{
-	for (unsigned probe = 0; probe < PROBES; probe++) {
-		size_t place = (sn_message_mix(pair) + probe) % PAIRS;
-		uintptr_t found = 0;
-		/* relaxed: connections are made before anything is sent over them */
-		if (!atomic_compare_exchange_strong_explicit(&pairs[place].pair, &found, pair,
-							     memory_order_relaxed,
-							     memory_order_relaxed) &&
-		    found != pair)
-			continue;
-		atomic_store_explicit(&pairs[place].connection, connection, memory_order_relaxed);
-		return;
-	}
-}
-
 /* void Pair::connect(const std::vector<char> &other_end). Where this end listens,
  * const Address &Pair::address() const, may change by it. */
 #define CONNECT TCP "4Pair7connectERKSt6vectorIcSaIcEE"
@@ -123,7 +105,7 @@ SN_REPLACES(CONNECT, void, sn_gloo_connect, (void *pair, const struct bytes *oth
 		memcpy(&other, other_end->begin, sizeof(other));
 		uint64_t ends[] = {hash_end(&address(pair)->end), hash_end(&other)};
 		uint32_t connection = (uint32_t)sn_message_mix(ends[0] + ends[1]) | 1;
-		note_pair((uintptr_t)pair, ends[0] && ends[1] ? connection : 0);
+		sn_word_set(&connections, (uintptr_t)pair, ends[0] && ends[1] ? connection : 0);
 	}
 	function(pair, other_end);
 }
@@ -138,12 +120,7 @@ static uint32_t connection_to(const struct context *context, uint32_t peer)
 	    peer >= (uint32_t)context->size)
 		return 0;
 	uintptr_t pair = *function(context, (int)peer);
-	for (unsigned probe = 0; probe < PROBES && pair; probe++) {
-		size_t place = (sn_message_mix(pair) + probe) % PAIRS;
-		if (atomic_load_explicit(&pairs[place].pair, memory_order_relaxed) == pair)
-			return atomic_load_explicit(&pairs[place].connection, memory_order_relaxed);
-	}
-	return 0;
+	return pair ? (uint32_t)sn_word_get(&connections, pair, 0) : 0;
 }
 
 /* What this process calls the group. */
