@@ -8,6 +8,7 @@
  */
 #include "collect/core/callpath.h"
 #include "collect/core/adapter.h"
+#include "collect/core/line.h"
 
 #define SONDE_TYPES_ONLY
 #include "sonde/sonde.h"
@@ -17,11 +18,7 @@
 #include "message.h"
 #include "region.h"
 #include "collect/record/trace.h"
-
-#include <elf.h>
-#include <errno.h>
-#include <link.h>
-#include <string.h>
+#include "collect/unwind/elf_symbol.h"
 
 /* A binding between an interpreter and a C call has few frames; deeper, compiled code is calling.
  */
@@ -302,18 +299,8 @@ void sn_range_end(const struct sn_range *range)
 size_t sn_region_narrow(const wchar_t *wide, char *narrow, size_t size)
 {
 	size_t length = 0;
-	for (; *wide && length + 4 < size; wide++) {
-		uint32_t c = (uint32_t)*wide;
-		if (c < 0x80) {
-			narrow[length++] = (char)c;
-			continue;
-		}
-		uint32_t rest = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-		static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
-		narrow[length++] = (char)(lead[rest] | ((c >> 6 * rest) & 0x3f));
-		while (rest--)
-			narrow[length++] = (char)(0x80 | ((c >> 6 * rest) & 0x3f));
-	}
+	for (; *wide && length + 4 < size; wide++)
+		length += sn_utf8_encode((uint32_t)*wide, narrow + length);
 	return length;
 }
 
@@ -413,44 +400,36 @@ static bool is_writable(const struct dl_phdr_info *info, uintptr_t address)
 	return false;
 }
 
-static void fill_hooks(const struct dl_phdr_info *info, const ElfW(Nhdr) * note, const char *owner,
-		       const unsigned char *field)
+static void fill_hooks(const struct dl_phdr_info *info, const struct sn_elf_note *note)
 {
 	int64_t distance;
 	const void *const tables[] = {[NOTE_HOOKS] = &hooks,
 				      [NOTE_GRAPH] = &sn_graph_hooks,
 				      [NOTE_TRACE] = &trace_hooks,
 				      [NOTE_MESSAGE] = &sn_message_hooks};
-	if (note->n_type < NOTE_HOOKS || note->n_type > NOTE_MESSAGE ||
-	    note->n_namesz != sizeof(NOTE_OWNER) || memcmp(owner, NOTE_OWNER, sizeof(NOTE_OWNER)) ||
-	    note->n_descsz != sizeof(distance))
+	if (note->type < NOTE_HOOKS || note->type > NOTE_MESSAGE ||
+	    note->name_bytes != sizeof(NOTE_OWNER) ||
+	    memcmp(note->name, NOTE_OWNER, sizeof(NOTE_OWNER)) || note->bytes != sizeof(distance))
 		return;
-	memcpy(&distance, field, sizeof(distance));
-	uintptr_t address = (uintptr_t)field + (uintptr_t)distance;
+	memcpy(&distance, note->description, sizeof(distance));
+	uintptr_t address = (uintptr_t)note->description + (uintptr_t)distance;
 	if (address % sizeof(void *) || !is_writable(info, address))
 		return;
 	/* release: the table is complete before the program can see it */
-	__atomic_store_n((const void **)address, tables[note->n_type], __ATOMIC_RELEASE);
+	__atomic_store_n((const void **)address, tables[note->type], __ATOMIC_RELEASE);
 }
 
 static int read_notes(struct dl_phdr_info *info, size_t size, void *unused)
 {
+	struct sn_elf_note note;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 		if (segment->p_type != PT_NOTE || segment->p_align > 4)
 			continue;
 		const unsigned char *at = (void *)(info->dlpi_addr + segment->p_vaddr);
-		const unsigned char *end = at + segment->p_memsz;
-		while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
-			const ElfW(Nhdr) *note = (const void *)at;
-			size_t name_bytes = ((size_t)note->n_namesz + 3) & ~(size_t)3;
-			size_t field_bytes = ((size_t)note->n_descsz + 3) & ~(size_t)3;
-			at += sizeof(*note);
-			if (name_bytes + field_bytes > (size_t)(end - at))
-				break;
-			fill_hooks(info, note, (const char *)at, at + name_bytes);
-			at += name_bytes + field_bytes;
-		}
+		for (const unsigned char *end = at + segment->p_memsz;
+		     sn_elf_note_next(&at, end, &note);)
+			fill_hooks(info, &note);
 	}
 	return 0;
 }

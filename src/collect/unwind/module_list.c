@@ -14,6 +14,7 @@
  */
 #include "module_list.h"
 
+#include "elf_symbol.h"
 #include "own_stack.h"
 #include "collect/core/arena.h"
 #include "collect/core/clock.h"
@@ -22,10 +23,8 @@
 #include "unwind/memory.h"
 #include "format/measurement/measurement.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -139,21 +138,14 @@ static void read_build_id(struct sn_module *module, const Elf64_Phdr *notes)
 	size_t bytes = notes->p_memsz < sizeof(buffer) ? notes->p_memsz : sizeof(buffer);
 	if (!read_memory(module->bias + notes->p_vaddr, buffer, bytes))
 		return;
-	for (size_t place = 0; place + sizeof(Elf64_Nhdr) <= bytes;) {
-		Elf64_Nhdr note;
-		memcpy(&note, buffer + place, sizeof(note));
-		place += sizeof(note);
-		size_t name = (note.n_namesz + 3ul) & ~3ul, text = (note.n_descsz + 3ul) & ~3ul;
-		if (name > bytes - place || text > bytes - place - name)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    !memcmp(buffer + place, "GNU", 4)) {
-			module->build_id_bytes = note.n_descsz < 20 ? note.n_descsz : 20;
-			memcpy(module->build_id, buffer + place + name, module->build_id_bytes);
+	struct sn_elf_note note;
+	for (const unsigned char *at = buffer; sn_elf_note_next(&at, buffer + bytes, &note);)
+		if (note.type == NT_GNU_BUILD_ID && note.name_bytes == 4 &&
+		    !memcmp(note.name, "GNU", 4)) {
+			module->build_id_bytes = note.bytes < 20 ? note.bytes : 20;
+			memcpy(module->build_id, note.description, module->build_id_bytes);
 			return;
 		}
-		place += name + text;
-	}
 }
 
 /* A segment that may be read as the file says; what is not there after all is left out. */
