@@ -2,7 +2,7 @@
 /*
  * Small texts without the C library's functions for them, which are not for handlers: a line put
  * together, a number read (strtoull(3) asks for the locale, which a thread made by clone(2) may not
- * have), a short file read whole.
+ * have), names found in a list, a short file read whole.
  *
  * All functions here: AS-safe: yes. MT: yes.
  */
@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -58,6 +59,30 @@ static inline const char *sn_parse_number(const char *text, unsigned base, uint6
 		*number = *number * base + (digit > 9 ? letter + 10 : digit);
 	}
 	return text;
+}
+
+/* Bit n for each of names[n] that is in a list separated by commas; others are ignored. */
+static inline unsigned sn_parse_names(const char *list, const char *const *names, unsigned count)
+{
+	unsigned found = 0;
+	for (size_t length; *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		for (unsigned i = 0; i < count; i++)
+			if (strlen(names[i]) == length && !memcmp(names[i], list, length))
+				found |= 1u << i;
+	}
+	return found;
+}
+
+/* A character as UTF-8; its bytes. */
+static inline size_t sn_utf8_encode(uint32_t character, char bytes[4])
+{
+	static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+	unsigned more = character < 0x80 ? 0 : character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+	bytes[0] = (char)(lead[more] | (character >> 6 * more & (more ? 0x3f : 0x7f)));
+	for (unsigned i = 1; i <= more; i++)
+		bytes[i] = (char)(0x80 | (character >> 6 * (more - i) & 0x3f));
+	return more + 1;
 }
 
 /* The beginning of a file, NUL-terminated; its length in bytes, 0 where it cannot be read. Keeps

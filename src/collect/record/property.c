@@ -42,14 +42,21 @@ static size_t make_number_line(char *text, const char *key, uint64_t number)
 	return make_line(text, key, digits);
 }
 
+/* The property of that key among the first `count`; `count` for none. */
+static uint32_t find(const char *key, uint32_t count)
+{
+	size_t length = strlen(key);
+	uint32_t index = 0;
+	while (index < count &&
+	       (strncmp(properties[index], key, length) || properties[index][length] != '='))
+		index++;
+	return index;
+}
+
 void sn_property_set(const char *key, const char *value)
 {
 	uint32_t count = atomic_load_explicit(&property_count, memory_order_relaxed);
-	size_t key_length = strlen(key);
-	uint32_t index = 0;
-	while (index < count && (strncmp(properties[index], key, key_length) ||
-				 properties[index][key_length] != '='))
-		index++;
+	uint32_t index = find(key, count);
 	if (index == SN_PROPERTY_MAX)
 		return;
 	make_line(properties[index], key, value);
@@ -139,11 +146,7 @@ static void set_rank(void)
 bool sn_property_has(const char *key)
 {
 	uint32_t count = atomic_load_explicit(&property_count, memory_order_acquire);
-	size_t length = strlen(key);
-	for (uint32_t i = 0; i < count; i++)
-		if (!strncmp(properties[i], key, length) && properties[i][length] == '=')
-			return true;
-	return false;
+	return find(key, count) < count;
 }
 
 void sn_property_set_rank(uint32_t rank)
@@ -163,21 +166,17 @@ static void set_clocks(void)
 	set_number("start_monotonic_ns", start_ns);
 }
 
+const char *const sn_source_names[SN_SOURCE_COUNT] = {"python", "operator", "native", "region"};
+
 static void set_sources(void)
 {
-	char sources[64] = "";
-	static const struct {
-		unsigned source;
-		const char *name;
-	} names[] = {{SN_SOURCE_PYTHON, "python"},
-		     {SN_SOURCE_OPERATOR, "operator"},
-		     {SN_SOURCE_NATIVE, "native"},
-		     {SN_SOURCE_REGION, "region"}};
-	for (size_t index = 0; index < sizeof(names) / sizeof(*names); index++)
-		if (sn_config.sources & names[index].source) {
-			if (sources[0])
-				strcat(sources, ",");
-			strcat(sources, names[index].name);
+	char sources[64];
+	struct sn_line line = SN_LINE(sources);
+	sources[0] = 0;
+	for (unsigned i = 0; i < SN_SOURCE_COUNT; i++)
+		if (sn_config.sources & 1u << i) {
+			sn_line_add(&line, line.length ? "," : "");
+			sn_line_add(&line, sn_source_names[i]);
 		}
 	sn_property_set("call_path", sources);
 }
