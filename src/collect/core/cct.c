@@ -7,7 +7,6 @@
  * no element's identity. A reader of another thread never looks at the tables, only at the arrays.
  */
 #include "cct.h"
-#include "collect/unwind/module_list.h"
 
 #include <string.h>
 

@@ -15,7 +15,6 @@
 #include "collect/core/line.h"
 #include "collect/record/losses.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>

@@ -9,7 +9,6 @@
 #include "collect/sample/sample.h"
 
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 SN_REAL(int, setrlimit, (int, const struct rlimit *))

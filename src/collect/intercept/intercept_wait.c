@@ -25,7 +25,6 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Describes this process image; see property.h. Formatting here is by hand: it runs in handlers. */
 #include "property.h"
-#include "collect/core/adapter.h"
 #include "collect/core/adapters.h"
-#include "checkpoint.h"
 #include "collect/core/line.h"
 #include "collect/sample/sample.h"
 #include "collect/core/thread.h"
@@ -14,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/utsname.h>
 #include <unistd.h>

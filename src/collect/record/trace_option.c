@@ -3,7 +3,7 @@
 #include "trace_option.h"
 
 #include "collect/core/line.h"
-#include "collect/core/thread.h"
+#include "collect/core/clock.h"
 
 #include "format/trace_file/trace_file.h"
 

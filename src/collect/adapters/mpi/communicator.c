@@ -8,7 +8,6 @@
 
 #include "collect/core/arena.h"
 #include "collect/core/lock.h"
-#include "collect/record/property.h"
 
 #include <string.h>
 

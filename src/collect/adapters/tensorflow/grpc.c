@@ -27,11 +27,9 @@
 #include "collect/interface/message.h"
 #include "collect/record/property.h"
 #include "collect/intercept/real_symbol.h"
-#include "collect/record/trace.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The ends of messages of TensorFlow's know each other by nothing but tasks: no other library's do
