@@ -140,6 +140,8 @@ int sn_sched_in(struct sn_sched *sched, uint64_t time_ns, uint32_t cpu, uint32_t
 int sn_sched_switch(struct sn_sched *sched, uint64_t time_ns, uint32_t cpu, uint32_t from,
 		    bool could_go_on, char why, uint32_t to)
 {
+	if (from == SN_SCHED_UNTOLD)
+		from = cpu < sched->processor_count ? sched->processors[cpu].tid : 0;
 	int result = sn_sched_out(sched, time_ns, cpu, from, could_go_on, why);
 	return result ? result : sn_sched_in(sched, time_ns, cpu, to);
 }

@@ -55,6 +55,8 @@ struct sn_sched {
 };
 
 #define SN_SCHED_PROCESSORS_MAX 65536u
+/* The thread that leaves a processor where its event does not tell: the one that ran there. */
+#define SN_SCHED_UNTOLD		UINT32_MAX
 
 /* All zeroes but for take and context is ready. */
 void sn_sched_release(struct sn_sched *sched);

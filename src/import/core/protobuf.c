@@ -97,6 +97,16 @@ bool sn_proto_next(struct sn_proto *message, struct sn_proto_field *field)
 	return true;
 }
 
+bool sn_proto_fields(struct sn_proto message, struct sn_proto_field *fields, size_t count)
+{
+	struct sn_proto_field field;
+	memset(fields, 0, count * sizeof(*fields));
+	while (sn_proto_next(&message, &field))
+		if (field.number < count)
+			fields[field.number] = field;
+	return !message.failed;
+}
+
 bool sn_proto_packed(struct sn_proto *numbers, uint64_t *value)
 {
 	if (numbers->failed || numbers->at >= numbers->end)

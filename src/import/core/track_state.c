@@ -97,6 +97,7 @@ struct sn_sched *sn_track_sink_scheduler(struct sn_track_sink *sink,
 	    .tid_key = make_key(sink, "tid"),
 	};
 	sink->states = states;
+	sink->has_thread_time_alone = threads->without_processors;
 	return &states->sched;
 }
 
