@@ -91,7 +91,7 @@ struct sn_sched *sn_track_sink_scheduler(struct sn_track_sink *sink,
 	*states = (struct sn_sink_states){
 	    .sink = sink,
 	    .threads = *threads,
-	    .sched = {.take = take_interval, .context = states},
+	    .sched = {.interval = take_interval, .context = states},
 	    .cpu_key = make_key(sink, "cpu"),
 	    .waker_key = make_key(sink, "waker"),
 	    .tid_key = make_key(sink, "tid"),
