@@ -55,6 +55,12 @@ bool sn_proto_fields(struct sn_proto message, struct sn_proto_field *fields, siz
 #define SN_PROTO_FIELDS(message, fields)                                                           \
 	sn_proto_fields(message, fields, sizeof(fields) / sizeof(*(fields)))
 
+/* A field's number, or `missing` where it is not there. */
+static inline int64_t sn_proto_or(const struct sn_proto_field *field, int64_t missing)
+{
+	return field->number ? (int64_t)field->value : missing;
+}
+
 /* One number of a packed repeated field whose elements are varints; false as above. A repeated
  * field that is not packed comes as one field for each. */
 bool sn_proto_packed(struct sn_proto *numbers, uint64_t *value);

@@ -200,7 +200,7 @@ static int read_path(const struct sn_import_request *request, const char *path,
 	struct sn_ctf_folders folders;
 	int result = sn_ctf_folders_find(&folders, path);
 	if (result)
-		sn_fail(error, result, "out of memory");
+		sn_fail_memory(error);
 	else
 		result = read_folders(request, path, &folders, any, error);
 	sn_ctf_folders_release(&folders);
@@ -216,7 +216,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 			       request->paths[0]);
 	bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
 	struct sn_ctf_any *any = sn_ctf_any_new(request, builder);
-	int result = any ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = any ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < request->path_count && !result; i++)
 		result = read_path(request, request->paths[i], any, error);
 	if (!result)

@@ -421,7 +421,7 @@ int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, const struct sn_ct
 		   struct sn_error *error)
 {
 	if (sn_track_sink_close(any->sink))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	name_programs(any);
 	sn_track_sink_untimed(any->sink, taker->untimed);
 	any->discarded += taker->discarded;

@@ -123,7 +123,7 @@ int sn_nsys_each(struct sn_nsys *nsys, const char *table, const char *const *col
 	while (!found && rows && (found = sn_sqlite_next(&nsys->file, rows, error)) > 0) {
 		found = take(nsys, rows);
 		if (found)
-			sn_fail(error, found, "out of memory");
+			sn_fail_memory(error);
 	}
 	sqlite3_finalize(rows);
 	return found;
@@ -174,7 +174,7 @@ static int read_calls(struct sn_nsys *nsys, const char *table, struct sn_error *
 	while (!found && rows && (found = sn_sqlite_next(&nsys->file, rows, error)) > 0) {
 		found = take_call(nsys, rows, category);
 		if (found)
-			sn_fail(error, found, "out of memory");
+			sn_fail_memory(error);
 	}
 	sqlite3_finalize(rows);
 	return found;
@@ -422,7 +422,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 		return result;
 	nsys.sink = sn_track_sink_new("nsys", builder, request->events);
 	if (!nsys.sink)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	nsys.builder = builder;
 	nsys.known = sn_track_sink_keys(nsys.sink);
 	make_keys(&nsys);

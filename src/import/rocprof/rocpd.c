@@ -164,7 +164,7 @@ static int each(struct rocpd *rocpd, const char *table, const char *const *colum
 	while (!found && rows && (found = sn_sqlite_next(&rocpd->file, rows, error)) > 0) {
 		found = take(rocpd, rows);
 		if (found)
-			sn_fail(error, found, "out of memory");
+			sn_fail_memory(error);
 	}
 	sqlite3_finalize(rows);
 	return found;

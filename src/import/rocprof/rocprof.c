@@ -320,7 +320,7 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 	int result = 0;
 	rocprof.sink = sn_track_sink_new("rocprofv3", builder, request->events);
 	if (!rocprof.sink)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	rocprof.builder = builder;
 	rocprof.known = sn_track_sink_keys(rocprof.sink);
 	make_keys(&rocprof);

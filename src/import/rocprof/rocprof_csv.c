@@ -302,7 +302,7 @@ static int read_rows(struct table *table, struct sn_error *error)
 				       table->csv.path, (unsigned long long)table->csv.line_number,
 				       table->csv.count, count);
 		if (take(table))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 	}
 	return found;
 }

@@ -82,7 +82,7 @@ static int step(struct reader *reader, step_fn *take, void *out, struct sn_error
 			return 0;
 		}
 		if (result == SN_JSON_MEMORY)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 		int more =
 		    result == SN_JSON_SHORT ? sn_json_window_more(&reader->window, error) : 0;
 		if (more < 0)
@@ -194,7 +194,7 @@ static int each_element(struct reader *reader, element_fn *take, struct sn_error
 			sn_fail(error, result, "'%s' is damaged before byte %llu",
 				reader->window.path, (unsigned long long)reader->window.consumed);
 		else if (result)
-			sn_fail(error, result, "out of memory");
+			sn_fail_memory(error);
 	}
 	return result;
 }

@@ -37,7 +37,7 @@ int sn_sqlite_open(struct sn_sqlite *file, const char *path, struct sn_error *er
 	if (sqlite3_open_v2(path, &file->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
 		return file->db ? fail(file, error)
-				: sn_fail(error, SN_ERR_MEMORY, "out of memory");
+				: sn_fail_memory(error);
 	sqlite3_db_config(file->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(file->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(file->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);

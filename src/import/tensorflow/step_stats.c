@@ -440,7 +440,7 @@ static int read_more(struct source *source, uint64_t wanted, struct sn_error *er
 	while (wanted) {
 		size_t part = wanted < 1 << 16 ? (size_t)wanted : 1 << 16;
 		if (sn_vec_reserve(&source->bytes, &source->capacity, source->length + part) < 0)
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 		int64_t got =
 		    sn_packed_file_read(source->file, source->bytes + source->length, part, &why);
 		if (got < 0)
@@ -478,7 +478,7 @@ static int read_events(struct reading *reading, struct source *source, struct sn
 			return sn_fail(error, SN_ERR_FORMAT,
 				       "cannot read '%s': it ends in the middle", source->path);
 		if (take_event(reading, sn_proto_of(source->bytes, (size_t)length)))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 	}
 }
 
@@ -493,7 +493,7 @@ static int read_run(struct reading *reading, struct source *source, enum form fo
 	result = form == STEP_STATS ? take_step_stats(reading, message)
 				    : take_run_metadata(reading, message);
 	if (result)
-		return sn_fail(error, result, "out of memory");
+		return sn_fail_memory(error);
 	return sn_track_sink_unread_count(reading->sink) == before
 		   ? 0
 		   : sn_fail(error, SN_ERR_FORMAT,
@@ -719,10 +719,10 @@ static int make(struct reading *reading, const struct sn_import_request *request
 	      compare_executions);
 	add_up(reading);
 	if (add_events(reading))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	int result = sn_track_sink_build(reading->sink, 1, error);
 	if (!result && add_graph(reading))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result)
 		sn_track_sink_finish(reading->sink);
 	return result;
@@ -747,11 +747,11 @@ static int read_all(const struct sn_import_request *request, struct sn_db_builde
 {
 	struct reading *reading = calloc(1, sizeof(*reading));
 	if (!reading)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	reading->builder = builder;
 	reading->sink = sn_track_sink_new("step_stats", builder, request->events);
 	int result = reading->sink ? sn_track_sink_open(reading->sink, request->paths[0], error)
-				   : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+				   : sn_fail_memory(error);
 	if (!result)
 		sn_track_sink_set_program(reading->sink, sn_db_builder_string(builder, "python"));
 	for (size_t i = 0; i < request->path_count && !result; i++)

@@ -181,7 +181,7 @@ static int read_file(struct sn_xplane *xplane, const struct files *files, size_t
 	if (!result)
 		sn_track_sink_set_host(xplane->sink, xplane->host);
 	if (!result && sn_xplane_executions(xplane))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result && !xplane->graphs_only) {
 		sn_track_sink_set_rank(xplane->sink, rank_of(files, index));
 		if (xplane->pid >= 0)
@@ -189,7 +189,7 @@ static int read_file(struct sn_xplane *xplane, const struct files *files, size_t
 		result = sn_track_sink_build(xplane->sink, files->count, error);
 	}
 	if (!result && sn_xplane_graphs(xplane))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	release_file(xplane);
 	return result;
 }
@@ -236,7 +236,7 @@ static int read_files(struct sn_xplane *xplane, struct files *files, int result,
 		      struct sn_error *error)
 {
 	if (result || !xplane)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	for (size_t i = 0; i < files->count && !result; i++)
 		result = read_file(xplane, files, i, error);
 	if (!result && !xplane->graphs_only)

@@ -678,7 +678,7 @@ static int read_event(struct sn_xplane *xplane, const struct line *line,
 	if (result)
 		return result;
 	result = take_event(xplane, line, sn_proto_enter(field));
-	return result ? sn_fail(error, result, "out of memory") : 0;
+	return result ? sn_fail_memory(error) : 0;
 }
 
 static int read_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
@@ -692,7 +692,7 @@ static int read_line(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		found = 0;
 		if (field.number == 4 && field.wire == SN_PROTO_BYTES) {
 			if (!line.is_open && open_line(xplane, plane, &head, &line))
-				found = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+				found = sn_fail_memory(error);
 			if (!found)
 				found = read_event(xplane, &line, &field, error);
 		} else if (!line.is_open) {
@@ -721,7 +721,7 @@ int sn_xplane_events(struct sn_xplane *xplane, struct sn_error *error)
 	int found = sn_track_sink_name(xplane->sink, SN_ACTIVITY_INSTANT, "[memory]", 8,
 				       &xplane->memory_name);
 	if (found)
-		return sn_fail(error, found, "out of memory");
+		return sn_fail_memory(error);
 	while (!found && (found = sn_proto_stream_next(&xplane->stream, &field, error)) > 0) {
 		found = 0;
 		/* a file that changed meanwhile has other planes */

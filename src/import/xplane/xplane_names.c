@@ -280,7 +280,7 @@ static int take_plane_field(struct sn_xplane *xplane, struct sn_xplane_plane *pl
 	default:
 		result = keep(plane, field);
 	}
-	return result ? sn_fail(error, result, "out of memory") : 0;
+	return result ? sn_fail_memory(error) : 0;
 }
 
 /* One of the plane's own statistics, as text. */
@@ -342,7 +342,7 @@ static int look_at_plane(struct sn_xplane *xplane, struct sn_error *error)
 	size_t first_stat = 0;
 	bool has_stats = false;
 	if (sn_vec_reserve(&xplane->planes, &xplane->plane_capacity, xplane->plane_count + 1) < 0)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	struct sn_xplane_plane *plane = xplane->planes + xplane->plane_count++;
 	*plane = (struct sn_xplane_plane){.name = sn_db_builder_string(xplane->builder, "")};
 	int found = sn_proto_stream_enter(&xplane->stream, error);
