@@ -9,7 +9,9 @@
 #ifndef SN_IMPORT_ATTRIBUTES_H
 #define SN_IMPORT_ATTRIBUTES_H
 
-#include "trace/event.h"
+#include "track_sink.h"
+
+#include <string.h>
 
 #define SN_ATTRIBUTES_MAX 48
 
@@ -22,6 +24,21 @@ static inline void sn_attributes_put(struct sn_attributes *attributes, uint32_t 
 {
 	if (attributes->count < SN_ATTRIBUTES_MAX)
 		attributes->items[attributes->count++] = (struct sn_attribute){key, 0, value};
+}
+
+/* Keys that only an importer knows, by its own numbers of them. */
+struct sn_key_name {
+	const char *name;
+	enum sonde_attribute_type type;
+};
+
+static inline void sn_attributes_make_keys(struct sn_track_sink *sink,
+					   const struct sn_key_name *names, size_t count,
+					   uint32_t *keys)
+{
+	for (size_t i = 0; i < count; i++)
+		keys[i] =
+		    sn_track_sink_key(sink, names[i].name, strlen(names[i].name), names[i].type);
 }
 
 #endif
