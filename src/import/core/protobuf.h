@@ -65,6 +65,10 @@ static inline int64_t sn_proto_or(const struct sn_proto_field *field, int64_t mi
  * field that is not packed comes as one field for each. */
 bool sn_proto_packed(struct sn_proto *numbers, uint64_t *value);
 
+struct sn_db_builder;
+/* The builder's string of a text, "" where the field is not there. */
+uint32_t sn_proto_string(struct sn_db_builder *builder, const struct sn_proto_field *field);
+
 /* What a number means by its declared type. */
 int64_t sn_proto_zigzag(uint64_t value); /* sint32, sint64 */
 double sn_proto_double(uint64_t value);	 /* of SN_PROTO_FIXED64 */

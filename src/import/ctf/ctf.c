@@ -168,12 +168,11 @@ static int run_graph(const char *const *paths, size_t count, struct sn_ctf_taker
 		result = library_failed(paths[0], error);
 	if (!result && bt_graph_run(graph.graph) != BT_GRAPH_RUN_STATUS_OK)
 		result = library_failed(paths[0], error);
-	if (!result && run.result)
+	if (!result && run.result == SN_ERR_MEMORY)
+		result = sn_fail_memory(error);
+	else if (!result && run.result)
 		result = sn_fail(error, run.result,
-				 run.result == SN_ERR_MEMORY
-				     ? "out of memory"
-				     : "cannot read '%s': damaged (it refers to nothing)",
-				 paths[0]);
+				 "cannot read '%s': damaged (it refers to nothing)", paths[0]);
 	bt_plugin_put_ref(graph.ctf);
 	bt_plugin_put_ref(graph.utils);
 	bt_graph_put_ref(graph.graph);
@@ -183,7 +182,7 @@ static int run_graph(const char *const *paths, size_t count, struct sn_ctf_taker
 /* ---- paths ---- */
 
 static int read_folders(const struct sn_import_request *request, const char *path,
-			const struct sn_ctf_folders *folders, struct sn_ctf_any *any,
+			const struct sn_import_files *folders, struct sn_ctf_any *any,
 			struct sn_error *error)
 {
 	struct sn_ctf_taker taker = {.event = sn_ctf_any_take, .context = any};
@@ -197,13 +196,13 @@ static int read_folders(const struct sn_import_request *request, const char *pat
 static int read_path(const struct sn_import_request *request, const char *path,
 		     struct sn_ctf_any *any, struct sn_error *error)
 {
-	struct sn_ctf_folders folders;
+	struct sn_import_files folders;
 	int result = sn_ctf_folders_find(&folders, path);
 	if (result)
 		sn_fail_memory(error);
 	else
 		result = read_folders(request, path, &folders, any, error);
-	sn_ctf_folders_release(&folders);
+	sn_import_files_release(&folders);
 	return result;
 }
 
