@@ -192,16 +192,15 @@ int sn_rocprof_allocation(struct sn_rocprof *rocprof, bool is_release, int64_t a
 /* What the name of a file says of its kind; what stands before it is the run's. */
 static bool is_word_of_kind(const char *word, size_t length)
 {
-	static const char *const words[] = {
-	    "kernel",  "hip",	   "hsa",      "rccl",	     "rocdecode", "rocjpeg",
-	    "ompt",    "kfd",	   "marker",   "memory",     "copy",	  "scratch",
-	    "api",     "runtime",  "compiler", "core",	     "trace",	  "allocation",
-	    "counter", "agent",	   "info",     "collection", "stats",	  "domain",
-	    "pc",      "sampling", "host",     "trap",	     "stochastic"};
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (strlen(words[i]) == length && !memcmp(words[i], word, length))
-			return true;
-	return false;
+	static const char words[] =
+	    " kernel hip hsa rccl rocdecode rocjpeg ompt kfd marker memory copy scratch"
+	    " api runtime compiler core trace allocation counter agent info"
+	    " collection stats domain pc sampling host trap stochastic ";
+	char padded[32];
+	return length &&
+	       snprintf(padded, sizeof(padded), " %.*s ", (int)length, word) <
+		   (int)sizeof(padded) &&
+	       strstr(words, padded);
 }
 
 /* Length of what the files of one run have in common: the folder, and the name up to the kind,
