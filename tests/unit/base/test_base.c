@@ -9,6 +9,7 @@
 #include "base/file_at.h"
 #include "base/heap.h"
 #include "base/keyed.h"
+#include "base/intern.h"
 #include "base/output.h"
 #include "base/pool.h"
 #include "base/runs.h"
@@ -90,6 +91,29 @@ static void test_table_removes(void **state)
 }
 
 /* ---- order ---- */
+
+static void test_intern_items(void **state)
+{
+	struct sn_intern names = {0};
+	struct item {
+		int count, first;
+	} *items = NULL;
+	size_t capacity = 0;
+	for (int i = 0; i < 100; i++) {
+		int key = i % 40;
+		uint32_t number =
+		    sn_intern_item(&names, &key, sizeof(key), &items, &capacity, {.first = i});
+		assert_int_equal(number, key);
+		items[number].count++;
+	}
+	assert_int_equal(names.count, 40);
+	for (int i = 0; i < 40; i++) {
+		assert_int_equal(items[i].first, i);
+		assert_int_equal(items[i].count, i < 20 ? 3 : 2);
+	}
+	sn_intern_release(&names);
+	free(items);
+}
 
 static void test_search(void **state)
 {
@@ -697,6 +721,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_table_numbers),
 	    cmocka_unit_test(test_table_removes),
+	    cmocka_unit_test(test_intern_items),
 	    cmocka_unit_test(test_search),
 	    cmocka_unit_test(test_heap),
 	    cmocka_unit_test(test_heap_merges),

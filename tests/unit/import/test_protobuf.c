@@ -100,6 +100,22 @@ static void assert_fails(const char *bytes, size_t length)
 	unlink(path);
 }
 
+/* Of each number the last one. */
+static void test_fields_by_number(void **state)
+{
+	(void)state;
+	static const unsigned char bytes[] = {0x08, 1,	 0x18, 3, 0x08, 7, 0x12,
+					      1,    'x', 0x48, 9, 0x0a, 5}; /* 9: beyond; 1: cut */
+	struct sn_proto_field fields[4];
+	assert_true(SN_PROTO_FIELDS(sn_proto_of(bytes, 11), fields));
+	assert_int_equal(fields[0].number, 0);
+	assert_int_equal(fields[1].value, 7);
+	assert_memory_equal(fields[2].bytes, "x", fields[2].length);
+	assert_int_equal(fields[3].value, 3);
+	assert_false(SN_PROTO_FIELDS(sn_proto_of(bytes, sizeof(bytes)), fields));
+	assert_int_equal(fields[1].value, 7);
+}
+
 static void test_damage(void **state)
 {
 	(void)state;
@@ -232,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_fields),
+	    cmocka_unit_test(test_fields_by_number),
 	    cmocka_unit_test(test_damage),
 	    cmocka_unit_test_teardown(test_stream, remove_file),
 	    cmocka_unit_test_teardown(test_claim, remove_file),

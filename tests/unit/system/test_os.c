@@ -322,7 +322,7 @@ static void tell(struct sn_os_states *states, uint64_t time_ns, enum sn_os_event
 				    .number = number,
 				    .value = value,
 				    .text = ""};
-	sn_os_states_take(states, &event);
+	sn_os_states_add(states, &event);
 }
 
 /* What a thread did in a layer: "running 5 blocked/read 7 ...". */
@@ -460,12 +460,12 @@ static void test_other_numbers(void **state)
 				    .kernel_tid = 5003,
 				    .number = SYS_read,
 				    .text = ""};
-	sn_os_states_take(states, &event);
+	sn_os_states_add(states, &event);
 	event.kind = SN_OS_SWITCH;
 	event.time_ns = 110;
 	event.number = 1;
 	event.other = 0;
-	sn_os_states_take(states, &event);
+	sn_os_states_add(states, &event);
 	event = (struct sn_os_event){.time_ns = 200,
 				     .kind = SN_OS_WAKING,
 				     .in_interrupt = true,
@@ -474,10 +474,10 @@ static void test_other_numbers(void **state)
 				     .text = ""};
 	event.other = 3; /* somebody else's, by the kernel's numbers */
 	event.time_ns = 150;
-	sn_os_states_take(states, &event);
+	sn_os_states_add(states, &event);
 	event.other = 5003;
 	event.time_ns = 200;
-	sn_os_states_take(states, &event);
+	sn_os_states_add(states, &event);
 	sn_os_states_finish(states, 300);
 	assert_string_equal(story(&seen, SN_OS_LAYER_STATE, 3),
 			    "running 10 blocked/read 90 ready 100");
