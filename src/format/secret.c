@@ -288,7 +288,7 @@ static char before(const struct place *place)
 }
 
 /* The value that begins at `at`: to its own quote, or to that around its name. */
-static size_t take_value(const struct place *place, size_t *at)
+static size_t value_at(const struct place *place, size_t *at)
 {
 	char quote = is_one_of(place->text[*at], "\"'") ? place->text[*at] : 0;
 	if (quote) {
@@ -353,7 +353,7 @@ static size_t value_of_name(const struct place *place, size_t name, size_t *at)
 	if (is_header && !is_one_of(text[*at], "\"'"))
 		return header_length(place, *at);
 	if (!is_quoted || is_one_of(text[*at], "\"'"))
-		return take_value(place, at);
+		return value_at(place, at);
 	return value_length(text + *at, 0);
 }
 

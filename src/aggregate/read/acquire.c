@@ -78,7 +78,7 @@ static void wait_for_room(struct sn_pipeline *pipeline, uint64_t bytes)
 	pthread_mutex_unlock(&pipeline->mutex);
 }
 
-static void make_room(struct sn_pipeline *pipeline, uint64_t bytes)
+static void give_room(struct sn_pipeline *pipeline, uint64_t bytes)
 {
 	pthread_mutex_lock(&pipeline->mutex);
 	pipeline->in_flight_bytes -= bytes;
@@ -105,7 +105,7 @@ static void note_read(struct sn_pipeline *pipeline, const struct sn_input *input
 	pthread_mutex_unlock(&pipeline->mutex);
 }
 
-/* A tree of contexts that does not fit cannot be worked around: say what it needs. */
+/* A tree of contexts that does not fit cannot be worked around: the message names the limit. */
 static int check_tree(struct sn_pipeline *pipeline, const struct sn_worker *worker)
 {
 	uint64_t bytes = sn_unified_bytes(&worker->unified);
@@ -163,7 +163,7 @@ static int read_one(void *context, unsigned number, size_t item)
 					(unsigned long long)(pipeline->writer.memory >> 20));
 	wait_for_room(pipeline, bytes);
 	int result = read_input(pipeline->workers + number, input);
-	make_room(pipeline, bytes);
+	give_room(pipeline, bytes);
 	return result;
 }
 

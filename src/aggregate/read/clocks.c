@@ -52,7 +52,7 @@ static bool is_known(const struct sn_trace_identity *identity)
 	return memcmp(identity->boot, nothing.boot, sizeof(nothing.boot)) != 0;
 }
 
-/* SN_ID_NONE without memory. A file that does not say whose its clock is has one of its own. */
+/* SN_ID_NONE without memory. A file whose clock is not known has a host of its own. */
 static uint32_t host_of(struct sn_clocks *clocks, struct sn_trace_identity identity)
 {
 	identity.messages = 0;
@@ -127,7 +127,7 @@ static int read_messages(struct sn_clocks *clocks, uint32_t number,
 		clocks->hosts[file->host].least_rank = file->rank;
 	if (!file->has_messages || !measurement->trace)
 		return 0;
-	/* what cannot be read ends the messages here, and is told when events are read */
+	/* what cannot be read ends the messages here, and is reported when events are read */
 	while (!result && sn_trace_reader_next(measurement->trace, &event, NULL) > 0)
 		if (sn_message_of(&file->keys, &event, number, file->rank, &message))
 			result = sn_messages_add(&clocks->messages, &message);
@@ -395,7 +395,7 @@ uint64_t sn_clocks_group(const struct sn_clocks *clocks, uint32_t file, uint32_t
 		   : value;
 }
 
-/* ---- what is told ---- */
+/* ---- properties ---- */
 
 static void put(struct sn_db_builder *builder, uint32_t host, const char *key, const char *value)
 {

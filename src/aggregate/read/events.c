@@ -309,7 +309,7 @@ static int add_input(const struct adding *adding, uint32_t file)
 	struct sn_pipeline *pipeline = adding->pipeline;
 	struct sn_measurement *measurement;
 	struct sn_error error = {""};
-	/* what could not be read has been told before */
+	/* what could not be read has been reported before */
 	if (sn_measurement_open(pipeline->inputs[file].path, &measurement, NULL))
 		return 0;
 	int result = sn_clocks_begin_file(adding->clocks, file, measurement);

@@ -97,7 +97,7 @@ static int32_t shift_of(unsigned __int128 total)
 }
 
 /* The writer's axes: how many values each context has, and how large each metric's are. */
-static int make_axes(struct sn_pipeline *pipeline)
+static int set_axes(struct sn_pipeline *pipeline)
 {
 	const struct sn_numbering *numbering = &pipeline->numbering;
 	const struct sn_unified *all = &pipeline->workers->unified;
@@ -156,7 +156,7 @@ int sn_numbering_assign(struct sn_pipeline *pipeline)
 		numbering->node_contexts[i] = ordered->context_rank[all->merge.contexts[i]];
 	memcpy(numbering->metric_numbers, ordered->metric_rank,
 	       metrics * sizeof(*ordered->metric_rank));
-	return make_axes(pipeline);
+	return set_axes(pipeline);
 }
 
 void sn_numbering_release(struct sn_numbering *numbering)

@@ -111,7 +111,7 @@ static int compare_batches(const void *left, const void *right)
 	return SN_ORDER(b->count, a->count);
 }
 
-/* What is missing of maps of code made at run time. */
+/* What is missing of maps of generated code. */
 static void note_maps(const struct sn_merge *merge, const struct sn_symbolizer *symbolizer,
 		      const struct sn_resolved *resolved)
 {

@@ -188,7 +188,7 @@ static void renumber_code(const struct maps *maps, void *item)
 	code->name = apply(maps->strings, code->name);
 }
 
-/* What a frame's id is a number of is told by struct sn_frame. */
+/* struct sn_frame lists what an id is a number of. */
 static void renumber_frame(const struct maps *maps, void *item)
 {
 	struct sn_frame *frame = item;

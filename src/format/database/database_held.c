@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A builder's values on their way to the writer; see database_held.h. */
+/* The values of a builder; see database_held.h. */
 #include "database_held.h"
 
 #include "base/sort.h"
@@ -55,7 +55,7 @@ static int sort_items(struct sn_db_values *values)
 }
 
 /* The values in memory as a run, which stay there. */
-static int make_run(struct sn_db_values *values)
+static int sort_run(struct sn_db_values *values)
 {
 	if (!values->item_count || values->is_sorted)
 		return 0;
@@ -78,7 +78,7 @@ static int make_run(struct sn_db_values *values)
 
 static int spill(struct sn_db_values *values)
 {
-	int result = make_run(values);
+	int result = sort_run(values);
 	if (result)
 		return result;
 	values->file.folder = sn_spill_folder(NULL);
@@ -199,8 +199,8 @@ static int32_t shift_of(const struct sn_db_extent *extent)
 	return extent->is_fractional || bits > SN_ACROSS_BITS ? bits - SN_ACROSS_BITS : 0;
 }
 
-static int make_axes(const struct sn_db_values *values, const struct sn_db_builder *builder,
-		     struct sn_db_ordered *ordered, struct sn_db_writer *writer)
+static int set_axes(const struct sn_db_values *values, const struct sn_db_builder *builder,
+		    struct sn_db_ordered *ordered, struct sn_db_writer *writer)
 {
 	uint32_t metrics = (uint32_t)builder->metric_count;
 	uint64_t *counts = calloc(ordered->context_count + 1ull, sizeof(*counts));
@@ -222,11 +222,11 @@ int sn_db_values_write(struct sn_db_values *values, const struct sn_db_builder *
 		       struct sn_db_ordered *ordered, struct sn_db_writer *writer)
 {
 	struct sn_error error = {""};
-	int result = make_run(values) ? sn_db_writer_out_of_memory(writer) : 0;
+	int result = sort_run(values) ? sn_db_writer_out_of_memory(writer) : 0;
 	if (!result && sn_spill_finish(&values->file, &error))
 		result = sn_db_writer_fail(writer, SN_ERR_IO, "%s", error.text);
 	if (!result)
-		result = make_axes(values, builder, ordered, writer);
+		result = set_axes(values, builder, ordered, writer);
 	struct held_blocks blocks = {
 	    .values = values,
 	    .ordered = ordered,

@@ -3,8 +3,8 @@
  * The planes of one profile, context or metric as bytes: what one entry of an index stands for
  * (database.h).
  *
- * Positions in them count from their own beginning, so that they can be made anywhere, by anybody,
- * before it is known where in the file they will lie.
+ * Positions in them count from their own beginning, so that any thread can encode them before
+ * it is known where in the file they will lie.
  */
 #ifndef SN_FORMAT_DATABASE_MAJOR_H
 #define SN_FORMAT_DATABASE_MAJOR_H

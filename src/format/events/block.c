@@ -319,7 +319,7 @@ static int spread(const unsigned char *bitmap, size_t count, const uint64_t *col
 }
 
 /* The head of a column, and its values of those events that have any. */
-static int take_column(struct sn_span *span, size_t count, struct attribute_head *head,
+static int read_column(struct sn_span *span, size_t count, struct attribute_head *head,
 		       const unsigned char **bitmap, uint64_t *column)
 {
 	*bitmap = NULL;
@@ -341,7 +341,7 @@ int sn_block_attribute(const struct sn_block_rest *rest, uint32_t key, size_t co
 		uint64_t column[SN_BLOCK_EVENTS];
 		struct attribute_head head;
 		const unsigned char *bitmap;
-		int result = take_column(&span, count, &head, &bitmap, column);
+		int result = read_column(&span, count, &head, &bitmap, column);
 		if (result)
 			return result;
 		if (head.key == key)
@@ -360,7 +360,7 @@ int sn_block_attribute_next(struct sn_block_rest *rest, size_t count, uint32_t *
 	if (!rest->column_count)
 		return 0;
 	rest->column_count--;
-	int result = take_column(&rest->columns, count, &head, &bitmap, column);
+	int result = read_column(&rest->columns, count, &head, &bitmap, column);
 	if (result)
 		return result;
 	*key = head.key;

@@ -84,25 +84,25 @@ int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t 
 	struct sn_trace_file_header header;
 	char name[NAME_MAX + 1];
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	struct sn_trace_file *made = calloc(1, sizeof(*made));
-	if (!made)
+	struct sn_trace_file *created = calloc(1, sizeof(*created));
+	if (!created)
 		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
 	uname(&host);
 	fill_header(&header, host.nodename, program, now_ns, limit_bytes);
 	snprintf(name, sizeof(name), "%s-%d-%llx" SN_TRACE_FILE_SUFFIX, host.nodename,
 		 (int)getpid(), (unsigned long long)now_ns);
-	made->event_chunk_limit = limit_bytes ? limit_bytes / SN_TRACE_CHUNK_BYTES : UINT32_MAX;
-	if (made->event_chunk_limit < LEAST_CHUNKS)
-		made->event_chunk_limit = LEAST_CHUNKS;
-	if (open_file(made, folder, name, mode, &header)) {
+	created->event_chunk_limit = limit_bytes ? limit_bytes / SN_TRACE_CHUNK_BYTES : UINT32_MAX;
+	if (created->event_chunk_limit < LEAST_CHUNKS)
+		created->event_chunk_limit = LEAST_CHUNKS;
+	if (open_file(created, folder, name, mode, &header)) {
 		int code =
 		    sn_fail(error, SN_ERR_IO, "cannot write '%s': %s", name, strerror(errno));
-		if (made->fd >= 0)
+		if (created->fd >= 0)
 			unlinkat(folder, name, 0);
-		sn_trace_file_close(made);
+		sn_trace_file_close(created);
 		return code;
 	}
-	*file = made;
+	*file = created;
 	return 0;
 }
 
@@ -224,8 +224,8 @@ static bool prepare_place(struct sn_trace_file *file, uint64_t number, bool is_n
 	return true;
 }
 
-static bool take_chunk(struct sn_trace_file *file, struct chunk *chunk, bool is_definition,
-		       uint64_t base_ns)
+static bool begin_chunk(struct sn_trace_file *file, struct chunk *chunk, bool is_definition,
+			uint64_t base_ns)
 {
 	/* definitions may go beyond the limit: events are nothing without them */
 	bool is_new = is_definition || file->event_chunk_count < file->event_chunk_limit;
@@ -256,7 +256,7 @@ void sn_trace_file_add(struct sn_trace_file *file, struct sn_trace_event *event)
 	event->has_owner = false;
 	event->owner = SN_ID_NONE;
 	if (!sn_trace_has_room(&file->events.cursor) &&
-	    !take_chunk(file, &file->events, false, event->start_ns)) {
+	    !begin_chunk(file, &file->events, false, event->start_ns)) {
 		sn_trace_file_lose(file, SN_TRACE_LOST_SPACE, 1);
 		return;
 	}
@@ -268,7 +268,7 @@ void sn_trace_file_add(struct sn_trace_file *file, struct sn_trace_event *event)
 static bool can_define(struct sn_trace_file *file)
 {
 	return sn_trace_has_room(&file->definitions.cursor) ||
-	       take_chunk(file, &file->definitions, true, 0);
+	       begin_chunk(file, &file->definitions, true, 0);
 }
 
 uint32_t sn_trace_file_stream(struct sn_trace_file *file, const struct sn_trace_stream *stream)

@@ -3,7 +3,7 @@
  * Values to their final contexts: see writer.h.
  *
  * A profile is an item of work. Its metrics were mostly measured at few different sets of nodes
- * (all that there is to say of a kernel is said at the same ones), so that what depends on the set
+ * (those of a kernel at the same ones), so that what depends on the set
  * alone is worked out once: the order by context, which nodes became one context, and the part of
  * the tree that lies above.
  */
@@ -253,7 +253,7 @@ static int flush_bucket(struct sn_db_writer *writer, struct sn_bucket *bucket)
 		   : 0;
 }
 
-/* Elements `first` to `end` of the plane that was made last, to a bucket. */
+/* Elements `first` to `end` of the plane that was added last, to a bucket. */
 static int put_slice(struct scratch *scratch, uint32_t bucket_number, uint32_t profile,
 		     const struct sn_database_plane *plane, uint32_t first, uint32_t end)
 {
@@ -285,7 +285,7 @@ static void set_row(struct sn_db_axes *axes, uint32_t context, uint32_t metric)
 		__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
 
-/* The plane that was made last, by buckets of contexts. */
+/* The plane that was added last, by buckets of contexts. */
 static int put_rows(struct scratch *scratch, uint32_t profile)
 {
 	struct sn_db_axes *axes = &scratch->writer->axes;

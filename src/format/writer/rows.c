@@ -3,9 +3,9 @@
  * Values by context, out of core: every bucket's slices become rows; see writer.h.
  *
  * A bucket is as much as one thread may hold. Buckets are worked on in rounds, one for each thread
- * of each rank, because where a bucket's rows lie in the file is known when those before it are
- * made: the ranks send each other slices, every thread makes its bucket's rows, sizes are added up,
- * and everybody writes.
+ * of each rank, because the place of a bucket's rows in the file depends on the sizes of those
+ * before it: the ranks exchange slices, every thread forms the rows of its bucket, sizes are added
+ * up, and all threads write.
  */
 #include "writer.h"
 
@@ -60,7 +60,7 @@ int sn_rows_count(struct sn_db_writer *writer)
 	return check_sums(writer, rows);
 }
 
-/* A bucket while its rows are made. */
+/* A bucket and its rows. */
 struct bucket {
 	struct sn_db_writer *writer;
 	uint32_t number, first_context, end_context;
@@ -296,7 +296,7 @@ static uint32_t bucket_at(const struct round *round, unsigned rank, unsigned thr
 	return round->first + rank * round->writer->threads + thread;
 }
 
-static int make_bucket(void *context, unsigned number, size_t item)
+static int form_rows(void *context, unsigned number, size_t item)
 {
 	struct round *round = context;
 	struct sn_db_writer *writer = round->writer;
@@ -480,7 +480,7 @@ static int work_round(struct round *round, uint64_t *used)
 	struct sn_db_writer *writer = round->writer;
 	int result = begin_round(round);
 	if (!result)
-		result = sn_pool_run(writer->threads, writer->threads, make_bucket, round);
+		result = sn_pool_run(writer->threads, writer->threads, form_rows, round);
 	result = writer->peers->agree(result, writer->error);
 	if (!result) {
 		place_buckets(round, used);

@@ -288,7 +288,7 @@ static uint64_t bucket_capacity(const struct sn_db_writer *writer, uint64_t tota
 }
 
 /* Buckets of contexts with about as many values each, unless one context alone has more. */
-static void make_buckets(struct sn_db_writer *writer, const uint64_t *counts)
+static void divide_contexts(struct sn_db_writer *writer, const uint64_t *counts)
 {
 	struct sn_db_axes *axes = &writer->axes;
 	uint64_t total = 0, used = 0;
@@ -326,7 +326,7 @@ int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered
 		axes->periods[m] = (double)ordered->metrics[m].period;
 		axes->shifts[m] = shifts[m];
 	}
-	make_buckets(writer, counts);
+	divide_contexts(writer, counts);
 	return 0;
 }
 

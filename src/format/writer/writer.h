@@ -44,8 +44,7 @@ struct sn_profile_block {
 	const struct sn_database_plane *entries;
 	const unsigned char *data;
 	const uint32_t *contexts, *metrics; /* [id], [metric of an entry] */
-	/* For whoever makes the block: memory that is kept from one to the next, the thread's own.
-	 */
+	/* The source's own: memory of this thread that is kept from one block to the next. */
 	unsigned char *bytes;
 	size_t capacity;
 	struct sn_major major;
@@ -54,7 +53,8 @@ struct sn_profile_block {
 /* Where the blocks come from: at most one for each profile, over all ranks. */
 struct sn_block_source {
 	size_t count;
-	/* Fills in all but what is the maker's. 0 or a negative enum sn_err with its text. MT. */
+	/* Fills in all but `bytes`, `capacity` and `major`, which are the source's own. 0 or a
+	 * negative enum sn_err with its text. MT. */
 	int (*read)(void *context, size_t number, struct sn_profile_block *block,
 		    struct sn_error *error);
 	/* Called when all have been read: what they lay in is not needed any more. May be NULL. */
@@ -198,7 +198,7 @@ int sn_db_writer_finish(struct sn_db_writer *writer);
  * sn_db_writer_bucket_bytes says. 0, or SN_ERR_ARGUMENT with a text. MT.
  */
 int sn_db_writer_check_memory(struct sn_db_writer *writer, uint64_t more);
-/* What the threads' buckets may take together while rows are made. */
+/* What the threads' buckets may take together while rows are formed. */
 uint64_t sn_db_writer_bucket_bytes(const struct sn_db_writer *writer);
 
 /* Blocks to their final contexts: fills in workers' `spilled`, `across` and `buckets`, and the bits
