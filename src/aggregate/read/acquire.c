@@ -23,7 +23,7 @@ static int write_block(struct sn_worker *worker)
 	struct sn_spilled_profile block = {
 	    .origin = {worker->file, worker->unified.profile_thread++},
 	    .entry_count = (uint32_t)major->entry_count,
-	    .data_bytes = major->data_bytes};
+	    .data_bytes = major->data.count};
 	struct sn_error error = {""};
 	int result = sn_major_spill(major, &pipeline->values, &block.offset, &error);
 	if (result)

@@ -59,19 +59,20 @@ static int sort_run(struct sn_db_values *values)
 {
 	if (!values->item_count || values->is_sorted)
 		return 0;
-	if (sort_items(values) ||
-	    sn_vec_reserve(&values->runs, &values->run_capacity, values->run_count + 1) < 0)
+	if (sort_items(values))
 		return SN_ERR_MEMORY;
 	uint32_t profiles = values->items[values->item_count - 1].profile + 1;
 	struct sn_db_run run = {.starts = calloc(profiles + 1ull, sizeof(*run.starts)),
 				.profile_count = profiles};
-	if (!run.starts)
+	if (!run.starts ||
+	    sn_vec_push(&values->runs, &values->run_capacity, &values->run_count, run)) {
+		free(run.starts);
 		return SN_ERR_MEMORY;
+	}
 	for (size_t i = 0; i < values->item_count; i++)
 		run.starts[values->items[i].profile + 1]++;
 	for (uint32_t p = 0; p < profiles; p++)
 		run.starts[p + 1] += run.starts[p];
-	values->runs[values->run_count++] = run;
 	values->is_sorted = true;
 	return 0;
 }
@@ -182,9 +183,9 @@ static int read_block(void *context, size_t number, struct sn_profile_block *blo
 	if (sn_major_set(&block->major, values, count, from->metric_count))
 		return sn_fail_memory(error);
 	block->profile = from->ordered->profile_rank[profile];
-	block->entries = (const struct sn_database_plane *)block->major.entries;
+	block->entries = (const struct sn_database_plane *)block->major.entries.bytes;
 	block->entry_count = (uint32_t)block->major.entry_count;
-	block->data = block->major.data;
+	block->data = block->major.data.bytes;
 	block->contexts = from->ordered->context_rank;
 	block->metrics = from->ordered->metric_rank;
 	return 0;

@@ -200,29 +200,6 @@ static void sum_row(struct sn_row *row, const double *numbers, size_t count)
 	}
 }
 
-/* Appends a context's planes to those of the bucket. */
-static int append_context(struct bucket *bucket, const struct sn_major *planes, uint32_t context)
-{
-	struct sn_major *all = &bucket->all;
-	size_t entry_bytes = sn_major_entry_bytes(planes);
-	struct sn_database_index *index = bucket->index + (context - bucket->first_context);
-	*index = (struct sn_database_index){all->entry_count, all->data_bytes,
-					    sn_major_checksum(planes)};
-	if (sn_vec_reserve(&all->entries, &all->entry_capacity,
-			   (all->entry_count + planes->entry_count) * entry_bytes + 1) < 0 ||
-	    sn_vec_reserve(&all->data, &all->data_capacity,
-			   all->data_bytes + planes->data_bytes + 1) < 0)
-		return SN_ERR_MEMORY;
-	if (!planes->entry_count)
-		return 0;
-	memcpy(all->entries + all->entry_count * entry_bytes, planes->entries,
-	       planes->entry_count * entry_bytes);
-	memcpy(all->data + all->data_bytes, planes->data, planes->data_bytes);
-	all->entry_count += planes->entry_count;
-	all->data_bytes += planes->data_bytes;
-	return 0;
-}
-
 static int encode_rows(struct bucket *bucket)
 {
 	const struct sn_db_axes *axes = &bucket->writer->axes;
@@ -248,8 +225,11 @@ static int encode_rows(struct bucket *bucket)
 			sum_row(bucket->rows + row++, numbers, end - first);
 			first = end;
 		}
-		if (!result)
-			result = append_context(bucket, &planes, c);
+		if (result)
+			break;
+		bucket->index[c - bucket->first_context] = (struct sn_database_index){
+		    bucket->all.entry_count, bucket->all.data.count, sn_major_checksum(&planes)};
+		result = sn_major_append(&bucket->all, &planes);
 	}
 	sn_major_release(&planes);
 	return result;
@@ -384,7 +364,7 @@ static void place_buckets(struct round *round, uint64_t *used)
 	unsigned threads = writer->threads, ranks = writer->peers->size();
 	uint64_t sizes[SN_POOL_THREADS], base = *used;
 	for (unsigned t = 0; t < threads; t++)
-		sizes[t] = round->buckets[t].all.data_bytes;
+		sizes[t] = round->buckets[t].all.data.count;
 	struct sn_peer_part *parts =
 	    ranks > 1 ? writer->peers->gather(sizes, threads * sizeof(*sizes)) : NULL;
 	for (unsigned r = 0; r < ranks; r++) {
@@ -406,16 +386,16 @@ static int write_bucket(void *context, unsigned number, size_t item)
 	struct round *round = context;
 	struct sn_db_writer *writer = round->writer;
 	struct bucket *bucket = round->buckets + item;
-	size_t entry_bytes = sn_major_entry_bytes(&bucket->all);
 	(void)number;
 	if (bucket->number >= writer->axes.bucket_count)
 		return 0;
 	uint64_t first_row = writer->first_rows[bucket->first_context];
+	const struct sn_buffer *entries = &bucket->all.entries, *data = &bucket->all.data;
 	int failed =
-	    sn_write_at(writer->file.fd, bucket->all.entries, bucket->all.entry_count * entry_bytes,
-			round->entries_at + first_row * entry_bytes);
+	    sn_write_at(writer->file.fd, entries->bytes, entries->count,
+			round->entries_at + first_row * sn_major_entry_bytes(&bucket->all));
 	if (!failed)
-		failed = sn_write_at(writer->file.fd, bucket->all.data, bucket->all.data_bytes,
+		failed = sn_write_at(writer->file.fd, data->bytes, data->count,
 				     round->data_at + bucket->data_at);
 	for (uint32_t c = 0; c < bucket->end_context - bucket->first_context; c++) {
 		bucket->index[c].first += first_row;

@@ -118,12 +118,11 @@ static int put_metric(struct sn_db_writer *writer, struct sections *sections, ui
 {
 	sections->index[metric] = (struct sn_database_index){
 	    sections->entry_count, sections->data_bytes, sn_major_checksum(major)};
-	sn_buffer_put(&sections->entries, major->entries,
-		      major->entry_count * sn_major_entry_bytes(major));
-	int failed = sn_write_at(writer->file.fd, major->data, major->data_bytes,
+	sn_buffer_put(&sections->entries, major->entries.bytes, major->entries.count);
+	int failed = sn_write_at(writer->file.fd, major->data.bytes, major->data.count,
 				 sections->data_at + sections->data_bytes);
 	sections->entry_count += major->entry_count;
-	sections->data_bytes += major->data_bytes;
+	sections->data_bytes += major->data.count;
 	return sn_db_writer_cannot_write(writer, failed);
 }
 
