@@ -101,20 +101,17 @@ static int set_axes(struct sn_pipeline *pipeline)
 {
 	const struct sn_numbering *numbering = &pipeline->numbering;
 	const struct sn_unified *all = &pipeline->workers->unified;
-	struct sn_db_ordered *ordered = &pipeline->ordered;
-	uint64_t *counts = calloc(ordered->context_count + 1ull, sizeof(*counts));
-	int32_t *shifts = calloc(numbering->metric_count + 1ull, sizeof(*shifts));
-	int result = counts && shifts ? 0 : sn_pipeline_out_of_memory(pipeline);
-	for (uint32_t i = 0; i < numbering->node_count && i < all->count_capacity && !result; i++)
-		counts[numbering->node_contexts[i]] += all->value_counts[i];
-	for (uint32_t m = 0; m < numbering->metric_count && m < all->total_count && !result; m++)
-		shifts[numbering->metric_numbers[m]] = shift_of(all->totals[m]);
-	if (!result)
-		result = sn_db_writer_axes(&pipeline->writer, ordered, numbering->metric_count,
-					   numbering->profile_count, counts, shifts);
-	free(counts);
-	free(shifts);
-	return result;
+	struct sn_db_axes *axes = &pipeline->writer.axes;
+	int result = sn_db_writer_axes(&pipeline->writer, &pipeline->ordered,
+				       numbering->metric_count, numbering->profile_count);
+	if (result)
+		return result;
+	for (uint32_t i = 0; i < numbering->node_count && i < all->count_capacity; i++)
+		axes->value_counts[numbering->node_contexts[i]] += all->value_counts[i];
+	for (uint32_t m = 0; m < numbering->metric_count && m < all->total_count; m++)
+		axes->shifts[numbering->metric_numbers[m]] = shift_of(all->totals[m]);
+	sn_db_writer_divide(&pipeline->writer);
+	return 0;
 }
 
 static int number_profiles(struct sn_pipeline *pipeline)

@@ -203,20 +203,17 @@ static int32_t shift_of(const struct sn_db_extent *extent)
 static int set_axes(const struct sn_db_values *values, const struct sn_db_builder *builder,
 		    struct sn_db_ordered *ordered, struct sn_db_writer *writer)
 {
-	uint32_t metrics = (uint32_t)builder->metric_count;
-	uint64_t *counts = calloc(ordered->context_count + 1ull, sizeof(*counts));
-	int32_t *shifts = calloc(metrics + 1ull, sizeof(*shifts));
-	int result = counts && shifts ? 0 : sn_db_writer_out_of_memory(writer);
-	for (size_t c = 0; c < values->context_count && !result; c++)
-		counts[ordered->context_rank[c]] = values->context_counts[c];
-	for (size_t m = 0; m < values->metric_count && !result; m++)
-		shifts[ordered->metric_rank[m]] = shift_of(values->extents + m);
-	if (!result)
-		result = sn_db_writer_axes(writer, ordered, metrics,
-					   (uint32_t)builder->profile_count, counts, shifts);
-	free(counts);
-	free(shifts);
-	return result;
+	struct sn_db_axes *axes = &writer->axes;
+	int result = sn_db_writer_axes(writer, ordered, (uint32_t)builder->metric_count,
+				       (uint32_t)builder->profile_count);
+	if (result)
+		return result;
+	for (size_t c = 0; c < values->context_count; c++)
+		axes->value_counts[ordered->context_rank[c]] = values->context_counts[c];
+	for (size_t m = 0; m < values->metric_count; m++)
+		axes->shifts[ordered->metric_rank[m]] = shift_of(values->extents + m);
+	sn_db_writer_divide(writer);
+	return 0;
 }
 
 int sn_db_values_write(struct sn_db_values *values, const struct sn_db_builder *builder,

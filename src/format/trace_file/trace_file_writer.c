@@ -2,6 +2,8 @@
 /* A trace file written by one thread; see trace_file_writer.h. */
 #include "trace_file_writer.h"
 
+#include "base/file_at.h"
+#include "base/vec.h"
 #include "format/checksum.h"
 #include "format/measurement/measurement.h"
 #include "trace_identity.h"
@@ -68,13 +70,12 @@ static int open_file(struct sn_trace_file *file, int folder, const char *name, m
 {
 	file->fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (file->fd < 0 || ftruncate(file->fd, SN_TRACE_FILE_PAGE_BYTES) ||
-	    pwrite(file->fd, header, sizeof(*header), 0) != sizeof(*header))
+	    sn_write_at(file->fd, header, sizeof(*header), 0))
 		return -1;
 	struct sn_trace_identity identity = {{0}};
 	sn_trace_identify(&identity);
 	file->bytes = SN_TRACE_FILE_PAGE_BYTES;
-	return pwrite(file->fd, &identity, sizeof(identity), SN_TRACE_IDENTITY_OFFSET) !=
-	       sizeof(identity);
+	return sn_write_at(file->fd, &identity, sizeof(identity), SN_TRACE_IDENTITY_OFFSET);
 }
 
 int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t limit_bytes,
@@ -86,7 +87,7 @@ int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t 
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	struct sn_trace_file *created = calloc(1, sizeof(*created));
 	if (!created)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	uname(&host);
 	fill_header(&header, host.nodename, program, now_ns, limit_bytes);
 	snprintf(name, sizeof(name), "%s-%d-%llx" SN_TRACE_FILE_SUFFIX, host.nodename,
@@ -110,7 +111,7 @@ int sn_trace_file_create(int folder, mode_t mode, const char *program, uint64_t 
 
 static bool put(struct sn_trace_file *file, const void *bytes, size_t length, uint64_t offset)
 {
-	return pwrite(file->fd, bytes, length, (off_t)offset) == (ssize_t)length;
+	return !sn_write_at(file->fd, bytes, length, offset);
 }
 
 static uint64_t offset_of(uint64_t number)
@@ -192,14 +193,8 @@ static uint64_t oldest_chunk(struct sn_trace_file *file)
 
 static bool note_kind(struct sn_trace_file *file, uint64_t number, bool is_definition)
 {
-	if (number >= file->definition_capacity) {
-		size_t capacity = file->definition_capacity ? file->definition_capacity * 2 : 64;
-		unsigned char *grown = realloc(file->is_definition, capacity);
-		if (!grown)
-			return false;
-		file->is_definition = grown;
-		file->definition_capacity = capacity;
-	}
+	if (sn_vec_reserve(&file->is_definition, &file->definition_capacity, number + 1) < 0)
+		return false;
 	file->is_definition[number] = is_definition;
 	return true;
 }
@@ -217,7 +212,7 @@ static bool prepare_place(struct sn_trace_file *file, uint64_t number, bool is_n
 		file->bytes = offset + SN_TRACE_CHUNK_BYTES;
 		return true;
 	}
-	if (pread(file->fd, &before, sizeof(before), (off_t)offset) != sizeof(before) ||
+	if (sn_read_at(file->fd, &before, sizeof(before), offset) ||
 	    !put(file, &nothing, sizeof(nothing), offset))
 		return false;
 	sn_trace_file_lose(file, SN_TRACE_LOST_OVERWRITTEN, before.count);

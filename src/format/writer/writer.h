@@ -105,9 +105,10 @@ struct sn_db_worker {
 struct sn_db_axes {
 	uint32_t context_count, metric_count, profile_count, bucket_count;
 	struct sonde_db_context *contexts;
-	double *periods;       /* [metric] */
-	int32_t *shifts;       /* [metric]: see across.h */
-	uint32_t *bucket_ends; /* [bucket]: one past its last context */
+	double *periods;	/* [metric] */
+	int32_t *shifts;	/* [metric]: see across.h */
+	uint64_t *value_counts; /* [context]: over all profiles; until there are buckets */
+	uint32_t *bucket_ends;	/* [bucket]: one past its last context */
 	/* Made by each rank itself: contexts with descendants, numbered; SONDE_NONE for the others.
 	 */
 	uint32_t *inner_numbers;
@@ -177,11 +178,11 @@ int sn_db_writer_open(struct sn_db_writer *writer);
 /* Strings to profiles, graphs and events. */
 int sn_db_writer_describe(struct sn_db_writer *writer, const struct sn_db_builder *builder,
 			  const struct sn_db_ordered *ordered);
-/* What values will be of: takes ordered->contexts. `counts` has the values of each final context
- * over all profiles, `shifts` what across.h says of each final metric. */
+/* What values will be of: moves ordered->contexts. The caller then fills in axes.value_counts and
+ * axes.shifts, which are zero, and has the contexts divided into buckets by them. */
 int sn_db_writer_axes(struct sn_db_writer *writer, struct sn_db_ordered *ordered,
-		      uint32_t metric_count, uint32_t profile_count, const uint64_t *counts,
-		      const int32_t *shifts);
+		      uint32_t metric_count, uint32_t profile_count);
+void sn_db_writer_divide(struct sn_db_writer *writer);
 /* The axes to other ranks. */
 void sn_db_axes_pack(struct sn_pack *pack, struct sn_db_axes *axes);
 /* The other ranks open the output. */
