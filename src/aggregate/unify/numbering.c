@@ -118,7 +118,7 @@ static int number_profiles(struct sn_pipeline *pipeline)
 {
 	struct sn_numbering *numbering = &pipeline->numbering;
 	const struct sn_unified *all = &pipeline->workers->unified;
-	uint32_t count = numbering->profile_count, files = (uint32_t)pipeline->input_count;
+	uint32_t count = numbering->profile_count, files = (uint32_t)pipeline->inputs.count;
 	numbering->file_count = files;
 	numbering->first_profiles = calloc(files + 1ull, sizeof(*numbering->first_profiles));
 	numbering->profile_numbers = malloc((count + 1ull) * sizeof(*numbering->profile_numbers));

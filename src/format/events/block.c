@@ -55,14 +55,10 @@ static int decompress(struct sn_block_codec *codec, const unsigned char *bytes, 
 	return got == plain_bytes ? 0 : SN_ERR_FORMAT;
 }
 
-void sn_block_codec_release(struct sn_block_codec *codec)
+static void free_contexts(struct sn_block_codec *codec)
 {
 	ZSTD_freeCCtx(codec->compressor);
 	ZSTD_freeDCtx(codec->decompressor);
-	sn_buffer_release(&codec->plain);
-	free(codec->ordered);
-	free(codec->begins);
-	*codec = (struct sn_block_codec){0};
 }
 #else
 static size_t compress(struct sn_block_codec *codec, unsigned char *to, size_t room)
@@ -76,14 +72,19 @@ static int decompress(struct sn_block_codec *codec, const unsigned char *bytes, 
 	return SN_ERR_UNSUPPORTED;
 }
 
+static void free_contexts(struct sn_block_codec *codec)
+{
+}
+#endif
+
 void sn_block_codec_release(struct sn_block_codec *codec)
 {
+	free_contexts(codec);
 	sn_buffer_release(&codec->plain);
 	free(codec->ordered);
 	free(codec->begins);
 	*codec = (struct sn_block_codec){0};
 }
-#endif
 
 /* The codec's plain bytes as a frame; its length, or 0 without memory. */
 static uint32_t put_frame(struct sn_block_codec *codec, struct sn_buffer *out)
