@@ -170,8 +170,7 @@ static int add_provenance(struct sn_pipeline *pipeline)
 	struct sn_provenance provenance;
 	sn_provenance_init(&provenance);
 	int result = sn_unified_provenance(all, &provenance);
-	for (uint64_t i = 0; i < pipeline->result->unreadable; i++)
-		sn_provenance_add_unreadable(&provenance);
+	provenance.missing.unreadable = pipeline->result->unreadable;
 	const struct sn_input_run *records = pipeline->inputs.records;
 	for (size_t i = 0; i < pipeline->inputs.record_count && !result; i++)
 		result =
