@@ -73,7 +73,7 @@ struct bucket {
 	/* the result */
 	struct sn_major all;		 /* entries and data of all its contexts */
 	struct sn_database_index *index; /* [context]: positions within the bucket */
-	struct sn_row *rows;
+	struct sn_row_sums *rows;
 	uint64_t data_at; /* of its data among those of all buckets */
 };
 
@@ -187,9 +187,9 @@ static int place_elements(struct bucket *bucket)
 	return 0;
 }
 
-static void sum_row(struct sn_row *row, const double *numbers, size_t count)
+static void sum_row(struct sn_row_sums *row, const double *numbers, size_t count)
 {
-	*row = (struct sn_row){.profiles = count};
+	*row = (struct sn_row_sums){.profiles = count};
 	for (size_t i = 0; i < count; i++) {
 		struct sonde_db_stat stat;
 		memcpy(&stat, numbers + i * SONDE_DB_PART_COUNT, sizeof(stat));

@@ -48,7 +48,7 @@ static void fill_across(const struct sn_db_writer *writer, uint32_t context, uin
 		across->sum_squares = sn_across_squares(item, axes->shifts[metric]);
 		return;
 	}
-	const struct sn_row *row = writer->rows + row_of(writer, context, metric);
+	const struct sn_row_sums *row = writer->rows + row_of(writer, context, metric);
 	across->count = (double)row->profiles;
 	across->min = row->min;
 	across->max = row->max;

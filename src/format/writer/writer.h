@@ -70,7 +70,7 @@ struct sn_spilled_planes {
 
 /* What all profiles have of one metric at one context, without its descendants: a row, summed up.
  */
-struct sn_row {
+struct sn_row_sums {
 	struct sonde_db_stat exclusive;
 	double min, max, squares; /* of the profiles' sums */
 	uint64_t profiles;
@@ -153,7 +153,7 @@ struct sn_db_writer {
 	struct sn_db_worker *workers;	     /* [threads] */
 	uint64_t *first_rows;		     /* [context + 1]: its first row among all */
 	struct sn_database_index *row_index; /* rank 0; [context + 1] */
-	struct sn_row *rows;		     /* rank 0; [row] */
+	struct sn_row_sums *rows;	     /* rank 0; [row] */
 	_Atomic uint64_t sum_bytes; /* of accumulators, and of rows once they are counted */
 	pthread_mutex_t mutex;	    /* of has_failed and the error's text */
 	bool has_failed;
