@@ -48,8 +48,6 @@ static int keep_nodes(void *context, const struct sn_measurement_thread *thread,
 		      const uint32_t *nodes, const uint32_t *metrics)
 {
 	struct process *process = context;
-	(void)profile;
-	(void)metrics;
 	uint32_t *copy = sn_arena_array(&process->arena, uint32_t, thread->node_count);
 	if (!copy)
 		return SN_ERR_MEMORY;

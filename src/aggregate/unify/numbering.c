@@ -24,7 +24,6 @@ static int absorb_worker(void *context, unsigned worker, size_t item)
 	const struct level *level = context;
 	struct sn_pipeline *pipeline = level->pipeline;
 	unsigned into = (unsigned)item * 2 * level->step, from = into + level->step;
-	(void)worker;
 	if (from >= pipeline->writer.threads)
 		return 0;
 	return sn_unified_absorb(&pipeline->workers[into].unified, &pipeline->workers[from].unified)
@@ -186,7 +185,6 @@ static int translate_worker(void *context, unsigned number, size_t item)
 	struct sn_pipeline *pipeline = translating->pipeline;
 	const struct sn_numbering *numbering = &pipeline->numbering;
 	struct sn_worker *worker = pipeline->workers + item;
-	(void)number;
 	worker->nodes =
 	    sn_unified_translate(translating->all, &worker->unified, false, &worker->metrics);
 	if (!worker->nodes)

@@ -99,7 +99,6 @@ static int look_up(void *context, unsigned worker, size_t item)
 {
 	const struct work *work = context;
 	const struct batch *batch = work->batches + item;
-	(void)worker;
 	return sn_symbolizer_lookup(work->symbolizer, batch->module, batch->addresses, batch->count,
 				    batch->locations);
 }

@@ -511,7 +511,6 @@ static int write_worker(void *context, unsigned number, size_t item)
 {
 	struct writing *writing = context;
 	struct sn_db_worker *worker = writing->writer->workers + item;
-	(void)number;
 	int result = 0;
 	for (size_t i = 0; i < worker->spilled_count && !result; i++) {
 		const struct sn_spilled_planes *planes = worker->spilled + i;

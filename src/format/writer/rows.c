@@ -282,7 +282,6 @@ static int form_rows(void *context, unsigned number, size_t item)
 	struct sn_db_writer *writer = round->writer;
 	struct bucket *bucket = round->buckets + item;
 	int result = 0;
-	(void)number;
 	if (bucket->number >= writer->axes.bucket_count)
 		return 0;
 	if (writer->peers->size() == 1)
@@ -386,7 +385,6 @@ static int write_bucket(void *context, unsigned number, size_t item)
 	struct round *round = context;
 	struct sn_db_writer *writer = round->writer;
 	struct bucket *bucket = round->buckets + item;
-	(void)number;
 	if (bucket->number >= writer->axes.bucket_count)
 		return 0;
 	uint64_t first_row = writer->first_rows[bucket->first_context];

@@ -86,7 +86,6 @@ static int summarize_metric(void *context, unsigned number, size_t item)
 	struct sonde_db_summary *summaries = calloc(axes->context_count + 1ull, sizeof(*summaries));
 	uint32_t *ids = malloc((axes->context_count + 1ull) * sizeof(*ids));
 	int result = summaries && ids ? 0 : SN_ERR_MEMORY;
-	(void)number;
 	if (!result)
 		fill(writer, metric, summaries);
 	for (uint32_t c = 0; !result && c < axes->context_count; c++) {
