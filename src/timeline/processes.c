@@ -103,12 +103,12 @@ int sn_processes_init(struct sn_processes *processes, const struct sonde_db *db,
 		       !sort(processes, sonde_db_profile_count(db), itself, NULL,
 			     &processes->profiles) &&
 		       !sort(processes, tracks, profile_of_track, trace, &processes->tracks) &&
-		       !sn_processes_take_devices(processes, &none)
+		       !sn_processes_set_devices(processes, &none)
 		   ? 0
 		   : SN_ERR_MEMORY;
 }
 
-int sn_processes_take_devices(struct sn_processes *processes, const struct sn_device_times *times)
+int sn_processes_set_devices(struct sn_processes *processes, const struct sn_device_times *times)
 {
 	return sort(processes, times->count, profile_of_device, times, &processes->devices);
 }

@@ -29,7 +29,7 @@ struct sn_processes {
 int sn_processes_init(struct sn_processes *processes, const struct sonde_db *db,
 		      const struct sonde_trace *trace);
 /* The devices of each. 0 or SN_ERR_MEMORY. */
-int sn_processes_take_devices(struct sn_processes *processes, const struct sn_device_times *times);
+int sn_processes_set_devices(struct sn_processes *processes, const struct sn_device_times *times);
 void sn_processes_release(struct sn_processes *processes);
 
 /* How many profiles, tracks or devices the process of a profile has, and which. */

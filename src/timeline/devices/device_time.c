@@ -4,7 +4,6 @@
 
 #include "running.h"
 #include "base/sort_by.h"
-#include "device_tracks.h"
 
 struct sweep {
 	struct sn_device_times *times;
@@ -120,40 +119,65 @@ static int find_latency(struct sweep *sweep, const struct sonde_trace *trace)
 
 /* ---- devices ---- */
 
-static int measure_device(struct sn_device_times *times, const struct sonde_trace *trace,
-			  const struct sn_device_track *tracks, size_t count, uint32_t *numbers,
-			  struct sn_launches *launches, size_t memory_bytes, struct sn_error *error)
-{
-	struct sn_device_time *time = times->devices + times->count++;
-	struct sweep sweep = {.times = times, .time = time, .launches = launches, .error = error};
-	*time = (struct sn_device_time){.rank = tracks->rank,
-					.device = tracks->device,
-					.run = tracks->run,
-					.profile = tracks->profile,
-					.tracks = numbers,
-					.track_count = count};
-	for (size_t i = 0; i < count; i++) {
-		numbers[i] = tracks[i].track;
-		time->stream_count += !i || tracks[i].profile != tracks[i - 1].profile;
-	}
-	sn_runs_init(&sweep.latencies, 1, 1, memory_bytes);
-	int result = sweep_device(&sweep, trace);
-	if (!result && time->has_work)
-		result = find_latency(&sweep, trace);
-	sn_runs_release(&sweep.latencies);
-	sn_running_release(&sweep.running);
-	/* a device of which only annotations were recorded did nothing that is known */
-	times->count -= !time->has_work;
-	return result ? result : sn_launches_check(launches, error);
-}
+/* A track of a stream. */
+struct stream_track {
+	const struct sonde_db_profile *profile;
+	uint32_t track, profile_number;
+};
 
 /* The tracks of one device. */
 struct device_tracks {
-	const struct sn_device_track *tracks;
+	const struct stream_track *tracks;
 	size_t count;
 	uint64_t events;
 	bool is_left_out;
 };
+
+static int order_processes(const struct sonde_db_profile *a, const struct sonde_db_profile *b)
+{
+	return SN_ORDER(a->run, b->run) ?: SN_ORDER(a->rank, b->rank) ?:
+	       a->rank < 0 ? SN_ORDER(a->pid, b->pid) : 0;
+}
+
+static int order_devices(const struct stream_track *a, const struct stream_track *b)
+{
+	return order_processes(a->profile, b->profile)
+		   ?: SN_ORDER(a->profile->device, b->profile->device);
+}
+
+SN_SORT_BY(sort_tracks, struct stream_track, const void *,
+	   order_devices(a, b) ?: SN_ORDER(a->track, b->track));
+
+static bool is_stream(const struct sonde_db *db, const struct sonde_track *track)
+{
+	return track->kind == SONDE_TRACK_INTERVALS &&
+	       sonde_db_profile(db, track->profile)->kind == SONDE_PROFILE_STREAM;
+}
+
+bool sn_has_devices(const struct sonde_db *db, const struct sonde_trace *trace)
+{
+	for (uint32_t i = 0; i < sonde_trace_track_count(trace); i++)
+		if (is_stream(db, sonde_trace_track(trace, i)))
+			return true;
+	return false;
+}
+
+/* By device; the caller frees it. NULL without memory. */
+static struct stream_track *list_tracks(const struct sonde_db *db, const struct sonde_trace *trace,
+					size_t *count)
+{
+	uint32_t track_count = sonde_trace_track_count(trace);
+	struct stream_track *list = malloc((track_count + 1ull) * sizeof(*list));
+	*count = 0;
+	for (uint32_t i = 0; i < track_count && list; i++) {
+		const struct sonde_track *track = sonde_trace_track(trace, i);
+		if (is_stream(db, track))
+			list[(*count)++] = (struct stream_track){
+			    sonde_db_profile(db, track->profile), i, track->profile};
+	}
+	sort_tracks(list, *count, NULL);
+	return list;
+}
 
 /* Those with the most events first. */
 SN_SORT_BY(sort_by_events, struct device_tracks *, const void *,
@@ -178,14 +202,14 @@ static int leave_out(struct device_tracks *devices, size_t count)
 
 /* Of tracks[*count], sorted by device; *count is then that of devices. NULL without memory. */
 static struct device_tracks *list_devices(const struct sonde_trace *trace,
-					  const struct sn_device_track *tracks, size_t *count)
+					  const struct stream_track *tracks, size_t *count)
 {
 	struct device_tracks *devices = calloc(*count + 1, sizeof(*devices));
 	size_t device_count = 0, of_process = 0; /* the first device of the process at hand */
 	int result = devices ? 0 : SN_ERR_MEMORY;
 	for (size_t i = 0; i < *count && !result; i++) {
-		if (!i || !sn_device_is_same(tracks + i - 1, tracks + i)) {
-			if (i && !sn_device_is_same_process(tracks + i - 1, tracks + i)) {
+		if (!i || order_devices(tracks + i - 1, tracks + i)) {
+			if (i && order_processes(tracks[i - 1].profile, tracks[i].profile)) {
 				result = leave_out(devices + of_process, device_count - of_process);
 				of_process = device_count;
 			}
@@ -205,12 +229,41 @@ static struct device_tracks *list_devices(const struct sonde_trace *trace,
 	return devices;
 }
 
+static int measure_device(struct sn_device_times *times, const struct sonde_trace *trace,
+			  const struct device_tracks *of, uint32_t *numbers,
+			  struct sn_launches *launches, size_t memory_bytes, struct sn_error *error)
+{
+	const struct stream_track *tracks = of->tracks;
+	struct sn_device_time *time = times->devices + times->count++;
+	struct sweep sweep = {.times = times, .time = time, .launches = launches, .error = error};
+	*time = (struct sn_device_time){.rank = tracks->profile->rank,
+					.device = tracks->profile->device,
+					.run = tracks->profile->run,
+					.profile = tracks->profile_number,
+					.tracks = numbers,
+					.track_count = of->count};
+	for (size_t i = 0; i < of->count; i++) {
+		numbers[i] = tracks[i].track;
+		time->stream_count +=
+		    !i || tracks[i].profile_number != tracks[i - 1].profile_number;
+	}
+	sn_runs_init(&sweep.latencies, 1, 1, memory_bytes);
+	int result = sweep_device(&sweep, trace);
+	if (!result && time->has_work)
+		result = find_latency(&sweep, trace);
+	sn_runs_release(&sweep.latencies);
+	sn_running_release(&sweep.running);
+	/* a device of which only annotations were recorded did nothing that is known */
+	times->count -= !time->has_work;
+	return result ?: sn_launches_check(launches, error);
+}
+
 int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, bool launched_only,
 		    struct sn_launches *launches, size_t memory_bytes,
 		    struct sn_device_times *times, struct sn_error *error)
 {
 	size_t count;
-	struct sn_device_track *tracks = sn_device_tracks(db, trace, &count);
+	struct stream_track *tracks = list_tracks(db, trace, &count);
 	*times = (struct sn_device_times){
 	    .devices = calloc(count + 1, sizeof(*times->devices)),
 	    .tracks = calloc(count + 1, sizeof(*times->tracks)),
@@ -226,7 +279,7 @@ int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, 
 		if (devices[i].is_left_out)
 			times->left_out++;
 		else
-			result = measure_device(times, trace, devices[i].tracks, devices[i].count,
+			result = measure_device(times, trace, devices + i,
 						times->tracks + (devices[i].tracks - tracks),
 						launches, memory_bytes, error);
 	}

@@ -5,7 +5,6 @@
 #include "base/sort.h"
 #include "format/measurement/measurement.h"
 #include "frame/context_frame.h"
-#include "timeline/track_blocks.h"
 
 #include <stdlib.h>
 
@@ -220,12 +219,15 @@ int sn_activity_flow_distance(const struct sonde_trace *trace,
 			      uint64_t *each_ns, struct sn_error *error)
 {
 	struct gaps gaps = {.items = malloc(GAPS_MAX * sizeof(*gaps.items))};
+	struct sn_event_window window = {0, UINT64_MAX, SONDE_EVENTS_BRIEF,
+					 .reader = sn_event_reader_new(trace)};
 	int result = gaps.items ? 0 : sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result && gaps.count < GAPS_MAX; i++)
 		if (lanes[i].samples != SONDE_NONE)
-			result = sn_track_blocks(trace, lanes[i].samples, SONDE_EVENTS_BRIEF,
-						 add_gaps, &gaps, error);
+			result = sn_track_blocks(trace, lanes[i].samples, &window, add_gaps, &gaps,
+						 error);
 	*each_ns = sn_activity_flow_median(gaps.items, gaps.count);
 	free(gaps.items);
+	sonde_event_cursor_free(window.reader);
 	return result;
 }

@@ -232,6 +232,7 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 	    .result = sonde_trace_key_by_name(trace, "result"),
 	    .bytes = sonde_trace_key_by_name(trace, "bytes"),
 	};
+	struct sn_event_window window = {.to_ns = UINT64_MAX, .reader = sn_event_reader_new(trace)};
 	bool has_faults = has_page_faults(db);
 	int result = 0;
 	*times = (struct sn_thread_times){.db = db};
@@ -239,8 +240,9 @@ int sn_thread_times(const struct sonde_db *db, const struct sonde_trace *trace,
 		uint16_t kind = sonde_trace_track(trace, i)->kind;
 		if (kind == SONDE_TRACK_STATES || kind == SONDE_TRACK_SYSTEM ||
 		    (kind == SONDE_TRACK_INSTANTS && has_faults))
-			result = sn_track_blocks(trace, i, 0, visit_block, &reading, error);
+			result = sn_track_blocks(trace, i, &window, visit_block, &reading, error);
 	}
+	sonde_event_cursor_free(window.reader);
 	sort_shares(times->shares, times->share_keys.count, NULL);
 	sort_wakeups(times->wakeups, times->wakeup_keys.count, NULL);
 	sort_systems(times->systems, times->system_keys.count, NULL);
