@@ -4,30 +4,6 @@
 
 #include "track_blocks.h"
 
-static int load_device(struct sn_answers *answers, size_t device, struct sn_error *error)
-{
-	struct sn_intervals host = {0};
-	uint32_t participant = answers->collectives.of_devices[device];
-	struct sn_waits_input input = {
-	    .db = answers->db,
-	    .trace = answers->trace,
-	    .processes = &answers->processes,
-	    .times = &answers->times,
-	    .launches = answers->launches,
-	    .nodes = &answers->nodes,
-	    .other_ranks = participant == SONDE_NONE ? NULL : answers->ranks.waits + participant,
-	    .host_ranks = &host,
-	};
-	int result = sn_message_matching_waits(&answers->processes, &answers->messages,
-					       answers->times.devices[device].profile, &host);
-	sn_intervals_settle(&host);
-	if (!result)
-		result = sn_waits(&input, device, answers->waits + device, answers->blames + device,
-				  error);
-	sn_intervals_release(&host);
-	return result;
-}
-
 static int load_devices(struct sn_answers *answers, struct sn_error *error)
 {
 	size_t count = answers->times.count;
@@ -35,7 +11,7 @@ static int load_devices(struct sn_answers *answers, struct sn_error *error)
 	answers->blames = calloc(count + 1, sizeof(*answers->blames));
 	int result = answers->waits && answers->blames ? 0 : SN_ERR_MEMORY;
 	for (size_t i = 0; i < count && !result; i++)
-		result = load_device(answers, i, error);
+		result = sn_waits(answers, i, answers->waits + i, answers->blames + i, error);
 	return result;
 }
 

@@ -62,7 +62,7 @@ static int add_operation(void *data, const struct sn_operation *one)
 		time->end_ns = one->end_ns;
 	list_stream(time, one->profile);
 	sweep->times->context_ns[one->context] += (double)(one->end_ns - one->start_ns);
-	return result ? result : sn_running_push(running, one);
+	return result ?: sn_running_push(running, one);
 }
 
 /* What ran beside what, from how long which kinds of work ran together. */

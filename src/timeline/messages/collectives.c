@@ -144,11 +144,10 @@ static int add_arrival(struct collecting *collecting, const struct sn_walked_eve
 	    .profile = event->track->profile,
 	    .is_loose = is_loose(sn_context_name(collecting->db, event->context)),
 	};
-	return group_number == SN_INTERN_NONE ||
-		       sn_vec_push(&collectives->arrivals, &collectives->arrival_capacity,
-				   &collectives->arrival_count, arrival)
-		   ? SN_ERR_MEMORY
-		   : 0;
+	if (group_number == SN_INTERN_NONE)
+		return SN_ERR_MEMORY;
+	return sn_vec_push(&collectives->arrivals, &collectives->arrival_capacity,
+			   &collectives->arrival_count, arrival);
 }
 
 /* MPI's calls are so only where they say which one it is. */
@@ -231,13 +230,12 @@ int sn_collectives(const struct sn_processes *processes, const struct sn_device_
 	};
 	*collectives = (struct sn_collectives){0};
 	int result = contexts && collecting.works ? collect(&collecting, contexts, error)
-						  : sn_fail_memory(error);
-	if (!result)
-		result = sn_fail_code(error, list_devices(collectives, times->count));
+							?: list_devices(collectives, times->count)
+						  : SN_ERR_MEMORY;
 	sn_intern_release(&collecting.numbers);
 	free(collecting.works);
 	free(contexts);
-	return result;
+	return sn_fail_code(error, result);
 }
 
 void sn_collectives_release(struct sn_collectives *collectives)

@@ -118,9 +118,8 @@ static int choose_all(const struct sn_answers *answers, struct windows *windows,
 
 static int add_step(struct sn_critical_path *path, size_t *capacity, struct sn_path_step step)
 {
-	return step.end_ns > step.start_ns &&
-		       sn_vec_push(&path->steps, capacity, &path->step_count, step)
-		   ? SN_ERR_MEMORY
+	return step.end_ns > step.start_ns
+		   ? sn_vec_push(&path->steps, capacity, &path->step_count, step)
 		   : 0;
 }
 
@@ -210,14 +209,13 @@ static int find_path(const struct sn_answers *answers, struct sn_path_graph *gra
 		     struct sn_critical_path *path)
 {
 	double *values = calloc(answers->nodes.table.count + 1ull, sizeof(*values));
-	int result = values && !sn_path_graph_settle(graph) ? 0 : SN_ERR_MEMORY;
+	int result = values ? sn_path_graph_settle(graph) : SN_ERR_MEMORY;
 	if (!result && graph->count) {
 		result = walk(graph, path, values);
 		path->length_ns = (double)(graph->activities[graph->last].end_ns - path->start_ns);
 		path->activity_count = graph->count;
+		result = result ?: find_shares(answers, graph, values, path);
 	}
-	if (!result && graph->count)
-		result = find_shares(answers, graph, values, path);
 	free(values);
 	return result;
 }
@@ -229,22 +227,18 @@ int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *
 				      calloc(answers->processes.count + 1ull, sizeof(bool))};
 	struct sn_path_graph graph = {0};
 	*path = (struct sn_critical_path){.extent.context = SONDE_NONE};
-	int result = windows.has_process ? choose_iteration(answers, &windows, path, error)
-					 : sn_fail_memory(error);
-	if (!result && choose_all(answers, &windows, path))
-		result = sn_fail_memory(error);
-	if (result >= 0)
-		result = sn_path_build(answers, windows.items, windows.count, &graph, error);
-	if (!result && sn_path_join_ranks(answers, windows.items, windows.count, &graph))
-		result = sn_fail_memory(error);
-	if (!result && find_path(answers, &graph, path))
-		result = sn_fail_memory(error);
+	int result =
+	    windows.has_process ? choose_iteration(answers, &windows, path, error) : SN_ERR_MEMORY;
 	if (!result)
-		result = sn_path_samples(answers, path, error);
+		result = choose_all(answers, &windows, path);
+	if (result >= 0)
+		result = sn_path_build(answers, windows.items, windows.count, &graph, error) ?:
+			 sn_path_join_ranks(answers, windows.items, windows.count, &graph) ?:
+			 find_path(answers, &graph, path) ?: sn_path_samples(answers, path, error);
 	sn_path_graph_release(&graph);
 	free(windows.items);
 	free(windows.has_process);
-	return result;
+	return sn_fail_code(error, result);
 }
 
 void sn_critical_path_release(struct sn_critical_path *path)

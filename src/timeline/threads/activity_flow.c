@@ -70,7 +70,7 @@ int sn_activity_flow_init(struct sn_activity_flow *flow, const struct sonde_db *
 					  .each_ns = each_ns,
 					  .reader = window->reader};
 	int result = sn_activity_parts_init(&flow->parts, trace, lanes, window, error);
-	return result ? result : next_call(flow, error);
+	return result ?: next_call(flow, error);
 }
 
 void sn_activity_flow_release(struct sn_activity_flow *flow)
@@ -115,7 +115,7 @@ static int give_call(struct sn_activity_flow *flow, struct sn_activity_part *par
 	*part = flow->call;
 	flow->until_ns = part->end_ns;
 	int result = next_call(flow, error);
-	return result ? result : 1;
+	return result ?: 1;
 }
 
 /* Of a call that samples meet the part before the next one, or what that stands for. 0: there is
@@ -141,7 +141,7 @@ static int give_background(struct sn_activity_flow *flow, struct sn_activity_par
 		*part = sampled;
 		call->start_ns = flow->until_ns = sampled.end_ns;
 		result = call->start_ns >= call->end_ns ? next_call(flow, error) : 0;
-		return result ? result : 1;
+		return result ?: 1;
 	}
 	return 0;
 }
