@@ -6,6 +6,7 @@
 #ifndef SN_TIMELINE_PROCESSES_H
 #define SN_TIMELINE_PROCESSES_H
 
+#include "base/arena.h"
 #include "timeline/devices/device_time.h"
 #include "sonde/trace.h"
 
@@ -15,6 +16,7 @@ struct sn_process_lists {
 };
 
 struct sn_processes {
+	struct sn_arena arena; /* of all that follows */
 	const struct sonde_db *db;
 	const struct sonde_trace *trace;
 	uint32_t count;

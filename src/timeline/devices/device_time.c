@@ -179,25 +179,19 @@ static struct stream_track *list_tracks(const struct sonde_db *db, const struct 
 	return list;
 }
 
-/* Those with the most events first. */
-SN_SORT_BY(sort_by_events, struct device_tracks *, const void *,
-	   SN_ORDER((*b)->events, (*a)->events) ?: SN_ORDER(*a, *b));
+SN_SORT_BY(sort_by_events, struct device_tracks, const void *,
+	   SN_ORDER(b->events, a->events) ?: SN_ORDER(a->tracks, b->tracks));
+SN_SORT_BY(sort_by_tracks, struct device_tracks, const void *, SN_ORDER(a->tracks, b->tracks));
 
 /* Those of one process with the fewest events are left out, if they are too many. */
-static int leave_out(struct device_tracks *devices, size_t count)
+static void leave_out(struct device_tracks *devices, size_t count)
 {
 	if (count <= SN_PROCESS_DEVICES)
-		return 0;
-	struct device_tracks **order = malloc(count * sizeof(*order));
-	if (!order)
-		return SN_ERR_MEMORY;
-	for (size_t i = 0; i < count; i++)
-		order[i] = devices + i;
-	sort_by_events(order, count, NULL);
+		return;
+	sort_by_events(devices, count, NULL);
 	for (size_t i = SN_PROCESS_DEVICES; i < count; i++)
-		order[i]->is_left_out = true;
-	free(order);
-	return 0;
+		devices[i].is_left_out = true;
+	sort_by_tracks(devices, count, NULL);
 }
 
 /* Of tracks[*count], sorted by device; *count is then that of devices. NULL without memory. */
@@ -206,25 +200,19 @@ static struct device_tracks *list_devices(const struct sonde_trace *trace,
 {
 	struct device_tracks *devices = calloc(*count + 1, sizeof(*devices));
 	size_t device_count = 0, of_process = 0; /* the first device of the process at hand */
-	int result = devices ? 0 : SN_ERR_MEMORY;
-	for (size_t i = 0; i < *count && !result; i++) {
-		if (!i || order_devices(tracks + i - 1, tracks + i)) {
-			if (i && order_processes(tracks[i - 1].profile, tracks[i].profile)) {
-				result = leave_out(devices + of_process, device_count - of_process);
-				of_process = device_count;
-			}
-			devices[device_count++] = (struct device_tracks){.tracks = tracks + i};
+	for (size_t i = 0; i < *count && devices; i++) {
+		if (i && order_processes(tracks[i - 1].profile, tracks[i].profile)) {
+			leave_out(devices + of_process, device_count - of_process);
+			of_process = device_count;
 		}
+		if (!i || order_devices(tracks + i - 1, tracks + i))
+			devices[device_count++] = (struct device_tracks){.tracks = tracks + i};
 		devices[device_count - 1].count++;
 		devices[device_count - 1].events +=
 		    sonde_trace_track(trace, tracks[i].track)->event_count;
 	}
-	if (!result)
-		result = leave_out(devices + of_process, device_count - of_process);
-	if (result) {
-		free(devices);
-		return NULL;
-	}
+	if (devices)
+		leave_out(devices + of_process, device_count - of_process);
 	*count = device_count;
 	return devices;
 }
@@ -269,12 +257,10 @@ int sn_device_times(const struct sonde_db *db, const struct sonde_trace *trace, 
 	    .tracks = calloc(count + 1, sizeof(*times->tracks)),
 	    .context_ns = calloc(sonde_db_context_count(db) + 1ull, sizeof(double)),
 	};
+	struct device_tracks *devices = list_devices(trace, tracks, &count);
 	bool has_memory = !sn_device_works_init(&times->works, db, launched_only) && tracks &&
-			  times->devices && times->tracks && times->context_ns;
+			  devices && times->devices && times->tracks && times->context_ns;
 	int result = has_memory ? 0 : sn_fail_memory(error);
-	struct device_tracks *devices = tracks ? list_devices(trace, tracks, &count) : NULL;
-	if (!result && !devices)
-		result = sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result; i++) {
 		if (devices[i].is_left_out)
 			times->left_out++;

@@ -118,9 +118,10 @@ static int choose_all(const struct sn_answers *answers, struct windows *windows,
 
 static int add_step(struct sn_critical_path *path, size_t *capacity, struct sn_path_step step)
 {
-	return step.end_ns > step.start_ns
-		   ? sn_vec_push(&path->steps, capacity, &path->step_count, step)
-		   : 0;
+	if (step.end_ns <= step.start_ns)
+		return 0;
+	path->kinds_ns[step.kind] += (double)(step.end_ns - step.start_ns);
+	return sn_vec_push(&path->steps, capacity, &path->step_count, step);
 }
 
 /* From the last activity back to one that waited for nothing. */
@@ -133,13 +134,10 @@ static int walk(const struct sn_path_graph *graph, struct sn_critical_path *path
 		const struct sn_path_activity *one = graph->activities + at;
 		struct sn_path_step step = {one->start_ns, until, one->context, one->profile,
 					    one->kind};
-		if (until > one->start_ns) {
-			path->kinds_ns[one->kind] += (double)(until - one->start_ns);
-			if (one->node != SONDE_NONE)
-				values[one->node] += (double)(until - one->start_ns);
-			if (add_step(path, &capacity, step))
-				return SN_ERR_MEMORY;
-		}
+		if (until > one->start_ns && one->node != SONDE_NONE)
+			values[one->node] += (double)(until - one->start_ns);
+		if (add_step(path, &capacity, step))
+			return SN_ERR_MEMORY;
 		until = until < one->start_ns ? until : one->start_ns;
 		path->start_ns = until;
 		if (graph->binding[at] == SONDE_NONE)
@@ -155,8 +153,6 @@ static int walk(const struct sn_path_graph *graph, struct sn_critical_path *path
 						    SN_PATH_HELD};
 			struct sn_path_step lag = {base, usual, SONDE_NONE, one->profile,
 						   edge->kind};
-			path->kinds_ns[SN_PATH_HELD] += (double)(until - usual);
-			path->kinds_ns[edge->kind] += (double)(usual - base);
 			if (add_step(path, &capacity, held) || add_step(path, &capacity, lag))
 				return SN_ERR_MEMORY;
 			until = base;
