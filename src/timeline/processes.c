@@ -129,3 +129,15 @@ size_t sn_processes_tracks(const struct sn_processes *processes, uint32_t profil
 	*tracks = processes->all_tracks;
 	return sonde_trace_track_count(processes->trace);
 }
+
+uint32_t sn_processes_device(const struct sn_processes *processes,
+			     const struct sn_device_times *times, uint32_t profile)
+{
+	uint32_t device = sonde_db_profile(processes->db, profile)->device;
+	const uint32_t *devices;
+	size_t count = sn_processes_list(processes, &processes->devices, profile, &devices);
+	for (size_t i = 0; i < count; i++)
+		if (times->devices[devices[i]].device == device)
+			return devices[i];
+	return SONDE_NONE;
+}

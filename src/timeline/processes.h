@@ -37,6 +37,9 @@ void sn_processes_release(struct sn_processes *processes);
 /* How many profiles, tracks or devices the process of a profile has, and which. */
 size_t sn_processes_list(const struct sn_processes *processes, const struct sn_process_lists *lists,
 			 uint32_t profile, const uint32_t **items);
+/* The position in sn_device_times of the device that a stream is of; SONDE_NONE. */
+uint32_t sn_processes_device(const struct sn_processes *processes,
+			     const struct sn_device_times *times, uint32_t profile);
 /* The tracks of the process of a profile; of all for SONDE_NONE. */
 size_t sn_processes_tracks(const struct sn_processes *processes, uint32_t profile,
 			   const uint32_t **tracks);

@@ -54,13 +54,10 @@ static uint32_t participant_of(struct collecting *collecting, const struct sonde
 	const struct sonde_db_profile *profile = sonde_db_profile(collecting->db, track->profile);
 	const struct sn_processes *processes = collecting->processes;
 	struct sn_collectives *collectives = collecting->collectives;
-	struct sn_participant one = {profile->run, SONDE_NONE, profile->rank, track->profile};
-	const uint32_t *devices;
-	size_t count = sn_processes_list(processes, &processes->devices, track->profile, &devices);
-	for (size_t i = 0; i < count && profile->kind == SONDE_PROFILE_STREAM; i++)
-		if (collecting->times->devices[devices[i]].device == profile->device)
-			one.device = devices[i];
-	uint32_t key[2] = {processes->of_profile[track->profile], one.device};
+	uint32_t device = profile->kind == SONDE_PROFILE_STREAM
+			      ? sn_processes_device(processes, collecting->times, track->profile)
+			      : SONDE_NONE;
+	uint32_t key[2] = {processes->of_profile[track->profile], device};
 	struct sn_participant *found =
 	    sn_keyed(&collecting->numbers, &key, &collectives->participants,
 		     &collectives->participant_capacity);
@@ -68,7 +65,8 @@ static uint32_t participant_of(struct collecting *collecting, const struct sonde
 		return SONDE_NONE;
 	if (collecting->numbers.count > collectives->participant_count) {
 		collectives->participant_count++;
-		*found = one;
+		*found =
+		    (struct sn_participant){profile->run, device, profile->rank, track->profile};
 	}
 	return (uint32_t)(found - collectives->participants);
 }
