@@ -196,14 +196,9 @@ static void read_legacy(struct sn_perfetto *perfetto, struct sn_perfetto_sequenc
 /* Numbers of a repeated field, packed or not. */
 static size_t read_numbers(const struct sn_proto_field *field, uint64_t *numbers, size_t count)
 {
+	struct sn_proto all = {0};
 	uint64_t value;
-	if (field->wire != SN_PROTO_BYTES) {
-		if (count < 16)
-			numbers[count++] = field->value;
-		return count;
-	}
-	struct sn_proto packed = sn_proto_enter(field);
-	while (count < 16 && sn_proto_packed(&packed, &value))
+	while (count < 16 && sn_proto_number(field, &all, &value))
 		numbers[count++] = value;
 	return count;
 }

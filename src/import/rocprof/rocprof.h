@@ -70,7 +70,6 @@ struct sn_rocprof_activity {
 	int64_t vector_registers, accumulation_registers, scalar_registers;
 	int64_t shared_bytes, scratch_bytes, dispatch;
 	int64_t bytes; /* of a copy; -1 unknown */
-	bool is_untimed;
 };
 
 int sn_rocprof_call(struct sn_rocprof *rocprof, enum sn_activity_category category,

@@ -586,7 +586,6 @@ static int add_counted(struct reader *reader, const struct sn_json_value *value)
 		if (!result && sn_json_peek(&parse) == ',')
 			sn_json_expect(&parse, ',');
 	}
-	activity.is_untimed = !activity.start_ns;
 	for (size_t i = 0; i < reader->count_count && !result; i++) {
 		counter_name(reader, reader->counts[i].handle, name, sizeof(name));
 		result = sn_rocprof_counter(reader->rocprof, kernel, name, reader->counts[i].value,
