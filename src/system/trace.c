@@ -134,8 +134,8 @@ static uint32_t stream_of(struct sn_os_trace *trace, const struct sn_os_item *it
 					 .queue = SN_ID_NONE,
 					 .name_length = (uint32_t)strlen(name),
 					 .name = name};
-	uint32_t made = sn_trace_file_stream(trace->file, &stream);
-	return sn_table_put(&trace->streams, key, made) ? SN_ID_NONE : made;
+	uint32_t created = sn_trace_file_stream(trace->file, &stream);
+	return sn_table_put(&trace->streams, key, created) ? SN_ID_NONE : created;
 }
 
 static uint32_t name_below(struct sn_os_trace *trace, uint32_t parent, const char *text)
