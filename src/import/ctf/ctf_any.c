@@ -244,7 +244,7 @@ static int part_of(const char *name, char *base, size_t size)
 	} ends[] = {{"_entry", 1}, {"_exit", -1},  {"_begin", 1}, {"_end", -1},
 		    {"_enter", 1}, {"_leave", -1}, {"_start", 1}, {"_stop", -1}};
 	size_t length = strlen(name);
-	if (!strncmp(name, "syscall_entry_", 14) || !strncmp(name, "syscall_exit_", 13)) {
+	if (sn_text_begins(name, "syscall_entry_") || sn_text_begins(name, "syscall_exit_")) {
 		bool is_entry = name[9] == 'n';
 		snprintf(base, size, "syscall_%s", name + (is_entry ? 14 : 13));
 		return is_entry ? 1 : -1;
@@ -262,7 +262,7 @@ static int part_of(const char *name, char *base, size_t size)
 
 static enum sn_activity_category category_of(const char *base)
 {
-	if (!strncmp(base, "syscall_", 8) || strstr(base, "irq") || strstr(base, "page_fault"))
+	if (sn_text_begins(base, "syscall_") || strstr(base, "irq") || strstr(base, "page_fault"))
 		return SN_ACTIVITY_SYSTEM;
 	return SN_ACTIVITY_OTHER;
 }
@@ -270,9 +270,8 @@ static enum sn_activity_category category_of(const char *base)
 /* What to call it: a function's events say which. */
 static void name_event(const bt_field *payload, char *base, size_t size)
 {
-	size_t length = strlen(base);
 	uint64_t address;
-	if (length < 4 || strcmp(base + length - 4, "func") != 0)
+	if (!sn_text_ends(base, "func"))
 		return;
 	const char *name = sn_ctf_string(sn_ctf_member(payload, "name"));
 	if (name && *name)
@@ -326,9 +325,8 @@ static int add_named(struct sn_ctf_any *any, const char *name, const bt_field *p
 	return sn_track_sink_begin(any->sink, &key, sizeof(key), event);
 }
 
-int sn_ctf_any_add(void *context, const bt_event *event, uint64_t time_ns)
+int sn_ctf_any_add(struct sn_ctf_any *any, const bt_event *event, uint64_t time_ns)
 {
-	struct sn_ctf_any *any = context;
 	const char *name = bt_event_class_get_name(bt_event_borrow_class_const(event));
 	const bt_field *payload = bt_event_borrow_payload_field_const(event);
 	struct who who = who_of(any, event);
@@ -410,14 +408,17 @@ static void name_programs(struct sn_ctf_any *any)
 	sn_track_sink_set_busiest_program(any->sink);
 }
 
-int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count,
-		   const struct sn_ctf_receiver *receiver, struct sn_error *error)
+void sn_ctf_any_lose(struct sn_ctf_any *any, uint64_t untimed, uint64_t discarded)
+{
+	sn_track_sink_untimed(any->sink, untimed);
+	any->discarded += discarded;
+}
+
+int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, struct sn_error *error)
 {
 	if (sn_track_sink_close(any->sink))
 		return sn_fail_memory(error);
 	name_programs(any);
-	sn_track_sink_untimed(any->sink, receiver->untimed);
-	any->discarded += receiver->discarded;
 	return sn_track_sink_build(any->sink, path_count, error);
 }
 

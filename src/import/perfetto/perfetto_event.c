@@ -121,33 +121,18 @@ static int read_annotation(struct sn_perfetto *perfetto, struct sn_perfetto_sequ
 	}
 	if (has_entries)
 		return read_entries(perfetto, sequence, all, name, depth, event);
-	enum sonde_attribute_type type = SONDE_ATTRIBUTE_SIGNED;
+	static const uint8_t types[] = {
+	    [2] = SONDE_ATTRIBUTE_SIGNED, [3] = SONDE_ATTRIBUTE_UNSIGNED,
+	    [4] = SONDE_ATTRIBUTE_SIGNED, [5] = SONDE_ATTRIBUTE_REAL,
+	    [6] = SONDE_ATTRIBUTE_STRING, [7] = SONDE_ATTRIBUTE_UNSIGNED,
+	    [9] = SONDE_ATTRIBUTE_STRING, [17] = SONDE_ATTRIBUTE_STRING};
 	uint64_t bits = value.value;
-	switch (value.number) {
-	case 3:
-	case 7:
-		type = SONDE_ATTRIBUTE_UNSIGNED;
-		break;
-	case 2:
-	case 4:
-		break;
-	case 5:
-		type = SONDE_ATTRIBUTE_REAL;
-		break;
-	case 6:
-	case 9:
-		type = SONDE_ATTRIBUTE_STRING;
+	enum sonde_attribute_type type = types[value.number]; /* 0: a producer's own message */
+	if (value.number == 17)
+		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, bits, "");
+	else if (type == SONDE_ATTRIBUTE_STRING)
 		bits = sn_perfetto_string(perfetto, &value);
-		break;
-	case 17:
-		type = SONDE_ATTRIBUTE_STRING;
-		bits = sn_perfetto_text(perfetto, sequence, SN_PERFETTO_STRING, value.value, "");
-		break;
-	default: /* messages of a producer's own */
-		perfetto->annotations_lost++;
-		return 0;
-	}
-	if (!*name || (type == SONDE_ATTRIBUTE_STRING && bits == SONDE_NONE)) {
+	if (!type || !*name || (type == SONDE_ATTRIBUTE_STRING && bits == SONDE_NONE)) {
 		perfetto->annotations_lost++;
 		return 0;
 	}
