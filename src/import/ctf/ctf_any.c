@@ -14,7 +14,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "import/core/attributes.h"
+#include "import/core/track_sink.h"
 #include "system/scheduler.h"
 
 #include <stdio.h>
@@ -182,17 +182,17 @@ static int feed_wakeup(struct sn_ctf_any *any, const bt_field *payload, const st
 
 /* ---- events ---- */
 
-static void put_attribute(struct sn_ctf_any *any, struct sn_attributes *attributes,
+static void put_attribute(struct sn_ctf_any *any, struct sn_track_attributes *attributes,
 			  const char *name, enum sonde_attribute_type type, uint64_t value)
 {
-	if (attributes->count < SN_ATTRIBUTES_MAX)
-		sn_attributes_put(attributes,
-				  sn_track_sink_key(any->sink, name, strlen(name), type), value);
+	if (attributes->count < SN_TRACK_ATTRIBUTES_MAX)
+		sn_track_attributes_put(
+		    attributes, sn_track_sink_key(any->sink, name, strlen(name), type), value);
 }
 
 /* Arrays of numbers as text, the first of them. */
-static void put_array(struct sn_ctf_any *any, struct sn_attributes *attributes, const char *name,
-		      const bt_field *field)
+static void put_array(struct sn_ctf_any *any, struct sn_track_attributes *attributes,
+		      const char *name, const bt_field *field)
 {
 	char text[256] = "[";
 	size_t used = 1;
@@ -208,14 +208,14 @@ static void put_array(struct sn_ctf_any *any, struct sn_attributes *attributes, 
 			      sn_db_builder_string(any->builder, text));
 }
 
-static void put_members(struct sn_ctf_any *any, struct sn_attributes *attributes,
+static void put_members(struct sn_ctf_any *any, struct sn_track_attributes *attributes,
 			const bt_field *structure, const char *prefix, unsigned depth)
 {
 	if (!structure || bt_field_get_class_type(structure) != BT_FIELD_CLASS_TYPE_STRUCTURE)
 		return;
 	const bt_field_class *class = bt_field_borrow_class_const(structure);
 	uint64_t count = bt_field_class_structure_get_member_count(class);
-	for (uint64_t i = 0; i < count && attributes->count < SN_ATTRIBUTES_MAX; i++) {
+	for (uint64_t i = 0; i < count && attributes->count < SN_TRACK_ATTRIBUTES_MAX; i++) {
 		const bt_field *field =
 		    bt_field_structure_borrow_member_field_by_index_const(structure, i);
 		bt_field_class_type type = bt_field_get_class_type(field);
@@ -330,7 +330,7 @@ int sn_ctf_any_add(struct sn_ctf_any *any, const bt_event *event, uint64_t time_
 	const char *name = bt_event_class_get_name(bt_event_borrow_class_const(event));
 	const bt_field *payload = bt_event_borrow_payload_field_const(event);
 	struct who who = who_of(any, event);
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	attributes.count = 0;
 	struct sn_track_event added = {.track = track_of(any, &who)};
 	int result = added.track == SONDE_NONE ? SN_ERR_MEMORY : 0;

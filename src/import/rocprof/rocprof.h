@@ -12,7 +12,7 @@
 #include "base/intern.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "import/core/attributes.h"
+#include "import/core/track_sink.h"
 #include "import/core/importer.h"
 
 enum sn_rocprof_key {

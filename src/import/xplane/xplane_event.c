@@ -11,7 +11,7 @@
 #include "xplane.h"
 
 #include "base/vec.h"
-#include "import/core/attributes.h"
+#include "import/core/track_sink.h"
 #include "format/measurement/measurement.h"
 
 #include <ctype.h>
@@ -44,7 +44,7 @@ struct line {
 
 /* What is known of an event. */
 struct facts {
-	struct sn_attributes attributes;
+	struct sn_track_attributes attributes;
 	bool is_there[SN_XPLANE_ROLES];
 	unsigned char types[SN_XPLANE_ROLES]; /* enum sonde_attribute_type */
 	uint64_t values[SN_XPLANE_ROLES];
@@ -58,7 +58,7 @@ struct facts {
 static void put(struct facts *facts, uint32_t key, uint64_t value)
 {
 	if (key != SONDE_NONE)
-		sn_attributes_put(&facts->attributes, key, value);
+		sn_track_attributes_put(&facts->attributes, key, value);
 }
 
 static uint32_t key_of(struct sn_xplane *xplane, struct sn_xplane_stat_kind *kind,
