@@ -106,7 +106,8 @@ static bool is_build(const struct sn_elf_file *file, const struct sn_module_reco
 		memcmp(file->build_id, module->build_id, module->build_id_bytes) == 0);
 }
 
-/* The binary of that path, read at the first time; NULL without memory, which takes the path. */
+/* The binary of that path, read at the first time; NULL without memory. The path is freed or kept
+ * in either case. */
 static const struct sn_gpu_calls_binary *find_binary(struct sn_gpu_calls *calls, char *path)
 {
 	for (size_t i = 0; path && i < calls->count; i++) {

@@ -2,7 +2,7 @@
 /*
  * In which calling context a GPU function spent what was measured of it.
  *
- * Samples of a GPU's program counter say an instruction and a kernel, but not who called. An
+ * Samples of a GPU's program counter tell the instruction and the kernel, but not the callers. An
  * approximate calling context tree is made of them as K. Zhou et al. do ("Measurement and analysis
  * of GPU-accelerated applications with HPCToolkit", section 6.3):
  *

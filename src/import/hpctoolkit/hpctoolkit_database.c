@@ -28,7 +28,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What `sonde export` says of itself: it numbers what is left out right after what it lies in. */
+/* How descriptions by `sonde export` begin. Its databases give what is not shown the number after
+ * that of the context in which it lies. */
 #define OWN_DESCRIPTION "Written by Sonde"
 
 enum scope { SCOPE_OTHER, SCOPE_POINT, SCOPE_EXECUTION, SCOPE_FUNCTION, SCOPE_COUNT };
@@ -784,7 +785,7 @@ static void release(struct reader *reader)
 	sn_hpct_tree_release(&reader->tree);
 }
 
-/* cct.db says nothing that profile.db does not, and may be missing; it may not say otherwise. */
+/* cct.db holds the values of profile.db in another order: it may be missing, but not differ. */
 static int check_contexts(struct reader *reader, const char *folder)
 {
 	struct file contexts = {0};
