@@ -50,7 +50,7 @@ static void put_time(struct chrome *chrome, const char *key, uint64_t ns)
 	fprintf(chrome->out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
 }
 
-/* ---- who ---- */
+/* ---- processes and threads ---- */
 
 static void put_metadata(struct chrome *chrome, const char *what, const char *key, const char *text)
 {
@@ -119,7 +119,7 @@ static int write_places(struct chrome *chrome)
 	return 0;
 }
 
-/* ---- what ---- */
+/* ---- events ---- */
 
 static void put_real(FILE *out, double value)
 {
@@ -268,8 +268,8 @@ static void write_range_end(struct chrome *chrome, const struct sn_walk_event *e
 static int write_interval(struct chrome *chrome, const struct sn_walk_event *event)
 {
 	char name[NAME_CHARS];
-	int needs_path =
-	    sn_shown_callers_take(&chrome->callers, &chrome->export, event, chrome->is_device);
+	int needs_path = sn_shown_callers_needs_path(&chrome->callers, &chrome->export, event,
+						     chrome->is_device);
 	if (needs_path < 0)
 		return needs_path;
 	bool is_instant = event->kind == SONDE_TRACK_INSTANTS;
@@ -322,7 +322,7 @@ static void write_sample(struct chrome *chrome, const struct sn_walk_event *even
 	fputc('}', chrome->out);
 }
 
-static int take_event(void *context, const struct sn_walk_event *event)
+static int write_event(void *context, const struct sn_walk_event *event)
 {
 	struct chrome *chrome = context;
 	int result = 0;
@@ -332,7 +332,7 @@ static int take_event(void *context, const struct sn_walk_event *event)
 		write_sample(chrome, event);
 	else
 		result = write_interval(chrome, event);
-	return ferror(chrome->out) ? SN_ERR_IO : result; /* the caller says what */
+	return ferror(chrome->out) ? SN_ERR_IO : result; /* the caller has the reason */
 }
 
 static int write_profile(struct chrome *chrome, uint32_t number, struct sn_error *error)
@@ -340,7 +340,7 @@ static int write_profile(struct chrome *chrome, uint32_t number, struct sn_error
 	set_profile(chrome, number);
 	sn_trace_export_begin(&chrome->export);
 	sn_shown_callers_begin(&chrome->callers);
-	return sn_event_walk(&chrome->export, number, take_event, chrome, error);
+	return sn_event_walk(&chrome->export, number, write_event, chrome, error);
 }
 
 /* The rank that all profiles have, or -1. */

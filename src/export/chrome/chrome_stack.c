@@ -40,13 +40,13 @@ static int number_context(struct sn_chrome_stack *stack, uint32_t context)
 	return 0;
 }
 
-static int take_event(void *context, const struct sn_walk_event *event)
+static int number_event(void *context, const struct sn_walk_event *event)
 {
 	struct sn_chrome_stack *stack = context;
-	int needs_path =
-	    event->kind == SONDE_TRACK_SAMPLES
-		? 1
-		: sn_shown_callers_take(&stack->callers, stack->export, event, stack->is_device);
+	int needs_path = event->kind == SONDE_TRACK_SAMPLES
+			     ? 1
+			     : sn_shown_callers_needs_path(&stack->callers, stack->export, event,
+							   stack->is_device);
 	return needs_path > 0 ? number_context(stack, event->context) : needs_path;
 }
 
@@ -62,7 +62,7 @@ int sn_chrome_stack_init(struct sn_chrome_stack *stack, struct sn_trace_export *
 			continue;
 		stack->is_device = sn_trace_export_is_device(export, i);
 		sn_shown_callers_begin(&stack->callers);
-		result = sn_event_walk_brief(export, i, take_event, stack, error);
+		result = sn_event_walk_brief(export, i, number_event, stack, error);
 	}
 	return result;
 }

@@ -366,7 +366,7 @@ static int make(struct maker *maker, const struct sn_hpcx_out *out)
 	return number(tree, maker->arena);
 }
 
-int sn_hpcx_tree_make(struct sn_hpcx_out *out)
+int sn_hpcx_tree_build(struct sn_hpcx_out *out)
 {
 	struct maker maker = {.tree = &out->tree, .arena = &out->arena, .db = out->db};
 	int code = make(&maker, out);
