@@ -40,7 +40,8 @@ static int measure_links(struct sn_trace_export *export, struct sn_error *error)
 			}
 		sonde_event_cursor_free(cursor);
 		if (result < 0)
-			return sn_fail(error, result, "%s", cursor ? why.text : "out of memory");
+			return cursor ? sn_fail(error, result, "%s", why.text)
+				      : sn_fail_memory(error);
 	}
 	export->link_group = least == UINT64_MAX ? 0 : least;
 	/* links of one group stay as they are */

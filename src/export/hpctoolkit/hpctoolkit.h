@@ -41,6 +41,18 @@ enum sn_hpcx_statistic {
 	SN_HPCX_MAX,
 	SN_HPCX_STATISTICS
 };
+struct sn_hpcx_scope_form {
+	const char *name;
+	uint8_t type, index; /* as meta.db numbers them */
+};
+/* How a statistic is computed: from each value, and how these are combined, as meta.db numbers it.
+ */
+struct sn_hpcx_statistic_form {
+	const char *name, *formula, *combine;
+	uint8_t combine_number;
+};
+extern const struct sn_hpcx_scope_form sn_hpcx_scopes[SN_HPCX_SCOPES];
+extern const struct sn_hpcx_statistic_form sn_hpcx_statistics[SN_HPCX_STATISTICS];
 /* Of values in memory: of a loop, what "lex_aware" adds up to in statistics. */
 #define SN_HPCX_LOOP_ALONE     SN_HPCX_SCOPES
 /* Numbers of a metric's scopes and statistics: a metric has this many. */

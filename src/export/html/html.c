@@ -10,6 +10,7 @@
 #include "html_data.h"
 
 #include "base/escape.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,8 +81,8 @@ static const char *program_name(const struct sonde_db *db)
 	const char *program = sonde_db_property(db, "program");
 	if (!program || !*program)
 		return "Profile";
-	const char *slash = strrchr(program, '/');
-	return slash && slash[1] ? slash + 1 : program;
+	const char *base = sn_text_base_name(program);
+	return *base ? base : program;
 }
 
 /* Writes the page up to `mark` and returns what follows the mark. */
