@@ -2,6 +2,7 @@
 /* Storing formulas in a database; see database_formulas.h. */
 #include "database_formulas.h"
 
+#include "base/file_at.h"
 #include "database.h"
 #include "format/checksum.h"
 
@@ -12,22 +13,6 @@
 #include <unistd.h>
 
 enum { SECTIONS_MAX = 1024 };
-
-static int write_at(int fd, const void *bytes, size_t length, uint64_t offset)
-{
-	const unsigned char *from = bytes;
-	while (length) {
-		ssize_t wrote = pwrite(fd, from, length, (off_t)offset);
-		if (wrote < 0 && errno != EINTR)
-			return -1;
-		if (wrote > 0) {
-			from += wrote;
-			offset += (size_t)wrote;
-			length -= (size_t)wrote;
-		}
-	}
-	return 0;
-}
 
 static uint64_t aligned(uint64_t length)
 {
@@ -54,7 +39,7 @@ unsigned char *sn_db_lay_formulas(const struct sn_database_formula *formulas, ui
 }
 
 /* The section and the new table go behind what is there; the header, which makes them count, last.
- */
+ * 0 or an errno. */
 static int append(int fd, struct sn_container_header *header, struct sn_section_entry *table,
 		  const unsigned char *bytes, size_t length)
 {
@@ -73,29 +58,26 @@ static int append(int fd, struct sn_container_header *header, struct sn_section_
 	header->length = header->table_offset + count * sizeof(*table);
 	header->table_checksum = sn_checksum(table, count * sizeof(*table));
 	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
-	int result = write_at(fd, bytes, aligned(length), offset);
-	if (!result)
-		result = write_at(fd, table, count * sizeof(*table), header->table_offset);
-	return result ? result : write_at(fd, header, sizeof(*header), 0);
+	int failed = sn_write_at(fd, bytes, aligned(length), offset);
+	if (!failed)
+		failed = sn_write_at(fd, table, count * sizeof(*table), header->table_offset);
+	return failed ? failed : sn_write_at(fd, header, sizeof(*header), 0);
 }
 
 static int read_table(int fd, struct sn_container_header *header, struct sn_section_entry *table,
 		      struct sn_error *error)
 {
-	ssize_t got = pread(fd, header, sizeof(*header), 0);
-	if (got < 0)
-		return sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
-	bool is_database = got == (ssize_t)sizeof(*header) &&
+	int failed = sn_read_at(fd, header, sizeof(*header), 0);
+	bool is_database = !failed &&
 			   !memcmp(header->magic, SN_DATABASE_MAGIC, sizeof(header->magic)) &&
 			   header->version_major == SN_DATABASE_VERSION_MAJOR &&
 			   header->section_count < SECTIONS_MAX;
-	size_t bytes = is_database ? header->section_count * sizeof(*table) : 0;
-	got = is_database ? pread(fd, table, bytes, (off_t)header->table_offset) : 0;
-	if (got < 0)
-		return sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
-	if (!is_database || got != (ssize_t)bytes)
-		return sn_fail(error, SN_ERR_FORMAT, "not a Sonde database");
-	return 0;
+	if (is_database)
+		failed = sn_read_at(fd, table, header->section_count * sizeof(*table),
+				    header->table_offset);
+	if (failed && failed != ENODATA)
+		return sn_fail(error, SN_ERR_IO, "%s", strerror(failed));
+	return is_database && !failed ? 0 : sn_fail(error, SN_ERR_FORMAT, "not a Sonde database");
 }
 
 int sn_db_store_formulas(const char *path, const struct sn_database_formula *formulas,
@@ -107,13 +89,14 @@ int sn_db_store_formulas(const char *path, const struct sn_database_formula *for
 	struct sn_section_entry *table = malloc(SECTIONS_MAX * sizeof(*table));
 	int fd = open(path, O_RDWR | O_CLOEXEC), result = 0;
 	if (!bytes || !table)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	else if (fd < 0)
 		result = sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
 	else
 		result = read_table(fd, &header, table, error);
-	if (!result && append(fd, &header, table, bytes, length))
-		result = sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
+	int failed = result ? 0 : append(fd, &header, table, bytes, length);
+	if (failed)
+		result = sn_fail(error, SN_ERR_IO, "%s", strerror(failed));
 	if (fd >= 0 && close(fd) && !result)
 		result = sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
 	free(bytes);
