@@ -197,18 +197,14 @@ static int add_node(struct applying *applying, uint32_t parent, struct sn_frame 
 	struct sn_gpu_called *called = applying->called;
 	*number = called->thread.node_count;
 	return sn_vec_push(&called->nodes, &applying->node_capacity, &called->thread.node_count,
-			   (struct sn_node_record){.parent = parent, .frame = frame}) < 0
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   (struct sn_node_record){.parent = parent, .frame = frame});
 }
 
 static int add_value(struct applying *applying, struct sn_value_record value)
 {
 	struct sn_gpu_called *called = applying->called;
 	return sn_vec_push(&called->values, &applying->value_capacity, &called->thread.value_count,
-			   value) < 0
-		   ? SN_ERR_MEMORY
-		   : 0;
+			   value);
 }
 
 /* All nodes but samples; those of kernels that are not divided follow when that is known. */

@@ -151,9 +151,7 @@ static void find_active(struct building *b)
 
 static int add(struct building *b, struct sn_gpu_context context)
 {
-	return sn_vec_push(&b->out->contexts, &b->capacity, &b->out->count, context) < 0
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&b->out->contexts, &b->capacity, &b->out->count, context);
 }
 
 static bool is_full(const struct building *b, uint32_t component)

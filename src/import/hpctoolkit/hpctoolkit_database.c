@@ -405,9 +405,8 @@ static int add_node(struct reader *reader, struct node node)
 		return sn_fail_memory(reader->error);
 	if (position != reader->node_count)
 		return damaged_meta(reader, "two contexts of one number");
-	return sn_vec_push(&reader->nodes, &reader->node_capacity, &reader->node_count, node) < 0
-		   ? sn_fail_memory(reader->error)
-		   : 0;
+	return sn_fail_code(reader->error, sn_vec_push(&reader->nodes, &reader->node_capacity,
+						       &reader->node_count, node));
 }
 
 /* A child with its frame; several of one frame are told apart by their order. */
@@ -461,10 +460,9 @@ static int add_parent(struct reader *reader, struct node node, uint64_t at, uint
 		return code;
 	if (!has_array(&reader->meta, at, bytes, 1, 1))
 		return damaged_meta(reader, "damaged list of contexts");
-	return sn_vec_push(&reader->waiting, &reader->waiting_capacity, &reader->waiting_count,
-			   (struct waiting){at, bytes, position}) < 0
-		   ? sn_fail_memory(reader->error)
-		   : 0;
+	return sn_fail_code(reader->error, sn_vec_push(&reader->waiting, &reader->waiting_capacity,
+						       &reader->waiting_count,
+						       (struct waiting){at, bytes, position}));
 }
 
 static int add_child(struct reader *reader, uint32_t parent, const struct sibling *sibling)

@@ -17,7 +17,7 @@ enum {
 
 void sn_hpct_reconstruction_release(struct sn_hpct_reconstruction *reconstruction)
 {
-	for (size_t i = 0; i < reconstruction->call_count; i++) {
+	for (size_t i = 0; i < reconstruction->call_capacity; i++) {
 		sn_gpu_call_graph_free(reconstruction->calls[i].graph);
 		free(reconstruction->calls[i].path_counts);
 	}
@@ -71,10 +71,8 @@ static int find_function(struct sn_hpct_reconstruction *all, struct sn_hpct_addr
 	const struct sn_hpcstruct_leaf *leaf = sn_hpcstruct_find(structure, address->address);
 	if (!leaf)
 		return 0;
-	while (all->call_count <= address->module)
-		if (sn_vec_push(&all->calls, &all->call_capacity, &all->call_count,
-				(struct sn_hpct_calls){0}) < 0)
-			return SN_ERR_MEMORY;
+	if (sn_vec_reserve_zeroed(&all->calls, &all->call_capacity, address->module + 1ull) < 0)
+		return SN_ERR_MEMORY;
 	struct sn_hpct_calls *calls = all->calls + address->module;
 	if (!calls->is_read && read_calls(structure, calls) != 0)
 		return SN_ERR_MEMORY;
@@ -133,9 +131,7 @@ int sn_hpct_group_launch(struct sn_hpct_group *group, struct sn_hpct_launch laun
 		    group->roots[i].module == launch.module &&
 		    group->roots[i].function == launch.function)
 			return 0;
-	return sn_vec_push(&group->roots, &group->root_capacity, &group->root_count, launch) < 0
-		   ? SN_ERR_MEMORY
-		   : 0;
+	return sn_vec_push(&group->roots, &group->root_capacity, &group->root_count, launch);
 }
 
 /* A value that is to be divided. */

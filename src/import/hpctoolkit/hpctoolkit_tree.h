@@ -31,7 +31,7 @@
 struct sn_hpct_tree {
 	struct sn_db_builder *builder;
 	uint8_t *kinds; /* of the frame of each context added here */
-	size_t kind_capacity, kind_count;
+	size_t kind_capacity;
 };
 
 /* As HPCToolkit numbers them. */
