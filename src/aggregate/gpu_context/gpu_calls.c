@@ -300,8 +300,8 @@ static void weigh(const struct applying *applying, const struct sn_gpu_calls_bin
 }
 
 /* The node that stands for a context: of the call that leads to it, else that of its parent. */
-static int make_context_nodes(struct applying *applying, struct dividing *dividing,
-			      const struct sn_gpu_calls_binary *of, const struct sample *sample)
+static int add_context_nodes(struct applying *applying, struct dividing *dividing,
+			     const struct sn_gpu_calls_binary *of, const struct sample *sample)
 {
 	for (uint32_t i = 0; i < dividing->contexts.count; i++) {
 		const struct sn_gpu_context *context = &dividing->contexts.contexts[i];
@@ -435,7 +435,7 @@ static int divide_samples(struct applying *applying, struct dividing *dividing,
 	dividing->parts = sn_arena_array(arena, uint64_t, contexts);
 	dividing->sample_nodes = sn_arena_array(arena, uint32_t, contexts);
 	int result =
-	    arena->failed ? SN_ERR_MEMORY : make_context_nodes(applying, dividing, of, samples);
+	    arena->failed ? SN_ERR_MEMORY : add_context_nodes(applying, dividing, of, samples);
 	for (size_t i = 0; i < count && result == 0; i++)
 		result = samples[i].function == NONE
 			     ? keep_samples(applying, &samples[i], 1)

@@ -2,7 +2,7 @@
 /*
  * Flat samples of GPU instructions to call paths, before a measurement is merged: of one thread,
  * the contexts "kernel > instruction" become "kernel > call > call > instruction", by the calling
- * contexts that gpu_context.h makes of the kernel's binary, and their values are divided among
+ * contexts that gpu_context.h reconstructs from the kernel's binary, and their values are divided among
  * them.
  *
  * Counts stay whole numbers and their totals the same, as those of all values do: what is left of a
