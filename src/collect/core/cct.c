@@ -259,7 +259,7 @@ static uint32_t *string_link(void *element)
 static uint32_t append_string(struct sn_cct *cct, const char *text, size_t length, uint32_t hash)
 {
 	uint32_t index = sn_array_reserve(&cct->strings);
-	char *copy = sn_bump_take(&cct->text, length);
+	char *copy = sn_bump_alloc(&cct->text, length);
 	if (index == UINT32_MAX || !copy)
 		return SN_ID_NONE;
 	memcpy(copy, text, length);

@@ -374,7 +374,7 @@ struct replacing {
 };
 
 /* True in a child in which that was counted. */
-static bool tell_of_exec(const char *path)
+static bool note_exec(const char *path)
 {
 	if (!sn_measuring() || sn_confined_unasked())
 		return false;
@@ -395,7 +395,7 @@ static bool tell_of_exec(const char *path)
 /* The image is about to be replaced, unless exec fails: then measuring goes on. */
 static struct replacing before_exec(const char *path)
 {
-	struct replacing it = {.was_counted = tell_of_exec(path)};
+	struct replacing it = {.was_counted = note_exec(path)};
 	if (sn_confined())
 		return it;
 	it.pause = sn_sampling_pause_for_exec();

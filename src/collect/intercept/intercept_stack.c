@@ -55,7 +55,7 @@ static int tell(const stack_t *kernel, stack_t *old_stack)
 	stack_t told = {.ss_flags = SS_DISABLE};
 	if (!sn_own_stack_is_signal_stack(kernel))
 		told = *kernel;
-	return sn_program_give(old_stack, &told, sizeof(told));
+	return sn_program_write(old_stack, &told, sizeof(told));
 }
 
 /* Samples are blocked until it is known whether they fit: a frame that does not ends the program.

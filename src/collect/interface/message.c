@@ -138,7 +138,7 @@ bool sn_message_keep(uintptr_t key, const struct sn_message *message)
 }
 
 /* Another thread may take one of them meanwhile: then once more. */
-bool sn_message_take(uintptr_t key, uint32_t peer, struct sn_message *message)
+bool sn_message_remove(uintptr_t key, uint32_t peer, struct sn_message *message)
 {
 	for (;;) {
 		size_t best = KEPT;

@@ -137,7 +137,7 @@ uint32_t sn_region_begin(const struct sn_region_start *start)
 		place = python_place(thread);
 	struct sn_shadow *shadow = sn_shadow_push(thread, &frame, start->stack);
 	if (shadow && frame.kind == SN_FRAME_REGION && frame.flags & SN_FRAME_ITERATION)
-		sn_graph_turn_begins();
+		sn_graph_iteration_begins();
 	if (shadow) {
 		/* a sample in between sees the line first, which means nothing without the depth */
 		shadow->python_line = place.line;
@@ -196,7 +196,7 @@ static void add_time(struct sn_thread *thread, uint32_t index, const struct trac
 		return;
 	}
 	if (shadow->frame.flags & SN_FRAME_ITERATION)
-		sn_graph_marked(shadow->start_ns, end_ns);
+		sn_graph_iteration_ends(shadow->start_ns, end_ns);
 	sn_callpath(thread, NULL, 0);
 	trace(thread, shadow, end_ns, tracer);
 	if (shadow->node != SN_NODE_NONE)

@@ -22,6 +22,6 @@ int sn_program_sigaction(int signal, const struct sigaction *new_action,
 			 struct sigaction *old_action);
 
 /* An action that the kernel had of `signal`, as the program gave it. */
-void sn_program_action_tell(int signal, struct sigaction *action);
+void sn_program_action_translate(int signal, struct sigaction *action);
 
 #endif

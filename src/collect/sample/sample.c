@@ -229,7 +229,7 @@ static bool send_to_self(int signal, siginfo_t *info)
 			info);
 }
 
-static bool take_waiting(uint64_t bit, siginfo_t *info)
+static bool dequeue_signal(uint64_t bit, siginfo_t *info)
 {
 	struct timespec none = {0};
 	return syscall(SYS_rt_sigtimedwait, &bit, info, &none, sizeof(bit)) > 0;
@@ -250,7 +250,7 @@ static bool drop_waiting_samples(const struct sn_sampling *sampling)
 	if (syscall(SYS_rt_sigpending, &pending, sizeof(pending)) || !(pending & bit) ||
 	    !send_to_self(sampling->signal, &last))
 		return false;
-	while (take_waiting(bit, &info) && info.si_value.sival_ptr != &end) {
+	while (dequeue_signal(bit, &info) && info.si_value.sival_ptr != &end) {
 		bool is_sample =
 		    sn_sampling_is_sample(&info) || is_late_sample(sampling->signal, &info);
 		if (is_sample)
@@ -409,7 +409,7 @@ static void watch_driver(struct sn_sampling *sampling, uint64_t now_cpu_ns)
 	sampling->driver_is_seen = false;
 }
 
-static void take_sample(struct sn_thread *thread, const ucontext_t *context)
+static void record_sample(struct sn_thread *thread, const ucontext_t *context)
 {
 	struct sn_sampling *sampling = thread->sampling;
 	uint64_t start_ns = sn_now_ns(), start_cpu_ns = sn_thread_cpu_ns();
@@ -494,7 +494,7 @@ static void handle_sample(void *context)
 	struct sn_thread *thread = sn_enter();
 	sn_signal_check_enter();
 	if (thread && is_active(thread) && sn_measuring())
-		take_sample(thread, context);
+		record_sample(thread, context);
 	else if (!thread && sn_thread_self())
 		sn_drop(sn_thread_self(), SN_DROP_SAMPLE_BUSY, 1);
 	sn_signal_check_leave();
@@ -662,7 +662,7 @@ void sn_sampling_start(struct sn_thread *thread)
 {
 	struct sn_sampling *sampling = thread->sampling;
 	if (!sampling)
-		sampling = sn_bump_take(&thread->cct.text, sizeof(*sampling));
+		sampling = sn_bump_alloc(&thread->cct.text, sizeof(*sampling));
 	if (!sampling) {
 		sn_drop(thread, SN_DROP_THREAD_MEMORY, 1);
 		return;

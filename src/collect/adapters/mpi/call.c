@@ -128,8 +128,8 @@ static void settle_part(struct sn_thread *thread, uint32_t node, const struct sn
 			const struct sn_message *part, uint64_t end_ns)
 {
 	const struct sn_mpi_function *of = part->of;
-	if (of->made)
-		sn_mpi_communicator_made((const void *)(uintptr_t)part->request, part->tag);
+	if (of->created)
+		sn_mpi_communicator_created((const void *)(uintptr_t)part->request, part->tag);
 	sn_mpi_record_part(thread, node_of(thread, node, part), part, call->start_ns, end_ns);
 }
 
@@ -198,7 +198,7 @@ record_started(struct sn_thread *thread, uint32_t node, const struct sn_mpi_call
 	for (size_t i = 0; i < call->started_count && call->started; i++) {
 		sn_word handle = sn_mpi_handle(sn_mpi_library(), call->started, i);
 		struct sn_message message;
-		if (!sn_message_take(handle, SN_MESSAGE_ANYBODY, &message))
+		if (!sn_message_remove(handle, SN_MESSAGE_ANYBODY, &message))
 			continue;
 		sn_message_keep(handle, &message);
 		if (!message.is_sent)

@@ -434,7 +434,7 @@ void sn_cl_thread_begin(struct sn_thread *thread)
 	struct state *state = thread->adapters[SN_ADAPTER_SLOT_opencl];
 	if (!state)
 		return;
-	sn_lock_take(SN_LOCK_OPENCL_ORPHANS);
+	sn_lock_acquire(SN_LOCK_OPENCL_ORPHANS);
 	atomic_store_explicit(&state->ended, false, memory_order_relaxed);
 	if (head_of(state) != tail_of(state))
 		atomic_fetch_sub_explicit(&orphaned, 1, memory_order_relaxed);

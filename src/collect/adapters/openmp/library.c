@@ -163,7 +163,7 @@ static const struct sn_gomp *__attribute__((noinline))
 find(void (*function)(void *), _Atomic uint64_t *entry)
 {
 	struct search search = {.inside = (uintptr_t)function};
-	sn_lock_take(SN_LOCK_OPENMP_LIBRARIES);
+	sn_lock_acquire(SN_LOCK_OPENMP_LIBRARIES);
 	dl_iterate_phdr(look_at, &search);
 	sn_lock_release(SN_LOCK_OPENMP_LIBRARIES);
 	uint32_t number = choose(&search);
