@@ -8,7 +8,7 @@
 
 #define STATE_DEPTH    6 /* remember_state nested deeper than this occurs nowhere */
 #define SCAN_MAX_BYTES (64u << 20)
-#define ULEB_BITS_MAX  70u  /* ten bytes hold 64 bits */
+#define LEB_BITS_MAX   77u  /* ten bytes hold 64 bits */
 #define LETTERS_MAX    16u  /* of an augmentation */
 #define TABLE_BYTES    512u /* copied at once; most entries are shorter */
 
@@ -71,7 +71,8 @@ static bool __attribute__((noinline)) fill(struct cursor *cursor, size_t wanted)
 }
 
 /* Inlined, for the number of bytes is nearly always known then. */
-static inline __attribute__((always_inline)) uint64_t take(struct cursor *cursor, unsigned bytes)
+static inline __attribute__((always_inline)) uint64_t read_fixed(struct cursor *cursor,
+								 unsigned bytes)
 {
 	uint64_t value = 0;
 	const struct window *window = cursor->window;
@@ -88,37 +89,31 @@ static inline __attribute__((always_inline)) uint64_t take(struct cursor *cursor
 	return value;
 }
 
-static uint64_t read_uleb(struct cursor *cursor)
+static uint64_t read_leb(struct cursor *cursor, bool is_signed)
 {
-	uint64_t value = 0;
-	for (unsigned shift = 0;; shift += 7) {
-		uint64_t byte = take(cursor, 1);
+	uint64_t value = 0, byte;
+	unsigned shift = 0;
+	do {
+		byte = read_fixed(cursor, 1);
 		if (shift < 64)
 			value |= (byte & 0x7f) << shift;
-		if (shift > ULEB_BITS_MAX)
+		shift += 7;
+		if (shift > LEB_BITS_MAX)
 			cursor->bad = true;
-		if (!(byte & 0x80) || cursor->bad)
-			return value;
-	}
+	} while ((byte & 0x80) && !cursor->bad);
+	if (is_signed && shift < 64 && (byte & 0x40))
+		value |= ~0ull << shift;
+	return value;
+}
+
+static uint64_t read_uleb(struct cursor *cursor)
+{
+	return read_leb(cursor, false);
 }
 
 static int64_t read_sleb(struct cursor *cursor)
 {
-	uint64_t value = 0;
-	unsigned shift = 0;
-	for (;;) {
-		uint64_t byte = take(cursor, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-		if (shift > ULEB_BITS_MAX)
-			cursor->bad = true;
-		if ((byte & 0x80) && !cursor->bad)
-			continue;
-		if (shift < 64 && (byte & 0x40))
-			value |= ~0ull << shift;
-		return (int64_t)value;
-	}
+	return (int64_t)read_leb(cursor, true);
 }
 
 /* Passes over bytes; where they begin. */
@@ -140,19 +135,19 @@ static uint64_t read_format(struct cursor *cursor, unsigned encoding)
 	case ENC_ABSPTR:
 	case ENC_UDATA8:
 	case ENC_SDATA8:
-		return take(cursor, 8);
+		return read_fixed(cursor, 8);
 	case ENC_ULEB:
 		return read_uleb(cursor);
 	case ENC_SLEB:
 		return (uint64_t)read_sleb(cursor);
 	case ENC_UDATA2:
-		return take(cursor, 2);
+		return read_fixed(cursor, 2);
 	case ENC_UDATA4:
-		return take(cursor, 4);
+		return read_fixed(cursor, 4);
 	case ENC_SDATA2:
-		return (uint64_t)(int64_t)(int16_t)take(cursor, 2);
+		return (uint64_t)(int64_t)(int16_t)read_fixed(cursor, 2);
 	case ENC_SDATA4:
-		return (uint64_t)(int64_t)(int32_t)take(cursor, 4);
+		return (uint64_t)(int64_t)(int32_t)read_fixed(cursor, 4);
 	}
 	cursor->bad = true;
 	return 0;
@@ -195,9 +190,9 @@ struct cie {
 /* Length and extent of an entry; false at the terminator or beyond the section. */
 static bool entry_extent(struct cursor *cursor, struct cursor *entry)
 {
-	uint64_t length = take(cursor, 4);
+	uint64_t length = read_fixed(cursor, 4);
 	if (length == 0xffffffff)
-		length = take(cursor, 8);
+		length = read_fixed(cursor, 8);
 	if (cursor->bad || !length || length > cursor->end - cursor->at)
 		return false;
 	*entry = (struct cursor){cursor->window, cursor->at, cursor->at + length, false};
@@ -209,7 +204,7 @@ static bool entry_extent(struct cursor *cursor, struct cursor *entry)
 static bool read_letters(struct cursor *entry, char letters[LETTERS_MAX])
 {
 	for (unsigned count = 0; count < LETTERS_MAX; count++) {
-		letters[count] = (char)take(entry, 1);
+		letters[count] = (char)read_fixed(entry, 1);
 		if (!letters[count])
 			return !entry->bad;
 	}
@@ -221,15 +216,15 @@ static void read_augmentation(struct cie *cie, struct cursor *entry, const char 
 	for (; *letters && !entry->bad; letters++) {
 		switch (*letters) {
 		case 'R':
-			cie->address_encoding = (unsigned)take(entry, 1);
+			cie->address_encoding = (unsigned)read_fixed(entry, 1);
 			break;
 		case 'P': {
-			unsigned encoding = (unsigned)take(entry, 1);
+			unsigned encoding = (unsigned)read_fixed(entry, 1);
 			read_pointer(entry, encoding, 0);
 			break;
 		}
 		case 'L':
-			take(entry, 1);
+			read_fixed(entry, 1);
 			break;
 		case 'S':
 			cie->is_signal_frame = true;
@@ -247,18 +242,18 @@ static bool read_cie(struct window *window, uintptr_t at, uintptr_t high, struct
 	struct cursor cursor = {window, at, high, false}, entry;
 	char letters[LETTERS_MAX];
 	*cie = (struct cie){.address_encoding = ENC_ABSPTR};
-	if (!entry_extent(&cursor, &entry) || take(&entry, 4) != 0)
+	if (!entry_extent(&cursor, &entry) || read_fixed(&entry, 4) != 0)
 		return false;
-	uint64_t version = take(&entry, 1);
+	uint64_t version = read_fixed(&entry, 1);
 	if (!read_letters(&entry, letters) || (version != 1 && version != 3 && version != 4))
 		return false;
 	if (letters[0] && letters[0] != 'z')
 		return false; /* gcc 2's "eh", or nobody's */
-	if (version == 4 && take(&entry, 2) != sizeof(void *))
+	if (version == 4 && read_fixed(&entry, 2) != sizeof(void *))
 		return false; /* size of an address, size of a segment selector */
 	cie->code_align = read_uleb(&entry);
 	cie->data_align = read_sleb(&entry);
-	cie->return_register = version == 1 ? take(&entry, 1) : read_uleb(&entry);
+	cie->return_register = version == 1 ? read_fixed(&entry, 1) : read_uleb(&entry);
 	if (letters[0]) {
 		uint64_t bytes = read_uleb(&entry);
 		uintptr_t data = read_bytes(&entry, bytes);
@@ -409,11 +404,11 @@ static void execute_extended(struct machine *machine, struct cursor *program, un
 		machine->location = read_pointer(program, machine->cie->address_encoding, 0);
 		return;
 	case 0x02: /* advance_loc1, 2, 4 */
-		return advance(machine, take(program, 1));
+		return advance(machine, read_fixed(program, 1));
 	case 0x03:
-		return advance(machine, take(program, 2));
+		return advance(machine, read_fixed(program, 2));
 	case 0x04:
-		return advance(machine, take(program, 4));
+		return advance(machine, read_fixed(program, 4));
 	case 0x0a:
 		return remember(machine);
 	case 0x0b:
@@ -450,7 +445,7 @@ static bool execute(struct machine *machine, uintptr_t at, uintptr_t end)
 {
 	struct cursor program = {machine->window, at, end, false};
 	while (program.at < program.end && !machine->bad && !program.bad) {
-		unsigned opcode = (unsigned)take(&program, 1), low = opcode & 0x3f;
+		unsigned opcode = (unsigned)read_fixed(&program, 1), low = opcode & 0x3f;
 		switch (opcode & 0xc0) {
 		case 0x40:
 			advance(machine, low);
@@ -487,7 +482,7 @@ static bool read_fde(struct window *window, uintptr_t low, uintptr_t high, uintp
 	if (at < low || at >= high || !entry_extent(&cursor, &entry))
 		return false;
 	uintptr_t id_place = entry.at;
-	uint64_t id = take(&entry, 4);
+	uint64_t id = read_fixed(&entry, 4);
 	if (!id || id > id_place - low || !read_cie(window, id_place - id, high, &fde->cie))
 		return false;
 	fde->start = read_pointer(&entry, fde->cie.address_encoding, 0);
@@ -579,11 +574,11 @@ static bool read_header(const struct sn_module *module, struct window *window,
 	if (!segment_of(module, base, window, &cursor))
 		return false;
 	cursor.at = header->base = base;
-	if (take(&cursor, 1) != 1)
+	if (read_fixed(&cursor, 1) != 1)
 		return false;
-	unsigned section_encoding = (unsigned)take(&cursor, 1);
-	unsigned count_encoding = (unsigned)take(&cursor, 1);
-	header->encoding = (unsigned)take(&cursor, 1);
+	unsigned section_encoding = (unsigned)read_fixed(&cursor, 1);
+	unsigned count_encoding = (unsigned)read_fixed(&cursor, 1);
+	header->encoding = (unsigned)read_fixed(&cursor, 1);
 	header->section = read_pointer(&cursor, section_encoding, base);
 	header->count =
 	    count_encoding == ENC_OMIT ? 0 : read_pointer(&cursor, count_encoding, base);

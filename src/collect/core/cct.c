@@ -285,6 +285,15 @@ uint32_t sn_cct_string(struct sn_cct *cct, const char *text, size_t length)
 	return append_string(cct, text, length, hash);
 }
 
+uint32_t sn_cct_named_child(struct sn_cct *cct, uint32_t parent, uint8_t kind, const char *name,
+			    size_t length)
+{
+	struct sn_frame frame = {.kind = kind, .id = sn_cct_string(cct, name, length)};
+	if (parent == SN_NODE_NONE || frame.id == SN_ID_NONE)
+		return SN_NODE_NONE;
+	return sn_cct_child(cct, parent, &frame);
+}
+
 /* ---- Python code objects ---- */
 
 static uint32_t code_hash(const void *element)

@@ -383,7 +383,7 @@ static bool note_exec(const char *path)
 		return true;
 	}
 	if (sn_monitor_wants(SONDE_OS))
-		sn_monitor_emit((struct sonde_event){.domain = SONDE_OS, .kind = SONDE_EXEC});
+		SN_MONITOR_EMIT(.domain = SONDE_OS, .kind = SONDE_EXEC);
 	struct sn_thread *thread = sn_enter();
 	sn_property_set("executed", path && sn_program_text_is_readable(path) ? path : "");
 	sn_checkpoint_now("exec");
@@ -420,25 +420,36 @@ static int after_exec(struct replacing it, int result)
 		after_exec(it, call);                                                              \
 	})
 
-SN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
+/* The exported functions below call these, and not each other: a program may export one as well. */
+static int execute(const char *path, char *const arguments[], char *const environment[])
 {
 	return REPLACING(path, real_execve_get()(path, arguments, carried_with(path, environment)));
 }
 
-SN_EXPORT int execv(const char *path, char *const arguments[])
-{
-	return execve(path, arguments, environ);
-}
-
-SN_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
+static int search_and_execute(const char *file, char *const arguments[], char *const environment[])
 {
 	return REPLACING(
 	    file, real_execvpe_get()(file, arguments, carried_with(slashed(file), environment)));
 }
 
+SN_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
+{
+	return execute(path, arguments, environment);
+}
+
+SN_EXPORT int execv(const char *path, char *const arguments[])
+{
+	return execute(path, arguments, environ);
+}
+
+SN_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
+{
+	return search_and_execute(file, arguments, environment);
+}
+
 SN_EXPORT int execvp(const char *file, char *const arguments[])
 {
-	return execvpe(file, arguments, environ);
+	return search_and_execute(file, arguments, environ);
 }
 
 SN_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
@@ -473,9 +484,9 @@ SN_EXPORT int execveat(int directory, const char *path, char *const arguments[],
 		va_end(list);                                                                      \
 		return result;                                                                     \
 	}
-EXECL(execl, execv(path, arguments))
-EXECL(execlp, execvp(path, arguments))
-EXECL(execle, execve(path, arguments, va_arg(list, char *const *)))
+EXECL(execl, execute(path, arguments, environ))
+EXECL(execlp, search_and_execute(path, arguments, environ))
+EXECL(execle, execute(path, arguments, va_arg(list, char *const *)))
 
 /* A child of the C library's own making is about to execute something, with this thread's mask. */
 static struct replacing before_start(void)

@@ -101,11 +101,8 @@ static void task_begin(const struct itt_domain *domain, struct itt_id task, stru
 		       const struct itt_string_handle *name)
 {
 	const char *text = name && name->narrow ? name->narrow : "task";
-	sn_region_begin(&(struct sn_region_start){.name = text,
-						  .length = strlen(text),
-						  .stack = SN_CALLER_STACK,
-						  .origin = SN_REGION_EITHER,
-						  .user = SN_REGION_ITT});
+	SN_REGION_BEGIN(.name = text, .length = strlen(text), .stack = SN_CALLER_STACK,
+			.origin = SN_REGION_EITHER, .user = SN_REGION_ITT);
 }
 
 static void task_end(const struct itt_domain *domain)

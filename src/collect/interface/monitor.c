@@ -218,8 +218,7 @@ static void monitor_thread_end(struct sn_thread *thread)
 static void monitor_after_fork(void)
 {
 	if (sn_monitor_wants(SONDE_OS))
-		sn_monitor_emit((struct sonde_event){
-		    .domain = SONDE_OS, .kind = SONDE_FORKED, .id = (uint64_t)getpid()});
+		SN_MONITOR_EMIT(.domain = SONDE_OS, .kind = SONDE_FORKED, .id = (uint64_t)getpid());
 }
 
 static const char *monitor_status(void)

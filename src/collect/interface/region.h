@@ -43,6 +43,7 @@ struct sn_region_start {
 
 /* Begins a region of the calling thread; a token for sn_region_end, 0 where nothing is measured. */
 uint32_t sn_region_begin(const struct sn_region_start *start);
+#define SN_REGION_BEGIN(...) sn_region_begin(&(struct sn_region_start){__VA_ARGS__})
 
 /* Ends the region of a token, or the innermost one of `user` for token 0. */
 void sn_region_end(uint32_t user, uint32_t token);

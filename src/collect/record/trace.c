@@ -767,14 +767,11 @@ void sn_trace_message(struct sn_thread *thread, struct sn_trace_event *event)
 
 void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_ns, uint64_t end_ns)
 {
-	sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
-						      .context = node,
-						      .start_ns = start_ns,
-						      .end_ns = end_ns});
+	SN_TRACE_ADD(thread, .kind = SN_TRACE_INTERVAL, .context = node, .start_ns = start_ns,
+		     .end_ns = end_ns);
 }
 
 void sn_trace_sample(struct sn_thread *thread, uint32_t node, uint64_t at_ns)
 {
-	sn_trace_add(thread, &(struct sn_trace_event){
-				 .kind = SN_TRACE_SAMPLE, .context = node, .start_ns = at_ns});
+	SN_TRACE_ADD(thread, .kind = SN_TRACE_SAMPLE, .context = node, .start_ns = at_ns);
 }

@@ -70,6 +70,8 @@ void sn_trace_run(bool is_running);
  * are nodes of `thread`, or of another thread's tree where has_owner. Lost, and counted, where
  * there is no room. */
 void sn_trace_add(struct sn_thread *thread, struct sn_trace_event *event);
+/* The same of an event of these fields. */
+#define SN_TRACE_ADD(thread, ...) sn_trace_add(thread, &(struct sn_trace_event){__VA_ARGS__})
 
 /*
  * What sn_trace_add is for, for a message whose attributes SN_TRACE_KEY_MESSAGE, _PEER, _TAG,

@@ -441,11 +441,8 @@ static void record_sample(struct sn_thread *thread, const ucontext_t *context)
 void sn_sampling_charge_wait(struct sn_thread *thread, const char *call, uint64_t waited_ns)
 {
 	uint64_t start_cpu_ns = sn_thread_cpu_ns();
-	uint32_t node = sn_callpath(thread, NULL, 0);
-	struct sn_frame frame = {.kind = SN_FRAME_OS,
-				 .id = sn_cct_string(&thread->cct, call, strlen(call))};
-	if (node != SN_NODE_NONE && frame.id != SN_ID_NONE)
-		node = sn_cct_child(&thread->cct, node, &frame);
+	uint32_t node = sn_cct_named_child(&thread->cct, sn_callpath(thread, NULL, 0), SN_FRAME_OS,
+					   call, strlen(call));
 	add(thread, node == SN_NODE_NONE ? SN_NODE_ROOT : node, event_metrics[real_event],
 	    waited_ns);
 	thread->waited_ns += waited_ns;

@@ -34,11 +34,9 @@ bool sn_mpi_begin(struct sn_mpi_call *call, const struct sn_mpi_entry *entry)
 	sn_mpi_counted(SN_MPI_CALLS);
 	sn_mpi_learn();
 	if (!of->is_quiet)
-		call->token = sn_region_begin(&(struct sn_region_start){.name = name,
-									.length = strlen(name),
-									.stack = entry->stack,
-									.origin = SN_REGION_NATIVE,
-									.user = SN_REGION_MPI});
+		call->token =
+		    SN_REGION_BEGIN(.name = name, .length = strlen(name), .stack = entry->stack,
+				    .origin = SN_REGION_NATIVE, .user = SN_REGION_MPI);
 	call->start_ns = sn_now_ns();
 	return true;
 }
@@ -73,11 +71,8 @@ static uint32_t node_of(struct sn_thread *thread, uint32_t node, const struct sn
 {
 	const struct sn_mpi_function *of = message->of;
 	const char *name = of->name + 1;
-	if (!thread || node == SN_NODE_NONE)
-		return SN_NODE_NONE;
-	struct sn_frame frame = {.kind = SN_FRAME_REGION,
-				 .id = sn_cct_string(&thread->cct, name, strlen(name))};
-	return sn_cct_child(&thread->cct, node, &frame);
+	return thread ? sn_cct_named_child(&thread->cct, node, SN_FRAME_REGION, name, strlen(name))
+		      : SN_NODE_NONE;
 }
 
 static void count_part(const struct sn_mpi_function *of)
