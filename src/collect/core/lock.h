@@ -4,7 +4,7 @@
  *
  * A handler may interrupt the thread that holds a lock, so handlers only try, or wait with a bound.
  * Nothing is held for longer than a few instructions, or one file's reading or writing. In the
- * child of a fork all are free again, for whoever held them is not there.
+ * child of a fork all are free again, for the threads that held them are not there.
  *
  * No locks, and therefore not here: cells that a thread claims by compare-and-swap and that nobody
  * waits for (kept messages, tensors' addresses, NVTX ranges, places of descriptors, starts of

@@ -237,7 +237,7 @@ void sn_thread_end(void)
 	if (entered)
 		sn_leave(thread);
 	self = NULL;
-	/* release: whoever adopts the record sees all that was written to it */
+	/* release: the thread that adopts the record sees all that was written to it */
 	atomic_store_explicit(&thread->ended, true, memory_order_release);
 }
 

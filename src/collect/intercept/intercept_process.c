@@ -288,7 +288,7 @@ static void join_preload(char *joined, char *const *environment)
 static char **carry(const char *path, char **completed, char *joined, char *const *environment)
 {
 	size_t count = 0;
-	/* in this order: who confined himself makes no call of ours */
+	/* in this order: a process that confined itself makes no call of ours */
 	if (is_stripping || is_of_other_libc(path) || !has_room() || !is_within_reach())
 		return strip(completed, joined, environment);
 	for (char *const *entry = environment; entry && *entry; entry++)
@@ -550,7 +550,7 @@ SN_PUBLIC(void *, popen, (const char *command, const char *mode))
 	return STARTING(real_popen_get()(command, mode), result != NULL);
 }
 
-/* ---- forks whose handlers do not run, and ends that nobody announces ---- */
+/* ---- forks without handlers, and exits without exit handlers ---- */
 
 SN_EXPORT pid_t _Fork(void)
 {

@@ -640,7 +640,8 @@ static long raw_action(int signal, const struct kernel_action *new_action,
 	return sn_program_write(old_action, &told, sizeof(told));
 }
 
-/* Of a set that was filled our signal is not taken: who fills a set by number is rare enough. */
+/* A filled set keeps our signal, which then becomes the program's: few programs fill sets by
+ * number. */
 static void raw_set(const void *bits)
 {
 	uint64_t set;

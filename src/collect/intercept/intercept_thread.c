@@ -34,7 +34,7 @@ static struct start starts[STARTS];
 static struct start *start_new(void)
 {
 	for (unsigned index = 0; index < STARTS; index++)
-		/* acquire: whoever had it has read it */
+		/* acquire: its last user has read it */
 		if (!atomic_exchange_explicit(&starts[index].is_used, true, memory_order_acquire))
 			return &starts[index];
 	return sn_pages_map(sizeof(struct start));

@@ -40,7 +40,7 @@ void *sn_real_symbol_once(_Atomic(void *) *known, const char *name)
 	if (__builtin_expect(function != NULL, 1))
 		return function;
 	function = sn_real_symbol(name);
-	/* relaxed: whoever races here finds the same */
+	/* relaxed: threads that race find the same */
 	atomic_store_explicit(known, function, memory_order_relaxed);
 	return function;
 }

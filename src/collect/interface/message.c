@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Directions, peers and tags that are counted; with more of them messages have no number, and
- * whoever reads counts those it finds. */
+ * readers count those they find. */
 #define COUNTERS 4096u
 #define PROBES	 16u
 
@@ -139,14 +139,14 @@ bool sn_message_keep(uintptr_t key, const struct sn_message *message)
 			continue;
 		kept[place] = *message;
 		kept_order[place] = atomic_fetch_add_explicit(&kept_count, 1, memory_order_relaxed);
-		/* release: whoever finds the key reads the message */
+		/* release: a thread that finds the key reads the message */
 		atomic_store_explicit(&kept_keys[place], key, memory_order_release);
 		return true;
 	}
 	return false;
 }
 
-/* Another thread may take one of them meanwhile: then once more. */
+/* Tries again where another thread removes the message that was chosen. */
 bool sn_message_remove(uintptr_t key, uint32_t peer, struct sn_message *message)
 {
 	for (;;) {
@@ -176,7 +176,7 @@ bool sn_message_remove(uintptr_t key, uint32_t peer, struct sn_message *message)
 	}
 }
 
-/* ---- what did not come to be ---- */
+/* ---- messages that were cancelled or failed ---- */
 
 void sn_message_withdraw(struct sn_message *message)
 {
@@ -299,7 +299,7 @@ void sn_collective_record(struct sn_thread *thread, uint32_t node, uint64_t grou
 	record_interval(thread, node, start_ns, end_ns, attributes, bytes ? 3 : 2);
 }
 
-/* ---- what a program tells ---- */
+/* ---- messages that a program reports itself ---- */
 
 static uint64_t hook_begin(void)
 {

@@ -8,7 +8,7 @@
  * colours, payloads, resources and thread names are left out. Push and pop answer as with no tool.
  */
 #include "collect/intercept/intercept.h"
-#include "keep.h"
+#include "collect/core/keep.h"
 #include "region.h"
 #include "collect/core/thread.h"
 

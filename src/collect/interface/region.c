@@ -35,7 +35,7 @@ static uint32_t metric_of(_Atomic uint32_t *slot, const char *name, const char *
 	uint32_t metric = atomic_load_explicit(slot, memory_order_relaxed);
 	if (metric == SN_ID_NONE) {
 		metric = sn_metric(name, unit, "region", kind, 0);
-		/* relaxed: whoever races here stores the same number */
+		/* relaxed: threads that race store the same number */
 		atomic_store_explicit(slot, metric, memory_order_relaxed);
 	}
 	return metric;

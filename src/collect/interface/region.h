@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions that the program marks, whatever interface it marks them through (sonde.h, Python, NVTX,
+ * Regions that the program marks, by any of their interfaces (sonde.h, Python, NVTX,
  * ITT). docs/design/regions.md says where a region lies among native and Python frames and why.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.

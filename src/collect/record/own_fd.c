@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of ours, and who is there; see own_fd.h.
+ * The collector's descriptors: their numbers, and whether they are still ours; see own_fd.h.
  *
  * A table of fixed size has a place for each number modulo its length, so that looking one up is a
  * load. A number whose place is taken is not used: the next one is asked for.
@@ -32,7 +32,7 @@ static struct place places[PLACES];
 static _Atomic unsigned event_count;
 static _Atomic unsigned places_end; /* none behind it has ever been used */
 
-/* ---- who is there ---- */
+/* ---- identity ---- */
 
 /* The kernel's number of the perf event at `fd`; 0 where there is none. Other files refuse it. */
 static uint64_t event_id(int fd)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the PROCESS section says of this process image: KEY=VALUE lines. Keys:
+ * The KEY=VALUE lines of the PROCESS section, which describe this process image. Keys:
  * docs/format/measurement.md.
  *
  * All functions here, unless they say otherwise: AS-safe: no. MT: one at a time.

@@ -418,7 +418,7 @@ static int define_thread(const struct sn_thread *thread, uint32_t *number)
 static void mark_filled(uint64_t place)
 {
 	if (file.places)
-		/* release: whoever takes it finds the events counted */
+		/* release: a thread that claims it finds the events counted */
 		atomic_store_explicit(&file.places[place], 1, memory_order_release);
 }
 
@@ -590,7 +590,7 @@ static bool write_own(struct sn_thread_trace *trace)
 static void write_due_here(void *argument)
 {
 	struct sn_thread_trace *trace = argument;
-	/* whoever has it writes it out */
+	/* the thread that holds the lock writes it out */
 	if (!sn_trace_buffer_lock(&trace->buffer))
 		return;
 	write_own(trace);

@@ -7,7 +7,7 @@
  * when the first event is recorded, so that processes that do nothing leave none.
  * docs/design/recording.md.
  *
- * Whoever has something to record asks sn_trace_wants first, which costs a load where nothing is
+ * Callers ask sn_trace_wants first, which costs a load where nothing is
  * recorded; all else here is called between sn_enter and sn_leave.
  *
  * All functions here, unless they say otherwise: AS-safe: yes. MT: the thread itself.

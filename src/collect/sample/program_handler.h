@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers of the program are entered through a gate of ours, which they do not notice, so that
- * they do not meet what we added to the process:
+ * The program's handlers are entered through a gate: code of ours that leaves registers and stack
+ * as they were. It hides from them what the collector adds to the process:
  * - one that asks for a signal stack (SA_ONSTACK) runs, in a thread that has none, on the thread's
  *   ordinary stack and not on ours;
  * - no sample's frame is put on a signal stack of the program below a handler that runs there,

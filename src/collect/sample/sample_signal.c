@@ -120,7 +120,7 @@ void sn_sample_signal_yield(uint64_t signals)
 	if (!signal || !(signals & SN_SIGNAL_BIT(signal)))
 		return;
 	int next = claim_signal(signal - 1, LOWEST_SIGNAL);
-	/* who comes second finds the first one's choice */
+	/* of two threads the second finds the first one's choice */
 	atomic_compare_exchange_strong_explicit(&current, &expected, next, memory_order_relaxed,
 						memory_order_relaxed);
 }

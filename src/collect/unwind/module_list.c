@@ -531,7 +531,7 @@ static struct index *begin_index(uint32_t capacity)
 	return next;
 }
 
-/* release: who reads the index sees the modules it names, and all of it with the even version */
+/* release: a reader of the index sees the modules it names, and all of it with the even version */
 static void publish(struct index *next)
 {
 	atomic_fetch_add_explicit(&next->version, 1, memory_order_release);

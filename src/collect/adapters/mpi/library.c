@@ -145,7 +145,7 @@ const struct sn_mpi_library *sn_mpi_library(void)
 {
 	int state = atomic_load_explicit(&state_of_search, memory_order_acquire);
 	if (__builtin_expect(!state, 0)) {
-		/* whoever races here finds and writes the same */
+		/* threads that race find and write the same */
 		bool is_known;
 		sn_on_own_stack(search, &is_known);
 		state = is_known ? 1 : -1;

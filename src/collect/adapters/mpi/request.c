@@ -64,7 +64,7 @@ int sn_mpi_start(struct sn_mpi_call *call)
 		     starts->count ? sn_mpi_count(call->entry, starts->count) : 1);
 }
 
-/* What it stands for comes to its end unseen. */
+/* The end of the operation will not be seen. */
 int sn_mpi_free_request(struct sn_mpi_call *call)
 {
 	struct sn_message message;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call, by what calls.def says of its arguments: what is counted before it, and what is known
- * once it has accepted them. A communicator that has not been met is not asked about before.
+ * Runs a call of MPI and reads its arguments as calls.def describes them: messages are counted
+ * before the call, sizes are read once it has accepted its arguments. MPI is asked about a
+ * communicator that is new only then.
  */
 #include "mpi.h"
 

@@ -25,7 +25,7 @@ void sn_cl_clock_init(struct sn_cl_clock *clock)
 	atomic_store_explicit(&clock->drifted, 0, memory_order_relaxed);
 }
 
-/* False where whoever holds it does not let go: its process has forked meanwhile. */
+/* False where its holder does not release it: the process has forked meanwhile. */
 static bool lock(struct sn_cl_clock *clock)
 {
 	return sn_lock_wait_one(SN_LOCK_OPENCL_CLOCK, &clock->busy);

@@ -72,7 +72,7 @@ static uint32_t number_of(const struct sn_module *module)
 	for (uint32_t entry = 0; entry < SN_GOMP_COUNT; entry++)
 		library->entries[entry] = (void *)sn_elf_symbol(module, names[entry], NULL);
 	library->is_ompt = sn_ompt_is_runtime(module->start);
-	/* release: whoever sees the count sees the library */
+	/* release: a reader of the count sees the library */
 	atomic_store_explicit(&library_count, count + 1, memory_order_release);
 	return count;
 }

@@ -211,7 +211,7 @@ static uint32_t hash(uintptr_t address)
 static void put(struct entry *table, uintptr_t address, uint32_t check, uint32_t node)
 {
 	struct entry *entry = table + hash(address) % TABLE_ENTRIES;
-	/* who reads in between finds no address */
+	/* a reader in between finds no address */
 	atomic_store_explicit(&entry->address, 0, memory_order_relaxed);
 	atomic_store_explicit(&entry->node_and_check, (uint64_t)node << 32 | check,
 			      memory_order_release);
