@@ -301,7 +301,7 @@ static int change_mask(mask_function *real, int how, const sigset_t *new_set, si
 	bool is_known = how == SIG_BLOCK || how == SIG_UNBLOCK || how == SIG_SETMASK;
 	uint64_t spared = sn_samples_spared();
 	/* samples of before that this thread must not find in its way */
-	sn_sampling_renew();
+	sn_sampling_renew(NULL);
 	uint64_t bits = new_set ? sn_signal_bits(new_set) : 0;
 	if (new_set && is_known) {
 		passed = *new_set;
@@ -557,7 +557,7 @@ void sn_signal_yield(uint64_t signals)
 	sn_sample_signal_yield(signals);
 	if (!ours || ours == sn_sample_signal())
 		return;
-	sn_sampling_renew();
+	sn_sampling_renew(NULL);
 	sn_on_own_stack(sn_signalfds_complete, &ours);
 	errno = saved_errno;
 }

@@ -95,8 +95,6 @@ SN_EXPORT int sigaltstack(const stack_t *new_stack, stack_t *old_stack)
  * A handler on a small signal stack of the program's leaves it by siglongjmp, which sets the mask
  * while it still stands there: no sample may be waiting for that.
  */
-typedef void jump_function(sigjmp_buf, int);
-
 static void before_jump(void)
 {
 	if (sn_thread_self() && sn_is_measured_process())
@@ -104,13 +102,11 @@ static void before_jump(void)
 }
 
 #define JUMP(name)                                                                                 \
+	SN_REAL(void, name, (sigjmp_buf, int))                                                     \
 	SN_EXPORT __attribute__((noreturn)) void name(sigjmp_buf to, int value)                    \
 	{                                                                                          \
-		static _Atomic(void *) found;                                                      \
 		before_jump();                                                                     \
-		if (!found)                                                                        \
-			found = sn_real(#name);                                                    \
-		((jump_function *)found)(to, value);                                               \
+		real_##name##_get()(to, value);                                                    \
 		__builtin_unreachable();                                                           \
 	}
 

@@ -770,8 +770,3 @@ void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_n
 	SN_TRACE_ADD(thread, .kind = SN_TRACE_INTERVAL, .context = node, .start_ns = start_ns,
 		     .end_ns = end_ns);
 }
-
-void sn_trace_sample(struct sn_thread *thread, uint32_t node, uint64_t at_ns)
-{
-	SN_TRACE_ADD(thread, .kind = SN_TRACE_SAMPLE, .context = node, .start_ns = at_ns);
-}

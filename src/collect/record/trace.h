@@ -81,7 +81,6 @@ void sn_trace_message(struct sn_thread *thread, struct sn_trace_event *event);
 
 /* Shorter, for what has neither link nor attributes. */
 void sn_trace_interval(struct sn_thread *thread, uint32_t node, uint64_t start_ns, uint64_t end_ns);
-void sn_trace_sample(struct sn_thread *thread, uint32_t node, uint64_t at_ns);
 
 /* The number of a queue of a device, for events' `stream`; SN_ID_NONE where it cannot be had, then
  * its events go to no stream. In the child of a fork numbers begin anew. AS-safe: no. MT: yes. */

@@ -178,7 +178,7 @@ static struct sn_gate_target target_of(int signal, siginfo_t *info, ucontext_t *
 	    atomic_load_explicit(&action->handler, memory_order_relaxed)};
 	if (sn_sample_signal_is_served(signal) && sn_sampling_is_sample(info)) {
 		sn_interrupted_call_mend(context);
-		sn_sampling_renew_in(context);
+		sn_sampling_renew(context);
 		target.handler = NULL;
 		return target;
 	}

@@ -297,7 +297,8 @@ static void record_sample(struct sn_thread *thread, const ucontext_t *context)
 	}
 	sn_charge(thread, node, start_cpu_ns, start_ns);
 	if (sn_trace_wants(SN_TRACE_SOURCE_SAMPLES))
-		sn_trace_sample(thread, node, start_ns);
+		SN_TRACE_ADD(thread, .kind = SN_TRACE_SAMPLE, .context = node,
+			     .start_ns = start_ns);
 	if (sampling->driver_hz)
 		watch_driver(sampling, start_cpu_ns);
 	thread->samples++;
@@ -391,7 +392,7 @@ static void handle_foreign(int signal, siginfo_t *info, ucontext_t *context)
 	if (sn_is_measured_process())
 		sn_sample_signal_yield(bit);
 	sn_in_handler_on_own_stack(sn_signalfds_complete, &signal);
-	sn_sampling_renew_in(context);
+	sn_sampling_renew(context);
 	if (is_blocked) {
 		set_mask(context, mask_of(context) | bit);
 		sn_signal_wait_complete(bit);
@@ -412,7 +413,7 @@ static void handle(int signal, siginfo_t *info, ucontext_t *context)
 	sn_in_handler_on_own_stack(handle_sample, context);
 	sn_interrupted_call_mend(context);
 	if (signal != sn_sample_signal())
-		sn_sampling_renew_in(context);
+		sn_sampling_renew(context);
 	else if (is_of_perf(info) && own_sampling())
 		keep_pace(own_sampling());
 }
@@ -622,7 +623,7 @@ static void arm(struct sn_thread *thread, struct sn_sampling *sampling)
 				thread->tid, sampling->signal, 0);
 }
 
-void sn_sampling_renew_in(ucontext_t *context)
+void sn_sampling_renew(ucontext_t *context)
 {
 	struct sn_sampling *sampling = own_sampling();
 	sn_signal_wait_complete(0);
@@ -641,11 +642,6 @@ void sn_sampling_renew_in(ucontext_t *context)
 	else if (!sampling->suspended)
 		arm(sn_thread_self(), sampling);
 	errno = saved_errno;
-}
-
-void sn_sampling_renew(void)
-{
-	sn_sampling_renew_in(NULL);
 }
 
 void sn_sampling_suspend(bool suspended)
@@ -748,10 +744,4 @@ bool sn_sampling_is_overflow(const siginfo_t *info)
 	/* one sample more does no harm where there is room */
 	return info->si_code == SI_KERNEL && has_events && sampling && sampling->signal &&
 	       !send_to_self(sampling->signal, &sample);
-}
-
-void sn_sampling_stop_self(void)
-{
-	if (sn_thread_self())
-		sn_sampling_stop(sn_thread_self());
 }

@@ -84,7 +84,7 @@ static void learn_rank(uint32_t rank)
 	if (atomic_exchange_explicit(&is_known, true, memory_order_relaxed))
 		return;
 	if (!sn_property_has("rank"))
-		sn_property_set_rank(rank);
+		sn_property_set_number("rank", rank);
 }
 
 /* Where a message's answer will be is its key; one that was there before got none. */

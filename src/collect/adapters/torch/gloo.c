@@ -139,7 +139,7 @@ static void learn_rank(const struct context *context)
 	if (!largest)
 		atomic_store(&has_rank, sn_property_has("rank"));
 	if (!atomic_load(&has_rank))
-		sn_property_set_rank((uint32_t)context->rank);
+		sn_property_set_number("rank", (uint32_t)context->rank);
 }
 
 /* ---- collectives ---- */
