@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is never given back: threads take pieces of shared chunks by an atomic addition. */
+/* Hands out pieces of shared chunks by an atomic addition; see keep.h. */
 #include "keep.h"
 #include "arena.h"
 

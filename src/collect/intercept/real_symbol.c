@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a symbol means to the program; see real_symbol.h. */
+/* Searches all modules for a symbol; see real_symbol.h. */
 #include "real_symbol.h"
 
 #include "collect/unwind/elf_symbol.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Describes this process image; see property.h. Formatting here is by hand: it runs in handlers. */
+/* Describes this process image; see property.h. */
 #include "property.h"
 #include "collect/core/adapters.h"
 #include "collect/core/line.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Communicators, windows and files, by handle: found without a lock, made known under one. A name
- * is a hash of who the members are and of how many communicators of just these members were made
- * before; see mpi.h.
+ * The table of communicators, windows and files by handle: looked up without a lock, added under
+ * one. A name is a hash of the members' ranks and of how many communicators of just these members
+ * were created before; see mpi.h.
  */
 #include "mpi.h"
 

@@ -3,10 +3,10 @@
  * Which nn.Module an operator runs in.
  *
  * A module is called through Module._call_impl, whose first argument it is; so the Python frames of
- * an operator name the module object. What it is called is found when it is called for the first
+ * an operator name the module object. Its name is found when it is called for the first
  * time: _call_impl asks PyTorch whether it is tracing, a function that this library stands in front
  * of, and there the thread holds the interpreter's lock. The module that called it is asked for the
- * name under which it has this one; what is called by none is called by its class.
+ * name under which it has this one; a module that no other one calls is named after its class.
  */
 #include "collect/core/callpath.h"
 #include "graph.h"
