@@ -2,6 +2,7 @@
 /* `sonde analyze`: measurement folders to one database. */
 #include "command.h"
 #include "cmd/run/frameworks.h"
+#include "findings.h"
 #include "metrics.h"
 
 #include "aggregate/analyze.h"
@@ -27,9 +28,10 @@ struct arguments {
 	const char *output;
 	struct sn_texts formulas; /* NAME=FORMULA */
 	int form;		  /* 0 text, 1 JSON */
+	bool wants_findings;
 };
 
-static int take_formula(void *context, const struct sn_options *options, const char *text)
+static int parse_formula(void *context, const struct sn_options *options, const char *text)
 {
 	struct sn_texts *formulas = context;
 	size_t name_length;
@@ -55,8 +57,9 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 	    {"jobs", 'j', SN_OPTION_WHOLE(analyze->jobs, 1, JOBS_MAX)},
 	    {"no-cache", .flag = &analyze->no_cache},
 	    {"memory", .memory = &analyze->memory_bytes, .least = 64 << 20},
-	    {"metric", .take = take_formula, .context = &arguments->formulas},
+	    {"metric", .parse = parse_formula, .context = &arguments->formulas},
 	    {"no-loops", .flag = &analyze->no_loops},
+	    {"findings", .flag = &arguments->wants_findings},
 	    {"share", .flag = &analyze->is_shared},
 	    {"format", .choice = &arguments->form, .choices = formats},
 	    {0}};
@@ -146,11 +149,17 @@ static int check_formulas(const struct arguments *arguments)
 }
 
 /* Which metrics there are, and so what formulas mean, is known once the database is written. */
-static int add_formulas(void *context, const char *path)
+static int complete(void *context, const char *path)
 {
 	const struct arguments *arguments = context;
-	return sn_command_store_formulas(path, arguments->output, arguments->formulas.items,
-					 arguments->formulas.count);
+	const struct sn_texts *formulas = &arguments->formulas;
+	int status = formulas->count > 0
+			 ? sn_command_store_formulas(path, arguments->output, formulas->items,
+						     formulas->count)
+			 : 0;
+	return status
+		   ? status
+		   : sn_command_store_findings(path, arguments->output, arguments->wants_findings);
 }
 
 /* Only the first of many ranks has something to say. */
@@ -216,10 +225,8 @@ static int run_rank(int argc, char **argv)
 	/* all ranks look, because all must go on or none; the first writes */
 	if (check_formulas(&arguments))
 		return SN_EXIT_FAILED;
-	if (arguments.formulas.count > 0) {
-		arguments.analyze.complete = add_formulas;
-		arguments.analyze.complete_context = &arguments;
-	}
+	arguments.analyze.complete = complete;
+	arguments.analyze.complete_context = &arguments;
 	if (arguments.analyze.memory_bytes)
 		keep_little(&arguments.analyze);
 	struct sn_frameworks frameworks = {folders, count};

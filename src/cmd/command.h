@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct sn_error;
 struct sonde_db;
 
 enum sn_exit {
@@ -58,7 +59,7 @@ void sn_command_help(const struct sn_command *command, FILE *out);
  */
 int sn_command_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for things that do not end the command. */
-void sn_command_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define sn_command_warn(...) ((void)sn_command_fail(__VA_ARGS__))
 /* The same with a pointer to -h at the end of the line; returns SN_EXIT_USAGE. */
 int sn_command_misuse(const struct sn_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -68,6 +69,11 @@ int sn_command_open(const char *path, struct sonde_db **db);
 /* Closes it; where values that were read turned out to be damaged, prints that and returns
  * SN_EXIT_FAILED, else `status`. */
 int sn_command_close(struct sonde_db *db, int status);
+/* Writes a file, which appears under its name only when it is whole (base/output.h). 0 or a
+ * negative enum sn_err, so what `write` returns. */
+int sn_command_write_file(const char *path,
+			  int (*write)(const void *context, FILE *out, struct sn_error *error),
+			  const void *context, struct sn_error *error);
 /* Once a database has gone to `output`: where that is the pipe that is stdout, what is printed from
  * here on goes to stderr, for it must not get between the bytes. */
 void sn_command_speak_beside(const char *output);
@@ -77,10 +83,10 @@ void sn_command_speak_beside(const char *output);
  *
  *	const struct sn_option table[] = {
  *	    {"output", 'o', .text = &output},
- *	    {"format", .choice = &form, .choices = (const char *const[]){"text", "json", NULL}},
+ *	    {"format", SN_OPTION_CHOICE(form, "text", "json")},
  *	    {"limit", SN_OPTION_WHOLE(limit, 0, 1e9)},
  *	    {"quiet", 'q', .flag = &is_quiet},
- *	    {"event", 'e', .take = take_event, .context = &run},
+ *	    {"event", 'e', .parse = parse_event, .context = &run},
  *	    {0}};
  *	struct sn_options options = {&sn_command_NAME, argc, argv};
  *	if (!sn_options_read(&options, table))
@@ -114,8 +120,12 @@ struct sn_option {
 	void *whole;		/* the same in an unsigned integer; see below */
 	uint64_t *memory;	/* bytes of "800M" and the like, at least `least` */
 	struct sn_texts *texts; /* may be given `most` times */
+	/* `choices` with commas between them, `implied` where none is given; `wrong` says what
+	 * others are */
+	const char **list;
+	const char *implied, *wrong;
 	/* 0, or the exit status after having explained the mistake. */
-	int (*take)(void *context, const struct sn_options *options, const char *text);
+	int (*parse)(void *context, const struct sn_options *options, const char *text);
 	void *context;
 	bool is_optional; /* the text is NULL where none is given, as in --os[=LIST] */
 	const char *const *choices;
@@ -125,19 +135,25 @@ struct sn_option {
 };
 #define SN_OPTION_WHOLE(variable, from, to)                                                        \
 	.whole = &(variable), .whole_bytes = sizeof(variable), .least = (from), .most = (to)
+#define SN_OPTION_CHOICE(variable, ...)                                                            \
+	.choice = &(variable), .choices = (const char *const[])                                    \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
 
 bool sn_options_read(struct sn_options *options, const struct sn_option *table);
-/* A number from min to max; 0, or -1 after having explained the mistake. */
+/* A number from min to max; 0, or SN_EXIT_USAGE after having explained the mistake. */
 int sn_options_number(const struct sn_options *options, const char *option, const char *text,
 		      double min, double max, double *value);
 /* The bytes of "800M", "2G" or a plain number, or -1 where the text is no amount. */
 double sn_options_bytes(const char *text);
-/* 0, or -1: the first of the words in a list with commas that is none of `words` (ends with NULL)
- * begins at *wrong. */
-int sn_options_check_list(const char *list, const char *const *words, const char **wrong);
 /* The one operand (optind must be past the options), or NULL after having explained the mistake. */
 const char *sn_options_operand(const struct sn_options *options, const char *what);
 
+/* Explains that `what` ("option '--") and the word together are none of the names, which end with
+ * NULL; returns SN_EXIT_USAGE. */
+int sn_options_unknown(const struct sn_command *command, const char *what, const char *word,
+		       const char *const *names);
 /* The candidate most like `word` (ends with NULL) if one is like it, else NULL. */
 const char *sn_options_nearest(const char *word, const char *const *candidates);
 
@@ -148,5 +164,10 @@ void sn_command_signals_restore(void);
 int sn_terminal_width(void);
 /* Whether bold and colours belong on `stream`: a terminal, not "dumb", NO_COLOR not set. */
 bool sn_terminal_has_color(FILE *stream);
+/* What begins and ends such text there; "" where it does not belong. */
+struct sn_style {
+	const char *bold, *dim, *plain;
+};
+struct sn_style sn_terminal_style(FILE *stream);
 
 #endif

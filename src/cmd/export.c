@@ -9,7 +9,6 @@
 #include "sources.h"
 
 #include "base/folder.h"
-#include "base/output.h"
 #include "base/text.h"
 #include "export/exporter.h"
 #include "sonde/db.h"
@@ -29,26 +28,29 @@ static bool is_same_file(const char *a, const char *b)
 	       first.st_ino == second.st_ino;
 }
 
+struct file {
+	const struct sn_exporter *exporter;
+	const struct sn_export_request *request;
+};
+
+static int write_whole(const void *context, FILE *out, struct sn_error *error)
+{
+	const struct file *file = context;
+	int code = file->exporter->write(file->request, out, error);
+	const char *damage = sonde_db_damage(file->request->db);
+	return code == 0 && damage ? sn_fail(error, SN_ERR_FORMAT, "%s", damage) : code;
+}
+
 static int write_file(const struct sn_exporter *exporter, const struct sn_export_request *request,
 		      const char *path)
 {
 	struct sn_error error = {""};
-	struct sn_output output;
+	struct file file = {exporter, request};
 	if (is_same_file(path, request->path))
 		return sn_command_fail("'%s' is the database itself", path);
-	if (sn_output_open(&output, path, &error) != 0)
-		return sn_command_fail("%s", error.text);
-	FILE *stream = sn_output_stream(&output);
-	int code = stream ? exporter->write(request, stream, &error) : sn_fail_memory(&error);
-	if (stream)
-		fclose(stream); /* what went wrong is in output.failed */
-	if (code == 0 && sonde_db_damage(request->db))
-		code = sn_fail(&error, SN_ERR_FORMAT, "%s", sonde_db_damage(request->db));
-	if (code != 0)
-		sn_output_abandon(&output);
-	else
-		code = sn_output_commit(&output, &error);
-	return code == 0 ? SN_EXIT_DONE : sn_command_fail("%s", error.text);
+	return sn_command_write_file(path, write_whole, &file, &error)
+		   ? sn_command_fail("%s", error.text)
+		   : SN_EXIT_DONE;
 }
 
 /* A folder that is there already is replaced only if it is one of the kind. */
@@ -96,9 +98,9 @@ static int choose(const struct sn_exporter *exporter, const struct sn_texts *lis
 {
 	int status = 0;
 	for (size_t i = 0; i < lists->count && status == 0; i++)
-		status = sn_choice_take(choice, lists->items[i]);
+		status = sn_choice_add(choice, lists->items[i]);
 	if (status == 0 && lists->count == 0)
-		sn_choice_take_all(choice);
+		sn_choice_add_all(choice);
 	if (status == 0 && lists->count > 0 && exporter->has_events)
 		status = sn_command_fail(
 		    "format %s holds events and no metrics: leave --metric out", exporter->name);
@@ -191,12 +193,13 @@ static int run(int argc, char **argv)
 	struct sn_source_roots sources = {0};
 	int to = -1;
 	bool no_source = false;
-	const struct sn_option table[] = {{"to", .choice = &to, .choices = formats},
-					  {"output", 'o', .text = &output},
-					  {"metric", .texts = &lists, .most = SN_CHOICE_LISTS_MAX},
-					  {"source", .take = sn_sources_take, .context = &sources},
-					  {"no-source", .flag = &no_source},
-					  {0}};
+	const struct sn_option table[] = {
+	    {"to", .choice = &to, .choices = formats},
+	    {"output", 'o', .text = &output},
+	    {"metric", .texts = &lists, .most = SN_CHOICE_LISTS_MAX},
+	    {"source", .parse = sn_sources_parse, .context = &sources},
+	    {"no-source", .flag = &no_source},
+	    {0}};
 	if (!sn_options_read(&options, table))
 		return options.status;
 	const struct sn_exporter *exporter = to < 0 ? NULL : sn_exporters[to];

@@ -2,6 +2,7 @@
 /* `sonde import`: files of other tools to one database. The formats are in src/import. */
 #include "command.h"
 
+#include "findings.h"
 #include "import/core/import_files.h"
 #include "cmd/timeline/trace_input.h"
 
@@ -19,9 +20,10 @@ struct arguments {
 	const char *structures[MAX_STRUCTURES];
 	struct sn_import_request request;
 	struct sn_import_notes notes;
+	bool wants_findings;
 };
 
-static int take_structure(void *context, const struct sn_options *options, const char *path)
+static int parse_structure(void *context, const struct sn_options *options, const char *path)
 {
 	struct arguments *arguments = context;
 	if (arguments->request.structure_count == MAX_STRUCTURES)
@@ -43,8 +45,9 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 	const struct sn_option table[] = {
 	    {"output", 'o', .text = &arguments->output},
 	    {"from", .choice = &from, .choices = formats},
-	    {"structure", 'S', .take = take_structure, .context = arguments},
+	    {"structure", 'S', .parse = parse_structure, .context = arguments},
 	    {"jobs", 'j', SN_OPTION_WHOLE(arguments->request.jobs, 1, JOBS_MAX)},
+	    {"findings", .flag = &arguments->wants_findings},
 	    {"no-structure", .flag = &arguments->request.no_structure},
 	    {"share", .flag = &arguments->request.is_shared},
 	    {0}};
@@ -99,13 +102,19 @@ static int import(struct arguments *arguments, struct sn_import_files *inputs,
 	if (code == 0)
 		code = sn_import(arguments->importer, request, arguments->output, &counts, &error);
 	if (code != 0)
-		return sn_command_fail("%s", error.text);
+		return *error.text ? sn_command_fail("%s", error.text) : SN_EXIT_FAILED;
 	sn_command_import_notes(request->notes);
 	sn_command_speak_beside(arguments->output);
 	printf("%s: %" PRIu32 " contexts, %" PRIu64 " events from %zu input%s of %s\n",
 	       arguments->output, counts.contexts, counts.events, request->path_count,
 	       request->path_count == 1 ? "" : "s", arguments->importer->name);
 	return SN_EXIT_DONE;
+}
+
+static int complete(void *context, const char *path)
+{
+	const struct arguments *arguments = context;
+	return sn_command_store_findings(path, arguments->output, arguments->wants_findings);
 }
 
 static int run(int argc, char **argv)
@@ -116,6 +125,8 @@ static int run(int argc, char **argv)
 		return sn_command_fail("out of memory");
 	struct sn_import_files inputs = {0};
 	arguments->request.notes = &arguments->notes;
+	arguments->request.complete = complete;
+	arguments->request.complete_context = arguments;
 	if (parse(argc, argv, arguments, &status) == 0) {
 		if (optind == argc)
 			status = sn_command_misuse(&sn_command_import, "no file given");

@@ -3,6 +3,8 @@
 #include "metrics.h"
 
 #include "command.h"
+#include "format/database/database.h"
+#include "format/database/database_append.h"
 #include "format/database/database_formulas.h"
 
 #include <string.h>
@@ -185,7 +187,7 @@ static int define(struct sn_metric_choice *choice, const char *item, size_t name
 	return code ? sn_command_fail("%s", error.text) : 0;
 }
 
-static int take_item(struct sn_metric_choice *choice, const char *item)
+static int add_item(struct sn_metric_choice *choice, const char *item)
 {
 	size_t name_length;
 	uint32_t metric = sonde_db_metric_by_name(choice->db, item);
@@ -223,7 +225,7 @@ static size_t item_length(const char *list)
 	return length;
 }
 
-int sn_choice_take(struct sn_metric_choice *choice, const char *list)
+int sn_choice_add(struct sn_metric_choice *choice, const char *list)
 {
 	/* a metric of another tool may have any name */
 	uint32_t metric = sonde_db_metric_by_name(choice->db, list);
@@ -235,7 +237,7 @@ int sn_choice_take(struct sn_metric_choice *choice, const char *list)
 		if (length >= sizeof(item))
 			return sn_command_fail("'--metric': longer than %d bytes", MAX_ITEM - 1);
 		snprintf(item, sizeof(item), "%.*s", (int)length, at);
-		int code = take_item(choice, item);
+		int code = add_item(choice, item);
 		if (code)
 			return code;
 		at = at[length] ? at + length + 1 : NULL;
@@ -243,7 +245,7 @@ int sn_choice_take(struct sn_metric_choice *choice, const char *list)
 	return 0;
 }
 
-void sn_choice_take_all(struct sn_metric_choice *choice)
+void sn_choice_add_all(struct sn_metric_choice *choice)
 {
 	choice->metric_count = sn_view_default_metrics(choice->db, choice->metrics, SN_COLUMNS_MAX);
 	for (uint32_t i = 0; i < sonde_db_metric_count(choice->db); i++)
@@ -280,16 +282,17 @@ static int store(const struct sn_metric_choice *choice, uint32_t first, const ch
 		 const char *name)
 {
 	struct sn_database_formula formulas[SN_CHOICE_LISTS_MAX];
+	struct sn_buffer section = {0};
 	struct sn_error error = {""};
 	uint32_t count = 0;
 	for (uint32_t i = first; i < choice->known.count; i++, count++)
 		formulas[count] = (struct sn_database_formula){choice->known.items[i]->name,
 							       choice->known.items[i]->text};
-	if (sn_db_store_formulas(path, formulas, count, &error)) {
-		sn_error_rename(&error, path, name);
-		return sn_command_fail("%s", error.text);
-	}
-	return 0;
+	sn_db_lay_formulas(formulas, count, &section);
+	int result = sn_db_append(path, SN_DATABASE_FORMULAS, &section, &error);
+	sn_buffer_release(&section);
+	sn_error_rename(&error, path, name);
+	return result ? sn_command_fail("%s", error.text) : 0;
 }
 
 int sn_command_store_formulas(const char *path, const char *name, const char *const *definitions,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The database a command reads or writes; see command.h. */
+/* What a command reads or writes; see command.h. */
 #include "command.h"
 
+#include "base/output.h"
 #include "sonde/db.h"
 
 #include <string.h>
@@ -25,6 +26,24 @@ int sn_command_close(struct sonde_db *db, int status)
 		status = sn_command_fail("%s", damage);
 	sonde_db_close(db);
 	return status;
+}
+
+int sn_command_write_file(const char *path,
+			  int (*write)(const void *context, FILE *out, struct sn_error *error),
+			  const void *context, struct sn_error *error)
+{
+	struct sn_output output;
+	int result = sn_output_open(&output, path, error);
+	if (result)
+		return result;
+	FILE *out = sn_output_stream(&output);
+	result = out ? write(context, out, error) : sn_fail_memory(error);
+	if (out)
+		fclose(out); /* what went wrong is known to the output */
+	if (!result)
+		return sn_output_commit(&output, error);
+	sn_output_abandon(&output);
+	return result;
 }
 
 static bool is_own_pipe(const char *output)

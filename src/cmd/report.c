@@ -48,12 +48,12 @@ static int choose_metrics(struct request *request)
 	struct sn_metric_choice *choice = &request->choice;
 	int code = sn_choice_init(choice, db);
 	for (size_t i = 0; i < request->metrics.count && code == 0; i++)
-		code = sn_choice_take(choice, request->metrics.items[i]);
+		code = sn_choice_add(choice, request->metrics.items[i]);
 	if (code != 0 || request->metrics.count > 0)
 		return code;
 	/* Data is for programs, which want all there is. */
 	if (request->form != FORM_TEXT)
-		sn_choice_take_all(choice);
+		sn_choice_add_all(choice);
 	/* Kernels have cost on their devices only. */
 	else if (request->by >= 0 && by_groupings[request->by] == SN_GROUP_KERNEL)
 		choice->metric_count = sn_view_device_metrics(db, choice->metrics, SN_COLUMNS_MAX);
@@ -68,7 +68,7 @@ static int sort_by_name(struct request *request)
 	struct sn_view *view = &request->view;
 	struct sn_metric_choice *choice = &request->choice;
 	uint32_t formula = 0, position = 0;
-	int code = sn_choice_take(choice, request->sort);
+	int code = sn_choice_add(choice, request->sort);
 	uint32_t metric = sonde_db_metric_by_name(view->db, request->sort);
 	size_t name_length;
 	sn_formula_is_definition(request->sort, &name_length);
@@ -429,7 +429,7 @@ static bool read_options(struct request *request)
 	    {"limit", SN_OPTION_WHOLE(view->limit, 0, 1e9)},
 	    {"full", .flag = &view->is_full},
 	    {"format", .choice = &request->form, .choices = forms},
-	    {"source", .take = sn_sources_take, .context = &request->sources},
+	    {"source", .parse = sn_sources_parse, .context = &request->sources},
 	    {0}};
 	if (!sn_options_read(&request->options, table))
 		return false;

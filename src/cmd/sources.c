@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-int sn_sources_take(void *roots, const struct sn_options *options, const char *folder)
+int sn_sources_parse(void *roots, const struct sn_options *options, const char *folder)
 {
 	struct sn_error error = {""};
 	return sn_source_roots_add(roots, folder, &error) ? sn_command_fail("%s", error.text) : 0;

@@ -9,7 +9,7 @@ struct sn_options;
 
 /* --source DIR, for a struct sn_option; `roots` is a struct sn_source_roots. Prints what is wrong
  * and returns SN_EXIT_FAILED, else 0. */
-int sn_sources_take(void *roots, const struct sn_options *options, const char *folder);
+int sn_sources_parse(void *roots, const struct sn_options *options, const char *folder);
 /* What needs no option: the working tree, and the folders of SONDE_SOURCE. */
 void sn_sources_add_usual(struct sn_source_roots *roots);
 /* A line about files that are not shown because they lie elsewhere, if there are any. */

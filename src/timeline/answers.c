@@ -4,6 +4,7 @@
 
 #include "timeline/devices/device_tracks.h"
 #include "lib/db/trace_reader.h"
+#include "timeline/findings/finding_store.h"
 
 /* By device the first participant that it is, SONDE_NONE; NULL without memory. */
 static uint32_t *list_participants(const struct sn_answers *answers)
@@ -166,6 +167,13 @@ static int load_ranks(struct sn_answers *answers, struct sn_error *error)
 	return result;
 }
 
+/* Those that are stored are of the whole trace, without options. */
+static bool load_findings(struct sn_answers *answers)
+{
+	return !answers->launched_only && !answers->iteration &&
+	       sn_findings_load(answers->db, &answers->findings);
+}
+
 int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct sn_error *error)
 {
 	const struct sonde_db *db = answers->db;
@@ -190,7 +198,7 @@ int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct s
 		result = load_devices(answers, error);
 	if (!result && needed >= SN_ANSWERS_FINDINGS && sn_threads_are_known(answers->trace))
 		result = sn_thread_times(db, answers->trace, &answers->threads, error);
-	if (!result && needed >= SN_ANSWERS_FINDINGS)
+	if (!result && needed >= SN_ANSWERS_FINDINGS && !load_findings(answers))
 		result = sn_findings(answers, &answers->findings, error);
 	return result;
 }

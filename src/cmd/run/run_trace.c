@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,21 +12,6 @@
 #include <string.h>
 
 #define LEAST_LIMIT_BYTES (1u << 20)
-
-int sn_run_trace_sources(void *context, const struct sn_options *options, const char *text)
-{
-	struct sn_run_trace *trace = context;
-	static const char *const sources[] = {"samples", "operators", "api",	  "gpu",
-					      "regions", "memory",    "messages", NULL};
-	const char *wrong;
-	trace->sources = text ? text : "default";
-	if (!text || !sn_options_check_list(text, sources, &wrong))
-		return 0;
-	return sn_command_misuse(options->command,
-				 "'%.*s' is nothing that can be recorded (samples, operators, api, "
-				 "gpu, regions, memory, messages)",
-				 (int)strcspn(wrong, ","), wrong);
-}
 
 int sn_run_trace_limit(void *context, const struct sn_options *options, const char *text)
 {
@@ -39,7 +25,7 @@ int sn_run_trace_limit(void *context, const struct sn_options *options, const ch
 	if (bytes > 0 && bytes < LEAST_LIMIT_BYTES)
 		return sn_command_misuse(options->command,
 					 "option '--trace-limit': '%s' is less than 1M", text);
-	snprintf(trace->limit, sizeof(trace->limit), "%llu", (unsigned long long)bytes);
+	snprintf(trace->limit, sizeof(trace->limit), "%.0f", trunc(bytes));
 	return 0;
 }
 

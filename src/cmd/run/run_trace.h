@@ -15,9 +15,7 @@ struct sn_run_trace {
 	bool is_paused;
 };
 
-/* For a struct sn_option; `trace` is a struct sn_run_trace, `text` NULL where none was given. 0, or
- * SN_EXIT_USAGE with a message. */
-int sn_run_trace_sources(void *trace, const struct sn_options *options, const char *text);
+/* For a struct sn_option; `trace` is a struct sn_run_trace. 0, or SN_EXIT_USAGE with a message. */
 int sn_run_trace_limit(void *trace, const struct sn_options *options, const char *text);
 int sn_run_trace_window(void *trace, const struct sn_options *options, const char *text);
 int sn_run_trace_signal(void *trace, const struct sn_options *options, const char *text);

@@ -5,6 +5,7 @@
 #include "database_access.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
