@@ -8,7 +8,7 @@
 #include "aggregate/analyze.h"
 #include "aggregate/comm.h"
 #include "base/pool.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "show/json.h"
 
 #include <errno.h>
@@ -31,41 +31,31 @@ struct arguments {
 	bool wants_findings;
 };
 
-static int parse_formula(void *context, const struct sn_options *options, const char *text)
+static int check_formula(void *context, const struct sn_options *options, const char *text)
 {
-	struct sn_texts *formulas = context;
 	size_t name_length;
-	if (!sn_formula_is_definition(text, &name_length)) {
-		sn_command_fail_definition(text);
-		return SN_EXIT_USAGE;
-	}
-	if (formulas->count == SN_CHOICE_LISTS_MAX)
-		return sn_command_misuse(options->command, "more than %d times '--metric'",
-					 SN_CHOICE_LISTS_MAX);
-	formulas->items[formulas->count++] = text;
-	return 0;
+	if (sn_formula_is_definition(text, &name_length))
+		return 0;
+	sn_command_fail_definition(text);
+	return SN_EXIT_USAGE;
 }
 
-/* SN_EXIT_DONE to go on, or -1 to end with *status. */
-static int parse(int argc, char **argv, struct arguments *arguments, int *status)
+static bool read_options(struct arguments *arguments, struct sn_options *options)
 {
-	static const char *const formats[] = {"text", "json", NULL};
-	struct sn_options options = {&sn_command_analyze, argc, argv};
 	struct sn_analyze_options *analyze = &arguments->analyze;
 	const struct sn_option table[] = {
 	    {"output", 'o', .text = &arguments->output},
 	    {"jobs", 'j', SN_OPTION_WHOLE(analyze->jobs, 1, JOBS_MAX)},
 	    {"no-cache", .flag = &analyze->no_cache},
 	    {"memory", .memory = &analyze->memory_bytes, .least = 64 << 20},
-	    {"metric", .parse = parse_formula, .context = &arguments->formulas},
+	    {"metric", .parse = check_formula, .texts = &arguments->formulas,
+	     .most = SN_CHOICE_LISTS_MAX},
 	    {"no-loops", .flag = &analyze->no_loops},
 	    {"findings", .flag = &arguments->wants_findings},
 	    {"share", .flag = &analyze->is_shared},
-	    {"format", .choice = &arguments->form, .choices = formats},
+	    {"format", SN_OPTION_CHOICE(arguments->form, "text", "json")},
 	    {0}};
-	bool goes_on = sn_options_read(&options, table);
-	*status = options.status;
-	return goes_on ? 0 : -1;
+	return sn_options_read(options, table);
 }
 
 static double seconds(uint64_t ns)
@@ -78,11 +68,9 @@ static void print_text(const char *output, const struct sn_analyze_result *resul
 	printf("%s: %" PRIu32 " contexts from %" PRIu64 " process%s, %" PRIu64 " addresses\n",
 	       output, result->contexts, result->processes, result->processes == 1 ? "" : "es",
 	       result->addresses);
-	for (uint32_t i = 0; i < result->nameless_count && i < SN_ANALYZE_NAMELESS_MAX; i++) {
-		char module[2 * sizeof(result->nameless[i].module)];
-		sn_utf8_clean(result->nameless[i].module, module, sizeof(module));
-		printf("no symbols of %s: %s\n", module, result->nameless[i].why);
-	}
+	for (uint32_t i = 0; i < result->nameless_count && i < SN_ANALYZE_NAMELESS_MAX; i++)
+		printf("no symbols of %s: %s\n", sn_shown(result->nameless[i].module).text,
+		       result->nameless[i].why);
 	if (result->nameless_count > SN_ANALYZE_NAMELESS_MAX)
 		printf("no symbols of %" PRIu32 " more files\n",
 		       result->nameless_count - SN_ANALYZE_NAMELESS_MAX);
@@ -140,14 +128,6 @@ static bool is_direct(const char *output)
 	return !stat(output, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
-static int check_formulas(const struct arguments *arguments)
-{
-	return arguments->formulas.count > 0 && is_direct(arguments->output)
-		   ? sn_command_fail("cannot store formulas in '%s': not a regular file",
-				     arguments->output)
-		   : 0;
-}
-
 /* Which metrics there are, and so what formulas mean, is known once the database is written. */
 static int complete(void *context, const char *path)
 {
@@ -179,8 +159,9 @@ static size_t count_once(char **folders, size_t count)
 	struct stat *known = calloc(count, sizeof(*known));
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct stat status;
-		size_t twin = known && !stat(folders[i], &status) ? 0 : kept;
+		struct stat status = {0};
+		bool is_there = known && !stat(folders[i], &status);
+		size_t twin = is_there ? 0 : kept;
 		while (twin < kept &&
 		       (known[twin].st_ino != status.st_ino || known[twin].st_dev != status.st_dev))
 			twin++;
@@ -189,7 +170,7 @@ static size_t count_once(char **folders, size_t count)
 					folders[twin]);
 			continue;
 		}
-		if (known && !stat(folders[i], &status))
+		if (known)
 			known[kept] = status;
 		folders[kept++] = folders[i];
 	}
@@ -213,9 +194,9 @@ static int run_rank(int argc, char **argv)
 	struct arguments arguments = {0};
 	struct sn_analyze_result result;
 	struct sn_error error = {""};
-	int status;
-	if (parse(argc, argv, &arguments, &status))
-		return status;
+	struct sn_options options = {&sn_command_analyze, argc, argv};
+	if (!read_options(&arguments, &options))
+		return options.status;
 	if (optind == argc)
 		return sn_command_misuse(&sn_command_analyze, "no measurement given");
 	if (!arguments.output)
@@ -223,8 +204,9 @@ static int run_rank(int argc, char **argv)
 	size_t count = count_once(argv + optind, (size_t)(argc - optind));
 	const char *const *folders = (const char *const *)argv + optind;
 	/* all ranks look, because all must go on or none; the first writes */
-	if (check_formulas(&arguments))
-		return SN_EXIT_FAILED;
+	if (arguments.formulas.count > 0 && is_direct(arguments.output))
+		return sn_command_fail("cannot store formulas in '%s': not a regular file",
+				       arguments.output);
 	arguments.analyze.complete = complete;
 	arguments.analyze.complete_context = &arguments;
 	if (arguments.analyze.memory_bytes)
@@ -238,10 +220,7 @@ static int run_rank(int argc, char **argv)
 		return SN_EXIT_DONE;
 	warn(&result);
 	sn_command_speak_beside(arguments.output);
-	if (arguments.form)
-		print_json(arguments.output, &result);
-	else
-		print_text(arguments.output, &result);
+	(arguments.form ? print_json : print_text)(arguments.output, &result);
 	return SN_EXIT_DONE;
 }
 

@@ -72,8 +72,8 @@ int sn_command_close(struct sonde_db *db, int status);
 /* Writes a file, which appears under its name only when it is whole (base/output.h). 0 or a
  * negative enum sn_err, so what `write` returns. */
 int sn_command_write_file(const char *path,
-			  int (*write)(const void *context, FILE *out, struct sn_error *error),
-			  const void *context, struct sn_error *error);
+			  int (*write)(void *context, FILE *out, struct sn_error *error),
+			  void *context, struct sn_error *error);
 /* Once a database has gone to `output`: where that is the pipe that is stdout, what is printed from
  * here on goes to stderr, for it must not get between the bytes. */
 void sn_command_speak_beside(const char *output);
@@ -124,7 +124,7 @@ struct sn_option {
 	 * others are */
 	const char **list;
 	const char *implied, *wrong;
-	/* 0, or the exit status after having explained the mistake. */
+	/* Beside these or alone: 0, or the exit status after having explained the mistake. */
 	int (*parse)(void *context, const struct sn_options *options, const char *text);
 	void *context;
 	bool is_optional; /* the text is NULL where none is given, as in --os[=LIST] */

@@ -33,7 +33,7 @@ struct file {
 	const struct sn_export_request *request;
 };
 
-static int write_whole(const void *context, FILE *out, struct sn_error *error)
+static int write_whole(void *context, FILE *out, struct sn_error *error)
 {
 	const struct file *file = context;
 	int code = file->exporter->write(file->request, out, error);

@@ -34,10 +34,8 @@ static int parse_structure(void *context, const struct sn_options *options, cons
 	return 0;
 }
 
-/* 0 to go on, or -1 to end with *status. */
-static int parse(int argc, char **argv, struct arguments *arguments, int *status)
+static bool read_options(struct arguments *arguments, struct sn_options *options)
 {
-	struct sn_options options = {&sn_command_import, argc, argv};
 	const char *formats[MAX_FORMATS] = {NULL};
 	for (int i = 0; sn_importers[i] && i + 1 < MAX_FORMATS; i++)
 		formats[i] = sn_importers[i]->name;
@@ -51,41 +49,42 @@ static int parse(int argc, char **argv, struct arguments *arguments, int *status
 	    {"no-structure", .flag = &arguments->request.no_structure},
 	    {"share", .flag = &arguments->request.is_shared},
 	    {0}};
-	bool goes_on = sn_options_read(&options, table);
-	*status = options.status;
-	if (goes_on && from >= 0)
+	bool goes_on = sn_options_read(options, table);
+	if (from >= 0)
 		arguments->importer = sn_importers[from];
 	arguments->request.structures = arguments->structures;
-	return goes_on ? 0 : -1;
+	return goes_on;
+}
+
+static int look_at(const char *path, struct stat *status, struct sn_error *error)
+{
+	return stat(path, status)
+		   ? sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", path, strerror(errno))
+		   : 0;
 }
 
 static int check_inputs(struct arguments *arguments, struct sn_error *error)
 {
 	const struct sn_import_request *request = &arguments->request;
+	struct stat status;
 	for (size_t i = 0; i < request->structure_count; i++) {
-		struct stat status;
-		if (stat(request->structures[i], &status) < 0)
-			return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s",
-				       request->structures[i], strerror(errno));
+		if (look_at(request->structures[i], &status, error))
+			return SN_ERR_IO;
 		if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
 			return sn_fail(error, SN_ERR_IO, "cannot read '%s': not a file or folder",
 				       request->structures[i]);
 	}
-	if (!arguments->importer) {
-		arguments->importer =
-		    sn_importer_recognise(request->paths, request->path_count, error);
-		return arguments->importer ? 0 : SN_ERR_FORMAT;
-	}
-	for (size_t i = 0; i < request->path_count; i++) {
-		struct stat status;
-		if (stat(request->paths[i], &status) < 0)
-			return sn_fail(error, SN_ERR_IO, "cannot open '%s': %s", request->paths[i],
-				       strerror(errno));
+	for (size_t i = 0; i < request->path_count && arguments->importer; i++) {
+		if (look_at(request->paths[i], &status, error))
+			return SN_ERR_IO;
 		if (!sn_importer_takes(arguments->importer, request->paths[i]))
 			return sn_fail(error, SN_ERR_FORMAT, "cannot import '%s': not of format %s",
 				       request->paths[i], arguments->importer->name);
 	}
-	return 0;
+	if (!arguments->importer)
+		arguments->importer =
+		    sn_importer_recognise(request->paths, request->path_count, error);
+	return arguments->importer ? 0 : SN_ERR_FORMAT;
 }
 
 static int import(struct arguments *arguments, struct sn_import_files *inputs,
@@ -119,24 +118,24 @@ static int complete(void *context, const char *path)
 
 static int run(int argc, char **argv)
 {
+	struct sn_options options = {&sn_command_import, argc, argv};
+	struct sn_import_files inputs = {0};
 	struct arguments *arguments = calloc(1, sizeof(*arguments));
-	int status = SN_EXIT_FAILED;
+	int status;
 	if (!arguments)
 		return sn_command_fail("out of memory");
-	struct sn_import_files inputs = {0};
 	arguments->request.notes = &arguments->notes;
 	arguments->request.complete = complete;
 	arguments->request.complete_context = arguments;
-	if (parse(argc, argv, arguments, &status) == 0) {
-		if (optind == argc)
-			status = sn_command_misuse(&sn_command_import, "no file given");
-		else if (!arguments->output)
-			status = sn_command_misuse(&sn_command_import,
-						   "no output given: add -o OUT.sdb");
-		else
-			status = import(arguments, &inputs, (const char *const *)argv + optind,
-					(size_t)(argc - optind));
-	}
+	if (!read_options(arguments, &options))
+		status = options.status;
+	else if (optind == argc)
+		status = sn_command_misuse(&sn_command_import, "no file given");
+	else if (!arguments->output)
+		status = sn_command_misuse(&sn_command_import, "no output given: add -o OUT.sdb");
+	else
+		status = import(arguments, &inputs, (const char *const *)argv + optind,
+				(size_t)(argc - optind));
 	sn_import_files_release(&inputs);
 	free(arguments);
 	return status;

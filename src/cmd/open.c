@@ -29,8 +29,8 @@ int sn_command_close(struct sonde_db *db, int status)
 }
 
 int sn_command_write_file(const char *path,
-			  int (*write)(const void *context, FILE *out, struct sn_error *error),
-			  const void *context, struct sn_error *error)
+			  int (*write)(void *context, FILE *out, struct sn_error *error),
+			  void *context, struct sn_error *error)
 {
 	struct sn_output output;
 	int result = sn_output_open(&output, path, error);

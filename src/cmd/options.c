@@ -268,8 +268,9 @@ static int parse_option(const struct sn_options *options, const struct sn_option
 		snprintf(option, sizeof(option), "-%c", wanted->letter);
 	else
 		snprintf(option, sizeof(option), "--%s", wanted->name);
-	if (wanted->parse)
-		return wanted->parse(wanted->context, options, text);
+	int status = wanted->parse ? wanted->parse(wanted->context, options, text) : 0;
+	if (status)
+		return status;
 	if (wanted->list)
 		return parse_list(options, wanted, text);
 	if (wanted->memory)

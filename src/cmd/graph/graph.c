@@ -38,7 +38,7 @@ struct drawing {
 	uint32_t model;
 };
 
-static int write_form(const void *context, FILE *out, struct sn_error *error)
+static int write_form(void *context, FILE *out, struct sn_error *error)
 {
 	const struct drawing *drawing = context;
 	const struct sn_graph_view *view = drawing->view;

@@ -7,6 +7,7 @@
 #include "structure_write.h"
 
 #include "base/escape.h"
+#include "base/search.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -68,15 +69,7 @@ static void begin_binary(const char *path, const struct sn_structure_info *info,
 /* The first call that does not end before an address. */
 static uint32_t call_at(const struct sn_structure_function *function, uint64_t address)
 {
-	uint32_t low = 0, high = function->call_count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (function->calls[middle].start < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sn_search(i, function->call_count, function->calls[i].start < address);
 }
 
 /* Writes a range, if it is not empty; true then. */

@@ -5,13 +5,31 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const work_keys[] = {"computation", "communication", "copy"};
+static void json_blame(const struct sn_answers *answers, const struct sn_blame *blame,
+		       struct sn_json *json)
+{
+	sn_json_open(json, "blame", '[');
+	for (const struct sn_blame_share *one = blame->shares; one < blame->shares + blame->count;
+	     one++) {
+		char name[SN_LABEL_CHARS];
+		sn_label_full(answers->db, SN_GROUP_AUTO,
+			      sonde_db_context(answers->db, one->context)->frame, name);
+		sn_json_begin(json, '{');
+		sn_json_put_number(json, "context", one->context);
+		sn_json_put_text(json, "name", name);
+		sn_json_put_number(json, "time_ns", one->time_ns);
+		sn_json_end(json, '}');
+	}
+	sn_json_end(json, ']');
+}
 
 static void json_device(const struct sn_answers *answers, size_t number, struct sn_json *json)
 {
+	static const char *const keys[SN_WORK_KINDS][3] = {
+	    {"computation_ns", "exposed_computation_ns", "computation_count"},
+	    {"communication_ns", "exposed_communication_ns", "communication_count"},
+	    {"copy_ns", "exposed_copy_ns", "copy_count"}};
 	const struct sn_device_time *time = answers->times.devices + number;
-	const struct sn_blame *blame = answers->blames + number;
-	char key[64];
 	sn_json_begin(json, '{');
 	sn_json_put_number(json, "run", time->run);
 	sn_json_put_number(json, "rank", time->rank);
@@ -22,32 +40,17 @@ static void json_device(const struct sn_answers *answers, size_t number, struct 
 	sn_json_put_number(json, "busy_ns", (double)time->busy_ns);
 	sn_json_put_number(json, "idle_ns", (double)time->idle_ns);
 	for (unsigned i = 0; i < SN_WORK_KINDS; i++) {
-		snprintf(key, sizeof(key), "%s_ns", work_keys[i]);
-		sn_json_put_number(json, key, (double)time->work_ns[i]);
-		snprintf(key, sizeof(key), "exposed_%s_ns", work_keys[i]);
-		sn_json_put_number(json, key, (double)time->exposed_ns[i]);
-		snprintf(key, sizeof(key), "%s_count", work_keys[i]);
-		sn_json_put_number(json, key, (double)time->operation_counts[i]);
+		sn_json_put_number(json, keys[i][0], (double)time->work_ns[i]);
+		sn_json_put_number(json, keys[i][1], (double)time->exposed_ns[i]);
+		sn_json_put_number(json, keys[i][2], (double)time->operation_counts[i]);
 	}
 	sn_json_open(json, "idle", '{');
 	sn_json_put_number(json, "gaps", (double)time->gap_count);
 	sn_json_put_number(json, "not_queued_ns", (double)time->not_queued_ns);
 	sn_json_put_number(json, "launching_ns", (double)time->launch_ns);
 	sn_json_put_number(json, "launch_not_recorded_ns", (double)time->unexplained_ns);
-	sn_json_put_number(json, "nobody_ns", blame->nobody_ns);
-	sn_json_open(json, "blame", '[');
-	for (size_t i = 0; i < blame->count; i++) {
-		char name[SN_LABEL_CHARS];
-		uint32_t context = blame->shares[i].context;
-		sn_label_full(answers->db, SN_GROUP_AUTO,
-			      sonde_db_context(answers->db, context)->frame, name);
-		sn_json_begin(json, '{');
-		sn_json_put_number(json, "context", context);
-		sn_json_put_text(json, "name", name);
-		sn_json_put_number(json, "time_ns", blame->shares[i].time_ns);
-		sn_json_end(json, '}');
-	}
-	sn_json_end(json, ']');
+	sn_json_put_number(json, "nobody_ns", answers->blames[number].nobody_ns);
+	json_blame(answers, answers->blames + number, json);
 	sn_json_end(json, '}');
 	sn_json_end(json, '}');
 }
