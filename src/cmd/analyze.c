@@ -2,7 +2,6 @@
 /* `sonde analyze`: measurement folders to one database. */
 #include "command.h"
 #include "cmd/run/frameworks.h"
-#include "findings.h"
 #include "metrics.h"
 
 #include "aggregate/analyze.h"

@@ -22,6 +22,8 @@
 #include <stdio.h>
 
 struct sn_error;
+struct sn_options;
+struct sn_source_roots;
 struct sonde_db;
 
 enum sn_exit {
@@ -74,6 +76,21 @@ int sn_command_close(struct sonde_db *db, int status);
 int sn_command_write_file(const char *path,
 			  int (*write)(void *context, FILE *out, struct sn_error *error),
 			  void *context, struct sn_error *error);
+/*
+ * Stores what the events of a database say in the database, which nobody else has open; messages
+ * call it `name`. Only of a trace so short that nobody notices how long it takes, unless they are
+ * `wanted` (docs/design/findings.md). Where events cannot be analysed a line says so, and the
+ * database is as it was. Prints what is wrong and returns SN_EXIT_FAILED where it cannot be
+ * written, else 0.
+ */
+int sn_command_store_findings(const char *path, const char *name, bool wanted);
+/* From where commands read source files that a database names (show/source/source_roots.h):
+ * --source DIR, for a struct sn_option, whose `roots` is a struct sn_source_roots; what needs no
+ * option, which is the working tree and the folders of SONDE_SOURCE; and a line about files that
+ * are not shown because they lie elsewhere, if there are any. */
+int sn_sources_parse(void *roots, const struct sn_options *options, const char *folder);
+void sn_sources_add_usual(struct sn_source_roots *roots);
+void sn_sources_tell_outside(const struct sn_source_roots *roots);
 /* Once a database has gone to `output`: where that is the pipe that is stdout, what is printed from
  * here on goes to stderr, for it must not get between the bytes. */
 void sn_command_speak_beside(const char *output);
@@ -157,6 +174,10 @@ int sn_options_unknown(const struct sn_command *command, const char *what, const
 /* The candidate most like `word` (ends with NULL) if one is like it, else NULL. */
 const char *sn_options_nearest(const char *word, const char *const *candidates);
 
+/* From now on a mapped file that somebody truncates, which the kernel answers by SIGBUS, ends the
+ * command as any other bad input: "sonde: ..." on stderr, unfinished outputs removed,
+ * SN_EXIT_FAILED. A signal that no mapped file caused ends it as before. */
+void sn_bus_error_init(void);
 /* For a child that becomes another program: signals mean again what they meant when sonde began. */
 void sn_command_signals_restore(void);
 

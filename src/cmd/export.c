@@ -6,11 +6,11 @@
  */
 #include "command.h"
 #include "metrics.h"
-#include "sources.h"
 
 #include "base/folder.h"
 #include "base/text.h"
 #include "export/exporter.h"
+#include "show/source/source_roots.h"
 #include "sonde/db.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See findings.h. */
-#include "findings.h"
-
+/* Findings as the last step of the commands that write databases; see command.h. */
 #include "command.h"
 
 #include "sonde/trace.h"

@@ -2,7 +2,6 @@
 /* `sonde import`: files of other tools to one database. The formats are in src/import. */
 #include "command.h"
 
-#include "findings.h"
 #include "import/core/import_files.h"
 #include "cmd/timeline/trace_input.h"
 

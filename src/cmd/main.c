@@ -2,7 +2,6 @@
 /*
  * `sonde`: finds the subcommand and runs it. What a command does is in its own file.
  */
-#include "bus_error.h"
 #include "command.h"
 
 #include "base/output.h"

@@ -4,11 +4,11 @@
  */
 #include "command.h"
 #include "metrics.h"
-#include "sources.h"
 
 #include "frame/user_frame.h"
 #include "show/label.h"
 #include "show/number.h"
+#include "show/source/source_roots.h"
 #include "show/tree/place.h"
 #include "show/tree/view.h"
 

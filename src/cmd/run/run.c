@@ -13,12 +13,10 @@
 #include "format/measurement/measurement.h"
 #include "frameworks.h"
 #include "launch.h"
-#include "run_os.h"
-#include "run_trace.h"
-#include "cmd/findings.h"
-#include "cmd/sources.h"
+#include "run_record.h"
 #include "sonde/db.h"
-#include "cmd/summary.h"
+#include "show/source/source_roots.h"
+#include "show/tree/view.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -300,6 +298,42 @@ static void add_own_sources(struct sn_source_roots *sources, char *const *comman
 	}
 }
 
+/* What was measured, the hottest places: the top-down report, cut to a screenful. */
+static void print_summary(const struct sonde_db *db, const char *path,
+			  struct sn_source_roots *sources)
+{
+	enum { LINES = 18, METRICS = 4 };
+	uint32_t metrics[METRICS];
+	struct sn_view view = {
+	    .db = db,
+	    .path = path,
+	    .kind = SN_VIEW_TOP_DOWN,
+	    .by = "function",
+	    .metrics = metrics,
+	    .metric_count = sn_view_default_metrics(db, metrics, METRICS),
+	    .min_share = 0.01,
+	    .max_depth = SONDE_NONE,
+	    .limit = LINES,
+	    .sources = sources,
+	};
+	struct sn_terminal page = {stderr, sn_terminal_width(), sn_terminal_has_color(stderr),
+				   true};
+	struct sn_error error = {""};
+	putc('\n', stderr);
+	const char *events = sonde_db_property(db, "events");
+	const char *incomplete = sonde_db_property(db, "incomplete");
+	if (view.metric_count) {
+		if (sn_view_text(&view, &page, &error))
+			sn_command_warn("%s", error.text);
+		return;
+	}
+	fprintf(stderr, "sonde: nothing was sampled: %s\n",
+		events && !strcmp(events, "none") ? "none of the events was asked for"
+						  : "the program ended too soon");
+	if (incomplete)
+		fprintf(stderr, "sonde: %s (see sonde info)\n", incomplete);
+}
+
 static void report(const struct run *run)
 {
 	struct sonde_db *db;
@@ -308,7 +342,7 @@ static void report(const struct run *run)
 		return;
 	sn_sources_add_usual(&sources);
 	add_own_sources(&sources, run->command);
-	sn_summary_print(db, run->database, &sources, stderr);
+	print_summary(db, run->database, &sources);
 	sn_source_roots_release(&sources);
 	sonde_db_close(db);
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user of `sonde run` asks to be recorded over time, and telling the collector. */
-#ifndef SN_CMD_RUN_TRACE_H
-#define SN_CMD_RUN_TRACE_H
+/*
+ * What `sonde run` has recorded over time: by the collector (--trace), and of the operating system
+ * beside the program (--os). What of that cannot be recorded is said in one line, and the program
+ * runs whatever happens here.
+ */
+#ifndef SN_CMD_RUN_RECORD_H
+#define SN_CMD_RUN_RECORD_H
 
 #include "cmd/command.h"
-
-#include <stdbool.h>
+#include "launch.h"
+#include "system/recorder.h"
 
 struct sn_run_trace {
 	const char *sources; /* NULL: nothing is recorded; "default" */
@@ -23,5 +27,23 @@ int sn_run_trace_signal(void *trace, const struct sn_options *options, const cha
 int sn_run_trace_check(const struct sn_run_trace *trace, const struct sn_options *options);
 /* Into this process's environment, for the program's. */
 void sn_run_trace_tell(const struct sn_run_trace *trace);
+
+struct sn_run_os {
+	struct sn_os_options options; /* no sources: not asked for */
+	uint64_t limit_bytes;
+	struct sn_trace_file *file;
+	struct sn_os_recorder *recorder;
+	struct sn_os_result result; /* after sn_run_os_end */
+};
+
+#define SN_RUN_OS_LIMIT_MB 1024u
+
+/* Creates the file in the measurement folder, if anything was asked for. */
+void sn_run_os_prepare(struct sn_run_os *os, const struct sn_launch_request *launch,
+		       const char *program);
+/* A callback for sn_launch: `os` is the struct. */
+void sn_run_os_begin(void *os, int pid);
+/* The program has ended. Says what was lost. */
+void sn_run_os_end(struct sn_run_os *os);
 
 #endif
