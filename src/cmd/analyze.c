@@ -82,20 +82,18 @@ static void print_json(const char *output, const struct sn_analyze_result *resul
 	struct sn_json json = {.out = stdout};
 	sn_json_begin(&json, '{');
 	sn_json_put_text(&json, "output", output);
-	sn_json_put_number(&json, "contexts", result->contexts);
-	sn_json_put_number(&json, "processes", (double)result->processes);
-	sn_json_put_number(&json, "unreadable", (double)result->unreadable);
-	sn_json_put_number(&json, "older_snapshots", (double)result->fallbacks);
-	sn_json_put_number(&json, "lone_hosts", (double)result->lone_hosts);
-	sn_json_put_number(&json, "addresses", (double)result->addresses);
-	sn_json_put_number(&json, "read_ns", (double)result->read_ns);
-	sn_json_put_number(&json, "symbols_ns", (double)result->symbols_ns);
-	sn_json_put_number(&json, "write_ns", (double)result->write_ns);
+	sn_json_numbers(
+	    &json, {"contexts", result->contexts}, {"processes", (double)result->processes},
+	    {"unreadable", (double)result->unreadable},
+	    {"older_snapshots", (double)result->fallbacks},
+	    {"lone_hosts", (double)result->lone_hosts}, {"addresses", (double)result->addresses},
+	    {"read_ns", (double)result->read_ns}, {"symbols_ns", (double)result->symbols_ns},
+	    {"write_ns", (double)result->write_ns});
 	sn_json_open(&json, "without_symbols", '[');
 	for (uint32_t i = 0; i < result->nameless_count && i < SN_ANALYZE_NAMELESS_MAX; i++) {
 		sn_json_begin(&json, '{');
-		sn_json_put_text(&json, "module", result->nameless[i].module);
-		sn_json_put_text(&json, "why", result->nameless[i].why);
+		sn_json_texts(&json, {"module", result->nameless[i].module},
+			      {"why", result->nameless[i].why});
 		sn_json_end(&json, '}');
 	}
 	sn_json_end(&json, ']');
@@ -223,7 +221,7 @@ static int run_rank(int argc, char **argv)
 	return SN_EXIT_DONE;
 }
 
-static int run(int argc, char **argv)
+int sn_command_analyze_run(int argc, char **argv)
 {
 	sn_comm_begin();
 	if (sn_comm_is_split()) {
@@ -237,10 +235,3 @@ static int run(int argc, char **argv)
 	sn_comm_end();
 	return status;
 }
-
-const struct sn_command sn_command_analyze = {
-    .name = "analyze",
-    .summary = "make a database of measurement folders",
-    .usage = sn_usage_analyze,
-    .run = run,
-};

@@ -4,9 +4,9 @@
  * helpful mistakes, one-line failures, exit statuses, and what is known about the terminal.
  *
  * To add the command `sonde NAME`:
- *   1. src/cmd/NAME.c defines `const struct sn_command sn_command_NAME` and is listed in
- *      meson.build, as is usage/NAME.txt, what `sonde NAME -h` prints;
- *   2. commands.def gets a line SN_COMMAND(NAME);
+ *   1. src/cmd/NAME.c defines sn_command_NAME_run and is listed in meson.build, as is
+ *      usage/NAME.txt, what `sonde NAME -h` prints;
+ *   2. commands.def gets a line SN_COMMAND(NAME, SUMMARY);
  *   3. docs/man/sonde-NAME.1 is its page, and tests/cli/ gets its golden case.
  * A test fails until all three are there.
  *
@@ -22,6 +22,7 @@
 #include <stdio.h>
 
 struct sn_error;
+struct sn_import_notes;
 struct sn_options;
 struct sn_source_roots;
 struct sonde_db;
@@ -45,9 +46,10 @@ struct sn_command {
 };
 
 /* sn_usage_NAME is usage/NAME.txt, made a C array by export/html/embed.py. */
-#define SN_COMMAND(name)                                                                           \
+#define SN_COMMAND(name, its_summary)                                                              \
 	extern const struct sn_command sn_command_##name;                                          \
-	extern const char sn_usage_##name[];
+	extern const char sn_usage_##name[];                                                       \
+	int sn_command_##name##_run(int argc, char **argv);
 #include "commands.def"
 #undef SN_COMMAND
 
@@ -68,6 +70,11 @@ int sn_command_misuse(const struct sn_command *command, const char *format, ...)
 
 /* Opens a database; prints the reason and returns SN_EXIT_FAILED where it cannot, else 0. */
 int sn_command_open(const char *path, struct sonde_db **db);
+/* Opens the one operand, which a mistake calls `what`, has it read, and closes it. Returns the exit
+ * status, which is that of `read` unless one of the others fails. */
+int sn_command_read(const struct sn_options *options, const char *what,
+		    int (*read)(void *context, struct sonde_db *db, const char *path),
+		    void *context);
 /* Closes it; where values that were read turned out to be damaged, prints that and returns
  * SN_EXIT_FAILED, else `status`. */
 int sn_command_close(struct sonde_db *db, int status);
@@ -91,6 +98,12 @@ int sn_command_store_findings(const char *path, const char *name, bool wanted);
 int sn_sources_parse(void *roots, const struct sn_options *options, const char *folder);
 void sn_sources_add_usual(struct sn_source_roots *roots);
 void sn_sources_tell_outside(const struct sn_source_roots *roots);
+/* The trace that a command is asked about: a database, or files of other tools, or a folder of
+ * them, which are imported on the way into a database that nobody sees. Prints the reason and
+ * returns SN_EXIT_FAILED where it cannot, else 0; then close the database with sn_command_close. */
+int sn_command_open_trace(const char *const *paths, size_t count, struct sonde_db **db);
+/* Warns of what an importer left out. */
+void sn_command_import_notes(const struct sn_import_notes *notes);
 /* Once a database has gone to `output`: where that is the pipe that is stdout, what is printed from
  * here on goes to stderr, for it must not get between the bytes. */
 void sn_command_speak_beside(const char *output);

@@ -3,7 +3,6 @@
 #include "command.h"
 
 #include "import/core/import_files.h"
-#include "cmd/timeline/trace_input.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -115,7 +114,7 @@ static int complete(void *context, const char *path)
 	return sn_command_store_findings(path, arguments->output, arguments->wants_findings);
 }
 
-static int run(int argc, char **argv)
+int sn_command_import_run(int argc, char **argv)
 {
 	struct sn_options options = {&sn_command_import, argc, argv};
 	struct sn_import_files inputs = {0};
@@ -139,10 +138,3 @@ static int run(int argc, char **argv)
 	free(arguments);
 	return status;
 }
-
-const struct sn_command sn_command_import = {
-    .name = "import",
-    .summary = "make a database of another tool's files",
-    .usage = sn_usage_import,
-    .run = run,
-};

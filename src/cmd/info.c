@@ -114,13 +114,12 @@ static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32
 	const struct sonde_db_profile *profile = sonde_db_profile(db, id);
 	uint32_t thread = profile->thread;
 	sn_json_begin(json, '{');
-	sn_json_put_text(json, "kind", sonde_profile_kind_name(profile->kind));
-	sn_json_put_text(json, "host", sonde_db_string(db, profile->host));
-	sn_json_put_text(json, "program", sonde_db_string(db, profile->program));
-	sn_json_put_text(json, "thread", thread == SONDE_NONE ? NULL : sonde_db_string(db, thread));
-	sn_json_put_number(json, "rank", profile->rank);
-	sn_json_put_number(json, "pid", (double)profile->pid);
-	sn_json_put_number(json, "tid", (double)profile->tid);
+	sn_json_texts(json, {"kind", sonde_profile_kind_name(profile->kind)},
+		      {"host", sonde_db_string(db, profile->host)},
+		      {"program", sonde_db_string(db, profile->program)},
+		      {"thread", thread == SONDE_NONE ? NULL : sonde_db_string(db, thread)});
+	sn_json_numbers(json, {"rank", profile->rank}, {"pid", (double)profile->pid},
+			{"tid", (double)profile->tid});
 	if (profile->kind == SONDE_PROFILE_STREAM) {
 		json_known(json, "device", profile->device);
 		json_known(json, "context", profile->device_context);
@@ -128,9 +127,8 @@ static void json_profile(const struct sonde_db *db, struct sn_json *json, uint32
 	}
 	sn_json_put_unsigned(json, "start_ns", profile->start_ns);
 	sn_json_put_unsigned(json, "end_ns", profile->end_ns);
-	sn_json_put_number(json, "cpu_ns", (double)profile->cpu_ns);
-	sn_json_put_number(json, "samples", (double)profile->samples);
-	sn_json_put_number(json, "own_ns", (double)profile->own_ns);
+	sn_json_numbers(json, {"cpu_ns", (double)profile->cpu_ns},
+			{"samples", (double)profile->samples}, {"own_ns", (double)profile->own_ns});
 	sn_json_end(json, '}');
 }
 
@@ -146,14 +144,11 @@ static void json_metric(const struct sonde_db *db, struct sn_json *json, uint32_
 	const struct sonde_db_metric *metric = sonde_db_metric(db, id);
 	struct sonde_db_stat stat = metric_stat(db, id);
 	sn_json_begin(json, '{');
-	sn_json_put_text(json, "name", sonde_db_string(db, metric->name));
-	sn_json_put_text(json, "unit", sonde_db_string(db, metric->unit));
-	sn_json_put_text(json, "source", sonde_db_string(db, metric->source));
-	sn_json_put_number(json, "period", (double)metric->period);
-	sn_json_put_number(json, "count", stat.count);
-	sn_json_put_number(json, "sum", stat.sum);
-	sn_json_put_number(json, "min", stat.min);
-	sn_json_put_number(json, "max", stat.max);
+	sn_json_texts(json, {"name", sonde_db_string(db, metric->name)},
+		      {"unit", sonde_db_string(db, metric->unit)},
+		      {"source", sonde_db_string(db, metric->source)});
+	sn_json_numbers(json, {"period", (double)metric->period}, {"count", stat.count},
+			{"sum", stat.sum}, {"min", stat.min}, {"max", stat.max});
 	sn_json_end(json, '}');
 }
 
@@ -167,10 +162,8 @@ static void json_formulas(const struct sonde_db *db, struct sn_json *json)
 		if (sn_formulas_index(&known, formula->name) != i)
 			continue;
 		sn_json_begin(json, '{');
-		sn_json_put_text(json, "name", formula->name);
-		sn_json_put_text(json, "formula", formula->text);
-		sn_json_put_text(json, "unit", formula->unit);
-		sn_json_put_text(json, "about", known.about[i]);
+		sn_json_texts(json, {"name", formula->name}, {"formula", formula->text},
+			      {"unit", formula->unit}, {"about", known.about[i]});
 		sn_json_put_known(json, "value", sn_formula_at_context(formula, db, 0, false));
 		sn_json_end(json, '}');
 	}
@@ -182,11 +175,10 @@ static void json_overhead(const struct sonde_db *db, struct sn_json *json)
 {
 	struct totals totals = add_up(db);
 	sn_json_open(json, "overhead", '{');
-	sn_json_put_number(json, "own_ns", totals.own_ns);
-	sn_json_put_number(json, "process_own_ns", property_number(db, "own_ns"));
-	sn_json_put_number(json, "cpu_ns", totals.cpu_ns);
-	sn_json_put_number(json, "share", own_share(&totals));
-	sn_json_put_number(json, "peak_bytes", property_number(db, "peak_bytes"));
+	sn_json_numbers(json, {"own_ns", totals.own_ns},
+			{"process_own_ns", property_number(db, "own_ns")},
+			{"cpu_ns", totals.cpu_ns}, {"share", own_share(&totals)},
+			{"peak_bytes", property_number(db, "peak_bytes")});
 	sn_json_end(json, '}');
 }
 
@@ -213,8 +205,8 @@ static void json_clocks(const struct sonde_db *db, struct sn_json *json)
 	sn_json_open(json, "clocks", '[');
 	for (unsigned host = 0; clock_text(db, host, "host"); host++) {
 		sn_json_begin(json, '{');
-		sn_json_put_text(json, "host", clock_text(db, host, "host"));
-		sn_json_put_text(json, "joined", clock_text(db, host, "joined"));
+		sn_json_texts(json, {"host", clock_text(db, host, "host")},
+			      {"joined", clock_text(db, host, "joined")});
 		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 			if (clock_text(db, host, keys[i]))
 				sn_json_put_number(json, keys[i], clock_number(db, host, keys[i]));
@@ -234,12 +226,12 @@ static void json_missing(const struct sonde_db *db, struct sn_json *json)
 	sn_json_end(json, '}');
 }
 
-static void print_json(const struct sonde_db *db)
+static void print_json(struct sonde_db *db, const char *path)
 {
 	struct sn_json writer = {.out = stdout}, *json = &writer;
 	sn_json_begin(json, '{');
-	sn_json_put_text(json, "program", sonde_db_property(db, "program"));
-	sn_json_put_text(json, "command", sonde_db_property(db, "command"));
+	sn_json_texts(json, {"program", sonde_db_property(db, "program")},
+		      {"command", sonde_db_property(db, "command")});
 	sn_json_put_number(json, "duration_ns", duration_ns(db));
 	sn_json_open(json, "profiles", '[');
 	for (uint32_t i = 0; i < sonde_db_profile_count(db); i++)
@@ -250,13 +242,12 @@ static void print_json(const struct sonde_db *db)
 		json_metric(db, json, i);
 	sn_json_end(json, ']');
 	json_formulas(db, json);
-	sn_json_put_number(json, "contexts", sonde_db_context_count(db));
-	sn_json_put_number(json, "frames", sonde_db_frame_count(db));
-	sn_json_put_number(json, "events", event_count(db));
+	sn_json_numbers(json, {"contexts", sonde_db_context_count(db)},
+			{"frames", sonde_db_frame_count(db)}, {"events", event_count(db)});
 	sn_json_put_known(json, "findings",
 			  sonde_db_finding_rules(db) ? sonde_db_finding_count(db) : NAN);
-	sn_json_put_number(json, "modules", sonde_db_module_count(db));
-	sn_json_put_number(json, "samples", add_up(db).samples);
+	sn_json_numbers(json, {"modules", sonde_db_module_count(db)},
+			{"samples", add_up(db).samples});
 	json_clocks(db, json);
 	sn_json_open(json, "drops", '{');
 	for (uint32_t i = 0; i < sonde_db_drop_count(db); i++) {
@@ -641,34 +632,33 @@ static void print_text(struct sonde_db *db, const char *path)
 	print_overhead(db);
 }
 
-static int run(int argc, char **argv)
+struct request {
+	int form; /* 0 text, 1 JSON */
+	bool is_verifying;
+};
+
+static int show(void *context, struct sonde_db *db, const char *path)
 {
-	struct sn_options options = {&sn_command_info, argc, argv};
-	int form = 0;
-	bool is_verifying = false;
-	const struct sn_option table[] = {{"format", SN_OPTION_CHOICE(form, "text", "json")},
-					  {"verify", .flag = &is_verifying},
-					  {0}};
-	if (!sn_options_read(&options, table))
-		return options.status;
-	const char *path = sn_options_operand(&options, "database");
-	if (!path)
-		return SN_EXIT_USAGE;
-	struct sonde_db *db = NULL;
-	int status = sn_command_open(path, &db);
-	if (status != 0)
-		return status;
+	const struct request *request = context;
 	struct sonde_db_error error = {""};
-	if (is_verifying && sonde_db_verify(db, &error))
-		status = sn_command_fail("%s", error.text);
+	if (request->is_verifying && sonde_db_verify(db, &error))
+		return sn_command_fail("%s", error.text);
 	for (uint32_t i = 0; i < sonde_db_metric_count(db); i++)
 		sonde_db_summary_plane(db, i); /* checks what will be printed */
-	if (status == SN_EXIT_DONE && !sonde_db_damage(db) && form == 1)
-		print_json(db);
-	else if (status == SN_EXIT_DONE && !sonde_db_damage(db))
-		print_text(db, path);
-	return sn_command_close(db, status);
+	if (!sonde_db_damage(db))
+		(request->form ? print_json : print_text)(db, path);
+	return SN_EXIT_DONE;
 }
 
-const struct sn_command sn_command_info = {
-    "info", "tell what a database holds and what is missing in it", sn_usage_info, run};
+int sn_command_info_run(int argc, char **argv)
+{
+	struct sn_options options = {&sn_command_info, argc, argv};
+	struct request request = {0};
+	const struct sn_option table[] = {
+	    {"format", SN_OPTION_CHOICE(request.form, "text", "json")},
+	    {"verify", .flag = &request.is_verifying},
+	    {0}};
+	return sn_options_read(&options, table)
+		   ? sn_command_read(&options, "database", show, &request)
+		   : options.status;
+}

@@ -10,8 +10,13 @@
 #include <signal.h>
 #include <string.h>
 
+#define SN_COMMAND(name, its_summary)                                                              \
+	const struct sn_command sn_command_##name = {#name, its_summary, sn_usage_##name,          \
+						     sn_command_##name##_run};
+#include "commands.def"
+#undef SN_COMMAND
 const struct sn_command *const sn_commands[] = {
-#define SN_COMMAND(name) &sn_command_##name,
+#define SN_COMMAND(name, its_summary) &sn_command_##name,
 #include "commands.def"
 #undef SN_COMMAND
     NULL};
@@ -45,7 +50,7 @@ static const struct sn_command *find_command(const char *name)
 static int unknown_command(const char *name)
 {
 	static const char *const names[] = {
-#define SN_COMMAND(name) #name,
+#define SN_COMMAND(name, its_summary) #name,
 #include "commands.def"
 #undef SN_COMMAND
 	    NULL};

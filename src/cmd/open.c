@@ -21,6 +21,16 @@ int sn_command_open(const char *path, struct sonde_db **db)
 	return sn_command_fail("cannot read '%s': %s", path, error.text);
 }
 
+int sn_command_read(const struct sn_options *options, const char *what,
+		    int (*read)(void *context, struct sonde_db *db, const char *path),
+		    void *context)
+{
+	struct sonde_db *db;
+	const char *path = sn_options_operand(options, what);
+	int status = path ? sn_command_open(path, &db) : SN_EXIT_USAGE;
+	return status ? status : sn_command_close(db, read(context, db, path));
+}
+
 int sn_command_close(struct sonde_db *db, int status)
 {
 	const char *damage = sonde_db_damage(db);

@@ -431,7 +431,7 @@ static bool read_options(struct request *request)
 	return true;
 }
 
-static int run(int argc, char **argv)
+int sn_command_report_run(int argc, char **argv)
 {
 	struct request request = {
 	    .options = {&sn_command_report, argc, argv},
@@ -472,6 +472,3 @@ static int run(int argc, char **argv)
 	sn_source_roots_release(&request.sources);
 	return status;
 }
-
-const struct sn_command sn_command_report = {
-    "report", "show where the cost is, as tables and call paths", sn_usage_report, run};

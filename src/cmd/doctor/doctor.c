@@ -83,12 +83,11 @@ static void print_json(const struct sn_diagnosis *diagnosis)
 	for (size_t i = 0; i < diagnosis->count; i++) {
 		const struct sn_check *check = &diagnosis->checks[i];
 		sn_json_begin(&json, '{');
-		sn_json_put_text(&json, "group", check->group);
-		sn_json_put_text(&json, "name", check->name);
-		sn_json_put_text(&json, "verdict", verdicts[check->verdict]);
+		sn_json_texts(&json, {"group", check->group}, {"name", check->name},
+			      {"verdict", verdicts[check->verdict]});
 		sn_json_put_bool(&json, "essential", check->is_essential);
-		sn_json_put_text(&json, "text", check->text);
-		sn_json_put_text(&json, "fix", *check->fix ? check->fix : NULL);
+		sn_json_texts(&json, {"text", check->text},
+			      {"fix", *check->fix ? check->fix : NULL});
 		sn_json_end(&json, '}');
 	}
 	sn_json_end(&json, ']');
@@ -96,7 +95,7 @@ static void print_json(const struct sn_diagnosis *diagnosis)
 	putchar('\n');
 }
 
-static int run(int argc, char **argv)
+int sn_command_doctor_run(int argc, char **argv)
 {
 	static void (*const groups[])(struct sn_diagnosis *) = {
 	    sn_diagnose_collector, sn_diagnose_sampling, sn_diagnose_os,    sn_diagnose_python,
@@ -118,6 +117,3 @@ static int run(int argc, char **argv)
 	free(diagnosis);
 	return status;
 }
-
-const struct sn_command sn_command_doctor = {
-    "doctor", "tell what can be measured here, and how to enable the rest", sn_usage_doctor, run};

@@ -68,61 +68,58 @@ static int no_graph(const struct sn_graph_view *view)
 			       view->path);
 }
 
-static int show(struct sn_graph_view *view, enum form form, const char *output)
+/* What was asked for. */
+struct request {
+	struct sn_graph_view view;
+	const char *output;
+	int form;
+};
+
+static int show(void *context, struct sonde_db *db, const char *path)
 {
+	struct request *request = context;
+	struct sn_graph_view *view = &request->view;
 	struct sonde_db_error why = {""};
 	struct sn_error error = {""};
 	struct sonde_graph *graph;
-	struct drawing drawing = {view, form, 0};
-	if (sonde_graph_open(view->db, &graph, &why))
-		return sn_command_fail("cannot read '%s': %s", view->path, why.text);
+	struct drawing drawing = {view, (enum form)request->form, 0};
+	view->db = db;
+	view->path = path;
+	if (sonde_graph_open(db, &graph, &why))
+		return sn_command_fail("cannot read '%s': %s", path, why.text);
 	view->graph = graph;
 	uint32_t count = count_wanted(view, &drawing.model);
 	int status = SN_EXIT_DONE;
 	if (!count)
 		status = no_graph(view);
-	else if (output ? sn_command_write_file(output, write_form, &drawing, &error)
-			: write_form(&drawing, stdout, &error))
+	else if (request->output
+		     ? sn_command_write_file(request->output, write_form, &drawing, &error)
+		     : write_form(&drawing, stdout, &error))
 		status = sn_command_fail("%s", error.text);
-	else if (count > 1 && form >= FORM_DOT)
+	else if (count > 1 && drawing.form >= FORM_DOT)
 		sn_command_warn("drew the first of %u models ('--model' names another)", count);
 	sonde_graph_close(graph);
 	return status;
 }
 
-static int run(int argc, char **argv)
+int sn_command_graph_run(int argc, char **argv)
 {
 	struct sn_options options = {&sn_command_graph, argc, argv};
-	struct sn_graph_view view = {.top = SIZE_MAX};
-	const char *output = NULL;
-	int form = FORM_TEXT, by = SN_GRAPH_BY_NODE;
+	struct request request = {.view.top = SIZE_MAX};
+	struct sn_graph_view *view = &request.view;
+	int by = SN_GRAPH_BY_NODE;
 	const struct sn_option table[] = {
-	    {"output", 'o', .text = &output},
-	    {"model", .text = &view.model},
-	    {"top", SN_OPTION_WHOLE(view.top, 0, TOP_MAX)},
+	    {"output", 'o', .text = &request.output},
+	    {"model", .text = &view->model},
+	    {"top", SN_OPTION_WHOLE(view->top, 0, TOP_MAX)},
 	    {"by", SN_OPTION_CHOICE(by, "node", "type", "module")},
-	    {"iterations", .flag = &view.wants_iterations},
-	    {"format", SN_OPTION_CHOICE(form, "text", "json", "csv", "dot", "svg")},
+	    {"iterations", .flag = &view->wants_iterations},
+	    {"format", SN_OPTION_CHOICE(request.form, "text", "json", "csv", "dot", "svg")},
 	    {0}};
 	if (!sn_options_read(&options, table))
 		return options.status;
-	view.by = (enum sn_graph_by)by;
-	if (view.top == SIZE_MAX) /* data for programs is whole unless they ask */
-		view.top = form == FORM_TEXT ? DEFAULT_TOP : 0;
-	view.path = sn_options_operand(&options, "DB");
-	struct sonde_db *db;
-	if (!view.path)
-		return SN_EXIT_USAGE;
-	int status = sn_command_open(view.path, &db);
-	if (status)
-		return status;
-	view.db = db;
-	return sn_command_close(db, show(&view, (enum form)form, output));
+	view->by = (enum sn_graph_by)by;
+	if (view->top == SIZE_MAX) /* data for programs is whole unless they ask */
+		view->top = request.form == FORM_TEXT ? DEFAULT_TOP : 0;
+	return sn_command_read(&options, "DB", show, &request);
 }
-
-const struct sn_command sn_command_graph = {
-    .name = "graph",
-    .summary = "show dataflow graphs: which nodes take the time, and pictures of them",
-    .usage = sn_usage_graph,
-    .run = run,
-};

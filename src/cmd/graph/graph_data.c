@@ -27,12 +27,9 @@ static void put_stat(struct sn_json *json, const char *key, const struct sonde_d
 	if (!(stat->count > 0))
 		return;
 	sn_json_open(json, key, '{');
-	sn_json_put_number(json, "count", stat->count);
-	sn_json_put_number(json, "sum", stat->sum);
-	sn_json_put_number(json, "min", stat->min);
-	sn_json_put_number(json, "max", stat->max);
-	sn_json_put_number(json, "mean", sonde_db_stat_mean(stat));
-	sn_json_put_number(json, "std", sonde_db_stat_deviation(stat));
+	sn_json_numbers(json, {"count", stat->count}, {"sum", stat->sum}, {"min", stat->min},
+			{"max", stat->max}, {"mean", sonde_db_stat_mean(stat)},
+			{"std", sonde_db_stat_deviation(stat)});
 	sn_json_end(json, '}');
 }
 
@@ -82,8 +79,7 @@ static void put_edges(struct sn_json *json, const struct sn_graph_view *view,
 		const struct sonde_graph_edge *edge =
 		    sonde_graph_edge(view->graph, model->first_edge + i);
 		sn_json_begin(json, '{');
-		sn_json_put_number(json, "from", edge->from);
-		sn_json_put_number(json, "to", edge->to);
+		sn_json_numbers(json, {"from", edge->from}, {"to", edge->to});
 		put_known(json, "index", edge->index);
 		sn_json_put_text(json, "kind", kinds[edge->kind < 4 ? edge->kind : 0]);
 		sn_json_put_unsigned(json, "bytes", edge->bytes);
@@ -133,10 +129,9 @@ static int put_model(struct sn_json *json, const struct sn_graph_view *view, uin
 		put_string(json, view, "iterations_by", model->iterations_by);
 		put_string(json, view, "host", model->host);
 		sn_json_put_unsigned(json, "pid", model->pid);
-		sn_json_put_number(json, "rank", model->rank);
-		sn_json_put_number(json, "run", model->run);
-		sn_json_put_number(json, "node_count", model->node_count);
-		sn_json_put_number(json, "edge_count", model->edge_count);
+		sn_json_numbers(json, {"rank", model->rank}, {"run", model->run},
+				{"node_count", model->node_count},
+				{"edge_count", model->edge_count});
 		sn_json_put_bool(json, "sampled", model->flags & SONDE_MODEL_SAMPLED);
 		sn_json_put_bool(json, "edges_sampled", model->flags & SONDE_MODEL_EDGES_SAMPLED);
 		put_iterations(json, view, model, &usual);

@@ -417,7 +417,7 @@ static int finish(struct run *run, int status)
 	return status;
 }
 
-static int run_run(int argc, char **argv)
+int sn_command_run_run(int argc, char **argv)
 {
 	struct run run = {.os.limit_bytes = (uint64_t)SN_RUN_OS_LIMIT_MB << 20};
 	struct sn_options options = {&sn_command_run, argc, argv, .is_ordered = true};
@@ -444,10 +444,3 @@ static int run_run(int argc, char **argv)
 		sn_frameworks_end(&run.launch);
 	return failed ? sn_command_fail("%s", error.text) : finish(&run, status);
 }
-
-const struct sn_command sn_command_run = {
-    .name = "run",
-    .summary = "measure a program",
-    .usage = sn_usage_run,
-    .run = run_run,
-};

@@ -276,7 +276,7 @@ static int write_to_file(struct request *request)
 	return request->status;
 }
 
-static int run(int argc, char **argv)
+int sn_command_structure_run(int argc, char **argv)
 {
 	struct request request = {0};
 	struct sn_options options = {&sn_command_structure, argc, argv};
@@ -292,10 +292,3 @@ static int run(int argc, char **argv)
 	bool to_file = request.output && strcmp(request.output, "-") != 0;
 	return (to_file ? write_to_file : write_to_standard_output)(&request);
 }
-
-const struct sn_command sn_command_structure = {
-    .name = "structure",
-    .summary = "show the loops and inlined calls of a program's code",
-    .usage = sn_usage_structure,
-    .run = run,
-};

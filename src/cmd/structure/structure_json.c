@@ -16,10 +16,9 @@ static void begin_binary(const char *path, const struct sn_structure_info *info,
 {
 	struct sn_json json = {.out = out};
 	fputs(is_first ? "\n{" : ",\n{", out);
-	sn_json_put_text(&json, "path", path);
-	sn_json_put_text(&json, "machine", info->machine);
-	sn_json_put_text(&json, "build_id", info->build_id[0] ? info->build_id : NULL);
-	sn_json_put_text(&json, "symbols", info->status);
+	sn_json_texts(&json, {"path", path}, {"machine", info->machine},
+		      {"build_id", info->build_id[0] ? info->build_id : NULL},
+		      {"symbols", info->status});
 	sn_json_put_unsigned(&json, "code_bytes", info->code_bytes);
 	sn_json_key(&json, "functions");
 	fputs("[\n", out);
@@ -48,8 +47,7 @@ static void put_scope(const struct sn_structure_function *function, uint32_t at,
 	sn_json_begin(json, '{');
 	sn_json_put_text(json, "kind", kinds[scope->kind]);
 	if (is_inlined || scope->kind == SN_SCOPE_FUNCTION) {
-		sn_json_put_text(json, "name", scope->name);
-		sn_json_put_text(json, "linkage_name", scope->linkage_name);
+		sn_json_texts(json, {"name", scope->name}, {"linkage_name", scope->linkage_name});
 	}
 	sn_json_put_text(json, "file", scope->file);
 	sn_json_put_number(json, "line", scope->line);
@@ -65,8 +63,8 @@ static void put_scope(const struct sn_structure_function *function, uint32_t at,
 		sn_json_put_number(json, "machine_loops", scope->machine_loops);
 	}
 	if (scope->kind == SN_SCOPE_FUNCTION) {
-		sn_json_put_number(json, "blocks", function->block_count);
-		sn_json_put_number(json, "unresolved_jumps", function->unresolved_count);
+		sn_json_numbers(json, {"blocks", function->block_count},
+				{"unresolved_jumps", function->unresolved_count});
 	}
 	sn_json_put_unsigned(json, "start", scope->start);
 	sn_json_put_unsigned(json, "bytes", scope->bytes);

@@ -9,7 +9,6 @@
 #include "show/page/sheets_html.h"
 #include "show/page/timeline_svg.h"
 #include "show/label.h"
-#include "trace_input.h"
 
 #include "sonde/db.h"
 
@@ -170,7 +169,7 @@ static int show(struct timeline *timeline, const char *path)
 	return status;
 }
 
-static int run(int argc, char **argv)
+int sn_command_timeline_run(int argc, char **argv)
 {
 	const char *views[MAX_VIEWS];
 	int view_count = 0;
@@ -208,10 +207,3 @@ static int run(int argc, char **argv)
 	timeline.answers.db = db;
 	return sn_command_close(db, show(&timeline, paths[0]));
 }
-
-const struct sn_command sn_command_timeline = {
-    .name = "timeline",
-    .summary = "say where the time of a trace went, and what devices waited for",
-    .usage = sn_usage_timeline,
-    .run = run,
-};

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Importing on the way; see trace_input.h. */
-#include "trace_input.h"
-
+/* Importing on the way; see command.h. */
 #include "base/spill.h"
 #include "cmd/command.h"
 #include "import/core/import_files.h"
