@@ -172,6 +172,10 @@ struct sn_option {
 	}
 
 bool sn_options_read(struct sn_options *options, const struct sn_option *table);
+/* Explains what the text that an option was given is; returns SN_EXIT_USAGE. */
+#define sn_options_refuse(options, option, text, is_what, ...)                                     \
+	sn_command_misuse((options)->command, "option '%s': '%s' is " is_what, option, text,       \
+			  ##__VA_ARGS__)
 /* A number from min to max; 0, or SN_EXIT_USAGE after having explained the mistake. */
 int sn_options_number(const struct sn_options *options, const char *option, const char *text,
 		      double min, double max, double *value);

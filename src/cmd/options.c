@@ -164,7 +164,7 @@ static int choose(const struct sn_options *options, const char *option, const ch
 		if (strcmp(choices[i], text) == 0)
 			return i;
 	join(choices, list, sizeof(list));
-	sn_command_misuse(options->command, "option '%s': '%s' is none of %s", option, text, list);
+	sn_options_refuse(options, option, text, "none of %s", list);
 	return -1;
 }
 
@@ -197,9 +197,8 @@ int sn_options_number(const struct sn_options *options, const char *option, cons
 	bool is_number = end != text && !*end && !errno && isfinite(*value);
 	return is_number && *value >= min && *value <= max
 		   ? 0
-		   : sn_command_misuse(options->command,
-				       "option '%s': '%s' is not a number from %.10g to %.10g",
-				       option, text, min, max);
+		   : sn_options_refuse(options, option, text, "not a number from %.10g to %.10g",
+				       min, max);
 }
 
 double sn_options_bytes(const char *text)
@@ -215,36 +214,31 @@ double sn_options_bytes(const char *text)
 }
 
 static int parse_memory(const struct sn_options *options, const char *option, const char *text,
-			double least, uint64_t *memory)
+			const struct sn_option *wanted)
 {
-	double bytes = sn_options_bytes(text);
+	double bytes = sn_options_bytes(text), least = wanted->least;
 	bool is_mib = least >= 1 << 20;
-	if (bytes >= least) {
-		*memory = (uint64_t)bytes;
+	*wanted->memory = (uint64_t)(bytes < 0 ? 0 : bytes);
+	if (bytes >= least)
 		return 0;
-	}
 	if (bytes >= 1)
-		return sn_command_misuse(options->command, "option '%s': '%s' is less than %u%c",
-					 option, text, (unsigned)least >> (is_mib ? 20 : 10),
-					 is_mib ? 'M' : 'K');
-	return sn_command_misuse(options->command,
-				 "option '%s': '%s' is no amount of memory, such as 800M or 2G",
-				 option, text);
+		return sn_options_refuse(options, option, text, "less than %u%c",
+					 (unsigned)least >> (is_mib ? 20 : 10), is_mib ? 'M' : 'K');
+	return sn_options_refuse(options, option, text, "no amount of memory, such as 800M or 2G");
 }
 
 static int parse_number(const struct sn_options *options, const char *option, const char *text,
 			const struct sn_option *wanted)
 {
 	double number;
-	int status = sn_options_number(options, option, text, wanted->least, wanted->most, &number);
-	if (status || wanted->number) {
-		if (!status)
-			*wanted->number = number;
-		return status;
-	}
+	if (sn_options_number(options, option, text, wanted->least, wanted->most, &number))
+		return SN_EXIT_USAGE;
 	/* little endian, as all we support */
 	uint64_t whole = (uint64_t)(number * (wanted->unit > 0 ? wanted->unit : 1));
-	memcpy(wanted->whole, &whole, wanted->whole_bytes);
+	if (wanted->number)
+		*wanted->number = number;
+	else
+		memcpy(wanted->whole, &whole, wanted->whole_bytes);
 	return 0;
 }
 
@@ -274,7 +268,7 @@ static int parse_option(const struct sn_options *options, const struct sn_option
 	if (wanted->list)
 		return parse_list(options, wanted, text);
 	if (wanted->memory)
-		return parse_memory(options, option, text, wanted->least, wanted->memory);
+		return parse_memory(options, option, text, wanted);
 	if (wanted->number || wanted->whole)
 		return parse_number(options, option, text, wanted);
 	if (wanted->texts)

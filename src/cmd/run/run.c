@@ -120,21 +120,16 @@ static int parse_os_wide(void *context, const struct sn_options *options, const 
 
 static int parse_output(void *context, const struct sn_options *options, const char *name)
 {
-	struct run *run = context;
-	run->output = name;
-	return name[strspn(name, "/")]
-		   ? 0
-		   : sn_command_misuse(options->command, "option '--output': '%s' is no name",
-				       name);
+	((struct run *)context)->output = name;
+	return name[strspn(name, "/")] ? 0
+				       : sn_options_refuse(options, "--output", name, "no name");
 }
 
 static int parse_graph(void *context, const struct sn_options *options, const char *text)
 {
-	struct run *run = context;
-	run->launch.graph = text ? text : "1";
-	return text && strcmp(text, "all")
-		   ? sn_command_misuse(options->command, "option '--graph': '%s' is not all", text)
-		   : 0;
+	((struct run *)context)->launch.graph = text ? text : "1";
+	return text && strcmp(text, "all") ? sn_options_refuse(options, "--graph", text, "not all")
+					   : 0;
 }
 
 static bool read_options(struct run *run, struct sn_options *options)

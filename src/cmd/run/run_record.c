@@ -17,13 +17,10 @@ int sn_run_trace_limit(void *context, const struct sn_options *options, const ch
 	struct sn_run_trace *trace = context;
 	double bytes = sn_options_bytes(text);
 	if (bytes < 0 || bytes >= 1e15)
-		return sn_command_misuse(options->command,
-					 "option '--trace-limit': '%s' is no size, such as 500M or "
-					 "2G (0: no limit)",
-					 text);
+		return sn_options_refuse(options, "--trace-limit", text,
+					 "no size, such as 500M or 2G (0: no limit)");
 	if (bytes > 0 && bytes < LEAST_LIMIT_BYTES)
-		return sn_command_misuse(options->command,
-					 "option '--trace-limit': '%s' is less than 1M", text);
+		return sn_options_refuse(options, "--trace-limit", text, "less than 1M");
 	snprintf(trace->limit, sizeof(trace->limit), "%.0f", trunc(bytes));
 	return 0;
 }
@@ -40,10 +37,8 @@ int sn_run_trace_window(void *context, const struct sn_options *options, const c
 		is_known = end != from && length > 0;
 	}
 	if (!is_known || *end || !(start >= 0 && start < 1e9) || !(length < 1e9))
-		return sn_command_misuse(options->command,
-					 "option '--trace-window': '%s' is not START:LENGTH in "
-					 "seconds, such as 10:2.5",
-					 text);
+		return sn_options_refuse(options, "--trace-window", text,
+					 "not START:LENGTH in seconds, such as 10:2.5");
 	snprintf(trace->window_ms, sizeof(trace->window_ms), "%.0f:%.0f", start * 1000,
 		 length > 0 && length < 0.001 ? 1.0 : length * 1000);
 	return 0;
@@ -64,10 +59,8 @@ int sn_run_trace_signal(void *context, const struct sn_options *options, const c
 	if (sn_text_begins(name, "RTMIN+"))
 		number = SIGRTMIN + (int)strtol(name + 6, NULL, 10);
 	if (!number || number > SIGRTMAX)
-		return sn_command_misuse(options->command,
-					 "option '--trace-signal': '%s' is none of USR1, USR2, "
-					 "WINCH, RTMIN+N",
-					 text);
+		return sn_options_refuse(options, "--trace-signal", text,
+					 "none of USR1, USR2, WINCH, RTMIN+N");
 	snprintf(trace->signal, sizeof(trace->signal), "%d", number);
 	return 0;
 }
