@@ -15,7 +15,7 @@
 #ifndef SN_CMD_COMMAND_H
 #define SN_CMD_COMMAND_H
 
-#include <getopt.h>
+#include <getopt.h> /* optind */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

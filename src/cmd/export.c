@@ -13,7 +13,6 @@
 #include "show/source/source_roots.h"
 #include "sonde/db.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "lib/db/formula.h"
 #include "show/json.h"
-#include "show/label.h"
 #include "show/number.h"
 #include "show/tree/view.h"
 #include "sonde/trace.h"

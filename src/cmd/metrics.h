@@ -8,7 +8,6 @@
 #include "lib/db/formula.h"
 #include "show/tree/view.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { SN_CHOICE_LISTS_MAX = 64 }; /* times that --metric may be given */

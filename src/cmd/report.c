@@ -6,13 +6,11 @@
 #include "metrics.h"
 
 #include "frame/user_frame.h"
-#include "show/label.h"
 #include "show/number.h"
 #include "show/source/source_roots.h"
 #include "show/tree/place.h"
 #include "show/tree/view.h"
 
-#include <fnmatch.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>

@@ -42,7 +42,7 @@ static uint64_t now_ns(void)
 static void take(void *context, const struct sn_os_event *event)
 {
 	struct sn_os_recorder *recorder = context;
-	sn_os_states_take(recorder->states, event);
+	sn_os_states_add(recorder->states, event);
 }
 
 static void *record(void *context)

@@ -37,7 +37,7 @@ static int load_device(struct sn_answers *answers, size_t device, uint32_t parti
 	int result = 0;
 	if (sn_message_matching_waits(&answers->processes, &answers->messages,
 				      answers->times.devices[device].profile, &host))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	sn_intervals_settle(&host);
 	if (!result)
 		result = sn_waits(&input, device, answers->waits + device, answers->blames + device,
@@ -54,7 +54,7 @@ static int load_devices(struct sn_answers *answers, struct sn_error *error)
 	answers->blames = calloc(count + 1, sizeof(*answers->blames));
 	uint32_t *participants = list_participants(answers);
 	if (!answers->waits || !answers->blames || !participants)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result; i++)
 		result = load_device(answers, i, participants[i], error);
 	free(participants);
@@ -68,9 +68,9 @@ static int take_calls(struct sn_answers *answers, const struct sonde_track *trac
 {
 	/* a stream's copy of an annotation says when its kernels ran */
 	if (sonde_db_profile(answers->db, track->profile)->kind == SONDE_PROFILE_THREAD &&
-	    sn_iterations_take(&answers->iterations, answers->db, track->profile, block))
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	return sn_launches_take(answers->launches, track->profile, block, error);
+	    sn_iterations_add(&answers->iterations, answers->db, track->profile, block))
+		return sn_fail_memory(error);
+	return sn_launches_add(answers->launches, track->profile, block, error);
 }
 
 static int read_calls(struct sn_answers *answers, uint32_t number, unsigned flags,
@@ -100,10 +100,10 @@ static int load_calls(struct sn_answers *answers, struct sn_error *error)
 	size_t devices;
 	struct sn_device_track *tracks = sn_device_tracks(answers->db, trace, &devices);
 	struct sonde_event_cursor *reader = sn_event_reader_new(trace);
-	int result = tracks && reader ? 0 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+	int result = tracks && reader ? 0 : sn_fail_memory(error);
 	answers->launches = calloc(1, sizeof(*answers->launches));
 	if (!answers->launches)
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	else
 		sn_launches_init(answers->launches, 3 * sn_answers_sorting(answers));
 	for (uint32_t i = 0; i < sonde_trace_track_count(trace) && !result; i++) {
@@ -114,7 +114,7 @@ static int load_calls(struct sn_answers *answers, struct sn_error *error)
 			    read_calls(answers, i, devices ? 0 : SONDE_EVENTS_BRIEF, reader, error);
 	}
 	if (!result && sn_iterations_settle(&answers->iterations))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result)
 		result = sn_launches_finish(answers->launches, error);
 	free(tracks);
@@ -160,7 +160,7 @@ static int load_ranks(struct sn_answers *answers, struct sn_error *error)
 	if (!result)
 		result = sn_ranks(&answers->collectives, &answers->ranks, error);
 	if (!result && find_offsets(answers))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result)
 		result = sn_message_matching(&answers->processes, &answers->collectives,
 					     &answers->ranks, &answers->messages, error);
@@ -183,7 +183,7 @@ int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct s
 		answers->has_runs |= sonde_db_profile(db, i)->run;
 	if (sn_node_map(db, &answers->nodes) ||
 	    sn_processes_init(&answers->processes, db, answers->trace))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result && needed >= SN_ANSWERS_ITERATIONS)
 		result = load_calls(answers, error);
 	if (!result && needed >= SN_ANSWERS_DEVICES)
@@ -191,7 +191,7 @@ int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct s
 		    sn_device_times(db, answers->trace, answers->launched_only, answers->launches,
 				    sn_answers_sorting(answers), &answers->times, error);
 	if (!result && sn_processes_take_devices(&answers->processes, &answers->times))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result && needed >= SN_ANSWERS_RANKS)
 		result = load_ranks(answers, error);
 	if (!result && needed >= SN_ANSWERS_WAITS)

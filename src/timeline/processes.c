@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What sn_activity_is_same_process compares. */
 struct process_key {
 	uint64_t pid; /* 0 of ranks */
 	int64_t rank;

@@ -2,6 +2,7 @@
 /* Listing and sorting; see inputs.h. */
 #include "inputs.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "format/measurement/measurement_reader.h"
 
@@ -9,22 +10,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int out_of_memory(struct sn_error *error)
-{
-	return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
-}
-
 static int compare_inputs(const void *left, const void *right)
 {
 	const struct sn_input *a = left, *b = right;
-	int order = strcmp(base_name(a->path), base_name(b->path));
-	return order ? order : strcmp(a->path, b->path);
+	return strcmp(sn_text_base_name(a->path), sn_text_base_name(b->path))
+		   ?: strcmp(a->path, b->path);
 }
 
 /* A folder's name, from malloc: "out/train.sonde/" is "train". */
@@ -36,10 +26,10 @@ static char *run_name(const char *path)
 	char *name = strndup(path, length);
 	if (!name)
 		return NULL;
-	const char *base = base_name(name);
+	const char *base = sn_text_base_name(name);
 	size_t base_length = strlen(base);
-	if (base_length > 6 && !strcmp(base + base_length - 6, ".sonde"))
-		base_length -= 6;
+	if (base_length > strlen(".sonde") && sn_text_ends(base, ".sonde"))
+		base_length -= strlen(".sonde");
 	memmove(name, base, base_length);
 	name[base_length] = 0;
 	return name;
@@ -54,8 +44,7 @@ struct run {
 static int compare_runs(const void *left, const void *right)
 {
 	const struct run *a = left, *b = right;
-	int order = strcmp(a->name, b->name);
-	return order ? order : strcmp(a->path, b->path);
+	return strcmp(a->name, b->name) ?: strcmp(a->path, b->path);
 }
 
 /* Names and numbers the runs; numbers[folder]. */
@@ -94,7 +83,7 @@ static int list_folder(struct sn_inputs *inputs, const char *folder, uint32_t nu
 		return result;
 	inputs->list_count = number + 1;
 	if (sn_vec_reserve(&inputs->items, &inputs->capacity, inputs->count + files) < 0)
-		return out_of_memory(error);
+		return sn_fail_memory(error);
 	for (size_t i = 0; i < files; i++) {
 		const char *path = inputs->lists[number][i];
 		struct stat status;
@@ -104,16 +93,14 @@ static int list_folder(struct sn_inputs *inputs, const char *folder, uint32_t nu
 	return 0;
 }
 
-static int list_told(struct sn_inputs *inputs, const char *folder, uint32_t run)
+static int list_run_records(struct sn_inputs *inputs, const char *folder, uint32_t run)
 {
 	struct sn_run_record *records;
 	size_t count;
 	int result = sn_run_files_read(folder, &records, &count);
-	if (!result && count)
-		result = sn_vec_reserve(&inputs->told, &inputs->told_capacity,
-					inputs->told_count + count);
 	for (size_t i = 0; i < count && !result; i++)
-		inputs->told[inputs->told_count++] = (struct sn_told){records[i], run};
+		result = sn_vec_push(&inputs->records, &inputs->record_capacity,
+				     &inputs->record_count, (struct sn_input_run){records[i], run});
 	free(records);
 	return result ? SN_ERR_MEMORY : 0;
 }
@@ -125,11 +112,11 @@ int sn_inputs_list(struct sn_inputs *inputs, const char *const *folders, size_t 
 	uint32_t *runs = calloc(count, sizeof(*runs));
 	int result = inputs->lists && runs && !number_runs(inputs, folders, count, runs)
 			 ? 0
-			 : out_of_memory(error);
+			 : sn_fail_memory(error);
 	for (size_t i = 0; i < count && !result; i++) {
 		result = list_folder(inputs, folders[i], (uint32_t)i, runs[i], error);
-		if (!result && list_told(inputs, folders[i], runs[i]))
-			result = out_of_memory(error);
+		if (!result && list_run_records(inputs, folders[i], runs[i]))
+			result = sn_fail_memory(error);
 	}
 	if (!result)
 		qsort(inputs->items, inputs->count, sizeof(*inputs->items), compare_inputs);
@@ -146,6 +133,6 @@ void sn_inputs_release(struct sn_inputs *inputs)
 	free(inputs->runs);
 	free(inputs->lists);
 	free(inputs->items);
-	free(inputs->told);
+	free(inputs->records);
 	*inputs = (struct sn_inputs){0};
 }

@@ -20,14 +20,14 @@ struct sn_input {
 };
 
 /* What a `sonde run` of a folder says, and which run that is. */
-struct sn_told {
+struct sn_input_run {
 	struct sn_run_record record;
 	uint32_t run;
 };
 
 struct sn_inputs {
-	struct sn_told *told;
-	size_t told_count, told_capacity;
+	struct sn_input_run *records;
+	size_t record_count, record_capacity;
 	struct sn_input *items;
 	size_t count, capacity;
 	/* Each folder is a run; runs are numbered by name. The folder's name without ".sonde", or

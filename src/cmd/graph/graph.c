@@ -7,7 +7,6 @@
 
 #include "graph_write.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_TOP = 20, TOP_MAX = 100000000 };

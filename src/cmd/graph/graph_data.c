@@ -8,8 +8,6 @@
 #include "show/number.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BOXES = 80 };
 

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "binary/elf/elf_kind.h"
 #include "collect/sample/event.h"
-#include "format/measurement/measurement.h"
 #include "frameworks.h"
 #include "launch.h"
 #include "run_record.h"

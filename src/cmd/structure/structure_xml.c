@@ -10,7 +10,6 @@
 #include "base/search.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { DEPTH_MAX = 256 };
 

@@ -12,7 +12,6 @@
 
 #include "sonde/db.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_LIMIT = 8, LIMIT_MAX = 1000000, PICTURE_WIDTH = 1400, PICTURE_ROWS = 120 };

@@ -2,7 +2,6 @@
 /* Findings, devices and iterations of a trace as JSON; see timeline.h. */
 #include "timeline.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void json_blame(const struct sn_answers *answers, const struct sn_blame *blame,

@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SEPARATE_THREADS     512u
@@ -30,20 +29,6 @@ static __thread struct sn_thread *self __attribute__((tls_model("initial-exec"))
 static struct sn_array registry = {.element_bytes = sizeof(struct sn_thread *), .first_shift = 6};
 static _Atomic uint64_t adopted; /* threads that continue in the record of another one */
 static _Atomic uint64_t process_drops[SN_DROP_COUNT];
-
-uint64_t sn_now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t sn_thread_cpu_ns(void)
-{
-	struct timespec used = {0, 0};
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
 
 struct sn_thread *sn_thread_self(void)
 {

@@ -51,8 +51,6 @@ struct itt_global {
 	struct itt_function *functions; /* ended by one without a name */
 };
 
-SN_EXPORT void __itt_api_init(struct itt_global *global, int groups);
-
 /* A name, as a handle and as a domain: nothing is told apart by domains. */
 struct name {
 	struct itt_string_handle handle;
@@ -125,7 +123,7 @@ static const struct {
     {"__itt_task_end", (void *)task_end},
 };
 
-void __itt_api_init(struct itt_global *global, int groups)
+SN_PUBLIC(void, __itt_api_init, (struct itt_global * global, int groups))
 {
 	bool wanted = sn_measuring() && (sn_config.sources & SN_SOURCE_REGION);
 	for (struct itt_function *entry = global->functions; entry->name; entry++) {

@@ -269,6 +269,19 @@ uint64_t sn_message_request(void)
 	return atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed) + 1;
 }
 
+/* A call's interval, at its context, with attributes, if messages are recorded now. */
+static void record_interval(struct sn_thread *thread, uint32_t node, uint64_t start_ns,
+			    uint64_t end_ns, struct sn_trace_attribute *attributes, uint32_t count)
+{
+	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
+		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
+							      .context = node,
+							      .start_ns = start_ns,
+							      .end_ns = end_ns,
+							      .attributes = attributes,
+							      .attribute_count = count});
+}
+
 void sn_message_record_wait(struct sn_thread *thread, uint32_t node,
 			    const struct sn_message *message)
 {
@@ -277,13 +290,7 @@ void sn_message_record_wait(struct sn_thread *thread, uint32_t node,
 	    {.key = SN_TRACE_KEY_PEER, .value = message->peer},
 	    {.key = SN_TRACE_KEY_REQUEST, .value = message->request},
 	};
-	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
-		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
-							      .context = node,
-							      .start_ns = message->start_ns,
-							      .end_ns = message->end_ns,
-							      .attributes = attributes,
-							      .attribute_count = 3});
+	record_interval(thread, node, message->start_ns, message->end_ns, attributes, 3);
 }
 
 void sn_collective_record(struct sn_thread *thread, uint32_t node, uint64_t group, uint64_t number,
@@ -294,13 +301,7 @@ void sn_collective_record(struct sn_thread *thread, uint32_t node, uint64_t grou
 	    {.key = SN_TRACE_KEY_COLLECTIVE, .value = number},
 	    {.key = SN_TRACE_KEY_BYTES, .value = bytes},
 	};
-	if (node != SN_NODE_NONE && sn_trace_wants(SN_TRACE_SOURCE_MESSAGES))
-		sn_trace_add(thread, &(struct sn_trace_event){.kind = SN_TRACE_INTERVAL,
-							      .context = node,
-							      .start_ns = start_ns,
-							      .end_ns = end_ns,
-							      .attributes = attributes,
-							      .attribute_count = bytes ? 3 : 2});
+	record_interval(thread, node, start_ns, end_ns, attributes, bytes ? 3 : 2);
 }
 
 /* ---- what a program tells ---- */
@@ -327,30 +328,19 @@ static void hook_end(uint64_t begun, int is_sent, uint32_t peer, uint64_t tag, u
 
 const struct sonde_message_hooks sn_message_hooks = {hook_begin, hook_end};
 
-SN_EXPORT void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer);
-
-void sonde_register_message_hooks_v1(const struct sonde_message_hooks *volatile *pointer)
-{
-	if (sn_measuring())
-		*pointer = &sn_message_hooks;
-}
-
 /* For other languages, by dlsym. */
-SN_EXPORT uint64_t sonde_message_begin(void);
-SN_EXPORT void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes);
-SN_EXPORT void sonde_message_received(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes);
-
-uint64_t sonde_message_begin(void)
+SN_PUBLIC(uint64_t, sonde_message_begin, (void))
 {
 	return hook_begin();
 }
 
-void sonde_message_sent(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes)
+SN_PUBLIC(void, sonde_message_sent, (uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes))
 {
 	hook_end(begun, 1, peer, tag, bytes);
 }
 
-void sonde_message_received(uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes)
+SN_PUBLIC(void, sonde_message_received,
+	  (uint64_t begun, uint32_t peer, uint64_t tag, uint64_t bytes))
 {
 	hook_end(begun, 0, peer, tag, bytes);
 }

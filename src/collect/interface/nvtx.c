@@ -71,8 +71,6 @@ struct nvtx_event {
 	} message;
 };
 
-SN_EXPORT int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id));
-
 /* ---- names ---- */
 
 #define NAME_MAX 512u
@@ -335,7 +333,7 @@ static void fill_table(const struct nvtx_callbacks *callbacks, int module,
 }
 
 /* Called by NVTX, once for each program or library that carries it. 1 for success, as it wants. */
-int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id))
+SN_PUBLIC(int, InitializeInjectionNvtx2, (const void *(*export_table)(uint32_t id)))
 {
 	const struct nvtx_callbacks *callbacks = export_table(NVTX_EXPORT_CALLBACKS);
 	if (!sn_measuring() || !(sn_config.sources & SN_SOURCE_REGION) || !callbacks ||

@@ -17,6 +17,10 @@
 #define SN_PROPERTY_LINE_BYTES 4608u
 #define SN_PROPERTY_BYTES      (SN_PROPERTY_MAX * SN_PROPERTY_LINE_BYTES)
 
+/* Of enum sn_source, in the order of its bits. */
+#define SN_SOURCE_COUNT 4u
+extern const char *const sn_source_names[SN_SOURCE_COUNT];
+
 /* Reads command line, host, parallel rank and clocks of this process image. */
 void sn_properties_init(void);
 /* Adds a line, or replaces the line of that key. The strings are copied. */

@@ -10,11 +10,9 @@
 #include "trace.h"
 
 #include "collect/intercept/intercept.h"
-#include "collect/core/line.h"
 #include "collect/core/lock.h"
 #include "own_file.h"
 #include "collect/unwind/own_stack.h"
-#include "property.h"
 #include "trace_option.h"
 
 #include "format/checksum.h"
@@ -25,7 +23,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Pauses in which threads that are writing to the file are waited for. */
@@ -213,17 +210,15 @@ static void lose(enum sn_drop drop, uint64_t count)
 
 static void fill_header(struct sn_trace_file_header *header)
 {
-	struct timespec real;
 	*header = (struct sn_trace_file_header){
 	    .version_major = SN_TRACE_FILE_VERSION_MAJOR,
 	    .version_minor = SN_TRACE_FILE_VERSION_MINOR,
 	    .chunk_bytes = SN_TRACE_CHUNK_BYTES,
 	    .pid = (uint64_t)getpid(),
 	    .start_monotonic_ns = sn_now_ns(),
+	    .start_realtime_ns = sn_clock_ns(CLOCK_REALTIME),
 	    .limit_bytes = config.limit_chunks * SN_TRACE_CHUNK_BYTES,
 	};
-	clock_gettime(CLOCK_REALTIME, &real);
-	header->start_realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
 	memcpy(header->magic, SN_TRACE_FILE_MAGIC, sizeof(header->magic));
 	header->checksum = sn_checksum(header, offsetof(struct sn_trace_file_header, checksum));
 }
@@ -283,6 +278,19 @@ static void write_counters(void)
 static int take_chunk(struct sn_trace_buffer *buffer, uint32_t stream, uint32_t thread,
 		      uint64_t base_ns);
 
+/* A stream of this process, of no thread and no device yet. */
+static struct sn_trace_stream stream_of(enum sn_trace_stream_kind kind, const char *name)
+{
+	return (struct sn_trace_stream){.kind = kind,
+					.thread = SN_ID_NONE,
+					.pid = (uint64_t)getpid(),
+					.device = SN_ID_NONE,
+					.device_context = SN_ID_NONE,
+					.queue = SN_ID_NONE,
+					.name = name,
+					.name_length = (uint32_t)strlen(name)};
+}
+
 static void define_all(void)
 {
 	for (uint32_t i = 0; i < SN_TRACE_KEY_COUNT; i++)
@@ -294,14 +302,7 @@ static void define_all(void)
 	for (uint32_t i = 0; i < SN_TRACE_COUNTER_COUNT; i++)
 		sn_trace_define_quantity(&file.definitions.cursor, SN_TRACE_DEFINE_COUNTER, i,
 					 counters[i].kind, counters[i].name, counters[i].unit);
-	struct sn_trace_stream memory = {.kind = SN_TRACE_STREAM_PROCESS,
-					 .thread = SN_ID_NONE,
-					 .pid = (uint64_t)getpid(),
-					 .device = SN_ID_NONE,
-					 .device_context = SN_ID_NONE,
-					 .queue = SN_ID_NONE,
-					 .name = "memory",
-					 .name_length = 6};
+	struct sn_trace_stream memory = stream_of(SN_TRACE_STREAM_PROCESS, "memory");
 	sn_trace_define_stream(&file.definitions.cursor, SN_TRACE_MEMORY_STREAM, &memory);
 	file.stream_count = SN_TRACE_MEMORY_STREAM + 1;
 }
@@ -397,30 +398,19 @@ static int define(const struct sn_trace_stream *stream, uint32_t *number)
 uint32_t sn_trace_queue(uint32_t device, uint32_t queue, const char *name)
 {
 	uint32_t number;
-	define(&(struct sn_trace_stream){.kind = SN_TRACE_STREAM_DEVICE,
-					 .thread = SN_ID_NONE,
-					 .pid = (uint64_t)getpid(),
-					 .device = device,
-					 .device_context = SN_ID_NONE,
-					 .queue = queue,
-					 .name = name,
-					 .name_length = (uint32_t)strlen(name)},
-	       &number);
+	struct sn_trace_stream stream = stream_of(SN_TRACE_STREAM_DEVICE, name);
+	stream.device = device;
+	stream.queue = queue;
+	define(&stream, &number);
 	return number;
 }
 
 static int define_thread(const struct sn_thread *thread, uint32_t *number)
 {
-	return define(&(struct sn_trace_stream){.kind = SN_TRACE_STREAM_THREAD,
-						.thread = thread->index,
-						.pid = (uint64_t)getpid(),
-						.tid = (uint64_t)thread->tid,
-						.device = SN_ID_NONE,
-						.device_context = SN_ID_NONE,
-						.queue = SN_ID_NONE,
-						.name = thread->name,
-						.name_length = (uint32_t)strnlen(thread->name, 16)},
-		      number);
+	struct sn_trace_stream stream = stream_of(SN_TRACE_STREAM_THREAD, thread->name);
+	stream.thread = thread->index;
+	stream.tid = (uint64_t)thread->tid;
+	return define(&stream, number);
 }
 
 /* ---- chunks ---- */

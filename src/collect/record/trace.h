@@ -40,28 +40,10 @@ static inline bool sn_trace_wants(enum sn_trace_source source)
 	    atomic_load_explicit(&sn_trace_active, memory_order_relaxed) & source, 0);
 }
 
-/* Attributes and counters that all processes know; positions are the numbers in the file. */
 enum sn_trace_key {
-	SN_TRACE_KEY_BYTES,
-	SN_TRACE_KEY_QUEUED,	/* ns from queueing to the start */
-	SN_TRACE_KEY_SUBMITTED, /* ns from submission to the start */
-	SN_TRACE_KEY_WORK_ITEMS,
-	SN_TRACE_KEY_WORK_GROUP,
-	SN_TRACE_KEY_SEQUENCE,
-	SN_TRACE_KEY_PEER,
-	SN_TRACE_KEY_TAG,
-	SN_TRACE_KEY_ALLOCATED,
-	SN_TRACE_KEY_RELEASED,
-	SN_TRACE_KEY_MESSAGE,	   /* 1 sent, 2 received: what the clocks of hosts are joined by; 3
-				      waited      for until it was sent */
-	SN_TRACE_KEY_COMMUNICATOR, /* among whom: message.h */
-	SN_TRACE_KEY_GROUP,	   /* the same, as this process calls it */
-	SN_TRACE_KEY_RANK,	   /* in that, as `peer` */
-	SN_TRACE_KEY_POSTED,	   /* ns from posting a receive to the start */
-	SN_TRACE_KEY_ORDER,	   /* of posting, of a receive that has no number */
-	SN_TRACE_KEY_REQUEST,	   /* in this process, of what is sent and waited for */
-	SN_TRACE_KEY_COLLECTIVE,   /* which of what a communicator does together */
-	SN_TRACE_KEY_ACCESS,	   /* of the memory of `peer`, or of a file: format/trace-file.md */
+#define SN_TRACE_KEY(id, name, unit) SN_TRACE_KEY_##id,
+#include "trace_keys.def"
+#undef SN_TRACE_KEY
 	SN_TRACE_KEY_COUNT
 };
 /* The stream of what belongs to the process: memory. Where memory is recorded at all. */

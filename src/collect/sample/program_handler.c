@@ -33,13 +33,6 @@ struct kept {
 static struct kept kept_actions[NSIG][KEPT_ACTIONS];
 static _Atomic unsigned kept_count[NSIG]; /* in all; the next one has the place of the oldest */
 
-static uint64_t bits_of(const sigset_t *set)
-{
-	uint64_t bits;
-	memcpy(&bits, set, sizeof(bits));
-	return bits;
-}
-
 /* ---- the gate ---- */
 
 /* One for each of a signal's kept actions, GATE_BYTES apart. */
@@ -151,9 +144,9 @@ static bool has_room_for_samples(const stack_t *stack, uintptr_t frame)
 /* While the handler runs, the signals of its mask are blocked: of ours the program believes so. */
 static void believe(const struct kept *action, const ucontext_t *context)
 {
-	uint64_t outer = bits_of(&context->uc_sigmask);
+	uint64_t outer = sn_signal_bits(&context->uc_sigmask);
 	uint64_t mask = atomic_load_explicit(&action->mask, memory_order_relaxed);
-	uint64_t bit = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
+	uint64_t bit = sn_sample_signal_bit();
 	uint64_t never = SN_SIGNAL_BIT(SIGKILL) | SN_SIGNAL_BIT(SIGSTOP); /* blocked */
 	if (mask & bit && !(sn_believed_blocked(outer) & bit))
 		sn_believed_set_with(bit, (outer | mask) & ~bit & ~never);
@@ -161,7 +154,7 @@ static void believe(const struct kept *action, const ucontext_t *context)
 
 static void open_samples(void)
 {
-	uint64_t ours = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
+	uint64_t ours = sn_sample_signal_bit();
 	if (ours && !sn_confined())
 		syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, NULL, sizeof(ours));
 }
@@ -237,16 +230,16 @@ void sn_program_action_tell(int signal, struct sigaction *action)
 		action->sa_flags &= ~SA_SIGINFO;
 	uint64_t changed = atomic_load_explicit(&kept->changed, memory_order_relaxed);
 	uint64_t mask = atomic_load_explicit(&kept->mask, memory_order_relaxed);
-	mask = (bits_of(&action->sa_mask) & ~changed) | (mask & changed);
-	memcpy(&action->sa_mask, &mask, sizeof(mask));
+	mask = (sn_signal_bits(&action->sa_mask) & ~changed) | (mask & changed);
+	sn_signal_set_bits(&action->sa_mask, mask);
 }
 
 /* What the kernel gets: no handler blocks samples for as long as it runs, and all have the gate. */
 static struct sigaction for_kernel(int signal, const struct sigaction *action)
 {
 	struct sigaction made = *action;
-	uint64_t ours = sn_sample_signal() ? SN_SIGNAL_BIT(sn_sample_signal()) : 0;
-	uint64_t mask = bits_of(&action->sa_mask);
+	uint64_t ours = sn_sample_signal_bit();
+	uint64_t mask = sn_signal_bits(&action->sa_mask);
 	if (!is_handler(action))
 		return made;
 	unsigned gate =
@@ -259,7 +252,7 @@ static struct sigaction for_kernel(int signal, const struct sigaction *action)
 	atomic_store_explicit(&kept->changed, ours, memory_order_relaxed);
 	atomic_store_explicit(&kept->without_info, adds_info, memory_order_relaxed);
 	mask = action->sa_flags & SA_ONSTACK ? mask | ours : mask & ~ours;
-	memcpy(&made.sa_mask, &mask, sizeof(mask));
+	sn_signal_set_bits(&made.sa_mask, mask);
 	made.sa_sigaction =
 	    (void (*)(int, siginfo_t *, void *))(uintptr_t)(sn_gates + gate * GATE_BYTES);
 	made.sa_flags |= adds_info ? SA_SIGINFO : 0;

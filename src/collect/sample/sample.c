@@ -214,6 +214,14 @@ static void sample_came(const siginfo_t *info)
 	}
 }
 
+/* What one of our timers sends. */
+static siginfo_t timers_sample(void)
+{
+	siginfo_t info = {.si_code = SI_TIMER};
+	info.si_value.sival_ptr = &timer_cookie;
+	return info;
+}
+
 /* False where the limit of pending signals is reached. */
 static bool send_to_self(int signal, siginfo_t *info)
 {
@@ -294,18 +302,38 @@ static void add(struct sn_thread *thread, uint32_t node, uint32_t metric, uint64
 		sn_drop(thread, SN_DROP_SAMPLE_MEMORY, 1);
 }
 
+static uint64_t less(uint64_t amount, uint64_t part)
+{
+	return amount > part ? amount - part : 0;
+}
+
 /* The program's CPU time from the last sample to `now`, without what the collector itself has used.
  */
+static uint64_t uncharged_cpu(const struct sn_thread *thread, const struct sn_sampling *sampling,
+			      uint64_t now)
+{
+	return less(now - sampling->charged_cpu_ns, thread->own_ns - sampling->charged_own_ns);
+}
+
+/* Events of perf's since the last sample; *count is how many in all. */
+static uint64_t uncharged_events(const struct sn_sampling *sampling, int index, uint64_t *count)
+{
+	if (events[index].source != SN_EVENT_PERF ||
+	    !sn_own_event_read(&sampling->perf[index], count))
+		return 0;
+	uint64_t more = *count - sampling->counts[index];
+	return (int64_t)more > 0 ? more : 0;
+}
+
 static void charge_cpu(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node,
 		       uint64_t now)
 {
-	uint64_t used = now - sampling->charged_cpu_ns;
-	uint64_t own = thread->own_ns - sampling->charged_own_ns;
+	uint64_t used = uncharged_cpu(thread, sampling, now);
 	sampling->charged_cpu_ns = now;
 	sampling->charged_own_ns = thread->own_ns;
 	thread->cpu_ns = sampling->ended_cpu_ns + now;
 	if (cpu_event >= 0)
-		add(thread, node, event_metrics[cpu_event], used > own ? used - own : 0);
+		add(thread, node, event_metrics[cpu_event], used);
 }
 
 /*
@@ -320,19 +348,16 @@ static void charge_real(struct sn_thread *thread, struct sn_sampling *sampling, 
 	sampling->charged_wall_ns = now_ns;
 	thread->waited_ns = 0;
 	if (real_event >= 0)
-		add(thread, node, event_metrics[real_event], passed > waited ? passed - waited : 0);
+		add(thread, node, event_metrics[real_event], less(passed, waited));
 }
 
 static void charge_perf(struct sn_thread *thread, struct sn_sampling *sampling, uint32_t node)
 {
 	for (int index = 0; index < event_count; index++) {
-		uint64_t count;
-		if (events[index].source != SN_EVENT_PERF ||
-		    !sn_own_event_read(&sampling->perf[index], &count))
+		uint64_t count, more = uncharged_events(sampling, index, &count);
+		if (!more)
 			continue;
-		if ((int64_t)(count - sampling->counts[index]) <= 0)
-			continue;
-		add(thread, node, event_metrics[index], count - sampling->counts[index]);
+		add(thread, node, event_metrics[index], more);
 		sampling->counts[index] = count;
 	}
 }
@@ -354,18 +379,11 @@ static void carry_rest(struct sn_thread *thread, struct sn_sampling *sampling)
 {
 	struct sn_amounts *carried = &sampling->carried;
 	uint64_t now_cpu_ns = sn_thread_cpu_ns();
-	uint64_t used = now_cpu_ns - sampling->charged_cpu_ns;
-	uint64_t own = thread->own_ns - sampling->charged_own_ns;
-	uint64_t passed = sn_now_ns() - sampling->charged_wall_ns;
-	carried->cpu_ns = used > own ? used - own : 0;
-	carried->wall_ns = passed > thread->waited_ns ? passed - thread->waited_ns : 0;
+	carried->cpu_ns = uncharged_cpu(thread, sampling, now_cpu_ns);
+	carried->wall_ns = less(sn_now_ns() - sampling->charged_wall_ns, thread->waited_ns);
 	for (int index = 0; index < event_count; index++) {
 		uint64_t count;
-		if (events[index].source != SN_EVENT_PERF ||
-		    !sn_own_event_read(&sampling->perf[index], &count))
-			continue;
-		count -= sampling->counts[index];
-		carried->counts[index] = (int64_t)count > 0 ? count : 0;
+		carried->counts[index] = uncharged_events(sampling, index, &count);
 	}
 	thread->cpu_ns = sampling->ended_cpu_ns + now_cpu_ns;
 }
@@ -439,16 +457,15 @@ static uint64_t mask_of(const ucontext_t *context)
 {
 	uint64_t mask = 0;
 	if (context)
-		memcpy(&mask, &context->uc_sigmask, sizeof(mask));
-	else
-		syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+		return sn_signal_bits(&context->uc_sigmask);
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
 	return mask;
 }
 
 static void set_mask(ucontext_t *context, uint64_t mask)
 {
 	if (context)
-		memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+		sn_signal_set_bits(&context->uc_sigmask, mask);
 	else
 		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
@@ -791,8 +808,7 @@ void sn_sampling_suspend(bool suspended)
 void sn_sampling_provoke(void)
 {
 	struct sn_sampling *sampling = own_sampling();
-	siginfo_t info = {.si_code = SI_TIMER};
-	info.si_value.sival_ptr = &timer_cookie;
+	siginfo_t info = timers_sample();
 	if (sampling && sampling->signal)
 		send_to_self(sampling->signal, &info);
 }
@@ -870,8 +886,7 @@ void sn_sampling_spare_queue(void)
 bool sn_sampling_is_overflow(const siginfo_t *info)
 {
 	struct sn_sampling *sampling = own_sampling();
-	siginfo_t sample = {.si_code = SI_TIMER};
-	sample.si_value.sival_ptr = &timer_cookie;
+	siginfo_t sample = timers_sample();
 	/* one sample more does no harm where there is room */
 	return info->si_code == SI_KERNEL && has_events && sampling && sampling->signal &&
 	       !send_to_self(sampling->signal, &sample);
@@ -890,12 +905,9 @@ void sn_sampling_settle(struct sn_thread *thread)
 		return;
 	/* the kernel's clock of another thread: its number, shifted, marked per-thread and
 	 * scheduled time */
-	clockid_t clock = (clockid_t)((~(unsigned)thread->tid) << 3 | 6);
-	struct timespec now;
-	if (clock_gettime(clock, &now))
-		return;
-	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	charge_rest(thread, sampling, now_ns);
+	uint64_t now_ns = sn_clock_ns((clockid_t)((~(unsigned)thread->tid) << 3 | 6));
+	if (now_ns)
+		charge_rest(thread, sampling, now_ns);
 }
 
 void sn_sampling_settle_ended(struct sn_thread *thread)

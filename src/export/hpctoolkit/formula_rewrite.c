@@ -162,7 +162,7 @@ static int rewrite_name(struct rewriting *rewriting)
 {
 	struct sn_formula_parser *parser = &rewriting->parser;
 	struct sn_formula_name name;
-	sn_formula_take_name(parser, &name);
+	sn_formula_read_name(parser, &name);
 	const char *after = parser->at + strspn(parser->at, " \t\n");
 	if (!name.is_quoted && *after == '(' && sn_formula_is_function(name.text))
 		return open_bracket(rewriting, name.text);

@@ -2,7 +2,8 @@
 /* One more section; see database_append.h. */
 #include "database_append.h"
 
-#include "database_file.h"
+#include "base/file_at.h"
+#include "database.h"
 #include "format/checksum.h"
 
 #include <errno.h>
@@ -39,29 +40,26 @@ static int append(int fd, struct sn_container_header *header, struct sn_section_
 	header->length = header->table_offset + count * sizeof(*table);
 	header->table_checksum = sn_checksum(table, count * sizeof(*table));
 	header->checksum = sn_checksum(header, offsetof(struct sn_container_header, checksum));
-	int failed = sn_db_file_put(fd, section->bytes, section->count, offset);
+	int failed = sn_write_at(fd, section->bytes, section->count, offset);
 	if (!failed)
-		failed = sn_db_file_put(fd, table, count * sizeof(*table), header->table_offset);
-	return failed ? failed : sn_db_file_put(fd, header, sizeof(*header), 0);
+		failed = sn_write_at(fd, table, count * sizeof(*table), header->table_offset);
+	return failed ? failed : sn_write_at(fd, header, sizeof(*header), 0);
 }
 
 static int read_table(int fd, struct sn_container_header *header, struct sn_section_entry *table,
 		      struct sn_error *error)
 {
-	ssize_t got = pread(fd, header, sizeof(*header), 0);
-	if (got < 0)
-		return sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
-	bool is_database = got == (ssize_t)sizeof(*header) &&
+	int failed = sn_read_at(fd, header, sizeof(*header), 0);
+	bool is_database = !failed &&
 			   !memcmp(header->magic, SN_DATABASE_MAGIC, sizeof(header->magic)) &&
 			   header->version_major == SN_DATABASE_VERSION_MAJOR &&
 			   header->section_count < SECTIONS_MAX;
-	size_t bytes = is_database ? header->section_count * sizeof(*table) : 0;
-	got = is_database ? pread(fd, table, bytes, (off_t)header->table_offset) : 0;
-	if (got < 0)
-		return sn_fail(error, SN_ERR_IO, "%s", strerror(errno));
-	if (!is_database || got != (ssize_t)bytes)
-		return sn_fail(error, SN_ERR_FORMAT, "not a Sonde database");
-	return 0;
+	if (is_database)
+		failed = sn_read_at(fd, table, header->section_count * sizeof(*table),
+				    header->table_offset);
+	if (failed && failed != ENODATA)
+		return sn_fail(error, SN_ERR_IO, "%s", strerror(failed));
+	return is_database && !failed ? 0 : sn_fail(error, SN_ERR_FORMAT, "not a Sonde database");
 }
 
 int sn_db_append(const char *path, unsigned type, const struct sn_buffer *section,

@@ -9,12 +9,7 @@
 #define SN_FORMAT_DATABASE_HELD_H
 
 #include "base/spill.h"
-#include "sonde/db.h"
-
-struct sn_db_value {
-	uint32_t profile, metric, context; /* the builder's numbers */
-	struct sonde_db_stat stat;
-};
+#include "database_major.h"
 
 /* Values by profile: those of profile p are starts[p] .. starts[p + 1] - 1. */
 struct sn_db_run {

@@ -2,7 +2,7 @@
 /* Encoding planes one after the other; see database_major.h. */
 #include "database_major.h"
 
-#include "base/error.h"
+#include "base/buffer.h"
 #include "base/vec.h"
 #include "format/checksum.h"
 #include "database_blocks.h"
@@ -20,6 +20,9 @@ void sn_major_release(struct sn_major *major)
 {
 	free(major->entries);
 	free(major->data);
+	free(major->ids);
+	free(major->numbers);
+	free(major->ends);
 	sn_major_init(major, major->scopes);
 }
 
@@ -102,6 +105,55 @@ int sn_major_add(struct sn_major *major, uint32_t metric, const uint32_t *ids,
 		*at++ = 0;
 	close_block(major, begin);
 	return append_entry(major, &entry);
+}
+
+/* Values by metric, counting; afterwards ends[m] is one past the values of m. */
+static int sort_by_metric(struct sn_major *major, const struct sn_db_value *values, size_t count,
+			  size_t metric_count)
+{
+	if (sn_vec_reserve(&major->ids, &major->id_capacity, count) < 0 ||
+	    sn_vec_reserve(&major->numbers, &major->number_capacity, count * SONDE_DB_PART_COUNT) <
+		0 ||
+	    sn_vec_reserve(&major->ends, &major->end_capacity, metric_count + 1) < 0)
+		return SN_ERR_MEMORY;
+	size_t *ends = major->ends;
+	memset(ends, 0, (metric_count + 1) * sizeof(*ends));
+	for (size_t i = 0; i < count; i++)
+		ends[values[i].metric + 1]++;
+	for (size_t m = 0; m < metric_count; m++)
+		ends[m + 1] += ends[m];
+	for (size_t i = 0; i < count; i++) {
+		size_t at = ends[values[i].metric]++;
+		major->ids[at] = values[i].context;
+		memcpy(major->numbers + at * SONDE_DB_PART_COUNT, &values[i].stat,
+		       sizeof(values[i].stat));
+	}
+	return 0;
+}
+
+int sn_major_set(struct sn_major *major, const struct sn_db_value *values, size_t count,
+		 size_t metric_count)
+{
+	int result = sort_by_metric(major, values, count, metric_count);
+	sn_major_clear(major);
+	for (size_t m = 0, first = 0; m < metric_count && !result; first = major->ends[m++])
+		if (major->ends[m] > first)
+			result = sn_major_add(major, (uint32_t)m, major->ids + first,
+					      major->numbers + first * SONDE_DB_PART_COUNT,
+					      major->ends[m] - first, 0);
+	return result;
+}
+
+int sn_major_spill(const struct sn_major *major, struct sn_spill *spill, uint64_t *offset,
+		   struct sn_error *error)
+{
+	struct sn_buffer bytes = {0};
+	sn_buffer_put(&bytes, major->entries, major->entry_count * sn_major_entry_bytes(major));
+	sn_buffer_put(&bytes, major->data, major->data_bytes);
+	int result = bytes.failed ? sn_fail_memory(error)
+				  : sn_spill_append(spill, bytes.bytes, bytes.count, offset, error);
+	sn_buffer_release(&bytes);
+	return result;
 }
 
 uint64_t sn_major_checksum(const struct sn_major *major)

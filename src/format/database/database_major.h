@@ -9,6 +9,7 @@
 #ifndef SN_FORMAT_DATABASE_MAJOR_H
 #define SN_FORMAT_DATABASE_MAJOR_H
 
+#include "base/spill.h"
 #include "database.h"
 
 #include <stddef.h>
@@ -18,6 +19,17 @@ struct sn_major {
 	unsigned char *entries, *data;
 	size_t entry_count, data_bytes;
 	size_t entry_capacity, data_capacity;
+	/* scratch of sn_major_set */
+	uint32_t *ids;
+	double *numbers;
+	size_t *ends;
+	size_t id_capacity, number_capacity, end_capacity;
+};
+
+/* What a profile has of a metric at a context; numbers of whoever collects values. */
+struct sn_db_value {
+	uint32_t profile, metric, context;
+	struct sonde_db_stat stat;
 };
 
 /* Summaries have SONDE_DB_SCOPES statistics, values 1. */
@@ -35,6 +47,16 @@ size_t sn_major_entry_bytes(const struct sn_major *major);
  */
 int sn_major_add(struct sn_major *major, uint32_t metric, const uint32_t *ids,
 		 const double *numbers, size_t count, double period);
+
+/* Instead of the planes that are there, those of a profile's values, which come in any order; of
+ * one metric they stay in it. Metrics are below metric_count. Returns as sn_major_add does. */
+int sn_major_set(struct sn_major *major, const struct sn_db_value *values, size_t count,
+		 size_t metric_count);
+
+/* Appends entries, then data, in one piece, so that they are read at once. 0, SN_ERR_IO or
+ * SN_ERR_MEMORY. MT: as sn_spill_append. */
+int sn_major_spill(const struct sn_major *major, struct sn_spill *spill, uint64_t *offset,
+		   struct sn_error *error);
 
 /* What the index says of them; 0 where there are none. */
 uint64_t sn_major_checksum(const struct sn_major *major);

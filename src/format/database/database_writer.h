@@ -46,6 +46,8 @@ uint32_t sn_db_builder_profile(struct sn_db_builder *builder,
 			       const struct sonde_db_profile *profile);
 /* Replaces an earlier value of the key. */
 void sn_db_builder_property(struct sn_db_builder *builder, const char *key, const char *value);
+/* The same with a number as its value. */
+void sn_db_builder_property_number(struct sn_db_builder *builder, const char *key, int64_t value);
 /* Adds to an earlier count of the cause. */
 void sn_db_builder_drop(struct sn_db_builder *builder, const char *cause, const char *text,
 			uint64_t count);

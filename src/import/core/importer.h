@@ -4,7 +4,7 @@
  *   1. src/import/NAME.c defines `const struct sn_importer sn_importer_NAME` and is listed in
  *      meson.build;
  *   2. importers.def gets a line SN_IMPORTER(NAME);
- *   3. tests/cli/test_import.py gets its case, docs/man/sonde-import.1 its paragraph.
+ *   3. tests/cli/import/test_import.py gets its case, docs/man/sonde-import.1 its paragraph.
  * A test fails until all of these are there.
  *
  * An importer recognises its inputs by what is in them and adds what they say to a database builder

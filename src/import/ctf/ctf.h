@@ -10,8 +10,8 @@
 
 #include "late_babeltrace.h"
 
-/* Who takes the events of a graph, in order of time. */
-struct sn_ctf_taker {
+/* Who receives the events of a graph, in order of time. */
+struct sn_ctf_receiver {
 	/* 0 or a negative enum sn_err */
 	int (*event)(void *context, const bt_event *event, uint64_t time_ns);
 	void *context;
@@ -34,17 +34,17 @@ uint64_t sn_ctf_integer_or(const bt_field *structure, const char *name, uint64_t
 bool sn_ctf_scalar(struct sn_db_builder *builder, const bt_field *field,
 		   enum sonde_attribute_type *type, uint64_t *value);
 
-/* ---- takers ---- */
+/* ---- receivers ---- */
 
 struct sn_ctf_any;
 struct sn_ctf_any *sn_ctf_any_new(const struct sn_import_request *request,
 				  struct sn_db_builder *builder);
 void sn_ctf_any_free(struct sn_ctf_any *any);
 int sn_ctf_any_begin(struct sn_ctf_any *any, const char *path, struct sn_error *error);
-int sn_ctf_any_take(void *any, const bt_event *event, uint64_t time_ns);
+int sn_ctf_any_add(void *any, const bt_event *event, uint64_t time_ns);
 /* The end of a path's traces. */
-int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count, const struct sn_ctf_taker *taker,
-		   struct sn_error *error);
+int sn_ctf_any_end(struct sn_ctf_any *any, size_t path_count,
+		   const struct sn_ctf_receiver *receiver, struct sn_error *error);
 void sn_ctf_any_finish(struct sn_ctf_any *any);
 
 #endif

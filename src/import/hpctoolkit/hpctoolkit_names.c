@@ -174,3 +174,23 @@ struct sonde_db_profile sn_hpct_profile(struct sn_db_builder *builder, const str
 		profile.device = 0;
 	return profile;
 }
+
+void sn_hpct_value(struct sn_db_builder *builder, uint32_t profile, uint32_t context,
+		   uint32_t metric, double value)
+{
+	struct sonde_db_stat stat = {1, value, value, value, value * value};
+	if (value != 0)
+		sn_db_builder_value(builder, profile, context, metric, &stat);
+}
+
+void sn_hpct_point(struct sn_trace_writer *events, uint64_t time_ns, uint32_t profile,
+		   uint32_t context)
+{
+	struct sn_event event = {.start_ns = time_ns,
+				 .end_ns = time_ns,
+				 .profile = profile,
+				 .context = context,
+				 .metric = SONDE_NONE,
+				 .kind = SONDE_TRACK_SAMPLES};
+	sn_trace_writer_add(events, &event);
+}

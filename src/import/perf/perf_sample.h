@@ -20,10 +20,10 @@ struct sn_perf_sample {
 	const unsigned char *counts;
 	uint64_t count_count;
 	unsigned count_words;
-	struct sn_perf_bytes raw; /* of a tracepoint */
+	struct sn_bytes raw; /* of a tracepoint */
 	/* of the user's registers those of the attribute's mask, ascending; NULL without */
 	const unsigned char *registers;
-	struct sn_perf_bytes stack; /* of the user, from the stack pointer up */
+	struct sn_bytes stack; /* of the user, from the stack pointer up */
 };
 
 /* False where the record does not hold what its event says. */

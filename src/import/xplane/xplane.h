@@ -15,10 +15,11 @@
 #ifndef SN_IMPORT_XPLANE_H
 #define SN_IMPORT_XPLANE_H
 
+#include "base/buffer.h"
+#include "base/table.h"
+#include "base/vec.h"
 #include "hlo.h"
 #include "import/core/importer.h"
-#include "base/intern.h"
-#include "base/vec.h"
 #include "import/core/track_sink.h"
 
 /* ---- names ---- */
@@ -101,11 +102,11 @@ struct sn_xplane_plane {
 	uint32_t name; /* builder's string */
 	bool is_device, has_streams, has_operations;
 	int64_t device, core; /* of a device; core 0 where there is one */
-	struct sn_intern kind_ids, stat_ids;
+	struct sn_table kind_ids, stat_ids;
 	struct sn_xplane_kind *kinds;
 	struct sn_xplane_stat_kind *stats;
-	unsigned char *bytes; /* statistics of kinds and of the plane itself, not yet read */
-	size_t kind_capacity, stat_capacity, byte_count, byte_capacity;
+	struct sn_buffer bytes; /* statistics of kinds and of the plane itself, not yet read */
+	size_t kind_capacity, stat_capacity;
 };
 
 /* One statistic, read. */
@@ -167,10 +168,10 @@ struct sn_xplane_last {
 struct sn_xplane_programs {
 	struct sn_xplane_module *modules;
 	struct sn_xplane_node *nodes;
-	struct sn_intern module_ids;   /* {has program, program, name} */
-	struct sn_intern module_names; /* names that are labels */
-	struct sn_intern node_ids;     /* {module, name} */
-	struct sn_intern line_ids;     /* {module, line} */
+	struct sn_intern module_ids;  /* {has program, program, name} */
+	struct sn_table module_names; /* names that are labels */
+	struct sn_table node_ids;     /* by module and name */
+	struct sn_table line_ids;     /* by module and line */
 	struct sn_xplane_last *lasts;
 	size_t module_capacity, node_capacity, last_capacity;
 };
@@ -211,6 +212,12 @@ struct sn_xplane {
 	const char *beside;		      /* folder of dumped programs and graphs; NULL: none */
 };
 
+/* A builder's string, "" for SONDE_NONE. */
+static inline const char *sn_xplane_text(const struct sn_xplane *xplane, uint32_t string)
+{
+	return string == SONDE_NONE ? "" : sn_db_builder_text(xplane->builder, string);
+}
+
 /* Reads the tables of all planes. */
 int sn_xplane_names(struct sn_xplane *xplane, struct sn_error *error);
 /* Reads the events, once the names are known. */
@@ -220,6 +227,9 @@ void sn_xplane_release_names(struct sn_xplane *xplane);
 /* One XStat of a plane. False where it has no name or is damaged. */
 bool sn_xplane_stat(struct sn_xplane *xplane, struct sn_xplane_plane *plane,
 		    struct sn_proto message, struct sn_xplane_stat *stat);
+
+/* The statistic that was kept at that place of the plane's bytes; moves on to the next one. */
+struct sn_proto sn_xplane_kept_stat(const struct sn_xplane_plane *plane, size_t *at);
 
 /* A program's bytes. 0 or SN_ERR_MEMORY; what is damaged is counted. */
 int sn_xplane_add_program(struct sn_xplane *xplane, const void *bytes, size_t length);

@@ -13,6 +13,8 @@
  */
 #include "xplane.h"
 
+#include "base/intern.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -45,11 +47,10 @@ enum sn_xplane_told sn_xplane_told_by(const char *name)
 bool sn_xplane_tell(struct sn_xplane *xplane, const struct sn_xplane_mark *mark)
 {
 	if (xplane->mark_count >= MARKS_MAX ||
-	    sn_vec_reserve(&xplane->marks, &xplane->mark_capacity, xplane->mark_count + 1) < 0) {
+	    sn_vec_push(&xplane->marks, &xplane->mark_capacity, &xplane->mark_count, *mark)) {
 		xplane->marks_are_cut = true;
 		return false;
 	}
-	xplane->marks[xplane->mark_count++] = *mark;
 	return true;
 }
 
@@ -63,9 +64,9 @@ struct table {
 
 static int put(struct table *table, const void *key, size_t length, uint64_t value)
 {
-	uint32_t number = sn_intern_add(&table->ids, key, length);
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&table->values, &table->capacity, number + 1ull) < 0)
+	uint32_t number =
+	    sn_intern_item(&table->ids, key, length, &table->values, &table->capacity, {0});
+	if (number == SN_INTERN_NONE)
 		return SN_ERR_MEMORY;
 	table->values[number] = value;
 	return 0;
@@ -96,13 +97,9 @@ struct operations {
 static int compare_marks(const void *left, const void *right)
 {
 	const struct sn_xplane_mark *a = left, *b = right;
-	if (a->line != b->line)
-		return a->line < b->line ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->told != b->told)
-		return a->told < b->told ? -1 : 1;
-	return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+	return sn_order_then(
+	    sn_order_then(SN_ORDER(a->line, b->line), SN_ORDER(a->start_ns, b->start_ns)),
+	    sn_order_then(SN_ORDER(a->told, b->told), SN_ORDER(b->end_ns, a->end_ns)));
 }
 
 /* What threads tell of each other. */
@@ -167,24 +164,31 @@ static int add_operation(const struct sn_xplane *xplane, struct operations *on,
 	if (thread->process && thread->taken)
 		ran.scheduled_ns = get(&on->scheduled, &thread->taken, sizeof(thread->taken));
 	thread->taken = 0;
-	if (sn_vec_reserve(&on->items, &on->capacity, on->count + 1) < 0)
-		return SN_ERR_MEMORY;
 	thread->operation = on->count;
-	on->items[on->count++] = ran;
+	if (sn_vec_push(&on->items, &on->capacity, &on->count, ran))
+		return SN_ERR_MEMORY;
 	struct place place = {ran.run, xplane->programs.nodes[ran.node].name};
 	return ran.has_run ? put(&on->last, &place, sizeof(place), on->count) : 0;
 }
 
-static void add_memory(struct sn_xplane_ran *to, const struct sn_xplane_mark *mark)
+static void add_memory(struct sn_xplane_memory *to, const struct sn_xplane_memory *memory)
+{
+	to->allocated += memory->allocated;
+	to->requested += memory->requested;
+	to->temporary += memory->temporary;
+	to->persistent += memory->persistent;
+}
+
+static struct sn_xplane_memory memory_of(const struct sn_xplane_mark *mark)
 {
 	/* the C library's allocator does not tell how much it gave */
 	uint64_t bytes = mark->number ? mark->number : mark->end_ns;
-	to->memory.allocated += bytes;
-	to->memory.requested += mark->end_ns ? mark->end_ns : bytes;
-	if (mark->region == SN_XPLANE_TEMPORARY)
-		to->memory.temporary += bytes;
-	else if (mark->region == SN_XPLANE_PERSISTENT)
-		to->memory.persistent += bytes;
+	return (struct sn_xplane_memory){
+	    .allocated = bytes,
+	    .requested = mark->end_ns ? mark->end_ns : bytes,
+	    .temporary = mark->region == SN_XPLANE_TEMPORARY ? bytes : 0,
+	    .persistent = mark->region == SN_XPLANE_PERSISTENT ? bytes : 0,
+	};
 }
 
 /* An allocation is the operation's that runs on its thread, if that has its name; else the one's of
@@ -192,18 +196,18 @@ static void add_memory(struct sn_xplane_ran *to, const struct sn_xplane_mark *ma
 static void give_memory(const struct sn_xplane *xplane, struct operations *on,
 			const struct thread *thread, const struct sn_xplane_mark *mark)
 {
-	if (thread->operation != SIZE_MAX) {
-		struct sn_xplane_ran *running = on->items + thread->operation;
-		if (mark->start_ns <= running->end_ns &&
-		    xplane->programs.nodes[running->node].name == mark->name) {
-			add_memory(running, mark);
-			return;
-		}
+	const struct sn_xplane_memory memory = memory_of(mark);
+	struct sn_xplane_ran *running =
+	    thread->operation == SIZE_MAX ? NULL : on->items + thread->operation;
+	if (running && mark->start_ns <= running->end_ns &&
+	    xplane->programs.nodes[running->node].name == mark->name) {
+		add_memory(&running->memory, &memory);
+		return;
 	}
 	struct place place = {mark->execution, mark->name};
 	uint64_t found = mark->has_execution ? get(&on->last, &place, sizeof(place)) : 0;
 	if (found)
-		add_memory(on->items + found - 1, mark);
+		add_memory(&on->items[found - 1].memory, &memory);
 }
 
 static int go_through(struct sn_xplane *xplane, struct operations *on)
@@ -242,13 +246,9 @@ static int go_through(struct sn_xplane *xplane, struct operations *on)
 static int compare_operations(const void *left, const void *right)
 {
 	const struct sn_xplane_ran *a = left, *b = right;
-	if (a->has_run != b->has_run)
-		return a->has_run ? 1 : -1;
-	if (a->run != b->run)
-		return a->run < b->run ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return (a->end_ns < b->end_ns) - (a->end_ns > b->end_ns);
+	return sn_order_then(
+	    sn_order_then(SN_ORDER(a->has_run, b->has_run), SN_ORDER(a->run, b->run)),
+	    sn_order_then(SN_ORDER(a->start_ns, b->start_ns), SN_ORDER(b->end_ns, a->end_ns)));
 }
 
 /* How many operations back in an execution one is looked for. */
@@ -266,10 +266,7 @@ static void merge_same(struct operations *on, size_t number)
 		if (before->node != one->node || !before->ends_elsewhere || one->ends_elsewhere ||
 		    before->end_ns <= one->start_ns)
 			continue;
-		before->memory.allocated += one->memory.allocated;
-		before->memory.requested += one->memory.requested;
-		before->memory.temporary += one->memory.temporary;
-		before->memory.persistent += one->memory.persistent;
+		add_memory(&before->memory, &one->memory);
 		one->node = SONDE_NONE;
 		return;
 	}

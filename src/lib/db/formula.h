@@ -91,6 +91,7 @@ struct sn_formulas {
 	uint32_t count;
 	struct sn_formula **items; /* owned */
 	const char **about;	   /* [item]: what it is, for people; "" */
+	size_t item_capacity, about_capacity;
 };
 /* 0 or SN_ERR_MEMORY; release in either case. A stored formula that cannot be read is left out. */
 int sn_formulas_init(struct sn_formulas *formulas, const struct sonde_db *db);

@@ -2,29 +2,22 @@
 /* Sorting streams by device; see device_tracks.h. */
 #include "device_tracks.h"
 
+#include "base/sort_by.h"
 #include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 
 #include <stdlib.h>
 
 bool sn_device_is_launched(const struct sonde_db *db, uint32_t context)
 {
 	uint32_t parent = sonde_db_context(db, context)->parent;
-	return sonde_db_frame(db, sonde_db_context(db, parent)->frame)->kind != SN_FRAME_IDLE;
+	return sn_context_frame(db, parent)->kind != SN_FRAME_IDLE;
 }
 
-static int compare_tracks(const void *left, const void *right)
-{
-	const struct sn_device_track *a = left, *b = right;
-	if (a->run != b->run)
-		return a->run < b->run ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	if (a->pid != b->pid && a->rank < 0)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->device != b->device)
-		return a->device < b->device ? -1 : 1;
-	return (a->track > b->track) - (a->track < b->track);
-}
+SN_SORT_BY(sort_tracks, struct sn_device_track, const void *,
+	   SN_ORDER(a->run, b->run) ?: SN_ORDER(a->rank, b->rank) ?:
+	   a->rank < 0 && a->pid != b->pid ? SN_ORDER(a->pid, b->pid) :
+	   SN_ORDER(a->device, b->device) ?: SN_ORDER(a->track, b->track));
 
 bool sn_device_is_same_process(const struct sn_device_track *left,
 			       const struct sn_device_track *right)
@@ -53,6 +46,6 @@ struct sn_device_track *sn_device_tracks(const struct sonde_db *db, const struct
 						     track->profile, profile->rank,   profile->pid};
 	}
 	if (list)
-		qsort(list, *count, sizeof(*list), compare_tracks);
+		sort_tracks(list, *count, NULL);
 	return list;
 }

@@ -5,6 +5,7 @@
 #include "device_tracks.h"
 #include "timeline/event_merge.h"
 #include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,7 @@ static bool has_value(const struct sonde_db *db, uint32_t context, const char *m
 
 enum sn_device_work sn_device_work(const struct sonde_db *db, uint32_t context)
 {
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+	const struct sonde_db_frame *frame = sn_context_frame(db, context);
 	if (frame->kind == SN_FRAME_KERNEL)
 		return is_communication(sonde_db_string(db, frame->name)) ? SN_WORK_COMMUNICATION
 									  : SN_WORK_COMPUTE;

@@ -44,14 +44,12 @@ static int add_window(const struct sn_answers *answers, struct windows *windows,
 		      uint64_t from_ns, uint64_t to_ns, bool is_marked)
 {
 	uint32_t process = answers->processes.of_profile[profile];
+	struct sn_path_window window = {profile, from_ns, to_ns, sn_path_offset(answers, profile),
+					is_marked};
 	if (windows->has_process[process])
 		return 0;
 	windows->has_process[process] = true;
-	if (sn_vec_reserve(&windows->items, &windows->capacity, windows->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	windows->items[windows->count++] = (struct sn_path_window){
-	    profile, from_ns, to_ns, sn_path_offset(answers, profile), is_marked};
-	return 0;
+	return sn_vec_push(&windows->items, &windows->capacity, &windows->count, window);
 }
 
 /* The context with the most iterations: first .. end - 1. */
@@ -91,7 +89,7 @@ static int choose_iteration(const struct sn_answers *answers, struct windows *wi
 		}
 		if (add_window(answers, windows, items[from].profile, items[from + number].start_ns,
 			       items[from + number].end_ns, true))
-			return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+			return sn_fail_memory(error);
 	}
 	path->extent = (struct sn_path_extent){items[first].context, number + 1, false};
 	return 1;
@@ -120,12 +118,10 @@ static int choose_all(const struct sn_answers *answers, struct windows *windows,
 
 static int add_step(struct sn_critical_path *path, size_t *capacity, struct sn_path_step step)
 {
-	if (step.end_ns <= step.start_ns)
-		return 0;
-	if (sn_vec_reserve(&path->steps, capacity, path->step_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	path->steps[path->step_count++] = step;
-	return 0;
+	return step.end_ns > step.start_ns &&
+		       sn_vec_push(&path->steps, capacity, &path->step_count, step)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* From the last activity back to one that waited for nothing. */
@@ -234,15 +230,15 @@ int sn_critical_path(const struct sn_answers *answers, struct sn_critical_path *
 	struct sn_path_graph graph = {0};
 	*path = (struct sn_critical_path){.extent.context = SONDE_NONE};
 	int result = windows.has_process ? choose_iteration(answers, &windows, path, error)
-					 : sn_fail(error, SN_ERR_MEMORY, "out of memory");
+					 : sn_fail_memory(error);
 	if (!result && choose_all(answers, &windows, path))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (result >= 0)
 		result = sn_path_build(answers, windows.items, windows.count, &graph, error);
 	if (!result && sn_path_join_ranks(answers, windows.items, windows.count, &graph))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result && find_path(answers, &graph, path))
-		result = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		result = sn_fail_memory(error);
 	if (!result)
 		result = sn_path_samples(answers, path, error);
 	sn_path_graph_release(&graph);

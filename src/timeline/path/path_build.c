@@ -2,8 +2,12 @@
 /* What happened in a window as activities that wait for each other; see critical_path.h. */
 #include "path_build.h"
 
+#include "base/search.h"
+#include "base/sort_by.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "format/measurement/measurement.h"
+#include "frame/context_frame.h"
 #include "timeline/threads/thread_activity.h"
 
 #include <string.h>
@@ -41,25 +45,24 @@ struct build {
 static bool is_quiet(const struct build *build, uint32_t context)
 {
 	const struct sonde_db *db = build->path.answers->db;
-	const struct sonde_db_frame *frame =
-	    sonde_db_frame(db, sonde_db_context(db, context)->frame);
+	unsigned kind = sn_context_frame(db, context)->kind;
 	bool is_call =
-	    frame->kind == SN_FRAME_REGION && !strncmp(sonde_db_string(db, frame->name), "MPI_", 4);
-	return frame->kind == SN_FRAME_PYTHON || (frame->kind == SN_FRAME_REGION && !is_call) ||
-	       frame->kind == SN_FRAME_THREAD || sn_activity_is_waiting(db, context);
+	    kind == SN_FRAME_REGION && sn_text_begins(sn_context_name(db, context), "MPI_");
+	return kind == SN_FRAME_PYTHON || (kind == SN_FRAME_REGION && !is_call) ||
+	       kind == SN_FRAME_THREAD || sn_activity_is_waiting(db, context);
 }
 
-static int take_part(void *data, const struct sn_activity_part *read)
+static int read_part(void *data, const struct sn_activity_part *read)
 {
 	struct build *build = data;
 	const struct sn_path_window *window = build->path.window;
-	uint64_t start = read->start_ns > window->from_ns ? read->start_ns : window->from_ns;
-	uint64_t end = read->end_ns < window->to_ns ? read->end_ns : window->to_ns;
-	if (start >= end)
+	struct sn_interval in =
+	    sn_interval_clip(read->start_ns, read->end_ns, window->from_ns, window->to_ns);
+	if (in.start_ns == in.end_ns)
 		return 0;
 	struct part part = {
-	    .start_ns = sn_path_common(&build->path, start),
-	    .end_ns = sn_path_common(&build->path, end),
+	    .start_ns = sn_path_common(&build->path, in.start_ns),
+	    .end_ns = sn_path_common(&build->path, in.end_ns),
 	    .call = {read->call_start_ns, read->call_end_ns, read->link},
 	    .context = read->context,
 	    .profile = read->profile,
@@ -76,10 +79,16 @@ static int take_part(void *data, const struct sn_activity_part *read)
 		last->end_ns = part.end_ns;
 		return 0;
 	}
-	if (sn_vec_reserve(&build->parts, &build->part_capacity, build->part_count + 1) < 0)
-		return SN_ERR_MEMORY;
-	build->parts[build->part_count++] = part;
-	return 0;
+	return sn_vec_push(&build->parts, &build->part_capacity, &build->part_count, part);
+}
+
+/* One past the parts of the thread that the first is of. */
+static uint32_t end_of_thread(const struct build *build, uint32_t first)
+{
+	uint32_t end = first + 1;
+	while (end < build->part_count && build->parts[end].profile == build->parts[first].profile)
+		end++;
+	return end;
 }
 
 static uint32_t add_part(struct build *build, const struct part *part, uint64_t start, uint64_t end)
@@ -98,42 +107,29 @@ static uint32_t add_part(struct build *build, const struct part *part, uint64_t 
 	return sn_path_graph_add(build->path.graph, &activity);
 }
 
-static int note_launch(struct build *build, const struct part *part)
+static int add_launcher(struct build *build, const struct part *part)
 {
-	const struct sn_launch *launch =
-	    sn_launches_find(build->path.answers->launches, part->call.link);
-	if (!launch || launch->start_ns != part->call.start_ns)
-		return 0;
-	uint32_t count = build->path.launchers.links.count,
-		 number = sn_intern_add(&build->path.launchers.links, &part->call.link,
-					sizeof(part->call.link));
-	if (number == SN_INTERN_NONE ||
-	    sn_vec_reserve(&build->path.launchers.activities, &build->path.launchers.capacity,
-			   number + 1ull) < 0)
-		return SN_ERR_MEMORY;
-	if (number == count)
-		build->path.launchers.activities[number] = part->activity;
-	return 0;
+	struct sn_table *launchers = &build->path.launchers;
+	uint64_t link = part->call.link;
+	const struct sn_launch *launch = sn_launches_find(build->path.answers->launches, link);
+	return launch && launch->start_ns == part->call.start_ns &&
+		       sn_table_find(launchers, link) == SN_TABLE_NONE &&
+		       sn_table_put(launchers, link, part->activity)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 static int add_silence(struct build *build, const struct silence *silence)
 {
-	if (silence->end_ns < silence->start_ns + SILENCE_NS)
-		return 0;
-	if (sn_vec_reserve(&build->silences, &build->silence_capacity, build->silence_count + 1) <
-	    0)
-		return SN_ERR_MEMORY;
-	build->silences[build->silence_count++] = *silence;
-	return 0;
+	return silence->end_ns >= silence->start_ns + SILENCE_NS &&
+		       sn_vec_push(&build->silences, &build->silence_capacity,
+				   &build->silence_count, *silence)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
-static int compare_silences(const void *left, const void *right)
-{
-	const struct silence *a = left, *b = right;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return a->profile < b->profile ? -1 : a->profile > b->profile;
-}
+SN_SORT_BY(sort_silences, struct silence, const void *,
+	   SN_ORDER(a->start_ns, b->start_ns) ?: SN_ORDER(a->profile, b->profile));
 
 /* The silences of one thread, of which parts first .. end - 1 are. */
 static int find_silences(struct build *build, uint32_t first, uint32_t end)
@@ -164,15 +160,9 @@ static int find_silences(struct build *build, uint32_t first, uint32_t end)
 /* Who fell silent last while this thread was silent, and stayed so. */
 static const struct silence *find_giver(const struct build *build, const struct silence *taker)
 {
-	size_t low = 0, high = build->silence_count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (build->silences[middle].start_ns <= taker->end_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low; i-- && low - i <= LOOK_BACK;) {
+	size_t end =
+	    sn_search(i, build->silence_count, build->silences[i].start_ns <= taker->end_ns);
+	for (size_t i = end; i-- && end - i <= LOOK_BACK;) {
 		const struct silence *one = build->silences + i;
 		if (one->start_ns <= taker->start_ns)
 			return NULL;
@@ -207,26 +197,21 @@ static int split_part(struct build *build, struct chain *chain, struct part *par
 	build->path.graph->activities[head].ends = false; /* it would have waited for less */
 	if (part->activity == SONDE_NONE)
 		part->activity = head;
-	if (note_launch(build, part))
-		return SN_ERR_MEMORY;
-	chain->last = head;
-	chain->is_waiting = true;
-	return 0;
+	*chain = (struct chain){head, true};
+	return add_launcher(build, part);
 }
 
 static int finish_part(struct build *build, struct chain *chain, struct part *part, uint64_t start,
-		       uint32_t *made)
+		       uint32_t *activity)
 {
-	*made = add_part(build, part, start, part->end_ns);
-	if (*made == SONDE_NONE || link_chain(build, chain, *made))
+	uint32_t added = *activity = add_part(build, part, start, part->end_ns);
+	if (added == SONDE_NONE || link_chain(build, chain, added))
 		return SN_ERR_MEMORY;
-	if (part->activity == SONDE_NONE) {
-		part->activity = *made;
-		if (note_launch(build, part))
-			return SN_ERR_MEMORY;
-	}
-	*chain = (struct chain){*made, false};
-	return 0;
+	*chain = (struct chain){added, false};
+	if (part->activity != SONDE_NONE)
+		return 0;
+	part->activity = added;
+	return add_launcher(build, part);
 }
 
 struct handover {
@@ -240,11 +225,6 @@ struct pending {
 	uint32_t to;
 };
 
-struct pendings {
-	struct pending *items;
-	size_t count, capacity;
-};
-
 /* What a call waited for. The operations are not there yet when threads are read, so they are found
  * later, by when they ended. */
 struct wait {
@@ -254,61 +234,48 @@ struct wait {
 	bool is_for_all;	     /* streams */
 };
 
-struct waits {
-	struct wait *items;
-	size_t count, capacity;
-};
-
-/* Activities that begin for no reason that is known: somebody must have asked for them. */
-struct beginnings {
-	uint32_t *items;
-	size_t count, capacity;
-};
-
 struct threads {
-	struct pendings handovers;
-	struct waits waits;
-	struct beginnings beginnings;
+	struct pending *handovers;
+	size_t handover_count, handover_capacity;
+	struct wait *waits;
+	size_t wait_count, wait_capacity;
+	uint32_t *beginnings; /* activities for which no reason is known: somebody asked for them */
+	size_t beginning_count, beginning_capacity;
 	uint32_t main_first, main_end; /* parts of the thread that did most */
 };
 
-static int take_handover(struct build *build, struct chain *chain, struct part *part,
-			 const struct handover *handover, struct threads *threads)
+static int add_handover(struct build *build, struct chain *chain, struct part *part,
+			const struct handover *handover, struct threads *threads)
 {
-	uint32_t made;
+	struct pending pending = {.handover = *handover};
 	uint64_t time = handover->time_ns;
-	struct pendings *pendings = &threads->handovers;
 	if (part->start_ns < time && split_part(build, chain, part, time))
 		return SN_ERR_MEMORY;
 	/* between two parts: nothing is recorded until it goes on */
 	if (part->start_ns >= time)
 		chain->is_waiting = true;
-	if (finish_part(build, chain, part, part->start_ns < time ? time : part->start_ns, &made) ||
-	    sn_vec_reserve(&pendings->items, &pendings->capacity, pendings->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	pendings->items[pendings->count++] = (struct pending){*handover, made};
-	return 0;
+	return finish_part(build, chain, part, part->start_ns < time ? time : part->start_ns,
+			   &pending.to) ||
+		       sn_vec_push(&threads->handovers, &threads->handover_capacity,
+				   &threads->handover_count, pending)
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 static bool waits_for_all(const struct build *build, const struct part *part)
 {
-	const struct sonde_db *db = build->path.answers->db;
-	const char *name = sonde_db_string(
-	    db, sonde_db_frame(db, sonde_db_context(db, part->context)->frame)->name);
+	const char *name = sn_context_name(build->path.answers->db, part->context);
 	return strstr(name, "DeviceSynchronize") || strstr(name, "CtxSynchronize");
 }
 
-static int take_wait(struct build *build, struct chain *chain, struct part *part,
-		     const struct wait *wait, struct threads *threads)
+static int add_wait(struct build *build, struct chain *chain, struct part *part, struct wait wait,
+		    struct threads *threads)
 {
-	struct waits *waits = &threads->waits;
-	uint64_t time = wait->ended_ns < part->end_ns ? wait->ended_ns : part->end_ns;
-	if (sn_vec_reserve(&waits->items, &waits->capacity, waits->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	struct wait *made = waits->items + waits->count++;
-	*made = *wait;
+	uint64_t time = wait.ended_ns < part->end_ns ? wait.ended_ns : part->end_ns;
 	return split_part(build, chain, part, time) ||
-		       finish_part(build, chain, part, time, &made->to)
+		       finish_part(build, chain, part, time, &wait.to) ||
+		       sn_vec_push(&threads->waits, &threads->wait_capacity, &threads->wait_count,
+				   wait)
 		   ? SN_ERR_MEMORY
 		   : 0;
 }
@@ -331,22 +298,17 @@ static bool is_beginning(const struct build *build, const struct chain *chain,
 		sn_activity_is_waiting(build->path.answers->db, part[-1].context));
 }
 
-static int take_part_alone(struct build *build, struct chain *chain, struct part *part,
-			   struct threads *threads)
+static int add_alone(struct build *build, struct chain *chain, struct part *part,
+		     struct threads *threads)
 {
-	struct beginnings *all = &threads->beginnings;
 	bool begins = is_beginning(build, chain, part, threads);
-	uint32_t made;
-	if (begins)
-		chain->is_waiting = true;
-	if (finish_part(build, chain, part, part->start_ns, &made))
-		return SN_ERR_MEMORY;
-	if (!begins)
-		return 0;
-	if (sn_vec_reserve(&all->items, &all->capacity, all->count + 1) < 0)
-		return SN_ERR_MEMORY;
-	all->items[all->count++] = made;
-	return 0;
+	uint32_t activity;
+	chain->is_waiting |= begins;
+	return finish_part(build, chain, part, part->start_ns, &activity) ||
+		       (begins && sn_vec_push(&threads->beginnings, &threads->beginning_capacity,
+					      &threads->beginning_count, activity))
+		   ? SN_ERR_MEMORY
+		   : 0;
 }
 
 /* The end of the operation that a call waited for, from the devices themselves. */
@@ -356,16 +318,9 @@ static uint64_t waited_until(const struct build *build, const struct part *part)
 	for (size_t d = 0; d < build->path.device_count; d++) {
 		const struct sn_path_operations *device = build->path.devices + d;
 		/* those that start before the call returns; of these few end late */
-		size_t low = 0, high = device->count;
-		while (low < high) {
-			size_t middle = (low + high) / 2;
-			if (sn_path_common(&build->path, device->items[middle].operation.start_ns) <
-			    part->end_ns)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		for (size_t i = low; i-- && low - i <= LOOK_BACK;) {
+		size_t behind = sn_path_operations_before(
+		    device, part->end_ns - (uint64_t)build->path.window->offset_ns);
+		for (size_t i = behind; i-- && behind - i <= LOOK_BACK;) {
 			uint64_t end =
 			    sn_path_common(&build->path, device->items[i].operation.end_ns);
 			if (end <= part->end_ns && end > part->start_ns && end > latest &&
@@ -397,14 +352,8 @@ static struct wait wait_of(const struct build *build, const struct part *part)
 	return wait;
 }
 
-static int compare_takers(const void *left, const void *right, void *data)
-{
-	const struct silence *silences = data;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	if (silences[a].profile != silences[b].profile)
-		return silences[a].profile < silences[b].profile ? -1 : 1;
-	return a < b ? -1 : a > b;
-}
+SN_SORT_BY(sort_takers, uint32_t, const struct silence *,
+	   SN_ORDER(of[*a].profile, of[*b].profile) ?: SN_ORDER(*a, *b));
 
 /* Silences by thread, and those of a thread in order of time; NULL without memory. */
 static uint32_t *order_takers(const struct build *build)
@@ -412,9 +361,8 @@ static uint32_t *order_takers(const struct build *build)
 	uint32_t *order = malloc((build->silence_count + 1) * sizeof(*order));
 	for (uint32_t i = 0; i < build->silence_count && order; i++)
 		order[i] = i;
-	if (order && build->silence_count)
-		qsort_r(order, build->silence_count, sizeof(*order), compare_takers,
-			build->silences);
+	if (order)
+		sort_takers(order, build->silence_count, build->silences);
 	return order;
 }
 
@@ -448,11 +396,11 @@ static int chain_thread(struct build *build, uint32_t first, uint32_t end,
 		struct wait wait = wait_of(build, part);
 		/* the first part that goes on after the giver fell silent */
 		if (at < handover_count && part->end_ns > handovers[at].time_ns)
-			result = take_handover(build, &chain, part, handovers + at++, threads);
+			result = add_handover(build, &chain, part, handovers + at++, threads);
 		else if (wait.ended_ns)
-			result = take_wait(build, &chain, part, &wait, threads);
+			result = add_wait(build, &chain, part, wait, threads);
 		else
-			result = take_part_alone(build, &chain, part, threads);
+			result = add_alone(build, &chain, part, threads);
 		if (result)
 			return result;
 	}
@@ -483,17 +431,11 @@ static int connect_handover(struct build *build, const struct pending *pending)
 static int connect_beginning(struct build *build, const struct threads *threads, uint32_t to)
 {
 	uint64_t start = build->path.graph->activities[to].start_ns;
-	uint32_t low = threads->main_first, high = threads->main_end;
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-		if (build->parts[middle].start_ns < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == threads->main_first)
+	uint32_t end = sn_search_from(i, threads->main_first, threads->main_end,
+				      build->parts[i].start_ns < start);
+	if (end == threads->main_first)
 		return 0;
-	const struct part *part = build->parts + low - 1;
+	const struct part *part = build->parts + end - 1;
 	if (part->profile == build->path.graph->activities[to].profile)
 		return 0;
 	return sn_path_edge(&build->path, part->activity, to, part->end_ns > start, 0,
@@ -505,16 +447,10 @@ static int connect_beginning(struct build *build, const struct threads *threads,
 static int connect_wait(struct build *build, const struct wait *wait)
 {
 	uint32_t streams[LOOK_BACK];
-	size_t low = 0, high = build->path.end_count, count = 0;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (build->path.ends[middle].end_ns <= wait->ended_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	size_t most = wait->is_for_all ? LOOK_BACK : 1;
-	for (size_t i = low; i-- && low - i <= 4 * LOOK_BACK && count < most;) {
+	size_t end =
+	    sn_search(i, build->path.end_count, build->path.ends[i].end_ns <= wait->ended_ns);
+	size_t count = 0, most = wait->is_for_all ? LOOK_BACK : 1;
+	for (size_t i = end; i-- && end - i <= 4 * LOOK_BACK && count < most;) {
 		const struct sn_path_ending *one = build->path.ends + i;
 		uint32_t stream = build->path.graph->activities[one->activity].profile;
 		bool is_known =
@@ -537,9 +473,7 @@ static int chain_threads(struct build *build, struct threads *threads)
 	size_t at = 0;
 	int result = handovers && order ? 0 : SN_ERR_MEMORY;
 	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
-		for (next = first + 1; next < build->part_count; next++)
-			if (build->parts[next].profile != build->parts[first].profile)
-				break;
+		next = end_of_thread(build, first);
 		size_t count =
 		    list_handovers(build, build->parts[first].profile, order, &at, handovers);
 		result = chain_thread(build, first, next, handovers, count, threads);
@@ -592,12 +526,10 @@ static int build_process(struct build *build, struct sn_error *error)
 	if (!result)
 		result = sn_activity_walk_window(
 		    &build->path.answers->processes, build->path.window->profile,
-		    build->path.window->from_ns, build->path.window->to_ns, 0, take_part, build,
+		    build->path.window->from_ns, build->path.window->to_ns, 0, read_part, build,
 		    error);
 	for (uint32_t first = 0, next; first < build->part_count && !result; first = next) {
-		for (next = first + 1; next < build->part_count; next++)
-			if (build->parts[next].profile != build->parts[first].profile)
-				break;
+		next = end_of_thread(build, first);
 		result = find_silences(build, first, next);
 		uint64_t loud = loud_time(build->parts + first, next - first);
 		if (loud > most) {
@@ -606,22 +538,20 @@ static int build_process(struct build *build, struct sn_error *error)
 			threads.main_end = next;
 		}
 	}
-	if (!result && build->silence_count)
-		qsort(build->silences, build->silence_count, sizeof(*build->silences),
-		      compare_silences);
+	sort_silences(build->silences, build->silence_count, NULL);
 	if (!result)
 		result = chain_threads(build, &threads);
 	if (!result)
 		result = sn_path_add_operations(&build->path);
-	for (size_t i = 0; i < threads.handovers.count && !result; i++)
-		result = connect_handover(build, threads.handovers.items + i);
-	for (size_t i = 0; i < threads.waits.count && !result; i++)
-		result = connect_wait(build, threads.waits.items + i);
-	for (size_t i = 0; i < threads.beginnings.count && !result; i++)
-		result = connect_beginning(build, &threads, threads.beginnings.items[i]);
-	free(threads.beginnings.items);
-	free(threads.handovers.items);
-	free(threads.waits.items);
+	for (size_t i = 0; i < threads.handover_count && !result; i++)
+		result = connect_handover(build, threads.handovers + i);
+	for (size_t i = 0; i < threads.wait_count && !result; i++)
+		result = connect_wait(build, threads.waits + i);
+	for (size_t i = 0; i < threads.beginning_count && !result; i++)
+		result = connect_beginning(build, &threads, threads.beginnings[i]);
+	free(threads.beginnings);
+	free(threads.handovers);
+	free(threads.waits);
 	return result;
 }
 
@@ -639,10 +569,8 @@ int sn_path_build(const struct sn_answers *answers, const struct sn_path_window 
 	free(build.parts);
 	free(build.silences);
 	release_devices(&build);
-	free(build.path.participants);
-	sn_intern_release(&build.path.launchers.links);
-	free(build.path.launchers.activities);
+	sn_table_release(&build.path.launchers);
 	sn_path_meetings_release(&build.path.meetings);
 	free(build.path.ends);
-	return result == SN_ERR_MEMORY ? sn_fail(error, result, "out of memory") : result;
+	return sn_fail_code(error, result);
 }

@@ -129,7 +129,7 @@ static void settle_part(struct sn_thread *thread, uint32_t node, const struct sn
 {
 	const struct sn_mpi_function *of = part->of;
 	if (of->made)
-		sn_mpi_communicator_made_later((const void *)(uintptr_t)part->request, part->tag);
+		sn_mpi_communicator_made((const void *)(uintptr_t)part->request, part->tag);
 	sn_mpi_record_part(thread, node_of(thread, node, part), part, call->start_ns, end_ns);
 }
 

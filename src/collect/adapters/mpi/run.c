@@ -180,7 +180,7 @@ static void make(const struct sn_mpi_call *call)
 	if (of->request)
 		return;
 	if (!of->is_window && !of->is_file)
-		sn_mpi_communicator_made(made);
+		sn_mpi_communicator_made(made, SN_MPI_NOT_RESERVED);
 	else if (call->part.among && call->is_part)
 		sn_mpi_child_made(call->part.among, handle_at(call->entry, of->made), kind_of(of));
 }

@@ -199,17 +199,18 @@ struct times {
 
 static bool read_times(cl_event event, struct times *times)
 {
-	size_t size = sizeof(cl_ulong);
-	const struct _cl_icd_dispatch *real = &sn_cl_real;
-	return !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, size, &times->ended,
-					      NULL) &&
-	       !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, size,
-					      &times->started, NULL) &&
-	       !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_SUBMIT, size,
-					      &times->submitted, NULL) &&
-	       !real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, size,
-					      &times->queued, NULL) &&
-	       times->ended >= times->started;
+	const struct {
+		cl_profiling_info name;
+		cl_ulong *time;
+	} asked[] = {{CL_PROFILING_COMMAND_END, &times->ended},
+		     {CL_PROFILING_COMMAND_START, &times->started},
+		     {CL_PROFILING_COMMAND_SUBMIT, &times->submitted},
+		     {CL_PROFILING_COMMAND_QUEUED, &times->queued}};
+	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++)
+		if (sn_cl_real.clGetEventProfilingInfo(event, asked[i].name, sizeof(cl_ulong),
+						       asked[i].time, NULL))
+			return false;
+	return times->ended >= times->started;
 }
 
 static void report_ended(struct sn_thread *thread, const struct pending *pending,

@@ -83,8 +83,7 @@ static bool is_walkable(struct sn_torch_thread *self)
 
 static uint64_t hash_shadows(const struct sn_thread *thread, uint64_t hash)
 {
-	uint32_t depth =
-	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	uint32_t depth = sn_shadow_count(thread);
 	for (uint32_t index = 0; index < depth; index++) {
 		const struct sn_shadow *shadow = &thread->shadows[index];
 		hash = sn_hash_mix(hash, (uint64_t)shadow->frame.id << 32 | shadow->prefix);
@@ -186,8 +185,8 @@ static uint32_t assemble(struct sn_thread *thread, bool of_shadow)
 	uint32_t node = sn_callpath(thread, NULL, 0);
 	if (!of_shadow || node == SN_NODE_NONE)
 		return node;
-	uint32_t depth = thread->shadow_depth;
-	return depth && depth <= SN_SHADOW_DEPTH ? thread->shadows[depth - 1].node : SN_NODE_NONE;
+	const struct sn_shadow *top = sn_shadow_top(thread);
+	return top ? top->node : SN_NODE_NONE;
 }
 
 /* The shadow check of what is remembered: assembles the path all the same. */

@@ -31,9 +31,7 @@ uint32_t sn_torch_exact_metric(void)
 
 static struct sn_shadow *nearest_operator(struct sn_thread *thread)
 {
-	uint32_t depth = thread->shadow_depth;
-	if (depth > SN_SHADOW_DEPTH)
-		depth = SN_SHADOW_DEPTH;
+	uint32_t depth = sn_shadow_count(thread);
 	while (depth--)
 		if (sn_torch_is_ours(&thread->shadows[depth]))
 			return &thread->shadows[depth];
@@ -94,8 +92,7 @@ static uintptr_t entry_stack(const struct sn_thread *thread, const void *functio
 enum sn_torch_wish sn_torch_exact_wish(const struct sn_torch_thread *self, uintptr_t stack)
 {
 	const struct sn_thread *thread = self->thread;
-	uint32_t depth =
-	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	uint32_t depth = sn_shadow_count(thread);
 	if (sn_torch_exact_metric() == SN_ID_NONE)
 		return SN_TORCH_WISH_NOTHING;
 	/* what is nearer than `stack` was left by an exception */
@@ -188,8 +185,7 @@ static void on_end(const void *function, void *context)
 		return;
 	struct sn_torch_thread *self = sn_torch_thread(thread);
 	uintptr_t stack = entry_stack(thread, function, SN_CALLER_STACK);
-	uint32_t depth =
-	    thread->shadow_depth < SN_SHADOW_DEPTH ? thread->shadow_depth : SN_SHADOW_DEPTH;
+	uint32_t depth = sn_shadow_count(thread);
 	while (self && depth--) {
 		const struct sn_shadow *shadow = &thread->shadows[depth];
 		if (!sn_torch_is_ours(shadow))

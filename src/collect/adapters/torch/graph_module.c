@@ -12,6 +12,7 @@
 #include "graph.h"
 
 #include "collect/core/hash.h"
+#include "collect/core/word_table.h"
 
 #include "collect/core/adapter.h"
 #include "collect/intercept/real_symbol.h"
@@ -20,7 +21,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-enum { ENTRIES = 4096, FRAMES_MAX = 256, PATH_BYTES = 512, SEARCH_DEPTH = 3, TYPE_NAME = 24 };
+enum { TABLE_BITS = 12, FRAMES_MAX = 256, PATH_BYTES = 512, SEARCH_DEPTH = 3, TYPE_NAME = 24 };
 
 /* The interpreter's own functions; opaque objects. */
 static struct {
@@ -35,12 +36,11 @@ static struct {
 static bool has_python;
 
 struct known {
-	_Atomic uintptr_t module;
 	uintptr_t type;
-	const char *path;
 	uint64_t hash;
+	char path[];
 };
-static struct known *table;
+static struct sn_word_table modules = {.bits = TABLE_BITS}; /* struct known by the object */
 static struct sn_bump memory;
 
 static void *symbol(const char *name)
@@ -58,8 +58,8 @@ void sn_torch_module_init(void)
 	python.next = (int (*)(void *, intptr_t *, void **, void **))symbol("PyDict_Next");
 	python.text = (const char *(*)(void *))symbol("PyUnicode_AsUTF8");
 	python.release = (void (*)(void *))symbol("Py_DecRef");
-	table = sn_pages_map(ENTRIES * sizeof(*table));
-	has_python = table && python.holds_lock && python.error && python.clear &&
+	modules.slots = sn_pages_map(sizeof(*modules.slots) << TABLE_BITS);
+	has_python = modules.slots && python.holds_lock && python.error && python.clear &&
 		     python.attribute && python.next && python.text && python.release;
 }
 
@@ -70,40 +70,25 @@ static uintptr_t type_of(uintptr_t object)
 	return ((const uintptr_t *)object)[1];
 }
 
-static struct known *find(uintptr_t module, bool for_adding)
-{
-	uint32_t place = (uint32_t)((module >> 4) * 0x9E3779B97F4A7C15ull >> 40);
-	for (uint32_t probe = 0; probe < 16; probe++) {
-		struct known *entry = table + (place + probe) % ENTRIES;
-		uintptr_t at = atomic_load_explicit(&entry->module, memory_order_acquire);
-		if (at == module || (!at && for_adding))
-			return entry;
-		if (!at)
-			return NULL;
-	}
-	return NULL;
-}
-
 /* Under the interpreter's lock: one thread at a time. */
 static void add(uintptr_t module, const char *path)
 {
 	size_t length = strlen(path);
-	struct known *entry = find(module, true);
-	char *copy = entry ? sn_bump_take(&memory, length + 1) : NULL;
-	if (!copy)
+	struct known *known = sn_bump_take(&memory, sizeof(*known) + length + 1);
+	if (!known)
 		return;
-	memcpy(copy, path, length + 1);
-	entry->type = type_of(module);
-	entry->path = copy;
-	entry->hash = sn_hash_text(copy, length);
-	atomic_store_explicit(&entry->module, module, memory_order_release);
+	known->type = type_of(module);
+	known->hash = sn_hash_text(path, length);
+	memcpy(known->path, path, length + 1);
+	sn_word_set(&modules, module, (uintptr_t)known);
 }
 
 static const struct known *lookup(uintptr_t module)
 {
-	const struct known *entry = table ? find(module, false) : NULL;
+	const struct known *known =
+	    modules.slots ? (const struct known *)sn_word_get(&modules, module, 0) : NULL;
 	/* another object may be where it was */
-	return entry && entry->type == type_of(module) ? entry : NULL;
+	return known && known->type == type_of(module) ? known : NULL;
 }
 
 /* ---- frames ---- */
