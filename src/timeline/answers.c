@@ -2,6 +2,7 @@
 /* Each part after what it needs; see answers.h. */
 #include "answers.h"
 
+#include "timeline/findings/finding_store.h"
 #include "track_blocks.h"
 
 static int load_devices(struct sn_answers *answers, struct sn_error *error)
@@ -120,12 +121,19 @@ static int load_times(struct sn_answers *answers, struct sn_error *error)
 		   ?: sn_processes_set_devices(&answers->processes, &answers->times);
 }
 
+/* Those that are stored are of the whole trace, without options. */
+static bool are_stored(struct sn_answers *answers)
+{
+	return !answers->launched_only && !answers->iteration &&
+	       sn_findings_load(answers->db, &answers->findings);
+}
+
 static int load_findings(struct sn_answers *answers, struct sn_error *error)
 {
 	return (sn_threads_are_known(answers->trace)
 		    ? sn_thread_times(answers->db, answers->trace, &answers->threads, error)
 		    : 0)
-		   ?: sn_findings(answers, &answers->findings, error);
+		   ?: (are_stored(answers) ? 0 : sn_findings(answers, &answers->findings, error));
 }
 
 int sn_answers(struct sn_answers *answers, enum sn_answers_part needed, struct sn_error *error)
