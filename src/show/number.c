@@ -148,19 +148,16 @@ const char *sn_number_exact(double value, char text[SN_NUMBER_CHARS])
 	return text;
 }
 
-static char *next_text(void)
+struct sn_number sn_number_time(double ns)
 {
-	static char texts[16][SN_NUMBER_CHARS];
-	static unsigned next;
-	return texts[next++ % 16];
+	struct sn_number number;
+	sn_number_format(ns, "ns", number.text);
+	return number;
 }
 
-const char *sn_number_time(double ns)
+struct sn_number sn_number_part(double part, double whole)
 {
-	return sn_number_format(ns, "ns", next_text());
-}
-
-const char *sn_number_part(double part, double whole)
-{
-	return sn_number_share(whole > 0 ? part / whole : 0, next_text());
+	struct sn_number number;
+	sn_number_share(whole > 0 ? part / whole : 0, number.text);
+	return number;
 }

@@ -74,14 +74,12 @@ struct sn_sheet *sn_page_sheet(struct sn_page *page, const char *key, const char
 	return sheet;
 }
 
-void sn_sheet_column(struct sn_sheet *sheet, const char *key, const char *head, const char *unit)
+struct sn_sheet *sn_sheet_columns(struct sn_sheet *sheet, const struct sn_column *columns,
+				  size_t count)
 {
-	if (!*sheet->key || sheet->column_count == SN_SHEET_COLUMNS)
-		return;
-	struct sn_column *column = sheet->columns + sheet->column_count++;
-	snprintf(column->key, sizeof(column->key), "%s", key);
-	snprintf(column->head, sizeof(column->head), "%s", head);
-	snprintf(column->unit, sizeof(column->unit), "%s", unit);
+	for (size_t i = 0; i < count && *sheet->key && sheet->column_count < SN_SHEET_COLUMNS; i++)
+		sheet->columns[sheet->column_count++] = columns[i];
+	return sheet;
 }
 
 static void add_cell(struct sn_sheet *sheet, struct sn_cell cell)
@@ -98,6 +96,12 @@ static void add_cell(struct sn_sheet *sheet, struct sn_cell cell)
 void sn_sheet_number(struct sn_sheet *sheet, double value)
 {
 	add_cell(sheet, (struct sn_cell){value, NULL});
+}
+
+void sn_sheet_number_cells(struct sn_sheet *sheet, const double *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		sn_sheet_number(sheet, values[i]);
 }
 
 void sn_sheet_text(struct sn_sheet *sheet, const char *text)

@@ -67,10 +67,22 @@ void sn_page_sentence(struct sn_page *page, const char *format, ...)
 struct sn_sheet *sn_page_sheet(struct sn_page *page, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-void sn_sheet_column(struct sn_sheet *sheet, const char *key, const char *head, const char *unit);
+/* The same with columns: an array of struct sn_column, then the title as printf has it. */
+#define sn_page_table(page, key, columns, ...)                                                     \
+	sn_sheet_columns(sn_page_sheet(page, key, __VA_ARGS__), columns,                           \
+			 sizeof(columns) / sizeof(*(columns)))
+/* Adds them, and returns the sheet. */
+struct sn_sheet *sn_sheet_columns(struct sn_sheet *sheet, const struct sn_column *columns,
+				  size_t count);
+
 /* Cells from left to right, row after row. */
 void sn_sheet_number(struct sn_sheet *sheet, double value);
 void sn_sheet_text(struct sn_sheet *sheet, const char *text);
+/* Several, of any numeric types. */
+#define sn_sheet_numbers(sheet, ...)                                                               \
+	sn_sheet_number_cells(sheet, (const double[]){__VA_ARGS__},                                \
+			      sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+void sn_sheet_number_cells(struct sn_sheet *sheet, const double *values, size_t count);
 void sn_sheet_note(struct sn_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 size_t sn_sheet_rows(const struct sn_sheet *sheet);

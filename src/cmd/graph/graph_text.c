@@ -62,8 +62,8 @@ static void print_iteration(const struct sonde_graph_iteration *one, uint64_t fi
 {
 	double length = (double)(one->end_ns - one->start_ns);
 	sn_text_table_format(table, "%llu", (unsigned long long)one->number);
-	sn_text_table_cell(table, sn_number_time((double)(one->start_ns - first_ns)));
-	sn_text_table_cell(table, sn_number_time(length));
+	sn_text_table_cell(table, sn_number_time((double)(one->start_ns - first_ns)).text);
+	sn_text_table_cell(table, sn_number_time(length).text);
 	if (is_unusual && median_ns > 0) {
 		sn_text_table_rest(table);
 		fprintf(table->out, "unusual: %.1f times the median", length / median_ns);
@@ -117,11 +117,11 @@ static int print_times(const struct sn_graph_view *view, uint32_t number, FILE *
 		return 0;
 	const char *by = name_of(view, model->iterations_by);
 	fprintf(out, "%s iterations%s%s: %s on average (± %s)", counted(time->count),
-		*by ? ", known by " : "", by, sn_number_time(time->sum / time->count),
-		sn_number_time(deviation(time)));
+		*by ? ", known by " : "", by, sn_number_time(time->sum / time->count).text,
+		sn_number_time(deviation(time)).text);
 	if (usual.median_ns > 0)
-		fprintf(out, ", median %s", sn_number_time(usual.median_ns));
-	fprintf(out, ", %s to %s", sn_number_time(time->min), sn_number_time(time->max));
+		fprintf(out, ", median %s", sn_number_time(usual.median_ns).text);
+	fprintf(out, ", %s to %s", sn_number_time(time->min).text, sn_number_time(time->max).text);
 	if (model->flags & SONDE_MODEL_SAMPLED)
 		fprintf(out, "; nodes were measured in some of them");
 	fputc('\n', out);
@@ -143,7 +143,7 @@ static double mean(const struct sonde_db_stat *stat)
 
 static void put_time(struct sn_text_table *table, double ns, bool is_known)
 {
-	sn_text_table_cell(table, is_known ? sn_number_time(ns) : "-");
+	sn_text_table_cell(table, is_known ? sn_number_time(ns).text : "-");
 }
 
 static void print_heads(const struct sn_graph_table *rows, enum sn_graph_by by,
@@ -224,8 +224,8 @@ static void print_row(const struct sn_graph_view *view, const struct sn_graph_ta
 		      const struct sn_graph_row *row, size_t columns, struct sn_text_table *table)
 {
 	const struct sonde_db_stat *time = &row->time;
-	sn_text_table_cell(table, sn_number_time(row->self_ns));
-	sn_text_table_cell(table, sn_number_part(row->cost_ns, rows->cost_ns));
+	sn_text_table_cell(table, sn_number_time(row->self_ns).text);
+	sn_text_table_cell(table, sn_number_part(row->cost_ns, rows->cost_ns).text);
 	sn_text_table_cell(table, counted(time->count));
 	put_time(table, mean(time), time->count > 0);
 	put_time(table, deviation(time), time->count > 1);
@@ -274,7 +274,7 @@ static void print_rows(const struct sn_graph_view *view, const struct sn_graph_t
 	if (shown < table->count)
 		fprintf(out, "  %s more%s%s (--top 0 shows all)\n",
 			counted((double)(table->count - shown)), is_timed ? ", " : "",
-			is_timed ? sn_number_part(rest, table->cost_ns) : "");
+			is_timed ? sn_number_part(rest, table->cost_ns).text : "");
 }
 
 int sn_graph_text(const struct sn_graph_view *view, FILE *out, struct sn_error *error)

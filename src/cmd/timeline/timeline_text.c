@@ -14,8 +14,8 @@ static const char *const work_names[] = {"computation", "communication", "copies
 
 static void print_row(const char *name, double ns, double whole, const char *note)
 {
-	printf("  %-24s %9s  %6s%s%s\n", name, sn_number_time(ns), sn_number_part(ns, whole),
-	       *note ? "  " : "", note);
+	printf("  %-24s %9s  %6s%s%s\n", name, sn_number_time(ns).text,
+	       sn_number_part(ns, whole).text, *note ? "  " : "", note);
 }
 
 static void device_title(const struct sn_answers *answers, const struct sn_device_time *time)
@@ -31,7 +31,8 @@ static void device_title(const struct sn_answers *answers, const struct sn_devic
 	if (time->rank >= 0)
 		printf("rank %d · ", (int)time->rank);
 	printf("device %u%s: %s, %s operation%s on %s stream%s\n", time->device,
-	       is_bold ? "\033[0m" : "", sn_number_time((double)(time->end_ns - time->start_ns)),
+	       is_bold ? "\033[0m" : "",
+	       sn_number_time((double)(time->end_ns - time->start_ns)).text,
 	       sn_number_count((double)operations, count), operations == 1 ? "" : "s",
 	       sn_number_count(time->stream_count, streams), time->stream_count == 1 ? "" : "s");
 }
@@ -46,7 +47,7 @@ static void print_work(const struct sn_device_time *time)
 		note[0] = 0;
 		if (i != SN_WORK_COMPUTE && time->work_ns[i] != time->exposed_ns[i])
 			snprintf(note, sizeof(note), "of %s; the rest is hidden",
-				 sn_number_time((double)time->work_ns[i]));
+				 sn_number_time((double)time->work_ns[i]).text);
 		char name[64];
 		snprintf(name, sizeof(name), "%s%s", i == SN_WORK_COMPUTE ? "" : "exposed ",
 			 work_names[i]);
@@ -152,17 +153,17 @@ static void print_blame(const struct sn_answers *answers, size_t limit,
 			sn_label_name(answers->db, SN_GROUP_AUTO, python, above);
 		sn_utf8_cut(name, 48);
 		sn_utf8_cut(above, 40);
-		printf("  %9s  %6s  %s%s%s\n", sn_number_time(frames[i].time_ns),
-		       sn_number_part(frames[i].time_ns, (double)time->idle_ns), name,
+		printf("  %9s  %6s  %s%s%s\n", sn_number_time(frames[i].time_ns).text,
+		       sn_number_part(frames[i].time_ns, (double)time->idle_ns).text, name,
 		       *above ? "  in " : "", above);
 	}
 	if (rest > 0)
-		printf("  %9s  %6s  %zu more\n", sn_number_time(rest),
-		       sn_number_part(rest, (double)time->idle_ns), count - shown);
+		printf("  %9s  %6s  %zu more\n", sn_number_time(rest).text,
+		       sn_number_part(rest, (double)time->idle_ns).text, count - shown);
 	if (blame->nobody_ns > 0.005 * (double)time->idle_ns)
 		printf("  %9s  %6s  no recorded call, or only waiting\n",
-		       sn_number_time(blame->nobody_ns),
-		       sn_number_part(blame->nobody_ns, (double)time->idle_ns));
+		       sn_number_time(blame->nobody_ns).text,
+		       sn_number_part(blame->nobody_ns, (double)time->idle_ns).text);
 	free(frames);
 }
 
@@ -171,15 +172,14 @@ static void print_iterations(const struct sn_answers *answers, size_t limit)
 	const struct sn_iterations *all = &answers->iterations;
 	for (size_t first = 0, next; first < all->count; first = next) {
 		struct sn_iteration_sum sum;
-		char name[SN_LABEL_CHARS];
 		uint32_t context = all->items[first].context;
 		next = sn_iterations_end_of_context(all, first);
 		sn_iterations_sum(all->items + first, next - first, &sum);
-		sn_name_context(answers->db, context, name);
-		printf("\niterations of %s: %zu, %s on average (± %s), median %s, %s to %s\n", name,
-		       sum.count, sn_number_time(sum.mean_ns), sn_number_time(sum.deviation_ns),
-		       sn_number_time(sum.median_ns), sn_number_time(sum.min_ns),
-		       sn_number_time(sum.max_ns));
+		printf("\niterations of %s: %zu, %s on average (± %s), median %s, %s to %s\n",
+		       sn_name_context(answers->db, context).text, sum.count,
+		       sn_number_time(sum.mean_ns).text, sn_number_time(sum.deviation_ns).text,
+		       sn_number_time(sum.median_ns).text, sn_number_time(sum.min_ns).text,
+		       sn_number_time(sum.max_ns).text);
 		size_t shown = 0;
 		for (size_t i = first; i < next; i++) {
 			const struct sn_iteration *one = all->items + i;
@@ -187,7 +187,7 @@ static void print_iterations(const struct sn_answers *answers, size_t limit)
 				continue;
 			double length = (double)(one->end_ns - one->start_ns);
 			printf("  unusual: number %zu, %s, %.1f times the median\n", i - first + 1,
-			       sn_number_time(length), length / sum.median_ns);
+			       sn_number_time(length).text, length / sum.median_ns);
 			shown++;
 		}
 	}

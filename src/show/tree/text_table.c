@@ -94,9 +94,9 @@ static int print_flat_numbers(const struct sn_view *view, const struct order *or
 {
 	const struct sn_flat *flat = order->flat;
 	const struct sn_tree_value *value = &flat->values[0][row];
-	sn_text_table_cell(table, sn_number_part(value->exclusive.sum, total));
+	sn_text_table_cell(table, sn_number_part(value->exclusive.sum, total).text);
 	sn_text_cell(view, 0, value->exclusive.sum, table);
-	sn_text_table_cell(table, sn_number_part(value->inclusive.sum, total));
+	sn_text_table_cell(table, sn_number_part(value->inclusive.sum, total).text);
 	sn_text_cell(view, 0, value->inclusive.sum, table);
 	if (shows_counts(view))
 		print_counts(view, value, table);
@@ -191,7 +191,7 @@ static void print_flat_rest(const struct sn_terminal *page, const struct sn_flat
 	if (shown >= flat->row_count)
 		return;
 	sn_text_style(page, "\033[2m");
-	sn_text_table_cell(table, sn_number_part(rest, total));
+	sn_text_table_cell(table, sn_number_part(rest, total).text);
 	for (int i = 0; i < 3; i++)
 		sn_text_table_cell(table, "");
 	sn_text_table_rest(table);
@@ -382,7 +382,7 @@ static void print_thread(const struct thread_sink *self, const struct sn_termina
 	const struct sonde_db_profile *profile = sonde_db_profile(view->db, row->profile);
 	double sum = row->values[0].inclusive.sum;
 	char text[SN_NUMBER_CHARS], name[512];
-	sn_text_table_cell(table, sn_number_part(sum, self->across.sum));
+	sn_text_table_cell(table, sn_number_part(sum, self->across.sum).text);
 	sn_text_cell(view, 0, sum, table);
 	sn_text_table_own_cell(table);
 	if (page->width >= WIDTH_FOR_BARS)
@@ -391,7 +391,7 @@ static void print_thread(const struct thread_sink *self, const struct sn_termina
 		sn_text_cell(view, m, row->values[m].inclusive.sum, table);
 	sn_text_formulas(view, row->derived, false, table);
 	sn_text_table_cell(table, sn_number_count((double)profile->samples, text));
-	sn_text_table_cell(table, sn_number_time((double)(profile->end_ns - profile->start_ns)));
+	sn_text_table_cell(table, sn_number_time((double)(profile->end_ns - profile->start_ns)).text);
 	int room = page->width - sn_text_table_rest(table);
 	sn_view_profile_name(view->db, row->profile, name, sizeof(name));
 	if (!view->is_full)
