@@ -13,6 +13,7 @@
 struct sn_json {
 	FILE *out;
 	bool needs_comma;
+	bool is_shown; /* texts are shown as they are: as sn_utf8_show has them */
 };
 
 void sn_json_begin(struct sn_json *json, char bracket); /* '{' or '[' */

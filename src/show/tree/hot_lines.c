@@ -109,8 +109,9 @@ static int print_numbers(const struct hot_lines *lines, uint32_t row, struct sn_
 {
 	double own = cost(lines, 0, row);
 	/* a line that only keeps a device busy has no share of the host's time */
-	sn_text_table_cell(
-	    table, own > 0 && lines->totals[0] > 0 ? sn_number_part(own, lines->totals[0]).text : "-");
+	sn_text_table_cell(table, own > 0 && lines->totals[0] > 0
+				      ? sn_number_part(own, lines->totals[0]).text
+				      : "-");
 	for (uint32_t m = 0; m < lines->view->metric_count; m++)
 		sn_text_cell(lines->view, m, cost(lines, m, row), table);
 	print_formulas(lines, row, table);

@@ -391,7 +391,8 @@ static void print_thread(const struct thread_sink *self, const struct sn_termina
 		sn_text_cell(view, m, row->values[m].inclusive.sum, table);
 	sn_text_formulas(view, row->derived, false, table);
 	sn_text_table_cell(table, sn_number_count((double)profile->samples, text));
-	sn_text_table_cell(table, sn_number_time((double)(profile->end_ns - profile->start_ns)).text);
+	sn_text_table_cell(table,
+			   sn_number_time((double)(profile->end_ns - profile->start_ns)).text);
 	int room = page->width - sn_text_table_rest(table);
 	sn_view_profile_name(view->db, row->profile, name, sizeof(name));
 	if (!view->is_full)
