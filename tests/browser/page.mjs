@@ -78,6 +78,7 @@ export async function open(browser, path, hash = '') {
 	});
 	await page.goto(`file://${path}${hash}`);
 	await page.waitForFunction(() => performance.getEntriesByName('sonde:shown').length > 0);
+	await page.evaluate(() => window.sonde?.ready);
 	return { page, mishaps };
 }
 

@@ -13,7 +13,7 @@ import { keepTheme, nextTheme } from '../theme.ts';
 import { createSheets } from './sheets.ts';
 import type { Sheets } from './sheets.ts';
 import { INITIAL_TIMELINE } from './state.ts';
-import type { TimelineApp, TimelineState } from './state.ts';
+import type { TimelineApp, TimelineState, TimelineView } from './state.ts';
 import { Tracks } from './tracks.ts';
 
 const KEYS: readonly (readonly [string, string])[] = [
@@ -35,6 +35,8 @@ const READING: readonly string[] = [
 export interface TimelinePage {
 	readonly store: Store<TimelineState>;
 	readonly tracks: Tracks;
+	/* Until the tables are there, which come after the first picture. */
+	readonly ready: Promise<void>;
 }
 
 function lead(sentences: readonly string[]): HTMLElement | null {
@@ -92,21 +94,33 @@ export function createTimelinePage(timeline: Timeline, into: HTMLElement): Timel
 		beside: program && program !== timeline.title ? h('code', { class: 'command', title: timeline.program }, program) : null,
 	});
 	const tracks = new Tracks(app);
-	const sheets = createSheets(app);
 	const help = helpDialog(store, READING, KEYS);
+	const main = h('main', {}, lead(timeline.sentences), tracks.element);
+	const answers = h('div', { class: 'answers' }, h('div', { class: 'contents' }), main);
 	document.body.classList.add('flows');
-	into.replaceChildren(header.element,
-		h('div', { class: 'answers' }, sheets.contents, h('main', {}, lead(timeline.sentences), tracks.element, sheets.element)),
-		help.element, tracks.note.element, spoken);
-	const views = [header, tracks, sheets, help];
+	into.replaceChildren(header.element, answers, help.element, tracks.note.element, spoken);
+	const views: Pick<TimelineView, 'update'>[] = [header, tracks, help];
 	const show = (state: TimelineState, changed: Changed<TimelineState>): void => {
 		for (const view of views) view.update(state, changed);
 	};
 	show(store.state, new Set());
 	store.subscribe(show);
 	addEventListener('sonde-theme', () => tracks.update(store.state, new Set()));
-	listenToKeys(app, tracks, sheets);
-	/* The place that the address names was not there yet when the browser looked for it. */
-	if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
-	return { store, tracks };
+	const showSheets = (): void => {
+		const sheets = createSheets(app);
+		answers.firstElementChild!.replaceWith(sheets.contents);
+		main.append(sheets.element);
+		views.push(sheets);
+		sheets.update(store.state, new Set());
+		listenToKeys(app, tracks, sheets);
+		/* The place that the address names was not there yet when the browser looked for it. */
+		if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+	};
+	const ready = new Promise<void>((done) => {
+		requestAnimationFrame(() => setTimeout(() => {
+			showSheets();
+			done();
+		}));
+	});
+	return { store, tracks, ready };
 }
