@@ -166,7 +166,7 @@ static int fail_ambiguous(const struct request *request)
 	for (uint32_t i = 0; i < places->count && i < MOST; i++) {
 		uint32_t context = places->items[i].contexts[0];
 		sn_place_path(db, context, width > 20 ? (size_t)width : 20, path, sizeof(path));
-		sn_number_format(places->costs[i], sonde_db_string(db, metric->unit), cost);
+		sn_number_format(places->items[i].cost, sonde_db_string(db, metric->unit), cost);
 		fprintf(stderr, "  %9u %10s  %s\n", context, cost, path);
 	}
 	if (places->count > MOST)

@@ -44,7 +44,7 @@ static bool is_blank(char c)
 }
 
 /* Copies one word without its quotes. Returns the character after it, or NULL: a quote is open. */
-static const char *take_word(const char *text, char *word, size_t size)
+static const char *read_word(const char *text, char *word, size_t size)
 {
 	size_t length = 0;
 	char quote = 0;
@@ -60,7 +60,7 @@ static const char *take_word(const char *text, char *word, size_t size)
 	return quote ? NULL : text;
 }
 
-static bool take_line(char *pattern, uint32_t *line)
+static bool split_line(char *pattern, uint32_t *line)
 {
 	char *colon = strrchr(pattern, ':');
 	if (!colon || colon == pattern || colon[1] == '\0' ||
@@ -89,7 +89,7 @@ static int add_term(struct sn_query *query, char *word, struct sn_error *error)
 	if (*pattern == '\0')
 		return sn_fail(error, SN_ERR_ARGUMENT, "'%s' has no pattern", word);
 	if (term->field == FIELD_FILE)
-		take_line(pattern, &term->line);
+		split_line(pattern, &term->line);
 	if (term->field == FIELD_LINE) {
 		char *end;
 		term->line = (uint32_t)strtoul(pattern, &end, 10);
@@ -99,7 +99,7 @@ static int add_term(struct sn_query *query, char *word, struct sn_error *error)
 	}
 	term->pattern = strdup(pattern);
 	if (!term->pattern)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	query->term_count++;
 	return 0;
 }
@@ -132,7 +132,7 @@ static int parse(const char *text, struct sn_query *query, struct sn_error *erro
 			text++;
 			code = end_step(query, error);
 		} else {
-			text = take_word(text, word, sizeof(word));
+			text = read_word(text, word, sizeof(word));
 			if (!text)
 				return sn_fail(error, SN_ERR_ARGUMENT, "a quote is not closed");
 			code = add_term(query, word, error);
@@ -146,7 +146,7 @@ int sn_query_parse(const char *text, struct sn_query **query, struct sn_error *e
 {
 	struct sn_query *result = calloc(1, sizeof(*result));
 	if (!result)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		return sn_fail_memory(error);
 	int code = parse(text, result, error);
 	if (code != 0) {
 		sn_query_free(result);
@@ -229,16 +229,12 @@ int sn_query_restrict(const struct sn_query *query, const struct sonde_db *db, b
 		      struct sn_error *error)
 {
 	uint32_t frame_count = sonde_db_frame_count(db), count = sonde_db_context_count(db);
-	uint32_t *steps = malloc((frame_count + 1) * sizeof(*steps));
-	uint8_t *progress = malloc(count + 1);
-	int code = 0;
-	if (!steps || !progress) {
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
-		goto done;
-	}
-	for (uint32_t i = 0; i < frame_count; i++)
+	uint32_t *steps = malloc((frame_count + 1ull) * sizeof(*steps));
+	uint8_t *progress = malloc(count + 1ull);
+	int code = steps && progress ? 0 : sn_fail_memory(error);
+	for (uint32_t i = 0; i < frame_count && code == 0; i++)
 		steps[i] = steps_of_frame(query, db, sonde_db_frame(db, i));
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && code == 0; i++) {
 		const struct sonde_db_context *context = sonde_db_context(db, i);
 		uint8_t above = i == 0 ? 0 : progress[context->parent];
 		bool advances =
@@ -247,8 +243,22 @@ int sn_query_restrict(const struct sn_query *query, const struct sonde_db *db, b
 		if ((progress[i] == query->step_count) == query->is_negated)
 			keep[i] = false;
 	}
-done:
 	free(steps);
 	free(progress);
+	return code;
+}
+
+int sn_query_select(const struct sn_query *const *queries, size_t count, const struct sonde_db *db,
+		    bool **keep, struct sn_error *error)
+{
+	uint32_t contexts = sonde_db_context_count(db);
+	int code = 0;
+	*keep = count ? malloc(contexts + 1ull) : NULL;
+	if (count && !*keep)
+		return sn_fail_memory(error);
+	if (count)
+		memset(*keep, 1, contexts + 1ull);
+	for (size_t i = 0; i < count && code == 0; i++)
+		code = sn_query_restrict(queries[i], db, *keep, error);
 	return code;
 }

@@ -29,6 +29,11 @@ void sn_query_free(struct sn_query *query);
 int sn_query_restrict(const struct sn_query *query, const struct sonde_db *db, bool *keep,
 		      struct sn_error *error);
 
+/* The contexts that all of them select, *keep[context], to be freed in either case; NULL without
+ * any query: all contexts. */
+int sn_query_select(const struct sn_query *const *queries, size_t count, const struct sonde_db *db,
+		    bool **keep, struct sn_error *error);
+
 /* Whether `text` matches a pattern as described above. */
 bool sn_pattern_matches(const char *pattern, const char *text, bool is_path);
 

@@ -73,8 +73,7 @@ static void summarize(struct sn_spread *spread, uint32_t column)
 		    &spread->values[(size_t)i * columns + column].inclusive;
 		if (stat->count == 0)
 			continue;
-		struct sonde_db_stat one = {1, stat->sum, stat->sum, stat->sum,
-					    stat->sum * stat->sum};
+		struct sonde_db_stat one = sn_stat_of(stat->sum);
 		if (summary->least == SONDE_NONE || stat->sum < summary->stat.min)
 			summary->least = spread->profiles[i];
 		if (summary->most == SONDE_NONE || stat->sum > summary->stat.max)

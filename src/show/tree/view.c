@@ -2,6 +2,8 @@
 /* What all forms of a report share, and its rows as data; see view.h. */
 #include "view.h"
 
+#include "across.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "callers.h"
 #include "flat.h"
@@ -87,6 +89,11 @@ uint32_t sn_view_device_metrics(const struct sonde_db *db, uint32_t *metrics, ui
 	return add_device_times(db, metrics, 0, size);
 }
 
+const char *sn_view_metric_name(const struct sn_view *view, uint32_t position)
+{
+	return sonde_db_string(view->db, sonde_db_metric(view->db, view->metrics[position])->name);
+}
+
 double sn_view_drop_share(const struct sonde_db *db, const struct sonde_db_drop *drop)
 {
 	static const char *const of_paths[] = {"unwind-", "python-", "path-"};
@@ -140,28 +147,18 @@ double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *
 		return isnan(key) ? -INFINITY : key;
 	}
 	const struct sn_tree_value *value = &values[view->sort_position];
-	switch (view->sort) {
-	case SN_SORT_EXCLUSIVE:
-		return value->exclusive.sum;
-	case SN_SORT_COUNT:
+	if (view->sort == SN_SORT_COUNT)
 		return value->inclusive.count;
-	case SN_SORT_DEFAULT:
-		if (view->kind == SN_VIEW_FLAT || view->kind == SN_VIEW_BOTTOM_UP)
-			return value->exclusive.sum;
-		return value->inclusive.sum;
-	default:
-		return value->inclusive.sum;
-	}
+	return sorts_exclusive(view) ? value->exclusive.sum : value->inclusive.sum;
 }
 
 int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t frame_b)
 {
 	const struct sonde_db_frame *a = sonde_db_frame(view->db, frame_a);
 	const struct sonde_db_frame *b = sonde_db_frame(view->db, frame_b);
-	int order = strcmp(sonde_db_string(view->db, a->name), sonde_db_string(view->db, b->name));
-	if (order == 0)
-		order = a->line < b->line ? -1 : a->line > b->line;
-	return order;
+	return sn_order_then(
+	    strcmp(sonde_db_string(view->db, a->name), sonde_db_string(view->db, b->name)),
+	    SN_ORDER(a->line, b->line));
 }
 
 int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct sn_tree *tree,
@@ -184,23 +181,6 @@ int sn_view_tree(const struct sn_view *view, enum sn_grouping grouping, struct s
 	return sn_tree_init(tree, view->db, &request, error);
 }
 
-/* The contexts that a selection keeps, from malloc; NULL where there is none: all of them. */
-static int keep_contexts(const struct sn_view *view, bool **keep, struct sn_error *error)
-{
-	uint32_t contexts = sonde_db_context_count(view->db);
-	int code = 0;
-	*keep = NULL;
-	if (view->where_count == 0)
-		return 0;
-	*keep = malloc(contexts + 1ull);
-	if (!*keep)
-		return sn_fail(error, SN_ERR_MEMORY, "out of memory");
-	memset(*keep, 1, contexts + 1ull);
-	for (size_t i = 0; i < view->where_count && code == 0; i++)
-		code = sn_query_restrict(view->where[i], view->db, *keep, error);
-	return code;
-}
-
 int sn_view_flat(const struct sn_view *view, const struct sn_tree *tree, struct sn_flat *flat,
 		 struct sn_error *error)
 {
@@ -210,9 +190,9 @@ int sn_view_flat(const struct sn_view *view, const struct sn_tree *tree, struct 
 		needs_across |= view->formulas[f]->needs_across;
 	if (code != 0 || !needs_across)
 		return code;
-	code = keep_contexts(view, &keep, error);
+	code = sn_query_select(view->where, view->where_count, view->db, &keep, error);
 	if (code == 0)
-		code = sn_flat_compare(flat, tree, keep, view->profiles, error);
+		code = sn_across_compare(flat, tree, keep, view->profiles, error);
 	free(keep);
 	if (code != 0)
 		sn_flat_release(flat);
@@ -263,13 +243,13 @@ static int rows_top_down(const struct sn_view *view, const struct sn_tree *tree,
 				     n->depth,	   n->frame,
 				     SONDE_NONE,   room->values,
 				     room->derived};
-		code = sink->take(sink, &row);
+		code = sink->add(sink, &row);
 		node++;
 	}
 	return code;
 }
 
-/* Sorting of table rows and bottom-up entries; qsort has no argument for us. */
+/* Rows of a table and bottom-up entries with what they are sorted by. */
 struct keyed {
 	double key;
 	uint32_t index;
@@ -278,9 +258,7 @@ struct keyed {
 static int compare_keyed(const void *left, const void *right)
 {
 	const struct keyed *a = left, *b = right;
-	if (a->key != b->key)
-		return a->key > b->key ? -1 : 1;
-	return a->index < b->index ? -1 : a->index > b->index;
+	return sn_order_then(SN_ORDER(b->key, a->key), SN_ORDER(a->index, b->index));
 }
 
 static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
@@ -293,7 +271,7 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 		return code;
 	struct keyed *order = malloc((flat.row_count + 1) * sizeof(*order));
 	if (!order)
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		code = sn_fail_memory(error);
 	for (uint32_t i = 0; code == 0 && i < flat.row_count; i++) {
 		for (uint32_t m = 0; m < flat.metric_count; m++)
 			values[m] = flat.values[m][i];
@@ -314,7 +292,7 @@ static int rows_flat(const struct sn_view *view, const struct sn_tree *tree,
 		sn_view_derive(view, values, sn_view_flat_across(&flat, at), room->derived);
 		struct sn_row row = {id++,   SONDE_NONE,   0, flat.frames[at], SONDE_NONE,
 				     values, room->derived};
-		code = sink->take(sink, &row);
+		code = sink->add(sink, &row);
 	}
 	free(order);
 	sn_flat_release(&flat);
@@ -376,13 +354,13 @@ static int row_of_entry(struct bottom_up *walk, uint32_t entry, uint32_t parent,
 	sn_view_derive(walk->view, values, NULL, walk->derived);
 	struct sn_row row = {id,	 parent, depth,	       callers->entries[entry].frame,
 			     SONDE_NONE, values, walk->derived};
-	int code = walk->sink->take(walk->sink, &row);
+	int code = walk->sink->add(walk->sink, &row);
 	if (code != 0 || depth >= walk->view->max_depth)
 		return code;
 	code = sn_callers_expand(callers, entry, error);
 	if (code == 0 && enter(walk, callers->entries[entry].first_child,
 			       callers->entries[entry].child_count, id) != 0)
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		code = sn_fail_memory(error);
 	return code;
 }
 
@@ -390,7 +368,7 @@ static int rows_of_entries(struct bottom_up *walk, struct sn_error *error)
 {
 	int code = 0;
 	if (enter(walk, 0, walk->callers.function_count, SONDE_NONE) != 0)
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		code = sn_fail_memory(error);
 	while (walk->path_count > 0) {
 		struct siblings *siblings = &walk->path[walk->path_count - 1];
 		if (code == 0 && siblings->next < siblings->count) {
@@ -441,7 +419,7 @@ static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
 	struct sonde_db_stat across[SN_COLUMNS_MAX]; /* this profile alone */
 	uint32_t count = sonde_db_profile_count(view->db);
 	bool *keep;
-	int code = keep_contexts(view, &keep, error);
+	int code = sn_query_select(view->where, view->where_count, view->db, &keep, error);
 	for (uint32_t p = 0; p < count && code == 0; p++) {
 		if (view->profiles && !view->profiles[p])
 			continue;
@@ -452,11 +430,11 @@ static int rows_threads(const struct sn_view *view, struct sn_row_sink *sink,
 			double sum = values[m].inclusive.sum;
 			across[m] = (struct sonde_db_stat){0};
 			if (values[m].inclusive.count > 0)
-				across[m] = (struct sonde_db_stat){1, sum, sum, sum, sum * sum};
+				across[m] = sn_stat_of(sum);
 		}
 		sn_view_derive(view, values, across, room->derived);
 		struct sn_row row = {p, SONDE_NONE, 0, SONDE_NONE, p, values, room->derived};
-		code = sink->take(sink, &row);
+		code = sink->add(sink, &row);
 	}
 	free(keep);
 	return code;
@@ -470,7 +448,7 @@ int sn_view_rows(const struct sn_view *view, struct sn_row_sink *sink, struct sn
 	int code = 0;
 	bool merges = view->kind == SN_VIEW_TOP_DOWN;
 	if (!room.values || !room.derived)
-		code = sn_fail(error, SN_ERR_MEMORY, "out of memory");
+		code = sn_fail_memory(error);
 	else if (view->kind == SN_VIEW_THREADS)
 		code = rows_threads(view, sink, &room, error);
 	else

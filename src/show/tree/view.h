@@ -8,6 +8,7 @@
 
 #include "lib/db/formula.h"
 #include "flat.h"
+#include "show/json.h"
 #include "tree.h"
 
 #include <stdio.h>
@@ -113,7 +114,7 @@ struct sn_row {
 	struct sn_derived *derived;   /* [formula] */
 };
 struct sn_row_sink {
-	int (*take)(struct sn_row_sink *sink, const struct sn_row *row);
+	int (*add)(struct sn_row_sink *sink, const struct sn_row *row);
 };
 /* Passes all rows to the sink, parents before children. */
 int sn_view_rows(const struct sn_view *view, struct sn_row_sink *sink, struct sn_error *error);
@@ -133,6 +134,15 @@ const struct sonde_db_stat *sn_view_flat_across(const struct sn_flat *flat, uint
 double sn_view_sort_key(const struct sn_view *view, const struct sn_tree_value *values,
 			const struct sn_derived *derived);
 int sn_view_compare_names(const struct sn_view *view, uint32_t frame_a, uint32_t frame_b);
+
+/* The name of a metric that is shown, as the database has it. */
+const char *sn_view_metric_name(const struct sn_view *view, uint32_t position);
+
+/* Statistics as members of an open object; those of profiles have how much they differ. */
+void sn_view_json_stat(struct sn_json *json, const struct sonde_db_stat *stat);
+void sn_view_json_across(struct sn_json *json, const struct sonde_db_stat *stat);
+/* A comma and a number; NAN: an empty cell. */
+void sn_view_csv_cell(FILE *out, double value);
 
 /* The value of a profile in one metric, restricted as the view is. */
 void sn_view_profile_value(const struct sn_view *view, const bool *keep, uint32_t profile,
