@@ -12,72 +12,64 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_sheet(struct sn_sheet *sheet)
-{
-	for (size_t i = 0; i < sheet->cell_count; i++)
-		free(sheet->cells[i].text);
-	for (size_t i = 0; i < sheet->note_count; i++)
-		free(sheet->notes[i]);
-	free(sheet->notes);
-	free(sheet->cells);
-	free(sheet->title);
-	free(sheet);
-}
-
 void sn_page_release(struct sn_page *page)
 {
-	for (size_t i = 0; i < page->count; i++)
-		free_sheet(page->sheets[i]);
-	for (size_t i = 0; i < page->sentence_count; i++)
-		free(page->sentences[i]);
+	for (size_t i = 0; i < page->count; i++) {
+		free(page->sheets[i]->notes);
+		free(page->sheets[i]->cells);
+		free(page->sheets[i]);
+	}
 	free(page->sentences);
 	free(page->sheets);
+	sn_arena_release(&page->texts);
 	*page = (struct sn_page){0};
 }
 
-__attribute__((format(printf, 1, 0))) static char *print(const char *format, va_list arguments)
+/* NULL without memory, which the page remembers. */
+__attribute__((format(printf, 2, 0))) static const char *keep(struct sn_page *page,
+							      const char *format, va_list arguments)
 {
 	char *text = NULL;
-	return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+	const char *kept =
+	    vasprintf(&text, format, arguments) < 0 ? NULL : sn_arena_text(&page->texts, text);
+	free(text);
+	page->has_failed |= !kept;
+	return kept;
 }
 
 void sn_page_sentence(struct sn_page *page, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
-	char *text = print(format, arguments);
+	const char *text = keep(page, format, arguments);
 	va_end(arguments);
-	if (text && sn_vec_reserve(&page->sentences, &page->sentence_capacity,
-				   page->sentence_count + 1) == 0) {
-		page->sentences[page->sentence_count++] = text;
-		return;
-	}
-	free(text);
-	page->has_failed = true;
+	if (text && sn_vec_push(&page->sentences, &page->sentence_capacity, &page->sentence_count,
+				text) < 0)
+		page->has_failed = true;
 }
 
 struct sn_sheet *sn_page_sheet(struct sn_page *page, const char *key, const char *format, ...)
 {
-	static struct sn_sheet nobody; /* without columns: takes nothing */
+	static struct sn_sheet nobodys;
 	struct sn_sheet *sheet = calloc(1, sizeof(*sheet));
 	va_list arguments;
-	if (!sheet || sn_vec_reserve(&page->sheets, &page->capacity, page->count + 1) < 0) {
+	if (!sheet || sn_vec_push(&page->sheets, &page->capacity, &page->count, sheet) < 0) {
 		free(sheet);
 		page->has_failed = true;
-		return &nobody;
+		return &nobodys;
 	}
 	va_start(arguments, format);
-	sheet->title = print(format, arguments);
+	sheet->title = keep(page, format, arguments);
 	va_end(arguments);
+	sheet->page = page;
 	snprintf(sheet->key, sizeof(sheet->key), "%s", key);
-	page->sheets[page->count++] = sheet;
 	return sheet;
 }
 
 struct sn_sheet *sn_sheet_columns(struct sn_sheet *sheet, const struct sn_column *columns,
 				  size_t count)
 {
-	for (size_t i = 0; i < count && *sheet->key && sheet->column_count < SN_SHEET_COLUMNS; i++)
+	for (size_t i = 0; i < count && sheet->page && sheet->column_count < SN_SHEET_COLUMNS; i++)
 		sheet->columns[sheet->column_count++] = columns[i];
 	return sheet;
 }
@@ -86,11 +78,9 @@ static void add_cell(struct sn_sheet *sheet, struct sn_cell cell)
 {
 	bool is_full = sheet->cell_count == (size_t)SN_SHEET_ROWS * sheet->column_count;
 	sheet->left_out += is_full;
-	if (*sheet->key && !is_full &&
-	    sn_vec_reserve(&sheet->cells, &sheet->cell_capacity, sheet->cell_count + 1) == 0)
-		sheet->cells[sheet->cell_count++] = cell;
-	else
-		free(cell.text);
+	if (sheet->page && !is_full &&
+	    sn_vec_push(&sheet->cells, &sheet->cell_capacity, &sheet->cell_count, cell) < 0)
+		sheet->page->has_failed = true;
 }
 
 void sn_sheet_number(struct sn_sheet *sheet, double value)
@@ -106,20 +96,18 @@ void sn_sheet_number_cells(struct sn_sheet *sheet, const double *values, size_t 
 
 void sn_sheet_text(struct sn_sheet *sheet, const char *text)
 {
-	add_cell(sheet, (struct sn_cell){NAN, strdup(text)});
+	if (sheet->page)
+		add_cell(sheet, (struct sn_cell){NAN, sn_arena_text(&sheet->page->texts, text)});
 }
 
 void sn_sheet_note(struct sn_sheet *sheet, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
-	char *text = print(format, arguments);
+	const char *text = sheet->page ? keep(sheet->page, format, arguments) : NULL;
 	va_end(arguments);
-	if (text && *sheet->key &&
-	    sn_vec_reserve(&sheet->notes, &sheet->note_capacity, sheet->note_count + 1) == 0)
-		sheet->notes[sheet->note_count++] = text;
-	else
-		free(text);
+	if (text && sn_vec_push(&sheet->notes, &sheet->note_capacity, &sheet->note_count, text) < 0)
+		sheet->page->has_failed = true;
 }
 
 size_t sn_sheet_rows(const struct sn_sheet *sheet)
@@ -235,7 +223,6 @@ static void print_table(const struct sn_sheet *sheet, size_t rows, int width, FI
 /* A line of a series as eighths of blocks, the greatest value of each of `width` parts. */
 static void print_line(const struct sn_sheet *sheet, size_t column, int width, FILE *out)
 {
-	static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	size_t rows = sn_sheet_rows(sheet);
 	double most = 0;
 	char text[SN_SHEET_TEXT];
@@ -250,7 +237,7 @@ static void print_line(const struct sn_sheet *sheet, size_t column, int width, F
 		     r < rows * (size_t)(i + 1) / (size_t)wide; r++)
 			value = fmax(value, sheet->cells[r * sheet->column_count + column].number);
 		int level = most > 0 ? (int)ceil(8 * value / most) : 0;
-		fputs(blocks[level < 0 ? 0 : level], out);
+		fputs(sn_text_blocks[level < 0 ? 0 : level], out);
 	}
 	greatest.number = most;
 	fprintf(out, "  up to %s  %s\n", sn_sheet_format(sheet->columns + column, &greatest, text),

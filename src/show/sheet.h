@@ -9,6 +9,7 @@
 #ifndef SN_SHOW_SHEET_H
 #define SN_SHOW_SHEET_H
 
+#include "base/arena.h"
 #include "json.h"
 
 #include <stdbool.h>
@@ -33,29 +34,31 @@ enum { SN_SHEET_COLUMNS = 20 };
 enum { SN_SHEET_WHOLE = 64, SN_SHEET_ROWS = 1000000, SN_PAGE_SERIES = 32 };
 
 struct sn_cell {
-	double number; /* NAN: none */
-	char *text;    /* NULL in columns of numbers */
+	double number;	  /* NAN: none */
+	const char *text; /* NULL in columns of numbers */
 };
 
 struct sn_sheet {
+	struct sn_page *page; /* NULL: it is nobody's and takes nothing */
 	char key[40];
-	char *title;
+	const char *title;
 	enum sn_sheet_shape shape;
 	struct sn_column columns[SN_SHEET_COLUMNS];
 	size_t column_count;
 	struct sn_cell *cells; /* row by row */
 	size_t cell_count, cell_capacity;
-	char **notes; /* whole sentences below the table */
+	const char **notes; /* whole sentences below the table */
 	size_t note_count, note_capacity;
 	bool is_whole;	 /* up to SN_SHEET_WHOLE rows are shown, whatever the limit */
 	size_t left_out; /* cells: beyond SN_SHEET_ROWS, and of rows that were never made */
 };
 
 struct sn_page {
-	char **sentences; /* the answer in short */
+	const char **sentences; /* the answer in short */
 	size_t sentence_count, sentence_capacity;
 	struct sn_sheet **sheets;
 	size_t count, capacity;
+	struct sn_arena texts; /* of all of these */
 	bool has_failed;
 };
 

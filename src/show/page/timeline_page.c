@@ -122,7 +122,7 @@ static void put_rows(const struct sn_sheet *sheet, struct sn_json *json)
 	sn_json_end(json, ']');
 }
 
-static void put_texts(const char *key, char *const *texts, size_t count, struct sn_json *json)
+static void put_texts(const char *key, const char *const *texts, size_t count, struct sn_json *json)
 {
 	sn_json_open(json, key, '[');
 	for (size_t i = 0; i < count; i++)
